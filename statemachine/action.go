@@ -1,0 +1,181 @@
+package statemachine
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/expr"
+)
+
+// action is one step of executable content. run changes the move; an error ends
+// the block of actions that it stands in (definition: "Semantics" 7).
+type action interface{ run(m *move) error }
+
+// assign sets paths of svcPublic and svcPrivate, in the order of the file.
+type assign struct{ settings []setting }
+
+type setting struct {
+	root  root
+	path  data.Path // below the root; empty: the whole document
+	value *template
+}
+
+func (a assign) run(m *move) error {
+	for _, s := range a.settings {
+		v, err := s.value.eval(&m.scope)
+		if err != nil {
+			return err
+		}
+		doc := &m.in.Public
+		if s.root == rootPrivate {
+			doc = &m.in.Private
+		}
+		next := v
+		if len(s.path) > 0 {
+			if next, err = data.Set(*doc, s.path, v); err != nil {
+				return err
+			}
+		} else if v.Kind() != data.Object {
+			return errors.New("assign: a document must be an object")
+		}
+		if err := m.setDocument(s.root, next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// raise puts an event on the internal queue.
+type raise struct {
+	event EventName
+	data  *template // nil: none
+}
+
+func (a raise) run(m *move) error {
+	var v data.Value
+	if a.data != nil {
+		var err error
+		if v, err = a.data.eval(&m.scope); err != nil {
+			return err
+		}
+	}
+	m.enqueue(internalEvent{name: a.event, data: v})
+	return nil
+}
+
+// redirect sets svcRedirect; null or "" removes it.
+type redirect struct{ to *template }
+
+func (a redirect) run(m *move) error {
+	v, err := a.to.eval(&m.scope)
+	if err != nil {
+		return err
+	}
+	switch v.Kind() {
+	case data.Null:
+		m.in.Redirect = ""
+		return nil
+	case data.String:
+		to := v.Text()
+		if err := checkRedirect(to); err != nil {
+			return err
+		}
+		m.in.Redirect = to
+		return nil
+	}
+	return errors.New("redirect: the target is not a string")
+}
+
+// checkRedirect refuses targets that a client must not navigate to: schemes
+// that run code, and control characters. A client follows what is left.
+func checkRedirect(to string) error {
+	if len(to) > 2048 {
+		return errors.New("redirect: the target is longer than 2048 bytes")
+	}
+	u, err := url.Parse(to)
+	if err != nil {
+		return fmt.Errorf("redirect: %q is not a URL", shorten(to))
+	}
+	if s := strings.ToLower(u.Scheme); s != "" && s != "http" && s != "https" {
+		return fmt.Errorf("redirect: scheme %q is not allowed", shorten(s))
+	}
+	return nil
+}
+
+// logLine hands a text to whoever runs the step.
+type logLine struct{ message *template }
+
+func (a logLine) run(m *move) error {
+	v, err := a.message.eval(&m.scope)
+	if err != nil {
+		return err
+	}
+	text := string(v)
+	if v.Kind() == data.String {
+		text = v.Text()
+	}
+	m.logs = append(m.logs, text)
+	return nil
+}
+
+// choose is if / elseif / else.
+type choose struct{ branches []branch }
+
+type branch struct {
+	guard   *expr.Program // nil: else
+	actions []action
+}
+
+func (a choose) run(m *move) error {
+	for _, b := range a.branches {
+		if b.guard != nil {
+			ok, err := b.guard.Bool(&m.scope)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
+			}
+		}
+		return m.runAll(b.actions)
+	}
+	return nil
+}
+
+// forEach runs its body once for each element of a list, as the list was at the
+// start.
+type forEach struct {
+	list        *expr.Program
+	item, index string // index: "" when not wanted
+	body        []action
+}
+
+func (a forEach) run(m *move) error {
+	list, err := a.list.Value(&m.scope)
+	if err != nil {
+		return err
+	}
+	if list.Kind() != data.Array {
+		return errors.New("foreach: not a list")
+	}
+	outer := m.scope.Locals
+	defer func() { m.scope.Locals = outer }()
+	locals := make(map[string]data.Value, len(outer)+2)
+	for k, v := range outer {
+		locals[k] = v
+	}
+	m.scope.Locals = locals
+	for i, v := range list.Elements() {
+		locals[a.item] = v
+		if a.index != "" {
+			locals[a.index] = data.Value(fmt.Append(nil, i))
+		}
+		if err := m.runAll(a.body); err != nil {
+			return err
+		}
+	}
+	return nil
+}

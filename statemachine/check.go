@@ -1,0 +1,261 @@
+package statemachine
+
+import (
+	"slices"
+
+	"troupe/statemachine/document"
+)
+
+// check finds the faults that only the whole chart shows (definition.md: "Faults
+// found at load").
+func (b *builder) check() {
+	b.checkTargets()
+	b.checkHistory()
+	if b.Err() != nil {
+		return // the walks below need targets that make sense
+	}
+	b.checkReachable()
+	b.checkShadowed()
+	b.checkExits()
+	b.checkLoops()
+	b.checkEvents()
+}
+
+func at(line int) *document.Node { return &document.Node{Line: line} }
+
+// transitionsOf returns everything that can be taken while n is active.
+func (n *node) transitionsOf() []*transition { return append(slices.Clone(n.on), n.always...) }
+
+// checkTargets holds that several targets of one transition can be active
+// together.
+func (b *builder) checkTargets() {
+	for _, n := range b.d.nodes {
+		lists := [][]*node{n.initial, n.fallback}
+		lines := []int{n.line, n.line}
+		for _, t := range n.transitionsOf() {
+			lists, lines = append(lists, t.targets), append(lines, t.line)
+		}
+		for i, targets := range lists {
+			if !areOrthogonal(targets) {
+				b.Add(at(lines[i]), "the targets cannot be active together: they must lie in different regions of a parallel node")
+			}
+		}
+	}
+}
+
+func areOrthogonal(targets []*node) bool {
+	for i, t := range targets {
+		for _, u := range targets[:i] {
+			if common(t, u).kind != parallel || t.contains(u) || u.contains(t) || t == u {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// common returns the deepest node that holds both, which may be one of them.
+func common(a, b *node) *node {
+	for a != b && !a.contains(b) {
+		a = a.parent
+	}
+	return a
+}
+
+// checkHistory refuses defaults that lead back to themselves.
+func (b *builder) checkHistory() {
+	for _, n := range b.d.nodes {
+		for _, f := range n.fallback {
+			if f.kind.isHistory() {
+				b.Add(at(n.line), "the default of history node %q is a history node", string(n.id))
+			}
+		}
+		for _, i := range n.initial {
+			if i.kind.isHistory() && i.parent == n && i.fallback == nil {
+				b.Add(at(n.line), "history node %q is initial and needs a target as its default", string(i.id))
+			}
+		}
+	}
+}
+
+// checkReachable finds nodes that nothing leads to.
+func (b *builder) checkReachable() {
+	seen := newNodeSet(len(b.d.nodes))
+	var visit func(n *node)
+	visit = func(n *node) {
+		if seen.has(n.index) {
+			return
+		}
+		seen.add(n.index)
+		if n.parent != nil {
+			visit(n.parent)
+		}
+		next := slices.Concat(n.initial, n.fallback)
+		if n.kind == parallel {
+			next = append(next, n.children...)
+		}
+		for _, t := range n.transitionsOf() {
+			next = append(next, t.targets...)
+		}
+		for _, to := range next {
+			visit(to)
+			// A node below a parallel one brings the other regions along,
+			// which visiting its ancestors does.
+		}
+	}
+	visit(b.d.nodes[0])
+	for _, n := range b.d.nodes {
+		if !seen.has(n.index) {
+			b.Add(at(n.line), "node %q is unreachable: no transition and no initial leads to it", string(n.id))
+		}
+	}
+}
+
+// checkShadowed finds transitions behind one that always comes first.
+func (b *builder) checkShadowed() {
+	for _, n := range b.d.nodes {
+		for _, list := range [][]*transition{n.on, n.always} {
+			for i, t := range list {
+				for _, earlier := range list[:i] {
+					if earlier.guard == nil && earlier.allow == nil && earlier.shadows(t) {
+						b.Add(at(t.line), "the transition can never be taken: the one in line %d has no guard and comes first", earlier.line)
+						break
+					}
+				}
+			}
+		}
+	}
+}
+
+func (tr *transition) shadows(later *transition) bool {
+	if tr.onDone != nil {
+		return later.onDone == tr.onDone
+	}
+	return tr.event == later.event || tr.event.covers(later.event)
+}
+
+// checkExits finds nodes that an instance could never leave again although they
+// are not final: no transition on them or around them, and none in a region
+// beside them that leads out.
+func (b *builder) checkExits() {
+	var all []*transition
+	for _, n := range b.d.nodes {
+		all = append(all, n.transitionsOf()...)
+	}
+	for _, n := range b.d.nodes {
+		if n.kind != atomic || n.parent == nil || hasTransition(n) {
+			continue
+		}
+		if !slices.ContainsFunc(all, func(t *transition) bool { return t.leadsOutBeside(n) }) {
+			b.Add(at(n.line), "node %q has no exit: give it a transition, or type: final", string(n.id))
+		}
+	}
+}
+
+func hasTransition(n *node) bool {
+	for ; n.parent != nil; n = n.parent {
+		if len(n.on)+len(n.always) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (tr *transition) leadsOutBeside(n *node) bool {
+	p := common(tr.source, n)
+	return p.parent != nil && p.kind == parallel &&
+		slices.ContainsFunc(tr.targets, func(to *node) bool { return !p.contains(to) })
+}
+
+// checkLoops finds cycles of eventless transitions that nothing guards: an
+// instance that comes there would never come to rest.
+func (b *builder) checkLoops() {
+	state := make([]uint8, len(b.d.nodes)) // 0 new, 1 on the path, 2 done
+	var visit func(n *node) bool
+	visit = func(n *node) bool {
+		switch state[n.index] {
+		case 1:
+			return true
+		case 2:
+			return false
+		}
+		state[n.index] = 1
+		defer func() { state[n.index] = 2 }()
+		for _, t := range n.always {
+			if t.guard != nil {
+				continue
+			}
+			for _, next := range t.enabledNext() {
+				if visit(next) {
+					b.Add(at(t.line), "a cycle of eventless transitions without a guard starts here")
+					return false
+				}
+			}
+			break // later ones are shadowed
+		}
+		return false
+	}
+	for _, n := range b.d.nodes {
+		visit(n)
+	}
+}
+
+// enabledNext returns the nodes whose eventless transitions are looked at after
+// t was taken: what is entered, and what stays active around it.
+func (tr *transition) enabledNext() []*node {
+	if len(tr.targets) == 0 {
+		return []*node{tr.source}
+	}
+	var out []*node
+	var enter func(n *node)
+	enter = func(n *node) {
+		if n.kind.isHistory() {
+			return // what is remembered is not known here
+		}
+		out = append(out, n)
+		for _, next := range n.defaultEntry() {
+			enter(next)
+		}
+	}
+	for _, to := range tr.targets {
+		enter(to)
+		for p := to.parent; p != nil && p.parent != nil; p = p.parent {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// checkEvents finds names that look like slips: events that are raised and that
+// nothing takes, and contracts for a name beside a name that is used.
+func (b *builder) checkEvents() {
+	var used []string
+	taken := func(name EventName) bool {
+		for _, n := range b.d.nodes {
+			if slices.ContainsFunc(n.on, func(t *transition) bool { return t.event.matches(name) }) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, n := range b.d.nodes {
+		for _, t := range n.on {
+			if t.event.name != "" && t.onDone == nil {
+				used = append(used, string(t.event.name))
+			}
+		}
+	}
+	for _, r := range b.raised {
+		if !taken(r.name) {
+			b.suggest(r.at, document.Closest(string(r.name), used), "unknown event %q: no transition takes it", string(r.name))
+		}
+	}
+	for name, c := range b.d.events {
+		if taken(name) {
+			continue
+		}
+		if near := document.Closest(string(name), used); near != "" && b.d.events[EventName(near)] == nil {
+			b.suggest(at(c.line), near, "unknown event %q: no transition takes it", string(name))
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package statemachine
+
+import (
+	"slices"
+	"strings"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/expr"
+)
+
+// Definition is one version of a workflow: a statechart whose regions are its
+// state machines, with everything compiled. It is built once by Parser.Parse
+// and never changed, so any number of instances may share it.
+type Definition struct {
+	ID      WorkflowID
+	Name    string // display name; the id when the file has none
+	Version uint64 // 1 or more
+
+	create, read, send *rule // nil: see rights.go
+	unmatched          unmatched
+	public, private    data.Value // defaults of svcPublic and svcPrivate
+	publicSchema       *schema    // nil: anything goes
+	privateSchema      *schema
+	indexes            []data.Path
+	events             map[EventName]*contract
+	declared           declaredNames
+
+	// nodes is the whole chart in document order; nodes[0] is the implicit
+	// parallel root. A node's descendants are the places right behind it, up
+	// to node.last.
+	nodes    []*node
+	machines []*node // children of the root, in the order of the file
+	regions  map[MachineID]*node
+}
+
+// kind is what a node of the chart is.
+type kind uint8
+
+const (
+	atomic kind = iota
+	compound
+	parallel
+	final
+	shallowHistory
+	deepHistory
+)
+
+func (k kind) isHistory() bool { return k == shallowHistory || k == deepHistory }
+
+// node is one state of the chart.
+type node struct {
+	id        NodeID
+	kind      kind
+	index     int // place in document order
+	last      int // place of the last descendant; index when there is none
+	parent    *node
+	machine   *node // the state machine that it belongs to; itself for one
+	children  []*node
+	histories []*node
+	line      int
+
+	initial []*node // compound: what is entered by default
+	// fallback is a history node's target when nothing is remembered; nil
+	// means the default entry of its parent.
+	fallback []*node
+
+	on     []*transition // by event, in document order
+	always []*transition
+	entry  []action
+	exit   []action
+	output *template // final: the data of done.state
+	done   EventName // "done.state.<id>"
+}
+
+// contains reports whether other is a proper descendant of n.
+func (n *node) contains(other *node) bool {
+	return other.index > n.index && other.index <= n.last
+}
+
+// isLeaf reports whether the node can be the innermost active one.
+func (n *node) isLeaf() bool { return n.kind == atomic || n.kind == final }
+
+// transition is one way out of a node, or, without targets, a reaction in it.
+type transition struct {
+	source  *node
+	event   eventPattern
+	targets []*node
+	guard   *expr.Program // nil: always enabled
+	allow   *rule         // nil: anyone who may send to the workflow
+	actions []action
+	reenter bool
+	into    root      // where event.data goes; rootUnset: as the event says
+	apply   applyRule // how; applyUnset: as the event says
+	onDone  *node     // only for the done event of this very node
+	line    int
+}
+
+// eventPattern is an event descriptor: an exact name, "x.*" (x and everything
+// below it), or "*". The zero value is the descriptor of eventless transitions
+// and matches nothing.
+type eventPattern struct {
+	name   EventName // without ".*"
+	prefix bool
+	any    bool
+}
+
+func parsePattern(s string) (eventPattern, bool) {
+	if s == "*" {
+		return eventPattern{any: true}, true
+	}
+	name, prefix := strings.CutSuffix(s, ".*")
+	n, ok := ParseEventName(name)
+	return eventPattern{name: n, prefix: prefix}, ok && !strings.HasSuffix(name, ".")
+}
+
+func (p eventPattern) matches(name EventName) bool {
+	switch {
+	case p.any:
+		return true
+	case p.name == "":
+		return false
+	case name == p.name:
+		return true
+	case !p.prefix:
+		return false
+	}
+	return len(name) > len(p.name) && name[len(p.name)] == '.' && name[:len(p.name)] == p.name
+}
+
+// covers reports whether every event that q matches is matched by p as well.
+func (p eventPattern) covers(q eventPattern) bool {
+	switch {
+	case p.any:
+		return true
+	case q.any:
+		return false
+	case p.prefix:
+		return p.matches(q.name)
+	}
+	return p == q
+}
+
+// declaredNames answers which names of events the definition knows at all.
+type declaredNames struct {
+	exact    map[EventName]bool
+	patterns []eventPattern
+}
+
+func (d *declaredNames) add(p eventPattern) {
+	if p.any || p.prefix {
+		d.patterns = append(d.patterns, p)
+		return
+	}
+	if d.exact == nil {
+		d.exact = map[EventName]bool{}
+	}
+	d.exact[p.name] = true
+}
+
+func (d *declaredNames) has(name EventName) bool {
+	return d.exact[name] ||
+		slices.ContainsFunc(d.patterns, func(p eventPattern) bool { return p.matches(name) })
+}
+
+// isReserved reports whether only the machine itself raises events of the name:
+// SCXML's platform events.
+func isReserved(name EventName) bool {
+	s := string(name)
+	return strings.HasPrefix(s, "done.state.") || strings.HasPrefix(s, "done.invoke.") ||
+		s == "error" || strings.HasPrefix(s, "error.")
+}
+
+// Declares reports whether a caller may use the name: some node, machine or
+// contract of the definition mentions it, and it is not a platform event.
+func (d *Definition) Declares(name EventName) bool {
+	return !isReserved(name) && d.declared.has(name)
+}
+
+// contract is what the events map says of one event.
+type contract struct {
+	line      int
+	schema    *schema // nil: any object
+	into      root
+	apply     applyRule
+	unmatched unmatched
+}
+
+// unmatched says what becomes of an event that nothing takes now (decisions:
+// "Declared, but nothing enabled now").
+type unmatched uint8
+
+const (
+	unmatchedUnset unmatched = iota
+	unmatchedRecord
+	unmatchedReject
+	unmatchedIgnore
+)
+
+// root is one of the two documents of an instance.
+type root uint8
+
+const (
+	rootUnset root = iota
+	rootPublic
+	rootPrivate
+)
+
+// applyRule says how event.data reaches its document.
+type applyRule uint8
+
+const (
+	applyUnset applyRule = iota
+	applyMerge
+	applyReplace
+	applyNone
+)
+
+// unmatchedRule returns what holds for an event of that name.
+func (d *Definition) unmatchedRule(name EventName) unmatched {
+	if c := d.events[name]; c != nil && c.unmatched != unmatchedUnset {
+		return c.unmatched
+	}
+	if d.unmatched != unmatchedUnset {
+		return d.unmatched
+	}
+	return unmatchedRecord
+}
+
+// Indexes returns the paths that the definition wants indexed.
+func (d *Definition) Indexes() []data.Path { return d.indexes }

@@ -1,0 +1,26 @@
+package statemachine
+
+import "errors"
+
+// What Create and Step can answer besides a result. None of them leaves a trace
+// in the instance that was passed in.
+var (
+	// ErrUnknownEvent: the definition nowhere declares the event's name, or the
+	// name is one that only the machine itself may raise. Tell the caller.
+	ErrUnknownEvent = errors.New("event is not declared by the workflow")
+	// ErrInvalidData: the data does not fit the JSON Schema of the event or of
+	// the workflow. The text names the place; tell the caller.
+	ErrInvalidData = errors.New("data does not fit the schema")
+	// ErrForbidden: a transition would take the event, but not from this caller.
+	ErrForbidden = errors.New("caller may not send the event")
+	// ErrRejected: nothing takes the event now, and the definition says reject.
+	ErrRejected = errors.New("event is not allowed now")
+	// ErrExecution: an expression or an action failed and no transition on
+	// error.execution took it, or the step limit was reached.
+	ErrExecution = errors.New("execution error")
+	// ErrTooLarge: the data would grow beyond MaxDataBytes.
+	ErrTooLarge = errors.New("instance data too large")
+	// ErrRecord: a stored record is not readable, or names nodes that the
+	// definition does not have. Stop the instance, not the process.
+	ErrRecord = errors.New("stored record is damaged")
+)

@@ -1,0 +1,60 @@
+package statemachine
+
+import (
+	"time"
+
+	"troupe/statemachine/data"
+)
+
+// Entry is one entry of svcHistory: what one macrostep did.
+type Entry struct {
+	User  string
+	Start []NodeID // in the order of states
+	Event EventName
+	End   []NodeID
+	At    time.Time
+}
+
+// TimeLayout is how times are written: RFC 3339, UTC, milliseconds (decisions:
+// "ts").
+const TimeLayout = "2006-01-02T15:04:05.000Z"
+
+// AppendJSON appends the entry as a JSON object.
+func (e *Entry) AppendJSON(dst []byte) []byte {
+	dst = append(dst, `{"user":`...)
+	dst = data.AppendString(dst, e.User)
+	dst = append(dst, `,"startState":`...)
+	dst = appendNodes(dst, e.Start)
+	dst = append(dst, `,"transitionEvent":`...)
+	dst = data.AppendString(dst, string(e.Event))
+	dst = append(dst, `,"endState":`...)
+	dst = appendNodes(dst, e.End)
+	dst = append(dst, `,"ts":"`...)
+	dst = e.At.UTC().AppendFormat(dst, TimeLayout)
+	return append(dst, `"}`...)
+}
+
+func appendNodes(dst []byte, nodes []NodeID) []byte {
+	dst = append(dst, '[')
+	for i, n := range nodes {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = data.AppendString(dst, string(n))
+	}
+	return append(dst, ']')
+}
+
+// endState returns the nodes of states, in their order.
+func (d *Definition) endState(in *Instance) []NodeID {
+	positions := d.Positions(in)
+	out := make([]NodeID, len(positions))
+	for i, p := range positions {
+		out[i] = p.Node
+	}
+	return out
+}
+
+// startNode is what stands in startState of the first entry, once for each
+// state machine.
+const startNode NodeID = "Start"

@@ -1,0 +1,142 @@
+package statemachine
+
+import (
+	"time"
+
+	"troupe/statemachine/data"
+)
+
+// MaxDataBytes bounds svcPublic and svcPrivate together (decisions: "Size of an
+// instance"). The record's fixed part is small beside it.
+const MaxDataBytes = 1 << 20
+
+// Instance is a workflow instance as a value: where it is and what it holds.
+// Step returns a new one and leaves the old as it was; the two may share bytes,
+// which nobody writes to.
+type Instance struct {
+	ID        string // ULID
+	CreatedAt time.Time
+	// Sequence is the number of history entries, and UpdatedAt the time of the
+	// last one.
+	Sequence  uint64
+	UpdatedAt time.Time
+	// Public and Private are svcPublic and svcPrivate: always objects.
+	Public, Private data.Value
+	// Redirect is svcRedirect; "" when it is not set.
+	Redirect string
+
+	active nodeSet
+	// memory is what history nodes remember, in no order. Replaced, never
+	// changed in place.
+	memory []memory
+}
+
+// memory is what one history node recorded when its parent was last left.
+type memory struct {
+	history int
+	nodes   []int
+}
+
+// Position is one entry of states: where one active machine or region is.
+type Position struct {
+	Machine MachineID
+	Node    NodeID
+}
+
+// Positions returns the instance's states in the order of the definition's
+// machines (decisions: "Order"). A nested parallel node stands for its machine
+// and is followed by one position for each of its regions.
+func (d *Definition) Positions(in *Instance) []Position {
+	out := make([]Position, 0, len(d.machines)+2)
+	for _, m := range d.machines {
+		out = appendPositions(out, m, in.active)
+	}
+	return out
+}
+
+func appendPositions(out []Position, region *node, active nodeSet) []Position {
+	n := region
+	for n.kind == compound {
+		child := activeChild(n, active)
+		if child == nil {
+			return out
+		}
+		n = child
+	}
+	out = append(out, Position{MachineID(region.id), n.id})
+	if n.kind == parallel {
+		for _, r := range n.children {
+			out = appendPositions(out, r, active)
+		}
+	}
+	return out
+}
+
+func activeChild(n *node, active nodeSet) *node {
+	for _, c := range n.children {
+		if active.has(c.index) {
+			return c
+		}
+	}
+	return nil
+}
+
+// AppendStates appends the JSON array of the instance's positions.
+func (d *Definition) AppendStates(dst []byte, in *Instance) []byte {
+	dst = append(dst, '[')
+	for i, p := range d.Positions(in) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"stateMachineId":`...)
+		dst = data.AppendString(dst, string(p.Machine))
+		dst = append(dst, `,"nodeId":`...)
+		dst = data.AppendString(dst, string(p.Node))
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}
+
+// IsDone reports whether every state machine is in a final node.
+func (d *Definition) IsDone(in *Instance) bool {
+	for _, m := range d.machines {
+		if !isDone(m, in.active) {
+			return false
+		}
+	}
+	return true
+}
+
+// isDone is isInFinalState of SCXML's appendix D.
+func isDone(n *node, active nodeSet) bool {
+	switch n.kind {
+	case compound:
+		c := activeChild(n, active)
+		return c != nil && c.kind == final
+	case parallel:
+		for _, c := range n.children {
+			if !isDone(c, active) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// isIn is the function In of expressions: name is "node" or "machine.node", and
+// ancestors of the innermost nodes count as well. A machine or region can be
+// named too.
+func (d *Definition) isIn(active nodeSet, name string) bool {
+	for i := active.next(1); i >= 0; i = active.next(i + 1) {
+		n := d.nodes[i]
+		if name == string(n.id) {
+			return true
+		}
+		if m := n.machine; len(name) == len(m.id)+1+len(n.id) && name[len(m.id)] == '.' &&
+			name[:len(m.id)] == string(m.id) && name[len(m.id)+1:] == string(n.id) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,309 @@
+package statemachine
+
+import (
+	"slices"
+	"time"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/expr"
+)
+
+// Bounds of one macrostep.
+const (
+	maxMicrosteps = 1000   // definition: "Semantics" 9
+	maxActions    = 10_000 // actions run by one event, loops included
+)
+
+// move is one macrostep while it is being made. in is a copy of the instance
+// that only the move changes.
+type move struct {
+	d      *Definition
+	in     Instance
+	caller *Caller
+	scope  expr.Scope
+	// queue is SCXML's internal queue; head is its first event.
+	queue []internalEvent
+	head  int
+	logs  []string
+
+	microsteps, actions int
+	// failure ends the macrostep: nothing of it is kept.
+	failure error
+}
+
+// internalEvent is an event on the internal queue.
+type internalEvent struct {
+	name EventName
+	data data.Value
+	done *node // see trigger.done
+}
+
+func (d *Definition) newMove(in *Instance, caller *Caller, now time.Time) *move {
+	m := &move{d: d, in: *in, caller: caller}
+	m.in.active = in.active.clone()
+	m.scope = expr.Scope{
+		Public:   in.Public,
+		Private:  in.Private,
+		User:     caller.user(),
+		Now:      now,
+		Instance: d.exprInstance(&m.in),
+		In:       m.isIn,
+	}
+	return m
+}
+
+func (m *move) isIn(name string) bool { return m.d.isIn(m.in.active, name) }
+
+// exprInstance is the variable instance of expressions.
+func (d *Definition) exprInstance(in *Instance) expr.Instance {
+	return expr.Instance{
+		ID:         in.ID,
+		WorkflowID: string(d.ID),
+		Version:    int(d.Version),
+		CreatedAt:  in.CreatedAt,
+		States:     func() data.Value { return d.AppendStates(nil, in) },
+	}
+}
+
+func (m *move) enqueue(e internalEvent) { m.queue = append(m.queue, e) }
+
+// raiseError puts error.execution on the internal queue.
+func (m *move) raiseError(cause error) {
+	reason := append(data.Value(`{"message":`), data.AppendString(nil, shorten(cause.Error()))...)
+	m.enqueue(internalEvent{name: errorExecution, data: append(reason, '}')})
+}
+
+const errorExecution EventName = "error.execution"
+
+// fail gives the macrostep up.
+func (m *move) fail(err error) {
+	if m.failure == nil {
+		m.failure = err
+	}
+}
+
+// setDocument replaces svcPublic or svcPrivate.
+func (m *move) setDocument(r root, v data.Value) error {
+	if r == rootPrivate {
+		m.in.Private, m.scope.Private = v, v
+	} else {
+		m.in.Public, m.scope.Public = v, v
+	}
+	if len(m.in.Public)+len(m.in.Private) > MaxDataBytes {
+		m.fail(ErrTooLarge)
+		return ErrTooLarge
+	}
+	return nil
+}
+
+// runBlock runs one block of actions; an error ends the block and is raised.
+func (m *move) runBlock(actions []action) {
+	if m.failure != nil {
+		return
+	}
+	if err := m.runAll(actions); err != nil && m.failure == nil {
+		m.raiseError(err)
+	}
+}
+
+func (m *move) runAll(actions []action) error {
+	for _, a := range actions {
+		if m.actions++; m.actions > maxActions {
+			m.fail(errTooManyActions)
+			return errTooManyActions
+		}
+		if err := a.run(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle makes eventless transitions and takes internal events until nothing
+// more is to be done (definition: "Semantics" 1).
+func (m *move) settle() {
+	for m.failure == nil {
+		if picked, _ := m.selectTransitions(trigger{}); len(picked) > 0 {
+			m.microstep(picked)
+			continue
+		}
+		if m.head == len(m.queue) {
+			return
+		}
+		m.takeInternal()
+	}
+}
+
+// takeInternal takes the first event of the internal queue. An error.execution
+// that nobody takes undoes the macrostep.
+func (m *move) takeInternal() {
+	e := m.queue[m.head]
+	m.head++
+	if m.head == len(m.queue) {
+		m.queue, m.head = m.queue[:0], 0
+	}
+	m.scope.Event = &expr.Event{Name: string(e.name), Data: e.data}
+	picked, _ := m.selectTransitions(trigger{name: e.name, done: e.done})
+	if len(picked) > 0 {
+		m.microstep(picked)
+		return
+	}
+	if e.name == errorExecution {
+		text := ""
+		if v, ok := e.data.Lookup("message"); ok {
+			text = v.Text()
+		}
+		m.fail(executionError{text})
+	}
+}
+
+// microstep leaves nodes, runs the transitions' actions and enters nodes
+// (SCXML appendix D, microstep).
+func (m *move) microstep(picked []*transition) {
+	if m.microsteps++; m.microsteps > maxMicrosteps {
+		m.fail(errTooManyMicrosteps)
+		return
+	}
+	leave := newNodeSet(len(m.d.nodes))
+	enter := newNodeSet(len(m.d.nodes))
+	// The domains are those before the exit. SCXML computes them again for the
+	// entry, when history nodes remember something else, and can then leave a
+	// gap between what was left and what is entered.
+	domains := make([]*node, len(picked))
+	for i, t := range picked {
+		if len(t.targets) == 0 {
+			continue
+		}
+		domains[i] = m.domain(t)
+		for j := m.in.active.next(domains[i].index + 1); j >= 0 && j <= domains[i].last; j = m.in.active.next(j + 1) {
+			leave.add(j)
+		}
+	}
+	m.exit(leave)
+	for _, t := range picked {
+		m.runBlock(t.actions)
+	}
+	for i, t := range picked {
+		if domains[i] != nil {
+			m.planEntry(enter, t.targets, domains[i])
+		}
+	}
+	m.enter(enter)
+}
+
+// exit leaves the nodes in reverse document order, after history nodes have
+// recorded what they stand beside.
+func (m *move) exit(leave nodeSet) {
+	for i := leave.next(1); i >= 0; i = leave.next(i + 1) {
+		for _, h := range m.d.nodes[i].histories {
+			m.remember(h)
+		}
+	}
+	for i := leave.previous(len(m.d.nodes) - 1); i > 0; i = leave.previous(i - 1) {
+		m.runBlock(m.d.nodes[i].exit)
+		m.in.active.remove(i)
+	}
+}
+
+func (m *move) remember(h *node) {
+	var nodes []int
+	for i := m.in.active.next(h.parent.index + 1); i >= 0 && i <= h.parent.last; i = m.in.active.next(i + 1) {
+		n := m.d.nodes[i]
+		if h.kind == deepHistory && n.isLeaf() || h.kind == shallowHistory && n.parent == h.parent {
+			nodes = append(nodes, i)
+		}
+	}
+	kept := slices.DeleteFunc(slices.Clone(m.in.memory), func(r memory) bool { return r.history == h.index })
+	m.in.memory = append(kept, memory{h.index, nodes})
+}
+
+// planEntry adds to enter what entering the targets below domain means: SCXML's
+// computeEntrySet.
+func (m *move) planEntry(enter nodeSet, targets []*node, domain *node) {
+	for _, n := range targets {
+		m.planDescendants(enter, n)
+	}
+	for _, n := range m.effectiveTargets(targets, nil) {
+		m.planAncestors(enter, n, domain)
+	}
+}
+
+func (m *move) planDescendants(enter nodeSet, n *node) {
+	if n.kind.isHistory() {
+		stands := m.effectiveTargets([]*node{n}, nil)
+		for _, s := range stands {
+			m.planDescendants(enter, s)
+		}
+		for _, s := range stands {
+			m.planAncestors(enter, s, n.parent)
+		}
+		return
+	}
+	enter.add(n.index)
+	switch n.kind {
+	case compound:
+		for _, s := range n.initial {
+			m.planDescendants(enter, s)
+		}
+		for _, s := range m.effectiveTargets(n.initial, nil) {
+			m.planAncestors(enter, s, n)
+		}
+	case parallel:
+		m.planRegions(enter, n)
+	}
+}
+
+// planRegions adds the regions of a parallel node that nothing else enters.
+func (m *move) planRegions(enter nodeSet, p *node) {
+	for _, r := range p.children {
+		if !enter.anyIn(r.index, r.last) {
+			m.planDescendants(enter, r)
+		}
+	}
+}
+
+// planAncestors adds the nodes between n and ancestor, both left out.
+func (m *move) planAncestors(enter nodeSet, n, ancestor *node) {
+	if n == ancestor {
+		return // an internal transition to its own source
+	}
+	for p := n.parent; p != nil && p != ancestor; p = p.parent {
+		enter.add(p.index)
+		if p.kind == parallel {
+			m.planRegions(enter, p)
+		}
+	}
+}
+
+// enter enters the nodes in document order and raises what is done by it.
+func (m *move) enter(enter nodeSet) {
+	for i := enter.next(1); i >= 0; i = enter.next(i + 1) {
+		if m.in.active.has(i) {
+			continue
+		}
+		n := m.d.nodes[i]
+		m.in.active.add(i)
+		m.runBlock(n.entry)
+		if n.kind == final {
+			m.finish(n)
+		}
+	}
+}
+
+// finish raises done.state for the parent of a final node, and for the parallel
+// node above it when that is its last region (definition: "Semantics" 5).
+func (m *move) finish(n *node) {
+	var output data.Value
+	if n.output != nil {
+		v, err := n.output.eval(&m.scope)
+		if err != nil {
+			m.raiseError(err)
+		}
+		output = v
+	}
+	p := n.parent
+	m.enqueue(internalEvent{name: p.done, data: output, done: p})
+	if g := p.parent; g != nil && g.parent != nil && g.kind == parallel && isDone(g, m.in.active) {
+		m.enqueue(internalEvent{name: g.done, done: g})
+	}
+}

@@ -1,0 +1,409 @@
+package statemachine
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+	"troupe/statemachine/expr"
+)
+
+// ParserOptions says what a definition may refer to. The zero value knows no
+// files and takes every role and privilege.
+type ParserOptions struct {
+	// HasRole and HasPrivilege report whether a name in an allow block exists;
+	// nil: all do.
+	HasRole, HasPrivilege func(name string) bool
+	// Roles and Privileges are the existing names, for suggestions.
+	Roles, Privileges []string
+}
+
+// Parser turns definition files into Definitions. It is safe for concurrent
+// use.
+type Parser struct {
+	options ParserOptions
+	env     *expr.Env
+}
+
+// NewParser builds a parser; it fails only when the expression language cannot
+// be set up.
+func NewParser(o ParserOptions) (*Parser, error) {
+	env, err := expr.New(expr.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("set up expressions: %w", err)
+	}
+	return &Parser{options: o, env: env}, nil
+}
+
+// With returns a parser with other options that shares p's expression language.
+func (p *Parser) With(o ParserOptions) *Parser { return &Parser{options: o, env: p.env} }
+
+// Source is a definition's text with what it refers to: everything that decides
+// what the definition means, so that it can be kept and read again.
+type Source struct {
+	// File is the name that faults show, and its extension says YAML or JSON.
+	File string
+	Text []byte
+	// Read returns a file beside the definition, named relative to it; nil:
+	// there are none. Parse tells in Refs which ones were read.
+	Read func(name string) ([]byte, error)
+}
+
+// Parsed is what Parse returns: the definition, and the names of the files that
+// it refers to.
+type Parsed struct {
+	*Definition
+	Refs []string
+}
+
+// Parse reads and checks one definition (definition.md). The error is
+// document.Faults: all faults of the file, with their lines.
+func (p *Parser) Parse(src Source) (*Parsed, error) {
+	tree, err := document.Parse(src.File, src.Text)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{Collector: document.Collector{File: src.File}, parser: p, source: src, d: &Definition{
+		Version: 1,
+		events:  map[EventName]*contract{},
+		regions: map[MachineID]*node{},
+	}}
+	b.definition(tree)
+	if b.Err() == nil {
+		b.check()
+	}
+	if err := b.Err(); err != nil {
+		return nil, err
+	}
+	return &Parsed{b.d, b.refs}, nil
+}
+
+// builder makes one definition from its tree, collecting every fault on the way.
+type builder struct {
+	document.Collector
+	parser *Parser
+	source Source
+	refs   []string
+	d      *Definition
+
+	namedGuards  map[string]*document.Node
+	namedActions map[string]*document.Node
+	built        int      // actions read so far
+	expanding    []string // named actions being read, to find cycles
+	locals       []string // variables of the foreach bodies around
+	byName       map[*node]map[NodeID]*node
+	pending      []pendingTarget
+	raised       []raisedEvent
+}
+
+// pendingTarget is a reference to a node that may stand further down.
+type pendingTarget struct {
+	at      *document.Node
+	machine *node
+	name    NodeID
+	found   func(*node)
+}
+
+type raisedEvent struct {
+	at   *document.Node
+	name EventName
+}
+
+// suggest adds a fault with the closest known word, when there is one.
+func (b *builder) suggest(n *document.Node, closest, reason string, args ...any) {
+	f := b.Add(n, reason, args...)
+	if closest != "" {
+		f.Suggestion = fmt.Sprintf("did you mean %q?", closest)
+	}
+}
+
+// later names the keys that the format has and this version does not run yet.
+var later = map[string]string{
+	"after":    "timers",
+	"invoke":   "child workflows",
+	"webhook":  "webhooks",
+	"webhooks": "webhooks",
+	"send":     "delayed events",
+	"cancel":   "delayed events",
+	"migrate":  "migration of running instances",
+	"import":   "imports",
+	"imports":  "imports",
+}
+
+// known adds a fault for each key of n that is not allowed, with its own text
+// for those that a later version will know.
+func (b *builder) known(n *document.Node, allowed ...string) {
+	if n.Kind != document.Mapping {
+		b.Add(n, "must be a mapping")
+		return
+	}
+	rest := *n
+	rest.Fields = nil
+	for _, f := range n.Fields {
+		if what, ok := later[f.Key.Text]; ok && !slices.Contains(allowed, f.Key.Text) {
+			b.Add(f.Key, "%q is not supported by this version (%s)", f.Key.Text, what)
+			continue
+		}
+		rest.Fields = append(rest.Fields, f)
+	}
+	b.Known(&rest, allowed...)
+}
+
+// definition reads the top of the file.
+func (b *builder) definition(n *document.Node) {
+	b.known(n, "$schema", "id", "name", "description", "version", "allow", "unmatched", "context", "schema",
+		"indexes", "events", "stateMachines", "guards", "actions", "tags", "meta")
+	if n.Kind != document.Mapping {
+		return
+	}
+	d := b.d
+	if id := n.Field("id"); id == nil {
+		b.Add(n, "\"id\" is missing")
+	} else if wf, ok := ParseWorkflowID(b.Text(id)); !ok {
+		b.Add(id, "%q is not an identifier: letters, digits and . _ ~ -, at most 128", shorten(id.Text))
+	} else {
+		d.ID = wf
+	}
+	d.Name = string(d.ID)
+	if name := n.Field("name"); name != nil {
+		d.Name = b.Text(name)
+	}
+	if v := n.Field("version"); v != nil {
+		if i := b.Int(v); i < 1 {
+			b.Add(v, "version must be 1 or more")
+		} else {
+			d.Version = uint64(i)
+		}
+	}
+	b.allow(n.Field("allow"))
+	d.unmatched = b.unmatched(n.Field("unmatched"))
+	b.context(n.Field("context"))
+	b.schemas(n.Field("schema"))
+	b.indexes(n.Field("indexes"))
+	b.events(n.Field("events"))
+	b.namedGuards = b.named(n.Field("guards"))
+	b.namedActions = b.named(n.Field("actions"))
+	b.stateMachines(n)
+}
+
+func (b *builder) named(n *document.Node) map[string]*document.Node {
+	if n == nil {
+		return nil
+	}
+	out := map[string]*document.Node{}
+	if n.Kind != document.Mapping {
+		b.Add(n, "must be a mapping of names")
+		return nil
+	}
+	for _, f := range n.Fields {
+		out[f.Key.Text] = f.Value
+	}
+	return out
+}
+
+// allow reads the workflow's own allow block.
+func (b *builder) allow(n *document.Node) {
+	if n == nil {
+		return
+	}
+	b.known(n, "create", "read", "send")
+	b.d.create = b.rule(n.Field("create"))
+	b.d.read = b.rule(n.Field("read"))
+	b.d.send = b.rule(n.Field("send"))
+}
+
+// rule reads one allow rule; nil when there is none.
+func (b *builder) rule(n *document.Node) *rule {
+	if n == nil {
+		return nil
+	}
+	b.known(n, "roles", "privileges", "users", "when", "deny")
+	if n.Kind != document.Mapping {
+		return nil
+	}
+	r := &rule{
+		roles:      b.names(n.Field("roles"), "role", b.parser.options.HasRole, b.parser.options.Roles),
+		privileges: b.names(n.Field("privileges"), "privilege", b.parser.options.HasPrivilege, b.parser.options.Privileges),
+		users:      b.Texts(n.Field("users")),
+		deny:       b.rule(n.Field("deny")),
+	}
+	if w := n.Field("when"); w != nil {
+		r.when = b.guard(w)
+	}
+	if r.when != nil {
+		for _, variable := range []string{"svcPublic", "svcPrivate", "instance", "event"} {
+			r.perInstance = r.perInstance || r.when.Reads(variable)
+		}
+	}
+	if empty := len(r.roles)+len(r.privileges)+len(r.users) == 0; empty && r.when == nil && r.deny == nil {
+		b.Add(n, "the rule says nothing: give roles, privileges, users, when or deny")
+	}
+	return r
+}
+
+func (b *builder) names(n *document.Node, what string, has func(string) bool, all []string) []string {
+	if n == nil {
+		return nil
+	}
+	names := b.Texts(n)
+	if len(names) == 0 {
+		b.Add(n, "the list of %ss is empty", what)
+	}
+	if has != nil {
+		for _, name := range names {
+			if !has(name) {
+				b.suggest(n, document.Closest(name, all), "unknown %s %q", what, shorten(name))
+			}
+		}
+	}
+	return names
+}
+
+func (b *builder) unmatched(n *document.Node) unmatched {
+	return oneOf(b, n, map[string]unmatched{
+		"record": unmatchedRecord, "reject": unmatchedReject, "ignore": unmatchedIgnore,
+	})
+}
+
+// oneOf reads a word; the zero value when n is nil or the word is unknown.
+func oneOf[T any](b *builder, n *document.Node, words map[string]T) T {
+	var none T
+	if n == nil {
+		return none
+	}
+	word := b.Text(n)
+	if v, ok := words[word]; ok {
+		return v
+	}
+	all := make([]string, 0, len(words))
+	for w := range words {
+		all = append(all, w)
+	}
+	b.suggest(n, document.Closest(word, all), "%q is not one of the known words", shorten(word))
+	return none
+}
+
+// context reads the defaults of the data.
+func (b *builder) context(n *document.Node) {
+	b.d.public, b.d.private = emptyObject, emptyObject
+	if n == nil {
+		return
+	}
+	b.known(n, "svcPublic", "svcPrivate")
+	if v := b.object(n.Field("svcPublic")); v != nil {
+		b.d.public = v
+	}
+	if v := b.object(n.Field("svcPrivate")); v != nil {
+		b.d.private = v
+	}
+}
+
+// object reads a mapping as JSON; nil when n is nil or no mapping.
+func (b *builder) object(n *document.Node) data.Value {
+	if n == nil {
+		return nil
+	}
+	v, err := n.Data()
+	if err != nil {
+		b.Add(n, "%v", err)
+		return nil
+	}
+	if v.Kind() != data.Object {
+		b.Add(n, "must be a mapping")
+		return nil
+	}
+	return v
+}
+
+func (b *builder) schemas(n *document.Node) {
+	if n == nil {
+		return
+	}
+	b.known(n, "svcPublic", "svcPrivate")
+	b.d.publicSchema = b.schema(n.Field("svcPublic"))
+	b.d.privateSchema = b.schema(n.Field("svcPrivate"))
+}
+
+func (b *builder) schema(n *document.Node) *schema {
+	if n == nil {
+		return nil
+	}
+	v, err := n.Data()
+	if err == nil {
+		var s *schema
+		if s, err = compileSchema(v, b.readRef); err == nil {
+			return s
+		}
+	}
+	b.Add(n, "JSON Schema: %v", err)
+	return nil
+}
+
+// readRef reads a file that a schema refers to, and remembers its name.
+func (b *builder) readRef(name string) ([]byte, error) {
+	if name == "" || path.Clean(name) != name || strings.HasPrefix(name, "../") || strings.HasPrefix(name, "/") {
+		return nil, fmt.Errorf("%q is not a file beside the definition", shorten(name))
+	}
+	if b.source.Read == nil {
+		return nil, fmt.Errorf("file %q is not there", shorten(name))
+	}
+	text, err := b.source.Read(name)
+	if err == nil {
+		b.refs = append(b.refs, name)
+	}
+	return text, err
+}
+
+func (b *builder) indexes(n *document.Node) {
+	if n == nil {
+		return
+	}
+	for _, text := range b.Texts(n) {
+		p, err := data.ParsePath(text)
+		if err != nil || len(p) < 2 || p[0] != "svcPublic" && p[0] != "svcPrivate" {
+			b.Add(n, "index %q: must be a path below svcPublic or svcPrivate", shorten(text))
+			continue
+		}
+		b.d.indexes = append(b.d.indexes, p)
+	}
+}
+
+// events reads the contracts of event.data.
+func (b *builder) events(n *document.Node) {
+	if n == nil {
+		return
+	}
+	if n.Kind != document.Mapping {
+		b.Add(n, "must be a mapping of event names")
+		return
+	}
+	for _, f := range n.Fields {
+		name, ok := ParseEventName(f.Key.Text)
+		if !ok || isReserved(name) {
+			b.Add(f.Key, "%q cannot be an event that callers send", shorten(f.Key.Text))
+			continue
+		}
+		c := &contract{line: f.Key.Line}
+		b.d.events[name] = c
+		b.d.declared.add(eventPattern{name: name})
+		if f.Value.Kind == document.Null {
+			continue
+		}
+		b.known(f.Value, "data", "into", "apply", "unmatched", "description")
+		c.schema = b.schema(f.Value.Field("data"))
+		c.into = b.into(f.Value.Field("into"))
+		c.apply = b.apply(f.Value.Field("apply"))
+		c.unmatched = b.unmatched(f.Value.Field("unmatched"))
+	}
+}
+
+func (b *builder) into(n *document.Node) root {
+	return oneOf(b, n, map[string]root{"svcPublic": rootPublic, "svcPrivate": rootPrivate})
+}
+
+func (b *builder) apply(n *document.Node) applyRule {
+	return oneOf(b, n, map[string]applyRule{"merge": applyMerge, "replace": applyReplace, "none": applyNone})
+}

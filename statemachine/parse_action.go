@@ -1,0 +1,327 @@
+package statemachine
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+	"troupe/statemachine/expr"
+)
+
+// variable is the form of a foreach variable.
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+
+// reservedVariables are the names that every expression knows already.
+var reservedVariables = []string{"event", "svcPublic", "svcPrivate", "user", "instance", "now"}
+
+// env is the expression language where the builder stands: with the variables
+// of the foreach bodies around.
+func (b *builder) env() *expr.Env {
+	if len(b.locals) == 0 {
+		return b.parser.env
+	}
+	env, err := b.parser.env.With(b.locals...)
+	if err != nil {
+		return b.parser.env
+	}
+	return env
+}
+
+// compileFault turns a compile error into a fault at its line of the file.
+func (b *builder) compileFault(n *document.Node, err error) {
+	at := *n
+	var bad *expr.CompileError
+	if errors.As(err, &bad) && bad.Line > 1 {
+		at.Line += bad.Line - 1
+	}
+	b.Add(&at, "expression: %v", err)
+}
+
+// guard reads a condition: the name of one under guards, {type: name}, or CEL.
+func (b *builder) guard(n *document.Node) *expr.Program {
+	if n.Kind == document.Mapping {
+		b.known(n, "type")
+		n = n.Field("type")
+		if n == nil {
+			return nil
+		}
+		if b.namedGuards[n.Text] == nil {
+			b.suggest(n, closestKey(n.Text, b.namedGuards), "unknown guard %q", shorten(n.Text))
+			return nil
+		}
+	}
+	text := b.Text(n)
+	if named := b.namedGuards[text]; named != nil {
+		n, text = named, b.Text(named)
+	}
+	if inner, ok := expression(text); ok {
+		text = inner
+	}
+	p, err := b.env().CompileBool(text)
+	if err != nil {
+		b.compileFault(n, err)
+		return nil
+	}
+	return p
+}
+
+func closestKey(word string, among map[string]*document.Node) string {
+	all := make([]string, 0, len(among))
+	for k := range among {
+		all = append(all, k)
+	}
+	slices.Sort(all)
+	return document.Closest(word, all)
+}
+
+// template reads a value in which strings may be expressions.
+func (b *builder) template(n *document.Node) *template {
+	switch n.Kind {
+	case document.String:
+		if text, ok := expression(n.Text); ok {
+			p, err := b.env().Compile(text)
+			if err != nil {
+				b.compileFault(n, err)
+				return nil
+			}
+			return &template{program: p}
+		}
+	case document.Mapping:
+		t := &template{object: true}
+		for _, f := range n.Fields {
+			t.keys = append(t.keys, f.Key.Text)
+			t.values = append(t.values, b.template(f.Value))
+		}
+		return t.folded()
+	case document.Sequence:
+		t := &template{}
+		for _, item := range n.Items {
+			t.values = append(t.values, b.template(item))
+		}
+		return t.folded()
+	}
+	v, err := n.Data()
+	if err != nil {
+		b.Add(n, "%v", err)
+		return nil
+	}
+	return &template{constant: v}
+}
+
+// folded turns an object or array without expressions into a constant.
+func (t *template) folded() *template {
+	if slices.ContainsFunc(t.values, func(v *template) bool { return v == nil || v.constant == nil }) {
+		return t
+	}
+	v, err := t.eval(nil)
+	if err != nil {
+		return t
+	}
+	return &template{constant: v}
+}
+
+// actions reads a list of actions, or a single one.
+func (b *builder) actions(n *document.Node) []action {
+	if n == nil || n.Kind == document.Null {
+		return nil
+	}
+	items := n.Items
+	if n.Kind != document.Sequence {
+		items = []*document.Node{n}
+	}
+	var out []action
+	for _, item := range items {
+		out = append(out, b.action(item)...)
+	}
+	return out
+}
+
+// action reads one action. A named one stands for its whole list.
+func (b *builder) action(n *document.Node) []action {
+	if b.built++; b.built > maxParsedActions {
+		if b.built == maxParsedActions+1 {
+			b.Add(n, "more than %d actions, named ones counted where they are used", maxParsedActions)
+		}
+		return nil
+	}
+	if n.Kind == document.String {
+		return b.namedAction(n)
+	}
+	if n.Kind != document.Mapping || len(n.Fields) == 0 {
+		b.Add(n, "an action is a name or a mapping such as {raise: event}")
+		return nil
+	}
+	key, v := n.Fields[0].Key, n.Fields[0].Value
+	if key.Text == "if" {
+		return one(b.choose(n))
+	}
+	b.known(n, "assign", "raise", "redirect", "log", "if", "foreach")
+	if len(n.Fields) > 1 {
+		b.Add(n, "one action a mapping: make a list of them")
+	}
+	switch key.Text {
+	case "assign":
+		return one(b.assign(v))
+	case "raise":
+		return one(b.raise(v))
+	case "redirect":
+		return one(redirect{b.template(v)})
+	case "log":
+		return one(logLine{b.template(v)})
+	case "foreach":
+		return one(b.forEach(v))
+	}
+	return nil
+}
+
+func one(a action) []action { return []action{a} }
+
+func (b *builder) namedAction(n *document.Node) []action {
+	named := b.namedActions[n.Text]
+	if named == nil {
+		b.suggest(n, closestKey(n.Text, b.namedActions), "unknown action %q", shorten(n.Text))
+		return nil
+	}
+	if slices.Contains(b.expanding, n.Text) {
+		b.Add(n, "action %q contains itself", shorten(n.Text))
+		return nil
+	}
+	if len(b.expanding) >= maxActionDepth {
+		b.Add(n, "actions are nested deeper than %d", maxActionDepth)
+		return nil
+	}
+	b.expanding = append(b.expanding, n.Text)
+	defer func() { b.expanding = b.expanding[:len(b.expanding)-1] }()
+	return b.actions(named)
+}
+
+// Bounds of what named actions can grow into.
+const (
+	maxActionDepth   = 16
+	maxParsedActions = 10_000
+)
+
+// assign reads {path: value, …}.
+func (b *builder) assign(n *document.Node) action {
+	if n.Kind != document.Mapping {
+		b.Add(n, "assign is a mapping of paths to values")
+		return assign{}
+	}
+	var a assign
+	for _, f := range n.Fields {
+		p, err := data.ParsePath(f.Key.Text)
+		s := setting{value: b.template(f.Value)}
+		switch {
+		case err != nil:
+			b.Add(f.Key, "%v", err)
+			continue
+		case p[0] == "svcPublic":
+			s.root = rootPublic
+		case p[0] == "svcPrivate":
+			s.root = rootPrivate
+		default:
+			b.suggest(f.Key, document.Closest(p[0], []string{"svcPublic", "svcPrivate"}),
+				"cannot assign to %q: a path starts with svcPublic or svcPrivate", shorten(f.Key.Text))
+			continue
+		}
+		s.path = p[1:]
+		a.settings = append(a.settings, s)
+	}
+	return a
+}
+
+// raise reads a name, or {event, data}.
+func (b *builder) raise(n *document.Node) action {
+	var a raise
+	at := n
+	if n.Kind == document.Mapping {
+		b.known(n, "event", "data")
+		if at = n.Field("event"); at == nil {
+			b.Add(n, "raise needs an event")
+			return a
+		}
+		if v := n.Field("data"); v != nil {
+			a.data = b.template(v)
+		}
+	}
+	name, ok := ParseEventName(b.Text(at))
+	if !ok || isReserved(name) {
+		b.Add(at, "%q cannot be raised", shorten(at.Text))
+		return a
+	}
+	a.event = name
+	b.raised = append(b.raised, raisedEvent{at, name})
+	return a
+}
+
+// choose reads {if, then, elseif: [{if, then}], else}.
+func (b *builder) choose(n *document.Node) action {
+	b.known(n, "if", "then", "elseif", "else")
+	var c choose
+	add := func(n *document.Node) {
+		if n.Field("if") == nil || n.Field("then") == nil {
+			b.Add(n, "needs \"if\" and \"then\"")
+			return
+		}
+		c.branches = append(c.branches, branch{b.guard(n.Field("if")), b.actions(n.Field("then"))})
+	}
+	add(n)
+	if more := n.Field("elseif"); more != nil {
+		items := more.Items
+		if more.Kind == document.Mapping {
+			items = []*document.Node{more}
+		}
+		for _, item := range items {
+			b.known(item, "if", "then")
+			if item.Kind == document.Mapping {
+				add(item)
+			}
+		}
+	}
+	if last := n.Field("else"); last != nil {
+		c.branches = append(c.branches, branch{nil, b.actions(last)})
+	}
+	return c
+}
+
+// forEach reads {array, item, index, do}.
+func (b *builder) forEach(n *document.Node) action {
+	b.known(n, "array", "item", "index", "do")
+	if n.Kind != document.Mapping {
+		return forEach{}
+	}
+	var a forEach
+	list := n.Field("array")
+	if list == nil || n.Field("item") == nil || n.Field("do") == nil {
+		b.Add(n, "foreach needs \"array\", \"item\" and \"do\"")
+		return a
+	}
+	text := b.Text(list)
+	if inner, ok := expression(text); ok {
+		text = inner
+	}
+	var err error
+	if a.list, err = b.env().Compile(text); err != nil {
+		b.compileFault(list, err)
+	}
+	outer := len(b.locals)
+	defer func() { b.locals = b.locals[:outer] }()
+	name := func(key string) string {
+		at := n.Field(key)
+		if at == nil {
+			return ""
+		}
+		v := b.Text(at)
+		if !variable.MatchString(v) || slices.Contains(reservedVariables, v) || slices.Contains(b.locals, v) {
+			b.Add(at, "%q cannot be a variable here", shorten(v))
+			return ""
+		}
+		b.locals = append(b.locals, v)
+		return v
+	}
+	a.item, a.index = name("item"), name("index")
+	a.body = b.actions(n.Field("do"))
+	return a
+}

@@ -1,0 +1,309 @@
+package statemachine
+
+import (
+	"fmt"
+
+	"troupe/statemachine/document"
+)
+
+// maxNodes bounds a definition's chart.
+const maxNodes = 4096
+
+// stateMachines reads the machines in the order of the file.
+func (b *builder) stateMachines(top *document.Node) {
+	n := top.Field("stateMachines")
+	if n == nil || n.Kind != document.Mapping || len(n.Fields) == 0 {
+		b.Add(top, "\"stateMachines\" is missing or empty")
+		return
+	}
+	d := b.d
+	b.byName = map[*node]map[NodeID]*node{}
+	root := &node{kind: parallel}
+	d.nodes = append(d.nodes, root)
+	for _, f := range n.Fields {
+		m := b.node(f, root, nil)
+		if m == nil {
+			continue
+		}
+		if m.kind != compound && m.kind != parallel {
+			b.Add(f.Key, "state machine %q has no states", shorten(f.Key.Text))
+		}
+		b.region(f.Key, m)
+		root.children = append(root.children, m)
+	}
+	root.last = len(d.nodes) - 1
+	d.machines = root.children
+	if len(d.nodes) > maxNodes {
+		b.Add(n, "more than %d nodes", maxNodes)
+		return
+	}
+	b.resolve()
+}
+
+// region notes a name that stands in states as a stateMachineId.
+func (b *builder) region(at *document.Node, n *node) {
+	id := MachineID(n.id)
+	if b.d.regions[id] != nil {
+		b.Add(at, "duplicate state machine or region %q", shorten(string(id)))
+	}
+	b.d.regions[id] = n
+}
+
+// node reads one state with everything below it. machine is nil for a state
+// machine itself.
+func (b *builder) node(f document.Field, parent, machine *node) *node {
+	n := &node{id: NodeID(f.Key.Text), index: len(b.d.nodes), parent: parent, machine: machine, line: f.Key.Line}
+	if machine == nil {
+		n.machine = n
+		b.byName[n] = map[NodeID]*node{}
+	}
+	b.d.nodes = append(b.d.nodes, n)
+	if !nodeName.MatchString(f.Key.Text) {
+		b.Add(f.Key, "%q is not a name: letters, digits, _ ~ - and inner blanks, at most 64", shorten(f.Key.Text))
+	}
+	names := b.byName[n.machine]
+	if machine != nil {
+		if names[n.id] != nil {
+			b.Add(f.Key, "duplicate node %q in its state machine", shorten(f.Key.Text))
+		}
+		names[n.id] = n
+	}
+	n.done = EventName("done.state." + f.Key.Text)
+	v := f.Value
+	if v.Kind == document.Null {
+		n.last = n.index
+		return n
+	}
+	b.known(v, "type", "initial", "states", "on", "always", "entry", "exit", "onDone", "history", "target", "output",
+		"tags", "meta", "description")
+	if v.Kind != document.Mapping {
+		return nil
+	}
+	b.kind(n, v)
+	b.content(n, v)
+	if states := v.Field("states"); states != nil {
+		b.states(n, states)
+	}
+	n.last = len(b.d.nodes) - 1
+	b.entryPoint(n, v)
+	return n
+}
+
+// kind reads what the node is, and refuses keys that do not belong to it.
+func (b *builder) kind(n *node, v *document.Node) {
+	has := func(key string) bool { return v.Field(key) != nil }
+	n.kind = atomic
+	if has("states") {
+		n.kind = compound
+	}
+	if t := v.Field("type"); t != nil {
+		n.kind = oneOf(b, t, map[string]kind{
+			"atomic": atomic, "compound": compound, "parallel": parallel, "final": final, "history": shallowHistory,
+		})
+	}
+	if n.kind == shallowHistory && has("history") {
+		n.kind = oneOf(b, v.Field("history"), map[string]kind{"shallow": shallowHistory, "deep": deepHistory})
+	}
+	refuse := func(what string, keys ...string) {
+		for _, key := range keys {
+			if k := v.Field(key); k != nil {
+				b.Add(k, "%s cannot have %q", what, key)
+			}
+		}
+	}
+	if n.kind.isHistory() {
+		refuse("a history node", "initial", "states", "on", "always", "entry", "exit", "onDone", "output")
+		return
+	}
+	refuse("a node that is not of type history", "history", "target")
+	switch n.kind {
+	case final:
+		refuse("a final node", "initial", "states", "on", "always", "onDone")
+		if n.parent.kind == parallel && n.machine != n {
+			b.Add(v, "a final node cannot be a region of a parallel node")
+		}
+	case atomic:
+		refuse("an atomic node", "initial", "states", "onDone", "output")
+	case parallel:
+		refuse("a parallel node", "initial", "output")
+		if !has("states") {
+			b.Add(v, "a parallel node needs states: its regions")
+		}
+	case compound:
+		refuse("a compound node", "output")
+		if !has("states") {
+			b.Add(v, "a compound node needs states")
+		}
+	}
+	if n.machine == n {
+		refuse("a state machine", "onDone")
+	}
+}
+
+// content reads transitions and actions.
+func (b *builder) content(n *node, v *document.Node) {
+	n.entry = b.actions(v.Field("entry"))
+	n.exit = b.actions(v.Field("exit"))
+	if o := v.Field("output"); o != nil {
+		n.output = b.template(o)
+	}
+	if on := v.Field("on"); on != nil {
+		if on.Kind != document.Mapping {
+			b.Add(on, "must be a mapping of event names")
+		} else {
+			for _, f := range on.Fields {
+				b.on(n, f)
+			}
+		}
+	}
+	if always := v.Field("always"); always != nil {
+		n.always = b.transitions(n, always, eventPattern{})
+	}
+	if done := v.Field("onDone"); done != nil {
+		list := b.transitions(n, done, eventPattern{name: n.done})
+		for _, t := range list {
+			t.onDone = n
+		}
+		n.on = append(n.on, list...)
+	}
+}
+
+func (b *builder) on(n *node, f document.Field) {
+	p, ok := parsePattern(f.Key.Text)
+	if !ok {
+		b.Add(f.Key, "%q is not an event name: letters, digits and . _ : ~ -, or a name ending in .*, or *", shorten(f.Key.Text))
+		return
+	}
+	b.d.declared.add(p)
+	n.on = append(n.on, b.transitions(n, f.Value, p)...)
+}
+
+// states reads the children of a compound or parallel node.
+func (b *builder) states(n *node, states *document.Node) {
+	if states.Kind != document.Mapping || len(states.Fields) == 0 {
+		b.Add(states, "must be a mapping of at least one node")
+		return
+	}
+	for _, f := range states.Fields {
+		c := b.node(f, n, n.machine)
+		switch {
+		case c == nil:
+		case c.kind.isHistory():
+			n.histories = append(n.histories, c)
+		default:
+			n.children = append(n.children, c)
+			if n.kind == parallel {
+				b.region(f.Key, c)
+			}
+		}
+	}
+	if len(n.children) == 0 {
+		b.Add(states, "has no node that can be active")
+	}
+}
+
+// entryPoint reads initial, and a history node's default target.
+func (b *builder) entryPoint(n *node, v *document.Node) {
+	if t := v.Field("target"); t != nil && n.kind.isHistory() {
+		b.target(t, n, func(to *node) {
+			if !n.parent.contains(to) {
+				b.Add(t, "the default of a history node must lie inside %q", string(n.parent.id))
+			}
+			n.fallback = append(n.fallback, to)
+		})
+	}
+	if n.kind != compound {
+		return
+	}
+	i := v.Field("initial")
+	if i == nil {
+		if len(n.children) > 0 {
+			n.initial = n.children[:1] // document order, as SCXML has it
+		}
+		return
+	}
+	b.target(i, n, func(to *node) {
+		if !n.contains(to) {
+			b.Add(i, "the initial node must lie inside %q", string(n.id))
+		}
+		n.initial = append(n.initial, to)
+	})
+}
+
+// target notes a reference to one node or a list of nodes of n's machine.
+func (b *builder) target(at *document.Node, n *node, found func(*node)) {
+	for _, name := range b.Texts(at) {
+		b.pending = append(b.pending, pendingTarget{at, n.machine, NodeID(name), found})
+	}
+}
+
+// resolve finds the nodes that were referred to.
+func (b *builder) resolve() {
+	for _, p := range b.pending {
+		names := b.byName[p.machine]
+		if n := names[p.name]; n != nil {
+			p.found(n)
+			continue
+		}
+		all := make([]string, 0, len(names))
+		for name := range names {
+			all = append(all, string(name))
+		}
+		where := fmt.Sprintf("unknown target %q in state machine %q", shorten(string(p.name)), string(p.machine.id))
+		b.suggest(p.at, document.Closest(string(p.name), all), "%s", where)
+	}
+}
+
+// transitions reads the value of an event: a target, an object, or a list of
+// these in document order.
+func (b *builder) transitions(n *node, v *document.Node, p eventPattern) []*transition {
+	if v.Kind != document.Sequence {
+		if t := b.transition(n, v, p); t != nil {
+			return []*transition{t}
+		}
+		return nil
+	}
+	var out []*transition
+	for _, item := range v.Items {
+		if t := b.transition(n, item, p); t != nil {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func (b *builder) transition(n *node, v *document.Node, p eventPattern) *transition {
+	t := &transition{source: n, event: p, line: v.Line}
+	addTarget := func(to *node) { t.targets = append(t.targets, to) }
+	switch v.Kind {
+	case document.Null: // takes the event and does nothing
+		return t
+	case document.String:
+		b.target(v, n, addTarget)
+		return t
+	case document.Mapping:
+	default:
+		b.Add(v, "a transition is a target, a mapping, or a list of these")
+		return nil
+	}
+	b.known(v, "target", "guard", "allow", "actions", "reenter", "into", "apply", "description")
+	if to := v.Field("target"); to != nil && to.Kind != document.Null {
+		b.target(to, n, addTarget)
+	}
+	if g := v.Field("guard"); g != nil {
+		t.guard = b.guard(g)
+	}
+	if a := v.Field("allow"); a != nil {
+		if p == (eventPattern{}) {
+			b.Add(a, "an eventless transition has no caller whose rights could be asked")
+		}
+		t.allow = b.rule(a)
+	}
+	t.actions = b.actions(v.Field("actions"))
+	if r := v.Field("reenter"); r != nil {
+		t.reenter = b.Bool(r)
+	}
+	t.into = b.into(v.Field("into"))
+	t.apply = b.apply(v.Field("apply"))
+	return t
+}

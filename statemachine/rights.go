@@ -1,0 +1,162 @@
+package statemachine
+
+import (
+	"slices"
+	"time"
+
+	"troupe/statemachine/expr"
+)
+
+// Caller is who acts: the user's login name with the roles and privileges that
+// hold at present.
+type Caller struct {
+	ID                string
+	Roles, Privileges []string
+}
+
+func (c *Caller) user() expr.User {
+	return expr.User{ID: c.ID, Roles: c.Roles, Privileges: c.Privileges}
+}
+
+// Right is what a rule says before an instance is looked at.
+type Right uint8
+
+const (
+	// Denied: whatever the instance, the caller may not.
+	Denied Right = iota
+	// ByInstance: it depends on the instance; ask MayRead or MaySend.
+	ByInstance
+	// Granted: whatever the instance, the caller may.
+	Granted
+)
+
+// rule is an allow block: any of the lists, and when. A matching deny wins.
+// Built once, then read only.
+type rule struct {
+	roles, privileges, users []string
+	when                     *expr.Program // nil: true
+	deny                     *rule         // nil: nobody
+	// perInstance: when looks at an instance or an event.
+	perInstance bool
+}
+
+// names reports whether the rule's lists name the caller; empty lists name
+// everyone.
+func (r *rule) names(c *Caller) bool {
+	if len(r.roles) == 0 && len(r.privileges) == 0 && len(r.users) == 0 {
+		return true
+	}
+	return slices.Contains(r.users, c.ID) || anyOf(r.roles, c.Roles) || anyOf(r.privileges, c.Privileges)
+}
+
+func anyOf(wanted, held []string) bool {
+	return slices.ContainsFunc(wanted, func(w string) bool { return slices.Contains(held, w) })
+}
+
+// admits decides for a scope that has everything the rule may look at. An
+// expression that fails refuses: rights fail closed.
+func (r *rule) admits(c *Caller, s *expr.Scope) bool {
+	if r == nil {
+		return true
+	}
+	if !r.names(c) {
+		return false
+	}
+	if r.when != nil {
+		if ok, err := r.when.Bool(s); err != nil || !ok {
+			return false
+		}
+	}
+	return r.deny == nil || !r.deny.hits(c, s)
+}
+
+// hits is admits for a deny block: there an expression that fails denies.
+func (r *rule) hits(c *Caller, s *expr.Scope) bool {
+	if !r.names(c) {
+		return false
+	}
+	if r.when == nil {
+		return true
+	}
+	ok, err := r.when.Bool(s)
+	return err != nil || ok
+}
+
+// without decides as far as it can be decided without an instance.
+func (r *rule) without(c *Caller, now time.Time) Right {
+	if r == nil {
+		return Granted
+	}
+	if !r.names(c) {
+		return Denied
+	}
+	right := Granted
+	s := &expr.Scope{User: c.user(), Now: now}
+	if r.when != nil {
+		if r.perInstance {
+			right = ByInstance
+		} else if ok, err := r.when.Bool(s); err != nil || !ok {
+			return Denied
+		}
+	}
+	if r.deny != nil && r.deny.names(c) {
+		if r.deny.perInstance {
+			return ByInstance
+		}
+		if r.deny.hits(c, s) {
+			return Denied
+		}
+	}
+	return right
+}
+
+// CreateRight says whether the caller may create instances.
+func (d *Definition) CreateRight(c *Caller, now time.Time) Right { return d.create.without(c, now) }
+
+// ReadRight says whether the caller may see instances.
+func (d *Definition) ReadRight(c *Caller, now time.Time) Right { return d.read.without(c, now) }
+
+// SendRight says whether the caller may send events. Without a send rule it is
+// the right to read.
+func (d *Definition) SendRight(c *Caller, now time.Time) Right {
+	return d.sendRule().without(c, now)
+}
+
+func (d *Definition) sendRule() *rule {
+	if d.send == nil {
+		return d.read
+	}
+	return d.send
+}
+
+// View is what rights can see of an instance that may run under another version
+// of the workflow than the one whose rules are asked.
+type View struct {
+	Instance *Instance
+	// Of is the definition that the instance runs under.
+	Of *Definition
+}
+
+func (v View) scope(c *Caller, now time.Time) *expr.Scope {
+	in, of := v.Instance, v.Of
+	return &expr.Scope{
+		Public:   in.Public,
+		Private:  in.Private,
+		User:     c.user(),
+		Now:      now,
+		Instance: of.exprInstance(in),
+		In:       func(name string) bool { return of.isIn(in.active, name) },
+	}
+}
+
+// MayRead decides whether the caller may see this instance.
+func (d *Definition) MayRead(v View, c *Caller, now time.Time) bool {
+	return d.read == nil || d.read.admits(c, v.scope(c, now))
+}
+
+// MaySend decides whether the caller may send events to this instance; the
+// transitions may ask for more.
+func (d *Definition) MaySend(v View, c *Caller, now time.Time) bool {
+	r := d.sendRule()
+	return r == nil || r.admits(c, v.scope(c, now))
+}

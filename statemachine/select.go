@@ -1,0 +1,187 @@
+package statemachine
+
+import (
+	"slices"
+
+	"troupe/statemachine/expr"
+)
+
+// trigger is what transitions are selected for.
+type trigger struct {
+	name EventName // "" selects the eventless ones
+	// done is the node whose completion raised the event; nil for all others.
+	done *node
+	// external: a caller sent it, so that allow is asked.
+	external bool
+}
+
+// selectTransitions picks, for each active leaf in document order, the first
+// enabled transition on the way up, and removes the conflicts (SCXML appendix D,
+// selectTransitions). forbidden reports that a transition would have been
+// enabled if the caller were someone else.
+//
+// allow takes part like a guard: a transition that the caller may not take is
+// passed over, so that one event can mean different things to different
+// callers. DESIGN.md says why.
+func (m *move) selectTransitions(t trigger) (picked []*transition, forbidden bool) {
+	var refused []*transition // seen and not enabled: ask each guard once
+	for i := m.in.active.next(1); i >= 0; i = m.in.active.next(i + 1) {
+		leaf := m.d.nodes[i]
+		if !leaf.isLeaf() {
+			continue
+		}
+	climb:
+		for n := leaf; n.parent != nil; n = n.parent {
+			list := n.on
+			if t.name == "" {
+				list = n.always
+			}
+			for _, tr := range list {
+				if t.name != "" && !tr.takes(t) || slices.Contains(refused, tr) {
+					continue
+				}
+				if slices.Contains(picked, tr) {
+					break climb
+				}
+				enabled, byRights := m.isEnabled(tr, t.external)
+				if enabled {
+					picked = append(picked, tr)
+					break climb
+				}
+				forbidden = forbidden || byRights
+				refused = append(refused, tr)
+			}
+		}
+	}
+	if len(picked) > 1 {
+		picked = m.withoutConflicts(picked)
+	}
+	return picked, forbidden
+}
+
+func (tr *transition) takes(t trigger) bool {
+	if tr.onDone != nil {
+		return tr.onDone == t.done
+	}
+	return tr.event.matches(t.name)
+}
+
+// isEnabled asks guard and, for an event from outside, allow. byRights: only the
+// caller's rights stand in the way.
+func (m *move) isEnabled(tr *transition, external bool) (enabled, byRights bool) {
+	if tr.guard != nil && !m.guard(tr.guard) {
+		return false, false
+	}
+	if external && tr.allow != nil && !tr.allow.admits(m.caller, &m.scope) {
+		return false, true
+	}
+	return true, false
+}
+
+// guard evaluates p; a guard that fails is false and raises error.execution.
+func (m *move) guard(p *expr.Program) bool {
+	ok, err := p.Bool(&m.scope)
+	if err != nil {
+		m.raiseError(err)
+		return false
+	}
+	return ok
+}
+
+// withoutConflicts is removeConflictingTransitions: of two transitions that
+// would leave the same node, the one deeper in the chart wins, else the first.
+func (m *move) withoutConflicts(picked []*transition) []*transition {
+	kept := picked[:0:0]
+next:
+	for _, t1 := range picked {
+		var beaten []*transition
+		for _, t2 := range kept {
+			if !m.conflict(t1, t2) {
+				continue
+			}
+			if !t2.source.contains(t1.source) {
+				continue next
+			}
+			beaten = append(beaten, t2)
+		}
+		kept = slices.DeleteFunc(kept, func(t *transition) bool { return slices.Contains(beaten, t) })
+		kept = append(kept, t1)
+	}
+	return kept
+}
+
+// conflict reports whether both transitions would leave a common node. What a
+// transition leaves are the active descendants of its domain, which are a run
+// of places in document order.
+func (m *move) conflict(t1, t2 *transition) bool {
+	if len(t1.targets) == 0 || len(t2.targets) == 0 {
+		return false
+	}
+	d1, d2 := m.domain(t1), m.domain(t2)
+	return m.in.active.anyIn(max(d1.index, d2.index)+1, min(d1.last, d2.last))
+}
+
+// domain is getTransitionDomain: the node whose active descendants the
+// transition leaves. It never reaches beyond the state machine, so that one
+// machine cannot stop another.
+func (m *move) domain(t *transition) *node {
+	targets := m.effectiveTargets(t.targets, nil)
+	if !t.reenter && !slices.ContainsFunc(targets, func(n *node) bool {
+		return n != t.source && !t.source.contains(n)
+	}) {
+		return t.source
+	}
+	for p := t.source.parent; p != nil && p != t.source.machine; p = p.parent {
+		if p.kind == compound && !slices.ContainsFunc(targets, func(n *node) bool { return !p.contains(n) }) {
+			return p
+		}
+	}
+	return t.source.machine
+}
+
+// effectiveTargets replaces history nodes by what they stand for now.
+func (m *move) effectiveTargets(targets, out []*node) []*node {
+	for _, n := range targets {
+		switch {
+		case !n.kind.isHistory():
+			if !slices.Contains(out, n) {
+				out = append(out, n)
+			}
+		case m.remembered(n) != nil:
+			for _, i := range m.remembered(n) {
+				if !slices.Contains(out, m.d.nodes[i]) {
+					out = append(out, m.d.nodes[i])
+				}
+			}
+		default:
+			out = m.effectiveTargets(n.defaults(), out)
+		}
+	}
+	return out
+}
+
+// defaults is what a history node enters when it remembers nothing.
+func (n *node) defaults() []*node {
+	if n.fallback != nil {
+		return n.fallback
+	}
+	return n.parent.defaultEntry()
+}
+
+// defaultEntry is what entering a compound or parallel node leads to.
+func (n *node) defaultEntry() []*node {
+	if n.kind == parallel {
+		return n.children
+	}
+	return n.initial
+}
+
+// remembered returns the nodes that a history node recorded, or nil.
+func (m *move) remembered(history *node) []int {
+	for _, r := range m.in.memory {
+		if r.history == history.index {
+			return r.nodes
+		}
+	}
+	return nil
+}

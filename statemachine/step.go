@@ -1,0 +1,203 @@
+package statemachine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/expr"
+)
+
+// Outcome says what an event did.
+type Outcome uint8
+
+const (
+	// Moved: at least one transition was taken.
+	Moved Outcome = iota + 1
+	// Recorded: nothing took the event; an entry says that it came.
+	Recorded
+	// Ignored: nothing took the event, and nothing changed.
+	Ignored
+)
+
+// Result is what Create and Step return: the new instance and what goes out.
+type Result struct {
+	Outcome  Outcome
+	Instance Instance
+	// Entry is the new history entry; unset when Ignored.
+	Entry Entry
+	// Logs are the texts of log actions, in order.
+	Logs []string
+}
+
+// executionError is an error.execution that nobody took.
+type executionError struct{ reason string }
+
+func (e executionError) Error() string { return ErrExecution.Error() + ": " + e.reason }
+func (e executionError) Unwrap() error { return ErrExecution }
+
+var (
+	errTooManyMicrosteps error = executionError{fmt.Sprintf("more than %d microsteps", maxMicrosteps)}
+	errTooManyActions    error = executionError{fmt.Sprintf("more than %d actions", maxActions)}
+)
+
+// Creation is what Create needs to know.
+type Creation struct {
+	ID     string // the new instance's
+	Caller *Caller
+	// Public and Private overlay the defaults of context; absent is empty.
+	Public, Private data.Value
+	Now             time.Time
+}
+
+// Create enters the workflow's initial nodes. It returns ErrForbidden when the
+// caller may not create this instance, ErrInvalidData, ErrTooLarge or
+// ErrExecution.
+func (d *Definition) Create(c Creation) (Result, error) {
+	now := c.Now.UTC().Truncate(time.Millisecond)
+	in := Instance{
+		ID:        c.ID,
+		CreatedAt: now,
+		UpdatedAt: now,
+		Public:    data.Overlay(d.public, c.Public),
+		Private:   data.Overlay(d.private, c.Private),
+		active:    newNodeSet(len(d.nodes)),
+	}
+	m := d.newMove(&in, c.Caller, now)
+	if len(in.Public)+len(in.Private) > MaxDataBytes {
+		return Result{}, ErrTooLarge
+	}
+	if !d.create.admits(c.Caller, &m.scope) {
+		return Result{}, ErrForbidden
+	}
+	if err := d.checkData(&in); err != nil {
+		return Result{}, err
+	}
+	enter := newNodeSet(len(d.nodes))
+	m.planRegions(enter, d.nodes[0])
+	m.enter(enter)
+	m.settle()
+	start := make([]NodeID, len(d.machines))
+	for i := range start {
+		start[i] = startNode
+	}
+	return m.finishWith(Moved, start, "", &in)
+}
+
+// Event is one event from outside.
+type Event struct {
+	Name   EventName
+	ID     string     // event.id, or ""
+	Data   data.Value // an object, or absent
+	Caller *Caller
+	Now    time.Time
+}
+
+// Step sends one event to an instance and runs to completion: SCXML's
+// macrostep. It is a pure function of its arguments. in is not changed. It
+// returns ErrUnknownEvent, ErrInvalidData, ErrForbidden, ErrRejected,
+// ErrTooLarge or ErrExecution; each means that nothing happened.
+func (d *Definition) Step(in *Instance, e Event) (Result, error) {
+	if !d.Declares(e.Name) {
+		return Result{}, ErrUnknownEvent
+	}
+	rule := d.events[e.Name]
+	if rule != nil && rule.schema != nil {
+		given := e.Data
+		if given.Kind() == data.Absent {
+			given = emptyObject
+		}
+		if err := rule.schema.check(given); err != nil {
+			return Result{}, err
+		}
+	}
+	now := e.Now.UTC().Truncate(time.Millisecond)
+	if now.Before(in.UpdatedAt) {
+		now = in.UpdatedAt
+	}
+	m := d.newMove(in, e.Caller, now)
+	given := e.Data
+	if given.Kind() == data.Absent {
+		given = emptyObject
+	}
+	m.scope.Event = &expr.Event{Name: string(e.Name), ID: e.ID, Data: given}
+	start := d.endState(in)
+
+	picked, forbidden := m.selectTransitions(trigger{name: e.Name, external: true})
+	if len(picked) == 0 && len(m.queue) == 0 {
+		if forbidden {
+			return Result{}, ErrForbidden
+		}
+		switch d.unmatchedRule(e.Name) {
+		case unmatchedReject:
+			return Result{}, ErrRejected
+		case unmatchedIgnore:
+			return Result{Outcome: Ignored, Instance: *in}, nil
+		}
+		return m.finishWith(Recorded, start, e.Name, in)
+	}
+	if len(picked) > 0 {
+		if err := m.applyData(picked, rule, e.Data); err != nil {
+			return Result{}, err
+		}
+		m.microstep(picked)
+	}
+	m.settle()
+	return m.finishWith(Moved, start, e.Name, in)
+}
+
+var emptyObject = data.Value("{}")
+
+// finishWith turns the finished move into a result.
+func (m *move) finishWith(o Outcome, start []NodeID, event EventName, before *Instance) (Result, error) {
+	if m.failure != nil {
+		return Result{}, m.failure
+	}
+	if o == Moved {
+		if err := m.d.checkChanged(before, &m.in); err != nil {
+			return Result{}, err
+		}
+	}
+	m.in.Sequence++
+	m.in.UpdatedAt = m.scope.Now
+	return Result{
+		Outcome:  o,
+		Instance: m.in,
+		Entry: Entry{
+			User:  m.caller.ID,
+			Start: start,
+			Event: event,
+			End:   m.d.endState(&m.in),
+			At:    m.scope.Now,
+		},
+		Logs: m.logs,
+	}, nil
+}
+
+// checkData holds the instance's documents against the workflow's schema.
+func (d *Definition) checkData(in *Instance) error {
+	if err := d.publicSchema.check(in.Public); err != nil {
+		return fmt.Errorf("svcPublic: %w", err)
+	}
+	if err := d.privateSchema.check(in.Private); err != nil {
+		return fmt.Errorf("svcPrivate: %w", err)
+	}
+	return nil
+}
+
+// checkChanged is checkData for what actions wrote. What does not fit then is
+// the definition's fault, not the caller's.
+func (d *Definition) checkChanged(before, after *Instance) error {
+	if d.publicSchema == nil && d.privateSchema == nil {
+		return nil
+	}
+	if string(before.Public) == string(after.Public) && string(before.Private) == string(after.Private) {
+		return nil
+	}
+	err := d.checkData(after)
+	if errors.Is(err, ErrInvalidData) {
+		return executionError{shorten(err.Error())}
+	}
+	return err
+}
