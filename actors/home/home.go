@@ -1,0 +1,161 @@
+// Package home reads the text files of a home folder, which are the truth for
+// definitions, roles and users (home.md), and keeps them in step with the
+// running service.
+//
+// A set of files is checked as a whole before anything of it is used. A faulty
+// set is refused with file, line and reason, and the one before stays in use.
+package home
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"troupe/actors/identity"
+	"troupe/actors/workflow"
+	"troupe/statemachine"
+	"troupe/statemachine/document"
+)
+
+// Names inside a home folder.
+const (
+	IdentityFile    = "identity.yaml"
+	WorkflowsFolder = "workflows"
+)
+
+// maxFileBytes bounds one text file.
+const maxFileBytes = 1 << 20
+
+// Set is everything that the text files of a home say, checked together.
+type Set struct {
+	Directory *identity.Directory
+	Workflows []workflow.Source
+}
+
+// Load reads and checks the home's text files. parser brings the expression
+// language; Load adds the roles of identity.yaml to it.
+//
+// The error is document.Faults when the files can be read and are wrong. When
+// identity.yaml is right, the returned set has its directory even then, so that
+// a caller can go on with definitions that were accepted before.
+func Load(dir string, parser *statemachine.Parser) (*Set, error) {
+	set := &Set{}
+	var faults document.Faults
+	text, err := readFile(filepath.Join(dir, IdentityFile))
+	if err != nil {
+		return set, fmt.Errorf("read home: %w", err)
+	}
+	set.Directory, err = identity.ParseDirectory(IdentityFile, text)
+	if err = collect(&faults, err); err != nil {
+		return set, err
+	}
+	options := statemachine.ParserOptions{HasPrivilege: isPrivilege, Privileges: privileges()}
+	if set.Directory != nil {
+		options.HasRole = func(name string) bool { return set.Directory.HasRole(identity.RoleID(name)) }
+		for _, id := range set.Directory.RoleIDs() {
+			options.Roles = append(options.Roles, string(id))
+		}
+	}
+	files, err := definitionFiles(dir)
+	if err != nil {
+		return set, fmt.Errorf("read home: %w", err)
+	}
+	for _, name := range files {
+		source, err := loadDefinition(dir, name, parser.With(options))
+		if err := collect(&faults, err); err != nil {
+			return set, err
+		}
+		if err == nil {
+			set.Workflows = append(set.Workflows, *source)
+		}
+	}
+	if len(faults) > 0 {
+		return set, faults
+	}
+	return set, nil
+}
+
+// collect moves faults of a file to all; other errors are returned.
+func collect(all *document.Faults, err error) error {
+	var faults document.Faults
+	if errors.As(err, &faults) {
+		*all = append(*all, faults...)
+		return nil
+	}
+	return err
+}
+
+func isPrivilege(name string) bool { return slices.Contains(privileges(), name) }
+
+func privileges() []string {
+	var out []string
+	for _, p := range identity.Privileges() {
+		out = append(out, string(p))
+	}
+	return out
+}
+
+// definitionFiles lists the workflow definitions, in order. Hidden files and
+// JSON Schemas beside the definitions are not definitions.
+func definitionFiles(dir string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, WorkflowsFolder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		name := e.Name()
+		if e.IsDir() || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".schema.json") {
+			continue
+		}
+		switch filepath.Ext(name) {
+		case ".yaml", ".yml", ".json":
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+func loadDefinition(dir, name string, parser *statemachine.Parser) (*workflow.Source, error) {
+	folder := filepath.Join(dir, WorkflowsFolder)
+	shown := WorkflowsFolder + "/" + name
+	text, err := readFile(filepath.Join(folder, name))
+	if err != nil {
+		return nil, document.Faults{{File: shown, Line: 1, Reason: err.Error()}}
+	}
+	source := &workflow.Source{File: shown, Text: text, Refs: map[string][]byte{}}
+	parsed, err := parser.Parse(statemachine.Source{File: shown, Text: text, Read: func(ref string) ([]byte, error) {
+		// The parser has made sure that ref stays below the folder.
+		b, err := readFile(filepath.Join(folder, filepath.FromSlash(ref)))
+		if err == nil {
+			source.Refs[ref] = b
+		}
+		return b, err
+	}})
+	if err != nil {
+		return nil, err
+	}
+	source.Parsed = parsed.Definition
+	return source, nil
+}
+
+// readFile reads a regular file of bounded size.
+func readFile(name string) ([]byte, error) {
+	st, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !st.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", filepath.Base(name))
+	case st.Size() > maxFileBytes:
+		return nil, fmt.Errorf("%s is larger than %d bytes", filepath.Base(name), maxFileBytes)
+	}
+	return os.ReadFile(name)
+}

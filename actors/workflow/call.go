@@ -1,0 +1,106 @@
+package workflow
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"troupe/persistence"
+)
+
+// call is one request on its way through an instance's mailbox, and the place
+// for its answer. Exactly one of create, event and load is set.
+//
+// It is answered once: by the actor when it is refused or needs no commit, by
+// the journal when the commit is durable. Whoever answers releases the entry.
+type call struct {
+	create *CreateRequest
+	event  *EventRequest
+	load   *LoadRequest
+
+	entry *entry
+	claim *offer // a create's hold on its definition; nil otherwise
+	// prepared is the answer that leaves when the commit is durable. Written
+	// by the actor before it hands the call to the journal.
+	prepared *Reply
+	// replies has room for one, so that an answer never waits for a caller who
+	// gave up.
+	replies chan answer
+	// taken says who owns the outcome: see the constants.
+	taken atomic.Int32
+}
+
+// A call starts as waiting; the actor makes it running, or the caller, who
+// cannot wait any longer, makes it abandoned. Only one of them succeeds, so a
+// caller who gave up knows whether anything can still happen.
+const (
+	waiting int32 = iota
+	running
+	abandoned
+)
+
+type answer struct {
+	reply *Reply
+	err   error
+}
+
+func newCall(e *entry) *call { return &call{entry: e, replies: make(chan answer, 1)} }
+
+// begin is the actor's side: false when the caller has gone.
+func (c *call) begin() bool { return c.taken.CompareAndSwap(waiting, running) }
+
+// answer ends the call.
+func (c *call) answer(r *Reply, err error) {
+	c.replies <- answer{r, err}
+	c.end()
+}
+
+// end gives back what the call holds.
+func (c *call) end() {
+	if c.claim != nil {
+		c.claim.release()
+	}
+	c.entry.release()
+}
+
+// Committed implements persistence.Waiter: the journal says whether what the
+// prepared reply shows is durable.
+func (c *call) Committed(err error) {
+	if !errors.Is(err, persistence.ErrOutcomeUnknown) {
+		// NB: an unknown outcome keeps the instance uncommitted, and so awake,
+		// until the process ends: its state must never be shown as durable.
+		c.entry.uncommitted.Add(-1)
+	}
+	if err != nil {
+		c.answer(nil, storeError(err))
+		return
+	}
+	c.answer(c.prepared, nil)
+}
+
+var _ persistence.Waiter = (*call)(nil)
+
+// wait returns the answer, or an error when it does not come in time. It does
+// not look at the request's context: the outcome is decided within
+// milliseconds, and a caller who leaves early would only not hear of it.
+func (r *Router) wait(c *call) (*Reply, error) {
+	var deadline time.Time
+	for {
+		ticked := r.ticks()
+		select {
+		case a := <-c.replies:
+			return a.reply, a.err
+		case <-ticked:
+		}
+		now := time.Now()
+		switch {
+		case deadline.IsZero():
+			deadline = now.Add(r.o.ReplyWaitMax - time.Second)
+		case now.After(deadline):
+			if c.taken.CompareAndSwap(waiting, abandoned) {
+				return nil, ErrBusy
+			}
+			return nil, ErrOutcomeUnknown
+		}
+	}
+}

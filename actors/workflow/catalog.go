@@ -1,0 +1,215 @@
+package workflow
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/puzpuzpuz/xsync/v4"
+	"github.com/rs/zerolog"
+
+	"troupe/persistence"
+	"troupe/statemachine"
+)
+
+// Catalog knows every definition that was ever published: what is loaded once is
+// kept in the store by id and version, because instances stay on the version
+// that they were created with (decisions: "Editing a definition").
+//
+// Readers are lock-free. Publish changes what new instances get.
+type Catalog struct {
+	store  *persistence.Store
+	parser *statemachine.Parser
+	log    zerolog.Logger
+
+	// current is what the newest accepted set of files offers, and for workflows
+	// whose file is gone what rules their instances. Replaced, never changed.
+	current atomic.Pointer[offers]
+	// versions has the definitions that instances asked for.
+	versions *xsync.Map[versionKey, *statemachine.Definition]
+	// publishing is held while a set is being published.
+	publishing struct {
+		sync.Mutex
+		creating map[versionKey]*atomic.Int64 // see offer.creating
+	}
+}
+
+// offers maps workflow ids to their newest version.
+type offers map[string]*offer
+
+// offer is the newest version of one workflow.
+type offer struct {
+	*statemachine.Definition
+	listed bool // its file is in the present set: new instances can be made
+	// creating counts the creates that are on their way with this content of
+	// this version, and is shared by all offers of it. It becomes retired, for
+	// good, when other content takes the version.
+	creating *atomic.Int64
+}
+
+const retired = -1 << 40
+
+type versionKey struct {
+	workflow string
+	version  uint64
+}
+
+// listedSetting is the name under which the versions of the present set are
+// kept, so that a restart with faulty files can go on with it.
+const listedSetting = "listed-workflows"
+
+// OpenCatalog reads what was published before. parser reads stored definitions
+// again; it should take every role, because roles come and go.
+func OpenCatalog(store *persistence.Store, parser *statemachine.Parser, log zerolog.Logger) (*Catalog, error) {
+	c := &Catalog{store: store, parser: parser, log: log, versions: xsync.NewMap[versionKey, *statemachine.Definition]()}
+	c.publishing.creating = map[versionKey]*atomic.Int64{}
+	listed, err := c.loadListed()
+	if err != nil {
+		return nil, err
+	}
+	newest := map[string]uint64{}
+	err = store.Scan(persistence.DefinitionsPrefix(nil), func(key, _ []byte) error {
+		parsed, ok := persistence.ParseKey(key)
+		if !ok {
+			return fmt.Errorf("%w: definition key", persistence.ErrCorrupt)
+		}
+		workflow, version := parsed.Workflow, parsed.Number
+		if v, ok := listed[workflow]; ok {
+			version = v
+		}
+		newest[workflow] = max(newest[workflow], version)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read published definitions: %w", err)
+	}
+	now := offers{}
+	for workflow, version := range newest {
+		d, err := c.version(workflow, version)
+		if err != nil {
+			log.Error().Err(err).Str("workflow", workflow).Uint64("version", version).Msg("published definition cannot be read")
+			continue
+		}
+		_, isListed := listed[workflow]
+		now[workflow] = &offer{Definition: d, listed: isListed, creating: c.counterLocked(versionKey{workflow, version})}
+	}
+	c.current.Store(&now)
+	return c, nil
+}
+
+func (c *Catalog) loadListed() (map[string]uint64, error) {
+	text, err := c.store.Load(persistence.SettingKey(nil, listedSetting))
+	if errors.Is(err, persistence.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read listed workflows: %w", err)
+	}
+	var listed map[string]uint64
+	if err := json.Unmarshal(text, &listed); err != nil {
+		return nil, fmt.Errorf("read listed workflows: %w: %w", persistence.ErrCorrupt, err)
+	}
+	return listed, nil
+}
+
+// Len returns how many workflows can be created now.
+func (c *Catalog) Len() int {
+	n := 0
+	for _, o := range *c.current.Load() {
+		if o.listed {
+			n++
+		}
+	}
+	return n
+}
+
+// newest returns the definition whose rules hold for the workflow; nil when it
+// was never published.
+func (c *Catalog) newest(workflow string) *statemachine.Definition {
+	if o := (*c.current.Load())[workflow]; o != nil {
+		return o.Definition
+	}
+	return nil
+}
+
+// offered returns the definition for new instances; nil when there is none.
+func (c *Catalog) offered(workflow string) *statemachine.Definition {
+	if o := (*c.current.Load())[workflow]; o != nil && o.listed {
+		return o.Definition
+	}
+	return nil
+}
+
+// claim is offered for a create that is about to happen: until it is released,
+// the definition's content cannot be replaced under the same version. After the
+// create, the stored count of instances holds it.
+func (c *Catalog) claim(workflow string) (*offer, error) {
+	for {
+		o := (*c.current.Load())[workflow]
+		if o == nil || !o.listed {
+			return nil, ErrNotFound
+		}
+		if o.creating.Add(1) > 0 {
+			return o, nil
+		}
+		o.creating.Add(-1)
+		// Publish is replacing it: wait until it has decided, then look again.
+		c.publishing.Lock()
+		c.publishing.Unlock() //nolint:staticcheck // only to wait
+	}
+}
+
+func (o *offer) release() { o.creating.Add(-1) }
+
+// choices lists what the caller may create, by id.
+func (c *Catalog) choices(caller *statemachine.Caller, now time.Time) []Choice {
+	out := []Choice{}
+	for id, o := range *c.current.Load() {
+		if o.listed && o.CreateRight(caller, now) != statemachine.Denied {
+			out = append(out, Choice{ID: id, Name: o.Name})
+		}
+	}
+	slices.SortFunc(out, func(a, b Choice) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
+
+// version returns one published version. ErrExecution when it cannot be read.
+func (c *Catalog) version(workflow string, version uint64) (*statemachine.Definition, error) {
+	key := versionKey{workflow, version}
+	if d, ok := c.versions.Load(key); ok {
+		return d, nil
+	}
+	text, err := c.store.Load(persistence.DefinitionKey(nil, workflow, version))
+	if err != nil {
+		return nil, fmt.Errorf("%w: definition %s version %d: %w", ErrExecution, workflow, version, err)
+	}
+	d, err := c.parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: definition %s version %d: %w", ErrExecution, workflow, version, err)
+	}
+	d, _ = c.versions.LoadOrStore(key, d)
+	return d, nil
+}
+
+func (c *Catalog) parse(text []byte) (*statemachine.Definition, error) {
+	var s stored
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, err
+	}
+	parsed, err := c.parser.Parse(statemachine.Source{File: s.File, Text: []byte(s.Text), Read: func(name string) ([]byte, error) {
+		ref, ok := s.Refs[name]
+		if !ok {
+			return nil, fmt.Errorf("file %q was not kept", name)
+		}
+		return []byte(ref), nil
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return parsed.Definition, nil
+}

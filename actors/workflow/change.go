@@ -1,0 +1,231 @@
+package workflow
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"troupe/persistence"
+	"troupe/statemachine"
+)
+
+// change is what one call makes of an instance, on its way to the journal.
+type change struct {
+	next    statemachine.Instance
+	entry   *statemachine.Entry // nil: the event left no entry
+	before  []statemachine.Position
+	retry   Retry
+	caller  string
+	created bool
+}
+
+// create makes the instance. Its actor is new and nobody else has its id.
+func (i *instance) create(c *call) (handed bool, err error) {
+	req := c.create
+	result, err := i.of.Create(statemachine.Creation{
+		ID: i.name, Caller: callerOf(req.Caller), Public: req.Public, Private: req.Private, Now: i.router.o.Clock(),
+	})
+	if err != nil {
+		return false, stepError(err)
+	}
+	i.log(result.Logs)
+	i.router.metrics.creates.Add(1)
+	i.hasHistory = true
+	return i.commit(c, &change{
+		next: result.Instance, entry: &result.Entry, retry: req.Retry,
+		caller: string(req.Caller.ID), created: true,
+	}, req.WithHistory)
+}
+
+// send makes one step.
+func (i *instance) send(c *call) (handed bool, err error) {
+	if err := i.ensureLoaded(); err != nil {
+		return false, err
+	}
+	req := c.event
+	caller := callerOf(req.Caller)
+	if first, err := i.firstReply(req); err != nil {
+		return false, err
+	} else if first != nil {
+		i.deliver(c, first)
+		return true, nil
+	}
+	if err := i.mayReceive(req, caller); err != nil {
+		return false, err
+	}
+	name, ok := statemachine.ParseEventName(req.Name)
+	if !ok {
+		return false, fmt.Errorf("%w: %w", ErrInvalid, statemachine.ErrUnknownEvent)
+	}
+	result, err := i.of.Step(&i.state, statemachine.Event{
+		Name: name, ID: req.ID, Data: req.Data, Caller: caller, Now: i.router.o.Clock(),
+	})
+	if err != nil {
+		if errors.Is(err, statemachine.ErrExecution) {
+			i.router.log.Warn().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Msg("event undone by an execution error")
+		}
+		return false, stepError(err)
+	}
+	i.log(result.Logs)
+	i.router.metrics.events.Add(1)
+	ch := &change{next: result.Instance, before: i.of.Positions(&i.state), retry: req.Retry, caller: string(req.Caller.ID)}
+	if result.Outcome != statemachine.Ignored {
+		ch.entry = &result.Entry
+	} else if req.Retry.Key == "" {
+		reply, err := i.reply(i.head, i.tail, i.state.Sequence, req.WithHistory)
+		if err != nil {
+			return false, err
+		}
+		i.deliver(c, reply)
+		return true, nil
+	}
+	return i.commit(c, ch, req.WithHistory)
+}
+
+// mayReceive asks the workflow's rules about this instance, and If-Match.
+func (i *instance) mayReceive(req *EventRequest, caller *statemachine.Caller) error {
+	newest := i.router.catalog.newest(i.workflowID)
+	if newest == nil {
+		return ErrNotFound
+	}
+	now := i.router.o.Clock()
+	if !newest.MaySend(i.view(), caller, now) {
+		if newest.ReadRight(caller, now) != statemachine.Denied && newest.MayRead(i.view(), caller, now) {
+			return ErrForbidden // the caller sees the instance anyway
+		}
+		return ErrNotFound
+	}
+	if req.IfMatch != nil && !slices.Contains(req.IfMatch, i.state.Sequence) {
+		return ErrPrecondition
+	}
+	return nil
+}
+
+// firstReply returns the answer that the event's idempotency key got before, or
+// nil when it is new.
+func (i *instance) firstReply(req *EventRequest) (*Reply, error) {
+	if req.Retry.Key == "" {
+		return nil, nil
+	}
+	digest := digestOf(string(req.Caller.ID), req.Retry.Key)
+	i.scratch = persistence.ReplyKey(i.scratch[:0], i.shard, i.id, digest)
+	stored, err := i.router.store.Load(i.scratch)
+	if errors.Is(err, persistence.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, storeError(err)
+	}
+	first, err := parseStoredReply(stored)
+	if err != nil {
+		return nil, err
+	}
+	if first.fingerprint != req.Retry.Fingerprint {
+		return nil, ErrKeyReused
+	}
+	return i.reply(first.head, first.tail, first.sequence, req.WithHistory)
+}
+
+// commit takes the change over and hands it to the journal with the reply that
+// leaves when it is durable. Everything is one batch: all of it or nothing
+// survives a crash.
+func (i *instance) commit(c *call, ch *change, withHistory bool) (handed bool, err error) {
+	r := i.router
+	if i.hasHistory || !withHistory || ch.entry == nil {
+		// Nothing to be read before the state moves on.
+	} else if _, err := i.historyUpTo(i.state.Sequence); err != nil {
+		return false, err
+	}
+	w := r.store.NewWrites(i.shard)
+	i.state = ch.next
+	i.show()
+	if ch.entry != nil {
+		i.putEntry(w, ch.entry)
+		i.putRecord(w)
+		i.putNodes(w, ch.before)
+	}
+	if ch.created {
+		i.scratch = persistence.CountKey(i.scratch[:0], i.shard, i.workflowID, i.of.Version)
+		w.Add(i.scratch, 1)
+	}
+	if ch.retry.Key != "" {
+		i.putReply(w, ch)
+	}
+	i.loaded = true
+	reply, err := i.reply(i.head, i.tail, i.state.Sequence, withHistory)
+	if err != nil {
+		w.Discard()
+		i.loaded = false
+		return false, err
+	}
+	c.prepared = reply
+	i.entry.uncommitted.Add(1)
+	r.store.Append(w, c)
+	return true, nil
+}
+
+func (i *instance) putEntry(w *persistence.Writes, e *statemachine.Entry) {
+	value := make([]byte, entryHead, 256)
+	value = e.AppendJSON(value)
+	i.chain = link(i.chain, value[entryHead:])
+	value[0] = entryFormat
+	copy(value[1:], i.chain[:])
+	i.scratch = persistence.EntryKey(i.scratch[:0], i.shard, i.id, i.state.Sequence)
+	w.Set(i.scratch, value)
+	i.extendHistory(value[entryHead:])
+}
+
+func (i *instance) putRecord(w *persistence.Writes) {
+	key := persistence.RecordKey(i.scratch[:0], i.shard, i.workflowID, i.id)
+	both := i.of.AppendRecord(key, &i.state, i.chain, i.states)
+	w.Set(both[:len(key)], both[len(key):])
+	i.scratch = both
+}
+
+// putNodes writes the node index: rows of positions that were left go, rows of
+// new ones come.
+func (i *instance) putNodes(w *persistence.Writes, before []statemachine.Position) {
+	after := i.of.Positions(&i.state)
+	for _, p := range before {
+		if !slices.Contains(after, p) {
+			i.scratch = i.nodeKey(p)
+			w.Delete(i.scratch)
+		}
+	}
+	for _, p := range after {
+		if !slices.Contains(before, p) {
+			i.scratch = i.nodeKey(p)
+			w.Set(i.scratch, nil)
+		}
+	}
+}
+
+func (i *instance) nodeKey(p statemachine.Position) []byte {
+	return persistence.NodeKey(i.scratch[:0], i.shard, i.workflowID, string(p.Node), i.id, string(p.Machine))
+}
+
+// putReply remembers the answer under the request's idempotency key. A create's
+// row stands outside the instance, because a retry does not know its id.
+func (i *instance) putReply(w *persistence.Writes, ch *change) {
+	scope := i.id
+	if ch.created {
+		scope = persistence.ID{}
+	}
+	row := storedReply{
+		fingerprint: ch.retry.Fingerprint,
+		instance:    i.id,
+		sequence:    i.state.Sequence,
+		at:          i.router.o.Clock().UnixMilli(),
+		head:        i.head,
+		tail:        i.tail,
+	}
+	key := persistence.ReplyKey(nil, i.shard, scope, digestOf(ch.caller, ch.retry.Key))
+	w.Set(key, row.append(nil))
+}
+
+// log writes what log actions said.
+func (i *instance) log(lines []string) {
+	for _, line := range lines {
+		i.router.log.Info().Str("workflow", i.workflowID).Str("instance", i.name).Msg(line)
+	}
+}

@@ -1,0 +1,37 @@
+// Package workflow runs workflow instances: each is an actor that alone holds
+// and changes its state, behind one Router.
+//
+//	request ─► Router ─► instance actor ─► statemachine.Step
+//	              ▲            │ one batch: record, history entry, node index,
+//	              │            ▼ count, idempotency key
+//	              │      persistence.Append ──► fsync, shared by many
+//	              └──── reply, when the batch is durable ◄──┘
+//
+// # The life of an instance
+//
+//	asleep ──request──► loading ──► awake ──idle──► asleep
+//	                       │          │
+//	                       └─ damaged └─ panic: dropped, read again
+//
+// A sleeping instance is only bytes in the store. The first request for it
+// starts its actor, which loads the record; the sweep stops actors that nobody
+// asked for a while and that owe nobody an answer. At most one actor lives for
+// an instance at a time: the router's map decides.
+//
+// # What is promised
+//
+// A reply leaves when everything that it shows is durable: the actor goes on
+// with the next event at once, but the answers wait for the journal, also those
+// of reads that came after an event whose commit is still on its way. A
+// request that is refused left nothing behind. One whose outcome is not known in
+// time is ErrOutcomeUnknown; repeating it with the same key is safe.
+//
+// Requests are admitted before the mailbox: a limit for each instance and one
+// for all. A panic in one instance is answered with ErrInternal and touches no
+// other.
+//
+// # What the caller must do
+//
+// Start, then any number of concurrent calls, then Stop, which waits for
+// everything accepted. The store is closed after that and not before.
+package workflow

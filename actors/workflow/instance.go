@@ -1,0 +1,171 @@
+package workflow
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"troupe/persistence"
+	"troupe/statemachine"
+)
+
+// instance is the actor of one workflow instance. Everything in it is touched
+// only inside Receive.
+type instance struct {
+	router     *Router
+	entry      *entry
+	id         persistence.ID
+	name       string // the id as text
+	workflowID string
+	shard      persistence.Shard
+
+	// loaded says that the fields below are what the store has, or will have
+	// when the journal is through.
+	loaded bool
+	of     *statemachine.Definition // the version that the instance runs under
+	state  statemachine.Instance
+	chain  statemachine.Chain
+	states []byte // JSON of state's positions
+	// head and tail are the current record's JSON around svcHistory.
+	head, tail []byte
+	// history is the JSON of all entries, joined by commas, when hasHistory.
+	// It only grows, so replies may hold on to a prefix of it.
+	history    []byte
+	hasHistory bool
+	scratch    []byte // for keys and values; free between messages
+}
+
+// Receive implements the actor.
+func (i *instance) Receive(ctx actor.Context) {
+	c, ok := ctx.Message().(*call)
+	if !ok {
+		return // protoactor's own messages
+	}
+	if !c.begin() {
+		c.end()
+		return
+	}
+	// A panic answers its own call and costs only this instance's memory.
+	answered := false
+	defer func() {
+		if p := recover(); p != nil {
+			i.loaded = false
+			i.router.metrics.panics.Add(1)
+			i.router.log.Error().Str("workflow", i.workflowID).Str("instance", i.name).
+				Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("instance panicked; its state is read again")
+			if !answered {
+				c.answer(nil, ErrInternal)
+			}
+		}
+	}()
+	answered = i.handle(c)
+}
+
+// handle runs one call. It returns true when the call is answered or the journal
+// has it.
+func (i *instance) handle(c *call) bool {
+	var err error
+	handed := false
+	switch {
+	case c.create != nil:
+		handed, err = i.create(c)
+	case c.event != nil:
+		handed, err = i.send(c)
+	default:
+		handed, err = i.read(c)
+	}
+	if err != nil && !handed {
+		c.answer(nil, err)
+	}
+	return true
+}
+
+// ensureLoaded reads the instance's record from the store.
+func (i *instance) ensureLoaded() error {
+	if i.loaded {
+		return nil
+	}
+	r := i.router
+	i.scratch = persistence.RecordKey(i.scratch[:0], i.shard, i.workflowID, i.id)
+	stored, err := r.store.Load(i.scratch)
+	if errors.Is(err, persistence.ErrNotFound) {
+		return ErrNotFound
+	}
+	if err != nil {
+		return storeError(err)
+	}
+	record, err := statemachine.ParseRecord(stored)
+	if err == nil {
+		if i.of, err = r.catalog.version(i.workflowID, record.Version); err == nil {
+			i.state, err = i.of.Restore(i.name, record)
+		}
+	}
+	if err != nil {
+		r.metrics.damaged.Add(1)
+		r.log.Error().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Msg("stored instance cannot be read")
+		return fmt.Errorf("%w: %w", ErrExecution, err)
+	}
+	i.chain = record.Chain
+	i.history, i.hasHistory = nil, false
+	i.show()
+	i.loaded = true
+	return nil
+}
+
+// show renders the current state.
+func (i *instance) show() {
+	i.states = i.of.AppendStates(nil, &i.state)
+	i.head, i.tail = render(i.workflowID, i.name, i.state.Public, i.state.Private, i.states, i.state.Redirect)
+}
+
+// view is the instance as rights see it.
+func (i *instance) view() statemachine.View {
+	return statemachine.View{Instance: &i.state, Of: i.of}
+}
+
+// read answers a load.
+func (i *instance) read(c *call) (handed bool, err error) {
+	if err := i.ensureLoaded(); err != nil {
+		return false, err
+	}
+	req := c.load
+	newest := i.router.catalog.newest(i.workflowID)
+	if newest == nil || !newest.MayRead(i.view(), callerOf(req.Caller), i.router.o.Clock()) {
+		return false, ErrNotFound
+	}
+	reply, err := i.reply(i.head, i.tail, i.state.Sequence, req.WithHistory)
+	if err != nil {
+		return false, err
+	}
+	i.deliver(c, reply)
+	return true, nil
+}
+
+// deliver answers now if everything that the instance wrote is durable, and
+// behind the journal's queue otherwise (promise: no reply shows state that a
+// crash could take back).
+func (i *instance) deliver(c *call, reply *Reply) {
+	if i.entry.uncommitted.Load() == 0 {
+		c.answer(reply, nil)
+		return
+	}
+	c.prepared = reply
+	i.entry.uncommitted.Add(1)
+	i.router.store.Barrier(c)
+}
+
+// reply builds an answer for the given state of the record.
+func (i *instance) reply(head, tail []byte, sequence uint64, withHistory bool) (*Reply, error) {
+	r := &Reply{
+		WorkflowID: i.workflowID, InstanceID: i.name, Sequence: sequence,
+		Head: head, Tail: tail, WithHistory: withHistory,
+	}
+	if !withHistory {
+		return r, nil
+	}
+	var err error
+	r.History, err = i.historyUpTo(sequence)
+	return r, err
+}

@@ -1,0 +1,91 @@
+package workflow
+
+import (
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors"
+	"troupe/persistence"
+)
+
+// Options configures a Router. Zero values mean the defaults.
+type Options struct {
+	// Store keeps everything; required. The router does not close it.
+	Store *persistence.Store
+	// System spawns the instance actors; required.
+	System *actors.System
+	// Catalog holds the definitions; required.
+	Catalog *Catalog
+	// Clock tells the time; nil: time.Now.
+	Clock func() time.Time
+	Log   zerolog.Logger
+
+	// IdleAfter is how long an instance stays awake after its last request.
+	// Default 1 min. Shorter saves memory, longer saves loads.
+	IdleAfter time.Duration
+	// InFlightMax bounds the requests that wait in mailboxes or for the
+	// journal, over all instances. Default 16,384. Above it ErrBusy.
+	InFlightMax int
+	// InstanceInFlightMax bounds them for one instance. Default 256. Above it
+	// ErrInstanceBusy.
+	InstanceInFlightMax int
+	// ReplyWaitMax is how long a caller waits. It should be longer than the
+	// store's CommitWaitMax. Default 15 s, to the second.
+	ReplyWaitMax time.Duration
+	// HistoryResidentBytes is how much rendered history an awake instance keeps
+	// in memory; a longer one is read again for each full reply. Default 1 MiB.
+	HistoryResidentBytes int
+	// QueriesMax is how many queries run at a time. Default 2.
+	QueriesMax int
+	// QueryWaitMax is how long a query waits for its turn. Default 2 s.
+	QueryWaitMax time.Duration
+	// QueryTimeMax is how long a query may run. Default 60 s.
+	QueryTimeMax time.Duration
+	// KeysKept and KeysKeptFor say how long idempotency keys are remembered:
+	// at least so many for each instance and at least so long. Defaults 64 and
+	// 24 h (decisions: "Retries").
+	KeysKept    int
+	KeysKeptFor time.Duration
+}
+
+// EnsureDefaults fills in what is zero.
+func (o *Options) EnsureDefaults() {
+	setDefault(&o.IdleAfter, time.Minute)
+	setDefault(&o.InFlightMax, 16_384)
+	setDefault(&o.InstanceInFlightMax, 256)
+	setDefault(&o.ReplyWaitMax, 15*time.Second)
+	setDefault(&o.HistoryResidentBytes, 1<<20)
+	setDefault(&o.QueriesMax, 2)
+	setDefault(&o.QueryWaitMax, 2*time.Second)
+	setDefault(&o.QueryTimeMax, time.Minute)
+	setDefault(&o.KeysKept, 64)
+	setDefault(&o.KeysKeptFor, 24*time.Hour)
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+}
+
+func setDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+// Validate reports everything that is wrong at once.
+func (o *Options) Validate() error {
+	var faults []error
+	require := func(ok bool, text string) {
+		if !ok {
+			faults = append(faults, errors.New("workflow options: "+text))
+		}
+	}
+	require(o.Store != nil, "Store is missing")
+	require(o.System != nil, "System is missing")
+	require(o.Catalog != nil, "Catalog is missing")
+	require(o.IdleAfter > 0 && o.ReplyWaitMax > 0 && o.QueryTimeMax > 0, "durations must be positive")
+	require(o.InFlightMax > 0 && o.InstanceInFlightMax > 0 && o.QueriesMax > 0, "limits must be positive")
+	return errors.Join(faults...)
+}

@@ -1,0 +1,92 @@
+package workflow
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"troupe/persistence"
+	"troupe/statemachine/data"
+)
+
+// replyDigest stands for a caller and an idempotency key.
+type replyDigest [16]byte
+
+func digestOf(user, key string) replyDigest {
+	sum := sha256.Sum256(append(append([]byte(user), 0), key...))
+	return replyDigest(sum[:16])
+}
+
+// storedReply is the first answer to a request with an idempotency key, without
+// its history (decisions: "Retries"). The rest is rebuilt from history entries
+// 1 to sequence.
+type storedReply struct {
+	fingerprint [32]byte
+	instance    persistence.ID
+	sequence    uint64
+	at          int64 // when, in Unix ms
+	head, tail  []byte
+}
+
+// replyFormat is the version of the stored form.
+const replyFormat = 1
+
+// append writes format(1) fingerprint(32) instance(16) sequence at head tail.
+func (s *storedReply) append(dst []byte) []byte {
+	dst = append(dst, replyFormat)
+	dst = append(dst, s.fingerprint[:]...)
+	dst = append(dst, s.instance[:]...)
+	dst = binary.AppendUvarint(dst, s.sequence)
+	dst = binary.AppendVarint(dst, s.at)
+	dst = binary.AppendUvarint(dst, uint64(len(s.head)))
+	dst = append(dst, s.head...)
+	return append(dst, s.tail...)
+}
+
+// parseStoredReply reads what append wrote; its slices alias b.
+func parseStoredReply(b []byte) (*storedReply, error) {
+	const fixed = 1 + 32 + 16
+	damaged := fmt.Errorf("%w: stored reply", ErrExecution)
+	if len(b) < fixed || b[0] != replyFormat {
+		return nil, damaged
+	}
+	s := &storedReply{fingerprint: [32]byte(b[1:33]), instance: persistence.ID(b[33:49])}
+	b = b[fixed:]
+	n := 0
+	if s.sequence, n = binary.Uvarint(b); n <= 0 {
+		return nil, damaged
+	}
+	b = b[n:]
+	if s.at, n = binary.Varint(b); n <= 0 {
+		return nil, damaged
+	}
+	b = b[n:]
+	length, n := binary.Uvarint(b)
+	if n <= 0 || length > uint64(len(b)-n) {
+		return nil, damaged
+	}
+	s.head, s.tail = b[n:n+int(length)], b[n+int(length):]
+	return s, nil
+}
+
+// render writes the two parts of an instance record's JSON around its history.
+func render(workflowID, instanceID string, public, private data.Value, states []byte, redirect string) (head, tail []byte) {
+	size := len(public) + len(private) + len(states) + len(workflowID) + len(redirect) + 160
+	b := make([]byte, 0, size)
+	b = append(b, `"_id":"`...)
+	b = append(b, instanceID...)
+	b = append(b, `","workflowId":"`...)
+	b = append(b, workflowID...)
+	b = append(b, `","svcPublic":`...)
+	b = append(b, public...)
+	b = append(b, `,"svcPrivate":`...)
+	b = append(b, private...)
+	cut := len(b)
+	b = append(b, `"states":`...)
+	b = append(b, states...)
+	if redirect != "" {
+		b = append(b, `,"svcRedirect":`...)
+		b = data.AppendString(b, redirect)
+	}
+	return b[:cut:cut], b[cut:]
+}

@@ -1,0 +1,237 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/puzpuzpuz/xsync/v4"
+	"github.com/rs/zerolog"
+
+	"troupe/actors/identity"
+	"troupe/persistence"
+	"troupe/statemachine"
+)
+
+// Router finds or wakes the actor of an instance and hands calls to it. All its
+// methods are safe for concurrent use.
+type Router struct {
+	o       Options // read only after Start
+	store   *persistence.Store
+	catalog *Catalog
+	log     zerolog.Logger
+
+	// awake has every instance that has an actor. Entries are added by wake
+	// and create, and removed by whoever closed them.
+	awake *xsync.Map[persistence.ID, *entry]
+	// creating has the creates with an idempotency key that are on their way.
+	creating *xsync.Map[replyDigest, *latch]
+
+	inFlight atomic.Int64 // calls admitted and not answered, over all instances
+	round    atomic.Int64 // the sweep's clock, in sweeps
+	stopping atomic.Bool
+	queries  chan struct{} // one token for each query that runs
+	metrics  metrics
+
+	tick     atomic.Pointer[chan struct{}] // closed and replaced once a second
+	stop     chan struct{}
+	stopOnce sync.Once
+	done     sync.WaitGroup
+}
+
+// Start begins to take calls.
+func Start(o Options) (*Router, error) {
+	o.EnsureDefaults()
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	r := &Router{
+		o:        o,
+		store:    o.Store,
+		catalog:  o.Catalog,
+		log:      o.Log,
+		awake:    xsync.NewMap[persistence.ID, *entry](),
+		creating: xsync.NewMap[replyDigest, *latch](),
+		queries:  make(chan struct{}, o.QueriesMax),
+		stop:     make(chan struct{}),
+	}
+	first := make(chan struct{})
+	r.tick.Store(&first)
+	r.done.Add(1)
+	go r.sweepLoop()
+	return r, nil
+}
+
+// Stop refuses new calls with ErrUnavailable, waits until every accepted one is
+// answered or ctx ends, and puts all instances to sleep.
+func (r *Router) Stop(ctx context.Context) error {
+	r.stopping.Store(true)
+	var err error
+	for r.inFlight.Load() > 0 && err == nil {
+		select {
+		case <-r.ticks():
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			err = fmt.Errorf("stop workflows: %d calls still open: %w", r.inFlight.Load(), ctx.Err())
+		}
+	}
+	r.stopOnce.Do(func() { close(r.stop) })
+	r.done.Wait()
+	r.awake.Range(func(_ persistence.ID, e *entry) bool {
+		if e.close() {
+			r.remove(e)
+		}
+		return true
+	})
+	return err
+}
+
+// ticks returns a channel that is closed within the next second. Waiting on it
+// costs no timer.
+func (r *Router) ticks() <-chan struct{} { return *r.tick.Load() }
+
+// admit counts one more call, or says why not.
+func (r *Router) admit() error {
+	if r.stopping.Load() {
+		return fmt.Errorf("%w: stopping", ErrUnavailable)
+	}
+	if err := r.store.Accepting(); err != nil {
+		return storeError(err)
+	}
+	if r.inFlight.Add(1) > int64(r.o.InFlightMax) {
+		r.inFlight.Add(-1)
+		r.metrics.refused.Add(1)
+		return ErrBusy
+	}
+	return nil
+}
+
+// Send delivers one event to an instance (interfaces: POST event).
+func (r *Router) Send(_ context.Context, req *EventRequest) (*Reply, error) {
+	d := r.catalog.newest(req.WorkflowID)
+	if d == nil {
+		return nil, fmt.Errorf("send to %s: %w", req.WorkflowID, ErrNotFound)
+	}
+	if d.SendRight(callerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
+		return nil, fmt.Errorf("send to %s: %w", req.WorkflowID, ErrForbidden)
+	}
+	reply, err := r.ask(req.WorkflowID, req.InstanceID, func(c *call) { c.event = req })
+	if err != nil {
+		return nil, fmt.Errorf("send %q to %s/%s: %w", req.Name, req.WorkflowID, req.InstanceID, err)
+	}
+	return reply, nil
+}
+
+// Load returns an instance as it is after everything that was acknowledged
+// (interfaces: GET instance).
+func (r *Router) Load(_ context.Context, req *LoadRequest) (*Reply, error) {
+	d := r.catalog.newest(req.WorkflowID)
+	if d == nil {
+		return nil, fmt.Errorf("load from %s: %w", req.WorkflowID, ErrNotFound)
+	}
+	if d.ReadRight(callerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
+		return nil, fmt.Errorf("load from %s: %w", req.WorkflowID, ErrForbidden)
+	}
+	reply, err := r.ask(req.WorkflowID, req.InstanceID, func(c *call) { c.load = req })
+	if err != nil {
+		return nil, fmt.Errorf("load %s/%s: %w", req.WorkflowID, req.InstanceID, err)
+	}
+	return reply, nil
+}
+
+// Choices lists the workflows that the caller may create, by id.
+func (r *Router) Choices(p *identity.Principal) []Choice {
+	return r.catalog.choices(callerOf(p), r.o.Clock())
+}
+
+// ask finds the instance's actor, waking it if needed, and waits for its answer.
+func (r *Router) ask(workflowID, instanceID string, fill func(*call)) (*Reply, error) {
+	id, ok := parseInstanceID(instanceID)
+	if !ok {
+		return nil, ErrNotFound
+	}
+	if err := r.admit(); err != nil {
+		return nil, err
+	}
+	for {
+		e, ok := r.awake.Load(id)
+		if !ok {
+			var err error
+			if e, err = r.wake(workflowID, id); err != nil {
+				r.inFlight.Add(-1)
+				return nil, err
+			}
+		}
+		if e.workflow != workflowID {
+			r.inFlight.Add(-1)
+			return nil, ErrNotFound
+		}
+		switch err := e.acquire(); {
+		case errors.Is(err, errAsleep):
+			r.awake.Compute(id, func(old *entry, loaded bool) (*entry, xsync.ComputeOp) {
+				if loaded && old == e {
+					return nil, xsync.DeleteOp
+				}
+				return old, xsync.CancelOp
+			})
+			continue
+		case err != nil:
+			r.inFlight.Add(-1)
+			r.metrics.refused.Add(1)
+			return nil, err
+		}
+		c := newCall(e)
+		fill(c)
+		r.o.System.Root().Send(e.pid, c)
+		return r.wait(c)
+	}
+}
+
+// wake starts the actor of an instance that the store has. What the store shows
+// without an actor is durable: an actor only goes to sleep when all it wrote is.
+func (r *Router) wake(workflowID string, id persistence.ID) (*entry, error) {
+	key := persistence.RecordKey(nil, r.store.ShardOf(id), workflowID, id)
+	if _, err := r.store.Load(key); errors.Is(err, persistence.ErrNotFound) {
+		return nil, ErrNotFound
+	} else if err != nil {
+		return nil, storeError(err)
+	}
+	e, _ := r.awake.Compute(id, func(old *entry, loaded bool) (*entry, xsync.ComputeOp) {
+		if loaded {
+			return old, xsync.CancelOp
+		}
+		return r.spawn(&instance{workflowID: workflowID, id: id}), xsync.UpdateOp
+	})
+	return e, nil
+}
+
+// spawn starts the actor i, of which the caller set what identifies it.
+func (r *Router) spawn(i *instance) *entry {
+	e := &entry{router: r, id: i.id, workflow: i.workflowID}
+	e.touched.Store(r.round.Load())
+	i.router, i.entry, i.name, i.shard = r, e, instanceName(i.id), r.store.ShardOf(i.id)
+	e.pid = r.o.System.Root().Spawn(actor.PropsFromFunc(i.Receive))
+	r.metrics.woken.Add(1)
+	return e
+}
+
+// remove ends a closed entry's actor.
+func (r *Router) remove(e *entry) {
+	r.awake.Compute(e.id, func(old *entry, loaded bool) (*entry, xsync.ComputeOp) {
+		if loaded && old == e {
+			return nil, xsync.DeleteOp
+		}
+		return old, xsync.CancelOp
+	})
+	r.o.System.Root().Poison(e.pid)
+	r.metrics.slept.Add(1)
+}
+
+// callerOf is what the state machine sees of a principal.
+func callerOf(p *identity.Principal) *statemachine.Caller {
+	return &statemachine.Caller{ID: string(p.ID), Roles: p.Roles, Privileges: p.Privileges}
+}

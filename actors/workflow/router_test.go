@@ -1,0 +1,401 @@
+package workflow
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"troupe/actors/identity"
+	"troupe/persistence"
+)
+
+func TestAnInstanceKeepsItsStateOverSleepAndRestart(t *testing.T) {
+	h := newHouse(t, Options{})
+	id := h.create(john, "leave", `{"days": 3}`)
+	h.mustSend(john, "leave", id, "submit", `{"note": "x"}`, "")
+	before := string(h.mustLoad(john, "leave", id).AppendRecord(nil))
+	h.sleepAll()
+	if got := string(h.mustLoad(john, "leave", id).AppendRecord(nil)); got != before {
+		t.Errorf("after sleep\n got %s\nwant %s", got, before)
+	}
+	h.restart()
+	if got := string(h.mustLoad(john, "leave", id).AppendRecord(nil)); got != before {
+		t.Errorf("after restart\n got %s\nwant %s", got, before)
+	}
+	if got := events(t, h.mustSend(mary, "leave", id, "approve", "", "")); got != ",submit,approve" {
+		t.Errorf("history: got %s", got)
+	}
+}
+
+// sleepAll lets every instance fall asleep.
+func (h *house) sleepAll() {
+	h.t.Helper()
+	for range 4 {
+		h.sweepAfter(h.Router.o.IdleAfter)
+	}
+	if n := h.Router.Metrics().Awake; n != 0 {
+		h.t.Fatalf("%d instances are still awake", n)
+	}
+}
+
+// sweepAfter is a round of the sweep as it would come after d.
+func (h *house) sweepAfter(d time.Duration) {
+	h.round.Add(int64(d / sweepEvery))
+	h.sweep()
+}
+
+func TestWhoMayNotGetsTheAnswerOfTheTable(t *testing.T) {
+	h := newHouse(t, Options{})
+	id := h.create(john, "leave", "")
+	other := h.create(mary, "leave", `{"by": "mary"}`)
+	anOrder := h.create(john, "order", "")
+	for _, c := range []struct {
+		name string
+		call func() error
+		want error
+	}{
+		{"create without the role", func() error {
+			_, err := h.Create(t.Context(), &CreateRequest{Caller: eve, WorkflowID: "leave"})
+			return err
+		}, ErrForbidden},
+		{"create of an unknown workflow", func() error {
+			_, err := h.Create(t.Context(), &CreateRequest{Caller: john, WorkflowID: "nope"})
+			return err
+		}, ErrNotFound},
+		{"load what a when hides", func() error { _, err := h.load(john, "leave", other); return err }, ErrNotFound},
+		{"send to what a when hides", func() error { _, err := h.send(john, "leave", other, "submit", "", ""); return err }, ErrNotFound},
+		{"load with another workflow's id", func() error { _, err := h.load(john, "order", id); return err }, ErrNotFound},
+		{"load with another workflow's id the other way", func() error { _, err := h.load(mary, "leave", anOrder); return err }, ErrNotFound},
+		{"load an unknown instance", func() error { _, err := h.load(john, "leave", "01ARZ3NDEKTSV4RRFFQ69G5FAV"); return err }, ErrNotFound},
+		{"load a lower-case id", func() error { _, err := h.load(john, "leave", strings.ToLower(id)); return err }, ErrNotFound},
+		{"load something else", func() error { _, err := h.load(john, "leave", "x"); return err }, ErrNotFound},
+		{"an event that only managers may send", func() error {
+			h.mustSend(john, "leave", id, "submit", "", "")
+			_, err := h.send(john, "leave", id, "approve", "", "")
+			return err
+		}, ErrForbidden},
+		{"an undeclared event", func() error { _, err := h.send(john, "leave", id, "nope", "", ""); return err }, ErrInvalid},
+		{"an impossible name", func() error { _, err := h.send(john, "leave", id, "a b", "", ""); return err }, ErrInvalid},
+		{"a rejected event", func() error { _, err := h.send(john, "leave", id, "refuse", "", ""); return err }, ErrNotAllowed},
+		{"an event whose action fails", func() error { _, err := h.send(john, "leave", id, "fail", "", ""); return err }, ErrExecution},
+		{"If-Match with another sequence", func() error {
+			e := event(john, "leave", id, "back", "", "")
+			e.IfMatch = []uint64{1, 7}
+			_, err := h.Send(t.Context(), e)
+			return err
+		}, ErrPrecondition},
+	} {
+		if err := c.call(); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
+		}
+	}
+	if got := events(t, h.mustLoad(john, "leave", id)); got != ",submit" {
+		t.Errorf("refused requests left a trace: %s", got)
+	}
+	e := event(john, "leave", id, "back", "", "")
+	e.IfMatch = []uint64{1, 2}
+	if _, err := h.Send(t.Context(), e); err != nil {
+		t.Errorf("If-Match with the right sequence: %v", err)
+	}
+}
+
+func TestAnEventThatNothingTakesIsRecordedOrIgnored(t *testing.T) {
+	h := newHouse(t, Options{})
+	id := h.create(john, "leave", "")
+	h.mustSend(john, "leave", id, "submit", "", "")
+	if got := events(t, h.mustSend(john, "leave", id, "drop", `{"x": 1}`, "")); got != ",submit" {
+		t.Errorf("ignored event: history %s", got)
+	}
+	r := h.mustSend(john, "leave", id, "note", `{"x": 1}`, "")
+	if got := events(t, r); got != ",submit,note" {
+		t.Errorf("recorded event: history %s", got)
+	}
+	if strings.Contains(string(r.Head), `"x"`) {
+		t.Errorf("data of an event that nothing took was applied: %s", r.Head)
+	}
+}
+
+func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
+	h := newHouse(t, Options{})
+	create := func() *CreateRequest {
+		return &CreateRequest{Caller: john, WorkflowID: "leave", WithHistory: true, Retry: Retry{Key: "create", Fingerprint: [32]byte{1}}}
+	}
+	first, err := h.Create(t.Context(), create())
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := first.InstanceID
+	submitted := h.mustSend(john, "leave", id, "submit", `{"a": 1}`, "k")
+	ignored := h.mustSend(john, "leave", id, "drop", "", "d")
+	h.mustSend(john, "leave", id, "back", `{"a": 2}`, "")
+
+	check := func(when string) {
+		t.Helper()
+		for _, c := range []struct {
+			what string
+			call func() (*Reply, error)
+			want *Reply
+		}{
+			{"create", func() (*Reply, error) { return h.Create(t.Context(), create()) }, first},
+			{"event", func() (*Reply, error) { return h.send(john, "leave", id, "submit", `{"a": 1}`, "k") }, submitted},
+			{"ignored event", func() (*Reply, error) { return h.send(john, "leave", id, "drop", "", "d") }, ignored},
+		} {
+			r, err := c.call()
+			if err != nil {
+				t.Fatalf("%s %s: %v", c.what, when, err)
+			}
+			if got, want := string(r.AppendRecord(nil)), string(c.want.AppendRecord(nil)); got != want {
+				t.Errorf("%s %s:\n got %s\nwant %s", c.what, when, got, want)
+			}
+		}
+		if _, err := h.send(john, "leave", id, "submit", `{"a": 2}`, "k"); !errors.Is(err, ErrKeyReused) {
+			t.Errorf("same key, other body, %s: got %v", when, err)
+		}
+		other := create()
+		other.Retry.Fingerprint[0] = 2
+		if _, err := h.Create(t.Context(), other); !errors.Is(err, ErrKeyReused) {
+			t.Errorf("create with same key, other body, %s: got %v", when, err)
+		}
+	}
+	check("at once")
+	h.sleepAll()
+	check("after sleep")
+	h.restart()
+	check("after restart")
+	// Keys belong to their caller.
+	if got := events(t, h.mustSend(mary, "leave", id, "submit", `{"a": 1}`, "k")); got != ",submit,back,submit" {
+		t.Errorf("another caller's same key: %s", got)
+	}
+}
+
+func TestConcurrentRepeatsAreAppliedOnce(t *testing.T) {
+	h := newHouse(t, Options{})
+	id := h.create(john, "leave", "")
+	var (
+		wg      sync.WaitGroup
+		answers sync.Map
+	)
+	for n := range 64 {
+		wg.Go(func() {
+			r, err := h.send(john, "leave", id, "note", `{"n": 1}`, "same")
+			if err != nil {
+				t.Errorf("event %d: %v", n, err)
+				return
+			}
+			answers.Store("event "+string(r.AppendRecord(nil)), true)
+			c, err := h.Create(t.Context(), &CreateRequest{Caller: john, WorkflowID: "leave", Retry: Retry{Key: "c"}})
+			if err != nil {
+				t.Errorf("create %d: %v", n, err)
+				return
+			}
+			answers.Store("create "+string(c.AppendRecord(nil)), true)
+		})
+	}
+	wg.Wait()
+	distinct := 0
+	answers.Range(func(any, any) bool { distinct++; return true })
+	if distinct != 2 {
+		t.Errorf("%d different answers, want one for the event and one for the create", distinct)
+	}
+	if got := events(t, h.mustLoad(john, "leave", id)); got != ",note" {
+		t.Errorf("history %q, want one note", got)
+	}
+	if got := len(h.query(root, "leave", "")); got != 2 {
+		t.Errorf("%d instances, want 2", got)
+	}
+}
+
+func TestEventsOfOneInstanceAreInOrderUnderLoad(t *testing.T) {
+	h := newHouse(t, Options{InstanceInFlightMax: 1000})
+	id := h.create(john, "leave", "")
+	var wg sync.WaitGroup
+	for g := range 16 {
+		wg.Go(func() {
+			for n := range 20 {
+				h.mustSend(john, "leave", id, "note", fmt.Sprintf(`{"g%d": %d}`, g, n), "")
+			}
+		})
+	}
+	wg.Wait()
+	r := h.mustLoad(john, "leave", id)
+	if events(t, r); r.Sequence != 321 {
+		t.Errorf("sequence %d, want 321", r.Sequence)
+	}
+	for g := range 16 {
+		if want := fmt.Sprintf(`"g%d":19`, g); !strings.Contains(string(r.Head), want) {
+			t.Errorf("last value of %d is missing in %s", g, r.Head)
+		}
+	}
+}
+
+func TestARecordAboveItsLimitIsRefusedBeforeTheCommit(t *testing.T) {
+	h := newHouse(t, Options{})
+	id := h.create(john, "leave", "")
+	big := `{"k%d": "` + strings.Repeat("x", 300_000) + `"}`
+	var err error
+	for n := 0; n < 5 && err == nil; n++ {
+		_, err = h.send(john, "leave", id, "grow", fmt.Sprintf(big, n), "")
+	}
+	if !errors.Is(err, ErrTooLarge) {
+		t.Errorf("got %v, want ErrTooLarge", err)
+	}
+	if r := h.mustLoad(john, "leave", id); r.Sequence != 4 {
+		t.Errorf("sequence %d, want 4: three events fit", r.Sequence)
+	}
+}
+
+func TestAPanicCostsOneAnswerAndNothingElse(t *testing.T) {
+	h := newHouse(t, Options{})
+	id := h.create(john, "leave", "")
+	e, _ := h.awake.Load(mustID(t, id))
+	if err := e.acquire(); err != nil {
+		t.Fatal(err)
+	}
+	h.inFlight.Add(1)
+	broken := newCall(e)
+	broken.event = &EventRequest{WorkflowID: "leave"} // no caller: a bug of ours
+	h.system.Root().Send(e.pid, broken)
+	if _, err := h.wait(broken); !errors.Is(err, ErrInternal) {
+		t.Errorf("got %v, want ErrInternal", err)
+	}
+	if got := events(t, h.mustSend(john, "leave", id, "submit", "", "")); got != ",submit" {
+		t.Errorf("after the panic: history %s", got)
+	}
+	if m := h.Metrics(); m.Panics != 1 || m.InFlight != 0 {
+		t.Errorf("metrics %+v, want one panic and nothing in flight", m)
+	}
+}
+
+func mustID(t *testing.T, id string) persistence.ID {
+	t.Helper()
+	parsed, ok := parseInstanceID(id)
+	if !ok {
+		t.Fatalf("%q is not an id", id)
+	}
+	return parsed
+}
+
+func TestDamagedBytesStopTheInstanceAndNotTheOthers(t *testing.T) {
+	h := newHouse(t, Options{})
+	bad, good := h.create(john, "leave", ""), h.create(john, "leave", "")
+	h.sleepAll()
+	id := mustID(t, bad)
+	w := h.store.NewWrites(h.store.ShardOf(id))
+	w.Set(persistence.RecordKey(nil, h.store.ShardOf(id), "leave", id), []byte("not a record"))
+	done := make(outcome, 1)
+	h.store.Append(w, done)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.load(john, "leave", bad); !errors.Is(err, ErrExecution) {
+		t.Errorf("damaged instance: got %v", err)
+	}
+	h.mustLoad(john, "leave", good)
+}
+
+func TestAMissingHistoryEntryIsNoticed(t *testing.T) {
+	h := newHouse(t, Options{})
+	id := h.create(john, "leave", "")
+	for range 3 {
+		h.mustSend(john, "leave", id, "note", "", "")
+	}
+	h.sleepAll()
+	key := mustID(t, id)
+	w := h.store.NewWrites(h.store.ShardOf(key))
+	w.Delete(persistence.EntryKey(nil, h.store.ShardOf(key), key, 2))
+	done := make(outcome, 1)
+	h.store.Append(w, done)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.load(john, "leave", id); !errors.Is(err, ErrExecution) {
+		t.Errorf("got %v, want ErrExecution", err)
+	}
+}
+
+func TestLimitsRefuseBeforeTheMailbox(t *testing.T) {
+	h := newHouse(t, Options{InstanceInFlightMax: 2, InFlightMax: 3})
+	id := h.create(john, "leave", "")
+	e, _ := h.awake.Load(mustID(t, id))
+	hold := func() {
+		if err := e.acquire(); err != nil {
+			t.Fatal(err)
+		}
+		h.inFlight.Add(1)
+	}
+	hold()
+	hold()
+	if _, err := h.load(john, "leave", id); !errors.Is(err, ErrInstanceBusy) {
+		t.Errorf("third call at an instance with room for two: got %v", err)
+	}
+	h.inFlight.Add(1)
+	if _, err := h.Create(t.Context(), &CreateRequest{Caller: john, WorkflowID: "leave"}); !errors.Is(err, ErrBusy) {
+		t.Errorf("fourth call at a service with room for three: got %v", err)
+	}
+	h.inFlight.Add(-1)
+	e.release()
+	e.release()
+	h.mustLoad(john, "leave", id)
+}
+
+func TestSleepNeverTakesAnInstanceThatOwesAnAnswer(t *testing.T) {
+	h := newHouse(t, Options{IdleAfter: time.Nanosecond})
+	var wg sync.WaitGroup
+	ids := []string{h.create(john, "leave", ""), h.create(john, "leave", "")}
+	stop := make(chan struct{})
+	var sweeps sync.WaitGroup
+	sweeps.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				h.sweepAfter(time.Hour)
+			}
+		}
+	})
+	for g := range 8 {
+		wg.Go(func() {
+			for range 30 {
+				h.mustSend(john, "leave", ids[g%2], "note", "", "")
+			}
+		})
+	}
+	wg.Wait()
+	close(stop)
+	sweeps.Wait()
+	for _, id := range ids {
+		if r := h.mustLoad(john, "leave", id); r.Sequence != 121 {
+			t.Errorf("sequence %d, want 121", r.Sequence)
+		}
+	}
+}
+
+func TestChoicesAreWhatTheCallerMayCreate(t *testing.T) {
+	h := newHouse(t, Options{})
+	if got := fmt.Sprint(h.Choices(john)); got != "[{leave Leave} {order order}]" {
+		t.Errorf("john: got %s", got)
+	}
+	if got := fmt.Sprint(h.Choices(eve)); got != "[{order order}]" {
+		t.Errorf("eve: got %s", got)
+	}
+}
+
+func TestStoppingRefusesNewCalls(t *testing.T) {
+	h := newHouse(t, Options{})
+	id := h.create(john, "leave", "")
+	if err := h.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.load(john, "leave", id); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("got %v, want ErrUnavailable", err)
+	}
+	if err := h.Stop(t.Context()); err != nil {
+		t.Errorf("second stop: %v", err)
+	}
+}
+
+var _ = identity.Workflows

@@ -1,0 +1,69 @@
+package workflow
+
+import (
+	"sync/atomic"
+	"time"
+
+	"troupe/persistence"
+)
+
+// sweepEvery is the length of one round: the router's only clock.
+const sweepEvery = time.Second
+
+// sweepLoop puts idle instances to sleep and wakes callers to look at their
+// deadlines. It is the router's only goroutine.
+func (r *Router) sweepLoop() {
+	defer r.done.Done()
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-r.stop:
+			return
+		case <-ticker.C:
+			r.sweep()
+		}
+	}
+}
+
+// sweep is one round.
+func (r *Router) sweep() {
+	next := make(chan struct{})
+	close(*r.tick.Swap(&next))
+	round := r.round.Add(1)
+	idle := int64(r.o.IdleAfter / sweepEvery)
+	r.awake.Range(func(_ persistence.ID, e *entry) bool {
+		if round-e.touched.Load() > idle && e.uncommitted.Load() == 0 && e.close() {
+			r.remove(e)
+		}
+		return true
+	})
+}
+
+// metrics are counted since the start.
+type metrics struct {
+	woken, slept, refused, panics, damaged, events, creates atomic.Int64
+}
+
+// Metrics is a snapshot of the router's counters.
+type Metrics struct {
+	// Awake and InFlight are what there is now.
+	Awake, InFlight int64
+	// The rest is counted since the start.
+	Woken, Slept, Refused, Panics, Damaged, Events, Creates int64
+}
+
+// Metrics returns the counters as they are now.
+func (r *Router) Metrics() Metrics {
+	return Metrics{
+		Awake:    int64(r.awake.Size()),
+		InFlight: r.inFlight.Load(),
+		Woken:    r.metrics.woken.Load(),
+		Slept:    r.metrics.slept.Load(),
+		Refused:  r.metrics.refused.Load(),
+		Panics:   r.metrics.panics.Load(),
+		Damaged:  r.metrics.damaged.Load(),
+		Events:   r.metrics.events.Load(),
+		Creates:  r.metrics.creates.Load(),
+	}
+}
