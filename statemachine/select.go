@@ -110,15 +110,27 @@ next:
 	return kept
 }
 
-// conflict reports whether both transitions would leave a common node. What a
-// transition leaves are the active descendants of its domain, which are a run
-// of places in document order.
+// conflict reports whether the transitions cannot be taken together: both would
+// leave a common node, or one would leave the source that the other stays in.
+// The second is not in SCXML, where a transition to its own atomic source leaves
+// it; ours does not, and its exit set would be empty.
 func (m *move) conflict(t1, t2 *transition) bool {
 	if len(t1.targets) == 0 || len(t2.targets) == 0 {
 		return false
 	}
-	d1, d2 := m.domain(t1), m.domain(t2)
-	return m.in.active.anyIn(max(d1.index, d2.index)+1, min(d1.last, d2.last))
+	from1, to1 := m.claim(t1)
+	from2, to2 := m.claim(t2)
+	return m.in.active.anyIn(max(from1, from2), min(to1, to2))
+}
+
+// claim returns the places in document order that the transition needs for
+// itself: what is below its domain, and its source when it stays active.
+func (m *move) claim(t *transition) (from, to int) {
+	d := m.domain(t)
+	if d == t.source {
+		return d.index, d.last
+	}
+	return d.index + 1, d.last
 }
 
 // domain is getTransitionDomain: the node whose active descendants the

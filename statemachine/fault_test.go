@@ -1,0 +1,66 @@
+package statemachine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"troupe/statemachine"
+)
+
+// TestFault plays testdata/fault: each definition and the faults that loading
+// it reports.
+func TestFault(t *testing.T) {
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{
+		HasRole:      func(name string) bool { return name == "manager" || name == "employee" },
+		Roles:        []string{"manager", "employee"},
+		HasPrivilege: func(name string) bool { return name == "mod-form" },
+		Privileges:   []string{"mod-form"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{
+		"amount.schema.json": `{"type": "object", "properties": {"amount": {"type": "number"}}}`,
+		"broken.schema.json": `{"type": "obj"}`,
+		"outside.json":       `{"$ref": "http://example.org/schema.json"}`,
+	}
+	read := func(name string) ([]byte, error) {
+		text, ok := files[name]
+		if !ok {
+			return nil, errMissing
+		}
+		return []byte(text), nil
+	}
+	datadriven.Walk(t, "testdata/fault", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(_ *testing.T, cmd *datadriven.TestData) string {
+			file := "w." + cmd.Cmd
+			_, err := parser.Parse(statemachine.Source{File: file, Text: []byte(cmd.Input), Read: read})
+			if err != nil {
+				return err.Error() + "\n"
+			}
+			return "ok\n"
+		})
+	})
+}
+
+type missing struct{}
+
+func (missing) Error() string { return "file is not there" }
+
+var errMissing = missing{}
+
+// TestNamesThatAreNoIdentifiers holds the forms of identifiers.
+func TestNamesThatAreNoIdentifiers(t *testing.T) {
+	long := strings.Repeat("a", 128)
+	for name, want := range map[string]bool{
+		"a": true, "leave-request": true, "A.b_c~d-1": true, "0": true, long: true,
+		"": false, ".": false, "..": false, "-a": false, "_a": false, "a b": false, "a/b": false, "a\x00": false,
+		"ä": false, long + "a": false, "a\n": false, "%2e": false,
+	} {
+		if got := statemachine.IsIdentifier(name); got != want {
+			t.Errorf("IsIdentifier(%q): got %v, want %v", name, got, want)
+		}
+	}
+}

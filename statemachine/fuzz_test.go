@@ -1,0 +1,174 @@
+package statemachine
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+)
+
+func newParser(t testing.TB) *Parser {
+	t.Helper()
+	p, err := NewParser(ParserOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// scripts returns the definitions of the scenario files.
+func scripts(t testing.TB) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	var out []string
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range strings.Split(string(text), "\n\n") {
+			head, body, _ := strings.Cut(part, "\n")
+			if head == "define" || head == "yaml" || head == "json" {
+				body, _, _ = strings.Cut(body, "----")
+				out = append(out, body)
+			}
+		}
+	}
+	return out
+}
+
+// FuzzParse: any text is a definition or faults, and a definition can create an
+// instance or say why not.
+func FuzzParse(f *testing.F) {
+	for _, text := range scripts(f) {
+		f.Add(text)
+	}
+	p := newParser(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, file := range []string{"w.yaml", "w.json"} {
+			parsed, err := p.Parse(Source{File: file, Text: []byte(text)})
+			var faults document.Faults
+			if err != nil {
+				if !errors.As(err, &faults) || len(faults) == 0 {
+					t.Fatalf("error without faults: %v", err)
+				}
+				continue
+			}
+			r, err := parsed.Create(Creation{ID: "i", Caller: &Caller{ID: "u"}, Now: time.Unix(0, 0)})
+			if err != nil {
+				continue
+			}
+			checkWhole(t, parsed.Definition, &r.Instance)
+			for name := range parsed.declared.exact {
+				if isReserved(name) {
+					continue
+				}
+				next, err := parsed.Step(&r.Instance, Event{Name: name, Caller: &Caller{ID: "u"}, Now: time.Unix(1, 0)})
+				if err == nil {
+					checkWhole(t, parsed.Definition, &next.Instance)
+				}
+			}
+		}
+	})
+}
+
+// checkWhole holds that the active nodes are a configuration, that the stored
+// form gives the same instance again, and that it says the same positions.
+func checkWhole(t *testing.T, d *Definition, in *Instance) {
+	t.Helper()
+	if !d.isWhole(in.active) {
+		t.Fatalf("not a configuration: %s", d.AppendStates(nil, in))
+	}
+	stored := d.AppendRecord(nil, in, Chain{1}, d.AppendStates(nil, in))
+	record, err := ParseRecord(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := d.Restore(in.ID, record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := d.AppendRecord(nil, &again, Chain{1}, d.AppendStates(nil, &again)); string(got) != string(stored) {
+		t.Fatalf("stored form: got %q, want %q", got, stored)
+	}
+}
+
+// FuzzRecord: any bytes are a record that AppendRecord wrote, or ErrRecord.
+func FuzzRecord(f *testing.F) {
+	p := newParser(f)
+	text, err := os.ReadFile("testdata/scenario/history.txt")
+	if err != nil {
+		f.Fatal(err)
+	}
+	_, body, _ := strings.Cut(string(text), "define\n")
+	body, _, _ = strings.Cut(body, "----")
+	parsed, err := p.Parse(Source{File: "w.yaml", Text: []byte(body)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	d := parsed.Definition
+	r, err := d.Create(Creation{ID: "i", Caller: &Caller{ID: "u"}, Public: data.Value(`{"a":1}`), Now: time.Unix(0, 0)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	r, err = d.Step(&r.Instance, Event{Name: "pause", Caller: &Caller{ID: "u"}, Now: time.Unix(1, 0)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	whole := d.AppendRecord(nil, &r.Instance, Chain{1, 2, 3}, d.AppendStates(nil, &r.Instance))
+	f.Add(whole)
+	for i := range whole {
+		f.Add(whole[:i])
+		flipped := append([]byte(nil), whole...)
+		flipped[i] ^= 1
+		f.Add(flipped)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		record, err := ParseRecord(b)
+		if err != nil {
+			if !errors.Is(err, ErrRecord) {
+				t.Fatalf("error of another kind: %v", err)
+			}
+			return
+		}
+		in, err := d.Restore("i", record)
+		if err != nil {
+			if !errors.Is(err, ErrRecord) {
+				t.Fatalf("error of another kind: %v", err)
+			}
+			return
+		}
+		checkWhole(t, d, &in)
+	})
+}
+
+// TestEveryFlippedBitOfARecordIsNoticed is the control of FuzzRecord's promise.
+func TestEveryFlippedBitOfARecordIsNoticed(t *testing.T) {
+	p := newParser(t)
+	parsed, err := p.Parse(Source{File: "w.yaml", Text: []byte("id: a\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := parsed.Create(Creation{ID: "i", Caller: &Caller{ID: "u"}, Now: time.Unix(0, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := parsed.AppendRecord(nil, &r.Instance, Chain{}, parsed.AppendStates(nil, &r.Instance))
+	for i := range whole {
+		for bit := range 8 {
+			b := append([]byte(nil), whole...)
+			b[i] ^= 1 << bit
+			if _, err := ParseRecord(b); !errors.Is(err, ErrRecord) {
+				t.Fatalf("byte %d bit %d: got %v, want ErrRecord", i, bit, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package statemachine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// chart draws a random statechart: nested compound and parallel nodes, history,
+// and transitions from anywhere to anywhere in their machine.
+type chart struct {
+	t     *rapid.T
+	names []string // nodes that can be targets
+	b     strings.Builder
+	count int
+}
+
+func (c *chart) machine(name string) {
+	c.names = nil
+	c.plan(name, 0)
+}
+
+// shape is the chart before its transitions are drawn.
+type shape struct {
+	name, kind string
+	children   []*shape
+}
+
+func (c *chart) plan(machine string, depth int) {
+	root := c.shape(machine, "compound", depth)
+	fmt.Fprintf(&c.b, "  %s:\n", machine)
+	c.print(root, "    ")
+}
+
+func (c *chart) shape(name, kind string, depth int) *shape {
+	s := &shape{name: name, kind: kind}
+	if kind != "compound" && kind != "parallel" {
+		return s
+	}
+	for range rapid.IntRange(2, 3).Draw(c.t, "children") {
+		c.count++
+		kinds := []string{"atomic", "atomic", "final"}
+		if depth < 3 {
+			kinds = append(kinds, "compound", "parallel")
+		}
+		if kind == "parallel" {
+			kinds = []string{"compound", "atomic"}
+		} else if len(s.children) > 0 {
+			kinds = append(kinds, "history")
+		}
+		k := rapid.SampledFrom(kinds).Draw(c.t, "kind")
+		if k == "compound" && depth >= 3 {
+			k = "atomic"
+		}
+		child := c.shape(fmt.Sprintf("n%d", c.count), k, depth+1)
+		s.children = append(s.children, child)
+		c.names = append(c.names, child.name)
+	}
+	return s
+}
+
+func (c *chart) print(s *shape, indent string) {
+	switch s.kind {
+	case "final":
+		fmt.Fprintf(&c.b, "%stype: final\n", indent)
+		return
+	case "history":
+		fmt.Fprintf(&c.b, "%stype: history\n%shistory: %s\n", indent, indent, rapid.SampledFrom([]string{"deep", "shallow"}).Draw(c.t, "depth"))
+		return
+	case "parallel":
+		fmt.Fprintf(&c.b, "%stype: parallel\n", indent)
+	}
+	fmt.Fprintf(&c.b, "%sentry: [{log: '+%s'}]\n%sexit: [{log: '-%s'}]\n", indent, s.name, indent, s.name)
+	fmt.Fprintf(&c.b, "%son:\n", indent)
+	for e := range 3 {
+		to := rapid.SampledFrom(c.names).Draw(c.t, "target")
+		fmt.Fprintf(&c.b, "%s  e%d: {target: %s, reenter: %v}\n", indent, e, to, rapid.Bool().Draw(c.t, "reenter"))
+	}
+	if len(s.children) == 0 {
+		return
+	}
+	fmt.Fprintf(&c.b, "%sstates:\n", indent)
+	for _, child := range s.children {
+		fmt.Fprintf(&c.b, "%s  %s:\n", indent, child.name)
+		c.print(child, indent+"    ")
+	}
+}
+
+// TestRandomChartsStayWhole: whatever the chart and the events, the active nodes
+// are a configuration, every exit answers an entry, the argument of Step stays
+// as it was, and the same input gives the same bytes again.
+func TestRandomChartsStayWhole(t *testing.T) {
+	p := newParser(t)
+	taken := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		c := &chart{t: rt}
+		c.b.WriteString("id: random\nstateMachines:\n")
+		for m := range rapid.IntRange(1, 2).Draw(rt, "machines") {
+			c.machine(fmt.Sprintf("m%d", m))
+		}
+		parsed, err := p.Parse(Source{File: "w.yaml", Text: []byte(c.b.String())})
+		if err != nil {
+			return // unreachable nodes and the like are for the fault tests
+		}
+		taken++
+		d := parsed.Definition
+		r, err := d.Create(Creation{ID: "i", Caller: &Caller{ID: "u"}, Now: time.Unix(0, 0)})
+		if err != nil {
+			rt.Fatalf("create: %v\n%s", err, c.b.String())
+		}
+		active := map[string]bool{}
+		follow(rt, active, r.Logs)
+		for n := range 12 {
+			e := Event{Name: EventName(fmt.Sprintf("e%d", rapid.IntRange(0, 2).Draw(rt, "event"))), Caller: &Caller{ID: "u"}, Now: time.Unix(int64(n), 0)}
+			before := string(d.AppendRecord(nil, &r.Instance, Chain{}, d.AppendStates(nil, &r.Instance)))
+			next, err := d.Step(&r.Instance, e)
+			if err != nil {
+				rt.Fatalf("step %d: %v\n%s", n, err, c.b.String())
+			}
+			again, _ := d.Step(&r.Instance, e)
+			if got := string(d.AppendRecord(nil, &r.Instance, Chain{}, d.AppendStates(nil, &r.Instance))); got != before {
+				rt.Fatalf("step %d changed its argument\n%s", n, c.b.String())
+			}
+			if a, b := d.AppendRecord(nil, &next.Instance, Chain{}, nil), d.AppendRecord(nil, &again.Instance, Chain{}, nil); string(a) != string(b) {
+				rt.Fatalf("step %d is not deterministic\n%s", n, c.b.String())
+			}
+			follow(rt, active, next.Logs)
+			if !d.isWhole(next.Instance.active) {
+				rt.Fatalf("step %d leaves no configuration: %s\n%s", n, d.AppendStates(nil, &next.Instance), c.b.String())
+			}
+			for _, node := range d.nodes {
+				if node.kind != final && node.parent != nil && !node.kind.isHistory() && active[string(node.id)] != next.Instance.active.has(node.index) {
+					rt.Fatalf("step %d: entries and exits say %s is active: %v\n%s", n, node.id, active[string(node.id)], c.b.String())
+				}
+			}
+			r = next
+		}
+	})
+	t.Logf("%d charts without faults", taken)
+	if taken == 0 {
+		t.Error("no random chart was free of faults: the test tested nothing")
+	}
+}
+
+// follow plays entries and exits; each must fit what was active before.
+func follow(t *rapid.T, active map[string]bool, logs []string) {
+	for _, line := range logs {
+		name := line[1:]
+		if entered := line[0] == '+'; active[name] == entered {
+			t.Fatalf("%s, but active was %v", line, active[name])
+		} else {
+			active[name] = entered
+		}
+	}
+}
