@@ -1,0 +1,62 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+)
+
+var (
+	// ErrSyntax is wrapped by every error of Clean: the bytes are not one JSON
+	// value as this package wants it. The sender has to correct them.
+	ErrSyntax = errors.New("invalid JSON")
+	// ErrPath is wrapped by the errors of ParsePath and Set: the path is
+	// malformed, or does not fit the value that it is to change. Whoever wrote
+	// the path has to correct it.
+	ErrPath = errors.New("bad path")
+	// ErrDepth is wrapped by the errors of Set and From when the result would be
+	// nested deeper than MaxDepth. Nothing was changed.
+	ErrDepth = errors.New("nested too deep")
+	// ErrType is wrapped by the errors of From: the Go value has no JSON form.
+	// It is a fault of the caller.
+	ErrType = errors.New("no JSON form")
+)
+
+// SyntaxError says what is wrong with a text given to Clean, and where. It
+// wraps ErrSyntax.
+type SyntaxError struct {
+	// Offset counts bytes from 0.
+	Offset int
+	// Reason is safe to show to the sender: of the input it repeats at most 64
+	// characters, escaped.
+	Reason string
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("%v at byte %d: %s", ErrSyntax, e.Offset, e.Reason)
+}
+
+func (e *SyntaxError) Unwrap() error { return ErrSyntax }
+
+// Quote returns s as it may stand in a message to whoever sent it: in quotes,
+// with everything escaped that does not print, and cut to 64 characters.
+func Quote(s string) string {
+	const maxChars = 64
+	if len(s) < maxChars*utf8.UTFMax {
+		if q := strconv.Quote(s); utf8.RuneCountInString(q) <= maxChars {
+			return q
+		}
+	}
+	q, chars := []byte{'"'}, 1
+	for {
+		_, size := utf8.DecodeRuneInString(s)
+		c := strconv.Quote(s[:size])
+		c = c[1 : len(c)-1]
+		chars += utf8.RuneCountInString(c)
+		if chars+len(`..."`) > maxChars {
+			return string(q) + `..."`
+		}
+		q, s = append(q, c...), s[size:]
+	}
+}

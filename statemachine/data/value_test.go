@@ -1,0 +1,275 @@
+package data
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+func TestKind(t *testing.T) {
+	for src, want := range map[string]Kind{
+		"": Absent, "null": Null, "true": Bool, "false": Bool, "0": Number, "-1": Number, `""`: String, "[]": Array, "{}": Object,
+	} {
+		if got := Value(src).Kind(); got != want {
+			t.Errorf("Kind of %q = %v, want %v", src, got, want)
+		}
+	}
+	if got := Kind(99).String(); got != "unknown" {
+		t.Errorf("an unknown kind is called %q, want unknown", got)
+	}
+}
+
+func TestLookup(t *testing.T) {
+	v := mustClean(t, `{"a":1,"nested":{"b":2,"a":3},"list":[{"a":4}],"\u0062":5,"c\n":6,"":7,"x\\":8,"text":"\"b\":9,","d.e":10,"last":11}`)
+	for _, c := range []struct {
+		name, key, want string
+		ok              bool
+	}{
+		{"the first member", "a", "1", true},
+		{"the last member", "last", "11", true},
+		{"an object", "nested", `{"b":2,"a":3}`, true},
+		{"a member spelled with an escape, not the nested one", "b", "5", true},
+		{"a key with a line break", "c\n", "6", true},
+		{"the empty key", "", "7", true},
+		{"a key that ends in a backslash", `x\`, "8", true},
+		{"the raw spelling is not the key", `c\n`, "", false},
+		{"a key with a dot is one key", "d.e", "10", true},
+		{"keys are case-sensitive", "A", "", false},
+		{"a missing key", "zzz", "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, ok := v.Lookup(c.key)
+			if string(got) != c.want || ok != c.ok {
+				t.Errorf("Lookup(%q) = %s, %v, want %s, %v", c.key, got, ok, c.want, c.ok)
+			}
+		})
+	}
+	for _, other := range []string{"", "null", "1", `"a"`, `[{"a":1}]`, "{}"} {
+		if got, ok := Value(other).Lookup("a"); ok {
+			t.Errorf("Lookup in %q = %s, want nothing", other, got)
+		}
+	}
+}
+
+func TestIndex(t *testing.T) {
+	v := mustClean(t, `[1,[2,3],{"a":"]"},"]",null]`)
+	for i, want := range []string{"1", "[2,3]", `{"a":"]"}`, `"]"`, "null"} {
+		if got, ok := v.Index(i); !ok || string(got) != want {
+			t.Errorf("Index(%d) = %s, %v, want %s, true", i, got, ok, want)
+		}
+	}
+	for _, i := range []int{-1, 5} {
+		if got, ok := v.Index(i); ok {
+			t.Errorf("Index(%d) = %s, want nothing", i, got)
+		}
+	}
+	for _, other := range []string{"", "1", "{}", "[]", `{"0":1}`} {
+		if got, ok := Value(other).Index(0); ok {
+			t.Errorf("Index(0) of %q = %s, want nothing", other, got)
+		}
+	}
+}
+
+func TestMembersAndElementsCanBeLeftEarly(t *testing.T) {
+	var keys []string
+	for k := range mustClean(t, `{"a":1,"b":2,"c":3}`).Members() {
+		if keys = append(keys, k); k == "b" {
+			break
+		}
+	}
+	if got := strings.Join(keys, ","); got != "a,b" {
+		t.Errorf("keys until b: %s, want a,b", got)
+	}
+	n := 0
+	for i := range mustClean(t, `[1,2,3]`).Elements() {
+		if n++; i == 1 {
+			break
+		}
+	}
+	if n != 2 {
+		t.Errorf("elements until position 1: %d, want 2", n)
+	}
+}
+
+func TestPartsDoNotReachIntoTheirNeighbours(t *testing.T) {
+	v := mustClean(t, `{"a":1,"b":[2,3]}`)
+	before := v.String()
+	a, _ := v.Lookup("a")
+	_ = append(a, 'x')
+	list, _ := v.Lookup("b")
+	first, _ := list.Index(0)
+	_ = append(first, 'x')
+	if v.String() != before {
+		t.Errorf("after appends to its parts the value is %s, want %s", v, before)
+	}
+}
+
+func TestDepth(t *testing.T) {
+	for src, want := range map[string]int{
+		"": 0, "1": 0, `"[["`: 0, "[]": 1, `{"a":1}`: 1, `{"[":[1,[2]],"b":{}}`: 3, strings.Repeat("[", 64) + strings.Repeat("]", 64): 64,
+	} {
+		if got := Value(src).Depth(); got != want {
+			t.Errorf("Depth of %.20s = %d, want %d", src, got, want)
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	for _, c := range []struct{ src, want string }{
+		{`""`, ""},
+		{`"abc"`, "abc"},
+		{`"\"\\\/\b\f\n\r\t"`, "\"\\/\b\f\n\r\t"},
+		{`"\u0041\u00e9\u20AC"`, "Aé€"},
+		{`"a\ud83d\ude00b"`, "a😀b"},
+		{`"\u0000"`, "\x00"},
+		{`1`, ""},
+		{`null`, ""},
+		{``, ""},
+	} {
+		v := Value(c.src)
+		if got := v.Text(); got != c.want {
+			t.Errorf("Text of %s = %q, want %q", c.src, got, c.want)
+		}
+		if got := v.TextIs(c.want); got != (v.Kind() == String) {
+			t.Errorf("TextIs(%q) of %s = %v, want it only for strings", c.want, c.src, got)
+		}
+		if v.TextIs(c.want + "x") {
+			t.Errorf("TextIs(%q) of %s = true, want false", c.want+"x", c.src)
+		}
+	}
+}
+
+func TestEqual(t *testing.T) {
+	for _, c := range []struct {
+		name, a, b string
+		want       bool
+	}{
+		{"numbers by value", `[1,{"a":1e2}]`, `[1.0,{"a":100}]`, true},
+		{"strings decoded", `"\u0061\n"`, `"a\u000a"`, true},
+		{"surrogate pairs decoded", `"\ud83d\ude00"`, `"😀"`, true},
+		{"keys decoded", `{"\u0061":1}`, `{"a":1}`, true},
+		{"members in another order differ", `{"a":1,"b":2}`, `{"b":2,"a":1}`, false},
+		{"elements in another order differ", `[1,2]`, `[2,1]`, false},
+		{"a member more", `{"a":1}`, `{"a":1,"b":2}`, false},
+		{"an element more", `[1]`, `[1,2]`, false},
+		{"another key", `{"a":1}`, `{"b":1}`, false},
+		{"an escaped backslash is no escape", `"\\n"`, `"\n"`, false},
+		{"a prefix", `"ab"`, `"abc"`, false},
+		{"kinds differ", `1`, `"1"`, false},
+		{"true and false", `true`, `false`, false},
+		{"null is null", `null`, `null`, true},
+		{"absent is not null", ``, `null`, false},
+		{"absent is absent", ``, ``, true},
+		{"empty containers differ", `[]`, `{}`, false},
+		{"nesting differs", `[[],[]]`, `[[[]]]`, false},
+		{"an element is no array of it", `[1]`, `[[1]]`, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, b := Value(c.a), Value(c.b)
+			if got := Equal(a, b); got != c.want {
+				t.Errorf("Equal(%s, %s) = %v, want %v", a, b, got, c.want)
+			}
+			if got := Equal(b, a); got != c.want {
+				t.Errorf("Equal(%s, %s) = %v, want %v", b, a, got, c.want)
+			}
+		})
+	}
+}
+
+func TestEqualAgreesWithDecodedValues(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := value(2).Draw(t, "a")
+		b := rapid.OneOf(value(2), rapid.Just(respell(a))).Draw(t, "b")
+		if got, want := Equal(a, b), reflect.DeepEqual(ordered(a), ordered(b)); got != want {
+			t.Fatalf("Equal(%s, %s) = %v, want %v", a, b, got, want)
+		}
+	})
+}
+
+// respell writes v with the standard library: other escapes, same order.
+func respell(v Value) Value {
+	b, _ := json.Marshal(v)
+	return b
+}
+
+// ordered decodes v so that reflect.DeepEqual means Equal: members as a list,
+// numbers as exact fractions.
+func ordered(v Value) any {
+	switch v.Kind() {
+	case Object:
+		list := []any{"object"}
+		for _, k := range keysOf(v) {
+			part, _ := v.Lookup(k)
+			list = append(list, k, ordered(part))
+		}
+		return list
+	case Array:
+		list := []any{"array"}
+		for _, e := range v.Elements() {
+			list = append(list, ordered(e))
+		}
+		return list
+	case Number:
+		return "number " + ratOf(v)
+	}
+	return v.Any()
+}
+
+func TestCompareTextIsTheOrderOfDecodedText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := Value(stringText().Draw(t, "a")), Value(stringText().Draw(t, "b"))
+		if got, want := sign(CompareText(a, b)), strings.Compare(a.Text(), b.Text()); got != want {
+			t.Fatalf("CompareText(%s, %s) = %d, want %d", a, b, got, want)
+		}
+	})
+	if got := CompareText(Value(`"a"`), Value("1")); got != 0 {
+		t.Errorf("CompareText with a number = %d, want 0", got)
+	}
+}
+
+func TestAppendString(t *testing.T) {
+	for _, c := range []struct{ s, want string }{
+		{"", `""`},
+		{"abc", `"abc"`},
+		{"\"\\/\b\f\n\r\t", `"\"\\/\b\f\n\r\t"`},
+		{"\x00\x1f\x7f", `"\u0000\u001f` + "\x7f\""},
+		{"<a href='x'>&</a>", `"<a href='x'>&</a>"`},
+		{"é€😀\u2028", "\"é€😀\u2028\""},
+		{"\xff", "\"\ufffd\""},
+		{"a\xed\xa0\x80b", "\"a\ufffd\ufffd\ufffdb\""},
+		{"\ufffd", "\"\ufffd\""},
+	} {
+		if got := AppendString([]byte("x"), c.s); string(got) != "x"+c.want {
+			t.Errorf("AppendString(x, %q) = %s, want x%s", c.s, got, c.want)
+		}
+	}
+}
+
+func FuzzAppendString(f *testing.F) {
+	f.Add("a\"\\\x00\xff😀")
+	f.Fuzz(func(t *testing.T, s string) {
+		v, err := Clean(AppendString(nil, s))
+		if err != nil {
+			t.Fatalf("AppendString(%q) is not valid: %v", s, err)
+		}
+		want := s
+		if !utf8.ValidString(s) {
+			want = string([]rune(s))
+		}
+		if got := v.Text(); got != want {
+			t.Fatalf("AppendString(%q) reads back as %q, want %q", s, got, want)
+		}
+	})
+}
+
+func TestJSONLibrariesSeeAValueAsJSON(t *testing.T) {
+	type reply struct{ A, B Value }
+	got := mustMarshal(t, reply{A: Value(`{"x":1}`)})
+	if want := `{"A":{"x":1},"B":null}`; got != want {
+		t.Errorf("json.Marshal = %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,113 @@
+package document
+
+import (
+	"bytes"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"troupe/statemachine/data"
+)
+
+const (
+	// maxBytes bounds a file. The YAML library needs about a second for the
+	// worst file of this size.
+	maxBytes = 1 << 20
+	// maxNodes bounds the tree with every alias put in place; nested aliases
+	// multiply.
+	maxNodes = 100_000
+)
+
+// Parse reads a file: strict JSON when its name ends in .json, otherwise YAML.
+// An empty YAML file is a Null node. src is not kept. Errors are Faults.
+func Parse(file string, src []byte) (*Node, error) {
+	c := &Collector{File: file}
+	if len(src) > maxBytes {
+		c.at(0, 0, "the file has %d bytes, more than %d", len(src), maxBytes)
+		return nil, c.Err()
+	}
+	var n *Node
+	if strings.EqualFold(path.Ext(file), ".json") {
+		n = parseJSON(c, src)
+	} else {
+		n = parseYAML(c, src)
+	}
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// builder makes nodes and holds them to the limits.
+type builder struct {
+	faults *Collector
+	nodes  int
+	// stopped says that a limit is reached and nothing more is built.
+	stopped bool
+}
+
+// node returns a new node, or nil when there are too many.
+func (b *builder) node(kind Kind, line, column int) *Node {
+	if b.nodes++; b.nodes > maxNodes {
+		if !b.stopped {
+			b.faults.at(line, column, "the file has more than %d values, counting each alias as often as it is used", maxNodes)
+		}
+		b.stopped = true
+		return nil
+	}
+	return &Node{Kind: kind, Line: line, Column: column}
+}
+
+// add appends a member to a mapping.
+func (b *builder) add(n *Node, first map[string]*Node, key, value *Node) {
+	// The first one stays, so that what is read below is what stands there first.
+	if before, ok := first[key.Text]; ok {
+		b.faults.Add(key, "duplicate key %s, the first is in line %d", data.Quote(key.Text), before.Line)
+		return
+	}
+	first[key.Text] = key
+	n.Fields = append(n.Fields, Field{Key: key, Value: value})
+}
+
+// place turns offsets of a text into lines and columns. Offsets must not go
+// back; the text is read once.
+type place struct {
+	src          []byte
+	at           int
+	line, column int
+}
+
+// newPlace returns the place of offset 0.
+func newPlace(src []byte) place { return place{src: src, line: 1, column: 1} }
+
+// move goes on to offset and returns its line and column.
+func (p *place) move(offset int) (line, column int) {
+	passed := p.src[p.at:offset]
+	if n := bytes.Count(passed, []byte{'\n'}); n > 0 {
+		p.line += n
+		p.column = 1
+		passed = passed[bytes.LastIndexByte(passed, '\n')+1:]
+	}
+	p.column += utf8.RuneCount(passed)
+	p.at = offset
+	return p.line, p.column
+}
+
+// checkUTF8 reports a fault where src is not UTF-8.
+func checkUTF8(c *Collector, src []byte) bool {
+	if utf8.Valid(src) {
+		return true
+	}
+	offset := 0
+	for {
+		r, size := utf8.DecodeRune(src[offset:])
+		if r == utf8.RuneError && size <= 1 {
+			break
+		}
+		offset += size
+	}
+	p := newPlace(src)
+	line, column := p.move(offset)
+	c.at(line, column, "the byte 0x%02x is not UTF-8", src[offset]).Suggestion = "save the file as UTF-8"
+	return false
+}

@@ -1,0 +1,147 @@
+package expr
+
+import (
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/env"
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/overloads"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+)
+
+// JSON has one kind of number and CEL two that do not mix: amount * 2 would fail
+// for an amount of 1.5, and amount * 2.0 for an amount of 1. So the four
+// operators are taken out of the standard library and declared again, with the
+// overloads that they had, under the names that the cost model knows, and the
+// two mixes more.
+
+// standardLibrary is CEL's standard library without what is declared here.
+func standardLibrary() cel.EnvOption {
+	var excluded []*env.Function
+	for _, name := range []string{operators.Add, operators.Subtract, operators.Multiply, operators.Divide} {
+		excluded = append(excluded, env.NewFunction(name))
+	}
+	return cel.StdLib(cel.StdLibSubset(env.NewLibrarySubset().AddExcludedFunctions(excluded...)))
+}
+
+// arithmetic declares + - * and /.
+func arithmetic() []cel.EnvOption {
+	var (
+		i, u, d = cel.IntType, cel.UintType, cel.DoubleType
+		s, b    = cel.StringType, cel.BytesType
+		at, dur = cel.TimestampType, cel.DurationType
+		ts      = cel.ListType(cel.TypeParamType("T"))
+	)
+	o := func(id string, left, right, result *cel.Type) cel.FunctionOpt {
+		return cel.Overload(id, []*cel.Type{left, right}, result)
+	}
+	return []cel.EnvOption{
+		cel.Function(operators.Add,
+			o(overloads.AddInt64, i, i, i), o(overloads.AddUint64, u, u, u), o(overloads.AddDouble, d, d, d),
+			o("add_int64_double", i, d, d), o("add_double_int64", d, i, d),
+			o(overloads.AddString, s, s, s), o(overloads.AddBytes, b, b, b), o(overloads.AddList, ts, ts, ts),
+			o(overloads.AddTimestampDuration, at, dur, at), o(overloads.AddDurationTimestamp, dur, at, at),
+			o(overloads.AddDurationDuration, dur, dur, dur),
+			cel.SingletonBinaryBinding(add)),
+		cel.Function(operators.Subtract,
+			o(overloads.SubtractInt64, i, i, i), o(overloads.SubtractUint64, u, u, u), o(overloads.SubtractDouble, d, d, d),
+			o("subtract_int64_double", i, d, d), o("subtract_double_int64", d, i, d),
+			o(overloads.SubtractTimestampTimestamp, at, at, dur), o(overloads.SubtractTimestampDuration, at, dur, at),
+			o(overloads.SubtractDurationDuration, dur, dur, dur),
+			cel.SingletonBinaryBinding(subtract)),
+		cel.Function(operators.Multiply,
+			o(overloads.MultiplyInt64, i, i, i), o(overloads.MultiplyUint64, u, u, u), o(overloads.MultiplyDouble, d, d, d),
+			o("multiply_int64_double", i, d, d), o("multiply_double_int64", d, i, d),
+			cel.SingletonBinaryBinding(multiply)),
+		cel.Function(operators.Divide,
+			o(overloads.DivideInt64, i, i, i), o(overloads.DivideUint64, u, u, u), o(overloads.DivideDouble, d, d, d),
+			o("divide_int64_double", i, d, d), o("divide_double_int64", d, i, d),
+			cel.SingletonBinaryBinding(divide)),
+	}
+}
+
+// mix makes both operands doubles when one of them is one and the other an int.
+func mix(a, b ref.Val) (ref.Val, ref.Val) {
+	switch x := a.(type) {
+	case types.Int:
+		if _, ok := b.(types.Double); ok {
+			return types.Double(x), b
+		}
+	case types.Double:
+		if y, ok := b.(types.Int); ok {
+			return a, types.Double(y)
+		}
+	}
+	return a, b
+}
+
+func add(a, b ref.Val) ref.Val {
+	switch x := a.(type) {
+	case types.String:
+		if y, ok := b.(types.String); ok {
+			checkBytes(len(x) + len(y))
+		}
+	case types.Bytes:
+		if y, ok := b.(types.Bytes); ok {
+			checkBytes(len(x) + len(y))
+		}
+	case traits.MutableLister:
+		// A loop collects its result in it; the result is weighed at the end.
+	case traits.Lister:
+		if y, ok := b.(traits.Lister); ok {
+			n, _ := weigh(x)
+			if n <= maxWeight {
+				m, _ := weigh(y)
+				n += m
+			}
+			checkBytes(n)
+		}
+	}
+	a, b = mix(a, b)
+	if x, ok := a.(traits.Adder); ok {
+		return x.Add(b)
+	}
+	return types.MaybeNoSuchOverloadErr(a)
+}
+
+func subtract(a, b ref.Val) ref.Val {
+	a, b = mix(a, b)
+	if x, ok := a.(traits.Subtractor); ok {
+		return x.Subtract(b)
+	}
+	return types.MaybeNoSuchOverloadErr(a)
+}
+
+func multiply(a, b ref.Val) ref.Val {
+	a, b = mix(a, b)
+	if x, ok := a.(traits.Multiplier); ok {
+		return x.Multiply(b)
+	}
+	return types.MaybeNoSuchOverloadErr(a)
+}
+
+func divide(a, b ref.Val) ref.Val {
+	a, b = mix(a, b)
+	if x, ok := a.(traits.Divider); ok {
+		return x.Divide(b)
+	}
+	return types.MaybeNoSuchOverloadErr(a)
+}
+
+// rounding lets the functions of the math library that take a double take an
+// int as well: JSON has made one of 1500.0.
+func rounding() []cel.EnvOption {
+	var opts []cel.EnvOption
+	for _, name := range []string{"ceil", "floor", "round", "trunc"} {
+		opts = append(opts, cel.Function("math."+name,
+			cel.Overload("math_"+name+"_int", []*cel.Type{cel.IntType}, cel.IntType,
+				cel.UnaryBinding(func(v ref.Val) ref.Val { return v }))))
+	}
+	for name, answer := range map[string]types.Bool{"isInf": types.False, "isNaN": types.False, "isFinite": types.True} {
+		opts = append(opts, cel.Function("math."+name,
+			cel.Overload("math_"+name+"_int", []*cel.Type{cel.IntType}, cel.BoolType,
+				cel.UnaryBinding(func(ref.Val) ref.Val { return answer }))))
+	}
+	return opts
+}

@@ -1,0 +1,196 @@
+package expr
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common"
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/types"
+)
+
+// Compile checks and plans an expression of any type. The error is a
+// *CompileError.
+func (e *Env) Compile(src string) (*Program, error) {
+	return e.compile(src, func(*cel.Type) bool { return true })
+}
+
+// CompileBool is Compile for a condition: the expression's type has to be bool,
+// or one that is known only with the data.
+func (e *Env) CompileBool(src string) (*Program, error) {
+	return e.compile(src, func(t *cel.Type) bool { return t.IsAssignableType(cel.BoolType) })
+}
+
+func (e *Env) compile(src string, fits func(*cel.Type) bool) (p *Program, err error) {
+	defer func() {
+		if r := recover(); r != nil { // a fault of the library, not to be passed on
+			p, err = nil, fault("internal error: %v", r)
+		}
+	}()
+	switch {
+	case strings.TrimSpace(src) == "":
+		return nil, fault("an expression is missing")
+	case len(src) > maxSourceBytes:
+		return nil, fault("longer than %d bytes", maxSourceBytes)
+	case !utf8.ValidString(src):
+		return nil, fault("not UTF-8")
+	}
+	checked, issues := e.check(src)
+	if issues.Err() != nil {
+		return nil, firstIssue(issues.Errors())
+	}
+	if t := checked.OutputType(); !fits(t) {
+		return nil, fault("the result must be a bool, not %s", plainType(t.String()))
+	}
+	tree := checked.NativeRep()
+	i := &inspection{tree: tree}
+	if i.run(); i.bad != nil {
+		return nil, i.bad
+	}
+	worst, err := e.worstCase(checked)
+	if err != nil {
+		return nil, err
+	}
+	options := []cel.ProgramOption{cel.CustomDecoratorV2(plan), cel.EvalOptions(cel.OptOptimize)}
+	tracked := worst > e.options.TrackAbove
+	if tracked {
+		options = append(options, cel.CostTracking(meter{}), cel.CostLimit(e.options.CostMax))
+	}
+	planned, err := e.cel.Program(checked, options...)
+	if err != nil {
+		return nil, fault("%v", err)
+	}
+	return &Program{program: planned, path: pathOf(tree.Expr()), reads: i.reads, nodes: i.nodes, tracked: tracked}, nil
+}
+
+// worstCase returns the cost of an evaluation on data of the assumed sizes.
+func (e *Env) worstCase(checked *cel.Ast) (uint64, error) {
+	estimate, err := e.cel.EstimateCost(checked, sizes{})
+	if err != nil {
+		return 0, fault("%v", err)
+	}
+	const assumption = "lists, maps and strings in the data are taken to have up to 1000 elements or characters"
+	switch {
+	case estimate.Max == math.MaxUint64:
+		return 0, fault("too expensive: the worst-case cost has no bound, the limit is %d; %s", e.options.CostMax, assumption)
+	case estimate.Max > e.options.CostMax:
+		return 0, fault("too expensive: worst-case cost %d, the limit is %d; %s", estimate.Max, e.options.CostMax, assumption)
+	}
+	return estimate.Max, nil
+}
+
+// fault is a CompileError about the expression as a whole.
+func fault(format string, args ...any) *CompileError {
+	return &CompileError{Line: 1, Column: 1, Reason: oneLine(fmt.Sprintf(format, args...))}
+}
+
+func faultAt(at common.Location, reason string) *CompileError {
+	return &CompileError{Line: max(at.Line(), 1), Column: max(at.Column(), 0) + 1, Reason: oneLine(reason)}
+}
+
+// firstIssue returns the first of cel-go's errors, by position.
+func firstIssue(issues []*cel.Error) *CompileError {
+	first := slices.MinFunc(issues, func(a, b *cel.Error) int {
+		if d := a.Location.Line() - b.Location.Line(); d != 0 {
+			return d
+		}
+		return a.Location.Column() - b.Location.Column()
+	})
+	return faultAt(first.Location, plainMessage(first.Message))
+}
+
+const endOfText = "mismatched input '<EOF>'"
+
+var (
+	container   = regexp.MustCompile(` \(in container '[^']*'\)`)
+	expectation = regexp.MustCompile(` expecting (\{.*\}|.*)$`)
+	operator    = regexp.MustCompile(`_[^' a-z_]+_|@in|!_|-_`)
+)
+
+// plainMessage turns cel-go's wording into that of whoever wrote the expression.
+func plainMessage(s string) string {
+	s = container.ReplaceAllString(s, "")
+	s = expectation.ReplaceAllString(s, "")
+	s = strings.Replace(s, endOfText, "the expression is not complete", 1)
+	s = operator.ReplaceAllStringFunc(s, func(internal string) string {
+		if name, ok := operators.FindReverse(internal); ok && name != "" {
+			return name
+		}
+		return internal
+	})
+	return plainType(s)
+}
+
+var typeNames = strings.NewReplacer(
+	"google.protobuf.Timestamp", "timestamp", "google.protobuf.Duration", "duration",
+	eventType.name, "event", userType.name, "user", instanceType.name, "instance",
+)
+
+func plainType(s string) string { return typeNames.Replace(s) }
+
+// inspection walks once over a checked expression: it collects what the
+// expression reads, and finds what the checker lets pass and the profile not.
+type inspection struct {
+	tree  *ast.AST
+	reads []string
+	nodes []string
+	bad   *CompileError // the first
+}
+
+func (i *inspection) run() {
+	ast.PreOrderVisit(i.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		switch e.Kind() {
+		case ast.IdentKind:
+			if name := strings.TrimPrefix(e.AsIdent(), "."); !slices.Contains(i.reads, name) {
+				i.reads = append(i.reads, name)
+			}
+		case ast.StructKind:
+			i.refuse(e, "only lists and maps can be written down, not "+e.AsStruct().TypeName())
+		case ast.CallKind:
+			i.call(e)
+		}
+	}))
+}
+
+func (i *inspection) refuse(e ast.Expr, reason string) {
+	if i.bad == nil {
+		i.bad = faultAt(i.tree.SourceInfo().GetStartLocation(e.ID()), plainType(reason))
+	}
+}
+
+// fixedZone is a time zone that needs no table of the machine.
+var fixedZone = regexp.MustCompile(`^(UTC|[+-]?[0-9]{2}:[0-9]{2})$`)
+
+func (i *inspection) call(e ast.Expr) {
+	call := e.AsCall()
+	switch name := call.FunctionName(); {
+	case name == operators.Index:
+		if node, ok := literalText(call.Args()[1]); ok && isIdent(call.Args()[0], nodesRoot) {
+			i.nodes = append(i.nodes, node)
+		}
+	case strings.HasPrefix(name, "get") && call.IsMemberFunction() && len(call.Args()) == 1:
+		// NB: a named zone would be read from the machine's files, and its rules
+		// change with them.
+		if zone, ok := literalText(call.Args()[0]); !ok || !fixedZone.MatchString(zone) {
+			i.refuse(e, `a time zone must be written as "UTC" or as an offset like "+02:00"`)
+		}
+	}
+}
+
+func literalText(e ast.Expr) (string, bool) {
+	if e.Kind() != ast.LiteralKind {
+		return "", false
+	}
+	s, ok := e.AsLiteral().(types.String)
+	return string(s), ok
+}
+
+func isIdent(e ast.Expr, name string) bool {
+	return e.Kind() == ast.IdentKind && e.AsIdent() == name
+}

@@ -1,0 +1,142 @@
+package expr
+
+import (
+	"slices"
+
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/cost"
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+)
+
+// The sizes that are assumed when an expression is compiled. They are a guess
+// about honest data, not a bound; what depends on them is counted again while
+// running.
+const (
+	assumedSize     = 1_000 // lists, maps and strings in the data
+	assumedPartSize = 100   // strings that were made of them
+	assumedNames    = 100   // roles, privileges, states
+	assumedNameSize = 128   // ids, names
+	leastSize       = 10
+)
+
+// sizes is the cost.Estimator of compilation.
+type sizes struct{}
+
+// EstimateSize implements cost.Estimator. What is inside of the elements of a
+// list is taken for ten times smaller than the list: otherwise every loop in a
+// loop would be refused, although its data could not even be sent.
+func (sizes) EstimateSize(n cost.AstNode) *cost.SizeEstimate {
+	path := n.Path()
+	if len(path) == 0 {
+		if n.Expr() == nil || n.Expr().Kind() != ast.CallKind { // a part of something computed
+			return upTo(assumedPartSize)
+		}
+		return upTo(assumedSize)
+	}
+	if n.Expr() == nil && tooDeep(path) {
+		return nil
+	}
+	switch path[0] {
+	case userRoot, instanceRoot:
+		if last := path[len(path)-1]; slices.Contains([]string{"roles", "privileges", "states"}, last) {
+			return upTo(assumedNames)
+		}
+		return upTo(assumedNameSize)
+	case eventRoot:
+		if len(path) == 2 && path[1] != "data" {
+			return upTo(assumedNameSize)
+		}
+	}
+	size := uint64(assumedSize)
+	for _, segment := range path {
+		if segment[:1] == "@" && size > leastSize {
+			size /= 10
+		}
+	}
+	return upTo(size)
+}
+
+// tooDeep ends cel-go's probing for lists in lists in lists of unknown data.
+func tooDeep(path []string) bool {
+	n := len(path)
+	return n >= 4 && path[n-1][:1] == "@" && path[n-2][:1] == "@" && path[n-3][:1] == "@"
+}
+
+func upTo(n uint64) *cost.SizeEstimate { return &cost.SizeEstimate{Max: n} }
+
+// EstimateCallCost implements cost.Estimator: as the models say.
+func (sizes) EstimateCallCost(string, string, *cost.AstNode, []cost.AstNode) *cost.CallEstimate {
+	return nil
+}
+
+// membership estimates x in list. The library takes an element for a whole unit,
+// which is three times too much, and enough to refuse a list in a list.
+func membership(e cost.Estimator, _ *cost.AstNode, args []cost.AstNode) *cost.CallEstimate {
+	if len(args) != 2 {
+		return nil
+	}
+	size := cost.EstimateSize(e, args[1])
+	return &cost.CallEstimate{CostEstimate: cost.CallCostEstimate.Add(size.MultiplyByCostFactor(0.4))}
+}
+
+// meter is the cost.ActualCostEstimator of evaluations whose cost is tracked.
+//
+// NB: cel-go finds a call's cost by its overload. A call on operands of unknown
+// type, and that is all our data, has none when several fit, and then costs 1.
+// So meter charges these by the sizes of what they got.
+type meter struct{}
+
+// CallCost implements cost.ActualCostEstimator.
+func (meter) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uint64 {
+	switch function {
+	case weighFunction:
+		return charge(int(args[0].(types.Int)) / 8)
+	case operators.Equals, operators.NotEquals:
+		return charge(lighter(args) / 10)
+	case operators.In:
+		if _, keyed := args[1].(traits.Mapper); keyed {
+			return charge(0)
+		}
+		return charge(heavier(args[1:]))
+	case operators.Add:
+		if _, growing := args[0].(traits.MutableLister); growing {
+			return charge(0)
+		}
+		return charge(heavier(args))
+	case operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
+		return charge(lighter(args) / 10)
+	}
+	if overload == "" {
+		return charge(heavier(args))
+	}
+	return nil
+}
+
+func charge(n int) *uint64 {
+	c := uint64(max(n, 0)) + cost.CallCost
+	return &c
+}
+
+// lighter returns the smaller of the weights of both operands: a comparison
+// ends where the shorter one does.
+func lighter(args []ref.Val) int {
+	least := maxWeight
+	for _, arg := range args {
+		weight, _ := weigh(arg)
+		least = min(least, weight-unitWeight)
+	}
+	return least
+}
+
+// heavier returns a tenth of what all operands weigh: each is gone through once.
+func heavier(args []ref.Val) int {
+	sum := 0
+	for _, arg := range args {
+		weight, _ := weigh(arg)
+		sum += weight - unitWeight
+	}
+	return sum / 10
+}

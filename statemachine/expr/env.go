@@ -1,0 +1,147 @@
+package expr
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/cost"
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/overloads"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/ext"
+)
+
+const (
+	defaultCostMax    = 1_000_000
+	defaultTrackAbove = 1_000
+
+	// maxSourceBytes is how long an expression may be.
+	maxSourceBytes = 16 << 10
+	// maxNodes is how many nodes it may have, after macros.
+	maxNodes = 10_000
+	// maxNesting is how deep its parentheses and the like may be nested.
+	maxNesting = 100
+	// maxLoops is how deep loops may be nested or chained, and bindings as well.
+	// NB: cel-go's estimate of the cost takes twice as long for each binding more.
+	maxLoops = 8
+)
+
+// Options configures an Env. The zero Options is what a server wants.
+type Options struct {
+	// CostMax is what one evaluation may cost, in cel-go's units; one is about
+	// 50 ns. Zero means 1,000,000. An expression whose worst case is above is
+	// refused when it is compiled, one that gets there on its data is stopped.
+	CostMax uint64
+	// TrackAbove is the worst case above which the cost is counted while the
+	// expression runs, which makes it half as fast. Zero means 1,000.
+	TrackAbove uint64
+}
+
+func (o *Options) ensureDefaults() {
+	if o.CostMax == 0 {
+		o.CostMax = defaultCostMax
+	}
+	if o.TrackAbove == 0 {
+		o.TrackAbove = defaultTrackAbove
+	}
+}
+
+// Env compiles expressions. It is safe for concurrent use.
+type Env struct {
+	options Options
+	cel     *cel.Env
+	names   []string // all variables that an expression can name
+}
+
+// New returns an Env with the variables and functions of the profile. It takes
+// some milliseconds, so it is made once and shared. An error is a fault of this
+// package.
+func New(o Options) (*Env, error) {
+	o.ensureDefaults()
+	p, err := newProvider()
+	if err != nil {
+		return nil, fmt.Errorf("expression types: %w", err)
+	}
+	opts := []cel.EnvOption{
+		cel.CustomTypeProvider(p),
+		cel.ParserRecursionLimit(maxNesting),
+		cel.ParserErrorRecoveryLimit(1),
+		cel.ExpressionNodeLimit(maxNodes),
+		cel.CrossTypeNumericComparisons(true),
+		standardLibrary(),
+		cel.OptionalTypes(), ext.Strings(), ext.Math(), ext.Sets(), ext.Bindings(ext.BindingsVersion(0)),
+		ext.Lists(ext.ListsMaxRangeSize(maxRange)),
+		cel.ASTValidators(cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(),
+			cel.ValidateRegexLiterals(), cel.ValidateRegexProgramSizeLimit(maxPatternSize),
+			cel.ValidateComprehensionNestingLimit(maxLoops), cel.ValidateBindNestingLimit(maxLoops)),
+		cel.Variable(publicRoot, cel.DynType),
+		cel.Variable(privateRoot, cel.DynType),
+		cel.Variable(eventRoot, eventType.typ),
+		cel.Variable(userRoot, userType.typ),
+		cel.Variable(instanceRoot, instanceType.typ),
+		cel.Variable(nowRoot, cel.TimestampType),
+		cel.Variable(nodesRoot, cel.MapType(cel.StringType, cel.BoolType)),
+		cel.Macros(cel.GlobalMacro("In", 1, expandIn)),
+		cel.CostEstimatorOptions(cost.OverloadCostEstimate(overloads.InList, membership)),
+	}
+	opts = append(opts, arithmetic()...)
+	opts = append(opts, rounding()...)
+	texts, err := textFunctions()
+	if err != nil {
+		return nil, fmt.Errorf("expression functions: %w", err)
+	}
+	opts = append(opts, texts...)
+	opts = append(opts, collectionFunctions()...)
+	e, err := cel.NewCustomEnv(opts...)
+	if err != nil {
+		return nil, fmt.Errorf("expression environment: %w", err)
+	}
+	names := []string{eventRoot, publicRoot, privateRoot, userRoot, instanceRoot, nowRoot}
+	return &Env{options: o, cel: e, names: names}, nil
+}
+
+// expandIn makes In(x) a read of the map of nodes. A function would not know
+// the Scope; a macro and a variable leave the Env independent of it.
+func expandIn(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
+	if name := args[0]; name.Kind() == ast.LiteralKind && name.AsLiteral().Type() != types.StringType {
+		return nil, f.NewError(name.ID(), "In takes the name of a node")
+	}
+	return f.NewCall(operators.Index, f.NewIdent(nodesRoot), args[0]), nil
+}
+
+// variable is what CEL takes for an identifier.
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+
+// reserved are CEL's words.
+var reserved = []string{
+	"as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in",
+	"let", "loop", "namespace", "null", "package", "return", "true", "var", "void", "while",
+}
+
+// With returns an Env that knows e's variables and names, whose values are
+// looked up in Scope.Locals. e does not change. Errors wrap ErrName: a name is
+// no identifier, a word of the language or taken. It is about as expensive as a
+// compilation.
+func (e *Env) With(names ...string) (*Env, error) {
+	extended := &Env{options: e.options, names: slices.Clone(e.names)}
+	opts := make([]cel.EnvOption, 0, len(names))
+	for _, name := range names {
+		switch {
+		case !variable.MatchString(name) || slices.Contains(reserved, name):
+			return nil, fmt.Errorf("%w: %s", ErrName, oneLine(name))
+		case slices.Contains(extended.names, name):
+			return nil, fmt.Errorf("%w: %s is taken", ErrName, name)
+		}
+		extended.names = append(extended.names, name)
+		opts = append(opts, cel.Variable(name, cel.DynType))
+	}
+	c, err := e.cel.Extend(opts...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrName, err)
+	}
+	extended.cel = c
+	return extended, nil
+}

@@ -1,0 +1,316 @@
+package expr
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+	"pgregory.net/rapid"
+
+	"troupe/statemachine/data"
+)
+
+// eager decodes v into Go maps and slices, which cel-go then reads with its own
+// code: the slow obvious way to give JSON to CEL.
+func eager(v data.Value) any {
+	switch v.Kind() {
+	case data.Object:
+		m := make(map[string]any)
+		var order []ref.Val // cel-go has none
+		for key, x := range v.Members() {
+			m[key] = eager(x)
+			order = append(order, types.String(key))
+		}
+		return &mapping{Mapper: types.NewStringInterfaceMap(types.DefaultTypeAdapter, m), keys: order}
+	case data.Array:
+		l := []any{}
+		for _, x := range v.Elements() {
+			l = append(l, eager(x))
+		}
+		return l
+	case data.String:
+		return v.Text()
+	case data.Number:
+		if n, ok := v.Int64(); ok {
+			return n
+		}
+		return v.Float64()
+	case data.Bool:
+		return string(v) == "true"
+	}
+	return nil
+}
+
+// normal is what two ways to the same result agree on: not the order of keys,
+// nor the spelling of numbers.
+func normal(v data.Value) any {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	var x any
+	if err := json.Unmarshal(b, &x); err != nil {
+		return err.Error() // a number beyond float64
+	}
+	return x
+}
+
+// lookups are expressions over svcPublic, whatever it holds.
+var lookups = []string{
+	`svcPublic`, `svcPublic.a`, `svcPublic.a.b`, `svcPublic.l[0]`, `svcPublic["a"]["b"]`,
+	`has(svcPublic.a)`, `has(svcPublic.a.b)`, `svcPublic.?a.?b`, `svcPublic.?a.b.orValue(7)`, `svcPublic.l[?1].orValue("x")`,
+	`svcPublic.a == svcPublic.b`, `svcPublic.a != svcPublic.l`, `svcPublic.a < svcPublic.b`, `svcPublic.a >= 1.5`,
+	`svcPublic.a + svcPublic.b`, `svcPublic.a * 2 - svcPublic.b / 2.0`, `-svcPublic.a`, `svcPublic.l + svcPublic.l`,
+	`size(svcPublic)`, `size(svcPublic.l)`, `size(svcPublic.a)`, `svcPublic.l.size() == svcPublic.size()`,
+	`svcPublic.l.map(x, x)`, `svcPublic.l.filter(x, x > 1)`, `svcPublic.l.exists(x, x == svcPublic.a)`, `svcPublic.l.all(x, x in svcPublic)`,
+	`svcPublic.l.map(x, x + svcPublic.a)`, `svcPublic.l.exists_one(x, x == 1)`,
+	`svcPublic.map(k, svcPublic[k]).size()`, `svcPublic.exists(k, svcPublic[k] == 1)`, `svcPublic.all(k, k != "zz")`,
+	`svcPublic.a in svcPublic.l`, `"a" in svcPublic`, `1 in svcPublic.l`, `svcPublic.l.distinct()`, `svcPublic.l.sort()`,
+	`sets.contains(svcPublic.l, [svcPublic.a])`, `svcPublic.l.hasAny([1, "x", svcPublic.b])`, `svcPublic.l.reverse()`, `svcPublic.l.slice(0, 1)`,
+	`svcPublic.l.flatten()`, `svcPublic.l.first()`, `svcPublic.l.last().orValue(0)`, `svcPublic.l.join(",")`,
+	`{"x": svcPublic.a, "y": [svcPublic]}`, `[svcPublic.a, svcPublic.b] == svcPublic.l`, `svcPublic == {"a": svcPublic.a, "b": svcPublic.b}`,
+	`type(svcPublic.a) == int || type(svcPublic.a) == double`, `type(svcPublic) == map`, `string(svcPublic.a)`, `svcPublic.a ? 1 : 2`,
+	`optional.ofNonZeroValue(svcPublic.a)`, `cel.bind(x, svcPublic.a, x == x)`, `lists.range(20).map(i, svcPublic.a)[19]`, `svcPublic.l == svcPublic.l.map(x, x)`,
+}
+
+// compareWithEager evaluates all lookups both ways.
+func compareWithEager(tb interface {
+	Helper()
+	Errorf(string, ...any)
+}, programs []*Program, v data.Value) {
+	tb.Helper()
+	vars := map[string]any{"svcPublic": eager(v)}
+	for i, p := range programs {
+		got, err := p.Value(&Scope{Public: v})
+		var want data.Value
+		plain, _, wantErr := p.program.Eval(vars)
+		if wantErr == nil {
+			want, wantErr = encode(plain)
+		}
+		if err == nil && wantErr != nil && strings.Contains(wantErr.Error(), "no JSON form: ") && strings.Contains(wantErr.Error(), "Inf") {
+			continue // bytes hold numbers that no float64 holds
+		}
+		if (err == nil) != (wantErr == nil) {
+			tb.Errorf("%s on %.200s\n got %s, %v\nwant %s, %v", lookups[i], v, got, err, want, wantErr)
+			continue
+		}
+		if err == nil && !reflect.DeepEqual(normal(got), normal(want)) {
+			tb.Errorf("%s on %.200s\n got %s\nwant %s", lookups[i], v, got, want)
+		}
+	}
+}
+
+func compileLookups(tb testing.TB) []*Program {
+	e := newEnv(tb)
+	programs := make([]*Program, len(lookups))
+	for i, src := range lookups {
+		p, err := e.Compile(src)
+		if err != nil {
+			tb.Fatalf("%s: %v", src, err)
+		}
+		programs[i] = p
+	}
+	return programs
+}
+
+// scalars and keys are few, so that they meet.
+var (
+	scalars = rapid.OneOf(
+		rapid.SampledFrom([]string{
+			"1", "1.0", "0", "-0", "1.5", "2", "1e2", "-3", "9007199254740993", "9223372036854775807", "9223372036854775808",
+			"12345678901234567890", "1e400", "0.1", "true", "false", "null", `""`, `"a"`, `"b"`, `"1"`, `"Grüße"`, `"\u0041\n"`,
+		}),
+		rapid.Map(rapid.Float64Range(-1e6, 1e6), func(f float64) string { return fmt.Sprint(f) }),
+	)
+	keys = rapid.SampledFrom([]string{"a", "b", "l", "k1", "k2", "k3", "\\u0061a"})
+)
+
+// values generates JSON of at most the given depth.
+func values(depth int) *rapid.Generator[string] {
+	if depth == 0 {
+		return scalars
+	}
+	inner := values(depth - 1)
+	list := rapid.Custom(func(t *rapid.T) string {
+		return "[" + strings.Join(rapid.SliceOfN(inner, 0, 6).Draw(t, "elements"), ",") + "]"
+	})
+	object := rapid.Custom(func(t *rapid.T) string {
+		var b strings.Builder
+		for _, key := range rapid.SliceOfNDistinct(keys, 0, 5, rapid.ID[string]).Draw(t, "keys") {
+			fmt.Fprintf(&b, `,"%s":%s`, key, inner.Draw(t, "member"))
+		}
+		return "{" + strings.TrimPrefix(b.String(), ",") + "}"
+	})
+	return rapid.OneOf(scalars, list, object)
+}
+
+func drawValue(t *rapid.T) data.Value {
+	v, err := data.Clean([]byte(values(3).Draw(t, "value")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestReadingInPlaceIsAsGoodAsDecoding(t *testing.T) {
+	programs := compileLookups(t)
+	rapid.Check(t, func(t *rapid.T) {
+		members := []string{
+			`"a":` + string(drawValue(t)), `"b":` + string(drawValue(t)), `"l":` + string(drawValue(t)), `"k1":` + string(drawValue(t)),
+		}
+		kept := rapid.SliceOfNDistinct(rapid.SampledFrom(members), 0, 4, rapid.ID[string]).Draw(t, "kept")
+		v, err := data.Clean([]byte("{" + strings.Join(kept, ",") + "}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareWithEager(t, programs, v)
+	})
+}
+
+// TestAnIndexChangesNothing reads every object and list twice: in its bytes and
+// through the index that it gets after some use.
+func TestAnIndexChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := drawValue(t)
+		for _, worn := range []int{0, eagerUses} {
+			switch v.Kind() {
+			case data.Object:
+				checkObject(t, &object{raw: v, uses: worn})
+			case data.Array:
+				checkList(t, &list{raw: v, uses: worn})
+			}
+		}
+	})
+}
+
+func checkObject(t *rapid.T, o *object) {
+	want := maps.Collect(o.raw.Members())
+	var order []string
+	for key := range o.raw.Members() {
+		order = append(order, key)
+	}
+	for _, key := range append(slices.Clone(order), "missing") {
+		got, ok := o.Find(types.String(key))
+		raw, wantOK := want[key]
+		if ok != wantOK || ok && got.Equal(fromData(raw)) != types.Bool(!isNaN(got)) {
+			t.Fatalf("Find(%q) in %s: got %v, %v, want %s, %v", key, o.raw, got, ok, raw, wantOK)
+		}
+	}
+	if got := o.Size(); got != types.Int(len(want)) {
+		t.Fatalf("Size of %s: got %v, want %d", o.raw, got, len(want))
+	}
+	var folded, iterated []string
+	o.Fold(folder(func(k, _ any) { folded = append(folded, string(k.(types.String))) }))
+	for it := o.Iterator(); it.HasNext() == types.True; {
+		iterated = append(iterated, string(it.Next().(types.String)))
+	}
+	if !slices.Equal(folded, order) || !slices.Equal(iterated, order) {
+		t.Fatalf("order of %s: got %v and %v, want %v", o.raw, folded, iterated, order)
+	}
+}
+
+func checkList(t *rapid.T, l *list) {
+	var want []ref.Val
+	for _, raw := range l.raw.Elements() {
+		want = append(want, fromData(raw))
+	}
+	if got := l.Size(); got != types.Int(len(want)) {
+		t.Fatalf("Size of %s: got %v, want %d", l.raw, got, len(want))
+	}
+	for i := -1; i <= len(want); i++ {
+		got := l.Get(types.Int(i))
+		if inside := i >= 0 && i < len(want); types.IsError(got) == inside || inside && types.Equal(got, want[i]) != types.True {
+			t.Fatalf("Get(%d) of %s: got %v", i, l.raw, got)
+		}
+	}
+	n := 0
+	l.Fold(folder(func(_, v any) {
+		if types.Equal(v.(ref.Val), want[n]) != types.True {
+			t.Fatalf("Fold of %s at %d: got %v", l.raw, n, v)
+		}
+		n++
+	}))
+	if n != len(want) {
+		t.Fatalf("Fold of %s: got %d elements, want %d", l.raw, n, len(want))
+	}
+	for _, elem := range append(want, types.String("missing"), types.Double(1)) {
+		has := slices.ContainsFunc(want, func(x ref.Val) bool { return types.Equal(elem, x) == types.True })
+		if got := l.Contains(elem); got != types.Bool(has) {
+			t.Fatalf("%v in %s: got %v, want %v", elem, l.raw, got, has)
+		}
+	}
+}
+
+func isNaN(v ref.Val) bool {
+	d, ok := v.(types.Double)
+	return ok && math.IsNaN(float64(d))
+}
+
+// folder takes every entry.
+type folder func(key, val any)
+
+func (f folder) FoldEntry(key, val any) bool {
+	f(key, val)
+	return true
+}
+
+var _ traits.Folder = folder(nil)
+
+func FuzzEval(f *testing.F) {
+	f.Add(samplePublic)
+	f.Add(`{"a":{"b":1},"b":1.0,"l":[1,1.5,"x",[1],{"a":1}]}`)
+	f.Add(`{"a":12345678901234567890,"b":1e400,"l":[]}`)
+	f.Add(`{"a":"\u0000","b":"\ud83d\ude00","l":["a","b"],"":""}`)
+	f.Add(`[1]`)
+	programs := compileLookups(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		v, err := data.Clean([]byte(text))
+		if err != nil || v.Kind() != data.Object {
+			return
+		}
+		compareWithEager(t, programs, v)
+	})
+}
+
+func FuzzCompile(f *testing.F) {
+	for _, src := range lookups {
+		f.Add(src)
+	}
+	f.Add(`svcPublic.items.sortBy(i, i.qty).map(i, {"q": i.qty, ?"n": i.?name}).filter(i, In("a.b") || event.name == "x")`)
+	f.Add(`"%s %d".format([user, now]) + string(instance.createdAt) + b"x"`)
+	f.Add(`cel.bind(x, 1, x == 1.0) ? timestamp("2026-01-01T00:00:00Z").getHours("UTC") : duration("1h")`)
+	f.Add("\"\\u0000\" + '''\n''' // comment")
+	e, err := newEnv(f).With("item")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		p, err := e.Compile(src)
+		if err != nil {
+			if _, ok := err.(*CompileError); !ok {
+				t.Fatalf("%q: got %T %v, want a *CompileError", src, err, err)
+			}
+			return
+		}
+		s := sample(t)
+		first, err1 := p.Value(s)
+		second, err2 := p.Value(s)
+		if string(first) != string(second) || fmt.Sprint(err1) != fmt.Sprint(err2) {
+			t.Fatalf("%q: got %s, %v and then %s, %v", src, first, err1, second, err2)
+		}
+		if err1 != nil {
+			return
+		}
+		if clean, err := data.Clean(first); err != nil || string(clean) != string(first) {
+			t.Fatalf("%q: the result is no data.Value: %s: %v", src, first, err)
+		}
+	})
+}

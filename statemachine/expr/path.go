@@ -1,0 +1,89 @@
+package expr
+
+import (
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/types"
+
+	"troupe/statemachine/data"
+)
+
+// path is an expression that does nothing but name a part of the data, like
+// event.data.address or svcPublic.items[0]. Its value is cut out of the bytes,
+// so that it keeps its key order and its numbers, whatever their size.
+type path struct {
+	root  string
+	steps []step
+}
+
+// step goes to a member of an object or to an element of an array.
+type step struct {
+	key    string
+	index  int
+	inList bool // index counts, not key
+}
+
+// pathOf returns nil when e is something else.
+func pathOf(e ast.Expr) *path {
+	switch e.Kind() {
+	case ast.IdentKind:
+		return &path{root: e.AsIdent()}
+	case ast.SelectKind:
+		s := e.AsSelect()
+		if p := pathOf(s.Operand()); p != nil && !s.IsTestOnly() {
+			return p.with(step{key: s.FieldName()})
+		}
+	case ast.CallKind:
+		call := e.AsCall()
+		if call.FunctionName() != operators.Index || call.Args()[1].Kind() != ast.LiteralKind {
+			return nil
+		}
+		p := pathOf(call.Args()[0])
+		if p == nil {
+			return nil
+		}
+		switch at := call.Args()[1].AsLiteral().(type) {
+		case types.String:
+			return p.with(step{key: string(at)})
+		case types.Int:
+			return p.with(step{index: int(at), inList: true})
+		}
+	}
+	return nil
+}
+
+func (p *path) with(s step) *path {
+	p.steps = append(p.steps, s)
+	return p
+}
+
+// find returns the part of the scope's data that the path names, and false when
+// it is missing or no data, which the program then says in its own words.
+func (p *path) find(s *Scope) (data.Value, bool) {
+	v, steps := data.Value(nil), p.steps
+	switch p.root {
+	case publicRoot:
+		v = orEmpty(s.Public)
+	case privateRoot:
+		v = orEmpty(s.Private)
+	case eventRoot:
+		if s.Event == nil || len(steps) == 0 || steps[0].key != "data" {
+			return nil, false
+		}
+		v, steps = orEmpty(s.Event.Data), steps[1:]
+	default:
+		v = s.Locals[p.root]
+	}
+	for _, at := range steps {
+		ok := false
+		if at.inList {
+			v, ok = v.Index(at.index)
+		} else {
+			v, ok = v.Lookup(at.key)
+		}
+		if !ok {
+			return nil, false
+		}
+	}
+	return v, len(v) > 0
+}

@@ -1,0 +1,104 @@
+package expr
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/interpreter"
+
+	"troupe/statemachine/data"
+)
+
+// Program is a compiled expression. It is safe for concurrent use.
+type Program struct {
+	program cel.Program
+	path    *path // nil: not a plain path
+	reads   []string
+	nodes   []string
+	tracked bool
+}
+
+// Bool evaluates a condition. Errors wrap ErrEval, also when the result is not
+// a bool, and the result is then false.
+func (p *Program) Bool(s *Scope) (result bool, err error) {
+	a := newActivation(s)
+	defer func() {
+		if r := recover(); r != nil {
+			result, err = false, rescued(r)
+		}
+		a.release()
+	}()
+	v, err := p.eval(a)
+	if err != nil {
+		return false, err
+	}
+	b, ok := v.(types.Bool)
+	if !ok {
+		return false, evalError("the result is not a bool but " + v.Type().TypeName())
+	}
+	return bool(b), nil
+}
+
+// Value evaluates an expression to JSON; the package comment says how. The
+// result may be a slice of the scope's data. Errors wrap ErrEval, also when the
+// result has no JSON form.
+func (p *Program) Value(s *Scope) (result data.Value, err error) {
+	if p.path != nil {
+		if v, ok := p.path.find(s); ok {
+			return v, nil
+		}
+	}
+	a := newActivation(s)
+	defer func() {
+		if r := recover(); r != nil {
+			result, err = nil, rescued(r)
+		}
+		a.release()
+	}()
+	v, err := p.eval(a)
+	if err != nil {
+		return nil, err
+	}
+	return encode(v)
+}
+
+func (p *Program) eval(a *activation) (ref.Val, error) {
+	v, _, err := p.program.Eval(a)
+	if err == nil {
+		return v, nil
+	}
+	var stopped interpreter.EvalCancelledError
+	if errors.As(err, &stopped) {
+		if stopped.Cause == interpreter.CostLimitExceeded {
+			return nil, limitError("the evaluation costs too much on this data")
+		}
+		return nil, limitError(stopped.Message)
+	}
+	// NB: the text is made here and not later: it may print values that are read
+	// from the scope when they are printed.
+	return nil, evalError(plainMessage(err.Error()))
+}
+
+// rescued is the error of a panic outside of cel-go, which catches its own.
+func rescued(r any) error {
+	if stopped, ok := r.(interpreter.EvalCancelledError); ok {
+		return limitError(stopped.Message)
+	}
+	return evalError(fmt.Sprintf("internal error: %v", r))
+}
+
+// Reads reports whether the expression mentions the variable, for example
+// "svcPublic". In(…) counts as "instance". A variable of a loop that hides a
+// variable of the scope counts, too.
+func (p *Program) Reads(root string) bool {
+	return slices.Contains(p.reads, root) || root == instanceRoot && slices.Contains(p.reads, nodesRoot)
+}
+
+// Nodes returns the names that the expression gives to In as literals, in the
+// order of the text, so that a loader can look for them. The caller must not
+// change the slice.
+func (p *Program) Nodes() []string { return p.nodes }

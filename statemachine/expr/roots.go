@@ -1,0 +1,233 @@
+package expr
+
+import (
+	"errors"
+	"reflect"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+)
+
+// The variables event, user and instance are not maps but have types of their
+// own, for two reasons: the checker knows their fields, and a field is read from
+// the Scope when it is asked for, so that nothing is built per evaluation.
+
+var errNoEvent = errors.New("event is not set")
+
+// root is the type of one of the variables.
+type root struct {
+	name   string
+	typ    *cel.Type
+	fields []field // in the order in which they are written as JSON
+}
+
+// field is one field of a root.
+type field struct {
+	name string
+	typ  *cel.Type
+	get  func(*activation) (any, error)
+	// set is what has() says; nil: always true.
+	set func(*activation) bool
+}
+
+var (
+	eventType = newRoot("troupe.Event", []field{
+		{"name", cel.StringType, ofEvent(func(a *activation) any { return types.String(a.scope.Event.Name) }), hasEvent},
+		{"id", cel.StringType, ofEvent(func(a *activation) any { return types.String(a.scope.Event.ID) }), hasEvent},
+		{"data", cel.DynType, ofEvent(func(a *activation) any { return a.dataOfEvent() }), hasEventData},
+	})
+	userType = newRoot("troupe.User", []field{
+		{"id", cel.StringType, text(func(s *Scope) string { return s.User.ID }), nil},
+		{"roles", cel.ListType(cel.StringType), texts(func(s *Scope) []string { return s.User.Roles }), nil},
+		{"privileges", cel.ListType(cel.StringType), texts(func(s *Scope) []string { return s.User.Privileges }), nil},
+	})
+	instanceType = newRoot("troupe.Instance", []field{
+		{"id", cel.StringType, text(func(s *Scope) string { return s.Instance.ID }), nil},
+		{"workflowId", cel.StringType, text(func(s *Scope) string { return s.Instance.WorkflowID }), nil},
+		{"version", cel.IntType, func(a *activation) (any, error) { return types.Int(a.scope.Instance.Version), nil }, nil},
+		{"createdAt", cel.TimestampType, func(a *activation) (any, error) {
+			return types.Timestamp{Time: a.scope.Instance.CreatedAt.UTC()}, nil
+		}, nil},
+		{"states", cel.DynType, func(a *activation) (any, error) { return a.statesOfInstance(), nil }, nil},
+	})
+)
+
+func newRoot(name string, fields []field) *root {
+	return &root{name: name, typ: cel.ObjectType(name, traits.FieldTesterType, traits.IndexerType), fields: fields}
+}
+
+func ofEvent(get func(*activation) any) func(*activation) (any, error) {
+	return func(a *activation) (any, error) {
+		if a.scope.Event == nil {
+			return nil, errNoEvent
+		}
+		return get(a), nil
+	}
+}
+
+func hasEvent(a *activation) bool { return a.scope.Event != nil }
+
+func hasEventData(a *activation) bool { return hasEvent(a) && len(a.scope.Event.Data) > 0 }
+
+func text(get func(*Scope) string) func(*activation) (any, error) {
+	return func(a *activation) (any, error) { return types.String(get(a.scope)), nil }
+}
+
+func texts(get func(*Scope) []string) func(*activation) (any, error) {
+	return func(a *activation) (any, error) {
+		return types.NewStringList(types.DefaultTypeAdapter, get(a.scope)), nil
+	}
+}
+
+func (r *root) field(name string) *field {
+	for i := range r.fields {
+		if r.fields[i].name == name {
+			return &r.fields[i]
+		}
+	}
+	return nil
+}
+
+// view is one of the variables in one evaluation.
+type view struct {
+	root       *root
+	activation *activation
+}
+
+// Equal implements ref.Val: a variable equals itself only.
+func (v *view) Equal(other ref.Val) ref.Val { return types.Bool(other == ref.Val(v)) }
+
+// ConvertToNative implements ref.Val.
+func (v *view) ConvertToNative(reflect.Type) (any, error) { return nil, errNoNative }
+
+// ConvertToType implements ref.Val.
+func (v *view) ConvertToType(t ref.Type) ref.Val { return convertTo(v, t) }
+
+// Type implements ref.Val.
+func (v *view) Type() ref.Type { return v.root.typ }
+
+// Value implements ref.Val.
+func (v *view) Value() any { return v }
+
+// Get implements traits.Indexer: a field read through a value of unknown type.
+func (v *view) Get(name ref.Val) ref.Val {
+	f := v.named(name)
+	if f == nil {
+		return types.NewErr("no such key: %v", name)
+	}
+	val, err := f.get(v.activation)
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	return val.(ref.Val)
+}
+
+// IsSet implements traits.FieldTester.
+func (v *view) IsSet(name ref.Val) ref.Val {
+	f := v.named(name)
+	return types.Bool(f != nil && f.isSet(v.activation))
+}
+
+func (v *view) named(name ref.Val) *field {
+	s, ok := name.(types.String)
+	if !ok {
+		return nil
+	}
+	return v.root.field(string(s))
+}
+
+// weight is what the variable weighs as JSON, roughly.
+func (v *view) weight() int {
+	s := v.activation.scope
+	switch v.root {
+	case eventType:
+		if s.Event == nil {
+			return 0
+		}
+		return len(s.Event.Name) + len(s.Event.ID) + len(s.Event.Data)
+	case instanceType:
+		return len(s.Instance.ID) + len(s.Instance.WorkflowID) + len(v.activation.statesText())
+	}
+	n := len(s.User.ID)
+	for _, names := range [][]string{s.User.Roles, s.User.Privileges} {
+		for _, name := range names {
+			n += unitWeight + len(name)
+		}
+	}
+	return n
+}
+
+func (f *field) isSet(a *activation) bool { return f.set == nil || f.set(a) }
+
+// String stands for the variable in messages.
+func (v *view) String() string { return v.root.name }
+
+// provider tells cel-go about the roots. It hides the protocol buffer messages
+// that every registry knows: an expression has no use for them.
+// Built once, then read only.
+type provider struct {
+	*types.Registry
+	roots map[string]*root
+}
+
+func newProvider() (*provider, error) {
+	registry, err := types.NewRegistry()
+	if err != nil {
+		return nil, err
+	}
+	p := &provider{Registry: registry, roots: make(map[string]*root)}
+	for _, r := range []*root{eventType, userType, instanceType} {
+		p.roots[r.name] = r
+	}
+	return p, nil
+}
+
+// FindStructType implements types.Provider.
+func (p *provider) FindStructType(name string) (*types.Type, bool) {
+	r, ok := p.roots[name]
+	if !ok {
+		return nil, false
+	}
+	return types.NewTypeTypeWithParam(r.typ), true
+}
+
+// FindStructFieldNames implements types.Provider.
+func (p *provider) FindStructFieldNames(name string) ([]string, bool) {
+	r, ok := p.roots[name]
+	if !ok {
+		return nil, false
+	}
+	names := make([]string, len(r.fields))
+	for i := range r.fields {
+		names[i] = r.fields[i].name
+	}
+	return names, true
+}
+
+// FindStructFieldType implements types.Provider.
+func (p *provider) FindStructFieldType(name, fieldName string) (*types.FieldType, bool) {
+	r, ok := p.roots[name]
+	if !ok {
+		return nil, false
+	}
+	f := r.field(fieldName)
+	if f == nil {
+		return nil, false
+	}
+	return &types.FieldType{
+		Type:    f.typ,
+		IsSet: func(target any) bool {
+			v, ok := target.(*view)
+			return ok && f.isSet(v.activation)
+		},
+		GetFrom: func(target any) (any, error) {
+			v, ok := target.(*view)
+			if !ok { // null, which the checker takes for any object
+				return nil, errors.New("no such key: " + fieldName)
+			}
+			return f.get(v.activation)
+		},
+	}, true
+}

@@ -1,0 +1,240 @@
+package expr
+
+import (
+	"errors"
+	"reflect"
+
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+
+	"troupe/statemachine/data"
+)
+
+// eagerUses is how often an object or a list is searched in its bytes. After
+// that its members are listed once and kept, so that a loop over a large
+// document does not read it again in every turn.
+const eagerUses = 8
+
+var errNoNative = errors.New("JSON is not converted to Go values")
+
+// fromData returns the CEL value of a JSON value. Objects and lists are read
+// when they are looked into. An absent value is null.
+func fromData(v data.Value) ref.Val {
+	switch v.Kind() {
+	case data.Object:
+		return &object{raw: v}
+	case data.Array:
+		return &list{raw: v}
+	case data.String:
+		return types.String(v.Text())
+	case data.Number:
+		if n, ok := v.Int64(); ok {
+			return types.Int(n)
+		}
+		return types.Double(v.Float64())
+	case data.Bool:
+		return types.Bool(v[0] == 't')
+	}
+	return types.NullValue
+}
+
+// object is a JSON object as a CEL map. It belongs to one evaluation, which may
+// build its index; the bytes are the caller's.
+type object struct {
+	raw   data.Value
+	uses  int
+	index *memberIndex // nil until it pays
+}
+
+var (
+	_ traits.Mapper   = (*object)(nil)
+	_ traits.Foldable = (*object)(nil)
+	_ traits.Zeroer   = (*object)(nil)
+)
+
+// memberIndex holds the members of an object in their order.
+type memberIndex struct {
+	members []member
+	byKey   map[string]int
+}
+
+// member is one entry of an object, or one element of a list.
+type member struct {
+	key string // "" in a list
+	raw data.Value
+	val ref.Val // nil until it is asked for
+}
+
+func (m *member) value() ref.Val {
+	if m.val == nil {
+		m.val = fromData(m.raw)
+	}
+	return m.val
+}
+
+func (o *object) list() *memberIndex {
+	if o.index == nil {
+		x := &memberIndex{byKey: make(map[string]int)}
+		for key, raw := range o.raw.Members() {
+			x.byKey[key] = len(x.members)
+			x.members = append(x.members, member{key: key, raw: raw})
+		}
+		o.index = x
+	}
+	return o.index
+}
+
+func (o *object) find(key string) (ref.Val, bool) {
+	if o.index == nil && o.uses < eagerUses {
+		o.uses++
+		raw, ok := o.raw.Lookup(key)
+		if !ok {
+			return nil, false
+		}
+		return fromData(raw), true
+	}
+	x := o.list()
+	at, ok := x.byKey[key]
+	if !ok {
+		return nil, false
+	}
+	return x.members[at].value(), true
+}
+
+// FindStringKey is what the interpreter asks for when it follows a select.
+func (o *object) FindStringKey(key string) (any, bool) {
+	v, ok := o.find(key)
+	return v, ok
+}
+
+// Find implements traits.Mapper. A key that is no string is simply not there.
+func (o *object) Find(key ref.Val) (ref.Val, bool) {
+	k, ok := key.(types.String)
+	if !ok {
+		return nil, false
+	}
+	return o.find(string(k))
+}
+
+// Get implements traits.Indexer.
+func (o *object) Get(key ref.Val) ref.Val {
+	if v, ok := o.Find(key); ok {
+		return v
+	}
+	return types.NewErr("no such key: %v", key)
+}
+
+// Contains implements traits.Container: the operator in.
+func (o *object) Contains(key ref.Val) ref.Val {
+	_, ok := o.Find(key)
+	return types.Bool(ok)
+}
+
+// Size implements traits.Sizer.
+func (o *object) Size() ref.Val {
+	if o.IsZeroValue() {
+		return types.IntZero
+	}
+	return types.Int(len(o.list().members))
+}
+
+// IsZeroValue implements traits.Zeroer.
+func (o *object) IsZeroValue() bool { return len(o.raw) <= len("{}") }
+
+// Iterator implements traits.Iterable: the keys, as they stand in the text.
+func (o *object) Iterator() traits.Iterator {
+	x := o.list()
+	return &iterator{count: len(x.members), at: func(i int) ref.Val { return types.String(x.members[i].key) }}
+}
+
+// Fold implements traits.Foldable, in the order of the text.
+func (o *object) Fold(f traits.Folder) {
+	keysOnly := wantsKeysOnly(f)
+	x := o.list()
+	for i := range x.members {
+		m := &x.members[i]
+		var v any
+		if !keysOnly {
+			v = m.value()
+		}
+		if !f.FoldEntry(types.String(m.key), v) {
+			return
+		}
+	}
+}
+
+// wantsKeysOnly reports whether a fold has one variable, which is the key.
+func wantsKeysOnly(f traits.Folder) bool {
+	k, ok := f.(interface{ FoldKeyOnly() bool })
+	return ok && k.FoldKeyOnly()
+}
+
+// Equal implements ref.Val: the same members, in whatever order.
+func (o *object) Equal(other ref.Val) ref.Val {
+	m, ok := other.(traits.Mapper)
+	if !ok {
+		return types.False
+	}
+	if p, ok := other.(*object); ok && string(o.raw) == string(p.raw) {
+		return types.True
+	}
+	if o.Size() != m.Size() {
+		return types.False
+	}
+	x := o.list()
+	for i := range x.members {
+		mine := &x.members[i]
+		theirs, ok := m.Find(types.String(mine.key))
+		if !ok || types.Equal(mine.value(), theirs) != types.True {
+			return types.False
+		}
+	}
+	return types.True
+}
+
+// ConvertToNative implements ref.Val.
+func (o *object) ConvertToNative(reflect.Type) (any, error) { return nil, errNoNative }
+
+// ConvertToType implements ref.Val.
+func (o *object) ConvertToType(t ref.Type) ref.Val { return convertTo(o, t) }
+
+// Type implements ref.Val.
+func (o *object) Type() ref.Type { return types.MapType }
+
+// Value implements ref.Val.
+func (o *object) Value() any { return o }
+
+// String stands for the object in messages, which must not depend on an address
+// and should not repeat the data.
+func (o *object) String() string { return "map" }
+
+func convertTo(v ref.Val, t ref.Type) ref.Val {
+	switch t {
+	case v.Type():
+		return v
+	case types.TypeType:
+		return v.Type().(ref.Val)
+	}
+	return types.NewErr("type conversion error from '%s' to '%s'", v.Type().TypeName(), t.TypeName())
+}
+
+// iterator walks over count values.
+type iterator struct {
+	ref.Val // never used: an iterator is no value of an expression
+	count   int
+	at      func(int) ref.Val
+	next    int
+}
+
+// HasNext implements traits.Iterator.
+func (it *iterator) HasNext() ref.Val { return types.Bool(it.next < it.count) }
+
+// Next implements traits.Iterator.
+func (it *iterator) Next() ref.Val {
+	if it.next >= it.count {
+		return nil
+	}
+	it.next++
+	return it.at(it.next - 1)
+}

@@ -1,0 +1,19 @@
+package filter
+
+import "errors"
+
+// What Parse refuses a filter for. The texts are made for whoever sent it, and
+// repeat little of it.
+var (
+	// ErrSyntax: the text is not a filter: no JSON object, or a malformed path.
+	ErrSyntax = errors.New("malformed filter")
+	// ErrUnsupported: the filter has an operator that this service does not
+	// know, which the text names.
+	ErrUnsupported = errors.New("unsupported filter")
+	// ErrRoot: a path begins with something that instances do not have, or that
+	// the caller may not ask for. The two are not told apart.
+	ErrRoot = errors.New("unknown field in filter")
+	// ErrTooLarge: the filter is longer, deeper or has more conditions than are
+	// allowed.
+	ErrTooLarge = errors.New("filter too large")
+)
