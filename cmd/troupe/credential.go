@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"troupe/actors/home"
+	"troupe/actors/identity"
+	"troupe/gateway/admin"
+	"troupe/statemachine"
+)
+
+// desk is where tokens and sessions are looked after: a running server, or the
+// store opened by this process.
+type desk interface {
+	Create(ctx context.Context, kind identity.Kind, c identity.CreateCredential) (secret string, err error)
+	Credentials(ctx context.Context, kind identity.Kind) ([]identity.Credential, error)
+	Revoke(ctx context.Context, kind identity.Kind, id string) error
+	Close() error
+}
+
+// openDesk asks the running server; when there is none, it opens the store.
+func openDesk(ctx context.Context, c *config) (desk, error) {
+	client, err := admin.Dial(ctx, filepath.Join(c.home, adminSocket))
+	if err == nil {
+		return remoteDesk{client}, nil
+	}
+	if !errors.Is(err, admin.ErrNoServer) {
+		return nil, err
+	}
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err != nil {
+		return nil, err
+	}
+	set, err := home.Load(c.home, parser)
+	if set == nil || set.Directory == nil {
+		return nil, err // faults of workflows do not matter here
+	}
+	log := c.logger()
+	store, err := openStore(c, log)
+	if err != nil {
+		return nil, err
+	}
+	service, err := identity.Start(identity.Options{
+		Store: store, Directory: set.Directory, Log: log, SessionIdle: c.sessionIdle, SessionMax: c.sessionMax,
+	})
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return &ownDesk{service, store.Close}, nil
+}
+
+type remoteDesk struct{ client *admin.Client }
+
+func (d remoteDesk) Create(ctx context.Context, kind identity.Kind, c identity.CreateCredential) (string, error) {
+	create := d.client.CreateToken
+	if kind == identity.Session {
+		create = d.client.CreateSession
+	}
+	secret, _, err := create(ctx, c)
+	return secret, err
+}
+
+func (d remoteDesk) Credentials(ctx context.Context, kind identity.Kind) ([]identity.Credential, error) {
+	return d.client.Credentials(ctx, kind)
+}
+
+func (d remoteDesk) Revoke(ctx context.Context, kind identity.Kind, id string) error {
+	return d.client.Revoke(ctx, kind, id)
+}
+
+func (remoteDesk) Close() error { return nil }
+
+type ownDesk struct {
+	service *identity.Service
+	close   func() error
+}
+
+func (d *ownDesk) Create(ctx context.Context, kind identity.Kind, c identity.CreateCredential) (string, error) {
+	create := d.service.CreateToken
+	if kind == identity.Session {
+		create = d.service.CreateSession
+	}
+	secret, _, err := create(ctx, c)
+	return secret, err
+}
+
+func (d *ownDesk) Credentials(_ context.Context, kind identity.Kind) ([]identity.Credential, error) {
+	return d.service.Credentials(kind), nil
+}
+
+func (d *ownDesk) Revoke(ctx context.Context, kind identity.Kind, id string) error {
+	return d.service.Revoke(ctx, kind, id)
+}
+
+func (d *ownDesk) Close() error {
+	d.service.Stop()
+	return d.close()
+}
+
+func newToken() *cobra.Command {
+	return group("token", "Create, list and revoke API tokens", "  troupe token create --user john.doe",
+		newCredentialCreate(identity.Token), newCredentialList(identity.Token), newCredentialRevoke(identity.Token))
+}
+
+func newSession() *cobra.Command {
+	return group("session", "Create, list and revoke sessions", "  troupe session create --user john.doe",
+		newCredentialCreate(identity.Session), newCredentialList(identity.Session), newCredentialRevoke(identity.Session))
+}
+
+// atDesk runs do with the home's desk.
+func atDesk(cmd *cobra.Command, c *config, do func(ctx context.Context, d desk) error) error {
+	if err := c.load(); err != nil {
+		return err
+	}
+	c.logLevel = "warn" // this is a command, not the server
+	d, err := openDesk(cmd.Context(), c)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(cmd.Context(), d), d.Close())
+}
+
+func newCredentialCreate(kind identity.Kind) *cobra.Command {
+	c := newConfigFlags()
+	var user, expires, note string
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: fmt.Sprintf("Print a new %s, alone, on standard output; it is never shown again", kind),
+		Example: fmt.Sprintf("  troupe %s create --user john.doe\n", kind) +
+			fmt.Sprintf("  troupe %s create --home /srv/troupe --user john.doe --expires 30d --note laptop", kind),
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if user == "" {
+				return usageError{errors.New("--user is missing")}
+			}
+			lasts, err := parseDuration(expires)
+			if err != nil {
+				return usageError{fmt.Errorf("--expires: %w", err)}
+			}
+			return atDesk(cmd, c, func(ctx context.Context, d desk) error {
+				secret, err := d.Create(ctx, kind, identity.CreateCredential{User: identity.UserID(user), Expires: lasts, Note: note})
+				if err == nil {
+					_, err = fmt.Fprintln(cmd.OutOrStdout(), secret)
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().AddFlag(c.flags.Lookup("home"))
+	cmd.Flags().StringVar(&user, "user", "", "login name of the owner (required)")
+	cmd.Flags().StringVar(&expires, "expires", "", "time to its end, such as 12h or 30d (default: never for a token, session-max for a session)")
+	cmd.Flags().StringVar(&note, "note", "", "what it is for")
+	return cmd
+}
+
+// parseDuration reads a duration, with d for days besides Go's units. Empty is
+// zero.
+func parseDuration(s string) (time.Duration, error) {
+	if s == "" {
+		return 0, nil
+	}
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		n, err := strconv.Atoi(days)
+		if err != nil || n < 1 || n > 100*365 {
+			return 0, fmt.Errorf("%q is not a number of days", s)
+		}
+		return time.Duration(n) * 24 * time.Hour, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err == nil && d <= 0 {
+		err = fmt.Errorf("%q is not in the future", s)
+	}
+	return d, err
+}
+
+func newCredentialList(kind identity.Kind) *cobra.Command {
+	c := newConfigFlags()
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   fmt.Sprintf("List every %s; the secrets are not kept and not shown", kind),
+		Example: fmt.Sprintf("  troupe %s list --home ./troupe-home", kind),
+		Args:    usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return atDesk(cmd, c, func(ctx context.Context, d desk) error {
+				all, err := d.Credentials(ctx, kind)
+				if err != nil {
+					return err
+				}
+				w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+				_, _ = fmt.Fprintln(w, "ID\tUSER\tCREATED\tEXPIRES\tLAST USED\tREVOKED\tNOTE")
+				for _, k := range all {
+					_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.User, shownTime(k.Created),
+						shownTime(k.Expires), shownTime(k.LastUsed), shownTime(k.Revoked), k.Note)
+				}
+				return w.Flush()
+			})
+		},
+	}
+	cmd.Flags().AddFlag(c.flags.Lookup("home"))
+	return cmd
+}
+
+func shownTime(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func newCredentialRevoke(kind identity.Kind) *cobra.Command {
+	c := newConfigFlags()
+	cmd := &cobra.Command{
+		Use:     "revoke ID",
+		Short:   fmt.Sprintf("Revoke a %s at once", kind),
+		Example: fmt.Sprintf("  troupe %s revoke ID", kind),
+		Args:    usage(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return atDesk(cmd, c, func(ctx context.Context, d desk) error { return d.Revoke(ctx, kind, args[0]) })
+		},
+	}
+	cmd.Flags().AddFlag(c.flags.Lookup("home"))
+	return cmd
+}

@@ -1,0 +1,88 @@
+// Command troupe is the whole product in one program: the server with its
+// embedded store, and the commands that look after it.
+//
+//	troupe serve      run the server
+//	troupe token      create, list and revoke API tokens
+//	troupe session    create, list and revoke sessions
+//	troupe check      check the text files of a home
+//	troupe config     show every setting, its value and where it comes from
+//
+// Results go to standard output, everything else to standard error. Exit codes:
+// 0 done, 1 refused or failed, 2 wrong usage.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes (home.md: "The command line").
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.Execute()
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &usage):
+		fmt.Fprintf(os.Stderr, "troupe: %v\nRun 'troupe --help' for the commands, 'troupe COMMAND --help' for one of them.\n", err)
+		return exitUsage
+	}
+	fmt.Fprintf(os.Stderr, "troupe: %v\n", err)
+	return exitFailed
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct{ error }
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "troupe",
+		Short:         "Durable workflows as actors, in one binary with its own store",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_ = cmd.Help()
+			return usageError{errors.New("a command is missing")}
+		},
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(newServe(), newToken(), newSession(), newCheck(), newConfig())
+	return root
+}
+
+// usage makes a complaint about arguments a usageError.
+func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageError{err}
+		}
+		return nil
+	}
+}
+
+// group is a command that only has others below it.
+func group(name, short, example string, commands ...*cobra.Command) *cobra.Command {
+	g := &cobra.Command{
+		Use: name, Short: short, Example: example, Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_ = cmd.Help()
+			return usageError{fmt.Errorf("%s: a command is missing", name)}
+		},
+	}
+	g.AddCommand(commands...)
+	return g
+}

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"troupe/actors"
+	"troupe/actors/home"
+	"troupe/actors/identity"
+	"troupe/actors/workflow"
+	"troupe/gateway"
+	"troupe/gateway/admin"
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/document"
+)
+
+func newServe() *cobra.Command {
+	c := newConfigFlags()
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the server",
+		Long: "Run the server on a home folder. A missing or empty folder is filled with a small\n" +
+			"working example first. It is ready when GET /readyz answers 200; SIGTERM or\n" +
+			"SIGINT answers every accepted request and ends it with exit code 0.",
+		Example: "  troupe serve\n" +
+			"  troupe serve --home /srv/troupe --listen :8080",
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.load(); err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
+			defer stop()
+			return serve(ctx, c)
+		},
+	}
+	cmd.Flags().AddFlagSet(c.flags)
+	return cmd
+}
+
+// service is everything that runs, in the order in which it was started.
+type service struct {
+	config *config
+	log    zerolog.Logger
+
+	gateway    *gateway.Server
+	store      *persistence.Store
+	parser     *statemachine.Parser
+	catalog    *workflow.Catalog
+	identities *identity.Service
+	system     *actors.System
+	router     *workflow.Router
+	admin      *admin.Server
+	operations *admin.Operations
+	watcher    *home.Watcher
+}
+
+// serve runs the server until ctx ends or something fails for good.
+func serve(ctx context.Context, c *config) (err error) {
+	s := &service{config: c, log: c.logger()}
+	filled, err := ensureHome(c.home)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	if err := s.start(); err != nil {
+		return err
+	}
+	s.log.Info().Str("home", c.home).Int("workflows", s.catalog.Len()).Msg("ready")
+	if filled {
+		s.showTour()
+	}
+	select {
+	case <-ctx.Done():
+		s.log.Info().Msg("stopping: accepted requests are answered first")
+		return nil
+	case err := <-s.gateway.Failed():
+		return err
+	}
+}
+
+// start opens everything from the bottom up. The port comes first, so that
+// /livez and /readyz answer while the store is being opened.
+func (s *service) start() (err error) {
+	c := s.config
+	s.gateway, err = gateway.New(gateway.Options{
+		Addr: c.listen, BasePath: c.basePath, SessionCookie: c.sessionCookie,
+		ConnectionsMax: c.connectionsMax, InFlightMax: int64(c.requestsMax),
+		DrainDelay: c.drainDelay, DrainMax: c.drainMax, Log: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.gateway.Start(); err != nil {
+		return err
+	}
+	if s.store, err = openStore(c, s.log); err != nil {
+		return err
+	}
+	if s.parser, err = statemachine.NewParser(statemachine.ParserOptions{}); err != nil {
+		return err
+	}
+	if s.catalog, err = workflow.OpenCatalog(s.store, s.parser, s.log); err != nil {
+		return err
+	}
+	directory, err := s.firstSet()
+	if err != nil {
+		return err
+	}
+	if s.identities, err = identity.Start(identity.Options{
+		Store: s.store, Directory: directory, Log: s.log, SessionIdle: c.sessionIdle, SessionMax: c.sessionMax,
+	}); err != nil {
+		return err
+	}
+	s.system = actors.NewSystem(s.log)
+	if s.router, err = workflow.Start(workflow.Options{
+		Store: s.store, System: s.system, Catalog: s.catalog, Log: s.log,
+		IdleAfter: c.idleAfter, InFlightMax: c.inFlightMax, InstanceInFlightMax: c.instanceInFlightMax,
+		QueriesMax: c.queriesMax, QueryTimeMax: c.queryTimeMax, ReplyWaitMax: c.commitWaitMax + 5*time.Second,
+	}); err != nil {
+		return err
+	}
+	if s.admin, err = admin.Start(admin.Options{
+		Path: filepath.Join(c.home, adminSocket), Identities: s.identities, Log: s.log,
+	}); err != nil {
+		return err
+	}
+	if err := s.startOperations(); err != nil {
+		return err
+	}
+	if s.watcher, err = home.Watch(home.WatchOptions{Dir: c.home, Changed: s.reload, Log: s.log}); err != nil {
+		return err
+	}
+	s.gateway.Open(gateway.Services{
+		Workflows:   s.router,
+		Credentials: s.identities,
+		Parts:       []gateway.Part{{Name: "store", Ready: s.store.Accepting}},
+	})
+	return nil
+}
+
+// startOperations opens the second listener, when one is wanted.
+func (s *service) startOperations() (err error) {
+	if s.config.admin == "" {
+		return nil
+	}
+	s.operations, err = admin.StartOperations(admin.OperationsOptions{
+		Addr: s.config.admin,
+		Sources: []admin.Source{
+			{Name: "gateway", Metrics: func() any { return s.gateway.Metrics() }},
+			{Name: "workflow", Metrics: func() any { return s.router.Metrics() }},
+			{Name: "identity", Metrics: func() any { return s.identities.Metrics() }},
+			{Name: "store", Metrics: func() any { return s.store.Metrics() }},
+		},
+		Log: s.log,
+	})
+	return err
+}
+
+// stop ends what was started, from the top down. It waits for every accepted
+// request, and closes the store last.
+func (s *service) stop() error {
+	if s.gateway != nil {
+		s.gateway.Stop()
+	}
+	if s.watcher != nil {
+		s.watcher.Stop()
+	}
+	if s.operations != nil {
+		s.operations.Stop()
+	}
+	if s.admin != nil {
+		s.admin.Stop()
+	}
+	var err error
+	if s.router != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), s.config.drainMax)
+		err = s.router.Stop(ctx)
+		cancel()
+	}
+	if s.system != nil {
+		s.system.Stop()
+	}
+	if s.identities != nil {
+		s.identities.Stop()
+	}
+	if s.store != nil {
+		err = errors.Join(err, s.store.Close())
+	}
+	s.log.Info().Msg("stopped")
+	return err
+}
+
+func openStore(c *config, log zerolog.Logger) (*persistence.Store, error) {
+	return persistence.Open(filepath.Join(c.home, dataFolder), persistence.Options{
+		Shards: c.shards, CacheBytes: c.cacheBytes, MemTableBytes: c.memTableBytes,
+		FreeBytesMin: c.freeBytesMin, CommitWaitMax: c.commitWaitMax, Log: log,
+	})
+}
+
+// firstSet reads the text files at the start. Faulty definitions do not keep the
+// server from starting when an earlier set was accepted: that one goes on.
+func (s *service) firstSet() (*identity.Directory, error) {
+	set, err := home.Load(s.config.home, s.parser)
+	if err == nil {
+		err = s.catalog.Publish(set.Workflows)
+	}
+	var faults document.Faults
+	if errors.As(err, &faults) && set.Directory != nil && s.catalog.Len() > 0 {
+		s.logFaults(faults, "workflows have faults; the set accepted before stays in use")
+		return set.Directory, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s:\n%w", s.config.home, err)
+	}
+	return set.Directory, nil
+}
+
+// reload takes a changed set of text files over, as a whole or not at all.
+func (s *service) reload() {
+	set, err := home.Load(s.config.home, s.parser)
+	if err == nil {
+		err = s.catalog.Publish(set.Workflows)
+	}
+	var faults document.Faults
+	switch {
+	case errors.As(err, &faults):
+		s.logFaults(faults, "changed files have faults; the set accepted before stays in use")
+	case err != nil:
+		s.log.Error().Err(err).Msg("changed files cannot be read; the set accepted before stays in use")
+	default:
+		s.identities.SetDirectory(set.Directory)
+		s.log.Info().Int("workflows", s.catalog.Len()).Msg("changed files are in use")
+	}
+}
+
+func (s *service) logFaults(faults document.Faults, what string) {
+	for _, f := range faults {
+		s.log.Error().Str("file", f.File).Int("line", f.Line).Str("reason", f.Reason).Str("suggestion", f.Suggestion).Msg("fault")
+	}
+	s.log.Error().Int("faults", len(faults)).Msg(what)
+}
+
+// showTour logs what to try next on the example home.
+func (s *service) showTour() {
+	self := "go run ./cmd/troupe"
+	if exe, err := os.Executable(); err == nil && filepath.Base(filepath.Dir(exe)) != "exe" {
+		self = exe
+	}
+	base := "http://" + s.gateway.Addr().String() + s.config.basePath
+	for _, line := range []string{
+		fmt.Sprintf("TOKEN=$(%s token create --home %s --user john.doe)", self, s.config.home),
+		fmt.Sprintf(`curl -s -H "Authorization: svc.token $TOKEN" %s/workflow/api/v1/choices`, base),
+		fmt.Sprintf(`curl -s -H "Authorization: svc.token $TOKEN" -H "Content-Type: application/json" -d '{"workflowId":"leave-request"}' %s/workflow/api/v1/create`, base),
+		fmt.Sprintf(`curl -s -H "Authorization: svc.token $TOKEN" %s/workflow/api/v1/instances/leave-request`, base),
+	} {
+		s.log.Info().Msg("try next: " + line)
+	}
+}

@@ -1,0 +1,414 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"troupe/actors/identity"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeIdentities keeps what it was given.
+type fakeIdentities struct {
+	mu          sync.Mutex
+	credentials []identity.Credential
+	fail        error
+}
+
+var moment = time.Date(2026, 11, 21, 10, 0, 0, 123000000, time.UTC)
+
+func (f *fakeIdentities) create(kind identity.Kind, r identity.CreateCredential) (string, identity.Credential, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		return "", identity.Credential{}, fmt.Errorf("create %s for %q: %w", kind, r.User, f.fail)
+	}
+	c := identity.Credential{ID: fmt.Sprintf("id%d", len(f.credentials)), Kind: kind, User: r.User, Note: r.Note, Created: moment}
+	if r.Expires > 0 {
+		c.Expires = moment.Add(r.Expires)
+	}
+	f.credentials = append(f.credentials, c)
+	return c.ID + ".secret", c, nil
+}
+
+func (f *fakeIdentities) CreateToken(_ context.Context, r identity.CreateCredential) (string, identity.Credential, error) {
+	return f.create(identity.Token, r)
+}
+
+func (f *fakeIdentities) CreateSession(_ context.Context, r identity.CreateCredential) (string, identity.Credential, error) {
+	return f.create(identity.Session, r)
+}
+
+func (f *fakeIdentities) Credentials(kind identity.Kind) []identity.Credential {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var found []identity.Credential
+	for _, c := range f.credentials {
+		if c.Kind&kind != 0 {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+func (f *fakeIdentities) Revoke(_ context.Context, kind identity.Kind, id string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, c := range f.credentials {
+		if c.ID == id && c.Kind == kind {
+			f.credentials[i].Revoked = moment
+			return nil
+		}
+	}
+	return fmt.Errorf("revoke %s %q: %w", kind, id, identity.ErrNoCredential)
+}
+
+func (f *fakeIdentities) setFail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail = err
+}
+
+// startServer starts a server that the end of the test stops.
+func startServer(t *testing.T, path string) (*fakeIdentities, *Client) {
+	t.Helper()
+	identities := new(fakeIdentities)
+	s, err := Start(Options{Path: path, Identities: identities})
+	if err != nil {
+		t.Fatalf("Start: %v", err)
+	}
+	t.Cleanup(s.Stop)
+	c, err := Dial(t.Context(), path)
+	if err != nil {
+		t.Fatalf("Dial: %v", err)
+	}
+	return identities, c
+}
+
+// TestCommands goes through what the command line does (home.md, "The command
+// line").
+func TestCommands(t *testing.T) {
+	identities, c := startServer(t, filepath.Join(t.TempDir(), "admin.sock"))
+	ctx := t.Context()
+	secret, made, err := c.CreateToken(ctx, identity.CreateCredential{User: "john.doe", Expires: 30 * 24 * time.Hour, Note: "für \"CI\""})
+	if err != nil || secret != "id0.secret" || !reflect.DeepEqual(made, identities.credentials[0]) {
+		t.Errorf("CreateToken: got %q, %+v, %v; want %+v", secret, made, err, identities.credentials[0])
+	}
+	if _, _, err := c.CreateSession(ctx, identity.CreateCredential{User: "jane"}); err != nil || identities.credentials[1].Kind != identity.Session {
+		t.Errorf("CreateSession: got %v, %+v", err, identities.credentials[1])
+	}
+	if err := c.Revoke(ctx, identity.Token, "id0"); err != nil {
+		t.Errorf("Revoke: %v", err)
+	}
+	for _, kind := range []identity.Kind{identity.Token, identity.Session} {
+		got, err := c.Credentials(ctx, kind)
+		if want := identities.Credentials(kind); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("Credentials(%v): got %+v, %v; want %+v", kind, got, err, want)
+		}
+	}
+}
+
+// TestListsAreNeverNull holds the shape of the socket.
+func TestListsAreNeverNull(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "admin.sock")
+	_, c := startServer(t, path)
+	if got := raw(t, path, "GET /v1/token HTTP/1.0\r\n\r\n"); !strings.HasSuffix(got, "\r\n\r\n{\"credentials\":[]}\n") {
+		t.Errorf("got %q", got)
+	}
+	if got, err := c.Credentials(t.Context(), identity.Token); err != nil || len(got) != 0 {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// TestErrorsKeepTheirCause holds that a command sees the same errors through
+// the socket as without a server.
+func TestErrorsKeepTheirCause(t *testing.T) {
+	identities, c := startServer(t, filepath.Join(t.TempDir(), "admin.sock"))
+	create := func() error {
+		_, _, err := c.CreateToken(t.Context(), identity.CreateCredential{User: "x"})
+		return err
+	}
+	for _, want := range []error{identity.ErrNoUser, identity.ErrInvalid, identity.ErrFull, identity.ErrStopped} {
+		identities.setFail(want)
+		_, _, direct := identities.CreateToken(t.Context(), identity.CreateCredential{User: "x"})
+		if err := create(); !errors.Is(err, want) || err.Error() != direct.Error() {
+			t.Errorf("got %v, want %v", err, direct)
+		}
+	}
+	identities.setFail(errors.New("disk on fire"))
+	if err := create(); !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "disk on fire") {
+		t.Errorf("an unknown error: got %v, want ErrFailed with its text", err)
+	}
+	for _, id := range []string{"nothing", "a/b", "a b", "ü", "?", "%2F"} {
+		err := c.Revoke(t.Context(), identity.Session, id)
+		if !errors.Is(err, identity.ErrNoCredential) || !strings.Contains(err.Error(), fmt.Sprintf("%q", id)) {
+			t.Errorf("Revoke %q: got %v, want ErrNoCredential", id, err)
+		}
+	}
+	for _, id := range []string{"", "..", "."} {
+		if err := c.Revoke(t.Context(), identity.Session, id); !errors.Is(err, ErrRequest) {
+			t.Errorf("Revoke %q: got %v, want ErrRequest", id, err)
+		}
+	}
+	if _, _, err := c.CreateToken(t.Context(), identity.CreateCredential{}); !errors.Is(err, ErrRequest) {
+		t.Errorf("no user: got %v, want ErrRequest", err)
+	}
+}
+
+// TestBrokenRequests holds what the server does with what is not from a Client.
+func TestBrokenRequests(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "admin.sock")
+	startServer(t, path)
+	post := func(body string) string {
+		return fmt.Sprintf("POST /v1/token HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	}
+	for line, text := range map[string]string{
+		"no JSON":           post("x"),
+		"an unknown member": post(`{"user":"x","admin":true}`),
+		"a wrong duration":  post(`{"user":"x","expires":"soon"}`),
+		"too much":          post(`{"user":"` + strings.Repeat("x", bodyBytesMax) + `"}`),
+		"another path":      "GET /v2/token HTTP/1.0\r\n\r\n",
+		"another method":    "PUT /v1/token HTTP/1.0\r\n\r\n",
+		"another kind":      "GET /v1/password HTTP/1.0\r\n\r\n",
+	} {
+		if got := raw(t, path, text); !strings.HasPrefix(got, "HTTP/1.0 400 ") || !strings.Contains(got, `"error":"Request"`) {
+			t.Errorf("%s: got %q, want 400", line, got)
+		}
+	}
+}
+
+// raw sends bytes to the socket and returns the answer.
+func raw(t *testing.T, path, text string) string {
+	t.Helper()
+	c, err := connect(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	answer, _ := io.ReadAll(c) // a reset comes behind the answer to what was too long
+	return string(answer)
+}
+
+// TestSocketFile holds home.md: mode 0600; and what happens to what stands at
+// its place.
+func TestSocketFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "admin.sock")
+	t.Run("nobody listens", func(t *testing.T) {
+		if _, err := Dial(t.Context(), path); !errors.Is(err, ErrNoServer) {
+			t.Errorf("got %v, want ErrNoServer", err)
+		}
+	})
+	t.Run("a stale file is replaced", func(t *testing.T) {
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.(*net.UnixListener).SetUnlinkOnClose(false)
+		_ = l.Close()
+		if _, err := Dial(t.Context(), path); !errors.Is(err, ErrNoServer) {
+			t.Errorf("Dial: got %v, want ErrNoServer", err)
+		}
+		s, err := Start(Options{Path: path, Identities: new(fakeIdentities)})
+		if err != nil {
+			t.Fatalf("Start: %v", err)
+		}
+		info, err := os.Stat(path)
+		if err != nil || info.Mode() != fs.ModeSocket|0o600 {
+			t.Errorf("got the mode %v, %v; want a socket with 0600", info.Mode(), err)
+		}
+		if _, err := Start(Options{Path: path, Identities: new(fakeIdentities)}); !errors.Is(err, ErrInUse) {
+			t.Errorf("a second server: got %v, want ErrInUse", err)
+		}
+		c, err := Dial(t.Context(), path)
+		if err != nil {
+			t.Fatalf("after the second server: %v", err)
+		}
+		s.Stop()
+		s.Stop()
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("after Stop: got %v, want no file", err)
+		}
+		if _, err := c.Credentials(t.Context(), identity.Token); !errors.Is(err, ErrNoServer) {
+			t.Errorf("an old client: got %v, want ErrNoServer", err)
+		}
+	})
+	t.Run("what is no socket stays", func(t *testing.T) {
+		if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Start(Options{Path: path, Identities: new(fakeIdentities)}); !errors.Is(err, ErrNotSocket) {
+			t.Errorf("got %v, want ErrNotSocket", err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != "mine" {
+			t.Errorf("the file: got %q, %v", got, err)
+		}
+	})
+	t.Run("no folder", func(t *testing.T) {
+		_, err := Start(Options{Path: filepath.Join(path, "x", "admin.sock"), Identities: new(fakeIdentities)})
+		if err == nil {
+			t.Error("got no error")
+		}
+	})
+}
+
+// TestLongPath holds that a home may lie deeper than sun_path is long.
+func TestLongPath(t *testing.T) {
+	if _, err := os.Stat("/proc/self/fd"); err != nil {
+		t.Skip("this system has no /proc/self/fd")
+	}
+	for _, length := range []int{socketPathMax, socketPathMax + 1, 107, 108, 109, 500, 2000} {
+		t.Run(fmt.Sprint(length), func(t *testing.T) {
+			dir, err := os.MkdirTemp("", "s") //nolint:usetesting // t.TempDir is too long for the shortest case
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			for missing := length - len(dir+"/admin.sock"); missing > 0; missing = length - len(dir+"/admin.sock") {
+				step := min(missing-1, 200)
+				if missing-1-step == 1 { // a rest of one byte would be a slash without a name
+					step--
+				}
+				dir = filepath.Join(dir, strings.Repeat("x", step))
+			}
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			path := dir + "/admin.sock"
+			if len(path) != length {
+				t.Fatalf("the test made a path of %d bytes", len(path))
+			}
+			identities, c := startServer(t, path)
+			if _, _, err := c.CreateToken(t.Context(), identity.CreateCredential{User: "x"}); err != nil || len(identities.credentials) != 1 {
+				t.Errorf("got %v", err)
+			}
+			info, err := os.Stat(path)
+			if err != nil || info.Mode() != fs.ModeSocket|0o600 {
+				t.Errorf("got the mode %v, %v", info.Mode(), err)
+			}
+			if _, err := Start(Options{Path: path, Identities: identities}); !errors.Is(err, ErrInUse) {
+				t.Errorf("a second server: got %v, want ErrInUse", err)
+			}
+		})
+	}
+}
+
+// TestStopAnswersWhatWasAccepted holds the order of Stop.
+func TestStopAnswersWhatWasAccepted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "admin.sock")
+	slow := &slowIdentities{entered: make(chan struct{}), leave: make(chan struct{})}
+	s, err := Start(Options{Path: path, Identities: slow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Dial(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	revoked := make(chan error, 1)
+	go func() { revoked <- c.Revoke(t.Context(), identity.Token, "id") }()
+	<-slow.entered
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		s.Stop()
+	}()
+	select {
+	case <-stopped:
+		t.Error("Stop returned before the answer")
+	case <-fileGone(path):
+	}
+	close(slow.leave)
+	if err := <-revoked; err != nil {
+		t.Errorf("Revoke: %v", err)
+	}
+	<-stopped
+}
+
+type slowIdentities struct {
+	fakeIdentities
+	entered, leave chan struct{}
+}
+
+func (s *slowIdentities) Revoke(context.Context, identity.Kind, string) error {
+	s.entered <- struct{}{}
+	<-s.leave
+	return nil
+}
+
+// fileGone is closed when there is no such file any more.
+func fileGone(path string) <-chan struct{} {
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for range tick.C {
+			if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+				return
+			}
+		}
+	}()
+	return gone
+}
+
+// TestEverySentinelHasARow reads errors.go of package identity, so that a new
+// error without a row fails here.
+func TestEverySentinelHasARow(t *testing.T) {
+	known := map[string]error{
+		"ErrNoCredential": identity.ErrNoCredential, "ErrNoUser": identity.ErrNoUser, "ErrInvalid": identity.ErrInvalid,
+		"ErrFull": identity.ErrFull, "ErrStopped": identity.ErrStopped,
+	}
+	elsewhere := map[string]bool{"ErrUnauthorized": true, "ErrCorrupt": true} // of Authenticate and of Start
+	parsed, err := parser.ParseFile(token.NewFileSet(), "../../actors/identity/errors.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := 0
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		for _, name := range spec.Names {
+			names++
+			sentinel, ok := known[name.Name]
+			switch {
+			case elsewhere[name.Name]:
+			case !ok:
+				t.Errorf("identity.%s is not known here", name.Name)
+			case faultOf(sentinel).cause != sentinel || causeOf(faultOf(sentinel).word) != sentinel:
+				t.Errorf("identity.%s does not travel", name.Name)
+			}
+		}
+		return true
+	})
+	if names == 0 {
+		t.Error("found no errors: does the test still read the file right?")
+	}
+	for _, f := range faults {
+		if http.StatusText(f.status) == "" || causeOf(f.word) != f.cause {
+			t.Errorf("the row %q is not good", f.word)
+		}
+	}
+}

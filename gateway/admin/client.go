@@ -1,0 +1,132 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+
+	"troupe/actors/identity"
+)
+
+// Client asks the server at a socket. Its methods may be called by any number
+// of goroutines. Errors of the server wrap the same sentinels of package
+// identity as its own calls do, and read the same.
+type Client struct {
+	path string
+	http http.Client
+}
+
+// Dial makes a client after it has found that somebody listens at the socket;
+// otherwise it answers ErrNoServer. There is nothing to close.
+func Dial(ctx context.Context, path string) (*Client, error) {
+	probe, err := connect(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", path, err)
+	}
+	_ = probe.Close()
+	c := &Client{path: path}
+	c.http.Transport = &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return connect(ctx, path)
+		},
+	}
+	return c, nil
+}
+
+// CreateToken is that of identity.Service.
+func (c *Client) CreateToken(ctx context.Context, request identity.CreateCredential) (secret string, made identity.Credential, err error) {
+	return c.create(ctx, identity.Token, request)
+}
+
+// CreateSession is that of identity.Service.
+func (c *Client) CreateSession(ctx context.Context, request identity.CreateCredential) (secret string, made identity.Credential, err error) {
+	return c.create(ctx, identity.Session, request)
+}
+
+func (c *Client) create(ctx context.Context, kind identity.Kind, request identity.CreateCredential) (string, identity.Credential, error) {
+	asked := creation{User: string(request.User), Note: request.Note}
+	if request.Expires != 0 {
+		asked.Expires = request.Expires.String()
+	}
+	var answer created
+	if err := c.call(ctx, http.MethodPost, pathOf(kind), asked, &answer); err != nil {
+		return "", identity.Credential{}, err
+	}
+	return answer.Secret, fromWire(answer.Credential), nil
+}
+
+// Credentials lists the credentials of one kind, oldest first.
+func (c *Client) Credentials(ctx context.Context, kind identity.Kind) ([]identity.Credential, error) {
+	var answer list
+	if err := c.call(ctx, http.MethodGet, pathOf(kind), nil, &answer); err != nil {
+		return nil, err
+	}
+	credentials := make([]identity.Credential, len(answer.Credentials))
+	for i, wire := range answer.Credentials {
+		credentials[i] = fromWire(wire)
+	}
+	return credentials, nil
+}
+
+// Revoke is that of identity.Service.
+func (c *Client) Revoke(ctx context.Context, kind identity.Kind, id string) error {
+	return c.call(ctx, http.MethodDelete, pathOf(kind)+"/"+url.PathEscape(id), nil, new(done))
+}
+
+// call sends one request and reads its answer.
+func (c *Client) call(ctx context.Context, method, path string, body, answer any) error {
+	var content io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return fmt.Errorf("encode the request: %w", err)
+		}
+		content = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "http://admin"+path, content)
+	if err != nil {
+		return err
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		// NB: url.Error only adds an address that does not exist.
+		if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+			err = wrapped.Err
+		}
+		return fmt.Errorf("ask the server at %s: %w", c.path, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return failureOf(response.Body)
+	}
+	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
+		return fmt.Errorf("%w: its answer cannot be read: %w", ErrFailed, err)
+	}
+	return nil
+}
+
+// remoteError is an error of the server: its text, and the cause that the text
+// speaks of.
+type remoteError struct {
+	cause error
+	text  string
+}
+
+func (e *remoteError) Error() string { return e.text }
+
+func (e *remoteError) Unwrap() error { return e.cause }
+
+func failureOf(body io.Reader) error {
+	var f failure
+	if err := json.NewDecoder(body).Decode(&f); err != nil {
+		return fmt.Errorf("%w: its answer cannot be read: %w", ErrFailed, err)
+	}
+	return &remoteError{cause: causeOf(f.Error), text: f.Message}
+}

@@ -1,0 +1,155 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"testing"
+
+	"troupe/actors/workflow"
+)
+
+// quickWorkflows answers every event with the same reply: what is measured is
+// the gateway.
+type quickWorkflows struct {
+	Workflows
+	reply *workflow.Reply
+}
+
+func (q quickWorkflows) Send(context.Context, *workflow.EventRequest) (*workflow.Reply, error) {
+	return q.reply, nil
+}
+
+func (q quickWorkflows) Load(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) {
+	return q.reply, nil
+}
+
+// benchReply is a usual record: about 300 bytes of data and a short history.
+func benchReply() *workflow.Reply {
+	reply := smallReply("leave-request", instanceOne, 5, true)
+	entry := `{"user":"ann","startState":["draft"],"transitionEvent":"submit","endState":["review"],"ts":"2026-11-21T10:00:00.000Z"}`
+	reply.History = []byte(entry + "," + entry + "," + entry)
+	return reply
+}
+
+const benchBody = `{"workflowId":"leave-request","instanceId":"01JD0000000000000000000001","event":{"name":"approve","data":{"comment":"fine with me","days":3,"list":[1,2,3],"nested":{"a":"b"}}}}`
+
+// silent takes an answer as cheaply as possible.
+type silent struct{ header http.Header }
+
+func (s *silent) Header() http.Header         { return s.header }
+func (s *silent) WriteHeader(int)             {}
+func (s *silent) Write(p []byte) (int, error) { return len(p), nil }
+
+// rewound is a request body that can be read again. Like that of net/http it
+// says that it is at its end together with the last bytes.
+type rewound struct{ bytes.Reader }
+
+func (r *rewound) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if r.Len() == 0 {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func (*rewound) Close() error { return nil }
+
+func benchServer(b *testing.B) *Server {
+	b.Helper()
+	s, err := New(Options{Addr: "127.0.0.1:0"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.Open(Services{Workflows: quickWorkflows{reply: benchReply()}, Credentials: fakeCredentials{}})
+	return s
+}
+
+// BenchmarkEvent is what the gateway adds to an event: everything but net/http
+// and the workflow. DESIGN.md has its budget.
+func BenchmarkEvent(b *testing.B) {
+	benchEvent(b, func(*Server) {})
+}
+
+// BenchmarkExchangePool is the claim that the pool of exchanges is worth
+// having: the same event with the pool emptied before each.
+func BenchmarkExchangePool(b *testing.B) {
+	b.Run("kept", func(b *testing.B) { benchEvent(b, func(*Server) {}) })
+	b.Run("emptied", func(b *testing.B) { benchEvent(b, func(s *Server) { s.exchanges.Get() }) })
+}
+
+func benchEvent(b *testing.B, before func(*Server)) {
+	b.Helper()
+	s := benchServer(b)
+	r := newTestRequest("POST", "/workflow/api/v1/event", benchBody, withToken, "Content-Type: application/json")
+	body, text := new(rewound), []byte(benchBody)
+	r.Body = body
+	w := &silent{header: http.Header{}}
+	b.ReportAllocs()
+	for b.Loop() {
+		body.Reset(text)
+		clear(w.header)
+		before(s)
+		s.ServeHTTP(w, r)
+	}
+}
+
+// BenchmarkEventHTTP is an event over a connection that is kept, against the
+// same exchange with a handler that only echoes: the difference is ours.
+func BenchmarkEventHTTP(b *testing.B) {
+	text := "POST /workflow/api/v1/event HTTP/1.1\r\nHost: x\r\n" + withToken +
+		"\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(benchBody)) + "\r\n\r\n" + benchBody
+	b.Run("gateway", func(b *testing.B) {
+		s := benchServer(b)
+		if err := s.Start(); err != nil {
+			b.Fatal(err)
+		}
+		defer s.Stop()
+		benchConnection(b, s.Addr().String(), text)
+	})
+	b.Run("echo", func(b *testing.B) {
+		reply := benchReply().AppendRecord(nil)
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			b.Fatal(err)
+		}
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(reply)
+		})}
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			_ = server.Serve(l)
+		}()
+		benchConnection(b, l.Addr().String(), text)
+		_ = server.Close()
+		<-served
+	})
+}
+
+func benchConnection(b *testing.B, addr, text string) {
+	b.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	r := bufio.NewReader(c)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := io.WriteString(c, text); err != nil {
+			b.Fatal(err)
+		}
+		res, err := http.ReadResponse(r, nil)
+		if err != nil || res.StatusCode != 200 {
+			b.Fatalf("got %v, %v", res, err)
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+	}
+}

@@ -1,0 +1,259 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"troupe/actors/workflow"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+// bodyFirstBytes is what is set aside for a body before any of it is there, so
+// that a length which is only claimed costs nothing.
+const bodyFirstBytes = 16 << 10
+
+// readBody reads a request's body to its end. It must be called before anything
+// is done: wrong chunk framing and a body that stops short show only here, and
+// such a request must not act (reliability F11). The bytes are new and belong
+// to the caller.
+func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64) ([]byte, error) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil, nil
+	}
+	if r.ContentLength > maxBytes {
+		lingerOn(w, r)
+		return nil, refuse(errTooLarge, "the body must not be larger than %d bytes", maxBytes)
+	}
+	var src io.Reader = r.Body
+	room := r.ContentLength
+	if room < 0 { // chunked; otherwise net/http stops at the length
+		src = http.MaxBytesReader(w, r.Body, maxBytes)
+		room = 512
+	}
+	body := make([]byte, 0, min(room, bodyFirstBytes))
+	for {
+		if len(body) == cap(body) {
+			body = slices.Grow(body, max(512, min(len(body), int(maxBytes)-len(body)+1)))
+		}
+		n, err := src.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		if err == nil {
+			continue
+		}
+		if errors.Is(err, io.EOF) {
+			return body, nil
+		}
+		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+			return nil, refuse(errTooLarge, "the body must not be larger than %d bytes", maxBytes)
+		}
+		return nil, refuse(errMalformed, "the body cannot be read to its end")
+	}
+}
+
+// lingerOn makes net/http wait a moment before it closes the connection of a
+// request whose body is not read, so that a caller who is still sending gets to
+// see the answer. A caller who asked first whether to send is not sending.
+func lingerOn(w http.ResponseWriter, r *http.Request) {
+	if len(r.Header["Expect"]) > 0 {
+		return
+	}
+	// NB: only a reader whose limit is exceeded can tell net/http to do so.
+	var first [1]byte
+	_, _ = http.MaxBytesReader(w, r.Body, 0).Read(first[:])
+}
+
+// parseBody checks the bytes of a JSON body. The result may be a slice of them.
+func parseBody(body []byte) (data.Value, error) {
+	value, err := data.Clean(body)
+	if err != nil {
+		return nil, refuse(errMalformed, "the body is %v", err)
+	}
+	if value.Kind() != data.Object {
+		return nil, refuse(errMalformed, "the body must be a JSON object")
+	}
+	return value, nil
+}
+
+// parseCreate reads the body of create (interfaces B). The values in the result
+// are slices of body.
+func parseCreate(body data.Value) (*workflow.CreateRequest, error) {
+	request := new(workflow.CreateRequest)
+	var content data.Value
+	found := false
+	for key, v := range body.Members() {
+		var err error
+		switch key {
+		case "workflowId":
+			found = true
+			request.WorkflowID, err = text(v, key)
+		case "data":
+			content, err = object(v, key)
+		default:
+			err = unknownMember("", key, "workflowId", "data")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if !found {
+		return nil, missingMember("workflowId")
+	}
+	for key, v := range content.Members() {
+		var err error
+		switch key {
+		case "svcPublic":
+			request.Public, err = object(v, "data.svcPublic")
+		case "svcPrivate":
+			request.Private, err = object(v, "data.svcPrivate")
+		default:
+			err = unknownMember("data.", key, "svcPublic", "svcPrivate")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if !statemachine.IsIdentifier(request.WorkflowID) {
+		return nil, errNotFound
+	}
+	return request, nil
+}
+
+// parseEvent reads the body of event (interfaces B). The values in the result
+// are slices of body.
+func parseEvent(body data.Value) (*workflow.EventRequest, error) {
+	request := new(workflow.EventRequest)
+	var event data.Value
+	hasWorkflow, hasInstance := false, false
+	for key, v := range body.Members() {
+		var err error
+		switch key {
+		case "workflowId":
+			hasWorkflow = true
+			request.WorkflowID, err = text(v, key)
+		case "instanceId":
+			hasInstance = true
+			request.InstanceID, err = text(v, key)
+		case "event":
+			event, err = object(v, key)
+		default:
+			err = unknownMember("", key, "workflowId", "instanceId", "event")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case !hasWorkflow:
+		return nil, missingMember("workflowId")
+	case !hasInstance:
+		return nil, missingMember("instanceId")
+	case event.Kind() == data.Absent:
+		return nil, missingMember("event")
+	}
+	if err := parseEventObject(event, request); err != nil {
+		return nil, err
+	}
+	if !statemachine.IsIdentifier(request.WorkflowID) || !statemachine.IsIdentifier(request.InstanceID) {
+		return nil, errNotFound
+	}
+	return request, nil
+}
+
+// parseEventObject reads the member "event" into request.
+func parseEventObject(event data.Value, request *workflow.EventRequest) error {
+	hasName := false
+	for key, v := range event.Members() {
+		var err error
+		switch key {
+		case "name":
+			hasName = true
+			request.Name, err = text(v, "event.name")
+		case "data":
+			request.Data, err = object(v, "event.data")
+		case "id":
+			if request.ID, err = text(v, "event.id"); err == nil && !isRetryKey(request.ID) {
+				err = refuse(errMalformed, `"event.id" must have 1 to %d visible ASCII characters`, retryKeyCharsMax)
+			}
+		default:
+			err = unknownMember("event.", key, "name", "data", "id")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !hasName {
+		return missingMember("event.name")
+	}
+	return nil // NB: whether there is such an event only its workflow knows, after the rights
+}
+
+func text(v data.Value, field string) (string, error) {
+	if v.Kind() != data.String {
+		return "", refuse(errMalformed, "%q must be a string, not %s", field, article(v.Kind()))
+	}
+	return v.Text(), nil
+}
+
+func object(v data.Value, field string) (data.Value, error) {
+	if v.Kind() != data.Object {
+		return nil, refuse(errMalformed, "%q must be an object, not %s", field, article(v.Kind()))
+	}
+	return v, nil
+}
+
+// article names a kind of JSON in a sentence.
+func article(k data.Kind) string {
+	switch k {
+	case data.Null:
+		return "null"
+	case data.Array, data.Object:
+		return "an " + k.String()
+	default:
+		return "a " + k.String()
+	}
+}
+
+func missingMember(field string) error {
+	return refuse(errMalformed, "%q is missing", field)
+}
+
+// unknownMember refuses a member that is none of the known ones. Keys are
+// compared with their case; whoever got only that wrong is told so.
+func unknownMember(prefix, key string, known ...string) error {
+	for _, k := range known {
+		if strings.EqualFold(k, key) {
+			return refuse(errMalformed, "unknown member %s; it is written %q", quote(prefix+key), prefix+k)
+		}
+	}
+	return refuse(errMalformed, "unknown member %s; here can be %s", quote(prefix+key), strings.Join(known, ", "))
+}
+
+// retryOf joins the key of the header with event.id, which mean the same, and
+// takes the fingerprint of what is asked.
+func retryOf(x *exchange, header, eventID string, body data.Value) (workflow.Retry, error) {
+	key := header
+	switch {
+	case key == "":
+		key = eventID
+	case eventID != "" && eventID != key:
+		return workflow.Retry{}, refuse(errMalformed, `the header Idempotency-Key and "event.id" differ`)
+	}
+	if key == "" {
+		return workflow.Retry{}, nil
+	}
+	return workflow.Retry{Key: key, Fingerprint: fingerprint(x.r.Method, x.route.name, body)}, nil
+}
+
+// fingerprint is the same for requests that ask the same: the method, the route
+// and the body without its white space.
+func fingerprint(method, route string, body data.Value) [32]byte {
+	h := sha256.New()
+	_, _ = io.WriteString(h, method+" "+route+"\n") // a hash takes everything
+	_, _ = h.Write(body)
+	return [32]byte(h.Sum(nil))
+}

@@ -1,0 +1,153 @@
+package gateway
+
+import (
+	"net/http"
+	"strings"
+
+	"troupe/actors/identity"
+)
+
+// credentials is what a request shows of its sender: read, not yet believed.
+// There is one reader for all routes; which kind a route takes is its own
+// business.
+type credentials struct {
+	// token and session are the texts to authenticate. Empty with the flag set
+	// means that something stood there which cannot be one.
+	token, session       string
+	hasToken, hasSession bool
+}
+
+// parseCredentials reads the headers Authorization and Authentication and the
+// session cookie (decisions: "Authentication"). An error is errMalformed: the
+// request says two different things about its sender, so it is answered 400
+// before anybody is looked up.
+func parseCredentials(h http.Header, cookie string) (credentials, error) {
+	var c credentials
+	var err error
+	if c.token, c.hasToken, err = parseTokens(h["Authorization"], h["Authentication"]); err != nil {
+		return credentials{}, err
+	}
+	if c.session, c.hasSession, err = parseSession(h["Cookie"], cookie); err != nil {
+		return credentials{}, err
+	}
+	return c, nil
+}
+
+// pick returns the credential to authenticate on a route that takes the given
+// kinds. A token that stands there wins over a session, because a browser adds
+// the cookie by itself and the token was put there by somebody; and it is never
+// fallen back from, so that nobody acts as another user than intended.
+func (c *credentials) pick(kinds identity.Kind) (identity.Kind, string, error) {
+	switch {
+	case kinds&identity.Token != 0 && c.hasToken && c.token != "":
+		return identity.Token, c.token, nil
+	case kinds&identity.Token != 0 && c.hasToken:
+		return 0, "", errUnauthorized
+	case kinds&identity.Session != 0 && c.session != "":
+		return identity.Session, c.session, nil
+	}
+	return 0, "", errUnauthorized
+}
+
+// parseTokens reads the lines of the two headers that may carry a token. The
+// same token in both is fine.
+func parseTokens(authorization, authentication []string) (token string, present bool, err error) {
+	if len(authorization) > 1 || len(authentication) > 1 {
+		return "", false, refuse(errMalformed, "a credential header is repeated")
+	}
+	first, err := parseToken(authorization)
+	if err != nil {
+		return "", false, err
+	}
+	second, err := parseToken(authentication)
+	switch {
+	case err != nil:
+		return "", false, err
+	case len(authorization) == 0:
+		return second, len(authentication) > 0, nil
+	case len(authentication) == 0 || first == second:
+		return first, true, nil
+	case first == "" || second == "":
+		return "", true, nil
+	}
+	return "", false, refuse(errMalformed, "the request carries two different tokens")
+}
+
+// parseToken returns the token of a header's only line, and "" when there is
+// none. net/http has taken off the blanks around the value.
+func parseToken(lines []string) (string, error) {
+	if len(lines) == 0 {
+		return "", nil
+	}
+	// NB: a comma makes a list, which is how two lines may arrive from a proxy;
+	// so it is answered as two lines are.
+	if strings.IndexByte(lines[0], ',') >= 0 {
+		return "", refuse(errMalformed, "a credential header holds a list")
+	}
+	scheme, token, _ := strings.Cut(lines[0], " ")
+	if !equalASCII(scheme, "svc.token") && !equalASCII(scheme, "bearer") || !isSecret(token) {
+		return "", nil
+	}
+	return token, nil
+}
+
+// parseSession returns the value of the session cookie. Two cookies of the name
+// are refused even when they are equal: a sibling domain can set one, and
+// nobody can tell which is ours.
+func parseSession(lines []string, name string) (session string, present bool, err error) {
+	for _, line := range lines {
+		for pair := range strings.SplitSeq(line, ";") {
+			key, value, found := strings.Cut(pair, "=")
+			if !found || trimBlanks(key) != name {
+				continue
+			}
+			if present {
+				return "", false, refuse(errMalformed, "the request carries two session cookies")
+			}
+			present = true
+			if value = trimBlanks(value); isSecret(value) {
+				session = value
+			}
+		}
+	}
+	return session, present, nil
+}
+
+func trimBlanks(s string) string { return strings.Trim(s, " \t") }
+
+const secretCharsMin = 43 // 256 bits in base64url
+
+// isSecret reports whether s has the form of a token or session:
+// [A-Za-z0-9._-]{43,} (reliability 3.0).
+func isSecret(s string) bool {
+	if len(s) < secretCharsMin {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case c == '.' || c == '_' || c == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// equalASCII reports whether s is lower, ignoring the case of ASCII letters.
+// NB: strings.EqualFold would take "ſ" for an s.
+func equalASCII(s, lower string) bool {
+	if len(s) != len(lower) {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,414 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// checkErrorBody holds decisions, "Everywhere": errors are {error, message}.
+func checkErrorBody(t *testing.T, a *answer) {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(a.body))
+	decoder.DisallowUnknownFields()
+	var body struct {
+		Error   *string `json:"error"`
+		Message *string `json:"message"`
+	}
+	if err := decoder.Decode(&body); err != nil || body.Error == nil || body.Message == nil || decoder.More() {
+		t.Errorf("the body is no {error, message}: %s (%v)", a.body, err)
+	}
+	if !utf8.ValidString(a.body) {
+		t.Errorf("the body is not UTF-8: %q", a.body)
+	}
+}
+
+// checkCommonHeaders holds decisions, "Everywhere": the headers of every answer.
+func checkCommonHeaders(t *testing.T, h http.Header) {
+	t.Helper()
+	for name, want := range map[string]string{
+		"Cache-Control":          "no-store",
+		"Vary":                   "Cookie, Authorization, Authentication",
+		"X-Content-Type-Options": "nosniff",
+		"Content-Type":           "application/json",
+	} {
+		if got := h.Values(name); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestAuthentication holds the table of decisions.md, "Authentication".
+func TestAuthentication(t *testing.T) {
+	const (
+		ok           = 200
+		ambiguous    = 400
+		unauthorized = 401
+	)
+	cookie := "Cookie: session=" + sessionAnn
+	cases := []struct {
+		line    string
+		headers []string
+		status  int
+	}{
+		{"a token comes in Authorization as svc.token T", []string{"Authorization: svc.token " + tokenAnn}, ok},
+		{"a token comes in Authorization as Bearer T", []string{"Authorization: Bearer " + tokenAnn}, ok},
+		{"a token comes in Authentication as svc.token T", []string{"Authentication: svc.token " + tokenAnn}, ok},
+		{"a token comes in Authentication as Bearer T", []string{"Authentication: Bearer " + tokenAnn}, ok},
+		{"the scheme is case-insensitive", []string{"Authorization: SVC.ToKeN " + tokenAnn}, ok},
+		{"a session comes in the cookie session", []string{cookie}, ok},
+		{"the session may stand among other cookies", []string{"Cookie: a=b; session=" + sessionAnn + ";c=d; sessions=x; Session=y"}, ok},
+		{"the session may stand in the second cookie line", []string{"Cookie: a=b", cookie}, ok},
+		{"the same token in both headers is one token", []string{"Authorization: svc.token " + tokenAnn, "Authentication: Bearer " + tokenAnn}, ok},
+		{"a token wins over a session", []string{"Authorization: svc.token " + tokenAnn, "Cookie: session=" + strings.Repeat("x", 50)}, ok},
+
+		{"missing", nil, unauthorized},
+		{"malformed: empty header", []string{"Authorization: "}, unauthorized},
+		{"malformed: no scheme", []string{"Authorization: " + tokenAnn}, unauthorized},
+		{"malformed: scheme alone", []string{"Authorization: svc.token"}, unauthorized},
+		{"malformed: another scheme", []string{"Authorization: Basic " + tokenAnn}, unauthorized},
+		{"malformed: two blanks", []string{"Authorization: svc.token  " + tokenAnn}, unauthorized},
+		{"malformed: a tab", []string{"Authorization: svc.token\t" + tokenAnn}, unauthorized},
+		{"malformed: something behind the token", []string{"Authorization: svc.token " + tokenAnn + " x"}, unauthorized},
+		{"malformed: a letter that only folds to s", []string{"Authorization: ſvc.token " + tokenAnn}, unauthorized},
+		{"malformed: too short", []string{"Authorization: svc.token " + tokenAnn[:42]}, unauthorized},
+		{"malformed: a letter outside the alphabet", []string{"Authorization: svc.token " + tokenAnn[:50] + "+" + tokenAnn[51:]}, unauthorized},
+		{"unknown", []string{"Authorization: svc.token " + tokenNobody}, unauthorized},
+		{"unknown session", []string{"Cookie: session=" + tokenNobody}, unauthorized},
+		{"a token is no session", []string{"Cookie: session=" + tokenAnn}, unauthorized},
+		{"a session is no token", []string{"Authorization: svc.token " + sessionAnn}, unauthorized},
+		{"an empty cookie", []string{"Cookie: session="}, unauthorized},
+		{"a quoted cookie", []string{`Cookie: session="` + sessionAnn + `"`}, unauthorized},
+		{"another case of the cookie's name", []string{"Cookie: SESSION=" + sessionAnn}, unauthorized},
+		{"a token that is malformed does not fall back to the session", []string{"Authorization: Basic x", cookie}, unauthorized},
+		{"a token that is unknown does not fall back to the session", []string{"Authorization: svc.token " + tokenNobody, cookie}, unauthorized},
+		{"one header well-formed, the other not", []string{"Authorization: svc.token " + tokenAnn, "Authentication: Basic x"}, unauthorized},
+
+		{"two different tokens", []string{"Authorization: svc.token " + tokenAnn, "Authentication: svc.token " + tokenBob}, ambiguous},
+		{"the same header twice", []string{"Authorization: svc.token " + tokenAnn, "Authorization: svc.token " + tokenAnn}, ambiguous},
+		{"the other header twice", []string{"Authentication: svc.token " + tokenAnn, "Authentication: svc.token " + tokenAnn}, ambiguous},
+		{"a list in one header", []string{"Authorization: svc.token " + tokenAnn + ", svc.token " + tokenBob}, ambiguous},
+		{"two session cookies", []string{cookie + "; session=" + tokenNobody}, ambiguous},
+		{"two equal session cookies", []string{cookie + "; session=" + sessionAnn}, ambiguous},
+		{"two session cookies in two lines", []string{cookie, cookie}, ambiguous},
+		{"two session cookies, one name with a blank", []string{cookie + "; session =" + tokenNobody}, ambiguous},
+		{"two session cookies beside a token", []string{withToken, cookie, cookie}, ambiguous},
+	}
+	s := startServer(t, Options{}, nil)
+	var unauthorizedBody string
+	for _, c := range cases {
+		t.Run(c.line, func(t *testing.T) {
+			before := s.workflows.calls()
+			a := s.do(t, request{method: "GET", path: "/workflow/api/v1/choices", headers: c.headers})
+			if a.status != c.status {
+				t.Fatalf("got %d %s, want %d", a.status, a.body, c.status)
+			}
+			if c.status != ok {
+				checkErrorBody(t, a)
+				if s.workflows.calls() != before {
+					t.Error("the workflows were asked")
+				}
+			}
+			if c.status != unauthorized {
+				return
+			}
+			if got, want := a.header.Get("WWW-Authenticate"), `svc.token realm="troupe", Bearer realm="troupe"`; got != want {
+				t.Errorf("WWW-Authenticate: got %q, want %q", got, want)
+			}
+			if unauthorizedBody == "" {
+				unauthorizedBody = a.body
+			}
+			if a.body != unauthorizedBody || a.word() != "Unauthorized" {
+				t.Errorf("the body tells one cause from another: got %s, want %s", a.body, unauthorizedBody)
+			}
+		})
+	}
+}
+
+// TestSessionCookieHasTheConfiguredName holds decisions, "Credential forms".
+func TestSessionCookieHasTheConfiguredName(t *testing.T) {
+	s := startServer(t, Options{SessionCookie: "desk"}, nil)
+	for cookie, want := range map[string]int{
+		"desk=" + sessionAnn: 200, "session=" + sessionAnn: 401,
+		"desk=" + sessionAnn + "; session=" + sessionAnn: 200,
+	} {
+		a := s.do(t, request{method: "GET", path: "/workflow/api/v1/choices", headers: []string{"Cookie: " + cookie}})
+		if a.status != want {
+			t.Errorf("%s: got %d, want %d", cookie, a.status, want)
+		}
+	}
+}
+
+// TestCrossSiteRequests holds decisions, "CSRF", and reliability F18.
+func TestCrossSiteRequests(t *testing.T) {
+	cookie := "Cookie: session=" + sessionAnn
+	jsonType := "Content-Type: application/json"
+	cases := []struct {
+		line    string
+		method  string
+		headers []string
+		status  int
+	}{
+		{"a cookie without browser headers passes", "POST", []string{cookie, jsonType}, 200},
+		{"same-origin passes", "POST", []string{cookie, jsonType, "Sec-Fetch-Site: same-origin"}, 200},
+		{"cross-site is refused", "POST", []string{cookie, jsonType, "Sec-Fetch-Site: cross-site"}, 403},
+		{"same-site is refused", "POST", []string{cookie, jsonType, "Sec-Fetch-Site: same-site"}, 403},
+		{"Origin null is refused", "POST", []string{cookie, jsonType, "Origin: null"}, 403},
+		{"another Origin is refused", "POST", []string{cookie, jsonType, "Origin: https://evil.example"}, 403},
+		{"cross-site is refused whether the session is valid or not", "POST", []string{"Cookie: session=" + tokenNobody, jsonType, "Sec-Fetch-Site: cross-site"}, 403},
+		{"a token cannot be sent by another site's form", "POST", []string{withToken, jsonType, "Sec-Fetch-Site: cross-site"}, 200},
+		{"safe methods pass", "GET", []string{cookie, "Sec-Fetch-Site: cross-site"}, 200},
+		{"a body by cookie needs the content type", "POST", []string{cookie}, 415},
+		{"a body by cookie needs the right content type", "POST", []string{cookie, "Content-Type: text/plain"}, 415},
+		{"a body by token does not need the content type", "POST", []string{withToken}, 200},
+	}
+	s := startServer(t, Options{}, nil)
+	for _, c := range cases {
+		t.Run(c.line, func(t *testing.T) {
+			r := request{method: c.method, path: "/workflow/api/v1/event", headers: c.headers, body: eventBody}
+			if c.method == "GET" {
+				r.path, r.body = "/workflow/api/v1/choices", ""
+			}
+			a := s.do(t, r)
+			if a.status != c.status {
+				t.Errorf("got %d %s, want %d", a.status, a.body, c.status)
+			}
+			if c.status == 403 && a.word() != "AccessDenied" {
+				t.Errorf("got the word %q, want AccessDenied", a.word())
+			}
+		})
+	}
+}
+
+// TestPaths holds decisions, "Everywhere": no redirects, 404 and 405 in JSON.
+func TestPaths(t *testing.T) {
+	long := strings.Repeat("A", 129)
+	cases := []struct {
+		line   string
+		method string
+		target string
+		status int
+	}{
+		{"a path that is right", "GET", "/workflow/api/v1/instance/a/b", 200},
+		{"an escaped letter is that letter", "GET", "/%77orkflow/api/v1/instance/%61/b", 200},
+		{"128 characters are an identifier", "GET", "/workflow/api/v1/instance/" + long[:128] + "/b", 200},
+		{"the root", "GET", "/", 404},
+		{"a path outside", "GET", "/workflow/api/v1/unknown", 404},
+		{"a group that is not there", "GET", "/form-portal/role-info", 404},
+		{"a trailing slash", "GET", "/workflow/api/v1/choices/", 404},
+		{"a trailing slash behind a parameter", "GET", "/workflow/api/v1/instance/a/b/", 404},
+		{"a slash too many in front", "GET", "//workflow/api/v1/choices", 404},
+		{"a slash too many inside", "GET", "/workflow//api/v1/choices", 404},
+		{"another case", "GET", "/Workflow/api/v1/choices", 404},
+		{"dots", "GET", "/workflow/api/v1/../v1/choices", 404},
+		{"an escaped slash as separator", "GET", "/workflow%2Fapi/v1/choices", 404},
+		{"an escaped slash in a parameter", "GET", "/workflow/api/v1/instance/a%2Fb", 404},
+		{"an escaped slash in lower case", "GET", "/workflow/api/v1/instance/a%2fb", 404},
+		{"an empty parameter", "GET", "/workflow/api/v1/instance//b", 404},
+		{"an empty last parameter", "GET", "/workflow/api/v1/instances/", 404},
+		{"the parameter ..", "GET", "/workflow/api/v1/instance/../b", 404},
+		{"the escaped parameter ..", "GET", "/workflow/api/v1/instance/%2e%2e/%2e%2e", 404},
+		{"a backslash", "GET", "/workflow/api/v1/instance/%5c/b", 404},
+		{"NUL", "GET", "/workflow/api/v1/instance/a%00b/c", 404},
+		{"a line end", "GET", "/workflow/api/v1/instance/%0d%0a/c", 404},
+		{"no UTF-8", "GET", "/workflow/api/v1/instance/%ff%fe/c", 404},
+		{"overlong UTF-8", "GET", "/workflow/api/v1/instance/%C0%AE/c", 404},
+		{"129 characters", "GET", "/workflow/api/v1/instance/" + long + "/b", 404},
+		{"5,000 characters", "GET", "/workflow/api/v1/instance/a/" + strings.Repeat("A", 5000), 404},
+		{"a path parameter of RFC 3986", "GET", "/workflow/api/v1/instance/a;x=1/b", 404},
+		{"a blank", "GET", "/workflow/api/v1/instance/a%20/b", 404},
+		{"a plus", "GET", "/workflow/api/v1/instance/a+b/b", 404},
+		{"double escapes", "GET", "/workflow/api/v1/instance/%2561/b", 404},
+		{"__proto__", "GET", "/workflow/api/v1/instance/__proto__/b", 404},
+		{"a homoglyph", "GET", "/workflow/api/v1/instance/%D0%B0/b", 404},
+		{"an identifier that begins with a dash", "GET", "/workflow/api/v1/instances/-a", 404},
+		{"the absolute form", "GET", "http://evil.example/workflow/api/v1/choices", 404},
+		{"a star", "GET", "*", 404},
+		{"OPTIONS of a star", "OPTIONS", "*", 404},
+		{"CONNECT", "CONNECT", "evil.example:80", 404},
+
+		{"another method", "PUT", "/workflow/api/v1/choices", 405},
+		{"POST where GET is", "POST", "/workflow/api/v1/choices", 405},
+		{"GET where POST is", "GET", "/workflow/api/v1/create", 405},
+		{"HEAD where POST is", "HEAD", "/workflow/api/v1/create", 405},
+		{"OPTIONS", "OPTIONS", "/workflow/api/v1/create", 405},
+		{"TRACE", "TRACE", "/workflow/api/v1/create", 405},
+		{"a method in lower case", "get", "/workflow/api/v1/choices", 405},
+		{"a method nobody knows", "FROB", "/workflow/api/v1/choices", 405},
+	}
+	s := startServer(t, Options{}, nil)
+	var notFound string
+	for _, c := range cases {
+		t.Run(c.line, func(t *testing.T) {
+			reply := parseReplies(t, s.raw(t, c.method+" "+c.target+" HTTP/1.1\r\nHost: x\r\n"+withToken+"\r\n\r\n"), c.method)
+			if len(reply) != 1 || reply[0].status != c.status {
+				t.Fatalf("got %+v, want one %d", reply, c.status)
+			}
+			a := reply[0]
+			checkCommonHeaders(t, a.header)
+			if a.header.Get("Location") != "" {
+				t.Errorf("the answer leads to %q", a.header.Get("Location"))
+			}
+			switch c.status {
+			case 404:
+				checkErrorBody(t, a)
+				if notFound == "" {
+					notFound = a.body
+				}
+				if a.body != notFound || a.word() != "NotFound" {
+					t.Errorf("404 bodies are constant: got %s, want %s", a.body, notFound)
+				}
+			case 405:
+				want := "GET, HEAD"
+				if strings.HasSuffix(c.target, "create") {
+					want = "POST"
+				}
+				if got := a.header.Get("Allow"); got != want {
+					t.Errorf("Allow: got %q, want %q", got, want)
+				}
+				if c.method != "HEAD" && a.word() != "MethodNotAllowed" {
+					t.Errorf("got the word %q, want MethodNotAllowed", a.word())
+				}
+			}
+		})
+	}
+	t.Run("a workflow that is not found has the same body", func(t *testing.T) {
+		a := s.do(t, post("create", `{"workflowId":"no such"}`))
+		if a.status != 404 || a.body != notFound {
+			t.Errorf("got %d %s, want 404 %s", a.status, a.body, notFound)
+		}
+	})
+}
+
+// TestHeadWorksWhereverGetDoes holds decisions, "Everywhere".
+func TestHeadWorksWhereverGetDoes(t *testing.T) {
+	s := startServer(t, Options{}, nil)
+	for _, rt := range s.table {
+		if rt.method != http.MethodGet {
+			continue
+		}
+		path := strings.NewReplacer(":workflowId", "leave", ":instanceId", "i1").Replace(rt.path)
+		full := s.do(t, request{method: "GET", path: path, headers: []string{withToken}})
+		head := s.do(t, request{method: "HEAD", path: path, headers: []string{withToken}})
+		if head.status != full.status || head.body != "" {
+			t.Errorf("%s: got %d %q, want %d without a body", path, head.status, head.body, full.status)
+		}
+		for _, name := range []string{"Content-Length", "Etag", "Content-Type"} {
+			if got, want := head.header.Get(name), full.header.Get(name); got != want {
+				t.Errorf("%s: %s: got %q, want %q as GET has it", path, name, got, want)
+			}
+		}
+	}
+}
+
+// TestBasePath holds decisions, "Everywhere": every path hangs below it.
+func TestBasePath(t *testing.T) {
+	s := startServer(t, Options{BasePath: "/platform/v2/"}, nil)
+	if a := s.do(t, get("/workflow/api/v1/choices")); a.status != 200 {
+		t.Errorf("below the base path: got %d, want 200", a.status)
+	}
+	if a := s.do(t, get("/livez")); a.status != 200 {
+		t.Errorf("health below the base path: got %d, want 200", a.status)
+	}
+	s.base = strings.TrimSuffix(s.base, "/platform/v2")
+	for _, path := range []string{"/workflow/api/v1/choices", "/livez", "/platform", "/platform/v2", "/platform/v2/"} {
+		if a := s.do(t, get(path)); a.status != 404 {
+			t.Errorf("%s: got %d, want 404", path, a.status)
+		}
+	}
+}
+
+// TestQueryStrings holds decisions, "Repeated or malformed query", and
+// reliability F17.
+func TestQueryStrings(t *testing.T) {
+	s := startServer(t, Options{}, nil)
+	for query, want := range map[string]int{
+		"":                                 200,
+		"?":                                200,
+		"?filter=":                         200,
+		"?filter=%7B%7D":                   200,
+		"?filter=a&filter=a":               400,
+		"?filter=a&filter=b":               400,
+		"?filter=%zz":                      400,
+		"?filter=a;b":                      400,
+		"?Filter=a":                        400,
+		"?unknown=1":                       400,
+		"?filter=a&x":                      400,
+		"?&":                               200,
+		"?" + strings.Repeat("&x", 11_000): 400,
+	} {
+		a := s.do(t, get("/workflow/api/v1/instances/leave"+query))
+		if a.status != want {
+			t.Errorf("%.40s: got %d %s, want %d", query, a.status, a.body, want)
+		}
+		if want == 400 && a.word() != "InvalidContent" {
+			t.Errorf("%.40s: got the word %q, want InvalidContent", query, a.word())
+		}
+	}
+	if a := s.do(t, request{method: "POST", path: "/workflow/api/v1/event?x=1", body: eventBody, headers: []string{withToken}}); a.status != 400 {
+		t.Errorf("a parameter of event: got %d, want 400", a.status)
+	}
+}
+
+// TestMessagesRepeatLittle holds decisions, "Everywhere": at most 64 escaped
+// characters of raw input.
+func TestMessagesRepeatLittle(t *testing.T) {
+	s := startServer(t, Options{}, nil)
+	evil := strings.Repeat("<\u202e\x7f>", 200)
+	key, _ := json.Marshal(evil)
+	for _, r := range []request{
+		post("create", `{`+string(key)+`:1}`),
+		post("create", `{"workflowId":"w","data":{`+string(key)+`:1}}`),
+		post("create", evil),
+		get("/workflow/api/v1/choices?" + strings.Repeat("x", 500) + "=1"),
+	} {
+		a := s.do(t, r)
+		if a.status != 400 {
+			t.Errorf("%.40s: got %d, want 400", r.body, a.status)
+		}
+		if len(a.message()) > 200 || bytes.ContainsAny([]byte(a.body), "\u202e\x7f") {
+			t.Errorf("the message repeats too much: %q", a.message())
+		}
+	}
+}
+
+// TestQuote holds the 64 characters themselves.
+func TestQuote(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                               `""`,
+		"plain":                          `"plain"`,
+		"a\"b\n":                         `"a\"b\n"`,
+		"ü\xff":                          `"\u00fc\xff"`,
+		strings.Repeat("x", 64):          `"` + strings.Repeat("x", 64) + `"`,
+		strings.Repeat("x", 65):          `"` + strings.Repeat("x", 64) + `"…`,
+		strings.Repeat("x", 60) + "\x00": `"` + strings.Repeat("x", 60) + `\x00"`,
+		strings.Repeat("x", 61) + "\x00": `"` + strings.Repeat("x", 61) + `"…`,
+	} {
+		if got := quote(in); got != want {
+			t.Errorf("quote(%q): got %s, want %s", in, got, want)
+		}
+	}
+}
+
+// TestEveryAnswerHasTheCommonHeaders looks at one answer of each status.
+func TestEveryAnswerHasTheCommonHeaders(t *testing.T) {
+	s := startServer(t, Options{}, nil)
+	var seen []int
+	for _, r := range []request{
+		post("event", eventBody), post("event", "{"), get("/nowhere"), get("/workflow/api/v1/create"),
+		{method: "GET", path: "/workflow/api/v1/choices"},
+		post("event", eventBody, "Content-Type: text/plain"),
+		post("event", strings.Repeat(" ", 2<<20)), get("/livez"), get("/readyz"),
+	} {
+		a := s.do(t, r)
+		checkCommonHeaders(t, a.header)
+		seen = append(seen, a.status)
+	}
+	if want := []int{200, 400, 404, 405, 401, 415, 413, 200, 200}; !slices.Equal(seen, want) {
+		t.Errorf("got the statuses %v, want %v", seen, want)
+	}
+}

@@ -1,0 +1,160 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+
+	"troupe/actors/identity"
+	"troupe/actors/workflow"
+	"troupe/statemachine/data"
+)
+
+// group is a group of the interface. The groups share their statuses, but not
+// all of their words.
+type group uint8
+
+const (
+	// groupWorkflow is B, and all that belongs to no group.
+	groupWorkflow group = iota
+	// groupPortal is A.
+	groupPortal
+	// groupFile is C and D.
+	groupFile
+
+	groups
+)
+
+// fault is how one kind of error is answered (interfaces: "Errors"; decisions:
+// "Everywhere").
+type fault struct {
+	cause  error
+	status int
+	// words are the values of the member "error", by group.
+	words [groups]string
+	// text is the message. Empty: the error's own text is meant for the caller.
+	text string
+	// retry says that nothing was applied and that a Retry-After goes along.
+	retry bool
+	// ours says that the fault is not the caller's: the answer carries an id
+	// under which the log has the error.
+	ours bool
+}
+
+// all is the words of a fault that is called the same in B, C and D.
+func all(portal, others string) [groups]string {
+	return [groups]string{groupPortal: portal, groupWorkflow: others, groupFile: others}
+}
+
+const (
+	textForbidden   = "you have no right to do this"
+	textNotFound    = "there is nothing here, or nothing that you may see"
+	textBusy        = "too much is asked at once; nothing was done, try again later"
+	textUnavailable = "the service takes no requests now; nothing was done, try again later"
+	textUnknown     = "it is not known whether this was done; ask again with the same Idempotency-Key"
+	textInternal    = "something is wrong on our side"
+)
+
+// faults is the one table of errors. The first row whose cause the error wraps
+// decides; what is in no row is internal. It is never changed.
+var faults = []fault{
+	{cause: errMalformed, status: 400, words: wordsInvalid},
+	{cause: workflow.ErrInvalid, status: 400, words: wordsInvalid},
+	{cause: errUnauthorized, status: 401, words: wordsUnauthorized, text: textUnauthorized},
+	{cause: identity.ErrUnauthorized, status: 401, words: wordsUnauthorized, text: textUnauthorized},
+	{cause: errCrossOrigin, status: 403, words: wordsForbidden, text: "a page of another site must not ask for this"},
+	{cause: errPrivilege, status: 403, words: wordsForbidden, text: textForbidden},
+	{cause: workflow.ErrForbidden, status: 403, words: wordsForbidden, text: textForbidden},
+	{cause: errNotFound, status: 404, words: wordsNotFound, text: textNotFound},
+	{cause: workflow.ErrNotFound, status: 404, words: wordsNotFound, text: textNotFound},
+	{
+		cause: errMethod, status: 405, words: all("Method not allowed", "MethodNotAllowed"),
+		text: "this path does not take the method; the header Allow lists those that it takes",
+	},
+	{
+		cause: workflow.ErrNotAllowed, status: 409, words: all("Conflict", "EventNotAllowed"),
+		text: "nothing takes this event in the present state",
+	},
+	{
+		cause: workflow.ErrPrecondition, status: 412, words: all("Precondition failed", "PreconditionFailed"),
+		text: "the instance has moved on since the entity tag in If-Match",
+	},
+	{cause: errTooLarge, status: 413, words: wordsTooLarge},
+	{cause: workflow.ErrTooLarge, status: 413, words: wordsTooLarge, text: "the instance would become too large"},
+	{cause: errMediaType, status: 415, words: all("Unsupported media type", "UnsupportedMediaType")},
+	{
+		cause: workflow.ErrKeyReused, status: 422, text: "the idempotency key was used for another request",
+		words: [groups]string{groupPortal: "Unprocessable", groupWorkflow: "KeyReused", groupFile: "Unprocessable"},
+	},
+	{cause: workflow.ErrInstanceBusy, status: 429, words: wordsBusy, text: textBusy, retry: true},
+	{cause: errBusy, status: 503, words: wordsBusy, text: textBusy, retry: true},
+	{cause: workflow.ErrBusy, status: 503, words: wordsBusy, text: textBusy, retry: true},
+	{cause: errNotReady, status: 503, words: wordsUnavailable, text: textUnavailable, retry: true},
+	{cause: workflow.ErrUnavailable, status: 503, words: wordsUnavailable, text: textUnavailable, retry: true},
+	{cause: workflow.ErrOutcomeUnknown, status: 504, words: wordsUnknown, text: textUnknown},
+	// A request that was given up in the middle may have been applied.
+	{cause: context.Canceled, status: 504, words: wordsUnknown, text: textUnknown},
+	{cause: context.DeadlineExceeded, status: 504, words: wordsUnknown, text: textUnknown},
+	{
+		cause: workflow.ErrExecution, status: 500, ours: true, words: all("Server error", "MarshallingError"),
+		text: "the workflow's data could not be processed; nothing was stored",
+	},
+	{cause: workflow.ErrInternal, status: 500, words: wordsInternal, text: textInternal, ours: true},
+}
+
+var (
+	wordsInvalid      = [groups]string{groupPortal: "Bad request", groupWorkflow: "InvalidContent", groupFile: "BadRequest"}
+	wordsUnauthorized = all("Unauthorized", "Unauthorized")
+	wordsForbidden    = all("Access denied", "AccessDenied")
+	wordsNotFound     = all("Not found", "NotFound")
+	wordsTooLarge     = all("Too large", "TooLarge")
+	wordsBusy         = all("Busy", "Busy")
+	wordsUnavailable  = all("Busy", "Unavailable")
+	wordsUnknown      = all("Busy", "OutcomeUnknown")
+	wordsInternal     = all("Server error", "Internal")
+)
+
+const textUnauthorized = "a valid API token or session is needed"
+
+// internal is the answer to every error that the table does not know.
+var internal = fault{status: http.StatusInternalServerError, words: wordsInternal, text: textInternal, ours: true}
+
+// faultOf finds the row of an error.
+func faultOf(err error) *fault {
+	for i := range faults {
+		if errors.Is(err, faults[i].cause) {
+			return &faults[i]
+		}
+	}
+	return &internal
+}
+
+// message returns the text for the caller. id is the request's, for faults of
+// ours.
+func (f *fault) message(err error, id string) string {
+	switch {
+	case f.ours:
+		return f.text + "; the log has more under " + id
+	case f.text != "":
+		return f.text
+	}
+	return clip(err.Error())
+}
+
+// appendBody appends the body of an error to dst.
+func (f *fault) appendBody(dst []byte, g group, message string) []byte {
+	dst = append(dst, `{"error":`...)
+	dst = data.AppendString(dst, f.words[g])
+	dst = append(dst, `,"message":`...)
+	dst = data.AppendString(dst, message)
+	return append(dst, '}')
+}
+
+// retryAfter draws the seconds of a Retry-After, so that callers who were
+// refused together do not come back together.
+func retryAfter() []string {
+	return retrySeconds[rand.IntN(len(retrySeconds))]
+}
+
+var retrySeconds = [...][]string{{"1"}, {"2"}, {"3"}}

@@ -1,0 +1,181 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strings"
+	"testing"
+
+	"troupe/actors/identity"
+	"troupe/actors/workflow"
+)
+
+// sentinels are the errors that may reach the gateway, by their names.
+var sentinels = map[string]error{
+	"workflow.ErrInvalid":        workflow.ErrInvalid,
+	"workflow.ErrForbidden":      workflow.ErrForbidden,
+	"workflow.ErrNotFound":       workflow.ErrNotFound,
+	"workflow.ErrNotAllowed":     workflow.ErrNotAllowed,
+	"workflow.ErrPrecondition":   workflow.ErrPrecondition,
+	"workflow.ErrTooLarge":       workflow.ErrTooLarge,
+	"workflow.ErrKeyReused":      workflow.ErrKeyReused,
+	"workflow.ErrBusy":           workflow.ErrBusy,
+	"workflow.ErrInstanceBusy":   workflow.ErrInstanceBusy,
+	"workflow.ErrUnavailable":    workflow.ErrUnavailable,
+	"workflow.ErrOutcomeUnknown": workflow.ErrOutcomeUnknown,
+	"workflow.ErrExecution":      workflow.ErrExecution,
+	"workflow.ErrInternal":       workflow.ErrInternal,
+	"identity.ErrUnauthorized":   identity.ErrUnauthorized,
+	"gateway.errMalformed":       errMalformed,
+	"gateway.errUnauthorized":    errUnauthorized,
+	"gateway.errCrossOrigin":     errCrossOrigin,
+	"gateway.errPrivilege":       errPrivilege,
+	"gateway.errNotFound":        errNotFound,
+	"gateway.errMethod":          errMethod,
+	"gateway.errTooLarge":        errTooLarge,
+	"gateway.errMediaType":       errMediaType,
+	"gateway.errBusy":            errBusy,
+	"gateway.errNotReady":        errNotReady,
+}
+
+// elsewhere are the errors that no route of the table can meet, with the place
+// that answers them.
+var elsewhere = map[string]string{
+	"identity.ErrNoCredential": "gateway/admin",
+	"identity.ErrNoUser":       "gateway/admin",
+	"identity.ErrInvalid":      "gateway/admin",
+	"identity.ErrFull":         "gateway/admin",
+	"identity.ErrStopped":      "gateway/admin",
+	"identity.ErrCorrupt":      "identity itself: the credential is refused",
+	"gateway.ErrStopped":       "the caller of Start",
+	"gateway.errGone":          "the connection is cut",
+}
+
+// TestEverySentinelHasARow reads the errors.go of the packages that the gateway
+// calls, so that a new error without a row fails here.
+func TestEverySentinelHasARow(t *testing.T) {
+	for pkg, file := range map[string]string{
+		"workflow": "../actors/workflow/errors.go",
+		"identity": "../actors/identity/errors.go",
+		"gateway":  "errors.go",
+	} {
+		names := sentinelNames(t, file)
+		if len(names) == 0 {
+			t.Errorf("%s declares no errors: does the test still read it right?", file)
+		}
+		for _, name := range names {
+			name = pkg + "." + name
+			if pkg != "gateway" && strings.HasPrefix(name, pkg+".err") {
+				continue // does not leave its package
+			}
+			err, known := sentinels[name]
+			if !known {
+				if elsewhere[name] == "" {
+					t.Errorf("%s is neither in the table of fault.go nor known to be answered elsewhere", name)
+				}
+				continue
+			}
+			if f := faultOf(fmt.Errorf("operation: %w", err)); f.cause != err {
+				t.Errorf("%s has no row: it would be answered as %d", name, f.status)
+			}
+		}
+	}
+}
+
+// sentinelNames returns the package-level variables of a file that are called
+// like errors.
+func sentinelNames(t *testing.T, file string) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, decl := range parsed.Decls {
+		gen, ok := decl.(*ast.GenDecl)
+		if !ok || gen.Tok != token.VAR {
+			continue
+		}
+		for _, spec := range gen.Specs {
+			for _, ident := range spec.(*ast.ValueSpec).Names {
+				if strings.HasPrefix(ident.Name, "Err") || strings.HasPrefix(ident.Name, "err") {
+					names = append(names, ident.Name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// TestWords holds decisions, "Everywhere": the table of error values.
+func TestWords(t *testing.T) {
+	for _, c := range []struct {
+		status                 int
+		portal, workflow, file string
+	}{
+		{400, "Bad request", "InvalidContent", "BadRequest"},
+		{401, "Unauthorized", "Unauthorized", "Unauthorized"},
+		{403, "Access denied", "AccessDenied", "AccessDenied"},
+		{404, "Not found", "NotFound", "NotFound"},
+		{405, "Method not allowed", "MethodNotAllowed", "MethodNotAllowed"},
+		{409, "Conflict", "EventNotAllowed", "EventNotAllowed"},
+		{412, "Precondition failed", "PreconditionFailed", "PreconditionFailed"},
+		{413, "Too large", "TooLarge", "TooLarge"},
+		{415, "Unsupported media type", "UnsupportedMediaType", "UnsupportedMediaType"},
+		{422, "Unprocessable", "KeyReused", "Unprocessable"},
+		{429, "Busy", "Busy", "Busy"},
+		{503, "Busy", "Busy|Unavailable", "Busy|Unavailable"},
+		{504, "Busy", "OutcomeUnknown", "OutcomeUnknown"},
+		{500, "Server error", "MarshallingError|Internal", "MarshallingError|Internal"},
+	} {
+		rows := 0
+		for _, f := range append([]fault{internal}, faults...) {
+			if f.status != c.status {
+				continue
+			}
+			rows++
+			for g, want := range map[group]string{groupPortal: c.portal, groupWorkflow: c.workflow, groupFile: c.file} {
+				if got := f.words[g]; got == "" || !strings.Contains("|"+want+"|", "|"+got+"|") {
+					t.Errorf("%d in group %d: got %q, want %s", c.status, g, got, want)
+				}
+			}
+			if f.retry != (c.status == 429 || c.status == 503) {
+				t.Errorf("%d: Retry-After %v", c.status, f.retry)
+			}
+		}
+		if rows == 0 {
+			t.Errorf("no row has the status %d", c.status)
+		}
+	}
+}
+
+// TestFaultMessages holds what a message may be made of.
+func TestFaultMessages(t *testing.T) {
+	ownText := map[error]bool{errMalformed: true, workflow.ErrInvalid: true, errTooLarge: true, errMediaType: true}
+	for _, f := range faults {
+		if got := f.text == ""; got != ownText[f.cause] {
+			t.Errorf("%v: shows its own text: %v", f.cause, got)
+		}
+	}
+	long := fmt.Errorf("%w: %s", workflow.ErrInvalid, strings.Repeat("ü", 1000))
+	if got := faultOf(long).message(long, ""); len(got) > messageBytesMax+len("…") || !strings.HasSuffix(got, "ü…") {
+		t.Errorf("a long text: got %d bytes, %q", len(got), got)
+	}
+	if f := faultOf(errors.New("new")); f != &internal || f.message(nil, "id7") != textInternal+"; the log has more under id7" {
+		t.Errorf("an unknown error: got %+v", f)
+	}
+}
+
+// TestRetryAfterHasJitter holds reliability 3.0, "Retry storm".
+func TestRetryAfterHasJitter(t *testing.T) {
+	seen := map[string]bool{}
+	for range 200 {
+		seen[retryAfter()[0]] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("got the values %v, want all of 1, 2 and 3", seen)
+	}
+}

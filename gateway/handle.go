@@ -1,0 +1,352 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/julienschmidt/httprouter"
+
+	"troupe/actors/identity"
+)
+
+// exchange is one request and its answer. The goroutine of net/http that serves
+// the request owns it; between requests it waits in a pool.
+type exchange struct {
+	server   *Server
+	route    *route
+	w        http.ResponseWriter
+	r        *http.Request
+	params   httprouter.Params
+	services *Services // nil for probes
+
+	caller *identity.Principal // nil for probes
+	query  url.Values          // nil without parameters
+	body   []byte              // belongs to the request; never pooled, since values alias it
+	status int                 // 0 until the answer has begun
+	id     string              // see requestID
+	begun  time.Time           // zero unless requests are logged
+
+	// out is where the answer is built. It is kept from request to request.
+	out []byte
+}
+
+// outBytesKept is the largest buffer that goes back to the pool.
+const outBytesKept = 1 << 20
+
+// ServeHTTP answers every request, from any goroutine, with a JSON body.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// NB: only the origin form names a path of ours. "*" would list the methods
+	// of the whole table, and with an absolute form the Host is not the header's.
+	// %2F is data to whoever sends it, but a separator once decoded.
+	if r.URL.Host != "" || !strings.HasPrefix(r.URL.Path, "/") || hasEncodedSlash(r.URL.RawPath) {
+		s.answerNotFound(w, r)
+		return
+	}
+	s.router.ServeHTTP(w, r)
+}
+
+func hasEncodedSlash(rawPath string) bool {
+	return rawPath != "" && (strings.Contains(rawPath, "%2F") || strings.Contains(rawPath, "%2f"))
+}
+
+// serve is around every handler of the table.
+func (s *Server) serve(rt *route, w http.ResponseWriter, r *http.Request, params httprouter.Params) {
+	x := s.begin(rt, w, r, params)
+	defer func() {
+		reason := recover()
+		if reason != nil {
+			x.panicked(reason)
+		}
+		cut := x.finish()
+		if reason == nil { // a handler that panicked may have left x anywhere
+			s.release(x)
+		}
+		if cut {
+			s.cut(r)
+		}
+	}()
+	if !rt.access.probe {
+		inFlight := s.inFlight.Add(1)
+		defer s.leave()
+		// NB: the order matters to Stop, which sets draining and then waits for
+		// inFlight: every request is either counted or sees draining.
+		if s.draining.Load() {
+			x.refuse(errNotReady)
+			return
+		}
+		if inFlight > s.options.InFlightMax {
+			s.metrics.shed.Add(1)
+			x.refuse(errBusy)
+			return
+		}
+	}
+	if err := x.run(); err != nil {
+		x.refuse(err)
+	}
+}
+
+// begin takes an exchange from the pool.
+func (s *Server) begin(rt *route, w http.ResponseWriter, r *http.Request, params httprouter.Params) *exchange {
+	x := s.exchanges.Get().(*exchange)
+	*x = exchange{server: s, route: rt, w: w, r: r, params: params, out: x.out[:0]}
+	if s.logsRequests {
+		x.begun = time.Now()
+	}
+	return x
+}
+
+// release gives an exchange back to the pool.
+func (s *Server) release(x *exchange) {
+	if cap(x.out) > outBytesKept {
+		x.out = nil
+	}
+	*x = exchange{out: x.out[:0]}
+	s.exchanges.Put(x)
+}
+
+// run checks what all routes have in common and calls the handler. The order is
+// part of the interface: who asks comes before what is asked.
+func (x *exchange) run() error {
+	if !x.route.access.probe {
+		if x.services = x.server.services.Load(); x.services == nil {
+			return errNotReady
+		}
+		kind, err := x.authenticate()
+		if err != nil {
+			return err
+		}
+		if err := x.parseQuery(); err != nil {
+			return err
+		}
+		if err := x.checkContent(kind); err != nil {
+			return err
+		}
+	}
+	var err error
+	if x.body, err = readBody(x.w, x.r, x.server.options.BodyBytesMax); err != nil {
+		return err // NB: net/http does not go on with a connection whose body it could not finish
+	}
+	return x.route.handle(x)
+}
+
+// authenticate finds out who asks, and whether this caller may use the route.
+func (x *exchange) authenticate() (identity.Kind, error) {
+	kinds := x.route.access.kinds
+	if kinds == 0 {
+		return 0, nil
+	}
+	presented, err := parseCredentials(x.r.Header, x.server.options.SessionCookie)
+	if err != nil {
+		return 0, err
+	}
+	kind, text, err := presented.pick(kinds)
+	if err != nil {
+		return 0, err
+	}
+	// NB: before the session is looked up, because that counts as its use and
+	// another site must not keep a session alive.
+	if kind == identity.Session {
+		if err := x.server.crossOrigin.Check(x.r); err != nil {
+			return 0, errCrossOrigin
+		}
+	}
+	if x.caller, err = x.services.Credentials.Authenticate(kind, text); err != nil {
+		return 0, err
+	}
+	if p := x.route.privilege; p != "" && !x.caller.Has(p) {
+		return 0, errPrivilege
+	}
+	return kind, nil
+}
+
+// parseQuery reads the query strictly: net/http's own reading drops what it
+// does not understand (reliability F17).
+func (x *exchange) parseQuery() error {
+	if x.r.URL.RawQuery == "" {
+		return nil
+	}
+	query, err := url.ParseQuery(x.r.URL.RawQuery)
+	if err != nil {
+		return refuse(errMalformed, "the query is malformed")
+	}
+	for name, values := range query {
+		if !slices.Contains(x.route.query, name) {
+			return refuse(errMalformed, "unknown query parameter %s", quote(name))
+		}
+		if len(values) > 1 {
+			return refuse(errMalformed, "the query parameter %q is repeated", name)
+		}
+	}
+	x.query = query
+	return nil
+}
+
+// checkContent checks what the headers say about the body of a request that has
+// one by its method. What other requests carry is read and forgotten.
+func (x *exchange) checkContent(kind identity.Kind) error {
+	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead {
+		return nil
+	}
+	if err := checkEncoding(x.r.Header); err != nil {
+		return err
+	}
+	// A form of another site can send a body, but not with this content type.
+	mayMiss := missingAllowed
+	if kind == identity.Session && x.r.ContentLength != 0 {
+		mayMiss = missingRefused
+	}
+	return checkContentType(x.r.Header, mayMiss)
+}
+
+// Values of headers. They are shared by all answers and never changed.
+var (
+	valueJSON         = []string{"application/json"}
+	valueNoStore      = []string{"no-store"}
+	valueVary         = []string{"Cookie, Authorization, Authentication"}
+	valueNosniff      = []string{"nosniff"}
+	valueClose        = []string{"close"}
+	valueChallenge    = []string{`svc.token realm="troupe", Bearer realm="troupe"`}
+	valueMinimal      = []string{"return=minimal"}
+	lengthSetBytesMin = 2048 // below, net/http sets Content-Length without an allocation
+)
+
+// send writes x.out as the whole answer.
+func (x *exchange) send(status int) {
+	x.sendHeader(status, len(x.out))
+	_, _ = x.w.Write(x.out) // NB: an error means that the caller has gone
+}
+
+// sendHeader begins the answer. A negative length means that it is streamed.
+func (x *exchange) sendHeader(status, length int) {
+	h := x.w.Header()
+	x.server.setCommonHeaders(h, x.r)
+	if length >= lengthSetBytesMin {
+		h["Content-Length"] = []string{strconv.Itoa(length)}
+	}
+	x.status = status
+	x.w.WriteHeader(status)
+}
+
+// setCommonHeaders sets what every answer has.
+func (s *Server) setCommonHeaders(h http.Header, r *http.Request) {
+	h["Content-Type"] = valueJSON
+	h["Cache-Control"] = valueNoStore
+	h["Vary"] = valueVary
+	h["X-Content-Type-Options"] = valueNosniff
+	// NB: net/http serves what follows a chunked body even when the request had
+	// a Content-Length too (reliability F11); so nothing follows it.
+	if len(r.TransferEncoding) > 0 || s.draining.Load() {
+		h["Connection"] = valueClose
+	}
+}
+
+// refuse answers with an error, or cuts the connection when the answer has
+// begun already.
+func (x *exchange) refuse(err error) {
+	f := faultOf(err)
+	if f.ours && !errors.Is(err, errGone) {
+		x.server.options.Log.Error().Err(err).Str("request", x.requestID()).Str("route", x.route.name).
+			Msg("request failed")
+	}
+	if x.status != 0 || errors.Is(err, errGone) {
+		x.server.metrics.cut.Add(1)
+		x.status = statusCut
+		return
+	}
+	x.answerFault(f, err)
+}
+
+// answerFault writes the answer to an error; err may be nil for faults of ours.
+func (x *exchange) answerFault(f *fault, err error) {
+	id := ""
+	if f.ours {
+		id = x.requestID()
+	}
+	setFaultHeaders(x.w.Header(), f)
+	x.out = f.appendBody(x.out[:0], x.route.group, f.message(err, id))
+	x.send(f.status)
+}
+
+func setFaultHeaders(h http.Header, f *fault) {
+	delete(h, "Etag")
+	delete(h, "Preference-Applied")
+	if f.status == http.StatusUnauthorized {
+		h["Www-Authenticate"] = valueChallenge
+	}
+	if f.retry {
+		h["Retry-After"] = retryAfter()
+	}
+}
+
+// statusCut stands for an answer that was broken off.
+const statusCut = -1
+
+// panicked answers a request whose handler panicked.
+func (x *exchange) panicked(reason any) {
+	x.server.metrics.panics.Add(1)
+	x.server.options.Log.Error().Str("request", x.requestID()).Str("route", x.route.name).
+		Str("panic", fmt.Sprint(reason)).Bytes("stack", debug.Stack()).Msg("handler panicked")
+	if x.status != 0 {
+		x.status = statusCut
+		return
+	}
+	x.answerFault(&internal, nil)
+}
+
+// finish counts and logs the request. It reports whether the connection must be
+// cut.
+func (x *exchange) finish() (cut bool) {
+	x.route.metrics.count(x.status)
+	if x.server.logsRequests {
+		e := x.server.options.Log.Debug().Str("request", x.requestID()).
+			Str("method", x.r.Method).Str("route", x.route.name).
+			Int("status", x.status).Dur("took", time.Since(x.begun))
+		if x.caller != nil {
+			e = e.Str("user", string(x.caller.ID))
+		}
+		e.Msg("request")
+	}
+	return x.status == statusCut
+}
+
+// requestID names the request in the log and in the answers to faults of ours.
+// Most requests need none.
+func (x *exchange) requestID() string {
+	if x.id == "" {
+		x.id = x.server.idPrefix + strconv.FormatUint(x.server.lastID.Add(1), 10)
+	}
+	return x.id
+}
+
+// answerNotFound is for paths outside the table. They are public knowledge, so
+// no credential is asked for.
+func (s *Server) answerNotFound(w http.ResponseWriter, r *http.Request) {
+	s.answerOutside(w, r, errNotFound)
+}
+
+// answerNotAllowed is for a path of the table with another method.
+func (s *Server) answerNotAllowed(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range s.methods {
+		if handle, _, _ := s.router.Lookup(method, r.URL.Path); handle != nil {
+			allowed = append(allowed, method)
+		}
+	}
+	w.Header()["Allow"] = []string{strings.Join(allowed, ", ")} // httprouter's own names OPTIONS
+	s.answerOutside(w, r, errMethod)
+}
+
+func (s *Server) answerOutside(w http.ResponseWriter, r *http.Request, err error) {
+	f := faultOf(err)
+	s.metrics.outside.count(f.status)
+	s.setCommonHeaders(w.Header(), r)
+	w.WriteHeader(f.status)
+	_, _ = w.Write(f.appendBody(nil, groupWorkflow, f.text))
+}

@@ -1,0 +1,275 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/iotest"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/identity"
+	"troupe/actors/workflow"
+)
+
+// TestPanic holds reliability 3.0, "Error detail leak": a panic is a 500 with
+// an id that is in the log, and the next request works.
+func TestPanic(t *testing.T) {
+	s := startServer(t, Options{}, &fakeWorkflows{
+		load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) { panic("secret thing") },
+	})
+	a := s.do(t, get("/workflow/api/v1/instance/leave/i1"))
+	if a.status != 500 || a.word() != "Internal" || strings.Contains(a.body, "secret") {
+		t.Errorf("got %d %s, want 500 Internal without the reason", a.status, a.body)
+	}
+	checkCommonHeaders(t, a.header)
+	id := a.message()[strings.LastIndexByte(a.message(), ' ')+1:]
+	if log := s.log.String(); !strings.Contains(log, `"request":"`+id+`"`) || !strings.Contains(log, "secret thing") || !strings.Contains(log, "handle_test.go") {
+		t.Errorf("the log lacks the id, the reason or the stack: %s", log)
+	}
+	if a := s.do(t, post("event", eventBody)); a.status != 200 {
+		t.Errorf("the next request: got %d, want 200", a.status)
+	}
+	if m := s.Metrics(); m.Panics != 1 || m.InFlight != 0 {
+		t.Errorf("metrics: got %d panics and %d in flight, want 1 and 0", m.Panics, m.InFlight)
+	}
+}
+
+// bigItem makes lists that do not fit into one piece.
+var bigItem = []byte(`{"_id":"` + strings.Repeat("x", 10_000) + `"}`)
+
+// TestQueryThatFails holds decisions, "A query's budget runs out": before the
+// first byte a status, after it the end of the connection.
+func TestQueryThatFails(t *testing.T) {
+	const before, after = 3, 30 // items; a piece has 64 KiB
+	for _, proto := range []string{"HTTP/1.0", "HTTP/1.1"} {
+		for _, items := range []int{before, after} {
+			for _, how := range []string{"error", "panic"} {
+				t.Run(fmt.Sprintf("%s after %d items with an %s", proto, items, how), func(t *testing.T) {
+					s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) error {
+						for range items {
+							if err := item(bigItem); err != nil {
+								return err
+							}
+						}
+						if how == "panic" {
+							panic("in the middle")
+						}
+						return fmt.Errorf("query: %w", workflow.ErrBusy)
+					}})
+					text, err := s.rawErr(t, "GET /workflow/api/v1/instances/leave "+proto+"\r\nHost: x\r\n"+withToken+"\r\n\r\n")
+					status := map[string]string{"error": " 503 ", "panic": " 500 "}[how]
+					if items == before {
+						if err != nil || !strings.Contains(text[:20], status) || strings.Contains(text, "xxx") {
+							t.Errorf("got %.40q, %v; want %s", text, err, status)
+						}
+						return
+					}
+					// NB: a reset takes away what was not read yet, so nothing is said
+					// about text; whatever arrived must not look whole.
+					if !errors.Is(err, syscall.ECONNRESET) || strings.Contains(text, "]}") {
+						t.Errorf("got the end %v behind %d bytes, want a reset", err, len(text))
+					}
+					if got := s.Metrics().Routes[3].Answers; got != [6]uint64{0: 1} {
+						t.Errorf("metrics: got %v, want one answer broken off", got)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestQueryIsStreamed is the control: a long list arrives whole.
+func TestQueryIsStreamed(t *testing.T) {
+	s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) error {
+		for range 100 {
+			if err := item(bigItem); err != nil {
+				return err
+			}
+		}
+		return nil
+	}})
+	want := `{"instances":[` + strings.Repeat(string(bigItem)+",", 99) + string(bigItem) + `]}`
+	a := s.do(t, get("/workflow/api/v1/instances/leave"))
+	if a.status != 200 || a.body != want {
+		t.Errorf("got %d and %d bytes, want 200 and %d", a.status, len(a.body), len(want))
+	}
+	checkCommonHeaders(t, a.header)
+	if a := s.do(t, request{method: "HEAD", path: "/workflow/api/v1/instances/leave", headers: []string{withToken}}); a.status != 200 || a.body != "" {
+		t.Errorf("HEAD: got %d and %d bytes", a.status, len(a.body))
+	}
+}
+
+// TestCallerLeavesAStream holds that a query ends when nobody reads it.
+func TestCallerLeavesAStream(t *testing.T) {
+	ended := make(chan error, 1)
+	s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) error {
+		for {
+			if err := item(bigItem); err != nil {
+				ended <- err
+				return err
+			}
+		}
+	}})
+	c := s.dial(t)
+	if _, err := io.WriteString(c, "GET /workflow/api/v1/instances/leave HTTP/1.1\r\nHost: x\r\n"+withToken+"\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(c, make([]byte, 100_000)); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+	if err := <-ended; !errors.Is(err, errGone) {
+		t.Errorf("got %v, want errGone", err)
+	}
+	waitFor(t, "the answer to be counted as cut", func() bool { return s.Metrics().Cut == 1 })
+}
+
+// TestAccessLog holds style, "Options, logs, metrics": requests at debug, and
+// no secret and no data at any level (reliability P21).
+func TestAccessLog(t *testing.T) {
+	log := new(lockedBuffer)
+	server, err := New(Options{Addr: "127.0.0.1:0", Log: zerolog.New(log)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s := &testServer{Server: server, log: log, base: "http://" + server.Addr().String()}
+	workflows := &fakeWorkflows{send: func(context.Context, *workflow.EventRequest) (*workflow.Reply, error) { panic("no") }}
+	server.Open(Services{Workflows: workflows, Credentials: fakeCredentials{}})
+	const private = "PRIVATEDATA"
+	s.do(t, post("create", `{"workflowId":"w","data":{"svcPrivate":{"k":"`+private+`"}}}`))
+	s.do(t, post("event", `{"workflowId":"w","instanceId":"i","event":{"name":"n","data":{"k":"`+private+`"}}}`))
+	s.do(t, post("create", `{"`+private+`":1}`, "Cookie: session="+sessionAnn))
+	server.Stop()
+	text := log.String()
+	for _, want := range []string{`"route":"create"`, `"status":200`, `"status":500`, `"status":400`, `"user":"ann"`, `"level":"debug"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the log lacks %s: %s", want, text)
+		}
+	}
+	for _, secret := range []string{tokenAnn, sessionAnn, private} {
+		if strings.Contains(text, secret) {
+			t.Errorf("the log holds %s", secret)
+		}
+	}
+}
+
+// TestInfoLogHasNoRequests is the other half.
+func TestInfoLogHasNoRequests(t *testing.T) {
+	log := new(lockedBuffer)
+	server, err := New(Options{Log: zerolog.New(log).Level(zerolog.InfoLevel)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Open(Services{Workflows: new(fakeWorkflows), Credentials: fakeCredentials{}})
+	w := newRecorder()
+	server.ServeHTTP(w, newTestRequest("GET", "/workflow/api/v1/choices", "", withToken))
+	if w.status != 200 || log.String() != "" {
+		t.Errorf("got %d and the log %q, want 200 and nothing", w.status, log.String())
+	}
+}
+
+// TestTableRefusesRowsWithoutAPolicy holds reliability 3.0: default deny.
+func TestTableRefusesRowsWithoutAPolicy(t *testing.T) {
+	handle := func(*exchange) error { return nil }
+	good := route{name: "a", method: "GET", path: "/a", access: signedIn(identity.Token), handle: handle}
+	with := func(change func(*route)) route {
+		r := good
+		change(&r)
+		return r
+	}
+	for line, c := range map[string]struct {
+		table []route
+		want  string
+	}{
+		"a good row":                {[]route{good}, ""},
+		"no policy":                 {[]route{with(func(r *route) { r.access = access{} })}, "does not declare who may use it"},
+		"a privilege for nobody":    {[]route{with(func(r *route) { r.access, r.privilege = probed, "x" })}, "no credential"},
+		"no name":                   {[]route{with(func(r *route) { r.name = "" })}, "no name"},
+		"no handler":                {[]route{with(func(r *route) { r.handle = nil })}, "no handler"},
+		"one name twice":            {[]route{good, with(func(r *route) { r.path = "/b" })}, "name is taken"},
+		"one path twice":            {[]route{good, with(func(r *route) { r.name = "b" })}, "cannot be registered"},
+		"a parameter beside a word": {[]route{good, with(func(r *route) { r.name, r.path = "b", "/:x" })}, "cannot be registered"},
+		"a path without a slash":    {[]route{with(func(r *route) { r.path = "a" })}, "cannot be registered"},
+	} {
+		_, err := newServer(Options{}, c.table)
+		if got := fmt.Sprint(err); (err != nil) != (c.want != "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %v, want %q", line, err, c.want)
+		}
+	}
+}
+
+// TestPrivilege holds that a route's privilege is demanded.
+func TestPrivilege(t *testing.T) {
+	table := []route{{
+		name: "secret", method: "GET", path: "/secret", access: signedIn(identity.Token), privilege: identity.Form,
+		group: groupPortal, handle: func(x *exchange) error { x.send(200); return nil },
+	}, {
+		name: "session", method: "GET", path: "/session", access: signedIn(identity.Session),
+		handle: func(x *exchange) error { x.send(200); return nil },
+	}}
+	server, err := newServer(Options{}, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Open(Services{Credentials: fakeCredentials{}})
+	for _, c := range []struct {
+		line, path, header string
+		status             int
+		part               string
+	}{
+		{"a holder", "/secret", "Authorization: svc.token " + tokenAnn, 200, ""},
+		{"another user", "/secret", "Authorization: svc.token " + tokenBob, 403, `"error":"Access denied"`},
+		{"a session where only tokens are taken", "/secret", "Cookie: session=" + sessionAnn, 401, "Unauthorized"},
+		{"a token where only sessions are taken", "/session", "Authorization: svc.token " + tokenAnn, 401, "Unauthorized"},
+		{"a session", "/session", "Cookie: session=" + sessionAnn, 200, ""},
+	} {
+		w := newRecorder()
+		server.ServeHTTP(w, newTestRequest("GET", c.path, "", c.header))
+		if w.status != c.status || !strings.Contains(w.body.String(), c.part) {
+			t.Errorf("%s: got %d %s, want %d", c.line, w.status, w.body.String(), c.status)
+		}
+	}
+}
+
+// TestReadBody holds what the reader does with sources that are unusual.
+func TestReadBody(t *testing.T) {
+	text := strings.Repeat("0123456789", 5000)
+	for line, c := range map[string]struct {
+		body   io.Reader
+		length int64
+		want   error
+	}{
+		"known length":                 {strings.NewReader(text), int64(len(text)), nil},
+		"unknown length":               {strings.NewReader(text), -1, nil},
+		"byte by byte":                 {iotest.OneByteReader(strings.NewReader(text)), -1, nil},
+		"the end together with bytes":  {iotest.DataErrReader(strings.NewReader(text)), int64(len(text)), nil},
+		"an error in the middle":       {iotest.TimeoutReader(iotest.HalfReader(strings.NewReader(text))), int64(len(text)), errMalformed},
+		"a length that is too large":   {strings.NewReader(text), 60_001, errTooLarge},
+		"more than the limit unknown":  {strings.NewReader(text + text), -1, errTooLarge},
+		"exactly the limit":            {strings.NewReader(text + text[:10_000]), -1, nil},
+		"exactly the limit and one on": {strings.NewReader(text + text[:10_001]), -1, errTooLarge},
+	} {
+		r := newTestRequest("POST", "/", "")
+		r.Body, r.ContentLength = io.NopCloser(c.body), c.length
+		got, err := readBody(newRecorder(), r, 60_000)
+		if !errors.Is(err, c.want) || c.want == nil && !strings.HasPrefix(string(got), text) {
+			t.Errorf("%s: got %d bytes and %v, want %v", line, len(got), err, c.want)
+		}
+	}
+	for _, body := range []io.ReadCloser{nil, http.NoBody} {
+		r := newTestRequest("GET", "/", "")
+		r.Body = body
+		if got, err := readBody(newRecorder(), r, 10); len(got) > 0 || err != nil {
+			t.Errorf("no body: got %d bytes and %v", len(got), err)
+		}
+	}
+}

@@ -1,0 +1,342 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/identity"
+	"troupe/actors/workflow"
+)
+
+// The credentials of the fakes. Their letters have no meaning.
+const (
+	tokenAnn    = "tok_aaaaaaaaaaaaaaaa.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+	tokenBob    = "tok_bbbbbbbbbbbbbbbb.BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB"
+	sessionAnn  = "ses_cccccccccccccccc.CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC"
+	tokenNobody = "tok_dddddddddddddddd.DDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDD"
+	instanceOne = "01JD0000000000000000000001"
+)
+
+var (
+	ann = &identity.Principal{ID: "ann", Name: "Ann", Roles: []string{"clerk"}, Privileges: []string{"mod-form"}}
+	bob = &identity.Principal{ID: "bob", Name: "Bob"}
+)
+
+// fakeCredentials knows three credentials, each of one kind.
+type fakeCredentials struct{}
+
+func (fakeCredentials) Authenticate(kind identity.Kind, credential string) (*identity.Principal, error) {
+	switch {
+	case kind == identity.Token && credential == tokenAnn, kind == identity.Session && credential == sessionAnn:
+		return ann, nil
+	case kind == identity.Token && credential == tokenBob:
+		return bob, nil
+	}
+	return nil, identity.ErrUnauthorized
+}
+
+// fakeWorkflows answers from functions, and remembers what it was asked. A nil
+// function answers with a small instance.
+type fakeWorkflows struct {
+	create  func(context.Context, *workflow.CreateRequest) (*workflow.Reply, error)
+	send    func(context.Context, *workflow.EventRequest) (*workflow.Reply, error)
+	load    func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error)
+	query   func(context.Context, *workflow.QueryRequest, func([]byte) error) error
+	choices []workflow.Choice
+
+	mu struct {
+		sync.Mutex
+		calls  int
+		create *workflow.CreateRequest
+		event  *workflow.EventRequest
+		load   *workflow.LoadRequest
+		query  *workflow.QueryRequest
+	}
+}
+
+func (f *fakeWorkflows) Create(ctx context.Context, r *workflow.CreateRequest) (*workflow.Reply, error) {
+	f.mu.Lock()
+	f.mu.calls++
+	f.mu.create = r
+	f.mu.Unlock()
+	if f.create != nil {
+		return f.create(ctx, r)
+	}
+	return smallReply(r.WorkflowID, instanceOne, 1, r.WithHistory), nil
+}
+
+func (f *fakeWorkflows) Send(ctx context.Context, r *workflow.EventRequest) (*workflow.Reply, error) {
+	f.mu.Lock()
+	f.mu.calls++
+	f.mu.event = r
+	f.mu.Unlock()
+	if f.send != nil {
+		return f.send(ctx, r)
+	}
+	return smallReply(r.WorkflowID, r.InstanceID, 2, r.WithHistory), nil
+}
+
+func (f *fakeWorkflows) Load(ctx context.Context, r *workflow.LoadRequest) (*workflow.Reply, error) {
+	f.mu.Lock()
+	f.mu.calls++
+	f.mu.load = r
+	f.mu.Unlock()
+	if f.load != nil {
+		return f.load(ctx, r)
+	}
+	return smallReply(r.WorkflowID, r.InstanceID, 2, r.WithHistory), nil
+}
+
+func (f *fakeWorkflows) Query(ctx context.Context, r *workflow.QueryRequest, item func([]byte) error) error {
+	f.mu.Lock()
+	f.mu.calls++
+	f.mu.query = r
+	f.mu.Unlock()
+	if f.query != nil {
+		return f.query(ctx, r, item)
+	}
+	if err := item([]byte(`{"_id":"` + instanceOne + `"}`)); err != nil {
+		return err
+	}
+	return item([]byte(`{"_id":"01JD0000000000000000000002"}`))
+}
+
+func (f *fakeWorkflows) Choices(*identity.Principal) []workflow.Choice {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.calls++
+	return f.choices
+}
+
+// calls says how often anything was asked.
+func (f *fakeWorkflows) calls() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.calls
+}
+
+func (f *fakeWorkflows) lastEvent() *workflow.EventRequest {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.event
+}
+
+func (f *fakeWorkflows) lastCreate() *workflow.CreateRequest {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.create
+}
+
+func smallReply(workflowID, instanceID string, sequence uint64, withHistory bool) *workflow.Reply {
+	return &workflow.Reply{
+		WorkflowID: workflowID, InstanceID: instanceID, Sequence: sequence, WithHistory: withHistory,
+		Head:    []byte(`"_id":"` + instanceID + `","workflowId":"` + workflowID + `","svcPublic":{},"svcPrivate":{}`),
+		History: []byte(`{"user":"ann"}`),
+		Tail:    []byte(`"states":[{"stateMachineId":"main","nodeId":"draft"}]`),
+	}
+}
+
+// testServer is a started server with its fakes.
+type testServer struct {
+	*Server
+	workflows *fakeWorkflows
+	log       *lockedBuffer
+	base      string // "http://127.0.0.1:port" and the base path
+}
+
+// startServer starts and opens a server that the end of the test stops.
+func startServer(t testing.TB, o Options, workflows *fakeWorkflows) *testServer {
+	t.Helper()
+	s := startClosed(t, o)
+	s.workflows = workflows
+	if workflows == nil {
+		s.workflows = new(fakeWorkflows)
+	}
+	s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}})
+	return s
+}
+
+// startClosed starts a server that is not open yet.
+func startClosed(t testing.TB, o Options) *testServer {
+	t.Helper()
+	o.Addr = "127.0.0.1:0"
+	log := new(lockedBuffer)
+	o.Log = zerolog.New(log)
+	server, err := New(o)
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatalf("Start: %v", err)
+	}
+	t.Cleanup(server.Stop)
+	return &testServer{Server: server, log: log, base: "http://" + server.Addr().String() + server.options.BasePath}
+}
+
+// lockedBuffer takes a log that several goroutines write.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// request is what a test sends. Headers are "Name: value" lines.
+type request struct {
+	method, path string
+	headers      []string
+	body         string
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// word returns the member "error" of the body.
+func (a *answer) word() string {
+	var body struct{ Error, Message string }
+	_ = json.Unmarshal([]byte(a.body), &body) // a body that is none has no word
+	return body.Error
+}
+
+func (a *answer) message() string {
+	var body struct{ Error, Message string }
+	_ = json.Unmarshal([]byte(a.body), &body)
+	return body.Message
+}
+
+const withToken = "Authorization: svc.token " + tokenAnn
+
+// do sends a request on a connection of its own.
+func (s *testServer) do(t testing.TB, r request) *answer {
+	t.Helper()
+	req, err := http.NewRequest(r.method, s.base+r.path, strings.NewReader(r.body))
+	if err != nil {
+		t.Fatalf("%s %s: %v", r.method, r.path, err)
+	}
+	for _, line := range r.headers {
+		name, value, _ := strings.Cut(line, ": ")
+		req.Header[name] = append(req.Header[name], value)
+	}
+	req.Close = true
+	client := http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		Timeout:       10 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatalf("%s %s: %v", r.method, r.path, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatalf("%s %s: read the answer: %v", r.method, r.path, err)
+	}
+	return &answer{status: res.StatusCode, header: res.Header, body: string(body)}
+}
+
+// raw sends bytes and returns all that comes back until the server closes. It
+// closes its own sending side, so that the server does not wait for more.
+func (s *testServer) raw(t testing.TB, text string) string {
+	t.Helper()
+	reply, err := s.rawErr(t, text)
+	if err != nil {
+		t.Fatalf("read the answer to %.60q: %v", text, err)
+	}
+	return reply
+}
+
+func (s *testServer) rawErr(t testing.TB, text string) (string, error) {
+	t.Helper()
+	c := s.dial(t)
+	defer func() { _ = c.Close() }()
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatalf("send: %v", err)
+	}
+	_ = c.CloseWrite() // the server may have reset the connection already
+	reply, err := io.ReadAll(c)
+	return string(reply), err
+}
+
+func (s *testServer) dial(t testing.TB) *net.TCPConn {
+	t.Helper()
+	c, err := net.Dial("tcp", s.Addr().String())
+	if err != nil {
+		t.Fatalf("dial: %v", err)
+	}
+	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatalf("set the deadline: %v", err)
+	}
+	return c.(*net.TCPConn)
+}
+
+// eventBody is a body that the event route takes.
+const eventBody = `{"workflowId":"leave","instanceId":"` + instanceOne + `","event":{"name":"approve","data":{"a":1}}}`
+
+// createBody is a body that the create route takes.
+const createBody = `{"workflowId":"leave","data":{"svcPublic":{"a":1},"svcPrivate":{"b":2}}}`
+
+func post(route, body string, headers ...string) request {
+	return request{method: "POST", path: "/workflow/api/v1/" + route, body: body, headers: append([]string{withToken}, headers...)}
+}
+
+func get(path string, headers ...string) request {
+	return request{method: "GET", path: path, headers: append([]string{withToken}, headers...)}
+}
+
+// recorder is a small http.ResponseWriter for tests that need no connection.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func newRecorder() *recorder { return &recorder{header: http.Header{}} }
+
+func (r *recorder) Header() http.Header { return r.header }
+
+func (r *recorder) WriteHeader(status int) { r.status = status }
+
+func (r *recorder) Write(p []byte) (int, error) { return r.body.Write(p) }
+
+// newTestRequest makes a request as net/http hands it to a server.
+func newTestRequest(method, target, body string, headers ...string) *http.Request {
+	text := method + " " + target + " HTTP/1.1\r\nHost: x\r\n"
+	for _, line := range headers {
+		text += line + "\r\n"
+	}
+	if body != "" {
+		text += "Content-Length: " + strconv.Itoa(len(body)) + "\r\n"
+	}
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text + "\r\n" + body)))
+	if err != nil {
+		panic(err) // the test's own text is wrong
+	}
+	return r
+}

@@ -1,0 +1,225 @@
+package gateway
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// What the headers beside the credentials say. All of it is outside text; each
+// reader has a fuzz target.
+
+const (
+	retryKeyCharsMax = 255
+	entityTagsMax    = 256
+)
+
+// parseRetryKey returns the key of the Idempotency-Key header, "" when there is
+// none. It may be bare or a string of RFC 8941; `abc` and `"abc"` are the same
+// key.
+func parseRetryKey(lines []string) (string, error) {
+	if len(lines) == 0 {
+		return "", nil
+	}
+	if len(lines) > 1 {
+		return "", refuse(errMalformed, "the header Idempotency-Key is repeated")
+	}
+	key := lines[0]
+	if strings.HasPrefix(key, `"`) {
+		var ok bool
+		if key, ok = unquoteKey(key); !ok {
+			return "", refuse(errMalformed, "the header Idempotency-Key begins with a quote, but is no quoted string")
+		}
+	}
+	if !isRetryKey(key) {
+		return "", refuse(errMalformed, "the header Idempotency-Key must have 1 to %d visible ASCII characters", retryKeyCharsMax)
+	}
+	return key, nil
+}
+
+// unquoteKey reads a string of RFC 8941: only a quote and a backslash can be
+// escaped, and nothing may follow the closing quote.
+func unquoteKey(s string) (string, bool) {
+	if len(s) < 2 || s[len(s)-1] != '"' {
+		return "", false
+	}
+	s = s[1 : len(s)-1]
+	if strings.IndexByte(s, '\\') < 0 && strings.IndexByte(s, '"') < 0 {
+		return s, true
+	}
+	key := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch c {
+		case '"':
+			return "", false
+		case '\\':
+			if i++; i == len(s) || s[i] != '"' && s[i] != '\\' {
+				return "", false
+			}
+			c = s[i]
+		}
+		key = append(key, c)
+	}
+	return string(key), true
+}
+
+// isRetryKey reports whether s can be an idempotency key: 1 to 255 visible
+// ASCII characters (decisions: "Retries").
+func isRetryKey(s string) bool {
+	if s == "" || len(s) > retryKeyCharsMax {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// parseIfMatch returns the sequence numbers that If-Match allows, nil for any.
+// When the header is there but names no number, the result is a list with 0,
+// which no instance has: nothing matches. Weak tags never match (RFC 9110,
+// 13.1.1 demands the strong comparison), nor do tags that are not a number
+// written as ours are.
+func parseIfMatch(lines []string) ([]uint64, error) {
+	if len(lines) == 0 || len(lines) == 1 && lines[0] == "*" {
+		return nil, nil
+	}
+	sequences := make([]uint64, 0, 1)
+	tags := 0
+	for _, rest := range lines {
+		for {
+			rest = strings.TrimLeft(rest, " \t,") // RFC 9110, 5.6.1.2: empty elements are ignored
+			if rest == "" {
+				break
+			}
+			tag, weak, after, ok := cutEntityTag(rest)
+			tags++
+			if !ok || tags > entityTagsMax {
+				return nil, refuse(errMalformed, "the header If-Match must be * or a list of at most %d entity tags", entityTagsMax)
+			}
+			if n, ok := parseSequence(tag); ok && !weak {
+				sequences = append(sequences, n)
+			}
+			rest = after
+		}
+	}
+	switch {
+	case tags == 0:
+		return nil, refuse(errMalformed, "the header If-Match is empty")
+	case len(sequences) == 0:
+		sequences = append(sequences, 0)
+	}
+	return sequences, nil
+}
+
+// cutEntityTag cuts an entity tag (RFC 9110, 8.8.3) off the front of s. Behind
+// it must be the end or a comma.
+func cutEntityTag(s string) (tag string, weak bool, rest string, ok bool) {
+	s, weak = strings.CutPrefix(s, "W/")
+	if s == "" || s[0] != '"' {
+		return "", false, "", false
+	}
+	end := strings.IndexByte(s[1:], '"')
+	if end < 0 {
+		return "", false, "", false
+	}
+	tag, rest = s[1:1+end], trimBlanks(s[end+2:])
+	for i := range len(tag) {
+		if tag[i] <= ' ' || tag[i] == 0x7f {
+			return "", false, "", false
+		}
+	}
+	if rest != "" && rest[0] != ',' {
+		return "", false, "", false
+	}
+	return tag, weak, rest, true
+}
+
+// parseSequence reads a sequence number exactly as appendEntityTag writes it.
+func parseSequence(tag string) (uint64, bool) {
+	n, err := strconv.ParseUint(tag, 10, 64)
+	return n, err == nil && tag[0] != '0'
+}
+
+// entityTag is the tag of an instance after its nth history entry.
+func entityTag(sequence uint64) string {
+	return `"` + strconv.FormatUint(sequence, 10) + `"`
+}
+
+// wantsMinimal reports whether the Prefer header asks for return=minimal (RFC
+// 7240). A preference is a wish: what cannot be read is passed over. Of several
+// "return" the first counts.
+func wantsMinimal(lines []string) bool {
+	for _, line := range lines {
+		for line != "" {
+			var preference string
+			preference, line = cutOutsideQuotes(line, ',')
+			preference, _ = cutOutsideQuotes(preference, ';')
+			name, value, _ := strings.Cut(preference, "=")
+			if !equalASCII(trimBlanks(name), "return") {
+				continue
+			}
+			value = trimBlanks(value)
+			return value == "minimal" || value == `"minimal"`
+		}
+	}
+	return false
+}
+
+// cutOutsideQuotes cuts s at the first separator that is not inside a quoted
+// string.
+func cutOutsideQuotes(s string, separator byte) (before, after string) {
+	quoted := false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"':
+			quoted = !quoted
+		case c == '\\' && quoted:
+			i++
+		case c == separator && !quoted:
+			return s[:i], s[i+1:]
+		}
+	}
+	return s, ""
+}
+
+// checkEncoding refuses bodies that are packed.
+func checkEncoding(h http.Header) error {
+	switch lines := h["Content-Encoding"]; {
+	case len(lines) == 0:
+		return nil
+	case len(lines) == 1 && equalASCII(lines[0], "identity"):
+		return nil
+	}
+	return refuse(errMediaType, "the body must not have a Content-Encoding")
+}
+
+// checkContentType demands application/json. It may be missing when mayMiss is
+// set. charset=utf-8 is fine, because it is what JSON is; parameters without a
+// meaning for JSON are passed over.
+func checkContentType(h http.Header, mayMiss missing) error {
+	lines := h["Content-Type"]
+	if len(lines) == 0 && mayMiss == missingAllowed || len(lines) == 1 && lines[0] == "application/json" {
+		return nil
+	}
+	if len(lines) == 1 {
+		mediaType, params, err := mime.ParseMediaType(lines[0])
+		charset, given := params["charset"]
+		if err == nil && mediaType == "application/json" && (!given || equalASCII(charset, "utf-8")) {
+			return nil
+		}
+	}
+	return refuse(errMediaType, "the Content-Type must be application/json in UTF-8")
+}
+
+// missing says whether a header may be missing.
+type missing uint8
+
+const (
+	missingRefused missing = iota
+	missingAllowed
+)

@@ -1,0 +1,98 @@
+package gateway
+
+import (
+	"net/http"
+
+	"troupe/statemachine/data"
+)
+
+// Part is something that must work for the service to take requests.
+type Part struct {
+	// Name is shown to everybody who can reach the server, like the text of
+	// what Ready returns.
+	Name string
+	// Ready returns nil, or why the part takes nothing now. It is called for
+	// every look at /readyz and must not block.
+	Ready func() error
+}
+
+// answerLive answers GET /livez. The process answers, so it lives: what is
+// broken beside it is not mended by killing it.
+func answerLive(x *exchange) error {
+	x.out = append(x.out, `{"status":"ok"}`...)
+	x.send(http.StatusOK)
+	return nil
+}
+
+// answerReady answers GET /readyz: 200 when requests are taken, otherwise 503
+// with the first reason. "verbose" in the query adds all parts.
+func answerReady(x *exchange) error {
+	parts := x.server.readiness()
+	status, reason := http.StatusOK, ""
+	for _, part := range parts {
+		if part.reason != "" {
+			status, reason = http.StatusServiceUnavailable, part.name+": "+part.reason
+			break
+		}
+	}
+	if status == http.StatusOK {
+		x.out = append(x.out, `{"status":"ready"`...)
+	} else {
+		f := faultOf(errNotReady)
+		setFaultHeaders(x.w.Header(), f)
+		x.out = f.appendBody(x.out, groupWorkflow, clip(reason))
+		x.out = x.out[:len(x.out)-1] // the brace; more may follow
+	}
+	if x.r.URL.Query().Has("verbose") {
+		x.out = appendParts(x.out, parts)
+	}
+	x.out = append(x.out, '}')
+	x.send(status)
+	return nil
+}
+
+func appendParts(dst []byte, parts []partState) []byte {
+	dst = append(dst, `,"parts":[`...)
+	for i, part := range parts {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"name":`...)
+		dst = data.AppendString(dst, part.name)
+		if part.reason == "" {
+			dst = append(dst, `,"ready":true}`...)
+			continue
+		}
+		dst = append(dst, `,"ready":false,"reason":`...)
+		dst = data.AppendString(dst, clip(part.reason))
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}
+
+// partState is a part as it is now; an empty reason means ready.
+type partState struct{ name, reason string }
+
+// readiness asks all parts. The server itself is the first.
+func (s *Server) readiness() []partState {
+	services := s.services.Load()
+	self := partState{name: "gateway"}
+	switch {
+	case s.draining.Load():
+		self.reason = "stopping"
+	case services == nil:
+		self.reason = "starting"
+	}
+	states := []partState{self}
+	if services == nil {
+		return states
+	}
+	for _, part := range services.Parts {
+		state := partState{name: part.Name}
+		if err := part.Ready(); err != nil {
+			state.reason = err.Error()
+		}
+		states = append(states, state)
+	}
+	return states
+}

@@ -1,0 +1,81 @@
+package gateway
+
+import "sync/atomic"
+
+// Metrics is a snapshot of what a Server counts since it was made.
+type Metrics struct {
+	// InFlight requests are worked on now, and Connections are open now.
+	InFlight, Connections int64
+	// ConnectionsFull counts the times that accepting waited at
+	// Options.ConnectionsMax.
+	ConnectionsFull uint64
+	// Shed counts requests refused at Options.InFlightMax.
+	Shed uint64
+	// Panics counts handlers that panicked.
+	Panics uint64
+	// Cut counts answers that were broken off in the middle.
+	Cut uint64
+	// Routes counts answers, in the order of the table; the last one stands for
+	// everything outside of it.
+	Routes []RouteMetrics
+}
+
+// RouteMetrics counts the answers of one route.
+type RouteMetrics struct {
+	Name string
+	// Answers counts by the first digit of the status; 0 counts answers that
+	// were broken off.
+	Answers [6]uint64
+}
+
+// metrics is where a Server counts. The list of routes is complete before the
+// first request.
+type metrics struct {
+	shed, panics, cut atomic.Uint64
+	routes            []*routeMetrics
+	outside           routeMetrics
+}
+
+type routeMetrics struct {
+	name    string
+	answers [6]atomic.Uint64
+}
+
+func (m *metrics) add(name string) *routeMetrics {
+	route := &routeMetrics{name: name}
+	m.routes = append(m.routes, route)
+	return route
+}
+
+func (m *routeMetrics) count(status int) {
+	class := 0
+	if status > 0 {
+		class = status / 100 % len(m.answers)
+	}
+	m.answers[class].Add(1)
+}
+
+func (m *routeMetrics) snapshot() RouteMetrics {
+	r := RouteMetrics{Name: m.name}
+	for i := range m.answers {
+		r.Answers[i] = m.answers[i].Load()
+	}
+	return r
+}
+
+// Metrics returns the counters.
+func (s *Server) Metrics() Metrics {
+	m := Metrics{
+		InFlight:        s.inFlight.Load(),
+		Connections:     s.connections.open.Load(),
+		ConnectionsFull: s.connections.full.Load(),
+		Shed:            s.metrics.shed.Load(),
+		Panics:          s.metrics.panics.Load(),
+		Cut:             s.metrics.cut.Load(),
+	}
+	for _, route := range s.metrics.routes {
+		m.Routes = append(m.Routes, route.snapshot())
+	}
+	m.Routes = append(m.Routes, s.metrics.outside.snapshot())
+	return m
+}

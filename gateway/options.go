@@ -1,0 +1,119 @@
+package gateway
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Options says how a Server works. The zero value works.
+type Options struct {
+	// Addr is the address to listen on, "host:port"; port 0 picks a free one.
+	// Empty is 127.0.0.1:8080.
+	Addr string
+	// BasePath stands in front of every path, health included, for a service
+	// behind a proxy beside others: "/platform". Empty is none; a slash at the
+	// end is dropped.
+	BasePath string
+	// SessionCookie is the name of the cookie that carries a session. Empty is
+	// "session", as the interface has it.
+	SessionCookie string
+
+	// BodyBytesMax bounds a request's body; a larger one is 413. Zero is 1 MiB.
+	BodyBytesMax int64
+	// HeaderBytesMax bounds a request's line and headers; more is 431. Zero is
+	// 64 KiB.
+	HeaderBytesMax int
+	// ConnectionsMax bounds the open connections; more wait to be accepted.
+	// Zero is 16,384. Each costs about 15 KB; the limit of open files must be
+	// above it.
+	ConnectionsMax int
+	// InFlightMax bounds the requests that are worked on at once; more are
+	// answered with 503 Busy. Health is not counted. Zero is 2,048. In the
+	// worst case each holds a body of BodyBytesMax.
+	InFlightMax int64
+
+	// HeaderReadMax is the time in which a request's headers must arrive. Zero
+	// is 5 s.
+	HeaderReadMax time.Duration
+	// ReadMax is the time in which a whole request must arrive. Zero is 30 s.
+	ReadMax time.Duration
+	// WriteMax is the time to work on a request and write its answer; a
+	// streamed answer has it for every piece anew. Zero is 60 s. It must be
+	// above the time after which a commit is given up.
+	WriteMax time.Duration
+	// IdleMax is how long a connection may wait for its next request. Zero is
+	// 2 min. A proxy in front should close its side earlier.
+	IdleMax time.Duration
+
+	// DrainDelay is how long a stopping server goes on answering new requests
+	// with 503, so that load balancers see /readyz turn before the port is
+	// closed. Zero is not at all.
+	DrainDelay time.Duration
+	// DrainMax bounds the time that Stop gives to accepted requests. Zero is
+	// 8 s.
+	DrainMax time.Duration
+
+	// Log takes panics and internal errors (error), troubles of the listener
+	// (warning), start and stop (info), and requests (debug).
+	Log zerolog.Logger
+}
+
+// ensureDefaults replaces zeroes by the defaults.
+func (o *Options) ensureDefaults() {
+	o.Addr = cmp.Or(o.Addr, "127.0.0.1:8080")
+	o.BasePath = strings.TrimSuffix(o.BasePath, "/")
+	o.SessionCookie = cmp.Or(o.SessionCookie, "session")
+	o.BodyBytesMax = cmp.Or(o.BodyBytesMax, 1<<20)
+	o.HeaderBytesMax = cmp.Or(o.HeaderBytesMax, 64<<10)
+	o.ConnectionsMax = cmp.Or(o.ConnectionsMax, 16_384)
+	o.InFlightMax = cmp.Or(o.InFlightMax, 2_048)
+	o.HeaderReadMax = cmp.Or(o.HeaderReadMax, 5*time.Second)
+	o.ReadMax = cmp.Or(o.ReadMax, 30*time.Second)
+	o.WriteMax = cmp.Or(o.WriteMax, time.Minute)
+	o.IdleMax = cmp.Or(o.IdleMax, 2*time.Minute)
+	o.DrainMax = cmp.Or(o.DrainMax, 8*time.Second)
+}
+
+var (
+	// basePath has only characters that mean themselves in a path and in a
+	// route.
+	basePath = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
+	// cookieName is a token of RFC 9110.
+	cookieName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+)
+
+// validate reports everything that cannot work.
+func (o *Options) validate() error {
+	var faults []error
+	demand := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	demand(basePath.MatchString(o.BasePath), `option BasePath is %q, but must look like "/platform"`, o.BasePath)
+	demand(cookieName.MatchString(o.SessionCookie), "option SessionCookie is %q, which no cookie can be called", o.SessionCookie)
+	for _, limit := range []struct {
+		name  string
+		value int64
+	}{
+		{"BodyBytesMax", o.BodyBytesMax},
+		{"HeaderBytesMax", int64(o.HeaderBytesMax)},
+		{"ConnectionsMax", int64(o.ConnectionsMax)},
+		{"InFlightMax", o.InFlightMax},
+		{"HeaderReadMax", int64(o.HeaderReadMax)},
+		{"ReadMax", int64(o.ReadMax)},
+		{"WriteMax", int64(o.WriteMax)},
+		{"IdleMax", int64(o.IdleMax)},
+		{"DrainMax", int64(o.DrainMax)},
+	} {
+		demand(limit.value > 0, "option %s is %d, but must be above 0", limit.name, limit.value)
+	}
+	demand(o.DrainDelay >= 0, "option DrainDelay is %v, but must not be negative", o.DrainDelay)
+	return errors.Join(faults...)
+}

@@ -1,0 +1,138 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/julienschmidt/httprouter"
+
+	"troupe/actors/identity"
+)
+
+// route is one row of the table: what a path answers, and to whom.
+type route struct {
+	// name is what the route is called in metrics, logs and fingerprints. It
+	// must never change: stored fingerprints hold it.
+	name   string
+	method string
+	// path stands behind the base path; ":x" is one segment.
+	path  string
+	group group
+	// access says who may come. A row without it does not register, so that a
+	// forgotten policy is a server that does not start.
+	access access
+	// privilege is what the caller must hold besides; empty is none.
+	privilege identity.Privilege
+	// query lists the parameters that the route knows. Others are refused.
+	query []string
+	// handle answers the request, or returns the error to answer it with.
+	handle func(*exchange) error
+
+	// metrics is set by compile.
+	metrics *routeMetrics
+}
+
+// access is who may use a route. The zero value is nobody, and refused.
+type access struct {
+	declared bool
+	// kinds are the credentials that the route takes; none means that it takes
+	// requests without one.
+	kinds identity.Kind
+	// probe marks health: answered while starting, draining and full, with any
+	// query, and read by nobody but machines.
+	probe bool
+}
+
+// signedIn demands a credential of one of the kinds.
+func signedIn(kinds identity.Kind) access { return access{declared: true, kinds: kinds} }
+
+// probed is for health.
+var probed = access{declared: true, probe: true}
+
+// routes is the table (interfaces: "Endpoints").
+func routes() []route {
+	const workflowPath = "/workflow/api/v1"
+	workflowAccess := signedIn(identity.Token | identity.Session)
+	return []route{
+		{
+			name: "create", method: http.MethodPost, path: workflowPath + "/create",
+			group: groupWorkflow, access: workflowAccess, handle: createInstance,
+		},
+		{
+			name: "event", method: http.MethodPost, path: workflowPath + "/event",
+			group: groupWorkflow, access: workflowAccess, handle: sendEvent,
+		},
+		{
+			name: "instance", method: http.MethodGet, path: workflowPath + "/instance/:workflowId/:instanceId",
+			group: groupWorkflow, access: workflowAccess, handle: loadInstance,
+		},
+		{
+			name: "instances", method: http.MethodGet, path: workflowPath + "/instances/:workflowId",
+			group: groupWorkflow, access: workflowAccess, query: []string{"filter"}, handle: queryInstances,
+		},
+		{
+			name: "choices", method: http.MethodGet, path: workflowPath + "/choices",
+			group: groupWorkflow, access: workflowAccess, handle: listChoices,
+		},
+		{name: "livez", method: http.MethodGet, path: "/livez", access: probed, handle: answerLive},
+		{name: "readyz", method: http.MethodGet, path: "/readyz", access: probed, handle: answerReady},
+	}
+}
+
+// compile checks the table and builds the router from it. It returns all
+// faults of the table together.
+func (s *Server) compile(table []route) error {
+	var faults []error
+	s.router = httprouter.New()
+	// NB: a redirect would turn a POST into a GET; a path is right or it is 404.
+	s.router.RedirectTrailingSlash = false
+	s.router.RedirectFixedPath = false
+	s.router.HandleOPTIONS = false
+	s.router.NotFound = http.HandlerFunc(s.answerNotFound)
+	s.router.MethodNotAllowed = http.HandlerFunc(s.answerNotAllowed)
+	for i := range table {
+		rt := &table[i]
+		if err := s.register(rt); err != nil {
+			faults = append(faults, fmt.Errorf("route %s %s: %w", rt.method, rt.path, err))
+		}
+	}
+	s.table = table
+	slices.Sort(s.methods)
+	s.methods = slices.Compact(s.methods)
+	return errors.Join(faults...)
+}
+
+// register adds one row, and HEAD beside GET.
+func (s *Server) register(rt *route) (err error) {
+	switch {
+	case rt.name == "" || rt.handle == nil:
+		return errors.New("it has no name or no handler")
+	case !rt.access.declared:
+		return errors.New("it does not declare who may use it")
+	case rt.access.kinds == 0 && rt.privilege != "":
+		return errors.New("it demands a privilege, but no credential")
+	case slices.ContainsFunc(s.metrics.routes, func(m *routeMetrics) bool { return m.name == rt.name }):
+		return errors.New("its name is taken")
+	}
+	rt.metrics = s.metrics.add(rt.name)
+	// NB: httprouter panics on paths that are in each other's way.
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("it cannot be registered: %v", reason)
+		}
+	}()
+	handle := func(w http.ResponseWriter, r *http.Request, params httprouter.Params) {
+		s.serve(rt, w, r, params)
+	}
+	methods := []string{rt.method}
+	if rt.method == http.MethodGet {
+		methods = append(methods, http.MethodHead)
+	}
+	for _, method := range methods {
+		s.router.Handle(method, s.options.BasePath+rt.path, handle)
+		s.methods = append(s.methods, method)
+	}
+	return nil
+}

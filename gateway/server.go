@@ -1,0 +1,246 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	stdlog "log"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/julienschmidt/httprouter"
+	"github.com/rs/zerolog"
+
+	"troupe/actors/identity"
+)
+
+// Credentials says who a credential belongs to. The error of Authenticate is
+// identity.ErrUnauthorized for every cause.
+type Credentials interface {
+	Authenticate(kind identity.Kind, credential string) (*identity.Principal, error)
+}
+
+// Services is what the server needs to answer. Nothing of it is changed.
+type Services struct {
+	Workflows   Workflows
+	Credentials Credentials
+	// Parts are asked by /readyz; they do not decide whether a request is taken.
+	Parts []Part
+}
+
+// Server is the HTTP side of the service. Its life:
+//
+//	New ──► Start ──► Open ──► Stop
+//	         │         │        └ /readyz 503, new requests 503, accepted ones answered
+//	         │         └ requests are answered
+//	         └ port open; /livez 200, /readyz 503, requests 503
+//
+// Open may come before Start. Stop may come at any time and more than once.
+type Server struct {
+	options     Options
+	router      *httprouter.Router // built by New, then only read
+	table       []route            // likewise
+	methods     []string           // of the table, sorted; likewise
+	http        *http.Server
+	crossOrigin http.CrossOriginProtection // the zero value; trusts nobody
+	exchanges   sync.Pool                  // *exchange; BenchmarkExchangePool is the reason
+	idPrefix    string                     // of request ids, different in each process
+	// logsRequests says that Options.Log takes debug lines.
+	logsRequests bool
+	lastID       atomic.Uint64
+
+	// services is nil until Open.
+	services atomic.Pointer[Services]
+	// draining is set by Stop, before it waits for inFlight to become 0.
+	draining atomic.Bool
+	// inFlight counts the requests in serve, probes left out.
+	inFlight atomic.Int64
+	// emptied has an entry after inFlight became 0 while draining.
+	emptied chan struct{}
+	// failed gets the error that ended serving, if it was not Stop.
+	failed chan error
+	// cancel ends the context of all requests.
+	cancel context.CancelFunc
+
+	metrics     metrics
+	connections connections
+
+	mu struct {
+		sync.Mutex
+		used     bool          // by Start or Stop
+		listener net.Listener  // nil until Start
+		served   chan struct{} // closed when serving has ended; nil until Start
+	}
+	stopOnce sync.Once
+}
+
+// New returns a server that does nothing yet. An error names everything that is
+// wrong with the options.
+func New(o Options) (*Server, error) {
+	return newServer(o, routes())
+}
+
+func newServer(o Options, table []route) (*Server, error) {
+	o.ensureDefaults()
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("new gateway: %w", err)
+	}
+	s := &Server{
+		options:      o,
+		idPrefix:     newIDPrefix(),
+		logsRequests: o.Log.Debug().Enabled(),
+		emptied:      make(chan struct{}, 1),
+		failed:       make(chan error, 1),
+	}
+	s.exchanges.New = func() any { return new(exchange) }
+	s.metrics.outside.name = "outside"
+	if err := s.compile(table); err != nil {
+		return nil, fmt.Errorf("new gateway: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	s.http = &http.Server{
+		Handler:                      s,
+		Protocols:                    protocols,
+		DisableGeneralOptionsHandler: true, // it would answer OPTIONS * without a body
+		ReadHeaderTimeout:            o.HeaderReadMax,
+		ReadTimeout:                  o.ReadMax,
+		WriteTimeout:                 o.WriteMax,
+		IdleTimeout:                  o.IdleMax,
+		MaxHeaderBytes:               o.HeaderBytesMax,
+		ErrorLog:                     stdlog.New(warnings{o.Log}, "", 0),
+		BaseContext:                  func(net.Listener) context.Context { return ctx },
+		ConnContext:                  withConnection,
+	}
+	return s, nil
+}
+
+// newIDPrefix makes the request ids of one process differ from another's.
+func newIDPrefix() string {
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // crypto/rand never returns an error; it ends the program
+	return hex.EncodeToString(random[:]) + "-"
+}
+
+// warnings takes what net/http has to say, which is about single connections
+// and the listener.
+type warnings struct{ log zerolog.Logger }
+
+func (w warnings) Write(line []byte) (int, error) {
+	w.log.Warn().Msg(strings.TrimSpace(string(line)))
+	return len(line), nil
+}
+
+// Start opens the port and serves until Stop. It returns when the port is open.
+func (s *Server) Start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.used {
+		return fmt.Errorf("start gateway: %w", ErrStopped)
+	}
+	s.mu.used = true
+	inner, err := net.Listen("tcp", s.options.Addr)
+	if err != nil {
+		return fmt.Errorf("start gateway: %w", err)
+	}
+	s.mu.listener = limitConnections(inner, s.options.ConnectionsMax, &s.connections)
+	s.mu.served = make(chan struct{})
+	go s.run(s.mu.listener, s.mu.served)
+	s.options.Log.Info().Stringer("address", inner.Addr()).Str("basePath", s.options.BasePath).Msg("listening")
+	return nil
+}
+
+func (s *Server) run(l net.Listener, served chan<- struct{}) {
+	defer close(served)
+	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		s.failed <- fmt.Errorf("serve HTTP: %w", err)
+	}
+}
+
+// Failed gets one error if the server stops to accept connections without Stop.
+// The caller should end the process.
+func (s *Server) Failed() <-chan error { return s.failed }
+
+// Addr returns the address that Start listens on, nil before Start.
+func (s *Server) Addr() net.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.listener == nil {
+		return nil
+	}
+	return s.mu.listener.Addr()
+}
+
+// Open begins to answer requests with the given services, which must work until
+// Stop has returned.
+func (s *Server) Open(services Services) { s.services.Store(&services) }
+
+// Stop drains and closes the server: /readyz and new requests are answered with
+// 503, requests that were accepted before are answered as usual, for at most
+// Options.DrainMax; then their context is cancelled and the connections are
+// closed. It takes at most DrainDelay, DrainMax and two seconds. Calling it
+// again waits for the first call.
+func (s *Server) Stop() {
+	s.stopOnce.Do(s.stop)
+}
+
+func (s *Server) stop() {
+	s.mu.Lock()
+	s.mu.used = true
+	served := s.mu.served
+	s.mu.Unlock()
+	defer s.cancel()
+	if served == nil {
+		return
+	}
+	begun := time.Now()
+	s.draining.Store(true)
+	drained := s.drain()
+	if !drained {
+		s.cancel() // what is left answers that the outcome is unknown
+	}
+	// NB: the last bytes of an answer leave after its handler has returned.
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := s.http.Shutdown(ctx); err != nil {
+		_ = s.http.Close() // connections that have no answer coming
+	}
+	<-served
+	s.options.Log.Info().Bool("drained", drained).Dur("took", time.Since(begun)).Msg("stopped listening")
+}
+
+// drain waits until the accepted requests are answered, and reports whether
+// they were in time.
+func (s *Server) drain() bool {
+	if s.options.DrainDelay > 0 {
+		<-time.After(s.options.DrainDelay)
+	}
+	late := time.NewTimer(s.options.DrainMax)
+	defer late.Stop()
+	for s.inFlight.Load() > 0 {
+		select {
+		case <-s.emptied:
+		case <-late.C:
+			return false
+		}
+	}
+	return true
+}
+
+// leave ends what serve began by counting a request.
+func (s *Server) leave() {
+	if s.inFlight.Add(-1) == 0 && s.draining.Load() {
+		select {
+		case s.emptied <- struct{}{}:
+		default: // Stop has not looked yet
+		}
+	}
+}

@@ -1,0 +1,404 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/actors/workflow"
+)
+
+// gate lets a test hold a request inside of the workflows.
+type gate struct{ entered, leave chan struct{} }
+
+func newGate() *gate {
+	return &gate{entered: make(chan struct{}, 100), leave: make(chan struct{})}
+}
+
+// send is for fakeWorkflows: it waits until leave is closed or the request's
+// context ends.
+func (g *gate) send(ctx context.Context, r *workflow.EventRequest) (*workflow.Reply, error) {
+	g.entered <- struct{}{}
+	select {
+	case <-g.leave:
+		return smallReply(r.WorkflowID, r.InstanceID, 2, true), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// async sends a request and gives its answer later.
+func (s *testServer) async(t *testing.T, r request) <-chan *answer {
+	t.Helper()
+	result := make(chan *answer, 1)
+	go func() { result <- s.do(t, r) }()
+	return result
+}
+
+// TestLife goes through the states of a server.
+func TestLife(t *testing.T) {
+	s := startClosed(t, Options{})
+	look := func(state, path string, status int, part string) {
+		t.Helper()
+		a := s.do(t, request{method: "GET", path: path, headers: []string{withToken}})
+		if a.status != status || !strings.Contains(a.body, part) {
+			t.Errorf("%s: %s: got %d %s, want %d with %s", state, path, a.status, a.body, status, part)
+		}
+		if retry := a.header.Get("Retry-After") != ""; retry != (status == 503) {
+			t.Errorf("%s: %s: Retry-After %v", state, path, retry)
+		}
+	}
+	look("started", "/livez", 200, `{"status":"ok"}`)
+	look("started", "/readyz", 503, `"message":"gateway: starting"`)
+	look("started", "/readyz?verbose", 503, `"parts":[{"name":"gateway","ready":false,"reason":"starting"}]`)
+	look("started", "/workflow/api/v1/choices", 503, `"error":"Unavailable"`)
+	look("started", "/nowhere", 404, "NotFound")
+
+	var storeFault error
+	var mu sync.Mutex
+	setStore := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		storeFault = err
+	}
+	s.Open(Services{
+		Workflows: new(fakeWorkflows), Credentials: fakeCredentials{},
+		Parts: []Part{{Name: "store", Ready: func() error {
+			mu.Lock()
+			defer mu.Unlock()
+			return storeFault
+		}}},
+	})
+	look("open", "/livez", 200, "ok")
+	look("open", "/readyz", 200, `{"status":"ready"}`)
+	look("open", "/readyz?verbose", 200, `{"status":"ready","parts":[{"name":"gateway","ready":true},{"name":"store","ready":true}]}`)
+	look("open", "/readyz?x=%zz&verbose", 200, `"parts"`)
+	look("open", "/workflow/api/v1/choices", 200, "workflows")
+
+	setStore(errors.New("disk \"full\""))
+	look("full", "/livez", 200, "ok")
+	look("full", "/readyz", 503, `"message":"store: disk \"full\""`)
+	look("full", "/readyz?verbose", 503, `{"name":"gateway","ready":true},{"name":"store","ready":false,"reason":"disk \"full\""}`)
+	look("full", "/workflow/api/v1/choices", 200, "workflows")
+	setStore(nil)
+	look("again", "/readyz", 200, "ready")
+
+	s.Stop()
+	s.Stop()
+	if c, err := net.Dial("tcp", s.Addr().String()); err == nil {
+		_ = c.Close()
+		t.Error("the port is open after Stop")
+	}
+	if err := s.Start(); !errors.Is(err, ErrStopped) {
+		t.Errorf("Start after Stop: got %v, want ErrStopped", err)
+	}
+	select {
+	case err := <-s.Failed():
+		t.Errorf("Failed: got %v after a regular Stop", err)
+	default:
+	}
+}
+
+func TestStopBeforeStart(t *testing.T) {
+	s, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Stop()
+	if err := s.Start(); !errors.Is(err, ErrStopped) {
+		t.Errorf("got %v, want ErrStopped", err)
+	}
+	if s.Addr() != nil {
+		t.Errorf("Addr: got %v, want nil", s.Addr())
+	}
+}
+
+func TestStartTwice(t *testing.T) {
+	s := startClosed(t, Options{})
+	if err := s.Start(); !errors.Is(err, ErrStopped) {
+		t.Errorf("got %v, want ErrStopped", err)
+	}
+	other, err := New(Options{Addr: s.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err == nil {
+		t.Error("two servers have one port")
+	}
+	other.Stop()
+}
+
+// TestFailed holds that the caller hears of a listener that broke.
+func TestFailed(t *testing.T) {
+	s := startClosed(t, Options{})
+	if err := s.mu.listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-s.Failed(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("got %v, want net.ErrClosed", err)
+	}
+}
+
+// TestOptions holds that all faults are reported together.
+func TestOptions(t *testing.T) {
+	_, err := New(Options{
+		BasePath: "platform", SessionCookie: "a b", BodyBytesMax: -1, HeaderBytesMax: -1, ConnectionsMax: -1,
+		InFlightMax: -1, HeaderReadMax: -1, ReadMax: -1, WriteMax: -1, IdleMax: -1, DrainMax: -1, DrainDelay: -1,
+	})
+	if err == nil {
+		t.Fatal("got no error")
+	}
+	for _, name := range []string{
+		"BasePath", "SessionCookie", "BodyBytesMax", "HeaderBytesMax", "ConnectionsMax", "InFlightMax",
+		"HeaderReadMax", "ReadMax", "WriteMax", "IdleMax", "DrainMax", "DrainDelay",
+	} {
+		if !strings.Contains(err.Error(), "option "+name+" ") {
+			t.Errorf("the error does not name %s: %v", name, err)
+		}
+	}
+	for path, ok := range map[string]bool{
+		"": true, "/": true, "/a": true, "/a/b.c-d_e~f/": true,
+		"a": false, "//": false, "/a//b": false, "/:a": false, "/*a": false, "/a/..": false, "/./a": false, "/%41": false, "/a b": false,
+	} {
+		if _, err := New(Options{BasePath: path}); (err == nil) != ok {
+			t.Errorf("BasePath %q: got %v, want ok %v", path, err, ok)
+		}
+	}
+}
+
+// TestDrain holds reliability P16: accepted requests are answered, new ones get
+// 503, and the server is gone.
+func TestDrain(t *testing.T) {
+	g := newGate()
+	s := startServer(t, Options{}, &fakeWorkflows{send: g.send})
+	idle := s.dial(t) // a keep-alive connection that was used before
+	defer func() { _ = idle.Close() }()
+	idleReader := bufio.NewReader(idle)
+	const plain = "GET /workflow/api/v1/choices HTTP/1.1\r\nHost: x\r\n" + withToken + "\r\n\r\n"
+	if res := exchangeOn(t, idle, idleReader, plain); res.StatusCode != 200 || res.Close {
+		t.Fatalf("before: got %d, close %v", res.StatusCode, res.Close)
+	}
+	accepted := s.async(t, post("event", eventBody))
+	<-g.entered
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		s.Stop()
+	}()
+	waitFor(t, "draining", s.draining.Load)
+
+	a := s.do(t, request{method: "GET", path: "/readyz"})
+	if a.status != 503 || a.message() != "gateway: stopping" {
+		t.Errorf("/readyz: got %d %s, want 503", a.status, a.body)
+	}
+	if a := s.do(t, request{method: "GET", path: "/livez"}); a.status != 200 {
+		t.Errorf("/livez: got %d, want 200", a.status)
+	}
+	a = s.do(t, post("event", eventBody))
+	if a.status != 503 || a.word() != "Unavailable" || a.header.Get("Retry-After") == "" {
+		t.Errorf("a new request: got %d %s, want 503 Unavailable", a.status, a.body)
+	}
+	if res := exchangeOn(t, idle, idleReader, plain); res.StatusCode != 503 || !res.Close {
+		t.Errorf("on an old connection: got %d, close %v; want 503 and the end", res.StatusCode, res.Close)
+	}
+	select {
+	case <-stopped:
+		t.Fatal("Stop returned while an accepted request was not answered")
+	default:
+	}
+	close(g.leave)
+	if a := <-accepted; a.status != 200 {
+		t.Errorf("the accepted request: got %d %s, want 200", a.status, a.body)
+	}
+	<-stopped
+}
+
+// TestDrainIsBounded holds that Stop does not wait for ever, and that whoever
+// is left is told that the outcome is unknown.
+func TestDrainIsBounded(t *testing.T) {
+	g := newGate()
+	s := startServer(t, Options{DrainMax: time.Millisecond}, &fakeWorkflows{send: g.send})
+	accepted := s.async(t, post("event", eventBody))
+	<-g.entered
+	s.Stop()
+	if a := <-accepted; a.status != 504 || a.word() != "OutcomeUnknown" {
+		t.Errorf("got %d %s, want 504 OutcomeUnknown", a.status, a.body)
+	}
+}
+
+// TestDrainDelay runs on a false clock.
+func TestDrainDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Options{DrainDelay: 3 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		if !s.drain() || time.Since(begun) != 3*time.Second {
+			t.Errorf("drain took %v, want 3s", time.Since(begun))
+		}
+		s.inFlight.Add(1)
+		begun = time.Now()
+		if s.drain() || time.Since(begun) != 11*time.Second {
+			t.Errorf("drain with a request left took %v, want 11s", time.Since(begun))
+		}
+	})
+}
+
+// exchangeOn sends a request and reads its answer.
+func exchangeOn(t *testing.T, c net.Conn, r *bufio.Reader, text string) *http.Response {
+	t.Helper()
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatalf("send: %v", err)
+	}
+	res, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Fatalf("read the answer: %v", err)
+	}
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		t.Fatalf("read the body: %v", err)
+	}
+	_ = res.Body.Close()
+	return res
+}
+
+// waitFor waits until a condition that another goroutine makes true.
+func waitFor(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	limit := time.NewTimer(10 * time.Second)
+	defer limit.Stop()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			t.Fatalf("waited too long for: %s", what)
+		}
+	}
+}
+
+// TestInFlightMax holds decisions, "limits of capacity are always on".
+func TestInFlightMax(t *testing.T) {
+	g := newGate()
+	s := startServer(t, Options{InFlightMax: 2}, &fakeWorkflows{send: g.send})
+	one, two := s.async(t, post("event", eventBody)), s.async(t, post("event", eventBody))
+	<-g.entered
+	<-g.entered
+	a := s.do(t, post("event", eventBody))
+	if a.status != 503 || a.word() != "Busy" || a.header.Get("Retry-After") == "" {
+		t.Errorf("the third: got %d %s, want 503 Busy", a.status, a.body)
+	}
+	if a := s.do(t, request{method: "GET", path: "/readyz"}); a.status != 200 {
+		t.Errorf("/readyz: got %d, want 200: health is not counted", a.status)
+	}
+	close(g.leave)
+	if a, b := <-one, <-two; a.status != 200 || b.status != 200 {
+		t.Errorf("the first two: got %d and %d, want 200", a.status, b.status)
+	}
+	if a := s.do(t, post("event", eventBody)); a.status != 200 {
+		t.Errorf("after them: got %d, want 200", a.status)
+	}
+	if m := s.Metrics(); m.Shed != 1 || m.InFlight != 0 {
+		t.Errorf("metrics: got %d shed and %d in flight, want 1 and 0", m.Shed, m.InFlight)
+	}
+}
+
+// TestConnectionsMax holds that connections beyond the limit wait.
+func TestConnectionsMax(t *testing.T) {
+	s := startServer(t, Options{ConnectionsMax: 1}, nil)
+	first := s.dial(t)
+	exchangeOn(t, first, bufio.NewReader(first), "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+	second := s.async(t, request{method: "GET", path: "/livez"})
+	waitFor(t, "the limit to be noticed", func() bool { return s.Metrics().ConnectionsFull > 0 })
+	select {
+	case a := <-second:
+		t.Fatalf("the second connection was served: %d", a.status)
+	default:
+	}
+	_ = first.Close()
+	if a := <-second; a.status != 200 {
+		t.Errorf("the second: got %d, want 200", a.status)
+	}
+	waitFor(t, "the connections to be gone", func() bool { return s.Metrics().Connections == 0 })
+}
+
+// TestStopEndsAnAcceptThatWaits holds that the limit does not keep Stop.
+func TestStopEndsAnAcceptThatWaits(t *testing.T) {
+	s := startServer(t, Options{ConnectionsMax: 1}, nil)
+	first := s.dial(t)
+	defer func() { _ = first.Close() }()
+	waitFor(t, "the limit to be noticed", func() bool { return s.Metrics().ConnectionsFull > 0 })
+	s.Stop()
+}
+
+// TestSlowCallers holds reliability 3.0, "Slowloris", with shorter times. The
+// connections of the test give up after 10 s, before any limit that is not set.
+func TestSlowCallers(t *testing.T) {
+	const short = 300 * time.Millisecond
+	head := "POST /workflow/api/v1/event HTTP/1.1\r\nHost: x\r\n" + withToken + "\r\nContent-Length: 106\r\n\r\n"
+	for line, c := range map[string]struct {
+		options    Options
+		text, want string
+	}{
+		"headers that do not end":       {Options{HeaderReadMax: short}, "GET /livez HTTP/1.1\r\nHost: x\r\n", ""},
+		"nothing":                       {Options{HeaderReadMax: short}, "", ""},
+		"a body that does not end":      {Options{ReadMax: short}, head + eventBody[:10], "HTTP/1.1 400 "},
+		"a second request that is late": {Options{IdleMax: short}, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 200 OK"},
+	} {
+		t.Run(line, func(t *testing.T) {
+			s := startServer(t, c.options, nil)
+			conn := s.dial(t)
+			defer func() { _ = conn.Close() }()
+			if _, err := io.WriteString(conn, c.text); err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(conn)
+			if err != nil || !strings.HasPrefix(string(got), c.want) || c.want == "" && len(got) > 0 {
+				t.Errorf("got %q, %v; want %q and the end", got, err, c.want)
+			}
+			if s.workflows.calls() != 0 {
+				t.Error("a request acted whose body did not end")
+			}
+		})
+	}
+}
+
+// TestSlowReaders holds that an answer which nobody reads is given up, and that
+// a stream has its time for every piece anew.
+func TestSlowReaders(t *testing.T) {
+	ended := make(chan error, 1)
+	s := startServer(t, Options{WriteMax: 500 * time.Millisecond}, &fakeWorkflows{
+		query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) error {
+			for {
+				if err := item(bigItem); err != nil {
+					ended <- err
+					return err
+				}
+			}
+		},
+	})
+	c := s.dial(t)
+	defer func() { _ = c.Close() }()
+	if _, err := io.WriteString(c, "GET /workflow/api/v1/instances/leave HTTP/1.1\r\nHost: x\r\n"+withToken+"\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	begun, limit := time.Now(), time.Second
+	for time.Since(begun) < limit { // as long as somebody reads, it goes on
+		if _, err := io.ReadFull(c, make([]byte, 1<<20)); err != nil {
+			t.Fatalf("after %v: %v", time.Since(begun), err)
+		}
+	}
+	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %v, want the write deadline", err)
+	}
+}
