@@ -1,0 +1,203 @@
+package identity
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base32"
+	"encoding/base64"
+	"fmt"
+	"sync/atomic"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Credential is what may be shown of a token or session. The secret is not part
+// of it and cannot be found out any more. A zero time means never.
+type Credential struct {
+	ID       string
+	Kind     Kind
+	User     UserID
+	Note     string
+	Created  time.Time
+	Expires  time.Time
+	LastUsed time.Time
+	Revoked  time.Time
+}
+
+// CreateCredential asks for a new token or session.
+type CreateCredential struct {
+	// User is the owner; required, and enabled at present.
+	User UserID
+	// Expires is the time from now to the end. Zero means never for a token and
+	// Options.SessionMax for a session, which is also a session's upper limit.
+	Expires time.Duration
+	// Note says what the credential is for: at most 200 bytes of printable text.
+	Note string
+}
+
+// The text form of a credential is "<id>.<secret>". The id has a prefix that
+// tells people and secret scanners what it is, and no character that a command
+// line could take for a flag. The secret has 256 random bits.
+const (
+	idRandomBytes     = 10
+	idChars           = 4 + 16
+	secretRandomBytes = 32
+	secretChars       = 43
+	noteMaxBytes      = 200
+)
+
+var idText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// String returns the kind as the command line and the log write it.
+func (k Kind) String() string {
+	switch k {
+	case Token:
+		return "token"
+	case Session:
+		return "session"
+	default:
+		return fmt.Sprintf("kind(%d)", uint8(k))
+	}
+}
+
+// prefix starts the ids of a kind.
+func (k Kind) prefix() string {
+	if k == Token {
+		return "tok_"
+	}
+	return "ses_"
+}
+
+// draw returns a new id and secret. 80 random bits make an id unique among all
+// that can exist at a time; it is no secret.
+func draw(kind Kind) (id, secret string) {
+	var random [idRandomBytes + secretRandomBytes]byte
+	_, _ = rand.Read(random[:]) // crypto/rand never returns an error; it ends the program
+	return kind.prefix() + idText.EncodeToString(random[:idRandomBytes]),
+		base64.RawURLEncoding.EncodeToString(random[idRandomBytes:])
+}
+
+// split takes a credential apart and allocates nothing. It does not check the
+// alphabet: what was never drawn is not in the table either.
+func split(credential string) (id, secret string, ok bool) {
+	if len(credential) != idChars+1+secretChars || credential[idChars] != '.' {
+		return "", "", false
+	}
+	return credential[:idChars], credential[idChars+1:], true
+}
+
+// digest returns the SHA-256 of a secret. A fast hash is right here: the secret
+// has 256 random bits, so there is nothing to guess.
+func digest(secret string) [sha256.Size]byte {
+	var text [secretChars]byte // NB: on the stack; a conversion would allocate
+	n := copy(text[:], secret)
+	return sha256.Sum256(text[:n])
+}
+
+// checkNote says whether a note can be stored and printed on one line.
+func checkNote(note string) error {
+	if len(note) > noteMaxBytes {
+		return fmt.Errorf("%w: the note is longer than %d bytes", ErrInvalid, noteMaxBytes)
+	}
+	if !utf8.ValidString(note) {
+		return fmt.Errorf("%w: the note is not valid UTF-8", ErrInvalid)
+	}
+	for _, r := range note {
+		if !unicode.IsPrint(r) {
+			return fmt.Errorf("%w: the note holds a character that cannot be printed", ErrInvalid)
+		}
+	}
+	return nil
+}
+
+// entry is a credential in the table. Times are Unix milliseconds, 0 for never.
+// All but the atomic fields are built once and then only read.
+type entry struct {
+	id      string
+	kind    Kind
+	user    UserID
+	note    string
+	digest  [sha256.Size]byte
+	created int64
+	expires int64
+
+	// lastUsed is set by Authenticate and only grows.
+	lastUsed atomic.Int64
+	// revoked is set by the writer, once.
+	revoked atomic.Int64
+
+	// stored is the last use that the newest row holds. The writer owns it.
+	stored int64
+}
+
+// unknown stands in for a credential that is not in the table, so that looking
+// for one costs the same. No secret has its digest, and it is revoked.
+var unknown = func() *entry {
+	e := &entry{created: 1}
+	e.revoked.Store(1)
+	return e
+}()
+
+// matches compares in constant time.
+func (e *entry) matches(secret string) bool {
+	sum := digest(secret)
+	return subtle.ConstantTimeCompare(sum[:], e.digest[:]) == 1
+}
+
+// usable says whether the credential works now. idle is the idle limit of
+// sessions in milliseconds. A revocation does not look at the clock, so that a
+// clock that is set back cannot undo it.
+func (e *entry) usable(now, idle int64) bool {
+	if e.revoked.Load() != 0 {
+		return false
+	}
+	end := e.limit(idle)
+	return end == 0 || now < end
+}
+
+// limit returns when the credential runs out if nobody uses or revokes it, 0
+// for never.
+func (e *entry) limit(idle int64) int64 {
+	if e.kind != Session {
+		return e.expires
+	}
+	return earlier(e.expires, max(e.created, e.lastUsed.Load())+idle)
+}
+
+// earlier returns the earlier of two times, of which 0 is never.
+func earlier(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// touch notes a use. Once a second is enough for the idle limit, and keeps a
+// busy token from moving a cache line between cores for every request.
+func (e *entry) touch(now int64) {
+	last := e.lastUsed.Load()
+	if now-last >= touchMilliseconds {
+		e.lastUsed.CompareAndSwap(last, now)
+	}
+}
+
+const touchMilliseconds = 1000
+
+// credential returns what may be shown.
+func (e *entry) credential() Credential {
+	return Credential{
+		ID: e.id, Kind: e.kind, User: e.user, Note: e.note,
+		Created: moment(e.created), Expires: moment(e.expires),
+		LastUsed: moment(e.lastUsed.Load()), Revoked: moment(e.revoked.Load()),
+	}
+}
+
+// moment is the time of Unix milliseconds; the zero time for 0.
+func moment(milliseconds int64) time.Time {
+	if milliseconds == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(milliseconds).UTC()
+}

@@ -1,0 +1,270 @@
+package identity
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+)
+
+// Role is a named set of privileges.
+type Role struct {
+	ID         RoleID
+	Name       string
+	Privileges []Privilege
+}
+
+// User is an entry of identity.yaml. Privileges are those beyond the roles'.
+type User struct {
+	ID         UserID
+	Name       string
+	Roles      []RoleID
+	Privileges []Privilege
+	Disabled   bool
+}
+
+// Directory is one version of identity.yaml. It never changes. The zero value
+// has no roles and no users.
+type Directory struct {
+	roles      []Role
+	users      []User
+	roleByID   map[RoleID]Role
+	principals map[UserID]*Principal // of enabled users
+}
+
+// knownPrivileges are all that a role or a user can have.
+var knownPrivileges = []string{
+	string(FormPortal), string(Form), string(Checklist), string(RepositoryAdmin),
+	string(Workflows), string(APITokens), string(Admin),
+}
+
+// Privileges returns all privileges that there are, in alphabetical order.
+func Privileges() []Privilege {
+	out := make([]Privilege, 0, len(knownPrivileges))
+	for _, p := range knownPrivileges {
+		out = append(out, Privilege(p))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// system is the user that history entries of timers and webhooks show. Nobody
+// may sign in under that name.
+const system = "system"
+
+// ParseDirectory reads identity.yaml (home.md). It is pure. Everything wrong is
+// reported at once, as document.Faults with file and line; then the directory
+// is nil. A file without content is a directory without users.
+func ParseDirectory(file string, src []byte) (*Directory, error) {
+	root, err := document.Parse(file, src)
+	if err != nil {
+		return nil, err
+	}
+	p := &directoryParser{
+		Collector: &document.Collector{File: file},
+		result:    &Directory{roleByID: map[RoleID]Role{}, principals: map[UserID]*Principal{}},
+		seen:      map[UserID]bool{},
+	}
+	if root.Kind != document.Null {
+		p.root(root)
+	}
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
+	return p.result, nil
+}
+
+// Roles returns the roles in the order of the file. The slice must not be
+// changed.
+func (d *Directory) Roles() []Role { return d.roles }
+
+// Users returns all users in the order of the file, disabled ones included. The
+// slice must not be changed.
+func (d *Directory) Users() []User { return d.users }
+
+// RoleIDs returns the ids of the roles in the order of the file, as a new slice.
+func (d *Directory) RoleIDs() []RoleID {
+	ids := make([]RoleID, len(d.roles))
+	for i, r := range d.roles {
+		ids[i] = r.ID
+	}
+	return ids
+}
+
+// HasRole reports whether there is such a role.
+func (d *Directory) HasRole(id RoleID) bool {
+	_, found := d.roleByID[id]
+	return found
+}
+
+// Principal returns the user with the rights of this directory, nil when there
+// is no such user or the user is disabled.
+func (d *Directory) Principal(id UserID) *Principal { return d.principals[id] }
+
+// principal gathers what a user may do.
+func (d *Directory) principal(u User) *Principal {
+	roles, privileges := map[string]bool{}, map[string]bool{}
+	for _, p := range u.Privileges {
+		privileges[string(p)] = true
+	}
+	for _, id := range u.Roles {
+		roles[string(id)] = true
+		for _, p := range d.roleByID[id].Privileges {
+			privileges[string(p)] = true
+		}
+	}
+	return &Principal{
+		ID: u.ID, Name: u.Name,
+		Roles:      slices.Sorted(maps.Keys(roles)),
+		Privileges: slices.Sorted(maps.Keys(privileges)),
+	}
+}
+
+// directoryParser collects faults while it reads.
+type directoryParser struct {
+	*document.Collector
+	result *Directory
+	seen   map[UserID]bool
+}
+
+func (p *directoryParser) root(n *document.Node) {
+	p.Known(n, "roles", "users")
+	for _, item := range p.entries(n.Field("roles")) {
+		p.role(item)
+	}
+	for _, item := range p.entries(n.Field("users")) {
+		p.user(item)
+	}
+}
+
+// entries returns the items of a list; a missing one has none.
+func (p *directoryParser) entries(n *document.Node) []*document.Node {
+	if n == nil || n.Kind == document.Null {
+		return nil
+	}
+	if n.Kind != document.Sequence {
+		p.Add(n, "must be a list")
+		return nil
+	}
+	return n.Items
+}
+
+func (p *directoryParser) role(n *document.Node) {
+	p.Known(n, "id", "name", "privileges")
+	id, ok := p.id(n, "role")
+	if !ok {
+		return
+	}
+	r := Role{ID: RoleID(id), Name: p.name(n, id), Privileges: p.privileges(n.Field("privileges"))}
+	if p.result.HasRole(r.ID) {
+		p.Add(n.Field("id"), "role %q is there twice", id)
+		return
+	}
+	p.result.roles = append(p.result.roles, r)
+	p.result.roleByID[r.ID] = r
+}
+
+func (p *directoryParser) user(n *document.Node) {
+	p.Known(n, "id", "name", "roles", "privileges", "disabled")
+	id, ok := p.id(n, "user")
+	if !ok {
+		return
+	}
+	u := User{
+		ID: UserID(id), Name: p.name(n, id),
+		Roles:      p.roles(n.Field("roles")),
+		Privileges: p.privileges(n.Field("privileges")),
+		Disabled:   p.Bool(n.Field("disabled")),
+	}
+	switch {
+	case id == system:
+		p.Add(n.Field("id"), "user %q is taken: the history shows timers and webhooks under it", id)
+		return
+	case p.seen[u.ID]:
+		p.Add(n.Field("id"), "user %q is there twice", id)
+		return
+	}
+	p.seen[u.ID] = true
+	p.result.users = append(p.result.users, u)
+	if !u.Disabled {
+		p.result.principals[u.ID] = p.result.principal(u)
+	}
+}
+
+// id reads the id of a role or user; false when it cannot be one.
+func (p *directoryParser) id(n *document.Node, what string) (string, bool) {
+	field := n.Field("id")
+	if field == nil {
+		if n.Kind == document.Mapping {
+			p.Add(n, "the %s has no id", what)
+		}
+		return "", false
+	}
+	id := p.Text(field)
+	if field.Kind != document.String { // a fault already
+		return "", false
+	}
+	if !statemachine.IsIdentifier(id) {
+		p.Add(field, "%s cannot be the id of a %s", data.Quote(id), what).
+			Suggestion = "1 to 128 of A-Z a-z 0-9 . _ ~ -, starting with a letter or digit"
+		return "", false
+	}
+	return id, true
+}
+
+// name reads the display name, which is the id when there is none.
+func (p *directoryParser) name(n *document.Node, id string) string {
+	if field := n.Field("name"); field != nil {
+		return p.Text(field)
+	}
+	return id
+}
+
+func (p *directoryParser) privileges(n *document.Node) []Privilege {
+	var list []Privilege
+	for _, item := range p.entries(n) {
+		text := p.Text(item)
+		switch {
+		case item.Kind != document.String: // a fault already
+		case slices.Contains(knownPrivileges, text):
+			list = append(list, Privilege(text))
+		default:
+			p.unknown(item, "privilege", knownPrivileges)
+		}
+	}
+	return list
+}
+
+func (p *directoryParser) roles(n *document.Node) []RoleID {
+	var list []RoleID
+	for _, item := range p.entries(n) {
+		id := RoleID(p.Text(item))
+		switch {
+		case item.Kind != document.String: // a fault already
+		case p.result.HasRole(id):
+			list = append(list, id)
+		default:
+			p.unknown(item, "role", texts(p.result.RoleIDs()))
+		}
+	}
+	return list
+}
+
+// unknown adds a fault for a word that names nothing.
+func (p *directoryParser) unknown(n *document.Node, what string, known []string) {
+	f := p.Add(n, "unknown %s %s", what, data.Quote(n.Text))
+	if near := document.Closest(n.Text, known); near != "" {
+		f.Suggestion = fmt.Sprintf("did you mean %q?", near)
+	}
+}
+
+func texts[T ~string](list []T) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = string(s)
+	}
+	return out
+}

@@ -1,0 +1,121 @@
+package identity
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"troupe/statemachine/document"
+)
+
+func TestParseDirectory(t *testing.T) {
+	d := parse(t, staff)
+	if got, want := d.RoleIDs(), []RoleID{"clerk", "boss"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("RoleIDs: got %v, want %v", got, want)
+	}
+	if !d.HasRole("boss") || d.HasRole("Boss") {
+		t.Errorf("HasRole: got %v and %v, want true and false", d.HasRole("boss"), d.HasRole("Boss"))
+	}
+	want := &Principal{
+		ID: "mary.major", Name: "Mary Major", Roles: []string{"boss", "clerk"},
+		Privileges: []string{"mod-admin", "mod-form", "mod-form-portal", "mod-workflows"},
+	}
+	if got := d.Principal("mary.major"); !reflect.DeepEqual(got, want) {
+		t.Errorf("Principal: got %+v, want %+v", got, want)
+	}
+	for _, id := range []UserID{"gone.girl", "nobody", "", "Mary.Major"} {
+		if got := d.Principal(id); got != nil {
+			t.Errorf("Principal(%q): got %+v, want nil", id, got)
+		}
+	}
+	if got := d.Users(); len(got) != 3 || !got[2].Disabled {
+		t.Errorf("Users: got %+v, want three, the last one disabled", got)
+	}
+}
+
+func TestParseDirectoryWithoutContent(t *testing.T) {
+	for _, src := range []string{"", "# nothing yet\n", "roles: []\nusers: []\n", "roles:\nusers:\n"} {
+		if d := parse(t, src); len(d.Users()) != 0 || len(d.Roles()) != 0 {
+			t.Errorf("%q: got %+v, want nothing", src, d)
+		}
+	}
+}
+
+func TestParseDirectoryFromJSON(t *testing.T) {
+	d, err := ParseDirectory("identity.json", []byte(`{"users": [{"id": "a", "privileges": ["mod-form"]}]}`))
+	if err != nil || !d.Principal("a").Has(Form) || d.Principal("a").Name != "a" {
+		t.Errorf("got %+v, %v, want user a, named a, with mod-form", d, err)
+	}
+}
+
+func TestParseDirectoryFaults(t *testing.T) {
+	tests := []struct {
+		name, src string
+		want      []string // each a part of one fault, in order
+	}{
+		{"a list at the top", "- a\n", []string{"identity.yaml:1:1: "}},
+		{"an unknown key", "role: []\n", []string{`roles`}},
+		{"an unknown key of a role", "roles: [{id: a, privilege: []}]\n", []string{"privileges"}},
+		{"an unknown key of a user", "users: [{id: a, role: []}]\n", []string{"roles"}},
+		{"an unknown privilege", "roles:\n  - id: a\n    privileges: [mod-from]\n", []string{"identity.yaml:3:18: "}},
+		{"a close privilege is suggested", "roles: [{id: a, privileges: [mod-checklists]}]\n", []string{"mod-checklist"}},
+		{"an unknown role", "roles: [{id: clerk}]\nusers: [{id: a, roles: [clark]}]\n", []string{"clerk"}},
+		{"a role twice", "roles: [{id: a}, {id: a}]\n", []string{`role "a" is there twice`}},
+		{"a user twice", "users: [{id: a}, {id: a}]\n", []string{`user "a" is there twice`}},
+		{"a user without id", "users: [{name: a}]\n", []string{"the user has no id"}},
+		{"a role with a blank", "roles: [{id: a b}]\n", []string{"cannot be the id of a role"}},
+		{"a user with a slash", "users: [{id: a/b}]\n", []string{"cannot be the id of a user"}},
+		{"the name of the service itself", "users: [{id: system}]\n", []string{`"system" is taken`}},
+		{"a text for a list", "users: john\n", []string{"must be a list"}},
+		{"a text for a user", "users: [john]\n", []string{"identity.yaml:1:9: "}},
+		{"a number for a name", "users: [{id: a, name: 7}]\n", []string{"identity.yaml:1:23: "}},
+		{"a text for disabled", "users: [{id: a, disabled: maybe}]\n", []string{"identity.yaml:1:27: "}},
+		{"all faults at once", "roles: [{id: a b}]\nusers:\n  - {id: c, roles: [d]}\n  - {id: c}\n", []string{":1:", ":3:", ":4:"}},
+		{"broken YAML", "users: [", []string{"identity.yaml:"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			d, err := ParseDirectory("identity.yaml", []byte(test.src))
+			var faults document.Faults
+			if d != nil || !errors.As(err, &faults) {
+				t.Fatalf("got %+v, %v, want faults", d, err)
+			}
+			if len(faults) != len(test.want) {
+				t.Fatalf("got %d faults, want %d:\n%v", len(faults), len(test.want), err)
+			}
+			for i, want := range test.want {
+				if got := faults[i].Error(); !strings.Contains(got, want) {
+					t.Errorf("fault %d: got %q, want it to say %q", i, got, want)
+				}
+			}
+		})
+	}
+}
+
+// FuzzParseDirectory checks that no text makes ParseDirectory panic, and that a
+// directory that it accepts is whole.
+func FuzzParseDirectory(f *testing.F) {
+	f.Add([]byte(staff))
+	f.Add([]byte("users: [{id: a, roles: [b], privileges: [c]}]"))
+	f.Add([]byte("roles: &r [{id: a}]\nusers: *r\n"))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		d, err := ParseDirectory("identity.yaml", src)
+		if err != nil {
+			if d != nil {
+				t.Fatalf("got a directory beside %v", err)
+			}
+			return
+		}
+		for _, u := range d.Users() {
+			if p := d.Principal(u.ID); (p == nil) != u.Disabled {
+				t.Fatalf("user %q: got principal %+v, disabled is %v", u.ID, p, u.Disabled)
+			}
+			for _, role := range u.Roles {
+				if !d.HasRole(role) {
+					t.Fatalf("user %q has the role %q, which does not exist", u.ID, role)
+				}
+			}
+		}
+	})
+}

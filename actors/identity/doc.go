@@ -1,0 +1,36 @@
+// Package identity answers who sends a request and what that user may do at
+// present.
+//
+// Roles and users are text: identity.yaml, read by ParseDirectory into a
+// Directory that never changes. Tokens and sessions are credentials: random
+// secrets that a Service hands out once and keeps as a SHA-256.
+//
+//	CreateToken ──► row appended ──► durable ──► in the table ──► secret returned
+//	                                                 │
+//	Authenticate ◄── one hash, one map read ─────────┤ last use kept in memory,
+//	                                                 │ written about once a minute
+//	Revoke ──► refused at once ──► row durable ──► acknowledged
+//	                                                 │
+//	                     a while after its end: row removed
+//
+// What the caller does, in order: parse a directory, Start a service on the
+// store, Authenticate every request, SetDirectory whenever the file changes,
+// Stop before the store is closed.
+//
+// What it promises:
+//
+//   - Every reason to refuse a credential is the same ErrUnauthorized, found by
+//     the same work: an unknown id is compared against a dummy.
+//   - A principal has the roles of the newest directory. A user who is disabled
+//     or gone is refused from the next request on, and loses all sessions for
+//     good; the user's tokens work again when the user comes back.
+//   - A crash loses no credential whose secret was returned and brings none
+//     back whose revocation was acknowledged. It can lose up to a minute of last
+//     uses, so a session may end that much too early.
+//   - Authenticate takes no lock and never waits for the store. All writes are
+//     made by one goroutine, which Start starts and Stop ends.
+//   - No secret is in a stored byte, a log line or an error text.
+//
+// What it does not do: passwords, logins, cookies and headers. It takes the
+// text of a credential and does not care where it stood.
+package identity

@@ -1,0 +1,28 @@
+package identity
+
+import "errors"
+
+var (
+	// ErrUnauthorized is what Authenticate answers for every cause: malformed,
+	// unknown, expired, idle, revoked, of another kind, user disabled or gone.
+	// The gateway answers 401 with a body that is the same for all of them.
+	ErrUnauthorized = errors.New("unauthorized")
+	// ErrNoCredential is what Revoke answers when there is no credential of that
+	// kind with that id.
+	ErrNoCredential = errors.New("no such credential")
+	// ErrNoUser is what CreateToken and CreateSession answer when identity.yaml
+	// does not name the user, or names the user as disabled.
+	ErrNoUser = errors.New("no such user, or disabled")
+	// ErrInvalid is what CreateToken and CreateSession answer when the note or
+	// the time to expiry cannot be taken. Its text is meant for the caller.
+	ErrInvalid = errors.New("invalid credential request")
+	// ErrFull is what CreateToken and CreateSession answer at
+	// Options.CredentialsMax. Nothing was stored; old credentials leave with time.
+	ErrFull = errors.New("too many credentials")
+	// ErrStopped is what every writing call answers after Stop. Nothing was
+	// stored.
+	ErrStopped = errors.New("identity service is stopped")
+	// ErrCorrupt marks a stored row that cannot be read. The row is kept for
+	// inspection, counted, and its credential is refused.
+	ErrCorrupt = errors.New("corrupt credential row")
+)

@@ -1,0 +1,209 @@
+package identity
+
+import (
+	"maps"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// memory is a ledger that can hold back its confirmations, fail and crash.
+type memory struct {
+	mu      sync.Mutex
+	durable map[string][]byte // by kind and id
+	waiting []pendingAppend
+	hold    bool  // keep appends waiting until confirm
+	fail    error // answer of every append
+	lie     bool  // the planted bug: confirm what is not durable
+	appends int
+}
+
+type pendingAppend struct {
+	rows []row
+	done func(error)
+}
+
+func newMemory() *memory { return &memory{durable: map[string][]byte{}} }
+
+func (m *memory) append(rows []row, done func(error)) {
+	m.mu.Lock()
+	m.appends++
+	held, fail := m.hold, m.fail
+	switch {
+	case fail != nil:
+	case m.lie:
+		m.waiting = append(m.waiting, pendingAppend{rows, func(error) {}})
+	case held:
+		m.waiting = append(m.waiting, pendingAppend{rows, done})
+	default:
+		m.keep(rows)
+	}
+	m.mu.Unlock()
+	if fail != nil || m.lie || !held {
+		done(fail)
+	}
+}
+
+// keep makes rows durable; m.mu is held.
+func (m *memory) keep(rows []row) {
+	for _, r := range rows {
+		key := string([]byte{byte(r.kind)}) + r.id
+		if r.value == nil {
+			delete(m.durable, key)
+		} else {
+			m.durable[key] = r.value
+		}
+	}
+}
+
+func (m *memory) scan(kind Kind, visit func(id string, row []byte)) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fail != nil {
+		return m.fail
+	}
+	for key, value := range m.durable {
+		if Kind(key[0]) == kind {
+			visit(key[1:], value)
+		}
+	}
+	return nil
+}
+
+// holdBack keeps appends waiting from now on.
+func (m *memory) holdBack() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hold = true
+}
+
+// confirm makes everything that waits durable, in order, and holds nothing back
+// any more.
+func (m *memory) confirm() {
+	m.mu.Lock()
+	waiting := m.waiting
+	m.waiting, m.hold = nil, false
+	for _, p := range waiting {
+		m.keep(p.rows)
+	}
+	m.mu.Unlock()
+	for _, p := range waiting {
+		p.done(nil)
+	}
+}
+
+// crash returns what is found after a crash: all that is durable and the first
+// survivors of the appends that wait.
+func (m *memory) crash(survivors int) *memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	after := newMemory()
+	after.durable = maps.Clone(m.durable)
+	for _, p := range m.waiting[:min(survivors, len(m.waiting))] {
+		after.keep(p.rows)
+	}
+	return after
+}
+
+func (m *memory) waits() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.waiting)
+}
+
+const staff = `
+roles:
+  - {id: clerk, name: Clerk, privileges: [mod-form-portal, mod-form]}
+  - {id: boss, name: Boss, privileges: [mod-workflows, mod-form]}
+users:
+  - {id: john.doe, name: John Doe, roles: [clerk]}
+  - {id: mary.major, name: Mary Major, roles: [boss, clerk], privileges: [mod-admin]}
+  - {id: gone.girl, name: Gone Girl, roles: [clerk], disabled: true}
+`
+
+const staffWithoutJohn = `
+users:
+  - {id: mary.major, name: Mary Major}
+`
+
+const staffJohnDisabled = `
+users:
+  - {id: john.doe, name: John Doe, disabled: true}
+  - {id: mary.major, name: Mary Major}
+`
+
+const staffJohnRenamed = `
+users:
+  - {id: john.smith, name: John Smith}
+`
+
+func parse(t testing.TB, src string) *Directory {
+	t.Helper()
+	d, err := ParseDirectory("identity.yaml", []byte(src))
+	if err != nil {
+		t.Fatalf("ParseDirectory: %v", err)
+	}
+	return d
+}
+
+// inBubble runs a test with its own time, on a service with the staff above.
+// NB: the service's clock is the bubble's.
+func inBubble(t *testing.T, l ledger, o Options, test func(t *testing.T, s *Service)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		test(t, open(t, l, o))
+	})
+}
+
+// open starts a service, which is stopped when the test ends.
+func open(t *testing.T, l ledger, o Options) *Service {
+	t.Helper()
+	if o.Directory == nil {
+		o.Directory = parse(t, staff)
+	}
+	s, err := start(o, l)
+	if err != nil {
+		t.Fatalf("start: %v", err)
+	}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// pass lets time go by, and everything that was to happen meanwhile happen.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// issued makes a credential that must succeed.
+func issued(t *testing.T, s *Service, kind Kind, user UserID, expires time.Duration) (string, Credential) {
+	t.Helper()
+	secret, c, err := s.issue(t.Context(), kind, CreateCredential{User: user, Expires: expires})
+	if err != nil {
+		t.Fatalf("create %v: %v", kind, err)
+	}
+	return secret, c
+}
+
+// accepts checks that a credential signs in as user.
+func accepts(t *testing.T, s *Service, kind Kind, secret string, user UserID) {
+	t.Helper()
+	p, err := s.Authenticate(kind, secret)
+	if err != nil || p.ID != user {
+		t.Errorf("Authenticate: got %+v, %v, want %s", p, err, user)
+	}
+}
+
+// refuses checks that a credential is refused, without any detail.
+func refuses(t *testing.T, s *Service, kind Kind, secret string) {
+	t.Helper()
+	//nolint:errorlint // the very error, so that no cause can shine through
+	if p, err := s.Authenticate(kind, secret); p != nil || err != ErrUnauthorized {
+		t.Errorf("Authenticate: got %+v, %v, want nil and exactly ErrUnauthorized", p, err)
+	}
+}

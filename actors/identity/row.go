@@ -1,0 +1,118 @@
+package identity
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// rowVersion is the first byte of a stored credential. A row of another version
+// is refused, never guessed at.
+const rowVersion = 1
+
+// rowMaxBytes bounds a row; a real one has at most 128 + 200 + about 100 bytes.
+const rowMaxBytes = 1024
+
+// appendRow appends the stored form of a credential to dst:
+//
+//	version 1 byte, kind 1 byte, digest 32 bytes,
+//	id, user, note: each a uvarint length and its bytes,
+//	created, expires, lastUsed, revoked: uvarint Unix milliseconds, 0 for never
+//
+// The secret is not in it.
+func appendRow(dst []byte, e *entry, lastUsed int64) []byte {
+	dst = append(dst, rowVersion, byte(e.kind))
+	dst = append(dst, e.digest[:]...)
+	for _, text := range []string{e.id, string(e.user), e.note} {
+		dst = binary.AppendUvarint(dst, uint64(len(text)))
+		dst = append(dst, text...)
+	}
+	for _, t := range []int64{e.created, e.expires, lastUsed, e.revoked.Load()} {
+		dst = binary.AppendUvarint(dst, uint64(t))
+	}
+	return dst
+}
+
+// parseRow reads a stored row. It accepts exactly what appendRow writes:
+// trailing bytes, long forms of numbers and unknown versions are ErrCorrupt.
+// The result does not alias row.
+func parseRow(row []byte) (*entry, error) {
+	if len(row) > rowMaxBytes {
+		return nil, fmt.Errorf("%w: %d bytes", ErrCorrupt, len(row))
+	}
+	if len(row) == 0 || row[0] != rowVersion {
+		return nil, fmt.Errorf("%w: not of version %d", ErrCorrupt, rowVersion)
+	}
+	r := rowReader{rest: row[1:]}
+	e := &entry{kind: Kind(r.byte())}
+	copy(e.digest[:], r.bytes(uint64(len(e.digest))))
+	e.id = string(r.bytes(r.number()))
+	e.user = UserID(r.bytes(r.number()))
+	e.note = string(r.bytes(r.number()))
+	e.created = int64(r.number())
+	e.expires = int64(r.number())
+	e.stored = int64(r.number())
+	e.lastUsed.Store(e.stored)
+	e.revoked.Store(int64(r.number()))
+	if r.short || len(r.rest) != 0 {
+		return nil, fmt.Errorf("%w: %d bytes do not hold one credential", ErrCorrupt, len(row))
+	}
+	if err := e.check(); err != nil {
+		return nil, err
+	}
+	if !slices.Equal(appendRow(nil, e, e.stored), row) {
+		return nil, fmt.Errorf("%w: not in its shortest form", ErrCorrupt)
+	}
+	return e, nil
+}
+
+// check refuses values that no writer of ours stores.
+func (e *entry) check() error {
+	switch {
+	case e.kind != Token && e.kind != Session:
+		return fmt.Errorf("%w: unknown kind %d", ErrCorrupt, e.kind)
+	case len(e.id) != idChars:
+		return fmt.Errorf("%w: id of %d bytes", ErrCorrupt, len(e.id))
+	case e.user == "":
+		return fmt.Errorf("%w: no user", ErrCorrupt)
+	case e.created <= 0:
+		return fmt.Errorf("%w: no time of creation", ErrCorrupt)
+	case e.expires < 0, e.stored < 0, e.revoked.Load() < 0:
+		return fmt.Errorf("%w: a time before 1970", ErrCorrupt)
+	}
+	return nil
+}
+
+// rowReader takes a row apart. After the first thing that is not there it is
+// short and gives zeroes.
+type rowReader struct {
+	rest  []byte
+	short bool
+}
+
+func (r *rowReader) bytes(n uint64) []byte {
+	if n > uint64(len(r.rest)) {
+		r.short, r.rest = true, nil
+		return nil
+	}
+	taken := r.rest[:n]
+	r.rest = r.rest[n:]
+	return taken
+}
+
+func (r *rowReader) byte() byte {
+	if one := r.bytes(1); one != nil {
+		return one[0]
+	}
+	return 0
+}
+
+func (r *rowReader) number() uint64 {
+	value, n := binary.Uvarint(r.rest)
+	if n <= 0 {
+		r.short, r.rest = true, nil
+		return 0
+	}
+	r.rest = r.rest[n:]
+	return value
+}

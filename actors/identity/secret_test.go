@@ -1,0 +1,77 @@
+package identity
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// TestNoSecretIsLeft plants secrets and looks for them in all that the service
+// writes, shows and says (reliability.md P21).
+func TestNoSecretIsLeft(t *testing.T) {
+	var log bytes.Buffer
+	m := newMemory()
+	o := Options{Log: zerolog.New(&log).Level(zerolog.TraceLevel)}
+	inBubble(t, m, o, func(t *testing.T, s *Service) {
+		var said bytes.Buffer
+		var secrets []string
+		for _, kind := range []Kind{Token, Session} {
+			for range 20 {
+				secret, c := issued(t, s, kind, "john.doe", 0)
+				secrets = append(secrets, secret[idChars+1:])
+				fmt.Fprintf(&said, "%+v %v\n", c, s.Revoke(t.Context(), kind, secret[1:]))
+				_, err := s.Authenticate(kind, changeAt(secret, 30))
+				fmt.Fprintf(&said, "%v\n", err)
+			}
+		}
+		pass(2 * time.Minute)
+		m.mu.Lock()
+		m.fail = errors.New("no")
+		m.mu.Unlock()
+		s.SetDirectory(parse(t, staffWithoutJohn))
+		pass(2 * time.Minute)
+		fmt.Fprintf(&said, "%+v %+v\n", s.Credentials(Token|Session), s.Metrics())
+		for key, row := range m.durable {
+			said.WriteString(key)
+			said.Write(row)
+		}
+		said.Write(log.Bytes())
+		if hits := planted(said.String(), secrets); hits != 0 {
+			t.Errorf("%d secrets: got %d hits, want none", len(secrets), hits)
+		}
+		if !strings.Contains(log.String(), "credential created") {
+			t.Errorf("the log has no creation: it was not looked at")
+		}
+		// The control: a secret that is there is found, in every form.
+		for _, form := range forms(secrets[7]) {
+			if planted(said.String()+form, secrets) == 0 {
+				t.Errorf("the scan misses %q", form)
+			}
+		}
+	})
+}
+
+// forms are the ways in which a secret could stand somewhere.
+func forms(secret string) []string {
+	raw, err := base64.RawURLEncoding.DecodeString(secret)
+	if err != nil {
+		panic("a secret is not base64url")
+	}
+	return []string{secret, string(raw), hex.EncodeToString(raw), base64.StdEncoding.EncodeToString([]byte(secret))}
+}
+
+func planted(text string, secrets []string) (hits int) {
+	for _, secret := range secrets {
+		for _, form := range forms(secret) {
+			hits += strings.Count(text, form)
+		}
+	}
+	return hits
+}

@@ -1,0 +1,323 @@
+package identity
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/puzpuzpuz/xsync/v4"
+	"github.com/rs/zerolog"
+)
+
+// Options says how a Service works. Only Store must be set.
+type Options struct {
+	// Store keeps the credentials. It must stay open until Stop has returned.
+	Store Store
+	// Directory is the first set of roles and users. Nil has no users, so that
+	// every credential is refused until SetDirectory.
+	Directory *Directory
+	// Clock tells the time. Nil is time.Now.
+	Clock func() time.Time
+	// Log takes creations and revocations (info) and writes that failed (error).
+	Log zerolog.Logger
+	// SessionIdle ends a session that was not used for so long. Zero is 12 h.
+	// Last uses are stored every FlushEvery, so a crash can take that much off.
+	SessionIdle time.Duration
+	// SessionMax ends a session whatever its use. Zero is 7 d. Lowering it ends
+	// older sessions at the next start.
+	SessionMax time.Duration
+	// FlushEvery is the time between two writes of last uses. Zero is 1 min.
+	FlushEvery time.Duration
+	// RetainEnded is how long an expired or revoked credential stays in the
+	// lists before it is removed. Zero is 7 d.
+	RetainEnded time.Duration
+	// CredentialsMax bounds the table, ended credentials included. Zero is
+	// 200,000, which is about 40 MB.
+	CredentialsMax int
+}
+
+// ensureDefaults replaces zeroes by the defaults.
+func (o *Options) ensureDefaults() {
+	o.SessionIdle = cmp.Or(o.SessionIdle, 12*time.Hour)
+	o.SessionMax = cmp.Or(o.SessionMax, 7*24*time.Hour)
+	o.FlushEvery = cmp.Or(o.FlushEvery, time.Minute)
+	o.RetainEnded = cmp.Or(o.RetainEnded, 7*24*time.Hour)
+	o.CredentialsMax = cmp.Or(o.CredentialsMax, 200_000)
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Directory == nil {
+		o.Directory = &Directory{}
+	}
+}
+
+// validate refuses options that cannot work.
+func (o *Options) validate() error {
+	for _, limit := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"SessionIdle", o.SessionIdle},
+		{"SessionMax", o.SessionMax},
+		{"FlushEvery", o.FlushEvery},
+		{"RetainEnded", o.RetainEnded},
+	} {
+		if limit.value < time.Second {
+			return fmt.Errorf("option %s is %v, but must be at least 1s", limit.name, limit.value)
+		}
+	}
+	if o.CredentialsMax < 1 {
+		return fmt.Errorf("option CredentialsMax is %d, but must be at least 1", o.CredentialsMax)
+	}
+	return nil
+}
+
+// Service holds all credentials and the present directory. Its methods may be
+// called by any number of goroutines.
+type Service struct {
+	options Options
+	idle    int64 // SessionIdle in milliseconds
+	ledger  ledger
+
+	// directory is replaced whole by SetDirectory.
+	directory atomic.Pointer[Directory]
+	// entries has every known credential by id. The writer and the
+	// confirmations of its appends change it; Authenticate only reads.
+	entries *xsync.Map[string, *entry]
+
+	changes  chan change   // to the writer
+	recheck  chan struct{} // to the writer: the directory changed; holds one
+	stopping chan struct{} // closed by Stop
+	stopped  chan struct{} // closed when the writer is gone
+	stopOnce sync.Once
+
+	refused     atomic.Uint64
+	full        atomic.Uint64
+	writeFailed atomic.Uint64
+	corrupt     int // set by Start, then read only
+}
+
+// Metrics is a snapshot of what a Service counts.
+type Metrics struct {
+	// Credentials in the table, ended ones included.
+	Credentials int
+	// Corrupt rows that Start found; each is a credential that is refused.
+	Corrupt int
+	// Refused counts credentials that Authenticate refused.
+	Refused uint64
+	// Full counts creations refused at Options.CredentialsMax.
+	Full uint64
+	// WriteFailed counts writes in the background that the store did not
+	// confirm. Last uses among them may be lost.
+	WriteFailed uint64
+}
+
+// Start loads all credentials and starts the writer. It returns an error when
+// the store cannot be read or an option cannot work; corrupt rows are logged,
+// counted and left out.
+func Start(o Options) (*Service, error) {
+	return start(o, storeLedger{o.Store})
+}
+
+func start(o Options, l ledger) (*Service, error) {
+	o.ensureDefaults()
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("start identity service: %w", err)
+	}
+	s := &Service{
+		options:  o,
+		idle:     o.SessionIdle.Milliseconds(),
+		ledger:   l,
+		entries:  xsync.NewMap[string, *entry](),
+		changes:  make(chan change),
+		recheck:  make(chan struct{}, 1),
+		stopping: make(chan struct{}),
+		stopped:  make(chan struct{}),
+	}
+	s.directory.Store(o.Directory)
+	if err := s.load(); err != nil {
+		return nil, fmt.Errorf("load credentials: %w", err)
+	}
+	w := &writer{Service: s}
+	go w.run()
+	return s, nil
+}
+
+// load fills the table from the store.
+func (s *Service) load() error {
+	for _, kind := range []Kind{Token, Session} {
+		err := s.ledger.scan(kind, func(id string, row []byte) {
+			e, err := parseRow(row)
+			if err == nil && (e.id != id || e.kind != kind) {
+				err = fmt.Errorf("%w: it stands under the key of another", ErrCorrupt)
+			}
+			if err != nil {
+				s.corrupt++
+				s.options.Log.Error().Err(err).Stringer("kind", kind).Str("credential", id).
+					Msg("a stored credential cannot be read and is refused")
+				return
+			}
+			if e.kind == Session { // the limit may have been lowered
+				e.expires = earlier(e.expires, e.created+s.options.SessionMax.Milliseconds())
+			}
+			s.entries.Store(e.id, e)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stop writes the last uses, waits until they are durable and ends the writer.
+// Authenticate goes on working; every writing call answers ErrStopped. Calling
+// Stop again waits for the first call.
+func (s *Service) Stop() {
+	s.stopOnce.Do(func() { close(s.stopping) })
+	<-s.stopped
+}
+
+// SetDirectory makes a new set of roles and users the present one. It holds for
+// every Authenticate that begins after it returns. Sessions of users who are
+// disabled or missing are revoked soon after.
+func (s *Service) SetDirectory(d *Directory) {
+	s.directory.Store(d)
+	select {
+	case s.recheck <- struct{}{}:
+	default: // one is waiting already
+	}
+}
+
+// Directory returns the present roles and users.
+func (s *Service) Directory() *Directory { return s.directory.Load() }
+
+// Authenticate returns the principal of a credential of one of the given kinds,
+// or ErrUnauthorized. It neither blocks nor allocates. The principal is shared:
+// it must not be changed.
+func (s *Service) Authenticate(kind Kind, credential string) (*Principal, error) {
+	id, secret, ok := split(credential)
+	if !ok {
+		// Whoever sends this knows that it is malformed: nothing to hide.
+		s.refused.Add(1)
+		return nil, ErrUnauthorized
+	}
+	e, known := s.entries.Load(id)
+	if !known {
+		e = unknown
+	}
+	now := s.options.Clock().UnixMilli()
+	// NB: the comparison comes first, so that its time does not tell an ended
+	// credential from an unknown one.
+	if !e.matches(secret) || e.kind&kind == 0 || !e.usable(now, s.idle) {
+		s.refused.Add(1)
+		return nil, ErrUnauthorized
+	}
+	p := s.directory.Load().Principal(e.user)
+	if p == nil {
+		s.refused.Add(1)
+		return nil, ErrUnauthorized
+	}
+	e.touch(now)
+	return p, nil
+}
+
+// CreateToken makes a token and returns its secret text, which exists nowhere
+// else, once its row is durable. When ctx ends first the outcome is unknown: a
+// token that nobody has the secret of may show up in the list. Errors:
+// ErrNoUser, ErrInvalid, ErrFull, ErrStopped, those of the store.
+func (s *Service) CreateToken(ctx context.Context, c CreateCredential) (string, Credential, error) {
+	return s.issue(ctx, Token, c)
+}
+
+// CreateSession makes a session; otherwise it is as CreateToken.
+func (s *Service) CreateSession(ctx context.Context, c CreateCredential) (string, Credential, error) {
+	return s.issue(ctx, Session, c)
+}
+
+func (s *Service) issue(ctx context.Context, kind Kind, c CreateCredential) (string, Credential, error) {
+	e, secret, err := s.drawEntry(kind, c)
+	if err == nil {
+		err = s.submit(ctx, change{create: e})
+	}
+	if err != nil {
+		return "", Credential{}, fmt.Errorf("create %s for %q: %w", kind, c.User, err)
+	}
+	s.options.Log.Info().Stringer("kind", kind).Str("credential", e.id).Str("user", string(c.User)).
+		Msg("credential created")
+	return e.id + "." + secret, e.credential(), nil
+}
+
+// drawEntry checks the request and makes the credential, which is not in the
+// table yet.
+func (s *Service) drawEntry(kind Kind, c CreateCredential) (*entry, string, error) {
+	if s.directory.Load().Principal(c.User) == nil {
+		return nil, "", ErrNoUser
+	}
+	if err := checkNote(c.Note); err != nil {
+		return nil, "", err
+	}
+	if c.Expires < 0 {
+		return nil, "", fmt.Errorf("%w: it would have expired already", ErrInvalid)
+	}
+	if kind == Session && (c.Expires == 0 || c.Expires > s.options.SessionMax) {
+		c.Expires = s.options.SessionMax
+	}
+	id, secret := draw(kind)
+	e := &entry{
+		id: id, kind: kind, user: c.User, note: c.Note, digest: digest(secret),
+		created: s.options.Clock().UnixMilli(),
+	}
+	if c.Expires > 0 {
+		e.expires = e.created + max(1, c.Expires.Milliseconds())
+	}
+	return e, secret, nil
+}
+
+// Revoke ends a credential: it is refused at once, and for good when Revoke has
+// returned nil. Of a whole credential only the id counts; its secret is not
+// looked at and not repeated. Revoking one that has ended already is no error.
+// Errors: ErrNoCredential, ErrStopped, those of the store.
+func (s *Service) Revoke(ctx context.Context, kind Kind, id string) error {
+	id, _, _ = strings.Cut(id, ".")
+	if len(id) != idChars {
+		return fmt.Errorf("revoke %s: %w", kind, ErrNoCredential)
+	}
+	if err := s.submit(ctx, change{revoke: id, kind: kind}); err != nil {
+		return fmt.Errorf("revoke %s %s: %w", kind, id, err)
+	}
+	s.options.Log.Info().Stringer("kind", kind).Str("credential", id).Msg("credential revoked")
+	return nil
+}
+
+// Credentials lists the credentials of the given kinds, oldest first, those
+// that ended lately included. It is a copy; a credential that is being created
+// shows up once it is durable.
+func (s *Service) Credentials(kind Kind) []Credential {
+	var list []Credential
+	s.entries.Range(func(_ string, e *entry) bool {
+		if e.kind&kind != 0 {
+			list = append(list, e.credential())
+		}
+		return true
+	})
+	slices.SortFunc(list, func(a, b Credential) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	return list
+}
+
+// Metrics returns the counters.
+func (s *Service) Metrics() Metrics {
+	return Metrics{
+		Credentials: s.entries.Size(),
+		Corrupt:     s.corrupt,
+		Refused:     s.refused.Load(),
+		Full:        s.full.Load(),
+		WriteFailed: s.writeFailed.Load(),
+	}
+}

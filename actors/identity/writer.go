@@ -1,0 +1,199 @@
+package identity
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// ledger is where credentials are kept: rows under kind and id.
+type ledger interface {
+	// append makes the rows durable together and calls done exactly once, in the
+	// order of the appends; it does not wait for the disk. A nil row deletes.
+	append(rows []row, done func(error))
+	// scan visits the rows of one kind. A visited row is valid during the call.
+	scan(kind Kind, visit func(id string, row []byte)) error
+}
+
+// row is one write to the ledger.
+type row struct {
+	kind  Kind
+	id    string
+	value []byte // nil: delete
+}
+
+// rowsMax bounds one append of the background writes.
+const rowsMax = 1000
+
+// change asks the writer for one thing: to create an entry, or to revoke an id.
+type change struct {
+	create *entry
+	revoke string
+	kind   Kind       // of revoke
+	done   chan error // holds one; gets the outcome
+}
+
+// submit hands a change to the writer and waits until it is durable.
+func (s *Service) submit(ctx context.Context, c change) error {
+	c.done = make(chan error, 1)
+	select {
+	case s.changes <- c:
+	case <-s.stopping:
+		return ErrStopped
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-c.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// writer is the only goroutine that appends rows. So a row always holds all
+// that was decided before it: a last use that is being written can never bring
+// back a credential that was revoked meanwhile. It does not wait for the disk;
+// the store's confirmation tells whoever asked.
+type writer struct {
+	*Service
+	// unconfirmed counts creations that are appended but not yet durable. They
+	// are not in the table, but count for its limit.
+	unconfirmed atomic.Int64
+}
+
+func (w *writer) run() {
+	defer close(w.stopped)
+	flush := time.NewTicker(w.options.FlushEvery)
+	defer flush.Stop()
+	w.endSessions() // users may have left while the service was down
+	for {
+		select {
+		case c := <-w.changes:
+			w.apply(c)
+		case <-w.recheck:
+			w.endSessions()
+		case <-flush.C:
+			w.flush(nil)
+			w.sweep()
+		case <-w.stopping:
+			durable := make(chan struct{})
+			w.flush(durable)
+			<-durable
+			return
+		}
+	}
+}
+
+// apply carries out one change; c.done gets the outcome once it is durable.
+func (w *writer) apply(c change) {
+	if c.create != nil {
+		w.create(c.create, c.done)
+		return
+	}
+	e, known := w.entries.Load(c.revoke)
+	if !known || e.kind != c.kind {
+		c.done <- ErrNoCredential
+		return
+	}
+	w.revoke(e)
+	// NB: an earlier revocation of the same credential may not be durable yet,
+	// so the row is written again: this answer must not come before.
+	w.ledger.append([]row{w.row(e)}, func(err error) { c.done <- err })
+}
+
+func (w *writer) create(e *entry, done chan<- error) {
+	if w.entries.Size()+int(w.unconfirmed.Load()) >= w.options.CredentialsMax {
+		w.full.Add(1)
+		done <- ErrFull
+		return
+	}
+	w.unconfirmed.Add(1)
+	w.ledger.append([]row{w.row(e)}, func(err error) {
+		if err == nil {
+			w.entries.Store(e.id, e)
+		}
+		w.unconfirmed.Add(-1)
+		done <- err
+	})
+}
+
+// revoke makes Authenticate refuse the entry from now on.
+func (w *writer) revoke(e *entry) {
+	e.revoked.CompareAndSwap(0, w.options.Clock().UnixMilli())
+}
+
+// row is the newest row of an entry.
+func (w *writer) row(e *entry) row {
+	e.stored = e.lastUsed.Load()
+	return row{e.kind, e.id, appendRow(nil, e, e.stored)}
+}
+
+// endSessions revokes the sessions of users who are disabled or gone. A
+// directory without any user ends none: it is more likely a mistake, and nobody
+// gets in as long as it lasts.
+func (w *writer) endSessions() {
+	d := w.directory.Load()
+	if len(d.users) == 0 {
+		return
+	}
+	var rows []row
+	w.entries.Range(func(_ string, e *entry) bool {
+		if e.kind == Session && e.revoked.Load() == 0 && d.Principal(e.user) == nil {
+			w.revoke(e)
+			rows = append(rows, w.row(e))
+		}
+		return true
+	})
+	if len(rows) > 0 {
+		w.options.Log.Info().Int("sessions", len(rows)).Msg("sessions of disabled or missing users ended")
+	}
+	w.write("end sessions", rows, nil)
+}
+
+// flush writes the last uses that are newer than the rows. durable, if not nil,
+// is closed when the store has confirmed them, or has said that it cannot.
+func (w *writer) flush(durable chan<- struct{}) {
+	var rows []row
+	w.entries.Range(func(_ string, e *entry) bool {
+		if e.lastUsed.Load() > e.stored {
+			rows = append(rows, w.row(e))
+		}
+		return true
+	})
+	w.write("store last uses", rows, durable)
+}
+
+// sweep removes credentials that ended longer than RetainEnded ago.
+func (w *writer) sweep() {
+	before := w.options.Clock().Add(-w.options.RetainEnded).UnixMilli()
+	var rows []row
+	w.entries.Range(func(id string, e *entry) bool {
+		end := earlier(e.limit(w.idle), e.revoked.Load())
+		if end != 0 && end < before {
+			w.entries.Delete(id)
+			rows = append(rows, row{kind: e.kind, id: id})
+		}
+		return true
+	})
+	w.write("remove ended credentials", rows, nil)
+}
+
+// write appends rows that nobody waits for, a bounded number at a time. What
+// the store does not confirm is logged and counted, no more: memory has it, and
+// a store that cannot write takes nothing else either.
+func (w *writer) write(what string, rows []row, durable chan<- struct{}) {
+	for chunk := range slices.Chunk(rows, rowsMax) {
+		w.ledger.append(chunk, func(err error) {
+			if err != nil {
+				w.writeFailed.Add(1)
+				w.options.Log.Error().Err(err).Int("rows", len(chunk)).Msg("cannot " + what)
+			}
+		})
+	}
+	if durable != nil {
+		// An append without rows is confirmed after all those before it.
+		w.ledger.append(nil, func(error) { close(durable) })
+	}
+}
