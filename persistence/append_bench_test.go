@@ -1,0 +1,124 @@
+package persistence
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// The shape of one event: entry, record, idempotency row, index row, counter.
+const eventBytes = 200
+
+type benchAck struct{ done chan error }
+
+func (a *benchAck) Committed(err error) { a.done <- err }
+
+// BenchmarkAppend is the commit path with writers that wait for each answer, on
+// a real directory. Compare it with BenchmarkPebbleApply.
+func BenchmarkAppend(b *testing.B) {
+	for _, writers := range []int{1, 16, 64, 256} {
+		b.Run(fmt.Sprint(writers), func(b *testing.B) {
+			s, err := Open(b.TempDir(), Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			value := make([]byte, eventBytes)
+			parallel(b, writers, func(n int) func(i uint64) {
+				var id ID
+				binary.BigEndian.PutUint64(id[:], uint64(n))
+				sh := s.ShardOf(id)
+				ack := &benchAck{done: make(chan error, 1)}
+				var key []byte
+				return func(i uint64) {
+					w := s.NewWrites(sh)
+					key = EntryKey(key[:0], sh, id, i)
+					w.Set(key, value)
+					key = RecordKey(key[:0], sh, "workflow", id)
+					w.Set(key, value)
+					key = ReplyKey(key[:0], sh, id, [16]byte{byte(i), byte(i >> 8), byte(i >> 16)})
+					w.Set(key, value[:16])
+					s.Append(w, ack)
+					if err := <-ack.done; err != nil {
+						b.Error(err)
+					}
+				}
+			})
+			b.StopTimer()
+			m := s.Metrics()
+			b.ReportMetric(float64(m.Committed)/float64(m.Syncs), "commits/sync")
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// BenchmarkPebbleApply is the same with the database alone.
+func BenchmarkPebbleApply(b *testing.B) {
+	for _, writers := range []int{1, 16, 64, 256} {
+		b.Run(fmt.Sprint(writers), func(b *testing.B) {
+			s := &Store{options: Options{}.EnsureDefaults()}
+			s.mount()
+			o := s.pebbleOptions(nil)
+			o.Logger = pebbleLog{log: s.log}
+			db, err := pebble.Open(b.TempDir(), o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			value := make([]byte, eventBytes)
+			parallel(b, writers, func(n int) func(i uint64) {
+				var id ID
+				binary.BigEndian.PutUint64(id[:], uint64(n))
+				var key []byte
+				return func(i uint64) {
+					w := db.NewBatch()
+					key = EntryKey(key[:0], 1, id, i)
+					_ = w.Set(key, value, nil)
+					key = RecordKey(key[:0], 1, "workflow", id)
+					_ = w.Set(key, value, nil)
+					key = ReplyKey(key[:0], 1, id, [16]byte{byte(i), byte(i >> 8), byte(i >> 16)})
+					_ = w.Set(key, value[:16], nil)
+					if err := db.Apply(w, pebble.Sync); err != nil {
+						b.Error(err)
+					}
+					_ = w.Close()
+				}
+			})
+			b.StopTimer()
+			if err := db.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// parallel runs b.N calls on that many writers.
+func parallel(b *testing.B, writers int, start func(n int) func(i uint64)) {
+	b.ReportAllocs()
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	fs := make([]func(uint64), writers)
+	for n := range fs {
+		fs[n] = start(n)
+	}
+	b.ResetTimer()
+	for _, f := range fs {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for {
+				i := next.Add(1)
+				if i > int64(b.N) {
+					return
+				}
+				f(uint64(i))
+			}
+		}()
+	}
+	wg.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commits/s")
+}

@@ -1,0 +1,204 @@
+package persistence
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/record"
+)
+
+// syncsMax is how many commits may wait for a sync of their own. Pebble has
+// room for record.SyncConcurrency of them and blocks the next one until a sync
+// is over, which Append promises not to do.
+const syncsMax = record.SyncConcurrency / 2
+
+// commits is the state of the commit path.
+type commits struct {
+	queue *queue
+	// done is closed when the committer has returned.
+	done chan struct{}
+	// durable is what is known to be on disk. The committer advances it.
+	durable progress
+	// newestWAL is the number of the log that commits beginning now go to, or to
+	// a later one. The keeper raises it.
+	newestWAL atomic.Uint64
+	// syncs counts the tickets that wait for a sync of their own.
+	syncs atomic.Int64
+	// waitingSince is when the ticket that the committer is waiting for was
+	// appended, zero while it waits for none. The watchdog reads it.
+	waitingSince atomic.Int64
+}
+
+// Append takes w, applies it and returns. The changes are visible to every
+// reader at once; they are durable when waiter is told so. One sync serves all
+// commits that arrive while the one before it is running.
+//
+// Append never waits for a sync. It does wait, like every writer, while the
+// store has no room in memory because flushing cannot keep up; Accepting says
+// so, and the waiter is told after Options.CommitWaitMax even then.
+//
+// While the store takes nothing (see [Store.Accepting]) nothing is applied and
+// the waiter gets the reason, in its turn. After Close it is called at once, on
+// the caller's goroutine.
+func (s *Store) Append(w *Writes, waiter Waiter) {
+	w.waiter = waiter
+	w.barrier = w.batch.Empty() || w.Len() == 0
+	w.refusal = s.gate.refusal()
+	w.since = s.clock.Load()
+	apply := !w.barrier && w.refusal == nil
+	if apply {
+		w.wal = s.commits.newestWAL.Load()
+		w.fenced = s.commits.syncs.Add(1) > syncsMax
+		w.applied.Add(1)
+	}
+	if !s.commits.queue.push(w) {
+		if apply {
+			s.commits.syncs.Add(-1)
+			w.applied.Done()
+		}
+		w.recycle()
+		s.metrics.refused.Add(1)
+		waiter.Committed(ErrClosed)
+		return
+	}
+	// NB: from here on the committer owns w as soon as applied is done.
+	if apply {
+		s.apply(w)
+	}
+}
+
+// Barrier tells waiter when everything appended before is durable.
+func (s *Store) Barrier(waiter Waiter) {
+	w := s.NewWrites(Meta)
+	s.metrics.barriers.Add(1)
+	s.Append(w, waiter)
+}
+
+// Fence returns when everything that a reader can see now is durable. What is
+// visible was appended earlier, so a place in the queue behind it is enough:
+// a fence writes nothing, and all fences that wait at the same time are served
+// by the same sync.
+func (s *Store) Fence() error {
+	if s.readOnly || s.commits.queue.empty() {
+		return nil
+	}
+	f := make(fence, 1)
+	s.Barrier(f)
+	return <-f
+}
+
+type fence chan error
+
+func (f fence) Committed(err error) { f <- err }
+
+// apply puts the batch into the log buffer and makes it visible.
+func (s *Store) apply(w *Writes) {
+	defer func() {
+		// Pebble panics, with its locks held, when the log cannot be written. A
+		// caller that recovers would leave a store that never answers again.
+		if r := recover(); r != nil {
+			s.die(fmt.Sprintf("apply batch: %v", r))
+		}
+	}()
+	stamp(w.batch, s.commits.durable.load())
+	s.metrics.appended.Add(1)
+	s.metrics.appendedBytes.Add(uint64(w.batch.Len()))
+	var err error
+	if ackBeforeSync || w.fenced {
+		err = s.db.Apply(w.batch, pebble.NoSync)
+	} else {
+		err = s.db.ApplyNoSyncWait(w.batch, pebble.Sync)
+	}
+	if err != nil {
+		s.die(fmt.Sprintf("apply batch: %v", err))
+	}
+	w.applied.Done()
+}
+
+// commitLoop is the committer: it answers the tickets in order until the queue
+// is closed and empty.
+func (s *Store) commitLoop() {
+	defer close(s.commits.done)
+	for {
+		tickets, ok := s.commits.queue.take()
+		if !ok {
+			return
+		}
+		s.settle(tickets)
+		s.commits.waitingSince.Store(0)
+		s.commits.queue.release()
+	}
+}
+
+// settle waits for each ticket in turn and answers it.
+func (s *Store) settle(tickets []*Writes) {
+	for len(tickets) > 0 {
+		t := tickets[0]
+		s.commits.waitingSince.Store(t.since)
+		n := 1
+		switch {
+		case t.barrier || t.refusal != nil:
+			s.settled(t, t.refusal)
+		case t.fenced && !ackBeforeSync:
+			n = s.settleFenced(tickets)
+		default:
+			t.applied.Wait()
+			if !ackBeforeSync {
+				if err := t.batch.SyncWait(); err != nil {
+					s.die(fmt.Sprintf("sync log: %v", err))
+				}
+			}
+			s.settled(t, nil)
+		}
+		tickets = tickets[n:]
+	}
+}
+
+// settleFenced answers the run of fenced tickets at the front and returns how
+// many they were. They are in the log without a sync; one empty record behind
+// them, synced, makes all of them durable.
+func (s *Store) settleFenced(tickets []*Writes) int {
+	n := 0
+	for n < len(tickets) && tickets[n].fenced && tickets[n].refusal == nil && !tickets[n].barrier {
+		tickets[n].applied.Wait()
+		n++
+	}
+	if err := s.db.LogData(nil, pebble.Sync); err != nil {
+		s.die(fmt.Sprintf("sync log: %v", err))
+	}
+	for _, t := range tickets[:n] {
+		s.settled(t, nil)
+	}
+	return n
+}
+
+// settled records a durable ticket and answers it, unless the watchdog has.
+func (s *Store) settled(t *Writes, err error) {
+	if !t.barrier && t.refusal == nil {
+		s.commits.syncs.Add(-1)
+		if !ackBeforeSync {
+			end := uint64(t.batch.SeqNum()) + uint64(t.batch.Count())
+			s.commits.durable.advance(proof{wal: t.wal, seq: end})
+		}
+	}
+	if t.refusal != nil {
+		s.metrics.refused.Add(1)
+	}
+	if answer(t, err) {
+		if err == nil && !t.barrier {
+			s.metrics.committed.Add(1)
+		}
+		return
+	}
+	s.commits.queue.awaitSweep()
+}
+
+// die ends the process. If Options.Fatal returns in spite of its contract, the
+// goroutine stops here: going on could acknowledge what is lost.
+func (s *Store) die(reason string) {
+	s.gate.dead.Store(true)
+	s.gate.update()
+	s.options.Fatal(reason)
+	select {}
+}

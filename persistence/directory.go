@@ -1,0 +1,195 @@
+package persistence
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// creatingName is a file that exists while a store is being created. A
+// directory with it and without FORMAT never held anything acknowledged.
+const creatingName = "CREATING"
+
+// lockName is Pebble's lock file. It alone does not make a directory a store.
+const lockName = "LOCK"
+
+// dirState is what a directory holds.
+type dirState int
+
+const (
+	dirAbsent     dirState = iota
+	dirEmpty               // nothing of anybody's
+	dirUnfinished          // a creation that was cut off
+	dirWhole               // a store; whether it is damaged is another question
+)
+
+// enter finds out what the directory holds, locks it and creates the store when
+// there is none. It changes nothing in a directory that is somebody else's.
+func (s *Store) enter() (*pebble.Lock, error) {
+	state, err := inspect(s.fs, s.dir)
+	if err != nil {
+		return nil, err
+	}
+	if s.readOnly && state != dirWhole {
+		return nil, fmt.Errorf("%w: nothing to read there", ErrIncomplete)
+	}
+	if state == dirAbsent {
+		if err := makeDir(s.fs, s.dir); err != nil {
+			return nil, err
+		}
+	}
+	s.restrict()
+	lock, err := lockDirectory(s.fs, s.dir)
+	if err != nil {
+		return nil, err
+	}
+	s.undo = append(s.undo, lock.Close)
+	// Another process may have been at work until the lock was ours.
+	if state, err = inspect(s.fs, s.dir); err != nil {
+		return nil, err
+	}
+	if state == dirWhole {
+		return lock, s.tidy()
+	}
+	return lock, s.create(lock)
+}
+
+// inspect tells what dir holds without changing anything.
+func inspect(fsys vfs.FS, dir string) (dirState, error) {
+	names, err := fsys.List(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return dirAbsent, nil
+	}
+	if err != nil {
+		return dirAbsent, err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return name == lockName || name == "lost+found" // the latter is the root of a mounted disk
+	})
+	slices.Sort(names)
+	hasTable := slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, ".sst") })
+	switch {
+	case len(names) == 0:
+		return dirEmpty, nil
+	case slices.Contains(names, formatName):
+		return dirWhole, nil
+	case slices.Contains(names, creatingName) && !hasTable:
+		return dirUnfinished, nil
+	case slices.Contains(names, witnessName):
+		return dirAbsent, damagedFile(formatName, "it is missing")
+	}
+	return dirAbsent, fmt.Errorf("%w: it holds %s but no %s; give an empty directory or a whole store",
+		ErrIncomplete, some(names, 3), formatName)
+}
+
+// some lists at most n names.
+func some(names []string, n int) string {
+	if len(names) <= n {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
+}
+
+// restrict takes the directory away from other users of the machine. It holds
+// what people wrote and the digests of credentials.
+func (s *Store) restrict() {
+	if s.options.FS != nil || s.readOnly {
+		return // not the operating system's files, or not ours to change
+	}
+	info, err := os.Stat(s.dir)
+	if err != nil || info.Mode().Perm()&0o077 == 0 {
+		return
+	}
+	if err := os.Chmod(s.dir, 0o700); err != nil {
+		s.log.Warn().Str("dir", s.dir).Err(err).Msg("other users of this machine can read the store")
+		return
+	}
+	s.log.Warn().Str("dir", s.dir).Str("was", info.Mode().Perm().String()).
+		Msg("took the store's directory away from other users")
+}
+
+func lockDirectory(fsys vfs.FS, dir string) (*pebble.Lock, error) {
+	lock, err := pebble.LockDirectory(dir, fsys)
+	if err == nil {
+		return lock, nil
+	}
+	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
+		return nil, err // the file could not even be made
+	}
+	return nil, fmt.Errorf("%w: stop the other one, or give this one its own directory", ErrLocked)
+}
+
+// create makes an empty store. The order matters: CREATING is durable before
+// the first file of Pebble's, FORMAT after the last, so that a crash leaves
+// either nothing worth keeping or a whole store.
+func (s *Store) create(lock *pebble.Lock) error {
+	if err := s.clear(); err != nil {
+		return err
+	}
+	if err := writeFile(s.fs, s.dir, creatingName, nil); err != nil {
+		return err
+	}
+	o := s.pebbleOptions(lock)
+	o.Logger = pebbleLog{log: s.log, die: func(reason string) { panic(reason) }}
+	o.ErrorIfExists = true
+	db, err := openPebble(s.dir, o)
+	if err != nil {
+		return err
+	}
+	// NB: closed here and opened again by Open. The first log is made before the
+	// newest format is in force, and logs of the older one do not show damage.
+	if err := db.Close(); err != nil {
+		return err
+	}
+	k := s.newKeeper()
+	if err := k.finish(); err != nil {
+		return err
+	}
+	shards := s.options.Shards
+	if shards == 0 {
+		shards = defaultShards
+	}
+	if err := writeFile(s.fs, s.dir, formatName, format{version: formatVersion, shards: shards}.encode()); err != nil {
+		return err
+	}
+	s.log.Info().Str("dir", s.dir).Int("shards", shards).Msg("created a new store")
+	return s.tidy()
+}
+
+// clear removes what a creation that was cut off left, all but CREATING: without
+// it the rest would look like damage.
+func (s *Store) clear() error {
+	names, err := s.fs.List(s.dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if name == lockName || name == creatingName || name == "lost+found" {
+			continue
+		}
+		if err := s.fs.Remove(s.fs.PathJoin(s.dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tidy removes what a crash can leave behind in a whole store.
+func (s *Store) tidy() error {
+	if s.readOnly {
+		return nil
+	}
+	for _, name := range []string{creatingName, creatingName + tmpSuffix, formatName + tmpSuffix, witnessName + tmpSuffix} {
+		err := s.fs.Remove(s.fs.PathJoin(s.dir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package persistence
+
+import "errors"
+
+var (
+	// ErrNotFound is returned by Load when no value is stored under the key.
+	ErrNotFound = errors.New("not found")
+
+	// ErrCorrupt is wrapped by every read that met bytes which are not what was
+	// written: a block whose checksum is wrong, a counter of the wrong size. The
+	// text names the key and the file. Only that read fails; the caller stops
+	// what depends on the value and a person restores from a backup.
+	ErrCorrupt = errors.New("stored bytes are damaged")
+
+	// ErrClosed is given to the waiter of an Append, and returned by reads and by
+	// Fence, after Close was called. Nothing was applied.
+	ErrClosed = errors.New("store is closed")
+
+	// ErrReadOnly is given to the waiter of an Append on a store opened read-only.
+	// Nothing was applied.
+	ErrReadOnly = errors.New("store is read-only")
+
+	// ErrOutcomeUnknown is given to a waiter whose commit was not confirmed within
+	// Options.CommitWaitMax. The writes may still become durable. The caller drops
+	// what it holds in memory, reloads, and lets its own caller repeat with the
+	// same idempotency key.
+	ErrOutcomeUnknown = errors.New("commit not confirmed in time, outcome unknown")
+
+	// ErrStalled is returned by Accepting and given to the waiter of an Append
+	// while commits do not get through: the disk hangs, or flushing cannot keep
+	// up. Nothing was applied; the caller answers 503 and retries later.
+	ErrStalled = errors.New("store is stalled")
+
+	// ErrDiskFull is returned by Accepting and given to the waiter of an Append
+	// while free space is below Options.FreeBytesMin, and by Open when there is
+	// not even room to start. Nothing was applied; it heals when space returns.
+	ErrDiskFull = errors.New("disk is full")
+
+	// ErrDamaged is returned by Open when the files are not those of a store that
+	// was closed or that crashed: something acknowledged is missing or altered.
+	// The text names the file and the offset. Nothing was changed on disk. The
+	// caller stops; a person restores from a backup.
+	ErrDamaged = errors.New("store is damaged")
+
+	// ErrIncomplete is returned by Open when the directory is neither empty nor a
+	// whole store. Nothing was changed on disk.
+	ErrIncomplete = errors.New("directory holds no whole store")
+
+	// ErrLocked is returned by Open when another process has the store open.
+	ErrLocked = errors.New("store is in use by another process")
+
+	// ErrNewer is returned by Open when the store was written by a newer program
+	// than this one. Nothing was changed on disk.
+	ErrNewer = errors.New("store was written by a newer version")
+)

@@ -1,0 +1,94 @@
+package persistence
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/rs/zerolog"
+)
+
+// listener turns Pebble's events into counters, log lines and the gate's
+// reasons. Pebble calls some of them with its own locks held: none may wait,
+// except walCreated, which says why it may.
+func (s *Store) listener() *pebble.EventListener {
+	return &pebble.EventListener{
+		BackgroundError: s.backgroundFailed,
+		DataCorruption: func(info pebble.DataCorruptionInfo) {
+			// NB: without this handler Pebble ends the process at the first
+			// damaged block that somebody reads.
+			s.metrics.corruptBlocks.Add(1)
+			s.log.Error().Str("file", info.Path).Err(info.Details).Msg("damaged block in a table")
+		},
+		DiskSlow: s.diskSlow,
+		LowDiskSpace: func(info pebble.LowDiskSpaceInfo) {
+			s.log.Warn().Uint64("free_bytes", info.AvailBytes).Msg("disk space is running low")
+		},
+		FlushEnd:        func(info pebble.FlushInfo) { s.tablesChanged(info.Err) },
+		CompactionEnd:   func(info pebble.CompactionInfo) { s.tablesChanged(info.Err) },
+		ManifestCreated: func(pebble.ManifestCreateInfo) { s.keeper.structureChanged() },
+		WALCreated:      s.walCreated,
+		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
+			s.metrics.writeStalls.Add(1)
+			s.writeStall.Store(max(s.clock.Load(), 1))
+			s.log.Warn().Str("reason", info.Reason).Msg("writers are held back")
+		},
+		WriteStallEnd: func() { s.writeStall.Store(0) },
+	}
+}
+
+// backgroundFailed closes the gate: Pebble tries again for ever, and would block
+// writers without an error once memory is full.
+func (s *Store) backgroundFailed(err error) {
+	s.metrics.backgroundErrors.Add(1)
+	s.log.Error().Err(err).Msg("flush or compaction failed")
+	if errors.Is(err, syscall.ENOSPC) {
+		s.diskFull("a flush or compaction found no space")
+		return
+	}
+	s.gate.setBackground(err, time.Now())
+}
+
+// tablesChanged follows each flush and compaction.
+func (s *Store) tablesChanged(err error) {
+	if err != nil {
+		return // backgroundFailed is told as well, unless it was only cancelled
+	}
+	s.gate.setBackground(nil, time.Time{})
+	s.keeper.structureChanged()
+}
+
+// walCreated is called while a commit switches to a new log, before the first
+// record is written there. It waits until the witness on disk names the log:
+// only then does the log's disappearance show. That is once per memtable.
+func (s *Store) walCreated(info pebble.WALCreateInfo) {
+	if info.Err != nil {
+		return
+	}
+	s.keeper.logCreated()
+	s.commits.newestWAL.Store(uint64(info.FileNum))
+}
+
+// pebbleLog gives Pebble's own messages to zerolog.
+type pebbleLog struct {
+	log zerolog.Logger
+	die func(reason string)
+}
+
+// Infof drops Pebble's running commentary unless somebody debugs.
+func (l pebbleLog) Infof(format string, args ...any) {
+	if e := l.log.Debug(); e.Enabled() {
+		e.Msg(fmt.Sprintf(format, args...))
+	}
+}
+
+func (l pebbleLog) Errorf(format string, args ...any) {
+	l.log.Error().Msg(fmt.Sprintf(format, args...))
+}
+
+// Fatalf must not return: Pebble calls it when a commit has half happened.
+func (l pebbleLog) Fatalf(format string, args ...any) {
+	l.die(fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,83 @@
+package persistence
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+// formatVersion counts the on-disk format of the whole directory: keys, marks,
+// witness and this file. A program reads the versions up to its own.
+//
+//	1  2026-11-21  the first
+const formatVersion = 1
+
+// formatName is the file that makes a directory a store. It is written last at
+// creation and never changed. Text, so that a person can read it:
+//
+//	troupe store
+//	format 1
+//	shards 16
+//	crc 1c291ca3
+const formatName = "FORMAT"
+
+type format struct {
+	version int
+	shards  int
+}
+
+func (f format) encode() []byte {
+	return seal(fmt.Appendf(nil, "troupe store\nformat %d\nshards %d\n", f.version, f.shards))
+}
+
+// parseFormat reads the file. The version is looked at before the rest: a newer
+// format may have other lines.
+func parseFormat(data []byte) (format, error) {
+	text, ok := unseal(data)
+	if !ok {
+		return format{}, errors.New("its checksum does not fit")
+	}
+	var f format
+	lines := strings.Split(string(text), "\n")
+	if len(lines) < 2 || lines[0] != "troupe store" {
+		return format{}, errors.New("it is not the FORMAT file of a store")
+	}
+	if _, err := fmt.Sscanf(lines[1], "format %d", &f.version); err != nil || f.version < 1 {
+		return format{}, errors.New("it has no version")
+	}
+	if f.version > formatVersion {
+		return f, fmt.Errorf("%w: format %d, this program reads up to %d; install the newer program again",
+			ErrNewer, f.version, formatVersion)
+	}
+	if len(lines) != 4 || lines[3] != "" {
+		return format{}, errors.New("it has other lines than expected")
+	}
+	if _, err := fmt.Sscanf(lines[2], "shards %d", &f.shards); err != nil || f.shards < 1 || f.shards > shardsMax {
+		return format{}, errors.New("it has no usable number of shards")
+	}
+	return f, nil
+}
+
+// readFormat reads and checks the FORMAT file against the options.
+func (s *Store) readFormat() (format, error) {
+	data, err := readFile(s.fs, s.fs.PathJoin(s.dir, formatName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return format{}, damagedFile(formatName, "it is missing")
+	}
+	if err != nil {
+		return format{}, err
+	}
+	f, err := parseFormat(data)
+	if errors.Is(err, ErrNewer) {
+		return f, err
+	}
+	if err != nil {
+		return f, damagedFile(formatName, err.Error())
+	}
+	if want := s.options.Shards; want != 0 && want != f.shards {
+		return f, fmt.Errorf("the store has %d shards and the options ask for %d: "+
+			"the number is fixed when a store is created", f.shards, want)
+	}
+	return f, nil
+}

@@ -1,0 +1,175 @@
+package persistence
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// ID is the identity of one instance: 128 bits, ordered by its bytes.
+type ID [16]byte
+
+// Shard is one of the key ranges that a store is cut into. Every key begins
+// with its shard, so a shard is one contiguous range that can be copied, moved
+// or counted by itself.
+type Shard uint16
+
+// Meta is the shard of everything that belongs to no instance: credentials,
+// definitions and settings. It sorts behind all numbered shards.
+const Meta Shard = 0xFFFF
+
+// table is the third byte of every key: which kind of row this is. The letters
+// are part of the on-disk format.
+type table byte
+
+const (
+	countTable      table = 'c' // workflow, version         -> sum of int64 (merged)
+	definitionTable table = 'd' // workflow, version         -> definition
+	entryTable      table = 'e' // id, sequence              -> history entry
+	replyTable      table = 'k' // scope, key                -> first answer
+	nodeTable       table = 'n' // workflow, node, id, machine -> index entry
+	recordTable     table = 'r' // workflow, id              -> record
+	settingTable    table = 's' // name                      -> setting
+	credentialTable table = 't' // kind, id                  -> credential
+)
+
+// longText marks a text of 255 bytes or more: two length bytes follow.
+const longText = 0xFF
+
+// maxText is the longest text that a key takes, in bytes.
+const maxText = 1<<16 - 1
+
+// RecordKey appends the key of an instance's record to dst.
+func RecordKey(dst []byte, sh Shard, workflow string, id ID) []byte {
+	return append(RecordPrefix(dst, sh, workflow), id[:]...)
+}
+
+// RecordPrefix appends the prefix of all records of a workflow in sh; they
+// follow each other in the order of their ids.
+func RecordPrefix(dst []byte, sh Shard, workflow string) []byte {
+	return appendText(appendHead(dst, sh, recordTable), workflow)
+}
+
+// EntryKey appends the key of history entry seq of an instance to dst.
+func EntryKey(dst []byte, sh Shard, id ID, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(EntryPrefix(dst, sh, id), seq)
+}
+
+// EntryPrefix appends the prefix of all history entries of an instance; they
+// follow each other in the order of their sequence numbers.
+func EntryPrefix(dst []byte, sh Shard, id ID) []byte {
+	return append(appendHead(dst, sh, entryTable), id[:]...)
+}
+
+// NodeKey appends the key that says that machine of instance id is in node.
+func NodeKey(dst []byte, sh Shard, workflow, node string, id ID, machine string) []byte {
+	return appendText(append(NodePrefix(dst, sh, workflow, node), id[:]...), machine)
+}
+
+// NodePrefix appends the prefix of all instances of a workflow that are in
+// node; they follow each other in the order of their ids. An instance shows up
+// once for each of its machines that is there.
+func NodePrefix(dst []byte, sh Shard, workflow, node string) []byte {
+	return appendText(appendText(appendHead(dst, sh, nodeTable), workflow), node)
+}
+
+// ReplyKey appends the key of a remembered answer. scope is the instance, or
+// the zero ID for creates; key is a digest of caller and idempotency key.
+func ReplyKey(dst []byte, sh Shard, scope ID, key [16]byte) []byte {
+	return append(ReplyPrefix(dst, sh, scope), key[:]...)
+}
+
+// ReplyPrefix appends the prefix of all remembered answers of scope.
+func ReplyPrefix(dst []byte, sh Shard, scope ID) []byte {
+	return append(appendHead(dst, sh, replyTable), scope[:]...)
+}
+
+// CountKey appends the key of a counter: the instances of one version of a
+// workflow in sh. Counters are written with [Writes.Add] only.
+func CountKey(dst []byte, sh Shard, workflow string, version uint64) []byte {
+	return binary.BigEndian.AppendUint64(CountPrefix(dst, sh, workflow), version)
+}
+
+// CountPrefix appends the prefix of the counters of a workflow in sh, in the
+// order of its versions.
+func CountPrefix(dst []byte, sh Shard, workflow string) []byte {
+	return appendText(appendHead(dst, sh, countTable), workflow)
+}
+
+// DefinitionKey appends the key of one version of a definition, in [Meta].
+func DefinitionKey(dst []byte, workflow string, version uint64) []byte {
+	return binary.BigEndian.AppendUint64(DefinitionPrefix(dst, workflow), version)
+}
+
+// DefinitionPrefix appends the prefix of all versions of one definition, in
+// their order.
+func DefinitionPrefix(dst []byte, workflow string) []byte {
+	return appendText(DefinitionsPrefix(dst), workflow)
+}
+
+// DefinitionsPrefix appends the prefix of all definitions.
+func DefinitionsPrefix(dst []byte) []byte { return appendHead(dst, Meta, definitionTable) }
+
+// SettingKey appends the key of a named setting, in [Meta].
+func SettingKey(dst []byte, name string) []byte {
+	return appendText(SettingsPrefix(dst), name)
+}
+
+// SettingsPrefix appends the prefix of all settings.
+func SettingsPrefix(dst []byte) []byte { return appendHead(dst, Meta, settingTable) }
+
+// CredentialKey appends the key of a credential, in [Meta]. kind is the
+// caller's letter for the sort of credential.
+func CredentialKey(dst []byte, kind byte, id string) []byte {
+	return appendText(CredentialPrefix(dst, kind), id)
+}
+
+// CredentialPrefix appends the prefix of all credentials of one kind.
+func CredentialPrefix(dst []byte, kind byte) []byte {
+	return append(appendHead(dst, Meta, credentialTable), kind)
+}
+
+// ShardPrefix appends the prefix of everything in sh.
+func ShardPrefix(dst []byte, sh Shard) []byte {
+	return binary.BigEndian.AppendUint16(dst, uint16(sh))
+}
+
+// PrefixEnd returns the first key behind all keys that begin with prefix, in
+// new storage. It is nil, which means no bound, when prefix is empty or made of
+// 0xFF only.
+func PrefixEnd(prefix []byte) []byte {
+	for i := len(prefix) - 1; i >= 0; i-- {
+		if prefix[i] == 0xFF {
+			continue
+		}
+		end := append([]byte(nil), prefix[:i+1]...)
+		end[i]++
+		return end
+	}
+	return nil
+}
+
+func appendHead(dst []byte, sh Shard, t table) []byte {
+	return append(dst, byte(sh>>8), byte(sh), byte(t))
+}
+
+// appendText appends s behind its length. Texts shorter than 255 bytes have one
+// length byte; a longer one has 0xFF and two. No text is a prefix of another.
+func appendText(dst []byte, s string) []byte {
+	if len(s) < longText {
+		return append(append(dst, byte(len(s))), s...)
+	}
+	if len(s) > maxText {
+		panic("persistence: text of more than 65535 bytes in a key")
+	}
+	return append(append(dst, longText, byte(len(s)>>8), byte(len(s))), s...)
+}
+
+// shardOf spreads ids over n shards. It is part of the on-disk format: a stored
+// instance is found again only as long as this never changes.
+func shardOf(id ID, n int) Shard {
+	hi, lo := binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:])
+	const odd = 0x9E3779B97F4A7C15 // 2^64 divided by the golden ratio
+	h := (hi ^ bits.RotateLeft64(lo, 32)) * odd
+	h = (h ^ h>>32) * odd
+	return Shard((h >> 32) * uint64(n) >> 32)
+}

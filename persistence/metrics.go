@@ -1,0 +1,95 @@
+package persistence
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// counters are the store's own; anybody adds to them.
+type counters struct {
+	appended, appendedBytes, committed, refused, unknown, barriers atomic.Uint64
+
+	stalls, writeStalls, backgroundErrors, slowDisk, corruptReads, corruptBlocks atomic.Uint64
+
+	witnessWrites, witnessErrors atomic.Uint64
+	freeBytes                    atomic.Int64
+}
+
+// Metrics is one reading of the store's counters. Counts run from Open on.
+type Metrics struct {
+	Appended      uint64 // sets of writes applied
+	AppendedBytes uint64 // their size in the log
+	Committed     uint64 // acknowledged as durable
+	Refused       uint64 // turned away without being applied
+	Unknown       uint64 // told ErrOutcomeUnknown
+	Barriers      uint64
+	Waiting       int // tickets not answered yet
+
+	Syncs       uint64        // of the log
+	SyncMean    time.Duration // of one sync, over all of them
+	Stalls      uint64        // times that commits did not get through
+	WriteStalls uint64        // times that Pebble held writers back
+
+	BackgroundErrors uint64 // failed flushes and compactions
+	SlowDisk         uint64 // disk operations of more than some seconds
+	CorruptReads     uint64 // reads that returned ErrCorrupt
+	CorruptBlocks    uint64 // damaged blocks that were met, also in the background
+	WitnessWrites    uint64
+	WitnessErrors    uint64
+
+	FreeBytes  int64 // on the file system; -1 when it does not say
+	DiskBytes  uint64
+	Tables     int64
+	CacheBytes int64
+}
+
+// Metrics reads the counters. It takes Pebble's lock for a moment; once a second
+// is fine, once a request is not.
+func (s *Store) Metrics() Metrics {
+	m := Metrics{
+		Appended: s.metrics.appended.Load(), AppendedBytes: s.metrics.appendedBytes.Load(),
+		Committed: s.metrics.committed.Load(), Refused: s.metrics.refused.Load(),
+		Unknown: s.metrics.unknown.Load(), Barriers: s.metrics.barriers.Load(),
+		Waiting: s.commits.queue.length(),
+		Stalls:  s.metrics.stalls.Load(), WriteStalls: s.metrics.writeStalls.Load(),
+		BackgroundErrors: s.metrics.backgroundErrors.Load(), SlowDisk: s.metrics.slowDisk.Load(),
+		CorruptReads: s.metrics.corruptReads.Load(), CorruptBlocks: s.metrics.corruptBlocks.Load(),
+		WitnessWrites: s.metrics.witnessWrites.Load(), WitnessErrors: s.metrics.witnessErrors.Load(),
+		FreeBytes: s.metrics.freeBytes.Load(),
+	}
+	if !s.readers.enter() {
+		return m
+	}
+	defer s.readers.leave()
+	p := s.db.Metrics()
+	m.DiskBytes, m.CacheBytes = p.DiskSpaceUsage(), p.BlockCache.Size
+	for _, level := range p.Levels {
+		m.Tables += level.TablesCount
+	}
+	m.Syncs, m.SyncMean = syncLatency(p.LogWriter.FsyncLatency)
+	return m
+}
+
+// freeBytes asks the file system, and returns -1 when it does not say.
+func freeBytes(fs vfs.FS, dir string) int64 {
+	usage, err := fs.GetDiskUsage(dir)
+	if err != nil {
+		return -1
+	}
+	return int64(min(usage.AvailBytes, 1<<62))
+}
+
+// syncLatency reads count and mean from Pebble's histogram, which is in
+// nanoseconds.
+func syncLatency(h prometheus.Histogram) (count uint64, mean time.Duration) {
+	var m dto.Metric
+	if h == nil || h.Write(&m) != nil || m.GetHistogram().GetSampleCount() == 0 {
+		return 0, 0
+	}
+	count = m.GetHistogram().GetSampleCount()
+	return count, time.Duration(m.GetHistogram().GetSampleSum() / float64(count))
+}

@@ -1,0 +1,187 @@
+package persistence
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Key is a key taken apart: for `troupe verify`, for logs and for tests. The
+// hot paths use the small functions below, which look at one part only.
+//
+// Which fields are set depends on Table; the others are zero.
+type Key struct {
+	Table    string // "record", "entry", "node", "reply", "count", "definition", "setting" or "credential"
+	Shard    Shard
+	Workflow string   // record, node, count, definition
+	Node     string   // node
+	Machine  string   // node
+	ID       ID       // record, entry, node; the scope of a reply
+	Reply    [16]byte // reply
+	Number   uint64   // sequence of an entry; version of a count or definition
+	Name     string   // setting; the id of a credential
+	Kind     byte     // credential
+}
+
+var tableNames = map[table]string{
+	countTable: "count", definitionTable: "definition", entryTable: "entry", replyTable: "reply",
+	nodeTable: "node", recordTable: "record", settingTable: "setting", credentialTable: "credential",
+}
+
+// ParseKey takes key apart. It is false for bytes that no builder of this
+// package makes.
+func ParseKey(key []byte) (Key, bool) {
+	p := keyParser{rest: key}
+	k := Key{Shard: Shard(p.uint16())}
+	t := table(p.byte())
+	k.Table = tableNames[t]
+	switch t {
+	case recordTable:
+		k.Workflow, k.ID = p.text(), p.id()
+	case entryTable:
+		k.ID, k.Number = p.id(), p.uint64()
+	case nodeTable:
+		k.Workflow, k.Node, k.ID, k.Machine = p.text(), p.text(), p.id(), p.text()
+	case replyTable:
+		k.ID, k.Reply = p.id(), p.id()
+	case countTable:
+		k.Workflow, k.Number = p.text(), p.uint64()
+	case definitionTable:
+		k.Workflow, k.Number = p.text(), p.uint64()
+	case settingTable:
+		k.Name = p.text()
+	case credentialTable:
+		k.Kind, k.Name = p.byte(), p.text()
+	default:
+		return Key{}, false
+	}
+	meta := t == definitionTable || t == settingTable || t == credentialTable
+	if p.bad || len(p.rest) > 0 || (meta && k.Shard != Meta) {
+		return Key{}, false
+	}
+	return k, true
+}
+
+// String renders a key for people. It holds no workflow data.
+func (k Key) String() string {
+	switch k.Table {
+	case "record":
+		return fmt.Sprintf("record %s/%x in shard %d", k.Workflow, k.ID, k.Shard)
+	case "entry":
+		return fmt.Sprintf("entry %d of %x in shard %d", k.Number, k.ID, k.Shard)
+	case "node":
+		return fmt.Sprintf("node %s/%s of %x (%s) in shard %d", k.Workflow, k.Node, k.ID, k.Machine, k.Shard)
+	case "reply":
+		return fmt.Sprintf("reply of %x in shard %d", k.ID, k.Shard)
+	case "count":
+		return fmt.Sprintf("count %s version %d in shard %d", k.Workflow, k.Number, k.Shard)
+	case "definition":
+		return fmt.Sprintf("definition %s version %d", k.Workflow, k.Number)
+	case "setting":
+		return "setting " + k.Name
+	case "credential":
+		return fmt.Sprintf("credential %q %s", k.Kind, k.Name)
+	}
+	return "unknown key"
+}
+
+// RecordID returns the instance of a record's key.
+func RecordID(key []byte) (ID, bool) {
+	p := keyParser{rest: key}
+	ok := p.head(recordTable)
+	p.skipText()
+	id := p.id()
+	return id, ok && p.done()
+}
+
+// EntrySeq returns the sequence number of a history entry's key.
+func EntrySeq(key []byte) (uint64, bool) {
+	p := keyParser{rest: key}
+	ok := p.head(entryTable)
+	p.id()
+	seq := p.uint64()
+	return seq, ok && p.done()
+}
+
+// NodeID returns the instance of a node's index key.
+func NodeID(key []byte) (ID, bool) {
+	p := keyParser{rest: key}
+	ok := p.head(nodeTable)
+	p.skipText()
+	p.skipText()
+	id := p.id()
+	p.skipText()
+	return id, ok && p.done()
+}
+
+// CountVersion returns the version of a counter's key.
+func CountVersion(key []byte) (uint64, bool) {
+	p := keyParser{rest: key}
+	ok := p.head(countTable)
+	p.skipText()
+	v := p.uint64()
+	return v, ok && p.done()
+}
+
+// keyParser reads a key from the front. After a part that is not there it is
+// bad and every later part is zero.
+type keyParser struct {
+	rest []byte
+	bad  bool
+}
+
+func (p *keyParser) done() bool { return !p.bad && len(p.rest) == 0 }
+
+func (p *keyParser) head(t table) bool {
+	p.take(2)
+	return table(p.byte()) == t
+}
+
+func (p *keyParser) take(n int) []byte {
+	if p.bad || len(p.rest) < n {
+		p.bad = true
+		return nil
+	}
+	b := p.rest[:n]
+	p.rest = p.rest[n:]
+	return b
+}
+
+func (p *keyParser) byte() byte {
+	if b := p.take(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (p *keyParser) uint16() uint16 {
+	if b := p.take(2); b != nil {
+		return binary.BigEndian.Uint16(b)
+	}
+	return 0
+}
+
+func (p *keyParser) uint64() uint64 {
+	if b := p.take(8); b != nil {
+		return binary.BigEndian.Uint64(b)
+	}
+	return 0
+}
+
+func (p *keyParser) id() (id ID) {
+	copy(id[:], p.take(len(id)))
+	return id
+}
+
+func (p *keyParser) text() string { return string(p.skipText()) }
+
+// skipText returns the bytes of the next text without copying them. A long form
+// that a short one would have served is bad: every key has one spelling.
+func (p *keyParser) skipText() []byte {
+	n := int(p.byte())
+	if n == longText {
+		if n = int(p.uint16()); n < longText {
+			p.bad = true
+		}
+	}
+	return p.take(n)
+}

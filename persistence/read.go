@@ -1,0 +1,107 @@
+package persistence
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Load returns the value under key, in storage of the caller's own, or
+// ErrNotFound. It sees what was appended, durable or not: a caller that shows
+// the value to somebody calls Fence first or is the writer itself.
+func (s *Store) Load(key []byte) ([]byte, error) {
+	if !s.readers.enter() {
+		return nil, ErrClosed
+	}
+	defer s.readers.leave()
+	return s.load(s.db, key)
+}
+
+// view is a database or a snapshot of it.
+type view interface {
+	Get(key []byte) ([]byte, io.Closer, error)
+	NewIter(*pebble.IterOptions) (*pebble.Iterator, error)
+}
+
+func (s *Store) load(v view, key []byte) ([]byte, error) {
+	value, closer, err := v.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, s.readFault("load", key, err)
+	}
+	own := make([]byte, len(value))
+	copy(own, value)
+	if err := closer.Close(); err != nil {
+		return nil, s.readFault("load", key, err)
+	}
+	return own, nil
+}
+
+// Count returns the counter under key; one that was never written is zero.
+func (s *Store) Count(key []byte) (int64, error) {
+	value, err := s.Load(key)
+	if errors.Is(err, ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err := parseCounter(value)
+	if err != nil {
+		return 0, s.readFault("load", key, err)
+	}
+	return n, nil
+}
+
+// ParseCount reads a counter's value as Scan or a cursor gives it.
+func ParseCount(value []byte) (int64, error) { return parseCounter(value) }
+
+// Scan calls visit for every key that begins with prefix, in order, on one
+// consistent view. The slices are valid during the call only. An error of visit
+// ends the scan and is returned as it is.
+func (s *Store) Scan(prefix []byte, visit func(key, value []byte) error) error {
+	if !s.readers.enter() {
+		return ErrClosed
+	}
+	defer s.readers.leave()
+	return s.scan(s.db, prefix, visit)
+}
+
+func (s *Store) scan(v view, prefix []byte, visit func(key, value []byte) error) (err error) {
+	it, err := v.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: PrefixEnd(prefix)})
+	if err != nil {
+		return s.readFault("scan", prefix, err)
+	}
+	defer func() {
+		if cerr := it.Close(); err == nil && cerr != nil {
+			err = s.readFault("scan", prefix, cerr)
+		}
+	}()
+	for it.First(); it.Valid(); it.Next() {
+		value, verr := it.ValueAndErr()
+		if verr != nil {
+			return s.readFault("scan", it.Key(), verr)
+		}
+		if err := visit(it.Key(), value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readFault wraps an error of a read with its key. Damage becomes ErrCorrupt
+// and is counted.
+func (s *Store) readFault(op string, key []byte, err error) error {
+	if !errors.Is(err, ErrCorrupt) && !pebble.IsCorruptionError(err) {
+		return fmt.Errorf("%s %x: %w", op, key, err)
+	}
+	s.metrics.corruptReads.Add(1)
+	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
+		return fmt.Errorf("%s %x: %w: file %s: %w", op, key, ErrCorrupt, info.Path, info.Details)
+	}
+	return fmt.Errorf("%s %x: %w: %w", op, key, ErrCorrupt, err)
+}

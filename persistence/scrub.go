@@ -1,0 +1,214 @@
+package persistence
+
+import (
+	"encoding/binary"
+)
+
+// logScan is what reading a whole log file showed.
+type logScan struct {
+	// end is the offset behind the last whole record.
+	end int
+	// clean says that the log was closed: a trailer follows the last record.
+	clean bool
+	// seq is the sequence number behind the last whole record, 0 without one.
+	seq uint64
+	// hole is the offset of the first bytes that are no chunk of this log, -1
+	// when there are none. A torn write, the preallocated rest of the file and
+	// its earlier life look like that, and so does damage.
+	hole int
+	// synced is the highest sync offset in chunks behind the hole.
+	synced uint64
+	// proof is the strongest mark in records behind the hole.
+	proof proof
+}
+
+// scanLog reads log file number. It goes on behind the first hole, byte by
+// byte, because damage does not respect chunks; what it finds there decides
+// whether the hole is damage, see [checkLogEnd].
+func scanLog(file []byte, number uint64) logScan {
+	n := uint32(number)
+	s := logScan{hole: -1}
+	var record recordHead
+	off := 0
+	for off < len(file) {
+		left := blockEnd(off, len(file)) - off
+		if isTrailer(file, off, n) {
+			s.clean = !record.open
+			if record.open {
+				s.hole = off
+			}
+			return s
+		}
+		if left < logHeaderBytes && (left < manifestHeaderBytes || zero(file[off:off+left])) {
+			off += left // the rest of a block that was too small for a chunk
+			continue
+		}
+		c, ok := logChunk(file, off, n)
+		if !ok || !record.add(c) {
+			s.hole = off
+			s.lookBehind(file, n)
+			return s
+		}
+		off = c.end
+		if c.kind.ends() {
+			s.end = off
+			s.seq = max(s.seq, record.endSeq())
+		}
+	}
+	return s
+}
+
+// lookBehind gathers what chunks behind the hole say about the time before.
+func (s *logScan) lookBehind(file []byte, number uint32) {
+	for off := s.hole + 1; off+logHeaderBytes <= len(file); {
+		c, ok := logChunk(file, off, number)
+		if !ok {
+			off++
+			continue
+		}
+		s.synced = max(s.synced, c.synced)
+		if c.kind.begins() {
+			if p, ok := parseMark(c.payload); ok && p.seq > s.proof.seq {
+				s.proof = p
+			}
+		}
+		off = c.end
+	}
+}
+
+// recordHead gathers the first bytes of a record out of its chunks.
+type recordHead struct {
+	open bool // between the first and the last chunk
+	head [headBytes]byte
+	n    int
+}
+
+// add takes the next chunk. It is false when the chunk cannot follow.
+func (r *recordHead) add(c chunk) bool {
+	if c.kind.begins() == r.open {
+		return false
+	}
+	if c.kind.begins() {
+		r.n = 0
+	}
+	r.n += copy(r.head[r.n:], c.payload)
+	r.open = !c.kind.ends()
+	return true
+}
+
+// endSeq is the sequence number behind a whole record of the log.
+func (r *recordHead) endSeq() uint64 {
+	if r.n < headBytes {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(r.head[:]) + uint64(binary.LittleEndian.Uint32(r.head[8:]))
+}
+
+// manifestScan is what reading a whole MANIFEST showed.
+type manifestScan struct {
+	// end is the offset behind the last whole record.
+	end int
+	// hole is the offset of the first bytes that are no chunk, -1 when there are
+	// none.
+	hole int
+	// later is the offset of a record that begins behind the hole, -1 without
+	// one. Each record is synced before the next is written, so there is none
+	// after a torn write.
+	later int
+	// minLog is the oldest log whose records are not all in tables: this one and
+	// newer ones are live.
+	minLog uint64
+}
+
+// scanManifest reads a MANIFEST from the record that begins at from.
+func scanManifest(file []byte, from int) manifestScan {
+	s := manifestScan{end: from, hole: -1, later: -1}
+	var record []byte
+	open := false
+	off := from
+	for off < len(file) {
+		if left := blockEnd(off, len(file)) - off; left < manifestHeaderBytes {
+			off += left
+			continue
+		}
+		c, ok := manifestChunk(file, off)
+		if !ok || c.kind.begins() == open {
+			s.hole = off
+			s.later = laterRecord(file, off+1)
+			return s
+		}
+		if c.kind.begins() {
+			record = record[:0]
+		}
+		record = append(record, c.payload[:min(len(c.payload), versionEditHeadMax)]...)
+		open = !c.kind.ends()
+		off = c.end
+		if c.kind.ends() {
+			s.end = off
+			if n, ok := minUnflushedLog(record); ok {
+				s.minLog = n
+			}
+		}
+	}
+	return s
+}
+
+// laterRecord returns the offset of the first chunk at or behind off that begins
+// a record, or -1. NB: not just any chunk: a torn write of one record over two
+// blocks can leave its last chunk without its first.
+func laterRecord(file []byte, off int) int {
+	for off+manifestHeaderBytes <= len(file) {
+		c, ok := manifestChunk(file, off)
+		if !ok {
+			off++
+			continue
+		}
+		if c.kind.begins() {
+			return off
+		}
+		off = c.end
+	}
+	return -1
+}
+
+// versionEditHeadMax is how many bytes of each chunk are kept to find the log
+// number, which stands before everything long.
+const versionEditHeadMax = 256
+
+// minUnflushedLog reads the log number of a version edit, when it has one. An
+// edit is a row of tags and values; the ones looked at come first.
+func minUnflushedLog(edit []byte) (uint64, bool) {
+	const (
+		tagComparer   = 1
+		tagMinLog     = 2
+		tagOldPrevLog = 9
+	)
+	number := func() (uint64, bool) {
+		v, n := binary.Uvarint(edit)
+		if n <= 0 {
+			return 0, false
+		}
+		edit = edit[n:]
+		return v, true
+	}
+	for {
+		tag, ok := number()
+		if !ok {
+			return 0, false
+		}
+		value, ok := number()
+		switch {
+		case !ok:
+			return 0, false
+		case tag == tagMinLog:
+			return value, true
+		case tag == tagComparer:
+			if uint64(len(edit)) < value {
+				return 0, false
+			}
+			edit = edit[value:]
+		case tag != tagOldPrevLog:
+			return 0, false
+		}
+	}
+}

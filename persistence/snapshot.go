@@ -1,0 +1,136 @@
+package persistence
+
+import (
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Snapshot is one moment of the store, for any number of reads. It may contain
+// what is not durable yet; call [Store.Fence] after taking it and before
+// showing anything. It keeps old tables on disk, so it must be closed soon.
+//
+// A snapshot is safe for concurrent use; its cursors belong to one goroutine.
+type Snapshot struct {
+	store *Store
+	db    *pebble.Snapshot // nil after Close of the store
+}
+
+// Snapshot returns the present moment. On a closed store every read of it
+// returns ErrClosed.
+func (s *Store) Snapshot() *Snapshot {
+	if !s.readers.enter() {
+		return &Snapshot{store: s}
+	}
+	return &Snapshot{store: s, db: s.db.NewSnapshot()}
+}
+
+// Close gives the snapshot back. Cursors must be closed before. It must be
+// called once.
+func (sn *Snapshot) Close() error {
+	if sn.db == nil {
+		return nil
+	}
+	defer sn.store.readers.leave()
+	return sn.db.Close()
+}
+
+// Load is [Store.Load] at this moment.
+func (sn *Snapshot) Load(key []byte) ([]byte, error) {
+	if sn.db == nil {
+		return nil, ErrClosed
+	}
+	return sn.store.load(sn.db, key)
+}
+
+// Scan is [Store.Scan] at this moment.
+func (sn *Snapshot) Scan(prefix []byte, visit func(key, value []byte) error) error {
+	if sn.db == nil {
+		return ErrClosed
+	}
+	return sn.store.scan(sn.db, prefix, visit)
+}
+
+// Cursor returns a cursor over the keys from lower (nil: the first) up to but
+// not including upper (nil: no bound). It stands before the first key.
+func (sn *Snapshot) Cursor(lower, upper []byte) *Cursor {
+	if sn.db == nil {
+		return &Cursor{err: ErrClosed}
+	}
+	c := &Cursor{store: sn.store, lower: lower}
+	it, err := sn.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		c.err = sn.store.readFault("open cursor at", lower, err)
+		return c
+	}
+	c.it = it
+	return c
+}
+
+// Cursor walks over keys in order:
+//
+//	c := snapshot.Cursor(prefix, persistence.PrefixEnd(prefix))
+//	defer c.Close()
+//	for c.Next() {
+//		use(c.Key(), c.Value())
+//	}
+//	return c.Err()
+type Cursor struct {
+	store *Store
+	it    *pebble.Iterator // nil when it could not be opened
+	lower []byte           // for messages
+	value []byte
+	err   error // the first error; the cursor has ended
+	moved bool  // whether it stands on or behind the first key
+}
+
+// Next moves to the next key. It is false at the end and after an error.
+func (c *Cursor) Next() bool {
+	if c.err != nil {
+		return false
+	}
+	if !c.moved {
+		c.moved = true
+		return c.land(c.it.First())
+	}
+	return c.land(c.it.Next())
+}
+
+// Seek moves to the first key at or behind key, within the cursor's bounds. It
+// is false when there is none and after an error.
+func (c *Cursor) Seek(key []byte) bool {
+	if c.err != nil {
+		return false
+	}
+	c.moved = true
+	return c.land(c.it.SeekGE(key))
+}
+
+// land reads what stands at the new position.
+func (c *Cursor) land(valid bool) bool {
+	c.value = nil
+	err := c.it.Error()
+	if valid && err == nil {
+		c.value, err = c.it.ValueAndErr()
+	}
+	if err != nil {
+		c.err = c.store.readFault("read behind", c.lower, err)
+		return false
+	}
+	return valid
+}
+
+// Key is the present key. The slice is valid until the next move.
+func (c *Cursor) Key() []byte { return c.it.Key() }
+
+// Value is the present value. The slice is valid until the next move.
+func (c *Cursor) Value() []byte { return c.value }
+
+// Err is why the cursor ended early, or nil.
+func (c *Cursor) Err() error { return c.err }
+
+// Close gives the cursor back. It must be called once.
+func (c *Cursor) Close() error {
+	if c.it == nil {
+		return nil
+	}
+	return c.it.Close()
+}

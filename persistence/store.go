@@ -1,0 +1,228 @@
+package persistence
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/rs/zerolog"
+)
+
+// Store is one open store. All methods are safe for concurrent use.
+type Store struct {
+	// Built by Open, then read only.
+
+	dir      string
+	options  Options // defaults filled in
+	readOnly bool
+	log      zerolog.Logger
+	fs       vfs.FS
+	db       *pebble.DB
+	shards   int
+	crashed  bool // the last process did not close the store
+	started  time.Time
+
+	pool    sync.Pool // of *Writes with an empty batch
+	commits commits
+	gate    gate
+	keeper  *keeper
+	readers *readers
+	metrics counters
+
+	// clock is the watchdog's: nanoseconds since started at its last tick, so that
+	// a commit's age costs no system call.
+	clock atomic.Int64
+	// writeStall is when Pebble began to hold writers back, on clock; zero while
+	// it does not.
+	writeStall atomic.Int64
+
+	// undo holds what Close has to do, in the order of Open. Open and Close own it.
+	undo      []func() error
+	stop      chan struct{} // closed to end the watchdog and the space poll
+	watchDone chan struct{}
+	spaceDone chan struct{}
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// Open opens the store in dir, creating it when dir is absent or empty. Before
+// anything is changed, the files are checked against each other and against
+// what an earlier process left as a witness of what was durable; see the
+// package comment for what that finds.
+//
+// It returns ErrLocked, ErrIncomplete, ErrDamaged, ErrNewer or ErrDiskFull,
+// wrapped with what to do, or the file system's own error.
+func Open(dir string, o Options) (*Store, error) {
+	o = o.EnsureDefaults()
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("open store %s: %w", dir, err)
+	}
+	s := &Store{
+		dir: dir, options: o, readOnly: o.ReadOnly, log: o.Log, started: time.Now(),
+		readers: newReaders(), stop: make(chan struct{}),
+		watchDone: make(chan struct{}), spaceDone: make(chan struct{}),
+	}
+	s.clock.Store(1)
+	s.metrics.freeBytes.Store(-1)
+	s.commits.queue = newQueue()
+	s.commits.done = make(chan struct{})
+	if err := s.open(); err != nil {
+		for i := len(s.undo) - 1; i >= 0; i-- {
+			err = errors.Join(err, s.undo[i]())
+		}
+		return nil, fmt.Errorf("open store %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+// open runs the steps of Open in order. What each step must take back is in
+// s.undo as soon as it succeeded.
+func (s *Store) open() error {
+	s.mount()
+	lock, err := s.enter()
+	if err != nil {
+		return err
+	}
+	found, err := s.preflight(lock)
+	if err != nil {
+		return err
+	}
+	s.shards, s.crashed = found.shards, found.crashed
+	if err := s.roomToOpen(found.logBytes); err != nil {
+		return err
+	}
+	s.keeper = s.newKeeper()
+	o := s.pebbleOptions(lock)
+	o.EventListener = s.listener()
+	o.Logger = pebbleLog{log: s.log, die: s.die}
+	o.ErrorIfNotExists = true
+	if s.db, err = openPebble(s.dir, o); err != nil {
+		return err
+	}
+	s.undo = append(s.undo, s.closeDB)
+	if s.readOnly {
+		s.gate.setReadOnly()
+	} else if err := s.keeper.start(s.db); err != nil {
+		return err
+	}
+	s.start()
+	s.log.Info().Str("dir", s.dir).Int("shards", s.shards).Bool("after_crash", s.crashed).
+		Dur("took", time.Since(s.started)).Msg("store is open")
+	return nil
+}
+
+// start begins the store's own goroutines. Close ends them.
+func (s *Store) start() {
+	go s.commitLoop()
+	go s.watchLoop()
+	if s.readOnly {
+		close(s.spaceDone)
+		return
+	}
+	s.pollSpace()
+	go s.spaceLoop()
+}
+
+// pebbleOptions are the options that every opening of the files shares.
+func (s *Store) pebbleOptions(lock *pebble.Lock) *pebble.Options {
+	o := &pebble.Options{
+		FS:                          s.fs,
+		Lock:                        lock,
+		ReadOnly:                    s.readOnly,
+		FormatMajorVersion:          pebble.FormatNewest,
+		Merger:                      sumMerger,
+		CacheSize:                   s.options.CacheBytes,
+		MemTableSize:                uint64(s.options.MemTableBytes),
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       2,
+		L0StopWritesThreshold:       64,
+		MaxManifestFileSize:         16 << 20,
+		CompactionConcurrencyRange:  func() (lower, upper int) { return 1, 2 },
+	}
+	for i := range o.Levels {
+		// Most lookups of an idempotency key find nothing; ten bits per key let 99
+		// of 100 of them end without reading a block.
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	return o
+}
+
+// openPebble turns a panic of Pebble over files it does not understand into an
+// error.
+func openPebble(dir string, o *pebble.Options) (db *pebble.DB, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			db, err = nil, damagedStore(fmt.Sprint(r))
+		}
+	}()
+	db, err = pebble.Open(dir, o)
+	if err != nil {
+		return nil, openFault(err)
+	}
+	return db, nil
+}
+
+// Close takes no more writes, waits until everything appended is answered and
+// every reader has left, and leaves the mark of a clean close. Readers are
+// waited for, and so is a stuck disk, for Options.CommitWaitMax; after that it
+// returns an error with the files still open, and the process should end.
+// Further calls return the same.
+func (s *Store) Close() error {
+	s.closeOnce.Do(func() { s.closeErr = s.close() })
+	return s.closeErr
+}
+
+func (s *Store) close() error {
+	s.gate.close()
+	s.commits.queue.close()
+	timer := time.NewTimer(s.options.CommitWaitMax)
+	defer timer.Stop()
+	select {
+	case <-s.commits.done:
+	case <-timer.C:
+		return fmt.Errorf("close store %s: %w", s.dir, ErrStalled)
+	}
+	close(s.stop)
+	<-s.watchDone
+	<-s.spaceDone
+	if !s.readers.shut(s.options.CommitWaitMax) {
+		return fmt.Errorf("close store %s: readers or snapshots are still open", s.dir)
+	}
+	if !s.readOnly {
+		s.keeper.halt()
+	}
+	var errs []error
+	for i := len(s.undo) - 1; i >= 0; i-- {
+		errs = append(errs, s.undo[i]())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close store %s: %w", s.dir, err)
+	}
+	s.log.Info().Str("dir", s.dir).Msg("store is closed")
+	return nil
+}
+
+// closeDB closes the database and, when that went well, says so in the witness.
+func (s *Store) closeDB() error {
+	if err := s.db.Close(); err != nil {
+		return err
+	}
+	if s.readOnly || s.keeper.running.Load() {
+		return nil
+	}
+	return s.keeper.finish()
+}
+
+// ShardCount returns the number of numbered shards, fixed at creation.
+func (s *Store) ShardCount() int { return s.shards }
+
+// ShardOf returns the shard that an instance belongs to, for ever.
+func (s *Store) ShardOf(id ID) Shard { return shardOf(id, s.shards) }
+
+// OpenedAfterCrash says whether the last process ended without Close.
+func (s *Store) OpenedAfterCrash() bool { return s.crashed }

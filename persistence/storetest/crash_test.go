@@ -1,0 +1,68 @@
+package storetest_test
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"troupe/persistence"
+	"troupe/persistence/storetest"
+)
+
+// long makes the harnesses go on for that long instead of some seconds:
+//
+//	go test ./persistence/storetest -args -long 1h
+var long = flag.Duration("long", 0, "how long each harness runs; 0: a few seconds")
+
+func harnessTime(short time.Duration) time.Duration {
+	if *long > 0 {
+		return *long
+	}
+	return short
+}
+
+// smallStore flushes, compacts and switches logs within one short load, and
+// renews its witness all the time.
+func smallStore() storetest.Opener {
+	return storetest.Store(persistence.Options{
+		Shards: 4, MemTableBytes: 64 << 10, CacheBytes: 1 << 20,
+		FreeBytesMin: -1, WitnessInterval: 500 * time.Microsecond,
+	})
+}
+
+func crash(t *testing.T, open storetest.Opener, d time.Duration) storetest.CrashReport {
+	t.Helper()
+	o := storetest.CrashOptions{Time: d, Seed: uint64(time.Now().UnixNano())}
+	report, err := storetest.Crash(open, o)
+	if err != nil {
+		t.Fatalf("seed %d: %v", o.Seed, err)
+	}
+	t.Log(report)
+	return report
+}
+
+func TestNoCrashLosesOrTearsAnAcknowledgedEvent(t *testing.T) {
+	report := crash(t, smallStore(), harnessTime(5*time.Second))
+	if mutant {
+		if report.Violations == 0 {
+			t.Error("this build acknowledges early and no crash showed it")
+		}
+		return
+	}
+	if report.Violations > 0 {
+		t.Errorf("%d violations, want 0: %s", report.Violations, report.First)
+	}
+}
+
+func TestCrashesFindJournalsWithABug(t *testing.T) {
+	for name, open := range map[string]storetest.Opener{
+		"early acknowledgement": storetest.EarlyAck(smallStore()),
+		"split batch":           storetest.SplitBatch(smallStore()),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if report := crash(t, open, time.Second); report.Violations == 0 {
+				t.Errorf("%d crashes found nothing", report.Points)
+			}
+		})
+	}
+}

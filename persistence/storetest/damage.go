@@ -1,0 +1,165 @@
+package storetest
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// damage is one way to harm the files of a store.
+type damage struct {
+	kind string // "flip", "zero", "truncate", "remove", "swap", "stale"
+	file string
+	// with says where, for messages: an offset, a length or another file's name.
+	with string
+	do   func(fs *vfs.MemFS) error
+}
+
+func (d damage) String() string { return fmt.Sprintf("%s %s %s", d.kind, d.file, d.with) }
+
+// fileType names the sort of file, for the report.
+func fileType(name string) string {
+	switch {
+	case strings.HasSuffix(name, ".log"):
+		return "log"
+	case strings.HasSuffix(name, ".sst"):
+		return "table"
+	case strings.HasPrefix(name, "marker."):
+		return "marker"
+	}
+	kind, _, _ := strings.Cut(name, "-")
+	return kind
+}
+
+const dir = "db"
+
+// damages lists what to do to the files of image: per file, n random flips of
+// one bit and n zeroed blocks, truncations, its removal, a change of places with
+// each other file of its type, and the same file as it was in older.
+func damages(image, older *vfs.MemFS, n int, rng *rand.Rand) ([]damage, error) {
+	names, err := image.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	var all []damage
+	for _, name := range names {
+		if name == "LOCK" {
+			continue
+		}
+		content, err := fileBytes(image, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, inFile(name, content, n, rng)...)
+		all = append(all, damage{kind: "remove", file: name, do: func(fs *vfs.MemFS) error {
+			return fs.Remove(fs.PathJoin(dir, name))
+		}})
+		for _, other := range names {
+			if other > name && fileType(other) == fileType(name) && fileType(name) != "marker" {
+				all = append(all, swap(name, other))
+			}
+		}
+		if old, err := fileBytes(older, name); err == nil && string(old) != string(content) {
+			all = append(all, damage{kind: "stale", file: name, do: replace(name, old)})
+		}
+	}
+	return all, nil
+}
+
+// inFile lists the damages within one file.
+func inFile(name string, content []byte, n int, rng *rand.Rand) []damage {
+	var all []damage
+	size := len(content)
+	if size == 0 {
+		return nil
+	}
+	for range n {
+		off, bit := rng.IntN(size), rng.IntN(8)
+		flipped := slices.Clone(content)
+		flipped[off] ^= 1 << bit
+		all = append(all, damage{
+			kind: "flip", file: name, with: fmt.Sprintf("bit %d of byte %d", bit, off), do: replace(name, flipped),
+		})
+	}
+	for range max(n/4, 1) {
+		from := rng.IntN(size) &^ 4095
+		zeroed := slices.Clone(content)
+		clear(zeroed[from:min(from+4096, size)])
+		if string(zeroed) != string(content) {
+			all = append(all, damage{kind: "zero", file: name, with: fmt.Sprint("from ", from), do: replace(name, zeroed)})
+		}
+	}
+	lengths := []int{0, size - 1, size / 2, size &^ 4095 / 2}
+	for range n / 4 {
+		lengths = append(lengths, rng.IntN(size))
+	}
+	for _, length := range lengths {
+		all = append(all, damage{
+			kind: "truncate", file: name, with: fmt.Sprint("to ", length), do: replace(name, content[:length]),
+		})
+	}
+	return all
+}
+
+func swap(a, b string) damage {
+	return damage{kind: "swap", file: a, with: b, do: func(fs *vfs.MemFS) error {
+		inA, err := fileBytes(fs, a)
+		if err != nil {
+			return err
+		}
+		inB, err := fileBytes(fs, b)
+		if err != nil {
+			return err
+		}
+		if err := replace(a, inB)(fs); err != nil {
+			return err
+		}
+		return replace(b, inA)(fs)
+	}}
+}
+
+// replace gives a file another content.
+func replace(name string, content []byte) func(fs *vfs.MemFS) error {
+	return func(fs *vfs.MemFS) error {
+		f, err := fs.Create(fs.PathJoin(dir, name), vfs.WriteCategoryUnspecified)
+		if err != nil {
+			return err
+		}
+		if _, err := f.Write(slices.Clone(content)); err != nil {
+			return err
+		}
+		return f.Close()
+	}
+}
+
+func fileBytes(fs *vfs.MemFS, name string) ([]byte, error) {
+	f, err := fs.Open(fs.PathJoin(dir, name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// fingerprint describes all files, to see whether any was changed.
+func fingerprint(fs *vfs.MemFS) (string, error) {
+	names, err := fs.List(dir)
+	if err != nil {
+		return "", err
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	for _, name := range names {
+		content, err := fileBytes(fs, name)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "%s %d %q\n", name, len(content), content)
+	}
+	return b.String(), nil
+}

@@ -1,0 +1,154 @@
+package storetest
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"troupe/persistence"
+)
+
+// workflow is the name that the harnesses write under.
+const workflow = "harness"
+
+// Event is what the harnesses commit: the shape of the program's own events. One
+// batch has a history entry, the instance's record with the number of entries,
+// an idempotency row and a counter.
+type Event struct {
+	Shard    persistence.Shard
+	Instance persistence.ID
+	Seq      uint64 // from 1
+	Padding  int    // bytes of content
+}
+
+// eventWriter is a journal that has its own way of writing an event.
+type eventWriter interface {
+	AppendEvent(Event, persistence.Waiter)
+}
+
+// appendTo commits the event as one batch, or in the journal's own way.
+func (e Event) appendTo(j Journal, waiter persistence.Waiter) {
+	if own, ok := j.(eventWriter); ok {
+		own.AppendEvent(e, waiter)
+		return
+	}
+	w := j.NewWrites(e.Shard)
+	e.writeEntry(w)
+	e.writeRest(w)
+	j.Append(w, waiter)
+}
+
+func (e Event) writeEntry(w *persistence.Writes) {
+	w.Set(persistence.EntryKey(nil, e.Shard, e.Instance, e.Seq), e.content())
+}
+
+func (e Event) writeRest(w *persistence.Writes) {
+	w.Set(persistence.RecordKey(nil, e.Shard, workflow, e.Instance), binary.BigEndian.AppendUint64(nil, e.Seq))
+	w.Set(persistence.ReplyKey(nil, e.Shard, e.Instance, e.replyKey()), nil)
+	w.Add(persistence.CountKey(nil, e.Shard, workflow, 1), 1)
+}
+
+func (e Event) replyKey() (key [16]byte) {
+	binary.BigEndian.PutUint64(key[:], e.Seq)
+	return key
+}
+
+// content is different for each event and does not compress away.
+func (e Event) content() []byte {
+	b := make([]byte, 16+e.Padding)
+	copy(b, e.Instance[:8])
+	binary.BigEndian.PutUint64(b[8:], e.Seq)
+	x := binary.BigEndian.Uint64(e.Instance[:8]) ^ e.Seq*0x9E3779B97F4A7C15
+	for i := 16; i < len(b); i++ {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		b[i] = byte(x)
+	}
+	return b
+}
+
+// Ledger is what was acknowledged: how many events of each instance.
+type Ledger map[persistence.ID]uint64
+
+// shards is how many numbered shards the harnesses write to.
+const shards = 4
+
+// instance returns the n-th instance and its shard.
+func instance(n int) (persistence.ID, persistence.Shard) {
+	var id persistence.ID
+	binary.BigEndian.PutUint64(id[:], uint64(n+1))
+	return id, persistence.Shard(n % shards)
+}
+
+// check compares a journal with what was acknowledged. It returns the first
+// thing that is wrong: an event that is missing or half there, a gap, a counter
+// that does not add up. More events than acknowledged are right; in a batch of
+// which the answer never came they may or may not be there.
+func check(j Journal, acked Ledger, instances, padding int) (missing uint64, err error) {
+	counted := map[persistence.Shard]uint64{}
+	for n := range instances {
+		id, sh := instance(n)
+		have, err := checkInstance(j, sh, id, padding)
+		if err != nil {
+			return missing, err
+		}
+		counted[sh] += have
+		if want := acked[id]; have < want {
+			missing += want - have
+		}
+	}
+	if missing > 0 {
+		return missing, fmt.Errorf("%d acknowledged events are missing", missing)
+	}
+	for sh, want := range counted {
+		value, ok, err := load(j, persistence.CountKey(nil, sh, workflow, 1))
+		if err != nil {
+			return 0, err
+		}
+		var got int64
+		if ok {
+			if got, err = persistence.ParseCount(value); err != nil {
+				return 0, err
+			}
+		}
+		if uint64(got) != want {
+			return 0, fmt.Errorf("shard %d counts %d events, has %d", sh, got, want)
+		}
+	}
+	return 0, nil
+}
+
+// checkInstance returns how many events an instance has, when they are whole.
+func checkInstance(j Journal, sh persistence.Shard, id persistence.ID, padding int) (n uint64, err error) {
+	err = j.Scan(persistence.EntryPrefix(nil, sh, id), func(key, value []byte) error {
+		n++
+		e := Event{Shard: sh, Instance: id, Seq: n, Padding: padding}
+		if seq, ok := persistence.EntrySeq(key); !ok || seq != n {
+			return fmt.Errorf("instance %x: entry %d stands where %d should", id[:8], seq, n)
+		}
+		if string(value) != string(e.content()) {
+			return fmt.Errorf("instance %x: entry %d has another content", id[:8], n)
+		}
+		return nil
+	})
+	if err != nil {
+		return n, err
+	}
+	record, _, err := load(j, persistence.RecordKey(nil, sh, workflow, id))
+	if err != nil {
+		return n, err
+	}
+	var head uint64
+	if len(record) == 8 {
+		head = binary.BigEndian.Uint64(record)
+	}
+	if head != n {
+		return n, fmt.Errorf("instance %x: the record says %d events, there are %d", id[:8], head, n)
+	}
+	var replies uint64
+	err = j.Scan(persistence.ReplyPrefix(nil, sh, id), func(_, _ []byte) error { replies++; return nil })
+	if err == nil && replies != n {
+		err = fmt.Errorf("instance %x: %d idempotency rows for %d events", id[:8], replies, n)
+	}
+	return n, err
+}

@@ -1,0 +1,157 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"troupe/persistence"
+)
+
+// Journal is what is tested: the writing side of a store, and Scan to look at
+// the result.
+type Journal interface {
+	NewWrites(persistence.Shard) *persistence.Writes
+	Append(*persistence.Writes, persistence.Waiter)
+	Barrier(persistence.Waiter)
+	Scan(prefix []byte, visit func(key, value []byte) error) error
+	Close() error
+}
+
+// Opener opens the journal whose files are on fs, creating it when there are
+// none. A harness opens the same journal again on copies of the files.
+type Opener func(fs vfs.FS) (Journal, error)
+
+// Store opens a [persistence.Store] in directory "db". The options' FS is
+// replaced.
+func Store(o persistence.Options) Opener {
+	return func(fs vfs.FS) (Journal, error) {
+		o := o
+		o.FS = fs
+		return persistence.Open("db", o)
+	}
+}
+
+// EarlyAck is a journal with a bug: it acknowledges at once, before the writes
+// are durable. Every harness must find that.
+func EarlyAck(open Opener) Opener {
+	return wrapped(open, func(j Journal) Journal { return earlyAck{j} })
+}
+
+type earlyAck struct{ Journal }
+
+func (j earlyAck) Append(w *persistence.Writes, waiter persistence.Waiter) {
+	j.Journal.Append(w, ignore{})
+	waiter.Committed(nil)
+}
+
+// SplitBatch is a journal with a bug: what belongs together is committed in two
+// parts, first the [Event]'s index rows and then the rest. Harnesses that crash
+// must find that.
+func SplitBatch(open Opener) Opener {
+	return wrapped(open, func(j Journal) Journal { return splitBatch{j} })
+}
+
+type splitBatch struct{ Journal }
+
+// AppendEvent is used by the harnesses in the place of building one batch.
+func (j splitBatch) AppendEvent(e Event, waiter persistence.Waiter) {
+	first, second := j.NewWrites(e.Shard), j.NewWrites(e.Shard)
+	e.writeEntry(first)
+	e.writeRest(second)
+	j.Append(first, ignore{})
+	j.Append(second, waiter)
+}
+
+// StartOver is a journal with a bug: where it should refuse a damaged store, it
+// begins a new one. [Sweep] must find that.
+func StartOver(open Opener) Opener {
+	return func(fs vfs.FS) (Journal, error) {
+		j, err := open(fs)
+		if err == nil {
+			return j, nil
+		}
+		if err := fs.RemoveAll(dir); err != nil {
+			return nil, err
+		}
+		return open(fs)
+	}
+}
+
+func wrapped(open Opener, with func(Journal) Journal) Opener {
+	return func(fs vfs.FS) (Journal, error) {
+		j, err := open(fs)
+		if err != nil {
+			return nil, err
+		}
+		return with(j), nil
+	}
+}
+
+type ignore struct{}
+
+func (ignore) Committed(error) {}
+
+// ack is a Waiter that can be waited for. It notices a second call.
+type ack struct {
+	once  sync.Once
+	err   error
+	done  chan struct{}
+	extra func() // called for a second answer
+}
+
+func newAck() *ack { return &ack{done: make(chan struct{})} }
+
+func (a *ack) Committed(err error) {
+	first := false
+	a.once.Do(func() { a.err, first = err, true; close(a.done) })
+	if !first && a.extra != nil {
+		a.extra()
+	}
+}
+
+// wait returns the answer.
+func (a *ack) wait() error {
+	<-a.done
+	return a.err
+}
+
+// answered says whether the answer is there already.
+func (a *ack) answered() bool {
+	select {
+	case <-a.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// commit appends w and waits.
+func commit(j Journal, w *persistence.Writes) error {
+	a := newAck()
+	j.Append(w, a)
+	return a.wait()
+}
+
+// errFound ends a scan.
+var errFound = errors.New("found")
+
+// load reads one key by Scan.
+func load(j Journal, key []byte) (value []byte, ok bool, err error) {
+	err = j.Scan(key, func(k, v []byte) error {
+		if string(k) == string(key) {
+			value, ok = append([]byte{}, v...), true
+			return errFound
+		}
+		return nil
+	})
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	if err != nil {
+		err = fmt.Errorf("scan for %x: %w", key, err)
+	}
+	return value, ok, err
+}

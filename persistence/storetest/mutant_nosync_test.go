@@ -1,0 +1,5 @@
+//go:build mut_nosync
+
+package storetest_test
+
+const mutant = true

@@ -1,0 +1,68 @@
+package storetest_test
+
+import (
+	"testing"
+	"time"
+
+	"troupe/persistence"
+	"troupe/persistence/storetest"
+)
+
+// staleWitness never renews its witness by the clock: the worst moment for a
+// crash. All of memtableBytes fits into one log.
+func staleWitness(memtableBytes int64) persistence.Options {
+	return persistence.Options{
+		Shards: 4, MemTableBytes: memtableBytes, CacheBytes: 1 << 20,
+		FreeBytesMin: -1, WitnessInterval: time.Hour,
+	}
+}
+
+func sweep(t *testing.T, open storetest.Opener, o storetest.SweepOptions) storetest.SweepReport {
+	t.Helper()
+	o.Seed = uint64(time.Now().UnixNano())
+	report, err := storetest.Sweep(open, o)
+	if err != nil {
+		t.Fatalf("seed %d: %v", o.Seed, err)
+	}
+	t.Logf("seed %d\n%s", o.Seed, report)
+	return report
+}
+
+func TestNoDamageIsSilent(t *testing.T) {
+	if mutant {
+		t.Skip("this build loses writes without damage")
+	}
+	unchecked := staleWitness(64 << 10)
+	unchecked.VerifyBytesMax = -1
+	for name, c := range map[string]struct {
+		store persistence.Options
+		sweep storetest.SweepOptions
+	}{
+		"killed":                   {staleWitness(64 << 10), storetest.SweepOptions{}},
+		"killed, one long log":     {staleWitness(8 << 20), storetest.SweepOptions{Flips: 60}},
+		"killed, several logs":     {staleWitness(64 << 10), storetest.SweepOptions{HoldTables: true, Flips: 30}},
+		"closed":                   {staleWitness(64 << 10), storetest.SweepOptions{Closed: true}},
+		"closed, tables unchecked": {unchecked, storetest.SweepOptions{Closed: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.sweep.Time = harnessTime(2 * time.Second)
+			report := sweep(t, storetest.Store(c.store), c.sweep)
+			if report.Silent > 0 {
+				t.Errorf("%d silent, want 0: %s", report.Silent, report.First)
+			}
+			if report.Changed > 0 {
+				t.Errorf("%d stores refused and yet changed, want 0", report.Changed)
+			}
+			if c.sweep.Closed && report.LastGroup > 0 {
+				t.Errorf("%d lost the last group of a closed store, want 0", report.LastGroup)
+			}
+		})
+	}
+}
+
+func TestTheSweepFindsAStoreThatStartsOver(t *testing.T) {
+	open := storetest.StartOver(storetest.Store(staleWitness(64 << 10)))
+	if report := sweep(t, open, storetest.SweepOptions{Time: 2 * time.Second}); report.Silent == 0 {
+		t.Errorf("%d damages, none silent, want some", report.Cases)
+	}
+}

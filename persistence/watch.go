@@ -1,0 +1,84 @@
+package persistence
+
+import (
+	"time"
+)
+
+const (
+	// writeStallMax is how long Pebble may hold writers back before the store
+	// says so. Under a burst it does that for some milliseconds, which is healthy.
+	writeStallMax = 500 * time.Millisecond
+	// backgroundHold is how long one failed flush or compaction keeps the store
+	// shut when no other attempt follows.
+	backgroundHold = 5 * time.Second
+)
+
+// watchLoop is the watchdog. It does no I/O and takes no lock that somebody
+// holds over I/O, so it runs on when the disk hangs. One ticker serves all
+// commits; there is no timer for each.
+func (s *Store) watchLoop() {
+	defer close(s.watchDone)
+	ticker := time.NewTicker(watchInterval(s.options.CommitWaitMax))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-ticker.C:
+			s.watch()
+		}
+	}
+}
+
+// watchInterval is the ticker's, and the error of every age measured with it.
+func watchInterval(commitWaitMax time.Duration) time.Duration {
+	return min(max(commitWaitMax/40, time.Millisecond), 250*time.Millisecond)
+}
+
+func (s *Store) watch() {
+	now := int64(time.Since(s.started)) + 1 // never zero, which means "not waiting"
+	s.clock.Store(now)
+	s.gate.forgetBackground(time.Now(), backgroundHold)
+
+	since := s.commits.waitingSince.Load()
+	stalled := since != 0 && now-since > int64(s.options.CommitWaitMax/4)
+	if begun := s.writeStall.Load(); begun != 0 && now-begun > int64(writeStallMax) {
+		stalled = true
+	}
+	if s.gate.setStalled(stalled) {
+		if stalled {
+			s.metrics.stalls.Add(1)
+			s.log.Error().Msg("commits do not get through, refusing new writes")
+		} else {
+			s.log.Info().Msg("commits get through again")
+		}
+	}
+	if stalled {
+		s.sweep(now)
+	}
+}
+
+// sweep answers in the committer's place while that is stuck: tickets that wait
+// too long, and refused ones that have nothing unanswered before them.
+func (s *Store) sweep(now int64) {
+	tickets := s.commits.queue.beginSweep()
+	defer s.commits.queue.endSweep()
+	for _, t := range tickets {
+		if t.state.Load() == answered {
+			continue
+		}
+		err := t.refusal
+		if err == nil {
+			if now-t.since <= int64(s.options.CommitWaitMax) {
+				return
+			}
+			err = ErrOutcomeUnknown
+		}
+		if !answer(t, err) {
+			return // the committer is at work again
+		}
+		if t.refusal == nil {
+			s.metrics.unknown.Add(1)
+		}
+	}
+}

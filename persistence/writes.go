@@ -1,0 +1,124 @@
+package persistence
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// batchRetainedBytes is the largest buffer that a pooled batch keeps.
+const batchRetainedBytes = 64 << 10
+
+// Writes gathers changes that become visible and durable together or not at
+// all. It belongs to one goroutine until Append or Discard takes it; after that
+// it must not be touched, because it is used again for somebody else.
+//
+// All keys are of the shard it was made for. Anything else is a mistake in this
+// program and panics.
+type Writes struct {
+	store *Store
+	shard Shard
+	batch *pebble.Batch
+
+	// What follows is the ticket of a running Append. It is written by Append
+	// before the queue gets it, then owned as said at each field.
+
+	waiter  Waiter
+	barrier bool  // nothing to write, only a place in the queue
+	refusal error // why the writes were not applied; nil when they were
+	fenced  bool  // written without a sync of its own, see commit.go
+	since   int64 // when Append was called, on the watchdog's clock
+	wal     uint64
+
+	// applied is done when the batch is in the log buffer and visible.
+	applied sync.WaitGroup
+	// state says who may call the waiter; see the constants at queue.
+	state atomic.Uint32
+}
+
+// Waiter is told how an Append or a Barrier ended.
+type Waiter interface {
+	// Committed is called exactly once. Nil means: durable. It is called on one of
+	// the journal's goroutines, never two at a time, in the order of the calls of
+	// Append. It must not block: every other commit waits meanwhile.
+	Committed(err error)
+}
+
+// NewWrites returns an empty set of changes for sh. It comes from a pool; give
+// it to Append or call Discard.
+func (s *Store) NewWrites(sh Shard) *Writes {
+	if sh != Meta && int(sh) >= s.shards {
+		panic(fmt.Sprintf("persistence: shard %d of %d", sh, s.shards))
+	}
+	w, _ := s.pool.Get().(*Writes)
+	if w == nil {
+		w = &Writes{store: s}
+		if s.db != nil {
+			w.batch = s.db.NewBatch(pebble.WithMaxRetainedSizeBytes(batchRetainedBytes))
+		}
+	}
+	w.shard = sh
+	// Each batch begins with a mark in the log only; Append fills it in.
+	w.must(w.batch.LogData(emptyMark[:], nil))
+	return w
+}
+
+// Set stores value under key. Both are copied.
+func (w *Writes) Set(key, value []byte) {
+	w.check(key)
+	if table(key[2]) == countTable {
+		panic("persistence: Set on a counter")
+	}
+	w.must(w.batch.Set(key, value, nil))
+}
+
+// Delete removes key, whether it exists or not.
+func (w *Writes) Delete(key []byte) {
+	w.check(key)
+	w.must(w.batch.Delete(key, nil))
+}
+
+// Add changes the counter under key by delta, without reading it. A counter
+// that does not exist is zero.
+func (w *Writes) Add(key []byte, delta int64) {
+	w.check(key)
+	if table(key[2]) != countTable {
+		panic("persistence: Add on something other than a counter")
+	}
+	var value [counterBytes]byte
+	binary.BigEndian.PutUint64(value[:], uint64(delta))
+	w.must(w.batch.Merge(key, value[:], nil))
+}
+
+// Len returns the number of changes.
+func (w *Writes) Len() int { return int(w.batch.Count()) }
+
+// Discard gives w back without applying it.
+func (w *Writes) Discard() { w.recycle() }
+
+func (w *Writes) check(key []byte) {
+	if len(key) < 3 || Shard(binary.BigEndian.Uint16(key)) != w.shard {
+		panic(fmt.Sprintf("persistence: key %x in writes for shard %d", key, w.shard))
+	}
+}
+
+// must turns an error of a batch, which only a mistake in this package can
+// cause, into a panic.
+func (w *Writes) must(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("persistence: build batch: %v", err))
+	}
+}
+
+// recycle empties w and gives it to the pool. The batch must not be in use: it
+// was never applied, or its sync was waited for.
+func (w *Writes) recycle() {
+	w.batch.Reset()
+	w.waiter, w.refusal = nil, nil
+	w.barrier, w.fenced = false, false
+	w.state.Store(waiting)
+	w.store.pool.Put(w)
+}
