@@ -18,6 +18,7 @@
 //	name                  owner              ends with
 //	instance actor        workflow.Router    sweep, or Router.Stop
 //	router sweep          workflow.Router    Router.Stop
+//	router cleaner        workflow.Router    Router.Stop
 //	identity flush        identity.Service   Service.Stop
 //	home watch            home.Watcher       Watcher.Stop
 //	journal committer     persistence.Store  Store.Close

@@ -219,6 +219,9 @@ func (i *instance) putReply(w *persistence.Writes, ch *change) {
 		head:        i.head,
 		tail:        i.tail,
 	}
+	if !ch.created {
+		i.forgetKeys(w)
+	}
 	key := persistence.ReplyKey(nil, i.shard, scope, digestOf(ch.caller, ch.retry.Key))
 	w.Set(key, row.append(nil))
 }

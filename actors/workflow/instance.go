@@ -35,6 +35,9 @@ type instance struct {
 	history    []byte
 	hasHistory bool
 	scratch    []byte // for keys and values; free between messages
+	// keyRows is about how many idempotency rows there are since the actor
+	// began to count, and keyRowsLook when to look for old ones.
+	keyRows, keyRowsLook int
 }
 
 // Receive implements the actor.

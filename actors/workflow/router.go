@@ -61,8 +61,9 @@ func Start(o Options) (*Router, error) {
 	}
 	first := make(chan struct{})
 	r.tick.Store(&first)
-	r.done.Add(1)
+	r.done.Add(2)
 	go r.sweepLoop()
+	go r.cleanLoop()
 	return r, nil
 }
 
