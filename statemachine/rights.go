@@ -22,11 +22,11 @@ func (c *Caller) user() expr.User {
 type Right uint8
 
 const (
-	// Denied: whatever the instance, the caller may not.
+	// Denied means that whatever the instance, the caller may not.
 	Denied Right = iota
-	// ByInstance: it depends on the instance; ask MayRead or MaySend.
+	// ByInstance means that it depends on the instance; ask MayRead or MaySend.
 	ByInstance
-	// Granted: whatever the instance, the caller may.
+	// Granted means that whatever the instance, the caller may.
 	Granted
 )
 

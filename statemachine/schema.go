@@ -70,7 +70,7 @@ func (s *schema) check(v data.Value) error {
 	}
 	var bad *jsonschema.ValidationError
 	if !errors.As(err, &bad) {
-		return fmt.Errorf("%w: %v", ErrInvalidData, err)
+		return fmt.Errorf("%w: %w", ErrInvalidData, err)
 	}
 	for len(bad.Causes) > 0 {
 		bad = bad.Causes[0]

@@ -13,11 +13,11 @@ import (
 type Outcome uint8
 
 const (
-	// Moved: at least one transition was taken.
+	// Moved means that at least one transition was taken.
 	Moved Outcome = iota + 1
-	// Recorded: nothing took the event; an entry says that it came.
+	// Recorded means that nothing took the event; an entry says that it came.
 	Recorded
-	// Ignored: nothing took the event, and nothing changed.
+	// Ignored means that nothing took the event, and nothing changed.
 	Ignored
 )
 

@@ -89,7 +89,7 @@ const checkEvery = 256
 // run merges the shards, each of which is in the order of ids.
 func (q *query) run(ctx context.Context) error {
 	q.snapshot = q.router.store.Snapshot()
-	defer q.snapshot.Close()
+	defer func() { _ = q.snapshot.Close() }() // read-only: nothing to lose
 	// A commit is visible before it is durable: nothing is shown before the
 	// fence says that all of the snapshot is on disk.
 	if err := q.router.store.Fence(); err != nil {
