@@ -80,7 +80,9 @@ func parseBody(body []byte) (data.Value, error) {
 }
 
 // parseCreate reads the body of create (interfaces B). The values in the result
-// are slices of body.
+// are slices of body. What the body says wrongly is errMalformed with the name
+// of the member; an id that can be nobody's is errNotFound, and only when all
+// the rest is well-formed.
 func parseCreate(body data.Value) (*workflow.CreateRequest, error) {
 	request := new(workflow.CreateRequest)
 	var content data.Value
@@ -123,8 +125,8 @@ func parseCreate(body data.Value) (*workflow.CreateRequest, error) {
 	return request, nil
 }
 
-// parseEvent reads the body of event (interfaces B). The values in the result
-// are slices of body.
+// parseEvent reads the body of event (interfaces B), with the errors of
+// parseCreate. The values in the result are slices of body.
 func parseEvent(body data.Value) (*workflow.EventRequest, error) {
 	request := new(workflow.EventRequest)
 	var event data.Value
@@ -192,6 +194,7 @@ func parseEventObject(event data.Value, request *workflow.EventRequest) error {
 	return nil // NB: whether there is such an event only its workflow knows, after the rights
 }
 
+// text returns a string member; field is its name in messages.
 func text(v data.Value, field string) (string, error) {
 	if v.Kind() != data.String {
 		return "", refuse(errMalformed, "%q must be a string, not %s", field, article(v.Kind()))
@@ -199,6 +202,8 @@ func text(v data.Value, field string) (string, error) {
 	return v.Text(), nil
 }
 
+// object returns a member that must be an object. NB: null is not taken for
+// absent; who sends it wants something that we do not know.
 func object(v data.Value, field string) (data.Value, error) {
 	if v.Kind() != data.Object {
 		return nil, refuse(errMalformed, "%q must be an object, not %s", field, article(v.Kind()))

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"slices"
+	"strings"
 
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
@@ -139,7 +141,37 @@ func (f *fault) message(err error, id string) string {
 	case f.text != "":
 		return f.text
 	}
-	return clip(err.Error())
+	return clip(reason(err, f.cause))
+}
+
+// reason returns what an error says behind its cause: "unknown event" of "send
+// x to y: invalid content: unknown event". What stands in front is for the log,
+// and its subject may be raw input of any length.
+func reason(err, cause error) string {
+	text := innermost(err, cause).Error()
+	if text == cause.Error() {
+		return text
+	}
+	return strings.TrimPrefix(text, cause.Error()+": ")
+}
+
+// innermost returns the error in the tree of err that wraps cause itself.
+// NB: the text cannot be searched for the cause's, because input may hold it.
+func innermost(err, cause error) error {
+	for {
+		var wrapped []error
+		switch e := err.(type) { //nolint:errorlint // every layer is looked at
+		case interface{ Unwrap() error }:
+			wrapped = []error{e.Unwrap()}
+		case interface{ Unwrap() []error }:
+			wrapped = e.Unwrap()
+		}
+		i := slices.IndexFunc(wrapped, func(e error) bool { return errors.Is(e, cause) })
+		if i < 0 || wrapped[i] == cause { //nolint:errorlint // the layer around it is wanted
+			return err
+		}
+		err = wrapped[i]
+	}
 }
 
 // appendBody appends the body of an error to dst.

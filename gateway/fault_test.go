@@ -78,7 +78,7 @@ func TestEverySentinelHasARow(t *testing.T) {
 				}
 				continue
 			}
-			if f := faultOf(fmt.Errorf("operation: %w", err)); f.cause != err {
+			if f := faultOf(fmt.Errorf("operation: %w", err)); !errors.Is(f.cause, err) {
 				t.Errorf("%s has no row: it would be answered as %d", name, f.status)
 			}
 		}
@@ -163,6 +163,21 @@ func TestFaultMessages(t *testing.T) {
 	long := fmt.Errorf("%w: %s", workflow.ErrInvalid, strings.Repeat("ü", 1000))
 	if got := faultOf(long).message(long, ""); len(got) > messageBytesMax+len("…") || !strings.HasSuffix(got, "ü…") {
 		t.Errorf("a long text: got %d bytes, %q", len(got), got)
+	}
+	evil := "invalid content: " + strings.Repeat("x", 300)
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{workflow.ErrInvalid, "invalid content"},
+		{fmt.Errorf("%w: unknown event", workflow.ErrInvalid), "unknown event"},
+		{fmt.Errorf("send %q: %w", evil, fmt.Errorf("%w: %w", workflow.ErrInvalid, errors.New("unknown event"))), "unknown event"},
+		{fmt.Errorf("send %q: %w", evil, errors.Join(errors.New("other"), fmt.Errorf("%w: unknown event", workflow.ErrInvalid))), "unknown event"},
+		{refuse(errMalformed, "the body is %s", "wrong"), "the body is wrong"},
+	} {
+		if got := faultOf(c.err).message(c.err, ""); got != c.want {
+			t.Errorf("%v: got %q, want %q", c.err, got, c.want)
+		}
 	}
 	if f := faultOf(errors.New("new")); f != &internal || f.message(nil, "id7") != textInternal+"; the log has more under id7" {
 		t.Errorf("an unknown error: got %+v", f)

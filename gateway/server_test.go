@@ -184,8 +184,8 @@ func TestDrain(t *testing.T) {
 	defer func() { _ = idle.Close() }()
 	idleReader := bufio.NewReader(idle)
 	const plain = "GET /workflow/api/v1/choices HTTP/1.1\r\nHost: x\r\n" + withToken + "\r\n\r\n"
-	if res := exchangeOn(t, idle, idleReader, plain); res.StatusCode != 200 || res.Close {
-		t.Fatalf("before: got %d, close %v", res.StatusCode, res.Close)
+	if status, last := exchangeOn(t, idle, idleReader, plain); status != 200 || last {
+		t.Fatalf("before: got %d, close %v", status, last)
 	}
 	accepted := s.async(t, post("event", eventBody))
 	<-g.entered
@@ -207,8 +207,8 @@ func TestDrain(t *testing.T) {
 	if a.status != 503 || a.word() != "Unavailable" || a.header.Get("Retry-After") == "" {
 		t.Errorf("a new request: got %d %s, want 503 Unavailable", a.status, a.body)
 	}
-	if res := exchangeOn(t, idle, idleReader, plain); res.StatusCode != 503 || !res.Close {
-		t.Errorf("on an old connection: got %d, close %v; want 503 and the end", res.StatusCode, res.Close)
+	if status, last := exchangeOn(t, idle, idleReader, plain); status != 503 || !last {
+		t.Errorf("on an old connection: got %d, close %v; want 503 and the end", status, last)
 	}
 	select {
 	case <-stopped:
@@ -254,8 +254,9 @@ func TestDrainDelay(t *testing.T) {
 	})
 }
 
-// exchangeOn sends a request and reads its answer.
-func exchangeOn(t *testing.T, c net.Conn, r *bufio.Reader, text string) *http.Response {
+// exchangeOn sends a request and reads its answer: its status, and whether it
+// says that the connection ends.
+func exchangeOn(t *testing.T, c net.Conn, r *bufio.Reader, text string) (status int, last bool) {
 	t.Helper()
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatalf("send: %v", err)
@@ -268,7 +269,7 @@ func exchangeOn(t *testing.T, c net.Conn, r *bufio.Reader, text string) *http.Re
 		t.Fatalf("read the body: %v", err)
 	}
 	_ = res.Body.Close()
-	return res
+	return res.StatusCode, res.Close
 }
 
 // waitFor waits until a condition that another goroutine makes true.

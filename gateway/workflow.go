@@ -15,8 +15,11 @@ import (
 // Workflows is what group B needs. Replies belong to the callee and are only
 // read. Errors are those of package workflow, wrapped.
 type Workflows interface {
+	// Create makes an instance. It returns when the instance is durable.
 	Create(context.Context, *workflow.CreateRequest) (*workflow.Reply, error)
+	// Send hands an event to an instance. It returns when the outcome is durable.
 	Send(context.Context, *workflow.EventRequest) (*workflow.Reply, error)
+	// Load returns an instance as everything acknowledged before has left it.
 	Load(context.Context, *workflow.LoadRequest) (*workflow.Reply, error)
 	// Query calls item with the JSON of each instance, in the order of _id; the
 	// bytes are valid during the call. An error of item ends the query and is
@@ -26,7 +29,9 @@ type Workflows interface {
 	Choices(caller *identity.Principal) []workflow.Choice
 }
 
-// createInstance answers POST workflow/api/v1/create.
+// createInstance answers POST workflow/api/v1/create. If-Match has no meaning
+// here and is passed over, as RFC 9110 (13.1.1) has it for what has no present
+// representation.
 func createInstance(x *exchange) error {
 	key, err := parseRetryKey(x.r.Header["Idempotency-Key"])
 	if err != nil {
@@ -168,7 +173,10 @@ func queryInstances(x *exchange) error {
 	return x.flush()
 }
 
-// flush sends x.out as the next piece of a streamed answer.
+// flush sends x.out as the next piece of a streamed answer and empties it. The
+// first piece decides that the answer is a success: an error after it can only
+// cut the connection. A caller who does not read for WriteMax, or has gone, is
+// errGone.
 func (x *exchange) flush() error {
 	if x.status == 0 {
 		x.sendHeader(http.StatusOK, -1)
@@ -185,7 +193,8 @@ func (x *exchange) flush() error {
 	return nil
 }
 
-// listChoices answers GET workflow/api/v1/choices.
+// listChoices answers GET workflow/api/v1/choices. The list is as long as there
+// are definitions, so it is built in one piece.
 func listChoices(x *exchange) error {
 	x.out = append(x.out, `{"workflows":[`...)
 	for i, choice := range x.services.Workflows.Choices(x.caller) {

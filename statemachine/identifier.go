@@ -2,7 +2,7 @@ package statemachine
 
 import (
 	"regexp"
-	"unicode/utf8"
+	"unicode"
 )
 
 // WorkflowID names a workflow definition, for example "leave-request".
@@ -18,21 +18,32 @@ type NodeID string
 // EventName names an event, for example "approve" or "payment.received".
 type EventName string
 
-// identifier is the form of every identifier in paths and bodies
-// (decisions: "Everywhere"). It leaves out ".", ".." and everything that a key,
-// a log or a path could take for something else.
-var identifier = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$`)
-
 // nodeName is the form of state, machine and region names. It has no dot,
 // because In("machine.node") splits there.
 var nodeName = regexp.MustCompile(`^[\p{L}\p{N}_]([\p{L}\p{N}_~ -]{0,62}[\p{L}\p{N}_~-])?$`)
 
-// eventName is the form of an event's name; dots make it hierarchical.
-var eventName = regexp.MustCompile(`^[\p{L}\p{N}_][\p{L}\p{N}_.:~-]{0,127}$`)
+// nameMax is the longest identifier or event name, in bytes.
+const nameMax = 128
 
-// IsIdentifier reports whether s has the form of an identifier that this
-// service gives out or accepts in a path.
-func IsIdentifier(s string) bool { return identifier.MatchString(s) }
+// IsIdentifier reports whether s has the form of an identifier in paths and
+// bodies, [A-Za-z0-9][A-Za-z0-9._~-]{0,127} (decisions: "Everywhere"). It leaves
+// out ".", ".." and everything that a key, a log or a path could take for
+// something else.
+func IsIdentifier(s string) bool {
+	if len(s) == 0 || len(s) > nameMax {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case i > 0 && (c == '.' || c == '_' || c == '~' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return true
+}
 
 // ParseWorkflowID returns s as a WorkflowID, and false when it cannot be one.
 func ParseWorkflowID(s string) (WorkflowID, bool) {
@@ -40,7 +51,19 @@ func ParseWorkflowID(s string) (WorkflowID, bool) {
 }
 
 // ParseEventName returns s as an EventName, and false when no definition could
-// declare it.
+// declare it: letters, digits and _, behind the first also . : ~ -, at most 128
+// bytes. Dots make names hierarchical.
 func ParseEventName(s string) (EventName, bool) {
-	return EventName(s), utf8.ValidString(s) && eventName.MatchString(s)
+	if len(s) == 0 || len(s) > nameMax {
+		return EventName(s), false
+	}
+	for i, r := range s {
+		switch {
+		case r == '_', unicode.IsLetter(r), unicode.IsNumber(r):
+		case i > 0 && (r == '.' || r == ':' || r == '~' || r == '-'):
+		default:
+			return EventName(s), false // U+FFFD for invalid bytes, too
+		}
+	}
+	return EventName(s), true
 }

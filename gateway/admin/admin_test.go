@@ -397,7 +397,7 @@ func TestEverySentinelHasARow(t *testing.T) {
 			case elsewhere[name.Name]:
 			case !ok:
 				t.Errorf("identity.%s is not known here", name.Name)
-			case faultOf(sentinel).cause != sentinel || causeOf(faultOf(sentinel).word) != sentinel:
+			case !errors.Is(faultOf(sentinel).cause, sentinel) || !errors.Is(causeOf(faultOf(sentinel).word), sentinel):
 				t.Errorf("identity.%s does not travel", name.Name)
 			}
 		}
@@ -407,7 +407,7 @@ func TestEverySentinelHasARow(t *testing.T) {
 		t.Error("found no errors: does the test still read the file right?")
 	}
 	for _, f := range faults {
-		if http.StatusText(f.status) == "" || causeOf(f.word) != f.cause {
+		if http.StatusText(f.status) == "" || !errors.Is(causeOf(f.word), f.cause) {
 			t.Errorf("the row %q is not good", f.word)
 		}
 	}

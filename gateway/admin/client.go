@@ -40,12 +40,14 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	return c, nil
 }
 
-// CreateToken is that of identity.Service.
+// CreateToken is that of identity.Service: the secret exists nowhere else. An
+// error beside ErrNoServer and those of package identity leaves it open whether
+// a token was made; the list shows it.
 func (c *Client) CreateToken(ctx context.Context, request identity.CreateCredential) (secret string, made identity.Credential, err error) {
 	return c.create(ctx, identity.Token, request)
 }
 
-// CreateSession is that of identity.Service.
+// CreateSession is that of identity.Service; see CreateToken.
 func (c *Client) CreateSession(ctx context.Context, request identity.CreateCredential) (secret string, made identity.Credential, err error) {
 	return c.create(ctx, identity.Session, request)
 }
@@ -75,12 +77,13 @@ func (c *Client) Credentials(ctx context.Context, kind identity.Kind) ([]identit
 	return credentials, nil
 }
 
-// Revoke is that of identity.Service.
+// Revoke is that of identity.Service. Doing it again is no error.
 func (c *Client) Revoke(ctx context.Context, kind identity.Kind, id string) error {
 	return c.call(ctx, http.MethodDelete, pathOf(kind)+"/"+url.PathEscape(id), nil, new(done))
 }
 
-// call sends one request and reads its answer.
+// call sends one request and reads its answer. A nil body sends none; answer is
+// a pointer to what the server says on success.
 func (c *Client) call(ctx context.Context, method, path string, body, answer any) error {
 	var content io.Reader
 	if body != nil {

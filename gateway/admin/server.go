@@ -147,13 +147,15 @@ func (s *Server) list(kind identity.Kind) any {
 	return answer
 }
 
-// answer writes what do returns.
+// answer writes what do returns: a value as JSON, or an error by the table of
+// errors.go. Errors that the table does not know are logged, because nobody
+// else will see what was behind them.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, do func() (any, error)) {
 	body, err := do()
 	status := http.StatusOK
 	if err != nil {
 		f := faultOf(err)
-		if f.cause == ErrFailed {
+		if errors.Is(f.cause, ErrFailed) {
 			s.options.Log.Error().Err(err).Str("method", r.Method).Msg("command failed")
 		}
 		status, body = f.status, failure{Error: f.word, Message: err.Error()}

@@ -19,12 +19,14 @@ const (
 	pathSession = "/v1/session"
 )
 
+// creation asks for a token or a session.
 type creation struct {
 	User    string `json:"user"`
 	Expires string `json:"expires,omitempty"` // as time.Duration writes it
 	Note    string `json:"note,omitempty"`
 }
 
+// created is the only place where a secret travels.
 type created struct {
 	Secret     string     `json:"secret"`
 	Credential credential `json:"credential"`
@@ -36,6 +38,8 @@ type list struct {
 
 type done struct{}
 
+// failure is what comes with every status but 200: a word of errors.go, and the
+// text of the server's error.
 type failure struct {
 	Error   string `json:"error"`
 	Message string `json:"message"`
@@ -71,7 +75,8 @@ func fromWire(c credential) identity.Credential {
 	}
 }
 
-// parse checks a creation.
+// parse checks a creation. Whether there is such a user is for the identity
+// service to say.
 func (c creation) parse() (identity.CreateCredential, error) {
 	var expires time.Duration
 	var err error

@@ -1,0 +1,44 @@
+// Package gateway is the HTTP side of the service: it turns a request into one
+// typed call of the actors, and the answer into bytes. It knows no rule of a
+// workflow.
+//
+//	request ─► path ─► in flight? ─► who? ─► query, headers ─► body ─► handler
+//	            │          │          │            │            │         │
+//	           404        503        400          400          400     fault.go
+//	           405                   401          415          413    error → status
+//	                                 403
+//
+// What a path takes, and from whom, is a row of the table in routes.go. A row
+// that does not say who may use it is an error of New. Every answer that this
+// package makes is JSON, errors are {error, message}, and nothing redirects.
+//
+// # What the caller must do
+//
+//  1. New with Options. It opens nothing.
+//  2. Start. The port is open; /livez answers 200, everything else waits with
+//     503 until the next step.
+//  3. Open with the Services, when they work.
+//  4. Watch Failed: an error there means that the port is lost.
+//  5. Stop before the services are stopped. It answers what was accepted.
+//
+// # What it promises
+//
+// A request acts only after its credential, its headers and its whole body were
+// found to be good. Who is refused with 401, 404, 429 or 503 has changed
+// nothing, and every cause of a 401 has the same bytes. A list that is broken
+// off never looks whole: the connection is reset.
+//
+// A panic of a handler is a 500 for its caller and touches no other request.
+// The package keeps nothing on disk, so a crash loses only answers; with an
+// Idempotency-Key they can be asked for again.
+//
+// All methods of a Server may be called concurrently. It starts one goroutine
+// (serving) beside those of net/http, one for each connection; Stop ends them
+// all. Nothing is started, and no timer is set, for a request.
+//
+// # What it does not do
+//
+// TLS, HTTP/2, compression and rates of callers: a proxy in front has them. What
+// net/http refuses before a request exists (400, 417, 431, 501 and 505 for
+// broken syntax) has no JSON body.
+package gateway
