@@ -25,7 +25,8 @@ func standardLibrary() cel.EnvOption {
 	return cel.StdLib(cel.StdLibSubset(env.NewLibrarySubset().AddExcludedFunctions(excluded...)))
 }
 
-// arithmetic declares + - * and /.
+// arithmetic declares + - * and /. The bindings serve all overloads of an
+// operator, since the operands' types are seldom known before they are there.
 func arithmetic() []cel.EnvOption {
 	var (
 		i, u, d = cel.IntType, cel.UintType, cel.DoubleType
@@ -62,6 +63,8 @@ func arithmetic() []cel.EnvOption {
 }
 
 // mix makes both operands doubles when one of them is one and the other an int.
+// Everything else it leaves as it is; the operator then finds out whether it can
+// be done.
 func mix(a, b ref.Val) (ref.Val, ref.Val) {
 	switch x := a.(type) {
 	case types.Int:
@@ -76,6 +79,10 @@ func mix(a, b ref.Val) (ref.Val, ref.Val) {
 	return a, b
 }
 
+// add is the operator +. Unlike the other three it makes values that are larger
+// than what it was given, so it looks at the sizes first.
+//
+// NB: the macros map and filter collect their elements with it.
 func add(a, b ref.Val) ref.Val {
 	switch x := a.(type) {
 	case types.String:
@@ -105,6 +112,7 @@ func add(a, b ref.Val) ref.Val {
 	return types.MaybeNoSuchOverloadErr(a)
 }
 
+// subtract is the operator -, for numbers, timestamps and durations.
 func subtract(a, b ref.Val) ref.Val {
 	a, b = mix(a, b)
 	if x, ok := a.(traits.Subtractor); ok {
@@ -113,6 +121,8 @@ func subtract(a, b ref.Val) ref.Val {
 	return types.MaybeNoSuchOverloadErr(a)
 }
 
+// multiply is the operator *. An int that overflows is an error, a double
+// becomes infinite.
 func multiply(a, b ref.Val) ref.Val {
 	a, b = mix(a, b)
 	if x, ok := a.(traits.Multiplier); ok {
@@ -121,6 +131,8 @@ func multiply(a, b ref.Val) ref.Val {
 	return types.MaybeNoSuchOverloadErr(a)
 }
 
+// divide is the operator /. Two ints give an int, cut towards zero; division of
+// an int by the int 0 is an error, of doubles it is infinite.
 func divide(a, b ref.Val) ref.Val {
 	a, b = mix(a, b)
 	if x, ok := a.(traits.Divider); ok {
@@ -130,7 +142,8 @@ func divide(a, b ref.Val) ref.Val {
 }
 
 // rounding lets the functions of the math library that take a double take an
-// int as well: JSON has made one of 1500.0.
+// int as well: JSON has made one of 1500.0. The result of rounding an int is the
+// int, which is the same number in JSON.
 func rounding() []cel.EnvOption {
 	var opts []cel.EnvOption
 	for _, name := range []string{"ceil", "floor", "round", "trunc"} {

@@ -72,6 +72,8 @@ func collectionFunctions() []cel.EnvOption {
 	return opts
 }
 
+// pairCost is the cost of the functions over two lists: each element is put into
+// a set or looked up there once.
 func pairCost(a, b cost.QuantityExpr) cost.QuantityExpr {
 	return cost.Sum(cost.Const(cost.CallCost), cost.Scale(cost.Sum(cost.Length(a), cost.Length(b)), 4))
 }
@@ -82,14 +84,19 @@ func sortCost(keys cost.QuantityExpr) cost.QuantityExpr {
 }
 
 // bag is a set of values under CEL's equality, which takes 1 and 1.0 for the
-// same. Equal scalars have equal keys; the other way round need not hold.
+// same. It is used by one call and then dropped.
 type bag struct {
+	// scalars has the values under their scalarKey. Equal scalars have equal
+	// keys; the other way round need not hold, so each key has a list.
 	scalars map[any][]ref.Val
-	others  []ref.Val // lists, maps and the like
+	// others are the values without a key: lists, maps, timestamps. They are
+	// compared one by one.
+	others []ref.Val
 	// budget is how many bytes of others may still be compared.
 	budget int
 }
 
+// newBag returns an empty bag with room for about size scalars.
 func newBag(size int) *bag {
 	return &bag{scalars: make(map[any][]ref.Val, size), budget: maxComparedBytes}
 }
@@ -103,7 +110,8 @@ func bagOf(l traits.Lister) *bag {
 	return b
 }
 
-// scalarKey returns the key of v, and false when v has none.
+// scalarKey returns the key of v, and false when v has none. Numbers of all
+// types share the keys of float64.
 func scalarKey(v ref.Val) (any, bool) {
 	switch v := v.(type) {
 	case types.Int:
@@ -122,6 +130,7 @@ func scalarKey(v ref.Val) (any, bool) {
 	return nil, false
 }
 
+// put adds v, whether it is there already or not.
 func (b *bag) put(v ref.Val) {
 	if key, ok := scalarKey(v); ok {
 		b.scalars[key] = append(b.scalars[key], v)
@@ -130,6 +139,8 @@ func (b *bag) put(v ref.Val) {
 	b.others = append(b.others, v)
 }
 
+// has reports whether a value equal to v was put in. It stops the evaluation
+// when that would take too long.
 func (b *bag) has(v ref.Val) bool {
 	if key, ok := scalarKey(v); ok {
 		return holds(b.scalars[key], v)
@@ -143,10 +154,12 @@ func (b *bag) has(v ref.Val) bool {
 	return holds(b.others, v)
 }
 
+// holds compares v with all values, by CEL's equality.
 func holds(values []ref.Val, v ref.Val) bool {
 	return slices.ContainsFunc(values, func(x ref.Val) bool { return types.Equal(v, x) == types.True })
 }
 
+// distinct returns the elements of l without those that equal an earlier one.
 func distinct(l ref.Val) ref.Val {
 	seen := newBag(0)
 	var kept []ref.Val
@@ -181,6 +194,7 @@ func intersects(a, b ref.Val) ref.Val {
 	return types.False
 }
 
+// equivalent reports whether a and b are the same as sets.
 func equivalent(a, b ref.Val) ref.Val {
 	return containsAll(a, b).(types.Bool) && containsAll(b, a).(types.Bool)
 }
@@ -214,7 +228,7 @@ func sortLists(args ...ref.Val) ref.Val {
 		if !ok {
 			return types.WrapErr(errNotSortable)
 		}
-		if key.Type() != first.Type() && !(isNumber(key) && isNumber(first)) {
+		if key.Type() != first.Type() && (!isNumber(key) || !isNumber(first)) {
 			return types.WrapErr(errMixedKeys)
 		}
 		entries = append(entries, entry{comparer, v.Next()})
@@ -238,6 +252,7 @@ func sortLists(args ...ref.Val) ref.Val {
 	return newList(sorted)
 }
 
+// isNumber reports whether v compares with every other number.
 func isNumber(v ref.Val) bool {
 	switch v.(type) {
 	case types.Int, types.Uint, types.Double:

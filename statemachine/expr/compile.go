@@ -27,6 +27,9 @@ func (e *Env) CompileBool(src string) (*Program, error) {
 	return e.compile(src, func(t *cel.Type) bool { return t.IsAssignableType(cel.BoolType) })
 }
 
+// compile does what both exported calls do; fits decides about the type of the
+// result. The order of the steps is that of the reader's interest: what is wrong
+// with the text, with the types, with the profile, with the cost.
 func (e *Env) compile(src string, fits func(*cel.Type) bool) (p *Program, err error) {
 	defer func() {
 		if r := recover(); r != nil { // a fault of the library, not to be passed on
@@ -69,7 +72,8 @@ func (e *Env) compile(src string, fits func(*cel.Type) bool) (p *Program, err er
 	return &Program{program: planned, path: pathOf(tree.Expr()), reads: i.reads, nodes: i.nodes, tracked: tracked}, nil
 }
 
-// worstCase returns the cost of an evaluation on data of the assumed sizes.
+// worstCase returns the cost of an evaluation on data of the assumed sizes, or a
+// *CompileError when it is above the limit.
 func (e *Env) worstCase(checked *cel.Ast) (uint64, error) {
 	estimate, err := e.cel.EstimateCost(checked, sizes{})
 	if err != nil {
@@ -90,6 +94,8 @@ func fault(format string, args ...any) *CompileError {
 	return &CompileError{Line: 1, Column: 1, Reason: oneLine(fmt.Sprintf(format, args...))}
 }
 
+// faultAt is a CompileError about one place. Locations of cel-go count lines
+// from 1 and columns from 0; a node that was made by a macro may have none.
 func faultAt(at common.Location, reason string) *CompileError {
 	return &CompileError{Line: max(at.Line(), 1), Column: max(at.Column(), 0) + 1, Reason: oneLine(reason)}
 }
@@ -105,15 +111,20 @@ func firstIssue(issues []*cel.Error) *CompileError {
 	return faultAt(first.Location, plainMessage(first.Message))
 }
 
+// endOfText is how the parser says that the expression ends too early.
 const endOfText = "mismatched input '<EOF>'"
 
+// What cel-go's messages have in them that means nothing to the author: the
+// empty container, the parser's list of tokens, and the internal names of
+// operators.
 var (
 	container   = regexp.MustCompile(` \(in container '[^']*'\)`)
 	expectation = regexp.MustCompile(` expecting (\{.*\}|.*)$`)
 	operator    = regexp.MustCompile(`_[^' a-z_]+_|@in|!_|-_`)
 )
 
-// plainMessage turns cel-go's wording into that of whoever wrote the expression.
+// plainMessage turns cel-go's wording into that of whoever wrote the expression:
+// no overload for '_==_' becomes no overload for '=='.
 func plainMessage(s string) string {
 	s = container.ReplaceAllString(s, "")
 	s = expectation.ReplaceAllString(s, "")
@@ -127,22 +138,30 @@ func plainMessage(s string) string {
 	return plainType(s)
 }
 
+// typeNames are the internal names of types and what the documentation calls
+// them.
 var typeNames = strings.NewReplacer(
 	"google.protobuf.Timestamp", "timestamp", "google.protobuf.Duration", "duration",
 	eventType.name, "event", userType.name, "user", instanceType.name, "instance",
+	"*expr.object", "map", "*expr.mapping", "map", "*expr.list", "list", "*expr.view", "variable",
 )
 
+// plainType replaces the internal names of types in s.
 func plainType(s string) string { return typeNames.Replace(s) }
 
 // inspection walks once over a checked expression: it collects what the
 // expression reads, and finds what the checker lets pass and the profile not.
 type inspection struct {
-	tree  *ast.AST
+	tree *ast.AST
+	// reads are the names of all variables, those of macros included.
 	reads []string
+	// nodes are the literal operands of In.
 	nodes []string
-	bad   *CompileError // the first
+	// bad is the first thing that the profile does not have.
+	bad *CompileError
 }
 
+// run visits every node, outer ones first.
 func (i *inspection) run() {
 	ast.PreOrderVisit(i.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		switch e.Kind() {
@@ -158,6 +177,7 @@ func (i *inspection) run() {
 	}))
 }
 
+// refuse notes that e is not allowed, unless something before it was not either.
 func (i *inspection) refuse(e ast.Expr, reason string) {
 	if i.bad == nil {
 		i.bad = faultAt(i.tree.SourceInfo().GetStartLocation(e.ID()), plainType(reason))
@@ -167,6 +187,7 @@ func (i *inspection) refuse(e ast.Expr, reason string) {
 // fixedZone is a time zone that needs no table of the machine.
 var fixedZone = regexp.MustCompile(`^(UTC|[+-]?[0-9]{2}:[0-9]{2})$`)
 
+// call looks at a function call: In, and the parts of a timestamp.
 func (i *inspection) call(e ast.Expr) {
 	call := e.AsCall()
 	switch name := call.FunctionName(); {
@@ -183,6 +204,7 @@ func (i *inspection) call(e ast.Expr) {
 	}
 }
 
+// literalText returns the text that e writes, and false when e is no literal.
 func literalText(e ast.Expr) (string, bool) {
 	if e.Kind() != ast.LiteralKind {
 		return "", false
@@ -191,6 +213,7 @@ func literalText(e ast.Expr) (string, bool) {
 	return string(s), ok
 }
 
+// isIdent reports whether e is the variable with that name.
 func isIdent(e ast.Expr, name string) bool {
 	return e.Kind() == ast.IdentKind && e.AsIdent() == name
 }

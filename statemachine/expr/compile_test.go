@@ -60,16 +60,16 @@ func TestCompileErrors(t *testing.T) {
 func TestAConditionMustBeABool(t *testing.T) {
 	e := newEnv(t)
 	for src, want := range map[string]string{
-		`svcPublic.amount > 1`:        "",
-		`svcPublic.flag`:              "",
-		`has(event.data.x) && true`:   "",
-		`svcPublic.amount + 1`:        "", // only the data can tell
-		`user.id`:                     "1:1: the result must be a bool, not string",
-		`instance.version + 1`:        "1:1: the result must be a bool, not int",
-		`now`:                         "1:1: the result must be a bool, not timestamp",
-		`user`:                        "1:1: the result must be a bool, not user",
-		`optional.of(true)`:           "1:1: the result must be a bool, not optional_type(bool)",
-		`[true]`:                      "1:1: the result must be a bool, not list(bool)",
+		`svcPublic.amount > 1`:         "",
+		`svcPublic.flag`:               "",
+		`has(event.data.x) && true`:    "",
+		`svcPublic.amount + 1`:         "", // only the data can tell
+		`user.id`:                      "1:1: the result must be a bool, not string",
+		`instance.version + 1`:         "1:1: the result must be a bool, not int",
+		`now`:                          "1:1: the result must be a bool, not timestamp",
+		`user`:                         "1:1: the result must be a bool, not user",
+		`optional.of(true)`:            "1:1: the result must be a bool, not optional_type(bool)",
+		`[true]`:                       "1:1: the result must be a bool, not list(bool)",
 		`svcPublic.?amount.orValue(1)`: "",
 	} {
 		_, err := e.CompileBool(src)
@@ -94,6 +94,10 @@ func TestACostIsRefusedWhenItIsCompiled(t *testing.T) {
 		{sentence: "sort is tracked", src: `svcPublic.items.sortBy(i, i.price).map(i, i.name).join(", ")`, tracked: true},
 		{sentence: "split is tracked", src: `svcPublic.text.split(",").map(x, x.trim())`, tracked: true},
 		{sentence: "format in a loop is tracked", src: `svcPublic.items.map(i, "%s: %d".format([i.name, i.qty]))`, tracked: true},
+		{sentence: "an optional list's part is bounded", src: `svcPublic.items[?0].?name.orValue("") + "x"`},
+		{sentence: "a computed map's part is bounded", src: `svcPublic.?address.orValue({})["zip"] + "y"`},
+		{sentence: "a sorted list's part is bounded", src: `svcPublic.items.sortBy(i, i.name)[0].name.contains("x")`, tracked: true},
+		{sentence: "joining computed texts is tracked", src: `svcPublic.items.map(i, i.name + " (" + string(i.qty) + ")").join(", ")`, tracked: true},
 		{
 			sentence: "a loop over everything in a loop over everything", src: `svcPublic.items.all(i, svcPublic.items.all(j, i.qty + j.qty > 0))`,
 			refused: "worst-case cost 28006003, the limit is 1000000",
@@ -151,15 +155,15 @@ func TestReads(t *testing.T) {
 	}
 	roots := []string{"event", "svcPublic", "svcPrivate", "user", "instance", "now", "item"}
 	for src, want := range map[string][]string{
-		`1 == 1`:                               nil,
-		`svcPublic.a > svcPrivate.b`:           {"svcPublic", "svcPrivate"},
-		`In("x") && user.id == "y"`:            {"user", "instance"},
-		`has(event.data.x)`:                    {"event"},
-		`[1].map(x, now)`:                      {"now"},
-		`item.x in instance.states`:            {"instance", "item"},
-		`{"a": svcPublic.?b}`:                  {"svcPublic"},
-		`.svcPublic.x == 1`:                    {"svcPublic"},
-		`true ? 1 : svcPrivate.x`:              {"svcPrivate"},
+		`1 == 1`:                                nil,
+		`svcPublic.a > svcPrivate.b`:            {"svcPublic", "svcPrivate"},
+		`In("x") && user.id == "y"`:             {"user", "instance"},
+		`has(event.data.x)`:                     {"event"},
+		`[1].map(x, now)`:                       {"now"},
+		`item.x in instance.states`:             {"instance", "item"},
+		`{"a": svcPublic.?b}`:                   {"svcPublic"},
+		`.svcPublic.x == 1`:                     {"svcPublic"},
+		`true ? 1 : svcPrivate.x`:               {"svcPrivate"},
 		`cel.bind(x, svcPublic.x, x + user.id)`: {"svcPublic", "user"},
 	} {
 		p, err := e.Compile(src)

@@ -1,11 +1,13 @@
 package expr
 
 import (
+	"math"
 	"slices"
 
-	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/cost"
 	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
@@ -31,10 +33,7 @@ type sizes struct{}
 func (sizes) EstimateSize(n cost.AstNode) *cost.SizeEstimate {
 	path := n.Path()
 	if len(path) == 0 {
-		if n.Expr() == nil || n.Expr().Kind() != ast.CallKind { // a part of something computed
-			return upTo(assumedPartSize)
-		}
-		return upTo(assumedSize)
+		return upTo(assumedPartSize) // something computed
 	}
 	if n.Expr() == nil && tooDeep(path) {
 		return nil
@@ -65,11 +64,33 @@ func tooDeep(path []string) bool {
 	return n >= 4 && path[n-1][:1] == "@" && path[n-2][:1] == "@" && path[n-3][:1] == "@"
 }
 
+// upTo is a size of at most n.
 func upTo(n uint64) *cost.SizeEstimate { return &cost.SizeEstimate{Max: n} }
 
 // EstimateCallCost implements cost.Estimator: as the models say.
 func (sizes) EstimateCallCost(string, string, *cost.AstNode, []cost.AstNode) *cost.CallEstimate {
 	return nil
+}
+
+// estimates corrects the library's estimates where they refuse what is harmless.
+func estimates() cel.EnvOption {
+	opts := []cost.Option{cost.OverloadCostEstimate(overloads.InList, membership)}
+	for id, standard := range cost.StandardOverloadEstimators() {
+		if id == overloads.InList || id == overloads.ExtFormatString {
+			continue // estimated here, and with textFunctions
+		}
+		// A part of something computed, x.?list[?0] or f(x)["key"], has no size
+		// for the library, and whatever is done with it no bound.
+		opts = append(opts, cost.OverloadCostEstimate(id,
+			func(e cost.Estimator, target *cost.AstNode, args []cost.AstNode) *cost.CallEstimate {
+				estimate := standard(e, target, args)
+				if estimate != nil && estimate.ResultSize != nil && estimate.ResultSize.Max == math.MaxUint64 {
+					estimate.ResultSize = upTo(assumedSize)
+				}
+				return estimate
+			}))
+	}
+	return cel.CostEstimatorOptions(opts...)
 }
 
 // membership estimates x in list. The library takes an element for a whole unit,
@@ -89,7 +110,8 @@ func membership(e cost.Estimator, _ *cost.AstNode, args []cost.AstNode) *cost.Ca
 // So meter charges these by the sizes of what they got.
 type meter struct{}
 
-// CallCost implements cost.ActualCostEstimator.
+// CallCost implements cost.ActualCostEstimator. It is asked after the call. nil
+// leaves it to the models.
 func (meter) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uint64 {
 	switch function {
 	case weighFunction:
@@ -115,6 +137,7 @@ func (meter) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uin
 	return nil
 }
 
+// charge is a cost of n beside that of the call itself.
 func charge(n int) *uint64 {
 	c := uint64(max(n, 0)) + cost.CallCost
 	return &c

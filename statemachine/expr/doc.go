@@ -25,8 +25,8 @@
 // Variables: event{name, id, data}, svcPublic, svcPrivate, user{id, roles,
 // privileges}, instance{id, workflowId, version, createdAt, states}, now. The
 // fields of event, user and instance are typed, so a misspelt one is an error at
-// load. event is unset outside of an event: reading a field is an error, has()
-// is false. In("machine.node") tells whether a node is active.
+// load. Outside of an event, event is null: reading a field is an error, has() is
+// false. In("machine.node") tells whether a node is active.
 //
 // Numbers: a JSON number that is integral and fits int64 is an int, another one
 // a double, so 1500.0 is an int and 12345678901234567890 a double. Arithmetic
@@ -54,8 +54,8 @@
 //     disk, also no time zone files. The same scope gives the same bytes, and the
 //     same error text.
 //   - It ends, and it stays small: the cost is bounded at load and, where that
-//     depends on the data, while running; and no string, list or map grows beyond
-//     4 MiB.
+//     depends on the data, while running; and no text, list or map that it makes
+//     is larger than 4 MiB.
 //   - Env and Program are safe for concurrent use; a Scope is not.
 //   - Nothing panics, whatever the text and the data are.
 package expr

@@ -14,7 +14,9 @@ import (
 	"troupe/statemachine/data"
 )
 
-// encode returns the JSON form of a result.
+// encode returns the JSON form of a result. The errors wrap ErrEval: there is no
+// such form, it would be too large, or it would be nested deeper than a
+// data.Value may be.
 func encode(v ref.Val) (data.Value, error) {
 	if weight, _ := weigh(v); weight > maxWeight {
 		return nil, limitError(tooLarge)
@@ -30,7 +32,11 @@ func encode(v ref.Val) (data.Value, error) {
 	return out, nil
 }
 
-// plainValue returns v as data.From takes it. Parts of the input stay bytes.
+// plainValue returns v as data.From takes it. Parts of the input stay bytes, and
+// so keep their key order and their numbers.
+//
+// NB: the interfaces of lists and maps come last; object, list and view have them
+// as well.
 func plainValue(v ref.Val) (any, error) {
 	switch v := v.(type) {
 	case types.Null:
@@ -68,17 +74,20 @@ func plainValue(v ref.Val) (any, error) {
 	return nil, evalError("no JSON form: " + v.Type().TypeName())
 }
 
+// plainDouble refuses what JSON cannot write. -0 becomes 0: it is equal, and
+// nobody means it.
 func plainDouble(f float64) (any, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, evalError(fmt.Sprintf("no JSON form: %v", f))
 	}
 	if f == 0 {
-		return 0, nil // not -0
+		return 0, nil
 	}
 	return f, nil
 }
 
-// seconds writes a duration as protocol buffers do: "90s", "-0.5s".
+// seconds writes a duration as protocol buffers do: "90s", "-0.5s". CEL reads it
+// back with duration(…).
 func seconds(d time.Duration) string {
 	whole, fraction := d/time.Second, d%time.Second
 	sign := ""
@@ -92,6 +101,7 @@ func seconds(d time.Duration) string {
 	return s + "s"
 }
 
+// plainList converts a list that the expression made.
 func plainList(l traits.Lister) (any, error) {
 	out := make([]any, 0, int(l.Size().(types.Int)))
 	for it := l.Iterator(); it.HasNext() == types.True; {
@@ -104,6 +114,8 @@ func plainList(l traits.Lister) (any, error) {
 	return out, nil
 }
 
+// plainMap converts a map that the expression made. data.From sorts the keys.
+// Keys have to be strings: were 1 written as "1", two keys could become one.
 func plainMap(m traits.Mapper) (any, error) {
 	out := make(map[string]any, int(m.Size().(types.Int)))
 	for it := m.Iterator(); it.HasNext() == types.True; {
@@ -123,22 +135,17 @@ func plainMap(m traits.Mapper) (any, error) {
 
 // plainView writes a variable taken whole, with the fields that are set.
 func plainView(v *view) (any, error) {
-	if v.root == eventType && v.activation.scope.Event == nil {
-		return nil, evalError(errNoEvent.Error())
-	}
 	out := make(map[string]any, len(v.root.fields))
 	for i := range v.root.fields {
 		f := &v.root.fields[i]
 		if !f.isSet(v.activation) {
 			continue
 		}
-		val, err := f.get(v.activation)
+		x, err := plainValue(f.get(v.activation))
 		if err != nil {
-			return nil, evalError(err.Error())
-		}
-		if out[f.name], err = plainValue(val.(ref.Val)); err != nil {
 			return nil, err
 		}
+		out[f.name] = x
 	}
 	return out, nil
 }

@@ -7,9 +7,7 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
-	"cel.dev/cel-go/common/cost"
 	"cel.dev/cel-go/common/operators"
-	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/ext"
 )
@@ -40,6 +38,7 @@ type Options struct {
 	TrackAbove uint64
 }
 
+// ensureDefaults replaces zeros.
 func (o *Options) ensureDefaults() {
 	if o.CostMax == 0 {
 		o.CostMax = defaultCostMax
@@ -85,7 +84,7 @@ func New(o Options) (*Env, error) {
 		cel.Variable(nowRoot, cel.TimestampType),
 		cel.Variable(nodesRoot, cel.MapType(cel.StringType, cel.BoolType)),
 		cel.Macros(cel.GlobalMacro("In", 1, expandIn)),
-		cel.CostEstimatorOptions(cost.OverloadCostEstimate(overloads.InList, membership)),
+		estimates(),
 	}
 	opts = append(opts, arithmetic()...)
 	opts = append(opts, rounding()...)
@@ -104,7 +103,9 @@ func New(o Options) (*Env, error) {
 }
 
 // expandIn makes In(x) a read of the map of nodes. A function would not know
-// the Scope; a macro and a variable leave the Env independent of it.
+// the Scope; a macro and a variable leave the Env independent of it. That x is a
+// text is found by the checker, as the map's keys are; only the message of a
+// literal is our own.
 func expandIn(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
 	if name := args[0]; name.Kind() == ast.LiteralKind && name.AsLiteral().Type() != types.StringType {
 		return nil, f.NewError(name.ID(), "In takes the name of a node")
@@ -140,7 +141,7 @@ func (e *Env) With(names ...string) (*Env, error) {
 	}
 	c, err := e.cel.Extend(opts...)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrName, err)
+		return nil, fmt.Errorf("%w: %w", ErrName, err)
 	}
 	extended.cel = c
 	return extended, nil

@@ -84,7 +84,8 @@ func textFunctions() ([]cel.EnvOption, error) {
 	}, nil
 }
 
-// libraryFormat returns the library's implementation of format.
+// libraryFormat returns the library's implementation of format. It is not
+// exported, so it is taken out of an environment that has it.
 func libraryFormat() (functions.FunctionOp, error) {
 	e, err := cel.NewCustomEnv(ext.Strings())
 	if err != nil {
@@ -102,6 +103,7 @@ func libraryFormat() (functions.FunctionOp, error) {
 	return nil, errors.New("the strings library has no format")
 }
 
+// searchCost is the cost of a linear search: both texts are read once.
 func searchCost(overload string) cost.OverloadModel {
 	return cost.MemberOverload(overload, cost.EvalCost(cost.Sum(cost.Const(cost.CallCost),
 		cost.StringScan(cost.Sum(cost.Length(cost.Target()), cost.Length(cost.Arg(0)))))))
@@ -115,7 +117,9 @@ func splitCost(overload string) cost.OverloadModel {
 		cost.ResultSize(cost.List(cost.AtMost(cost.Sum(cost.Target(), cost.Const(1))), cost.AtMost(cost.Const(assumedPartSize)))))
 }
 
-// indexOf returns the first position, counted in characters, at or after from.
+// indexOf returns the first position of part, counted in characters, at or after
+// from, and -1 when there is none. A negative from is an error; the empty part
+// is found everywhere. All this is as the library has it.
 func indexOf(text, part string, from types.Int) ref.Val {
 	if from < 0 {
 		return types.NewErr("index out of range: %d", from)
@@ -134,8 +138,9 @@ func indexOf(text, part string, from types.Int) ref.Val {
 	return from + types.Int(utf8.RuneCountInString(text[start:start+at]))
 }
 
-// lastIndexOf returns the last position, counted in characters, at or before
-// from.
+// lastIndexOf returns the last position of part, counted in characters, at or
+// before from, and -1 when there is none. A from behind the text finds nothing,
+// which is odd, but what the library does.
 func lastIndexOf(text, part string, from types.Int) ref.Val {
 	if from < 0 {
 		return types.NewErr("index out of range: %d", from)
@@ -167,6 +172,8 @@ func byteOffset(text string, i types.Int) (int, bool) {
 	return len(text), false
 }
 
+// replace is text.replace(old, with) and text.replace(old, with, limit); a
+// negative limit is none. The size of the result is known before it is made.
 func replace(args ...ref.Val) ref.Val {
 	text, old, with := string(args[0].(types.String)), string(args[1].(types.String)), string(args[2].(types.String))
 	limit := -1
@@ -184,6 +191,8 @@ func replace(args ...ref.Val) ref.Val {
 	return types.String(strings.Replace(text, old, with, limit))
 }
 
+// join puts the texts of a list together, with sep between them. It stops the
+// evaluation as soon as the result gets too large.
 func join(l ref.Val, sep string) ref.Val {
 	var b strings.Builder
 	between := ""
@@ -200,6 +209,8 @@ func join(l ref.Val, sep string) ref.Val {
 }
 
 // matchDynamic is matches for a pattern that is not written in the expression.
+// The pattern may come from a caller, so it is kept small; a match takes time
+// linear in the text whatever the pattern is.
 func matchDynamic(args ...ref.Val) ref.Val {
 	text, ok1 := args[0].(types.String)
 	pattern, ok2 := args[1].(types.String)

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -81,13 +82,16 @@ var lookups = []string{
 	`optional.ofNonZeroValue(svcPublic.a)`, `cel.bind(x, svcPublic.a, x == x)`, `lists.range(20).map(i, svcPublic.a)[19]`, `svcPublic.l == svcPublic.l.map(x, x)`,
 }
 
-// compareWithEager evaluates all lookups both ways.
-func compareWithEager(tb interface {
+// reporter is what compareWithEager needs of a test.
+type reporter interface {
 	Helper()
-	Errorf(string, ...any)
-}, programs []*Program, v data.Value) {
+	Errorf(format string, args ...any)
+}
+
+// compareWithEager evaluates all lookups on v, and on what was decoded of it.
+func compareWithEager(tb reporter, programs []*Program, v data.Value, decoded any) {
 	tb.Helper()
-	vars := map[string]any{"svcPublic": eager(v)}
+	vars := map[string]any{"svcPublic": decoded}
 	for i, p := range programs {
 		got, err := p.Value(&Scope{Public: v})
 		var want data.Value
@@ -171,8 +175,31 @@ func TestReadingInPlaceIsAsGoodAsDecoding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compareWithEager(t, programs, v)
+		compareWithEager(t, programs, v, eager(v))
 	})
+}
+
+// complaints counts what a comparison reports.
+type complaints int
+
+func (c *complaints) Helper()               {}
+func (c *complaints) Errorf(string, ...any) { *c++ }
+
+func TestAWrongValueIsNoticed(t *testing.T) {
+	programs := compileLookups(t)
+	v := mustData(t, `{"a":{"b":1},"b":2,"l":[1,2.5,"x"]}`)
+	for sentence, wrong := range map[string]string{
+		"a missing member":          `{"a":{"b":1},"l":[1,2.5,"x"]}`,
+		"a missing member deep in":  `{"a":{},"b":2,"l":[1,2.5,"x"]}`,
+		"another number":            `{"a":{"b":1},"b":2,"l":[1,2,"x"]}`,
+		"another order of elements": `{"a":{"b":1},"b":2,"l":["x",2.5,1]}`,
+		"a text for a number":       `{"a":{"b":"1"},"b":2,"l":[1,2.5,"x"]}`,
+	} {
+		var found complaints
+		if compareWithEager(&found, programs, v, eager(mustData(t, wrong))); found == 0 {
+			t.Errorf("%s: nothing was reported", sentence)
+		}
+	}
 }
 
 // TestAnIndexChangesNothing reads every object and list twice: in its bytes and
@@ -276,7 +303,7 @@ func FuzzEval(f *testing.F) {
 		if err != nil || v.Kind() != data.Object {
 			return
 		}
-		compareWithEager(t, programs, v)
+		compareWithEager(t, programs, v, eager(v))
 	})
 }
 
@@ -295,7 +322,8 @@ func FuzzCompile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src string) {
 		p, err := e.Compile(src)
 		if err != nil {
-			if _, ok := err.(*CompileError); !ok {
+			var fault *CompileError
+			if !errors.As(err, &fault) {
 				t.Fatalf("%q: got %T %v, want a *CompileError", src, err, err)
 			}
 			return

@@ -25,6 +25,7 @@ var (
 	_ traits.Zeroer   = (*list)(nil)
 )
 
+// length counts the elements, once.
 func (l *list) length() int {
 	if !l.counted {
 		for range l.raw.Elements() {
@@ -35,6 +36,7 @@ func (l *list) length() int {
 	return l.count
 }
 
+// all returns the elements with room for their values, and keeps them.
 func (l *list) all() []member {
 	if l.elements == nil {
 		l.elements = make([]member, 0, l.length())
@@ -45,7 +47,8 @@ func (l *list) all() []member {
 	return l.elements
 }
 
-// spare reports whether the list may still be read from its bytes.
+// spare reports whether the list may be read from its bytes once more. When it
+// may not, or has been indexed, all is the cheaper way.
 func (l *list) spare() bool {
 	if l.elements != nil || l.uses >= eagerUses {
 		return false
@@ -85,7 +88,8 @@ func (l *list) Get(index ref.Val) ref.Val {
 	return types.NewErr("index '%d' out of range in list size '%d'", i, l.length())
 }
 
-// Contains implements traits.Container: the operator in.
+// Contains implements traits.Container: the operator in. Numbers are found
+// whatever their type.
 func (l *list) Contains(elem ref.Val) ref.Val {
 	if s, ok := elem.(types.String); ok {
 		return types.Bool(l.containsText(string(s)))
@@ -109,7 +113,7 @@ func (l *list) containsText(s string) bool {
 	return false
 }
 
-// Add implements traits.Adder.
+// Add implements traits.Adder. The result shares the elements of both lists.
 func (l *list) Add(other ref.Val) ref.Val {
 	if _, ok := other.(traits.Lister); !ok {
 		return types.MaybeNoSuchOverloadErr(other)
@@ -139,7 +143,8 @@ func (l *list) Iterator() traits.Iterator {
 	return &iterator{count: len(all), at: func(i int) ref.Val { return all[i].value() }}
 }
 
-// Fold implements traits.Foldable.
+// Fold implements traits.Foldable: a loop. The elements that an early end leaves
+// over are not decoded.
 func (l *list) Fold(f traits.Folder) {
 	if !l.spare() {
 		all := l.all()
@@ -190,5 +195,5 @@ func (l *list) Type() ref.Type { return types.ListType }
 // Value implements ref.Val.
 func (l *list) Value() any { return l }
 
-// String stands for the list in messages.
+// String stands for the list in messages, like object's.
 func (l *list) String() string { return "list" }

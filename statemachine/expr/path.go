@@ -16,14 +16,16 @@ type path struct {
 	steps []step
 }
 
-// step goes to a member of an object or to an element of an array.
+// step goes to a member of an object or to an element of an array. Which of
+// them is decided by the literal, as CEL does: items["0"] is no element.
 type step struct {
 	key    string
 	index  int
 	inList bool // index counts, not key
 }
 
-// pathOf returns nil when e is something else.
+// pathOf returns the path that e is, and nil when e is something else, such as
+// a presence test, an optional select or an index that has to be computed.
 func pathOf(e ast.Expr) *path {
 	switch e.Kind() {
 	case ast.IdentKind:
@@ -52,13 +54,15 @@ func pathOf(e ast.Expr) *path {
 	return nil
 }
 
+// with adds a step at the end. A path is built by one goroutine, then read only.
 func (p *path) with(s step) *path {
 	p.steps = append(p.steps, s)
 	return p
 }
 
-// find returns the part of the scope's data that the path names, and false when
-// it is missing or no data, which the program then says in its own words.
+// find returns the part of the scope's data that the path names. It returns
+// false when that is missing, or no data but a field like user.id; the program
+// then gives the value, or the error in CEL's words.
 func (p *path) find(s *Scope) (data.Value, bool) {
 	v, steps := data.Value(nil), p.steps
 	switch p.root {

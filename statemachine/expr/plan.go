@@ -26,6 +26,8 @@ func plan(n interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	return &weighed{n}, nil
 }
 
+// planConstructor takes a list or a map that is written down. A constant map is
+// made here, once.
 func planConstructor(n interpreter.InterpretableConstructor) interpreter.InterpretableV2 {
 	constant := true
 	for _, operand := range n.InitVals() {
@@ -48,6 +50,10 @@ func planConstructor(n interpreter.InterpretableConstructor) interpreter.Interpr
 	return m
 }
 
+// planCall takes a function call. The functions that are declared again, in
+// function.go and collection.go, need nothing here; these are the ones that
+// cannot be: cel-go binds them for all overloads at once, or their operands
+// decide.
 func planCall(n interpreter.InterpretableCall) interpreter.InterpretableV2 {
 	replaced := func(impl func(...ref.Val) ref.Val) interpreter.InterpretableV2 {
 		return interpreter.NewCall(n.ID(), n.Function(), n.OverloadID(), n.Args(), impl)
@@ -78,7 +84,7 @@ func (w *weighed) Eval(vars interpreter.Activation) ref.Val {
 	return interpreter.EvalActivation(vars, w.Exec)
 }
 
-// mapNode is a node that makes a map.
+// mapNode is a node that makes a map. It gives the map an order and weighs it.
 type mapNode struct{ interpreter.InterpretableV2 }
 
 // Exec implements interpreter.InterpretableV2.

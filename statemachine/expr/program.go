@@ -16,10 +16,10 @@ import (
 // Program is a compiled expression. It is safe for concurrent use.
 type Program struct {
 	program cel.Program
-	path    *path // nil: not a plain path
-	reads   []string
-	nodes   []string
-	tracked bool
+	path    *path    // nil: not a plain path
+	reads   []string // variables
+	nodes   []string // literal operands of In
+	tracked bool     // the cost is counted while running
 }
 
 // Bool evaluates a condition. Errors wrap ErrEval, also when the result is not
@@ -66,6 +66,7 @@ func (p *Program) Value(s *Scope) (result data.Value, err error) {
 	return encode(v)
 }
 
+// eval runs the program. Errors wrap ErrEval, and ErrLimit when it was stopped.
 func (p *Program) eval(a *activation) (ref.Val, error) {
 	v, _, err := p.program.Eval(a)
 	if err == nil {

@@ -14,7 +14,13 @@ import (
 // own, for two reasons: the checker knows their fields, and a field is read from
 // the Scope when it is asked for, so that nothing is built per evaluation.
 
-var errNoEvent = errors.New("event is not set")
+// errNotSet says what a field is read of when the variable is null: an event
+// that is not there, or the other branch of a condition.
+var errNotSet = map[*root]error{
+	eventType:    errors.New("event is not set"),
+	userType:     errors.New("the user is null"),
+	instanceType: errors.New("the instance is null"),
+}
 
 // root is the type of one of the variables.
 type root struct {
@@ -27,16 +33,16 @@ type root struct {
 type field struct {
 	name string
 	typ  *cel.Type
-	get  func(*activation) (any, error)
+	get  func(*activation) ref.Val
 	// set is what has() says; nil: always true.
 	set func(*activation) bool
 }
 
 var (
 	eventType = newRoot("troupe.Event", []field{
-		{"name", cel.StringType, ofEvent(func(a *activation) any { return types.String(a.scope.Event.Name) }), hasEvent},
-		{"id", cel.StringType, ofEvent(func(a *activation) any { return types.String(a.scope.Event.ID) }), hasEvent},
-		{"data", cel.DynType, ofEvent(func(a *activation) any { return a.dataOfEvent() }), hasEventData},
+		{"name", cel.StringType, text(func(s *Scope) string { return s.Event.Name }), nil},
+		{"id", cel.StringType, text(func(s *Scope) string { return s.Event.ID }), nil},
+		{"data", cel.DynType, func(a *activation) ref.Val { return a.dataOfEvent() }, func(a *activation) bool { return len(a.scope.Event.Data) > 0 }},
 	})
 	userType = newRoot("troupe.User", []field{
 		{"id", cel.StringType, text(func(s *Scope) string { return s.User.ID }), nil},
@@ -46,41 +52,32 @@ var (
 	instanceType = newRoot("troupe.Instance", []field{
 		{"id", cel.StringType, text(func(s *Scope) string { return s.Instance.ID }), nil},
 		{"workflowId", cel.StringType, text(func(s *Scope) string { return s.Instance.WorkflowID }), nil},
-		{"version", cel.IntType, func(a *activation) (any, error) { return types.Int(a.scope.Instance.Version), nil }, nil},
-		{"createdAt", cel.TimestampType, func(a *activation) (any, error) {
-			return types.Timestamp{Time: a.scope.Instance.CreatedAt.UTC()}, nil
+		{"version", cel.IntType, func(a *activation) ref.Val { return types.Int(a.scope.Instance.Version) }, nil},
+		{"createdAt", cel.TimestampType, func(a *activation) ref.Val {
+			return types.Timestamp{Time: a.scope.Instance.CreatedAt.UTC()}
 		}, nil},
-		{"states", cel.DynType, func(a *activation) (any, error) { return a.statesOfInstance(), nil }, nil},
+		{"states", cel.DynType, func(a *activation) ref.Val { return a.statesOfInstance() }, nil},
 	})
 )
 
+// newRoot returns a type whose fields can be selected and tested with has.
 func newRoot(name string, fields []field) *root {
 	return &root{name: name, typ: cel.ObjectType(name, traits.FieldTesterType, traits.IndexerType), fields: fields}
 }
 
-func ofEvent(get func(*activation) any) func(*activation) (any, error) {
-	return func(a *activation) (any, error) {
-		if a.scope.Event == nil {
-			return nil, errNoEvent
-		}
-		return get(a), nil
+// text is a field of type string.
+func text(get func(*Scope) string) func(*activation) ref.Val {
+	return func(a *activation) ref.Val { return types.String(get(a.scope)) }
+}
+
+// texts is a field of type list(string). The slice is not copied.
+func texts(get func(*Scope) []string) func(*activation) ref.Val {
+	return func(a *activation) ref.Val {
+		return types.NewStringList(types.DefaultTypeAdapter, get(a.scope))
 	}
 }
 
-func hasEvent(a *activation) bool { return a.scope.Event != nil }
-
-func hasEventData(a *activation) bool { return hasEvent(a) && len(a.scope.Event.Data) > 0 }
-
-func text(get func(*Scope) string) func(*activation) (any, error) {
-	return func(a *activation) (any, error) { return types.String(get(a.scope)), nil }
-}
-
-func texts(get func(*Scope) []string) func(*activation) (any, error) {
-	return func(a *activation) (any, error) {
-		return types.NewStringList(types.DefaultTypeAdapter, get(a.scope)), nil
-	}
-}
-
+// field returns the field with that name, or nil.
 func (r *root) field(name string) *field {
 	for i := range r.fields {
 		if r.fields[i].name == name {
@@ -90,7 +87,8 @@ func (r *root) field(name string) *field {
 	return nil
 }
 
-// view is one of the variables in one evaluation.
+// view is one of the variables in one evaluation. It is a part of the activation
+// that it reads from.
 type view struct {
 	root       *root
 	activation *activation
@@ -117,11 +115,7 @@ func (v *view) Get(name ref.Val) ref.Val {
 	if f == nil {
 		return types.NewErr("no such key: %v", name)
 	}
-	val, err := f.get(v.activation)
-	if err != nil {
-		return types.WrapErr(err)
-	}
-	return val.(ref.Val)
+	return f.get(v.activation)
 }
 
 // IsSet implements traits.FieldTester.
@@ -130,6 +124,7 @@ func (v *view) IsSet(name ref.Val) ref.Val {
 	return types.Bool(f != nil && f.isSet(v.activation))
 }
 
+// named returns the field that a value names, or nil.
 func (v *view) named(name ref.Val) *field {
 	s, ok := name.(types.String)
 	if !ok {
@@ -143,9 +138,6 @@ func (v *view) weight() int {
 	s := v.activation.scope
 	switch v.root {
 	case eventType:
-		if s.Event == nil {
-			return 0
-		}
 		return len(s.Event.Name) + len(s.Event.ID) + len(s.Event.Data)
 	case instanceType:
 		return len(s.Instance.ID) + len(s.Instance.WorkflowID) + len(v.activation.statesText())
@@ -159,6 +151,7 @@ func (v *view) weight() int {
 	return n
 }
 
+// isSet is what has() says about the field.
 func (f *field) isSet(a *activation) bool { return f.set == nil || f.set(a) }
 
 // String stands for the variable in messages.
@@ -172,6 +165,7 @@ type provider struct {
 	roots map[string]*root
 }
 
+// newProvider returns a provider of the three roots.
 func newProvider() (*provider, error) {
 	registry, err := types.NewRegistry()
 	if err != nil {
@@ -217,7 +211,7 @@ func (p *provider) FindStructFieldType(name, fieldName string) (*types.FieldType
 		return nil, false
 	}
 	return &types.FieldType{
-		Type:    f.typ,
+		Type: f.typ,
 		IsSet: func(target any) bool {
 			v, ok := target.(*view)
 			return ok && f.isSet(v.activation)
@@ -225,9 +219,9 @@ func (p *provider) FindStructFieldType(name, fieldName string) (*types.FieldType
 		GetFrom: func(target any) (any, error) {
 			v, ok := target.(*view)
 			if !ok { // null, which the checker takes for any object
-				return nil, errors.New("no such key: " + fieldName)
+				return nil, errNotSet[r]
 			}
-			return f.get(v.activation)
+			return f.get(v.activation), nil
 		},
 	}, true
 }

@@ -17,8 +17,8 @@ import (
 // changed or kept. The zero Scope is one without an event, a user, an instance
 // and data.
 type Scope struct {
-	// Event is the variable event; nil: there is none, and reading a field of it
-	// is an error.
+	// Event is the variable event; nil: there is none, event is null, and reading
+	// a field of it is an error.
 	Event *Event
 	// Public and Private are svcPublic and svcPrivate; absent is an empty object.
 	Public, Private data.Value
@@ -107,6 +107,7 @@ var activations = sync.Pool{New: func() any {
 	return a
 }}
 
+// newActivation returns an activation for s, which must not change until release.
 func newActivation(s *Scope) *activation {
 	a := activations.Get().(*activation)
 	a.scope = s
@@ -115,6 +116,7 @@ func newActivation(s *Scope) *activation {
 	return a
 }
 
+// orEmpty makes an empty object of absent data.
 func orEmpty(v data.Value) data.Value {
 	if len(v) == 0 {
 		return emptyObject
@@ -140,6 +142,9 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	case privateRoot:
 		return whole(&a.private), true
 	case eventRoot:
+		if a.scope.Event == nil {
+			return types.NullValue, true
+		}
 		return &a.event, true
 	case userRoot:
 		return &a.user, true
@@ -165,6 +170,8 @@ func whole(o *object) ref.Val {
 	return fromData(o.raw)
 }
 
+// local returns a variable of Locals. It is decoded once, so that a loop in the
+// expression finds the index of a large one.
 func (a *activation) local(name string) (any, bool) {
 	for i := range a.locals {
 		if a.locals[i].name == name {
@@ -180,6 +187,7 @@ func (a *activation) local(name string) (any, bool) {
 	return v, true
 }
 
+// dataOfEvent is event.data. There is an event.
 func (a *activation) dataOfEvent() ref.Val {
 	if a.eventData == nil {
 		a.eventData = fromData(orEmpty(a.scope.Event.Data))
@@ -187,6 +195,7 @@ func (a *activation) dataOfEvent() ref.Val {
 	return a.eventData
 }
 
+// statesText calls Instance.States, once.
 func (a *activation) statesText() data.Value {
 	if a.rawStates == nil {
 		if states := a.scope.Instance.States; states != nil {
@@ -199,6 +208,7 @@ func (a *activation) statesText() data.Value {
 	return a.rawStates
 }
 
+// statesOfInstance is instance.states.
 func (a *activation) statesOfInstance() ref.Val {
 	if a.states == nil {
 		a.states = fromData(a.statesText())
@@ -213,6 +223,7 @@ type nodes struct {
 	activation    *activation
 }
 
+// noEntries is the map that nodes pretends to be where it is no map. Immutable.
 var noEntries = types.NewStringInterfaceMap(types.DefaultTypeAdapter, map[string]any{})
 
 // FindStringKey is what the interpreter asks for.
@@ -221,7 +232,7 @@ func (n *nodes) FindStringKey(node string) (any, bool) {
 	return types.Bool(in != nil && in(node)), true
 }
 
-// Find implements traits.Mapper.
+// Find implements traits.Mapper: the key was no literal, and may be no text.
 func (n *nodes) Find(key ref.Val) (ref.Val, bool) {
 	if node, ok := key.(types.String); ok {
 		v, _ := n.FindStringKey(string(node))

@@ -16,10 +16,13 @@ import (
 // document does not read it again in every turn.
 const eagerUses = 8
 
+// errNoNative answers those functions of cel-go that want a Go value. None of
+// the profile's does.
 var errNoNative = errors.New("JSON is not converted to Go values")
 
 // fromData returns the CEL value of a JSON value. Objects and lists are read
-// when they are looked into. An absent value is null.
+// when they are looked into. An absent value is null. A number beyond float64 is
+// infinite; it compares as it should, but cannot be written again.
 func fromData(v data.Value) ref.Val {
 	switch v.Kind() {
 	case data.Object:
@@ -53,7 +56,8 @@ var (
 	_ traits.Zeroer   = (*object)(nil)
 )
 
-// memberIndex holds the members of an object in their order.
+// memberIndex holds the members of an object in their order. The keys of a
+// data.Value are distinct.
 type memberIndex struct {
 	members []member
 	byKey   map[string]int
@@ -66,6 +70,7 @@ type member struct {
 	val ref.Val // nil until it is asked for
 }
 
+// value returns the CEL value, the same one each time.
 func (m *member) value() ref.Val {
 	if m.val == nil {
 		m.val = fromData(m.raw)
@@ -73,6 +78,7 @@ func (m *member) value() ref.Val {
 	return m.val
 }
 
+// list returns the index, which it makes when there is none.
 func (o *object) list() *memberIndex {
 	if o.index == nil {
 		x := &memberIndex{byKey: make(map[string]int)}
@@ -85,6 +91,7 @@ func (o *object) list() *memberIndex {
 	return o.index
 }
 
+// find returns the value of a member. Only this member is decoded.
 func (o *object) find(key string) (ref.Val, bool) {
 	if o.index == nil && o.uses < eagerUses {
 		o.uses++
@@ -170,7 +177,8 @@ func wantsKeysOnly(f traits.Folder) bool {
 	return ok && k.FoldKeyOnly()
 }
 
-// Equal implements ref.Val: the same members, in whatever order.
+// Equal implements ref.Val: the same members, in whatever order, as CEL compares
+// maps. data.Equal would look at the order.
 func (o *object) Equal(other ref.Val) ref.Val {
 	m, ok := other.(traits.Mapper)
 	if !ok {
@@ -209,6 +217,8 @@ func (o *object) Value() any { return o }
 // and should not repeat the data.
 func (o *object) String() string { return "map" }
 
+// convertTo implements ConvertToType of our own values: to what they are, and to
+// the name of their type.
 func convertTo(v ref.Val, t ref.Type) ref.Val {
 	switch t {
 	case v.Type():
@@ -219,7 +229,8 @@ func convertTo(v ref.Val, t ref.Type) ref.Val {
 	return types.NewErr("type conversion error from '%s' to '%s'", v.Type().TypeName(), t.TypeName())
 }
 
-// iterator walks over count values.
+// iterator walks over count values. It does not support changes on the way;
+// nothing that is walked over changes.
 type iterator struct {
 	ref.Val // never used: an iterator is no value of an expression
 	count   int

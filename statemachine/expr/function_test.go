@@ -1,0 +1,154 @@
+package expr
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"pgregory.net/rapid"
+
+	"troupe/statemachine/data"
+)
+
+// slowIndex looks at every position, in characters.
+func slowIndex(text, part []rune, from int, last bool) int {
+	found := -1
+	for i := 0; i+len(part) <= len(text); i++ {
+		if !slices.Equal(text[i:i+len(part)], part) {
+			continue
+		}
+		if last && i <= from {
+			found = i
+		}
+		if !last && i >= from {
+			return i
+		}
+	}
+	return found
+}
+
+func TestSearchingCountsCharacters(t *testing.T) {
+	texts := rapid.StringOfN(rapid.SampledFrom([]rune("abä€😀")), 0, 12, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		text, part := texts.Draw(t, "text"), rapid.StringOfN(rapid.SampledFrom([]rune("abä€")), 1, 3, -1).Draw(t, "part")
+		runes := []rune(text)
+		from := rapid.IntRange(0, len(runes)+2).Draw(t, "from")
+		if got, want := indexOf(text, part, types.Int(from)), slowIndex(runes, []rune(part), from, false); got != types.Int(want) {
+			t.Fatalf("indexOf(%q, %q, %d): got %v, want %d", text, part, from, got, want)
+		}
+		want := slowIndex(runes, []rune(part), from, true)
+		if from >= len(runes) {
+			want = -1 // as the library has it
+		}
+		if got := lastIndexOf(text, part, types.Int(from)); got != types.Int(want) {
+			t.Fatalf("lastIndexOf(%q, %q, %d): got %v, want %d", text, part, from, got, want)
+		}
+	})
+}
+
+func TestSearchingAtTheEdges(t *testing.T) {
+	e, s := newEnv(t), sample(t)
+	for src, want := range map[string]string{
+		`"hello".indexOf("")`:                   `0`,
+		`"hello".indexOf("", 9)`:                `5`,
+		`"hello".indexOf("l", 9)`:               `-1`,
+		`"hello".indexOf("l", -1)`:              `index out of range: -1`,
+		`"hello".lastIndexOf("")`:               `5`,
+		`"hello".lastIndexOf("", 2)`:            `2`,
+		`"hello".lastIndexOf("", 9)`:            `5`,
+		`"hello".lastIndexOf("o")`:              `4`,
+		`"hello".lastIndexOf("l", 2)`:           `2`,
+		`"hello".lastIndexOf("lo", 3)`:          `3`,
+		`"hello".lastIndexOf("hello!")`:         `-1`,
+		`"".lastIndexOf("x")`:                   `-1`,
+		`"".indexOf("x")`:                       `-1`,
+		`"hello".lastIndexOf("l", -1)`:          `index out of range: -1`,
+		`svcPublic.text.indexOf("e")`:           `4`,
+		`svcPublic.amount.indexOf("e")`:         `no such overload`,
+		`["a", svcPublic.amount].join(",")`:     `join: an element is not a string`,
+		`[].join(",")`:                          `""`,
+		`"a".replace("", "b", 0)`:               `"a"`,
+		`"aaa".replace("a", "b", 9)`:            `"bbb"`,
+		`"a,b,".split(",")`:                     `["a","b",""]`,
+		`"a".charAt(0) + "abc".substring(1, 2)`: `"ab"`,
+		`"a".charAt(5)`:                         `index out of range: 5`,
+	} {
+		got := outcome(t, e, src, s)
+		if !strings.HasPrefix(got, want) || !strings.HasPrefix(want, "no such") && got != want {
+			t.Errorf("%s: got %s, want %s", src, got, want)
+		}
+	}
+}
+
+// TestCollectionsAgreeWithComparingAllPairs is against the obvious way, with
+// cel-go's equality: 1, 1.0 and 1u are the same, NaN is not itself.
+func TestCollectionsAgreeWithComparingAllPairs(t *testing.T) {
+	lists := rapid.Custom(func(t *rapid.T) []ref.Val {
+		var l []ref.Val
+		for _, text := range rapid.SliceOfN(values(1), 0, 8).Draw(t, "list") {
+			l = append(l, fromData(mustClean(t, text)))
+		}
+		return append(l, rapid.SliceOfN(rapid.SampledFrom([]ref.Val{
+			types.Uint(1), types.Double(1), types.Uint(1 << 63), types.Double(1 << 63), types.String("1"), types.Int(1<<53 + 1), types.Double(1 << 53),
+		}), 0, 3).Draw(t, "more")...)
+	})
+	has := func(l []ref.Val, v ref.Val) bool {
+		return slices.ContainsFunc(l, func(x ref.Val) bool { return types.Equal(v, x) == types.True })
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := lists.Draw(t, "a"), lists.Draw(t, "b")
+		all := !slices.ContainsFunc(b, func(v ref.Val) bool { return !has(a, v) })
+		some := slices.ContainsFunc(a, func(v ref.Val) bool { return has(b, v) })
+		if got := containsAll(newList(a), newList(b)); got != types.Bool(all) {
+			t.Fatalf("containsAll(%v, %v): got %v, want %v", a, b, got, all)
+		}
+		if got := intersects(newList(a), newList(b)); got != types.Bool(some) {
+			t.Fatalf("intersects(%v, %v): got %v, want %v", a, b, got, some)
+		}
+		var kept []ref.Val
+		for _, v := range a {
+			if !has(kept, v) {
+				kept = append(kept, v)
+			}
+		}
+		if got := distinct(newList(a)); got.Equal(newList(kept)) != types.True {
+			t.Fatalf("distinct(%v): got %v, want %v", a, got, kept)
+		}
+	})
+}
+
+func mustClean(t *rapid.T, text string) data.Value {
+	v, err := data.Clean([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestSortIsStableAndSorts(t *testing.T) {
+	e := newEnv(t)
+	p, err := e.Compile(`svcPublic.l.sortBy(x, x.k)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		keys := rapid.SliceOfN(rapid.SampledFrom([]string{"1", "1.5", "2.0", "-3", "2"}), 0, 12).Draw(t, "keys")
+		var items []string
+		for i, k := range keys {
+			items = append(items, fmt.Sprintf(`{"k":%s,"i":%d}`, k, i))
+		}
+		sorted := slices.Clone(items)
+		slices.SortStableFunc(sorted, func(a, b string) int {
+			x, _ := data.Value(a).Lookup("k")
+			y, _ := data.Value(b).Lookup("k")
+			return data.Compare(x, y)
+		})
+		got, err := p.Value(&Scope{Public: data.Value(`{"l":[` + strings.Join(items, ",") + `]}`)})
+		if want := "[" + strings.Join(sorted, ",") + "]"; string(got) != want || err != nil {
+			t.Fatalf("got %s, %v, want %s", got, err, want)
+		}
+	})
+}

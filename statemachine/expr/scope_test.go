@@ -1,0 +1,265 @@
+package expr
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"troupe/statemachine/data"
+)
+
+func TestAScopeWithoutAnything(t *testing.T) {
+	e := newEnv(t)
+	for _, c := range []struct{ sentence, src, want string }{
+		{"without an event its name is an error", `event.name`, `event is not set`},
+		{"without an event its data is an error", `event.data.x == 1`, `event is not set`},
+		{"without an event it is null", `event == null && [event] == [null]`, `true`},
+		{"without an event it is null when taken whole", `event`, `null`},
+		{"without an event a field is missing whatever its type", `dyn(event).name`, `no such key: name`},
+		{"without an event has is false", `has(event.name) || has(event.data)`, `false`},
+		{"without an event an optional select is empty", `event.?name.orValue("none")`, `"none"`},
+		{"absent data is an empty object", `svcPublic == {} && svcPrivate == {}`, `true`},
+		{"absent data has nothing", `has(svcPublic.x)`, `false`},
+		{"absent data taken whole is an empty object", `svcPublic`, `{}`},
+		{"a key of absent data is missing", `svcPublic.x`, `no such key: x`},
+		{"nobody has no id and no roles", `user.id == "" && user.roles == [] && user.privileges.size() == 0`, `true`},
+		{"no instance has no states", `instance.states.size() == 0 && instance.id == ""`, `true`},
+		{"no node is active", `In("main.a")`, `false`},
+		{"now is the zero time", `now`, `"0001-01-01T00:00:00Z"`},
+	} {
+		if got := outcome(t, e, c.src, &Scope{}); got != c.want {
+			t.Errorf("%s: %s\n got %s\nwant %s", c.sentence, c.src, got, c.want)
+		}
+	}
+}
+
+func TestVariablesAreValues(t *testing.T) {
+	e, s := newEnv(t), sample(t)
+	for _, c := range []struct{ sentence, src, want string }{
+		{"a field is read through a value of unknown type", `dyn(user).id + dyn(user)["id"]`, `"bobbob"`},
+		{"a field of an unknown type is missing", `dyn(user).nope`, `no such key: nope`},
+		{"a variable has no key that is no text", `dyn(user)[1]`, `no such key: 1`},
+		{"has looks through a value of unknown type", `has(dyn(user).id) && !has(dyn(user).nope)`, `true`},
+		{"a field is read from a list", `[user][0].id`, `"bob"`},
+		{"a variable is itself", `user == user && [user] == [user] && dyn(user) != dyn(event)`, `true`},
+		{"a variable has a type", `type(user) == type(user) && type(dyn(user)) != map`, `true`},
+		{"a choice may be null", `(svcPublic.flag ? null : user) == null`, `true`},
+		{"a choice that is null has no fields", `(svcPublic.flag ? user : null).id + (svcPublic.amount == 0 ? user : null).id`, `the user is null`},
+		{"a variable is not converted", `string(dyn(user))`, `no such overload`},
+		{"an object is not converted", `string(svcPublic.address)`, `no such overload`},
+		{"a list has a type", `type(svcPublic.tags) == list && type(svcPublic) == map`, `true`},
+	} {
+		if got := outcome(t, e, c.src, s); got != c.want && !(strings.HasPrefix(c.want, "no such overload") && strings.HasPrefix(got, c.want)) {
+			t.Errorf("%s: %s\n got %s\nwant %s", c.sentence, c.src, got, c.want)
+		}
+	}
+	s.Public = mustData(t, `[1,2]`)
+	if got, want := outcome(t, e, `svcPublic[1] + svcPublic.size()`, s), `4`; got != want {
+		t.Errorf("data that is no object: got %s, want %s", got, want)
+	}
+}
+
+func TestEventData(t *testing.T) {
+	e := newEnv(t)
+	for _, c := range []struct{ sentence, given, src, want string }{
+		{"absent is not there", ``, `has(event.data)`, `false`},
+		{"absent reads as an empty object", ``, `event.data`, `{}`},
+		{"absent has no members", ``, `has(event.data.x) || event.data.?x.hasValue()`, `false`},
+		{"an object is there", `{"x":1}`, `has(event.data) && event.data.x == 1`, `true`},
+		{"null is there", `null`, `has(event.data) && event.data == null`, `true`},
+		{"a list may be data", `[1,2]`, `event.data[1]`, `2`},
+		{"a number may be data", `7`, `event.data + 1`, `8`},
+		{"a number beyond int64 keeps its digits", `18446744073709551616`, `event.data`, `18446744073709551616`},
+	} {
+		s := &Scope{Event: &Event{Name: "n"}}
+		if c.given != "" {
+			s.Event.Data = mustData(t, c.given)
+		}
+		if got := outcome(t, e, c.src, s); got != c.want {
+			t.Errorf("%s: %s\n got %s\nwant %s", c.sentence, c.src, got, c.want)
+		}
+	}
+}
+
+func TestAConditionThatIsNoBoolFails(t *testing.T) {
+	p, err := newEnv(t).CompileBool(`svcPublic.amount`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ok, err := p.Bool(sample(t))
+	if want := "expression failed: the result is not a bool but int"; ok || !errors.Is(err, ErrEval) || err.Error() != want {
+		t.Errorf("got %v, %v, want false, %s", ok, err, want)
+	}
+}
+
+// TestAPanicBecomesAnError has the only code of others that an evaluation
+// calls: the functions in the Scope.
+func TestAPanicBecomesAnError(t *testing.T) {
+	e := newEnv(t)
+	s := sample(t)
+	s.In = func(string) bool { panic("in") }
+	s.Instance.States = func() data.Value { panic("states") }
+	for _, src := range []string{`In("x")`, `instance.states == []`, `[instance] == []`} {
+		p, err := e.Compile(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Bool(s); !errors.Is(err, ErrEval) || !strings.Contains(err.Error(), "internal error") {
+			t.Errorf("%s: Bool: got %v, want an internal error", src, err)
+		}
+		if _, err := p.Value(s); !errors.Is(err, ErrEval) {
+			t.Errorf("%s: Value: got %v, want an internal error", src, err)
+		}
+	}
+	if got, want := outcome(t, e, `instance`, s), "internal error: states"; got != want {
+		t.Errorf("a variable taken whole: got %s, want %s", got, want)
+	}
+	if got := outcome(t, e, `user.id`, s); got != `"bob"` {
+		t.Errorf("afterwards: got %s", got)
+	}
+}
+
+func TestErrorsDoNotRepeatTheData(t *testing.T) {
+	e, s := newEnv(t), sample(t)
+	s.Public = mustData(t, `{"key":"`+strings.Repeat("k", 5000)+`","line":"a\nb\u001b[31m","obj":{"secret":1}}`)
+	for src, want := range map[string]string{
+		`{"a": 1}[svcPublic.key]`:  "no such key: kkk",
+		`{"a": 1}[svcPublic.line]`: "no such key: a",
+		`{"a": 1}[svcPublic.obj]`:  "map",
+		`[1][svcPublic.obj]`:       "map",
+		`{?"a": svcPublic.obj}`:    "map",
+	} {
+		got := outcome(t, e, src, s)
+		if !strings.Contains(got, want) || len([]rune(got)) > maxReasonChars+1 || strings.ContainsAny(got, "\n\x1b") || strings.Contains(got, "secret") {
+			t.Errorf("%s: got %q, want one short line with %q", src, got, want)
+		}
+	}
+}
+
+// TestTheSameScopeGivesTheSameBytes runs what cel-go would answer in the order
+// of a Go map.
+func TestTheSameScopeGivesTheSameBytes(t *testing.T) {
+	e, s := newEnv(t), sample(t)
+	const letters = `{"f": 1, "b": svcPublic.rate, "q": 3, "a": [user], "zz": event, "e": {"y": 1, "x": 2, "w": now}}`
+	for _, src := range []string{
+		letters,
+		letters + `.map(k, k)`,
+		letters + `.filter(k, k != "b")`,
+		`cel.bind(m, ` + letters + `, m.map(k, m[k]))`,
+		`{1: "a", true: "b", "x": "c", 2: "d", "w": "e", false: "f"}.map(k, string(k))`,
+		`"%s".format([{"f": 1, "b": 2, "q": 3}])`,
+		letters + `.map(k, {"k": k})`,
+		`{"f": 1, "b": 2, "q": 3}[svcPublic.address]`, // an error
+		`svcPublic.map(k, k)`,
+	} {
+		p, err := e.Compile(src)
+		if err != nil {
+			t.Fatalf("%s: %v", src, err)
+		}
+		first := ""
+		for range 50 {
+			v, err := p.Value(s)
+			got := fmt.Sprintf("%s %v", v, err)
+			if first == "" {
+				first = got
+			}
+			if got != first {
+				t.Errorf("%s\n got %s\nthen %s", src, first, got)
+				break
+			}
+		}
+	}
+}
+
+// TestCelAloneWouldNotGiveTheSameBytes is the control: without this package's
+// plan, the order is that of a Go map.
+func TestCelAloneWouldNotGiveTheSameBytes(t *testing.T) {
+	e := newEnv(t)
+	checked, issues := e.check(`{"f": 1, "b": user.id, "q": 3, "a": 4, "zz": 5, "e": 6}.map(k, k)`)
+	if issues.Err() != nil {
+		t.Fatal(issues.Err())
+	}
+	program, err := e.cel.Program(checked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, seen := &Program{program: program}, map[string]bool{}
+	for range 200 {
+		v, err := p.Value(sample(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[string(v)] = true
+	}
+	if len(seen) < 2 {
+		t.Error("cel-go has an order now: this package's own may not be needed any more")
+	}
+}
+
+func TestProgramsAreSharedAndScopesReused(t *testing.T) {
+	e := newEnv(t)
+	withItem, err := e.With("item")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := withItem.Compile(`[item, svcPublic.n, event.data.n, user.id, instance.states[0], svcPublic.l.map(x, x + item)]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for worker := range 4 {
+		group.Go(func() {
+			s := &Scope{Event: &Event{}, Locals: map[string]data.Value{}}
+			for i := range 200 {
+				n := fmt.Sprint(worker*1000 + i)
+				s.Public = data.Value(`{"n":` + n + `,"l":[1,2]}`)
+				s.Event.Data = data.Value(`{"n":` + n + `}`)
+				s.User.ID = n
+				s.Instance.States = func() data.Value { return data.Value("[" + n + "]") }
+				s.Locals["item"] = data.Value(n)
+				want := fmt.Sprintf(`[%s,%[1]s,%[1]s,"%[1]s",%[1]s,[%d,%d]]`, n, worker*1000+i+1, worker*1000+i+2)
+				if got, err := p.Value(s); string(got) != want || err != nil {
+					t.Errorf("got %s, %v, want %s", got, err, want)
+					return
+				}
+			}
+		})
+	}
+	group.Go(func() {
+		for i := range 20 {
+			if _, err := e.Compile(fmt.Sprintf(`svcPublic.n + %d`, i)); err != nil {
+				t.Error(err)
+			}
+			if _, err := e.With(fmt.Sprintf("v%d", i)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	group.Wait()
+}
+
+// TestAGuardReadsNoMoreThanItNeeds holds the budget of the hot path.
+func TestAGuardReadsNoMoreThanItNeeds(t *testing.T) {
+	e, s := newEnv(t), sample(t)
+	for src, most := range map[string]float64{
+		`svcPublic.amount <= svcPrivate.autoLimit`: 2, // two ints
+		`user.id != svcPublic.requester`:           3, // two texts, one of them copied
+		`"manager" in user.roles`:                  1,
+		`In("payment.paid") || true`:               0,
+	} {
+		p, err := e.CompileBool(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := testing.AllocsPerRun(200, func() {
+			if _, err := p.Bool(s); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if got > most && !raceEnabled {
+			t.Errorf("%s: got %v allocations, want at most %v", src, got, most)
+		}
+	}
+}
