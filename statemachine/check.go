@@ -1,6 +1,7 @@
 package statemachine
 
 import (
+	"maps"
 	"slices"
 
 	"troupe/statemachine/document"
@@ -19,6 +20,7 @@ func (b *builder) check() {
 	b.checkExits()
 	b.checkLoops()
 	b.checkEvents()
+	b.checkNodeNames()
 }
 
 func at(line int) *document.Node { return &document.Node{Line: line} }
@@ -256,6 +258,23 @@ func (b *builder) checkEvents() {
 		}
 		if near := document.Closest(string(name), used); near != "" && b.d.events[EventName(near)] == nil {
 			b.suggest(at(c.line), near, "unknown event %q: no transition takes it", string(name))
+		}
+	}
+}
+
+// checkNodeNames finds names in In(…) that no node has.
+func (b *builder) checkNodeNames() {
+	names := map[string]bool{}
+	for _, n := range b.d.nodes[1:] {
+		names[string(n.id)] = true
+		names[string(n.machine.id)+"."+string(n.id)] = true
+	}
+	all := slices.Sorted(maps.Keys(names))
+	for _, p := range b.programs {
+		for _, name := range p.program.Nodes() {
+			if !names[name] {
+				b.suggest(p.at, document.Closest(name, all), "unknown node %q in In(…)", shorten(name))
+			}
 		}
 	}
 }

@@ -97,6 +97,14 @@ type builder struct {
 	byName       map[*node]map[NodeID]*node
 	pending      []pendingTarget
 	raised       []raisedEvent
+	programs     []placedProgram
+}
+
+// placedProgram is an expression and where it stands, for what can only be
+// checked when all nodes are known.
+type placedProgram struct {
+	at      *document.Node
+	program *expr.Program
 }
 
 // pendingTarget is a reference to a node that may stand further down.

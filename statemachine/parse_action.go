@@ -60,10 +60,16 @@ func (b *builder) guard(n *document.Node) *expr.Program {
 		text = inner
 	}
 	p, err := b.env().CompileBool(text)
+	return b.compiled(n, p, err)
+}
+
+// compiled notes an expression, or its fault; nil then.
+func (b *builder) compiled(n *document.Node, p *expr.Program, err error) *expr.Program {
 	if err != nil {
 		b.compileFault(n, err)
 		return nil
 	}
+	b.programs = append(b.programs, placedProgram{n, p})
 	return p
 }
 
@@ -82,8 +88,7 @@ func (b *builder) template(n *document.Node) *template {
 	case document.String:
 		if text, ok := expression(n.Text); ok {
 			p, err := b.env().Compile(text)
-			if err != nil {
-				b.compileFault(n, err)
+			if p = b.compiled(n, p, err); p == nil {
 				return nil
 			}
 			return &template{program: p}
@@ -302,10 +307,8 @@ func (b *builder) forEach(n *document.Node) action {
 	if inner, ok := expression(text); ok {
 		text = inner
 	}
-	var err error
-	if a.list, err = b.env().Compile(text); err != nil {
-		b.compileFault(list, err)
-	}
+	p, err := b.env().Compile(text)
+	a.list = b.compiled(list, p, err)
 	outer := len(b.locals)
 	defer func() { b.locals = b.locals[:outer] }()
 	name := func(key string) string {
