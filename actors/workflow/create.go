@@ -37,7 +37,7 @@ func (r *Router) Create(_ context.Context, req *CreateRequest) (*Reply, error) {
 
 // createNew creates with an id drawn freely.
 func (r *Router) createNew(req *CreateRequest) (*Reply, error) {
-	return r.createAs(req, newInstanceID(r.o.Clock()))
+	return r.createAs(req, r.ids.draw(r.o.Clock()))
 }
 
 // createOnce creates under an idempotency key. The key chooses the shard, so
@@ -64,7 +64,7 @@ func (r *Router) createOnce(req *CreateRequest) (*Reply, error) {
 	if first != nil || err != nil {
 		return first, err
 	}
-	return r.createAs(req, r.newInstanceIDIn(r.o.Clock(), sh))
+	return r.createAs(req, r.drawIn(r.o.Clock(), sh))
 }
 
 // waitFor waits until the latch opens, or ErrBusy.

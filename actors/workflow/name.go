@@ -1,7 +1,7 @@
 package workflow
 
 import (
-	"math/rand/v2"
+	"crypto/rand"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -20,23 +20,31 @@ func parseInstanceID(s string) (persistence.ID, bool) {
 
 func instanceName(id persistence.ID) string { return ulid.ULID(id).String() }
 
-// newInstanceID draws an id for an instance created now (decisions: "_id"). It
-// is not a secret: rights protect instances, not the difficulty of guessing.
-func newInstanceID(now time.Time) persistence.ID {
-	var u ulid.ULID
-	_ = u.SetTime(uint64(max(now.UnixMilli(), 0))) // fails only after the year 10889
-	high, low := rand.Uint64(), rand.Uint64()
-	for i := range 8 {
-		u[6+i] = byte(high >> (8 * i))
-	}
-	u[14], u[15] = byte(low), byte(low>>8)
-	return persistence.ID(u)
+// mint draws instance ids (decisions: "_id"). Ids of one process rise also
+// within a millisecond, so that a list by id is a list by creation. They are not
+// secrets: rights protect instances, not the difficulty of guessing.
+type mint struct{ entropy *ulid.LockedMonotonicReader }
+
+func newMint() mint {
+	return mint{&ulid.LockedMonotonicReader{MonotonicReader: ulid.Monotonic(rand.Reader, 0)}}
 }
 
-// newInstanceIDIn draws until the id lies in the shard.
-func (r *Router) newInstanceIDIn(now time.Time, sh persistence.Shard) persistence.ID {
+// draw returns an id for an instance created now.
+func (m mint) draw(now time.Time) persistence.ID {
+	at := uint64(max(now.UnixMilli(), 0))
 	for {
-		if id := newInstanceID(now); r.store.ShardOf(id) == sh {
+		id, err := ulid.New(at, m.entropy)
+		if err == nil {
+			return persistence.ID(id)
+		}
+		at++ // the millisecond is used up
+	}
+}
+
+// drawIn draws until the id lies in the shard.
+func (r *Router) drawIn(now time.Time, sh persistence.Shard) persistence.ID {
+	for {
+		if id := r.ids.draw(now); r.store.ShardOf(id) == sh {
 			return id
 		}
 	}

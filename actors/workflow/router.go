@@ -24,6 +24,7 @@ type Router struct {
 	store   *persistence.Store
 	catalog *Catalog
 	log     zerolog.Logger
+	ids     mint
 
 	// awake has every instance that has an actor. Entries are added by wake
 	// and create, and removed by whoever closed them.
@@ -54,6 +55,7 @@ func Start(o Options) (*Router, error) {
 		store:    o.Store,
 		catalog:  o.Catalog,
 		log:      o.Log,
+		ids:      newMint(),
 		awake:    xsync.NewMap[persistence.ID, *entry](),
 		creating: xsync.NewMap[replyDigest, *latch](),
 		queries:  make(chan struct{}, o.QueriesMax),
