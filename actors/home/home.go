@@ -73,10 +73,33 @@ func Load(dir string, parser *statemachine.Parser) (*Set, error) {
 			set.Workflows = append(set.Workflows, *source)
 		}
 	}
+	faults = append(faults, twins(set.Workflows)...)
 	if len(faults) > 0 {
 		return set, faults
 	}
 	return set, nil
+}
+
+// twins finds files with the same workflow and version as one before.
+func twins(sources []workflow.Source) document.Faults {
+	type version struct {
+		id     statemachine.WorkflowID
+		number uint64
+	}
+	var faults document.Faults
+	first := map[version]string{}
+	for _, s := range sources {
+		v := version{s.Parsed.ID, s.Parsed.Version}
+		if other, twice := first[v]; twice {
+			faults = append(faults, document.Fault{
+				File: s.File, Line: 1, Column: 1,
+				Reason: fmt.Sprintf("workflow %s version %d stands in %s as well", v.id, v.number, other),
+			})
+			continue
+		}
+		first[v] = s.File
+	}
+	return faults
 }
 
 // collect moves faults of a file to all; other errors are returned.

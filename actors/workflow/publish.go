@@ -102,8 +102,10 @@ func (c *Catalog) prepareLocked(p *publication, set []Source) error {
 		s := &set[i]
 		key := s.key()
 		if other, twice := seen[key]; twice {
-			p.faults = append(p.faults, document.Fault{File: s.File, Line: 1,
-				Reason: fmt.Sprintf("workflow %s version %d stands in %s as well", key.workflow, key.version, other)})
+			p.faults = append(p.faults, document.Fault{
+				File: s.File, Line: 1,
+				Reason: fmt.Sprintf("workflow %s version %d stands in %s as well", key.workflow, key.version, other),
+			})
 			continue
 		}
 		seen[key] = s.File
@@ -144,9 +146,11 @@ func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) er
 	}
 	free, err := c.retireLocked(p, key)
 	if err == nil && !free {
-		p.faults = append(p.faults, document.Fault{File: s.File, Line: 1,
+		p.faults = append(p.faults, document.Fault{
+			File: s.File, Line: 1,
 			Reason:     fmt.Sprintf("workflow %s version %d has instances and other content", key.workflow, key.version),
-			Suggestion: fmt.Sprintf("raise version to %d", key.version+1)})
+			Suggestion: fmt.Sprintf("raise version to %d", key.version+1),
+		})
 	}
 	return err
 }

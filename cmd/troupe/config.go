@@ -54,25 +54,35 @@ func newConfigFlags() *config {
 	f.StringVar(&c.admin, "admin", "", "address of metrics and profiles, host:port; empty: off")
 	f.StringVar(&c.basePath, "base-path", "", "path in front of every route, such as /platform")
 	f.StringVar(&c.sessionCookie, "session-cookie", "session", "name of the session cookie")
-	f.DurationVar(&c.sessionIdle, "session-idle", 12*time.Hour, "a session ends when it was not used for so long")
-	f.DurationVar(&c.sessionMax, "session-max", 7*24*time.Hour, "a session ends after so long in any case")
+	f.Var(durationOf(&c.sessionIdle, 12*time.Hour), "session-idle", "a session ends when it was not used for so long")
+	f.Var(durationOf(&c.sessionMax, 7*24*time.Hour), "session-max", "a session ends after so long in any case")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&c.logFormat, "log-format", "auto", "json, text, or auto: text on a terminal")
-	f.DurationVar(&c.idleAfter, "idle-after", time.Minute, "an instance goes to sleep when nothing asked it for so long")
+	f.Var(durationOf(&c.idleAfter, time.Minute), "idle-after", "an instance goes to sleep when nothing asked it for so long")
 	f.IntVar(&c.inFlightMax, "in-flight-max", 16_384, "requests at instances at a time; more are answered with 503")
 	f.IntVar(&c.instanceInFlightMax, "instance-in-flight-max", 256, "requests at one instance at a time; more are answered with 429")
 	f.IntVar(&c.connectionsMax, "connections-max", 16_384, "open connections; more wait to be accepted")
 	f.IntVar(&c.requestsMax, "requests-max", 2_048, "requests worked on at a time; more are answered with 503")
 	f.IntVar(&c.queriesMax, "queries-max", 2, "queries that run at a time")
-	f.DurationVar(&c.queryTimeMax, "query-time-max", time.Minute, "how long a query may run")
-	f.DurationVar(&c.drainDelay, "drain-delay", 0, "after SIGTERM, how long new requests get 503 before the port closes")
-	f.DurationVar(&c.drainMax, "drain-max", 8*time.Second, "after SIGTERM, how long accepted requests may take")
+	f.Var(durationOf(&c.queryTimeMax, time.Minute), "query-time-max", "how long a query may run")
+	f.Var(durationOf(&c.drainDelay, 0), "drain-delay", "after SIGTERM, how long new requests get 503 before the port closes")
+	f.Var(durationOf(&c.drainMax, 8*time.Second), "drain-max", "after SIGTERM, how long accepted requests may take")
 	f.IntVar(&c.shards, "shards", 0, "key ranges of a new store; 0: 16; fixed once the store exists")
-	f.Int64Var(&c.cacheBytes, "cache-bytes", 128<<20, "memory for stored blocks")
-	f.Int64Var(&c.memTableBytes, "mem-table-bytes", 32<<20, "writes gathered in memory before they become a table")
-	f.Int64Var(&c.freeBytesMin, "free-bytes-min", 512<<20, "free disk space below which nothing is accepted")
-	f.DurationVar(&c.commitWaitMax, "commit-wait-max", 10*time.Second, "how long a commit may take before its outcome counts as unknown")
+	f.Var(bytesOf(&c.cacheBytes, 128<<20), "cache-bytes", "memory for stored blocks")
+	f.Var(bytesOf(&c.memTableBytes, 32<<20), "mem-table-bytes", "writes gathered in memory before they become a table")
+	f.Var(bytesOf(&c.freeBytesMin, 512<<20), "free-bytes-min", "free disk space below which nothing is accepted")
+	f.Var(durationOf(&c.commitWaitMax, 10*time.Second), "commit-wait-max", "how long a commit may take before its outcome counts as unknown")
 	return c
+}
+
+func durationOf(to *time.Duration, standard time.Duration) *durationValue {
+	*to = standard
+	return (*durationValue)(to)
+}
+
+func bytesOf(to *int64, standard int64) *bytesValue {
+	*to = standard
+	return (*bytesValue)(to)
 }
 
 // load fills in what no flag said: from the environment, then from troupe.yaml.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -15,8 +13,12 @@ import (
 	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/gateway/admin"
+	"troupe/persistence"
 	"troupe/statemachine"
 )
+
+// commandTimeMax bounds a command, however slow the server or the disk is.
+const commandTimeMax = 30 * time.Second
 
 // desk is where tokens and sessions are looked after: a running server, or the
 // store opened by this process.
@@ -122,11 +124,16 @@ func atDesk(cmd *cobra.Command, c *config, do func(ctx context.Context, d desk) 
 		return err
 	}
 	c.logLevel = "warn" // this is a command, not the server
-	d, err := openDesk(cmd.Context(), c)
+	ctx, cancel := context.WithTimeout(cmd.Context(), commandTimeMax)
+	defer cancel()
+	d, err := openDesk(ctx, c)
+	if errors.Is(err, persistence.ErrLocked) {
+		return fmt.Errorf("%w, which does not answer at %s: it is starting or stopping, try again", err, adminSocket)
+	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(cmd.Context(), d), d.Close())
+	return errors.Join(do(ctx, d), d.Close())
 }
 
 func newCredentialCreate(kind identity.Kind) *cobra.Command {
@@ -142,9 +149,15 @@ func newCredentialCreate(kind identity.Kind) *cobra.Command {
 			if user == "" {
 				return usageError{errors.New("--user is missing")}
 			}
-			lasts, err := parseDuration(expires)
-			if err != nil {
-				return usageError{fmt.Errorf("--expires: %w", err)}
+			var lasts time.Duration
+			if expires != "" {
+				var err error
+				if lasts, err = parseDuration(expires); err == nil && lasts == 0 {
+					err = errors.New("must be longer than nothing")
+				}
+				if err != nil {
+					return usageError{fmt.Errorf("--expires %w", err)}
+				}
 			}
 			return atDesk(cmd, c, func(ctx context.Context, d desk) error {
 				secret, err := d.Create(ctx, kind, identity.CreateCredential{User: identity.UserID(user), Expires: lasts, Note: note})
@@ -160,26 +173,6 @@ func newCredentialCreate(kind identity.Kind) *cobra.Command {
 	cmd.Flags().StringVar(&expires, "expires", "", "time to its end, such as 12h or 30d (default: never for a token, session-max for a session)")
 	cmd.Flags().StringVar(&note, "note", "", "what it is for")
 	return cmd
-}
-
-// parseDuration reads a duration, with d for days besides Go's units. Empty is
-// zero.
-func parseDuration(s string) (time.Duration, error) {
-	if s == "" {
-		return 0, nil
-	}
-	if days, ok := strings.CutSuffix(s, "d"); ok {
-		n, err := strconv.Atoi(days)
-		if err != nil || n < 1 || n > 100*365 {
-			return 0, fmt.Errorf("%q is not a number of days", s)
-		}
-		return time.Duration(n) * 24 * time.Hour, nil
-	}
-	d, err := time.ParseDuration(s)
-	if err == nil && d <= 0 {
-		err = fmt.Errorf("%q is not in the future", s)
-	}
-	return d, err
 }
 
 func newCredentialList(kind identity.Kind) *cobra.Command {

@@ -14,6 +14,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -26,21 +27,24 @@ const (
 	exitUsage  = 2
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-func run(args []string) int {
+// run carries out one command line and returns the exit code.
+func run(args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
 	err := root.Execute()
 	var usage usageError
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &usage):
-		fmt.Fprintf(os.Stderr, "troupe: %v\nRun 'troupe --help' for the commands, 'troupe COMMAND --help' for one of them.\n", err)
+		fmt.Fprintf(stderr, "troupe: %v\nRun 'troupe --help' for the commands, 'troupe COMMAND --help' for one of them.\n", err)
 		return exitUsage
 	}
-	fmt.Fprintf(os.Stderr, "troupe: %v\n", err)
+	fmt.Fprintf(stderr, "troupe: %v\n", err)
 	return exitFailed
 }
 
@@ -55,13 +59,20 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		Args:          usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_ = cmd.Help()
+			showHelp(cmd)
 			return usageError{errors.New("a command is missing")}
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newServe(), newToken(), newSession(), newCheck(), newConfig())
 	return root
+}
+
+// showHelp explains a command that was used wrongly; on standard error, because
+// it is no result.
+func showHelp(cmd *cobra.Command) {
+	cmd.SetOut(cmd.ErrOrStderr())
+	_ = cmd.Help() // what is left to do is to end with an error anyway
 }
 
 // usage makes a complaint about arguments a usageError.
@@ -79,7 +90,7 @@ func group(name, short, example string, commands ...*cobra.Command) *cobra.Comma
 	g := &cobra.Command{
 		Use: name, Short: short, Example: example, Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_ = cmd.Help()
+			showHelp(cmd)
 			return usageError{fmt.Errorf("%s: a command is missing", name)}
 		},
 	}

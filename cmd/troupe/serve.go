@@ -41,6 +41,8 @@ func newServe() *cobra.Command {
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
 			defer stop()
+			// A second signal ends the process at once.
+			context.AfterFunc(ctx, stop)
 			return serve(ctx, c)
 		},
 	}
@@ -262,7 +264,9 @@ func (s *service) showTour() {
 		fmt.Sprintf("TOKEN=$(%s token create --home %s --user john.doe)", self, s.config.home),
 		fmt.Sprintf(`curl -s -H "Authorization: svc.token $TOKEN" %s/workflow/api/v1/choices`, base),
 		fmt.Sprintf(`curl -s -H "Authorization: svc.token $TOKEN" -H "Content-Type: application/json" -d '{"workflowId":"leave-request"}' %s/workflow/api/v1/create`, base),
-		fmt.Sprintf(`curl -s -H "Authorization: svc.token $TOKEN" %s/workflow/api/v1/instances/leave-request`, base),
+		fmt.Sprintf(`ID=$(curl -s -H "Authorization: svc.token $TOKEN" %s/workflow/api/v1/instances/leave-request | grep -o '"_id":"[^"]*' | head -1 | cut -d'"' -f4)`, base),
+		fmt.Sprintf(`curl -s -H "Authorization: svc.token $TOKEN" -H "Content-Type: application/json" -d '{"workflowId":"leave-request","instanceId":"'$ID'","event":{"name":"submit","data":{"days":5}}}' %s/workflow/api/v1/event`, base),
+		fmt.Sprintf(`curl -s -H "Authorization: svc.token $TOKEN" %s/workflow/api/v1/instance/leave-request/$ID`, base),
 	} {
 		s.log.Info().Msg("try next: " + line)
 	}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// durationValue is a setting that is a time: Go's units, and d for days of 24 h.
+type durationValue time.Duration
+
+func (v *durationValue) Set(s string) error {
+	d, err := parseDuration(s)
+	if err == nil {
+		*v = durationValue(d)
+	}
+	return err
+}
+
+// String writes whole days as days, and leaves out what is zero: 7d, 12h, 1m30s.
+func (v *durationValue) String() string {
+	d := time.Duration(*v)
+	if days := d / (24 * time.Hour); days > 1 && d%(24*time.Hour) == 0 {
+		return strconv.Itoa(int(days)) + "d"
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// Type is what --help shows for the value.
+func (v *durationValue) Type() string { return "time" }
+
+// bytesValue is a setting that is a number of bytes, with or without a unit.
+type bytesValue int64
+
+var byteUnits = []struct {
+	suffix string
+	shift  int
+}{{"GiB", 30}, {"MiB", 20}, {"KiB", 10}}
+
+func (v *bytesValue) Set(s string) error {
+	digits, shift := s, 0
+	for _, unit := range byteUnits {
+		if rest, found := strings.CutSuffix(s, unit.suffix); found {
+			digits, shift = rest, unit.shift
+		}
+	}
+	n, err := strconv.ParseUint(digits, 10, 63)
+	if err != nil || n > math.MaxInt64>>shift {
+		return errors.New("must be a number of bytes such as 4096, 64KiB, 1MiB or 2GiB")
+	}
+	*v = bytesValue(n << shift)
+	return nil
+}
+
+// String uses the largest unit that loses nothing.
+func (v *bytesValue) String() string {
+	for _, unit := range byteUnits {
+		if n := int64(*v) >> unit.shift; n > 0 && n<<unit.shift == int64(*v) {
+			return strconv.FormatInt(n, 10) + unit.suffix
+		}
+	}
+	return strconv.FormatInt(int64(*v), 10)
+}
+
+// Type is what --help shows for the value.
+func (v *bytesValue) Type() string { return "bytes" }
+
+// parseDuration reads a time such as 90s, 1h30m, 30d or 1d12h.
+func parseDuration(s string) (time.Duration, error) {
+	wrong := errors.New("must be a time such as 90s, 1h30m, 12h or 30d")
+	var total time.Duration
+	if days, rest, found := strings.Cut(s, "d"); found {
+		n, err := strconv.ParseUint(days, 10, 16) // so many days fit into a Duration
+		if err != nil {
+			return 0, wrong
+		}
+		if total = time.Duration(n) * 24 * time.Hour; rest == "" {
+			return total, nil
+		}
+		s = rest
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 || total+d < total {
+		return 0, wrong
+	}
+	return total + d, nil
+}
