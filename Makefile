@@ -1,0 +1,34 @@
+# Shortcuts. `make help` lists them; .ci/run is what must hold before a change lands.
+
+.DEFAULT_GOAL := help
+.PHONY: help build test race lint format fuzz bench kill ci
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build the program: ./troupe
+	go build -o troupe ./cmd/troupe
+
+test: ## run all tests
+	go test ./...
+
+race: ## run all tests under the race detector
+	go test -race ./...
+
+lint: ## check the format, vet and lint
+	@tools=$$(.ci/tools) && test -z "$$($$tools/gofumpt -l . | tee /dev/stderr)" && go vet ./... && $$tools/golangci-lint run ./...
+
+format: ## format all Go files
+	@$$(.ci/tools)/gofumpt -w .
+
+fuzz: ## run every fuzz target for 30 s
+	.ci/fuzz 30
+
+bench: ## run all benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+kill: ## kill servers under load and look for lost answers
+	.ci/kill
+
+ci: ## everything that must hold before a change lands
+	.ci/run

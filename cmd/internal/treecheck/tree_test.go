@@ -1,0 +1,170 @@
+package treecheck
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// module is the path of go.mod.
+const module = "troupe"
+
+// majorVersion ends the path of a package whose name is the element before.
+var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+
+// source is one Go file of the tree.
+type source struct {
+	Path   string // from the top, with slashes
+	Lines  int
+	Syntax *ast.File
+	Set    *token.FileSet
+}
+
+// Folder is where the file stands, "." for the top.
+func (s *source) Folder() string { return path.Dir(s.Path) }
+
+// Layer is the first element of the path.
+func (s *source) Layer() string {
+	layer, _, _ := strings.Cut(s.Path, "/")
+	return layer
+}
+
+// IsTest reports whether only tests are built from the file.
+func (s *source) IsTest() bool { return strings.HasSuffix(s.Path, "_test.go") }
+
+// faultf is a fault at a place of the file.
+func (s *source) faultf(at token.Pos, format string, args ...any) string {
+	return fmt.Sprintf("%s:%d: %s", s.Path, s.Set.Position(at).Line, fmt.Sprintf(format, args...))
+}
+
+// Imports visits the imports with the name that the file uses for each.
+func (s *source) Imports(visit func(at token.Pos, name, importPath string)) {
+	for _, spec := range s.Syntax.Imports {
+		importPath, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue // the parser has checked it
+		}
+		name := path.Base(importPath)
+		if majorVersion.MatchString(name) {
+			name = path.Base(path.Dir(importPath))
+		}
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		visit(spec.Pos(), name, importPath)
+	}
+}
+
+// Uses visits every "package.Name" of the file as import path and name.
+func (s *source) Uses(visit func(at token.Pos, importPath, name string)) {
+	paths := map[string]string{}
+	s.Imports(func(_ token.Pos, name, importPath string) { paths[name] = importPath })
+	ast.Inspect(s.Syntax, func(n ast.Node) bool {
+		selector, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		// NB: Obj is set when a variable of that name hides the package.
+		if base, ok := selector.X.(*ast.Ident); ok && base.Obj == nil && paths[base.Name] != "" {
+			visit(selector.Pos(), paths[base.Name], selector.Sel.Name)
+		}
+		return true
+	})
+}
+
+// sources reads all Go files of a tree, except those in testdata, in hidden
+// folders and in what npm installs.
+func sources(t *testing.T, tree fs.FS) []*source {
+	t.Helper()
+	var all []*source
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if skipped := strings.HasPrefix(entry.Name(), ".") && name != "."; skipped || entry.Name() == "testdata" || entry.Name() == "node_modules" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if path.Ext(name) != ".go" {
+			return nil
+		}
+		text, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		set := token.NewFileSet()
+		syntax, err := parser.ParseFile(set, name, text, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		all = append(all, &source{Path: name, Lines: strings.Count(string(text), "\n"), Syntax: syntax, Set: set})
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("read the tree: %v", err)
+	}
+	return all
+}
+
+// top is the tree that this test stands in.
+func top(t *testing.T) fs.FS {
+	t.Helper()
+	tree := os.DirFS("../../..")
+	if _, err := fs.Stat(tree, "go.mod"); err != nil {
+		t.Fatalf("the top of the tree is not where it was: %v", err)
+	}
+	return tree
+}
+
+// check is one rule about the tree.
+type check func(t *testing.T, tree fs.FS) []string
+
+// holds demands that the tree keeps the rule.
+func holds(t *testing.T, rule check) {
+	t.Helper()
+	for _, fault := range rule(t, top(t)) {
+		t.Error(fault)
+	}
+}
+
+// planted is a small tree that breaks a rule, or keeps it.
+type planted struct {
+	name string
+	tree map[string]string // path to text
+	want []string          // each a part of one fault, in order
+}
+
+// catches demands that the rule finds exactly what was planted.
+func catches(t *testing.T, rule check, controls []planted) {
+	t.Helper()
+	for _, control := range controls {
+		t.Run(control.name, func(t *testing.T) {
+			tree := fstest.MapFS{}
+			for name, text := range control.tree {
+				tree[name] = &fstest.MapFile{Data: []byte(text)}
+			}
+			got := rule(t, tree)
+			slices.Sort(got)
+			if len(got) != len(control.want) {
+				t.Fatalf("got %d faults, want %d: %q", len(got), len(control.want), got)
+			}
+			for i, want := range control.want {
+				if !strings.Contains(got[i], want) {
+					t.Errorf("fault %d: got %q, want it to say %q", i, got[i], want)
+				}
+			}
+		})
+	}
+}
