@@ -38,10 +38,11 @@ type commits struct {
 // store has no room in memory because flushing cannot keep up; Accepting says
 // so, and the waiter is told after Options.CommitWaitMax even then.
 //
-// While the store takes nothing (see [Store.Accepting]) nothing is applied and
-// the waiter gets the reason, in its turn. After Close it is called at once, on
-// the caller's goroutine.
-func (s *Store) Append(w *Writes, waiter Waiter) {
+// While the store takes nothing (see [Store.Accepting]) nothing is applied:
+// Append returns false, and the waiter gets the reason, in its turn. After Close
+// it is called at once, on the caller's goroutine. Whoever keeps the state that
+// it wrote in memory must drop it before anything is built on top of it.
+func (s *Store) Append(w *Writes, waiter Waiter) (applied bool) {
 	w.waiter = waiter
 	w.barrier = w.batch.Empty() || w.Len() == 0
 	w.refusal = s.gate.refusal()
@@ -60,12 +61,14 @@ func (s *Store) Append(w *Writes, waiter Waiter) {
 		w.recycle()
 		s.metrics.refused.Add(1)
 		waiter.Committed(ErrClosed)
-		return
+		return false
 	}
-	// NB: from here on the committer owns w as soon as applied is done.
+	// NB: from here on the committer owns w: as soon as applied is done, or at
+	// once when there is nothing to apply.
 	if apply {
 		s.apply(w)
 	}
+	return apply
 }
 
 // Barrier tells waiter when everything appended before is durable.

@@ -6,7 +6,7 @@ import "troupe/persistence"
 // Credentials are rows of the shard persistence.Meta.
 type Store interface {
 	NewWrites(persistence.Shard) *persistence.Writes
-	Append(*persistence.Writes, persistence.Waiter)
+	Append(*persistence.Writes, persistence.Waiter) (applied bool)
 	Barrier(persistence.Waiter)
 	Scan(prefix []byte, visit func(key, value []byte) error) error
 }

@@ -160,7 +160,11 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (handed bool, e
 	}
 	c.prepared = reply
 	i.entry.uncommitted.Add(1)
-	r.store.Append(w, c)
+	if !r.store.Append(w, c) {
+		// Nothing was written: the next call reads what there is. The waiter
+		// answers this one.
+		i.loaded = false
+	}
 	return true, nil
 }
 

@@ -14,7 +14,7 @@ import (
 // the result.
 type Journal interface {
 	NewWrites(persistence.Shard) *persistence.Writes
-	Append(*persistence.Writes, persistence.Waiter)
+	Append(*persistence.Writes, persistence.Waiter) (applied bool)
 	Barrier(persistence.Waiter)
 	Scan(prefix []byte, visit func(key, value []byte) error) error
 	Close() error
@@ -42,9 +42,10 @@ func EarlyAck(open Opener) Opener {
 
 type earlyAck struct{ Journal }
 
-func (j earlyAck) Append(w *persistence.Writes, waiter persistence.Waiter) {
-	j.Journal.Append(w, ignore{})
+func (j earlyAck) Append(w *persistence.Writes, waiter persistence.Waiter) bool {
+	applied := j.Journal.Append(w, ignore{})
 	waiter.Committed(nil)
+	return applied
 }
 
 // SplitBatch is a journal with a bug: what belongs together is committed in two
