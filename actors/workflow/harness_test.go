@@ -16,6 +16,7 @@ import (
 	"troupe/actors"
 	"troupe/actors/identity"
 	"troupe/persistence"
+	"troupe/persistence/storetest"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -62,6 +63,7 @@ func principal(id string, roles []string, privileges ...string) *identity.Princi
 type house struct {
 	t       *testing.T
 	dir     string
+	disk    *storetest.Disk // the store's, in the place of dir; nil for none
 	o       Options
 	store   *persistence.Store
 	system  *actors.System
@@ -73,7 +75,11 @@ type house struct {
 }
 
 func newHouse(t *testing.T, o Options) *house {
-	h := &house{t: t, dir: t.TempDir(), o: o, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	return newHouseOn(t, nil, o)
+}
+
+func newHouseOn(t *testing.T, disk *storetest.Disk, o Options) *house {
+	h := &house{t: t, dir: t.TempDir(), disk: disk, o: o, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	h.start()
 	h.publish(leave, order)
 	t.Cleanup(h.stop)
@@ -83,7 +89,11 @@ func newHouse(t *testing.T, o Options) *house {
 func (h *house) start() {
 	h.t.Helper()
 	var err error
-	if h.store, err = persistence.Open(h.dir, persistence.Options{Log: zerolog.Nop()}); err != nil {
+	open := func(o persistence.Options) (*persistence.Store, error) { return persistence.Open(h.dir, o) }
+	if h.disk != nil {
+		open = h.disk.Open
+	}
+	if h.store, err = open(persistence.Options{Log: zerolog.Nop()}); err != nil {
 		h.t.Fatal(err)
 	}
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})

@@ -1,0 +1,137 @@
+package workflow
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/persistence"
+	"troupe/persistence/storetest"
+	"troupe/statemachine"
+)
+
+// TestNoReplyShowsWhatACrashCouldTakeBack holds promise P10: while the fsync
+// behind an event hangs, nothing that shows the event is answered, by any way
+// of reading. The control is the store itself, which does show it.
+func TestNoReplyShowsWhatACrashCouldTakeBack(t *testing.T) {
+	disk := storetest.NewDisk()
+	h := newHouseOn(t, disk, Options{})
+	id := h.create(john, "leave", "")
+	hanging := disk.Hold()
+	answers := make(chan string, 10)
+	var readers sync.WaitGroup
+	ask := func(what string, call func() error) {
+		readers.Go(func() {
+			if err := call(); err != nil {
+				what += ": " + err.Error()
+			}
+			answers <- what
+		})
+	}
+	ask("the event itself", func() error { _, err := h.send(john, "leave", id, "submit", "", "k"); return err })
+	<-hanging
+	ask("a read", func() error { _, err := h.load(john, "leave", id); return err })
+	ask("the repeated event", func() error { _, err := h.send(john, "leave", id, "submit", "", "k"); return err })
+	ask("an event that is ignored", func() error { _, err := h.send(john, "leave", id, "drop", "", ""); return err })
+	ask("a query", func() error {
+		return h.Query(t.Context(), &QueryRequest{Caller: john, WorkflowID: "leave"}, func([]byte) error { answers <- "a row of the query"; return nil })
+	})
+	select {
+	case what := <-answers:
+		t.Errorf("%s was answered while the fsync hung", what)
+	case <-time.After(300 * time.Millisecond):
+	}
+	if got := storedSequence(t, h.store, id); got != 2 {
+		t.Errorf("control: the store shows sequence %d, want 2: a dirty read was possible", got)
+	}
+	crashed := disk.AfterCrash()
+	disk.Release()
+	readers.Wait()
+	close(answers)
+	count := 0
+	for what := range answers {
+		if count++; len(what) > 30 {
+			t.Errorf("after the fsync: %s", what)
+		}
+	}
+	if count != 6 {
+		t.Errorf("%d answers, want 6", count)
+	}
+	store, err := crashed.Open(persistence.Options{Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := storedSequence(t, store, id); got != 1 {
+		t.Errorf("the crash left sequence %d, want 1: it did not take the event back, so this test showed nothing", got)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func storedSequence(t *testing.T, store *persistence.Store, id string) uint64 {
+	t.Helper()
+	key := mustID(t, id)
+	value, err := store.Load(persistence.RecordKey(nil, store.ShardOf(key), "leave", key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := statemachine.ParseRecord(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record.Sequence
+}
+
+// TestAFullDiskRefusesAndLosesNothing: what the store refuses was never there,
+// also when the actor had already made its step.
+func TestAFullDiskRefusesAndLosesNothing(t *testing.T) {
+	disk := storetest.NewDisk()
+	h := newHouseOn(t, disk, Options{})
+	id := h.create(john, "leave", "")
+	disk.SetFree(0)
+	awaitAccepting(t, h.store, false)
+	if _, err := h.send(john, "leave", id, "note", "", ""); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("on a full disk: got %v, want ErrUnavailable", err)
+	}
+	// A call that was admitted just before meets the refusal inside the actor.
+	e, _ := h.awake.Load(mustID(t, id))
+	for range 3 {
+		if err := e.acquire(); err != nil {
+			t.Fatal(err)
+		}
+		h.inFlight.Add(1)
+		c := newCall(e)
+		c.event = event(john, "leave", id, "note", "", "")
+		h.system.Root().Send(e.pid, c)
+		if _, err := h.wait(c); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("inside the actor: got %v, want ErrUnavailable", err)
+		}
+	}
+	disk.SetFree(1 << 40)
+	awaitAccepting(t, h.store, true)
+	if got := events(t, h.mustSend(john, "leave", id, "submit", "", "")); got != ",submit" {
+		t.Errorf("after the disk had space again: history %q, want only what was acknowledged", got)
+	}
+	h.restart()
+	if got := events(t, h.mustLoad(john, "leave", id)); got != ",submit" {
+		t.Errorf("after a restart: history %q", got)
+	}
+}
+
+func awaitAccepting(t *testing.T, store *persistence.Store, want bool) {
+	t.Helper()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	late := time.After(20 * time.Second)
+	for (store.Accepting() == nil) != want {
+		select {
+		case <-look.C:
+		case <-late:
+			t.Fatalf("accepting: %v, want %v", store.Accepting(), want)
+		}
+	}
+}

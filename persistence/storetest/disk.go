@@ -1,0 +1,59 @@
+package storetest
+
+import (
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"troupe/persistence"
+)
+
+// Disk is a disk in memory for tests of what stands on a store: its log can
+// hang, its space can run out, and its power can fail.
+type Disk struct {
+	mem   *vfs.MemFS
+	syncs *gate
+	free  atomic.Uint64
+}
+
+// NewDisk returns an empty disk with much space.
+func NewDisk() *Disk { return diskOf(vfs.NewCrashableMem()) }
+
+func diskOf(mem *vfs.MemFS) *Disk {
+	d := &Disk{mem: mem, syncs: logSyncGate()}
+	d.SetFree(1 << 40)
+	return d
+}
+
+// Open opens the store on the disk. The options' FS is replaced.
+func (d *Disk) Open(o persistence.Options) (*persistence.Store, error) {
+	o.FS = meteredFS{errorfs.Wrap(d.mem, d.syncs), d}
+	return persistence.Open("db", o)
+}
+
+// Hold makes every sync of the log hang until Release. The channel is closed
+// when the first one does.
+func (d *Disk) Hold() (arrived <-chan struct{}) { return d.syncs.hold() }
+
+// Release lets all syncs through again.
+func (d *Disk) Release() { d.syncs.release() }
+
+// AfterCrash is the disk as a power failure at this moment leaves it: without
+// anything that was not synced.
+func (d *Disk) AfterCrash() *Disk { return diskOf(d.mem.CrashClone(vfs.CrashCloneCfg{})) }
+
+// SetFree says how much space the disk reports as free. The store looks at it
+// a few times a second.
+func (d *Disk) SetFree(bytes uint64) { d.free.Store(bytes) }
+
+// meteredFS is a file system that reports the disk's free space.
+type meteredFS struct {
+	vfs.FS
+	disk *Disk
+}
+
+func (f meteredFS) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	free := f.disk.free.Load()
+	return vfs.DiskUsage{AvailBytes: free, TotalBytes: 1 << 41, UsedBytes: 1<<41 - free}, nil
+}
