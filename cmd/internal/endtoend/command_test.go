@@ -1,0 +1,68 @@
+package endtoend
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// commandMax bounds one command.
+const commandMax = 30 * time.Second
+
+// output is what a command left behind.
+type output struct {
+	code           int
+	stdout, stderr string
+}
+
+// command runs the program under test with the arguments.
+func command(t testing.TB, args ...string) output {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), commandMax)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, binary(), args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) {
+		t.Fatalf("troupe %s: %v\n%s%s", strings.Join(args, " "), err, &stdout, &stderr)
+	}
+	return output{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// wantCommand runs a command that must do its work, and returns what it printed.
+func wantCommand(t testing.TB, args ...string) string {
+	t.Helper()
+	out := command(t, args...)
+	if out.code != 0 {
+		t.Fatalf("troupe %s: got exit code %d, want 0\n%s%s", strings.Join(args, " "), out.code, out.stdout, out.stderr)
+	}
+	return out.stdout
+}
+
+// token makes a token and returns its secret text.
+func (h *home) token(user string, args ...string) string {
+	h.t.Helper()
+	return h.secret("token", user, args...)
+}
+
+// session makes a session and returns the cookie's value.
+func (h *home) session(user string) string {
+	h.t.Helper()
+	return h.secret("session", user)
+}
+
+// secret demands what home.md promises: the secret, alone, on standard output.
+func (h *home) secret(kind, user string, args ...string) string {
+	h.t.Helper()
+	out := wantCommand(h.t, append([]string{kind, "create", "--home", h.dir, "--user", user}, args...)...)
+	secret, found := strings.CutSuffix(out, "\n")
+	if !found || strings.ContainsAny(secret, " \n\t") || len(secret) < 43 {
+		h.t.Fatalf("troupe %s create: got %q, want a secret and a line end", kind, out)
+	}
+	return secret
+}

@@ -1,0 +1,123 @@
+package endtoend
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestDrain ends the program by SIGTERM under load. Every accepted request must
+// be answered, new ones must be refused, and nothing acknowledged may be missing
+// after a restart (reliability P12, P16).
+func TestDrain(t *testing.T) {
+	for name, args := range map[string][]string{
+		"at once": nil, "with a delay for load balancers": {"--drain-delay", "200ms"},
+	} {
+		t.Run(name, func(t *testing.T) { drain(t, args) })
+	}
+}
+
+func drain(t *testing.T, args []string) {
+	p := start(t, newHome(t, map[string]string{"workflows/load.yaml": loadFlow}), args...)
+	token := p.home.token("ann")
+	address, err := p.log.listening()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLedger()
+	var refusals, ends, terminated atomic.Int64
+	var done sync.WaitGroup
+	enough := make(chan struct{}, 1)
+	for _, w := range newWorkers(32, l, token, seed(t)) {
+		done.Go(func() {
+			defer w.link.close()
+			for {
+				switch w.step(address) {
+				case acknowledged:
+					if w.sent == 30 {
+						select {
+						case enough <- struct{}{}:
+						default:
+						}
+					}
+					continue
+				case refused:
+					refusals.Add(1)
+					if terminated.Load() == 0 {
+						l.violated("worker %d was refused before the end", w.number)
+					}
+				default:
+					ends.Add(1)
+				}
+				return
+			}
+		})
+	}
+	<-enough // the load is at its height
+	terminated.Store(1)
+	begin := time.Now()
+	p.terminate()
+	if len(args) > 0 {
+		notReady(t, p)
+	}
+	code := p.wait()
+	took := time.Since(begin)
+	done.Wait()
+	t.Logf("acknowledged %d, refused with 503 %d, without an answer %d, ended after %v", l.mu.acks, refusals.Load(), ends.Load(), took.Round(time.Millisecond))
+	if code != 0 || took > 10*time.Second {
+		t.Errorf("the end: got exit code %d after %v, want 0 within 10 s", code, took)
+	}
+	if !p.log.has(`"drained":true`) {
+		t.Error("the log does not say that all accepted requests were answered")
+	}
+	if len(args) > 0 && refusals.Load() == 0 {
+		t.Error("no request was refused with 503 while the program was draining")
+	}
+	wantOnlyAcknowledged(t, start(t, p.home), l, token)
+}
+
+// notReady demands that a draining program says so.
+func notReady(t *testing.T, p *program) {
+	t.Helper()
+	p.awaitOrEnd("/readyz to turn", time.Second, func() bool {
+		a, err := p.try(ask{method: "GET", path: "/readyz"})
+		if err == nil && a.status == 503 {
+			if reason := faultReason(a, 503, "Unavailable"); reason != "" {
+				t.Error(reason)
+			}
+		}
+		return isClosed(err) || a.status == 503
+	})
+	if a, err := p.try(ask{method: "GET", path: "/livez"}); err == nil && a.status != 200 {
+		t.Errorf("/livez while draining: got %d, want 200", a.status)
+	}
+}
+
+// wantOnlyAcknowledged demands that what was acknowledged is there, and nothing
+// else: a request that was refused or got no answer was never accepted.
+func wantOnlyAcknowledged(t *testing.T, p *program, l *ledger, token string) {
+	t.Helper()
+	var got killed
+	instances, keys := l.all(newWorkers(1, l, token, 1)[0].random, 200)
+	u := p.as(token)
+	got.check(t, u, l, instances, keys)
+	got.checkList(t, u, l)
+	if len(got.found.lost)+len(got.found.doubled)+len(got.found.broken) > 0 {
+		t.Errorf("after the restart:\n%s", &got.found)
+	}
+	var all strings.Builder
+	for _, id := range instances {
+		all.WriteString(u.load(t, "load", id).body)
+	}
+	for _, pr := range l.mu.promises {
+		if !pr.acked && pr.instance != "" && strings.Contains(all.String(), `"e.`+pr.key+`"`) {
+			t.Errorf("event %s was applied, but not answered", pr.key)
+		}
+	}
+	for _, v := range l.mu.violation {
+		t.Errorf("violation: %s", v)
+	}
+	p.stop()
+}

@@ -1,0 +1,211 @@
+package endtoend
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+func TestInterfaceEvent(t *testing.T) { runLines(t, eventLines()) }
+
+func eventLines() []line {
+	return []line{
+		{"interfaces B: POST event answers {workflowId, instanceId, state} with the updated record", eventAnswers},
+		{"interfaces B: state any state, POST event: moves, history gains an entry, data is applied", eventMoves},
+		{"interfaces B: events, names are those of the definition", undeclaredIsRefused},
+		{"interfaces B: history field transitionEvent is the event's name", eventMoves},
+		{"interfaces B: error 400 InvalidContent", undeclaredIsRefused},
+		{"interfaces B: error 403 AccessDenied", enabledButForbidden},
+		{"interfaces B: error 404 NotFound", eventNotFound},
+		{"interfaces B: error 409", rejectLeavesNoTrace},
+		{"interfaces B: error 500 MarshallingError", executionErrorStoresNothing},
+		{"decisions B: Definition format and step semantics: a macrostep is one entry", macrostepIsOneEntry},
+		{"decisions B: First history entry: every entry lists nodes in the order of states", entriesFollowStates},
+		{"decisions B: ts never goes back within an instance", eventMoves},
+		{"decisions B: Event name that the definition nowhere declares", undeclaredIsRefused},
+		{"decisions B: Declared, but nothing enabled now: record, data is not applied", unmatchedIsRecorded},
+		{"decisions B: Declared, but nothing enabled now: reject, for all events but one", rejectLeavesNoTrace},
+		{"decisions B: Declared, but nothing enabled now: ignore, for all events", ignoreLeavesNoEntry},
+		{"decisions B: Declared, but nothing enabled now: reject and ignore for one event", unmatchedByEvent},
+		{"decisions B: Declared, but nothing enabled now: guards included", closedGuardIsUnmatched},
+		{"decisions B: Enabled, but the caller may not", enabledButForbidden},
+		{"decisions B: 500 MarshallingError: nothing is stored", executionErrorStoresNothing},
+	}
+}
+
+// unchanged demands that an instance is as it was.
+func (s *scene) unchanged(t testing.TB, r record) {
+	t.Helper()
+	if got := s.adm.load(t, r.WorkflowID, r.ID).record(t).text; got != r.text {
+		t.Errorf("the instance changed:\n got %s\nwant %s", got, r.text)
+	}
+}
+
+func eventAnswers(t *testing.T, s *scene) {
+	r := s.ann.create(t, "order", "").record(t)
+	a := s.ann.event(t, "order", r.ID, "submit", `{"who":"x"}`)
+	after := a.record(t)
+	if after.ID != r.ID {
+		t.Errorf("_id: got %s, want %s", after.ID, r.ID)
+	}
+	if reason := headersReason(a); reason != "" {
+		t.Error(reason)
+	}
+	s.unchanged(t, after)
+}
+
+func eventMoves(t *testing.T, s *scene) {
+	r := s.ann.create(t, "order", "").record(t)
+	for i, step := range []struct {
+		event  string
+		states []position
+	}{
+		{"submit", []position{{"review", "pending"}, {"billing", "unpaid"}}},
+		{"reject", []position{{"review", "draft"}, {"billing", "unpaid"}}},
+		{"pay", []position{{"review", "draft"}, {"billing", "paid"}}},
+		{"note", []position{{"review", "draft"}, {"billing", "paid"}}},
+	} {
+		r = s.ann.event(t, "order", r.ID, step.event, fmt.Sprintf(`{"step":%d}`, i)).record(t)
+		if !slices.Equal(r.States, step.states) {
+			t.Errorf("states after %s: got %v, want %v", step.event, r.States, step.states)
+		}
+		if len(r.History) != i+2 || r.History[i+1].TransitionEvent != step.event {
+			t.Fatalf("history after %s: got %v", step.event, r.History)
+		}
+		wantSameMeaning(t, r.Public, fmt.Sprintf(`{"status":"new","limits":{"low":1,"high":9},"note":"none","step":%d}`, i))
+	}
+	if reason := checkHistory(r.History, r.States); reason != "" {
+		t.Error(reason)
+	}
+}
+
+func undeclaredIsRefused(t *testing.T, s *scene) {
+	r := s.ann.create(t, "order", "").record(t)
+	for _, name := range []string{"unknown", "Submit", "submit ", "sub", "submit.x", "done.state.review", "error.execution", "*"} {
+		if reason := faultReason(s.ann.event(t, "order", r.ID, name, `{"x":1}`), 400, "InvalidContent"); reason != "" {
+			t.Errorf("event %q: %s", name, reason)
+		}
+	}
+	s.unchanged(t, r)
+}
+
+func eventNotFound(t *testing.T, s *scene) {
+	r := s.ann.create(t, "order", "").record(t)
+	for workflow, instance := range map[string]string{
+		"order": "01JD0000000000000000000000", "codes": r.ID, "missing": r.ID,
+	} {
+		wantFault(t, s.ann.event(t, workflow, instance, "submit", ""), 404, "NotFound")
+	}
+	s.unchanged(t, r)
+}
+
+func macrostepIsOneEntry(t *testing.T, s *scene) {
+	r := s.ann.create(t, "order", "").record(t)
+	r = s.ann.event(t, "order", r.ID, "leap", "").record(t)
+	if len(r.History) != 2 {
+		t.Fatalf("history: got %d entries, want 2: %v", len(r.History), r.History)
+	}
+	last := r.History[1]
+	if !slices.Equal(last.StartState, []string{"draft", "unpaid"}) || !slices.Equal(last.EndState, []string{"pending", "unpaid"}) {
+		t.Errorf("got %v, want one entry from draft to pending", last)
+	}
+}
+
+func entriesFollowStates(t *testing.T, s *scene) {
+	r := s.ann.create(t, "nested", "").record(t)
+	for _, name := range []string{"deeper", "l", "r", "end"} {
+		r = s.ann.event(t, "nested", r.ID, name, "").record(t)
+		last := r.History[len(r.History)-1]
+		if !slices.Equal(last.EndState, nodes(r.States)) {
+			t.Errorf("endState after %s: got %v, want the order of states %v", name, last.EndState, nodes(r.States))
+		}
+	}
+	if want := []string{"twin", "r2", "l2"}; !slices.Equal(r.History[4].StartState, want) {
+		t.Errorf("startState: got %v, want %v", r.History[4].StartState, want)
+	}
+	if reason := checkHistory(r.History, r.States); reason != "" {
+		t.Error(reason)
+	}
+}
+
+func unmatchedIsRecorded(t *testing.T, s *scene) {
+	r := s.ann.create(t, "order", "").record(t)
+	after := s.ann.event(t, "order", r.ID, "reject", `{"status":"x","svcNew":1}`).record(t)
+	if len(after.History) != 2 {
+		t.Fatalf("history: got %v, want a second entry", after.History)
+	}
+	last := after.History[1]
+	if last.TransitionEvent != "reject" || !slices.Equal(last.StartState, last.EndState) || !slices.Equal(last.EndState, []string{"draft", "unpaid"}) {
+		t.Errorf("got %v, want an entry with equal startState and endState", last)
+	}
+	if after.Public != r.Public || after.Private != r.Private {
+		t.Errorf("data: got %s %s, want it as it was", after.Public, after.Private)
+	}
+}
+
+func rejectLeavesNoTrace(t *testing.T, s *scene) {
+	r := s.ann.create(t, "rejecting", "").record(t)
+	wantFault(t, s.ann.event(t, "rejecting", r.ID, "back", `{"x":1}`), 409, "EventNotAllowed")
+	s.unchanged(t, r)
+	after := s.ann.event(t, "rejecting", r.ID, "noted", `{"x":1}`).record(t)
+	if len(after.History) != 2 || after.Public != r.Public {
+		t.Errorf("got %s, want an entry and no data", after.text)
+	}
+	moved := s.ann.event(t, "rejecting", r.ID, "go", "").record(t)
+	if !slices.Equal(nodes(moved.States), []string{"b"}) {
+		t.Errorf("states: got %v, want b", moved.States)
+	}
+}
+
+func ignoreLeavesNoEntry(t *testing.T, s *scene) {
+	r := s.ann.create(t, "ignoring", "").record(t)
+	a := s.ann.event(t, "ignoring", r.ID, "back", `{"x":1}`)
+	if after := a.record(t); after.text != r.text {
+		t.Errorf("got %s, want the record as it was", after.text)
+	}
+	s.unchanged(t, r)
+}
+
+func unmatchedByEvent(t *testing.T, s *scene) {
+	r := s.ann.create(t, "order", "").record(t)
+	wantFault(t, s.ann.event(t, "order", r.ID, "ship", ""), 409, "EventNotAllowed")
+	s.unchanged(t, r)
+	if after := s.ann.event(t, "order", r.ID, "ping", `{"x":1}`).record(t); after.text != r.text {
+		t.Errorf("got %s, want the record as it was", after.text)
+	}
+	s.unchanged(t, r)
+	// An event that only the contracts declare is declared.
+	if after := s.ann.event(t, "order", r.ID, "spare", "").record(t); len(after.History) != 2 {
+		t.Errorf("got %v, want it recorded", after.History)
+	}
+}
+
+func closedGuardIsUnmatched(t *testing.T, s *scene) {
+	r := s.ann.create(t, "order", "").record(t)
+	after := s.ann.event(t, "order", r.ID, "cheap", `{"amount":10}`).record(t)
+	if after.Public != r.Public || len(after.History) != 2 {
+		t.Errorf("got %s, want an entry and no data", after.text)
+	}
+	after = s.ann.event(t, "order", r.ID, "cheap", `{"amount":9}`).record(t)
+	wantSameMeaning(t, after.Public, `{"status":"new","limits":{"low":1,"high":9},"note":"none","amount":9,"cheap":true}`)
+}
+
+func enabledButForbidden(t *testing.T, s *scene) {
+	r := s.ann.create(t, "order", "").record(t)
+	r = s.ann.event(t, "order", r.ID, "submit", "").record(t)
+	wantFault(t, s.ann.event(t, "order", r.ID, "approve", `{"x":1}`), 403, "AccessDenied")
+	s.unchanged(t, r)
+	r = s.bob.event(t, "order", r.ID, "approve", "").record(t)
+	if !slices.Equal(nodes(r.States), []string{"approved", "unpaid"}) {
+		t.Errorf("states after the approver's event: got %v", r.States)
+	}
+}
+
+func executionErrorStoresNothing(t *testing.T, s *scene) {
+	r := s.ann.create(t, "order", "").record(t)
+	wantFault(t, s.ann.event(t, "order", r.ID, "boom", `{"a":1}`), 500, "MarshallingError")
+	s.unchanged(t, r)
+	if after := s.ann.event(t, "order", r.ID, "note", "").record(t); len(after.History) != 2 {
+		t.Errorf("history after the next event: got %d entries, want 2", len(after.History))
+	}
+}

@@ -1,0 +1,248 @@
+package endtoend
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// killing says how TestKill works.
+type killing struct {
+	binary  string
+	kills   int
+	workers int
+	seed    uint64
+	// untilLoss ends at the first loss: for the control.
+	untilLoss bool
+}
+
+// killed is what came out.
+type killed struct {
+	kills, inStart int // inStart: of the kills, those before the program was ready
+	repeats        int
+	found          findings
+	recoveries     []time.Duration
+}
+
+// TestKill ends the program by SIGKILL under load and holds what it shows
+// afterwards against what it had acknowledged (reliability H1, promises P1, P6,
+// P7, P11).
+func TestKill(t *testing.T) {
+	kills := 24
+	if testing.Short() {
+		kills = 8
+	}
+	if text := os.Getenv("TROUPE_TEST_KILLS"); text != "" {
+		var err error
+		if kills, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("TROUPE_TEST_KILLS: %v", err)
+		}
+	}
+	l := newLedger()
+	k := killing{binary: binary(), kills: kills, workers: 32, seed: seed(t)}
+	got := k.run(t, l)
+	acks, unknowns, violations := l.mu.acks, l.mu.unknown, l.mu.violation
+	t.Logf("kills %d (%d of them before readiness), acknowledged %d, unknown %d, reads %d, instances checked %d, repeats %d: "+
+		"lost %d, doubled %d, broken %d", got.kills, got.inStart, acks, unknowns, l.mu.looks, got.found.instances, got.repeats,
+		len(got.found.lost), len(got.found.doubled), len(got.found.broken))
+	t.Logf("with no loss, the 95%% upper bound is %.2g per acknowledgement and %.2g per kill (3/N)", 3/float64(max(acks, 1)), 3/float64(max(got.kills, 1)))
+	t.Logf("ready again after %v (median) and %v (most)", percentile(got.recoveries, 50), percentile(got.recoveries, 100))
+	if len(got.found.lost)+len(got.found.doubled)+len(got.found.broken) > 0 {
+		t.Errorf("what was acknowledged is not what there is:\n%s", &got.found)
+	}
+	for _, v := range violations {
+		t.Errorf("violation: %s", v)
+	}
+	if acks < kills || unknowns == 0 {
+		t.Errorf("%d acknowledged and %d unknown requests: there was no load to kill under", acks, unknowns)
+	}
+}
+
+// TestKillControl runs the same harness against a program that acknowledges
+// commits before they are durable, and demands that losses are found. If none
+// are, the zero of TestKill means nothing.
+func TestKillControl(t *testing.T) {
+	binary, err := built.nosync()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLedger()
+	k := killing{binary: binary, kills: 40, workers: 32, seed: seed(t), untilLoss: true}
+	got := k.run(t, l)
+	t.Logf("with the bug switched on, after %d kills and %d acknowledgements: lost %d", got.kills, l.mu.acks, len(got.found.lost))
+	if len(got.found.lost) == 0 {
+		t.Errorf("the planted bug was not seen in %d kills: the harness is blind", got.kills)
+	}
+}
+
+// seed is where all chance of a run comes from, except what the two processes
+// do to each other.
+func seed(t testing.TB) uint64 {
+	t.Helper()
+	s := rand.Uint64()
+	if text := os.Getenv("TROUPE_TEST_SEED"); text != "" {
+		var err error
+		if s, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("TROUPE_TEST_SEED: %v", err)
+		}
+	}
+	t.Logf("TROUPE_TEST_SEED=%d", s)
+	return s
+}
+
+// run kills again and again, and checks after each restart.
+func (k killing) run(t *testing.T, l *ledger) (got killed) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(k.seed, math.MaxUint64))
+	p := launch(t, newHome(t, map[string]string{"workflows/load.yaml": loadFlow}), k.binary)
+	p.ready()
+	token := p.home.token("ann")
+	inspector := p.as(token)
+	workers := newWorkers(k.workers, l, token, k.seed)
+	g := newGate()
+	var done sync.WaitGroup
+	for _, w := range workers {
+		done.Go(func() { g.work(w) })
+	}
+	defer func() {
+		g.end()
+		done.Wait()
+	}()
+	for got.kills < k.kills {
+		g.open(p)
+		pause(logUniform(random, 5*time.Millisecond, 500*time.Millisecond))
+		k.kill(p, got.kills)
+		got.kills++
+		g.shut(len(workers))
+		p = k.recover(p, random, &got)
+		inspector.program = p
+		instances, keys := l.due(random, 10, 20)
+		got.check(t, inspector, l, instances, keys)
+		if k.untilLoss && len(got.found.lost) > 0 {
+			return got
+		}
+	}
+	g.open(p)
+	g.end() // what is unknown is asked again until it is definite
+	done.Wait()
+	instances, keys := l.all(random, 2000)
+	got.check(t, inspector, l, instances, keys)
+	got.checkList(t, inspector, l)
+	if !k.untilLoss {
+		p.stop()
+	}
+	return got
+}
+
+// kill ends the program at any moment; now and then it stands still before.
+func (k killing) kill(p *program, number int) {
+	if number%50 == 49 {
+		_ = p.cmd.Process.Signal(syscall.SIGSTOP)
+		pause(2 * time.Second)
+	}
+	p.kill()
+}
+
+// recover starts the program again, after some more kills during the start.
+func (k killing) recover(p *program, random *rand.Rand, got *killed) *program {
+	for random.IntN(4) == 0 && got.kills < k.kills {
+		p = launch(p.t, p.home, k.binary)
+		pause(logUniform(random, time.Millisecond, 100*time.Millisecond))
+		p.kill()
+		got.kills++
+		got.inStart++
+	}
+	begin := time.Now()
+	p = launch(p.t, p.home, k.binary)
+	p.ready()
+	got.recoveries = append(got.recoveries, time.Since(begin))
+	return p
+}
+
+// check looks at instances, and repeats requests that were acknowledged.
+func (got *killed) check(t *testing.T, u user, l *ledger, instances []string, keys []*promise) {
+	t.Helper()
+	address, err := u.log.listening()
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := link{credential: u.credential[0]}
+	defer one.close()
+	for _, id := range instances {
+		a, err := one.do(address, ask{method: "GET", path: root + "/instance/load/" + id, headers: u.credential})
+		if err != nil {
+			t.Fatalf("look at %s: %v", id, err)
+		}
+		got.found.add(l.check(id, a))
+	}
+	for _, p := range keys {
+		a, err := one.do(address, p.ask(one.credential))
+		if err != nil {
+			t.Fatalf("repeat %s: %v", p.key, err)
+		}
+		got.repeats++
+		if sumOf(a) != p.sum {
+			got.found.lost = append(got.found.lost, fmt.Sprintf("the repeat of %s got another answer: %d %s", p.key, a.status, clip(a.body)))
+		}
+	}
+}
+
+// checkList compares the list of all instances with the creates: by the end,
+// all of them are definite.
+func (got *killed) checkList(t *testing.T, u user, l *ledger) {
+	t.Helper()
+	var body struct {
+		Instances []struct {
+			ID        string `json:"_id"`
+			SvcPublic struct{ Key string }
+		}
+	}
+	a := u.query(t, "load", "")
+	if err := json.Unmarshal([]byte(a.body), &body); err != nil {
+		t.Fatalf("list the instances: %v: %s", err, clip(a.body))
+	}
+	seen := map[string]string{}
+	for _, i := range body.Instances {
+		if other := seen[i.SvcPublic.Key]; other != "" {
+			got.found.doubled = append(got.found.doubled, fmt.Sprintf("create %s made %s and %s", i.SvcPublic.Key, other, i.ID))
+		}
+		seen[i.SvcPublic.Key] = i.ID
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, p := range l.mu.created {
+		if seen[p.key] != id {
+			got.found.lost = append(got.found.lost, fmt.Sprintf("create %s made %s, the list has %q", p.key, id, seen[p.key]))
+		}
+		delete(seen, p.key)
+	}
+	for key, id := range seen {
+		got.found.broken = append(got.found.broken, fmt.Sprintf("the list has %s of create %s, which nobody got an answer to", id, key))
+	}
+}
+
+// logUniform draws a duration so that each order of magnitude is as likely.
+func logUniform(random *rand.Rand, least, most time.Duration) time.Duration {
+	span := math.Log(float64(most) / float64(least))
+	return time.Duration(float64(least) * math.Exp(random.Float64()*span))
+}
+
+// pause lets the load run. It is the harness's dice, not a way to wait for
+// something.
+func pause(d time.Duration) { <-time.After(d) }
+
+func percentile(all []time.Duration, percent int) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[(len(sorted)-1)*percent/100].Round(time.Millisecond)
+}

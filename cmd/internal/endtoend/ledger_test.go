@@ -1,0 +1,321 @@
+package endtoend
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// promise is one request under a key, and what the program promised by its
+// answer.
+type promise struct {
+	// What is asked is written once.
+	key, instance, body string // instance is "" for a create
+
+	// The rest is guarded by the ledger's mutex.
+	acked    bool
+	made     string // for a create: the instance
+	position int    // entries of the history in the answer
+	sum      [32]byte
+	tries    int // without an answer
+}
+
+// ledger is what was asked and what was acknowledged. Any number of workers
+// write into it.
+type ledger struct {
+	mu struct {
+		sync.Mutex
+		promises  map[string]*promise // by key
+		events    map[string][]*promise
+		created   map[string]*promise // by instance
+		acked     map[string]int      // by instance: the most entries that were acknowledged
+		shown     map[string]sight    // by instance: the most that was shown
+		open      []string            // instances that get events
+		touched   map[string]bool     // instances asked since the last check
+		recent    []*promise          // acknowledged since the last check
+		acks      int
+		unknown   int // requests that stayed without an answer, each once
+		looks     int // answers of readers
+		violation []string
+	}
+}
+
+func newLedger() *ledger {
+	l := &ledger{}
+	l.mu.promises, l.mu.touched = map[string]*promise{}, map[string]bool{}
+	l.mu.events, l.mu.created = map[string][]*promise{}, map[string]*promise{}
+	l.mu.acked, l.mu.shown = map[string]int{}, map[string]sight{}
+	return l
+}
+
+const (
+	openInstances = 16 // that get events at a time
+	eventsMax     = 60 // of an instance, so that answers stay small
+)
+
+// promise notes a request before it is sent for the first time.
+func (l *ledger) promise(key, instance, body string) *promise {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := &promise{key: key, instance: instance, body: body}
+	l.mu.promises[key] = p
+	if instance != "" {
+		l.mu.events[instance] = append(l.mu.events[instance], p)
+		l.mu.touched[instance] = true
+	}
+	return p
+}
+
+// openInstance picks an instance to send an event to, "" when there are too few.
+func (l *ledger) openInstance(random *rand.Rand) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.open = slices.DeleteFunc(l.mu.open, func(id string) bool { return len(l.mu.events[id]) >= eventsMax })
+	if len(l.mu.open) < openInstances {
+		return ""
+	}
+	return l.mu.open[random.IntN(len(l.mu.open))]
+}
+
+// unanswered notes a try whose outcome is not known.
+func (l *ledger) unanswered(p *promise) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.tries++; p.tries == 1 {
+		l.mu.unknown++
+	}
+}
+
+// answered notes a whole answer.
+func (l *ledger) answered(p *promise, a answer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r, err := stateOf(a)
+	if err != nil {
+		l.violatedLocked("%s was answered with %d %s (%v)", p.key, a.status, clip(a.body), err)
+		return
+	}
+	p.acked, p.sum, p.position = true, sumOf(a), len(r.SvcHistory)
+	l.mu.acks++
+	l.mu.recent = append(l.mu.recent, p)
+	l.mu.touched[r.ID] = true
+	l.mu.acked[r.ID] = max(l.mu.acked[r.ID], p.position)
+	if p.instance == "" {
+		p.made = r.ID
+		l.mu.created[r.ID] = p
+		l.mu.open = append(l.mu.open, r.ID)
+		return
+	}
+	if last := r.SvcHistory[len(r.SvcHistory)-1].TransitionEvent; r.ID != p.instance || last != "e."+p.key {
+		l.violatedLocked("%s was answered with the state after %s of %s", p.key, last, r.ID)
+	}
+}
+
+// violated notes something that must not happen, besides losses.
+func (l *ledger) violated(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.violatedLocked(format, args...)
+}
+
+func (l *ledger) violatedLocked(format string, args ...any) {
+	l.mu.violation = append(l.mu.violation, fmt.Sprintf(format, args...))
+}
+
+// sumOf stands for all that a repeat must have in common with the first answer.
+func sumOf(a answer) [32]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%d %s %s", a.status, a.header.Get("ETag"), a.body))
+}
+
+// loadState is an instance record of loadFlow.
+type loadState struct {
+	ID        string `json:"_id"`
+	SvcPublic struct {
+		Key, Last string
+		Count     int
+	}
+	SvcHistory []entry
+	States     []position
+}
+
+// stateOf reads the answer of create, event and instance.
+func stateOf(a answer) (loadState, error) {
+	var body struct{ State loadState }
+	if a.status != http.StatusOK {
+		return loadState{}, fmt.Errorf("the status is %d", a.status)
+	}
+	if err := json.Unmarshal([]byte(a.body), &body); err != nil {
+		return loadState{}, err
+	}
+	if body.State.ID == "" || len(body.State.SvcHistory) == 0 {
+		return loadState{}, fmt.Errorf("it is no instance record")
+	}
+	return body.State, nil
+}
+
+// sight is what a reader saw of an instance.
+type sight struct {
+	entries int    // of the history
+	last    string // the last one's event
+}
+
+func sightOfInstance(a answer) (sight, error) {
+	r, err := stateOf(a)
+	if err != nil {
+		return sight{}, err
+	}
+	return sight{len(r.SvcHistory), r.SvcHistory[len(r.SvcHistory)-1].TransitionEvent}, nil
+}
+
+// sightOfList reads a list that has one instance.
+func sightOfList(a answer) (sight, error) {
+	var body struct{ Instances []loadState }
+	if a.status != http.StatusOK {
+		return sight{}, fmt.Errorf("the status is %d", a.status)
+	}
+	if err := json.Unmarshal([]byte(a.body), &body); err != nil {
+		return sight{}, err
+	}
+	if len(body.Instances) != 1 {
+		return sight{}, fmt.Errorf("it has %d instances", len(body.Instances))
+	}
+	public := body.Instances[0].SvcPublic
+	if public.Count == 0 {
+		return sight{entries: 1}, nil
+	}
+	return sight{public.Count + 1, "e." + public.Last}, nil
+}
+
+// acknowledgedEntries is how many entries an instance has at least.
+func (l *ledger) acknowledgedEntries(id string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.acked[id]
+}
+
+// shown notes what a reader saw.
+func (l *ledger) shown(id string, s sight) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.looks++
+	l.mu.touched[id] = true
+	if s.entries > l.mu.shown[id].entries {
+		l.mu.shown[id] = s
+	}
+}
+
+// findings are what a check found.
+type findings struct {
+	instances int
+	lost      []string // acknowledged, and not there or not at its place
+	doubled   []string // applied more than once
+	broken    []string // history or record not whole
+}
+
+func (f *findings) add(other findings) {
+	f.instances += other.instances
+	f.lost = append(f.lost, other.lost...)
+	f.doubled = append(f.doubled, other.doubled...)
+	f.broken = append(f.broken, other.broken...)
+}
+
+// String shows the first of each kind.
+func (f *findings) String() string {
+	var b strings.Builder
+	for kind, list := range map[string][]string{"lost": f.lost, "doubled": f.doubled, "broken": f.broken} {
+		fmt.Fprintf(&b, "%s: %d\n", kind, len(list))
+		for _, text := range list[:min(5, len(list))] {
+			b.WriteString("  " + text + "\n")
+		}
+	}
+	return b.String()
+}
+
+// check holds an instance, as GET answers it, against the ledger.
+func (l *ledger) check(id string, a answer) (f findings) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f.instances = 1
+	created, promised := l.mu.created[id], l.mu.events[id]
+	state, err := stateOf(a)
+	if a.status == http.StatusNotFound {
+		f.lost = append(f.lost, fmt.Sprintf("instance %s, created by %s", id, created.key))
+		return f
+	}
+	if err != nil {
+		f.broken = append(f.broken, fmt.Sprintf("instance %s: %v: %s", id, err, clip(a.body)))
+		return f
+	}
+	if reason := checkHistory(state.SvcHistory, state.States); reason != "" {
+		f.broken = append(f.broken, fmt.Sprintf("instance %s: %s", id, reason))
+	}
+	places := map[string][]int{} // by event name, counted from 1
+	for i, e := range state.SvcHistory {
+		places[e.TransitionEvent] = append(places[e.TransitionEvent], i+1)
+	}
+	if s := l.mu.shown[id]; s.entries > 0 && !slices.Contains(places[s.last], s.entries) {
+		f.lost = append(f.lost, fmt.Sprintf("instance %s showed %q at %d and took it back: it stands at %v", id, s.last, s.entries, places[s.last]))
+	}
+	known := map[string]bool{"": true}
+	for _, p := range promised {
+		name := "e." + p.key
+		known[name] = true
+		switch at := places[name]; {
+		case len(at) > 1:
+			f.doubled = append(f.doubled, fmt.Sprintf("event %s of %s stands at %v", p.key, id, at))
+		case p.acked && !slices.Equal(at, []int{p.position}):
+			f.lost = append(f.lost, fmt.Sprintf("event %s of %s was acknowledged at %d and stands at %v", p.key, id, p.position, at))
+		}
+	}
+	for name := range places {
+		if !known[name] {
+			f.broken = append(f.broken, fmt.Sprintf("instance %s has the event %q that nobody sent to it", id, name))
+		}
+	}
+	last := strings.TrimPrefix(state.SvcHistory[len(state.SvcHistory)-1].TransitionEvent, "e.")
+	if public := state.SvcPublic; public.Key != created.key || public.Count != len(state.SvcHistory)-1 || public.Last != last {
+		f.broken = append(f.broken, fmt.Sprintf("instance %s: record %+v does not belong to a history of %d that ends with %q",
+			id, public, len(state.SvcHistory), last))
+	}
+	return f
+}
+
+// due returns what is to be checked after a restart: the instances asked since
+// the last check with some others, and keys to repeat, the newest first.
+func (l *ledger) due(random *rand.Rand, others, repeats int) (instances []string, keys []*promise) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id := range l.mu.touched {
+		if l.mu.created[id] != nil {
+			instances = append(instances, id)
+		}
+	}
+	all := slices.Sorted(maps.Keys(l.mu.created))
+	for range min(others, len(all)) {
+		instances = append(instances, all[random.IntN(len(all))])
+	}
+	recent := l.mu.recent
+	keys = append(keys, recent[max(0, len(recent)-repeats):]...)
+	clear(l.mu.touched)
+	l.mu.recent = nil
+	return instances, keys
+}
+
+// all returns all instances, and up to so many acknowledged keys.
+func (l *ledger) all(random *rand.Rand, repeats int) (instances []string, keys []*promise) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(l.mu.promises)) {
+		if p := l.mu.promises[key]; p.acked {
+			keys = append(keys, p)
+		}
+	}
+	random.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	return slices.Sorted(maps.Keys(l.mu.created)), keys[:min(repeats, len(keys))]
+}

@@ -1,0 +1,172 @@
+package endtoend
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"time"
+)
+
+// loadFlow counts its events, so that a record which does not belong to its
+// history shows. An event's name holds the key of its request, and with it the
+// history says which requests were applied, where and how often.
+const loadFlow = `
+id: load
+context: {svcPublic: {count: 0}}
+actions: {count: [{assign: {svcPublic.count: '${svcPublic.count + 1}'}}]}
+stateMachines:
+  ring:
+    initial: a
+    states:
+      a: {on: {e.*: {target: b, actions: count}}}
+      b: {on: {e.*: {target: c, actions: count}}}
+      c: {on: {e.*: {target: a, actions: count}}}
+`
+
+// link is one keep-alive connection to the program. One goroutine uses it.
+type link struct {
+	credential string // a header line
+	address    string // where conn leads
+	conn       net.Conn
+	r          *bufio.Reader
+}
+
+// do sends a request and reads its answer. An error says that there was none.
+func (l *link) do(address string, a ask) (answer, error) {
+	if l.conn == nil || l.address != address {
+		l.close()
+		conn, err := net.DialTimeout("tcp", address, answerMax)
+		if err != nil {
+			return answer{}, err
+		}
+		l.conn, l.address, l.r = conn, address, bufio.NewReader(conn)
+	}
+	if err := l.conn.SetDeadline(time.Now().Add(answerMax)); err != nil {
+		return answer{}, err
+	}
+	_, err := l.conn.Write(a.text(address))
+	var got answer
+	if err == nil {
+		got, err = readAnswer(l.r, a.method)
+	}
+	if err != nil || got.closes {
+		l.close()
+	}
+	return got, err
+}
+
+func (l *link) close() {
+	if l.conn != nil {
+		_ = l.conn.Close()
+		l.conn = nil
+	}
+}
+
+// worker sends creates and events, each under a key of its own, and writes into
+// the ledger what was answered. One goroutine uses it.
+type worker struct {
+	link    link
+	ledger  *ledger
+	random  *rand.Rand
+	number  int
+	sent    int
+	pending *promise // unanswered; the next one to be sent
+}
+
+// newWorkers makes workers that write into one ledger.
+func newWorkers(count int, l *ledger, token string, seed uint64) []*worker {
+	workers := make([]*worker, count)
+	for i := range workers {
+		workers[i] = &worker{
+			link:   link{credential: "Authorization: svc.token " + token},
+			ledger: l, number: i,
+			random: rand.New(rand.NewPCG(seed, uint64(i))),
+		}
+	}
+	return workers
+}
+
+// outcome is what became of one request.
+type outcome uint8
+
+const (
+	acknowledged outcome = iota // a whole answer with 200 was read
+	refused                     // 503 or 429: not applied
+	unknown                     // no answer, or 504
+)
+
+// step sends the pending request, or a new one, once. Now and then a new one is
+// a read.
+func (w *worker) step(address string) outcome {
+	if w.pending == nil && w.random.IntN(4) == 0 {
+		if id := w.ledger.openInstance(w.random); id != "" {
+			return w.look(address, id)
+		}
+	}
+	if w.pending == nil {
+		w.pending = w.next()
+	}
+	p := w.pending
+	a, err := w.link.do(address, p.ask(w.link.credential))
+	switch {
+	case err != nil || a.status == http.StatusGatewayTimeout:
+		w.ledger.unanswered(p)
+		return unknown
+	case a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests:
+		return refused
+	}
+	w.pending = nil
+	w.ledger.answered(p, a)
+	return acknowledged
+}
+
+// look reads an instance, alone or in the list. What is shown must hold all that
+// was acknowledged before, and must not be taken back by a kill.
+func (w *worker) look(address, id string) outcome {
+	path, read := root+"/instance/load/"+id, sightOfInstance
+	if w.random.IntN(4) == 0 {
+		path, read = root+"/instances/load?filter="+escape(`{"_id":"`+id+`"}`), sightOfList
+	}
+	least := w.ledger.acknowledgedEntries(id)
+	a, err := w.link.do(address, ask{method: http.MethodGet, path: path, headers: []string{w.link.credential}})
+	switch {
+	case err != nil:
+		return unknown
+	case a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests:
+		return refused
+	}
+	seen, err := read(a)
+	if err != nil {
+		w.ledger.violated("a look at %s: %v in %d %s", id, err, a.status, clip(a.body))
+	} else if seen.entries < least {
+		w.ledger.violated("a look at %s showed %d entries after %d were acknowledged", id, seen.entries, least)
+	}
+	w.ledger.shown(id, seen)
+	return acknowledged
+}
+
+// next invents a request: mostly an event to an instance that others send to as
+// well, sometimes a create.
+func (w *worker) next() *promise {
+	w.sent++
+	key := fmt.Sprintf("w%d-%d", w.number, w.sent)
+	instance := w.ledger.openInstance(w.random)
+	if instance == "" || w.random.IntN(20) == 0 {
+		return w.ledger.promise(key, "", createBody("load", `{"svcPublic":{"key":"`+key+`"}}`))
+	}
+	return w.ledger.promise(key, instance, eventBody("load", instance, "e."+key, `{"last":"`+key+`"}`))
+}
+
+// ask is the request of a promise.
+func (p *promise) ask(credential string) ask {
+	path := root + "/event"
+	if p.instance == "" {
+		path = root + "/create"
+	}
+	return ask{
+		method: http.MethodPost, path: path, body: p.body,
+		headers: []string{jsonType, credential, "Idempotency-Key: " + p.key},
+	}
+}

@@ -1,0 +1,193 @@
+package endtoend
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestOtherProcessOnTheSameHome starts a second server. It must refuse with a
+// text that says why, and the first must not notice.
+func TestOtherProcessOnTheSameHome(t *testing.T) {
+	s := newScene(t)
+	r := s.ann.create(t, "plain", "").record(t)
+	out := command(t, "serve", "--home", s.home.dir, "--listen", "127.0.0.1:0")
+	if out.code != 1 || !strings.Contains(out.stderr, s.home.dir) || !strings.Contains(out.stderr, "in use by another process") {
+		t.Errorf("got exit code %d and %s, want 1 and a text that says why", out.code, out.stderr)
+	}
+	if out.stdout != "" {
+		t.Errorf("standard output: got %q, want nothing", out.stdout)
+	}
+	s.unchanged(t, r)
+	s.as(s.home.token("bob")).event(t, "plain", r.ID, "go", "").record(t) // admin.sock is still the first one's
+	// The port of another process is no accident either.
+	address, err := s.log.listening()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out = command(t, "serve", "--home", newHome(t, nil).dir, "--listen", address)
+	if out.code != 1 || !strings.Contains(out.stderr, address) {
+		t.Errorf("on a taken port: got exit code %d and %s, want 1 and the address", out.code, out.stderr)
+	}
+	s.stop()
+}
+
+// TestOtherProcessInterrupt ends the program as a terminal does.
+func TestOtherProcessInterrupt(t *testing.T) {
+	p := start(t, newHome(t, flows()))
+	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.wait(); code != 0 {
+		t.Errorf("exit code after SIGINT: got %d, want 0", code)
+	}
+}
+
+// TestOtherProcessCredentials makes, lists and revokes tokens and sessions while
+// the server runs, while it does not, and after it was killed.
+func TestOtherProcessCredentials(t *testing.T) {
+	h := newHome(t, flows())
+	for _, kind := range []string{"token", "session"} {
+		t.Run(kind+" before the first start", func(t *testing.T) { credentialLife(t, h, kind) })
+	}
+	kept := h.token("ann", "--note", "kept over all")
+	p := start(t, h)
+	for _, kind := range []string{"token", "session"} {
+		t.Run(kind+" beside a server", func(t *testing.T) {
+			secret := credentialLife(t, h, kind)
+			headers := []string{"Authorization: svc.token " + secret}
+			if kind == "session" {
+				headers = []string{"Cookie: session=" + secret}
+			}
+			wantFault(t, user{p, headers}.get(t, root+"/choices"), 401, "Unauthorized")
+		})
+	}
+	wantStatus(t, p.as(kept).get(t, root+"/choices"), 200)
+	p.stop()
+	t.Run("token after a stop", func(t *testing.T) { credentialLife(t, h, "token") })
+	p = start(t, h)
+	p.kill()
+	t.Run("token after a kill", func(t *testing.T) { credentialLife(t, h, "token") })
+	id, _, _ := strings.Cut(kept, ".")
+	wantCommand(t, "token", "revoke", "--home", h.dir, id) // offline
+	p = start(t, h)
+	wantFault(t, p.as(kept).get(t, root+"/choices"), 401, "Unauthorized")
+	p.stop()
+}
+
+// credentialLife makes, lists and revokes one credential, and returns its
+// secret.
+func credentialLife(t *testing.T, h *home, kind string) string {
+	t.Helper()
+	args := []string{"--note", "on a laptop", "--expires", "30d"}
+	if kind == "session" {
+		args = args[:2]
+	}
+	secret := h.secret(kind, "ann", args...)
+	id, hidden, _ := strings.Cut(secret, ".")
+	row := regexp.MustCompile(`(?m)^` + id + ` +ann +\d{4}-\d\d-\d\dT\S+Z +\d{4}-\d\d-\d\dT\S+Z +\S+ +(\S+) +on a laptop *$`)
+	list := func() []string {
+		t.Helper()
+		text := wantCommand(t, kind, "list", "--home", h.dir)
+		if strings.Contains(text, hidden) {
+			t.Errorf("%s list shows a secret: %s", kind, text)
+		}
+		return row.FindStringSubmatch(text)
+	}
+	if got := list(); len(got) != 2 || got[1] != "-" {
+		t.Errorf("%s list: got %q, want a row that is not revoked", kind, got)
+	}
+	wantCommand(t, kind, "revoke", "--home", h.dir, id)
+	if got := list(); len(got) != 2 || got[1] == "-" {
+		t.Errorf("%s list: got %q, want a row that is revoked", kind, got)
+	}
+	for _, wrong := range [][]string{
+		{kind, "create", "--home", h.dir, "--user", "nobody"},
+		{kind, "create", "--home", h.dir, "--user", "Ann"},
+		{kind, "revoke", "--home", h.dir, id + "x"},
+		{kind, "revoke", "--home", h.dir, "missing"},
+	} {
+		out := command(t, wrong...)
+		if out.code != 1 || out.stdout != "" || out.stderr == "" {
+			t.Errorf("troupe %s: got exit code %d, %q and %q, want 1 and a reason", strings.Join(wrong, " "), out.code, out.stdout, out.stderr)
+		}
+	}
+	return secret
+}
+
+// TestOtherProcessLastUse holds "shows when it was last used".
+func TestOtherProcessLastUse(t *testing.T) {
+	p := start(t, newHome(t, flows()))
+	token := p.home.token("ann")
+	id, _, _ := strings.Cut(token, ".")
+	used := regexp.MustCompile(`(?m)^` + id + ` +ann +\S+ +\S+ +(\S+) `)
+	lastUse := func() string {
+		t.Helper()
+		got := used.FindStringSubmatch(wantCommand(t, "token", "list", "--home", p.home.dir))
+		if len(got) != 2 {
+			t.Fatalf("token list has no row of %s", id)
+		}
+		return got[1]
+	}
+	if got := lastUse(); got != "-" {
+		t.Errorf("last use of a new token: got %s, want none", got)
+	}
+	wantStatus(t, p.as(token).get(t, root+"/choices"), 200)
+	if got := lastUse(); got == "-" {
+		t.Error("last use of a used token: got none")
+	}
+	p.stop()
+	if got := lastUse(); got == "-" {
+		t.Error("last use after a stop: got none")
+	}
+}
+
+// TestOtherProcessSecrets looks for secrets in everything that the program
+// writes: its store and its log (reliability P21).
+func TestOtherProcessSecrets(t *testing.T) {
+	p := start(t, newHome(t, flows()), "--log-level", "debug")
+	token, session := p.home.token("ann"), p.home.session("ann")
+	const planted = "planted-private-text"
+	cookie := user{p, []string{"Cookie: session=" + session}}
+	cookie.create(t, "plain", "").record(t)
+	r := p.as(token).create(t, "plain", `{"svcPrivate":{"x":"`+planted+`"}}`).record(t)
+	p.as(token).event(t, "plain", r.ID, "note", `{"svcPrivate":{"y":"`+planted+`"}}`).record(t)
+	wantStatus(t, p.as(token[:len(token)-1]+"~").get(t, root+"/choices"), 401)
+	wantStatus(t, p.as(token).get(t, root+"/instances/plain?filter="+escape(`{"svcPublic.x":"`+planted+`"}`)), 200)
+	p.stop()
+	for _, secret := range []string{secretPart(token), secretPart(session), planted} {
+		if strings.Contains(p.log.all(), secret) {
+			t.Errorf("the log holds %s", secret)
+		}
+	}
+	found := false
+	err := fs.WalkDir(os.DirFS(p.home.dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(p.home.dir, name))
+		for _, secret := range []string{secretPart(token), secretPart(session)} {
+			if bytes.Contains(text, []byte(secret)) {
+				t.Errorf("%s holds a secret", name)
+			}
+		}
+		found = found || bytes.Contains(text, []byte(planted))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !found { // the control: the scan sees what is stored as it is
+		t.Error("the scan does not even see what the instance holds")
+	}
+}
+
+func secretPart(credential string) string {
+	_, secret, _ := strings.Cut(credential, ".")
+	return secret
+}

@@ -1,0 +1,214 @@
+package endtoend
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	readyMax = 30 * time.Second // from the start of the program to readiness
+	stopMax  = 15 * time.Second // from SIGTERM to the end
+	pollEach = 2 * time.Millisecond
+)
+
+// program is one run of `troupe serve`:
+//
+//	launch ──► ready ──► stop | kill ──► exited
+//
+// One goroutine of the test uses it; log and exited may be looked at by all.
+type program struct {
+	t      testing.TB
+	home   *home
+	cmd    *exec.Cmd
+	log    *logLines
+	exited chan struct{} // closed when the process is gone
+	base   string        // the base path that the home's settings have
+}
+
+// launch starts the program on a home and does not wait for it. What is left
+// of it at the end of the test is killed.
+func launch(t testing.TB, h *home, binary string, args ...string) *program {
+	t.Helper()
+	p := &program{t: t, home: h, log: newLogLines(), exited: make(chan struct{}), base: h.basePath}
+	p.cmd = exec.Command(binary, append([]string{"serve", "--home", h.dir, "--listen", "127.0.0.1:0"}, args...)...)
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatalf("start the program: %v", err)
+	}
+	go func() {
+		_ = p.cmd.Wait() // the state says more
+		close(p.exited)
+	}()
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("the end of the program's log:\n%s", p.log.tail(30))
+		}
+	})
+	return p
+}
+
+// start launches the program under test and waits until it is ready.
+func start(t testing.TB, h *home, args ...string) *program {
+	t.Helper()
+	p := launch(t, h, binary(), args...)
+	p.ready()
+	return p
+}
+
+// ready waits until /readyz answers 200.
+func (p *program) ready() {
+	p.t.Helper()
+	p.await("readiness", readyMax, func() bool {
+		a, err := p.try(ask{method: "GET", path: p.base + "/readyz"})
+		return err == nil && a.status == 200
+	})
+}
+
+// await asks a condition again and again until it holds. It fails the test when
+// the time is over or the program has ended.
+func (p *program) await(what string, most time.Duration, holds func() bool) {
+	p.t.Helper()
+	if !p.awaitOrEnd(what, most, holds) {
+		p.t.Fatalf("the program ended with %d while waiting for %s:\n%s", p.cmd.ProcessState.ExitCode(), what, p.log.tail(30))
+	}
+}
+
+// awaitOrEnd is await for a program that may end: then it returns false.
+func (p *program) awaitOrEnd(what string, most time.Duration, holds func() bool) bool {
+	p.t.Helper()
+	late := time.NewTimer(most)
+	defer late.Stop()
+	again := time.NewTicker(pollEach)
+	defer again.Stop()
+	for !holds() {
+		select {
+		case <-again.C:
+		case <-p.exited:
+			return false
+		case <-late.C:
+			p.t.Fatalf("waited %v in vain for %s; the program's log:\n%s", most, what, p.log.tail(30))
+		}
+	}
+	return true
+}
+
+// terminate sends SIGTERM and does not wait.
+func (p *program) terminate() {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatalf("send SIGTERM: %v", err)
+	}
+}
+
+// stop sends SIGTERM and demands an orderly end.
+func (p *program) stop() {
+	p.t.Helper()
+	p.terminate()
+	if code := p.wait(); code != 0 {
+		p.t.Fatalf("exit code after SIGTERM: got %d, want 0; the program's log:\n%s", code, p.log.tail(30))
+	}
+}
+
+// wait waits for the end and returns the exit code; -1 for a signal.
+func (p *program) wait() int {
+	p.t.Helper()
+	late := time.NewTimer(stopMax)
+	defer late.Stop()
+	select {
+	case <-p.exited:
+	case <-late.C:
+		p.t.Fatalf("the program did not end in %v; its log:\n%s", stopMax, p.log.tail(30))
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// kill ends the process as a power switch would, and waits until it is gone.
+func (p *program) kill() {
+	_ = p.cmd.Process.Kill() // an error means that it has ended
+	<-p.exited
+}
+
+// restart stops the program and starts it again on the same home.
+func (p *program) restart() *program {
+	p.t.Helper()
+	p.stop()
+	return start(p.t, p.home)
+}
+
+// logLines collects what the program prints, and finds its address in it.
+type logLines struct {
+	mu struct {
+		sync.Mutex
+		text    bytes.Buffer
+		partial []byte // a line whose end has not come yet
+		address string
+	}
+}
+
+func newLogLines() *logLines { return new(logLines) }
+
+// Write implements io.Writer for exec.Cmd.
+func (l *logLines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.text.Write(b)
+	l.mu.partial = append(l.mu.partial, b...)
+	for {
+		line, rest, found := bytes.Cut(l.mu.partial, []byte("\n"))
+		if !found {
+			return len(b), nil
+		}
+		l.mu.partial = rest
+		var entry struct{ Message, Address string }
+		if json.Unmarshal(line, &entry) == nil && entry.Message == "listening" && l.mu.address == "" {
+			l.mu.address = entry.Address
+		}
+	}
+}
+
+// listening returns the address that the program says it listens on.
+func (l *logLines) listening() (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.address == "" {
+		return "", errors.New("the program does not listen yet")
+	}
+	return l.mu.address, nil
+}
+
+// has reports whether a line of the log holds all parts.
+func (l *logLines) has(parts ...string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+next:
+	for line := range strings.Lines(l.mu.text.String()) {
+		for _, part := range parts {
+			if !strings.Contains(line, part) {
+				continue next
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// all returns everything that was printed.
+func (l *logLines) all() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.text.String()
+}
+
+// tail returns the last lines.
+func (l *logLines) tail(lines int) string {
+	all := strings.SplitAfter(l.all(), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "")
+}
