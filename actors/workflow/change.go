@@ -107,21 +107,10 @@ func (i *instance) firstReply(req *EventRequest) (*Reply, error) {
 	if req.Retry.Key == "" {
 		return nil, nil
 	}
-	digest := digestOf(string(req.Caller.ID), req.Retry.Key)
-	i.scratch = persistence.ReplyKey(i.scratch[:0], i.shard, i.id, digest)
-	stored, err := i.router.store.Load(i.scratch)
-	if errors.Is(err, persistence.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, storeError(err)
-	}
-	first, err := parseStoredReply(stored)
-	if err != nil {
+	i.scratch = persistence.ReplyKey(i.scratch[:0], i.shard, i.id, digestOf(string(req.Caller.ID), req.Retry.Key))
+	first, err := i.router.firstAnswer(i.scratch, req.Retry.Fingerprint)
+	if first == nil || err != nil {
 		return nil, err
-	}
-	if first.fingerprint != req.Retry.Fingerprint {
-		return nil, ErrKeyReused
 	}
 	return i.reply(first.head, first.tail, first.sequence, req.WithHistory)
 }

@@ -73,21 +73,11 @@ func (i *instance) forgetKeys(w *persistence.Writes) {
 	i.keyRowsLook = 2 * max(i.keyRows, i.router.o.KeysKept)
 }
 
-// cleanLoop forgets the keys of old creates.
-func (r *Router) cleanLoop() {
-	defer r.done.Done()
-	ticker := time.NewTicker(cleanEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-r.stop:
-			return
-		case <-ticker.C:
-		}
-		for sh := range persistence.Shard(r.store.ShardCount()) {
-			if err := r.cleanCreates(sh); err != nil {
-				r.log.Warn().Err(err).Uint16("shard", uint16(sh)).Msg("keys of creates cannot be cleaned")
-			}
+// clean forgets the keys of old creates.
+func (r *Router) clean() {
+	for sh := range persistence.Shard(r.store.ShardCount()) {
+		if err := r.cleanCreates(sh); err != nil {
+			r.log.Warn().Err(err).Uint16("shard", uint16(sh)).Msg("keys of creates cannot be cleaned")
 		}
 	}
 }

@@ -3,7 +3,6 @@ package workflow
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/puzpuzpuz/xsync/v4"
@@ -81,19 +80,9 @@ func (r *Router) waitFor(l *latch) error {
 
 // firstCreation returns what the key was answered before; nil when it is new.
 func (r *Router) firstCreation(req *CreateRequest, sh persistence.Shard, digest replyDigest) (*Reply, error) {
-	stored, err := r.store.Load(persistence.ReplyKey(nil, sh, persistence.ID{}, digest))
-	if errors.Is(err, persistence.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, storeError(err)
-	}
-	first, err := parseStoredReply(stored)
-	if err != nil {
+	first, err := r.firstAnswer(persistence.ReplyKey(nil, sh, persistence.ID{}, digest), req.Retry.Fingerprint)
+	if first == nil || err != nil {
 		return nil, err
-	}
-	if first.fingerprint != req.Retry.Fingerprint {
-		return nil, ErrKeyReused
 	}
 	// The first request may have given up before its commit was durable.
 	if err := r.store.Fence(); err != nil {

@@ -3,6 +3,7 @@ package workflow
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"troupe/persistence"
@@ -67,6 +68,26 @@ func parseStoredReply(b []byte) (*storedReply, error) {
 	}
 	s.head, s.tail = b[n:n+int(length)], b[n+int(length):]
 	return s, nil
+}
+
+// firstAnswer reads what was stored under an idempotency row's key; nil when
+// nothing was. ErrKeyReused: it was the answer to another request.
+func (r *Router) firstAnswer(key []byte, fingerprint [32]byte) (*storedReply, error) {
+	value, err := r.store.Load(key)
+	if errors.Is(err, persistence.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, storeError(err)
+	}
+	first, err := parseStoredReply(value)
+	if err != nil {
+		return nil, err
+	}
+	if first.fingerprint != fingerprint {
+		return nil, ErrKeyReused
+	}
+	return first, nil
 }
 
 // render writes the two parts of an instance record's JSON around its history.

@@ -64,8 +64,8 @@ func Start(o Options) (*Router, error) {
 	first := make(chan struct{})
 	r.tick.Store(&first)
 	r.done.Add(2)
-	go r.sweepLoop()
-	go r.cleanLoop()
+	go r.every(sweepEvery, r.sweep)
+	go r.every(cleanEvery, r.clean)
 	return r, nil
 }
 

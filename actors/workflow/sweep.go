@@ -10,23 +10,24 @@ import (
 // sweepEvery is the length of one round: the router's only clock.
 const sweepEvery = time.Second
 
-// sweepLoop puts idle instances to sleep and wakes callers to look at their
-// deadlines. It is the router's only goroutine.
-func (r *Router) sweepLoop() {
+// every calls do again and again until the router stops. It is the body of a
+// goroutine.
+func (r *Router) every(interval time.Duration, do func()) {
 	defer r.done.Done()
-	ticker := time.NewTicker(sweepEvery)
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-r.stop:
 			return
 		case <-ticker.C:
-			r.sweep()
+			do()
 		}
 	}
 }
 
-// sweep is one round.
+// sweep puts idle instances to sleep and wakes callers to look at their
+// deadlines.
 func (r *Router) sweep() {
 	next := make(chan struct{})
 	close(*r.tick.Swap(&next))
