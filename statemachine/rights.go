@@ -53,6 +53,9 @@ func anyOf(wanted, held []string) bool {
 	return slices.ContainsFunc(wanted, func(w string) bool { return slices.Contains(held, w) })
 }
 
+// isPlain reports whether names says it all, so that no scope is needed.
+func (r *rule) isPlain() bool { return r.when == nil && r.deny == nil }
+
 // admits decides for a scope that has everything the rule may look at. An
 // expression that fails refuses: rights fail closed.
 func (r *rule) admits(c *Caller, s *expr.Scope) bool {
@@ -89,6 +92,9 @@ func (r *rule) without(c *Caller, now time.Time) Right {
 	}
 	if !r.names(c) {
 		return Denied
+	}
+	if r.isPlain() {
+		return Granted
 	}
 	right := Granted
 	s := &expr.Scope{User: c.user(), Now: now}
@@ -151,12 +157,19 @@ func (v View) scope(c *Caller, now time.Time) *expr.Scope {
 
 // MayRead decides whether the caller may see this instance.
 func (d *Definition) MayRead(v View, c *Caller, now time.Time) bool {
-	return d.read == nil || d.read.admits(c, v.scope(c, now))
+	return d.read.admitsTo(v, c, now)
 }
 
 // MaySend decides whether the caller may send events to this instance; the
 // transitions may ask for more.
 func (d *Definition) MaySend(v View, c *Caller, now time.Time) bool {
-	r := d.sendRule()
-	return r == nil || r.admits(c, v.scope(c, now))
+	return d.sendRule().admitsTo(v, c, now)
+}
+
+// admitsTo is admits for an instance.
+func (r *rule) admitsTo(v View, c *Caller, now time.Time) bool {
+	if r == nil || r.isPlain() {
+		return r == nil || r.names(c)
+	}
+	return r.admits(c, v.scope(c, now))
 }

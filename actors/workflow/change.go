@@ -30,7 +30,7 @@ func (i *instance) create(c *call) (handed bool, err error) {
 	}
 	i.log(result.Logs)
 	i.router.metrics.creates.Add(1)
-	i.hasHistory = true
+	i.hasHistory = req.WithHistory
 	return i.commit(c, &change{
 		next: result.Instance, entry: &result.Entry, retry: req.Retry,
 		caller: string(req.Caller.ID), created: true,
@@ -120,16 +120,18 @@ func (i *instance) firstReply(req *EventRequest) (*Reply, error) {
 // survives a crash.
 func (i *instance) commit(c *call, ch *change, withHistory bool) (handed bool, err error) {
 	r := i.router
-	if i.hasHistory || !withHistory || ch.entry == nil {
-		// Nothing to be read before the state moves on.
-	} else if _, err := i.historyUpTo(i.state.Sequence); err != nil {
-		return false, err
+	var before []byte // the history that the new entry follows
+	if withHistory {
+		if before, err = i.historyUpTo(i.state.Sequence); err != nil {
+			return false, err
+		}
 	}
 	w := r.store.NewWrites(i.shard)
 	i.state = ch.next
 	i.show()
+	history := before
 	if ch.entry != nil {
-		i.putEntry(w, ch.entry)
+		history = i.putEntry(w, ch.entry, before)
 		i.putRecord(w)
 		i.putNodes(w, ch.before)
 	}
@@ -141,13 +143,10 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (handed bool, e
 		i.putReply(w, ch)
 	}
 	i.loaded = true
-	reply, err := i.reply(i.head, i.tail, i.state.Sequence, withHistory)
-	if err != nil {
-		w.Discard()
-		i.loaded = false
-		return false, err
+	c.prepared = &Reply{
+		WorkflowID: i.workflowID, InstanceID: i.name, Sequence: i.state.Sequence,
+		Head: i.head, Tail: i.tail, History: history, WithHistory: withHistory,
 	}
-	c.prepared = reply
 	i.entry.uncommitted.Add(1)
 	if !r.store.Append(w, c) {
 		// Nothing was written: the next call reads what there is. The waiter
@@ -157,7 +156,9 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (handed bool, e
 	return true, nil
 }
 
-func (i *instance) putEntry(w *persistence.Writes, e *statemachine.Entry) {
+// putEntry writes one history entry, and returns the history with it: before is
+// the one without.
+func (i *instance) putEntry(w *persistence.Writes, e *statemachine.Entry, before []byte) []byte {
 	value := make([]byte, entryHead, 256)
 	value = e.AppendJSON(value)
 	i.chain = link(i.chain, value[entryHead:])
@@ -165,7 +166,7 @@ func (i *instance) putEntry(w *persistence.Writes, e *statemachine.Entry) {
 	copy(value[1:], i.chain[:])
 	i.scratch = persistence.EntryKey(i.scratch[:0], i.shard, i.id, i.state.Sequence)
 	w.Set(i.scratch, value)
-	i.extendHistory(value[entryHead:])
+	return i.extendHistory(before, value[entryHead:])
 }
 
 func (i *instance) putRecord(w *persistence.Writes) {

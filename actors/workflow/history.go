@@ -72,10 +72,7 @@ func (i *instance) loadHistory(sequence uint64) ([]byte, statemachine.Chain, err
 		if chain = link(chain, entry); chain != statemachine.Chain(value[1:entryHead]) {
 			return i.damagedHistory(fmt.Sprintf("entry %d", seen))
 		}
-		if seen > 1 {
-			joined = append(joined, ',')
-		}
-		joined = append(joined, entry...)
+		joined = appendEntry(joined, entry)
 		return nil
 	})
 	switch {
@@ -94,18 +91,21 @@ func (i *instance) damagedHistory(what string) error {
 	return fmt.Errorf("%w: history: %s", ErrExecution, what)
 }
 
-// extendHistory adds one entry to what is in memory. Replies hold prefixes of
-// the slice: appending never changes what they see.
-func (i *instance) extendHistory(entry []byte) {
-	if !i.hasHistory {
-		return
+// extendHistory adds one entry to the history and keeps the result in memory
+// when it is kept there and not too long. Replies hold prefixes of what is kept:
+// appending never changes what they see.
+func (i *instance) extendHistory(before, entry []byte) []byte {
+	if i.hasHistory && len(i.history)+len(entry)+1 <= i.router.o.HistoryResidentBytes {
+		i.history = appendEntry(i.history, entry)
+		return i.history
 	}
-	if len(i.history)+len(entry)+1 > i.router.o.HistoryResidentBytes {
-		i.history, i.hasHistory = nil, false
-		return
+	i.history, i.hasHistory = nil, false
+	return appendEntry(before[:len(before):len(before)], entry)
+}
+
+func appendEntry(joined, entry []byte) []byte {
+	if len(joined) > 0 {
+		joined = append(joined, ',')
 	}
-	if len(i.history) > 0 {
-		i.history = append(i.history, ',')
-	}
-	i.history = append(i.history, entry...)
+	return append(joined, entry...)
 }

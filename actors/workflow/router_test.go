@@ -316,6 +316,28 @@ func TestAMissingHistoryEntryIsNoticed(t *testing.T) {
 	}
 }
 
+func TestAHistoryTooLongForMemoryIsStillWhole(t *testing.T) {
+	h := newHouse(t, Options{HistoryResidentBytes: 1000})
+	id := h.create(john, "leave", "")
+	for n := range 30 {
+		want := strings.Repeat(",note", n+1)
+		if got := events(t, h.mustSend(john, "leave", id, "note", "", "")); got != want {
+			t.Fatalf("event %d: history %q, want %q", n+1, got, want)
+		}
+		if got := events(t, h.mustLoad(john, "leave", id)); got != want {
+			t.Fatalf("read after event %d: history %q, want %q", n+1, got, want)
+		}
+	}
+	e := event(john, "leave", id, "note", "", "")
+	e.WithHistory = false
+	if _, err := h.Send(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	if r := h.mustLoad(john, "leave", id); events(t, r) == "" || r.Sequence != 32 {
+		t.Errorf("after an event with a minimal reply: sequence %d, want 32", r.Sequence)
+	}
+}
+
 func TestLimitsRefuseBeforeTheMailbox(t *testing.T) {
 	h := newHouse(t, Options{InstanceInFlightMax: 2, InFlightMax: 3})
 	id := h.create(john, "leave", "")
