@@ -42,12 +42,13 @@ type commits struct {
 // Append returns false, and the waiter gets the reason, in its turn. After Close
 // it is called at once, on the caller's goroutine. Whoever keeps the state that
 // it wrote in memory must drop it before anything is built on top of it.
-func (s *Store) Append(w *Writes, waiter Waiter) (applied bool) {
+func (s *Store) Append(w *Writes, waiter Waiter) (taken bool) {
 	w.waiter = waiter
-	w.barrier = w.batch.Empty() || w.Len() == 0
+	w.barrier = w.Len() == 0
 	w.refusal = s.gate.refusal()
 	w.since = s.clock.Load()
-	apply := !w.barrier && w.refusal == nil
+	taken := w.refusal == nil
+	apply := taken && !w.barrier
 	if apply {
 		w.wal = s.commits.newestWAL.Load()
 		w.fenced = s.commits.syncs.Add(1) > syncsMax
@@ -68,7 +69,7 @@ func (s *Store) Append(w *Writes, waiter Waiter) (applied bool) {
 	if apply {
 		s.apply(w)
 	}
-	return apply
+	return taken
 }
 
 // Barrier tells waiter when everything appended before is durable.

@@ -42,11 +42,16 @@ func (s *Store) listener() *pebble.EventListener {
 // backgroundFailed closes the gate: Pebble tries again for ever, and would block
 // writers without an error once memory is full.
 func (s *Store) backgroundFailed(err error) {
-	s.metrics.backgroundErrors.Add(1)
-	s.log.Error().Err(err).Msg("flush or compaction failed")
+	n := s.metrics.backgroundErrors.Add(1)
+	if n&(n-1) == 0 { // hundreds a second on a full disk: the 1st, 2nd, 4th, 8th and so on will do
+		s.log.Error().Err(err).Uint64("failures", n).Msg("flush or compaction failed")
+	}
 	if errors.Is(err, syscall.ENOSPC) {
 		s.diskFull("a flush or compaction found no space")
 		return
+	}
+	if pebble.IsCorruptionError(err) {
+		return // writing works; the damaged table fails its own reads
 	}
 	s.gate.setBackground(err, time.Now())
 }

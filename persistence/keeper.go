@@ -221,7 +221,7 @@ func (k *keeper) sizeLog(number uint64) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // read or synced before; nothing is lost with it
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ func (k *keeper) observeManifest(w *witness, path string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // read or synced before; nothing is lost with it
 	info, err := f.Stat()
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -248,5 +249,6 @@ func openFault(err error) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: %w (%s)", ErrDamaged, err, advice)
+	reason, _, _ := strings.Cut(err.Error(), "\n") // Pebble lists every missing table
+	return damagedStore(reason)
 }

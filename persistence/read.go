@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,9 @@ type view interface {
 }
 
 func (s *Store) load(v view, key []byte) ([]byte, error) {
+	if len(key) > 2 && table(key[2]) == replyTable {
+		return s.loadRare(v, key)
+	}
 	value, closer, err := v.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, ErrNotFound
@@ -39,6 +43,33 @@ func (s *Store) load(v view, key []byte) ([]byte, error) {
 		return nil, s.readFault("load", key, err)
 	}
 	return own, nil
+}
+
+// rareKeys makes a lookup ask the filters of the bottom level too. Pebble's Get
+// leaves those out, for keys that are mostly there.
+var rareKeys = pebble.IterOptions{UseL6Filters: true}
+
+// loadRare is load for keys that are mostly not there: an idempotency key is
+// looked up before it is used for the first time. A filter answers that without
+// a block of data, at every level.
+func (s *Store) loadRare(v view, key []byte) (value []byte, err error) {
+	it, err := v.NewIter(&rareKeys)
+	if err != nil {
+		return nil, s.readFault("load", key, err)
+	}
+	defer func() {
+		if cerr := it.Close(); cerr != nil && (err == nil || errors.Is(err, ErrNotFound)) {
+			value, err = nil, s.readFault("load", key, cerr)
+		}
+	}()
+	if !it.SeekPrefixGE(key) || !bytes.Equal(it.Key(), key) {
+		return nil, ErrNotFound
+	}
+	found, err := it.ValueAndErr()
+	if err != nil {
+		return nil, s.readFault("load", key, err)
+	}
+	return append(make([]byte, 0, len(found)), found...), nil
 }
 
 // Count returns the counter under key; one that was never written is zero.

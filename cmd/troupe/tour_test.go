@@ -115,6 +115,8 @@ func startServer(t *testing.T, program, dir, addr string) (stop func()) {
 			t.Errorf("serve: %v\n%s", err, logs.String())
 		}
 	}
+	client := &http.Client{Timeout: time.Second}
+	defer client.CloseIdleConnections()
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	late := time.After(20 * time.Second)
@@ -126,7 +128,7 @@ func startServer(t *testing.T, program, dir, addr string) (stop func()) {
 			_ = server.Process.Kill()
 			t.Fatalf("serve is not ready: %v\n%s", <-ended, logs.String())
 		case <-look.C:
-			if r, err := http.Get("http://" + addr + "/readyz"); err == nil {
+			if r, err := client.Get("http://" + addr + "/readyz"); err == nil {
 				_ = r.Body.Close()
 				if r.StatusCode == http.StatusOK {
 					return stop

@@ -123,7 +123,7 @@ type crash struct {
 // cut runs the load on a copy of base and returns what a crash at the k-th write
 // leaves, with what had been acknowledged by then. The clone is nil when there
 // were fewer writes.
-func (c *crash) cut(base *vfs.MemFS, k int64) (clone *vfs.MemFS, acked Ledger, err error) {
+func (c *crash) cut(base *vfs.MemFS, k int64) (clone *vfs.MemFS, acked ledger, err error) {
 	mem := copyOf(base)
 	power := &powerCut{mem: mem, pct: c.pct, rng: c.rng, before: func() { acked = c.load.acked() }}
 	j, err := c.open(errorfs.Wrap(mem, power))
@@ -159,7 +159,7 @@ func (c *crash) cutStart(fs *vfs.MemFS, k int64) *vfs.MemFS {
 }
 
 // check opens what a crash left.
-func (c *crash) check(fs *vfs.MemFS, acked Ledger) error {
+func (c *crash) check(fs *vfs.MemFS, acked ledger) error {
 	j, err := c.open(fs)
 	if err != nil {
 		return fmt.Errorf("refused: %w", err)

@@ -10,10 +10,10 @@ import (
 // workflow is the name that the harnesses write under.
 const workflow = "harness"
 
-// Event is what the harnesses commit: the shape of the program's own events. One
+// event is what the harnesses commit: the shape of the program's own events. One
 // batch has a history entry, the instance's record with the number of entries,
 // an idempotency row and a counter.
-type Event struct {
+type event struct {
 	Shard    persistence.Shard
 	Instance persistence.ID
 	Seq      uint64 // from 1
@@ -22,13 +22,13 @@ type Event struct {
 
 // eventWriter is a journal that has its own way of writing an event.
 type eventWriter interface {
-	AppendEvent(Event, persistence.Waiter)
+	appendEvent(event, persistence.Waiter)
 }
 
 // appendTo commits the event as one batch, or in the journal's own way.
-func (e Event) appendTo(j Journal, waiter persistence.Waiter) {
+func (e event) appendTo(j Journal, waiter persistence.Waiter) {
 	if own, ok := j.(eventWriter); ok {
-		own.AppendEvent(e, waiter)
+		own.appendEvent(e, waiter)
 		return
 	}
 	w := j.NewWrites(e.Shard)
@@ -37,23 +37,23 @@ func (e Event) appendTo(j Journal, waiter persistence.Waiter) {
 	j.Append(w, waiter)
 }
 
-func (e Event) writeEntry(w *persistence.Writes) {
+func (e event) writeEntry(w *persistence.Writes) {
 	w.Set(persistence.EntryKey(nil, e.Shard, e.Instance, e.Seq), e.content())
 }
 
-func (e Event) writeRest(w *persistence.Writes) {
+func (e event) writeRest(w *persistence.Writes) {
 	w.Set(persistence.RecordKey(nil, e.Shard, workflow, e.Instance), binary.BigEndian.AppendUint64(nil, e.Seq))
 	w.Set(persistence.ReplyKey(nil, e.Shard, e.Instance, e.replyKey()), nil)
 	w.Add(persistence.CountKey(nil, e.Shard, workflow, 1), 1)
 }
 
-func (e Event) replyKey() (key [16]byte) {
+func (e event) replyKey() (key [16]byte) {
 	binary.BigEndian.PutUint64(key[:], e.Seq)
 	return key
 }
 
 // content is different for each event and does not compress away.
-func (e Event) content() []byte {
+func (e event) content() []byte {
 	b := make([]byte, 16+e.Padding)
 	copy(b, e.Instance[:8])
 	binary.BigEndian.PutUint64(b[8:], e.Seq)
@@ -67,8 +67,8 @@ func (e Event) content() []byte {
 	return b
 }
 
-// Ledger is what was acknowledged: how many events of each instance.
-type Ledger map[persistence.ID]uint64
+// ledger is what was acknowledged: how many events of each instance.
+type ledger map[persistence.ID]uint64
 
 // shards is how many numbered shards the harnesses write to.
 const shards = 4
@@ -84,7 +84,7 @@ func instance(n int) (persistence.ID, persistence.Shard) {
 // thing that is wrong: an event that is missing or half there, a gap, a counter
 // that does not add up. More events than acknowledged are right; in a batch of
 // which the answer never came they may or may not be there.
-func check(j Journal, acked Ledger, instances, padding int) (missing uint64, err error) {
+func check(j Journal, acked ledger, instances, padding int) (missing uint64, err error) {
 	counted := map[persistence.Shard]uint64{}
 	for n := range instances {
 		id, sh := instance(n)
@@ -122,7 +122,7 @@ func check(j Journal, acked Ledger, instances, padding int) (missing uint64, err
 func checkInstance(j Journal, sh persistence.Shard, id persistence.ID, padding int) (n uint64, err error) {
 	err = j.Scan(persistence.EntryPrefix(nil, sh, id), func(key, value []byte) error {
 		n++
-		e := Event{Shard: sh, Instance: id, Seq: n, Padding: padding}
+		e := event{Shard: sh, Instance: id, Seq: n, Padding: padding}
 		if seq, ok := persistence.EntrySeq(key); !ok || seq != n {
 			return fmt.Errorf("instance %x: entry %d stands where %d should", id[:8], seq, n)
 		}

@@ -49,7 +49,7 @@ func (j earlyAck) Append(w *persistence.Writes, waiter persistence.Waiter) bool 
 }
 
 // SplitBatch is a journal with a bug: what belongs together is committed in two
-// parts, first the [Event]'s index rows and then the rest. Harnesses that crash
+// parts, first the history entry of an event and then the rest. Harnesses that crash
 // must find that.
 func SplitBatch(open Opener) Opener {
 	return wrapped(open, func(j Journal) Journal { return splitBatch{j} })
@@ -57,8 +57,8 @@ func SplitBatch(open Opener) Opener {
 
 type splitBatch struct{ Journal }
 
-// AppendEvent is used by the harnesses in the place of building one batch.
-func (j splitBatch) AppendEvent(e Event, waiter persistence.Waiter) {
+// appendEvent is used by the harnesses in the place of building one batch.
+func (j splitBatch) appendEvent(e event, waiter persistence.Waiter) {
 	first, second := j.NewWrites(e.Shard), j.NewWrites(e.Shard)
 	e.writeEntry(first)
 	e.writeRest(second)

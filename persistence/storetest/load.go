@@ -19,19 +19,19 @@ type workload struct {
 
 	mu struct {
 		sync.Mutex
-		acked   Ledger
-		covered Ledger // acknowledged before the last Append was called
+		acked   ledger
+		covered ledger // acknowledged before the last Append was called
 	}
 }
 
 func newWorkload(instances, events int) *workload {
 	w := &workload{instances: instances, events: events, window: 4, padding: 400}
-	w.mu.acked = Ledger{}
+	w.mu.acked = ledger{}
 	return w
 }
 
 // acked returns what is acknowledged by now.
-func (w *workload) acked() Ledger {
+func (w *workload) acked() ledger {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return maps.Clone(w.mu.acked)
@@ -39,7 +39,7 @@ func (w *workload) acked() Ledger {
 
 // covered returns what was acknowledged before the last Append: the log itself
 // says of all that that it was durable.
-func (w *workload) covered() Ledger {
+func (w *workload) covered() ledger {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return maps.Clone(w.mu.covered)
@@ -66,7 +66,7 @@ func (w *workload) write(j Journal, n int, goOn func() bool) {
 		w.mu.Lock()
 		w.mu.covered = maps.Clone(w.mu.acked)
 		w.mu.Unlock()
-		e := Event{Shard: sh, Instance: id, Seq: seq, Padding: w.padding}
+		e := event{Shard: sh, Instance: id, Seq: seq, Padding: w.padding}
 		e.appendTo(j, eventAck{w: w, id: id, seq: seq, slots: slots})
 	}
 	for range w.window { // until the last answer is there

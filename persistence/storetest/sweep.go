@@ -33,12 +33,16 @@ type SweepOptions struct {
 
 // Outcome counts what became of damages.
 type Outcome struct {
-	Cases     int
-	Refused   int // did not open
-	OnRead    int // opened; a read of the damaged part returned ErrCorrupt
-	Harmless  int // opened, with everything that was acknowledged
-	LastGroup int // opened, without events of the last group commit only
-	Silent    int // opened, with something else missing or wrong
+	Cases    int
+	Refused  int // did not open
+	OnRead   int // opened; a read of the damaged part returned ErrCorrupt
+	Harmless int // opened, with everything that was acknowledged
+	// Limit counts what one node cannot tell from a crash: only events of the last
+	// group commit are missing, or the whole newest log was replaced by an older
+	// copy of itself or by another log, and the witness, which is old here on
+	// purpose, knows of nothing that was in it.
+	Limit  int
+	Silent int // opened, with something else missing or wrong
 }
 
 // SweepReport says what a sweep found.
@@ -51,11 +55,11 @@ type SweepReport struct {
 
 func (r SweepReport) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-22s %6s %8s %8s %9s %10s %7s\n",
-		"file, damage", "cases", "refused", "on read", "harmless", "last group", "SILENT")
+	fmt.Fprintf(&b, "%-22s %6s %8s %8s %9s %6s %7s\n",
+		"file, damage", "cases", "refused", "on read", "harmless", "limit", "SILENT")
 	line := func(name string, o Outcome) {
-		fmt.Fprintf(&b, "%-22s %6d %8d %8d %9d %10d %7d\n",
-			name, o.Cases, o.Refused, o.OnRead, o.Harmless, o.LastGroup, o.Silent)
+		fmt.Fprintf(&b, "%-22s %6d %8d %8d %9d %6d %7d\n",
+			name, o.Cases, o.Refused, o.OnRead, o.Harmless, o.Limit, o.Silent)
 	}
 	var names []string
 	for name := range r.ByType {
@@ -77,8 +81,7 @@ func (r SweepReport) String() string {
 // MANIFEST, one damage at a time, and opens it. A journal must refuse it or lose
 // nothing.
 //
-// One loss cannot be told from a torn write: that of the last group commit, when
-// the process died before anything later was written. It is counted by itself.
+// What cannot be told from a crash is counted by itself, see [Outcome].
 func Sweep(open Opener, o SweepOptions) (SweepReport, error) {
 	if o.Seed == 0 {
 		o.Seed = 1
@@ -117,8 +120,8 @@ type sweep struct {
 
 	image   *vfs.MemFS // the undamaged files
 	older   *vfs.MemFS // the same files in the middle of the load
-	acked   Ledger
-	covered Ledger
+	acked   ledger
+	covered ledger
 }
 
 // build runs the load and copies its files.
@@ -175,7 +178,7 @@ func (s *sweep) try(d damage, r *SweepReport) error {
 		o = &Outcome{}
 		r.ByType[name] = o
 	}
-	verdict, detail := s.judge(fs)
+	verdict, detail := s.judge(fs, d)
 	for _, o := range []*Outcome{o, &r.Outcome} {
 		o.Cases++
 		*verdict(o)++
@@ -196,7 +199,7 @@ func (s *sweep) try(d damage, r *SweepReport) error {
 }
 
 // judge opens the files and picks the counter.
-func (s *sweep) judge(fs *vfs.MemFS) (verdict func(*Outcome) *int, detail error) {
+func (s *sweep) judge(fs *vfs.MemFS, d damage) (verdict func(*Outcome) *int, detail error) {
 	refused := func(o *Outcome) *int { return &o.Refused }
 	onRead := func(o *Outcome) *int { return &o.OnRead }
 	j, err := s.open(fs)
@@ -215,8 +218,10 @@ func (s *sweep) judge(fs *vfs.MemFS) (verdict func(*Outcome) *int, detail error)
 	case errors.Is(err, persistence.ErrCorrupt):
 		return onRead, err
 	case missing > 0:
-		if fewer, _ := check(j, s.covered, s.load.instances, s.load.padding); fewer == 0 {
-			return func(o *Outcome) *int { return &o.LastGroup }, err
+		replaced := fileType(d.file) == "log" && (d.kind == "stale" || d.kind == "swap")
+		fewer, _ := check(j, s.covered, s.load.instances, s.load.padding)
+		if fewer == 0 || replaced {
+			return func(o *Outcome) *int { return &o.Limit }, err
 		}
 	}
 	return func(o *Outcome) *int { return &o.Silent }, err

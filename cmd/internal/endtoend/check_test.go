@@ -57,6 +57,19 @@ func TestOtherProcessCheck(t *testing.T) {
 	}
 }
 
+// TestOtherProcessCheckSeesTheSet plants a fault that no file has alone.
+func TestOtherProcessCheckSeesTheSet(t *testing.T) {
+	h := newHome(t, map[string]string{"workflows/plain.yaml": plainFlow, "workflows/twin.yaml": plainFlow + "# the same again\n"})
+	out := command(t, "serve", "--home", h.dir, "--listen", "127.0.0.1:0")
+	if out.code != 1 || !strings.Contains(out.stderr, "workflows/twin.yaml:1") {
+		t.Errorf("a start: got exit code %d and %s, want 1 and the fault", out.code, out.stderr)
+	}
+	out = command(t, "check", "--home", h.dir)
+	if out.code != 1 || !hasLine(out.stdout, "workflows/twin.yaml:1", "plain") {
+		t.Errorf("check: got exit code %d and %s%s, want 1 and the fault", out.code, out.stdout, out.stderr)
+	}
+}
+
 func hasLine(text, begin, says string) bool {
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, begin) && strings.Contains(line, says) {

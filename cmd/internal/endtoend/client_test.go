@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -77,6 +78,26 @@ func errorIf(condition bool, err error) error {
 		return err
 	}
 	return nil
+}
+
+// atOnce sends copies of a request at the same time, each on its own connection.
+func (p *program) atOnce(t testing.TB, copies int, a ask) []answer {
+	t.Helper()
+	answers, errs := make([]answer, copies), make([]error, copies)
+	begin := make(chan struct{})
+	var done sync.WaitGroup
+	for i := range copies {
+		done.Go(func() {
+			<-begin
+			answers[i], errs[i] = p.try(a)
+		})
+	}
+	close(begin)
+	done.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	return answers
 }
 
 // dial opens a connection to the program.

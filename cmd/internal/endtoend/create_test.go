@@ -119,9 +119,9 @@ func recordHasWorkflow(t *testing.T, s *scene) {
 }
 
 func recordHasPublic(t *testing.T, s *scene) {
-	const any = `{"title":"x","":[],"a.b":{"c":null}}`
-	if r := s.ann.create(t, "plain", `{"svcPublic":`+any+`}`).record(t); r.Public != any {
-		t.Errorf("svcPublic: got %s, want %s", r.Public, any)
+	const want = `{"title":"x","":[],"a.b":{"c":null}}`
+	if r := s.ann.create(t, "plain", `{"svcPublic":`+want+`}`).record(t); r.Public != want {
+		t.Errorf("svcPublic: got %s, want %s", r.Public, want)
 	}
 }
 

@@ -21,6 +21,7 @@ func credentialLines() []line {
 		{"decisions authentication: What a token may do: it can expire", expiresInTime},
 		{"decisions authentication: What a token may do: it can be revoked", revokedAtOnce},
 		{"decisions authentication: Sessions can be revoked", sessionRevoked},
+		{"decisions authentication: Sessions have an idle and an absolute limit, both configurable", sessionEnds},
 		{"decisions authentication: CSRF, cross-origin requests by cookie are 403", crossOriginRefused},
 		{"decisions authentication: CSRF, a body by cookie needs a JSON content type", cookieNeedsContentType},
 	}
@@ -194,7 +195,7 @@ func presentRoles(t *testing.T, s *scene) {
 }
 
 func expiresInTime(t *testing.T, s *scene) {
-	short := s.as(s.home.token("ann", "--expires", "1s"))
+	short := s.as(s.home.token("ann", "--expires", "2s"))
 	wantStatus(t, short.get(t, root+"/choices"), 200)
 	a := s.awaitStatus(t, "the token to expire", 401, func() answer { return short.get(t, root+"/choices") })
 	wantSameAnswer(t, a, s.choicesWith(t))
@@ -215,6 +216,22 @@ func sessionRevoked(t *testing.T, s *scene) {
 	id, _, _ := strings.Cut(session, ".")
 	wantCommand(t, "session", "revoke", "--home", s.home.dir, id)
 	wantFault(t, u.get(t, root+"/choices"), 401, "Unauthorized")
+}
+
+func sessionEnds(t *testing.T, _ *scene) {
+	for _, setting := range []string{"sessionMax: 2s", "sessionIdle: 2s"} {
+		h := newHome(t, map[string]string{"workflows/plain.yaml": plainFlow, "troupe.yaml": "sessionCookie: desk\n" + setting + "\n"})
+		p := start(t, h)
+		session := h.session("ann")
+		u := user{p, []string{"Cookie: desk=" + session + "; session=other"}}
+		wantStatus(t, u.get(t, root+"/choices"), 200)
+		wantFault(t, user{p, []string{"Cookie: session=" + session}}.get(t, root+"/choices"), 401, "Unauthorized")
+		if setting == "sessionIdle: 2s" {
+			pause(2100 * time.Millisecond) // NB: asking again and again would be a use
+		}
+		p.await(setting+" to end the session", reloadMax, func() bool { return u.get(t, root+"/choices").status == 401 })
+		p.stop()
+	}
 }
 
 func crossOriginRefused(t *testing.T, s *scene) {

@@ -19,6 +19,7 @@ func dataLines() []line {
 		{"decisions B: event.data, a declared schema answers 400 before anything happens", schemaIsAsked},
 		{"decisions B: event.data never reaches the other fields of the record", dataStaysInside},
 		{"decisions B: Size of an instance is checked before the commit", sizeIsChecked},
+		{"decisions B: Size of an instance, the history has no limit", historyIsUnlimited},
 	}
 }
 

@@ -25,7 +25,6 @@
 //
 // # What is not held here
 //
-// Answers that nobody can bring about from outside: 504 OutcomeUnknown and 503
-// after a query's budget ran out. Publishing through an interface (409
-// AlreadyExists), paging and the parameter "fields" do not exist yet.
+// What does not exist yet: publishing through an interface (409 AlreadyExists),
+// logins, paging and the parameter "fields".
 package endtoend

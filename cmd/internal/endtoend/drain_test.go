@@ -116,8 +116,6 @@ func wantOnlyAcknowledged(t *testing.T, p *program, l *ledger, token string) {
 			t.Errorf("event %s was applied, but not answered", pr.key)
 		}
 	}
-	for _, v := range l.mu.violation {
-		t.Errorf("violation: %s", v)
-	}
+	l.report(t)
 	p.stop()
 }

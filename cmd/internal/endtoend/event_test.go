@@ -28,6 +28,7 @@ func eventLines() []line {
 		{"decisions B: Declared, but nothing enabled now: ignore, for all events", ignoreLeavesNoEntry},
 		{"decisions B: Declared, but nothing enabled now: reject and ignore for one event", unmatchedByEvent},
 		{"decisions B: Declared, but nothing enabled now: guards included", closedGuardIsUnmatched},
+		{"decisions B: Declared, but nothing enabled now: of many at once one is enabled", oneOfManyWins},
 		{"decisions B: Enabled, but the caller may not", enabledButForbidden},
 		{"decisions B: 500 MarshallingError: nothing is stored", executionErrorStoresNothing},
 	}
@@ -188,6 +189,22 @@ func closedGuardIsUnmatched(t *testing.T, s *scene) {
 	}
 	after = s.ann.event(t, "order", r.ID, "cheap", `{"amount":9}`).record(t)
 	wantSameMeaning(t, after.Public, `{"status":"new","limits":{"low":1,"high":9},"note":"none","amount":9,"cheap":true}`)
+}
+
+func oneOfManyWins(t *testing.T, s *scene) {
+	r := s.ann.create(t, "rejecting", "").record(t)
+	answers := s.atOnce(t, 16, s.ann.posting(root+"/event", eventBody("rejecting", r.ID, "go", `{"a":1}`)))
+	won := 0
+	for _, a := range answers {
+		if a.status == 200 {
+			won++
+		} else if reason := faultReason(a, 409, "EventNotAllowed"); reason != "" {
+			t.Error(reason)
+		}
+	}
+	if after := s.ann.load(t, "rejecting", r.ID).record(t); won != 1 || len(after.History) != 2 {
+		t.Errorf("got %d winners and %d entries, want 1 and 2", won, len(after.History))
+	}
 }
 
 func enabledButForbidden(t *testing.T, s *scene) {

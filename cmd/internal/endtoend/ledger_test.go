@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 )
 
 // promise is one request under a key, and what the program promised by its
@@ -126,6 +127,20 @@ func (l *ledger) violated(format string, args ...any) {
 
 func (l *ledger) violatedLocked(format string, args ...any) {
 	l.mu.violation = append(l.mu.violation, fmt.Sprintf(format, args...))
+}
+
+// report fails the test for what was noted.
+func (l *ledger) report(t testing.TB) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	const shown = 10
+	for _, v := range l.mu.violation[:min(shown, len(l.mu.violation))] {
+		t.Errorf("violation: %s", v)
+	}
+	if more := len(l.mu.violation) - shown; more > 0 {
+		t.Errorf("and %d more violations", more)
+	}
 }
 
 // sumOf stands for all that a repeat must have in common with the first answer.

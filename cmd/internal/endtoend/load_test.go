@@ -115,11 +115,23 @@ func (w *worker) step(address string) outcome {
 		w.ledger.unanswered(p)
 		return unknown
 	case a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests:
+		w.refusal(a)
 		return refused
 	}
 	w.pending = nil
 	w.ledger.answered(p, a)
 	return acknowledged
+}
+
+// refusal demands the form of a 503 or 429, Retry-After included.
+func (w *worker) refusal(a answer) {
+	reason := faultReason(a, a.status, "Busy")
+	if reason != "" && a.status == http.StatusServiceUnavailable {
+		reason = faultReason(a, a.status, "Unavailable")
+	}
+	if reason != "" {
+		w.ledger.violated("a refusal: %s", reason)
+	}
 }
 
 // look reads an instance, alone or in the list. What is shown must hold all that
@@ -135,6 +147,7 @@ func (w *worker) look(address, id string) outcome {
 	case err != nil:
 		return unknown
 	case a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests:
+		w.refusal(a)
 		return refused
 	}
 	seen, err := read(a)

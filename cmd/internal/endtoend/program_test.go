@@ -30,6 +30,7 @@ type program struct {
 	log    *logLines
 	exited chan struct{} // closed when the process is gone
 	base   string        // the base path that the home's settings have
+	quiet  bool          // a failed test does not show its log
 }
 
 // launch starts the program on a home and does not wait for it. What is left
@@ -48,7 +49,7 @@ func launch(t testing.TB, h *home, binary string, args ...string) *program {
 	}()
 	t.Cleanup(func() {
 		p.kill()
-		if t.Failed() {
+		if t.Failed() && !p.quiet {
 			t.Logf("the end of the program's log:\n%s", p.log.tail(30))
 		}
 	})

@@ -19,6 +19,7 @@ func readLines() []line {
 		{"decisions B: Query without parameters: all instances, ordered by _id", queryIsOrdered},
 		{"decisions B: Query sees everything acknowledged before", querySeesAcknowledged},
 		{"decisions B: Query, a long list is streamed whole", queryStreams},
+		{"decisions B: A query's budget runs out", budgetRunsOut},
 		{"decisions B: Concurrent editing, replies carry an ETag with the sequence number", repliesCarryTag},
 		{"decisions B: Concurrent editing, If-Match is honoured with 412", ifMatchIsHonoured},
 		{"decisions B: Concurrent editing, Prefer: return=minimal leaves the history out", minimalHasNoHistory},

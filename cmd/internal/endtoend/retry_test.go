@@ -3,7 +3,6 @@ package endtoend
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 )
 
@@ -21,6 +20,7 @@ func retryLines() []line {
 		{"decisions B: Retries, a refused request does not use up its key", refusedLeavesKey},
 		{"decisions B: Retries, an ignored event is remembered too", ignoredRepeats},
 		{"decisions B: Retries, the first answer comes also with another If-Match or Prefer", repeatBeforePrecondition},
+		{"decisions B: Retries, two different keys in one request are 400", twoKeys},
 	}
 }
 
@@ -122,37 +122,21 @@ func keyWithOtherBody(t *testing.T, s *scene) {
 
 func repeatsAtOnce(t *testing.T, s *scene) {
 	const copies = 64
-	atOnce := func(what string, send func() (answer, error)) answer {
-		answers, errs := make([]answer, copies), make([]error, copies)
-		var start, done sync.WaitGroup
-		start.Add(1)
-		for i := range copies {
-			done.Go(func() {
-				start.Wait()
-				answers[i], errs[i] = send()
-			})
-		}
-		start.Done()
-		done.Wait()
+	same := func(what string, answers []answer) answer {
 		for i, a := range answers {
-			if errs[i] != nil || a.status != 200 {
-				t.Fatalf("%s, copy %d: got %d %s (%v), want 200", what, i, a.status, clip(a.body), errs[i])
-			}
-			wantRepeat(t, what, a, answers[0])
+			wantStatus(t, a, 200)
+			wantRepeat(t, fmt.Sprint(what, ", copy ", i), a, answers[0])
 		}
 		return answers[0]
 	}
 	before := s.instances(t, s.adm, "plain")
-	created := atOnce("create", func() (answer, error) {
-		return s.try(s.ann.posting(root+"/create", createBody("plain", ""), "Idempotency-Key: at-once"))
-	}).record(t)
+	const key = "Idempotency-Key: at-once"
+	created := same("create", s.atOnce(t, copies, s.ann.posting(root+"/create", createBody("plain", ""), key))).record(t)
 	if got := s.instances(t, s.adm, "plain"); len(got) != len(before)+1 {
 		t.Errorf("instances: got %d, want %d", len(got), len(before)+1)
 	}
 	body := eventBody("plain", created.ID, "go", `{"a":1}`)
-	sent := atOnce("event", func() (answer, error) {
-		return s.try(s.ann.posting(root+"/event", body, "Idempotency-Key: at-once"))
-	}).record(t)
+	sent := same("event", s.atOnce(t, copies, s.ann.posting(root+"/event", body, key))).record(t)
 	if len(sent.History) != 2 {
 		t.Errorf("history: got %d entries, want 2", len(sent.History))
 	}
@@ -205,4 +189,12 @@ func repeatBeforePrecondition(t *testing.T, s *scene) {
 	if got := minimal.record(t); got.History != nil || minimal.header.Get("ETag") != `"2"` {
 		t.Errorf("a minimal repeat: got %s %s", minimal.header.Get("ETag"), got.text)
 	}
+}
+
+func twoKeys(t *testing.T, s *scene) {
+	r := s.ann.create(t, "plain", "").record(t)
+	body := strings.Replace(eventBody("plain", r.ID, "go", ""), `"name"`, `"id":"one","name"`, 1)
+	wantFault(t, s.ann.post(t, root+"/event", body, "Idempotency-Key: two"), 400, "InvalidContent")
+	wantFault(t, s.ann.event(t, "plain", r.ID, "go", "", "Idempotency-Key: a", "Idempotency-Key: b"), 400, "InvalidContent")
+	s.unchanged(t, r)
 }

@@ -107,6 +107,7 @@ var documentLines = []string{
 	"decisions B: Concurrent editing",
 	"decisions B: Query",
 	"decisions B: Filters on svcPrivate",
+	"decisions B: A query's budget runs out",
 	"decisions B: Size of an instance",
 	"decisions everywhere: base path",
 	"decisions everywhere: every success is 200",

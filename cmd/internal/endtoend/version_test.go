@@ -22,7 +22,9 @@ func versionLines() []line {
 		{"decisions B: Editing a definition, changed content under an old version with instances is refused", refusedWithInstances},
 		{"decisions B: Editing a definition, a faulty set is refused as a whole and the old one stays", faultySetIsRefused},
 		{"decisions B: Editing a definition, what was published is kept over a restart", publishedIsKept},
+		{"decisions B: Editing a definition, a restart on a faulty set goes on with the old one", restartOnFaults},
 		{"decisions B: Retries, the first answer comes also after a restart", repeatsAfterRestart},
+		{"decisions B: Retries, the first answer comes also when the file has gone", repeatsWhenGone},
 	}
 }
 
@@ -171,4 +173,38 @@ func repeatsAfterRestart(t *testing.T, _ *scene) {
 	if got := s.instances(t, s.ann, "flow"); !slices.Equal(got, before) {
 		t.Errorf("instances: got %v, want %v", got, before)
 	}
+}
+
+func restartOnFaults(t *testing.T, _ *scene) {
+	s := newFlowScene(t)
+	old := s.ann.create(t, "flow", "").record(t)
+	s.stop()
+	s.home.write("workflows/flow.yaml", "id: flow\nversion: 2\n")
+	s = sceneOf(start(t, s.home))
+	s.ann.event(t, "flow", old.ID, "only1", "").record(t)
+	if r := s.ann.create(t, "flow", "").record(t); r.States[0].NodeID != "a" {
+		t.Errorf("states of a new instance: got %v, want a", r.States)
+	}
+	if !s.log.has("workflows/flow.yaml", "stateMachines") {
+		t.Error("the log does not say what is wrong")
+	}
+	// A faulty identity.yaml is refused as well, and the users stay.
+	s.home.write("identity.yaml", "users: [{id: ann, role: [x]}]\n")
+	s.home.write("workflows/flow.yaml", flow("2", "b"))
+	s.await("the refusal of identity.yaml", reloadMax, func() bool { return s.log.has("identity.yaml", "role") })
+	wantStatus(t, s.bob.get(t, root+"/choices"), 200)
+	s.home.write("identity.yaml", people)
+	s.awaitInitial(t, "b")
+}
+
+func repeatsWhenGone(t *testing.T, _ *scene) {
+	s := newFlowScene(t)
+	const key = "Idempotency-Key: before-it-went"
+	created := s.ann.create(t, "flow", "", key)
+	r := created.record(t)
+	sent := s.ann.event(t, "flow", r.ID, "only1", "", key)
+	s.home.remove("workflows/flow.yaml")
+	s.awaitStatus(t, "the workflow to go", 404, func() answer { return s.ann.create(t, "flow", "") })
+	wantRepeat(t, "event", s.ann.event(t, "flow", r.ID, "only1", "", key), sent)
+	wantRepeat(t, "create", s.ann.create(t, "flow", "", key), created)
 }

@@ -16,20 +16,24 @@ var banned = []struct {
 	except     []string // folders
 	why        string
 }{
-	{"time", []string{"Sleep"}, nil, "wait for a signal or a condition; tests have testing/synctest"},
+	{"time", []string{"Sleep"}, []string{synctestOnly}, "wait for a signal or a condition; tests have testing/synctest"},
 	{"time", []string{"Tick"}, nil, "nobody can stop it"},
 	{"fmt", []string{"Print", "Printf", "Println"}, nil, "write to a writer that was passed in"},
 	{"log", []string{"Print", "Printf", "Println", "Fatal", "Fatalf", "Fatalln", "Panic", "Panicf", "Panicln", "Default"}, nil, "loggers are injected, never global"},
 	{"log/slog", []string{"Debug", "Info", "Warn", "Error", "Log", "Default", "SetDefault"}, nil, "loggers are injected, never global"},
 	{"net/http", []string{"DefaultServeMux", "DefaultClient", "DefaultTransport", "Handle", "HandleFunc", "ListenAndServe", "ListenAndServeTLS", "Get", "Head", "Post", "PostForm"}, nil, "servers and clients have owners and limits"},
-	{"os", []string{"Exit"}, []string{"cmd", "persistence"}, "only the program ends itself, or the store that cannot go on"},
+	{"os", []string{"Exit"}, []string{"cmd", "bench/compare", "persistence"}, "only the program ends itself, or the store that cannot go on"},
 	{"math/rand", []string{"*"}, nil, "use math/rand/v2, or crypto/rand for secrets"},
 	{"io/ioutil", []string{"*"}, nil, "use io and os"},
 	{"reflect", []string{"DeepEqual"}, []string{testsOnly}, "compare what matters"},
 }
 
-// testsOnly, as a folder, stands for all tests.
-const testsOnly = "_test.go"
+// testsOnly, as a folder, stands for all tests, and synctestOnly for those whose
+// clock is that of testing/synctest: sleeping costs no time there.
+const (
+	testsOnly    = "_test.go"
+	synctestOnly = "testing/synctest"
+)
 
 func TestBannedUses(t *testing.T) { holds(t, checkBannedUses) }
 
@@ -48,8 +52,13 @@ func checkBannedUses(t *testing.T, tree fs.FS) (faults []string) {
 
 func excepted(s *source, folders []string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool {
-		return f == testsOnly && s.IsTest() || within(s.Path, f)
+		return f == testsOnly && s.IsTest() || f == synctestOnly && s.IsTest() && hasVirtualClock(s) || within(s.Path, f)
 	})
+}
+
+func hasVirtualClock(s *source) (has bool) {
+	s.Imports(func(_ token.Pos, _, importPath string) { has = has || importPath == synctestOnly })
+	return has
 }
 
 func TestBannedUsesControl(t *testing.T) {
@@ -57,6 +66,7 @@ func TestBannedUsesControl(t *testing.T) {
 		{"a time is fine", map[string]string{"gateway/a.go": "package a\nimport \"time\"\nvar x = time.Second\n"}, nil},
 		{"a variable that hides the package", map[string]string{"gateway/a.go": "package a\nimport _ \"fmt\"\nfunc f(time interface{Sleep()}) { time.Sleep() }\n"}, nil},
 		{"a sleep in a test", map[string]string{"gateway/a_test.go": "package a\nimport \"time\"\nfunc f() { time.Sleep(1) }\n"}, []string{"gateway/a_test.go:3: no time.Sleep"}},
+		{"a sleep on a virtual clock", map[string]string{"gateway/a_test.go": "package a\nimport (\n\"testing/synctest\"\n\"time\"\n)\nvar _ = synctest.Wait\nfunc f() { time.Sleep(1) }\n"}, nil},
 		{"a sleep under another name", map[string]string{"gateway/a.go": "package a\nimport clock \"time\"\nvar f = clock.Sleep\n"}, []string{"no time.Sleep"}},
 		{"a print", map[string]string{"actors/a.go": "package a\nimport \"fmt\"\nfunc f() { fmt.Println() }\n"}, []string{"no fmt.Println"}},
 		{"the default mux", map[string]string{"gateway/a.go": "package a\nimport \"net/http\"\nvar x = http.DefaultServeMux\n"}, []string{"no net/http.DefaultServeMux"}},

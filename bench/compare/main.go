@@ -1,0 +1,186 @@
+// Command compare measures troupe beside the two ceilings of package ceiling:
+//
+//	go run ./bench/compare -o bench/results/NAME.md
+//
+// It builds the program, starts every server as a process of its own on this
+// machine's loopback, and puts the same load on each in turn, in rounds, so that
+// what disturbs the machine disturbs all of them. What counts are the ratios
+// within a round, with their spread. It writes nothing outside a temporary
+// folder except the record, and ends only what it started.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"troupe/bench/load"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// Exit codes: done, failed, wrong usage.
+const (
+	exitDone = iota
+	exitFailed
+	exitUsage
+)
+
+// run is the program. The word "ceiling" in front makes it one of the servers:
+// it starts itself so.
+func run(ctx context.Context, args []string, out, errs io.Writer) int {
+	var err error
+	if len(args) > 0 && args[0] == ceilingCommand {
+		err = serveCeiling(ctx, args[1:])
+	} else {
+		var p *plan
+		if p, err = parsePlan(args, errs); err != nil {
+			if !errors.Is(err, flag.ErrHelp) {
+				fmt.Fprintln(errs, "compare:", err)
+			}
+			return exitUsage
+		}
+		err = p.run(ctx, out, errs)
+	}
+	if err != nil {
+		fmt.Fprintln(errs, "compare:", err)
+		return exitFailed
+	}
+	return exitDone
+}
+
+// plan is what is asked for on the command line.
+type plan struct {
+	args    []string
+	targets []string
+	rounds  int
+	cells   []cell
+	load    load.Options // of every run, except for what a cell says
+	dir     string       // where the temporary folder is made
+	against string       // the program of the target "other"; "" without one
+	record  string       // the file for the record; "" is none
+}
+
+// cell is one combination of settings that all targets are measured with.
+type cell struct {
+	connections int
+	minimal     bool
+}
+
+func (c cell) String() string {
+	reply := "full"
+	if c.minimal {
+		reply = "minimal"
+	}
+	return fmt.Sprintf("%d connections, %s replies", c.connections, reply)
+}
+
+func parsePlan(args []string, errs io.Writer) (*plan, error) {
+	p := &plan{args: args}
+	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	targets := flags.String("targets", strings.Join(targetNames, ","), "what is measured, in this order in the first round")
+	connections := flags.String("connections", "64", "connections, or several numbers with commas")
+	replies := flags.String("replies", "full", "full, minimal or full,minimal: whether replies carry the history")
+	mix := flags.String("mix", "event=1", "how often each kind is sent, like create=1,event=8,read=1")
+	flags.IntVar(&p.rounds, "rounds", 3, "rounds")
+	flags.DurationVar(&p.load.Duration, "duration", 5*time.Second, "measured time of each run")
+	flags.DurationVar(&p.load.WarmUp, "warmup", time.Second, "time before it")
+	flags.IntVar(&p.load.Instances, "instances", 10_000, "instances; each run makes new ones")
+	flags.IntVar(&p.load.Preload, "preload", 0, "events that each instance gets before")
+	flags.Float64Var(&p.load.Rate, "rate", 0, "requests a second in an open loop; 0 is a closed loop")
+	flags.StringVar(&p.dir, "dir", "", "folder for the stores; empty is the system's temporary one")
+	flags.StringVar(&p.against, "against", "", "another build of troupe, measured beside as the target \"other\"")
+	flags.StringVar(&p.record, "o", "", "write a record to this file")
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	if flags.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected %q", flags.Args())
+	}
+	var err error
+	if p.load.Mix, err = load.ParseMix(*mix); err != nil {
+		return nil, err
+	}
+	p.targets = strings.Split(*targets, ",")
+	for _, name := range p.targets {
+		if !slices.Contains(targetNames, name) {
+			return nil, fmt.Errorf("target %q is none of %s", name, strings.Join(targetNames, ", "))
+		}
+	}
+	if p.against != "" {
+		p.targets = append(p.targets, otherTarget)
+	}
+	if p.rounds < 1 || p.load.Duration <= 0 || p.load.Instances < 1 || p.load.Preload < 0 || p.load.Rate < 0 {
+		return nil, errors.New("numbers must be positive")
+	}
+	p.cells, err = parseCells(*connections, *replies)
+	return p, err
+}
+
+func parseCells(connections, replies string) ([]cell, error) {
+	var cells []cell
+	for part := range strings.SplitSeq(connections, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("connections %q", part)
+		}
+		for reply := range strings.SplitSeq(replies, ",") {
+			if reply != "full" && reply != "minimal" {
+				return nil, fmt.Errorf("replies %q are neither full nor minimal", reply)
+			}
+			cells = append(cells, cell{n, reply == "minimal"})
+		}
+	}
+	return cells, nil
+}
+
+// run carries the plan out and writes the tables, and the record if there shall
+// be one. A run with errors still shows its table; it is a failure all the same.
+func (p *plan) run(ctx context.Context, out, errs io.Writer) (err error) {
+	dir, err := os.MkdirTemp(p.dir, "troupe-compare-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	facts, err := findFacts(dir)
+	if err != nil {
+		return err
+	}
+	all, stop, err := p.startTargets(ctx, dir, errs)
+	defer stop()
+	if err != nil {
+		return err
+	}
+	samples, err := p.measure(ctx, all, errs)
+	if err != nil {
+		return err
+	}
+	text := p.report(samples)
+	fmt.Fprint(out, text)
+	if p.record != "" {
+		if err := os.WriteFile(p.record, []byte(p.header(facts)+text), 0o644); err != nil {
+			return err
+		}
+	}
+	for _, s := range samples {
+		if n := s.result.Failed(); n > 0 {
+			err = errors.Join(err, fmt.Errorf("%s, %s, round %d: %d errors: %v", s.target, s.cell, s.round, n, s.result.Errors))
+		}
+	}
+	return err
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"troupe/bench/load"
+)
+
+// TestMain makes this test binary a ceiling when it is started as one: compare
+// starts itself.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == ceilingCommand {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
+		if err := serveCeiling(ctx, os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// TestARunLeavesARecordAndNothingElse starts both ceilings as processes.
+func TestARunLeavesARecordAndNothingElse(t *testing.T) {
+	dir := t.TempDir()
+	record := filepath.Join(t.TempDir(), "record.md")
+	var out, errs bytes.Buffer
+	code := run(t.Context(), []string{
+		"-targets", "http,durable", "-rounds", "2", "-duration", "100ms", "-warmup", "10ms", "-connections", "2,4",
+		"-instances", "8", "-replies", "minimal", "-dir", dir, "-o", record,
+	}, &out, &errs)
+	if code != exitDone {
+		t.Fatalf("got exit code %d: %s", code, errs.String())
+	}
+	text, err := os.ReadFile(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		"| Command | `go run ./bench/compare -targets http,durable", "| Commit |", "| Machine |", "go1.", "| Write and sync of 4 KiB | p50 ",
+		"## 2 connections, minimal replies", "## 4 connections", "| durable |", "1.00–1.00–1.00",
+	} {
+		if !strings.Contains(string(text), part) {
+			t.Errorf("the record lacks %q:\n%s", part, text)
+		}
+	}
+	if !strings.HasSuffix(string(text), out.String()) {
+		t.Error("the record does not end with what was printed")
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestAServerThatEndsIsAnErrorWithItsLastWords(t *testing.T) {
+	_, err := startServer(t.Context(), filepath.Join(t.TempDir(), "log"), "127.0.0.1:1", "/bin/sh", "-c", "echo no such home; exit 3")
+	if err == nil || !strings.Contains(err.Error(), "no such home") || !strings.Contains(err.Error(), "exit status 3") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWrongUsage(t *testing.T) {
+	for _, args := range [][]string{
+		{"-targets", "nothing"},
+		{"-connections", "many"},
+		{"-connections", "0"},
+		{"-replies", "short"},
+		{"-mix", "delete=1"},
+		{"-rounds", "0"},
+		{"-unknown"},
+		{"something"},
+	} {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), args, &out, &errs); code != exitUsage || errs.Len() == 0 {
+			t.Errorf("%v: got exit code %d and %q", args, code, errs.String())
+		}
+	}
+}
+
+func TestAPlanHasACellForEachCombination(t *testing.T) {
+	var errs bytes.Buffer
+	p, err := parsePlan([]string{"-connections", "16,64", "-replies", "full,minimal", "-against", "x"}, &errs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []cell{{16, false}, {16, true}, {64, false}, {64, true}}; !slices.Equal(p.cells, want) {
+		t.Errorf("got %v, want %v", p.cells, want)
+	}
+	if want := []string{"http", "durable", "troupe", "other"}; !slices.Equal(p.targets, want) {
+		t.Errorf("got %v, want %v", p.targets, want)
+	}
+}
+
+func TestProcessorTimeIsTheSumOfTwoFields(t *testing.T) {
+	// The name has a blank and a bracket.
+	text := "42 (a) b) S 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20 0 1 0 5 6 7"
+	got, err := parseStat([]byte(text))
+	if err != nil || got != 2*time.Second {
+		t.Errorf("got %v, %v; want 2s", got, err)
+	}
+	for _, text := range []string{"", "42 (a) S 1 2", "42 (a) S 1 2 3 4 5 6 7 8 9 10 x 50"} {
+		if _, err := parseStat([]byte(text)); err == nil {
+			t.Errorf("%q: got no error", text)
+		}
+	}
+	if own, err := processorTime(os.Getpid()); err != nil || own < 0 {
+		t.Errorf("own: got %v, %v", own, err)
+	}
+	if residentBytes(os.Getpid()) < 1<<20 {
+		t.Errorf("own memory: got %d bytes", residentBytes(os.Getpid()))
+	}
+}
+
+func TestSpreads(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   spread
+	}{
+		{nil, spread{}},
+		{[]float64{3}, spread{3, 3, 3}},
+		{[]float64{3, 1}, spread{1, 2, 3}},
+		{[]float64{9, 1, 4}, spread{1, 4, 9}},
+	} {
+		if got := spreadOf(slices.Clone(c.values)); got != c.want {
+			t.Errorf("%v: got %v, want %v", c.values, got, c.want)
+		}
+	}
+}
+
+// TestRatiosAreWithinARound plants rounds of which the second is ten times
+// slower for both: a ratio of medians would not show that they are equal.
+func TestRatiosAreWithinARound(t *testing.T) {
+	at := func(target string, round int, perSecond float64) *sample {
+		return &sample{target: target, round: round, result: &load.Result{All: load.Summary{PerSecond: perSecond}}}
+	}
+	base := []*sample{at("durable", 1, 1000), at("durable", 2, 100), at("durable", 3, 2000)}
+	mine := []*sample{at("troupe", 2, 100), at("troupe", 1, 1000), at("troupe", 3, 1000)}
+	if got, want := ratios(mine, base, (*sample).perSecond), (spread{0.5, 1, 1}); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := ratios(mine, nil, (*sample).perSecond); got != (spread{}) {
+		t.Errorf("without a base: got %v", got)
+	}
+}

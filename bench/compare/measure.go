@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"troupe/bench/load"
+)
+
+// sample is one run against one target.
+type sample struct {
+	target string
+	cell   cell
+	round  int // from 1
+	result *load.Result
+	// server and client are the processor times of the measured window.
+	server, client time.Duration
+	resident       int64 // bytes that the server had after it
+}
+
+// perSecond is the throughput.
+func (s *sample) perSecond() float64 { return s.result.All.PerSecond }
+
+// p50 and p99 are latencies in milliseconds.
+func (s *sample) p50() float64 { return s.result.All.P50.Milliseconds() }
+func (s *sample) p99() float64 { return s.result.All.P99.Milliseconds() }
+
+// serverCost and clientCost are processor time in microseconds for each request
+// that was answered.
+func (s *sample) serverCost() float64 { return cost(s.server, s.result) }
+func (s *sample) clientCost() float64 { return cost(s.client, s.result) }
+
+func cost(used time.Duration, r *load.Result) float64 {
+	return float64(used.Microseconds()) / float64(max(1, r.All.Count))
+}
+
+// measure puts the load on each target in turn. Every round begins with another
+// target, so that none always follows the same.
+func (p *plan) measure(ctx context.Context, all []*target, errs io.Writer) ([]*sample, error) {
+	var samples []*sample
+	for _, c := range p.cells {
+		for round := range p.rounds {
+			for i := range all {
+				t := all[(i+round)%len(all)]
+				s, err := p.measureOne(ctx, t, c)
+				if err != nil {
+					return nil, fmt.Errorf("%s, %s, round %d: %w\n%s", t.name, c, round+1, err, t.lastWords())
+				}
+				s.round = round + 1
+				samples = append(samples, s)
+				fmt.Fprintf(errs, "%s, round %d of %d: %-8s %7.0f/s, p99 %6.2f ms, %5.1f µs\n",
+					c, s.round, p.rounds, t.name, s.perSecond(), s.p99(), s.serverCost())
+			}
+		}
+	}
+	return samples, nil
+}
+
+// measureOne is one run: new instances, warm-up, window. Processor times are read
+// at the edges of the window, to a hundredth of a second, so windows below a
+// second say little about them.
+func (p *plan) measureOne(ctx context.Context, t *target, c cell) (*sample, error) {
+	s := &sample{target: t.name, cell: c}
+	var fault error
+	// look adds the processor times so far, with a sign.
+	look := func(sign time.Duration) {
+		server, err := processorTime(t.cmd.Process.Pid)
+		client, err2 := processorTime(os.Getpid())
+		fault = errors.Join(fault, err, err2)
+		s.server += sign * server
+		s.client += sign * client
+	}
+	o := p.load
+	o.Addr, o.Token, o.Connections, o.Minimal = t.addr, t.token, c.connections, c.minimal
+	o.Began, o.Ended = func() { look(-1) }, func() { look(1) }
+	var err error
+	if s.result, err = load.Run(ctx, o); err != nil {
+		return nil, err
+	}
+	s.resident = residentBytes(t.cmd.Process.Pid)
+	return s, fault
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	readyWaitMax = 30 * time.Second
+	stopWaitMax  = 15 * time.Second
+)
+
+// process is a server that this program started.
+type process struct {
+	addr   string
+	cmd    *exec.Cmd
+	log    string // the file with all that it prints
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when it is gone
+	err    error         // how it ended; read after ended is closed
+}
+
+// startServer starts a server and returns when it is ready. listen is where it
+// is told to listen; command must make it do so.
+func startServer(ctx context.Context, log, listen, program string, args ...string) (*process, error) {
+	out, err := os.Create(log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = out.Close() }() // the process has its own handle
+	// NB: not ctx, so that stop asks it to end, in order, after an interrupt too.
+	ctx2, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	p := &process{addr: listen, log: log, cancel: cancel, ended: make(chan struct{})}
+	p.cmd = exec.CommandContext(ctx2, program, args...)
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
+	p.cmd.WaitDelay = stopWaitMax
+	if err := p.cmd.Start(); err != nil {
+		cancel()
+		return nil, fmt.Errorf("start %s: %w", program, err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.ended)
+	}()
+	if err := p.waitReady(ctx); err != nil {
+		p.stop()
+		return nil, fmt.Errorf("%s %s: %w\n%s", filepath.Base(program), strings.Join(args, " "), err, p.lastWords())
+	}
+	return p, nil
+}
+
+// waitReady returns when GET /readyz answers 200.
+func (p *process) waitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyWaitMax)
+	defer cancel()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.addr+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		if reply, err := client.Do(request); err == nil {
+			_ = reply.Body.Close()
+			if reply.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-p.ended:
+			return fmt.Errorf("it ended: %w", errors.Join(p.err, errEnded))
+		case <-ctx.Done():
+			return fmt.Errorf("not ready: %w", ctx.Err())
+		}
+	}
+}
+
+var errEnded = errors.New("the server is gone")
+
+// stop asks the process to end, kills it when that takes too long, and returns
+// when it is gone.
+func (p *process) stop() {
+	p.cancel()
+	<-p.ended
+}
+
+// lastWords are the last lines that the process printed.
+func (p *process) lastWords() string {
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-2000):])
+}
+
+// freeAddr returns a loopback address that nobody listens on.
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String(), nil
+}
+
+// clockTick is the unit of processor times in /proc, on all machines that Go
+// runs on.
+const clockTick = time.Second / 100
+
+// processorTime returns the processor time, in user and system mode, that a
+// process has used.
+func processorTime(pid int) (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	return parseStat(text)
+}
+
+// parseStat reads utime and stime: the 14th and 15th field, where the second is
+// a name in brackets that can have blanks and brackets.
+func parseStat(text []byte) (time.Duration, error) {
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(fields) < 13 {
+		return 0, errors.New("/proc/PID/stat has too few fields")
+	}
+	var ticks int64
+	for _, field := range fields[11:13] {
+		n, err := strconv.ParseInt(string(field), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("/proc/PID/stat: %w", err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * clockTick, nil
+}
+
+// residentBytes returns how much memory a process has; 0 when it cannot be read.
+func residentBytes(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(text)
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseInt(string(fields[1]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * int64(os.Getpagesize())
+}

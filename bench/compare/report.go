@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// spread is what the rounds gave: the least, the middle and the most.
+type spread struct{ least, middle, most float64 }
+
+// spreadOf sorts its argument. Of an even number the middle is the mean of two.
+func spreadOf(values []float64) spread {
+	slices.Sort(values)
+	n := len(values)
+	if n == 0 {
+		return spread{}
+	}
+	return spread{values[0], (values[(n-1)/2] + values[n/2]) / 2, values[n-1]}
+}
+
+// of collects one figure of some samples.
+func of(samples []*sample, figure func(*sample) float64) spread {
+	var values []float64
+	for _, s := range samples {
+		values = append(values, figure(s))
+	}
+	return spreadOf(values)
+}
+
+// ratios divides a figure of each sample by that of the base in the same round.
+func ratios(samples, base []*sample, figure func(*sample) float64) spread {
+	var values []float64
+	for _, s := range samples {
+		i := slices.IndexFunc(base, func(b *sample) bool { return b.round == s.round })
+		if i >= 0 && figure(base[i]) > 0 {
+			values = append(values, figure(s)/figure(base[i]))
+		}
+	}
+	return spreadOf(values)
+}
+
+// text writes all three, each in the format.
+func (s spread) text(format string) string {
+	return fmt.Sprintf(format+"–"+format+"–"+format, s.least, s.middle, s.most)
+}
+
+// report is one table for each cell, in Markdown.
+func (p *plan) report(samples []*sample) string {
+	var b strings.Builder
+	for _, c := range p.cells {
+		p.table(&b, c, samples)
+	}
+	fmt.Fprintf(&b, "\nFigures are least–median–most of %d rounds. Ratios are to %s in the same round. "+
+		"CPU is user and system time of the server, and of the load generator, for each answered request.\n", p.rounds, p.base())
+	return b.String()
+}
+
+// base is the target that the ratios are to: the durable ceiling, or the first.
+func (p *plan) base() string {
+	if slices.Contains(p.targets, durableCeiling) {
+		return durableCeiling
+	}
+	return p.targets[0]
+}
+
+// table writes the rows of one cell. Shed, missed and errors are sums over the
+// rounds, RSS is the most: a server stays up for all cells, so that it grows
+// from round to round.
+func (p *plan) table(b *strings.Builder, c cell, samples []*sample) {
+	in := func(name string) (out []*sample) {
+		for _, s := range samples {
+			if s.target == name && s.cell == c {
+				out = append(out, s)
+			}
+		}
+		return out
+	}
+	base := in(p.base())
+	fmt.Fprintf(b, "\n## %s\n\n", c)
+	b.WriteString("| Target | requests/s | p50 ms | p99 ms | server CPU µs | generator CPU µs | RSS MB | requests/s ratio | CPU ratio | p99 ratio | shed, missed, errors |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, name := range p.targets {
+		mine := in(name)
+		var shed, missed, failed, resident int64
+		for _, s := range mine {
+			shed += s.result.Shed.Count
+			missed += s.result.Missed
+			failed += s.result.Failed()
+			resident = max(resident, s.resident)
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %.0f | %d | %s | %s | %s | %d, %d, %d |\n", name,
+			of(mine, (*sample).perSecond).text("%.0f"), of(mine, (*sample).p50).text("%.2f"),
+			of(mine, (*sample).p99).text("%.2f"), of(mine, (*sample).serverCost).text("%.1f"),
+			of(mine, (*sample).clientCost).middle, resident>>20,
+			ratios(mine, base, (*sample).perSecond).text("%.2f"), ratios(mine, base, (*sample).serverCost).text("%.2f"),
+			ratios(mine, base, (*sample).p99).text("%.2f"), shed, missed, failed)
+	}
+}

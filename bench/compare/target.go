@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"troupe/bench/ceiling"
+	"troupe/bench/load"
+)
+
+// The names of the targets.
+const (
+	httpCeiling    = "http"
+	durableCeiling = "durable"
+	troupeTarget   = "troupe"
+	otherTarget    = "other" // another build, see -against
+)
+
+var targetNames = []string{httpCeiling, durableCeiling, troupeTarget}
+
+// target is a server that is measured.
+type target struct {
+	*process
+	name  string
+	token string // "" when it takes none
+}
+
+// startTargets starts the servers. What it returns to stop them must be called
+// in any case.
+func (p *plan) startTargets(ctx context.Context, dir string, errs io.Writer) (all []*target, stop func(), err error) {
+	stop = func() {
+		for _, t := range all {
+			t.stop()
+		}
+	}
+	for _, name := range p.targets {
+		fmt.Fprintf(errs, "start %s\n", name)
+		var t *target
+		switch name {
+		case troupeTarget:
+			program := filepath.Join(dir, "troupe")
+			if _, err = output(ctx, "go", "build", "-o", program, "troupe/cmd/troupe"); err == nil {
+				t, err = startTroupe(ctx, dir, name, program)
+			}
+		case otherTarget:
+			t, err = startTroupe(ctx, dir, name, p.against)
+		default:
+			t, err = startCeiling(ctx, dir, name)
+		}
+		if err != nil {
+			return all, stop, err
+		}
+		all = append(all, t)
+	}
+	return all, stop, nil
+}
+
+// ceilingCommand is the first argument of this program when it is a ceiling.
+const ceilingCommand = "ceiling"
+
+func startCeiling(ctx context.Context, dir, name string) (*target, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	store := ""
+	if name == durableCeiling {
+		store = filepath.Join(dir, "ceiling")
+	}
+	p, err := startServer(ctx, filepath.Join(dir, name+".log"), addr, self, ceilingCommand, "-listen", addr, "-dir", store)
+	if err != nil {
+		return nil, err
+	}
+	return &target{process: p, name: name}, nil
+}
+
+// serveCeiling is the other side of startCeiling: it serves until ctx ends.
+func serveCeiling(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet(ceilingCommand, flag.ContinueOnError)
+	listen := flags.String("listen", "", "address")
+	dir := flags.String("dir", "", "folder of the store; empty stores nothing")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	s, err := ceiling.Open(*dir)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Addr: *listen, Handler: s, ReadHeaderTimeout: 5 * time.Second}
+	stopped := make(chan error, 1)
+	defer context.AfterFunc(ctx, func() {
+		// Not ctx: it has ended.
+		late, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		stopped <- server.Shutdown(late)
+	})()
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return errors.Join(<-stopped, s.Close())
+}
+
+// startTroupe makes a home with the workflow of the load and a token, and serves
+// it.
+func startTroupe(ctx context.Context, dir, name, program string) (*target, error) {
+	home := filepath.Join(dir, name+"-home")
+	if err := os.MkdirAll(filepath.Join(home, "workflows"), 0o755); err != nil {
+		return nil, err
+	}
+	for file, text := range map[string]string{
+		"identity.yaml":                load.Identity,
+		"workflows/leave-request.yaml": load.Definition,
+	} {
+		if err := os.WriteFile(filepath.Join(home, file), []byte(text), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	token, err := output(ctx, program, "token", "create", "--home", home, "--user", load.UserID)
+	if err != nil {
+		return nil, err
+	}
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	p, err := startServer(ctx, filepath.Join(dir, name+".log"), addr, program, "serve", "--home", home, "--listen", addr)
+	if err != nil {
+		return nil, err
+	}
+	return &target{process: p, name: name, token: token}, nil
+}
+
+// output runs a command and returns what it prints, without the line end.
+func output(ctx context.Context, name string, args ...string) (string, error) {
+	text, err := exec.CommandContext(ctx, name, args...).Output()
+	if err == nil {
+		return strings.TrimSpace(string(text)), nil
+	}
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		err = fmt.Errorf("%w\n%s", err, failed.Stderr)
+	}
+	return "", fmt.Errorf("%s %s: %w", filepath.Base(name), strings.Join(args, " "), err)
+}

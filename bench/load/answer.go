@@ -1,0 +1,119 @@
+package load
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+)
+
+// Bounds on an answer. What is beyond them is no answer of the interface.
+const (
+	headBytesMax = 64 << 10
+	bodyBytesMax = 256 << 20
+)
+
+// Why an answer cannot be read. They end the connection.
+var (
+	errMalformed = errors.New("answer is not HTTP/1.1")
+	errNoLength  = errors.New("answer has no Content-Length")
+	errTooLarge  = errors.New("answer is too large")
+	errTooMuch   = errors.New("bytes after the answer")
+)
+
+// head is what matters of the head of an answer.
+type head struct {
+	status int
+	length int  // of the body
+	closes bool // the server ends the connection after it
+}
+
+var endOfHead = []byte("\r\n\r\n")
+
+// parseHead reads the head at the start of b. size is its length in bytes, with
+// the empty line; zero says that it is not complete yet. Headers that do not
+// matter here are not looked at.
+func parseHead(b []byte) (h head, size int, err error) {
+	end := bytes.Index(b, endOfHead)
+	if end < 0 {
+		if len(b) > headBytesMax {
+			return h, 0, errTooLarge
+		}
+		return h, 0, nil
+	}
+	line, rest := cutLine(b[:end])
+	// HTTP/1.1 200 and whatever follows.
+	if len(line) < 12 || string(line[:9]) != "HTTP/1.1 " || len(line) > 12 && line[12] != ' ' {
+		return h, 0, errMalformed
+	}
+	if h.status, err = parseDigits(line[9:12]); err != nil || h.status < 200 {
+		return h, 0, errMalformed // nobody asked for 100 Continue
+	}
+	h.length = -1
+	for len(rest) > 0 {
+		line, rest = cutLine(rest)
+		if err := h.field(line); err != nil {
+			return h, 0, err
+		}
+	}
+	switch {
+	case h.status == 204 || h.status == 304:
+		h.length = 0
+	case h.length < 0:
+		return h, 0, errNoLength
+	}
+	return h, end + len(endOfHead), nil
+}
+
+// field takes one line of the head.
+func (h *head) field(line []byte) error {
+	name, value, ok := bytes.Cut(line, []byte{':'})
+	if !ok || len(name) == 0 {
+		return errMalformed
+	}
+	value = bytes.Trim(value, " \t")
+	switch len(name) { // most names differ in length from those that matter
+	case len("Connection"):
+		if bytes.EqualFold(name, []byte("Connection")) {
+			h.closes = h.closes || bytes.EqualFold(value, []byte("close"))
+		}
+	case len("Content-Length"):
+		if bytes.EqualFold(name, []byte("Content-Length")) {
+			n, err := parseDigits(value)
+			switch {
+			case err != nil || h.length >= 0 && h.length != n:
+				return errMalformed
+			case n > bodyBytesMax:
+				return errTooLarge
+			}
+			h.length = n
+		}
+	case len("Transfer-Encoding"):
+		if bytes.EqualFold(name, []byte("Transfer-Encoding")) {
+			return errNoLength
+		}
+	}
+	return nil
+}
+
+// cutLine splits at the first line end.
+func cutLine(b []byte) (line, rest []byte) {
+	line, rest, _ = bytes.Cut(b, []byte("\r\n"))
+	return line, rest
+}
+
+// parseDigits reads a number without a sign.
+func parseDigits(b []byte) (int, error) {
+	if len(b) == 0 || len(b) > 12 {
+		return 0, errMalformed
+	}
+	n := 0
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, errMalformed
+		}
+		n = n*10 + int(c-'0')
+	}
+	return n, nil
+}
+
+func appendLength(dst []byte, n int) []byte { return strconv.AppendInt(dst, int64(n), 10) }

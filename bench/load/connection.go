@@ -1,0 +1,127 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// connection is one connection to the server. It belongs to one worker, except
+// for interrupt.
+type connection struct {
+	addr    string
+	waitMax time.Duration
+	conn    net.Conn
+	// until is the deadline that conn has. It is moved on rarely, because that
+	// costs as much as the rest of what happens here for a request.
+	until time.Time
+	buf   []byte // what was read; the last answer's body is a part of it
+
+	mu struct {
+		sync.Mutex
+		conn        net.Conn // the same as above
+		interrupted bool
+	}
+}
+
+const firstBufBytes = 4 << 10
+
+// dial opens the connection, or opens it anew.
+func (c *connection) dial(ctx context.Context) error {
+	c.close()
+	d := net.Dialer{Timeout: c.waitMax}
+	conn, err := d.DialContext(ctx, "tcp", c.addr)
+	if err != nil {
+		return fmt.Errorf("connect to %s: %w", c.addr, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conn, c.mu.conn, c.until = conn, conn, time.Time{}
+	if c.mu.interrupted {
+		c.close()
+		return errInterrupted
+	}
+	if c.buf == nil {
+		c.buf = make([]byte, 0, firstBufBytes)
+	}
+	return nil
+}
+
+// errInterrupted ends a worker whose run is over. Another error is the reason.
+var errInterrupted = errors.New("interrupted")
+
+// interrupt makes the running exchange and all later ones fail. Any goroutine
+// may call it.
+func (c *connection) interrupt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.interrupted = true
+	if c.mu.conn != nil {
+		_ = c.mu.conn.Close() // whoever uses it gets the error
+	}
+}
+
+func (c *connection) close() {
+	if c.conn != nil {
+		_ = c.conn.Close() // nothing is buffered that could get lost
+	}
+}
+
+// exchange sends a request and reads the answer to its end. The body is good
+// until the next call. After an error, and when the answer closes, the
+// connection can only be dialled again.
+func (c *connection) exchange(request []byte, now time.Time) (head, []byte, error) {
+	if c.until.Sub(now) < c.waitMax {
+		c.until = now.Add(c.waitMax + c.waitMax/4)
+		if err := c.conn.SetDeadline(c.until); err != nil {
+			return head{}, nil, err
+		}
+	}
+	if _, err := c.conn.Write(request); err != nil {
+		return head{}, nil, err
+	}
+	c.buf = c.buf[:0]
+	for {
+		if err := c.readMore(); err != nil {
+			return head{}, nil, err
+		}
+		h, size, err := parseHead(c.buf)
+		if err != nil {
+			return head{}, nil, err
+		}
+		if size == 0 {
+			continue
+		}
+		c.buf = slices.Grow(c.buf, max(0, size+h.length-len(c.buf)))
+		for len(c.buf) < size+h.length {
+			if err := c.readMore(); err != nil {
+				return head{}, nil, err
+			}
+		}
+		if len(c.buf) > size+h.length {
+			return head{}, nil, errTooMuch
+		}
+		return h, c.buf[size:], nil
+	}
+}
+
+// readMore appends what one read gives.
+func (c *connection) readMore() error {
+	if len(c.buf) == cap(c.buf) {
+		c.buf = slices.Grow(c.buf, firstBufBytes)
+	}
+	n, err := c.conn.Read(c.buf[len(c.buf):cap(c.buf)])
+	c.buf = c.buf[:len(c.buf)+n]
+	if n > 0 {
+		return nil // an error comes again
+	}
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

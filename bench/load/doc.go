@@ -1,0 +1,23 @@
+// Package load sends requests to a server of the workflow interface and
+// measures how long the answers take.
+//
+//	connect ─► prepare: create the instances ─► warm-up ─► measured window ─► Result
+//
+// A closed loop (Options.Rate zero) keeps every connection busy: the next
+// request leaves when the last one is answered. It finds out what a server can
+// do, and hides how long callers would wait who do not wait for each other. An
+// open loop sends at a rate, whatever the server does. Its latencies count from
+// the moment when a request should have left, also when no connection was free
+// then; what could not be sent at all is Result.Missed. Nothing is left out of
+// the figures because it was slow.
+//
+// Every answer is checked: its status, that it is about the instance that was
+// asked for, and, where only one connection uses an instance, that the instance
+// is where the event must have brought it. What fails the check is an error in
+// the result and in no latency.
+//
+// The generator shares the processors with what it measures. So it speaks
+// HTTP/1.1 itself, over one connection for each goroutine: a request is one
+// write, an answer usually one read, and neither allocates. It understands only
+// answers with a Content-Length.
+package load

@@ -1,0 +1,77 @@
+package load
+
+import (
+	"context"
+	"runtime"
+	"time"
+)
+
+// dueMax bounds the requests that wait for a free connection. What does not fit
+// is missed.
+const dueMax = 1 << 16
+
+// pacer says when the requests of an open loop are due. Its fields are read when
+// it is over.
+type pacer struct {
+	rate   float64
+	first  time.Time
+	window window
+
+	missed int64     // due inside the window and sent by nobody
+	lag    histogram // how late the pacer itself was
+}
+
+// run puts the time of each request into due, when it has come, and closes due
+// when the window is over. It never waits for a receiver.
+func (p *pacer) run(ctx context.Context, due chan time.Time) {
+	defer close(due)
+	// A thread of its own, because sleeping precisely blocks one.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for k := 0; ; k++ {
+		at := p.first.Add(time.Duration(float64(k) / p.rate * float64(time.Second)))
+		if !at.Before(p.window.end) || !sleepUntil(ctx, at) {
+			break
+		}
+		measured := p.window.counts(at, at)
+		if measured {
+			p.lag.record(time.Since(at))
+		}
+		select {
+		case due <- at:
+		default:
+			p.miss(at)
+		}
+	}
+	for { // nobody sends what is left; the run is over
+		select {
+		case at := <-due:
+			p.miss(at)
+		default:
+			return
+		}
+	}
+}
+
+func (p *pacer) miss(at time.Time) {
+	if p.window.counts(at, at) {
+		p.missed++
+	}
+}
+
+// sleepMax is how long a sleep does not look at its context.
+const sleepMax = 50 * time.Millisecond
+
+// sleepUntil sleeps until t has come. It is false when ctx ended before.
+func sleepUntil(ctx context.Context, t time.Time) bool {
+	for {
+		left := time.Until(t)
+		if left <= 0 {
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		sleep(min(left, sleepMax))
+	}
+}

@@ -1,0 +1,193 @@
+package load
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Result is what a run measured.
+type Result struct {
+	// What was asked for.
+	Connections int     `json:"connections"`
+	Instances   int     `json:"instances"`
+	Mix         string  `json:"mix"`
+	Minimal     bool    `json:"minimal"`
+	Rate        float64 `json:"rate"` // zero: a closed loop
+	// Window is the length of the measured window.
+	Window Duration `json:"window"`
+
+	// All are the requests that were answered as they should be; Kinds has the
+	// same by kind, without kinds that were not sent.
+	All   Summary            `json:"all"`
+	Kinds map[string]Summary `json:"kinds"`
+	// Shed are answers 503 and 429: the server was busy and did nothing.
+	Shed Summary `json:"shed"`
+	// Missed are requests of an open loop for which no connection became free.
+	// They are in no latency: if there are any, the rate was too high.
+	Missed int64 `json:"missed"`
+	// Lag is how late the generator itself was in an open loop. It is a part of
+	// the latencies.
+	Lag Summary `json:"lag"`
+	// Errors counts everything else, by its text.
+	Errors map[string]int64 `json:"errors"`
+}
+
+// Failed is the number of errors. Figures of a run that has any say little.
+func (r *Result) Failed() int64 {
+	var n int64
+	for _, count := range r.Errors {
+		n += count
+	}
+	return n
+}
+
+// Summary is a distribution of latencies.
+type Summary struct {
+	Count     int64    `json:"count"`
+	PerSecond float64  `json:"perSecond"`
+	Mean      Duration `json:"mean"`
+	P50       Duration `json:"p50"`
+	P90       Duration `json:"p90"`
+	P99       Duration `json:"p99"`
+	P999      Duration `json:"p999"`
+	Max       Duration `json:"max"`
+}
+
+// Duration is written as milliseconds in JSON.
+type Duration time.Duration
+
+// Milliseconds returns the duration as a number.
+func (d Duration) Milliseconds() float64 { return float64(d) / float64(time.Millisecond) }
+
+// MarshalJSON implements json.Marshaler.
+func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.Milliseconds()) }
+
+// WriteTable writes the result for people.
+func (r *Result) WriteTable(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "\tcount\t/s\tmean ms\tp50\tp90\tp99\tp99.9\tmax\t")
+	row := func(name string, s Summary) {
+		fmt.Fprintf(w, "%s\t%d\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", name, s.Count, s.PerSecond,
+			s.Mean.Milliseconds(), s.P50.Milliseconds(), s.P90.Milliseconds(), s.P99.Milliseconds(),
+			s.P999.Milliseconds(), s.Max.Milliseconds())
+	}
+	row("all", r.All)
+	if len(r.Kinds) > 1 {
+		for _, name := range slices.Sorted(maps.Keys(r.Kinds)) {
+			row(name, r.Kinds[name])
+		}
+	}
+	if r.Shed.Count > 0 {
+		row("shed", r.Shed)
+	}
+	if r.Rate > 0 {
+		row("lag", r.Lag)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if r.Missed > 0 {
+		fmt.Fprintf(out, "missed: %d requests found no free connection\n", r.Missed)
+	}
+	for _, text := range slices.Sorted(maps.Keys(r.Errors)) {
+		fmt.Fprintf(out, "error: %d times %s\n", r.Errors[text], text)
+	}
+	return nil
+}
+
+// errorTextsMax bounds the different errors that are counted by themselves.
+const errorTextsMax = 20
+
+// tally is what one worker counts.
+type tally struct {
+	kinds  [kinds]histogram
+	shed   histogram
+	errors map[string]int64
+}
+
+func (t *tally) answered(k Kind, took time.Duration) { t.kinds[k].record(took) }
+
+func (t *tally) refused(took time.Duration) { t.shed.record(took) }
+
+func (t *tally) failed(fault error) {
+	if t.errors == nil {
+		t.errors = map[string]int64{}
+	}
+	text := fault.Error()
+	if _, known := t.errors[text]; !known && len(t.errors) >= errorTextsMax {
+		text = "others"
+	}
+	t.errors[text]++
+}
+
+// summarize joins what the workers counted.
+func (r *Result) summarize(workers []*worker) {
+	var all, shed histogram
+	var kind [kinds]histogram
+	r.Kinds, r.Errors = map[string]Summary{}, map[string]int64{}
+	for _, w := range workers {
+		for k := range kind {
+			kind[k].merge(&w.tally.kinds[k])
+			all.merge(&w.tally.kinds[k])
+		}
+		shed.merge(&w.tally.shed)
+		for text, n := range w.tally.errors {
+			r.Errors[text] += n
+		}
+	}
+	window := time.Duration(r.Window)
+	for k := range kind {
+		if s := kind[k].summary(window); s.Count > 0 {
+			r.Kinds[Kind(k).String()] = s
+		}
+	}
+	r.All, r.Shed = all.summary(window), shed.summary(window)
+}
+
+// histogram counts durations from 1 µs to a minute with three digits. The zero
+// value is empty and has no memory.
+type histogram struct{ of *hdrhistogram.Histogram }
+
+const longest = int64(time.Minute / time.Microsecond)
+
+func (h *histogram) record(d time.Duration) {
+	if h.of == nil {
+		h.of = hdrhistogram.New(1, longest, 3)
+	}
+	// It cannot fail for a value in the range.
+	_ = h.of.RecordValue(min(max(int64(d/time.Microsecond), 1), longest))
+}
+
+func (h *histogram) merge(other *histogram) {
+	if other.of == nil {
+		return
+	}
+	if h.of == nil {
+		h.of = hdrhistogram.New(1, longest, 3)
+	}
+	h.of.Merge(other.of)
+}
+
+func (h *histogram) summary(window time.Duration) Summary {
+	if h.of == nil {
+		return Summary{}
+	}
+	us := func(v int64) Duration { return Duration(v) * Duration(time.Microsecond) }
+	return Summary{
+		Count:     h.of.TotalCount(),
+		PerSecond: float64(h.of.TotalCount()) / window.Seconds(),
+		Mean:      Duration(h.of.Mean() * float64(time.Microsecond)),
+		P50:       us(h.of.ValueAtQuantile(50)),
+		P90:       us(h.of.ValueAtQuantile(90)),
+		P99:       us(h.of.ValueAtQuantile(99)),
+		P999:      us(h.of.ValueAtQuantile(99.9)),
+		Max:       us(h.of.Max()),
+	}
+}

@@ -1,0 +1,196 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// window is the part of a run that is measured.
+type window struct {
+	begin, end time.Time
+	open       bool // an open loop
+}
+
+// counts reports whether a request belongs to the window: in a closed loop by
+// when it was answered, in an open one by when it was due, so that a slow
+// answer cannot fall out of it.
+func (w *window) counts(begun, ended time.Time) bool {
+	at := ended
+	if w.open {
+		at = begun
+	}
+	return !at.Before(w.begin) && at.Before(w.end)
+}
+
+// Run puts load on a server and returns what it measured. It returns an error
+// when the run could not be carried out: no connection, no instances, or ctx
+// ended. Requests that failed are no error; see Result.Failed.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	o.ensureDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	r := &run{options: o}
+	for i := range o.Connections {
+		r.workers = append(r.workers, newWorker(&r.options, i))
+	}
+	defer r.close()
+	if err := r.prepare(ctx); err != nil {
+		return nil, fmt.Errorf("load %s: %w", o.Addr, err)
+	}
+	result, err := r.measure(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", o.Addr, err)
+	}
+	return result, nil
+}
+
+// run is one call of Run.
+type run struct {
+	options Options // read only
+	workers []*worker
+}
+
+func (r *run) close() {
+	for _, w := range r.workers {
+		w.conn.close()
+	}
+}
+
+// each runs work for every worker, all at once, and waits for the end. The
+// first error ends the others. An end of ctx closes the connections, so that
+// nobody waits for an answer.
+func (r *run) each(ctx context.Context, work func(ctx context.Context, w *worker, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(ctx, func() {
+		for _, w := range r.workers {
+			w.conn.interrupt()
+		}
+	})
+	defer stop()
+	var all sync.WaitGroup
+	for i, w := range r.workers {
+		all.Go(func() {
+			if err := work(ctx, w, i); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// prepare opens the connections and creates the instances.
+func (r *run) prepare(ctx context.Context) error {
+	err := r.each(ctx, func(ctx context.Context, w *worker, i int) error {
+		return w.prepare(ctx, share(r.options.Instances, len(r.workers), i))
+	})
+	if err != nil {
+		return err
+	}
+	if r.options.Instances >= len(r.workers) {
+		return nil
+	}
+	// Too few for all: the others share them, and nobody knows their nodes.
+	for i, w := range r.workers {
+		if i < r.options.Instances {
+			w.subjects[0].sure = false
+			continue
+		}
+		s := r.workers[i%r.options.Instances].subjects[0]
+		s.sure = false
+		w.subjects = []subject{s}
+	}
+	return nil
+}
+
+// share is how many of n things the i-th of parts gets.
+func share(n, parts, i int) int {
+	if i < n%parts {
+		return n/parts + 1
+	}
+	return n / parts
+}
+
+// measure runs the loops through warm-up and window.
+func (r *run) measure(ctx context.Context) (*Result, error) {
+	o := &r.options
+	begin := time.Now()
+	win := window{begin: begin.Add(o.WarmUp), open: o.Rate > 0}
+	win.end = win.begin.Add(o.Duration)
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var beside sync.WaitGroup
+	over := make(chan struct{})
+	beside.Go(func() { r.watch(over, win) })
+	loop := func(ctx context.Context, w *worker, _ int) error { return w.closedLoop(ctx, win) }
+	p := &pacer{rate: o.Rate, first: begin, window: win}
+	if win.open {
+		due := make(chan time.Time, dueMax)
+		beside.Go(func() { p.run(ctx, due) })
+		loop = func(ctx context.Context, w *worker, _ int) error { return w.openLoop(ctx, win, due) }
+	}
+	err := r.each(ctx, loop)
+	cancel()
+	close(over)
+	beside.Wait()
+	if err != nil {
+		return nil, err
+	}
+	result := &Result{
+		Connections: o.Connections, Instances: o.Instances, Mix: o.Mix.String(), Minimal: o.Minimal,
+		Rate: o.Rate, Window: Duration(o.Duration), Missed: p.missed, Lag: p.lag.summary(o.Duration),
+	}
+	result.summarize(r.workers)
+	return result, nil
+}
+
+// watch tells about the edges of the window and the progress until the workers
+// have ended. A run that is broken off may not reach the edges.
+func (r *run) watch(over <-chan struct{}, win window) {
+	began := time.NewTimer(time.Until(win.begin))
+	defer began.Stop()
+	ended := time.NewTimer(time.Until(win.end))
+	defer ended.Stop()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	inside, before := false, int64(0)
+	for {
+		select {
+		case <-began.C:
+			inside = true
+			r.options.Began()
+		case <-ended.C:
+			inside = false
+			r.options.Ended()
+		case <-ticker.C:
+			before = r.progress(before, win)
+		case <-over:
+			if inside { // the timer is later than the workers
+				r.options.Ended()
+			}
+			return
+		}
+	}
+}
+
+// progress writes one line and returns how many answers there are.
+func (r *run) progress(before int64, win window) int64 {
+	if r.options.Progress == nil {
+		return 0
+	}
+	var done int64
+	for _, w := range r.workers {
+		done += w.done.Load()
+	}
+	phase := "measure"
+	if time.Now().Before(win.begin) {
+		phase = "warm up"
+	}
+	fmt.Fprintf(r.options.Progress, "%s: %d answers, %d in the last second\n", phase, done, done-before)
+	return done
+}

@@ -1,0 +1,219 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// fake is a server that says of every instance what the generator expects,
+// unless event is set.
+type fake struct {
+	t       *testing.T
+	server  *httptest.Server
+	created atomic.Int64
+	events  atomic.Int64
+	event   func(w http.ResponseWriter, n int64, id, node string)
+}
+
+func newFake(t *testing.T) *fake {
+	f := &fake{t: t, event: func(w http.ResponseWriter, _ int64, id, node string) { writeInstance(w, id, node) }}
+	f.server = httptest.NewServer(f)
+	t.Cleanup(f.server.Close)
+	return f
+}
+
+func writeInstance(w http.ResponseWriter, id, node string) {
+	fmt.Fprintf(w, `{"workflowId":"leave-request","instanceId":"%s","state":{"states":[{"nodeId":"%s"}]}}`, id, node)
+}
+
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/create") {
+		writeInstance(w, fmt.Sprint("i", f.created.Add(1)), "draft")
+		return
+	}
+	var id, node string
+	body := make([]byte, r.ContentLength)
+	_, _ = io.ReadFull(r.Body, body)
+	text := string(body)
+	_, id, _ = strings.Cut(text, `"instanceId":"`)
+	id, _, _ = strings.Cut(id, `"`)
+	node = "draft"
+	if strings.Contains(text, "submit") {
+		node = "review"
+	}
+	f.event(w, f.events.Add(1), id, node)
+}
+
+func (f *fake) run(o Options) *Result {
+	f.t.Helper()
+	o.Addr = f.server.Listener.Addr().String()
+	if o.WarmUp == 0 {
+		o.WarmUp = -1
+	}
+	result, err := Run(f.t.Context(), o)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return result
+}
+
+func TestAClosedLoopCountsWhatIsAnsweredInTheWindow(t *testing.T) {
+	f := newFake(t)
+	began, ended := 0, 0
+	result := f.run(Options{
+		Connections: 4, Instances: 10, Preload: 2, WarmUp: 50 * time.Millisecond, Duration: 150 * time.Millisecond,
+		Began: func() { began++ }, Ended: func() { ended++ },
+	})
+	if f.created.Load() != 10 {
+		t.Errorf("created %d instances, want 10", f.created.Load())
+	}
+	sent := f.events.Load() - 2*10
+	if result.All.Count == 0 || result.All.Count >= sent || result.Failed() != 0 {
+		t.Errorf("got %d measured of %d sent, errors %v", result.All.Count, sent, result.Errors)
+	}
+	if began != 1 || ended != 1 {
+		t.Errorf("began %d times and ended %d times", began, ended)
+	}
+	if got, want := result.All.PerSecond, float64(result.All.Count)/0.15; got < want*0.99 || got > want*1.01 {
+		t.Errorf("got %.0f/s, want %.0f", got, want)
+	}
+}
+
+// TestWrongAnswersAreErrors plants one fault in each run and demands that it is
+// found: a generator that takes any answer measures nothing.
+func TestWrongAnswersAreErrors(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		event func(w http.ResponseWriter, n int64, id, node string)
+		want  string
+	}{
+		{"another instance", func(w http.ResponseWriter, _ int64, _, node string) { writeInstance(w, "other", node) }, "event: the answer is about something else"},
+		{"another node", func(w http.ResponseWriter, _ int64, id, _ string) { writeInstance(w, id, "approved") }, "event: the answer shows another node"},
+		{"a status", func(w http.ResponseWriter, _ int64, _, _ string) { w.WriteHeader(500) }, "event: status 500"},
+		{"an empty body", func(http.ResponseWriter, int64, string, string) {}, "event: the answer is about something else"},
+		{"no answer", func(http.ResponseWriter, int64, string, string) { panic(http.ErrAbortHandler) }, "event: no answer: unexpected EOF"},
+		{"a connection that closes", func(w http.ResponseWriter, _ int64, id, node string) {
+			w.Header().Set("Connection", "close")
+			writeInstance(w, id, node)
+		}, "event: status 200 and the connection closed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFake(t)
+			right := f.event
+			f.event = func(w http.ResponseWriter, n int64, id, node string) {
+				if n == 5 {
+					c.event(w, n, id, node)
+					return
+				}
+				right(w, n, id, node)
+			}
+			result := f.run(Options{Connections: 1, Instances: 1, Duration: 50 * time.Millisecond})
+			if result.Errors[c.want] != 1 || result.Failed() != 1 {
+				t.Errorf("got %v, want once %q", result.Errors, c.want)
+			}
+			if result.All.Count < 5 {
+				t.Errorf("got %d answers: the run did not go on", result.All.Count)
+			}
+		})
+	}
+}
+
+func TestShedAnswersAreCountedApart(t *testing.T) {
+	f := newFake(t)
+	right := f.event
+	f.event = func(w http.ResponseWriter, n int64, id, node string) {
+		if n%2 == 0 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		right(w, n, id, node)
+	}
+	result := f.run(Options{Connections: 1, Instances: 100, Duration: 50 * time.Millisecond})
+	if result.Shed.Count == 0 || result.All.Count == 0 || result.Failed() != 0 {
+		t.Errorf("got %d shed, %d answered, errors %v", result.Shed.Count, result.All.Count, result.Errors)
+	}
+}
+
+// TestAnOpenLoopCountsTheWaiting stops the server once for 200 ms. A generator
+// that counts from when it sent would show one slow request for each
+// connection; here every request that was due meanwhile is slow.
+func TestAnOpenLoopCountsTheWaiting(t *testing.T) {
+	f := newFake(t)
+	right := f.event
+	f.event = func(w http.ResponseWriter, n int64, id, node string) {
+		if n == 20 {
+			<-time.After(200 * time.Millisecond)
+		}
+		right(w, n, id, node)
+	}
+	result := f.run(Options{Connections: 1, Instances: 1, Rate: 500, Duration: 400 * time.Millisecond})
+	if got := result.All.Count + result.Missed; got != 200 {
+		t.Errorf("got %d answered and %d missed, want 200 together", result.All.Count, result.Missed)
+	}
+	// 100 requests were due in the pause, so about half of all waited.
+	if p90 := time.Duration(result.All.P90); p90 < 100*time.Millisecond {
+		t.Errorf("got p90 %v, want the pause to show", p90)
+	}
+	if result.Lag.Count != 200 {
+		t.Errorf("the pacer noted %d lags, want 200", result.Lag.Count)
+	}
+}
+
+func TestFewInstancesAreShared(t *testing.T) {
+	f := newFake(t)
+	result := f.run(Options{Connections: 4, Instances: 1, Duration: 50 * time.Millisecond})
+	if f.created.Load() != 1 || result.All.Count == 0 || result.Failed() != 0 {
+		t.Errorf("created %d, answered %d, errors %v", f.created.Load(), result.All.Count, result.Errors)
+	}
+}
+
+func TestARunEndsWithItsContext(t *testing.T) {
+	f := newFake(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	f.event = func(_ http.ResponseWriter, n int64, _, _ string) {
+		if n == 3 {
+			cancel()
+		}
+		<-ctx.Done()
+		panic(http.ErrAbortHandler)
+	}
+	for _, rate := range []float64{0, 1000} {
+		_, err := Run(ctx, Options{Addr: f.server.Listener.Addr().String(), Connections: 3, Instances: 3, Rate: rate, Duration: time.Hour})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("rate %v: got %v", rate, err)
+		}
+	}
+}
+
+func TestNobodyThereIsAnError(t *testing.T) {
+	server := httptest.NewServer(nil)
+	server.Close()
+	_, err := Run(t.Context(), Options{Addr: server.Listener.Addr().String(), Connections: 2})
+	if err == nil || !strings.Contains(err.Error(), "connect to") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheTableShowsWhatHappened(t *testing.T) {
+	r := &Result{
+		Rate: 10, Missed: 3, All: Summary{Count: 7, P99: Duration(1500 * time.Microsecond)},
+		Kinds: map[string]Summary{"event": {}, "read": {}}, Shed: Summary{Count: 1}, Errors: map[string]int64{"event: status 500": 2},
+	}
+	var out strings.Builder
+	if err := r.WriteTable(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"1.50", "read", "shed", "lag", "missed: 3", "error: 2 times event: status 500"} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("the table lacks %q:\n%s", part, out.String())
+		}
+	}
+}

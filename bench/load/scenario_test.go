@@ -1,0 +1,97 @@
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"troupe/actors/identity"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+func TestTheDirectoryHasTheUser(t *testing.T) {
+	directory, err := identity.ParseDirectory("identity.yaml", []byte(Identity))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := directory.Principal(UserID); p == nil || p.Roles[0] != "employee" {
+		t.Errorf("got %+v", p)
+	}
+}
+
+// TestTheEventsGoRound steps the definition through two rounds: each event must
+// lead where the checks of the answers expect it, and the data must not grow.
+func TestTheEventsGoRound(t *testing.T) {
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := parser.Parse(statemachine.Source{File: "leave-request.yaml", Text: []byte(Definition)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := parsed.Definition
+	caller := &statemachine.Caller{ID: UserID, Roles: []string{"employee"}}
+	public, _ := CreateData()
+	created, err := d.Create(statemachine.Creation{ID: "x", Caller: caller, Public: data.Value(public), Now: time.Unix(0, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	instance, sizes := created.Instance, map[int]int{}
+	for n := range 3 * len(moves) {
+		event, content, node := Turn(n)
+		result, err := d.Step(&instance, statemachine.Event{
+			Name: statemachine.EventName(event), Data: data.Value(content), Caller: caller, Now: time.Unix(0, 0),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Positions(&result.Instance)[0].Node; string(got) != node || result.Outcome != statemachine.Moved {
+			t.Errorf("event %d, %s: got node %s and outcome %d, want %s", n, event, got, result.Outcome, node)
+		}
+		instance = result.Instance
+		at := n % len(moves)
+		if size := len(instance.Public); n >= 2*len(moves) && size != sizes[at] {
+			t.Errorf("event %d: svcPublic has %d bytes, a round before %d", n, size, sizes[at])
+		} else {
+			sizes[at] = size
+		}
+	}
+}
+
+func TestRequestsAreWhatTheInterfaceAsksFor(t *testing.T) {
+	s := newScript(&Options{Addr: "host:1", BasePath: "/p", Token: "T", Minimal: true})
+	for _, c := range []struct {
+		name, path string
+		text       []byte
+		body       string
+	}{
+		{"create", "/p/workflow/api/v1/create", bytes.Clone(s.create()), `{"workflowId":"leave-request","data":` + createData + `}`},
+		{
+			"event", "/p/workflow/api/v1/event", bytes.Clone(s.event("I", &moves[0])),
+			`{"workflowId":"leave-request","instanceId":"I","event":{"name":"submit","data":` + moves[0].data + `}}`,
+		},
+		{"read", "/p/workflow/api/v1/instance/leave-request/I", bytes.Clone(s.read("/p", "I")), ""},
+	} {
+		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(c.text)))
+		if err != nil {
+			t.Fatalf("%s: %v in %q", c.name, err, c.text)
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil || string(body) != c.body {
+			t.Errorf("%s: got body %q, %v", c.name, body, err)
+		}
+		if len(body) > 0 && !json.Valid(body) {
+			t.Errorf("%s: the body is no JSON: %s", c.name, body)
+		}
+		if r.URL.Path != c.path || r.Host != "host:1" || r.Header.Get("Authorization") != "svc.token T" ||
+			r.Header.Get("Prefer") != "return=minimal" {
+			t.Errorf("%s: got %s to %s with %v", c.name, r.URL.Path, r.Host, r.Header)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package bench
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"troupe/actors/identity"
+	"troupe/bench/load"
+	"troupe/gateway"
+)
+
+// newServer is the whole service in this process: gateway, credentials, router,
+// store. It returns the handler and a token.
+func newServer(tb testing.TB, h *house) (*gateway.Server, string) {
+	tb.Helper()
+	credentials, err := identity.Start(identity.Options{Store: h.store, Directory: h.directory})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(credentials.Stop)
+	token, _, err := credentials.CreateToken(context.Background(), identity.CreateCredential{User: load.UserID})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	server, err := gateway.New(gateway.Options{Addr: "127.0.0.1:0"})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	server.Open(gateway.Services{Workflows: h.Router, Credentials: credentials})
+	return server, token
+}
+
+// recorder takes an answer as cheaply as possible and keeps its status.
+type recorder struct {
+	header http.Header
+	status int
+}
+
+func (r *recorder) Header() http.Header         { return r.header }
+func (r *recorder) WriteHeader(status int)      { r.status = status }
+func (r *recorder) Write(p []byte) (int, error) { return len(p), nil }
+
+// BenchmarkRequest is an event from the handler to the disk and back: all that
+// troupe does itself, without net/http and the network. 64 callers.
+func BenchmarkRequest(b *testing.B) {
+	for _, c := range []struct{ name, prefer string }{{"minimal reply", "return=minimal"}, {"full reply", ""}} {
+		b.Run(c.name, func(b *testing.B) { benchRequest(b, c.prefer) })
+	}
+}
+
+func benchRequest(b *testing.B, prefer string) {
+	h := newHouse(b)
+	server, token := newServer(b, h)
+	ids := h.create(b, callers*instancesEach)
+	var number atomic.Int64
+	runParallel(b, func(pb *testing.PB) {
+		first := (int(number.Add(1)-1) % callers) * instancesEach
+		header := http.Header{"Authorization": {"svc.token " + token}, "Content-Type": {"application/json"}}
+		if prefer != "" {
+			header.Set("Prefer", prefer)
+		}
+		w := &recorder{header: http.Header{}}
+		for n := 0; pb.Next(); n++ {
+			name, content, _ := load.Turn(n / instancesEach)
+			body := `{"workflowId":"` + load.WorkflowID + `","instanceId":"` + ids[first+n%instancesEach] +
+				`","event":{"name":"` + name + `","data":` + content + `}}`
+			r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "/workflow/api/v1/event", io.NopCloser(strings.NewReader(body)))
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			r.Header, r.ContentLength = header, int64(len(body))
+			clear(w.header)
+			server.ServeHTTP(w, r)
+			if w.status != http.StatusOK {
+				b.Errorf("got status %d", w.status)
+				return
+			}
+		}
+	})
+}
+
+// TestTheLoadRunsAgainstTheService holds the load generator and the service to
+// each other: every kind of request, checked answers, no error.
+func TestTheLoadRunsAgainstTheService(t *testing.T) {
+	h := newHouse(t)
+	server, token := newServer(t, h)
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	for _, o := range []load.Options{
+		{Mix: load.Mix{1, 8, 1}},
+		{Mix: load.Mix{1, 8, 1}, Minimal: true, Rate: 200},
+		{Instances: 1, Preload: 20},
+	} {
+		o.Addr, o.Token, o.Connections = server.Addr().String(), token, 8
+		o.WarmUp, o.Duration = -1, 300*time.Millisecond
+		if o.Instances == 0 {
+			o.Instances = 50
+		}
+		result, err := load.Run(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.All.Count == 0 || result.Failed() != 0 || result.Shed.Count != 0 {
+			t.Errorf("mix %s: got %d answers, %d shed, errors %v", o.Mix, result.All.Count, result.Shed.Count, result.Errors)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package bench
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"troupe/actors/workflow"
+	"troupe/bench/load"
+	"troupe/statemachine/data"
+)
+
+// BenchmarkRouter is everything below HTTP, with the commit: 64 callers, each
+// with instances of its own.
+func BenchmarkRouter(b *testing.B) {
+	b.Run("event, minimal reply", func(b *testing.B) { benchRouter(b, false) })
+	b.Run("event, full reply", func(b *testing.B) { benchRouter(b, true) })
+	b.Run("read", benchRouterRead)
+	b.Run("create", benchRouterCreate)
+}
+
+// instancesEach is how many instances a caller sends to in turn. Together they
+// are many enough that none is hot, and few enough to make before each run.
+const instancesEach = 16
+
+func benchRouter(b *testing.B, withHistory bool) {
+	h := newHouse(b)
+	ids := h.create(b, callers*instancesEach)
+	var number atomic.Int64
+	runParallel(b, func(pb *testing.PB) {
+		first := (int(number.Add(1)-1) % callers) * instancesEach
+		for n := 0; pb.Next(); n++ {
+			name, content, _ := load.Turn(n / instancesEach)
+			_, err := h.Send(context.Background(), &workflow.EventRequest{
+				Caller: h.caller, WorkflowID: load.WorkflowID, InstanceID: ids[first+n%instancesEach],
+				Name: name, Data: data.Value(content), WithHistory: withHistory,
+			})
+			if err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}
+
+func benchRouterRead(b *testing.B) {
+	h := newHouse(b)
+	ids := h.create(b, callers)
+	var number atomic.Int64
+	runParallel(b, func(pb *testing.PB) {
+		id := ids[int(number.Add(1)-1)%callers]
+		for pb.Next() {
+			_, err := h.Load(context.Background(), &workflow.LoadRequest{
+				Caller: h.caller, WorkflowID: load.WorkflowID, InstanceID: id, WithHistory: true,
+			})
+			if err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}
+
+func benchRouterCreate(b *testing.B) {
+	h := newHouse(b)
+	public, _ := load.CreateData()
+	runParallel(b, func(pb *testing.PB) {
+		for pb.Next() {
+			_, err := h.Create(context.Background(), &workflow.CreateRequest{
+				Caller: h.caller, WorkflowID: load.WorkflowID, Public: data.Value(public),
+			})
+			if err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}

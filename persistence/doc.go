@@ -1,0 +1,52 @@
+// Package persistence keeps bytes under keys, in Pebble, behind a journal with
+// group commit. It knows no workflow rule.
+//
+//	NewWrites ──Set, Delete, Add──► Append ──► log buffer, visible to readers
+//	                                  │              │ one sync serves all that wait
+//	                                  └─ queue ──────┴──► Waiter.Committed, in order
+//
+// # What is durable when
+//
+// Append applies a set of writes as one: all of it or nothing is there after any
+// crash. It is visible to every reader at once and durable when its waiter is
+// told so, not before. A reader who shows what it read to somebody either is the
+// writer and waits, or calls Fence in between. Barrier is told when everything
+// appended before is durable.
+//
+// A failed write or sync of the log ends the process (Options.Fatal): an fsync
+// that failed must not be tried again, because the kernel may have dropped the
+// data. A commit that takes longer than Options.CommitWaitMax is answered with
+// ErrOutcomeUnknown, and the store takes nothing until it moves again. A disk
+// that becomes full is refused with ErrDiskFull before Pebble could hang on it.
+//
+// # The keys
+//
+//	shard(2) table(1)
+//	         'r' workflow id                   record
+//	         'e' id sequence                   history entry, one key each
+//	         'n' workflow node id machine      node index, ids in order
+//	         'k' scope key                     first answer to an idempotency key
+//	         'c' workflow version              count, a sum that is merged
+//	  Meta   'd' workflow version              definition
+//	         's' name                          setting
+//	         't' kind id                       token or session
+//
+// Texts carry their length, ids and numbers have a fixed width, so no two tuples
+// make the same key and no key of a table is the prefix of another. An instance
+// belongs to one shard by the hash of its id, and everything of it lies in that
+// key range.
+//
+// # What Open does
+//
+// It creates a store only where there is nothing; otherwise it demands a whole
+// one. Before it changes a byte it takes the lock, reads the format, and checks
+// MANIFEST and logs by themselves, against the witness (a file beside them that
+// says what was durable, never ahead of it), and by opening them read-only.
+// ErrDamaged names the file and what to do. One kind of damage cannot be told
+// from a torn write on a single node: that of the last group commit.
+//
+// # What the caller must do
+//
+// Open once for each directory; keep Writes to one goroutine; close snapshots and
+// cursors; call Close last. A waiter must not block.
+package persistence

@@ -1,0 +1,152 @@
+package persistence
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/rs/zerolog"
+)
+
+// An fsync that failed is never repeated: the kernel may have thrown the data
+// away and call the next one a success.
+func TestAFailedWriteOfTheLogIsNeverAcknowledged(t *testing.T) {
+	writeKinds := []errorfs.OpKind{errorfs.OpFileWrite}
+	for name, kinds := range map[string][]errorfs.OpKind{"sync": syncKinds, "write": writeKinds} {
+		for _, errno := range []error{syscall.EIO, syscall.ENOSPC, syscall.EROFS} {
+			t.Run(fmt.Sprintf("%s fails with %v", name, errno), func(t *testing.T) {
+				f := &faultyFS{suffix: ".log", kinds: kinds}
+				o := small(errorfs.Wrap(vfs.NewMem(), f))
+				died := make(chan string, 1)
+				o.Fatal = func(reason string) {
+					died <- reason
+					runtime.Goexit() // the process would be gone
+				}
+				s, err := Open("db", o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				mustCommit(t, s, "a", "1")
+				f.fail(&os.PathError{Op: name, Path: "db/1.log", Err: errno})
+				c := appendSetting(s, "b", "2")
+				if reason := <-died; !strings.Contains(reason, errno.Error()) {
+					t.Errorf("reason: got %q, want the error %q in it", reason, errno)
+				}
+				select {
+				case err := <-c:
+					t.Errorf("the waiter was told %v, want nothing", err)
+				default:
+				}
+				wantError(t, "accepting", s.Accepting(), ErrStalled)
+				if f.met.Load() == 0 {
+					t.Error("the fault did not fire")
+				}
+				if err := s.Close(); err == nil {
+					t.Error("close of a store that died: got no error")
+				}
+			})
+		}
+	}
+}
+
+// faultEnv makes the test binary play a process whose disk fails.
+const faultEnv = "PERSISTENCE_TEST_FAULT"
+
+// TestADiskFaultEndsTheProcess runs a process with the default Fatal, for faults
+// in every kind of file, and opens what it leaves.
+func TestADiskFaultEndsTheProcess(t *testing.T) {
+	if spec := os.Getenv(faultEnv); spec != "" {
+		playFaultyProcess(spec)
+		return
+	}
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	for _, spec := range []string{"log/sync", "log/write", "MANIFEST/sync", "MANIFEST/write"} {
+		t.Run(spec, func(t *testing.T) {
+			dir := t.TempDir()
+			cmd := exec.Command(os.Args[0], "-test.run", "^TestADiskFaultEndsTheProcess$")
+			cmd.Env = append(os.Environ(), faultEnv+"="+spec+"/"+dir)
+			var stdout, stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			err := cmd.Run()
+			if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+				t.Fatalf("the process ended with %v, want exit code 1\n%s", err, stderr.String())
+			}
+			if !strings.Contains(stderr.String(), "ending the process") {
+				t.Errorf("log: got %q, want a line that says why", stderr.String())
+			}
+			s, err := Open(dir, Options{MemTableBytes: 64 << 10})
+			if err != nil {
+				t.Fatalf("open what is left: %v", err)
+			}
+			defer s.Close()
+			acked := 0
+			for lines := bufio.NewScanner(&stdout); lines.Scan(); {
+				if name, ok := strings.CutPrefix(lines.Text(), "acked "); ok {
+					acked++
+					wantSetting(t, s, name, name)
+				}
+			}
+			if acked == 0 {
+				t.Error("nothing was acknowledged before the fault")
+			}
+		})
+	}
+}
+
+// playFaultyProcess commits until the fault ends the process. spec is file,
+// operation and directory.
+func playFaultyProcess(spec string) {
+	parts := strings.SplitN(spec, "/", 3)
+	kinds := syncKinds
+	if parts[1] == "write" {
+		kinds = []errorfs.OpKind{errorfs.OpFileWrite}
+	}
+	var armed atomic.Bool
+	inject := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if !armed.Load() || !strings.Contains(op.Path, parts[0]) {
+			return nil
+		}
+		for _, kind := range kinds {
+			if op.Kind == kind {
+				return &os.PathError{Op: parts[1], Path: op.Path, Err: syscall.EIO}
+			}
+		}
+		return nil
+	})
+	s, err := Open(parts[2], Options{
+		FS: errorfs.Wrap(vfs.Default, inject), MemTableBytes: 64 << 10,
+		Log: zerolog.New(os.Stderr), CommitWaitMax: 20 * time.Second,
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(3)
+	}
+	for n := range 3000 {
+		if n == 20 {
+			armed.Store(true)
+		}
+		name := fmt.Sprintf("%04d", n)
+		w := s.NewWrites(Meta)
+		w.Set(SettingKey(nil, name), []byte(name))
+		w.Set(SettingKey(nil, "filler"), make([]byte, 1<<10))
+		c := make(waitFor, 1)
+		s.Append(w, c)
+		if <-c == nil {
+			fmt.Fprintln(os.Stdout, "acked", name)
+		}
+	}
+	os.Exit(4) // the fault did not end it
+}

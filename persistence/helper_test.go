@@ -1,0 +1,130 @@
+package persistence
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// waitFor is a waiter that can be received from; it needs room for one.
+type waitFor chan error
+
+func (w waitFor) Committed(err error) { w <- err }
+
+// small are options for a store in memory.
+func small(fs vfs.FS) Options {
+	return Options{FS: fs, MemTableBytes: 256 << 10, CacheBytes: 1 << 20, FreeBytesMin: -1}
+}
+
+// open opens a store in "db" that the test closes at its end.
+func open(t testing.TB, o Options) *Store {
+	t.Helper()
+	s, err := Open("db", o)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+// appendSetting appends one setting and returns its waiter.
+func appendSetting(s *Store, name, value string) waitFor {
+	w := s.NewWrites(Meta)
+	w.Set(SettingKey(nil, name), []byte(value))
+	c := make(waitFor, 1)
+	s.Append(w, c)
+	return c
+}
+
+func mustCommit(t testing.TB, s *Store, name, value string) {
+	t.Helper()
+	if err := <-appendSetting(s, name, value); err != nil {
+		t.Fatalf("commit %s: %v", name, err)
+	}
+}
+
+func wantSetting(t testing.TB, s *Store, name, want string) {
+	t.Helper()
+	got, err := s.Load(SettingKey(nil, name))
+	if err != nil || string(got) != want {
+		t.Errorf("setting %s: got %q, %v, want %q", name, got, err, want)
+	}
+}
+
+func wantError(t testing.TB, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: got error %v, want %v", what, got, want)
+	}
+}
+
+// eventually waits until a condition holds, and fails the test when it does not
+// within a time that only a broken program needs.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(20 * time.Second); !holds(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("still not so: %s", what)
+		}
+	}
+}
+
+// faultyFS fails or holds up operations on files with a suffix.
+type faultyFS struct {
+	suffix string
+	kinds  []errorfs.OpKind
+	fault  atomic.Pointer[error]         // returned by matching operations; nil for none
+	shut   atomic.Pointer[chan struct{}] // waited for by matching operations; nil for none
+	met    atomic.Int64                  // matching operations that failed or waited
+}
+
+func (f *faultyFS) String() string { return "faulty" }
+
+func (f *faultyFS) MaybeError(op errorfs.Op) error {
+	if !strings.HasSuffix(op.Path, f.suffix) {
+		return nil
+	}
+	for _, kind := range f.kinds {
+		if op.Kind != kind {
+			continue
+		}
+		if c := f.shut.Load(); c != nil {
+			f.met.Add(1)
+			<-*c
+		}
+		if err := f.fault.Load(); err != nil {
+			f.met.Add(1)
+			return *err
+		}
+	}
+	return nil
+}
+
+// hold makes matching operations wait until release is called.
+func (f *faultyFS) hold() (release func()) {
+	c := make(chan struct{})
+	f.shut.Store(&c)
+	return func() {
+		if f.shut.Swap(nil) != nil {
+			close(c)
+		}
+	}
+}
+
+func (f *faultyFS) fail(err error) { f.fault.Store(&err) }
+
+var syncKinds = []errorfs.OpKind{errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo}

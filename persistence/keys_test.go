@@ -1,0 +1,237 @@
+package persistence
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// drawKey draws the parts of a key of any table.
+func drawKey(t *rapid.T, label string) Key {
+	k := Key{
+		Table: rapid.SampledFrom([]string{
+			"record", "entry", "node", "reply", "count", "definition", "setting", "credential",
+		}).Draw(t, label+" table"),
+		Shard: Shard(rapid.SampledFrom([]int{0, 1, 255, 256, 0xFFFF}).Draw(t, label+" shard")),
+	}
+	// Short alphabets make near misses likely: one name a prefix of another, a
+	// byte that looks like a length.
+	text := rapid.StringOfN(rapid.RuneFrom([]rune{'a', 'b', 1, 2, 0, 'ÿ'}), 0, 3, -1)
+	long := rapid.Custom(func(t *rapid.T) string {
+		return strings.Repeat("a", rapid.SampledFrom([]int{1, 253, 254, 255, 256, 300}).Draw(t, "length"))
+	})
+	name := rapid.OneOf(text, text, text, long)
+	array := func(label string) (b [16]byte) {
+		copy(b[:], rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 0xFF}), 16, 16).Draw(t, label))
+		return b
+	}
+	number := rapid.SampledFrom([]uint64{0, 1, 255, 256, 1<<64 - 1})
+	switch k.Table {
+	case "record":
+		k.Workflow, k.ID = name.Draw(t, label+" workflow"), array(label+" id")
+	case "entry":
+		k.ID, k.Number = array(label+" id"), number.Draw(t, label+" seq")
+	case "node":
+		k.Workflow, k.Node = name.Draw(t, label+" workflow"), name.Draw(t, label+" node")
+		k.ID, k.Machine = array(label+" id"), name.Draw(t, label+" machine")
+	case "reply":
+		k.ID, k.Reply = array(label+" id"), array(label+" key")
+	case "count":
+		k.Workflow, k.Number = name.Draw(t, label+" workflow"), number.Draw(t, label+" version")
+	case "definition":
+		k.Shard, k.Workflow, k.Number = Meta, name.Draw(t, label+" workflow"), number.Draw(t, label+" version")
+	case "setting":
+		k.Shard, k.Name = Meta, name.Draw(t, label+" name")
+	case "credential":
+		k.Shard, k.Kind, k.Name = Meta, rapid.Byte().Draw(t, label+" kind"), name.Draw(t, label+" id")
+	}
+	return k
+}
+
+// build makes the bytes of a key from its parts.
+func build(k Key) []byte {
+	switch k.Table {
+	case "record":
+		return RecordKey(nil, k.Shard, k.Workflow, k.ID)
+	case "entry":
+		return EntryKey(nil, k.Shard, k.ID, k.Number)
+	case "node":
+		return NodeKey(nil, k.Shard, k.Workflow, k.Node, k.ID, k.Machine)
+	case "reply":
+		return ReplyKey(nil, k.Shard, k.ID, k.Reply)
+	case "count":
+		return CountKey(nil, k.Shard, k.Workflow, k.Number)
+	case "definition":
+		return DefinitionKey(nil, k.Workflow, k.Number)
+	case "setting":
+		return SettingKey(nil, k.Name)
+	case "credential":
+		return CredentialKey(nil, k.Kind, k.Name)
+	}
+	panic("unknown table " + k.Table)
+}
+
+func TestParsingABuiltKeyGivesItsParts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := drawKey(t, "key")
+		got, ok := ParseKey(build(want))
+		if !ok || got != want {
+			t.Fatalf("got %+v, %t, want %+v", got, ok, want)
+		}
+	})
+}
+
+func TestNoTwoKeysCollideAndNoneIsAPrefixOfAnother(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := drawKey(t, "a"), drawKey(t, "b")
+		if rapid.Bool().Draw(t, "same table") {
+			b.Table = a.Table
+			if parsed, ok := ParseKey(build(b)); ok {
+				b = parsed
+			}
+		}
+		if a == b {
+			return
+		}
+		if bytes.HasPrefix(build(a), build(b)) || bytes.HasPrefix(build(b), build(a)) {
+			t.Fatalf("%+v is %x\n%+v is %x\none begins with the other", a, build(a), b, build(b))
+		}
+	})
+}
+
+func TestAPrefixCoversItsKeysAndNoOthers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := drawKey(t, "a"), drawKey(t, "b")
+		var prefix []byte
+		var same bool
+		sameTable := a.Table == b.Table && a.Shard == b.Shard
+		switch a.Table {
+		case "record":
+			prefix, same = RecordPrefix(nil, a.Shard, a.Workflow), sameTable && a.Workflow == b.Workflow
+		case "entry":
+			prefix, same = EntryPrefix(nil, a.Shard, a.ID), sameTable && a.ID == b.ID
+		case "node":
+			prefix = NodePrefix(nil, a.Shard, a.Workflow, a.Node)
+			same = sameTable && a.Workflow == b.Workflow && a.Node == b.Node
+		case "reply":
+			prefix, same = ReplyPrefix(nil, a.Shard, a.ID), sameTable && a.ID == b.ID
+		case "count":
+			prefix, same = CountPrefix(nil, a.Shard, a.Workflow), sameTable && a.Workflow == b.Workflow
+		case "definition":
+			prefix, same = DefinitionPrefix(nil, a.Workflow), sameTable && a.Workflow == b.Workflow
+		case "setting":
+			prefix, same = SettingsPrefix(nil), sameTable
+		case "credential":
+			prefix, same = CredentialPrefix(nil, a.Kind), sameTable && a.Kind == b.Kind
+		}
+		key, end := build(b), PrefixEnd(prefix)
+		inRange := bytes.Compare(prefix, key) <= 0 && (end == nil || bytes.Compare(key, end) < 0)
+		if inRange != same || bytes.HasPrefix(key, prefix) != same {
+			t.Fatalf("prefix of %+v is %x\n%+v is %x\nin its range: %t, want %t", a, prefix, b, key, inRange, same)
+		}
+	})
+}
+
+func TestKeysAreInTheDocumentedOrder(t *testing.T) {
+	id := func(n byte) ID { return ID{15: n} }
+	for name, keys := range map[string][][]byte{
+		"records by id": {RecordKey(nil, 3, "wf", id(1)), RecordKey(nil, 3, "wf", id(2)), RecordKey(nil, 3, "wf", ID{1})},
+		"entries by sequence": {
+			EntryKey(nil, 3, id(1), 1), EntryKey(nil, 3, id(1), 2), EntryKey(nil, 3, id(1), 256), EntryKey(nil, 3, id(2), 1),
+		},
+		"nodes by id, then machine": {
+			NodeKey(nil, 3, "wf", "a", id(1), "m"), NodeKey(nil, 3, "wf", "a", id(1), "n"), NodeKey(nil, 3, "wf", "a", id(2), "a"),
+		},
+		"definitions by version": {DefinitionKey(nil, "wf", 9), DefinitionKey(nil, "wf", 10), DefinitionKey(nil, "wf", 256)},
+		"shards, meta last":      {ShardPrefix(nil, 0), RecordKey(nil, 0, "", id(1)), ShardPrefix(nil, 1), ShardPrefix(nil, 300), ShardPrefix(nil, Meta)},
+	} {
+		if !slices.IsSortedFunc(keys, bytes.Compare) {
+			t.Errorf("%s: not in order: %x", name, keys)
+		}
+	}
+}
+
+// The bytes of keys are the on-disk format: a change here needs a new format
+// version and a migration.
+func TestTheBytesOfKeysDoNotChange(t *testing.T) {
+	id := ID{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+	for want, key := range map[string][]byte{
+		"000372" + "027766" + "0102030405060708090a0b0c0d0e0f10":                             RecordKey(nil, 3, "wf", id),
+		"000365" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007":                   EntryKey(nil, 3, id, 7),
+		"00036e" + "027766" + "0161" + "0102030405060708090a0b0c0d0e0f10" + "016d":           NodeKey(nil, 3, "wf", "a", id, "m"),
+		"00036b" + "0102030405060708090a0b0c0d0e0f10" + "0102030405060708090a0b0c0d0e0f10":   ReplyKey(nil, 3, id, id),
+		"000363" + "027766" + "0000000000000002":                                             CountKey(nil, 3, "wf", 2),
+		"ffff64" + "027766" + "0000000000000002":                                             DefinitionKey(nil, "wf", 2),
+		"ffff73" + "0178":                                                                    SettingKey(nil, "x"),
+		"ffff74" + "54" + "0178":                                                             CredentialKey(nil, 'T', "x"),
+		"000372" + "ff00ff" + strings.Repeat("61", 255) + "0102030405060708090a0b0c0d0e0f10": RecordKey(nil, 3, strings.Repeat("a", 255), id),
+	} {
+		if got := hex.EncodeToString(key); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	for id, want := range map[ID]Shard{{}: 0, {1}: 15, id: 0, {15: 1}: 13} {
+		if got := shardOf(id, 16); got != want {
+			t.Errorf("shard of %x: got %d, want %d", id, got, want)
+		}
+	}
+}
+
+func TestIDsSpreadOverTheShards(t *testing.T) {
+	const ids, n = 16_000, 16
+	var count [n]int
+	for i := range ids { // like ULIDs of one second: the same front, a random end
+		id := ID{1, 2, 3, 4, 5, 6}
+		copy(id[6:], fmt.Sprintf("%010d", i*7919))
+		count[shardOf(id, n)]++
+	}
+	for sh, got := range count {
+		if got < ids/n*8/10 || got > ids/n*12/10 {
+			t.Errorf("shard %d: got %d ids, want about %d", sh, got, ids/n)
+		}
+	}
+}
+
+func TestThePartsOfAKeyCanBeReadAlone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := drawKey(t, "key")
+		key := build(k)
+		if id, ok := RecordID(key); ok != (k.Table == "record") || (ok && id != k.ID) {
+			t.Fatalf("RecordID of %+v: got %x, %t", k, id, ok)
+		}
+		if seq, ok := EntrySeq(key); ok != (k.Table == "entry") || (ok && seq != k.Number) {
+			t.Fatalf("EntrySeq of %+v: got %d, %t", k, seq, ok)
+		}
+		if id, ok := NodeID(key); ok != (k.Table == "node") || (ok && id != k.ID) {
+			t.Fatalf("NodeID of %+v: got %x, %t", k, id, ok)
+		}
+		if v, ok := CountVersion(key); ok != (k.Table == "count") || (ok && v != k.Number) {
+			t.Fatalf("CountVersion of %+v: got %d, %t", k, v, ok)
+		}
+	})
+}
+
+func FuzzParseKey(f *testing.F) {
+	f.Add(RecordKey(nil, 1, "wf", ID{1}))
+	f.Add(NodeKey(nil, 1, "wf", "node", ID{1}, "machine"))
+	f.Add(CredentialKey(nil, 'S', strings.Repeat("x", 300)))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, key []byte) {
+		k, ok := ParseKey(key)
+		if ok && !bytes.Equal(build(k), key) {
+			t.Errorf("%x parses to %+v, which is built as %x", key, k, build(k))
+		}
+		if _, isRecord := RecordID(key); isRecord != (ok && k.Table == "record") {
+			t.Errorf("%x: RecordID says %t, ParseKey %+v %t", key, isRecord, k, ok)
+		}
+		if _, isNode := NodeID(key); isNode != (ok && k.Table == "node") {
+			t.Errorf("%x: NodeID says %t, ParseKey %+v %t", key, isNode, k, ok)
+		}
+		_ = k.String()
+	})
+}

@@ -1,0 +1,66 @@
+package persistence
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// BenchmarkLoadMissing looks for idempotency keys that were never written, in a
+// store whose tables are all at the bottom level.
+func BenchmarkLoadMissing(b *testing.B) {
+	s, err := Open(b.TempDir(), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	const instances, each = 20_000, 10
+	key := func(i, n int) []byte {
+		var id ID
+		binary.BigEndian.PutUint64(id[:], uint64(i)*0x9E3779B97F4A7C15)
+		return ReplyKey(nil, 1, id, [16]byte{byte(n), byte(i), byte(n * i)})
+	}
+	for i := range instances {
+		w := s.NewWrites(1)
+		for n := range each {
+			w.Set(key(i, n), make([]byte, 100))
+		}
+		s.Append(w, make(waitFor, 1))
+	}
+	if err := s.Fence(); err != nil {
+		b.Fatal(err)
+	}
+	if err := s.db.Flush(); err != nil {
+		b.Fatal(err)
+	}
+	if err := s.db.Compact(context.Background(), []byte{0}, []byte{0xFF}, false); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("missing", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			if _, err := s.Load(key(i%instances, each+i%each)); !errors.Is(err, ErrNotFound) {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("missing, without the bottom filters", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			if _, _, err := s.db.Get(key(i%instances, each+i%each)); !errors.Is(err, pebble.ErrNotFound) {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("there", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			if _, err := s.Load(key(i%instances, i%each)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,260 @@
+package persistence
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/record"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+)
+
+// manifestOf is a MANIFEST made by Pebble's own writer, with the offset behind
+// each record.
+func manifestOf(t testing.TB, records ...[]byte) (file []byte, ends []int) {
+	t.Helper()
+	var b bytes.Buffer
+	w := record.NewWriter(&b)
+	for _, r := range records {
+		if _, err := w.WriteRecord(r); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, b.Len())
+	}
+	return b.Bytes(), ends
+}
+
+// edit is a version edit with a log number and some bytes of other content.
+func edit(minLog uint64, filler int) []byte {
+	b := binary.AppendUvarint(nil, 1) // comparer
+	b = append(binary.AppendUvarint(b, 7), "leveldb"...)
+	b = binary.AppendUvarint(binary.AppendUvarint(b, 2), minLog)
+	b = append(b, 6)
+	return append(b, bytes.Repeat([]byte{0xA5}, filler)...)
+}
+
+func TestAManifestIsReadToItsLastWholeRecord(t *testing.T) {
+	file, ends := manifestOf(t, edit(3, 10), edit(5, 70_000), []byte{4, 1}, edit(9, 10))
+	for i, want := range []struct {
+		end    int
+		minLog uint64
+	}{{ends[0], 3}, {ends[1], 5}, {ends[2], 5}, {ends[3], 9}} {
+		got := scanManifest(file[:ends[i]], 0)
+		if got.end != want.end || got.minLog != want.minLog || got.hole != -1 || got.later != -1 {
+			t.Errorf("after record %d: got %+v, want end %d and log %d", i, got, want.end, want.minLog)
+		}
+	}
+	// From the middle, as the keeper reads it: the slice begins at a block.
+	from := ends[0]
+	if got := scanManifest(file, from); got.end != len(file) || got.minLog != 9 {
+		t.Errorf("from %d: got %+v, want end %d and log 9", from, got, len(file))
+	}
+}
+
+func TestATornManifestRecordIsNoDamage(t *testing.T) {
+	file, ends := manifestOf(t, edit(3, 10), edit(5, 70_000)) // the second in three blocks
+	for name, tear := range map[string]func(f []byte) []byte{
+		"cut within the record":            func(f []byte) []byte { return f[:ends[0]+1000] },
+		"cut within a header":              func(f []byte) []byte { return f[:ends[0]+3] },
+		"first block lost, the rest there": func(f []byte) []byte { clear(f[ends[0]:blockBytes]); return f },
+		"second block lost":                func(f []byte) []byte { clear(f[blockBytes : 2*blockBytes]); return f },
+		"last block lost":                  func(f []byte) []byte { clear(f[2*blockBytes:]); return f },
+	} {
+		got := scanManifest(tear(bytes.Clone(file)), 0)
+		if got.end != ends[0] || got.later != -1 || got.minLog != 3 {
+			t.Errorf("%s: got %+v, want end %d and no later record", name, got, ends[0])
+		}
+	}
+}
+
+func TestAManifestWithAHoleIsDamaged(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var records [][]byte
+		for range rapid.IntRange(2, 6).Draw(t, "records") {
+			records = append(records, edit(rapid.Uint64Range(1, 1000).Draw(t, "log"), rapid.IntRange(0, 40_000).Draw(t, "size")))
+		}
+		var b bytes.Buffer
+		w := record.NewWriter(&b)
+		var last int // where the last record begins
+		for _, r := range records {
+			last = b.Len()
+			if _, err := w.WriteRecord(r); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		file := b.Bytes()
+		off, bit := rapid.IntRange(0, last-1).Draw(t, "offset"), rapid.IntRange(0, 7).Draw(t, "bit")
+		padding := blockEnd(off, len(file))-off < manifestHeaderBytes && zero(file[off:blockEnd(off, len(file))])
+		file[off] ^= 1 << bit
+		if got := scanManifest(file, 0); got.later < 0 && !padding {
+			t.Fatalf("bit %d of byte %d of %d flipped: got %+v, want a later record", bit, off, len(file), got)
+		}
+	})
+}
+
+// The number that Pebble's own reader takes for the oldest live log.
+func TestTheOldestLiveLogIsReadFromPebblesManifest(t *testing.T) {
+	fs := vfs.NewMem()
+	s, err := Open("db", small(fs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		mustCommit(t, s, "a", "1")
+		if err := s.db.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the newest log is the oldest live one", func() bool {
+			w, err := s.readWitness()
+			if err != nil {
+				t.Fatal(err)
+			}
+			minLog, err := s.checkManifest(w)
+			return err == nil && minLog == s.commits.newestWAL.Load()
+		})
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// logOf is log file 1 made by Pebble's own writer, of records like ours.
+func logOf(t testing.TB, records ...[]byte) []byte {
+	t.Helper()
+	f := vfs.NewMem()
+	file, err := f.Create("log", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := record.NewLogWriter(file, 1, record.LogWriterConfig{
+		WriteWALSyncOffsets: func() bool { return true },
+	})
+	for _, r := range records {
+		if _, err := w.WriteRecord(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := readFile(f, "log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// batchOf is a record of n operations at seq whose mark is p.
+func batchOf(seq uint64, n uint32, p proof, filler int) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, seq)
+	b = binary.LittleEndian.AppendUint32(b, n)
+	b = append(b, markKind, markBytes)
+	b = append(b, make([]byte, markBytes)...)
+	putMark(b[markOffset:], p)
+	return append(b, bytes.Repeat([]byte{0x5A}, filler)...)
+}
+
+func TestALogIsReadToItsEnd(t *testing.T) {
+	file := logOf(t, batchOf(10, 2, proof{}, 100), batchOf(12, 3, proof{}, 50_000), batchOf(15, 1, proof{}, 10))
+	got := scanLog(file, 1)
+	if !got.clean || got.seq != 16 || got.hole != -1 {
+		t.Errorf("got %+v, want a clean end behind sequence 16", got)
+	}
+	if got := scanLog(file[:len(file)-trailerBytes], 1); got.clean || got.seq != 16 || got.end != len(file)-trailerBytes {
+		t.Errorf("without its trailer: got %+v, want the same records and no clean end", got)
+	}
+	if got := scanLog(file, 2); got.clean || got.hole != 0 || got.seq != 0 || got.proof != (proof{}) {
+		t.Errorf("as another log: got %+v, want nothing", got)
+	}
+	if got := scanLog(append(bytes.Clone(file[:300]), make([]byte, 100_000)...), 1); got.clean || got.seq != 12 {
+		t.Errorf("with zeros behind: got %+v, want the first record", got)
+	}
+}
+
+func TestAMarkBehindAHoleTellsWhatStoodThere(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		// Each record's mark says that everything up to three records before it was
+		// durable.
+		const records = 12
+		var all [][]byte
+		for n := range uint64(records) {
+			p := proof{}
+			if n >= 3 {
+				p = proof{wal: 1, seq: (n - 2) * 10}
+			}
+			all = append(all, batchOf(n*10, 10, p, rapid.IntRange(0, 20_000).Draw(rt, "size")))
+		}
+		file := logOf(t, all...)
+		off, bit := rapid.IntRange(0, len(file)-1).Draw(rt, "offset"), rapid.IntRange(0, 7).Draw(rt, "bit")
+		file[off] ^= 1 << bit
+		got := scanLog(file, 1)
+		fault := checkLogEnd("000001.log", got, got.seq, 1, &witness{})
+		lost := records - int(got.seq)/10
+		if lost > 3 && !errors.Is(fault, ErrDamaged) {
+			rt.Fatalf("bit %d of byte %d: %d records lost and no fault; %+v", bit, off, lost, got)
+		}
+		if lost == 0 && fault != nil {
+			rt.Fatalf("bit %d of byte %d: nothing lost, got %v", bit, off, fault)
+		}
+	})
+}
+
+func TestAProofCountsOnlyWhileItsLogIsLive(t *testing.T) {
+	hole := logScan{end: 100, hole: 100}
+	for name, c := range map[string]struct {
+		scan   logScan
+		seq    uint64
+		minLog uint64
+		proof  proof // of the witness
+		want   error
+	}{
+		"no proof":                                {hole, 50, 7, proof{}, nil},
+		"proof of what is there":                  {hole, 50, 7, proof{7, 50}, nil},
+		"proof of more":                           {hole, 50, 7, proof{7, 51}, ErrDamaged},
+		"proof of more in a later log":            {hole, 50, 7, proof{9, 51}, ErrDamaged},
+		"proof of more that may be in tables":     {hole, 50, 7, proof{6, 51}, nil},
+		"mark of more":                            {logScan{end: 100, hole: 100, proof: proof{7, 51}}, 50, 7, proof{}, ErrDamaged},
+		"mark of more that may be in tables":      {logScan{end: 100, hole: 100, proof: proof{6, 51}}, 50, 7, proof{}, nil},
+		"sync offset behind the hole":             {logScan{end: 100, hole: 100, synced: 101}, 50, 7, proof{}, ErrDamaged},
+		"sync offset before the hole":             {logScan{end: 100, hole: 100, synced: 100}, 50, 7, proof{}, nil},
+		"no hole, and the witness knows of more":  {logScan{end: 100, hole: -1}, 50, 7, proof{7, 51}, ErrDamaged},
+		"nothing recovered, and nothing was live": {logScan{hole: 0}, 0, 7, proof{6, 40}, nil},
+	} {
+		got := checkLogEnd("000007.log", c.scan, c.seq, c.minLog, &witness{proof: c.proof})
+		if !errors.Is(got, c.want) || (got == nil) != (c.want == nil) {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func FuzzScanLog(f *testing.F) {
+	f.Add(logOf(f, batchOf(1, 1, proof{1, 1}, 4), batchOf(2, 1, proof{}, 30)))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, file []byte) {
+		got := scanLog(file, 1)
+		if got.end > len(file) || got.hole >= len(file) || (got.clean && got.hole >= 0) || (got.hole >= 0 && got.hole < got.end) {
+			t.Errorf("got %+v for a file of %d bytes", got, len(file))
+		}
+	})
+}
+
+func FuzzScanManifest(f *testing.F) {
+	file, _ := manifestOf(f, edit(3, 10), edit(5, 40))
+	f.Add(file)
+	f.Add(edit(3, 1))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		got := scanManifest(file, 0)
+		if got.end > len(file) || got.hole >= len(file) || (got.later >= 0 && got.later <= got.hole) {
+			t.Errorf("got %+v for a file of %d bytes", got, len(file))
+		}
+		minUnflushedLog(file)
+	})
+}

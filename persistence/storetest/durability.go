@@ -1,0 +1,197 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"troupe/persistence"
+)
+
+func visibleAtOnce(open Opener) error {
+	return with(open, func(b *bench) error {
+		b.syncs.hold()
+		b.Append(b.setting(0), newAck())
+		return expectSettings(b, 1)
+	})
+}
+
+// changesComeTogether scans while batches that set ten keys to the same value
+// are appended: no scan may see two values.
+func changesComeTogether(open Opener) error {
+	return with(open, func(b *bench) error {
+		last := newAck()
+		go func() {
+			for round := range 200 {
+				w := b.NewWrites(persistence.Meta)
+				for n := range 10 {
+					w.Set(settingKey(n), fmt.Append(nil, round))
+				}
+				b.Append(w, ignore{})
+			}
+			b.Barrier(last)
+		}()
+		for !last.answered() {
+			values := map[string]bool{}
+			err := b.Scan(persistence.SettingsPrefix(nil), func(_, value []byte) error {
+				values[string(value)] = true
+				return nil
+			})
+			if err != nil || len(values) > 1 {
+				return errors.Join(err, fmt.Errorf("one scan saw the values %v, want one value", values))
+			}
+		}
+		return last.wait()
+	})
+}
+
+func lastChangeWins(open Opener) error {
+	return with(open, func(b *bench) error {
+		for n := range 3 {
+			if err := commit(b, b.setting(n)); err != nil {
+				return err
+			}
+		}
+		w := b.NewWrites(persistence.Meta)
+		w.Set(settingKey(0), []byte("new"))
+		w.Delete(settingKey(1))
+		w.Set(settingKey(2), []byte("first"))
+		w.Set(settingKey(2), []byte("second"))
+		if err := commit(b, w); err != nil {
+			return err
+		}
+		return b.afterCrash(open, func(j Journal) error {
+			var got []string
+			err := j.Scan(persistence.SettingsPrefix(nil), func(_, value []byte) error {
+				got = append(got, string(value))
+				return nil
+			})
+			if want := []string{"new", "second"}; !slices.Equal(got, want) {
+				err = errors.Join(err, fmt.Errorf("after a restart got %q, want %q", got, want))
+			}
+			return err
+		})
+	})
+}
+
+func noAckBeforeDurable(open Opener) error {
+	return with(open, func(b *bench) error {
+		arrived := b.syncs.hold()
+		acks := make([]*ack, 20)
+		for n := range acks {
+			acks[n] = newAck()
+			b.Append(b.setting(n), acks[n])
+		}
+		hangs(arrived, acks[0])
+		for n, a := range acks {
+			if a.answered() {
+				return fmt.Errorf("append %d was acknowledged while its sync hung", n)
+			}
+		}
+		b.syncs.release()
+		for n, a := range acks {
+			if err := a.wait(); err != nil {
+				return fmt.Errorf("append %d: got %w, want nil", n, err)
+			}
+		}
+		return nil
+	})
+}
+
+func hangingSyncThenCrash(open Opener) error {
+	return with(open, func(b *bench) error {
+		if err := commit(b, b.setting(0)); err != nil {
+			return err
+		}
+		arrived := b.syncs.hold()
+		late := newAck()
+		b.Append(b.setting(1), late)
+		hangs(arrived, late)
+		told := late.answered()
+		want := 1
+		if told {
+			want = 2
+		}
+		return b.afterCrash(open, func(j Journal) error { return expectSettings(j, want) })
+	})
+}
+
+func ackedSurvives(open Opener) error {
+	return with(open, func(b *bench) error {
+		const rounds = 50
+		for n := range rounds {
+			if err := commit(b, b.setting(n)); err != nil {
+				return err
+			}
+		}
+		return b.afterCrash(open, func(j Journal) error { return expectSettings(j, rounds) })
+	})
+}
+
+// manyInFlight appends more than a log can have waiting for one sync, from one
+// goroutine, while the sync hangs. A journal needs room in memory for that.
+func manyInFlight(open Opener) error {
+	return with(open, func(b *bench) error {
+		const appends = 4500
+		b.syncs.hold()
+		for n := range appends {
+			b.Append(b.setting(n), ignore{})
+		}
+		b.syncs.release()
+		end := newAck()
+		b.Barrier(end)
+		if err := end.wait(); err != nil {
+			return err
+		}
+		return b.afterCrash(open, func(j Journal) error { return expectSettings(j, appends) })
+	})
+}
+
+// countWriters writers add to two counters countsEach times.
+const countWriters, countsEach = 8, 100
+
+func countersAddUp(open Opener) error {
+	return with(open, func(b *bench) error {
+		var wg sync.WaitGroup
+		for writer := range countWriters {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				for range countsEach {
+					w := b.NewWrites(1)
+					w.Add(persistence.CountKey(nil, 1, workflow, 1), 3)
+					w.Add(persistence.CountKey(nil, 1, workflow, 2), -1)
+					if writer == 0 {
+						_ = commit(b, w)
+						continue
+					}
+					b.Append(w, ignore{})
+				}
+			}()
+		}
+		wg.Wait()
+		end := newAck()
+		b.Barrier(end)
+		if err := end.wait(); err != nil {
+			return err
+		}
+		if err := countersAre(b); err != nil {
+			return fmt.Errorf("running: %w", err)
+		}
+		return b.afterCrash(open, countersAre)
+	})
+}
+
+func countersAre(j Journal) error {
+	for version, want := range map[uint64]int64{1: 3 * countWriters * countsEach, 2: -countWriters * countsEach} {
+		value, _, err := load(j, persistence.CountKey(nil, 1, workflow, version))
+		if err != nil {
+			return err
+		}
+		if got, err := persistence.ParseCount(value); err != nil || got != want {
+			return errors.Join(err, fmt.Errorf("counter %d is %d, want %d", version, got, want))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package persistence
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+)
+
+// hangable opens a store whose log syncs can be held up.
+func hangable(t *testing.T) (*Store, *faultyFS) {
+	t.Helper()
+	f := &faultyFS{suffix: ".log", kinds: syncKinds}
+	return open(t, small(errorfs.Wrap(vfs.NewMem(), f))), f
+}
+
+func TestAHangingSyncAnswersUnknownAfterTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, disk := hangable(t)
+		release := disk.hold()
+		start := time.Now()
+		c := appendSetting(s, "a", "1")
+		wantError(t, "waiter", <-c, ErrOutcomeUnknown)
+		took, least := time.Since(start), s.options.CommitWaitMax
+		if took < least-watchInterval(least) || took > least+2*watchInterval(least) {
+			t.Errorf("answered after %s, want about %s", took, least)
+		}
+		wantError(t, "accepting", s.Accepting(), ErrStalled)
+		if got := s.Metrics().Unknown; got != 1 {
+			t.Errorf("unknown outcomes: got %d, want 1", got)
+		}
+		release()
+		synctest.Wait()
+		time.Sleep(time.Second) // of the bubble's clock: some ticks of the watchdog
+		wantError(t, "accepting after it healed", s.Accepting(), nil)
+		wantSetting(t, s, "a", "1")
+		mustCommit(t, s, "b", "2")
+	})
+}
+
+func TestAStalledStoreRefusesWithoutApplying(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, disk := hangable(t)
+		release := disk.hold()
+		defer release()
+		first := appendSetting(s, "a", "1")
+		time.Sleep(s.options.CommitWaitMax / 2)
+		wantError(t, "accepting", s.Accepting(), ErrStalled)
+
+		second := appendSetting(s, "b", "2")
+		if _, err := s.Load(SettingKey(nil, "b")); !errors.Is(err, ErrNotFound) {
+			t.Errorf("a refused append is visible: %v", err)
+		}
+		select {
+		case err := <-second:
+			t.Errorf("the refusal (%v) came before the answer to the append before it", err)
+		default:
+		}
+		wantError(t, "first", <-first, ErrOutcomeUnknown)
+		wantError(t, "second", <-second, ErrStalled)
+	})
+}
+
+// orderWaiter counts its answers and their order.
+type orderWaiter struct {
+	n     int
+	calls *atomic.Int64 // of all waiters
+	own   atomic.Int64
+	at    atomic.Int64 // which call it was
+	err   atomic.Pointer[error]
+}
+
+func (w *orderWaiter) Committed(err error) {
+	w.err.Store(&err)
+	w.own.Add(1)
+	w.at.Store(w.calls.Add(1))
+}
+
+func TestEveryWaiterIsToldOnceInOrderWhenTheDiskHangsAndHeals(t *testing.T) {
+	for name, healAfter := range map[string]time.Duration{
+		"before the wait is over":         8 * time.Second,
+		"while some are told unknown":     11 * time.Second,
+		"after all have been told":        40 * time.Second,
+		"in the tick that tells the last": 10 * time.Second,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, disk := hangable(t)
+				release := disk.hold()
+				var calls atomic.Int64
+				waiters := make([]*orderWaiter, 30)
+				go func() {
+					time.Sleep(healAfter)
+					release()
+				}()
+				for n := range waiters {
+					waiters[n] = &orderWaiter{n: n, calls: &calls}
+					w := s.NewWrites(Meta)
+					w.Set(SettingKey(nil, "a"), []byte{byte(n)})
+					s.Append(w, waiters[n])
+					time.Sleep(70 * time.Millisecond)
+				}
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				for n, w := range waiters {
+					if own := w.own.Load(); own != 1 {
+						t.Errorf("waiter %d: told %d times, want once", n, own)
+					}
+					if at := w.at.Load(); at != int64(n+1) {
+						t.Errorf("waiter %d: told as number %d", n, at)
+					}
+				}
+				if err := s.Accepting(); err != nil {
+					t.Errorf("accepting at the end: got %v, want nil", err)
+				}
+			})
+		})
+	}
+}
+
+// A commit can wait before it is in the log at all, for room in memory.
+func TestAppendThatWaitsForRoomIsNoticedToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &faultyFS{suffix: ".sst", kinds: []errorfs.OpKind{errorfs.OpCreate}}
+		o := small(errorfs.Wrap(vfs.NewMem(), f))
+		o.MemTableBytes = 64 << 10
+		s := open(t, o)
+		release := f.hold()
+		told := make(waitFor, 1000)
+		go func() {
+			for range 400 { // of 1 KiB: more than four memtables
+				w := s.NewWrites(Meta)
+				w.Set(SettingKey(nil, "big"), make([]byte, 1<<10))
+				s.Append(w, told)
+			}
+		}()
+		synctest.Wait()
+		if s.commits.queue.empty() {
+			t.Fatal("no append is waiting for room")
+		}
+		time.Sleep(writeStallMax + time.Second)
+		wantError(t, "accepting", s.Accepting(), ErrStalled)
+		time.Sleep(s.options.CommitWaitMax)
+		unknown := 0
+		for len(told) > 0 {
+			if err := <-told; errors.Is(err, ErrOutcomeUnknown) {
+				unknown++
+			}
+		}
+		if unknown != 1 {
+			t.Errorf("told unknown: got %d waiters, want the one that waits for room", unknown)
+		}
+		release()
+		time.Sleep(time.Minute)
+		wantError(t, "accepting after it healed", s.Accepting(), nil)
+	})
+}
+
+func TestCloseOfAStuckStoreReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &faultyFS{suffix: ".log", kinds: syncKinds}
+		s, err := Open("db", small(errorfs.Wrap(vfs.NewMem(), f)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		release := f.hold()
+		c := appendSetting(s, "a", "1")
+		wantError(t, "close", s.Close(), ErrStalled)
+		wantError(t, "waiter", <-c, ErrOutcomeUnknown)
+		release()
+		// What Close gave up on; a process would have ended.
+		<-s.commits.done
+		close(s.stop)
+		<-s.watchDone
+		<-s.spaceDone
+		s.keeper.halt()
+		if err := errors.Join(s.closeDB(), s.undo[0]()); err != nil {
+			t.Error(err)
+		}
+	})
+}
