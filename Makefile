@@ -1,7 +1,7 @@
 # Shortcuts. `make help` lists them; .ci/run is what must hold before a change lands.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint format fuzz bench kill ci
+.PHONY: help build test race lint format fuzz bench layers kill ci
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,7 +24,10 @@ format: ## format all Go files
 fuzz: ## run every fuzz target for 30 s
 	.ci/fuzz 30
 
-bench: ## run all benchmarks
+bench: ## measure the program beside the two ceilings, 64 connections
+	go run ./bench/compare -replies full,minimal
+
+layers: ## run the benchmarks of all layers
 	go test -run '^$$' -bench . -benchmem ./...
 
 kill: ## kill servers under load and look for lost answers
