@@ -47,7 +47,7 @@ func (s *Store) Append(w *Writes, waiter Waiter) (taken bool) {
 	w.barrier = w.Len() == 0
 	w.refusal = s.gate.refusal()
 	w.since = s.clock.Load()
-	taken := w.refusal == nil
+	taken = w.refusal == nil
 	apply := taken && !w.barrier
 	if apply {
 		w.wal = s.commits.newestWAL.Load()

@@ -42,7 +42,7 @@ func crash(t *testing.T, open storetest.Opener, d time.Duration) storetest.Crash
 }
 
 func TestNoCrashLosesOrTearsAnAcknowledgedEvent(t *testing.T) {
-	report := crash(t, smallStore(), harnessTime(5*time.Second))
+	report := crash(t, smallStore(), harnessTime(4*time.Second))
 	if mutant {
 		if report.Violations == 0 {
 			t.Error("this build acknowledges early and no crash showed it")

@@ -14,7 +14,7 @@ import (
 // the result.
 type Journal interface {
 	NewWrites(persistence.Shard) *persistence.Writes
-	Append(*persistence.Writes, persistence.Waiter) (applied bool)
+	Append(*persistence.Writes, persistence.Waiter) (taken bool)
 	Barrier(persistence.Waiter)
 	Scan(prefix []byte, visit func(key, value []byte) error) error
 	Close() error

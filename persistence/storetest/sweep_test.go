@@ -45,7 +45,7 @@ func TestNoDamageIsSilent(t *testing.T) {
 		"closed, tables unchecked": {unchecked, storetest.SweepOptions{Closed: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.sweep.Time = harnessTime(2 * time.Second)
+			c.sweep.Time = harnessTime(time.Second)
 			report := sweep(t, storetest.Store(c.store), c.sweep)
 			if report.Silent > 0 {
 				t.Errorf("%d silent, want 0: %s", report.Silent, report.First)
@@ -65,7 +65,7 @@ func TestTheSweepFindsAStoreThatStartsOver(t *testing.T) {
 		t.Skip("this build loses writes without damage")
 	}
 	open := storetest.StartOver(storetest.Store(staleWitness(64 << 10)))
-	if report := sweep(t, open, storetest.SweepOptions{Time: 2 * time.Second}); report.Silent == 0 {
+	if report := sweep(t, open, storetest.SweepOptions{Time: time.Second}); report.Silent == 0 {
 		t.Errorf("%d damages, none silent, want some", report.Cases)
 	}
 }
