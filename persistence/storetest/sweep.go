@@ -39,8 +39,9 @@ type Outcome struct {
 	Harmless int // opened, with everything that was acknowledged
 	// Limit counts what one node cannot tell from a crash: only events of the last
 	// group commit are missing, or the whole newest log was replaced by an older
-	// copy of itself or by another log, and the witness, which is old here on
-	// purpose, knows of nothing that was in it.
+	// copy of itself or by another log, or the block with its last records was
+	// zeroed, and the witness, which is old here on purpose, knows of nothing that
+	// was in it.
 	Limit  int
 	Silent int // opened, with something else missing or wrong
 }
@@ -218,7 +219,7 @@ func (s *sweep) judge(fs *vfs.MemFS, d damage) (verdict func(*Outcome) *int, det
 	case errors.Is(err, persistence.ErrCorrupt):
 		return onRead, err
 	case missing > 0:
-		replaced := fileType(d.file) == "log" && (d.kind == "stale" || d.kind == "swap")
+		replaced := fileType(d.file) == "log" && (d.kind == "stale" || d.kind == "swap" || d.erasesEnd)
 		fewer, _ := check(j, s.covered, s.load.instances, s.load.padding)
 		if fewer == 0 || replaced {
 			return func(o *Outcome) *int { return &o.Limit }, err
