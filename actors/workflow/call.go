@@ -71,11 +71,22 @@ func (c *call) Committed(err error) {
 		// until the process ends: its state must never be shown as durable.
 		c.entry.uncommitted.Add(-1)
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		c.answer(c.prepared, nil)
+	case errors.Is(err, persistence.ErrOutcomeUnknown):
+		c.answer(nil, c.undecided())
+	default:
 		c.answer(nil, storeError(err))
-		return
 	}
-	c.answer(c.prepared, nil)
+}
+
+// undecided is the answer when the journal did not answer in time.
+func (c *call) undecided() error {
+	if c.load != nil {
+		return ErrUnavailable // a read has no outcome to be in doubt about
+	}
+	return ErrOutcomeUnknown
 }
 
 var _ persistence.Waiter = (*call)(nil)
@@ -100,7 +111,7 @@ func (r *Router) wait(c *call) (*Reply, error) {
 			if c.taken.CompareAndSwap(waiting, abandoned) {
 				return nil, ErrBusy
 			}
-			return nil, ErrOutcomeUnknown
+			return nil, c.undecided()
 		}
 	}
 }

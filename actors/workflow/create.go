@@ -16,7 +16,11 @@ type latch struct{ open chan struct{} }
 
 // Create makes a new instance (interfaces: POST create).
 func (r *Router) Create(_ context.Context, req *CreateRequest) (*Reply, error) {
-	d := r.catalog.offered(req.WorkflowID)
+	offered := r.catalog.offered
+	if req.Retry.Key != "" {
+		offered = r.catalog.newest // a retry is answered also when the file has gone
+	}
+	d := offered(req.WorkflowID)
 	if d == nil {
 		return nil, fmt.Errorf("create %s: %w", req.WorkflowID, ErrNotFound)
 	}
@@ -98,7 +102,10 @@ func (r *Router) createAs(req *CreateRequest, id persistence.ID) (*Reply, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.admit(); err != nil {
+	if err = r.accepting(); err == nil {
+		err = r.admit()
+	}
+	if err != nil {
 		offer.release()
 		return nil, err
 	}

@@ -93,7 +93,7 @@ func (q *query) run(ctx context.Context) error {
 	// A commit is visible before it is durable: nothing is shown before the
 	// fence says that all of the snapshot is on disk.
 	if err := q.router.store.Fence(); err != nil {
-		return storeError(err)
+		return fmt.Errorf("%w: %w", ErrUnavailable, err) // a read has no outcome to be in doubt about
 	}
 	nodes := q.filter.Nodes()
 	merged := &merge{}

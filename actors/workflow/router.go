@@ -97,18 +97,24 @@ func (r *Router) Stop(ctx context.Context) error {
 // costs no timer.
 func (r *Router) ticks() <-chan struct{} { return *r.tick.Load() }
 
-// admit counts one more call, or says why not.
+// admit counts one more call, or says why not. Calls that write ask accepting
+// first; reads go on when the store takes nothing (reliability: P4).
 func (r *Router) admit() error {
 	if r.stopping.Load() {
 		return fmt.Errorf("%w: stopping", ErrUnavailable)
-	}
-	if err := r.store.Accepting(); err != nil {
-		return storeError(err)
 	}
 	if r.inFlight.Add(1) > int64(r.o.InFlightMax) {
 		r.inFlight.Add(-1)
 		r.metrics.refused.Add(1)
 		return ErrBusy
+	}
+	return nil
+}
+
+// accepting says whether the store takes writes now.
+func (r *Router) accepting() error {
+	if err := r.store.Accepting(); err != nil {
+		return storeError(err)
 	}
 	return nil
 }
@@ -121,6 +127,9 @@ func (r *Router) Send(_ context.Context, req *EventRequest) (*Reply, error) {
 	}
 	if d.SendRight(callerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
 		return nil, fmt.Errorf("send to %s: %w", req.WorkflowID, ErrForbidden)
+	}
+	if err := r.accepting(); err != nil {
+		return nil, fmt.Errorf("send to %s: %w", req.WorkflowID, err)
 	}
 	reply, err := r.ask(req.WorkflowID, req.InstanceID, func(c *call) { c.event = req })
 	if err != nil {
