@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -65,6 +66,8 @@ type service struct {
 	admin      *admin.Server
 	operations *admin.Operations
 	watcher    *home.Watcher
+
+	reading sync.Mutex // held while a set of text files is taken over
 }
 
 // serve runs the server until ctx ends or something fails for good.
@@ -115,13 +118,7 @@ func (s *service) start() (err error) {
 	if s.catalog, err = workflow.OpenCatalog(s.store, s.parser, s.log); err != nil {
 		return err
 	}
-	directory, err := s.firstSet()
-	if err != nil {
-		return err
-	}
-	if s.identities, err = identity.Start(identity.Options{
-		Store: s.store, Directory: directory, Log: s.log, SessionIdle: c.sessionIdle, SessionMax: c.sessionMax,
-	}); err != nil {
+	if err := s.readHome(); err != nil {
 		return err
 	}
 	s.system = actors.NewSystem(s.log)
@@ -138,9 +135,6 @@ func (s *service) start() (err error) {
 		return err
 	}
 	if err := s.startOperations(); err != nil {
-		return err
-	}
-	if s.watcher, err = home.Watch(home.WatchOptions{Dir: c.home, Changed: s.reload, Log: s.log}); err != nil {
 		return err
 	}
 	s.gateway.Open(gateway.Services{
@@ -210,6 +204,27 @@ func openStore(c *config, log zerolog.Logger) (*persistence.Store, error) {
 	})
 }
 
+// readHome takes the text files over and starts the service of identities, which
+// is made of one of them. The watcher runs before they are read: a change in
+// between is not missed.
+func (s *service) readHome() (err error) {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	s.watcher, err = home.Watch(home.WatchOptions{Dir: s.config.home, Changed: s.reload, Log: s.log})
+	if err != nil {
+		return err
+	}
+	directory, err := s.firstSet()
+	if err != nil {
+		return err
+	}
+	s.identities, err = identity.Start(identity.Options{
+		Store: s.store, Directory: directory, Log: s.log,
+		SessionIdle: s.config.sessionIdle, SessionMax: s.config.sessionMax,
+	})
+	return err
+}
+
 // firstSet reads the text files at the start. Faulty definitions do not keep the
 // server from starting when an earlier set was accepted: that one goes on.
 func (s *service) firstSet() (*identity.Directory, error) {
@@ -230,6 +245,11 @@ func (s *service) firstSet() (*identity.Directory, error) {
 
 // reload takes a changed set of text files over, as a whole or not at all.
 func (s *service) reload() {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if s.identities == nil {
+		return // the start failed and is being undone
+	}
 	set, err := home.Load(s.config.home, s.parser)
 	if err == nil {
 		err = s.catalog.Publish(set.Workflows)
