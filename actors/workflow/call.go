@@ -49,10 +49,11 @@ func newCall(e *entry) *call { return &call{entry: e, replies: make(chan answer,
 // begin is the actor's side: false when the caller has gone.
 func (c *call) begin() bool { return c.taken.CompareAndSwap(waiting, running) }
 
-// answer ends the call.
+// answer ends the call. What the call holds is free before the caller knows, so
+// that nobody meets a call of their own that was answered already.
 func (c *call) answer(r *Reply, err error) {
-	c.replies <- answer{r, err}
 	c.end()
+	c.replies <- answer{r, err}
 }
 
 // end gives back what the call holds.
