@@ -44,8 +44,8 @@ func (e *event) rows(sh persistence.Shard, set func(key, value []byte), remove f
 	e.sequence++
 	set(persistence.EntryKey(nil, sh, e.id, e.sequence), e.entry)
 	set(persistence.RecordKey(nil, sh, workflowID, e.id), e.record)
-	remove(persistence.NodeKey(nil, sh, workflowID, e.from, e.id, "main"))
-	set(persistence.NodeKey(nil, sh, workflowID, e.to, e.id, "main"), nil)
+	remove(persistence.NodeKey(nil, sh, workflowID, e.from, "main", e.id))
+	set(persistence.NodeKey(nil, sh, workflowID, e.to, "main", e.id), nil)
 	e.from, e.to = e.to, e.from
 }
 

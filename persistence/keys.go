@@ -25,8 +25,9 @@ const (
 	countTable      table = 'c' // workflow, version         -> sum of int64 (merged)
 	definitionTable table = 'd' // workflow, version         -> definition
 	entryTable      table = 'e' // id, sequence              -> history entry
+	indexTable      table = 'i' // index, value, id          -> index entry
 	replyTable      table = 'k' // scope, key                -> first answer
-	nodeTable       table = 'n' // workflow, node, id, machine -> index entry
+	nodeTable       table = 'n' // workflow, node, machine, id -> index entry
 	recordTable     table = 'r' // workflow, id              -> record
 	settingTable    table = 's' // name                      -> setting
 	credentialTable table = 't' // kind, id                  -> credential
@@ -61,15 +62,33 @@ func EntryPrefix(dst []byte, sh Shard, id ID) []byte {
 }
 
 // NodeKey appends the key that says that machine of instance id is in node.
-func NodeKey(dst []byte, sh Shard, workflow, node string, id ID, machine string) []byte {
-	return appendText(append(NodePrefix(dst, sh, workflow, node), id[:]...), machine)
+func NodeKey(dst []byte, sh Shard, workflow, node, machine string, id ID) []byte {
+	return append(MachinePrefix(dst, sh, workflow, node, machine), id[:]...)
+}
+
+// MachinePrefix appends the prefix of all instances of a workflow whose machine
+// is in node; they follow each other in the order of their ids.
+func MachinePrefix(dst []byte, sh Shard, workflow, node, machine string) []byte {
+	return appendText(NodePrefix(dst, sh, workflow, node), machine)
 }
 
 // NodePrefix appends the prefix of all instances of a workflow that are in
-// node; they follow each other in the order of their ids. An instance shows up
-// once for each of its machines that is there.
+// node, machine after machine. An instance shows up once for each of its
+// machines that is there.
 func NodePrefix(dst []byte, sh Shard, workflow, node string) []byte {
 	return appendText(appendText(appendHead(dst, sh, nodeTable), workflow), node)
+}
+
+// IndexKey appends the key that says that instance id has value in a declared
+// index. No value of an index may be a prefix of another.
+func IndexKey(dst []byte, sh Shard, index uint32, value []byte, id ID) []byte {
+	return append(append(IndexPrefix(dst, sh, index), value...), id[:]...)
+}
+
+// IndexPrefix appends the prefix of all entries of a declared index in sh, in
+// the order of their values, and of their ids where the values are the same.
+func IndexPrefix(dst []byte, sh Shard, index uint32) []byte {
+	return binary.BigEndian.AppendUint32(appendHead(dst, sh, indexTable), index)
 }
 
 // ReplyKey appends the key of a remembered answer. scope is the instance, or

@@ -15,7 +15,7 @@ import (
 func drawKey(t *rapid.T, label string) Key {
 	k := Key{
 		Table: rapid.SampledFrom([]string{
-			"record", "entry", "node", "reply", "count", "definition", "setting", "credential",
+			"record", "entry", "node", "index", "reply", "count", "definition", "setting", "credential",
 		}).Draw(t, label+" table"),
 		Shard: Shard(rapid.SampledFrom([]int{0, 1, 255, 256, 0xFFFF}).Draw(t, label+" shard")),
 	}
@@ -39,6 +39,9 @@ func drawKey(t *rapid.T, label string) Key {
 	case "node":
 		k.Workflow, k.Node = name.Draw(t, label+" workflow"), name.Draw(t, label+" node")
 		k.ID, k.Machine = array(label+" id"), name.Draw(t, label+" machine")
+	case "index":
+		k.Number, k.ID = uint64(uint32(number.Draw(t, label+" index"))), array(label+" id")
+		k.Value = string(appendText(nil, name.Draw(t, label+" value"))) // no value is a prefix of another
 	case "reply":
 		k.ID, k.Reply = array(label+" id"), array(label+" key")
 	case "count":
@@ -61,7 +64,9 @@ func build(k Key) []byte {
 	case "entry":
 		return EntryKey(nil, k.Shard, k.ID, k.Number)
 	case "node":
-		return NodeKey(nil, k.Shard, k.Workflow, k.Node, k.ID, k.Machine)
+		return NodeKey(nil, k.Shard, k.Workflow, k.Node, k.Machine, k.ID)
+	case "index":
+		return IndexKey(nil, k.Shard, uint32(k.Number), []byte(k.Value), k.ID)
 	case "reply":
 		return ReplyKey(nil, k.Shard, k.ID, k.Reply)
 	case "count":
@@ -118,6 +123,12 @@ func TestAPrefixCoversItsKeysAndNoOthers(t *testing.T) {
 		case "node":
 			prefix = NodePrefix(nil, a.Shard, a.Workflow, a.Node)
 			same = sameTable && a.Workflow == b.Workflow && a.Node == b.Node
+			if rapid.Bool().Draw(t, "of one machine") {
+				prefix = MachinePrefix(nil, a.Shard, a.Workflow, a.Node, a.Machine)
+				same = same && a.Machine == b.Machine
+			}
+		case "index":
+			prefix, same = IndexPrefix(nil, a.Shard, uint32(a.Number)), sameTable && a.Number == b.Number
 		case "reply":
 			prefix, same = ReplyPrefix(nil, a.Shard, a.ID), sameTable && a.ID == b.ID
 		case "count":
@@ -144,8 +155,12 @@ func TestKeysAreInTheDocumentedOrder(t *testing.T) {
 		"entries by sequence": {
 			EntryKey(nil, 3, id(1), 1), EntryKey(nil, 3, id(1), 2), EntryKey(nil, 3, id(1), 256), EntryKey(nil, 3, id(2), 1),
 		},
-		"nodes by id, then machine": {
-			NodeKey(nil, 3, "wf", "a", id(1), "m"), NodeKey(nil, 3, "wf", "a", id(1), "n"), NodeKey(nil, 3, "wf", "a", id(2), "a"),
+		"nodes by machine, then id": {
+			NodeKey(nil, 3, "wf", "a", "m", id(1)), NodeKey(nil, 3, "wf", "a", "m", id(2)), NodeKey(nil, 3, "wf", "a", "n", id(1)),
+		},
+		"index entries by value, then id": {
+			IndexKey(nil, 3, 7, []byte("a\x00"), id(1)), IndexKey(nil, 3, 7, []byte("a\x00"), id(2)),
+			IndexKey(nil, 3, 7, []byte("aa\x00"), id(1)), IndexKey(nil, 3, 8, nil, id(1)),
 		},
 		"definitions by version": {DefinitionKey(nil, "wf", 9), DefinitionKey(nil, "wf", 10), DefinitionKey(nil, "wf", 256)},
 		"shards, meta last":      {ShardPrefix(nil, 0), RecordKey(nil, 0, "", id(1)), ShardPrefix(nil, 1), ShardPrefix(nil, 300), ShardPrefix(nil, Meta)},
@@ -163,7 +178,8 @@ func TestTheBytesOfKeysDoNotChange(t *testing.T) {
 	for want, key := range map[string][]byte{
 		"000372" + "027766" + "0102030405060708090a0b0c0d0e0f10":                             RecordKey(nil, 3, "wf", id),
 		"000365" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007":                   EntryKey(nil, 3, id, 7),
-		"00036e" + "027766" + "0161" + "0102030405060708090a0b0c0d0e0f10" + "016d":           NodeKey(nil, 3, "wf", "a", id, "m"),
+		"00036e" + "027766" + "0161" + "016d" + "0102030405060708090a0b0c0d0e0f10":           NodeKey(nil, 3, "wf", "a", "m", id),
+		"000369" + "00000007" + "7600" + "0102030405060708090a0b0c0d0e0f10":                 IndexKey(nil, 3, 7, []byte("v\x00"), id),
 		"00036b" + "0102030405060708090a0b0c0d0e0f10" + "0102030405060708090a0b0c0d0e0f10":   ReplyKey(nil, 3, id, id),
 		"000363" + "027766" + "0000000000000002":                                             CountKey(nil, 3, "wf", 2),
 		"ffff64" + "027766" + "0000000000000002":                                             DefinitionKey(nil, "wf", 2),
@@ -210,6 +226,12 @@ func TestThePartsOfAKeyCanBeReadAlone(t *testing.T) {
 		if id, ok := NodeID(key); ok != (k.Table == "node") || (ok && id != k.ID) {
 			t.Fatalf("NodeID of %+v: got %x, %t", k, id, ok)
 		}
+		if m, ok := NodeMachine(key); ok != (k.Table == "node") || (ok && string(m) != k.Machine) {
+			t.Fatalf("NodeMachine of %+v: got %q, %t", k, m, ok)
+		}
+		if v, id, ok := IndexEntry(key); ok != (k.Table == "index") || (ok && (string(v) != k.Value || id != k.ID)) {
+			t.Fatalf("IndexEntry of %+v: got %q %x, %t", k, v, id, ok)
+		}
 		if v, ok := CountVersion(key); ok != (k.Table == "count") || (ok && v != k.Number) {
 			t.Fatalf("CountVersion of %+v: got %d, %t", k, v, ok)
 		}
@@ -218,7 +240,8 @@ func TestThePartsOfAKeyCanBeReadAlone(t *testing.T) {
 
 func FuzzParseKey(f *testing.F) {
 	f.Add(RecordKey(nil, 1, "wf", ID{1}))
-	f.Add(NodeKey(nil, 1, "wf", "node", ID{1}, "machine"))
+	f.Add(NodeKey(nil, 1, "wf", "node", "machine", ID{1}))
+	f.Add(IndexKey(nil, 1, 9, []byte("value\x00"), ID{1}))
 	f.Add(CredentialKey(nil, 'S', strings.Repeat("x", 300)))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, key []byte) {

@@ -10,21 +10,22 @@ import (
 //
 // Which fields are set depends on Table; the others are zero.
 type Key struct {
-	Table    string // "record", "entry", "node", "reply", "count", "definition", "setting" or "credential"
+	Table    string // "record", "entry", "node", "index", "reply", "count", "definition", "setting" or "credential"
 	Shard    Shard
 	Workflow string   // record, node, count, definition
 	Node     string   // node
 	Machine  string   // node
-	ID       ID       // record, entry, node; the scope of a reply
+	ID       ID       // record, entry, node, index; the scope of a reply
+	Value    string   // index
 	Reply    [16]byte // reply
-	Number   uint64   // sequence of an entry; version of a count or definition
+	Number   uint64   // sequence of an entry; version of a count or definition; number of an index
 	Name     string   // setting; the id of a credential
 	Kind     byte     // credential
 }
 
 var tableNames = map[table]string{
 	countTable: "count", definitionTable: "definition", entryTable: "entry", replyTable: "reply",
-	nodeTable: "node", recordTable: "record", settingTable: "setting", credentialTable: "credential",
+	indexTable: "index", nodeTable: "node", recordTable: "record", settingTable: "setting", credentialTable: "credential",
 }
 
 // ParseKey takes key apart. It is false for bytes that no builder of this
@@ -40,7 +41,11 @@ func ParseKey(key []byte) (Key, bool) {
 	case entryTable:
 		k.ID, k.Number = p.id(), p.uint64()
 	case nodeTable:
-		k.Workflow, k.Node, k.ID, k.Machine = p.text(), p.text(), p.id(), p.text()
+		k.Workflow, k.Node, k.Machine, k.ID = p.text(), p.text(), p.text(), p.id()
+	case indexTable:
+		k.Number = uint64(p.uint32())
+		k.Value = string(p.take(max(0, len(p.rest)-len(ID{}))))
+		k.ID = p.id()
 	case replyTable:
 		k.ID, k.Reply = p.id(), p.id()
 	case countTable:
@@ -70,6 +75,8 @@ func (k Key) String() string {
 		return fmt.Sprintf("entry %d of %x in shard %d", k.Number, k.ID, k.Shard)
 	case "node":
 		return fmt.Sprintf("node %s/%s of %x (%s) in shard %d", k.Workflow, k.Node, k.ID, k.Machine, k.Shard)
+	case "index":
+		return fmt.Sprintf("entry of %x in index %d in shard %d", k.ID, k.Number, k.Shard)
 	case "reply":
 		return fmt.Sprintf("reply of %x in shard %d", k.ID, k.Shard)
 	case "count":
@@ -108,9 +115,31 @@ func NodeID(key []byte) (ID, bool) {
 	ok := p.head(nodeTable)
 	p.skipText()
 	p.skipText()
-	id := p.id()
 	p.skipText()
+	id := p.id()
 	return id, ok && p.done()
+}
+
+// NodeMachine returns the machine of a node's index key; the slice is a part of
+// key.
+func NodeMachine(key []byte) ([]byte, bool) {
+	p := keyParser{rest: key}
+	ok := p.head(nodeTable)
+	p.skipText()
+	p.skipText()
+	machine := p.skipText()
+	return machine, ok && !p.bad
+}
+
+// IndexEntry returns the value and the instance of a declared index's key; the
+// value is a part of key.
+func IndexEntry(key []byte) (value []byte, id ID, ok bool) {
+	p := keyParser{rest: key}
+	ok = p.head(indexTable)
+	p.uint32()
+	value = p.take(max(0, len(p.rest)-len(id)))
+	id = p.id()
+	return value, id, ok && p.done()
 }
 
 // CountVersion returns the version of a counter's key.
@@ -156,6 +185,13 @@ func (p *keyParser) byte() byte {
 func (p *keyParser) uint16() uint16 {
 	if b := p.take(2); b != nil {
 		return binary.BigEndian.Uint16(b)
+	}
+	return 0
+}
+
+func (p *keyParser) uint32() uint32 {
+	if b := p.take(4); b != nil {
+		return binary.BigEndian.Uint32(b)
 	}
 	return 0
 }

@@ -52,10 +52,19 @@ func (sn *Snapshot) Scan(prefix []byte, visit func(key, value []byte) error) err
 // Cursor returns a cursor over the keys from lower (nil: the first) up to but
 // not including upper (nil: no bound). It stands before the first key.
 func (sn *Snapshot) Cursor(lower, upper []byte) *Cursor {
+	return sn.cursor(lower, upper, false)
+}
+
+// Backward is Cursor from the last key to the first.
+func (sn *Snapshot) Backward(lower, upper []byte) *Cursor {
+	return sn.cursor(lower, upper, true)
+}
+
+func (sn *Snapshot) cursor(lower, upper []byte, backward bool) *Cursor {
 	if sn.db == nil {
 		return &Cursor{err: ErrClosed}
 	}
-	c := &Cursor{store: sn.store, lower: lower}
+	c := &Cursor{store: sn.store, lower: lower, backward: backward}
 	it, err := sn.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		c.err = sn.store.readFault("open cursor at", lower, err)
@@ -80,27 +89,39 @@ type Cursor struct {
 	value []byte
 	err   error // the first error; the cursor has ended
 	moved bool  // whether it stands on or behind the first key
+
+	backward bool
 }
 
-// Next moves to the next key. It is false at the end and after an error.
+// Next moves to the next key, which is the one before for a cursor that goes
+// backward. It is false at the end and after an error.
 func (c *Cursor) Next() bool {
-	if c.err != nil {
+	switch {
+	case c.err != nil:
 		return false
+	case c.moved && c.backward:
+		return c.land(c.it.Prev())
+	case c.moved:
+		return c.land(c.it.Next())
 	}
-	if !c.moved {
-		c.moved = true
-		return c.land(c.it.First())
+	c.moved = true
+	if c.backward {
+		return c.land(c.it.Last())
 	}
-	return c.land(c.it.Next())
+	return c.land(c.it.First())
 }
 
-// Seek moves to the first key at or behind key, within the cursor's bounds. It
-// is false when there is none and after an error.
+// Seek moves to the first key at or behind key, within the cursor's bounds; a
+// cursor that goes backward moves to the last key before key. It is false when
+// there is none and after an error.
 func (c *Cursor) Seek(key []byte) bool {
 	if c.err != nil {
 		return false
 	}
 	c.moved = true
+	if c.backward {
+		return c.land(c.it.SeekLT(key))
+	}
 	return c.land(c.it.SeekGE(key))
 }
 

@@ -149,6 +149,48 @@ func TestASnapshotStaysAsItWas(t *testing.T) {
 	}
 }
 
+func TestABackwardCursorSeeksAndWalks(t *testing.T) {
+	s := open(t, small(vfs.NewMem()))
+	for seq := uint64(1); seq <= 5; seq++ {
+		w := s.NewWrites(1)
+		w.Set(EntryKey(nil, 1, ID{1}, seq*10), nil)
+		s.Append(w, make(waitFor, 1))
+	}
+	sn := s.Snapshot()
+	defer sn.Close()
+	c := sn.Backward(EntryKey(nil, 1, ID{1}, 20), EntryKey(nil, 1, ID{1}, 50))
+	defer c.Close()
+	at := func(ok bool) uint64 {
+		if !ok {
+			return 0
+		}
+		seq, _ := EntrySeq(c.Key())
+		return seq
+	}
+	for i, step := range []struct {
+		name string
+		got  uint64
+		want uint64
+	}{
+		{"first next", at(c.Next()), 40},
+		{"second next", at(c.Next()), 30},
+		{"the lower bound is inside", at(c.Next()), 20},
+		{"next at the end", at(c.Next()), 0},
+		{"seek goes before the key", at(c.Seek(EntryKey(nil, 1, ID{1}, 40))), 30},
+		{"seek between keys", at(c.Seek(EntryKey(nil, 1, ID{1}, 39))), 30},
+		{"seek behind the bounds", at(c.Seek(EntryKey(nil, 1, ID{1}, 99))), 40},
+		{"next after a seek", at(c.Next()), 30},
+		{"seek before the first", at(c.Seek(EntryKey(nil, 1, ID{1}, 20))), 0},
+	} {
+		if step.got != step.want {
+			t.Errorf("step %d, %s: got %d, want %d", i, step.name, step.got, step.want)
+		}
+	}
+	if err := c.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestACursorSeeksAndWalks(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
 	for seq := uint64(1); seq <= 5; seq++ {

@@ -81,6 +81,14 @@ func (w *Writes) Delete(key []byte) {
 	w.must(w.batch.Delete(key, nil))
 }
 
+// DeleteRange removes all keys from from up to but not including to. Both are
+// of the shard and of one kind of row.
+func (w *Writes) DeleteRange(from, to []byte) {
+	w.check(from)
+	w.check(to)
+	w.must(w.batch.DeleteRange(from, to, nil))
+}
+
 // Add changes the counter under key by delta, without reading it. A counter
 // that does not exist is zero.
 func (w *Writes) Add(key []byte, delta int64) {

@@ -195,7 +195,7 @@ func (i *instance) putNodes(w *persistence.Writes, before []statemachine.Positio
 }
 
 func (i *instance) nodeKey(p statemachine.Position) []byte {
-	return persistence.NodeKey(i.scratch[:0], i.shard, i.workflowID, string(p.Node), i.id, string(p.Machine))
+	return persistence.NodeKey(i.scratch[:0], i.shard, i.workflowID, string(p.Node), string(p.Machine), i.id)
 }
 
 // putReply remembers the answer under the request's idempotency key. A create's

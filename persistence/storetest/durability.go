@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"troupe/persistence"
@@ -72,6 +73,39 @@ func lastChangeWins(open Opener) error {
 			}
 			return err
 		})
+	})
+}
+
+// rangesGo deletes the settings 10 to 19 of 30, together with one outside, and
+// sets one of them again in the same batch.
+func rangesGo(open Opener) error {
+	return with(open, func(b *bench) error {
+		for n := range 30 {
+			b.Append(b.setting(n), ignore{})
+		}
+		w := b.NewWrites(persistence.Meta)
+		w.DeleteRange(settingKey(10), settingKey(20))
+		w.Set(settingKey(15), []byte("again"))
+		w.Delete(settingKey(29))
+		if err := commit(b, w); err != nil {
+			return err
+		}
+		check := func(j Journal) error {
+			var got []string
+			err := j.Scan(persistence.SettingsPrefix(nil), func(_, value []byte) error {
+				got = append(got, string(value))
+				return nil
+			})
+			want := "0 1 2 3 4 5 6 7 8 9 again 20 21 22 23 24 25 26 27 28"
+			if strings.Join(got, " ") != want {
+				err = errors.Join(err, fmt.Errorf("got the values %v, want %s", got, want))
+			}
+			return err
+		}
+		if err := check(b); err != nil {
+			return fmt.Errorf("running: %w", err)
+		}
+		return b.afterCrash(open, check)
 	})
 }
 

@@ -18,6 +18,7 @@ func Checks() []Check {
 		{"what was appended is visible at once", visibleAtOnce},
 		{"the changes of one append come together", changesComeTogether},
 		{"an overwritten and a deleted key stay so after a restart", lastChangeWins},
+		{"a deleted range goes with all that is in it and nothing else", rangesGo},
 		{"a waiter is not told before the log is synced", noAckBeforeDurable},
 		{"a crash while a sync hangs takes nothing acknowledged", hangingSyncThenCrash},
 		{"what was acknowledged survives a crash", ackedSurvives},
