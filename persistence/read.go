@@ -88,6 +88,18 @@ func (s *Store) Count(key []byte) (int64, error) {
 	return n, nil
 }
 
+// CountAll returns the sum of the counters under a prefix.
+func (s *Store) CountAll(prefix []byte) (int64, error) { return sumCounters(s.Scan, prefix) }
+
+func sumCounters(scan func([]byte, func(key, value []byte) error) error, prefix []byte) (total int64, err error) {
+	err = scan(prefix, func(_, value []byte) error {
+		n, err := parseCounter(value)
+		total += n
+		return err
+	})
+	return total, err
+}
+
 // ParseCount reads a counter's value as Scan or a cursor gives it.
 func ParseCount(value []byte) (int64, error) { return parseCounter(value) }
 

@@ -49,6 +49,9 @@ func (sn *Snapshot) Scan(prefix []byte, visit func(key, value []byte) error) err
 	return sn.store.scan(sn.db, prefix, visit)
 }
 
+// CountAll is [Store.CountAll] at this moment.
+func (sn *Snapshot) CountAll(prefix []byte) (int64, error) { return sumCounters(sn.Scan, prefix) }
+
 // Cursor returns a cursor over the keys from lower (nil: the first) up to but
 // not including upper (nil: no bound). It stands before the first key.
 func (sn *Snapshot) Cursor(lower, upper []byte) *Cursor {
