@@ -55,6 +55,40 @@ func (d *Definition) endState(in *Instance) []NodeID {
 	return out
 }
 
+// StatesOf returns the JSON array of positions that a history entry of an
+// instance of this definition led to. It is empty for what is no such entry.
+func (d *Definition) StatesOf(entry data.Value) []byte {
+	end, _ := entry.Lookup("endState")
+	var names []NodeID
+	for _, name := range end.Elements() {
+		names = append(names, NodeID(name.Text()))
+	}
+	var out []Position
+	for _, m := range d.machines {
+		out, names = d.positionsOf(out, m, names)
+	}
+	return appendPositionList(nil, out)
+}
+
+// positionsOf takes the names that are about a region from the front.
+func (d *Definition) positionsOf(out []Position, region *node, names []NodeID) ([]Position, []NodeID) {
+	if len(names) == 0 {
+		return out, nil
+	}
+	n := d.find(region.machine, names[0])
+	out = append(out, Position{MachineID(region.id), names[0]})
+	names = names[1:]
+	if region.kind == parallel {
+		n = region
+	}
+	if n != nil && n.kind == parallel {
+		for _, r := range n.children {
+			out, names = d.positionsOf(out, r, names)
+		}
+	}
+	return out, names
+}
+
 // startNode is what stands in startState of the first entry, once for each
 // state machine.
 const startNode NodeID = "Start"

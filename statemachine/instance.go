@@ -83,8 +83,12 @@ func activeChild(n *node, active nodeSet) *node {
 
 // AppendStates appends the JSON array of the instance's positions.
 func (d *Definition) AppendStates(dst []byte, in *Instance) []byte {
+	return appendPositionList(dst, d.Positions(in))
+}
+
+func appendPositionList(dst []byte, positions []Position) []byte {
 	dst = append(dst, '[')
-	for i, p := range d.Positions(in) {
+	for i, p := range positions {
 		if i > 0 {
 			dst = append(dst, ',')
 		}

@@ -13,7 +13,10 @@ import (
 )
 
 // schema is a compiled JSON Schema 2020-12. It is built once and shared.
-type schema struct{ compiled *jsonschema.Schema }
+type schema struct {
+	compiled *jsonschema.Schema
+	text     data.Value // as it was written
+}
 
 // printer words the schema library's complaints.
 var printer = message.NewPrinter(language.English)
@@ -56,7 +59,7 @@ func compileSchema(doc data.Value, load schemaLoader) (*schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &schema{compiled}, nil
+	return &schema{compiled, doc}, nil
 }
 
 // check returns an ErrInvalidData that names the first place that does not fit.

@@ -1,0 +1,167 @@
+package statemachine
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/expr"
+)
+
+// GuardResult is what can be said of a guard before the event is there.
+type GuardResult uint8
+
+const (
+	// GuardFalse: the guard does not let the event through now.
+	GuardFalse GuardResult = iota
+	// GuardUnknown: the guard looks at the event.
+	GuardUnknown
+	// GuardTrue: the guard lets the event through, or there is none.
+	GuardTrue
+)
+
+// String returns the word of the interface.
+func (g GuardResult) String() string { return [...]string{"false", "unknown", "true"}[g] }
+
+// Available is one event that a caller has the right to send now.
+type Available struct {
+	Name EventName
+	// Guard is the best result among Transitions.
+	Guard GuardResult
+	// Transitions are those that the event may take, in the order in which they
+	// are tried. Behind one whose guard is true no other of its machine is tried.
+	Transitions []AvailableTransition
+	// Schema is the JSON Schema of the event's data as the definition has it;
+	// absent when it has none.
+	Schema data.Value
+}
+
+// AvailableTransition is one way that an event may go.
+type AvailableTransition struct {
+	From Position // the node that has the transition, in its machine
+	// Targets are the nodes that it leads to; none means that it stays.
+	Targets []NodeID
+	Guard   GuardResult
+}
+
+// Available lists the events for which the instance has a transition now that
+// the caller may take, in document order. It is what Step would select from:
+// allow counts as far as it can be decided without the event, and a wildcard
+// stands for every name of the definition that it matches. Whether the caller may
+// send to the instance at all is asked with MaySend.
+func (d *Definition) Available(in *Instance, c *Caller, now time.Time) []Available {
+	m := d.newMove(in, c, now)
+	m.scope.Event = &expr.Event{Data: emptyObject}
+	var out []Available
+	for i := m.in.active.next(1); i >= 0; i = m.in.active.next(i + 1) {
+		if leaf := d.nodes[i]; leaf.isLeaf() {
+			out = m.availableFrom(leaf, out)
+		}
+	}
+	for i := range out {
+		for _, t := range out[i].Transitions {
+			out[i].Guard = max(out[i].Guard, t.Guard)
+		}
+		if rule := d.events[out[i].Name]; rule != nil && rule.schema != nil {
+			out[i].Schema = rule.schema.text
+		}
+	}
+	return out
+}
+
+// availableFrom adds what one active leaf and its ancestors take.
+func (m *move) availableFrom(leaf *node, out []Available) []Available {
+	var settled []EventName // a transition of this leaf takes them for certain
+	for n := leaf; n.parent != nil; n = n.parent {
+		for _, tr := range n.on {
+			if tr.onDone != nil {
+				continue
+			}
+			guard := m.foresee(tr)
+			mayTake, certain := m.mayTake(tr)
+			if !mayTake {
+				continue
+			}
+			if !certain && guard == GuardTrue {
+				guard = GuardUnknown
+			}
+			for _, name := range m.d.namesOf(tr.event) {
+				if slices.Contains(settled, name) {
+					continue
+				}
+				if guard == GuardTrue {
+					settled = append(settled, name)
+				}
+				out = offer(out, name, tr, guard)
+			}
+		}
+	}
+	return out
+}
+
+// foresee is guard without the event.
+func (m *move) foresee(tr *transition) GuardResult {
+	switch {
+	case tr.guard == nil:
+		return GuardTrue
+	case tr.guard.Reads("event"):
+		return GuardUnknown
+	}
+	if ok, err := tr.guard.Bool(&m.scope); err != nil || !ok {
+		return GuardFalse
+	}
+	return GuardTrue
+}
+
+// mayTake asks allow without the event. Not certain: allow looks at the event.
+func (m *move) mayTake(tr *transition) (may, certain bool) {
+	if tr.allow == nil {
+		return true, true
+	}
+	if !tr.allow.readsEvent() {
+		return tr.allow.admits(m.caller, &m.scope), true
+	}
+	return tr.allow.names(m.caller), false
+}
+
+// readsEvent reports whether the rule looks at the event.
+func (r *rule) readsEvent() bool {
+	return r.when != nil && r.when.Reads("event") || r.deny != nil && r.deny.readsEvent()
+}
+
+// namesOf lists the names that callers can send for a pattern.
+func (d *Definition) namesOf(p eventPattern) []EventName {
+	if !p.any && !p.prefix {
+		if isReserved(p.name) {
+			return nil
+		}
+		return []EventName{p.name}
+	}
+	var names []EventName
+	for _, name := range slices.Sorted(maps.Keys(d.declared.exact)) {
+		if p.matches(name) && !isReserved(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// offer adds one transition to its event. An ancestor of two leaves is met
+// twice, and listed once.
+func offer(out []Available, name EventName, tr *transition, guard GuardResult) []Available {
+	t := AvailableTransition{From: Position{MachineID(tr.source.machine.id), tr.source.id}, Guard: guard}
+	for _, target := range tr.targets {
+		t.Targets = append(t.Targets, target.id)
+	}
+	i := slices.IndexFunc(out, func(a Available) bool { return a.Name == name })
+	if i < 0 {
+		return append(out, Available{Name: name, Transitions: []AvailableTransition{t}})
+	}
+	if !slices.ContainsFunc(out[i].Transitions, func(u AvailableTransition) bool {
+		return u.From == t.From && u.Guard == t.Guard && slices.Equal(u.Targets, t.Targets)
+	}) {
+		out[i].Transitions = append(out[i].Transitions, t)
+	}
+	return out
+}
