@@ -30,7 +30,7 @@ type config struct {
 	idleAfter                        time.Duration
 	inFlightMax, instanceInFlightMax int
 	connectionsMax, requestsMax      int
-	queriesMax                       int
+	queriesMax, watchersMax          int
 	queryTimeMax                     time.Duration
 	drainDelay, drainMax             time.Duration
 	shards                           int
@@ -64,6 +64,7 @@ func newConfigFlags() *config {
 	f.IntVar(&c.connectionsMax, "connections-max", 16_384, "open connections; more wait to be accepted")
 	f.IntVar(&c.requestsMax, "requests-max", 2_048, "requests worked on at a time; more are answered with 503")
 	f.IntVar(&c.queriesMax, "queries-max", 2, "queries that run at a time")
+	f.IntVar(&c.watchersMax, "watchers-max", 1_000, "streams of events that are open at a time; more are answered with 503")
 	f.Var(durationOf(&c.queryTimeMax, time.Minute), "query-time-max", "how long a query may run")
 	f.Var(durationOf(&c.drainDelay, 0), "drain-delay", "after SIGTERM, how long new requests get 503 before the port closes")
 	f.Var(durationOf(&c.drainMax, 8*time.Second), "drain-max", "after SIGTERM, how long accepted requests may take")

@@ -4,6 +4,8 @@
 //	troupe serve      run the server
 //	troupe token      create, list and revoke API tokens
 //	troupe session    create, list and revoke sessions
+//	troupe instance   work with instances of a running service
+//	troupe context    name services and keep the tokens for them
 //	troupe check      check the text files of a home
 //	troupe config     show every setting, its value and where it comes from
 //
@@ -64,7 +66,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newServe(), newToken(), newSession(), newCheck(), newConfig())
+	root.AddCommand(newServe(), newToken(), newSession(), newCheck(), newConfig(), newInstance(), newContext())
 	return root
 }
 

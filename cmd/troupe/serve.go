@@ -100,7 +100,7 @@ func (s *service) start() (err error) {
 	c := s.config
 	s.gateway, err = gateway.New(gateway.Options{
 		Addr: c.listen, BasePath: c.basePath, SessionCookie: c.sessionCookie,
-		ConnectionsMax: c.connectionsMax, InFlightMax: int64(c.requestsMax),
+		ConnectionsMax: c.connectionsMax, InFlightMax: int64(c.requestsMax), WatchersMax: int64(c.watchersMax),
 		DrainDelay: c.drainDelay, DrainMax: c.drainMax, Log: s.log,
 	})
 	if err != nil {

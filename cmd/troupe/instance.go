@@ -1,0 +1,152 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"troupe/gateway/api"
+	"troupe/gateway/client"
+	"troupe/statemachine/data"
+)
+
+func newInstance() *cobra.Command {
+	return group("instance", "List, show, create, move and watch instances of a running service",
+		"  troupe instance create leave-request --public '{\"from\": \"2026-12-21\"}'\n"+
+			"  troupe instance list leave-request --filter '{\"states.nodeId\": \"review\"}'",
+		newInstanceList(), newInstanceShow(), newInstanceCreate(), newInstanceSend(),
+		newInstanceHistory(), newInstanceWatch(), newInstanceEvents())
+}
+
+// asking makes the RunE of a command that asks the service: it checks the form
+// of the output, connects, and explains errors.
+func asking(at *connection, out *output, do func(cmd *cobra.Command, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := out.open(cmd); err != nil {
+			return err
+		}
+		c, err := at.client()
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		return explained(do(cmd, c, args))
+	}
+}
+
+// stateText shows where an instance stands: "main: review, billing: open".
+func stateText(states []api.Position) string {
+	texts := make([]string, len(states))
+	for i, s := range states {
+		texts[i] = s.StateMachineID + ": " + s.NodeID
+	}
+	return strings.Join(texts, ", ")
+}
+
+func timeText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// eventText names the event of an entry; the first has none.
+func eventText(e *api.HistoryEntry) string {
+	if e.TransitionEvent == "" {
+		return "(created)"
+	}
+	return e.TransitionEvent
+}
+
+// parseColumns checks the paths of --columns.
+func parseColumns(columns []string) ([]data.Path, error) {
+	paths := make([]data.Path, len(columns))
+	for i, column := range columns {
+		path, err := data.ParsePath(column)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--columns %q: %w", column, err)}
+		}
+		paths[i] = path
+	}
+	return paths, nil
+}
+
+// cellAt is what stands at a path of a record: strings without quotes, other
+// values as JSON, nothing where there is nothing.
+func cellAt(record json.RawMessage, path data.Path) string {
+	value, err := data.Clean(record)
+	if err != nil {
+		return "?" // valid JSON, but not as strict as ours is
+	}
+	for _, segment := range path {
+		if value.Kind() == data.Array {
+			position, ok := data.ParsePosition(segment)
+			if !ok {
+				return ""
+			}
+			value, _ = value.Index(position)
+			continue
+		}
+		value, _ = value.Lookup(segment)
+	}
+	if value.Kind() == data.String {
+		return value.Text()
+	}
+	if value.Kind() == data.Absent {
+		return ""
+	}
+	return value.String()
+}
+
+// show writes one instance.
+func (o *output) show(i *client.Instance) error {
+	if o.form != formTable {
+		return o.document(i.Raw)
+	}
+	rows := [][]string{
+		{"ID", i.ID},
+		{"WORKFLOW", i.WorkflowID},
+		{"STATES", stateText(i.States)},
+	}
+	if i.Sequence != 0 {
+		rows = append(rows, []string{"SEQUENCE", strconv.FormatUint(i.Sequence, 10)})
+	}
+	if i.Redirect != "" {
+		rows = append(rows, []string{"REDIRECT", i.Redirect})
+	}
+	rows = append(rows, []string{"PUBLIC", string(i.Public)})
+	if len(i.Private) > 0 {
+		rows = append(rows, []string{"PRIVATE", string(i.Private)})
+	}
+	if err := o.table(rows); err != nil || len(i.History) == 0 {
+		return err
+	}
+	if _, err := fmt.Fprintln(o.to); err != nil {
+		return err
+	}
+	rows = [][]string{historyHead}
+	for n := range i.History {
+		rows = append(rows, historyRow(&i.History[n]))
+	}
+	return o.table(rows)
+}
+
+var historyHead = []string{"TIME", "USER", "EVENT", "FROM", "TO"}
+
+func historyRow(e *api.HistoryEntry) []string {
+	return []string{timeText(e.Time), e.User, eventText(e), strings.Join(e.StartState, ", "), strings.Join(e.EndState, ", ")}
+}
+
+// checkJSONFlags refuses standard input for two flags.
+func checkJSONFlags(values ...string) error {
+	n := 0
+	for _, v := range values {
+		if v == "-" {
+			n++
+		}
+	}
+	if n > 1 {
+		return usageError{errors.New("standard input can be read once")}
+	}
+	return nil
+}

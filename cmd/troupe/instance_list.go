@@ -1,0 +1,279 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"troupe/gateway/client"
+	"troupe/statemachine/data"
+)
+
+func newInstanceList() *cobra.Command {
+	var r client.ListRequest
+	var filter string
+	var all bool
+	var columns []string
+	cmd := &cobra.Command{
+		Use:   "list WORKFLOW",
+		Short: "List the instances of a workflow that you may read",
+		Long: "List the instances of a workflow that you may read: one page, or with --all every one, page by page. " +
+			"With -o json and -o yaml a page is what the service answered.",
+		Example: "  troupe instance list leave-request --filter '{\"states.nodeId\": \"review\"}' --columns svcPublic.requester,svcPublic.days\n" +
+			"  troupe instance list leave-request --all -o jsonl",
+		Args: usage(cobra.ExactArgs(1)),
+	}
+	f := cmd.Flags()
+	f.StringVar(&filter, "filter", "", "only those that match: a JSON filter, @file, or - for standard input")
+	f.IntVar(&r.Limit, "limit", 50, "instances of one page, 1 to 1000 (with --all: 500); 0: all in one answer")
+	f.BoolVar(&all, "all", false, "all pages")
+	f.StringVar(&r.Cursor, "cursor", "", "begin where a page before has ended")
+	f.StringVar(&r.Sort, "sort", "", "order: _id or an indexed path; - in front of it: descending (default _id)")
+	f.StringSliceVar(&r.Fields, "fields", nil, "ask for svcHistory, svcRedirect, svcPrivate as well")
+	f.BoolVar(&r.Count, "count", false, "count all matches")
+	f.BoolVar(&r.Explain, "explain", false, "say how they were found (needs mod-workflows)")
+	f.StringSliceVar(&columns, "columns", nil, "paths to show in a table, such as svcPublic.days")
+	at, out := addConnection(cmd), addOutput(cmd, formTable, formJSON, formJSONL, formYAML)
+	cmd.RunE = asking(at, out, func(cmd *cobra.Command, c *client.Client, args []string) error {
+		if len(columns) > 0 && out.form != formTable {
+			return usageError{errors.New("--columns is for tables")}
+		}
+		paths, err := parseColumns(columns)
+		if err != nil {
+			return err
+		}
+		text, err := jsonInput(cmd, "filter", filter)
+		if err != nil {
+			return err
+		}
+		r.WorkflowID, r.Filter = args[0], string(text)
+		if all && !cmd.Flags().Changed("limit") {
+			r.Limit = 0 // the client's choice
+		}
+		l := &lister{cmd: cmd, out: out, member: "instances", all: all, head: append([]string{"ID", "STATES"}, columns...)}
+		if !all {
+			page, err := c.Instances(cmd.Context(), r)
+			return l.one(instancePage(page, paths), err)
+		}
+		return l.each(func(yield func(*listPage, error) bool) {
+			for page, err := range c.InstancePages(cmd.Context(), r) {
+				if !yield(instancePage(page, paths), err) {
+					return
+				}
+			}
+		})
+	})
+	return cmd
+}
+
+func instancePage(page *client.InstancePage, columns []data.Path) *listPage {
+	if page == nil {
+		return nil
+	}
+	p := &listPage{raw: page.Raw, next: page.Next, count: page.Count, explain: page.Explain}
+	for i := range page.Instances {
+		instance := &page.Instances[i]
+		row := []string{instance.ID, stateText(instance.States)}
+		for _, path := range columns {
+			row = append(row, cellAt(instance.Raw, path))
+		}
+		p.rows, p.items = append(p.rows, row), append(p.items, instance.Raw)
+	}
+	return p
+}
+
+func newInstanceHistory() *cobra.Command {
+	var r client.HistoryRequest
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "history WORKFLOW INSTANCE",
+		Short: "Show the history of an instance, oldest entry first",
+		Example: "  troupe instance history leave-request 01M7YZAB2GNTJFQE62690KHSQT\n" +
+			"  troupe instance history leave-request 01M7YZAB2GNTJFQE62690KHSQT --all -o jsonl",
+		Args: usage(cobra.ExactArgs(2)),
+	}
+	cmd.Flags().IntVar(&r.Limit, "limit", 100, "entries of one page, 1 to 1000 (with --all: 500)")
+	cmd.Flags().BoolVar(&all, "all", false, "all pages")
+	cmd.Flags().StringVar(&r.Cursor, "cursor", "", "begin where a page before has ended")
+	at, out := addConnection(cmd), addOutput(cmd, formTable, formJSON, formJSONL, formYAML)
+	cmd.RunE = asking(at, out, func(cmd *cobra.Command, c *client.Client, args []string) error {
+		r.WorkflowID, r.InstanceID = args[0], args[1]
+		if all && !cmd.Flags().Changed("limit") {
+			r.Limit = 0 // the client's choice
+		}
+		l := &lister{cmd: cmd, out: out, member: "history", all: all, head: historyHead}
+		if !all {
+			page, err := c.History(cmd.Context(), r)
+			return l.one(historyPage(page), err)
+		}
+		return l.each(func(yield func(*listPage, error) bool) {
+			for page, err := range c.HistoryPages(cmd.Context(), r) {
+				if !yield(historyPage(page), err) {
+					return
+				}
+			}
+		})
+	})
+	return cmd
+}
+
+func historyPage(page *client.HistoryPage) *listPage {
+	if page == nil {
+		return nil
+	}
+	p := &listPage{raw: page.Raw, next: page.Next}
+	for i := range page.Entries {
+		p.rows = append(p.rows, historyRow(&page.Entries[i].HistoryEntry))
+		p.items = append(p.items, page.Entries[i].Raw)
+	}
+	return p
+}
+
+// listPage is a page of any list, ready to be written.
+type listPage struct {
+	items   []json.RawMessage
+	rows    [][]string // of a table, one for each item
+	raw     json.RawMessage
+	next    string
+	count   *int64
+	explain json.RawMessage
+}
+
+// lister writes a list: one page, or page by page as they come.
+type lister struct {
+	cmd    *cobra.Command
+	out    *output
+	member string   // the list's name in JSON
+	head   []string // of a table
+	all    bool
+
+	written int             // items so far
+	count   *int64          // of the first page
+	explain json.RawMessage // of the first page
+}
+
+// one writes a single page and says how to get the next.
+func (l *lister) one(p *listPage, err error) error {
+	if err != nil {
+		return err
+	}
+	switch l.out.form {
+	case formJSON, formYAML:
+		err = l.out.document(p.raw)
+	default:
+		err = l.each(func(yield func(*listPage, error) bool) { yield(p, nil) })
+	}
+	if err == nil && p.next != "" {
+		_, _ = fmt.Fprintf(l.cmd.ErrOrStderr(), "there is more: --all shows everything, --cursor %s the next page\n", printable(p.next))
+	}
+	return err
+}
+
+// each writes pages as they come.
+func (l *lister) each(pages iter.Seq2[*listPage, error]) error {
+	first := true
+	for p, err := range pages {
+		if err != nil {
+			return err
+		}
+		if first {
+			l.count, l.explain = p.count, p.explain
+		}
+		if err := l.page(p, first); err != nil {
+			return err
+		}
+		first = false
+	}
+	return l.end()
+}
+
+func (l *lister) page(p *listPage, first bool) error {
+	if l.out.form == formTable {
+		if first {
+			p.rows = append([][]string{l.head}, p.rows...)
+		}
+		return l.out.table(p.rows)
+	}
+	if first && l.out.form == formJSON {
+		if err := l.out.raw([]byte(`{"` + l.member + `":[`)); err != nil {
+			return err
+		}
+	}
+	for _, item := range p.items {
+		if err := l.item(item); err != nil {
+			return err
+		}
+		l.written++
+	}
+	return nil
+}
+
+// item writes one element in a form that is no table.
+func (l *lister) item(item json.RawMessage) error {
+	switch l.out.form {
+	case formJSONL:
+		return l.out.line(item)
+	case formYAML:
+		var head []byte
+		if l.written == 0 {
+			head = []byte(l.member + ":\n")
+		}
+		text, err := appendYAMLItem(head, item)
+		if err != nil {
+			return err
+		}
+		_, err = l.out.to.Write(text)
+		return err
+	}
+	if l.written > 0 {
+		item = append([]byte{','}, item...)
+	}
+	return l.out.raw(item)
+}
+
+// end writes what comes behind the last element.
+func (l *lister) end() error {
+	tail := "" // as members of a JSON object
+	if l.count != nil {
+		tail += `,"count":` + strconv.FormatInt(*l.count, 10)
+	}
+	if l.explain != nil {
+		tail += `,"explain":` + string(l.explain)
+	}
+	switch l.out.form {
+	case formJSON:
+		return l.out.raw([]byte("]" + tail + "}\n"))
+	case formYAML:
+		if l.written == 0 {
+			tail = `,"` + l.member + `":[]` + tail
+		}
+		if tail == "" {
+			return nil
+		}
+		text, err := appendYAML(nil, []byte("{"+tail[1:]+"}"))
+		if err != nil {
+			return err
+		}
+		_, err = l.out.to.Write(text)
+		return err
+	}
+	to := l.out.to
+	if l.out.form == formJSONL {
+		to = l.cmd.ErrOrStderr() // a line is an instance, and nothing else
+	}
+	if l.count != nil {
+		if _, err := fmt.Fprintf(to, "count: %d\n", *l.count); err != nil {
+			return err
+		}
+	}
+	if l.explain != nil {
+		if _, err := fmt.Fprintf(to, "explain: %s\n", printable(string(l.explain))); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"troupe/gateway/api"
+	"troupe/gateway/client"
+)
+
+func newInstanceShow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show WORKFLOW INSTANCE",
+		Short: "Show an instance with its data and history",
+		Example: "  troupe instance show leave-request 01M7YZAB2GNTJFQE62690KHSQT\n" +
+			"  troupe instance show leave-request 01M7YZAB2GNTJFQE62690KHSQT -o yaml",
+		Args: usage(cobra.ExactArgs(2)),
+	}
+	at, out := addConnection(cmd), addOutput(cmd, formTable, formJSON, formJSONL, formYAML)
+	cmd.RunE = asking(at, out, func(cmd *cobra.Command, c *client.Client, args []string) error {
+		i, err := c.Instance(cmd.Context(), client.InstanceRequest{WorkflowID: args[0], InstanceID: args[1]})
+		if err != nil {
+			return err
+		}
+		return out.show(i)
+	})
+	return cmd
+}
+
+func newInstanceEvents() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "events WORKFLOW INSTANCE",
+		Short: "List the events that you may send to an instance now",
+		Long: "List the events that you may send to an instance now, one line for each transition. " +
+			"The guard is unknown where it depends on the data that comes with the event.",
+		Example: "  troupe instance events leave-request 01M7YZAB2GNTJFQE62690KHSQT",
+		Args:    usage(cobra.ExactArgs(2)),
+	}
+	at, out := addConnection(cmd), addOutput(cmd, formTable, formJSON, formJSONL, formYAML)
+	cmd.RunE = asking(at, out, func(cmd *cobra.Command, c *client.Client, args []string) error {
+		e, err := c.Events(cmd.Context(), args[0], args[1])
+		if err != nil {
+			return err
+		}
+		if out.form != formTable {
+			return out.document(e.Raw)
+		}
+		rows := [][]string{{"EVENT", "GUARD", "MACHINE", "FROM", "TO"}}
+		for i := range e.Events {
+			rows = append(rows, eventRows(&e.Events[i])...)
+		}
+		return out.table(rows)
+	})
+	return cmd
+}
+
+// eventRows has a row for each transition, one at least.
+func eventRows(e *api.Event) (rows [][]string) {
+	for _, t := range e.Transitions {
+		rows = append(rows, []string{e.Name, string(t.Guard), t.StateMachineID, t.NodeID, strings.Join(t.Targets, ", ")})
+	}
+	if len(rows) == 0 {
+		rows = append(rows, []string{e.Name, string(e.Guard), "", "", ""})
+	}
+	return rows
+}

@@ -1,0 +1,385 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"troupe/gateway/client"
+	"troupe/gateway/client/clienttest"
+)
+
+// isolated makes sure that no test sees the contexts or the environment of
+// whoever runs it.
+func isolated(t *testing.T) {
+	t.Helper()
+	t.Setenv("TROUPE_CONTEXTS", filepath.Join(t.TempDir(), "contexts.yaml"))
+	for _, name := range []string{"TROUPE_CONTEXT", "TROUPE_ADDRESS", "TROUPE_TOKEN", "TROUPE_TOKEN_FILE"} {
+		t.Setenv(name, "")
+	}
+}
+
+// startService starts a service that the commands of the test ask.
+func startService(t *testing.T) *clienttest.Server {
+	t.Helper()
+	isolated(t)
+	s := clienttest.Start(t)
+	t.Setenv("TROUPE_ADDRESS", s.URL)
+	t.Setenv("TROUPE_TOKEN", clienttest.Token)
+	return s
+}
+
+// invokeWith is invoke with a context and standard input.
+func invokeWith(ctx context.Context, stdin string, stdout, stderr io.Writer, args ...string) (code int) {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(strings.NewReader(stdin))
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	var wrong usageError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &wrong):
+		_, _ = io.WriteString(stderr, "troupe: "+err.Error()+"\n")
+		return exitUsage
+	}
+	_, _ = io.WriteString(stderr, "troupe: "+err.Error()+"\n")
+	return exitFailed
+}
+
+// invocation is one command line and what it must do.
+type invocation struct {
+	name, stdin string
+	args        []string
+	code        int
+	stdout      string // exactly
+	stderr      string // a part of it; empty: nothing there
+}
+
+func (i *invocation) run(t *testing.T) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := invokeWith(t.Context(), i.stdin, &stdout, &stderr, i.args...)
+	if code != i.code || stdout.String() != i.stdout {
+		t.Errorf("%v: got code %d and\n%s\nwant %d and\n%s\nstderr: %s", i.args, code, stdout.String(), i.code, i.stdout, stderr.String())
+	}
+	if got := stderr.String(); !strings.Contains(got, i.stderr) || i.stderr == "" && got != "" {
+		t.Errorf("%v: got %q on stderr, want %q in it", i.args, got, i.stderr)
+	}
+}
+
+const (
+	firstID  = "01JD0000000000000000000001"
+	secondID = "01JD0000000000000000000002"
+	thirdID  = "01JD0000000000000000000003"
+)
+
+func TestInstanceList(t *testing.T) {
+	s := startService(t)
+	s.Add(`{"days":5,"who":"Ana\n\u001b[2J","big":12345678901234567890.10}`, "review")
+	s.Add(`{"who":["a",{"b":1}]}`, "draft")
+	s.Add(`{}`, "review")
+	const states = `"states":[{"stateMachineId":"main","nodeId":`
+	first := `{"_id":"` + firstID + `","workflowId":"leave","svcPublic":{"days":5,"who":"Ana\n\u001b[2J","big":12345678901234567890.10},` + states + `"review"}]}`
+	second := `{"_id":"` + secondID + `","workflowId":"leave","svcPublic":{"who":["a",{"b":1}]},` + states + `"draft"}]}`
+	third := `{"_id":"` + thirdID + `","workflowId":"leave","svcPublic":{},` + states + `"review"}]}`
+	explain := `{"index":null,"plan":"scan","keysRead":0,"recordsRead":3,"matched":1,"milliseconds":0.25,"considered":[]}`
+	list := func(args ...string) []string { return append([]string{"instance", "list", "leave"}, args...) }
+	tests := []invocation{
+		{name: "a table", args: list(), stdout: "ID                          STATES\n" +
+			firstID + "  main: review\n" + secondID + "  main: draft\n" + thirdID + "  main: review\n"},
+		{name: "columns", args: list("--columns", "svcPublic.days,svcPublic.who", "--columns", "svcPublic.who.1.b"), stdout: "" +
+			"ID                          STATES        svcPublic.days  svcPublic.who  svcPublic.who.1.b\n" +
+			firstID + "  main: review  5               Ana\\n\\x1b[2J   \n" +
+			secondID + "  main: draft                   [\"a\",{\"b\":1}]  1\n" +
+			thirdID + "  main: review                                 \n"},
+		{name: "JSON is what the service sent", args: list("-o", "json", "--limit", "50"), stdout: `{"instances":[` + first + "," + second + "," + third + "],\"next\":null}\n"},
+		{name: "all in one answer", args: list("-o", "json", "--limit", "0"), stdout: `{"instances":[` + first + "," + second + "," + third + "]}\n"},
+		{name: "JSON lines", args: list("-o", "jsonl"), stdout: first + "\n" + second + "\n" + third + "\n"},
+		{name: "a filter", args: list("-o", "jsonl", "--filter", `{"states.nodeId": "draft"}`), stdout: second + "\n"},
+		{name: "a filter on standard input", stdin: " {\"states.nodeId\": \"draft\"}\n", args: list("-o", "jsonl", "--filter", "-"), stdout: second + "\n"},
+		{name: "order", args: list("-o", "jsonl", "--sort", "-_id", "--limit", "1"), stdout: third + "\n", stderr: "there is more: --all shows everything, --cursor "},
+		{name: "all pages as JSON", args: list("-o", "json", "--all", "--limit", "1", "--count", "--explain"), stdout: `{"instances":[` + first + "," + second + "," + third + `],"count":3,"explain":` + explain + "}\n"},
+		{name: "all pages as lines", args: list("-o", "jsonl", "--all", "--limit", "2"), stdout: first + "\n" + second + "\n" + third + "\n"},
+		{name: "all pages as a table", args: list("--all", "--limit", "2", "--count"), stdout: "ID                          STATES\n" +
+			firstID + "  main: review\n" + secondID + "  main: draft\n" + thirdID + "  main: review\ncount: 3\n"},
+		{name: "nothing as JSON", args: list("-o", "json", "--all", "--filter", `{"states.nodeId":"x"}`), stdout: `{"instances":[]}` + "\n"},
+		{name: "nothing as YAML", args: list("-o", "yaml", "--all", "--count", "--filter", `{"states.nodeId":"x"}`), stdout: "instances: []\ncount: 0\n"},
+		{name: "nothing as a table", args: list("--filter", `{"states.nodeId":"x"}`), stdout: "ID  STATES\n"},
+		{name: "a count beside lines", args: list("-o", "jsonl", "--count", "--filter", `{"states.nodeId":"draft"}`), stdout: second + "\n", stderr: "count: 1\n"},
+		{
+			name: "YAML", args: list("-o", "yaml", "--all", "--limit", "2", "--filter", `{"states.nodeId":"review"}`),
+			stdout: "instances:\n" +
+				"- _id: \"" + firstID + "\"\n  workflowId: leave\n  svcPublic:\n    days: 5\n    who: \"Ana\\n\\u001b[2J\"\n    big: 12345678901234567890.10\n" +
+				"  states:\n  - stateMachineId: main\n    nodeId: review\n" +
+				"- _id: \"" + thirdID + "\"\n  workflowId: leave\n  svcPublic: {}\n  states:\n  - stateMachineId: main\n    nodeId: review\n",
+		},
+		{name: "a page as YAML", args: list("-o", "yaml", "--filter", `{"states.nodeId":"x"}`), stdout: "instances: []\nnext: null\n"},
+		{name: "fields", args: list("-o", "jsonl", "--fields", "svcHistory,svcPrivate", "--filter", `{"states.nodeId":"draft"}`), stdout: strings.Replace(second, `,"states"`, `,"svcPrivate":{},"svcHistory":[{"user":"john.doe","startState":["Start"],"transitionEvent":"","endState":["draft"],"ts":"2026-11-21T10:00:01.000Z"}],"states"`, 1) + "\n"},
+
+		{name: "no workflow", args: []string{"instance", "list"}, code: exitUsage, stderr: "accepts 1 arg"},
+		{name: "a workflow that cannot be", args: []string{"instance", "list", "../x"}, code: exitUsage, stderr: "cannot be the id of a workflow"},
+		{name: "an unknown workflow", args: []string{"instance", "list", "lave"}, code: exitFailed, stderr: "list lave: 404 NotFound: "},
+		{name: "a filter that is no JSON", args: list("--filter", "{"), code: exitUsage, stderr: "--filter: must be JSON"},
+		{name: "a filter that is nowhere", args: list("--filter", "@no-such-file"), code: exitFailed, stderr: "no-such-file"},
+		{name: "a limit too large", args: list("--limit", "1001"), code: exitUsage, stderr: "a limit must be"},
+		{name: "an unknown form", args: list("-o", "xml"), code: exitUsage, stderr: "must be one of table, json, jsonl, yaml"},
+		{name: "columns of JSON", args: list("-o", "json", "--columns", "a"), code: exitUsage, stderr: "for tables"},
+		{name: "a column that is no path", args: list("--columns", "a..b"), code: exitUsage, stderr: "--columns"},
+		{name: "a field that is none", args: list("--fields", "secret"), code: exitFailed, stderr: "400 InvalidContent"},
+		{name: "a cursor that is none", args: list("--cursor", "x"), code: exitFailed, stderr: "400 InvalidContent"},
+		{name: "a token on the command line", args: list("--token", "x"), code: exitUsage, stderr: "unknown flag: --token"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, test.run)
+	}
+}
+
+// TestInstanceListCursor follows the advice on standard error.
+func TestInstanceListCursor(t *testing.T) {
+	s := startService(t)
+	for range 3 {
+		s.Add(`{}`, "review")
+	}
+	_, stdout, stderr := invoke("instance", "list", "leave", "--limit", "2")
+	advice := regexp.MustCompile(`--cursor (\S+)`).FindStringSubmatch(stderr)
+	if advice == nil || !strings.Contains(stdout, secondID) || strings.Contains(stdout, thirdID) {
+		t.Fatalf("got %q and %q, want two instances and a cursor", stdout, stderr)
+	}
+	(&invocation{args: []string{"instance", "list", "leave", "--limit", "2", "--cursor", advice[1]}, stdout: "ID                          STATES\n" + thirdID + "  main: review\n"}).run(t)
+}
+
+// TestInstanceListBreaks holds that a list which is broken off does not look
+// whole.
+func TestInstanceListBreaks(t *testing.T) {
+	s := startService(t)
+	s.Add(`{}`, "review")
+	s.Add(`{}`, "review")
+	for _, form := range []string{"json", "jsonl", "yaml", "table"} {
+		s.Fail("instances", clienttest.Fault{Status: 503, Code: "Busy", RetryAfter: "0"}, clienttest.Fault{Status: 403, Code: "AccessDenied"})
+		var stdout, stderr bytes.Buffer
+		code := invokeWith(t.Context(), "", &stdout, &stderr, "instance", "list", "leave", "--all", "--limit", "1", "-o", form)
+		if code != exitFailed || !strings.Contains(stderr.String(), "403 AccessDenied") || strings.HasSuffix(stdout.String(), "}\n") && form == "json" {
+			t.Errorf("%s: got code %d, %q and %q", form, code, stdout.String(), stderr.String())
+		}
+	}
+}
+
+func TestInstanceShow(t *testing.T) {
+	s := startService(t)
+	id := s.Add(`{"n":1.50}`, "draft")
+	s.Move(id, "submit", "review")
+	record := `{"_id":"` + id + `","workflowId":"leave","svcPublic":{"n":1.50},"svcPrivate":{},"svcHistory":[` +
+		`{"user":"john.doe","startState":["Start"],"transitionEvent":"","endState":["draft"],"ts":"2026-11-21T10:00:00.000Z"},` +
+		`{"user":"john.doe","startState":["draft"],"transitionEvent":"submit","endState":["review"],"ts":"2026-11-21T10:00:01.000Z"}],` +
+		`"states":[{"stateMachineId":"main","nodeId":"review"}]}`
+	tests := []invocation{
+		{name: "a table", args: []string{"instance", "show", "leave", id}, stdout: "ID        " + id + "\nWORKFLOW  leave\nSTATES    main: review\nSEQUENCE  2\nPUBLIC    {\"n\":1.50}\nPRIVATE   {}\n\n" +
+			"TIME                      USER      EVENT      FROM   TO\n" +
+			"2026-11-21T10:00:00.000Z  john.doe  (created)  Start  draft\n" +
+			"2026-11-21T10:00:01.000Z  john.doe  submit     draft  review\n"},
+		{name: "JSON", args: []string{"instance", "show", "leave", id, "-o", "json"}, stdout: record + "\n"},
+		{name: "an unknown instance", args: []string{"instance", "show", "leave", "x"}, code: exitFailed, stderr: "load leave/x: 404 NotFound"},
+		{name: "no instance", args: []string{"instance", "show", "leave"}, code: exitUsage, stderr: "accepts 2 arg"},
+		{name: "an empty instance", args: []string{"instance", "show", "leave", ""}, code: exitUsage, stderr: "cannot be the id"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, test.run)
+	}
+}
+
+func TestInstanceHistoryAndEvents(t *testing.T) {
+	s := startService(t)
+	id := s.Add(`{}`, "draft")
+	s.Move(id, "submit", "review")
+	entries := []string{
+		`{"user":"john.doe","startState":["Start"],"transitionEvent":"","endState":["draft"],"ts":"2026-11-21T10:00:00.000Z"}`,
+		`{"user":"john.doe","startState":["draft"],"transitionEvent":"submit","endState":["review"],"ts":"2026-11-21T10:00:01.000Z"}`,
+	}
+	table := "TIME                      USER      EVENT      FROM   TO\n2026-11-21T10:00:00.000Z  john.doe  (created)  Start  draft\n"
+	tests := []invocation{
+		{name: "a page", args: []string{"instance", "history", "leave", id, "--limit", "1"}, stdout: table, stderr: "--cursor "},
+		{name: "all", args: []string{"instance", "history", "leave", id, "--limit", "1", "--all", "-o", "jsonl"}, stdout: entries[0] + "\n" + entries[1] + "\n"},
+		{name: "all as JSON", args: []string{"instance", "history", "leave", id, "--all", "-o", "json"}, stdout: `{"history":[` + entries[0] + "," + entries[1] + "]}\n"},
+		{name: "JSON", args: []string{"instance", "history", "leave", id, "-o", "json"}, stdout: `{"history":[` + entries[0] + "," + entries[1] + "],\"next\":null}\n"},
+		{name: "history of nothing", args: []string{"instance", "history", "leave", "x"}, code: exitFailed, stderr: "404"},
+		{name: "events", args: []string{"instance", "events", "leave", id}, stdout: "EVENT   GUARD    MACHINE  FROM    TO\n" +
+			"submit  unknown  main     review  approved\nsubmit  true     main     review  review\nremind  true     main     review  \n"},
+		{name: "events as YAML", args: []string{"instance", "events", "leave", id, "-o", "yaml"}, stdout: `events:
+- name: submit
+  guard: unknown
+  transitions:
+  - stateMachineId: main
+    nodeId: review
+    targets:
+    - approved
+    guard: unknown
+  - stateMachineId: main
+    nodeId: review
+    targets:
+    - review
+    guard: "true"
+  schema:
+    type: object
+    required:
+    - days
+- name: remind
+  guard: "true"
+  transitions:
+  - stateMachineId: main
+    nodeId: review
+    targets: []
+    guard: "true"
+  schema: null
+`},
+		{name: "events of nothing", args: []string{"instance", "events", "leave", "x"}, code: exitFailed, stderr: "404"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, test.run)
+	}
+}
+
+func TestInstanceCreateAndSend(t *testing.T) {
+	startService(t)
+	file := filepath.Join(t.TempDir(), "data.json")
+	if err := os.WriteFile(file, []byte("{\"days\": 1e400}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shown := func(id, state, sequence, public, private string) string {
+		return "ID        " + id + "\nWORKFLOW  leave\nSTATES    main: " + state + "\nSEQUENCE  " + sequence + "\nPUBLIC    " + public + "\nPRIVATE   " + private + "\n"
+	}
+	tests := []invocation{
+		{name: "plain", args: []string{"instance", "create", "leave"}, stdout: shown(firstID, "draft", "1", "{}", "{}")},
+		{name: "data", stdin: `{"b": 2, "a": "<"}`, args: []string{"instance", "create", "leave", "--public", "@" + file, "--private", "-", "--key", "k1"}, stdout: shown(secondID, "draft", "1", `{"days":1e400}`, `{"b":2,"a":"<"}`)},
+		{name: "again with the same key", stdin: `{"b": 2, "a": "<"}`, args: []string{"instance", "create", "leave", "--public", "@" + file, "--private", "-", "--key", "k1"}, stdout: shown(secondID, "draft", "1", `{"days":1e400}`, `{"b":2,"a":"<"}`)},
+		{name: "the key for something else", args: []string{"instance", "create", "leave", "--key", "k1"}, code: exitFailed, stderr: "422 KeyReused"},
+		{name: "send", args: []string{"instance", "send", "leave", firstID, "submit", "--data", `{"days":5}`, "--if-match", "1"}, stdout: shown(firstID, "review", "2", `{"days":5}`, "{}")},
+		{name: "moved on", args: []string{"instance", "send", "leave", firstID, "approve", "--if-match", "1"}, code: exitFailed, stderr: "412 PreconditionFailed"},
+		{name: "not now", args: []string{"instance", "send", "leave", firstID, "submit"}, code: exitFailed, stderr: "409 EventNotAllowed"},
+		{name: "an unknown event", args: []string{"instance", "send", "leave", firstID, "sbumit"}, code: exitFailed, stderr: "send sbumit to leave/" + firstID + ": 400 InvalidContent: unknown event"},
+		{name: "JSON has the history", args: []string{"instance", "send", "leave", firstID, "approve", "-o", "json"}, stdout: `{"_id":"` + firstID + `","workflowId":"leave","svcPublic":{"days":5},"svcPrivate":{},"svcHistory":[` +
+			`{"user":"john.doe","startState":["Start"],"transitionEvent":"","endState":["draft"],"ts":"2026-11-21T10:00:00.000Z"},` +
+			`{"user":"john.doe","startState":["draft"],"transitionEvent":"submit","endState":["review"],"ts":"2026-11-21T10:00:02.000Z"},` +
+			`{"user":"john.doe","startState":["review"],"transitionEvent":"approve","endState":["approved"],"ts":"2026-11-21T10:00:03.000Z"}],` +
+			`"states":[{"stateMachineId":"main","nodeId":"approved"}]}` + "\n"},
+
+		{name: "data that is no JSON", args: []string{"instance", "create", "leave", "--public", "{a: 1}"}, code: exitUsage, stderr: "--public: must be JSON"},
+		{name: "standard input twice", args: []string{"instance", "create", "leave", "--public", "-", "--private", "-"}, code: exitUsage, stderr: "once"},
+		{name: "an impossible key", args: []string{"instance", "create", "leave", "--key", "a b"}, code: exitUsage, stderr: "idempotency key"},
+		{name: "a sequence of zero", args: []string{"instance", "send", "leave", firstID, "approve", "--if-match", "0"}, code: exitUsage, stderr: "begin with 1"},
+		{name: "no event", args: []string{"instance", "send", "leave", firstID}, code: exitUsage, stderr: "accepts 3 arg"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, test.run)
+	}
+}
+
+// TestInstanceCreateUnknown holds that the key to ask again with is named.
+func TestInstanceCreateUnknown(t *testing.T) {
+	s := startService(t)
+	for range 5 {
+		s.Fail("create", clienttest.Fault{Status: 504, Code: "OutcomeUnknown", Done: true})
+	}
+	(&invocation{args: []string{"instance", "create", "leave", "--key", "my-key"}, code: exitFailed, stderr: "it is not known whether this was done: ask again with the key my-key"}).run(t)
+	(&invocation{args: []string{"instance", "create", "leave", "--key", "my-key", "-o", "jsonl"}, stdout: `{"_id":"` + firstID + `","workflowId":"leave","svcPublic":{},"svcPrivate":{},"states":[{"stateMachineId":"main","nodeId":"draft"}]}` + "\n"}).run(t)
+}
+
+// TestInstanceAgainstTheProgram makes, moves, shows and lists an instance of the
+// real program, with a token that no command line has seen.
+func TestInstanceAgainstTheProgram(t *testing.T) {
+	isolated(t)
+	dir := t.TempDir()
+	program := filepath.Join(dir, "troupe")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	addr := freeAddress(t)
+	stop := startServer(t, program, dir, addr)
+	defer stop()
+
+	must := func(stdin string, args ...string) string {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		if code := invokeWith(t.Context(), stdin, &stdout, &stderr, args...); code != exitDone {
+			t.Fatalf("%v: got code %d: %s", args, code, stderr.String())
+		}
+		return stdout.String()
+	}
+	token := must("", "token", "create", "--home", filepath.Join(dir, "troupe-home"), "--user", "john.doe")
+	must(token, "context", "set", "local", "--address", "http://"+addr, "--token-stdin")
+
+	made := must("", "instance", "create", "leave-request", "--public", `{"from": "2026-12-21", "big": 12345678901234567890.10}`, "-o", "json")
+	id := regexp.MustCompile(`"_id":"([^"]+)"`).FindStringSubmatch(made)
+	if id == nil || !strings.Contains(made, `"big":12345678901234567890.10`) {
+		t.Fatalf("create: got %s", made)
+	}
+	moved := must("", "instance", "send", "leave-request", id[1], "submit", "--data", `{"days": 5}`, "--if-match", "1")
+	if !strings.Contains(moved, "STATES    main: review\nSEQUENCE  2\n") {
+		t.Errorf("send: got\n%s", moved)
+	}
+	if code, _, stderr := invoke("instance", "send", "leave-request", id[1], "approve"); code != exitFailed || !strings.Contains(stderr, "403 AccessDenied") {
+		t.Errorf("approve: got code %d, %s", code, stderr)
+	}
+	shown := must("", "instance", "show", "leave-request", id[1], "-o", "yaml")
+	if !strings.Contains(shown, "  big: 12345678901234567890.10\n") || !strings.Contains(shown, "transitionEvent: submit\n") {
+		t.Errorf("show: got\n%s", shown)
+	}
+	list := must("", "instance", "list", "leave-request", "--filter", `{"states.nodeId": "review"}`, "--columns", "svcPublic.days")
+	if list != "ID                          STATES        svcPublic.days\n"+id[1]+"  main: review  5\n" {
+		t.Errorf("list: got\n%s", list)
+	}
+	must("", "instance", "create", "leave-request", "--key", "once")
+	must("", "instance", "create", "leave-request", "--key", "once")
+	pages := must("", "instance", "list", "leave-request", "--all", "--limit", "1", "--sort", "-_id", "-o", "jsonl")
+	if lines := strings.Split(pages, "\n"); len(lines) != 3 || !strings.Contains(lines[1], id[1]) {
+		t.Errorf("list --all: got\n%s", pages)
+	}
+	if history := must("", "instance", "history", "leave-request", id[1], "--all", "--limit", "1"); strings.Count(history, "john.doe") != 2 {
+		t.Errorf("history: got\n%s", history)
+	}
+	if events := must("", "instance", "events", "leave-request", id[1]); !strings.Contains(events, "withdraw  true   main     review  withdrawn\n") {
+		t.Errorf("events: got\n%s", events)
+	}
+	watchTheProgram(t, "http://"+addr, strings.TrimSpace(token), id[1])
+}
+
+// watchTheProgram withdraws a request while a watch is open.
+func watchTheProgram(t *testing.T, address, token, id string) {
+	t.Helper()
+	c, err := client.New(client.Options{Address: address, Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	opened := make(chan struct{})
+	sent := make(chan int, 1)
+	go func() {
+		select {
+		case <-opened:
+		case <-ctx.Done():
+		}
+		code, _, _ := invoke("instance", "send", "leave-request", id, "withdraw")
+		sent <- code
+	}()
+	for n, err := range c.Watch(ctx, client.WatchRequest{WorkflowID: "leave-request", Opened: func(string) { close(opened) }}) {
+		if err != nil || n.Entry == nil || n.Entry.InstanceID != id || n.Entry.Sequence != 3 || n.Entry.Entry.TransitionEvent != "withdraw" {
+			t.Errorf("watch: got %+v, %v, want the withdrawal", n, err)
+		}
+		break
+	}
+	if code := <-sent; code != exitDone {
+		t.Errorf("withdraw: got code %d", code)
+	}
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"troupe/gateway/api"
+	"troupe/gateway/client"
+)
+
+func newInstanceWatch() *cobra.Command {
+	var r client.WatchRequest
+	var filter string
+	cmd := &cobra.Command{
+		Use:   "watch WORKFLOW [INSTANCE]",
+		Short: "Follow what happens to instances, until interrupted",
+		Long: "Follow what happens to the instances of a workflow, or to one, until interrupted. It goes on by itself when the connection breaks; " +
+			"when it ends, it says on standard error how to go on from there.\n\n" +
+			"With -o jsonl each line is {\"id\": place, \"event\": \"entry\" or \"lost\", \"data\": what the service sent}; lost says that entries are missing before it.",
+		Example: "  troupe instance watch leave-request --filter '{\"states.nodeId\": \"review\"}'\n" +
+			"  troupe instance watch leave-request 01M7YZAB2GNTJFQE62690KHSQT -o jsonl",
+		Args: usage(cobra.RangeArgs(1, 2)),
+	}
+	cmd.Flags().StringVar(&filter, "filter", "", "only instances that match: a JSON filter, @file, or - for standard input")
+	cmd.Flags().StringVar(&r.LastEventID, "last-event-id", "", "go on behind this place, which an earlier watch has named")
+	at, out := addConnection(cmd), addOutput(cmd, formLine, formJSONL)
+	cmd.RunE = asking(at, out, func(cmd *cobra.Command, c *client.Client, args []string) error {
+		text, err := jsonInput(cmd, "filter", filter)
+		if err != nil {
+			return err
+		}
+		r.Filter, r.WorkflowID = string(text), args[0]
+		if len(args) == 2 {
+			r.InstanceID = args[1]
+			if r.InstanceID == "" {
+				return usageError{errors.New("the instance is empty")}
+			}
+		}
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		return follow(ctx, cmd.ErrOrStderr(), out, c, r)
+	})
+	return cmd
+}
+
+// follow writes what a watch brings until ctx ends, which is no error.
+func follow(ctx context.Context, complaints io.Writer, out *output, c *client.Client, r client.WatchRequest) error {
+	place := r.LastEventID
+	r.Opened = func(id string) { place = id }
+	r.Broken = func(err error, wait time.Duration) {
+		_, _ = fmt.Fprintf(complaints, "%s; again in %v\n", printable(err.Error()), wait.Round(time.Millisecond))
+	}
+	var failed error
+	for n, err := range c.Watch(ctx, r) {
+		if err == nil {
+			err = out.notice(complaints, n)
+		}
+		if err != nil {
+			failed = err
+			break
+		}
+		place = n.ID
+	}
+	if place != "" {
+		_, _ = fmt.Fprintf(complaints, "to go on from here: --last-event-id %s\n", printable(place))
+	}
+	if ctx.Err() != nil && errors.Is(failed, ctx.Err()) {
+		return nil
+	}
+	return failed
+}
+
+// notice writes one notice.
+func (o *output) notice(complaints io.Writer, n *client.Notice) error {
+	if o.form == formJSONL {
+		kind := api.WatchEntry
+		if n.Entry == nil {
+			kind = api.WatchLost
+		}
+		id, err := json.Marshal(n.ID)
+		if err != nil {
+			return err
+		}
+		// NB: not by json.Marshal, which would write the data with escapes of its own.
+		return o.line([]byte(`{"id":` + string(id) + `,"event":"` + kind + `","data":` + string(n.Raw) + `}`))
+	}
+	if n.Entry == nil {
+		_, err := fmt.Fprintf(complaints, "entries are missing here: %s\n", printable(n.Lost))
+		return err
+	}
+	e := n.Entry
+	_, err := fmt.Fprintf(o.to, "%s %s #%d %s by %s: %s -> %s\n", timeText(e.Entry.Time), printable(e.InstanceID), e.Sequence,
+		printable(eventText(&e.Entry)), printable(e.Entry.User), printable(strings.Join(e.Entry.StartState, ", ")),
+		printable(strings.Join(e.Entry.EndState, ", ")))
+	return err
+}

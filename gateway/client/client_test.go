@@ -1,0 +1,400 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"troupe/gateway/api"
+	"troupe/gateway/client/clienttest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// connect makes a client of a service that waits only a moment.
+func connect(t *testing.T, address string, o Options) *Client {
+	t.Helper()
+	o.Address = address
+	if o.Token == "" {
+		o.Token = clienttest.Token
+	}
+	setDefault(&o.RetryWait, 1)
+	c, err := New(o)
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func started(t *testing.T) (*clienttest.Server, *Client) {
+	t.Helper()
+	s := clienttest.Start(t)
+	return s, connect(t, s.URL, Options{})
+}
+
+func TestNewRefuses(t *testing.T) {
+	tests := []struct{ name, address, token, want string }{
+		{"no address", "", "", "must be a URL"},
+		{"no scheme", "127.0.0.1:8080", "", "no URL"},
+		{"a host alone", "localhost:8080", "", "must be a URL"},
+		{"another scheme", "ftp://localhost", "", "must be a URL"},
+		{"no host", "http:///x", "", "must be a URL"},
+		{"a password", "http://u:hidden@localhost", "", "must not hold a user"},
+		{"a broken password", "http://u:hidden@local host", "", "no URL"},
+		{"a query", "http://localhost?x=1", "", "must end with its path"},
+		{"an empty query", "http://localhost?", "", "must end with its path"},
+		{"a fragment", "http://localhost#x", "", "must end with its path"},
+		{"a token of two lines", "http://localhost", "hidden\r\nX-A: b", "token holds characters"},
+		{"a token with a comma", "http://localhost", "hidden,hidden", "token holds characters"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := New(Options{Address: test.address, Token: test.token})
+			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "hidden") {
+				t.Errorf("got %v, want ErrInvalid with %q and without secrets", err, test.want)
+			}
+		})
+	}
+}
+
+// TestCreateSendsWhatItIsGiven looks at the request byte for byte.
+func TestCreateSendsWhatItIsGiven(t *testing.T) {
+	s, c := started(t)
+	public := `{"z":1e400,"a":12345678901234567890.10,"html":"<&>"}`
+	made, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave", Public: json.RawMessage(public), Key: "my-key"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(made.Public) != public || !strings.Contains(string(made.Raw), public) {
+		t.Errorf("got svcPublic %s in %s, want %s", made.Public, made.Raw, public)
+	}
+	if made.ID == "" || made.Sequence != 1 || len(made.History) != 1 || made.History[0].Time.IsZero() ||
+		len(made.States) != 1 || made.States[0] != (api.Position{StateMachineID: "main", NodeID: "draft"}) {
+		t.Errorf("got %+v, want an instance of sequence 1 in draft", made)
+	}
+	r := s.Requests()[0]
+	if want := `{"workflowId":"leave","data":{"svcPublic":` + public + `}}`; strings.TrimSpace(r.Body) != want {
+		t.Errorf("body: got %s, want %s", r.Body, want)
+	}
+	for name, want := range map[string]string{
+		"Authorization": "svc.token " + clienttest.Token, "Idempotency-Key": "my-key",
+		"Content-Type": "application/json", "Accept": "application/json", "Prefer": "", "If-Match": "", "User-Agent": "troupe-client",
+	} {
+		if got := r.Header.Get(name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestSend(t *testing.T) {
+	s, c := started(t)
+	id := s.Add(`{}`, "draft")
+	moved, err := c.Send(t.Context(), SendRequest{
+		WorkflowID: "leave", InstanceID: id, Event: "submit", Data: json.RawMessage(`{"days":5}`), IfMatch: 1, Minimal: true,
+	})
+	if err != nil || moved.Sequence != 2 || moved.States[0].NodeID != "review" || moved.History != nil {
+		t.Fatalf("got %+v, %v, want it in review without its history", moved, err)
+	}
+	r := s.Requests()[0]
+	if r.Header.Get("If-Match") != `"1"` || r.Header.Get("Prefer") != "return=minimal" || len(r.Header.Get("Idempotency-Key")) < 22 {
+		t.Errorf("got the headers %v, want If-Match, Prefer and a key of 128 bits", r.Header)
+	}
+	_, err = c.Send(t.Context(), SendRequest{WorkflowID: "leave", InstanceID: id, Event: "approve", IfMatch: 1})
+	wantStatus(t, err, 412, "PreconditionFailed")
+}
+
+func wantStatus(t *testing.T, err error, status int, code string) {
+	t.Helper()
+	var refused *Error
+	if !errors.As(err, &refused) || refused.Status != status || refused.Code != code {
+		t.Errorf("got %v, want an Error %d %s", err, status, code)
+	}
+}
+
+func TestReads(t *testing.T) {
+	s, c := started(t)
+	id := s.Add(`{"days":5}`, "review")
+	i, err := c.Instance(t.Context(), InstanceRequest{WorkflowID: "leave", InstanceID: id})
+	if err != nil || i.ID != id || i.Sequence != 1 || len(i.History) != 1 {
+		t.Errorf("Instance: got %+v, %v", i, err)
+	}
+	if i, err = c.Instance(t.Context(), InstanceRequest{WorkflowID: "leave", InstanceID: id, Minimal: true}); err != nil || i.History != nil {
+		t.Errorf("Instance, minimal: got %+v, %v", i, err)
+	}
+	choices, err := c.Choices(t.Context())
+	if err != nil || len(choices) != 1 || choices[0] != (api.Choice{ID: "leave", Name: "Leave request"}) {
+		t.Errorf("Choices: got %v, %v", choices, err)
+	}
+	events, err := c.Events(t.Context(), "leave", id)
+	if err != nil || events.Sequence != 1 || len(events.Events) != 2 || !json.Valid(events.Raw) {
+		t.Fatalf("Events: got %+v, %v", events, err)
+	}
+	submit := events.Events[0]
+	if submit.Name != "submit" || submit.Guard != api.GuardUnknown || len(submit.Transitions) != 2 ||
+		submit.Transitions[1].Guard != api.GuardTrue || submit.Transitions[1].Targets[0] != "review" || len(submit.Schema) < 10 {
+		t.Errorf("Events: got %+v", submit)
+	}
+}
+
+func TestListParameters(t *testing.T) {
+	s, c := started(t)
+	s.Add(`{}`, "review")
+	page, err := c.Instances(t.Context(), ListRequest{
+		WorkflowID: "leave", Filter: `{"states.nodeId":"review"}`, Limit: 7, Sort: "-_id",
+		Fields: []string{"svcHistory", "svcPrivate"}, Count: true, Explain: true,
+	})
+	if err != nil || len(page.Instances) != 1 || page.Count == nil || *page.Count != 1 || page.Next != "" {
+		t.Fatalf("got %+v, %v", page, err)
+	}
+	if i := page.Instances[0]; len(i.History) != 1 || string(i.Private) != "{}" || i.Sequence != 0 {
+		t.Errorf("got %+v, want history and svcPrivate", i)
+	}
+	var explain api.Explain
+	if err := json.Unmarshal(page.Explain, &explain); err != nil || explain.Plan != "scan" || explain.Index != nil || explain.Milliseconds != 0.25 {
+		t.Errorf("explain: got %+v, %v", explain, err)
+	}
+	if got, want := s.Requests()[0].Query.Encode(), "count=true&explain=true&fields=svcHistory%2CsvcPrivate&filter=%7B%22states.nodeId%22%3A%22review%22%7D&limit=7&sort=-_id"; got != want {
+		t.Errorf("query: got %s, want %s", got, want)
+	}
+	whole, err := c.Instances(t.Context(), ListRequest{WorkflowID: "leave"})
+	if err != nil || len(whole.Instances) != 1 || whole.Count != nil || whole.Explain != nil || len(s.Requests()[1].Query) != 0 {
+		t.Errorf("without a limit: got %+v, %v, query %v", whole, err, s.Requests()[1].Query)
+	}
+}
+
+func TestPages(t *testing.T) {
+	s, c := started(t)
+	var want []string
+	for range 7 {
+		want = append(want, s.Add(`{}`, "review"))
+	}
+	var got []string
+	for page, err := range c.InstancePages(t.Context(), ListRequest{WorkflowID: "leave", Limit: 3, Count: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range page.Instances {
+			got = append(got, i.ID)
+		}
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	counted := 0
+	for _, r := range s.Requests() {
+		counted += len(r.Query["count"])
+	}
+	if n := len(s.Requests()); n != 3 || counted != 1 {
+		t.Errorf("got %d requests, %d of them with count, want 3 and 1", n, counted)
+	}
+	for _, err := range c.InstancePages(t.Context(), ListRequest{WorkflowID: "leave", Limit: 1}) {
+		if err != nil {
+			t.Error(err)
+		}
+		break
+	}
+	if n := len(s.Requests()); n != 4 {
+		t.Errorf("got %d requests after a loop that stopped at once, want 4", n)
+	}
+}
+
+func TestHistoryPages(t *testing.T) {
+	s, c := started(t)
+	id := s.Add(`{}`, "draft")
+	s.Move(id, "submit", "review")
+	s.Move(id, "approve", "approved")
+	var got []string
+	pages := 0
+	for page, err := range c.HistoryPages(t.Context(), HistoryRequest{WorkflowID: "leave", InstanceID: id, Limit: 2}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages++
+		for _, e := range page.Entries {
+			got = append(got, e.TransitionEvent)
+			if !strings.Contains(string(e.Raw), `"ts":"2026-11-21T10:00:0`) {
+				t.Errorf("got the entry %s", e.Raw)
+			}
+		}
+	}
+	if strings.Join(got, " ") != " submit approve" || pages != 2 {
+		t.Errorf("got %q on %d pages, want creation, submit and approve on 2", got, pages)
+	}
+	page, err := c.History(t.Context(), HistoryRequest{WorkflowID: "leave", InstanceID: id})
+	if err != nil || len(page.Entries) != 3 || s.Requests()[2].Query.Has("limit") {
+		t.Errorf("got %+v, %v, want the service's own limit", page, err)
+	}
+}
+
+// answering makes a client of a service that answers all with one body.
+func answering(t *testing.T, status int, header, body string) *Client {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if name, value, ok := strings.Cut(header, ": "); ok {
+			w.Header().Set(name, value)
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}))
+	t.Cleanup(s.Close)
+	return connect(t, s.URL, Options{BodyBytesMax: 1000, RetryMax: -1})
+}
+
+func TestAnswersThatAreNone(t *testing.T) {
+	tests := []struct{ name, body string }{
+		{"no JSON", "<html>"},
+		{"cut JSON", `{"state":{"_id":"a"`},
+		{"nothing", ""},
+		{"no state", `{}`},
+		{"an instance without an id", `{"state":{}}`},
+		{"another kind", `{"state":[]}`},
+		{"too much", `{"state":{"_id":"` + strings.Repeat("a", 1000) + `"}}`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := answering(t, 200, "", test.body)
+			if i, err := c.Instance(t.Context(), InstanceRequest{WorkflowID: "a", InstanceID: "b"}); !errors.Is(err, ErrProtocol) {
+				t.Errorf("got %v, %v, want ErrProtocol", i, err)
+			}
+		})
+	}
+}
+
+// TestPagesEndWhenTheServiceGoesRound holds that a wrong cursor is no endless
+// loop.
+func TestPagesEndWhenTheServiceGoesRound(t *testing.T) {
+	c := answering(t, 200, "", `{"instances":[],"next":"again"}`)
+	pages := 0
+	for page, err := range c.InstancePages(t.Context(), ListRequest{WorkflowID: "a"}) {
+		if pages++; err != nil && (!errors.Is(err, ErrProtocol) || page != nil) || pages > 3 {
+			t.Fatalf("page %d: got %v, %v", pages, page, err)
+		}
+	}
+	if pages != 3 { // two pages and the error
+		t.Errorf("got %d, want two pages and an error", pages)
+	}
+}
+
+func TestErrorText(t *testing.T) {
+	tests := []struct {
+		name         string
+		status       int
+		header, body string
+		code, want   string
+	}{
+		{"the service's", 404, "", `{"error":"NotFound","message":"there is nothing here"}`, "NotFound", "404 NotFound: there is nothing here"},
+		{"a proxy's", 502, "", "<html>bad gateway</html>", "", "502 Bad Gateway"},
+		{"no body", 403, "", "", "", "403 Forbidden"},
+		{"a message for the terminal", 400, "", `{"error":"x\u001b[2J","message":"a\nb\u202e\u009b"}`, "x\x1b[2J", `400 x\x1b[2J: a\nb\u202e\u009b`},
+		{"a redirect", 302, "Location: http://127.0.0.1:1/elsewhere", "", "", "302 Found"},
+		{"a success of another kind", 204, "", "", "", "204 No Content"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := answering(t, test.status, test.header, test.body)
+			_, err := c.Choices(t.Context())
+			wantStatus(t, err, test.status, test.code)
+			if got, want := err.Error(), "list choices: "+test.want; got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestInvalidRequestsAreNotSent(t *testing.T) {
+	s, c := started(t)
+	ctx := t.Context()
+	calls := map[string]func() error{
+		"no workflow": func() error { _, err := c.Create(ctx, CreateRequest{}); return err },
+		"a path":      func() error { _, err := c.Instances(ctx, ListRequest{WorkflowID: "../choices"}); return err },
+		"a long id":   func() error { _, err := c.Events(ctx, "leave", strings.Repeat("a", 129)); return err },
+		"no instance": func() error { _, err := c.Instance(ctx, InstanceRequest{WorkflowID: "leave"}); return err },
+		"dots": func() error {
+			_, err := c.History(ctx, HistoryRequest{WorkflowID: "leave", InstanceID: ".."})
+			return err
+		},
+		"a limit":           func() error { _, err := c.Instances(ctx, ListRequest{WorkflowID: "leave", Limit: 1001}); return err },
+		"a negative limit":  func() error { _, err := c.Instances(ctx, ListRequest{WorkflowID: "leave", Limit: -1}); return err },
+		"a key with blanks": func() error { _, err := c.Create(ctx, CreateRequest{WorkflowID: "leave", Key: "a b"}); return err },
+		"a quoted key":      func() error { _, err := c.Create(ctx, CreateRequest{WorkflowID: "leave", Key: `"a"`}); return err },
+		"data that is no JSON": func() error {
+			_, err := c.Create(ctx, CreateRequest{WorkflowID: "leave", Public: json.RawMessage("{")})
+			return err
+		},
+		"a watch of nothing": func() error {
+			for _, err := range c.Watch(ctx, WatchRequest{}) {
+				return err
+			}
+			return nil
+		},
+		"a place with a line end": func() error {
+			for _, err := range c.Watch(ctx, WatchRequest{WorkflowID: "leave", LastEventID: "1\r\nX: y"}) {
+				return err
+			}
+			return nil
+		},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			if err := call(); !errors.Is(err, ErrInvalid) {
+				t.Errorf("got %v, want ErrInvalid", err)
+			}
+		})
+	}
+	if got := s.Requests(); len(got) != 0 {
+		t.Errorf("got the requests %v, want none", got)
+	}
+}
+
+// TestBasePath holds that a service behind a path is found there.
+func TestBasePath(t *testing.T) {
+	var asked string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.Path
+		_, _ = w.Write([]byte(`{"workflows":[]}`))
+	}))
+	defer s.Close()
+	c := connect(t, s.URL+"/platform/", Options{})
+	if _, err := c.Choices(t.Context()); err != nil || asked != "/platform/workflow/api/v1/choices" {
+		t.Errorf("got %q, %v", asked, err)
+	}
+	if c.Address() != s.URL+"/platform" {
+		t.Errorf("Address: got %q", c.Address())
+	}
+}
+
+// TestConnectionsAreKept holds that answers, errors too, are read to their end.
+func TestConnectionsAreKept(t *testing.T) {
+	connections := 0
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte(`{"error":"NotFound","message":"` + strings.Repeat("m", 20_000) + `"}`))
+	}))
+	s.Config.ConnState = countNew(&connections)
+	s.Start()
+	c := connect(t, s.URL, Options{})
+	for range 5 {
+		_, err := c.Choices(t.Context())
+		wantStatus(t, err, 404, "NotFound")
+	}
+	s.Close() // no connection is counted any more
+	if connections != 1 {
+		t.Errorf("got %d connections for 5 calls, want 1", connections)
+	}
+}
+
+func TestCancelledCall(t *testing.T) {
+	_, c := started(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Choices(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+}

@@ -1,0 +1,90 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var (
+	// ErrInvalid is wrapped when a request cannot be sent as it is: an identifier,
+	// a key or a limit that no service takes, or data that is no JSON. The caller
+	// must correct it.
+	ErrInvalid = errors.New("invalid request")
+	// ErrOutcomeUnknown is wrapped, beside the cause, by errors of Create and
+	// Send when the service may have done what was asked. Ask again with the same
+	// key, which the error's text names: it is done once in all.
+	ErrOutcomeUnknown = errors.New("it is not known whether this was done")
+	// ErrProtocol is wrapped when an answer is none of this interface, or larger
+	// than Options allow. Either the address is wrong or the service is newer.
+	ErrProtocol = errors.New("unexpected answer")
+)
+
+// Error is what the service refused.
+type Error struct {
+	// Status is the HTTP status.
+	Status int
+	// Code is the member "error" of the body, such as "NotFound"; empty when the
+	// answer is not from the service but from something in front of it.
+	Code string
+	// Message is for people, and not to be relied on.
+	Message string
+	// RetryAfter is how long to wait before asking again; 0 when the answer does
+	// not say.
+	RetryAfter time.Duration
+
+	// notApplied says that a Retry-After stood there, however short.
+	notApplied bool
+}
+
+// Error returns status, code and message; what does not print is escaped.
+func (e *Error) Error() string {
+	code, message := e.Code, e.Message
+	if code == "" {
+		code = http.StatusText(e.Status)
+	}
+	text := strings.TrimSpace(strconv.Itoa(e.Status) + " " + printable(code))
+	if message == "" {
+		return text
+	}
+	return text + ": " + printable(message)
+}
+
+// printable escapes what does not print, as a Go string would, so that an error
+// can be shown on a terminal.
+func printable(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return r == '�' || !strconv.IsPrint(r) }) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if strconv.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		quoted := strconv.QuoteRune(r)
+		b.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return b.String()
+}
+
+// unknownOutcome is an error after which nobody knows whether the request was
+// carried out.
+type unknownOutcome struct {
+	cause error
+	key   string
+}
+
+func (u *unknownOutcome) Error() string {
+	return fmt.Sprintf("%v; %v: ask again with the key %s", u.cause, ErrOutcomeUnknown, u.key)
+}
+
+func (u *unknownOutcome) Unwrap() []error { return []error{ErrOutcomeUnknown, u.cause} }
+
+// invalid returns an error that wraps ErrInvalid.
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
+}

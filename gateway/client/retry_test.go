@@ -1,0 +1,254 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"troupe/gateway/client/clienttest"
+)
+
+// countNew counts connections. httptest calls it from several goroutines, one
+// for each connection.
+func countNew(n *int) func(net.Conn, http.ConnState) {
+	var mu sync.Mutex
+	return func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			mu.Lock()
+			*n++
+			mu.Unlock()
+		}
+	}
+}
+
+// recorded keeps the waits and does not wait.
+func recorded(c *Client) *[]time.Duration {
+	waits := new([]time.Duration)
+	c.pause = func(ctx context.Context, wait time.Duration) error {
+		*waits = append(*waits, wait)
+		return ctx.Err()
+	}
+	return waits
+}
+
+// TestRetries is the table in doc.go.
+func TestRetries(t *testing.T) {
+	busy := clienttest.Fault{Status: 503, Code: "Busy", RetryAfter: "2"}
+	crowded := clienttest.Fault{Status: 429, Code: "Busy", RetryAfter: "0"}
+	unknown := clienttest.Fault{Status: 504, Code: "OutcomeUnknown"}
+	doneUnknown := clienttest.Fault{Status: 504, Code: "OutcomeUnknown", Done: true}
+	cut, doneCut := clienttest.Fault{}, clienttest.Fault{Done: true}
+	tests := []struct {
+		name        string
+		faults      []clienttest.Fault
+		create      bool
+		requests    int
+		wantErr     bool
+		wantUnknown bool
+	}{
+		{"busy, then not; create", []clienttest.Fault{busy, crowded}, true, 3, false, false},
+		{"busy, then not; read", []clienttest.Fault{busy, crowded}, false, 3, false, false},
+		{"always busy; create", []clienttest.Fault{busy, busy, busy, busy, busy}, true, 5, true, false},
+		{"always busy; read", []clienttest.Fault{busy, busy, busy, busy, busy}, false, 5, true, false},
+		{"429 without Retry-After", []clienttest.Fault{{Status: 429}}, true, 1, true, false},
+		{"503 without Retry-After; create", []clienttest.Fault{{Status: 503}}, true, 2, false, false},
+		{"503 without Retry-After; read", []clienttest.Fault{{Status: 503}}, false, 1, true, false},
+		{"unknown outcome; create", []clienttest.Fault{unknown}, true, 2, false, false},
+		{"unknown outcome, but done; create", []clienttest.Fault{doneUnknown}, true, 2, false, false},
+		{"unknown outcome to the end; create", []clienttest.Fault{unknown, unknown, unknown, unknown, unknown}, true, 5, true, true},
+		{"504; read", []clienttest.Fault{unknown}, false, 1, true, false},
+		{"502; create", []clienttest.Fault{{Status: 502}}, true, 2, false, false},
+		{"502; read", []clienttest.Fault{{Status: 502}}, false, 1, true, false},
+		{"cut before it was done; create", []clienttest.Fault{cut}, true, 2, false, false},
+		{"cut after it was done; create", []clienttest.Fault{doneCut, doneCut}, true, 3, false, false},
+		{"unknown, then refused", []clienttest.Fault{doneUnknown, {Status: 401, Code: "Unauthorized"}}, true, 2, true, true},
+		{"a fault of the service", []clienttest.Fault{{Status: 500, Code: "Internal"}}, true, 1, true, false},
+		{"refused", []clienttest.Fault{{Status: 409, Code: "EventNotAllowed", RetryAfter: "1"}}, true, 1, true, false},
+		{"not implemented by a proxy", []clienttest.Fault{{Status: 501}}, true, 1, true, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := clienttest.Start(t)
+			c := connect(t, s.URL, Options{HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
+			waits := recorded(c)
+			var err error
+			if test.create {
+				s.Fail("create", test.faults...)
+				_, err = c.Create(t.Context(), CreateRequest{WorkflowID: "leave"})
+			} else {
+				s.Fail("instances", test.faults...)
+				_, err = c.Instances(t.Context(), ListRequest{WorkflowID: "leave", Limit: 1})
+			}
+			requests := s.Requests()
+			if len(requests) != test.requests || len(*waits) != test.requests-1 {
+				t.Errorf("got %d requests and the waits %v, want %d requests", len(requests), *waits, test.requests)
+			}
+			if (err != nil) != test.wantErr || errors.Is(err, ErrOutcomeUnknown) != test.wantUnknown {
+				t.Errorf("got %v, want an error: %v, an unknown outcome: %v", err, test.wantErr, test.wantUnknown)
+			}
+			key := requests[0].Header.Get("Idempotency-Key")
+			for _, r := range requests {
+				if r.Header.Get("Idempotency-Key") != key || r.Body != requests[0].Body {
+					t.Errorf("got another key or body when it was repeated")
+				}
+			}
+			if test.wantUnknown && !strings.Contains(err.Error(), key) {
+				t.Errorf("got %q, want the key %s in it", err, key)
+			}
+			if !test.create || err != nil {
+				return
+			}
+			list, err := c.Instances(t.Context(), ListRequest{WorkflowID: "leave"})
+			if err != nil || len(list.Instances) != 1 {
+				t.Errorf("got %v, %v, want it created once", list, err)
+			}
+		})
+	}
+}
+
+func TestKeysDiffer(t *testing.T) {
+	s, c := started(t)
+	for range 2 {
+		if _, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := s.Requests()
+	if a, b := r[0].Header.Get("Idempotency-Key"), r[1].Header.Get("Idempotency-Key"); a == b || a == "" {
+		t.Errorf("got the keys %q and %q, want two", a, b)
+	}
+}
+
+func TestWaits(t *testing.T) {
+	s := clienttest.Start(t)
+	c := connect(t, s.URL, Options{RetryWait: 100 * time.Millisecond, RetryWaitMax: time.Second})
+	waits := recorded(c)
+	again := clienttest.Fault{Status: 504}
+	s.Fail("create", again, again, again, clienttest.Fault{Status: 503, RetryAfter: "1"})
+	if _, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave"}); err != nil {
+		t.Fatal(err)
+	}
+	for i, least := range []time.Duration{100, 200, 400, 1000} {
+		least *= time.Millisecond
+		if got := (*waits)[i]; got < least || got > least*3/2 {
+			t.Errorf("wait %d: got %v, want %v to half as much again", i, got, least)
+		}
+	}
+	// More than RetryWaitMax is not waited for; the caller is told.
+	s.Fail("create", clienttest.Fault{Status: 503, Code: "Busy", RetryAfter: "2"})
+	_, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave"})
+	var refused *Error
+	if !errors.As(err, &refused) || refused.RetryAfter != 2*time.Second || errors.Is(err, ErrOutcomeUnknown) {
+		t.Errorf("got %v, want the 503 with its Retry-After", err)
+	}
+}
+
+// TestDeadlineBeforeTheWait holds that a call which cannot wait long enough
+// tells the cause at once.
+func TestDeadlineBeforeTheWait(t *testing.T) {
+	s := clienttest.Start(t)
+	c := connect(t, s.URL, Options{CallMax: 20 * time.Second})
+	s.Fail("choices", clienttest.Fault{Status: 503, Code: "Busy", RetryAfter: "25"})
+	begun := time.Now()
+	_, err := c.Choices(t.Context())
+	wantStatus(t, err, 503, "Busy")
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
+func TestCancelledWait(t *testing.T) {
+	s := clienttest.Start(t)
+	c := connect(t, s.URL, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	c.pause = func(ctx context.Context, _ time.Duration) error {
+		cancel()
+		return pause(ctx, time.Hour/120)
+	}
+	s.Fail("create", clienttest.Fault{Status: 503, Code: "Busy", RetryAfter: "1"})
+	_, err := c.Create(ctx, CreateRequest{WorkflowID: "leave"})
+	wantStatus(t, err, 503, "Busy")
+	if !errors.Is(err, context.Canceled) || errors.Is(err, ErrOutcomeUnknown) {
+		t.Errorf("got %v, want context.Canceled and a known outcome", err)
+	}
+}
+
+// TestNobodyThere holds that what was never sent is not unknown.
+func TestNobodyThere(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	address := s.URL
+	s.Close()
+	c := connect(t, address, Options{})
+	waits := recorded(c)
+	_, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave"})
+	if err == nil || errors.Is(err, ErrOutcomeUnknown) || len(*waits) != 4 || !strings.Contains(err.Error(), address) {
+		t.Errorf("got %v after %d waits, want an error that names %s after 4", err, len(*waits), address)
+	}
+	if _, err = c.Choices(t.Context()); err == nil || len(*waits) != 4 {
+		t.Errorf("a read: got %v after %d waits, want no more", err, len(*waits))
+	}
+}
+
+// TestStrangerIsNotAskedAgain holds that a wrong certificate is no broken
+// connection.
+func TestStrangerIsNotAskedAgain(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = discarded()
+	s.StartTLS()
+	defer s.Close()
+	c := connect(t, s.URL, Options{})
+	waits := recorded(c)
+	_, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave"})
+	if err == nil || errors.Is(err, ErrOutcomeUnknown) || len(*waits) != 0 {
+		t.Errorf("got %v after %d waits, want an error at once", err, len(*waits))
+	}
+}
+
+// TestCutCallIsUnknown cancels while the service works.
+func TestCutCallIsUnknown(t *testing.T) {
+	arrived := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // only then does net/http see a caller go
+		close(arrived)
+		<-r.Context().Done()
+	}))
+	defer s.Close()
+	c := connect(t, s.URL, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-arrived; cancel() }()
+	_, err := c.Create(ctx, CreateRequest{WorkflowID: "leave", Key: "the-key"})
+	if !errors.Is(err, ErrOutcomeUnknown) || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the-key") {
+		t.Errorf("got %v, want an unknown outcome with its key", err)
+	}
+}
+
+func TestParseRetryAfter(t *testing.T) {
+	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	tests := []struct {
+		value string
+		want  time.Duration
+		given bool
+	}{
+		{"", 0, false},
+		{"0", 0, true},
+		{"3", 3 * time.Second, true},
+		{" 3 ", 3 * time.Second, true},
+		{"-3", 0, false},
+		{"soon", 0, false},
+		{"99999999999999999999", 0, false},
+		{"Sat, 21 Nov 2026 10:00:05 GMT", 5 * time.Second, true},
+		{"Sat, 21 Nov 2026 09:00:00 GMT", 0, true},
+	}
+	for _, test := range tests {
+		if got, given := parseRetryAfter(test.value, now); got != test.want || given != test.given {
+			t.Errorf("%q: got %v, %v, want %v, %v", test.value, got, given, test.want, test.given)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package client
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+)
+
+// chunked reads a text in pieces of n bytes.
+type chunked struct {
+	text string
+	n    int
+}
+
+func (c *chunked) Read(p []byte) (int, error) {
+	if c.text == "" {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), c.n)], c.text)
+	c.text = c.text[n:]
+	return n, nil
+}
+
+// blocksOf reads a stream to its end.
+func blocksOf(in io.Reader, bytesMax int) (blocks []string, err error) {
+	s := newStreamReader(in, bytesMax)
+	for {
+		b, err := s.next()
+		if err != nil {
+			return blocks, err
+		}
+		blocks = append(blocks, shown(&b))
+	}
+}
+
+func shown(b *block) string {
+	data := "-"
+	if b.data != nil {
+		data = strconv.Quote(string(b.data))
+	}
+	retry := "-"
+	if b.retry >= 0 {
+		retry = strconv.FormatInt(b.retry.Milliseconds(), 10)
+	}
+	return fmt.Sprintf("%s %s %q %s", b.kind, data, b.id, retry)
+}
+
+func TestStream(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       []string
+		err        error
+	}{
+		{"nothing", "", nil, io.EOF},
+		{"the opening", "retry: 2000\nid: 7\n\n", []string{` - "7" 2000`}, io.EOF},
+		{"an entry", "id: 8\nevent: entry\ndata: {}\n\n", []string{`entry "{}" "8" -`}, io.EOF},
+		{"CRLF", "id: 8\r\nevent: entry\r\ndata: {}\r\n\r\n", []string{`entry "{}" "8" -`}, io.EOF},
+		{"CR", "id: 8\revent: entry\rdata: {}\r\r", []string{`entry "{}" "8" -`}, io.EOF},
+		{"a mixture", "id: 8\revent: entry\ndata: {}\r\n\n", []string{`entry "{}" "8" -`}, io.EOF},
+		{"comments", ": beat\n\n:\n\n: a\ndata: x\n:b\n\n", []string{` "x" "" -`}, io.EOF},
+		{"data of several lines", "data: a\ndata:\ndata:  b\ndata\n\n", []string{` "a\n\n b\n" "" -`}, io.EOF},
+		{"empty data", "data:\n\n", []string{` "" "" -`}, io.EOF},
+		{"the id stays", "id: 1\ndata: a\n\ndata: b\n\nid\ndata: c\n\n", []string{` "a" "1" -`, ` "b" "1" -`, ` "c" "" -`}, io.EOF},
+		{"an id with a zero byte", "id: 1\n\nid: 2\x003\ndata: a\n\n", []string{` - "1" -`, ` "a" "1" -`}, io.EOF},
+		{"no final line end", "data: a\n\ndata: b", []string{` "a" "" -`}, io.ErrUnexpectedEOF},
+		{"no final blank line", "data: a\n\nid: 9\ndata: b\n", []string{` "a" "" -`}, io.ErrUnexpectedEOF},
+		{"no end of a comment", "data: a\n\n: beat\n", []string{` "a" "" -`}, io.EOF},
+		{"unknown fields", "color: red\n\ndata: a\nDATA: b\n data: c\n\n", []string{` "a" "" -`}, io.EOF},
+		{"times that are none", "retry: 1.5\nretry: +1\nretry: -1\nretry:\nretry: 3 \ndata: a\n\n", []string{` "a" "" -`}, io.EOF},
+		{"no time", "retry: 0\n\n", []string{` - "" 0`}, io.EOF},
+		{"a long time", "retry: 999999999999\n\n", []string{` - "" 3600000`}, io.EOF},
+		{"a byte order mark", "\uFEFFdata: a\n\n\uFEFFdata: b\n\n", []string{` "a" "" -`}, io.EOF},
+		{"no UTF-8", "event: \xff\ndata: a\n\n", []string{"� \"a\" \"\" -"}, io.EOF},
+		{"a line at its bound", "data: " + strings.Repeat("a", 58) + "\n\n", []string{` "` + strings.Repeat("a", 58) + `" "" -`}, io.EOF},
+		{"a line too long", "data: " + strings.Repeat("a", 59) + "\n\n", nil, errTooLong},
+		{"a comment too long", ":" + strings.Repeat("a", 64), nil, errTooLong},
+		{"data too long", strings.Repeat("data: 0123456789\n", 6), nil, errTooLong},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			for _, size := range []int{1, 2, 3, 7, 4096} {
+				got, err := blocksOf(&chunked{test.text, size}, 64)
+				if !slices.Equal(got, test.want) || !errors.Is(err, test.err) {
+					t.Errorf("in pieces of %d: got %q and %v, want %q and %v", size, got, err, test.want, test.err)
+				}
+			}
+		})
+	}
+}
+
+// TestStreamDoesNotWaitBehindCR holds that a block which ends with CR is there
+// before the next byte is.
+func TestStreamDoesNotWaitBehindCR(t *testing.T) {
+	in, out := io.Pipe()
+	go func() {
+		_, _ = out.Write([]byte("data: a\r\r"))
+	}()
+	b, err := newStreamReader(in, 64).next()
+	if err != nil || string(b.data) != "a" {
+		t.Errorf("got %q, %v", b.data, err)
+	}
+	_ = in.Close()
+}
+
+func TestStreamError(t *testing.T) {
+	broken := errors.New("broken")
+	got, err := blocksOf(io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(broken)), 64)
+	if len(got) != 1 || !errors.Is(err, broken) {
+		t.Errorf("got %v, %v, want one block and the error", got, err)
+	}
+}
+
+// slowBlocks is the same by splitting the whole text: the oracle.
+func slowBlocks(text string) (blocks []string) {
+	lines := strings.Split(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), "\n")
+	lines = lines[:len(lines)-1] // what has no end is no line
+	if len(lines) > 0 {
+		lines[0] = strings.TrimPrefix(lines[0], "\uFEFF")
+	}
+	id := ""
+	b := block{retry: -1}
+	var data []string
+	said := false
+	for _, line := range lines {
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case line == "":
+			if said {
+				if data != nil {
+					b.data = []byte(strings.Join(data, "\n"))
+				}
+				b.id = id
+				blocks = append(blocks, shown(&b))
+			}
+			b, data, said = block{retry: -1}, nil, false
+		case field == "data":
+			data, said = append(data, value), true
+		case field == "event":
+			b.kind, said = strings.ToValidUTF8(value, "�"), true
+		case field == "id" && !strings.Contains(value, "\x00"):
+			id, said = strings.ToValidUTF8(value, "�"), true
+		case field == "retry" && value != "" && strings.Trim(value, "0123456789") == "":
+			if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+				b.retry, said = time.Duration(min(n, 3_600_000))*time.Millisecond, true
+			}
+		}
+	}
+	return blocks
+}
+
+func FuzzStream(f *testing.F) {
+	f.Add("retry: 2000\nid: 1\n\nid: 2\nevent: entry\ndata: {}\n\n: beat\n\n", uint8(3))
+	f.Add("\uFEFFdata: a\r\rdata:b\r\n\r\ndata\n\n", uint8(1))
+	f.Add("id: \x00\nretry: 99999999999999999999\nevent\n\n", uint8(2))
+	f.Fuzz(func(t *testing.T, text string, size uint8) {
+		got, err := blocksOf(&chunked{text, int(size) + 1}, 1<<16)
+		if errors.Is(err, errTooLong) {
+			if len(text) < 1<<16 {
+				t.Fatalf("got %v for %d bytes", err, len(text))
+			}
+			return
+		}
+		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Fatalf("got %v", err)
+		}
+		if want := slowBlocks(text); strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
+func BenchmarkStream(b *testing.B) {
+	entry := []byte("id: 123456789\nevent: entry\ndata: " + strings.Repeat("x", 400) + "\n\n")
+	b.SetBytes(int64(len(entry)))
+	text := bytes.Repeat(entry, b.N)
+	s := newStreamReader(bytes.NewReader(text), 1<<20)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		if _, err := s.next(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

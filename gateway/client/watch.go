@@ -1,0 +1,260 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+
+	"troupe/gateway/api"
+)
+
+// WatchRequest asks for what is committed from now on.
+type WatchRequest struct {
+	WorkflowID string
+	// InstanceID is the one instance to watch; empty: all of the workflow that
+	// the caller may read.
+	InstanceID string
+	// Filter is the JSON of a filter; empty matches all.
+	Filter string
+	// LastEventID is Notice.ID of the last notice that was handled; the watch
+	// goes on behind it. Empty: with what comes next.
+	LastEventID string
+	// Opened, if not nil, is called each time the stream begins, with the place
+	// where it does.
+	Opened func(id string)
+	// Broken, if not nil, is called each time the stream has ended, with the
+	// reason and the time until it is opened again.
+	Broken func(err error, wait time.Duration)
+}
+
+// Notice is one thing that a watch tells.
+type Notice struct {
+	// ID is the place in the stream, for WatchRequest.LastEventID.
+	ID string
+	// Entry is a committed history entry; nil when this notice is about a loss.
+	Entry *api.Watched
+	// Lost, when Entry is nil, says why entries are missing before this place:
+	// the caller was too slow or away for too long. Load what matters again.
+	Lost string
+	// Raw is the data as it came.
+	Raw json.RawMessage
+}
+
+// Watch yields what is committed, in the order of the commits for each
+// instance, until ctx ends or the caller stops. When the connection breaks or
+// the service restarts, it connects again and goes on behind the last notice,
+// waiting as long as the service asks for, and longer each time that fails.
+//
+// An error is the last thing it yields: the context's; an *Error when the
+// service refuses, also later, for example because the token was revoked;
+// ErrProtocol; and the network's, when not even the first connection could be
+// made within Options.RetryMax repetitions.
+//
+// The stream is read while the caller handles notices, not ahead: a caller who
+// is slow for long gets a notice of loss.
+func (c *Client) Watch(ctx context.Context, r WatchRequest) iter.Seq2[*Notice, error] {
+	return func(yield func(*Notice, error) bool) {
+		w := watcher{client: c, request: r, retry: c.options.RetryWait, yield: yield}
+		if err := w.run(ctx); err != nil && !w.left {
+			yield(nil, fmt.Errorf("watch %s: %w", printable(w.subject()), err))
+		}
+	}
+}
+
+// watcher is one call of Watch.
+type watcher struct {
+	client  *Client
+	request WatchRequest // LastEventID moves on
+	yield   func(*Notice, error) bool
+
+	retry    time.Duration // first wait after a break
+	opened   bool          // the stream was open once
+	failures int           // attempts since it was open last
+	left     bool          // the caller wants no more
+}
+
+func (w *watcher) subject() string {
+	if w.request.InstanceID == "" {
+		return w.request.WorkflowID
+	}
+	return w.request.WorkflowID + "/" + w.request.InstanceID
+}
+
+// run opens the stream again and again. It returns nil when the caller stops.
+func (w *watcher) run(ctx context.Context) error {
+	if err := checkWorkflow(w.request.WorkflowID); err != nil {
+		return err
+	}
+	if w.request.InstanceID != "" {
+		if err := checkInstance(w.request.WorkflowID, w.request.InstanceID); err != nil {
+			return err
+		}
+	}
+	for {
+		err := w.stream(ctx)
+		if w.left {
+			return nil
+		}
+		if ended := ctx.Err(); ended != nil {
+			return ended
+		}
+		if final(err) || !w.opened && w.failures >= w.client.options.RetryMax {
+			return err
+		}
+		wait := w.client.backoff(min(w.retry, w.client.options.RetryWaitMax), w.failures)
+		if refused := (*Error)(nil); errors.As(err, &refused) {
+			wait = max(wait, min(refused.RetryAfter, w.client.options.RetryWaitMax))
+		}
+		wait = spread(wait)
+		w.failures++
+		if w.request.Broken != nil {
+			w.request.Broken(err, wait)
+		}
+		if err := w.client.pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// final reports whether opening the stream again would not help.
+func final(err error) bool {
+	if refused := (*Error)(nil); errors.As(err, &refused) {
+		return refused.Status < 500 && refused.Status != http.StatusTooManyRequests
+	}
+	return errors.Is(err, ErrInvalid) || errors.Is(err, ErrProtocol) || hopeless(err)
+}
+
+var (
+	errEnded  = errors.New("the stream has ended")
+	errSilent = errors.New("the stream has gone silent")
+)
+
+// stream opens the stream once and hands on what it brings. It never returns
+// nil.
+func (w *watcher) stream(ctx context.Context) error {
+	c := w.client
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	body, err := w.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = body.Close() }() // what is left of the stream is not wanted
+	// What comes is watched by a timer, not by a deadline, because a connection
+	// may be shared.
+	alarm := time.AfterFunc(c.options.SilenceMax, func() { cancel(errSilent) })
+	defer alarm.Stop()
+	in := newStreamReader(&heard{body, alarm, c.options.SilenceMax}, c.options.EventBytesMax)
+	in.id = w.request.LastEventID
+	for first := true; ; first = false {
+		b, err := in.next()
+		switch {
+		case errors.Is(err, ErrProtocol):
+			return err
+		case errors.Is(context.Cause(ctx), errSilent):
+			return errSilent
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			return errEnded
+		case err != nil:
+			return c.broken(err)
+		}
+		alarm.Stop() // the caller may take its time
+		if b.retry >= 0 {
+			w.retry = b.retry
+		}
+		w.request.LastEventID = b.id
+		w.opened, w.failures = true, 0
+		if first && w.request.Opened != nil {
+			w.request.Opened(w.request.LastEventID)
+		}
+		if err := w.deliver(&b); err != nil {
+			return err
+		}
+	}
+}
+
+// open sends the request and returns the body of a stream.
+func (w *watcher) open(ctx context.Context) (io.ReadCloser, error) {
+	c, path, q := w.client, []string{"watch", w.request.WorkflowID}, url.Values{}
+	if w.request.InstanceID != "" {
+		path = append(path, w.request.InstanceID)
+	}
+	setUnlessEmpty(q, "filter", w.request.Filter)
+	if strings.IndexFunc(w.request.LastEventID, unicode.IsControl) >= 0 {
+		return nil, invalid("the last event id holds control characters")
+	}
+	out, err := c.newRequest(ctx, &request{method: http.MethodGet, path: path, query: q})
+	if err != nil {
+		return nil, err
+	}
+	out.Header.Set("Accept", "text/event-stream")
+	out.Header.Set("Accept-Encoding", "identity") // a packed stream may be held back
+	if w.request.LastEventID != "" {
+		out.Header.Set("Last-Event-ID", w.request.LastEventID)
+	}
+	in, err := c.stream.Do(out)
+	if err != nil {
+		return nil, c.broken(err)
+	}
+	if in.StatusCode != http.StatusOK {
+		defer func() { _ = in.Body.Close() }()
+		return nil, readError(in)
+	}
+	if kind, _, err := mime.ParseMediaType(in.Header.Get("Content-Type")); err != nil || kind != "text/event-stream" {
+		_ = in.Body.Close()
+		return nil, fmt.Errorf("%w: no event stream", ErrProtocol)
+	}
+	return in.Body, nil
+}
+
+// deliver hands a block to the caller. Kinds that are not known yet are passed
+// over.
+func (w *watcher) deliver(b *block) error {
+	if b.data == nil {
+		return nil
+	}
+	n := &Notice{ID: b.id}
+	switch b.kind {
+	case api.WatchEntry:
+		n.Raw = append(n.Raw, b.data...)
+		n.Entry = new(api.Watched)
+		if err := decode(n.Raw, n.Entry); err != nil {
+			return err
+		}
+	case api.WatchLost:
+		n.Raw = append(n.Raw, b.data...)
+		var lost api.Lost
+		if err := decode(n.Raw, &lost); err != nil {
+			return err
+		}
+		n.Lost = lost.Message
+	default:
+		return nil
+	}
+	if !w.yield(n, nil) {
+		w.left = true
+		return errEnded
+	}
+	return nil
+}
+
+// heard reads a stream and gives it time anew with each read.
+type heard struct {
+	in    io.Reader
+	alarm *time.Timer
+	most  time.Duration
+}
+
+func (h *heard) Read(p []byte) (int, error) {
+	h.alarm.Reset(h.most)
+	return h.in.Read(p)
+}

@@ -1,0 +1,280 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"troupe/gateway/client/clienttest"
+)
+
+func discarded() *log.Logger { return log.New(io.Discard, "", 0) }
+
+// notices pulls the notices of a watch one by one.
+func notices(t *testing.T, seq iter.Seq2[*Notice, error]) (next func() (*Notice, error), stop func()) {
+	t.Helper()
+	pull, stop := iter.Pull2(seq)
+	return func() (*Notice, error) {
+		n, err, ok := pull()
+		if !ok {
+			t.Fatal("the watch has ended")
+		}
+		return n, err
+	}, stop
+}
+
+func TestWatch(t *testing.T) {
+	s, c := started(t)
+	id := s.Add(`{}`, "draft")
+	other := s.Add(`{}`, "draft")
+	opened := make(chan string, 10)
+	next, stop := notices(t, c.Watch(t.Context(), WatchRequest{
+		WorkflowID: "leave", InstanceID: id, Filter: `{"states.nodeId":"review"}`,
+		Opened: func(id string) { opened <- id },
+	}))
+	defer stop()
+	go func() {
+		<-opened
+		s.Move(other, "submit", "review")
+		s.Move(id, "submit", "review")
+	}()
+	n, err := next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := n.Entry; n.ID != "4" || e == nil || e.InstanceID != id || e.Sequence != 2 || e.Entry.TransitionEvent != "submit" ||
+		e.States[0].NodeID != "review" || !strings.HasPrefix(string(n.Raw), `{"workflowId":"leave"`) || n.Lost != "" {
+		t.Errorf("got %+v, want the submit of %s", n, id)
+	}
+	r := s.Requests()[0]
+	if r.Path != "/workflow/api/v1/watch/leave/"+id || r.Query.Get("filter") != `{"states.nodeId":"review"}` ||
+		r.Header.Get("Accept") != "text/event-stream" || r.Header.Get("Last-Event-ID") != "" {
+		t.Errorf("got the request %+v", r)
+	}
+}
+
+// TestWatchGoesOn breaks the stream in several ways; no entry is missing and
+// none comes twice.
+func TestWatchGoesOn(t *testing.T) {
+	s := clienttest.Start(t)
+	// net/http would repeat a read on a connection that was kept by itself.
+	c := connect(t, s.URL, Options{HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
+	id := s.Add(`{}`, "draft")
+	var waits []time.Duration
+	c.pause = func(ctx context.Context, wait time.Duration) error {
+		waits = append(waits, wait)
+		s.Move(id, "while away", "review")
+		return ctx.Err()
+	}
+	opened := make(chan string, 100)
+	var reasons []error
+	next, stop := notices(t, c.Watch(t.Context(), WatchRequest{
+		WorkflowID: "leave",
+		Opened:     func(id string) { opened <- id },
+		Broken:     func(err error, _ time.Duration) { reasons = append(reasons, err) },
+	}))
+	defer stop()
+	go func() { <-opened; s.Move(id, "first", "review") }()
+	want := uint64(2) // behind the creation
+	expect := func(event string) {
+		t.Helper()
+		n, err := next()
+		if err != nil || n.Entry == nil || n.Entry.Sequence != want || n.Entry.Entry.TransitionEvent != event {
+			t.Fatalf("got %+v, %v, want entry %d, %q", n, err, want, event)
+		}
+		want++
+	}
+	expect("first")
+	s.Fail("watch", clienttest.Fault{Status: 503, RetryAfter: "1"}, clienttest.Fault{}, clienttest.Fault{Status: 500})
+	s.Drain()
+	for range 4 { // drained, 503, cut, 500
+		expect("while away")
+	}
+	if len(reasons) != 4 || !errors.Is(reasons[0], errEnded) {
+		t.Errorf("got the reasons %v", reasons)
+	}
+	wantStatus(t, reasons[1], 503, "")
+	// The service says 20 ms; it doubles, and a Retry-After is kept.
+	for i, least := range []time.Duration{20, 1000, 80, 160} {
+		least *= time.Millisecond
+		if waits[i] < least || waits[i] > least*3/2 {
+			t.Errorf("wait %d: got %v, want %v to half as much again", i, waits[i], least)
+		}
+	}
+	for i, r := range s.Requests()[1:] {
+		if got := r.Header.Get("Last-Event-ID"); got != "2" {
+			t.Errorf("request %d: got Last-Event-ID %q, want 2", i+1, got)
+		}
+	}
+	s.Drain() // the wait begins anew after a success
+	expect("while away")
+	if got := waits[4]; got < 20*time.Millisecond || got > 30*time.Millisecond {
+		t.Errorf("got the wait %v after a success, want 20 to 30 ms", got)
+	}
+}
+
+func TestWatchLost(t *testing.T) {
+	s, c := started(t)
+	id := s.Add(`{}`, "draft")
+	s.Move(id, "submit", "review")
+	s.Forget()
+	next, stop := notices(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave", LastEventID: "1"}))
+	defer stop()
+	n, err := next()
+	if err != nil || n.Entry != nil || n.Lost != "entries are missing" || n.ID != "2" {
+		t.Fatalf("got %+v, %v, want a loss", n, err)
+	}
+	s.Move(id, "approve", "approved")
+	if n, err = next(); err != nil || n.Entry == nil || n.Entry.Sequence != 3 {
+		t.Errorf("got %+v, %v, want the entry after the loss", n, err)
+	}
+}
+
+func TestWatchResumes(t *testing.T) {
+	s, c := started(t)
+	id := s.Add(`{}`, "draft")
+	s.Move(id, "submit", "review")
+	s.Move(id, "approve", "approved")
+	next, stop := notices(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave", LastEventID: "2"}))
+	defer stop()
+	if n, err := next(); err != nil || n.Entry.Sequence != 3 || s.Requests()[0].Header.Get("Last-Event-ID") != "2" {
+		t.Errorf("got %+v, %v, want the entry behind the place", n, err)
+	}
+}
+
+// TestWatchEnds is about errors that another attempt would not cure.
+func TestWatchEnds(t *testing.T) {
+	for _, status := range []int{400, 401, 403, 404, 302} {
+		s, c := started(t)
+		s.Fail("watch", clienttest.Fault{Status: status, Code: "x"})
+		for n, err := range c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"}) {
+			if n != nil {
+				t.Errorf("got %+v", n)
+			}
+			wantStatus(t, err, status, "x")
+		}
+		if n := len(s.Requests()); n != 1 {
+			t.Errorf("%d: got %d requests, want 1", status, n)
+		}
+	}
+}
+
+func TestWatchEndsWhenTheTokenIsRevoked(t *testing.T) {
+	s, c := started(t)
+	s.Add(`{}`, "draft")
+	opened := make(chan string, 1)
+	go func() {
+		<-opened
+		s.Fail("watch", clienttest.Fault{Status: 401, Code: "Unauthorized"})
+		s.Drain()
+	}()
+	for _, err := range c.Watch(t.Context(), WatchRequest{WorkflowID: "leave", Opened: func(id string) { opened <- id }}) {
+		wantStatus(t, err, 401, "Unauthorized")
+	}
+}
+
+func TestWatchNobodyThere(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	address := s.URL
+	s.Close()
+	c := connect(t, address, Options{RetryMax: 3})
+	waits := recorded(c)
+	ended := 0
+	for _, err := range c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"}) {
+		if ended++; err == nil || !strings.Contains(err.Error(), address) {
+			t.Errorf("got %v, want an error that names %s", err, address)
+		}
+	}
+	if len(*waits) != 3 || ended != 1 {
+		t.Errorf("got %d waits and %d errors, want 3 and 1", len(*waits), ended)
+	}
+}
+
+func TestWatchCancelled(t *testing.T) {
+	s, c := started(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.Add(`{}`, "draft")
+	errs := 0
+	for n, err := range c.Watch(ctx, WatchRequest{WorkflowID: "leave", Opened: func(string) { cancel() }}) {
+		if errs++; n != nil || !errors.Is(err, context.Canceled) {
+			t.Errorf("got %+v, %v, want context.Canceled", n, err)
+		}
+	}
+	if errs != 1 {
+		t.Errorf("got %d errors, want 1", errs)
+	}
+}
+
+// streaming is a service whose every stream is the given text, and then open.
+func streaming(t *testing.T, kind, text string, o Options) *Client {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		_, _ = io.WriteString(w, text)
+		if err := http.NewResponseController(w).Flush(); err == nil {
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(s.Close)
+	return connect(t, s.URL, o)
+}
+
+func TestWatchThatIsNone(t *testing.T) {
+	tests := []struct{ name, kind, text string }{
+		{"a page", "text/html", "<html>"},
+		{"JSON", "application/json", "{}"},
+		{"nothing", "", ""},
+		{"a long line", "text/event-stream", "data: " + strings.Repeat("x", 2000)},
+		{"an entry that is no JSON", "text/event-stream", "event: entry\ndata: {\n\n"},
+		{"a loss that is no object", "text/event-stream", "event: lost\ndata: []\n\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := streaming(t, test.kind, test.text, Options{EventBytesMax: 1000})
+			errs := 0
+			for n, err := range c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"}) {
+				if errs++; n != nil || !errors.Is(err, ErrProtocol) {
+					t.Errorf("got %+v, %v, want ErrProtocol", n, err)
+				}
+			}
+			if errs != 1 {
+				t.Errorf("got %d errors, want 1", errs)
+			}
+		})
+	}
+}
+
+func TestWatchPassesOverWhatIsNew(t *testing.T) {
+	c := streaming(t, "text/event-stream; charset=utf-8", "data: plain\n\nevent: later\ndata: x\n\nevent: lost\ndata: {\"message\":\"m\"}\n\n", Options{})
+	next, stop := notices(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"}))
+	defer stop()
+	if n, err := next(); err != nil || n.Lost != "m" {
+		t.Errorf("got %+v, %v, want the loss alone", n, err)
+	}
+}
+
+// TestWatchSilence holds that a stream which brings nothing is given up.
+func TestWatchSilence(t *testing.T) {
+	c := streaming(t, "text/event-stream", "retry: 1\nid: 5\n\n", Options{SilenceMax: 20 * time.Millisecond})
+	ctx, cancel := context.WithCancel(t.Context())
+	var reasons []error
+	for _, err := range c.Watch(ctx, WatchRequest{WorkflowID: "leave", Broken: func(err error, _ time.Duration) {
+		if reasons = append(reasons, err); len(reasons) == 2 {
+			cancel()
+		}
+	}}) {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want context.Canceled", err)
+		}
+	}
+	if len(reasons) != 2 || !errors.Is(reasons[0], errSilent) || !errors.Is(reasons[1], errSilent) {
+		t.Errorf("got the reasons %v, want silence twice", reasons)
+	}
+}
