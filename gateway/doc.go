@@ -19,14 +19,20 @@
 //     503 until the next step.
 //  3. Open with the Services, when they work.
 //  4. Watch Failed: an error there means that the port is lost.
-//  5. Stop before the services are stopped. It answers what was accepted.
+//  5. Stop before the services are stopped. It answers what was accepted, and
+//     ends the streams of those who watch.
 //
 // # What it promises
 //
 // A request acts only after its credential, its headers and its whole body were
 // found to be good. Who is refused with 401, 404, 429 or 503 has changed
 // nothing, and every cause of a 401 has the same bytes. A list that is broken
-// off never looks whole: the connection is reset.
+// off never looks whole: the connection is reset. A page says whether there is
+// another one in its body and in its header Link.
+//
+// A watcher is told each event at once, as long as it reads and its credential
+// is good. It is not a request in flight: watchers have a limit of their own, and
+// Stop does not wait for them.
 //
 // A panic of a handler is a 500 for its caller and touches no other request.
 // The package keeps nothing on disk, so a crash loses only answers; with an
@@ -34,7 +40,8 @@
 //
 // All methods of a Server may be called concurrently. It starts one goroutine
 // (serving) beside those of net/http, one for each connection; Stop ends them
-// all. Nothing is started, and no timer is set, for a request.
+// all. Nothing is started, and no timer is set, for a request; a watcher holds
+// the goroutine of its connection.
 //
 // # What it does not do
 //

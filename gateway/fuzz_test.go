@@ -316,6 +316,8 @@ func checkSame(t *testing.T, got data.Value, std json.RawMessage) {
 func FuzzTarget(f *testing.F) {
 	for _, seed := range []string{
 		"/workflow/api/v1/choices", "/workflow/api/v1/instance/a/b", "/workflow/api/v1/instances/a?filter=%7B%7D", "//", "*", "/%2F", "http://x/workflow/api/v1/choices",
+		"/workflow/api/v1/watch/a?filter=%7B%7D", "/workflow/api/v1/watch/a/b", "/workflow/api/v1/watch/a/", "/workflow/api/v1/instance/a/b/events",
+		"/workflow/api/v1/instance/a/b/history?limit=1&cursor=x", "/workflow/api/v1/instances/a?limit=1&fields=svcPrivate", "/workflow/api/v1/instances/a?explain=true",
 		"/workflow/api/v1/instance/%00/b", "/workflow/api/v1/choices?a;b", "/workflow/api/v1/instance//", "/livez?verbose", "/readyz?%zz",
 	} {
 		f.Add("GET", seed, true)
@@ -343,9 +345,19 @@ func FuzzTarget(f *testing.F) {
 			if !signed && !probe {
 				t.Errorf("%s %q is answered without a credential: %s", method, target, w.body.String())
 			}
+		case 403:
+			if !r.URL.Query().Has("explain") {
+				t.Errorf("%s %q: got 403", method, target)
+			}
 		case 400, 401, 404, 405:
 		default:
 			t.Errorf("%s %q: got %d", method, target, w.status)
+		}
+		if w.header.Get("Content-Type") == "text/event-stream" {
+			if events := readEvents(w.body.String()); method == http.MethodGet && len(events) != 1 || method != http.MethodGet && len(events) > 0 {
+				t.Errorf("%s %q: got the events %v", method, target, events)
+			}
+			return
 		}
 		if !json.Valid(w.body.Bytes()) {
 			t.Errorf("%s %q: got no JSON: %q", method, target, w.body.String())

@@ -27,11 +27,15 @@ type exchange struct {
 	services *Services // nil for probes
 
 	caller *identity.Principal // nil for probes
-	query  url.Values          // nil without parameters
-	body   []byte              // belongs to the request; never pooled, since values alias it
-	status int                 // 0 until the answer has begun
-	id     string              // see requestID
-	begun  time.Time           // zero unless requests are logged
+	// kind and credential are what the caller signed with.
+	kind       identity.Kind
+	credential string
+	query      url.Values // nil without parameters
+	body       []byte     // belongs to the request; never pooled, since values alias it
+	status     int        // 0 until the answer has begun
+	counted    bool       // in Server.inFlight
+	id         string     // see requestID
+	begun      time.Time  // zero unless requests are logged
 
 	// out is where the answer is built. It is kept from request to request.
 	out []byte
@@ -74,7 +78,8 @@ func (s *Server) serve(rt *route, w http.ResponseWriter, r *http.Request, params
 	}()
 	if !rt.access.probe {
 		inFlight := s.inFlight.Add(1)
-		defer s.leave()
+		x.counted = true
+		defer x.leave()
 		// NB: the order matters to Stop, which sets draining and then waits for
 		// inFlight: every request is either counted or sees draining.
 		if s.draining.Load() {
@@ -89,6 +94,15 @@ func (s *Server) serve(rt *route, w http.ResponseWriter, r *http.Request, params
 	}
 	if err := x.run(); err != nil {
 		x.refuse(err)
+	}
+}
+
+// leave ends what serve began by counting the request. The second call does
+// nothing.
+func (x *exchange) leave() {
+	if x.counted {
+		x.counted = false
+		x.server.leave()
 	}
 }
 
@@ -118,14 +132,13 @@ func (x *exchange) run() error {
 		if x.services = x.server.services.Load(); x.services == nil {
 			return errNotReady
 		}
-		kind, err := x.authenticate()
-		if err != nil {
+		if err := x.authenticate(); err != nil {
 			return err
 		}
 		if err := x.parseQuery(); err != nil {
 			return err
 		}
-		if err := x.checkContent(kind); err != nil {
+		if err := x.checkContent(); err != nil {
 			return err
 		}
 	}
@@ -137,33 +150,46 @@ func (x *exchange) run() error {
 }
 
 // authenticate finds out who asks, and whether this caller may use the route.
-func (x *exchange) authenticate() (identity.Kind, error) {
+func (x *exchange) authenticate() error {
 	kinds := x.route.access.kinds
 	if kinds == 0 {
-		return 0, nil
+		return nil
 	}
 	presented, err := parseCredentials(x.r.Header, x.server.options.SessionCookie)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	kind, text, err := presented.pick(kinds)
-	if err != nil {
-		return 0, err
+	if x.kind, x.credential, err = presented.pick(kinds); err != nil {
+		return err
 	}
 	// NB: before the session is looked up, because that counts as its use and
 	// another site must not keep a session alive.
-	if kind == identity.Session {
-		if err := x.server.crossOrigin.Check(x.r); err != nil {
-			return 0, errCrossOrigin
+	if x.kind == identity.Session {
+		if err := x.checkOrigin(); err != nil {
+			return err
 		}
 	}
-	if x.caller, err = x.services.Credentials.Authenticate(kind, text); err != nil {
-		return 0, err
+	if x.caller, err = x.services.Credentials.Authenticate(x.kind, x.credential); err != nil {
+		return err
 	}
 	if p := x.route.privilege; p != "" && !x.caller.Has(p) {
-		return 0, errPrivilege
+		return errPrivilege
 	}
-	return kind, nil
+	return nil
+}
+
+// checkOrigin refuses what a page of another site asks for with the browser's
+// cookie.
+func (x *exchange) checkOrigin() error {
+	r := x.r
+	if x.route.strict { // the check lets safe methods pass
+		r = r.WithContext(r.Context())
+		r.Method = http.MethodPost
+	}
+	if err := x.server.crossOrigin.Check(r); err != nil {
+		return errCrossOrigin
+	}
+	return nil
 }
 
 // parseQuery reads the query strictly: net/http's own reading drops what it
@@ -190,7 +216,7 @@ func (x *exchange) parseQuery() error {
 
 // checkContent checks what the headers say about the body of a request that has
 // one by its method. What other requests carry is read and forgotten.
-func (x *exchange) checkContent(kind identity.Kind) error {
+func (x *exchange) checkContent() error {
 	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead {
 		return nil
 	}
@@ -199,7 +225,7 @@ func (x *exchange) checkContent(kind identity.Kind) error {
 	}
 	// A form of another site can send a body, but not with this content type.
 	mayMiss := missingAllowed
-	if kind == identity.Session && x.r.ContentLength != 0 {
+	if x.kind == identity.Session && x.r.ContentLength != 0 {
 		mayMiss = missingRefused
 	}
 	return checkContentType(x.r.Header, mayMiss)
@@ -277,6 +303,7 @@ func (x *exchange) answerFault(f *fault, err error) {
 func setFaultHeaders(h http.Header, f *fault) {
 	delete(h, "Etag")
 	delete(h, "Preference-Applied")
+	delete(h, "Link")
 	if f.status == http.StatusUnauthorized {
 		h["Www-Authenticate"] = valueChallenge
 	}

@@ -51,16 +51,16 @@ func TestQueryThatFails(t *testing.T) {
 		for _, items := range []int{before, after} {
 			for _, how := range []string{"error", "panic"} {
 				t.Run(fmt.Sprintf("%s after %d items with an %s", proto, items, how), func(t *testing.T) {
-					s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) error {
+					s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) (*workflow.QueryEnd, error) {
 						for range items {
 							if err := item(bigItem); err != nil {
-								return err
+								return nil, err
 							}
 						}
 						if how == "panic" {
 							panic("in the middle")
 						}
-						return fmt.Errorf("query: %w", workflow.ErrBusy)
+						return nil, fmt.Errorf("query: %w", workflow.ErrBusy)
 					}})
 					text, err := s.rawErr(t, "GET /workflow/api/v1/instances/leave "+proto+"\r\nHost: x\r\n"+withToken+"\r\n\r\n")
 					status := map[string]string{"error": " 503 ", "panic": " 500 "}[how]
@@ -86,13 +86,13 @@ func TestQueryThatFails(t *testing.T) {
 
 // TestQueryIsStreamed is the control: a long list arrives whole.
 func TestQueryIsStreamed(t *testing.T) {
-	s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) error {
+	s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) (*workflow.QueryEnd, error) {
 		for range 100 {
 			if err := item(bigItem); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		return nil
+		return smallEnd(), nil
 	}})
 	want := `{"instances":[` + strings.Repeat(string(bigItem)+",", 99) + string(bigItem) + `]}`
 	a := s.do(t, get("/workflow/api/v1/instances/leave"))
@@ -108,11 +108,11 @@ func TestQueryIsStreamed(t *testing.T) {
 // TestCallerLeavesAStream holds that a query ends when nobody reads it.
 func TestCallerLeavesAStream(t *testing.T) {
 	ended := make(chan error, 1)
-	s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) error {
+	s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) (*workflow.QueryEnd, error) {
 		for {
 			if err := item(bigItem); err != nil {
 				ended <- err
-				return err
+				return nil, err
 			}
 		}
 	}})

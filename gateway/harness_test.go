@@ -26,15 +26,17 @@ const (
 	tokenBob    = "tok_bbbbbbbbbbbbbbbb.BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB"
 	sessionAnn  = "ses_cccccccccccccccc.CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC"
 	tokenNobody = "tok_dddddddddddddddd.DDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDD"
+	tokenMod    = "tok_eeeeeeeeeeeeeeee.EEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEE"
 	instanceOne = "01JD0000000000000000000001"
 )
 
 var (
 	ann = &identity.Principal{ID: "ann", Name: "Ann", Roles: []string{"clerk"}, Privileges: []string{"mod-form"}}
 	bob = &identity.Principal{ID: "bob", Name: "Bob"}
+	mod = &identity.Principal{ID: "mod", Name: "Mo", Privileges: []string{"mod-workflows"}}
 )
 
-// fakeCredentials knows three credentials, each of one kind.
+// fakeCredentials knows four credentials, each of one kind.
 type fakeCredentials struct{}
 
 func (fakeCredentials) Authenticate(kind identity.Kind, credential string) (*identity.Principal, error) {
@@ -43,6 +45,8 @@ func (fakeCredentials) Authenticate(kind identity.Kind, credential string) (*ide
 		return ann, nil
 	case kind == identity.Token && credential == tokenBob:
 		return bob, nil
+	case kind == identity.Token && credential == tokenMod:
+		return mod, nil
 	}
 	return nil, identity.ErrUnauthorized
 }
@@ -53,7 +57,11 @@ type fakeWorkflows struct {
 	create  func(context.Context, *workflow.CreateRequest) (*workflow.Reply, error)
 	send    func(context.Context, *workflow.EventRequest) (*workflow.Reply, error)
 	load    func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error)
-	query   func(context.Context, *workflow.QueryRequest, func([]byte) error) error
+	query   func(context.Context, *workflow.QueryRequest, func([]byte) error) (*workflow.QueryEnd, error)
+	events  func(context.Context, *workflow.LoadRequest) (*workflow.EventsReply, error)
+	history func(context.Context, *workflow.HistoryRequest) (*workflow.HistoryPage, error)
+	watch   func(context.Context, *workflow.WatchRequest, func(workflow.WatchEvent) error) error
+	stop    func()
 	choices []workflow.Choice
 
 	mu struct {
@@ -63,6 +71,8 @@ type fakeWorkflows struct {
 		event  *workflow.EventRequest
 		load   *workflow.LoadRequest
 		query  *workflow.QueryRequest
+		pages  *workflow.HistoryRequest
+		watch  *workflow.WatchRequest
 	}
 }
 
@@ -99,7 +109,7 @@ func (f *fakeWorkflows) Load(ctx context.Context, r *workflow.LoadRequest) (*wor
 	return smallReply(r.WorkflowID, r.InstanceID, 2, r.WithHistory), nil
 }
 
-func (f *fakeWorkflows) Query(ctx context.Context, r *workflow.QueryRequest, item func([]byte) error) error {
+func (f *fakeWorkflows) Query(ctx context.Context, r *workflow.QueryRequest, item func([]byte) error) (*workflow.QueryEnd, error) {
 	f.mu.Lock()
 	f.mu.calls++
 	f.mu.query = r
@@ -108,9 +118,56 @@ func (f *fakeWorkflows) Query(ctx context.Context, r *workflow.QueryRequest, ite
 		return f.query(ctx, r, item)
 	}
 	if err := item([]byte(`{"_id":"` + instanceOne + `"}`)); err != nil {
+		return nil, err
+	}
+	return smallEnd(), item([]byte(`{"_id":"01JD0000000000000000000002"}`))
+}
+
+// smallEnd is the end of a query of two instances that was a scan.
+func smallEnd() *workflow.QueryEnd {
+	return &workflow.QueryEnd{Count: 2, Explain: &workflow.Explain{Plan: "scan", RecordsRead: 2, Matched: 2}}
+}
+
+func (f *fakeWorkflows) Events(ctx context.Context, r *workflow.LoadRequest) (*workflow.EventsReply, error) {
+	f.mu.Lock()
+	f.mu.calls++
+	f.mu.load = r
+	f.mu.Unlock()
+	if f.events != nil {
+		return f.events(ctx, r)
+	}
+	return &workflow.EventsReply{Sequence: 2, Events: []byte(`[{"name":"approve"}]`)}, nil
+}
+
+func (f *fakeWorkflows) History(ctx context.Context, r *workflow.HistoryRequest) (*workflow.HistoryPage, error) {
+	f.mu.Lock()
+	f.mu.calls++
+	f.mu.pages = r
+	f.mu.Unlock()
+	if f.history != nil {
+		return f.history(ctx, r)
+	}
+	return &workflow.HistoryPage{Entries: []byte(`{"user":"ann"},{"user":"bob"}`)}, nil
+}
+
+func (f *fakeWorkflows) Watch(ctx context.Context, r *workflow.WatchRequest, tell func(workflow.WatchEvent) error) error {
+	f.mu.Lock()
+	f.mu.calls++
+	f.mu.watch = r
+	f.mu.Unlock()
+	if f.watch != nil {
+		return f.watch(ctx, r, tell)
+	}
+	if err := tell(workflow.WatchEvent{Kind: workflow.WatchOpen, ID: "p1"}); err != nil {
 		return err
 	}
-	return item([]byte(`{"_id":"01JD0000000000000000000002"}`))
+	return tell(workflow.WatchEvent{Kind: workflow.WatchEntry, ID: "p2", Data: []byte(`{"sequence":1}`)})
+}
+
+func (f *fakeWorkflows) StopWatching() {
+	if f.stop != nil {
+		f.stop()
+	}
 }
 
 func (f *fakeWorkflows) Choices(*identity.Principal) []workflow.Choice {
@@ -230,7 +287,10 @@ func (a *answer) message() string {
 	return body.Message
 }
 
-const withToken = "Authorization: svc.token " + tokenAnn
+const (
+	withToken    = "Authorization: svc.token " + tokenAnn
+	withModToken = "Authorization: svc.token " + tokenMod // of a holder of mod-workflows
+)
 
 // do sends a request on a connection of its own.
 func (s *testServer) do(t testing.TB, r request) *answer {

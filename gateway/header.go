@@ -11,8 +11,9 @@ import (
 // reader has a fuzz target.
 
 const (
-	retryKeyCharsMax = 255
-	entityTagsMax    = 256
+	retryKeyCharsMax    = 255
+	entityTagsMax       = 256
+	lastEventIDCharsMax = 255
 )
 
 // parseRetryKey returns the key of the Idempotency-Key header, "" when there is
@@ -68,15 +69,32 @@ func unquoteKey(s string) (string, bool) {
 // isRetryKey reports whether s can be an idempotency key: 1 to 255 visible
 // ASCII characters (decisions: "Retries").
 func isRetryKey(s string) bool {
-	if s == "" || len(s) > retryKeyCharsMax {
-		return false
-	}
+	return s != "" && len(s) <= retryKeyCharsMax && isVisible(s)
+}
+
+// isVisible reports whether s has only visible ASCII characters.
+func isVisible(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {
 			return false
 		}
 	}
 	return true
+}
+
+// parseLastEventID returns the place of the header Last-Event-ID, after which a
+// watcher goes on; "" when there is none. What it means is for those to say who
+// gave it out.
+func parseLastEventID(lines []string) (string, error) {
+	switch {
+	case len(lines) == 0:
+		return "", nil
+	case len(lines) > 1:
+		return "", refuse(errMalformed, "the header Last-Event-ID is repeated")
+	case len(lines[0]) > lastEventIDCharsMax || !isVisible(lines[0]):
+		return "", refuse(errMalformed, "the header Last-Event-ID must have at most %d visible ASCII characters", lastEventIDCharsMax)
+	}
+	return lines[0], nil
 }
 
 // parseIfMatch returns the sequence numbers that If-Match allows, nil for any.

@@ -66,10 +66,52 @@ func TestInterfaceB(t *testing.T) {
 			want:    `{"instances":[{"_id":"` + instanceOne + `"},{"_id":"01JD0000000000000000000002"}]}`,
 		},
 		{
-			line:      "GET workflow/api/v1/instances/{workflowId} | no instance gives an empty list, never null",
-			workflows: &fakeWorkflows{query: func(context.Context, *workflow.QueryRequest, func([]byte) error) error { return nil }},
-			request:   get("/workflow/api/v1/instances/leave"),
-			want:      `{"instances":[]}`,
+			line: "GET workflow/api/v1/instances/{workflowId} | no instance gives an empty list, never null",
+			workflows: &fakeWorkflows{query: func(context.Context, *workflow.QueryRequest, func([]byte) error) (*workflow.QueryEnd, error) {
+				return smallEnd(), nil
+			}},
+			request: get("/workflow/api/v1/instances/leave"),
+			want:    `{"instances":[]}`,
+		},
+		{
+			line:    "GET instances?limit | the body gains next, null on the last page",
+			request: get("/workflow/api/v1/instances/leave?limit=2"),
+			want:    `{"instances":[{"_id":"` + instanceOne + `"},{"_id":"01JD0000000000000000000002"}],"next":null}`,
+		},
+		{
+			line:    "GET instances?count=true | the body gains count",
+			request: get("/workflow/api/v1/instances/leave?count=true"),
+			want:    `{"instances":[{"_id":"` + instanceOne + `"},{"_id":"01JD0000000000000000000002"}],"count":2}`,
+		},
+		{
+			line:    "GET instances?count=false&explain=false | as if they were not there",
+			request: get("/workflow/api/v1/instances/leave?count=false&explain=false"),
+			want:    `{"instances":[{"_id":"` + instanceOne + `"},{"_id":"01JD0000000000000000000002"}]}`,
+		},
+		{
+			line:    "GET instances | order of members: instances, next, count, explain",
+			request: request{method: "GET", path: "/workflow/api/v1/instances/leave?explain=true&count=true&limit=1000", headers: []string{withModToken}},
+			want: `{"instances":[{"_id":"` + instanceOne + `"},{"_id":"01JD0000000000000000000002"}],"next":null,"count":2,` +
+				`"explain":{"index":null,"plan":"scan","keysRead":0,"recordsRead":2,"matched":2,"milliseconds":0,"considered":[]}}`,
+		},
+		{
+			line:    "GET instance/{workflowId}/{instanceId}/events | {events: [...]}, with an ETag",
+			request: get("/workflow/api/v1/instance/leave/" + instanceOne + "/events"),
+			want:    `{"events":[{"name":"approve"}]}`,
+			tag:     `"2"`,
+		},
+		{
+			line:    "GET instance/{workflowId}/{instanceId}/history | {history: [...], next}",
+			request: get("/workflow/api/v1/instance/leave/" + instanceOne + "/history"),
+			want:    `{"history":[{"user":"ann"},{"user":"bob"}],"next":null}`,
+		},
+		{
+			line: "GET instance/{workflowId}/{instanceId}/history | no entry gives an empty list, never null",
+			workflows: &fakeWorkflows{history: func(context.Context, *workflow.HistoryRequest) (*workflow.HistoryPage, error) {
+				return new(workflow.HistoryPage), nil
+			}},
+			request: get("/workflow/api/v1/instance/leave/" + instanceOne + "/history?limit=5"),
+			want:    `{"history":[],"next":null}`,
 		},
 		{
 			line:      "GET workflow/api/v1/choices | {workflows: [{id, name}, ...]}",
@@ -178,14 +220,26 @@ func TestInterfaceErrors(t *testing.T) {
 		load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) {
 			return nil, fail("load: %w", current)
 		},
-		query: func(context.Context, *workflow.QueryRequest, func([]byte) error) error {
-			return fail("query: %w", current)
+		query: func(context.Context, *workflow.QueryRequest, func([]byte) error) (*workflow.QueryEnd, error) {
+			return nil, fail("query: %w", current)
+		},
+		events: func(context.Context, *workflow.LoadRequest) (*workflow.EventsReply, error) {
+			return nil, fail("events: %w", current)
+		},
+		history: func(context.Context, *workflow.HistoryRequest) (*workflow.HistoryPage, error) {
+			return nil, fail("history: %w", current)
+		},
+		watch: func(context.Context, *workflow.WatchRequest, func(workflow.WatchEvent) error) error {
+			return fail("watch: %w", current)
 		},
 	}
 	s := startServer(t, Options{}, workflows)
 	requests := []request{
 		post("create", createBody), post("event", eventBody),
 		get("/workflow/api/v1/instance/leave/" + instanceOne), get("/workflow/api/v1/instances/leave"),
+		get("/workflow/api/v1/instances/leave?limit=10&count=true"), get("/workflow/api/v1/instance/leave/" + instanceOne + "/events"),
+		get("/workflow/api/v1/instance/leave/" + instanceOne + "/history"), get("/workflow/api/v1/watch/leave"),
+		get("/workflow/api/v1/watch/leave/" + instanceOne),
 	}
 	for _, c := range cases {
 		current = c.err

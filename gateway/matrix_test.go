@@ -11,18 +11,25 @@ import (
 // compares with the policy as it is written down here a second time
 // (reliability H10). A route that is not listed here fails it.
 func TestMatrix(t *testing.T) {
+	// strict routes refuse pages of other sites with every method.
+	const open, signed, strict = "open", "signed", "strict"
+	unsafe, safe := []string{"POST"}, []string{"GET", "HEAD"}
 	routes := []struct {
 		name, target, body string
 		methods            []string
-		open               bool
+		policy             string
 	}{
-		{"create", "/workflow/api/v1/create", createBody, []string{"POST"}, false},
-		{"event", "/workflow/api/v1/event", eventBody, []string{"POST"}, false},
-		{"instance", "/workflow/api/v1/instance/leave/i1", "", []string{"GET", "HEAD"}, false},
-		{"instances", "/workflow/api/v1/instances/leave", "", []string{"GET", "HEAD"}, false},
-		{"choices", "/workflow/api/v1/choices", "", []string{"GET", "HEAD"}, false},
-		{"livez", "/livez", "", []string{"GET", "HEAD"}, true},
-		{"readyz", "/readyz", "", []string{"GET", "HEAD"}, true},
+		{"create", "/workflow/api/v1/create", createBody, unsafe, signed},
+		{"event", "/workflow/api/v1/event", eventBody, unsafe, signed},
+		{"instance", "/workflow/api/v1/instance/leave/i1", "", safe, signed},
+		{"instances", "/workflow/api/v1/instances/leave", "", safe, signed},
+		{"choices", "/workflow/api/v1/choices", "", safe, signed},
+		{"events", "/workflow/api/v1/instance/leave/i1/events", "", safe, signed},
+		{"history", "/workflow/api/v1/instance/leave/i1/history", "", safe, signed},
+		{"watch", "/workflow/api/v1/watch/leave", "", safe, strict},
+		{"watch-instance", "/workflow/api/v1/watch/leave/i1", "", safe, strict},
+		{"livez", "/livez", "", safe, open},
+		{"readyz", "/readyz", "", safe, open},
 	}
 	const (
 		byToken, bySession, byOtherSite = "token", "session", "other site"
@@ -49,19 +56,19 @@ func TestMatrix(t *testing.T) {
 	methods := []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
 	contentTypes := []string{"", "application/json", "application/json; charset=utf-8", "application/json; charset=latin1", "text/plain", "multipart/form-data; boundary=x"}
 
-	want := func(open bool, allowed []string, method, who, contentType string) int {
+	want := func(policy string, allowed []string, method, who, contentType string) int {
 		unsafe := method == "POST"
 		rightType := strings.HasPrefix(contentType, "application/json") && !strings.Contains(contentType, "latin1")
 		switch {
 		case !slices.Contains(allowed, method):
 			return 405
-		case open:
+		case policy == open:
 			return 200
 		case who == twofold:
 			return 400
 		case who == nobody:
 			return 401
-		case who == byOtherSite && unsafe:
+		case who == byOtherSite && (unsafe || policy == strict):
 			return 403
 		case unsafe && !rightType && (contentType != "" || who != byToken):
 			return 415
@@ -86,11 +93,11 @@ func TestMatrix(t *testing.T) {
 					before := s.workflows.calls()
 					w := newRecorder()
 					s.ServeHTTP(w, newTestRequest(method, rt.target, rt.body, headers...))
-					status := want(rt.open, rt.methods, method, credential.who, contentType)
+					status := want(rt.policy, rt.methods, method, credential.who, contentType)
 					if w.status != status {
 						t.Errorf("%s %s as %s %q with %q: got %d, want %d", method, rt.name, credential.who, credential.headers, contentType, w.status, status)
 					}
-					if asked := s.workflows.calls() != before; asked != (status == 200 && !rt.open) {
+					if asked := s.workflows.calls() != before; asked != (status == 200 && rt.policy != open) {
 						t.Errorf("%s %s as %s: the workflows were asked: %v", method, rt.name, credential.who, asked)
 					}
 					if (status == 401) != (w.header.Get("WWW-Authenticate") != "") || (status == 405) != (w.header.Get("Allow") != "") {
@@ -103,7 +110,7 @@ func TestMatrix(t *testing.T) {
 	if len(routes) != len(s.table) {
 		t.Errorf("the matrix knows %d routes, the table has %d", len(routes), len(s.table))
 	}
-	if cells != 7*13*8*6 {
+	if cells != 11*13*8*6 {
 		t.Errorf("tried %d cells", cells)
 	}
 }

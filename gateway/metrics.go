@@ -4,13 +4,15 @@ import "sync/atomic"
 
 // Metrics is a snapshot of what a Server counts since it was made.
 type Metrics struct {
-	// InFlight requests are worked on now, and Connections are open now.
-	InFlight, Connections int64
+	// InFlight requests are worked on now, Watchers are told what happens, and
+	// Connections are open.
+	InFlight, Watchers, Connections int64
 	// ConnectionsFull counts the times that accepting waited at
 	// Options.ConnectionsMax.
 	ConnectionsFull uint64
-	// Shed counts requests refused at Options.InFlightMax.
-	Shed uint64
+	// Shed counts requests refused at Options.InFlightMax, and WatchersFull
+	// watchers refused at Options.WatchersMax.
+	Shed, WatchersFull uint64
 	// Panics counts handlers that panicked.
 	Panics uint64
 	// Cut counts answers that were broken off in the middle.
@@ -31,9 +33,9 @@ type RouteMetrics struct {
 // metrics is where a Server counts. The list of routes is complete before the
 // first request.
 type metrics struct {
-	shed, panics, cut atomic.Uint64
-	routes            []*routeMetrics
-	outside           routeMetrics
+	shed, watchersFull, panics, cut atomic.Uint64
+	routes                          []*routeMetrics
+	outside                         routeMetrics
 }
 
 type routeMetrics struct {
@@ -67,9 +69,11 @@ func (m *routeMetrics) snapshot() RouteMetrics {
 func (s *Server) Metrics() Metrics {
 	m := Metrics{
 		InFlight:        s.inFlight.Load(),
+		Watchers:        s.watchers.Load(),
 		Connections:     s.connections.open.Load(),
 		ConnectionsFull: s.connections.full.Load(),
 		Shed:            s.metrics.shed.Load(),
+		WatchersFull:    s.metrics.watchersFull.Load(),
 		Panics:          s.metrics.panics.Load(),
 		Cut:             s.metrics.cut.Load(),
 	}

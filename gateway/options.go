@@ -38,14 +38,20 @@ type Options struct {
 	// worst case each holds a body of BodyBytesMax.
 	InFlightMax int64
 
+	// WatchersMax bounds the streams of events that are open at once; more are
+	// answered with 503 Busy. They are not counted as requests in flight. Zero
+	// is 1,000. Each holds a connection.
+	WatchersMax int64
+
 	// HeaderReadMax is the time in which a request's headers must arrive. Zero
 	// is 5 s.
 	HeaderReadMax time.Duration
 	// ReadMax is the time in which a whole request must arrive. Zero is 30 s.
 	ReadMax time.Duration
 	// WriteMax is the time to work on a request and write its answer; a
-	// streamed answer has it for every piece anew. Zero is 60 s. It must be
-	// above the time after which a commit is given up.
+	// streamed answer has it for every piece anew, and a watcher for every
+	// event. Zero is 60 s. It must be above the time after which a commit is
+	// given up.
 	WriteMax time.Duration
 	// IdleMax is how long a connection may wait for its next request. Zero is
 	// 2 min. A proxy in front should close its side earlier.
@@ -73,6 +79,7 @@ func (o *Options) ensureDefaults() {
 	o.HeaderBytesMax = cmp.Or(o.HeaderBytesMax, 64<<10)
 	o.ConnectionsMax = cmp.Or(o.ConnectionsMax, 16_384)
 	o.InFlightMax = cmp.Or(o.InFlightMax, 2_048)
+	o.WatchersMax = cmp.Or(o.WatchersMax, 1_000)
 	o.HeaderReadMax = cmp.Or(o.HeaderReadMax, 5*time.Second)
 	o.ReadMax = cmp.Or(o.ReadMax, 30*time.Second)
 	o.WriteMax = cmp.Or(o.WriteMax, time.Minute)
@@ -106,6 +113,7 @@ func (o *Options) validate() error {
 		{"HeaderBytesMax", int64(o.HeaderBytesMax)},
 		{"ConnectionsMax", int64(o.ConnectionsMax)},
 		{"InFlightMax", o.InFlightMax},
+		{"WatchersMax", o.WatchersMax},
 		{"HeaderReadMax", int64(o.HeaderReadMax)},
 		{"ReadMax", int64(o.ReadMax)},
 		{"WriteMax", int64(o.WriteMax)},

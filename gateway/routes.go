@@ -27,6 +27,10 @@ type route struct {
 	privilege identity.Privilege
 	// query lists the parameters that the route knows. Others are refused.
 	query []string
+	// strict refuses other sites' pages with every method, not only with those
+	// that change something: for answers that no link leads to, but that cost
+	// something while they last.
+	strict bool
 	// handle answers the request, or returns the error to answer it with.
 	handle func(*exchange) error
 
@@ -70,11 +74,28 @@ func routes() []route {
 		},
 		{
 			name: "instances", method: http.MethodGet, path: workflowPath + "/instances/:workflowId",
-			group: groupWorkflow, access: workflowAccess, query: []string{"filter"}, handle: queryInstances,
+			group: groupWorkflow, access: workflowAccess,
+			query: []string{"filter", "limit", "cursor", "sort", "fields", "count", "explain"}, handle: queryInstances,
 		},
 		{
 			name: "choices", method: http.MethodGet, path: workflowPath + "/choices",
 			group: groupWorkflow, access: workflowAccess, handle: listChoices,
+		},
+		{
+			name: "events", method: http.MethodGet, path: workflowPath + "/instance/:workflowId/:instanceId/events",
+			group: groupWorkflow, access: workflowAccess, handle: listEvents,
+		},
+		{
+			name: "history", method: http.MethodGet, path: workflowPath + "/instance/:workflowId/:instanceId/history",
+			group: groupWorkflow, access: workflowAccess, query: []string{"limit", "cursor"}, handle: listHistory,
+		},
+		{
+			name: "watch", method: http.MethodGet, path: workflowPath + "/watch/:workflowId",
+			group: groupWorkflow, access: workflowAccess, strict: true, query: []string{"filter"}, handle: watchInstances,
+		},
+		{
+			name: "watch-instance", method: http.MethodGet, path: workflowPath + "/watch/:workflowId/:instanceId",
+			group: groupWorkflow, access: workflowAccess, strict: true, query: []string{"filter"}, handle: watchInstances,
 		},
 		{name: "livez", method: http.MethodGet, path: "/livez", access: probed, handle: answerLive},
 		{name: "readyz", method: http.MethodGet, path: "/readyz", access: probed, handle: answerReady},

@@ -59,8 +59,10 @@ type Server struct {
 	services atomic.Pointer[Services]
 	// draining is set by Stop, before it waits for inFlight to become 0.
 	draining atomic.Bool
-	// inFlight counts the requests in serve, probes left out.
+	// inFlight counts the requests in serve, probes and watchers left out.
 	inFlight atomic.Int64
+	// watchers counts the streams that are begun or about to.
+	watchers atomic.Int64
 	// emptied has an entry after inFlight became 0 while draining.
 	emptied chan struct{}
 	// failed gets the error that ended serving, if it was not Stop.
@@ -186,8 +188,8 @@ func (s *Server) Open(services Services) { s.services.Store(&services) }
 // Stop drains and closes the server: /readyz and new requests are answered with
 // 503, requests that were accepted before are answered as usual, for at most
 // Options.DrainMax; then their context is cancelled and the connections are
-// closed. It takes at most DrainDelay, DrainMax and two seconds. Calling it
-// again waits for the first call.
+// closed. Streams to watchers end after DrainDelay. It takes at most DrainDelay,
+// DrainMax and two seconds. Calling it again waits for the first call.
 func (s *Server) Stop() {
 	s.stopOnce.Do(s.stop)
 }
@@ -222,6 +224,9 @@ func (s *Server) stop() {
 func (s *Server) drain() bool {
 	if s.options.DrainDelay > 0 {
 		<-time.After(s.options.DrainDelay)
+	}
+	if services := s.services.Load(); services != nil {
+		services.Workflows.StopWatching()
 	}
 	late := time.NewTimer(s.options.DrainMax)
 	defer late.Stop()

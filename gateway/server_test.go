@@ -152,7 +152,7 @@ func TestFailed(t *testing.T) {
 func TestOptions(t *testing.T) {
 	_, err := New(Options{
 		BasePath: "platform", SessionCookie: "a b", BodyBytesMax: -1, HeaderBytesMax: -1, ConnectionsMax: -1,
-		InFlightMax: -1, HeaderReadMax: -1, ReadMax: -1, WriteMax: -1, IdleMax: -1, DrainMax: -1, DrainDelay: -1,
+		InFlightMax: -1, WatchersMax: -1, HeaderReadMax: -1, ReadMax: -1, WriteMax: -1, IdleMax: -1, DrainMax: -1, DrainDelay: -1,
 	})
 	if err == nil {
 		t.Fatal("got no error")
@@ -379,11 +379,11 @@ func TestSlowCallers(t *testing.T) {
 func TestSlowReaders(t *testing.T) {
 	ended := make(chan error, 1)
 	s := startServer(t, Options{WriteMax: 500 * time.Millisecond}, &fakeWorkflows{
-		query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) error {
+		query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) (*workflow.QueryEnd, error) {
 			for {
 				if err := item(bigItem); err != nil {
 					ended <- err
-					return err
+					return nil, err
 				}
 			}
 		},

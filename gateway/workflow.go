@@ -2,9 +2,7 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"net/http"
-	"time"
 
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
@@ -15,18 +13,45 @@ import (
 // Workflows is what group B needs. Replies belong to the callee and are only
 // read. Errors are those of package workflow, wrapped.
 type Workflows interface {
+	Instances
+	Lists
+	Watches
+}
+
+// Instances is what is asked of one instance.
+type Instances interface {
 	// Create makes an instance. It returns when the instance is durable.
 	Create(context.Context, *workflow.CreateRequest) (*workflow.Reply, error)
 	// Send hands an event to an instance. It returns when the outcome is durable.
 	Send(context.Context, *workflow.EventRequest) (*workflow.Reply, error)
 	// Load returns an instance as everything acknowledged before has left it.
 	Load(context.Context, *workflow.LoadRequest) (*workflow.Reply, error)
-	// Query calls item with the JSON of each instance, in the order of _id; the
-	// bytes are valid during the call. An error of item ends the query and is
-	// returned.
-	Query(ctx context.Context, request *workflow.QueryRequest, item func(instance []byte) error) error
+	// Events returns what the caller may send to an instance now.
+	Events(context.Context, *workflow.LoadRequest) (*workflow.EventsReply, error)
+	// History returns a page of an instance's history.
+	History(context.Context, *workflow.HistoryRequest) (*workflow.HistoryPage, error)
+}
+
+// Lists is what is asked of many.
+type Lists interface {
+	// Query calls item with the JSON of each instance, in the order that was
+	// asked for; the bytes are valid during the call. An error of item ends the
+	// query and is returned.
+	Query(ctx context.Context, request *workflow.QueryRequest, item func(instance []byte) error) (*workflow.QueryEnd, error)
 	// Choices lists what the caller may create.
 	Choices(caller *identity.Principal) []workflow.Choice
+}
+
+// Watches is how callers hear of what is committed.
+type Watches interface {
+	// Watch calls tell with WatchOpen and then with what happens, one call after
+	// the other, at least every 15 s and each after request.Again, until one of
+	// the two returns an error, ctx ends, or StopWatching is called, which is
+	// nil. An error before the first call of tell is a refusal. Neither is called
+	// any more when Watch has returned.
+	Watch(ctx context.Context, request *workflow.WatchRequest, tell func(workflow.WatchEvent) error) error
+	// StopWatching ends all calls of Watch, and refuses new ones.
+	StopWatching()
 }
 
 // createInstance answers POST workflow/api/v1/create. If-Match has no meaning
@@ -111,8 +136,8 @@ func loadInstance(x *exchange) error {
 		InstanceID:  x.params.ByName("instanceId"),
 		WithHistory: !wantsMinimal(x.r.Header["Prefer"]),
 	}
-	if !statemachine.IsIdentifier(request.WorkflowID) || !statemachine.IsIdentifier(request.InstanceID) {
-		return errNotFound
+	if err := x.checkIdentifiers(); err != nil {
+		return err
 	}
 	reply, err := x.services.Workflows.Load(x.r.Context(), &request)
 	if err != nil {
@@ -135,61 +160,38 @@ func (x *exchange) setInstanceHeaders(reply *workflow.Reply) {
 	}
 }
 
-// streamBytes is how much of a list is collected before it is sent. A list that
-// is smaller goes out whole, and an error before that much is still a status.
-const streamBytes = 64 << 10
-
-// queryInstances answers GET workflow/api/v1/instances/{workflowId}.
-func queryInstances(x *exchange) error {
-	request := workflow.QueryRequest{
+// listEvents answers GET
+// workflow/api/v1/instance/{workflowId}/{instanceId}/events.
+func listEvents(x *exchange) error {
+	request := workflow.LoadRequest{
 		Caller:     x.caller,
 		WorkflowID: x.params.ByName("workflowId"),
-		Filter:     x.query.Get("filter"),
+		InstanceID: x.params.ByName("instanceId"),
 	}
-	if !statemachine.IsIdentifier(request.WorkflowID) {
-		return errNotFound
+	if err := x.checkIdentifiers(); err != nil {
+		return err
 	}
-	x.out = append(x.out, `{"instances":[`...)
-	first := true
-	err := x.services.Workflows.Query(x.r.Context(), &request, func(instance []byte) error {
-		if !first {
-			x.out = append(x.out, ',')
-		}
-		first = false
-		x.out = append(x.out, instance...)
-		if len(x.out) < streamBytes {
-			return nil
-		}
-		return x.flush()
-	})
+	reply, err := x.services.Workflows.Events(x.r.Context(), &request)
 	if err != nil {
-		return err // NB: when a piece is out already, refuse cuts the connection
+		return err
 	}
-	x.out = append(x.out, `]}`...)
-	if x.status == 0 {
-		x.send(http.StatusOK)
-		return nil
-	}
-	return x.flush()
+	// The tag is the instance's: what stands here holds until it moves on.
+	x.w.Header()["Etag"] = []string{entityTag(reply.Sequence)}
+	x.out = append(x.out, `{"events":`...)
+	x.out = append(x.out, reply.Events...)
+	x.out = append(x.out, '}')
+	x.send(http.StatusOK)
+	return nil
 }
 
-// flush sends x.out as the next piece of a streamed answer and empties it. The
-// first piece decides that the answer is a success: an error after it can only
-// cut the connection. A caller who does not read for WriteMax, or has gone, is
-// errGone.
-func (x *exchange) flush() error {
-	if x.status == 0 {
-		x.sendHeader(http.StatusOK, -1)
+// checkIdentifiers demands that all parameters of the path are identifiers. One
+// that is none can be nobody's.
+func (x *exchange) checkIdentifiers() error {
+	for _, param := range x.params {
+		if !statemachine.IsIdentifier(param.Value) {
+			return errNotFound
+		}
 	}
-	// A list may take longer in all than one answer may take to write.
-	deadline := time.Now().Add(x.server.options.WriteMax)
-	if err := http.NewResponseController(x.w).SetWriteDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return errors.Join(errGone, err)
-	}
-	if _, err := x.w.Write(x.out); err != nil {
-		return errors.Join(errGone, err)
-	}
-	x.out = x.out[:0]
 	return nil
 }
 

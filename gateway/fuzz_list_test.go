@@ -1,0 +1,162 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"troupe/actors/workflow"
+)
+
+// The oracles of this file are regular expressions and net/url.
+
+func FuzzQueryParameters(f *testing.F) {
+	for _, seed := range []string{
+		"", "limit=1", "limit=01", "limit=+1", "limit=1000&cursor=c", "cursor=c", "limit=", "sort=-_id", "fields=svcHistory,svcRedirect", "fields=svcHistory,svcHistory",
+		"fields=,", "count=true&explain=false", "count=1", "filter=%7B%7D&limit=9", "limit=1&limit=2", "%6Cimit=5", "x=1", "limit=9;count=true", "fields=svcPrivate",
+	} {
+		f.Add(seed)
+	}
+	var row *route
+	for _, r := range routes() {
+		if r.name == "instances" {
+			row = &r
+		}
+	}
+	shape := map[string]*regexp.Regexp{
+		"filter":  regexp.MustCompile(`(?s)^.*$`),
+		"limit":   regexp.MustCompile(`^([1-9][0-9]{0,2}|1000)$`),
+		"cursor":  regexp.MustCompile(`^[!-~]+$`),
+		"sort":    regexp.MustCompile(`(?s)^.+$`),
+		"fields":  regexp.MustCompile(`^(svcHistory|svcRedirect|svcPrivate)(,(svcHistory|svcRedirect|svcPrivate))*$`),
+		"count":   regexp.MustCompile(`^(true|false)$`),
+		"explain": regexp.MustCompile(`^(true|false)$`),
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		x := exchange{route: row, r: &http.Request{URL: &url.URL{RawQuery: raw}}}
+		err := x.parseQuery()
+		var got *workflow.QueryRequest
+		if err == nil {
+			got, err = parseQueryRequest(x.query)
+		}
+		values, stdErr := url.ParseQuery(raw)
+		ok := stdErr == nil && (values.Get("cursor") == "" || values.Has("limit"))
+		for name, list := range values {
+			ok = ok && shape[name] != nil && len(list) == 1 && shape[name].MatchString(list[0])
+		}
+		names := strings.Split(values.Get("fields"), ",")
+		slices.Sort(names)
+		ok = ok && len(slices.Compact(slices.Clone(names))) == len(names)
+		if (err == nil) != ok {
+			t.Fatalf("%q: got %v, want ok %v", raw, err, ok)
+		}
+		if err != nil {
+			checkRefusal(t, err)
+			if !errors.Is(err, errMalformed) {
+				t.Errorf("%q: got %v", raw, err)
+			}
+			return
+		}
+		limit, _ := strconv.Atoi(values.Get("limit")) // 0 when it is not there
+		if got.Limit != limit || got.Filter != values.Get("filter") || got.Cursor != values.Get("cursor") || got.Sort != values.Get("sort") ||
+			strings.Join(got.Fields, ",") != values.Get("fields") || got.Count != (values.Get("count") == "true") || got.Explain != (values.Get("explain") == "true") {
+			t.Errorf("%q: got %+v", raw, got)
+		}
+	})
+}
+
+// FuzzNextLink holds that the Link leads back to the same parameters, and that
+// nothing in it ends the reference or the header.
+func FuzzNextLink(f *testing.F) {
+	f.Add("{}", "1", "c1")
+	f.Add("<>\",;\r\n", "+ %", "a&b=c#d")
+	f.Add("\xff\x00", "ü", "\u2028")
+	link := regexp.MustCompile(`^<(/base/instances/leave\?[!-~]*)>; rel="next"$`)
+	f.Fuzz(func(t *testing.T, filter, sort, cursor string) {
+		query := url.Values{"filter": {filter}, "sort": {sort}, "cursor": {"old"}}
+		got := nextLink("/base/instances/leave", []string{"filter", "limit", "cursor", "sort"}, query, cursor)
+		parts := link.FindStringSubmatch(got)
+		if parts == nil || strings.ContainsAny(parts[1], `<>",;`) {
+			t.Fatalf("got %q", got)
+		}
+		reference, err := url.Parse(parts[1])
+		if err != nil {
+			t.Fatalf("%q: %v", got, err)
+		}
+		back, err := url.ParseQuery(reference.RawQuery)
+		want := url.Values{"filter": {filter}, "sort": {sort}, "cursor": {cursor}}
+		if err != nil || back.Encode() != want.Encode() || reference.Fragment != "" {
+			t.Errorf("%q leads to %v (%v), want %v", got, back, err, want)
+		}
+	})
+}
+
+func FuzzLastEventID(f *testing.F) {
+	for _, seed := range []string{"", "e.7", "a b", "ü", strings.Repeat("x", 255), strings.Repeat("x", 256), "\x7f"} {
+		f.Add(seed)
+	}
+	shape := regexp.MustCompile(`^[!-~]{0,255}$`)
+	f.Fuzz(func(t *testing.T, line string) {
+		got, err := parseLastEventID([]string{line})
+		if ok := shape.MatchString(line); (err == nil) != ok || ok && got != line {
+			t.Errorf("%q: got %q, %v", line, got, err)
+		}
+	})
+}
+
+// FuzzWatchEvent holds that whatever stands in the data, a client reads one
+// event with that data.
+func FuzzWatchEvent(f *testing.F) {
+	for _, seed := range []string{`{"a":1}`, "{\n\"a\":\r\n1}", "", "\n", "data: x\n\nid: 9\n\n", ": beat", "\u2028"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, kind := range []workflow.WatchKind{workflow.WatchEntry, workflow.WatchLost} {
+			events := readEvents(string(appendWatchEvent(nil, workflow.WatchEvent{Kind: kind, ID: "p1", Data: text})))
+			want := strings.NewReplacer("\r", "\n").Replace(string(text))
+			if len(events) != 1 || events[0].data != want || events[0].id != "p1" {
+				t.Errorf("%q is read as %+v", text, events)
+			}
+			if json.Valid(text) && !json.Valid([]byte(events[0].data)) {
+				t.Errorf("%q is no JSON any more: %q", text, events[0].data)
+			}
+		}
+		if bytes.Count(appendWatchEvent(nil, workflow.WatchEvent{Kind: workflow.WatchBeat}), []byte("\n")) != 2 {
+			t.Error("a beat is not one block")
+		}
+	})
+}
+
+// event is an event as a client sees it.
+type event struct{ name, id, data string }
+
+// readEvents reads a stream as WHATWG HTML says ("Interpreting an event
+// stream").
+func readEvents(stream string) []event {
+	var events []event
+	var now event
+	var lines []string
+	for line := range strings.SplitSeq(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(stream), "\n") {
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case line == "" && lines != nil:
+			now.data = strings.Join(lines, "\n")
+			events, lines = append(events, now), nil
+		case field == "data":
+			lines = append(lines, value)
+		case field == "id":
+			now.id = value
+		case field == "event":
+			now.name = value
+		}
+	}
+	return events
+}

@@ -1,0 +1,154 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"troupe/actors/identity"
+	"troupe/actors/workflow"
+	"troupe/statemachine/data"
+)
+
+// streamBytes is how much of a list is collected before it is sent. A list that
+// is smaller goes out whole, and an error before that much is still a status.
+const streamBytes = 64 << 10
+
+// queryInstances answers GET workflow/api/v1/instances/{workflowId}. Without
+// limit the list is streamed. With it the page is collected first, because its
+// header Link and its member next are known only at its end.
+func queryInstances(x *exchange) error {
+	request, err := parseQueryRequest(x.query)
+	if err != nil {
+		return err
+	}
+	mayManage := x.caller.Has(identity.Workflows)
+	if slices.Contains(request.Fields, fieldPrivate) && !mayManage {
+		return refuse(errMalformed, `the query parameter "fields" can name %q only for holders of the privilege %s`, fieldPrivate, identity.Workflows)
+	}
+	if request.Explain && !mayManage {
+		return errPrivilege
+	}
+	if err := x.checkIdentifiers(); err != nil {
+		return err
+	}
+	request.Caller, request.WorkflowID = x.caller, x.params.ByName("workflowId")
+	x.out = append(x.out, `{"instances":[`...)
+	first := true
+	end, err := x.services.Workflows.Query(x.r.Context(), request, func(instance []byte) error {
+		if !first {
+			x.out = append(x.out, ',')
+		}
+		first = false
+		x.out = append(x.out, instance...)
+		if request.Limit > 0 || len(x.out) < streamBytes {
+			return nil
+		}
+		return x.flush()
+	})
+	x.renewWriteTime()
+	if err != nil {
+		return err // NB: when a piece is out already, refuse cuts the connection
+	}
+	if err := x.appendQueryEnd(request, end); err != nil {
+		return err
+	}
+	if x.status == 0 {
+		x.send(http.StatusOK)
+		return nil
+	}
+	return x.flush()
+}
+
+// appendQueryEnd appends what follows the last instance, and sets the header
+// that goes with it.
+func (x *exchange) appendQueryEnd(request *workflow.QueryRequest, end *workflow.QueryEnd) error {
+	x.out = append(x.out, ']')
+	if request.Limit > 0 {
+		x.appendNext(end.Next)
+	}
+	if request.Count {
+		x.out = append(x.out, `,"count":`...)
+		x.out = strconv.AppendInt(x.out, end.Count, 10)
+	}
+	if request.Explain {
+		said := *end.Explain
+		if said.Considered == nil {
+			said.Considered = []workflow.Considered{} // a list, never null
+		}
+		explain, err := json.Marshal(said)
+		if err != nil {
+			return err
+		}
+		x.out = append(x.out, `,"explain":`...)
+		x.out = append(x.out, explain...)
+	}
+	x.out = append(x.out, '}')
+	return nil
+}
+
+// appendNext appends the member next of a page. When there is a next page it
+// sets the header Link too.
+func (x *exchange) appendNext(cursor string) {
+	if cursor == "" {
+		x.out = append(x.out, `,"next":null`...)
+		return
+	}
+	x.out = append(x.out, `,"next":`...)
+	x.out = data.AppendString(x.out, cursor)
+	x.w.Header()["Link"] = []string{nextLink(x.r.URL.Path, x.route.query, x.query, cursor)}
+}
+
+// listHistory answers GET
+// workflow/api/v1/instance/{workflowId}/{instanceId}/history.
+func listHistory(x *exchange) error {
+	request := workflow.HistoryRequest{Caller: x.caller}
+	var err error
+	if request.Limit, err = parseLimit(x.query, historyPageDefault); err != nil {
+		return err
+	}
+	if request.Cursor, err = parseCursor(x.query); err != nil {
+		return err
+	}
+	if err := x.checkIdentifiers(); err != nil {
+		return err
+	}
+	request.WorkflowID, request.InstanceID = x.params.ByName("workflowId"), x.params.ByName("instanceId")
+	page, err := x.services.Workflows.History(x.r.Context(), &request)
+	if err != nil {
+		return err
+	}
+	x.out = append(x.out, `{"history":[`...)
+	x.out = append(x.out, page.Entries...)
+	x.out = append(x.out, ']')
+	x.appendNext(page.Next)
+	x.out = append(x.out, '}')
+	x.send(http.StatusOK)
+	return nil
+}
+
+// renewWriteTime gives what is written next its own WriteMax.
+func (x *exchange) renewWriteTime() {
+	deadline := time.Now().Add(x.server.options.WriteMax)
+	_ = http.NewResponseController(x.w).SetWriteDeadline(deadline) // writing shows the same error
+}
+
+// flush sends x.out as the next piece of a streamed answer and empties it. The
+// first piece decides that the answer is a success: an error after it can only
+// cut the connection. A caller who does not read for WriteMax, or has gone, is
+// errGone.
+func (x *exchange) flush() error {
+	if x.status == 0 {
+		x.sendHeader(http.StatusOK, -1)
+	}
+	// A list may take longer in all than one answer may take to write.
+	x.renewWriteTime()
+	if _, err := x.w.Write(x.out); err != nil {
+		return errors.Join(errGone, err)
+	}
+	x.out = x.out[:0]
+	return nil
+}

@@ -1,0 +1,177 @@
+package gateway
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"slices"
+
+	"troupe/actors/identity"
+	"troupe/actors/workflow"
+)
+
+// A watcher is told what is committed, as server-sent events:
+//
+//	in flight ──► begun ──► ended
+//	    │           │         └ by the caller, by Stop, by the end of the right,
+//	    │           │           or cut because nobody reads
+//	    │           └ counted as a watcher; Stop does not wait for it
+//	    └ counted as any request; a refusal is a status
+
+// What every stream begins with. The first lets the client come back soon when
+// the connection ends.
+const streamOpening = "retry: 2000\n"
+
+var (
+	valueEventStream = []string{"text/event-stream"}
+	valueNo          = []string{"no"}
+)
+
+// errEnough ends Watch from inside when there is nothing more to tell. It leaves
+// no handler.
+var errEnough = errors.New("the caller has heard enough")
+
+// watchInstances answers GET workflow/api/v1/watch/{workflowId} and, with one
+// instance, GET workflow/api/v1/watch/{workflowId}/{instanceId}.
+func watchInstances(x *exchange) error {
+	request := workflow.WatchRequest{Caller: x.caller, Again: x.authenticateAgain, Filter: x.query.Get("filter")}
+	var err error
+	if request.LastEventID, err = parseLastEventID(x.r.Header["Last-Event-Id"]); err != nil {
+		return err
+	}
+	// NB: an empty instance id would be all instances.
+	if err := x.checkIdentifiers(); err != nil {
+		return err
+	}
+	request.WorkflowID, request.InstanceID = x.params.ByName("workflowId"), x.params.ByName("instanceId")
+	s := x.server
+	defer s.watchers.Add(-1)
+	if s.watchers.Add(1) > s.options.WatchersMax {
+		s.metrics.watchersFull.Add(1)
+		return errBusy
+	}
+	var told error
+	err = x.services.Workflows.Watch(x.r.Context(), &request, func(e workflow.WatchEvent) error {
+		told = x.tell(e)
+		return told
+	})
+	if told != nil {
+		err = told
+	}
+	return x.endStream(err)
+}
+
+// tell sends one event to the watcher. Its errors end Watch.
+func (x *exchange) tell(e workflow.WatchEvent) error {
+	if x.status == 0 {
+		x.beginStream()
+		if x.r.Method == http.MethodHead {
+			return errEnough
+		}
+	}
+	x.out = appendWatchEvent(x.out[:0], e)
+	if err := x.flush(); err != nil {
+		return err
+	}
+	// NB: without this net/http keeps what it has until its buffer is full.
+	if err := http.NewResponseController(x.w).Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return errors.Join(errGone, err)
+	}
+	return nil
+}
+
+// beginStream sends the header of a stream. From here on the request is a
+// watcher and no longer in flight. ReadMax does not end it: when a request has
+// been read, net/http goes on reading without a limit, to notice a caller who
+// leaves.
+func (x *exchange) beginStream() {
+	h := x.w.Header()
+	x.server.setCommonHeaders(h, x.r)
+	h["Content-Type"] = valueEventStream
+	h["X-Accel-Buffering"] = valueNo // nginx would collect events until a buffer is full
+	x.renewWriteTime()
+	x.status = http.StatusOK
+	x.w.WriteHeader(http.StatusOK)
+	x.leave()
+}
+
+// authenticateAgain is for each event: a stream must not outlive what opened it.
+// It ends also when its caller may do other things than at its beginning, because
+// the filter was checked by that; a client comes back by itself, and is answered
+// by the present rights.
+func (x *exchange) authenticateAgain() (*identity.Principal, error) {
+	now, err := x.services.Credentials.Authenticate(x.kind, x.credential)
+	if err != nil {
+		return nil, err
+	}
+	if now != x.caller && !sameRights(now, x.caller) {
+		return nil, errEnough
+	}
+	return now, nil
+}
+
+func sameRights(a, b *identity.Principal) bool {
+	return a.ID == b.ID && slices.Equal(a.Roles, b.Roles) && slices.Equal(a.Privileges, b.Privileges)
+}
+
+// endStream says what the end of Watch means.
+func (x *exchange) endStream(err error) error {
+	x.renewWriteTime() // the last chunk is still to come
+	switch {
+	case x.status == 0 && (err == nil || errors.Is(err, errEnough)):
+		return errNotReady // it was ended before it began
+	case x.status == 0, err == nil:
+		return err
+	case errors.Is(err, errEnough), errors.Is(err, identity.ErrUnauthorized):
+		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return err // NB: such a write ends the request's context too
+	case errors.Is(err, errGone), x.r.Context().Err() != nil:
+		return nil // leaving is how callers end a stream
+	}
+	return err
+}
+
+// appendWatchEvent appends an event as it stands in the stream (WHATWG HTML,
+// "Server-sent events"). The place that it is at goes along, so that a client
+// which comes back goes on there.
+func appendWatchEvent(dst []byte, e workflow.WatchEvent) []byte {
+	switch e.Kind {
+	case workflow.WatchOpen:
+		dst = append(dst, streamOpening...)
+		dst = appendField(dst, "id", e.ID)
+	case workflow.WatchEntry:
+		dst = appendField(dst, "id", e.ID)
+		dst = append(dst, "event: entry\n"...)
+		dst = appendData(dst, e.Data)
+	case workflow.WatchLost:
+		dst = append(dst, "event: lost\n"...)
+		dst = appendData(dst, e.Data)
+		dst = appendField(dst, "id", e.ID)
+	case workflow.WatchBeat:
+		dst = append(dst, ": beat\n"...)
+	}
+	return append(dst, '\n')
+}
+
+func appendField(dst []byte, name, value string) []byte {
+	dst = append(dst, name...)
+	dst = append(dst, ": "...)
+	dst = append(dst, value...)
+	return append(dst, '\n')
+}
+
+// appendData appends JSON as the data of an event. A line end in it, which can
+// only be white space, begins another line of the same data: bare, it would end
+// the event.
+func appendData(dst, json []byte) []byte {
+	dst = append(dst, "data: "...)
+	for _, c := range json {
+		if c == '\n' || c == '\r' {
+			dst = append(dst, "\ndata: "...)
+			continue
+		}
+		dst = append(dst, c)
+	}
+	return append(dst, '\n')
+}
