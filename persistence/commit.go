@@ -45,7 +45,9 @@ type commits struct {
 func (s *Store) Append(w *Writes, waiter Waiter) (taken bool) {
 	w.waiter = waiter
 	w.barrier = w.Len() == 0
-	w.refusal = s.gate.refusal()
+	if !w.barrier { // waiting for what is there is always possible
+		w.refusal = s.gate.refusal()
+	}
 	w.since = s.clock.Load()
 	taken = w.refusal == nil
 	apply := taken && !w.barrier
