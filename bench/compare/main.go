@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"troupe/bench/load"
+	"troupe/bench/machine"
 )
 
 func main() {
@@ -157,7 +158,7 @@ func (p *plan) run(ctx context.Context, out, errs io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	facts, err := findFacts(dir)
+	facts, err := machine.Look(dir)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,116 @@
+package machine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Facts is what a record says about where it was made.
+type Facts struct {
+	At        time.Time
+	Processor string
+	Kernel    string
+	Load      string // load average when the facts were looked up
+	Sync      string // what one fsync costs
+	Commit    string
+}
+
+// Look looks around. The cost of a synced write is measured in dir. What cannot
+// be found out is "unknown".
+func Look(dir string) (*Facts, error) {
+	f := &Facts{
+		At:        time.Now().UTC(),
+		Processor: "unknown",
+		Kernel:    firstLine("/proc/sys/kernel/osrelease"),
+		Load:      firstLine("/proc/loadavg"),
+		Commit:    commit(),
+	}
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(text)) {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				f.Processor = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	var err error
+	f.Sync, err = syncCost(dir)
+	return f, err
+}
+
+// Table returns the facts as a Markdown table. command is what was run; the rows
+// of more, a name and a value each, come last.
+func (f *Facts) Table(command string, more ...[2]string) string {
+	rows := append([][2]string{
+		{"Command", "`" + command + "`"},
+		{"Commit", f.Commit},
+		{"Machine", fmt.Sprintf("%s, %d cores, shared by servers and load generator", f.Processor, runtime.NumCPU())},
+		{"System", fmt.Sprintf("%s/%s, kernel %s, %s", runtime.GOOS, runtime.GOARCH, f.Kernel, runtime.Version())},
+		{"Write and sync of 4 KiB", f.Sync},
+		{"Load average before", f.Load},
+	}, more...)
+	var b strings.Builder
+	b.WriteString("| | |\n|---|---|\n")
+	for _, row := range rows {
+		fmt.Fprintf(&b, "| %s | %s |\n", row[0], row[1])
+	}
+	return b.String()
+}
+
+func firstLine(file string) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "unknown"
+	}
+	line, _, _ := bytes.Cut(text, []byte{'\n'})
+	return string(line)
+}
+
+// commit names what is measured, and says when it is not exactly that commit.
+func commit() string {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	id, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		return "unknown"
+	}
+	name := strings.TrimSpace(string(id))
+	if changed, err := exec.CommandContext(ctx, "git", "status", "--porcelain").Output(); err != nil || len(changed) > 0 {
+		name += " with changes"
+	}
+	return name
+}
+
+// syncCost measures what it costs to make 4 KiB durable: the one figure that
+// tells disks apart here.
+func syncCost(dir string) (text string, err error) {
+	name := filepath.Join(dir, "sync")
+	file, err := os.Create(name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, file.Close(), os.Remove(name)) }()
+	block := make([]byte, 4<<10)
+	var took []time.Duration
+	for range 200 {
+		begun := time.Now()
+		if _, err := file.Write(block); err != nil {
+			return "", err
+		}
+		if err := file.Sync(); err != nil {
+			return "", err
+		}
+		took = append(took, time.Since(begun))
+	}
+	slices.Sort(took)
+	return fmt.Sprintf("p50 %d µs, p99 %d µs", took[100].Microseconds(), took[198].Microseconds()), nil
+}

@@ -1,0 +1,15 @@
+// Command million builds a store with a million instances and measures what
+// depends on their number:
+//
+//	go run ./bench/million -dir /var/tmp/million -o bench/results/NAME.md
+//
+// It uses the parts of the service below HTTP, in this process, and makes the
+// instances the way users do: one create each, a part of them moved on by an
+// event. The workflow is an order with two declared indexes. A store that stands
+// in -dir already is used again if it has as many instances.
+//
+// It measures: how long a start takes, also after the process was killed; queries
+// by node, by index, sorted, counted and without an index; the same queries while
+// events arrive, and the events while queries run; and events in the large store
+// beside a small one.
+package main
