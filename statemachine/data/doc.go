@@ -8,7 +8,8 @@
 //
 //	bytes from outside ── Clean ──► Value ── Lookup, Members ──► Value (a part of it)
 //	                                  │
-//	                                  └── Merge, Overlay, Set ──► Value (new bytes)
+//	                                  ├── Merge, Overlay, Set ──► Value (new bytes)
+//	                                  └── Order, AppendOrdered ─► its place among others
 //
 // What the caller must do: let nothing become a Value that did not come out of
 // this package. The reading functions do not check again. On other bytes they

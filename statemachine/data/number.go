@@ -21,24 +21,23 @@ func (v Value) Int64() (int64, bool) {
 		return n, true
 	}
 	d := parseDecimal(v)
-	count := d.count()
-	switch {
-	case count == 0:
-		return 0, true
-	case d.scale < int64(count) || d.scale > 19:
+	if d.count() > 0 && d.scale < int64(d.count()) {
 		return 0, false
 	}
-	var abs uint64 // 19 digits fit
-	for i := range int(d.scale) {
-		abs *= 10
-		if i < count {
-			abs += uint64(d.digit(i) - '0')
-		}
+	return d.whole()
+}
+
+// Truncate returns the number that v writes without its fraction, and false when
+// v is not a number or that does not fit. -2.5 becomes -2.
+func (v Value) Truncate() (int64, bool) {
+	if v.Kind() != Number {
+		return 0, false
 	}
-	if d.negative {
-		return -int64(abs), abs <= -math.MinInt64
+	if n, ok := shortInt(v); ok {
+		return n, true
 	}
-	return int64(abs), abs <= math.MaxInt64
+	d := parseDecimal(v)
+	return d.whole()
 }
 
 // shortInt reads the usual case: up to 18 digits and nothing else.
@@ -166,6 +165,28 @@ func (d *decimal) digit(i int) byte {
 		return d.head[i]
 	}
 	return d.tail[i-len(d.head)]
+}
+
+// whole returns the digits in front of the point as a number, and false when it
+// does not fit.
+func (d *decimal) whole() (int64, bool) {
+	if d.count() == 0 || d.scale <= 0 {
+		return 0, true
+	}
+	if d.scale > 19 {
+		return 0, false
+	}
+	var abs uint64 // 19 digits fit
+	for i := range int(d.scale) {
+		abs *= 10
+		if i < d.count() {
+			abs += uint64(d.digit(i) - '0')
+		}
+	}
+	if d.negative {
+		return -int64(abs), abs <= -math.MinInt64
+	}
+	return int64(abs), abs <= math.MaxInt64
 }
 
 // sign returns -1, 0 or 1. NB: -0 is zero.

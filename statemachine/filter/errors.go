@@ -5,7 +5,8 @@ import "errors"
 // What Parse refuses a filter for. The texts are made for whoever sent it, and
 // repeat little of it.
 var (
-	// ErrSyntax: the text is not a filter: no JSON object, or a malformed path.
+	// ErrSyntax: the text is not a filter: no JSON object, a malformed path, or an
+	// operand that its operator, which the text names, does not take.
 	ErrSyntax = errors.New("malformed filter")
 	// ErrUnsupported: the filter has an operator that this service does not
 	// know, which the text names.
@@ -14,6 +15,6 @@ var (
 	// the caller may not ask for. The two are not told apart.
 	ErrRoot = errors.New("unknown field in filter")
 	// ErrTooLarge: the filter is longer, deeper or has more conditions than are
-	// allowed.
+	// allowed, or a part of it that the text names is.
 	ErrTooLarge = errors.New("filter too large")
 )

@@ -11,23 +11,47 @@ type Document struct {
 	// svcPrivate; absent ones are missing.
 	States, Public, Private data.Value
 	// History returns the value of svcHistory. It is called at most once, and
-	// only when the rest of the filter matches. nil: missing.
+	// only when the rest of the filter does not decide. nil: missing.
 	History func() data.Value
 }
 
 // Filter is a parsed filter. The zero Filter matches everything.
 type Filter struct {
-	// clauses must all hold; those on the history come last, because it has to
-	// be read for them.
-	clauses []clause
+	// all must hold. $and is resolved into it, so that what is here is all that
+	// a match is known to satisfy; what reads the history comes last.
+	all []node
 }
 
-// clause is one condition: what stands at path equals want.
-type clause struct {
+// node is one part of a filter's tree: a combination of others, or a condition.
+// It is built once and then only read.
+type node struct {
+	kind nodeKind
+	// nodes are the parts of a combination.
+	nodes []node
+	// condition is what a node of the kind condition asks.
+	condition condition
+	// history says that deciding may read the history.
+	history bool
+}
+
+type nodeKind uint8
+
+const (
+	isCondition nodeKind = iota
+	allOf                // all nodes hold
+	anyOf                // one of the nodes holds
+	noneOf               // none of the nodes holds
+)
+
+// condition asks whether a predicate holds for one of the values that a path
+// leads to.
+type condition struct {
 	root root
 	// path leads on from the root.
 	path []segment
-	want data.Value
+	// negated asks whether it holds for none of them.
+	negated   bool
+	predicate predicate
 }
 
 // segment is one step of a path.
@@ -47,58 +71,101 @@ const (
 	rootPublic
 	rootPrivate
 	rootHistory
+	// rootElement is the element that $elemMatch looks at, as a document.
+	rootElement
+	// rootValue is that element as a value, and has no path.
+	rootValue
 )
 
 // Match reports whether d is wanted.
 func (f *Filter) Match(d Document) bool {
-	var history data.Value
-	read := false
-	for i := range f.clauses {
-		c := &f.clauses[i]
-		if c.root == rootHistory && !read && d.History != nil {
-			history, read = d.History(), true
-		}
-		if !c.match(&d, history) {
+	m := matching{document: d}
+	for i := range f.all {
+		if !m.node(&f.all[i], nil) {
 			return false
 		}
 	}
 	return true
 }
 
-func (c *clause) match(d *Document, history data.Value) bool {
-	switch c.root {
-	case rootID:
-		return c.matchText(d.ID)
-	case rootWorkflowID:
-		return c.matchText(d.WorkflowID)
-	case rootStates:
-		return c.below(d.States, c.path)
-	case rootPublic:
-		return c.below(d.Public, c.path)
-	case rootPrivate:
-		return c.below(d.Private, c.path)
-	}
-	return c.below(history, c.path)
-}
-
-// matchText is for the roots that are strings and not JSON: nothing is inside
-// of them.
-func (c *clause) matchText(s string) bool {
-	if len(c.path) > 0 {
-		return c.holds(nil)
-	}
-	return c.want.TextIs(s)
-}
-
-// Nodes returns the nodes of which a matching instance must be in at least one:
-// those that a condition on states.nodeId names. When there is no such
-// condition it returns nil, and says nothing.
-func (f *Filter) Nodes() []string {
-	var nodes []string
-	for _, c := range f.clauses {
-		if c.root == rootStates && len(c.path) == 1 && c.path[0].key == "nodeId" && c.want.Kind() == data.String {
-			nodes = append(nodes, c.want.Text())
+// UsesHistory reports whether a match may call Document.History.
+func (f *Filter) UsesHistory() bool {
+	for i := range f.all {
+		if f.all[i].history {
+			return true
 		}
 	}
-	return nodes
+	return false
+}
+
+// matching is one call of Match.
+type matching struct {
+	document Document
+	// history is svcHistory, once read.
+	history data.Value
+	read    bool
+	// tried is what opCollect collects.
+	tried []data.Value
+}
+
+// node decides about n; element is what the $elemMatch around n looks at.
+func (m *matching) node(n *node, element data.Value) bool {
+	switch n.kind {
+	case isCondition:
+		return m.condition(&n.condition, element) != n.condition.negated
+	case allOf:
+		for i := range n.nodes {
+			if !m.node(&n.nodes[i], element) {
+				return false
+			}
+		}
+		return true
+	}
+	for i := range n.nodes {
+		if m.node(&n.nodes[i], element) {
+			return n.kind == anyOf
+		}
+	}
+	return n.kind == noneOf
+}
+
+// condition is node for a condition, without its negation.
+func (m *matching) condition(c *condition, element data.Value) bool {
+	switch c.root {
+	case rootID:
+		return m.text(c, m.document.ID)
+	case rootWorkflowID:
+		return m.text(c, m.document.WorkflowID)
+	case rootElement:
+		return m.inElement(c, element)
+	case rootValue:
+		return m.holds(&c.predicate, element)
+	}
+	return m.below(c, m.root(c.root), c.path)
+}
+
+// root returns the value of a root that is one.
+func (m *matching) root(r root) data.Value {
+	switch r {
+	case rootStates:
+		return m.document.States
+	case rootPublic:
+		return m.document.Public
+	case rootPrivate:
+		return m.document.Private
+	}
+	if !m.read && m.document.History != nil {
+		m.history = m.document.History()
+	}
+	m.read = true
+	return m.history
+}
+
+// text is for the roots that are strings and not JSON: nothing is inside of
+// them.
+func (m *matching) text(c *condition, s string) bool {
+	if len(c.path) > 0 {
+		return m.holds(&c.predicate, nil)
+	}
+	return c.predicate.holdsText(s)
 }

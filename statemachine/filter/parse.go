@@ -10,10 +10,12 @@ import (
 
 // Limits of a filter. With them a match takes time linear in the instance.
 const (
-	maxBytes    = 16 << 10
-	maxDepth    = 20 // of the text, and of a path
-	maxClauses  = 64
-	maxPosition = 4 // segments of a path that may be positions; each doubles the ways to follow
+	maxBytes   = 16 << 10
+	maxDepth   = 20 // of the text, and of a path
+	maxClauses = 64 // conditions in the whole tree
+	// maxPositions is how many segments may be positions, of a path and of those
+	// of the $elemMatch around it together. Each doubles the ways to follow.
+	maxPositions = 4
 )
 
 // Options says who asks.
@@ -42,82 +44,219 @@ func Parse(src []byte, opts Options) (*Filter, error) {
 	if depth := text.Depth(); depth > maxDepth {
 		return nil, fmt.Errorf("%w: nested %d deep, at most %d are allowed", ErrTooLarge, depth, maxDepth)
 	}
-	f := &Filter{}
-	for key, condition := range text.Members() {
-		if len(f.clauses) == maxClauses {
-			return nil, fmt.Errorf("%w: more than %d conditions", ErrTooLarge, maxClauses)
+	p := parser{private: opts.Private}
+	all, err := p.document(text, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Filter{all: all}, nil
+}
+
+// parser is one call of Parse.
+type parser struct {
+	private bool
+	// clauses counts the conditions so far, and steps those of their regular
+	// expressions.
+	clauses, steps int
+}
+
+// subject is what a condition is about: a path.
+type subject struct {
+	root root
+	path []segment
+	// positions counts the segments that may be positions, those around it
+	// included.
+	positions int
+}
+
+// document reads an object of paths and combinations, which all must hold.
+// around is whose $elemMatch it stands in; nil is the top of the filter.
+func (p *parser) document(text data.Value, around *subject) ([]node, error) {
+	var all []node
+	for key, value := range text.Members() {
+		var nodes []node
+		var err error
+		if strings.HasPrefix(key, "$") {
+			nodes, err = p.combination(key, value, around)
+		} else {
+			nodes, err = p.field(key, value, around)
 		}
-		c, err := parseClause(key, condition, opts)
 		if err != nil {
 			return nil, err
 		}
-		f.clauses = append(f.clauses, c)
+		all = append(all, nodes...)
 	}
-	slices.SortStableFunc(f.clauses, func(a, b clause) int { return cost(a) - cost(b) })
-	return f, nil
+	return historyLast(all), nil
 }
 
-// cost puts the conditions last that make Match read the history.
-func cost(c clause) int {
-	if c.root == rootHistory {
-		return 1
-	}
-	return 0
-}
-
-func parseClause(key string, condition data.Value, opts Options) (clause, error) {
-	if strings.HasPrefix(key, "$") {
-		return clause{}, unsupported(key)
-	}
-	c, err := parsePath(key, opts)
-	if err != nil {
-		return clause{}, err
-	}
-	c.want = plain(condition)
-	if operator, ok := firstKey(c.want); ok && strings.HasPrefix(operator, "$") {
-		if operator == "$oid" {
-			return clause{}, fmt.Errorf("%w: $oid takes a text and stands alone", ErrSyntax)
+// historyLast puts the parts last that make Match read the history.
+func historyLast(nodes []node) []node {
+	slices.SortStableFunc(nodes, func(a, b node) int {
+		switch {
+		case a.history == b.history:
+			return 0
+		case b.history:
+			return -1
 		}
-		return clause{}, unsupported(operator)
-	}
-	return c, nil
+		return 1
+	})
+	return nodes
 }
 
-func unsupported(operator string) error {
-	return fmt.Errorf("%w: the operator %s is not supported", ErrUnsupported, data.Quote(operator))
+// combination reads an operator that stands where paths do.
+func (p *parser) combination(operator string, value data.Value, around *subject) ([]node, error) {
+	kind := allOf
+	switch operator {
+	case "$comment":
+		return nil, nil
+	case "$and":
+	case "$or":
+		kind = anyOf
+	case "$nor":
+		kind = noneOf
+	default:
+		return nil, unsupported(operator)
+	}
+	var nodes []node
+	for _, e := range value.Elements() {
+		if e.Kind() != data.Object {
+			return nil, malformed(operator, "takes objects, not "+e.Kind().String())
+		}
+		before := p.clauses
+		all, err := p.document(e, around)
+		if err != nil {
+			return nil, err
+		}
+		if p.clauses == before { // {} is a condition, too
+			if err := p.count(); err != nil {
+				return nil, err
+			}
+		}
+		if kind == allOf {
+			nodes = append(nodes, all...)
+		} else {
+			nodes = append(nodes, joined(all))
+		}
+	}
+	if _, ok := value.Index(0); !ok {
+		return nil, malformed(operator, "takes an array that is not empty")
+	}
+	if kind == allOf || kind == anyOf && len(nodes) == 1 {
+		return nodes, nil
+	}
+	return []node{combined(kind, nodes)}, nil
 }
 
-// parsePath reads the path of a condition.
-func parsePath(key string, opts Options) (clause, error) {
-	name, _, _ := strings.Cut(key, ".")
-	r, ok := rootOf(name, opts)
-	if !ok {
-		return clause{}, fmt.Errorf("%w: %s", ErrRoot, data.Quote(name))
+// joined makes one node of those that all must hold.
+func joined(all []node) node {
+	if len(all) == 1 {
+		return all[0]
 	}
+	return combined(allOf, all)
+}
+
+func combined(kind nodeKind, nodes []node) node {
+	n := node{kind: kind, nodes: historyLast(nodes)}
+	if len(nodes) > 0 {
+		n.history = nodes[len(nodes)-1].history
+	}
+	return n
+}
+
+// field reads a path and what is asked of it.
+func (p *parser) field(key string, value data.Value, around *subject) ([]node, error) {
+	s, err := p.subject(key, around)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok, err := operatorOf(value); err != nil {
+		return nil, err
+	} else if ok {
+		return p.operators(s, value)
+	}
+	return p.condition(s, predicate{op: opEqual, want: plain(value)})
+}
+
+// count counts one condition more.
+func (p *parser) count() error {
+	if p.clauses == maxClauses {
+		return fmt.Errorf("%w: more than %d conditions", ErrTooLarge, maxClauses)
+	}
+	p.clauses++
+	return nil
+}
+
+// condition returns a predicate on a subject, as a list of one.
+func (p *parser) condition(s *subject, what predicate) ([]node, error) {
+	if err := p.count(); err != nil {
+		return nil, err
+	}
+	c := condition{root: s.root, path: s.path, predicate: what}
+	return []node{{condition: c, history: s.root == rootHistory}}, nil
+}
+
+// negated returns the opposite of nodes that all must hold.
+func negated(all []node, err error) ([]node, error) {
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 1 && all[0].kind == isCondition {
+		all[0].condition.negated = !all[0].condition.negated
+		return all, nil
+	}
+	return []node{combined(noneOf, []node{joined(all)})}, nil
+}
+
+// subject reads a path. Inside of $elemMatch it begins at the element.
+func (p *parser) subject(key string, around *subject) (*subject, error) {
 	if strings.Count(key, ".") >= maxDepth {
-		return clause{}, fmt.Errorf("%w: a path of more than %d segments", ErrTooLarge, maxDepth)
+		return nil, fmt.Errorf("%w: a path of more than %d segments", ErrTooLarge, maxDepth)
+	}
+	s := &subject{root: rootElement}
+	rest := 0
+	if around == nil {
+		name, _, _ := strings.Cut(key, ".")
+		var ok bool
+		if s.root, ok = rootOf(name); !ok || s.root == rootPrivate && !p.private {
+			return nil, fmt.Errorf("%w: %s", ErrRoot, data.Quote(name))
+		}
+		rest = 1
+	} else {
+		s.positions = around.positions
 	}
 	keys, err := data.ParsePath(key)
 	if err != nil {
-		return clause{}, fmt.Errorf("%w: %w", ErrSyntax, err)
+		return nil, fmt.Errorf("%w: %w", ErrSyntax, err)
 	}
-	c := clause{root: r, path: make([]segment, 0, len(keys)-1)}
-	positions := 0
-	for _, k := range keys[1:] {
-		s := segment{key: k, position: -1}
-		if n, ok := data.ParsePosition(k); ok {
-			s.position = n
-			positions++
-		}
-		c.path = append(c.path, s)
+	s.path = segments(keys[rest:])
+	if s.positions += positionsIn(s.path); s.positions > maxPositions {
+		return nil, fmt.Errorf("%w: a path with more than %d positions", ErrTooLarge, maxPositions)
 	}
-	if positions > maxPosition {
-		return clause{}, fmt.Errorf("%w: a path with more than %d positions", ErrTooLarge, maxPosition)
-	}
-	return c, nil
+	return s, nil
 }
 
-func rootOf(name string, opts Options) (root, bool) {
+func segments(keys []string) []segment {
+	path := make([]segment, len(keys))
+	for i, key := range keys {
+		path[i] = segment{key: key, position: -1}
+		if n, ok := data.ParsePosition(key); ok {
+			path[i].position = n
+		}
+	}
+	return path
+}
+
+func positionsIn(path []segment) int {
+	n := 0
+	for _, s := range path {
+		if s.position >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func rootOf(name string) (root, bool) {
 	switch name {
 	case "_id":
 		return rootID, true
@@ -130,56 +269,16 @@ func rootOf(name string, opts Options) (root, bool) {
 	case "svcHistory":
 		return rootHistory, true
 	case "svcPrivate":
-		return rootPrivate, opts.Private
+		return rootPrivate, true
 	}
 	return 0, false
 }
 
-// firstKey returns the first key of an object.
-func firstKey(v data.Value) (string, bool) {
-	for key := range v.Members() {
-		return key, true
-	}
-	return "", false
+func unsupported(operator string) error {
+	return fmt.Errorf("%w: the operator %s is not supported here", ErrUnsupported, data.Quote(operator))
 }
 
-// plain returns v with every {"$oid": s} in it replaced by s.
-func plain(v data.Value) data.Value {
-	switch v.Kind() {
-	case data.Object:
-		if id, ok := objectID(v); ok {
-			return id
-		}
-		out := []byte{'{'}
-		for key, member := range v.Members() {
-			if len(out) > 1 {
-				out = append(out, ',')
-			}
-			out = append(data.AppendString(out, key), ':')
-			out = append(out, plain(member)...)
-		}
-		return append(out, '}')
-	case data.Array:
-		out := []byte{'['}
-		for i, e := range v.Elements() {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = append(out, plain(e)...)
-		}
-		return append(out, ']')
-	}
-	return v
-}
-
-// objectID returns s of {"$oid": s}.
-func objectID(v data.Value) (data.Value, bool) {
-	var id data.Value
-	for key, member := range v.Members() {
-		if key != "$oid" || id != nil {
-			return nil, false
-		}
-		id = member
-	}
-	return id, id.Kind() == data.String
+// malformed is about an operator that is known, with an operand that is not.
+func malformed(operator, why string) error {
+	return fmt.Errorf("%w: %s %s", ErrSyntax, operator, why)
 }

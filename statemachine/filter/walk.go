@@ -3,44 +3,46 @@ package filter
 import "troupe/statemachine/data"
 
 // The walk below is that of MongoDB's matcher. Each function reports whether the
-// condition holds for one of the values that a path leads to.
+// predicate holds for one of the values that a path leads to.
 
 // below follows path from v, which may be anything.
-func (c *clause) below(v data.Value, path []segment) bool {
+func (m *matching) below(c *condition, v data.Value, path []segment) bool {
 	switch {
 	case v.Kind() == data.Array:
-		return c.inArray(v, path)
+		return m.inArray(c, v, path)
 	case len(path) == 0:
-		return c.holds(v)
+		return m.holds(&c.predicate, v)
 	}
-	return c.inObject(v, path)
+	return m.inObject(c, v, path)
 }
 
 // inObject follows path, which is not empty, from v, which is no array. In what
 // is no object everything is missing.
-func (c *clause) inObject(v data.Value, path []segment) bool {
+func (m *matching) inObject(c *condition, v data.Value, path []segment) bool {
 	member, ok := v.Lookup(path[0].key)
 	if !ok {
-		return c.holds(nil)
+		return m.holds(&c.predicate, nil)
 	}
-	return c.below(member, path[1:])
+	return m.below(c, member, path[1:])
 }
 
 // inArray follows path from an array.
-func (c *clause) inArray(list data.Value, path []segment) bool {
+func (m *matching) inArray(c *condition, list data.Value, path []segment) bool {
 	if len(path) == 0 {
-		for _, e := range list.Elements() {
-			if c.holds(e) {
-				return true
+		if !c.predicate.ofArrays() {
+			for _, e := range list.Elements() {
+				if m.holds(&c.predicate, e) {
+					return true
+				}
 			}
 		}
-		return c.holds(list)
+		return m.holds(&c.predicate, list)
 	}
 	for i, e := range list.Elements() {
-		if e.Kind() == data.Object && c.inObject(e, path) {
+		if e.Kind() == data.Object && m.inObject(c, e, path) {
 			return true
 		}
-		if i == path[0].position && c.atPosition(e, path[1:]) {
+		if i == path[0].position && m.atPosition(c, e, path[1:]) {
 			return true
 		}
 	}
@@ -49,23 +51,30 @@ func (c *clause) inArray(list data.Value, path []segment) bool {
 
 // atPosition follows path from an element that was named by its position. At
 // the end of the path an array is not taken apart once more.
-func (c *clause) atPosition(e data.Value, path []segment) bool {
+func (m *matching) atPosition(c *condition, e data.Value, path []segment) bool {
 	if len(path) == 0 {
-		return c.holds(e)
+		return m.holds(&c.predicate, e)
 	}
 	switch e.Kind() {
 	case data.Object:
-		return c.inObject(e, path)
+		return m.inObject(c, e, path)
 	case data.Array:
-		return c.inArray(e, path)
+		return m.inArray(c, e, path)
 	}
 	return false
 }
 
-// holds is the condition itself, for one value; the absent one is missing.
-func (c *clause) holds(v data.Value) bool {
-	if c.want.Kind() == data.Null {
-		return len(v) == 0 || v.Kind() == data.Null
+// inElement follows the path of a condition inside of $elemMatch, which is not
+// empty, from an element: an object, or an array, which then is a document
+// whose keys are the positions.
+func (m *matching) inElement(c *condition, e data.Value) bool {
+	if e.Kind() == data.Object {
+		return m.inObject(c, e, c.path)
 	}
-	return data.Equal(v, c.want)
+	if c.path[0].position >= 0 {
+		if inside, ok := e.Index(c.path[0].position); ok {
+			return m.below(c, inside, c.path[1:])
+		}
+	}
+	return m.holds(&c.predicate, nil)
 }

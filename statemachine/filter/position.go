@@ -1,0 +1,142 @@
+package filter
+
+import (
+	"slices"
+
+	"troupe/statemachine/data"
+)
+
+// IDs returns the _id values of which an instance that matches has one, sorted,
+// each once. When the filter says nothing about them, ok is false.
+func (f *Filter) IDs() (ids []string, ok bool) {
+	for i := range f.all {
+		c := &f.all[i].condition
+		if f.all[i].kind != isCondition || c.root != rootID || len(c.path) > 0 {
+			continue
+		}
+		values, has := c.values()
+		if !has {
+			continue
+		}
+		texts, _ := textsOf(values) // an id is a string and nothing else
+		if !ok {
+			ids, ok = texts, true
+			continue
+		}
+		ids = slices.DeleteFunc(ids, func(id string) bool { return !slices.Contains(texts, id) })
+	}
+	return ids, ok
+}
+
+// values returns what a condition compares for equality with, and false when it
+// does something else.
+func (c *condition) values() ([]data.Value, bool) {
+	switch {
+	case c.negated:
+		return nil, false
+	case c.predicate.op == opEqual:
+		return []data.Value{c.predicate.want}, true
+	case c.predicate.op == opIn:
+		return c.predicate.list, true
+	case c.predicate.op == opNever:
+		return nil, true
+	}
+	return nil, false
+}
+
+// textsOf returns the strings among values, and whether all are.
+func textsOf(values []data.Value) (texts []string, all bool) {
+	for _, v := range values {
+		if v.Kind() == data.String {
+			texts = append(texts, v.Text())
+		}
+	}
+	return texts, len(texts) == len(values)
+}
+
+// Positions says where the machines of an instance stand.
+type Positions struct {
+	// Machine is the machine that is in one of Nodes; "": some machine is.
+	Machine string
+	// Nodes has at least one, each once.
+	Nodes []string
+}
+
+// Positions returns what the filter says about states. An instance that matches
+// satisfies each of them: one of its states has a nodeId in Nodes and, when
+// Machine is not "", that stateMachineId.
+func (f *Filter) Positions() []Positions {
+	var list []Positions
+	for i := range f.all {
+		c := &f.all[i].condition
+		if f.all[i].kind != isCondition || c.root != rootStates || c.negated {
+			continue
+		}
+		if p, ok := c.positions(); ok {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// positions is for a condition on states.
+func (c *condition) positions() (Positions, bool) {
+	if c.predicate.op == opElement && len(c.path) == 0 {
+		return elementPositions(&c.predicate)
+	}
+	values, ok := c.values()
+	switch {
+	case !ok || len(values) == 0:
+		return Positions{}, false
+	case len(c.path) == 0:
+		return wholePositions(values)
+	case c.pathIs("nodeId"):
+		nodes, all := textsOf(values)
+		return Positions{Nodes: nodes}, all
+	}
+	return Positions{}, false
+}
+
+func (c *condition) pathIs(key string) bool { return len(c.path) == 1 && c.path[0].key == key }
+
+// elementPositions is for an $elemMatch on states.
+func elementPositions(p *predicate) (Positions, bool) {
+	var at Positions
+	for i := range p.nodes {
+		c := &p.nodes[i].condition
+		if p.nodes[i].kind != isCondition {
+			continue
+		}
+		values, _ := c.values()
+		texts, all := textsOf(values)
+		switch {
+		case len(texts) == 0 || !all:
+		case c.pathIs("nodeId") && (at.Nodes == nil || len(texts) < len(at.Nodes)):
+			at.Nodes = texts
+		case c.pathIs("stateMachineId") && len(texts) == 1:
+			at.Machine = texts[0]
+		}
+	}
+	return at, at.Nodes != nil
+}
+
+// wholePositions is for states equal to one of some whole objects.
+func wholePositions(values []data.Value) (Positions, bool) {
+	var at Positions
+	for i, v := range values {
+		machine, hasMachine := v.Lookup("stateMachineId")
+		node, hasNode := v.Lookup("nodeId")
+		if !hasMachine || !hasNode || machine.Kind() != data.String || node.Kind() != data.String {
+			return Positions{}, false
+		}
+		if i == 0 {
+			at.Machine = machine.Text()
+		} else if !machine.TextIs(at.Machine) {
+			at.Machine = "" // of several machines
+		}
+		if text := node.Text(); !slices.Contains(at.Nodes, text) {
+			at.Nodes = append(at.Nodes, text)
+		}
+	}
+	return at, len(at.Nodes) > 0
+}

@@ -1,0 +1,329 @@
+package filter
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"troupe/statemachine/data"
+)
+
+func TestMatchAgreesWithTheOracle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := questions().Draw(t, "question")
+		if got, want := q.parse(t).Match(q.document()), (oracle{}).match(decode(q.Filter), q.decoded()); got != want {
+			t.Fatalf("%s matches %+v: %v, want %v", q.Filter, q, got, want)
+		}
+	})
+}
+
+// oracleBugs are what a matcher may have.
+var oracleBugs = map[string]oracle{
+	"arrays at a position are expanded":      {expandPositions: true},
+	"scalars in arrays give missing":         {missingInArrays: true},
+	"the order of members is ignored":        {unordered: true},
+	"numbers are rounded":                    {floats: true},
+	"comparisons leave their kind":           {crossKinds: true},
+	"a negation is of each element":          {negateEach: true},
+	"missing is not null":                    {missingIsNotNull: true},
+	"scalars are documents for $elemMatch":   {scalarDocuments: true},
+	"$size looks at the elements of a value": {elementsHaveSize: true},
+}
+
+// TestTheOracleTellsBugs is the control: an oracle with a bug disagrees with
+// the matcher somewhere, so a matcher with that bug would be found.
+func TestTheOracleTellsBugs(t *testing.T) {
+	const tries = 10_000
+	found, matches := map[string]int{}, 0
+	for seed := range tries {
+		q := questions().Example(seed)
+		got := q.parse(t).Match(q.document())
+		if got {
+			matches++
+		}
+		filter, doc := decode(q.Filter), q.decoded()
+		if want := (oracle{}).match(filter, doc); got != want {
+			t.Fatalf("%s matches %+v: %v, want %v", q.Filter, q, got, want)
+		}
+		for name, o := range oracleBugs {
+			if o.match(filter, doc) != got {
+				found[name]++
+			}
+		}
+	}
+	for name := range oracleBugs {
+		if found[name] == 0 {
+			t.Errorf("bug %q is not found in %d tries, want it found", name, tries)
+		}
+	}
+	if matches < tries/20 || matches > tries*19/20 {
+		t.Errorf("%d of %d questions match, want some of both", matches, tries)
+	}
+}
+
+// indexPaths are the fields that the questions ask for most.
+var indexPaths = []string{
+	"svcPublic.a", "svcPublic.b", "svcPublic.0", "svcPublic.a.a", "svcPublic.a.b", "svcPublic.b.a", "svcPublic.a.0", "svcPublic.a.1",
+	"svcPublic.0.a", "svcPublic.a.a.a", "svcPublic.a.0.a", "svcPublic.a.a.0", "svcPrivate.a",
+}
+
+func mustField(t interface{ Fatalf(string, ...any) }, text string) *Field {
+	path, err := data.ParsePath(text)
+	if err != nil {
+		t.Fatalf("ParsePath(%s): %v", text, err)
+	}
+	field, err := ParseField(path)
+	if err != nil {
+		t.Fatalf("ParseField(%s): %v", text, err)
+	}
+	return field
+}
+
+// contains reports whether a range has a key.
+func (r Range) contains(key []byte) bool {
+	if r.Point {
+		return bytes.Equal(key, r.From)
+	}
+	return bytes.Compare(key, r.From) >= 0 && (r.To == nil || bytes.Compare(key, r.To) < 0)
+}
+
+// show writes ranges for a message.
+func show(ranges []Range) string {
+	var parts []string
+	for _, r := range ranges {
+		if r.Point {
+			parts = append(parts, fmt.Sprintf("%x", r.From))
+		} else {
+			parts = append(parts, fmt.Sprintf("%x..%x", r.From, r.To))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// indexFault says what an index with the given keys would get wrong about a
+// question whose filter matches; "": nothing. used says whether the filter says
+// anything about the field.
+func indexFault(f *Filter, field *Field, keys [][]byte) (fault string, used bool) {
+	ranges, ok := f.Bounds(field, len(keys) == 1) // NB: with one key, all conditions hold by it
+	if !ok {
+		return "", false
+	}
+	for i, r := range ranges {
+		if i > 0 && (ranges[i-1].To == nil && !ranges[i-1].Point || bytes.Compare(ranges[i-1].From, r.From) >= 0 || bytes.Compare(ranges[i-1].To, r.From) > 0) {
+			return fmt.Sprintf("the ranges are not sorted and disjoint: %s", show(ranges)), true
+		}
+		if slices.ContainsFunc(keys, r.contains) {
+			return "", true
+		}
+	}
+	return fmt.Sprintf("no key of %x is in %s", keys, show(ranges)), true
+}
+
+// TestIndexesFindEveryMatch: what matches is in each superset that the filter
+// tells the planner.
+func TestIndexesFindEveryMatch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := questions().Draw(t, "question")
+		f, d := q.parse(t), q.document()
+		if !f.Match(d) {
+			return
+		}
+		for _, path := range indexPaths {
+			field := mustField(t, path)
+			keys := field.Keys(d)
+			if fault, _ := indexFault(f, field, keys); fault != "" {
+				t.Fatalf("%s matches %+v, but on %s %s", q.Filter, q, path, fault)
+			}
+			if len(keys) == 0 || !slices.IsSortedFunc(keys, bytes.Compare) || len(slices.CompactFunc(slices.Clone(keys), bytes.Equal)) != len(keys) {
+				t.Fatalf("the keys of %+v on %s are %x, want at least one, sorted, each once", q, path, keys)
+			}
+		}
+		if ids, ok := f.IDs(); ok && !slices.Contains(ids, d.ID) {
+			t.Fatalf("%s matches %s, but IDs are %q", q.Filter, d.ID, ids)
+		}
+		for _, p := range f.Positions() {
+			if isReal(q.States) && !isIn(p, q.States) {
+				t.Fatalf("%s matches %s, but Positions has %+v", q.Filter, q.States, p)
+			}
+		}
+		if called := readsHistory(f, d); called && !f.UsesHistory() {
+			t.Fatalf("%s reads the history, but UsesHistory says no", q.Filter)
+		}
+	})
+}
+
+// isReal reports whether states are such as instances have.
+func isReal(states string) bool { return strings.HasPrefix(states, `[{"stateMachineId":`) }
+
+// isIn reports whether one of states is at a position.
+func isIn(p Positions, states string) bool {
+	for _, s := range data.Value(states).Elements() {
+		machine, _ := s.Lookup("stateMachineId")
+		node, _ := s.Lookup("nodeId")
+		if slices.Contains(p.Nodes, node.Text()) && (p.Machine == "" || machine.TextIs(p.Machine)) {
+			return true
+		}
+	}
+	return false
+}
+
+func readsHistory(f *Filter, d Document) (called bool) {
+	d.History = func() data.Value { called = true; return nil }
+	f.Match(d)
+	return called
+}
+
+// TestTheIndexPropertyTellsBugs is the control: with keys that lack something,
+// some match is not found; and the bounds say something often enough for that
+// to mean anything.
+func TestTheIndexPropertyTellsBugs(t *testing.T) {
+	absent, array, object := []byte{data.AppendOrdered(nil, nil)[0]}, data.AppendOrdered(nil, data.Value("[]"))[:1], data.AppendOrdered(nil, data.Value("{}"))[:1]
+	without := func(prefix []byte) func([][]byte) [][]byte {
+		return func(keys [][]byte) [][]byte {
+			return slices.DeleteFunc(keys, func(k []byte) bool { return bytes.HasPrefix(k, prefix) })
+		}
+	}
+	bugs := map[string]func([][]byte) [][]byte{
+		"what is missing has no key": without(absent),
+		"arrays have no key":         without(array),
+		"objects have no key":        without(object),
+		"only the smallest key":      func(keys [][]byte) [][]byte { return keys[:1] },
+		"keys are cut too short": func(keys [][]byte) [][]byte {
+			for i, k := range keys {
+				keys[i] = k[:min(len(k), KeyBytesMax-1)]
+			}
+			return keys
+		},
+	}
+	const tries = 12_000
+	found, used, positions, ids := map[string]int{}, 0, 0, 0
+	for seed := range tries {
+		q := questions().Example(seed)
+		f, d := q.parse(t), q.document()
+		if !f.Match(d) {
+			continue
+		}
+		positions += len(f.Positions())
+		if _, ok := f.IDs(); ok {
+			ids++
+		}
+		for _, path := range indexPaths {
+			field := mustField(t, path)
+			fault, ok := indexFault(f, field, field.Keys(d))
+			if fault != "" {
+				t.Fatalf("%s matches %+v, but on %s %s", q.Filter, q, path, fault)
+			}
+			if ok {
+				used++
+			}
+			for name, bug := range bugs {
+				if fault, _ := indexFault(f, field, bug(field.Keys(d))); fault != "" {
+					found[name]++
+				}
+			}
+		}
+	}
+	for name := range bugs {
+		if found[name] == 0 {
+			t.Errorf("bug %q is not found in %d tries, want it found", name, tries)
+		}
+	}
+	if used < tries/50 || positions < tries/100 || ids < tries/2000 {
+		t.Errorf("of %d questions %d use an index, %d positions and %d ids, want more", tries, used, positions, ids)
+	}
+}
+
+// FuzzParse gives Parse any text, and what it takes to Match, and holds the two
+// against the oracle.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{
+		`{"states.nodeId":"review"}`, `{"svcPublic.a.0":{"$oid":"x"},"_id":null}`, `{"$and":[{}]}`, `{"a":{"$gt":1}}`,
+		`{"svcHistory":[{"x":1e400}]}`, `{"svcPublic..a":1}`, "", `{"svcPublic.a":{"b":{"\u0024oid":"\ud83d\ude00"}}}`,
+		`{"svcPublic.a":{"$elemMatch":{"b":{"$gt":1,"$lte":1e3}}}}`, `{"svcPublic.a":{"$all":[{"$elemMatch":{"$in":[1,"x"]}}]}}`,
+		`{"svcPublic.a.b":{"$not":{"$regex":"^x(a{9}){9}","$options":"is"}}}`, `{"$nor":[{"svcPublic.a":{"$type":["int",2]}},{"_id":{"$in":["i",7]}}]}`,
+		`{"svcPublic.a":{"$mod":[2,0.5],"$size":2,"$bitsAnySet":[1,70],"$exists":false}}`, `{"$comment":1,"states":{"$elemMatch":{"nodeId":"a"}}}`,
+		`{"svcPublic.a":{"$ne":null,"$nin":[[],{}]},"$or":[{"svcPublic.a.1":{"$lt":[0]}},{}]}`,
+	} {
+		f.Add([]byte(s))
+	}
+	document := question{Public: `{"a":[{"b":[1,null,{"c":"x"}]},[[]],2.5]}`, States: `[{"stateMachineId":"m","nodeId":"a"}]`, History: `[{"user":"x"}]`}
+	decoded := document.decoded()
+	f.Fuzz(func(t *testing.T, src []byte) {
+		begin := time.Now()
+		defer func() {
+			if took := time.Since(begin); took > 2*time.Second {
+				t.Errorf("%q takes %v, want milliseconds", src, took)
+			}
+		}()
+		filter, err := Parse(src, Options{})
+		if err != nil {
+			known := []error{ErrSyntax, ErrUnsupported, ErrRoot, ErrTooLarge}
+			if !slices.ContainsFunc(known, func(k error) bool { return errors.Is(err, k) }) {
+				t.Fatalf("Parse(%q): %v, want one of %v", src, err, known)
+			}
+			return
+		}
+		checkNodes(t, filter.all, 0)
+		got := filter.Match(document.document())
+		filter.Match(Document{})
+		filter.Positions()
+		filter.IDs()
+		for _, path := range []string{"svcPublic.a", "svcPublic.a.b", "svcPublic.a.0"} {
+			field := mustField(t, path)
+			fault, _ := indexFault(filter, field, field.Keys(document.document()))
+			if got && fault != "" {
+				t.Fatalf("%s: on %s %s", src, path, fault)
+			}
+		}
+		if len(src) == 0 || bytes.Contains(src, []byte("oid")) || hugeExponent(src) {
+			return // what the oracle does not know
+		}
+		if want := (oracle{}).match(decode(string(src)), decoded); got != want {
+			t.Fatalf("%s matches: %v, want %v", src, got, want)
+		}
+	})
+}
+
+// hugeExponent reports whether a text may have a number that the oracle cannot
+// hold: an exponent of four digits or more.
+func hugeExponent(src []byte) bool {
+	for i := range src {
+		if src[i]|0x20 == 'e' {
+			digits := bytes.TrimLeft(src[i+1:], "+-0")
+			n := 0
+			for n < len(digits) && digits[n] >= '0' && digits[n] <= '9' {
+				n++
+			}
+			if n > 3 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// checkNodes holds what Parse promises: clean operands, and nothing private.
+func checkNodes(t *testing.T, nodes []node, depth int) {
+	for i := range nodes {
+		c := &nodes[i].condition
+		for _, v := range append(slices.Clone(c.predicate.list), c.predicate.want) {
+			if len(v) == 0 {
+				continue
+			}
+			if clean, err := data.Clean(slices.Clone(v)); err != nil || clean.String() != v.String() {
+				t.Fatalf("the filter compares with %s, which is not clean: %v", v, err)
+			}
+		}
+		if nodes[i].kind == isCondition && c.root == rootPrivate {
+			t.Fatal("the filter looks at private data")
+		}
+		checkNodes(t, nodes[i].nodes, depth+1)
+		checkNodes(t, c.predicate.nodes, depth+1)
+	}
+}
