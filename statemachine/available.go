@@ -51,7 +51,7 @@ type AvailableTransition struct {
 // stands for every name of the definition that it matches. Whether the caller may
 // send to the instance at all is asked with MaySend.
 func (d *Definition) Available(in *Instance, c *Caller, now time.Time) []Available {
-	m := d.newMove(in, c, now)
+	m := d.newMove(in, c, in.timeOf(now))
 	m.scope.Event = &expr.Event{Data: emptyObject}
 	var out []Available
 	for i := m.in.active.next(1); i >= 0; i = m.in.active.next(i + 1) {
@@ -79,7 +79,7 @@ func (m *move) availableFrom(leaf *node, out []Available) []Available {
 				continue
 			}
 			guard := m.foresee(tr)
-			mayTake, certain := m.mayTake(tr)
+			mayTake, certain := tr.allow.foresee(m.caller, &m.scope)
 			if !mayTake {
 				continue
 			}
@@ -114,20 +114,30 @@ func (m *move) foresee(tr *transition) GuardResult {
 	return GuardTrue
 }
 
-// mayTake asks allow without the event. Not certain: allow looks at the event.
-func (m *move) mayTake(tr *transition) (may, certain bool) {
-	if tr.allow == nil {
+// foresee is admits without the event. Not certain: the event may still refuse.
+func (r *rule) foresee(c *Caller, s *expr.Scope) (may, certain bool) {
+	if r == nil {
 		return true, true
 	}
-	if !tr.allow.readsEvent() {
-		return tr.allow.admits(m.caller, &m.scope), true
+	if !r.names(c) {
+		return false, true
 	}
-	return tr.allow.names(m.caller), false
-}
-
-// readsEvent reports whether the rule looks at the event.
-func (r *rule) readsEvent() bool {
-	return r.when != nil && r.when.Reads("event") || r.deny != nil && r.deny.readsEvent()
+	certain = true
+	if r.when != nil {
+		if r.when.Reads("event") {
+			certain = false
+		} else if ok, err := r.when.Bool(s); err != nil || !ok {
+			return false, true
+		}
+	}
+	if r.deny != nil && r.deny.names(c) {
+		if r.deny.when != nil && r.deny.when.Reads("event") {
+			certain = false
+		} else if r.deny.hits(c, s) {
+			return false, true
+		}
+	}
+	return true, certain
 }
 
 // namesOf lists the names that callers can send for a pattern.

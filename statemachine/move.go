@@ -226,6 +226,11 @@ func (m *move) planEntry(enter nodeSet, targets []*node, domain *node) {
 	for _, n := range m.effectiveTargets(targets, nil) {
 		m.planAncestors(enter, n, domain)
 	}
+	if domain.kind == parallel {
+		// SCXML has only compound domains. What was left below this one is all
+		// of its regions, and it stays active.
+		m.planRegions(enter, domain)
+	}
 }
 
 func (m *move) planDescendants(enter nodeSet, n *node) {

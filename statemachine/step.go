@@ -112,11 +112,7 @@ func (d *Definition) Step(in *Instance, e Event) (Result, error) {
 			return Result{}, err
 		}
 	}
-	now := e.Now.UTC().Truncate(time.Millisecond)
-	if now.Before(in.UpdatedAt) {
-		now = in.UpdatedAt
-	}
-	m := d.newMove(in, e.Caller, now)
+	m := d.newMove(in, e.Caller, in.timeOf(e.Now))
 	given := e.Data
 	if given.Kind() == data.Absent {
 		given = emptyObject
@@ -145,6 +141,16 @@ func (d *Definition) Step(in *Instance, e Event) (Result, error) {
 	}
 	m.settle()
 	return m.finishWith(Moved, start, e.Name, in)
+}
+
+// timeOf is the time of what happens to the instance now: it never goes back
+// (decisions: "ts").
+func (in *Instance) timeOf(now time.Time) time.Time {
+	now = now.UTC().Truncate(time.Millisecond)
+	if now.Before(in.UpdatedAt) {
+		return in.UpdatedAt
+	}
+	return now
 }
 
 var emptyObject = data.Value("{}")

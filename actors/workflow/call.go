@@ -9,7 +9,7 @@ import (
 )
 
 // call is one request on its way through an instance's mailbox, and the place
-// for its answer. Exactly one of create, event and load is set.
+// for its answer. Exactly one of create, event, load and index is set.
 //
 // It is answered once: by the actor when it is refused or needs no commit, by
 // the journal when the commit is durable. Whoever answers releases the entry.
@@ -17,12 +17,17 @@ type call struct {
 	create *CreateRequest
 	event  *EventRequest
 	load   *LoadRequest
+	look   func(*instance) error // with load: what to do in the place of a reply
+	index  *index                // to enter oneself into
 
 	entry *entry
 	claim *offer // a create's hold on its definition; nil otherwise
 	// prepared is the answer that leaves when the commit is durable. Written
 	// by the actor before it hands the call to the journal.
 	prepared *Reply
+	// feeds get item when the commit is durable. Written like prepared.
+	feeds []*feed
+	item  *feedItem
 	// replies has room for one, so that an answer never waits for a caller who
 	// gave up.
 	replies chan answer
@@ -71,6 +76,14 @@ func (c *call) Committed(err error) {
 		// NB: an unknown outcome keeps the instance uncommitted, and so awake,
 		// until the process ends: its state must never be shown as durable.
 		c.entry.uncommitted.Add(-1)
+	}
+	for _, f := range c.feeds {
+		switch {
+		case err == nil:
+			f.publish(c.item)
+		case errors.Is(err, persistence.ErrOutcomeUnknown):
+			f.publish(&feedItem{gap: true})
+		}
 	}
 	switch {
 	case err == nil:

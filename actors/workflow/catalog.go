@@ -36,7 +36,16 @@ type Catalog struct {
 	publishing struct {
 		sync.Mutex
 		creating map[versionKey]*atomic.Int64 // see offer.creating
+		indexes  storedIndexes                // as the store has them
 	}
+
+	// indexes are what commits keep up. They are read under indexing, which a
+	// commit holds until the journal has what it wrote, and a query until it has
+	// its snapshot.
+	indexes  atomic.Pointer[indexSet]
+	indexing *xsync.RBMutex
+	// indexesChanged has an entry when there may be something to build or drop.
+	indexesChanged chan struct{}
 }
 
 // offers maps workflow ids to their newest version.
@@ -66,8 +75,15 @@ const listedSetting = "listed-workflows"
 // OpenCatalog reads what was published before. parser reads stored definitions
 // again; it should take every role, because roles come and go.
 func OpenCatalog(store *persistence.Store, parser *statemachine.Parser, log zerolog.Logger) (*Catalog, error) {
-	c := &Catalog{store: store, parser: parser, log: log, versions: xsync.NewMap[versionKey, *statemachine.Definition]()}
+	c := &Catalog{
+		store: store, parser: parser, log: log, versions: xsync.NewMap[versionKey, *statemachine.Definition](),
+		indexing: xsync.NewRBMutex(), indexesChanged: make(chan struct{}, 1),
+	}
 	c.publishing.creating = map[versionKey]*atomic.Int64{}
+	c.indexes.Store(&indexSet{})
+	if err := c.loadIndexes(); err != nil {
+		return nil, err
+	}
 	listed, err := c.loadListed()
 	if err != nil {
 		return nil, err

@@ -126,14 +126,24 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (handed bool, e
 			return false, err
 		}
 	}
+	token := r.catalog.indexing.RLock()
+	defer r.catalog.indexing.RUnlock(token)
 	w := r.store.NewWrites(i.shard)
+	was := i.state
 	i.state = ch.next
 	i.show()
 	history := before
 	if ch.entry != nil {
-		history = i.putEntry(w, ch.entry, before)
+		history = i.putEntry(w, c, ch.entry, before)
 		i.putRecord(w)
 		i.putNodes(w, ch.before)
+	}
+	if indexes := (*r.catalog.indexes.Load())[i.workflowID]; len(indexes) > 0 {
+		old := &was
+		if ch.created {
+			old = nil
+		}
+		i.putIndexes(w, indexes, old, &i.state)
 	}
 	if ch.created {
 		i.scratch = persistence.CountKey(i.scratch[:0], i.shard, i.workflowID, i.of.Version)
@@ -156,9 +166,9 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (handed bool, e
 	return true, nil
 }
 
-// putEntry writes one history entry, and returns the history with it: before is
-// the one without.
-func (i *instance) putEntry(w *persistence.Writes, e *statemachine.Entry, before []byte) []byte {
+// putEntry writes one history entry, has it told to those who watch when it is
+// durable, and returns the history with it: before is the one without.
+func (i *instance) putEntry(w *persistence.Writes, c *call, e *statemachine.Entry, before []byte) []byte {
 	value := make([]byte, entryHead, 256)
 	value = e.AppendJSON(value)
 	i.chain = link(i.chain, value[entryHead:])
@@ -166,6 +176,12 @@ func (i *instance) putEntry(w *persistence.Writes, e *statemachine.Entry, before
 	copy(value[1:], i.chain[:])
 	i.scratch = persistence.EntryKey(i.scratch[:0], i.shard, i.id, i.state.Sequence)
 	w.Set(i.scratch, value)
+	if c.feeds = i.router.feeds.of(i.workflowID, i.id); c.feeds != nil {
+		c.item = &feedItem{
+			id: i.id, name: i.name, sequence: i.state.Sequence, entry: value[entryHead:],
+			states: i.states, state: i.state, of: i.of,
+		}
+	}
 	return i.extendHistory(before, value[entryHead:])
 }
 

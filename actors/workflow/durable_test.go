@@ -1,7 +1,10 @@
 package workflow
 
 import (
+	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -37,7 +40,8 @@ func TestNoReplyShowsWhatACrashCouldTakeBack(t *testing.T) {
 	ask("the repeated event", func() error { _, err := h.send(john, "leave", id, "submit", "", "k"); return err })
 	ask("an event that is ignored", func() error { _, err := h.send(john, "leave", id, "drop", "", ""); return err })
 	ask("a query", func() error {
-		return h.Query(t.Context(), &QueryRequest{Caller: john, WorkflowID: "leave"}, func([]byte) error { answers <- "a row of the query"; return nil })
+		_, err := h.Query(t.Context(), &QueryRequest{Caller: john, WorkflowID: "leave"}, func([]byte) error { answers <- "a row of the query"; return nil })
+		return err
 	})
 	select {
 	case what := <-answers:
@@ -69,6 +73,89 @@ func TestNoReplyShowsWhatACrashCouldTakeBack(t *testing.T) {
 	}
 	if err := store.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestNoListShowsWhatACrashCouldTakeBack is the same for what came later: lists
+// by an index, pages, counts, events, histories and watches.
+func TestNoListShowsWhatACrashCouldTakeBack(t *testing.T) {
+	disk := storetest.NewDisk()
+	h := newHouseOn(t, disk, Options{QueriesMax: 20, QueryWaitMax: 20 * time.Second})
+	h.publish(leave, order, stock("stock", 1, "svcPublic.a"))
+	id := h.create(boss, "stock", `{"a":"old"}`)
+	h.fill("stock", slices.Repeat([]string{`{"a":"other"}`}, 20))
+	h.awaitIndexes()
+	answers := make(chan string, 100)
+	var readers sync.WaitGroup
+	ask := func(what string, call func() error) {
+		readers.Go(func() {
+			if err := call(); err != nil {
+				what += ": " + err.Error()
+			}
+			answers <- what
+		})
+	}
+	list := func(what string, req QueryRequest) {
+		req.Caller, req.WorkflowID = boss, "stock"
+		ask(what, func() error {
+			_, err := h.Query(t.Context(), &req, func([]byte) error { answers <- what + ": a row"; return nil })
+			return err
+		})
+	}
+	watches, over := context.WithCancel(t.Context())
+	watch := func(what string, req WatchRequest) {
+		req.Caller, req.WorkflowID = boss, "stock"
+		opened := make(chan struct{})
+		readers.Go(func() {
+			_ = h.Watch(watches, &req, func(e WatchEvent) error {
+				if e.Kind == WatchOpen {
+					close(opened)
+				} else {
+					answers <- what
+				}
+				return nil
+			})
+		})
+		<-opened
+	}
+	watch("a watch of all", WatchRequest{})
+	watch("a watch of one", WatchRequest{InstanceID: id})
+	watch("a watch with a filter", WatchRequest{Filter: `{"svcPublic.a":"new"}`})
+	hanging := disk.Hold()
+	ask("the event itself", func() error { _, err := h.send(boss, "stock", id, "close", `{"a":"new"}`, ""); return err })
+	<-hanging
+	list("by an index", QueryRequest{Filter: `{"svcPublic.a":"new"}`})
+	list("what is no longer there", QueryRequest{Filter: `{"svcPublic.a":"old"}`})
+	list("by node", QueryRequest{Filter: `{"states.nodeId":"closed"}`})
+	list("by id", QueryRequest{Filter: `{"_id":"` + id + `"}`, Fields: []string{"svcHistory"}})
+	list("sorted", QueryRequest{Sort: "svcPublic.a", Limit: 1, Count: true, Explain: true})
+	list("sorted in memory", QueryRequest{Filter: `{"svcPublic.a":"new"}`, Sort: "-svcPublic.a", Limit: 5})
+	list("a count", QueryRequest{Filter: `{"svcPublic.a":"nothing"}`, Limit: 1, Count: true})
+	look := &LoadRequest{Caller: boss, WorkflowID: "stock", InstanceID: id}
+	ask("the events", func() error { _, err := h.Events(t.Context(), look); return err })
+	ask("a history", func() error {
+		_, err := h.History(t.Context(), &HistoryRequest{Caller: boss, WorkflowID: "stock", InstanceID: id, Limit: 10})
+		return err
+	})
+	select {
+	case what := <-answers:
+		t.Errorf("%s was answered while the fsync hung", what)
+	case <-time.After(300 * time.Millisecond):
+	}
+	if row := h.instances("stock")[0]; row.name != id || !strings.Contains(string(row.record.Public), "new") {
+		t.Errorf("control: the store shows %s: no dirty read was possible", row.record.Public)
+	}
+	disk.Release()
+	const calls, rows, heard = 10, 5, 3
+	for range calls + rows + heard {
+		if what := <-answers; strings.Contains(what, "unavailable") || strings.Contains(what, "unknown") {
+			t.Errorf("after the fsync: %s", what)
+		}
+	}
+	over()
+	readers.Wait()
+	if len(answers) > 0 {
+		t.Errorf("%d answers too many, the first is %q", len(answers), <-answers)
 	}
 }
 

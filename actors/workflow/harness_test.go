@@ -68,10 +68,29 @@ type house struct {
 	store   *persistence.Store
 	system  *actors.System
 	catalog *Catalog
+	book    logBook
 	*Router
 
 	mu  sync.Mutex
 	now time.Time // guarded by mu; moves on by 1 ms with each look
+}
+
+// logBook keeps what the router logs.
+type logBook struct {
+	mu   sync.Mutex
+	text strings.Builder // guarded by mu
+}
+
+func (b *logBook) Write(line []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(line)
+}
+
+func (b *logBook) count(what string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return strings.Count(b.text.String(), what)
 }
 
 func newHouse(t *testing.T, o Options) *house {
@@ -89,11 +108,14 @@ func newHouseOn(t *testing.T, disk *storetest.Disk, o Options) *house {
 func (h *house) start() {
 	h.t.Helper()
 	var err error
-	open := func(o persistence.Options) (*persistence.Store, error) { return persistence.Open(h.dir, o) }
-	if h.disk != nil {
-		open = h.disk.Open
+	o := persistence.Options{Log: zerolog.Nop()}
+	if h.disk == nil {
+		h.store, err = persistence.Open(h.dir, o)
+	} else {
+		o.MemTableBytes = 256 << 10 // each sync of such a disk copies the log: short logs are fast
+		h.store, err = h.disk.Open(o)
 	}
-	if h.store, err = open(persistence.Options{Log: zerolog.Nop()}); err != nil {
+	if err != nil {
 		h.t.Fatal(err)
 	}
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
@@ -104,9 +126,9 @@ func (h *house) start() {
 		h.t.Fatal(err)
 	}
 	h.system = actors.NewSystem(zerolog.Nop())
-	o := h.o
-	o.Store, o.System, o.Catalog, o.Log, o.Clock = h.store, h.system, h.catalog, zerolog.Nop(), h.clock
-	if h.Router, err = Start(o); err != nil {
+	router := h.o
+	router.Store, router.System, router.Catalog, router.Log, router.Clock = h.store, h.system, h.catalog, zerolog.New(&h.book), h.clock
+	if h.Router, err = Start(router); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -219,7 +241,7 @@ func (h *house) mustLoad(who *identity.Principal, workflow, id string) *Reply {
 func (h *house) query(who *identity.Principal, workflow, filter string) []string {
 	h.t.Helper()
 	ids := []string{}
-	err := h.Query(h.t.Context(), &QueryRequest{Caller: who, WorkflowID: workflow, Filter: filter}, func(item []byte) error {
+	_, err := h.Query(h.t.Context(), &QueryRequest{Caller: who, WorkflowID: workflow, Filter: filter}, func(item []byte) error {
 		var entry struct {
 			ID string `json:"_id"`
 		}
@@ -236,6 +258,21 @@ func (h *house) query(who *identity.Principal, workflow, filter string) []string
 		h.t.Errorf("ids are not in order: %v", ids)
 	}
 	return ids
+}
+
+// await returns when ok is true.
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	look := time.NewTicker(2 * time.Millisecond)
+	defer look.Stop()
+	late := time.After(20 * time.Second)
+	for !ok() {
+		select {
+		case <-look.C:
+		case <-late:
+			t.Fatalf("still waiting: %s", what)
+		}
+	}
 }
 
 // events returns the transition events of a reply's history.

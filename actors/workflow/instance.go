@@ -76,6 +76,8 @@ func (i *instance) handle(c *call) bool {
 		handed, err = i.create(c)
 	case c.event != nil:
 		handed, err = i.send(c)
+	case c.index != nil:
+		handed, err = i.enterIndex(c)
 	default:
 		handed, err = i.read(c)
 	}
@@ -137,6 +139,13 @@ func (i *instance) read(c *call) (handed bool, err error) {
 	newest := i.router.catalog.newest(i.workflowID)
 	if newest == nil || !newest.MayRead(i.view(), callerOf(req.Caller), i.router.o.Clock()) {
 		return false, ErrNotFound
+	}
+	if c.look != nil {
+		if err := c.look(i); err != nil {
+			return false, err
+		}
+		i.deliver(c, &Reply{})
+		return true, nil
 	}
 	reply, err := i.reply(i.head, i.tail, i.state.Sequence, req.WithHistory)
 	if err != nil {

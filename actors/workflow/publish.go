@@ -9,7 +9,9 @@ import (
 
 	"troupe/persistence"
 	"troupe/statemachine"
+	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/filter"
 )
 
 // Source is one definition file as it was read and checked.
@@ -48,6 +50,9 @@ type publication struct {
 	// replaced are the counters of content that goes; they are retired.
 	replaced map[versionKey]*atomic.Int64
 	faults   document.Faults
+	// indexes are what the definitions declare, when that is new.
+	indexes    storedIndexes
+	newIndexes bool
 }
 
 // Publish makes a checked set of files what new instances get. It is taken as a
@@ -62,6 +67,7 @@ func (c *Catalog) Publish(set []Source) error {
 		err = p.faults
 	}
 	if err == nil {
+		p.indexes, p.newIndexes = declaredIndexes(c.publishing.indexes, p.next)
 		err = c.writePublication(p)
 	}
 	if err != nil {
@@ -80,6 +86,9 @@ func (c *Catalog) Publish(set []Source) error {
 		o.creating = c.counterLocked(versionKey{id, o.Version})
 	}
 	c.current.Store(&p.next)
+	if p.newIndexes {
+		return c.installIndexesLocked(p.indexes)
+	}
 	return nil
 }
 
@@ -120,6 +129,13 @@ func (c *Catalog) prepareLocked(p *publication, set []Source) error {
 }
 
 func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) error {
+	for _, path := range s.Parsed.Indexes() {
+		if _, err := filter.ParseField(path); err != nil {
+			p.faults = append(p.faults, document.Fault{
+				File: s.File, Line: 1, Reason: fmt.Sprintf("index %s: %s", data.Quote(path.String()), err),
+			})
+		}
+	}
 	kept := s.stored()
 	text, err := json.Marshal(kept)
 	if err != nil {
@@ -184,7 +200,7 @@ func (c *Catalog) writePublication(p *publication) error {
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
-	if len(p.writes) == 0 {
+	if len(p.writes) == 0 && !p.newIndexes {
 		before, err := c.store.Load(persistence.SettingKey(nil, listedSetting))
 		if err == nil && string(before) == string(text) {
 			return nil // a restart writes nothing, so that it works on a full disk
@@ -195,6 +211,13 @@ func (c *Catalog) writePublication(p *publication) error {
 		w.Set(persistence.DefinitionKey(nil, key.workflow, key.version), value)
 	}
 	w.Set(persistence.SettingKey(nil, listedSetting), text)
+	if p.newIndexes {
+		rows, err := json.Marshal(p.indexes)
+		if err != nil {
+			return fmt.Errorf("publish: %w", err)
+		}
+		w.Set(persistence.SettingKey(nil, indexesSetting), rows)
+	}
 	durable := make(outcome, 1)
 	c.store.Append(w, durable)
 	if err := <-durable; err != nil {

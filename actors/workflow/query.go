@@ -2,10 +2,12 @@ package workflow
 
 import (
 	"bytes"
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"troupe/actors/identity"
@@ -15,50 +17,175 @@ import (
 	"troupe/statemachine/filter"
 )
 
+const (
+	// checkEvery is how many steps a query makes between two looks at the clock.
+	checkEvery = 256
+	// pageBytesMax ends a page early, so that it fits into memory.
+	pageBytesMax = 8 << 20
+	// peekMax is how many candidates a full page looks at to find out whether
+	// there is another one.
+	peekMax = 1000
+	// limitMax is the largest page.
+	limitMax = 1000
+)
+
 // Query calls yield with the JSON of each instance that matches and that the
-// caller may see, in the order of _id (interfaces: GET instances). It sees one
-// consistent moment, with everything that was acknowledged before the call.
-// The bytes given to yield are valid during the call.
+// caller may see, in the order of _id or of the index that sorts (interfaces:
+// GET instances). It sees one consistent moment, with everything that was
+// acknowledged before the call. The bytes given to yield are valid during the
+// call.
 //
-// It returns ErrBusy when no turn comes free in time or the query takes too
-// long, and yield's own error when it stops early.
-func (r *Router) Query(ctx context.Context, req *QueryRequest, yield func(item []byte) error) error {
+// It returns ErrInvalid for a filter, sort, cursor or field that cannot be,
+// ErrBusy when no turn comes free in time or the query takes too long, and
+// yield's own error when it stops early.
+func (r *Router) Query(ctx context.Context, req *QueryRequest, yield func(item []byte) error) (*QueryEnd, error) {
+	q, err := r.newQuery(req, yield)
+	if err == nil {
+		err = q.take(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("query %s: %w", req.WorkflowID, err)
+	}
+	return q.end, nil
+}
+
+// query is one run over a workflow's instances.
+type query struct {
+	router     *Router
+	req        *QueryRequest
+	rules      *statemachine.Definition // whose rules hold: the newest version's
+	workflowID string
+	caller     *statemachine.Caller
+	right      statemachine.Right
+	now        time.Time
+	filter     *filter.Filter
+	yield      func([]byte) error
+	fields     extraFields
+	list       []byte // stands for the list in cursors
+	down       bool   // the order is from the last to the first
+	after      *place // where the page before ended; nil for the first
+
+	ctx      context.Context // of the whole run
+	steps    int             // so far
+	resumed  time.Time       // when the query began, or last had a rest
+	indexes  []*index        // of the workflow, when the snapshot was taken
+	ready    []*index        // those of them that were whole
+	sort     *index          // nil: by id
+	inPlaces bool            // candidates come from the index that sorts
+	snapshot *persistence.Snapshot
+	fence    outcome // tells when the snapshot is durable
+	durable  bool    // it did
+	begun    time.Time
+	explain  Explain
+	end      *QueryEnd
+	record   statemachine.Record // of the candidate that was judged last
+	name     string              // and its id
+	item     []byte
+	failed   error // what went wrong while the filter looked at a history
+}
+
+// extraFields are what entries have besides the usual.
+type extraFields struct{ private, history, redirect bool }
+
+// newQuery checks the request.
+func (r *Router) newQuery(req *QueryRequest, yield func([]byte) error) (*query, error) {
 	d := r.catalog.newest(req.WorkflowID)
 	if d == nil {
-		return fmt.Errorf("query %s: %w", req.WorkflowID, ErrNotFound)
+		return nil, ErrNotFound
 	}
-	q := &query{router: r, rules: d, workflowID: req.WorkflowID, caller: callerOf(req.Caller), now: r.o.Clock(), yield: yield}
+	q := &query{
+		router: r, req: req, rules: d, workflowID: req.WorkflowID, caller: callerOf(req.Caller), now: r.o.Clock(),
+		yield: yield, end: &QueryEnd{}, begun: time.Now(), explain: Explain{Considered: []Considered{}},
+	}
 	q.right = d.ReadRight(q.caller, q.now)
-	if q.right == statemachine.Denied {
-		return fmt.Errorf("query %s: %w", req.WorkflowID, ErrForbidden)
+	manages := req.Caller.Has(identity.Workflows)
+	if q.right == statemachine.Denied || req.Explain && !manages {
+		return nil, ErrForbidden
 	}
 	var err error
-	q.filter, err = filter.Parse([]byte(req.Filter), filter.Options{Private: req.Caller.Has(identity.Workflows)})
-	if err != nil {
-		return fmt.Errorf("query %s: %w: %w", req.WorkflowID, ErrInvalid, err)
+	if q.filter, err = filter.Parse([]byte(req.Filter), filter.Options{Private: manages}); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if err := q.fields.parse(req.Fields, manages); err != nil {
+		return nil, err
+	}
+	if req.Limit < 0 || req.Limit > limitMax || req.Limit == 0 && req.Cursor != "" {
+		return nil, fmt.Errorf("%w: the limit must be 1 to %d", ErrInvalid, limitMax)
+	}
+	if err := q.checkSort(manages); err != nil {
+		return nil, err
+	}
+	q.list = listDigest("instances", req.WorkflowID, req.Filter, req.Sort)
+	if req.Cursor != "" {
+		if q.after, err = r.unseal(req.Cursor, q.list); err != nil {
+			return nil, err
+		}
 	}
 	if r.stopping.Load() {
-		return fmt.Errorf("query %s: %w", req.WorkflowID, ErrUnavailable)
+		return nil, ErrUnavailable
 	}
+	return q, nil
+}
+
+func (f *extraFields) parse(names []string, manages bool) error {
+	for i, name := range names {
+		switch {
+		case slices.Contains(names[:i], name):
+			return fmt.Errorf("%w: the field %s is named twice", ErrInvalid, data.Quote(name))
+		case name == "svcHistory":
+			f.history = true
+		case name == "svcRedirect":
+			f.redirect = true
+		case name == "svcPrivate" && manages:
+			f.private = true
+		default:
+			return fmt.Errorf("%w: %s is no field that can be added", ErrInvalid, data.Quote(name))
+		}
+	}
+	return nil
+}
+
+// checkSort reads the order. Whether there is an index for it is looked at when
+// the snapshot is taken.
+func (q *query) checkSort(manages bool) error {
+	path, down := strings.CutPrefix(q.req.Sort, "-")
+	q.down = down
+	if path == "_id" || q.req.Sort == "" {
+		return nil
+	}
+	ix := (*q.router.catalog.indexes.Load()).find(q.workflowID, path)
+	if ix == nil || ix.field.Private() && !manages {
+		return fmt.Errorf("%w: there is no index on %s to sort by", ErrInvalid, data.Quote(path))
+	}
+	q.sort = ix
+	return nil
+}
+
+// take waits for a turn and runs.
+func (q *query) take(ctx context.Context) error {
+	r := q.router
 	ctx, cancel := context.WithTimeout(ctx, r.o.QueryTimeMax)
 	defer cancel()
 	if err := r.turn(ctx); err != nil {
-		return fmt.Errorf("query %s: %w", req.WorkflowID, err)
+		return err
 	}
 	defer func() { <-r.queries }()
-	if err := q.run(ctx); err != nil {
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("%w: %w", ErrBusy, err)
-		}
-		return fmt.Errorf("query %s: %w", req.WorkflowID, err)
+	q.ctx, q.resumed = ctx, time.Now()
+	err := q.run()
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", ErrBusy, err)
 	}
-	return nil
+	return err
 }
 
 // turn waits until one of the query tokens is free.
 func (r *Router) turn(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.o.QueryWaitMax)
 	defer cancel()
+	if ctx.Err() != nil { // or the select may still take a turn
+		r.metrics.refused.Add(1)
+		return ErrBusy
+	}
 	select {
 	case r.queries <- struct{}{}:
 		return nil
@@ -68,199 +195,224 @@ func (r *Router) turn(ctx context.Context) error {
 	}
 }
 
-// query is one run over a workflow's instances.
-type query struct {
-	router     *Router
-	rules      *statemachine.Definition // whose rules hold: the newest version's
-	workflowID string
-	caller     *statemachine.Caller
-	right      statemachine.Right
-	now        time.Time
-	filter     *filter.Filter
-	yield      func([]byte) error
-	snapshot   *persistence.Snapshot
-	item       []byte
-	failed     error // what went wrong while the filter looked at a history
-}
-
-// checkEvery is how many rows a query looks at between two looks at the clock.
-const checkEvery = 256
-
-// run merges the shards, each of which is in the order of ids.
-func (q *query) run(ctx context.Context) error {
-	q.snapshot = q.router.store.Snapshot()
+// run takes the snapshot and goes the chosen way.
+func (q *query) run() error {
+	q.openSnapshot()
 	defer func() { _ = q.snapshot.Close() }() // read-only: nothing to lose
-	// A commit is visible before it is durable: nothing is shown before the
-	// fence says that all of the snapshot is on disk.
-	if err := q.router.store.Fence(); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err) // a read has no outcome to be in doubt about
+	if q.sort != nil && !slices.Contains(q.indexes, q.sort) {
+		return fmt.Errorf("%w: the index on %s is gone", ErrInvalid, data.Quote(q.sort.field.Path()))
 	}
-	nodes := q.filter.Nodes()
-	merged := &merge{}
-	defer merged.close()
-	for sh := range persistence.Shard(q.router.store.ShardCount()) {
-		prefix := persistence.RecordPrefix(nil, sh, q.workflowID)
-		idOf := persistence.RecordID
-		if len(nodes) > 0 {
-			prefix = persistence.NodePrefix(nil, sh, q.workflowID, nodes[0])
-			idOf = persistence.NodeID
-		}
-		if err := merged.add(q.snapshot.Cursor(prefix, persistence.PrefixEnd(prefix)), sh, idOf); err != nil {
-			return storeError(err)
+	chosen, err := q.choose()
+	if err != nil {
+		return err
+	}
+	way, err := q.way(chosen)
+	if err != nil {
+		return err
+	}
+	if q.req.Limit > 0 {
+		err = q.page(way)
+	} else {
+		err = q.all(way)
+	}
+	if err = errors.Join(err, storeErrorOrNil(way.close())); err != nil {
+		return err
+	}
+	if q.req.Count && q.req.Limit > 0 {
+		if err := q.count(chosen); err != nil {
+			return err
 		}
 	}
-	var last persistence.ID
-	for n := 0; merged.Len() > 0; n++ {
-		if n%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		s := merged.sources[0]
-		if n == 0 || s.id != last { // two machines in one node are two index rows
-			last = s.id
-			if err := q.row(s, len(nodes) > 0); err != nil {
-				return err
-			}
-		}
-		if err := merged.advance(); err != nil {
-			return storeError(err)
-		}
+	if err := q.awaitFence(); err != nil {
+		return err
+	}
+	if q.req.Explain {
+		q.explain.Milliseconds = float64(time.Since(q.begun).Microseconds()) / 1000
+		q.end.Explain = &q.explain
 	}
 	return nil
 }
 
-// row decides about one instance and shows it.
-func (q *query) row(s *source, byIndex bool) error {
-	value := s.cursor.Value()
-	if byIndex {
-		var err error
-		value, err = q.snapshot.Load(persistence.RecordKey(nil, s.shard, q.workflowID, s.id))
-		if err != nil {
-			return storeError(err)
+func storeErrorOrNil(err error) error {
+	if err == nil {
+		return nil
+	}
+	return storeError(err)
+}
+
+// openSnapshot takes the moment that the query sees, and asks to be told when it
+// is durable: a commit is visible before that, and nothing may be shown that a
+// crash could take back.
+func (q *query) openSnapshot() {
+	c := q.router.catalog
+	// NB: an index that is whole now has all its entries in a snapshot taken
+	// later, and none is freed before the snapshot is there.
+	token := c.indexing.RLock()
+	q.indexes = (*c.indexes.Load())[q.workflowID]
+	for _, ix := range q.indexes {
+		if ix.whole.Load() {
+			q.ready = append(q.ready, ix)
 		}
 	}
-	record, err := statemachine.ParseRecord(value)
-	if err != nil {
-		q.router.metrics.damaged.Add(1)
-		return fmt.Errorf("%w: instance %s: %w", ErrExecution, instanceName(s.id), err)
+	q.snapshot = q.router.store.Snapshot()
+	c.indexing.RUnlock(token)
+	q.fence = make(outcome, 1)
+	q.router.store.Barrier(q.fence)
+}
+
+// awaitFence waits until the snapshot is durable. ErrUnavailable: it may never
+// be.
+func (q *query) awaitFence() error {
+	if q.durable {
+		return nil
 	}
-	name := instanceName(s.id)
-	if !q.filter.Match(filter.Document{
-		ID: name, WorkflowID: q.workflowID, States: record.States, Public: record.Public, Private: record.Private,
-		History: func() data.Value { return q.history(s.shard, s.id) },
-	}) || q.failed != nil {
-		return q.failed
+	select {
+	case err := <-q.fence:
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrUnavailable, err) // a read has no outcome to be in doubt about
+		}
+		q.durable = true
+		return nil
+	case <-q.ctx.Done():
+		return q.ctx.Err()
 	}
-	if q.right == statemachine.ByInstance {
-		ok, err := q.mayRead(name, record)
+}
+
+// spend counts a step. Now and then it looks at the clock and lets events go
+// first.
+func (q *query) spend() error {
+	if q.steps++; q.steps%checkEvery != 1 {
+		return nil
+	}
+	if err := q.ctx.Err(); err != nil {
+		return err
+	}
+	worked := time.Since(q.resumed)
+	if rest := q.router.restAfter(worked); rest > 0 {
+		timer := time.NewTimer(rest)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-q.ctx.Done():
+			return q.ctx.Err()
+		}
+	}
+	q.resumed = time.Now()
+	return nil
+}
+
+// queryShare is how much of the machine all queries together may take while
+// events keep it busy.
+const queryShare = 0.1
+
+// restAfter is how long a query rests after having worked for a while, so that
+// queries keep to their share. While fewer calls are open than there are
+// processors, nobody waits for a processor, and nobody rests.
+func (r *Router) restAfter(worked time.Duration) time.Duration {
+	processors := float64(runtime.GOMAXPROCS(0))
+	if float64(r.inFlight.Load()) < processors {
+		return 0
+	}
+	mine := queryShare * processors / float64(max(1, len(r.queries)))
+	if mine >= 1 {
+		return 0
+	}
+	return time.Duration(float64(min(worked, restWorkedMax)) * (1/mine - 1))
+}
+
+// restWorkedMax bounds what is taken for work: a query that was not let run for
+// a while has not worked.
+const restWorkedMax = 5 * time.Millisecond
+
+// way opens the chosen plan in the order of the list.
+func (q *query) way(chosen plan) (candidates, error) {
+	q.explain.Plan = chosen.name
+	if chosen.by != nil {
+		q.explain.Index = &chosen.by.index
+	}
+	if q.sort == nil {
+		return q.open(chosen, q.down, q.after)
+	}
+	if chosen.listed {
+		return q.sorted(chosen)
+	}
+	if !slices.Contains(q.ready, q.sort) {
+		return nil, fmt.Errorf("%w: the index on %s is still being built", ErrBusy, data.Quote(q.sort.field.Path()))
+	}
+	path := q.sort.field.Path()
+	q.explain.Plan, q.explain.Index, q.inPlaces = planSorted, &path, true
+	return q.sortedBy(q.sort, q.down, q.after)
+}
+
+// all gives every match.
+func (q *query) all(way candidates) error {
+	for {
+		c, ok, err := q.next(way)
 		if err != nil || !ok {
 			return err
 		}
-	}
-	q.item = append(q.item[:0], `{"_id":"`...)
-	q.item = append(q.item, name...)
-	q.item = append(q.item, `","workflowId":"`...)
-	q.item = append(q.item, q.workflowID...)
-	q.item = append(q.item, `","svcPublic":`...)
-	q.item = append(q.item, record.Public...)
-	q.item = append(q.item, `,"states":`...)
-	q.item = append(q.item, record.States...)
-	q.item = append(q.item, '}')
-	return q.yield(q.item)
-}
-
-func (q *query) mayRead(name string, record statemachine.Record) (bool, error) {
-	of, err := q.router.catalog.version(q.workflowID, record.Version)
-	if err != nil {
-		return false, err
-	}
-	in, err := of.Restore(name, record)
-	if err != nil {
-		return false, fmt.Errorf("%w: instance %s: %w", ErrExecution, name, err)
-	}
-	return q.rules.MayRead(statemachine.View{Instance: &in, Of: of}, q.caller, q.now), nil
-}
-
-// history returns svcHistory for a filter that looks at it.
-func (q *query) history(sh persistence.Shard, id persistence.ID) data.Value {
-	out := data.Value("[")
-	err := q.snapshot.Scan(persistence.EntryPrefix(nil, sh, id), func(_, value []byte) error {
-		if len(value) < entryHead || value[0] != entryFormat {
-			return persistence.ErrCorrupt
+		show, err := q.judge(&c)
+		if err != nil {
+			return err
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
+		if !show {
+			continue
 		}
-		out = append(out, value[entryHead:]...)
-		return nil
-	})
+		if err := q.awaitFence(); err != nil {
+			return err
+		}
+		q.end.Count++
+		if err := q.show(&c); err != nil {
+			return err
+		}
+	}
+}
+
+// page gives at most Limit matches, and says where the next page begins.
+func (q *query) page(way candidates) error {
+	shown, size, peeked := 0, 0, 0
+	var last place
+	for {
+		c, ok, err := q.next(way)
+		if err != nil || !ok {
+			return err
+		}
+		full := shown == q.req.Limit || size >= pageBytesMax
+		show, err := q.judge(&c)
+		if err != nil {
+			return err
+		}
+		switch {
+		case full && show:
+			q.end.Next = q.router.seal(last, q.list)
+			return nil
+		case !full && show:
+			if err := q.awaitFence(); err != nil {
+				return err
+			}
+			if err := q.show(&c); err != nil {
+				return err
+			}
+			shown++
+			size += len(q.item)
+		}
+		if last = (place{id: c.id, value: bytes.Clone(c.value)}); full {
+			if peeked++; peeked == peekMax {
+				q.end.Next = q.router.seal(last, q.list)
+				return nil
+			}
+		}
+	}
+}
+
+// next is the next instance of the list.
+func (q *query) next(way candidates) (candidate, bool, error) {
+	if err := q.spend(); err != nil {
+		return candidate{}, false, err
+	}
+	c, ok, err := way.next()
 	if err != nil {
-		q.failed = storeError(err)
+		return c, false, storeError(err)
 	}
-	return append(out, ']')
-}
-
-// merge is a heap of cursors by the id they stand at.
-type merge struct{ sources []*source }
-
-// source is one shard's cursor.
-type source struct {
-	cursor *persistence.Cursor
-	shard  persistence.Shard
-	idOf   func(key []byte) (persistence.ID, bool)
-	id     persistence.ID
-}
-
-func (m *merge) Len() int { return len(m.sources) }
-func (m *merge) Less(a, b int) bool {
-	return bytes.Compare(m.sources[a].id[:], m.sources[b].id[:]) < 0
-}
-func (m *merge) Swap(a, b int) { m.sources[a], m.sources[b] = m.sources[b], m.sources[a] }
-func (m *merge) Push(x any)    { m.sources = append(m.sources, x.(*source)) }
-
-// Pop implements heap.Interface.
-func (m *merge) Pop() any {
-	last := m.sources[len(m.sources)-1]
-	m.sources = m.sources[:len(m.sources)-1]
-	return last
-}
-
-func (m *merge) add(c *persistence.Cursor, sh persistence.Shard, idOf func([]byte) (persistence.ID, bool)) error {
-	s := &source{cursor: c, shard: sh, idOf: idOf}
-	ok, err := s.next()
-	if ok {
-		heap.Push(m, s)
-		return nil
-	}
-	return errors.Join(err, c.Close())
-}
-
-// advance moves the first cursor on.
-func (m *merge) advance() error {
-	s := m.sources[0]
-	ok, err := s.next()
-	if ok {
-		heap.Fix(m, 0)
-		return nil
-	}
-	heap.Pop(m)
-	return errors.Join(err, s.cursor.Close())
-}
-
-func (m *merge) close() {
-	for _, s := range m.sources {
-		_ = s.cursor.Close()
-	}
-}
-
-// next moves to the next row; false at the end or on an error.
-func (s *source) next() (bool, error) {
-	if !s.cursor.Next() {
-		return false, s.cursor.Err()
-	}
-	id, ok := s.idOf(s.cursor.Key())
-	if !ok {
-		return false, persistence.ErrCorrupt
-	}
-	s.id = id
-	return true, nil
+	return c, ok, nil
 }

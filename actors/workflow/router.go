@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"crypto/cipher"
 	"errors"
 	"fmt"
 	"sync"
@@ -25,6 +26,7 @@ type Router struct {
 	catalog *Catalog
 	log     zerolog.Logger
 	ids     mint
+	cursors cipher.AEAD // seals places in lists
 
 	// awake has every instance that has an actor. Entries are added by wake
 	// and create, and removed by whoever closed them.
@@ -36,12 +38,16 @@ type Router struct {
 	round    atomic.Int64 // the sweep's clock, in sweeps
 	stopping atomic.Bool
 	queries  chan struct{} // one token for each query that runs
+	feeds    feeds
 	metrics  metrics
 
 	tick     atomic.Pointer[chan struct{}] // closed and replaced once a second
 	stop     chan struct{}
 	stopOnce sync.Once
 	done     sync.WaitGroup
+
+	watchStop chan struct{} // closed by StopWatching
+	watchOnce sync.Once
 }
 
 // Start begins to take calls.
@@ -60,12 +66,20 @@ func Start(o Options) (*Router, error) {
 		creating: xsync.NewMap[replyDigest, *latch](),
 		queries:  make(chan struct{}, o.QueriesMax),
 		stop:     make(chan struct{}),
+
+		feeds:     feeds{byKey: xsync.NewMap[feedKey, *feed]()},
+		watchStop: make(chan struct{}),
+	}
+	var err error
+	if r.cursors, err = openCursors(o.Store); err != nil {
+		return nil, err
 	}
 	first := make(chan struct{})
 	r.tick.Store(&first)
-	r.done.Add(2)
+	r.done.Add(3)
 	go r.every(sweepEvery, r.sweep)
 	go r.every(cleanEvery, r.clean)
+	go r.buildLoop()
 	return r, nil
 }
 
@@ -73,6 +87,7 @@ func Start(o Options) (*Router, error) {
 // answered or ctx ends, and puts all instances to sleep.
 func (r *Router) Stop(ctx context.Context) error {
 	r.stopping.Store(true)
+	r.StopWatching()
 	var err error
 	for r.inFlight.Load() > 0 && err == nil {
 		select {

@@ -31,6 +31,7 @@ func (r *Router) every(interval time.Duration, do func()) {
 func (r *Router) sweep() {
 	next := make(chan struct{})
 	close(*r.tick.Swap(&next))
+	r.feeds.sweep(time.Now())
 	round := r.round.Add(1)
 	idle := int64(r.o.IdleAfter / sweepEvery)
 	r.awake.Range(func(_ persistence.ID, e *entry) bool {

@@ -96,6 +96,10 @@ func (s *scene) bRoutes(instance string) []ask {
 		{method: "POST", path: s.base + root + "/create", headers: []string{jsonType}, body: createBody("plain", "")},
 		{method: "POST", path: s.base + root + "/event", headers: []string{jsonType}, body: eventBody("plain", instance, "go", "")},
 		{method: "GET", path: s.base + root + "/instance/plain/" + instance},
+		{method: "GET", path: s.base + root + "/instance/plain/" + instance + "/events"},
+		{method: "GET", path: s.base + root + "/instance/plain/" + instance + "/history"},
+		{method: "GET", path: s.base + root + "/watch/plain"},
+		{method: "GET", path: s.base + root + "/watch/plain/" + instance},
 		{method: "GET", path: s.base + root + "/instances/plain"},
 		{method: "GET", path: s.base + root + "/choices"},
 	}

@@ -14,7 +14,9 @@
 // # How a rule is found again
 //
 // The rows of the interface tables begin with the line that they hold, for
-// example "interfaces B: POST create" or "decisions B: First history entry".
+// example "interfaces B: POST create", "decisions B: First history entry" or
+// "filter paging: limit"; "lists" stands for what goes beyond the documents: the
+// parameters and paths by which instances are listed and watched.
 // TestInterfaceIsCovered has the list of all lines and fails when one has no row.
 //
 // # Settings
@@ -25,6 +27,6 @@
 //
 // # What is not held here
 //
-// What does not exist yet: publishing through an interface (409 AlreadyExists),
-// logins, paging and the parameter "fields".
+// What does not exist yet: publishing through an interface (409 AlreadyExists)
+// and logins.
 package endtoend

@@ -120,7 +120,8 @@ func noRedirects(t *testing.T, s *scene) {
 		"/", "/workflow", "/workflow/", root, root + "/", root + "/choices/", "//workflow/api/v1/choices", "/workflow//api/v1/choices",
 		"/Workflow/api/v1/choices", "/workflow/api/v1/Choices", "/workflow/api/v1/../v1/choices", "/workflow/./api/v1/choices",
 		root + "/instance/plain", root + "/instance/plain/" + r.ID + "/", root + "/instance/plain//" + r.ID, root + "/instances/plain/",
-		root + "/instances", root + "/instance//" + r.ID, root + "/instance/plain%2F" + r.ID, "/favicon.ico", "/metrics", "/debug/pprof/",
+		root + "/instances", root + "/watch", root + "/watch/", root + "/watch/plain/", root + "/watch/plain/" + r.ID + "/", root + "/instance/plain/" + r.ID + "/event",
+		root + "/instance/plain/" + r.ID + "/events/", root + "/instance/plain/" + r.ID + "/history/", root + "/instance//" + r.ID, root + "/instance/plain%2F" + r.ID, "/favicon.ico", "/metrics", "/debug/pprof/",
 	} {
 		a := s.ann.get(t, path)
 		if reason := faultReason(a, 404, "NotFound"); reason != "" {
@@ -142,7 +143,8 @@ func methodNotAllowed(t *testing.T, s *scene) {
 	before := s.instances(t, s.ann, "plain")
 	for path, allowed := range map[string]string{
 		root + "/create": "POST", root + "/event": "POST", root + "/choices": "GET, HEAD", root + "/instances/plain": "GET, HEAD",
-		root + "/instance/plain/" + r.ID: "GET, HEAD", "/readyz": "GET, HEAD", "/livez": "GET, HEAD",
+		root + "/instance/plain/" + r.ID: "GET, HEAD", root + "/instance/plain/" + r.ID + "/events": "GET, HEAD",
+		root + "/instance/plain/" + r.ID + "/history": "GET, HEAD", root + "/watch/plain": "GET, HEAD", root + "/watch/plain/" + r.ID: "GET, HEAD", "/readyz": "GET, HEAD", "/livez": "GET, HEAD",
 	} {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"} {
 			if slices.Contains(strings.Split(allowed, ", "), method) {
@@ -175,7 +177,8 @@ func headLikeGet(t *testing.T, s *scene) {
 	r := s.ann.create(t, "plain", "").record(t)
 	for _, path := range []string{
 		root + "/choices", root + "/instance/plain/" + r.ID, root + "/instance/plain/" + nowhere, root + "/instances/codes",
-		root + "/instances/plain?filter=%7B", "/readyz", "/livez",
+		root + "/instances/plain?filter=%7B", root + "/instances/plain?limit=1&count=true", root + "/instance/plain/" + r.ID + "/events",
+		root + "/instance/plain/" + r.ID + "/history?limit=1", root + "/watch/missing", "/readyz", "/livez",
 	} {
 		get := s.ann.get(t, path)
 		head := s.send(t, ask{method: "HEAD", path: s.base + path, headers: s.ann.credential})
@@ -194,7 +197,8 @@ func headersEverywhere(t *testing.T, s *scene) {
 	r := s.ann.create(t, "plain", "").record(t)
 	answers := []answer{
 		s.ann.create(t, "plain", ""), s.ann.event(t, "plain", r.ID, "go", ""), s.ann.load(t, "plain", r.ID),
-		s.ann.query(t, "plain", ""), s.ann.get(t, root+"/choices"), s.ann.get(t, "/readyz"), s.ann.get(t, "/livez"),
+		s.ann.query(t, "plain", ""), s.ann.query(t, "plain", "limit=1"), s.ann.events(t, "plain", r.ID), s.ann.history(t, "plain", r.ID, ""),
+		s.ann.get(t, root+"/choices"), s.ann.get(t, "/readyz"), s.ann.get(t, "/livez"),
 		s.ann.get(t, "/nothing"), s.send(t, ask{method: "DELETE", path: s.base + root + "/choices"}),
 	}
 	for _, a := range answers {

@@ -45,7 +45,7 @@ func runLines(t *testing.T, lines []line) {
 // allLines are the rows of all tables.
 func allLines() []line {
 	return slices.Concat(createLines(), eventLines(), readLines(), rightLines(), dataLines(), retryLines(),
-		filterLines(), credentialLines(), requestLines(), answerLines(), versionLines())
+		filterLines(), operatorLines(), pageLines(), historyLines(), watchLines(), credentialLines(), requestLines(), answerLines(), versionLines())
 }
 
 // documentLines are all lines of the documents that have to do with group B.
@@ -107,6 +107,20 @@ var documentLines = []string{
 	"decisions B: Concurrent editing",
 	"decisions B: Query",
 	"decisions B: Filters on svcPrivate",
+	"filter operators",
+	"filter limits",
+	"filter paging: limit",
+	"filter paging: next",
+	"filter paging: keyset",
+	"filter paging: cursor",
+	"filter paging: sort",
+	"filter paging: fields",
+	"filter paging: count",
+	"lists: explain",
+	"lists: order of members",
+	"lists: history",
+	"lists: events",
+	"lists: watch",
 	"decisions B: A query's budget runs out",
 	"decisions B: Size of an instance",
 	"decisions everywhere: base path",

@@ -126,6 +126,33 @@ id: plain
 stateMachines: {main: {initial: a, states: {a: {on: {go: b, note: {}}}, b: {on: {go: a, note: {}}}}}}
 `
 
+// stockFlow has indexes. Its events take any data.
+const stockFlow = `
+id: stock
+indexes: [svcPublic.batch, svcPublic.n, svcPublic.i, svcPrivate.cost]
+stateMachines: {main: {initial: here, states: {here: {on: {take: away, note: {}}}, away: {on: {bring: here}}}}}
+`
+
+// deskFlow has guards of each kind, a right and a schema.
+const deskFlow = `
+id: desk
+events:
+  decide: {data: {type: object, required: [ok], properties: {ok: {type: boolean}}}}
+  note:
+stateMachines:
+  main:
+    initial: open
+    states:
+      open:
+        on:
+          decide: {target: done, allow: {roles: [approver]}}
+          raise: {guard: 'svcPublic.level > 1', target: high}
+          weigh: {guard: 'event.data.weight > 3', target: done}
+          close: done
+      high: {on: {close: done}}
+      done: {type: final}
+`
+
 // flows are the files of the home that the interface is tested with.
 func flows() map[string]string {
 	return map[string]string{
@@ -139,5 +166,7 @@ func flows() map[string]string {
 		"workflows/ignore.yaml": ignoreFlow,
 		"workflows/nested.yaml": nestedFlow,
 		"workflows/plain.yaml":  plainFlow,
+		"workflows/stock.yaml":  stockFlow,
+		"workflows/desk.yaml":   deskFlow,
 	}
 }

@@ -21,6 +21,10 @@ func TestWrongInputPaths(t *testing.T) {
 		missing("instance", root+"/instance/plain/"+percent(id))
 		missing("its workflow", root+"/instance/"+percent(id)+"/"+r.ID)
 		missing("instances", root+"/instances/"+percent(id))
+		missing("history", root+"/instance/plain/"+percent(id)+"/history")
+		missing("events", root+"/instance/"+percent(id)+"/"+r.ID+"/events")
+		missing("watch", root+"/watch/plain/"+percent(id))
+		missing("watch of", root+"/watch/"+percent(id))
 	}
 	for _, raw := range []string{
 		"%ff", "%c0%af", "%2e%2e", "%2f", "%5c", "%00", "%0d%0a", "%252e", "%25", "plain%2f..%2fcodes", "plain;x", "plain,", "plain%20", "plain%3F",
@@ -31,6 +35,7 @@ func TestWrongInputPaths(t *testing.T) {
 	}
 	for _, workflow := range []string{"codes", "Plain", "PLAIN", "plai", "plain1", "plain.", "plain-", "order"} {
 		missing("another workflow", root+"/instance/"+workflow+"/"+r.ID)
+		missing("another workflow's stream", root+"/watch/"+workflow+"/"+r.ID)
 	}
 	s.refuses(t, cases)
 	s.unchanged(t, r)
@@ -80,28 +85,29 @@ func TestWrongInputTargets(t *testing.T) {
 	guarded()
 }
 
-// TestWrongInputQuery holds reliability 5.3 as far as filters go today, and F17:
-// what cannot be read is refused, never passed over.
+// TestWrongInputQuery holds reliability 5.3 and F17: what cannot be read is
+// refused, never passed over, by the list and by the stream.
 func TestWrongInputQuery(t *testing.T) {
 	s := newScene(t)
+	r := s.ann.create(t, "plain", "").record(t)
 	var cases []wrong
 	add := func(parameters string) {
-		cases = append(cases, wrong{
-			"query " + clip(parameters),
-			ask{method: "GET", path: root + "/instances/plain?" + parameters, headers: s.ann.credential},
-			400, "InvalidContent",
-		})
+		for _, path := range []string{"/instances/plain?", "/watch/plain?", "/watch/plain/" + r.ID + "?"} {
+			cases = append(cases, wrong{
+				path + clip(parameters), ask{method: "GET", path: root + path + parameters, headers: s.ann.credential}, 400, "InvalidContent",
+			})
+		}
 	}
 	for _, filter := range wrongFilters() {
 		add("filter=" + escape(filter))
 	}
 	for _, parameters := range []string{
 		"filter=%7B%7D&filter=%7B%7D", "filter=%zz", "filter={};x", "filter=%7B%7D;a=b", "Filter=%7B%7D", "filters=%7B%7D", "x=1", "x", "=", "%00=1",
-		"filter=%257B%257D", "filter=%ff", "filter=%7B%7D&x", "filter[a]=1", "svcPublic.n=1", "user=bob", "filter=%7b%22%00%22:1%7d",
+		"filter=%257B%257D", "filter=+", "filter=%2B%7B%7D", "filter=%7B%7D%00", "filter=%7B%7D+x", "filter=%ff", "filter=%7B%7D&x", "filter[a]=1", "svcPublic.n=1", "user=bob", "filter=%7b%22%00%22:1%7d",
 	} {
 		add(parameters)
 	}
-	for _, route := range []string{"/choices", "/instance/plain/" + nowhere} {
+	for _, route := range []string{"/choices", "/instance/plain/" + nowhere, "/instance/plain/" + r.ID + "/events", "/instance/plain/" + r.ID + "/history"} {
 		cases = append(cases, wrong{
 			"parameters of " + route, ask{method: "GET", path: root + route + "?filter=%7B%7D", headers: s.ann.credential}, 400, "InvalidContent",
 		})
@@ -110,8 +116,10 @@ func TestWrongInputQuery(t *testing.T) {
 	cases = append(cases, wrong{"parameters of create", posting, 400, "InvalidContent"})
 	for _, filter := range []string{`{}`, `{`, `{"$where":1}`, `{"svcPrivate.x":1}`} {
 		missing := ask{method: "GET", path: root + "/instances/missing?filter=" + escape(filter), headers: s.ann.credential}
+		unwatched := ask{method: "GET", path: root + "/watch/missing?filter=" + escape(filter), headers: s.ann.credential}
 		others := ask{method: "GET", path: root + "/instances/vault?filter=" + escape(filter), headers: s.eve.credential}
 		cases = append(cases, wrong{"filter on a missing workflow", missing, 404, "NotFound"},
+			wrong{"filter on a missing workflow's stream", unwatched, 404, "NotFound"},
 			wrong{"filter on another's workflow", others, 403, "AccessDenied"})
 	}
 	s.refuses(t, cases)
@@ -128,7 +136,7 @@ func wrongFilters() []string {
 		`{"svcPublic.a":` + strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001) + `}`,
 		`{"svcPublic.a":` + strings.Repeat("[", 21) + strings.Repeat("]", 21) + `}`,
 		`{"svcPublic.a":"` + strings.Repeat("x", 16<<10) + `"}`,
-		`{"$and":[]}`, `{"$or":[{}]}`, `{"$comment":"x","$where":"sleep(1000)"}`, `{"svcPublic.a":{"$where":"1"}}`,
+		`{"$and":[]}`, `{"$or":[1]}`, `{"$comment":"x","$where":"sleep(1000)"}`, `{"svcPublic.a":{"$where":"1"}}`,
 		`{"svcPublic.a":{"$nonsense":1}}`, `{"svcPublic.a":{"$":1}}`,
 	}
 	var many []string

@@ -1,0 +1,221 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/persistence"
+)
+
+// ways are queries that find their candidates in different ways among 1,400
+// instances of which 300 have the label "few".
+var ways = map[string]QueryRequest{
+	"a scan":                {Filter: `{"svcPublic.u":{"$ne":1}}`},
+	"a scan, down":          {Sort: "-_id"},
+	"the order of an index": {Sort: "svcPublic.n"},
+	"an index":              {Filter: `{"svcPublic.t":"few"}`},
+	"sorted in memory":      {Filter: `{"svcPublic.t":"few"}`, Sort: "-svcPublic.n"},
+}
+
+func fillForWays(h *house) {
+	h.publish(leave, order, stock("stock", 1, stockIndexes...))
+	data := slices.Repeat([]string{`{"n":1}`}, 1100)
+	h.fill("stock", append(data, slices.Repeat([]string{`{"n":2,"t":"few"}`}, 300)...))
+	h.awaitIndexes()
+}
+
+// TestAQueryHasABudget: what takes too long is busy, at once and whatever way it
+// goes.
+func TestAQueryHasABudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{QueryTimeMax: 10 * time.Second})
+		fillForWays(h)
+		for name, req := range ways {
+			for _, req.Limit = range []int{0, 1000} {
+				seen := 0
+				req.Caller, req.WorkflowID, req.Count = boss, "stock", true
+				_, err := h.Query(t.Context(), &req, func([]byte) error {
+					if seen++; seen == 20 {
+						time.Sleep(11 * time.Second)
+					}
+					return nil
+				})
+				if !errors.Is(err, ErrBusy) || errors.Is(err, ErrInternal) {
+					t.Errorf("%s: got %v, want ErrBusy", name, err)
+				}
+				if seen > 20+checkEvery {
+					t.Errorf("%s: %d entries, of which %d after the time was over", name, seen, seen-20)
+				}
+			}
+		}
+	})
+}
+
+// TestAQueryEndsWhenNobodyWants: the iterators are closed, or the store could
+// not be.
+func TestAQueryEndsWhenNobodyWants(t *testing.T) {
+	h := newHouse(t, Options{})
+	fillForWays(h)
+	gone := errors.New("gone")
+	for name, req := range ways {
+		req.Caller, req.WorkflowID, req.Count = boss, "stock", true
+		for _, req.Limit = range []int{0, 1000} {
+			ctx, cancel := context.WithCancel(t.Context())
+			seen := 0
+			_, err := h.Query(ctx, &req, func([]byte) error {
+				if seen++; seen == 20 {
+					cancel()
+				}
+				return nil
+			})
+			if !errors.Is(err, context.Canceled) || errors.Is(err, ErrInternal) || seen > 20+checkEvery {
+				t.Errorf("%s: got %v after %d entries, want context.Canceled soon after 20", name, err, seen)
+			}
+			cancel()
+			seen = 0
+			_, err = h.Query(t.Context(), &req, func([]byte) error {
+				if seen++; seen == 20 {
+					return gone
+				}
+				return nil
+			})
+			if !errors.Is(err, gone) || seen != 20 {
+				t.Errorf("%s: got %v after %d entries, want the error of yield", name, err, seen)
+			}
+		}
+	}
+	if n := len(h.queries); n != 0 {
+		t.Errorf("%d turns are still taken", n)
+	}
+}
+
+// TestCollectingEndsSoon: before the first candidate, too.
+func TestCollectingEndsSoon(t *testing.T) {
+	h := newHouse(t, Options{})
+	fillForWays(h)
+	req := ways["an index"]
+	req.Caller, req.WorkflowID = boss, "stock"
+	for _, c := range []struct {
+		name string
+		end  func() (context.Context, context.CancelFunc)
+		want error
+	}{
+		{"cancelled", func() (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			return ctx, cancel
+		}, context.Canceled},
+		{"too late", func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), -1) }, context.DeadlineExceeded},
+	} {
+		q, err := h.newQuery(&req, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := c.end()
+		q.ctx = ctx
+		q.openSnapshot()
+		if _, err := q.choose(); !errors.Is(err, c.want) || errors.Is(err, ErrInternal) {
+			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
+		}
+		cancel()
+		if err := q.snapshot.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestCollectingIsBounded: an index whose rows were too many is not collected,
+// whatever was guessed.
+func TestCollectingIsBounded(t *testing.T) {
+	h := newHouse(t, Options{})
+	fillForWays(h)
+	req := ways["an index"]
+	req.Caller, req.WorkflowID = boss, "stock"
+	q, err := h.newQuery(&req, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.ctx = t.Context()
+	q.openSnapshot()
+	accesses, err := q.accesses()
+	if err != nil || len(accesses) != 1 {
+		t.Fatal(accesses, err)
+	}
+	for most, want := range map[int]bool{299: false, 300: true, 1000: true} {
+		if ids, all, err := q.collect(&accesses[0], most); err != nil || all != want || all && len(ids) != 300 {
+			t.Errorf("at most %d of 300: got %d, all %v, %v", most, len(ids), all, err)
+		}
+	}
+	if err := q.snapshot.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOnlySoManyQueriesRunAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{QueriesMax: 2, QueryWaitMax: time.Second})
+		h.publish(leave, order, stock("stock", 1))
+		h.create(boss, "stock", "")
+		release := make(chan struct{})
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				_, err := h.Query(t.Context(), &QueryRequest{Caller: boss, WorkflowID: "stock"}, func([]byte) error { <-release; return nil })
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		begun := time.Now()
+		if _, _, err := h.list(QueryRequest{Caller: boss, WorkflowID: "stock"}); !errors.Is(err, ErrBusy) || time.Since(begun) != time.Second {
+			t.Errorf("a third query: got %v after %s, want ErrBusy after 1 s", err, time.Since(begun))
+		}
+		h.mustSend(boss, "stock", h.create(boss, "stock", ""), "set", "", "") // events go on
+		wg.Go(func() {
+			if ids, _, err := h.list(QueryRequest{Caller: boss, WorkflowID: "stock"}); err != nil || len(ids) != 2 {
+				t.Errorf("a query that waited for its turn: %v, %v", ids, err)
+			}
+		})
+		synctest.Wait()
+		close(release)
+		wg.Wait()
+	})
+}
+
+// TestAQueryThatMeetsDamageSaysSo rather than to leave something out.
+func TestAQueryThatMeetsDamageSaysSo(t *testing.T) {
+	h := newHouse(t, Options{})
+	fillForWays(h)
+	all := h.instances("stock")
+	for _, s := range []storedInstance{all[1200], all[500]} {
+		w := h.store.NewWrites(h.store.ShardOf(s.id))
+		w.Set(persistence.RecordKey(nil, h.store.ShardOf(s.id), "stock", s.id), []byte("not a record"))
+		done := make(outcome, 1)
+		h.store.Append(w, done)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, req := range ways {
+		req.Caller, req.WorkflowID = boss, "stock"
+		if _, _, err := h.list(req); !errors.Is(err, ErrExecution) {
+			t.Errorf("%s: got %v, want ErrExecution", name, err)
+		}
+	}
+}
+
+func TestAQueryOfARouterThatStopsIsRefused(t *testing.T) {
+	h := newHouse(t, Options{})
+	if err := h.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := h.list(QueryRequest{Caller: john, WorkflowID: "order"}); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("got %v, want ErrUnavailable", err)
+	}
+}

@@ -1,0 +1,210 @@
+package workflow
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/filter"
+)
+
+// judge decides whether a candidate is in the list, and leaves its record in
+// q.record. Rights come before the filter, so that how long a query takes says
+// nothing about what a hidden instance holds.
+func (q *query) judge(c *candidate) (show bool, err error) {
+	if c.record == nil {
+		c.record, err = q.snapshot.Load(persistence.RecordKey(nil, c.shard, q.workflowID, c.id))
+		if errors.Is(err, persistence.ErrNotFound) {
+			return false, nil // an id that the filter names
+		}
+		if err != nil {
+			return false, storeError(err)
+		}
+	}
+	q.explain.RecordsRead++
+	q.name = instanceName(c.id)
+	if q.record, err = statemachine.ParseRecord(c.record); err != nil {
+		q.router.metrics.damaged.Add(1)
+		return false, fmt.Errorf("%w: instance %s: %w", ErrExecution, q.name, err)
+	}
+	if q.right == statemachine.ByInstance {
+		ok, err := q.mayRead()
+		if err != nil || !ok {
+			return false, err
+		}
+	}
+	d := documentOf(q.record)
+	d.ID, d.WorkflowID = q.name, q.workflowID
+	d.History = func() data.Value { return q.history(c) }
+	if !q.filter.Match(d) || q.failed != nil {
+		return false, q.failed
+	}
+	if q.inPlaces && !first(q.sort.field.Keys(d), c.value, q.down) {
+		return false, nil // it has, or had, its place elsewhere in the list
+	}
+	return true, nil
+}
+
+// documentOf is what filters and indexes see of a stored instance, without what
+// is not in its record.
+func documentOf(r statemachine.Record) filter.Document {
+	return filter.Document{States: r.States, Public: r.Public, Private: r.Private}
+}
+
+// mayRead asks the rights to the instance in q.record.
+func (q *query) mayRead() (bool, error) {
+	of, err := q.router.catalog.version(q.workflowID, q.record.Version)
+	if err != nil {
+		return false, err
+	}
+	in, err := of.Restore(q.name, q.record)
+	if err != nil {
+		return false, fmt.Errorf("%w: instance %s: %w", ErrExecution, q.name, err)
+	}
+	return q.rules.MayRead(statemachine.View{Instance: &in, Of: of}, q.caller, q.now), nil
+}
+
+// show gives the instance in q.record to whoever asked.
+func (q *query) show(c *candidate) error {
+	b := append(q.item[:0], `{"_id":"`...)
+	b = append(b, q.name...)
+	b = append(b, `","workflowId":"`...)
+	b = append(b, q.workflowID...)
+	b = append(b, `","svcPublic":`...)
+	b = append(b, q.record.Public...)
+	if q.fields.private {
+		b = append(b, `,"svcPrivate":`...)
+		b = append(b, q.record.Private...)
+	}
+	if q.fields.history {
+		b = append(b, `,"svcHistory":`...)
+		b = append(b, q.history(c)...)
+	}
+	b = append(b, `,"states":`...)
+	b = append(b, q.record.States...)
+	if q.fields.redirect && q.record.Redirect != "" {
+		b = append(b, `,"svcRedirect":`...)
+		b = data.AppendString(b, q.record.Redirect)
+	}
+	q.item = append(b, '}')
+	if q.failed != nil {
+		return q.failed
+	}
+	q.explain.Matched++
+	return q.yield(q.item)
+}
+
+// history returns svcHistory. What goes wrong is left in q.failed.
+func (q *query) history(c *candidate) data.Value {
+	out := data.Value("[")
+	err := q.snapshot.Scan(persistence.EntryPrefix(nil, c.shard, c.id), func(_, value []byte) error {
+		if len(value) < entryHead || value[0] != entryFormat {
+			return persistence.ErrCorrupt
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, value[entryHead:]...)
+		return nil
+	})
+	if err != nil {
+		q.failed = storeError(err)
+	}
+	return append(out, ']')
+}
+
+// sorted brings the few matches of a chosen plan into the order of q.sort.
+func (q *query) sorted(chosen plan) (candidates, error) {
+	way, err := q.open(chosen, false, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := &sortedList{}
+	for {
+		c, ok, err := q.next(way)
+		if err != nil {
+			return nil, errors.Join(err, way.close())
+		}
+		if !ok {
+			break
+		}
+		show, err := q.judge(&c)
+		if err != nil {
+			return nil, errors.Join(err, way.close())
+		}
+		if !show {
+			continue
+		}
+		value := sortValue(q.sort.field.Keys(documentOf(q.record)), q.down)
+		if q.after != nil && !isBehind(orderOf(value, c.id, q.after), q.down) {
+			continue
+		}
+		out.all = append(out.all, candidate{shard: c.shard, id: c.id, value: bytes.Clone(value)})
+	}
+	slices.SortFunc(out.all, func(a, b candidate) int {
+		order := orderOf(a.value, a.id, &place{b.value, b.id})
+		if q.down {
+			order = -order
+		}
+		return order
+	})
+	return out, way.close()
+}
+
+// orderOf compares a place in a sorted list with p.
+func orderOf(value []byte, id persistence.ID, p *place) int {
+	if order := bytes.Compare(value, p.value); order != 0 {
+		return order
+	}
+	return bytes.Compare(id[:], p.id[:])
+}
+
+// sortedList is candidates that were sorted in memory.
+type sortedList struct {
+	all []candidate
+	at  int
+}
+
+func (l *sortedList) next() (candidate, bool, error) {
+	if l.at == len(l.all) {
+		return candidate{}, false, nil
+	}
+	l.at++
+	return l.all[l.at-1], true, nil
+}
+
+func (l *sortedList) close() error { return nil }
+
+// count counts all matches, whatever the page.
+func (q *query) count(chosen plan) error {
+	if q.req.Filter == "" && q.right == statemachine.Granted {
+		n, err := q.total()
+		q.end.Count = n
+		return err
+	}
+	q.inPlaces = false
+	way, err := q.open(chosen, false, nil)
+	if err != nil {
+		return err
+	}
+	for {
+		c, ok, err := q.next(way)
+		show := false
+		if err == nil && ok {
+			show, err = q.judge(&c)
+		}
+		if err != nil {
+			return errors.Join(err, way.close())
+		}
+		if !ok {
+			return storeErrorOrNil(way.close())
+		}
+		if show {
+			q.end.Count++
+		}
+	}
+}

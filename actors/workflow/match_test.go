@@ -1,0 +1,546 @@
+package workflow
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"troupe/actors/identity"
+	"troupe/statemachine/filter"
+)
+
+// matching returns the names of the instances that match a filter, one after
+// the other: the slow and obvious query.
+func matching(t testing.TB, all []storedInstance, text string) (names []string) {
+	t.Helper()
+	for _, s := range obvious(t, all, boss, text, "") {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// obvious is what a query must give.
+func obvious(t testing.TB, all []storedInstance, who *identity.Principal, text, sort string) (found []storedInstance) {
+	t.Helper()
+	f := &filter.Filter{}
+	if text != "" {
+		var err error
+		if f, err = filter.Parse([]byte(text), filter.Options{Private: true}); err != nil {
+			t.Fatalf("filter %s: %v", text, err)
+		}
+	}
+	for _, s := range all {
+		secret, _ := s.record.Public.Lookup("secret")
+		if f.Match(s.document) && (!slices.Contains(who.Roles, "guest") || string(secret) != "true") {
+			found = append(found, s)
+		}
+	}
+	path, down := strings.CutPrefix(sort, "-")
+	keys := map[string][]byte{}
+	if path != "" && path != "_id" {
+		for _, s := range found {
+			keys[s.name] = sortKey(t, s, path, down)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b storedInstance) int {
+		order := cmp.Or(bytes.Compare(keys[a.name], keys[b.name]), bytes.Compare(a.id[:], b.id[:]))
+		if down {
+			order = -order
+		}
+		return order
+	})
+	return found
+}
+
+// sortKey is the smallest of an instance's values, or the largest for a list
+// that goes down.
+func sortKey(t testing.TB, s storedInstance, path string, down bool) []byte {
+	keys := slices.DeleteFunc(fieldOf(t, path).Keys(s.document), func(k []byte) bool { return bytes.Equal(k, filter.OverflowKey) })
+	if down {
+		return slices.MaxFunc(keys, bytes.Compare)
+	}
+	return slices.MinFunc(keys, bytes.Compare)
+}
+
+// asker draws filters about stock. Paths with and without an index come alike.
+type asker struct{ t *rapid.T }
+
+func (a asker) one(from ...string) string { return rapid.SampledFrom(from).Draw(a.t, "one of") }
+
+func (a asker) scalar() string {
+	switch a.one("number", "text", "label", "pool", "pool") {
+	case "number":
+		return fmt.Sprint(rapid.IntRange(-2, 240).Draw(a.t, "number"))
+	case "label":
+		return fmt.Sprintf(`"t%02d"`, rapid.IntRange(0, 61).Draw(a.t, "label"))
+	case "text":
+		return `"` + strings.Repeat("x", 300) + a.one("0", "1", "2", "") + `"`
+	}
+	return a.one("null", "0", "1", "2", "1.5", "100", `""`, `"a"`, `"ab"`, `"b"`, `"\u0000"`, `"é"`, "true", "false")
+}
+
+func (a asker) value() string {
+	if a.one("scalar", "scalar", "scalar", "array") == "array" {
+		return a.one("[]", "[1,2]", `[{"c":1}]`, `{"c":1}`, `{"x":1}`, "["+a.scalar()+"]")
+	}
+	return a.scalar()
+}
+
+func (a asker) list(most int) string {
+	var values []string
+	for range rapid.IntRange(1, most).Draw(a.t, "values") {
+		values = append(values, a.value())
+	}
+	return "[" + strings.Join(values, ",") + "]"
+}
+
+func (a asker) operator() string {
+	switch op := a.one("$eq", "$gt", "$gte", "$lt", "$lte", "$ne", "$in", "$in", "$nin", "$exists", "$regex", "$all", "$size", "$elemMatch", "$not", "$type", "range"); op {
+	case "range":
+		from := rapid.IntRange(-2, 240).Draw(a.t, "from")
+		return fmt.Sprintf(`"$gte":%d,%q:%d`, from, a.one("$lt", "$lte"), from+rapid.IntRange(0, 12).Draw(a.t, "width"))
+	case "$in", "$nin", "$all":
+		return fmt.Sprintf("%q:%s", op, a.list(4))
+	case "$exists":
+		return a.one(`"$exists":true`, `"$exists":false`)
+	case "$regex":
+		return fmt.Sprintf(`"$regex":%q`, a.one("^a", "^ab", "^x", "^t0", "^t1[0-4]", "b$", "^", "^xxxx"))
+	case "$size":
+		return `"$size":` + a.one("0", "1", "2")
+	case "$elemMatch":
+		return a.one(`"$elemMatch":{"$gte":1,"$lt":2}`, `"$elemMatch":{"c":1}`, `"$elemMatch":{"$gt":"t01","$lte":"t03"}`, `"$elemMatch":{"$in":["ab",3]}`)
+	case "$not":
+		return `"$not":{` + a.one(`"$gt":1`, `"$eq":null`, `"$in":[1,"a"]`) + `}`
+	case "$type":
+		return `"$type":` + a.one(`"number"`, `"string"`, `"array"`, `"object"`, `"bool"`, `"null"`)
+	default:
+		return fmt.Sprintf("%q:%s", op, a.value())
+	}
+}
+
+func (a asker) onStates() string {
+	return a.one(`"states.nodeId":"open"`, `"states.nodeId":"closed"`, `"states.nodeId":{"$in":["closed","nowhere"]}`, `"states.nodeId":"nowhere"`,
+		`"states.nodeId":{"$ne":"closed"}`, `"states":{"$elemMatch":{"stateMachineId":"main","nodeId":"closed"}}`, `"states":{"stateMachineId":"side","nodeId":"closed"}`,
+		`"states.0.nodeId":"closed"`, `"states":{"$size":2}`)
+}
+
+func (a asker) filter(depth int, private bool) string {
+	var parts []string
+	used := map[string]bool{}
+	add := func(part string) {
+		key, _, _ := strings.Cut(part, ":")
+		if !used[key] {
+			parts, used[key] = append(parts, part), true
+		}
+	}
+	paths := []string{"svcPublic.a", "svcPublic.a", "svcPublic.b.c", "svcPublic.t", "svcPublic.n", "svcPublic.n", "svcPublic.u", "svcPublic.a.0", "svcPublic.b"}
+	if private {
+		paths = append(paths, "svcPrivate.p")
+	}
+	for range rapid.IntRange(1, 3).Draw(a.t, "conditions") {
+		switch kind := a.one("condition", "condition", "condition", "condition", "value", "value", "states", "combined", "history"); {
+		case kind == "combined" && depth > 0:
+			add(fmt.Sprintf("%q:[%s,%s]", a.one("$and", "$and", "$or", "$nor"), a.filter(depth-1, private), a.filter(depth-1, private)))
+		case kind == "states":
+			add(a.onStates())
+		case kind == "history" && depth == 2:
+			add(`"svcHistory.transitionEvent":` + a.one(`"set"`, `"close"`, `"nothing"`))
+		case kind == "value":
+			add(fmt.Sprintf("%q:%s", a.one(paths...), a.value()))
+		default:
+			add(fmt.Sprintf("%q:{%s}", a.one(paths...), a.operator()))
+		}
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+// twins are two workflows with the same data, of which one has indexes.
+type twins struct {
+	*house
+	r             *rand.Rand
+	indexed       []string
+	plain         []string
+	place         map[string]int // of an id in its list
+	all           []storedInstance
+	plans, orders map[string]int // what was used, how often
+}
+
+func newTwins(t *testing.T, count int) *twins {
+	w := &twins{house: newHouse(t, Options{}), r: rand.New(rand.NewPCG(9, 9)), place: map[string]int{}, plans: map[string]int{}, orders: map[string]int{}}
+	w.publish(leave, order, stock("stock", 1, stockIndexes...), stock("plain", 1))
+	for n, public := range publics(10, count) {
+		w.indexed = append(w.indexed, w.create(boss, "stock", public))
+		w.plain = append(w.plain, w.create(boss, "plain", public))
+		w.place[w.indexed[n]], w.place[w.plain[n]] = n, n
+	}
+	for range count {
+		w.move()
+	}
+	return w
+}
+
+// move changes two twins alike.
+func (w *twins) move() {
+	w.t.Helper()
+	n, name, body := w.r.IntN(len(w.plain)), someOf(w.r, "set", "set", "close", "side", "open"), randomSet(w.r)
+	w.mustSend(boss, "stock", w.indexed[n], name, body, "")
+	w.mustSend(boss, "plain", w.plain[n], name, body, "")
+	w.all = nil
+}
+
+// TestQueriesAgreeWithBruteForce holds promise P9: by any way a query gives
+// what a loop over all instances gives, in the same order.
+func TestQueriesAgreeWithBruteForce(t *testing.T) {
+	w := newTwins(t, 240)
+	rapid.Check(t, func(rt *rapid.T) {
+		if rapid.IntRange(0, 3).Draw(rt, "move") == 0 {
+			w.move()
+		}
+		if w.all == nil {
+			w.all = w.instances("stock")
+		}
+		for range 2 {
+			w.ask(rt)
+		}
+	})
+	w.checkIndexes()
+	t.Logf("plans %v, orders %v", w.plans, w.orders)
+	for _, plan := range []string{"scan", "index " + nodeIndex, "index svcPublic.a", "index svcPublic.b.c", "index svcPublic.t", "index svcPublic.n", "sorted index svcPublic.a", "ids"} {
+		if w.plans[plan] == 0 && plan != "ids" {
+			t.Errorf("no query used the plan %q", plan)
+		}
+	}
+}
+
+// ask draws one query and holds it against brute force.
+func (w *twins) ask(rt *rapid.T) {
+	who := rapid.SampledFrom([]*identity.Principal{member, guest, boss}).Draw(rt, "who")
+	req := QueryRequest{Caller: who, WorkflowID: "stock", Explain: who == boss, Count: rapid.Bool().Draw(rt, "count")}
+	if rapid.IntRange(0, 9).Draw(rt, "with filter") > 0 {
+		req.Filter = asker{rt}.filter(2, who == boss)
+	}
+	orders := []string{"", "_id", "-_id"}
+	for _, path := range stockIndexes {
+		if path != "svcPrivate.p" || who == boss {
+			orders = append(orders, path, "-"+path)
+		}
+	}
+	req.Sort = rapid.SampledFrom(orders).Draw(rt, "sort")
+	want := []string{}
+	for _, s := range obvious(w.t, w.all, who, req.Filter, req.Sort) {
+		want = append(want, s.name)
+	}
+	got, end, err := w.list(req)
+	if err != nil {
+		rt.Fatalf("%+v: %v", req, err)
+	}
+	if !slices.Equal(got, want) {
+		rt.Fatalf("%s sorted by %q for %s: %s\nplan %s", req.Filter, req.Sort, who.ID, w.differ(got, want), planOf(end))
+	}
+	if req.Count && end.Count != int64(len(want)) {
+		rt.Fatalf("%s: count %d, want %d", req.Filter, end.Count, len(want))
+	}
+	if end.Explain != nil {
+		w.plans[planOf(end)]++
+	}
+	w.orders[req.Sort]++
+	if strings.TrimPrefix(req.Sort, "-") == "_id" || req.Sort == "" {
+		twin := req
+		twin.WorkflowID = "plain"
+		if other, _, err := w.list(twin); err != nil || !slices.Equal(w.places(other), w.places(got)) {
+			rt.Fatalf("%s without indexes: %v, %v", req.Filter, err, w.differ(other, got))
+		}
+	}
+	req.Limit = rapid.SampledFrom([]int{1, 2, 3, 7, 20, 20, 50, 100, 1000}).Draw(rt, "limit")
+	if req.Limit < 4 && len(want) > 40 {
+		req.Limit = 40
+	}
+	if paged, err := w.pages(req); err != nil || !slices.Equal(paged, want) {
+		rt.Fatalf("%s sorted by %q for %s in pages of %d: %v, %v", req.Filter, req.Sort, who.ID, req.Limit, err, w.differ(paged, want))
+	}
+	if _, end, err := w.list(req); err != nil || req.Count && end.Count != int64(len(want)) {
+		rt.Fatalf("%s: with a page, count %d, %v, want %d", req.Filter, end.Count, err, len(want))
+	}
+}
+
+func planOf(end *QueryEnd) string {
+	if end.Explain == nil {
+		return ""
+	}
+	if end.Explain.Index == nil {
+		return end.Explain.Plan
+	}
+	return end.Explain.Plan + " " + *end.Explain.Index
+}
+
+func (w *twins) places(ids []string) (places []int) {
+	for _, id := range ids {
+		places = append(places, w.place[id])
+	}
+	return places
+}
+
+// differ shows where two lists differ.
+func (w *twins) differ(got, want []string) string {
+	var missing, extra []string
+	count := map[string]int{}
+	for _, id := range got {
+		if count[id]++; count[id] > 1 || !slices.Contains(want, id) {
+			extra = append(extra, id)
+		}
+	}
+	for _, id := range want {
+		if count[id] == 0 {
+			missing = append(missing, id)
+		}
+	}
+	text := fmt.Sprintf("got %d, want %d; %d missing, %d too many", len(got), len(want), len(missing), len(extra))
+	for _, id := range slices.Concat(missing, extra) {
+		for _, s := range w.all {
+			if s.name == id {
+				return fmt.Sprintf("%s, for example %s %s %s", text, s.record.Public, s.record.Private, s.record.States)
+			}
+		}
+	}
+	return text + "; the order differs"
+}
+
+// TestEveryPlanGivesTheSame forces each way of finding candidates, with enough
+// instances that the planner has no choice.
+func TestEveryPlanGivesTheSame(t *testing.T) {
+	const count = 5600
+	h := newHouse(t, Options{})
+	h.publish(leave, order, stock("stock", 1, stockIndexes...))
+	all := make([]string, count)
+	for n := range all {
+		members := fmt.Sprintf(`"n":%d,"t":"k%02d","secret":%v`, n, n%40, n%3 == 0)
+		switch {
+		case n%10 == 0: // 560 with two of the values
+			members += `,"a":["x","y"]`
+		case n%10 == 1:
+			members += fmt.Sprintf(`,"a":%d`, n)
+		default:
+			members += `,"a":"common"`
+		}
+		all[n] = "{" + members + "}"
+	}
+	ids := h.fill("stock", all)
+	for n, id := range ids { // 550 are in the same node with both machines
+		if n < 550 {
+			h.mustSend(boss, "stock", id, "close", "", "")
+			h.mustSend(boss, "stock", id, "side", "", "")
+		}
+	}
+	h.awaitIndexes()
+	stored := h.instances("stock")
+	for _, c := range []struct {
+		name, filter, sort, plan string
+		keysMax                  int64 // that a page of ten reads
+	}{
+		{"ids", `{"_id":{"$in":["` + ids[7] + `","` + ids[3] + `","nonsense","01ARZ3NDEKTSV4RRFFQ69G5FAV"]}}`, "", "ids", 0},
+		{"one id", `{"_id":"` + ids[7] + `","svcPublic.n":7}`, "", "ids", 0},
+		{"ids, down", `{"_id":{"$in":["` + ids[7] + `","` + ids[3] + `"]}}`, "-_id", "ids", 0},
+		{"ids, sorted", `{"_id":{"$in":["` + ids[7] + `","` + ids[3] + `"]}}`, "-svcPublic.n", "ids", 0},
+		{"a point", `{"svcPublic.n":77}`, "", "index svcPublic.n", 10},
+		{"two bounds, where no instance has several values", `{"svcPublic.n":{"$gte":3000,"$lte":3050}}`, "", "index svcPublic.n", 200},
+		{"two bounds, where some instance has several values: one of them counts", `{"svcPublic.a":{"$gte":"b","$lte":"d"}}`, "", "scan", 15000},
+		{"up to and with", `{"svcPublic.n":{"$lte":20}}`, "-_id", "index svcPublic.n", 200},
+		{"less than", `{"svcPublic.n":{"$lt":20}}`, "", "index svcPublic.n", 200},
+		{"more than", `{"svcPublic.n":{"$gt":5580}}`, "", "index svcPublic.n", 200},
+		{"a prefix", `{"svcPublic.t":{"$regex":"^k1"}}`, "", "index svcPublic.t", 5000},
+		{"the narrower of two", `{"svcPublic.t":"k01","svcPublic.n":{"$in":[1,2,41]}}`, "", "index svcPublic.n", 500},
+		{"points merged, each instance twice", `{"svcPublic.a":{"$in":["x","y"]}}`, "", "index svcPublic.a", 1100},
+		{"points merged, down", `{"svcPublic.a":{"$in":["x","y"]}}`, "-_id", "index svcPublic.a", 1100},
+		{"points merged and filtered", `{"svcPublic.a":{"$in":["x","y"]},"svcPublic.n":{"$mod":[3,1]}}`, "", "index svcPublic.a", 1500},
+		{"too many points to merge", `{"svcPublic.t":{"$in":["k01","k02","k03","k04","k05","k06","k07","k08"]}}`, "", "index svcPublic.t", 5000},
+		{"a wide range, collected", `{"svcPublic.n":{"$lt":1200}}`, "", "index svcPublic.n", 5000},
+		{"nodes merged, each instance twice", `{"states.nodeId":"closed"}`, "", "index states.nodeId", 1100},
+		{"nodes merged, down", `{"states.nodeId":"closed"}`, "-_id", "index states.nodeId", 1100},
+		{"one machine's node", `{"states":{"$elemMatch":{"stateMachineId":"side","nodeId":"closed"}}}`, "", "index states.nodeId", 5000},
+		{"found by an index and sorted in memory", `{"svcPublic.a":{"$in":["x","y"]}}`, "-svcPublic.t", "index svcPublic.a", 5000},
+		{"nodes, sorted in memory", `{"states.nodeId":"closed"}`, "svcPublic.n", "index states.nodeId", 5000},
+		{"all, in the order of an index", "", "svcPublic.a", "sorted index svcPublic.a", 50},
+		{"all, in the order of an index, down", "", "-svcPublic.a", "sorted index svcPublic.a", 3000},
+		{"most, in the order of an index", `{"svcPublic.a":"common"}`, "svcPublic.t", "sorted index svcPublic.t", 5000},
+		{"nothing to go by", `{"svcPublic.u":{"$exists":true}}`, "", "scan", 0},
+		{"what most have", `{"svcPublic.a":"common"}`, "", "scan", 5000},
+		{"a negation", `{"svcPublic.n":{"$ne":5}}`, "-_id", "scan", 0},
+		{"nothing", `{"svcPublic.n":"none"}`, "", "index svcPublic.n", 10},
+	} {
+		h.holdPlan(stored, QueryRequest{Filter: c.filter, Sort: c.sort}, c.name, c.plan, c.keysMax)
+	}
+}
+
+// holdPlan asks as each caller, whole and in pages, and looks at how.
+func (h *house) holdPlan(stored []storedInstance, req QueryRequest, name, plan string, keysMax int64) {
+	h.t.Helper()
+	req.WorkflowID, req.Count = "stock", true
+	for _, who := range []*identity.Principal{boss, guest} {
+		req.Caller, req.Explain, req.Limit = who, who == boss, 0
+		var want []string
+		for _, s := range obvious(h.t, stored, who, req.Filter, req.Sort) {
+			want = append(want, s.name)
+		}
+		got, end, err := h.list(req)
+		if err != nil {
+			h.t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if !slices.Equal(got, want) {
+			h.t.Errorf("%s for %s: %s", name, who.ID, (&twins{house: h, all: stored}).differ(got, want))
+		}
+		if end.Count != int64(len(want)) {
+			h.t.Errorf("%s for %s: count %d, want %d", name, who.ID, end.Count, len(want))
+		}
+		if end.Explain != nil && planOf(end) != plan {
+			h.t.Errorf("%s: plan %q, want %q; %+v", name, planOf(end), plan, end.Explain)
+		}
+		req.Limit, req.Count = min(max(10, len(want)/4), limitMax), false
+		if paged, err := h.pages(req); err != nil || !slices.Equal(paged, want) {
+			h.t.Errorf("%s for %s in pages: %v; %s", name, who.ID, err, (&twins{house: h, all: stored}).differ(paged, want))
+		}
+		req.Limit = 10
+		if _, end, err := h.list(req); err != nil || end.Explain != nil && end.Explain.KeysRead > keysMax {
+			h.t.Errorf("%s: %v, a page of ten reads %d keys, at most %d are needed", name, err, end.Explain.KeysRead, keysMax)
+		}
+		req.Count = true
+	}
+}
+
+// TestTheOrderOfAnIndex is the table of what comes before what.
+func TestTheOrderOfAnIndex(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.publish(leave, order, stock("stock", 1, "svcPublic.a"))
+	many := make([]string, filter.KeysMax+5)
+	for n := range many {
+		many[n] = fmt.Sprint(n + 200)
+	}
+	ids := map[string]string{}
+	for _, a := range []struct{ name, value string }{
+		{"true", "true"},
+		{"false", "false"},
+		{"null", "null"},
+		{"minus", "-5"},
+		{"ten", "10"},
+		{"two", "2"},
+		{"text", `"a"`},
+		{"object", `{"x":1}`},
+		{"empty", "[]"},
+		{"array", "[7,3]"},
+		{"many", "[" + strings.Join(many, ",") + "]"},
+		{"with null", `["z",null]`},
+		{"missing", ""},
+	} {
+		public := "{}"
+		if a.value != "" {
+			public = `{"a":` + a.value + `}`
+		}
+		ids[h.create(boss, "stock", public)] = a.name
+	}
+	h.awaitIndexes()
+	for sort, want := range map[string]string{
+		"svcPublic.a":  "missing, null, with null, minus, two, array, ten, many, text, object, empty, false, true",
+		"-svcPublic.a": "true, false, with null, many, array, empty, object, text, ten, two, minus, null, missing",
+	} {
+		for _, f := range []string{"", `{"svcPublic.none":null}`} {
+			got, end, err := h.list(QueryRequest{Caller: boss, WorkflowID: "stock", Sort: sort, Filter: f, Explain: true})
+			var names []string
+			for _, id := range got {
+				names = append(names, ids[id])
+			}
+			if text := strings.Join(names, ", "); err != nil || text != want {
+				t.Errorf("%s, plan %s: %v\n got %s\nwant %s", sort, planOf(end), err, text, want)
+			}
+		}
+	}
+	h.publish(leave, order, stock("stock", 1, "svcPublic.a"), stock("other", 1, "svcPublic.a"))
+	large, small := h.create(boss, "other", `{"a":[`+strings.Join(many, ",")+`]}`), h.create(boss, "other", `{"a":5}`)
+	for sort, want := range map[string][]string{"svcPublic.a": {small, large}, "-svcPublic.a": {large, small}} {
+		if got, _, err := h.list(QueryRequest{Caller: boss, WorkflowID: "other", Sort: sort}); err != nil || !slices.Equal(got, want) {
+			t.Errorf("the largest has too many values, %s: got %v, %v, want %v", sort, got, err, want)
+		}
+	}
+	for n := range 3 { // ties go by id, also down
+		h.create(boss, "stock", fmt.Sprintf(`{"a":"tie","n":%d}`, n))
+	}
+	all := h.instances("stock")
+	for _, sort := range []string{"svcPublic.a", "-svcPublic.a"} {
+		f := `{"svcPublic.a":"tie"}`
+		got, _, err := h.list(QueryRequest{Caller: boss, WorkflowID: "stock", Sort: sort, Filter: f})
+		want := matching(t, all, f)
+		if sort[0] == '-' {
+			slices.Reverse(want)
+		}
+		if err != nil || len(want) != 3 || !slices.Equal(got, want) {
+			t.Errorf("ties by %s: got %v, %v, want %v", sort, got, err, want)
+		}
+	}
+}
+
+// TestAQuerySeesOneMoment: instances move from one node to another in pairs of
+// events, and no query sees one twice, or not at all.
+func TestAQuerySeesOneMoment(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.publish(leave, order, stock("stock", 1, "svcPublic.a"))
+	ids := h.fill("stock", slices.Repeat([]string{`{"a":"left"}`}, 80))
+	h.awaitIndexes()
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			h.mustSend(boss, "stock", ids[n%len(ids)], someOf(rand.New(rand.NewPCG(3, uint64(n))), "open", "close"), fmt.Sprintf(`{"a":%q}`, []string{"left", "right"}[n/len(ids)%2]), "")
+		}
+	}()
+	for range 60 {
+		for _, f := range []string{`{"svcPublic.a":{"$in":["left","right"]}}`, `{"states":{"$elemMatch":{"stateMachineId":"main","nodeId":{"$in":["open","closed"]}}}}`} {
+			if got := h.query(boss, "stock", f); len(got) != len(ids) || len(slices.Compact(slices.Clone(got))) != len(ids) {
+				t.Errorf("%s: %d instances, want all %d, each once", f, len(got), len(ids))
+			}
+		}
+		if got, _, err := h.list(QueryRequest{Caller: boss, WorkflowID: "stock", Sort: "-svcPublic.a"}); err != nil || len(got) != len(ids) {
+			t.Errorf("sorted: %d instances, %v, want %d", len(got), err, len(ids))
+		}
+	}
+	close(stop)
+	<-done
+	h.checkIndexes()
+}
+
+// TestAQueryContainsWhatWasAcknowledged before it began.
+func TestAQueryContainsWhatWasAcknowledged(t *testing.T) {
+	h := newHouse(t, Options{QueriesMax: 4})
+	h.publish(leave, order, stock("stock", 1, "svcPublic.a"))
+	h.fill("stock", publics(30, 100))
+	h.awaitIndexes()
+	done := make(chan struct{})
+	for g := range 4 {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			id := h.create(boss, "stock", "")
+			for n := range 40 {
+				tag := fmt.Sprintf("%d.%d", g, n)
+				h.mustSend(boss, "stock", id, "set", fmt.Sprintf(`{"a":%q}`, tag), "")
+				got, _, err := h.list(QueryRequest{Caller: boss, WorkflowID: "stock", Filter: fmt.Sprintf(`{"svcPublic.a":%q}`, tag)})
+				if err != nil && !errors.Is(err, ErrBusy) || err == nil && !slices.Equal(got, []string{id}) {
+					t.Errorf("%s: got %v, %v, want what was acknowledged before", tag, got, err)
+				}
+			}
+		}()
+	}
+	for range 4 {
+		<-done
+	}
+}

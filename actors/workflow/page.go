@@ -1,0 +1,146 @@
+package workflow
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+// Events lists what the caller may send to an instance now, each with its
+// transitions, the result of its guard and the schema of its data. The errors
+// are those of Load.
+func (r *Router) Events(ctx context.Context, req *LoadRequest) (*EventsReply, error) {
+	out := &EventsReply{}
+	err := r.look(ctx, req, func(i *instance) error {
+		out.Sequence, out.Events = i.state.Sequence, i.available(req)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("events of %s/%s: %w", req.WorkflowID, req.InstanceID, err)
+	}
+	return out, nil
+}
+
+// available renders the events for the caller.
+func (i *instance) available(req *LoadRequest) []byte {
+	caller, now := callerOf(req.Caller), i.router.o.Clock()
+	newest := i.router.catalog.newest(i.workflowID)
+	out := []byte{'['}
+	if newest == nil || !newest.MaySend(i.view(), caller, now) {
+		return append(out, ']')
+	}
+	for n, e := range i.of.Available(&i.state, caller, now) {
+		if n > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, `{"name":`...)
+		out = data.AppendString(out, string(e.Name))
+		out = append(out, `,"guard":"`...)
+		out = append(out, e.Guard.String()...)
+		out = append(out, `","transitions":[`...)
+		for k, t := range e.Transitions {
+			if k > 0 {
+				out = append(out, ',')
+			}
+			out = appendTransition(out, t)
+		}
+		out = append(out, `],"schema":`...)
+		if e.Schema == nil {
+			out = append(out, "null"...)
+		}
+		out = append(append(out, e.Schema...), '}')
+	}
+	return append(out, ']')
+}
+
+func appendTransition(out []byte, t statemachine.AvailableTransition) []byte {
+	out = append(out, `{"stateMachineId":`...)
+	out = data.AppendString(out, string(t.From.Machine))
+	out = append(out, `,"nodeId":`...)
+	out = data.AppendString(out, string(t.From.Node))
+	out = append(out, `,"targets":[`...)
+	for n, target := range t.Targets {
+		if n > 0 {
+			out = append(out, ',')
+		}
+		out = data.AppendString(out, string(target))
+	}
+	out = append(out, `],"guard":"`...)
+	out = append(out, t.Guard.String()...)
+	return append(out, `"}`...)
+}
+
+// History returns a part of an instance's history, however long it is. The
+// errors are those of Load, and ErrInvalid for a cursor of another list.
+func (r *Router) History(ctx context.Context, req *HistoryRequest) (*HistoryPage, error) {
+	page, err := r.history(ctx, req)
+	if err != nil {
+		return nil, fmt.Errorf("history of %s/%s: %w", req.WorkflowID, req.InstanceID, err)
+	}
+	return page, nil
+}
+
+func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage, error) {
+	if req.Limit < 1 || req.Limit > limitMax {
+		return nil, fmt.Errorf("%w: the limit must be 1 to %d", ErrInvalid, limitMax)
+	}
+	list := listDigest("history", req.WorkflowID, req.InstanceID)
+	from := uint64(1)
+	if req.Cursor != "" {
+		p, err := r.unseal(req.Cursor, list)
+		if err != nil {
+			return nil, err
+		}
+		from = binary.BigEndian.Uint64(p.id[:]) + 1
+	}
+	var last uint64 // entries up to here are durable, and may be seen
+	var id persistence.ID
+	err := r.look(ctx, &LoadRequest{Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID}, func(i *instance) error {
+		last, id = i.state.Sequence, i.id
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	page := &HistoryPage{}
+	end := min(last, from+uint64(req.Limit)-1)
+	sh := r.store.ShardOf(id)
+	for n := from; n <= end; n++ {
+		value, err := r.store.Load(persistence.EntryKey(nil, sh, id, n))
+		if err == nil && (len(value) < entryHead || value[0] != entryFormat) {
+			err = persistence.ErrCorrupt
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: history entry %s: %w", ErrExecution, strconv.FormatUint(n, 10), err)
+		}
+		page.Entries = appendEntry(page.Entries, value[entryHead:])
+		if len(page.Entries) >= pageBytesMax {
+			end = n
+		}
+	}
+	if end < last {
+		var at place
+		binary.BigEndian.PutUint64(at.id[:], end)
+		page.Next = r.seal(at, list)
+	}
+	return page, nil
+}
+
+// look runs f inside the instance's actor when the caller may see the instance,
+// and returns when everything that f saw is durable.
+func (r *Router) look(_ context.Context, req *LoadRequest, f func(*instance) error) error {
+	d := r.catalog.newest(req.WorkflowID)
+	if d == nil {
+		return ErrNotFound
+	}
+	if d.ReadRight(callerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
+		return ErrForbidden
+	}
+	_, err := r.ask(req.WorkflowID, req.InstanceID, func(c *call) { c.load, c.look = req, f })
+	return err
+}

@@ -1,0 +1,311 @@
+package workflow
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"troupe/actors/identity"
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/filter"
+)
+
+// stock is a workflow with indexes: guests do not see what is secret, who is no
+// member sees nothing.
+func stock(id string, version int, indexes ...string) string {
+	return fmt.Sprintf(`
+id: %s
+version: %d
+indexes: [%s]
+allow:
+  read: {roles: [member], deny: {roles: [guest], when: 'has(svcPublic.secret) && svcPublic.secret == true'}}
+context: {svcPrivate: {p: 0}}
+events:
+  skip: {unmatched: ignore}
+stateMachines:
+  main: {initial: open, states: {open: {on: {set: {}, close: closed}}, closed: {on: {set: {}, open: open, skip: {guard: 'false'}}}}}
+  side: {initial: open, states: {open: {on: {side: closed}}, closed: {on: {side: open}}}}
+`, id, version, strings.Join(indexes, ", "))
+}
+
+// stockIndexes are the usual indexes of stock.
+var stockIndexes = []string{"svcPublic.a", "svcPublic.b.c", "svcPublic.t", "svcPublic.n", "svcPrivate.p"}
+
+var (
+	member = principal("mem", []string{"member"})
+	guest  = principal("gus", []string{"member", "guest"})
+	boss   = principal("boss", []string{"member"}, string(identity.Workflows))
+)
+
+// fill makes instances of a workflow, many at a time, and returns their ids in
+// the order of publics.
+func (h *house) fill(workflow string, publics []string) []string {
+	h.t.Helper()
+	ids := make([]string, len(publics))
+	var wg sync.WaitGroup
+	const writers = 64
+	for first := range min(writers, len(publics)) {
+		wg.Go(func() {
+			for n := first; n < len(publics); n += writers {
+				r, err := h.Create(h.t.Context(), &CreateRequest{Caller: boss, WorkflowID: workflow, Public: value(publics[n])})
+				if err != nil {
+					h.t.Error(err)
+					return
+				}
+				ids[n] = r.InstanceID
+			}
+		})
+	}
+	wg.Wait()
+	return ids
+}
+
+// storedInstance is an instance as the store has it.
+type storedInstance struct {
+	id     persistence.ID
+	name   string
+	record statemachine.Record
+	// document is what a filter sees of it.
+	document filter.Document
+}
+
+// instances reads all instances of a workflow from the store, by id: the slow
+// and obvious query.
+func (h *house) instances(workflow string) []storedInstance {
+	h.t.Helper()
+	var all []storedInstance
+	for sh := range persistence.Shard(h.store.ShardCount()) {
+		err := h.store.Scan(persistence.RecordPrefix(nil, sh, workflow), func(key, text []byte) error {
+			parsed, ok := persistence.ParseKey(key)
+			if !ok {
+				return fmt.Errorf("key %x", key)
+			}
+			record, err := statemachine.ParseRecord(bytes.Clone(text))
+			if err != nil {
+				return err
+			}
+			s := storedInstance{id: parsed.ID, name: instanceName(parsed.ID), record: record}
+			s.document = filter.Document{
+				ID: s.name, WorkflowID: workflow, States: record.States, Public: record.Public, Private: record.Private,
+				History: func() data.Value { return h.storedHistory(s.id) },
+			}
+			all = append(all, s)
+			return nil
+		})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	slices.SortFunc(all, func(a, b storedInstance) int { return bytes.Compare(a.id[:], b.id[:]) })
+	return all
+}
+
+func (h *house) storedHistory(id persistence.ID) data.Value {
+	var entries [][]byte
+	err := h.store.Scan(persistence.EntryPrefix(nil, h.store.ShardOf(id), id), func(_, value []byte) error {
+		entries = append(entries, bytes.Clone(value[entryHead:]))
+		return nil
+	})
+	if err != nil {
+		h.t.Error(err)
+	}
+	return slices.Concat([]byte("["), bytes.Join(entries, []byte(",")), []byte("]"))
+}
+
+// checkIndexes is the invariant: the rows of each whole index are the keys of
+// the stored records, no more and no less; one that is being built has no others;
+// one that is gone has none; and the index of nodes has the records' positions.
+func (h *house) checkIndexes() {
+	h.t.Helper()
+	h.catalog.publishing.Lock()
+	rows := slices.Clone(h.catalog.publishing.indexes.Indexes)
+	h.catalog.publishing.Unlock()
+	got, want, optional := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	marked := map[uint32]bool{} // indexes in which some instance has several values
+	for sh := range persistence.Shard(h.store.ShardCount()) {
+		err := h.store.Scan(persistence.ShardPrefix(nil, sh), func(key, _ []byte) error {
+			parsed, ok := persistence.ParseKey(key)
+			switch {
+			case !ok:
+				h.t.Errorf("key %x", key)
+			case parsed.Table == "index" && parsed.Number == marks:
+				number := binary.BigEndian.Uint32([]byte(parsed.Value))
+				if i := slices.IndexFunc(rows, func(row storedIndex) bool { return row.Number == number }); i < 0 {
+					h.t.Errorf("a mark of index %d, which is gone", number)
+				} else {
+					marked[number] = true
+				}
+			case parsed.Table == "index", parsed.Table == "node":
+				got[string(key)] = true
+			}
+			return nil
+		})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	for _, workflow := range slices.Sorted(maps.Keys(*h.catalog.current.Load())) {
+		for _, s := range h.instances(workflow) {
+			sh := h.store.ShardOf(s.id)
+			for _, p := range s.record.States.Elements() {
+				machine, _ := p.Lookup("stateMachineId")
+				node, _ := p.Lookup("nodeId")
+				want[string(persistence.NodeKey(nil, sh, workflow, node.Text(), machine.Text(), s.id))] = true
+			}
+			for _, row := range rows {
+				if row.Workflow != workflow || row.State == dropping {
+					continue
+				}
+				keys := fieldOf(h.t, row.Path).Keys(s.document)
+				if row.State == whole && len(keys) > 1 && !marked[row.Number] {
+					h.t.Errorf("index %d has no mark, but instance %x has the values %x", row.Number, s.id, keys)
+				}
+				for _, key := range keys {
+					text := string(persistence.IndexKey(nil, sh, row.Number, key, s.id))
+					if optional[text] = true; row.State == whole {
+						want[text] = true
+					}
+				}
+			}
+		}
+	}
+	var missing, extra []string
+	for key := range want {
+		if !got[key] {
+			missing = append(missing, describe(key))
+		}
+	}
+	for key := range got {
+		if !want[key] && !optional[key] {
+			extra = append(extra, describe(key))
+		}
+	}
+	if len(missing)+len(extra) > 0 {
+		h.t.Errorf("%d index rows are missing: %.3q, %d are too many: %.3q; indexes %+v", len(missing), first3(missing), len(extra), first3(extra), rows)
+	}
+}
+
+func describe(key string) string {
+	parsed, _ := persistence.ParseKey([]byte(key))
+	return fmt.Sprintf("%s, value %q", parsed, parsed.Value)
+}
+
+func first3(all []string) []string { slices.Sort(all); return all[:min(3, len(all))] }
+
+func fieldOf(t testing.TB, path string) *filter.Field {
+	t.Helper()
+	p, err := data.ParsePath(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := filter.ParseField(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// indexRows counts the rows of an index in the store.
+func (h *house) indexRows(number uint32) int {
+	h.t.Helper()
+	count := 0
+	for sh := range persistence.Shard(h.store.ShardCount()) {
+		err := h.store.Scan(persistence.IndexPrefix(nil, sh, number), func(_, _ []byte) error { count++; return nil })
+		if err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	return count
+}
+
+// indexRow returns what is known of an index that is not being dropped.
+func (h *house) indexRow(workflow, path string) (row storedIndex, ok bool) {
+	h.catalog.publishing.Lock()
+	defer h.catalog.publishing.Unlock()
+	for _, row := range h.catalog.publishing.indexes.Indexes {
+		if row.Workflow == workflow && row.Path == path && row.State != dropping {
+			return row, true
+		}
+	}
+	return storedIndex{}, false
+}
+
+// awaitIndexes returns when nothing is left to build or to drop.
+func (h *house) awaitIndexes() {
+	h.t.Helper()
+	await(h.t, "indexes", func() bool { return len(h.catalog.unfinished()) == 0 })
+}
+
+// list asks and returns the ids, in the order in which they come.
+func (h *house) list(req QueryRequest) (ids []string, end *QueryEnd, err error) {
+	end, err = h.Query(h.t.Context(), &req, func(item []byte) error {
+		var entry struct {
+			ID string `json:"_id"`
+		}
+		err := json.Unmarshal(item, &entry)
+		ids = append(ids, entry.ID)
+		return err
+	})
+	return ids, end, err
+}
+
+// pages asks page after page and returns all of it.
+func (h *house) pages(req QueryRequest) (ids []string, err error) {
+	for n := 0; ; n++ {
+		page, end, err := h.list(req)
+		if err != nil {
+			return ids, err
+		}
+		if ids = append(ids, page...); end.Next == "" {
+			return ids, nil
+		}
+		if len(page) > req.Limit || n > 20_000 {
+			return ids, fmt.Errorf("page %d has %d entries, limit %d", n, len(page), req.Limit)
+		}
+		req.Cursor = end.Next
+	}
+}
+
+// someOf draws one of values.
+func someOf[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
+
+// randomPublic draws data that has something at the paths that are asked about.
+func randomPublic(r *rand.Rand, n int) string {
+	scalar := func() string {
+		return someOf(r, "null", "0", "1", "2", "3", "-1", "1.5", "1e2", `""`, `"a"`, `"ab"`, `"abc"`, `"b"`, `"\u0000"`, `"é"`, "true", "false")
+	}
+	array := func() string {
+		var elements []string
+		for range r.IntN(4) {
+			elements = append(elements, someOf(r, scalar(), scalar(), "[1,2]", `{"c":1}`, "[]"))
+		}
+		return "[" + strings.Join(elements, ",") + "]"
+	}
+	members := []string{fmt.Sprintf(`"n":%d`, n)}
+	if r.IntN(5) > 0 {
+		members = append(members, `"a":`+someOf(r, scalar(), scalar(), scalar(), array(), array(), `{"x":1}`, fmt.Sprint(r.IntN(1000))))
+	}
+	if r.IntN(5) > 0 {
+		members = append(members, `"b":`+someOf(r, `{"c":`+scalar()+`}`, `{"c":`+array()+`}`, `[{"c":`+scalar()+`},{"c":`+scalar()+`}]`, scalar(), `[{"c":1},{}]`, `{}`))
+	}
+	if r.IntN(5) > 0 {
+		long := `"` + strings.Repeat("x", 300) + fmt.Sprint(r.IntN(3)) + `"`
+		members = append(members, `"t":`+someOf(r, fmt.Sprintf(`"t%02d"`, r.IntN(60)), fmt.Sprintf(`["t%02d","t%02d"]`, r.IntN(60), r.IntN(60)), long))
+	}
+	if r.IntN(4) == 0 {
+		members = append(members, `"secret":true`)
+	}
+	if r.IntN(2) == 0 {
+		members = append(members, `"u":`+scalar())
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}

@@ -1,0 +1,357 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"troupe/actors/identity"
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/filter"
+)
+
+// beatEvery is how often a watcher that has nothing to hear is told so.
+const beatEvery = 15 * time.Second
+
+// Watch calls yield with WatchOpen, then with each history entry that becomes
+// durable, in the order of the commits, as far as the caller may see the instance
+// as the entry left it, and the filter matches it. It says WatchLost where
+// entries are missing, and WatchBeat when there is nothing to say.
+//
+// It returns nil when the router stops watching, ctx's error, yield's own, or why
+// the request is refused: ErrInvalid, ErrForbidden, ErrNotFound, ErrUnavailable.
+func (r *Router) Watch(ctx context.Context, req *WatchRequest, yield func(WatchEvent) error) error {
+	w := &watcher{router: r, req: req, caller: callerOf(req.Caller), yield: yield}
+	if err := w.open(ctx); err != nil {
+		return fmt.Errorf("watch %s: %w", req.WorkflowID, err)
+	}
+	defer func() { r.feeds.leave(w.feed, time.Now()) }()
+	err := w.run(ctx)
+	if errors.Is(err, errStopping) {
+		return nil
+	}
+	return err
+}
+
+// StopWatching ends all calls of Watch.
+func (r *Router) StopWatching() { r.watchOnce.Do(func() { close(r.watchStop) }) }
+
+// watcher is one call of Watch.
+type watcher struct {
+	router *Router
+	req    *WatchRequest
+	caller *statemachine.Caller
+	filter *filter.Filter
+	yield  func(WatchEvent) error
+	feed   *feed
+	id     persistence.ID // the instance; zero for all
+	next   uint64         // the place to read from
+	last   uint64         // one instance: the sequence that was shown last
+	beat   *time.Timer    // runs since something was told
+	buffer []byte
+}
+
+// open checks the request and joins the feed. When it returns nil, every entry
+// that is acknowledged from now on comes.
+func (w *watcher) open(ctx context.Context) error {
+	r := w.router
+	d := r.catalog.newest(w.req.WorkflowID)
+	if d == nil {
+		return ErrNotFound
+	}
+	if d.ReadRight(w.caller, r.o.Clock()) == statemachine.Denied {
+		return ErrForbidden
+	}
+	var err error
+	if w.filter, err = filter.Parse([]byte(w.req.Filter), filter.Options{Private: w.req.Caller.Has(identity.Workflows)}); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if w.filter.UsesHistory() {
+		return fmt.Errorf("%w: the filter of a watch cannot look at svcHistory", ErrInvalid)
+	}
+	if w.req.InstanceID != "" {
+		if err := w.look(ctx); err != nil { // before the feed: a guessed id costs none
+			return err
+		}
+	}
+	select {
+	case <-r.watchStop:
+		return ErrUnavailable
+	default:
+	}
+	w.feed = r.feeds.join(feedKey{w.req.WorkflowID, w.id})
+	err = r.settleCommits(w.feed)
+	w.next = w.feed.end() // NB: before the look, so that nothing comes between
+	if err == nil && w.req.InstanceID != "" {
+		err = w.look(ctx)
+	}
+	if err != nil {
+		r.feeds.leave(w.feed, time.Now())
+		return err
+	}
+	return nil
+}
+
+// look finds the instance and how far it is.
+func (w *watcher) look(ctx context.Context) error {
+	req := &LoadRequest{Caller: w.req.Caller, WorkflowID: w.req.WorkflowID, InstanceID: w.req.InstanceID}
+	return w.router.look(ctx, req, func(i *instance) error {
+		w.id, w.last = i.id, i.state.Sequence
+		return nil
+	})
+}
+
+// settleCommits returns when every commit is durable that did not see the feed.
+// Each watcher waits until one has seen that.
+func (r *Router) settleCommits(f *feed) error {
+	if f.settled.Load() {
+		return nil
+	}
+	r.catalog.indexing.Lock()
+	r.catalog.indexing.Unlock() //nolint:staticcheck // only to wait: commits hold it while they look
+	if err := r.store.Fence(); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	f.settled.Store(true)
+	return nil
+}
+
+// always is a channel from which there is always something to receive.
+var always = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// run opens the stream, catches up and goes on.
+func (w *watcher) run(ctx context.Context) error {
+	w.beat = time.NewTimer(beatEvery)
+	defer w.beat.Stop()
+	if err := w.begin(); err != nil {
+		return err
+	}
+	var items []*feedItem
+	for {
+		var lost bool
+		var wake <-chan struct{}
+		items, w.next, lost, wake = w.feed.read(items[:0], w.next)
+		if lost && w.id == (persistence.ID{}) { // NB: one instance's are still in the store
+			if err := w.lose(w.next - uint64(len(items))); err != nil {
+				return err
+			}
+		}
+		for n, item := range items {
+			if err := w.hear(item, w.next-uint64(len(items)-n-1)); err != nil {
+				return err
+			}
+		}
+		if len(items) > 0 {
+			wake = always // there may be more
+		}
+		select {
+		case <-wake:
+		case <-w.beat.C:
+			if err := w.tell(WatchEvent{Kind: WatchBeat}); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-w.router.watchStop:
+			return errStopping
+		}
+	}
+}
+
+// begin opens the stream at the place that the request names.
+func (w *watcher) begin() error {
+	if w.req.LastEventID == "" {
+		return w.tell(WatchEvent{Kind: WatchOpen, ID: w.place(w.next)})
+	}
+	if err := w.tell(WatchEvent{Kind: WatchOpen, ID: w.req.LastEventID}); err != nil {
+		return err
+	}
+	if w.id != (persistence.ID{}) {
+		return w.resumeInstance()
+	}
+	epoch, text, _ := strings.Cut(w.req.LastEventID, "-")
+	place, err := strconv.ParseUint(text, 10, 64)
+	if err == nil && epoch == w.feed.epoch && w.feed.holds(place) {
+		w.next = place
+		return nil
+	}
+	return w.lose(w.next)
+}
+
+// resumeInstance shows what the store has behind the place that was seen last.
+func (w *watcher) resumeInstance() error {
+	seen, err := strconv.ParseUint(w.req.LastEventID, 10, 64)
+	now := w.last
+	switch {
+	case err == nil && seen == now:
+		return nil
+	case err != nil || seen > now || w.req.Filter != "":
+		return w.lose(0) // what the data was at an old entry is not kept
+	}
+	w.last = seen
+	return w.catchUp(now)
+}
+
+// catchUp shows the entries of an instance from the store, up to sequence, if the
+// caller may see the instance as it is now: what it was at each is not kept.
+func (w *watcher) catchUp(sequence uint64) error {
+	r := w.router
+	sh := r.store.ShardOf(w.id)
+	stored, err := r.store.Load(persistence.RecordKey(nil, sh, w.req.WorkflowID, w.id))
+	if err != nil {
+		return storeError(err)
+	}
+	record, err := statemachine.ParseRecord(stored)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrExecution, err)
+	}
+	of, err := r.catalog.version(w.req.WorkflowID, record.Version)
+	if err != nil {
+		return err
+	}
+	in, err := of.Restore(w.req.InstanceID, record)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrExecution, err)
+	}
+	for n := w.last + 1; n <= sequence; n++ {
+		if err := w.again(); err != nil {
+			return err
+		}
+		if !w.mayRead(&in, of) {
+			w.last = sequence
+			return nil
+		}
+		value, err := r.store.Load(persistence.EntryKey(nil, sh, w.id, n))
+		if err != nil {
+			return storeError(err)
+		}
+		if len(value) < entryHead || value[0] != entryFormat {
+			return fmt.Errorf("%w: history entry %d", ErrExecution, n)
+		}
+		entry := data.Value(value[entryHead:])
+		if err := w.show(w.req.InstanceID, n, entry, of.StatesOf(entry), strconv.FormatUint(n, 10)); err != nil {
+			return err
+		}
+		w.last = n
+	}
+	return nil
+}
+
+// lose says that entries are missing and goes on from what is there.
+func (w *watcher) lose(next uint64) error {
+	b := append(w.buffer[:0], `{"message":"entries are missing here; read the present state again"}`...)
+	w.buffer = b
+	return w.tell(WatchEvent{Kind: WatchLost, ID: w.place(next), Data: b})
+}
+
+// place is the text of a place: of all instances, the next item's number; of
+// one, the sequence that was seen.
+func (w *watcher) place(next uint64) string {
+	if w.id != (persistence.ID{}) {
+		return strconv.FormatUint(w.last, 10)
+	}
+	return w.feed.epoch + "-" + strconv.FormatUint(next, 10)
+}
+
+// hear decides about an item and shows it. next is the place behind it.
+func (w *watcher) hear(item *feedItem, next uint64) error {
+	if err := w.again(); err != nil {
+		return err
+	}
+	if w.id != (persistence.ID{}) {
+		return w.hearOne(item)
+	}
+	if item.gap {
+		return w.tell(WatchEvent{Kind: WatchLost, ID: w.place(next), Data: []byte(`{"message":"entries may be missing here; read the present state again"}`)})
+	}
+	if !w.wants(item) {
+		return nil
+	}
+	return w.show(item.name, item.sequence, item.entry, item.states, w.place(next))
+}
+
+// hearOne is hear for a watch of one instance, which can fill gaps.
+func (w *watcher) hearOne(item *feedItem) error {
+	if item.gap {
+		return nil // the next entry shows what is missing
+	}
+	if item.sequence <= w.last {
+		return nil // seen from the store
+	}
+	if item.sequence > w.last+1 {
+		if w.req.Filter != "" {
+			if err := w.lose(0); err != nil {
+				return err
+			}
+		} else if err := w.catchUp(item.sequence - 1); err != nil {
+			return err
+		}
+	}
+	w.last = item.sequence
+	if !w.wants(item) {
+		return nil
+	}
+	return w.show(item.name, item.sequence, item.entry, item.states, w.place(0))
+}
+
+// wants asks rights and filter.
+func (w *watcher) wants(item *feedItem) bool {
+	return w.mayRead(&item.state, item.of) && w.filter.Match(filter.Document{
+		ID: item.name, WorkflowID: w.req.WorkflowID, States: item.states,
+		Public: item.state.Public, Private: item.state.Private,
+	})
+}
+
+// mayRead asks whether the caller may see the instance in a state.
+func (w *watcher) mayRead(in *statemachine.Instance, of *statemachine.Definition) bool {
+	newest := w.router.catalog.newest(w.req.WorkflowID)
+	return newest != nil && newest.MayRead(statemachine.View{Instance: in, Of: of}, w.caller, w.router.o.Clock())
+}
+
+// show tells of one entry.
+func (w *watcher) show(id string, sequence uint64, entry data.Value, states []byte, place string) error {
+	b := append(w.buffer[:0], `{"workflowId":`...)
+	b = data.AppendString(b, w.req.WorkflowID)
+	b = append(b, `,"instanceId":"`...)
+	b = append(b, id...)
+	b = append(b, `","sequence":`...)
+	b = strconv.AppendUint(b, sequence, 10)
+	b = append(b, `,"entry":`...)
+	b = append(b, entry...)
+	b = append(b, `,"states":`...)
+	b = append(b, states...)
+	w.buffer = append(b, '}')
+	return w.give(WatchEvent{Kind: WatchEntry, ID: place, Data: w.buffer})
+}
+
+// tell hands an event over that is not about an entry.
+func (w *watcher) tell(e WatchEvent) error {
+	if err := w.again(); err != nil {
+		return err
+	}
+	return w.give(e)
+}
+
+// again asks who the caller is now, since a stream may outlive a credential. It
+// comes before the rights of that caller are asked.
+func (w *watcher) again() error {
+	if w.req.Again == nil {
+		return nil
+	}
+	p, err := w.req.Again()
+	if err != nil {
+		return err
+	}
+	w.caller = callerOf(p)
+	return nil
+}
+
+func (w *watcher) give(e WatchEvent) error {
+	w.beat.Reset(beatEvery)
+	return w.yield(e)
+}

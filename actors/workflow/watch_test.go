@@ -1,0 +1,782 @@
+package workflow
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/actors/identity"
+	"troupe/persistence/storetest"
+	"troupe/statemachine/data"
+)
+
+// heard is one event as a watcher got it.
+type heard struct {
+	WatchEvent
+	WorkflowID string     `json:"workflowId"`
+	InstanceID string     `json:"instanceId"`
+	Sequence   uint64     `json:"sequence"`
+	Entry      data.Value `json:"-"`
+	States     string     `json:"-"`
+}
+
+func (e heard) String() string {
+	switch e.Kind {
+	case WatchOpen:
+		return "open"
+	case WatchLost:
+		return "lost"
+	case WatchBeat:
+		return "beat"
+	}
+	name, _ := e.Entry.Lookup("transitionEvent")
+	return fmt.Sprintf("%d %s", e.Sequence, name.Text())
+}
+
+// ear is one call of Watch.
+type ear struct {
+	t      *testing.T
+	events chan heard
+	done   chan error
+	stop   context.CancelFunc
+	// hold, when it is not nil, is waited for before each event is taken.
+	hold chan struct{}
+}
+
+// listen calls Watch, and returns when the stream is open.
+func (h *house) listen(req WatchRequest) *ear {
+	h.t.Helper()
+	e := h.watch(req, nil)
+	if got := e.next(); got.Kind != WatchOpen {
+		h.t.Fatalf("the first event is %s, want open", got)
+	}
+	return e
+}
+
+func (h *house) watch(req WatchRequest, hold chan struct{}) *ear {
+	ctx, cancel := context.WithCancel(h.t.Context())
+	e := &ear{t: h.t, events: make(chan heard, 20_000), done: make(chan error, 1), stop: cancel, hold: hold}
+	if req.WorkflowID == "" {
+		req.WorkflowID = "stock"
+	}
+	router := h.Router
+	go func() { e.done <- router.Watch(ctx, &req, e.take) }()
+	h.t.Cleanup(cancel)
+	return e
+}
+
+func (e *ear) take(event WatchEvent) error {
+	got := heard{WatchEvent: event}
+	got.Data = bytes.Clone(event.Data)
+	if event.Kind == WatchEntry {
+		if err := json.Unmarshal(event.Data, &got); err != nil {
+			e.t.Errorf("data %s: %v", event.Data, err)
+		}
+		entry, _ := data.Value(got.Data).Lookup("entry")
+		states, _ := data.Value(got.Data).Lookup("states")
+		got.Entry, got.States = entry, string(states)
+	}
+	e.events <- got
+	if e.hold != nil {
+		<-e.hold
+	}
+	return nil
+}
+
+// next is the next event.
+func (e *ear) next() heard {
+	e.t.Helper()
+	select {
+	case got := <-e.events:
+		return got
+	case err := <-e.done:
+		e.t.Fatalf("the watch has ended: %v", err)
+	case <-time.After(20 * time.Second):
+		e.t.Fatal("nothing is heard")
+	}
+	return heard{}
+}
+
+// until collects what is heard up to an event that reads like last.
+func (e *ear) until(last string) (texts []string) {
+	e.t.Helper()
+	for {
+		texts = append(texts, e.next().String())
+		if texts[len(texts)-1] == last {
+			return texts
+		}
+	}
+}
+
+// expect holds the next events against their texts.
+func (e *ear) expect(what string, want ...string) (all []heard) {
+	e.t.Helper()
+	for n, text := range want {
+		got := e.next()
+		if got.String() != text {
+			e.t.Fatalf("%s: event %d is %q, want %q of %q", what, n, got, text, want)
+		}
+		all = append(all, got)
+	}
+	return all
+}
+
+// end ends the watch and returns what it returned.
+func (e *ear) end() error {
+	e.t.Helper()
+	e.stop()
+	return e.ended()
+}
+
+func (e *ear) ended() error {
+	e.t.Helper()
+	select {
+	case err := <-e.done:
+		return err
+	case <-time.After(20 * time.Second):
+		e.t.Fatal("the watch does not end")
+	}
+	return nil
+}
+
+func newStockHouse(t *testing.T) *house {
+	h := newHouse(t, Options{})
+	h.publish(leave, order, stock("stock", 1))
+	return h
+}
+
+func TestAWatcherHearsEachEntryInOrder(t *testing.T) {
+	h := newStockHouse(t)
+	one := h.create(boss, "stock", `{"a":1}`)
+	all, single, other := h.listen(WatchRequest{Caller: member}), h.listen(WatchRequest{Caller: member, InstanceID: one}), h.listen(WatchRequest{Caller: john, WorkflowID: "order"})
+	const senders, each = 8, 30
+	var wg sync.WaitGroup
+	for g := range senders {
+		wg.Go(func() {
+			id := one
+			if g > 0 {
+				id = h.create(boss, "stock", `{"a":2}`)
+			}
+			for n := range each {
+				h.mustSend(boss, "stock", id, []string{"close", "side", "set", "open"}[n%4], "", "")
+			}
+		})
+	}
+	wg.Wait()
+	byInstance := map[string][]heard{}
+	for range senders*each + senders - 1 {
+		e := all.next()
+		if e.Kind != WatchEntry || e.WorkflowID != "stock" {
+			t.Fatalf("heard %s of %s, want an entry of stock", e, e.WorkflowID)
+		}
+		byInstance[e.InstanceID] = append(byInstance[e.InstanceID], e)
+	}
+	if len(byInstance) != senders {
+		t.Errorf("heard of %d instances, want %d", len(byInstance), senders)
+	}
+	for id, entries := range byInstance {
+		h.holdEntries(id, entries)
+	}
+	var entries []heard
+	for range each {
+		entries = append(entries, single.next())
+	}
+	h.holdEntries(one, entries)
+	for n, e := range entries {
+		if e.ID != fmt.Sprint(n+2) {
+			t.Errorf("place of entry %d: got %s, want its sequence", n+2, e.ID)
+		}
+	}
+	for name, e := range map[string]*ear{"workflow": all, "instance": single, "other": other} {
+		if err := e.end(); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: ended with %v, want context.Canceled", name, err)
+		}
+		if len(e.events) > 0 {
+			t.Errorf("%s heard %d events too many, the first is %s", name, len(e.events), <-e.events)
+		}
+	}
+}
+
+// holdEntries holds what was heard of an instance against its history.
+func (h *house) holdEntries(id string, entries []heard) {
+	h.t.Helper()
+	var history []data.Value
+	for _, e := range h.storedHistory(mustID(h.t, id)).Elements() {
+		history = append(history, e)
+	}
+	for _, e := range entries {
+		if e.InstanceID != id || e.Sequence == 0 || int(e.Sequence) > len(history) {
+			h.t.Fatalf("heard %s of %s, want one of %d entries of %s", e, e.InstanceID, len(history), id)
+		}
+		if string(e.Entry) != string(history[e.Sequence-1]) {
+			h.t.Errorf("entry %d: got %s, want %s", e.Sequence, e.Entry, history[e.Sequence-1])
+		}
+		end, _ := e.Entry.Lookup("endState")
+		var nodes []string
+		for _, s := range data.Value(e.States).Elements() {
+			node, _ := s.Lookup("nodeId")
+			nodes = append(nodes, string(node))
+		}
+		if got := "[" + strings.Join(nodes, ",") + "]"; got != string(end) {
+			h.t.Errorf("entry %d: states %s, want those of %s", e.Sequence, e.States, end)
+		}
+	}
+	for n := range entries[1:] {
+		if entries[n+1].Sequence != entries[n].Sequence+1 {
+			h.t.Errorf("after entry %d came %d", entries[n].Sequence, entries[n+1].Sequence)
+		}
+	}
+	if last := entries[len(entries)-1].Sequence; int(last) != len(history) {
+		h.t.Errorf("the last entry of %s that was heard is %d of %d", id, last, len(history))
+	}
+	if states := h.instance(id); states != entries[len(entries)-1].States {
+		h.t.Errorf("the last states are %s, want %s", entries[len(entries)-1].States, states)
+	}
+}
+
+func (h *house) instance(id string) (states string) {
+	for _, s := range h.instances("stock") {
+		if s.name == id {
+			return string(s.record.States)
+		}
+	}
+	return ""
+}
+
+func TestAWatcherHearsOnlyWhatItMaySee(t *testing.T) {
+	h := newStockHouse(t)
+	id := h.create(boss, "stock", "")
+	ears := map[string]*ear{
+		"all": h.listen(WatchRequest{Caller: guest}), "one": h.listen(WatchRequest{Caller: guest, InstanceID: id}),
+		"members": h.listen(WatchRequest{Caller: member}),
+	}
+	h.mustSend(boss, "stock", id, "set", "", "")
+	h.mustSend(boss, "stock", id, "close", `{"secret":true}`, "") // hidden as this leaves it
+	h.mustSend(boss, "stock", id, "set", "", "")
+	h.mustSend(boss, "stock", id, "open", `{"secret":false}`, "")
+	h.create(boss, "stock", `{"secret":true}`)
+	h.mustSend(boss, "stock", id, "side", "", "")
+	for _, name := range []string{"all", "one"} {
+		ears[name].expect(name, "2 set", "5 open", "6 side")
+	}
+	ears["members"].expect("members", "2 set", "3 close", "4 set", "5 open", "1 ", "6 side")
+}
+
+func TestAWatchIsRefused(t *testing.T) {
+	h := newStockHouse(t)
+	id, hidden := h.create(boss, "stock", ""), h.create(boss, "stock", `{"secret":true}`)
+	for _, c := range []struct {
+		name string
+		req  WatchRequest
+		want error
+	}{
+		{"no right to the workflow", WatchRequest{Caller: eve}, ErrForbidden},
+		{"no right to the workflow, one instance", WatchRequest{Caller: eve, InstanceID: id}, ErrForbidden},
+		{"no right to the workflow, an unknown instance", WatchRequest{Caller: eve, InstanceID: "x"}, ErrForbidden},
+		{"an unknown workflow", WatchRequest{Caller: boss, WorkflowID: "nope"}, ErrNotFound},
+		{"a hidden instance", WatchRequest{Caller: guest, InstanceID: hidden}, ErrNotFound},
+		{"an unknown instance", WatchRequest{Caller: guest, InstanceID: "01ARZ3NDEKTSV4RRFFQ69G5FAV"}, ErrNotFound},
+		{"no instance", WatchRequest{Caller: guest, InstanceID: "x"}, ErrNotFound},
+		{"another workflow's instance", WatchRequest{Caller: john, WorkflowID: "order", InstanceID: id}, ErrNotFound},
+		{"a filter that is no filter", WatchRequest{Caller: boss, Filter: "{"}, ErrInvalid},
+		{"a filter on the history", WatchRequest{Caller: boss, Filter: `{"svcHistory.user":"x"}`}, ErrInvalid},
+		{"a filter on private data", WatchRequest{Caller: member, Filter: `{"svcPrivate.p":1}`}, ErrInvalid},
+	} {
+		if err := h.watch(c.req, nil).ended(); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
+		}
+	}
+	if n := h.feeds.byKey.Size(); n != 0 {
+		t.Errorf("refused watches left %d feeds", n)
+	}
+	failed := errors.New("the writer is gone")
+	if err := h.Watch(t.Context(), &WatchRequest{Caller: boss, WorkflowID: "stock"}, func(WatchEvent) error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("got %v, want the error of yield", err)
+	}
+}
+
+func TestAWatchHasAFilter(t *testing.T) {
+	h := newStockHouse(t)
+	id := h.create(boss, "stock", "")
+	byData := h.listen(WatchRequest{Caller: member, Filter: `{"svcPublic.a":{"$gte":2}}`})
+	byNode := h.listen(WatchRequest{Caller: member, InstanceID: id, Filter: `{"states":{"$elemMatch":{"stateMachineId":"main","nodeId":"closed"}}}`})
+	byPrivate := h.listen(WatchRequest{Caller: boss, Filter: `{"svcPrivate.p":7}`})
+	byID := h.listen(WatchRequest{Caller: member, Filter: fmt.Sprintf(`{"_id":%q,"workflowId":"stock"}`, id)})
+	for n, name := range []string{"set", "close", "set", "side", "open", "set"} {
+		h.mustSend(boss, "stock", id, name, fmt.Sprintf(`{"svcPublic":{"a":%d},"svcPrivate":{"p":%d}}`, n, n+5), "")
+	}
+	h.create(boss, "stock", `{"a":9}`)
+	byData.expect("by data", "4 set", "5 side", "6 open", "7 set", "1 ")
+	byNode.expect("by node", "3 close", "4 set", "5 side")
+	byPrivate.expect("by private data", "4 set")
+	byID.expect("by id", "2 set", "3 close", "4 set", "5 side", "6 open", "7 set")
+}
+
+func TestAWorkflowWatchGoesOnWhereItWas(t *testing.T) {
+	h := newStockHouse(t)
+	id := h.create(boss, "stock", "")
+	first := h.watch(WatchRequest{Caller: member}, nil)
+	opened := first.next()
+	for range 3 {
+		h.mustSend(boss, "stock", id, "set", "", "")
+	}
+	h.mustSend(boss, "stock", id, "close", `{"secret":true}`, "")
+	h.mustSend(boss, "stock", id, "open", `{"secret":false}`, "")
+	entries := first.expect("the first time", "2 set", "3 set", "4 set", "5 close", "6 open")
+	if err := first.end(); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	h.mustSend(boss, "stock", id, "side", "", "") // while nobody watches
+	resume := func(place string, who *identity.Principal) *ear {
+		e := h.watch(WatchRequest{Caller: who, LastEventID: place}, nil)
+		if got := e.next(); got.Kind != WatchOpen || got.ID != place {
+			t.Errorf("resumed at %q: the first event is %s at %q", place, got, got.ID)
+		}
+		return e
+	}
+	resume(opened.ID, member).expect("from the beginning", "2 set", "3 set", "4 set", "5 close", "6 open", "7 side")
+	resume(entries[1].ID, guest).expect("from the middle, a guest", "4 set", "6 open", "7 side")
+	resume(entries[4].ID, member).expect("from the end", "7 side")
+	epoch, place, _ := strings.Cut(entries[4].ID, "-")
+	for _, lost := range []string{"x", "-", epoch, epoch + "-", epoch + "-9999", epoch + "--1", epoch + "-" + place + "x", "00000000-" + place, place, "18446744073709551616", epoch + "-18446744073709551615"} {
+		e := resume(lost, member)
+		got := e.expect("resumed at "+lost, "lost")
+		h.mustSend(boss, "stock", id, "set", "", "")
+		if next := e.next(); next.Kind != WatchEntry || next.Sequence < 8 {
+			t.Errorf("resumed at %s: heard %s, want the entry that came then", lost, next)
+		}
+		if got[0].ID == "" || got[0].ID == lost {
+			t.Errorf("resumed at %s: the place to go on from is %q", lost, got[0].ID)
+		}
+		resume(got[0].ID, member).next() // fails when nothing comes, or the watch ends
+	}
+	h.restart()
+	resume(entries[1].ID, member).expect("after a restart", "lost")
+}
+
+func TestAnInstanceWatchGoesOnFromTheStore(t *testing.T) {
+	h := newStockHouse(t)
+	id := h.create(boss, "stock", "")
+	for _, name := range []string{"set", "close", "side", "open"} {
+		h.mustSend(boss, "stock", id, name, "", "")
+	}
+	check := func(when string) {
+		t.Helper()
+		for place, want := range map[string][]string{
+			"0": {"1 ", "2 set", "3 close", "4 side", "5 open"}, "3": {"4 side", "5 open"}, "5": nil,
+			"6": {"lost"}, "x": {"lost"}, "-1": {"lost"}, "18446744073709551615": {"lost"},
+		} {
+			e := h.listen(WatchRequest{Caller: member, InstanceID: id, LastEventID: place})
+			got := e.expect(when+", from "+place, want...)
+			if len(got) > 0 && got[0].Kind == WatchEntry {
+				h.holdEntries(id, got)
+			} else if len(got) > 0 && got[0].ID != "5" {
+				t.Errorf("%s, from %s: the place to go on from is %q, want 5", when, place, got[0].ID)
+			}
+		}
+		for place, want := range map[string][]string{"5": nil, "4": {"lost"}, "0": {"lost"}} {
+			h.listen(WatchRequest{Caller: member, InstanceID: id, LastEventID: place, Filter: `{"svcPublic.a":null}`}).expect(when+", with a filter, from "+place, want...)
+		}
+	}
+	check("at once")
+	h.restart()
+	check("after a restart")
+	e := h.listen(WatchRequest{Caller: member, InstanceID: id, LastEventID: "5"})
+	h.mustSend(boss, "stock", id, "side", "", "")
+	e.expect("what comes then", "6 side")
+}
+
+// TestASlowWatcherLosesItsPlaceAndHoldsNobodyUp also holds what a feed keeps.
+func TestASlowWatcherLosesItsPlaceAndHoldsNobodyUp(t *testing.T) {
+	h := newStockHouse(t)
+	ids := h.fill("stock", slices.Repeat([]string{"{}"}, 64))
+	hold := make(chan struct{})
+	slow := h.watch(WatchRequest{Caller: member}, hold)
+	one := h.watch(WatchRequest{Caller: member, InstanceID: ids[0]}, hold)
+	filtered := h.watch(WatchRequest{Caller: member, InstanceID: ids[0], Filter: `{"svcPublic.a":null}`}, hold)
+	for _, e := range []*ear{slow, one, filtered} {
+		e.expect("at first", "open")
+		hold <- struct{}{}
+	}
+	first := h.mustSend(boss, "stock", ids[0], "set", "", "")
+	slow.expect("the first entry", "2 set")
+	one.expect("the first entry", "2 set")
+	filtered.expect("the first entry", "2 set")
+	var wg sync.WaitGroup
+	const each = feedItemsMax/64 + 20
+	for g := range 64 { // all watchers hang in yield
+		wg.Go(func() {
+			for range each {
+				h.mustSend(boss, "stock", ids[g], "set", "", "")
+			}
+		})
+	}
+	wg.Wait()
+	for range feedItemsMax + 10 {
+		f, _ := h.feeds.byKey.Load(feedKey{workflow: "stock", id: mustID(t, ids[0])})
+		f.publish(&feedItem{id: mustID(t, ids[0]), sequence: 1}) // seen already: fills the feed
+	}
+	h.mustSend(boss, "stock", ids[0], "close", "", "")
+	close(hold)
+	heard := slow.until(fmt.Sprintf("%d close", first.Sequence+each+1))
+	if heard[0] != "lost" || slices.Contains(heard[1:], "lost") || len(heard) > feedItemsMax+2 || len(heard) < feedItemsMax/2 {
+		t.Errorf("a slow watcher heard %d events, the first is %q; want it to be told once that it lost some, and then the newest", len(heard), heard[0])
+	}
+	var want []string
+	for n := range each {
+		want = append(want, fmt.Sprintf("%d set", n+3))
+	}
+	one.expect("one instance is read from the store again", append(want, fmt.Sprintf("%d close", each+3))...)
+	filtered.expect("with a filter that cannot be", "lost", fmt.Sprintf("%d close", each+3))
+}
+
+func TestAFeedIsBoundedInBytes(t *testing.T) {
+	f := newFeed(feedKey{workflow: "w"})
+	big := data.Value(bytes.Repeat([]byte("x"), 1<<20))
+	for range 100 {
+		f.publish(&feedItem{entry: big})
+	}
+	if items, _, lost, _ := f.read(nil, 0); len(items) > 8 || len(items) < 7 || !lost {
+		t.Errorf("%d items of 1 MiB are kept, lost %v; want as many as fit", len(items), lost)
+	}
+	f.publish(&feedItem{entry: bytes.Repeat([]byte("x"), feedBytesMax+1)})
+	if items, next, lost, _ := f.read(nil, 100); len(items) != 1 || next != 101 || lost {
+		t.Errorf("an item that is too large: %d items, next %d, lost %v; want it alone", len(items), next, lost)
+	}
+	if f.holds(99) || !f.holds(100) || !f.holds(101) || f.holds(102) {
+		t.Error("holds: want the places 100 and 101 only")
+	}
+}
+
+func TestStopWatchingEndsAllWatches(t *testing.T) {
+	h := newStockHouse(t)
+	id := h.create(boss, "stock", "")
+	ears := []*ear{h.listen(WatchRequest{Caller: member}), h.listen(WatchRequest{Caller: member, InstanceID: id})}
+	h.mustSend(boss, "stock", id, "close", "", "")
+	h.StopWatching()
+	h.StopWatching()
+	for n, e := range ears {
+		if err := e.ended(); err != nil {
+			t.Errorf("watch %d ended with %v, want nil", n, err)
+		}
+	}
+	for _, req := range []WatchRequest{{Caller: member}, {Caller: member, InstanceID: id}} {
+		if err := h.watch(req, nil).ended(); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("a new watch: got %v, want ErrUnavailable", err)
+		}
+	}
+	h.mustSend(boss, "stock", id, "set", "", "") // events go on
+}
+
+// TestStopWatchingIsHeardUnderLoad: a watcher that never catches up ends, too.
+func TestStopWatchingIsHeardUnderLoad(t *testing.T) {
+	h := newStockHouse(t)
+	ended := make(chan error, 1)
+	told := 0
+	go func() {
+		ended <- h.Watch(context.Background(), &WatchRequest{Caller: member, WorkflowID: "stock"}, func(e WatchEvent) error {
+			if told++; told == 3 {
+				h.StopWatching()
+			}
+			f, _ := h.feeds.byKey.Load(feedKey{workflow: "stock"})
+			f.publish(&feedItem{gap: true})
+			return nil
+		})
+	}()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("got %v, want nil", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("a watcher that always has something to hear does not end")
+	}
+}
+
+// TestAWatcherIsAskedForAgain: rights are those of the moment.
+func TestAWatcherIsAskedForAgain(t *testing.T) {
+	h := newStockHouse(t)
+	id := h.create(boss, "stock", "")
+	var now atomic.Pointer[identity.Principal]
+	var gone atomic.Bool
+	withdrawn := errors.New("withdrawn")
+	now.Store(member)
+	again := func() (*identity.Principal, error) {
+		if gone.Load() {
+			return nil, withdrawn
+		}
+		return now.Load(), nil
+	}
+	all, one := h.listen(WatchRequest{Caller: member, Again: again}), h.listen(WatchRequest{Caller: member, InstanceID: id, Again: again})
+	h.mustSend(boss, "stock", id, "set", `{"secret":true}`, "")
+	all.expect("a member", "2 set")
+	one.expect("a member", "2 set")
+	now.Store(guest)
+	h.mustSend(boss, "stock", id, "set", "", "")
+	h.mustSend(boss, "stock", id, "close", `{"secret":false}`, "")
+	all.expect("who became a guest", "4 close")
+	one.expect("who became a guest", "4 close")
+	gone.Store(true)
+	h.mustSend(boss, "stock", id, "open", "", "")
+	for name, e := range map[string]*ear{"all": all, "one": one} {
+		if err := e.ended(); !errors.Is(err, withdrawn) {
+			t.Errorf("%s: ended with %v, want the error of Again", name, err)
+		}
+		if len(e.events) > 0 {
+			t.Errorf("%s: heard %s after the right was withdrawn", name, <-e.events)
+		}
+	}
+}
+
+// TestWhatIsAcknowledgedAfterTheOpeningIsHeard: watches open while events are on
+// their way, also several at a time.
+func TestWhatIsAcknowledgedAfterTheOpeningIsHeard(t *testing.T) {
+	h := newStockHouse(t)
+	const senders = 3
+	ids := h.fill("stock", slices.Repeat([]string{"{}"}, senders))
+	for range 40 {
+		var wg sync.WaitGroup
+		var acked [senders]atomic.Uint64 // perhaps one less than what is acknowledged
+		var enough atomic.Bool
+		for g, id := range ids {
+			wg.Go(func() {
+				for !enough.Load() {
+					acked[g].Store(h.mustSend(boss, "stock", id, "set", "", "").Sequence)
+				}
+			})
+		}
+		await(t, "events", func() bool { return acked[0].Load() > 0 && acked[1].Load() > 0 && acked[2].Load() > 0 })
+		all := []*ear{h.watch(WatchRequest{Caller: member}, nil), h.watch(WatchRequest{Caller: member}, nil)}
+		one := h.watch(WatchRequest{Caller: member, InstanceID: ids[0]}, nil)
+		opened, atOpening := one.next(), map[string]uint64{}
+		for _, e := range all {
+			e.expect("at first", "open")
+			for g, id := range ids { // the later opening counts: it is the weaker promise
+				atOpening[id] = acked[g].Load()
+			}
+		}
+		enough.Store(true)
+		wg.Wait()
+		place, _ := strconv.ParseUint(opened.ID, 10, 64)
+		for n := place + 1; n <= acked[0].Load(); n++ {
+			one.expect("one instance, without anything behind", fmt.Sprintf("%d set", n))
+		}
+		for _, id := range ids {
+			h.mustSend(boss, "stock", id, "close", "", "")
+		}
+		for _, e := range all {
+			h.holdSince(e, ids, atOpening)
+		}
+		for _, e := range append(all, one) {
+			_ = e.end()
+		}
+		h.feeds.sweep(time.Now().Add(2 * feedKeptFor)) // so that each round begins with new feeds
+	}
+}
+
+// TestNothingIsMissedWhileAWatchOpens: with a filter what was missed cannot be
+// read again, so that it would show.
+func TestNothingIsMissedWhileAWatchOpens(t *testing.T) {
+	h := newStockHouse(t)
+	id := h.create(boss, "stock", "")
+	var wg sync.WaitGroup
+	var stopping atomic.Bool
+	for range 6 { // so that one is on its way when the instance answers
+		wg.Go(func() {
+			for !stopping.Load() {
+				h.mustSend(boss, "stock", id, "set", "", "")
+			}
+		})
+	}
+	for range 100 {
+		e := h.watch(WatchRequest{Caller: member, InstanceID: id, Filter: `{"svcPublic.u":null}`}, nil)
+		place, _ := strconv.ParseUint(e.next().ID, 10, 64)
+		if got := e.next(); got.Kind != WatchEntry || got.Sequence != place+1 {
+			t.Errorf("opened at %d, heard %s first", place, got)
+		}
+		_ = e.end()
+	}
+	stopping.Store(true)
+	wg.Wait()
+}
+
+// holdSince listens until each instance is closed, and holds that no entry was
+// missed since the opening.
+func (h *house) holdSince(e *ear, ids []string, atOpening map[string]uint64) {
+	h.t.Helper()
+	last := map[string]uint64{}
+	for closed := 0; closed < len(ids); {
+		got := e.next()
+		switch before, ok := last[got.InstanceID]; {
+		case got.Kind != WatchEntry:
+			h.t.Fatalf("heard %s", got)
+		case ok && got.Sequence != before+1:
+			h.t.Errorf("after entry %d came %d", before, got.Sequence)
+		case !ok && got.Sequence > atOpening[got.InstanceID]+2:
+			h.t.Errorf("%d was acknowledged at the opening, the first entry that was heard is %d", atOpening[got.InstanceID], got.Sequence)
+		}
+		last[got.InstanceID] = got.Sequence
+		if strings.HasSuffix(got.String(), "close") {
+			closed++
+		}
+	}
+}
+
+// TestTwoWatchesThatOpenWhileTheDiskHangsMissNothing: the feed is there, but a
+// commit on its way does not know of it.
+func TestTwoWatchesThatOpenWhileTheDiskHangsMissNothing(t *testing.T) {
+	disk := storetest.NewDisk()
+	h := newHouseOn(t, disk, Options{})
+	h.publish(leave, order, stock("stock", 1))
+	id := h.create(boss, "stock", "")
+	hanging := disk.Hold()
+	var wg sync.WaitGroup
+	wg.Go(func() { h.mustSend(boss, "stock", id, "set", "", "") })
+	<-hanging
+	var ears []*ear
+	for range 3 {
+		ears = append(ears, h.watch(WatchRequest{Caller: member}, nil))
+		await(t, "the feed", func() bool { return h.feeds.byKey.Size() == 1 })
+	}
+	early := make([]bool, len(ears))
+	late := time.After(50 * time.Millisecond)
+	for n, e := range ears {
+		select {
+		case <-e.events:
+			early[n] = true
+		case <-late: // once, for all of them
+			closed := make(chan time.Time)
+			close(closed)
+			late = closed
+		}
+	}
+	disk.Release()
+	wg.Wait()
+	for n, e := range ears {
+		if early[n] { // it was open before the event was acknowledged
+			e.expect("what was acknowledged after the opening", "2 set")
+		} else {
+			e.expect("at first", "open")
+		}
+	}
+	h.mustSend(boss, "stock", id, "close", "", "")
+	for _, e := range ears {
+		e.expect("what comes then", "3 close")
+	}
+}
+
+// TestAnEntryWhoseOutcomeIsUnknown is a gap in the stream of all, and read again
+// for one instance, as far as it may be seen.
+func TestAnEntryWhoseOutcomeIsUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := storetest.NewDisk()
+		h := newHouseOn(t, disk, Options{})
+		h.publish(leave, order, stock("stock", 1))
+		open, hidden := h.create(boss, "stock", ""), h.create(boss, "stock", "")
+		all, one, secret := h.listen(WatchRequest{Caller: member}), h.listen(WatchRequest{Caller: guest, InstanceID: open}), h.listen(WatchRequest{Caller: guest, InstanceID: hidden})
+		hanging := disk.Hold()
+		var wg sync.WaitGroup
+		for id, body := range map[string]string{open: "", hidden: `{"secret":true}`} {
+			wg.Go(func() {
+				if _, err := h.send(boss, "stock", id, "close", body, ""); !errors.Is(err, ErrOutcomeUnknown) {
+					t.Errorf("got %v, want ErrOutcomeUnknown", err)
+				}
+			})
+		}
+		<-hanging
+		late := h.watch(WatchRequest{Caller: member, WorkflowID: "order"}, nil)
+		if err := late.ended(); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("a watch while the disk hangs: %v, want ErrUnavailable", err)
+		}
+		wg.Wait()
+		all.expect("while the outcome is not known", "lost", "lost")
+		disk.Release()
+		time.Sleep(2 * time.Second)
+		for _, id := range []string{open, hidden} {
+			h.mustSend(boss, "stock", id, "side", "", "")
+		}
+		synctest.Wait() // all is heard: rights are those of the moment
+		h.mustSend(boss, "stock", hidden, "open", `{"secret":false}`, "")
+		all.expect("afterwards", "3 side", "3 side", "4 open")
+		one.expect("the one that may be seen", "2 close", "3 side")
+		secret.expect("the one that was hidden", "4 open")
+		for _, e := range []*ear{all, one, secret} {
+			if err := e.end(); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestAWatcherHearsThatThereIsNothing also when others have something to hear.
+func TestAWatcherHearsThatThereIsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.publish(leave, order, stock("stock", 1))
+		id := h.create(boss, "stock", "")
+		quiet := h.listen(WatchRequest{Caller: member, Filter: `{"svcPublic.a":"never"}`})
+		loud := h.listen(WatchRequest{Caller: member, InstanceID: id})
+		begun := time.Now()
+		for range 20 {
+			time.Sleep(3 * time.Second)
+			h.mustSend(boss, "stock", id, "set", "", "")
+			loud.expect("an entry every 3 s", fmt.Sprintf("%d set", h.mustLoad(boss, "stock", id).Sequence))
+		}
+		beats := len(quiet.events)
+		if want := int(time.Since(begun)/beatEvery) - 1; beats < want || beats > want+1 {
+			t.Errorf("%d beats in %s, want one every %s", beats, time.Since(begun), beatEvery)
+		}
+		loud.expect("when it is quiet", "beat")
+		if took := time.Since(begun); took != 60*time.Second+beatEvery {
+			t.Errorf("the first beat came after %s, want %s after the last entry", took, beatEvery)
+		}
+		for _, e := range []*ear{quiet, loud} {
+			if err := e.end(); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestAFeedIsForgottenWhenNobodyCameBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.publish(leave, order, stock("stock", 1))
+		id := h.create(boss, "stock", "")
+		e := h.watch(WatchRequest{Caller: member}, nil)
+		place := e.next().ID
+		time.Sleep(3 * feedKeptFor)
+		if n := h.feeds.byKey.Size(); n != 1 {
+			t.Fatalf("%d feeds while one is watched", n)
+		}
+		if err := e.end(); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		h.mustSend(boss, "stock", id, "set", "", "")
+		time.Sleep(feedKeptFor - 2*sweepEvery)
+		back := h.listen(WatchRequest{Caller: member, LastEventID: place})
+		back.expect("in time", "2 set")
+		if err := back.end(); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		time.Sleep(feedKeptFor + 2*sweepEvery)
+		if n := h.feeds.byKey.Size(); n != 0 {
+			t.Errorf("%d feeds are still kept", n)
+		}
+		late := h.listen(WatchRequest{Caller: member, LastEventID: place})
+		late.expect("too late", "lost")
+		if err := late.end(); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}

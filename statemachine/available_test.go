@@ -1,0 +1,303 @@
+package statemachine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"troupe/statemachine/data"
+)
+
+// rendered is a list of events as one line each.
+func rendered(events []Available) string {
+	var lines []string
+	for _, e := range events {
+		line := fmt.Sprintf("%s %s:", e.Name, e.Guard)
+		for _, t := range e.Transitions {
+			line += fmt.Sprintf(" %s.%s", t.From.Machine, t.From.Node)
+			for _, target := range t.Targets {
+				line += fmt.Sprintf(">%s", target)
+			}
+			line += fmt.Sprintf(" %s;", t.Guard)
+		}
+		if e.Schema != nil {
+			line += " " + string(e.Schema)
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// machineOf is a definition of one state machine; on is what its first node takes.
+func machineOf(on string) string {
+	return "id: w\nstateMachines: {main: {initial: a, states: {a: {on: {" + on + "}}, b: {on: {back: a}}}}}\n"
+}
+
+func TestAvailable(t *testing.T) {
+	p := newParser(t)
+	john := &Caller{ID: "john", Roles: []string{"clerk"}}
+	for _, c := range []struct{ name, definition, want string }{
+		{"no guard", machineOf(`go: b`), "go true: main.a>b true;"},
+		{"a guard that holds", machineOf(`go: {guard: 'svcPublic.n == 1', target: b}`), "go true: main.a>b true;"},
+		{"a guard that does not", machineOf(`go: {guard: 'svcPublic.n == 2', target: b}`), "go false: main.a>b false;"},
+		{"a guard that fails", machineOf(`go: {guard: 'svcPublic.none == 2', target: b}`), "go false: main.a>b false;"},
+		{"a guard that looks at the event", machineOf(`go: {guard: 'event.data.x == 2', target: b}`), "go unknown: main.a>b unknown;"},
+		{"the same behind something that decides", machineOf(`go: {guard: 'svcPublic.n == 2 && event.data.x == 2', target: b}`), "go unknown: main.a>b unknown;"},
+		{"a guard on the time", machineOf(`go: {guard: 'now == timestamp("2026-01-02T03:04:05.678Z")', target: b}`), "go true: main.a>b true;"},
+		{"a guard on the caller", machineOf(`go: {guard: '"clerk" in user.roles', target: b}`), "go true: main.a>b true;"},
+		{"a guard on the place", machineOf(`go: {guard: 'In("main.a")', target: b}`), "go true: main.a>b true;"},
+		{"no target", machineOf(`note: {}, go: b`), "note true: main.a true;\ngo true: main.a>b true;"},
+		{"behind a guard that holds", machineOf(`go: [{guard: 'svcPublic.n == 1', target: b}, {target: a, reenter: true}]`), "go true: main.a>b true;"},
+		{"behind one that may", machineOf(`go: [{guard: 'event.data.x == 1', target: b}, {guard: 'svcPublic.n == 2'}, {target: a, reenter: true}]`), "go true: main.a>b unknown; main.a false; main.a>a true;"},
+		{"behind one that does not", machineOf(`go: [{guard: 'svcPublic.n == 2', target: b}, {target: a, reenter: true}]`), "go true: main.a>b false; main.a>a true;"},
+		{"for a role that one has", machineOf(`go: {target: b, allow: {roles: [clerk]}}`), "go true: main.a>b true;"},
+		{"for a role that one has not", machineOf(`go: {target: b, allow: {roles: [boss]}}, note: {}`), "note true: main.a true;"},
+		{"for others, and for all", machineOf(`go: [{target: b, allow: {roles: [boss]}}, {target: a, reenter: true}]`), "go true: main.a>a true;"},
+		{"when that holds", machineOf(`go: {target: b, allow: {when: 'user.id == "john"'}}`), "go true: main.a>b true;"},
+		{"when that does not", machineOf(`go: {target: b, allow: {when: 'user.id == "mary"'}}`), ""},
+		{"when that looks at the event", machineOf(`go: {target: b, allow: {when: 'event.data.x == 1'}}`), "go unknown: main.a>b unknown;"},
+		{"the same for others", machineOf(`go: {target: b, allow: {users: [mary], when: 'event.data.x == 1'}}`), ""},
+		{"the same with a guard that does not hold", machineOf(`go: {guard: 'svcPublic.n == 2', target: b, allow: {when: 'event.data.x == 1'}}`), "go false: main.a>b false;"},
+		{"denied", machineOf(`go: {target: b, allow: {deny: {users: [john]}}}`), ""},
+		{"denied to others", machineOf(`go: {target: b, allow: {deny: {users: [mary]}}}`), "go true: main.a>b true;"},
+		{"denied by the event", machineOf(`go: {target: b, allow: {deny: {when: 'event.data.x == 1'}}}`), "go unknown: main.a>b unknown;"},
+		{"denied to others by the event", machineOf(`go: {target: b, allow: {deny: {users: [mary], when: 'event.data.x == 1'}}}`), "go true: main.a>b true;"},
+		{"denied, whatever the event", machineOf(`go: {target: b, allow: {when: 'event.data.x == 1', deny: {users: [john]}}}`), ""},
+		{"not allowed, whatever the event", machineOf(`go: {target: b, allow: {when: 'user.id == "mary"', deny: {when: 'event.data.x == 1'}}}`), ""},
+		{"a wildcard", machineOf(`pay.card: {guard: 'svcPublic.n == 2'}, '*': b`), "pay.card true: main.a false; main.a>b true;\nback true: main.a>b true;"},
+		{"a prefix", "id: w\nevents: {pay: {}, pay.card: {}, payment: {}}\nstateMachines: {main: {initial: a, states: {a: {on: {pay.*: b}}, b: {type: final}}}}\n", "pay true: main.a>b true;\npay.card true: main.a>b true;"},
+		{"a declared event that nothing takes", "id: w\nevents: {other: {}}\n" + machineOf(`go: b`)[len("id: w\n"):], "go true: main.a>b true;"},
+		{"a schema", "id: w\nevents: {go: {data: {type: object, required: [x]}}}\n" + machineOf(`go: b`)[len("id: w\n"):], `go true: main.a>b true; {"type":"object","required":["x"]}`},
+		{"reserved events", "id: w\nstateMachines: {main: {initial: a, on: {error.execution: b}, states: {a: {initial: x, onDone: b, states: {x: {on: {go: y}}, y: {type: final}}}, b: {type: final}}}}\n", "go true: main.x>y true;"},
+		{"ancestors", "id: w\nstateMachines: {main: {initial: a, on: {stop: z, go: z}, states: {a: {initial: x, on: {go: z}, states: {x: {on: {go: {guard: 'event.data.x == 1', target: y}}}, y: {on: {back: x}}}}, z: {type: final}}}}\n", "go true: main.x>y unknown; main.a>z true;\nstop true: main.main>z true;"},
+		{"two machines", "id: w\nstateMachines: {one: {initial: a, states: {a: {on: {go: b}}, b: {type: final}}}, two: {initial: a, states: {a: {on: {go: {guard: 'svcPublic.n == 2', target: b}, only: b}}, b: {type: final}}}}\n", "go true: one.a>b true; two.a>b false;\nonly true: two.a>b true;"},
+		{"regions with one ancestor", "id: w\nstateMachines: {main: {initial: p, states: {p: {type: parallel, on: {go: z}, states: {r: {initial: a, states: {a: {on: {go: b}}, b: {type: final}}}, s: {initial: c, states: {c: {on: {other: d}}, d: {type: final}}}}}, z: {type: final}}}}\n", "go true: main.a>b true; main.p>z true;\nother true: main.c>d true;"},
+		{"the end", "id: w\nstateMachines: {main: {initial: a, states: {a: {type: final}}}}\n", ""},
+	} {
+		parsed, err := p.Parse(Source{File: "w.yaml", Text: []byte(c.definition)})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		now := time.Date(2026, 1, 2, 4, 4, 5, 678_999_999, time.FixedZone("", 3600))
+		r, err := parsed.Create(Creation{ID: "i", Caller: john, Public: data.Value(`{"n":1}`), Now: now.Add(-time.Hour)})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		before := parsed.AppendRecord(nil, &r.Instance, Chain{}, nil)
+		if got := rendered(parsed.Available(&r.Instance, john, now)); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+		if after := parsed.AppendRecord(nil, &r.Instance, Chain{}, nil); string(after) != string(before) {
+			t.Errorf("%s: Available changed the instance", c.name)
+		}
+	}
+}
+
+// TestAvailableSeesTheTimeThatStepSees: it never goes back within an instance.
+func TestAvailableSeesTheTimeThatStepSees(t *testing.T) {
+	parsed, err := newParser(t).Parse(Source{File: "w.yaml", Text: []byte(machineOf(`go: {guard: 'now >= timestamp("2026-01-01T00:00:00Z")', target: b}`))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	caller := &Caller{ID: "john"}
+	r, err := parsed.Create(Creation{ID: "i", Caller: caller, Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC) // a clock that was set back
+	if next, err := parsed.Step(&r.Instance, Event{Name: "go", Caller: caller, Now: late}); err != nil || next.Outcome != Moved {
+		t.Fatalf("control: %+v, %v", next, err)
+	}
+	if got := rendered(parsed.Available(&r.Instance, caller, late)); got != "go true: main.a>b true;" {
+		t.Errorf("got %s, want what Step would do", got)
+	}
+}
+
+// guarded draws charts as chart does, with guards, rights and wildcards, but not
+// "*", which takes the errors of guards as well.
+type guarded struct{ chart }
+
+func (g *guarded) pick(from ...string) string { return rapid.SampledFrom(from).Draw(g.t, "pick") }
+
+func (g *guarded) transition(last bool) string {
+	parts := []string{fmt.Sprintf("reenter: %v", rapid.Bool().Draw(g.t, "reenter"))}
+	if g.pick("target", "target", "none") == "target" {
+		parts = append(parts, "target: "+g.pick(g.names...))
+	}
+	if !last {
+		parts = append(parts, "guard: '"+g.pick("svcPublic.k == 1", "svcPublic.k == 2", "event.data.x == 1", "has(event.data.x)", `user.id == "u"`, "svcPublic.none == 1",
+			`svcPublic.k == 1 && event.name == "e1"`, `now > timestamp("1970-01-01T00:00:05Z")`, `In("`+g.pick(g.names...)+`")`)+"'")
+	}
+	if allow := g.pick("", "", "{users: [u]}", "{users: [v]}", "{roles: [r]}", `{when: 'user.id == "u"'}`, "{users: [u], when: 'event.data.x == 1'}",
+		"{deny: {users: [u]}}", "{when: 'event.data.x == 1', deny: {users: [v]}}", "{deny: {when: 'event.data.x == 1'}}", "{roles: [r], deny: {users: [v], when: 'svcPublic.k == 1'}}"); allow != "" {
+		parts = append(parts, "allow: "+allow)
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+func (g *guarded) on(indent string) {
+	fmt.Fprintf(&g.b, "%son:\n", indent)
+	for _, name := range []string{"e0", "e1", "e.x", g.pick("e.*", "e2")} {
+		var list []string
+		for n := range rapid.IntRange(0, 3).Draw(g.t, "transitions") {
+			list = append(list, g.transition(n == 2))
+		}
+		if len(list) > 0 {
+			fmt.Fprintf(&g.b, "%s  %s: [%s]\n", indent, name, strings.Join(list, ", "))
+		}
+	}
+	fmt.Fprintf(&g.b, "%s  go: {target: %s}\n", indent, g.pick(g.names...)) // or too many nodes have no exit
+}
+
+func (g *guarded) print(s *shape, indent string) {
+	switch s.kind {
+	case "final":
+		fmt.Fprintf(&g.b, "%stype: final\n", indent)
+		return
+	case "history":
+		fmt.Fprintf(&g.b, "%stype: history\n%shistory: %s\n", indent, indent, g.pick("deep", "shallow"))
+		return
+	case "parallel":
+		fmt.Fprintf(&g.b, "%stype: parallel\n", indent)
+	}
+	g.on(indent)
+	if len(s.children) == 0 {
+		return
+	}
+	fmt.Fprintf(&g.b, "%sstates:\n", indent)
+	for _, child := range s.children {
+		fmt.Fprintf(&g.b, "%s  %s:\n", indent, child.name)
+		g.print(child, indent+"    ")
+	}
+}
+
+// guardedChart draws a definition; nil when it has faults.
+func guardedChart(t *rapid.T, p *Parser) (*Definition, string) {
+	g := &guarded{chart{t: t}}
+	fmt.Fprintf(&g.b, "id: random\nunmatched: %s\ncontext: {svcPublic: {k: 1}}\nstateMachines:\n", g.pick("record", "reject", "ignore"))
+	for m := range rapid.IntRange(1, 2).Draw(t, "machines") {
+		g.names = nil
+		name := fmt.Sprintf("m%d", m)
+		root := g.shape(name, g.pick("compound", "compound", "parallel"), 1)
+		fmt.Fprintf(&g.b, "  %s:\n", name)
+		g.print(root, "    ")
+	}
+	parsed, err := p.Parse(Source{File: "w.yaml", Text: []byte(g.b.String())})
+	if err != nil {
+		return nil, ""
+	}
+	return parsed.Definition, g.b.String()
+}
+
+// TestAvailableForeseesStep: what is listed as sure moves the instance, and what
+// is listed as impossible, or is not listed, does not, whatever the data. The
+// positions of each entry are those of the instance that it led to.
+func TestAvailableForeseesStep(t *testing.T) {
+	p := newParser(t)
+	callers := []*Caller{{ID: "u"}, {ID: "v"}, {ID: "v", Roles: []string{"r"}}, {ID: "u", Roles: []string{"r"}}}
+	counts := map[string]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		d, text := guardedChart(rt, p)
+		if d == nil {
+			return
+		}
+		counts["charts"]++
+		r, err := d.Create(Creation{ID: "i", Caller: callers[0], Now: time.Unix(0, 0)})
+		if err != nil {
+			rt.Fatalf("create: %v\n%s", err, text)
+		}
+		for n := range 8 {
+			now := time.Unix(int64(n), 0)
+			holdStates(rt, d, &r, text)
+			next := r
+			for _, caller := range callers {
+				available := d.Available(&r.Instance, caller, now)
+				for name := range d.declared.exact {
+					for _, given := range []string{`{}`, `{"x":1}`, `{"x":2}`} {
+						moved, err := d.Step(&r.Instance, Event{Name: name, Data: data.Value(given), Caller: caller, Now: now})
+						verdict := unforeseen(available, name, moved.Outcome, err, counts)
+						if verdict != "" {
+							rt.Fatalf("step %d, %s with %s by %+v: %s, outcome %d, %v\nin %s\n%s\n%s", n, name, given, caller, verdict, moved.Outcome, err,
+								d.AppendStates(nil, &r.Instance), rendered(available), text)
+						}
+						if err == nil && moved.Outcome == Moved {
+							holdStates(rt, d, &moved, text)
+							if rapid.IntRange(0, 9).Draw(rt, "go on") == 0 {
+								next = moved
+							}
+						}
+					}
+				}
+			}
+			r = next
+		}
+	})
+	t.Logf("%v", counts)
+	for _, what := range []string{"charts", "true", "false", "unknown", "unlisted", "unlisted and forbidden"} {
+		if counts[what] == 0 {
+			t.Errorf("no %s: the test tested little", what)
+		}
+	}
+}
+
+// unforeseen says what is wrong about an outcome; "" when nothing is.
+func unforeseen(available []Available, name EventName, outcome Outcome, err error, counts map[string]int) string {
+	moved := err == nil && outcome == Moved
+	for _, a := range available {
+		if a.Name != name {
+			continue
+		}
+		counts[a.Guard.String()]++
+		switch {
+		case a.Guard == GuardTrue && (err == nil && !moved || errors.Is(err, ErrRejected) || errors.Is(err, ErrForbidden)):
+			return "it was sure"
+		case a.Guard == GuardFalse && moved:
+			return "it was impossible"
+		}
+		return ""
+	}
+	counts["unlisted"]++
+	if errors.Is(err, ErrForbidden) {
+		counts["unlisted and forbidden"]++
+	}
+	if moved {
+		return "it was not listed"
+	}
+	return ""
+}
+
+// holdStates holds StatesOf, and that the instance is whole.
+func holdStates(t *rapid.T, d *Definition, r *Result, text string) {
+	if !d.isWhole(r.Instance.active) {
+		t.Fatalf("no configuration: %s\n%s", d.AppendStates(nil, &r.Instance), text)
+	}
+	entry := r.Entry.AppendJSON(nil)
+	if got, want := string(d.StatesOf(entry)), string(d.AppendStates(nil, &r.Instance)); got != want {
+		t.Fatalf("positions of %s:\n got %s\nwant %s\n%s", entry, got, want, text)
+	}
+}
+
+func TestStatesOfWhatIsNoEntry(t *testing.T) {
+	parsed, err := newParser(t).Parse(Source{File: "w.yaml", Text: []byte(machineOf("go: b"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		``: `[]`, `{}`: `[]`, `[]`: `[]`, `{"endState":1}`: `[]`, `{"endState":[]}`: `[]`,
+		`{"endState":["b"]}`:       `[{"stateMachineId":"main","nodeId":"b"}]`,
+		`{"endState":["gone"]}`:    `[{"stateMachineId":"main","nodeId":"gone"}]`,
+		`{"endState":["b","b"]}`:   `[{"stateMachineId":"main","nodeId":"b"}]`,
+		`{"endState":["\u0062"]}`:  `[{"stateMachineId":"main","nodeId":"b"}]`,
+		`{"startState":["Start"]}`: `[]`,
+	} {
+		if got := string(parsed.StatesOf(data.Value(text))); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
