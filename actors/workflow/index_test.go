@@ -208,7 +208,7 @@ func TestEveryCrashLeavesTheIndexesWhole(t *testing.T) {
 func TestACreateOnItsWayIsInANewIndex(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.publish(leave, order, stock("stock", 1, "svcPublic.a"))
-	slow := `{"u":1,"a":[` + strings.Repeat("1,", 30_000) + `2]}`
+	slow := `{"u":1,"a":[` + strings.Repeat("1,", 20_000) + `2]}`
 	var wg sync.WaitGroup
 	var stopping atomic.Bool
 	for range 2 {
@@ -218,7 +218,7 @@ func TestACreateOnItsWayIsInANewIndex(t *testing.T) {
 			}
 		})
 	}
-	for n := range 12 {
+	for n := range 8 {
 		h.publish(leave, order, stock("stock", n+2, [][]string{{"svcPublic.a", "svcPublic.u"}, {"svcPublic.a"}}[n%2]...))
 		h.awaitIndexes()
 	}

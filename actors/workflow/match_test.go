@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -212,9 +213,14 @@ func TestQueriesAgreeWithBruteForce(t *testing.T) {
 	})
 	w.checkIndexes()
 	t.Logf("plans %v, orders %v", w.plans, w.orders)
-	for _, plan := range []string{"scan", "index " + nodeIndex, "index svcPublic.a", "index svcPublic.b.c", "index svcPublic.t", "index svcPublic.n", "sorted index svcPublic.a", "ids"} {
-		if w.plans[plan] == 0 && plan != "ids" {
-			t.Errorf("no query used the plan %q", plan)
+	kinds := map[string]int{} // chance does not reach each index in every run: TestEveryPlanGivesTheSame does
+	for plan, count := range w.plans {
+		kind, _, _ := strings.Cut(plan, " ")
+		kinds[kind] += count
+	}
+	for _, kind := range []string{"scan", "index", "sorted"} {
+		if kinds[kind] == 0 {
+			t.Errorf("no query used a plan of the kind %q", kind)
 		}
 	}
 }
@@ -332,15 +338,19 @@ func TestEveryPlanGivesTheSame(t *testing.T) {
 		all[n] = "{" + members + "}"
 	}
 	ids := h.fill("stock", all)
-	for n, id := range ids { // 550 are in the same node with both machines
-		if n < 550 {
-			h.mustSend(boss, "stock", id, "close", "", "")
-			h.mustSend(boss, "stock", id, "side", "", "")
-		}
+	var wg sync.WaitGroup
+	for part := range slices.Chunk(ids[:550], 50) { // these are in the same node with both machines
+		wg.Go(func() {
+			for _, id := range part {
+				h.mustSend(boss, "stock", id, "close", "", "")
+				h.mustSend(boss, "stock", id, "side", "", "")
+			}
+		})
 	}
+	wg.Wait()
 	h.awaitIndexes()
 	stored := h.instances("stock")
-	for _, c := range []struct {
+	for n, c := range []struct {
 		name, filter, sort, plan string
 		keysMax                  int64 // that a page of ten reads
 	}{
@@ -374,15 +384,16 @@ func TestEveryPlanGivesTheSame(t *testing.T) {
 		{"a negation", `{"svcPublic.n":{"$ne":5}}`, "-_id", "scan", 0},
 		{"nothing", `{"svcPublic.n":"none"}`, "", "index svcPublic.n", 10},
 	} {
-		h.holdPlan(stored, QueryRequest{Filter: c.filter, Sort: c.sort}, c.name, c.plan, c.keysMax)
+		callers := []*identity.Principal{boss, guest}[:1+n%2]
+		h.holdPlan(callers, stored, QueryRequest{Filter: c.filter, Sort: c.sort}, c.name, c.plan, c.keysMax)
 	}
 }
 
 // holdPlan asks as each caller, whole and in pages, and looks at how.
-func (h *house) holdPlan(stored []storedInstance, req QueryRequest, name, plan string, keysMax int64) {
+func (h *house) holdPlan(callers []*identity.Principal, stored []storedInstance, req QueryRequest, name, plan string, keysMax int64) {
 	h.t.Helper()
 	req.WorkflowID, req.Count = "stock", true
-	for _, who := range []*identity.Principal{boss, guest} {
+	for _, who := range callers {
 		req.Caller, req.Explain, req.Limit = who, who == boss, 0
 		var want []string
 		for _, s := range obvious(h.t, stored, who, req.Filter, req.Sort) {
