@@ -110,9 +110,11 @@ func (r *Router) createAs(req *CreateRequest, id persistence.ID) (*Reply, error)
 		return nil, err
 	}
 	e, _ := r.awake.Compute(id, func(*entry, bool) (*entry, xsync.ComputeOp) {
-		return r.spawn(&instance{workflowID: req.WorkflowID, id: id, of: offer.Definition}), xsync.UpdateOp
+		e := r.spawn(&instance{workflowID: req.WorkflowID, id: id, of: offer.Definition})
+		err = e.acquire() // before the sweep can see it
+		return e, xsync.UpdateOp
 	})
-	if err := e.acquire(); err != nil {
+	if err != nil {
 		offer.release()
 		r.inFlight.Add(-1)
 		return nil, err

@@ -472,6 +472,7 @@ func TestTheOrderOfAnIndex(t *testing.T) {
 		}
 	}
 	h.publish(leave, order, stock("stock", 1, "svcPublic.a"), stock("other", 1, "svcPublic.a"))
+	h.awaitIndexes()
 	large, small := h.create(boss, "other", `{"a":[`+strings.Join(many, ",")+`]}`), h.create(boss, "other", `{"a":5}`)
 	for sort, want := range map[string][]string{"svcPublic.a": {small, large}, "-svcPublic.a": {large, small}} {
 		if got, _, err := h.list(QueryRequest{Caller: boss, WorkflowID: "other", Sort: sort}); err != nil || !slices.Equal(got, want) {

@@ -383,6 +383,9 @@ func TestSleepNeverTakesAnInstanceThatOwesAnAnswer(t *testing.T) {
 		wg.Go(func() {
 			for range 30 {
 				h.mustSend(john, "leave", ids[g%2], "note", "", "")
+				if _, err := h.Create(t.Context(), &CreateRequest{Caller: john, WorkflowID: "leave"}); err != nil {
+					t.Errorf("create: %v", err)
+				}
 			}
 		})
 	}
