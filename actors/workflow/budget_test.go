@@ -192,8 +192,7 @@ func TestOnlySoManyQueriesRunAtATime(t *testing.T) {
 func TestAQueryThatMeetsDamageSaysSo(t *testing.T) {
 	h := newHouse(t, Options{})
 	fillForWays(h)
-	all := h.instances("stock")
-	for _, s := range []storedInstance{all[1200], all[500]} {
+	for _, s := range []storedInstance{one(t, h, `{"svcPublic.n":1}`), one(t, h, `{"svcPublic.t":"few"}`)} {
 		w := h.store.NewWrites(h.store.ShardOf(s.id))
 		w.Set(persistence.RecordKey(nil, h.store.ShardOf(s.id), "stock", s.id), []byte("not a record"))
 		done := make(outcome, 1)
@@ -208,6 +207,15 @@ func TestAQueryThatMeetsDamageSaysSo(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrExecution", name, err)
 		}
 	}
+}
+
+// one returns an instance of stock that matches.
+func one(t *testing.T, h *house, filter string) storedInstance {
+	t.Helper()
+	all := h.instances("stock")
+	names := matching(t, all, filter)
+	i := slices.IndexFunc(all, func(s storedInstance) bool { return s.name == names[0] })
+	return all[i]
 }
 
 func TestAQueryOfARouterThatStopsIsRefused(t *testing.T) {
