@@ -38,13 +38,13 @@ func BenchmarkRecord(b *testing.B) {
 	d := definition(b)
 	instance := created(b, d)
 	states := d.AppendStates(nil, &instance)
-	stored := d.AppendRecord(nil, &instance, statemachine.Chain{}, states)
+	stored := d.AppendRecord(nil, &instance, statemachine.Chain{}, states, nil)
 	b.Run("append", func(b *testing.B) {
 		var dst []byte
 		b.SetBytes(int64(len(stored)))
 		b.ReportAllocs()
 		for b.Loop() {
-			dst = d.AppendRecord(dst[:0], &instance, statemachine.Chain{}, states)
+			dst = d.AppendRecord(dst[:0], &instance, statemachine.Chain{}, states, nil)
 		}
 	})
 	b.Run("parse", func(b *testing.B) {

@@ -24,7 +24,10 @@
 //	shard(2) table(1)
 //	         'r' workflow id                   record
 //	         'e' id sequence                   history entry, one key each
-//	         'n' workflow node id machine      node index, ids in order
+//	         'f' id user                       draft
+//	         'n' workflow node machine id      node index, ids in order
+//	         'i' index value id                declared index
+//	         'p' list user when id             list of a user, newest first
 //	         'k' scope key                     first answer to an idempotency key
 //	         'c' workflow version              count, a sum that is merged
 //	  Meta   'd' workflow version              definition

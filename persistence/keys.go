@@ -25,9 +25,11 @@ const (
 	countTable      table = 'c' // workflow, version         -> sum of int64 (merged)
 	definitionTable table = 'd' // workflow, version         -> definition
 	entryTable      table = 'e' // id, sequence              -> history entry
+	draftTable      table = 'f' // id, user                  -> draft
 	indexTable      table = 'i' // index, value, id          -> index entry
 	replyTable      table = 'k' // scope, key                -> first answer
 	nodeTable       table = 'n' // workflow, node, machine, id -> index entry
+	listTable       table = 'p' // list, user, when, id      -> what the list shows
 	recordTable     table = 'r' // workflow, id              -> record
 	settingTable    table = 's' // name                      -> setting
 	credentialTable table = 't' // kind, id                  -> credential
@@ -89,6 +91,30 @@ func IndexKey(dst []byte, sh Shard, index uint32, value []byte, id ID) []byte {
 // the order of their values, and of their ids where the values are the same.
 func IndexPrefix(dst []byte, sh Shard, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendHead(dst, sh, indexTable), index)
+}
+
+// DraftKey appends the key of what user has written for instance id and not sent.
+func DraftKey(dst []byte, sh Shard, id ID, user string) []byte {
+	return appendText(DraftPrefix(dst, sh, id), user)
+}
+
+// DraftPrefix appends the prefix of all drafts for an instance.
+func DraftPrefix(dst []byte, sh Shard, id ID) []byte {
+	return append(appendHead(dst, sh, draftTable), id[:]...)
+}
+
+// ListKey appends the key of instance id in one of a user's lists. list is the
+// caller's letter for the sort of list, when a time in Unix milliseconds, 0 or
+// later.
+func ListKey(dst []byte, sh Shard, list byte, user string, when int64, id ID) []byte {
+	dst = ListPrefix(dst, sh, list, user)
+	return append(binary.BigEndian.AppendUint64(dst, ^uint64(when)), id[:]...)
+}
+
+// ListPrefix appends the prefix of one of a user's lists in sh: the newest come
+// first, those of the same time in the order of their ids.
+func ListPrefix(dst []byte, sh Shard, list byte, user string) []byte {
+	return appendText(append(appendHead(dst, sh, listTable), list), user)
 }
 
 // ReplyKey appends the key of a remembered answer. scope is the instance, or

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -15,7 +16,7 @@ import (
 func drawKey(t *rapid.T, label string) Key {
 	k := Key{
 		Table: rapid.SampledFrom([]string{
-			"record", "entry", "node", "index", "reply", "count", "definition", "setting", "credential",
+			"record", "entry", "draft", "list", "node", "index", "reply", "count", "definition", "setting", "credential",
 		}).Draw(t, label+" table"),
 		Shard: Shard(rapid.SampledFrom([]int{0, 1, 255, 256, 0xFFFF}).Draw(t, label+" shard")),
 	}
@@ -36,6 +37,11 @@ func drawKey(t *rapid.T, label string) Key {
 		k.Workflow, k.ID = name.Draw(t, label+" workflow"), array(label+" id")
 	case "entry":
 		k.ID, k.Number = array(label+" id"), number.Draw(t, label+" seq")
+	case "draft":
+		k.ID, k.Name = array(label+" id"), name.Draw(t, label+" user")
+	case "list":
+		k.Kind, k.Name = rapid.Byte().Draw(t, label+" list"), name.Draw(t, label+" user")
+		k.Number, k.ID = number.Draw(t, label+" when"), array(label+" id")
 	case "node":
 		k.Workflow, k.Node = name.Draw(t, label+" workflow"), name.Draw(t, label+" node")
 		k.ID, k.Machine = array(label+" id"), name.Draw(t, label+" machine")
@@ -63,6 +69,10 @@ func build(k Key) []byte {
 		return RecordKey(nil, k.Shard, k.Workflow, k.ID)
 	case "entry":
 		return EntryKey(nil, k.Shard, k.ID, k.Number)
+	case "draft":
+		return DraftKey(nil, k.Shard, k.ID, k.Name)
+	case "list":
+		return ListKey(nil, k.Shard, k.Kind, k.Name, int64(k.Number), k.ID)
 	case "node":
 		return NodeKey(nil, k.Shard, k.Workflow, k.Node, k.Machine, k.ID)
 	case "index":
@@ -120,6 +130,10 @@ func TestAPrefixCoversItsKeysAndNoOthers(t *testing.T) {
 			prefix, same = RecordPrefix(nil, a.Shard, a.Workflow), sameTable && a.Workflow == b.Workflow
 		case "entry":
 			prefix, same = EntryPrefix(nil, a.Shard, a.ID), sameTable && a.ID == b.ID
+		case "draft":
+			prefix, same = DraftPrefix(nil, a.Shard, a.ID), sameTable && a.ID == b.ID
+		case "list":
+			prefix, same = ListPrefix(nil, a.Shard, a.Kind, a.Name), sameTable && a.Kind == b.Kind && a.Name == b.Name
 		case "node":
 			prefix = NodePrefix(nil, a.Shard, a.Workflow, a.Node)
 			same = sameTable && a.Workflow == b.Workflow && a.Node == b.Node
@@ -154,6 +168,9 @@ func TestKeysAreInTheDocumentedOrder(t *testing.T) {
 		"records by id": {RecordKey(nil, 3, "wf", id(1)), RecordKey(nil, 3, "wf", id(2)), RecordKey(nil, 3, "wf", ID{1})},
 		"entries by sequence": {
 			EntryKey(nil, 3, id(1), 1), EntryKey(nil, 3, id(1), 2), EntryKey(nil, 3, id(1), 256), EntryKey(nil, 3, id(2), 1),
+		},
+		"lists by time, newest first, then id": {
+			ListKey(nil, 3, 'f', "u", 300, id(1)), ListKey(nil, 3, 'f', "u", 256, id(1)), ListKey(nil, 3, 'f', "u", 256, id(2)), ListKey(nil, 3, 'f', "u", 0, id(0)),
 		},
 		"nodes by machine, then id": {
 			NodeKey(nil, 3, "wf", "a", "m", id(1)), NodeKey(nil, 3, "wf", "a", "m", id(2)), NodeKey(nil, 3, "wf", "a", "n", id(1)),
@@ -232,6 +249,9 @@ func TestThePartsOfAKeyCanBeReadAlone(t *testing.T) {
 		if v, id, ok := IndexEntry(key); ok != (k.Table == "index") || (ok && (string(v) != k.Value || id != k.ID)) {
 			t.Fatalf("IndexEntry of %+v: got %q %x, %t", k, v, id, ok)
 		}
+		if p, id, ok := ListEntry(key); ok != (k.Table == "list") || (ok && (binary.BigEndian.Uint64(p) != ^k.Number || id != k.ID)) {
+			t.Fatalf("ListEntry of %+v: got %x %x, %t", k, p, id, ok)
+		}
 		if v, ok := CountVersion(key); ok != (k.Table == "count") || (ok && v != k.Number) {
 			t.Fatalf("CountVersion of %+v: got %d, %t", k, v, ok)
 		}
@@ -242,6 +262,8 @@ func FuzzParseKey(f *testing.F) {
 	f.Add(RecordKey(nil, 1, "wf", ID{1}))
 	f.Add(NodeKey(nil, 1, "wf", "node", "machine", ID{1}))
 	f.Add(IndexKey(nil, 1, 9, []byte("value\x00"), ID{1}))
+	f.Add(ListKey(nil, 1, 'f', "user", 1, ID{1}))
+	f.Add(DraftKey(nil, 1, ID{1}, "user"))
 	f.Add(CredentialKey(nil, 'S', strings.Repeat("x", 300)))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, key []byte) {

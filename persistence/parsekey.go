@@ -10,21 +10,21 @@ import (
 //
 // Which fields are set depends on Table; the others are zero.
 type Key struct {
-	Table    string // "record", "entry", "node", "index", "reply", "count", "definition", "setting" or "credential"
+	Table    string // "record", "entry", "draft", "node", "list", "index", "reply", "count", "definition", "setting" or "credential"
 	Shard    Shard
 	Workflow string   // record, node, count, definition
 	Node     string   // node
 	Machine  string   // node
-	ID       ID       // record, entry, node, index; the scope of a reply
+	ID       ID       // record, entry, draft, node, list, index; the scope of a reply
 	Value    string   // index
 	Reply    [16]byte // reply
-	Number   uint64   // sequence of an entry; version of a count or definition; number of an index
-	Name     string   // setting; the id of a credential
-	Kind     byte     // credential
+	Number   uint64   // sequence of an entry; version of a count or definition; number of an index; time of a list
+	Name     string   // setting; the id of a credential; the user of a draft or list
+	Kind     byte     // credential, list
 }
 
 var tableNames = map[table]string{
-	countTable: "count", definitionTable: "definition", entryTable: "entry", replyTable: "reply",
+	countTable: "count", definitionTable: "definition", entryTable: "entry", draftTable: "draft", listTable: "list", replyTable: "reply",
 	indexTable: "index", nodeTable: "node", recordTable: "record", settingTable: "setting", credentialTable: "credential",
 }
 
@@ -40,6 +40,10 @@ func ParseKey(key []byte) (Key, bool) {
 		k.Workflow, k.ID = p.text(), p.id()
 	case entryTable:
 		k.ID, k.Number = p.id(), p.uint64()
+	case draftTable:
+		k.ID, k.Name = p.id(), p.text()
+	case listTable:
+		k.Kind, k.Name, k.Number, k.ID = p.byte(), p.text(), ^p.uint64(), p.id()
 	case nodeTable:
 		k.Workflow, k.Node, k.Machine, k.ID = p.text(), p.text(), p.text(), p.id()
 	case indexTable:
@@ -73,6 +77,10 @@ func (k Key) String() string {
 		return fmt.Sprintf("record %s/%x in shard %d", k.Workflow, k.ID, k.Shard)
 	case "entry":
 		return fmt.Sprintf("entry %d of %x in shard %d", k.Number, k.ID, k.Shard)
+	case "draft":
+		return fmt.Sprintf("draft of %s for %x in shard %d", k.Name, k.ID, k.Shard)
+	case "list":
+		return fmt.Sprintf("%x in list %q of %s in shard %d", k.ID, k.Kind, k.Name, k.Shard)
 	case "node":
 		return fmt.Sprintf("node %s/%s of %x (%s) in shard %d", k.Workflow, k.Node, k.ID, k.Machine, k.Shard)
 	case "index":
@@ -140,6 +148,18 @@ func IndexEntry(key []byte) (value []byte, id ID, ok bool) {
 	value = p.take(max(0, len(p.rest)-len(id)))
 	id = p.id()
 	return value, id, ok && p.done()
+}
+
+// ListEntry returns the place and the instance of a list's key: places are in
+// the order of the list, and a part of key.
+func ListEntry(key []byte) (place []byte, id ID, ok bool) {
+	p := keyParser{rest: key}
+	ok = p.head(listTable)
+	p.byte()
+	p.skipText()
+	place = p.take(8)
+	id = p.id()
+	return place, id, ok && p.done()
 }
 
 // CountVersion returns the version of a counter's key.

@@ -89,11 +89,11 @@ func TestAvailable(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		before := parsed.AppendRecord(nil, &r.Instance, Chain{}, nil)
+		before := parsed.AppendRecord(nil, &r.Instance, Chain{}, nil, nil)
 		if got := rendered(parsed.Available(&r.Instance, john, now)); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
-		if after := parsed.AppendRecord(nil, &r.Instance, Chain{}, nil); string(after) != string(before) {
+		if after := parsed.AppendRecord(nil, &r.Instance, Chain{}, nil, nil); string(after) != string(before) {
 			t.Errorf("%s: Available changed the instance", c.name)
 		}
 	}

@@ -52,6 +52,6 @@ func BenchmarkAppendRecord(b *testing.B) {
 	var buf []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		buf = d.AppendRecord(buf[:0], &in, Chain{}, states)
+		buf = d.AppendRecord(buf[:0], &in, Chain{}, states, nil)
 	}
 }

@@ -1,6 +1,7 @@
 package statemachine
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -87,7 +88,7 @@ func checkWhole(t *testing.T, d *Definition, in *Instance) {
 	if !d.isWhole(in.active) {
 		t.Fatalf("not a configuration: %s", d.AppendStates(nil, in))
 	}
-	stored := d.AppendRecord(nil, in, Chain{1}, d.AppendStates(nil, in))
+	stored := d.AppendRecord(nil, in, Chain{1}, d.AppendStates(nil, in), nil)
 	record, err := ParseRecord(stored)
 	if err != nil {
 		t.Fatal(err)
@@ -96,8 +97,12 @@ func checkWhole(t *testing.T, d *Definition, in *Instance) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := d.AppendRecord(nil, &again, Chain{1}, d.AppendStates(nil, &again)); string(got) != string(stored) {
+	if got := d.AppendRecord(nil, &again, Chain{1}, d.AppendStates(nil, &again), nil); string(got) != string(stored) {
 		t.Fatalf("stored form: got %q, want %q", got, stored)
+	}
+	attached, err := ParseRecord(d.AppendRecord(nil, in, Chain{1}, d.AppendStates(nil, in), []byte("beside it")))
+	if err != nil || string(attached.Attachment) != "beside it" || !bytes.Equal(attached.Public, record.Public) || record.Attachment != nil {
+		t.Fatalf("with an attachment: got %+v, %v", attached, err)
 	}
 }
 
@@ -123,8 +128,9 @@ func FuzzRecord(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	whole := d.AppendRecord(nil, &r.Instance, Chain{1, 2, 3}, d.AppendStates(nil, &r.Instance))
+	whole := d.AppendRecord(nil, &r.Instance, Chain{1, 2, 3}, d.AppendStates(nil, &r.Instance), nil)
 	f.Add(whole)
+	f.Add(d.AppendRecord(nil, &r.Instance, Chain{}, d.AppendStates(nil, &r.Instance), []byte("beside it")))
 	for i := range whole {
 		f.Add(whole[:i])
 		flipped := append([]byte(nil), whole...)
@@ -161,7 +167,7 @@ func TestEveryFlippedBitOfARecordIsNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := parsed.AppendRecord(nil, &r.Instance, Chain{}, parsed.AppendStates(nil, &r.Instance))
+	whole := parsed.AppendRecord(nil, &r.Instance, Chain{}, parsed.AppendStates(nil, &r.Instance), nil)
 	for i := range whole {
 		for bit := range 8 {
 			b := append([]byte(nil), whole...)

@@ -115,16 +115,16 @@ func TestRandomChartsStayWhole(t *testing.T) {
 		follow(rt, active, r.Logs)
 		for n := range 12 {
 			e := Event{Name: EventName(fmt.Sprintf("e%d", rapid.IntRange(0, 2).Draw(rt, "event"))), Caller: &Caller{ID: "u"}, Now: time.Unix(int64(n), 0)}
-			before := string(d.AppendRecord(nil, &r.Instance, Chain{}, d.AppendStates(nil, &r.Instance)))
+			before := string(d.AppendRecord(nil, &r.Instance, Chain{}, d.AppendStates(nil, &r.Instance), nil))
 			next, err := d.Step(&r.Instance, e)
 			if err != nil {
 				rt.Fatalf("step %d: %v\n%s", n, err, c.b.String())
 			}
 			again, _ := d.Step(&r.Instance, e)
-			if got := string(d.AppendRecord(nil, &r.Instance, Chain{}, d.AppendStates(nil, &r.Instance))); got != before {
+			if got := string(d.AppendRecord(nil, &r.Instance, Chain{}, d.AppendStates(nil, &r.Instance), nil)); got != before {
 				rt.Fatalf("step %d changed its argument\n%s", n, c.b.String())
 			}
-			if a, b := d.AppendRecord(nil, &next.Instance, Chain{}, nil), d.AppendRecord(nil, &again.Instance, Chain{}, nil); string(a) != string(b) {
+			if a, b := d.AppendRecord(nil, &next.Instance, Chain{}, nil, nil), d.AppendRecord(nil, &again.Instance, Chain{}, nil, nil); string(a) != string(b) {
 				rt.Fatalf("step %d is not deterministic\n%s", n, c.b.String())
 			}
 			follow(rt, active, next.Logs)

@@ -9,9 +9,13 @@ import (
 	"troupe/statemachine/data"
 )
 
-// recordFormat is the version of the stored form of an instance. A reader
-// refuses what it does not know.
-const recordFormat = 1
+// Versions of the stored form of an instance. A reader refuses what it does not
+// know.
+const (
+	recordFormat = 1
+	// attachedFormat is recordFormat with an attachment behind the rest.
+	attachedFormat = 2
+)
 
 // Chain is a hash over an instance's history, entry after entry. The state
 // machine keeps it and does not look at it.
@@ -27,17 +31,25 @@ type Record struct {
 	States               data.Value
 	Public, Private      data.Value
 	Redirect             string
-	memory               []byte
+	// Attachment is what the caller keeps beside the instance; nil for nothing.
+	// The state machine does not look at it.
+	Attachment []byte
+	memory     []byte
 }
 
 // AppendRecord appends the stored form of the instance:
 //
 //	format(1) version sequence created updated  (varints; times in ms)
 //	chain(16) states redirect public private memory  (each with its length)
+//	attachment                                       (the same, when there is one)
 //	crc32c(4) of all before it
-func (d *Definition) AppendRecord(dst []byte, in *Instance, chain Chain, states []byte) []byte {
+func (d *Definition) AppendRecord(dst []byte, in *Instance, chain Chain, states, attachment []byte) []byte {
 	start := len(dst)
-	dst = append(dst, recordFormat)
+	if len(attachment) == 0 {
+		dst = append(dst, recordFormat)
+	} else {
+		dst = append(dst, attachedFormat)
+	}
 	dst = binary.AppendUvarint(dst, d.Version)
 	dst = binary.AppendUvarint(dst, in.Sequence)
 	dst = binary.AppendVarint(dst, in.CreatedAt.UnixMilli())
@@ -48,6 +60,9 @@ func (d *Definition) AppendRecord(dst []byte, in *Instance, chain Chain, states 
 	dst = appendBytes(dst, in.Public)
 	dst = appendBytes(dst, in.Private)
 	dst = appendBytes(dst, d.appendMemory(nil, in.memory))
+	if len(attachment) > 0 {
+		dst = appendBytes(dst, attachment)
+	}
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
@@ -76,7 +91,7 @@ func (d *Definition) appendMemory(dst []byte, memories []memory) []byte {
 // AppendRecord did not write.
 func ParseRecord(b []byte) (Record, error) {
 	var r Record
-	if len(b) < 5 || b[0] != recordFormat {
+	if len(b) < 5 || b[0] != recordFormat && b[0] != attachedFormat {
 		return r, fmt.Errorf("%w: unknown format", ErrRecord)
 	}
 	body := b[:len(b)-4]
@@ -94,6 +109,10 @@ func ParseRecord(b []byte) (Record, error) {
 	r.Public = data.Value(rd.bytes())
 	r.Private = data.Value(rd.bytes())
 	r.memory = rd.bytes()
+	if b[0] == attachedFormat {
+		r.Attachment = rd.bytes()
+		rd.failed = rd.failed || len(r.Attachment) == 0
+	}
 	if rd.failed || len(rd.rest) > 0 {
 		return Record{}, fmt.Errorf("%w: layout", ErrRecord)
 	}

@@ -138,7 +138,7 @@ func (s *scenario) show(r statemachine.Result, err error) string {
 }
 
 func fingerprint(d *statemachine.Definition, in *statemachine.Instance) string {
-	return string(d.AppendRecord(nil, in, statemachine.Chain{}, d.AppendStates(nil, in)))
+	return string(d.AppendRecord(nil, in, statemachine.Chain{}, d.AppendStates(nil, in), nil))
 }
 
 // restored writes the instance and reads it again; both must be the same.

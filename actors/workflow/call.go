@@ -9,13 +9,14 @@ import (
 )
 
 // call is one request on its way through an instance's mailbox, and the place
-// for its answer. Exactly one of create, event, load and index is set.
+// for its answer. Exactly one of create, event, draft, load and index is set.
 //
 // It is answered once: by the actor when it is refused or needs no commit, by
 // the journal when the commit is durable. Whoever answers releases the entry.
 type call struct {
 	create *CreateRequest
 	event  *EventRequest
+	draft  *DraftRequest
 	load   *LoadRequest
 	look   func(*instance) error // with load: what to do in the place of a reply
 	index  *index                // to enter oneself into

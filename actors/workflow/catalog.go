@@ -30,6 +30,9 @@ type Catalog struct {
 	// current is what the newest accepted set of files offers, and for workflows
 	// whose file is gone what rules their instances. Replaced, never changed.
 	current atomic.Pointer[offers]
+	// builtin are the definitions of our own, which no file can take away. They
+	// are not listed among the choices. Written before the router starts.
+	builtin offers
 	// versions has the definitions that instances asked for.
 	versions *xsync.Map[versionKey, *statemachine.Definition]
 	// publishing is held while a set is being published.
@@ -79,6 +82,7 @@ func OpenCatalog(store *persistence.Store, parser *statemachine.Parser, log zero
 		store: store, parser: parser, log: log, versions: xsync.NewMap[versionKey, *statemachine.Definition](),
 		indexing: xsync.NewRBMutex(), indexesChanged: make(chan struct{}, 1),
 	}
+	c.builtin = offers{}
 	c.publishing.creating = map[versionKey]*atomic.Int64{}
 	c.indexes.Store(&indexSet{})
 	if err := c.loadIndexes(); err != nil {
@@ -133,6 +137,23 @@ func (c *Catalog) loadListed() (map[string]uint64, error) {
 	return listed, nil
 }
 
+// AddBuiltin makes a definition of our own available under an id that no file can
+// have, because it is no identifier. What was once used must stay as it is: a new
+// version would need the old one as well. It must be called before the catalog is
+// used.
+func (c *Catalog) AddBuiltin(id string, d *statemachine.Definition) {
+	c.builtin[id] = &offer{Definition: d, listed: true, creating: new(atomic.Int64)}
+	c.versions.Store(versionKey{id, d.Version}, d)
+}
+
+// offer returns the newest version of a workflow; nil when it was never published.
+func (c *Catalog) offer(workflow string) *offer {
+	if o := (*c.current.Load())[workflow]; o != nil {
+		return o
+	}
+	return c.builtin[workflow]
+}
+
 // Len returns how many workflows can be created now.
 func (c *Catalog) Len() int {
 	n := 0
@@ -147,7 +168,7 @@ func (c *Catalog) Len() int {
 // newest returns the definition whose rules hold for the workflow; nil when it
 // was never published.
 func (c *Catalog) newest(workflow string) *statemachine.Definition {
-	if o := (*c.current.Load())[workflow]; o != nil {
+	if o := c.offer(workflow); o != nil {
 		return o.Definition
 	}
 	return nil
@@ -155,7 +176,7 @@ func (c *Catalog) newest(workflow string) *statemachine.Definition {
 
 // offered returns the definition for new instances; nil when there is none.
 func (c *Catalog) offered(workflow string) *statemachine.Definition {
-	if o := (*c.current.Load())[workflow]; o != nil && o.listed {
+	if o := c.offer(workflow); o != nil && o.listed {
 		return o.Definition
 	}
 	return nil
@@ -166,7 +187,7 @@ func (c *Catalog) offered(workflow string) *statemachine.Definition {
 // create, the stored count of instances holds it.
 func (c *Catalog) claim(workflow string) (*offer, error) {
 	for {
-		o := (*c.current.Load())[workflow]
+		o := c.offer(workflow)
 		if o == nil || !o.listed {
 			return nil, ErrNotFound
 		}

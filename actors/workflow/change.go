@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"troupe/actors/form"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
@@ -17,6 +18,9 @@ type change struct {
 	retry   Retry
 	caller  string
 	created bool
+	form    *form.Form // with created: what the instance is besides
+	// dropDraft: the caller's draft goes.
+	dropDraft bool
 }
 
 // create makes the instance. Its actor is new and nobody else has its id.
@@ -33,7 +37,7 @@ func (i *instance) create(c *call) (handed bool, err error) {
 	i.hasHistory = req.WithHistory
 	return i.commit(c, &change{
 		next: result.Instance, entry: &result.Entry, retry: req.Retry,
-		caller: string(req.Caller.ID), created: true,
+		caller: string(req.Caller.ID), created: true, form: req.Form,
 	}, req.WithHistory)
 }
 
@@ -66,9 +70,14 @@ func (i *instance) send(c *call) (handed bool, err error) {
 		}
 		return false, stepError(err)
 	}
+	if req.MustBeTaken && result.Outcome != statemachine.Moved {
+		return false, ErrNotAllowed
+	}
 	i.log(result.Logs)
 	i.router.metrics.events.Add(1)
-	ch := &change{next: result.Instance, before: i.of.Positions(&i.state), retry: req.Retry, caller: string(req.Caller.ID)}
+	ch := &change{
+		next: result.Instance, before: i.of.Positions(&i.state), retry: req.Retry, caller: string(req.Caller.ID), dropDraft: req.DropDraft,
+	}
 	if result.Outcome != statemachine.Ignored {
 		ch.entry = &result.Entry
 	} else if req.Retry.Key == "" {
@@ -129,12 +138,13 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (handed bool, e
 	token := r.catalog.indexing.RLock()
 	defer r.catalog.indexing.RUnlock(token)
 	w := r.store.NewWrites(i.shard)
-	was := i.state
+	was, statesBefore := i.state, i.states
 	i.state = ch.next
 	i.show()
 	history := before
 	if ch.entry != nil {
 		history = i.putEntry(w, c, ch.entry, before)
+		i.putForm(w, ch.form, statesBefore)
 		i.putRecord(w)
 		i.putNodes(w, ch.before)
 	}
@@ -148,6 +158,9 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (handed bool, e
 	if ch.created {
 		i.scratch = persistence.CountKey(i.scratch[:0], i.shard, i.workflowID, i.of.Version)
 		w.Add(i.scratch, 1)
+	}
+	if ch.dropDraft {
+		w.Delete(persistence.DraftKey(nil, i.shard, i.id, ch.caller))
 	}
 	if ch.retry.Key != "" {
 		i.putReply(w, ch)
@@ -187,7 +200,7 @@ func (i *instance) putEntry(w *persistence.Writes, c *call, e *statemachine.Entr
 
 func (i *instance) putRecord(w *persistence.Writes) {
 	key := persistence.RecordKey(i.scratch[:0], i.shard, i.workflowID, i.id)
-	both := i.of.AppendRecord(key, &i.state, i.chain, i.states)
+	both := i.of.AppendRecord(key, &i.state, i.chain, i.states, i.attachment)
 	w.Set(both[:len(key)], both[len(key):])
 	i.scratch = both
 }

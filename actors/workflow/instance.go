@@ -7,6 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"troupe/actors/form"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
@@ -35,6 +36,10 @@ type instance struct {
 	history    []byte
 	hasHistory bool
 	scratch    []byte // for keys and values; free between messages
+	// form is what makes the instance a form, nil for others, and attachment its
+	// stored bytes. Both are replaced, never changed.
+	form       *form.Form
+	attachment []byte
 	// keyRows is about how many idempotency rows there are since the actor
 	// began to count, and keyRowsLook when to look for old ones.
 	keyRows, keyRowsLook int
@@ -76,6 +81,8 @@ func (i *instance) handle(c *call) bool {
 		handed, err = i.create(c)
 	case c.event != nil:
 		handed, err = i.send(c)
+	case c.draft != nil:
+		handed, err = i.draft(c)
 	case c.index != nil:
 		handed, err = i.enterIndex(c)
 	default:
@@ -106,6 +113,9 @@ func (i *instance) ensureLoaded() error {
 		if i.of, err = r.catalog.version(i.workflowID, record.Version); err == nil {
 			i.state, err = i.of.Restore(i.name, record)
 		}
+	}
+	if err == nil {
+		err = i.setForm(record.Attachment)
 	}
 	if err != nil {
 		r.metrics.damaged.Add(1)

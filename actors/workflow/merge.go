@@ -16,7 +16,8 @@ type candidate struct {
 	id    persistence.ID
 	// value is what the entry of the index that sorts has; nil when _id sorts.
 	value []byte
-	// record is the stored record; nil when it has to be loaded.
+	// record is the stored record, or the row of a list; nil when it has to be
+	// loaded.
 	record []byte
 }
 
@@ -101,6 +102,8 @@ const (
 	indexRow
 	// sortedRow is indexRow where the value decides the order.
 	sortedRow
+	// listRow is a row of a user's list, which shows what it is about itself.
+	listRow
 )
 
 // next implements candidates. Several rows may name the same instance: those
@@ -120,12 +123,12 @@ func (m *merge) next() (candidate, bool, error) {
 		if s.kind != recordRow {
 			*m.rows++
 		}
-		if m.given && m.last == s.id && s.kind != sortedRow {
+		if m.given && m.last == s.id && s.kind != sortedRow && s.kind != listRow {
 			continue
 		}
 		m.last, m.given = s.id, true
 		c := candidate{shard: s.shard, id: s.id, value: s.value}
-		if s.kind == recordRow {
+		if s.kind == recordRow || s.kind == listRow {
 			c.record = s.cursor.Value()
 		}
 		return c, true, nil
@@ -202,6 +205,8 @@ func (s *source) next() (ok bool, err error) {
 		_, s.id, ok = persistence.IndexEntry(key)
 	case sortedRow:
 		s.value, s.id, ok = persistence.IndexEntry(key)
+	case listRow:
+		s.value, s.id, ok = persistence.ListEntry(key)
 	}
 	if !ok {
 		return false, persistence.ErrCorrupt

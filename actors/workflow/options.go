@@ -39,9 +39,11 @@ type Options struct {
 	HistoryResidentBytes int
 	// QueriesMax is how many queries run at a time. Default 2.
 	QueriesMax int
-	// QueryWaitMax is how long a query waits for its turn. Default 2 s.
+	// ListsMax is how many lists of forms are read at a time. Default 16.
+	ListsMax int
+	// QueryWaitMax is how long a query or list waits for its turn. Default 2 s.
 	QueryWaitMax time.Duration
-	// QueryTimeMax is how long a query may run. Default 60 s.
+	// QueryTimeMax is how long a query or list may run. Default 60 s.
 	QueryTimeMax time.Duration
 	// KeysKept and KeysKeptFor say how long idempotency keys are remembered:
 	// at least so many for each instance and at least so long. Defaults 64 and
@@ -58,6 +60,7 @@ func (o *Options) EnsureDefaults() {
 	setDefault(&o.ReplyWaitMax, 15*time.Second)
 	setDefault(&o.HistoryResidentBytes, 1<<20)
 	setDefault(&o.QueriesMax, 2)
+	setDefault(&o.ListsMax, 16)
 	setDefault(&o.QueryWaitMax, 2*time.Second)
 	setDefault(&o.QueryTimeMax, time.Minute)
 	setDefault(&o.KeysKept, 64)
@@ -86,6 +89,6 @@ func (o *Options) Validate() error {
 	require(o.System != nil, "System is missing")
 	require(o.Catalog != nil, "Catalog is missing")
 	require(o.IdleAfter > 0 && o.ReplyWaitMax > 0 && o.QueryTimeMax > 0, "durations must be positive")
-	require(o.InFlightMax > 0 && o.InstanceInFlightMax > 0 && o.QueriesMax > 0, "limits must be positive")
+	require(o.InFlightMax > 0 && o.InstanceInFlightMax > 0 && o.QueriesMax > 0 && o.ListsMax > 0, "limits must be positive")
 	return errors.Join(faults...)
 }

@@ -166,7 +166,7 @@ func (q *query) take(ctx context.Context) error {
 	r := q.router
 	ctx, cancel := context.WithTimeout(ctx, r.o.QueryTimeMax)
 	defer cancel()
-	if err := r.turn(ctx); err != nil {
+	if err := r.turn(ctx, r.queries); err != nil {
 		return err
 	}
 	defer func() { <-r.queries }()
@@ -178,8 +178,8 @@ func (q *query) take(ctx context.Context) error {
 	return err
 }
 
-// turn waits until one of the query tokens is free.
-func (r *Router) turn(ctx context.Context) error {
+// turn waits until one of the tokens is free, and takes it.
+func (r *Router) turn(ctx context.Context, tokens chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, r.o.QueryWaitMax)
 	defer cancel()
 	if ctx.Err() != nil { // or the select may still take a turn
@@ -187,7 +187,7 @@ func (r *Router) turn(ctx context.Context) error {
 		return ErrBusy
 	}
 	select {
-	case r.queries <- struct{}{}:
+	case tokens <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		r.metrics.refused.Add(1)

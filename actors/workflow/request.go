@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/statemachine/data"
 )
@@ -22,7 +23,9 @@ type CreateRequest struct {
 	// Public and Private are the objects of the body's data; absent when it had
 	// none. They are checked and compact.
 	Public, Private data.Value
-	Retry           Retry
+	// Form makes the instance a form; nil: it is none.
+	Form  *form.Form
+	Retry Retry
 	// WithHistory says whether the reply carries svcHistory.
 	WithHistory bool
 }
@@ -40,7 +43,12 @@ type EventRequest struct {
 	Retry Retry
 	// IfMatch lists the sequence numbers that the instance may have now; nil
 	// means any.
-	IfMatch     []uint64
+	IfMatch []uint64
+	// MustBeTaken refuses an event that nothing takes with ErrNotAllowed,
+	// whatever the definition says about it.
+	MustBeTaken bool
+	// DropDraft removes the caller's draft in the same commit.
+	DropDraft   bool
 	WithHistory bool
 }
 

@@ -38,6 +38,7 @@ type Router struct {
 	round    atomic.Int64 // the sweep's clock, in sweeps
 	stopping atomic.Bool
 	queries  chan struct{} // one token for each query that runs
+	lists    chan struct{} // one token for each list of forms that is being read
 	feeds    feeds
 	metrics  metrics
 
@@ -65,6 +66,7 @@ func Start(o Options) (*Router, error) {
 		awake:    xsync.NewMap[persistence.ID, *entry](),
 		creating: xsync.NewMap[replyDigest, *latch](),
 		queries:  make(chan struct{}, o.QueriesMax),
+		lists:    make(chan struct{}, o.ListsMax),
 		stop:     make(chan struct{}),
 
 		feeds:     feeds{byKey: xsync.NewMap[feedKey, *feed]()},

@@ -1,0 +1,425 @@
+package workflow
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"troupe/actors/form"
+	"troupe/actors/identity"
+	"troupe/persistence"
+	"troupe/persistence/storetest"
+	"troupe/statemachine"
+)
+
+// createForm makes a form of a workflow and returns its id.
+func (h *house) createForm(who *identity.Principal, workflow string, kind form.Kind) string {
+	h.t.Helper()
+	r, err := h.Create(h.t.Context(), formOf(who, workflow, kind))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return r.InstanceID
+}
+
+func formOf(who *identity.Principal, workflow string, kind form.Kind) *CreateRequest {
+	return &CreateRequest{Caller: who, WorkflowID: workflow, Form: &form.Form{
+		Kind: kind, TemplateID: workflow + "-form", Name: "A form", By: string(who.ID), Role: "employee",
+	}}
+}
+
+// listed returns a user's list.
+func (h *house) listed(who *identity.Principal, kind form.Kind) (all []ListedForm) {
+	h.t.Helper()
+	err := h.Forms(h.t.Context(), kind, who.ID, func(f ListedForm) error { all = append(all, f); return nil })
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return all
+}
+
+// checkLists is the invariant: the rows of all lists say what the stored
+// instances say, and there are no others.
+func (h *house) checkLists() {
+	h.t.Helper()
+	want, got := map[string]string{}, map[string]string{}
+	for _, workflow := range []string{"leave", "order"} {
+		for _, s := range h.instances(workflow) {
+			if len(s.record.Attachment) == 0 {
+				continue
+			}
+			f, err := form.Parse(s.record.Attachment)
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			d := h.catalog.newest(workflow)
+			in, err := d.Restore(s.name, s.record)
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			var nodes []string
+			for _, p := range d.Positions(&in) {
+				nodes = append(nodes, string(p.Node))
+			}
+			if (f.DoneAt != 0) != d.IsDone(&in) {
+				h.t.Errorf("%s: done at %d, and it is done: %t", s.name, f.DoneAt, d.IsDone(&in))
+			}
+			row := form.Row{Form: *f, WorkflowID: workflow, Nodes: strings.Join(nodes, ", ")}
+			key := persistence.ListKey(nil, h.store.ShardOf(s.id), byte(f.Kind), f.By, s.record.CreatedAt.UnixMilli(), s.id)
+			want[string(key)] = string(row.Append(nil))
+		}
+	}
+	for sh := range persistence.Shard(h.store.ShardCount()) {
+		err := h.store.Scan(persistence.ShardPrefix(nil, sh), func(key, value []byte) error {
+			if k, _ := persistence.ParseKey(key); k.Table == "list" {
+				got[string(key)] = string(value)
+			}
+			return nil
+		})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	for key, row := range want {
+		if got[key] != row {
+			h.t.Errorf("row %x: got %q, want %q", key, got[key], row)
+		}
+		delete(got, key)
+	}
+	for key := range got {
+		h.t.Errorf("row %x is too many", key)
+	}
+}
+
+func TestAListFollowsItsInstances(t *testing.T) {
+	h := newHouse(t, Options{})
+	id := h.createForm(john, "leave", form.Plain)
+	h.create(john, "leave", "") // is no form
+	h.createForm(john, "leave", form.Checklist)
+	h.createForm(mary, "leave", form.Plain)
+	state := func() string {
+		h.checkLists()
+		all := h.listed(john, form.Plain)
+		if len(all) != 1 || all[0].InstanceID != id {
+			t.Fatalf("john's forms: %v", all)
+		}
+		f := all[0]
+		return fmt.Sprintf("%s moved=%t submitted=%t done=%t", f.Nodes, f.Moved(), f.SubmissionID != "", f.DoneAt != 0)
+	}
+	for _, c := range []struct {
+		name  string
+		who   *identity.Principal
+		event string
+		want  string
+	}{
+		{"created", nil, "", "draft moved=false submitted=false done=false"},
+		{"an event that stays", john, "note", "draft moved=false submitted=false done=false"},
+		{"submitted", john, "submit", "review moved=true submitted=true done=false"},
+		{"an event that nothing takes", john, "submit", "review moved=true submitted=true done=false"},
+		{"sent back", john, "back", "draft moved=false submitted=true done=false"},
+		{"submitted again", john, "submit", "review moved=true submitted=true done=false"},
+		{"approved", mary, "approve", "approved moved=true submitted=true done=true"},
+	} {
+		if c.event != "" {
+			h.mustSend(c.who, "leave", id, c.event, "", "")
+		}
+		if got := state(); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
+	before := state()
+	h.restart()
+	h.sweepAfter(time.Hour)
+	woken := h.Router.Metrics().Woken
+	if got := state(); got != before {
+		t.Errorf("after a restart: got %s, want %s", got, before)
+	}
+	if h.Router.Metrics().Woken != woken {
+		t.Error("a list woke instances")
+	}
+	h.mustSend(mary, "leave", id, "note", "", "")
+	if got := state(); got != before {
+		t.Errorf("after waking up: got %s, want %s", got, before)
+	}
+}
+
+// TestTheOrderOfAList is newest first, then by id (decisions: "Order").
+func TestTheOrderOfAList(t *testing.T) {
+	h := newHouse(t, Options{})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 25 {
+				if _, err := h.Create(t.Context(), formOf(john, "order", form.Plain)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	all := h.listed(john, form.Plain)
+	if len(all) != 200 || !slices.IsSortedFunc(all, func(a, b ListedForm) int {
+		if a.When != b.When {
+			return int(b.When - a.When)
+		}
+		return strings.Compare(a.InstanceID, b.InstanceID)
+	}) {
+		t.Errorf("%d forms, or out of order", len(all))
+	}
+	enough := errors.New("enough")
+	if err := h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { return enough }); !errors.Is(err, enough) {
+		t.Errorf("got %v, want the error of yield", err)
+	}
+}
+
+// TestEveryCrashLeavesTheListsWhole: an instance and its row are one commit.
+func TestEveryCrashLeavesTheListsWhole(t *testing.T) {
+	disk := storetest.NewDisk()
+	h := newHouseOn(t, disk, Options{})
+	var crashed []*storetest.Disk
+	for round := range 3 {
+		var wg sync.WaitGroup
+		for g := range 4 {
+			wg.Go(func() {
+				r := rand.New(rand.NewPCG(uint64(round), uint64(g)))
+				for range 15 {
+					workflow := someOf(r, "leave", "order")
+					id := h.createForm(mary, workflow, []form.Kind{form.Plain, form.Checklist}[r.IntN(2)])
+					for range r.IntN(4) {
+						_, err := h.send(mary, workflow, id, someOf(r, "submit", "approve", "back", "pay"), "", "")
+						if err != nil && !errors.Is(err, ErrInvalid) {
+							t.Error(err)
+						}
+					}
+				}
+			})
+		}
+		before := h.Router.Metrics().Creates
+		await(t, "creates", func() bool { return h.Router.Metrics().Creates > before+10 })
+		crashed = append(crashed, disk.AfterCrash())
+		wg.Wait()
+	}
+	h.checkLists()
+	for _, disk := range crashed {
+		again := newHouseOn(t, disk, Options{})
+		again.checkLists()
+		if len(again.listed(mary, form.Plain)) == 0 {
+			t.Error("the crash left no form: nothing was tested")
+		}
+		again.stop()
+	}
+}
+
+func submits(f *form.Form) string {
+	if f.TemplateID == "leave-form" {
+		return "submit"
+	}
+	return ""
+}
+
+func (h *house) draft(who *identity.Principal, id, body string, ifMatch ...uint64) (Draft, error) {
+	return h.SaveDraft(h.t.Context(), &DraftRequest{
+		FormRequest: FormRequest{Caller: who, WorkflowID: "leave", InstanceID: id, Event: submits}, Data: value(body), IfMatch: ifMatch,
+	})
+}
+
+func (h *house) form(who *identity.Principal, id string) *FormView {
+	h.t.Helper()
+	v, err := h.Form(h.t.Context(), &FormRequest{Caller: who, WorkflowID: "leave", InstanceID: id, Event: submits})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return v
+}
+
+func TestTheLifeOfADraft(t *testing.T) {
+	h := newHouse(t, Options{})
+	id := h.createForm(john, "leave", form.Plain)
+	if v := h.form(john, id); v.Draft != nil || !v.Editable || v.Nodes != "draft" || v.When == 0 || string(v.Public) != `{"by":"john"}` {
+		t.Errorf("a new form: %+v", v)
+	}
+	first, err := h.draft(john, id, `{"days":1}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := h.draft(john, id, `{"days":2}`, first.Revision)
+	if err != nil || second.Revision <= first.Revision {
+		t.Fatalf("got %+v, %v after %+v", second, err, first)
+	}
+	if _, err := h.draft(john, id, `{"days":3}`, first.Revision); !errors.Is(err, ErrPrecondition) {
+		t.Errorf("a draft over another one: got %v, want ErrPrecondition", err)
+	}
+	if v := h.form(mary, id); v.Draft != nil {
+		t.Error("mary sees john's draft")
+	}
+	h.restart()
+	if v := h.form(john, id); v.Draft == nil || string(v.Draft.Data) != `{"days":2}` || v.Draft.Revision != second.Revision || v.Sequence != 1 {
+		t.Errorf("after a restart: %+v", v.Draft)
+	}
+	drop := event(john, "leave", id, "submit", `{"days":2}`, "key")
+	drop.DropDraft, drop.MustBeTaken = true, true
+	if _, err := h.Send(t.Context(), drop); err != nil {
+		t.Fatal(err)
+	}
+	if v := h.form(john, id); v.Draft != nil || v.Editable || v.Form.SubmissionID == "" {
+		t.Errorf("after the submission: %+v", v)
+	}
+	if r, err := h.Send(t.Context(), drop); err != nil || r.Sequence != 2 {
+		t.Errorf("the submission again with its key: %v, %v", r, err)
+	}
+	drop.Retry = Retry{}
+	if _, err := h.Send(t.Context(), drop); !errors.Is(err, ErrNotAllowed) || h.form(john, id).Sequence != 2 {
+		t.Errorf("a second submission: got %v, want ErrNotAllowed and no trace", err)
+	}
+	if _, err := h.draft(john, id, `{}`); !errors.Is(err, ErrNotAllowed) {
+		t.Errorf("a draft of what is submitted: got %v, want ErrNotAllowed", err)
+	}
+	h.mustSend(john, "leave", id, "back", "", "")
+	third, err := h.draft(john, id, `{"days":9}`)
+	if err != nil || third.Revision <= second.Revision {
+		t.Errorf("after it came back: %+v, %v, want a revision above %d", third, err, second.Revision)
+	}
+	if _, err := h.draft(john, id, ""); err != nil || h.form(john, id).Draft != nil {
+		t.Errorf("dropped: %v", err)
+	}
+	plain := h.create(john, "leave", "")
+	for name, c := range map[string]struct {
+		who  *identity.Principal
+		id   string
+		want error
+	}{
+		"of what is no form":        {john, plain, ErrNotFound},
+		"of an unknown instance":    {john, "01ARZ3NDEKTSV4RRFFQ69G5FAV", ErrNotFound},
+		"of somebody else's":        {eve, id, ErrNotFound},
+		"with no identifier":        {john, "nonsense", ErrNotFound},
+		"by another who may submit": {mary, id, nil},
+	} {
+		if _, err := h.draft(c.who, c.id, `{}`); !errors.Is(err, c.want) {
+			t.Errorf("a draft %s: got %v, want %v", name, err, c.want)
+		}
+	}
+	if _, err := h.Form(t.Context(), &FormRequest{Caller: john, WorkflowID: "leave", InstanceID: plain, Event: submits}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("an instance that is no form: got %v, want ErrNotFound", err)
+	}
+}
+
+// TestNoListOrDraftIsShownThatACrashCouldTakeBack holds promise P10 for forms.
+func TestNoListOrDraftIsShownThatACrashCouldTakeBack(t *testing.T) {
+	disk := storetest.NewDisk()
+	h := newHouseOn(t, disk, Options{})
+	id := h.createForm(john, "leave", form.Plain)
+	answers := make(chan string, 20)
+	var readers sync.WaitGroup
+	ask := func(what string, call func() error) {
+		readers.Go(func() {
+			if err := call(); err != nil {
+				what += ": " + err.Error()
+			}
+			answers <- what
+		})
+	}
+	hanging := disk.Hold()
+	ask("a draft", func() error { _, err := h.draft(john, id, `{"days":1}`); return err })
+	<-hanging
+	ask("the form", func() error {
+		_, err := h.Form(t.Context(), &FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: submits})
+		return err
+	})
+	ask("the list", func() error {
+		return h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { answers <- "a row"; return nil })
+	})
+	select {
+	case what := <-answers:
+		t.Errorf("%s was answered while the fsync hung", what)
+	case <-time.After(200 * time.Millisecond):
+	}
+	disk.Release()
+	readers.Wait()
+	if len(answers) != 4 {
+		t.Errorf("%d answers, want 4", len(answers))
+	}
+}
+
+func TestDamageOfAFormIsSaid(t *testing.T) {
+	h := newHouse(t, Options{})
+	id := mustID(t, h.createForm(john, "leave", form.Plain))
+	sh := h.store.ShardOf(id)
+	when := h.listed(john, form.Plain)[0].When
+	set := func(key, value []byte) {
+		t.Helper()
+		w := h.store.NewWrites(sh)
+		w.Set(key, value)
+		done := make(outcome, 1)
+		h.store.Append(w, done)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(persistence.ListKey(nil, sh, byte(form.Plain), "john", when, id), []byte("nonsense"))
+	if err := h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { return nil }); !errors.Is(err, ErrExecution) {
+		t.Errorf("a row: got %v, want ErrExecution", err)
+	}
+	set(persistence.DraftKey(nil, sh, id, "john"), []byte("nonsense"))
+	if _, err := h.draft(john, instanceName(id), `{}`); !errors.Is(err, ErrExecution) {
+		t.Errorf("a draft: got %v, want ErrExecution", err)
+	}
+	record := h.instances("leave")[0].record
+	d := h.catalog.newest("leave")
+	in, err := d.Restore(instanceName(id), record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(persistence.RecordKey(nil, sh, "leave", id), d.AppendRecord(nil, &in, record.Chain, d.AppendStates(nil, &in), []byte("nonsense")))
+	h.restart()
+	if _, err := h.load(john, "leave", instanceName(id)); !errors.Is(err, ErrExecution) {
+		t.Errorf("a record: got %v, want ErrExecution", err)
+	}
+}
+
+// TestABuiltinIsNoChoice: it can be used by who knows it, and no file can have
+// its id.
+func TestABuiltinIsNoChoice(t *testing.T) {
+	h := newHouse(t, Options{})
+	parsed := sources(t, strings.Replace(order, "id: order", "id: own", 1))[0].Parsed
+	h.catalog.AddBuiltin("-", parsed)
+	id := h.create(eve, "-", "")
+	h.mustSend(eve, "-", id, "pay", "", "")
+	h.publish(leave, order)
+	if r := h.mustLoad(eve, "-", id); r.Sequence != 2 || !bytes.Contains(r.AppendRecord(nil), []byte(`"workflowId":"-"`)) {
+		t.Errorf("got %s", r.AppendRecord(nil))
+	}
+	if n := h.catalog.Len(); n != 2 || len(h.Choices(eve)) != 1 {
+		t.Errorf("%d workflows, eve's choices %v", n, h.Choices(eve))
+	}
+	if statemachine.IsIdentifier("-") {
+		t.Error("a file can have the id of a builtin")
+	}
+}
+
+func FuzzDraft(f *testing.F) {
+	d := Draft{Revision: 1 << 40, SavedAt: 5, Data: value(`{"a":[1,"x"]}`)}
+	whole := d.append(nil)
+	for n := range whole {
+		f.Add(whole[:n])
+	}
+	f.Add(whole)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d, err := parseDraft(b)
+		if err != nil {
+			if !errors.Is(err, ErrExecution) {
+				t.Errorf("error of another kind: %v", err)
+			}
+			return
+		}
+		again, err := parseDraft(d.append(nil))
+		if err != nil || again.Revision != d.Revision || !bytes.Equal(again.Data, d.Data) {
+			t.Errorf("%x: got %+v, then %+v, %v", b, d, again, err)
+		}
+	})
+}
