@@ -57,6 +57,8 @@ func (k Kind) String() string {
 		return "token"
 	case Session:
 		return "session"
+	case passwords:
+		return "password"
 	default:
 		return fmt.Sprintf("kind(%d)", uint8(k))
 	}
@@ -64,10 +66,14 @@ func (k Kind) String() string {
 
 // prefix starts the ids of a kind.
 func (k Kind) prefix() string {
-	if k == Token {
+	switch k {
+	case Token:
 		return "tok_"
+	case Session:
+		return "ses_"
+	default:
+		return "pwd_" // no id begins with it; see letter
 	}
-	return "ses_"
 }
 
 // draw returns a new id and secret. 80 random bits make an id unique among all

@@ -4,19 +4,28 @@ import "errors"
 
 var (
 	// ErrUnauthorized is what Authenticate answers for every cause: malformed,
-	// unknown, expired, idle, revoked, of another kind, user disabled or gone.
-	// The gateway answers 401 with a body that is the same for all of them.
+	// unknown, expired, idle, revoked, of another kind, user disabled or gone;
+	// and SignIn for a user who is unknown, disabled or without a password, and
+	// for a wrong password. The gateway answers 401 with a body that is the same
+	// for all of them.
 	ErrUnauthorized = errors.New("unauthorized")
 	// ErrNoCredential is what Revoke answers when there is no credential of that
 	// kind with that id.
 	ErrNoCredential = errors.New("no such credential")
-	// ErrNoUser is what CreateToken and CreateSession answer when identity.yaml
-	// does not name the user, or names the user as disabled.
+	// ErrNoUser is what CreateToken, CreateSession and SetPassword answer when
+	// identity.yaml does not name the user, or names the user as disabled.
 	ErrNoUser = errors.New("no such user, or disabled")
 	// ErrInvalid is what CreateToken and CreateSession answer when the note or
-	// the time to expiry cannot be taken. Its text is meant for the caller.
+	// the time to expiry cannot be taken, and SetPassword when a rule for
+	// passwords is broken. Its text is meant for the caller.
 	ErrInvalid = errors.New("invalid credential request")
-	// ErrFull is what CreateToken and CreateSession answer at
+	// ErrTooManyAttempts is wrapped by the AttemptsError of SignIn, which says how
+	// long to wait. The password was not looked at.
+	ErrTooManyAttempts = errors.New("too many failed sign-ins")
+	// ErrBusy is what SignIn and SetPassword answer when too many password hashes
+	// wait to be computed. Nothing was done; the caller tries again later.
+	ErrBusy = errors.New("too many passwords are being checked")
+	// ErrFull is what CreateToken, CreateSession and SignIn answer at
 	// Options.CredentialsMax. Nothing was stored; old credentials leave with time.
 	ErrFull = errors.New("too many credentials")
 	// ErrStopped is what every writing call answers after Stop. Nothing was

@@ -160,11 +160,17 @@ func inBubble(t *testing.T, l ledger, o Options, test func(t *testing.T, s *Serv
 	})
 }
 
+// cheap is the least that argon2 takes.
+var cheap = PasswordCost{MemoryKiB: 8, Passes: 1, Lanes: 1}
+
 // open starts a service, which is stopped when the test ends.
 func open(t *testing.T, l ledger, o Options) *Service {
 	t.Helper()
 	if o.Directory == nil {
 		o.Directory = parse(t, staff)
+	}
+	if o.PasswordCost == (PasswordCost{}) {
+		o.PasswordCost = cheap
 	}
 	s, err := start(o, l)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -39,6 +40,22 @@ type Options struct {
 	// CredentialsMax bounds the table, ended credentials included. Zero is
 	// 200,000, which is about 40 MB.
 	CredentialsMax int
+
+	// PasswordCost is the cost of the hash of a new password. Zero is that of
+	// standardCost: 19 MiB, two passes, one lane, about 25 ms of a core. Only
+	// tests want less.
+	PasswordCost PasswordCost
+	// HashesMax bounds the password hashes that are computed at a time. Zero is
+	// half the cores, at least one, so that a flood of sign-ins leaves room for
+	// other work. Each needs the memory of its cost.
+	HashesMax int
+	// HashesWaitingMax bounds those that wait for that; more are answered with
+	// ErrBusy. Zero is 64, which is less than two seconds of one core.
+	HashesWaitingMax int
+	// AttemptsMax bounds the accounts, and the addresses, whose failed sign-ins
+	// are remembered; the oldest are forgotten first. Zero is 10,000, which is
+	// about 4 MB.
+	AttemptsMax int
 }
 
 // ensureDefaults replaces zeroes by the defaults.
@@ -48,6 +65,10 @@ func (o *Options) ensureDefaults() {
 	o.FlushEvery = cmp.Or(o.FlushEvery, time.Minute)
 	o.RetainEnded = cmp.Or(o.RetainEnded, 7*24*time.Hour)
 	o.CredentialsMax = cmp.Or(o.CredentialsMax, 200_000)
+	o.PasswordCost = cmp.Or(o.PasswordCost, standardCost)
+	o.HashesMax = cmp.Or(o.HashesMax, max(1, runtime.GOMAXPROCS(0)/2))
+	o.HashesWaitingMax = cmp.Or(o.HashesWaitingMax, 64)
+	o.AttemptsMax = cmp.Or(o.AttemptsMax, 10_000)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
@@ -71,8 +92,21 @@ func (o *Options) validate() error {
 			return fmt.Errorf("option %s is %v, but must be at least 1s", limit.name, limit.value)
 		}
 	}
-	if o.CredentialsMax < 1 {
-		return fmt.Errorf("option CredentialsMax is %d, but must be at least 1", o.CredentialsMax)
+	for _, limit := range []struct {
+		name  string
+		value int
+	}{
+		{"CredentialsMax", o.CredentialsMax},
+		{"HashesMax", o.HashesMax},
+		{"HashesWaitingMax", o.HashesWaitingMax},
+		{"AttemptsMax", o.AttemptsMax},
+	} {
+		if limit.value < 1 {
+			return fmt.Errorf("option %s is %d, but must be at least 1", limit.name, limit.value)
+		}
+	}
+	if !o.PasswordCost.valid() {
+		return fmt.Errorf("option PasswordCost is %+v, which argon2 does not take, or nobody can wait for", o.PasswordCost)
 	}
 	return nil
 }
@@ -89,6 +123,11 @@ type Service struct {
 	// entries has every known credential by id. The writer and the
 	// confirmations of its appends change it; Authenticate only reads.
 	entries *xsync.Map[string, *entry]
+	// accounts has everybody with a password, or about to get one. Nobody
+	// leaves it: it has at most one entry for each user there ever was.
+	accounts *xsync.Map[UserID, *account]
+	hasher   *hasher
+	attempts *attempts
 
 	changes  chan change   // to the writer
 	recheck  chan struct{} // to the writer: the directory changed; holds one
@@ -96,17 +135,21 @@ type Service struct {
 	stopped  chan struct{} // closed when the writer is gone
 	stopOnce sync.Once
 
-	refused     atomic.Uint64
-	full        atomic.Uint64
-	writeFailed atomic.Uint64
-	corrupt     int // set by Start, then read only
+	refused        atomic.Uint64
+	full           atomic.Uint64
+	writeFailed    atomic.Uint64
+	signIns        atomic.Uint64
+	signInsFailed  atomic.Uint64
+	signInsRefused atomic.Uint64
+	corrupt        int // set by Start, then read only
 }
 
 // Metrics is a snapshot of what a Service counts.
 type Metrics struct {
 	// Credentials in the table, ended ones included.
 	Credentials int
-	// Corrupt rows that Start found; each is a credential that is refused.
+	// Corrupt rows that Start found; each is a credential or a password that is
+	// refused.
 	Corrupt int
 	// Refused counts credentials that Authenticate refused.
 	Refused uint64
@@ -115,6 +158,14 @@ type Metrics struct {
 	// WriteFailed counts writes in the background that the store did not
 	// confirm. Last uses among them may be lost.
 	WriteFailed uint64
+	// SignIns counts those that succeeded, SignInsFailed those with a wrong user
+	// or password, and SignInsRefused those that came too soon after failures
+	// and were not looked at.
+	SignIns, SignInsFailed, SignInsRefused uint64
+	// HashesWaiting is the number of password hashes that wait for a core now,
+	// and HashesRefused counts those refused at Options.HashesWaitingMax.
+	HashesWaiting int64
+	HashesRefused uint64
 }
 
 // Start loads all credentials and starts the writer. It returns an error when
@@ -134,6 +185,9 @@ func start(o Options, l ledger) (*Service, error) {
 		idle:     o.SessionIdle.Milliseconds(),
 		ledger:   l,
 		entries:  xsync.NewMap[string, *entry](),
+		accounts: xsync.NewMap[UserID, *account](),
+		hasher:   newHasher(o.PasswordCost, o.HashesMax, o.HashesWaitingMax),
+		attempts: newAttempts(o.AttemptsMax),
 		changes:  make(chan change),
 		recheck:  make(chan struct{}, 1),
 		stopping: make(chan struct{}),
@@ -143,7 +197,10 @@ func start(o Options, l ledger) (*Service, error) {
 	if err := s.load(); err != nil {
 		return nil, fmt.Errorf("load credentials: %w", err)
 	}
-	w := &writer{Service: s}
+	if err := s.loadPasswords(); err != nil {
+		return nil, fmt.Errorf("load passwords: %w", err)
+	}
+	w := &writer{Service: s, unconfirmed: xsync.NewMap[string, *entry]()}
 	go w.run()
 	return s, nil
 }
@@ -319,5 +376,11 @@ func (s *Service) Metrics() Metrics {
 		Refused:     s.refused.Load(),
 		Full:        s.full.Load(),
 		WriteFailed: s.writeFailed.Load(),
+
+		SignIns:        s.signIns.Load(),
+		SignInsFailed:  s.signInsFailed.Load(),
+		SignInsRefused: s.signInsRefused.Load(),
+		HashesWaiting:  s.hasher.waiting.Load(),
+		HashesRefused:  s.hasher.refused.Load(),
 	}
 }

@@ -3,8 +3,9 @@ package identity
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 	"time"
+
+	"github.com/puzpuzpuz/xsync/v4"
 )
 
 // ledger is where credentials are kept: rows under kind and id.
@@ -26,12 +27,15 @@ type row struct {
 // rowsMax bounds one append of the background writes.
 const rowsMax = 1000
 
-// change asks the writer for one thing: to create an entry, or to revoke an id.
+// change asks the writer for one thing: to create an entry, to set a password,
+// or to revoke an id.
 type change struct {
-	create *entry
-	revoke string
-	kind   Kind       // of revoke
-	done   chan error // holds one; gets the outcome
+	create   *entry
+	proof    *proof // of create: it must still hold; nil: none is needed
+	password *newPassword
+	revoke   string
+	kind     Kind       // of revoke
+	done     chan error // holds one; gets the outcome
 }
 
 // submit hands a change to the writer and waits until it is durable.
@@ -58,22 +62,23 @@ func (s *Service) submit(ctx context.Context, c change) error {
 // the store's confirmation tells whoever asked.
 type writer struct {
 	*Service
-	// unconfirmed counts creations that are appended but not yet durable. They
-	// are not in the table, but count for its limit.
-	unconfirmed atomic.Int64
+	// unconfirmed has the creations that are appended but not yet durable, by id.
+	// They are not in the table, but count for its limit and can be ended.
+	// Confirmations take them out, after they have put them into the table.
+	unconfirmed *xsync.Map[string, *entry]
 }
 
 func (w *writer) run() {
 	defer close(w.stopped)
 	flush := time.NewTicker(w.options.FlushEvery)
 	defer flush.Stop()
-	w.endSessions() // users may have left while the service was down
+	w.endSessionsOfLeavers() // they may have left while the service was down
 	for {
 		select {
 		case c := <-w.changes:
 			w.apply(c)
 		case <-w.recheck:
-			w.endSessions()
+			w.endSessionsOfLeavers()
 		case <-flush.C:
 			w.flush(nil)
 			w.sweep()
@@ -88,8 +93,12 @@ func (w *writer) run() {
 
 // apply carries out one change; c.done gets the outcome once it is durable.
 func (w *writer) apply(c change) {
-	if c.create != nil {
-		w.create(c.create, c.done)
+	switch {
+	case c.create != nil:
+		w.create(c.create, c.proof, c.done)
+		return
+	case c.password != nil:
+		w.setPassword(c.password, c.done)
 		return
 	}
 	e, known := w.entries.Load(c.revoke)
@@ -103,18 +112,25 @@ func (w *writer) apply(c change) {
 	w.ledger.append([]row{w.row(e)}, func(err error) { c.done <- err })
 }
 
-func (w *writer) create(e *entry, done chan<- error) {
-	if w.entries.Size()+int(w.unconfirmed.Load()) >= w.options.CredentialsMax {
+func (w *writer) create(e *entry, known *proof, done chan<- error) {
+	switch {
+	case known != nil && !known.holds(): // the password has changed meanwhile
+		done <- ErrUnauthorized
+		return
+	case w.directory.Load().Principal(e.user) == nil: // the user has left meanwhile
+		done <- ErrNoUser
+		return
+	case w.entries.Size()+w.unconfirmed.Size() >= w.options.CredentialsMax:
 		w.full.Add(1)
 		done <- ErrFull
 		return
 	}
-	w.unconfirmed.Add(1)
+	w.unconfirmed.Store(e.id, e)
 	w.ledger.append([]row{w.row(e)}, func(err error) {
 		if err == nil {
 			w.entries.Store(e.id, e)
 		}
-		w.unconfirmed.Add(-1)
+		w.unconfirmed.Delete(e.id)
 		done <- err
 	})
 }
@@ -130,22 +146,30 @@ func (w *writer) row(e *entry) row {
 	return row{e.kind, e.id, appendRow(nil, e, e.stored)}
 }
 
-// endSessions revokes the sessions of users who are disabled or gone. A
-// directory without any user ends none: it is more likely a mistake, and nobody
-// gets in as long as it lasts.
-func (w *writer) endSessions() {
-	d := w.directory.Load()
-	if len(d.users) == 0 {
-		return
-	}
-	var rows []row
-	w.entries.Range(func(_ string, e *entry) bool {
-		if e.kind == Session && e.revoked.Load() == 0 && d.Principal(e.user) == nil {
+// endSessions revokes the sessions that are chosen and returns their rows, which
+// the caller appends.
+func (w *writer) endSessions(chosen func(*entry) bool) (rows []row) {
+	end := func(_ string, e *entry) bool {
+		if e.kind == Session && chosen(e) {
 			w.revoke(e)
 			rows = append(rows, w.row(e))
 		}
 		return true
-	})
+	}
+	w.unconfirmed.Range(end) // NB: first; what leaves it meanwhile is in entries by then
+	w.entries.Range(end)
+	return rows
+}
+
+// endSessionsOfLeavers revokes the sessions of users who are disabled or gone. A
+// directory without any user ends none: it is more likely a mistake, and nobody
+// gets in as long as it lasts.
+func (w *writer) endSessionsOfLeavers() {
+	d := w.directory.Load()
+	if len(d.users) == 0 {
+		return
+	}
+	rows := w.endSessions(func(e *entry) bool { return e.revoked.Load() == 0 && d.Principal(e.user) == nil })
 	if len(rows) > 0 {
 		w.options.Log.Info().Int("sessions", len(rows)).Msg("sessions of disabled or missing users ended")
 	}

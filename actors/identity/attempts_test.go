@@ -1,0 +1,192 @@
+package identity
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+var (
+	someDay = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	nearby  = netip.MustParseAddr("192.0.2.7")
+	afar    = netip.MustParseAddr("2001:db8::7")
+)
+
+// try begins an attempt and leaves it as failed. It returns the wait.
+func try(t *testing.T, a *attempts, user UserID, from netip.Addr, now time.Time) time.Duration {
+	t.Helper()
+	_, err := a.begin(user, from, now)
+	if err == nil {
+		return 0
+	}
+	var late *AttemptsError
+	if !errors.As(err, &late) || !errors.Is(err, ErrTooManyAttempts) || late.Wait <= 0 {
+		t.Fatalf("begin: got %v, want an AttemptsError with a wait", err)
+	}
+	return late.Wait
+}
+
+// TestAccountBacksOff holds the growing wait of an account, and that an attempt
+// which came too soon does not make it longer.
+func TestAccountBacksOff(t *testing.T) {
+	a, now := newAttempts(100), someDay
+	for i := range 5 {
+		if wait := try(t, a, "john.doe", netip.Addr{}, now); wait != 0 {
+			t.Fatalf("attempt %d waits %v, want none of the first five to wait", i, wait)
+		}
+	}
+	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300} {
+		want *= time.Second
+		for range 3 {
+			if wait := try(t, a, "john.doe", netip.Addr{}, now); wait != want {
+				t.Errorf("after %d failures: got %v to wait, want %v", 5+i, wait, want)
+			}
+		}
+		if wait := try(t, a, "john.doe", netip.Addr{}, now.Add(want-time.Millisecond)); wait != time.Millisecond {
+			t.Errorf("just before the end: got %v, want 1ms", wait)
+		}
+		now = now.Add(want)
+		if wait := try(t, a, "john.doe", netip.Addr{}, now); wait != 0 {
+			t.Errorf("after %d failures and %v: it still waits %v", 5+i, want, wait)
+		}
+	}
+	if wait := try(t, a, "mary.major", netip.Addr{}, now); wait != 0 {
+		t.Errorf("another account waits %v", wait)
+	}
+}
+
+// TestNobodyIsLockedOutForGood holds that however many failures there were, the
+// next attempt waits minutes, and a quiet time brings all back.
+func TestNobodyIsLockedOutForGood(t *testing.T) {
+	a, now := newAttempts(100), someDay
+	for range 10_000 {
+		now = now.Add(try(t, a, "john.doe", nearby, now))
+	}
+	if wait := try(t, a, "john.doe", nearby, now); wait > 5*time.Minute {
+		t.Errorf("got %v to wait, want at most 5 minutes", wait)
+	}
+	now = now.Add(3 * time.Hour)
+	for i := range 5 {
+		if wait := try(t, a, "john.doe", nearby, now); wait != 0 {
+			t.Errorf("attempt %d after a quiet time waits %v", i, wait)
+		}
+	}
+}
+
+func TestSuccessForgetsTheAccountOnly(t *testing.T) {
+	a, now := newAttempts(100), someDay
+	// One account of one's own must not help to guess at others from one place.
+	guessed := 0
+	for i := range 100 {
+		if own, err := a.begin("own", nearby, now); err == nil {
+			own.succeeded()
+		}
+		if try(t, a, UserID(fmt.Sprintf("user%d", i)), nearby, now) == 0 {
+			guessed++
+		}
+	}
+	if guessed != 30 {
+		t.Errorf("one address guessed at %d accounts at once, want 30", guessed)
+	}
+	if wait := try(t, a, "mary.major", afar, now); wait != 0 {
+		t.Errorf("another address waits %v", wait)
+	}
+	for range 3 {
+		for range 4 {
+			try(t, a, "john.doe", afar, now)
+		}
+		right, err := a.begin("john.doe", afar, now)
+		if err != nil {
+			t.Fatalf("the right password after four failures: %v", err)
+		}
+		right.succeeded()
+	}
+}
+
+// TestAttemptsCountInAdvance holds that attempts at the same time are as many as
+// one after the other.
+func TestAttemptsCountInAdvance(t *testing.T) {
+	a := newAttempts(100)
+	var begun []*attempt
+	for range 1000 {
+		if x, err := a.begin("john.doe", nearby, someDay); err == nil {
+			begun = append(begun, x)
+		}
+	}
+	if len(begun) != 5 {
+		t.Fatalf("%d attempts at a time, want 5", len(begun))
+	}
+	for _, x := range begun {
+		x.abandoned()
+	}
+	if n := len(a.mu.accounts.byKey) + len(a.mu.addresses.byKey); n != 0 {
+		t.Errorf("%d entries are left of attempts that nobody looked at", n)
+	}
+	// What was abandoned while an account waits does not make it wait longer.
+	for range 5 {
+		try(t, a, "john.doe", nearby, someDay)
+	}
+	later := someDay.Add(time.Second)
+	x, err := a.begin("john.doe", nearby, later)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.abandoned()
+	if wait := try(t, a, "john.doe", nearby, later); wait != 0 {
+		t.Errorf("after an abandoned attempt: got %v to wait, want none", wait)
+	}
+}
+
+// TestAttemptsAreBounded holds the size of the tables, and that who keeps trying
+// is not forgotten for others.
+func TestAttemptsAreBounded(t *testing.T) {
+	const size = 50
+	a, now := newAttempts(size), someDay
+	for i := range 2000 {
+		try(t, a, UserID(fmt.Sprintf("user%d", i)), netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), now)
+		now = now.Add(time.Second)
+		if i%20 == 0 {
+			try(t, a, "john.doe", nearby, now)
+		}
+	}
+	accounts, addresses := &a.mu.accounts, &a.mu.addresses
+	if len(accounts.byKey) != size || accounts.order.Len() != size || len(addresses.byKey) != size || addresses.order.Len() != size {
+		t.Errorf("got %d and %d accounts, %d and %d addresses, want %d", len(accounts.byKey), accounts.order.Len(), len(addresses.byKey), addresses.order.Len(), size)
+	}
+	if f, _ := accounts.at("john.doe", now); f.count < 5 {
+		t.Errorf("who keeps trying: got %d failures, want them remembered", f.count)
+	}
+}
+
+// TestClockSetBack holds that it makes nobody wait longer.
+func TestClockSetBack(t *testing.T) {
+	a := newAttempts(100)
+	for range 5 {
+		try(t, a, "john.doe", nearby, someDay)
+	}
+	if wait := try(t, a, "john.doe", nearby, someDay.Add(-time.Hour)); wait != time.Second {
+		t.Errorf("got %v, want 1s", wait)
+	}
+}
+
+func TestNetwork(t *testing.T) {
+	for text, want := range map[string]string{
+		"192.0.2.7":              "192.0.2.7/32",
+		"::ffff:192.0.2.7":       "192.0.2.7/32",
+		"2001:db8:1:2:3:4:5:6":   "2001:db8:1:2::/64",
+		"fe80::1%eth0":           "fe80::/64",
+		"2001:db8:1:2:ffff::1":   "2001:db8:1:2::/64",
+		"::1":                    "::/64",
+		"2001:db8:1:3::":         "2001:db8:1:3::/64",
+		"::ffff:255.255.255.255": "255.255.255.255/32",
+	} {
+		if got := network(netip.MustParseAddr(text)); got.String() != want {
+			t.Errorf("%s: got %v, want %s", text, got, want)
+		}
+	}
+	if network(netip.Addr{}).IsValid() {
+		t.Error("the unknown address has a network")
+	}
+}

@@ -1,0 +1,201 @@
+package identity
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+	"golang.org/x/text/unicode/norm"
+)
+
+// PasswordCost is what one hash of a password costs whoever guesses, and us at
+// every sign-in (argon2id, RFC 9106). A higher cost holds for passwords that are
+// set from then on; each stored hash says itself what it was made with.
+type PasswordCost struct {
+	// MemoryKiB is the memory of a hash, 8 to 1,048,576 for each lane together.
+	MemoryKiB uint32
+	// Passes over the memory, 1 to 64.
+	Passes uint32
+	// Lanes that can be worked on at a time, 1 to 16.
+	Lanes uint8
+}
+
+// standardCost is the least that OWASP's password storage cheat sheet
+// recommends: 19 MiB, two passes, one lane.
+var standardCost = PasswordCost{MemoryKiB: 19 * 1024, Passes: 2, Lanes: 1}
+
+const (
+	costMemoryKiBMax = 1 << 20
+	costPassesMax    = 64
+	costLanesMax     = 16
+)
+
+// valid reports whether argon2 takes the cost, and this process can pay it.
+func (c PasswordCost) valid() bool {
+	return c.Passes >= 1 && c.Passes <= costPassesMax && c.Lanes >= 1 && c.Lanes <= costLanesMax &&
+		c.MemoryKiB >= 8*uint32(c.Lanes) && c.MemoryKiB <= costMemoryKiBMax
+}
+
+// The rules for new passwords (NIST SP 800-63B, 3.1.1): a length, no password
+// that everybody tries first, and nothing about which characters are in it.
+const (
+	passwordCharsMin = 8
+	passwordCharsMax = 256
+	// passwordBytesMax bounds the work of putting a text in its normal form. No
+	// password of passwordCharsMax characters is longer.
+	passwordBytesMax = 16 << 10
+)
+
+// normalPassword returns the form of a password that is hashed: NFC, as the
+// profile OpaqueString of RFC 8265 has it, so that "é" is the same from every
+// keyboard. It reports false for what no password can be.
+func normalPassword(password string) (string, bool) {
+	if len(password) > passwordBytesMax || !utf8.ValidString(password) {
+		return "", false
+	}
+	password = norm.NFC.String(password)
+	return password, utf8.RuneCountInString(password) <= passwordCharsMax
+}
+
+// checkPassword returns the normal form of a new password, or ErrInvalid with
+// the rule that it breaks. The error does not repeat the password.
+func checkPassword(user UserID, password string) (string, error) {
+	if !utf8.ValidString(password) {
+		return "", fmt.Errorf("%w: the password is not valid UTF-8", ErrInvalid)
+	}
+	normal, ok := normalPassword(password)
+	switch {
+	case !ok:
+		return "", fmt.Errorf("%w: the password is longer than %d characters", ErrInvalid, passwordCharsMax)
+	case utf8.RuneCountInString(normal) < passwordCharsMin:
+		return "", fmt.Errorf("%w: the password is shorter than %d characters", ErrInvalid, passwordCharsMin)
+	case strings.ContainsFunc(normal, unicode.IsControl):
+		return "", fmt.Errorf("%w: the password holds a control character, which a login page does not take", ErrInvalid)
+	case isGuessedFirst(user, normal):
+		return "", fmt.Errorf("%w: the password is one of those that are tried first", ErrInvalid)
+	}
+	return normal, nil
+}
+
+// isGuessedFirst reports whether a password is among the first guesses: the
+// login name, one character again and again, or the most used ones.
+func isGuessedFirst(user UserID, password string) bool {
+	lower := strings.ToLower(password)
+	first, size := utf8.DecodeRuneInString(lower)
+	if lower == strings.ToLower(string(user)) || strings.Trim(lower[size:], string(first)) == "" {
+		return true
+	}
+	return guessedFirst[lower]
+}
+
+// guessedFirst are the most used passwords of at least passwordCharsMin
+// characters in published leaks, in lower case.
+var guessedFirst = func() map[string]bool {
+	set := map[string]bool{}
+	for _, word := range strings.Fields(`
+		password password1 password12 password123 password1234 password! passw0rd p@ssw0rd p@ssword pa$$word passwort
+		12345678 123456789 1234567890 0123456789 987654321 87654321 0987654321 12344321 11223344 12341234 123123123
+		1q2w3e4r 1q2w3e4r5t 1qaz2wsx 1qaz@wsx qwertyui qwertyuiop qwerty12 qwerty123 qwerty1234 qwertz123 qwertzui
+		asdfghjk asdfghjkl zxcvbnm1 zaq12wsx abcd1234 abc12345 abcdefgh abcdefg1 a1b2c3d4 aa123456 a12345678
+		iloveyou iloveyou1 sunshine sunshine1 princess princess1 football football1 baseball baseball1 basketball
+		superman superman1 starwars computer computer1 internet michelle michael1 jennifer samantha victoria
+		trustno1 letmein1 letmein123 welcome1 welcome123 welcome! changeme changeme1 changeme123 administrator
+		admin123 admin1234 adminadmin administrator1 rootroot testtest test1234 default1 master123 secret123
+		hunter22 dragon123 monkey123 shadow123 whatever charlie1 jordan23 summer2024 summer2025 summer2026
+		winter2024 winter2025 winter2026 troupe123 troupetroupe correcthorsebatterystaple`) {
+		set[word] = true
+	}
+	return set
+}()
+
+const (
+	saltBytes = 16
+	hashBytes = 32
+	// Bounds for stored hashes.
+	saltBytesMax, hashBytesMin, hashBytesMax = 64, 16, 64
+)
+
+// passwordHash is a hashed password. It is never changed.
+type passwordHash struct {
+	cost PasswordCost
+	salt []byte
+	sum  []byte
+}
+
+// newSalt draws a salt.
+func newSalt() []byte {
+	salt := make([]byte, saltBytes)
+	_, _ = rand.Read(salt) // crypto/rand never returns an error; it ends the program
+	return salt
+}
+
+// derive computes the hash of a password in its normal form. It takes some
+// milliseconds and the memory of the cost: call it through a hasher.
+func derive(password string, salt []byte, cost PasswordCost, bytes int) []byte {
+	return argon2.IDKey([]byte(password), salt, cost.Passes, cost.MemoryKiB, cost.Lanes, uint32(bytes))
+}
+
+// equals compares in constant time.
+func (h *passwordHash) equals(sum []byte) bool {
+	return subtle.ConstantTimeCompare(h.sum, sum) == 1
+}
+
+// String writes the hash as a PHC string:
+// $argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>, in base64 without padding.
+func (h *passwordHash) String() string {
+	encode := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s",
+		argon2.Version, h.cost.MemoryKiB, h.cost.Passes, h.cost.Lanes, encode(h.salt), encode(h.sum))
+}
+
+// parsePasswordHash reads what String writes, and nothing else: one hash has one
+// text. The error is ErrCorrupt.
+func parsePasswordHash(text string) (*passwordHash, error) {
+	wrong := func(what string) (*passwordHash, error) {
+		return nil, fmt.Errorf("%w: the password's hash %s", ErrCorrupt, what)
+	}
+	parts := strings.Split(text, "$")
+	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != "v="+strconv.Itoa(argon2.Version) {
+		return wrong("is not one of argon2id")
+	}
+	h := new(passwordHash)
+	var lanes uint32
+	for i, field := range strings.Split(parts[3], ",") {
+		to := []struct {
+			name  string
+			value *uint32
+		}{{"m=", &h.cost.MemoryKiB}, {"t=", &h.cost.Passes}, {"p=", &lanes}}
+		if i >= len(to) || !strings.HasPrefix(field, to[i].name) {
+			return wrong("has other parameters")
+		}
+		n, err := strconv.ParseUint(field[len(to[i].name):], 10, 32)
+		if err != nil {
+			return wrong("has a parameter that is no number")
+		}
+		*to[i].value = uint32(n)
+	}
+	if lanes > costLanesMax {
+		return wrong("has too many lanes")
+	}
+	h.cost.Lanes = uint8(lanes)
+	if !h.cost.valid() {
+		return wrong("has a cost that cannot be")
+	}
+	var err error
+	if h.salt, err = base64.RawStdEncoding.DecodeString(parts[4]); err != nil || len(h.salt) < 8 || len(h.salt) > saltBytesMax {
+		return wrong("has no salt")
+	}
+	if h.sum, err = base64.RawStdEncoding.DecodeString(parts[5]); err != nil || len(h.sum) < hashBytesMin || len(h.sum) > hashBytesMax {
+		return wrong("has no sum")
+	}
+	if h.String() != text {
+		return wrong("is not in its only form")
+	}
+	return h, nil
+}

@@ -1,0 +1,158 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+
+	"troupe/statemachine"
+)
+
+// SignIn makes a session for the user, and returns its secret text and the
+// user, when the password is right. address is where the request comes from; the
+// zero address is an unknown one. The id is a new one at every sign-in.
+//
+// Unknown and disabled users, users without a password and wrong passwords are
+// the same ErrUnauthorized and the same work. Other errors: ErrTooManyAttempts
+// (an AttemptsError), ErrBusy, ErrFull, ErrStopped, those of the store and of
+// ctx; with them nobody was signed in.
+//
+// It blocks for the time of a hash, and for those in front of it.
+func (s *Service) SignIn(ctx context.Context, user UserID, password string, address netip.Addr) (string, *Principal, error) {
+	normal, possible := normalPassword(password)
+	if !possible || !statemachine.IsIdentifier(string(user)) {
+		// Whoever sends this knows that it can be nobody's: nothing to hide.
+		s.signInFailed(user, address)
+		return "", nil, fmt.Errorf("sign in: %w", ErrUnauthorized)
+	}
+	try, err := s.attempts.begin(user, address, s.options.Clock())
+	if err != nil {
+		s.signInsRefused.Add(1)
+		s.options.Log.Debug().Err(err).Str("user", string(user)).Stringer("address", address).Msg("sign-in not looked at")
+		return "", nil, fmt.Errorf("sign in %q: %w", user, err)
+	}
+	known, right, err := s.verify(ctx, user, normal)
+	if err != nil {
+		try.abandoned()
+		return "", nil, fmt.Errorf("sign in %q: %w", user, err)
+	}
+	if !right {
+		s.signInFailed(user, address)
+		return "", nil, fmt.Errorf("sign in %q: %w", user, ErrUnauthorized)
+	}
+	secret, p, err := s.openSession(ctx, user, known, address)
+	switch {
+	case errors.Is(err, ErrUnauthorized):
+		s.signInFailed(user, address)
+		return "", nil, err
+	case err != nil:
+		try.abandoned()
+		return "", nil, err
+	}
+	try.succeeded()
+	return secret, p, nil
+}
+
+// verify looks whether the password is the user's, and returns which one that
+// is. It costs a hash in any case.
+func (s *Service) verify(ctx context.Context, user UserID, normal string) (*proof, bool, error) {
+	want, known := s.hasher.unknown, new(proof)
+	if a, ok := s.accounts.Load(user); ok && s.directory.Load().Principal(user) != nil {
+		if p := a.password.Load(); p != nil {
+			want, known = p.hash, &proof{a, p}
+		}
+	}
+	right, err := s.hasher.matches(ctx, normal, want)
+	return known, right && known.password != nil, err
+}
+
+// openSession makes the session of somebody who has shown the password.
+func (s *Service) openSession(ctx context.Context, user UserID, known *proof, address netip.Addr) (string, *Principal, error) {
+	note := "signed in"
+	if address.IsValid() {
+		note += " from " + address.Unmap().WithZone("").String()
+	}
+	e, secret, err := s.drawEntry(Session, CreateCredential{User: user, Note: note})
+	if err == nil {
+		err = s.submit(ctx, change{create: e, proof: known})
+	}
+	p := s.directory.Load().Principal(user)
+	if errors.Is(err, ErrNoUser) || err == nil && p == nil { // disabled since verify
+		err = ErrUnauthorized
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("sign in %q: %w", user, err)
+	}
+	s.signIns.Add(1)
+	s.options.Log.Info().Str("user", string(user)).Str("credential", e.id).Stringer("address", address).Msg("signed in")
+	return e.id + "." + secret, p, nil
+}
+
+// signInFailed counts and logs. The name is whatever somebody typed.
+func (s *Service) signInFailed(user UserID, address netip.Addr) {
+	s.signInsFailed.Add(1)
+	s.options.Log.Info().Str("user", loggedName(user)).Stringer("address", address).Msg("sign-in failed")
+}
+
+const loggedNameMax = 64
+
+// loggedName is a name from outside as it may stand in a log: visible ASCII,
+// escaped, and cut.
+func loggedName(user UserID) string {
+	name, rest := user, ""
+	if len(name) > loggedNameMax {
+		name, rest = name[:loggedNameMax], "…"
+	}
+	if statemachine.IsIdentifier(string(name)) {
+		return string(name) + rest
+	}
+	return strconv.QuoteToASCII(string(name)) + rest
+}
+
+// SignOut ends the session of a whole secret text. It is refused at once, and for
+// good when SignOut has returned nil. Errors: ErrUnauthorized when it is not a
+// session that works, ErrStopped, those of the store.
+func (s *Service) SignOut(ctx context.Context, session string) error {
+	if _, err := s.Authenticate(Session, session); err != nil {
+		return fmt.Errorf("sign out: %w", err)
+	}
+	return s.Revoke(ctx, Session, session)
+}
+
+// SetPassword gives the user a password. When it has returned nil, the new
+// password is durable and all sessions of the user have ended for good; tokens
+// stay. A password may have 8 to 256 characters of any kind but control
+// characters, and must not be one of those that everybody tries first (NIST SP
+// 800-63B). Errors: ErrNoUser, ErrInvalid, ErrBusy, ErrStopped, those of the
+// store and of ctx. After one of the last two, sessions may have ended and the
+// password may be the new one; setting it again makes both sure.
+func (s *Service) SetPassword(ctx context.Context, user UserID, password string) error {
+	p, err := s.newPassword(ctx, user, password)
+	if err == nil {
+		err = s.submit(ctx, change{password: p})
+	}
+	if err != nil {
+		return fmt.Errorf("set password of %q: %w", user, err)
+	}
+	s.attempts.forget(user)
+	s.options.Log.Info().Str("user", string(user)).Msg("password set")
+	return nil
+}
+
+func (s *Service) newPassword(ctx context.Context, user UserID, text string) (*newPassword, error) {
+	if s.directory.Load().Principal(user) == nil {
+		return nil, ErrNoUser
+	}
+	normal, err := checkPassword(user, text)
+	if err != nil {
+		return nil, err
+	}
+	hash, err := s.hasher.hash(ctx, normal)
+	if err != nil {
+		return nil, err
+	}
+	a, _ := s.accounts.LoadOrStore(user, new(account))
+	return &newPassword{&password{user: user, hash: hash, changed: s.options.Clock().UnixMilli()}, a}, nil
+}

@@ -1,0 +1,568 @@
+package identity
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/persistence"
+)
+
+const oak = "an old oak, 1843"
+
+// mustSet gives a user a password.
+func mustSet(t *testing.T, s *Service, user UserID, password string) {
+	t.Helper()
+	if err := s.SetPassword(t.Context(), user, password); err != nil {
+		t.Fatalf("SetPassword of %s: %v", user, err)
+	}
+}
+
+// signedIn signs in with a password that must be right.
+func signedIn(t *testing.T, s *Service, user UserID, password string) string {
+	t.Helper()
+	secret, p, err := s.SignIn(t.Context(), user, password, nearby)
+	if err != nil || p.ID != user {
+		t.Fatalf("SignIn as %s: got %+v, %v", user, p, err)
+	}
+	return secret
+}
+
+// turnedAway checks that a sign-in fails, without any detail.
+func turnedAway(t *testing.T, s *Service, user UserID, password string, want error) {
+	t.Helper()
+	if secret, p, err := s.SignIn(t.Context(), user, password, nearby); secret != "" || p != nil || !errors.Is(err, want) {
+		t.Errorf("SignIn as %.50q: got %q, %+v, %v, want %v", user, secret, p, err, want)
+	}
+}
+
+func TestSignIn(t *testing.T) {
+	inBubble(t, newMemory(), Options{}, func(t *testing.T, s *Service) {
+		mustSet(t, s, "john.doe", oak)
+		mustSet(t, s, "mary.major", "Café crème, twice")
+		first, second := signedIn(t, s, "john.doe", oak), signedIn(t, s, "john.doe", oak)
+		if first == second || !credentialForm.MatchString(first) {
+			t.Errorf("got the sessions %q and %q, want two new ones", first, second)
+		}
+		accepts(t, s, Session, first, "john.doe")
+		accepts(t, s, Session, second, "john.doe")
+		refuses(t, s, Token, first)
+		signedIn(t, s, "mary.major", "Cafe\u0301 cre\u0300me, twice")
+		if list := s.Credentials(Session); len(list) != 3 || list[0].Note != "signed in from 192.0.2.7" {
+			t.Errorf("sessions: got %+v", list)
+		}
+		if m := s.Metrics(); m.SignIns != 3 || m.SignInsFailed != 0 || m.SignInsRefused != 0 {
+			t.Errorf("metrics: got %+v", m)
+		}
+		secret, _, err := s.SignIn(t.Context(), "john.doe", oak, netip.Addr{})
+		if err != nil {
+			t.Errorf("from an unknown address: %v", err)
+		}
+		accepts(t, s, Session, secret, "john.doe")
+	})
+}
+
+// TestSignInIsRefusedAlike holds that no cause of a refusal can be told from
+// another: the same error and the same work.
+func TestSignInIsRefusedAlike(t *testing.T) {
+	with := parse(t, strings.Replace(staff, "disabled: true", "disabled: false", 1))
+	o := Options{Directory: with}
+	inBubble(t, newMemory(), o, func(t *testing.T, s *Service) {
+		mustSet(t, s, "john.doe", oak)
+		mustSet(t, s, "gone.girl", oak)
+		signedIn(t, s, "gone.girl", oak)
+		s.SetDirectory(parse(t, staff)) // gone.girl is disabled
+
+		type work struct {
+			cost        PasswordCost
+			salt, bytes int
+		}
+		var mu sync.Mutex
+		var done []work
+		s.hasher.derive = func(_ string, salt []byte, cost PasswordCost, bytes int) []byte {
+			mu.Lock()
+			defer mu.Unlock()
+			done = append(done, work{cost, len(salt), bytes})
+			return derive("x", salt, cost, bytes)
+		}
+		for cause, try := range map[string]struct {
+			user     UserID
+			password string
+		}{
+			"a wrong password":               {"john.doe", oak + "x"},
+			"another case":                   {"john.doe", strings.ToUpper(oak)},
+			"a blank more":                   {"john.doe", oak + " "},
+			"no password":                    {"john.doe", ""},
+			"a user without a password":      {"mary.major", oak},
+			"no password, and none is asked": {"mary.major", ""},
+			"a disabled user":                {"gone.girl", oak},
+			"an unknown user":                {"nobody", oak},
+			"another case of the user":       {"John.Doe", oak},
+		} {
+			done = nil
+			_, _, err := s.SignIn(t.Context(), try.user, try.password, netip.Addr{})
+			if want := fmt.Sprintf("sign in %q: %v", try.user, ErrUnauthorized); !errors.Is(err, ErrUnauthorized) || err.Error() != want {
+				t.Errorf("%s: got %v, want %s", cause, err, want)
+			}
+			if len(done) != 1 || done[0] != (work{cheap, saltBytes, hashBytes}) {
+				t.Errorf("%s: got the work %+v, want that of one hash", cause, done)
+			}
+		}
+		// What can be no name or no password needs no work.
+		done = nil
+		for _, user := range []UserID{"", "john doe", "-x", "système", UserID(strings.Repeat("x", 129)), "john.doe\n", "\xff"} {
+			turnedAway(t, s, user, oak, ErrUnauthorized)
+		}
+		for _, password := range []string{strings.Repeat("x", 257), strings.Repeat("x", 1<<20), "\xff"} {
+			turnedAway(t, s, "john.doe", password, ErrUnauthorized)
+		}
+		if len(done) != 0 {
+			t.Errorf("got %d hashes for what can be nobody's", len(done))
+		}
+		if m := s.Metrics(); m.SignInsFailed != 9+7+3 || m.SignIns != 1 {
+			t.Errorf("metrics: got %+v", m)
+		}
+	})
+}
+
+// TestSignInBacksOff holds the limits through the service, with its clock.
+func TestSignInBacksOff(t *testing.T) {
+	now := someDay
+	var mu sync.Mutex
+	clock := func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	}
+	advance := func(d time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(d)
+	}
+	s := open(t, newMemory(), Options{Clock: clock})
+	mustSet(t, s, "john.doe", oak)
+	for range 5 {
+		turnedAway(t, s, "john.doe", "wrong", ErrUnauthorized)
+	}
+	hashes := 0
+	inner := s.hasher.derive
+	s.hasher.derive = func(p string, salt []byte, cost PasswordCost, bytes int) []byte {
+		hashes++
+		return inner(p, salt, cost, bytes)
+	}
+	// Even the right password is not looked at, and unknown users wait as well.
+	turnedAway(t, s, "john.doe", oak, ErrTooManyAttempts)
+	if hashes != 0 || s.Metrics().SignInsRefused != 1 {
+		t.Errorf("got %d hashes and %+v", hashes, s.Metrics())
+	}
+	for i := range 6 {
+		want := ErrUnauthorized
+		if i == 5 {
+			want = ErrTooManyAttempts
+		}
+		turnedAway(t, s, "nobody", oak, want)
+	}
+	advance(time.Second)
+	signedIn(t, s, "john.doe", oak)
+	for range 4 { // the success has made the account new
+		turnedAway(t, s, "john.doe", "wrong", ErrUnauthorized)
+	}
+	signedIn(t, s, "john.doe", oak)
+	// A new password does as well.
+	for range 5 {
+		turnedAway(t, s, "mary.major", "wrong", ErrUnauthorized)
+	}
+	turnedAway(t, s, "mary.major", "wrong", ErrTooManyAttempts)
+	mustSet(t, s, "mary.major", oak)
+	signedIn(t, s, "mary.major", oak)
+}
+
+// TestBusyDoesNotCount holds that an attempt which found no core is none.
+func TestBusyDoesNotCount(t *testing.T) {
+	s := open(t, newMemory(), Options{HashesMax: 1, HashesWaitingMax: 1})
+	mustSet(t, s, "john.doe", oak)
+	s.hasher.slots <- struct{}{}
+	s.hasher.waiting.Add(1)
+	for range 50 {
+		turnedAway(t, s, "john.doe", oak, ErrBusy)
+	}
+	if err := s.SetPassword(t.Context(), "john.doe", oak); !errors.Is(err, ErrBusy) {
+		t.Errorf("SetPassword: got %v, want ErrBusy", err)
+	}
+	s.hasher.waiting.Add(-1)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := s.SignIn(ctx, "john.doe", oak, nearby); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller who has gone: got %v", err)
+	}
+	<-s.hasher.slots
+	signedIn(t, s, "john.doe", oak)
+}
+
+func TestSetPassword(t *testing.T) {
+	inBubble(t, newMemory(), Options{}, func(t *testing.T, s *Service) {
+		for user, want := range map[UserID]error{"nobody": ErrNoUser, "gone.girl": ErrNoUser, "": ErrNoUser} {
+			if err := s.SetPassword(t.Context(), user, oak); !errors.Is(err, want) {
+				t.Errorf("SetPassword of %q: got %v, want %v", user, err, want)
+			}
+		}
+		if err := s.SetPassword(t.Context(), "john.doe", "short"); !errors.Is(err, ErrInvalid) {
+			t.Errorf("a short password: got %v, want ErrInvalid", err)
+		}
+		mustSet(t, s, "john.doe", oak)
+		mustSet(t, s, "mary.major", oak)
+		token, _ := issued(t, s, Token, "john.doe", 0)
+		made, _ := issued(t, s, Session, "john.doe", 0)
+		session, others := signedIn(t, s, "john.doe", oak), signedIn(t, s, "mary.major", oak)
+
+		mustSet(t, s, "john.doe", "another oak")
+		refuses(t, s, Session, session)
+		refuses(t, s, Session, made)
+		accepts(t, s, Session, others, "mary.major")
+		accepts(t, s, Token, token, "john.doe")
+		turnedAway(t, s, "john.doe", oak, ErrUnauthorized)
+		signedIn(t, s, "john.doe", "another oak")
+	})
+}
+
+// TestManySessionsEnd holds a change that needs more than one append, and that
+// a crash between them ends sessions, no more.
+func TestManySessionsEnd(t *testing.T) {
+	for survivors := range 4 {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMemory()
+			s := open(t, m, Options{})
+			mustSet(t, s, "john.doe", oak)
+			secrets := make([]string, 2*rowsMax)
+			for i := range secrets {
+				secrets[i], _ = issued(t, s, Session, "john.doe", 0)
+			}
+			m.holdBack()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := s.SetPassword(ctx, "john.doe", "another oak"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("SetPassword without a confirmation: got %v", err)
+			}
+			for _, secret := range secrets {
+				refuses(t, s, Session, secret)
+			}
+			after := open(t, m.crash(survivors), Options{})
+			live := 0
+			for _, secret := range secrets {
+				if _, err := after.Authenticate(Session, secret); err == nil {
+					live++
+				}
+			}
+			valid := oak
+			if survivors == 3 {
+				valid = "another oak"
+			}
+			if want := max(0, 2-survivors) * rowsMax; live != want {
+				t.Errorf("%d survivors: got %d sessions, want %d", survivors, live, want)
+			}
+			signedIn(t, after, "john.doe", valid)
+			m.confirm()
+		})
+	}
+}
+
+// TestOldPasswordDuringAChange holds that from the moment of a change on nobody
+// gets a session by the old password, confirmed or not, and that a session which
+// is being made then ends with the others.
+func TestOldPasswordDuringAChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		s := open(t, m, Options{})
+		mustSet(t, s, "john.doe", oak)
+		m.holdBack()
+		before := make(chan string, 1)
+		go func() {
+			secret, _, err := s.SignIn(context.Background(), "john.doe", oak, nearby)
+			if err != nil {
+				t.Errorf("a sign-in before the change: %v", err)
+			}
+			before <- secret
+		}()
+		synctest.Wait() // the session is appended
+		changed := make(chan error, 1)
+		go func() { changed <- s.SetPassword(context.Background(), "john.doe", "another oak") }()
+		synctest.Wait() // the change is appended
+		turnedAway(t, s, "john.doe", oak, ErrUnauthorized)
+		turnedAway(t, s, "john.doe", "another oak", ErrUnauthorized)
+		m.confirm()
+		if err := <-changed; err != nil {
+			t.Errorf("SetPassword: %v", err)
+		}
+		session := <-before
+		refuses(t, s, Session, session)
+		refuses(t, open(t, m.crash(0), Options{}), Session, session)
+		turnedAway(t, s, "john.doe", oak, ErrUnauthorized)
+		signedIn(t, s, "john.doe", "another oak")
+	})
+}
+
+// TestProofIsAskedAgain holds that a password which changes while it is being
+// looked at does not sign in.
+func TestProofIsAskedAgain(t *testing.T) {
+	s := open(t, newMemory(), Options{HashesMax: 2})
+	mustSet(t, s, "john.doe", oak)
+	var changing atomic.Bool
+	s.hasher.derive = func(p string, salt []byte, cost PasswordCost, bytes int) []byte {
+		if p == oak && changing.CompareAndSwap(false, true) {
+			mustSet(t, s, "john.doe", "another oak")
+		}
+		return derive(p, salt, cost, bytes)
+	}
+	turnedAway(t, s, "john.doe", oak, ErrUnauthorized)
+	if list := s.Credentials(Session); len(list) != 0 {
+		t.Errorf("sessions: got %+v, want none", list)
+	}
+	// The same for a user who is disabled meanwhile.
+	changing.Store(false)
+	s.hasher.derive = func(p string, salt []byte, cost PasswordCost, bytes int) []byte {
+		s.SetDirectory(parse(t, staffJohnDisabled))
+		return derive(p, salt, cost, bytes)
+	}
+	turnedAway(t, s, "john.doe", "another oak", ErrUnauthorized)
+}
+
+// TestFailedChange holds that a change which the store refuses changes nothing
+// about the password, and never brings a session back.
+func TestFailedChange(t *testing.T) {
+	m := newMemory()
+	s := open(t, m, Options{})
+	mustSet(t, s, "john.doe", oak)
+	session := signedIn(t, s, "john.doe", oak)
+	full := errors.New("disk is full")
+	setFail := func(err error) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.fail = err
+	}
+	setFail(full)
+	if err := s.SetPassword(t.Context(), "john.doe", "another oak"); !errors.Is(err, full) {
+		t.Errorf("SetPassword: got %v, want that of the store", err)
+	}
+	turnedAway(t, s, "john.doe", oak, full)
+	setFail(nil)
+	refuses(t, s, Session, session)
+	turnedAway(t, s, "john.doe", "another oak", ErrUnauthorized)
+	signedIn(t, s, "john.doe", oak)
+	// The end of the session was not stored. Setting the password again does it.
+	accepts(t, open(t, m.crash(0), Options{}), Session, session, "john.doe")
+	mustSet(t, s, "john.doe", "another oak")
+	refuses(t, open(t, m.crash(0), Options{}), Session, session)
+}
+
+func TestSessionsOfSignInsEnd(t *testing.T) {
+	tests := []struct {
+		name  string
+		spoil func(t *testing.T, s *Service, session string)
+		want  bool
+	}{
+		{"it works until just before the idle limit", func(*testing.T, *Service, string) { pass(12*time.Hour - time.Millisecond) }, true},
+		{"it ends at the idle limit", func(*testing.T, *Service, string) { pass(12 * time.Hour) }, false},
+		{"it lives past the idle limit when it is used", func(t *testing.T, s *Service, session string) { useFor(t, s, session, 48*time.Hour) }, true},
+		{"it ends at the absolute limit", func(t *testing.T, s *Service, session string) {
+			useFor(t, s, session, 7*24*time.Hour-time.Hour)
+			pass(time.Hour)
+		}, false},
+		{"it ends when the user is disabled", func(t *testing.T, s *Service, _ string) { s.SetDirectory(parse(t, staffJohnDisabled)) }, false},
+		{"it ends when the user signs out", func(t *testing.T, s *Service, session string) {
+			if err := s.SignOut(t.Context(), session); err != nil {
+				t.Errorf("SignOut: %v", err)
+			}
+		}, false},
+		{"its id alone does not end it", func(t *testing.T, s *Service, session string) {
+			for _, text := range []string{session[:idChars], session[:len(session)-1], changeAt(session, len(session)-1), "", strings.Repeat("x", len(session))} {
+				if err := s.SignOut(t.Context(), text); !errors.Is(err, ErrUnauthorized) {
+					t.Errorf("SignOut of %q: got %v, want ErrUnauthorized", text, err)
+				}
+			}
+		}, true},
+		{"a token cannot be signed out", func(t *testing.T, s *Service, _ string) {
+			token, _ := issued(t, s, Token, "john.doe", 0)
+			if err := s.SignOut(t.Context(), token); !errors.Is(err, ErrUnauthorized) {
+				t.Errorf("SignOut of a token: got %v, want ErrUnauthorized", err)
+			}
+			accepts(t, s, Token, token, "john.doe")
+		}, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			inBubble(t, newMemory(), Options{}, func(t *testing.T, s *Service) {
+				mustSet(t, s, "john.doe", oak)
+				session := signedIn(t, s, "john.doe", oak)
+				test.spoil(t, s, session)
+				if test.want {
+					accepts(t, s, Session, session, "john.doe")
+					return
+				}
+				refuses(t, s, Session, session)
+				if err := s.SignOut(t.Context(), session); !errors.Is(err, ErrUnauthorized) {
+					t.Errorf("SignOut afterwards: got %v, want ErrUnauthorized", err)
+				}
+			})
+		})
+	}
+}
+
+// TestPasswordsSurviveARestart holds on the real store what other tests hold on
+// memory.
+func TestPasswordsSurviveARestart(t *testing.T) {
+	dir, directory := t.TempDir(), parse(t, staff)
+	run := func(use func(s *Service)) {
+		t.Helper()
+		store, err := persistence.Open(dir, persistence.Options{})
+		if err != nil {
+			t.Fatalf("open the store: %v", err)
+		}
+		s, err := Start(Options{Store: store, Directory: directory, PasswordCost: cheap})
+		if err != nil {
+			t.Fatalf("Start: %v", err)
+		}
+		use(s)
+		s.Stop()
+		if err := store.Close(); err != nil {
+			t.Fatalf("close the store: %v", err)
+		}
+	}
+	var ended, session string
+	run(func(s *Service) {
+		mustSet(t, s, "john.doe", oak)
+		mustSet(t, s, "mary.major", oak)
+		ended = signedIn(t, s, "john.doe", oak)
+		mustSet(t, s, "john.doe", "another oak")
+		session = signedIn(t, s, "john.doe", "another oak")
+	})
+	run(func(s *Service) {
+		refuses(t, s, Session, ended)
+		accepts(t, s, Session, session, "john.doe")
+		turnedAway(t, s, "john.doe", oak, ErrUnauthorized)
+		signedIn(t, s, "john.doe", "another oak")
+		signedIn(t, s, "mary.major", oak)
+		s.Stop()
+		turnedAway(t, s, "john.doe", "another oak", ErrStopped)
+		if err := s.SetPassword(t.Context(), "john.doe", oak); !errors.Is(err, ErrStopped) {
+			t.Errorf("SetPassword after Stop: got %v, want ErrStopped", err)
+		}
+	})
+}
+
+func TestCorruptPasswordsAreRefused(t *testing.T) {
+	m := newMemory()
+	s := open(t, m, Options{})
+	mustSet(t, s, "john.doe", oak)
+	mustSet(t, s, "mary.major", oak)
+	damaged := m.crash(0)
+	key := string([]byte{byte(passwords)})
+	damaged.durable[key+"john.doe"] = damaged.durable[key+"mary.major"] // another's row opens nothing
+	damaged.durable[key+"third"] = []byte{1}
+	again := open(t, damaged, Options{})
+	turnedAway(t, again, "john.doe", oak, ErrUnauthorized)
+	signedIn(t, again, "mary.major", oak)
+	if got := again.Metrics().Corrupt; got != 2 {
+		t.Errorf("corrupt: got %d, want 2", got)
+	}
+	mustSet(t, again, "john.doe", oak)
+	signedIn(t, again, "john.doe", oak)
+}
+
+// TestPasswordsAreNowhere looks for passwords in all that the service writes and
+// says, and for names that would break a log.
+func TestPasswordsAreNowhere(t *testing.T) {
+	var log bytes.Buffer
+	m := newMemory()
+	o := Options{Log: zerolog.New(&log).Level(zerolog.TraceLevel)}
+	inBubble(t, m, o, func(t *testing.T, s *Service) {
+		var said bytes.Buffer
+		words := []string{oak, "wrong horse", "tiny", "café crème and more", strings.Repeat("endless", 40)}
+		for _, word := range words {
+			fmt.Fprintln(&said, s.SetPassword(t.Context(), "john.doe", word))
+			for _, user := range []UserID{"john.doe", "nobody", "no body"} {
+				for range 7 {
+					_, p, err := s.SignIn(t.Context(), user, word, nearby)
+					fmt.Fprintln(&said, p, err)
+				}
+			}
+		}
+		evil := UserID("x\u202e\n{\"level\":\"error\"}" + strings.Repeat("y", 100_000))
+		_, _, err := s.SignIn(t.Context(), evil, oak, nearby)
+		fmt.Fprintln(&said, err)
+		fmt.Fprintf(&said, "%+v %+v\n", s.Credentials(Token|Session), s.Metrics())
+		for key, row := range m.durable {
+			said.WriteString(key)
+			said.Write(row)
+		}
+		said.Write(log.Bytes())
+		for _, word := range words {
+			if strings.Contains(said.String(), word) || strings.Contains(said.String(), fmt.Sprintf("%q", word)) {
+				t.Errorf("%q is in what was said", word)
+			}
+		}
+		for _, want := range []string{"signed in", "sign-in failed", "password set", "sign-in not looked at", `"address":"192.0.2.7"`, `"user":"nobody"`} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("the log has no %q", want)
+			}
+		}
+		if strings.ContainsAny(log.String(), "\u202e") || len(said.String()) > 100_000 {
+			t.Errorf("a name stands in the log as it came: %.300q", log.String())
+		}
+	})
+}
+
+// TestConcurrentSignIns has sign-ins, sign-outs and changes of passwords at once.
+// It is mostly for the race detector; at the end no session of an older password
+// may be left.
+func TestConcurrentSignIns(t *testing.T) {
+	s := open(t, newMemory(), Options{HashesMax: 4, HashesWaitingMax: 1000})
+	passwordOf := func(n int) string { return fmt.Sprintf("oak number %d", n) }
+	mustSet(t, s, "john.doe", passwordOf(0))
+	var current atomic.Int64
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			for range 100 {
+				session, _, err := s.SignIn(t.Context(), "john.doe", passwordOf(int(current.Load())), netip.Addr{})
+				switch {
+				case err == nil:
+					_, _ = s.Authenticate(Session, session) // it may have ended already
+				case !errors.Is(err, ErrUnauthorized) && !errors.Is(err, ErrTooManyAttempts):
+					t.Errorf("SignIn: %v", err)
+				}
+			}
+		})
+	}
+	wait.Go(func() {
+		for n := range 50 {
+			mustSetOrReport(t, s, passwordOf(n+1))
+			current.Store(int64(n + 1))
+		}
+	})
+	wait.Wait()
+	mustSet(t, s, "john.doe", "the last oak")
+	for _, c := range s.Credentials(Session) {
+		if c.Revoked.IsZero() {
+			t.Errorf("the session %s has outlived a change of the password", c.ID)
+		}
+	}
+	signedIn(t, s, "john.doe", "the last oak")
+}
+
+// mustSetOrReport is mustSet for goroutines, which must not end the test.
+func mustSetOrReport(t *testing.T, s *Service, password string) {
+	t.Helper()
+	if err := s.SetPassword(t.Context(), "john.doe", password); err != nil {
+		t.Errorf("SetPassword: %v", err)
+	}
+}
