@@ -30,7 +30,21 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fakeIdentities struct {
 	mu          sync.Mutex
 	credentials []identity.Credential
+	passwords   map[identity.UserID]string
 	fail        error
+}
+
+func (f *fakeIdentities) SetPassword(_ context.Context, user identity.UserID, password string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		return fmt.Errorf("set password of %q: %w", user, f.fail)
+	}
+	if f.passwords == nil {
+		f.passwords = map[identity.UserID]string{}
+	}
+	f.passwords[user] = password
+	return nil
 }
 
 var moment = time.Date(2026, 11, 21, 10, 0, 0, 123000000, time.UTC)
@@ -126,6 +140,32 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// TestSetPassword holds that a password travels as it is, and with its errors.
+func TestSetPassword(t *testing.T) {
+	identities, c := startServer(t, filepath.Join(t.TempDir(), "admin.sock"))
+	for _, password := range []string{"an old oak", `quoted " and \ and <&>`, "Café\u2028 🐎", strings.Repeat("é", 256), ""} {
+		if err := c.SetPassword(t.Context(), "john.doe", password); err != nil || identities.passwords["john.doe"] != password {
+			t.Errorf("got %q, %v, want %q", identities.passwords["john.doe"], err, password)
+		}
+	}
+	if err := c.SetPassword(t.Context(), "john.doe", "no UTF-8\xff"); !errors.Is(err, identity.ErrInvalid) || identities.passwords["john.doe"] != "" {
+		t.Errorf("no UTF-8: got %v, want ErrInvalid", err)
+	}
+	if err := c.SetPassword(t.Context(), "", "an old oak"); !errors.Is(err, ErrRequest) {
+		t.Errorf("no user: got %v, want ErrRequest", err)
+	}
+	if err := c.SetPassword(t.Context(), "john.doe", strings.Repeat("x", bodyBytesMax)); !errors.Is(err, ErrRequest) {
+		t.Errorf("too much: got %v, want ErrRequest", err)
+	}
+	for _, want := range []error{identity.ErrNoUser, identity.ErrInvalid, identity.ErrBusy, identity.ErrStopped} {
+		identities.setFail(want)
+		direct := identities.SetPassword(t.Context(), "john.doe", "x")
+		if err := c.SetPassword(t.Context(), "john.doe", "x"); !errors.Is(err, want) || err.Error() != direct.Error() {
+			t.Errorf("got %v, want %v", err, direct)
+		}
+	}
+}
+
 // TestListsAreNeverNull holds the shape of the socket.
 func TestListsAreNeverNull(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "admin.sock")
@@ -181,13 +221,15 @@ func TestBrokenRequests(t *testing.T) {
 		return fmt.Sprintf("POST /v1/token HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	}
 	for line, text := range map[string]string{
-		"no JSON":           post("x"),
-		"an unknown member": post(`{"user":"x","admin":true}`),
-		"a wrong duration":  post(`{"user":"x","expires":"soon"}`),
-		"too much":          post(`{"user":"` + strings.Repeat("x", bodyBytesMax) + `"}`),
-		"another path":      "GET /v2/token HTTP/1.0\r\n\r\n",
-		"another method":    "PUT /v1/token HTTP/1.0\r\n\r\n",
-		"another kind":      "GET /v1/password HTTP/1.0\r\n\r\n",
+		"no JSON":              post("x"),
+		"an unknown member":    post(`{"user":"x","admin":true}`),
+		"a wrong duration":     post(`{"user":"x","expires":"soon"}`),
+		"too much":             post(`{"user":"` + strings.Repeat("x", bodyBytesMax) + `"}`),
+		"another path":         "GET /v2/token HTTP/1.0\r\n\r\n",
+		"another method":       "PUT /v1/token HTTP/1.0\r\n\r\n",
+		"another kind":         "GET /v1/key HTTP/1.0\r\n\r\n",
+		"a password list":      "GET /v1/password HTTP/1.0\r\n\r\n",
+		"a password of nobody": "PUT /v1/password HTTP/1.0\r\nContent-Length: 25\r\n\r\n" + `{"password":"an old oak"}`,
 	} {
 		if got := raw(t, path, text); !strings.HasPrefix(got, "HTTP/1.0 400 ") || !strings.Contains(got, `"error":"Request"`) {
 			t.Errorf("%s: got %q, want 400", line, got)
@@ -377,9 +419,10 @@ func fileGone(path string) <-chan struct{} {
 func TestEverySentinelHasARow(t *testing.T) {
 	known := map[string]error{
 		"ErrNoCredential": identity.ErrNoCredential, "ErrNoUser": identity.ErrNoUser, "ErrInvalid": identity.ErrInvalid,
-		"ErrFull": identity.ErrFull, "ErrStopped": identity.ErrStopped,
+		"ErrFull": identity.ErrFull, "ErrStopped": identity.ErrStopped, "ErrBusy": identity.ErrBusy,
 	}
-	elsewhere := map[string]bool{"ErrUnauthorized": true, "ErrCorrupt": true} // of Authenticate and of Start
+	// Of Authenticate, of SignIn and of Start.
+	elsewhere := map[string]bool{"ErrUnauthorized": true, "ErrTooManyAttempts": true, "ErrCorrupt": true}
 	parsed, err := parser.ParseFile(token.NewFileSet(), "../../actors/identity/errors.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"unicode/utf8"
 
 	"troupe/actors/identity"
 )
@@ -80,6 +81,17 @@ func (c *Client) Credentials(ctx context.Context, kind identity.Kind) ([]identit
 // Revoke is that of identity.Service. Doing it again is no error.
 func (c *Client) Revoke(ctx context.Context, kind identity.Kind, id string) error {
 	return c.call(ctx, http.MethodDelete, pathOf(kind)+"/"+url.PathEscape(id), nil, new(done))
+}
+
+// SetPassword is that of identity.Service. An error beside ErrNoServer and those
+// of package identity leaves it open whether the password was set. A password
+// that is not valid UTF-8 is identity.ErrInvalid here already: JSON would change
+// it.
+func (c *Client) SetPassword(ctx context.Context, user identity.UserID, password string) error {
+	if !utf8.ValidString(password) {
+		return fmt.Errorf("set password of %q: %w: the password is not valid UTF-8", user, identity.ErrInvalid)
+	}
+	return c.call(ctx, http.MethodPut, pathPassword, newPassword{User: string(user), Password: password}, new(done))
 }
 
 // call sends one request and reads its answer. A nil body sends none; answer is

@@ -1,7 +1,8 @@
 // Package admin is the unix socket of a home folder: what the command line asks
 // of a running server.
 //
-//	troupe token create ──► Client ──► admin.sock ──► Server ──► identity
+//	troupe token create ─┐
+//	troupe password set ─┴► Client ──► admin.sock ──► Server ──► identity
 //
 // Small JSON over HTTP, one request a connection. The socket's file mode is the
 // only right that is checked: who may open it may read the store as well. So it

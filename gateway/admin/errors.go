@@ -37,6 +37,7 @@ var faults = []fault{
 	{identity.ErrNoUser, http.StatusNotFound, "NoUser"},
 	{identity.ErrNoCredential, http.StatusNotFound, "NoCredential"},
 	{identity.ErrInvalid, http.StatusBadRequest, "Invalid"},
+	{identity.ErrBusy, http.StatusServiceUnavailable, "Busy"},
 	{identity.ErrFull, http.StatusServiceUnavailable, "Full"},
 	{identity.ErrStopped, http.StatusServiceUnavailable, "Stopped"},
 	{ErrRequest, http.StatusBadRequest, "Request"},

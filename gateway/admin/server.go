@@ -23,6 +23,7 @@ type Identities interface {
 	CreateSession(context.Context, identity.CreateCredential) (secret string, c identity.Credential, err error)
 	Credentials(kind identity.Kind) []identity.Credential
 	Revoke(ctx context.Context, kind identity.Kind, id string) error
+	SetPassword(ctx context.Context, user identity.UserID, password string) error
 }
 
 // Options says how a Server works. Path and Identities must be set.
@@ -114,18 +115,40 @@ func (s *Server) routes() http.Handler {
 			})
 		})
 	}
+	mux.HandleFunc("PUT "+pathPassword, func(w http.ResponseWriter, r *http.Request) {
+		s.answer(w, r, func() (any, error) { return s.setPassword(w, r) })
+	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.answer(w, r, func() (any, error) { return nil, ErrRequest })
 	})
 	return mux
 }
 
-func (s *Server) create(w http.ResponseWriter, r *http.Request, kind identity.Kind) (any, error) {
+// decode reads a body of one known shape.
+func decode(w http.ResponseWriter, r *http.Request, into any) error {
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyBytesMax))
 	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return errors.Join(ErrRequest, err)
+	}
+	return nil
+}
+
+func (s *Server) setPassword(w http.ResponseWriter, r *http.Request) (any, error) {
+	var asked newPassword
+	if err := decode(w, r, &asked); err != nil {
+		return nil, err
+	}
+	if asked.User == "" {
+		return nil, fmt.Errorf("%w: it names no user", ErrRequest)
+	}
+	return done{}, s.options.Identities.SetPassword(r.Context(), identity.UserID(asked.User), asked.Password)
+}
+
+func (s *Server) create(w http.ResponseWriter, r *http.Request, kind identity.Kind) (any, error) {
 	var asked creation
-	if err := decoder.Decode(&asked); err != nil {
-		return nil, errors.Join(ErrRequest, err)
+	if err := decode(w, r, &asked); err != nil {
+		return nil, err
 	}
 	request, err := asked.parse()
 	if err != nil {

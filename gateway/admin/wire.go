@@ -14,9 +14,11 @@ import (
 //	POST   /v1/{token,session}        creation   → created
 //	GET    /v1/{token,session}                   → list
 //	DELETE /v1/{token,session}/{id}              → done
+//	PUT    /v1/password          newPassword     → done
 const (
-	pathToken   = "/v1/token"
-	pathSession = "/v1/session"
+	pathToken    = "/v1/token"
+	pathSession  = "/v1/session"
+	pathPassword = "/v1/password"
 )
 
 // creation asks for a token or a session.
@@ -26,7 +28,13 @@ type creation struct {
 	Note    string `json:"note,omitempty"`
 }
 
-// created is the only place where a secret travels.
+// newPassword sets a password.
+type newPassword struct {
+	User     string `json:"user"`
+	Password string `json:"password"`
+}
+
+// created and newPassword are the only places where a secret travels.
 type created struct {
 	Secret     string     `json:"secret"`
 	Credential credential `json:"credential"`
