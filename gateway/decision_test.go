@@ -30,11 +30,17 @@ func checkErrorBody(t *testing.T, a *answer) {
 // checkCommonHeaders holds decisions, "Everywhere": the headers of every answer.
 func checkCommonHeaders(t *testing.T, h http.Header) {
 	t.Helper()
+	checkCommonHeadersBut(t, h, "application/json")
+}
+
+// checkCommonHeadersBut is checkCommonHeaders for another content type.
+func checkCommonHeadersBut(t *testing.T, h http.Header, contentType string) {
+	t.Helper()
 	for name, want := range map[string]string{
 		"Cache-Control":          "no-store",
 		"Vary":                   "Cookie, Authorization, Authentication",
 		"X-Content-Type-Options": "nosniff",
-		"Content-Type":           "application/json",
+		"Content-Type":           contentType,
 	} {
 		if got := h.Values(name); len(got) != 1 || got[0] != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)

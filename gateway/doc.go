@@ -10,7 +10,8 @@
 //
 // What a path takes, and from whom, is a row of the table in routes.go. A row
 // that does not say who may use it is an error of New. Every answer that this
-// package makes is JSON, errors are {error, message}, and nothing redirects.
+// package makes is JSON, but for the page to sign in on (package login); errors
+// are {error, message}, and nothing redirects.
 //
 // # What the caller must do
 //
@@ -29,6 +30,12 @@
 // nothing, and every cause of a 401 has the same bytes. A list that is broken
 // off never looks whole: the connection is reset. A page says whether there is
 // another one in its body and in its header Link.
+//
+// People sign in with POST /session, from the page at /login or with any client.
+// The session they get is always a new one, in a cookie that no script can read
+// and no other host gets; what the browser had before ends. Where a request
+// comes from, and whether it came by TLS, a proxy says only when its address is
+// in Options.TrustedProxies.
 //
 // A watcher is told each event at once, as long as it reads and its credential
 // is good. It is not a request in flight: watchers have a limit of their own, and

@@ -10,6 +10,7 @@ import (
 
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
+	"troupe/persistence"
 	"troupe/statemachine/data"
 )
 
@@ -89,9 +90,15 @@ var faults = []fault{
 		cause: workflow.ErrKeyReused, status: 422, text: "the idempotency key was used for another request",
 		words: [groups]string{groupPortal: "Unprocessable", groupWorkflow: "KeyReused", groupFile: "Unprocessable"},
 	},
+	{
+		cause: identity.ErrTooManyAttempts, status: 429, words: wordsBusy, retry: true,
+		text: "there were too many failed attempts; nothing was looked at, try again later",
+	},
 	{cause: workflow.ErrInstanceBusy, status: 429, words: wordsBusy, text: textBusy, retry: true},
 	{cause: errBusy, status: 503, words: wordsBusy, text: textBusy, retry: true},
 	{cause: workflow.ErrBusy, status: 503, words: wordsBusy, text: textBusy, retry: true},
+	{cause: identity.ErrBusy, status: 503, words: wordsBusy, text: textBusy, retry: true},
+	{cause: identity.ErrFull, status: 503, words: wordsBusy, text: textBusy, retry: true},
 	{cause: errNotReady, status: 503, words: wordsUnavailable, text: textUnavailable, retry: true},
 	{cause: workflow.ErrUnavailable, status: 503, words: wordsUnavailable, text: textUnavailable, retry: true},
 	{cause: workflow.ErrOutcomeUnknown, status: 504, words: wordsUnknown, text: textUnknown},
@@ -103,6 +110,17 @@ var faults = []fault{
 		text: "the workflow's data could not be processed; nothing was stored",
 	},
 	{cause: workflow.ErrInternal, status: 500, words: wordsInternal, text: textInternal, ours: true},
+	{cause: identity.ErrStopped, status: 503, words: wordsUnavailable, text: textUnavailable, retry: true},
+	// Errors of the store that identity passes on. NB: last, because an error of
+	// the workflows may wrap one of them and says more.
+	{cause: persistence.ErrStalled, status: 503, words: wordsUnavailable, text: textUnavailable, retry: true},
+	{cause: persistence.ErrDiskFull, status: 503, words: wordsUnavailable, text: textUnavailable, retry: true},
+	{cause: persistence.ErrReadOnly, status: 503, words: wordsUnavailable, text: textUnavailable, retry: true},
+	{cause: persistence.ErrClosed, status: 503, words: wordsUnavailable, text: textUnavailable, retry: true},
+	{
+		cause: persistence.ErrOutcomeUnknown, status: 504, words: wordsUnknown,
+		text: "it is not known whether this was done; it does no harm to ask again",
+	},
 }
 
 var (

@@ -318,7 +318,7 @@ func FuzzTarget(f *testing.F) {
 		"/workflow/api/v1/choices", "/workflow/api/v1/instance/a/b", "/workflow/api/v1/instances/a?filter=%7B%7D", "//", "*", "/%2F", "http://x/workflow/api/v1/choices",
 		"/workflow/api/v1/watch/a?filter=%7B%7D", "/workflow/api/v1/watch/a/b", "/workflow/api/v1/watch/a/", "/workflow/api/v1/instance/a/b/events",
 		"/workflow/api/v1/instance/a/b/history?limit=1&cursor=x", "/workflow/api/v1/instances/a?limit=1&fields=svcPrivate", "/workflow/api/v1/instances/a?explain=true",
-		"/workflow/api/v1/instance/%00/b", "/workflow/api/v1/choices?a;b", "/workflow/api/v1/instance//", "/livez?verbose", "/readyz?%zz",
+		"/workflow/api/v1/instance/%00/b", "/workflow/api/v1/choices?a;b", "/session", "/login?next=/x", "/login?next=//x", "/login/style.css", "/login/script.js", "/login/", "/workflow/api/v1/instance//", "/livez?verbose", "/readyz?%zz",
 	} {
 		f.Add("GET", seed, true)
 		f.Add("POST", seed, false)
@@ -339,7 +339,9 @@ func FuzzTarget(f *testing.F) {
 		}
 		w := newRecorder()
 		server.ServeHTTP(w, r)
-		probe := r.URL.Path == "/livez" || r.URL.Path == "/readyz"
+		page := r.URL.Path == "/login"
+		file := r.URL.Path == "/login/style.css" || r.URL.Path == "/login/script.js"
+		probe := r.URL.Path == "/livez" || r.URL.Path == "/readyz" || page || file
 		switch w.status {
 		case 200:
 			if !signed && !probe {
@@ -349,6 +351,10 @@ func FuzzTarget(f *testing.F) {
 			if !r.URL.Query().Has("explain") {
 				t.Errorf("%s %q: got 403", method, target)
 			}
+		case 415:
+			if r.URL.Path != "/session" {
+				t.Errorf("%s %q: got 415", method, target)
+			}
 		case 400, 401, 404, 405:
 		default:
 			t.Errorf("%s %q: got %d", method, target, w.status)
@@ -357,6 +363,15 @@ func FuzzTarget(f *testing.F) {
 			if events := readEvents(w.body.String()); method == http.MethodGet && len(events) != 1 || method != http.MethodGet && len(events) > 0 {
 				t.Errorf("%s %q: got the events %v", method, target, events)
 			}
+			return
+		}
+		if page && w.status == 200 {
+			if !strings.HasPrefix(w.body.String(), "<!DOCTYPE html>") || !strings.HasPrefix(w.header.Get("Content-Type"), "text/html") {
+				t.Errorf("%s %q: got no page: %q", method, target, w.body.String())
+			}
+			return
+		}
+		if file && w.status == 200 {
 			return
 		}
 		if !json.Valid(w.body.Bytes()) {

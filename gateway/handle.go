@@ -34,8 +34,10 @@ type exchange struct {
 	body       []byte     // belongs to the request; never pooled, since values alias it
 	status     int        // 0 until the answer has begun
 	counted    bool       // in Server.inFlight
-	id         string     // see requestID
-	begun      time.Time  // zero unless requests are logged
+	// contentType is that of the answer; nil is JSON.
+	contentType []string
+	id          string    // see requestID
+	begun       time.Time // zero unless requests are logged
 
 	// out is where the answer is built. It is kept from request to request.
 	out []byte
@@ -153,6 +155,9 @@ func (x *exchange) run() error {
 func (x *exchange) authenticate() error {
 	kinds := x.route.access.kinds
 	if kinds == 0 {
+		if x.route.access.signIn {
+			return x.checkOrigin()
+		}
 		return nil
 	}
 	presented, err := parseCredentials(x.r.Header, x.server.options.SessionCookie)
@@ -225,7 +230,7 @@ func (x *exchange) checkContent() error {
 	}
 	// A form of another site can send a body, but not with this content type.
 	mayMiss := missingAllowed
-	if x.kind == identity.Session && x.r.ContentLength != 0 {
+	if x.kind == identity.Session && x.r.ContentLength != 0 || x.route.access.signIn {
 		mayMiss = missingRefused
 	}
 	return checkContentType(x.r.Header, mayMiss)
@@ -253,6 +258,9 @@ func (x *exchange) send(status int) {
 func (x *exchange) sendHeader(status, length int) {
 	h := x.w.Header()
 	x.server.setCommonHeaders(h, x.r)
+	if x.contentType != nil {
+		h["Content-Type"] = x.contentType
+	}
 	if length >= lengthSetBytesMin {
 		h["Content-Length"] = []string{strconv.Itoa(length)}
 	}
@@ -296,6 +304,10 @@ func (x *exchange) answerFault(f *fault, err error) {
 		id = x.requestID()
 	}
 	setFaultHeaders(x.w.Header(), f)
+	if late := (*identity.AttemptsError)(nil); errors.As(err, &late) {
+		x.w.Header()["Retry-After"] = []string{strconv.Itoa(int((late.Wait + time.Second - 1) / time.Second))}
+	}
+	x.contentType = nil
 	x.out = f.appendBody(x.out[:0], x.route.group, f.message(err, id))
 	x.send(f.status)
 }
@@ -304,6 +316,7 @@ func setFaultHeaders(h http.Header, f *fault) {
 	delete(h, "Etag")
 	delete(h, "Preference-Applied")
 	delete(h, "Link")
+	delete(h, "Set-Cookie")
 	if f.status == http.StatusUnauthorized {
 		h["Www-Authenticate"] = valueChallenge
 	}

@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,6 +51,62 @@ func (fakeCredentials) Authenticate(kind identity.Kind, credential string) (*ide
 		return mod, nil
 	}
 	return nil, identity.ErrUnauthorized
+}
+
+// The only user of fakeSessions with a password, and what it is.
+const (
+	userAnn     = "ann"
+	passwordAnn = `a "quoted" \ oak`
+	sessionNew  = "ses_nnnnnnnnnnnnnnnn.NNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNN"
+	signInBody  = `{"user":"ann","password":"a \"quoted\" \\ oak"}`
+)
+
+// fakeSessions signs ann in, and remembers what it was asked. fail is the answer
+// to everything, if it is set.
+type fakeSessions struct {
+	mu        sync.Mutex
+	fail      error
+	calls     int
+	addresses []netip.Addr
+	ended     []string
+}
+
+func (f *fakeSessions) SignIn(_ context.Context, user identity.UserID, password string, address netip.Addr) (string, *identity.Principal, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	f.addresses = append(f.addresses, address)
+	switch {
+	case f.fail != nil:
+		return "", nil, f.fail
+	case user == userAnn && password == passwordAnn:
+		return sessionNew, ann, nil
+	}
+	return "", nil, fmt.Errorf("sign in %q: %w", user, identity.ErrUnauthorized)
+}
+
+func (f *fakeSessions) SignOut(_ context.Context, session string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	if f.fail != nil {
+		return f.fail
+	}
+	f.ended = append(f.ended, session)
+	return nil
+}
+
+// asked says how often anything was asked.
+func (f *fakeSessions) asked() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls
+}
+
+func (f *fakeSessions) setFail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail = err
 }
 
 // fakeWorkflows answers from functions, and remembers what it was asked. A nil
@@ -209,6 +267,7 @@ func smallReply(workflowID, instanceID string, sequence uint64, withHistory bool
 type testServer struct {
 	*Server
 	workflows *fakeWorkflows
+	sessions  *fakeSessions
 	log       *lockedBuffer
 	base      string // "http://127.0.0.1:port" and the base path
 }
@@ -221,7 +280,8 @@ func startServer(t testing.TB, o Options, workflows *fakeWorkflows) *testServer 
 	if workflows == nil {
 		s.workflows = new(fakeWorkflows)
 	}
-	s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}})
+	s.sessions = new(fakeSessions)
+	s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions})
 	return s
 }
 

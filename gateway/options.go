@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"strings"
 	"time"
@@ -23,6 +24,11 @@ type Options struct {
 	// SessionCookie is the name of the cookie that carries a session. Empty is
 	// "session", as the interface has it.
 	SessionCookie string
+	// TrustedProxies are the addresses of the proxies in front. From them, and
+	// from nobody else, X-Forwarded-For tells where a sign-in comes from and
+	// X-Forwarded-Proto whether cookies are Secure. Empty is none: behind a proxy
+	// all callers then share the limit for its address.
+	TrustedProxies []netip.Prefix
 
 	// BodyBytesMax bounds a request's body; a larger one is 413. Zero is 1 MiB.
 	BodyBytesMax int64
@@ -104,6 +110,9 @@ func (o *Options) validate() error {
 		}
 	}
 	demand(basePath.MatchString(o.BasePath), `option BasePath is %q, but must look like "/platform"`, o.BasePath)
+	for _, p := range o.TrustedProxies {
+		demand(p.IsValid(), "option TrustedProxies holds %v, which is no range of addresses", p)
+	}
 	demand(cookieName.MatchString(o.SessionCookie), "option SessionCookie is %q, which no cookie can be called", o.SessionCookie)
 	for _, limit := range []struct {
 		name  string

@@ -47,13 +47,23 @@ type access struct {
 	// probe marks health: answered while starting, draining and full, with any
 	// query, and read by nobody but machines.
 	probe bool
+	// signIn marks what gives out a credential: pages of other sites are refused
+	// although there is no cookie, so that nobody is signed in as another without
+	// noticing, and so is every content type that a form can send.
+	signIn bool
 }
 
 // signedIn demands a credential of one of the kinds.
 func signedIn(kinds identity.Kind) access { return access{declared: true, kinds: kinds} }
 
-// probed is for health.
-var probed = access{declared: true, probe: true}
+var (
+	// probed is for health.
+	probed = access{declared: true, probe: true}
+	// public is for everybody.
+	public = access{declared: true}
+	// signingIn is for everybody who asks on a page of ours, or on none.
+	signingIn = access{declared: true, signIn: true}
+)
 
 // routes is the table (interfaces: "Endpoints").
 func routes() []route {
@@ -97,6 +107,12 @@ func routes() []route {
 			name: "watch-instance", method: http.MethodGet, path: workflowPath + "/watch/:workflowId/:instanceId",
 			group: groupWorkflow, access: workflowAccess, strict: true, query: []string{"filter"}, handle: watchInstances,
 		},
+		{name: "sign-in", method: http.MethodPost, path: "/session", access: signingIn, handle: signIn},
+		{name: "session", method: http.MethodGet, path: "/session", access: signedIn(identity.Session), handle: showSession},
+		{name: "sign-out", method: http.MethodDelete, path: "/session", access: signedIn(identity.Session), handle: signOut},
+		{name: "login", method: http.MethodGet, path: "/login", access: public, query: []string{"next"}, handle: showLogin},
+		{name: "login-style", method: http.MethodGet, path: "/login/style.css", access: public, handle: showLoginStyle},
+		{name: "login-script", method: http.MethodGet, path: "/login/script.js", access: public, handle: showLoginScript},
 		{name: "livez", method: http.MethodGet, path: "/livez", access: probed, handle: answerLive},
 		{name: "readyz", method: http.MethodGet, path: "/readyz", access: probed, handle: answerReady},
 	}
@@ -132,6 +148,8 @@ func (s *Server) register(rt *route) (err error) {
 		return errors.New("it has no name or no handler")
 	case !rt.access.declared:
 		return errors.New("it does not declare who may use it")
+	case rt.access.kinds != 0 && (rt.access.probe || rt.access.signIn):
+		return errors.New("it demands a credential of those who have none")
 	case rt.access.kinds == 0 && rt.privilege != "":
 		return errors.New("it demands a privilege, but no credential")
 	case slices.ContainsFunc(s.metrics.routes, func(m *routeMetrics) bool { return m.name == rt.name }):

@@ -30,6 +30,9 @@ type Credentials interface {
 type Services struct {
 	Workflows   Workflows
 	Credentials Credentials
+	// Sessions signs people in and out. Nil: nobody can, and the routes for it
+	// answer 404.
+	Sessions Sessions
 	// Parts are asked by /readyz; they do not decide whether a request is taken.
 	Parts []Part
 }

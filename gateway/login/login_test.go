@@ -1,0 +1,171 @@
+package login
+
+import (
+	"html"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestNext(t *testing.T) {
+	const kept = "kept"
+	cases := []struct{ line, base, asked, want string }{
+		{"a path", "", "/x", kept},
+		{"a deep path with query and fragment", "", "/x/y?a=b&c=%2F#z", kept},
+		{"the root", "", "/", kept},
+		{"escaped letters", "", "/%C3%A4/%20", kept},
+		{"an address in the query is data", "", "/x?next=https://evil.example", kept},
+		{"a colon in the path", "", "/x:y", kept},
+		{"an at sign in the path", "", "/@evil.example", kept},
+		{"below the base path", "/platform", "/platform/x", kept},
+		{"the base path", "/platform", "/platform", kept},
+		{"the root of the base path", "/platform", "/platform/", kept},
+		{"the base path with a query", "/platform", "/platform?x", kept},
+
+		{"nothing", "", "", "/"},
+		{"nothing, with a base path", "/platform", "", "/platform/"},
+		{"an absolute address", "", "https://evil.example/", "/"},
+		{"an absolute address of ours", "", "http://127.0.0.1:8080/x", "/"},
+		{"a relative path", "", "x", "/"},
+		{"a name that looks like a host", "", "evil.example", "/"},
+		{"a query alone", "", "?x", "/"},
+		{"a fragment alone", "", "#x", "/"},
+		{"a protocol-relative address", "", "//evil.example", "/"},
+		{"three slashes", "", "///evil.example", "/"},
+		{"a backslash", "", `/\evil.example`, "/"},
+		{"two backslashes", "", `\\evil.example`, "/"},
+		{"a backslash first", "", `\/evil.example`, "/"},
+		{"a backslash later", "", `/x\y`, "/"},
+		{"an escaped backslash", "", "/%5Cevil.example", "/"},
+		{"an escaped slash", "", "/%2Fevil.example", "/"},
+		{"a tab between the slashes", "", "/\t/evil.example", "/"},
+		{"a line end between the slashes", "", "/\n/evil.example", "/"},
+		{"a carriage return", "", "/x\r\nSet-Cookie: a=b", "/"},
+		{"a blank first", "", " /x", "/"},
+		{"a blank inside", "", "/x y", "/"},
+		{"NUL", "", "/x\x00", "/"},
+		{"no ASCII", "", "/ä", "/"},
+		{"a slash of another alphabet", "", "/\u2215evil.example", "/"},
+		{"no UTF-8", "", "/\xff", "/"},
+		{"a wrong escape", "", "/%zz", "/"},
+		{"JavaScript", "", "javascript:alert(1)", "/"},
+		{"JavaScript in a path's clothes", "", "/javascript:alert(1)", kept},
+		{"data", "", "data:text/html,x", "/"},
+		{"dots", "", "/x/../y", "/"},
+		{"dots that lead to a protocol-relative path", "", "/..//evil.example", "/"},
+		{"escaped dots", "", "/%2e%2e/y", "/"},
+		{"a single dot", "", "/./y", "/"},
+		{"a doubled slash inside", "", "/x//y", "/"},
+		{"the login page", "", "/login", "/"},
+		{"the login page with another next", "", "/login?next=/login", "/"},
+		{"the escaped login page", "", "/%6Cogin", "/"},
+		{"outside the base path", "/platform", "/other", "/platform/"},
+		{"a name that begins like the base path", "/platform", "/platformer", "/platform/"},
+		{"above the base path", "/platform", "/platform/../x", "/platform/"},
+		{"the login page below the base path", "/platform", "/platform/login", "/platform/"},
+		{"the longest", "", "/" + strings.Repeat("x", nextBytesMax-1), kept},
+		{"too long", "", "/" + strings.Repeat("x", nextBytesMax), "/"},
+	}
+	for _, c := range cases {
+		t.Run(c.line, func(t *testing.T) {
+			if c.want == kept {
+				c.want = c.asked
+			}
+			if got := Next(c.base, c.asked); got != c.want {
+				t.Errorf("Next(%q, %q): got %q, want %q", c.base, c.asked, got, c.want)
+			}
+		})
+	}
+}
+
+// FuzzNext holds the rule as a browser sees it: resolved against the page, the
+// answer is on the same server.
+func FuzzNext(f *testing.F) {
+	for _, seed := range []string{"/x", "//x", "/\\x", "/\t/x", "https://x", "/..//x", "/%2e%2e/x", "/x?y#z", "x:y", "/@x:1"} {
+		f.Add(seed, false)
+		f.Add(seed, true)
+	}
+	// What a browser takes off before it reads an address (WHATWG URL).
+	stripped := strings.NewReplacer("\t", "", "\n", "", "\r", "", `\`, "/")
+	f.Fuzz(func(t *testing.T, asked string, based bool) {
+		base := ""
+		if based {
+			base = "/platform"
+		}
+		next := Next(base, asked)
+		if again := Next(base, next); again != next {
+			t.Fatalf("%q gives %q, and that gives %q", asked, next, again)
+		}
+		at, _ := url.Parse("https://ours.example" + base + "/login")
+		to, err := at.Parse(stripped.Replace(strings.Trim(next, "\x00 ")))
+		if err != nil || to.Scheme != "https" || to.Host != "ours.example" || to.User != nil {
+			t.Errorf("%q leads to %v, %v", asked, to, err)
+		}
+		if to != nil && to.Path != base && !strings.HasPrefix(to.Path, base+"/") {
+			t.Errorf("%q leads out of the base path, to %v", asked, to)
+		}
+		if strings.ContainsAny(next, "\r\n\t \\") {
+			t.Errorf("%q gives %q", asked, next)
+		}
+	})
+}
+
+// TestPage holds that the page has neither script nor style in it, that what it
+// asks for is ours, and that what the request says is only text.
+func TestPage(t *testing.T) {
+	page := string(Page("/platform", `/platform/x?a="><script>alert(1)</script>&b='`))
+	for _, want := range []string{
+		`data-session="/platform/session"`,
+		`data-next="` + html.EscapeString(`/platform/x?a="><script>alert(1)</script>&b='`) + `"`,
+		`<link rel="stylesheet" href="/platform/login/style.css">`, `<script src="/platform/login/script.js" defer></script>`,
+		`<html lang="en">`, `<title>`, `<main>`, `<label for="user">`, `<label for="password">`, `role="alert"`, `aria-describedby="problem"`,
+		`autocomplete="username"`, `autocomplete="current-password"`, `method="post"`, `<noscript>`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+	if n := strings.Count(page, "<script"); n != 1 {
+		t.Errorf("the page has %d scripts, want one", n)
+	}
+	// NB: a positive tabindex or an element that is none of a form's would break
+	// the order of the keyboard.
+	if found := regexp.MustCompile(`https?:|"//|\son[a-z]+=|\sstyle=|<style|javascript:|tabindex|\{\{`).FindString(page); found != "" {
+		t.Errorf("the page has %q in it", found)
+	}
+	for name, text := range map[string]string{"style": string(Style()), "script": string(Script())} {
+		if found := regexp.MustCompile(`https?:|//[a-z]|url\(|@import|\beval\b|innerHTML|document\.write|\{\{`).FindString(text); found != "" || text == "" {
+			t.Errorf("the %s has %q in it", name, found)
+		}
+	}
+	if again := string(Page("", "")); !strings.Contains(again, `src="/login/script.js"`) || !strings.Contains(again, `data-session="/session"`) || !strings.Contains(again, `data-next="/"`) {
+		t.Errorf("without a base path: got %s", again)
+	}
+}
+
+// TestScript holds that every element which the script looks for is in the page,
+// and that it takes the addresses from there.
+func TestScript(t *testing.T) {
+	page, script := string(Page("", "")), string(Script())
+	found := regexp.MustCompile(`getElementById\("([^"]+)"\)`).FindAllStringSubmatch(script, -1)
+	for _, id := range found {
+		if strings.Count(page, ` id="`+id[1]+`"`) != 1 {
+			t.Errorf("the page has no single element %q", id[1])
+		}
+	}
+	if len(found) != 5 || !strings.Contains(script, "fetch(form.dataset.session") || !strings.Contains(script, "location.replace(form.dataset.next)") {
+		t.Errorf("the script looks for %d elements, or takes its addresses from elsewhere", len(found))
+	}
+}
+
+func TestPolicy(t *testing.T) {
+	for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'", "connect-src 'self'"} {
+		if !strings.Contains(Policy+";", want+";") {
+			t.Errorf("the policy lacks %s", want)
+		}
+	}
+	if strings.Contains(Policy, "unsafe") || strings.Contains(Policy, "*") || strings.Contains(Policy, "http") {
+		t.Errorf("the policy %q is not strict", Policy)
+	}
+}

@@ -1,0 +1,170 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+
+	"troupe/actors/identity"
+	"troupe/gateway/login"
+	"troupe/statemachine/data"
+)
+
+// Sessions begins and ends sessions of people; identity.Service does.
+type Sessions interface {
+	// SignIn returns the secret text of a new session. Errors are those of
+	// package identity and of the store, wrapped.
+	SignIn(ctx context.Context, user identity.UserID, password string, address netip.Addr) (string, *identity.Principal, error)
+	// SignOut ends the session of a secret text. It returns when that is durable.
+	SignOut(ctx context.Context, session string) error
+}
+
+// signIn answers POST /session. A session that the request carries already is
+// not looked at, and ends when the new one has begun: its id was known before.
+func signIn(x *exchange) error {
+	body, err := parseBody(x.body)
+	if err != nil {
+		return err
+	}
+	user, password, err := parseSignIn(body)
+	if err != nil {
+		return err
+	}
+	if x.services.Sessions == nil {
+		return errNotFound
+	}
+	s := x.server
+	from, secure := s.clientOf(x.r)
+	session, caller, err := x.services.Sessions.SignIn(x.r.Context(), identity.UserID(user), password, from)
+	if err != nil {
+		return err
+	}
+	if old, _, err := parseSession(x.r.Header["Cookie"], s.options.SessionCookie); err == nil && old != "" {
+		// NB: most are unknown or over, and the new one is good in any case.
+		_ = x.services.Sessions.SignOut(x.r.Context(), old)
+	}
+	x.caller = caller
+	s.setCookie(x.w.Header(), session, 0, secure)
+	return x.sendCaller()
+}
+
+// showSession answers GET /session.
+func showSession(x *exchange) error { return x.sendCaller() }
+
+// signOut answers DELETE /session.
+func signOut(x *exchange) error {
+	if x.services.Sessions == nil {
+		return errNotFound
+	}
+	if err := x.services.Sessions.SignOut(x.r.Context(), x.credential); err != nil {
+		return err
+	}
+	_, secure := x.server.clientOf(x.r)
+	x.server.setCookie(x.w.Header(), "", -1, secure)
+	x.out = append(x.out, `{}`...)
+	x.send(http.StatusOK)
+	return nil
+}
+
+// sendCaller tells the caller who the caller is.
+func (x *exchange) sendCaller() error {
+	x.out = append(x.out, `{"user":`...)
+	x.out = data.AppendString(x.out, string(x.caller.ID))
+	x.out = append(x.out, `,"name":`...)
+	x.out = data.AppendString(x.out, x.caller.Name)
+	x.out = append(x.out, `,"roles":`...)
+	x.out = appendStrings(x.out, x.caller.Roles)
+	x.out = append(x.out, `,"privileges":`...)
+	x.out = appendStrings(x.out, x.caller.Privileges)
+	x.out = append(x.out, '}')
+	x.send(http.StatusOK)
+	return nil
+}
+
+func appendStrings(dst []byte, list []string) []byte {
+	dst = append(dst, '[')
+	for i, s := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = data.AppendString(dst, s)
+	}
+	return append(dst, ']')
+}
+
+// setCookie sets the session cookie (decisions: "Sessions"). It has no Domain, so
+// no other host gets it, and no end of its own: the server knows when a session
+// ends. A negative maxAge removes it.
+func (s *Server) setCookie(h http.Header, value string, maxAge int, secure bool) {
+	cookie := http.Cookie{
+		Name: s.options.SessionCookie, Value: value, Path: s.options.BasePath, MaxAge: maxAge,
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: secure,
+	}
+	if cookie.Path == "" {
+		cookie.Path = "/"
+	}
+	h["Set-Cookie"] = []string{cookie.String()}
+}
+
+// parseSignIn reads the body of POST /session. Errors are errMalformed and never
+// repeat a value. Whether there can be such a user or password is not looked at:
+// that would be another answer than for wrong ones.
+func parseSignIn(body data.Value) (user, password string, err error) {
+	hasUser, hasPassword := false, false
+	for key, v := range body.Members() {
+		switch key {
+		case "user":
+			hasUser = true
+			user, err = text(v, key)
+		case "password":
+			hasPassword = true
+			password, err = text(v, key)
+		default:
+			err = unknownMember("", key, "user", "password")
+		}
+		if err != nil {
+			return "", "", err
+		}
+	}
+	switch {
+	case !hasUser:
+		return "", "", missingMember("user")
+	case !hasPassword:
+		return "", "", missingMember("password")
+	}
+	return user, password, nil
+}
+
+// showLogin answers GET /login.
+func showLogin(x *exchange) error {
+	h := x.w.Header()
+	h["Content-Security-Policy"] = valuePolicy
+	h["X-Frame-Options"] = valueDeny
+	h["Referrer-Policy"] = valueNoReferrer
+	h["Cross-Origin-Opener-Policy"] = valueSameOrigin
+	return x.sendFile(valueHTML, login.Page(x.server.options.BasePath, x.query.Get("next")))
+}
+
+// showLoginStyle and showLoginScript answer what the page asks for.
+func showLoginStyle(x *exchange) error { return x.sendFile(valueCSS, login.Style()) }
+
+func showLoginScript(x *exchange) error { return x.sendFile(valueScript, login.Script()) }
+
+// sendFile answers with something that is not JSON.
+func (x *exchange) sendFile(contentType []string, text []byte) error {
+	x.contentType = contentType
+	x.out = append(x.out, text...)
+	x.send(http.StatusOK)
+	return nil
+}
+
+// Values of headers of the page, shared and never changed.
+var (
+	valueHTML       = []string{"text/html; charset=utf-8"}
+	valueCSS        = []string{"text/css; charset=utf-8"}
+	valueScript     = []string{"text/javascript; charset=utf-8"}
+	valuePolicy     = []string{login.Policy}
+	valueDeny       = []string{"DENY"}
+	valueNoReferrer = []string{"no-referrer"}
+	valueSameOrigin = []string{"same-origin"}
+)
