@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,7 @@ const settingsFile = "troupe.yaml"
 type config struct {
 	home, listen, admin, basePath, sessionCookie string
 	sessionIdle, sessionMax                      time.Duration
+	trustedProxies                               []netip.Prefix
 	logLevel, logFormat                          string
 
 	idleAfter                        time.Duration
@@ -54,6 +56,7 @@ func newConfigFlags() *config {
 	f.StringVar(&c.admin, "admin", "", "address of metrics and profiles, host:port; empty: off")
 	f.StringVar(&c.basePath, "base-path", "", "path in front of every route, such as /platform")
 	f.StringVar(&c.sessionCookie, "session-cookie", "session", "name of the session cookie")
+	f.Var((*prefixesValue)(&c.trustedProxies), "trusted-proxies", "addresses of the proxies in front, such as 10.0.0.5,192.168.0.0/16: their X-Forwarded-For and -Proto count")
 	f.Var(durationOf(&c.sessionIdle, 12*time.Hour), "session-idle", "a session ends when it was not used for so long")
 	f.Var(durationOf(&c.sessionMax, 7*24*time.Hour), "session-max", "a session ends after so long in any case")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")

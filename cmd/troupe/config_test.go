@@ -32,7 +32,7 @@ func samples(f *pflag.Flag) [3]string {
 	}
 	return map[string][3]string{
 		"string": {"one", "two", "three"}, "int": {"11", "12", "13"},
-		"time": {"11s", "12s", "13s"}, "bytes": {"11KiB", "12KiB", "13KiB"},
+		"addresses": {"10.0.0.1/32", "10.0.0.0/8,fd00::/8", "192.168.7.0/24"}, "time": {"11s", "12s", "13s"}, "bytes": {"11KiB", "12KiB", "13KiB"},
 	}[f.Value.Type()]
 }
 

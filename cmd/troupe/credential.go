@@ -20,12 +20,13 @@ import (
 // commandTimeMax bounds a command, however slow the server or the disk is.
 const commandTimeMax = 30 * time.Second
 
-// desk is where tokens and sessions are looked after: a running server, or the
-// store opened by this process.
+// desk is where tokens, sessions and passwords are looked after: a running
+// server, or the store opened by this process.
 type desk interface {
 	Create(ctx context.Context, kind identity.Kind, c identity.CreateCredential) (secret string, err error)
 	Credentials(ctx context.Context, kind identity.Kind) ([]identity.Credential, error)
 	Revoke(ctx context.Context, kind identity.Kind, id string) error
+	SetPassword(ctx context.Context, user identity.UserID, password string) error
 	Close() error
 }
 
@@ -79,6 +80,10 @@ func (d remoteDesk) Revoke(ctx context.Context, kind identity.Kind, id string) e
 	return d.client.Revoke(ctx, kind, id)
 }
 
+func (d remoteDesk) SetPassword(ctx context.Context, user identity.UserID, password string) error {
+	return d.client.SetPassword(ctx, user, password)
+}
+
 func (remoteDesk) Close() error { return nil }
 
 type ownDesk struct {
@@ -101,6 +106,10 @@ func (d *ownDesk) Credentials(_ context.Context, kind identity.Kind) ([]identity
 
 func (d *ownDesk) Revoke(ctx context.Context, kind identity.Kind, id string) error {
 	return d.service.Revoke(ctx, kind, id)
+}
+
+func (d *ownDesk) SetPassword(ctx context.Context, user identity.UserID, password string) error {
+	return d.service.SetPassword(ctx, user, password)
 }
 
 func (d *ownDesk) Close() error {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -298,14 +297,8 @@ func TestInstanceCreateUnknown(t *testing.T) {
 // real program, with a token that no command line has seen.
 func TestInstanceAgainstTheProgram(t *testing.T) {
 	isolated(t)
-	dir := t.TempDir()
-	program := filepath.Join(dir, "troupe")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	addr := freeAddress(t)
-	stop := startServer(t, program, dir, addr)
-	defer stop()
+	p := startProgram(t)
+	dir, addr := p.dir, p.addr
 
 	must := func(stdin string, args ...string) string {
 		t.Helper()

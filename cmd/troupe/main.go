@@ -4,6 +4,7 @@
 //	troupe serve      run the server
 //	troupe token      create, list and revoke API tokens
 //	troupe session    create, list and revoke sessions
+//	troupe password   set the passwords that people sign in with
 //	troupe instance   work with instances of a running service
 //	troupe context    name services and keep the tokens for them
 //	troupe check      check the text files of a home
@@ -66,7 +67,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newServe(), newToken(), newSession(), newCheck(), newConfig(), newInstance(), newContext())
+	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newConfig(), newInstance(), newContext())
 	return root
 }
 

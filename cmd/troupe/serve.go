@@ -99,7 +99,7 @@ func serve(ctx context.Context, c *config) (err error) {
 func (s *service) start() (err error) {
 	c := s.config
 	s.gateway, err = gateway.New(gateway.Options{
-		Addr: c.listen, BasePath: c.basePath, SessionCookie: c.sessionCookie,
+		Addr: c.listen, BasePath: c.basePath, SessionCookie: c.sessionCookie, TrustedProxies: c.trustedProxies,
 		ConnectionsMax: c.connectionsMax, InFlightMax: int64(c.requestsMax), WatchersMax: int64(c.watchersMax),
 		DrainDelay: c.drainDelay, DrainMax: c.drainMax, Log: s.log,
 	})
@@ -140,6 +140,7 @@ func (s *service) start() (err error) {
 	s.gateway.Open(gateway.Services{
 		Workflows:   s.router,
 		Credentials: s.identities,
+		Sessions:    s.identities,
 		Parts:       []gateway.Part{{Name: "store", Ready: s.store.Accepting}},
 	})
 	return nil
@@ -287,6 +288,7 @@ func (s *service) showTour() {
 		fmt.Sprintf(`ID=$(curl -s -H "Authorization: svc.token $TOKEN" %s/workflow/api/v1/instances/leave-request | grep -o '"_id":"[^"]*' | head -1 | cut -d'"' -f4)`, base),
 		fmt.Sprintf(`curl -s -H "Authorization: svc.token $TOKEN" -H "Content-Type: application/json" -d '{"workflowId":"leave-request","instanceId":"'$ID'","event":{"name":"submit","data":{"days":5}}}' %s/workflow/api/v1/event`, base),
 		fmt.Sprintf(`curl -s -H "Authorization: svc.token $TOKEN" %s/workflow/api/v1/instance/leave-request/$ID`, base),
+		fmt.Sprintf("echo 'a password' | %s password set --home %s --user john.doe # then sign in at %s/login", self, s.config.home, base),
 	} {
 		s.log.Info().Msg("try next: " + line)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"net"
 	"net/http"
 	"os"
@@ -20,60 +21,119 @@ import (
 // print with what README shows. Only ids, times and line breaks may differ, and
 // the port.
 func TestReadmeTour(t *testing.T) {
-	for _, tool := range []string{"bash", "curl"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("the tour needs %s: %v", tool, err)
-		}
-	}
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	script, want := tour(string(text))
-	if script == "" || want == "" {
-		t.Fatal("README has no tour")
-	}
-	dir := t.TempDir()
-	program := filepath.Join(dir, "troupe")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	addr := freeAddress(t)
-	stop := startServer(t, program, dir, addr)
-	defer stop()
-
-	script = strings.ReplaceAll(script, "go run ./cmd/troupe", program)
-	script = strings.ReplaceAll(script, "127.0.0.1:8080", addr)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	shell := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", script)
-	shell.Dir = dir
-	var printed, complaints bytes.Buffer
-	shell.Stdout, shell.Stderr = &printed, &complaints
-	if err := shell.Run(); err != nil {
-		t.Fatalf("tour: %v\n%s%s", err, printed.Bytes(), complaints.Bytes())
-	}
+	p := startProgram(t)
+	script, want := readme(t, "tour")
+	printed := p.shell(script)
 	// The last command shows the whole instance, which README leaves to the eye.
-	if got := normal(printed.String()); !strings.HasPrefix(got, normal(want)) {
+	if got := normal(printed); !strings.HasPrefix(got, normal(want)) {
 		t.Errorf("the tour prints\n%s\nREADME shows\n%s", got, normal(want))
 	}
-	if n := strings.Count(printed.String(), `"transitionEvent":"approve"`); n != 1 {
+	if n := strings.Count(printed, `"transitionEvent":"approve"`); n != 1 {
 		t.Errorf("the last command shows %d approvals in the history, want 1", n)
 	}
 }
 
-// tour takes the shell blocks that are marked as the tour out of README, and the
-// JSON blocks behind them.
-func tour(readme string) (script, want string) {
-	for _, part := range strings.Split(readme, "<!-- tour -->\n```sh\n")[1:] {
+// TestReadmeSignIn does the same with the section on signing in.
+func TestReadmeSignIn(t *testing.T) {
+	p := startProgram(t)
+	script, want := readme(t, "sign-in")
+	if got := normal(p.shell(script)); got != normal(want) {
+		t.Errorf("the commands print\n%s\nREADME shows\n%s", got, normal(want))
+	}
+}
+
+// TestShownTour runs what a first start says to try next.
+func TestShownTour(t *testing.T) {
+	p := startProgram(t)
+	log, err := os.ReadFile(p.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const mark = "try next: "
+	var script string
+	for line := range strings.Lines(string(log)) {
+		var entry struct{ Message string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if command, found := strings.CutPrefix(entry.Message, mark); found {
+			script += command + "\n"
+		}
+	}
+	script += `curl -s -H "Content-Type: application/json" -d '{"user":"john.doe","password":"a password"}' http://` + p.addr + "/session\n"
+	printed := p.shell(script)
+	for _, want := range []string{`"id":"leave-request"`, `"transitionEvent":"submit"`, `{"user":"john.doe","name":"John Doe",`} {
+		if !strings.Contains(printed, want) {
+			t.Errorf("%s\nprints no %s:\n%s", script, want, printed)
+		}
+	}
+	if strings.Contains(printed, `"error"`) {
+		t.Errorf("%s\nprints an error:\n%s", script, printed)
+	}
+}
+
+// readme takes the shell blocks with a mark out of README, and the JSON blocks
+// behind them.
+func readme(t *testing.T, mark string) (script, want string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range strings.Split(string(text), "<!-- "+mark+" -->\n```sh\n")[1:] {
 		commands, rest, _ := strings.Cut(part, "```")
 		script += commands
+		rest, _, _ = strings.Cut(rest, "```sh\n") // what stands there belongs to other commands
 		if _, shown, ok := strings.Cut(rest, "```json\n"); ok {
 			shown, _, _ = strings.Cut(shown, "```")
 			want += shown
 		}
 	}
+	if script == "" || want == "" {
+		t.Fatalf("README has no %s", mark)
+	}
 	return script, want
+}
+
+// realProgram is the program on an empty folder, in which it was started for the
+// first time.
+type realProgram struct {
+	t                       *testing.T
+	dir, program, addr, log string
+}
+
+// startProgram builds and starts it. It ends with the test.
+func startProgram(t *testing.T) *realProgram {
+	t.Helper()
+	for _, tool := range []string{"bash", "curl"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("the tour needs %s: %v", tool, err)
+		}
+	}
+	dir := t.TempDir()
+	p := &realProgram{t: t, dir: dir, program: filepath.Join(dir, "troupe"), addr: freeAddress(t), log: filepath.Join(dir, "log")}
+	if out, err := exec.Command("go", "build", "-o", p.program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	t.Cleanup(p.start())
+	return p
+}
+
+// shell runs a script as README has it and returns what it prints.
+func (p *realProgram) shell(script string) string {
+	p.t.Helper()
+	script = strings.ReplaceAll(script, "go run ./cmd/troupe", p.program)
+	script = strings.ReplaceAll(script, "127.0.0.1:8080", p.addr)
+	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", script)
+	shell.Dir = p.dir
+	var printed, complaints bytes.Buffer
+	shell.Stdout, shell.Stderr = &printed, &complaints
+	if err := shell.Run(); err != nil {
+		p.t.Fatalf("%s: %v\n%s%s", script, err, printed.Bytes(), complaints.Bytes())
+	}
+	return printed.String()
 }
 
 var (
@@ -96,24 +156,33 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// startServer runs `troupe serve` in dir and waits until it is ready. stop ends
-// it as an operator would, and it must exit 0.
-func startServer(t *testing.T, program, dir, addr string) (stop func()) {
+// start runs `troupe serve` and waits until it is ready. stop ends it as an
+// operator would, and it must exit 0.
+func (p *realProgram) start() (stop func()) {
+	t := p.t
 	t.Helper()
-	server := exec.Command(program, "serve", "--listen", addr)
-	server.Dir = dir
-	var logs bytes.Buffer
-	server.Stderr = &logs
+	server := exec.Command(p.program, "serve", "--listen", p.addr)
+	server.Dir = p.dir
+	log, err := os.Create(p.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Stderr = log
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Wait() }()
+	logs := func() []byte {
+		text, _ := os.ReadFile(p.log)
+		return text
+	}
 	stop = func() {
 		_ = server.Process.Signal(syscall.SIGTERM)
 		if err := <-ended; err != nil {
-			t.Errorf("serve: %v\n%s", err, logs.String())
+			t.Errorf("serve: %v\n%s", err, logs())
 		}
+		_ = log.Close()
 	}
 	client := &http.Client{Timeout: time.Second}
 	defer client.CloseIdleConnections()
@@ -123,12 +192,12 @@ func startServer(t *testing.T, program, dir, addr string) (stop func()) {
 	for {
 		select {
 		case err := <-ended:
-			t.Fatalf("serve ended: %v\n%s", err, logs.String())
+			t.Fatalf("serve ended: %v\n%s", err, logs())
 		case <-late:
 			_ = server.Process.Kill()
-			t.Fatalf("serve is not ready: %v\n%s", <-ended, logs.String())
+			t.Fatalf("serve is not ready: %v\n%s", <-ended, logs())
 		case <-look.C:
-			if r, err := client.Get("http://" + addr + "/readyz"); err == nil {
+			if r, err := client.Get("http://" + p.addr + "/readyz"); err == nil {
 				_ = r.Body.Close()
 				if r.StatusCode == http.StatusOK {
 					return stop

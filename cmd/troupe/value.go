@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"math"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -73,6 +74,44 @@ func (v *bytesValue) String() string {
 
 // Type is what --help shows for the value.
 func (v *bytesValue) Type() string { return "bytes" }
+
+// prefixesValue is a setting that is a list of ranges of addresses, separated by
+// commas. An address alone is a range of one.
+type prefixesValue []netip.Prefix
+
+func (v *prefixesValue) Set(s string) error {
+	var list []netip.Prefix
+	for element := range strings.SplitSeq(s, ",") {
+		element = strings.TrimSpace(element)
+		if element == "" && s == "" {
+			break
+		}
+		address, err := netip.ParseAddr(element)
+		prefix := netip.PrefixFrom(address.Unmap(), address.Unmap().BitLen())
+		if err != nil {
+			prefix, err = netip.ParsePrefix(element)
+		}
+		// NB: a range has no zone; netip takes everything behind a % for one.
+		if err != nil || !prefix.IsValid() || prefix.Addr().Is4In6() || address.Zone() != "" {
+			return errors.New("must be addresses or ranges such as 10.0.0.5,192.168.0.0/16, separated by commas")
+		}
+		list = append(list, prefix.Masked())
+	}
+	*v = list
+	return nil
+}
+
+// String writes every range with its length.
+func (v *prefixesValue) String() string {
+	var texts []string
+	for _, p := range *v {
+		texts = append(texts, p.String())
+	}
+	return strings.Join(texts, ",")
+}
+
+// Type is what --help shows for the value.
+func (v *prefixesValue) Type() string { return "addresses" }
 
 // parseDuration reads a time such as 90s, 1h30m, 30d or 1d12h.
 func parseDuration(s string) (time.Duration, error) {

@@ -22,11 +22,17 @@ type output struct {
 // command runs the program under test with the arguments.
 func command(t testing.TB, args ...string) output {
 	t.Helper()
+	return commandReading(t, "", args...)
+}
+
+// commandReading is command with standard input.
+func commandReading(t testing.TB, stdin string, args ...string) output {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), commandMax)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, binary(), args...)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
 	err := cmd.Run()
 	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) {
 		t.Fatalf("troupe %s: %v\n%s%s", strings.Join(args, " "), err, &stdout, &stderr)

@@ -27,6 +27,5 @@
 //
 // # What is not held here
 //
-// What does not exist yet: publishing through an interface (409 AlreadyExists)
-// and logins.
+// What does not exist yet: publishing through an interface (409 AlreadyExists).
 package endtoend

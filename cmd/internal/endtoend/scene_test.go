@@ -45,7 +45,7 @@ func runLines(t *testing.T, lines []line) {
 // allLines are the rows of all tables.
 func allLines() []line {
 	return slices.Concat(createLines(), eventLines(), readLines(), rightLines(), dataLines(), retryLines(),
-		filterLines(), operatorLines(), pageLines(), historyLines(), watchLines(), credentialLines(), requestLines(), answerLines(), versionLines())
+		filterLines(), operatorLines(), pageLines(), historyLines(), watchLines(), credentialLines(), signInLines(), requestLines(), answerLines(), versionLines())
 }
 
 // documentLines are all lines of the documents that have to do with group B.

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"troupe/actors/identity"
+)
+
+// passwordLineMax bounds the line that holds a password; the rules for passwords
+// are those of package identity.
+const passwordLineMax = 8 << 10
+
+func newPassword() *cobra.Command {
+	return group("password", "Set the passwords that people sign in with", "  troupe password set --user john.doe", newPasswordSet())
+}
+
+func newPasswordSet() *cobra.Command {
+	c := newConfigFlags()
+	var user string
+	cmd := &cobra.Command{
+		Use:   "set",
+		Short: "Give a user the password that stands on standard input, and end the user's sessions",
+		Long: "Give a user a new password, and end all sessions of the user. The password is one\n" +
+			"line of standard input; its line end is not part of it. It has 8 to 256 characters,\n" +
+			"of any kind, and is not one that everybody tries first. Tokens stay as they are.",
+		Example: "  troupe password set --user john.doe < password.txt\n" +
+			"  read -rs P && printf %s \"$P\" | troupe password set --home /srv/troupe --user john.doe",
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if user == "" {
+				return usageError{errors.New("--user is missing")}
+			}
+			if isTyped(cmd.InOrStdin()) {
+				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "New password of %s (it shows as you type): ", user)
+			}
+			password, err := readPassword(cmd.InOrStdin())
+			if err != nil {
+				return fmt.Errorf("read the password: %w", err)
+			}
+			return atDesk(cmd, c, func(ctx context.Context, d desk) error {
+				return d.SetPassword(ctx, identity.UserID(user), password)
+			})
+		},
+	}
+	cmd.Flags().AddFlag(c.flags.Lookup("home"))
+	cmd.Flags().StringVar(&user, "user", "", "login name of the user (required)")
+	return cmd
+}
+
+// readPassword reads the only line of in, without its line end. At a terminal it
+// does not wait for the end of the input. Errors never show what was read.
+func readPassword(in io.Reader) (string, error) {
+	var text []byte
+	piece := make([]byte, 4096)
+	for {
+		n, err := in.Read(piece)
+		text = append(text, piece[:n]...)
+		line, rest, ended := bytes.Cut(text, []byte("\n"))
+		switch {
+		case len(rest) > 0:
+			return "", errors.New("there is more than one line on standard input")
+		case len(line) > passwordLineMax:
+			return "", errors.New("the line on standard input is too long")
+		case err != nil && !errors.Is(err, io.EOF):
+			return "", err
+		case err != nil || ended && isTyped(in):
+			line = bytes.TrimSuffix(line, []byte("\r"))
+			if len(line) == 0 {
+				return "", errors.New("there is no password on standard input")
+			}
+			return string(line), nil
+		}
+	}
+}
+
+// isTyped reports whether somebody types what is read.
+func isTyped(in io.Reader) bool {
+	file, ok := in.(*os.File)
+	if !ok {
+		return false
+	}
+	st, err := file.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0
+}
