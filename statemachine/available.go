@@ -64,7 +64,7 @@ func (d *Definition) Available(in *Instance, c *Caller, now time.Time) []Availab
 			out[i].Guard = max(out[i].Guard, t.Guard)
 		}
 		if rule := d.events[out[i].Name]; rule != nil && rule.schema != nil {
-			out[i].Schema = rule.schema.text
+			out[i].Schema = rule.schema.Text()
 		}
 	}
 	return out
@@ -156,6 +156,11 @@ func (d *Definition) namesOf(p eventPattern) []EventName {
 	}
 	return names
 }
+
+// EventNames lists the names that callers can send and that the definition spells
+// out, in alphabetical order. Declares may know more: those that only a pattern
+// like "payment.*" matches.
+func (d *Definition) EventNames() []EventName { return d.namesOf(eventPattern{any: true}) }
 
 // offer adds one transition to its event. An ancestor of two leaves is met
 // twice, and listed once.

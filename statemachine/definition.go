@@ -19,8 +19,8 @@ type Definition struct {
 	create, read, send *rule // nil: see rights.go
 	unmatched          unmatched
 	public, private    data.Value // defaults of svcPublic and svcPrivate
-	publicSchema       *schema    // nil: anything goes
-	privateSchema      *schema
+	publicSchema       *Schema    // nil: anything goes
+	privateSchema      *Schema
 	indexes            []data.Path
 	events             map[EventName]*contract
 	declared           declaredNames
@@ -179,7 +179,7 @@ func (d *Definition) Declares(name EventName) bool {
 // contract is what the events map says of one event.
 type contract struct {
 	line      int
-	schema    *schema // nil: any object
+	schema    *Schema // nil: any object
 	into      root
 	apply     applyRule
 	unmatched unmatched

@@ -335,14 +335,14 @@ func (b *builder) schemas(n *document.Node) {
 	b.d.privateSchema = b.schema(n.Field("svcPrivate"))
 }
 
-func (b *builder) schema(n *document.Node) *schema {
+func (b *builder) schema(n *document.Node) *Schema {
 	if n == nil {
 		return nil
 	}
 	v, err := n.Data()
 	if err == nil {
-		var s *schema
-		if s, err = compileSchema(v, b.readRef); err == nil {
+		var s *Schema
+		if s, err = CompileSchema(v, b.readRef); err == nil {
 			return s
 		}
 	}

@@ -12,8 +12,9 @@ import (
 	"troupe/statemachine/data"
 )
 
-// schema is a compiled JSON Schema 2020-12. It is built once and shared.
-type schema struct {
+// Schema is a compiled JSON Schema 2020-12. It is built once and never changed,
+// so it may be shared. A nil Schema takes everything.
+type Schema struct {
 	compiled *jsonschema.Schema
 	text     data.Value // as it was written
 }
@@ -26,7 +27,7 @@ var printer = message.NewPrinter(language.English)
 const schemaBase = "file:///"
 
 // schemaLoader resolves references between schema files through the reader
-// that the parser was given. Nothing is ever fetched.
+// that the caller gave. Nothing is ever fetched.
 type schemaLoader func(name string) ([]byte, error)
 
 func (l schemaLoader) Load(url string) (any, error) {
@@ -45,12 +46,14 @@ func (l schemaLoader) Load(url string) (any, error) {
 	return v.Any(), nil
 }
 
-// compileSchema compiles doc. References are resolved through load, which may
-// be nil when there is nothing beside the definition.
-func compileSchema(doc data.Value, load schemaLoader) (*schema, error) {
+// CompileSchema compiles doc. A relative reference to another file is resolved
+// through load, which gets the name relative to doc; with a nil load there are
+// no other files. Nothing else can be reached. The error says what is wrong with
+// the schema and is meant for its author.
+func CompileSchema(doc data.Value, load func(name string) ([]byte, error)) (*Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(load)
+	c.UseLoader(schemaLoader(load))
 	const name = schemaBase + "-"
 	if err := c.AddResource(name, doc.Any()); err != nil {
 		return nil, err
@@ -59,11 +62,19 @@ func compileSchema(doc data.Value, load schemaLoader) (*schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &schema{compiled, doc}, nil
+	return &Schema{compiled, doc}, nil
 }
 
-// check returns an ErrInvalidData that names the first place that does not fit.
-func (s *schema) check(v data.Value) error {
+// Text returns the schema as it was written; absent for nil.
+func (s *Schema) Text() data.Value {
+	if s == nil {
+		return nil
+	}
+	return s.text
+}
+
+// Check returns an ErrInvalidData that names the first place that does not fit.
+func (s *Schema) Check(v data.Value) error {
 	if s == nil {
 		return nil
 	}

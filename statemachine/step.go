@@ -108,7 +108,7 @@ func (d *Definition) Step(in *Instance, e Event) (Result, error) {
 		if given.Kind() == data.Absent {
 			given = emptyObject
 		}
-		if err := rule.schema.check(given); err != nil {
+		if err := rule.schema.Check(given); err != nil {
 			return Result{}, err
 		}
 	}
@@ -183,10 +183,10 @@ func (m *move) finishWith(o Outcome, start []NodeID, event EventName, before *In
 
 // checkData holds the instance's documents against the workflow's schema.
 func (d *Definition) checkData(in *Instance) error {
-	if err := d.publicSchema.check(in.Public); err != nil {
+	if err := d.publicSchema.Check(in.Public); err != nil {
 		return fmt.Errorf("svcPublic: %w", err)
 	}
-	if err := d.privateSchema.check(in.Private); err != nil {
+	if err := d.privateSchema.Check(in.Private); err != nil {
 		return fmt.Errorf("svcPrivate: %w", err)
 	}
 	return nil
