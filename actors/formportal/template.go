@@ -1,0 +1,88 @@
+package formportal
+
+import (
+	"slices"
+	"time"
+
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+// Kind tells forms and checklists apart. Their ids are two spaces of names.
+type Kind uint8
+
+// The kinds. They are stored by their words, not by these numbers.
+const (
+	KindForm Kind = iota
+	KindChecklist
+)
+
+// String returns "form" or "checklist".
+func (k Kind) String() string {
+	if k == KindChecklist {
+		return "checklist"
+	}
+	return "form"
+}
+
+// Template is one file of forms/ or checklists/ (home.md: "Form and checklist
+// templates"). It is made by ParseTemplate and never changed; its slices and
+// values belong to everybody who holds it.
+type Template struct {
+	Kind        Kind
+	ID          string
+	Name        string // display name; the id when the file has none
+	Description string // may be empty
+	Enabled     bool   // false: offered to nobody
+
+	// Roles are those that are offered the template, in the order of the file; at
+	// least one unless the template is disabled.
+	Roles []string
+	// Workflows are those that a form may be bound to, in the order of the file.
+	// None: a plain form. A checklist has none.
+	Workflows []string
+	// Submit is the event that the submit button sends; may be empty.
+	Submit string
+	// Schema is a form's JSON Schema 2020-12, with what it refers to in other
+	// files put into its $defs, so that it can be read alone. Absent for a
+	// checklist.
+	Schema data.Value
+	// UI are layout hints, an object; absent when the file has none.
+	UI data.Value
+	// Items are what a checklist asks, in the order of the file; at least one.
+	// A form has none.
+	Items []Item
+	// Modified is when the file was last changed, to the millisecond.
+	Modified time.Time
+
+	schema *statemachine.Schema // what Check asks; never nil
+}
+
+// Item is one line of a checklist.
+type Item struct {
+	ID       string
+	Label    string // the id when the file has none
+	Help     string // may be empty
+	Required bool   // must be ticked before the checklist can be submitted
+}
+
+// Check holds what was filled in against the template: a form's schema, and for
+// a checklist {"itemId": true or false} with every required item true. The
+// error wraps statemachine.ErrInvalidData and names the first place that does
+// not fit; it is meant for whoever filled it in.
+func (t *Template) Check(v data.Value) error { return t.schema.Check(v) }
+
+// RoleOf returns the role through which a caller sees the template: of the
+// caller's roles that it names, the first in its own order. It is false when it
+// names none of them. Whether the template is enabled is not looked at.
+func (t *Template) RoleOf(callerRoles []string) (string, bool) {
+	for _, role := range t.Roles {
+		if slices.Contains(callerRoles, role) {
+			return role, true
+		}
+	}
+	return "", false
+}
+
+// BoundTo reports whether a form may be bound to the workflow.
+func (t *Template) BoundTo(workflow string) bool { return slices.Contains(t.Workflows, workflow) }

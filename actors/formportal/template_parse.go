@@ -1,0 +1,317 @@
+package formportal
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+)
+
+// TemplateText is a template's file with what it refers to.
+type TemplateText struct {
+	Kind Kind
+	// File is the name that faults show, and its extension says YAML or JSON.
+	File string
+	Text []byte
+	// Read returns a file beside the template, named relative to it; nil: there
+	// are none.
+	Read func(name string) ([]byte, error)
+	// Modified is when the file was last changed.
+	Modified time.Time
+}
+
+// Known is what a template may refer to. The zero value takes every role and
+// workflow: a template that was accepted stays readable when they are gone.
+type Known struct {
+	// HasRole reports whether there is such a role; nil: all are there.
+	HasRole func(id string) bool
+	// Workflow returns a workflow's definition. With a nil definition and true
+	// there is, or may be, one that nothing is known of. Nil: so for all.
+	Workflow func(id string) (*statemachine.Definition, bool)
+	// Roles and Workflows are the existing names, for suggestions.
+	Roles, Workflows []string
+}
+
+// reservedID is not a template's: the address of its page would be one of the
+// form runtime's own, form-runtime/api/….
+const reservedID = "api"
+
+// ParseTemplate reads and checks one file. The error is document.Faults: all
+// faults of the file, with their places.
+func ParseTemplate(src TemplateText, known Known) (*Template, error) {
+	tree, err := document.Parse(src.File, src.Text)
+	if err != nil {
+		return nil, err
+	}
+	p := &templateParser{
+		Collector: document.Collector{File: src.File},
+		known:     known,
+		read:      src.Read,
+		t:         &Template{Kind: src.Kind, Enabled: true, Modified: src.Modified.Truncate(time.Millisecond).UTC()},
+	}
+	p.template(tree)
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
+	return p.t, nil
+}
+
+// templateParser makes one template from its tree, collecting every fault on
+// the way.
+type templateParser struct {
+	document.Collector
+	known Known
+	read  func(name string) ([]byte, error)
+	t     *Template
+}
+
+// suggest adds a fault with the closest known word, when there is one.
+func (p *templateParser) suggest(n *document.Node, word string, among []string, reason string, args ...any) {
+	fault := p.Add(n, reason, args...)
+	if near := document.Closest(word, among); near != "" {
+		fault.Suggestion = fmt.Sprintf("did you mean %q?", near)
+	}
+}
+
+// template reads the top of the file.
+func (p *templateParser) template(n *document.Node) {
+	p.Known(n, "id", "name", "description", "enabled", "access", "workflows", "schema", "ui", "submit", "items")
+	if n.Kind != document.Mapping {
+		return
+	}
+	t := p.t
+	t.ID = p.id(n, "the template")
+	if t.ID == reservedID {
+		p.Add(n.Field("id"), "the id %q is taken: addresses of the form runtime begin with it", reservedID).Suggestion = "choose another id"
+	}
+	t.Name, t.Description = p.Text(n.Field("name")), p.Text(n.Field("description"))
+	if t.Name == "" {
+		t.Name = t.ID
+	}
+	if enabled := n.Field("enabled"); enabled != nil {
+		t.Enabled = p.Bool(enabled)
+	}
+	p.access(n)
+	if ui := n.Field("ui"); ui != nil {
+		t.UI = p.object(ui)
+	}
+	if t.Kind == KindChecklist {
+		p.refuse(n, "a checklist", "workflows", "schema", "submit")
+		p.items(n)
+		return
+	}
+	p.refuse(n, "a form", "items")
+	t.Workflows = p.names(n.Field("workflows"), "workflow", p.hasWorkflow, p.known.Workflows)
+	p.formSchema(n)
+	p.submit(n)
+}
+
+// refuse adds a fault for each key that belongs to the other kind.
+func (p *templateParser) refuse(n *document.Node, what string, keys ...string) {
+	for _, f := range n.Fields {
+		if slices.Contains(keys, f.Key.Text) {
+			p.Add(f.Key, "%s cannot have %q", what, f.Key.Text)
+		}
+	}
+}
+
+// id reads the id of the template or of an item, which become a part of a path
+// and of a key; "" after a fault.
+func (p *templateParser) id(n *document.Node, what string) string {
+	field := n.Field("id")
+	if field == nil {
+		p.Add(n, "%s has no id", what)
+		return ""
+	}
+	id := p.Text(field)
+	if field.Kind != document.String { // a fault already
+		return ""
+	}
+	if !statemachine.IsIdentifier(id) {
+		p.Add(field, "%s is not an identifier", data.Quote(id)).
+			Suggestion = "1 to 128 of A-Z a-z 0-9 . _ ~ -, starting with a letter or digit"
+		return ""
+	}
+	return id
+}
+
+// access reads who is offered the template. One that is offered to nobody is a
+// slip unless it is switched off.
+func (p *templateParser) access(n *document.Node) {
+	access := n.Field("access")
+	if access == nil {
+		access = n
+	} else {
+		p.Known(access, "roles")
+		roles := access.Field("roles")
+		p.t.Roles = p.names(roles, "role", p.known.HasRole, p.known.Roles)
+		if access.Kind != document.Mapping || roles != nil && !isEmptyList(roles) {
+			return // whatever is wrong has its fault
+		}
+	}
+	if p.t.Enabled {
+		p.Add(access, "no role may use the template").Suggestion = "name some: access: {roles: [...]}, or switch it off: enabled: false"
+	}
+}
+
+func isEmptyList(n *document.Node) bool { return n.Kind == document.Sequence && len(n.Items) == 0 }
+
+// names reads a list of names that differ and that has knows; has may be nil.
+func (p *templateParser) names(n *document.Node, what string, has func(string) bool, among []string) []string {
+	if n == nil {
+		return nil
+	}
+	items := n.Items
+	if n.Kind != document.Sequence {
+		if items = []*document.Node{n}; n.Kind != document.String {
+			p.Texts(n) // has the fault
+			return nil
+		}
+	}
+	var names []string
+	for _, item := range items {
+		name := p.Text(item)
+		switch {
+		case item.Kind != document.String: // a fault already
+		case slices.Contains(names, name):
+			p.Add(item, "%s %s is there twice", what, data.Quote(name))
+		case has != nil && !has(name):
+			p.suggest(item, name, among, "unknown %s %s", what, data.Quote(name))
+		default:
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (p *templateParser) hasWorkflow(id string) bool {
+	if p.known.Workflow == nil {
+		return true
+	}
+	_, ok := p.known.Workflow(id)
+	return ok
+}
+
+// object reads a mapping as JSON.
+func (p *templateParser) object(n *document.Node) data.Value {
+	if n.Kind != document.Mapping {
+		p.Add(n, "expected %s, found %s", document.Mapping, n.Kind)
+		return nil
+	}
+	v, err := n.Data()
+	if err != nil {
+		p.Add(n, "%v", err)
+		return nil
+	}
+	return v
+}
+
+// formSchema reads the schema of a form. Its top says that it is of an object,
+// since that is what a form is sent as and what a page is made from.
+func (p *templateParser) formSchema(n *document.Node) {
+	field := n.Field("schema")
+	if field == nil {
+		p.Add(n, "the form has no schema").Suggestion = "say what is filled in: schema: {type: object, properties: {...}}"
+		return
+	}
+	doc := p.object(field)
+	if doc == nil {
+		return
+	}
+	if kind, _ := doc.Lookup("type"); !kind.TextIs("object") {
+		at := field
+		if kind := field.Field("type"); kind != nil {
+			at = kind
+		}
+		p.Add(at, "JSON Schema: the type of a form's data must be object").Suggestion = "type: object"
+		return
+	}
+	bundled, err := bundle(doc, p.read)
+	if err == nil {
+		p.t.schema, err = statemachine.CompileSchema(bundled, nil)
+	}
+	if err != nil {
+		p.Add(field, "JSON Schema: %v", err)
+		return
+	}
+	p.t.Schema = bundled
+}
+
+// submit reads the event of the submit button. Every workflow that the form may
+// be bound to must know it.
+func (p *templateParser) submit(n *document.Node) {
+	field := n.Field("submit")
+	if field == nil {
+		return
+	}
+	text := p.Text(field)
+	if field.Kind != document.String { // a fault already
+		return
+	}
+	name, ok := statemachine.ParseEventName(text)
+	if !ok {
+		p.Add(field, "%s cannot be an event", data.Quote(text))
+		return
+	}
+	p.t.Submit = text
+	workflows := n.Field("workflows")
+	if workflows == nil || isEmptyList(workflows) {
+		p.Add(field, "a form without workflows has no event to send").Suggestion = "leave submit out, or name workflows"
+		return
+	}
+	for _, id := range p.t.Workflows {
+		if p.known.Workflow == nil {
+			break
+		}
+		if d, _ := p.known.Workflow(id); d != nil && !d.Declares(name) {
+			var names []string
+			for _, known := range d.EventNames() {
+				names = append(names, string(known))
+			}
+			p.suggest(field, text, names, "workflow %q declares no event %s", id, data.Quote(text))
+		}
+	}
+}
+
+// items reads what a checklist asks, and makes its schema.
+func (p *templateParser) items(n *document.Node) {
+	field := n.Field("items")
+	if field == nil || isEmptyList(field) {
+		if field == nil {
+			field = n
+		}
+		p.Add(field, "the checklist has no items").Suggestion = "items: [{id: ..., label: ...}]"
+		return
+	}
+	if field.Kind != document.Sequence {
+		p.Add(field, "expected %s, found %s", document.Sequence, field.Kind)
+		return
+	}
+	seen := map[string]bool{}
+	for _, item := range field.Items {
+		p.Known(item, "id", "label", "help", "required")
+		if item.Kind != document.Mapping {
+			continue
+		}
+		i := Item{
+			ID: p.id(item, "the item"), Label: p.Text(item.Field("label")),
+			Help: p.Text(item.Field("help")), Required: p.Bool(item.Field("required")),
+		}
+		if i.ID != "" && seen[i.ID] {
+			p.Add(item.Field("id"), "item %q is there twice", i.ID)
+		}
+		seen[i.ID] = true
+		if i.Label == "" {
+			i.Label = i.ID
+		}
+		p.t.Items = append(p.t.Items, i)
+	}
+	schema, err := statemachine.CompileSchema(checklistSchema(p.t.Items), nil)
+	if err != nil {
+		p.Add(field, "JSON Schema: %v", err)
+	}
+	p.t.schema = schema
+}

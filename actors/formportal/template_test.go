@@ -1,0 +1,353 @@
+package formportal
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+)
+
+const leaveForm = `id: leave-form
+name: Leave Request
+description: Ask for days off
+access: {roles: [clerk, boss]}
+workflows: [leave]
+schema:
+  type: object
+  properties:
+    days: {type: integer, minimum: 1, maximum: 60}
+    home: {$ref: address.schema.json}
+  required: [days]
+ui: {order: [days, home]}
+submit: submit
+`
+
+const safety = `id: safety
+access: {roles: [clerk]}
+items:
+  - {id: exits, label: Exits are free, help: Open every door., required: true}
+  - {id: light}
+`
+
+const leaveFlow = `id: leave
+events: {submit: {apply: none}}
+stateMachines: {m: {states: {a: {on: {submit: b, withdraw: b}}, b: {type: final}}}}
+`
+
+var sampleFiles = map[string]string{
+	"address.schema.json": `{"$id":"https://example.org/address","type":"object","properties":{"town":{"$ref":"parts/town.json#/$defs/town"},"next":{"$ref":"#"}},"additionalProperties":false}`,
+	"parts/town.json":     `{"$defs":{"town":{"type":"string","maxLength":5,"default":{"$ref":"x"}}}}`,
+	"text.json":           `no JSON`,
+	"far.json":            `{"$ref":"https://example.org/s.json"}`,
+	"up.json":             `{"$ref":"../identity.yaml"}`,
+}
+
+func readSample(name string) ([]byte, error) {
+	text, ok := sampleFiles[name]
+	if !ok {
+		return nil, errors.New("file is not there")
+	}
+	return []byte(text), nil
+}
+
+// knownSample knows the roles clerk and boss, the workflow leave, and that there
+// is a workflow "faulty".
+func knownSample(t testing.TB) Known {
+	t.Helper()
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flow, err := parser.Parse(statemachine.Source{File: "leave.yaml", Text: []byte(leaveFlow)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Known{
+		HasRole: func(id string) bool { return id == "clerk" || id == "boss" }, Roles: []string{"clerk", "boss"},
+		Workflow: func(id string) (*statemachine.Definition, bool) {
+			if id == "leave" {
+				return flow.Definition, true
+			}
+			return nil, id == "faulty"
+		},
+		Workflows: []string{"leave"},
+	}
+}
+
+func parseSample(t testing.TB, kind Kind, text string) *Template {
+	t.Helper()
+	parsed, err := ParseTemplate(TemplateText{Kind: kind, File: "t.yaml", Text: []byte(text), Read: readSample, Modified: time.Unix(1, 2_345_678)}, knownSample(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+func TestAFormHasWhatItsFileSays(t *testing.T) {
+	got := parseSample(t, KindForm, leaveForm)
+	got.schema = nil
+	want := &Template{
+		Kind: KindForm, ID: "leave-form", Name: "Leave Request", Description: "Ask for days off", Enabled: true,
+		Roles: []string{"clerk", "boss"}, Workflows: []string{"leave"}, Submit: "submit",
+		UI: data.Value(`{"order":["days","home"]}`), Modified: time.Unix(1, 2_000_000).UTC(),
+		Schema: data.Value(`{"type":"object","properties":{"days":{"type":"integer","minimum":1,"maximum":60},"home":{"$ref":"#/$defs/address.schema.json"}},"required":["days"],"$defs":{` +
+			`"address.schema.json":{"type":"object","properties":{"town":{"$ref":"#/$defs/parts~1town.json/$defs/town"},"next":{"$ref":"#/$defs/address.schema.json"}},"additionalProperties":false},` +
+			`"parts/town.json":{"$defs":{"town":{"type":"string","maxLength":5,"default":{"$ref":"x"}}}}}}`),
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", got, want)
+	}
+	if !got.BoundTo("leave") || got.BoundTo("other") {
+		t.Error("bound to the wrong workflows")
+	}
+}
+
+func TestAChecklistHasItsItems(t *testing.T) {
+	got := parseSample(t, KindChecklist, safety)
+	want := []Item{{ID: "exits", Label: "Exits are free", Help: "Open every door.", Required: true}, {ID: "light", Label: "light"}}
+	if !reflect.DeepEqual(got.Items, want) || got.Name != "safety" || got.Schema != nil {
+		t.Errorf("got %+v", got)
+	}
+	if got.Kind.String() != "checklist" || KindForm.String() != "form" {
+		t.Errorf("kinds: got %s and %s", got.Kind, KindForm)
+	}
+}
+
+func TestCheckNamesTheFirstPlaceThatDoesNotFit(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		kind Kind
+		in   string
+		want string // a part of the error; empty: none
+	}{
+		{"a form that fits", KindForm, `{"days":3,"home":{"town":"Ulm","next":{"town":"Hof"}}}`, ""},
+		{"a form without what is required", KindForm, `{}`, "at /: missing property 'days'"},
+		{"a form with a wrong type", KindForm, `{"days":"3"}`, "at /days: "},
+		{"a form with too large a number", KindForm, `{"days":61}`, "at /days: "},
+		{"a form that does not fit another file's schema", KindForm, `{"days":3,"home":{"next":{"town":"Ravensburg"}}}`, "at /home/next/town: "},
+		{"a form that is no object", KindForm, `[]`, "at /: "},
+		{"a checklist that fits", KindChecklist, `{"exits":true,"light":false}`, ""},
+		{"a checklist without what is not required", KindChecklist, `{"exits":true}`, ""},
+		{"a checklist without a required item", KindChecklist, `{"light":true}`, "at /: missing property 'exits'"},
+		{"a required item that is not ticked", KindChecklist, `{"exits":false}`, "at /exits: "},
+		{"an item that is no boolean", KindChecklist, `{"exits":true,"light":"yes"}`, "at /light: "},
+		{"an item that the checklist does not have", KindChecklist, `{"exits":true,"lights":true}`, "'lights' not allowed"},
+		{"a checklist that is null", KindChecklist, `null`, "at /: "},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			text := leaveForm
+			if test.kind == KindChecklist {
+				text = safety
+			}
+			err := parseSample(t, test.kind, text).Check(data.Value(test.in))
+			if test.want == "" && err != nil || test.want != "" && !errors.Is(err, statemachine.ErrInvalidData) {
+				t.Fatalf("got %v", err)
+			}
+			if test.want != "" && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want it to say %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestTheRoleOfACallerIsTheFirstInTheTemplatesOrder(t *testing.T) {
+	form := parseSample(t, KindForm, leaveForm)
+	for _, test := range []struct {
+		roles []string
+		want  string
+	}{
+		{[]string{"boss", "clerk"}, "clerk"},
+		{[]string{"other", "boss"}, "boss"},
+		{[]string{"other"}, ""},
+		{nil, ""},
+	} {
+		if got, ok := form.RoleOf(test.roles); got != test.want || ok != (test.want != "") {
+			t.Errorf("%v: got %q, %v, want %q", test.roles, got, ok, test.want)
+		}
+	}
+}
+
+// form and list are files with the given lines behind what every one needs.
+func form(lines string) string {
+	return "id: f\naccess: {roles: [clerk]}\nschema: {type: object}\n" + lines
+}
+
+func list(lines string) string { return "id: c\naccess: {roles: [clerk]}\n" + lines }
+
+func TestEveryFaultHasItsPlaceAndAdvice(t *testing.T) {
+	refTo := func(ref string) string {
+		return "id: f\naccess: {roles: [clerk]}\nschema: {type: object, properties: {a: {$ref: '" + ref + "'}}}\n"
+	}
+	for _, test := range []struct {
+		name string
+		kind Kind
+		text string
+		want []string // beginnings of the faults, in order
+	}{
+		{"a list at the top", KindForm, "- a\n", []string{"t.yaml:1:1: expected a mapping"}},
+		{"an empty file", KindForm, "", []string{"t.yaml:1:1: expected a mapping, found null"}},
+		{"broken YAML", KindForm, "id: [", []string{"t.yaml:"}},
+		{"an unknown key", KindForm, form("workflow: []\n"), []string{`t.yaml:4:1: unknown key "workflow" (did you mean "workflows"?)`}},
+		{"an unknown key of access", KindForm, form("")[:6] + "access: {role: [clerk], roles: [clerk]}\nschema: {type: object}\n", []string{`t.yaml:2:10: unknown key "role" (did you mean "roles"?)`}},
+		{"an unknown key of an item", KindChecklist, list("items: [{id: a, lable: A}]\n"), []string{`t.yaml:3:17: unknown key "lable" (did you mean "label"?)`}},
+		{"no id", KindForm, form("")[6:], []string{"t.yaml:1:1: the template has no id"}},
+		{"an id that is no identifier", KindForm, "id: a/b" + form("")[5:], []string{`t.yaml:1:5: "a/b" is not an identifier (1 to 128 of`}},
+		{"an id that is a number", KindForm, "id: 7" + form("")[5:], []string{"t.yaml:1:5: expected a text, found a number (quote it)"}},
+		{"the id of the interface", KindForm, "id: api" + form("")[5:], []string{`t.yaml:1:5: the id "api" is taken: addresses of the form runtime begin with it (choose another id)`}},
+		{"a name that is a number", KindForm, form("name: 7\n"), []string{"t.yaml:4:7: expected a text"}},
+		{"enabled that is a text", KindForm, form("enabled: maybe\n"), []string{"t.yaml:4:10: expected true or false"}},
+		{"no access", KindForm, "id: f\nschema: {type: object}\n", []string{"t.yaml:1:1: no role may use the template (name some: access: {roles: [...]}, or"}},
+		{"access without roles", KindForm, "id: f\naccess: {}\nschema: {type: object}\n", []string{"t.yaml:2:9: no role may use the template"}},
+		{"access with no role", KindForm, "id: f\naccess: {roles: []}\nschema: {type: object}\n", []string{"t.yaml:2:9: no role may use the template"}},
+		{"access that is a list", KindForm, "id: f\naccess: [clerk]\nschema: {type: object}\n", []string{"t.yaml:2:9: expected a mapping, found a list"}},
+		{"roles that are a mapping", KindForm, "id: f\naccess: {roles: {a: b}}\nschema: {type: object}\n", []string{"t.yaml:2:17: expected a text or a list of texts"}},
+		{"an unknown role", KindForm, "id: f\naccess: {roles: [clerk, bos]}\nschema: {type: object}\n", []string{`t.yaml:2:25: unknown role "bos" (did you mean "boss"?)`}},
+		{"an unknown role alone", KindForm, "id: f\naccess: {roles: clark}\nschema: {type: object}\n", []string{`t.yaml:2:17: unknown role "clark" (did you mean "clerk"?)`}},
+		{"a role twice", KindForm, "id: f\naccess: {roles: [clerk, clerk]}\nschema: {type: object}\n", []string{`t.yaml:2:25: role "clerk" is there twice`}},
+		{"an unknown workflow", KindForm, form("workflows: [leaf]\n"), []string{`t.yaml:4:13: unknown workflow "leaf" (did you mean "leave"?)`}},
+		{"a workflow twice", KindForm, form("workflows: [leave, leave]\n"), []string{`t.yaml:4:20: workflow "leave" is there twice`}},
+		{"a workflow that is a number", KindForm, form("workflows: [1]\n"), []string{"t.yaml:4:13: expected a text"}},
+		{"an event that the workflow does not have", KindForm, form("workflows: leave\nsubmit: sumbit\n"), []string{`t.yaml:5:9: workflow "leave" declares no event "sumbit" (did you mean "submit"?)`}},
+		{"an event of the machine itself", KindForm, form("workflows: leave\nsubmit: done.state.b\n"), []string{`t.yaml:5:9: workflow "leave" declares no event "done.state.b"`}},
+		{"what cannot be an event", KindForm, form("workflows: leave\nsubmit: a b\n"), []string{`t.yaml:5:9: "a b" cannot be an event`}},
+		{"submit without workflows", KindForm, form("submit: submit\n"), []string{"t.yaml:4:9: a form without workflows has no event to send (leave submit out, or name workflows)"}},
+		{"submit with no workflow", KindForm, form("workflows: []\nsubmit: submit\n"), []string{"t.yaml:5:9: a form without workflows"}},
+		{"no schema", KindForm, "id: f\naccess: {roles: [clerk]}\n", []string{"t.yaml:1:1: the form has no schema (say what"}},
+		{"a schema that is a list", KindForm, "id: f\naccess: {roles: [clerk]}\nschema: []\n", []string{"t.yaml:3:9: expected a mapping, found a list"}},
+		{"a schema of a list", KindForm, "id: f\naccess: {roles: [clerk]}\nschema: {type: array}\n", []string{"t.yaml:3:16: JSON Schema: the type of a form's data must be object (type: object)"}},
+		{"a schema without a type", KindForm, "id: f\naccess: {roles: [clerk]}\nschema: {properties: {}}\n", []string{"t.yaml:3:9: JSON Schema: the type of a form's data must be object"}},
+		{"a schema that is none", KindForm, "id: f\naccess: {roles: [clerk]}\nschema: {type: object, required: a}\n", []string{"t.yaml:3:9: JSON Schema: "}},
+		{"a file that is not there", KindForm, refTo("no.json"), []string{`t.yaml:3:9: JSON Schema: file "no.json": file is not there`}},
+		{"a file that is no JSON", KindForm, refTo("text.json"), []string{`t.yaml:3:9: JSON Schema: file "text.json": `}},
+		{"a place that the file does not have", KindForm, refTo("address.schema.json#/no"), []string{"t.yaml:3:9: JSON Schema: "}},
+		{"a file outside", KindForm, refTo("../identity.yaml"), []string{`t.yaml:3:9: JSON Schema: "../identity.yaml" is not a file beside the template`}},
+		{"a file outside, by way of another", KindForm, refTo("up.json"), []string{`t.yaml:3:9: JSON Schema: "../identity.yaml" is not a file beside the template`}},
+		{"a file outside, in disguise", KindForm, refTo("a/%2e%2e/%2e%2e/identity.yaml"), []string{`t.yaml:3:9: JSON Schema: "a/%2e%2e/%2e%2e/identity.yaml" is not a file beside the template`}},
+		{"an absolute file", KindForm, refTo("/etc/passwd"), []string{"t.yaml:3:9: JSON Schema: "}},
+		{"a file by its address", KindForm, refTo("file:///etc/passwd"), []string{"t.yaml:3:9: JSON Schema: "}},
+		{"the network", KindForm, refTo("https://example.org/s.json"), []string{`t.yaml:3:9: JSON Schema: failing loading "https://example.org/s.json"`}},
+		{"the network, by way of a file", KindForm, refTo("far.json"), []string{`t.yaml:3:9: JSON Schema: failing loading "https://example.org/s.json"`}},
+		{"layout that is a list", KindForm, form("ui: []\n"), []string{"t.yaml:4:5: expected a mapping, found a list"}},
+		{"items in a form", KindForm, form("items: []\n"), []string{`t.yaml:4:1: a form cannot have "items"`}},
+		{"a schema in a checklist", KindChecklist, list("schema: {}\nitems: [{id: a}]\n"), []string{`t.yaml:3:1: a checklist cannot have "schema"`}},
+		{"a workflow in a checklist", KindChecklist, list("workflows: [leave]\nsubmit: submit\nitems: [{id: a}]\n"), []string{`t.yaml:3:1: a checklist cannot have "workflows"`, `t.yaml:4:1: a checklist cannot have "submit"`}},
+		{"no items", KindChecklist, list(""), []string{"t.yaml:1:1: the checklist has no items (items: [{id: ..., label: ...}])"}},
+		{"an empty list of items", KindChecklist, list("items: []\n"), []string{"t.yaml:3:8: the checklist has no items"}},
+		{"items that are a text", KindChecklist, list("items: exits\n"), []string{"t.yaml:3:8: expected a list, found a text"}},
+		{"an item that is a text", KindChecklist, list("items: [exits]\n"), []string{"t.yaml:3:9: expected a mapping, found a text"}},
+		{"an item without id", KindChecklist, list("items: [{label: A}]\n"), []string{"t.yaml:3:9: the item has no id"}},
+		{"an item whose id is no identifier", KindChecklist, list("items: [{id: a b}]\n"), []string{`t.yaml:3:14: "a b" is not an identifier`}},
+		{"an item twice", KindChecklist, list("items: [{id: a}, {id: b}, {id: a}]\n"), []string{`t.yaml:3:32: item "a" is there twice`}},
+		{"required that is a text", KindChecklist, list("items: [{id: a, required: sure}]\n"), []string{"t.yaml:3:27: expected true or false"}},
+		{"all faults at once", KindForm, "id: a b\nnme: x\naccess: {roles: [boss, clrk]}\nworkflows: [leaf]\nschema: {}\nsubmit: go\n", []string{"t.yaml:1:5: ", "t.yaml:2:1: ", "t.yaml:3:24: ", "t.yaml:4:13: ", "t.yaml:5:9: "}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			parsed, err := ParseTemplate(TemplateText{Kind: test.kind, File: "t.yaml", Text: []byte(test.text), Read: readSample}, knownSample(t))
+			var faults document.Faults
+			if parsed != nil || !errors.As(err, &faults) {
+				t.Fatalf("got %+v, %v, want faults", parsed, err)
+			}
+			if len(faults) != len(test.want) {
+				t.Fatalf("got %d faults, want %d:\n%v", len(faults), len(test.want), err)
+			}
+			for i, want := range test.want {
+				if got := faults[i].Error(); !strings.HasPrefix(got, want) {
+					t.Errorf("fault %d: got\n%s\nwant it to begin with\n%s", i, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatIsNoFault(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		kind Kind
+		text string
+	}{
+		{"a disabled template for nobody", KindForm, "id: f\nenabled: false\nschema: {type: object}\n"},
+		{"one role without brackets", KindForm, "id: f\naccess: {roles: clerk}\nschema: {type: object}\n"},
+		{"a workflow of which nothing is known", KindForm, form("workflows: [leave, faulty]\nsubmit: withdraw\n")},
+		{"workflows without a submit button", KindForm, form("workflows: [leave]\n")},
+		{"a reference inside the schema", KindForm, "id: f\naccess: {roles: clerk}\nschema: {type: object, properties: {a: {$ref: '#/$defs/a'}}, $defs: {a: {type: string}}}\n"},
+		{"a property with the name of a keyword", KindForm, "id: f\naccess: {roles: clerk}\nschema: {type: object, properties: {default: {$ref: address.schema.json}, $ref: {type: string}}}\n"},
+		{"layout of a checklist", KindChecklist, list("ui: {columns: 2}\nitems: [{id: a}]\n")},
+	} {
+		t.Run(test.name, func(t *testing.T) { parseSample(t, test.kind, test.text) })
+	}
+}
+
+func TestAnAcceptedTemplateStaysReadableWithoutItsRolesAndWorkflows(t *testing.T) {
+	nobody := Known{}
+	if _, err := ParseTemplate(TemplateText{File: "t.yaml", Text: []byte(leaveForm), Read: readSample}, nobody); err != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestJSONSaysTheSame(t *testing.T) {
+	text := `{"id": "f", "access": {"roles": ["boss"]}, "schema": {"type": "object", "properties": {"a": {"type": "string"}}}}`
+	got, err := ParseTemplate(TemplateText{File: "f.json", Text: []byte(text)}, knownSample(t))
+	if err != nil || got.ID != "f" || got.Check(data.Value(`{"a":1}`)) == nil {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestASchemaHasBounds(t *testing.T) {
+	read := func(name string) ([]byte, error) {
+		if name == "large.json" {
+			return []byte(`{"title":"` + strings.Repeat("x", maxSchemaBytes) + `"}`), nil
+		}
+		var n int
+		_, err := fmt.Sscanf(name, "%d.json", &n)
+		return fmt.Appendf(nil, `{"$ref":"%d.json"}`, n+1), err
+	}
+	for ref, want := range map[string]string{"0.json": "more than 64 files", "large.json": "more than 1048576 bytes"} {
+		_, err := bundle(data.Value(`{"type":"object","$ref":"`+ref+`"}`), read)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", ref, err, want)
+		}
+	}
+}
+
+// FuzzParseTemplate: any text is a template or faults. What is accepted is whole,
+// can be read again when all that it names is gone, and checks anything.
+func FuzzParseTemplate(f *testing.F) {
+	f.Add([]byte(leaveForm), `{"days":1}`)
+	f.Add([]byte(safety), `{"exits":true}`)
+	f.Add([]byte(form("enabled: false\n")), `{}`)
+	f.Add([]byte(`{"id":"f","access":{"roles":"boss"},"schema":{"type":"object","$defs":{"a":true},"properties":{"a":{"$ref":"address.schema.json#x"}}}}`), `[]`)
+	known := knownSample(f)
+	f.Fuzz(func(t *testing.T, text []byte, sent string) {
+		for _, file := range []string{"t.yaml", "t.json"} {
+			for _, kind := range []Kind{KindForm, KindChecklist} {
+				src := TemplateText{Kind: kind, File: file, Text: text, Read: readSample}
+				parsed, err := ParseTemplate(src, known)
+				var faults document.Faults
+				if err != nil {
+					if parsed != nil || !errors.As(err, &faults) || len(faults) == 0 {
+						t.Fatalf("got %v and %v", parsed, err)
+					}
+					continue
+				}
+				if (parsed.Schema == nil) != (kind == KindChecklist) || (len(parsed.Items) == 0) != (kind == KindForm) || parsed.ID == reservedID {
+					t.Fatalf("not whole: %+v", parsed)
+				}
+				again, err := ParseTemplate(src, Known{})
+				if err != nil || again.ID != parsed.ID {
+					t.Fatalf("read again: %v", err)
+				}
+				if v, err := data.Clean([]byte(sent)); err == nil {
+					if err := parsed.Check(v); err != nil && !errors.Is(err, statemachine.ErrInvalidData) {
+						t.Fatalf("check: %v", err)
+					}
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,252 @@
+package formportal
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/persistence"
+	"troupe/statemachine/document"
+)
+
+// TemplateSource is one template as it was read and checked.
+type TemplateSource struct {
+	File string
+	Text []byte
+	// Refs are the files beside it that it refers to, by name.
+	Refs   map[string][]byte
+	Parsed *Template
+}
+
+// Templates are the accepted templates: those of the newest set of files that
+// was checked and taken. They are kept in the store, so that a restart with
+// faulty files can go on with them.
+//
+// Readers are lock-free and see one set or the other, never a part of each.
+type Templates struct {
+	store *persistence.Store
+	log   zerolog.Logger
+
+	// current is replaced by Publish, and never changed.
+	current atomic.Pointer[templateSet]
+	// publishing is held while a set is being taken over.
+	publishing struct {
+		sync.Mutex
+		stored []byte // the row as the store has it; nil: there is none
+	}
+}
+
+// templateSet is one accepted set. Built once, then read only.
+type templateSet struct {
+	byID  map[templateKey]*Template
+	order []*Template // by kind, name and id
+}
+
+type templateKey struct {
+	kind Kind
+	id   string
+}
+
+func newTemplateSet(templates []*Template) *templateSet {
+	s := &templateSet{byID: map[templateKey]*Template{}, order: templates}
+	for _, t := range templates {
+		s.byID[templateKey{t.Kind, t.ID}] = t
+	}
+	slices.SortFunc(s.order, func(a, b *Template) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return s
+}
+
+// templatesSetting is the name under which the accepted set is kept.
+const templatesSetting = "form-templates"
+
+// maxTemplatesBytes bounds a set, because it is one row of the store.
+const maxTemplatesBytes = 16 << 20
+
+// storedTemplate is the form in which a template is kept: its text, because
+// what is made of it can change with the program.
+type storedTemplate struct {
+	Kind     string            `json:"kind"`
+	File     string            `json:"file"`
+	Text     string            `json:"text"`
+	Refs     map[string]string `json:"refs,omitempty"`
+	Modified int64             `json:"modified"` // Unix milliseconds
+}
+
+// OpenTemplates reads the set that was accepted last; without one there are no
+// templates. One that this program cannot read any more is left out and logged.
+// The error is persistence.ErrCorrupt when the row is damaged, or the store's.
+func OpenTemplates(store *persistence.Store, log zerolog.Logger) (*Templates, error) {
+	t := &Templates{store: store, log: log}
+	t.current.Store(newTemplateSet(nil))
+	text, err := store.Load(persistence.SettingKey(nil, templatesSetting))
+	if errors.Is(err, persistence.ErrNotFound) {
+		return t, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read accepted templates: %w", err)
+	}
+	var rows []storedTemplate
+	if err := json.Unmarshal(text, &rows); err != nil {
+		return nil, fmt.Errorf("read accepted templates: %w: %w", persistence.ErrCorrupt, err)
+	}
+	t.publishing.stored = text
+	var templates []*Template
+	for _, row := range rows {
+		parsed, err := row.parse()
+		if err != nil {
+			log.Error().Err(err).Str("file", row.File).Msg("accepted template cannot be read")
+			continue
+		}
+		templates = append(templates, parsed)
+	}
+	t.current.Store(newTemplateSet(templates))
+	return t, nil
+}
+
+// parse reads a kept template again. Roles and workflows that it names may be
+// gone.
+func (s *storedTemplate) parse() (*Template, error) {
+	src := TemplateText{File: s.File, Text: []byte(s.Text), Modified: time.UnixMilli(s.Modified)}
+	switch s.Kind {
+	case KindForm.String():
+	case KindChecklist.String():
+		src.Kind = KindChecklist
+	default:
+		return nil, fmt.Errorf("%w: kind of template %q", persistence.ErrCorrupt, s.Kind)
+	}
+	src.Read = func(name string) ([]byte, error) {
+		ref, ok := s.Refs[name]
+		if !ok {
+			return nil, fmt.Errorf("file %q was not kept", name)
+		}
+		return []byte(ref), nil
+	}
+	return ParseTemplate(src, Known{})
+}
+
+// CheckTemplates returns what is wrong with a set that no file has alone: an id
+// that two files of one kind have, and too much text.
+func CheckTemplates(set []TemplateSource) document.Faults {
+	var faults document.Faults
+	first := map[templateKey]string{}
+	size := 0
+	for _, s := range set {
+		size += len(s.Text)
+		for _, ref := range s.Refs {
+			size += len(ref)
+		}
+		key := templateKey{s.Parsed.Kind, s.Parsed.ID}
+		if other, twice := first[key]; twice {
+			faults = append(faults, document.Fault{
+				File: s.File, Line: 1, Column: 1, Reason: fmt.Sprintf("%s %s stands in %s as well", key.kind, key.id, other),
+			})
+			continue
+		}
+		first[key] = s.File
+	}
+	if size > maxTemplatesBytes {
+		last := set[len(set)-1]
+		faults = append(faults, document.Fault{
+			File: last.File, Reason: fmt.Sprintf("all templates together have %d bytes, more than %d", size, maxTemplatesBytes),
+		})
+	}
+	return faults
+}
+
+// Publish makes a checked set what is offered. It is taken as a whole or refused
+// as a whole: then the error is document.Faults, or the store's, and the set
+// before stays in use. It returns when the set is durable; a set that is the
+// same as the one before is not written again.
+func (t *Templates) Publish(set []TemplateSource) error {
+	if faults := CheckTemplates(set); len(faults) > 0 {
+		return faults
+	}
+	rows := make([]storedTemplate, 0, len(set))
+	templates := make([]*Template, 0, len(set))
+	for _, s := range set {
+		row := storedTemplate{Kind: s.Parsed.Kind.String(), File: s.File, Text: string(s.Text), Modified: s.Parsed.Modified.UnixMilli()}
+		for name, ref := range s.Refs {
+			if row.Refs == nil {
+				row.Refs = map[string]string{}
+			}
+			row.Refs[name] = string(ref)
+		}
+		rows = append(rows, row)
+		templates = append(templates, s.Parsed)
+	}
+	slices.SortFunc(rows, func(a, b storedTemplate) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.File, b.File))
+	})
+	text, err := json.Marshal(rows)
+	if err != nil {
+		return fmt.Errorf("publish templates: %w", err)
+	}
+	t.publishing.Lock()
+	defer t.publishing.Unlock()
+	before := t.publishing.stored
+	// A restart writes nothing, so that it works on a full disk; neither does a
+	// home that has no templates and never had one.
+	if string(before) != string(text) && (before != nil || len(rows) > 0) {
+		if err := t.writeLocked(text); err != nil {
+			return fmt.Errorf("publish templates: %w", err)
+		}
+	}
+	t.current.Store(newTemplateSet(templates))
+	return nil
+}
+
+func (t *Templates) writeLocked(text []byte) error {
+	w := t.store.NewWrites(persistence.Meta)
+	w.Set(persistence.SettingKey(nil, templatesSetting), text)
+	durable := make(templatesDurable, 1)
+	t.store.Append(w, durable)
+	if err := <-durable; err != nil {
+		return err
+	}
+	t.publishing.stored = text
+	return nil
+}
+
+// templatesDurable is a waiter for one who waits at once.
+type templatesDurable chan error
+
+// Committed implements persistence.Waiter.
+func (d templatesDurable) Committed(err error) { d <- err }
+
+// Len returns how many templates there are, of both kinds.
+func (t *Templates) Len() int { return len(t.current.Load().order) }
+
+// Get returns a template whether it is enabled or not; nil when there is none.
+func (t *Templates) Get(kind Kind, id string) *Template {
+	return t.current.Load().byID[templateKey{kind, id}]
+}
+
+// Enabled returns a template that new ones can be made of; nil when there is
+// none or it is switched off.
+func (t *Templates) Enabled(kind Kind, id string) *Template {
+	if found := t.Get(kind, id); found != nil && found.Enabled {
+		return found
+	}
+	return nil
+}
+
+// OfRole returns the enabled templates that name the role, in the order of their
+// names and then of their ids. The slice is the caller's.
+func (t *Templates) OfRole(kind Kind, role string) []*Template {
+	var out []*Template
+	for _, template := range t.current.Load().order {
+		if template.Kind == kind && template.Enabled && slices.Contains(template.Roles, role) {
+			out = append(out, template)
+		}
+	}
+	return out
+}

@@ -1,0 +1,254 @@
+package formportal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/persistence"
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+)
+
+// shelf is a store with its accepted templates.
+type shelf struct {
+	*Templates
+	t   *testing.T
+	dir string
+	log bytes.Buffer
+}
+
+func newShelf(t *testing.T) *shelf {
+	s := &shelf{t: t, dir: t.TempDir()}
+	s.open()
+	t.Cleanup(s.close)
+	return s
+}
+
+func (s *shelf) open() {
+	s.t.Helper()
+	store, err := persistence.Open(s.dir, persistence.Options{Log: zerolog.Nop()})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if s.Templates, err = OpenTemplates(store, zerolog.New(&s.log)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *shelf) close() {
+	s.t.Helper()
+	if err := s.store.Close(); err != nil {
+		s.t.Error(err)
+	}
+}
+
+func (s *shelf) restart() {
+	s.t.Helper()
+	s.close()
+	s.open()
+}
+
+func (s *shelf) publish(set ...TemplateSource) {
+	s.t.Helper()
+	if err := s.Publish(set); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// source makes a template as home.Load does; its file is named by its id.
+func source(t *testing.T, kind Kind, text string) TemplateSource {
+	t.Helper()
+	parsed := parseSample(t, kind, text)
+	s := TemplateSource{File: kind.String() + "s/" + parsed.ID + ".yaml", Text: []byte(text), Refs: map[string][]byte{}, Parsed: parsed}
+	for name := range sampleFiles {
+		if strings.Contains(string(parsed.Schema), name) || strings.Contains(string(parsed.Schema), strings.ReplaceAll(name, "/", "~1")) {
+			s.Refs[name] = []byte(sampleFiles[name])
+		}
+	}
+	return s
+}
+
+func ids(list []*Template) string {
+	var out []string
+	for _, t := range list {
+		out = append(out, t.ID)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestAcceptedTemplatesAreFound(t *testing.T) {
+	s := newShelf(t)
+	if s.Len() != 0 || s.Get(KindForm, "leave-form") != nil || len(s.OfRole(KindForm, "clerk")) != 0 {
+		t.Error("a new store has templates")
+	}
+	named := func(id, name, more string) TemplateSource {
+		return source(t, KindForm, fmt.Sprintf("id: %s\nname: %s\naccess: {roles: [boss, clerk]}\nschema: {type: object}\n%s", id, name, more))
+	}
+	s.publish(named("z", "Alpha", ""), named("b", "Beta", ""), named("a", "Beta", ""), named("off", "Alpha", "enabled: false\n"),
+		source(t, KindForm, leaveForm), source(t, KindChecklist, safety), source(t, KindChecklist, strings.Replace(safety, "id: safety", "id: b", 1)))
+	for _, test := range []struct {
+		kind Kind
+		role string
+		want string
+	}{
+		{KindForm, "boss", "z a b leave-form"},
+		{KindForm, "clerk", "z a b leave-form"},
+		{KindChecklist, "clerk", "b safety"},
+		{KindChecklist, "boss", ""},
+		{KindForm, "nobody", ""},
+	} {
+		if got := ids(s.OfRole(test.kind, test.role)); got != test.want {
+			t.Errorf("%ss of %s: got %q, want %q", test.kind, test.role, got, test.want)
+		}
+	}
+	if form, list := s.Get(KindForm, "b"), s.Get(KindChecklist, "b"); form == nil || list == nil || form.Kind != KindForm || list.Kind != KindChecklist {
+		t.Errorf("a form and a checklist of one id: got %+v and %+v", form, list)
+	}
+	if s.Get(KindForm, "off") == nil || s.Enabled(KindForm, "off") != nil || s.Enabled(KindForm, "b") == nil || s.Enabled(KindForm, "no") != nil {
+		t.Error("Get and Enabled do not tell what is switched off")
+	}
+	s.publish(named("b", "Beta", ""))
+	if got := ids(s.OfRole(KindForm, "clerk")); got != "b" || s.Len() != 1 {
+		t.Errorf("after another set: got %q and %d templates, want b alone", got, s.Len())
+	}
+}
+
+func TestARestartGoesOnWithTheAcceptedSet(t *testing.T) {
+	s := newShelf(t)
+	s.publish(source(t, KindChecklist, safety), source(t, KindForm, leaveForm))
+	before := *s.Get(KindForm, "leave-form")
+	s.restart()
+	after := s.Get(KindForm, "leave-form")
+	if after == nil || s.Get(KindChecklist, "safety") == nil || s.Len() != 2 {
+		t.Fatalf("got %d templates, want 2\n%s", s.Len(), s.log.String())
+	}
+	if !after.Modified.Equal(before.Modified) || after.Modified != time.Unix(1, 2_000_000).UTC() || string(after.Schema) != string(before.Schema) {
+		t.Errorf("got\n%+v\nwant\n%+v", *after, before)
+	}
+	// What another file says was kept, too.
+	if err := after.Check(data.Value(`{"days":1,"home":{"town":"Ravensburg"}}`)); err == nil {
+		t.Error("the schema of another file was lost")
+	}
+	s.publish()
+	s.restart()
+	if s.Len() != 0 {
+		t.Error("an empty set was not kept")
+	}
+}
+
+func TestTheSameSetIsNotWrittenAgain(t *testing.T) {
+	s := newShelf(t)
+	appended := func() uint64 { return s.store.Metrics().Appended }
+	start := appended()
+	s.publish()
+	if appended() != start {
+		t.Error("a set without templates was written although there never was one")
+	}
+	one, two := source(t, KindChecklist, safety), source(t, KindForm, leaveForm)
+	s.publish(one, two)
+	if appended() != start+1 {
+		t.Errorf("a new set: got %d writes, want 1", appended()-start)
+	}
+	s.publish(two, one)
+	s.restart()
+	again := appended()
+	s.publish(one, two)
+	if appended() != again {
+		t.Error("the same set was written again after a restart")
+	}
+	parsed := *two.Parsed
+	parsed.Modified = parsed.Modified.Add(time.Millisecond)
+	two.Parsed = &parsed
+	s.publish(one, two)
+	if appended() != again+1 {
+		t.Error("another time of modification was not written")
+	}
+}
+
+func TestASetWithTheSameIDTwiceIsRefusedAsAWhole(t *testing.T) {
+	s := newShelf(t)
+	s.publish(source(t, KindForm, leaveForm))
+	twin := source(t, KindForm, form(""))
+	twin.File = "forms/g.yaml"
+	err := s.Publish([]TemplateSource{source(t, KindForm, form("")), source(t, KindChecklist, safety), twin})
+	var faults document.Faults
+	if !errors.As(err, &faults) || err.Error() != "forms/g.yaml:1:1: form f stands in forms/f.yaml as well" {
+		t.Errorf("got %v", err)
+	}
+	if s.Len() != 1 || s.Get(KindForm, "leave-form") == nil {
+		t.Error("a part of a refused set is in use")
+	}
+}
+
+func TestTooMuchTextIsRefused(t *testing.T) {
+	var set []TemplateSource
+	for n := range 17 {
+		one := source(t, KindForm, strings.Replace(form(""), "id: f", fmt.Sprintf("id: f%d", n), 1))
+		one.Text = append(one.Text, bytes.Repeat([]byte("#"), 1<<20)...)
+		set = append(set, one)
+	}
+	if faults := CheckTemplates(set[:15]); len(faults) != 0 {
+		t.Errorf("15 MiB: got %v", faults)
+	}
+	if faults := CheckTemplates(set); len(faults) != 1 || faults[0].File != "forms/f16.yaml" {
+		t.Errorf("17 MiB: got %v, want one fault", faults)
+	}
+}
+
+// TestNothingAcceptedStopsAStart holds reliability P14: a kept template that this
+// program cannot read any more is left out, and the others go on.
+func TestNothingAcceptedStopsAStart(t *testing.T) {
+	s := newShelf(t)
+	s.publish(source(t, KindForm, leaveForm), source(t, KindChecklist, safety))
+	row, err := s.store.Load(persistence.SettingKey(nil, templatesSetting))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, spoilt := range []string{
+		strings.Replace(string(row), "id: leave-form", "idea: leave-form", 1), // of a stricter program
+		strings.Replace(string(row), `"address.schema.json":"`, `"other.json":"`, 1),
+		strings.Replace(string(row), `"kind":"form"`, `"kind":"survey"`, 1), // of a newer one
+	} {
+		if spoilt == string(row) {
+			t.Fatal("the row is not what the test takes it for")
+		}
+		s.publishing.Lock()
+		if err := s.writeLocked([]byte(spoilt)); err != nil {
+			t.Fatal(err)
+		}
+		s.publishing.Unlock()
+		s.log.Reset()
+		s.restart()
+		if s.Len() != 1 || s.Get(KindChecklist, "safety") == nil || !strings.Contains(s.log.String(), "forms/leave-form.yaml") {
+			t.Errorf("got %d templates and the log %s", s.Len(), s.log.String())
+		}
+	}
+	s.publishing.Lock()
+	if err := s.writeLocked([]byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	s.publishing.Unlock()
+	if _, err := OpenTemplates(s.store, zerolog.Nop()); !errors.Is(err, persistence.ErrCorrupt) {
+		t.Errorf("a row that is no JSON: got %v, want ErrCorrupt", err)
+	}
+}
+
+// TestASetThatIsNotDurableIsNotOffered publishes to a store that is closed.
+func TestASetThatIsNotDurableIsNotOffered(t *testing.T) {
+	s := newShelf(t)
+	s.publish(source(t, KindForm, leaveForm))
+	s.close()
+	if err := s.Publish([]TemplateSource{source(t, KindChecklist, safety)}); err == nil {
+		t.Error("a set was taken without being written")
+	}
+	if s.Get(KindForm, "leave-form") == nil || s.Get(KindChecklist, "safety") != nil {
+		t.Error("a set that was not written is in use")
+	}
+	s.open()
+}
