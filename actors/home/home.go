@@ -1,6 +1,6 @@
 // Package home reads the text files of a home folder, which are the truth for
-// definitions, roles and users (home.md), and keeps them in step with the
-// running service.
+// definitions, templates, roles and users (home.md), and keeps them in step with
+// the running service.
 //
 // A set of files is checked as a whole before anything of it is used. A faulty
 // set is refused with file, line and reason, and the one before stays in use.
@@ -14,7 +14,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"troupe/actors/formportal"
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
 	"troupe/statemachine"
@@ -23,9 +25,14 @@ import (
 
 // Names inside a home folder.
 const (
-	IdentityFile    = "identity.yaml"
-	WorkflowsFolder = "workflows"
+	IdentityFile     = "identity.yaml"
+	WorkflowsFolder  = "workflows"
+	FormsFolder      = "forms"
+	ChecklistsFolder = "checklists"
 )
+
+// folders are those whose files are read, in the order of Load.
+var folders = []string{WorkflowsFolder, FormsFolder, ChecklistsFolder}
 
 // maxFileBytes bounds one text file.
 const maxFileBytes = 1 << 20
@@ -34,6 +41,7 @@ const maxFileBytes = 1 << 20
 type Set struct {
 	Directory *identity.Directory
 	Workflows []workflow.Source
+	Templates []formportal.TemplateSource
 }
 
 // Load reads and checks the home's text files. parser brings the expression
@@ -45,7 +53,7 @@ type Set struct {
 func Load(dir string, parser *statemachine.Parser) (*Set, error) {
 	set := &Set{}
 	var faults document.Faults
-	text, err := readFile(filepath.Join(dir, IdentityFile))
+	text, _, err := readFile(filepath.Join(dir, IdentityFile))
 	if err != nil {
 		return set, fmt.Errorf("read home: %w", err)
 	}
@@ -60,24 +68,39 @@ func Load(dir string, parser *statemachine.Parser) (*Set, error) {
 			options.Roles = append(options.Roles, string(id))
 		}
 	}
-	files, err := definitionFiles(dir)
+	wrong, whole, err := loadDefinitions(set, dir, parser.With(options))
 	if err != nil {
-		return set, fmt.Errorf("read home: %w", err)
+		return set, err
+	}
+	faults = append(faults, wrong...)
+	if wrong, err = loadTemplates(set, dir, templatesMayName(set, options, whole)); err != nil {
+		return set, err
+	}
+	faults = append(faults, wrong...)
+	if len(faults) > 0 {
+		return set, faults
+	}
+	return set, nil
+}
+
+// loadDefinitions reads the definitions into the set. whole: none of them is
+// missing there because of its faults.
+func loadDefinitions(set *Set, dir string, parser *statemachine.Parser) (faults document.Faults, whole bool, err error) {
+	files, err := namesIn(dir, WorkflowsFolder)
+	if err := collect(&faults, err); err != nil {
+		return nil, false, err
 	}
 	for _, name := range files {
-		source, err := loadDefinition(dir, name, parser.With(options))
+		source, err := loadDefinition(dir, name, parser)
 		if err := collect(&faults, err); err != nil {
-			return set, err
+			return nil, false, err
 		}
 		if err == nil {
 			set.Workflows = append(set.Workflows, *source)
 		}
 	}
-	faults = append(faults, twins(set.Workflows)...)
-	if len(faults) > 0 {
-		return set, faults
-	}
-	return set, nil
+	whole = len(faults) == 0
+	return append(faults, twins(set.Workflows)...), whole, nil
 }
 
 // twins finds files with the same workflow and version as one before.
@@ -122,15 +145,16 @@ func privileges() []string {
 	return out
 }
 
-// definitionFiles lists the workflow definitions, in order. Hidden files and
-// JSON Schemas beside the definitions are not definitions.
-func definitionFiles(dir string) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(dir, WorkflowsFolder))
+// namesIn lists the files of a folder that are definitions or templates, in
+// order. Hidden files and JSON Schemas, which those refer to, are none. A folder
+// that is not there has none.
+func namesIn(dir, folder string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, folder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, document.Faults{{File: folder, Reason: fmt.Sprintf("the folder cannot be read: %v", err)}}
 	}
 	var names []string
 	for _, e := range entries {
@@ -149,14 +173,14 @@ func definitionFiles(dir string) ([]string, error) {
 func loadDefinition(dir, name string, parser *statemachine.Parser) (*workflow.Source, error) {
 	folder := filepath.Join(dir, WorkflowsFolder)
 	shown := WorkflowsFolder + "/" + name
-	text, err := readFile(filepath.Join(folder, name))
+	text, _, err := readFile(filepath.Join(folder, name))
 	if err != nil {
 		return nil, document.Faults{{File: shown, Line: 1, Reason: err.Error()}}
 	}
 	source := &workflow.Source{File: shown, Text: text, Refs: map[string][]byte{}}
 	parsed, err := parser.Parse(statemachine.Source{File: shown, Text: text, Read: func(ref string) ([]byte, error) {
 		// The parser has made sure that ref stays below the folder.
-		b, err := readFile(filepath.Join(folder, filepath.FromSlash(ref)))
+		b, _, err := readFile(filepath.Join(folder, filepath.FromSlash(ref)))
 		if err == nil {
 			source.Refs[ref] = b
 		}
@@ -169,16 +193,19 @@ func loadDefinition(dir, name string, parser *statemachine.Parser) (*workflow.So
 	return source, nil
 }
 
-// readFile reads a regular file of bounded size.
-func readFile(name string) ([]byte, error) {
+// readFile reads a regular file of bounded size, and tells when it was changed.
+func readFile(name string) (text []byte, modified time.Time, err error) {
 	st, err := os.Stat(name)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, time.Time{}, err
 	case !st.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", filepath.Base(name))
+		return nil, time.Time{}, fmt.Errorf("%s is not a regular file", filepath.Base(name))
 	case st.Size() > maxFileBytes:
-		return nil, fmt.Errorf("%s is larger than %d bytes", filepath.Base(name), maxFileBytes)
+		return nil, time.Time{}, fmt.Errorf("%s is larger than %d bytes", filepath.Base(name), maxFileBytes)
 	}
-	return os.ReadFile(name)
+	// NB: the time is older than the text when the file changes in between; then
+	// the watcher has everything read again.
+	text, err = os.ReadFile(name)
+	return text, st.ModTime(), err
 }

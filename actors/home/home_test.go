@@ -124,12 +124,23 @@ func TestWatchCallsBackForWhatMatters(t *testing.T) {
 	write(t, filepath.Join(dir, ".swp"), "x")
 	write(t, filepath.Join(dir, "identity.yaml"), people+"\n")
 	await("a changed identity.yaml")
-	write(t, filepath.Join(dir, "workflows", "simple.yaml"), simple)
-	await("a new workflows folder")
-	write(t, filepath.Join(dir, "workflows", "simple.yaml"), simple+"\n")
-	await("a changed definition")
-	if err := os.Remove(filepath.Join(dir, "workflows", "simple.yaml")); err != nil {
-		t.Fatal(err)
+	for _, folder := range []string{"workflows", "forms", "checklists"} {
+		file := filepath.Join(dir, folder, "simple.yaml")
+		write(t, file, simple)
+		await("a new folder " + folder)
+		write(t, file, simple+"\n")
+		await("a changed file in " + folder)
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		await("a removed file in " + folder)
+		if err := os.Rename(filepath.Join(dir, folder), filepath.Join(dir, folder+".old")); err != nil {
+			t.Fatal(err)
+		}
+		await("a removed folder " + folder)
+		write(t, file, simple)
+		await("a folder that came again, " + folder)
+		write(t, file, simple+"\n")
+		await("a changed file in a folder that came again, " + folder)
 	}
-	await("a removed definition")
 }

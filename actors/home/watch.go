@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,16 +46,18 @@ func Watch(o WatchOptions) (*Watcher, error) {
 		_ = notify.Close()
 		return nil, fmt.Errorf("watch %s: %w", o.Dir, err)
 	}
-	w.addFolder()
+	for _, folder := range folders {
+		w.addFolder(folder)
+	}
 	go w.loop()
 	return w, nil
 }
 
-// addFolder watches the workflows folder, which may come later or come again.
-func (w *Watcher) addFolder() {
-	err := w.fs.Add(filepath.Join(w.o.Dir, WorkflowsFolder))
+// addFolder watches one of the folders, which may come later or come again.
+func (w *Watcher) addFolder(folder string) {
+	err := w.fs.Add(filepath.Join(w.o.Dir, folder))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !os.IsNotExist(err) {
-		w.o.Log.Warn().Err(err).Msg("workflows folder is not watched")
+		w.o.Log.Warn().Err(err).Str("folder", folder).Msg("folder is not watched")
 	}
 }
 
@@ -75,8 +78,8 @@ func (w *Watcher) loop() {
 			if !ok {
 				return
 			}
-			if filepath.Base(e.Name) == WorkflowsFolder {
-				w.addFolder()
+			if folder := filepath.Base(e.Name); slices.Contains(folders, folder) {
+				w.addFolder(folder)
 			}
 			if w.matters(e.Name) {
 				quiet.Reset(w.o.Settle)
@@ -101,5 +104,5 @@ func (w *Watcher) matters(name string) bool {
 		return false
 	}
 	top, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
-	return top == IdentityFile || top == WorkflowsFolder || top == "..data"
+	return top == IdentityFile || slices.Contains(folders, top) || top == "..data"
 }

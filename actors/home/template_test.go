@@ -1,0 +1,146 @@
+package home
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"troupe/actors/formportal"
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+)
+
+const (
+	survey = "id: survey\naccess: {roles: [clerk]}\nworkflows: [simple]\nsubmit: go\nschema: {type: object, properties: {a: {$ref: a.schema.json}}}\n"
+	tidy   = "id: tidy\naccess: {roles: [clerk]}\nitems: [{id: desk, required: true}]\n"
+)
+
+func TestLoadReadsTemplates(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"identity.yaml": people, "workflows/simple.yaml": simple, "workflows/simple.schema.json": shape,
+		"forms/survey.yaml": survey, "forms/a.schema.json": `{"type": "string"}`, "forms/.hidden.yaml": "nonsense", "forms/readme.txt": "nonsense",
+		"checklists/tidy.json": `{"id": "tidy", "access": {"roles": ["clerk"]}, "items": [{"id": "desk", "required": true}]}`,
+	})
+	changed := time.Date(2026, 2, 3, 4, 5, 6, 789_654_321, time.UTC)
+	if err := os.Chtimes(filepath.Join(dir, "forms", "survey.yaml"), changed, changed); err != nil {
+		t.Fatal(err)
+	}
+	set, err := Load(dir, parser(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(set.Templates) != 2 {
+		t.Fatalf("got %d templates, want 2", len(set.Templates))
+	}
+	form, list := set.Templates[0], set.Templates[1]
+	if form.File != "forms/survey.yaml" || form.Parsed.Kind != formportal.KindForm || list.File != "checklists/tidy.json" || list.Parsed.Kind != formportal.KindChecklist {
+		t.Errorf("got %s and %s", form.File, list.File)
+	}
+	if got := string(form.Refs["a.schema.json"]); got != `{"type": "string"}` || string(form.Text) != survey {
+		t.Errorf("what is kept: got %q and %q", got, form.Text)
+	}
+	if want := changed.Truncate(time.Millisecond); !form.Parsed.Modified.Equal(want) {
+		t.Errorf("modified: got %v, want %v", form.Parsed.Modified, want)
+	}
+	if err := form.Parsed.Check(data.Value(`{"a":1}`)); err == nil {
+		t.Error("the file that the schema refers to is not looked at")
+	}
+}
+
+func TestLoadReportsTheFaultsOfAllFilesTogether(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"identity.yaml": people, "workflows/simple.yaml": simple, "workflows/simple.schema.json": shape,
+		"workflows/wrong.yaml": strings.Replace(simple, "id: simple", "id: 'a b'", 1),
+		"forms/a.yaml":         strings.Replace(survey, "submit: go", "submit: goo", 1), "forms/a.schema.json": shape,
+		"forms/b.yaml":           strings.Replace(strings.Replace(survey, "clerk", "clark", 1), "survey", "b", 1),
+		"forms/c.yaml":           strings.Replace(survey, "workflows: [simple]\nsubmit: go\n", "", 1),
+		"forms/d.json":           `{"id": "survey", "access": {"roles": "clerk"}, "schema": {"type": "object"}}`,
+		"forms/large.yaml":       tidy + strings.Repeat("# \n", maxFileBytes/3),
+		"checklists/tidy.yaml":   tidy,
+		"checklists/tidier.yaml": tidy,
+		"checklists/survey.yaml": strings.Replace(tidy, "tidy", "survey", 1),
+		"checklists/wrong.yaml":  "id: wrong\naccess: {roles: [clerk]}\n",
+	})
+	if err := syscall.Mkfifo(filepath.Join(dir, "forms", "pipe.yaml"), 0o600); err != nil {
+		t.Skipf("no pipe: %v", err)
+	}
+	_, err := Load(dir, parser(t))
+	var faults document.Faults
+	if !errors.As(err, &faults) {
+		t.Fatalf("got %v, want faults", err)
+	}
+	wants := []string{
+		"workflows/wrong.yaml:1:",
+		`forms/a.yaml:4:9: workflow "simple" declares no event "goo" (did you mean "go"?)`,
+		`forms/b.yaml:2:18: unknown role "clark" (did you mean "clerk"?)`,
+		"forms/d.json:1:1: form survey stands in forms/c.yaml as well",
+		"forms/large.yaml:1: large.yaml is larger than 1048576 bytes",
+		"forms/pipe.yaml:1: pipe.yaml is not a regular file",
+		"checklists/tidy.yaml:1:1: checklist tidy stands in checklists/tidier.yaml as well",
+		"checklists/wrong.yaml:1:1: the checklist has no items",
+	}
+	for _, want := range wants {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("faults\n%v\nlack %q", err, want)
+		}
+	}
+	if len(faults) != len(wants) {
+		t.Errorf("got %d faults, want %d:\n%v", len(faults), len(wants), err)
+	}
+}
+
+// TestATemplateMayNameTheWorkflowsOfItsSet looks at what counts as known.
+func TestATemplateMayNameTheWorkflowsOfItsSet(t *testing.T) {
+	two := strings.Replace(strings.Replace(simple, "id: simple\n", "id: simple\nversion: 2\n", 1), "go: b", "jump: b", 1)
+	for _, test := range []struct {
+		name, workflow, form string
+		want                 string // the fault of the form; empty: none
+	}{
+		{"the workflow is there", simple, survey, ""},
+		{"it is not", strings.Replace(simple, "id: simple", "id: sample", 1), survey, `forms/f.yaml:3:13: unknown workflow "simple" (did you mean "sample"?)`},
+		{"it may be the one with faults", strings.Replace(simple, "go: b", "go: c", 1), survey, ""},
+		{"the highest version counts", two, survey, `forms/f.yaml:4:9: workflow "simple" declares no event "go"`},
+		{"the highest version has the event", two, strings.Replace(survey, "submit: go", "submit: jump", 1), ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			files := map[string]string{
+				"identity.yaml": people, "workflows/w.yaml": test.workflow, "workflows/simple.schema.json": shape,
+				"forms/f.yaml": test.form, "forms/a.schema.json": shape,
+			}
+			if test.workflow == two {
+				files["workflows/v.yaml"] = simple
+			}
+			_, err := Load(folder(t, files), parser(t))
+			var got []string
+			var faults document.Faults
+			if errors.As(err, &faults) {
+				for _, fault := range faults {
+					if strings.HasPrefix(fault.File, "forms/") {
+						got = append(got, fault.Error())
+					}
+				}
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Join(got, "\n") != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestAFolderThatIsNoneIsAFault: then a server that runs, or that had a set
+// before, goes on.
+func TestAFolderThatIsNoneIsAFault(t *testing.T) {
+	for _, name := range []string{"workflows", "forms", "checklists"} {
+		_, err := Load(folder(t, map[string]string{"identity.yaml": people, name: "text"}), parser(t))
+		var faults document.Faults
+		if !errors.As(err, &faults) || len(faults) != 1 || faults[0].File != name {
+			t.Errorf("%s: got %v, want one fault", name, err)
+		}
+	}
+}
