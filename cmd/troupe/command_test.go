@@ -107,11 +107,20 @@ func TestCheckShowsAllFaults(t *testing.T) {
 	spoil("troupe.yaml", "# listen", "lissen")
 	spoil("identity.yaml", "mod-form]", "mod-from]")
 	spoil("workflows/leave-request.yaml", "target: approved", "target: aproved")
+	spoil("forms/leave-form.yaml", "[leave-request]", "leave-request\nbound: yes")
+	spoil("forms/feedback.yaml", "maxLength: 2000", "maxLength: many")
+	spoil("checklists/workplace-safety.yaml", "label: All", "lable: All")
 	code, stdout, _ := invoke("check", "--home", home)
-	for _, want := range []string{`troupe\.yaml:\d+:\d+: `, `identity\.yaml:\d+:\d+: .*mod-form`, `workflows/leave-request\.yaml:\d+:\d+: .*approved`} {
+	for _, want := range []string{
+		`troupe\.yaml:\d+:\d+: `, `identity\.yaml:\d+:\d+: .*mod-form`, `workflows/leave-request\.yaml:\d+:\d+: .*approved`,
+		`forms/leave-form\.yaml:\d+:\d+: unknown key "bound"`, `forms/feedback\.yaml:\d+:\d+: JSON Schema`, `checklists/workplace-safety\.yaml:\d+:\d+: .*label`,
+	} {
 		if !regexp.MustCompile("(?m)^" + want).MatchString(stdout) {
 			t.Errorf("got no fault like %q in\n%s", want, stdout)
 		}
+	}
+	if strings.Contains(stdout, "unknown workflow") {
+		t.Errorf("a workflow with faults is called unknown:\n%s", stdout)
 	}
 	if code != exitFailed {
 		t.Errorf("got code %d, want %d", code, exitFailed)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"troupe/actors"
+	"troupe/actors/formportal"
 	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
@@ -60,6 +61,7 @@ type service struct {
 	store      *persistence.Store
 	parser     *statemachine.Parser
 	catalog    *workflow.Catalog
+	templates  *formportal.Templates
 	identities *identity.Service
 	system     *actors.System
 	router     *workflow.Router
@@ -81,7 +83,7 @@ func serve(ctx context.Context, c *config) (err error) {
 	if err := s.start(); err != nil {
 		return err
 	}
-	s.log.Info().Str("home", c.home).Int("workflows", s.catalog.Len()).Msg("ready")
+	s.log.Info().Str("home", c.home).Int("workflows", s.catalog.Len()).Int("templates", s.templates.Len()).Msg("ready")
 	if filled {
 		s.showTour()
 	}
@@ -116,6 +118,9 @@ func (s *service) start() (err error) {
 		return err
 	}
 	if s.catalog, err = workflow.OpenCatalog(s.store, s.parser, s.log); err != nil {
+		return err
+	}
+	if s.templates, err = formportal.OpenTemplates(s.store, s.log); err != nil {
 		return err
 	}
 	if err := s.readHome(); err != nil {
@@ -226,22 +231,33 @@ func (s *service) readHome() (err error) {
 	return err
 }
 
-// firstSet reads the text files at the start. Faulty definitions do not keep the
-// server from starting when an earlier set was accepted: that one goes on.
+// firstSet reads the text files at the start. Faulty definitions and templates do
+// not keep the server from starting when an earlier set was accepted: that one
+// goes on.
 func (s *service) firstSet() (*identity.Directory, error) {
 	set, err := home.Load(s.config.home, s.parser)
 	if err == nil {
-		err = s.catalog.Publish(set.Workflows)
+		err = s.publish(set)
 	}
 	var faults document.Faults
-	if errors.As(err, &faults) && set.Directory != nil && s.catalog.Len() > 0 {
-		s.logFaults(faults, "workflows have faults; the set accepted before stays in use")
+	if errors.As(err, &faults) && set.Directory != nil && s.catalog.Len()+s.templates.Len() > 0 {
+		s.logFaults(faults, "workflows or templates have faults; the set accepted before stays in use")
 		return set.Directory, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s:\n%w", s.config.home, err)
 	}
 	return set.Directory, nil
+}
+
+// publish offers a checked set, as a whole or not at all. That a definition has
+// instances and other content is found only by the catalog, which therefore comes
+// first; of templates everything has been checked when they were read.
+func (s *service) publish(set *home.Set) error {
+	if err := s.catalog.Publish(set.Workflows); err != nil {
+		return err
+	}
+	return s.templates.Publish(set.Templates)
 }
 
 // reload takes a changed set of text files over, as a whole or not at all.
@@ -253,7 +269,7 @@ func (s *service) reload() {
 	}
 	set, err := home.Load(s.config.home, s.parser)
 	if err == nil {
-		err = s.catalog.Publish(set.Workflows)
+		err = s.publish(set)
 	}
 	var faults document.Faults
 	switch {
@@ -263,7 +279,7 @@ func (s *service) reload() {
 		s.log.Error().Err(err).Msg("changed files cannot be read; the set accepted before stays in use")
 	default:
 		s.identities.SetDirectory(set.Directory)
-		s.log.Info().Int("workflows", s.catalog.Len()).Msg("changed files are in use")
+		s.log.Info().Int("workflows", s.catalog.Len()).Int("templates", s.templates.Len()).Msg("changed files are in use")
 	}
 }
 

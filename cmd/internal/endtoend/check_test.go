@@ -24,6 +24,9 @@ func TestOtherProcessCheck(t *testing.T) {
 		{"workflows/dead.json", "{\"id\": \"dead\",\n\"stateMachines\": {\"main\": {\"initial\": \"a\", \"states\": {\"a\": {\"type\": \"final\"},\n\"b\": {\"type\": \"final\"}}}}}\n", "workflows/dead.json:3:", "unreachable"},
 		{"workflows/broken.yaml", "id: broken\n  x: [\n", "workflows/broken.yaml:", ""},
 		{"workflows/twice.yaml", "id: twice\nid: again\n", "workflows/twice.yaml:2:", ""},
+		{"forms/key.yaml", "id: key\nacces: {}\nenabled: false\nschema: {type: object}\n", "forms/key.yaml:2:", `"access"`},
+		{"forms/id.json", "{\"enabled\": false, \"schema\": {\"type\": \"object\"},\n\"id\": \"api\"}\n", "forms/id.json:2:", "taken"},
+		{"checklists/none.yaml", "id: none\nenabled: false\nitems: []\n", "checklists/none.yaml:3:", "no items"},
 		{"troupe.yaml", "listen: 127.0.0.1:0\nlisen: x\n", "troupe.yaml:2:", `"listen"`},
 	}
 	for _, p := range planted {
@@ -39,7 +42,7 @@ func TestOtherProcessCheck(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(out.stdout) {
-		if !regexp.MustCompile(`^(identity\.yaml|troupe\.yaml|workflows/\w+\.(yaml|json)):\d+`).MatchString(line) {
+		if !regexp.MustCompile(`^(identity\.yaml|troupe\.yaml|(workflows|forms|checklists)/\w+\.(yaml|json)):\d+`).MatchString(line) {
 			t.Errorf("a line of the faults without a place: %s", line)
 		}
 	}

@@ -21,6 +21,7 @@ func versionLines() []line {
 		{"decisions B: Editing a definition, changed content under an old version without instances replaces it", replacedWithoutInstances},
 		{"decisions B: Editing a definition, changed content under an old version with instances is refused", refusedWithInstances},
 		{"decisions B: Editing a definition, a faulty set is refused as a whole and the old one stays", faultySetIsRefused},
+		{"decisions B: Editing a definition, a set with a faulty template is refused as a whole", faultyTemplateIsRefused},
 		{"decisions B: Editing a definition, what was published is kept over a restart", publishedIsKept},
 		{"decisions B: Editing a definition, a restart on a faulty set goes on with the old one", restartOnFaults},
 		{"decisions B: Retries, the first answer comes also after a restart", repeatsAfterRestart},
@@ -139,6 +140,28 @@ func faultySetIsRefused(t *testing.T, _ *scene) {
 	wantFault(t, s.ann.create(t, "broken", ""), 404, "NotFound")
 	s.home.remove("workflows/broken.yaml")
 	s.awaitInitial(t, "b")
+}
+
+// faultyTemplateIsRefused: definitions and templates are one set. The folder of
+// the templates comes while the server runs.
+func faultyTemplateIsRefused(t *testing.T, _ *scene) {
+	s := newFlowScene(t)
+	form := "id: ask\naccess: {roles: [clerk]}\nworkflows: [flow]\nsubmit: only2\nschema: {type: object}\n"
+	s.home.write("forms/ask.yaml", form)
+	s.await("the refusal of an event that the old version does not have", reloadMax, func() bool {
+		return s.log.has("forms/ask.yaml", `"line":4`, "only2", "only1")
+	})
+	s.home.write("forms/ask.yaml", strings.Replace(form, "clerk", "clark", 1))
+	s.home.write("workflows/flow.yaml", flow("2", "b"))
+	s.await("the refusal of an unknown role", reloadMax, func() bool {
+		return s.log.has("forms/ask.yaml", `"line":2`, "clark", "clerk")
+	})
+	if r := s.ann.create(t, "flow", "").record(t); r.States[0].NodeID != "a" {
+		t.Errorf("states: got %v, want a: the definition beside a faulty template", r.States)
+	}
+	s.home.write("forms/ask.yaml", form)
+	s.awaitInitial(t, "b")
+	s.await("the log to tell of the template", reloadMax, func() bool { return s.log.has("changed files are in use", `"templates":1`) })
 }
 
 func publishedIsKept(t *testing.T, _ *scene) {

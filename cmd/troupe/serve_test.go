@@ -1,0 +1,226 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/formportal"
+	"troupe/actors/workflow"
+	"troupe/statemachine"
+)
+
+// opened is a service with its text files taken over, without a router and
+// without a port.
+type opened struct {
+	*service
+	t   *testing.T
+	log *strings.Builder
+}
+
+// openService starts as serve does, up to the text files.
+func openService(t *testing.T, dir string) (*opened, error) {
+	t.Helper()
+	c := newConfigFlags()
+	c.home = dir
+	o := &opened{service: &service{config: c}, t: t, log: &strings.Builder{}}
+	o.service.log = zerolog.New(o.log)
+	var err error
+	if o.store, err = openStore(c, zerolog.Nop()); err != nil {
+		t.Fatal(err)
+	}
+	if o.parser, err = statemachine.NewParser(statemachine.ParserOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if o.catalog, err = workflow.OpenCatalog(o.store, o.parser, o.service.log); err != nil {
+		t.Fatal(err)
+	}
+	if o.templates, err = formportal.OpenTemplates(o.store, o.service.log); err != nil {
+		t.Fatal(err)
+	}
+	return o, o.readHome()
+}
+
+func mustOpenService(t *testing.T, dir string) *opened {
+	t.Helper()
+	o, err := openService(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The test itself says when files are looked at.
+	o.watcher.Stop()
+	o.watcher = nil
+	return o
+}
+
+func (o *opened) close() {
+	o.t.Helper()
+	if err := o.stop(); err != nil {
+		o.t.Error(err)
+	}
+}
+
+// wants compares what is offered.
+func (o *opened) wants(when string, workflows, templates int) {
+	o.t.Helper()
+	if w, f := o.catalog.Len(), o.templates.Len(); w != workflows || f != templates {
+		o.t.Errorf("%s: got %d workflows and %d templates, want %d and %d\n%s", when, w, f, workflows, templates, o.log)
+	}
+}
+
+func (o *opened) wantsLog(when, part string) {
+	o.t.Helper()
+	if !strings.Contains(o.log.String(), part) {
+		o.t.Errorf("%s: the log lacks %s:\n%s", when, part, o.log)
+	}
+	o.log.Reset()
+}
+
+func putFile(t *testing.T, dir, name, text string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func removeFile(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(dir, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const (
+	plainForm   = "id: plain\naccess: {roles: [employee]}\nschema: {type: object}\n"
+	faultyForm  = "id: plain\naccess: {roles: [employe]}\nschema: {type: object}\n"
+	smallFlow   = "id: small\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n"
+	faultyFlow  = "id: small\nstateMachines: {m: {states: {a: {on: {go: c}}, b: {type: final}}}}\n"
+	refusedFlow = "id: small\nindexes: [svcPublic.0.0.0.0.0.0.0.0.0.0.0.0]\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n"
+)
+
+func TestWorkflowsAndTemplatesAreTakenTogetherOrNotAtAll(t *testing.T) {
+	dir := exampleHome(t)
+	o := mustOpenService(t, dir)
+	defer o.close()
+	o.wants("the example", 2, 3)
+
+	putFile(t, dir, "workflows/small.yaml", faultyFlow)
+	putFile(t, dir, "forms/plain.yaml", plainForm)
+	o.reload()
+	o.wants("a faulty workflow beside a new form", 2, 3)
+	o.wantsLog("a faulty workflow", `"file":"workflows/small.yaml"`)
+
+	putFile(t, dir, "workflows/small.yaml", smallFlow)
+	putFile(t, dir, "forms/plain.yaml", faultyForm)
+	o.reload()
+	o.wants("a faulty form beside a new workflow", 2, 3)
+	o.wantsLog("a faulty form", `"file":"forms/plain.yaml","line":2,"reason":"unknown role \"employe\"","suggestion":"did you mean \"employee\"?"`)
+
+	putFile(t, dir, "workflows/small.yaml", refusedFlow)
+	putFile(t, dir, "forms/plain.yaml", plainForm)
+	o.reload()
+	o.wants("a workflow that only publishing refuses", 2, 3)
+	o.wantsLog("a refused workflow", `"file":"workflows/small.yaml"`)
+
+	putFile(t, dir, "workflows/small.yaml", smallFlow)
+	o.reload()
+	o.wants("everything right", 3, 4)
+	o.wantsLog("everything right", "changed files are in use")
+
+	removeFile(t, dir, "workflows/leave-request.yaml")
+	o.reload()
+	o.wants("a form of a workflow that is gone", 3, 4)
+	o.wantsLog("a form of a workflow that is gone", `"file":"forms/leave-form.yaml"`)
+	removeFile(t, dir, "forms/leave-form.yaml")
+	o.reload()
+	o.wants("both gone", 2, 3)
+	if o.templates.Get(formportal.KindForm, "leave-form") != nil {
+		t.Error("a template whose file is gone is offered")
+	}
+}
+
+func TestARestartOnFaultyTemplatesGoesOn(t *testing.T) {
+	dir := exampleHome(t)
+	o := mustOpenService(t, dir)
+	modified := o.templates.Get(formportal.KindForm, "leave-form").Modified
+	o.close()
+	for _, test := range []struct{ name, file, text string }{
+		{"a faulty form", "forms/leave-form.yaml", faultyForm},
+		{"a faulty checklist", "checklists/workplace-safety.yaml", "id: [\n"},
+		{"two forms of one id", "forms/twin.yaml", strings.Replace(plainForm, "plain", "feedback", 1)},
+		{"a form that is too large", "forms/large.yaml", plainForm + strings.Repeat("# \n", 1<<19)},
+		{"a faulty workflow", "workflows/leave-request.yaml", faultyFlow},
+		{"a role that templates name is gone", "identity.yaml", "roles: [{id: employee}, {id: manager}, {id: purchasing}]\nusers: [{id: ann, roles: [employee]}]\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(dir, test.file)
+			before, err := os.ReadFile(path)
+			putFile(t, dir, test.file, test.text)
+			o := mustOpenService(t, dir)
+			o.wants("after the restart", 2, 3)
+			o.wantsLog("after the restart", "the set accepted before stays in use")
+			if got := o.templates.Enabled(formportal.KindForm, "leave-form"); got == nil || !got.Modified.Equal(modified) {
+				t.Errorf("got %+v, want the template of %s", got, modified)
+			}
+			if list := o.templates.OfRole(formportal.KindChecklist, "inspector"); len(list) != 1 {
+				t.Errorf("checklists of the inspector: got %d, want 1", len(list))
+			}
+			o.close()
+			if err != nil {
+				removeFile(t, dir, test.file)
+			} else {
+				putFile(t, dir, test.file, string(before))
+			}
+		})
+	}
+}
+
+// TestARestartGoesOnWithTemplatesAlone: a home may have no workflow at all.
+func TestARestartGoesOnWithTemplatesAlone(t *testing.T) {
+	dir := t.TempDir()
+	putFile(t, dir, "identity.yaml", "roles: [{id: employee}]\nusers: [{id: ann, roles: [employee]}]\n")
+	putFile(t, dir, "forms/plain.yaml", faultyForm)
+	o, err := openService(t, dir)
+	if err == nil || !strings.Contains(err.Error(), "forms/plain.yaml:2:18: unknown role") {
+		t.Errorf("a first start on a faulty form: got %v, want the fault", err)
+	}
+	o.wants("a first start on a faulty form", 0, 0)
+	o.close()
+	putFile(t, dir, "forms/plain.yaml", plainForm)
+	mustOpenService(t, dir).close()
+	putFile(t, dir, "forms/plain.yaml", faultyForm)
+	o = mustOpenService(t, dir)
+	defer o.close()
+	o.wants("a restart on a faulty form", 0, 1)
+}
+
+// TestARestartOnTheSameTemplatesWritesNothing, so that it works on a full disk.
+func TestARestartOnTheSameTemplatesWritesNothing(t *testing.T) {
+	dir := exampleHome(t)
+	mustOpenService(t, dir).close()
+	o := mustOpenService(t, dir)
+	defer o.close()
+	if n := o.store.Metrics().Appended; n != 0 {
+		t.Errorf("the same files: got %d writes, want 0", n)
+	}
+	o.reload()
+	if n := o.store.Metrics().Appended; n != 0 {
+		t.Errorf("a reload of the same files: got %d writes, want 0", n)
+	}
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, "forms", "feedback.yaml"), later, later); err != nil {
+		t.Fatal(err)
+	}
+	o.reload()
+	if got := o.templates.Get(formportal.KindForm, "feedback").Modified; !got.Equal(later.Truncate(time.Millisecond)) {
+		t.Errorf("time of modification: got %v, want %v", got, later)
+	}
+}
