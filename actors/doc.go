@@ -4,10 +4,15 @@
 //	           gateway
 //	              │ calls
 //	   ┌──────────┴───────────┐
-//	workflow.Router      identity.Service     home.Watcher
+//	formportal.Portal    identity.Service     home.Watcher
 //	   │ mailbox              │ (one writer)      │ (text files)
-//	   ▼                      ▼                   ▼
-//	instance actor …     persistence.Store ◄── workflow.Catalog
+//	   ▼                      │                   ▼
+//	supervisor ─► workers     │       formportal.Templates, workflow.Catalog
+//	   │                      │                   │
+//	workflow.Router           │                   │
+//	   │ mailbox              ▼                   │
+//	   ▼               persistence.Store ◄────────┘
+//	instance actor …
 //
 // Every workflow instance that is awake is one protoactor actor. It alone reads
 // and changes the instance's state; it is started by the router when the first
@@ -16,6 +21,8 @@
 // # Actors and goroutines
 //
 //	name                  owner              ends with
+//	portal supervisor     formportal.Portal  Portal.Stop
+//	portal worker         its supervisor     its request
 //	instance actor        workflow.Router    sweep, or Router.Stop
 //	router sweep          workflow.Router    Router.Stop
 //	router cleaner        workflow.Router    Router.Stop

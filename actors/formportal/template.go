@@ -4,32 +4,16 @@ import (
 	"slices"
 	"time"
 
+	"troupe/actors/form"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
-
-// Kind tells forms and checklists apart. Their ids are two spaces of names.
-type Kind uint8
-
-// The kinds. They are stored by their words, not by these numbers.
-const (
-	KindForm Kind = iota
-	KindChecklist
-)
-
-// String returns "form" or "checklist".
-func (k Kind) String() string {
-	if k == KindChecklist {
-		return "checklist"
-	}
-	return "form"
-}
 
 // Template is one file of forms/ or checklists/ (home.md: "Form and checklist
 // templates"). It is made by ParseTemplate and never changed; its slices and
 // values belong to everybody who holds it.
 type Template struct {
-	Kind        Kind
+	Kind        form.Kind
 	ID          string
 	Name        string // display name; the id when the file has none
 	Description string // may be empty

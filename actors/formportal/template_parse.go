@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"troupe/actors/form"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
@@ -12,7 +13,7 @@ import (
 
 // TemplateText is a template's file with what it refers to.
 type TemplateText struct {
-	Kind Kind
+	Kind form.Kind
 	// File is the name that faults show, and its extension says YAML or JSON.
 	File string
 	Text []byte
@@ -98,7 +99,7 @@ func (p *templateParser) template(n *document.Node) {
 	if ui := n.Field("ui"); ui != nil {
 		t.UI = p.object(ui)
 	}
-	if t.Kind == KindChecklist {
+	if t.Kind == form.Checklist {
 		p.refuse(n, "a checklist", "workflows", "schema", "submit")
 		p.items(n)
 		return

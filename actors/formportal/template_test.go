@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"troupe/actors/form"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
@@ -80,7 +81,7 @@ func knownSample(t testing.TB) Known {
 	}
 }
 
-func parseSample(t testing.TB, kind Kind, text string) *Template {
+func parseSample(t testing.TB, kind form.Kind, text string) *Template {
 	t.Helper()
 	parsed, err := ParseTemplate(TemplateText{Kind: kind, File: "t.yaml", Text: []byte(text), Read: readSample, Modified: time.Unix(1, 2_345_678)}, knownSample(t))
 	if err != nil {
@@ -90,10 +91,10 @@ func parseSample(t testing.TB, kind Kind, text string) *Template {
 }
 
 func TestAFormHasWhatItsFileSays(t *testing.T) {
-	got := parseSample(t, KindForm, leaveForm)
+	got := parseSample(t, form.Plain, leaveForm)
 	got.schema = nil
 	want := &Template{
-		Kind: KindForm, ID: "leave-form", Name: "Leave Request", Description: "Ask for days off", Enabled: true,
+		Kind: form.Plain, ID: "leave-form", Name: "Leave Request", Description: "Ask for days off", Enabled: true,
 		Roles: []string{"clerk", "boss"}, Workflows: []string{"leave"}, Submit: "submit",
 		UI: data.Value(`{"order":["days","home"]}`), Modified: time.Unix(1, 2_000_000).UTC(),
 		Schema: data.Value(`{"type":"object","properties":{"days":{"type":"integer","minimum":1,"maximum":60},"home":{"$ref":"#/$defs/address.schema.json"}},"required":["days"],"$defs":{` +
@@ -109,40 +110,40 @@ func TestAFormHasWhatItsFileSays(t *testing.T) {
 }
 
 func TestAChecklistHasItsItems(t *testing.T) {
-	got := parseSample(t, KindChecklist, safety)
+	got := parseSample(t, form.Checklist, safety)
 	want := []Item{{ID: "exits", Label: "Exits are free", Help: "Open every door.", Required: true}, {ID: "light", Label: "light"}}
 	if !reflect.DeepEqual(got.Items, want) || got.Name != "safety" || got.Schema != nil {
 		t.Errorf("got %+v", got)
 	}
-	if got.Kind.String() != "checklist" || KindForm.String() != "form" {
-		t.Errorf("kinds: got %s and %s", got.Kind, KindForm)
+	if got.Kind.String() != "checklist" || form.Plain.String() != "form" {
+		t.Errorf("kinds: got %s and %s", got.Kind, form.Plain)
 	}
 }
 
 func TestCheckNamesTheFirstPlaceThatDoesNotFit(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		kind Kind
+		kind form.Kind
 		in   string
 		want string // a part of the error; empty: none
 	}{
-		{"a form that fits", KindForm, `{"days":3,"home":{"town":"Ulm","next":{"town":"Hof"}}}`, ""},
-		{"a form without what is required", KindForm, `{}`, "at /: missing property 'days'"},
-		{"a form with a wrong type", KindForm, `{"days":"3"}`, "at /days: "},
-		{"a form with too large a number", KindForm, `{"days":61}`, "at /days: "},
-		{"a form that does not fit another file's schema", KindForm, `{"days":3,"home":{"next":{"town":"Ravensburg"}}}`, "at /home/next/town: "},
-		{"a form that is no object", KindForm, `[]`, "at /: "},
-		{"a checklist that fits", KindChecklist, `{"exits":true,"light":false}`, ""},
-		{"a checklist without what is not required", KindChecklist, `{"exits":true}`, ""},
-		{"a checklist without a required item", KindChecklist, `{"light":true}`, "at /: missing property 'exits'"},
-		{"a required item that is not ticked", KindChecklist, `{"exits":false}`, "at /exits: "},
-		{"an item that is no boolean", KindChecklist, `{"exits":true,"light":"yes"}`, "at /light: "},
-		{"an item that the checklist does not have", KindChecklist, `{"exits":true,"lights":true}`, "'lights' not allowed"},
-		{"a checklist that is null", KindChecklist, `null`, "at /: "},
+		{"a form that fits", form.Plain, `{"days":3,"home":{"town":"Ulm","next":{"town":"Hof"}}}`, ""},
+		{"a form without what is required", form.Plain, `{}`, "at /: missing property 'days'"},
+		{"a form with a wrong type", form.Plain, `{"days":"3"}`, "at /days: "},
+		{"a form with too large a number", form.Plain, `{"days":61}`, "at /days: "},
+		{"a form that does not fit another file's schema", form.Plain, `{"days":3,"home":{"next":{"town":"Ravensburg"}}}`, "at /home/next/town: "},
+		{"a form that is no object", form.Plain, `[]`, "at /: "},
+		{"a checklist that fits", form.Checklist, `{"exits":true,"light":false}`, ""},
+		{"a checklist without what is not required", form.Checklist, `{"exits":true}`, ""},
+		{"a checklist without a required item", form.Checklist, `{"light":true}`, "at /: missing property 'exits'"},
+		{"a required item that is not ticked", form.Checklist, `{"exits":false}`, "at /exits: "},
+		{"an item that is no boolean", form.Checklist, `{"exits":true,"light":"yes"}`, "at /light: "},
+		{"an item that the checklist does not have", form.Checklist, `{"exits":true,"lights":true}`, "'lights' not allowed"},
+		{"a checklist that is null", form.Checklist, `null`, "at /: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			text := leaveForm
-			if test.kind == KindChecklist {
+			if test.kind == form.Checklist {
 				text = safety
 			}
 			err := parseSample(t, test.kind, text).Check(data.Value(test.in))
@@ -157,7 +158,7 @@ func TestCheckNamesTheFirstPlaceThatDoesNotFit(t *testing.T) {
 }
 
 func TestTheRoleOfACallerIsTheFirstInTheTemplatesOrder(t *testing.T) {
-	form := parseSample(t, KindForm, leaveForm)
+	form := parseSample(t, form.Plain, leaveForm)
 	for _, test := range []struct {
 		roles []string
 		want  string
@@ -173,12 +174,12 @@ func TestTheRoleOfACallerIsTheFirstInTheTemplatesOrder(t *testing.T) {
 	}
 }
 
-// form and list are files with the given lines behind what every one needs.
-func form(lines string) string {
+// plainFile and listFile are files with the given lines behind what every one needs.
+func plainFile(lines string) string {
 	return "id: f\naccess: {roles: [clerk]}\nschema: {type: object}\n" + lines
 }
 
-func list(lines string) string { return "id: c\naccess: {roles: [clerk]}\n" + lines }
+func listFile(lines string) string { return "id: c\naccess: {roles: [clerk]}\n" + lines }
 
 func TestEveryFaultHasItsPlaceAndAdvice(t *testing.T) {
 	refTo := func(ref string) string {
@@ -186,66 +187,66 @@ func TestEveryFaultHasItsPlaceAndAdvice(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name string
-		kind Kind
+		kind form.Kind
 		text string
 		want []string // beginnings of the faults, in order
 	}{
-		{"a list at the top", KindForm, "- a\n", []string{"t.yaml:1:1: expected a mapping"}},
-		{"an empty file", KindForm, "", []string{"t.yaml:1:1: expected a mapping, found null"}},
-		{"broken YAML", KindForm, "id: [", []string{"t.yaml:"}},
-		{"an unknown key", KindForm, form("workflow: []\n"), []string{`t.yaml:4:1: unknown key "workflow" (did you mean "workflows"?)`}},
-		{"an unknown key of access", KindForm, form("")[:6] + "access: {role: [clerk], roles: [clerk]}\nschema: {type: object}\n", []string{`t.yaml:2:10: unknown key "role" (did you mean "roles"?)`}},
-		{"an unknown key of an item", KindChecklist, list("items: [{id: a, lable: A}]\n"), []string{`t.yaml:3:17: unknown key "lable" (did you mean "label"?)`}},
-		{"no id", KindForm, form("")[6:], []string{"t.yaml:1:1: the template has no id"}},
-		{"an id that is no identifier", KindForm, "id: a/b" + form("")[5:], []string{`t.yaml:1:5: "a/b" is not an identifier (1 to 128 of`}},
-		{"an id that is a number", KindForm, "id: 7" + form("")[5:], []string{"t.yaml:1:5: expected a text, found a number (quote it)"}},
-		{"the id of the interface", KindForm, "id: api" + form("")[5:], []string{`t.yaml:1:5: the id "api" is taken: addresses of the form runtime begin with it (choose another id)`}},
-		{"a name that is a number", KindForm, form("name: 7\n"), []string{"t.yaml:4:7: expected a text"}},
-		{"enabled that is a text", KindForm, form("enabled: maybe\n"), []string{"t.yaml:4:10: expected true or false"}},
-		{"no access", KindForm, "id: f\nschema: {type: object}\n", []string{"t.yaml:1:1: no role may use the template (name some: access: {roles: [...]}, or"}},
-		{"access without roles", KindForm, "id: f\naccess: {}\nschema: {type: object}\n", []string{"t.yaml:2:9: no role may use the template"}},
-		{"access with no role", KindForm, "id: f\naccess: {roles: []}\nschema: {type: object}\n", []string{"t.yaml:2:9: no role may use the template"}},
-		{"access that is a list", KindForm, "id: f\naccess: [clerk]\nschema: {type: object}\n", []string{"t.yaml:2:9: expected a mapping, found a list"}},
-		{"roles that are a mapping", KindForm, "id: f\naccess: {roles: {a: b}}\nschema: {type: object}\n", []string{"t.yaml:2:17: expected a text or a list of texts"}},
-		{"an unknown role", KindForm, "id: f\naccess: {roles: [clerk, bos]}\nschema: {type: object}\n", []string{`t.yaml:2:25: unknown role "bos" (did you mean "boss"?)`}},
-		{"an unknown role alone", KindForm, "id: f\naccess: {roles: clark}\nschema: {type: object}\n", []string{`t.yaml:2:17: unknown role "clark" (did you mean "clerk"?)`}},
-		{"a role twice", KindForm, "id: f\naccess: {roles: [clerk, clerk]}\nschema: {type: object}\n", []string{`t.yaml:2:25: role "clerk" is there twice`}},
-		{"an unknown workflow", KindForm, form("workflows: [leaf]\n"), []string{`t.yaml:4:13: unknown workflow "leaf" (did you mean "leave"?)`}},
-		{"a workflow twice", KindForm, form("workflows: [leave, leave]\n"), []string{`t.yaml:4:20: workflow "leave" is there twice`}},
-		{"a workflow that is a number", KindForm, form("workflows: [1]\n"), []string{"t.yaml:4:13: expected a text"}},
-		{"an event that the workflow does not have", KindForm, form("workflows: leave\nsubmit: sumbit\n"), []string{`t.yaml:5:9: workflow "leave" declares no event "sumbit" (did you mean "submit"?)`}},
-		{"an event of the machine itself", KindForm, form("workflows: leave\nsubmit: done.state.b\n"), []string{`t.yaml:5:9: workflow "leave" declares no event "done.state.b"`}},
-		{"what cannot be an event", KindForm, form("workflows: leave\nsubmit: a b\n"), []string{`t.yaml:5:9: "a b" cannot be an event`}},
-		{"submit without workflows", KindForm, form("submit: submit\n"), []string{"t.yaml:4:9: a form without workflows has no event to send (leave submit out, or name workflows)"}},
-		{"submit with no workflow", KindForm, form("workflows: []\nsubmit: submit\n"), []string{"t.yaml:5:9: a form without workflows"}},
-		{"no schema", KindForm, "id: f\naccess: {roles: [clerk]}\n", []string{"t.yaml:1:1: the form has no schema (say what"}},
-		{"a schema that is a list", KindForm, "id: f\naccess: {roles: [clerk]}\nschema: []\n", []string{"t.yaml:3:9: expected a mapping, found a list"}},
-		{"a schema of a list", KindForm, "id: f\naccess: {roles: [clerk]}\nschema: {type: array}\n", []string{"t.yaml:3:16: JSON Schema: the type of a form's data must be object (type: object)"}},
-		{"a schema without a type", KindForm, "id: f\naccess: {roles: [clerk]}\nschema: {properties: {}}\n", []string{"t.yaml:3:9: JSON Schema: the type of a form's data must be object"}},
-		{"a schema that is none", KindForm, "id: f\naccess: {roles: [clerk]}\nschema: {type: object, required: a}\n", []string{"t.yaml:3:9: JSON Schema: "}},
-		{"a file that is not there", KindForm, refTo("no.json"), []string{`t.yaml:3:9: JSON Schema: file "no.json": file is not there`}},
-		{"a file that is no JSON", KindForm, refTo("text.json"), []string{`t.yaml:3:9: JSON Schema: file "text.json": `}},
-		{"a place that the file does not have", KindForm, refTo("address.schema.json#/no"), []string{"t.yaml:3:9: JSON Schema: "}},
-		{"a file outside", KindForm, refTo("../identity.yaml"), []string{`t.yaml:3:9: JSON Schema: "../identity.yaml" is not a file beside the template`}},
-		{"a file outside, by way of another", KindForm, refTo("up.json"), []string{`t.yaml:3:9: JSON Schema: "../identity.yaml" is not a file beside the template`}},
-		{"a file outside, in disguise", KindForm, refTo("a/%2e%2e/%2e%2e/identity.yaml"), []string{`t.yaml:3:9: JSON Schema: "a/%2e%2e/%2e%2e/identity.yaml" is not a file beside the template`}},
-		{"an absolute file", KindForm, refTo("/etc/passwd"), []string{"t.yaml:3:9: JSON Schema: "}},
-		{"a file by its address", KindForm, refTo("file:///etc/passwd"), []string{"t.yaml:3:9: JSON Schema: "}},
-		{"the network", KindForm, refTo("https://example.org/s.json"), []string{`t.yaml:3:9: JSON Schema: failing loading "https://example.org/s.json"`}},
-		{"the network, by way of a file", KindForm, refTo("far.json"), []string{`t.yaml:3:9: JSON Schema: failing loading "https://example.org/s.json"`}},
-		{"layout that is a list", KindForm, form("ui: []\n"), []string{"t.yaml:4:5: expected a mapping, found a list"}},
-		{"items in a form", KindForm, form("items: []\n"), []string{`t.yaml:4:1: a form cannot have "items"`}},
-		{"a schema in a checklist", KindChecklist, list("schema: {}\nitems: [{id: a}]\n"), []string{`t.yaml:3:1: a checklist cannot have "schema"`}},
-		{"a workflow in a checklist", KindChecklist, list("workflows: [leave]\nsubmit: submit\nitems: [{id: a}]\n"), []string{`t.yaml:3:1: a checklist cannot have "workflows"`, `t.yaml:4:1: a checklist cannot have "submit"`}},
-		{"no items", KindChecklist, list(""), []string{"t.yaml:1:1: the checklist has no items (items: [{id: ..., label: ...}])"}},
-		{"an empty list of items", KindChecklist, list("items: []\n"), []string{"t.yaml:3:8: the checklist has no items"}},
-		{"items that are a text", KindChecklist, list("items: exits\n"), []string{"t.yaml:3:8: expected a list, found a text"}},
-		{"an item that is a text", KindChecklist, list("items: [exits]\n"), []string{"t.yaml:3:9: expected a mapping, found a text"}},
-		{"an item without id", KindChecklist, list("items: [{label: A}]\n"), []string{"t.yaml:3:9: the item has no id"}},
-		{"an item whose id is no identifier", KindChecklist, list("items: [{id: a b}]\n"), []string{`t.yaml:3:14: "a b" is not an identifier`}},
-		{"an item twice", KindChecklist, list("items: [{id: a}, {id: b}, {id: a}]\n"), []string{`t.yaml:3:32: item "a" is there twice`}},
-		{"required that is a text", KindChecklist, list("items: [{id: a, required: sure}]\n"), []string{"t.yaml:3:27: expected true or false"}},
-		{"all faults at once", KindForm, "id: a b\nnme: x\naccess: {roles: [boss, clrk]}\nworkflows: [leaf]\nschema: {}\nsubmit: go\n", []string{"t.yaml:1:5: ", "t.yaml:2:1: ", "t.yaml:3:24: ", "t.yaml:4:13: ", "t.yaml:5:9: "}},
+		{"a list at the top", form.Plain, "- a\n", []string{"t.yaml:1:1: expected a mapping"}},
+		{"an empty file", form.Plain, "", []string{"t.yaml:1:1: expected a mapping, found null"}},
+		{"broken YAML", form.Plain, "id: [", []string{"t.yaml:"}},
+		{"an unknown key", form.Plain, plainFile("workflow: []\n"), []string{`t.yaml:4:1: unknown key "workflow" (did you mean "workflows"?)`}},
+		{"an unknown key of access", form.Plain, plainFile("")[:6] + "access: {role: [clerk], roles: [clerk]}\nschema: {type: object}\n", []string{`t.yaml:2:10: unknown key "role" (did you mean "roles"?)`}},
+		{"an unknown key of an item", form.Checklist, listFile("items: [{id: a, lable: A}]\n"), []string{`t.yaml:3:17: unknown key "lable" (did you mean "label"?)`}},
+		{"no id", form.Plain, plainFile("")[6:], []string{"t.yaml:1:1: the template has no id"}},
+		{"an id that is no identifier", form.Plain, "id: a/b" + plainFile("")[5:], []string{`t.yaml:1:5: "a/b" is not an identifier (1 to 128 of`}},
+		{"an id that is a number", form.Plain, "id: 7" + plainFile("")[5:], []string{"t.yaml:1:5: expected a text, found a number (quote it)"}},
+		{"the id of the interface", form.Plain, "id: api" + plainFile("")[5:], []string{`t.yaml:1:5: the id "api" is taken: addresses of the form runtime begin with it (choose another id)`}},
+		{"a name that is a number", form.Plain, plainFile("name: 7\n"), []string{"t.yaml:4:7: expected a text"}},
+		{"enabled that is a text", form.Plain, plainFile("enabled: maybe\n"), []string{"t.yaml:4:10: expected true or false"}},
+		{"no access", form.Plain, "id: f\nschema: {type: object}\n", []string{"t.yaml:1:1: no role may use the template (name some: access: {roles: [...]}, or"}},
+		{"access without roles", form.Plain, "id: f\naccess: {}\nschema: {type: object}\n", []string{"t.yaml:2:9: no role may use the template"}},
+		{"access with no role", form.Plain, "id: f\naccess: {roles: []}\nschema: {type: object}\n", []string{"t.yaml:2:9: no role may use the template"}},
+		{"access that is a list", form.Plain, "id: f\naccess: [clerk]\nschema: {type: object}\n", []string{"t.yaml:2:9: expected a mapping, found a list"}},
+		{"roles that are a mapping", form.Plain, "id: f\naccess: {roles: {a: b}}\nschema: {type: object}\n", []string{"t.yaml:2:17: expected a text or a list of texts"}},
+		{"an unknown role", form.Plain, "id: f\naccess: {roles: [clerk, bos]}\nschema: {type: object}\n", []string{`t.yaml:2:25: unknown role "bos" (did you mean "boss"?)`}},
+		{"an unknown role alone", form.Plain, "id: f\naccess: {roles: clark}\nschema: {type: object}\n", []string{`t.yaml:2:17: unknown role "clark" (did you mean "clerk"?)`}},
+		{"a role twice", form.Plain, "id: f\naccess: {roles: [clerk, clerk]}\nschema: {type: object}\n", []string{`t.yaml:2:25: role "clerk" is there twice`}},
+		{"an unknown workflow", form.Plain, plainFile("workflows: [leaf]\n"), []string{`t.yaml:4:13: unknown workflow "leaf" (did you mean "leave"?)`}},
+		{"a workflow twice", form.Plain, plainFile("workflows: [leave, leave]\n"), []string{`t.yaml:4:20: workflow "leave" is there twice`}},
+		{"a workflow that is a number", form.Plain, plainFile("workflows: [1]\n"), []string{"t.yaml:4:13: expected a text"}},
+		{"an event that the workflow does not have", form.Plain, plainFile("workflows: leave\nsubmit: sumbit\n"), []string{`t.yaml:5:9: workflow "leave" declares no event "sumbit" (did you mean "submit"?)`}},
+		{"an event of the machine itself", form.Plain, plainFile("workflows: leave\nsubmit: done.state.b\n"), []string{`t.yaml:5:9: workflow "leave" declares no event "done.state.b"`}},
+		{"what cannot be an event", form.Plain, plainFile("workflows: leave\nsubmit: a b\n"), []string{`t.yaml:5:9: "a b" cannot be an event`}},
+		{"submit without workflows", form.Plain, plainFile("submit: submit\n"), []string{"t.yaml:4:9: a form without workflows has no event to send (leave submit out, or name workflows)"}},
+		{"submit with no workflow", form.Plain, plainFile("workflows: []\nsubmit: submit\n"), []string{"t.yaml:5:9: a form without workflows"}},
+		{"no schema", form.Plain, "id: f\naccess: {roles: [clerk]}\n", []string{"t.yaml:1:1: the form has no schema (say what"}},
+		{"a schema that is a list", form.Plain, "id: f\naccess: {roles: [clerk]}\nschema: []\n", []string{"t.yaml:3:9: expected a mapping, found a list"}},
+		{"a schema of a list", form.Plain, "id: f\naccess: {roles: [clerk]}\nschema: {type: array}\n", []string{"t.yaml:3:16: JSON Schema: the type of a form's data must be object (type: object)"}},
+		{"a schema without a type", form.Plain, "id: f\naccess: {roles: [clerk]}\nschema: {properties: {}}\n", []string{"t.yaml:3:9: JSON Schema: the type of a form's data must be object"}},
+		{"a schema that is none", form.Plain, "id: f\naccess: {roles: [clerk]}\nschema: {type: object, required: a}\n", []string{"t.yaml:3:9: JSON Schema: "}},
+		{"a file that is not there", form.Plain, refTo("no.json"), []string{`t.yaml:3:9: JSON Schema: file "no.json": file is not there`}},
+		{"a file that is no JSON", form.Plain, refTo("text.json"), []string{`t.yaml:3:9: JSON Schema: file "text.json": `}},
+		{"a place that the file does not have", form.Plain, refTo("address.schema.json#/no"), []string{"t.yaml:3:9: JSON Schema: "}},
+		{"a file outside", form.Plain, refTo("../identity.yaml"), []string{`t.yaml:3:9: JSON Schema: "../identity.yaml" is not a file beside the template`}},
+		{"a file outside, by way of another", form.Plain, refTo("up.json"), []string{`t.yaml:3:9: JSON Schema: "../identity.yaml" is not a file beside the template`}},
+		{"a file outside, in disguise", form.Plain, refTo("a/%2e%2e/%2e%2e/identity.yaml"), []string{`t.yaml:3:9: JSON Schema: "a/%2e%2e/%2e%2e/identity.yaml" is not a file beside the template`}},
+		{"an absolute file", form.Plain, refTo("/etc/passwd"), []string{"t.yaml:3:9: JSON Schema: "}},
+		{"a file by its address", form.Plain, refTo("file:///etc/passwd"), []string{"t.yaml:3:9: JSON Schema: "}},
+		{"the network", form.Plain, refTo("https://example.org/s.json"), []string{`t.yaml:3:9: JSON Schema: failing loading "https://example.org/s.json"`}},
+		{"the network, by way of a file", form.Plain, refTo("far.json"), []string{`t.yaml:3:9: JSON Schema: failing loading "https://example.org/s.json"`}},
+		{"layout that is a list", form.Plain, plainFile("ui: []\n"), []string{"t.yaml:4:5: expected a mapping, found a list"}},
+		{"items in a form", form.Plain, plainFile("items: []\n"), []string{`t.yaml:4:1: a form cannot have "items"`}},
+		{"a schema in a checklist", form.Checklist, listFile("schema: {}\nitems: [{id: a}]\n"), []string{`t.yaml:3:1: a checklist cannot have "schema"`}},
+		{"a workflow in a checklist", form.Checklist, listFile("workflows: [leave]\nsubmit: submit\nitems: [{id: a}]\n"), []string{`t.yaml:3:1: a checklist cannot have "workflows"`, `t.yaml:4:1: a checklist cannot have "submit"`}},
+		{"no items", form.Checklist, listFile(""), []string{"t.yaml:1:1: the checklist has no items (items: [{id: ..., label: ...}])"}},
+		{"an empty list of items", form.Checklist, listFile("items: []\n"), []string{"t.yaml:3:8: the checklist has no items"}},
+		{"items that are a text", form.Checklist, listFile("items: exits\n"), []string{"t.yaml:3:8: expected a list, found a text"}},
+		{"an item that is a text", form.Checklist, listFile("items: [exits]\n"), []string{"t.yaml:3:9: expected a mapping, found a text"}},
+		{"an item without id", form.Checklist, listFile("items: [{label: A}]\n"), []string{"t.yaml:3:9: the item has no id"}},
+		{"an item whose id is no identifier", form.Checklist, listFile("items: [{id: a b}]\n"), []string{`t.yaml:3:14: "a b" is not an identifier`}},
+		{"an item twice", form.Checklist, listFile("items: [{id: a}, {id: b}, {id: a}]\n"), []string{`t.yaml:3:32: item "a" is there twice`}},
+		{"required that is a text", form.Checklist, listFile("items: [{id: a, required: sure}]\n"), []string{"t.yaml:3:27: expected true or false"}},
+		{"all faults at once", form.Plain, "id: a b\nnme: x\naccess: {roles: [boss, clrk]}\nworkflows: [leaf]\nschema: {}\nsubmit: go\n", []string{"t.yaml:1:5: ", "t.yaml:2:1: ", "t.yaml:3:24: ", "t.yaml:4:13: ", "t.yaml:5:9: "}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			parsed, err := ParseTemplate(TemplateText{Kind: test.kind, File: "t.yaml", Text: []byte(test.text), Read: readSample}, knownSample(t))
@@ -268,16 +269,16 @@ func TestEveryFaultHasItsPlaceAndAdvice(t *testing.T) {
 func TestWhatIsNoFault(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		kind Kind
+		kind form.Kind
 		text string
 	}{
-		{"a disabled template for nobody", KindForm, "id: f\nenabled: false\nschema: {type: object}\n"},
-		{"one role without brackets", KindForm, "id: f\naccess: {roles: clerk}\nschema: {type: object}\n"},
-		{"a workflow of which nothing is known", KindForm, form("workflows: [leave, faulty]\nsubmit: withdraw\n")},
-		{"workflows without a submit button", KindForm, form("workflows: [leave]\n")},
-		{"a reference inside the schema", KindForm, "id: f\naccess: {roles: clerk}\nschema: {type: object, properties: {a: {$ref: '#/$defs/a'}}, $defs: {a: {type: string}}}\n"},
-		{"a property with the name of a keyword", KindForm, "id: f\naccess: {roles: clerk}\nschema: {type: object, properties: {default: {$ref: address.schema.json}, $ref: {type: string}}}\n"},
-		{"layout of a checklist", KindChecklist, list("ui: {columns: 2}\nitems: [{id: a}]\n")},
+		{"a disabled template for nobody", form.Plain, "id: f\nenabled: false\nschema: {type: object}\n"},
+		{"one role without brackets", form.Plain, "id: f\naccess: {roles: clerk}\nschema: {type: object}\n"},
+		{"a workflow of which nothing is known", form.Plain, plainFile("workflows: [leave, faulty]\nsubmit: withdraw\n")},
+		{"workflows without a submit button", form.Plain, plainFile("workflows: [leave]\n")},
+		{"a reference inside the schema", form.Plain, "id: f\naccess: {roles: clerk}\nschema: {type: object, properties: {a: {$ref: '#/$defs/a'}}, $defs: {a: {type: string}}}\n"},
+		{"a property with the name of a keyword", form.Plain, "id: f\naccess: {roles: clerk}\nschema: {type: object, properties: {default: {$ref: address.schema.json}, $ref: {type: string}}}\n"},
+		{"layout of a checklist", form.Checklist, listFile("ui: {columns: 2}\nitems: [{id: a}]\n")},
 	} {
 		t.Run(test.name, func(t *testing.T) { parseSample(t, test.kind, test.text) })
 	}
@@ -320,12 +321,12 @@ func TestASchemaHasBounds(t *testing.T) {
 func FuzzParseTemplate(f *testing.F) {
 	f.Add([]byte(leaveForm), `{"days":1}`)
 	f.Add([]byte(safety), `{"exits":true}`)
-	f.Add([]byte(form("enabled: false\n")), `{}`)
+	f.Add([]byte(plainFile("enabled: false\n")), `{}`)
 	f.Add([]byte(`{"id":"f","access":{"roles":"boss"},"schema":{"type":"object","$defs":{"a":true},"properties":{"a":{"$ref":"address.schema.json#x"}}}}`), `[]`)
 	known := knownSample(f)
 	f.Fuzz(func(t *testing.T, text []byte, sent string) {
 		for _, file := range []string{"t.yaml", "t.json"} {
-			for _, kind := range []Kind{KindForm, KindChecklist} {
+			for _, kind := range []form.Kind{form.Plain, form.Checklist} {
 				src := TemplateText{Kind: kind, File: file, Text: text, Read: readSample}
 				parsed, err := ParseTemplate(src, known)
 				var faults document.Faults
@@ -335,7 +336,7 @@ func FuzzParseTemplate(f *testing.F) {
 					}
 					continue
 				}
-				if (parsed.Schema == nil) != (kind == KindChecklist) || (len(parsed.Items) == 0) != (kind == KindForm) || parsed.ID == reservedID {
+				if (parsed.Schema == nil) != (kind == form.Checklist) || (len(parsed.Items) == 0) != (kind == form.Plain) || parsed.ID == reservedID {
 					t.Fatalf("not whole: %+v", parsed)
 				}
 				again, err := ParseTemplate(src, Known{})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/form"
 	"troupe/persistence"
 	"troupe/statemachine/document"
 )
@@ -50,7 +51,7 @@ type templateSet struct {
 }
 
 type templateKey struct {
-	kind Kind
+	kind form.Kind
 	id   string
 }
 
@@ -117,9 +118,10 @@ func OpenTemplates(store *persistence.Store, log zerolog.Logger) (*Templates, er
 func (s *storedTemplate) parse() (*Template, error) {
 	src := TemplateText{File: s.File, Text: []byte(s.Text), Modified: time.UnixMilli(s.Modified)}
 	switch s.Kind {
-	case KindForm.String():
-	case KindChecklist.String():
-		src.Kind = KindChecklist
+	case form.Plain.String():
+		src.Kind = form.Plain
+	case form.Checklist.String():
+		src.Kind = form.Checklist
 	default:
 		return nil, fmt.Errorf("%w: kind of template %q", persistence.ErrCorrupt, s.Kind)
 	}
@@ -226,13 +228,13 @@ func (d templatesDurable) Committed(err error) { d <- err }
 func (t *Templates) Len() int { return len(t.current.Load().order) }
 
 // Get returns a template whether it is enabled or not; nil when there is none.
-func (t *Templates) Get(kind Kind, id string) *Template {
+func (t *Templates) Get(kind form.Kind, id string) *Template {
 	return t.current.Load().byID[templateKey{kind, id}]
 }
 
 // Enabled returns a template that new ones can be made of; nil when there is
 // none or it is switched off.
-func (t *Templates) Enabled(kind Kind, id string) *Template {
+func (t *Templates) Enabled(kind form.Kind, id string) *Template {
 	if found := t.Get(kind, id); found != nil && found.Enabled {
 		return found
 	}
@@ -241,7 +243,7 @@ func (t *Templates) Enabled(kind Kind, id string) *Template {
 
 // OfRole returns the enabled templates that name the role, in the order of their
 // names and then of their ids. The slice is the caller's.
-func (t *Templates) OfRole(kind Kind, role string) []*Template {
+func (t *Templates) OfRole(kind form.Kind, role string) []*Template {
 	var out []*Template
 	for _, template := range t.current.Load().order {
 		if template.Kind == kind && template.Enabled && slices.Contains(template.Roles, role) {

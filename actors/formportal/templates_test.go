@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/form"
 	"troupe/persistence"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
@@ -62,7 +63,7 @@ func (s *shelf) publish(set ...TemplateSource) {
 }
 
 // source makes a template as home.Load does; its file is named by its id.
-func source(t *testing.T, kind Kind, text string) TemplateSource {
+func source(t *testing.T, kind form.Kind, text string) TemplateSource {
 	t.Helper()
 	parsed := parseSample(t, kind, text)
 	s := TemplateSource{File: kind.String() + "s/" + parsed.ID + ".yaml", Text: []byte(text), Refs: map[string][]byte{}, Parsed: parsed}
@@ -84,48 +85,48 @@ func ids(list []*Template) string {
 
 func TestAcceptedTemplatesAreFound(t *testing.T) {
 	s := newShelf(t)
-	if s.Len() != 0 || s.Get(KindForm, "leave-form") != nil || len(s.OfRole(KindForm, "clerk")) != 0 {
+	if s.Len() != 0 || s.Get(form.Plain, "leave-form") != nil || len(s.OfRole(form.Plain, "clerk")) != 0 {
 		t.Error("a new store has templates")
 	}
 	named := func(id, name, more string) TemplateSource {
-		return source(t, KindForm, fmt.Sprintf("id: %s\nname: %s\naccess: {roles: [boss, clerk]}\nschema: {type: object}\n%s", id, name, more))
+		return source(t, form.Plain, fmt.Sprintf("id: %s\nname: %s\naccess: {roles: [boss, clerk]}\nschema: {type: object}\n%s", id, name, more))
 	}
 	s.publish(named("z", "Alpha", ""), named("b", "Beta", ""), named("a", "Beta", ""), named("off", "Alpha", "enabled: false\n"),
-		source(t, KindForm, leaveForm), source(t, KindChecklist, safety), source(t, KindChecklist, strings.Replace(safety, "id: safety", "id: b", 1)))
+		source(t, form.Plain, leaveForm), source(t, form.Checklist, safety), source(t, form.Checklist, strings.Replace(safety, "id: safety", "id: b", 1)))
 	for _, test := range []struct {
-		kind Kind
+		kind form.Kind
 		role string
 		want string
 	}{
-		{KindForm, "boss", "z a b leave-form"},
-		{KindForm, "clerk", "z a b leave-form"},
-		{KindChecklist, "clerk", "b safety"},
-		{KindChecklist, "boss", ""},
-		{KindForm, "nobody", ""},
+		{form.Plain, "boss", "z a b leave-form"},
+		{form.Plain, "clerk", "z a b leave-form"},
+		{form.Checklist, "clerk", "b safety"},
+		{form.Checklist, "boss", ""},
+		{form.Plain, "nobody", ""},
 	} {
 		if got := ids(s.OfRole(test.kind, test.role)); got != test.want {
 			t.Errorf("%ss of %s: got %q, want %q", test.kind, test.role, got, test.want)
 		}
 	}
-	if form, list := s.Get(KindForm, "b"), s.Get(KindChecklist, "b"); form == nil || list == nil || form.Kind != KindForm || list.Kind != KindChecklist {
-		t.Errorf("a form and a checklist of one id: got %+v and %+v", form, list)
+	if f, c := s.Get(form.Plain, "b"), s.Get(form.Checklist, "b"); f == nil || c == nil || f.Kind != form.Plain || c.Kind != form.Checklist {
+		t.Errorf("a form and a checklist of one id: got %+v and %+v", f, c)
 	}
-	if s.Get(KindForm, "off") == nil || s.Enabled(KindForm, "off") != nil || s.Enabled(KindForm, "b") == nil || s.Enabled(KindForm, "no") != nil {
+	if s.Get(form.Plain, "off") == nil || s.Enabled(form.Plain, "off") != nil || s.Enabled(form.Plain, "b") == nil || s.Enabled(form.Plain, "no") != nil {
 		t.Error("Get and Enabled do not tell what is switched off")
 	}
 	s.publish(named("b", "Beta", ""))
-	if got := ids(s.OfRole(KindForm, "clerk")); got != "b" || s.Len() != 1 {
+	if got := ids(s.OfRole(form.Plain, "clerk")); got != "b" || s.Len() != 1 {
 		t.Errorf("after another set: got %q and %d templates, want b alone", got, s.Len())
 	}
 }
 
 func TestARestartGoesOnWithTheAcceptedSet(t *testing.T) {
 	s := newShelf(t)
-	s.publish(source(t, KindChecklist, safety), source(t, KindForm, leaveForm))
-	before := *s.Get(KindForm, "leave-form")
+	s.publish(source(t, form.Checklist, safety), source(t, form.Plain, leaveForm))
+	before := *s.Get(form.Plain, "leave-form")
 	s.restart()
-	after := s.Get(KindForm, "leave-form")
-	if after == nil || s.Get(KindChecklist, "safety") == nil || s.Len() != 2 {
+	after := s.Get(form.Plain, "leave-form")
+	if after == nil || s.Get(form.Checklist, "safety") == nil || s.Len() != 2 {
 		t.Fatalf("got %d templates, want 2\n%s", s.Len(), s.log.String())
 	}
 	if !after.Modified.Equal(before.Modified) || after.Modified != time.Unix(1, 2_000_000).UTC() || string(after.Schema) != string(before.Schema) {
@@ -150,7 +151,7 @@ func TestTheSameSetIsNotWrittenAgain(t *testing.T) {
 	if appended() != start {
 		t.Error("a set without templates was written although there never was one")
 	}
-	one, two := source(t, KindChecklist, safety), source(t, KindForm, leaveForm)
+	one, two := source(t, form.Checklist, safety), source(t, form.Plain, leaveForm)
 	s.publish(one, two)
 	if appended() != start+1 {
 		t.Errorf("a new set: got %d writes, want 1", appended()-start)
@@ -173,15 +174,15 @@ func TestTheSameSetIsNotWrittenAgain(t *testing.T) {
 
 func TestASetWithTheSameIDTwiceIsRefusedAsAWhole(t *testing.T) {
 	s := newShelf(t)
-	s.publish(source(t, KindForm, leaveForm))
-	twin := source(t, KindForm, form(""))
+	s.publish(source(t, form.Plain, leaveForm))
+	twin := source(t, form.Plain, plainFile(""))
 	twin.File = "forms/g.yaml"
-	err := s.Publish([]TemplateSource{source(t, KindForm, form("")), source(t, KindChecklist, safety), twin})
+	err := s.Publish([]TemplateSource{source(t, form.Plain, plainFile("")), source(t, form.Checklist, safety), twin})
 	var faults document.Faults
 	if !errors.As(err, &faults) || err.Error() != "forms/g.yaml:1:1: form f stands in forms/f.yaml as well" {
 		t.Errorf("got %v", err)
 	}
-	if s.Len() != 1 || s.Get(KindForm, "leave-form") == nil {
+	if s.Len() != 1 || s.Get(form.Plain, "leave-form") == nil {
 		t.Error("a part of a refused set is in use")
 	}
 }
@@ -189,7 +190,7 @@ func TestASetWithTheSameIDTwiceIsRefusedAsAWhole(t *testing.T) {
 func TestTooMuchTextIsRefused(t *testing.T) {
 	var set []TemplateSource
 	for n := range 17 {
-		one := source(t, KindForm, strings.Replace(form(""), "id: f", fmt.Sprintf("id: f%d", n), 1))
+		one := source(t, form.Plain, strings.Replace(plainFile(""), "id: f", fmt.Sprintf("id: f%d", n), 1))
 		one.Text = append(one.Text, bytes.Repeat([]byte("#"), 1<<20)...)
 		set = append(set, one)
 	}
@@ -205,7 +206,7 @@ func TestTooMuchTextIsRefused(t *testing.T) {
 // program cannot read any more is left out, and the others go on.
 func TestNothingAcceptedStopsAStart(t *testing.T) {
 	s := newShelf(t)
-	s.publish(source(t, KindForm, leaveForm), source(t, KindChecklist, safety))
+	s.publish(source(t, form.Plain, leaveForm), source(t, form.Checklist, safety))
 	row, err := s.store.Load(persistence.SettingKey(nil, templatesSetting))
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +226,7 @@ func TestNothingAcceptedStopsAStart(t *testing.T) {
 		s.publishing.Unlock()
 		s.log.Reset()
 		s.restart()
-		if s.Len() != 1 || s.Get(KindChecklist, "safety") == nil || !strings.Contains(s.log.String(), "forms/leave-form.yaml") {
+		if s.Len() != 1 || s.Get(form.Checklist, "safety") == nil || !strings.Contains(s.log.String(), "forms/leave-form.yaml") {
 			t.Errorf("got %d templates and the log %s", s.Len(), s.log.String())
 		}
 	}
@@ -242,12 +243,12 @@ func TestNothingAcceptedStopsAStart(t *testing.T) {
 // TestASetThatIsNotDurableIsNotOffered publishes to a store that is closed.
 func TestASetThatIsNotDurableIsNotOffered(t *testing.T) {
 	s := newShelf(t)
-	s.publish(source(t, KindForm, leaveForm))
+	s.publish(source(t, form.Plain, leaveForm))
 	s.close()
-	if err := s.Publish([]TemplateSource{source(t, KindChecklist, safety)}); err == nil {
+	if err := s.Publish([]TemplateSource{source(t, form.Checklist, safety)}); err == nil {
 		t.Error("a set was taken without being written")
 	}
-	if s.Get(KindForm, "leave-form") == nil || s.Get(KindChecklist, "safety") != nil {
+	if s.Get(form.Plain, "leave-form") == nil || s.Get(form.Checklist, "safety") != nil {
 		t.Error("a set that was not written is in use")
 	}
 	s.open()

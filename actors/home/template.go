@@ -3,6 +3,7 @@ package home
 import (
 	"path/filepath"
 
+	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/statemachine"
 	"troupe/statemachine/document"
@@ -35,10 +36,10 @@ func templatesMayName(set *Set, options statemachine.ParserOptions, whole bool) 
 // templateFolders are where the templates of each kind are.
 var templateFolders = []struct {
 	name string
-	kind formportal.Kind
+	kind form.Kind
 }{
-	{FormsFolder, formportal.KindForm},
-	{ChecklistsFolder, formportal.KindChecklist},
+	{FormsFolder, form.Plain},
+	{ChecklistsFolder, form.Checklist},
 }
 
 // loadTemplates reads the templates of both kinds into the set.
@@ -62,7 +63,7 @@ func loadTemplates(set *Set, dir string, known formportal.Known) (document.Fault
 	return append(faults, formportal.CheckTemplates(set.Templates)...), nil
 }
 
-func loadTemplate(dir, folder, name string, kind formportal.Kind, known formportal.Known) (*formportal.TemplateSource, error) {
+func loadTemplate(dir, folder, name string, kind form.Kind, known formportal.Known) (*formportal.TemplateSource, error) {
 	shown := folder + "/" + name
 	text, modified, err := readFile(filepath.Join(dir, folder, name))
 	if err != nil {

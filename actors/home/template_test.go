@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"troupe/actors/formportal"
+	"troupe/actors/form"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 )
@@ -36,17 +36,17 @@ func TestLoadReadsTemplates(t *testing.T) {
 	if len(set.Templates) != 2 {
 		t.Fatalf("got %d templates, want 2", len(set.Templates))
 	}
-	form, list := set.Templates[0], set.Templates[1]
-	if form.File != "forms/survey.yaml" || form.Parsed.Kind != formportal.KindForm || list.File != "checklists/tidy.json" || list.Parsed.Kind != formportal.KindChecklist {
-		t.Errorf("got %s and %s", form.File, list.File)
+	questions, tidy := set.Templates[0], set.Templates[1]
+	if questions.File != "forms/survey.yaml" || questions.Parsed.Kind != form.Plain || tidy.File != "checklists/tidy.json" || tidy.Parsed.Kind != form.Checklist {
+		t.Errorf("got %s and %s", questions.File, tidy.File)
 	}
-	if got := string(form.Refs["a.schema.json"]); got != `{"type": "string"}` || string(form.Text) != survey {
-		t.Errorf("what is kept: got %q and %q", got, form.Text)
+	if got := string(questions.Refs["a.schema.json"]); got != `{"type": "string"}` || string(questions.Text) != survey {
+		t.Errorf("what is kept: got %q and %q", got, questions.Text)
 	}
-	if want := changed.Truncate(time.Millisecond); !form.Parsed.Modified.Equal(want) {
-		t.Errorf("modified: got %v, want %v", form.Parsed.Modified, want)
+	if want := changed.Truncate(time.Millisecond); !questions.Parsed.Modified.Equal(want) {
+		t.Errorf("modified: got %v, want %v", questions.Parsed.Modified, want)
 	}
-	if err := form.Parsed.Check(data.Value(`{"a":1}`)); err == nil {
+	if err := questions.Parsed.Check(data.Value(`{"a":1}`)); err == nil {
 		t.Error("the file that the schema refers to is not looked at")
 	}
 }

@@ -20,8 +20,8 @@ type FormRequest struct {
 	Caller                 *identity.Principal
 	WorkflowID, InstanceID string
 	// Event names the event that submits the form, by what the form is made
-	// from; empty: nothing does.
-	Event func(*form.Form) string
+	// from, or says why the caller may not do that; empty: nothing submits it.
+	Event func(*form.Form) (string, error)
 }
 
 // FormView is an instance as a form, at one moment.
@@ -56,7 +56,7 @@ type DraftRequest struct {
 	// Data is a checked, compact object; absent drops the draft.
 	Data data.Value
 	// IfMatch lists the revisions that the present draft may have; nil means
-	// any, also none.
+	// any, also that there is none.
 	IfMatch []uint64
 
 	saved Draft // what the actor made of it
@@ -92,7 +92,7 @@ func (i *instance) formView(req *FormRequest) (*FormView, error) {
 }
 
 // mayFill asks whether the caller may submit the form now: ErrNotAllowed,
-// ErrForbidden or ErrNotFound if not.
+// ErrForbidden, ErrNotFound or what req.Event says if not.
 func (i *instance) mayFill(req *FormRequest) error {
 	if i.form == nil {
 		return ErrNotFound
@@ -101,7 +101,10 @@ func (i *instance) mayFill(req *FormRequest) error {
 	if err := i.mayReceive(&EventRequest{}, caller); err != nil {
 		return err
 	}
-	event := req.Event(i.form)
+	event, err := req.Event(i.form)
+	if err != nil {
+		return err
+	}
 	for _, e := range i.of.Available(&i.state, caller, i.router.o.Clock()) {
 		if string(e.Name) == event && e.Guard != statemachine.GuardFalse {
 			return nil
@@ -149,11 +152,11 @@ func (i *instance) draft(c *call) (handed bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if req.IfMatch != nil && (before == nil || !slices.Contains(req.IfMatch, before.Revision)) {
+		return false, ErrPrecondition
+	}
 	if before == nil {
 		before = &Draft{}
-	}
-	if req.IfMatch != nil && !slices.Contains(req.IfMatch, before.Revision) {
-		return false, ErrPrecondition
 	}
 	now := i.router.o.Clock().UnixMilli()
 	w := i.router.store.NewWrites(i.shard)

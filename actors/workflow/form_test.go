@@ -216,11 +216,11 @@ func TestEveryCrashLeavesTheListsWhole(t *testing.T) {
 	}
 }
 
-func submits(f *form.Form) string {
+func submits(f *form.Form) (string, error) {
 	if f.TemplateID == "leave-form" {
-		return "submit"
+		return "submit", nil
 	}
-	return ""
+	return "", nil
 }
 
 func (h *house) draft(who *identity.Principal, id, body string, ifMatch ...uint64) (Draft, error) {
@@ -243,6 +243,9 @@ func TestTheLifeOfADraft(t *testing.T) {
 	id := h.createForm(john, "leave", form.Plain)
 	if v := h.form(john, id); v.Draft != nil || !v.Editable || v.Nodes != "draft" || v.When == 0 || string(v.Public) != `{"by":"john"}` {
 		t.Errorf("a new form: %+v", v)
+	}
+	if _, err := h.draft(john, id, `{"days":1}`, 0); !errors.Is(err, ErrPrecondition) {
+		t.Errorf("a draft in the place of one that is not there: got %v, want ErrPrecondition", err)
 	}
 	first, err := h.draft(john, id, `{"days":1}`)
 	if err != nil {

@@ -1,0 +1,31 @@
+package formportal
+
+import (
+	_ "embed"
+	"fmt"
+
+	"troupe/actors/workflow"
+	"troupe/statemachine"
+)
+
+// PlainWorkflow is the workflow of forms and checklists that have none of their
+// own, as the interface's fullPath shows it. It is no identifier, so group B
+// cannot name it, and no file can take it.
+const PlainWorkflow = "-"
+
+// plainSubmit is the event that submits a form without a workflow.
+const plainSubmit = "submit"
+
+//go:embed plain.yaml
+var plainText []byte
+
+// AddPlainWorkflow makes PlainWorkflow known to the catalog. It must be called
+// before the catalog is used.
+func AddPlainWorkflow(catalog *workflow.Catalog, parser *statemachine.Parser) error {
+	parsed, err := parser.Parse(statemachine.Source{File: "plain.yaml", Text: plainText})
+	if err != nil {
+		return fmt.Errorf("built-in workflow: %w", err)
+	}
+	catalog.AddBuiltin(PlainWorkflow, parsed.Definition)
+	return nil
+}

@@ -1,0 +1,211 @@
+package formportal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors"
+	"troupe/actors/form"
+	"troupe/actors/identity"
+	"troupe/actors/internal/supervise"
+	"troupe/actors/workflow"
+	"troupe/statemachine/data"
+)
+
+// Options configures a Portal. What has no default is required.
+type Options struct {
+	System    *actors.System
+	Workflows *workflow.Router
+	Templates *Templates
+	// Directory returns the roles and users as of now.
+	Directory func() *identity.Directory
+	// ArchiveAfter is how long a completed form stays among the submitted ones.
+	// Default 30 days (decisions: "Archived").
+	ArchiveAfter time.Duration
+	// Clock tells the time; nil: time.Now.
+	Clock func() time.Time
+	Log   zerolog.Logger
+}
+
+// Portal is the way to the supervisor of group A. Its methods are safe for
+// concurrent use. Errors are those of package workflow, wrapped.
+type Portal struct {
+	o          Options
+	supervisor *supervise.Supervisor
+}
+
+// Start spawns the supervisor. Stop must be called.
+func Start(o Options) *Portal {
+	if o.ArchiveAfter == 0 {
+		o.ArchiveAfter = 30 * 24 * time.Hour
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return &Portal{o: o, supervisor: supervise.Start(supervise.Options{System: o.System, Name: "formportal", Log: o.Log})}
+}
+
+// Stop refuses new requests and waits until the open ones are answered or ctx
+// ends.
+func (p *Portal) Stop(ctx context.Context) error { return p.supervisor.Stop(ctx) }
+
+// Metrics are the supervisor's counters.
+type Metrics = supervise.Metrics
+
+// Metrics returns the counters as they are now.
+func (p *Portal) Metrics() Metrics { return p.supervisor.Metrics() }
+
+// do runs a request under the supervisor.
+func (p *Portal) do(ctx context.Context, name string, work func(context.Context) error) error {
+	err := p.supervisor.Do(ctx, name, work)
+	switch {
+	case errors.Is(err, supervise.ErrBusy):
+		err = fmt.Errorf("%w: %w", workflow.ErrBusy, err)
+	case errors.Is(err, supervise.ErrStopped):
+		err = fmt.Errorf("%w: %w", workflow.ErrUnavailable, err)
+	case errors.Is(err, supervise.ErrPanicked):
+		err = fmt.Errorf("%w: %w", workflow.ErrInternal, err)
+	}
+	if err != nil {
+		return fmt.Errorf("form portal: %s: %w", name, err)
+	}
+	return nil
+}
+
+// RoleInfo is the caller's roles that carry a privilege, in the order of
+// identity.yaml (decisions: "formRoles, checklistRoles").
+type RoleInfo struct{ Forms, Checklists []identity.Role }
+
+// RoleInfo returns the roles with which the caller can make forms and checklists.
+func (p *Portal) RoleInfo(ctx context.Context, caller *identity.Principal) (info RoleInfo, err error) {
+	err = p.do(ctx, "role-info", func(context.Context) error {
+		for _, role := range p.o.Directory().Roles() {
+			if !slices.Contains(caller.Roles, string(role.ID)) {
+				continue
+			}
+			if slices.Contains(role.Privileges, identity.Form) {
+				info.Forms = append(info.Forms, role)
+			}
+			if slices.Contains(role.Privileges, identity.Checklist) {
+				info.Checklists = append(info.Checklists, role)
+			}
+		}
+		return nil
+	})
+	return info, err
+}
+
+// Workflows returns the workflows that the caller may create, by id.
+func (p *Portal) Workflows(ctx context.Context, caller *identity.Principal) (choices []workflow.Choice, err error) {
+	err = p.do(ctx, "workflows", func(context.Context) error {
+		choices = p.o.Workflows.Choices(caller)
+		return nil
+	})
+	return choices, err
+}
+
+// OfRole returns the templates that a role is offered, by name. A role that the
+// caller does not hold is ErrNotFound, like one that does not exist.
+func (p *Portal) OfRole(ctx context.Context, caller *identity.Principal, kind form.Kind, role string) (found []*Template, err error) {
+	err = p.do(ctx, "templates", func(context.Context) error {
+		if !slices.Contains(caller.Roles, role) {
+			return workflow.ErrNotFound
+		}
+		found = p.o.Templates.OfRole(kind, role)
+		return nil
+	})
+	return found, err
+}
+
+// ListRequest asks for the caller's forms of one kind in one category.
+type ListRequest struct {
+	Caller   *identity.Principal
+	Kind     form.Kind
+	Category Category
+}
+
+// List calls yield with each form, the newest first and those of the same
+// millisecond by id. It sees one moment, with everything that was acknowledged
+// before the call. An error of yield ends the list and is returned.
+func (p *Portal) List(ctx context.Context, req *ListRequest, yield func(*Summary) error) error {
+	return p.do(ctx, "list", func(ctx context.Context) error {
+		now := p.o.Clock()
+		return p.o.Workflows.Forms(ctx, req.Kind, req.Caller.ID, func(f workflow.ListedForm) error {
+			if categoryOf(&f.Form, now, p.o.ArchiveAfter) != req.Category {
+				return nil
+			}
+			return yield(summaryOf(&f.Form, f.WorkflowID, f.Nodes, f.InstanceID, f.When))
+		})
+	})
+}
+
+// CreateRequest asks for a new form or checklist.
+type CreateRequest struct {
+	Caller     *identity.Principal
+	Kind       form.Kind
+	TemplateID string
+	// WorkflowID is empty for a form without a workflow, and for checklists.
+	WorkflowID string
+	Retry      workflow.Retry
+}
+
+// Create makes a form and returns the instance's id, when it is durable. A
+// template or workflow that does not exist, or that the caller may not use, is
+// ErrNotFound; two that do not belong together are ErrInvalid (decisions: "Failed
+// create").
+func (p *Portal) Create(ctx context.Context, req *CreateRequest) (id string, err error) {
+	err = p.do(ctx, "create", func(ctx context.Context) error {
+		create, err := p.creation(req)
+		if err != nil {
+			return err
+		}
+		reply, err := p.o.Workflows.Create(ctx, create)
+		if errors.Is(err, workflow.ErrForbidden) { // since creation
+			return workflow.ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		id = reply.InstanceID
+		return nil
+	})
+	return id, err
+}
+
+// creation decides what is created.
+func (p *Portal) creation(req *CreateRequest) (*workflow.CreateRequest, error) {
+	template := p.o.Templates.Enabled(req.Kind, req.TemplateID)
+	if template == nil {
+		return nil, workflow.ErrNotFound
+	}
+	role, visible := template.RoleOf(req.Caller.Roles)
+	if !visible {
+		return nil, workflow.ErrNotFound
+	}
+	create := &workflow.CreateRequest{
+		Caller: req.Caller, WorkflowID: req.WorkflowID, Retry: req.Retry,
+		Form: &form.Form{
+			Kind: req.Kind, TemplateID: template.ID, Name: template.Name, By: string(req.Caller.ID), Role: role,
+		},
+	}
+	switch {
+	case req.WorkflowID == "" && len(template.Workflows) > 0:
+		return nil, fmt.Errorf("%w: this form needs a workflow: %q is missing", workflow.ErrInvalid, "workflowId")
+	case req.WorkflowID == "":
+		create.WorkflowID = PlainWorkflow
+		create.Private = data.Value(append(data.AppendString([]byte(`{"owner":`), string(req.Caller.ID)), '}'))
+		return create, nil
+	}
+	if !slices.ContainsFunc(p.o.Workflows.Choices(req.Caller), func(c workflow.Choice) bool { return c.ID == req.WorkflowID }) {
+		return nil, workflow.ErrNotFound
+	}
+	if !template.BoundTo(req.WorkflowID) {
+		return nil, fmt.Errorf("%w: this form does not belong to that workflow", workflow.ErrInvalid)
+	}
+	return create, nil
+}

@@ -1,0 +1,160 @@
+// Package supervise runs requests in actors of their own, under a supervisor.
+//
+//	Do ──► supervisor ──spawns──► worker ──► the work ──► Do returns
+//	 │        actor                actor, one for each request
+//	 └─ admission, before the mailbox
+//
+// The supervisor never waits, and knows which workers there are; a worker lives
+// as long as its request and may wait for whatever the request needs. A panic
+// costs only the request in which it happens.
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+
+	"troupe/actors"
+)
+
+// What Do returns besides the error of the work. With each, the work was not
+// begun, but for ErrPanicked.
+var (
+	// ErrBusy: Options.WorkersMax requests are being worked on.
+	ErrBusy = errors.New("too many requests")
+	// ErrStopped: Stop was called.
+	ErrStopped = errors.New("supervisor is stopped")
+	// ErrPanicked: the work panicked; the log has more.
+	ErrPanicked = errors.New("request panicked")
+)
+
+// Options configures a Supervisor. System is required.
+type Options struct {
+	System *actors.System
+	// Name is what the supervisor is called in logs.
+	Name string
+	// WorkersMax bounds the requests at a time. Default 256.
+	WorkersMax int
+	Log        zerolog.Logger
+}
+
+// Supervisor is the way to one supervisor actor. Its methods are safe for
+// concurrent use.
+type Supervisor struct {
+	o        Options
+	pid      *actor.PID
+	open     atomic.Int64 // requests that were admitted and not answered
+	stopping atomic.Bool
+	ended    sync.Once
+
+	begun, refused, panics atomic.Int64
+}
+
+// Metrics are the counters of a supervisor.
+type Metrics struct {
+	// Open is what there is now; the rest is counted since the start.
+	Open, Begun, Refused, Panics int64
+}
+
+// Start spawns the supervisor. Stop must be called.
+func Start(o Options) *Supervisor {
+	if o.WorkersMax == 0 {
+		o.WorkersMax = 256
+	}
+	s := &Supervisor{o: o}
+	s.pid = o.System.Root().Spawn(actor.PropsFromFunc(s.receive))
+	return s
+}
+
+// task is one request on its way.
+type task struct {
+	ctx  context.Context
+	name string
+	work func(context.Context) error
+	done chan error // has room for the answer
+}
+
+// Do has work run in an actor of its own and returns what it returns. It waits
+// for the end of the work in any case, so that work may use what belongs to the
+// caller; work has to look at ctx itself. When ctx has ended before the work
+// begins, Do returns its error.
+func (s *Supervisor) Do(ctx context.Context, name string, work func(context.Context) error) error {
+	// NB: the order matters to Stop, which sets stopping and then waits for open.
+	open := s.open.Add(1)
+	defer s.open.Add(-1)
+	switch {
+	case s.stopping.Load():
+		return ErrStopped
+	case open > int64(s.o.WorkersMax):
+		s.refused.Add(1)
+		return ErrBusy
+	}
+	s.begun.Add(1)
+	t := &task{ctx: ctx, name: name, work: work, done: make(chan error, 1)}
+	s.o.System.Root().Send(s.pid, t)
+	return <-t.done
+}
+
+// receive is the supervisor actor.
+func (s *Supervisor) receive(ctx actor.Context) {
+	t, ok := ctx.Message().(*task)
+	if !ok {
+		return // protoactor's own messages
+	}
+	if err := t.ctx.Err(); err != nil { // it waited in the mailbox too long
+		t.done <- err
+		return
+	}
+	ctx.Send(ctx.Spawn(actor.PropsFromFunc(s.workOnce)), t)
+}
+
+// workOnce is a worker actor.
+func (s *Supervisor) workOnce(ctx actor.Context) {
+	t, ok := ctx.Message().(*task)
+	if !ok {
+		return
+	}
+	ctx.Stop(ctx.Self()) // after this message
+	t.done <- s.run(t)
+}
+
+// run does the work and survives it.
+func (s *Supervisor) run(t *task) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.panics.Add(1)
+			s.o.Log.Error().Str("supervisor", s.o.Name).Str("request", t.name).
+				Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("request panicked")
+			err = ErrPanicked
+		}
+	}()
+	return t.work(t.ctx)
+}
+
+// Stop refuses new requests, waits until the open ones are answered or ctx ends,
+// and ends the supervisor. It can be called again.
+func (s *Supervisor) Stop(ctx context.Context) error {
+	s.stopping.Store(true)
+	var err error
+	for s.open.Load() > 0 && err == nil {
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			err = fmt.Errorf("stop %s: %d requests still open: %w", s.o.Name, s.open.Load(), ctx.Err())
+		}
+	}
+	s.ended.Do(func() { s.o.System.Root().Poison(s.pid) })
+	return err
+}
+
+// Metrics returns the counters as they are now.
+func (s *Supervisor) Metrics() Metrics {
+	return Metrics{Open: s.open.Load(), Begun: s.begun.Load(), Refused: s.refused.Load(), Panics: s.panics.Load()}
+}
