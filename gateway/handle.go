@@ -55,7 +55,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.answerNotFound(w, r)
 		return
 	}
-	s.router.ServeHTTP(w, r)
+	s.routerOf(r.URL.Path).ServeHTTP(w, r)
 }
 
 func hasEncodedSlash(rawPath string) bool {
@@ -375,7 +375,7 @@ func (s *Server) answerNotFound(w http.ResponseWriter, r *http.Request) {
 func (s *Server) answerNotAllowed(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range s.methods {
-		if handle, _, _ := s.router.Lookup(method, r.URL.Path); handle != nil {
+		if handle, _, _ := s.routerOf(r.URL.Path).Lookup(method, r.URL.Path); handle != nil {
 			allowed = append(allowed, method)
 		}
 	}

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/julienschmidt/httprouter"
 
+	"troupe/actors/form"
+	"troupe/actors/formportal"
 	"troupe/actors/identity"
 )
 
@@ -107,6 +110,40 @@ func routes() []route {
 			name: "watch-instance", method: http.MethodGet, path: workflowPath + "/watch/:workflowId/:instanceId",
 			group: groupWorkflow, access: workflowAccess, strict: true, query: []string{"filter"}, handle: watchInstances,
 		},
+		portalRow("role-info", "/role-info", identity.FormPortal, showRoleInfo),
+		portalRow("portal-workflows", "/workflows", identity.FormPortal, listPortalWorkflows),
+		portalRow("forms-current", "/forms/mycurrent", identity.FormPortal, listForms(form.Plain, formportal.Current)),
+		portalRow("forms-submitted", "/forms/mysubmitted", identity.FormPortal, listForms(form.Plain, formportal.Submitted)),
+		portalRow("forms-archived", "/forms/myarchived", identity.FormPortal, listForms(form.Plain, formportal.Archived)),
+		portalRow("checklists-current", "/checklists/mycurrent", identity.FormPortal, listForms(form.Checklist, formportal.Current)),
+		portalRow("checklists-submitted", "/checklists/mysubmitted", identity.FormPortal, listForms(form.Checklist, formportal.Submitted)),
+		portalRow("checklists-archived", "/checklists/myarchived", identity.FormPortal, listForms(form.Checklist, formportal.Archived)),
+		portalRow("form-templates", "/forms/role/:roleId", identity.Form, listTemplates(form.Plain)),
+		portalRow("checklist-templates", "/checklists/role/:roleId", identity.Checklist, listTemplates(form.Checklist)),
+		{
+			name: "create-form", method: http.MethodPost, path: portalPath + "/forms/create",
+			group: groupPortal, access: signedIn(identity.Session), privilege: identity.Form, handle: createForm,
+		},
+		{
+			name: "create-checklist", method: http.MethodPost, path: portalPath + "/checklists/create",
+			group: groupPortal, access: signedIn(identity.Session), privilege: identity.Checklist, handle: createChecklist,
+		},
+		{
+			name: "form", method: http.MethodGet, path: runtimePath + "/form/:workflowId/:instanceId",
+			group: groupPortal, access: signedIn(identity.Session), privilege: identity.FormPortal, handle: showForm,
+		},
+		{
+			name: "save-draft", method: http.MethodPut, path: runtimePath + "/draft/:workflowId/:instanceId",
+			group: groupPortal, access: signedIn(identity.Session), privilege: identity.FormPortal, handle: saveDraft,
+		},
+		{
+			name: "drop-draft", method: http.MethodDelete, path: runtimePath + "/draft/:workflowId/:instanceId",
+			group: groupPortal, access: signedIn(identity.Session), privilege: identity.FormPortal, handle: dropDraft,
+		},
+		{
+			name: "submit-form", method: http.MethodPost, path: runtimePath + "/submit",
+			group: groupPortal, access: signedIn(identity.Session), privilege: identity.FormPortal, handle: submitForm,
+		},
 		{name: "sign-in", method: http.MethodPost, path: "/session", access: signingIn, handle: signIn},
 		{name: "session", method: http.MethodGet, path: "/session", access: signedIn(identity.Session), handle: showSession},
 		{name: "sign-out", method: http.MethodDelete, path: "/session", access: signedIn(identity.Session), handle: signOut},
@@ -118,17 +155,24 @@ func routes() []route {
 	}
 }
 
+const (
+	portalPath  = "/form-portal"
+	runtimePath = "/form-runtime/api/v1"
+)
+
+// portalRow is a row for reading in group A.
+func portalRow(name, path string, p identity.Privilege, handle func(*exchange) error) route {
+	return route{
+		name: name, method: http.MethodGet, path: portalPath + path,
+		group: groupPortal, access: signedIn(identity.Session), privilege: p, handle: handle,
+	}
+}
+
 // compile checks the table and builds the router from it. It returns all
 // faults of the table together.
 func (s *Server) compile(table []route) error {
 	var faults []error
-	s.router = httprouter.New()
-	// NB: a redirect would turn a POST into a GET; a path is right or it is 404.
-	s.router.RedirectTrailingSlash = false
-	s.router.RedirectFixedPath = false
-	s.router.HandleOPTIONS = false
-	s.router.NotFound = http.HandlerFunc(s.answerNotFound)
-	s.router.MethodNotAllowed = http.HandlerFunc(s.answerNotAllowed)
+	s.router, s.runtimeRouter = s.newRouter(), s.newRouter()
 	for i := range table {
 		rt := &table[i]
 		if err := s.register(rt); err != nil {
@@ -139,6 +183,27 @@ func (s *Server) compile(table []route) error {
 	slices.Sort(s.methods)
 	s.methods = slices.Compact(s.methods)
 	return errors.Join(faults...)
+}
+
+func (s *Server) newRouter() *httprouter.Router {
+	r := httprouter.New()
+	// NB: a redirect would turn a POST into a GET; a path is right or it is 404.
+	r.RedirectTrailingSlash = false
+	r.RedirectFixedPath = false
+	r.HandleOPTIONS = false
+	r.NotFound = http.HandlerFunc(s.answerNotFound)
+	r.MethodNotAllowed = http.HandlerFunc(s.answerNotAllowed)
+	return r
+}
+
+// routerOf returns the router that has a path. The pages of forms have the
+// template's id where the API of the form runtime has a word, and httprouter
+// cannot have both in one tree; no template has that word for its id.
+func (s *Server) routerOf(path string) *httprouter.Router {
+	if strings.HasPrefix(path, s.options.BasePath+"/form-runtime/api/") {
+		return s.runtimeRouter
+	}
+	return s.router
 }
 
 // register adds one row, and HEAD beside GET.
@@ -170,7 +235,8 @@ func (s *Server) register(rt *route) (err error) {
 		methods = append(methods, http.MethodHead)
 	}
 	for _, method := range methods {
-		s.router.Handle(method, s.options.BasePath+rt.path, handle)
+		path := s.options.BasePath + rt.path
+		s.routerOf(path).Handle(method, path, handle)
 		s.methods = append(s.methods, method)
 	}
 	return nil

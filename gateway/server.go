@@ -30,6 +30,7 @@ type Credentials interface {
 type Services struct {
 	Workflows   Workflows
 	Credentials Credentials
+	Portal      Portal
 	// Sessions signs people in and out. Nil: nobody can, and the routes for it
 	// answer 404.
 	Sessions Sessions
@@ -46,14 +47,15 @@ type Services struct {
 //
 // Open may come before Start. Stop may come at any time and more than once.
 type Server struct {
-	options     Options
-	router      *httprouter.Router // built by New, then only read
-	table       []route            // likewise
-	methods     []string           // of the table, sorted; likewise
-	http        *http.Server
-	crossOrigin http.CrossOriginProtection // the zero value; trusts nobody
-	exchanges   sync.Pool                  // *exchange; BenchmarkExchangePool is the reason
-	idPrefix    string                     // of request ids, different in each process
+	options       Options
+	router        *httprouter.Router // built by New, then only read
+	runtimeRouter *httprouter.Router // the same for the form runtime, see routerOf
+	table         []route            // likewise
+	methods       []string           // of the table, sorted; likewise
+	http          *http.Server
+	crossOrigin   http.CrossOriginProtection // the zero value; trusts nobody
+	exchanges     sync.Pool                  // *exchange; BenchmarkExchangePool is the reason
+	idPrefix      string                     // of request ids, different in each process
 	// logsRequests says that Options.Log takes debug lines.
 	logsRequests bool
 	lastID       atomic.Uint64

@@ -26,6 +26,7 @@ const settingsFile = "troupe.yaml"
 type config struct {
 	home, listen, admin, basePath, sessionCookie string
 	sessionIdle, sessionMax                      time.Duration
+	archiveAfter                                 time.Duration
 	trustedProxies                               []netip.Prefix
 	logLevel, logFormat                          string
 
@@ -57,6 +58,7 @@ func newConfigFlags() *config {
 	f.StringVar(&c.basePath, "base-path", "", "path in front of every route, such as /platform")
 	f.StringVar(&c.sessionCookie, "session-cookie", "session", "name of the session cookie")
 	f.Var((*prefixesValue)(&c.trustedProxies), "trusted-proxies", "addresses of the proxies in front, such as 10.0.0.5,192.168.0.0/16: their X-Forwarded-For and -Proto count")
+	f.Var(durationOf(&c.archiveAfter, 30*24*time.Hour), "archive-after", "a completed form stays among the submitted ones for so long")
 	f.Var(durationOf(&c.sessionIdle, 12*time.Hour), "session-idle", "a session ends when it was not used for so long")
 	f.Var(durationOf(&c.sessionMax, 7*24*time.Hour), "session-max", "a session ends after so long in any case")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")

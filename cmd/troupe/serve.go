@@ -65,6 +65,7 @@ type service struct {
 	identities *identity.Service
 	system     *actors.System
 	router     *workflow.Router
+	portal     *formportal.Portal
 	admin      *admin.Server
 	operations *admin.Operations
 	watcher    *home.Watcher
@@ -120,6 +121,9 @@ func (s *service) start() (err error) {
 	if s.catalog, err = workflow.OpenCatalog(s.store, s.parser, s.log); err != nil {
 		return err
 	}
+	if err = formportal.AddPlainWorkflow(s.catalog, s.parser); err != nil {
+		return err
+	}
 	if s.templates, err = formportal.OpenTemplates(s.store, s.log); err != nil {
 		return err
 	}
@@ -134,6 +138,10 @@ func (s *service) start() (err error) {
 	}); err != nil {
 		return err
 	}
+	s.portal = formportal.Start(formportal.Options{
+		System: s.system, Workflows: s.router, Templates: s.templates, Directory: s.identities.Directory,
+		ArchiveAfter: c.archiveAfter, Log: s.log,
+	})
 	if s.admin, err = admin.Start(admin.Options{
 		Path: filepath.Join(c.home, adminSocket), Identities: s.identities, Log: s.log,
 	}); err != nil {
@@ -144,6 +152,7 @@ func (s *service) start() (err error) {
 	}
 	s.gateway.Open(gateway.Services{
 		Workflows:   s.router,
+		Portal:      s.portal,
 		Credentials: s.identities,
 		Sessions:    s.identities,
 		Parts:       []gateway.Part{{Name: "store", Ready: s.store.Accepting}},
@@ -160,6 +169,7 @@ func (s *service) startOperations() (err error) {
 		Addr: s.config.admin,
 		Sources: []admin.Source{
 			{Name: "gateway", Metrics: func() any { return s.gateway.Metrics() }},
+			{Name: "formportal", Metrics: func() any { return s.portal.Metrics() }},
 			{Name: "workflow", Metrics: func() any { return s.router.Metrics() }},
 			{Name: "identity", Metrics: func() any { return s.identities.Metrics() }},
 			{Name: "store", Metrics: func() any { return s.store.Metrics() }},
@@ -184,11 +194,14 @@ func (s *service) stop() error {
 	if s.admin != nil {
 		s.admin.Stop()
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.config.drainMax)
+	defer cancel()
 	var err error
+	if s.portal != nil {
+		err = s.portal.Stop(ctx)
+	}
 	if s.router != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), s.config.drainMax)
-		err = s.router.Stop(ctx)
-		cancel()
+		err = errors.Join(err, s.router.Stop(ctx))
 	}
 	if s.system != nil {
 		s.system.Stop()

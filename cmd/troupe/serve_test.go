@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/workflow"
 	"troupe/statemachine"
@@ -142,7 +143,7 @@ func TestWorkflowsAndTemplatesAreTakenTogetherOrNotAtAll(t *testing.T) {
 	removeFile(t, dir, "forms/leave-form.yaml")
 	o.reload()
 	o.wants("both gone", 2, 3)
-	if o.templates.Get(formportal.KindForm, "leave-form") != nil {
+	if o.templates.Get(form.Plain, "leave-form") != nil {
 		t.Error("a template whose file is gone is offered")
 	}
 }
@@ -150,7 +151,7 @@ func TestWorkflowsAndTemplatesAreTakenTogetherOrNotAtAll(t *testing.T) {
 func TestARestartOnFaultyTemplatesGoesOn(t *testing.T) {
 	dir := exampleHome(t)
 	o := mustOpenService(t, dir)
-	modified := o.templates.Get(formportal.KindForm, "leave-form").Modified
+	modified := o.templates.Get(form.Plain, "leave-form").Modified
 	o.close()
 	for _, test := range []struct{ name, file, text string }{
 		{"a faulty form", "forms/leave-form.yaml", faultyForm},
@@ -167,10 +168,10 @@ func TestARestartOnFaultyTemplatesGoesOn(t *testing.T) {
 			o := mustOpenService(t, dir)
 			o.wants("after the restart", 2, 3)
 			o.wantsLog("after the restart", "the set accepted before stays in use")
-			if got := o.templates.Enabled(formportal.KindForm, "leave-form"); got == nil || !got.Modified.Equal(modified) {
+			if got := o.templates.Enabled(form.Plain, "leave-form"); got == nil || !got.Modified.Equal(modified) {
 				t.Errorf("got %+v, want the template of %s", got, modified)
 			}
-			if list := o.templates.OfRole(formportal.KindChecklist, "inspector"); len(list) != 1 {
+			if list := o.templates.OfRole(form.Checklist, "inspector"); len(list) != 1 {
 				t.Errorf("checklists of the inspector: got %d, want 1", len(list))
 			}
 			o.close()
@@ -220,7 +221,7 @@ func TestARestartOnTheSameTemplatesWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.reload()
-	if got := o.templates.Get(formportal.KindForm, "feedback").Modified; !got.Equal(later.Truncate(time.Millisecond)) {
+	if got := o.templates.Get(form.Plain, "feedback").Modified; !got.Equal(later.Truncate(time.Millisecond)) {
 		t.Errorf("time of modification: got %v, want %v", got, later)
 	}
 }

@@ -1,0 +1,241 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"troupe/actors/form"
+	"troupe/actors/formportal"
+	"troupe/actors/identity"
+	"troupe/actors/workflow"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+// Portal is what group A and the form runtime need; formportal.Portal does it.
+// What it returns is only read. Errors are those of package workflow, wrapped.
+type Portal interface {
+	// RoleInfo returns the roles with which the caller can make forms.
+	RoleInfo(ctx context.Context, caller *identity.Principal) (formportal.RoleInfo, error)
+	// Workflows returns what the caller may create, by id.
+	Workflows(ctx context.Context, caller *identity.Principal) ([]workflow.Choice, error)
+	// OfRole returns the templates that a role of the caller's is offered.
+	OfRole(ctx context.Context, caller *identity.Principal, kind form.Kind, role string) ([]*formportal.Template, error)
+	// List calls item with each form of a list, in its order. An error of item
+	// ends the list and is returned.
+	List(ctx context.Context, request *formportal.ListRequest, item func(*formportal.Summary) error) error
+	// Create makes a form and returns its id, when it is durable.
+	Create(ctx context.Context, request *formportal.CreateRequest) (string, error)
+	// Form returns a form with the caller's draft.
+	Form(ctx context.Context, request *formportal.FormRequest) (*formportal.View, error)
+	// SaveDraft keeps or drops the caller's draft. It returns when that is durable.
+	SaveDraft(ctx context.Context, request *formportal.DraftRequest) (workflow.Draft, error)
+	// Submit sends a form on its way. It returns when that is durable.
+	Submit(ctx context.Context, request *formportal.SubmitRequest) (*workflow.Reply, error)
+}
+
+// showRoleInfo answers GET form-portal/role-info.
+func showRoleInfo(x *exchange) error {
+	info, err := x.services.Portal.RoleInfo(x.r.Context(), x.caller)
+	if err != nil {
+		return err
+	}
+	x.out = append(x.out, `{"formRoles":`...)
+	x.appendRoles(info.Forms)
+	x.out = append(x.out, `,"checklistRoles":`...)
+	x.appendRoles(info.Checklists)
+	x.out = append(x.out, '}')
+	x.send(http.StatusOK)
+	return nil
+}
+
+func (x *exchange) appendRoles(roles []identity.Role) {
+	x.out = append(x.out, '[')
+	for i, role := range roles {
+		x.appendNamed(i, string(role.ID), role.Name)
+	}
+	x.out = append(x.out, ']')
+}
+
+// appendNamed appends element i of a list of ids with names.
+func (x *exchange) appendNamed(i int, id, name string) {
+	if i > 0 {
+		x.out = append(x.out, ',')
+	}
+	x.out = append(x.out, `{"id":`...)
+	x.out = data.AppendString(x.out, id)
+	x.out = append(x.out, `,"name":`...)
+	x.out = data.AppendString(x.out, name)
+	x.out = append(x.out, '}')
+}
+
+// listPortalWorkflows answers GET form-portal/workflows.
+func listPortalWorkflows(x *exchange) error {
+	choices, err := x.services.Portal.Workflows(x.r.Context(), x.caller)
+	if err != nil {
+		return err
+	}
+	x.out = append(x.out, '[')
+	for i, choice := range choices {
+		x.appendNamed(i, choice.ID, choice.Name)
+	}
+	x.out = append(x.out, ']')
+	x.send(http.StatusOK)
+	return nil
+}
+
+// listTemplates answers GET form-portal/{forms,checklists}/role/{roleId}.
+func listTemplates(kind form.Kind) func(*exchange) error {
+	return func(x *exchange) error {
+		if err := x.checkIdentifiers(); err != nil {
+			return err
+		}
+		templates, err := x.services.Portal.OfRole(x.r.Context(), x.caller, kind, x.params.ByName("roleId"))
+		if err != nil {
+			return err
+		}
+		x.out = append(x.out, '[')
+		for i, t := range templates {
+			if i > 0 {
+				x.out = append(x.out, ',')
+			}
+			x.out = append(x.out, `{"formId":`...)
+			x.out = data.AppendString(x.out, t.ID)
+			x.out = append(x.out, `,"name":`...)
+			x.out = data.AppendString(x.out, t.Name)
+			x.out = append(x.out, `,"description":`...)
+			x.out = data.AppendString(x.out, t.Description)
+			x.out = append(x.out, `,"lastModified":`...)
+			x.out = strconv.AppendInt(x.out, t.Modified.UnixMilli(), 10)
+			x.out = append(x.out, '}')
+		}
+		x.out = append(x.out, ']')
+		x.send(http.StatusOK)
+		return nil
+	}
+}
+
+// listForms answers the six lists of the caller's own forms. A list of any
+// length goes out in pieces.
+func listForms(kind form.Kind, category formportal.Category) func(*exchange) error {
+	return func(x *exchange) error {
+		request := formportal.ListRequest{Caller: x.caller, Kind: kind, Category: category}
+		x.out = append(x.out, '[')
+		first := true
+		err := x.services.Portal.List(x.r.Context(), &request, func(f *formportal.Summary) error {
+			if !first {
+				x.out = append(x.out, ',')
+			}
+			first = false
+			x.out = appendSummary(x.out, f)
+			if len(x.out) < streamBytes {
+				return nil
+			}
+			return x.flush()
+		})
+		x.renewWriteTime()
+		if err != nil {
+			return err // NB: when a piece is out already, refuse cuts the connection
+		}
+		x.out = append(x.out, ']')
+		if x.status == 0 {
+			x.send(http.StatusOK)
+			return nil
+		}
+		return x.flush()
+	}
+}
+
+// appendSummary appends a form (interfaces: "Form").
+func appendSummary(dst []byte, f *formportal.Summary) []byte {
+	for i, member := range []struct{ name, value string }{
+		{"id", f.ID},
+		{"formType", f.FormType},
+		{"formId", f.FormID},
+		{"submissionId", f.SubmissionID},
+		{"name", f.Name},
+		{"fullPath", f.FullPath},
+		{"by", f.By},
+		{"status", f.Status},
+		{"role", f.Role},
+	} {
+		if i == 0 {
+			dst = append(dst, '{')
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, '"')
+		dst = append(dst, member.name...)
+		dst = append(dst, `":`...)
+		dst = data.AppendString(dst, member.value)
+		if member.name == "by" {
+			dst = append(dst, `,"when":`...)
+			dst = strconv.AppendInt(dst, f.When, 10)
+		}
+	}
+	return append(dst, '}')
+}
+
+// createForm answers POST form-portal/forms/create.
+func createForm(x *exchange) error {
+	return x.create(form.Plain, "formId", "workflowId")
+}
+
+// createChecklist answers POST form-portal/checklists/create.
+func createChecklist(x *exchange) error {
+	return x.create(form.Checklist, "checklistId", "")
+}
+
+// create makes a form and answers with its id as plain text. templateMember and
+// workflowMember are the members of the body that name the two; the workflow can
+// be missing or empty, and is not known when workflowMember is empty.
+func (x *exchange) create(kind form.Kind, templateMember, workflowMember string) error {
+	key, err := parseRetryKey(x.r.Header["Idempotency-Key"])
+	if err != nil {
+		return err
+	}
+	body, err := parseBody(x.body)
+	if err != nil {
+		return err
+	}
+	request := formportal.CreateRequest{Caller: x.caller, Kind: kind}
+	known := []string{templateMember}
+	if workflowMember != "" {
+		known = append(known, workflowMember)
+	}
+	found := false
+	for name, v := range body.Members() {
+		switch {
+		case name == templateMember:
+			found = true
+			request.TemplateID, err = text(v, name)
+		case name == workflowMember && name != "":
+			request.WorkflowID, err = text(v, name)
+		default:
+			err = unknownMember("", name, known...)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !found {
+		return missingMember(templateMember)
+	}
+	if !statemachine.IsIdentifier(request.TemplateID) || request.WorkflowID != "" && !statemachine.IsIdentifier(request.WorkflowID) {
+		return errNotFound
+	}
+	if request.Retry, err = retryOf(x, key, "", body); err != nil {
+		return err
+	}
+	id, err := x.services.Portal.Create(x.r.Context(), &request)
+	if err != nil {
+		return err
+	}
+	x.contentType = valueText
+	x.out = append(x.out, id...)
+	x.send(http.StatusOK)
+	return nil
+}
+
+var valueText = []string{"text/plain; charset=utf-8"}
