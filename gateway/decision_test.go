@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"troupe/actors/identity"
 )
 
 // checkErrorBody holds decisions, "Everywhere": errors are {error, message}.
@@ -204,7 +206,7 @@ func TestPaths(t *testing.T) {
 		{"128 characters are an identifier", "GET", "/workflow/api/v1/instance/" + long[:128] + "/b", 200},
 		{"the root", "GET", "/", 404},
 		{"a path outside", "GET", "/workflow/api/v1/unknown", 404},
-		{"a group that is not there", "GET", "/form-portal/role-info", 404},
+		{"a group that is not there", "GET", "/form-portals/role-info", 404},
 		{"a trailing slash", "GET", "/workflow/api/v1/choices/", 404},
 		{"a trailing slash behind a parameter", "GET", "/workflow/api/v1/instance/a/b/", 404},
 		{"a slash too many in front", "GET", "//workflow/api/v1/choices", 404},
@@ -297,10 +299,14 @@ func TestHeadWorksWhereverGetDoes(t *testing.T) {
 		if rt.method != http.MethodGet {
 			continue
 		}
-		path := strings.NewReplacer(":workflowId", "leave", ":instanceId", "i1").Replace(rt.path)
-		full := s.do(t, request{method: "GET", path: path, headers: []string{withToken}})
-		head := s.do(t, request{method: "HEAD", path: path, headers: []string{withToken}})
-		if head.status != full.status || head.body != "" {
+		path := strings.NewReplacer(":workflowId", "leave", ":instanceId", "i1", ":roleId", "clerk").Replace(rt.path)
+		credential := withToken
+		if rt.access.kinds == identity.Session {
+			credential = withPortal
+		}
+		full := s.do(t, request{method: "GET", path: path, headers: []string{credential}})
+		head := s.do(t, request{method: "HEAD", path: path, headers: []string{credential}})
+		if full.status != 200 || head.status != full.status || head.body != "" {
 			t.Errorf("%s: got %d %q, want %d without a body", path, head.status, head.body, full.status)
 		}
 		for _, name := range []string{"Content-Length", "Etag", "Content-Type"} {

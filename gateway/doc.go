@@ -10,8 +10,9 @@
 //
 // What a path takes, and from whom, is a row of the table in routes.go. A row
 // that does not say who may use it is an error of New. Every answer that this
-// package makes is JSON, but for the page to sign in on (package login); errors
-// are {error, message}, and nothing redirects.
+// package makes is JSON, but for the page to sign in on (package login) and the
+// id of a new form, which is plain text; errors are {error, message}, and nothing
+// redirects.
 //
 // # What the caller must do
 //

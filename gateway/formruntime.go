@@ -110,11 +110,18 @@ func appendTemplate(dst []byte, t *formportal.Template) []byte {
 	return append(dst, '}')
 }
 
+// draftRequest begins a request for a draft with what its headers say.
+func (x *exchange) draftRequest() (request formportal.DraftRequest, err error) {
+	lines := x.r.Header["If-Match"]
+	request.IfMatch, err = parseIfMatch(lines)
+	request.MustExist = len(lines) > 0 && request.IfMatch == nil // a star (RFC 9110, 13.1.1)
+	return request, err
+}
+
 // saveDraft answers PUT form-runtime/api/v1/draft/{workflowId}/{instanceId}.
 func saveDraft(x *exchange) error {
-	request := formportal.DraftRequest{}
-	var err error
-	if request.IfMatch, err = parseIfMatch(x.r.Header["If-Match"]); err != nil {
+	request, err := x.draftRequest()
+	if err != nil {
 		return err
 	}
 	body, err := parseBody(x.body)
@@ -147,9 +154,8 @@ func saveDraft(x *exchange) error {
 
 // dropDraft answers DELETE form-runtime/api/v1/draft/{workflowId}/{instanceId}.
 func dropDraft(x *exchange) error {
-	request := formportal.DraftRequest{}
-	var err error
-	if request.IfMatch, err = parseIfMatch(x.r.Header["If-Match"]); err != nil {
+	request, err := x.draftRequest()
+	if err != nil {
 		return err
 	}
 	if request.FormRequest, err = x.formRequest(); err != nil {

@@ -319,6 +319,8 @@ func FuzzTarget(f *testing.F) {
 		"/workflow/api/v1/watch/a?filter=%7B%7D", "/workflow/api/v1/watch/a/b", "/workflow/api/v1/watch/a/", "/workflow/api/v1/instance/a/b/events",
 		"/workflow/api/v1/instance/a/b/history?limit=1&cursor=x", "/workflow/api/v1/instances/a?limit=1&fields=svcPrivate", "/workflow/api/v1/instances/a?explain=true",
 		"/workflow/api/v1/instance/%00/b", "/workflow/api/v1/choices?a;b", "/session", "/login?next=/x", "/login?next=//x", "/login/style.css", "/login/script.js", "/login/", "/workflow/api/v1/instance//", "/livez?verbose", "/readyz?%zz",
+		"/form-portal/role-info", "/form-portal/workflows?x", "/form-portal/forms/mycurrent", "/form-portal/checklists/myarchived", "/form-portal/forms/role/clerk", "/form-portal/checklists/role/%00",
+		"/form-portal/forms/create", "/form-runtime/api/v1/form/-/i", "/form-runtime/api/v1/draft/a/b", "/form-runtime/api/v1/submit", "/form-runtime/%61pi/v1/form/-/-", "/form-runtime/a/-/b/index.html",
 	} {
 		f.Add("GET", seed, true)
 		f.Add("POST", seed, false)
@@ -327,11 +329,11 @@ func FuzzTarget(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	server.Open(Services{Workflows: new(fakeWorkflows), Credentials: fakeCredentials{}})
+	server.Open(Services{Workflows: new(fakeWorkflows), Credentials: fakeCredentials{}, Portal: new(fakePortal)})
 	f.Fuzz(func(t *testing.T, method, target string, signed bool) {
 		text := method + " " + target + " HTTP/1.1\r\nHost: x\r\n"
 		if signed {
-			text += withToken + "\r\n"
+			text += withToken + "\r\n" + withPortal + "\r\n" // each route takes what it knows
 		}
 		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text + "\r\n")))
 		if err != nil {

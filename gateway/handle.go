@@ -388,5 +388,16 @@ func (s *Server) answerOutside(w http.ResponseWriter, r *http.Request, err error
 	s.metrics.outside.count(f.status)
 	s.setCommonHeaders(w.Header(), r)
 	w.WriteHeader(f.status)
-	_, _ = w.Write(f.appendBody(nil, groupWorkflow, f.text))
+	_, _ = w.Write(f.appendBody(nil, s.groupOf(r.URL.Path), f.text))
+}
+
+// groupOf returns the group whose words are spoken below a path, also where no
+// route is.
+func (s *Server) groupOf(path string) group {
+	for _, prefix := range []string{portalPath, runtimePath} {
+		if strings.HasPrefix(path, s.options.BasePath+prefix+"/") {
+			return groupPortal
+		}
+	}
+	return groupWorkflow
 }

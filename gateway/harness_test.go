@@ -38,7 +38,7 @@ var (
 	mod = &identity.Principal{ID: "mod", Name: "Mo", Privileges: []string{"mod-workflows"}}
 )
 
-// fakeCredentials knows four credentials, each of one kind.
+// fakeCredentials knows a few credentials, each of one kind.
 type fakeCredentials struct{}
 
 func (fakeCredentials) Authenticate(kind identity.Kind, credential string) (*identity.Principal, error) {
@@ -49,6 +49,11 @@ func (fakeCredentials) Authenticate(kind identity.Kind, credential string) (*ide
 		return bob, nil
 	case kind == identity.Token && credential == tokenMod:
 		return mod, nil
+	}
+	for set, user := range usersOfSets {
+		if kind == identity.Session && credential == sessionOf(set) {
+			return user, nil
+		}
 	}
 	return nil, identity.ErrUnauthorized
 }
@@ -268,6 +273,7 @@ type testServer struct {
 	*Server
 	workflows *fakeWorkflows
 	sessions  *fakeSessions
+	portal    *fakePortal
 	log       *lockedBuffer
 	base      string // "http://127.0.0.1:port" and the base path
 }
@@ -280,8 +286,8 @@ func startServer(t testing.TB, o Options, workflows *fakeWorkflows) *testServer 
 	if workflows == nil {
 		s.workflows = new(fakeWorkflows)
 	}
-	s.sessions = new(fakeSessions)
-	s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions})
+	s.sessions, s.portal = new(fakeSessions), new(fakePortal)
+	s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Portal: s.portal})
 	return s
 }
 

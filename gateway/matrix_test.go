@@ -11,95 +11,124 @@ import (
 // compares with the policy as it is written down here a second time
 // (reliability H10). A route that is not listed here fails it.
 func TestMatrix(t *testing.T) {
-	// strict routes refuse pages of other sites with every method. On person
-	// only sessions count, entrance takes no credential but no other site's page
-	// either, and page is for everybody.
+	// strict routes refuse pages of other sites with every method. On person and
+	// portal only sessions count, entrance takes no credential but no other site's
+	// page either, and page is for everybody.
 	const open, signed, strict = "open", "signed", "strict"
-	const person, entrance, page = "person", "entrance", "page"
+	const person, entrance, page, portal = "person", "entrance", "page", "portal"
+	// The privileges of group A, as bits.
+	const fills, forms, checklists = 1, 2, 4
 	unsafe, safe := []string{"POST"}, []string{"GET", "HEAD"}
 	type row struct {
 		name, target, body string
 		methods            []string
 		policy             string
+		privileges         int // all of them are needed
 	}
 	routes := []row{
-		{"create", "/workflow/api/v1/create", createBody, unsafe, signed},
-		{"event", "/workflow/api/v1/event", eventBody, unsafe, signed},
-		{"instance", "/workflow/api/v1/instance/leave/i1", "", safe, signed},
-		{"instances", "/workflow/api/v1/instances/leave", "", safe, signed},
-		{"choices", "/workflow/api/v1/choices", "", safe, signed},
-		{"events", "/workflow/api/v1/instance/leave/i1/events", "", safe, signed},
-		{"history", "/workflow/api/v1/instance/leave/i1/history", "", safe, signed},
-		{"watch", "/workflow/api/v1/watch/leave", "", safe, strict},
-		{"watch-instance", "/workflow/api/v1/watch/leave/i1", "", safe, strict},
-		{"sign-in", "/session", signInBody, []string{"POST"}, entrance},
-		{"session", "/session", "", safe, person},
-		{"sign-out", "/session", "", []string{"DELETE"}, person},
-		{"login", "/login", "", safe, page},
-		{"login-style", "/login/style.css", "", safe, page},
-		{"login-script", "/login/script.js", "", safe, page},
-		{"livez", "/livez", "", safe, open},
-		{"readyz", "/readyz", "", safe, open},
+		{"create", "/workflow/api/v1/create", createBody, unsafe, signed, 0},
+		{"event", "/workflow/api/v1/event", eventBody, unsafe, signed, 0},
+		{"instance", "/workflow/api/v1/instance/leave/i1", "", safe, signed, 0},
+		{"instances", "/workflow/api/v1/instances/leave", "", safe, signed, 0},
+		{"choices", "/workflow/api/v1/choices", "", safe, signed, 0},
+		{"events", "/workflow/api/v1/instance/leave/i1/events", "", safe, signed, 0},
+		{"history", "/workflow/api/v1/instance/leave/i1/history", "", safe, signed, 0},
+		{"watch", "/workflow/api/v1/watch/leave", "", safe, strict, 0},
+		{"watch-instance", "/workflow/api/v1/watch/leave/i1", "", safe, strict, 0},
+		{"role-info", "/form-portal/role-info", "", safe, portal, fills},
+		{"portal-workflows", "/form-portal/workflows", "", safe, portal, fills},
+		{"forms-current", "/form-portal/forms/mycurrent", "", safe, portal, fills},
+		{"forms-submitted", "/form-portal/forms/mysubmitted", "", safe, portal, fills},
+		{"forms-archived", "/form-portal/forms/myarchived", "", safe, portal, fills},
+		{"checklists-current", "/form-portal/checklists/mycurrent", "", safe, portal, fills},
+		{"checklists-submitted", "/form-portal/checklists/mysubmitted", "", safe, portal, fills},
+		{"checklists-archived", "/form-portal/checklists/myarchived", "", safe, portal, fills},
+		{"form-templates", "/form-portal/forms/role/clerk", "", safe, portal, forms},
+		{"checklist-templates", "/form-portal/checklists/role/clerk", "", safe, portal, checklists},
+		{"create-form", "/form-portal/forms/create", formBody, unsafe, portal, forms},
+		{"create-checklist", "/form-portal/checklists/create", checklistBody, unsafe, portal, checklists},
+		{"form", "/form-runtime/api/v1/form/leave/i1", "", safe, portal, fills},
+		{"save-draft", "/form-runtime/api/v1/draft/-/i1", draftBody, []string{"PUT"}, portal, fills},
+		{"drop-draft", "/form-runtime/api/v1/draft/-/i1", "", []string{"DELETE"}, portal, fills},
+		{"submit-form", "/form-runtime/api/v1/submit", submitBody, unsafe, portal, fills},
+		{"sign-in", "/session", signInBody, []string{"POST"}, entrance, 0},
+		{"session", "/session", "", safe, person, 0},
+		{"sign-out", "/session", "", []string{"DELETE"}, person, 0},
+		{"login", "/login", "", safe, page, 0},
+		{"login-style", "/login/style.css", "", safe, page, 0},
+		{"login-script", "/login/script.js", "", safe, page, 0},
+		{"livez", "/livez", "", safe, open, 0},
+		{"readyz", "/readyz", "", safe, open, 0},
 	}
 	const (
 		byToken, bySession, byOtherSite = "token", "session", "other site"
 		nobody, twofold                 = "nobody", "twofold"
 		nobodyElsewhere                 = "nobody on another site"
 		bothElsewhere                   = "both on another site"
+		bothHere                        = "both"
 	)
-	credentials := []struct {
-		headers []string
-		who     string
-	}{
-		{nil, nobody},
-		{[]string{"Authorization: Basic YTpi"}, nobody},
-		{[]string{"Authorization: svc.token " + tokenNobody}, nobody},
-		{[]string{"Authorization: svc.token " + sessionAnn}, nobody},
-		{[]string{"Cookie: session=" + tokenAnn}, nobody},
-		{[]string{"X-Token: " + tokenAnn}, nobody},
-		{[]string{"Authorization: svc.token " + tokenAnn, "Authentication: svc.token " + tokenBob}, twofold},
-		{[]string{"Cookie: session=" + sessionAnn + "; session=" + sessionAnn}, twofold},
-		{[]string{"Authorization: svc.token " + tokenAnn}, byToken},
-		{[]string{"Authentication: bearer " + tokenAnn}, byToken},
-		{[]string{"Authorization: svc.token " + tokenAnn, "Cookie: session=" + sessionAnn, "Sec-Fetch-Site: cross-site"}, bothElsewhere},
-		{[]string{"Cookie: session=" + sessionAnn}, bySession},
-		{[]string{"Cookie: session=" + sessionAnn, "Sec-Fetch-Site: cross-site"}, byOtherSite},
-		{[]string{"Sec-Fetch-Site: cross-site"}, nobodyElsewhere},
-		{[]string{"Origin: https://evil.example"}, nobodyElsewhere},
+	type credential struct {
+		headers    []string
+		who        string
+		privileges int
+	}
+	credentials := []credential{
+		{nil, nobody, 0},
+		{[]string{"Authorization: Basic YTpi"}, nobody, 0},
+		{[]string{"Authorization: svc.token " + tokenNobody}, nobody, 0},
+		{[]string{"Authorization: svc.token " + sessionAnn}, nobody, 0},
+		{[]string{"Cookie: session=" + tokenAnn}, nobody, 0},
+		{[]string{"X-Token: " + tokenAnn}, nobody, 0},
+		{[]string{"Authorization: svc.token " + tokenAnn, "Authentication: svc.token " + tokenBob}, twofold, 0},
+		{[]string{"Cookie: session=" + sessionAnn + "; session=" + sessionAnn}, twofold, 0},
+		{[]string{"Authorization: svc.token " + tokenAnn}, byToken, 0},
+		{[]string{"Authentication: bearer " + tokenAnn}, byToken, 0},
+		{[]string{"Authorization: svc.token " + tokenAnn, "Cookie: session=" + sessionAnn, "Sec-Fetch-Site: cross-site"}, bothElsewhere, forms},
+		{[]string{"Cookie: session=" + sessionAnn}, bySession, forms},
+		{[]string{"Cookie: session=" + sessionAnn, "Sec-Fetch-Site: cross-site"}, byOtherSite, forms},
+		{[]string{"Sec-Fetch-Site: cross-site"}, nobodyElsewhere, 0},
+		{[]string{"Origin: https://evil.example"}, nobodyElsewhere, 0},
+	}
+	for set := range allPrivileges + 1 {
+		cookie := "Cookie: session=" + sessionOf(set)
+		credentials = append(credentials, credential{[]string{cookie}, bySession, set},
+			credential{[]string{cookie, withToken}, bothHere, set}, credential{[]string{cookie, "Sec-Fetch-Site: cross-site"}, byOtherSite, set})
 	}
 	methods := []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
 	contentTypes := []string{"", "application/json", "application/json; charset=utf-8", "application/json; charset=latin1", "text/plain", "multipart/form-data; boundary=x"}
 
-	want := func(policy string, allowed []string, method, who, contentType string) int {
-		unsafe := method == "POST" || method == "DELETE"
+	want := func(rt row, method, who string, privileges int, contentType string) int {
+		unsafe := method == "POST" || method == "DELETE" || method == "PUT"
 		rightType := strings.HasPrefix(contentType, "application/json") && !strings.Contains(contentType, "latin1")
 		elsewhere := who == byOtherSite || who == nobodyElsewhere || who == bothElsewhere
-		switch policy {
-		case person: // does not look at tokens
+		switch rt.policy {
+		case person, portal: // do not look at tokens
 			switch who {
 			case byToken:
 				who = nobody
 			case bothElsewhere:
 				who = byOtherSite
+			case bothHere:
+				who = bySession
 			}
 		case signed, strict:
 			switch who {
 			case nobodyElsewhere:
 				who = nobody
-			case bothElsewhere:
+			case bothElsewhere, bothHere:
 				who = byToken
 			}
 		}
 		switch {
-		case !slices.Contains(allowed, method):
+		case !slices.Contains(rt.methods, method):
 			return 405
-		case policy == open, policy == page:
+		case rt.policy == open, rt.policy == page:
 			return 200
-		case policy == entrance && elsewhere:
+		case rt.policy == entrance && elsewhere:
 			return 403
-		case policy == entrance && !rightType:
+		case rt.policy == entrance && !rightType:
 			return 415
-		case policy == entrance:
+		case rt.policy == entrance:
 			return 200
 		case who == nobodyElsewhere:
 			return 401
@@ -107,12 +136,17 @@ func TestMatrix(t *testing.T) {
 			return 400
 		case who == nobody:
 			return 401
-		case who == byOtherSite && (unsafe || policy == strict):
+		case who == byOtherSite && (unsafe || rt.policy == strict):
+			return 403
+		case privileges&rt.privileges != rt.privileges:
 			return 403
 		case unsafe && !rightType && (contentType != "" || who != byToken && method != "DELETE"):
 			return 415 // a DELETE has no body, so its type may be missing
 		}
 		return 200
+	}
+	words := map[int]string{
+		400: "Bad request", 401: "Unauthorized", 403: "Access denied", 405: "Method not allowed", 415: "Unsupported media type",
 	}
 
 	s := startServer(t, Options{}, nil)
@@ -134,20 +168,27 @@ func TestMatrix(t *testing.T) {
 					if contentType != "" {
 						headers = append(headers, "Content-Type: "+contentType)
 					}
-					before, beforeSessions := s.workflows.calls(), s.sessions.asked()
+					before, beforeSessions, beforePortal := s.workflows.calls(), s.sessions.asked(), s.portal.calls()
 					w := newRecorder()
 					s.ServeHTTP(w, newTestRequest(method, rt.target, rt.body, headers...))
-					status := want(rt.policy, rt.methods, method, credential.who, contentType)
+					status := want(rt, method, credential.who, credential.privileges, contentType)
 					if w.status != status {
 						t.Errorf("%s %s as %s %q with %q: got %d, want %d", method, rt.name, credential.who, credential.headers, contentType, w.status, status)
 					}
 					if asked := s.workflows.calls() != before; asked != (status == 200 && (rt.policy == signed || rt.policy == strict)) {
 						t.Errorf("%s %s as %s: the workflows were asked: %v", method, rt.name, credential.who, asked)
 					}
-					if asked := s.sessions.asked() != beforeSessions; asked != (status == 200 && (method == "DELETE" || rt.policy == entrance)) {
+					if asked := s.portal.calls() != beforePortal; asked != (status == 200 && rt.policy == portal) {
+						t.Errorf("%s %s as %s: the portal was asked: %v", method, rt.name, credential.who, asked)
+					}
+					if word := (&answer{body: w.body.String()}).word(); rt.policy == portal && word != words[status] && !(status == 200 && word == "") {
+						t.Errorf("%s %s as %s: got the word %q with %d", method, rt.name, credential.who, word, status)
+					}
+					makesOrEnds := rt.policy == entrance || rt.name == "sign-out"
+					if asked := s.sessions.asked() != beforeSessions; asked != (status == 200 && makesOrEnds) {
 						t.Errorf("%s %s as %s: the sessions were asked: %v", method, rt.name, credential.who, asked)
 					}
-					if cookie := w.header.Get("Set-Cookie"); (cookie != "") != (status == 200 && (method == "DELETE" || rt.policy == entrance)) {
+					if cookie := w.header.Get("Set-Cookie"); (cookie != "") != (status == 200 && makesOrEnds) {
 						t.Errorf("%s %s as %s: got the cookie %q with %d", method, rt.name, credential.who, cookie, status)
 					}
 					if (status == 401) != (w.header.Get("WWW-Authenticate") != "") || (status == 405) != (w.header.Get("Allow") != "") {
@@ -160,7 +201,7 @@ func TestMatrix(t *testing.T) {
 	if len(routes) != len(s.table) {
 		t.Errorf("the matrix knows %d routes, the table has %d", len(routes), len(s.table))
 	}
-	if cells != (17*8-8)*15*6 {
+	if cells != (33*8-8-2)*(15+8*3)*6 {
 		t.Errorf("tried %d cells", cells)
 	}
 }

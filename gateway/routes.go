@@ -69,7 +69,10 @@ var (
 )
 
 // routes is the table (interfaces: "Endpoints").
-func routes() []route {
+func routes() []route { return slices.Concat(workflowRoutes(), portalRoutes(), ownRoutes()) }
+
+// workflowRoutes is group B.
+func workflowRoutes() []route {
 	const workflowPath = "/workflow/api/v1"
 	workflowAccess := signedIn(identity.Token | identity.Session)
 	return []route{
@@ -110,6 +113,12 @@ func routes() []route {
 			name: "watch-instance", method: http.MethodGet, path: workflowPath + "/watch/:workflowId/:instanceId",
 			group: groupWorkflow, access: workflowAccess, strict: true, query: []string{"filter"}, handle: watchInstances,
 		},
+	}
+}
+
+// portalRoutes is group A, and the form runtime.
+func portalRoutes() []route {
+	return []route{
 		portalRow("role-info", "/role-info", identity.FormPortal, showRoleInfo),
 		portalRow("portal-workflows", "/workflows", identity.FormPortal, listPortalWorkflows),
 		portalRow("forms-current", "/forms/mycurrent", identity.FormPortal, listForms(form.Plain, formportal.Current)),
@@ -144,6 +153,12 @@ func routes() []route {
 			name: "submit-form", method: http.MethodPost, path: runtimePath + "/submit",
 			group: groupPortal, access: signedIn(identity.Session), privilege: identity.FormPortal, handle: submitForm,
 		},
+	}
+}
+
+// ownRoutes is what the interface does not have.
+func ownRoutes() []route {
+	return []route{
 		{name: "sign-in", method: http.MethodPost, path: "/session", access: signingIn, handle: signIn},
 		{name: "session", method: http.MethodGet, path: "/session", access: signedIn(identity.Session), handle: showSession},
 		{name: "sign-out", method: http.MethodDelete, path: "/session", access: signedIn(identity.Session), handle: signOut},

@@ -115,8 +115,9 @@ type DraftRequest struct {
 	// the template yet.
 	Data data.Value
 	// IfMatch lists the revisions that the present draft may have; nil is any,
-	// also that there is none.
-	IfMatch []uint64
+	// also that there is none, unless MustExist demands one.
+	IfMatch   []uint64
+	MustExist bool
 }
 
 // SaveDraft keeps or drops the caller's draft; it is durable when SaveDraft
@@ -129,7 +130,7 @@ func (p *Portal) SaveDraft(ctx context.Context, req *DraftRequest) (draft workfl
 		}
 		var err error
 		draft, err = p.o.Workflows.SaveDraft(ctx, &workflow.DraftRequest{
-			FormRequest: *p.formRequest(&req.FormRequest), Data: req.Data, IfMatch: req.IfMatch,
+			FormRequest: *p.formRequest(&req.FormRequest), Data: req.Data, IfMatch: req.IfMatch, MustExist: req.MustExist,
 		})
 		return err
 	})

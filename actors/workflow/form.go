@@ -56,8 +56,9 @@ type DraftRequest struct {
 	// Data is a checked, compact object; absent drops the draft.
 	Data data.Value
 	// IfMatch lists the revisions that the present draft may have; nil means
-	// any, also that there is none.
-	IfMatch []uint64
+	// any, also that there is none, unless MustExist demands one.
+	IfMatch   []uint64
+	MustExist bool
 
 	saved Draft // what the actor made of it
 }
@@ -152,7 +153,7 @@ func (i *instance) draft(c *call) (handed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if req.IfMatch != nil && (before == nil || !slices.Contains(req.IfMatch, before.Revision)) {
+	if before == nil && (req.MustExist || req.IfMatch != nil) || before != nil && req.IfMatch != nil && !slices.Contains(req.IfMatch, before.Revision) {
 		return false, ErrPrecondition
 	}
 	if before == nil {

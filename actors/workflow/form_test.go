@@ -247,8 +247,18 @@ func TestTheLifeOfADraft(t *testing.T) {
 	if _, err := h.draft(john, id, `{"days":1}`, 0); !errors.Is(err, ErrPrecondition) {
 		t.Errorf("a draft in the place of one that is not there: got %v, want ErrPrecondition", err)
 	}
+	over := &DraftRequest{FormRequest: FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: submits}, Data: value(`{"days":0}`), MustExist: true}
+	if _, err := h.SaveDraft(t.Context(), over); !errors.Is(err, ErrPrecondition) {
+		t.Errorf("a draft in the place of any, where there is none: got %v, want ErrPrecondition", err)
+	}
 	first, err := h.draft(john, id, `{"days":1}`)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.SaveDraft(t.Context(), over); err != nil {
+		t.Errorf("a draft in the place of any: %v", err)
+	}
+	if first, err = h.draft(john, id, `{"days":1}`); err != nil {
 		t.Fatal(err)
 	}
 	second, err := h.draft(john, id, `{"days":2}`, first.Revision)
