@@ -1,6 +1,7 @@
 package formportal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -161,12 +162,13 @@ type CreateRequest struct {
 func (p *Portal) Create(ctx context.Context, req *CreateRequest) (id string, err error) {
 	err = p.do(ctx, "create", func(ctx context.Context) error {
 		create, err := p.creation(req)
-		if err != nil {
+		if err != nil && req.Retry.Key == "" {
 			return err
 		}
+		create.Refusal = err // of all but a repetition
 		reply, err := p.o.Workflows.Create(ctx, create)
-		if errors.Is(err, workflow.ErrForbidden) { // since creation
-			return workflow.ErrNotFound
+		if errors.Is(err, workflow.ErrForbidden) { // its workflow, which is invisible then
+			return cmp.Or(create.Refusal, workflow.ErrNotFound)
 		}
 		if err != nil {
 			return err
@@ -177,35 +179,36 @@ func (p *Portal) Create(ctx context.Context, req *CreateRequest) (id string, err
 	return id, err
 }
 
-// creation decides what is created.
+// creation decides what is created. With an error it is what a repetition would
+// have been.
 func (p *Portal) creation(req *CreateRequest) (*workflow.CreateRequest, error) {
+	create := &workflow.CreateRequest{Caller: req.Caller, WorkflowID: req.WorkflowID, Retry: req.Retry}
+	if req.WorkflowID == "" {
+		create.WorkflowID = PlainWorkflow
+		create.Private = data.Value(append(data.AppendString([]byte(`{"owner":`), string(req.Caller.ID)), '}'))
+	}
 	template := p.o.Templates.Enabled(req.Kind, req.TemplateID)
 	if template == nil {
-		return nil, workflow.ErrNotFound
+		return create, workflow.ErrNotFound
 	}
 	role, visible := template.RoleOf(req.Caller.Roles)
 	if !visible {
-		return nil, workflow.ErrNotFound
+		return create, workflow.ErrNotFound
 	}
-	create := &workflow.CreateRequest{
-		Caller: req.Caller, WorkflowID: req.WorkflowID, Retry: req.Retry,
-		Form: &form.Form{
-			Kind: req.Kind, TemplateID: template.ID, Name: template.Name, By: string(req.Caller.ID), Role: role,
-		},
+	create.Form = &form.Form{
+		Kind: req.Kind, TemplateID: template.ID, Name: template.Name, By: string(req.Caller.ID), Role: role,
 	}
 	switch {
 	case req.WorkflowID == "" && len(template.Workflows) > 0:
-		return nil, fmt.Errorf("%w: this form needs a workflow: %q is missing", workflow.ErrInvalid, "workflowId")
+		return create, fmt.Errorf("%w: this form needs a workflow: %q is missing", workflow.ErrInvalid, "workflowId")
 	case req.WorkflowID == "":
-		create.WorkflowID = PlainWorkflow
-		create.Private = data.Value(append(data.AppendString([]byte(`{"owner":`), string(req.Caller.ID)), '}'))
 		return create, nil
 	}
 	if !slices.ContainsFunc(p.o.Workflows.Choices(req.Caller), func(c workflow.Choice) bool { return c.ID == req.WorkflowID }) {
-		return nil, workflow.ErrNotFound
+		return create, workflow.ErrNotFound
 	}
 	if !template.BoundTo(req.WorkflowID) {
-		return nil, fmt.Errorf("%w: this form does not belong to that workflow", workflow.ErrInvalid)
+		return create, fmt.Errorf("%w: this form does not belong to that workflow", workflow.ErrInvalid)
 	}
 	return create, nil
 }

@@ -122,7 +122,8 @@ type DraftRequest struct {
 
 // SaveDraft keeps or drops the caller's draft; it is durable when SaveDraft
 // returns. Errors besides those of Form: ErrForbidden without the privilege,
-// ErrNotAllowed when the form cannot be submitted now, ErrPrecondition.
+// ErrPrecondition, and ErrNotAllowed when there is something to keep and the form
+// cannot be submitted now.
 func (p *Portal) SaveDraft(ctx context.Context, req *DraftRequest) (draft workflow.Draft, err error) {
 	err = p.do(ctx, "draft", func(ctx context.Context) error {
 		if _, err := p.load(ctx, &req.FormRequest); err != nil { // who may not see it learns nothing else
@@ -150,26 +151,39 @@ type SubmitRequest struct {
 // ErrNotAllowed when nothing takes the event now, and those of workflow.Send.
 func (p *Portal) Submit(ctx context.Context, req *SubmitRequest) (reply *workflow.Reply, err error) {
 	err = p.do(ctx, "submit", func(ctx context.Context) error {
-		v, err := p.load(ctx, &req.FormRequest)
-		if err != nil {
-			return err
+		event, refusal := p.submission(ctx, req)
+		if refusal != nil && (req.Retry.Key == "" || errors.Is(refusal, workflow.ErrForbidden)) {
+			return refusal
 		}
-		template, err := p.mayWrite(&req.FormRequest, v.Form)
-		if err != nil {
-			return err
-		}
-		event := submitEvent(req.WorkflowID, template)
-		if event == "" {
-			return fmt.Errorf("%w: no event submits this form", workflow.ErrNotAllowed)
-		}
-		if err := template.Check(req.Data); err != nil {
-			return fmt.Errorf("%w: %w", workflow.ErrInvalid, err)
-		}
+		var err error
 		reply, err = p.o.Workflows.Send(ctx, &workflow.EventRequest{
 			Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID, Name: event, Data: req.Data,
-			Retry: req.Retry, WithHistory: true, MustBeTaken: true, DropDraft: true,
+			Retry: req.Retry, Refusal: refusal, WithHistory: true, MustBeTaken: true, DropDraft: true,
 		})
+		if refusal != nil && errors.Is(err, workflow.ErrForbidden) { // who may not see it learns nothing else
+			return refusal
+		}
 		return err
 	})
 	return reply, err
+}
+
+// submission returns the event that submits the form, or why this caller cannot
+// do that now.
+func (p *Portal) submission(ctx context.Context, req *SubmitRequest) (event string, err error) {
+	v, err := p.load(ctx, &req.FormRequest)
+	if err != nil {
+		return "", err
+	}
+	template, err := p.mayWrite(&req.FormRequest, v.Form)
+	if err != nil {
+		return "", err
+	}
+	if event = submitEvent(req.WorkflowID, template); event == "" {
+		return "", fmt.Errorf("%w: no event submits this form", workflow.ErrNotAllowed)
+	}
+	if err := template.Check(req.Data); err != nil {
+		return "", fmt.Errorf("%w: %w", workflow.ErrInvalid, err)
+	}
+	return event, nil
 }

@@ -54,6 +54,9 @@ func (i *instance) send(c *call) (handed bool, err error) {
 		i.deliver(c, first)
 		return true, nil
 	}
+	if req.Refusal != nil {
+		return false, req.Refusal
+	}
 	if err := i.mayReceive(req, caller); err != nil {
 		return false, err
 	}

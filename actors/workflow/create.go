@@ -30,6 +30,8 @@ func (r *Router) Create(_ context.Context, req *CreateRequest) (*Reply, error) {
 	create := r.createNew
 	if req.Retry.Key != "" {
 		create = r.createOnce
+	} else if req.Refusal != nil {
+		return nil, req.Refusal
 	}
 	reply, err := create(req)
 	if err != nil {
@@ -64,6 +66,9 @@ func (r *Router) createOnce(req *CreateRequest) (*Reply, error) {
 		close(own.open)
 	}()
 	first, err := r.firstCreation(req, sh, digest)
+	if first == nil && err == nil {
+		err = req.Refusal
+	}
 	if first != nil || err != nil {
 		return first, err
 	}

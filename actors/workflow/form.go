@@ -115,8 +115,8 @@ func (i *instance) mayFill(req *FormRequest) error {
 }
 
 // SaveDraft keeps or drops the caller's draft; it is durable when SaveDraft
-// returns. Besides the errors of Send: ErrNotAllowed when the caller may not
-// submit the form now, ErrPrecondition.
+// returns. Besides the errors of Send: ErrPrecondition, and ErrNotAllowed when
+// there is something to keep and the caller may not submit the form now.
 func (r *Router) SaveDraft(_ context.Context, req *DraftRequest) (Draft, error) {
 	err := r.mayAsk(req.WorkflowID, req.Caller)
 	if err == nil {
@@ -146,7 +146,8 @@ func (i *instance) draft(c *call) (handed bool, err error) {
 		return false, err
 	}
 	req := c.draft
-	if err := i.mayFill(&req.FormRequest); err != nil {
+	// What is left over can be dropped when the form cannot be submitted any more.
+	if err := i.mayFill(&req.FormRequest); err != nil && (req.Data != nil || !errors.Is(err, ErrNotAllowed)) {
 		return false, err
 	}
 	before, err := i.loadDraft(req.Caller.ID)

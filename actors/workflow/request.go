@@ -26,6 +26,9 @@ type CreateRequest struct {
 	// Form makes the instance a form; nil: it is none.
 	Form  *form.Form
 	Retry Retry
+	// Refusal is what a request that repeats none is answered with; nil: it is
+	// done. Whoever asked already gets the first answer, whatever changed since.
+	Refusal error
 	// WithHistory says whether the reply carries svcHistory.
 	WithHistory bool
 }
@@ -48,7 +51,9 @@ type EventRequest struct {
 	// whatever the definition says about it.
 	MustBeTaken bool
 	// DropDraft removes the caller's draft in the same commit.
-	DropDraft   bool
+	DropDraft bool
+	// Refusal is that of CreateRequest.
+	Refusal     error
 	WithHistory bool
 }
 

@@ -1,0 +1,377 @@
+package formportal
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"troupe/actors/form"
+	"troupe/actors/identity"
+	"troupe/actors/workflow"
+	"troupe/statemachine/data"
+)
+
+// TestWhoMaySeeAndWrite goes through the users and the kinds of forms.
+func TestWhoMaySeeAndWrite(t *testing.T) {
+	h := newHouse(t)
+	plain := h.create("john", "feedback", "")
+	check := h.create("mary", "safety", "")
+	bound := h.create("john", "leave-form", "leave")
+	// reads only has mod-form-portal, and can tick only checklists.
+	reads := &identity.Principal{ID: "john", Privileges: []string{string(identity.FormPortal)}}
+	ticks := &identity.Principal{ID: "john", Privileges: []string{string(identity.FormPortal), string(identity.Checklist)}}
+	fills := &identity.Principal{ID: "mary", Privileges: []string{string(identity.FormPortal), string(identity.Form)}}
+	for _, c := range []struct {
+		name          string
+		who           *identity.Principal
+		workflow, id  string
+		read, written error
+	}{
+		{"one's own", h.user("john"), "-", plain, nil, nil},
+		{"one's own, without mod-form", reads, "-", plain, nil, workflow.ErrForbidden},
+		{"one's own, with mod-checklist in its place", ticks, "-", plain, nil, workflow.ErrForbidden},
+		{"one's own checklist", h.user("mary"), "-", check, nil, nil},
+		{"one's own checklist, with mod-form alone", fills, "-", check, nil, workflow.ErrForbidden},
+		{"a workflow form", h.user("john"), "leave", bound, nil, nil},
+		{"a workflow form, without mod-form", reads, "leave", bound, nil, workflow.ErrForbidden},
+		{"a manager reads a workflow form", h.user("mary"), "leave", bound, nil, nil},
+		{"another's plain form", h.user("eve"), "-", plain, workflow.ErrNotFound, workflow.ErrNotFound},
+		{"a manager and another's plain form", h.user("mary"), "-", plain, workflow.ErrNotFound, workflow.ErrNotFound},
+		{"who manages workflows and another's plain form", h.user("root"), "-", plain, workflow.ErrNotFound, workflow.ErrNotFound},
+		{"another's checklist", h.user("ivan"), "-", check, workflow.ErrNotFound, workflow.ErrNotFound},
+		{"another's workflow form", h.user("eve"), "leave", bound, workflow.ErrNotFound, workflow.ErrNotFound},
+		{"another's, without a privilege for it", h.user("ivan"), "leave", bound, workflow.ErrNotFound, workflow.ErrNotFound},
+		{"a plain form under a workflow", h.user("john"), "leave", plain, workflow.ErrNotFound, workflow.ErrNotFound},
+		{"a workflow form under no workflow", h.user("john"), "-", bound, workflow.ErrNotFound, workflow.ErrNotFound},
+		{"an unknown workflow", h.user("john"), "nothing", bound, workflow.ErrNotFound, workflow.ErrNotFound},
+		{"an unknown instance", h.user("john"), "-", "01ARZ3NDEKTSV4RRFFQ69G5FAV", workflow.ErrNotFound, workflow.ErrNotFound},
+		{"what is no instance's id", h.user("john"), "-", "nothing", workflow.ErrNotFound, workflow.ErrNotFound},
+	} {
+		r := FormRequest{Caller: c.who, WorkflowID: c.workflow, InstanceID: c.id}
+		view, err := h.Form(t.Context(), &r)
+		if !errors.Is(err, c.read) {
+			t.Errorf("%s: read: got %v, want %v", c.name, err, c.read)
+		}
+		if err == nil && view.Editable != (c.written == nil) {
+			t.Errorf("%s: editable %v", c.name, view.Editable)
+		}
+		_, err = h.SaveDraft(t.Context(), &DraftRequest{FormRequest: r, Data: value(t, `{}`)})
+		if !errors.Is(err, c.written) {
+			t.Errorf("%s: saved: got %v, want %v", c.name, err, c.written)
+		}
+		for _, key := range []string{"", c.name} {
+			// NB: what does not fit, so that nothing is submitted by those who may.
+			_, err = h.Submit(t.Context(), &SubmitRequest{FormRequest: r, Data: value(t, `{"text":1}`), Retry: retry(key, "")})
+			if want := c.written; want == nil && !errors.Is(err, workflow.ErrInvalid) || want != nil && !errors.Is(err, want) {
+				t.Errorf("%s: submitted with the key %q: got %v, want %v", c.name, key, err, want)
+			}
+		}
+	}
+	if got := h.view("mary", "leave", bound); got.Draft == nil || got.Summary.By != "john" {
+		t.Errorf("mary sees %+v", got) // her own draft, of his form
+	}
+	if n := len(h.list("mary", form.Plain, Current)); n != 0 {
+		t.Errorf("a draft put the form into mary's list: %d", n)
+	}
+	plainInstance, err := h.router.Create(t.Context(), &workflow.CreateRequest{Caller: h.user("john"), WorkflowID: "leave"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := h.request("john", "leave", plainInstance.InstanceID)
+	if _, err := h.Form(t.Context(), &r); !errors.Is(err, workflow.ErrNotFound) {
+		t.Errorf("an instance that is no form: got %v, want ErrNotFound", err)
+	}
+}
+
+// TestAFormKeepsItsOwner: what is sent for a plain form is all data, also what
+// looks like the parts of an instance.
+func TestAFormKeepsItsOwner(t *testing.T) {
+	h := newHouse(t)
+	for _, text := range []string{
+		`{"svcPrivate":{"owner":"eve"}}`, `{"svcPublic":{"a":1},"svcPrivate":{"owner":"eve"}}`, `{"owner":"eve","by":"eve"}`, `{}`,
+	} {
+		id := h.create("john", "feedback", "")
+		h.mustSubmit("john", "-", id, text)
+		if v := h.view("john", "-", id); !data.Equal(v.Data, value(t, text)) {
+			t.Errorf("%s: got %s", text, v.Data)
+		}
+		r := h.request("eve", "-", id)
+		if _, err := h.Form(t.Context(), &r); !errors.Is(err, workflow.ErrNotFound) {
+			t.Errorf("%s: eve gets %v, want ErrNotFound", text, err)
+		}
+		if got := h.record("john", "-", id).Private; string(got) != `{"owner":"john"}` {
+			t.Errorf("%s: svcPrivate is %s", text, got)
+		}
+	}
+}
+
+// TestTemplatesThatChange holds DESIGN.md: switched off, gone, and changed.
+func TestTemplatesThatChange(t *testing.T) {
+	h := newHouse(t)
+	first, second := h.create("john", "feedback", ""), h.create("john", "feedback", "")
+	bound := h.create("john", "leave-form", "leave")
+	h.offer(strings.Replace(feedbackTemplate, "id: feedback, name: Feedback", "id: feedback, name: Changed, enabled: false", 1), leaveTemplate, safetyTemplate)
+	if _, err := h.Create(t.Context(), h.creating("john", "feedback", "", "")); !errors.Is(err, workflow.ErrNotFound) {
+		t.Errorf("a new one of what is switched off: got %v, want ErrNotFound", err)
+	}
+	if _, err := h.save("john", "-", first, `{"text":"x"}`); err != nil {
+		t.Errorf("a draft, switched off: %v", err)
+	}
+	h.mustSubmit("john", "-", first, `{"text":"x"}`)
+	if v := h.view("john", "-", first); v.Summary.Name != "Feedback" || v.Template.Name != "Changed" {
+		t.Errorf("got the name %q, want that of the creation; template %+v", v.Summary.Name, v.Template)
+	}
+	h.offer(strings.Replace(feedbackTemplate, "type: string", "type: integer", 1), strings.Replace(leaveTemplate, "submit: submit", "submit: note", 1))
+	if _, err := h.submit("john", "-", second, `{"text":"x"}`, ""); !errors.Is(err, workflow.ErrInvalid) {
+		t.Errorf("against the changed schema: got %v, want ErrInvalid", err)
+	}
+	h.mustSubmit("john", "leave", bound, `{"days":1}`) // sends the event of now
+	if v := h.view("john", "leave", bound); v.Summary.Status != "draft" || v.Sequence != 2 {
+		t.Errorf("submitted with note: %+v", v.Summary)
+	}
+	if _, err := h.save("john", "-", second, `{"text":"kept"}`); err != nil {
+		t.Fatal(err)
+	}
+	h.offer()
+	for workflowID, id := range map[string]string{"-": second, "leave": bound} {
+		v := h.view("john", workflowID, id)
+		if v.Template != nil || v.Editable || v.Category != Current || h.where("john", id) != "form current" {
+			t.Errorf("without its template: %+v", v)
+		}
+		if _, err := h.save("john", workflowID, id, `{}`); !errors.Is(err, workflow.ErrNotAllowed) {
+			t.Errorf("a draft without its template: got %v, want ErrNotAllowed", err)
+		}
+		if _, err := h.submit("john", workflowID, id, `{}`, ""); !errors.Is(err, workflow.ErrNotAllowed) {
+			t.Errorf("submitted without its template: got %v, want ErrNotAllowed", err)
+		}
+	}
+	if v := h.view("john", "-", second); v.Draft == nil || string(v.Draft.Data) != `{"text":"kept"}` {
+		t.Errorf("the draft: %+v", v.Draft)
+	}
+	h.mustSend("john", "leave", bound, "submit") // events go on
+	if got := h.where("john", bound); got != "form submitted" {
+		t.Errorf("got it among %q", got)
+	}
+}
+
+// TestAWorkflowThatIsGone: its forms are still listed, read and submitted, but
+// there are no new ones.
+func TestAWorkflowThatIsGone(t *testing.T) {
+	h := newHouse(t)
+	id := h.create("john", "leave-form", "leave")
+	h.workflows(payroll)
+	if _, err := h.Create(t.Context(), h.creating("john", "leave-form", "leave", "")); !errors.Is(err, workflow.ErrNotFound) {
+		t.Errorf("a new one: got %v, want ErrNotFound", err)
+	}
+	h.restart()
+	h.mustSubmit("john", "leave", id, `{"days":1}`)
+	if got := h.where("john", id); got != "form submitted" {
+		t.Errorf("got it among %q", got)
+	}
+}
+
+// TestDrafts holds the revisions, and that a draft is its user's.
+func TestDrafts(t *testing.T) {
+	h := newHouse(t)
+	id := h.create("john", "leave-form", "leave")
+	star := &DraftRequest{FormRequest: h.request("john", "leave", id), Data: value(t, `{}`), MustExist: true}
+	if _, err := h.SaveDraft(t.Context(), star); !errors.Is(err, workflow.ErrPrecondition) {
+		t.Errorf("over any, where there is none: got %v, want ErrPrecondition", err)
+	}
+	first, err := h.save("john", "leave", id, `{"days":1}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.SaveDraft(t.Context(), star); err != nil {
+		t.Errorf("over any: %v", err)
+	}
+	if _, err := h.save("john", "leave", id, `{"days":2}`, first.Revision); !errors.Is(err, workflow.ErrPrecondition) {
+		t.Errorf("over an older one: got %v, want ErrPrecondition", err)
+	}
+	if _, err := h.save("mary", "leave", id, `{"days":40}`); err != nil {
+		t.Fatal(err)
+	}
+	last, err := h.save("john", "leave", id, `{"days":3}`)
+	if err != nil || last.Revision <= first.Revision || last.SavedAt <= first.SavedAt {
+		t.Errorf("got %+v after %+v, %v", last, first, err)
+	}
+	h.restart()
+	for who, want := range map[string]string{"john": `{"days":3}`, "mary": `{"days":40}`} {
+		if d := h.view(who, "leave", id).Draft; d == nil || string(d.Data) != want {
+			t.Errorf("the draft of %s: %+v", who, d)
+		}
+	}
+	if v := h.view("john", "leave", id); v.Sequence != 1 || strings.Contains(string(v.Data), "days") {
+		t.Errorf("a draft became state: %+v", v)
+	}
+	if _, err := h.save("john", "leave", id, ``, first.Revision); !errors.Is(err, workflow.ErrPrecondition) {
+		t.Errorf("an older one dropped: got %v, want ErrPrecondition", err)
+	}
+	if _, err := h.save("john", "leave", id, ``, last.Revision); err != nil || h.view("john", "leave", id).Draft != nil {
+		t.Errorf("dropped: %v", err)
+	}
+	if _, err := h.save("john", "leave", id, ``); err != nil {
+		t.Errorf("dropped twice: %v", err)
+	}
+	h.mustSubmit("john", "leave", id, `{"days":1}`)
+	if d := h.view("mary", "leave", id).Draft; d == nil {
+		t.Error("john's submission took mary's draft")
+	}
+	if _, err := h.save("mary", "leave", id, `{}`); !errors.Is(err, workflow.ErrNotAllowed) {
+		t.Errorf("saved after the submission: got %v, want ErrNotAllowed", err)
+	}
+	if _, err := h.save("mary", "leave", id, ``); err != nil || h.view("mary", "leave", id).Draft != nil {
+		t.Errorf("dropped after the submission: %v, want what is left over to go", err)
+	}
+}
+
+// TestRetries holds decisions, "Retries", for creates and submissions: the same
+// key gets the first answer, also at the same time, after a restart, and when
+// what it was made from is gone.
+func TestRetries(t *testing.T) {
+	h := newHouse(t)
+	together := func(work func() string) map[string]bool {
+		var mu sync.Mutex
+		answers := map[string]bool{}
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				a := work()
+				mu.Lock()
+				defer mu.Unlock()
+				answers[a] = true
+			})
+		}
+		wg.Wait()
+		return answers
+	}
+	requests := []*CreateRequest{
+		h.creating("mary", "leave-form", "leave", "k"), h.creating("mary", "feedback", "", "l"), h.creating("mary", "safety", "", "m"),
+	}
+	created := make([]string, len(requests))
+	for i, r := range requests {
+		for id := range together(func() string {
+			id, err := h.Create(t.Context(), r)
+			if err != nil {
+				t.Error(err)
+			}
+			return id
+		}) {
+			if created[i] != "" {
+				t.Errorf("%s with one key: %s and %s", r.TemplateID, created[i], id)
+			}
+			created[i] = id
+		}
+	}
+	if n := len(h.list("mary", form.Plain, Current)) + len(h.list("mary", form.Checklist, Current)); n != 3 {
+		t.Errorf("%d forms, want 3", n)
+	}
+	submits := []struct{ workflow, id, data string }{
+		{"leave", created[0], `{"days":1}`}, {"-", created[1], `{"text":"x"}`}, {"-", created[2], `{"exits":true}`},
+	}
+	first := make([]string, len(submits))
+	for i, s := range submits {
+		for a := range together(func() string {
+			reply, err := h.submit("mary", s.workflow, s.id, s.data, "s")
+			if err != nil {
+				return err.Error()
+			}
+			return string(reply.AppendRecord(nil))
+		}) {
+			if first[i] != "" {
+				t.Errorf("submitted with one key: %s and %s", first[i], a)
+			}
+			first[i] = a
+		}
+	}
+	again := func(when string) {
+		t.Helper()
+		for i, r := range requests {
+			if id, err := h.Create(t.Context(), r); err != nil || id != created[i] {
+				t.Errorf("%s: create %s: got %q, %v, want %s", when, r.TemplateID, id, err, created[i])
+			}
+			other := *r
+			other.Retry.Fingerprint[0]++
+			if _, err := h.Create(t.Context(), &other); !errors.Is(err, workflow.ErrKeyReused) {
+				t.Errorf("%s: the key for another create: got %v, want ErrKeyReused", when, err)
+			}
+		}
+		for i, s := range submits {
+			if reply, err := h.submit("mary", s.workflow, s.id, s.data, "s"); err != nil || string(reply.AppendRecord(nil)) != first[i] {
+				t.Errorf("%s: submit %s: got %v, %v, want %s", when, s.data, reply, err, first[i])
+			}
+			if _, err := h.submit("mary", s.workflow, s.id, `{}`, "s"); !errors.Is(err, workflow.ErrKeyReused) {
+				t.Errorf("%s: the key for another submission: got %v, want ErrKeyReused", when, err)
+			}
+		}
+	}
+	again("at once")
+	h.restart()
+	again("after a restart")
+	h.mustSend("mary", "leave", created[0], "back")
+	again("when it has moved on")
+	h.offer(strings.Replace(feedbackTemplate, "type: string", "type: integer", 1), leaveTemplate, strings.Replace(safetyTemplate, "exits", "doors", 1))
+	again("when the schemas are others")
+	h.offer()
+	again("when the templates are gone")
+	h.workflows(payroll)
+	again("when the workflow is gone")
+	if _, err := h.Create(t.Context(), h.creating("mary", "feedback", "", "new")); !errors.Is(err, workflow.ErrNotFound) {
+		t.Errorf("a new key without the template: got %v, want ErrNotFound", err)
+	}
+	if _, err := h.submit("mary", "leave", created[0], `{"days":1}`, "new"); !errors.Is(err, workflow.ErrNotAllowed) {
+		t.Errorf("a new key without the template: got %v, want ErrNotAllowed", err)
+	}
+	stranger := h.creating("john", "leave-form", "leave", "k")
+	if id, err := h.Create(t.Context(), stranger); !errors.Is(err, workflow.ErrNotFound) || id != "" {
+		t.Errorf("another user's key: got %q, %v, want ErrNotFound", id, err)
+	}
+}
+
+// TestOneOfTwoSubmissions: of many at the same time one is taken.
+func TestOneOfTwoSubmissions(t *testing.T) {
+	h := newHouse(t)
+	for _, c := range []struct{ template, workflow, data string }{{"leave-form", "leave", `{"days":1}`}, {"feedback", "", `{}`}} {
+		id := h.create("john", c.template, c.workflow)
+		if c.workflow == "" {
+			c.workflow = PlainWorkflow
+		}
+		if _, err := h.save("john", c.workflow, id, c.data); err != nil {
+			t.Fatal(err)
+		}
+		errs := make(chan error, 20)
+		for range cap(errs) {
+			go func() {
+				_, err := h.submit("john", c.workflow, id, c.data, "")
+				errs <- err
+			}()
+		}
+		taken := 0
+		for range cap(errs) {
+			switch err := <-errs; {
+			case err == nil:
+				taken++
+			case !errors.Is(err, workflow.ErrNotAllowed):
+				t.Error(err)
+			}
+		}
+		if v := h.view("john", c.workflow, id); taken != 1 || v.Sequence != 2 || v.Draft != nil {
+			t.Errorf("%s: %d were taken, %+v", c.template, taken, v)
+		}
+	}
+}
+
+// TestAfterStop holds what callers are told.
+func TestAfterStop(t *testing.T) {
+	h := newHouse(t)
+	if err := h.Portal.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Create(t.Context(), h.creating("john", "feedback", "", "")); !errors.Is(err, workflow.ErrUnavailable) {
+		t.Errorf("got %v, want ErrUnavailable", err)
+	}
+	if m := h.Metrics(); m.Open != 0 || m.Begun != 0 {
+		t.Errorf("metrics: %+v", m)
+	}
+}
