@@ -1,0 +1,87 @@
+package console
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"html"
+	"path"
+)
+
+// Policy is the Content-Security-Policy under which the pages work. They run no
+// script and use no style but their own files, ask nobody but this server, and
+// stand in nobody's frame.
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+	"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'self'"
+
+// Values of Cache-Control.
+const (
+	// ShellCache is for the shell: a browser asks each time, because another
+	// version of the program has other assets.
+	ShellCache = "no-cache"
+	// AssetCache is for assets: their names change with their content.
+	AssetCache = "public, max-age=31536000, immutable"
+)
+
+// The built files, and the licences of what is in them. .ci/console -update makes
+// them from web/, and .ci/console holds that they are what web/ says.
+//
+//go:embed dist
+var built embed.FS
+
+// baseMark is what stands in the built shell in place of the base path.
+const baseMark = `<base href="/">`
+
+var shellBefore, shellBehind = cutShell()
+
+func cutShell() (before, behind []byte) {
+	whole, err := built.ReadFile("dist/index.html")
+	if err != nil {
+		panic("console: the shell is not in the program: " + err.Error())
+	}
+	before, behind, found := bytes.Cut(whole, []byte(baseMark))
+	if !found {
+		panic("console: the shell has no " + baseMark)
+	}
+	return before, behind
+}
+
+// Shell returns the HTML of every page, for a server whose paths hang below
+// basePath, which is empty or like "/platform". The bytes are the caller's.
+func Shell(basePath string) []byte {
+	shell := make([]byte, 0, len(shellBefore)+len(shellBehind)+len(baseMark)+len(basePath))
+	shell = append(shell, shellBefore...)
+	shell = append(shell, `<base href="`+html.EscapeString(basePath)+`/">`...)
+	return append(shell, shellBehind...)
+}
+
+// contentTypes says what an asset is. It does not depend on the machine, as the
+// table of package mime does.
+var contentTypes = map[string]string{
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+}
+
+// Asset returns a file that the shell, or another asset, names as assets/name,
+// and its Content-Type. It reports false for every other name. The body is
+// shared and must not be changed.
+func Asset(name string) (body []byte, contentType string, ok bool) {
+	contentType, known := contentTypes[path.Ext(name)]
+	if !known {
+		return nil, "", false
+	}
+	// NB: an embed.FS refuses what is no plain path, "../x" and "/x" for example.
+	body, err := built.ReadFile("dist/assets/" + name)
+	if err != nil {
+		return nil, "", false
+	}
+	return body, contentType, true
+}
+
+// Tag returns a strong entity tag of a shell or an asset, with its quotes.
+func Tag(body []byte) string {
+	sum := sha256.Sum256(body)
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+}

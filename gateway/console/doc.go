@@ -1,0 +1,32 @@
+// Package console has the web pages of the form portal: a list of the caller's
+// forms and checklists, and the page on which one of them is filled in, read and
+// moved on. It gives out bytes; who may ask for them, and under which path, is
+// the gateway's business.
+//
+//	web/ (TypeScript) ──.ci/console──► dist/ (committed) ──go:embed──► Shell, Asset
+//
+// The pages are one application. Its shell is the same HTML for every page,
+// holds nothing about anybody, and may be given to callers who are not signed
+// in: the script in it asks who is signed in, and leads to the sign-in page if
+// nobody is. Everything else it shows comes from the documented interfaces, with
+// the caller's own session; the pages can do nothing that a caller could not do
+// without them.
+//
+// # What the caller must do
+//
+//  1. Answer the paths of the pages, {base}/ and
+//     {base}/form-runtime/{formId}/{workflowId}/{instanceId}/index.html, with
+//     Shell, as text/html, with the header Content-Security-Policy: Policy and
+//     Cache-Control: ShellCache.
+//  2. Answer {base}/assets/{name} with Asset, with the content type that it
+//     returns and Cache-Control: AssetCache. An unknown name is 404.
+//
+// # What it promises
+//
+// The pages work under Policy, which lets them load and run nothing but their
+// own files. Names of assets change with their content, so an asset may be kept
+// for ever; the shell names the assets of its own version.
+//
+// All functions may be called concurrently; what Asset returns is shared and
+// must not be changed. Nothing is read from disk: the files are in the program.
+package console

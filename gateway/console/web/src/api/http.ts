@@ -1,0 +1,124 @@
+// One way to ask the service. Paths are relative: <base> says where it is.
+
+/** A refusal of the service, or no answer at all (status 0). */
+export class ServiceError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.name = "ServiceError";
+    this.status = status;
+  }
+
+  /** The same request may succeed later, and nothing was changed by this one. */
+  get temporary(): boolean {
+    return this.status === 0 || this.status === 429 || this.status === 503 || this.status === 504;
+  }
+}
+
+export interface Ask {
+  method?: "GET" | "POST" | "PUT" | "DELETE";
+  /** Sent as JSON. */
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal | undefined;
+  /** The request outlives the page. */
+  keepalive?: boolean;
+}
+
+export interface Answer<T> {
+  value: T;
+  /** The entity tag, empty when there is none. */
+  tag: string;
+}
+
+/** Asks and reads a JSON answer. Throws ServiceError. */
+export async function ask<T>(path: string, options: Ask = {}): Promise<Answer<T>> {
+  const response = await send(path, options);
+  try {
+    return { value: (await response.json()) as T, tag: response.headers.get("ETag") ?? "" };
+  } catch {
+    throw new ServiceError(0, "The answer of the service could not be read.");
+  }
+}
+
+/** Asks and reads a plain answer. Throws ServiceError. */
+export async function askText(path: string, options: Ask = {}): Promise<string> {
+  return (await send(path, options)).text();
+}
+
+async function send(path: string, options: Ask): Promise<Response> {
+  const headers: Record<string, string> = { Accept: "application/json", ...options.headers };
+  const init: RequestInit = {
+    method: options.method ?? "GET",
+    headers,
+    credentials: "same-origin",
+    cache: "no-store",
+    keepalive: options.keepalive ?? false,
+  };
+  if (options.signal) {
+    init.signal = options.signal;
+  }
+  if (options.body !== undefined) {
+    headers["Content-Type"] = "application/json";
+    init.body = JSON.stringify(options.body);
+  }
+  let response: Response;
+  try {
+    response = await fetch(path, init);
+  } catch (cause) {
+    if (options.signal?.aborted) {
+      throw cause;
+    }
+    throw new ServiceError(0, "The service cannot be reached.");
+  }
+  if (response.ok) {
+    return response;
+  }
+  if (response.status === 401) {
+    signedOutListeners.forEach((listener) => listener());
+  }
+  throw new ServiceError(response.status, await messageOf(response));
+}
+
+async function messageOf(response: Response): Promise<string> {
+  try {
+    const fault = (await response.json()) as { message?: unknown };
+    if (typeof fault.message === "string" && fault.message !== "") {
+      return sentence(fault.message);
+    }
+  } catch {
+    // A proxy in front answers in its own words; the status must do.
+  }
+  return `The service answered with status ${response.status}.`;
+}
+
+/** The service's messages begin small and end without a full stop. */
+function sentence(message: string): string {
+  const text = message.charAt(0).toUpperCase() + message.slice(1);
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+const signedOutListeners = new Set<() => void>();
+
+/** Calls listener whenever the service does not know the session any more. */
+export function onSignedOut(listener: () => void): () => void {
+  signedOutListeners.add(listener);
+  return () => signedOutListeners.delete(listener);
+}
+
+/** What to tell a person about anything that was thrown. */
+export function messageFor(fault: unknown): string {
+  return fault instanceof Error && fault.message !== "" ? fault.message : "Something went wrong.";
+}
+
+/**
+ * A key under which a request can be repeated safely. NB: crypto.randomUUID is
+ * missing on pages that did not come over HTTPS; random numbers are not.
+ */
+export function retryKey(): string {
+  if (typeof crypto.randomUUID === "function") {
+    return crypto.randomUUID();
+  }
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,48 @@
+import { ask } from "./http";
+import type { FormView, JSONObject } from "./types";
+
+/** The workflow part of the path of what is bound to none. */
+export const noWorkflow = "-";
+
+/** One form or checklist that exists. */
+export interface Instance {
+  /** noWorkflow for plain forms and checklists. */
+  workflowId: string;
+  instanceId: string;
+}
+
+const path = (of: Instance) => `${encodeURIComponent(of.workflowId)}/${encodeURIComponent(of.instanceId)}`;
+
+export async function loadForm(of: Instance, signal?: AbortSignal): Promise<FormView> {
+  return (await ask<FormView>(`form-runtime/api/v1/form/${path(of)}`, { signal })).value;
+}
+
+export interface Saved {
+  revision: number;
+  savedAt: number;
+}
+
+/**
+ * Saves the caller's draft over the given revision, which is 0 when there was
+ * none; null saves it over whatever is there. Another revision is a ServiceError
+ * with status 412.
+ */
+export async function saveDraft(of: Instance, data: JSONObject, over: number | null, keepalive = false): Promise<Saved> {
+  const headers: Record<string, string> = {};
+  if (over === 0) {
+    headers["If-None-Match"] = "*";
+  } else if (over !== null) {
+    headers["If-Match"] = `"${over}"`;
+  }
+  return (await ask<Saved>(`form-runtime/api/v1/draft/${path(of)}`, { method: "PUT", body: { data }, headers, keepalive })).value;
+}
+
+export async function discardDraft(of: Instance): Promise<void> {
+  await ask(`form-runtime/api/v1/draft/${path(of)}`, { method: "DELETE" });
+}
+
+/** The same key with the same data submits once, however often it is sent. */
+export async function submitForm(of: Instance, data: JSONObject, key: string): Promise<FormView> {
+  const body = { workflowId: of.workflowId, instanceId: of.instanceId, data };
+  return (await ask<FormView>("form-runtime/api/v1/submit", { method: "POST", body, headers: { "Idempotency-Key": key } })).value;
+}

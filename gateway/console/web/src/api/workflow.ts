@@ -1,0 +1,66 @@
+import { ask, retryKey } from "./http";
+import type { Instance } from "./runtime";
+import type { HistoryEntry, JSONObject, WorkflowEvent } from "./types";
+
+const api = "workflow/api/v1";
+const path = (of: Instance) => `${encodeURIComponent(of.workflowId)}/${encodeURIComponent(of.instanceId)}`;
+
+/** What the caller may send now, and the instance's entity tag for it. */
+export interface Sendable {
+  events: WorkflowEvent[];
+  tag: string;
+}
+
+export async function loadEvents(of: Instance, signal?: AbortSignal): Promise<Sendable> {
+  const { value, tag } = await ask<{ events: WorkflowEvent[] }>(`${api}/instance/${path(of)}/events`, { signal });
+  return { events: value.events, tag };
+}
+
+/** The most entries that one request answers with. */
+const pageEntries = 1000;
+/** How many pages are read; what is behind them is not shown. */
+const pagesMax = 10;
+
+export interface History {
+  /** Oldest first. */
+  entries: HistoryEntry[];
+  /** There are newer entries than these: the history is longer than is read. */
+  cut: boolean;
+}
+
+/** Reads a history to its end: the service's pages begin with the oldest entry. */
+export async function loadHistory(of: Instance, signal?: AbortSignal): Promise<History> {
+  const entries: HistoryEntry[] = [];
+  let cursor = "";
+  for (let page = 0; page < pagesMax; page++) {
+    const query = `limit=${pageEntries}${cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`}`;
+    const { value } = await ask<{ history: HistoryEntry[]; next: string | null }>(`${api}/instance/${path(of)}/history?${query}`, { signal });
+    entries.push(...value.history);
+    cursor = value.next ?? "";
+    if (cursor === "") {
+      return { entries, cut: false };
+    }
+  }
+  return { entries, cut: true };
+}
+
+/**
+ * Sends an event to the instance as the tag names it: if it has moved on since
+ * the person looked, the answer is a ServiceError with status 412. Returns the
+ * instance's svcRedirect, empty when there is none.
+ */
+export async function sendEvent(of: Instance, name: string, data: JSONObject | null, tag: string): Promise<string> {
+  const event = data === null ? { name } : { name, data };
+  const headers: Record<string, string> = { "Idempotency-Key": retryKey(), Prefer: "return=minimal" };
+  if (tag !== "") {
+    headers["If-Match"] = tag;
+  }
+  const body = { workflowId: of.workflowId, instanceId: of.instanceId, event };
+  const { value } = await ask<{ state?: { svcRedirect?: unknown } }>(`${api}/event`, { method: "POST", body, headers });
+  return typeof value.state?.svcRedirect === "string" ? value.state.svcRedirect : "";
+}
+
+/** The address of the stream of an instance's new history entries. */
+export function watchAddress(of: Instance): string {
+  return new URL(`${api}/watch/${path(of)}`, document.baseURI).href;
+}

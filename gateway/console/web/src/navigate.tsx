@@ -1,0 +1,49 @@
+import { type AnchorHTMLAttributes, type MouseEvent, useSyncExternalStore } from "react";
+
+// The address bar is the only memory of which page is shown. Paths here are
+// relative to the base path, with their query: "" or "?show=submitted".
+
+const changed = new Set<() => void>();
+
+function subscribe(listener: () => void): () => void {
+  changed.add(listener);
+  window.addEventListener("popstate", listener);
+  return () => {
+    changed.delete(listener);
+    window.removeEventListener("popstate", listener);
+  };
+}
+
+/** The path that every other one hangs below, ending in a slash. */
+export const basePath = () => new URL(document.baseURI).pathname;
+
+/** The present path with its query, as the server sees it. */
+export const useAddress = () => useSyncExternalStore(subscribe, () => window.location.pathname + window.location.search);
+
+export function go(path: string, how: "push" | "replace" = "push"): void {
+  const url = new URL(path === "" ? "./" : path, document.baseURI);
+  // NB: "?x" alone would be resolved against the document, which is <base>: good.
+  window.history[how === "push" ? "pushState" : "replaceState"](null, "", url);
+  changed.forEach((listener) => listener());
+}
+
+interface LinkProps extends Omit<AnchorHTMLAttributes<HTMLAnchorElement>, "href"> {
+  to: string;
+}
+
+/** A link inside of the pages. Other buttons and keys open it as any link. */
+export function Link({ to, onClick, children, ...rest }: LinkProps) {
+  const follow = (event: MouseEvent<HTMLAnchorElement>) => {
+    onClick?.(event);
+    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) {
+      return;
+    }
+    event.preventDefault();
+    go(to);
+  };
+  return (
+    <a {...rest} href={to === "" ? "./" : to} onClick={follow}>
+      {children}
+    </a>
+  );
+}

@@ -1,0 +1,52 @@
+import type { Instance } from "./api/runtime";
+
+// Which page an address is. Pure: the address and the base path come in.
+
+export type Route =
+  | { page: "portal" }
+  | { page: "runtime"; formId: string; instance: Instance }
+  | { page: "unknown" };
+
+/** basePath ends in a slash, as the path of document.baseURI does. */
+export function parseRoute(pathname: string, basePath: string): Route {
+  if (pathname === basePath || pathname === basePath.slice(0, -1)) {
+    return { page: "portal" };
+  }
+  if (!pathname.startsWith(basePath)) {
+    return { page: "unknown" };
+  }
+  const segments = pathname.slice(basePath.length).split("/").map(decode);
+  const [page, formId, workflowId, instanceId, file] = segments;
+  if (page === "form-runtime" && formId && workflowId && instanceId && file === "index.html" && segments.length === 5) {
+    return { page: "runtime", formId, instance: { workflowId, instanceId } };
+  }
+  return { page: "unknown" };
+}
+
+/** An escape that cannot be decoded leaves nothing, which is no identifier. */
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return "";
+  }
+}
+
+/** The path of a form's page, relative to the base path (decisions: fullPath). */
+export function runtimePath(formId: string, workflowId: string, instanceId: string): string {
+  return `form-runtime/${[formId, workflowId, instanceId].map(encodeURIComponent).join("/")}/index.html`;
+}
+
+/**
+ * Where a svcRedirect may lead: a path of this server, or "" for everything
+ * else. It is data of a workflow, and a link to elsewhere would borrow our name.
+ */
+export function safeRedirect(target: string, base: string): string {
+  // NB: a browser takes "//x", "/\x" and "/<tab>/x" for the name of a server.
+  if (!/^[\x21-\x7e]{1,2048}$/.test(target) || target.includes("\\") || target.startsWith("//") || /^[a-z][a-z0-9+.-]*:/i.test(target)) {
+    return "";
+  }
+  const from = new URL(base);
+  const to = new URL(target, from);
+  return to.origin === from.origin ? to.pathname + to.search + to.hash : "";
+}

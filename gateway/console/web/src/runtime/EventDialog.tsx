@@ -1,0 +1,93 @@
+import { type FormEvent, useState } from "react";
+import { messageFor, ServiceError } from "../api/http";
+import type { Instance } from "../api/runtime";
+import type { JSONObject, Transition, WorkflowEvent } from "../api/types";
+import { sendEvent } from "../api/workflow";
+import { asObject } from "../schemaform/layout";
+import { SchemaForm } from "../schemaform/SchemaForm";
+import { Dialog } from "../ui/Dialog";
+import { Notice } from "../ui/Notice";
+import { readable } from "../words";
+
+interface EventDialogProps {
+  instance: Instance;
+  event: WorkflowEvent;
+  /** The instance's entity tag when the event was offered. */
+  tag: string;
+  onClose: () => void;
+  /** The instance was found to have moved on: everything must be looked at again. */
+  onMoved: () => void;
+  onSent: (redirect: string) => void;
+}
+
+/** Asks for what an event needs, or only whether it is meant, and sends it. */
+export function EventDialog({ instance, event, tag, onClose, onMoved, onSent }: EventDialogProps) {
+  const [data, setData] = useState<JSONObject>({});
+  const [busy, setBusy] = useState(false);
+  const [fault, setFault] = useState("");
+  const hasFields = Object.keys(asObject(event.schema?.properties)).length > 0;
+
+  const send = async (complete: JSONObject | null) => {
+    if (busy) {
+      return;
+    }
+    setBusy(true);
+    setFault("");
+    try {
+      onSent(await sendEvent(instance, event.name, complete, tag));
+    } catch (cause) {
+      setBusy(false);
+      if (cause instanceof ServiceError && (cause.status === 412 || cause.status === 409)) {
+        setFault("It has moved on meanwhile. Look at it again before you go on.");
+        onMoved();
+      } else {
+        setFault(messageFor(cause));
+      }
+    }
+  };
+  const foot = (
+    <div className="dialog-foot">
+      <button type="button" className="button" onClick={onClose}>
+        Cancel
+      </button>
+      <button type="submit" className="button button-main" disabled={busy}>
+        {busy ? "Sending…" : readable(event.name)}
+      </button>
+    </div>
+  );
+  return (
+    <Dialog title={readable(event.name)} onClose={onClose}>
+      {fault !== "" && <Notice tone="bad" title={fault} alert />}
+      <Leads transitions={event.transitions} />
+      {hasFields && event.schema ? (
+        <SchemaForm schema={event.schema} data={data} idPrefix="event" disabled={busy} onChange={setData} onSubmit={(complete) => void send(complete)}>
+          {foot}
+        </SchemaForm>
+      ) : (
+        <form
+          onSubmit={(submitted: FormEvent) => {
+            submitted.preventDefault();
+            void send(event.schema ? {} : null);
+          }}
+        >
+          {foot}
+        </form>
+      )}
+    </Dialog>
+  );
+}
+
+/** Where the event leads, as far as that is known before it is sent. */
+function Leads({ transitions }: { transitions: Transition[] }) {
+  const ways = transitions.filter((transition) => transition.guard !== "false" && transition.targets.length > 0);
+  const targets = [...new Set(ways.flatMap((way) => way.targets))];
+  const from = [...new Set(ways.map((way) => way.nodeId))];
+  if (targets.length === 0) {
+    return null;
+  }
+  return (
+    <p className="leads">
+      Leads from <strong>{from.map(readable).join(", ")}</strong> to <strong>{targets.map(readable).join(" or ")}</strong>.
+    </p>
+  );
+}

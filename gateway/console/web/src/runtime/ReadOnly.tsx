@@ -1,0 +1,119 @@
+import type { ReactNode } from "react";
+import type { FormView, JSONObject } from "../api/types";
+import { asObject } from "../schemaform/layout";
+import { resolved, titleOf } from "../schemaform/titles";
+import { Notice } from "../ui/Notice";
+import { formatDay, formatMinute, formatNumber } from "../words";
+import { CheckedList } from "./Checklist";
+
+/** What was submitted, to be read. */
+export function ReadOnly({ view }: { view: FormView }) {
+  const { template, data } = view;
+  if (template?.items) {
+    return <CheckedList items={template.items} data={data} />;
+  }
+  const schema = template?.schema ?? {};
+  const known = new Set(Object.keys(asObject(schema.properties)));
+  const rest = Object.fromEntries(Object.entries(data).filter(([name]) => !known.has(name)));
+  const own = Object.fromEntries(Object.entries(data).filter(([name]) => known.has(name)));
+  return (
+    <>
+      {!template && <Notice tone="info" title="The description of this form is no longer there. These are its data." />}
+      {Object.keys(data).length === 0 && <p className="quiet">There are no data yet.</p>}
+      <Facts data={own} schema={schema} whole={schema} />
+      {Object.keys(rest).length > 0 && (
+        <section className="more-facts" aria-labelledby="more-facts">
+          {template && <h3 id="more-facts">From the workflow</h3>}
+          <Facts data={rest} schema={{}} whole={{}} />
+        </section>
+      )}
+    </>
+  );
+}
+
+interface FactsProps {
+  data: JSONObject;
+  schema: JSONObject;
+  whole: JSONObject;
+}
+
+/** The members of an object, in the order of the schema, as names and values. */
+function Facts({ data, schema, whole }: FactsProps) {
+  const properties = asObject(schema.properties);
+  const names = [...Object.keys(properties).filter((name) => name in data), ...Object.keys(data).filter((name) => !(name in properties))];
+  if (names.length === 0) {
+    return null;
+  }
+  return (
+    <dl className="facts">
+      {names.map((name) => {
+        const part = resolved(properties[name], whole);
+        return (
+          <div key={name} className="fact">
+            <dt>{titleOf(name, part)}</dt>
+            <dd>{valueOf(data[name], part, whole)}</dd>
+          </div>
+        );
+      })}
+    </dl>
+  );
+}
+
+function valueOf(value: unknown, schema: JSONObject, whole: JSONObject): ReactNode {
+  const named = optionName(value, schema);
+  if (named !== undefined) {
+    return named;
+  }
+  if (value === null || value === undefined || value === "") {
+    return <span className="quiet">–</span>;
+  }
+  if (typeof value === "boolean") {
+    return value ? "Yes" : "No";
+  }
+  if (typeof value === "number") {
+    return formatNumber(value);
+  }
+  if (Array.isArray(value)) {
+    return <Entries values={value} schema={resolved(schema.items, whole)} whole={whole} />;
+  }
+  if (typeof value === "object") {
+    return <Facts data={value as JSONObject} schema={schema} whole={whole} />;
+  }
+  return textOf(String(value), schema.format);
+}
+
+function Entries({ values, schema, whole }: { values: unknown[]; schema: JSONObject; whole: JSONObject }) {
+  if (values.length === 0) {
+    return <span className="quiet">none</span>;
+  }
+  return (
+    <ul className="entries">
+      {values.map((value, index) => (
+        <li key={String(index)}>{valueOf(value, schema, whole)}</li>
+      ))}
+    </ul>
+  );
+}
+
+/** The title that a schema gives to one of its choices. */
+function optionName(value: unknown, schema: JSONObject): string | undefined {
+  for (const list of [schema.oneOf, schema.anyOf]) {
+    const option = Array.isArray(list) ? list.map(asObject).find((each) => each.const === value && "const" in each) : undefined;
+    if (typeof option?.title === "string") {
+      return option.title;
+    }
+  }
+  return undefined;
+}
+
+function textOf(text: string, format: unknown): ReactNode {
+  if (format === "date") {
+    return formatDay(text);
+  }
+  const time = format === "date-time" ? new Date(text) : undefined;
+  if (time && !Number.isNaN(time.getTime())) {
+    return formatMinute(time);
+  }
+  return <span className="text">{text}</span>;
+}
+

@@ -1,0 +1,153 @@
+import { useCallback, useEffect, useRef, useState } from "react";
+import { messageFor, ServiceError } from "../api/http";
+import { type Instance, loadForm, noWorkflow } from "../api/runtime";
+import type { Caller, FormView } from "../api/types";
+import { safeRedirect } from "../route";
+import { Link } from "../navigate";
+import { Chip } from "../ui/Chip";
+import { Icon } from "../ui/Icon";
+import { LoadFault, Notice, Skeleton } from "../ui/Notice";
+import { PageTitle } from "../ui/Page";
+import { Time } from "../ui/Time";
+import { useLoaded } from "../ui/useLoaded";
+import { readable } from "../words";
+import { FillIn } from "./FillIn";
+import { ReadOnly } from "./ReadOnly";
+import { Sidebar } from "./Sidebar";
+
+interface RuntimePageProps {
+  instance: Instance;
+  caller: Caller;
+}
+
+/** The page of one form or checklist. */
+export default function RuntimePage({ instance, caller }: RuntimePageProps) {
+  // The route makes a new object whenever the address is read.
+  const [own] = useState(instance);
+  const { loaded, reload, replace } = useLoaded(useCallback((signal: AbortSignal) => loadForm(own, signal), [own]));
+  return (
+    <>
+      <p className="trail">
+        <Link to="">
+          <Icon name="back" />
+          All forms
+        </Link>
+      </p>
+      {loaded.state === "loading" && <Skeleton label="Loading the form" rows={6} />}
+      {loaded.state === "failed" && <Refused fault={loaded.fault} retry={reload} />}
+      {loaded.state === "ready" && <FormPage instance={own} caller={caller} view={loaded.value} reload={reload} replace={replace} />}
+    </>
+  );
+}
+
+function Refused({ fault, retry }: { fault: unknown; retry: () => void }) {
+  if (fault instanceof ServiceError && fault.status === 404) {
+    return (
+      <>
+        <PageTitle window="Not found">This form is not here.</PageTitle>
+        <p>It may not exist, or you may not see it.</p>
+      </>
+    );
+  }
+  return (
+    <>
+      <PageTitle window="Form">Form</PageTitle>
+      <LoadFault message={messageFor(fault)} retry={retry} />
+    </>
+  );
+}
+
+interface FormPageProps extends RuntimePageProps {
+  view: FormView;
+  reload: () => void;
+  replace: (view: FormView) => void;
+}
+
+/** A line about what has just happened. */
+interface News {
+  tone: "info" | "good";
+  title: string;
+  /** Where the workflow leads on, "" for nowhere. */
+  redirect: string;
+}
+
+function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
+  const [news, setNews] = useState<News | null>(null);
+  const newsBox = useRef<HTMLDivElement>(null);
+  // Which loading the fields were filled from: a new one begins them anew.
+  const [generation, setGeneration] = useState(0);
+  const wasEditable = useRef(view.editable);
+  // The person has sent something: what changes now is no surprise.
+  const ownStep = useRef(false);
+
+  // Somebody else can take the form out of the person's hands.
+  useEffect(() => {
+    if (wasEditable.current && !view.editable && !ownStep.current) {
+      setNews({ tone: "info", title: "This form has moved on and can no longer be changed.", redirect: "" });
+    }
+    wasEditable.current = view.editable;
+    ownStep.current = false;
+  }, [view]);
+
+  useEffect(() => {
+    if (news) {
+      newsBox.current?.focus();
+    }
+  }, [news]);
+
+  const onView = (next: FormView, submitted: boolean) => {
+    setNews(submitted ? { tone: "good", title: "Submitted.", redirect: "" } : null);
+    ownStep.current = true;
+    replace(next);
+    setGeneration((n) => n + 1);
+  };
+  const onSent = (eventName: string, redirect: string) => {
+    ownStep.current = true;
+    setNews({ tone: "good", title: `Done: ${readable(eventName)}.`, redirect: safeRedirect(redirect, document.baseURI) });
+    reload();
+  };
+
+  const { form, template } = view;
+  return (
+    <>
+      <div className="form-head">
+        <PageTitle window={form.name}>{form.name}</PageTitle>
+        {template?.description && <p className="form-about">{template.description}</p>}
+        <p className="form-facts">
+          <FormChips view={view} />
+          <span>
+            {form.by === caller.id ? "Yours" : form.by}, created <Time at={form.when} />
+          </span>
+          {view.submittedAt > 0 && (
+            <span>
+              submitted <Time at={view.submittedAt} />
+            </span>
+          )}
+        </p>
+      </div>
+      <div className="columns">
+        <section className="card form-card" aria-labelledby="data-title">
+          {news && (
+            <Notice tone={news.tone} title={news.title} ref={newsBox}>
+              {news.redirect !== "" && (
+                <p>
+                  The workflow leads on to <a href={news.redirect}>{news.redirect}</a>.
+                </p>
+              )}
+            </Notice>
+          )}
+          <h2 id="data-title">{view.editable ? "Fill in" : view.submittedAt > 0 ? "Submitted data" : "Data"}</h2>
+          {view.editable ? <FillIn key={generation} instance={instance} view={view} onSubmitting={() => (ownStep.current = true)} onView={onView} /> : <ReadOnly view={view} />}
+        </section>
+        {instance.workflowId !== noWorkflow && <Sidebar instance={instance} view={view} onMoved={reload} onSent={onSent} />}
+      </div>
+    </>
+  );
+}
+
+function FormChips({ view }: { view: FormView }) {
+  if (view.form.status !== "") {
+    return view.form.status.split(", ").map((name) => <Chip key={name}>{readable(name)}</Chip>);
+  }
+  return view.submittedAt > 0 ? <Chip tone="good">Submitted</Chip> : <Chip tone="quiet">Draft</Chip>;
+}

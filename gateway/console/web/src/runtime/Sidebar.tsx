@@ -1,0 +1,99 @@
+import { useState } from "react";
+import { messageFor } from "../api/http";
+import type { Instance } from "../api/runtime";
+import type { FormView, Position, WorkflowEvent } from "../api/types";
+import { Chip } from "../ui/Chip";
+import { LoadFault, Skeleton } from "../ui/Notice";
+import { readable } from "../words";
+import { EventDialog } from "./EventDialog";
+import { HistoryList } from "./HistoryList";
+import { offered } from "./offered";
+import { useWorkflow } from "./useWorkflow";
+
+interface SidebarProps {
+  instance: Instance;
+  view: FormView;
+  /** The instance has moved on. */
+  onMoved: () => void;
+  /** The caller has sent an event; the workflow may name a place to go on. */
+  onSent: (eventName: string, redirect: string) => void;
+}
+
+/** Where the workflow is, what can be done, and what was done. */
+export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
+  const { events, history, live, reload } = useWorkflow(instance, onMoved);
+  const [opened, setOpened] = useState<WorkflowEvent | null>(null);
+  const sendable = events.state === "ready" ? offered(events.value.events, view) : [];
+  return (
+    <div className="side">
+      <section className="card" aria-labelledby="where-title">
+        <h2 id="where-title">Where it is</h2>
+        <Positions states={view.states} />
+        <p className={live ? "live live-on" : "live"}>{live ? "Updates arrive at once" : "Updates arrive now and then"}</p>
+      </section>
+      <section className="card" aria-labelledby="can-title">
+        <h2 id="can-title">What you can do</h2>
+        {events.state === "loading" && <Skeleton label="Loading what you can do" rows={2} />}
+        {events.state === "failed" && <LoadFault message={messageFor(events.fault)} retry={reload} />}
+        {events.state === "ready" && sendable.length === 0 && (
+          <p className="quiet">{view.editable ? "Fill in the form and submit it." : "Nothing at the moment."}</p>
+        )}
+        {sendable.length > 0 && (
+          <div className="actions">
+            {sendable.map((event) => (
+              <button key={event.name} type="button" className="button" onClick={() => setOpened(event)}>
+                {readable(event.name)}
+              </button>
+            ))}
+          </div>
+        )}
+      </section>
+      <section className="card" aria-labelledby="history-title">
+        <h2 id="history-title">History</h2>
+        {history.state === "loading" && <Skeleton label="Loading the history" rows={3} />}
+        {history.state === "failed" && <LoadFault message={messageFor(history.fault)} retry={reload} />}
+        {history.state === "ready" && <HistoryList history={history.value} machines={view.states.map((state) => state.stateMachineId)} />}
+      </section>
+      {opened && events.state === "ready" && (
+        <EventDialog
+          instance={instance}
+          event={opened}
+          tag={events.value.tag}
+          onClose={() => setOpened(null)}
+          onMoved={() => {
+            reload();
+            onMoved();
+          }}
+          onSent={(redirect) => {
+            setOpened(null);
+            reload();
+            onSent(opened.name, redirect);
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+function Positions({ states }: { states: Position[] }) {
+  const only = states.length === 1 ? states[0] : undefined;
+  if (only) {
+    return (
+      <p className="where">
+        <Chip>{readable(only.nodeId)}</Chip>
+      </p>
+    );
+  }
+  return (
+    <dl className="machines">
+      {states.map((state) => (
+        <div key={`${state.stateMachineId} ${state.nodeId}`}>
+          <dt>{readable(state.stateMachineId)}</dt>
+          <dd>
+            <Chip>{readable(state.nodeId)}</Chip>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,108 @@
+import Form, { type IChangeEvent } from "@rjsf/core";
+import type { RJSFSchema, RJSFValidationError, UiSchema } from "@rjsf/utils";
+import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import type { JSONObject } from "../api/types";
+import { Boundary } from "../ui/Boundary";
+import { ErrorSummary, type SummaryEntry } from "../ui/ErrorSummary";
+import { Notice } from "../ui/Notice";
+import { messageFor } from "../api/http";
+import { titleAt } from "./titles";
+import { fields, templates } from "./templates";
+import { layoutOf, renderable } from "./layout";
+import { pathOf, validator } from "./validator";
+import { widgets } from "./widgets";
+
+interface SchemaFormProps {
+  schema: JSONObject;
+  /** Layout hints of the template. */
+  ui?: JSONObject | undefined;
+  data: JSONObject;
+  /** Begins the ids of all fields; two forms on a page need two. */
+  idPrefix: string;
+  disabled?: boolean;
+  /** byPerson is false when the form itself has filled in defaults. */
+  onChange: (data: JSONObject, byPerson: boolean) => void;
+  /** Called with data that fits the schema. */
+  onSubmit: (data: JSONObject) => void;
+  /** The buttons. */
+  children: ReactNode;
+}
+
+/** A form made from a JSON Schema. */
+export function SchemaForm(props: SchemaFormProps) {
+  // A hint that cannot be followed must not take the form away.
+  return (
+    <Boundary fallback={() => <Boundary fallback={notShown}>{<Inside {...props} ui={undefined} />}</Boundary>}>
+      <Inside {...props} />
+    </Boundary>
+  );
+}
+
+const notShown = (fault: unknown) => (
+  <Notice tone="bad" title="This form cannot be shown." alert>
+    <p>Its description has a fault: {messageFor(fault)}</p>
+  </Notice>
+);
+
+function Inside({ schema: written, ui, data, idPrefix, disabled = false, onChange, onSubmit, children }: SchemaFormProps) {
+  const [summary, setSummary] = useState<SummaryEntry[]>([]);
+  const [tried, setTried] = useState(false);
+  const summaryBox = useRef<HTMLDivElement>(null);
+  const [attempts, setAttempts] = useState(0);
+  const schema = useMemo(() => renderable(written), [written]);
+  const layout = useMemo(() => layoutOf(schema, ui), [schema, ui]);
+
+  // The focus goes to the summary after each attempt, when it is on the page.
+  useEffect(() => {
+    if (attempts > 0) {
+      summaryBox.current?.focus();
+    }
+  }, [attempts]);
+
+  const summarize = (errors: RJSFValidationError[]) =>
+    setSummary(
+      errors.map((error) => {
+        const path = pathOf(error);
+        return { fieldId: [idPrefix, ...path].join("_"), label: titleAt(schema, path), message: error.message ?? "" };
+      }),
+    );
+
+  return (
+    <>
+      {summary.length > 0 && <ErrorSummary ref={summaryBox} entries={summary} />}
+      <Form<JSONObject, RJSFSchema>
+        schema={schema as RJSFSchema}
+        uiSchema={layout as UiSchema}
+        formData={data}
+        validator={validator}
+        templates={templates}
+        widgets={widgets}
+        fields={fields}
+        idPrefix={idPrefix}
+        className="schema-form"
+        disabled={disabled}
+        noHtml5Validate
+        showErrorList={false}
+        liveValidate={tried ? "onChange" : false}
+        experimental_defaultFormStateBehavior={{ constAsDefaults: "skipOneOf", emptyObjectFields: "skipEmptyDefaults", arrayMinItems: { populate: "requiredOnly" } }}
+        onChange={(event: IChangeEvent<JSONObject>, id?: string) => {
+          if (tried) {
+            summarize(event.errors);
+          }
+          onChange(event.formData ?? {}, id !== undefined);
+        }}
+        onSubmit={(event: IChangeEvent<JSONObject>) => {
+          setSummary([]);
+          onSubmit(event.formData ?? {});
+        }}
+        onError={(errors) => {
+          setTried(true);
+          summarize(errors);
+          setAttempts((n) => n + 1);
+        }}
+      >
+        {children}
+      </Form>
+    </>
+  );
+}

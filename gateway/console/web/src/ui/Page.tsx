@@ -1,0 +1,24 @@
+import { type ReactNode, useEffect, useRef } from "react";
+
+let pagesShown = 0;
+
+/**
+ * The heading of a page. It names the window, and takes the focus when the page
+ * was reached from another one, as a browser does for a new document.
+ */
+export function PageTitle({ children, window: windowTitle }: { children: ReactNode; window: string }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (pagesShown++ > 0) {
+      heading.current?.focus();
+    }
+  }, []);
+  useEffect(() => {
+    document.title = `${windowTitle} – troupe`;
+  }, [windowTitle]);
+  return (
+    <h1 ref={heading} tabIndex={-1}>
+      {children}
+    </h1>
+  );
+}

@@ -1,0 +1,54 @@
+import { useCallback, useEffect, useRef, useState } from "react";
+
+/** What was asked for: not yet here, here, or refused. */
+export type Loaded<T> = { state: "loading" } | { state: "ready"; value: T } | { state: "failed"; fault: unknown };
+
+export interface Loading<T> {
+  loaded: Loaded<T>;
+  /** Asks anew; what is shown stays until the answer is here. */
+  reload: () => void;
+  /** Puts something in place of what was loaded. */
+  replace: (value: T) => void;
+}
+
+/**
+ * Loads when the component appears, when load changes, and on reload. Only the
+ * last request counts; the ones before are given up.
+ */
+export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>): Loading<T> {
+  const [loaded, setLoaded] = useState<Loaded<T>>({ state: "loading" });
+  const running = useRef<AbortController | null>(null);
+
+  const start = useCallback(() => {
+    running.current?.abort();
+    const own = new AbortController();
+    running.current = own;
+    load(own.signal).then(
+      (value) => own.signal.aborted || setLoaded({ state: "ready", value }),
+      (fault: unknown) => {
+        if (!own.signal.aborted) {
+          // What is on the page is more useful than a passing fault.
+          setLoaded((before) => (before.state === "ready" ? before : { state: "failed", fault }));
+        }
+      },
+    );
+  }, [load]);
+
+  useEffect(() => {
+    setLoaded({ state: "loading" });
+    start();
+    return () => running.current?.abort();
+  }, [start]);
+
+  const reload = useCallback(() => {
+    setLoaded((before) => (before.state === "failed" ? { state: "loading" } : before));
+    start();
+  }, [start]);
+
+  const replace = useCallback((value: T) => {
+    running.current?.abort();
+    setLoaded({ state: "ready", value });
+  }, []);
+
+  return { loaded, reload, replace };
+}
