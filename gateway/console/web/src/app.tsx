@@ -60,7 +60,7 @@ function CurrentPage({ caller }: { caller: Caller }) {
     case "unknown":
       return (
         <>
-          <PageTitle window="Not found">There is no such page.</PageTitle>
+          <PageTitle tab="Not found">There is no such page.</PageTitle>
           <p>
             <Link to="">Go to your forms</Link>
           </p>

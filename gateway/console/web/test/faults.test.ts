@@ -52,6 +52,9 @@ test("a part of a schema is asked with the references of the whole", () => {
   assert.equal(fits({ $ref: "#/$defs/n" }, "x", whole), false);
   assert.equal(fits({ anyOf: [{ $ref: "#/$defs/n" }, { type: "string" }] }, "x", whole), true);
   assert.equal(fits({ type: "string" }, undefined, whole), false);
+  const named = { ...whole, $id: "https://forms.example/leave.json" };
+  assert.equal(fits({ $ref: "#/$defs/n" }, 1, named), true);
+  assert.equal(fits({ $ref: "#/$defs/n" }, "x", named), false);
 });
 
 test("a reference to nowhere is an error, not a pass", () => {

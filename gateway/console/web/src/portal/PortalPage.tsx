@@ -30,7 +30,7 @@ export function PortalPage({ caller }: { caller: Caller }) {
   if (kinds.length === 0) {
     return (
       <>
-        <PageTitle window="Forms">Your forms</PageTitle>
+        <PageTitle tab="Forms">Your forms</PageTitle>
         <Notice tone="info" title="Your account may not use the form portal.">
           <p>Somebody who manages the roles can give you the right.</p>
         </Notice>
@@ -40,7 +40,7 @@ export function PortalPage({ caller }: { caller: Caller }) {
   return (
     <>
       <div className="page-head">
-        <PageTitle window={kindNames[kind].many}>Your {kindNames[kind].many.toLowerCase()}</PageTitle>
+        <PageTitle tab={kindNames[kind].many}>Your {kindNames[kind].many.toLowerCase()}</PageTitle>
         {kinds.length > 1 && <KindSwitch kinds={kinds} kind={kind} onSelect={(to) => go(addressOf(to, category))} />}
       </div>
       <Lists key={kind} kind={kind} category={category} creatable={mayCreate(caller, kind)} />

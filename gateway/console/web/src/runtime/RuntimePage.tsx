@@ -27,12 +27,7 @@ export default function RuntimePage({ instance, caller }: RuntimePageProps) {
   const { loaded, reload, replace } = useLoaded(useCallback((signal: AbortSignal) => loadForm(own, signal), [own]));
   return (
     <>
-      <p className="trail">
-        <Link to="">
-          <Icon name="back" />
-          All forms
-        </Link>
-      </p>
+      <Trail checklist={loaded.state === "ready" && loaded.value.form.formType === "Checklist"} />
       {loaded.state === "loading" && <Skeleton label="Loading the form" rows={6} />}
       {loaded.state === "failed" && <Refused fault={loaded.fault} retry={reload} />}
       {loaded.state === "ready" && <FormPage instance={own} caller={caller} view={loaded.value} reload={reload} replace={replace} />}
@@ -40,18 +35,29 @@ export default function RuntimePage({ instance, caller }: RuntimePageProps) {
   );
 }
 
+function Trail({ checklist }: { checklist: boolean }) {
+  return (
+    <p className="trail">
+      <Link to={checklist ? "?kind=checklists" : ""}>
+        <Icon name="back" />
+        {checklist ? "All checklists" : "All forms"}
+      </Link>
+    </p>
+  );
+}
+
 function Refused({ fault, retry }: { fault: unknown; retry: () => void }) {
   if (fault instanceof ServiceError && fault.status === 404) {
     return (
       <>
-        <PageTitle window="Not found">This form is not here.</PageTitle>
+        <PageTitle tab="Not found">This form is not here.</PageTitle>
         <p>It may not exist, or you may not see it.</p>
       </>
     );
   }
   return (
     <>
-      <PageTitle window="Form">Form</PageTitle>
+      <PageTitle tab="Form">Form</PageTitle>
       <LoadFault message={messageFor(fault)} retry={retry} />
     </>
   );
@@ -111,7 +117,7 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
   return (
     <>
       <div className="form-head">
-        <PageTitle window={form.name}>{form.name}</PageTitle>
+        <PageTitle tab={form.name}>{form.name}</PageTitle>
         {template?.description && <p className="form-about">{template.description}</p>}
         <p className="form-facts">
           <FormChips view={view} />

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { type Instance, saveDraft } from "../api/runtime";
 import { DraftSaver, type DraftStatus } from "./draftSaver";
 
@@ -26,15 +26,24 @@ export function useDraft(instance: Instance, revision: number, savedAt: number):
     [instance, revision],
   );
 
+  const stuck = useRef(false);
+  useEffect(() => {
+    stuck.current = status.state === "failed" || status.state === "conflict";
+  }, [status]);
+
   useEffect(() => {
     const leave = () => saver.leave();
     // A phone may never say that a page goes away, only that it is out of sight.
     const hide = () => document.visibilityState === "hidden" && saver.flush();
+    // Only when saving does not work is there a reason to ask before leaving.
+    const ask = (event: BeforeUnloadEvent) => stuck.current && saver.hasUnsaved && event.preventDefault();
+    window.addEventListener("beforeunload", ask);
     window.addEventListener("pagehide", leave);
     const online = () => saver.flush();
     window.addEventListener("online", online);
     document.addEventListener("visibilitychange", hide);
     return () => {
+      window.removeEventListener("beforeunload", ask);
       window.removeEventListener("pagehide", leave);
       window.removeEventListener("online", online);
       document.removeEventListener("visibilitychange", hide);

@@ -16,9 +16,12 @@ export interface WatchCalls {
 }
 
 /**
- * Follows an instance while the page is open, and returns whether it is told of
- * changes at once. An EventSource comes back by itself when the connection ends;
- * when it is refused, the page looks from time to time and asks again later.
+ * Follows an instance while its page is in sight, and returns whether it is told
+ * of changes at once. An EventSource comes back by itself when the connection
+ * ends; when it is refused, the page looks from time to time and asks again later.
+ *
+ * A page out of sight has no stream: a browser keeps only six connections to a
+ * server that speaks HTTP/1.1, and six forms in six tabs would take them all.
  */
 export function useWatch(instance: Instance | null, calls: WatchCalls): boolean {
   const [live, setLive] = useState(false);
@@ -33,44 +36,54 @@ export function useWatch(instance: Instance | null, calls: WatchCalls): boolean 
     }
     let source: EventSource | undefined;
     let askAgain: number | undefined;
-    let wasOpen = false;
+
+    const close = () => {
+      window.clearTimeout(askAgain);
+      source?.close();
+      source = undefined;
+      setLive(false);
+    };
     const open = () => {
-      source = new EventSource(watchAddress(instance));
-      source.addEventListener("open", () => {
+      close();
+      const own = new EventSource(watchAddress(instance));
+      source = own;
+      own.addEventListener("open", () => {
         setLive(true);
-        if (wasOpen) {
-          latest.current.onLook(); // entries may lie between two connections
-        }
-        wasOpen = true;
+        // Entries may lie between what the page has loaded and the stream.
+        latest.current.onLook();
       });
-      source.addEventListener("entry", (event: MessageEvent<string>) => {
+      own.addEventListener("entry", (event: MessageEvent<string>) => {
         const watched = parseWatched(event.data);
         if (watched) {
           latest.current.onEntry(watched);
         }
       });
-      source.addEventListener("lost", () => latest.current.onLook());
-      source.addEventListener("error", () => {
+      own.addEventListener("lost", () => latest.current.onLook());
+      own.addEventListener("error", () => {
         setLive(false);
-        if (source?.readyState === EventSource.CLOSED) {
+        if (own.readyState === EventSource.CLOSED) {
           askAgain = window.setTimeout(open, askAgainAfter);
         }
       });
     };
-    open();
+    const visible = () => document.visibilityState === "visible";
+    const sightChanged = () => (visible() ? open() : close());
+
+    if (visible()) {
+      open();
+    }
     const look = window.setInterval(() => {
-      if (source?.readyState !== EventSource.OPEN && document.visibilityState === "visible") {
+      if (source?.readyState !== EventSource.OPEN && visible()) {
         latest.current.onLook();
       }
     }, lookEvery);
-    // A page that goes away must not hold a watcher's place in the cache.
-    const leave = () => source?.close();
-    window.addEventListener("pagehide", leave);
+    document.addEventListener("visibilitychange", sightChanged);
+    window.addEventListener("pagehide", close);
     return () => {
-      source?.close();
-      window.clearTimeout(askAgain);
+      document.removeEventListener("visibilitychange", sightChanged);
+      window.removeEventListener("pagehide", close);
       window.clearInterval(look);
-      window.removeEventListener("pagehide", leave);
+      close();
     };
   }, [instance]);
 

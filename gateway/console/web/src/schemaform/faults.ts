@@ -69,7 +69,9 @@ export function fits(part: unknown, data: unknown, whole: object): boolean {
   try {
     // NB: the part's own places are named apart from those of the whole.
     const lookup = Object.assign(Object.create(null) as Lookup, lookupOf(whole));
-    dereference(part as Schema, lookup, root, `/part-${partsSeen++}`);
+    const { $id } = whole as Schema;
+    const base = $id === undefined ? root : new URL($id, root);
+    dereference(part as Schema, lookup, base, `/part-${partsSeen++}`);
     return validate(value, part as Schema, draft, lookup).valid;
   } catch {
     return false;

@@ -20,6 +20,7 @@ import {
   titleId,
   type WrapIfAdditionalTemplateProps,
 } from "@rjsf/utils";
+import type { MouseEvent } from "react";
 import type { JSONObject } from "../api/types";
 import { Icon, type IconName } from "../ui/Icon";
 import { readable } from "../words";
@@ -125,6 +126,10 @@ function ObjectFields(props: ObjectFieldTemplateProps<JSONObject>) {
 
 function List(props: ArrayFieldTemplateProps<JSONObject[]>) {
   const { canAdd, disabled, readonly, fieldPathId, items, onAddClick, optionalDataControl, required, schema, title, rawErrors } = props;
+  const add = (event: MouseEvent<HTMLButtonElement>) => {
+    onAddClick(event);
+    afterwards(event.currentTarget.closest("fieldset"), ":scope > .stack > .item:last-child :is(input, select, textarea)");
+  };
   return (
     <fieldset id={fieldPathId.$id} className={rawErrors?.length ? "group group-wrong" : "group"}>
       <legend id={titleId(fieldPathId)}>
@@ -139,7 +144,7 @@ function List(props: ArrayFieldTemplateProps<JSONObject[]>) {
       {optionalDataControl}
       {items.length > 0 && <div className="stack">{items}</div>}
       {canAdd && (
-        <button type="button" id={buttonId(fieldPathId, "add")} className="button button-small" onClick={onAddClick} disabled={disabled || readonly}>
+        <button type="button" id={buttonId(fieldPathId, "add")} className="button button-small" onClick={add} disabled={disabled || readonly}>
           <Icon name="plus" />
           Add {labelText(title, schema).toLowerCase().replace(/ies$/, "y").replace(/([^s])s$/, "$1")}
         </button>
@@ -148,10 +153,19 @@ function List(props: ArrayFieldTemplateProps<JSONObject[]>) {
   );
 }
 
+/** Moves the focus to where a person goes on, when the list has been drawn anew. */
+function afterwards(around: Element | null | undefined, selector: string) {
+  requestAnimationFrame(() => around?.querySelector<HTMLElement>(selector)?.focus());
+}
+
 function ListItem({ children, buttonsProps, hasToolbar }: ArrayFieldItemTemplateProps<JSONObject>) {
   const { disabled, readonly, hasMoveDown, hasMoveUp, hasRemove, index, onMoveDownItem, onMoveUpItem, onRemoveItem } = buttonsProps;
   const off = disabled || readonly;
-  const tool = (name: IconName, words: string, onClick: () => void, possible: boolean) => (
+  const remove = (event: MouseEvent<HTMLButtonElement>) => {
+    onRemoveItem(event);
+    afterwards(event.currentTarget.closest(".item")?.closest("fieldset"), ":scope > .button");
+  };
+  const tool = (name: IconName, words: string, onClick: (event: MouseEvent<HTMLButtonElement>) => void, possible: boolean) => (
     <button type="button" className="button-quiet" aria-label={`${words} ${index + 1}`} title={words} onClick={onClick} disabled={off || !possible}>
       <Icon name={name} />
     </button>
@@ -166,7 +180,7 @@ function ListItem({ children, buttonsProps, hasToolbar }: ArrayFieldItemTemplate
         <div className="item-tools">
           {(hasMoveUp || hasMoveDown) && tool("up", "Move up entry", onMoveUpItem, hasMoveUp)}
           {(hasMoveUp || hasMoveDown) && tool("down", "Move down entry", onMoveDownItem, hasMoveDown)}
-          {hasRemove && tool("close", "Remove entry", onRemoveItem, true)}
+          {hasRemove && tool("close", "Remove entry", remove, true)}
         </div>
       )}
     </div>

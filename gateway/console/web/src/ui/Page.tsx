@@ -3,10 +3,10 @@ import { type ReactNode, useEffect, useRef } from "react";
 let pagesShown = 0;
 
 /**
- * The heading of a page. It names the window, and takes the focus when the page
- * was reached from another one, as a browser does for a new document.
+ * The heading of a page, and the name of its browser tab. It takes the focus when
+ * the page was reached from another one, as a browser does for a new document.
  */
-export function PageTitle({ children, window: windowTitle }: { children: ReactNode; window: string }) {
+export function PageTitle({ children, tab }: { children: ReactNode; tab: string }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     if (pagesShown++ > 0) {
@@ -14,8 +14,8 @@ export function PageTitle({ children, window: windowTitle }: { children: ReactNo
     }
   }, []);
   useEffect(() => {
-    document.title = `${windowTitle} – troupe`;
-  }, [windowTitle]);
+    document.title = `${tab} – troupe`;
+  }, [tab]);
   return (
     <h1 ref={heading} tabIndex={-1}>
       {children}
