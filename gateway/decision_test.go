@@ -204,7 +204,7 @@ func TestPaths(t *testing.T) {
 		{"a path that is right", "GET", "/workflow/api/v1/instance/a/b", 200},
 		{"an escaped letter is that letter", "GET", "/%77orkflow/api/v1/instance/%61/b", 200},
 		{"128 characters are an identifier", "GET", "/workflow/api/v1/instance/" + long[:128] + "/b", 200},
-		{"the root", "GET", "/", 404},
+		{"a path of nothing", "GET", "/nowhere", 404},
 		{"a path outside", "GET", "/workflow/api/v1/unknown", 404},
 		{"a group that is not there", "GET", "/form-portals/role-info", 404},
 		{"a trailing slash", "GET", "/workflow/api/v1/choices/", 404},
@@ -299,7 +299,7 @@ func TestHeadWorksWhereverGetDoes(t *testing.T) {
 		if rt.method != http.MethodGet {
 			continue
 		}
-		path := strings.NewReplacer(":workflowId", "leave", ":instanceId", "i1", ":roleId", "clerk").Replace(rt.path)
+		path := strings.NewReplacer(":workflowId", "leave", ":instanceId", "i1", ":roleId", "clerk", ":kind", "form", ":formId", "leave-form", ":name", assetName(t)).Replace(rt.path)
 		credential := withToken
 		if rt.access.kinds == identity.Session {
 			credential = withPortal
@@ -327,7 +327,7 @@ func TestBasePath(t *testing.T) {
 		t.Errorf("health below the base path: got %d, want 200", a.status)
 	}
 	s.base = strings.TrimSuffix(s.base, "/platform/v2")
-	for _, path := range []string{"/workflow/api/v1/choices", "/livez", "/platform", "/platform/v2", "/platform/v2/"} {
+	for _, path := range []string{"/workflow/api/v1/choices", "/livez", "/", "/platform", "/platform/v2"} {
 		if a := s.do(t, get(path)); a.status != 404 {
 			t.Errorf("%s: got %d, want 404", path, a.status)
 		}

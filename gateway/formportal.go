@@ -22,6 +22,8 @@ type Portal interface {
 	Workflows(ctx context.Context, caller *identity.Principal) ([]workflow.Choice, error)
 	// OfRole returns the templates that a role of the caller's is offered.
 	OfRole(ctx context.Context, caller *identity.Principal, kind form.Kind, role string) ([]*formportal.Template, error)
+	// Template returns what the caller can make a form of, and with which workflows.
+	Template(ctx context.Context, caller *identity.Principal, kind form.Kind, id string) (*formportal.Template, []workflow.Choice, error)
 	// List calls item with each form of a list, in its order. An error of item
 	// ends the list and is returned.
 	List(ctx context.Context, request *formportal.ListRequest, item func(*formportal.Summary) error) error

@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"strconv"
 
+	"troupe/actors/form"
 	"troupe/actors/formportal"
+	"troupe/actors/identity"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -55,6 +57,39 @@ func showForm(x *exchange) error {
 	x.out = append(x.out, `,"editable":`...)
 	x.out = strconv.AppendBool(x.out, view.Editable)
 	x.out = append(x.out, '}')
+	x.send(http.StatusOK)
+	return nil
+}
+
+// showTemplate answers GET form-runtime/api/v1/template/{kind}/{formId}: what a
+// page asks before it makes a form.
+func showTemplate(x *exchange) error {
+	kind, privilege := form.Plain, identity.Form
+	switch x.params.ByName("kind") {
+	case form.Plain.String():
+	case form.Checklist.String():
+		kind, privilege = form.Checklist, identity.Checklist
+	default:
+		return errNotFound
+	}
+	if !x.caller.Has(privilege) {
+		return errPrivilege
+	}
+	if err := x.checkIdentifiers(); err != nil {
+		return err
+	}
+	template, bound, err := x.services.Portal.Template(x.r.Context(), x.caller, kind, x.params.ByName("formId"))
+	if err != nil {
+		return err
+	}
+	x.out = append(x.out, `{"template":`...)
+	x.out = appendTemplate(x.out, template)
+	x.out = append(x.out, `,"workflows":[`...)
+	for i, choice := range bound {
+		x.appendNamed(i, choice.ID, choice.Name)
+	}
+	x.out = append(x.out, `],"needsWorkflow":`...)
+	x.out = append(strconv.AppendBool(x.out, len(template.Workflows) > 0), '}')
 	x.send(http.StatusOK)
 	return nil
 }
@@ -124,6 +159,9 @@ func saveDraft(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	if request.IfAbsent, err = parseIfAbsent(x.r.Header["If-None-Match"]); err != nil {
+		return err
+	}
 	body, err := parseBody(x.body)
 	if err != nil {
 		return err
@@ -150,6 +188,18 @@ func saveDraft(x *exchange) error {
 	x.out = append(appendRevision(append(x.out, '{'), draft.Revision, draft.SavedAt), '}')
 	x.send(http.StatusOK)
 	return nil
+}
+
+// parseIfAbsent reports whether If-None-Match demands that there is nothing yet.
+// Tags have no meaning for what is about to be written.
+func parseIfAbsent(lines []string) (bool, error) {
+	switch {
+	case len(lines) == 0:
+		return false, nil
+	case len(lines) == 1 && trimBlanks(lines[0]) == "*":
+		return true, nil
+	}
+	return false, refuse(errMalformed, "the header If-None-Match can only be * here")
 }
 
 // dropDraft answers DELETE form-runtime/api/v1/draft/{workflowId}/{instanceId}.

@@ -341,8 +341,8 @@ func FuzzTarget(f *testing.F) {
 		}
 		w := newRecorder()
 		server.ServeHTTP(w, r)
-		page := r.URL.Path == "/login"
-		file := r.URL.Path == "/login/style.css" || r.URL.Path == "/login/script.js"
+		page := r.URL.Path == "/login" || r.URL.Path == "/" || formPage.MatchString(r.URL.Path)
+		file := r.URL.Path == "/login/style.css" || r.URL.Path == "/login/script.js" || strings.HasPrefix(r.URL.Path, "/assets/")
 		probe := r.URL.Path == "/livez" || r.URL.Path == "/readyz" || page || file
 		switch w.status {
 		case 200:
@@ -368,7 +368,7 @@ func FuzzTarget(f *testing.F) {
 			return
 		}
 		if page && w.status == 200 {
-			if !strings.HasPrefix(w.body.String(), "<!DOCTYPE html>") || !strings.HasPrefix(w.header.Get("Content-Type"), "text/html") {
+			if !strings.HasPrefix(strings.ToLower(w.body.String()), "<!doctype html>") || !strings.HasPrefix(w.header.Get("Content-Type"), "text/html") {
 				t.Errorf("%s %q: got no page: %q", method, target, w.body.String())
 			}
 			return
@@ -381,6 +381,8 @@ func FuzzTarget(f *testing.F) {
 		}
 	})
 }
+
+var formPage = regexp.MustCompile(`^/form-runtime/[^/]+/[^/]+/[^/]+/index\.html$`)
 
 // TestCredentialsProperty holds pick: never another kind than the route takes,
 // never a fall back from a token that stands there.

@@ -36,8 +36,10 @@ type exchange struct {
 	counted    bool       // in Server.inFlight
 	// contentType is that of the answer; nil is JSON.
 	contentType []string
-	id          string    // see requestID
-	begun       time.Time // zero unless requests are logged
+	// cacheControl says how long the answer may be kept; nil is not at all.
+	cacheControl []string
+	id           string    // see requestID
+	begun        time.Time // zero unless requests are logged
 
 	// out is where the answer is built. It is kept from request to request.
 	out []byte
@@ -200,7 +202,7 @@ func (x *exchange) checkOrigin() error {
 // parseQuery reads the query strictly: net/http's own reading drops what it
 // does not understand (reliability F17).
 func (x *exchange) parseQuery() error {
-	if x.r.URL.RawQuery == "" {
+	if x.r.URL.RawQuery == "" || x.route.anyQuery {
 		return nil
 	}
 	query, err := url.ParseQuery(x.r.URL.RawQuery)
@@ -261,6 +263,9 @@ func (x *exchange) sendHeader(status, length int) {
 	if x.contentType != nil {
 		h["Content-Type"] = x.contentType
 	}
+	if x.cacheControl != nil {
+		h["Cache-Control"] = x.cacheControl
+	}
 	if length >= lengthSetBytesMin {
 		h["Content-Length"] = []string{strconv.Itoa(length)}
 	}
@@ -307,7 +312,7 @@ func (x *exchange) answerFault(f *fault, err error) {
 	if late := (*identity.AttemptsError)(nil); errors.As(err, &late) {
 		x.w.Header()["Retry-After"] = []string{strconv.Itoa(int((late.Wait + time.Second - 1) / time.Second))}
 	}
-	x.contentType = nil
+	x.contentType, x.cacheControl = nil, nil
 	x.out = f.appendBody(x.out[:0], x.route.group, f.message(err, id))
 	x.send(f.status)
 }

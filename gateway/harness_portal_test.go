@@ -94,6 +94,14 @@ func (f *fakePortal) OfRole(_ context.Context, caller *identity.Principal, kind 
 	return f.templates, f.asked(func() { f.mu.caller, f.mu.kind, f.mu.role = caller, kind, role })
 }
 
+func (f *fakePortal) Template(_ context.Context, caller *identity.Principal, kind form.Kind, id string) (*formportal.Template, []workflow.Choice, error) {
+	template := &formportal.Template{Kind: kind, ID: id, Name: "Leave"}
+	if len(f.templates) > 0 {
+		template = f.templates[0]
+	}
+	return template, f.choices, f.asked(func() { f.mu.caller, f.mu.kind, f.mu.role = caller, kind, id })
+}
+
 func (f *fakePortal) List(ctx context.Context, r *formportal.ListRequest, item func(*formportal.Summary) error) error {
 	if err := f.asked(func() { f.mu.list = r }); err != nil {
 		return err

@@ -48,6 +48,7 @@ func TestMatrix(t *testing.T) {
 		{"create-form", "/form-portal/forms/create", formBody, unsafe, portal, forms},
 		{"create-checklist", "/form-portal/checklists/create", checklistBody, unsafe, portal, checklists},
 		{"form", "/form-runtime/api/v1/form/leave/i1", "", safe, portal, fills},
+		{"template", "/form-runtime/api/v1/template/form/leave-form", "", safe, portal, fills | forms},
 		{"save-draft", "/form-runtime/api/v1/draft/-/i1", draftBody, []string{"PUT"}, portal, fills},
 		{"drop-draft", "/form-runtime/api/v1/draft/-/i1", "", []string{"DELETE"}, portal, fills},
 		{"submit-form", "/form-runtime/api/v1/submit", submitBody, unsafe, portal, fills},
@@ -57,6 +58,9 @@ func TestMatrix(t *testing.T) {
 		{"login", "/login", "", safe, page, 0},
 		{"login-style", "/login/style.css", "", safe, page, 0},
 		{"login-script", "/login/script.js", "", safe, page, 0},
+		{"portal", "/?kind=checklists", "", safe, page, 0},
+		{"form-page", "/form-runtime/leave-form/leave/i1/index.html", "", safe, page, 0},
+		{"asset", "/assets/" + assetName(t), "", safe, page, 0},
 		{"livez", "/livez", "", safe, open, 0},
 		{"readyz", "/readyz", "", safe, open, 0},
 	}
@@ -201,7 +205,7 @@ func TestMatrix(t *testing.T) {
 	if len(routes) != len(s.table) {
 		t.Errorf("the matrix knows %d routes, the table has %d", len(routes), len(s.table))
 	}
-	if cells != (33*8-8-2)*(15+8*3)*6 {
+	if cells != (37*8-8-2)*(15+8*3)*6 {
 		t.Errorf("tried %d cells", cells)
 	}
 }

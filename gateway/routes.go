@@ -30,6 +30,9 @@ type route struct {
 	privilege identity.Privilege
 	// query lists the parameters that the route knows. Others are refused.
 	query []string
+	// anyQuery marks pages: their query is for the script, and nobody here looks
+	// at it.
+	anyQuery bool
 	// strict refuses other sites' pages with every method, not only with those
 	// that change something: for answers that no link leads to, but that cost
 	// something while they last.
@@ -142,6 +145,10 @@ func portalRoutes() []route {
 			group: groupPortal, access: signedIn(identity.Session), privilege: identity.FormPortal, handle: showForm,
 		},
 		{
+			name: "template", method: http.MethodGet, path: runtimePath + "/template/:kind/:formId",
+			group: groupPortal, access: signedIn(identity.Session), privilege: identity.FormPortal, handle: showTemplate,
+		},
+		{
 			name: "save-draft", method: http.MethodPut, path: runtimePath + "/draft/:workflowId/:instanceId",
 			group: groupPortal, access: signedIn(identity.Session), privilege: identity.FormPortal, handle: saveDraft,
 		},
@@ -165,6 +172,12 @@ func ownRoutes() []route {
 		{name: "login", method: http.MethodGet, path: "/login", access: public, query: []string{"next"}, handle: showLogin},
 		{name: "login-style", method: http.MethodGet, path: "/login/style.css", access: public, handle: showLoginStyle},
 		{name: "login-script", method: http.MethodGet, path: "/login/script.js", access: public, handle: showLoginScript},
+		{name: "portal", method: http.MethodGet, path: "/", access: public, anyQuery: true, handle: showPage},
+		{
+			name: "form-page", method: http.MethodGet, path: "/form-runtime/:formId/:workflowId/:instanceId/index.html",
+			access: public, anyQuery: true, handle: showPage,
+		},
+		{name: "asset", method: http.MethodGet, path: "/assets/:name", access: public, handle: showAsset},
 		{name: "livez", method: http.MethodGet, path: "/livez", access: probed, handle: answerLive},
 		{name: "readyz", method: http.MethodGet, path: "/readyz", access: probed, handle: answerReady},
 	}

@@ -123,6 +123,30 @@ func (p *Portal) OfRole(ctx context.Context, caller *identity.Principal, kind fo
 	return found, err
 }
 
+// Template returns a template that the caller can make a form of, and the
+// workflows that this form can be bound to, in the template's order. Everything
+// else is ErrNotFound.
+func (p *Portal) Template(ctx context.Context, caller *identity.Principal, kind form.Kind, id string) (template *Template, bound []workflow.Choice, err error) {
+	err = p.do(ctx, "template", func(context.Context) error {
+		found := p.o.Templates.Enabled(kind, id)
+		if found == nil {
+			return workflow.ErrNotFound
+		}
+		if _, visible := found.RoleOf(caller.Roles); !visible {
+			return workflow.ErrNotFound
+		}
+		choices := p.o.Workflows.Choices(caller)
+		for _, id := range found.Workflows {
+			if i := slices.IndexFunc(choices, func(c workflow.Choice) bool { return c.ID == id }); i >= 0 {
+				bound = append(bound, choices[i])
+			}
+		}
+		template = found
+		return nil
+	})
+	return template, bound, err
+}
+
 // ListRequest asks for the caller's forms of one kind in one category.
 type ListRequest struct {
 	Caller   *identity.Principal

@@ -118,6 +118,8 @@ type DraftRequest struct {
 	// also that there is none, unless MustExist demands one.
 	IfMatch   []uint64
 	MustExist bool
+	// IfAbsent demands that there is none yet.
+	IfAbsent bool
 }
 
 // SaveDraft keeps or drops the caller's draft; it is durable when SaveDraft
@@ -131,7 +133,8 @@ func (p *Portal) SaveDraft(ctx context.Context, req *DraftRequest) (draft workfl
 		}
 		var err error
 		draft, err = p.o.Workflows.SaveDraft(ctx, &workflow.DraftRequest{
-			FormRequest: *p.formRequest(&req.FormRequest), Data: req.Data, IfMatch: req.IfMatch, MustExist: req.MustExist,
+			FormRequest: *p.formRequest(&req.FormRequest), Data: req.Data,
+			IfMatch: req.IfMatch, MustExist: req.MustExist, IfAbsent: req.IfAbsent,
 		})
 		return err
 	})

@@ -59,6 +59,8 @@ type DraftRequest struct {
 	// any, also that there is none, unless MustExist demands one.
 	IfMatch   []uint64
 	MustExist bool
+	// IfAbsent demands that there is none yet.
+	IfAbsent bool
 
 	saved Draft // what the actor made of it
 }
@@ -140,6 +142,15 @@ func (r *Router) mayAsk(workflowID string, p *identity.Principal) error {
 	return r.accepting()
 }
 
+// conditionHolds looks at what the request demands of the present draft, which is
+// nil when there is none.
+func (r *DraftRequest) conditionHolds(present *Draft) bool {
+	if present == nil {
+		return r.IfMatch == nil && !r.MustExist
+	}
+	return !r.IfAbsent && (r.IfMatch == nil || slices.Contains(r.IfMatch, present.Revision))
+}
+
 // draft is the actor's side of SaveDraft.
 func (i *instance) draft(c *call) (handed bool, err error) {
 	if err := i.ensureLoaded(); err != nil {
@@ -154,7 +165,7 @@ func (i *instance) draft(c *call) (handed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if before == nil && (req.MustExist || req.IfMatch != nil) || before != nil && req.IfMatch != nil && !slices.Contains(req.IfMatch, before.Revision) {
+	if !req.conditionHolds(before) {
 		return false, ErrPrecondition
 	}
 	if before == nil {

@@ -251,9 +251,13 @@ func TestTheLifeOfADraft(t *testing.T) {
 	if _, err := h.SaveDraft(t.Context(), over); !errors.Is(err, ErrPrecondition) {
 		t.Errorf("a draft in the place of any, where there is none: got %v, want ErrPrecondition", err)
 	}
-	first, err := h.draft(john, id, `{"days":1}`)
+	onlyFirst := &DraftRequest{FormRequest: over.FormRequest, Data: value(`{"days":1}`), IfAbsent: true}
+	first, err := h.SaveDraft(t.Context(), onlyFirst)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, err := h.SaveDraft(t.Context(), onlyFirst); !errors.Is(err, ErrPrecondition) {
+		t.Errorf("a first draft where there is one: got %v, want ErrPrecondition", err)
 	}
 	if _, err := h.SaveDraft(t.Context(), over); err != nil {
 		t.Errorf("a draft in the place of any: %v", err)
