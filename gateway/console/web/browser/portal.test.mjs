@@ -1,0 +1,212 @@
+// The portal as people use it, in a real browser against the real program.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { closeWindow, findings, isTooWide, look, openWindow, signIn, startBrowser } from "./browser.mjs";
+import { startService } from "./service.mjs";
+
+let browser, service;
+
+before(async () => {
+  [browser, service] = await Promise.all([startBrowser(), startService({ TROUPE_ARCHIVE_AFTER: "3s" })]);
+});
+after(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+/** Makes a form from the portal and returns the address of its page. */
+async function make(window, kind, name) {
+  const { page, service } = window;
+  await page.goto(service.root + (kind === "checklist" ? "?kind=checklists" : ""));
+  await page.getByRole("button", { name: `New ${kind}` }).first().click();
+  await page.getByRole("dialog").getByRole("radio", { name }).check();
+  await look(window, `new-${kind}`);
+  await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
+  await page.getByRole("heading", { level: 1, name }).waitFor();
+  return page.url();
+}
+
+test("a leave request, from signing in to the archive", async () => {
+  const john = await openWindow(browser, service);
+  await john.page.goto(service.root);
+  await john.page.waitForURL(/\/login\?next=/);
+  await look(john, "login");
+  await signIn(john, "john.doe");
+  await john.page.getByRole("heading", { level: 1, name: "Your forms" }).waitFor();
+  await look(john, "portal-empty");
+
+  const address = await make(john, "form", "Leave request");
+  assert.match(address, /\/form-runtime\/leave-form\/leave-request\/[0-9A-Z]{26}\/index\.html$/);
+  await look(john, "form-new");
+  await john.page.getByRole("button", { name: "Submit", exact: true }).click();
+  await john.page.getByText("needs a correction").waitFor();
+  await look(john, "form-faults");
+  await john.page.getByLabel("Days off").fill("5");
+  await john.page.getByLabel("Reason").fill("Skiing\nwith the family");
+  await john.page.getByText(/^Saved at/).waitFor();
+  await john.page.reload();
+  await john.page.getByLabel("Days off").waitFor();
+  assert.equal(await john.page.getByLabel("Days off").inputValue(), "5");
+  assert.equal(await john.page.getByLabel("Reason").inputValue(), "Skiing\nwith the family");
+  await john.page.getByRole("button", { name: "Submit", exact: true }).click();
+  await john.page.getByText("Submitted.").waitFor();
+  await john.page.getByText("Review").first().waitFor();
+  assert.equal(await john.page.getByRole("button", { name: "Approve" }).count(), 0, "john may not approve it himself");
+  await look(john, "form-submitted");
+
+  const mary = await openWindow(browser, service);
+  await signIn(mary, "mary.major", address.slice(service.root.length));
+  await mary.page.getByRole("button", { name: "Approve" }).click();
+  await mary.page.getByRole("dialog").getByLabel("Comment").fill("Enjoy!");
+  await look(mary, "approve");
+  await mary.page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
+  await mary.page.getByText("Done: Approve").waitFor();
+  await look(mary, "form-approved");
+  await closeWindow(mary);
+
+  await john.page.getByText("Approved").first().waitFor(); // told by the stream, without a reload
+  await john.page.getByText("Enjoy!").waitFor();
+  await john.page.goto(service.root + "?show=submitted");
+  await john.page.getByRole("tab", { name: /Submitted/ }).waitFor();
+  const until = Date.now() + 20_000;
+  do {
+    assert.ok(Date.now() < until, "the form is not archived after the retention");
+    await john.page.goto(service.root + "?show=archived");
+    await john.page.getByRole("tab", { name: /Archived/, selected: true }).waitFor();
+    await john.page.getByText(/Loading/).first().waitFor({ state: "detached" });
+  } while ((await john.page.getByRole("link", { name: /Leave request/ }).count()) === 0);
+  await look(john, "portal-archived");
+
+  await john.page.getByRole("button", { name: "Sign out" }).click();
+  await john.page.waitForURL(/\/login/);
+  await john.page.goto(address);
+  await john.page.waitForURL(/\/login\?next=/);
+  await closeWindow(john);
+});
+
+test("a checklist and a form without a workflow", async () => {
+  const john = await openWindow(browser, service);
+  await signIn(john, "john.doe");
+  await make(john, "checklist", "Workplace safety");
+  for (const item of ["Escape routes are clear", "No cable lies across a path"]) {
+    await john.page.getByRole("checkbox", { name: item }).check();
+  }
+  await john.page.getByRole("button", { name: "Submit", exact: true }).click();
+  await john.page.getByText("need a correction").waitFor();
+  await look(john, "checklist-faults");
+  for (const item of ["Fire extinguishers are in place", "The first-aid box is complete"]) {
+    await john.page.getByRole("checkbox", { name: item }).check();
+  }
+  await john.page.getByRole("button", { name: "Submit", exact: true }).click();
+  await john.page.getByText("Submitted.").waitFor();
+  await look(john, "checklist-submitted");
+
+  const address = await make(john, "form", "Feedback");
+  assert.match(address, /\/feedback\/-\//);
+  await john.page.getByLabel("What is it about?").selectOption({ label: "Tools" });
+  await john.page.getByLabel("Your message").fill("More of it.");
+  await john.page.getByText(/^Saved at/).waitFor();
+  await look(john, "plain-form");
+  await john.page.getByRole("button", { name: "Submit", exact: true }).click();
+  await john.page.getByText("Submitted.").waitFor();
+
+  const mary = await openWindow(browser, service); // nobody else sees it
+  await signIn(mary, "mary.major", address.slice(service.root.length));
+  await mary.page.getByRole("heading", { level: 1 }).waitFor();
+  assert.equal(await mary.page.getByText("More of it.").count(), 0);
+  await look(mary, "form-of-another");
+  await closeWindow(mary);
+  await closeWindow(john);
+});
+
+test("two pages with one form do not overwrite each other in silence", async () => {
+  const john = await openWindow(browser, service);
+  await signIn(john, "john.doe");
+  const address = await make(john, "form", "Leave request");
+  await john.page.getByLabel("Reason").fill("first");
+  await john.page.getByText(/^Saved at/).waitFor();
+  const other = await john.context.newPage();
+  await other.goto(address);
+  await other.getByLabel("Reason").fill("second");
+  await other.getByText(/^Saved at/).waitFor();
+  await john.page.getByLabel("Reason").fill("third");
+  await john.page.getByText(/changed in another tab/).waitFor();
+  await look(john, "draft-conflict");
+  await closeWindow(john);
+});
+
+test("phones, darkness, and the keyboard alone", async () => {
+  const john = await openWindow(browser, service, { viewport: { width: 320, height: 700 }, colorScheme: "dark", hasTouch: true });
+  const { page } = john;
+  await page.goto(service.root);
+  await page.waitForURL(/\/login\?next=/);
+  await page.getByLabel("User").waitFor();
+  await look(john, "phone-login");
+  await page.keyboard.type("john.doe"); // the field has the focus
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("an old oak, 1843");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(service.root);
+  await page.getByRole("heading", { level: 1, name: "Your forms" }).waitFor();
+  await look(john, "phone-portal");
+  assert.equal(await isTooWide(page), false, "the portal scrolls sideways");
+  await press(page, "New form");
+  await page.getByRole("dialog").waitFor();
+  await page.getByRole("dialog").getByRole("radio", { name: "Leave request" }).focus();
+  await page.keyboard.press("Space");
+  await press(page, "Create");
+  await page.getByRole("heading", { level: 1, name: "Leave request" }).waitFor();
+  await look(john, "phone-form");
+  assert.equal(await isTooWide(page), false, "the form scrolls sideways");
+  await page.getByLabel("Days off").focus();
+  await page.keyboard.type("1");
+  await press(page, "Submit");
+  await page.getByText("Submitted.").waitFor();
+  await look(john, "phone-submitted");
+  await closeWindow(john);
+});
+
+/** Reaches a button by Tab and presses it. */
+async function press(page, name) {
+  const button = page.getByRole("button", { name, exact: true }).first();
+  await button.waitFor();
+  for (let n = 0; n < 60; n++) {
+    if (await button.evaluate((element) => element === document.activeElement)) {
+      await page.keyboard.press("Enter");
+      return;
+    }
+    await page.keyboard.press("Tab");
+  }
+  assert.fail(`Tab does not reach ${name}`);
+}
+
+test("a service below a base path", async () => {
+  const below = await startService({ TROUPE_BASE_PATH: "/platform" });
+  try {
+    const john = await openWindow(browser, below);
+    await signIn(john, "john.doe");
+    const address = await make(john, "checklist", "Workplace safety");
+    assert.ok(address.startsWith(below.root), address);
+    await closeWindow(john);
+  } finally {
+    await below.stop();
+  }
+});
+
+test("controls: what these tests rely on would be noticed", async () => {
+  const window = await openWindow(browser, service);
+  await signIn(window, "john.doe");
+  const { page, wrong } = window;
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  await page.evaluate(() => document.querySelector("main").append(document.createElement("input")));
+  assert.match((await findings(page)).join(), /label/, "axe finds a field without a label");
+  await page.evaluate(() => {
+    const script = document.createElement("script");
+    script.textContent = "window.ran = true";
+    document.body.append(script);
+  });
+  assert.equal(await page.evaluate(() => window.ran), undefined, "the policy stops a script in the page");
+  await page.evaluate(() => fetch("http://127.0.0.1:9/").catch(() => {}));
+  assert.ok(wrong.some((line) => /Content Security Policy|violates/.test(line)), `a request to elsewhere is noticed: ${wrong}`);
+  await window.context.close();
+});
