@@ -112,7 +112,7 @@ test("after a conflict nothing is sent until the person decides", async () => {
   assert.deepEqual(last(), { state: "conflict" });
   saver.change({ a: 2 });
   saver.flush();
-  saver.leave();
+  saver.leave(true);
   wait(3_600_000);
   assert.equal(sent.length, 1);
   saver.overwrite();
@@ -122,10 +122,10 @@ test("after a conflict nothing is sent until the person decides", async () => {
 
 test("leaving the page sends the last words without waiting", async () => {
   const { saver, sent, wait, request } = scene(4);
-  saver.leave();
+  saver.leave(true);
   assert.equal(sent.length, 0, "nothing was typed");
   saver.change({ a: 1 });
-  saver.leave();
+  saver.leave(true);
   assert.equal(request(0).keepalive, true);
   assert.equal(request(0).over, 4);
   wait(pause);

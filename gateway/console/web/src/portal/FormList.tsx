@@ -1,7 +1,7 @@
 import { useState } from "react";
-import type { Form } from "../api/types";
+import type { Category, Form } from "../api/types";
 import { Link } from "../navigate";
-import { Chip } from "../ui/Chip";
+import { Chip, toneOf } from "../ui/Chip";
 import { Icon } from "../ui/Icon";
 import { Time } from "../ui/Time";
 import { count, readable } from "../words";
@@ -10,11 +10,12 @@ import { count, readable } from "../words";
 const rowsStep = 100;
 
 interface FormListProps {
+  category: Category;
   forms: Form[];
   roleName: (id: string) => string;
 }
 
-export function FormList({ forms, roleName }: FormListProps) {
+export function FormList({ category, forms, roleName }: FormListProps) {
   const [rows, setRows] = useState(rowsStep);
   const hidden = forms.length - rows;
   return (
@@ -27,7 +28,7 @@ export function FormList({ forms, roleName }: FormListProps) {
       </div>
       <ul className="rows">
         {forms.slice(0, rows).map((form) => (
-          <Row key={form.id} form={form} role={roleName(form.role)} />
+          <Row key={form.id} category={category} form={form} role={roleName(form.role)} />
         ))}
       </ul>
       {hidden > 0 && (
@@ -39,7 +40,7 @@ export function FormList({ forms, roleName }: FormListProps) {
   );
 }
 
-function Row({ form, role }: { form: Form; role: string }) {
+function Row({ category, form, role }: { category: Category; form: Form; role: string }) {
   return (
     <li className="row">
       <Link to={form.fullPath} className="row-name">
@@ -47,7 +48,11 @@ function Row({ form, role }: { form: Form; role: string }) {
       </Link>
       <span className="row-status">
         <span className="visually-hidden">Status: </span>
-        {form.status === "" ? <Chip tone="quiet">Draft</Chip> : form.status.split(", ").map((name) => <Chip key={name}>{readable(name)}</Chip>)}
+        {(form.status || "draft").split(", ").map((name) => (
+          <Chip key={name} tone={toneOf(category)}>
+            {readable(name)}
+          </Chip>
+        ))}
       </span>
       <span className="row-role">
         <span className="visually-hidden">Role: </span>

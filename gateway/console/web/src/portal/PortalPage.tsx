@@ -127,7 +127,7 @@ function Lists({ kind, category, creatable }: ListsProps) {
         </p>
         {lists.loaded.state === "loading" && <Skeleton label="Loading the lists" rows={5} />}
         {lists.loaded.state === "failed" && <LoadFault message={messageFor(lists.loaded.fault)} retry={lists.reload} />}
-        {found && found.length > 0 && <FormList key={category} forms={found} roleName={roleName} />}
+        {found && found.length > 0 && <FormList key={category} category={category} forms={found} roleName={roleName} />}
         {found && found.length === 0 && (
           <Empty kind={kind} category={category} searched={query !== ""} action={category === "current" && query === "" && newButton} />
         )}

@@ -4,7 +4,7 @@ import { type Instance, loadForm, noWorkflow } from "../api/runtime";
 import type { Caller, FormView } from "../api/types";
 import { safeRedirect } from "../route";
 import { Link } from "../navigate";
-import { Chip } from "../ui/Chip";
+import { Chip, toneOf } from "../ui/Chip";
 import { Icon } from "../ui/Icon";
 import { LoadFault, Notice, Skeleton } from "../ui/Notice";
 import { PageTitle } from "../ui/Page";
@@ -152,8 +152,10 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
 }
 
 function FormChips({ view }: { view: FormView }) {
-  if (view.form.status !== "") {
-    return view.form.status.split(", ").map((name) => <Chip key={name}>{readable(name)}</Chip>);
-  }
-  return view.submittedAt > 0 ? <Chip tone="good">Submitted</Chip> : <Chip tone="quiet">Draft</Chip>;
+  const status = view.form.status || (view.submittedAt > 0 ? "submitted" : "draft");
+  return status.split(", ").map((name) => (
+    <Chip key={name} tone={toneOf(view.category)}>
+      {readable(name)}
+    </Chip>
+  ));
 }

@@ -80,18 +80,19 @@ export class DraftSaver {
   }
 
   /**
-   * The page goes away: the last words are sent without waiting for an answer.
+   * The form goes away: the last words are sent without waiting for an answer.
+   * keepalive is for when the whole page goes; browsers refuse it beyond 64 KiB.
    * The revision that a request under way will give is not known; such a page
    * is the one that the person typed in, so it wins.
    */
-  leave(): void {
+  leave(keepalive: boolean): void {
     const data = this.#unsaved;
     if (data === undefined || this.#conflict || this.#closed) {
       return;
     }
     this.#stopTimer();
     this.#unsaved = undefined;
-    void this.#ports.save(data, this.#underWay ? null : this.#revision, true).then(
+    void this.#ports.save(data, this.#underWay ? null : this.#revision, keepalive).then(
       // The page may come back from the browser's cache and go on.
       (saved) => this.#wasSaved(saved),
       () => (this.#unsaved ??= data),

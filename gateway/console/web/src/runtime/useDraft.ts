@@ -32,7 +32,7 @@ export function useDraft(instance: Instance, revision: number, savedAt: number):
   }, [status]);
 
   useEffect(() => {
-    const leave = () => saver.leave();
+    const leave = () => saver.leave(true);
     // A phone may never say that a page goes away, only that it is out of sight.
     const hide = () => document.visibilityState === "hidden" && saver.flush();
     // Only when saving does not work is there a reason to ask before leaving.
@@ -47,7 +47,7 @@ export function useDraft(instance: Instance, revision: number, savedAt: number):
       window.removeEventListener("pagehide", leave);
       window.removeEventListener("online", online);
       document.removeEventListener("visibilitychange", hide);
-      saver.leave();
+      saver.leave(false);
     };
   }, [saver]);
 
