@@ -41,8 +41,18 @@ export async function discardDraft(of: Instance): Promise<void> {
   await ask(`form-runtime/api/v1/draft/${path(of)}`, { method: "DELETE" });
 }
 
-/** The same key with the same data submits once, however often it is sent. */
-export async function submitForm(of: Instance, data: JSONObject, key: string): Promise<FormView> {
+/**
+ * Submits. The same key with the same data submits once, however often it is
+ * sent. Returns the workflow's svcRedirect, empty when there is none.
+ */
+export async function submitForm(of: Instance, data: JSONObject, key: string): Promise<string> {
   const body = { workflowId: of.workflowId, instanceId: of.instanceId, data };
-  return (await ask<FormView>("form-runtime/api/v1/submit", { method: "POST", body, headers: { "Idempotency-Key": key } })).value;
+  const headers = { "Idempotency-Key": key, Prefer: "return=minimal" };
+  return redirectOf((await ask<unknown>("form-runtime/api/v1/submit", { method: "POST", body, headers })).value);
+}
+
+/** The svcRedirect of an answer that holds an instance record. */
+export function redirectOf(answer: unknown): string {
+  const { state } = answer as { state?: { svcRedirect?: unknown } };
+  return typeof state?.svcRedirect === "string" ? state.svcRedirect : "";
 }

@@ -1,5 +1,5 @@
 import { ask, retryKey } from "./http";
-import type { Instance } from "./runtime";
+import { type Instance, redirectOf } from "./runtime";
 import type { HistoryEntry, JSONObject, WorkflowEvent } from "./types";
 
 const api = "workflow/api/v1";
@@ -56,8 +56,7 @@ export async function sendEvent(of: Instance, name: string, data: JSONObject | n
     headers["If-Match"] = tag;
   }
   const body = { workflowId: of.workflowId, instanceId: of.instanceId, event };
-  const { value } = await ask<{ state?: { svcRedirect?: unknown } }>(`${api}/event`, { method: "POST", body, headers });
-  return typeof value.state?.svcRedirect === "string" ? value.state.svcRedirect : "";
+  return redirectOf((await ask<unknown>(`${api}/event`, { method: "POST", body, headers })).value);
 }
 
 /** The address of the stream of an instance's new history entries. */

@@ -15,12 +15,14 @@ interface FillInProps {
   view: FormView;
   /** The form is about to be submitted. */
   onSubmitting: () => void;
-  /** The form as it is after it was loaded again or submitted. */
-  onView: (view: FormView, submitted: boolean) => void;
+  /** The form as it is after it was loaded again. */
+  onView: (view: FormView) => void;
+  /** The form as it is after it was submitted, and where its workflow leads. */
+  onSubmitted: (view: FormView, redirect: string) => void;
 }
 
 /** The form while the caller may change it. Mounted anew for each draft that is loaded. */
-export function FillIn({ instance, view, onSubmitting, onView }: FillInProps) {
+export function FillIn({ instance, view, onSubmitting, onSubmitted, onView }: FillInProps) {
   const template = view.template;
   const [data, setData] = useState(() => initialData(view));
   const { status, saver } = useDraft(instance, view.draft?.revision ?? 0, view.draft?.savedAt ?? 0);
@@ -45,7 +47,7 @@ export function FillIn({ instance, view, onSubmitting, onView }: FillInProps) {
       saver.change(next);
     }
   };
-  const reload = async () => onView(await loadForm(instance), false);
+  const reload = async () => onView(await loadForm(instance));
   const guarded = async (work: () => Promise<void>) => {
     try {
       await work();
@@ -69,11 +71,12 @@ export function FillIn({ instance, view, onSubmitting, onView }: FillInProps) {
       const unsaved = saver.hasUnsaved;
       await saver.close();
       try {
-        onView(await submitForm(instance, complete, attempt.current.key), true);
+        const redirect = await submitForm(instance, complete, attempt.current.key);
+        onSubmitted(await loadForm(instance), redirect);
       } catch (cause) {
         setSubmitting(false);
         saver.reopen(unsaved ? complete : undefined);
-        if (cause instanceof ServiceError && cause.status !== 0) {
+        if (cause instanceof ServiceError && !cause.temporary) {
           attempt.current = { text: "", key: "" };
         }
         throw cause;

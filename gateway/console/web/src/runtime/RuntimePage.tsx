@@ -101,12 +101,14 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
     }
   }, [news]);
 
-  const onView = (next: FormView, submitted: boolean) => {
-    setNews(submitted ? { tone: "good", title: "Submitted.", redirect: "" } : null);
+  const onView = (next: FormView, what: News | null) => {
+    setNews(what);
     ownStep.current = true;
     replace(next);
     setGeneration((n) => n + 1);
   };
+  const onSubmitted = (next: FormView, redirect: string) =>
+    onView(next, { tone: "good", title: "Submitted.", redirect: safeRedirect(redirect, document.baseURI) });
   const onSent = (eventName: string, redirect: string) => {
     ownStep.current = true;
     setNews({ tone: "good", title: `Done: ${readable(eventName)}.`, redirect: safeRedirect(redirect, document.baseURI) });
@@ -143,7 +145,18 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
             </Notice>
           )}
           <h2 id="data-title">{view.editable ? "Fill in" : view.submittedAt > 0 ? "Submitted data" : "Data"}</h2>
-          {view.editable ? <FillIn key={generation} instance={instance} view={view} onSubmitting={() => (ownStep.current = true)} onView={onView} /> : <ReadOnly view={view} />}
+          {view.editable ? (
+            <FillIn
+              key={generation}
+              instance={instance}
+              view={view}
+              onSubmitting={() => (ownStep.current = true)}
+              onSubmitted={onSubmitted}
+              onView={(next) => onView(next, null)}
+            />
+          ) : (
+            <ReadOnly view={view} />
+          )}
         </section>
         {instance.workflowId !== noWorkflow && <Sidebar instance={instance} view={view} onMoved={reload} onSent={onSent} />}
       </div>
