@@ -16,8 +16,8 @@ after(async () => {
 
 /** Makes a form from the portal and returns the address of its page. */
 async function make(window, kind, name) {
-  const { page, service } = window;
-  await page.goto(service.root + (kind === "checklist" ? "?kind=checklists" : ""));
+  const { page } = window;
+  await page.goto(window.service.root + (kind === "checklist" ? "?kind=checklists" : ""));
   await page.getByRole("button", { name: `New ${kind}` }).first().click();
   await page.getByRole("dialog").getByRole("radio", { name }).check();
   await look(window, `new-${kind}`);
@@ -43,7 +43,7 @@ test("a leave request, from signing in to the archive", async () => {
   await look(john, "form-faults");
   await john.page.getByLabel("Days off").fill("5");
   await john.page.getByLabel("Reason").fill("Skiing\nwith the family");
-  await john.page.getByText(/^Saved at/).waitFor();
+  await john.page.getByText(/Saved at/).waitFor();
   await john.page.reload();
   await john.page.getByLabel("Days off").waitFor();
   assert.equal(await john.page.getByLabel("Days off").inputValue(), "5");
@@ -105,7 +105,7 @@ test("a checklist and a form without a workflow", async () => {
   assert.match(address, /\/feedback\/-\//);
   await john.page.getByLabel("What is it about?").selectOption({ label: "Tools" });
   await john.page.getByLabel("Your message").fill("More of it.");
-  await john.page.getByText(/^Saved at/).waitFor();
+  await john.page.getByText(/Saved at/).waitFor();
   await look(john, "plain-form");
   await john.page.getByRole("button", { name: "Submit", exact: true }).click();
   await john.page.getByText("Submitted.").waitFor();
@@ -124,11 +124,11 @@ test("two pages with one form do not overwrite each other in silence", async () 
   await signIn(john, "john.doe");
   const address = await make(john, "form", "Leave request");
   await john.page.getByLabel("Reason").fill("first");
-  await john.page.getByText(/^Saved at/).waitFor();
+  await john.page.getByText(/Saved at/).waitFor();
   const other = await john.context.newPage();
   await other.goto(address);
   await other.getByLabel("Reason").fill("second");
-  await other.getByText(/^Saved at/).waitFor();
+  await other.getByText(/Saved at/).waitFor();
   await john.page.getByLabel("Reason").fill("third");
   await john.page.getByText(/changed in another tab/).waitFor();
   await look(john, "draft-conflict");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Form, FormView, HistoryEntry, TemplateChoice, WorkflowEvent } from "../src/api/types";
-import { likelyWorkflow, searchForms } from "../src/portal/match";
+import type { Form, FormView, HistoryEntry, WorkflowEvent } from "../src/api/types";
+import { searchForms } from "../src/portal/match";
 import { parseRoute, runtimePath, safeRedirect } from "../src/route";
 import { initialData } from "../src/runtime/initialData";
 import { movesOf, withEntry } from "../src/runtime/historyEntries";
@@ -42,16 +42,6 @@ test("search wants every word, whatever its case and accents", () => {
   assert.deepEqual(ids("demena REV"), ["2"]);
   assert.deepEqual(ids("staff"), ["1", "2"]);
   assert.deepEqual(ids("leave review"), []);
-});
-
-test("the likely workflow is the only one, or shares a word", () => {
-  const template: TemplateChoice = { formId: "leave-form", name: "Leave request", description: "", lastModified: 0 };
-  const leave = { id: "leave-request", name: "Leave request" };
-  const order = { id: "purchase-order", name: "Purchase order" };
-  assert.equal(likelyWorkflow(template, [order]), "purchase-order");
-  assert.equal(likelyWorkflow(template, [order, leave]), "leave-request");
-  assert.equal(likelyWorkflow({ ...template, formId: "x", name: "Request" }, [order, leave]), "");
-  assert.equal(likelyWorkflow(template, [leave, { ...leave, id: "leave-2" }]), "");
 });
 
 const entry = (event: string, startState: string[], endState: string[]): HistoryEntry => ({ user: "u", transitionEvent: event, startState, endState, ts: "" });

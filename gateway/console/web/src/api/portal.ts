@@ -1,5 +1,5 @@
 import { ask, askText, retryKey } from "./http";
-import type { Category, Form, RoleInfo, TemplateChoice, Workflow } from "./types";
+import type { Category, Form, RoleInfo, TemplateChoice, WorkflowsOf } from "./types";
 
 /** The two things that a person makes in the portal, as paths spell them. */
 export type Kind = "forms" | "checklists";
@@ -18,8 +18,9 @@ export async function loadRoles(signal?: AbortSignal): Promise<RoleInfo> {
   return (await ask<RoleInfo>("form-portal/role-info", { signal })).value;
 }
 
-export async function loadWorkflows(signal?: AbortSignal): Promise<Workflow[]> {
-  return (await ask<Workflow[]>("form-portal/workflows", { signal })).value;
+/** The workflows that a new form of a template can be bound to. */
+export async function loadWorkflowsOf(formId: string, signal?: AbortSignal): Promise<WorkflowsOf> {
+  return (await ask<WorkflowsOf>(`form-runtime/api/v1/template/form/${encodeURIComponent(formId)}`, { signal })).value;
 }
 
 export async function loadTemplates(kind: Kind, roleId: string, signal?: AbortSignal): Promise<TemplateChoice[]> {

@@ -60,6 +60,13 @@ export interface TemplateChoice {
   lastModified: number;
 }
 
+/** What a template's forms can be bound to, of what the caller may start. */
+export interface WorkflowsOf {
+  workflows: Workflow[];
+  /** A form of it must be bound to one. */
+  needsWorkflow: boolean;
+}
+
 export type Category = "current" | "submitted" | "archived";
 
 export interface ChecklistItem {

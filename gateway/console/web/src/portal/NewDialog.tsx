@@ -1,17 +1,15 @@
-import { type FormEvent, useCallback, useRef, useState } from "react";
-import { messageFor, ServiceError } from "../api/http";
-import { createChecklist, createForm, type Kind, loadTemplates, loadWorkflows } from "../api/portal";
+import { type FormEvent, useCallback, useState } from "react";
+import { messageFor } from "../api/http";
+import { createChecklist, createForm, type Kind, loadTemplates, loadWorkflowsOf } from "../api/portal";
 import { noWorkflow } from "../api/runtime";
-import type { Role, RoleInfo, TemplateChoice, Workflow } from "../api/types";
+import type { Role, RoleInfo, TemplateChoice, WorkflowsOf } from "../api/types";
 import { go } from "../navigate";
 import { runtimePath } from "../route";
 import { Dialog } from "../ui/Dialog";
 import { LoadFault, Notice, Skeleton } from "../ui/Notice";
 import { type Loading, useLoaded } from "../ui/useLoaded";
-import { likelyWorkflow } from "./match";
 
-// The value of "choose for me". No identifier begins with a star.
-const automatic = "*";
+const unbound: WorkflowsOf = { workflows: [], needsWorkflow: false };
 
 interface NewDialogProps {
   kind: Kind;
@@ -19,7 +17,7 @@ interface NewDialogProps {
   onClose: () => void;
 }
 
-/** Role, template, workflow: and the new form's page opens. */
+/** Role, template, and the workflow when there are several: and the new form's page opens. */
 export function NewDialog({ kind, roles, onClose }: NewDialogProps) {
   const one = kind === "forms" ? "form" : "checklist";
   const { loaded, reload } = roles;
@@ -37,16 +35,17 @@ export function NewDialog({ kind, roles, onClose }: NewDialogProps) {
 function NewForm({ kind, roles, onClose }: { kind: Kind; roles: Role[]; onClose: () => void }) {
   const [roleId, setRoleId] = useState(roles[0]?.id ?? "");
   const templates = useLoaded(useCallback((signal: AbortSignal) => loadTemplates(kind, roleId, signal), [kind, roleId]));
-  const workflows = useLoaded(useCallback((signal: AbortSignal) => (kind === "forms" ? loadWorkflows(signal) : Promise.resolve([])), [kind]));
-  const choices = workflows.loaded.state === "ready" ? workflows.loaded.value : [];
   const [chosen, setChosen] = useState<TemplateChoice | null>(null);
-  const [workflowId, setWorkflowId] = useState(automatic);
+  const [chosenWorkflow, setChosenWorkflow] = useState("");
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState("");
-  const workflowSelect = useRef<HTMLSelectElement>(null);
 
   const list = templates.loaded.state === "ready" ? templates.loaded.value : [];
   const template = list.find((each) => each.formId === chosen?.formId) ?? (list.length === 1 ? list[0] : undefined);
+  const formId = kind === "forms" ? (template?.formId ?? "") : "";
+  const bound = useLoaded(useCallback((signal: AbortSignal) => (formId === "" ? Promise.resolve(unbound) : loadWorkflowsOf(formId, signal)), [formId]));
+  const choices = bound.loaded.state === "ready" ? bound.loaded.value.workflows : [];
+  const workflow = choices.find((each) => each.id === chosenWorkflow) ?? choices[0];
 
   const create = async (event: FormEvent) => {
     event.preventDefault();
@@ -57,18 +56,23 @@ function NewForm({ kind, roles, onClose }: { kind: Kind; roles: Role[]; onClose:
       setFault(`Choose a ${kind === "forms" ? "form" : "checklist"} first.`);
       return;
     }
+    if (kind === "forms" && bound.loaded.state !== "ready") {
+      setFault(bound.loaded.state === "failed" ? messageFor(bound.loaded.fault) : "Wait a moment and try again.");
+      bound.reload();
+      return;
+    }
+    if (bound.loaded.state === "ready" && bound.loaded.value.needsWorkflow && !workflow) {
+      setFault("This form goes through a workflow that you may not start.");
+      return;
+    }
     setBusy(true);
     setFault("");
     try {
-      const made = kind === "forms" ? await createBound(template, workflowId, choices) : { id: await createChecklist(template.formId), workflowId: "" };
-      go(runtimePath(template.formId, made.workflowId || noWorkflow, made.id));
+      const id = kind === "forms" ? await createForm(template.formId, workflow?.id ?? "") : await createChecklist(template.formId);
+      go(runtimePath(template.formId, workflow?.id ?? noWorkflow, id));
     } catch (cause) {
       setBusy(false);
       setFault(messageFor(cause));
-      if (cause instanceof AskWhichWorkflow) {
-        setWorkflowId(likelyWorkflow(template, choices) || (choices[0]?.id ?? ""));
-        workflowSelect.current?.focus();
-      }
     }
   };
 
@@ -91,15 +95,13 @@ function NewForm({ kind, roles, onClose }: { kind: Kind; roles: Role[]; onClose:
       {templates.loaded.state === "failed" && <LoadFault message={messageFor(templates.loaded.fault)} retry={templates.reload} />}
       {templates.loaded.state === "ready" && list.length === 0 && <Notice tone="info" title="There is nothing to create for this role." />}
       {list.length > 0 && <TemplateList kind={kind} templates={list} chosen={template?.formId ?? ""} onChoose={setChosen} />}
-      {kind === "forms" && choices.length > 0 && list.length > 0 && (
+      {choices.length > 1 && (
         <label className="field">
           <span className="label">Workflow</span>
-          <select ref={workflowSelect} value={workflowId} onChange={(event) => setWorkflowId(event.target.value)}>
-            <option value={automatic}>As the form needs it</option>
-            <option value="">(no workflow)</option>
-            {choices.map((workflow) => (
-              <option key={workflow.id} value={workflow.id}>
-                {workflow.name}
+          <select value={workflow?.id} onChange={(event) => setChosenWorkflow(event.target.value)}>
+            {choices.map((each) => (
+              <option key={each.id} value={each.id}>
+                {each.name}
               </option>
             ))}
           </select>
@@ -139,30 +141,4 @@ function TemplateList({ kind, templates, chosen, onChoose }: TemplateListProps) 
       ))}
     </fieldset>
   );
-}
-
-/** The form belongs to a workflow, and only the person can say to which. */
-class AskWhichWorkflow extends Error {}
-
-/**
- * Creates a form. Which templates are bound to which workflows is known to the
- * service alone: left to choose, it is asked for a plain form first, which it
- * refuses (400) when the template needs a workflow.
- */
-async function createBound(template: TemplateChoice, workflowId: string, workflows: Workflow[]): Promise<{ id: string; workflowId: string }> {
-  if (workflowId !== automatic) {
-    return { id: await createForm(template.formId, workflowId), workflowId };
-  }
-  try {
-    return { id: await createForm(template.formId, ""), workflowId: "" };
-  } catch (fault) {
-    if (!(fault instanceof ServiceError) || fault.status !== 400 || workflows.length === 0) {
-      throw fault;
-    }
-  }
-  const only = workflows.length === 1 ? workflows[0] : undefined;
-  if (only) {
-    return { id: await createForm(template.formId, only.id), workflowId: only.id };
-  }
-  throw new AskWhichWorkflow("This form goes through a workflow. Choose which one.");
 }
