@@ -28,7 +28,10 @@ export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
     <div className="side">
       <section className="card" aria-labelledby="where-title">
         <h2 id="where-title">Where it is</h2>
-        <Positions states={view.states} />
+        {/* Others move it on: that is read out when there is time. */}
+        <div aria-live="polite">
+          <Positions states={view.states} />
+        </div>
         <p className={live ? "live live-on" : "live"}>{live ? "Updates arrive at once" : "Updates arrive now and then"}</p>
       </section>
       <section className="card" aria-labelledby="can-title">
