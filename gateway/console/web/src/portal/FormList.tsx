@@ -4,7 +4,7 @@ import { Link } from "../navigate";
 import { Chip, toneOf } from "../ui/Chip";
 import { Icon } from "../ui/Icon";
 import { Time } from "../ui/Time";
-import { count, readable } from "../words";
+import { formatNumber, readable } from "../words";
 
 /** How many rows are shown at first, and more at a time. */
 const rowsStep = 100;
@@ -33,7 +33,7 @@ export function FormList({ category, forms, roleName }: FormListProps) {
       </ul>
       {hidden > 0 && (
         <button type="button" className="button more" onClick={() => setRows(rows + rowsStep)}>
-          Show {count(Math.min(hidden, rowsStep), "more", "more")}
+          Show {formatNumber(Math.min(hidden, rowsStep))} more
         </button>
       )}
     </>

@@ -7,7 +7,7 @@ import { ErrorSummary, type SummaryEntry } from "../ui/ErrorSummary";
 import { Notice } from "../ui/Notice";
 import { messageFor } from "../api/http";
 import { titleAt } from "./titles";
-import { fields, templates } from "./templates";
+import { templates } from "./templates";
 import { layoutOf, renderable } from "./layout";
 import { pathOf, validator } from "./validator";
 import { widgets } from "./widgets";
@@ -77,7 +77,6 @@ function Inside({ schema: written, ui, data, idPrefix, disabled = false, onChang
         validator={validator}
         templates={templates}
         widgets={widgets}
-        fields={fields}
         idPrefix={idPrefix}
         className="schema-form"
         disabled={disabled}

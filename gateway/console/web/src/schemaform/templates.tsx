@@ -15,7 +15,6 @@ import {
   type MultiSchemaFieldTemplateProps,
   type ObjectFieldTemplateProps,
   type OptionalDataControlsTemplateProps,
-  type RegistryFieldsType,
   type TemplatesType,
   titleId,
   type WrapIfAdditionalTemplateProps,
@@ -261,5 +260,3 @@ export const templates: Partial<Omit<TemplatesType<JSONObject>, "ButtonTemplates
     RemoveButton: SmallButton,
   },
 };
-
-export const fields: RegistryFieldsType<JSONObject> = {};

@@ -5,6 +5,6 @@ import type { Category } from "../api/types";
 export const toneOf = (category: Category) => (category === "submitted" ? "plain" : "quiet");
 
 /** A word about where something is. */
-export function Chip({ tone = "plain", children }: { tone?: "plain" | "quiet" | "good"; children: ReactNode }) {
+export function Chip({ tone = "plain", children }: { tone?: "plain" | "quiet"; children: ReactNode }) {
   return <span className={`chip chip-${tone}`}>{children}</span>;
 }

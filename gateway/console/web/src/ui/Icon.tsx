@@ -3,7 +3,6 @@
 const paths = {
   back: "M10 3 5 8l5 5",
   check: "M3 8.5 6.5 12 13 4.5",
-  clock: "M8 4.5v3.5l2.5 1.5M14 8A6 6 0 1 1 2 8a6 6 0 0 1 12 0Z",
   close: "M4 4l8 8M12 4l-8 8",
   down: "M3 6l5 5 5-5",
   form: "M4 2h8v12H4zM6.5 5.5h3M6.5 8h3M6.5 10.5h1.5",
