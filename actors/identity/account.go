@@ -54,8 +54,7 @@ type newPassword struct {
 func appendPasswordRow(dst []byte, p *password) []byte {
 	dst = append(dst, rowVersion)
 	for _, text := range []string{string(p.user), p.hash.String()} {
-		dst = binary.AppendUvarint(dst, uint64(len(text)))
-		dst = append(dst, text...)
+		dst = appendText(dst, text)
 	}
 	return binary.AppendUvarint(dst, uint64(p.changed))
 }

@@ -125,6 +125,8 @@ type entry struct {
 	kind    Kind
 	user    UserID
 	note    string
+	// roles are those that the session has beyond the user's own; nil for most.
+	roles   []RoleID
 	digest  [sha256.Size]byte
 	created int64
 	expires int64
@@ -136,6 +138,30 @@ type entry struct {
 
 	// stored is the last use that the newest row holds. The writer owns it.
 	stored int64
+
+	// extended is the principal with the roles of the session; see principal.
+	extended atomic.Pointer[extended]
+}
+
+// extended is a user with the roles of a session, of one directory.
+type extended struct {
+	directory *Directory
+	principal *Principal
+}
+
+// principal returns who the credential belongs to, nil for nobody who may come
+// in. It allocates once for each session with roles and directory.
+func (e *entry) principal(d *Directory) *Principal {
+	p := d.Principal(e.user)
+	if p == nil || len(e.roles) == 0 {
+		return p
+	}
+	if x := e.extended.Load(); x != nil && x.directory == d {
+		return x.principal
+	}
+	p = d.extend(p, e.roles)
+	e.extended.Store(&extended{d, p})
+	return p
 }
 
 // unknown stands in for a credential that is not in the table, so that looking

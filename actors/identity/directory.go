@@ -123,6 +123,26 @@ func (d *Directory) principal(u User) *Principal {
 	}
 }
 
+// extend returns a user with more roles. Those that there are not count for
+// nothing. When nothing is new it is the same principal.
+func (d *Directory) extend(p *Principal, more []RoleID) *Principal {
+	roles, privileges := slices.Clone(p.Roles), slices.Clone(p.Privileges)
+	for _, id := range more {
+		if role, known := d.roleByID[id]; known {
+			roles = append(roles, string(id))
+			privileges = append(privileges, texts(role.Privileges)...)
+		}
+	}
+	sorted := func(list []string) []string {
+		slices.Sort(list)
+		return slices.Compact(list)
+	}
+	if roles = sorted(roles); len(roles) == len(p.Roles) {
+		return p
+	}
+	return &Principal{ID: p.ID, Name: p.Name, Roles: roles, Privileges: sorted(privileges)}
+}
+
 // directoryParser collects faults while it reads.
 type directoryParser struct {
 	*document.Collector

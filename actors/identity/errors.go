@@ -16,8 +16,8 @@ var (
 	// identity.yaml does not name the user, or names the user as disabled.
 	ErrNoUser = errors.New("no such user, or disabled")
 	// ErrInvalid is what CreateToken and CreateSession answer when the note or
-	// the time to expiry cannot be taken, and SetPassword when a rule for
-	// passwords is broken. Its text is meant for the caller.
+	// the time to expiry cannot be taken, SetPassword when a rule for passwords is
+	// broken, and SignInVouched when the roles are too many. Its text is meant for the caller.
 	ErrInvalid = errors.New("invalid credential request")
 	// ErrTooManyAttempts is wrapped by the AttemptsError of SignIn, which says how
 	// long to wait. The password was not looked at.

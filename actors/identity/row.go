@@ -6,31 +6,51 @@ import (
 	"slices"
 )
 
-// rowVersion is the first byte of a stored credential. A row of another version
-// is refused, never guessed at.
-const rowVersion = 1
+// The first byte of a stored credential or password. A row of another version is
+// refused, never guessed at.
+const (
+	rowVersion = 1
+	// rowVersionRoles is that of a session with roles of its own.
+	rowVersionRoles = 2
+)
 
-// rowMaxBytes bounds a row; a real one has at most 128 + 200 + about 100 bytes.
-const rowMaxBytes = 1024
+// rowMaxBytes bounds a row; a real one has at most 128 + 200 + about 100 bytes,
+// and 130 for each role.
+const rowMaxBytes = 1024 + 130*sessionRolesMax
 
 // appendRow appends the stored form of a credential to dst:
 //
 //	version 1 byte, kind 1 byte, digest 32 bytes,
 //	id, user, note: each a uvarint length and its bytes,
+//	with roles (version 2): uvarint number, each a uvarint length and its bytes,
 //	created, expires, lastUsed, revoked: uvarint Unix milliseconds, 0 for never
 //
 // The secret is not in it.
 func appendRow(dst []byte, e *entry, lastUsed int64) []byte {
-	dst = append(dst, rowVersion, byte(e.kind))
+	version := byte(rowVersion)
+	if len(e.roles) > 0 {
+		version = rowVersionRoles
+	}
+	dst = append(dst, version, byte(e.kind))
 	dst = append(dst, e.digest[:]...)
 	for _, text := range []string{e.id, string(e.user), e.note} {
-		dst = binary.AppendUvarint(dst, uint64(len(text)))
-		dst = append(dst, text...)
+		dst = appendText(dst, text)
+	}
+	if version == rowVersionRoles {
+		dst = binary.AppendUvarint(dst, uint64(len(e.roles)))
+		for _, role := range e.roles {
+			dst = appendText(dst, string(role))
+		}
 	}
 	for _, t := range []int64{e.created, e.expires, lastUsed, e.revoked.Load()} {
 		dst = binary.AppendUvarint(dst, uint64(t))
 	}
 	return dst
+}
+
+func appendText(dst []byte, text string) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(text)))
+	return append(dst, text...)
 }
 
 // parseRow reads a stored row. It accepts exactly what appendRow writes:
@@ -40,8 +60,8 @@ func parseRow(row []byte) (*entry, error) {
 	if len(row) > rowMaxBytes {
 		return nil, fmt.Errorf("%w: %d bytes", ErrCorrupt, len(row))
 	}
-	if len(row) == 0 || row[0] != rowVersion {
-		return nil, fmt.Errorf("%w: not of version %d", ErrCorrupt, rowVersion)
+	if len(row) == 0 || row[0] != rowVersion && row[0] != rowVersionRoles {
+		return nil, fmt.Errorf("%w: not of version %d or %d", ErrCorrupt, rowVersion, rowVersionRoles)
 	}
 	r := rowReader{rest: row[1:]}
 	e := &entry{kind: Kind(r.byte())}
@@ -49,6 +69,13 @@ func parseRow(row []byte) (*entry, error) {
 	e.id = string(r.bytes(r.number()))
 	e.user = UserID(r.bytes(r.number()))
 	e.note = string(r.bytes(r.number()))
+	if row[0] == rowVersionRoles {
+		// NB: bounded before anything is made of it; a number of none is not the
+		// shortest form.
+		for range min(r.number(), sessionRolesMax+1) {
+			e.roles = append(e.roles, RoleID(r.bytes(r.number())))
+		}
+	}
 	e.created = int64(r.number())
 	e.expires = int64(r.number())
 	e.stored = int64(r.number())
@@ -75,6 +102,8 @@ func (e *entry) check() error {
 		return fmt.Errorf("%w: id of %d bytes", ErrCorrupt, len(e.id))
 	case e.user == "":
 		return fmt.Errorf("%w: no user", ErrCorrupt)
+	case len(e.roles) > sessionRolesMax || len(e.roles) > 0 && e.kind != Session || slices.Contains(e.roles, ""):
+		return fmt.Errorf("%w: roles that nobody gives", ErrCorrupt)
 	case e.created <= 0:
 		return fmt.Errorf("%w: no time of creation", ErrCorrupt)
 	case e.expires < 0, e.stored < 0, e.revoked.Load() < 0:

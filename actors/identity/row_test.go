@@ -3,6 +3,7 @@ package identity
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -27,12 +28,15 @@ func TestRowRoundTrip(t *testing.T) {
 		e.expires = rapid.Int64Min(0).Draw(t, "expires")
 		e.lastUsed.Store(rapid.Int64Min(0).Draw(t, "lastUsed"))
 		e.revoked.Store(rapid.Int64Min(0).Draw(t, "revoked"))
+		if e.kind == Session {
+			e.roles = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) RoleID { return RoleID(rapid.StringN(1, 128, 128).Draw(t, "role")) }), 0, sessionRolesMax).Draw(t, "roles")
+		}
 		row := appendRow(nil, e, e.lastUsed.Load())
 		got, err := parseRow(row)
 		if err != nil {
 			t.Fatalf("parseRow: %v", err)
 		}
-		if got.credential() != e.credential() || got.digest != e.digest || got.stored != e.lastUsed.Load() {
+		if !slices.Equal(got.roles, e.roles) || got.credential() != e.credential() || got.digest != e.digest || got.stored != e.lastUsed.Load() {
 			t.Fatalf("got %+v, want %+v", got.credential(), e.credential())
 		}
 	})
@@ -50,7 +54,12 @@ func TestParseRowRefuses(t *testing.T) {
 		row  []byte
 	}{
 		{"nothing", nil},
-		{"the next version", append([]byte{rowVersion + 1}, good[1:]...)},
+		{"the next version", append([]byte{rowVersionRoles + 1}, good[1:]...)},
+		{"the version with roles, but none", append([]byte{rowVersionRoles}, good[1:]...)},
+		{"no roles, but their number", append([]byte{rowVersionRoles}, append(bytes.Clone(good[1:2+32+1+20+1+8+1+14]), append([]byte{0}, good[2+32+1+20+1+8+1+14:]...)...)...)},
+		{"roles of a token", spoiled(func(e *entry) { e.roles = []RoleID{"boss"} })},
+		{"a role without a name", spoiled(func(e *entry) { e.kind, e.roles = Session, []RoleID{""} })},
+		{"too many roles", spoiled(func(e *entry) { e.kind, e.roles = Session, slices.Repeat([]RoleID{"boss"}, sessionRolesMax+1) })},
 		{"a byte too many", append(bytes.Clone(good), 0)},
 		{"a number in a long form", append(bytes.Clone(good[:len(good)-1]), 0x80, 0)},
 		{"both kinds at once", spoiled(func(e *entry) { e.kind = Token | Session })},

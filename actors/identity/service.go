@@ -254,8 +254,9 @@ func (s *Service) SetDirectory(d *Directory) {
 func (s *Service) Directory() *Directory { return s.directory.Load() }
 
 // Authenticate returns the principal of a credential of one of the given kinds,
-// or ErrUnauthorized. It neither blocks nor allocates. The principal is shared:
-// it must not be changed.
+// or ErrUnauthorized. It neither blocks nor allocates, but for the first
+// look at a session with roles of its own. The principal is shared: it must not
+// be changed.
 func (s *Service) Authenticate(kind Kind, credential string) (*Principal, error) {
 	id, secret, ok := split(credential)
 	if !ok {
@@ -274,7 +275,7 @@ func (s *Service) Authenticate(kind Kind, credential string) (*Principal, error)
 		s.refused.Add(1)
 		return nil, ErrUnauthorized
 	}
-	p := s.directory.Load().Principal(e.user)
+	p := e.principal(s.directory.Load())
 	if p == nil {
 		s.refused.Add(1)
 		return nil, ErrUnauthorized

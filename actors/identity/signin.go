@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"troupe/statemachine"
@@ -42,7 +43,7 @@ func (s *Service) SignIn(ctx context.Context, user UserID, password string, addr
 		s.signInFailed(user, address)
 		return "", nil, fmt.Errorf("sign in %q: %w", user, ErrUnauthorized)
 	}
-	secret, p, err := s.openSession(ctx, user, known, address)
+	secret, p, err := s.openSession(ctx, opening{user: user, proof: known, how: "signed in", address: address})
 	switch {
 	case errors.Is(err, ErrUnauthorized):
 		s.signInFailed(user, address)
@@ -68,25 +69,76 @@ func (s *Service) verify(ctx context.Context, user UserID, normal string) (*proo
 	return known, right && known.password != nil, err
 }
 
-// openSession makes the session of somebody who has shown the password.
-func (s *Service) openSession(ctx context.Context, user UserID, known *proof, address netip.Addr) (string, *Principal, error) {
-	note := "signed in"
-	if address.IsValid() {
-		note += " from " + address.Unmap().WithZone("").String()
+// sessionRolesMax bounds the roles of a session.
+const sessionRolesMax = 32
+
+// Vouched is somebody whom an identity provider has recognised.
+type Vouched struct {
+	User UserID
+	// Roles are those that the provider gives, at most 32. The session has them
+	// beside the roles of identity.yaml, as long as identity.yaml says what they
+	// are.
+	Roles []RoleID
+	// Address is where the request comes from; zero when it is unknown.
+	Address netip.Addr
+}
+
+// SignInVouched makes a session without a password, for somebody whose identity
+// the caller has made sure of; otherwise it is as SignIn. Errors:
+// ErrUnauthorized when identity.yaml does not name the user or names the user as
+// disabled; ErrInvalid for too many roles, ErrFull, ErrStopped, those of the
+// store and of ctx.
+func (s *Service) SignInVouched(ctx context.Context, v Vouched) (string, *Principal, error) {
+	if s.directory.Load().Principal(v.User) == nil {
+		s.signInFailed(v.User, v.Address)
+		return "", nil, fmt.Errorf("sign in: %w", ErrUnauthorized)
 	}
-	e, secret, err := s.drawEntry(Session, CreateCredential{User: user, Note: note})
+	roles := slices.Clone(v.Roles)
+	slices.Sort(roles)
+	roles = slices.Compact(roles)
+	if len(roles) > sessionRolesMax || slices.ContainsFunc(roles, func(r RoleID) bool { return !statemachine.IsIdentifier(string(r)) }) {
+		return "", nil, fmt.Errorf("sign in %q: %w: these roles are too many or cannot be", v.User, ErrInvalid)
+	}
+	secret, p, err := s.openSession(ctx, opening{user: v.User, roles: roles, how: "signed in by the provider", address: v.Address})
+	if errors.Is(err, ErrUnauthorized) {
+		s.signInFailed(v.User, v.Address)
+	}
+	return secret, p, err
+}
+
+// opening is a session that is to be made.
+type opening struct {
+	user    UserID
+	roles   []RoleID
+	proof   *proof // nil: none is needed
+	how     string
+	address netip.Addr
+}
+
+// openSession makes the session of somebody who has shown who that is.
+func (s *Service) openSession(ctx context.Context, o opening) (string, *Principal, error) {
+	note := o.how
+	if o.address.IsValid() {
+		note += " from " + o.address.Unmap().WithZone("").String()
+	}
+	e, secret, err := s.drawEntry(Session, CreateCredential{User: o.user, Note: note})
 	if err == nil {
-		err = s.submit(ctx, change{create: e, proof: known})
+		e.roles = o.roles
+		err = s.submit(ctx, change{create: e, proof: o.proof})
 	}
-	p := s.directory.Load().Principal(user)
-	if errors.Is(err, ErrNoUser) || err == nil && p == nil { // disabled since verify
+	var p *Principal
+	if err == nil {
+		p = e.principal(s.directory.Load())
+	}
+	if errors.Is(err, ErrNoUser) || err == nil && p == nil { // disabled meanwhile
 		err = ErrUnauthorized
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("sign in %q: %w", user, err)
+		return "", nil, fmt.Errorf("sign in %q: %w", o.user, err)
 	}
 	s.signIns.Add(1)
-	s.options.Log.Info().Str("user", string(user)).Str("credential", e.id).Stringer("address", address).Msg("signed in")
+	s.options.Log.Info().Str("user", string(o.user)).Str("credential", e.id).Strs("roles", texts(o.roles)).
+		Stringer("address", o.address).Msg(o.how)
 	return e.id + "." + secret, p, nil
 }
 
