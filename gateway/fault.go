@@ -10,6 +10,7 @@ import (
 
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
+	"troupe/gateway/provider"
 	"troupe/persistence"
 	"troupe/statemachine/data"
 )
@@ -64,8 +65,10 @@ const (
 var faults = []fault{
 	{cause: errMalformed, status: 400, words: wordsInvalid},
 	{cause: workflow.ErrInvalid, status: 400, words: wordsInvalid},
+	{cause: provider.ErrFlow, status: 400, words: wordsInvalid, text: "this browser has not begun to sign in, or too long ago"},
 	{cause: errUnauthorized, status: 401, words: wordsUnauthorized, text: textUnauthorized},
 	{cause: identity.ErrUnauthorized, status: 401, words: wordsUnauthorized, text: textUnauthorized},
+	{cause: provider.ErrRefused, status: 401, words: wordsUnauthorized, text: textUnauthorized},
 	{cause: errCrossOrigin, status: 403, words: wordsForbidden, text: "a page of another site must not ask for this"},
 	{cause: errPrivilege, status: 403, words: wordsForbidden, text: textForbidden},
 	{cause: workflow.ErrForbidden, status: 403, words: wordsForbidden, text: textForbidden},
@@ -98,6 +101,8 @@ var faults = []fault{
 	{cause: errBusy, status: 503, words: wordsBusy, text: textBusy, retry: true},
 	{cause: workflow.ErrBusy, status: 503, words: wordsBusy, text: textBusy, retry: true},
 	{cause: identity.ErrBusy, status: 503, words: wordsBusy, text: textBusy, retry: true},
+	{cause: provider.ErrBusy, status: 503, words: wordsBusy, text: textBusy, retry: true},
+	{cause: provider.ErrUnavailable, status: 503, words: wordsUnavailable, text: textUnavailable, retry: true},
 	{cause: identity.ErrFull, status: 503, words: wordsBusy, text: textBusy, retry: true},
 	{cause: errNotReady, status: 503, words: wordsUnavailable, text: textUnavailable, retry: true},
 	{cause: workflow.ErrUnavailable, status: 503, words: wordsUnavailable, text: textUnavailable, retry: true},

@@ -11,6 +11,7 @@ import (
 
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
+	"troupe/gateway/provider"
 )
 
 // sentinels are the errors that may reach the gateway, by their names.
@@ -33,6 +34,10 @@ var sentinels = map[string]error{
 	"identity.ErrBusy":            identity.ErrBusy,
 	"identity.ErrFull":            identity.ErrFull,
 	"identity.ErrStopped":         identity.ErrStopped,
+	"provider.ErrFlow":            provider.ErrFlow,
+	"provider.ErrRefused":         provider.ErrRefused,
+	"provider.ErrBusy":            provider.ErrBusy,
+	"provider.ErrUnavailable":     provider.ErrUnavailable,
 	"gateway.errMalformed":        errMalformed,
 	"gateway.errUnauthorized":     errUnauthorized,
 	"gateway.errCrossOrigin":      errCrossOrigin,
@@ -62,6 +67,7 @@ func TestEverySentinelHasARow(t *testing.T) {
 	for pkg, file := range map[string]string{
 		"workflow": "../actors/workflow/errors.go",
 		"identity": "../actors/identity/errors.go",
+		"provider": "provider/errors.go",
 		"gateway":  "errors.go",
 	} {
 		names := sentinelNames(t, file)

@@ -318,7 +318,7 @@ func FuzzTarget(f *testing.F) {
 		"/workflow/api/v1/choices", "/workflow/api/v1/instance/a/b", "/workflow/api/v1/instances/a?filter=%7B%7D", "//", "*", "/%2F", "http://x/workflow/api/v1/choices",
 		"/workflow/api/v1/watch/a?filter=%7B%7D", "/workflow/api/v1/watch/a/b", "/workflow/api/v1/watch/a/", "/workflow/api/v1/instance/a/b/events",
 		"/workflow/api/v1/instance/a/b/history?limit=1&cursor=x", "/workflow/api/v1/instances/a?limit=1&fields=svcPrivate", "/workflow/api/v1/instances/a?explain=true",
-		"/workflow/api/v1/instance/%00/b", "/workflow/api/v1/choices?a;b", "/session", "/login?next=/x", "/login?next=//x", "/login/style.css", "/login/script.js", "/login/", "/workflow/api/v1/instance//", "/livez?verbose", "/readyz?%zz",
+		"/workflow/api/v1/instance/%00/b", "/workflow/api/v1/choices?a;b", "/session", "/login?next=/x", "/login?next=//x", "/login/style.css", "/login/script.js", "/login/", "/login/oidc?next=/x", "/login/oidc/callback?state=x&code=y&other=z", "/workflow/api/v1/instance//", "/livez?verbose", "/readyz?%zz",
 		"/form-portal/role-info", "/form-portal/workflows?x", "/form-portal/forms/mycurrent", "/form-portal/checklists/myarchived", "/form-portal/forms/role/clerk", "/form-portal/checklists/role/%00",
 		"/form-portal/forms/create", "/form-runtime/api/v1/form/-/i", "/form-runtime/api/v1/draft/a/b", "/form-runtime/api/v1/submit", "/form-runtime/%61pi/v1/form/-/-", "/form-runtime/a/-/b/index.html",
 	} {
@@ -341,7 +341,7 @@ func FuzzTarget(f *testing.F) {
 		}
 		w := newRecorder()
 		server.ServeHTTP(w, r)
-		page := r.URL.Path == "/login" || r.URL.Path == "/" || formPage.MatchString(r.URL.Path)
+		page := r.URL.Path == "/login" || r.URL.Path == "/login/oidc" || r.URL.Path == callbackPath || r.URL.Path == "/" || formPage.MatchString(r.URL.Path)
 		file := r.URL.Path == "/login/style.css" || r.URL.Path == "/login/script.js" || strings.HasPrefix(r.URL.Path, "/assets/")
 		probe := r.URL.Path == "/livez" || r.URL.Path == "/readyz" || page || file
 		switch w.status {
@@ -367,7 +367,7 @@ func FuzzTarget(f *testing.F) {
 			}
 			return
 		}
-		if page && w.status == 200 {
+		if page && w.header.Get("Content-Type") != "application/json" {
 			if !strings.HasPrefix(strings.ToLower(w.body.String()), "<!doctype html>") || !strings.HasPrefix(w.header.Get("Content-Type"), "text/html") {
 				t.Errorf("%s %q: got no page: %q", method, target, w.body.String())
 			}

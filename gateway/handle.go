@@ -38,8 +38,12 @@ type exchange struct {
 	contentType []string
 	// cacheControl says how long the answer may be kept; nil is not at all.
 	cacheControl []string
-	id           string    // see requestID
-	begun        time.Time // zero unless requests are logged
+	// next and ended belong to a sign-in by the provider: where the person wants
+	// to go, and whether the cookie of that sign-in is of no use any more.
+	next  string
+	ended bool
+	id    string    // see requestID
+	begun time.Time // zero unless requests are logged
 
 	// out is where the answer is built. It is kept from request to request.
 	out []byte
@@ -202,7 +206,7 @@ func (x *exchange) checkOrigin() error {
 // parseQuery reads the query strictly: net/http's own reading drops what it
 // does not understand (reliability F17).
 func (x *exchange) parseQuery() error {
-	if x.r.URL.RawQuery == "" || x.route.anyQuery {
+	if x.r.URL.RawQuery == "" || x.route.ignoresQuery {
 		return nil
 	}
 	query, err := url.ParseQuery(x.r.URL.RawQuery)
@@ -210,7 +214,7 @@ func (x *exchange) parseQuery() error {
 		return refuse(errMalformed, "the query is malformed")
 	}
 	for name, values := range query {
-		if !slices.Contains(x.route.query, name) {
+		if !x.route.anyQuery && !slices.Contains(x.route.query, name) {
 			return refuse(errMalformed, "unknown query parameter %s", quote(name))
 		}
 		if len(values) > 1 {
@@ -313,6 +317,10 @@ func (x *exchange) answerFault(f *fault, err error) {
 		x.w.Header()["Retry-After"] = []string{strconv.Itoa(int((late.Wait + time.Second - 1) / time.Second))}
 	}
 	x.contentType, x.cacheControl = nil, nil
+	if x.route.page {
+		x.answerPage(f)
+		return
+	}
 	x.out = f.appendBody(x.out[:0], x.route.group, f.message(err, id))
 	x.send(f.status)
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
+	"troupe/gateway/provider"
 )
 
 // The credentials of the fakes. Their letters have no meaning.
@@ -74,6 +76,7 @@ type fakeSessions struct {
 	calls     int
 	addresses []netip.Addr
 	ended     []string
+	vouched   []identity.Vouched
 }
 
 func (f *fakeSessions) SignIn(_ context.Context, user identity.UserID, password string, address netip.Addr) (string, *identity.Principal, error) {
@@ -88,6 +91,57 @@ func (f *fakeSessions) SignIn(_ context.Context, user identity.UserID, password 
 		return sessionNew, ann, nil
 	}
 	return "", nil, fmt.Errorf("sign in %q: %w", user, identity.ErrUnauthorized)
+}
+
+// SignInVouched signs ann in, and turns everybody else away.
+func (f *fakeSessions) SignInVouched(_ context.Context, v identity.Vouched) (string, *identity.Principal, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	f.vouched = append(f.vouched, v)
+	switch {
+	case f.fail != nil:
+		return "", nil, f.fail
+	case v.User == userAnn:
+		return sessionNew, ann, nil
+	}
+	return "", nil, fmt.Errorf("sign in: %w", identity.ErrUnauthorized)
+}
+
+// fakeProvider takes one cookie, and brings back whom the parameter user names.
+type fakeProvider struct {
+	mu       sync.Mutex
+	fail     error
+	next     string
+	redirect string
+}
+
+const flowCookie = "a-flow-that-was-sealed-by-the-provider-client"
+
+func (f *fakeProvider) Name() string { return `Staff & "friends"` }
+
+func (f *fakeProvider) Begin(_ context.Context, next, redirect string) (provider.Start, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		return provider.Start{}, fmt.Errorf("begin: %w", f.fail)
+	}
+	f.next, f.redirect = next, redirect
+	return provider.Start{Location: "https://login.example/auth?x=y", Cookie: flowCookie}, nil
+}
+
+func (f *fakeProvider) Finish(_ context.Context, cookie string, query url.Values) (provider.Person, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if cookie != flowCookie {
+		return provider.Person{}, fmt.Errorf("finish: %w", provider.ErrFlow)
+	}
+	person := provider.Person{Next: f.next}
+	if f.fail != nil {
+		return person, fmt.Errorf("finish: %w", f.fail)
+	}
+	person.User, person.Roles = identity.UserID(query.Get("user")), []identity.RoleID{"clerk"}
+	return person, nil
 }
 
 func (f *fakeSessions) SignOut(_ context.Context, session string) error {
@@ -274,6 +328,7 @@ type testServer struct {
 	workflows *fakeWorkflows
 	sessions  *fakeSessions
 	portal    *fakePortal
+	provider  *fakeProvider
 	log       *lockedBuffer
 	base      string // "http://127.0.0.1:port" and the base path
 }
@@ -286,8 +341,8 @@ func startServer(t testing.TB, o Options, workflows *fakeWorkflows) *testServer 
 	if workflows == nil {
 		s.workflows = new(fakeWorkflows)
 	}
-	s.sessions, s.portal = new(fakeSessions), new(fakePortal)
-	s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Portal: s.portal})
+	s.sessions, s.portal, s.provider = new(fakeSessions), new(fakePortal), new(fakeProvider)
+	s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Portal: s.portal, Provider: s.provider})
 	return s
 }
 

@@ -18,6 +18,9 @@ func TestMatrix(t *testing.T) {
 	const person, entrance, page, portal = "person", "entrance", "page", "portal"
 	// The privileges of group A, as bits.
 	const fills, forms, checklists = 1, 2, 4
+	// door leads to the provider, and nobody of another site in; back is where the
+	// provider sends people, whom nothing is known of without a cookie.
+	const door, back = "door", "back"
 	unsafe, safe := []string{"POST"}, []string{"GET", "HEAD"}
 	type row struct {
 		name, target, body string
@@ -56,6 +59,8 @@ func TestMatrix(t *testing.T) {
 		{"session", "/session", "", safe, person, 0},
 		{"sign-out", "/session", "", []string{"DELETE"}, person, 0},
 		{"login", "/login", "", safe, page, 0},
+		{"login-provider", "/login/oidc", "", safe, door, 0},
+		{"login-callback", "/login/oidc/callback", "", safe, back, 0},
 		{"login-style", "/login/style.css", "", safe, page, 0},
 		{"login-script", "/login/script.js", "", safe, page, 0},
 		{"portal", "/?kind=checklists", "", safe, page, 0},
@@ -128,8 +133,12 @@ func TestMatrix(t *testing.T) {
 			return 405
 		case rt.policy == open, rt.policy == page:
 			return 200
-		case rt.policy == entrance && elsewhere:
+		case (rt.policy == entrance || rt.policy == door) && elsewhere:
 			return 403
+		case rt.policy == door:
+			return 303
+		case rt.policy == back:
+			return 400
 		case rt.policy == entrance && !rightType:
 			return 415
 		case rt.policy == entrance:
@@ -192,7 +201,7 @@ func TestMatrix(t *testing.T) {
 					if asked := s.sessions.asked() != beforeSessions; asked != (status == 200 && makesOrEnds) {
 						t.Errorf("%s %s as %s: the sessions were asked: %v", method, rt.name, credential.who, asked)
 					}
-					if cookie := w.header.Get("Set-Cookie"); (cookie != "") != (status == 200 && makesOrEnds) {
+					if cookie := w.header.Get("Set-Cookie"); (cookie != "") != (status == 303 || status == 200 && makesOrEnds) {
 						t.Errorf("%s %s as %s: got the cookie %q with %d", method, rt.name, credential.who, cookie, status)
 					}
 					if (status == 401) != (w.header.Get("WWW-Authenticate") != "") || (status == 405) != (w.header.Get("Allow") != "") {
@@ -205,7 +214,7 @@ func TestMatrix(t *testing.T) {
 	if len(routes) != len(s.table) {
 		t.Errorf("the matrix knows %d routes, the table has %d", len(routes), len(s.table))
 	}
-	if cells != (37*8-8-2)*(15+8*3)*6 {
+	if cells != (39*8-8-2)*(15+8*3)*6 {
 		t.Errorf("tried %d cells", cells)
 	}
 }

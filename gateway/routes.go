@@ -30,9 +30,15 @@ type route struct {
 	privilege identity.Privilege
 	// query lists the parameters that the route knows. Others are refused.
 	query []string
-	// anyQuery marks pages: their query is for the script, and nobody here looks
+	// ignoresQuery marks pages: their query is for the script, and nobody here looks
 	// at it.
+	ignoresQuery bool
+	// anyQuery lets parameters pass that the route does not know: a provider adds
+	// what it likes. They stand there once, like all.
 	anyQuery bool
+	// page answers errors with the login page instead of JSON: a person looks at
+	// them.
+	page bool
 	// strict refuses other sites' pages with every method, not only with those
 	// that change something: for answers that no link leads to, but that cost
 	// something while they last.
@@ -170,12 +176,20 @@ func ownRoutes() []route {
 		{name: "session", method: http.MethodGet, path: "/session", access: signedIn(identity.Session), handle: showSession},
 		{name: "sign-out", method: http.MethodDelete, path: "/session", access: signedIn(identity.Session), handle: signOut},
 		{name: "login", method: http.MethodGet, path: "/login", access: public, query: []string{"next"}, handle: showLogin},
+		{
+			name: "login-provider", method: http.MethodGet, path: "/login/oidc", access: signingIn,
+			page: true, strict: true, query: []string{"next"}, handle: beginProvider,
+		},
+		{
+			name: "login-callback", method: http.MethodGet, path: callbackPath, access: public,
+			page: true, anyQuery: true, handle: finishProvider,
+		},
 		{name: "login-style", method: http.MethodGet, path: "/login/style.css", access: public, handle: showLoginStyle},
 		{name: "login-script", method: http.MethodGet, path: "/login/script.js", access: public, handle: showLoginScript},
-		{name: "portal", method: http.MethodGet, path: "/", access: public, anyQuery: true, handle: showPage},
+		{name: "portal", method: http.MethodGet, path: "/", access: public, ignoresQuery: true, handle: showPage},
 		{
 			name: "form-page", method: http.MethodGet, path: "/form-runtime/:formId/:workflowId/:instanceId/index.html",
-			access: public, anyQuery: true, handle: showPage,
+			access: public, ignoresQuery: true, handle: showPage,
 		},
 		{name: "asset", method: http.MethodGet, path: "/assets/:name", access: public, handle: showAsset},
 		{name: "livez", method: http.MethodGet, path: "/livez", access: probed, handle: answerLive},

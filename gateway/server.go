@@ -34,6 +34,9 @@ type Services struct {
 	// Sessions signs people in and out. Nil: nobody can, and the routes for it
 	// answer 404.
 	Sessions Sessions
+	// Provider recognises people elsewhere. Nil: nobody does, and the routes for
+	// it answer 404.
+	Provider Provider
 	// Parts are asked by /readyz; they do not decide whether a request is taken.
 	Parts []Part
 }

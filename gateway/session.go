@@ -17,6 +17,9 @@ type Sessions interface {
 	SignIn(ctx context.Context, user identity.UserID, password string, address netip.Addr) (string, *identity.Principal, error)
 	// SignOut ends the session of a secret text. It returns when that is durable.
 	SignOut(ctx context.Context, session string) error
+	// SignInVouched is SignIn for somebody whom the identity provider has
+	// recognised.
+	SignInVouched(ctx context.Context, v identity.Vouched) (string, *identity.Principal, error)
 }
 
 // signIn answers POST /session. A session that the request carries already is
@@ -33,19 +36,25 @@ func signIn(x *exchange) error {
 	if x.services.Sessions == nil {
 		return errNotFound
 	}
-	s := x.server
-	from, secure := s.clientOf(x.r)
+	from, secure := x.server.clientOf(x.r)
 	session, caller, err := x.services.Sessions.SignIn(x.r.Context(), identity.UserID(user), password, from)
 	if err != nil {
 		return err
 	}
+	x.adopt(session, caller, secure)
+	return x.sendCaller()
+}
+
+// adopt gives the browser its new session, and ends the one that it had: its id
+// was known before.
+func (x *exchange) adopt(session string, caller *identity.Principal, secure bool) {
+	s := x.server
 	if old, _, err := parseSession(x.r.Header["Cookie"], s.options.SessionCookie); err == nil && old != "" {
 		// NB: most are unknown or over, and the new one is good in any case.
 		_ = x.services.Sessions.SignOut(x.r.Context(), old)
 	}
 	x.caller = caller
 	s.setCookie(x.w.Header(), session, 0, secure)
-	return x.sendCaller()
 }
 
 // showSession answers GET /session.
@@ -103,7 +112,7 @@ func (s *Server) setCookie(h http.Header, value string, maxAge int, secure bool)
 	if cookie.Path == "" {
 		cookie.Path = "/"
 	}
-	h["Set-Cookie"] = []string{cookie.String()}
+	h["Set-Cookie"] = append(h["Set-Cookie"], cookie.String())
 }
 
 // parseSignIn reads the body of POST /session. Errors are errMalformed and never
@@ -137,12 +146,25 @@ func parseSignIn(body data.Value) (user, password string, err error) {
 
 // showLogin answers GET /login.
 func showLogin(x *exchange) error {
+	x.setPageHeaders()
+	return x.sendFile(valueHTML, x.loginPage(x.query.Get("next"), ""))
+}
+
+// setPageHeaders sets what a page has that a person looks at.
+func (x *exchange) setPageHeaders() {
 	h := x.w.Header()
 	h["Content-Security-Policy"] = valuePolicy
 	h["X-Frame-Options"] = valueDeny
 	h["Referrer-Policy"] = valueNoReferrer
 	h["Cross-Origin-Opener-Policy"] = valueSameOrigin
-	return x.sendFile(valueHTML, login.Page(x.server.options.BasePath, x.query.Get("next")))
+}
+
+func (x *exchange) loginPage(next, problem string) []byte {
+	o := login.Options{Base: x.server.options.BasePath, Next: next, Problem: problem}
+	if x.services != nil && x.services.Provider != nil {
+		o.Provider = x.services.Provider.Name()
+	}
+	return login.Page(o)
 }
 
 // showLoginStyle and showLoginScript answer what the page asks for.

@@ -345,7 +345,7 @@ func TestLoginPage(t *testing.T) {
 			"?next=" + base + "/%22%3E%3Cb": base + "/&#34;&gt;&lt;b",
 		} {
 			a := s.do(t, request{method: "GET", path: "/login" + asked})
-			if a.status != 200 || a.body != string(login.Page(base, mustQuery(t, asked))) {
+			if a.status != 200 || a.body != string(login.Page(login.Options{Base: base, Next: mustQuery(t, asked), Provider: s.provider.Name()})) {
 				t.Errorf("%s: got %d %.60q", asked, a.status, a.body)
 			}
 			if !strings.Contains(a.body, `data-next="`+next+`"`) || !strings.Contains(a.body, `data-session="`+base+`/session"`) {

@@ -3,6 +3,7 @@ package login
 import (
 	_ "embed"
 	"html"
+	"net/url"
 	"strings"
 )
 
@@ -21,15 +22,39 @@ var (
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; " +
 	"form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
-// Page returns the page for a server whose paths hang below base, which is empty
-// or like "/platform". next is what the request says about where to go after
-// signing in; it is outside text of any length and goes through Next.
-func Page(base, next string) []byte {
+// Options says what the page shows. All of it may be outside text of any length.
+type Options struct {
+	// Base is what the server's paths hang below: empty or like "/platform".
+	Base string
+	// Next is what the request says about where to go after signing in. It goes
+	// through the function Next.
+	Next string
+	// Provider is what the identity provider is called; empty: there is none.
+	Provider string
+	// Problem says why an earlier try did not work; empty: there was none.
+	Problem string
+}
+
+// Page returns the page.
+func Page(o Options) []byte {
+	next, link := Next(o.Base, o.Next), ""
+	if o.Provider != "" {
+		link = strings.NewReplacer(
+			"{{start}}", html.EscapeString(o.Base+"/login/oidc?next="+url.QueryEscape(next)),
+			"{{provider}}", html.EscapeString(o.Provider),
+		).Replace(providerLink)
+	}
 	return []byte(strings.NewReplacer(
-		"{{base}}", html.EscapeString(base),
-		"{{next}}", html.EscapeString(Next(base, next)),
+		"{{base}}", html.EscapeString(o.Base),
+		"{{next}}", html.EscapeString(next),
+		"{{problem}}", html.EscapeString(o.Problem),
+		"{{provider}}", link,
 	).Replace(document))
 }
+
+// providerLink needs no script.
+const providerLink = `<p class="provider"><a href="{{start}}">Sign in with {{provider}}</a></p>
+`
 
 // Style is the page's style sheet, at base + "/login/style.css". Nobody may
 // change it.

@@ -1,0 +1,132 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"troupe/actors/identity"
+	"troupe/gateway/login"
+	"troupe/gateway/provider"
+)
+
+// Provider recognises people elsewhere; provider.Client does. Errors are those of
+// package provider, wrapped.
+type Provider interface {
+	// Name is what people know it by.
+	Name() string
+	// Begin returns where the browser goes, and a cookie that it brings back.
+	Begin(ctx context.Context, next, redirect string) (provider.Start, error)
+	// Finish returns who it is. With an error it may return Person.Next alone.
+	Finish(ctx context.Context, cookie string, query url.Values) (provider.Person, error)
+}
+
+const (
+	callbackPath = "/login/oidc/callback"
+	hostBytesMax = 255
+)
+
+// beginProvider answers GET /login/oidc.
+func beginProvider(x *exchange) error {
+	if x.services.Provider == nil {
+		return errNotFound
+	}
+	if len(x.r.Host) > hostBytesMax {
+		return refuse(errMalformed, "the header Host is too long")
+	}
+	s := x.server
+	x.next = login.Next(s.options.BasePath, x.query.Get("next"))
+	_, secure := s.clientOf(x.r)
+	callback := url.URL{Scheme: "http", Host: x.r.Host, Path: s.options.BasePath + callbackPath}
+	if secure {
+		callback.Scheme = "https"
+	}
+	start, err := x.services.Provider.Begin(x.r.Context(), x.next, callback.String())
+	if err != nil {
+		return err
+	}
+	s.setFlowCookie(x.w.Header(), start.Cookie, int(provider.FlowMax.Seconds()), secure)
+	return x.sendAway(start.Location)
+}
+
+// finishProvider answers GET /login/oidc/callback, where the provider sends the
+// browser. The session is a new one, as with a password.
+func finishProvider(x *exchange) error {
+	if x.services.Provider == nil || x.services.Sessions == nil {
+		return errNotFound
+	}
+	s := x.server
+	cookie, _, err := parseSession(x.r.Header["Cookie"], s.flowCookie())
+	if err != nil {
+		return provider.ErrFlow // two of them: nobody can tell which is ours
+	}
+	from, secure := s.clientOf(x.r)
+	person, err := x.services.Provider.Finish(x.r.Context(), cookie, x.query)
+	x.next = person.Next
+	// NB: a request that does not belong to the sign-in must not end it.
+	x.ended = person.Next != ""
+	if err != nil {
+		return err
+	}
+	session, caller, err := x.services.Sessions.SignInVouched(x.r.Context(),
+		identity.Vouched{User: person.User, Roles: person.Roles, Address: from})
+	if err != nil {
+		return err
+	}
+	x.adopt(session, caller, secure)
+	s.setFlowCookie(x.w.Header(), "", -1, secure)
+	return x.sendAway(login.Next(s.options.BasePath, person.Next))
+}
+
+// flowCookie is the name of the cookie of a sign-in that is on its way.
+func (s *Server) flowCookie() string { return s.options.SessionCookie + "-oidc" }
+
+// setFlowCookie sets the cookie of a sign-in that is on its way. SameSite is Lax,
+// because the browser comes back from another site. A negative maxAge removes it.
+func (s *Server) setFlowCookie(h http.Header, value string, maxAge int, secure bool) {
+	cookie := http.Cookie{
+		Name: s.flowCookie(), Value: value, Path: s.options.BasePath + "/login/oidc", MaxAge: maxAge,
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: secure,
+	}
+	h["Set-Cookie"] = append(h["Set-Cookie"], cookie.String())
+}
+
+// sendAway sends the browser to another page. Only signing in does.
+func (x *exchange) sendAway(location string) error {
+	x.setPageHeaders()
+	x.contentType = valueHTML
+	x.w.Header()["Location"] = []string{location}
+	x.out = append(x.out, "<!DOCTYPE html>\n<title>Sign in</title>\n"...)
+	x.send(http.StatusSeeOther)
+	return nil
+}
+
+// answerPage is answerFault for a person: the login page with what is wrong.
+func (x *exchange) answerPage(f *fault) {
+	if x.ended {
+		_, secure := x.server.clientOf(x.r)
+		x.server.setFlowCookie(x.w.Header(), "", -1, secure)
+	}
+	x.setPageHeaders()
+	x.contentType = valueHTML
+	x.out = append(x.out[:0], x.loginPage(x.next, problemOf(f.status))...)
+	x.send(f.status)
+}
+
+// problemOf is what a person is told. Why the provider's word does not count is
+// in the log.
+func problemOf(status int) string {
+	switch status {
+	case http.StatusBadRequest:
+		return "This sign-in was begun elsewhere, or took too long. Please try again."
+	case http.StatusUnauthorized:
+		return "The provider has not confirmed who you are, or you may not sign in here."
+	case http.StatusForbidden:
+		return "Please begin to sign in on this page."
+	case http.StatusNotFound:
+		return "There is no such way to sign in here."
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return "Signing in is not possible now. Please try again in a moment."
+	}
+	return "Signing in did not work. Please try again."
+}

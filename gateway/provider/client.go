@@ -1,0 +1,360 @@
+package provider
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"troupe/actors/identity"
+)
+
+const (
+	askMax        = 10 * time.Second // for one answer of the provider
+	finishMax     = 20 * time.Second // for all of them together
+	answerMax     = 1 << 20          // bytes of one answer
+	asksMax       = 16               // callers who ask the provider at a time
+	shownMaxBytes = 64               // of a text of the provider, in the log
+)
+
+// Client is the relying party. Use New.
+type Client struct {
+	options Options
+	sealer  sealer
+	http    *http.Client
+	slots   chan struct{} // one entry for each caller who asks the provider
+
+	mu    sync.Mutex
+	known *known // nil until the provider was asked for its addresses
+}
+
+// known is what the provider's discovery document says.
+type known struct {
+	provider *oidc.Provider
+	verifier *oidc.IDTokenVerifier
+	endpoint oauth2.Endpoint
+	// alwaysIssuer says that every answer names its issuer (RFC 9207).
+	alwaysIssuer bool
+}
+
+// Start is a sign-in that has begun.
+type Start struct {
+	// Location is the provider's page, where the browser goes.
+	Location string
+	// Cookie is what the browser brings back: at least 43 of A-Z a-z 0-9 - and _,
+	// for FlowMax.
+	Cookie string
+}
+
+// Person is whom the provider has recognised.
+type Person struct {
+	User  identity.UserID
+	Roles []identity.RoleID
+	// Next is what Begin was given. Finish returns it with an error, too, when
+	// the sign-in was begun in this browser.
+	Next string
+}
+
+// New checks the options. It asks nobody anything.
+func New(o Options) (*Client, error) {
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("identity provider: %w", err)
+	}
+	s, err := newSealer()
+	if err != nil {
+		return nil, fmt.Errorf("identity provider: %w", err)
+	}
+	return &Client{
+		options: o, sealer: s, slots: make(chan struct{}, asksMax),
+		http: &http.Client{
+			Transport:     bounded{http.DefaultTransport.(*http.Transport).Clone()},
+			Timeout:       askMax,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// Name is what people know the provider by.
+func (c *Client) Name() string { return c.options.Name }
+
+// Close ends the connections to the provider that nobody uses.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// bounded reads no more of an answer than answerMax.
+type bounded struct{ *http.Transport }
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := b.Transport.RoundTrip(r)
+	if err == nil {
+		answer.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(answer.Body, answerMax), answer.Body}
+	}
+	return answer, err
+}
+
+// Begin begins a sign-in. next is where the person wants to go; redirect is the
+// address of the callback, unless Options.RedirectURL says it. Errors: ErrBusy,
+// ErrUnavailable.
+func (c *Client) Begin(ctx context.Context, next, redirect string) (Start, error) {
+	leave, err := c.enter()
+	if err != nil {
+		return Start{}, err
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, c.http), askMax)
+	defer cancel()
+	k, err := c.discover(ctx)
+	if err != nil {
+		return Start{}, err
+	}
+	if c.options.RedirectURL != "" {
+		redirect = c.options.RedirectURL
+	}
+	f := &flow{
+		State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(),
+		Redirect: redirect, Next: next, Begun: c.options.Clock().UnixMilli(),
+	}
+	cookie, err := c.sealer.seal(f)
+	if err != nil {
+		return Start{}, fmt.Errorf("begin a sign-in: %w", err)
+	}
+	location := c.config(k, redirect).AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier))
+	return Start{Location: location, Cookie: cookie}, nil
+}
+
+func (c *Client) config(k *known, redirect string) *oauth2.Config {
+	return &oauth2.Config{
+		ClientID: c.options.ClientID, ClientSecret: c.options.ClientSecret, Endpoint: k.endpoint,
+		RedirectURL: redirect, Scopes: append([]string{oidc.ScopeOpenID}, c.options.Scopes...),
+	}
+}
+
+// enter takes one of the slots, or answers ErrBusy.
+func (c *Client) enter() (leave func(), err error) {
+	select {
+	case c.slots <- struct{}{}:
+		return func() { <-c.slots }, nil
+	default:
+		return nil, ErrBusy
+	}
+}
+
+// discover asks the provider for its addresses, once.
+func (c *Client) discover(ctx context.Context) (*known, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known != nil {
+		return c.known, nil
+	}
+	p, err := oidc.NewProvider(ctx, c.options.Issuer)
+	var more struct {
+		Methods      []string `json:"token_endpoint_auth_methods_supported"`
+		AlwaysIssuer bool     `json:"authorization_response_iss_parameter_supported"`
+	}
+	if err == nil {
+		err = p.Claims(&more)
+	}
+	if err != nil {
+		return nil, c.unavailable("discovery", err)
+	}
+	k := &known{provider: p, endpoint: p.Endpoint(), alwaysIssuer: more.AlwaysIssuer}
+	// NB: without a style the library tries both, and a code is good for one try.
+	k.endpoint.AuthStyle = oauth2.AuthStyleInHeader
+	if c.options.ClientSecret == "" || len(more.Methods) > 0 && !slices.Contains(more.Methods, "client_secret_basic") {
+		k.endpoint.AuthStyle = oauth2.AuthStyleInParams
+	}
+	for _, address := range []string{k.endpoint.AuthURL, k.endpoint.TokenURL} {
+		if u, err := url.Parse(address); err != nil || u.Scheme != "https" && !isServer(u.Scheme+"://"+u.Host) {
+			return nil, c.unavailable("discovery", errors.New("an address of the provider is neither https nor on this machine"))
+		}
+	}
+	k.verifier = p.Verifier(&oidc.Config{ClientID: c.options.ClientID, Now: c.options.Clock})
+	c.known = k
+	return k, nil
+}
+
+// Finish ends a sign-in with what the browser brings back: the cookie of Begin,
+// empty for none, and the parameters of the callback, of which each stands there
+// once. Errors are wrapped: ErrFlow, ErrRefused, ErrBusy, ErrUnavailable.
+func (c *Client) Finish(ctx context.Context, cookie string, query url.Values) (Person, error) {
+	f, err := c.resume(cookie, query)
+	if err != nil {
+		return Person{}, err
+	}
+	unknown := Person{Next: f.Next}
+	leave, err := c.enter()
+	if err != nil {
+		return unknown, err
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, c.http), finishMax)
+	defer cancel()
+	k, err := c.discover(ctx)
+	if err != nil {
+		return unknown, err
+	}
+	if err := c.checkAnswer(k, query); err != nil {
+		return unknown, err
+	}
+	token, err := c.exchange(ctx, k, f, query.Get("code"))
+	if err != nil {
+		return unknown, err
+	}
+	said, err := c.claims(ctx, k, f, token)
+	if err != nil {
+		return unknown, err
+	}
+	user, err := said.user(c.options.LoginClaim, c.options.LoginDomain)
+	if err != nil {
+		return unknown, c.refused("the login name", err)
+	}
+	return Person{User: user, Roles: said.roles(c.options.RolesClaim, c.options.Roles), Next: f.Next}, nil
+}
+
+// resume finds the flow that a request belongs to.
+func (c *Client) resume(cookie string, query url.Values) (*flow, error) {
+	f, ok := c.sealer.open(cookie)
+	if !ok {
+		return nil, fmt.Errorf("%w: no cookie of this process", ErrFlow)
+	}
+	if age := c.options.Clock().Sub(time.UnixMilli(f.Begun)); age < 0 || age >= FlowMax {
+		return nil, fmt.Errorf("%w: it was begun %v ago", ErrFlow, age.Round(time.Second))
+	}
+	if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(f.State)) != 1 {
+		return nil, fmt.Errorf("%w: another state", ErrFlow)
+	}
+	return f, nil
+}
+
+// checkAnswer looks at what the provider has sent the browser back with.
+func (c *Client) checkAnswer(k *known, query url.Values) error {
+	if query.Has("iss") || k.alwaysIssuer {
+		if query.Get("iss") != c.options.Issuer { // another provider's answer (RFC 9207)
+			return c.refused("the answer", errors.New("it is of another issuer"))
+		}
+	}
+	if query.Has("error") {
+		return c.refused("the answer", errors.New(shown(query.Get("error"))))
+	}
+	if query.Get("code") == "" {
+		return c.refused("the answer", errors.New("it has no code"))
+	}
+	return nil
+}
+
+// exchange turns the code into tokens.
+func (c *Client) exchange(ctx context.Context, k *known, f *flow, code string) (*oauth2.Token, error) {
+	token, err := c.config(k, f.Redirect).Exchange(ctx, code, oauth2.VerifierOption(f.Verifier))
+	var answer *oauth2.RetrieveError
+	switch {
+	case err == nil:
+		return token, nil
+	case errors.As(err, &answer) && answer.ErrorCode == "invalid_grant": // used, old or made up
+		return nil, c.refused("the code", errors.New(answer.ErrorCode))
+	case errors.As(err, &answer):
+		return nil, c.unavailable("tokens", errors.New("status "+strconv.Itoa(answer.Response.StatusCode)+" "+shown(answer.ErrorCode)))
+	}
+	return nil, c.unavailable("tokens", err)
+}
+
+// claims checks the ID token and returns what it says, with what the provider
+// says elsewhere when a claim that we need is not in it.
+func (c *Client) claims(ctx context.Context, k *known, f *flow, token *oauth2.Token) (claims, error) {
+	raw, _ := token.Extra("id_token").(string)
+	id, err := k.verifier.Verify(ctx, raw)
+	if err != nil {
+		return nil, c.refused("the ID token", err)
+	}
+	said := claims{}
+	if err := id.Claims(&said); err != nil {
+		return nil, c.refused("the ID token", err)
+	}
+	party, named := said["azp"]
+	switch {
+	case subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(f.Nonce)) != 1:
+		return nil, c.refused("the ID token", errors.New("it is of another sign-in"))
+	case id.Subject == "":
+		return nil, c.refused("the ID token", errors.New("it is about nobody"))
+	case named && party != c.options.ClientID || !named && len(id.Audience) > 1:
+		return nil, c.refused("the ID token", errors.New("it is for another party"))
+	case id.AccessTokenHash != "" && id.VerifyAccessToken(token.AccessToken) != nil:
+		return nil, c.refused("the access token", errors.New("it does not belong to the ID token"))
+	}
+	return said, c.complete(ctx, k, id.Subject, token, said)
+}
+
+// complete asks for the claims that the ID token does not have.
+func (c *Client) complete(ctx context.Context, k *known, subject string, token *oauth2.Token, said claims) error {
+	missing := false
+	for _, name := range []string{c.options.LoginClaim, c.options.RolesClaim} {
+		_, there := said.find(name)
+		missing = missing || name != "" && !there
+	}
+	if !missing || k.provider.UserInfoEndpoint() == "" {
+		return nil
+	}
+	info, err := k.provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
+	if err != nil {
+		return c.unavailable("user info", err)
+	}
+	if info.Subject != subject { // OpenID Connect Core 5.3.2
+		return c.refused("the user info", errors.New("it is about somebody else"))
+	}
+	more := claims{}
+	if err := info.Claims(&more); err != nil {
+		return c.refused("the user info", err)
+	}
+	for name, value := range more {
+		if _, there := said[name]; !there { // what is signed wins
+			said[name] = value
+		}
+	}
+	return nil
+}
+
+// refused logs why the provider's word does not count. NB: the library's errors
+// name what is wrong with a token, and hold no token.
+func (c *Client) refused(what string, cause error) error {
+	c.options.Log.Info().Str("what", what).Str("reason", shown(cause.Error())).Msg("sign-in by the provider refused")
+	return fmt.Errorf("%w: %s", ErrRefused, what)
+}
+
+// unavailable logs what is wrong with the provider, or between it and us.
+func (c *Client) unavailable(what string, cause error) error {
+	// NB: of an answer that is not as expected the library's error has the whole
+	// body, which may be anything.
+	var address *url.Error
+	if errors.As(cause, &address) {
+		cause = address.Err
+	}
+	c.options.Log.Error().Str("issuer", c.options.Issuer).Str("what", what).Str("reason", shown(cause.Error())).
+		Msg("the identity provider cannot be asked")
+	return fmt.Errorf("%w: %s", ErrUnavailable, what)
+}
+
+// shown is a text from outside as it may stand in a log.
+func shown(text string) string {
+	cut := len(text) > 4*shownMaxBytes
+	if cut {
+		text = text[:4*shownMaxBytes]
+	}
+	quoted, _ := json.Marshal(text)
+	if cut {
+		return string(quoted[1:len(quoted)-1]) + "…"
+	}
+	return string(quoted[1 : len(quoted)-1])
+}

@@ -1,0 +1,60 @@
+package provider
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"time"
+)
+
+// FlowMax is the time that a person has, from Begin to Finish.
+const FlowMax = 10 * time.Minute
+
+// flow is a sign-in that was begun. It lives in the browser's cookie.
+type flow struct {
+	State    string `json:"s"`
+	Nonce    string `json:"n"`
+	Verifier string `json:"v"`
+	Redirect string `json:"r"`
+	Next     string `json:"x"`
+	Begun    int64  `json:"t"` // Unix milliseconds
+}
+
+// sealer turns flows into texts that only this process can make and read.
+type sealer struct{ aead cipher.AEAD }
+
+func newSealer() (sealer, error) {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // crypto/rand never returns an error; it ends the program
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return sealer{}, err
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	return sealer{aead}, err
+}
+
+// seal returns a text of A-Z a-z 0-9 - and _.
+func (s sealer) seal(f *flow) (string, error) {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, nil)), nil
+}
+
+// open returns the flow of a text, or false when it is none of ours.
+func (s sealer) open(text string) (*flow, bool) {
+	sealed, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return nil, false
+	}
+	plain, err := s.aead.Open(nil, nil, sealed, nil)
+	if err != nil {
+		return nil, false
+	}
+	f := new(flow)
+	return f, json.Unmarshal(plain, f) == nil
+}

@@ -1,0 +1,165 @@
+package gateway
+
+import (
+	"errors"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"troupe/actors/identity"
+	"troupe/gateway/provider"
+)
+
+// TestBeginProvider holds where a person is sent, and the cookie of the way.
+func TestBeginProvider(t *testing.T) {
+	const cookie = "session-oidc=" + flowCookie + "; Path=/login/oidc; Max-Age=600; HttpOnly; SameSite=Lax"
+	for _, c := range []struct {
+		line, query    string
+		headers        []string
+		next, redirect string
+		cookie         string
+	}{
+		{"nothing asked", "", nil, "/", "http://x/login/oidc/callback", cookie},
+		{"a page of ours", "?next=/x%3Fa=b", nil, "/x?a=b", "http://x/login/oidc/callback", cookie},
+		{"a page of others", "?next=https://evil.example", nil, "/", "http://x/login/oidc/callback", cookie},
+		{"the provider itself", "?next=//login.example/", nil, "/", "http://x/login/oidc/callback", cookie},
+		{"a proxy with TLS", "", []string{"X-Forwarded-Proto: https"}, "/", "https://x/login/oidc/callback", strings.Replace(cookie, "HttpOnly;", "HttpOnly; Secure;", 1)},
+	} {
+		t.Run(c.line, func(t *testing.T) {
+			s := startServer(t, Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}, nil)
+			r := newTestRequest("GET", "/login/oidc"+c.query, "", c.headers...)
+			r.RemoteAddr = "192.0.2.7:1"
+			w := newRecorder()
+			s.ServeHTTP(w, r)
+			if w.status != 303 || w.header.Get("Location") != "https://login.example/auth?x=y" || strings.Contains(w.body.String(), "//") {
+				t.Fatalf("got %d %v %s", w.status, w.header, w.body.String())
+			}
+			if s.provider.next != c.next || s.provider.redirect != c.redirect {
+				t.Errorf("got %q and %q, want %q and %q", s.provider.next, s.provider.redirect, c.next, c.redirect)
+			}
+			if got := w.header["Set-Cookie"]; !slices.Equal(got, []string{c.cookie}) {
+				t.Errorf("cookie: got %q, want %q", got, c.cookie)
+			}
+			checkCommonHeadersBut(t, w.header, "text/html; charset=utf-8")
+		})
+	}
+	s := startServer(t, Options{BasePath: "/platform", SessionCookie: "desk"}, nil)
+	w := newRecorder()
+	s.ServeHTTP(w, newTestRequest("GET", "/platform/login/oidc?next=/platform/x", ""))
+	if got := w.header.Get("Set-Cookie"); s.provider.redirect != "http://x/platform/login/oidc/callback" || s.provider.next != "/platform/x" ||
+		!strings.HasPrefix(got, "desk-oidc="+flowCookie+"; Path=/platform/login/oidc;") {
+		t.Errorf("below a base path: got %q, %q and %q", s.provider.redirect, s.provider.next, got)
+	}
+}
+
+// TestFinishProvider holds that a person gets a new session, that the old one
+// and the cookie of the way end, and where the browser goes.
+func TestFinishProvider(t *testing.T) {
+	s := startServer(t, Options{}, nil)
+	s.provider.next = "/x?a=b"
+	a := s.comeBack(t, "/login/oidc/callback?user=ann&code=c&state=s&session_state=more", "session-oidc="+flowCookie+"; session="+sessionAnn)
+	if a.status != 303 || a.header.Get("Location") != "/x?a=b" {
+		t.Fatalf("got %d %v %s", a.status, a.header, a.body.String())
+	}
+	if got := a.header["Set-Cookie"]; !slices.Equal(got, []string{
+		"session=" + sessionNew + "; Path=/; HttpOnly; SameSite=Lax", "session-oidc=; Path=/login/oidc; Max-Age=0; HttpOnly; SameSite=Lax",
+	}) {
+		t.Errorf("cookies: got %q", got)
+	}
+	if !slices.Equal(s.sessions.ended, []string{sessionAnn}) {
+		t.Errorf("ended: got %q, want the session that the browser had", s.sessions.ended)
+	}
+	if v := s.sessions.vouched; len(v) != 1 || v[0].User != "ann" || !slices.Equal(v[0].Roles, []identity.RoleID{"clerk"}) {
+		t.Errorf("vouched for: got %+v", v)
+	}
+	// A cookie in which next leads elsewhere cannot be made, but would not help.
+	s.provider.next = "//evil.example"
+	if a := s.comeBack(t, "/login/oidc/callback?user=ann", "session-oidc="+flowCookie); a.header.Get("Location") != "/" {
+		t.Errorf("leads to %q", a.header.Get("Location"))
+	}
+}
+
+// comeBack is what a browser sends that the provider has sent back.
+func (s *testServer) comeBack(t *testing.T, target, cookies string) *recorder {
+	t.Helper()
+	w := newRecorder()
+	s.ServeHTTP(w, newTestRequest("GET", target, "", "Cookie: "+cookies, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"))
+	return w
+}
+
+// TestProviderProblems holds that what goes wrong is a page with a status, and
+// never a session.
+func TestProviderProblems(t *testing.T) {
+	const good, none = "session-oidc=" + flowCookie, ""
+	for _, c := range []struct {
+		line, query, cookies string
+		fail, sessions       error
+		status               int
+		says                 string
+		ends                 bool // the cookie of the way
+	}{
+		{"no cookie", "?user=ann", none, nil, nil, 400, "Please try again", false},
+		{"another cookie", "?user=ann", "session-oidc=" + sessionAnn, nil, nil, 400, "Please try again", false},
+		{"two cookies", "?user=ann", good + "; " + good, nil, nil, 400, "Please try again", false},
+		{"a parameter twice", "?user=ann&user=bob", good, nil, nil, 400, "Please try again", false},
+		{"an unknown user", "?user=nobody", good, nil, nil, 401, "may not sign in here", true},
+		{"refused", "?user=ann", good, provider.ErrRefused, nil, 401, "has not confirmed", true},
+		{"busy", "?user=ann", good, provider.ErrBusy, nil, 503, "in a moment", true},
+		{"unavailable", "?user=ann", good, provider.ErrUnavailable, nil, 503, "in a moment", true},
+		{"full", "?user=ann", good, nil, identity.ErrFull, 503, "in a moment", true},
+		{"something new", "?user=ann", good, errors.New("a secret oak"), nil, 500, "did not work", true},
+	} {
+		t.Run(c.line, func(t *testing.T) {
+			s := startServer(t, Options{}, nil)
+			s.provider.next, s.provider.fail = "/x", c.fail
+			s.sessions.setFail(c.sessions)
+			a := s.comeBack(t, "/login/oidc/callback"+c.query, c.cookies)
+			text := a.body.String()
+			if a.status != c.status || !strings.Contains(text, c.says) || !strings.HasPrefix(text, "<!DOCTYPE html>") || strings.Contains(text, "oak") {
+				t.Errorf("got %d %s, want %d and %q", a.status, text, c.status, c.says)
+			}
+			checkCommonHeadersBut(t, a.header, "text/html; charset=utf-8")
+			if a.header.Get("Content-Security-Policy") == "" || a.header.Get("Location") != "" {
+				t.Errorf("headers: got %v", a.header)
+			}
+			cookies := strings.Join(a.header["Set-Cookie"], "\n")
+			if strings.Contains(cookies, "session=") || c.ends != strings.HasPrefix(cookies, "session-oidc=; Path=/login/oidc; Max-Age=0;") || !c.ends && cookies != "" {
+				t.Errorf("cookies: got %q", cookies)
+			}
+			if c.ends && !strings.Contains(text, `data-next="/x"`) {
+				t.Error("the page has forgotten where the person wants to go")
+			}
+			if (a.status == 503) != (a.header.Get("Retry-After") != "") || (a.status == 500) != strings.Contains(s.log.String(), "a secret oak") {
+				t.Errorf("got %v and the log %s", a.header, s.log.String())
+			}
+		})
+	}
+	s := startServer(t, Options{}, nil)
+	s.provider.fail = provider.ErrUnavailable
+	a := s.do(t, request{method: "GET", path: "/login/oidc?next=/x"})
+	if a.status != 503 || !strings.Contains(a.body, "in a moment") || !strings.Contains(a.body, `data-next="/x"`) || a.header.Get("Set-Cookie") != "" {
+		t.Errorf("begin: got %d %v %s", a.status, a.header, a.body)
+	}
+	for _, headers := range [][]string{{"Sec-Fetch-Site: cross-site"}, {"Origin: https://evil.example"}} {
+		if a := s.do(t, request{method: "GET", path: "/login/oidc", headers: headers}); a.status != 403 || a.header.Get("Set-Cookie") != "" {
+			t.Errorf("begin on another site: got %d", a.status)
+		}
+	}
+	// Without a provider there is no such thing, and no button.
+	s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions})
+	for _, path := range []string{"/login/oidc", "/login/oidc/callback"} {
+		if a := s.do(t, request{method: "GET", path: path}); a.status != http.StatusNotFound {
+			t.Errorf("%s without a provider: got %d, want 404", path, a.status)
+		}
+	}
+	if a := s.do(t, request{method: "GET", path: "/login"}); strings.Contains(a.body, "oidc") {
+		t.Errorf("the page has a button for no provider: %s", a.body)
+	}
+	// While the server starts, a person sees a page as well.
+	closed := startClosed(t, Options{})
+	if a := closed.do(t, request{method: "GET", path: "/login/oidc"}); a.status != 503 || !strings.Contains(a.body, "<!DOCTYPE html>") {
+		t.Errorf("while starting: got %d %s", a.status, a.body)
+	}
+}
