@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"troupe/gateway/provider"
 	"troupe/statemachine/document"
 )
 
@@ -28,6 +31,8 @@ type config struct {
 	sessionIdle, sessionMax                      time.Duration
 	archiveAfter                                 time.Duration
 	trustedProxies                               []netip.Prefix
+	oidc                                         provider.Options
+	oidcScopes                                   string
 	logLevel, logFormat                          string
 
 	idleAfter                        time.Duration
@@ -47,7 +52,9 @@ type config struct {
 
 // newConfigFlags declares every setting with its default and a line of help. The key
 // in troupe.yaml is the flag's name in camel case, the environment variable the
-// same in capitals: base-path is basePath and TROUPE_BASE_PATH.
+// same in capitals: base-path is basePath and TROUPE_BASE_PATH. What stands before
+// a dot is a group: oidc.client-id is clientId below oidc, and
+// TROUPE_OIDC_CLIENT_ID.
 func newConfigFlags() *config {
 	c := &config{flags: pflag.NewFlagSet("settings", pflag.ContinueOnError), sources: map[string]string{}}
 	f := c.flags
@@ -61,6 +68,7 @@ func newConfigFlags() *config {
 	f.Var(durationOf(&c.archiveAfter, 30*24*time.Hour), "archive-after", "a completed form stays among the submitted ones for so long")
 	f.Var(durationOf(&c.sessionIdle, 12*time.Hour), "session-idle", "a session ends when it was not used for so long")
 	f.Var(durationOf(&c.sessionMax, 7*24*time.Hour), "session-max", "a session ends after so long in any case")
+	c.declareProvider(f)
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&c.logFormat, "log-format", "auto", "json, text, or auto: text on a terminal")
 	f.Var(durationOf(&c.idleAfter, time.Minute), "idle-after", "an instance goes to sleep when nothing asked it for so long")
@@ -79,6 +87,21 @@ func newConfigFlags() *config {
 	f.Var(bytesOf(&c.freeBytesMin, 512<<20), "free-bytes-min", "free disk space below which nothing is accepted")
 	f.Var(durationOf(&c.commitWaitMax, 10*time.Second), "commit-wait-max", "how long a commit may take before its outcome counts as unknown")
 	return c
+}
+
+// declareProvider declares the settings of the identity provider.
+func (c *config) declareProvider(f *pflag.FlagSet) {
+	o := &c.oidc
+	f.StringVar(&o.Issuer, "oidc.issuer", "", "identity provider to sign in with (OpenID Connect), such as https://login.example.com; empty: none")
+	f.StringVar(&o.Name, "oidc.name", "", "what people know the provider by; empty: the issuer's host")
+	f.StringVar(&o.ClientID, "oidc.client-id", "", "what the provider knows this service by")
+	f.Var((*secretValue)(&o.ClientSecret), "oidc.client-secret", "the secret for it; better in a file, named by TROUPE_OIDC_CLIENT_SECRET_FILE")
+	f.StringVar(&o.RedirectURL, "oidc.redirect-url", "", "address of /login/oidc/callback as the provider has it; empty: by the header Host")
+	f.StringVar(&c.oidcScopes, "oidc.scopes", "profile email", "scopes to ask for beside openid, separated by blanks")
+	f.StringVar(&o.LoginClaim, "oidc.login-claim", "preferred_username", "claim that holds the login name of identity.yaml")
+	f.StringVar(&o.LoginDomain, "oidc.login-domain", "", "the claim is like name@domain and must be of this domain; empty: it is the name")
+	f.StringVar(&o.RolesClaim, "oidc.roles-claim", "", "claim with a text or a list, such as groups or realm_access.roles; empty: no roles")
+	f.Var((*rolesValue)(&o.Roles), "oidc.roles", "roles that its values add to a session, such as {staff: employee, heads: [manager, employee]}")
 }
 
 func durationOf(to *time.Duration, standard time.Duration) *durationValue {
@@ -101,8 +124,14 @@ func (c *config) load() error {
 		}
 	})
 	c.flags.VisitAll(func(f *pflag.Flag) {
-		if value, ok := os.LookupEnv(envName(f.Name)); ok && !f.Changed {
+		if f.Changed {
+			return
+		}
+		if value, ok := os.LookupEnv(envName(f.Name)); ok {
 			faults = append(faults, c.set(f.Name, value, envName(f.Name)))
+		}
+		if f.Value.Type() == secretType {
+			faults = append(faults, c.loadSecret(f.Name))
 		}
 	})
 	faults = append(faults, c.loadFile())
@@ -118,6 +147,24 @@ func (c *config) set(name, value, source string) error {
 	}
 	c.sources[name] = source
 	return nil
+}
+
+// loadSecret reads a secret from the file that the environment names. Its last
+// line end is not part of it.
+func (c *config) loadSecret(name string) error {
+	source := envName(name) + "_FILE"
+	file, ok := os.LookupEnv(source)
+	switch {
+	case !ok:
+		return nil
+	case c.sources[name] != "default":
+		return fmt.Errorf("%s and %s are both set", envName(name), source)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", source, err)
+	}
+	return c.set(name, strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), source)
 }
 
 // loadFile reads troupe.yaml of the home, which may be missing.
@@ -136,31 +183,62 @@ func (c *config) loadFile() error {
 	if tree.Kind == document.Null {
 		return nil
 	}
-	known, names := []string{}, map[string]string{}
+	names := map[string]string{} // of flags, by key
 	c.flags.VisitAll(func(f *pflag.Flag) {
 		if f.Name != "home" {
-			known = append(known, keyName(f.Name))
 			names[keyName(f.Name)] = f.Name
 		}
 	})
 	faults := document.Collector{File: settingsFile}
-	faults.Known(tree, known...)
-	for _, field := range tree.Fields {
-		name, ok := names[field.Key.Text]
-		if !ok || c.sources[name] != "default" {
-			continue
-		}
-		switch field.Value.Kind {
-		case document.String, document.Number, document.Bool:
-			if err := c.set(name, field.Value.Text, settingsFile); err != nil {
-				faults.Add(field.Value, "%s: %v", field.Key.Text, err)
-			}
-		case document.Null:
-		default:
-			faults.Add(field.Value, "%s: must be a single value", field.Key.Text)
+	c.loadFields(&faults, tree, "", names)
+	return faults.Err()
+}
+
+// loadFields takes over the members of a mapping. above is the group that it is,
+// with a dot behind it; empty for the whole file.
+func (c *config) loadFields(faults *document.Collector, n *document.Node, above string, names map[string]string) {
+	known := map[string]bool{}
+	for key := range names {
+		if rest, ok := strings.CutPrefix(key, above); ok {
+			first, _, _ := strings.Cut(rest, ".")
+			known[first] = true
 		}
 	}
-	return faults.Err()
+	faults.Known(n, slices.Sorted(maps.Keys(known))...)
+	for _, field := range n.Fields {
+		key, value := above+field.Key.Text, field.Value
+		name, isSetting := names[key]
+		switch {
+		case !isSetting && known[field.Key.Text] && value.Kind == document.Mapping:
+			c.loadFields(faults, value, key+".", names)
+		case !isSetting && known[field.Key.Text] && value.Kind != document.Null:
+			faults.Add(value, "%s: must be a group of settings", key)
+		case isSetting && c.sources[name] == "default":
+			c.loadValue(faults, name, key, value)
+		}
+	}
+}
+
+// loadValue takes over one setting.
+func (c *config) loadValue(faults *document.Collector, name, key string, value *document.Node) {
+	structured, isStructured := c.flags.Lookup(name).Value.(interface{ setNode(*document.Node) error })
+	var err error
+	switch value.Kind {
+	case document.Null:
+		return
+	case document.String, document.Number, document.Bool:
+		err = c.set(name, value.Text, settingsFile)
+	default:
+		err = errors.New("must be a single value")
+		if isStructured {
+			err = structured.setNode(value)
+		}
+	}
+	if err != nil {
+		faults.Add(value, "%s: %v", key, err)
+		return
+	}
+	c.sources[name] = settingsFile
 }
 
 func (c *config) validate() error {
@@ -173,15 +251,23 @@ func (c *config) validate() error {
 	default:
 		faults = append(faults, fmt.Errorf("log-format %q: must be json, text or auto", c.logFormat))
 	}
+	if c.oidc.Issuer == "" {
+		c.flags.VisitAll(func(f *pflag.Flag) {
+			if strings.HasPrefix(f.Name, "oidc.") && c.sources[f.Name] != "default" {
+				faults = append(faults, fmt.Errorf("%s is set, but oidc.issuer is not", keyName(f.Name)))
+			}
+		})
+	}
 	return errors.Join(faults...)
 }
 
 // envName is the environment variable of a setting: TROUPE_BASE_PATH.
 func envName(flag string) string {
-	return "TROUPE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+	return "TROUPE_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(flag))
 }
 
-// keyName is the key of a setting in troupe.yaml: basePath.
+// keyName is the key of a setting in troupe.yaml: basePath, or oidc.clientId for
+// clientId below oidc.
 func keyName(flag string) string {
 	words := strings.Split(flag, "-")
 	for i, w := range words[1:] {

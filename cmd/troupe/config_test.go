@@ -31,6 +31,7 @@ func samples(f *pflag.Flag) [3]string {
 		return [3]string{"json", "text", "json"}
 	}
 	return map[string][3]string{
+		"secret": {"one", "two", "three"}, "roles": {`{"a":["x"]}`, `{"b":["x","y"],"c=d, e":["z"]}`, `{"f":["x"]}`},
 		"string": {"one", "two", "three"}, "int": {"11", "12", "13"},
 		"addresses": {"10.0.0.1/32", "10.0.0.0/8,fd00::/8", "192.168.7.0/24"}, "time": {"11s", "12s", "13s"}, "bytes": {"11KiB", "12KiB", "13KiB"},
 	}[f.Value.Type()]
@@ -45,7 +46,10 @@ func TestPrecedence(t *testing.T) {
 		}
 		t.Run(f.Name, func(t *testing.T) {
 			inFile, inEnvironment, inFlag := samples(f)[0], samples(f)[1], samples(f)[2]
-			empty, home := homeWith(t, ""), homeWith(t, keyName(f.Name)+": "+inFile+"\n")
+			empty, home := homeWith(t, ""), homeWith(t, inSettings(f.Name, inFile))
+			if strings.HasPrefix(f.Name, "oidc.") && f.Name != "oidc.issuer" {
+				t.Setenv(envName("oidc.issuer"), "https://login.example.com")
+			}
 			wants := func(home, flag, value, source string) {
 				t.Helper()
 				c := newConfigFlags()
@@ -60,7 +64,7 @@ func TestPrecedence(t *testing.T) {
 				if err := c.load(); err != nil {
 					t.Fatalf("load: %v", err)
 				}
-				if got := c.flags.Lookup(f.Name).Value.String(); got != value || c.sources[f.Name] != source {
+				if got := textOf(c.flags.Lookup(f.Name)); got != value || c.sources[f.Name] != source {
 					t.Errorf("got %q from %s, want %q from %s", got, c.sources[f.Name], value, source)
 				}
 			}
@@ -73,6 +77,86 @@ func TestPrecedence(t *testing.T) {
 	})
 }
 
+// inSettings is a setting as troupe.yaml has it.
+func inSettings(name, value string) string {
+	if group, key, found := strings.Cut(keyName(name), "."); found {
+		return group + ":\n  " + key + ": " + value + "\n"
+	}
+	return keyName(name) + ": " + value + "\n"
+}
+
+// textOf is the value of a flag, also of one that is not shown.
+func textOf(f *pflag.Flag) string {
+	if secret, ok := f.Value.(*secretValue); ok {
+		return string(*secret)
+	}
+	return f.Value.String()
+}
+
+// TestSecretSettings holds that a secret can stand in a file, and is never shown.
+func TestSecretSettings(t *testing.T) {
+	const secret = "an old oak"
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte(secret+"\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	home := homeWith(t, "oidc:\n  issuer: https://login.example.com\n  clientSecret: in the file\n")
+	load := func() (*config, error) {
+		c := newConfigFlags()
+		if err := c.flags.Set("home", home); err != nil {
+			t.Fatal(err)
+		}
+		return c, c.load()
+	}
+	const name, variable = "oidc.client-secret", "TROUPE_OIDC_CLIENT_SECRET"
+	if c, err := load(); err != nil || c.oidc.ClientSecret != "in the file" || c.sources[name] != settingsFile {
+		t.Errorf("troupe.yaml: got %q, %v", c.oidc.ClientSecret, err)
+	}
+	t.Setenv(variable+"_FILE", file)
+	c, err := load()
+	if err != nil || c.oidc.ClientSecret != secret || c.sources[name] != variable+"_FILE" {
+		t.Errorf("a file: got %q from %s, %v", c.oidc.ClientSecret, c.sources[name], err)
+	}
+	code, stdout, stderr := invoke("config", "--home", home)
+	if code != exitDone || strings.Contains(stdout+stderr, "oak") || !strings.Contains(stdout, "(not shown)") || !strings.Contains(stdout, variable+"_FILE") {
+		t.Errorf("troupe config: got %d, %s%s", code, stdout, stderr)
+	}
+	t.Setenv(variable, secret)
+	if _, err := load(); err == nil || !strings.Contains(err.Error(), "both set") || strings.Contains(err.Error(), "oak") {
+		t.Errorf("both: got %v", err)
+	}
+	t.Setenv(variable+"_FILE", file+".gone")
+	if err := os.Unsetenv(variable); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := load(); err == nil || !strings.Contains(err.Error(), variable+"_FILE") {
+		t.Errorf("a file that is not there: got %v", err)
+	}
+}
+
+// TestRolesSetting holds the spellings of the map from values to roles.
+func TestRolesSetting(t *testing.T) {
+	const want = `{"cn=heads, ou=x":["manager","employee"],"staff":["employee"]}`
+	for _, settings := range []string{
+		"oidc:\n  issuer: https://x.example\n  roles:\n    staff: employee\n    cn=heads, ou=x: [manager, employee]\n",
+		"oidc: {issuer: 'https://x.example', roles: {staff: [employee], 'cn=heads, ou=x': [manager, employee]}}\n",
+		"oidc:\n  issuer: https://x.example\n  roles: '" + want + "'\n",
+	} {
+		c := newConfigFlags()
+		if err := c.flags.Set("home", homeWith(t, settings)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.load(); err != nil || c.flags.Lookup("oidc.roles").Value.String() != want {
+			t.Errorf("%s: got %v, %v", settings, c.flags.Lookup("oidc.roles").Value, err)
+		}
+	}
+	for _, text := range []string{"x", "[x]", "{x: {y: z}}", "{x: 1}", "{x: [[y]]}", "{x: 'a b'}", "{x: ''}", "{", "{x: y, x: z}"} {
+		if v := new(rolesValue); v.Set(text) == nil {
+			t.Errorf("%s: got %v, want an error", text, v)
+		}
+	}
+}
+
 func TestSettingsFileFaults(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"an unknown key", "# x\nlisten: :80\nlissten: :81\n", "troupe.yaml:3:1: "},
@@ -81,6 +165,11 @@ func TestSettingsFileFaults(t *testing.T) {
 		{"a word for a number", "queriesMax: many\n", "troupe.yaml:1:13: queriesMax: "},
 		{"a time without unit", "drainMax: 8\n", "troupe.yaml:1:11: drainMax: "},
 		{"a size with another unit", "cacheBytes: 1MB\n", "troupe.yaml:1:13: cacheBytes: "},
+		{"a setting without its group", "clientId: x\n", "troupe.yaml:1:1: unknown key"},
+		{"an unknown key of a group", "oidc:\n  isuer: x\n", "troupe.yaml:2:3: unknown key"},
+		{"a group that is none", "oidc: x\n", "troupe.yaml:1:7: oidc: must be a group of settings"},
+		{"a group in one key", "oidc.issuer: x\n", "troupe.yaml:1:1: unknown key"},
+		{"roles that are none", "oidc:\n  roles: [x]\n", "troupe.yaml:2:10: oidc.roles: must map values to roles"},
 		{"the home itself", "home: /elsewhere\n", "troupe.yaml:1:1: unknown key"},
 		{"broken YAML", "listen: [\n", "troupe.yaml:"},
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"troupe/actors/workflow"
 	"troupe/gateway"
 	"troupe/gateway/admin"
+	"troupe/gateway/provider"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/document"
@@ -69,6 +71,7 @@ type service struct {
 	admin      *admin.Server
 	operations *admin.Operations
 	watcher    *home.Watcher
+	provider   *provider.Client // nil without one
 
 	reading sync.Mutex // held while a set of text files is taken over
 }
@@ -108,6 +111,13 @@ func (s *service) start() (err error) {
 	})
 	if err != nil {
 		return err
+	}
+	if c.oidc.Issuer != "" {
+		o := c.oidc
+		o.Scopes, o.Log = strings.Fields(c.oidcScopes), s.log
+		if s.provider, err = provider.New(o); err != nil {
+			return err
+		}
 	}
 	if err := s.gateway.Start(); err != nil {
 		return err
@@ -150,13 +160,17 @@ func (s *service) start() (err error) {
 	if err := s.startOperations(); err != nil {
 		return err
 	}
-	s.gateway.Open(gateway.Services{
+	services := gateway.Services{
 		Workflows:   s.router,
 		Portal:      s.portal,
 		Credentials: s.identities,
 		Sessions:    s.identities,
 		Parts:       []gateway.Part{{Name: "store", Ready: s.store.Accepting}},
-	})
+	}
+	if s.provider != nil { // NB: a nil client in the interface would not be nil
+		services.Provider = s.provider
+	}
+	s.gateway.Open(services)
 	return nil
 }
 
@@ -184,6 +198,9 @@ func (s *service) startOperations() (err error) {
 func (s *service) stop() error {
 	if s.gateway != nil {
 		s.gateway.Stop()
+	}
+	if s.provider != nil {
+		s.provider.Close()
 	}
 	if s.watcher != nil {
 		s.watcher.Stop()

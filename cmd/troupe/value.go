@@ -1,12 +1,17 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"net/netip"
 	"strconv"
 	"strings"
 	"time"
+
+	"troupe/actors/identity"
+	"troupe/statemachine"
+	"troupe/statemachine/document"
 )
 
 // durationValue is a setting that is a time: Go's units, and d for days of 24 h.
@@ -112,6 +117,80 @@ func (v *prefixesValue) String() string {
 
 // Type is what --help shows for the value.
 func (v *prefixesValue) Type() string { return "addresses" }
+
+// secretType is the type of settings that are not shown, and that can stand in a
+// file of their own.
+const secretType = "secret"
+
+// secretValue is such a setting.
+type secretValue string
+
+func (v *secretValue) Set(s string) error {
+	*v = secretValue(s)
+	return nil
+}
+
+// String tells only whether there is one.
+func (v *secretValue) String() string {
+	if *v == "" {
+		return ""
+	}
+	return "(not shown)"
+}
+
+// Type is what --help shows for the value.
+func (v *secretValue) Type() string { return secretType }
+
+// rolesValue is a setting that maps texts to roles: {staff: employee, heads:
+// [manager, employee]}, in YAML or JSON.
+type rolesValue map[string][]identity.RoleID
+
+func (v *rolesValue) Set(s string) error {
+	n, err := document.Parse("roles", []byte(s))
+	if err != nil {
+		return errRoles
+	}
+	return v.setNode(n)
+}
+
+var errRoles = errors.New("must map values to roles, such as {staff: employee, heads: [manager, employee]}")
+
+// setNode takes the value as troupe.yaml has it.
+func (v *rolesValue) setNode(n *document.Node) error {
+	roles := rolesValue{}
+	if n.Kind != document.Mapping && n.Kind != document.Null {
+		return errRoles
+	}
+	for _, f := range n.Fields {
+		items := []*document.Node{f.Value}
+		if f.Value.Kind == document.Sequence {
+			items = f.Value.Items
+		}
+		for _, item := range items {
+			if item.Kind != document.String || !statemachine.IsIdentifier(item.Text) {
+				return errRoles
+			}
+			roles[f.Key.Text] = append(roles[f.Key.Text], identity.RoleID(item.Text))
+		}
+	}
+	*v = roles
+	return nil
+}
+
+// String writes JSON in one line, sorted by value.
+func (v *rolesValue) String() string {
+	if len(*v) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(map[string][]identity.RoleID(*v))
+	if err != nil {
+		return err.Error() // strings always can be written
+	}
+	return string(text)
+}
+
+// Type is what --help shows for the value.
+func (v *rolesValue) Type() string { return "roles" }
 
 // parseDuration reads a time such as 90s, 1h30m, 30d or 1d12h.
 func parseDuration(s string) (time.Duration, error) {

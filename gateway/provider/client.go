@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -266,7 +265,7 @@ func (c *Client) exchange(ctx context.Context, k *known, f *flow, code string) (
 	case errors.As(err, &answer) && answer.ErrorCode == "invalid_grant": // used, old or made up
 		return nil, c.refused("the code", errors.New(answer.ErrorCode))
 	case errors.As(err, &answer):
-		return nil, c.unavailable("tokens", errors.New("status "+strconv.Itoa(answer.Response.StatusCode)+" "+shown(answer.ErrorCode)))
+		return nil, c.unavailable("tokens", fmt.Errorf("status %d, %s, %s", answer.Response.StatusCode, answer.ErrorCode, answer.ErrorDescription))
 	}
 	return nil, c.unavailable("tokens", err)
 }

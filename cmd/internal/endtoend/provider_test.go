@@ -1,0 +1,434 @@
+package endtoend
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	clientSecret   = "a secret of two programs"
+	personPassword = "a lake, 1907"
+)
+
+// buildProvider builds the OpenID Connect provider of the tests, once.
+var buildProvider = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(built.folder, "openid")
+	if out, err := exec.Command("go", "build", "-o", path, "troupe/cmd/internal/openid").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the provider: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// openid is a provider that runs as a process of its own.
+type openid struct {
+	issuer string
+	stop   func()
+}
+
+// startOpenID starts a provider that knows ann (in the groups heads and more),
+// bob, eve and a stranger.
+func startOpenID(t *testing.T) *openid {
+	t.Helper()
+	path, err := buildProvider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var people []string
+	for i, person := range []string{`"Username": "ann", "groups": ["heads", "more"]`, `"Username": "bob"`, `"Username": "eve", "groups": ["heads"]`, `"Username": "stranger", "groups": ["heads"]`} {
+		people = append(people, fmt.Sprintf(`"%d": {"ID": "%d", %s, "Password": %q}`, i, i, person, personPassword))
+	}
+	file := filepath.Join(t.TempDir(), "people.json")
+	if err := os.WriteFile(file, []byte("{"+strings.Join(people, ",")+"}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "-people", file, "-secret", clientSecret)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop := sync.OnceFunc(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	t.Cleanup(stop)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the provider's address: %v", err)
+	}
+	return &openid{strings.TrimSpace(line), stop}
+}
+
+// settings are those of a home that trusts the provider.
+func (o *openid) settings(client string) string {
+	return "oidc:\n  issuer: " + o.issuer + "\n  name: Staff & co\n  clientId: " + client + "\n" +
+		"  rolesClaim: groups\n  roles:\n    heads: [approver]\n    nobody: clerk\n"
+}
+
+// newProvided starts a provider, and a program that trusts it.
+func newProvided(t *testing.T, client string) (*program, *openid) {
+	t.Helper()
+	o := startOpenID(t)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte(clientSecret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TROUPE_OIDC_CLIENT_SECRET_FILE", secret)
+	return start(t, newHome(t, map[string]string{"workflows/plain.yaml": plainFlow, "troupe.yaml": o.settings(client)})), o
+}
+
+// browser keeps cookies and follows nothing by itself.
+type browser struct {
+	t    testing.TB
+	http *http.Client
+	root string // of the program
+}
+
+func newBrowser(t testing.TB, p *program) *browser {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := p.log.listening()
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	t.Cleanup(transport.CloseIdleConnections)
+	return &browser{t, &http.Client{
+		Jar: jar, Transport: transport, Timeout: answerMax,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, "http://" + address + p.base}
+}
+
+// get asks for a page and returns it with where it leads.
+func (b *browser) get(address string) (answer, string) {
+	b.t.Helper()
+	return b.do(http.MethodGet, address, nil)
+}
+
+func (b *browser) do(method, address string, form url.Values) (answer, string) {
+	b.t.Helper()
+	r, err := http.NewRequest(method, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	res, err := b.http.Do(r)
+	if err != nil {
+		b.t.Fatalf("%s %s: %v", method, address, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	next := ""
+	if location := res.Header.Get("Location"); location != "" {
+		to, err := r.URL.Parse(location)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		next = to.String()
+	}
+	return answer{status: res.StatusCode, header: res.Header, body: string(body)}, next
+}
+
+// begin asks the program for a sign-in and returns the provider's page.
+func (b *browser) begin(next string) string {
+	b.t.Helper()
+	a, page := b.get(b.root + "/login/oidc?next=" + url.QueryEscape(next))
+	if a.status != http.StatusSeeOther || page == "" {
+		b.t.Fatalf("begin: got %d %s", a.status, a.body)
+	}
+	return page
+}
+
+var requestID = regexp.MustCompile(`authRequestID=([^&]+)`)
+
+// recognise signs in at the provider's page and returns the callback that it
+// sends the browser to.
+func (b *browser) recognise(page, person string) string {
+	b.t.Helper()
+	a, form := b.get(page)
+	id := requestID.FindStringSubmatch(form)
+	if id == nil {
+		b.t.Fatalf("the provider: got %d %s", a.status, a.body)
+	}
+	a, back := b.do(http.MethodPost, form, url.Values{"id": {id[1]}, "username": {person}, "password": {personPassword}})
+	if back == "" {
+		b.t.Fatalf("the provider's form: got %d %s", a.status, a.body)
+	}
+	a, callback := b.get(back)
+	if !strings.HasPrefix(callback, b.root+"/login/oidc/callback?") {
+		b.t.Fatalf("the provider sends the browser to %q: %d %s", callback, a.status, a.body)
+	}
+	return callback
+}
+
+// cookies are those that the browser sends to an address.
+func (b *browser) cookies(address string) map[string]string {
+	b.t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, c := range b.http.Jar.Cookies(u) {
+		found[c.Name] = c.Value
+	}
+	return found
+}
+
+// whoAmI asks for the session.
+func (b *browser) whoAmI() answer {
+	b.t.Helper()
+	a, _ := b.get(b.root + "/session")
+	return a
+}
+
+// turnedAway checks a page that says that nobody was signed in.
+func (b *browser) turnedAway(callback string, status int) {
+	b.t.Helper()
+	a, _ := b.get(callback)
+	if a.status != status || !strings.HasPrefix(a.body, "<!DOCTYPE html>") || !strings.Contains(a.body, "Sign in with Staff &amp; co") {
+		b.t.Errorf("got %d %s, want %d and the login page", a.status, a.body, status)
+	}
+	if got := b.whoAmI(); got.status != http.StatusUnauthorized {
+		b.t.Errorf("got the session %s", got.body)
+	}
+}
+
+// changed is an address with another value of a parameter.
+func changed(t *testing.T, address, name, value string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	query.Set(name, value)
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+func parameter(t *testing.T, address, name string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil || u.Query().Get(name) == "" {
+		t.Fatalf("%s has no %s: %v", address, name, err)
+	}
+	return u.Query().Get(name)
+}
+
+// TestProviderSignsIn goes the whole way with a provider of its own process: a
+// session with a new id, the roles of its groups beside those of identity.yaml,
+// for as long as the session lasts.
+func TestProviderSignsIn(t *testing.T) {
+	p, _ := newProvided(t, "troupe")
+	b := newBrowser(t, p)
+	a, _ := b.get(b.root + "/login?next=/x")
+	if !strings.Contains(a.body, `<a href="/login/oidc?next=%2Fx">Sign in with Staff &amp; co</a>`) {
+		t.Errorf("the page has no button: %s", a.body)
+	}
+	page := b.begin("/x?a=b")
+	if parameter(t, page, "code_challenge_method") != "S256" || parameter(t, page, "scope") != "openid profile email" || len(parameter(t, page, "nonce")) < 22 {
+		t.Errorf("asks the provider %s", page)
+	}
+	callback := b.recognise(page, "ann")
+	a, next := b.get(callback + "&session_state=anything")
+	if a.status != http.StatusSeeOther || next != b.root+"/x?a=b" {
+		t.Fatalf("callback: got %d to %q: %s", a.status, next, a.body)
+	}
+	const want = `{"user":"ann","name":"Ann","roles":["approver","clerk"],"privileges":["mod-form"]}`
+	if got := b.whoAmI(); got.body != want {
+		t.Errorf("got %s, want %s", got.body, want)
+	}
+	first := b.cookies(b.root + "/login/oidc/callback")
+	if len(first) != 1 || len(first["session"]) < 43 {
+		t.Errorf("the browser is left with the cookies %v, want the session alone", first)
+	}
+	// The next sign-in has another id and ends the first one.
+	if a, _ := b.get(b.recognise(b.begin("/"), "bob")); a.status != http.StatusSeeOther {
+		t.Fatalf("bob: got %d %s", a.status, a.body)
+	}
+	second := b.cookies(b.root)["session"]
+	if second == first["session"] || p.withCookie(first["session"]).get(t, "/session").status != http.StatusUnauthorized {
+		t.Error("the first session goes on")
+	}
+	if got := b.whoAmI(); !strings.Contains(got.body, `"user":"bob","name":"Bob","roles":["approver"]`) {
+		t.Errorf("got %s, want bob without more roles", got.body)
+	}
+	// Roles survive a restart, and follow identity.yaml.
+	if a, _ := b.get(b.recognise(b.begin("/"), "eve")); a.status != http.StatusSeeOther {
+		t.Fatalf("eve: got %d %s", a.status, a.body)
+	}
+	eve := b.cookies(b.root)["session"]
+	p.stop()
+	p = start(t, p.home)
+	if got := p.withCookie(eve).get(t, "/session"); got.body != `{"user":"eve","name":"Eve","roles":["approver"],"privileges":[]}` {
+		t.Errorf("after a restart: got %s", got.body)
+	}
+	p.home.write("identity.yaml", strings.Replace(people, "name: Approver, privileges: []", "name: Approver, privileges: [mod-admin]", 1))
+	p.await("the role to have a privilege", reloadMax, func() bool {
+		return strings.Contains(p.withCookie(eve).get(t, "/session").body, `"privileges":["mod-admin"]`)
+	})
+	p.stop()
+}
+
+// TestProviderIsNotBelieved goes through what must not sign in.
+func TestProviderIsNotBelieved(t *testing.T) {
+	p, _ := newProvided(t, "troupe")
+	rows := []struct {
+		name   string
+		status int
+		// spoil turns the way of somebody into an address that must not sign in.
+		spoil func(t *testing.T, b *browser) string
+	}{
+		{"wrong state", 400, func(t *testing.T, b *browser) string {
+			return changed(t, b.recognise(b.begin("/"), "ann"), "state", "AAAAAAAAAAAAAAAAAAAAAAAAAA")
+		}},
+		{"no state", 400, func(t *testing.T, b *browser) string {
+			return changed(t, b.recognise(b.begin("/"), "ann"), "state", "")
+		}},
+		{"another browser", 400, func(_ *testing.T, b *browser) string {
+			other := newBrowser(b.t, p)
+			return other.recognise(other.begin("/"), "ann")
+		}},
+		{"the way of an earlier try", 400, func(_ *testing.T, b *browser) string {
+			callback := b.recognise(b.begin("/"), "ann")
+			b.begin("/")
+			return callback
+		}},
+		{"wrong nonce", 401, func(t *testing.T, b *browser) string {
+			return b.recognise(changed(t, b.begin("/"), "nonce", "another"), "ann")
+		}},
+		{"wrong challenge", 401, func(t *testing.T, b *browser) string {
+			return b.recognise(changed(t, b.begin("/"), "code_challenge", strings.Repeat("A", 43)), "ann")
+		}},
+		{"the code of somebody else", 401, func(t *testing.T, b *browser) string {
+			other := newBrowser(b.t, p)
+			stolen := parameter(t, other.recognise(other.begin("/"), "bob"), "code")
+			return changed(t, b.recognise(b.begin("/"), "ann"), "code", stolen)
+		}},
+		{"a code that is none", 401, func(t *testing.T, b *browser) string {
+			return changed(t, b.recognise(b.begin("/"), "ann"), "code", "made-up")
+		}},
+		{"a replayed code", 401, func(t *testing.T, b *browser) string {
+			callback := b.recognise(b.begin("/"), "ann")
+			flow := b.cookies(callback)["session-oidc"]
+			if a, _ := b.get(callback); a.status != http.StatusSeeOther {
+				t.Fatalf("the first time: got %d", a.status)
+			}
+			fresh := newBrowser(b.t, p)
+			b.http.Jar = fresh.http.Jar
+			u, err := url.Parse(callback)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.http.Jar.SetCookies(u, []*http.Cookie{{Name: "session-oidc", Value: flow, Path: "/"}})
+			return callback
+		}},
+		{"the person has said no", 401, func(t *testing.T, b *browser) string {
+			return b.root + "/login/oidc/callback?error=access_denied&state=" + parameter(t, b.begin("/"), "state")
+		}},
+		{"another provider's answer", 401, func(t *testing.T, b *browser) string {
+			return changed(t, b.recognise(b.begin("/"), "ann"), "iss", "https://evil.example")
+		}},
+		{"an unknown user", 401, func(_ *testing.T, b *browser) string { return b.recognise(b.begin("/"), "stranger") }},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			b := newBrowser(t, p)
+			b.turnedAway(row.spoil(t, b), row.status)
+		})
+	}
+	t.Run("a disabled user", func(t *testing.T) {
+		b := newBrowser(t, p)
+		callback := b.recognise(b.begin("/"), "eve")
+		p.home.write("identity.yaml", strings.Replace(people, "{id: eve, name: Eve,", "{id: eve, name: Eve, disabled: true,", 1))
+		p.await("the user to be disabled", reloadMax, func() bool {
+			return commandReading(t, "", "token", "create", "--home", p.home.dir, "--user", "eve").code == 1
+		})
+		b.turnedAway(callback, 401)
+	})
+	t.Run("a wrong state does not end the right way", func(t *testing.T) {
+		b := newBrowser(t, p)
+		callback := b.recognise(b.begin("/"), "ann")
+		b.turnedAway(changed(t, callback, "state", "x"), 400)
+		if a, _ := b.get(callback); a.status != http.StatusSeeOther {
+			t.Errorf("got %d %s", a.status, a.body)
+		}
+	})
+	if log := p.log.all(); strings.Contains(log, clientSecret) || strings.Contains(log, "made-up") || !strings.Contains(log, "sign-in by the provider refused") {
+		t.Error("the log holds a secret, or no reason")
+	}
+	p.stop()
+}
+
+// TestProviderTokensGetOld holds that an ID token that has run out signs nobody
+// in.
+func TestProviderTokensGetOld(t *testing.T) {
+	p, _ := newProvided(t, "stale")
+	b := newBrowser(t, p)
+	b.turnedAway(b.recognise(b.begin("/"), "ann"), 401)
+	if !p.log.has("sign-in by the provider refused", "expired") {
+		t.Errorf("the log does not say why: %s", p.log.tail(5))
+	}
+	p.stop()
+}
+
+// TestProviderIsGone holds that passwords and sessions need no provider, and that
+// one which comes later is found.
+func TestProviderIsGone(t *testing.T) {
+	p, o := newProvided(t, "troupe")
+	b := newBrowser(t, p)
+	callback := b.recognise(b.begin("/"), "ann")
+	o.stop()
+	begun := time.Now()
+	b.turnedAway(callback, 503)
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("it took %v to find out", took)
+	}
+	p.home.setPassword("ann", annsPassword)
+	cookieOf(t, p.signIn(t, "ann", annsPassword))
+	p.stop()
+
+	p = start(t, p.home) // it starts without the provider
+	b = newBrowser(t, p)
+	a, _ := b.get(b.root + "/login/oidc")
+	if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" || !strings.Contains(a.body, "in a moment") {
+		t.Errorf("begin: got %d %s", a.status, a.body)
+	}
+	p.stop()
+}
+
+// TestProviderDoesNotKnowUs holds what a wrong secret leads to.
+func TestProviderDoesNotKnowUs(t *testing.T) {
+	o := startOpenID(t)
+	t.Setenv("TROUPE_OIDC_CLIENT_SECRET", "another secret")
+	p := start(t, newHome(t, map[string]string{"workflows/plain.yaml": plainFlow, "troupe.yaml": o.settings("troupe")}))
+	b := newBrowser(t, p)
+	b.turnedAway(b.recognise(b.begin("/"), "ann"), 503)
+	if !p.log.has("the identity provider cannot be asked", "tokens") || strings.Contains(p.log.all(), "another secret") {
+		t.Errorf("the log does not say why, or too much: %s", p.log.tail(5))
+	}
+	p.stop()
+}

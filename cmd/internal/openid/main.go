@@ -1,0 +1,137 @@
+// Openid is an OpenID Connect provider for tests: the one that zitadel/oidc shows
+// as its example, with groups. It listens on this machine only, keeps everything
+// in memory, and writes its address, which is its issuer, to standard output.
+//
+//	openid -people people.json -secret SECRET
+//
+// People sign in at its page with what people.json says:
+//
+//	{"1": {"ID": "1", "Username": "ann", "Password": "…", "groups": ["staff"]}}
+//
+// Its clients, all with the secret, are "troupe" and "stale", whose ID tokens are
+// an hour too old. Nobody else should ever run it.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/zitadel/oidc/v3/example/server/exampleop"
+	"github.com/zitadel/oidc/v3/example/server/storage"
+	"github.com/zitadel/oidc/v3/pkg/oidc"
+	"github.com/zitadel/oidc/v3/pkg/op"
+)
+
+// callbacks are the addresses that people may be sent back to.
+const callbacks = "http://127.0.0.1:*/**/callback"
+
+func main() {
+	people := flag.String("people", "", "file with the people")
+	secret := flag.String("secret", "", "secret of the clients")
+	flag.Parse()
+	if err := run(*people, *secret); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(people, secret string) error {
+	store, err := newGroupStorage(people, secret)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	issuer := "http://" + listener.Addr().String()
+	server := &http.Server{
+		Handler:           exampleop.SetupServer(issuer, store, slog.New(slog.NewTextHandler(os.Stderr, nil)), false),
+		ReadHeaderTimeout: 10 * time.Second,
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	if _, err := fmt.Fprintln(os.Stdout, issuer); err != nil {
+		return err
+	}
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// groupStorage is the example's storage, whose people are in groups.
+type groupStorage struct {
+	*storage.Storage
+	groups map[string][]string // by the id of a person
+}
+
+func newGroupStorage(people, secret string) (*groupStorage, error) {
+	users, err := storage.StoreFromFile(people)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(people)
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]struct{ Groups []string }
+	if err := json.Unmarshal(text, &members); err != nil {
+		return nil, err
+	}
+	storage.RegisterClients(storage.WebClient("troupe", secret, callbacks), storage.WebClient("stale", secret, callbacks))
+	s := &groupStorage{storage.NewStorage(users), map[string][]string{}}
+	for id, member := range members {
+		s.groups[id] = member.Groups
+	}
+	return s, nil
+}
+
+// SetUserinfoFromToken is what the provider says when it is asked with a token.
+func (s *groupStorage) SetUserinfoFromToken(ctx context.Context, info *oidc.UserInfo, tokenID, subject, origin string) error {
+	if err := s.Storage.SetUserinfoFromToken(ctx, info, tokenID, subject, origin); err != nil {
+		return err
+	}
+	info.AppendClaims("groups", s.groups[subject])
+	return nil
+}
+
+// GetClientByClientID finds a client by its id.
+func (s *groupStorage) GetClientByClientID(ctx context.Context, id string) (op.Client, error) {
+	client, err := s.Storage.GetClientByClientID(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return anyPort{client, id == "stale"}, nil
+}
+
+// anyPort is a client that may listen on every port of this machine.
+type anyPort struct {
+	op.Client
+	stale bool
+}
+
+// RedirectURIGlobs are patterns of callbacks.
+func (anyPort) RedirectURIGlobs() []string { return []string{callbacks} }
+
+// PostLogoutRedirectURIGlobs are patterns of pages behind a logout.
+func (anyPort) PostLogoutRedirectURIGlobs() []string { return nil }
+
+// IDTokenLifetime is how long an ID token is good.
+func (c anyPort) IDTokenLifetime() time.Duration {
+	if c.stale {
+		return -time.Hour
+	}
+	return c.Client.IDTokenLifetime()
+}
