@@ -121,10 +121,10 @@ func checkNote(note string) error {
 // entry is a credential in the table. Times are Unix milliseconds, 0 for never.
 // All but the atomic fields are built once and then only read.
 type entry struct {
-	id      string
-	kind    Kind
-	user    UserID
-	note    string
+	id   string
+	kind Kind
+	user UserID
+	note string
 	// roles are those that the session has beyond the user's own; nil for most.
 	roles   []RoleID
 	digest  [sha256.Size]byte

@@ -18,6 +18,9 @@
 //	SignIn ──► too many failures? ──► one of few places to hash ──► right? ──► a new session
 //	              AttemptsError              ErrBusy                ErrUnauthorized
 //
+// or by SignInVouched, when somebody else has recognised them; the session then
+// can have roles of its own.
+//
 // What the caller does, in order: parse a directory, Start a service on the
 // store, Authenticate every request, SetDirectory whenever the file changes,
 // Stop before the store is closed.
