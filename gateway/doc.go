@@ -10,9 +10,9 @@
 //
 // What a path takes, and from whom, is a row of the table in routes.go. A row
 // that does not say who may use it is an error of New. Every answer that this
-// package makes is JSON, but for the page to sign in on (package login) and the
-// id of a new form, which is plain text; errors are {error, message}, and nothing
-// redirects.
+// package makes is JSON, errors are {error, message}, and nothing redirects, but
+// for pages (packages login and console), the way to an identity provider and back
+// (package provider), and the id of a new form, which is plain text.
 //
 // # What the caller must do
 //

@@ -3,7 +3,8 @@
 //
 //	GET /login?next=/x ──► Page: the form, and where to go after it (Next)
 //	                          │ its script sends POST /session
-//	                          └─ 200: the browser goes on to next
+//	                          │  └─ 200: the browser goes on to next
+//	                          └─ or a link to GET /login/oidc, with a provider
 //
 // What the page is told comes from the server, already checked: the script
 // decides nothing about addresses. Policy is the Content-Security-Policy under

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/rs/zerolog"
 	"golang.org/x/oauth2"
 
 	"troupe/actors/identity"
@@ -78,7 +80,7 @@ func New(o Options) (*Client, error) {
 	return &Client{
 		options: o, sealer: s, slots: make(chan struct{}, asksMax),
 		http: &http.Client{
-			Transport:     bounded{http.DefaultTransport.(*http.Transport).Clone()},
+			Transport:     bounded{newTransport()},
 			Timeout:       askMax,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
@@ -90,6 +92,18 @@ func (c *Client) Name() string { return c.options.Name }
 
 // Close ends the connections to the provider that nobody uses.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: askMax / 2}).DialContext,
+		TLSHandshakeTimeout: askMax / 2,
+		MaxConnsPerHost:     asksMax,
+		MaxIdleConnsPerHost: 2,
+		IdleConnTimeout:     time.Minute,
+		ForceAttemptHTTP2:   true,
+	}
+}
 
 // bounded reads no more of an answer than answerMax.
 type bounded struct{ *http.Transport }
@@ -298,8 +312,11 @@ func (c *Client) claims(ctx context.Context, k *known, f *flow, token *oauth2.To
 
 // complete asks for the claims that the ID token does not have.
 func (c *Client) complete(ctx context.Context, k *known, subject string, token *oauth2.Token, said claims) error {
-	missing := false
-	for _, name := range []string{c.options.LoginClaim, c.options.RolesClaim} {
+	missing, needed := false, []string{c.options.LoginClaim, c.options.RolesClaim}
+	if c.options.LoginClaim == "email" {
+		needed = append(needed, "email_verified")
+	}
+	for _, name := range needed {
 		_, there := said.find(name)
 		missing = missing || name != "" && !there
 	}
@@ -340,7 +357,11 @@ func (c *Client) unavailable(what string, cause error) error {
 	if errors.As(cause, &address) {
 		cause = address.Err
 	}
-	c.options.Log.Error().Str("issuer", c.options.Issuer).Str("what", what).Str("reason", shown(cause.Error())).
+	level := zerolog.ErrorLevel
+	if errors.Is(cause, context.Canceled) { // our caller has gone
+		level = zerolog.InfoLevel
+	}
+	c.options.Log.WithLevel(level).Str("issuer", c.options.Issuer).Str("what", what).Str("reason", shown(cause.Error())).
 		Msg("the identity provider cannot be asked")
 	return fmt.Errorf("%w: %s", ErrUnavailable, what)
 }

@@ -1,0 +1,640 @@
+package provider
+
+import (
+	"context"
+	"crypto"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"troupe/actors/identity"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	clientID     = "troupe"
+	clientSecret = "an old oak"
+)
+
+var signingKey = sync.OnceValue(func() *rsa.PrivateKey {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return key
+})
+
+func base64url(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+
+// fakeProvider says what a test wants it to say, however wrong. It holds what no
+// real provider can be made to do; cmd/internal/endtoend has a real one.
+type fakeProvider struct {
+	*httptest.Server
+	t *testing.T
+
+	mu        sync.Mutex
+	discovery map[string]any // members that differ
+	token     map[string]any // claims that differ; nil takes one away
+	header    map[string]any // of the ID token
+	forge     func(signed string) string
+	answer    map[string]any // members of the token endpoint's answer that differ
+	info      map[string]any // of the user info endpoint; nil: it does not exist
+	nonce     string
+	asked     []string // paths, and how the client has shown who it is
+}
+
+func newFake(t *testing.T) *fakeProvider {
+	t.Helper()
+	f := &fakeProvider{t: t}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/.well-known/openid-configuration", f.serve(func(*http.Request) any {
+		d := map[string]any{
+			"issuer": f.URL, "authorization_endpoint": f.URL + "/auth", "token_endpoint": f.URL + "/token", "jwks_uri": f.URL + "/keys",
+			"id_token_signing_alg_values_supported": []string{"RS256"},
+		}
+		if f.info != nil {
+			d["userinfo_endpoint"] = f.URL + "/info"
+		}
+		return merge(d, f.discovery)
+	}))
+	mux.HandleFunc("/keys", f.serve(func(*http.Request) any {
+		return map[string]any{"keys": []any{map[string]any{
+			"kty": "RSA", "kid": "1", "use": "sig", "alg": "RS256", "n": base64url(signingKey().N.Bytes()), "e": "AQAB",
+		}}}
+	}))
+	mux.HandleFunc("/token", f.serve(func(r *http.Request) any {
+		_, _, basic := r.BasicAuth()
+		f.asked = append(f.asked, fmt.Sprintf("basic %v, secret %v, verifier %v", basic, r.FormValue("client_secret") != "", len(r.FormValue("code_verifier")) >= 43))
+		return merge(map[string]any{"access_token": "access", "token_type": "Bearer", "expires_in": 60, "id_token": f.idToken()}, f.answer)
+	}))
+	mux.HandleFunc("/info", f.serve(func(*http.Request) any { return f.info }))
+	mux.HandleFunc("/elsewhere", f.serve(func(*http.Request) any { return map[string]any{} }))
+	f.Server = httptest.NewServer(mux)
+	t.Cleanup(f.Close)
+	return f
+}
+
+// serve answers with JSON, or as a test says.
+func (f *fakeProvider) serve(answer func(*http.Request) any) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.asked = append(f.asked, r.URL.Path)
+		switch a := answer(r).(type) {
+		case http.HandlerFunc:
+			a(w, r)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			if m, ok := a.(map[string]any); ok && m["error"] != nil {
+				w.WriteHeader(http.StatusBadRequest)
+			}
+			_ = json.NewEncoder(w).Encode(a)
+		}
+	}
+}
+
+// merge returns a with the members of b; nil takes one away.
+func merge(a, b map[string]any) map[string]any {
+	for name, value := range b {
+		if a[name] = value; value == nil {
+			delete(a, name)
+		}
+	}
+	return a
+}
+
+func (f *fakeProvider) idToken() string {
+	now := time.Now()
+	claims, _ := json.Marshal(merge(map[string]any{
+		"iss": f.URL, "aud": clientID, "sub": "4711", "nonce": f.nonce, "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(),
+		"preferred_username": "ann",
+	}, f.token))
+	header, _ := json.Marshal(merge(map[string]any{"alg": "RS256", "kid": "1", "typ": "JWT"}, f.header))
+	text := base64url(header) + "." + base64url(claims)
+	sum := sha256.Sum256([]byte(text))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, signingKey(), crypto.SHA256, sum[:])
+	if err != nil {
+		f.t.Error(err)
+	}
+	text += "." + base64url(signature)
+	if f.forge != nil {
+		text = f.forge(text)
+	}
+	return text
+}
+
+// client is one that trusts the fake, with the log that it writes.
+func (f *fakeProvider) client(t *testing.T, change func(*Options)) (*Client, *strings.Builder) {
+	t.Helper()
+	log := new(strings.Builder)
+	o := Options{Issuer: f.URL, ClientID: clientID, ClientSecret: clientSecret, Log: zerolog.New(log)}
+	if change != nil {
+		change(&o)
+	}
+	c, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c, log
+}
+
+// walk goes the way of a person whom the provider recognises. extra are
+// parameters of the callback.
+func (f *fakeProvider) walk(t *testing.T, c *Client, extra url.Values) (Person, error) {
+	t.Helper()
+	start, err := c.Begin(t.Context(), "/x", "http://127.0.0.1:1/login/oidc/callback")
+	if err != nil {
+		return Person{}, err
+	}
+	page, err := url.Parse(start.Location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := page.Query()
+	f.mu.Lock()
+	f.nonce = asked.Get("nonce")
+	f.mu.Unlock()
+	query := url.Values{"state": {asked.Get("state")}, "code": {"a-code"}}
+	maps.Copy(query, extra)
+	return c.Finish(t.Context(), start.Cookie, query)
+}
+
+func TestSignIn(t *testing.T) {
+	f := newFake(t)
+	c, log := f.client(t, nil)
+	start, err := c.Begin(t.Context(), "/x", "http://127.0.0.1:1/back")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := url.Parse(start.Location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := page.Query()
+	for name, want := range map[string]string{
+		"client_id": clientID, "redirect_uri": "http://127.0.0.1:1/back", "response_type": "code", "scope": "openid profile email", "code_challenge_method": "S256",
+	} {
+		if q.Get(name) != want {
+			t.Errorf("%s: got %q, want %q", name, q.Get(name), want)
+		}
+	}
+	for _, secret := range []string{"state", "nonce", "code_challenge"} {
+		if len(q.Get(secret)) < 22 || strings.Contains(start.Cookie, q.Get(secret)) {
+			t.Errorf("%s is %q: short, or in the cookie as it is", secret, q.Get(secret))
+		}
+	}
+	if strings.Trim(start.Cookie, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "" || len(start.Cookie) < 43 {
+		t.Errorf("the cookie %q has other characters", start.Cookie)
+	}
+	again, err := c.Begin(t.Context(), "/x", "")
+	if err != nil || again.Location == start.Location || again.Cookie == start.Cookie {
+		t.Errorf("the second sign-in is as the first: %v", err)
+	}
+	person, err := f.walk(t, c, nil)
+	if err != nil || person.User != "ann" || len(person.Roles) != 0 || person.Next != "/x" {
+		t.Errorf("got %+v, %v\n%s", person, err, log)
+	}
+	want := []string{"/.well-known/openid-configuration", "/token", "basic true, secret false, verifier true", "/keys"}
+	if got := f.asked; len(got) != 4 || got[0] != want[0] || !slices.Contains(got, want[2]) {
+		t.Errorf("the provider was asked %q, want %q", got, want)
+	}
+	if c.Name() != "127.0.0.1" {
+		t.Errorf("name: got %q", c.Name())
+	}
+}
+
+// TestTokensAreChecked goes through what is wrong with what a provider says.
+func TestTokensAreChecked(t *testing.T) {
+	soon := time.Now().Add(time.Hour).Unix()
+	tests := []struct {
+		name  string
+		spoil func(f *fakeProvider)
+		query url.Values
+		want  error
+	}{
+		{"nothing", func(*fakeProvider) {}, nil, nil},
+		{"another audience", func(f *fakeProvider) { f.token = map[string]any{"aud": "another"} }, nil, ErrRefused},
+		{"no audience", func(f *fakeProvider) { f.token = map[string]any{"aud": nil} }, nil, ErrRefused},
+		{"two audiences without a party", func(f *fakeProvider) { f.token = map[string]any{"aud": []string{clientID, "another"}} }, nil, ErrRefused},
+		{"two audiences, and we are the party", func(f *fakeProvider) {
+			f.token = map[string]any{"aud": []string{clientID, "another"}, "azp": clientID}
+		}, nil, nil},
+		{"another party", func(f *fakeProvider) { f.token = map[string]any{"azp": "another"} }, nil, ErrRefused},
+		{"another nonce", func(f *fakeProvider) { f.token = map[string]any{"nonce": "another"} }, nil, ErrRefused},
+		{"no nonce", func(f *fakeProvider) { f.token = map[string]any{"nonce": nil} }, nil, ErrRefused},
+		{"another issuer", func(f *fakeProvider) { f.token = map[string]any{"iss": "https://evil.example"} }, nil, ErrRefused},
+		{"expired", func(f *fakeProvider) { f.token = map[string]any{"exp": time.Now().Add(-time.Second).Unix()} }, nil, ErrRefused},
+		{"without an end", func(f *fakeProvider) { f.token = map[string]any{"exp": nil} }, nil, ErrRefused},
+		{"not yet good", func(f *fakeProvider) { f.token = map[string]any{"nbf": soon} }, nil, ErrRefused},
+		{"about nobody", func(f *fakeProvider) { f.token = map[string]any{"sub": nil} }, nil, ErrRefused},
+		{"of another access token", func(f *fakeProvider) { f.token = map[string]any{"at_hash": base64url(make([]byte, 16))} }, nil, ErrRefused},
+		{"of this access token", func(f *fakeProvider) {
+			sum := sha256.Sum256([]byte("access"))
+			f.token = map[string]any{"at_hash": base64url(sum[:16])}
+		}, nil, nil},
+		{"no login name", func(f *fakeProvider) { f.token = map[string]any{"preferred_username": nil} }, nil, ErrRefused},
+		{"a login name that is none", func(f *fakeProvider) { f.token = map[string]any{"preferred_username": []string{"ann"}} }, nil, ErrRefused},
+		{"a login name that cannot be", func(f *fakeProvider) { f.token = map[string]any{"preferred_username": "ann\n"} }, nil, ErrRefused},
+		{"unsigned", func(f *fakeProvider) {
+			f.header = map[string]any{"alg": "none"}
+			f.forge = func(s string) string { return s[:strings.LastIndexByte(s, '.')+1] }
+		}, nil, ErrRefused},
+		{"signed with the public key as a password", func(f *fakeProvider) {
+			f.header = map[string]any{"alg": "HS256"}
+			f.forge = func(s string) string {
+				text := s[:strings.LastIndexByte(s, '.')]
+				mac := hmac.New(sha256.New, signingKey().N.Bytes())
+				mac.Write([]byte(text))
+				return text + "." + base64url(mac.Sum(nil))
+			}
+		}, nil, ErrRefused},
+		{"with claims that were changed", func(f *fakeProvider) {
+			f.forge = func(s string) string {
+				parts := strings.Split(s, ".")
+				claims, _ := base64.RawURLEncoding.DecodeString(parts[1])
+				parts[1] = base64url([]byte(strings.Replace(string(claims), `"ann"`, `"adm"`, 1)))
+				return strings.Join(parts, ".")
+			}
+		}, nil, ErrRefused},
+		{"with an unknown key", func(f *fakeProvider) { f.header = map[string]any{"kid": "2"} }, nil, ErrRefused},
+		{"no token", func(f *fakeProvider) { f.answer = map[string]any{"id_token": nil} }, nil, ErrRefused},
+		{"no token but rubbish", func(f *fakeProvider) { f.answer = map[string]any{"id_token": "x.y.z"} }, nil, ErrRefused},
+		{"the code is used", func(f *fakeProvider) { f.answer = map[string]any{"error": "invalid_grant"} }, nil, ErrRefused},
+		{"we are not its client", func(f *fakeProvider) { f.answer = map[string]any{"error": "invalid_client"} }, nil, ErrUnavailable},
+		{"the person said no", func(*fakeProvider) {}, url.Values{"error": {"access_denied"}}, ErrRefused},
+		{"no code", func(*fakeProvider) {}, url.Values{"code": nil}, ErrRefused},
+		{"another provider's answer", func(*fakeProvider) {}, url.Values{"iss": {"https://evil.example"}}, ErrRefused},
+		{"an answer without an issuer, which always has one", func(f *fakeProvider) {
+			f.discovery = map[string]any{"authorization_response_iss_parameter_supported": true}
+		}, nil, ErrRefused},
+		{"another state", func(*fakeProvider) {}, url.Values{"state": {"x"}}, ErrFlow},
+		{"no state", func(*fakeProvider) {}, url.Values{"state": nil}, ErrFlow},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFake(t)
+			test.spoil(f)
+			c, log := f.client(t, nil)
+			person, err := f.walk(t, c, test.query)
+			if !errors.Is(err, test.want) || (err == nil) != (person.User == "ann") {
+				t.Fatalf("got %+v, %v, want %v\n%s", person, err, test.want, log)
+			}
+			if (person.Next == "/x") == errors.Is(err, ErrFlow) {
+				t.Errorf("next: got %q with %v", person.Next, err)
+			}
+			if strings.Contains(log.String(), clientSecret) || strings.Contains(log.String(), "a-code") || strings.Contains(log.String(), "eyJ") {
+				t.Errorf("the log holds a secret: %s", log)
+			}
+			if err != nil && !errors.Is(err, ErrFlow) && log.Len() == 0 {
+				t.Error("the log does not say why")
+			}
+		})
+	}
+}
+
+// TestUserInfo holds that claims which the ID token does not have are asked for,
+// and count only when they are about the same person.
+func TestUserInfo(t *testing.T) {
+	tests := []struct {
+		name  string
+		info  map[string]any
+		token map[string]any
+		user  identity.UserID
+		roles []identity.RoleID
+		want  error
+		asks  bool
+	}{
+		{"all is in the token", map[string]any{"sub": "4711"}, map[string]any{"groups": []string{"heads"}}, "ann", []identity.RoleID{"boss", "clerk"}, nil, false},
+		{"groups come with the info", map[string]any{"sub": "4711", "groups": []string{"heads", "x"}}, nil, "ann", []identity.RoleID{"boss", "clerk"}, nil, true},
+		{"the name comes with the info", map[string]any{"sub": "4711", "preferred_username": "bob"}, map[string]any{"preferred_username": nil}, "bob", nil, nil, true},
+		{"what is signed wins", map[string]any{"sub": "4711", "preferred_username": "adm", "groups": "staff"}, nil, "ann", []identity.RoleID{"clerk"}, nil, true},
+		{"whether an address is verified comes with the info", map[string]any{"sub": "4711", "email_verified": true}, map[string]any{"email": "bob@example.com", "groups": "staff"}, "bob", []identity.RoleID{"clerk"}, nil, true},
+		{"the info is about somebody else", map[string]any{"sub": "4712", "groups": "heads"}, nil, "", nil, ErrRefused, true},
+		{"the info is about nobody", map[string]any{"groups": "heads"}, nil, "", nil, ErrRefused, true},
+		{"the info fails", map[string]any{"error": "invalid_token"}, nil, "", nil, ErrUnavailable, true},
+		{"there is no info", nil, nil, "ann", nil, nil, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFake(t)
+			f.info, f.token = test.info, test.token
+			c, log := f.client(t, func(o *Options) {
+				o.RolesClaim = "groups"
+				o.Roles = map[string][]identity.RoleID{"heads": {"boss", "clerk"}, "staff": {"clerk"}}
+				if test.token["email"] != nil {
+					o.LoginClaim, o.LoginDomain = "email", "example.com"
+				}
+			})
+			person, err := f.walk(t, c, nil)
+			if !errors.Is(err, test.want) || person.User != test.user || !slices.Equal(person.Roles, test.roles) {
+				t.Errorf("got %+v, %v, want %s %v, %v\n%s", person, err, test.user, test.roles, test.want, log)
+			}
+			if slices.Contains(f.asked, "/info") != test.asks {
+				t.Errorf("the provider was asked %q", f.asked)
+			}
+		})
+	}
+}
+
+// TestFlowEnds holds that a sign-in is good for ten minutes, and only in the
+// process in which it was begun.
+func TestFlowEnds(t *testing.T) {
+	f := newFake(t)
+	var mu sync.Mutex
+	offset := time.Duration(0)
+	c, _ := f.client(t, func(o *Options) {
+		o.Clock = func() time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			return time.Now().Add(offset)
+		}
+	})
+	f.token = map[string]any{"exp": time.Now().Add(time.Hour).Unix()}
+	for _, age := range []time.Duration{FlowMax - time.Minute, FlowMax, -time.Hour} {
+		start, err := c.Begin(t.Context(), "/x", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, _ := url.Parse(start.Location)
+		f.mu.Lock()
+		f.nonce = page.Query().Get("nonce")
+		f.mu.Unlock()
+		query := url.Values{"state": {page.Query().Get("state")}, "code": {"x"}}
+		other, _ := f.client(t, nil)
+		if _, err := other.Finish(t.Context(), start.Cookie, query); !errors.Is(err, ErrFlow) {
+			t.Errorf("another process: got %v, want ErrFlow", err)
+		}
+		mu.Lock()
+		offset += age
+		mu.Unlock()
+		if _, err := c.Finish(t.Context(), start.Cookie, query); errors.Is(err, ErrFlow) != (age != FlowMax-time.Minute) {
+			t.Errorf("after %v: got %v", age, err)
+		}
+		mu.Lock()
+		offset = 0
+		mu.Unlock()
+	}
+	for _, cookie := range []string{"", "x", strings.Repeat("A", 100), "ä"} {
+		if _, err := c.Finish(t.Context(), cookie, url.Values{}); !errors.Is(err, ErrFlow) {
+			t.Errorf("cookie %q: got %v, want ErrFlow", cookie, err)
+		}
+	}
+}
+
+// TestProviderMisbehaves holds the bounds on what a provider can do to us.
+func TestProviderMisbehaves(t *testing.T) {
+	tests := []struct {
+		name      string
+		discovery map[string]any
+		says      string
+	}{
+		{"another issuer", map[string]any{"issuer": "https://evil.example"}, "did not match"},
+		{"tokens over plain HTTP", map[string]any{"token_endpoint": "http://evil.example/token"}, "neither https"},
+		{"a page that is none", map[string]any{"authorization_endpoint": "javascript:alert(1)"}, "neither https"},
+		{"an answer without end", map[string]any{"x": strings.Repeat("x", answerMax)}, "decode"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFake(t)
+			f.discovery = test.discovery
+			c, log := f.client(t, nil)
+			if _, err := c.Begin(t.Context(), "/", ""); !errors.Is(err, ErrUnavailable) || !strings.Contains(log.String(), test.says) {
+				t.Errorf("got %v, want ErrUnavailable and %q\n%s", err, test.says, log)
+			}
+			if log.Len() > 1000 {
+				t.Errorf("the log has %d bytes", log.Len())
+			}
+			f.mu.Lock()
+			f.discovery = nil
+			f.mu.Unlock()
+			if _, err := f.walk(t, c, nil); err != nil {
+				t.Errorf("when it behaves again: got %v", err)
+			}
+		})
+	}
+	t.Run("it sends us elsewhere", func(t *testing.T) {
+		away := httptest.NewServer(http.RedirectHandler("/elsewhere", http.StatusTemporaryRedirect))
+		defer away.Close()
+		f := newFake(t)
+		f.discovery = map[string]any{"token_endpoint": away.URL + "/token"}
+		c, log := f.client(t, nil)
+		if _, err := f.walk(t, c, nil); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("got %v, want ErrUnavailable\n%s", err, log)
+		}
+	})
+	t.Run("it does not answer", func(t *testing.T) {
+		entered, leave := make(chan struct{}, asksMax), make(chan struct{})
+		slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			entered <- struct{}{}
+			select {
+			case <-leave:
+			case <-r.Context().Done():
+			}
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}))
+		defer slow.Close()
+		c, err := New(Options{Issuer: slow.URL, ClientID: clientID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		var wait sync.WaitGroup
+		ctx, cancel := context.WithCancel(t.Context())
+		for range asksMax {
+			leaveSlot, err := c.enter()
+			if err != nil {
+				t.Fatal(err)
+			}
+			wait.Go(func() {
+				defer leaveSlot()
+				<-ctx.Done()
+			})
+		}
+		if _, err := c.Begin(t.Context(), "/", ""); !errors.Is(err, ErrBusy) {
+			t.Errorf("one more than %d: got %v, want ErrBusy", asksMax, err)
+		}
+		cancel()
+		wait.Wait()
+		gone, goes := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			_, err := c.Begin(gone, "/", "")
+			done <- err
+		}()
+		<-entered
+		goes()
+		if err := <-done; !errors.Is(err, ErrUnavailable) || len(c.slots) != 0 {
+			t.Errorf("a caller who has gone: got %v, and %d slots taken", err, len(c.slots))
+		}
+		close(leave)
+	})
+}
+
+// TestClientShowsItself holds how the client tells the provider who it is.
+func TestClientShowsItself(t *testing.T) {
+	for _, test := range []struct {
+		methods []string
+		secret  string
+		want    string
+	}{
+		{nil, clientSecret, "basic true, secret false, verifier true"},
+		{[]string{"client_secret_post", "client_secret_basic"}, clientSecret, "basic true, secret false, verifier true"},
+		{[]string{"client_secret_post"}, clientSecret, "basic false, secret true, verifier true"},
+		{[]string{"none"}, "", "basic false, secret false, verifier true"},
+		{nil, "", "basic false, secret false, verifier true"},
+	} {
+		f := newFake(t)
+		if test.methods != nil {
+			f.discovery = map[string]any{"token_endpoint_auth_methods_supported": test.methods}
+		}
+		c, _ := f.client(t, func(o *Options) { o.ClientSecret = test.secret })
+		if _, err := f.walk(t, c, nil); err != nil || !slices.Contains(f.asked, test.want) {
+			t.Errorf("%q: got %v, %q, want %s", test.methods, err, f.asked, test.want)
+		}
+	}
+}
+
+func TestClaims(t *testing.T) {
+	said := claims{
+		"preferred_username": "ann", "email": "ann@Example.com", "email_verified": true, "upn": "ann@evil.com", "bare": "ann@",
+		"groups": []any{"staff", 7, nil, "heads", "staff"}, "one": "heads", "a.b": "dotted",
+		"realm_access": map[string]any{"roles": []any{"staff"}, "x.y": "z"},
+	}
+	for _, c := range []struct {
+		claim, domain string
+		want          identity.UserID
+	}{
+		{"preferred_username", "", "ann"},
+		{"email", "example.com", "ann"},
+		{"email", "", ""},
+		{"email", "evil.com", ""},
+		{"upn", "example.com", ""},
+		{"preferred_username", "example.com", ""},
+		{"bare", "example.com", ""},
+		{"groups", "", ""},
+		{"a.b", "", "dotted"},
+		{"realm_access.x.y", "", "z"},
+		{"realm_access.none", "", ""},
+		{"a.c", "", ""},
+		{"", "", ""},
+	} {
+		if got, err := said.user(c.claim, c.domain); got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s of %q: got %q, %v, want %q", c.claim, c.domain, got, err, c.want)
+		}
+	}
+	for _, unverified := range []any{nil, false, "true"} {
+		if got, err := (claims{"email": "ann@example.com", "email_verified": unverified}).user("email", "example.com"); err == nil {
+			t.Errorf("verified %v: got %q", unverified, got)
+		}
+	}
+	of := map[string][]identity.RoleID{"staff": {"clerk"}, "heads": {"boss", "clerk"}}
+	for claim, want := range map[string][]identity.RoleID{
+		"groups": {"boss", "clerk"}, "one": {"boss", "clerk"}, "realm_access.roles": {"clerk"}, "none": nil, "": nil, "email_verified": nil, "realm_access": nil,
+	} {
+		if got := said.roles(claim, of); !slices.Equal(got, want) {
+			t.Errorf("roles of %s: got %v, want %v", claim, got, want)
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	good := Options{Issuer: "https://login.example.com/realms/x", ClientID: "x"}
+	if _, err := New(good); err != nil {
+		t.Errorf("good options: %v", err)
+	}
+	many := map[string][]identity.RoleID{}
+	for i := range rolesMax + 1 {
+		many[fmt.Sprint(i)] = []identity.RoleID{identity.RoleID(fmt.Sprintf("role%d", i))}
+	}
+	for name, spoil := range map[string]func(o *Options){
+		"no issuer":                   func(o *Options) { o.Issuer = "" },
+		"plain HTTP":                  func(o *Options) { o.Issuer = "http://login.example.com" },
+		"a name that looks local":     func(o *Options) { o.Issuer = "http://localhost.example.com" },
+		"a query":                     func(o *Options) { o.Issuer += "?x" },
+		"a password in it":            func(o *Options) { o.Issuer = "https://a:b@login.example.com" },
+		"no client":                   func(o *Options) { o.ClientID = "" },
+		"a callback over plain HTTP":  func(o *Options) { o.RedirectURL = "http://flows.example.com/login/oidc/callback" },
+		"roles without a claim":       func(o *Options) { o.Roles = map[string][]identity.RoleID{"x": {"y"}} },
+		"a role that cannot be":       func(o *Options) { o.RolesClaim, o.Roles = "g", map[string][]identity.RoleID{"x": {"a b"}} },
+		"more roles than one can use": func(o *Options) { o.RolesClaim, o.Roles = "g", many },
+	} {
+		o := good
+		spoil(&o)
+		if _, err := New(o); err == nil {
+			t.Errorf("%s: got no error", name)
+		}
+	}
+	for _, issuer := range []string{"http://127.0.0.1:8080", "http://[::1]:1/x", "http://localhost"} {
+		if _, err := New(Options{Issuer: issuer, ClientID: "x"}); err != nil {
+			t.Errorf("%s: got %v", issuer, err)
+		}
+	}
+}
+
+// FuzzOpen holds that no text but one that was sealed here is a flow.
+func FuzzOpen(f *testing.F) {
+	s, err := newSealer()
+	if err != nil {
+		f.Fatal(err)
+	}
+	sealed, err := s.seal(&flow{State: "s", Next: "/x"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(sealed)
+	f.Add("")
+	f.Add(strings.Repeat("A", 80))
+	f.Fuzz(func(t *testing.T, text string) {
+		got, ok := s.open(text)
+		if ok && text != sealed && got != nil {
+			raw, _ := base64.RawURLEncoding.DecodeString(text)
+			want, _ := base64.RawURLEncoding.DecodeString(sealed)
+			if string(raw) != string(want) { // base64 has spare bits at the end
+				t.Errorf("%q is a flow: %+v", text, got)
+			}
+		}
+		if opened, ok := s.open(sealed); !ok || opened.State != "s" || opened.Next != "/x" {
+			t.Error("what was sealed does not open")
+		}
+	})
+}
+
+// FuzzClaims holds that no claims make user or roles panic, or give a login name
+// or roles that cannot be.
+func FuzzClaims(f *testing.F) {
+	f.Add(`{"a":{"b":["x"]},"email":"x@y","email_verified":true}`, "a.b", "y")
+	f.Add(`{"a.b":"x"}`, "a.b", "")
+	f.Add(`{"a":null}`, "a.b.c", "")
+	of := map[string][]identity.RoleID{"x": {"clerk"}, "": {"boss"}}
+	f.Fuzz(func(t *testing.T, text, name, domain string) {
+		var said claims
+		if json.Unmarshal([]byte(text), &said) != nil {
+			return
+		}
+		if user, err := said.user(name, domain); (err == nil) != (user != "") || strings.ContainsAny(string(user), "@ \n/") {
+			t.Errorf("got %q, %v", user, err)
+		}
+		if roles := said.roles(name, of); len(roles) > 2 {
+			t.Errorf("got %v", roles)
+		}
+	})
+}
