@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"troupe/actors/home"
@@ -41,6 +42,9 @@ func newCheck() *cobra.Command {
 func checkHome(c *config) (document.Faults, error) {
 	var all document.Faults
 	if err := keepFaults(&all, c.load()); err != nil {
+		return nil, err
+	}
+	if _, err := c.newProvider(zerolog.Nop()); err != nil {
 		return nil, err
 	}
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})

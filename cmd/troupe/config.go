@@ -104,6 +104,16 @@ func (c *config) declareProvider(f *pflag.FlagSet) {
 	f.Var((*rolesValue)(&o.Roles), "oidc.roles", "roles that its values add to a session, such as {staff: employee, heads: [manager, employee]}")
 }
 
+// newProvider makes the client of the identity provider; nil when there is none.
+func (c *config) newProvider(log zerolog.Logger) (*provider.Client, error) {
+	if c.oidc.Issuer == "" {
+		return nil, nil
+	}
+	o := c.oidc
+	o.Scopes, o.Log = strings.Fields(c.oidcScopes), log
+	return provider.New(o)
+}
+
 func durationOf(to *time.Duration, standard time.Duration) *durationValue {
 	*to = standard
 	return (*durationValue)(to)

@@ -134,6 +134,28 @@ func TestSecretSettings(t *testing.T) {
 	}
 }
 
+// TestProviderSettings holds that settings of a provider which cannot work are
+// found before anybody signs in.
+func TestProviderSettings(t *testing.T) {
+	for settings, want := range map[string]string{
+		"oidc: {clientId: x}": "oidc.clientId is set, but oidc.issuer is not",
+		"oidc: {issuer: 'http://login.example.com', clientId: x}":                  "the issuer",
+		"oidc: {issuer: 'https://login.example.com'}":                              "the client id is missing",
+		"oidc: {issuer: 'https://login.example.com', clientId: x, roles: {a: b}}":  "no claim",
+		"oidc: {issuer: 'https://login.example.com', clientId: x, redirectUrl: x}": "the redirect address",
+	} {
+		home := exampleHome(t)
+		if err := os.WriteFile(filepath.Join(home, settingsFile), []byte(settings+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range []string{"check", "serve"} {
+			if code, _, stderr := invoke(command, "--home", home); code != exitFailed || !strings.Contains(stderr, want) {
+				t.Errorf("troupe %s, %s: got %d, %s, want %q", command, settings, code, stderr, want)
+			}
+		}
+	}
+}
+
 // TestRolesSetting holds the spellings of the map from values to roles.
 func TestRolesSetting(t *testing.T) {
 	const want = `{"cn=heads, ou=x":["manager","employee"],"staff":["employee"]}`

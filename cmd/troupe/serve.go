@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -112,12 +111,8 @@ func (s *service) start() (err error) {
 	if err != nil {
 		return err
 	}
-	if c.oidc.Issuer != "" {
-		o := c.oidc
-		o.Scopes, o.Log = strings.Fields(c.oidcScopes), s.log
-		if s.provider, err = provider.New(o); err != nil {
-			return err
-		}
+	if s.provider, err = c.newProvider(s.log); err != nil {
+		return err
 	}
 	if err := s.gateway.Start(); err != nil {
 		return err

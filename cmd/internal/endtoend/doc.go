@@ -9,6 +9,8 @@
 //	                   instances must be as before and the program must answer
 //	TestDrain…         SIGTERM under load
 //	TestKill…          SIGKILL under load, against a ledger of acknowledged answers
+//	TestProvider…      signing in through an OpenID Connect provider, which runs as
+//	                   a process of its own (cmd/internal/openid)
 //	TestOtherProcess…  the command line beside a running program and without one
 //
 // # How a rule is found again

@@ -108,7 +108,7 @@ func newBrowser(t testing.TB, p *program) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport := &http.Transport{MaxConnsPerHost: 2}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &browser{t, &http.Client{
 		Jar: jar, Transport: transport, Timeout: answerMax,
