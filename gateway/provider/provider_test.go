@@ -86,7 +86,6 @@ func newFake(t *testing.T) *fakeProvider {
 		return merge(map[string]any{"access_token": "access", "token_type": "Bearer", "expires_in": 60, "id_token": f.idToken()}, f.answer)
 	}))
 	mux.HandleFunc("/info", f.serve(func(*http.Request) any { return f.info }))
-	mux.HandleFunc("/elsewhere", f.serve(func(*http.Request) any { return map[string]any{} }))
 	f.Server = httptest.NewServer(mux)
 	t.Cleanup(f.Close)
 	return f
@@ -432,13 +431,13 @@ func TestProviderMisbehaves(t *testing.T) {
 		})
 	}
 	t.Run("it sends us elsewhere", func(t *testing.T) {
-		away := httptest.NewServer(http.RedirectHandler("/elsewhere", http.StatusTemporaryRedirect))
-		defer away.Close()
 		f := newFake(t)
+		away := httptest.NewServer(http.RedirectHandler(f.URL+"/token", http.StatusTemporaryRedirect))
+		defer away.Close()
 		f.discovery = map[string]any{"token_endpoint": away.URL + "/token"}
 		c, log := f.client(t, nil)
-		if _, err := f.walk(t, c, nil); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("got %v, want ErrUnavailable\n%s", err, log)
+		if _, err := f.walk(t, c, nil); !errors.Is(err, ErrUnavailable) || slices.Contains(f.asked, "/token") {
+			t.Errorf("got %v, and asked %q, want ErrUnavailable\n%s", err, f.asked, log)
 		}
 	})
 	t.Run("it does not answer", func(t *testing.T) {
