@@ -85,9 +85,9 @@ func hasLine(text, begin, says string) bool {
 // TestOtherProcessConfig holds "prints every key with its value, its source and
 // one line of help", and flag over environment over file over default.
 func TestOtherProcessConfig(t *testing.T) {
-	h := newHome(t, map[string]string{"troupe.yaml": "basePath: /file\nlogLevel: warn\ndrainMax: 3s\n"})
+	h := newHome(t, map[string]string{"troupe.yaml": "basePath: /file\nlogLevel: warn\ndrainMax: 3s\noidc:\n  issuer: https://login.example.com\n  clientSecret: oak\n"})
 	cmd := exec.Command(binary(), "config", "--home", h.dir, "--drain-max", "5s")
-	cmd.Env = append(cmd.Environ(), "TROUPE_LOG_LEVEL=error", "TROUPE_DRAIN_MAX=4s")
+	cmd.Env = append(cmd.Environ(), "TROUPE_LOG_LEVEL=error", "TROUPE_DRAIN_MAX=4s", "TROUPE_TRUSTED_PROXIES=10.1.2.3/8")
 	text, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -97,6 +97,9 @@ func TestOtherProcessConfig(t *testing.T) {
 		{"basePath", "/file", "troupe.yaml", "TROUPE_BASE_PATH"},
 		{"logLevel", "error", "TROUPE_LOG_LEVEL", "TROUPE_LOG_LEVEL"},
 		{"drainMax", "5s", "flag", "TROUPE_DRAIN_MAX"},
+		{"trustedProxies", "10.0.0.0/8", "TROUPE_TRUSTED_PROXIES", "TROUPE_TRUSTED_PROXIES"},
+		{"oidc.issuer", "https://login.example.com", "troupe.yaml", "TROUPE_OIDC_ISSUER"},
+		{"oidc.clientSecret", "(not shown)", "troupe.yaml", "TROUPE_OIDC_CLIENT_SECRET"},
 		{"listen", "127.0.0.1:8080", "default", "TROUPE_LISTEN"},
 		{"sessionCookie", "session", "default", "TROUPE_SESSION_COOKIE"},
 		{"sessionIdle", "12h", "default", "TROUPE_SESSION_IDLE"},
@@ -110,7 +113,7 @@ func TestOtherProcessConfig(t *testing.T) {
 	}
 	rows := 0
 	for line := range strings.Lines(string(text)) {
-		if rows++; rows > 1 && !regexp.MustCompile(`^[a-z][A-Za-z]+ +.*(default|flag|troupe\.yaml|TROUPE_\w+) +TROUPE_[A-Z_]+ +\S.*\n$`).MatchString(line) {
+		if rows++; rows > 1 && !regexp.MustCompile(`^[a-z][A-Za-z]+(\.[a-z][A-Za-z]+)? +.*(default|flag|troupe\.yaml|TROUPE_\w+) +TROUPE_[A-Z_]+ +\S.*\n$`).MatchString(line) {
 			t.Errorf("a key without value, source, variable or help: %q", line)
 		}
 	}
@@ -124,7 +127,7 @@ func TestOtherProcessConfig(t *testing.T) {
 func TestOtherProcessUsage(t *testing.T) {
 	for _, args := range []string{
 		"", "unknown", "serve --unknown", "serve extra", "token", "token create", "token unknown", "token revoke", "token create --user ann --expires never",
-		"token create --user ann --expires -1h", "session create", "check extra", "config --unknown",
+		"token create --user ann --expires -1h", "session create", "password", "password set", "password set secret", "check extra", "config --unknown",
 	} {
 		out := command(t, strings.Fields(args)...)
 		if out.code != 2 || out.stderr == "" {
@@ -132,7 +135,7 @@ func TestOtherProcessUsage(t *testing.T) {
 		}
 	}
 	for _, args := range []string{
-		"serve", "token create", "token list", "token revoke", "session create", "session list", "session revoke", "check", "config",
+		"serve", "token create", "token list", "token revoke", "session create", "session list", "session revoke", "password set", "check", "config",
 	} {
 		text := wantCommand(t, append(strings.Fields(args), "--help")...)
 		if !strings.Contains(text, "troupe "+args) || !strings.Contains(text, "Example") {
