@@ -3,7 +3,7 @@
 // command line. Nothing of the program is imported: what is held here is what
 // somebody outside can see.
 //
-//	TestInterface…     every line of the interface's group B, and what is
+//	TestInterface…     every line of the interface's groups A and B, and what is
 //	                   decided where the interface is silent
 //	TestWrongInput…    every kind of wrong input, each with its status; then the
 //	                   instances must be as before and the program must answer
@@ -17,8 +17,9 @@
 //
 // The rows of the interface tables begin with the line that they hold, for
 // example "interfaces B: POST create", "decisions B: First history entry" or
-// "filter paging: limit"; "lists" stands for what goes beyond the documents: the
-// parameters and paths by which instances are listed and watched.
+// "filter paging: limit"; "lists" and "forms" stand for what goes beyond the
+// documents: the parameters and paths by which instances are listed and watched,
+// and the form runtime.
 // TestInterfaceIsCovered has the list of all lines and fails when one has no row.
 //
 // # Settings
@@ -29,5 +30,6 @@
 //
 // # What is not held here
 //
-// What does not exist yet: publishing through an interface (409 AlreadyExists).
+// What does not exist yet: publishing through an interface (409 AlreadyExists),
+// and the page that fullPath leads to.
 package endtoend

@@ -45,12 +45,49 @@ func runLines(t *testing.T, lines []line) {
 // allLines are the rows of all tables.
 func allLines() []line {
 	return slices.Concat(createLines(), eventLines(), readLines(), rightLines(), dataLines(), retryLines(),
-		filterLines(), operatorLines(), pageLines(), historyLines(), watchLines(), credentialLines(), signInLines(), requestLines(), answerLines(), versionLines())
+		filterLines(), operatorLines(), pageLines(), historyLines(), watchLines(), credentialLines(), signInLines(), requestLines(), answerLines(), versionLines(), portalLines())
 }
 
-// documentLines are all lines of the documents that have to do with group B.
+// documentLines are all lines of the documents that have to do with groups A and
+// B.
 // A row holds one when its name begins with it.
 var documentLines = []string{
+	"interfaces A: GET role-info",
+	"interfaces A: GET workflows",
+	"interfaces A: GET forms/mycurrent",
+	"interfaces A: GET forms/mysubmitted",
+	"interfaces A: GET forms/myarchived",
+	"interfaces A: GET checklists/mycurrent",
+	"interfaces A: GET checklists/mysubmitted",
+	"interfaces A: GET checklists/myarchived",
+	"interfaces A: GET forms/role/{roleId}",
+	"interfaces A: POST forms/create",
+	"interfaces A: GET checklists/role/{roleId}",
+	"interfaces A: POST checklists/create",
+	"interfaces A: record Form",
+	"interfaces A: record CreateFormInfo",
+	"interfaces A: authentication",
+	"interfaces A: privileges",
+	"interfaces A: error 400",
+	"interfaces A: error 403",
+	"interfaces A: error 404",
+	"interfaces A: error 500",
+	"interfaces A: versioning",
+	"decisions A: formRoles, checklistRoles",
+	"decisions A: workflows",
+	"decisions A: Templates of a role",
+	"decisions A: Current",
+	"decisions A: Submitted",
+	"decisions A: Archived",
+	"decisions A: formType",
+	"decisions A: fullPath",
+	"decisions A: status",
+	"decisions A: role",
+	"decisions A: Order",
+	"decisions A: Failed create",
+	"decisions A: name, submissionId",
+	"decisions A: form.id",
+	"forms: ",
 	"interfaces B: record field _id",
 	"interfaces B: record field workflowId",
 	"interfaces B: record field svcPublic",
