@@ -145,7 +145,7 @@ func (s *service) start() (err error) {
 	}
 	s.portal = formportal.Start(formportal.Options{
 		System: s.system, Workflows: s.router, Templates: s.templates, Directory: s.identities.Directory,
-		ArchiveAfter: c.archiveAfter, Log: s.log,
+		ArchiveAfter: max(c.archiveAfter, 1), Log: s.log, // NB: 0 is at once, not the default of 30 days
 	})
 	if s.admin, err = admin.Start(admin.Options{
 		Path: filepath.Join(c.home, adminSocket), Identities: s.identities, Log: s.log,

@@ -42,6 +42,15 @@ func TestReadmeSignIn(t *testing.T) {
 	}
 }
 
+// TestReadmeForms does the same with the section on forms.
+func TestReadmeForms(t *testing.T) {
+	p := startProgram(t)
+	script, want := readme(t, "forms")
+	if got := normal(p.shell(script)); got != normal(want) {
+		t.Errorf("the commands print\n%s\nREADME shows\n%s", got, normal(want))
+	}
+}
+
 // TestShownTour runs what a first start says to try next.
 func TestShownTour(t *testing.T) {
 	p := startProgram(t)
@@ -137,13 +146,17 @@ func (p *realProgram) shell(script string) string {
 }
 
 var (
-	anID   = regexp.MustCompile(`\b01[0-9A-HJKMNP-TV-Z]{24}\b`)
-	aTime  = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
-	breaks = strings.NewReplacer("\n", "")
+	anID    = regexp.MustCompile(`\b01[0-9A-HJKMNP-TV-Z]{24}\b`)
+	aTime   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
+	aMoment = regexp.MustCompile(`\b[12]\d{12}\b`) // in milliseconds
+	breaks  = strings.NewReplacer("\n", "")
 )
 
 func normal(s string) string {
-	return breaks.Replace(aTime.ReplaceAllString(anID.ReplaceAllString(s, "ID"), "TIME"))
+	for name, what := range map[string]*regexp.Regexp{"ID": anID, "TIME": aTime, "MOMENT": aMoment} {
+		s = what.ReplaceAllString(s, name)
+	}
+	return breaks.Replace(s)
 }
 
 func freeAddress(t *testing.T) string {

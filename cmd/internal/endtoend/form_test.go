@@ -180,10 +180,13 @@ func archivedInTime(t *testing.T, _ *scene) {
 	}
 	p.as(p.home.token("bob")).event(t, "leave", made["leave-form"], "approve", "").record(t)
 	p.await("the archive", 10*time.Second, func() bool { return bob.where(t, made["leave-form"]) == "forms/myarchived" })
+	p.home.write("troupe.yaml", "archiveAfter: 0s\n")
 	bob.program = p.restart()
 	if got := bob.where(t, made["leave-form"]); got != "forms/myarchived" {
 		t.Errorf("after a restart: got it in %q", got)
 	}
+	bob.submit(t, "-", open, `{}`).record(t)
+	bob.await("the archive without any retention", 10*time.Second, func() bool { return bob.where(t, open) == "forms/myarchived" })
 	bob.stop()
 }
 

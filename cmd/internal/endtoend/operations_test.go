@@ -1,0 +1,53 @@
+package endtoend
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// TestOperationsPage reads the counters of a running program: each part has
+// some, and those of the form portal move with its requests.
+func TestOperationsPage(t *testing.T) {
+	p := start(t, newHome(t, portalFiles()), "--admin", "127.0.0.1:0")
+	found := regexp.MustCompile(`"address":"([^"]+)"[^\n]*"metrics and profiles"`).FindStringSubmatch(p.log.all())
+	if found == nil {
+		t.Fatalf("the log does not say where the page is:\n%s", p.log.tail(20))
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: answerMax}
+	read := func() map[string]json.RawMessage {
+		t.Helper()
+		res, err := client.Get("http://" + found[1] + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return decode[map[string]json.RawMessage](t, body)
+	}
+	portal := func() (m struct{ Open, Begun, Refused, Panics int64 }) {
+		t.Helper()
+		if err := json.Unmarshal(read()["formportal"], &m); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	if got := slices.Sorted(maps.Keys(read())); !slices.Equal(got, []string{"formportal", "gateway", "identity", "store", "workflow"}) {
+		t.Errorf("the page has %q", got)
+	}
+	before := portal()
+	ann := p.desk("ann")
+	ann.makeForm(t, "feedback", "")
+	ann.forms(t, "forms/mycurrent")
+	if after := portal(); after.Begun != before.Begun+2 || after.Open != 0 || after.Refused != 0 || after.Panics != 0 {
+		t.Errorf("after two requests: got %+v, before %+v", after, before)
+	}
+	p.stop()
+}
