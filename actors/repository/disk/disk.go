@@ -1,0 +1,232 @@
+package disk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/rs/zerolog"
+
+	"troupe/actors/repository"
+)
+
+// Options configures a Disk. Dir is required.
+type Options struct {
+	// Dir is the folder. It may be missing, come later, and be replaced.
+	Dir string
+	// FileBytesMax bounds the files that are opened; a larger one is
+	// repository.ErrTooLarge. Default 64 MiB.
+	FileBytesMax int64
+	Log          zerolog.Logger
+}
+
+// Disk is a folder as a repository.Source.
+type Disk struct {
+	o Options
+
+	notify *fsnotify.Watcher // nil: nothing is watched
+
+	mu struct {
+		sync.Mutex
+		watched map[string]struct{} // folders, as notify knows them
+		limited bool                // that not all folders can be watched was logged
+	}
+}
+
+// Open begins to watch. Close must be called. Where the system gives no notice of
+// changes, the disk works without.
+func Open(o Options) (*Disk, error) {
+	o.FileBytesMax = cmp.Or(o.FileBytesMax, 64<<20)
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open repository: %w", err)
+	}
+	o.Dir = dir
+	d := &Disk{o: o}
+	d.mu.watched = map[string]struct{}{}
+	if d.notify, err = fsnotify.NewWatcher(); err != nil {
+		o.Log.Warn().Err(err).Msg("the repository cannot be watched; changes are found by looking")
+		return d, nil
+	}
+	// The folder above shows that the repository comes, goes or is replaced.
+	if err := d.notify.Add(filepath.Dir(dir)); err != nil {
+		o.Log.Warn().Err(err).Str("folder", filepath.Dir(dir)).Msg("folder is not watched")
+	}
+	return d, nil
+}
+
+// Close ends the watching, and a call of Watch.
+func (d *Disk) Close() error {
+	if d.notify == nil {
+		return nil
+	}
+	return d.notify.Close()
+}
+
+// batch is how many entries of a folder are read at a time.
+const batch = 4096
+
+// List implements repository.Source. Links, devices, pipes and sockets are not
+// there.
+func (d *Disk) List(ctx context.Context, folder string) (*repository.Listing, error) {
+	dir, err := d.enter(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }()
+	// NB: before it is read, so that what comes behind is told.
+	listing := &repository.Listing{Unwatched: !d.watch(folder)}
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	for {
+		entries, err := f.ReadDir(batch)
+		for _, e := range entries {
+			switch {
+			case !e.Type().IsRegular() && !e.IsDir():
+			case !repository.IsName(e.Name()):
+				listing.Left++
+			case e.IsDir():
+				listing.Folders = append(listing.Folders, e.Name())
+			default:
+				listing.Files = append(listing.Files, e.Name())
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return listing, nil
+		}
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// enter opens a folder, name by name, so that none on the way is a link.
+func (d *Disk) enter(folder string) (*os.Root, error) {
+	if !repository.IsPath(folder) {
+		return nil, fs.ErrNotExist
+	}
+	// NB: with the dot a pipe in the folder's place is refused, where opening it
+	// would wait for a writer. So it is below.
+	dir, err := os.OpenRoot(d.o.Dir + "/.")
+	if err != nil {
+		return nil, notThere(err)
+	}
+	for name := range repository.Names(folder) {
+		next, err := enterOne(dir, name)
+		_ = dir.Close()
+		if err != nil {
+			return nil, notThere(err)
+		}
+		dir = next
+	}
+	return dir, nil
+}
+
+// enterOne opens a folder in a folder. os.Root follows links that do not lead
+// out; here they are not followed: what was opened must be what stood there under
+// the name, as itself.
+func enterOne(dir *os.Root, name string) (*os.Root, error) {
+	there, err := dir.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !there.IsDir() {
+		return nil, fs.ErrNotExist
+	}
+	next, err := dir.OpenRoot(name + "/.")
+	if err != nil {
+		return nil, err
+	}
+	opened, err := next.Stat(".")
+	if err == nil && !os.SameFile(there, opened) {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		_ = next.Close()
+		return nil, err
+	}
+	return next, nil
+}
+
+// notThere turns what a file or a link in a folder's place is answered with into
+// fs.ErrNotExist.
+func notThere(err error) error {
+	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENAMETOOLONG) {
+		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	return err
+}
+
+// Open implements repository.Source. Only a regular file is opened, never through
+// a link, and never one that has other names as well, unless it belongs to the
+// owner of the repository.
+func (d *Disk) Open(_ context.Context, file string) (*repository.File, error) {
+	if !repository.IsPath(file) || file == "/" {
+		return nil, fs.ErrNotExist
+	}
+	dir, err := d.enter(path.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }()
+	name := path.Base(file)
+	there, err := dir.Lstat(name)
+	if err != nil {
+		return nil, notThere(err)
+	}
+	if !there.Mode().IsRegular() {
+		return nil, fs.ErrNotExist
+	}
+	// What stands there may be another by now: a pipe must not keep us waiting.
+	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, notThere(err)
+	}
+	identity, err := d.identify(f, file, there)
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return repository.NewFile(f, *identity), nil
+}
+
+// identify looks at the opened file itself: what was at its path may be another
+// already.
+func (d *Disk) identify(f *os.File, file string, there fs.FileInfo) (*repository.Identity, error) {
+	opened, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	inside, err := os.Stat(d.o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	status, owner := statusOf(opened), statusOf(inside)
+	switch {
+	case !opened.Mode().IsRegular(), !os.SameFile(there, opened), status == nil, owner == nil:
+		return nil, fs.ErrNotExist
+	case status.Nlink > 1 && status.Uid != owner.Uid:
+		return nil, fs.ErrNotExist
+	case opened.Size() > d.o.FileBytesMax:
+		return nil, fmt.Errorf("%w: more than %d bytes", repository.ErrTooLarge, d.o.FileBytesMax)
+	}
+	return &repository.Identity{Path: file, Modified: opened.ModTime().UnixNano(), Size: opened.Size(), Inode: status.Ino}, nil
+}
+
+// statusOf returns what Unix says about a file; nil where it is none.
+func statusOf(info fs.FileInfo) *syscall.Stat_t {
+	status, _ := info.Sys().(*syscall.Stat_t)
+	return status
+}

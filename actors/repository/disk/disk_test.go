@@ -1,0 +1,336 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"troupe/actors/repository"
+	"troupe/actors/repository/sourcetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// folder is a disk's folder, and the editor of it.
+type folder string
+
+func (f folder) at(path string) string { return filepath.Join(string(f), filepath.FromSlash(path)) }
+
+func (f folder) Put(file, text string) error {
+	if err := os.MkdirAll(filepath.Dir(f.at(file)), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(f.at(file), []byte(text), 0o644)
+}
+
+func (f folder) Remove(path string) error { return os.RemoveAll(f.at(path)) }
+
+func (f folder) Rename(from, to string) error { return os.Rename(f.at(from), f.at(to)) }
+
+// newDisk opens a disk on an empty folder.
+func newDisk(t testing.TB, o Options) (*Disk, folder) {
+	t.Helper()
+	if o.Dir == "" {
+		o.Dir = filepath.Join(t.TempDir(), "repository")
+		if err := os.Mkdir(o.Dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.Log = zerolog.Nop()
+	d, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d, folder(o.Dir)
+}
+
+func TestDiskIsASource(t *testing.T) {
+	sourcetest.Run(t, func(t *testing.T) (repository.Source, sourcetest.Editor) { return newDisk(t, Options{}) })
+}
+
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOnlyRegularFiles holds decisions D, "Symbolic links, devices, sockets", and
+// reliability F13 and 3.4: what is no regular file under its own name is neither
+// listed nor opened.
+func TestOnlyRegularFiles(t *testing.T) {
+	d, f := newDisk(t, Options{})
+	outside := folder(t.TempDir())
+	must(t, outside.Put("/secret.rml", "secret"), f.Put("/in/a.rml", "a"), f.Put("/a.rml", "a"))
+	must(t,
+		os.Symlink(outside.at("/secret.rml"), f.at("/out.rml")),
+		os.Symlink("a.rml", f.at("/link.rml")),
+		os.Symlink("missing", f.at("/dangling.rml")),
+		os.Symlink("loop.rml", f.at("/loop.rml")),
+		os.Symlink(string(outside), f.at("/outside")),
+		os.Symlink("in", f.at("/inside")),
+		os.Symlink(".", f.at("/here")),
+		os.Symlink("..", f.at("/above")),
+		syscall.Mkfifo(f.at("/pipe.rml"), 0o644),
+		os.Mkdir(f.at("/folder.rml"), 0o755),
+	)
+	listener, err := net.Listen("unix", f.at("/socket.rml"))
+	if err == nil { // the path may be too long for a socket
+		defer func() { _ = listener.Close() }()
+	}
+	l, err := d.List(t.Context(), "/")
+	must(t, err)
+	slices.Sort(l.Folders)
+	if got := fmt.Sprint(l.Files, l.Folders); got != "[a.rml] [folder.rml in]" {
+		t.Errorf("got %s, want the file a.rml and the folders folder.rml and in", got)
+	}
+	for _, path := range []string{
+		"/out.rml", "/link.rml", "/dangling.rml", "/loop.rml", "/outside", "/outside/secret.rml", "/inside", "/inside/a.rml", "/here/a.rml",
+		"/here/here/a.rml", "/above/repository/a.rml", "/pipe.rml", "/pipe.rml/a", "/folder.rml", "/socket.rml",
+	} {
+		if file, err := d.Open(t.Context(), path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("open %s: got %v and %v, want fs.ErrNotExist", path, file, err)
+		}
+	}
+	for _, path := range []string{"/outside", "/inside", "/here", "/above", "/here/in", "/pipe.rml", "/a.rml", "/loop.rml"} {
+		if l, err := d.List(t.Context(), path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("list %s: got %+v and %v, want fs.ErrNotExist", path, l, err)
+		}
+	}
+}
+
+// TestOnlyOneNameUnlessOurs holds reliability F13: a hard link may lead out.
+func TestOnlyOneNameUnlessOurs(t *testing.T) {
+	d, f := newDisk(t, Options{})
+	must(t, f.Put("/a.rml", "a"), os.Link(f.at("/a.rml"), f.at("/b.rml")))
+	if file, err := d.Open(t.Context(), "/b.rml"); err != nil {
+		t.Errorf("a second name of a file of the repository's owner: %v", err)
+	} else {
+		_ = file.Close()
+	}
+	if os.Getuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	must(t, os.Chown(f.at("/a.rml"), 12345, 12345))
+	for _, path := range []string{"/a.rml", "/b.rml"} {
+		if file, err := d.Open(t.Context(), path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("open %s of somebody else: got %v and %v, want fs.ErrNotExist", path, file, err)
+		}
+	}
+	must(t, os.Remove(f.at("/b.rml")))
+	if file, err := d.Open(t.Context(), "/a.rml"); err != nil {
+		t.Errorf("the only name of a file of somebody else: %v", err)
+	} else {
+		_ = file.Close()
+	}
+}
+
+func TestFilesAreBounded(t *testing.T) {
+	d, f := newDisk(t, Options{FileBytesMax: 10})
+	must(t, f.Put("/small", "0123456789"), f.Put("/large", "0123456789x"))
+	file, err := d.Open(t.Context(), "/small")
+	must(t, err)
+	_ = file.Close()
+	if file, err := d.Open(t.Context(), "/large"); !errors.Is(err, repository.ErrTooLarge) {
+		t.Errorf("got %v and %v, want ErrTooLarge", file, err)
+	}
+}
+
+// TestNamesThatHaveNoPathAreLeftOut: decisions C, "Path", and DESIGN.md.
+func TestNamesThatHaveNoPathAreLeftOut(t *testing.T) {
+	d, f := newDisk(t, Options{})
+	must(t, f.Put("/a.rml", "a"))
+	left := 0
+	for _, name := range []string{"a\xff.rml", "line\nend.rml", "tab\t.rml", "\x7f.rml", "\u0085.rml"} {
+		if os.WriteFile(string(f)+"/"+name, nil, 0o644) == nil { // some file systems refuse them
+			left++
+		}
+	}
+	if os.Mkdir(string(f)+"/folder\xff", 0o755) == nil {
+		left++
+	}
+	l, err := d.List(t.Context(), "/")
+	must(t, err)
+	if len(l.Files) != 1 || len(l.Folders) != 0 || l.Left != left {
+		t.Errorf("got %q, %q and %d left out, want a.rml and %d left out", l.Files, l.Folders, l.Left, left)
+	}
+}
+
+// TestSwapping opens a path while somebody swaps what is there, and what is on
+// the way, with links to a secret, pipes, and other folders. What is read is
+// never the secret, and nobody waits (reliability 3.4: TOCTOU).
+func TestSwapping(t *testing.T) {
+	d, f := newDisk(t, Options{})
+	outside := folder(t.TempDir())
+	must(t, outside.Put("/a.rml", "secret"), outside.Put("/d/a.rml", "secret"), f.Put("/hidden/a.rml", "secret"), f.Put("/d/a.rml", "open"), f.Put("/d2/a.rml", "open"))
+	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+	defer cancel()
+	var all sync.WaitGroup
+	var swaps, reads, misses atomic.Int64
+	all.Go(func() { // the swapper
+		path, aside := f.at("/d"), f.at("/aside")
+		file := f.at("/d/a.rml")
+		for ctx.Err() == nil {
+			for _, make := range []func() error{
+				func() error { return os.Symlink(string(outside), path) },
+				func() error { return os.Symlink("hidden", path) },
+				func() error { return syscall.Mkfifo(path, 0o644) },
+			} {
+				if err := errors.Join(os.Rename(path, aside), make(), os.Remove(path), os.Rename(aside, path)); err != nil {
+					t.Error(err)
+					return
+				}
+				swaps.Add(1)
+			}
+			for _, make := range []func() error{
+				func() error { return os.Symlink(outside.at("/a.rml"), file) },
+				func() error { return os.Symlink("../hidden/a.rml", file) },
+				func() error { return syscall.Mkfifo(file, 0o644) },
+			} {
+				if err := errors.Join(os.Remove(file), make(), os.Remove(file), os.WriteFile(file, []byte("open"), 0o644)); err != nil {
+					t.Error(err)
+					return
+				}
+				swaps.Add(1)
+			}
+		}
+	})
+	for range 3 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				file, err := d.Open(context.Background(), "/d/a.rml")
+				if err != nil {
+					misses.Add(1)
+					continue
+				}
+				text, err := io.ReadAll(io.NewSectionReader(file, 0, 100))
+				_ = file.Close()
+				if got := string(text); err != nil || got != "open" && got != "" {
+					t.Errorf("got %q and %v", got, err)
+					return
+				}
+				reads.Add(1)
+			}
+		})
+		all.Go(func() {
+			for ctx.Err() == nil {
+				if l, err := d.List(context.Background(), "/d"); err == nil && len(l.Folders) > 0 {
+					t.Errorf("another folder was listed: %+v", l)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if swaps.Load() == 0 || reads.Load() == 0 || misses.Load() == 0 {
+		t.Errorf("the race was none: %d swaps, %d reads, %d misses", swaps.Load(), reads.Load(), misses.Load())
+	}
+}
+
+// TestSwappingControl shows that the race is one: os.Root alone follows links
+// that stay inside.
+func TestSwappingControl(t *testing.T) {
+	d, f := newDisk(t, Options{})
+	must(t, f.Put("/hidden/a.rml", "secret"), os.Symlink("hidden", f.at("/d")))
+	root, err := os.OpenRoot(d.o.Dir)
+	must(t, err)
+	defer func() { _ = root.Close() }()
+	text, err := root.ReadFile("d/a.rml")
+	if err != nil || string(text) != "secret" {
+		t.Errorf("got %q and %v: then enter needs to do less", text, err)
+	}
+}
+
+// TestTheFolderMayComeLater, go, and be replaced.
+func TestTheFolderMayComeLater(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "repository")
+	d, f := newDisk(t, Options{Dir: dir})
+	told := make(chan repository.Change, 1<<16)
+	ctx, cancel := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() { must(t, d.Watch(ctx, func(c repository.Change) { told <- c })) })
+	defer watching.Wait()
+	defer cancel()
+	everything := func(what string) {
+		t.Helper()
+		late := time.After(10 * time.Second)
+		for {
+			select {
+			case c := <-told:
+				if c == (repository.Change{}) {
+					return
+				}
+			case <-late:
+				t.Fatalf("%s was not told", what)
+			}
+		}
+	}
+	wants := func(what, want string) {
+		t.Helper()
+		l, err := d.List(t.Context(), "/")
+		if got := strings.Join(l.Files, " "); err != nil || got != want {
+			t.Errorf("%s: got %q and %v, want %q", what, got, err, want)
+		}
+	}
+	if _, err := d.List(t.Context(), "/"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing folder: got %v, want fs.ErrNotExist", err)
+	}
+	must(t, f.Put("/a.rml", "a"))
+	everything("the folder that came")
+	wants("the folder that came", "a.rml")
+	must(t, os.Rename(dir, dir+".old"))
+	everything("the folder that went")
+	if _, err := d.List(t.Context(), "/"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder that went: got %v, want fs.ErrNotExist", err)
+	}
+	must(t, f.Put("/b.rml", "b"))
+	everything("the other folder")
+	wants("the other folder", "b.rml")
+	must(t, f.Put("/c.rml", "c"))
+	late := time.After(10 * time.Second)
+	for {
+		select {
+		case c := <-told:
+			if c.Folder == "/" && c.Name == "c.rml" {
+				return
+			}
+		case <-late:
+			t.Fatal("a file in the other folder was not told")
+		}
+	}
+}
+
+// TestWithoutNotice: where the system gives none, everything else works.
+func TestWithoutNotice(t *testing.T) {
+	_, f := newDisk(t, Options{})
+	d := &Disk{o: Options{Dir: string(f), FileBytesMax: 10, Log: zerolog.Nop()}}
+	must(t, f.Put("/a.rml", "a"))
+	l, err := d.List(t.Context(), "/")
+	if err != nil || !l.Unwatched || len(l.Files) != 1 {
+		t.Errorf("got %+v and %v, want one file in an unwatched folder", l, err)
+	}
+	if err := d.Watch(t.Context(), func(repository.Change) {}); !errors.Is(err, errUnwatched) {
+		t.Errorf("watch: got %v, want errUnwatched", err)
+	}
+	must(t, d.Close())
+}

@@ -1,0 +1,43 @@
+package repository
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"troupe/actors/workflow"
+)
+
+// extensionBytesMax bounds an extension; names of files are shorter wherever we
+// know of.
+const extensionBytesMax = 1024
+
+// Extension is what names of files end with, without the dot in front. It may
+// hold dots.
+type Extension string
+
+// ParseExtension reads an extension as callers write it: one leading dot is
+// dropped (interfaces D.1). What is left must say something and be text;
+// otherwise the error is workflow.ErrInvalid with a text for the caller.
+func ParseExtension(text string) (Extension, error) {
+	extension := strings.TrimPrefix(text, ".")
+	switch {
+	case strings.TrimSpace(extension) == "":
+		return "", fmt.Errorf("%w: the extension is missing or blank", workflow.ErrInvalid)
+	case len(extension) > extensionBytesMax:
+		return "", fmt.Errorf("%w: the extension is longer than %d bytes", workflow.ErrInvalid, extensionBytesMax)
+	case !utf8.ValidString(extension):
+		return "", fmt.Errorf("%w: the extension is not UTF-8", workflow.ErrInvalid)
+	case strings.ContainsFunc(extension, unicode.IsControl):
+		return "", fmt.Errorf("%w: the extension has a control character", workflow.ErrInvalid)
+	}
+	return Extension(extension), nil
+}
+
+// Matches reports whether the name of a file ends with a dot and the extension,
+// as both are written (interfaces D.2; decisions: "Case").
+func (e Extension) Matches(name string) bool {
+	dot := len(name) - len(e) - 1
+	return dot >= 0 && name[dot] == '.' && name[dot+1:] == string(e)
+}

@@ -1,0 +1,143 @@
+package repository
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"troupe/actors/workflow"
+)
+
+// TestMatch holds the rules of interfaces D and decisions D on extensions.
+func TestMatch(t *testing.T) {
+	cases := []struct {
+		rule, extension, name string
+		want                  bool
+	}{
+		{"D.1 without a dot", "rml", "a.rml", true},
+		{"D.1 a leading dot is stripped", ".rml", "a.rml", true},
+		{"D.1 only one dot is stripped", "..rml", "a.rml", false},
+		{"D.1 only one dot is stripped, the second counts", "..rml", "a..rml", true},
+		{"D.2 the name ends with a dot and the extension", "xlsx", "a.csv.xlsx", true},
+		{"D.2 an extension may have dots", "csv.xlsx", "a.csv.xlsx", true},
+		{"D.2 an extension in the middle is none", "csv", "a.csv.xlsx", false},
+		{"D.2 a dotfile", "x", ".x", true},
+		{"D.2 the extension without its dot", "x", "x", false},
+		{"D.2 the extension as the end of a word", "ml", "a.rml", false},
+		{"D.2 the whole name is the extension", "a.rml", "a.rml", false},
+		{"D.2 longer than the name", "long.rml", "rml", false},
+		{"D.3 a file without an extension", "a", "a", false},
+		{"D.3 a dot at the end is no extension", "a", "a.", false},
+		{"case as written: upper", "RML", "a.rml", false},
+		{"case as written: lower", "rml", "a.RML", false},
+		{"case as written: the same", "RML", "a.RML", true},
+		{"blanks count behind", "rml", "a.rml ", false},
+		{"blanks count behind, in both", "rml ", "a.rml ", true},
+		{"blanks count in front", "rml", "a .rml", true},
+		{"nothing is a pattern: star", "*", "a.rml", false},
+		{"nothing is a pattern: question mark", "?ml", "a.rml", false},
+		{"nothing is a pattern: dot", "r.l", "a.rml", false},
+		{"nothing is a pattern: percent", "%", "a.rml", false},
+		{"a slash is in no name", "b/a.rml", "a.rml", false},
+		{"composed and decomposed letters differ", "\u00fc", "a.u\u0308", false},
+		{"composed letters are the same", "\u00fc", "a.\u00fc", true},
+	}
+	for _, c := range cases {
+		t.Run(c.rule, func(t *testing.T) {
+			extension, err := ParseExtension(c.extension)
+			if err != nil {
+				t.Fatalf("ParseExtension(%q): %v", c.extension, err)
+			}
+			if got := extension.Matches(c.name); got != c.want {
+				t.Errorf("%q matches %q: got %v, want %v", c.extension, c.name, got, c.want)
+			}
+		})
+	}
+}
+
+// TestParseExtension holds what is no extension: 400.
+func TestParseExtension(t *testing.T) {
+	for _, c := range []struct{ rule, text, says string }{
+		{"missing", "", "missing or blank"},
+		{"a dot alone", ".", "missing or blank"},
+		{"a blank", " ", "missing or blank"},
+		{"a blank behind the dot", ". ", "missing or blank"},
+		{"a tab", "\t", "missing or blank"},
+		{"a blank that is not ASCII", "\u00a0", "missing or blank"},
+		{"NUL", "a\x00", "control character"},
+		{"a line end", "rml\n", "control character"},
+		{"a tab inside", "a\tb", "control character"},
+		{"DEL", "\x7f", "control character"},
+		{"a control character that is not ASCII", "\u0085x", "control character"},
+		{"no UTF-8", "a\xff", "not UTF-8"},
+		{"10 kB", strings.Repeat("a", 10_000), "longer than"},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			_, err := ParseExtension(c.text)
+			if !errors.Is(err, workflow.ErrInvalid) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("ParseExtension(%q): got %v, want ErrInvalid that says %q", c.text, err, c.says)
+			}
+		})
+	}
+	if _, err := ParseExtension("." + strings.Repeat("a", extensionBytesMax)); err != nil {
+		t.Errorf("the longest extension: %v", err)
+	}
+}
+
+// TestMatchIsTheRule compares with the rule as it is written.
+func TestMatchIsTheRule(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		extension := Extension(rapid.StringMatching(`[ab.]{1,4}`).Draw(t, "extension"))
+		name := rapid.StringMatching(`[ab.]{0,6}`).Draw(t, "name")
+		if got, want := extension.Matches(name), strings.HasSuffix(name, "."+string(extension)); got != want {
+			t.Errorf("%q matches %q: got %v, want %v", extension, name, got, want)
+		}
+	})
+}
+
+func TestPaths(t *testing.T) {
+	for _, c := range []struct {
+		path string
+		want bool
+	}{
+		{"/", true},
+		{"/a", true},
+		{"/a/b.rml", true},
+		{"/a b/\u00fc.rml", true},
+		{`/a\b`, true},
+		{"/.a/..b/...", true},
+		{"/a.rml ", true},
+		{"", false},
+		{"a", false},
+		{"./a", false},
+		{"//", false},
+		{"//a", false},
+		{"/a//b", false},
+		{"/a/", false},
+		{"/a/.", false},
+		{"/a/./b", false},
+		{"/a/../b", false},
+		{"/..", false},
+		{"/a\x00", false},
+		{"/a\nb", false},
+		{"/a\u0085", false},
+		{"/a\xff", false},
+		{"/a\xc0\xaf", false},
+		{"file:/a", false},
+		{`C:\a`, false},
+	} {
+		if got := IsPath(c.path); got != c.want {
+			t.Errorf("IsPath(%q): got %v, want %v", c.path, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		want bool
+	}{{"a", true}, {".a", true}, {"...", true}, {" ", true}, {`\`, true}, {"", false}, {".", false}, {"..", false}, {"a/b", false}, {"a\n", false}, {"\xff", false}} {
+		if got := IsName(c.name); got != c.want {
+			t.Errorf("IsName(%q): got %v, want %v", c.name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package repository
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors"
+	"troupe/actors/identity"
+	"troupe/actors/internal/supervise"
+	"troupe/actors/workflow"
+)
+
+// Options configures a Service. What has no default is required.
+type Options struct {
+	System *actors.System
+	// Source is where the files are. The service does not close it.
+	Source Source
+	// Rights says who reads what until SetRights says otherwise. Nil: as without
+	// a rights.yaml.
+	Rights *Rights
+	// WaitMax bounds how long List waits for the index after a start. Default
+	// 30 s.
+	WaitMax time.Duration
+	// Settle is how long a change waits for others before it is looked at.
+	// Default 100 ms. Larger means less work while many files change.
+	Settle time.Duration
+	// Reconcile is the pause between two walks of everything, which find what no
+	// notice was given of. Default 10 min. It is at least twenty times as long as
+	// a walk.
+	Reconcile time.Duration
+	// ReconcileUnwatched takes the place of Reconcile while there are folders that
+	// the source cannot watch. Default 1 min.
+	ReconcileUnwatched time.Duration
+	// DepthMax is how many folders deep a file may be; deeper ones are neither
+	// listed nor opened. Default 256.
+	DepthMax int
+	Log      zerolog.Logger
+}
+
+// Service is the way to the supervisor of the repository. Its methods are safe
+// for concurrent use. Errors are those of package workflow, wrapped, and
+// ErrTooLarge.
+type Service struct {
+	o          Options
+	supervisor *supervise.Supervisor
+	index      *index
+	rights     atomic.Pointer[Rights]
+	cancel     context.CancelFunc
+	running    sync.WaitGroup // the index and the watch
+
+	listed, opened, waited atomic.Int64
+}
+
+// Start spawns the supervisor and begins to index, in the background. Stop must
+// be called.
+func Start(o Options) *Service {
+	o.WaitMax = cmp.Or(o.WaitMax, 30*time.Second)
+	o.Settle = cmp.Or(o.Settle, 100*time.Millisecond)
+	o.Reconcile = cmp.Or(o.Reconcile, 10*time.Minute)
+	o.ReconcileUnwatched = cmp.Or(o.ReconcileUnwatched, time.Minute)
+	o.DepthMax = cmp.Or(o.DepthMax, 256)
+	s := &Service{o: o, supervisor: supervise.Start(supervise.Options{System: o.System, Name: "repository", Log: o.Log})}
+	s.SetRights(o.Rights)
+	s.index = newIndex(&s.o)
+	var ctx context.Context
+	ctx, s.cancel = context.WithCancel(context.Background())
+	s.running.Go(func() { s.index.run(ctx) })
+	s.running.Go(func() { s.index.watch(ctx) })
+	return s
+}
+
+// Stop refuses new requests, waits until the open ones are answered or ctx ends,
+// and ends the index. It can be called again.
+func (s *Service) Stop(ctx context.Context) error {
+	err := s.supervisor.Stop(ctx)
+	s.cancel()
+	s.running.Wait()
+	return err
+}
+
+// SetRights replaces the rights, for requests that come later; nil is as without
+// a rights.yaml. A list that has begun goes on with those of its beginning.
+func (s *Service) SetRights(r *Rights) {
+	if r == nil {
+		r = &Rights{}
+	}
+	s.rights.Store(r)
+}
+
+// errIndexing is why the service is not ready.
+var errIndexing = errors.New("the files are being indexed")
+
+// Ready returns nil once the files are indexed. Requests are taken before: List
+// waits, Open does not need the index.
+func (s *Service) Ready() error {
+	if s.index.current.Load() == nil {
+		return errIndexing
+	}
+	return nil
+}
+
+// List calls yield with the path of each file whose name ends with a dot and the
+// extension and that the caller reads, in ascending order (interfaces D). It sees
+// files and rights as they are at one moment. An extension that is none is
+// workflow.ErrInvalid. Before the index is built List waits for it, as long as
+// ctx and Options.WaitMax allow, and then returns workflow.ErrUnavailable. An
+// error of yield ends the list and is returned.
+func (s *Service) List(ctx context.Context, caller *identity.Principal, extension string, yield func(path string) error) error {
+	return s.do(ctx, "list", func(ctx context.Context) error {
+		wanted, err := ParseExtension(extension)
+		if err != nil {
+			return err
+		}
+		files, err := s.files(ctx)
+		if err != nil {
+			return err
+		}
+		s.listed.Add(1)
+		return files.list(ctx, wanted, s.rights.Load().view(caller), yield)
+	})
+}
+
+// files returns the newest snapshot, when there is one.
+func (s *Service) files(ctx context.Context) (*snapshot, error) {
+	if now := s.index.current.Load(); now != nil {
+		return now, nil
+	}
+	s.waited.Add(1)
+	late := time.NewTimer(s.o.WaitMax)
+	defer late.Stop()
+	select {
+	case <-s.index.ready:
+		return s.index.current.Load(), nil
+	case <-ctx.Done():
+	case <-late.C:
+	}
+	return nil, fmt.Errorf("%w: %w", workflow.ErrUnavailable, errIndexing)
+}
+
+// Open opens a file that the caller reads. Everything else is
+// workflow.ErrNotFound, in the same words: what is not there, what the caller
+// does not read, what is no regular file, and what is no canonical path. A file
+// that is too large is ErrTooLarge. The file must be closed.
+func (s *Service) Open(ctx context.Context, caller *identity.Principal, path string) (file *File, err error) {
+	err = s.do(ctx, "open", func(ctx context.Context) error {
+		if !IsPath(path) || depth(path) > s.o.DepthMax+1 || !s.rights.Load().Reads(caller, path) {
+			return workflow.ErrNotFound
+		}
+		s.opened.Add(1)
+		file, err = s.o.Source.Open(ctx, path)
+		switch {
+		case err == nil, errors.Is(err, ErrTooLarge):
+			return err
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+			return workflow.ErrNotFound // NB: without the error, which has the path
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		return fmt.Errorf("%w: %w", workflow.ErrInternal, err)
+	})
+	return file, err
+}
+
+// do runs a request under the supervisor.
+func (s *Service) do(ctx context.Context, name string, work func(context.Context) error) error {
+	err := s.supervisor.Do(ctx, name, work)
+	switch {
+	case errors.Is(err, supervise.ErrBusy):
+		err = fmt.Errorf("%w: %w", workflow.ErrBusy, err)
+	case errors.Is(err, supervise.ErrStopped):
+		err = fmt.Errorf("%w: %w", workflow.ErrUnavailable, err)
+	case errors.Is(err, supervise.ErrPanicked):
+		err = fmt.Errorf("%w: %w", workflow.ErrInternal, err)
+	}
+	if err != nil {
+		return fmt.Errorf("repository: %s: %w", name, err)
+	}
+	return nil
+}
+
+// Metrics are the counters of a Service.
+type Metrics struct {
+	Supervisor supervise.Metrics
+	// Files and Folders are what is indexed now. Last is what the last walk of
+	// everything met besides.
+	Files, Folders int64
+	Last           Found
+	// Walks of everything, folders listed, changes that were told, and those of
+	// them that said that anything may have changed, since the start.
+	Walks, Lists, Changes, Lost int64
+	// Listed and Opened count requests; Waited those that waited for the index.
+	Listed, Opened, Waited int64
+}
+
+// Metrics returns the counters as they are now.
+func (s *Service) Metrics() Metrics {
+	x := s.index
+	m := Metrics{
+		Supervisor: s.supervisor.Metrics(),
+		Walks:      x.counters.walks.Load(), Lists: x.counters.lists.Load(), Changes: x.counters.changes.Load(), Lost: x.counters.lost.Load(),
+		Listed: s.listed.Load(), Opened: s.opened.Load(), Waited: s.waited.Load(),
+	}
+	if now := x.current.Load(); now != nil {
+		m.Files, m.Folders = int64(now.files), int64(now.folders)
+	}
+	if last := x.last.Load(); last != nil {
+		m.Last = *last
+	}
+	return m
+}

@@ -1,0 +1,564 @@
+package repository_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors"
+	"troupe/actors/identity"
+	"troupe/actors/repository"
+	"troupe/actors/repository/disk"
+	"troupe/actors/repository/sourcetest"
+	"troupe/actors/workflow"
+)
+
+var (
+	admin = &identity.Principal{ID: "root", Privileges: []string{string(identity.RepositoryAdmin)}}
+	mary  = &identity.Principal{ID: "mary", Roles: []string{"manager"}}
+	john  = &identity.Principal{ID: "john.doe"}
+)
+
+const people = "roles: [{id: manager}]\nusers: [{id: mary, roles: [manager]}, {id: john.doe}, {id: root, privileges: [mod-repository-admin]}]\n"
+
+func rights(t testing.TB, text string) *repository.Rights {
+	t.Helper()
+	d, err := identity.ParseDirectory("identity.yaml", []byte(people))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := repository.ParseRights("rights.yaml", []byte(text), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// service is a started one with its log.
+type service struct {
+	*repository.Service
+	t   testing.TB
+	log *lockedText
+}
+
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func start(t testing.TB, o repository.Options) *service {
+	t.Helper()
+	s := &service{t: t, log: new(lockedText)}
+	o.System = actors.NewSystem(zerolog.Nop())
+	o.Log = zerolog.New(s.log)
+	if o.Settle == 0 {
+		o.Settle = 10 * time.Millisecond
+	}
+	s.Service = repository.Start(o)
+	t.Cleanup(func() {
+		for range 2 { // it can be called again
+			if err := s.Stop(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}
+		o.System.Stop()
+	})
+	return s
+}
+
+func (s *service) list(caller *identity.Principal, extension string) ([]string, error) {
+	got := []string{}
+	err := s.List(s.t.Context(), caller, extension, func(path string) error { got = append(got, path); return nil })
+	return got, err
+}
+
+func (s *service) wantList(caller *identity.Principal, extension, want string) {
+	s.t.Helper()
+	got, err := s.list(caller, extension)
+	if err != nil || strings.Join(got, " ") != want {
+		s.t.Errorf("%q for %s: got %q and %v, want %q", extension, caller.ID, got, err, want)
+	}
+}
+
+// seenMax is the promise: within so long a change counts.
+const seenMax = 2 * time.Second
+
+// awaits demands a list within the promised time.
+func (s *service) awaits(what string, caller *identity.Principal, extension, want string) {
+	s.t.Helper()
+	late := time.After(seenMax)
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for {
+		got, err := s.list(caller, extension)
+		if err != nil {
+			s.t.Fatalf("%s: %v", what, err)
+		}
+		if strings.Join(got, " ") == want {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-late:
+			s.t.Fatalf("%s: got %q, want %q", what, got, want)
+		}
+	}
+}
+
+func put(t testing.TB, e sourcetest.Editor, files ...string) {
+	t.Helper()
+	for _, f := range files {
+		if err := e.Put(f, "text of "+f); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestList holds the rules of interfaces D and decisions D on what is listed.
+func TestList(t *testing.T) {
+	m := sourcetest.NewMemory()
+	put(t, m, "/a.csv.xlsx", "/.x", "/x", "/x.", "/a.RML", "/a.rml", "/b.rml/c.rml", "/a..rml", "/.rml", "/a.tar.gz", "/a .rml", "/d.rml ",
+		"/\u00fc.rml", "/u\u0308.rml", `/q"'.rml`, `/b\s.rml`, "/z/"+strings.Repeat("n", 251)+".long", "/a-b/1.o", "/a/1.o", "/a.o", "/a/b/2.o", "/a0/1.o",
+		"/Sales/plan.doc", "/Shared/plan.doc", "/Temp/plan.doc", "/User/mary/plan.doc", "/User/john.doe/plan.doc")
+	s := start(t, repository.Options{Source: m, Rights: rights(t, "- {path: /Sales, readers: [role:manager]}\n- {path: /Shared, readers: ['*']}\n")})
+	for _, c := range []struct {
+		rule, extension, want string
+	}{
+		{"D.1 with and without a dot: without", "rml", `/ .rml`},
+		{"D.2 of two extensions the last", "xlsx", "/a.csv.xlsx"},
+		{"D.2 of two extensions both", "csv.xlsx", "/a.csv.xlsx"},
+		{"D.2 of two extensions not the first", "csv", ""},
+		{"D.2 a dotfile", "x", "/.x"},
+		{"D.2 tar.gz", "tar.gz", "/a.tar.gz"},
+		{"D.2 gz", "gz", "/a.tar.gz"},
+		{"D.2 two dots", "..rml", "/a..rml"},
+		{"case as written", "RML", "/a.RML"},
+		{"a blank at the end is a part of it", "rml ", "/d.rml "},
+		{"a name of 256 bytes", "long", "/z/" + strings.Repeat("n", 251) + ".long"},
+		{"D.5 no match is an empty list", "nothing", ""},
+		{"D.5 a pattern is none", "*", ""},
+		{"D.5 a path is none", "b.rml/c.rml", ""},
+		{"D.5 a slash", "/", ""},
+		{"D.5 dots", "...", ""},
+		{"paths are in ascending order", "o", "/a-b/1.o /a.o /a/1.o /a/b/2.o /a0/1.o"},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			s.t = t
+			if c.extension == "rml" { // the whole of it, in order
+				want := []string{"/\u00fc.rml", "/u\u0308.rml", "/.rml", "/a .rml", "/a..rml", "/a.rml", "/b.rml/c.rml", `/b\s.rml`, `/q"'.rml`}
+				slices.Sort(want)
+				c.want = strings.Join(want, " ")
+				s.wantList(admin, ".rml", c.want)
+			}
+			s.wantList(admin, c.extension, c.want)
+		})
+	}
+	s.t = t
+	t.Run("D.4 what the caller cannot read is silently excluded", func(t *testing.T) {
+		s.t = t
+		s.wantList(mary, "doc", "/Sales/plan.doc /Shared/plan.doc /Temp/plan.doc /User/mary/plan.doc")
+		s.wantList(john, "doc", "/Shared/plan.doc /Temp/plan.doc /User/john.doe/plan.doc")
+		s.wantList(john, "rml", "")
+	})
+	t.Run("D.4 mod-repository-admin receives all of the whole repository", func(t *testing.T) {
+		s.t = t
+		s.wantList(admin, "doc", "/Sales/plan.doc /Shared/plan.doc /Temp/plan.doc /User/john.doe/plan.doc /User/mary/plan.doc")
+	})
+	t.Run("another right counts from the next list on", func(t *testing.T) {
+		s.t = t
+		s.SetRights(rights(t, "- {path: /Sales, readers: [user:john.doe]}\n- {path: /Temp, readers: []}\n"))
+		s.wantList(john, "doc", "/Sales/plan.doc /User/john.doe/plan.doc")
+		s.wantList(mary, "doc", "/User/mary/plan.doc")
+		s.SetRights(nil)
+		s.wantList(mary, "doc", "/Temp/plan.doc /User/mary/plan.doc")
+	})
+	t.Run("no extension is invalid", func(t *testing.T) {
+		s.t = t
+		for _, extension := range []string{"", ".", " ", "\t", "a\x00", "\xff"} {
+			if _, err := s.list(admin, extension); !errors.Is(err, workflow.ErrInvalid) {
+				t.Errorf("%q: got %v, want ErrInvalid", extension, err)
+			}
+		}
+	})
+	t.Run("an error of yield ends the list and is returned", func(t *testing.T) {
+		stop := errors.New("stop")
+		if err := s.List(t.Context(), admin, "o", func(string) error { return stop }); !errors.Is(err, stop) {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("a panic costs its request alone", func(t *testing.T) {
+		s.t = t
+		if err := s.List(t.Context(), admin, "o", func(string) error { panic("oh") }); !errors.Is(err, workflow.ErrInternal) {
+			t.Errorf("got %v, want ErrInternal", err)
+		}
+		s.wantList(admin, "x", "/.x")
+	})
+}
+
+// TestOpen holds decisions C, "Missing or unreadable file" and "Path", as far as
+// they are ours.
+func TestOpen(t *testing.T) {
+	m := sourcetest.NewMemory()
+	put(t, m, "/Sales/plan.doc", "/User/john.doe/plan.doc", "/a.doc")
+	s := start(t, repository.Options{Source: m, Rights: rights(t, "- {path: /Sales, readers: [role:manager]}\n")})
+	f, err := s.Open(t.Context(), mary, "/Sales/plan.doc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, f.Size()))
+	if err != nil || string(text) != "text of /Sales/plan.doc" || f.Identity().Path != "/Sales/plan.doc" {
+		t.Errorf("got %q, %v and %+v", text, err, f.Identity())
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	var words string
+	for _, c := range []struct {
+		rule   string
+		caller *identity.Principal
+		path   string
+	}{
+		{"missing", mary, "/Sales/none.doc"},
+		{"missing, for an administrator", admin, "/none.doc"},
+		{"a folder", mary, "/Sales"},
+		{"the repository", admin, "/"},
+		{"not readable", john, "/Sales/plan.doc"},
+		{"not readable, at the top", mary, "/a.doc"},
+		{"somebody else's", mary, "/User/john.doe/plan.doc"},
+		{"missing where nothing is readable", john, "/Sales/none.doc"},
+		{"empty", admin, ""},
+		{"no slash in front", admin, "a.doc"},
+		{"two slashes in front", admin, "//a.doc"},
+		{"a slash at the end", admin, "/a.doc/"},
+		{"dots", admin, "/Sales/../a.doc"},
+		{"dots that lead to a readable folder", john, "/Sales/../User/john.doe/plan.doc"},
+		{"a dot", admin, "/./a.doc"},
+		{"NUL", admin, "/a.doc\x00"},
+		{"a line end", admin, "/a.doc\n"},
+		{"no UTF-8", admin, "/a.doc\xff"},
+		{"another case", admin, "/A.doc"},
+		{"a blank at the end", admin, "/a.doc "},
+		{"a backslash", admin, `\a.doc`},
+		{"a URL", admin, "file:///a.doc"},
+		{"too deep", admin, strings.Repeat("/a", 10_000)},
+		{"5,000 bytes", admin, "/" + strings.Repeat("a", 5000)},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			f, err := s.Open(t.Context(), c.caller, c.path)
+			if !errors.Is(err, workflow.ErrNotFound) || f != nil {
+				t.Fatalf("got %v and %v, want ErrNotFound", f, err)
+			}
+			if words == "" {
+				words = err.Error()
+			}
+			if err.Error() != words {
+				t.Errorf("one cause can be told from another: got %q, want %q", err, words)
+			}
+		})
+	}
+	t.Run("an administrator reads every file", func(t *testing.T) {
+		f, err := s.Open(t.Context(), admin, "/User/john.doe/plan.doc")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = f.Close()
+	})
+}
+
+// TestAListWaitsForTheIndex holds decisions D, "While the index is being built".
+func TestAListWaitsForTheIndex(t *testing.T) {
+	m := sourcetest.NewMemory()
+	put(t, m, "/a.rml")
+	release := m.Hold()
+	s := start(t, repository.Options{Source: m, WaitMax: 50 * time.Millisecond})
+	if err := s.Ready(); err == nil {
+		t.Error("it is ready before anything was listed")
+	}
+	if _, err := s.list(admin, "rml"); !errors.Is(err, workflow.ErrUnavailable) {
+		t.Errorf("behind WaitMax: got %v, want ErrUnavailable", err)
+	}
+	if _, err := s.list(admin, ""); !errors.Is(err, workflow.ErrInvalid) {
+		t.Errorf("what is wrong anyway: got %v, want ErrInvalid", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := s.List(ctx, admin, "rml", nil); !errors.Is(err, workflow.ErrUnavailable) {
+		t.Errorf("behind the deadline: got %v, want ErrUnavailable", err)
+	}
+	if f, err := s.Open(t.Context(), admin, "/a.rml"); err != nil {
+		t.Errorf("a file is opened without the index: %v", err)
+	} else {
+		_ = f.Close()
+	}
+	release()
+	late := time.After(seenMax)
+	for s.Ready() != nil {
+		select {
+		case <-late:
+			t.Fatal("it is never ready")
+		case <-time.After(time.Millisecond):
+		}
+	}
+	s.wantList(admin, "rml", "/a.rml")
+}
+
+func TestAWaitingListIsAnswered(t *testing.T) {
+	m := sourcetest.NewMemory()
+	put(t, m, "/a.rml")
+	release := m.Hold()
+	s := start(t, repository.Options{Source: m})
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() { s.wantList(admin, "rml", "/a.rml") })
+	}
+	for s.Metrics().Waited < 10 {
+		<-time.After(time.Millisecond)
+	}
+	release()
+	all.Wait()
+}
+
+// TestChangesAreSeen holds that a file that came, went or was renamed counts
+// within two seconds, on a disk.
+func TestChangesAreSeen(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "repository")
+	d, err := disk.Open(disk.Options{Dir: dir, Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	s := start(t, repository.Options{Source: d, Settle: 100 * time.Millisecond})
+	at := func(path string) string { return filepath.Join(dir, filepath.FromSlash(path)) }
+	write := func(paths ...string) error {
+		for _, p := range paths {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(at(p)), 0o755), os.WriteFile(at(p), nil, 0o644)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	s.wantList(admin, "rml", "")
+	for _, step := range []struct {
+		what string
+		do   func() error
+		want string
+	}{
+		{"a folder that is missing at first", func() error { return write("/a.rml") }, "/a.rml"},
+		{"a new file", func() error { return write("/b.rml") }, "/a.rml /b.rml"},
+		{"a renamed file", func() error { return os.Rename(at("/b.rml"), at("/c.rml")) }, "/a.rml /c.rml"},
+		{"a file with another extension", func() error { return os.Rename(at("/c.rml"), at("/c.txt")) }, "/a.rml"},
+		{"new folders", func() error { return write("/x/y/d.rml", "/x/e.rml") }, "/a.rml /x/e.rml /x/y/d.rml"},
+		{"a file in a new folder", func() error { return write("/x/y/f.rml") }, "/a.rml /x/e.rml /x/y/d.rml /x/y/f.rml"},
+		{"a renamed folder", func() error { return os.Rename(at("/x"), at("/z")) }, "/a.rml /z/e.rml /z/y/d.rml /z/y/f.rml"},
+		{"a file in a folder below a renamed one", func() error { return os.Remove(at("/z/y/d.rml")) }, "/a.rml /z/e.rml /z/y/f.rml"},
+		{"a folder in another's place", func() error {
+			return errors.Join(write("/n/y/g.rml"), os.Rename(at("/z"), at("/old")), os.Rename(at("/n"), at("/z")), os.RemoveAll(at("/old")))
+		}, "/a.rml /z/y/g.rml"},
+		{"a file in that", func() error { return write("/z/y/h.rml") }, "/a.rml /z/y/g.rml /z/y/h.rml"},
+		{"a removed folder", func() error { return os.RemoveAll(at("/z")) }, "/a.rml"},
+		{"a file in a folder's place", func() error { return write("/z") }, "/a.rml"},
+		{"a link", func() error { return os.Symlink("a.rml", at("/l.rml")) }, "/a.rml"},
+		{"a file in the link's place", func() error { return errors.Join(os.Remove(at("/l.rml")), write("/l.rml")) }, "/a.rml /l.rml"},
+		{"the whole repository gone", func() error { return os.RemoveAll(dir) }, ""},
+		{"another repository", func() error { return write("/n/i.rml") }, "/n/i.rml"},
+		{"a repository in its place", func() error {
+			return errors.Join(os.MkdirAll(dir+".new/n", 0o755), os.WriteFile(dir+".new/n/j.rml", nil, 0o644), os.Rename(dir, dir+".old"), os.Rename(dir+".new", dir))
+		}, "/n/j.rml"},
+		{"a file in that one", func() error { return write("/n/k.rml") }, "/n/j.rml /n/k.rml"},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.what, err)
+		}
+		s.awaits(step.what, admin, "rml", step.want)
+	}
+}
+
+// TestReconciliation finds what no notice was given of.
+func TestReconciliation(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		set  func(*sourcetest.Memory, *repository.Options)
+		lose func(*sourcetest.Memory)
+	}{
+		{"by the clock", func(_ *sourcetest.Memory, o *repository.Options) { o.Reconcile = 20 * time.Millisecond }, nil},
+		{"by the clock, sooner where folders are not watched", func(m *sourcetest.Memory, o *repository.Options) {
+			m.Unwatched = true
+			o.ReconcileUnwatched = 20 * time.Millisecond
+		}, nil},
+		{"when notices are lost", func(*sourcetest.Memory, *repository.Options) {}, func(m *sourcetest.Memory) { m.Tell(repository.Change{}) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := sourcetest.NewMemory()
+			m.Quiet = true
+			put(t, m, "/d/a.rml", "/e/f/b.rml")
+			o := repository.Options{Source: m}
+			c.set(m, &o)
+			s := start(t, o)
+			s.wantList(admin, "rml", "/d/a.rml /e/f/b.rml")
+			put(t, m, "/d/c.rml", "/n/d.rml")
+			if err := m.Remove("/e/f"); err != nil {
+				t.Fatal(err)
+			}
+			if c.lose != nil {
+				c.lose(m)
+			}
+			s.awaits("what was not told", admin, "rml", "/d/a.rml /d/c.rml /n/d.rml")
+		})
+	}
+	t.Run("not without a reason", func(t *testing.T) { // the control
+		m := sourcetest.NewMemory()
+		m.Quiet = true
+		put(t, m, "/a.rml")
+		s := start(t, repository.Options{Source: m})
+		s.wantList(admin, "rml", "/a.rml")
+		lists := m.Lists()
+		put(t, m, "/b.rml")
+		<-time.After(50 * time.Millisecond)
+		s.wantList(admin, "rml", "/a.rml")
+		if got := m.Lists(); got != lists {
+			t.Errorf("folders were listed %d times in between", got-lists)
+		}
+	})
+}
+
+// TestFoldersThatCannotBeRead are logged once and skipped.
+func TestFoldersThatCannotBeRead(t *testing.T) {
+	m := sourcetest.NewMemory()
+	put(t, m, "/a.rml", "/d/b.rml", "/d/e/c.rml", "/f/d.rml")
+	m.Fail("/d", fs.ErrPermission)
+	s := start(t, repository.Options{Source: m, Reconcile: 10 * time.Millisecond})
+	s.wantList(admin, "rml", "/a.rml /f/d.rml")
+	for s.Metrics().Walks < 3 {
+		<-time.After(time.Millisecond)
+	}
+	if got := s.Metrics().Last.Unreadable; got != 1 {
+		t.Errorf("got %d unreadable folders, want 1", got)
+	}
+	if n := strings.Count(s.log.String(), `"folder":"/d"`); n != 1 {
+		t.Errorf("the log has it %d times, want once:\n%s", n, s.log)
+	}
+	m.Fail("/d", nil)
+	s.awaits("a folder that can be read again", admin, "rml", "/a.rml /d/b.rml /d/e/c.rml /f/d.rml")
+}
+
+// TestAPassingFaultLosesNothing: what is known stays, and it is tried again.
+func TestAPassingFaultLosesNothing(t *testing.T) {
+	m := sourcetest.NewMemory()
+	put(t, m, "/a.rml", "/d/b.rml")
+	s := start(t, repository.Options{Source: m})
+	s.wantList(admin, "rml", "/a.rml /d/b.rml")
+	lists := m.Lists()
+	for _, folder := range []string{"/", "/d"} {
+		m.Fail(folder, errors.New("too many open files"))
+		m.Tell(repository.Change{Folder: folder})
+	}
+	put(t, m, "/d/c.rml")
+	for m.Lists() < lists+2 {
+		<-time.After(time.Millisecond)
+	}
+	s.wantList(admin, "rml", "/a.rml /d/b.rml")
+	for _, folder := range []string{"/", "/d"} {
+		m.Fail(folder, nil)
+	}
+	s.awaits("the end of the fault", admin, "rml", "/a.rml /d/b.rml /d/c.rml")
+}
+
+// TestDepthIsBounded: what is too deep is neither listed nor opened.
+func TestDepthIsBounded(t *testing.T) {
+	m := sourcetest.NewMemory()
+	put(t, m, "/1/2/3/in.rml", "/1/2/3/4/out.rml")
+	s := start(t, repository.Options{Source: m, DepthMax: 3})
+	s.wantList(admin, "rml", "/1/2/3/in.rml")
+	if got := s.Metrics().Last.TooDeep; got != 1 {
+		t.Errorf("got %d folders too deep, want 1", got)
+	}
+	f, err := s.Open(t.Context(), admin, "/1/2/3/in.rml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = f.Close()
+	if _, err := s.Open(t.Context(), admin, "/1/2/3/4/out.rml"); !errors.Is(err, workflow.ErrNotFound) {
+		t.Errorf("got %v, want ErrNotFound", err)
+	}
+	deep := start(t, repository.Options{Source: m})
+	put(t, m, strings.Repeat("/d", 256)+"/in.rml", strings.Repeat("/d", 257)+"/out.rml")
+	deep.awaits("256 levels", admin, "rml", "/1/2/3/4/out.rml /1/2/3/in.rml "+strings.Repeat("/d", 256)+"/in.rml")
+}
+
+// TestAStorm lists while files, folders and rights change: each list is in order,
+// without a path twice, and without one that nobody put there or may see.
+func TestAStorm(t *testing.T) {
+	m := sourcetest.NewMemory()
+	put(t, m, "/keep/always.rml", "/secret/never.rml")
+	open := rights(t, "- {path: /, readers: ['*']}\n- {path: /secret, readers: []}\n")
+	s := start(t, repository.Options{Source: m, Rights: open, Settle: time.Millisecond, Reconcile: 5 * time.Millisecond})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	var all sync.WaitGroup
+	all.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			folder := fmt.Sprintf("/f%d", i%7)
+			put(t, m, folder+"/sub/x.rml", folder+fmt.Sprintf("/%d.rml", i))
+			if i%3 == 0 {
+				if err := m.Remove(folder); err != nil {
+					t.Error(err)
+				}
+			}
+			s.SetRights(open)
+			<-time.After(100 * time.Microsecond)
+		}
+	})
+	for range 3 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				got, err := s.list(mary, "rml")
+				if err != nil || !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(got) {
+					t.Errorf("got %q and %v", got, err)
+					return
+				}
+				if !slices.Contains(got, "/keep/always.rml") || slices.Contains(got, "/secret/never.rml") {
+					t.Errorf("got %q", got)
+					return
+				}
+				<-time.After(200 * time.Microsecond)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestAfterStopNothingIsTaken(t *testing.T) {
+	s := start(t, repository.Options{Source: sourcetest.NewMemory()})
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.list(admin, "rml"); !errors.Is(err, workflow.ErrUnavailable) {
+		t.Errorf("list: got %v, want ErrUnavailable", err)
+	}
+	if _, err := s.Open(t.Context(), admin, "/a"); !errors.Is(err, workflow.ErrUnavailable) {
+		t.Errorf("open: got %v, want ErrUnavailable", err)
+	}
+}

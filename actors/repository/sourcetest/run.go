@@ -1,0 +1,314 @@
+package sourcetest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"troupe/actors/repository"
+)
+
+// Editor changes the files behind a source, as their owners do.
+type Editor interface {
+	// Put writes a file, with the folders above it.
+	Put(file, text string) error
+	// Remove removes a file, or a folder with everything in it.
+	Remove(path string) error
+	// Rename gives a file or a folder another path, in a folder that exists.
+	Rename(from, to string) error
+}
+
+// Run checks a source. open returns one with an empty repository, and the editor
+// of what is in it; it is called for each test, and ends the source with the
+// test.
+func Run(t *testing.T, open func(t *testing.T) (repository.Source, Editor)) {
+	for _, c := range []struct {
+		promise string
+		check   func(t *testing.T, s *subject)
+	}{
+		{"a folder is listed, each name once", listsFolders},
+		{"names are kept as they are", keepsNames},
+		{"what is not there is fs.ErrNotExist", isNotThere},
+		{"only canonical paths are paths", takesCanonicalPaths},
+		{"a file is read at any place", readsFiles},
+		{"an opened file stays as large as it was", keepsSize},
+		{"another content has another identity", identifies},
+		{"a file can be read by many", readsConcurrently},
+		{"changes of listed folders are told", tellsChanges},
+		{"a context that ends ends Watch", endsWatch},
+	} {
+		t.Run(c.promise, func(t *testing.T) {
+			source, editor := open(t)
+			c.check(t, &subject{t, source, editor})
+		})
+	}
+}
+
+// subject is a source under test.
+type subject struct {
+	t      *testing.T
+	source repository.Source
+	edit   Editor
+}
+
+func (s *subject) put(file, text string) {
+	s.t.Helper()
+	if err := s.edit.Put(file, text); err != nil {
+		s.t.Fatalf("put %s: %v", file, err)
+	}
+}
+
+func (s *subject) wantList(folder, files, folders string) {
+	s.t.Helper()
+	l, err := s.source.List(s.t.Context(), folder)
+	if err != nil {
+		s.t.Fatalf("list %s: %v", folder, err)
+	}
+	slices.Sort(l.Files)
+	slices.Sort(l.Folders)
+	if got := strings.Join(l.Files, "|"); got != files {
+		s.t.Errorf("files of %s: got %q, want %q", folder, got, files)
+	}
+	if got := strings.Join(l.Folders, "|"); got != folders {
+		s.t.Errorf("folders of %s: got %q, want %q", folder, got, folders)
+	}
+	if l.Left != 0 {
+		s.t.Errorf("names left out of %s: got %d, want none", folder, l.Left)
+	}
+}
+
+func (s *subject) open(file string) *repository.File {
+	s.t.Helper()
+	f, err := s.source.Open(s.t.Context(), file)
+	if err != nil {
+		s.t.Fatalf("open %s: %v", file, err)
+	}
+	s.t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			s.t.Errorf("close %s: %v", file, err)
+		}
+	})
+	return f
+}
+
+func (s *subject) read(f *repository.File) string {
+	s.t.Helper()
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<40))
+	if err != nil {
+		s.t.Fatalf("read %s: %v", f.Identity().Path, err)
+	}
+	return string(text)
+}
+
+func listsFolders(t *testing.T, s *subject) {
+	s.wantList("/", "", "")
+	for _, file := range []string{"/b.rml", "/a.txt", "/d/c.rml", "/d/e/f.rml", "/d.rml", "/d-e/g.rml"} {
+		s.put(file, "x")
+	}
+	s.wantList("/", "a.txt|b.rml|d.rml", "d|d-e")
+	s.wantList("/d", "c.rml", "e")
+	s.wantList("/d/e", "f.rml", "")
+	for range 2 { // listing changes nothing
+		s.wantList("/d-e", "g.rml", "")
+	}
+	if err := s.edit.Remove("/d"); err != nil {
+		t.Fatal(err)
+	}
+	s.wantList("/", "a.txt|b.rml|d.rml", "d-e")
+}
+
+func keepsNames(_ *testing.T, s *subject) {
+	names := []string{" a .rml ", "\u00fc.rml", "u\u0308.rml", `b"c'.rml`, `d\e.rml`, "f%2f.rml", "g..rml", ".rml", "*?.rml", "h", "i.", "\u202ej.rml", "k\u2028.rml", strings.Repeat("l", 250) + ".rml"}
+	for _, name := range names {
+		s.put("/x/"+name, name)
+	}
+	for _, name := range names {
+		if got := s.read(s.open("/x/" + name)); got != name {
+			s.t.Errorf("%q: got %q", name, got)
+		}
+	}
+	slices.Sort(names)
+	s.wantList("/x", strings.Join(names, "|"), "")
+}
+
+func isNotThere(t *testing.T, s *subject) {
+	s.put("/d/a.rml", "x")
+	for _, folder := range []string{"/x", "/d/x", "/d/x/y", "/d/a.rml", "/d/a.rml/x"} {
+		if l, err := s.source.List(t.Context(), folder); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("list %s: got %v and %v, want fs.ErrNotExist", folder, l, err)
+		}
+	}
+	for _, file := range []string{"/", "/x", "/d", "/d/x", "/d/a.rml/x", "/d/a", "/d/A.rml", "/d/a.rml ", "/x/y"} {
+		if f, err := s.source.Open(t.Context(), file); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("open %s: got %v and %v, want fs.ErrNotExist", file, f, err)
+		}
+	}
+}
+
+func takesCanonicalPaths(t *testing.T, s *subject) {
+	s.put("/d/a.rml", "x")
+	for _, file := range []string{
+		"", "d/a.rml", "./d/a.rml", "//d/a.rml", "/d//a.rml", "/d/./a.rml", "/d/../d/a.rml", "/d/a.rml/", "/../d/a.rml", "/d/a.rml\x00", "/d/a.rml\n", "/d/\xff",
+	} {
+		if f, err := s.source.Open(t.Context(), file); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("open %q: got %v and %v, want fs.ErrNotExist", file, f, err)
+		}
+	}
+}
+
+func readsFiles(t *testing.T, s *subject) {
+	text := strings.Repeat("0123456789", 10_000)
+	s.put("/a.txt", text)
+	s.put("/empty", "")
+	f := s.open("/a.txt")
+	if f.Size() != int64(len(text)) || s.read(f) != text {
+		t.Errorf("the content is another, or the size: %d", f.Size())
+	}
+	part := make([]byte, 10)
+	if n, err := f.ReadAt(part, 55_555); n != 10 || err != nil || string(part) != "5678901234" {
+		t.Errorf("at 55,555: got %d, %v and %q", n, err, part)
+	}
+	if n, err := f.ReadAt(part, f.Size()-3); n != 3 || !errors.Is(err, io.EOF) {
+		t.Errorf("at the end: got %d and %v, want 3 and EOF", n, err)
+	}
+	if n, err := f.ReadAt(part, f.Size()+3); n != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("behind the end: got %d and %v, want 0 and EOF", n, err)
+	}
+	empty := s.open("/empty")
+	if empty.Size() != 0 || s.read(empty) != "" {
+		t.Errorf("an empty file has %d bytes", empty.Size())
+	}
+}
+
+func keepsSize(t *testing.T, s *subject) {
+	s.put("/a.txt", "short")
+	f := s.open("/a.txt")
+	s.put("/a.txt", "much longer than before")
+	if got := s.read(f); f.Size() != 5 || len(got) > 5 {
+		t.Errorf("got %d bytes and %q, want no more than 5", f.Size(), got)
+	}
+}
+
+func identifies(t *testing.T, s *subject) {
+	s.put("/a.txt", "one")
+	s.put("/b.txt", "one")
+	first := s.open("/a.txt").Identity()
+	if again := s.open("/a.txt").Identity(); again != first || first.Path != "/a.txt" || first.Size != 3 || first.Modified == 0 {
+		t.Errorf("got %+v and then %+v, want the same", first, again)
+	}
+	if other := s.open("/b.txt").Identity(); other == first {
+		t.Errorf("two files are both %+v", first)
+	}
+	if err := s.edit.Remove("/a.txt"); err != nil {
+		t.Fatal(err)
+	}
+	s.put("/a.txt", "three")
+	if other := s.open("/a.txt").Identity(); other == first {
+		t.Errorf("two contents are both %+v", first)
+	}
+}
+
+func readsConcurrently(t *testing.T, s *subject) {
+	text := strings.Repeat("x", 100_000)
+	s.put("/d/a.txt", text)
+	f := s.open("/d/a.txt")
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 20 {
+				if _, err := s.source.List(context.Background(), "/d"); err != nil {
+					t.Error(err)
+				}
+				g, err := s.source.Open(context.Background(), "/d/a.txt")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = g.Close()
+				if n, err := f.ReadAt(make([]byte, len(text)), 0); n != len(text) {
+					t.Errorf("got %d bytes and %v", n, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// tellsChanges lists everything again whenever a change is told, as an index
+// does, and waits until that has shown each change.
+func tellsChanges(t *testing.T, s *subject) {
+	s.put("/d/a.rml", "x")
+	s.put("/d/e/b.rml", "x")
+	told := make(chan repository.Change, 1<<16)
+	ctx, cancel := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		if err := s.source.Watch(ctx, func(c repository.Change) { told <- c }); err != nil {
+			t.Errorf("watch: %v", err)
+		}
+	})
+	defer watching.Wait()
+	defer cancel()
+	var walk func(folder string) []string
+	walk = func(folder string) (files []string) {
+		l, err := s.source.List(t.Context(), folder)
+		if err != nil {
+			return nil // it has gone
+		}
+		slices.Sort(l.Files)
+		slices.Sort(l.Folders)
+		folder = strings.TrimSuffix(folder, "/")
+		for _, name := range l.Files {
+			files = append(files, folder+"/"+name)
+		}
+		for _, name := range l.Folders {
+			files = append(files, walk(folder+"/"+name)...)
+		}
+		return files
+	}
+	seen := strings.Join(walk("/"), " ")
+	late := time.NewTimer(20 * time.Second)
+	defer late.Stop()
+	for _, step := range []struct {
+		what string
+		do   func() error
+		want string
+	}{
+		{"a new file", func() error { return s.edit.Put("/d/c.rml", "x") }, "/d/a.rml /d/c.rml /d/e/b.rml"},
+		{"a file that is gone", func() error { return s.edit.Remove("/d/c.rml") }, "/d/a.rml /d/e/b.rml"},
+		{"a renamed file", func() error { return s.edit.Rename("/d/a.rml", "/d/z.rml") }, "/d/z.rml /d/e/b.rml"},
+		{"a new folder with a folder", func() error { return s.edit.Put("/n/m/o.rml", "x") }, "/d/z.rml /d/e/b.rml /n/m/o.rml"},
+		{"a file in the new folder", func() error { return s.edit.Put("/n/m/p.rml", "x") }, "/d/z.rml /d/e/b.rml /n/m/o.rml /n/m/p.rml"},
+		{"a renamed folder", func() error { return s.edit.Rename("/n", "/q") }, "/d/z.rml /d/e/b.rml /q/m/o.rml /q/m/p.rml"},
+		{"a file below the renamed folder", func() error { return s.edit.Put("/q/m/r.rml", "x") }, "/d/z.rml /d/e/b.rml /q/m/o.rml /q/m/p.rml /q/m/r.rml"},
+		{"a folder under the old name", func() error { return s.edit.Put("/n/m/s.rml", "x") }, "/d/z.rml /d/e/b.rml /n/m/s.rml /q/m/o.rml /q/m/p.rml /q/m/r.rml"},
+		{"a file in that", func() error { return s.edit.Remove("/n/m/s.rml") }, "/d/z.rml /d/e/b.rml /q/m/o.rml /q/m/p.rml /q/m/r.rml"},
+		{"a folder that is gone", func() error { return s.edit.Remove("/q") }, "/d/z.rml /d/e/b.rml"},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.what, err)
+		}
+		for seen != step.want {
+			select {
+			case <-told:
+				seen = strings.Join(walk("/"), " ")
+			case <-late.C:
+				t.Fatalf("%s was not told: seen %q, want %q", step.what, seen, step.want)
+			}
+		}
+	}
+}
+
+func endsWatch(t *testing.T, s *subject) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.source.Watch(ctx, func(repository.Change) {}); err != nil {
+		t.Errorf("got %v, want nil", err)
+	}
+}

@@ -1,0 +1,231 @@
+package repository
+
+import (
+	"slices"
+	"strings"
+)
+
+// tree is the names of all files and folders. It is changed by one goroutine,
+// and read by any through snapshots.
+//
+// A snapshot shares its nodes with the tree until they are changed: each node
+// carries the generation that made it, a snapshot begins the next generation, and
+// only nodes of the present one are changed in place. Others are copied on the
+// way from the top to them.
+type tree struct {
+	root       *node
+	generation uint64
+	// dirty: something was changed since the last snapshot.
+	dirty          bool
+	files, folders int // folders without the repository itself
+}
+
+// node is a folder.
+type node struct {
+	generation uint64
+	files      names
+	folders    []child // in the order of compareFolders
+}
+
+type child struct {
+	name string
+	node *node
+}
+
+// names is a list of names in ascending order, in one piece of memory: a million
+// strings of their own would be three times as large. It is never changed.
+type names struct {
+	text string
+	ends []uint32
+}
+
+// namesBytesMax bounds the names of one folder, so that places in them fit.
+const namesBytesMax = 1 << 31
+
+func newNames(sorted []string) names {
+	if len(sorted) == 0 {
+		return names{}
+	}
+	total := 0
+	for _, s := range sorted {
+		total += len(s)
+	}
+	var text strings.Builder
+	text.Grow(total)
+	ends := make([]uint32, len(sorted))
+	for i, s := range sorted {
+		text.WriteString(s)
+		ends[i] = uint32(text.Len())
+	}
+	return names{text.String(), ends}
+}
+
+func (n *names) len() int { return len(n.ends) }
+
+func (n *names) at(i int) string {
+	if i == 0 {
+		return n.text[:n.ends[0]]
+	}
+	return n.text[n.ends[i-1]:n.ends[i]]
+}
+
+func (n *names) equal(sorted []string) bool {
+	if n.len() != len(sorted) {
+		return false
+	}
+	for i, s := range sorted {
+		if n.at(i) != s {
+			return false
+		}
+	}
+	return true
+}
+
+// compareFolders orders folders as the paths of what is in them are ordered: by
+// their names with a slash behind. "a-b" is before "a", since '-' is before '/'.
+func compareFolders(a, b string) int {
+	common := min(len(a), len(b))
+	if c := strings.Compare(a[:common], b[:common]); c != 0 {
+		return c
+	}
+	switch {
+	case len(a) > common:
+		return compareToSlash(a[common])
+	case len(b) > common:
+		return -compareToSlash(b[common])
+	}
+	return 0
+}
+
+func compareToSlash(c byte) int {
+	if c < '/' {
+		return -1
+	}
+	return 1 // a name has no slash
+}
+
+// isBeforeFolder reports whether a file is before all that is in a folder beside
+// it.
+func isBeforeFolder(file, folder string) bool {
+	if len(file) <= len(folder) {
+		return file <= folder
+	}
+	if c := strings.Compare(file[:len(folder)], folder); c != 0 {
+		return c < 0
+	}
+	return file[len(folder)] < '/'
+}
+
+func newTree() *tree {
+	return &tree{root: &node{generation: 1}, generation: 1, dirty: true}
+}
+
+// childAt returns the place of a folder in n.
+func (n *node) childAt(name string) (int, bool) {
+	return slices.BinarySearchFunc(n.folders, name, func(c child, name string) int { return compareFolders(c.name, name) })
+}
+
+// find returns the node of a folder, nil when there is none.
+func (t *tree) find(folder string) *node {
+	n := t.root
+	for name := range Names(folder) {
+		i, found := n.childAt(name)
+		if !found {
+			return nil
+		}
+		n = n.folders[i].node
+	}
+	return n
+}
+
+// own returns the node of a folder that exists, such that it can be changed.
+func (t *tree) own(folder string) *node {
+	t.root = t.mine(t.root)
+	n := t.root
+	for name := range Names(folder) {
+		i, _ := n.childAt(name)
+		n.folders[i].node = t.mine(n.folders[i].node)
+		n = n.folders[i].node
+	}
+	return n
+}
+
+func (t *tree) mine(n *node) *node {
+	if n.generation == t.generation {
+		return n
+	}
+	return &node{generation: t.generation, files: n.files, folders: slices.Clone(n.folders)}
+}
+
+// replace sets what is directly in a folder; it sorts both lists. fresh are the
+// folders that were not there before; they are empty. known is false when the
+// tree has no such folder; then nothing is changed.
+func (t *tree) replace(folder string, files, folders []string) (fresh []string, known bool) {
+	n := t.find(folder)
+	if n == nil {
+		return nil, false
+	}
+	slices.Sort(files)
+	slices.SortFunc(folders, compareFolders)
+	sameFiles := n.files.equal(files)
+	sameFolders := slices.EqualFunc(n.folders, folders, func(c child, name string) bool { return c.name == name })
+	if sameFiles && sameFolders {
+		return nil, true
+	}
+	n = t.own(folder)
+	t.dirty = true
+	if !sameFiles {
+		t.files += len(files) - n.files.len()
+		n.files = newNames(files)
+	}
+	if !sameFolders {
+		fresh = t.replaceFolders(n, folders)
+	}
+	return fresh, true
+}
+
+// replaceFolders merges the old and the new folders of a node.
+func (t *tree) replaceFolders(n *node, folders []string) (fresh []string) {
+	before := n.folders
+	n.folders = make([]child, 0, len(folders))
+	for _, name := range folders {
+		for len(before) > 0 && compareFolders(before[0].name, name) < 0 {
+			t.forget(before[0].node)
+			before = before[1:]
+		}
+		if len(before) > 0 && before[0].name == name {
+			n.folders = append(n.folders, before[0])
+			before = before[1:]
+			continue
+		}
+		n.folders = append(n.folders, child{strings.Clone(name), &node{generation: t.generation}})
+		fresh = append(fresh, name)
+		t.folders++
+	}
+	for _, gone := range before {
+		t.forget(gone.node)
+	}
+	return fresh
+}
+
+// forget takes a folder that is gone out of the counts.
+func (t *tree) forget(n *node) {
+	t.files -= n.files.len()
+	t.folders--
+	for _, c := range n.folders {
+		t.forget(c.node)
+	}
+}
+
+// snapshot is a tree at one moment. It never changes.
+type snapshot struct {
+	root           *node
+	files, folders int
+}
+
+// snapshot returns the tree as it is now.
+func (t *tree) snapshot() *snapshot {
+	t.generation++
+	t.dirty = false
+	return &snapshot{root: t.root, files: t.files, folders: t.folders}
+}
