@@ -1,6 +1,6 @@
 // Package home reads the text files of a home folder, which are the truth for
-// definitions, templates, roles and users (home.md), and keeps them in step with
-// the running service.
+// definitions, templates, roles, users and rights (home.md), and keeps them in step
+// with the running service.
 //
 // A set of files is checked as a whole before anything of it is used. A faulty
 // set is refused with file, line and reason, and the one before stays in use.
@@ -18,6 +18,7 @@ import (
 
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
+	"troupe/actors/repository"
 	"troupe/actors/workflow"
 	"troupe/statemachine"
 	"troupe/statemachine/document"
@@ -26,9 +27,12 @@ import (
 // Names inside a home folder.
 const (
 	IdentityFile     = "identity.yaml"
+	RightsFile       = "rights.yaml"
 	WorkflowsFolder  = "workflows"
 	FormsFolder      = "forms"
 	ChecklistsFolder = "checklists"
+	// RepositoryFolder has files of any kind, which are not read here.
+	RepositoryFolder = "repository"
 )
 
 // folders are those whose files are read, in the order of Load.
@@ -40,6 +44,7 @@ const maxFileBytes = 1 << 20
 // Set is everything that the text files of a home say, checked together.
 type Set struct {
 	Directory *identity.Directory
+	Rights    *repository.Rights
 	Workflows []workflow.Source
 	Templates []formportal.TemplateSource
 }
@@ -48,8 +53,9 @@ type Set struct {
 // language; Load adds the roles of identity.yaml to it.
 //
 // The error is document.Faults when the files can be read and are wrong. When
-// identity.yaml is right, the returned set has its directory even then, so that
-// a caller can go on with definitions that were accepted before.
+// identity.yaml is right, the returned set has its directory even then, and when
+// rights.yaml is right as well its rights, so that a caller can go on with
+// definitions that were accepted before.
 func Load(dir string, parser *statemachine.Parser) (*Set, error) {
 	set := &Set{}
 	var faults document.Faults
@@ -58,6 +64,10 @@ func Load(dir string, parser *statemachine.Parser) (*Set, error) {
 		return set, fmt.Errorf("read home: %w", err)
 	}
 	set.Directory, err = identity.ParseDirectory(IdentityFile, text)
+	if err = collect(&faults, err); err != nil {
+		return set, err
+	}
+	set.Rights, err = loadRights(dir, set.Directory)
 	if err = collect(&faults, err); err != nil {
 		return set, err
 	}
@@ -81,6 +91,20 @@ func Load(dir string, parser *statemachine.Parser) (*Set, error) {
 		return set, faults
 	}
 	return set, nil
+}
+
+// loadRights reads rights.yaml. One that is missing is empty. directory is nil
+// when it has faults: then there are no rights, but those of the file's own.
+func loadRights(dir string, directory *identity.Directory) (*repository.Rights, error) {
+	text, _, err := readFile(filepath.Join(dir, RightsFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, document.Faults{{File: RightsFile, Reason: err.Error()}}
+	}
+	rights, err := repository.ParseRights(RightsFile, text, directory)
+	if directory == nil {
+		return nil, err
+	}
+	return rights, err
 }
 
 // loadDefinitions reads the definitions into the set. whole: none of them is

@@ -122,8 +122,15 @@ func TestWatchCallsBackForWhatMatters(t *testing.T) {
 	// Nothing of this matters; the change behind it must be the first call.
 	write(t, filepath.Join(dir, "data", "000001.log"), "x")
 	write(t, filepath.Join(dir, ".swp"), "x")
+	write(t, filepath.Join(dir, "repository", "a.rml"), "x")
 	write(t, filepath.Join(dir, "identity.yaml"), people+"\n")
 	await("a changed identity.yaml")
+	write(t, filepath.Join(dir, "rights.yaml"), "[]\n")
+	await("a new rights.yaml")
+	if err := os.Remove(filepath.Join(dir, "rights.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	await("a removed rights.yaml")
 	for _, folder := range []string{"workflows", "forms", "checklists"} {
 		file := filepath.Join(dir, folder, "simple.yaml")
 		write(t, file, simple)

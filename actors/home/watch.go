@@ -104,5 +104,5 @@ func (w *Watcher) matters(name string) bool {
 		return false
 	}
 	top, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
-	return top == IdentityFile || slices.Contains(folders, top) || top == "..data"
+	return top == IdentityFile || top == RightsFile || slices.Contains(folders, top) || top == "..data"
 }
