@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"troupe/actors/identity"
+	"troupe/actors/repository"
 	"troupe/actors/workflow"
 	"troupe/gateway/provider"
 	"troupe/persistence"
@@ -88,6 +89,7 @@ var faults = []fault{
 	},
 	{cause: errTooLarge, status: 413, words: wordsTooLarge},
 	{cause: workflow.ErrTooLarge, status: 413, words: wordsTooLarge, text: "the instance would become too large"},
+	{cause: repository.ErrTooLarge, status: 413, words: wordsTooLarge, text: "the file is too large"},
 	{cause: errMediaType, status: 415, words: all("Unsupported media type", "UnsupportedMediaType")},
 	{
 		cause: workflow.ErrKeyReused, status: 422, text: "the idempotency key was used for another request",

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"troupe/actors/identity"
+	"troupe/actors/repository"
 	"troupe/actors/workflow"
 	"troupe/gateway/provider"
 )
@@ -38,6 +39,7 @@ var sentinels = map[string]error{
 	"provider.ErrRefused":         provider.ErrRefused,
 	"provider.ErrBusy":            provider.ErrBusy,
 	"provider.ErrUnavailable":     provider.ErrUnavailable,
+	"repository.ErrTooLarge":      repository.ErrTooLarge,
 	"gateway.errMalformed":        errMalformed,
 	"gateway.errUnauthorized":     errUnauthorized,
 	"gateway.errCrossOrigin":      errCrossOrigin,
@@ -65,10 +67,11 @@ var elsewhere = map[string]string{
 // calls, so that a new error without a row fails here.
 func TestEverySentinelHasARow(t *testing.T) {
 	for pkg, file := range map[string]string{
-		"workflow": "../actors/workflow/errors.go",
-		"identity": "../actors/identity/errors.go",
-		"provider": "provider/errors.go",
-		"gateway":  "errors.go",
+		"workflow":   "../actors/workflow/errors.go",
+		"identity":   "../actors/identity/errors.go",
+		"repository": "../actors/repository/errors.go",
+		"provider":   "provider/errors.go",
+		"gateway":    "errors.go",
 	} {
 		names := sentinelNames(t, file)
 		if len(names) == 0 {

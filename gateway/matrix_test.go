@@ -21,6 +21,8 @@ func TestMatrix(t *testing.T) {
 	// door leads to the provider, and nobody of another site in; back is where the
 	// provider sends people, whom nothing is known of without a cookie.
 	const door, back = "door", "back"
+	// signedFiles is signed for what does not ask the workflows.
+	const signedFiles = "signed files"
 	unsafe, safe := []string{"POST"}, []string{"GET", "HEAD"}
 	type row struct {
 		name, target, body string
@@ -68,6 +70,7 @@ func TestMatrix(t *testing.T) {
 		{"asset", "/assets/" + assetName(t), "", safe, page, 0},
 		{"livez", "/livez", "", safe, open, 0},
 		{"readyz", "/readyz", "", safe, open, 0},
+		{"list-files", "/repository/api/v1/list-files?extension=rml", "", safe, signedFiles, 0},
 	}
 	const (
 		byToken, bySession, byOtherSite = "token", "session", "other site"
@@ -120,7 +123,7 @@ func TestMatrix(t *testing.T) {
 			case bothHere:
 				who = bySession
 			}
-		case signed, strict:
+		case signed, strict, signedFiles:
 			switch who {
 			case nobodyElsewhere:
 				who = nobody
@@ -214,7 +217,7 @@ func TestMatrix(t *testing.T) {
 	if len(routes) != len(s.table) {
 		t.Errorf("the matrix knows %d routes, the table has %d", len(routes), len(s.table))
 	}
-	if cells != (39*8-8-2)*(15+8*3)*6 {
+	if cells != (40*8-8-2)*(15+8*3)*6 {
 		t.Errorf("tried %d cells", cells)
 	}
 }

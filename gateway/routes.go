@@ -194,6 +194,10 @@ func ownRoutes() []route {
 		{name: "asset", method: http.MethodGet, path: "/assets/:name", access: public, handle: showAsset},
 		{name: "livez", method: http.MethodGet, path: "/livez", access: probed, handle: answerLive},
 		{name: "readyz", method: http.MethodGet, path: "/readyz", access: probed, handle: answerReady},
+		{
+			name: "list-files", method: http.MethodGet, path: "/repository/api/v1/list-files",
+			group: groupFile, access: signedIn(identity.Token | identity.Session), query: []string{"extension"}, handle: listFiles,
+		},
 	}
 }
 

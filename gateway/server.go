@@ -37,6 +37,8 @@ type Services struct {
 	// Provider recognises people elsewhere. Nil: nobody does, and the routes for
 	// it answer 404.
 	Provider Provider
+	// Repository lists files. Nil: there are none, and its route answers 404.
+	Repository Repository
 	// Parts are asked by /readyz; they do not decide whether a request is taken.
 	Parts []Part
 }

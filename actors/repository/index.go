@@ -322,9 +322,6 @@ func (x *index) list(ctx context.Context, folder string, deep bool) {
 	}
 }
 
-// errTooManyNames: the names of a folder do not fit.
-var errTooManyNames = errors.New("too many names in one folder")
-
 func (x *index) tooMuch(l *Listing) error {
 	total := 0
 	for _, name := range l.Files {

@@ -95,9 +95,6 @@ func (s *Service) SetRights(r *Rights) {
 	s.rights.Store(r)
 }
 
-// errIndexing is why the service is not ready.
-var errIndexing = errors.New("the files are being indexed")
-
 // Ready returns nil once the files are indexed. Requests are taken before: List
 // waits, Open does not need the index.
 func (s *Service) Ready() error {

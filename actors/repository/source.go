@@ -2,12 +2,8 @@ package repository
 
 import (
 	"context"
-	"errors"
 	"io"
 )
-
-// ErrTooLarge: a file is larger than its source hands out.
-var ErrTooLarge = errors.New("file too large")
 
 // Source is where the files of a repository are: a folder of the disk (package
 // disk), or another place that passes the tests of package sourcetest. Its

@@ -1,0 +1,50 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+
+	"troupe/actors/identity"
+	"troupe/statemachine/data"
+)
+
+// Repository is what group D needs. Errors are those of package workflow,
+// wrapped.
+type Repository interface {
+	// List calls yield with the path of each file with the extension that the
+	// caller reads, in ascending order. An error of yield ends the list and is
+	// returned.
+	List(ctx context.Context, caller *identity.Principal, extension string, yield func(path string) error) error
+}
+
+// listFiles answers GET repository/api/v1/list-files (interfaces D). The list is
+// streamed. What is no extension only the repository knows; a missing one is
+// none.
+func listFiles(x *exchange) error {
+	if x.services.Repository == nil {
+		return errNotFound
+	}
+	x.out = append(x.out, '[')
+	first := true
+	err := x.services.Repository.List(x.r.Context(), x.caller, x.query.Get("extension"), func(path string) error {
+		if !first {
+			x.out = append(x.out, ',')
+		}
+		first = false
+		x.out = data.AppendString(x.out, path)
+		if len(x.out) < streamBytes {
+			return nil
+		}
+		return x.flush()
+	})
+	x.renewWriteTime()
+	if err != nil {
+		return err // NB: when a piece is out already, refuse cuts the connection
+	}
+	x.out = append(x.out, ']')
+	if x.status == 0 {
+		x.send(http.StatusOK)
+		return nil
+	}
+	return x.flush()
+}
