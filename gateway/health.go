@@ -14,6 +14,9 @@ type Part struct {
 	// Ready returns nil, or why the part takes nothing now. It is called for
 	// every look at /readyz and must not block.
 	Ready func() error
+	// Optional parts do not keep the service from being ready: what needs them
+	// waits, and all else goes on. They are shown with "verbose".
+	Optional bool
 }
 
 // answerLive answers GET /livez. The process answers, so it lives: what is
@@ -30,7 +33,7 @@ func answerReady(x *exchange) error {
 	parts := x.server.readiness()
 	status, reason := http.StatusOK, ""
 	for _, part := range parts {
-		if part.reason != "" {
+		if part.reason != "" && !part.optional {
 			status, reason = http.StatusServiceUnavailable, part.name+": "+part.reason
 			break
 		}
@@ -71,7 +74,10 @@ func appendParts(dst []byte, parts []partState) []byte {
 }
 
 // partState is a part as it is now; an empty reason means ready.
-type partState struct{ name, reason string }
+type partState struct {
+	name, reason string
+	optional     bool
+}
 
 // readiness asks all parts. The server itself is the first.
 func (s *Server) readiness() []partState {
@@ -88,7 +94,7 @@ func (s *Server) readiness() []partState {
 		return states
 	}
 	for _, part := range services.Parts {
-		state := partState{name: part.Name}
+		state := partState{name: part.Name, optional: part.Optional}
 		if err := part.Ready(); err != nil {
 			state.reason = err.Error()
 		}

@@ -76,11 +76,11 @@ func TestLife(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			return storeFault
-		}}},
+		}}, {Name: "files", Optional: true, Ready: func() error { return errors.New("still looking") }}},
 	})
 	look("open", "/livez", 200, "ok")
 	look("open", "/readyz", 200, `{"status":"ready"}`)
-	look("open", "/readyz?verbose", 200, `{"status":"ready","parts":[{"name":"gateway","ready":true},{"name":"store","ready":true}]}`)
+	look("open", "/readyz?verbose", 200, `{"status":"ready","parts":[{"name":"gateway","ready":true},{"name":"store","ready":true},{"name":"files","ready":false,"reason":"still looking"}]}`)
 	look("open", "/readyz?x=%zz&verbose", 200, `"parts"`)
 	look("open", "/workflow/api/v1/choices", 200, "workflows")
 

@@ -18,6 +18,8 @@ import (
 	"troupe/actors/formportal"
 	"troupe/actors/home"
 	"troupe/actors/identity"
+	"troupe/actors/repository"
+	"troupe/actors/repository/disk"
 	"troupe/actors/workflow"
 	"troupe/gateway"
 	"troupe/gateway/admin"
@@ -67,12 +69,15 @@ type service struct {
 	system     *actors.System
 	router     *workflow.Router
 	portal     *formportal.Portal
+	disk       *disk.Disk
+	repository *repository.Service
 	admin      *admin.Server
 	operations *admin.Operations
 	watcher    *home.Watcher
 	provider   *provider.Client // nil without one
 
-	reading sync.Mutex // held while a set of text files is taken over
+	reading sync.Mutex         // held while a set of text files is taken over
+	rights  *repository.Rights // of that set; under reading
 }
 
 // serve runs the server until ctx ends or something fails for good.
@@ -147,6 +152,9 @@ func (s *service) start() (err error) {
 		System: s.system, Workflows: s.router, Templates: s.templates, Directory: s.identities.Directory,
 		ArchiveAfter: max(c.archiveAfter, 1), Log: s.log, // NB: 0 is at once, not the default of 30 days
 	})
+	if err := s.startRepository(); err != nil {
+		return err
+	}
 	if s.admin, err = admin.Start(admin.Options{
 		Path: filepath.Join(c.home, adminSocket), Identities: s.identities, Log: s.log,
 	}); err != nil {
@@ -160,12 +168,28 @@ func (s *service) start() (err error) {
 		Portal:      s.portal,
 		Credentials: s.identities,
 		Sessions:    s.identities,
-		Parts:       []gateway.Part{{Name: "store", Ready: s.store.Accepting}},
+		Repository:  s.repository,
+		Parts: []gateway.Part{
+			{Name: "store", Ready: s.store.Accepting},
+			{Name: "repository", Ready: s.repository.Ready, Optional: true},
+		},
 	}
 	if s.provider != nil { // NB: a nil client in the interface would not be nil
 		services.Provider = s.provider
 	}
 	s.gateway.Open(services)
+	return nil
+}
+
+// startRepository begins to index the files, with the rights of the newest set.
+func (s *service) startRepository() (err error) {
+	s.disk, err = disk.Open(disk.Options{Dir: filepath.Join(s.config.home, home.RepositoryFolder), Log: s.log})
+	if err != nil {
+		return err
+	}
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	s.repository = repository.Start(repository.Options{System: s.system, Source: s.disk, Rights: s.rights, Log: s.log})
 	return nil
 }
 
@@ -180,6 +204,7 @@ func (s *service) startOperations() (err error) {
 			{Name: "gateway", Metrics: func() any { return s.gateway.Metrics() }},
 			{Name: "formportal", Metrics: func() any { return s.portal.Metrics() }},
 			{Name: "workflow", Metrics: func() any { return s.router.Metrics() }},
+			{Name: "repository", Metrics: func() any { return s.repository.Metrics() }},
 			{Name: "identity", Metrics: func() any { return s.identities.Metrics() }},
 			{Name: "store", Metrics: func() any { return s.store.Metrics() }},
 		},
@@ -211,6 +236,12 @@ func (s *service) stop() error {
 	var err error
 	if s.portal != nil {
 		err = s.portal.Stop(ctx)
+	}
+	if s.repository != nil {
+		err = errors.Join(err, s.repository.Stop(ctx))
+	}
+	if s.disk != nil {
+		err = errors.Join(err, s.disk.Close())
 	}
 	if s.router != nil {
 		err = errors.Join(err, s.router.Stop(ctx))
@@ -266,12 +297,18 @@ func (s *service) firstSet() (*identity.Directory, error) {
 	}
 	var faults document.Faults
 	if errors.As(err, &faults) && set.Directory != nil && s.catalog.Len()+s.templates.Len() > 0 {
-		s.logFaults(faults, "workflows or templates have faults; the set accepted before stays in use")
+		s.logFaults(faults, "workflows, templates or rights have faults; the set accepted before stays in use")
+		if s.rights = set.Rights; s.rights == nil {
+			// NB: rights are not kept, so there are none from before.
+			s.rights = repository.Closed()
+			s.log.Error().Str("file", home.RightsFile).Msg("until it is corrected, only holders of mod-repository-admin read files of the repository")
+		}
 		return set.Directory, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s:\n%w", s.config.home, err)
 	}
+	s.rights = set.Rights
 	return set.Directory, nil
 }
 
@@ -304,6 +341,9 @@ func (s *service) reload() {
 		s.log.Error().Err(err).Msg("changed files cannot be read; the set accepted before stays in use")
 	default:
 		s.identities.SetDirectory(set.Directory)
+		if s.rights = set.Rights; s.repository != nil {
+			s.repository.SetRights(s.rights)
+		}
 		s.log.Info().Int("workflows", s.catalog.Len()).Int("templates", s.templates.Len()).Msg("changed files are in use")
 	}
 }

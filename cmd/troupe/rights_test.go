@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors"
+	"troupe/actors/identity"
+)
+
+// readers names those of the example's users who are shown a list with the
+// extension.
+func (o *opened) readers(extension string) string {
+	o.t.Helper()
+	var who []string
+	for _, u := range []identity.UserID{"john.doe", "mary.major"} {
+		caller := o.identities.Directory().Principal(u)
+		found := false
+		if err := o.repository.List(context.Background(), caller, extension, func(string) error { found = true; return nil }); err != nil {
+			o.t.Fatal(err)
+		}
+		if found {
+			who = append(who, string(u))
+		}
+	}
+	return strings.Join(who, " ")
+}
+
+// openRepository adds the repository to an opened service.
+func openRepository(t *testing.T, dir string) *opened {
+	t.Helper()
+	o := mustOpenService(t, dir)
+	o.system = actors.NewSystem(zerolog.Nop())
+	if err := o.startRepository(); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestRightsAreTakenOverWithTheSet: as a whole or not at all, and without a
+// restart.
+func TestRightsAreTakenOverWithTheSet(t *testing.T) {
+	dir := exampleHome(t)
+	o := openRepository(t, dir)
+	defer o.close()
+	wants := func(when, reports string) {
+		t.Helper()
+		if got := o.readers("rml"); got != reports {
+			t.Errorf("%s: readers of reports: got %q, want %q\n%s", when, got, reports, o.log)
+		}
+		if got := o.readers("txt"); got != "john.doe mary.major" {
+			t.Errorf("%s: readers of what is shared: got %q", when, got)
+		}
+	}
+	wants("the example", "mary.major")
+
+	const changed = "- {path: /reports, readers: [user:john.doe]}\n- {path: /Shared, readers: ['*']}\n"
+	putFile(t, dir, "rights.yaml", changed)
+	putFile(t, dir, "workflows/small.yaml", faultyFlow)
+	o.reload()
+	wants("a faulty workflow beside changed rights", "mary.major")
+	o.wantsLog("a faulty workflow", `"file":"workflows/small.yaml"`)
+
+	putFile(t, dir, "workflows/small.yaml", smallFlow)
+	o.reload()
+	wants("both right", "john.doe")
+
+	putFile(t, dir, "rights.yaml", strings.Replace(changed, "john.doe", "jon.doe", 1))
+	o.reload()
+	wants("a faulty right", "john.doe")
+	o.wantsLog("a faulty right", `"file":"rights.yaml","line":1,"reason":"unknown user \"jon.doe\"","suggestion":"did you mean \"user:john.doe\"?"`)
+}
+
+// TestAStartOnFaultyRights: nobody reads what might have been closed.
+func TestAStartOnFaultyRights(t *testing.T) {
+	dir := exampleHome(t)
+	mustOpenService(t, dir).close() // a set is accepted
+	putFile(t, dir, "rights.yaml", "- {path: /reports, readers: [user:jon.doe]}\n")
+	putFile(t, dir, "repository/Temp/a.txt", "x")
+	o := openRepository(t, dir)
+	defer o.close()
+	if got := o.readers("txt") + o.readers("rml"); got != "" {
+		t.Errorf("on faulty rights: read by %q, want nobody", got)
+	}
+	o.wantsLog("on faulty rights", "only holders of mod-repository-admin read files")
+	removeFile(t, dir, "rights.yaml")
+	o.reload()
+	if got := o.readers("txt"); got != "john.doe mary.major" {
+		t.Errorf("without rights: /Temp is read by %q, want everybody", got)
+	}
+}
+
+// TestAStartOnOtherFaults uses the rights that are there.
+func TestAStartOnOtherFaults(t *testing.T) {
+	dir := exampleHome(t)
+	mustOpenService(t, dir).close()
+	putFile(t, dir, "workflows/leave-request.yaml", faultyFlow)
+	o := openRepository(t, dir)
+	defer o.close()
+	if got := o.readers("rml"); got != "mary.major" {
+		t.Errorf("readers of reports: got %q, want mary.major", got)
+	}
+}
