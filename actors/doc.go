@@ -23,6 +23,11 @@
 //	name                  owner              ends with
 //	portal supervisor     formportal.Portal  Portal.Stop
 //	portal worker         its supervisor     its request
+//	files supervisor      repository.Service Service.Stop
+//	files worker          its supervisor     its request
+//	files index           repository.Service Service.Stop
+//	files watch           repository.Service Service.Stop
+//	notices of the disk   disk.Disk          Disk.Close
 //	instance actor        workflow.Router    sweep, or Router.Stop
 //	router sweep          workflow.Router    Router.Stop
 //	router cleaner        workflow.Router    Router.Stop
