@@ -85,7 +85,7 @@ func (d *Disk) List(ctx context.Context, folder string) (*repository.Listing, er
 	defer func() { _ = dir.Close() }()
 	// NB: before it is read, so that what comes behind is told.
 	listing := &repository.Listing{Unwatched: !d.watch(folder)}
-	f, err := dir.Open(".")
+	f, err := d.reading(dir, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +110,26 @@ func (d *Disk) List(ctx context.Context, folder string) (*repository.Listing, er
 			return nil, err
 		}
 	}
+}
+
+// reading opens the folder that was entered for the reading of its names. NB: of
+// a folder that os.Root has opened os asks for the state of each file besides,
+// which takes longer than everything else together (BenchmarkDisk). So it is opened
+// by its path, and used only if it is the same folder.
+func (d *Disk) reading(dir *os.Root, folder string) (*os.File, error) {
+	entered, err := dir.Stat(".")
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(d.o.Dir + filepath.FromSlash(folder) + "/.")
+	if err != nil { // the path may be too long, or not lead here any more
+		return dir.Open(".")
+	}
+	if opened, err := f.Stat(); err != nil || !os.SameFile(entered, opened) {
+		_ = f.Close()
+		return dir.Open(".")
+	}
+	return f, nil
 }
 
 // enter opens a folder, name by name, so that none on the way is a link.
