@@ -202,9 +202,9 @@ func (x *index) plan(now time.Time) {
 		x.retryAt = time.Time{}
 		clear(x.retry)
 	}
-	if !x.whole && !now.Before(x.nextWhole) {
+	if !x.whole && len(x.walk) == 0 && !now.Before(x.nextWhole) { // new folders come first
 		x.whole, x.begun, x.found = true, now, Found{}
-		x.walk = append(x.walk[:0], top)
+		x.walk = append(x.walk, top)
 		for folder := range x.noted {
 			if x.tree.find(folder) == nil {
 				delete(x.noted, folder)

@@ -145,6 +145,31 @@ func TestOnlyOneNameUnlessOurs(t *testing.T) {
 	}
 }
 
+// TestUnreadable holds reliability 5.4: what the server itself may not read.
+func TestUnreadable(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root reads everything")
+	}
+	d, f := newDisk(t, Options{})
+	must(t, f.Put("/closed.rml", "x"), f.Put("/d/a.rml", "x"), f.Put("/names/a.rml", "x"))
+	must(t, os.Chmod(f.at("/closed.rml"), 0), os.Chmod(f.at("/d"), 0), os.Chmod(f.at("/names"), 0o100))
+	defer func() { must(t, os.Chmod(f.at("/d"), 0o700), os.Chmod(f.at("/names"), 0o700)) }()
+	for _, path := range []string{"/closed.rml", "/d/a.rml"} {
+		if file, err := d.Open(t.Context(), path); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("open %s: got %v and %v, want fs.ErrPermission", path, file, err)
+		}
+	}
+	for _, path := range []string{"/d", "/names"} {
+		if l, err := d.List(t.Context(), path); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("list %s: got %v and %v, want fs.ErrPermission", path, l, err)
+		}
+	}
+	l, err := d.List(t.Context(), "/")
+	if err != nil || len(l.Files) != 1 || len(l.Folders) != 2 {
+		t.Errorf("list /: got %+v and %v, want all names", l, err)
+	}
+}
+
 func TestFilesAreBounded(t *testing.T) {
 	d, f := newDisk(t, Options{FileBytesMax: 10})
 	must(t, f.Put("/small", "0123456789"), f.Put("/large", "0123456789x"))

@@ -27,6 +27,7 @@ func TestOtherProcessCheck(t *testing.T) {
 		{"forms/key.yaml", "id: key\nacces: {}\nenabled: false\nschema: {type: object}\n", "forms/key.yaml:2:", `"access"`},
 		{"forms/id.json", "{\"enabled\": false, \"schema\": {\"type\": \"object\"},\n\"id\": \"api\"}\n", "forms/id.json:2:", "taken"},
 		{"checklists/none.yaml", "id: none\nenabled: false\nitems: []\n", "checklists/none.yaml:3:", "no items"},
+		{"rights.yaml", "- path: /a\n  readers: []\n- path: /a\n  readers: []\n", "rights.yaml:3:", "line 1"},
 		{"troupe.yaml", "listen: 127.0.0.1:0\nlisen: x\n", "troupe.yaml:2:", `"listen"`},
 	}
 	for _, p := range planted {
@@ -42,7 +43,7 @@ func TestOtherProcessCheck(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(out.stdout) {
-		if !regexp.MustCompile(`^(identity\.yaml|troupe\.yaml|(workflows|forms|checklists)/\w+\.(yaml|json)):\d+`).MatchString(line) {
+		if !regexp.MustCompile(`^(identity\.yaml|rights\.yaml|troupe\.yaml|(workflows|forms|checklists)/\w+\.(yaml|json)):\d+`).MatchString(line) {
 			t.Errorf("a line of the faults without a place: %s", line)
 		}
 	}
