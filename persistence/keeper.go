@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"cmp"
+	"fmt"
 	"hash/crc32"
 	"slices"
 	"sync/atomic"
@@ -241,13 +242,20 @@ func (k *keeper) observeManifest(w *witness, path string) error {
 	if name != w.manifest {
 		w.manifest, w.manifestBytes, w.manifestSum = name, 0, 0
 	}
+	// NB: opening for writing makes a file that is not there.
+	info, err := k.fs.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Size() < w.manifestBytes {
+		return fmt.Errorf("%w: %s has %d bytes, and had %d", ErrCorrupt, name, info.Size(), w.manifestBytes)
+	}
 	f, err := k.fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }() // read or synced before; nothing is lost with it
-	info, err := f.Stat()
-	if err != nil {
+	if info, err = f.Stat(); err != nil {
 		return err
 	}
 	// Records are cut at blocks of the file, so the scan starts at one.

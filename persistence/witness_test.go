@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -173,4 +174,49 @@ func TestAStoreGoesOnWithoutItsWitness(t *testing.T) {
 		w, err := s.readWitness()
 		return err == nil && w.proof == s.commits.durable.load()
 	})
+}
+
+// TestAManifestThatIsGoneIsNotMadeAnew: somebody removed or cut it under the
+// running store. The witness keeps saying what there was, and the next start
+// refuses the store.
+func TestAManifestThatIsGoneIsNotMadeAnew(t *testing.T) {
+	for name, hurt := range map[string]func(fs vfs.FS, path string) error{
+		"removed": func(fs vfs.FS, path string) error { return fs.Remove(path) },
+		"cut": func(fs vfs.FS, path string) error {
+			f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+			if err != nil {
+				return err
+			}
+			return f.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs := vfs.NewMem()
+			o := small(fs)
+			s, err := Open("db", o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustCommit(t, s, "a", "1")
+			before, err := s.readWitness()
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := fs.PathJoin("db", before.manifest)
+			if err := hurt(fs, path); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err == nil {
+				t.Error("the close found nothing wrong")
+			}
+			if name == "removed" {
+				if _, err := fs.Stat(path); err == nil {
+					t.Errorf("%s was made anew", before.manifest)
+				}
+			}
+			if again, err := Open("db", o); !errors.Is(err, ErrDamaged) {
+				t.Errorf("the next start: got %v, %v, want ErrDamaged", again, err)
+			}
+		})
+	}
 }

@@ -370,7 +370,7 @@ func (h *house) readAll(who string, each func(*Summary)) (grown uint64, count in
 	before := live()
 	err := h.List(h.t.Context(), &ListRequest{Caller: h.user(who), Kind: form.Plain, Category: Current}, func(s *Summary) error {
 		each(s)
-		if count++; count%2_500 == 0 {
+		if count++; count%1_250 == 0 {
 			if now := live(); now > before {
 				grown = max(grown, now-before)
 			}
