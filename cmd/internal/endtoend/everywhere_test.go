@@ -117,7 +117,7 @@ func messagesAreShort(t *testing.T, s *scene) {
 func noRedirects(t *testing.T, s *scene) {
 	r := s.ann.create(t, "plain", "").record(t)
 	for _, path := range []string{
-		"/", "/workflow", "/workflow/", root, root + "/", root + "/choices/", "//workflow/api/v1/choices", "/workflow//api/v1/choices",
+		"//", "/portal", "/form-portal", "/workflow", "/workflow/", root, root + "/", root + "/choices/", "//workflow/api/v1/choices", "/workflow//api/v1/choices",
 		"/Workflow/api/v1/choices", "/workflow/api/v1/Choices", "/workflow/api/v1/../v1/choices", "/workflow/./api/v1/choices",
 		root + "/instance/plain", root + "/instance/plain/" + r.ID + "/", root + "/instance/plain//" + r.ID, root + "/instances/plain/",
 		root + "/instances", root + "/watch", root + "/watch/", root + "/watch/plain/", root + "/watch/plain/" + r.ID + "/", root + "/instance/plain/" + r.ID + "/event",

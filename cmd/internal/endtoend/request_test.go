@@ -149,7 +149,7 @@ func basePath(t *testing.T, _ *scene) {
 	ann := p.as(h.token("ann"))
 	r := ann.create(t, "plain", "").record(t)
 	ann.load(t, "plain", r.ID).record(t)
-	for _, path := range []string{root + "/choices", "/readyz", "/livez", "/platform" + root + "/choices", "/platform/flows", "/platform/flows/"} {
+	for _, path := range []string{root + "/choices", "/readyz", "/livez", "/platform" + root + "/choices", "/", "/platform/flows", "/platform/flows//"} {
 		a := p.send(t, ask{method: "GET", path: path, headers: ann.credential})
 		if reason := faultReason(a, 404, "NotFound"); reason != "" {
 			t.Errorf("%s: %s", path, reason)
