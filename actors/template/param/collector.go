@@ -1,0 +1,126 @@
+package param
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Param is a parameter of a template.
+type Param struct {
+	// Name is never empty. It may hold any character.
+	Name string `json:"name"`
+	// Type is as it was declared; empty when none was.
+	Type string `json:"type"`
+	// Default is empty when none was declared.
+	Default string `json:"defaultValue"`
+}
+
+// Declaration returns the parameter as a template declares it, in the shortest form
+// that means the same. Every parameter with a name can be declared.
+func (p Param) Declaration() string {
+	text := "${" + escape(p.Name)
+	if !p.bare() {
+		text += "#" + escape(p.Type)
+	}
+	if p.Default != "" {
+		text += "#" + escape(p.Default)
+	}
+	return text + "}"
+}
+
+var escape = strings.NewReplacer(`#`, `\#`, `{`, `\{`, `}`, `\}`, `\`, `\\`).Replace
+
+// bare reports whether a declaration says nothing but the name.
+func (p Param) bare() bool { return p.Type == "" && p.Default == "" }
+
+// Collector keeps one Param for each name: the first that has a type or a default,
+// else the first.
+type Collector struct {
+	limits       Limits
+	params       map[string]Param
+	declarations int
+	nameBytes    int64
+	resultBytes  int64
+	text         []byte // scratch: a name without its escapes
+}
+
+// NewCollector returns an empty list.
+func NewCollector(limits Limits) *Collector {
+	return &Collector{limits: limits.WithDefaults(), params: map[string]Param{}}
+}
+
+// add takes one declaration, its parts still with their escapes. One without a
+// name is no parameter.
+func (c *Collector) add(name, typ, def []byte) error {
+	if len(name) == 0 {
+		return nil
+	}
+	c.declarations++
+	c.nameBytes += int64(len(name))
+	switch {
+	case c.declarations > c.limits.Declarations:
+		return TooLarge(int64(c.limits.Declarations), "declarations of parameters")
+	case c.nameBytes > c.limits.NameBytes:
+		return TooLarge(c.limits.NameBytes, "bytes of names of parameters")
+	}
+	if bytes.IndexByte(name, '\\') >= 0 {
+		c.text = appendUnescaped(c.text[:0], name)
+		name = c.text
+	}
+	old, known := c.params[string(name)]
+	switch {
+	case !known:
+		return c.put(Param{string(name), unescape(typ), unescape(def)})
+	case old.bare() && len(typ)+len(def) > 0:
+		// The name is counted again here: it makes no difference that matters.
+		return c.put(Param{old.Name, unescape(typ), unescape(def)})
+	}
+	return nil
+}
+
+func (c *Collector) put(p Param) error {
+	c.params[p.Name] = p
+	c.resultBytes += int64(len(p.Name) + len(p.Type) + len(p.Default))
+	switch {
+	case len(c.params) > c.limits.Parameters:
+		return TooLarge(int64(c.limits.Parameters), "parameters")
+	case c.resultBytes > c.limits.ResultBytes:
+		return TooLarge(c.limits.ResultBytes, "bytes of names, types and defaults of parameters")
+	}
+	return nil
+}
+
+// Params returns what was declared, ascending by name, by code point. It is never
+// nil, and it is the caller's own.
+func (c *Collector) Params() []Param {
+	out := make([]Param, 0, len(c.params))
+	for _, name := range slices.Sorted(maps.Keys(c.params)) {
+		// The order of the bytes of UTF-8 is that of the code points.
+		out = append(out, c.params[name])
+	}
+	return out
+}
+
+func unescape(s []byte) string {
+	if bytes.IndexByte(s, '\\') < 0 {
+		return string(s)
+	}
+	return string(appendUnescaped(make([]byte, 0, len(s)), s))
+}
+
+// appendUnescaped appends s without the backslashes of its escapes.
+func appendUnescaped(out, s []byte) []byte {
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) && isEscapable(s[i+1]) {
+			i++
+		}
+		out = append(out, s[i])
+	}
+	return out
+}
+
+// isEscapable reports whether a backslash before b takes its meaning from it.
+// Before anything else a backslash stands for itself.
+func isEscapable(b byte) bool { return b == '#' || b == '{' || b == '}' || b == '\\' }

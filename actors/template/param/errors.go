@@ -1,0 +1,60 @@
+package param
+
+import (
+	"errors"
+	"strconv"
+	"unicode/utf8"
+)
+
+// What is wrong with a file. Every error about the content of a file is a *Fault
+// that wraps one of these; any other error is the reader's own.
+var (
+	// ErrNotTemplate: the file is not of its format, or damaged. The caller
+	// answers 422.
+	ErrNotTemplate = errors.New("not a template")
+	// ErrEncrypted: the file needs a password. The caller answers 422.
+	ErrEncrypted = errors.New("encrypted")
+	// ErrTooLarge: the file is over one of Limits. The caller answers 413.
+	ErrTooLarge = errors.New("over a limit")
+)
+
+// Fault is an error about the content of a file.
+type Fault struct {
+	// Kind is ErrNotTemplate, ErrEncrypted or ErrTooLarge.
+	Kind error
+	// Reason says what is wrong, or which limit it is. It may be shown to whoever
+	// may read the file: what it repeats of the file is quoted and short.
+	Reason string
+}
+
+func (f *Fault) Error() string { return f.Kind.Error() + ": " + f.Reason }
+
+// Unwrap returns the kind, for errors.Is.
+func (f *Fault) Unwrap() error { return f.Kind }
+
+// NotTemplate returns a Fault of the kind ErrNotTemplate.
+func NotTemplate(reason string) error { return &Fault{ErrNotTemplate, reason} }
+
+// TooLarge returns a Fault of the kind ErrTooLarge that says the limit: at most
+// so many of what.
+func TooLarge(limit int64, what string) error {
+	return &Fault{ErrTooLarge, "more than " + strconv.FormatInt(limit, 10) + " " + what}
+}
+
+// quotedBytesMax bounds what a reason repeats of a file.
+const quotedBytesMax = 64
+
+// Quote returns a piece of a file as it may stand in a Reason: escaped, at most 64
+// characters.
+func Quote(s string) string {
+	if len(s) > quotedBytesMax {
+		s = s[:quotedBytesMax]
+	}
+	for q := strconv.QuoteToASCII(s); ; q = strconv.QuoteToASCII(s) {
+		if len(q) <= quotedBytesMax {
+			return q
+		}
+		_, size := utf8.DecodeLastRuneInString(s)
+		s = s[:len(s)-size]
+	}
+}

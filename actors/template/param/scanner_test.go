@@ -1,0 +1,269 @@
+package param_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"troupe/actors/template/param"
+	"troupe/actors/template/templatetest"
+)
+
+// TestGrammar holds the rules of DESIGN.md, "What is a declaration", one by one.
+func TestGrammar(t *testing.T) {
+	tests := []struct {
+		rule, text string
+		want       []param.Param
+	}{
+		{"the four forms: name", "${a}", []param.Param{{"a", "", ""}}},
+		{"the four forms: type", "${a#date}", []param.Param{{"a", "date", ""}}},
+		{"the four forms: type and default", "${a#date#2020-01-01}", []param.Param{{"a", "date", "2020-01-01"}}},
+		{"the four forms: default", "${a##b}", []param.Param{{"a", "", "b"}}},
+		{"empty parts: type", "${a#}", []param.Param{{"a", "", ""}}},
+		{"empty parts: type and default", "${a##}", []param.Param{{"a", "", ""}}},
+		{"empty parts: default", "${a#t#}", []param.Param{{"a", "t", ""}}},
+		{"no name: not a parameter", "${} ${#t#d} ${##}", nil},
+		{"no name: what is inside counts", "${#${b}}", []param.Param{{"b", "", ""}}},
+		{"blanks are kept", "${ a # t # d } ${ }", []param.Param{{" ", "", ""}, {" a ", " t ", " d "}}},
+		{"the first two #: the others are of the default", "${a#t#d#e##}", []param.Param{{"a", "t", "d#e##"}}},
+		{"the first two #: not those in nested declarations", "${a#lookup(x,${b#t#d})#c}", []param.Param{{"a", "lookup(x,${b#t#d})", "c"}, {"b", "t", "d"}}},
+		{"the first two #: those in plain braces are no different", "${a#{x#y}}", []param.Param{{"a", "{x", "y}"}}},
+		{"the first two #: not escaped ones", `${a\#b#t\#u#d\#e}`, []param.Param{{"a#b", "t#u", "d#e"}}},
+		{"depth: plain braces", "${a#t#{x}} }", []param.Param{{"a", "t", "{x}"}}},
+		{"depth: unbalanced", "${a#t#{x}", nil},
+		{"depth: escaped braces do not count", `${a##\{} ${b##\}}`, []param.Param{{"a", "", "{"}, {"b", "", "}"}}},
+		{"escapes are resolved", `${\\\#\{\}#\\\#\{\}#\\\#\{\}}`, []param.Param{{`\#{}`, `\#{}`, `\#{}`}}},
+		{"escapes are resolved in nested text as well", `${a#${b\#c}}`, []param.Param{{"a", "${b#c}", ""}, {"b#c", "", ""}}},
+		{"a backslash before anything else is one", `${a\b##\n\$\` + "\u00e9" + `}`, []param.Param{{`a\b`, "", `\n\$\` + "\u00e9"}}},
+		{"escapes: a backslash pair ends before a brace", `${a##\\}`, []param.Param{{"a", "", `\`}}},
+		{"escapes: no escape before a declaration", `\${a} \\${b} $\{c} ${d##\${e}}`, []param.Param{{"a", "", ""}, {"b", "", ""}, {"d", "", "\\${e}"}, {"e", "", ""}}},
+		{"nested declarations are declared, too", "${a#t#${b##${c}}}", []param.Param{{"a", "t", "${b##${c}}"}, {"b", "", "${c}"}, {"c", "", ""}}},
+		{"nested in a name", "${a${b}#t}", []param.Param{{"a${b}", "t", ""}, {"b", "", ""}}},
+		{"unterminated: not a parameter", "x ${a#t", nil},
+		{"unterminated: what is complete inside counts", "${a ${b} { ${c#t#d} {", []param.Param{{"b", "", ""}, {"c", "t", "d"}}},
+		{"unterminated: at the end", "${", nil},
+		{"only ${ begins one", "$ {a} $$ {b} {c} #{d} $(e) $", nil},
+		{"a $ before one is text", "$${a}$$${b}", []param.Param{{"a", "", ""}, {"b", "", ""}}},
+		{"one after the other", "${a}${b}{${c}}", []param.Param{{"a", "", ""}, {"b", "", ""}, {"c", "", ""}}},
+		{"the type is returned as it is", "${a#choice(A,B,C)} ${b#textarea:3} ${c#my own/ type}", []param.Param{{"a", "choice(A,B,C)", ""}, {"b", "textarea:3", ""}, {"c", "my own/ type", ""}}},
+		{"line ends and tabs are kept", "${a\nb#\t#\n}", []param.Param{{"a\nb", "\t", "\n"}}},
+		{"order: by code point", "${z}${a}${\u00e9}${Z}${\uffee}${\U0001f600}${aa}", []param.Param{
+			{"Z", "", ""}, {"a", "", ""}, {"aa", "", ""}, {"z", "", ""}, {"\u00e9", "", ""}, {"\uffee", "", ""}, {"\U0001f600", "", ""},
+		}},
+		{"names are compared byte by byte", "${\u00e9}${e\u0301}${__proto__}", []param.Param{{"__proto__", "", ""}, {"e\u0301", "", ""}, {"\u00e9", "", ""}}},
+		{"duplicates: a bare one after", "${a#t}${a}", []param.Param{{"a", "t", ""}}},
+		{"duplicates: a bare one before", "${a}${a##d}", []param.Param{{"a", "", "d"}}},
+		{"duplicates: the first with a type or default", "${a#}${a##d}${a#t#e}", []param.Param{{"a", "", "d"}}},
+		{"duplicates: the outer one is first", "${a#t#${a#u}}", []param.Param{{"a", "t", "${a#u}"}}},
+		{"duplicates: escapes make no difference", `${a\b\#}${a\b\##t}`, []param.Param{{`a\b#`, "t", ""}}},
+		{"empty text", "", nil},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			got, err := param.Scan(test.text, param.Limits{})
+			if err != nil || !slices.Equal(got, test.want) || got == nil {
+				t.Errorf("Scan(%q):\ngot  %q, %v\nwant %q", test.text, got, err, test.want)
+			}
+			if got := naive([]string{test.text}); !slices.Equal(got, test.want) {
+				t.Errorf("the naive scanner on %q:\ngot  %q\nwant %q", test.text, got, test.want)
+			}
+		})
+	}
+}
+
+// naive finds the parameters of texts the slow and obvious way: every ${ is looked
+// at for itself, with the text behind it.
+func naive(texts []string) (params []param.Param) {
+	for _, text := range texts {
+		for i := range text {
+			if !strings.HasPrefix(text[i:], "${") {
+				continue
+			}
+			if body, complete := naiveBody(text[i+2:]); complete {
+				params = naiveAdd(params, naiveParam(body))
+			}
+		}
+	}
+	slices.SortFunc(params, func(a, b param.Param) int { return slices.Compare([]rune(a.Name), []rune(b.Name)) })
+	return params
+}
+
+// naiveBody returns the text up to the } that closes what was opened before it.
+func naiveBody(text string) (body string, complete bool) {
+	depth := 1
+	for i := 0; i < len(text); i++ {
+		switch {
+		case naiveEscape(text[i:]):
+			i++
+		case text[i] == '{':
+			depth++
+		case text[i] == '}':
+			if depth--; depth == 0 {
+				return text[:i], true
+			}
+		}
+	}
+	return "", false
+}
+
+func naiveEscape(text string) bool {
+	return len(text) > 1 && text[0] == '\\' && strings.Contains(`#{}\`, text[1:2])
+}
+
+func naiveParam(body string) param.Param {
+	parts := []string{""}
+	for i := 0; i < len(body); i++ {
+		length := 1
+		switch {
+		case naiveEscape(body[i:]):
+			length = 2
+		case strings.HasPrefix(body[i:], "${"):
+			nested, _ := naiveBody(body[i+2:])
+			length = len("${") + len(nested) + len("}")
+		case body[i] == '#' && len(parts) < 3:
+			parts = append(parts, "")
+			continue
+		}
+		parts[len(parts)-1] += body[i : i+length]
+		i += length - 1
+	}
+	parts = append(parts, "", "")
+	plain := strings.NewReplacer(`\#`, `#`, `\{`, `{`, `\}`, `}`, `\\`, `\`)
+	return param.Param{plain.Replace(parts[0]), plain.Replace(parts[1]), plain.Replace(parts[2])}
+}
+
+func naiveAdd(params []param.Param, p param.Param) []param.Param {
+	if p.Name == "" {
+		return params
+	}
+	for i, old := range params {
+		if old.Name == p.Name {
+			if old.Type == "" && old.Default == "" {
+				params[i] = p
+			}
+			return params
+		}
+	}
+	return append(params, p)
+}
+
+// FuzzScanner compares the scanner with the naive one, the text cut into parts at
+// random.
+func FuzzScanner(f *testing.F) {
+	for _, seed := range []string{
+		"${a}", "${a#t#d}", "${a#lookup(x,${b})#c}", `${a\#\{\}\\##\}}`, "${a#{x#y}}", "$${a{${b", "${#}${##x}", strings.Repeat("${a", 20) + strings.Repeat("}", 20),
+		`\${a\`, "${a#${b#${c#${d}}}}", "${\xff#\xfe}", "${a}\x00${b\x00}",
+	} {
+		f.Add(seed, uint64(0x8421))
+	}
+	f.Fuzz(func(t *testing.T, text string, cuts uint64) {
+		if len(text) > 2000 {
+			return // the naive one is quadratic
+		}
+		list := param.NewCollector(param.Limits{Nesting: 1000})
+		s := param.NewScanner(list)
+		for rest, i := text, 0; len(rest) > 0; i++ {
+			n := min(len(rest), 1+int(cuts>>(i%60)&7))
+			if err := s.Write([]byte(rest[:n])); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if err := s.End(); err != nil {
+			t.Fatal(err)
+		}
+		want := naive([]string{text})
+		slices.SortFunc(want, func(a, b param.Param) int { return strings.Compare(a.Name, b.Name) })
+		if got := list.Params(); !slices.Equal(got, want) {
+			t.Errorf("%q:\ngot  %q\nwant %q", text, got, want)
+		}
+	})
+}
+
+// TestWhatGoesInComesOut writes random parameters between random text and expects
+// exactly them.
+func TestWhatGoesInComesOut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		params := rapid.SliceOfN(templatetest.Param(), 0, 8).Draw(t, "params")
+		var text strings.Builder
+		for _, p := range params {
+			text.WriteString(rapid.StringOfN(rapid.RuneFrom([]rune("ab#}\\$ \u00e9")), 0, 8, -1).Draw(t, "between"))
+			text.WriteString(" " + p.Declaration())
+		}
+		list := param.NewCollector(param.Limits{})
+		s := param.NewScanner(list)
+		for rest := text.String(); len(rest) > 0; {
+			n := rapid.IntRange(1, len(rest)).Draw(t, "part")
+			if err := s.Write([]byte(rest[:n])); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if err := s.End(); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := list.Params(), templatetest.Distinct(params); !slices.Equal(got, want) {
+			t.Fatalf("%q:\ngot  %q\nwant %q", text.String(), got, want)
+		}
+	})
+}
+
+func TestLimits(t *testing.T) {
+	var many strings.Builder
+	for i := range 20 {
+		many.WriteString("${" + strings.Repeat("x", i+1) + "}")
+	}
+	tests := []struct {
+		name, text string
+		limits     param.Limits
+		want       string // in the reason; empty: no error
+	}{
+		{"parameters", many.String(), param.Limits{Parameters: 19}, "more than 19 parameters"},
+		{"parameters, just right", many.String(), param.Limits{Parameters: 20}, ""},
+		{"declarations", strings.Repeat("${a}", 11), param.Limits{Declarations: 10}, "more than 10 declarations"},
+		{"declarations, just right", strings.Repeat("${a}", 10), param.Limits{Declarations: 10}, ""},
+		{"declaration", "${a##" + strings.Repeat("x", 5) + "}", param.Limits{DeclarationBytes: 10}, "more than 10 bytes in one declaration"},
+		{"declaration, just right", "${a##" + strings.Repeat("x", 4) + "}", param.Limits{DeclarationBytes: 10}, ""},
+		{"an unterminated declaration", "${a" + strings.Repeat("x", 10), param.Limits{DeclarationBytes: 10}, "more than 10 bytes in one declaration"},
+		{"nesting", "${a${b${c}}}", param.Limits{Nesting: 2}, "more than 2 levels"},
+		{"nesting, just right", "${a${b${c}}${d}}${e${f}}", param.Limits{Nesting: 3}, ""},
+		{"nesting counts what is open", "${a ${b}${c}${d}${e}}", param.Limits{Nesting: 2}, ""},
+		{"nesting starts again with the next text", "${a${b}", param.Limits{Nesting: 2}, ""},
+		{"names", "${aaaa}${aaaa}${aaaa}", param.Limits{NameBytes: 11}, "more than 11 bytes of names"},
+		{"names, just right", "${aaaa}${aaaa}${aaaa}", param.Limits{NameBytes: 12}, ""},
+		{"result", "${a#bb#cc}${d}", param.Limits{ResultBytes: 5}, "more than 5 bytes of names, types"},
+		{"result, just right", "${a#bb#cc}${d}", param.Limits{ResultBytes: 6}, ""},
+		{"a million of $ and {", strings.Repeat("$", 1<<20) + strings.Repeat("{", 1000) + "a}", param.Limits{}, ""},
+		{"ten million ${", strings.Repeat("${", 10_000_000), param.Limits{}, "more than 32 levels"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := param.Scan(test.text, test.limits)
+			if test.want == "" {
+				if err != nil {
+					t.Errorf("got %v, want no error", err)
+				}
+				return
+			}
+			if !errors.Is(err, param.ErrTooLarge) || !strings.Contains(err.Error(), test.want) || got != nil {
+				t.Errorf("got %d parameters, %v; want %q", len(got), err, test.want)
+			}
+		})
+	}
+}
+
+func TestQuote(t *testing.T) {
+	for in, want := range map[string]string{
+		"a":                        `"a"`,
+		"a\n\u202eb":               `"a\n\u202eb"`,
+		strings.Repeat("a", 100):   `"` + strings.Repeat("a", 62) + `"`,
+		strings.Repeat("\xff", 70): `"` + strings.Repeat(`\xff`, 15) + `"`,
+	} {
+		if got := param.Quote(in); got != want {
+			t.Errorf("Quote(%q): got %s, want %s", in, got, want)
+		}
+	}
+}
