@@ -1,0 +1,62 @@
+package markup
+
+import (
+	"bytes"
+	"io"
+)
+
+// bufferBytes is how much is read at once.
+const bufferBytes = 64 << 10
+
+// buffer is a window on the text. What is before pos was taken.
+type buffer struct {
+	from io.Reader
+	// text is what was read and may still be looked at; text[pos:] is ahead.
+	text  []byte
+	pos   int
+	lines int // line ends before text
+	// err is why there is no more text: io.EOF, or the reader's error.
+	err error
+}
+
+// ahead is what was read and not taken.
+func (b *buffer) ahead() []byte { return b.text[b.pos:] }
+
+// more reads on. It moves the text, so that slices of it are void, and grows when
+// all of it is ahead. It reports whether there is more than before.
+func (b *buffer) more() bool {
+	if b.err != nil {
+		return false
+	}
+	if b.pos > 0 {
+		b.lines += bytes.Count(b.text[:b.pos], []byte{'\n'})
+		b.text = b.text[:copy(b.text, b.ahead())]
+		b.pos = 0
+	}
+	if len(b.text) == cap(b.text) {
+		b.text = append(make([]byte, 0, 2*cap(b.text)), b.text...)
+	}
+	for range 100 { // as bufio: a reader that gives nothing for ever is broken
+		n, err := b.from.Read(b.text[len(b.text):cap(b.text)])
+		b.text = b.text[:len(b.text)+n]
+		b.err = err
+		if n > 0 || err != nil {
+			return n > 0
+		}
+	}
+	b.err = io.ErrNoProgress
+	return false
+}
+
+// need makes at least n bytes be ahead, and reports whether there are.
+func (b *buffer) need(n int) bool {
+	for len(b.text)-b.pos < n {
+		if !b.more() {
+			return false
+		}
+	}
+	return true
+}
+
+// line is that of the next byte, counted from 1.
+func (b *buffer) line() int { return 1 + b.lines + bytes.Count(b.text[:b.pos], []byte{'\n'}) }

@@ -1,0 +1,120 @@
+package markup
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/unicode"
+
+	"troupe/actors/template/param"
+)
+
+func encoded(t *testing.T, e encoding.Encoding, text string) string {
+	t.Helper()
+	out, err := e.NewEncoder().String(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestEncodings(t *testing.T) {
+	le, be := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM), unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+	declare := func(name string) string { return "<?xml version=\"1.0\" encoding=\"" + name + "\"?>" }
+	const body = "<a>\u00e9\u00fc</a>"
+	tests := []struct {
+		rule, text string
+		want       string // the text of the element, or the reason of the fault
+	}{
+		{"UTF-8 without anything", body, "\u00e9\u00fc"},
+		{"UTF-8 with a mark", "\ufeff" + body, "\u00e9\u00fc"},
+		{"UTF-8 declared", declare("utf-8") + body, "\u00e9\u00fc"},
+		{"UTF-8 with a mark, declared as something else: the mark counts", "\ufeff" + declare("ISO-8859-1") + body, "\u00e9\u00fc"},
+		{"UTF-16 LE with a mark", "\xff\xfe" + encoded(t, le, body), "\u00e9\u00fc"},
+		{"UTF-16 BE with a mark", "\xfe\xff" + encoded(t, be, body), "\u00e9\u00fc"},
+		{"UTF-16 with a mark, declared", "\xff\xfe" + encoded(t, le, declare("UTF-16")+body), "\u00e9\u00fc"},
+		{"UTF-16 with a mark, declared as something else: the mark counts", "\xfe\xff" + encoded(t, be, declare("UTF-8")+body), "\u00e9\u00fc"},
+		{"UTF-16 LE without a mark", encoded(t, le, declare("UTF-16LE")+body), "\u00e9\u00fc"},
+		{"UTF-16 BE without a mark", encoded(t, be, declare("UTF-16")+body), "\u00e9\u00fc"},
+		{"UTF-16 without mark and declaration", encoded(t, be, body), "\u00e9\u00fc"},
+		{"UTF-16 without a mark, declared as 8 bits", encoded(t, le, declare("UTF-8")+body), "declared as 8 bits"},
+		{"8 bits, declared as UTF-16", declare("UTF-16") + body, "declared as 16 bits"},
+		{"beyond 16 bits", "\xff\xfe" + encoded(t, le, "<a>\U0001f600</a>"), "\U0001f600"},
+		{"half a pair in UTF-16", "\xff\xfe" + encoded(t, le, "<a>") + "\x00\xd8" + encoded(t, le, "</a>"), `there are bytes that are not "UTF-16"`},
+		{"an odd byte in UTF-16", "\xff\xfe" + encoded(t, le, "<a/>") + " ", `there are bytes that are not "UTF-16"`},
+		{"UTF-32", "\xff\xfe\x00\x00<\x00\x00\x00", "UTF-32 is not supported"},
+		{"ISO-8859-1", declare("ISO-8859-1") + encoded(t, charmap.ISO8859_1, body), "\u00e9\u00fc"},
+		{"ISO-8859-1 is not windows-1252", declare("iso-8859-1") + "<a>\x80</a>", "\u0080"},
+		{"ISO-8859-15", declare("ISO-8859-15") + "<a>\xa4</a>", "\u20ac"},
+		{"windows-1252", declare("windows-1252") + "<a>\x80</a>", "\u20ac"},
+		{"windows-1252, single quotes and blanks", "<?xml version='1.0' encoding = 'Windows-1252' ?><a>\x80</a>", "\u20ac"},
+		{"windows-1252 without the byte", declare("windows-1252") + "<a>\x81</a>", `there are bytes that are not "windows-1252"`},
+		{"windows-1251", declare("windows-1251") + encoded(t, charmap.Windows1251, "<a>\u0416</a>"), "\u0416"},
+		{"Shift_JIS", declare("Shift_JIS") + encoded(t, japanese.ShiftJIS, "<a>\u6f22</a>"), "\u6f22"},
+		{"Shift_JIS, half a character", declare("Shift_JIS") + "<a>\x8a</a>", `there are bytes that are not "Shift_JIS"`},
+		{"US-ASCII", declare("US-ASCII") + "<a>b</a>", "b"},
+		{"UTF-7", declare("UTF-7") + "<a>b</a>", `the encoding "UTF-7" is not supported`},
+		{"an unknown encoding", declare("x-y") + "<a>b</a>", `the encoding "x-y" is not supported`},
+		{"UTF-8 declared as nothing, other bytes", "<a>\xe9</a>", "bytes that are not UTF-8"},
+		{"a declaration that does not end", "<?xml version='1.0' encoding='ISO-8859-1", "ends inside the XML declaration"},
+		{"a name in the version", "<?xml version='encoding' ?><a>b</a>", "none of XML 1"},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			for name, r := range map[string]io.Reader{"at once": strings.NewReader(test.text), "byte by byte": iotest.OneByteReader(strings.NewReader(test.text))} {
+				got, err := decodedText(r)
+				if err != nil && errors.Is(err, param.ErrNotTemplate) {
+					if got = err.Error(); strings.Contains(got, test.want) {
+						continue
+					}
+				}
+				if got != test.want {
+					t.Errorf("%s: got %q, %v; want %q", name, got, err, test.want)
+				}
+			}
+		})
+	}
+}
+
+func decodedText(r io.Reader) (string, error) {
+	text, err := Decode(r)
+	if err != nil {
+		return "", err
+	}
+	p := NewParser(param.Limits{}.WithDefaults())
+	p.Reset(text)
+	out := ""
+	for {
+		event, err := p.Next()
+		switch {
+		case err == io.EOF: //nolint:errorlint // Next returns it bare
+			return out, nil
+		case err != nil:
+			return "", err
+		case event == Text:
+			out += string(p.Text())
+		}
+	}
+}
+
+// TestReplacementAcrossReads: a U+FFFD that two reads share is found as well.
+func TestReplacementAcrossReads(t *testing.T) {
+	for n := range 6 {
+		text := strings.Repeat("x", n) + "\xff\xfd" + "yz"
+		c := &replacementChecker{r: iotest.OneByteReader(strings.NewReader(strings.ReplaceAll(text, "\xff\xfd", replacement))), name: "x"}
+		if _, err := io.ReadAll(c); !errors.Is(err, param.ErrNotTemplate) {
+			t.Errorf("after %d bytes: got %v, want a fault", n, err)
+		}
+	}
+	c := &replacementChecker{r: iotest.OneByteReader(strings.NewReader("\u00ef\u00bf\u00bd\uffff\uffef")), name: "x"}
+	if got, err := io.ReadAll(c); err != nil || !slices.Equal(got, []byte("\u00ef\u00bf\u00bd\uffff\uffef")) {
+		t.Errorf("got %q, %v; want all of it", got, err)
+	}
+}

@@ -1,0 +1,19 @@
+// Package markup reads XML for the packages rml and docx: it checks that a text is
+// well-formed, decodes it, and says what is in it, piece by piece.
+//
+//	bytes ── Decode ──► UTF-8 ── Parser ──► Start, Text, Break, End …
+//
+// Decode finds the encoding by byte order mark and declaration. Parser.Next
+// returns one event after the other; text comes in parts as long as the buffer
+// has them, so that a text node of 64 MB needs no memory. Only a start tag is held
+// as a whole, because its attributes say in which namespaces it is.
+//
+// It expands the five entities of XML and character references and nothing else,
+// never opens anything, and refuses a document type declaration with an internal
+// subset. Depth, tags, attributes and nodes have limits. Errors are those of
+// package param: *param.Fault about the content, otherwise the reader's own.
+//
+// encoding/xml is not used, because it takes tokens of any length into memory,
+// allocates for every tag (seven times the time of this package) and lets duplicate
+// attributes and text before the root element pass. Tests compare the two.
+package markup

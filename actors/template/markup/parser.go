@@ -1,0 +1,440 @@
+package markup
+
+import (
+	"bytes"
+	"io"
+	"strconv"
+	"unicode/utf8"
+
+	"troupe/actors/template/param"
+)
+
+// Event is what Parser.Next found.
+type Event uint8
+
+const (
+	// Start is a start tag, or the first half of an empty-element tag: Name and
+	// Attributes are set.
+	Start Event = iota + 1
+	// End is an end tag, or the second half of an empty-element tag.
+	End
+	// Text is a part of a text node or CDATA section: Text is set. Several in a row
+	// are of the same node.
+	Text
+	// Break is what separates two text nodes besides tags: a comment, a processing
+	// instruction, the start and the end of a CDATA section.
+	Break
+)
+
+// Attribute is an attribute of a start tag. Value is decoded and normalised: white
+// space that is not a reference is a blank.
+type Attribute struct {
+	Name, Value []byte
+}
+
+// Parser checks and takes apart one text after the other.
+type Parser struct {
+	limits param.Limits
+	buffer
+	// name, attributes and text belong to the last event. They are slices of buffer
+	// or scratch, void with the next call of Next.
+	name       []byte
+	attributes []Attribute
+	text       []byte
+	scratch    []byte
+	sorted     [][]byte // scratch for distinct
+
+	names  []byte // the names of the open elements, one after the other
+	opened []int  // where each of them starts in names
+	nodes  int    // of all texts
+
+	begun   bool // something was taken
+	rooted  bool // the root element began
+	doctype bool
+	cdata   bool // inside of a CDATA section
+	empty   bool // the last event was the first half of an empty-element tag
+}
+
+// NewParser returns a parser without a text: Reset gives it one. The limits are
+// complete (param.Limits.WithDefaults).
+func NewParser(limits param.Limits) *Parser { return &Parser{limits: limits} }
+
+// Reset starts with another text, in UTF-8 without a byte order mark. Nodes are
+// counted over all texts.
+func (p *Parser) Reset(r io.Reader) {
+	if p.buffer.text == nil {
+		p.buffer.text = make([]byte, 0, bufferBytes)
+	}
+	p.buffer = buffer{from: r, text: p.buffer.text[:0]}
+	p.names, p.opened = p.names[:0], p.opened[:0]
+	p.begun, p.rooted, p.doctype, p.cdata, p.empty = false, false, false, false, false
+}
+
+// Name is that of the start tag. Void with the next call of Next.
+func (p *Parser) Name() []byte { return p.name }
+
+// Attributes are those of the start tag. Void with the next call of Next.
+func (p *Parser) Attributes() []Attribute { return p.attributes }
+
+// Text is that of a Text event, never empty. Void with the next call of Next.
+func (p *Parser) Text() []byte { return p.text }
+
+// HasDoctype reports whether there was a document type declaration.
+func (p *Parser) HasDoctype() bool { return p.doctype }
+
+// Next returns the next event. The error is io.EOF at the end of a well-formed
+// text.
+func (p *Parser) Next() (Event, error) {
+	if p.empty {
+		p.empty = false
+		p.close()
+		return End, nil
+	}
+	if p.cdata {
+		return p.nextCDATA()
+	}
+	for {
+		if !p.need(1) {
+			return 0, p.atEnd()
+		}
+		if p.ahead()[0] == '<' {
+			return p.nextMarkup()
+		}
+		found, err := p.nextText()
+		if err != nil {
+			return 0, err
+		}
+		if found {
+			return Text, nil
+		}
+	}
+}
+
+// atEnd returns the error for the end of the text: io.EOF if it may end here.
+func (p *Parser) atEnd() error {
+	switch {
+	case p.err != io.EOF: //nolint:errorlint // readers return it bare
+		return p.err
+	case len(p.opened) > 0:
+		return p.fault("the text ends inside the element " + param.Quote(string(p.top())))
+	case !p.rooted:
+		return p.fault("there is no element")
+	}
+	return io.EOF
+}
+
+// cut returns the error for a text that ends in the middle of what.
+func (p *Parser) cut(what string) error { return p.fault("the text ends inside " + what) }
+
+// fault returns the error for a text that is not well-formed. When the reader
+// failed, that is why the text seems to be so.
+func (p *Parser) fault(reason string) error {
+	if p.err != nil && p.err != io.EOF { //nolint:errorlint // readers return it bare
+		return p.err
+	}
+	return param.NotTemplate("not well-formed XML: line " + strconv.Itoa(p.line()) + ": " + reason)
+}
+
+// run takes the characters ahead that stand for themselves in a class. After none,
+// the byte ahead has a meaning, is a control character, or there is none.
+func (p *Parser) run(class uint8) ([]byte, error) {
+	b, i := p.ahead(), 0
+	for i < len(b) {
+		if classes[b[i]]&class != 0 {
+			i++
+			continue
+		}
+		if b[i] < utf8.RuneSelf {
+			break
+		}
+		if !utf8.FullRune(b[i:]) {
+			if i > 0 {
+				break
+			}
+			if p.more() {
+				b = p.ahead()
+				continue
+			}
+		}
+		r, size := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && size == 1 {
+			return nil, p.fault("there are bytes that are not UTF-8")
+		}
+		if !isChar(r) {
+			return nil, p.fault("a character that must not be in XML")
+		}
+		i += size
+	}
+	p.pos += i
+	return b[:i], nil
+}
+
+// lineEnd takes a carriage return and reports whether it stands for a line end
+// itself: before a line feed it is nothing.
+func (p *Parser) lineEnd() bool {
+	alone := !p.need(2) || p.ahead()[1] != '\n'
+	p.pos++
+	return alone
+}
+
+var newline, bracket = []byte("\n"), []byte("]")
+
+// nextText takes a part of a text node. It reports whether there is something for
+// the caller in it.
+func (p *Parser) nextText() (found bool, err error) {
+	p.begun = true
+	if p.text, err = p.run(inText); err != nil {
+		return false, err
+	}
+	if len(p.text) == 0 {
+		if err := p.special(); err != nil {
+			return false, err
+		}
+	}
+	if len(p.opened) > 0 {
+		return len(p.text) > 0, nil
+	}
+	for _, b := range p.text {
+		if !isBlank(b) {
+			return false, p.fault("text outside of the root element")
+		}
+	}
+	return false, nil
+}
+
+// special takes what does not stand for itself in a text node, and sets text to
+// what it stands for.
+func (p *Parser) special() error {
+	if !p.need(1) {
+		return nil // run asked for more: there is none
+	}
+	switch p.ahead()[0] {
+	case '\r':
+		if p.lineEnd() {
+			p.text = newline
+		}
+	case ']':
+		if p.need(3) && string(p.ahead()[:3]) == "]]>" {
+			return p.fault("]]> outside of a CDATA section")
+		}
+		p.pos++
+		p.text = bracket
+	case '&':
+		return p.reference()
+	case '<':
+	default:
+		return p.fault("a character that must not be in XML")
+	}
+	return nil
+}
+
+// referenceBytesMax bounds a reference: only zeros at the front of a number make
+// one that means something longer.
+const referenceBytesMax = 64
+
+func (p *Parser) reference() error {
+	if len(p.opened) == 0 {
+		return p.fault("text outside of the root element")
+	}
+	for n := 1; n < referenceBytesMax; n++ {
+		if !p.need(n + 1) {
+			return p.cut("a reference")
+		}
+		switch b := p.ahead()[n]; {
+		case b == '<' || b == '&' || isBlank(b):
+			return p.fault("an & that is no reference")
+		case b != ';':
+			continue
+		}
+		ref, known := p.ahead()[1:n], false
+		if p.text, known = appendReference(p.scratch[:0], ref); !known {
+			return p.unknown(ref)
+		}
+		p.scratch = p.text
+		p.pos += n + 1
+		return nil
+	}
+	return p.fault("an & that is no reference")
+}
+
+func (p *Parser) unknown(ref []byte) error {
+	return p.fault("the reference " + param.Quote("&"+string(ref)+";") + " is not one of &lt; &gt; &amp; &quot; &apos; or a character")
+}
+
+func (p *Parser) nextCDATA() (Event, error) {
+	for {
+		var err error
+		if p.text, err = p.run(inCDATA); err != nil {
+			return 0, err
+		}
+		if len(p.text) > 0 {
+			return Text, nil
+		}
+		if !p.need(1) {
+			return 0, p.cut("a CDATA section")
+		}
+		switch p.ahead()[0] {
+		case '\r':
+			if p.lineEnd() {
+				p.text = newline
+				return Text, nil
+			}
+		case ']':
+			if p.need(3) && string(p.ahead()[:3]) == "]]>" {
+				p.pos += 3
+				p.cdata = false
+				return Break, nil
+			}
+			p.pos++
+			p.text = bracket
+			return Text, nil
+		default:
+			if p.ahead()[0] < ' ' {
+				return 0, p.fault("a character that must not be in XML")
+			}
+		}
+	}
+}
+
+// nextMarkup takes what starts with a <.
+func (p *Parser) nextMarkup() (Event, error) {
+	first := !p.begun
+	p.begun = true
+	if !p.need(2) {
+		return 0, p.cut("a tag")
+	}
+	switch p.ahead()[1] {
+	case '/':
+		return End, p.endTag()
+	case '?':
+		return Break, p.instruction(first)
+	case '!':
+		switch {
+		case p.startsWith("<!--"):
+			p.pos += len("<!--")
+			return Break, p.skip(inComment, "--", "a comment")
+		case p.startsWith("<![CDATA["):
+			if len(p.opened) == 0 {
+				return 0, p.fault("text outside of the root element")
+			}
+			p.pos += len("<![CDATA[")
+			p.cdata = true
+			return Break, nil
+		case p.startsWith("<!DOCTYPE"):
+			return Break, p.doctypeDeclaration()
+		}
+		return 0, p.fault("a <! that is neither a comment nor a CDATA section nor a document type")
+	}
+	return Start, p.startTag()
+}
+
+func (p *Parser) startsWith(s string) bool { return p.need(len(s)) && string(p.ahead()[:len(s)]) == s }
+
+// skip takes everything up to the closing mark of what. For a comment this is --,
+// which only a > may follow.
+func (p *Parser) skip(class uint8, mark, what string) error {
+	for {
+		if _, err := p.run(class); err != nil {
+			return err
+		}
+		switch {
+		case !p.need(1):
+			return p.cut(what)
+		case p.startsWith(mark):
+			p.pos += len(mark)
+			if class != inComment {
+				return nil
+			}
+			if !p.need(1) {
+				return p.cut(what)
+			}
+			if p.ahead()[0] != '>' {
+				return p.fault("-- inside of a comment")
+			}
+			p.pos++
+			return nil
+		}
+		if b := p.ahead()[0]; b < ' ' && b != '\r' {
+			return p.fault("a character that must not be in XML")
+		} else if b < utf8.RuneSelf {
+			p.pos++
+		}
+	}
+}
+
+// instruction takes a processing instruction or, first of all, the XML
+// declaration.
+func (p *Parser) instruction(first bool) error {
+	p.pos += len("<?")
+	target, err := p.nameAhead("a processing instruction")
+	if err != nil {
+		return err
+	}
+	if bytes.EqualFold(target, []byte("xml")) {
+		if !first || string(target) != "xml" {
+			return p.fault("an XML declaration that is not at the start")
+		}
+		return p.declaration()
+	}
+	p.pos += len(target)
+	if !p.need(1) {
+		return p.cut("a processing instruction")
+	}
+	if !p.startsWith("?>") && !isBlank(p.ahead()[0]) {
+		return p.fault("no blank after the name of a processing instruction")
+	}
+	return p.skip(inPI, "?>", "a processing instruction")
+}
+
+// nameAhead returns the name that is ahead without taking it.
+func (p *Parser) nameAhead(what string) ([]byte, error) {
+	for size := nameBytesMax / 8; ; size *= 2 {
+		complete := !p.need(size)
+		b := p.ahead()
+		n := nameLength(b)
+		switch {
+		case n < len(b) && utf8.FullRune(b[n:]) || complete:
+			if n == 0 {
+				return nil, p.fault("there is no name at the start of " + what)
+			}
+			if n > nameBytesMax {
+				return nil, param.TooLarge(nameBytesMax, "bytes in a name")
+			}
+			return b[:n], nil
+		case size > nameBytesMax:
+			return nil, param.TooLarge(nameBytesMax, "bytes in a name")
+		}
+	}
+}
+
+// declaration takes the rest of the XML declaration. Decode acted on it.
+func (p *Parser) declaration() error {
+	p.pos += len("xml")
+	end := -1
+	for n := 2; end < 0; n = len(p.ahead()) + 1 {
+		if !p.need(n) {
+			return p.cut("the XML declaration")
+		}
+		end = bytes.Index(p.ahead(), []byte("?>"))
+		if end < 0 && len(p.ahead()) > headBytes {
+			return p.fault("the XML declaration does not end")
+		}
+	}
+	if err := p.parseAttributes(p.ahead()[:end]); err != nil {
+		return err
+	}
+	rest := p.attributes
+	for _, name := range []string{"version", "encoding", "standalone"} {
+		if len(rest) > 0 && string(rest[0].Name) == name {
+			rest = rest[1:]
+		} else if name == "version" {
+			return p.fault("the XML declaration has no version")
+		}
+	}
+	version := p.attributes[0].Value
+	if len(rest) > 0 || !bytes.HasPrefix(version, []byte("1.")) {
+		return p.fault("an XML declaration that is none of XML 1")
+	}
+	p.pos += end + len("?>")
+	return nil
+}
