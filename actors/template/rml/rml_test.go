@@ -1,0 +1,269 @@
+package rml
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+	"pgregory.net/rapid"
+
+	"troupe/actors/template/param"
+	"troupe/actors/template/templatetest"
+)
+
+func parse(text string) ([]param.Param, error) {
+	return Parameters(strings.NewReader(text), int64(len(text)), param.Limits{})
+}
+
+// names are those of parameters, with type and default if there are.
+func names(params []param.Param) (all []string) {
+	for _, p := range params {
+		all = append(all, strings.TrimRight(p.Name+"#"+p.Type+"#"+p.Default, "#"))
+	}
+	return all
+}
+
+// TestPlaces holds the row "Where they stand (report template)".
+func TestPlaces(t *testing.T) {
+	tests := []struct {
+		rule, text string
+		want       []string
+	}{
+		{"no parameters", "<a/>", nil},
+		{"text", "<a>Dear ${name#t#d},</a>", []string{"name#t#d"}},
+		{"CDATA", "<a><![CDATA[${name#<b>}]]></a>", []string{"name#<b>"}},
+		{"values of attributes", `<a b="${x#t#'}" c='${y##"}'><d e="${z}"/></a>`, []string{"x#t#'", "y##\"", "z"}},
+		{"after entity decoding: text", "<a>&#36;&#x7B;a&#35;&amp;&lt;&gt;&quot;&apos;}</a>", []string{`a#&<>"'`}},
+		{"after entity decoding: attributes", "<a b='&#36;{a#&amp;amp;}'/>", []string{"a#&amp;"}},
+		{"decoding happens once", "<a>&amp;#36;{a}</a>", nil},
+		{"not comments", "<a><!-- ${a} -->${b}</a>", []string{"b"}},
+		{"not processing instructions", "<?p ${a}?><a><?p ${a}?>${b}</a>", []string{"b"}},
+		{"not document types", "<!DOCTYPE a SYSTEM '${a}'><a>${b}</a>", []string{"b"}},
+		{"not across an element", "<a>${a<b/>} ${b<c>#t}</c>} <d>${e</d>}</a>", nil},
+		{"not out of an element", "<a><b>${a</b>}</a>", nil},
+		{"not across a comment", "<a>${a<!-- -->}</a>", nil},
+		{"not across a processing instruction", "<a>${a<?p?>}</a>", nil},
+		{"not across the start of CDATA", "<a>${a<![CDATA[}]]></a>", nil},
+		{"not across the end of CDATA", "<a><![CDATA[${a]]>}</a>", nil},
+		{"not across two attributes", "<a b='${a' c='}'/>", nil},
+		{"not from an attribute into text", "<a b='${a'>}</a>", nil},
+		{"a $ does not reach into the next text", "<a>$<b/>{a}</a>", nil},
+		{"line ends in text are one character", "<a>${a\r\nb\rc}</a>", []string{"a\nb\nc"}},
+		{"blanks in text are kept", "<a>${ a\t#\n }</a>", []string{" a\t#\n "}},
+		{"blanks in attributes are normalised", "<a b='${a\r\nb\tc&#10;d}'/>", []string{"a b c\nd"}},
+		{"namespaces and prefixes make no difference", "<x:a xmlns:x='u'><x:b y:c='${a}'>${b}</x:b></x:a>", []string{"a", "b"}},
+		{"namespaces are attributes", "<a xmlns='${a}'/>", []string{"a"}},
+		{"xinclude is not followed", "<a xmlns:xi='http://www.w3.org/2001/XInclude'><xi:include href='other.rml'/>${a}</a>", []string{"a"}},
+		{"the order of the file: bare before", "<a b='${x}'>${x#t1}<c d='${x#t2}'/></a>", []string{"x#t1"}},
+		{"brackets", "<a>${a#]]#]}</a>", []string{"a#]]#]"}},
+		{"over the end of what is read at once", "<a>" + strings.Repeat("x", 64<<10-8) + "${a#t}</a>", []string{"a#t"}},
+		{"a name of 1,000 characters", "<a>${" + strings.Repeat("\u00e9", 1000) + "}</a>", []string{strings.Repeat("\u00e9", 1000)}},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			got, err := parse(test.text)
+			if err != nil || got == nil || !slices.Equal(names(got), test.want) {
+				t.Errorf("got %q, %v; want %q", names(got), err, test.want)
+			}
+		})
+	}
+}
+
+// TestRefused holds "Not well-formed: 422"; package markup has all the reasons.
+func TestRefused(t *testing.T) {
+	for text, want := range map[string]error{
+		"":                            param.ErrNotTemplate,
+		"x":                           param.ErrNotTemplate,
+		"<a>${a}":                     param.ErrNotTemplate,
+		"<a>${a}</a><b/>":             param.ErrNotTemplate,
+		"<a>${a}</a>x":                param.ErrNotTemplate,
+		"<!DOCTYPE a []><a>${a}</a>":  param.ErrNotTemplate,
+		"<a>&nbsp;</a>":               param.ErrNotTemplate,
+		"PK\x03\x04":                  param.ErrNotTemplate,
+		"\xd0\xcf\x11\xe0":            param.ErrNotTemplate,
+		strings.Repeat(" ", 20<<20+1): param.ErrTooLarge,
+		strings.Repeat("<a>", 257):    param.ErrTooLarge,
+	} {
+		if got, err := parse(text); !errors.Is(err, want) || got != nil {
+			t.Errorf("%.40q: got %v, %v; want %v", text, got, err, want)
+		}
+	}
+}
+
+func TestReaderErrors(t *testing.T) {
+	broken := errors.New("the disk is gone")
+	if _, err := Parameters(brokenFile{broken}, 100, param.Limits{}); !errors.Is(err, broken) {
+		t.Errorf("got %v, want the reader's error", err)
+	}
+	if _, err := Parameters(strings.NewReader("<a/>"), -1, param.Limits{}); !errors.Is(err, param.ErrNotTemplate) {
+		t.Errorf("a negative size: got %v", err)
+	}
+	if _, err := Parameters(strings.NewReader("<a>x</a>"), 1000, param.Limits{}); err != nil {
+		t.Errorf("a file that is shorter than it was: got %v", err)
+	}
+}
+
+type brokenFile struct{ err error }
+
+func (b brokenFile) ReadAt([]byte, int64) (int, error) { return 0, b.err }
+
+// TestWhatGoesInComesOut writes random parameters into random XML, in a random
+// encoding, and expects exactly them.
+func TestWhatGoesInComesOut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := writer{t: t}
+		name := rapid.SampledFrom([]string{"", "utf-8", "UTF-16", "windows-1252", "ISO-8859-1"}).Draw(t, "encoding")
+		w.charset = name
+		w.element(0)
+		text, params := w.text.String(), templatetest.Distinct(w.params)
+		got, err := parse(encode(t, name, text))
+		if err != nil || !slices.Equal(got, params) {
+			t.Fatalf("%q:\ngot  %q, %v\nwant %q", text, got, err, params)
+		}
+	})
+}
+
+func encode(t *rapid.T, name, text string) string {
+	e, declaration := encoding.Encoding(encoding.Nop), `<?xml version="1.0" encoding="`+name+`"?>`
+	switch name {
+	case "":
+		declaration = ""
+	case "UTF-16":
+		e = unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
+	case "windows-1252":
+		e = charmap.Windows1252
+	case "ISO-8859-1":
+		e = charmap.ISO8859_1
+	}
+	out, err := e.NewEncoder().String(declaration + text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// writer writes a random element, and notes which parameters it declares.
+type writer struct {
+	t       *rapid.T
+	charset string
+	text    strings.Builder
+	params  []param.Param
+}
+
+func (w *writer) element(depth int) {
+	name := rapid.SampledFrom([]string{"a", "ns:b", "_c-1"}).Draw(w.t, "element")
+	w.text.WriteString("<" + name)
+	for _, attribute := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"x", "y", "n:z"}), 0, 2, rapid.ID).Draw(w.t, "attributes") {
+		quote := rapid.SampledFrom([]string{`"`, `'`}).Draw(w.t, "quote")
+		w.text.WriteString(" " + attribute + "=" + quote + w.escape(w.piece(), true) + quote)
+	}
+	w.text.WriteString(">")
+	for range rapid.IntRange(0, 4).Draw(w.t, "children") {
+		switch kind := rapid.IntRange(0, 4).Draw(w.t, "kind"); {
+		case kind == 0 && depth < 4:
+			w.element(depth + 1)
+		case kind == 1 && w.charset != "windows-1252" && w.charset != "ISO-8859-1":
+			text := w.piece()
+			if strings.Contains(text, "]]>") {
+				w.text.WriteString(w.escape(text, false))
+			} else {
+				w.text.WriteString("<![CDATA[" + text + "]]>")
+			}
+		case kind == 2:
+			w.text.WriteString("<!-- ${comment} --><?p ${instruction}?>")
+		default:
+			w.text.WriteString(w.escape(w.piece(), false))
+		}
+	}
+	w.text.WriteString("</" + name + ">")
+}
+
+// piece is text with parameters, which are noted.
+func (w *writer) piece() string {
+	text := templatetest.Filler().Draw(w.t, "before")
+	for _, p := range rapid.SliceOfN(templatetest.Param(), 0, 2).Draw(w.t, "params") {
+		w.params = append(w.params, p)
+		text += p.Declaration() + templatetest.Filler().Draw(w.t, "after")
+	}
+	return text
+}
+
+// escape writes a text for XML: what must be escaped is, and now and then what
+// need not be.
+func (w *writer) escape(text string, value bool) string {
+	out := ""
+	for _, r := range text {
+		narrow := w.charset == "windows-1252" || w.charset == "ISO-8859-1"
+		escape := strings.ContainsRune("<&>", r) || value && strings.ContainsRune(`"'`, r) || narrow && r > 0x7f && r != '\u00e9'
+		if escape || rapid.IntRange(0, 9).Draw(w.t, "escape") == 0 {
+			out += templatetest.Reference(w.t, r)
+		} else {
+			out += string(r)
+		}
+	}
+	return out
+}
+
+// naive is the obvious way: encoding/xml, each piece scanned for itself.
+func naive(text []byte) ([]param.Param, error) {
+	var all []param.Param
+	d := xml.NewDecoder(bytes.NewReader(text))
+	for {
+		token, err := d.Token()
+		if err == io.EOF { //nolint:errorlint // Token returns it bare
+			return templatetest.Distinct(all), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var pieces []string
+		switch token := token.(type) {
+		case xml.StartElement:
+			for _, a := range token.Attr {
+				pieces = append(pieces, a.Value)
+			}
+		case xml.CharData:
+			pieces = append(pieces, string(token))
+		}
+		for _, piece := range pieces {
+			found, err := param.Scan(piece, param.Limits{})
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+}
+
+// FuzzParameters: whatever the bytes are, there is an answer of a known kind; and
+// where both can read it, it is that of encoding/xml.
+func FuzzParameters(f *testing.F) {
+	for _, seed := range []string{
+		"<a>${a#t#d}</a>", "<a b='${a}'>${b<!-- -->}</a>", "<?xml version='1.0' encoding='ISO-8859-1'?><a>${\xe9}</a>", "\xff\xfe<\x00a\x00/\x00>\x00",
+		"<!DOCTYPE a SYSTEM 'b'><a>&#36;{a}</a>", "<a><![CDATA[${a#]]>${b}</a>", "<a>${a\r\n}</a>",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, err := Parameters(bytes.NewReader(text), int64(len(text)), param.Limits{})
+		if err != nil {
+			if !errors.Is(err, param.ErrNotTemplate) && !errors.Is(err, param.ErrTooLarge) {
+				t.Errorf("%q: got %v, want one of the kinds", text, err)
+			}
+			return
+		}
+		if bytes.ContainsAny(text, "\t\r\n") {
+			return // encoding/xml does not normalise values
+		}
+		if want, err := naive(text); err == nil && !slices.Equal(got, want) {
+			t.Errorf("%q:\ngot  %q\nwant %q", text, got, want)
+		}
+	})
+}
