@@ -201,9 +201,9 @@ func (w *writer) escape(text string, value bool) string {
 	out := ""
 	for _, r := range text {
 		narrow := w.charset == "windows-1252" || w.charset == "ISO-8859-1"
-		escape := strings.ContainsRune("<&>", r) || value && strings.ContainsRune(`"'`, r) || narrow && r > 0x7f && r != '\u00e9'
+		escape := strings.ContainsRune("<&>", r) || value && strings.ContainsRune("\"'\t\n", r) || narrow && r > 0x7f && r != '\u00e9'
 		if escape || rapid.IntRange(0, 9).Draw(w.t, "escape") == 0 {
-			out += templatetest.Reference(w.t, r)
+			out += templatetest.Reference(func(n int) int { return rapid.IntRange(0, n-1).Draw(w.t, "form") }, r)
 		} else {
 			out += string(r)
 		}

@@ -2,30 +2,32 @@ package templatetest
 
 import (
 	"fmt"
-
-	"pgregory.net/rapid"
+	"strings"
 )
 
-// Reference writes a character as a reference of XML: by name if it has one, by
-// number.
-func Reference(t *rapid.T, r rune) string {
+// Pick chooses one of n things: 0 to n-1.
+type Pick func(n int) int
+
+// Reference writes a character as a reference of XML: by its name, if it has one,
+// or by its number.
+func Reference(pick Pick, r rune) string {
 	forms := []string{fmt.Sprintf("&#%d;", r), fmt.Sprintf("&#x%x;", r), fmt.Sprintf("&#x%08X;", r)}
 	if name, named := map[rune]string{'<': "&lt;", '>': "&gt;", '&': "&amp;", '"': "&quot;", '\'': "&apos;"}[r]; named {
 		forms = append(forms, name, name)
 	}
-	return rapid.SampledFrom(forms).Draw(t, "reference")
+	return forms[pick(len(forms))]
 }
 
-// Escape writes a text for XML: what must be a reference is one, and now and then
-// what need not be.
-func Escape(t *rapid.T, text string) string {
-	out := ""
+// Escape writes a text for XML: the characters of must as references, and now and
+// then others.
+func Escape(pick Pick, text, must string) string {
+	var out strings.Builder
 	for _, r := range text {
-		if r == '<' || r == '&' || r == '>' || rapid.IntRange(0, 15).Draw(t, "escape") == 0 {
-			out += Reference(t, r)
+		if strings.ContainsRune(must, r) || pick(16) == 0 {
+			out.WriteString(Reference(pick, r))
 		} else {
-			out += string(r)
+			out.WriteRune(r)
 		}
 	}
-	return out
+	return out.String()
 }

@@ -1,0 +1,245 @@
+package docx
+
+import (
+	"archive/zip"
+	"cmp"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"troupe/actors/template/param"
+)
+
+const (
+	// directoryBytesMax bounds what is read to find the directory of a zip file and
+	// to read it: 2,000 entries need less, and what archive/zip makes of so many
+	// bytes stays below 10 MB.
+	directoryBytesMax = 1<<20 + 128<<10
+	// localHeaderBytes is the fixed part of what stands before the data of an entry.
+	localHeaderBytes = 30
+	// ratioGraceBytes is how large a part may be whatever its ratio.
+	ratioGraceBytes = 100 << 10
+	// encryptedFlag is the bit of an entry's flags that says so.
+	encryptedFlag = 1
+)
+
+// archive is the zip file of a document, checked as a whole.
+type archive struct {
+	source  *source
+	limits  param.Limits
+	entries map[string]*zip.File // by the folded name of the part: /word/document.xml
+	// left is how many bytes may still be inflated.
+	left int64
+}
+
+// newArchive reads the directory and checks every entry against the others.
+func newArchive(r io.ReaderAt, size int64, limits param.Limits) (*archive, error) {
+	if err := refuseOthers(r, size); err != nil {
+		return nil, err
+	}
+	s := &source{r: r, left: directoryBytesMax}
+	a := &archive{source: s, limits: limits, entries: map[string]*zip.File{}, left: limits.DocumentBytes}
+	directory, err := zip.NewReader(s, size)
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are no paths here
+		return nil, a.cause(err)
+	}
+	if len(directory.File) > limits.Entries {
+		return nil, param.TooLarge(int64(limits.Entries), "entries in a zip file")
+	}
+	s.left = -1
+	for _, f := range directory.File {
+		if err := a.add(f); err != nil {
+			return nil, err
+		}
+	}
+	if _, found := a.entries["/[content_types].xml"]; !found {
+		return nil, param.NotTemplate("a zip file that is not an Office document: it has no [Content_Types].xml")
+	}
+	return a, a.refuseOverlaps(directory.File)
+}
+
+// add takes an entry into the list. Entries whose names cannot be those of parts,
+// and folders, are passed over: nothing can lead to them.
+func (a *archive) add(f *zip.File) error {
+	if f.Flags&encryptedFlag != 0 {
+		return &param.Fault{Kind: param.ErrEncrypted, Reason: "an entry of the zip file needs a password"}
+	}
+	if !isPartName(f.Name) {
+		return nil
+	}
+	name := foldName("/" + f.Name)
+	if _, twice := a.entries[name]; twice {
+		return param.NotTemplate("a damaged document: the part " + param.Quote(f.Name) + " is there twice")
+	}
+	a.entries[name] = f
+	return nil
+}
+
+// refuseOverlaps refuses entries whose data overlaps: the same bytes could be
+// inflated again and again under many names.
+func (a *archive) refuseOverlaps(files []*zip.File) error {
+	type span struct{ start, end int64 }
+	spans := make([]span, 0, len(files))
+	for _, f := range files {
+		data, err := f.DataOffset()
+		if err != nil {
+			return a.cause(err)
+		}
+		// The name stands between header and data: what begins here is never before
+		// the entry.
+		end := data + int64(f.CompressedSize64)
+		if end < data {
+			return param.NotTemplate("a damaged zip file: an entry without an end")
+		}
+		spans = append(spans, span{data - localHeaderBytes, end})
+	}
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
+	for i := 1; i < len(spans); i++ {
+		if spans[i].start < spans[i-1].end {
+			return param.NotTemplate("a damaged zip file: entries overlap")
+		}
+	}
+	return nil
+}
+
+// has reports whether there is a part of this name.
+func (a *archive) has(name string) bool {
+	_, found := a.entries[foldName(name)]
+	return found
+}
+
+// open returns the content of a part. The reader ends with an error when the part
+// is over a limit, does not fit its checksum or is not what the directory says.
+func (a *archive) open(name string) (io.Reader, error) {
+	f := a.entries[foldName(name)]
+	if f.Method != zip.Store && f.Method != zip.Deflate {
+		return nil, param.NotTemplate("a part is compressed in a way that documents are not: method " + strconv.Itoa(int(f.Method)))
+	}
+	p := &part{archive: a, file: f, ratioMax: max(ratioGraceBytes, a.limits.Ratio*int64(min(f.CompressedSize64, 1<<40)))}
+	// What the directory says is enough to refuse; what is read is counted all the
+	// same, because it may lie.
+	if f.UncompressedSize64 > 1<<62 {
+		return nil, param.TooLarge(a.limits.PartBytes, "bytes in one part of a document")
+	}
+	if err := p.check(int64(f.UncompressedSize64)); err != nil {
+		return nil, err
+	}
+	content, err := f.Open()
+	if err != nil {
+		return nil, a.cause(err)
+	}
+	p.content = content
+	return p, nil
+}
+
+// part is the content of a part, as it is inflated.
+type part struct {
+	archive  *archive
+	file     *zip.File
+	content  io.Reader
+	ratioMax int64 // bytes
+	read     int64
+}
+
+func (p *part) Read(b []byte) (int, error) {
+	n, err := p.content.Read(b)
+	p.read += int64(n)
+	if over := p.check(p.read); over != nil {
+		return 0, over
+	}
+	if err == io.EOF { //nolint:errorlint // the plain end, not a wrapped one
+		p.archive.left -= p.read
+		p.read = 0
+		return n, err
+	}
+	if err != nil {
+		return n, p.archive.cause(err)
+	}
+	return n, nil
+}
+
+// check refuses a part of so many bytes.
+func (p *part) check(size int64) error {
+	l := p.archive.limits
+	switch {
+	case size > l.PartBytes:
+		return param.TooLarge(l.PartBytes, "bytes in one part of a document")
+	case size > p.archive.left:
+		return param.TooLarge(l.DocumentBytes, "bytes in all parts of a document")
+	case size > p.ratioMax:
+		return param.TooLarge(l.Ratio, "times the compressed size in a part of a document")
+	}
+	return nil
+}
+
+// cause returns what an error of archive/zip is for the caller: the reader's own
+// error, a limit, or a file that is damaged.
+func (a *archive) cause(err error) error {
+	var fault *param.Fault
+	switch {
+	case a.source.err != nil:
+		return a.source.err
+	case errors.As(err, &fault):
+		return err
+	}
+	if errors.Is(err, zip.ErrFormat) {
+		return param.NotTemplate("no zip file, or a damaged one")
+	}
+	return param.NotTemplate("a damaged zip file: " + err.Error())
+}
+
+// source reads the file. It keeps the first error that is not its end, which
+// archive/zip may hide, and while left is not negative it counts.
+type source struct {
+	r    io.ReaderAt
+	left int64
+	err  error
+}
+
+func (s *source) ReadAt(p []byte, at int64) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	if at < 0 { // archive/zip computes offsets with what the file says
+		return 0, zip.ErrFormat
+	}
+	if s.left >= 0 {
+		if s.left -= int64(len(p)); s.left < 0 {
+			s.err = param.TooLarge(directoryBytesMax, "bytes in the directory of a zip file")
+			return 0, s.err
+		}
+	}
+	n, err := s.r.ReadAt(p, at)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+// isPartName reports whether an entry can be a part: no folder, and every segment
+// is one that a target can lead to.
+func isPartName(name string) bool {
+	if strings.ContainsAny(name, "\\\x00") {
+		return false
+	}
+	for segment := range strings.SplitSeq(name, "/") {
+		if segment == "" || segment == "." || segment == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// foldName makes names equal that are of the same part: they differ in the case of
+// ASCII letters only.
+func foldName(name string) string {
+	fold := func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r - 'A' + 'a'
+		}
+		return r
+	}
+	return strings.Map(fold, name)
+}

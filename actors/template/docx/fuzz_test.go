@@ -1,0 +1,85 @@
+package docx
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"path"
+	"testing"
+
+	"troupe/actors/template/param"
+	"troupe/actors/template/templatetest"
+)
+
+// mustBeKnown fails for an error that is of no kind, and for an answer with both.
+func mustBeKnown(t *testing.T, params []param.Param, err error) {
+	t.Helper()
+	known := errors.Is(err, param.ErrNotTemplate) || errors.Is(err, param.ErrTooLarge) || errors.Is(err, param.ErrEncrypted)
+	if err != nil && (!known || params != nil) || err == nil && params == nil {
+		t.Errorf("got %q, %v; want parameters or an error of a kind", params, err)
+	}
+}
+
+// FuzzFile: whatever the bytes of a file are, there is an answer of a known kind.
+func FuzzFile(f *testing.F) {
+	f.Add(templatetest.Docx(templatetest.Paragraph("${a#t#d}")))
+	f.Add([]byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"))
+	for seed := range uint64(5) {
+		file, _ := templatetest.Document(rand.New(rand.NewPCG(seed, 0)), []param.Param{{Name: "a"}, {Name: "b", Type: "c"}})
+		f.Add(file)
+	}
+	f.Fuzz(func(t *testing.T, file []byte) {
+		params, err := Parameters(bytes.NewReader(file), int64(len(file)), param.Limits{DocumentBytes: 1 << 20})
+		mustBeKnown(t, params, err)
+	})
+}
+
+// FuzzBody: whatever the main part is, there is an answer of a known kind, and it
+// is the naive one: the paragraphs found by a tree of elements.
+func FuzzBody(f *testing.F) {
+	for _, seed := range []string{
+		templatetest.Body(templatetest.Paragraph("${a#t#d}")),
+		templatetest.Body("<w:p><w:r><w:t>${a</w:t><w:tab/><w:t>}</w:t></w:r><w:del><w:r><w:t>${x}</w:t></w:r></w:del></w:p>"),
+		templatetest.Body("<w:p><mc:AlternateContent><mc:Choice><w:p><w:t>${a}</w:t></w:p></mc:Choice><mc:Fallback><w:t>${b}</w:t></mc:Fallback></mc:AlternateContent></w:p>"),
+	} {
+		f.Add([]byte(seed))
+	}
+	for seed := range uint64(20) {
+		file, _ := templatetest.Document(rand.New(rand.NewPCG(seed, 0)), []param.Param{{Name: "a"}, {Name: "b", Type: "c"}})
+		archive, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, part := range archive.File {
+			if content, err := part.Open(); err == nil && path.Ext(part.Name) == ".xml" {
+				body, err := io.ReadAll(content)
+				if err != nil {
+					f.Fatal(err)
+				}
+				f.Add(body)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		file := templatetest.Zip(templatetest.Package{Main: string(body)}.Entries()...)
+		params, err := parse(file)
+		mustBeKnown(t, params, err)
+		if err != nil {
+			return
+		}
+		want, err := naive(bytes.NewReader(body))
+		if err != nil {
+			return // encoding/xml does not read it: another encoding, another version
+		}
+		if len(want) != len(params) {
+			t.Fatalf("%q:\ngot  %q\nwant %q", body, params, want)
+		}
+		for i := range want {
+			if want[i] != params[i] {
+				t.Errorf("%q:\ngot  %q\nwant %q", body, params, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,107 @@
+package docx
+
+import (
+	"encoding/xml"
+	"io"
+	"slices"
+	"strings"
+
+	"troupe/actors/template/param"
+)
+
+// element is a node of a tree: with a name an element, without one a text.
+type element struct {
+	space, name string
+	text        string
+	children    []*element
+}
+
+// naive is the obvious way: a tree of elements, made by encoding/xml, and the text
+// of a paragraph by walking it. Only one part, and no limits.
+func naive(r io.Reader) ([]param.Param, error) {
+	root, err := tree(r)
+	if err != nil {
+		return nil, err
+	}
+	var texts []string
+	paragraph(root, &texts)
+	list := param.NewCollector(param.Limits{})
+	for _, text := range texts {
+		s := param.NewScanner(list)
+		if err := s.Write([]byte(text)); err != nil {
+			return nil, err
+		}
+		if err := s.End(); err != nil {
+			return nil, err
+		}
+	}
+	return list.Params(), nil
+}
+
+func tree(r io.Reader) (*element, error) {
+	d := xml.NewDecoder(r)
+	open := []*element{{}}
+	for {
+		token, err := d.Token()
+		if err == io.EOF { //nolint:errorlint // Token returns it bare
+			return open[0], nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		top := open[len(open)-1]
+		switch token := token.(type) {
+		case xml.StartElement:
+			e := &element{space: token.Name.Space, name: token.Name.Local}
+			top.children = append(top.children, e)
+			open = append(open, e)
+		case xml.EndElement:
+			open = open[:len(open)-1]
+		case xml.CharData:
+			top.children = append(top.children, &element{text: string(token)})
+		}
+	}
+}
+
+// paragraph returns the text that e has in the paragraph around it, and appends
+// those of the paragraphs in it.
+func paragraph(e *element, texts *[]string) (text string) {
+	word := strings.HasSuffix(e.space, "/wordprocessingml/main") || strings.HasSuffix(e.space, "/wordprocessingml/2006/main")
+	math := strings.HasSuffix(e.space, "/math")
+	passed := []string{"del", "moveFrom", "rPr", "pPr", "instrText", "delText", "delInstrText"}
+	switch {
+	case word && slices.Contains(passed, e.name):
+		return ""
+	case word && e.name == "tab", word && e.name == "ptab":
+		text = "\t"
+	case word && e.name == "br", word && e.name == "cr":
+		text = "\n"
+	case word && e.name == "noBreakHyphen":
+		text = "-"
+	}
+	taken := false
+	for _, child := range e.children {
+		switch {
+		case child.name == "":
+			if word && e.name == "t" || math && e.name == "t" {
+				text += child.text
+			}
+			continue
+		case e.name == "AlternateContent" && isCompatibility(e) && isCompatibility(child) && (child.name == "Choice" || child.name == "Fallback"):
+			if taken {
+				continue
+			}
+			taken = true
+		}
+		text += paragraph(child, texts)
+	}
+	if word && e.name == "p" {
+		*texts = append(*texts, text)
+		return ""
+	}
+	return text
+}
+
+func isCompatibility(e *element) bool {
+	return strings.HasSuffix(e.space, "/markup-compatibility/2006")
+}

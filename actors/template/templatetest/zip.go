@@ -1,0 +1,70 @@
+package templatetest
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/flate"
+	"hash/crc32"
+	"strings"
+)
+
+// Entry is an entry of a zip file.
+type Entry struct {
+	Name, Content string
+	// Method is zip.Store, the zero, or zip.Deflate.
+	Method uint16
+	// Raw is the entry's data as it stands, for files that lie; nil: what Method
+	// makes of Content.
+	Raw []byte
+	// Change, if there is one, changes what the headers say.
+	Change func(*zip.FileHeader)
+}
+
+// Zip makes a zip file. It panics when it cannot: nothing is written but memory.
+func Zip(entries ...Entry) []byte {
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	for _, e := range entries {
+		raw := e.Raw
+		if raw == nil {
+			raw = Compress(e.Method, e.Content)
+		}
+		header := &zip.FileHeader{
+			Name: e.Name, Method: e.Method, CRC32: crc32.ChecksumIEEE([]byte(e.Content)),
+			CompressedSize64: uint64(len(raw)), UncompressedSize64: uint64(len(e.Content)),
+		}
+		if e.Change != nil {
+			e.Change(header)
+		}
+		entry, err := w.CreateRaw(header)
+		if err == nil {
+			_, err = entry.Write(raw)
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	return out.Bytes()
+}
+
+// Compress returns what a method of zip makes of a content.
+func Compress(method uint16, content string) []byte {
+	if method != zip.Deflate {
+		return []byte(content)
+	}
+	var out bytes.Buffer
+	w, err := flate.NewWriter(&out, flate.DefaultCompression)
+	if err == nil {
+		_, err = strings.NewReader(content).WriteTo(w)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		panic(err)
+	}
+	return out.Bytes()
+}
