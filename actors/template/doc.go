@@ -1,0 +1,17 @@
+// Package template answers which parameters a template declares, without rendering
+// it (interfaces C): report templates are XML (package rml), document templates are
+// documents of Office Open XML (package docx). What a declaration is stands in
+// package param.
+//
+//	Parameters(kind, file) ─┬─ rml  ─┐
+//	                        └─ docx ─┴─ markup (XML) ─► param (scanner, list)
+//
+// It is pure: it reads the bytes that it is given and opens, fetches and remembers
+// nothing. Any bytes are answered: with the parameters, or with a *Fault that says
+// what is wrong with the file; with the default limits within 2 s and 64 MB on one
+// core. Functions may be called at the same time; every call stands alone.
+//
+// The caller opens the file, decides who may read it, and bounds how many files
+// are looked at at a time. A file that changes while it is read gives an error or
+// any mixture of the two: who minds reads it into memory first.
+package template

@@ -1,0 +1,6 @@
+//go:build !race
+
+package template
+
+// timeMax is how long any file may take.
+const timeMax = 2 * second

@@ -1,0 +1,459 @@
+package template
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf16"
+
+	"troupe/actors/template/templatetest"
+)
+
+const (
+	second = time.Second
+	// bytesMax is how much memory any file may take. What is allocated in all is
+	// compared with it, which is never less than what is in use at a time.
+	bytesMax = 64 << 20
+)
+
+// measured answers for a file, and fails when that takes too long, the fastest of
+// three times, or too much memory.
+func measured(t *testing.T, kind Kind, file io.ReaderAt, size int64) ([]Param, error) {
+	t.Helper()
+	var fastest time.Duration
+	for try := range 3 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		start := time.Now()
+		params, err := Parameters(kind, file, size, Limits{})
+		took := time.Since(start)
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > bytesMax {
+			t.Errorf("it allocated %d MB, more than %d", used>>20, bytesMax>>20)
+		}
+		if try == 0 || took < fastest {
+			fastest = took
+		}
+		if fastest <= timeMax {
+			t.Logf("%v, %d KB", took.Round(time.Millisecond), (after.TotalAlloc-before.TotalAlloc)>>10)
+			return params, err
+		}
+	}
+	t.Errorf("it took %v, more than %v", fastest, timeMax)
+	return nil, nil
+}
+
+// torture is a file that is made to hurt, and what it must be answered with.
+type torture struct {
+	name string
+	make func() []byte
+	err  error  // nil: it is answered
+	says string // is a part of the error
+	want int    // parameters
+}
+
+func (c torture) run(t *testing.T, kind Kind) {
+	t.Run(c.name, func(t *testing.T) {
+		file := c.make()
+		params, err := measured(t, kind, bytes.NewReader(file), int64(len(file)))
+		if !errors.Is(err, c.err) || err != nil && !strings.Contains(err.Error(), c.says) || len(params) != c.want {
+			t.Errorf("got %d parameters, %v; want %d, %v %s", len(params), err, c.want, c.err, c.says)
+		}
+	})
+}
+
+// text makes a file of a text.
+func text(s string) func() []byte { return func() []byte { return []byte(s) } }
+
+// many is a text again and again, between a root's tags.
+func many(piece string, n int) func() []byte {
+	return func() []byte { return []byte("<a>" + strings.Repeat(piece, n) + "</a>") }
+}
+
+func TestTortureReport(t *testing.T) {
+	for _, c := range []torture{
+		{"an empty file", text(""), ErrNotTemplate, "no element", 0},
+		{"one byte", text("<"), ErrNotTemplate, "", 0},
+		{"plain text", text("Dear ${a},"), ErrNotTemplate, "outside of the root", 0},
+		{"a document under the wrong name", func() []byte { return templatetest.Docx("") }, ErrNotTemplate, "", 0},
+		{"an encrypted document under the wrong name", func() []byte { return compound("EncryptedPackage", 512) }, ErrNotTemplate, "", 0},
+		{"a million elements in each other", text(strings.Repeat("<a>", 1_000_000)), ErrTooLarge, "more than 256 elements inside each other", 0},
+		{"3 million elements", many("<r/>", 3_000_000), nil, "", 0},
+		{"5 million elements", many("<r/>", 5_000_000), ErrTooLarge, "more than 4000000 elements and attributes", 0},
+		{"a million attributes", text("<a " + strings.Repeat("b='' ", 1_000_000) + "/>"), ErrTooLarge, "more than 4194304 bytes in one tag", 0},
+		{"100,000 attributes", text("<a " + strings.Repeat("b='' ", 100_000) + "/>"), ErrTooLarge, "more than 1000 attributes", 0},
+		{"2 million attributes of 1,000 each", func() []byte {
+			tag := "<b"
+			for i := range 999 {
+				tag += fmt.Sprintf(" %c%d=''", 'a'+i%26, i/26)
+			}
+			return many(tag+"/>", 2000)()
+		}, nil, "", 0},
+		{"an attribute of 3 MB", text("<a b='${x##" + strings.Repeat("y", 60_000) + "}" + strings.Repeat("&#36;", 600_000) + "'/>"), nil, "", 1},
+		{"an attribute of 19 MB", text("<a b='" + strings.Repeat("y", 19<<20) + "'/>"), ErrTooLarge, "bytes in one tag", 0},
+		{"a text of 20 MB", many("x", 20<<20-7), nil, "", 0},
+		{"a text of 20 MB of other letters", many("\u6f22", 20<<20/3-3), nil, "", 0},
+		{"brackets", many("]", 19<<20), nil, "", 0},
+		{"carriage returns", many("\r", 19<<20), nil, "", 0},
+		{"references", many("&lt;", 5<<20-3), nil, "", 0},
+		{"comments", many("<!---->", 2_900_000), nil, "", 0},
+		{"a comment of 20 MB", text("<a><!--" + strings.Repeat("- ", 10<<20-20) + "--></a>"), nil, "", 0},
+		{"a comment without an end", text("<a><!--" + strings.Repeat("-", 19<<20)), ErrNotTemplate, "", 0},
+		{"sections", many("<![CDATA[]]>", 1_700_000), nil, "", 0},
+		{"a file of 20 MB and a byte", many("x", 20<<20-6), ErrTooLarge, "more than 20971520 bytes in a file", 0},
+		{"10 million ${", many("${", 10_000_000), ErrTooLarge, "more than 32 levels", 0},
+		{"10 million $", many("$", 10_000_000), nil, "", 0},
+		{"braces", many("${"+strings.Repeat("{", 60_000)+"<b/>", 300), nil, "", 0},
+		{"a million declarations of one", many("${a##bc}", 1_000_000), nil, "", 1},
+		{"more than a million of them", many("${a}", 1_000_001), ErrTooLarge, "more than 1000000 declarations", 0},
+		{"10,000 parameters", numbered(10_000), nil, "", 10_000},
+		{"100,000 parameters", numbered(100_000), ErrTooLarge, "more than 10000 parameters", 0},
+		{"100 defaults of 60 KB", func() []byte {
+			out := "<a>"
+			for i := range 100 {
+				out += fmt.Sprintf("${n%d##%s}", i, strings.Repeat("x", 60_000))
+			}
+			return []byte(out + "</a>")
+		}, nil, "", 100},
+		{"300 defaults of 60 KB", func() []byte {
+			out := "<a>"
+			for i := range 300 {
+				out += fmt.Sprintf("${n%d##%s}", i, strings.Repeat("x", 60_000))
+			}
+			return []byte(out + "</a>")
+		}, ErrTooLarge, "more than 8388608 bytes of names, types and defaults", 0},
+		{"a default of 10 MB", many("${a##"+strings.Repeat("x", 10<<20)+"}", 1), ErrTooLarge, "more than 65536 bytes in one declaration", 0},
+		{"long names in each other", many(strings.Repeat(`${a\`, 32)+"x"+strings.Repeat(`\\`, 30_000)+strings.Repeat("}", 32), 300), ErrTooLarge, "more than 33554432 bytes of names", 0},
+		{"billion laughs", text(`<!DOCTYPE a [<!ENTITY b "x"><!ENTITY c "&b;&b;&b;&b;">]><a>&c;</a>`), ErrNotTemplate, "internal subset", 0},
+		{"an external entity", text(`<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>`), ErrNotTemplate, "internal subset", 0},
+		{"a parameter entity", text(`<!DOCTYPE a [<!ENTITY % b SYSTEM "http://169.254.169.254/">%b;]><a/>`), ErrNotTemplate, "internal subset", 0},
+		{"an entity that the external subset might have", text(`<!DOCTYPE a SYSTEM "http://169.254.169.254/"><a>&b;</a>`), ErrNotTemplate, "&b;", 0},
+		{"UTF-16 of 20 MB", func() []byte { return append([]byte("\xff\xfe"), wide(string(many("${a}", 2_000_000)()))...) }, ErrTooLarge, "declarations", 0},
+		{"UTF-16 of 10 MB", func() []byte { return append([]byte("\xff\xfe"), wide(string(many("${a} xyz\u6f22", 500_000)()))...) }, nil, "", 1},
+		{"ISO-8859-1 of 20 MB", func() []byte {
+			return []byte(`<?xml version="1.0" encoding="ISO-8859-1"?><a>` + strings.Repeat("\xe9", 19<<20) + "</a>")
+		}, nil, "", 0},
+		{"Shift_JIS of 20 MB", func() []byte {
+			return []byte(`<?xml version="1.0" encoding="Shift_JIS"?><a>` + strings.Repeat("\x8a\xbf", 9<<20) + "</a>")
+		}, nil, "", 0},
+	} {
+		c.run(t, Report)
+	}
+}
+
+// numbered is a report with n parameters.
+func numbered(n int) func() []byte {
+	return func() []byte {
+		var out bytes.Buffer
+		out.WriteString("<a>")
+		for i := range n {
+			fmt.Fprintf(&out, "${name%d#date#%d}", i, i)
+		}
+		out.WriteString("</a>")
+		return out.Bytes()
+	}
+}
+
+// wide is a text in UTF-16 LE.
+func wide(s string) []byte {
+	var out []byte
+	for _, unit := range utf16.Encode([]rune(s)) {
+		out = binary.LittleEndian.AppendUint16(out, unit)
+	}
+	return out
+}
+
+// document makes a document with a body.
+func document(body string) func() []byte { return func() []byte { return templatetest.Docx(body) } }
+
+// entries makes a document, changed.
+func entries(change func([]templatetest.Entry) []templatetest.Entry) func() []byte {
+	return func() []byte {
+		pkg := templatetest.Package{Main: templatetest.Body(templatetest.Paragraph("${a}")), Method: zip.Deflate}
+		return templatetest.Zip(change(pkg.Entries())...)
+	}
+}
+
+// header makes a document, with one thing changed in what the headers of its main
+// part say.
+func header(change func(*zip.FileHeader)) func() []byte {
+	return entries(func(all []templatetest.Entry) []templatetest.Entry {
+		all[2].Change = change
+		return all
+	})
+}
+
+// paragraphs is so many bytes of paragraphs as a writer of documents makes them.
+func paragraphs(bytesOf int) string {
+	var out strings.Builder
+	for i := 0; out.Len() < bytesOf; i++ {
+		sum := crc32.ChecksumIEEE(fmt.Append(nil, i))
+		fmt.Fprintf(&out, `<w:p w:rsidR="%08X"><w:r><w:rPr><w:b/></w:rPr><w:t xml:space="preserve">Dear ${name#text}, %d </w:t></w:r></w:p>`, sum, sum)
+	}
+	return out.String()
+}
+
+func TestTortureDocument(t *testing.T) {
+	for _, c := range []torture{
+		{"an empty file", text(""), ErrNotTemplate, "an empty file", 0},
+		{"one byte", text("P"), ErrNotTemplate, "no zip file", 0},
+		{"plain text", text("Dear ${a}, " + strings.Repeat("x", 1000)), ErrNotTemplate, "no zip file", 0},
+		{"a report under the wrong name", many("${a}", 1), ErrNotTemplate, "an XML or HTML file", 0},
+		{"HTML", text("\ufeff\n<!DOCTYPE html><html></html>"), ErrNotTemplate, "an XML or HTML file", 0},
+		{"RTF", text(`{\rtf1 ${a}}`), ErrNotTemplate, "an RTF file", 0},
+		{"PDF", text("%PDF-1.7"), ErrNotTemplate, "a PDF file", 0},
+		{"an old document", func() []byte { return compound("WordDocument", 512) }, ErrNotTemplate, "a compound file", 0},
+		{"an encrypted document", func() []byte { return compound("EncryptedPackage", 512) }, ErrEncrypted, "needs a password", 0},
+		{"an encrypted document, large sectors", func() []byte { return compound("EncryptedPackage", 4096) }, ErrEncrypted, "needs a password", 0},
+		{"a compound file that leads in a circle", func() []byte {
+			file := compound("WordDocument", 512)
+			binary.LittleEndian.PutUint32(file[512+4:], 1) // the directory goes on with itself
+			return append(file, make([]byte, 10<<20)...)
+		}, ErrNotTemplate, "a compound file", 0},
+		{"an encrypted entry", header(func(h *zip.FileHeader) { h.Flags |= 1 }), ErrEncrypted, "needs a password", 0},
+		{"AES", header(func(h *zip.FileHeader) { h.Flags |= 1; h.Method = 99 }), ErrEncrypted, "needs a password", 0},
+		{"bzip2", header(func(h *zip.FileHeader) { h.Method = 12 }), ErrNotTemplate, "method 12", 0},
+		{"LZMA", header(func(h *zip.FileHeader) { h.Method = 14 }), ErrNotTemplate, "method 14", 0},
+		{"Zstandard", header(func(h *zip.FileHeader) { h.Method = 93 }), ErrNotTemplate, "method 93", 0},
+		{"a wrong checksum", header(func(h *zip.FileHeader) { h.CRC32++ }), ErrNotTemplate, "checksum", 0},
+		{"a size that is too small", header(func(h *zip.FileHeader) { h.UncompressedSize64-- }), ErrNotTemplate, "", 0},
+		{"a size that is too large", header(func(h *zip.FileHeader) { h.UncompressedSize64++ }), ErrNotTemplate, "", 0},
+		{"a size of zero", header(func(h *zip.FileHeader) { h.UncompressedSize64 = 0 }), ErrNotTemplate, "", 0},
+		{"a size of 4 GB", header(func(h *zip.FileHeader) { h.UncompressedSize64 = 1 << 32 }), ErrTooLarge, "more than 67108864 bytes in one part", 0},
+		{"a size of 2^64", header(func(h *zip.FileHeader) { h.UncompressedSize64 = 1<<64 - 1 }), ErrTooLarge, "more than 67108864 bytes in one part", 0},
+		{"a size with nothing behind it", header(func(h *zip.FileHeader) { h.CompressedSize64 = 1 << 40 }), ErrNotTemplate, "", 0},
+		{"bytes that are no deflate", entries(func(all []templatetest.Entry) []templatetest.Entry {
+			all[2].Raw = []byte(strings.Repeat("\xff", 100))
+			return all
+		}), ErrNotTemplate, "", 0},
+		{"no entries", func() []byte { return templatetest.Zip() }, ErrNotTemplate, "no [Content_Types].xml", 0},
+		{"no content types", entries(func(all []templatetest.Entry) []templatetest.Entry { return all[1:] }), ErrNotTemplate, "no [Content_Types].xml", 0},
+		{"no relationships", entries(func(all []templatetest.Entry) []templatetest.Entry { return append(all[:1], all[2:]...) }), ErrNotTemplate, "no main part", 0},
+		{"no main part", entries(func(all []templatetest.Entry) []templatetest.Entry { return append(all[:2], all[3:]...) }), ErrNotTemplate, `there is no part "/word/document.xml"`, 0},
+		{"a table of numbers", entries(func(all []templatetest.Entry) []templatetest.Entry {
+			all[2].Content = `<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"/>`
+			return all
+		}), ErrNotTemplate, "the root element is not that of a text document", 0},
+		{"a document type in a part", entries(func(all []templatetest.Entry) []templatetest.Entry {
+			all[2].Content = strings.Replace(all[2].Content, "<w:document", "<!DOCTYPE x><w:document", 1)
+			return all
+		}), ErrNotTemplate, "a document type", 0},
+		{"a document type in relationships", entries(func(all []templatetest.Entry) []templatetest.Entry {
+			all[1].Content = strings.Replace(all[1].Content, "<Relationships", "<!DOCTYPE x><Relationships", 1)
+			return all
+		}), ErrNotTemplate, "a document type", 0},
+		{"UTF-7", entries(func(all []templatetest.Entry) []templatetest.Entry {
+			all[2].Content = strings.Replace(all[2].Content, "UTF-8", "UTF-7", 1)
+			return all
+		}), ErrNotTemplate, "UTF-7", 0},
+		{"the main part twice", entries(func(all []templatetest.Entry) []templatetest.Entry {
+			return append(all, templatetest.Entry{Name: "word/document.xml", Content: templatetest.Body(templatetest.Paragraph("${b}"))})
+		}), ErrNotTemplate, "is there twice", 0},
+		{"the main part twice, in other letters", entries(func(all []templatetest.Entry) []templatetest.Entry {
+			return append(all, templatetest.Entry{Name: "Word/Document.XML"})
+		}), ErrNotTemplate, "is there twice", 0},
+		{"something in front", func() []byte {
+			return append([]byte(strings.Repeat("x", 100_000)), document(templatetest.Paragraph("${a}"))()...)
+		}, nil, "", 1},
+		{"something behind", func() []byte { return append(document(templatetest.Paragraph("${a}"))(), "xyz"...) }, nil, "", 1},
+		{"2,000 entries", entries(func(all []templatetest.Entry) []templatetest.Entry { return fill(all, 2000) }), nil, "", 1},
+		{"2,001 entries", entries(func(all []templatetest.Entry) []templatetest.Entry { return fill(all, 2001) }), ErrTooLarge, "more than 2000 entries", 0},
+		{"65,536 entries", entries(func(all []templatetest.Entry) []templatetest.Entry { return fill(all, 65_536) }), ErrTooLarge, "in the directory of a zip file", 0},
+		{"200,000 entries", entries(func(all []templatetest.Entry) []templatetest.Entry { return fill(all, 200_000) }), ErrTooLarge, "", 0},
+		{"a bomb: 60 MB of zeros", entries(func(all []templatetest.Entry) []templatetest.Entry {
+			all[2].Content = strings.Repeat("\x00", 60<<20)
+			return all
+		}), ErrTooLarge, "more than 100 times the compressed size", 0},
+		{"a bomb: blanks behind the root", entries(func(all []templatetest.Entry) []templatetest.Entry {
+			all[2].Content += strings.Repeat(" ", 60<<20)
+			return all
+		}), ErrTooLarge, "more than 100 times the compressed size", 0},
+		{"a bomb that lies about its size", entries(func(all []templatetest.Entry) []templatetest.Entry {
+			length := uint64(len(all[2].Content))
+			all[2].Raw = templatetest.Compress(zip.Deflate, all[2].Content+strings.Repeat(" ", 60<<20))
+			all[2].Change = func(h *zip.FileHeader) { h.UncompressedSize64 = length }
+			return all
+		}), ErrNotTemplate, "", 0},
+		{"a bomb in a part that is not read", entries(func(all []templatetest.Entry) []templatetest.Entry {
+			return append(all, templatetest.Entry{Name: "word/media/x.bmp", Content: strings.Repeat("\x00", 60<<20), Method: zip.Deflate})
+		}), nil, "", 1},
+		{"1,000 records of one entry", overlapping(1000), ErrNotTemplate, "entries overlap", 0},
+		{"an entry inside another", nested, ErrNotTemplate, "entries overlap", 0},
+		{"a document of 500,000 paragraphs", func() []byte { return document(paragraphs(60 << 20))() }, nil, "", 1},
+		{"60 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 1, 60<<20) }), nil, "", 1},
+		{"two parts of 60 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 2, 60<<20) }), nil, "", 2},
+		{"three parts of 60 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 3, 60<<20) }), ErrTooLarge, "more than 134217728 bytes in all parts", 0},
+		{"a part of 70 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 1, 70<<20) }), ErrTooLarge, "more than 67108864 bytes in one part", 0},
+		{"100,000 elements in each other", func() []byte { return stored(strings.Repeat("<w:p>", 100_000)) }, ErrTooLarge, "more than 8 paragraphs inside each other", 0},
+		{"100,000 tables in each other", func() []byte { return stored(strings.Repeat("<w:tbl>", 100_000)) }, ErrTooLarge, "more than 256 elements inside each other", 0},
+		{"3 million runs", func() []byte { return stored(strings.Repeat("<w:r/>", 3_000_000)) }, nil, "", 0},
+		{"8 open declarations of 64 KB", func() []byte {
+			return stored(strings.Repeat("<w:p><w:t>${"+strings.Repeat("{", 65_000)+"</w:t>", 8) + strings.Repeat("</w:p>", 8))
+		}, nil, "", 0},
+		{"20,000 prefixes at a time", func() []byte { return stored(bindings(20_000)) }, ErrTooLarge, "more than 10000 namespace prefixes", 0},
+		{"200,000 prefixes, one after the other", func() []byte {
+			var out bytes.Buffer
+			for i := range 200_000 {
+				fmt.Fprintf(&out, `<p%d:x xmlns:p%d="http://purl.oclc.org/ooxml/wordprocessingml/main"/>`, i, i)
+			}
+			return stored(out.String())
+		}, nil, "", 0},
+		{"100,000 parameters", func() []byte {
+			return stored(templatetest.Paragraph(strings.Trim(string(numbered(100_000)()), "</a>")))
+		}, ErrTooLarge, "more than 10000 parameters", 0},
+		{"100,000 relationships", entries(func(all []templatetest.Entry) []templatetest.Entry {
+			one := `<Relationship Type="http://purl.oclc.org/ooxml/officeDocument/relationships/header" Target="document.xml"/>`
+			all[3].Content = strings.Replace(all[3].Content, "</", strings.Repeat(one, 100_000)+"</", 1)
+			all[3].Method = zip.Store
+			return all
+		}), ErrTooLarge, "more than 10000 relationships", 0},
+		{"100,000 hyperlinks", entries(func(all []templatetest.Entry) []templatetest.Entry {
+			one := `<Relationship Type="http://purl.oclc.org/ooxml/officeDocument/relationships/hyperlink" Target="document.xml"/>`
+			all[3].Content = strings.Replace(all[3].Content, "</", strings.Repeat(one, 100_000)+"</", 1)
+			all[3].Method = zip.Store
+			return all
+		}), nil, "", 1},
+	} {
+		c.run(t, Document)
+	}
+}
+
+// stored is a document whose parts are not compressed: ratios do not stop it.
+func stored(body string) []byte {
+	return templatetest.Zip(templatetest.Package{Main: templatetest.Body(body)}.Entries()...)
+}
+
+// fill adds empty entries, up to n in all.
+func fill(all []templatetest.Entry, n int) []templatetest.Entry {
+	for i := len(all); i < n; i++ {
+		all = append(all, templatetest.Entry{Name: fmt.Sprint("x/", i)})
+	}
+	return all
+}
+
+// large gives n parts a text of so many bytes; deflate makes it about 40 times
+// shorter.
+func large(all []templatetest.Entry, n, bytesOf int) []templatetest.Entry {
+	var text strings.Builder
+	for i := 0; text.Len() < bytesOf-1000; i++ {
+		text.WriteString(strings.Repeat(fmt.Sprintf("%x and more ", crc32.ChecksumIEEE(fmt.Append(nil, i))), 30))
+	}
+	relation := `<Relationship Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/header" Target="h%d.xml"/>`
+	for i := range n {
+		body := templatetest.Paragraph(text.String() + fmt.Sprintf("${large%d}", i))
+		if i == 0 {
+			all[2].Content = templatetest.Body(body)
+			continue
+		}
+		all = append(all, templatetest.Entry{Name: fmt.Sprintf("word/h%d.xml", i), Content: templatetest.Story("hdr", body, false), Method: zip.Deflate})
+		all[3].Content = strings.Replace(all[3].Content, "</", fmt.Sprintf(relation, i)+"</", 1)
+	}
+	return all
+}
+
+// bindings is n prefixes in elements inside each other.
+func bindings(n int) string {
+	var out bytes.Buffer
+	for i := range n {
+		if i%500 == 0 {
+			if i > 0 {
+				out.WriteString(">")
+			}
+			out.WriteString("<x")
+		}
+		fmt.Fprintf(&out, ` xmlns:p%d="http://purl.oclc.org/ooxml/wordprocessingml/main"`, i)
+	}
+	return out.String() + ">" + strings.Repeat("</x>", (n+499)/500)
+}
+
+// overlapping is a zip file of n directory records that name the same data.
+func overlapping(n int) func() []byte {
+	return func() []byte {
+		content := strings.Repeat("\x00", 1<<20)
+		file := templatetest.Zip(templatetest.Entry{Name: "x", Content: content, Method: zip.Deflate}, templatetest.Entry{Name: "[Content_Types].xml"})
+		directory := bytes.Index(file, []byte("PK\x01\x02"))
+		record := file[directory : directory+46+len("x")]
+		second := bytes.Clone(file[directory+len(record) : len(file)-22])
+		out := bytes.Clone(file[:directory])
+		for i := range n {
+			one := bytes.Clone(record)
+			binary.LittleEndian.PutUint16(one[28:], 4)
+			out = append(append(out, one[:46]...), fmt.Sprintf("%04d", i)...)
+		}
+		out = append(out, second...)
+		end := bytes.Clone(file[len(file)-22:])
+		binary.LittleEndian.PutUint16(end[8:], uint16(n+1))
+		binary.LittleEndian.PutUint16(end[10:], uint16(n+1))
+		binary.LittleEndian.PutUint32(end[12:], uint32(len(out)-directory))
+		return append(out, end...)
+	}
+}
+
+// nested is a document with an entry whose data is inside of another's.
+func nested() []byte {
+	inner := templatetest.Zip(templatetest.Entry{Name: "y", Content: "inner"})
+	inner = inner[:bytes.Index(inner, []byte("PK\x01\x02"))]
+	file := templatetest.Zip(
+		templatetest.Entry{Name: "[Content_Types].xml"}, templatetest.Entry{Name: "x", Content: string(inner)}, templatetest.Entry{Name: "y", Content: "inner"})
+	directory := bytes.LastIndex(file, []byte("PK\x01\x02"))
+	binary.LittleEndian.PutUint32(file[directory+42:], uint32(bytes.Index(file, inner)))
+	return file
+}
+
+// compound is a compound file with a stream in its directory: a header, an
+// allocation table, the directory.
+func compound(stream string, sector int) []byte {
+	file := make([]byte, 3*sector)
+	copy(file, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
+	shift := map[int]uint16{512: 9, 4096: 12}[sector]
+	binary.LittleEndian.PutUint16(file[0x1e:], shift)
+	binary.LittleEndian.PutUint32(file[0x30:], 1) // the directory is in sector 1
+	for i := range 109 {
+		binary.LittleEndian.PutUint32(file[0x4c+4*i:], 0xffffffff)
+	}
+	binary.LittleEndian.PutUint32(file[0x4c:], 0) // the table is in sector 0
+	binary.LittleEndian.PutUint32(file[sector+0:], 0xfffffffd)
+	binary.LittleEndian.PutUint32(file[sector+4:], 0xfffffffe)
+	entry := file[2*sector+128:]
+	name := wide(stream + "\x00")
+	copy(entry, name)
+	binary.LittleEndian.PutUint16(entry[0x40:], uint16(len(name)))
+	return file
+}
+
+// TestTruncated: a file that ends too early is refused, wherever it ends.
+func TestTruncated(t *testing.T) {
+	pkg := templatetest.Package{Main: templatetest.Body(strings.Repeat(templatetest.Paragraph("${a}"), 1000)), More: []templatetest.Entry{{Name: "x", Content: strings.Repeat("y", 5000)}}}
+	for kind, file := range map[Kind][]byte{Document: templatetest.Zip(pkg.Entries()...), Report: many("${a}", 3000)()} {
+		for i := range 64 {
+			size := len(file) * i / 64
+			if params, err := Parameters(kind, bytes.NewReader(file[:size]), int64(size), Limits{}); !errors.Is(err, ErrNotTemplate) || params != nil {
+				t.Errorf("%v cut to %d of %d bytes: got %v, %v; want ErrNotTemplate", kind, size, len(file), params, err)
+			}
+		}
+	}
+}
+
+// TestHugeFile: what is over the limit of the file is not read at all.
+func TestHugeFile(t *testing.T) {
+	for _, kind := range []Kind{Report, Document} {
+		if _, err := Parameters(kind, unreadable{t}, 4<<30, Limits{}); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%v: got %v, want ErrTooLarge", kind, err)
+		}
+	}
+}
+
+type unreadable struct{ t *testing.T }
+
+func (u unreadable) ReadAt([]byte, int64) (int, error) {
+	u.t.Error("it was read")
+	return 0, io.EOF
+}
