@@ -8,6 +8,7 @@
 //	troupe instance   work with instances of a running service
 //	troupe context    name services and keep the tokens for them
 //	troupe check      check the text files of a home
+//	troupe parameters list the parameters of template files
 //	troupe config     show every setting, its value and where it comes from
 //
 // Results go to standard output, everything else to standard error. Exit codes:
@@ -67,7 +68,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newConfig(), newInstance(), newContext())
+	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newConfig(), newInstance(), newContext(), newParameters())
 	return root
 }
 
