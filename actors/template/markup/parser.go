@@ -135,8 +135,8 @@ func (p *Parser) fault(reason string) error {
 	return param.NotTemplate("not well-formed XML: line " + strconv.Itoa(p.line()) + ": " + reason)
 }
 
-// run takes the characters ahead that stand for themselves in a class. After none,
-// the byte ahead has a meaning, is a control character, or there is none.
+// run takes the characters ahead that stand for themselves in a class. There is a
+// byte ahead; after none, it has a meaning or is a control character.
 func (p *Parser) run(class uint8) ([]byte, error) {
 	b, i := p.ahead(), 0
 	for i < len(b) {
@@ -205,9 +205,6 @@ func (p *Parser) nextText() (found bool, err error) {
 // special takes what does not stand for itself in a text node, and sets text to
 // what it stands for.
 func (p *Parser) special() error {
-	if !p.need(1) {
-		return nil // run asked for more: there is none
-	}
 	switch p.ahead()[0] {
 	case '\r':
 		if p.lineEnd() {
@@ -263,15 +260,15 @@ func (p *Parser) unknown(ref []byte) error {
 
 func (p *Parser) nextCDATA() (Event, error) {
 	for {
+		if !p.need(1) {
+			return 0, p.cut("a CDATA section")
+		}
 		var err error
 		if p.text, err = p.run(inCDATA); err != nil {
 			return 0, err
 		}
 		if len(p.text) > 0 {
 			return Text, nil
-		}
-		if !p.need(1) {
-			return 0, p.cut("a CDATA section")
 		}
 		switch p.ahead()[0] {
 		case '\r':
@@ -289,9 +286,7 @@ func (p *Parser) nextCDATA() (Event, error) {
 			p.text = bracket
 			return Text, nil
 		default:
-			if p.ahead()[0] < ' ' {
-				return 0, p.fault("a character that must not be in XML")
-			}
+			return 0, p.fault("a character that must not be in XML")
 		}
 	}
 }
@@ -334,12 +329,15 @@ func (p *Parser) startsWith(s string) bool { return p.need(len(s)) && string(p.a
 // which only a > may follow.
 func (p *Parser) skip(class uint8, mark, what string) error {
 	for {
-		if _, err := p.run(class); err != nil {
-			return err
-		}
-		switch {
-		case !p.need(1):
+		if !p.need(1) {
 			return p.cut(what)
+		}
+		taken, err := p.run(class)
+		switch {
+		case err != nil:
+			return err
+		case len(taken) > 0:
+			continue
 		case p.startsWith(mark):
 			p.pos += len(mark)
 			if class != inComment {
@@ -356,9 +354,8 @@ func (p *Parser) skip(class uint8, mark, what string) error {
 		}
 		if b := p.ahead()[0]; b < ' ' && b != '\r' {
 			return p.fault("a character that must not be in XML")
-		} else if b < utf8.RuneSelf {
-			p.pos++
 		}
+		p.pos++
 	}
 }
 

@@ -69,6 +69,7 @@ func TestEvents(t *testing.T) {
 		{"CDATA", "<a>1<![CDATA[<&]]]]>2<![CDATA[]]></a>", []string{"start a", `text "1"`, "break", `text "<&]]"`, "break", `text "2"`, "break", "break", "end"}},
 		{"CDATA with line ends", "<a><![CDATA[\r\n\r]]></a>", []string{"start a", "break", `text "\n\n"`, "break", "end"}},
 		{"comments and instructions", "<?xml version='1.0'?><!-- <b> - -->\n<?p ?x?><a>1<!----><?p?></a><!-- -->\n", []string{"break", "break", "break", "start a", `text "1"`, "break", "break", "end", "break"}},
+		{"white space in sections, comments and instructions", "<a><![CDATA[\t\n]]><!--\t\n-\t--><?p \t\n?\t?></a>", []string{"start a", "break", `text "\t\n"`, "break", "break", "break", "end"}},
 		{"brackets", "<a>]] ]] > ]></a>", []string{"start a", `text "]] ]] > ]>"`, "end"}},
 		{"a document type", "<!DOCTYPE a SYSTEM 'x[].dtd'><a/>", []string{"break", "start a", "end"}},
 		{"a public document type", "<!DOCTYPE a PUBLIC \"p\" 'x' ><a/>", []string{"break", "start a", "end"}},
