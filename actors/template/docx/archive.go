@@ -149,7 +149,7 @@ func (p *part) Read(b []byte) (int, error) {
 	if over := p.check(p.read); over != nil {
 		return 0, over
 	}
-	if err == io.EOF { //nolint:errorlint // the plain end, not a wrapped one
+	if err == io.EOF {
 		p.archive.left -= p.read
 		p.read = 0
 		return n, err

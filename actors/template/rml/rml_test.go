@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"flag"
 	"io"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ import (
 	"troupe/actors/template/param"
 	"troupe/actors/template/templatetest"
 )
+
+var long = flag.Bool("long", false, "check 100,000 random reports")
 
 func parse(text string) ([]param.Param, error) {
 	return Parameters(strings.NewReader(text), int64(len(text)), param.Limits{})
@@ -117,6 +120,7 @@ func (b brokenFile) ReadAt([]byte, int64) (int, error) { return 0, b.err }
 // TestWhatGoesInComesOut writes random parameters into random XML, in a random
 // encoding, and expects exactly them.
 func TestWhatGoesInComesOut(t *testing.T) {
+	templatetest.Repeat(t, *long)
 	rapid.Check(t, func(t *rapid.T) {
 		w := writer{t: t}
 		name := rapid.SampledFrom([]string{"", "utf-8", "UTF-16", "windows-1252", "ISO-8859-1"}).Draw(t, "encoding")
