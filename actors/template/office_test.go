@@ -1,0 +1,70 @@
+package template
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestOffice reads a document that LibreOffice wrote: it splits runs, numbers its
+// parts and wraps text boxes in its own way.
+func TestOffice(t *testing.T) {
+	office, err := exec.LookPath("soffice")
+	if err != nil {
+		t.Skip("soffice is not installed (Debian: libreoffice-writer)")
+	}
+	dir := t.TempDir()
+	file := convert(t, office, dir, "docx", "MS Word 2007 XML")
+	want := []Param{
+		{Name: "birthday", Type: "date", Default: "2000-01-01"},
+		{Name: "box", Type: "t", Default: "once"},
+		{Name: "cell 2"},
+		{Name: "comment"},
+		{Name: "endnote"},
+		{Name: "footer", Default: "page 1"},
+		{Name: "footnote", Type: "integer", Default: "1"},
+		{Name: "header", Type: "text"},
+		{Name: "heading"},
+		{Name: "hidden", Type: "textarea:3"},
+		{Name: "inserted"},
+		{Name: "linked ${text}", Type: "choice(A,B)"},
+		{Name: "name"},
+		{Name: "second header"},
+		{Name: "shape"},
+		{Name: "tabbed", Default: "a\tb\nc   d"},
+		{Name: "text"},
+		{Name: "uml\u00e4ut \u6f22\u5b57 \U0001f600", Default: "\u201e\u201c & <b> # } \\"},
+	}
+	got, err := Parameters(Document, bytes.NewReader(file), int64(len(file)), Limits{})
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got  %q, %v\nwant %q", got, err, want)
+	}
+	old := convert(t, office, dir, "doc", "MS Word 97")
+	if got, err := Parameters(Document, bytes.NewReader(old), int64(len(old)), Limits{}); !errors.Is(err, ErrNotTemplate) || !strings.Contains(err.Error(), "a compound file") {
+		t.Errorf("the old format: got %q, %v", got, err)
+	}
+}
+
+// convert returns testdata/office.fodt in another format.
+func convert(t *testing.T, office, dir, extension, filter string) []byte {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, office, "-env:UserInstallation=file://"+filepath.ToSlash(dir)+"/profile", "--headless",
+		"--convert-to", extension+":"+filter, "--outdir", dir, filepath.Join("testdata", "office.fodt"))
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("soffice: %v\n%s", err, output)
+	}
+	file, err := os.ReadFile(filepath.Join(dir, "office."+extension))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
