@@ -202,7 +202,14 @@ func paragraphs(bytesOf int) string {
 }
 
 func TestTortureDocument(t *testing.T) {
-	for _, c := range []torture{
+	for _, c := range append(brokenDocuments(), heavyDocuments()...) {
+		c.run(t, Document)
+	}
+}
+
+// brokenDocuments are small: they seed FuzzParameters, too.
+func brokenDocuments() []torture {
+	return []torture{
 		{"an empty file", text(""), ErrNotTemplate, "an empty file", 0},
 		{"one byte", text("P"), ErrNotTemplate, "no zip file", 0},
 		{"plain text", text("Dear ${a}, " + strings.Repeat("x", 1000)), ErrNotTemplate, "no zip file", 0},
@@ -264,6 +271,41 @@ func TestTortureDocument(t *testing.T) {
 			return append([]byte(strings.Repeat("x", 100_000)), document(templatetest.Paragraph("${a}"))()...)
 		}, nil, "", 1},
 		{"something behind", func() []byte { return append(document(templatetest.Paragraph("${a}"))(), "xyz"...) }, nil, "", 1},
+		{"a comment", func() []byte { return commented(document(templatetest.Paragraph("${a}"))(), "x") }, nil, "", 1},
+		{"a comment that is the end of another file", func() []byte {
+			other := templatetest.Docx(templatetest.Paragraph("${b}"))
+			return commented(document(templatetest.Paragraph("${a}"))(), string(other[len(other)-22:]))
+		}, nil, "", 1},
+		{"a comment that is a whole other file", func() []byte {
+			return commented(document(templatetest.Paragraph("${a}"))(), string(templatetest.Docx(templatetest.Paragraph("${b}${c}"))))
+		}, nil, "", 2},
+		{"an end that asks for zip64, without any", func() []byte {
+			file := document(templatetest.Paragraph("${a}"))()
+			copy(file[len(file)-22+8:], strings.Repeat("\xff", 12))
+			return file
+		}, ErrNotTemplate, "", 0},
+		{"zip64, with numbers that lie", func() []byte {
+			file := document(templatetest.Paragraph("${a}"))()
+			end := bytes.Clone(file[len(file)-22:])
+			at := len(file) - 22
+			file = append(file[:at], "PK\x06\x06\x2c\x00\x00\x00\x00\x00\x00\x00"...)
+			file = append(file, make([]byte, 12)...)
+			for range 4 {
+				file = binary.LittleEndian.AppendUint64(file, 1<<63-1)
+			}
+			file = append(file, "PK\x06\x07\x00\x00\x00\x00"...)
+			file = binary.LittleEndian.AppendUint64(file, uint64(at))
+			file = append(file, 1, 0, 0, 0)
+			copy(end[8:], strings.Repeat("\xff", 12))
+			return append(file, end...)
+		}, ErrNotTemplate, "", 0},
+		{"1,000 records of one entry", overlapping(1000), ErrNotTemplate, "entries overlap", 0},
+		{"an entry inside another", nested, ErrNotTemplate, "entries overlap", 0},
+	}
+}
+
+func heavyDocuments() []torture {
+	return []torture{
 		{"2,000 entries", entries(func(all []templatetest.Entry) []templatetest.Entry { return fill(all, 2000) }), nil, "", 1},
 		{"2,001 entries", entries(func(all []templatetest.Entry) []templatetest.Entry { return fill(all, 2001) }), ErrTooLarge, "more than 2000 entries", 0},
 		{"65,536 entries", entries(func(all []templatetest.Entry) []templatetest.Entry { return fill(all, 65_536) }), ErrTooLarge, "in the directory of a zip file", 0},
@@ -285,8 +327,6 @@ func TestTortureDocument(t *testing.T) {
 		{"a bomb in a part that is not read", entries(func(all []templatetest.Entry) []templatetest.Entry {
 			return append(all, templatetest.Entry{Name: "word/media/x.bmp", Content: strings.Repeat("\x00", 60<<20), Method: zip.Deflate})
 		}), nil, "", 1},
-		{"1,000 records of one entry", overlapping(1000), ErrNotTemplate, "entries overlap", 0},
-		{"an entry inside another", nested, ErrNotTemplate, "entries overlap", 0},
 		{"a document of 500,000 paragraphs", func() []byte { return document(paragraphs(60 << 20))() }, nil, "", 1},
 		{"60 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 1, 60<<20) }), nil, "", 1},
 		{"two parts of 60 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 2, 60<<20) }), nil, "", 2},
@@ -321,9 +361,13 @@ func TestTortureDocument(t *testing.T) {
 			all[3].Method = zip.Store
 			return all
 		}), nil, "", 1},
-	} {
-		c.run(t, Document)
 	}
+}
+
+// commented is a zip file without a comment, with one.
+func commented(file []byte, comment string) []byte {
+	binary.LittleEndian.PutUint16(file[len(file)-2:], uint16(len(comment)))
+	return append(file, comment...)
 }
 
 // stored is a document whose parts are not compressed: ratios do not stop it.
@@ -456,4 +500,27 @@ type unreadable struct{ t *testing.T }
 func (u unreadable) ReadAt([]byte, int64) (int, error) {
 	u.t.Error("it was read")
 	return 0, io.EOF
+}
+
+// FuzzParameters: whatever the bytes are, there is an answer of a known kind, soon.
+func FuzzParameters(f *testing.F) {
+	for _, c := range brokenDocuments() {
+		if file := c.make(); len(file) < 100_000 {
+			f.Add(file)
+		}
+	}
+	f.Add([]byte("<a b='${c#d#e}'>${f}</a>"))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		for _, kind := range []Kind{Report, Document, Sniff(file)} {
+			start := time.Now()
+			params, err := Parameters(kind, bytes.NewReader(file), int64(len(file)), Limits{})
+			if took := time.Since(start); took > 10*second {
+				t.Errorf("%v took %v", kind, took)
+			}
+			known := errors.Is(err, ErrNotTemplate) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrEncrypted)
+			if err == nil && params == nil || err != nil && (!known || params != nil) {
+				t.Errorf("%v: got %q, %v; want parameters or an error of a kind", kind, params, err)
+			}
+		}
+	})
 }
