@@ -14,6 +14,9 @@
 //	   ▼               persistence.Store ◄────────┘
 //	instance actor …
 //
+// Beside the portal stand two more supervisors of the same kind: repository.Service
+// has the files of the home, and template.Service reads them as the caller.
+//
 // Every workflow instance that is awake is one protoactor actor. It alone reads
 // and changes the instance's state; it is started by the router when the first
 // request comes and put to sleep by the router's sweep when it was idle.
@@ -23,6 +26,8 @@
 //	name                  owner              ends with
 //	portal supervisor     formportal.Portal  Portal.Stop
 //	portal worker         its supervisor     its request
+//	template supervisor   template.Service   Service.Stop
+//	template worker       its supervisor     its request
 //	files supervisor      repository.Service Service.Stop
 //	files worker          its supervisor     its request
 //	files index           repository.Service Service.Stop

@@ -300,6 +300,12 @@ func TestHeadWorksWhereverGetDoes(t *testing.T) {
 			continue
 		}
 		path := strings.NewReplacer(":workflowId", "leave", ":instanceId", "i1", ":roleId", "clerk", ":kind", "form", ":formId", "leave-form", ":name", assetName(t)).Replace(rt.path)
+		switch rt.name {
+		case "report-parameters":
+			path += "?rml=/a.rml"
+		case "document-parameters":
+			path += "?docx=/a.docx"
+		}
 		credential := withToken
 		if rt.access.kinds == identity.Session {
 			credential = withPortal

@@ -10,6 +10,7 @@ import (
 
 	"troupe/actors/identity"
 	"troupe/actors/repository"
+	"troupe/actors/template"
 	"troupe/actors/workflow"
 	"troupe/gateway/provider"
 	"troupe/persistence"
@@ -89,6 +90,7 @@ var faults = []fault{
 	},
 	{cause: errTooLarge, status: 413, words: wordsTooLarge},
 	{cause: workflow.ErrTooLarge, status: 413, words: wordsTooLarge, text: "the instance would become too large"},
+	{cause: template.ErrTooLarge, status: 413, words: wordsTooLarge},
 	{cause: repository.ErrTooLarge, status: 413, words: wordsTooLarge, text: "the file is too large"},
 	{cause: errMediaType, status: 415, words: all("Unsupported media type", "UnsupportedMediaType")},
 	{
@@ -99,6 +101,8 @@ var faults = []fault{
 		cause: identity.ErrTooManyAttempts, status: 429, words: wordsBusy, retry: true,
 		text: "there were too many failed attempts; nothing was looked at, try again later",
 	},
+	{cause: template.ErrNotTemplate, status: 422, words: wordsUnprocessable},
+	{cause: template.ErrEncrypted, status: 422, words: wordsUnprocessable},
 	{cause: workflow.ErrInstanceBusy, status: 429, words: wordsBusy, text: textBusy, retry: true},
 	{cause: errBusy, status: 503, words: wordsBusy, text: textBusy, retry: true},
 	{cause: workflow.ErrBusy, status: 503, words: wordsBusy, text: textBusy, retry: true},
@@ -131,15 +135,16 @@ var faults = []fault{
 }
 
 var (
-	wordsInvalid      = [groups]string{groupPortal: "Bad request", groupWorkflow: "InvalidContent", groupFile: "BadRequest"}
-	wordsUnauthorized = all("Unauthorized", "Unauthorized")
-	wordsForbidden    = all("Access denied", "AccessDenied")
-	wordsNotFound     = all("Not found", "NotFound")
-	wordsTooLarge     = all("Too large", "TooLarge")
-	wordsBusy         = all("Busy", "Busy")
-	wordsUnavailable  = all("Busy", "Unavailable")
-	wordsUnknown      = all("Busy", "OutcomeUnknown")
-	wordsInternal     = all("Server error", "Internal")
+	wordsInvalid       = [groups]string{groupPortal: "Bad request", groupWorkflow: "InvalidContent", groupFile: "BadRequest"}
+	wordsUnauthorized  = all("Unauthorized", "Unauthorized")
+	wordsForbidden     = all("Access denied", "AccessDenied")
+	wordsNotFound      = all("Not found", "NotFound")
+	wordsTooLarge      = all("Too large", "TooLarge")
+	wordsUnprocessable = all("Unprocessable", "Unprocessable")
+	wordsBusy          = all("Busy", "Busy")
+	wordsUnavailable   = all("Busy", "Unavailable")
+	wordsUnknown       = all("Busy", "OutcomeUnknown")
+	wordsInternal      = all("Server error", "Internal")
 )
 
 const textUnauthorized = "a valid API token or session is needed"

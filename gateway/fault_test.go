@@ -11,6 +11,7 @@ import (
 
 	"troupe/actors/identity"
 	"troupe/actors/repository"
+	"troupe/actors/template"
 	"troupe/actors/workflow"
 	"troupe/gateway/provider"
 )
@@ -40,6 +41,9 @@ var sentinels = map[string]error{
 	"provider.ErrBusy":            provider.ErrBusy,
 	"provider.ErrUnavailable":     provider.ErrUnavailable,
 	"repository.ErrTooLarge":      repository.ErrTooLarge,
+	"param.ErrNotTemplate":        template.ErrNotTemplate,
+	"param.ErrEncrypted":          template.ErrEncrypted,
+	"param.ErrTooLarge":           template.ErrTooLarge,
 	"gateway.errMalformed":        errMalformed,
 	"gateway.errUnauthorized":     errUnauthorized,
 	"gateway.errCrossOrigin":      errCrossOrigin,
@@ -70,6 +74,7 @@ func TestEverySentinelHasARow(t *testing.T) {
 		"workflow":   "../actors/workflow/errors.go",
 		"identity":   "../actors/identity/errors.go",
 		"repository": "../actors/repository/errors.go",
+		"param":      "../actors/template/param/errors.go",
 		"provider":   "provider/errors.go",
 		"gateway":    "errors.go",
 	} {
@@ -136,7 +141,7 @@ func TestWords(t *testing.T) {
 		{412, "Precondition failed", "PreconditionFailed", "PreconditionFailed"},
 		{413, "Too large", "TooLarge", "TooLarge"},
 		{415, "Unsupported media type", "UnsupportedMediaType", "UnsupportedMediaType"},
-		{422, "Unprocessable", "KeyReused", "Unprocessable"},
+		{422, "Unprocessable", "KeyReused|Unprocessable", "Unprocessable"},
 		{429, "Busy", "Busy", "Busy"},
 		{503, "Busy", "Busy|Unavailable", "Busy|Unavailable"},
 		{504, "Busy", "OutcomeUnknown", "OutcomeUnknown"},
@@ -165,7 +170,10 @@ func TestWords(t *testing.T) {
 
 // TestFaultMessages holds what a message may be made of.
 func TestFaultMessages(t *testing.T) {
-	ownText := map[error]bool{errMalformed: true, workflow.ErrInvalid: true, errTooLarge: true, errMediaType: true}
+	ownText := map[error]bool{
+		errMalformed: true, workflow.ErrInvalid: true, errTooLarge: true, errMediaType: true,
+		template.ErrNotTemplate: true, template.ErrEncrypted: true, template.ErrTooLarge: true,
+	}
 	for _, f := range faults {
 		if got := f.text == ""; got != ownText[f.cause] {
 			t.Errorf("%v: shows its own text: %v", f.cause, got)

@@ -70,6 +70,8 @@ func TestMatrix(t *testing.T) {
 		{"asset", "/assets/" + assetName(t), "", safe, page, 0},
 		{"livez", "/livez", "", safe, open, 0},
 		{"readyz", "/readyz", "", safe, open, 0},
+		{"report-parameters", "/rml-engine/api/v1/parameters?rml=/a.rml", "", safe, signedFiles, 0},
+		{"document-parameters", "/docx-engine/api/v1/parameters?docx=/a.docx", "", safe, signedFiles, 0},
 		{"list-files", "/repository/api/v1/list-files?extension=rml", "", safe, signedFiles, 0},
 	}
 	const (
@@ -217,7 +219,7 @@ func TestMatrix(t *testing.T) {
 	if len(routes) != len(s.table) {
 		t.Errorf("the matrix knows %d routes, the table has %d", len(routes), len(s.table))
 	}
-	if cells != (40*8-8-2)*(15+8*3)*6 {
+	if cells != (42*8-8-2)*(15+8*3)*6 {
 		t.Errorf("tried %d cells", cells)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
+	"troupe/actors/template"
 )
 
 // route is one row of the table: what a path answers, and to whom.
@@ -194,6 +195,14 @@ func ownRoutes() []route {
 		{name: "asset", method: http.MethodGet, path: "/assets/:name", access: public, handle: showAsset},
 		{name: "livez", method: http.MethodGet, path: "/livez", access: probed, handle: answerLive},
 		{name: "readyz", method: http.MethodGet, path: "/readyz", access: probed, handle: answerReady},
+		{
+			name: "report-parameters", method: http.MethodGet, path: "/rml-engine/api/v1/parameters",
+			group: groupFile, access: signedIn(identity.Token | identity.Session), query: []string{"rml"}, handle: listParameters(template.Report),
+		},
+		{
+			name: "document-parameters", method: http.MethodGet, path: "/docx-engine/api/v1/parameters",
+			group: groupFile, access: signedIn(identity.Token | identity.Session), query: []string{"docx"}, handle: listParameters(template.Document),
+		},
 		{
 			name: "list-files", method: http.MethodGet, path: "/repository/api/v1/list-files",
 			group: groupFile, access: signedIn(identity.Token | identity.Session), query: []string{"extension"}, handle: listFiles,

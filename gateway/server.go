@@ -39,6 +39,9 @@ type Services struct {
 	Provider Provider
 	// Repository lists files. Nil: there are none, and its route answers 404.
 	Repository Repository
+	// Templates say what templates declare. Nil: there are none, and the routes
+	// for them answer 404.
+	Templates Templates
 	// Parts are asked by /readyz; they do not decide whether a request is taken.
 	Parts []Part
 }

@@ -20,6 +20,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/repository"
 	"troupe/actors/repository/disk"
+	"troupe/actors/template"
 	"troupe/actors/workflow"
 	"troupe/gateway"
 	"troupe/gateway/admin"
@@ -71,6 +72,7 @@ type service struct {
 	portal     *formportal.Portal
 	disk       *disk.Disk
 	repository *repository.Service
+	parameters *template.Service
 	admin      *admin.Server
 	operations *admin.Operations
 	watcher    *home.Watcher
@@ -169,6 +171,7 @@ func (s *service) start() (err error) {
 		Credentials: s.identities,
 		Sessions:    s.identities,
 		Repository:  s.repository,
+		Templates:   s.parameters,
 		Parts: []gateway.Part{
 			{Name: "store", Ready: s.store.Accepting},
 			{Name: "repository", Ready: s.repository.Ready, Optional: true},
@@ -190,6 +193,7 @@ func (s *service) startRepository() (err error) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	s.repository = repository.Start(repository.Options{System: s.system, Source: s.disk, Rights: s.rights, Log: s.log})
+	s.parameters = template.Start(template.Options{System: s.system, Files: s.repository, Log: s.log})
 	return nil
 }
 
@@ -204,6 +208,7 @@ func (s *service) startOperations() (err error) {
 			{Name: "gateway", Metrics: func() any { return s.gateway.Metrics() }},
 			{Name: "formportal", Metrics: func() any { return s.portal.Metrics() }},
 			{Name: "workflow", Metrics: func() any { return s.router.Metrics() }},
+			{Name: "template", Metrics: func() any { return s.parameters.Metrics() }},
 			{Name: "repository", Metrics: func() any { return s.repository.Metrics() }},
 			{Name: "identity", Metrics: func() any { return s.identities.Metrics() }},
 			{Name: "store", Metrics: func() any { return s.store.Metrics() }},
@@ -236,6 +241,9 @@ func (s *service) stop() error {
 	var err error
 	if s.portal != nil {
 		err = s.portal.Stop(ctx)
+	}
+	if s.parameters != nil {
+		err = errors.Join(err, s.parameters.Stop(ctx))
 	}
 	if s.repository != nil {
 		err = errors.Join(err, s.repository.Stop(ctx))

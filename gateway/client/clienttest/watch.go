@@ -52,8 +52,11 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, workflow, id stri
 	}
 	for {
 		s.mu.Lock()
-		moved, news := s.mu.moved, s.mu.log[place:]
+		moved, news, ended := s.mu.moved, s.mu.log[place:], draining != s.mu.draining
 		s.mu.Unlock()
+		if ended { // what comes after Drain is for the next stream
+			return
+		}
 		var b strings.Builder
 		for _, c := range news {
 			if place++; id == "" || c.instance == id {

@@ -1,0 +1,216 @@
+package template
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors"
+	"troupe/actors/identity"
+	"troupe/actors/internal/supervise"
+	"troupe/actors/repository"
+	"troupe/actors/workflow"
+)
+
+// Files opens files on behalf of a caller; repository.Service does. What the
+// caller does not read is workflow.ErrNotFound.
+type Files interface {
+	Open(ctx context.Context, caller *identity.Principal, path string) (*repository.File, error)
+}
+
+// Options configures a Service. System and Files are required.
+type Options struct {
+	System *actors.System
+	Files  Files
+	// Limits bound the work of one file; zero is the defaults.
+	Limits Limits
+	// ParsersMax is how many files are looked at at a time. Default: the number of
+	// processors.
+	ParsersMax int
+	// WaitMax is how long a request waits for its turn. Default 2 s.
+	WaitMax time.Duration
+	// CachedMax is how many parameters are remembered, over all files. Default
+	// 50,000, some megabytes.
+	CachedMax int
+	Log       zerolog.Logger
+}
+
+// Service is the way to the supervisor of group C. Its methods are safe for
+// concurrent use.
+type Service struct {
+	o          Options
+	supervisor *supervise.Supervisor
+	turns      chan struct{} // one token for each file that is looked at
+	cache      *cache
+
+	parsed, cached atomic.Int64
+}
+
+// Start spawns the supervisor. Stop must be called.
+func Start(o Options) *Service {
+	if o.ParsersMax == 0 {
+		o.ParsersMax = runtime.GOMAXPROCS(0)
+	}
+	if o.WaitMax == 0 {
+		o.WaitMax = 2 * time.Second
+	}
+	if o.CachedMax == 0 {
+		o.CachedMax = 50_000
+	}
+	return &Service{
+		o: o, turns: make(chan struct{}, o.ParsersMax), cache: newCache(o.CachedMax),
+		supervisor: supervise.Start(supervise.Options{System: o.System, Name: "template", Log: o.Log}),
+	}
+}
+
+// Stop refuses new requests and waits until the open ones are answered or ctx
+// ends.
+func (s *Service) Stop(ctx context.Context) error { return s.supervisor.Stop(ctx) }
+
+// Metrics are counters. Supervisor.Open is what there is now, the rest is counted
+// since the start.
+type Metrics struct {
+	Supervisor supervise.Metrics
+	// Parsed counts files that were looked at, Cached answers from memory.
+	Parsed, Cached int64
+}
+
+// Metrics returns the counters as they are now.
+func (s *Service) Metrics() Metrics {
+	return Metrics{Supervisor: s.supervisor.Metrics(), Parsed: s.parsed.Load(), Cached: s.cached.Load()}
+}
+
+// Parameters returns what the template under a path of the repository declares, as
+// the function Parameters does; the slice is shared and must not be changed. It
+// reads the file as the caller: what the caller does not read is
+// workflow.ErrNotFound. Other errors: those of the function, ErrNotTemplate when
+// the file's name has the extension of another kind, repository.ErrTooLarge,
+// workflow.ErrBusy and workflow.ErrUnavailable.
+func (s *Service) Parameters(ctx context.Context, caller *identity.Principal, kind Kind, path string) (params []Param, err error) {
+	err = s.supervisor.Do(ctx, "parameters", func(ctx context.Context) (err error) {
+		params, err = s.parameters(ctx, caller, kind, path)
+		return err
+	})
+	switch {
+	case errors.Is(err, supervise.ErrBusy):
+		err = fmt.Errorf("%w: %w", workflow.ErrBusy, err)
+	case errors.Is(err, supervise.ErrStopped):
+		err = fmt.Errorf("%w: %w", workflow.ErrUnavailable, err)
+	case errors.Is(err, supervise.ErrPanicked):
+		err = fmt.Errorf("%w: %w", workflow.ErrInternal, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("parameters of a %s: %w", kind, err)
+	}
+	return params, nil
+}
+
+func (s *Service) parameters(ctx context.Context, caller *identity.Principal, kind Kind, path string) (params []Param, err error) {
+	file, err := s.o.Files.Open(ctx, caller, path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	if named, ok := KindOf(path); !ok || named != kind {
+		return nil, &Fault{Kind: ErrNotTemplate, Reason: "its name does not end in ." + kind.String()}
+	}
+	key := cacheKey{kind, file.Identity()}
+	if params, ok := s.cache.load(key); ok {
+		s.cached.Add(1)
+		return params, nil
+	}
+	if err := s.turn(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { <-s.turns }()
+	s.parsed.Add(1)
+	params, err = Parameters(kind, file, file.Size(), s.o.Limits)
+	if fault := (*Fault)(nil); err != nil && !errors.As(err, &fault) {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, &Fault{Kind: ErrNotTemplate, Reason: "it became shorter while it was read"}
+		}
+		return nil, fmt.Errorf("%w: %w", workflow.ErrInternal, err)
+	}
+	if err == nil {
+		s.cache.store(key, params)
+	}
+	return params, err
+}
+
+// turn waits until fewer than ParsersMax files are looked at.
+func (s *Service) turn(ctx context.Context) error {
+	late := time.NewTimer(s.o.WaitMax)
+	defer late.Stop()
+	select {
+	case s.turns <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-late.C:
+		return workflow.ErrBusy
+	}
+}
+
+// cacheKey names one content of one file, read as one kind.
+type cacheKey struct {
+	kind Kind
+	file repository.Identity
+}
+
+// cache remembers the parameters of the files that were asked for last. A file
+// that has changed has another key. Whether a caller reads the file is asked
+// before, each time.
+type cache struct {
+	max int
+	mu  struct {
+		sync.Mutex
+		byKey map[cacheKey]*list.Element // of *cached
+		order *list.List                 // the newest use in front
+		held  int                        // parameters, and one for each file
+	}
+}
+
+type cached struct {
+	key    cacheKey
+	params []Param
+}
+
+func newCache(most int) *cache {
+	c := &cache{max: most}
+	c.mu.byKey, c.mu.order = map[cacheKey]*list.Element{}, list.New()
+	return c
+}
+
+func (c *cache) load(key cacheKey) ([]Param, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	element, ok := c.mu.byKey[key]
+	if !ok {
+		return nil, false
+	}
+	c.mu.order.MoveToFront(element)
+	return element.Value.(*cached).params, true
+}
+
+func (c *cache) store(key cacheKey, params []Param) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, twice := c.mu.byKey[key]; twice || 1+len(params) > c.max {
+		return
+	}
+	c.mu.byKey[key] = c.mu.order.PushFront(&cached{key, params})
+	for c.mu.held += 1 + len(params); c.mu.held > c.max; {
+		oldest := c.mu.order.Back()
+		gone := c.mu.order.Remove(oldest).(*cached)
+		delete(c.mu.byKey, gone.key)
+		c.mu.held -= 1 + len(gone.params)
+	}
+}

@@ -1,0 +1,275 @@
+package template_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors"
+	"troupe/actors/identity"
+	"troupe/actors/repository"
+	"troupe/actors/repository/disk"
+	"troupe/actors/template"
+	"troupe/actors/workflow"
+)
+
+const report = `<report title="${title}"><text>${from#date} to ${to#date#2026-12-31}</text></report>`
+
+// service is one over a repository on disk, in which John reads /Open.
+type service struct {
+	*template.Service
+	t   *testing.T
+	dir string
+}
+
+var (
+	reader = &identity.Principal{ID: "john.doe"}
+	other  = &identity.Principal{ID: "jane.roe"}
+	master = &identity.Principal{ID: "root", Privileges: []string{string(identity.RepositoryAdmin)}}
+)
+
+func newService(t *testing.T, o template.Options) *service {
+	t.Helper()
+	s := &service{t: t, dir: t.TempDir()}
+	d, err := identity.ParseDirectory("identity.yaml", []byte("users: [{id: john.doe}, {id: jane.roe}, {id: root, privileges: [mod-repository-admin]}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rights, err := repository.ParseRights("rights.yaml", []byte("- {path: /Open, readers: ['user:john.doe']}\n"), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := disk.Open(disk.Options{Dir: s.dir, Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	system := actors.NewSystem(zerolog.Nop())
+	files := repository.Start(repository.Options{System: system, Source: source, Rights: rights, Log: zerolog.Nop()})
+	o.System, o.Files, o.Log = system, files, zerolog.Nop()
+	s.Service = template.Start(o)
+	t.Cleanup(func() {
+		if err := errors.Join(s.Stop(context.Background()), files.Stop(context.Background()), source.Close()); err != nil {
+			t.Error(err)
+		}
+		system.Stop()
+	})
+	return s
+}
+
+func (s *service) write(path, text string) {
+	s.t.Helper()
+	name := filepath.Join(s.dir, filepath.FromSlash(path))
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(name+".new", []byte(text), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Rename(name+".new", name); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *service) ask(who *identity.Principal, path string) (string, error) {
+	kind, ok := template.KindOf(path)
+	if !ok {
+		kind = template.Report
+	}
+	params, err := s.Parameters(s.t.Context(), who, kind, path)
+	var words []string
+	for _, p := range params {
+		words = append(words, p.Name+"#"+p.Type+"#"+p.Default)
+	}
+	return strings.Join(words, " "), err
+}
+
+// document is a small document template with one parameter.
+func document(t *testing.T) string {
+	t.Helper()
+	var file bytes.Buffer
+	w := zip.NewWriter(&file)
+	for name, text := range map[string]string{
+		"[Content_Types].xml": `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="xml" ContentType="application/xml"/></Types>`,
+		"_rels/.rels":         `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/></Relationships>`,
+		"word/document.xml":   `<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body><w:p><w:r><w:t>${na</w:t></w:r><w:r><w:t>me}</w:t></w:r></w:p></w:body></w:document>`,
+	} {
+		part, err := w.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := part.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file.String()
+}
+
+// TestWhoReadsAndWhatIsThere holds interfaces C and decisions: "Missing or
+// unreadable file", "Path", "Not a template".
+func TestWhoReadsAndWhatIsThere(t *testing.T) {
+	s := newService(t, template.Options{})
+	s.write("/Open/a.rml", report)
+	s.write("/Open/b.docx", document(t))
+	s.write("/Open/none.rml", "<a/>")
+	s.write("/Open/broken.rml", "<a>")
+	s.write("/Open/c.txt", report)
+	s.write("/Open/d.docx", report)
+	s.write("/Closed/a.rml", report)
+	if err := os.Symlink(filepath.Join(s.dir, "Closed/a.rml"), filepath.Join(s.dir, "Open/link.rml")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		who  *identity.Principal
+		path string
+		want string
+		err  error
+	}{
+		{"a report template", reader, "/Open/a.rml", "from#date# title## to#date#2026-12-31", nil},
+		{"a document template", reader, "/Open/b.docx", "name##", nil},
+		{"no parameters", reader, "/Open/none.rml", "", nil},
+		{"the administrator", master, "/Closed/a.rml", "from#date# title## to#date#2026-12-31", nil},
+		{"what the caller does not read", reader, "/Closed/a.rml", "", workflow.ErrNotFound},
+		{"the same by another", other, "/Open/a.rml", "", workflow.ErrNotFound},
+		{"what is not there", reader, "/Open/nowhere.rml", "", workflow.ErrNotFound},
+		{"a folder", reader, "/Open", "", workflow.ErrNotFound},
+		{"a link", reader, "/Open/link.rml", "", workflow.ErrNotFound},
+		{"another spelling", reader, "/Open/../Open/a.rml", "", workflow.ErrNotFound},
+		{"no leading slash", reader, "Open/a.rml", "", workflow.ErrNotFound},
+		{"NUL", reader, "/Open/a.rml\x00", "", workflow.ErrNotFound},
+		{"not well-formed", reader, "/Open/broken.rml", "", template.ErrNotTemplate},
+		{"another extension", reader, "/Open/c.txt", "", template.ErrNotTemplate},
+		{"another extension that the caller does not read", other, "/Open/c.txt", "", workflow.ErrNotFound},
+		{"a report under the name of a document", reader, "/Open/d.docx", "", template.ErrNotTemplate},
+	} {
+		got, err := s.ask(c.who, c.path)
+		if got != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: got %q, %v, want %q, %v", c.name, got, err, c.want, c.err)
+		}
+	}
+	if _, err := s.Parameters(t.Context(), reader, template.Document, "/Open/a.rml"); !errors.Is(err, template.ErrNotTemplate) {
+		t.Errorf("a report template asked for as a document: got %v", err)
+	}
+}
+
+func TestAnAnswerIsRememberedUntilTheFileChanges(t *testing.T) {
+	s := newService(t, template.Options{CachedMax: 7})
+	s.write("/Open/a.rml", report)
+	for range 3 {
+		if got, err := s.ask(reader, "/Open/a.rml"); err != nil || !strings.HasPrefix(got, "from") {
+			t.Fatal(got, err)
+		}
+	}
+	if m := s.Metrics(); m.Parsed != 1 || m.Cached != 2 {
+		t.Errorf("got %+v, want one look and two answers from memory", m)
+	}
+	if _, err := s.ask(other, "/Open/a.rml"); !errors.Is(err, workflow.ErrNotFound) {
+		t.Errorf("somebody who does not read it gets %v from memory", err)
+	}
+	s.write("/Open/a.rml", `<a>${new}</a>`)
+	if got, err := s.ask(reader, "/Open/a.rml"); err != nil || got != "new##" {
+		t.Errorf("after a change: got %q, %v", got, err)
+	}
+	for n := range 5 { // more than CachedMax holds
+		s.write(fmt.Sprintf("/Open/%d.rml", n), report)
+		if _, err := s.ask(reader, fmt.Sprintf("/Open/%d.rml", n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := s.Metrics().Parsed
+	if _, err := s.ask(reader, "/Open/4.rml"); err != nil || s.Metrics().Parsed != before {
+		t.Errorf("the newest was forgotten: %v", err)
+	}
+	if _, err := s.ask(reader, "/Open/0.rml"); err != nil || s.Metrics().Parsed != before+1 {
+		t.Errorf("the oldest is still there: the cache has no end: %v", err)
+	}
+}
+
+// gate holds those who open a file until it is opened itself.
+type gate struct {
+	template.Files
+	entered chan struct{}
+	open    chan struct{}
+}
+
+func (g *gate) Open(ctx context.Context, caller *identity.Principal, path string) (*repository.File, error) {
+	return repository.NewFile(&slowContent{g}, repository.Identity{Path: path, Size: int64(len(report))}), nil
+}
+
+type slowContent struct{ *gate }
+
+func (c *slowContent) ReadAt(p []byte, off int64) (int, error) {
+	c.entered <- struct{}{}
+	<-c.open
+	return strings.NewReader(report).ReadAt(p, off)
+}
+
+func (c *slowContent) Close() error { return nil }
+
+// TestOnlySoManyFilesAreLookedAtAtATime: the others wait, and are told so.
+func TestOnlySoManyFilesAreLookedAtAtATime(t *testing.T) {
+	g := &gate{entered: make(chan struct{}, 100), open: make(chan struct{})}
+	system := actors.NewSystem(zerolog.Nop())
+	s := template.Start(template.Options{System: system, Files: g, ParsersMax: 1, WaitMax: 20 * time.Millisecond, Log: zerolog.Nop()})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := s.Parameters(t.Context(), reader, template.Report, "/a.rml"); err != nil {
+			t.Error(err)
+		}
+	})
+	<-g.entered
+	if _, err := s.Parameters(t.Context(), reader, template.Report, "/b.rml"); !errors.Is(err, workflow.ErrBusy) {
+		t.Errorf("a second: got %v, want ErrBusy", err)
+	}
+	close(g.open)
+	wg.Wait()
+	if err := s.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Parameters(t.Context(), reader, template.Report, "/c.rml"); !errors.Is(err, workflow.ErrUnavailable) {
+		t.Errorf("after Stop: got %v, want ErrUnavailable", err)
+	}
+	system.Stop()
+}
+
+// cutContent ends early.
+type cutFiles struct{}
+
+func (cutFiles) Open(_ context.Context, _ *identity.Principal, path string) (*repository.File, error) {
+	return repository.NewFile(cutContent{}, repository.Identity{Path: path, Size: int64(len(report))}), nil
+}
+
+type cutContent struct{}
+
+func (cutContent) ReadAt(p []byte, off int64) (int, error) {
+	return strings.NewReader(report[:20]).ReadAt(p, off)
+}
+
+func (cutContent) Close() error { return nil }
+
+func TestAFileThatBecomesShorterIsNoTemplate(t *testing.T) {
+	system := actors.NewSystem(zerolog.Nop())
+	s := template.Start(template.Options{System: system, Files: cutFiles{}, Log: zerolog.Nop()})
+	for _, kind := range []template.Kind{template.Report, template.Document} {
+		if _, err := s.Parameters(t.Context(), reader, kind, "/a."+kind.String()); !errors.Is(err, template.ErrNotTemplate) {
+			t.Errorf("%s: got %v, want ErrNotTemplate", kind, err)
+		}
+	}
+	if err := s.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
+	system.Stop()
+}
