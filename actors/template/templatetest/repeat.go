@@ -6,18 +6,21 @@ import (
 )
 
 // Repeat makes the next rapid.Check of a test try 2,000 things, or 100,000 when it
-// is long, unless -rapid.checks says otherwise.
+// is long, unless -rapid.checks is given.
 func Repeat(t *testing.T, long bool) {
-	checks := flag.Lookup("rapid.checks")
-	if checks.Value.String() != checks.DefValue {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	if given {
 		return
 	}
 	n := "2000"
 	if long {
 		n = "100000"
 	}
-	if err := checks.Value.Set(n); err != nil {
+	checks := flag.Lookup("rapid.checks").Value
+	before := checks.String()
+	if err := checks.Set(n); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = checks.Value.Set(checks.DefValue) }) // what it was: it can be read
+	t.Cleanup(func() { _ = checks.Set(before) }) // it was read: it can be set
 }

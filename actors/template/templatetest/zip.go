@@ -5,7 +5,8 @@ import (
 	"bytes"
 	"compress/flate"
 	"hash/crc32"
-	"strings"
+	"io"
+	"sync"
 )
 
 // Entry is an entry of a zip file.
@@ -50,16 +51,25 @@ func Zip(entries ...Entry) []byte {
 	return out.Bytes()
 }
 
+// writers are kept, because a new one costs more than a small document.
+var writers = sync.Pool{New: func() any {
+	w, err := flate.NewWriter(nil, flate.DefaultCompression)
+	if err != nil {
+		panic(err)
+	}
+	return w
+}}
+
 // Compress returns what a method of zip makes of a content.
 func Compress(method uint16, content string) []byte {
 	if method != zip.Deflate {
 		return []byte(content)
 	}
 	var out bytes.Buffer
-	w, err := flate.NewWriter(&out, flate.DefaultCompression)
-	if err == nil {
-		_, err = strings.NewReader(content).WriteTo(w)
-	}
+	w := writers.Get().(*flate.Writer)
+	defer writers.Put(w)
+	w.Reset(&out)
+	_, err := io.WriteString(w, content)
 	if err == nil {
 		err = w.Close()
 	}
