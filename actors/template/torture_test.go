@@ -91,7 +91,7 @@ func TestTortureReport(t *testing.T) {
 		{"a million elements in each other", text(strings.Repeat("<a>", 1_000_000)), ErrTooLarge, "more than 256 elements inside each other", 0},
 		{"3 million elements", many("<r/>", 3_000_000), nil, "", 0},
 		{"5 million elements", many("<r/>", 5_000_000), ErrTooLarge, "more than 4000000 elements and attributes", 0},
-		{"a million attributes", text("<a " + strings.Repeat("b='' ", 1_000_000) + "/>"), ErrTooLarge, "more than 4194304 bytes in one tag", 0},
+		{"a million attributes", text("<a " + strings.Repeat("b='' ", 1_000_000) + "/>"), ErrTooLarge, "more than 4 MiB in one tag", 0},
 		{"100,000 attributes", text("<a " + strings.Repeat("b='' ", 100_000) + "/>"), ErrTooLarge, "more than 1000 attributes", 0},
 		{"2 million attributes of 1,000 each", func() []byte {
 			tag := "<b"
@@ -101,7 +101,7 @@ func TestTortureReport(t *testing.T) {
 			return many(tag+"/>", 2000)()
 		}, nil, "", 0},
 		{"an attribute of 3 MB", text("<a b='${x##" + strings.Repeat("y", 60_000) + "}" + strings.Repeat("&#36;", 600_000) + "'/>"), nil, "", 1},
-		{"an attribute of 19 MB", text("<a b='" + strings.Repeat("y", 19<<20) + "'/>"), ErrTooLarge, "bytes in one tag", 0},
+		{"an attribute of 19 MB", text("<a b='" + strings.Repeat("y", 19<<20) + "'/>"), ErrTooLarge, "more than 4 MiB in one tag", 0},
 		{"a text of 20 MB", many("x", 20<<20-7), nil, "", 0},
 		{"a text of 20 MB of other letters", many("\u6f22", 20<<20/3-3), nil, "", 0},
 		{"brackets", many("]", 19<<20), nil, "", 0},
@@ -111,7 +111,7 @@ func TestTortureReport(t *testing.T) {
 		{"a comment of 20 MB", text("<a><!--" + strings.Repeat("- ", 10<<20-20) + "--></a>"), nil, "", 0},
 		{"a comment without an end", text("<a><!--" + strings.Repeat("-", 19<<20)), ErrNotTemplate, "", 0},
 		{"sections", many("<![CDATA[]]>", 1_700_000), nil, "", 0},
-		{"a file of 20 MB and a byte", many("x", 20<<20-6), ErrTooLarge, "more than 20971520 bytes in a file", 0},
+		{"a file of 20 MB and a byte", many("x", 20<<20-6), ErrTooLarge, "more than 20 MiB in a file", 0},
 		{"10 million ${", many("${", 10_000_000), ErrTooLarge, "more than 32 levels", 0},
 		{"10 million $", many("$", 10_000_000), nil, "", 0},
 		{"braces", many("${"+strings.Repeat("{", 60_000)+"<b/>", 300), nil, "", 0},
@@ -132,9 +132,9 @@ func TestTortureReport(t *testing.T) {
 				out += fmt.Sprintf("${n%d##%s}", i, strings.Repeat("x", 60_000))
 			}
 			return []byte(out + "</a>")
-		}, ErrTooLarge, "more than 8388608 bytes of names, types and defaults", 0},
-		{"a default of 10 MB", many("${a##"+strings.Repeat("x", 10<<20)+"}", 1), ErrTooLarge, "more than 65536 bytes in one declaration", 0},
-		{"long names in each other", many(strings.Repeat(`${a\`, 32)+"x"+strings.Repeat(`\\`, 30_000)+strings.Repeat("}", 32), 300), ErrTooLarge, "more than 33554432 bytes of names", 0},
+		}, ErrTooLarge, "more than 8 MiB of names, types and defaults", 0},
+		{"a default of 10 MB", many("${a##"+strings.Repeat("x", 10<<20)+"}", 1), ErrTooLarge, "more than 64 KiB in one declaration", 0},
+		{"long names in each other", many(strings.Repeat(`${a\`, 32)+"x"+strings.Repeat(`\\`, 30_000)+strings.Repeat("}", 32), 300), ErrTooLarge, "more than 32 MiB of names", 0},
 		{"billion laughs", text(`<!DOCTYPE a [<!ENTITY b "x"><!ENTITY c "&b;&b;&b;&b;">]><a>&c;</a>`), ErrNotTemplate, "internal subset", 0},
 		{"an external entity", text(`<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>`), ErrNotTemplate, "internal subset", 0},
 		{"a parameter entity", text(`<!DOCTYPE a [<!ENTITY % b SYSTEM "http://169.254.169.254/">%b;]><a/>`), ErrNotTemplate, "internal subset", 0},
@@ -243,8 +243,8 @@ func brokenDocuments() []torture {
 		{"a size that is too small", header(func(h *zip.FileHeader) { h.UncompressedSize64-- }), ErrNotTemplate, "", 0},
 		{"a size that is too large", header(func(h *zip.FileHeader) { h.UncompressedSize64++ }), ErrNotTemplate, "", 0},
 		{"a size of zero", header(func(h *zip.FileHeader) { h.UncompressedSize64 = 0 }), ErrNotTemplate, "", 0},
-		{"a size of 4 GB", header(func(h *zip.FileHeader) { h.UncompressedSize64 = 1 << 32 }), ErrTooLarge, "more than 67108864 bytes in one part", 0},
-		{"a size of 2^64", header(func(h *zip.FileHeader) { h.UncompressedSize64 = 1<<64 - 1 }), ErrTooLarge, "more than 67108864 bytes in one part", 0},
+		{"a size of 4 GB", header(func(h *zip.FileHeader) { h.UncompressedSize64 = 1 << 32 }), ErrTooLarge, "more than 64 MiB in one part", 0},
+		{"a size of 2^64", header(func(h *zip.FileHeader) { h.UncompressedSize64 = 1<<64 - 1 }), ErrTooLarge, "more than 64 MiB in one part", 0},
 		{"a size with nothing behind it", header(func(h *zip.FileHeader) { h.CompressedSize64 = 1 << 40 }), ErrNotTemplate, "", 0},
 		{"bytes that are no deflate", entries(func(all []templatetest.Entry) []templatetest.Entry {
 			all[2].Raw = []byte(strings.Repeat("\xff", 100))
@@ -339,8 +339,8 @@ func heavyDocuments() []torture {
 		{"a document of 500,000 paragraphs", func() []byte { return document(paragraphs(60 << 20))() }, nil, "", 1},
 		{"60 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 1, 60<<20) }), nil, "", 1},
 		{"two parts of 60 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 2, 60<<20) }), nil, "", 2},
-		{"three parts of 60 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 3, 60<<20) }), ErrTooLarge, "more than 134217728 bytes in all parts", 0},
-		{"a part of 70 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 1, 70<<20) }), ErrTooLarge, "more than 67108864 bytes in one part", 0},
+		{"three parts of 60 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 3, 60<<20) }), ErrTooLarge, "more than 128 MiB in all parts", 0},
+		{"a part of 70 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 1, 70<<20) }), ErrTooLarge, "more than 64 MiB in one part", 0},
 		{"100,000 elements in each other", func() []byte { return stored(strings.Repeat("<w:p>", 100_000)) }, ErrTooLarge, "more than 8 paragraphs inside each other", 0},
 		{"100,000 tables in each other", func() []byte { return stored(strings.Repeat("<w:tbl>", 100_000)) }, ErrTooLarge, "more than 256 elements inside each other", 0},
 		{"3 million runs", func() []byte { return stored(strings.Repeat("<w:r/>", 3_000_000)) }, nil, "", 0},

@@ -221,10 +221,10 @@ func TestLimits(t *testing.T) {
 		{"attributes, just right", "<a b='' c=''/>", param.Limits{Attributes: 2}, ""},
 		{"nodes", "<a b=''><c d=''/></a>", param.Limits{Nodes: 3}, "more than 3 elements and attributes"},
 		{"nodes, just right", "<a b=''><c d=''/></a>", param.Limits{Nodes: 4}, ""},
-		{"a name", "<" + strings.Repeat("a", 1025) + "/>", param.Limits{}, "more than 1024 bytes in a name"},
+		{"a name", "<" + strings.Repeat("a", 1025) + "/>", param.Limits{}, "more than 1 KiB in a name"},
 		{"a name, just right", "<" + strings.Repeat("a", 1024) + "/>", param.Limits{}, ""},
-		{"a name of an attribute", "<a " + strings.Repeat("a", 1025) + "=''/>", param.Limits{}, "more than 1024 bytes in a name"},
-		{"a target", "<?" + strings.Repeat("a", 100_000) + " ?><a/>", param.Limits{}, "more than 1024 bytes in a name"},
+		{"a name of an attribute", "<a " + strings.Repeat("a", 1025) + "=''/>", param.Limits{}, "more than 1 KiB in a name"},
+		{"a target", "<?" + strings.Repeat("a", 100_000) + " ?><a/>", param.Limits{}, "more than 1 KiB in a name"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

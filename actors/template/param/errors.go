@@ -3,6 +3,7 @@ package param
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -36,8 +37,16 @@ func (f *Fault) Unwrap() error { return f.Kind }
 func NotTemplate(reason string) error { return &Fault{ErrNotTemplate, reason} }
 
 // TooLarge returns a Fault of the kind ErrTooLarge that says the limit: at most
-// so many of what.
+// so many of what. Round numbers of "bytes …" become KiB or MiB.
 func TooLarge(limit int64, what string) error {
+	if of, bytes := strings.CutPrefix(what, "bytes "); bytes {
+		switch {
+		case limit > 0 && limit%(1<<20) == 0:
+			limit, what = limit>>20, "MiB "+of
+		case limit > 0 && limit%(1<<10) == 0:
+			limit, what = limit>>10, "KiB "+of
+		}
+	}
 	return &Fault{ErrTooLarge, "more than " + strconv.FormatInt(limit, 10) + " " + what}
 }
 
