@@ -37,9 +37,9 @@ type Form struct {
 	By, Role string
 	// SubmissionID is a ULID, given when the form first left its start; empty
 	// until then. SubmittedAt is when, DoneAt when every machine came to its end,
-	// both in Unix milliseconds and 0 before.
-	SubmissionID        string
-	SubmittedAt, DoneAt int64
+	// both in Unix milliseconds and 0 before. LeftAt is when it left its start last.
+	SubmissionID                string
+	SubmittedAt, DoneAt, LeftAt int64
 
 	start []byte // the states that the creation led to, as JSON
 	left  bool   // the states are others now
@@ -59,12 +59,16 @@ func (f Form) Begin(states []byte, done bool, at time.Time, newID func() string)
 // Next returns f as it is after a step that led to states, in which done says
 // that every machine is at its end. newID draws a ULID.
 func (f Form) Next(states []byte, done bool, at time.Time, newID func() string) Form {
+	moved := f.Moved()
 	f.left = !bytes.Equal(states, f.start)
 	switch {
 	case !done:
 		f.DoneAt = 0
 	case f.DoneAt == 0:
 		f.DoneAt = at.UnixMilli()
+	}
+	if f.Moved() && !moved {
+		f.LeftAt = at.UnixMilli()
 	}
 	if f.Moved() && f.SubmissionID == "" {
 		f.SubmissionID, f.SubmittedAt = newID(), at.UnixMilli()
@@ -84,7 +88,7 @@ const leftFlag = 1
 //
 //	version(1) kind(1) flags(1)
 //	template, name, by, role, submission, start  (each with its length)
-//	submitted, done                              (varints, ms)
+//	submitted, done, left                        (varints, ms)
 func (f *Form) Append(dst []byte) []byte {
 	flags := byte(0)
 	if f.left {
@@ -96,7 +100,8 @@ func (f *Form) Append(dst []byte) []byte {
 	}
 	dst = appendText(dst, f.start)
 	dst = binary.AppendVarint(dst, f.SubmittedAt)
-	return binary.AppendVarint(dst, f.DoneAt)
+	dst = binary.AppendVarint(dst, f.DoneAt)
+	return binary.AppendVarint(dst, f.LeftAt)
 }
 
 func (f *Form) texts() []*string {
@@ -164,7 +169,7 @@ func (r *reader) form() *Form {
 		*text = string(r.text())
 	}
 	f.start = bytes.Clone(r.text())
-	f.SubmittedAt, f.DoneAt = r.varint(), r.varint()
+	f.SubmittedAt, f.DoneAt, f.LeftAt = r.varint(), r.varint(), r.varint()
 	return f
 }
 

@@ -30,17 +30,18 @@ func TestTheLifeOfAForm(t *testing.T) {
 		moved               bool
 		submission          string
 		submittedAt, doneAt int64
+		leftAt              int64
 	}{
-		{"a step that stays at the start", atStart, false, 20, false, "", 0, 0},
-		{"the first move submits", inWork, false, 30, true, "first", 30, 0},
-		{"back at the start it is not submitted, but keeps its id", atStart, false, 40, false, "first", 30, 0},
-		{"submitted again", inWork, false, 50, true, "first", 30, 0},
-		{"at its end", atEnd, true, 60, true, "first", 30, 60},
-		{"a step at the end does not make it younger", atEnd, true, 70, true, "first", 30, 60},
-		{"left its end", inWork, false, 80, true, "first", 30, 0},
+		{"a step that stays at the start", atStart, false, 20, false, "", 0, 0, 0},
+		{"the first move submits", inWork, false, 30, true, "first", 30, 0, 30},
+		{"back at the start it is not submitted, but keeps its id", atStart, false, 40, false, "first", 30, 0, 30},
+		{"submitted again", inWork, false, 50, true, "first", 30, 0, 50},
+		{"at its end", atEnd, true, 60, true, "first", 30, 60, 50},
+		{"a step at the end does not make it younger", atEnd, true, 70, true, "first", 30, 60, 50},
+		{"left its end", inWork, false, 80, true, "first", 30, 0, 50},
 	} {
 		f = f.Next([]byte(step.states), step.done, at(step.at), newID)
-		if f.Moved() != step.moved || f.SubmissionID != step.submission || f.SubmittedAt != step.submittedAt || f.DoneAt != step.doneAt {
+		if f.Moved() != step.moved || f.SubmissionID != step.submission || f.SubmittedAt != step.submittedAt || f.DoneAt != step.doneAt || f.LeftAt != step.leftAt {
 			t.Errorf("%s: got %+v", step.name, f)
 		}
 	}

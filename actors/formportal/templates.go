@@ -41,6 +41,7 @@ type Templates struct {
 	publishing struct {
 		sync.Mutex
 		stored []byte // the row as the store has it; nil: there is none
+		unsure bool   // the store may have another: a write of ours was not confirmed
 	}
 }
 
@@ -197,7 +198,7 @@ func (t *Templates) Publish(set []TemplateSource) error {
 	before := t.publishing.stored
 	// A restart writes nothing, so that it works on a full disk; neither does a
 	// home that has no templates and never had one.
-	if string(before) != string(text) && (before != nil || len(rows) > 0) {
+	if t.publishing.unsure || string(before) != string(text) && (before != nil || len(rows) > 0) {
 		if err := t.writeLocked(text); err != nil {
 			return fmt.Errorf("publish templates: %w", err)
 		}
@@ -212,9 +213,10 @@ func (t *Templates) writeLocked(text []byte) error {
 	durable := make(templatesDurable, 1)
 	t.store.Append(w, durable)
 	if err := <-durable; err != nil {
+		t.publishing.unsure = true
 		return err
 	}
-	t.publishing.stored = text
+	t.publishing.stored, t.publishing.unsure = text, false
 	return nil
 }
 

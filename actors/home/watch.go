@@ -47,17 +47,24 @@ func Watch(o WatchOptions) (*Watcher, error) {
 		return nil, fmt.Errorf("watch %s: %w", o.Dir, err)
 	}
 	for _, folder := range folders {
-		w.addFolder(folder)
+		w.addFolder(filepath.Join(o.Dir, folder))
 	}
 	go w.loop()
 	return w, nil
 }
 
-// addFolder watches one of the folders, which may come later or come again.
-func (w *Watcher) addFolder(folder string) {
-	err := w.fs.Add(filepath.Join(w.o.Dir, folder))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !os.IsNotExist(err) {
-		w.o.Log.Warn().Err(err).Str("folder", folder).Msg("folder is not watched")
+// addFolder watches a folder and those below it, where definitions and templates
+// may have files that they refer to. It may come later or come again.
+func (w *Watcher) addFolder(path string) {
+	// NB: the dot, because a folder may be a symbolic link.
+	err := filepath.WalkDir(path+"/.", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		return w.fs.Add(path)
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.o.Log.Warn().Err(err).Str("folder", path).Msg("folder is not watched")
 	}
 }
 
@@ -78,12 +85,13 @@ func (w *Watcher) loop() {
 			if !ok {
 				return
 			}
-			if folder := filepath.Base(e.Name); slices.Contains(folders, folder) {
-				w.addFolder(folder)
+			if !w.matters(e.Name) {
+				continue
 			}
-			if w.matters(e.Name) {
-				quiet.Reset(w.o.Settle)
+			if info, err := os.Stat(e.Name); err == nil && info.IsDir() {
+				w.addFolder(e.Name)
 			}
+			quiet.Reset(w.o.Settle)
 		case err, ok := <-w.fs.Errors:
 			if !ok {
 				return

@@ -26,6 +26,8 @@ type call struct {
 	// prepared is the answer that leaves when the commit is durable. Written
 	// by the actor before it hands the call to the journal.
 	prepared *Reply
+	// refusal is the error that leaves instead. Written like prepared.
+	refusal error
 	// feeds get item when the commit is durable. Written like prepared.
 	feeds []*feed
 	item  *feedItem
@@ -88,7 +90,9 @@ func (c *call) Committed(err error) {
 	}
 	switch {
 	case err == nil:
-		c.answer(c.prepared, nil)
+		c.answer(c.prepared, c.refusal)
+	case c.refusal != nil: // nothing was done
+		c.answer(nil, ErrUnavailable)
 	case errors.Is(err, persistence.ErrOutcomeUnknown):
 		c.answer(nil, c.undecided())
 	default:

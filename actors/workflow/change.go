@@ -147,7 +147,7 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (handed bool, e
 	history := before
 	if ch.entry != nil {
 		history = i.putEntry(w, c, ch.entry, before)
-		i.putForm(w, ch.form, statesBefore)
+		i.putForm(w, ch, statesBefore)
 		i.putRecord(w)
 		i.putNodes(w, ch.before)
 	}

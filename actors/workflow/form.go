@@ -22,6 +22,8 @@ type FormRequest struct {
 	// Event names the event that submits the form, by what the form is made
 	// from, or says why the caller may not do that; empty: nothing submits it.
 	Event func(*form.Form) (string, error)
+	// WithoutDraft leaves the caller's draft out of the view.
+	WithoutDraft bool
 }
 
 // FormView is an instance as a form, at one moment.
@@ -44,7 +46,8 @@ type FormView struct {
 // Draft is what a user has written and not sent. It belongs to no state of the
 // instance, but is as durable.
 type Draft struct {
-	// Revision is higher with every change, also over drafts that are gone.
+	// Revision is higher with every change, also over drafts that are gone, unless
+	// the clock was set back while the instance slept.
 	Revision uint64
 	SavedAt  int64 // Unix milliseconds
 	Data     data.Value
@@ -84,9 +87,12 @@ func (i *instance) formView(req *FormRequest) (*FormView, error) {
 	if i.form == nil {
 		return nil, ErrNotFound
 	}
-	draft, err := i.loadDraft(req.Caller.ID)
-	if err != nil {
-		return nil, err
+	var draft *Draft
+	if !req.WithoutDraft {
+		var err error
+		if draft, err = i.loadDraft(req.Caller.ID); err != nil {
+			return nil, err
+		}
 	}
 	return &FormView{
 		Form: i.form, Sequence: i.state.Sequence, When: i.state.CreatedAt.UnixMilli(), Public: i.state.Public,
@@ -161,15 +167,18 @@ func (i *instance) draft(c *call) (handed bool, err error) {
 	if err := i.mayFill(&req.FormRequest); err != nil && (req.Data != nil || !errors.Is(err, ErrNotAllowed)) {
 		return false, err
 	}
-	before, err := i.loadDraft(req.Caller.ID)
-	if err != nil {
-		return false, err
-	}
-	if !req.conditionHolds(before) {
-		return false, ErrPrecondition
-	}
-	if before == nil {
-		before = &Draft{}
+	before := &Draft{}
+	if req.Data != nil || req.MustExist || req.IfMatch != nil || req.IfAbsent { // what cannot be read can be dropped
+		present, err := i.loadDraft(req.Caller.ID)
+		if err != nil {
+			return false, err
+		}
+		if !req.conditionHolds(present) {
+			return false, ErrPrecondition
+		}
+		if present != nil {
+			before = present
+		}
 	}
 	now := i.router.o.Clock().UnixMilli()
 	w := i.router.store.NewWrites(i.shard)
@@ -177,8 +186,10 @@ func (i *instance) draft(c *call) (handed bool, err error) {
 	if req.Data == nil {
 		w.Delete(key)
 	} else {
-		// NB: the clock keeps revisions apart that have a submission in between.
-		req.saved = Draft{Revision: max(before.Revision+1, uint64(now)), SavedAt: now, Data: req.Data}
+		// NB: the clock keeps revisions apart that have a submission in between, and
+		// a draft from being older than the move that it follows.
+		i.revision = max(before.Revision+1, i.revision+1, uint64(now))
+		req.saved = Draft{Revision: i.revision, SavedAt: max(now, i.form.LeftAt+1), Data: req.Data}
 		w.Set(key, req.saved.append(nil))
 	}
 	c.prepared = &Reply{WorkflowID: i.workflowID, InstanceID: i.name, Sequence: i.state.Sequence}
@@ -217,7 +228,8 @@ func parseDraft(b []byte) (*Draft, error) {
 	return d, nil
 }
 
-// loadDraft returns a user's draft; nil when there is none.
+// loadDraft returns a user's draft; nil when there is none. One from before the
+// form left its start is none: what was submitted since is newer.
 func (i *instance) loadDraft(user identity.UserID) (*Draft, error) {
 	value, err := i.router.store.Load(persistence.DraftKey(nil, i.shard, i.id, string(user)))
 	if errors.Is(err, persistence.ErrNotFound) {
@@ -226,7 +238,11 @@ func (i *instance) loadDraft(user identity.UserID) (*Draft, error) {
 	if err != nil {
 		return nil, storeError(err)
 	}
-	return parseDraft(value)
+	d, err := parseDraft(value)
+	if err != nil || d.SavedAt <= i.form.LeftAt {
+		return nil, err
+	}
+	return d, nil
 }
 
 // setForm takes over what was stored beside the instance.
@@ -241,10 +257,11 @@ func (i *instance) setForm(attachment []byte) error {
 }
 
 // putForm brings the form up to date with the present state, and writes the row
-// of its owner's list where that changes. created is the form of a new instance;
-// statesBefore are the positions that there were. It comes before putRecord,
+// of its owner's list where that changes. statesBefore are the positions that
+// there were. It comes before putRecord,
 // which writes the form itself.
-func (i *instance) putForm(w *persistence.Writes, created *form.Form, statesBefore []byte) {
+func (i *instance) putForm(w *persistence.Writes, ch *change, statesBefore []byte) {
+	created := ch.form
 	if created == nil && i.form == nil {
 		return
 	}
@@ -255,6 +272,9 @@ func (i *instance) putForm(w *persistence.Writes, created *form.Form, statesBefo
 		next = created.Begin(i.states, done, at, newID)
 	} else {
 		next = i.form.Next(i.states, done, at, newID)
+		if next.Moved() && !i.form.Moved() { // by whatever event: the caller's draft is over
+			w.Delete(persistence.DraftKey(nil, i.shard, i.id, ch.caller))
+		}
 	}
 	attachment := next.Append(nil)
 	changed := string(attachment) != string(i.attachment) || string(i.states) != string(statesBefore)
@@ -307,10 +327,13 @@ func (r *Router) forms(ctx context.Context, kind form.Kind, user identity.UserID
 	if r.stopping.Load() {
 		return ErrUnavailable
 	}
-	if err := r.turn(ctx, r.lists); err != nil {
-		return err
+	own, _ := r.readers.LoadOrCompute(user, func() (chan struct{}, bool) { return make(chan struct{}, r.o.ListsPerUserMax), false })
+	for _, tokens := range []chan struct{}{own, r.lists} { // NB: one's own first, so that a place for all is not waited with
+		if err := r.turn(ctx, tokens); err != nil {
+			return err
+		}
+		defer func() { <-tokens }()
 	}
-	defer func() { <-r.lists }()
 	snapshot := r.store.Snapshot()
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
 	if err := r.store.Fence(); err != nil {

@@ -363,6 +363,108 @@ func TestNoListOrDraftIsShownThatACrashCouldTakeBack(t *testing.T) {
 	}
 }
 
+// TestNoRefusalShowsWhatACrashCouldTakeBack holds promise P10: "no" says what the
+// instance is like, as any answer does.
+func TestNoRefusalShowsWhatACrashCouldTakeBack(t *testing.T) {
+	disk := storetest.NewDisk()
+	h := newHouseOn(t, disk, Options{})
+	id := h.createForm(john, "leave", form.Plain)
+	answers := make(chan string, 20)
+	var asked sync.WaitGroup
+	ask := func(what string, call func() error) {
+		asked.Go(func() { answers <- fmt.Sprintf("%s: %v", what, call()) })
+	}
+	hanging := disk.Hold()
+	ask("the submission", func() error { _, err := h.send(john, "leave", id, "submit", "", "k"); return err })
+	<-hanging
+	ask("a second one", func() error {
+		again := event(john, "leave", id, "submit", "", "")
+		again.MustBeTaken = true
+		_, err := h.Send(t.Context(), again)
+		return err
+	})
+	ask("a draft", func() error { _, err := h.draft(john, id, `{}`); return err })
+	ask("an event at another place", func() error {
+		other := event(john, "leave", id, "note", "", "")
+		other.IfMatch = []uint64{1}
+		_, err := h.Send(t.Context(), other)
+		return err
+	})
+	ask("another body under the key", func() error { _, err := h.send(john, "leave", id, "submit", `{"x":1}`, "k"); return err })
+	select {
+	case what := <-answers:
+		t.Errorf("answered while the fsync hung: %s", what)
+	case <-time.After(300 * time.Millisecond):
+	}
+	disk.Release()
+	asked.Wait()
+	close(answers)
+	refused := 0
+	for what := range answers {
+		if !strings.HasSuffix(what, ": <nil>") {
+			refused++
+		}
+	}
+	if refused != 4 {
+		t.Errorf("%d were refused, want 4: the test tested little", refused)
+	}
+}
+
+// TestADraftDoesNotOutliveWhatIsSubmitted: by whatever event and whomever.
+func TestADraftDoesNotOutliveWhatIsSubmitted(t *testing.T) {
+	h := newHouse(t, Options{})
+	id := h.createForm(john, "leave", form.Plain)
+	for _, who := range []*identity.Principal{john, mary} {
+		if _, err := h.draft(who, id, `{"days":1}`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.mustSend(john, "leave", id, "submit", `{"days":5}`, "") // not the portal's way
+	h.mustSend(john, "leave", id, "back", "", "")
+	for _, who := range []*identity.Principal{john, mary} {
+		if v := h.form(who, id); v.Draft != nil || !v.Editable {
+			t.Errorf("%s is shown the draft %s of before the submission", who.ID, v.Draft.Data)
+		}
+	}
+	d, err := h.draft(mary, id, `{"days":6}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.mustSend(john, "leave", id, "note", "", "") // moves nothing
+	if v := h.form(mary, id); v.Draft == nil || v.Draft.Revision != d.Revision {
+		t.Errorf("the draft after it: %+v", v.Draft)
+	}
+}
+
+// TestNobodyTakesAllTurnsOfLists: who reads slowly keeps turns, but a few only.
+func TestNobodyTakesAllTurnsOfLists(t *testing.T) {
+	h := newHouse(t, Options{ListsMax: 3, ListsPerUserMax: 2, QueryWaitMax: 30 * time.Millisecond})
+	h.createForm(john, "leave", form.Plain)
+	h.createForm(mary, "leave", form.Plain)
+	release, reading := make(chan struct{}), make(chan struct{})
+	var slow sync.WaitGroup
+	for range 2 {
+		slow.Go(func() {
+			err := h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { reading <- struct{}{}; <-release; return nil })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		<-reading
+	}
+	if err := h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { return nil }); !errors.Is(err, ErrBusy) {
+		t.Errorf("john's third: got %v, want ErrBusy", err)
+	}
+	if got := h.listed(mary, form.Plain); len(got) != 1 {
+		t.Errorf("mary's first: %v", got)
+	}
+	close(release)
+	slow.Wait()
+	if got := h.listed(john, form.Plain); len(got) != 1 {
+		t.Errorf("john's next: %v", got)
+	}
+}
+
 func TestDamageOfAFormIsSaid(t *testing.T) {
 	h := newHouse(t, Options{})
 	id := mustID(t, h.createForm(john, "leave", form.Plain))
@@ -385,6 +487,9 @@ func TestDamageOfAFormIsSaid(t *testing.T) {
 	set(persistence.DraftKey(nil, sh, id, "john"), []byte("nonsense"))
 	if _, err := h.draft(john, instanceName(id), `{}`); !errors.Is(err, ErrExecution) {
 		t.Errorf("a draft: got %v, want ErrExecution", err)
+	}
+	if _, err := h.draft(john, instanceName(id), ""); err != nil || h.form(john, instanceName(id)).Draft != nil {
+		t.Errorf("a draft that cannot be read can be dropped: got %v", err)
 	}
 	record := h.instances("leave")[0].record
 	d := h.catalog.newest("leave")

@@ -40,6 +40,7 @@ type instance struct {
 	// stored bytes. Both are replaced, never changed.
 	form       *form.Form
 	attachment []byte
+	revision   uint64 // the highest that a draft got since the actor began
 	// keyRows is about how many idempotency rows there are since the actor
 	// began to count, and keyRowsLook when to look for old ones.
 	keyRows, keyRowsLook int
@@ -89,9 +90,21 @@ func (i *instance) handle(c *call) bool {
 		handed, err = i.read(c)
 	}
 	if err != nil && !handed {
-		c.answer(nil, err)
+		i.refuse(c, err)
 	}
 	return true
+}
+
+// refuse answers with an error, which shows what the instance is like as any
+// reply does: it leaves when that is durable.
+func (i *instance) refuse(c *call, err error) {
+	if i.entry.uncommitted.Load() == 0 {
+		c.answer(nil, err)
+		return
+	}
+	c.refusal = err
+	i.entry.uncommitted.Add(1)
+	i.router.store.Barrier(c)
 }
 
 // ensureLoaded reads the instance's record from the store.

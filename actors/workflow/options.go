@@ -39,8 +39,10 @@ type Options struct {
 	HistoryResidentBytes int
 	// QueriesMax is how many queries run at a time. Default 2.
 	QueriesMax int
-	// ListsMax is how many lists of forms are read at a time. Default 16.
-	ListsMax int
+	// ListsMax is how many lists of forms are read at a time, and ListsPerUserMax
+	// how many of them by one user: who reads slowly keeps a turn. Defaults 32
+	// and 4.
+	ListsMax, ListsPerUserMax int
 	// QueryWaitMax is how long a query or list waits for its turn. Default 2 s.
 	QueryWaitMax time.Duration
 	// QueryTimeMax is how long a query or list may run. Default 60 s.
@@ -60,7 +62,8 @@ func (o *Options) EnsureDefaults() {
 	setDefault(&o.ReplyWaitMax, 15*time.Second)
 	setDefault(&o.HistoryResidentBytes, 1<<20)
 	setDefault(&o.QueriesMax, 2)
-	setDefault(&o.ListsMax, 16)
+	setDefault(&o.ListsMax, 32)
+	setDefault(&o.ListsPerUserMax, 4)
 	setDefault(&o.QueryWaitMax, 2*time.Second)
 	setDefault(&o.QueryTimeMax, time.Minute)
 	setDefault(&o.KeysKept, 64)
@@ -89,6 +92,6 @@ func (o *Options) Validate() error {
 	require(o.System != nil, "System is missing")
 	require(o.Catalog != nil, "Catalog is missing")
 	require(o.IdleAfter > 0 && o.ReplyWaitMax > 0 && o.QueryTimeMax > 0, "durations must be positive")
-	require(o.InFlightMax > 0 && o.InstanceInFlightMax > 0 && o.QueriesMax > 0 && o.ListsMax > 0, "limits must be positive")
+	require(o.InFlightMax > 0 && o.InstanceInFlightMax > 0 && o.QueriesMax > 0 && o.ListsMax > 0 && o.ListsPerUserMax > 0, "limits must be positive")
 	return errors.Join(faults...)
 }

@@ -27,7 +27,8 @@ type CreateRequest struct {
 	Form  *form.Form
 	Retry Retry
 	// Refusal is what a request that repeats none is answered with; nil: it is
-	// done. Whoever asked already gets the first answer, whatever changed since.
+	// done. Whoever asked already, and still has the right to the workflow, gets the
+	// first answer.
 	Refusal error
 	// WithHistory says whether the reply carries svcHistory.
 	WithHistory bool

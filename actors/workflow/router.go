@@ -39,8 +39,11 @@ type Router struct {
 	stopping atomic.Bool
 	queries  chan struct{} // one token for each query that runs
 	lists    chan struct{} // one token for each list of forms that is being read
-	feeds    feeds
-	metrics  metrics
+	// readers has the same for each user, so that nobody takes all turns. It
+	// grows with the users that there are.
+	readers *xsync.Map[identity.UserID, chan struct{}]
+	feeds   feeds
+	metrics metrics
 
 	tick     atomic.Pointer[chan struct{}] // closed and replaced once a second
 	stop     chan struct{}
@@ -67,6 +70,7 @@ func Start(o Options) (*Router, error) {
 		creating: xsync.NewMap[replyDigest, *latch](),
 		queries:  make(chan struct{}, o.QueriesMax),
 		lists:    make(chan struct{}, o.ListsMax),
+		readers:  xsync.NewMap[identity.UserID, chan struct{}](),
 		stop:     make(chan struct{}),
 
 		feeds:     feeds{byKey: xsync.NewMap[feedKey, *feed]()},

@@ -27,7 +27,7 @@ func Next(base, asked string) string {
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || hasDots(u.Path) {
 		return root
 	}
-	if u.Path != base && !strings.HasPrefix(u.Path, root) || u.Path == base+"/login" {
+	if u.Path != base && !strings.HasPrefix(u.Path, root) || u.Path == base+"/login" || strings.HasPrefix(u.Path, base+"/login/") {
 		return root
 	}
 	return asked

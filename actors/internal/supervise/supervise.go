@@ -139,7 +139,7 @@ func (s *Supervisor) run(t *task) (err error) {
 }
 
 // Stop refuses new requests, waits until the open ones are answered or ctx ends,
-// and ends the supervisor. It can be called again.
+// and ends the supervisor when none is open. It can be called again.
 func (s *Supervisor) Stop(ctx context.Context) error {
 	s.stopping.Store(true)
 	var err error
@@ -150,7 +150,9 @@ func (s *Supervisor) Stop(ctx context.Context) error {
 			err = fmt.Errorf("stop %s: %d requests still open: %w", s.o.Name, s.open.Load(), ctx.Err())
 		}
 	}
-	s.ended.Do(func() { s.o.System.Root().Poison(s.pid) })
+	if err == nil { // NB: an actor that ends drops what is in its mailbox, and its Do would wait for ever
+		s.ended.Do(func() { s.o.System.Root().Poison(s.pid) })
+	}
 	return err
 }
 
