@@ -3,9 +3,11 @@ package statemachine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	faultkind "github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
@@ -87,7 +89,12 @@ func (s *Schema) Check(v data.Value) error {
 		return fmt.Errorf("%w: %w", ErrInvalidData, err)
 	}
 	for len(bad.Causes) > 0 {
-		bad = bad.Causes[0]
+		bad = slices.MinFunc(bad.Causes, func(a, b *jsonschema.ValidationError) int { // the library's order changes
+			return slices.Compare(a.InstanceLocation, b.InstanceLocation)
+		})
+	}
+	if more, ok := bad.ErrorKind.(*faultkind.AdditionalProperties); ok {
+		slices.Sort(more.Properties)
 	}
 	at := "/" + strings.Join(bad.InstanceLocation, "/")
 	return fmt.Errorf("%w: at %s: %s", ErrInvalidData, shorten(at), shorten(bad.ErrorKind.LocalizedString(printer)))

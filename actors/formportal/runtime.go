@@ -16,6 +16,8 @@ import (
 type FormRequest struct {
 	Caller                 *identity.Principal
 	WorkflowID, InstanceID string
+
+	withoutDraft bool
 }
 
 // View is a form as the page that it is filled in on needs it.
@@ -70,7 +72,7 @@ func (p *Portal) load(ctx context.Context, req *FormRequest) (*workflow.FormView
 
 func (p *Portal) formRequest(req *FormRequest) *workflow.FormRequest {
 	return &workflow.FormRequest{
-		Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID,
+		Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID, WithoutDraft: req.withoutDraft,
 		Event: func(f *form.Form) (string, error) {
 			template, err := p.mayWrite(req, f)
 			if err != nil {
@@ -146,6 +148,8 @@ type SubmitRequest struct {
 	FormRequest
 	Data  data.Value // a checked, compact object
 	Retry workflow.Retry
+	// WithHistory says whether the reply carries svcHistory.
+	WithHistory bool
 }
 
 // Submit checks the data against the template as it is now and sends it with the
@@ -161,7 +165,7 @@ func (p *Portal) Submit(ctx context.Context, req *SubmitRequest) (reply *workflo
 		var err error
 		reply, err = p.o.Workflows.Send(ctx, &workflow.EventRequest{
 			Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID, Name: event, Data: req.Data,
-			Retry: req.Retry, Refusal: refusal, WithHistory: true, MustBeTaken: true, DropDraft: true,
+			Retry: req.Retry, Refusal: refusal, WithHistory: req.WithHistory, MustBeTaken: true, DropDraft: true,
 		})
 		if refusal != nil && errors.Is(err, workflow.ErrForbidden) { // who may not see it learns nothing else
 			return refusal
@@ -174,7 +178,9 @@ func (p *Portal) Submit(ctx context.Context, req *SubmitRequest) (reply *workflo
 // submission returns the event that submits the form, or why this caller cannot
 // do that now.
 func (p *Portal) submission(ctx context.Context, req *SubmitRequest) (event string, err error) {
-	v, err := p.load(ctx, &req.FormRequest)
+	form := req.FormRequest
+	form.withoutDraft = true
+	v, err := p.load(ctx, &form)
 	if err != nil {
 		return "", err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"troupe/actors/form"
 	"troupe/statemachine"
@@ -60,6 +61,9 @@ func ParseTemplate(src TemplateText, known Known) (*Template, error) {
 	return p.t, nil
 }
 
+// maxNameChars bounds the display name of a template.
+const maxNameChars = 200
+
 // templateParser makes one template from its tree, collecting every fault on
 // the way.
 type templateParser struct {
@@ -89,6 +93,9 @@ func (p *templateParser) template(n *document.Node) {
 		p.Add(n.Field("id"), "the id %q is taken: addresses of the form runtime begin with it", reservedID).Suggestion = "choose another id"
 	}
 	t.Name, t.Description = p.Text(n.Field("name")), p.Text(n.Field("description"))
+	if utf8.RuneCountInString(t.Name) > maxNameChars { // it is kept with each form
+		p.Add(n.Field("name"), "the name has more than %d characters", maxNameChars)
+	}
 	if t.Name == "" {
 		t.Name = t.ID
 	}

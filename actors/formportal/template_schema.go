@@ -47,7 +47,7 @@ const (
 // be nil: there are no files. References that leave the folder stay as they
 // are, for the compiler to refuse.
 func bundle(doc data.Value, read func(name string) ([]byte, error)) (data.Value, error) {
-	b := &bundler{read: read, seen: map[string]bool{}}
+	b := &bundler{read: read, seen: map[string]bool{}, size: len(doc)}
 	top := b.schema(nil, doc, "")
 	for len(b.queue) > 0 && b.err == nil {
 		name := b.queue[0]

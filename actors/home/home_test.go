@@ -135,6 +135,11 @@ func TestWatchCallsBackForWhatMatters(t *testing.T) {
 		file := filepath.Join(dir, folder, "simple.yaml")
 		write(t, file, simple)
 		await("a new folder " + folder)
+		shape := filepath.Join(dir, folder, "schemas", "deep", "a.schema.json") // what a file refers to
+		write(t, shape, "{}")
+		await("a new folder below " + folder)
+		write(t, shape, `{"type": "object"}`)
+		await("a changed file below " + folder)
 		write(t, file, simple+"\n")
 		await("a changed file in " + folder)
 		if err := os.Remove(file); err != nil {

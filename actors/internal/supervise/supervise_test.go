@@ -87,6 +87,26 @@ func TestOneThatWaitsHoldsUpNobody(t *testing.T) {
 	}
 }
 
+// TestStopThatRunsOutOfTimeLeavesNobodyWaiting: what is in the mailbox is still
+// answered.
+func TestStopThatRunsOutOfTimeLeavesNobodyWaiting(t *testing.T) {
+	for range 20 {
+		s, _ := start(t, 0)
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				if err := s.Do(t.Context(), "x", func(context.Context) error { return nil }); err != nil && !errors.Is(err, ErrStopped) {
+					t.Error(err)
+				}
+			})
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_ = s.Stop(ended) // may find some open
+		wg.Wait()
+	}
+}
+
 func TestAPanicCostsOnlyItsRequest(t *testing.T) {
 	s, log := start(t, 0)
 	for range 20 { // more than protoactor restarts an actor
