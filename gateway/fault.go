@@ -86,7 +86,7 @@ var faults = []fault{
 	},
 	{
 		cause: workflow.ErrPrecondition, status: 412, words: all("Precondition failed", "PreconditionFailed"),
-		text: "the instance has moved on since the entity tag in If-Match",
+		text: "what the condition in the request demands does not hold, or not any more",
 	},
 	{cause: errTooLarge, status: 413, words: wordsTooLarge},
 	{cause: workflow.ErrTooLarge, status: 413, words: wordsTooLarge, text: "the instance would become too large"},

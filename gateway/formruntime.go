@@ -236,6 +236,7 @@ func submitForm(x *exchange) error {
 	if request.Retry, err = retryOf(x, key, "", body); err != nil {
 		return err
 	}
+	request.WithHistory = !wantsMinimal(x.r.Header["Prefer"])
 	reply, err := x.services.Portal.Submit(x.r.Context(), request)
 	if err != nil {
 		return err

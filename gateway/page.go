@@ -11,11 +11,7 @@ import (
 // needs no credential, and whether there is such a form it does not know.
 func showPage(x *exchange) error {
 	shell := console.Shell(x.server.options.BasePath)
-	h := x.w.Header()
-	h["Content-Security-Policy"] = valueConsolePolicy
-	h["X-Frame-Options"] = valueDeny
-	h["Referrer-Policy"] = valueNoReferrer
-	h["Cross-Origin-Opener-Policy"] = valueSameOrigin
+	x.setPageHeaders(valueConsolePolicy)
 	return x.sendCached(shell, valueHTML, valueShellCache)
 }
 

@@ -93,7 +93,7 @@ func (s *Server) setFlowCookie(h http.Header, value string, maxAge int, secure b
 
 // sendAway sends the browser to another page. Only signing in does.
 func (x *exchange) sendAway(location string) error {
-	x.setPageHeaders()
+	x.setPageHeaders(valuePolicy)
 	x.contentType = valueHTML
 	x.w.Header()["Location"] = []string{location}
 	x.out = append(x.out, "<!DOCTYPE html>\n<title>Sign in</title>\n"...)
@@ -107,7 +107,7 @@ func (x *exchange) answerPage(f *fault) {
 		_, secure := x.server.clientOf(x.r)
 		x.server.setFlowCookie(x.w.Header(), "", -1, secure)
 	}
-	x.setPageHeaders()
+	x.setPageHeaders(valuePolicy)
 	x.contentType = valueHTML
 	x.out = append(x.out[:0], x.loginPage(x.next, problemOf(f.status))...)
 	x.send(f.status)

@@ -146,14 +146,14 @@ func parseSignIn(body data.Value) (user, password string, err error) {
 
 // showLogin answers GET /login.
 func showLogin(x *exchange) error {
-	x.setPageHeaders()
+	x.setPageHeaders(valuePolicy)
 	return x.sendFile(valueHTML, x.loginPage(x.query.Get("next"), ""))
 }
 
 // setPageHeaders sets what a page has that a person looks at.
-func (x *exchange) setPageHeaders() {
+func (x *exchange) setPageHeaders(policy []string) {
 	h := x.w.Header()
-	h["Content-Security-Policy"] = valuePolicy
+	h["Content-Security-Policy"] = policy
 	h["X-Frame-Options"] = valueDeny
 	h["Referrer-Policy"] = valueNoReferrer
 	h["Cross-Origin-Opener-Policy"] = valueSameOrigin

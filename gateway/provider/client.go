@@ -334,6 +334,12 @@ func (c *Client) complete(ctx context.Context, k *known, subject string, token *
 	if err := info.Claims(&more); err != nil {
 		return c.refused("the user info", err)
 	}
+	// An address that is verified is not therefore the one that is signed.
+	if signed, there := said["email"]; there {
+		if email, other := more["email"]; other && email != signed {
+			delete(more, "email_verified")
+		}
+	}
 	for name, value := range more {
 		if _, there := said[name]; !there { // what is signed wins
 			said[name] = value

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -38,11 +39,13 @@ func newSealer() (sealer, error) {
 
 // seal returns a text of A-Z a-z 0-9 - and _.
 func (s sealer) seal(f *flow) (string, error) {
-	text, err := json.Marshal(f)
-	if err != nil {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // six bytes for each "&" of an address, and browsers drop large cookies
+	if err := encoder.Encode(f); err != nil {
 		return "", err
 	}
-	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, nil)), nil
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text.Bytes(), nil)), nil
 }
 
 // open returns the flow of a text, or false when it is none of ours.

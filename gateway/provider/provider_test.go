@@ -327,6 +327,7 @@ func TestUserInfo(t *testing.T) {
 		{"the name comes with the info", map[string]any{"sub": "4711", "preferred_username": "bob"}, map[string]any{"preferred_username": nil}, "bob", nil, nil, true},
 		{"what is signed wins", map[string]any{"sub": "4711", "preferred_username": "adm", "groups": "staff"}, nil, "ann", []identity.RoleID{"clerk"}, nil, true},
 		{"whether an address is verified comes with the info", map[string]any{"sub": "4711", "email_verified": true}, map[string]any{"email": "bob@example.com", "groups": "staff"}, "bob", []identity.RoleID{"clerk"}, nil, true},
+		{"another address is verified", map[string]any{"sub": "4711", "email": "evil@example.com", "email_verified": true}, map[string]any{"email": "bob@example.com", "groups": "staff"}, "", nil, ErrRefused, true},
 		{"the info is about somebody else", map[string]any{"sub": "4712", "groups": "heads"}, nil, "", nil, ErrRefused, true},
 		{"the info is about nobody", map[string]any{"groups": "heads"}, nil, "", nil, ErrRefused, true},
 		{"the info fails", map[string]any{"error": "invalid_token"}, nil, "", nil, ErrUnavailable, true},

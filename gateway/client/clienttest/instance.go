@@ -157,7 +157,7 @@ func (s *Server) event(w http.ResponseWriter, r *http.Request, body []byte) {
 	case !known:
 		refuse(w, 400, "InvalidContent", "unknown event")
 	case tag != "" && tag != fmt.Sprintf(`"%d"`, len(i.history)):
-		refuse(w, 412, "PreconditionFailed", "the instance has moved on since the entity tag in If-Match")
+		refuse(w, 412, "PreconditionFailed", "what the condition in the request demands does not hold, or not any more")
 	case i.node == target:
 		refuse(w, 409, "EventNotAllowed", "nothing takes this event in the present state")
 	default:
