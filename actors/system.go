@@ -2,6 +2,7 @@ package actors
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
@@ -17,6 +18,9 @@ func NewSystem(log zerolog.Logger) *System {
 	return &System{actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }),
 		actor.WithDeadLetterRequestLogging(false),
+		// NB: a goroutine waits that long after a message to an actor that has
+		// ended, which is what the last word to a worker can be.
+		actor.WithDeadLetterThrottleInterval(time.Millisecond),
 	)}
 }
 

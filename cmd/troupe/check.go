@@ -44,6 +44,9 @@ func checkHome(c *config) (document.Faults, error) {
 	if err := keepFaults(&all, c.load()); err != nil {
 		return nil, err
 	}
+	if _, err := c.newGateway(zerolog.Nop()); err != nil {
+		return nil, err
+	}
 	if _, err := c.newProvider(zerolog.Nop()); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"troupe/gateway"
 	"troupe/gateway/provider"
 	"troupe/statemachine/document"
 )
@@ -102,6 +104,18 @@ func (c *config) declareProvider(f *pflag.FlagSet) {
 	f.StringVar(&o.LoginDomain, "oidc.login-domain", "", "the claim is like name@domain and must be of this domain; empty: it is the name")
 	f.StringVar(&o.RolesClaim, "oidc.roles-claim", "", "claim with a text or a list, such as groups or realm_access.roles; empty: no roles")
 	f.Var((*rolesValue)(&o.Roles), "oidc.roles", "roles that its values add to a session, such as {staff: employee, heads: [manager, employee]}")
+}
+
+// newGateway makes the server of the main listener. It opens nothing.
+func (c *config) newGateway(log zerolog.Logger) (*gateway.Server, error) {
+	if _, _, err := net.SplitHostPort(c.listen); err != nil {
+		return nil, fmt.Errorf("the setting listen: %w", err)
+	}
+	return gateway.New(gateway.Options{
+		Addr: c.listen, BasePath: c.basePath, SessionCookie: c.sessionCookie, TrustedProxies: c.trustedProxies,
+		ConnectionsMax: c.connectionsMax, InFlightMax: int64(c.requestsMax), WatchersMax: int64(c.watchersMax),
+		DrainDelay: c.drainDelay, DrainMax: c.drainMax, Log: log,
+	})
 }
 
 // newProvider makes the client of the identity provider; nil when there is none.

@@ -110,12 +110,7 @@ func serve(ctx context.Context, c *config) (err error) {
 // /livez and /readyz answer while the store is being opened.
 func (s *service) start() (err error) {
 	c := s.config
-	s.gateway, err = gateway.New(gateway.Options{
-		Addr: c.listen, BasePath: c.basePath, SessionCookie: c.sessionCookie, TrustedProxies: c.trustedProxies,
-		ConnectionsMax: c.connectionsMax, InFlightMax: int64(c.requestsMax), WatchersMax: int64(c.watchersMax),
-		DrainDelay: c.drainDelay, DrainMax: c.drainMax, Log: s.log,
-	})
-	if err != nil {
+	if s.gateway, err = c.newGateway(s.log); err != nil {
 		return err
 	}
 	if s.provider, err = c.newProvider(s.log); err != nil {

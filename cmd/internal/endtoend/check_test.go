@@ -74,6 +74,18 @@ func TestOtherProcessCheckSeesTheSet(t *testing.T) {
 	}
 }
 
+// TestOtherProcessCheckSeesSettings: what serve would refuse, check refuses.
+func TestOtherProcessCheckSeesSettings(t *testing.T) {
+	for text, says := range map[string]string{"listen: 8080\n": "the setting listen", "basePath: platform\n": `"platform"`} {
+		h := newHome(t, map[string]string{"troupe.yaml": text})
+		for _, args := range [][]string{{"check", "--home", h.dir}, {"serve", "--home", h.dir}} {
+			if out := command(t, args...); out.code != 1 || !strings.Contains(out.stderr, says) {
+				t.Errorf("%s with %q: got exit code %d and %s", args[0], text, out.code, out.stderr)
+			}
+		}
+	}
+}
+
 func hasLine(text, begin, says string) bool {
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, begin) && strings.Contains(line, says) {

@@ -21,6 +21,7 @@ const cases: { line: string; schema: JSONObject; data: unknown; want: string[] }
   { line: "a missing member is named at its own place", schema: leave, data: {}, want: ["days: Fill this in."] },
   { line: "a member without a value is missing", schema: leave, data: { days: undefined }, want: ["days: Fill this in."] },
   { line: "a limit is said in numbers", schema: leave, data: { days: 61 }, want: ["days: This must be 60 or less."] },
+  { line: "a number that would be rounded", schema: { type: "object", properties: { a: { type: "array", items: { type: "integer" } } } }, data: { a: [1, 9007199254740992] }, want: ["a/1: This number is too large to be kept exactly."] },
   { line: "a wrong type", schema: leave, data: { days: "x" }, want: ["days: This must be a whole number."] },
   { line: "a dot in a name is no step", schema: leave, data: { days: 1, "first.day": "soon" }, want: ["first.day: This must be a date."] },
   { line: "faults stand in the order of the fields", schema: leave, data: { reason: "too long", days: 0 }, want: ["days: This must be 1 or more.", "reason: Write 5 characters at most."] },

@@ -78,7 +78,8 @@ async function send(path: string, options: Ask): Promise<Response> {
   if (response.status === 401) {
     signedOutListeners.forEach((listener) => listener());
   }
-  throw new ServiceError(response.status, await messageOf(response));
+  // The service's own words for it are about tokens and sessions.
+  throw new ServiceError(response.status, response.status === 401 ? "You are signed out." : await messageOf(response));
 }
 
 async function messageOf(response: Response): Promise<string> {

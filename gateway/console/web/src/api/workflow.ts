@@ -1,6 +1,6 @@
 import { ask, retryKey } from "./http";
 import { type Instance, redirectOf } from "./runtime";
-import type { HistoryEntry, JSONObject, WorkflowEvent } from "./types";
+import type { HistoryEntry, JSONObject, Position, WorkflowEvent } from "./types";
 
 const api = "workflow/api/v1";
 const path = (of: Instance) => `${encodeURIComponent(of.workflowId)}/${encodeURIComponent(of.instanceId)}`;
@@ -44,19 +44,27 @@ export async function loadHistory(of: Instance, signal?: AbortSignal): Promise<H
   return { entries, cut: true };
 }
 
+/** What became of an event. */
+export interface Sent {
+  /** svcRedirect, empty when there is none. */
+  redirect: string;
+  states: Position[];
+}
+
 /**
  * Sends an event to the instance as the tag names it: if it has moved on since
  * the person looked, the answer is a ServiceError with status 412. Returns the
- * instance's svcRedirect, empty when there is none.
+ * instance as it is then.
  */
-export async function sendEvent(of: Instance, name: string, data: JSONObject | null, tag: string): Promise<string> {
+export async function sendEvent(of: Instance, name: string, data: JSONObject | null, tag: string): Promise<Sent> {
   const event = data === null ? { name } : { name, data };
   const headers: Record<string, string> = { "Idempotency-Key": retryKey(), Prefer: "return=minimal" };
   if (tag !== "") {
     headers["If-Match"] = tag;
   }
   const body = { workflowId: of.workflowId, instanceId: of.instanceId, event };
-  return redirectOf((await ask<unknown>(`${api}/event`, { method: "POST", body, headers })).value);
+  const { value } = await ask<{ state?: { states?: Position[] } }>(`${api}/event`, { method: "POST", body, headers });
+  return { redirect: redirectOf(value), states: value.state?.states ?? [] };
 }
 
 /** The address of the stream of an instance's new history entries. */

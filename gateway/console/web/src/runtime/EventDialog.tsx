@@ -2,7 +2,7 @@ import { type FormEvent, useState } from "react";
 import { messageFor, ServiceError } from "../api/http";
 import type { Instance } from "../api/runtime";
 import type { JSONObject, Transition, WorkflowEvent } from "../api/types";
-import { sendEvent } from "../api/workflow";
+import { type Sent, sendEvent } from "../api/workflow";
 import { asObject } from "../schemaform/layout";
 import { SchemaForm } from "../schemaform/SchemaForm";
 import { Dialog } from "../ui/Dialog";
@@ -12,16 +12,18 @@ import { readable } from "../words";
 interface EventDialogProps {
   instance: Instance;
   event: WorkflowEvent;
-  /** The instance's entity tag when the event was offered. */
+  /** The instance's entity tag; the one when the dialog opens counts. */
   tag: string;
   onClose: () => void;
   /** The instance was found to have moved on: everything must be looked at again. */
   onMoved: () => void;
-  onSent: (redirect: string) => void;
+  onSent: (sent: Sent) => void;
 }
 
 /** Asks for what an event needs, or only whether it is meant, and sends it. */
-export function EventDialog({ instance, event, tag, onClose, onMoved, onSent }: EventDialogProps) {
+export function EventDialog({ instance, event, tag: present, onClose, onMoved, onSent }: EventDialogProps) {
+  // What is decided upon is what was seen when the dialog opened.
+  const [tag] = useState(present);
   const [data, setData] = useState<JSONObject>({});
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState("");

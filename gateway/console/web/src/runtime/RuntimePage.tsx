@@ -1,7 +1,8 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { messageFor, ServiceError } from "../api/http";
 import { type Instance, loadForm, noWorkflow } from "../api/runtime";
-import type { Caller, FormView } from "../api/types";
+import type { Caller, FormView, Position } from "../api/types";
+import type { Sent } from "../api/workflow";
 import { safeRedirect } from "../route";
 import { Link } from "../navigate";
 import { Chip, toneOf } from "../ui/Chip";
@@ -109,9 +110,14 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
   };
   const onSubmitted = (next: FormView, redirect: string) =>
     onView(next, { tone: "good", title: "Submitted.", redirect: safeRedirect(redirect, document.baseURI) });
-  const onSent = (eventName: string, redirect: string) => {
+  const onSent = (eventName: string, sent: Sent) => {
     ownStep.current = true;
-    setNews({ tone: "good", title: `Done: ${readable(eventName)}.`, redirect: safeRedirect(redirect, document.baseURI) });
+    const name = readable(eventName);
+    setNews(
+      samePlaces(sent.states, view.states)
+        ? { tone: "info", title: `Sent: ${name}. The workflow stays where it is.`, redirect: "" }
+        : { tone: "good", title: `Done: ${name}.`, redirect: safeRedirect(sent.redirect, document.baseURI) },
+    );
     reload();
   };
 
@@ -139,7 +145,7 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
             <Notice tone={news.tone} title={news.title} ref={newsBox}>
               {news.redirect !== "" && (
                 <p>
-                  The workflow leads on to <a href={news.redirect}>{news.redirect}</a>.
+                  <a href={news.redirect}>Go on where the workflow leads.</a>
                 </p>
               )}
             </Notice>
@@ -162,6 +168,11 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
       </div>
     </>
   );
+}
+
+/** Whether two lists of positions are the same. */
+function samePlaces(a: Position[], b: Position[]): boolean {
+  return a.length === b.length && a.every((at, n) => at.stateMachineId === b[n]?.stateMachineId && at.nodeId === b[n]?.nodeId);
 }
 
 function FormChips({ view }: { view: FormView }) {

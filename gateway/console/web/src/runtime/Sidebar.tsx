@@ -1,6 +1,7 @@
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { messageFor } from "../api/http";
 import type { Instance } from "../api/runtime";
+import type { Sent } from "../api/workflow";
 import type { FormView, Position, WorkflowEvent } from "../api/types";
 import { Chip } from "../ui/Chip";
 import { LoadFault, Skeleton } from "../ui/Notice";
@@ -16,13 +17,22 @@ interface SidebarProps {
   /** The instance has moved on. */
   onMoved: () => void;
   /** The caller has sent an event; the workflow may name a place to go on. */
-  onSent: (eventName: string, redirect: string) => void;
+  onSent: (eventName: string, sent: Sent) => void;
 }
 
 /** Where the workflow is, what can be done, and what was done. */
 export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
   const { events, history, live, reload } = useWorkflow(instance, onMoved);
   const [opened, setOpened] = useState<WorkflowEvent | null>(null);
+  // The stream may be shut; what the form says is news as well.
+  const places = JSON.stringify(view.states);
+  const shown = useRef(places);
+  useEffect(() => {
+    if (shown.current !== places) {
+      shown.current = places;
+      reload();
+    }
+  }, [places, reload]);
   const sendable = events.state === "ready" ? offered(events.value.events, view) : [];
   return (
     <div className="side">
@@ -67,10 +77,10 @@ export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
             reload();
             onMoved();
           }}
-          onSent={(redirect) => {
+          onSent={(sent) => {
             setOpened(null);
             reload();
-            onSent(opened.name, redirect);
+            onSent(opened.name, sent);
           }}
         />
       )}

@@ -10,6 +10,9 @@ export interface DraftControl {
 /** Keeps a draft saved while the form is on the page, and when it goes away. */
 export function useDraft(instance: Instance, revision: number, savedAt: number): DraftControl {
   const [status, setStatus] = useState<DraftStatus>(savedAt > 0 ? { state: "saved", savedAt } : { state: "idle" });
+  // The form may be looked at again while it is filled in, and then has the
+  // revision that this page's own saver gave it: the saver knows better.
+  const [first] = useState(revision);
   const saver = useMemo(
     () =>
       new DraftSaver(
@@ -21,9 +24,9 @@ export function useDraft(instance: Instance, revision: number, savedAt: number):
             return () => window.clearTimeout(timer);
           },
         },
-        revision,
+        first,
       ),
-    [instance, revision],
+    [instance, first],
   );
 
   const stuck = useRef(false);

@@ -41,6 +41,7 @@ export function findFaults(schema: JSONObject, data: unknown): Fault[] {
   const sent = asSent(data) ?? null;
   const result = validate(sent, schema as Schema, draft, lookup, false);
   const faults = choose(result.errors).map((unit) => faultOf(unit, schema, sent, lookup));
+  faults.push(...roundedNumbers(sent, []));
   const seen = new Set<string>();
   const order = ["", ...Object.keys((schema.properties ?? {}) as object)];
   const place = (fault: Fault) => order.indexOf(fault.path[0] ?? "");
@@ -49,6 +50,18 @@ export function findFaults(schema: JSONObject, data: unknown): Fault[] {
     const key = `${fault.path.join("/")} ${fault.message}`;
     return !seen.has(key) && seen.add(key);
   });
+}
+
+/** Whole numbers that a browser cannot keep: what would be sent is another one. */
+function roundedNumbers(data: unknown, path: string[]): Fault[] {
+  if (typeof data === "number") {
+    const exact = !Number.isInteger(data) || Number.isSafeInteger(data);
+    return exact ? [] : [{ path, message: "This number is too large to be kept exactly.", keyword: "rounded" }];
+  }
+  if (data === null || typeof data !== "object") {
+    return [];
+  }
+  return Object.entries(data).flatMap(([name, value]) => roundedNumbers(value, [...path, name]));
 }
 
 /**
