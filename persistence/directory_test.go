@@ -174,6 +174,7 @@ func TestAReadOnlyStoreChangesNothing(t *testing.T) {
 func FuzzParseFormat(f *testing.F) {
 	f.Add(format{version: 1, shards: 16}.encode())
 	f.Add([]byte("troupe store\n"))
+	f.Add([]byte("troupe store\nformat 1\nshards 1 and more\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, data := range [][]byte{data, seal(data)} {
 			if got, err := parseFormat(data); err == nil && string(got.encode()) != string(data) {

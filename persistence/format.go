@@ -56,6 +56,9 @@ func parseFormat(data []byte) (format, error) {
 	if _, err := fmt.Sscanf(lines[2], "shards %d", &f.shards); err != nil || f.shards < 1 || f.shards > shardsMax {
 		return format{}, errors.New("it has no usable number of shards")
 	}
+	if string(f.encode()) != string(data) { // NB: Sscanf passes over what follows a number
+		return format{}, errors.New("it is not written as this program writes it")
+	}
 	return f, nil
 }
 
