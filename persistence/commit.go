@@ -74,6 +74,14 @@ func (s *Store) Append(w *Writes, waiter Waiter) (taken bool) {
 	return taken
 }
 
+// Commit is [Store.Append] for a caller who waits: it returns when the changes are
+// durable, or why they are not known to be.
+func (s *Store) Commit(w *Writes) error {
+	durable := make(fence, 1)
+	s.Append(w, durable)
+	return <-durable
+}
+
 // Barrier tells waiter when everything appended before is durable.
 func (s *Store) Barrier(waiter Waiter) {
 	w := s.NewWrites(Meta)

@@ -210,21 +210,13 @@ func (t *Templates) Publish(set []TemplateSource) error {
 func (t *Templates) writeLocked(text []byte) error {
 	w := t.store.NewWrites(persistence.Meta)
 	w.Set(persistence.SettingKey(nil, templatesSetting), text)
-	durable := make(templatesDurable, 1)
-	t.store.Append(w, durable)
-	if err := <-durable; err != nil {
+	if err := t.store.Commit(w); err != nil {
 		t.publishing.unsure = true
 		return err
 	}
 	t.publishing.stored, t.publishing.unsure = text, false
 	return nil
 }
-
-// templatesDurable is a waiter for one who waits at once.
-type templatesDurable chan error
-
-// Committed implements persistence.Waiter.
-func (d templatesDurable) Committed(err error) { d <- err }
 
 // Len returns how many templates there are, of both kinds.
 func (t *Templates) Len() int { return len(t.current.Load().order) }

@@ -103,9 +103,7 @@ func (r *Router) dropIndex(row storedIndex) error {
 		w := r.store.NewWrites(sh)
 		w.DeleteRange(prefix, persistence.PrefixEnd(prefix))
 		w.Delete(appendMark(nil, sh, row.Number))
-		durable := make(outcome, 1)
-		r.store.Append(w, durable)
-		if err := <-durable; err != nil {
+		if err := r.store.Commit(w); err != nil {
 			return err
 		}
 	}

@@ -95,9 +95,7 @@ func (r *Router) cleanCreates(sh persistence.Shard) error {
 		for _, key := range part {
 			w.Delete(key)
 		}
-		durable := make(outcome, 1)
-		r.store.Append(w, durable)
-		if err := <-durable; err != nil {
+		if err := r.store.Commit(w); err != nil {
 			return err
 		}
 	}

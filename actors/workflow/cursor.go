@@ -41,9 +41,7 @@ func openCursors(store *persistence.Store) (cipher.AEAD, error) {
 		_, _ = rand.Read(key) // crypto/rand never returns an error; it ends the program
 		w := store.NewWrites(persistence.Meta)
 		w.Set(name, key)
-		durable := make(outcome, 1)
-		store.Append(w, durable)
-		err = <-durable
+		err = store.Commit(w)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("key for cursors: %w", err)

@@ -212,9 +212,7 @@ func (c *Catalog) setIndexState(number uint32, from, to indexState) error {
 	}
 	w := c.store.NewWrites(persistence.Meta)
 	w.Set(persistence.SettingKey(nil, indexesSetting), text)
-	durable := make(outcome, 1)
-	c.store.Append(w, durable)
-	if err := <-durable; err != nil {
+	if err := c.store.Commit(w); err != nil {
 		return fmt.Errorf("write indexes: %w", err)
 	}
 	return c.installIndexesLocked(rows)

@@ -218,16 +218,8 @@ func (c *Catalog) writePublication(p *publication) error {
 		}
 		w.Set(persistence.SettingKey(nil, indexesSetting), rows)
 	}
-	durable := make(outcome, 1)
-	c.store.Append(w, durable)
-	if err := <-durable; err != nil {
+	if err := c.store.Commit(w); err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
 	return nil
 }
-
-// outcome is a waiter for one who waits at once.
-type outcome chan error
-
-// Committed implements persistence.Waiter.
-func (o outcome) Committed(err error) { o <- err }

@@ -260,6 +260,12 @@ func (q *query) openSnapshot() {
 	q.router.store.Barrier(q.fence)
 }
 
+// outcome is a waiter for one who waits later.
+type outcome chan error
+
+// Committed implements persistence.Waiter.
+func (o outcome) Committed(err error) { o <- err }
+
 // awaitFence waits until the snapshot is durable. ErrUnavailable: it may never
 // be.
 func (q *query) awaitFence() error {
