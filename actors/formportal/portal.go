@@ -64,14 +64,6 @@ func (p *Portal) Metrics() Metrics { return p.supervisor.Metrics() }
 // do runs a request under the supervisor.
 func (p *Portal) do(ctx context.Context, name string, work func(context.Context) error) error {
 	err := p.supervisor.Do(ctx, name, work)
-	switch {
-	case errors.Is(err, supervise.ErrBusy):
-		err = fmt.Errorf("%w: %w", workflow.ErrBusy, err)
-	case errors.Is(err, supervise.ErrStopped):
-		err = fmt.Errorf("%w: %w", workflow.ErrUnavailable, err)
-	case errors.Is(err, supervise.ErrPanicked):
-		err = fmt.Errorf("%w: %w", workflow.ErrInternal, err)
-	}
 	if err != nil {
 		return fmt.Errorf("form portal: %s: %w", name, err)
 	}

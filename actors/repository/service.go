@@ -169,14 +169,6 @@ func (s *Service) Open(ctx context.Context, caller *identity.Principal, path str
 // do runs a request under the supervisor.
 func (s *Service) do(ctx context.Context, name string, work func(context.Context) error) error {
 	err := s.supervisor.Do(ctx, name, work)
-	switch {
-	case errors.Is(err, supervise.ErrBusy):
-		err = fmt.Errorf("%w: %w", workflow.ErrBusy, err)
-	case errors.Is(err, supervise.ErrStopped):
-		err = fmt.Errorf("%w: %w", workflow.ErrUnavailable, err)
-	case errors.Is(err, supervise.ErrPanicked):
-		err = fmt.Errorf("%w: %w", workflow.ErrInternal, err)
-	}
 	if err != nil {
 		return fmt.Errorf("repository: %s: %w", name, err)
 	}

@@ -99,14 +99,6 @@ func (s *Service) Parameters(ctx context.Context, caller *identity.Principal, ki
 		params, err = s.parameters(ctx, caller, kind, path)
 		return err
 	})
-	switch {
-	case errors.Is(err, supervise.ErrBusy):
-		err = fmt.Errorf("%w: %w", workflow.ErrBusy, err)
-	case errors.Is(err, supervise.ErrStopped):
-		err = fmt.Errorf("%w: %w", workflow.ErrUnavailable, err)
-	case errors.Is(err, supervise.ErrPanicked):
-		err = fmt.Errorf("%w: %w", workflow.ErrInternal, err)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("parameters of a %s: %w", kind, err)
 	}

@@ -11,7 +11,6 @@ package supervise
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -22,17 +21,19 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors"
+	"troupe/actors/workflow"
 )
 
-// What Do returns besides the error of the work. With each, the work was not
-// begun, but for ErrPanicked.
+// What Do returns besides the error of the work, each of the kind of package
+// workflow that the caller is told. With each, the work was not begun, but for
+// ErrPanicked.
 var (
 	// ErrBusy: Options.WorkersMax requests are being worked on.
-	ErrBusy = errors.New("too many requests")
+	ErrBusy = fmt.Errorf("%w: too many requests", workflow.ErrBusy)
 	// ErrStopped: Stop was called.
-	ErrStopped = errors.New("supervisor is stopped")
+	ErrStopped = fmt.Errorf("%w: supervisor is stopped", workflow.ErrUnavailable)
 	// ErrPanicked: the work panicked; the log has more.
-	ErrPanicked = errors.New("request panicked")
+	ErrPanicked = fmt.Errorf("%w: request panicked", workflow.ErrInternal)
 )
 
 // Options configures a Supervisor. System is required.
