@@ -67,6 +67,15 @@ func lingerOn(w http.ResponseWriter, r *http.Request) {
 	_, _ = http.MaxBytesReader(w, r.Body, 0).Read(first[:])
 }
 
+// keyedBody reads the idempotency key of the header, empty without one, and the
+// body of a POST.
+func (x *exchange) keyedBody() (key string, body data.Value, err error) {
+	if key, err = parseRetryKey(x.r.Header["Idempotency-Key"]); err == nil {
+		body, err = parseBody(x.body)
+	}
+	return key, body, err
+}
+
 // parseBody checks the bytes of a JSON body. The result may be a slice of them.
 func parseBody(body []byte) (data.Value, error) {
 	value, err := data.Clean(body)

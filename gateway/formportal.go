@@ -60,6 +60,15 @@ func (x *exchange) appendRoles(roles []identity.Role) {
 	x.out = append(x.out, ']')
 }
 
+// appendChoices appends a list of workflows.
+func (x *exchange) appendChoices(choices []workflow.Choice) {
+	x.out = append(x.out, '[')
+	for i, choice := range choices {
+		x.appendNamed(i, choice.ID, choice.Name)
+	}
+	x.out = append(x.out, ']')
+}
+
 // appendNamed appends element i of a list of ids with names.
 func (x *exchange) appendNamed(i int, id, name string) {
 	if i > 0 {
@@ -78,11 +87,7 @@ func listPortalWorkflows(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.out = append(x.out, '[')
-	for i, choice := range choices {
-		x.appendNamed(i, choice.ID, choice.Name)
-	}
-	x.out = append(x.out, ']')
+	x.appendChoices(choices)
 	x.send(http.StatusOK)
 	return nil
 }
@@ -123,29 +128,12 @@ func listTemplates(kind form.Kind) func(*exchange) error {
 func listForms(kind form.Kind, category formportal.Category) func(*exchange) error {
 	return func(x *exchange) error {
 		request := formportal.ListRequest{Caller: x.caller, Kind: kind, Category: category}
-		x.out = append(x.out, '[')
-		first := true
-		err := x.services.Portal.List(x.r.Context(), &request, func(f *formportal.Summary) error {
-			if !first {
-				x.out = append(x.out, ',')
-			}
-			first = false
+		list := x.newArray()
+		return list.end(x.services.Portal.List(x.r.Context(), &request, func(f *formportal.Summary) error {
+			list.element()
 			x.out = appendSummary(x.out, f)
-			if len(x.out) < streamBytes {
-				return nil
-			}
-			return x.flush()
-		})
-		x.renewWriteTime()
-		if err != nil {
-			return err // NB: when a piece is out already, refuse cuts the connection
-		}
-		x.out = append(x.out, ']')
-		if x.status == 0 {
-			x.send(http.StatusOK)
-			return nil
-		}
-		return x.flush()
+			return list.added()
+		}))
 	}
 }
 
@@ -193,11 +181,7 @@ func createChecklist(x *exchange) error {
 // workflowMember are the members of the body that name the two; the workflow can
 // be missing or empty, and is not known when workflowMember is empty.
 func (x *exchange) create(kind form.Kind, templateMember, workflowMember string) error {
-	key, err := parseRetryKey(x.r.Header["Idempotency-Key"])
-	if err != nil {
-		return err
-	}
-	body, err := parseBody(x.body)
+	key, body, err := x.keyedBody()
 	if err != nil {
 		return err
 	}

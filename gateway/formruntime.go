@@ -84,11 +84,9 @@ func showTemplate(x *exchange) error {
 	}
 	x.out = append(x.out, `{"template":`...)
 	x.out = appendTemplate(x.out, template)
-	x.out = append(x.out, `,"workflows":[`...)
-	for i, choice := range bound {
-		x.appendNamed(i, choice.ID, choice.Name)
-	}
-	x.out = append(x.out, `],"needsWorkflow":`...)
+	x.out = append(x.out, `,"workflows":`...)
+	x.appendChoices(bound)
+	x.out = append(x.out, `,"needsWorkflow":`...)
 	x.out = append(strconv.AppendBool(x.out, len(template.Workflows) > 0), '}')
 	x.send(http.StatusOK)
 	return nil
@@ -221,11 +219,7 @@ func dropDraft(x *exchange) error {
 
 // submitForm answers POST form-runtime/api/v1/submit, as POST event does.
 func submitForm(x *exchange) error {
-	key, err := parseRetryKey(x.r.Header["Idempotency-Key"])
-	if err != nil {
-		return err
-	}
-	body, err := parseBody(x.body)
+	key, body, err := x.keyedBody()
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,49 @@ func queryInstances(x *exchange) error {
 	if err := x.appendQueryEnd(request, end); err != nil {
 		return err
 	}
+	return x.sendRest()
+}
+
+// array is a JSON array of any length on its way out in pieces.
+type array struct {
+	x     *exchange
+	begun bool
+}
+
+func (x *exchange) newArray() *array {
+	x.out = append(x.out, '[')
+	return &array{x: x}
+}
+
+// element puts the comma before the next element; the caller appends that to x.out
+// and calls added.
+func (a *array) element() {
+	if a.begun {
+		a.x.out = append(a.x.out, ',')
+	}
+	a.begun = true
+}
+
+// added sends what there is when it is enough for a piece.
+func (a *array) added() error {
+	if len(a.x.out) < streamBytes {
+		return nil
+	}
+	return a.x.flush()
+}
+
+// end sends the rest; err is why there is less than all.
+func (a *array) end(err error) error {
+	a.x.renewWriteTime()
+	if err != nil {
+		return err // NB: when a piece is out already, refuse cuts the connection
+	}
+	a.x.out = append(a.x.out, ']')
+	return a.x.sendRest()
+}
+
+// sendRest sends x.out as the last piece of an answer, or as the whole.
+func (x *exchange) sendRest() error {
 	if x.status == 0 {
 		x.send(http.StatusOK)
 		return nil

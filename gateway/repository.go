@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"net/http"
 
 	"troupe/actors/identity"
 	"troupe/statemachine/data"
@@ -24,27 +23,10 @@ func listFiles(x *exchange) error {
 	if x.services.Repository == nil {
 		return errNotFound
 	}
-	x.out = append(x.out, '[')
-	first := true
-	err := x.services.Repository.List(x.r.Context(), x.caller, x.query.Get("extension"), func(path string) error {
-		if !first {
-			x.out = append(x.out, ',')
-		}
-		first = false
+	list := x.newArray()
+	return list.end(x.services.Repository.List(x.r.Context(), x.caller, x.query.Get("extension"), func(path string) error {
+		list.element()
 		x.out = data.AppendString(x.out, path)
-		if len(x.out) < streamBytes {
-			return nil
-		}
-		return x.flush()
-	})
-	x.renewWriteTime()
-	if err != nil {
-		return err // NB: when a piece is out already, refuse cuts the connection
-	}
-	x.out = append(x.out, ']')
-	if x.status == 0 {
-		x.send(http.StatusOK)
-		return nil
-	}
-	return x.flush()
+		return list.added()
+	}))
 }

@@ -58,11 +58,7 @@ type Watches interface {
 // here and is passed over, as RFC 9110 (13.1.1) has it for what has no present
 // representation.
 func createInstance(x *exchange) error {
-	key, err := parseRetryKey(x.r.Header["Idempotency-Key"])
-	if err != nil {
-		return err
-	}
-	body, err := parseBody(x.body)
+	key, body, err := x.keyedBody()
 	if err != nil {
 		return err
 	}
@@ -198,18 +194,9 @@ func (x *exchange) checkIdentifiers() error {
 // listChoices answers GET workflow/api/v1/choices. The list is as long as there
 // are definitions, so it is built in one piece.
 func listChoices(x *exchange) error {
-	x.out = append(x.out, `{"workflows":[`...)
-	for i, choice := range x.services.Workflows.Choices(x.caller) {
-		if i > 0 {
-			x.out = append(x.out, ',')
-		}
-		x.out = append(x.out, `{"id":`...)
-		x.out = data.AppendString(x.out, choice.ID)
-		x.out = append(x.out, `,"name":`...)
-		x.out = data.AppendString(x.out, choice.Name)
-		x.out = append(x.out, '}')
-	}
-	x.out = append(x.out, `]}`...)
+	x.out = append(x.out, `{"workflows":`...)
+	x.appendChoices(x.services.Workflows.Choices(x.caller))
+	x.out = append(x.out, '}')
 	x.send(http.StatusOK)
 	return nil
 }
