@@ -252,7 +252,7 @@ func (h *house) view(who, workflowID, id string) *View {
 }
 
 func (h *house) save(who, workflowID, id, text string, ifMatch ...uint64) (workflow.Draft, error) {
-	return h.SaveDraft(h.t.Context(), &DraftRequest{FormRequest: h.request(who, workflowID, id), Data: value(h.t, text), IfMatch: ifMatch})
+	return h.SaveDraft(h.t.Context(), &DraftRequest{FormRequest: h.request(who, workflowID, id), Data: value(h.t, text), DraftCondition: workflow.DraftCondition{IfMatch: ifMatch}})
 }
 
 func (h *house) submit(who, workflowID, id, text, key string) (*workflow.Reply, error) {

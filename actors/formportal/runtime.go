@@ -20,6 +20,12 @@ type FormRequest struct {
 	withoutDraft bool
 }
 
+// alone is the request for those who do not look at the draft.
+func (r FormRequest) alone() *FormRequest {
+	r.withoutDraft = true
+	return &r
+}
+
 // View is a form as the page that it is filled in on needs it.
 type View struct {
 	Summary  *Summary
@@ -116,12 +122,7 @@ type DraftRequest struct {
 	// Data is a checked, compact object; absent drops the draft. It need not fit
 	// the template yet.
 	Data data.Value
-	// IfMatch lists the revisions that the present draft may have; nil is any,
-	// also that there is none, unless MustExist demands one.
-	IfMatch   []uint64
-	MustExist bool
-	// IfAbsent demands that there is none yet.
-	IfAbsent bool
+	workflow.DraftCondition
 }
 
 // SaveDraft keeps or drops the caller's draft; it is durable when SaveDraft
@@ -130,13 +131,12 @@ type DraftRequest struct {
 // cannot be submitted now.
 func (p *Portal) SaveDraft(ctx context.Context, req *DraftRequest) (draft workflow.Draft, err error) {
 	err = p.do(ctx, "draft", func(ctx context.Context) error {
-		if _, err := p.load(ctx, &req.FormRequest); err != nil { // who may not see it learns nothing else
+		if _, err := p.load(ctx, req.FormRequest.alone()); err != nil { // who may not see it learns nothing else
 			return err
 		}
 		var err error
 		draft, err = p.o.Workflows.SaveDraft(ctx, &workflow.DraftRequest{
-			FormRequest: *p.formRequest(&req.FormRequest), Data: req.Data,
-			IfMatch: req.IfMatch, MustExist: req.MustExist, IfAbsent: req.IfAbsent,
+			FormRequest: *p.formRequest(&req.FormRequest), Data: req.Data, DraftCondition: req.DraftCondition,
 		})
 		return err
 	})
@@ -178,9 +178,7 @@ func (p *Portal) Submit(ctx context.Context, req *SubmitRequest) (reply *workflo
 // submission returns the event that submits the form, or why this caller cannot
 // do that now.
 func (p *Portal) submission(ctx context.Context, req *SubmitRequest) (event string, err error) {
-	form := req.FormRequest
-	form.withoutDraft = true
-	v, err := p.load(ctx, &form)
+	v, err := p.load(ctx, req.FormRequest.alone())
 	if err != nil {
 		return "", err
 	}

@@ -53,17 +53,33 @@ type Draft struct {
 	Data     data.Value
 }
 
-// DraftRequest asks to keep a draft, or to drop it.
-type DraftRequest struct {
-	FormRequest
-	// Data is a checked, compact object; absent drops the draft.
-	Data data.Value
+// DraftCondition is what a request demands of the present draft. The zero value
+// demands nothing.
+type DraftCondition struct {
 	// IfMatch lists the revisions that the present draft may have; nil means
 	// any, also that there is none, unless MustExist demands one.
 	IfMatch   []uint64
 	MustExist bool
 	// IfAbsent demands that there is none yet.
 	IfAbsent bool
+}
+
+func (c *DraftCondition) demands() bool { return c.IfMatch != nil || c.MustExist || c.IfAbsent }
+
+// holds looks at the present draft, which is nil when there is none.
+func (c *DraftCondition) holds(present *Draft) bool {
+	if present == nil {
+		return c.IfMatch == nil && !c.MustExist
+	}
+	return !c.IfAbsent && (c.IfMatch == nil || slices.Contains(c.IfMatch, present.Revision))
+}
+
+// DraftRequest asks to keep a draft, or to drop it.
+type DraftRequest struct {
+	FormRequest
+	// Data is a checked, compact object; absent drops the draft.
+	Data data.Value
+	DraftCondition
 
 	saved Draft // what the actor made of it
 }
@@ -148,15 +164,6 @@ func (r *Router) mayAsk(workflowID string, p *identity.Principal) error {
 	return r.accepting()
 }
 
-// conditionHolds looks at what the request demands of the present draft, which is
-// nil when there is none.
-func (r *DraftRequest) conditionHolds(present *Draft) bool {
-	if present == nil {
-		return r.IfMatch == nil && !r.MustExist
-	}
-	return !r.IfAbsent && (r.IfMatch == nil || slices.Contains(r.IfMatch, present.Revision))
-}
-
 // draft is the actor's side of SaveDraft.
 func (i *instance) draft(c *call) (handed bool, err error) {
 	if err := i.ensureLoaded(); err != nil {
@@ -168,12 +175,12 @@ func (i *instance) draft(c *call) (handed bool, err error) {
 		return false, err
 	}
 	before := &Draft{}
-	if req.Data != nil || req.MustExist || req.IfMatch != nil || req.IfAbsent { // what cannot be read can be dropped
+	if req.Data != nil || req.demands() { // what cannot be read can be dropped
 		present, err := i.loadDraft(req.Caller.ID)
 		if err != nil {
 			return false, err
 		}
-		if !req.conditionHolds(present) {
+		if !req.holds(present) {
 			return false, ErrPrecondition
 		}
 		if present != nil {

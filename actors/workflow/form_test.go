@@ -225,7 +225,7 @@ func submits(f *form.Form) (string, error) {
 
 func (h *house) draft(who *identity.Principal, id, body string, ifMatch ...uint64) (Draft, error) {
 	return h.SaveDraft(h.t.Context(), &DraftRequest{
-		FormRequest: FormRequest{Caller: who, WorkflowID: "leave", InstanceID: id, Event: submits}, Data: value(body), IfMatch: ifMatch,
+		FormRequest: FormRequest{Caller: who, WorkflowID: "leave", InstanceID: id, Event: submits}, Data: value(body), DraftCondition: DraftCondition{IfMatch: ifMatch},
 	})
 }
 
@@ -247,11 +247,11 @@ func TestTheLifeOfADraft(t *testing.T) {
 	if _, err := h.draft(john, id, `{"days":1}`, 0); !errors.Is(err, ErrPrecondition) {
 		t.Errorf("a draft in the place of one that is not there: got %v, want ErrPrecondition", err)
 	}
-	over := &DraftRequest{FormRequest: FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: submits}, Data: value(`{"days":0}`), MustExist: true}
+	over := &DraftRequest{FormRequest: FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: submits}, Data: value(`{"days":0}`), DraftCondition: DraftCondition{MustExist: true}}
 	if _, err := h.SaveDraft(t.Context(), over); !errors.Is(err, ErrPrecondition) {
 		t.Errorf("a draft in the place of any, where there is none: got %v, want ErrPrecondition", err)
 	}
-	onlyFirst := &DraftRequest{FormRequest: over.FormRequest, Data: value(`{"days":1}`), IfAbsent: true}
+	onlyFirst := &DraftRequest{FormRequest: over.FormRequest, Data: value(`{"days":1}`), DraftCondition: DraftCondition{IfAbsent: true}}
 	first, err := h.SaveDraft(t.Context(), onlyFirst)
 	if err != nil {
 		t.Fatal(err)
