@@ -12,22 +12,23 @@ import (
 func showPage(x *exchange) error {
 	shell := console.Shell(x.server.options.BasePath)
 	x.setPageHeaders(valueConsolePolicy)
-	return x.sendCached(shell, valueHTML, valueShellCache)
+	return x.sendCached(shell, console.Tag(shell), valueHTML, valueShellCache)
 }
 
 // showAsset answers GET /assets/{name}.
 func showAsset(x *exchange) error {
-	body, contentType, ok := console.Asset(x.params.ByName("name"))
+	name := x.params.ByName("name")
+	body, contentType, ok := console.Asset(name)
 	if !ok {
 		return errNotFound
 	}
-	return x.sendCached(body, []string{contentType}, valueAssetCache)
+	// The name changes with the content, so it says what the content is.
+	return x.sendCached(body, `"`+name+`"`, []string{contentType}, valueAssetCache)
 }
 
 // sendCached answers with a file of the program's own that a browser may keep, or
 // with 304 when it has it.
-func (x *exchange) sendCached(body []byte, contentType, cache []string) error {
-	tag := console.Tag(body)
+func (x *exchange) sendCached(body []byte, tag string, contentType, cache []string) error {
 	x.w.Header()["Etag"] = []string{tag}
 	x.contentType, x.cacheControl = contentType, cache
 	if hasTag(x.r.Header["If-None-Match"], tag) {

@@ -80,7 +80,8 @@ func Asset(name string) (body []byte, contentType string, ok bool) {
 	return body, contentType, true
 }
 
-// Tag returns a strong entity tag of a shell or an asset, with its quotes.
+// Tag returns a strong entity tag of a shell, with its quotes. An asset needs none
+// but its name.
 func Tag(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
