@@ -127,10 +127,9 @@ func (p *Portal) Template(ctx context.Context, caller *identity.Principal, kind 
 		if _, visible := found.RoleOf(caller.Roles); !visible {
 			return workflow.ErrNotFound
 		}
-		choices := p.o.Workflows.Choices(caller)
 		for _, id := range found.Workflows {
-			if i := slices.IndexFunc(choices, func(c workflow.Choice) bool { return c.ID == id }); i >= 0 {
-				bound = append(bound, choices[i])
+			if choice, ok := p.o.Workflows.Choice(caller, id); ok {
+				bound = append(bound, choice)
 			}
 		}
 		template = found
@@ -220,7 +219,7 @@ func (p *Portal) creation(req *CreateRequest) (*workflow.CreateRequest, error) {
 	case req.WorkflowID == "":
 		return create, nil
 	}
-	if !slices.ContainsFunc(p.o.Workflows.Choices(req.Caller), func(c workflow.Choice) bool { return c.ID == req.WorkflowID }) {
+	if _, visible := p.o.Workflows.Choice(req.Caller, req.WorkflowID); !visible {
 		return create, workflow.ErrNotFound
 	}
 	if !template.BoundTo(req.WorkflowID) {

@@ -207,12 +207,21 @@ func (o *offer) release() { o.creating.Add(-1) }
 func (c *Catalog) choices(caller *statemachine.Caller, now time.Time) []Choice {
 	out := []Choice{}
 	for id, o := range *c.current.Load() {
-		if o.listed && o.CreateRight(caller, now) != statemachine.Denied {
-			out = append(out, Choice{ID: id, Name: o.Name})
+		if choice, ok := o.choice(id, caller, now); ok {
+			out = append(out, choice)
 		}
 	}
 	slices.SortFunc(out, func(a, b Choice) int { return cmp.Compare(a.ID, b.ID) })
 	return out
+}
+
+// choice is the workflow as one that the caller may create; false when it is none.
+// A nil offer is none.
+func (o *offer) choice(id string, caller *statemachine.Caller, now time.Time) (Choice, bool) {
+	if o == nil || !o.listed || o.CreateRight(caller, now) == statemachine.Denied {
+		return Choice{}, false
+	}
+	return Choice{ID: id, Name: o.Name}, true
 }
 
 // version returns one published version. ErrExecution when it cannot be read.

@@ -181,6 +181,11 @@ func (r *Router) Choices(p *identity.Principal) []Choice {
 	return r.catalog.choices(callerOf(p), r.o.Clock())
 }
 
+// Choice returns one of the Choices; false when the caller may not create it.
+func (r *Router) Choice(p *identity.Principal, workflowID string) (Choice, bool) {
+	return (*r.catalog.current.Load())[workflowID].choice(workflowID, callerOf(p), r.o.Clock())
+}
+
 // ask finds the instance's actor, waking it if needed, and waits for its answer.
 func (r *Router) ask(workflowID, instanceID string, fill func(*call)) (*Reply, error) {
 	id, ok := parseInstanceID(instanceID)
