@@ -10,10 +10,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"troupe/actors/identity"
+	"troupe/statemachine/data"
 	"troupe/statemachine/filter"
 )
 
@@ -222,6 +224,82 @@ func TestQueriesAgreeWithBruteForce(t *testing.T) {
 		if kinds[kind] == 0 {
 			t.Errorf("no query used a plan of the kind %q", kind)
 		}
+	}
+}
+
+// TestQueriesAgreeWithBruteForceWhileEventsArrive compares with a loop over the
+// same snapshot, in which everything else goes on: instances move, are made, and
+// fall asleep. One of the two workflows has indexes.
+func TestQueriesAgreeWithBruteForceWhileEventsArrive(t *testing.T) {
+	w := newTwins(t, 120)
+	var others sync.WaitGroup
+	stop := make(chan struct{})
+	before := w.Router.Metrics()
+	for g := range 3 {
+		others.Go(func() {
+			r := rand.New(rand.NewPCG(7, uint64(g)))
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				workflow, ids := "stock", w.indexed
+				if r.IntN(2) == 0 {
+					workflow, ids = "plain", w.plain
+				}
+				w.mustSend(boss, workflow, ids[r.IntN(len(ids))], someOf(r, "set", "set", "close", "side", "open"), randomSet(r), "")
+				if n%40 == 0 {
+					w.create(boss, workflow, randomPublic(r, r.IntN(1000)))
+					w.sweepAfter(time.Hour)
+				}
+			}
+		})
+	}
+	func() {
+		defer others.Wait()
+		defer close(stop)
+		rapid.Check(t, w.askInOneMoment)
+	}()
+	if moved := w.Router.Metrics().Events - before.Events; moved < 200 {
+		t.Errorf("only %d events arrived meanwhile", moved)
+	}
+	w.checkIndexes()
+}
+
+// askInOneMoment draws one query and holds it against brute force over its own
+// snapshot.
+func (w *twins) askInOneMoment(rt *rapid.T) {
+	req := QueryRequest{
+		Caller:     rapid.SampledFrom([]*identity.Principal{member, guest, boss}).Draw(rt, "who"),
+		WorkflowID: rapid.SampledFrom([]string{"stock", "plain"}).Draw(rt, "workflow"),
+		Sort:       rapid.SampledFrom([]string{"", "_id", "-_id"}).Draw(rt, "sort"),
+	}
+	if req.WorkflowID == "stock" && rapid.Bool().Draw(rt, "by an index") {
+		req.Sort = rapid.SampledFrom([]string{"svcPublic.a", "-svcPublic.a", "svcPublic.n", "-svcPublic.t"}).Draw(rt, "sort by")
+	}
+	req.Filter = asker{rt}.filter(2, req.Caller == boss)
+	got := []string{}
+	q, err := w.newQuery(&req, func(item []byte) error {
+		id, _ := data.Value(item).Lookup("_id")
+		got = append(got, id.Text())
+		return nil
+	})
+	if err != nil {
+		rt.Fatalf("%+v: %v", req, err)
+	}
+	q.ctx, q.resumed = w.t.Context(), time.Now()
+	q.openSnapshot()
+	defer func() { _ = q.snapshot.Close() }()
+	if err := q.answer(); err != nil {
+		rt.Fatalf("%+v: %v", req, err)
+	}
+	want := []string{}
+	for _, s := range obvious(w.t, w.instancesIn(q.snapshot, req.WorkflowID), req.Caller, req.Filter, req.Sort) {
+		want = append(want, s.name)
+	}
+	if !slices.Equal(got, want) {
+		rt.Fatalf("%s of %s sorted by %q for %s: got %v, want %v", req.Filter, req.WorkflowID, req.Sort, req.Caller.ID, got, want)
 	}
 }
 

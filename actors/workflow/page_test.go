@@ -214,7 +214,7 @@ stateMachines:
 `)
 	plain, moved := h.create(john, "shop", `{"k":"é","n":1.50}`), h.create(john, "shop", "")
 	h.mustSend(john, "shop", moved, "go", "", "")
-	history := map[string]string{plain: string(h.storedHistory(mustID(t, plain))), moved: string(h.storedHistory(mustID(t, moved)))}
+	history := map[string]string{plain: string(h.storedHistory(h.store, mustID(t, plain))), moved: string(h.storedHistory(h.store, mustID(t, moved)))}
 	for _, c := range []struct {
 		who    *identity.Principal
 		fields []string
@@ -316,7 +316,7 @@ func TestHistoryPages(t *testing.T) {
 				h.restart()
 			}
 		}
-		if got, want := "["+strings.Join(entries, ",")+"]", string(h.storedHistory(mustID(t, id))); got != want {
+		if got, want := "["+strings.Join(entries, ",")+"]", string(h.storedHistory(h.store, mustID(t, id))); got != want {
 			t.Errorf("pages of %d:\n got %s\nwant %s", limit, got, want)
 		}
 		if want := (25 + limit - 1) / limit; len(entries) != want {

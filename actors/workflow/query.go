@@ -195,10 +195,15 @@ func (r *Router) turn(ctx context.Context, tokens chan struct{}) error {
 	}
 }
 
-// run takes the snapshot and goes the chosen way.
+// run takes the snapshot and answers from it.
 func (q *query) run() error {
 	q.openSnapshot()
 	defer func() { _ = q.snapshot.Close() }() // read-only: nothing to lose
+	return q.answer()
+}
+
+// answer goes the chosen way.
+func (q *query) answer() error {
 	if q.sort != nil && !slices.Contains(q.indexes, q.sort) {
 		return fmt.Errorf("%w: the index on %s is gone", ErrInvalid, data.Quote(q.sort.field.Path()))
 	}

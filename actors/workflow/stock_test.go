@@ -82,9 +82,20 @@ type storedInstance struct {
 // and obvious query.
 func (h *house) instances(workflow string) []storedInstance {
 	h.t.Helper()
+	return h.instancesIn(h.store, workflow)
+}
+
+// moment is a store as it is, or a snapshot of it.
+type moment interface {
+	Scan(prefix []byte, visit func(key, value []byte) error) error
+}
+
+// instancesIn is instances as they were at some moment.
+func (h *house) instancesIn(at moment, workflow string) []storedInstance {
+	h.t.Helper()
 	var all []storedInstance
 	for sh := range persistence.Shard(h.store.ShardCount()) {
-		err := h.store.Scan(persistence.RecordPrefix(nil, sh, workflow), func(key, text []byte) error {
+		err := at.Scan(persistence.RecordPrefix(nil, sh, workflow), func(key, text []byte) error {
 			parsed, ok := persistence.ParseKey(key)
 			if !ok {
 				return fmt.Errorf("key %x", key)
@@ -96,7 +107,7 @@ func (h *house) instances(workflow string) []storedInstance {
 			s := storedInstance{id: parsed.ID, name: instanceName(parsed.ID), record: record}
 			s.document = filter.Document{
 				ID: s.name, WorkflowID: workflow, States: record.States, Public: record.Public, Private: record.Private,
-				History: func() data.Value { return h.storedHistory(s.id) },
+				History: func() data.Value { return h.storedHistory(at, s.id) },
 			}
 			all = append(all, s)
 			return nil
@@ -109,9 +120,9 @@ func (h *house) instances(workflow string) []storedInstance {
 	return all
 }
 
-func (h *house) storedHistory(id persistence.ID) data.Value {
+func (h *house) storedHistory(at moment, id persistence.ID) data.Value {
 	var entries [][]byte
-	err := h.store.Scan(persistence.EntryPrefix(nil, h.store.ShardOf(id), id), func(_, value []byte) error {
+	err := at.Scan(persistence.EntryPrefix(nil, h.store.ShardOf(id), id), func(_, value []byte) error {
 		entries = append(entries, bytes.Clone(value[entryHead:]))
 		return nil
 	})

@@ -211,7 +211,7 @@ func TestAWatcherHearsEachEntryInOrder(t *testing.T) {
 func (h *house) holdEntries(id string, entries []heard) {
 	h.t.Helper()
 	var history []data.Value
-	for _, e := range h.storedHistory(mustID(h.t, id)).Elements() {
+	for _, e := range h.storedHistory(h.store, mustID(h.t, id)).Elements() {
 		history = append(history, e)
 	}
 	for _, e := range entries {
