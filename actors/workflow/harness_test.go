@@ -127,6 +127,9 @@ func (h *house) start() {
 	}
 	h.system = actors.NewSystem(zerolog.Nop())
 	router := h.o
+	if router.QueryStep == 0 {
+		router.QueryStep = time.Nanosecond // or the tests wait for it thousands of times
+	}
 	router.Store, router.System, router.Catalog, router.Log, router.Clock = h.store, h.system, h.catalog, zerolog.New(&h.book), h.clock
 	if h.Router, err = Start(router); err != nil {
 		h.t.Fatal(err)

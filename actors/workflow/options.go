@@ -47,6 +47,10 @@ type Options struct {
 	QueryWaitMax time.Duration
 	// QueryTimeMax is how long a query or list may run. Default 60 s.
 	QueryTimeMax time.Duration
+	// QueryStep is what the time of a query is rounded up to for callers who may
+	// see some instances and not others. Default 10 ms: room for some thousand
+	// hidden instances.
+	QueryStep time.Duration
 	// KeysKept and KeysKeptFor say how long idempotency keys are remembered:
 	// at least so many for each instance and at least so long. Defaults 64 and
 	// 24 h (decisions: "Retries").
@@ -66,6 +70,7 @@ func (o *Options) EnsureDefaults() {
 	setDefault(&o.ListsPerUserMax, 4)
 	setDefault(&o.QueryWaitMax, 2*time.Second)
 	setDefault(&o.QueryTimeMax, time.Minute)
+	setDefault(&o.QueryStep, 10*time.Millisecond)
 	setDefault(&o.KeysKept, 64)
 	setDefault(&o.KeysKeptFor, 24*time.Hour)
 	if o.Clock == nil {
@@ -91,7 +96,7 @@ func (o *Options) Validate() error {
 	require(o.Store != nil, "Store is missing")
 	require(o.System != nil, "System is missing")
 	require(o.Catalog != nil, "Catalog is missing")
-	require(o.IdleAfter > 0 && o.ReplyWaitMax > 0 && o.QueryTimeMax > 0, "durations must be positive")
+	require(o.IdleAfter > 0 && o.ReplyWaitMax > 0 && o.QueryTimeMax > 0 && o.QueryStep > 0, "durations must be positive")
 	require(o.InFlightMax > 0 && o.InstanceInFlightMax > 0 && o.QueriesMax > 0 && o.ListsMax > 0 && o.ListsPerUserMax > 0, "limits must be positive")
 	return errors.Join(faults...)
 }

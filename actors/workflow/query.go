@@ -161,8 +161,30 @@ func (q *query) checkSort(manages bool) error {
 	return nil
 }
 
-// take waits for a turn and runs.
+// take waits for a turn, runs, and ends at a moment that tells nothing.
 func (q *query) take(ctx context.Context) error {
+	err := q.inTurn(ctx)
+	if q.right == statemachine.ByInstance {
+		q.settle(ctx)
+	}
+	return err
+}
+
+// settle waits until the query has taken a whole number of steps. A caller whom
+// rights decide about instance by instance cannot tell by the clock how many
+// instances were looked at and not shown, as long as that fits into a step.
+func (q *query) settle(ctx context.Context) {
+	step := q.router.o.QueryStep
+	timer := time.NewTimer(step - time.Since(q.begun)%step)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// inTurn waits for a turn and runs.
+func (q *query) inTurn(ctx context.Context) error {
 	r := q.router
 	ctx, cancel := context.WithTimeout(ctx, r.o.QueryTimeMax)
 	defer cancel()
