@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -25,11 +27,13 @@ type Journal interface {
 type Opener func(fs vfs.FS) (Journal, error)
 
 // Store opens a [persistence.Store] in directory "db". The options' FS is
-// replaced.
+// replaced. Without CommitWaitMax commits may take as long as they like: what is
+// tested is what is acknowledged, not how soon.
 func Store(o persistence.Options) Opener {
 	return func(fs vfs.FS) (Journal, error) {
 		o := o
 		o.FS = fs
+		o.CommitWaitMax = cmp.Or(o.CommitWaitMax, time.Hour)
 		return persistence.Open("db", o)
 	}
 }

@@ -34,11 +34,12 @@ type program struct {
 }
 
 // launch starts the program on a home and does not wait for it. What is left
-// of it at the end of the test is killed.
+// of it at the end of the test is killed. A machine with much to do is not taken
+// for a disk that hangs, unless args say how long a commit may take.
 func launch(t testing.TB, h *home, binary string, args ...string) *program {
 	t.Helper()
 	p := &program{t: t, home: h, log: newLogLines(), exited: make(chan struct{}), base: h.basePath}
-	p.cmd = exec.Command(binary, append([]string{"serve", "--home", h.dir, "--listen", "127.0.0.1:0"}, args...)...)
+	p.cmd = exec.Command(binary, append([]string{"serve", "--home", h.dir, "--listen", "127.0.0.1:0", "--commit-wait-max", "2m"}, args...)...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {
 		t.Fatalf("start the program: %v", err)
