@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,8 +43,9 @@ type index struct {
 
 	// The rest belongs to the goroutine of run.
 
-	tree *tree
-	walk []string // folders to list with everything below; the last one is the next
+	started time.Time
+	tree    *tree
+	walk    []string // folders to list with everything below; the last one is the next
 	// whole says that the walk is one of everything, begun then, with what it has
 	// found so far.
 	whole   bool
@@ -84,6 +86,10 @@ const (
 	restMax = 500 * time.Millisecond
 	// publishEach is how often a walk shows what it has found so far.
 	publishEach = time.Second
+	// firstMax bounds how long the first list waits for folders that cannot be
+	// read for a passing reason. For the repository itself it waits as long as it
+	// takes.
+	firstMax = time.Minute
 	// walkShare bounds the walks: the pause between two is that many times as
 	// long as one.
 	walkShare = 20
@@ -92,7 +98,7 @@ const (
 func newIndex(o *Options) *index {
 	x := &index{
 		source: o.Source, o: o, log: o.Log, ready: make(chan struct{}), wake: make(chan struct{}, 1),
-		tree: newTree(), retry: map[string]bool{}, noted: map[string]string{},
+		started: time.Now(), tree: newTree(), retry: map[string]bool{}, noted: map[string]string{},
 	}
 	x.mu.pending = map[Change]struct{}{}
 	return x
@@ -252,20 +258,27 @@ func (x *index) endWhole() {
 		x.again, every = false, found.Took
 	}
 	x.nextWhole = time.Now().Add(every)
-	if x.current.Load() != nil {
-		return
-	}
-	x.log.Info().Int("files", x.tree.files).Int("folders", x.tree.folders).Dur("took", found.Took).Msg("repository is indexed")
-	x.current.Store(x.tree.snapshot())
-	close(x.ready)
 }
 
 // publish shows what has changed, once the first walk has ended.
 func (x *index) publish() {
 	x.published = time.Now()
-	if x.tree.dirty && x.current.Load() != nil {
+	switch {
+	case x.current.Load() != nil:
+		if x.tree.dirty {
+			x.current.Store(x.tree.snapshot())
+		}
+	case x.last.Load() != nil && !x.isShort():
+		x.log.Info().Int("files", x.tree.files).Int("folders", x.tree.folders).Dur("took", time.Since(x.started)).Msg("repository is indexed")
 		x.current.Store(x.tree.snapshot())
+		close(x.ready)
 	}
+}
+
+// isShort reports whether a first list would lack folders that can be read in a
+// moment.
+func (x *index) isShort() bool {
+	return x.retry[top] || slices.Contains(x.walk, top) || (len(x.retry) > 0 || len(x.walk) > 0) && time.Since(x.started) < firstMax
 }
 
 // list reads a folder into the tree. Folders in it that are new are walked;

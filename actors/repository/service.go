@@ -3,6 +3,7 @@ package repository
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -42,6 +43,9 @@ type Options struct {
 	// DepthMax is how many folders deep a file may be; deeper ones are neither
 	// listed nor opened. Default 256.
 	DepthMax int
+	// MissStep is what the time of Open is rounded up to when there is no file, so
+	// that it does not tell why. Default 2 ms.
+	MissStep time.Duration
 	Log      zerolog.Logger
 }
 
@@ -53,6 +57,7 @@ type Service struct {
 	supervisor *supervise.Supervisor
 	index      *index
 	rights     atomic.Pointer[Rights]
+	nowhere    string // a path that is nobody's
 	cancel     context.CancelFunc
 	running    sync.WaitGroup // the index and the watch
 
@@ -67,7 +72,8 @@ func Start(o Options) *Service {
 	o.Reconcile = cmp.Or(o.Reconcile, 10*time.Minute)
 	o.ReconcileUnwatched = cmp.Or(o.ReconcileUnwatched, time.Minute)
 	o.DepthMax = cmp.Or(o.DepthMax, 256)
-	s := &Service{o: o, supervisor: supervise.Start(supervise.Options{System: o.System, Name: "repository", Log: o.Log})}
+	o.MissStep = cmp.Or(o.MissStep, 2*time.Millisecond)
+	s := &Service{o: o, nowhere: top + rand.Text(), supervisor: supervise.Start(supervise.Options{System: o.System, Name: "repository", Log: o.Log})}
 	s.SetRights(o.Rights)
 	s.index = newIndex(&s.o)
 	var ctx context.Context
@@ -143,20 +149,24 @@ func (s *Service) files(ctx context.Context) (*snapshot, error) {
 }
 
 // Open opens a file that the caller reads. Everything else is
-// workflow.ErrNotFound, in the same words: what is not there, what the caller
-// does not read, what is no regular file, and what is no canonical path. A file
-// that is too large is ErrTooLarge. The file must be closed.
+// workflow.ErrNotFound, in the same words and after the same time: what is not
+// there, what the caller does not read, what is no regular file, and what is no
+// canonical path. A file that is too large is ErrTooLarge, and one that cannot be
+// reached now workflow.ErrUnavailable, from its reading as well. The file must be
+// closed.
 func (s *Service) Open(ctx context.Context, caller *identity.Principal, path string) (file *File, err error) {
-	err = s.do(ctx, "open", func(ctx context.Context) error {
-		if !IsPath(path) || depth(path) > s.o.DepthMax+1 || !s.rights.Load().Reads(caller, path) {
-			return workflow.ErrNotFound
-		}
+	begun := time.Now()
+	err = s.do(ctx, "open", func(ctx context.Context) (err error) {
 		s.opened.Add(1)
+		if !IsPath(path) || depth(path) > s.o.DepthMax+1 || !s.rights.Load().Reads(caller, path) {
+			path = s.nowhere // NB: where the files are is asked whatever the caller reads, or the time would tell
+		}
 		file, err = s.o.Source.Open(ctx, path)
 		switch {
-		case err == nil, errors.Is(err, ErrTooLarge):
+		case err == nil, errors.Is(err, ErrTooLarge), errors.Is(err, workflow.ErrUnavailable):
 			return err
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+			s.conceal(ctx, begun)
 			return workflow.ErrNotFound // NB: without the error, which has the path
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -164,6 +174,16 @@ func (s *Service) Open(ctx context.Context, caller *identity.Principal, path str
 		return fmt.Errorf("%w: %w", workflow.ErrInternal, err)
 	})
 	return file, err
+}
+
+// conceal waits until the time since begun is a whole number of MissStep.
+func (s *Service) conceal(ctx context.Context, begun time.Time) {
+	late := time.NewTimer(s.o.MissStep - time.Since(begun)%s.o.MissStep)
+	defer late.Stop()
+	select {
+	case <-late.C:
+	case <-ctx.Done():
+	}
 }
 
 // do runs a request under the supervisor.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -288,6 +289,51 @@ func TestOpen(t *testing.T) {
 	})
 }
 
+// slow is a source that takes its time for each file.
+type slow struct {
+	*sourcetest.Memory
+	took time.Duration
+}
+
+func (s slow) Open(ctx context.Context, file string) (*repository.File, error) {
+	time.Sleep(s.took)
+	return s.Memory.Open(ctx, file)
+}
+
+// TestHowLongAMissTakesTellsNothing: on a place that is fast, where only the
+// rounding counts, and on one that is far away.
+func TestHowLongAMissTakesTellsNothing(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{0: 2 * time.Millisecond, 30 * time.Microsecond: 2 * time.Millisecond, 33 * time.Millisecond: 34 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			m := sourcetest.NewMemory()
+			put(t, m, "/Sales/plan.doc")
+			s := start(t, repository.Options{Source: slow{m, took}, Rights: rights(t, "- {path: /Sales, readers: [role:manager]}\n")})
+			for _, c := range []struct {
+				what   string
+				caller *identity.Principal
+				path   string
+				want   time.Duration
+			}{
+				{"missing", mary, "/Sales/none.doc", want},
+				{"missing, in no folder", mary, "/Sales/none/none.doc", want},
+				{"not readable", john, "/Sales/plan.doc", want},
+				{"missing where nothing is readable", john, "/Sales/none.doc", want},
+				{"no path", john, "Sales", want},
+				{"there", mary, "/Sales/plan.doc", took},
+			} {
+				begun := time.Now()
+				f, err := s.Open(t.Context(), c.caller, c.path)
+				if f != nil {
+					_ = f.Close()
+				}
+				if got := time.Since(begun); got != c.want || (err == nil) != (c.what == "there") {
+					t.Errorf("%s: took %v, want %v (%v)", c.what, got, c.want, err)
+				}
+			}
+		})
+	}
+}
+
 // TestAListWaitsForTheIndex holds decisions D, "While the index is being built".
 func TestAListWaitsForTheIndex(t *testing.T) {
 	m := sourcetest.NewMemory()
@@ -484,6 +530,54 @@ func TestAPassingFaultLosesNothing(t *testing.T) {
 		m.Fail(folder, nil)
 	}
 	s.awaits("the end of the fault", admin, "rml", "/a.rml /d/b.rml /d/c.rml")
+}
+
+// TestTheFirstListIsNotShort: while the place of the files cannot be reached, or
+// one of its folders, a list waits.
+func TestTheFirstListIsNotShort(t *testing.T) {
+	for _, folder := range []string{"/", "/d"} {
+		m := sourcetest.NewMemory()
+		put(t, m, "/a.rml", "/d/b.rml")
+		m.Fail(folder, workflow.ErrUnavailable)
+		s := start(t, repository.Options{Source: m, WaitMax: time.Millisecond})
+		for s.Metrics().Walks == 0 {
+			<-time.After(time.Millisecond)
+		}
+		if got, err := s.list(admin, "rml"); !errors.Is(err, workflow.ErrUnavailable) || s.Ready() == nil {
+			t.Errorf("%s: got %v, %v", folder, got, err)
+		}
+		m.Fail(folder, nil)
+		late := time.After(seenMax)
+		for s.Ready() != nil {
+			select {
+			case <-late:
+				t.Fatalf("%s: it is never ready", folder)
+			case <-time.After(time.Millisecond):
+			}
+		}
+		s.wantList(admin, "rml", "/a.rml /d/b.rml")
+	}
+}
+
+// TestOneFolderDoesNotHoldTheFirstListForEver, and the repository itself does.
+func TestOneFolderDoesNotHoldTheFirstListForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := sourcetest.NewMemory()
+		put(t, m, "/a.rml", "/d/b.rml")
+		m.Fail("/", workflow.ErrUnavailable)
+		m.Fail("/d", workflow.ErrUnavailable)
+		s := start(t, repository.Options{Source: m})
+		time.Sleep(time.Hour)
+		if s.Ready() == nil {
+			t.Error("it is ready without having seen anything")
+		}
+		m.Fail("/", nil)
+		time.Sleep(seenMax)
+		s.wantList(admin, "rml", "/a.rml")
+		m.Fail("/d", nil)
+		time.Sleep(seenMax)
+		s.wantList(admin, "rml", "/a.rml /d/b.rml")
+	})
 }
 
 // TestDepthIsBounded: what is too deep is neither listed nor opened.
