@@ -125,14 +125,14 @@ func (s *Service) parameters(ctx context.Context, caller *identity.Principal, ki
 	defer func() { <-s.turns }()
 	s.parsed.Add(1)
 	params, err = Parameters(kind, file, file.Size(), s.o.Limits)
-	if fault := (*Fault)(nil); err != nil && !errors.As(err, &fault) {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, &Fault{Kind: ErrNotTemplate, Reason: "it became shorter while it was read"}
-		}
-		return nil, fmt.Errorf("%w: %w", workflow.ErrInternal, err)
-	}
-	if err == nil {
+	switch fault := (*Fault)(nil); {
+	case err == nil:
 		s.cache.store(key, params)
+	case errors.As(err, &fault), errors.Is(err, workflow.ErrUnavailable):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		err = &Fault{Kind: ErrNotTemplate, Reason: "it became shorter while it was read"}
+	default:
+		err = fmt.Errorf("%w: %w", workflow.ErrInternal, err)
 	}
 	return params, err
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -245,31 +246,44 @@ func TestOnlySoManyFilesAreLookedAtAtATime(t *testing.T) {
 	system.Stop()
 }
 
-// cutContent ends early.
-type cutFiles struct{}
+// brokenFiles can be opened and not read.
+type brokenFiles struct{ io.ReaderAt }
 
-func (cutFiles) Open(_ context.Context, _ *identity.Principal, path string) (*repository.File, error) {
-	return repository.NewFile(cutContent{}, repository.Identity{Path: path, Size: int64(len(report))}), nil
+func (f brokenFiles) Open(_ context.Context, _ *identity.Principal, path string) (*repository.File, error) {
+	return repository.NewFile(brokenContent{f}, repository.Identity{Path: path, Size: int64(len(report))}), nil
 }
 
-type cutContent struct{}
+type brokenContent struct{ io.ReaderAt }
 
-func (cutContent) ReadAt(p []byte, off int64) (int, error) {
-	return strings.NewReader(report[:20]).ReadAt(p, off)
-}
+func (brokenContent) Close() error { return nil }
 
-func (cutContent) Close() error { return nil }
+// failing is a reader whose every use fails.
+type failing struct{ err error }
 
-func TestAFileThatBecomesShorterIsNoTemplate(t *testing.T) {
-	system := actors.NewSystem(zerolog.Nop())
-	s := template.Start(template.Options{System: system, Files: cutFiles{}, Log: zerolog.Nop()})
-	for _, kind := range []template.Kind{template.Report, template.Document} {
-		if _, err := s.Parameters(t.Context(), reader, kind, "/a."+kind.String()); !errors.Is(err, template.ErrNotTemplate) {
-			t.Errorf("%s: got %v, want ErrNotTemplate", kind, err)
+func (f failing) ReadAt([]byte, int64) (int, error) { return 0, f.err }
+
+func TestAFileThatCannotBeRead(t *testing.T) {
+	for _, c := range []struct {
+		what    string
+		content io.ReaderAt
+		want    error
+	}{
+		{"a file that becomes shorter is no template", strings.NewReader(report[:20]), template.ErrNotTemplate},
+		{"a file that cannot be reached may be tried again", failing{fmt.Errorf("%w: reset", workflow.ErrUnavailable)}, workflow.ErrUnavailable},
+		{"a disk with a fault is ours", failing{errors.New("input/output error")}, workflow.ErrInternal},
+	} {
+		system := actors.NewSystem(zerolog.Nop())
+		s := template.Start(template.Options{System: system, Files: brokenFiles{c.content}, Log: zerolog.Nop()})
+		for _, kind := range []template.Kind{template.Report, template.Document} {
+			for range 2 { // the second time as well: it is not remembered
+				if _, err := s.Parameters(t.Context(), reader, kind, "/a."+kind.String()); !errors.Is(err, c.want) {
+					t.Errorf("%s, %s: got %v, want %v", c.what, kind, err, c.want)
+				}
+			}
 		}
+		if err := s.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+		system.Stop()
 	}
-	if err := s.Stop(context.Background()); err != nil {
-		t.Error(err)
-	}
-	system.Stop()
 }
