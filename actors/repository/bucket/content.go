@@ -1,0 +1,60 @@
+package bucket
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+
+	"troupe/actors/workflow"
+)
+
+// drainBytesMax is how much of an answer that nobody wants is read, so that its
+// connection can be used again.
+const drainBytesMax = 64 << 10
+
+// content is an object that is being read. The first use reads all of it into
+// memory: who reads a zip file jumps about in it.
+type content struct {
+	body   io.ReadCloser
+	size   int64
+	cancel context.CancelFunc // ends the request
+
+	once sync.Once
+	text *bytes.Reader
+	err  error
+}
+
+// ReadAt implements io.ReaderAt.
+func (c *content) ReadAt(p []byte, off int64) (int, error) {
+	c.once.Do(c.load)
+	if c.err != nil {
+		return 0, c.err
+	}
+	return c.text.ReadAt(p, off)
+}
+
+// load reads the object. NB: what the connection does is no property of the
+// object, so its errors are not shown as they are: one of them is io.EOF.
+func (c *content) load() {
+	text := make([]byte, c.size)
+	if _, err := io.ReadFull(c.body, text); err != nil {
+		c.err = fmt.Errorf("%w: read an object: %s", workflow.ErrUnavailable, err.Error())
+		return
+	}
+	c.text = bytes.NewReader(text)
+}
+
+// Close implements io.Closer.
+func (c *content) Close() error {
+	c.once.Do(func() {
+		c.err = fs.ErrClosed
+		if c.size <= drainBytesMax {
+			_, _ = io.Copy(io.Discard, c.body) // if it fails, the connection is not used again
+		}
+	})
+	c.cancel()
+	return c.body.Close()
+}

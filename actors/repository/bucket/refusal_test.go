@@ -1,0 +1,336 @@
+package bucket
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"troupe/actors/repository"
+	"troupe/actors/repository/bucket/buckettest"
+	"troupe/actors/workflow"
+)
+
+func put(t testing.TB, b *buckettest.Bucket, files ...string) {
+	t.Helper()
+	for _, file := range files {
+		if err := b.Put(file, "text of "+file); err != nil {
+			t.Fatalf("put %s: %v", file, err)
+		}
+	}
+}
+
+// read returns what is in a file.
+func read(b *Bucket, file string) (string, error) {
+	f, err := b.Open(context.Background(), file)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, f.Size()))
+	return string(text), err
+}
+
+func TestOptionsWithFaults(t *testing.T) {
+	good := Options{Endpoint: "https://s3.example.com", Bucket: "files"}
+	for _, c := range []struct {
+		fault  string
+		change func(*Options)
+	}{
+		{"endpoint", func(o *Options) { o.Endpoint = "" }},
+		{"endpoint", func(o *Options) { o.Endpoint = "s3.example.com" }},
+		{"endpoint", func(o *Options) { o.Endpoint = "ftp://s3.example.com" }},
+		{"endpoint", func(o *Options) { o.Endpoint = "https://s3.example.com/files" }},
+		{"endpoint", func(o *Options) { o.Endpoint = "https://key:secret@s3.example.com" }},
+		{"endpoint", func(o *Options) { o.Endpoint = "https://s3.example.com?x=y" }},
+		{"endpoint", func(o *Options) { o.Endpoint = "https://s3\x7f" }},
+		{"Bucket name", func(o *Options) { o.Bucket = "" }},
+		{"Bucket name", func(o *Options) { o.Bucket = "a/b" }},
+		{"prefix", func(o *Options) { o.Prefix = "/templates" }},
+		{"come together", func(o *Options) { o.AccessKey = "key" }},
+		{"come together", func(o *Options) { o.SecretKey = "secret" }},
+		{"must go", func(o *Options) { o.AccessKey, o.SecretKey, o.MachineRole = "key", "secret", true }},
+	} {
+		o := good
+		c.change(&o)
+		if _, err := Open(o); err == nil || !strings.Contains(err.Error(), c.fault) || strings.Contains(err.Error(), "secret@") {
+			t.Errorf("%+v: got %v, want %q", o, err, c.fault)
+		}
+	}
+	if b, err := Open(good); err != nil || b.Close() != nil {
+		t.Errorf("got %v for good options", err)
+	}
+}
+
+// TestAStoreThatCannotBeReadIsUnavailable and never an empty repository, nor a
+// missing file.
+func TestAStoreThatCannotBeReadIsUnavailable(t *testing.T) {
+	server := buckettest.Start(t)
+	edit := server.Bucket(nameOf(t))
+	put(t, edit, "/d/a.rml")
+	good := optionsFor(server, edit)
+	for name, change := range map[string]func(*Options){
+		"no such bucket":   func(o *Options) { o.Bucket = "another-bucket" },
+		"a wrong secret":   func(o *Options) { o.SecretKey = "wrong-secret" },
+		"an unknown key":   func(o *Options) { o.AccessKey = "unknown-key" },
+		"nobody listens":   func(o *Options) { o.Endpoint = "http://127.0.0.1:1" },
+		"no such host":     func(o *Options) { o.Endpoint = "http://store.invalid" },
+		"the wrong scheme": func(o *Options) { o.Endpoint = strings.Replace(o.Endpoint, "http:", "https:", 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := good
+			change(&o)
+			b := newBucket(t, o)
+			for _, folder := range []string{"/", "/d", "/none"} {
+				if l, err := b.List(t.Context(), folder); !errors.Is(err, workflow.ErrUnavailable) || errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("list %s: got %v, %v", folder, l, err)
+				}
+			}
+			for _, file := range []string{"/d/a.rml", "/none"} {
+				if text, err := read(b, file); !errors.Is(err, workflow.ErrUnavailable) || errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("open %s: got %q, %v", file, text, err)
+				}
+			}
+		})
+	}
+}
+
+// TestRightsInTheStore: without keys only what is open to everybody is read, and
+// what is not is fs.ErrPermission.
+func TestRightsInTheStore(t *testing.T) {
+	server := buckettest.Start(t)
+	edit := server.Bucket(nameOf(t))
+	put(t, edit, "/open/a.rml", "/closed/b.rml")
+	if err := edit.SetPolicy(fmt.Sprintf(`{"Version":"2012-10-17","Statement":[
+		{"Effect":"Allow","Principal":"*","Action":["s3:GetObject"],"Resource":["arn:aws:s3:::%[1]s/open/*"]},
+		{"Effect":"Allow","Principal":"*","Action":["s3:ListBucket"],"Resource":["arn:aws:s3:::%[1]s"]}]}`, edit.Name)); err != nil {
+		t.Fatal(err)
+	}
+	o := optionsFor(server, edit)
+	o.AccessKey, o.SecretKey, o.Region = "", "", "us-east-1"
+	b := newBucket(t, o)
+	if text, err := read(b, "/open/a.rml"); text != "text of /open/a.rml" || err != nil {
+		t.Errorf("an open file: got %q, %v", text, err)
+	}
+	if text, err := read(b, "/closed/b.rml"); !errors.Is(err, fs.ErrPermission) || errors.Is(err, workflow.ErrUnavailable) {
+		t.Errorf("a closed file: got %q, %v", text, err)
+	}
+	l, err := b.List(t.Context(), "/")
+	if err != nil || !slices.Equal(l.Folders, []string{"closed", "open"}) {
+		t.Errorf("list: got %+v, %v", l, err)
+	}
+}
+
+// TestMachineRole signs with the keys that the machine is given, here as AWS gives
+// them to containers.
+func TestMachineRole(t *testing.T) {
+	server := buckettest.Start(t)
+	edit := server.Bucket(nameOf(t))
+	put(t, edit, "/a.rml")
+	given := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]string{
+			"AccessKeyId": buckettest.AccessKey, "SecretAccessKey": buckettest.SecretKey, "Token": "",
+			"Expiration": time.Now().Add(time.Hour).UTC().Format(time.RFC3339),
+		})
+	}))
+	defer given.Close()
+	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", given.URL)
+	o := optionsFor(server, edit)
+	o.AccessKey, o.SecretKey, o.MachineRole = "", "", true
+	if text, err := read(newBucket(t, o), "/a.rml"); text != "text of /a.rml" || err != nil {
+		t.Errorf("got %q, %v", text, err)
+	}
+}
+
+// TestKeysThatAreNoPaths are left out, and counted.
+func TestKeysThatAreNoPaths(t *testing.T) {
+	store := newFakeStore(t, "files", "a.rml", "a.rml/b.rml", "bell\x07.rml", "d/", "d//e.rml", "d/./f.rml", "d/../g.rml", "/h.rml", "empty/", "empty/line\n/i.rml")
+	b := newBucket(t, store.options())
+	for _, c := range []struct {
+		folder, files, folders string
+		left                   int
+	}{
+		{"/", "a.rml", "a.rml d empty", 2}, // "/h.rml" and the bell
+		{"/a.rml", "b.rml", "", 0},
+		{"/d", "", "", 3},
+		{"/empty", "", "", 1},
+	} {
+		l, err := b.List(t.Context(), c.folder)
+		if err != nil {
+			t.Errorf("%s: %v", c.folder, err)
+			continue
+		}
+		slices.Sort(l.Folders)
+		if files, folders := strings.Join(l.Files, " "), strings.Join(l.Folders, " "); files != c.files || folders != c.folders || l.Left != c.left || l.Unwatched {
+			t.Errorf("%s: got %+v, want %+v", c.folder, l, c)
+		}
+	}
+	// Watch sees the same folders as List: nothing has changed.
+	if err := b.look(t.Context(), func(c repository.Change) { t.Errorf("told %+v", c) }); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestALookTellsEachFolderThatChanged, until it is listed again.
+func TestALookTellsEachFolderThatChanged(t *testing.T) {
+	store := newFakeStore(t, "files", "a.rml", "d-e/b.rml", "d/b.rml", "d/e/c.rml", "d/e/f/g.rml", "x/y.rml")
+	b := newBucket(t, store.options())
+	listed := []string{"/", "/d", "/d/e", "/d/e/f", "/d-e", "/x"}
+	list := func() {
+		for _, folder := range listed {
+			_, _ = b.List(t.Context(), folder) // some go
+		}
+	}
+	told := func() string {
+		var folders []string
+		if err := b.look(t.Context(), func(c repository.Change) { folders = append(folders, c.Folder+c.Name) }); err != nil {
+			t.Error(err)
+		}
+		slices.Sort(folders)
+		return strings.Join(folders, " ")
+	}
+	if got := told(); got != "" {
+		t.Errorf("told %s, and nobody has listed", got)
+	}
+	list()
+	for _, c := range []struct {
+		what      string
+		add, take string
+		want      string
+	}{
+		{"nothing", "", "", ""},
+		{"a file", "d/e/h.rml", "", "/d/e"},
+		{"a file less", "", "d/e/h.rml", "/d/e"},
+		{"a file for another", "d/e/i.rml", "d/e/c.rml", "/d/e"},
+		{"a folder", "d/n/j.rml", "", "/d"},
+		{"a folder less, and those below", "", "d/e/", "/d"},
+		{"all of a folder at the top", "", "x/", "/"},
+		{"a folder for a file", "a.rml/k.rml", "a.rml", "/"},
+		{"a file of the same name", "a.rml", "", "/"},
+		{"everything", "", "", "/"},
+	} {
+		store.change(c.add, c.take)
+		if c.what == "everything" {
+			store.change("", "*")
+		}
+		for range 2 {
+			if got := told(); got != c.want {
+				t.Errorf("%s: told %q, want %q", c.what, got, c.want)
+			}
+		}
+		list()
+		if got := told(); got != "" {
+			t.Errorf("%s: told %q once more", c.what, got)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.mu.folders) != 1 {
+		t.Errorf("%d folders are remembered of an empty bucket", len(b.mu.folders))
+	}
+}
+
+func TestLargeFiles(t *testing.T) {
+	server := buckettest.Start(t)
+	edit := server.Bucket(nameOf(t))
+	if err := errors.Join(edit.Put("/at.rml", strings.Repeat("x", 1000)), edit.Put("/above.rml", strings.Repeat("x", 1001))); err != nil {
+		t.Fatal(err)
+	}
+	o := optionsFor(server, edit)
+	o.FileBytesMax = 1000
+	b := newBucket(t, o)
+	if text, err := read(b, "/at.rml"); len(text) != 1000 || err != nil {
+		t.Errorf("at the limit: got %d bytes, %v", len(text), err)
+	}
+	if _, err := read(b, "/above.rml"); !errors.Is(err, repository.ErrTooLarge) {
+		t.Errorf("above the limit: got %v", err)
+	}
+	if _, err := read(b, "/"+strings.Repeat("x", 1025)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a key that is too long: got %v", err)
+	}
+}
+
+// TestAnAnswerThatBreaksOff is no shorter file.
+func TestAnAnswerThatBreaksOff(t *testing.T) {
+	store := newFakeStore(t, "files", "a.rml", "slow.rml")
+	o := store.options()
+	o.OpenMax = 200 * time.Millisecond
+	b := newBucket(t, o)
+	store.breakOff("a.rml", 3)
+	store.hang("slow.rml", 3)
+	for _, file := range []string{"/a.rml", "/slow.rml"} {
+		text, err := read(b, file)
+		if !errors.Is(err, workflow.ErrUnavailable) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%s: got %q, %v", file, text, err)
+		}
+	}
+}
+
+// TestAClosedFile is not read any more, and who closes without reading gets the
+// connection back.
+func TestAClosedFile(t *testing.T) {
+	store := newFakeStore(t, "files", "a.rml")
+	b := newBucket(t, store.options())
+	for range 20 {
+		f, err := b.Open(t.Context(), "/a.rml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		if n, err := f.ReadAt(make([]byte, 1), 0); n != 0 || !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("got %d, %v", n, err)
+		}
+	}
+	if n := store.connections(); n != 1 {
+		t.Errorf("20 files took %d connections, want 1", n)
+	}
+}
+
+// TestAStoreThatComesBack is looked at again, and the log says so once each way.
+func TestAStoreThatComesBack(t *testing.T) {
+	store := newFakeStore(t, "files", "d/a.rml")
+	log := &lines{}
+	o := store.options()
+	o.Log, o.Poll = log.logger(), time.Millisecond
+	b := newBucket(t, o)
+	for _, folder := range []string{"/", "/d"} {
+		if _, err := b.List(t.Context(), folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store.fail(http.StatusForbidden)
+	told := make(chan repository.Change, 100)
+	ctx, cancel := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		_ = b.Watch(ctx, func(c repository.Change) {
+			select {
+			case told <- c:
+			default:
+			}
+		})
+	})
+	defer watching.Wait()
+	defer cancel()
+	log.wait(t, "cannot be looked at")
+	store.change("d/b.rml", "")
+	store.fail(0)
+	if c := <-told; c.Folder != "/d" {
+		t.Errorf("told %+v", c)
+	}
+	log.wait(t, "is looked at again")
+	if n := log.count("cannot be looked at"); n != 1 {
+		t.Errorf("the log has it %d times", n)
+	}
+}
