@@ -50,6 +50,9 @@ func checkHome(c *config) (document.Faults, error) {
 	if _, err := c.newProvider(zerolog.Nop()); err != nil {
 		return nil, err
 	}
+	if _, err := c.newBucket(zerolog.Nop()); err != nil {
+		return nil, err
+	}
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net"
@@ -18,6 +19,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"troupe/actors/home"
+	"troupe/actors/repository"
+	"troupe/actors/repository/bucket"
+	"troupe/actors/repository/disk"
 	"troupe/gateway"
 	"troupe/gateway/provider"
 	"troupe/statemachine/document"
@@ -35,6 +40,7 @@ type config struct {
 	trustedProxies                               []netip.Prefix
 	oidc                                         provider.Options
 	oidcScopes                                   string
+	bucket                                       bucket.Options
 	logLevel, logFormat                          string
 
 	idleAfter                        time.Duration
@@ -71,6 +77,7 @@ func newConfigFlags() *config {
 	f.Var(durationOf(&c.sessionIdle, 12*time.Hour), "session-idle", "a session ends when it was not used for so long")
 	f.Var(durationOf(&c.sessionMax, 7*24*time.Hour), "session-max", "a session ends after so long in any case")
 	c.declareProvider(f)
+	c.declareBucket(f)
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&c.logFormat, "log-format", "auto", "json, text, or auto: text on a terminal")
 	f.Var(durationOf(&c.idleAfter, time.Minute), "idle-after", "an instance goes to sleep when nothing asked it for so long")
@@ -104,6 +111,48 @@ func (c *config) declareProvider(f *pflag.FlagSet) {
 	f.StringVar(&o.LoginDomain, "oidc.login-domain", "", "the claim is like name@domain and must be of this domain; empty: it is the name")
 	f.StringVar(&o.RolesClaim, "oidc.roles-claim", "", "claim with a text or a list, such as groups or realm_access.roles; empty: no roles")
 	f.Var((*rolesValue)(&o.Roles), "oidc.roles", "roles that its values add to a session, such as {staff: employee, heads: [manager, employee]}")
+}
+
+// declareBucket declares the settings of a repository in an object store.
+func (c *config) declareBucket(f *pflag.FlagSet) {
+	o := &c.bucket
+	f.StringVar(&o.Bucket, "repository.bucket", "", "the files are in this bucket of an S3-compatible object store; empty: in the folder repository of the home")
+	f.StringVar(&o.Endpoint, "repository.endpoint", "https://s3.amazonaws.com", "address of the object store")
+	f.StringVar(&o.Region, "repository.region", "", "where the bucket is; empty: the store is asked")
+	f.StringVar(&o.Prefix, "repository.prefix", "", "only what is below this key, such as templates/")
+	f.StringVar(&o.AccessKey, "repository.access-key", "", "the key to sign requests with; empty: they are not signed")
+	f.Var((*secretValue)(&o.SecretKey), "repository.secret-key", "the secret of it; better in a file, named by TROUPE_REPOSITORY_SECRET_KEY_FILE")
+	f.BoolVar(&o.MachineRole, "repository.machine-role", false, "sign with the role that AWS gives to this machine or container, without keys")
+	f.Var(durationOf(&o.Poll, 30*time.Second), "repository.poll", "pause between two looks at what has changed in the bucket")
+}
+
+// files is where the files of the repository are.
+type files interface {
+	repository.Source
+	io.Closer
+}
+
+// newFiles opens them. It reads nothing.
+func (c *config) newFiles(log zerolog.Logger) (files, error) {
+	if b, err := c.newBucket(log); b != nil || err != nil {
+		return b, err
+	}
+	return disk.Open(disk.Options{Dir: filepath.Join(c.home, home.RepositoryFolder), Log: log})
+}
+
+// newBucket makes the client of the object store with the files; nil when they are
+// in the home.
+func (c *config) newBucket(log zerolog.Logger) (*bucket.Bucket, error) {
+	if c.bucket.Bucket == "" {
+		return nil, nil
+	}
+	o := c.bucket
+	o.Log = log
+	b, err := bucket.Open(o)
+	if err != nil {
+		return nil, fmt.Errorf("the settings of the repository: %w", err)
+	}
+	return b, nil
 }
 
 // newGateway makes the server of the main listener. It opens nothing.
@@ -275,10 +324,14 @@ func (c *config) validate() error {
 	default:
 		faults = append(faults, fmt.Errorf("log-format %q: must be json, text or auto", c.logFormat))
 	}
-	if c.oidc.Issuer == "" {
+	for _, first := range []string{"oidc.issuer", "repository.bucket"} { // without it the rest of its group means nothing
+		if c.flags.Lookup(first).Value.String() != "" {
+			continue
+		}
+		group, _, _ := strings.Cut(first, ".")
 		c.flags.VisitAll(func(f *pflag.Flag) {
-			if strings.HasPrefix(f.Name, "oidc.") && c.sources[f.Name] != "default" {
-				faults = append(faults, fmt.Errorf("%s is set, but oidc.issuer is not", keyName(f.Name)))
+			if strings.HasPrefix(f.Name, group+".") && f.Name != first && c.sources[f.Name] != "default" {
+				faults = append(faults, fmt.Errorf("%s is set, but %s is not", keyName(f.Name), first))
 			}
 		})
 	}

@@ -32,7 +32,7 @@ func samples(f *pflag.Flag) [3]string {
 	}
 	return map[string][3]string{
 		"secret": {"one", "two", "three"}, "roles": {`{"a":["x"]}`, `{"b":["x","y"],"c=d, e":["z"]}`, `{"f":["x"]}`},
-		"string": {"one", "two", "three"}, "int": {"11", "12", "13"},
+		"string": {"one", "two", "three"}, "int": {"11", "12", "13"}, "bool": {"true", "true", "true"},
 		"addresses": {"10.0.0.1/32", "10.0.0.0/8,fd00::/8", "192.168.7.0/24"}, "time": {"11s", "12s", "13s"}, "bytes": {"11KiB", "12KiB", "13KiB"},
 	}[f.Value.Type()]
 }
@@ -47,8 +47,10 @@ func TestPrecedence(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			inFile, inEnvironment, inFlag := samples(f)[0], samples(f)[1], samples(f)[2]
 			empty, home := homeWith(t, ""), homeWith(t, inSettings(f.Name, inFile))
-			if strings.HasPrefix(f.Name, "oidc.") && f.Name != "oidc.issuer" {
-				t.Setenv(envName("oidc.issuer"), "https://login.example.com")
+			for _, first := range []string{"oidc.issuer", "repository.bucket"} { // the rest of its group needs it
+				if group, _, _ := strings.Cut(first, "."); strings.HasPrefix(f.Name, group+".") && f.Name != first {
+					t.Setenv(envName(first), "https://login.example.com")
+				}
 			}
 			wants := func(home, flag, value, source string) {
 				t.Helper()
@@ -134,15 +136,19 @@ func TestSecretSettings(t *testing.T) {
 	}
 }
 
-// TestProviderSettings holds that settings of a provider which cannot work are
-// found before anybody signs in.
-func TestProviderSettings(t *testing.T) {
+// TestSettingsThatCannotWork holds that settings of a provider and of a bucket are
+// looked at before anybody needs them.
+func TestSettingsThatCannotWork(t *testing.T) {
 	for settings, want := range map[string]string{
 		"oidc: {clientId: x}": "oidc.clientId is set, but oidc.issuer is not",
 		"oidc: {issuer: 'http://login.example.com', clientId: x}":                  "the issuer",
 		"oidc: {issuer: 'https://login.example.com'}":                              "the client id is missing",
 		"oidc: {issuer: 'https://login.example.com', clientId: x, roles: {a: b}}":  "no claim",
 		"oidc: {issuer: 'https://login.example.com', clientId: x, redirectUrl: x}": "the redirect address",
+		"repository: {prefix: x}":                                                  "repository.prefix is set, but repository.bucket is not",
+		"repository: {bucket: a/b}":                                                "the settings of the repository: open bucket: Bucket name",
+		"repository: {bucket: files, endpoint: s3.example.com}":                    "the endpoint must be like",
+		"repository: {bucket: files, accessKey: x}":                                "come together",
 	} {
 		home := exampleHome(t)
 		if err := os.WriteFile(filepath.Join(home, settingsFile), []byte(settings+"\n"), 0o600); err != nil {
@@ -192,6 +198,7 @@ func TestSettingsFileFaults(t *testing.T) {
 		{"a group that is none", "oidc: x\n", "troupe.yaml:1:7: oidc: must be a group of settings"},
 		{"a group in one key", "oidc.issuer: x\n", "troupe.yaml:1:1: unknown key"},
 		{"roles that are none", "oidc:\n  roles: [x]\n", "troupe.yaml:2:10: oidc.roles: must map values to roles"},
+		{"a word for yes or no", "repository:\n  machineRole: maybe\n", "troupe.yaml:2:16: repository.machineRole: "},
 		{"the home itself", "home: /elsewhere\n", "troupe.yaml:1:1: unknown key"},
 		{"broken YAML", "listen: [\n", "troupe.yaml:"},
 	}

@@ -34,9 +34,12 @@ func openRepository(t *testing.T, dir string) *opened {
 	t.Helper()
 	o := mustOpenService(t, dir)
 	o.system = actors.NewSystem(zerolog.Nop())
-	if err := o.startRepository(); err != nil {
+	files, err := o.config.newFiles(zerolog.Nop())
+	if err != nil {
 		t.Fatal(err)
 	}
+	o.files = files
+	o.startRepository()
 	return o
 }
 

@@ -19,7 +19,6 @@ import (
 	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/actors/repository"
-	"troupe/actors/repository/disk"
 	"troupe/actors/template"
 	"troupe/actors/workflow"
 	"troupe/gateway"
@@ -70,7 +69,7 @@ type service struct {
 	system     *actors.System
 	router     *workflow.Router
 	portal     *formportal.Portal
-	disk       *disk.Disk
+	files      files
 	repository *repository.Service
 	parameters *template.Service
 	admin      *admin.Server
@@ -116,6 +115,11 @@ func (s *service) start() (err error) {
 	if s.provider, err = c.newProvider(s.log); err != nil {
 		return err
 	}
+	files, err := c.newFiles(s.log)
+	if err != nil {
+		return err
+	}
+	s.files = files // NB: not before, since a nil pointer in an interface is not nil
 	if err := s.gateway.Start(); err != nil {
 		return err
 	}
@@ -149,9 +153,7 @@ func (s *service) start() (err error) {
 		System: s.system, Workflows: s.router, Templates: s.templates, Directory: s.identities.Directory,
 		ArchiveAfter: max(c.archiveAfter, 1), Log: s.log, // NB: 0 is at once, not the default of 30 days
 	})
-	if err := s.startRepository(); err != nil {
-		return err
-	}
+	s.startRepository()
 	if s.admin, err = admin.Start(admin.Options{
 		Path: filepath.Join(c.home, adminSocket), Identities: s.identities, Log: s.log,
 	}); err != nil {
@@ -180,16 +182,11 @@ func (s *service) start() (err error) {
 }
 
 // startRepository begins to index the files, with the rights of the newest set.
-func (s *service) startRepository() (err error) {
-	s.disk, err = disk.Open(disk.Options{Dir: filepath.Join(s.config.home, home.RepositoryFolder), Log: s.log})
-	if err != nil {
-		return err
-	}
+func (s *service) startRepository() {
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	s.repository = repository.Start(repository.Options{System: s.system, Source: s.disk, Rights: s.rights, Log: s.log})
+	s.repository = repository.Start(repository.Options{System: s.system, Source: s.files, Rights: s.rights, Log: s.log})
 	s.parameters = template.Start(template.Options{System: s.system, Files: s.repository, Log: s.log})
-	return nil
 }
 
 // startOperations opens the second listener, when one is wanted.
@@ -243,8 +240,8 @@ func (s *service) stop() error {
 	if s.repository != nil {
 		err = errors.Join(err, s.repository.Stop(ctx))
 	}
-	if s.disk != nil {
-		err = errors.Join(err, s.disk.Close())
+	if s.files != nil {
+		err = errors.Join(err, s.files.Close())
 	}
 	if s.router != nil {
 		err = errors.Join(err, s.router.Stop(ctx))

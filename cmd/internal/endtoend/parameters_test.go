@@ -58,6 +58,12 @@ var parameterLines = []struct {
 }
 
 func TestParameters(t *testing.T) {
+	for where, move := range places {
+		t.Run(where, func(t *testing.T) { testParameters(t, move) })
+	}
+}
+
+func testParameters(t *testing.T, move func(*testing.T, *home)) {
 	h := newHome(t, map[string]string{
 		"identity.yaml":                     filePeople,
 		"rights.yaml":                       "- {path: /Sales, readers: ['user:ann']}\n",
@@ -69,6 +75,7 @@ func TestParameters(t *testing.T) {
 		"repository/Sales/fake.docx":        "<r/>",
 		"repository/closed.rml":             "<r>${secret}</r>",
 	})
+	move(t, h)
 	p := start(t, h)
 	users := map[string]user{"": {p, nil}}
 	for _, id := range []string{"ann", "bob", "adm"} {

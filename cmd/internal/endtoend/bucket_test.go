@@ -1,0 +1,112 @@
+package endtoend
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"troupe/actors/repository/bucket/buckettest"
+)
+
+// places are where the files of a repository can be; each moves those of a home
+// there.
+var places = map[string]func(t *testing.T, h *home){
+	"in the home": func(*testing.T, *home) {},
+	"in a bucket": func(t *testing.T, h *home) { moveToBucket(t, h, buckettest.Start(t)) },
+}
+
+// moveToBucket moves the files of a home to a bucket, beside others that are
+// nobody's business, and says so in its settings.
+func moveToBucket(t *testing.T, h *home, server *buckettest.Server) *buckettest.Bucket {
+	t.Helper()
+	edit := server.Bucket("files")
+	for _, key := range []string{"other.rml", "templates.rml", "templates/of/beside.rml"} {
+		if err := edit.PutKey(key, "<r>${private}</r>"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit.Prefix = "templates/of/us/"
+	root := filepath.Join(h.dir, "repository")
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return edit.Put(strings.TrimPrefix(path, root), string(text))
+	})
+	if err == nil {
+		err = os.RemoveAll(root)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte(buckettest.SecretKey+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TROUPE_REPOSITORY_SECRET_KEY_FILE", secret)
+	h.write("troupe.yaml", fmt.Sprintf("repository:\n  endpoint: %s\n  bucket: files\n  prefix: templates/of/us\n  accessKey: %s\n  poll: 50ms\n",
+		server.Endpoint, buckettest.AccessKey))
+	return edit
+}
+
+// TestBucketChanges: what changes in a bucket counts after the next look, and a
+// store that is away makes no list shorter.
+func TestBucketChanges(t *testing.T) {
+	server := buckettest.Start(t)
+	h := newHome(t, map[string]string{"identity.yaml": filePeople, "repository/a.rml": "<r>${one}</r>"})
+	edit := moveToBucket(t, h, server)
+	p := start(t, h)
+	adm := p.as(h.token("adm"))
+	const parameters = "/rml-engine/api/v1/parameters?rml=/a.rml"
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitFiles(t, adm, "the first", "?extension=rml", `["/a.rml"]`)
+	must(edit.Put("/Sales/plan/b.rml", "x"))
+	awaitFiles(t, adm, "a file in new folders", "?extension=rml", `["/Sales/plan/b.rml","/a.rml"]`)
+	must(edit.Rename("/Sales", "/Sold"))
+	awaitFiles(t, adm, "a renamed folder", "?extension=rml", `["/Sold/plan/b.rml","/a.rml"]`)
+	must(edit.Remove("/Sold"))
+	awaitFiles(t, adm, "a removed folder", "?extension=rml", `["/a.rml"]`)
+	for _, name := range []string{"one", "two"} {
+		must(edit.Put("/a.rml", "<r>${"+name+"}</r>"))
+		want := fmt.Sprintf(`[{"name":%q,"type":"","defaultValue":""}]`, name)
+		for range 2 { // the second is from memory
+			if got := says(adm.get(t, parameters)); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
+	}
+
+	server.Stop()
+	if got := says(adm.get(t, filesPath+"?extension=rml")); got != `["/a.rml"]` {
+		t.Errorf("a list without the store: got %s", got)
+	}
+	if got := adm.get(t, parameters); says(got) != "503 Unavailable" || got.header.Get("Retry-After") == "" {
+		t.Errorf("a file without the store: got %d %s", got.status, got.body)
+	}
+	p.stop()
+
+	p = start(t, h)
+	ready := p.send(t, ask{method: "GET", path: p.base + "/readyz?verbose"})
+	if ready.status != 200 || !strings.Contains(ready.body, `"name":"repository","ready":false`) {
+		t.Errorf("a start without the store: got %d %s", ready.status, ready.body)
+	}
+	for late := time.Now().Add(20 * time.Second); !p.log.has("it is tried again"); <-time.After(20 * time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatal("the log does not say why")
+		}
+	}
+	p.stop()
+}
