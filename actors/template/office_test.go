@@ -8,7 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -16,10 +18,7 @@ import (
 // TestOffice reads a document that LibreOffice wrote: it splits runs, numbers its
 // parts and wraps text boxes in its own way.
 func TestOffice(t *testing.T) {
-	office, err := exec.LookPath("soffice")
-	if err != nil {
-		t.Skip("soffice is not installed (Debian: libreoffice-writer)")
-	}
+	office := findOffice(t)
 	dir := t.TempDir()
 	file := convert(t, office, dir, "docx", "MS Word 2007 XML")
 	want := []Param{
@@ -50,6 +49,58 @@ func TestOffice(t *testing.T) {
 	if got, err := Parameters(Document, bytes.NewReader(old), int64(len(old)), Limits{}); !errors.Is(err, ErrNotTemplate) || !strings.Contains(err.Error(), "a compound file") {
 		t.Errorf("the old format: got %q, %v", got, err)
 	}
+}
+
+// TestOfficePassword holds decisions C, encrypted: a document that LibreOffice
+// wrote with a password.
+func TestOfficePassword(t *testing.T) {
+	office := findOffice(t)
+	python := ""
+	for _, p := range []string{"/usr/bin/python3", "python3"} { // Debian's own knows LibreOffice
+		if exec.CommandContext(t.Context(), p, "-c", "import uno").Run() == nil {
+			python = p
+			break
+		}
+	}
+	if python == "" {
+		t.Skip("python3 cannot talk to LibreOffice (Debian: python3-uno)")
+	}
+	dir := t.TempDir()
+	source, err := filepath.Abs(filepath.Join("testdata", "office.fodt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	locked := filepath.Join(dir, "locked.docx")
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	pipe := "troupe-test-" + strconv.Itoa(os.Getpid())
+	listening := exec.CommandContext(ctx, office, "-env:UserInstallation=file://"+dir+"/profile", "--headless", "--norestore", "--accept=pipe,name="+pipe+";urp;")
+	listening.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // soffice is a script in front of the program
+	if err := listening.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end := time.AfterFunc(2*time.Minute, func() { _ = syscall.Kill(-listening.Process.Pid, syscall.SIGKILL) })
+	defer end.Stop()
+	defer func() { _ = listening.Wait() }() // lock.py ends it
+	if output, err := exec.CommandContext(ctx, python, filepath.Join("testdata", "lock.py"), pipe, "file://"+source, "file://"+locked).CombinedOutput(); err != nil {
+		t.Fatalf("lock.py: %v\n%s", err, output)
+	}
+	file, err := os.ReadFile(locked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Parameters(Document, bytes.NewReader(file), int64(len(file)), Limits{}); !errors.Is(err, ErrEncrypted) {
+		t.Errorf("got %q, %v, want ErrEncrypted", got, err)
+	}
+}
+
+func findOffice(t *testing.T) string {
+	t.Helper()
+	office, err := exec.LookPath("soffice")
+	if err != nil {
+		t.Skip("soffice is not installed (Debian: libreoffice-writer-nogui)")
+	}
+	return office
 }
 
 // convert returns testdata/office.fodt in another format.
