@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	mathrand "math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,8 +44,9 @@ type Options struct {
 	// DepthMax is how many folders deep a file may be; deeper ones are neither
 	// listed nor opened. Default 256.
 	DepthMax int
-	// MissStep is what the time of Open is rounded up to when there is no file, so
-	// that it does not tell why. Default 2 ms.
+	// MissStep is what the time of Open is rounded up to when there is no file,
+	// with up to as much again by chance, so that it does not tell why. Default
+	// 2 ms.
 	MissStep time.Duration
 	Log      zerolog.Logger
 }
@@ -176,9 +178,12 @@ func (s *Service) Open(ctx context.Context, caller *identity.Principal, path str
 	return file, err
 }
 
-// conceal waits until the time since begun is a whole number of MissStep.
+// conceal waits until the time since begun is a whole number of MissStep, and some
+// part of a step more. NB: a timer wakes a whole number of milliseconds after it
+// was set, so without that part the end would still tell when the waiting began.
 func (s *Service) conceal(ctx context.Context, begun time.Time) {
-	late := time.NewTimer(s.o.MissStep - time.Since(begun)%s.o.MissStep)
+	step := s.o.MissStep
+	late := time.NewTimer(step - time.Since(begun)%step + mathrand.N(step))
 	defer late.Stop()
 	select {
 	case <-late.C:
