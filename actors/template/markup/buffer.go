@@ -17,6 +17,8 @@ type buffer struct {
 	lines int // line ends before text
 	// err is why there is no more text: io.EOF, or the reader's error.
 	err error
+	// cr: the last byte that was read is a carriage return.
+	cr bool
 }
 
 // ahead is what was read and not taken.
@@ -37,7 +39,9 @@ func (b *buffer) more() bool {
 		b.text = append(make([]byte, 0, 2*cap(b.text)), b.text...)
 	}
 	for range 100 { // as bufio: a reader that gives nothing for ever is broken
-		n, err := b.from.Read(b.text[len(b.text):cap(b.text)])
+		space := b.text[len(b.text):cap(b.text)]
+		n, err := b.from.Read(space)
+		n = b.lineEnds(space[:n])
 		b.text = b.text[:len(b.text)+n]
 		b.err = err
 		if n > 0 || err != nil {
@@ -46,6 +50,30 @@ func (b *buffer) more() bool {
 	}
 	b.err = io.ErrNoProgress
 	return false
+}
+
+// lineEnds turns every carriage return in p into a line end, with a line end
+// behind it into one, and returns how long p is then (XML 1.0, 2.11: this comes
+// before everything else).
+func (b *buffer) lineEnds(p []byte) int {
+	read, size := 0, 0
+	if b.cr && len(p) > 0 && p[0] == '\n' { // the one before stands for both
+		read = 1
+	}
+	b.cr = len(p) > 0 && p[len(p)-1] == '\r'
+	for {
+		length := bytes.IndexByte(p[read:], '\r')
+		if length < 0 {
+			return size + copy(p[size:], p[read:])
+		}
+		size += copy(p[size:], p[read:read+length])
+		p[size] = '\n'
+		size++
+		read += length + 1
+		if read < len(p) && p[read] == '\n' {
+			read++
+		}
+	}
 }
 
 // need makes at least n bytes be ahead, and reports whether there are.

@@ -13,8 +13,12 @@ import (
 	"troupe/actors/template/param"
 )
 
-// headBytes is where the encoding declaration must stand.
-const headBytes = 1024
+const (
+	// declarationBytesMax bounds what is between <?xml and ?>.
+	declarationBytesMax = 500
+	// headBytes has all of the XML declaration in it, in 16 bits a character too.
+	headBytes = 1024
+)
 
 // marks are what a text can start with that says how wide its units are. Longer
 // ones come first.
@@ -101,7 +105,7 @@ func dropNUL(b []byte) []byte { return bytes.ReplaceAll(b, []byte{0}, nil) }
 // declared returns the encoding that the XML declaration at the start of a text
 // names, or "". The declaration itself is checked by Parser.
 func declared(head []byte) string {
-	if !bytes.HasPrefix(head, []byte("<?xml")) {
+	if len(head) < 6 || !bytes.HasPrefix(head, []byte("<?xml")) || !isBlank(head[5]) {
 		return ""
 	}
 	end := bytes.Index(head, []byte("?>"))

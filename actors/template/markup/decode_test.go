@@ -64,6 +64,9 @@ func TestEncodings(t *testing.T) {
 		{"an unknown encoding", declare("x-y") + "<a>b</a>", `the encoding "x-y" is not supported`},
 		{"UTF-8 declared as nothing, other bytes", "<a>\xe9</a>", "bytes that are not UTF-8"},
 		{"a declaration that does not end", "<?xml version='1.0' encoding='ISO-8859-1", "ends inside the XML declaration"},
+		{"a declaration that is too long to be looked for", "<?xml version=\"1.0\"" + strings.Repeat(" ", 1100) + "encoding=\"ISO-8859-1\"?><a>\xe9</a>", "an XML declaration of more than 500 bytes"},
+		{"the longest declaration", "<?xml version=\"1.0\"" + strings.Repeat(" ", 500-len(` version="1.0"encoding="ISO-8859-1"`)) + "encoding=\"ISO-8859-1\"?><a>\xe9</a>", "\u00e9"},
+		{"an instruction is no declaration", "<?xml-stylesheet encoding=\"ISO-8859-1\"?><a>\u00e9</a>", "\u00e9"},
 		{"a name in the version", "<?xml version='encoding' ?><a>b</a>", "none of XML 1"},
 	}
 	for _, test := range tests {

@@ -145,6 +145,10 @@ func (p *Parser) run(class uint8) ([]byte, error) {
 			continue
 		}
 		if b[i] < utf8.RuneSelf {
+			if class&(inText|inCDATA) != 0 && isPlain(b[i:]) {
+				i++
+				continue
+			}
 			break
 		}
 		if !utf8.FullRune(b[i:]) {
@@ -169,15 +173,13 @@ func (p *Parser) run(class uint8) ([]byte, error) {
 	return b[:i], nil
 }
 
-// lineEnd takes a carriage return and reports whether it stands for a line end
-// itself: before a line feed it is nothing.
-func (p *Parser) lineEnd() bool {
-	alone := !p.need(2) || p.ahead()[1] != '\n'
-	p.pos++
-	return alone
+// isPlain reports whether the character at the start of b, which is not of its
+// class, is a bracket that does not end a CDATA section, as far as b shows it.
+func isPlain(b []byte) bool {
+	return b[0] == ']' && len(b) > 2 && (b[1] != ']' || b[2] != '>')
 }
 
-var newline, bracket = []byte("\n"), []byte("]")
+var bracket = []byte("]")
 
 // nextText takes a part of a text node. It reports whether there is something for
 // the caller in it.
@@ -206,12 +208,8 @@ func (p *Parser) nextText() (found bool, err error) {
 // what it stands for.
 func (p *Parser) special() error {
 	switch p.ahead()[0] {
-	case '\r':
-		if p.lineEnd() {
-			p.text = newline
-		}
 	case ']':
-		if p.need(3) && string(p.ahead()[:3]) == "]]>" {
+		if p.startsWith("]]>") {
 			return p.fault("]]> outside of a CDATA section")
 		}
 		p.pos++
@@ -259,36 +257,26 @@ func (p *Parser) unknown(ref []byte) error {
 }
 
 func (p *Parser) nextCDATA() (Event, error) {
-	for {
-		if !p.need(1) {
-			return 0, p.cut("a CDATA section")
-		}
-		var err error
-		if p.text, err = p.run(inCDATA); err != nil {
-			return 0, err
-		}
-		if len(p.text) > 0 {
-			return Text, nil
-		}
-		switch p.ahead()[0] {
-		case '\r':
-			if p.lineEnd() {
-				p.text = newline
-				return Text, nil
-			}
-		case ']':
-			if p.need(3) && string(p.ahead()[:3]) == "]]>" {
-				p.pos += 3
-				p.cdata = false
-				return Break, nil
-			}
-			p.pos++
-			p.text = bracket
-			return Text, nil
-		default:
-			return 0, p.fault("a character that must not be in XML")
-		}
+	if !p.need(1) {
+		return 0, p.cut("a CDATA section")
 	}
+	var err error
+	if p.text, err = p.run(inCDATA); err != nil {
+		return 0, err
+	}
+	switch {
+	case len(p.text) > 0:
+	case p.ahead()[0] != ']':
+		return 0, p.fault("a character that must not be in XML")
+	case p.startsWith("]]>"):
+		p.pos += len("]]>")
+		p.cdata = false
+		return Break, nil
+	default:
+		p.pos++
+		p.text = bracket
+	}
+	return Text, nil
 }
 
 // nextMarkup takes what starts with a <.
@@ -352,7 +340,7 @@ func (p *Parser) skip(class uint8, mark, what string) error {
 			p.pos++
 			return nil
 		}
-		if b := p.ahead()[0]; b < ' ' && b != '\r' {
+		if p.ahead()[0] < ' ' {
 			return p.fault("a character that must not be in XML")
 		}
 		p.pos++
@@ -413,8 +401,12 @@ func (p *Parser) declaration() error {
 			return p.cut("the XML declaration")
 		}
 		end = bytes.Index(p.ahead(), []byte("?>"))
-		if end < 0 && len(p.ahead()) > headBytes {
-			return p.fault("the XML declaration does not end")
+		size := end
+		if end < 0 {
+			size = len(p.ahead())
+		}
+		if size > declarationBytesMax {
+			return p.fault("an XML declaration of more than " + strconv.Itoa(declarationBytesMax) + " bytes")
 		}
 	}
 	if err := p.parseAttributes(p.ahead()[:end]); err != nil {

@@ -183,7 +183,8 @@ func TestNotWellFormed(t *testing.T) {
 		{"<?xml version='1.0' x='y'?><a/>", "none of XML 1"},
 		{"<?xml version='1.0' standalone='no' encoding='utf-8'?><a/>", "none of XML 1"},
 		{"<?xml version='1.0'", "ends inside the XML declaration"},
-		{"<?xml version='1.0' " + strings.Repeat(" ", 2000), "does not end"},
+		{"<?xml version='1.0' " + strings.Repeat(" ", 2000), "an XML declaration of more than 500 bytes"},
+		{"<?xml version='1.0'" + strings.Repeat(" ", 500) + "?><a/>", "an XML declaration of more than 500 bytes"},
 	}
 	for _, test := range tests {
 		for name, r := range map[string]io.Reader{"at once": strings.NewReader(test.text), "byte by byte": iotest.OneByteReader(strings.NewReader(test.text))} {

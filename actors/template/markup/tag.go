@@ -184,8 +184,6 @@ func (p *Parser) value(raw []byte) ([]byte, error) {
 				return nil, p.unknown(raw[i+1 : i+end])
 			}
 			i += end + 1
-		case b == '\r' && i+1 < len(raw) && raw[i+1] == '\n':
-			i++
 		case isBlank(b):
 			p.scratch = append(p.scratch, ' ')
 			i++
