@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -310,6 +311,8 @@ func brokenDocuments() []torture {
 		}, ErrNotTemplate, "", 0},
 		{"1,000 records of one entry", overlapping(1000), ErrNotTemplate, "entries overlap", 0},
 		{"an entry inside another", nested, ErrNotTemplate, "entries overlap", 0},
+		{"an entry that reaches into the directory", longer(1), ErrNotTemplate, "entries overlap", 0},
+		{"an entry that reaches beyond the end", longer(0x7fffffff - 1<<20), ErrNotTemplate, "entries overlap", 0},
 	}
 }
 
@@ -339,6 +342,12 @@ func heavyDocuments() []torture {
 		{"a document of 500,000 paragraphs", func() []byte { return document(paragraphs(60 << 20))() }, nil, "", 1},
 		{"60 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 1, 60<<20) }), nil, "", 1},
 		{"two parts of 60 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 2, 60<<20) }), nil, "", 2},
+		{"two parts of brackets", twoParts("]"), nil, "", 0},
+		{"two parts of carriage returns", twoParts("\r"), nil, "", 0},
+		{"two parts of line ends of two characters", twoParts("\r\n"), nil, "", 0},
+		{"two parts of brackets and letters", twoParts("]a"), nil, "", 0},
+		{"two parts of references and brackets", twoParts("&lt;]]"), nil, "", 0},
+		{"two parts of escapes in a declaration", twoParts("${x" + strings.Repeat("\\#", 30_000) + "}"), ErrTooLarge, "", 0},
 		{"three parts of 60 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 3, 60<<20) }), ErrTooLarge, "more than 128 MiB in all parts", 0},
 		{"a part of 70 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 1, 70<<20) }), ErrTooLarge, "more than 64 MiB in one part", 0},
 		{"100,000 elements in each other", func() []byte { return stored(strings.Repeat("<w:p>", 100_000)) }, ErrTooLarge, "more than 8 paragraphs inside each other", 0},
@@ -364,6 +373,7 @@ func heavyDocuments() []torture {
 			all[3].Method = zip.Store
 			return all
 		}), ErrTooLarge, "more than 10000 relationships", 0},
+		{"9,999 spellings of one part", spellings(9_999), nil, "", 1},
 		{"100,000 hyperlinks", entries(func(all []templatetest.Entry) []templatetest.Entry {
 			one := `<Relationship Type="http://purl.oclc.org/ooxml/officeDocument/relationships/hyperlink" Target="document.xml"/>`
 			all[3].Content = strings.Replace(all[3].Content, "</", strings.Repeat(one, 100_000)+"</", 1)
@@ -390,6 +400,47 @@ func fill(all []templatetest.Entry, n int) []templatetest.Entry {
 		all = append(all, templatetest.Entry{Name: fmt.Sprint("x/", i)})
 	}
 	return all
+}
+
+// twoParts is a document of two parts of almost 62 MB each: a text of pieces, and a
+// comment that makes the ratio a good one.
+func twoParts(piece string) func() []byte {
+	return func() []byte {
+		var noise strings.Builder
+		for i := 0; noise.Len() < 1500<<10; i++ {
+			fmt.Fprintf(&noise, "%08x", crc32.ChecksumIEEE(fmt.Append(nil, i)))
+		}
+		body := "<!--" + noise.String() + "--><w:p><w:r><w:t>" + strings.Repeat(piece, (60<<20)/len(piece)) + "</w:t></w:r></w:p>"
+		all := large(templatetest.Package{Method: zip.Deflate}.Entries(), 2, 1000)
+		all[2].Content = templatetest.Body(body)
+		all[len(all)-1].Content = templatetest.Story("hdr", body, false)
+		return templatetest.Zip(all...)
+	}
+}
+
+// spellings is a document with n relationships to one header, whose target each of
+// them spells in another way.
+func spellings(n int) func() []byte {
+	return func() []byte {
+		const name = "headerheader.xml"
+		var relations strings.Builder
+		for i := range n {
+			relations.WriteString(`<Relationship Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/header" Target="`)
+			for at := range len(name) {
+				if i>>at&1 == 1 {
+					fmt.Fprintf(&relations, "%%%02X", name[at])
+				} else {
+					relations.WriteByte(name[at])
+				}
+			}
+			relations.WriteString(`"/>`)
+		}
+		all := large(templatetest.Package{Method: zip.Deflate}.Entries(), 2, 1000)
+		all[2].Content = templatetest.Body("")
+		all[len(all)-1].Name = "word/" + name
+		all[3].Content = strings.Replace(all[3].Content, `Target="h1.xml"/>`, `Target="`+name+`"/>`+relations.String(), 1)
+		return templatetest.Zip(all...)
+	}
 }
 
 // large gives n parts a text of so many bytes; deflate makes it about 40 times
@@ -447,6 +498,21 @@ func overlapping(n int) func() []byte {
 		binary.LittleEndian.PutUint16(end[10:], uint16(n+1))
 		binary.LittleEndian.PutUint32(end[12:], uint32(len(out)-directory))
 		return append(out, end...)
+	}
+}
+
+// longer is a bomb whose last entry says that it is so many bytes longer than it
+// is: that would make its ratio a good one.
+func longer(by uint32) func() []byte {
+	return func() []byte {
+		pkg := templatetest.Package{Main: templatetest.Body(templatetest.Paragraph("${a}") + strings.Repeat(" ", 30<<20))}
+		all := pkg.Entries()
+		slices.SortFunc(all, func(a, b templatetest.Entry) int { return len(a.Content) - len(b.Content) }) // the main part is the last
+		all[len(all)-1].Method = zip.Deflate
+		file := templatetest.Zip(all...)
+		size := file[bytes.LastIndex(file, []byte("PK\x01\x02"))+20:]
+		binary.LittleEndian.PutUint32(size, binary.LittleEndian.Uint32(size)+by)
+		return file
 	}
 }
 

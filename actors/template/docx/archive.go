@@ -17,8 +17,9 @@ const (
 	// to read it: 2,000 entries need less, and what archive/zip makes of so many
 	// bytes stays below 10 MB.
 	directoryBytesMax = 1<<20 + 128<<10
-	// localHeaderBytes is the fixed part of what stands before the data of an entry.
-	localHeaderBytes = 30
+	// localHeaderBytes is the fixed part of what stands before the data of an entry,
+	// recordBytes of its record in the directory, endBytes of the end behind that.
+	localHeaderBytes, recordBytes, endBytes = 30, 46, 22
 	// ratioGraceBytes is how large a part may be whatever its ratio.
 	ratioGraceBytes = 100 << 10
 	// encryptedFlag is the bit of an entry's flags that says so.
@@ -57,7 +58,7 @@ func newArchive(r io.ReaderAt, size int64, limits param.Limits) (*archive, error
 	if _, found := a.entries["/[content_types].xml"]; !found {
 		return nil, param.NotTemplate("a zip file that is not an Office document: it has no [Content_Types].xml")
 	}
-	return a, a.refuseOverlaps(directory.File)
+	return a, a.refuseOverlaps(directory.File, size)
 }
 
 // add takes an entry into the list. Entries whose names cannot be those of parts,
@@ -77,11 +78,12 @@ func (a *archive) add(f *zip.File) error {
 	return nil
 }
 
-// refuseOverlaps refuses entries whose data overlaps: the same bytes could be
-// inflated again and again under many names.
-func (a *archive) refuseOverlaps(files []*zip.File) error {
+// refuseOverlaps refuses entries whose data overlaps, with that of another or with
+// the directory: the same bytes could be inflated again and again under many names,
+// and what the directory says of compressed sizes would mean nothing.
+func (a *archive) refuseOverlaps(files []*zip.File, size int64) error {
 	type span struct{ start, end int64 }
-	spans := make([]span, 0, len(files))
+	spans, directory := make([]span, 0, len(files)+1), size-endBytes
 	for _, f := range files {
 		data, err := f.DataOffset()
 		if err != nil {
@@ -94,7 +96,10 @@ func (a *archive) refuseOverlaps(files []*zip.File) error {
 			return param.NotTemplate("a damaged zip file: an entry without an end")
 		}
 		spans = append(spans, span{data - localHeaderBytes, end})
+		directory -= recordBytes + int64(len(f.Name)+len(f.Extra)+len(f.Comment))
 	}
+	// The directory may begin earlier, when something is behind it.
+	spans = append(spans, span{directory, size})
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	for i := 1; i < len(spans); i++ {
 		if spans[i].start < spans[i-1].end {
@@ -138,7 +143,7 @@ func (a *archive) open(name string) (io.Reader, error) {
 type part struct {
 	archive  *archive
 	file     *zip.File
-	content  io.Reader
+	content  io.ReadCloser
 	ratioMax int64 // bytes
 	read     int64
 }
@@ -152,6 +157,7 @@ func (p *part) Read(b []byte) (int, error) {
 	if err == io.EOF {
 		p.archive.left -= p.read
 		p.read = 0
+		_ = p.content.Close() // the next part inflates with the same memory; Read has said all
 		return n, err
 	}
 	if err != nil {

@@ -166,6 +166,7 @@ func TestRelationships(t *testing.T) {
 		{"outside is never fetched", `<Relationship Type="` + kinds + `header" Target="http://169.254.169.254/" TargetMode="External"/>`, []string{"body"}, nil},
 		{"outside without saying so", `<Relationship Type="` + kinds + `header" Target="http://169.254.169.254/"/>`, nil, param.ErrNotTemplate},
 		{"twice", strings.Repeat(`<Relationship Type="`+kinds+`header" Target="h.xml"/>`, 2), []string{"body", "header"}, nil},
+		{"twice, spelled in two ways", `<Relationship Type="` + kinds + `header" Target="h.xml"/><Relationship Type="` + kinds + `header" Target="%68.xml"/>`, []string{"body", "header"}, nil},
 		{"to itself", `<Relationship Type="` + kinds + `header" Target="document.xml"/>`, []string{"body"}, nil},
 		{"to its own list", `<Relationship Type="` + kinds + `header" Target="_rels/document.xml.rels"/>`, nil, param.ErrNotTemplate},
 		{"to nothing", `<Relationship Type="` + kinds + `header" Target="no.xml"/>`, nil, param.ErrNotTemplate},

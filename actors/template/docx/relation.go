@@ -55,7 +55,7 @@ func (d *reader) read() error {
 	if len(mains) != 1 {
 		return param.NotTemplate("a zip file that is not an Office document: it has no main part, or two")
 	}
-	main := mains[0]
+	main := d.partName(mains[0])
 	if err := d.scan(main, mainRoots); err != nil {
 		return err
 	}
@@ -66,11 +66,12 @@ func (d *reader) read() error {
 	read := map[string]bool{foldName(main): true}
 	for _, kind := range storyKinds {
 		for _, target := range targets(others, kind) {
-			if read[foldName(target)] {
+			name := d.partName(target)
+			if read[foldName(name)] {
 				continue
 			}
-			read[foldName(target)] = true
-			if err := d.scan(target, storyRoots); err != nil {
+			read[foldName(name)] = true
+			if err := d.scan(name, storyRoots); err != nil {
 				return err
 			}
 		}
@@ -183,13 +184,19 @@ func resolve(of, target string) string {
 	return path.Clean(target)
 }
 
-// start opens a part for the parser. The name may be spelled as an URI.
-func (d *reader) start(name string) error {
-	if !d.archive.has(name) {
-		if plain, err := url.PathUnescape(name); err == nil {
-			name = plain
+// partName returns the name of the part that a target means, which may be spelled
+// as an URI.
+func (d *reader) partName(target string) string {
+	if !d.archive.has(target) {
+		if plain, err := url.PathUnescape(target); err == nil {
+			return plain
 		}
 	}
+	return target
+}
+
+// start opens a part for the parser.
+func (d *reader) start(name string) error {
 	if !d.archive.has(name) {
 		return param.NotTemplate("a damaged document: there is no part " + param.Quote(name))
 	}
