@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/rs/zerolog"
 
@@ -37,10 +38,10 @@ type Options struct {
 	ParsersMax int
 	// WaitMax is how long a request waits for its turn. Default 2 s.
 	WaitMax time.Duration
-	// CachedMax is how many parameters are remembered, over all files. Default
-	// 50,000, some megabytes.
-	CachedMax int
-	Log       zerolog.Logger
+	// CachedBytesMax is how many bytes of answers are remembered, over all files.
+	// Default 16 MiB.
+	CachedBytesMax int
+	Log            zerolog.Logger
 }
 
 // Service is the way to the supervisor of group C. Its methods are safe for
@@ -62,11 +63,11 @@ func Start(o Options) *Service {
 	if o.WaitMax == 0 {
 		o.WaitMax = 2 * time.Second
 	}
-	if o.CachedMax == 0 {
-		o.CachedMax = 50_000
+	if o.CachedBytesMax == 0 {
+		o.CachedBytesMax = 16 << 20
 	}
 	return &Service{
-		o: o, turns: make(chan struct{}, o.ParsersMax), cache: newCache(o.CachedMax),
+		o: o, turns: make(chan struct{}, o.ParsersMax), cache: newCache(o.CachedBytesMax),
 		supervisor: supervise.Start(supervise.Options{System: o.System, Name: "template", Log: o.Log}),
 	}
 }
@@ -161,22 +162,34 @@ type cacheKey struct {
 // that has changed has another key. Whether a caller reads the file is asked
 // before, each time.
 type cache struct {
-	max int
+	max int // bytes
 	mu  struct {
 		sync.Mutex
 		byKey map[cacheKey]*list.Element // of *cached
 		order *list.List                 // the newest use in front
-		held  int                        // parameters, and one for each file
+		held  int                        // bytes
 	}
 }
 
 type cached struct {
 	key    cacheKey
 	params []Param
+	size   int // bytes
 }
 
-func newCache(most int) *cache {
-	c := &cache{max: most}
+// entryBytes is about what an answer without parameters takes.
+const entryBytes = 400
+
+func newCached(key cacheKey, params []Param) *cached {
+	size := entryBytes + len(key.file.Path) + len(params)*int(unsafe.Sizeof(Param{}))
+	for _, p := range params {
+		size += len(p.Name) + len(p.Type) + len(p.Default)
+	}
+	return &cached{key, params, size}
+}
+
+func newCache(bytesMax int) *cache {
+	c := &cache{max: bytesMax}
 	c.mu.byKey, c.mu.order = map[cacheKey]*list.Element{}, list.New()
 	return c
 }
@@ -193,16 +206,16 @@ func (c *cache) load(key cacheKey) ([]Param, bool) {
 }
 
 func (c *cache) store(key cacheKey, params []Param) {
+	entry := newCached(key, params)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, twice := c.mu.byKey[key]; twice || 1+len(params) > c.max {
+	if _, twice := c.mu.byKey[key]; twice || entry.size > c.max {
 		return
 	}
-	c.mu.byKey[key] = c.mu.order.PushFront(&cached{key, params})
-	for c.mu.held += 1 + len(params); c.mu.held > c.max; {
-		oldest := c.mu.order.Back()
-		gone := c.mu.order.Remove(oldest).(*cached)
+	c.mu.byKey[key] = c.mu.order.PushFront(entry)
+	for c.mu.held += entry.size; c.mu.held > c.max; {
+		gone := c.mu.order.Remove(c.mu.order.Back()).(*cached)
 		delete(c.mu.byKey, gone.key)
-		c.mu.held -= 1 + len(gone.params)
+		c.mu.held -= gone.size
 	}
 }

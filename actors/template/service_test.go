@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -167,7 +168,7 @@ func TestWhoReadsAndWhatIsThere(t *testing.T) {
 }
 
 func TestAnAnswerIsRememberedUntilTheFileChanges(t *testing.T) {
-	s := newService(t, template.Options{CachedMax: 7})
+	s := newService(t, template.Options{CachedBytesMax: 2000})
 	s.write("/Open/a.rml", report)
 	for range 3 {
 		if got, err := s.ask(reader, "/Open/a.rml"); err != nil || !strings.HasPrefix(got, "from") {
@@ -184,7 +185,7 @@ func TestAnAnswerIsRememberedUntilTheFileChanges(t *testing.T) {
 	if got, err := s.ask(reader, "/Open/a.rml"); err != nil || got != "new##" {
 		t.Errorf("after a change: got %q, %v", got, err)
 	}
-	for n := range 5 { // more than CachedMax holds
+	for n := range 5 { // more than CachedBytesMax holds
 		s.write(fmt.Sprintf("/Open/%d.rml", n), report)
 		if _, err := s.ask(reader, fmt.Sprintf("/Open/%d.rml", n)); err != nil {
 			t.Fatal(err)
@@ -196,6 +197,30 @@ func TestAnAnswerIsRememberedUntilTheFileChanges(t *testing.T) {
 	}
 	if _, err := s.ask(reader, "/Open/0.rml"); err != nil || s.Metrics().Parsed != before+1 {
 		t.Errorf("the oldest is still there: the cache has no end: %v", err)
+	}
+}
+
+// TestWhatIsRememberedIsBounded in bytes: a few parameters can be large.
+func TestWhatIsRememberedIsBounded(t *testing.T) {
+	const rounds, large = 40, 6 << 20
+	s := newService(t, template.Options{})
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for n := range rounds {
+		text := strings.Builder{}
+		for i := range large / 60_000 {
+			fmt.Fprintf(&text, "${p%d##%s}", i, strings.Repeat("x", 60_000))
+		}
+		s.write("/Open/large.rml", fmt.Sprintf("<r>%s</r>%*s", text.String(), n, ""))
+		if _, err := s.ask(reader, "/Open/large.rml"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > 32<<20 {
+		t.Errorf("%d MB are held behind %d files of %d MB, want 16", held>>20, rounds, large>>20)
 	}
 }
 
