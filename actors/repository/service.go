@@ -119,15 +119,15 @@ func (s *Service) Ready() error {
 // ctx and Options.WaitMax allow, and then returns workflow.ErrUnavailable. An
 // error of yield ends the list and is returned.
 func (s *Service) List(ctx context.Context, caller *identity.Principal, extension string, yield func(path string) error) error {
+	wanted, err := ParseExtension(extension)
+	if err != nil {
+		return failed("list", err)
+	}
+	files, err := s.files(ctx) // NB: not under the supervisor, where who waits would take the places of who opens files
+	if err != nil {
+		return failed("list", err)
+	}
 	return s.do(ctx, "list", func(ctx context.Context) error {
-		wanted, err := ParseExtension(extension)
-		if err != nil {
-			return err
-		}
-		files, err := s.files(ctx)
-		if err != nil {
-			return err
-		}
 		s.listed.Add(1)
 		return files.list(ctx, wanted, s.rights.Load().view(caller), yield)
 	})
@@ -193,11 +193,15 @@ func (s *Service) conceal(ctx context.Context, begun time.Time) {
 
 // do runs a request under the supervisor.
 func (s *Service) do(ctx context.Context, name string, work func(context.Context) error) error {
-	err := s.supervisor.Do(ctx, name, work)
-	if err != nil {
-		return fmt.Errorf("repository: %s: %w", name, err)
+	return failed(name, s.supervisor.Do(ctx, name, work))
+}
+
+// failed says which request an error is of.
+func failed(name string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("repository: %s: %w", name, err)
 }
 
 // Metrics are the counters of a Service.

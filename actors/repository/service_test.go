@@ -391,6 +391,35 @@ func TestAWaitingListIsAnswered(t *testing.T) {
 	all.Wait()
 }
 
+// TestWhoWaitsForTheIndexIsInNobodysWay: a file is opened without the index, however
+// many lists wait for it.
+func TestWhoWaitsForTheIndexIsInNobodysWay(t *testing.T) {
+	m := sourcetest.NewMemory()
+	put(t, m, "/a.rml")
+	release := m.Hold()
+	s := start(t, repository.Options{Source: m})
+	const waiting = 2000
+	var all sync.WaitGroup
+	for range waiting {
+		all.Go(func() {
+			if err := s.List(t.Context(), admin, "rml", func(string) error { return nil }); err != nil && !errors.Is(err, workflow.ErrBusy) {
+				t.Error(err)
+			}
+		})
+	}
+	for s.Metrics().Waited < waiting {
+		<-time.After(time.Millisecond)
+	}
+	f, err := s.Open(t.Context(), admin, "/a.rml")
+	if err != nil {
+		t.Error(err)
+	} else {
+		_ = f.Close()
+	}
+	release()
+	all.Wait()
+}
+
 // TestChangesAreSeen holds that a file that came, went or was renamed counts
 // within two seconds, on a disk.
 func TestChangesAreSeen(t *testing.T) {
