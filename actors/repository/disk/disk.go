@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/repository"
+	"troupe/actors/workflow"
 )
 
 // Options configures a Disk. Dir is required.
@@ -181,13 +182,19 @@ func enterOne(dir *os.Root, name string) (*os.Root, error) {
 }
 
 // notThere turns what a file or a link in a folder's place is answered with into
-// fs.ErrNotExist.
+// fs.ErrNotExist, and what will pass into workflow.ErrUnavailable.
 func notThere(err error) error {
-	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENAMETOOLONG) {
+	switch {
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENAMETOOLONG):
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOMEM):
+		return fmt.Errorf("%w: %w", workflow.ErrUnavailable, err)
 	}
 	return err
 }
+
+// attempts is how often a file is opened that is replaced each time.
+const attempts = 10
 
 // Open implements repository.Source. Only a regular file is opened, never through
 // a link, and never one that has other names as well, unless it belongs to the
@@ -201,6 +208,21 @@ func (d *Disk) Open(_ context.Context, file string) (*repository.File, error) {
 		return nil, err
 	}
 	defer func() { _ = dir.Close() }()
+	for range attempts {
+		f, err := d.openIn(dir, file)
+		if !errors.Is(err, errReplaced) {
+			return f, err
+		}
+	}
+	return nil, fmt.Errorf("%w: %w", workflow.ErrUnavailable, errReplaced)
+}
+
+// errReplaced: another file has come to stand under the name while it was opened.
+var errReplaced = errors.New("file was replaced while it was opened")
+
+// openIn opens a file in its folder. NB: an editor puts a new file in the place of
+// the old one, so the one that is opened need not be the one that was looked at.
+func (d *Disk) openIn(dir *os.Root, file string) (*repository.File, error) {
 	name := path.Base(file)
 	there, err := dir.Lstat(name)
 	if err != nil {
@@ -235,7 +257,9 @@ func (d *Disk) identify(f *os.File, file string, there fs.FileInfo) (*repository
 	}
 	status, owner := statusOf(opened), statusOf(inside)
 	switch {
-	case !opened.Mode().IsRegular(), !os.SameFile(there, opened), status == nil, owner == nil:
+	case !os.SameFile(there, opened):
+		return nil, errReplaced
+	case !opened.Mode().IsRegular(), status == nil, owner == nil:
 		return nil, fs.ErrNotExist
 	case status.Nlink > 1 && status.Uid != owner.Uid:
 		return nil, fs.ErrNotExist

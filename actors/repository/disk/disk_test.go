@@ -22,6 +22,7 @@ import (
 
 	"troupe/actors/repository"
 	"troupe/actors/repository/sourcetest"
+	"troupe/actors/workflow"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -269,6 +270,53 @@ func TestSwapping(t *testing.T) {
 	all.Wait()
 	if swaps.Load() == 0 || reads.Load() == 0 || misses.Load() == 0 {
 		t.Errorf("the race was none: %d swaps, %d reads, %d misses", swaps.Load(), reads.Load(), misses.Load())
+	}
+}
+
+// TestAFileThatIsReplacedIsThere, each time, as editors replace files.
+func TestAFileThatIsReplacedIsThere(t *testing.T) {
+	d, f := newDisk(t, Options{})
+	must(t, f.Put("/a.rml", "x"))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	var all sync.WaitGroup
+	all.Go(func() {
+		for ctx.Err() == nil {
+			must(t, f.Put("/new", "x"), f.Rename("/new", "/a.rml"))
+		}
+	})
+	for ctx.Err() == nil {
+		file, err := d.Open(t.Context(), "/a.rml")
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		_ = file.Close()
+	}
+	cancel()
+	all.Wait()
+}
+
+// TestTooManyOpenFiles pass, so that it is not said that there is no file.
+func TestTooManyOpenFiles(t *testing.T) {
+	d, f := newDisk(t, Options{})
+	must(t, f.Put("/d/a.rml", "x"))
+	next, err := os.Open(os.DevNull)
+	must(t, err)
+	free := uint64(next.Fd())
+	must(t, next.Close())
+	var limit syscall.Rlimit
+	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
+	for left := range uint64(3) { // how far it gets
+		must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: free + left, Max: limit.Max}))
+		file, err := d.Open(t.Context(), "/d/a.rml")
+		must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
+		if file != nil {
+			_ = file.Close()
+		}
+		if !errors.Is(err, workflow.ErrUnavailable) {
+			t.Errorf("with %d left: got %v, want ErrUnavailable", left, err)
+		}
 	}
 }
 
