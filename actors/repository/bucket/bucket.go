@@ -141,6 +141,10 @@ func (b *Bucket) key(path string) (key string, ok bool) {
 	return key, len(key) <= keyBytesMax
 }
 
+// isObject reports whether the client can ask for an object with a key: not for
+// one of nothing but blanks.
+func isObject(key string) bool { return s3utils.CheckValidObjectName(key) == nil }
+
 // List implements repository.Source. A name can be one of a file and one of a
 // folder at a time. The bucket itself is never missing: without it, and without
 // the right to list it, the error says that it may be tried again, so that a wrong
@@ -165,7 +169,7 @@ func (b *Bucket) List(ctx context.Context, folder string) (*repository.Listing, 
 		}
 		name, isFolder := strings.CutSuffix(name, "/")
 		switch {
-		case !repository.IsName(name):
+		case !repository.IsName(name), !isFolder && !isObject(object.Key):
 			listing.Left++
 			continue
 		case isFolder:
@@ -195,7 +199,7 @@ func (b *Bucket) objects(ctx context.Context, prefix string, deep bool) func(fun
 // open is another one: the file stays what it was.
 func (b *Bucket) Open(ctx context.Context, file string) (*repository.File, error) {
 	key, ok := b.key(file)
-	if !ok || file == "/" {
+	if !ok || !isObject(key) {
 		return nil, fs.ErrNotExist
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.o.OpenMax)

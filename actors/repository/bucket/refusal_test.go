@@ -153,13 +153,13 @@ func TestMachineRole(t *testing.T) {
 
 // TestKeysThatAreNoPaths are left out, and counted.
 func TestKeysThatAreNoPaths(t *testing.T) {
-	store := newFakeStore(t, "files", "a.rml", "a.rml/b.rml", "bell\x07.rml", "d/", "d//e.rml", "d/./f.rml", "d/../g.rml", "/h.rml", "empty/", "empty/line\n/i.rml")
+	store := newFakeStore(t, "files", "a.rml", "a.rml/b.rml", "bell\x07.rml", "d/", "d//e.rml", "d/./f.rml", "d/../g.rml", "/h.rml", "empty/", "empty/line\n/i.rml", " ", "\u3000")
 	b := newBucket(t, store.options())
 	for _, c := range []struct {
 		folder, files, folders string
 		left                   int
 	}{
-		{"/", "a.rml", "a.rml d empty", 2}, // "/h.rml" and the bell
+		{"/", "a.rml", "a.rml d empty", 4}, // "/h.rml", the bell, and two blanks
 		{"/a.rml", "b.rml", "", 0},
 		{"/d", "", "", 3},
 		{"/empty", "", "", 1},
@@ -239,7 +239,8 @@ func TestALookTellsEachFolderThatChanged(t *testing.T) {
 	}
 }
 
-func TestLargeFiles(t *testing.T) {
+// TestLargeFilesAndKeys holds the limits of both, and keys that no store has.
+func TestLargeFilesAndKeys(t *testing.T) {
 	server := buckettest.Start(t)
 	edit := server.Bucket(nameOf(t))
 	if err := errors.Join(edit.Put("/at.rml", strings.Repeat("x", 1000)), edit.Put("/above.rml", strings.Repeat("x", 1001))); err != nil {
@@ -254,8 +255,10 @@ func TestLargeFiles(t *testing.T) {
 	if _, err := read(b, "/above.rml"); !errors.Is(err, repository.ErrTooLarge) {
 		t.Errorf("above the limit: got %v", err)
 	}
-	if _, err := read(b, "/"+strings.Repeat("x", 1025)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a key that is too long: got %v", err)
+	for _, file := range []string{"/", "/" + strings.Repeat("x", 1024), "/" + strings.Repeat("x", 1025), "/ ", "/\u00a0", "/\u3000\u3000"} {
+		if _, err := read(b, file); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, workflow.ErrUnavailable) {
+			t.Errorf("%.20q: got %v, want fs.ErrNotExist", file, err)
+		}
 	}
 }
 

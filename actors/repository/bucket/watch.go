@@ -74,7 +74,7 @@ func (b *Bucket) look(ctx context.Context, changed func(repository.Change)) erro
 		if object.Err != nil {
 			return object.Err
 		}
-		if key, ok := strings.CutPrefix(object.Key, b.o.Prefix); ok {
+		if key, ok := strings.CutPrefix(object.Key, b.o.Prefix); ok && isObject(object.Key) {
 			w.meet(key)
 		}
 	}
