@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,8 +27,9 @@ func newParameters() *cobra.Command {
 		Short: "List the parameters that report and document templates on this disk declare",
 		Long: "List the parameters that templates declare as ${name#type#default}, as the service would,\n" +
 			"without a service and without a home. A file is read as what its extension says, .rml\n" +
-			"(XML) or .docx; without one of these, as what it starts with. Every file is looked at; the\n" +
-			"exit code is 1 if one of them could not be read or is no template.",
+			"(XML) or .docx; without one of these, which the service takes for no template, as what it\n" +
+			"starts with. Every file is looked at; the exit code is 1 if one of them could not be read\n" +
+			"or is no template.",
 		Example: "  troupe parameters invoice.rml\n" +
 			"  troupe parameters templates/*.docx -o json | jq -r '.[].parameters[]?.name'",
 		Args: usage(cobra.MinimumNArgs(1)),
@@ -75,7 +75,7 @@ func parametersOf(name string) ([]template.Param, error) {
 		return nil, withoutName(err)
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	kind, known := template.KindOf(strings.ToLower(name))
+	kind, known := template.KindOf(name)
 	if !known {
 		head := make([]byte, 8)
 		n, err := file.ReadAt(head, 0)
