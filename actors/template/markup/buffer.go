@@ -63,10 +63,17 @@ func (b *buffer) lineEnds(p []byte) int {
 	b.cr = len(p) > 0 && p[len(p)-1] == '\r'
 	for {
 		length := bytes.IndexByte(p[read:], '\r')
+		end := read + length
 		if length < 0 {
-			return size + copy(p[size:], p[read:])
+			end = len(p)
 		}
-		size += copy(p[size:], p[read:read+length])
+		if size < read {
+			copy(p[size:], p[read:end])
+		}
+		size += end - read
+		if length < 0 {
+			return size
+		}
 		p[size] = '\n'
 		size++
 		read += length + 1
