@@ -59,7 +59,9 @@ type Service struct {
 	supervisor *supervise.Supervisor
 	index      *index
 	rights     atomic.Pointer[Rights]
-	nowhere    string // a path that is nobody's
+	nowhere    string        // a path that is nobody's
+	stopping   chan struct{} // closed by Stop
+	stop       func()        // closes it
 	cancel     context.CancelFunc
 	running    sync.WaitGroup // the index and the watch
 
@@ -75,7 +77,8 @@ func Start(o Options) *Service {
 	o.ReconcileUnwatched = cmp.Or(o.ReconcileUnwatched, time.Minute)
 	o.DepthMax = cmp.Or(o.DepthMax, 256)
 	o.MissStep = cmp.Or(o.MissStep, 2*time.Millisecond)
-	s := &Service{o: o, nowhere: top + rand.Text(), supervisor: supervise.Start(supervise.Options{System: o.System, Name: "repository", Log: o.Log})}
+	s := &Service{o: o, stopping: make(chan struct{}), nowhere: top + rand.Text(), supervisor: supervise.Start(supervise.Options{System: o.System, Name: "repository", Log: o.Log})}
+	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	s.SetRights(o.Rights)
 	s.index = newIndex(&s.o)
 	var ctx context.Context
@@ -85,9 +88,10 @@ func Start(o Options) *Service {
 	return s
 }
 
-// Stop refuses new requests, waits until the open ones are answered or ctx ends,
-// and ends the index. It can be called again.
+// Stop refuses new requests, and those that wait for the index, waits until the
+// open ones are answered or ctx ends, and ends the index. It can be called again.
 func (s *Service) Stop(ctx context.Context) error {
+	s.stop()
 	err := s.supervisor.Stop(ctx)
 	s.cancel()
 	s.running.Wait()
@@ -146,6 +150,7 @@ func (s *Service) files(ctx context.Context) (*snapshot, error) {
 		return s.index.current.Load(), nil
 	case <-ctx.Done():
 	case <-late.C:
+	case <-s.stopping:
 	}
 	return nil, fmt.Errorf("%w: %w", workflow.ErrUnavailable, errIndexing)
 }

@@ -678,7 +678,18 @@ func TestAStorm(t *testing.T) {
 }
 
 func TestAfterStopNothingIsTaken(t *testing.T) {
-	s := start(t, repository.Options{Source: sourcetest.NewMemory()})
+	m := sourcetest.NewMemory()
+	defer m.Hold()()
+	s := start(t, repository.Options{Source: m})
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := s.list(admin, "rml")
+		waiting <- err
+	}()
+	for s.Metrics().Waited == 0 {
+		<-time.After(time.Millisecond)
+	}
+	begun := time.Now()
 	if err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -687,5 +698,11 @@ func TestAfterStopNothingIsTaken(t *testing.T) {
 	}
 	if _, err := s.Open(t.Context(), admin, "/a"); !errors.Is(err, workflow.ErrUnavailable) {
 		t.Errorf("open: got %v, want ErrUnavailable", err)
+	}
+	if err := <-waiting; !errors.Is(err, workflow.ErrUnavailable) {
+		t.Errorf("a list that waits for the index: got %v, want ErrUnavailable", err)
+	}
+	if took := time.Since(begun); took > 15*time.Second {
+		t.Errorf("it took %v: somebody waited for the index", took)
 	}
 }
