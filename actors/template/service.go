@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/rs/zerolog"
 
@@ -177,11 +176,12 @@ type cached struct {
 	size   int // bytes
 }
 
-// entryBytes is about what an answer without parameters takes.
-const entryBytes = 400
+// entryBytes is about what an answer without parameters takes, and paramBytes a
+// parameter without its texts.
+const entryBytes, paramBytes = 400, 48
 
 func newCached(key cacheKey, params []Param) *cached {
-	size := entryBytes + len(key.file.Path) + len(params)*int(unsafe.Sizeof(Param{}))
+	size := entryBytes + len(key.file.Path) + paramBytes*len(params)
 	for _, p := range params {
 		size += len(p.Name) + len(p.Type) + len(p.Default)
 	}
