@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"runtime/debug"
 	"slices"
@@ -34,6 +35,9 @@ type exchange struct {
 	body       []byte     // belongs to the request; never pooled, since values alias it
 	status     int        // 0 until the answer has begun
 	counted    bool       // in Server.inFlight
+	// stranger: it is counted in Server.strangers as well, as one from there.
+	stranger bool
+	from     netip.Prefix
 	// contentType is that of the answer; nil is JSON.
 	contentType []string
 	// cacheControl says how long the answer may be kept; nil is not at all.
@@ -94,7 +98,7 @@ func (s *Server) serve(rt *route, w http.ResponseWriter, r *http.Request, params
 			x.refuse(errNotReady)
 			return
 		}
-		if inFlight > s.options.InFlightMax {
+		if inFlight > s.options.InFlightMax || !x.enterStranger() {
 			s.metrics.shed.Add(1)
 			x.refuse(errBusy)
 			return
@@ -105,9 +109,24 @@ func (s *Server) serve(rt *route, w http.ResponseWriter, r *http.Request, params
 	}
 }
 
+// enterStranger admits a request to a route that takes no credential.
+func (x *exchange) enterStranger() bool {
+	if x.route.access.kinds != 0 {
+		return true
+	}
+	address, _ := x.server.clientOf(x.r)
+	x.from = networkOf(address)
+	x.stranger = x.server.strangers.enter(x.from, x.server.options.InFlightMax)
+	return x.stranger
+}
+
 // leave ends what serve began by counting the request. The second call does
 // nothing.
 func (x *exchange) leave() {
+	if x.stranger {
+		x.stranger = false
+		x.server.strangers.leave(x.from)
+	}
 	if x.counted {
 		x.counted = false
 		x.server.leave()
@@ -151,10 +170,17 @@ func (x *exchange) run() error {
 		}
 	}
 	var err error
-	if x.body, err = readBody(x.w, x.r, x.server.options.BodyBytesMax); err != nil {
+	if x.body, err = readBody(x.w, x.r, x.bodyBytesMax()); err != nil {
 		return err // NB: net/http does not go on with a connection whose body it could not finish
 	}
 	return x.route.handle(x)
+}
+
+func (x *exchange) bodyBytesMax() int64 {
+	if x.route.access.kinds == 0 {
+		return min(x.server.options.BodyBytesMax, strangerBodyBytesMax)
+	}
+	return x.server.options.BodyBytesMax
 }
 
 // authenticate finds out who asks, and whether this caller may use the route.

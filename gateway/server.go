@@ -73,7 +73,8 @@ type Server struct {
 	// draining is set by Stop, before it waits for inFlight to become 0.
 	draining atomic.Bool
 	// inFlight counts the requests in serve, probes and watchers left out.
-	inFlight atomic.Int64
+	inFlight  atomic.Int64
+	strangers strangers
 	// watchers counts the streams that are begun or about to.
 	watchers atomic.Int64
 	// emptied has an entry after inFlight became 0 while draining.

@@ -1,0 +1,90 @@
+package gateway
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+// slowSignIn begins a sign-in from an address and never ends it.
+func (s *testServer) slowSignIn(t *testing.T, from string) net.Conn {
+	t.Helper()
+	c := s.dial(t)
+	before := s.inFlight.Load()
+	if _, err := fmt.Fprintf(c, "POST /session HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-Forwarded-For: %s\r\nContent-Length: 100\r\n\r\n{", from); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the sign-in to be begun", func() bool { return s.inFlight.Load() > before })
+	return c
+}
+
+// TestStrangersDoNotTakeAllPlaces holds reliability 3.0, "Slowloris": requests
+// without a credential leave places for those with one, and those of one address
+// for those of others.
+func TestStrangersDoNotTakeAllPlaces(t *testing.T) {
+	s := startServer(t, Options{InFlightMax: 16, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}, nil)
+	get := func(from string) int {
+		return s.do(t, request{method: "GET", path: "/login", headers: []string{"X-Forwarded-For: " + from}}).status
+	}
+	var slow []net.Conn
+	for range 2 {
+		slow = append(slow, s.slowSignIn(t, "192.0.2.1"))
+	}
+	if got := get("192.0.2.1"); got != 503 {
+		t.Errorf("a third of one address: got %d, want 503", got)
+	}
+	if got := get("192.0.2.2"); got != 200 {
+		t.Errorf("another address: got %d, want 200", got)
+	}
+	for n := range 6 {
+		slow = append(slow, s.slowSignIn(t, fmt.Sprintf("2001:db8:0:%d::1", n)))
+	}
+	if got := get("192.0.2.2"); got != 503 {
+		t.Errorf("a ninth of all: got %d, want 503", got)
+	}
+	if a := s.do(t, post("event", eventBody)); a.status != 200 {
+		t.Errorf("with a credential: got %d, want 200", a.status)
+	}
+	for _, c := range slow {
+		_ = c.Close()
+	}
+	waitFor(t, "the slow ones to be gone", func() bool { return s.inFlight.Load() == 0 })
+	if got := get("192.0.2.1"); got != 200 {
+		t.Errorf("after them: got %d, want 200", got)
+	}
+	if s.strangers.mu.all != 0 || len(s.strangers.mu.from) != 0 {
+		t.Errorf("%d strangers of %d addresses are still counted", s.strangers.mu.all, len(s.strangers.mu.from))
+	}
+}
+
+func TestNetworks(t *testing.T) {
+	for address, want := range map[string]string{
+		"192.0.2.1": "192.0.2.1/32", "2001:db8:1:2:3::4": "2001:db8:1:2::/64",
+	} {
+		if got := networkOf(netip.MustParseAddr(address)); got.String() != want {
+			t.Errorf("%s: got %s, want %s", address, got, want)
+		}
+	}
+	if got := networkOf(netip.Addr{}); got.IsValid() {
+		t.Errorf("no address: got %s", got)
+	}
+}
+
+// TestStrangersBodies: nobody keeps much for a caller whom nobody knows.
+func TestStrangersBodies(t *testing.T) {
+	s := startServer(t, Options{}, nil)
+	c := s.dial(t)
+	if _, err := io.WriteString(c, "POST /session HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 131073\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	answer := make([]byte, 100)
+	n, err := c.Read(answer)
+	if got := string(answer[:n]); err != nil || !strings.HasPrefix(got, "HTTP/1.1 413 ") {
+		t.Errorf("got %q, %v; want 413", got, err)
+	}
+	_ = c.Close()
+	waitFor(t, "the connection to be gone", func() bool { return s.Metrics().Connections == 0 })
+}
