@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"troupe/actors/form"
 	"troupe/actors/identity"
@@ -330,17 +331,41 @@ func (r *Router) Forms(ctx context.Context, kind form.Kind, user identity.UserID
 	return nil
 }
 
+// listsWaitingMax is how many lists of one user wait for a turn of the user's own;
+// more are ErrBusy at once. Who waits takes a place of the caller's.
+const listsWaitingMax = 16
+
+// reader is one user's part in the reading of lists.
+type reader struct {
+	turns   chan struct{} // one token for each list that is being read
+	waiting atomic.Int64
+}
+
+func newReader(turns int) *reader { return &reader{turns: make(chan struct{}, turns)} }
+
+// turn waits for one of the user's turns, and takes it.
+func (u *reader) turn(ctx context.Context, r *Router) error {
+	defer u.waiting.Add(-1)
+	if u.waiting.Add(1) > listsWaitingMax {
+		r.metrics.refused.Add(1)
+		return ErrBusy
+	}
+	return r.turn(ctx, u.turns)
+}
+
 func (r *Router) forms(ctx context.Context, kind form.Kind, user identity.UserID, yield func(ListedForm) error) (err error) {
 	if r.stopping.Load() {
 		return ErrUnavailable
 	}
-	own, _ := r.readers.LoadOrCompute(user, func() (chan struct{}, bool) { return make(chan struct{}, r.o.ListsPerUserMax), false })
-	for _, tokens := range []chan struct{}{own, r.lists} { // NB: one's own first, so that a place for all is not waited with
-		if err := r.turn(ctx, tokens); err != nil {
-			return err
-		}
-		defer func() { <-tokens }()
+	own, _ := r.readers.LoadOrCompute(user, func() (*reader, bool) { return newReader(r.o.ListsPerUserMax), false })
+	if err := own.turn(ctx, r); err != nil { // NB: one's own first, so that a place for all is not waited with
+		return err
 	}
+	defer func() { <-own.turns }()
+	if err := r.turn(ctx, r.lists); err != nil {
+		return err
+	}
+	defer func() { <-r.lists }()
 	snapshot := r.store.Snapshot()
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
 	if err := r.store.Fence(); err != nil {

@@ -465,6 +465,39 @@ func TestNobodyTakesAllTurnsOfLists(t *testing.T) {
 	}
 }
 
+// TestFewListsOfOneUserWait: who waits takes a place in which others could be
+// answered.
+func TestFewListsOfOneUserWait(t *testing.T) {
+	h := newHouse(t, Options{ListsPerUserMax: 1, QueryWaitMax: time.Minute})
+	h.createForm(john, "leave", form.Plain)
+	release, reading := make(chan struct{}), make(chan struct{}, 1)
+	var all sync.WaitGroup
+	list := func(yield func(ListedForm) error) error { return h.Forms(t.Context(), form.Plain, john.ID, yield) }
+	all.Go(func() {
+		if err := list(func(ListedForm) error { reading <- struct{}{}; <-release; return nil }); err != nil {
+			t.Error(err)
+		}
+	})
+	<-reading
+	const asked = 100
+	answers := make(chan error, asked)
+	for range asked {
+		all.Go(func() { answers <- list(func(ListedForm) error { return nil }) })
+	}
+	for range asked - listsWaitingMax {
+		if err := <-answers; !errors.Is(err, ErrBusy) {
+			t.Errorf("one too many: got %v, want ErrBusy at once", err)
+		}
+	}
+	close(release)
+	for range listsWaitingMax {
+		if err := <-answers; err != nil {
+			t.Errorf("one that waited: got %v", err)
+		}
+	}
+	all.Wait()
+}
+
 func TestDamageOfAFormIsSaid(t *testing.T) {
 	h := newHouse(t, Options{})
 	id := mustID(t, h.createForm(john, "leave", form.Plain))

@@ -41,7 +41,7 @@ type Router struct {
 	lists    chan struct{} // one token for each list of forms that is being read
 	// readers has the same for each user, so that nobody takes all turns. It
 	// grows with the users that there are.
-	readers *xsync.Map[identity.UserID, chan struct{}]
+	readers *xsync.Map[identity.UserID, *reader]
 	feeds   feeds
 	metrics metrics
 
@@ -70,7 +70,7 @@ func Start(o Options) (*Router, error) {
 		creating: xsync.NewMap[replyDigest, *latch](),
 		queries:  make(chan struct{}, o.QueriesMax),
 		lists:    make(chan struct{}, o.ListsMax),
-		readers:  xsync.NewMap[identity.UserID, chan struct{}](),
+		readers:  xsync.NewMap[identity.UserID, *reader](),
 		stop:     make(chan struct{}),
 
 		feeds:     feeds{byKey: xsync.NewMap[feedKey, *feed]()},
