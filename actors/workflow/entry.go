@@ -25,6 +25,8 @@ type entry struct {
 	uncommitted atomic.Int32
 	// touched is the sweep's round in which the entry was used last.
 	touched atomic.Int64
+	// size is how many bytes of the instance's are counted in Router.memory.
+	size atomic.Int64
 }
 
 const closed = -1 << 30

@@ -70,6 +70,7 @@ func (i *instance) Receive(ctx actor.Context) {
 		}
 	}()
 	answered = i.handle(c)
+	i.settle()
 }
 
 // handle runs one call. It returns true when the call is answered or the journal

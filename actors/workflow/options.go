@@ -34,6 +34,9 @@ type Options struct {
 	// ReplyWaitMax is how long a caller waits. It should be longer than the
 	// store's CommitWaitMax. Default 15 s, to the second.
 	ReplyWaitMax time.Duration
+	// AwakeBytesMax is about how much memory awake instances may take; above it
+	// they go to sleep before IdleAfter. Default 1 GiB.
+	AwakeBytesMax int64
 	// HistoryResidentBytes is how much rendered history an awake instance keeps
 	// in memory; a longer one is read again for each full reply. Default 1 MiB.
 	HistoryResidentBytes int
@@ -64,6 +67,7 @@ func (o *Options) EnsureDefaults() {
 	setDefault(&o.InFlightMax, 16_384)
 	setDefault(&o.InstanceInFlightMax, 256)
 	setDefault(&o.ReplyWaitMax, 15*time.Second)
+	setDefault(&o.AwakeBytesMax, 1<<30)
 	setDefault(&o.HistoryResidentBytes, 1<<20)
 	setDefault(&o.QueriesMax, 2)
 	setDefault(&o.ListsMax, 32)
@@ -97,6 +101,6 @@ func (o *Options) Validate() error {
 	require(o.System != nil, "System is missing")
 	require(o.Catalog != nil, "Catalog is missing")
 	require(o.IdleAfter > 0 && o.ReplyWaitMax > 0 && o.QueryTimeMax > 0 && o.QueryStep > 0, "durations must be positive")
-	require(o.InFlightMax > 0 && o.InstanceInFlightMax > 0 && o.QueriesMax > 0 && o.ListsMax > 0 && o.ListsPerUserMax > 0, "limits must be positive")
+	require(o.AwakeBytesMax > 0 && o.InFlightMax > 0 && o.InstanceInFlightMax > 0 && o.QueriesMax > 0 && o.ListsMax > 0 && o.ListsPerUserMax > 0, "limits must be positive")
 	return errors.Join(faults...)
 }

@@ -34,6 +34,7 @@ type Router struct {
 	// creating has the creates with an idempotency key that are on their way.
 	creating *xsync.Map[replyDigest, *latch]
 
+	memory   memory       // of the awake instances
 	inFlight atomic.Int64 // calls admitted and not answered, over all instances
 	round    atomic.Int64 // the sweep's clock, in sweeps
 	stopping atomic.Bool
@@ -82,7 +83,9 @@ func Start(o Options) (*Router, error) {
 	}
 	first := make(chan struct{})
 	r.tick.Store(&first)
-	r.done.Add(3)
+	r.memory.pressure = make(chan struct{}, 1)
+	r.done.Add(4)
+	go r.relieveLoop()
 	go r.every(sweepEvery, r.sweep)
 	go r.every(cleanEvery, r.clean)
 	go r.buildLoop()
@@ -265,6 +268,7 @@ func (r *Router) remove(e *entry) {
 		}
 		return old, xsync.CancelOp
 	})
+	e.uncount()
 	r.o.System.Root().Poison(e.pid)
 	r.metrics.slept.Add(1)
 }

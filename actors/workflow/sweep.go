@@ -32,15 +32,18 @@ func (r *Router) sweep() {
 	next := make(chan struct{})
 	close(*r.tick.Swap(&next))
 	r.feeds.sweep(time.Now())
-	round := r.round.Add(1)
-	idle := int64(r.o.IdleAfter / sweepEvery)
+	round, idle := r.round.Add(1), r.idleRounds()
 	r.awake.Range(func(_ persistence.ID, e *entry) bool {
 		if round-e.touched.Load() > idle && e.uncommitted.Load() == 0 && e.close() {
 			r.remove(e)
 		}
 		return true
 	})
+	r.relieve()
 }
+
+// idleRounds is how many rounds an instance stays awake that nobody asks for.
+func (r *Router) idleRounds() int64 { return int64(r.o.IdleAfter / sweepEvery) }
 
 // metrics are counted since the start.
 type metrics struct {
@@ -49,8 +52,8 @@ type metrics struct {
 
 // Metrics is a snapshot of the router's counters.
 type Metrics struct {
-	// Awake and InFlight are what there is now.
-	Awake, InFlight int64
+	// Awake, AwakeBytes (about) and InFlight are what there is now.
+	Awake, AwakeBytes, InFlight int64
 	// The rest is counted since the start.
 	Woken, Slept, Refused, Panics, Damaged, Events, Creates int64
 }
@@ -58,14 +61,15 @@ type Metrics struct {
 // Metrics returns the counters as they are now.
 func (r *Router) Metrics() Metrics {
 	return Metrics{
-		Awake:    int64(r.awake.Size()),
-		InFlight: r.inFlight.Load(),
-		Woken:    r.metrics.woken.Load(),
-		Slept:    r.metrics.slept.Load(),
-		Refused:  r.metrics.refused.Load(),
-		Panics:   r.metrics.panics.Load(),
-		Damaged:  r.metrics.damaged.Load(),
-		Events:   r.metrics.events.Load(),
-		Creates:  r.metrics.creates.Load(),
+		Awake:      int64(r.awake.Size()),
+		AwakeBytes: r.awakeBytes(),
+		InFlight:   r.inFlight.Load(),
+		Woken:      r.metrics.woken.Load(),
+		Slept:      r.metrics.slept.Load(),
+		Refused:    r.metrics.refused.Load(),
+		Panics:     r.metrics.panics.Load(),
+		Damaged:    r.metrics.damaged.Load(),
+		Events:     r.metrics.events.Load(),
+		Creates:    r.metrics.creates.Load(),
 	}
 }

@@ -44,6 +44,7 @@ type config struct {
 	logLevel, logFormat                          string
 
 	idleAfter                        time.Duration
+	awakeBytesMax                    int64
 	inFlightMax, instanceInFlightMax int
 	connectionsMax, requestsMax      int
 	queriesMax, watchersMax          int
@@ -81,6 +82,7 @@ func newConfigFlags() *config {
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&c.logFormat, "log-format", "auto", "json, text, or auto: text on a terminal")
 	f.Var(durationOf(&c.idleAfter, time.Minute), "idle-after", "an instance goes to sleep when nothing asked it for so long")
+	f.Var(bytesOf(&c.awakeBytesMax, 1<<30), "awake-bytes-max", "memory for awake instances; above it they go to sleep earlier")
 	f.IntVar(&c.inFlightMax, "in-flight-max", 16_384, "requests at instances at a time; more are answered with 503")
 	f.IntVar(&c.instanceInFlightMax, "instance-in-flight-max", 256, "requests at one instance at a time; more are answered with 429")
 	f.IntVar(&c.connectionsMax, "connections-max", 16_384, "open connections; more wait to be accepted")

@@ -144,7 +144,7 @@ func (s *service) start() (err error) {
 	s.system = actors.NewSystem(s.log)
 	if s.router, err = workflow.Start(workflow.Options{
 		Store: s.store, System: s.system, Catalog: s.catalog, Log: s.log,
-		IdleAfter: c.idleAfter, InFlightMax: c.inFlightMax, InstanceInFlightMax: c.instanceInFlightMax,
+		IdleAfter: c.idleAfter, AwakeBytesMax: c.awakeBytesMax, InFlightMax: c.inFlightMax, InstanceInFlightMax: c.instanceInFlightMax,
 		QueriesMax: c.queriesMax, QueryTimeMax: c.queryTimeMax, ReplyWaitMax: c.commitWaitMax + 5*time.Second,
 	}); err != nil {
 		return err

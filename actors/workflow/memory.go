@@ -1,0 +1,121 @@
+package workflow
+
+import (
+	"sync/atomic"
+
+	"troupe/persistence"
+)
+
+const (
+	// instanceBytes is about what an awake instance takes without its data.
+	instanceBytes = 3 << 10
+	// sizeStepBytes is how much the size of an instance changes before it is
+	// counted anew.
+	sizeStepBytes = 4 << 10
+	// largeBytes is from where an instance goes to sleep before small ones do.
+	largeBytes = 64 << 10
+	// scratchBytesKept is the largest scratch that an instance keeps.
+	scratchBytesKept = 64 << 10
+)
+
+// memory counts what awake instances take.
+type memory struct {
+	bytes atomic.Int64 // beyond instanceBytes of each
+	// pressure has an entry when that has become too much.
+	pressure chan struct{}
+}
+
+// gone is the size of an instance that is counted no more.
+const gone = -1
+
+// count takes the size of an instance over. It is called by the instance's actor.
+func (e *entry) count(size int64) {
+	r := e.router
+	for {
+		before := e.size.Load()
+		if before == gone || before-sizeStepBytes < size && size < before+sizeStepBytes {
+			return
+		}
+		if e.size.CompareAndSwap(before, size) {
+			if r.memory.bytes.Add(size-before) > r.o.AwakeBytesMax {
+				select {
+				case r.memory.pressure <- struct{}{}:
+				default:
+				}
+			}
+			return
+		}
+	}
+}
+
+// uncount is the end of count.
+func (e *entry) uncount() {
+	if before := e.size.Swap(gone); before != gone {
+		e.router.memory.bytes.Add(-before)
+	}
+}
+
+// size is about how many bytes the instance's data takes.
+func (i *instance) size() int64 {
+	return int64(len(i.head) + len(i.tail) + len(i.states) + len(i.state.Public) + len(i.state.Private) + cap(i.history) + cap(i.scratch) + len(i.attachment))
+}
+
+// settle is the end of a message.
+func (i *instance) settle() {
+	if cap(i.scratch) > scratchBytesKept {
+		i.scratch = nil
+	}
+	i.entry.count(i.size())
+}
+
+// awakeBytes is about what all awake instances take.
+func (r *Router) awakeBytes() int64 {
+	return r.memory.bytes.Load() + instanceBytes*int64(r.awake.Size())
+}
+
+// relieveLoop makes room whenever awake instances take too much. It is the body of
+// a goroutine.
+func (r *Router) relieveLoop() {
+	defer r.done.Done()
+	for {
+		select {
+		case <-r.stop:
+			return
+		case <-r.memory.pressure:
+			r.relieve()
+		}
+	}
+}
+
+// relieve puts instances to sleep before their time until awake ones take three
+// quarters of what they may: large ones first, and of these, and of the others,
+// those first that nobody has asked for long. An instance that owes an answer
+// stays.
+func (r *Router) relieve() {
+	if r.awakeBytes() <= r.o.AwakeBytesMax {
+		return
+	}
+	enough := r.o.AwakeBytesMax / 4 * 3
+	for _, least := range []int64{largeBytes, 0} {
+		for idle := r.idleRounds(); ; idle /= 2 {
+			if r.putToSleep(idle, least, enough); r.awakeBytes() <= enough {
+				return
+			}
+			if idle == 0 {
+				break
+			}
+		}
+	}
+}
+
+// putToSleep ends the instances of at least so many bytes that nobody has asked
+// for in so many rounds, until awake ones take no more than enough.
+func (r *Router) putToSleep(idle, least, enough int64) {
+	round := r.round.Load()
+	r.awake.Range(func(_ persistence.ID, e *entry) bool {
+		if e.size.Load() >= least && round-e.touched.Load() >= idle && e.uncommitted.Load() == 0 && e.close() {
+			r.remove(e)
+		}
+		return r.memory.bytes.Load() > enough || r.awakeBytes() > enough
+	})
+}
