@@ -254,7 +254,7 @@ func (x *exchange) parseQuery() error {
 // checkContent checks what the headers say about the body of a request that has
 // one by its method. What other requests carry is read and forgotten.
 func (x *exchange) checkContent() error {
-	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead {
+	if isSafe(x.r.Method) {
 		return nil
 	}
 	if err := checkEncoding(x.r.Header); err != nil {
@@ -280,11 +280,30 @@ var (
 	lengthSetBytesMin = 2048 // below, net/http sets Content-Length without an allocation
 )
 
-// send writes x.out as the whole answer.
+// largeAnswerBytes is from where an answer counts among those that are held until
+// slow callers have read them.
+const largeAnswerBytes = 256 << 10
+
+// send writes x.out as the whole answer. Of large ones only so many bytes are held
+// at a time: above that what changes nothing is refused.
 func (x *exchange) send(status int) {
+	if size := int64(len(x.out)); size >= largeAnswerBytes {
+		held := x.server.answerBytes.Add(size)
+		defer x.server.answerBytes.Add(-size)
+		if held > x.server.options.AnswerBytesMax && held > size && isSafe(x.r.Method) {
+			x.server.metrics.shed.Add(1)
+			x.out = nil
+			x.refuse(errBusy)
+			return
+		}
+	}
 	x.sendHeader(status, len(x.out))
 	_, _ = x.w.Write(x.out) // NB: an error means that the caller has gone
 }
+
+// isSafe reports whether a method changes nothing, so that an answer may be left
+// out.
+func isSafe(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
 // sendHeader begins the answer. A negative length means that it is streamed.
 func (x *exchange) sendHeader(status, length int) {

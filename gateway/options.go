@@ -44,6 +44,10 @@ type Options struct {
 	// worst case each holds a body of BodyBytesMax.
 	InFlightMax int64
 
+	// AnswerBytesMax bounds the large answers that wait for their callers to read
+	// them; above it reads are answered with 503 Busy. Zero is 256 MiB.
+	AnswerBytesMax int64
+
 	// WatchersMax bounds the streams of events that are open at once; more are
 	// answered with 503 Busy. They are not counted as requests in flight. Zero
 	// is 1,000. Each holds a connection.
@@ -85,6 +89,7 @@ func (o *Options) ensureDefaults() {
 	o.HeaderBytesMax = cmp.Or(o.HeaderBytesMax, 64<<10)
 	o.ConnectionsMax = cmp.Or(o.ConnectionsMax, 16_384)
 	o.InFlightMax = cmp.Or(o.InFlightMax, 2_048)
+	o.AnswerBytesMax = cmp.Or(o.AnswerBytesMax, 256<<20)
 	o.WatchersMax = cmp.Or(o.WatchersMax, 1_000)
 	o.HeaderReadMax = cmp.Or(o.HeaderReadMax, 5*time.Second)
 	o.ReadMax = cmp.Or(o.ReadMax, 30*time.Second)
@@ -122,6 +127,7 @@ func (o *Options) validate() error {
 		{"HeaderBytesMax", int64(o.HeaderBytesMax)},
 		{"ConnectionsMax", int64(o.ConnectionsMax)},
 		{"InFlightMax", o.InFlightMax},
+		{"AnswerBytesMax", o.AnswerBytesMax},
 		{"WatchersMax", o.WatchersMax},
 		{"HeaderReadMax", int64(o.HeaderReadMax)},
 		{"ReadMax", int64(o.ReadMax)},

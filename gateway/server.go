@@ -75,6 +75,8 @@ type Server struct {
 	// inFlight counts the requests in serve, probes and watchers left out.
 	inFlight  atomic.Int64
 	strangers strangers
+	// answerBytes are those of large answers that are being sent.
+	answerBytes atomic.Int64
 	// watchers counts the streams that are begun or about to.
 	watchers atomic.Int64
 	// emptied has an entry after inFlight became 0 while draining.

@@ -152,13 +152,13 @@ func TestFailed(t *testing.T) {
 func TestOptions(t *testing.T) {
 	_, err := New(Options{
 		BasePath: "platform", SessionCookie: "a b", BodyBytesMax: -1, HeaderBytesMax: -1, ConnectionsMax: -1,
-		InFlightMax: -1, WatchersMax: -1, HeaderReadMax: -1, ReadMax: -1, WriteMax: -1, IdleMax: -1, DrainMax: -1, DrainDelay: -1,
+		InFlightMax: -1, AnswerBytesMax: -1, WatchersMax: -1, HeaderReadMax: -1, ReadMax: -1, WriteMax: -1, IdleMax: -1, DrainMax: -1, DrainDelay: -1,
 	})
 	if err == nil {
 		t.Fatal("got no error")
 	}
 	for _, name := range []string{
-		"BasePath", "SessionCookie", "BodyBytesMax", "HeaderBytesMax", "ConnectionsMax", "InFlightMax",
+		"BasePath", "SessionCookie", "BodyBytesMax", "HeaderBytesMax", "ConnectionsMax", "InFlightMax", "AnswerBytesMax", "WatchersMax",
 		"HeaderReadMax", "ReadMax", "WriteMax", "IdleMax", "DrainMax", "DrainDelay",
 	} {
 		if !strings.Contains(err.Error(), "option "+name+" ") {
@@ -311,6 +311,35 @@ func TestInFlightMax(t *testing.T) {
 	}
 	if m := s.Metrics(); m.Shed != 1 || m.InFlight != 0 {
 		t.Errorf("metrics: got %d shed and %d in flight, want 1 and 0", m.Shed, m.InFlight)
+	}
+}
+
+// TestAnswersThatNobodyReadsAreBounded in bytes; what was done is answered all the
+// same.
+func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
+	const size = 24 << 20 // more than what lies between two sockets
+	large := smallReply("leave", instanceOne, 1, true)
+	large.Head = append(large.Head, `,"a":"`+strings.Repeat("x", size)+`"`...)
+	s := startServer(t, Options{AnswerBytesMax: size}, &fakeWorkflows{
+		load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) { return large, nil },
+		send: func(context.Context, *workflow.EventRequest) (*workflow.Reply, error) { return large, nil },
+	})
+	read := get("/workflow/api/v1/instance/leave/" + instanceOne)
+	slow := s.dial(t)
+	if _, err := io.WriteString(slow, "GET "+read.path+" HTTP/1.1\r\nHost: x\r\n"+read.headers[0]+"\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the answer to be on its way", func() bool { return s.answerBytes.Load() > 0 })
+	if a := s.do(t, read); a.status != 503 || a.header.Get("Retry-After") == "" {
+		t.Errorf("a second: got %d, want 503", a.status)
+	}
+	if a := s.do(t, post("event", eventBody)); a.status != 200 || len(a.body) < size {
+		t.Errorf("an event: got %d and %d bytes, want 200 and all of them", a.status, len(a.body))
+	}
+	_ = slow.Close()
+	waitFor(t, "the answer to be given up", func() bool { return s.answerBytes.Load() == 0 })
+	if a := s.do(t, read); a.status != 200 || len(a.body) < size {
+		t.Errorf("one alone: got %d and %d bytes, want 200 and all of them", a.status, len(a.body))
 	}
 }
 
