@@ -48,5 +48,8 @@ export function safeRedirect(target: string, base: string): string {
   }
   const from = new URL(base);
   const to = new URL(target, from);
-  return to.origin === from.origin ? to.pathname + to.search + to.hash : "";
+  const path = to.pathname + to.search + to.hash;
+  // NB: dots that are resolved away can leave such a name behind: "/.//x". What
+  // a browser makes of the result counts, not what it was made of.
+  return /^\/(?![/\\])/.test(path) && to.origin === from.origin && new URL(path, from).href === to.href ? path : "";
 }

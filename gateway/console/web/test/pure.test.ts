@@ -33,6 +33,27 @@ test("a redirect leads to this server or nowhere", () => {
   }
 });
 
+test("a redirect does not climb to another server", () => {
+  const dots = ["/.", "/..", "/a/..", "/a/../..", ".", "..", "../..", "a/../..", "/%2e", "/%2E%2e", "a/%2e./.%2E", "/platform/../."];
+  const names = ["//evil.example", "//evil.example/x?y#z", "///evil.example", "/\\evil.example", "\\/evil.example", "/\t/evil.example", "/\n/evil.example", "\r//evil.example"];
+  const leads: string[] = [];
+  for (const base of ["https://ours.example/", "https://ours.example/platform/"]) {
+    for (const target of dots.flatMap((dot) => names.map((name) => dot + name))) {
+      const link = safeRedirect(target, base);
+      if (new URL(link, base).origin !== "https://ours.example" || /^\/[/\\]/.test(link)) {
+        leads.push(`${target} below ${base}`);
+      }
+    }
+    assert.equal(safeRedirect("/.//evil.example/x", base), "");
+    assert.equal(safeRedirect("/..//evil.example/x", base), "");
+    assert.equal(safeRedirect("/a/../b", base), "/b", "dots alone lead nowhere else");
+    assert.equal(safeRedirect("/a//b", base), "/a//b", "nor does a slash that is doubled further on");
+  }
+  assert.deepEqual(leads, []);
+  assert.equal(safeRedirect(".//evil.example", "https://ours.example/"), "");
+  assert.equal(safeRedirect("a/../..//evil.example", "https://ours.example/platform/"), "");
+});
+
 const form = (over: Partial<Form>): Form => ({ id: "1", formType: "Form", formId: "f", submissionId: "", name: "Leave request", fullPath: "", by: "", when: 0, status: "", role: "employee", ...over });
 
 test("search wants every word, whatever its case and accents", () => {
