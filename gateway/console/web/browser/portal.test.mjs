@@ -135,6 +135,31 @@ test("two pages with one form do not overwrite each other in silence", async () 
   await closeWindow(john);
 });
 
+test("a draft that could not be discarded goes on being saved", async () => {
+  const john = await openWindow(browser, service);
+  const { page } = john;
+  await signIn(john, "john.doe");
+  await make(john, "form", "Leave request");
+  await page.getByLabel("Reason").fill("first");
+  await page.getByText(/Saved at/).waitFor();
+  const busy = { status: 503, contentType: "application/json", body: '{"error":"Busy","message":"too much is asked at once"}' };
+  await page.route("**/api/v1/draft/**", (route) => route.fulfill(busy), { times: 1 });
+  await page.getByRole("button", { name: "Discard draft" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Discard", exact: true }).click();
+  await page.getByText("Too much is asked at once.").waitFor();
+  await page.getByLabel("Reason").fill("second");
+  await page.getByText("Saving…").waitFor();
+  await page.getByText(/Saved at/).waitFor();
+  await page.reload();
+  assert.equal(await page.getByLabel("Reason").inputValue(), "second");
+  await page.getByRole("button", { name: "Discard draft" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Discard", exact: true }).click();
+  await page.getByText("What you enter is saved by itself.").waitFor();
+  await page.reload();
+  assert.equal(await page.getByLabel("Reason").inputValue(), "");
+  await closeWindow(john);
+});
+
 test("phones, darkness, and the keyboard alone", async () => {
   const john = await openWindow(browser, service, { viewport: { width: 320, height: 700 }, colorScheme: "dark", hasTouch: true });
   const { page } = john;

@@ -150,3 +150,39 @@ test("closing waits for the request under way and sends nothing more", async () 
   wait(pause);
   assert.equal(request(1).over, 1);
 });
+
+test("a draft that could not be discarded goes on being saved", async () => {
+  const { saver, sent, wait, settle, last, request } = scene(3);
+  saver.change({ a: 1 });
+  const refused = new ServiceError(503, "Busy.");
+  let refuse: (fault: unknown) => void = () => {};
+  const discarding = saver.discard(() => new Promise<void>((_, reject) => (refuse = reject)));
+  await settle();
+  saver.change({ a: 2 });
+  wait(pause);
+  assert.equal(sent.length, 0, "nothing is saved while it is discarded");
+  refuse(refused);
+  await assert.rejects(discarding, refused);
+  saver.reopen();
+  assert.deepEqual(last(), { state: "waiting" });
+  wait(pause);
+  assert.equal(request(0).over, 3);
+  assert.deepEqual(request(0).data, { a: 2 });
+});
+
+test("after a draft was discarded the next one is the first", async () => {
+  const { saver, sent, wait, settle, last, request } = scene(3);
+  saver.change({ a: 1 });
+  wait(pause);
+  request(0).refuse(new ServiceError(412, "Changed."));
+  await settle();
+  await saver.discard(async () => {});
+  assert.deepEqual(last(), { state: "idle" });
+  assert.equal(saver.hasUnsaved, false);
+  saver.reopen(); // the page could not be loaded anew
+  wait(pause);
+  assert.equal(sent.length, 1);
+  saver.change({ a: 2 });
+  wait(pause);
+  assert.equal(request(1).over, 0);
+});

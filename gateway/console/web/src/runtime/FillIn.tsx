@@ -85,9 +85,14 @@ export function FillIn({ instance, view, onSubmitting, onSubmitted, onView }: Fi
   const discard = () =>
     guarded(async () => {
       setDiscarding(false);
-      await saver.close();
-      await discardDraft(instance);
-      await reload();
+      setFault("");
+      try {
+        await saver.discard(() => discardDraft(instance));
+        await reload();
+      } catch (cause) {
+        saver.reopen();
+        throw cause;
+      }
     });
 
   if (!template) {

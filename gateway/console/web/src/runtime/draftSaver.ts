@@ -58,11 +58,8 @@ export class DraftSaver {
 
   /** Takes the data as it is now. It is saved when no other comes for a while. */
   change(data: JSONObject): void {
-    if (this.#closed) {
-      return;
-    }
     this.#unsaved = data;
-    if (this.#conflict) {
+    if (this.#conflict || this.#closed) {
       return;
     }
     this.#retryIn = retryFirst;
@@ -113,12 +110,26 @@ export class DraftSaver {
     await this.#underWay;
   }
 
-  /** Begins again after close, with what was changed before it. */
-  reopen(data: JSONObject | undefined): void {
+  /** Begins again after close, with data, or else with what is not saved yet. */
+  reopen(data?: JSONObject): void {
     this.#closed = false;
-    if (data !== undefined) {
-      this.change(data);
+    const next = data ?? this.#unsaved;
+    if (next !== undefined) {
+      this.change(next);
     }
+  }
+
+  /**
+   * Ends saving and drops the draft, with all that is not saved. An error of drop
+   * is thrown; whoever does not leave the page then must reopen.
+   */
+  async discard(drop: () => Promise<void>): Promise<void> {
+    await this.close();
+    await drop();
+    this.#unsaved = undefined;
+    this.#revision = 0;
+    this.#conflict = false;
+    this.#ports.tell({ state: "idle" });
   }
 
   #plan(milliseconds: number): void {
