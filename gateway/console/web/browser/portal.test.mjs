@@ -135,6 +135,27 @@ test("two pages with one form do not overwrite each other in silence", async () 
   await closeWindow(john);
 });
 
+test("a draft whose answer was lost is not somebody else's", async () => {
+  const john = await openWindow(browser, service);
+  const { page } = john;
+  await signIn(john, "john.doe");
+  await make(john, "form", "Leave request");
+  const lose = async (route) => {
+    await route.fetch();
+    await route.abort();
+  };
+  await page.route("**/api/v1/draft/**", lose, { times: 1 });
+  await page.getByLabel("Days off").fill("5");
+  await page.getByLabel("Reason").fill("Skiing ⛷");
+  await page.getByText(/Not saved/).waitFor();
+  await page.getByText(/Saved at/).waitFor();
+  await page.getByLabel("Reason").fill("Swimming");
+  await page.getByText("Saving…").waitFor();
+  await page.getByText(/Saved at/).waitFor();
+  assert.equal(await page.getByText(/changed in another tab/).count(), 0);
+  await closeWindow(john);
+});
+
 test("a draft that could not be discarded goes on being saved", async () => {
   const john = await openWindow(browser, service);
   const { page } = john;

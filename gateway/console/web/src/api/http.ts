@@ -10,9 +10,17 @@ export class ServiceError extends Error {
     this.status = status;
   }
 
-  /** The same request may succeed later, and nothing was changed by this one. */
+  /** The same request may succeed later. Whether this one was carried out is another question. */
   get temporary(): boolean {
     return this.status === 0 || this.status === 429 || this.status === 503 || this.status === 504;
+  }
+
+  /**
+   * The request may have been carried out: the answer was lost, or does not say.
+   * NB: the service's own 503 says that nothing was done, that of a proxy does not.
+   */
+  get outcomeUnknown(): boolean {
+    return this.status === 0 || this.status >= 500;
   }
 }
 

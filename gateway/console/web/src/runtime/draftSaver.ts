@@ -1,13 +1,15 @@
 import { ServiceError } from "../api/http";
 import type { Saved } from "../api/runtime";
-import type { JSONObject } from "../api/types";
+import type { Draft, JSONObject } from "../api/types";
 
 // Saves what is typed, by itself:
 //
 //	change ──► waiting ──► saving ──► saved
 //	             ▲ (pause)    │
 //	             └────────────┼─ temporary fault: again, later and later
-//	                          ├─ 412: conflict, until a person decides
+//	                          ├─ 412: conflict, until a person decides; but first it
+//	                          │  is looked whether the other draft is this page's own,
+//	                          │  saved by a request whose answer was lost
 //	                          └─ anything else: failed, until the next change
 //
 // At most one request is under way, so that drafts arrive in the order in which
@@ -24,6 +26,8 @@ export type DraftStatus =
 export interface DraftPorts {
   /** Saves over a revision: 0 there was none, null whatever is there. */
   save: (data: JSONObject, over: number | null, keepalive: boolean) => Promise<Saved>;
+  /** The draft that the service has; null when there is none. */
+  stored: () => Promise<Draft | null>;
   /** Told of every change of the status. */
   tell: (status: DraftStatus) => void;
   /** Calls back later; the answer cancels. */
@@ -34,6 +38,10 @@ export interface DraftPorts {
 export const pause = 800;
 const retryFirst = 2_000;
 const retryLast = 30_000;
+/** How many attempts of unknown outcome are remembered. Of more, the first: later ones were made without a network. */
+const openMax = 64;
+/** How a dropped draft is remembered among them. */
+const noDraft = "";
 
 export class DraftSaver {
   readonly #ports: DraftPorts;
@@ -45,6 +53,8 @@ export class DraftSaver {
   #retryIn = retryFirst;
   #conflict = false;
   #closed = false;
+  /** What the service may have by now: the texts of attempts whose outcome is unknown. */
+  readonly #open = new Set<string>();
 
   /** revision is that of the draft which was loaded, 0 when there was none. */
   constructor(ports: DraftPorts, revision: number) {
@@ -89,7 +99,7 @@ export class DraftSaver {
     }
     this.#stopTimer();
     this.#unsaved = undefined;
-    void this.#ports.save(data, this.#underWay ? null : this.#revision, keepalive).then(
+    void this.#attempt(data, this.#underWay ? null : this.#revision, keepalive).then(
       // The page may come back from the browser's cache and go on.
       (saved) => this.#wasSaved(saved),
       () => (this.#unsaved ??= data),
@@ -125,8 +135,14 @@ export class DraftSaver {
    */
   async discard(drop: () => Promise<void>): Promise<void> {
     await this.close();
-    await drop();
+    try {
+      await drop();
+    } catch (fault) {
+      this.#remember(fault, noDraft);
+      throw fault;
+    }
     this.#unsaved = undefined;
+    this.#open.clear();
     this.#revision = 0;
     this.#conflict = false;
     this.#ports.tell({ state: "idle" });
@@ -163,7 +179,7 @@ export class DraftSaver {
     this.#failedForGood = false;
     this.#ports.tell({ state: "saving" });
     try {
-      this.#wasSaved(await this.#ports.save(data, this.#revision, false));
+      this.#wasSaved(await this.#send(data));
     } catch (fault) {
       const newer = this.#unsaved;
       this.#unsaved ??= data;
@@ -171,14 +187,49 @@ export class DraftSaver {
     }
   }
 
+  /** Saves data over this page's last draft, also when nobody told its revision. */
+  async #send(data: JSONObject): Promise<Saved> {
+    try {
+      return await this.#attempt(data, this.#revision, false);
+    } catch (fault) {
+      if (!isConflict(fault) || this.#open.size === 0) {
+        throw fault;
+      }
+      const stored = await this.#ports.stored();
+      const text = stored ? JSON.stringify(stored.data) : noDraft;
+      if (!this.#open.has(text)) {
+        throw fault;
+      }
+      this.#open.clear();
+      this.#revision = stored?.revision ?? 0;
+      return stored && text === JSON.stringify(data) ? stored : this.#attempt(data, this.#revision, false);
+    }
+  }
+
+  async #attempt(data: JSONObject, over: number | null, keepalive: boolean): Promise<Saved> {
+    try {
+      return await this.#ports.save(data, over, keepalive);
+    } catch (fault) {
+      this.#remember(fault, JSON.stringify(data));
+      throw fault;
+    }
+  }
+
+  #remember(fault: unknown, text: string): void {
+    if (fault instanceof ServiceError && fault.outcomeUnknown && this.#open.size < openMax) {
+      this.#open.add(text);
+    }
+  }
+
   #wasSaved(saved: Saved): void {
+    this.#open.clear();
     this.#revision = saved.revision;
     this.#retryIn = retryFirst;
     this.#ports.tell(this.#unsaved === undefined ? { state: "saved", savedAt: saved.savedAt } : { state: "waiting" });
   }
 
   #wasRefused(fault: unknown, newer: boolean): void {
-    if (fault instanceof ServiceError && fault.status === 412) {
+    if (isConflict(fault)) {
       this.#conflict = true;
       this.#ports.tell({ state: "conflict" });
       return;
@@ -194,4 +245,9 @@ export class DraftSaver {
       this.#failedForGood = !newer;
     }
   }
+}
+
+/** The draft is not the one that the request was to replace. */
+function isConflict(fault: unknown): boolean {
+  return fault instanceof ServiceError && fault.status === 412;
 }

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "react";
-import { type Instance, saveDraft } from "../api/runtime";
+import { type Instance, loadForm, saveDraft } from "../api/runtime";
 import { DraftSaver, type DraftStatus } from "./draftSaver";
 
 export interface DraftControl {
@@ -18,6 +18,7 @@ export function useDraft(instance: Instance, revision: number, savedAt: number):
       new DraftSaver(
         {
           save: (data, over, keepalive) => saveDraft(instance, data, over, keepalive),
+          stored: async () => (await loadForm(instance)).draft,
           tell: setStatus,
           later: (milliseconds, callback) => {
             const timer = window.setTimeout(callback, milliseconds);
