@@ -26,6 +26,12 @@ async function make(window, kind, name) {
   return page.url();
 }
 
+/** Lets the service carry out a request, and loses the answer. */
+async function lose(route) {
+  await route.fetch();
+  await route.abort();
+}
+
 test("a leave request, from signing in to the archive", async () => {
   const john = await openWindow(browser, service);
   await john.page.goto(service.root);
@@ -135,15 +141,29 @@ test("two pages with one form do not overwrite each other in silence", async () 
   await closeWindow(john);
 });
 
+test("creating again after a lost answer makes one form", async () => {
+  const mary = await openWindow(browser, service);
+  const { page } = mary;
+  await signIn(mary, "mary.major");
+  await page.getByRole("button", { name: "New form" }).first().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("radio", { name: "Leave request" }).check();
+  await page.route("**/forms/create", lose, { times: 1 });
+  await dialog.getByRole("button", { name: "Create" }).click();
+  await dialog.getByText("The service cannot be reached.").waitFor();
+  await dialog.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("heading", { level: 1, name: "Leave request" }).waitFor();
+  await page.goto(service.root);
+  await page.getByRole("link", { name: /Leave request/ }).first().waitFor();
+  assert.equal(await page.getByRole("link", { name: /Leave request/ }).count(), 1);
+  await closeWindow(mary);
+});
+
 test("a draft whose answer was lost is not somebody else's", async () => {
   const john = await openWindow(browser, service);
   const { page } = john;
   await signIn(john, "john.doe");
   await make(john, "form", "Leave request");
-  const lose = async (route) => {
-    await route.fetch();
-    await route.abort();
-  };
   await page.route("**/api/v1/draft/**", lose, { times: 1 });
   await page.getByLabel("Days off").fill("5");
   await page.getByLabel("Reason").fill("Skiing ⛷");

@@ -22,6 +22,14 @@ export class ServiceError extends Error {
   get outcomeUnknown(): boolean {
     return this.status === 0 || this.status >= 500;
   }
+
+  /**
+   * The service has refused the request for good. NB: 401 and 429 come before it
+   * is looked at, and say nothing about an earlier one with the same key.
+   */
+  get final(): boolean {
+    return this.status >= 400 && this.status < 500 && ![401, 408, 429].includes(this.status);
+  }
 }
 
 export interface Ask {
@@ -52,7 +60,12 @@ export async function ask<T>(path: string, options: Ask = {}): Promise<Answer<T>
 
 /** Asks and reads a plain answer. Throws ServiceError. */
 export async function askText(path: string, options: Ask = {}): Promise<string> {
-  return (await send(path, options)).text();
+  const response = await send(path, options);
+  try {
+    return await response.text();
+  } catch {
+    throw new ServiceError(0, "The answer of the service could not be read.");
+  }
 }
 
 async function send(path: string, options: Ask): Promise<Response> {
@@ -130,4 +143,28 @@ export function retryKey(): string {
     return crypto.randomUUID();
   }
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/**
+ * The keys of requests that are not answered for good: the same request goes out
+ * under the same key, so that a second click or a lost answer does it once.
+ */
+export class RetryKeys {
+  readonly #keys = new Map<string, string>();
+
+  /** Does work, a request which its text tells from others, under its key. */
+  async once<T>(text: string, work: (key: string) => Promise<T>): Promise<T> {
+    const key = this.#keys.get(text) ?? retryKey();
+    this.#keys.set(text, key);
+    try {
+      const answer = await work(key);
+      this.#keys.delete(text);
+      return answer;
+    } catch (fault) {
+      if (fault instanceof ServiceError && fault.final) {
+        this.#keys.delete(text);
+      }
+      throw fault;
+    }
+  }
 }

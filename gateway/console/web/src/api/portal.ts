@@ -1,4 +1,4 @@
-import { ask, askText, retryKey } from "./http";
+import { ask, askText, type RetryKeys } from "./http";
 import type { Category, Form, RoleInfo, TemplateChoice, WorkflowsOf } from "./types";
 
 /** The two things that a person makes in the portal, as paths spell them. */
@@ -27,17 +27,22 @@ export async function loadTemplates(kind: Kind, roleId: string, signal?: AbortSi
   return (await ask<TemplateChoice[]>(`form-portal/${kind}/role/${encodeURIComponent(roleId)}`, { signal })).value;
 }
 
-/** Returns the identifier of the new form. An empty workflowId is a plain form. */
-export async function createForm(formId: string, workflowId: string): Promise<string> {
-  const body = workflowId === "" ? { formId } : { formId, workflowId };
-  return (await askText("form-portal/forms/create", create(body))).trim();
+/**
+ * Returns the identifier of the new form. An empty workflowId is a plain form.
+ * Asked again with the same keys after a fault, it makes one form.
+ */
+export function createForm(formId: string, workflowId: string, keys: RetryKeys): Promise<string> {
+  return create("form-portal/forms/create", workflowId === "" ? { formId } : { formId, workflowId }, keys);
 }
 
-/** Returns the identifier of the new checklist. */
-export async function createChecklist(checklistId: string): Promise<string> {
-  return (await askText("form-portal/checklists/create", create({ checklistId }))).trim();
+/** Returns the identifier of the new checklist; keys are as for createForm. */
+export function createChecklist(checklistId: string, keys: RetryKeys): Promise<string> {
+  return create("form-portal/checklists/create", { checklistId }, keys);
 }
 
-function create(body: object) {
-  return { method: "POST" as const, body, headers: { Accept: "text/plain, application/json", "Idempotency-Key": retryKey() } };
+function create(path: string, body: object, keys: RetryKeys): Promise<string> {
+  return keys.once(path + JSON.stringify(body), async (key) => {
+    const headers = { Accept: "text/plain, application/json", "Idempotency-Key": key };
+    return (await askText(path, { method: "POST", body, headers })).trim();
+  });
 }

@@ -1,5 +1,5 @@
 import { type FormEvent, useCallback, useState } from "react";
-import { messageFor } from "../api/http";
+import { messageFor, RetryKeys } from "../api/http";
 import { createChecklist, createForm, type Kind, loadTemplates, loadWorkflowsOf } from "../api/portal";
 import { noWorkflow } from "../api/runtime";
 import type { Role, RoleInfo, TemplateChoice, WorkflowsOf } from "../api/types";
@@ -38,6 +38,7 @@ function NewForm({ kind, roles, onClose }: { kind: Kind; roles: Role[]; onClose:
   const [chosen, setChosen] = useState<TemplateChoice | null>(null);
   const [chosenWorkflow, setChosenWorkflow] = useState("");
   const [busy, setBusy] = useState(false);
+  const [keys] = useState(() => new RetryKeys());
   const [fault, setFault] = useState("");
 
   const list = templates.loaded.state === "ready" ? templates.loaded.value : [];
@@ -68,7 +69,7 @@ function NewForm({ kind, roles, onClose }: { kind: Kind; roles: Role[]; onClose:
     setBusy(true);
     setFault("");
     try {
-      const id = kind === "forms" ? await createForm(template.formId, workflow?.id ?? "") : await createChecklist(template.formId);
+      const id = kind === "forms" ? await createForm(template.formId, workflow?.id ?? "", keys) : await createChecklist(template.formId, keys);
       go(runtimePath(template.formId, workflow?.id ?? noWorkflow, id));
     } catch (cause) {
       setBusy(false);

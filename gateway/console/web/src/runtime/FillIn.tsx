@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
-import { messageFor, retryKey, ServiceError } from "../api/http";
+import { messageFor, RetryKeys } from "../api/http";
 import { discardDraft, type Instance, loadForm, submitForm } from "../api/runtime";
 import type { ChecklistItem, FormView, JSONObject } from "../api/types";
 import { SchemaForm } from "../schemaform/SchemaForm";
@@ -31,9 +31,7 @@ export function FillIn({ instance, view, onSubmitting, onSubmitted, onView }: Fi
   const [refusals, setRefusals] = useState(0);
   const [discarding, setDiscarding] = useState(false);
   const faultBox = useRef<HTMLDivElement>(null);
-  // The same data is submitted under the same key, so that a second click or a
-  // lost answer does not submit twice.
-  const attempt = useRef({ text: "", key: "" });
+  const [keys] = useState(() => new RetryKeys());
 
   useEffect(() => {
     if (refusals > 0) {
@@ -61,24 +59,19 @@ export function FillIn({ instance, view, onSubmitting, onSubmitted, onView }: Fi
       if (submitting) {
         return;
       }
-      const text = JSON.stringify(complete);
-      if (attempt.current.text !== text) {
-        attempt.current = { text, key: retryKey() };
-      }
       setSubmitting(true);
       onSubmitting();
       setFault("");
       const unsaved = saver.hasUnsaved;
       await saver.close();
       try {
-        const redirect = await submitForm(instance, complete, attempt.current.key);
-        onSubmitted(await loadForm(instance), redirect);
+        await keys.once(JSON.stringify(complete), async (key) => {
+          const redirect = await submitForm(instance, complete, key);
+          onSubmitted(await loadForm(instance), redirect);
+        });
       } catch (cause) {
         setSubmitting(false);
         saver.reopen(unsaved ? complete : undefined);
-        if (cause instanceof ServiceError && !cause.temporary) {
-          attempt.current = { text: "", key: "" };
-        }
         throw cause;
       }
     });

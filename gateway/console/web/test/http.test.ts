@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import { RetryKeys, ServiceError } from "../src/api/http";
+import { createChecklist, createForm } from "../src/api/portal";
+
+const realFetch = globalThis.fetch;
+afterEach(() => {
+  globalThis.fetch = realFetch;
+});
+
+/** A service that gives each request the next answer; it returns the keys that were sent. */
+function answering(...answers: (Response | Error)[]) {
+  const sent: string[] = [];
+  globalThis.fetch = async (_, init) => {
+    sent.push(new Headers(init?.headers).get("Idempotency-Key") ?? "");
+    const answer = answers.shift();
+    if (!(answer instanceof Response)) {
+      throw answer ?? new Error("there is no more answer");
+    }
+    return answer;
+  };
+  return sent;
+}
+
+/** An answer that breaks off in the middle. */
+const broken = () => new Response(new ReadableStream({ pull: (controller) => controller.error(new TypeError("network error")) }));
+
+test("creating again after a lost answer makes one form", async () => {
+  const refusals = [504, 502, 500, 503, 429, 401].map((status) => new Response("{}", { status }));
+  const sent = answering(new TypeError("Failed to fetch"), broken(), ...refusals, new Response("i1\n"), new Response("i2"));
+  const keys = new RetryKeys();
+  while (sent.length < 8) {
+    await assert.rejects(createForm("leave", "w", keys), ServiceError);
+  }
+  assert.equal(await createForm("leave", "w", keys), "i1");
+  assert.equal(new Set(sent).size, 1, `${sent}`);
+  assert.notEqual(sent[0], "");
+  assert.equal(await createForm("leave", "w", keys), "i2");
+  assert.notEqual(sent.at(-1), sent[0], "the next form is another one");
+});
+
+test("what was refused for good is asked anew, and each request has its own key", async () => {
+  const sent = answering(new Response("{}", { status: 409 }), ...[1, 2, 3, 4].map(() => new Response("{}", { status: 504 })));
+  const keys = new RetryKeys();
+  const ask = [() => createForm("leave", "w", keys), () => createForm("leave", "w", keys), () => createForm("leave", "", keys), () => createChecklist("leave", keys), () => createForm("leave", "w", keys)];
+  for (const each of ask) {
+    await assert.rejects(each(), ServiceError);
+  }
+  assert.equal(new Set(sent).size, 4);
+  assert.equal(sent[4], sent[1], "another request in between changes nothing");
+});
