@@ -114,14 +114,14 @@ func (w *writer) setPassword(p *newPassword, done chan<- error) {
 	p.account.changing.Add(1)
 	var lost atomic.Pointer[error] // of an append before the last
 	for len(rows) > rowsMax {
-		w.ledger.append(rows[:rowsMax], func(err error) {
+		w.append(rows[:rowsMax], func(err error) {
 			if err != nil {
 				lost.Store(&err)
 			}
 		})
 		rows = rows[rowsMax:]
 	}
-	w.ledger.append(rows, func(err error) {
+	w.append(rows, func(err error) {
 		if err == nil {
 			p.account.password.Store(p.password)
 		}

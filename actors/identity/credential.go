@@ -138,6 +138,9 @@ type entry struct {
 
 	// stored is the last use that the newest row holds. The writer owns it.
 	stored int64
+	// removed is set when the entry leaves the table for good, and its row the
+	// store. The writer owns it.
+	removed bool
 
 	// extended is the principal with the roles of the session; see principal.
 	extended atomic.Pointer[extended]
@@ -195,8 +198,14 @@ func (e *entry) limit(idle int64) int64 {
 	if e.kind != Session {
 		return e.expires
 	}
-	return earlier(e.expires, max(e.created, e.lastUsed.Load())+idle)
+	return earlier(e.expires, e.lastSeen()+idle)
 }
+
+// lastSeen is the last use, or the creation before there was any.
+func (e *entry) lastSeen() int64 { return max(e.created, e.lastUsed.Load()) }
+
+// end returns when the credential has ended or will end, 0 for never.
+func (e *entry) end(idle int64) int64 { return earlier(e.limit(idle), e.revoked.Load()) }
 
 // earlier returns the earlier of two times, of which 0 is never.
 func earlier(a, b int64) int64 {

@@ -11,7 +11,7 @@
 //	                                                 │ written about once a minute
 //	Revoke ──► refused at once ──► row durable ──► acknowledged
 //	                                                 │
-//	                     a while after its end: row removed
+//	      a while after its end, or when it is in the way: row removed
 //
 // People get their sessions by a password, which SetPassword keeps as argon2id:
 //
@@ -43,6 +43,9 @@
 //     back whose revocation was acknowledged. It can lose up to a minute of last
 //     uses, so a session may end that much too early.
 //     It forgets the failures of sign-ins.
+//   - Nobody fills the table for others: a user has a bounded number of sessions,
+//     of which the one used longest ago ends for a new one, and what has ended
+//     gives way.
 //   - Authenticate takes no lock and never waits for the store. All writes are
 //     made by one goroutine, which Start starts and Stop ends.
 //   - No secret and no password is in a stored byte, a log line or an error text.

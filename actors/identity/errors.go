@@ -26,7 +26,8 @@ var (
 	// wait to be computed. Nothing was done; the caller tries again later.
 	ErrBusy = errors.New("too many passwords are being checked")
 	// ErrFull is what CreateToken, CreateSession and SignIn answer at
-	// Options.CredentialsMax. Nothing was stored; old credentials leave with time.
+	// Options.CredentialsMax, when no credential has ended that could give way.
+	// Nothing was stored.
 	ErrFull = errors.New("too many credentials")
 	// ErrStopped is what every writing call answers after Stop. Nothing was
 	// stored.

@@ -35,11 +35,15 @@ type Options struct {
 	// FlushEvery is the time between two writes of last uses. Zero is 1 min.
 	FlushEvery time.Duration
 	// RetainEnded is how long an expired or revoked credential stays in the
-	// lists before it is removed. Zero is 7 d.
+	// lists before it is removed. Zero is 7 d. Of a user's sessions only the
+	// last 20 that ended stay, and in a full table none need to.
 	RetainEnded time.Duration
-	// CredentialsMax bounds the table, ended credentials included. Zero is
-	// 200,000, which is about 40 MB.
+	// CredentialsMax bounds the table, ended credentials included; those give way
+	// to new ones. Zero is 200,000, which is about 40 MB.
 	CredentialsMax int
+	// SessionsPerUserMax bounds the sessions of a user that work at a time. One
+	// more ends the one that was used longest ago. Zero is 100.
+	SessionsPerUserMax int
 
 	// PasswordCost is the cost of the hash of a new password. Zero is that of
 	// standardCost: 19 MiB, two passes, one lane, about 25 ms of a core. Only
@@ -65,6 +69,7 @@ func (o *Options) ensureDefaults() {
 	o.FlushEvery = cmp.Or(o.FlushEvery, time.Minute)
 	o.RetainEnded = cmp.Or(o.RetainEnded, 7*24*time.Hour)
 	o.CredentialsMax = cmp.Or(o.CredentialsMax, 200_000)
+	o.SessionsPerUserMax = cmp.Or(o.SessionsPerUserMax, 100)
 	o.PasswordCost = cmp.Or(o.PasswordCost, standardCost)
 	o.HashesMax = cmp.Or(o.HashesMax, max(1, runtime.GOMAXPROCS(0)/2))
 	o.HashesWaitingMax = cmp.Or(o.HashesWaitingMax, 64)
@@ -97,6 +102,7 @@ func (o *Options) validate() error {
 		value int
 	}{
 		{"CredentialsMax", o.CredentialsMax},
+		{"SessionsPerUserMax", o.SessionsPerUserMax},
 		{"HashesMax", o.HashesMax},
 		{"HashesWaitingMax", o.HashesWaitingMax},
 		{"AttemptsMax", o.AttemptsMax},
@@ -153,7 +159,8 @@ type Metrics struct {
 	Corrupt int
 	// Refused counts credentials that Authenticate refused.
 	Refused uint64
-	// Full counts creations refused at Options.CredentialsMax.
+	// Full counts creations refused at Options.CredentialsMax, where none of the
+	// others had ended.
 	Full uint64
 	// WriteFailed counts writes in the background that the store did not
 	// confirm. Last uses among them may be lost.
@@ -200,8 +207,7 @@ func start(o Options, l ledger) (*Service, error) {
 	if err := s.loadPasswords(); err != nil {
 		return nil, fmt.Errorf("load passwords: %w", err)
 	}
-	w := &writer{Service: s, unconfirmed: xsync.NewMap[string, *entry]()}
-	go w.run()
+	go newWriter(s).run()
 	return s, nil
 }
 
@@ -292,7 +298,8 @@ func (s *Service) CreateToken(ctx context.Context, c CreateCredential) (string, 
 	return s.issue(ctx, Token, c)
 }
 
-// CreateSession makes a session; otherwise it is as CreateToken.
+// CreateSession makes a session; otherwise it is as CreateToken. With more than
+// Options.SessionsPerUserMax the one that the user used longest ago ends.
 func (s *Service) CreateSession(ctx context.Context, c CreateCredential) (string, Credential, error) {
 	return s.issue(ctx, Session, c)
 }

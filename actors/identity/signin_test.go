@@ -243,7 +243,7 @@ func TestManySessionsEnd(t *testing.T) {
 	for survivors := range 4 {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMemory()
-			s := open(t, m, Options{})
+			s := open(t, m, Options{SessionsPerUserMax: 2 * rowsMax})
 			mustSet(t, s, "john.doe", oak)
 			secrets := make([]string, 2*rowsMax)
 			for i := range secrets {

@@ -66,6 +66,29 @@ type writer struct {
 	// They are not in the table, but count for its limit and can be ended.
 	// Confirmations take them out, after they have put them into the table.
 	unconfirmed *xsync.Map[string, *entry]
+	// leaving has the entries whose removal is appended but not yet durable, by
+	// id. They are out of the table, but whoever ends them once more must not be
+	// told so before their rows are gone. Confirmations take them out.
+	leaving *xsync.Map[string, *entry]
+	// sessions has those of each user, ended and unconfirmed ones included, and
+	// some that the store has not taken.
+	sessions map[UserID][]*entry
+}
+
+func newWriter(s *Service) *writer {
+	w := &writer{
+		Service:     s,
+		unconfirmed: xsync.NewMap[string, *entry](),
+		leaving:     xsync.NewMap[string, *entry](),
+		sessions:    map[UserID][]*entry{},
+	}
+	s.entries.Range(func(_ string, e *entry) bool {
+		if e.kind == Session {
+			w.sessions[e.user] = append(w.sessions[e.user], e)
+		}
+		return true
+	})
+	return w
 }
 
 func (w *writer) run() {
@@ -102,6 +125,9 @@ func (w *writer) apply(c change) {
 		return
 	}
 	e, known := w.entries.Load(c.revoke)
+	if !known {
+		e, known = w.leaving.Load(c.revoke)
+	}
 	if !known || e.kind != c.kind {
 		c.done <- ErrNoCredential
 		return
@@ -109,7 +135,20 @@ func (w *writer) apply(c change) {
 	w.revoke(e)
 	// NB: an earlier revocation of the same credential may not be durable yet,
 	// so the row is written again: this answer must not come before.
-	w.ledger.append([]row{w.row(e)}, func(err error) { c.done <- err })
+	w.append([]row{w.row(e)}, func(err error) { c.done <- err })
+}
+
+// append hands rows to the ledger. Entries whose removal is among them have left
+// once it is durable.
+func (w *writer) append(rows []row, done func(error)) {
+	w.ledger.append(rows, func(err error) {
+		for _, r := range rows {
+			if err == nil && r.value == nil {
+				w.leaving.Delete(r.id)
+			}
+		}
+		done(err)
+	})
 }
 
 func (w *writer) create(e *entry, known *proof, done chan<- error) {
@@ -120,13 +159,18 @@ func (w *writer) create(e *entry, known *proof, done chan<- error) {
 	case w.directory.Load().Principal(e.user) == nil: // the user has left meanwhile
 		done <- ErrNoUser
 		return
-	case w.entries.Size()+w.unconfirmed.Size() >= w.options.CredentialsMax:
+	case !w.makeRoom():
 		w.full.Add(1)
 		done <- ErrFull
 		return
 	}
+	var rows []row
+	if e.kind == Session {
+		rows = w.trim(e.user)
+		w.sessions[e.user] = append(w.sessions[e.user], e)
+	}
 	w.unconfirmed.Store(e.id, e)
-	w.ledger.append([]row{w.row(e)}, func(err error) {
+	w.append(append(rows, w.row(e)), func(err error) {
 		if err == nil {
 			w.entries.Store(e.id, e)
 		}
@@ -140,8 +184,11 @@ func (w *writer) revoke(e *entry) {
 	e.revoked.CompareAndSwap(0, w.options.Clock().UnixMilli())
 }
 
-// row is the newest row of an entry.
+// row is the newest row of an entry; of one that is removed it is the removal.
 func (w *writer) row(e *entry) row {
+	if e.removed {
+		return row{kind: e.kind, id: e.id}
+	}
 	e.stored = e.lastUsed.Load()
 	return row{e.kind, e.id, appendRow(nil, e, e.stored)}
 }
@@ -158,6 +205,7 @@ func (w *writer) endSessions(chosen func(*entry) bool) (rows []row) {
 	}
 	w.unconfirmed.Range(end) // NB: first; what leaves it meanwhile is in entries by then
 	w.entries.Range(end)
+	w.leaving.Range(end)
 	return rows
 }
 
@@ -189,27 +237,12 @@ func (w *writer) flush(durable chan<- struct{}) {
 	w.write("store last uses", rows, durable)
 }
 
-// sweep removes credentials that ended longer than RetainEnded ago.
-func (w *writer) sweep() {
-	before := w.options.Clock().Add(-w.options.RetainEnded).UnixMilli()
-	var rows []row
-	w.entries.Range(func(id string, e *entry) bool {
-		end := earlier(e.limit(w.idle), e.revoked.Load())
-		if end != 0 && end < before {
-			w.entries.Delete(id)
-			rows = append(rows, row{kind: e.kind, id: id})
-		}
-		return true
-	})
-	w.write("remove ended credentials", rows, nil)
-}
-
 // write appends rows that nobody waits for, a bounded number at a time. What
 // the store does not confirm is logged and counted, no more: memory has it, and
 // a store that cannot write takes nothing else either.
 func (w *writer) write(what string, rows []row, durable chan<- struct{}) {
 	for chunk := range slices.Chunk(rows, rowsMax) {
-		w.ledger.append(chunk, func(err error) {
+		w.append(chunk, func(err error) {
 			if err != nil {
 				w.writeFailed.Add(1)
 				w.options.Log.Error().Err(err).Int("rows", len(chunk)).Msg("cannot " + what)

@@ -1,0 +1,148 @@
+package identity
+
+import (
+	"cmp"
+	"slices"
+)
+
+// endedSessionsKept bounds the ended sessions of a user that stay in the lists
+// when the user gets a new one.
+const endedSessionsKept = 20
+
+// trim makes room for one more session of the user: of those that work, the ones
+// that were used longest ago end, and of those that have ended, the oldest leave.
+// It returns their last rows, which the caller appends together with the new one.
+func (w *writer) trim(user UserID) (rows []row) {
+	w.dropAbsent(user)
+	now := w.options.Clock().UnixMilli()
+	var live, ended []*entry
+	for _, e := range w.sessions[user] {
+		switch {
+		case e.usable(now, w.idle):
+			live = append(live, e)
+		case !w.isUnconfirmed(e):
+			ended = append(ended, e)
+		}
+	}
+	surplus := live[:max(0, len(live)+1-w.options.SessionsPerUserMax)]
+	if len(surplus) > 0 {
+		slices.SortStableFunc(live, func(a, b *entry) int { return cmp.Compare(a.lastSeen(), b.lastSeen()) })
+		w.options.Log.Info().Str("user", string(user)).Int("sessions", len(surplus)).
+			Msg("sessions ended: the user has too many")
+	}
+	for _, e := range surplus {
+		w.revoke(e)
+		if !w.isUnconfirmed(e) {
+			ended = append(ended, e)
+		}
+	}
+	rows = w.removeOldest(ended, len(ended)-endedSessionsKept)
+	for _, e := range surplus {
+		if !e.removed {
+			rows = append(rows, w.row(e))
+		}
+	}
+	if before := len(rows) - (rowsMax - 1); before > 0 { // the bound was lowered, or is new
+		w.write("end and remove sessions", rows[:before], nil)
+		rows = rows[before:]
+	}
+	w.dropAbsent(user)
+	return rows
+}
+
+// makeRoom reports whether the table has room for one more. In a full one the
+// oldest of those that have ended leave, some at a time: looking for them takes a
+// look at all.
+func (w *writer) makeRoom() bool {
+	size := func() int { return w.entries.Size() + w.unconfirmed.Size() }
+	if size() < w.options.CredentialsMax {
+		return true
+	}
+	now := w.options.Clock().UnixMilli()
+	var ended []*entry
+	w.entries.Range(func(_ string, e *entry) bool {
+		if !e.usable(now, w.idle) && !w.isUnconfirmed(e) {
+			ended = append(ended, e)
+		}
+		return true
+	})
+	some := size() + 1 - w.options.CredentialsMax + w.options.CredentialsMax/100
+	w.write("remove ended credentials", w.removeOldest(ended, some), nil)
+	w.dropAbsentOf(ended)
+	return size() < w.options.CredentialsMax
+}
+
+// sweep removes credentials that ended longer than RetainEnded ago, and once
+// more those whose removal the store has not confirmed yet.
+func (w *writer) sweep() {
+	before := w.options.Clock().Add(-w.options.RetainEnded).UnixMilli()
+	var rows []row
+	w.leaving.Range(func(_ string, e *entry) bool {
+		rows = append(rows, w.row(e))
+		return true
+	})
+	var ended []*entry
+	w.entries.Range(func(_ string, e *entry) bool {
+		if end := e.end(w.idle); end != 0 && end < before && !w.isUnconfirmed(e) {
+			ended = append(ended, e)
+		}
+		return true
+	})
+	rows = append(rows, w.removeOldest(ended, len(ended))...)
+	w.write("remove ended credentials", rows, nil)
+	w.dropAbsentOf(ended)
+}
+
+// removeOldest takes out of the table the count entries that ended first, and
+// returns the rows that take them out of the store. It sorts the entries, none of
+// which may be unconfirmed.
+func (w *writer) removeOldest(ended []*entry, count int) (rows []row) {
+	if count <= 0 {
+		return nil
+	}
+	slices.SortFunc(ended, func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(a.end(w.idle), b.end(w.idle)), cmp.Compare(a.created, b.created), cmp.Compare(a.id, b.id))
+	})
+	for _, e := range ended[:min(count, len(ended))] {
+		e.removed = true
+		w.leaving.Store(e.id, e) // NB: first, so that it is nowhere at no time
+		w.entries.Delete(e.id)
+		rows = append(rows, w.row(e))
+	}
+	return rows
+}
+
+func (w *writer) isUnconfirmed(e *entry) bool {
+	_, unconfirmed := w.unconfirmed.Load(e.id)
+	return unconfirmed
+}
+
+// dropAbsent forgets the sessions of a user that have left, or that the store
+// has not taken.
+func (w *writer) dropAbsent(user UserID) {
+	list := slices.DeleteFunc(w.sessions[user], func(e *entry) bool {
+		if w.isUnconfirmed(e) { // NB: first; what leaves it meanwhile is in entries by then
+			return false
+		}
+		_, present := w.entries.Load(e.id)
+		return !present
+	})
+	if len(list) == 0 {
+		delete(w.sessions, user)
+		return
+	}
+	w.sessions[user] = list
+}
+
+// dropAbsentOf does so for the users of the entries.
+func (w *writer) dropAbsentOf(entries []*entry) {
+	users := map[UserID]bool{}
+	for _, e := range entries {
+		if e.removed && e.kind == Session {
+			users[e.user] = true
+		}
+	}
+	for user := range users {
+		w.dropAbsent(user)
+	}
+}

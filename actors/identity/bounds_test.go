@@ -1,0 +1,272 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// count returns how many sessions of a user work and how many have ended.
+func count(s *Service, user UserID) (live, ended int) {
+	for _, c := range s.Credentials(Session) {
+		switch {
+		case c.User != user:
+		case c.Revoked.IsZero() && time.Now().Before(c.Expires):
+			live++
+		default:
+			ended++
+		}
+	}
+	return live, ended
+}
+
+// TestSessionsPerUser holds that a user who signs in for each call fills neither
+// the table nor the store, and that the session used longest ago ends.
+func TestSessionsPerUser(t *testing.T) {
+	m := newMemory()
+	inBubble(t, m, Options{CredentialsMax: 150}, func(t *testing.T, s *Service) {
+		mustSet(t, s, "john.doe", oak)
+		token, _ := issued(t, s, Token, "john.doe", 0)
+		hers, _ := issued(t, s, Session, "mary.major", 0)
+		first := signedIn(t, s, "john.doe", oak)
+		pass(time.Minute)
+		second := signedIn(t, s, "john.doe", oak)
+		for range 98 {
+			pass(time.Minute)
+			accepts(t, s, Session, first, "john.doe")
+			signedIn(t, s, "john.doe", oak)
+		}
+		if live, ended := count(s, "john.doe"); live != 100 || ended != 0 {
+			t.Errorf("after 100 sign-ins: got %d sessions and %d that ended", live, ended)
+		}
+		pass(time.Second)
+		signedIn(t, s, "john.doe", oak)
+		accepts(t, s, Session, first, "john.doe")
+		refuses(t, s, Session, second)
+		for range 200 {
+			pass(time.Second)
+			accepts(t, s, Session, first, "john.doe")
+			issued(t, s, Session, "john.doe", 0)
+		}
+		if live, ended := count(s, "john.doe"); live != 100 || ended != endedSessionsKept {
+			t.Errorf("after 301 sign-ins: got %d sessions and %d that ended, want 100 and %d", live, ended, endedSessionsKept)
+		}
+		accepts(t, s, Token, token, "john.doe")
+		accepts(t, s, Session, hers, "mary.major")
+		accepts(t, s, Session, first, "john.doe")
+		if got, want := len(m.durable), 100+endedSessionsKept+3; got != want {
+			t.Errorf("rows: got %d, want %d", got, want)
+		}
+		if got := s.Metrics(); got.Full != 0 || got.Credentials != 100+endedSessionsKept+2 {
+			t.Errorf("metrics: got %+v", got)
+		}
+		after := open(t, m.crash(0), Options{})
+		if live, ended := count(after, "john.doe"); live != 100 || ended != endedSessionsKept {
+			t.Errorf("after a crash: got %d sessions and %d that ended", live, ended)
+		}
+	})
+}
+
+// TestSignOutLeavesFewRows has somebody sign in and out again and again.
+func TestSignOutLeavesFewRows(t *testing.T) {
+	m := newMemory()
+	inBubble(t, m, Options{}, func(t *testing.T, s *Service) {
+		var last []string
+		for range 50 {
+			secret, c := issued(t, s, Session, "john.doe", 0)
+			pass(time.Second)
+			if err := s.SignOut(t.Context(), secret); err != nil {
+				t.Fatalf("SignOut: %v", err)
+			}
+			last = append(last, c.ID)
+		}
+		var listed []string
+		for _, c := range s.Credentials(Session) {
+			listed = append(listed, c.ID)
+		}
+		// The last one has had nobody after it who would make it one too many.
+		if want := last[len(last)-endedSessionsKept-1:]; !slices.Equal(listed, want) {
+			t.Errorf("listed: got %d, want the last %d: %v", len(listed), len(want), listed)
+		}
+		if len(m.durable) != len(listed) {
+			t.Errorf("rows: got %d, want %d", len(m.durable), len(listed))
+		}
+	})
+}
+
+// TestEndAndCreationAreOneCommit crashes before and after the commit of a session
+// that ends another one.
+func TestEndAndCreationAreOneCommit(t *testing.T) {
+	for survivors := range 2 {
+		m := newMemory()
+		inBubble(t, m, Options{SessionsPerUserMax: 2}, func(t *testing.T, s *Service) {
+			oldest, _ := issued(t, s, Session, "john.doe", 0)
+			pass(time.Second)
+			issued(t, s, Session, "john.doe", 0)
+			m.holdBack()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if _, _, err := s.CreateSession(ctx, CreateCredential{User: "john.doe"}); err == nil {
+				t.Error("a session was given out before it was durable")
+			}
+			refuses(t, s, Session, oldest)
+
+			after := open(t, m.crash(survivors), Options{SessionsPerUserMax: 2})
+			if live, ended := count(after, "john.doe"); live != 2 || ended != survivors {
+				t.Errorf("%d commits survive: got %d sessions and %d that ended, want 2 and %d", survivors, live, ended, survivors)
+			}
+			m.confirm()
+		})
+	}
+}
+
+// TestBoundIsLowered has a user with many more sessions than the bound of now.
+func TestBoundIsLowered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		s := open(t, m, Options{SessionsPerUserMax: 3 * rowsMax})
+		for range 2*rowsMax + 500 {
+			issued(t, s, Session, "john.doe", 0)
+		}
+		s.Stop()
+		s = open(t, m, Options{})
+		pass(time.Second)
+		secret, _ := issued(t, s, Session, "john.doe", 0)
+		after := open(t, m.crash(0), Options{})
+		accepts(t, after, Session, secret, "john.doe")
+		if live, ended := count(after, "john.doe"); live != 100 || ended != endedSessionsKept {
+			t.Errorf("got %d sessions and %d that ended, want 100 and %d", live, ended, endedSessionsKept)
+		}
+	})
+}
+
+// TestConcurrentSessionsPerUser has more sign-ins wait for the disk than a user
+// may have sessions.
+func TestConcurrentSessionsPerUser(t *testing.T) {
+	m := newMemory()
+	inBubble(t, m, Options{SessionsPerUserMax: 3}, func(t *testing.T, s *Service) {
+		m.holdBack()
+		done := make(chan error, 50)
+		for range cap(done) {
+			go func() {
+				_, _, err := s.CreateSession(t.Context(), CreateCredential{User: "john.doe"})
+				done <- err
+			}()
+		}
+		synctest.Wait()
+		m.confirm()
+		for range cap(done) {
+			if err := <-done; err != nil {
+				t.Errorf("CreateSession: %v", err)
+			}
+		}
+		if live, _ := count(s, "john.doe"); live != 3 {
+			t.Errorf("got %d sessions, want 3", live)
+		}
+		issued(t, s, Session, "john.doe", 0)
+		if live, ended := count(s, "john.doe"); live != 3 || ended != endedSessionsKept || len(m.durable) != live+ended {
+			t.Errorf("got %d sessions, %d that ended and %d rows, want 3, %d and no others", live, ended, len(m.durable), endedSessionsKept)
+		}
+	})
+}
+
+// TestEndedGiveWay holds that in a full table whatever has ended leaves, the
+// oldest first, and nothing else does.
+func TestEndedGiveWay(t *testing.T) {
+	m := newMemory()
+	inBubble(t, m, Options{CredentialsMax: 3}, func(t *testing.T, s *Service) {
+		_, token := issued(t, s, Token, "john.doe", 0)
+		pass(time.Second)
+		hers, session := issued(t, s, Session, "mary.major", 0)
+		works, _ := issued(t, s, Token, "mary.major", 0)
+		if _, _, err := s.CreateToken(t.Context(), CreateCredential{User: "john.doe"}); !errors.Is(err, ErrFull) {
+			t.Errorf("where nothing has ended: got %v, want ErrFull", err)
+		}
+		mustRevoke(t, s, token)
+		pass(time.Second)
+		mustRevoke(t, s, session)
+		issued(t, s, Session, "john.doe", 0)
+		var listed []string
+		for _, c := range s.Credentials(Token | Session) {
+			listed = append(listed, c.ID)
+		}
+		if slices.Contains(listed, token.ID) || !slices.Contains(listed, session.ID) || len(m.durable) != 3 {
+			t.Errorf("got %v and %d rows, want the token to have left, not the session", listed, len(m.durable))
+		}
+		issued(t, s, Token, "john.doe", 0)
+		refuses(t, s, Session, hers)
+		accepts(t, s, Token, works, "mary.major")
+		if _, _, err := s.CreateSession(t.Context(), CreateCredential{User: "john.doe"}); !errors.Is(err, ErrFull) {
+			t.Errorf("where nothing has ended any more: got %v, want ErrFull", err)
+		}
+		pass(12 * time.Hour) // now the session is idle
+		issued(t, s, Token, "john.doe", 0)
+	})
+}
+
+// TestRemovalThatFails holds that what has left the table, but not the store, is
+// ended for good by whoever ends it once more.
+func TestRemovalThatFails(t *testing.T) {
+	for name, again := range map[string]func(t *testing.T, s *Service, id string) error{
+		"a revocation": func(t *testing.T, s *Service, id string) error {
+			return s.Revoke(t.Context(), Session, id)
+		},
+		"a new password": func(t *testing.T, s *Service, _ string) error {
+			return s.SetPassword(t.Context(), "john.doe", oak)
+		},
+		"time": func(*testing.T, *Service, string) error {
+			pass(2 * time.Minute)
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMemory()
+			inBubble(t, m, Options{CredentialsMax: 2}, func(t *testing.T, s *Service) {
+				secret, c := issued(t, s, Session, "john.doe", 0)
+				issued(t, s, Token, "john.doe", 0)
+				m.mu.Lock()
+				m.fail = errors.New("the disk is full")
+				m.mu.Unlock()
+				if err := s.Revoke(t.Context(), Session, c.ID); err == nil {
+					t.Error("a revocation was acknowledged that is not durable")
+				}
+				if _, _, err := s.CreateToken(t.Context(), CreateCredential{User: "john.doe"}); err == nil {
+					t.Error("a token was given out that is not durable")
+				}
+				refuses(t, s, Session, secret)
+				m.mu.Lock()
+				m.fail = nil
+				m.mu.Unlock()
+				if err := again(t, s, c.ID); err != nil {
+					t.Errorf("got %v", err)
+				}
+				refuses(t, open(t, m.crash(0), Options{}), Session, secret)
+			})
+		})
+	}
+}
+
+// TestSessionsAreForgotten holds that the writer's lists do not outlive the table.
+func TestSessionsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		s := open(t, m, Options{})
+		issued(t, s, Session, "john.doe", time.Hour)
+		issued(t, s, Session, "mary.major", time.Hour)
+		s.Stop()
+		s = open(t, m, Options{})
+		s.Stop() // so that its writer leaves the table to ours
+		w := newWriter(s)
+		if len(w.sessions) != 2 {
+			t.Errorf("got %d users, want 2", len(w.sessions))
+		}
+		pass(8 * 24 * time.Hour)
+		w.sweep()
+		if len(w.sessions) != 0 || w.leaving.Size() != 0 || len(m.durable) != 0 {
+			t.Errorf("got %d users, %d entries and %d rows, want none", len(w.sessions), w.leaving.Size(), len(m.durable))
+		}
+	})
+}
