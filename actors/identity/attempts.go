@@ -171,6 +171,11 @@ type attempt struct {
 	address  failures[netip.Prefix]
 }
 
+// nobody stands for all names that no account can have. They count by address
+// alone, where there is one: in one account together, whoever mistypes a name
+// would wait for others.
+const nobody UserID = ""
+
 // begin counts a failure in advance, so that any number of attempts at a time
 // are no more than one after the other. Of the outcomes below exactly one must
 // follow, unless the attempt failed. The error is an AttemptsError: such an
@@ -185,7 +190,9 @@ func (a *attempts) begin(user UserID, address netip.Addr, now time.Time) (*attem
 		a.mu.addresses.touch(from.key)
 		return nil, &AttemptsError{Wait: wait}
 	}
-	a.mu.accounts.count(account, now)
+	if user != nobody || !from.key.IsValid() {
+		a.mu.accounts.count(account, now)
+	}
 	if from.key.IsValid() {
 		a.mu.addresses.count(from, now)
 	}

@@ -24,14 +24,10 @@ import (
 func (s *Service) SignIn(ctx context.Context, user UserID, password string, address netip.Addr) (string, *Principal, error) {
 	normal, possible := normalPassword(password)
 	if !possible || !statemachine.IsIdentifier(string(user)) {
-		// Whoever sends this knows that it can be nobody's: nothing to hide.
-		s.signInFailed(user, address)
-		return "", nil, fmt.Errorf("sign in: %w", ErrUnauthorized)
+		return "", nil, fmt.Errorf("sign in: %w", s.turnAway(user, address))
 	}
-	try, err := s.attempts.begin(user, address, s.options.Clock())
+	try, err := s.begin(user, address)
 	if err != nil {
-		s.signInsRefused.Add(1)
-		s.options.Log.Debug().Err(err).Str("user", string(user)).Stringer("address", address).Msg("sign-in not looked at")
 		return "", nil, fmt.Errorf("sign in %q: %w", user, err)
 	}
 	known, right, err := s.verify(ctx, user, normal)
@@ -54,6 +50,31 @@ func (s *Service) SignIn(ctx context.Context, user UserID, password string, addr
 	}
 	try.succeeded()
 	return secret, p, nil
+}
+
+// begin counts an attempt. The error is an AttemptsError.
+func (s *Service) begin(user UserID, address netip.Addr) (*attempt, error) {
+	account := user
+	if !statemachine.IsIdentifier(string(user)) {
+		account = nobody
+	}
+	try, err := s.attempts.begin(account, address, s.options.Clock())
+	if err != nil {
+		s.signInsRefused.Add(1)
+		s.options.Log.Debug().Err(err).Str("user", loggedName(user)).Stringer("address", address).Msg("sign-in not looked at")
+	}
+	return try, err
+}
+
+// turnAway answers a sign-in with a name or a password that cannot be. Whoever
+// sends this knows that it can be nobody's: there is nothing to hide, and no hash
+// to compute. It counts as any failure does.
+func (s *Service) turnAway(user UserID, address netip.Addr) error {
+	if _, err := s.begin(user, address); err != nil {
+		return err
+	}
+	s.signInFailed(user, address)
+	return ErrUnauthorized
 }
 
 // verify looks whether the password is the user's, and returns which one that
@@ -142,10 +163,15 @@ func (s *Service) openSession(ctx context.Context, o opening) (string, *Principa
 	return e.id + "." + secret, p, nil
 }
 
-// signInFailed counts and logs. The name is whatever somebody typed.
+// signInFailed counts and logs. The name is whatever somebody typed; one that
+// cannot be tells an operator nothing.
 func (s *Service) signInFailed(user UserID, address netip.Addr) {
 	s.signInsFailed.Add(1)
-	s.options.Log.Info().Str("user", loggedName(user)).Stringer("address", address).Msg("sign-in failed")
+	line := s.options.Log.Info()
+	if !statemachine.IsIdentifier(string(user)) {
+		line = s.options.Log.Debug()
+	}
+	line.Str("user", loggedName(user)).Stringer("address", address).Msg("sign-in failed")
 }
 
 const loggedNameMax = 64

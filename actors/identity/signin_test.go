@@ -125,6 +125,7 @@ func TestSignInIsRefusedAlike(t *testing.T) {
 		for _, user := range []UserID{"", "john doe", "-x", "système", UserID(strings.Repeat("x", 129)), "john.doe\n", "\xff"} {
 			turnedAway(t, s, user, oak, ErrUnauthorized)
 		}
+		pass(time.Hour) // john.doe would have to wait
 		for _, password := range []string{strings.Repeat("x", 257), strings.Repeat("x", 1<<20), "\xff"} {
 			turnedAway(t, s, "john.doe", password, ErrUnauthorized)
 		}
@@ -187,6 +188,60 @@ func TestSignInBacksOff(t *testing.T) {
 	turnedAway(t, s, "mary.major", "wrong", ErrTooManyAttempts)
 	mustSet(t, s, "mary.major", oak)
 	signedIn(t, s, "mary.major", oak)
+}
+
+// TestImpossibleSignInsBackOff holds that what can be no name or no password
+// counts as a failure of the address, takes no memory for each name, and that
+// whoever sends it does not fill the log.
+func TestImpossibleSignInsBackOff(t *testing.T) {
+	nameless := func(n int) (UserID, string) { return UserID(fmt.Sprintf("no body %d", n)), oak }
+	endless := func(n int) (UserID, string) { return UserID(fmt.Sprintf("user.%d", n)), strings.Repeat("x", 257) }
+	for _, c := range []struct {
+		line    string
+		try     func(n int) (UserID, string)
+		address netip.Addr
+		looked  int // at so many, the others have to wait
+		lines   int // in the log
+	}{
+		{"names", nameless, nearby, 30, 0},
+		{"passwords", endless, nearby, 30, 30},
+		{"names and passwords", func(n int) (UserID, string) { u, _ := nameless(n); _, p := endless(n); return u, p }, nearby, 30, 0},
+		{"names, from nowhere", nameless, netip.Addr{}, 5, 0},
+		{"one password of one account", func(int) (UserID, string) { return endless(0) }, nearby, 5, 5},
+	} {
+		t.Run(c.line, func(t *testing.T) {
+			var log bytes.Buffer
+			o := Options{Log: zerolog.New(&log).Level(zerolog.InfoLevel), Clock: func() time.Time { return someDay }}
+			s := open(t, newMemory(), o)
+			for n := range 1000 {
+				want := ErrUnauthorized
+				if n >= c.looked {
+					want = ErrTooManyAttempts
+				}
+				user, password := c.try(n)
+				if _, _, err := s.SignIn(t.Context(), user, password, c.address); !errors.Is(err, want) {
+					t.Fatalf("attempt %d: got %v, want %v", n, err, want)
+				}
+			}
+			if got := strings.Count(log.String(), "\n"); got != c.lines {
+				t.Errorf("the log has %d lines, want %d: %.500s", got, c.lines, log.String())
+			}
+			if m := s.Metrics(); m.SignInsFailed != uint64(c.looked) || m.SignInsRefused != uint64(1000-c.looked) {
+				t.Errorf("metrics: got %+v", m)
+			}
+			if got := len(s.attempts.mu.accounts.byKey); got > c.lines && got > 1 {
+				t.Errorf("got %d accounts in the table", got)
+			}
+		})
+	}
+	// A right password from an address that waits is not looked at either.
+	s := open(t, newMemory(), Options{Clock: func() time.Time { return someDay }})
+	mustSet(t, s, "john.doe", oak)
+	for n := range 30 {
+		user, password := nameless(n)
+		turnedAway(t, s, user, password, ErrUnauthorized)
+	}
+	turnedAway(t, s, "john.doe", oak, ErrTooManyAttempts)
 }
 
 // TestBusyDoesNotCount holds that an attempt which found no core is none.
