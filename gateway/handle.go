@@ -186,15 +186,15 @@ func (x *exchange) bodyBytesMax() int64 {
 // authenticate finds out who asks, and whether this caller may use the route.
 func (x *exchange) authenticate() error {
 	kinds := x.route.access.kinds
-	if kinds == 0 {
-		if x.route.access.signIn {
-			return x.checkOrigin()
-		}
+	if kinds == 0 && !x.route.access.signIn {
 		return nil
 	}
 	presented, err := parseCredentials(x.r.Header, x.server.options.SessionCookie)
 	if err != nil {
 		return err
+	}
+	if kinds == 0 { // what stands there is not looked up, but it must be one thing
+		return x.checkOrigin()
 	}
 	if x.kind, x.credential, err = presented.pick(kinds); err != nil {
 		return err

@@ -140,6 +140,8 @@ func TestMatrix(t *testing.T) {
 			return 200
 		case (rt.policy == entrance || rt.policy == door) && elsewhere:
 			return 403
+		case (rt.policy == entrance || rt.policy == door) && who == twofold:
+			return 400
 		case rt.policy == door:
 			return 303
 		case rt.policy == back:

@@ -56,6 +56,9 @@ func finishProvider(x *exchange) error {
 		return errNotFound
 	}
 	s := x.server
+	if _, err := parseCredentials(x.r.Header, s.options.SessionCookie); err != nil {
+		return err
+	}
 	cookie, _, err := parseSession(x.r.Header["Cookie"], s.flowCookie())
 	if err != nil {
 		return provider.ErrFlow // two of them: nobody can tell which is ours

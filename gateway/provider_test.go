@@ -103,6 +103,7 @@ func TestProviderProblems(t *testing.T) {
 		{"no cookie", "?user=ann", none, nil, nil, 400, "Please try again", false},
 		{"another cookie", "?user=ann", "session-oidc=" + sessionAnn, nil, nil, 400, "Please try again", false},
 		{"two cookies", "?user=ann", good + "; " + good, nil, nil, 400, "Please try again", false},
+		{"two sessions", "?user=ann", good + "; session=x; session=y", nil, nil, 400, "Please try again", false},
 		{"a parameter twice", "?user=ann&user=bob", good, nil, nil, 400, "Please try again", false},
 		{"an unknown user", "?user=nobody", good, nil, nil, 401, "may not sign in here", true},
 		{"refused", "?user=ann", good, provider.ErrRefused, nil, 401, "has not confirmed", true},

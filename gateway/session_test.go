@@ -38,7 +38,11 @@ func TestSession(t *testing.T) {
 	}{
 		{"the right password makes a session", signInWith(signInBody), 200, annAsJSON, "session=" + sessionNew + "; Path=/; HttpOnly; SameSite=Lax"},
 		{"a token beside it is not looked at", signInWith(signInBody, "Authorization: svc.token "+tokenBob), 200, annAsJSON, "session=" + sessionNew + "; Path=/; HttpOnly; SameSite=Lax"},
-		{"two session cookies are not looked at", signInWith(signInBody, cookie+"; session=x"), 200, annAsJSON, "session=" + sessionNew + "; Path=/; HttpOnly; SameSite=Lax"},
+		{"a session that is none beside it is not looked at", signInWith(signInBody, "Cookie: session=x"), 200, annAsJSON, "session=" + sessionNew + "; Path=/; HttpOnly; SameSite=Lax"},
+		{"two session cookies", signInWith(signInBody, cookie+"; session=x"), 400, "InvalidContent", ""},
+		{"two session cookies that are equal", signInWith(signInBody, cookie, cookie), 400, "InvalidContent", ""},
+		{"two session cookies and a wrong password", signInWith(`{"user":"ann","password":"x"}`, cookie+"; session=x"), 400, "InvalidContent", ""},
+		{"two different tokens", signInWith(signInBody, "Authorization: svc.token "+tokenAnn, "Authentication: svc.token "+tokenBob), 400, "InvalidContent", ""},
 		{"a wrong password", signInWith(`{"user":"ann","password":"x"}`), 401, "Unauthorized", ""},
 		{"an unknown user", signInWith(`{"user":"nobody","password":"x"}`), 401, "Unauthorized", ""},
 		{"a user who cannot be", signInWith(`{"user":"no body\n","password":"x"}`), 401, "Unauthorized", ""},
