@@ -326,6 +326,14 @@ func (c *config) validate() error {
 	default:
 		faults = append(faults, fmt.Errorf("log-format %q: must be json, text or auto", c.logFormat))
 	}
+	for _, limit := range []struct {
+		name  string
+		value time.Duration
+	}{{"session-idle", c.sessionIdle}, {"session-max", c.sessionMax}} {
+		if limit.value < time.Second { // NB: package identity takes a zero for its own default
+			faults = append(faults, fmt.Errorf("%s %v: must be at least 1s", limit.name, limit.value))
+		}
+	}
 	for _, first := range []string{"oidc.issuer", "repository.bucket"} { // without it the rest of its group means nothing
 		if c.flags.Lookup(first).Value.String() != "" {
 			continue

@@ -232,6 +232,41 @@ func TestWrongEnvironment(t *testing.T) {
 	}
 }
 
+// TestNoTimeForSessions holds that a limit which leaves sessions no time is
+// refused, wherever it stands, and not taken for the default.
+func TestNoTimeForSessions(t *testing.T) {
+	names := map[string]string{"session-idle": "sessionIdle", "session-max": "sessionMax"}
+	for name, key := range names {
+		for text, shown := range map[string]string{"0": "0s", "0s": "0s", "0d": "0s", "1ms": "1ms", "999ms": "999ms"} {
+			want := name + " " + shown + ": must be at least 1s"
+			c := newConfigFlags()
+			if err := c.flags.Set("home", homeWith(t, key+": "+text+"\n")); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.load(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %s: got %v, want %q", key, text, err, want)
+			}
+			t.Run(envName(name)+"="+text, func(t *testing.T) {
+				t.Setenv(envName(name), text)
+				c := newConfigFlags()
+				if err := c.flags.Set("home", homeWith(t, "")); err != nil {
+					t.Fatal(err)
+				}
+				if err := c.load(); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s=%s: got %v, want %q", envName(name), text, err, want)
+				}
+			})
+		}
+		c := newConfigFlags()
+		if err := c.flags.Set("home", homeWith(t, key+": 1s\n")); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.load(); err != nil {
+			t.Errorf("%s: 1s: got %v, want no error", key, err)
+		}
+	}
+}
+
 // TestExampleSettings holds that every line that the example shows as a comment
 // is a setting that works.
 func TestExampleSettings(t *testing.T) {
