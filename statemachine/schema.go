@@ -1,9 +1,11 @@
 package statemachine
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -80,7 +82,12 @@ func (s *Schema) Check(v data.Value) error {
 	if s == nil {
 		return nil
 	}
-	err := s.compiled.Validate(v.Any())
+	given := v.Any()
+	if at, far := farNumber(given); far {
+		return fmt.Errorf("%w: at %s: a number with more than %d digits or an exponent beyond %d",
+			ErrInvalidData, shorten("/"+strings.Join(at, "/")), maxDigits, maxExponent)
+	}
+	err := s.compiled.Validate(given)
 	if err == nil {
 		return nil
 	}
@@ -98,6 +105,54 @@ func (s *Schema) Check(v data.Value) error {
 	}
 	at := "/" + strings.Join(bad.InstanceLocation, "/")
 	return fmt.Errorf("%w: at %s: %s", ErrInvalidData, shorten(at), shorten(bad.ErrorKind.LocalizedString(printer)))
+}
+
+// Bounds of a number that is held against a schema. Every float64 is within.
+//
+// NB: the schema library makes a fraction of whole numbers of every number that
+// it compares. That is slow for 1e1000000 and quadratic for long ones, and for
+// 1e10000000 the library panics. What is written counts, zeros as well.
+const (
+	maxDigits   = 1000
+	maxExponent = 400
+)
+
+// farNumber returns the first place in x, what data.Value.Any gives, of a number
+// beyond the bounds.
+func farNumber(x any) (at []string, far bool) {
+	switch x := x.(type) {
+	case json.Number:
+		return nil, isFar(string(x))
+	case []any:
+		for i, item := range x {
+			if at, far = farNumber(item); far {
+				return slices.Insert(at, 0, strconv.Itoa(i)), true
+			}
+		}
+	case map[string]any:
+		first := ""
+		for key, item := range x {
+			if far && key > first {
+				continue
+			}
+			if below, bad := farNumber(item); bad {
+				first, at, far = key, slices.Insert(below, 0, key), true
+			}
+		}
+	}
+	return at, far
+}
+
+// isFar reports whether a number's literal is beyond the bounds.
+func isFar(literal string) bool {
+	if e := strings.IndexAny(literal, "eE"); e >= 0 {
+		exponent, err := strconv.Atoi(literal[e+1:])
+		if err != nil || exponent < -maxExponent || exponent > maxExponent {
+			return true
+		}
+		literal = literal[:e]
+	}
+	return len(literal) > maxDigits && len(literal)-strings.Count(literal, "-")-strings.Count(literal, ".") > maxDigits
 }
 
 // shorten keeps a text that came from outside below 64 visible characters.
