@@ -1,10 +1,12 @@
 package statemachine
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
@@ -113,12 +115,35 @@ func (a logLine) run(m *move) error {
 	if err != nil {
 		return err
 	}
-	text := string(v)
-	if v.Kind() == data.String {
-		text = v.Text()
-	}
-	m.logs = append(m.logs, text)
+	m.logs = append(m.logs, logText(v))
 	return nil
+}
+
+// logText returns the text of a log line, cut to maxLogBytes. No more of v is
+// copied than that needs.
+func logText(v data.Value) string {
+	most := maxLogBytes + utf8.UTFMax
+	text := ""
+	if v.Kind() == data.String {
+		n := most + 1
+		if bytes.IndexByte(v[:min(len(v), n)], '\\') >= 0 {
+			n *= 6 // the longest escape, \u0000
+		}
+		if len(v) > n {
+			v = append(v[:n:n], '"')
+		}
+		text = v.Text()
+	} else {
+		text = string(v[:min(len(v), most)])
+	}
+	if len(text) <= maxLogBytes {
+		return text
+	}
+	n := maxLogBytes
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
 }
 
 // choose is if / elseif / else.

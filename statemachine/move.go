@@ -12,6 +12,14 @@ import (
 const (
 	maxMicrosteps = 1000   // definition: "Semantics" 9
 	maxActions    = 10_000 // actions run by one event, loops included
+	// maxWaiting and maxWaitingBytes bound the internal queue: so many events
+	// cannot all be taken, and their data is copied by what raises them.
+	maxWaiting      = maxMicrosteps
+	maxWaitingBytes = 4 << 20
+	// maxTemplateBytes bounds what a template puts together, before anything
+	// looks at how much it is.
+	maxTemplateBytes = 4 << 20
+	maxLogBytes      = 2 << 10 // a longer log line is cut
 )
 
 // move is one macrostep while it is being made. in is a copy of the instance
@@ -22,9 +30,10 @@ type move struct {
 	caller *Caller
 	scope  expr.Scope
 	// queue is SCXML's internal queue; head is its first event.
-	queue []internalEvent
-	head  int
-	logs  []string
+	queue   []internalEvent
+	head    int
+	waiting int // bytes of data in the queue
+	logs    []string
 
 	microsteps, actions int
 	// failure ends the macrostep: nothing of it is kept.
@@ -65,7 +74,19 @@ func (d *Definition) exprInstance(in *Instance) expr.Instance {
 	}
 }
 
-func (m *move) enqueue(e internalEvent) { m.queue = append(m.queue, e) }
+// enqueue puts an event on the internal queue, or gives the macrostep up when
+// too much waits there.
+func (m *move) enqueue(e internalEvent) {
+	m.waiting += len(e.data)
+	switch {
+	case m.waiting > maxWaitingBytes:
+		m.fail(errTooMuchWaits)
+	case len(m.queue)-m.head >= maxWaiting:
+		m.fail(errTooManyWait)
+	default:
+		m.queue = append(m.queue, e)
+	}
+}
 
 // raiseError puts error.execution on the internal queue.
 func (m *move) raiseError(cause error) {
@@ -115,6 +136,9 @@ func (m *move) runAll(actions []action) error {
 		if err := a.run(m); err != nil {
 			return err
 		}
+		if m.failure != nil {
+			return m.failure
+		}
 	}
 	return nil
 }
@@ -138,6 +162,8 @@ func (m *move) settle() {
 // that nobody takes undoes the macrostep.
 func (m *move) takeInternal() {
 	e := m.queue[m.head]
+	m.queue[m.head] = internalEvent{} // its data is not kept until the queue is empty
+	m.waiting -= len(e.data)
 	m.head++
 	if m.head == len(m.queue) {
 		m.queue, m.head = m.queue[:0], 0

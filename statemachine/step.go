@@ -27,7 +27,8 @@ type Result struct {
 	Instance Instance
 	// Entry is the new history entry; unset when Ignored.
 	Entry Entry
-	// Logs are the texts of log actions, in order.
+	// Logs are the texts of log actions, in order. A text of more than 2 KiB is
+	// cut there and ends with "…".
 	Logs []string
 }
 
@@ -40,6 +41,9 @@ func (e executionError) Unwrap() error { return ErrExecution }
 var (
 	errTooManyMicrosteps error = executionError{fmt.Sprintf("more than %d microsteps", maxMicrosteps)}
 	errTooManyActions    error = executionError{fmt.Sprintf("more than %d actions", maxActions)}
+	errTooManyWait       error = executionError{fmt.Sprintf("more than %d raised events wait", maxWaiting)}
+	errTooMuchWaits      error = executionError{fmt.Sprintf("raised events with more than %d MiB of data wait", maxWaitingBytes>>20)}
+	errTemplateTooLarge        = fmt.Errorf("a value would be larger than %d MiB", maxTemplateBytes>>20)
 )
 
 // Creation is what Create needs to know.

@@ -49,7 +49,9 @@ func (t *template) eval(s *expr.Scope) (data.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, v...)
+		if out = append(out, v...); len(out) > maxTemplateBytes {
+			return nil, errTemplateTooLarge
+		}
 	}
 	return append(out, shut), nil
 }

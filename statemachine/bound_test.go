@@ -1,0 +1,141 @@
+package statemachine
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"troupe/statemachine/data"
+)
+
+// greedy has an event for each way in which a step could grow with its data.
+const greedy = `
+id: greedy
+context: {svcPublic: {kept: {}}}
+events: {log: {apply: none}, object: {apply: none}, raise: {apply: none}, chain: {apply: none}, many: {apply: none}, grow: {apply: none}, build: {apply: none}}
+stateMachines:
+  main:
+    states:
+      a:
+        on:
+          log: {actions: [{foreach: {array: event.data.list, item: it, do: [{log: '${event.data.note}'}]}}]}
+          object: {actions: [{log: '${event.data}'}]}
+          raise: {actions: [{foreach: {array: event.data.list, item: it, do: [{raise: {event: taken, data: {copy: '${event.data.note}'}}}]}}]}
+          chain: {actions: [{raise: {event: link, data: {n: 0, note: '${event.data.note}'}}}, {raise: taken}]}
+          link:
+            - guard: event.data.n < 900
+              actions: [{raise: {event: link, data: {n: '${event.data.n + 1}', note: '${event.data.note}'}}}]
+          many: {actions: [{foreach: {array: event.data.list, item: it, do: [{raise: taken}]}}]}
+          grow: {actions: [{foreach: {array: event.data.list, item: it, do: [{assign: {svcPublic.kept.text: '${svcPublic.kept.?text.orValue("x") + svcPublic.kept.?text.orValue("x")}'}}]}}]}
+          build: {actions: [{assign: {svcPublic.kept: {all: [TEN]}}}]}
+          taken: {}
+`
+
+// stepGreedily sends one event and returns what it allocated.
+func stepGreedily(t *testing.T, event EventName, given string) (Result, uint64, error) {
+	t.Helper()
+	text := strings.Replace(greedy, "TEN", strings.TrimSuffix(strings.Repeat(`'${event.data.note}',`, 100), ","), 1)
+	parsed, err := newParser(t).Parse(Source{File: "w.yaml", Text: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Caller{ID: "u"}
+	r, err := parsed.Create(Creation{ID: "i", Caller: c, Now: time.Unix(0, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := data.Clean([]byte(given))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r, err = parsed.Step(&r.Instance, Event{Name: event, Data: v, Caller: c, Now: time.Unix(1, 0)})
+	runtime.ReadMemStats(&after)
+	return r, after.TotalAlloc - before.TotalAlloc, err
+}
+
+func listOf(n int) string { return "[0" + strings.Repeat(",0", n-1) + "]" }
+
+func TestAStepHasABoundOnMemory(t *testing.T) {
+	note := strings.Repeat("n", 600_000)
+	for _, c := range []struct {
+		event EventName
+		n     int
+		note  string
+		want  string
+	}{
+		{"log", 1500, note, ""},
+		{"raise", 9000, note, "raised events with more than 4 MiB of data wait"},
+		{"raise", 6, note, ""},
+		{"raise", 1001, "", "more than 1000 raised events wait"},
+		{"raise", 1000, "", "more than 1000 microsteps"},
+		{"raise", 900, note[:1000], ""},
+		{"many", 9000, "", "more than 1000 raised events wait"},
+		{"grow", 9000, "", "too large"},
+		{"build", 1, note, "a value would be larger than 4 MiB"},
+	} {
+		_, allocated, err := stepGreedily(t, c.event, fmt.Sprintf(`{"list":%s,"note":%q}`, listOf(c.n), c.note))
+		if got := fmt.Sprint(err); c.want == "" && err != nil || !strings.Contains(got, c.want) {
+			t.Errorf("%s of %d: got %s, want %q", c.event, c.n, got, c.want)
+		}
+		if err != nil && !errors.Is(err, ErrExecution) && !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s: got %v, want ErrExecution or ErrTooLarge", c.event, err)
+		}
+		if allocated > 200<<20 {
+			t.Errorf("%s of %d: allocated %d MiB", c.event, c.n, allocated>>20)
+		}
+	}
+}
+
+func TestWhatWasRaisedAndTakenIsNotKept(t *testing.T) {
+	d := &Definition{}
+	m := &move{d: d}
+	half := make(data.Value, maxWaitingBytes/2)
+	for i := range 3 * maxWaiting {
+		m.enqueue(internalEvent{name: "x", data: half})
+		if i == 0 {
+			continue // one always waits
+		}
+		m.takeInternal()
+		if m.failure != nil {
+			t.Fatalf("event %d: %v", i, m.failure)
+		}
+		if m.queue[0].data != nil {
+			t.Fatalf("event %d: the data of what was taken is kept", i)
+		}
+	}
+	if m.waiting != maxWaitingBytes/2 {
+		t.Errorf("got %d bytes that wait, want those of one event", m.waiting)
+	}
+}
+
+func TestALongLogLineIsCut(t *testing.T) {
+	long := strings.Repeat(`ä\u00e4\n`, 500_000)
+	for _, given := range []string{`{"list":[1],"note":"` + long + `"}`, `{"list":[1],"note":"a` + long + `"}`} {
+		r, allocated, err := stepGreedily(t, "log", given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := r.Logs[0]
+		if len(line) > maxLogBytes+len("…") || len(line) < maxLogBytes || !utf8.ValidString(line) ||
+			!strings.HasPrefix(line, "ää\n") && !strings.HasPrefix(line, "aää\n") || !strings.HasSuffix(line, "…") {
+			t.Errorf("got %d bytes: %.20q", len(line), line)
+		}
+		if allocated > 1<<20 {
+			t.Errorf("allocated %d bytes for one line", allocated)
+		}
+	}
+	r, _, err := stepGreedily(t, "object", `{"a":"`+strings.Repeat("ä", 2000)+`"}`)
+	if err != nil || len(r.Logs[0]) > maxLogBytes+len("…") || !utf8.ValidString(r.Logs[0]) {
+		t.Errorf("an object: got %.20q, %v", r.Logs, err)
+	}
+	short := strings.Repeat("x", maxLogBytes)
+	if r, _, err = stepGreedily(t, "log", `{"list":[1],"note":"`+short+`"}`); err != nil || r.Logs[0] != short {
+		t.Errorf("a line that fits: got %.20q, %v", r.Logs, err)
+	}
+}
