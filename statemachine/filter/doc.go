@@ -68,5 +68,6 @@
 //
 // A Filter or Field is built once and then only read, so it may be shared. Match
 // reads the stored bytes and decodes nothing but texts with escapes that a
-// regular expression looks at. It allocates nothing, those texts aside.
+// regular expression looks at. It allocates nothing, those texts and very long
+// ones aside. Who sets Document.Ended can end a match that takes long.
 package filter

@@ -13,6 +13,10 @@ type Document struct {
 	// History returns the value of svcHistory. It is called at most once, and
 	// only when the rest of the filter does not decide. nil: missing.
 	History func() data.Value
+	// Ended is asked again and again while a match takes long. When it returns
+	// true the match ends soon, and what Match returns says nothing: who set it
+	// has to remember. nil: nobody ends it.
+	Ended func() bool
 }
 
 // Filter is a parsed filter. The zero Filter matches everything.
@@ -77,7 +81,7 @@ const (
 	rootValue
 )
 
-// Match reports whether d is wanted.
+// Match reports whether d is wanted; see Document.Ended.
 func (f *Filter) Match(d Document) bool {
 	m := matching{document: d}
 	for i := range f.all {
@@ -85,7 +89,7 @@ func (f *Filter) Match(d Document) bool {
 			return false
 		}
 	}
-	return true
+	return !m.ended
 }
 
 // UsesHistory reports whether a match may call Document.History.
@@ -106,6 +110,9 @@ type matching struct {
 	read    bool
 	// tried is what opCollect collects.
 	tried []data.Value
+	// worked is since Document.Ended was asked last, which said ended.
+	worked int
+	ended  bool
 }
 
 // node decides about n; element is what the $elemMatch around n looks at.
@@ -131,6 +138,9 @@ func (m *matching) node(n *node, element data.Value) bool {
 
 // condition is node for a condition, without its negation.
 func (m *matching) condition(c *condition, element data.Value) bool {
+	if m.ended {
+		return false
+	}
 	switch c.root {
 	case rootID:
 		return m.text(c, m.document.ID)

@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"bytes"
 	"regexp"
 
 	"troupe/statemachine/data"
@@ -20,9 +19,10 @@ type predicate struct {
 	// number is the size of opSize, the divisor of opRemainder and the mask of
 	// the bit operators; remainder is that of opRemainder.
 	number, remainder int64
-	// regular and prefix are those of opRegular; see regularExpression.
+	// regular, prefix and steps are those of opRegular; see regularExpression.
 	regular *regexp.Regexp
 	prefix  string
+	steps   int
 	// nodes are the conditions of opElement, which all must hold for one element.
 	nodes []node
 	// documents says that those are on the element as a document.
@@ -64,14 +64,14 @@ func (p *predicate) ofArrays() bool {
 func (m *matching) holds(p *predicate, v data.Value) bool {
 	switch p.op {
 	case opRegular:
-		return matchesRegular(p.regular, v)
+		return m.regular(p, v)
 	case opElement:
 		return m.holdsForElement(p, v)
 	case opCollect:
 		m.tried = append(m.tried, v)
 		return false
 	}
-	return p.holds(v)
+	return m.work(valueWork+len(v)/valueWork) && p.holds(v)
 }
 
 // holdsForElement is opElement. NB: elements that are scalars are no documents.
@@ -223,15 +223,4 @@ func (p *predicate) hasBits(v data.Value) bool {
 		return n&p.number != 0
 	}
 	return n&p.number != p.number
-}
-
-// matchesRegular decodes a text only when it has escapes.
-func matchesRegular(r *regexp.Regexp, v data.Value) bool {
-	if v.Kind() != data.String || len(v) < 2 {
-		return false
-	}
-	if bytes.IndexByte(v, '\\') >= 0 {
-		return r.MatchString(v.Text())
-	}
-	return r.Match(v[1 : len(v)-1])
 }

@@ -34,14 +34,15 @@ func (p *parser) regularExpression(operand, options data.Value) (predicate, erro
 	if err != nil {
 		return predicate{}, malformed("$regex", patternFault(err))
 	}
-	if p.steps += stepsOf(tree); p.steps > maxSteps {
+	steps := stepsOf(tree)
+	if p.steps += steps; p.steps > maxSteps {
 		return predicate{}, fmt.Errorf("%w: $regex of too many steps: the filter's expressions may have %d, repetitions multiplied", ErrTooLarge, maxSteps)
 	}
 	regular, err := regexp.Compile(flags + pattern)
 	if err != nil {
 		return predicate{}, malformed("$regex", patternFault(err))
 	}
-	return predicate{op: opRegular, regular: regular, prefix: prefixOf(tree)}, nil
+	return predicate{op: opRegular, regular: regular, prefix: prefixOf(tree), steps: steps}, nil
 }
 
 // patternFault says what is wrong with a regular expression, and repeats little
