@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -253,4 +254,124 @@ func TestAQueryOfARouterThatStopsIsRefused(t *testing.T) {
 	if _, _, err := h.list(QueryRequest{Caller: john, WorkflowID: "order"}); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("got %v, want ErrUnavailable", err)
 	}
+}
+
+// slow is a filter that takes seconds for a megabyte.
+const slow = `{"svcPublic.t":{"$regex":"(x?){250}y"}}`
+
+// large is data of n bytes that slow does not match.
+func large(n int) string { return `{"t":"` + strings.Repeat("x", n) + `"}` }
+
+// TestASlowFilterDoesNotOutliveItsQuery: not the budget, not the caller, not the
+// service. Where it did, each query took a minute.
+func TestASlowFilterDoesNotOutliveItsQuery(t *testing.T) {
+	for _, filter := range []string{slow, `{"svcPublic.t":{"$not":{"$regex":"(x?){250}y"}}}`} {
+		for _, c := range []struct {
+			name string
+			o    Options
+			end  func(h *house, cancel func()) error
+			want error
+		}{
+			{"the time is over", Options{QueryTimeMax: 100 * time.Millisecond}, nil, ErrBusy},
+			{"the caller leaves", Options{}, func(_ *house, cancel func()) error { cancel(); return nil }, context.Canceled},
+			{"the router stops", Options{}, func(h *house, _ func()) error { return h.Stop(context.Background()) }, ErrUnavailable},
+		} {
+			t.Run(c.name+" "+filter, func(t *testing.T) {
+				h := newHouse(t, c.o)
+				h.publish(leave, order, stock("stock", 1))
+				for range 3 {
+					id := h.create(boss, "stock", large(900_000))
+					h.mustSend(boss, "stock", id, "set", large(900_000), "")
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				begun := time.Now()
+				done := make(chan error, 1)
+				seen := 0
+				go func() {
+					_, err := h.Router.Query(ctx, &QueryRequest{Caller: boss, WorkflowID: "stock", Filter: filter}, func([]byte) error { seen++; return nil })
+					done <- err
+				}()
+				if c.end != nil {
+					await(t, "the query to run", func() bool { return len(h.queries) == 1 })
+					if err := c.end(h, cancel); err != nil {
+						t.Error(err)
+					}
+				}
+				if err := <-done; !errors.Is(err, c.want) || errors.Is(err, ErrInternal) || seen != 0 {
+					t.Errorf("got %v and %d instances, want %v and none", err, seen, c.want)
+				}
+				if took := time.Since(begun); took > 3*time.Second {
+					t.Errorf("took %v, want it to end at once", took)
+				}
+				if n := len(h.queries); n != 0 {
+					t.Errorf("%d turns are still taken", n)
+				}
+			})
+		}
+	}
+}
+
+// TestAQueryLooksUpAfterSoManyBytes rather than after so many instances.
+func TestAQueryLooksUpAfterSoManyBytes(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.publish(leave, order, stock("stock", 1))
+	for range 6 {
+		h.create(boss, "stock", large(40_000))
+	}
+	for _, limit := range []int{0, 100} {
+		ctx, cancel := context.WithCancel(t.Context())
+		seen := 0
+		_, err := h.Query(ctx, &QueryRequest{Caller: boss, WorkflowID: "stock", Limit: limit}, func([]byte) error { seen++; cancel(); return nil })
+		if !errors.Is(err, context.Canceled) || errors.Is(err, ErrInternal) || seen > 2 {
+			t.Errorf("limit %d: got %v after %d instances, want context.Canceled after 2", limit, err, seen)
+		}
+	}
+}
+
+// TestReadingAHistoryIsCounted, too: it may be longer than all else.
+func TestReadingAHistoryIsCounted(t *testing.T) {
+	h := newHouse(t, Options{})
+	id := mustID(t, h.create(boss, "order", ""))
+	q, err := h.newQuery(&QueryRequest{Caller: boss, WorkflowID: "order"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	q.ctx, q.unlooked = ctx, checkBytes-1
+	q.openSnapshot()
+	cancel()
+	q.history(&candidate{shard: h.store.ShardOf(id), id: id})
+	if !errors.Is(q.failed, context.Canceled) || errors.Is(q.failed, ErrInternal) {
+		t.Errorf("got %v, want context.Canceled", q.failed)
+	}
+	if err := q.snapshot.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStopWaitsForTheEndOfQueries: the store is closed after it.
+func TestStopWaitsForTheEndOfQueries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.create(boss, "order", "")
+		release, done := make(chan struct{}), make(chan error, 2)
+		go func() {
+			_, err := h.Router.Query(t.Context(), &QueryRequest{Caller: boss, WorkflowID: "order"}, func([]byte) error { <-release; return nil })
+			done <- err
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := h.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("while a query hangs: got %v, want context.DeadlineExceeded", err)
+		}
+		close(release)
+		if err := h.Stop(t.Context()); err != nil {
+			t.Errorf("when it has ended: %v", err)
+		}
+		if len(done) != 1 {
+			t.Error("Stop has returned before the query")
+		}
+	})
 }

@@ -321,11 +321,8 @@ type ListedForm struct {
 func (r *Router) Forms(ctx context.Context, kind form.Kind, user identity.UserID, yield func(ListedForm) error) error {
 	ctx, cancel := context.WithTimeout(ctx, r.o.QueryTimeMax)
 	defer cancel()
-	err := r.forms(ctx, kind, user, yield)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%w: %w", ErrBusy, err)
-	}
-	if err != nil {
+	defer context.AfterFunc(r.reading, cancel)()
+	if err := r.readEnd(r.forms(ctx, kind, user, yield)); err != nil {
 		return fmt.Errorf("list %ss: %w", kind, err)
 	}
 	return nil
@@ -366,6 +363,9 @@ func (r *Router) forms(ctx context.Context, kind form.Kind, user identity.UserID
 		return err
 	}
 	defer func() { <-r.lists }()
+	if r.reading.Err() != nil {
+		return ErrUnavailable
+	}
 	snapshot := r.store.Snapshot()
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
 	if err := r.store.Fence(); err != nil {

@@ -25,6 +25,9 @@ func (q *query) judge(c *candidate) (show bool, err error) {
 			return false, storeError(err)
 		}
 	}
+	if err := q.took(len(c.record)); err != nil {
+		return false, err
+	}
 	q.explain.RecordsRead++
 	q.name = instanceName(c.id)
 	if q.record, err = statemachine.ParseRecord(c.record); err != nil {
@@ -39,7 +42,7 @@ func (q *query) judge(c *candidate) (show bool, err error) {
 	}
 	d := documentOf(q.record)
 	d.ID, d.WorkflowID = q.name, q.workflowID
-	d.History = func() data.Value { return q.history(c) }
+	d.History, d.Ended = func() data.Value { return q.history(c) }, q.ended
 	if !q.filter.Match(d) || q.failed != nil {
 		return false, q.failed
 	}
@@ -101,9 +104,13 @@ func (q *query) show(c *candidate) error {
 // history returns svcHistory. What goes wrong is left in q.failed.
 func (q *query) history(c *candidate) data.Value {
 	out := data.Value("[")
+	var ended error
 	err := q.snapshot.Scan(persistence.EntryPrefix(nil, c.shard, c.id), func(_, value []byte) error {
 		if len(value) < entryHead || value[0] != entryFormat {
 			return persistence.ErrCorrupt
+		}
+		if ended = q.took(len(value)); ended != nil {
+			return ended
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
@@ -111,7 +118,10 @@ func (q *query) history(c *candidate) data.Value {
 		out = append(out, value[entryHead:]...)
 		return nil
 	})
-	if err != nil {
+	switch {
+	case ended != nil:
+		q.failed = ended
+	case err != nil:
 		q.failed = storeError(err)
 	}
 	return append(out, ']')

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -18,8 +17,10 @@ import (
 )
 
 const (
-	// checkEvery is how many steps a query makes between two looks at the clock.
+	// checkEvery is how many steps a query makes between two looks at the clock,
+	// and checkBytes how much it reads.
 	checkEvery = 256
+	checkBytes = 64 << 10
 	// pageBytesMax ends a page early, so that it fits into memory.
 	pageBytesMax = 8 << 20
 	// peekMax is how many candidates a full page looks at to find out whether
@@ -51,7 +52,6 @@ func (r *Router) Query(ctx context.Context, req *QueryRequest, yield func(item [
 
 // query is one run over a workflow's instances.
 type query struct {
-	router     *Router
 	req        *QueryRequest
 	rules      *statemachine.Definition // whose rules hold: the newest version's
 	workflowID string
@@ -65,13 +65,13 @@ type query struct {
 	down       bool   // the order is from the last to the first
 	after      *place // where the page before ended; nil for the first
 
-	ctx      context.Context // of the whole run
-	steps    int             // so far
-	resumed  time.Time       // when the query began, or last had a rest
-	indexes  []*index        // of the workflow, when the snapshot was taken
-	ready    []*index        // those of them that were whole
-	sort     *index          // nil: by id
-	inPlaces bool            // candidates come from the index that sorts
+	pace              // of the whole run
+	steps    int      // so far
+	unlooked int      // bytes that were read since the last look
+	indexes  []*index // of the workflow, when the snapshot was taken
+	ready    []*index // those of them that were whole
+	sort     *index   // nil: by id
+	inPlaces bool     // candidates come from the index that sorts
 	snapshot *persistence.Snapshot
 	fence    outcome // tells when the snapshot is durable
 	durable  bool    // it did
@@ -81,7 +81,7 @@ type query struct {
 	record   statemachine.Record // of the candidate that was judged last
 	name     string              // and its id
 	item     []byte
-	failed   error // what went wrong while the filter looked at a history
+	failed   error // what went wrong while the filter looked at an instance
 }
 
 // extraFields are what entries have besides the usual.
@@ -94,7 +94,7 @@ func (r *Router) newQuery(req *QueryRequest, yield func([]byte) error) (*query, 
 		return nil, ErrNotFound
 	}
 	q := &query{
-		router: r, req: req, rules: d, workflowID: req.WorkflowID, caller: callerOf(req.Caller), now: r.o.Clock(),
+		pace: pace{router: r}, req: req, rules: d, workflowID: req.WorkflowID, caller: callerOf(req.Caller), now: r.o.Clock(),
 		yield: yield, end: &QueryEnd{}, begun: time.Now(), explain: Explain{Considered: []Considered{}},
 	}
 	q.right = d.ReadRight(q.caller, q.now)
@@ -188,13 +188,26 @@ func (q *query) inTurn(ctx context.Context) error {
 	r := q.router
 	ctx, cancel := context.WithTimeout(ctx, r.o.QueryTimeMax)
 	defer cancel()
+	defer context.AfterFunc(r.reading, cancel)()
 	if err := r.turn(ctx, r.queries); err != nil {
-		return err
+		return r.readEnd(err)
 	}
 	defer func() { <-r.queries }()
+	if r.reading.Err() != nil { // NB: Stop waits for turns that were taken before
+		return ErrUnavailable
+	}
 	q.ctx, q.resumed = ctx, time.Now()
-	err := q.run()
-	if errors.Is(err, context.DeadlineExceeded) {
+	return r.readEnd(q.run())
+}
+
+// readEnd says why a query ended early.
+func (r *Router) readEnd(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case r.reading.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ErrBusy)):
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", ErrBusy, err)
 	}
 	return err
@@ -317,46 +330,27 @@ func (q *query) spend() error {
 	if q.steps++; q.steps%checkEvery != 1 {
 		return nil
 	}
-	if err := q.ctx.Err(); err != nil {
-		return err
-	}
-	worked := time.Since(q.resumed)
-	if rest := q.router.restAfter(worked); rest > 0 {
-		timer := time.NewTimer(rest)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-q.ctx.Done():
-			return q.ctx.Err()
-		}
-	}
-	q.resumed = time.Now()
-	return nil
+	q.unlooked = 0
+	return q.look()
 }
 
-// queryShare is how much of the machine all queries together may take while
-// events keep it busy. It costs the events several times as much: with 0.1 a full
-// scan took a third of them, with 0.02 a tenth (bench/results, "Beside events").
-const queryShare = 0.02
-
-// restAfter is how long a query rests after having worked for a while, so that
-// queries keep to their share. While fewer calls are open than there are
-// processors, nobody waits for a processor, and nobody rests.
-func (r *Router) restAfter(worked time.Duration) time.Duration {
-	processors := float64(runtime.GOMAXPROCS(0))
-	if float64(r.inFlight.Load()) < processors {
-		return 0
+// took counts what was read in a step: an instance may be as large as many.
+func (q *query) took(n int) error {
+	if q.unlooked += n; q.unlooked < checkBytes {
+		return nil
 	}
-	mine := queryShare * processors / float64(max(1, len(r.queries)))
-	if mine >= 1 {
-		return 0
-	}
-	return time.Duration(float64(min(worked, restWorkedMax)) * (1/mine - 1))
+	q.unlooked = 0
+	return q.look()
 }
 
-// restWorkedMax bounds what is taken for work: a query that was not let run for
-// a while has not worked.
-const restWorkedMax = 5 * time.Millisecond
+// ended is for the filter: it says whether the query has ended, and why in
+// q.failed.
+func (q *query) ended() bool {
+	if q.failed == nil {
+		q.unlooked, q.failed = 0, q.look()
+	}
+	return q.failed != nil
+}
 
 // way opens the chosen plan in the order of the list.
 func (q *query) way(chosen plan) (candidates, error) {

@@ -45,6 +45,9 @@ type Router struct {
 	readers *xsync.Map[identity.UserID, *reader]
 	feeds   feeds
 	metrics metrics
+	// reading ends when Stop ends the queries and lists.
+	reading    context.Context
+	endReading context.CancelFunc
 
 	tick     atomic.Pointer[chan struct{}] // closed and replaced once a second
 	stop     chan struct{}
@@ -81,6 +84,7 @@ func Start(o Options) (*Router, error) {
 	if r.cursors, err = openCursors(o.Store); err != nil {
 		return nil, err
 	}
+	r.reading, r.endReading = context.WithCancel(context.Background())
 	first := make(chan struct{})
 	r.tick.Store(&first)
 	r.memory.pressure = make(chan struct{}, 1)
@@ -92,18 +96,20 @@ func Start(o Options) (*Router, error) {
 	return r, nil
 }
 
-// Stop refuses new calls with ErrUnavailable, waits until every accepted one is
-// answered or ctx ends, and puts all instances to sleep.
+// Stop refuses new calls with ErrUnavailable, ends queries and lists with it,
+// waits until every accepted call is answered or ctx ends, and puts all instances
+// to sleep.
 func (r *Router) Stop(ctx context.Context) error {
 	r.stopping.Store(true)
 	r.StopWatching()
+	r.endReading()
 	var err error
-	for r.inFlight.Load() > 0 && err == nil {
+	for err == nil && (r.inFlight.Load() > 0 || len(r.queries) > 0 || len(r.lists) > 0) { // NB: the store cannot be closed while one reads
 		select {
 		case <-r.ticks():
 		case <-time.After(time.Millisecond):
 		case <-ctx.Done():
-			err = fmt.Errorf("stop workflows: %d calls still open: %w", r.inFlight.Load(), ctx.Err())
+			err = fmt.Errorf("stop workflows: %d calls, %d queries and %d lists still open: %w", r.inFlight.Load(), len(r.queries), len(r.lists), ctx.Err())
 		}
 	}
 	r.stopOnce.Do(func() { close(r.stop) })
