@@ -194,6 +194,9 @@ func (a forEach) run(m *move) error {
 	}
 	m.scope.Locals = locals
 	for i, v := range list.Elements() {
+		if m.budget.Charge(1); m.isSpent() { // the body may be empty
+			return m.failure
+		}
 		locals[a.item] = v
 		if a.index != "" {
 			locals[a.index] = data.Value(fmt.Append(nil, i))

@@ -16,7 +16,8 @@ import (
 const greedy = `
 id: greedy
 context: {svcPublic: {kept: {}}}
-events: {log: {apply: none}, object: {apply: none}, raise: {apply: none}, chain: {apply: none}, many: {apply: none}, grow: {apply: none}, build: {apply: none}}
+events: {log: {apply: none}, object: {apply: none}, raise: {apply: none}, chain: {apply: none}, many: {apply: none}, grow: {apply: none}, build: {apply: none}, find: {apply: none}, empty: {apply: none}, look: {apply: none},
+  search: {apply: none}, guarded: {apply: none}, rights: {apply: none}}
 stateMachines:
   main:
     states:
@@ -32,6 +33,13 @@ stateMachines:
           many: {actions: [{foreach: {array: event.data.list, item: it, do: [{raise: taken}]}}]}
           grow: {actions: [{foreach: {array: event.data.list, item: it, do: [{assign: {svcPublic.kept.text: '${svcPublic.kept.?text.orValue("x") + svcPublic.kept.?text.orValue("x")}'}}]}}]}
           build: {actions: [{assign: {svcPublic.kept: {all: [TEN]}}}]}
+          find: {actions: [{foreach: {array: event.data.list, item: it, do: [{if: 'event.data.known.exists(k, k == it)', then: [{log: found}]}]}}]}
+          empty: {actions: [{foreach: {array: event.data.list, item: i, do: [{foreach: {array: event.data.list, item: j, do: []}}]}}]}
+          look: {actions: [{foreach: {array: event.data.list, item: it, do: [{if: 'has(event.data.other)', then: [{log: found}]}]}}]}
+          search: {actions: [{foreach: {array: event.data.list, item: it, do: [{if: 'event.data.note.contains("ab")', then: [{log: found}]}]}}]}
+          copy: {actions: [{foreach: {array: event.data.list, item: it, do: [{assign: {svcPublic.kept.n: '${it}'}}]}}]}
+          guarded: [GUARDS]
+          rights: [RIGHTS]
           taken: {}
 `
 
@@ -39,6 +47,8 @@ stateMachines:
 func stepGreedily(t *testing.T, event EventName, given string) (Result, uint64, error) {
 	t.Helper()
 	text := strings.Replace(greedy, "TEN", strings.TrimSuffix(strings.Repeat(`'${event.data.note}',`, 100), ","), 1)
+	text = strings.Replace(text, "GUARDS", strings.Repeat("{guard: 'event.data.known.exists(k, k == -1)'},", 30), 1)
+	text = strings.Replace(text, "RIGHTS", strings.Repeat("{allow: {when: 'event.data.known.exists(k, k == -1)'}},", 30), 1)
 	parsed, err := newParser(t).Parse(Source{File: "w.yaml", Text: []byte(text)})
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +79,7 @@ func TestAStepHasABoundOnMemory(t *testing.T) {
 		note  string
 		want  string
 	}{
-		{"log", 1500, note, ""},
+		{"log", 1000, note, ""},
 		{"raise", 9000, note, "raised events with more than 4 MiB of data wait"},
 		{"raise", 6, note, ""},
 		{"raise", 1001, "", "more than 1000 raised events wait"},
@@ -88,6 +98,42 @@ func TestAStepHasABoundOnMemory(t *testing.T) {
 		}
 		if allocated > 200<<20 {
 			t.Errorf("%s of %d: allocated %d MiB", c.event, c.n, allocated>>20)
+		}
+	}
+}
+
+func TestAStepHasABoundOnTime(t *testing.T) {
+	const costly = "the expressions of the event cost more than 10000000"
+	long := strings.Repeat("n", 500_000)
+	for _, c := range []struct {
+		event EventName
+		n     int
+		known int
+		note  string
+		want  string
+	}{
+		{"find", 500, 40_000, "", costly},
+		{"find", 5, 40_000, "", ""},
+		{"find", 2000, 100, "", ""},
+		{"empty", 4000, 1, "", costly},
+		{"empty", 2000, 1, "", ""},
+		{"look", 2000, 200_000, "", costly},
+		{"look", 4000, 1, "", ""},
+		{"search", 2000, 1, long, costly},
+		{"search", 4000, 1, long[:1000], ""},
+		{"copy", 9000, 1, "", ""},
+		{"guarded", 1, 120_000, "", costly},
+		{"guarded", 1, 1000, "", ""},
+		{"rights", 1, 120_000, "", costly},
+		{"rights", 1, 1000, "", ErrForbidden.Error()},
+	} {
+		given := fmt.Sprintf(`{"list":%s,"known":%s,"note":%q}`, listOf(c.n), strings.ReplaceAll(listOf(c.known), "0", "1"), c.note)
+		_, _, err := stepGreedily(t, c.event, given)
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s of %d: got %v", c.event, c.n, err)
+		case c.want != "" && (errors.Is(err, ErrExecution) != (c.want == costly) || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s of %d: got %v, want %s", c.event, c.n, err, c.want)
 		}
 	}
 }

@@ -20,6 +20,9 @@ const (
 	// looks at how much it is.
 	maxTemplateBytes = 4 << 20
 	maxLogBytes      = 2 << 10 // a longer log line is cut
+	// maxCost bounds what all expressions of one event cost, and what is copied
+	// for them: ten times what a single one may, about half a second.
+	maxCost = 10_000_000
 )
 
 // move is one macrostep while it is being made. in is a copy of the instance
@@ -36,6 +39,7 @@ type move struct {
 	logs    []string
 
 	microsteps, actions int
+	budget              expr.Budget
 	// failure ends the macrostep: nothing of it is kept.
 	failure error
 }
@@ -48,7 +52,7 @@ type internalEvent struct {
 }
 
 func (d *Definition) newMove(in *Instance, caller *Caller, now time.Time) *move {
-	m := &move{d: d, in: *in, caller: caller}
+	m := &move{d: d, in: *in, caller: caller, budget: expr.NewBudget(maxCost)}
 	m.in.active = in.active.clone()
 	m.scope = expr.Scope{
 		Public:   in.Public,
@@ -57,6 +61,7 @@ func (d *Definition) newMove(in *Instance, caller *Caller, now time.Time) *move 
 		Now:      now,
 		Instance: d.exprInstance(&m.in),
 		In:       m.isIn,
+		Budget:   &m.budget,
 	}
 	return m
 }
@@ -88,8 +93,20 @@ func (m *move) enqueue(e internalEvent) {
 	}
 }
 
+// isSpent gives the macrostep up when it has cost too much.
+func (m *move) isSpent() bool {
+	if m.budget.Exhausted() {
+		m.fail(errTooCostly)
+		return true
+	}
+	return false
+}
+
 // raiseError puts error.execution on the internal queue.
 func (m *move) raiseError(cause error) {
+	if m.isSpent() {
+		return
+	}
 	reason := append(data.Value(`{"message":`), data.AppendString(nil, shorten(cause.Error()))...)
 	m.enqueue(internalEvent{name: errorExecution, data: append(reason, '}')})
 }
@@ -105,6 +122,7 @@ func (m *move) fail(err error) {
 
 // setDocument replaces svcPublic or svcPrivate.
 func (m *move) setDocument(r root, v data.Value) error {
+	m.budget.ChargeBytes(len(v))
 	if r == rootPrivate {
 		m.in.Private, m.scope.Private = v, v
 	} else {
@@ -136,7 +154,7 @@ func (m *move) runAll(actions []action) error {
 		if err := a.run(m); err != nil {
 			return err
 		}
-		if m.failure != nil {
+		if m.isSpent() || m.failure != nil {
 			return m.failure
 		}
 	}

@@ -43,6 +43,7 @@ var (
 	errTooManyActions    error = executionError{fmt.Sprintf("more than %d actions", maxActions)}
 	errTooManyWait       error = executionError{fmt.Sprintf("more than %d raised events wait", maxWaiting)}
 	errTooMuchWaits      error = executionError{fmt.Sprintf("raised events with more than %d MiB of data wait", maxWaitingBytes>>20)}
+	errTooCostly         error = executionError{fmt.Sprintf("the expressions of the event cost more than %d", maxCost)}
 	errTemplateTooLarge        = fmt.Errorf("a value would be larger than %d MiB", maxTemplateBytes>>20)
 )
 
@@ -125,6 +126,9 @@ func (d *Definition) Step(in *Instance, e Event) (Result, error) {
 	start := d.endState(in)
 
 	picked, forbidden := m.selectTransitions(trigger{name: e.Name, external: true})
+	if m.isSpent() {
+		return Result{}, m.failure
+	}
 	if len(picked) == 0 && len(m.queue) == 0 {
 		if forbidden {
 			return Result{}, ErrForbidden
@@ -161,7 +165,7 @@ var emptyObject = data.Value("{}")
 
 // finishWith turns the finished move into a result.
 func (m *move) finishWith(o Outcome, start []NodeID, event EventName, before *Instance) (Result, error) {
-	if m.failure != nil {
+	if m.isSpent() || m.failure != nil {
 		return Result{}, m.failure
 	}
 	if o == Moved {

@@ -53,5 +53,6 @@ func (t *template) eval(s *expr.Scope) (data.Value, error) {
 			return nil, errTemplateTooLarge
 		}
 	}
+	s.Budget.ChargeBytes(len(out))
 	return append(out, shut), nil
 }

@@ -61,15 +61,21 @@ func (e *Env) compile(src string, fits func(*cel.Type) bool) (p *Program, err er
 		return nil, err
 	}
 	options := []cel.ProgramOption{cel.CustomDecoratorV2(plan), cel.EvalOptions(cel.OptOptimize)}
-	tracked := worst > e.options.TrackAbove
-	if tracked {
-		options = append(options, cel.CostTracking(meter{}), cel.CostLimit(e.options.CostMax))
-	}
-	planned, err := e.cel.Program(checked, options...)
+	counting := append(slices.Clone(options), cel.CostTracking(meter{}), cel.CostLimit(e.options.CostMax))
+	counted, err := e.cel.Program(checked, counting...)
 	if err != nil {
 		return nil, fault("%v", err)
 	}
-	return &Program{program: planned, path: pathOf(tree.Expr()), reads: i.reads, nodes: i.nodes, tracked: tracked}, nil
+	planned := counted
+	if worst <= e.options.TrackAbove {
+		if planned, err = e.cel.Program(checked, options...); err != nil {
+			return nil, fault("%v", err)
+		}
+	}
+	return &Program{
+		program: planned, counted: counted, path: pathOf(tree.Expr()),
+		reads: i.reads, reading: readingOf(i.reads), nodes: i.nodes,
+	}, nil
 }
 
 // worstCase returns the cost of an evaluation on data of the assumed sizes, or a

@@ -118,8 +118,8 @@ func TestACostIsRefusedWhenItIsCompiled(t *testing.T) {
 		switch {
 		case c.refused == "" && err != nil:
 			t.Errorf("%s: got %v, want no error", c.sentence, err)
-		case c.refused == "" && p.tracked != c.tracked:
-			t.Errorf("%s: tracked: got %v, want %v", c.sentence, p.tracked, c.tracked)
+		case c.refused == "" && (p.program == p.counted) != c.tracked:
+			t.Errorf("%s: tracked: got %v, want %v", c.sentence, (p.program == p.counted), c.tracked)
 		case c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused) || !strings.Contains(err.Error(), "too expensive")):
 			t.Errorf("%s: got %v, want too expensive: … %s", c.sentence, err, c.refused)
 		}
@@ -143,8 +143,8 @@ func TestOptions(t *testing.T) {
 		t.Error("a loop under CostMax 100: got no error")
 	}
 	p, err := small.Compile(`svcPublic.amount > 1`)
-	if err != nil || !p.tracked {
-		t.Errorf("a guard above TrackAbove 1: got %v, tracked %v", err, p != nil && p.tracked)
+	if err != nil || !(p.program == p.counted) {
+		t.Errorf("a guard above TrackAbove 1: got %v, tracked %v", err, p != nil && (p.program == p.counted))
 	}
 }
 

@@ -16,15 +16,20 @@ import (
 // Program is a compiled expression. It is safe for concurrent use.
 type Program struct {
 	program cel.Program
-	path    *path    // nil: not a plain path
-	reads   []string // variables
-	nodes   []string // literal operands of In
-	tracked bool     // the cost is counted while running
+	counted cel.Program // counts its cost while it runs; the same one when program does
+	path    *path       // nil: not a plain path
+	reads   []string    // variables
+	reading reading     // the same, sorted
+	nodes   []string    // literal operands of In
 }
 
 // Bool evaluates a condition. Errors wrap ErrEval, also when the result is not
-// a bool, and the result is then false.
+// a bool, and the result is then false. They wrap ErrLimit as well when the
+// scope's Budget is exhausted.
 func (p *Program) Bool(s *Scope) (result bool, err error) {
+	if err := s.Budget.admit(); err != nil {
+		return false, err
+	}
 	a := newActivation(s)
 	defer func() {
 		if r := recover(); r != nil {
@@ -47,8 +52,12 @@ func (p *Program) Bool(s *Scope) (result bool, err error) {
 // result may be a slice of the scope's data. Errors wrap ErrEval, also when the
 // result has no JSON form.
 func (p *Program) Value(s *Scope) (result data.Value, err error) {
+	if err := s.Budget.admit(); err != nil {
+		return nil, err
+	}
 	if p.path != nil {
 		if v, ok := p.path.find(s); ok {
+			s.Budget.chargeFor(p.reading.size(s), nil)
 			return v, nil
 		}
 	}
@@ -63,12 +72,20 @@ func (p *Program) Value(s *Scope) (result data.Value, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(v)
+	if result, err = encode(v); err == nil {
+		s.Budget.Charge(uint64(len(result)) / writtenPerUnit)
+	}
+	return result, err
 }
 
 // eval runs the program. Errors wrap ErrEval, and ErrLimit when it was stopped.
 func (p *Program) eval(a *activation) (ref.Val, error) {
-	v, _, err := p.program.Eval(a)
+	program, size := p.program, p.reading.size(a.scope)
+	if size > maxUncounted {
+		program = p.counted
+	}
+	v, details, err := program.Eval(a)
+	a.scope.Budget.chargeFor(size, details)
 	if err == nil {
 		return v, nil
 	}

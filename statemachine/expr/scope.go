@@ -13,8 +13,8 @@ import (
 )
 
 // Scope is what the names of an expression mean in one evaluation. The caller
-// owns it and may change and reuse it between evaluations; nothing in it is
-// changed or kept. The zero Scope is one without an event, a user, an instance
+// owns it and may change and reuse it between evaluations; nothing in it but
+// what Budget points to is changed, and nothing is kept. The zero Scope is one without an event, a user, an instance
 // and data.
 type Scope struct {
 	// Event is the variable event; nil: there is none, event is null, and reading
@@ -31,6 +31,9 @@ type Scope struct {
 	// Locals are the variables that Env.With added. One that is missing is an
 	// error when the expression reads it.
 	Locals map[string]data.Value
+	// Budget is charged with what each evaluation costs; nil: nothing bounds them
+	// together.
+	Budget *Budget
 }
 
 // Event is the event that is being handled.

@@ -1,0 +1,111 @@
+package expr
+
+import "cel.dev/cel-go/cel"
+
+const (
+	// evaluationCost is charged for an evaluation whose cost is not counted.
+	evaluationCost = 32
+	// readPerUnit and writtenPerUnit are how many bytes of the data, and of a
+	// result that is not a slice of it, one unit pays for. That is what skipping
+	// and writing them takes.
+	readPerUnit    = 64
+	writtenPerUnit = 32
+	// maxUncounted is how much data an expression may read without that its cost
+	// is counted: the estimate of its cost is one for small data.
+	maxUncounted = 64 << 10
+)
+
+// Budget bounds what several evaluations cost together, in the units of
+// Options.CostMax: what is counted while they run, and a share for the data that
+// they read and the results that they write. It depends on nothing but the
+// expressions and the data. It is not safe for concurrent use. The zero Budget
+// is exhausted by the first charge.
+type Budget struct {
+	left      uint64
+	exhausted bool
+}
+
+// NewBudget returns a Budget of the given cost.
+func NewBudget(most uint64) Budget { return Budget{left: most} }
+
+// Charge takes cost from the budget. A nil Budget has no bound.
+func (b *Budget) Charge(cost uint64) {
+	switch {
+	case b == nil:
+	case cost > b.left:
+		b.left, b.exhausted = 0, true
+	default:
+		b.left -= cost
+	}
+}
+
+// ChargeBytes takes from the budget what reading or copying n bytes costs.
+func (b *Budget) ChargeBytes(n int) { b.Charge(uint64(n) / readPerUnit) }
+
+// Exhausted reports whether more was charged than the budget had. Each further
+// evaluation fails then.
+func (b *Budget) Exhausted() bool { return b != nil && b.exhausted }
+
+// admit returns the error of an evaluation for which nothing is left.
+func (b *Budget) admit() error {
+	if b.Exhausted() {
+		return limitError("the evaluations cost too much together")
+	}
+	return nil
+}
+
+// chargeFor charges an evaluation that read so many bytes. details are those of
+// a program that counts, else nil.
+func (b *Budget) chargeFor(read int, details *cel.EvalDetails) {
+	if b == nil {
+		return
+	}
+	cost := uint64(evaluationCost)
+	if actual := details.ActualCost(); actual != nil {
+		cost += *actual
+	}
+	b.Charge(cost + uint64(read)/readPerUnit)
+}
+
+// reading is which parts of a scope an expression reads.
+type reading struct {
+	public, private, event bool
+	locals                 []string // variables of its own loops included
+}
+
+// readingOf sorts the names of variables.
+func readingOf(names []string) reading {
+	var r reading
+	for _, name := range names {
+		switch name {
+		case publicRoot:
+			r.public = true
+		case privateRoot:
+			r.private = true
+		case eventRoot:
+			r.event = true
+		case userRoot, instanceRoot, nowRoot, nodesRoot:
+		default:
+			r.locals = append(r.locals, name)
+		}
+	}
+	return r
+}
+
+// size is how many bytes of data the expression has to do with.
+func (r *reading) size(s *Scope) int {
+	n := 0
+	if r.public {
+		n += len(s.Public)
+	}
+	if r.private {
+		n += len(s.Private)
+	}
+	if r.event && s.Event != nil {
+		n += len(s.Event.Data)
+	}
+	for _, name := range r.locals {
+		n += len(s.Locals[name])
+	}
+	return n
+}
