@@ -38,7 +38,8 @@ type Router struct {
 	inFlight atomic.Int64 // calls admitted and not answered, over all instances
 	round    atomic.Int64 // the sweep's clock, in sweeps
 	stopping atomic.Bool
-	queries  chan struct{} // one token for each query that runs
+	queries  chan struct{} // one token for each query that runs, and for each look of a watch that takes long
+	looks    chan struct{} // one token for each of those looks; they leave a turn to the queries
 	lists    chan struct{} // one token for each list of forms that is being read
 	// readers has the same for each user, so that nobody takes all turns. It
 	// grows with the users that there are.
@@ -54,8 +55,9 @@ type Router struct {
 	stopOnce sync.Once
 	done     sync.WaitGroup
 
-	watchStop chan struct{} // closed by StopWatching
-	watchOnce sync.Once
+	// watching ends when StopWatching ends the watches.
+	watching    context.Context
+	endWatching context.CancelFunc
 }
 
 // Start begins to take calls.
@@ -73,18 +75,19 @@ func Start(o Options) (*Router, error) {
 		awake:    xsync.NewMap[persistence.ID, *entry](),
 		creating: xsync.NewMap[replyDigest, *latch](),
 		queries:  make(chan struct{}, o.QueriesMax),
+		looks:    make(chan struct{}, max(1, o.QueriesMax-1)),
 		lists:    make(chan struct{}, o.ListsMax),
 		readers:  xsync.NewMap[identity.UserID, *reader](),
 		stop:     make(chan struct{}),
 
-		feeds:     feeds{byKey: xsync.NewMap[feedKey, *feed]()},
-		watchStop: make(chan struct{}),
+		feeds: feeds{byKey: xsync.NewMap[feedKey, *feed]()},
 	}
 	var err error
 	if r.cursors, err = openCursors(o.Store); err != nil {
 		return nil, err
 	}
 	r.reading, r.endReading = context.WithCancel(context.Background())
+	r.watching, r.endWatching = context.WithCancel(context.Background())
 	first := make(chan struct{})
 	r.tick.Store(&first)
 	r.memory.pressure = make(chan struct{}, 1)

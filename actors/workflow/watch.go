@@ -27,6 +27,10 @@ const beatEvery = 15 * time.Second
 // the request is refused: ErrInvalid, ErrForbidden, ErrNotFound, ErrUnavailable.
 func (r *Router) Watch(ctx context.Context, req *WatchRequest, yield func(WatchEvent) error) error {
 	w := &watcher{router: r, req: req, caller: callerOf(req.Caller), yield: yield}
+	var cancel context.CancelFunc
+	w.ctx, cancel = context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(r.watching, cancel)()
 	if err := w.open(ctx); err != nil {
 		return fmt.Errorf("watch %s: %w", req.WorkflowID, err)
 	}
@@ -39,7 +43,7 @@ func (r *Router) Watch(ctx context.Context, req *WatchRequest, yield func(WatchE
 }
 
 // StopWatching ends all calls of Watch.
-func (r *Router) StopWatching() { r.watchOnce.Do(func() { close(r.watchStop) }) }
+func (r *Router) StopWatching() { r.endWatching() }
 
 // watcher is one call of Watch.
 type watcher struct {
@@ -48,6 +52,7 @@ type watcher struct {
 	caller *statemachine.Caller
 	filter *filter.Filter
 	yield  func(WatchEvent) error
+	ctx    context.Context // of the looks that take long; ends also with StopWatching
 	feed   *feed
 	id     persistence.ID // the instance; zero for all
 	next   uint64         // the place to read from
@@ -80,7 +85,7 @@ func (w *watcher) open(ctx context.Context) error {
 		}
 	}
 	select {
-	case <-r.watchStop:
+	case <-r.watching.Done():
 		return ErrUnavailable
 	default:
 	}
@@ -157,7 +162,7 @@ func (w *watcher) run(ctx context.Context) error {
 			}
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-w.router.watchStop:
+		case <-w.router.watching.Done():
 			return errStopping
 		}
 	}
@@ -269,8 +274,8 @@ func (w *watcher) hear(item *feedItem, next uint64) error {
 	if item.gap {
 		return w.tell(WatchEvent{Kind: WatchLost, ID: w.place(next), Data: []byte(`{"message":"entries may be missing here; read the present state again"}`)})
 	}
-	if !w.wants(item) {
-		return nil
+	if ok, err := w.wants(item, next); err != nil || !ok {
+		return err
 	}
 	return w.show(item.name, item.sequence, item.entry, item.states, w.place(next))
 }
@@ -293,18 +298,10 @@ func (w *watcher) hearOne(item *feedItem) error {
 		}
 	}
 	w.last = item.sequence
-	if !w.wants(item) {
-		return nil
+	if ok, err := w.wants(item, 0); err != nil || !ok {
+		return err
 	}
 	return w.show(item.name, item.sequence, item.entry, item.states, w.place(0))
-}
-
-// wants asks rights and filter.
-func (w *watcher) wants(item *feedItem) bool {
-	return w.mayRead(&item.state, item.of) && w.filter.Match(filter.Document{
-		ID: item.name, WorkflowID: w.req.WorkflowID, States: item.states,
-		Public: item.state.Public, Private: item.state.Private,
-	})
 }
 
 // mayRead asks whether the caller may see the instance in a state.

@@ -1,0 +1,101 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestSlowFiltersOfWatchesTakeTurns: however many they are, only so many look at
+// a time, one turn is left to queries, and whoever ends does so at once.
+func TestSlowFiltersOfWatchesTakeTurns(t *testing.T) {
+	for name, size := range map[string]int{"large": 900_000, "small, with a filter that takes long": 12_000} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, Options{QueriesMax: 3})
+			h.publish(leave, order, stock("stock", 1))
+			id := h.create(boss, "stock", large(size))
+			var ears []*ear
+			for range 8 {
+				ears = append(ears, h.listen(WatchRequest{Caller: member, InstanceID: id, Filter: slow}))
+			}
+			for range 20 {
+				h.mustSend(boss, "stock", id, "set", "", "")
+			}
+			await(t, "two looks", func() bool { return len(h.queries) == 2 && len(h.looks) == 2 })
+			h.query(boss, "order", "")
+			if n := len(h.queries); n > 2 {
+				t.Errorf("%d turns are taken, want 2 at most", n)
+			}
+			begun := time.Now()
+			for _, e := range ears[:4] {
+				if err := e.end(); !errors.Is(err, context.Canceled) {
+					t.Errorf("a watcher who left: got %v", err)
+				}
+			}
+			h.StopWatching()
+			for _, e := range ears[4:] {
+				if err := e.ended(); err != nil {
+					t.Errorf("StopWatching: got %v, want nil", err)
+				}
+				if n := len(e.events); n != 0 {
+					t.Errorf("heard %s, want nothing", <-e.events)
+				}
+			}
+			if took := time.Since(begun); took > 3*time.Second {
+				t.Errorf("took %v, want all to end at once", took)
+			}
+			if len(h.queries)+len(h.looks) != 0 {
+				t.Errorf("%d and %d turns are still taken", len(h.queries), len(h.looks))
+			}
+		})
+	}
+}
+
+// TestALookThatTakesTooLongIsLost: it says neither that the entry matches nor
+// that it does not.
+func TestALookThatTakesTooLongIsLost(t *testing.T) {
+	h := newHouse(t, Options{QueryTimeMax: 30 * time.Millisecond})
+	h.publish(leave, order, stock("stock", 1))
+	big, small := h.create(boss, "stock", large(900_000)), h.create(boss, "stock", `{"t":"xy"}`)
+	for _, filter := range []string{slow, `{"$nor":[` + slow + `,{"svcPublic.a":1}]}`} {
+		all := h.listen(WatchRequest{Caller: member, Filter: filter})
+		one := h.listen(WatchRequest{Caller: member, InstanceID: big, Filter: filter})
+		n := h.mustSend(boss, "stock", big, "set", "", "").Sequence
+		all.expect("all", "lost")
+		one.expect("one", "lost")
+		n = max(n, h.mustSend(boss, "stock", small, "set", "", "").Sequence)
+		if filter == slow {
+			all.expect("all", fmt.Sprintf("%d set", n))
+		}
+		for _, e := range []*ear{all, one} {
+			if err := e.end(); !errors.Is(err, context.Canceled) || len(e.events) > 0 {
+				t.Errorf("ended with %v, and %d more events", err, len(e.events))
+			}
+		}
+	}
+}
+
+// TestAWatcherHearsBeatsWhileItWaitsForATurn and the entry after that.
+func TestAWatcherHearsBeatsWhileItWaitsForATurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{QueriesMax: 1})
+		h.publish(leave, order, stock("stock", 1))
+		id := h.create(boss, "stock", large(lightBytes))
+		e := h.listen(WatchRequest{Caller: member, Filter: `{"svcPublic.a":1}`})
+		h.queries <- struct{}{}
+		h.mustSend(boss, "stock", id, "set", `{"a":1}`, "")
+		for range 3 {
+			time.Sleep(beatEvery)
+			synctest.Wait()
+			e.expect("while another has the turn", "beat")
+		}
+		<-h.queries
+		e.expect("after it", "2 set")
+		if err := e.end(); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
