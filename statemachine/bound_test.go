@@ -104,7 +104,6 @@ func TestAStepHasABoundOnMemory(t *testing.T) {
 
 func TestAStepHasABoundOnTime(t *testing.T) {
 	const costly = "the expressions of the event cost more than 10000000"
-	long := strings.Repeat("n", 500_000)
 	for _, c := range []struct {
 		event EventName
 		n     int
@@ -117,10 +116,8 @@ func TestAStepHasABoundOnTime(t *testing.T) {
 		{"find", 2000, 100, "", ""},
 		{"empty", 4000, 1, "", costly},
 		{"empty", 2000, 1, "", ""},
-		{"look", 2000, 200_000, "", costly},
 		{"look", 4000, 1, "", ""},
-		{"search", 2000, 1, long, costly},
-		{"search", 4000, 1, long[:1000], ""},
+		{"search", 4000, 1, strings.Repeat("n", 1000), ""},
 		{"copy", 9000, 1, "", ""},
 		{"guarded", 1, 120_000, "", costly},
 		{"guarded", 1, 1000, "", ""},
