@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	linked "container/list"
 	"crypto/rand"
 	"encoding/hex"
 	"sync"
@@ -24,6 +25,12 @@ import (
 const (
 	feedItemsMax = 4096
 	feedBytesMax = 8 << 20
+	// feedsBytesMax bounds all feeds together, watched or not. Above it the
+	// oldest items go, whoever has them.
+	feedsBytesMax = 64 << 20
+	// readBytesMax bounds what a watcher takes at a time, unless one item is
+	// larger: it holds that while it waits for its reader.
+	readBytesMax = 256 << 10
 	// feedKeptFor is how long a feed outlives its last watcher.
 	feedKeptFor = time.Minute
 )
@@ -54,43 +61,70 @@ func (i *feedItem) size() int {
 // feed is the newest items and who waits for more.
 type feed struct {
 	key   feedKey
+	all   *feeds
 	epoch string // tells the feed's places from those of an earlier one
 	// settled says that every commit that is not durable yet knows of the feed.
 	settled atomic.Bool
 
 	mu       sync.Mutex
-	items    []*feedItem   // guarded by mu; oldest first
+	items    []keptItem    // guarded by mu; oldest first
 	next     uint64        // guarded by mu; the place of the next item
+	newest   uint64        // guarded by mu; the sequence of the last item that has one
+	gone     bool          // guarded by mu; the feed is forgotten and keeps nothing
 	bytes    int           // guarded by mu
 	wake     chan struct{} // guarded by mu; closed and replaced with each item
 	watchers int           // guarded by mu
 	left     time.Time     // guarded by mu; when the last watcher went
 }
 
-func newFeed(key feedKey) *feed {
+// keptItem is an item and its place among those of all feeds.
+type keptItem struct {
+	*feedItem
+	age *linked.Element
+}
+
+func newFeed(key feedKey, all *feeds) *feed {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // crypto/rand never returns an error; it ends the program
-	return &feed{key: key, epoch: hex.EncodeToString(random[:]), wake: make(chan struct{})}
+	return &feed{key: key, all: all, epoch: hex.EncodeToString(random[:]), wake: make(chan struct{})}
 }
 
 // publish adds an item. It never waits for a watcher.
 func (f *feed) publish(item *feedItem) {
 	f.mu.Lock()
-	f.items = append(f.items, item)
+	f.items = append(f.items, keptItem{item, f.all.keep(f, item.size())})
 	f.bytes += item.size()
 	f.next++
-	for len(f.items) > feedItemsMax || f.bytes > feedBytesMax && len(f.items) > 1 {
-		f.bytes -= f.items[0].size()
-		f.items[0] = nil
-		f.items = f.items[1:]
+	f.newest = max(f.newest, item.sequence)
+	for len(f.items) > feedItemsMax || f.bytes > feedBytesMax && len(f.items) > 1 || f.gone && len(f.items) > 0 {
+		f.drop()
 	}
 	wake := f.wake
 	f.wake = make(chan struct{})
 	f.mu.Unlock()
 	close(wake)
+	f.all.trim()
 }
 
-// read appends the items from place on to dst. lost says that some before the
+// drop forgets the oldest item. The caller holds mu.
+func (f *feed) drop() {
+	size := f.items[0].size()
+	f.all.release(f.items[0].age, size)
+	f.bytes -= size
+	f.items[0] = keptItem{}
+	f.items = f.items[1:]
+}
+
+// dropAged forgets the oldest item if it is still the one of that age.
+func (f *feed) dropAged(age *linked.Element) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.items) > 0 && f.items[0].age == age {
+		f.drop()
+	}
+}
+
+// read appends the items from place on to dst, which is empty. lost says that some before the
 // first are gone. wake is closed when there is more.
 func (f *feed) read(dst []*feedItem, place uint64) (items []*feedItem, next uint64, lost bool, wake <-chan struct{}) {
 	const most = 256
@@ -100,9 +134,23 @@ func (f *feed) read(dst []*feedItem, place uint64) (items []*feedItem, next uint
 	if place < oldest {
 		place, lost = oldest, true
 	}
-	kept := f.items[place-oldest:]
-	kept = kept[:min(len(kept), most)]
-	return append(dst, kept...), place + uint64(len(kept)), lost, f.wake
+	size := 0
+	for _, item := range f.items[place-oldest:] {
+		if size += item.size(); len(dst) == most || size > readBytesMax && len(dst) > 0 {
+			break
+		}
+		dst = append(dst, item.feedItem)
+		place++
+	}
+	return dst, place, lost, f.wake
+}
+
+// sequence is that of the newest item, kept or not: of one instance, how far it
+// is.
+func (f *feed) sequence() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.newest
 }
 
 // holds reports whether a watcher can go on at a place without losing anything.
@@ -121,13 +169,56 @@ func (f *feed) end() uint64 {
 // feeds are all feeds of a router.
 type feeds struct {
 	byKey *xsync.Map[feedKey, *feed]
+
+	mu    sync.Mutex  // NB: taken while a feed's is held, never the other way round
+	ages  linked.List // guarded by mu; of *feed, one for each item that is kept, oldest first
+	bytes int         // guarded by mu; of all of them
+}
+
+// keep counts one more item of a feed.
+func (fs *feeds) keep(f *feed, size int) *linked.Element {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fs.bytes += size
+	return fs.ages.PushBack(f)
+}
+
+// release is the opposite of keep.
+func (fs *feeds) release(age *linked.Element, size int) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fs.bytes -= size
+	fs.ages.Remove(age)
+}
+
+// trim drops the oldest items of all feeds while they are too much.
+func (fs *feeds) trim() {
+	for {
+		f, age := fs.tooMuch()
+		if f == nil {
+			return
+		}
+		f.dropAged(age)
+	}
+}
+
+// tooMuch returns which item has to go; nil: none.
+func (fs *feeds) tooMuch() (*feed, *linked.Element) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if fs.bytes <= feedsBytesMax || fs.ages.Len() == 1 {
+		return nil, nil
+	}
+	age := fs.ages.Front()
+	f, _ := age.Value.(*feed)
+	return f, age
 }
 
 // join returns the feed of a key, and counts a watcher.
 func (fs *feeds) join(key feedKey) *feed {
 	f, _ := fs.byKey.Compute(key, func(old *feed, loaded bool) (*feed, xsync.ComputeOp) {
 		if !loaded {
-			old = newFeed(key)
+			old = newFeed(key, fs)
 		}
 		old.mu.Lock()
 		old.watchers++
@@ -169,6 +260,10 @@ func (fs *feeds) sweep(now time.Time) {
 			defer f.mu.Unlock()
 			if f.watchers > 0 || now.Sub(f.left) < feedKeptFor {
 				return f, xsync.CancelOp
+			}
+			f.gone = true // NB: a commit that still knows it may come
+			for len(f.items) > 0 {
+				f.drop()
 			}
 			return f, xsync.DeleteOp
 		})

@@ -141,12 +141,13 @@ func (w *watcher) run(ctx context.Context) error {
 		var lost bool
 		var wake <-chan struct{}
 		items, w.next, lost, wake = w.feed.read(items[:0], w.next)
-		if lost && w.id == (persistence.ID{}) { // NB: one instance's are still in the store
-			if err := w.lose(w.next - uint64(len(items))); err != nil {
+		if lost {
+			if err := w.miss(w.next-uint64(len(items)), len(items) > 0); err != nil {
 				return err
 			}
 		}
 		for n, item := range items {
+			items[n] = nil // NB: or a reader who is slow would keep it
 			if err := w.hear(item, w.next-uint64(len(items)-n-1)); err != nil {
 				return err
 			}
@@ -166,6 +167,32 @@ func (w *watcher) run(ctx context.Context) error {
 			return errStopping
 		}
 	}
+}
+
+// miss is for items that the feed does not keep any more. The entries of one
+// instance are still in the store; if more items follow, the next one shows which
+// are missing.
+func (w *watcher) miss(next uint64, more bool) error {
+	switch {
+	case w.id == (persistence.ID{}):
+		return w.lose(next)
+	case more:
+		return nil
+	}
+	return w.fill(w.feed.sequence())
+}
+
+// fill tells of the entries of one instance up to sequence, which the feed did
+// not give.
+func (w *watcher) fill(sequence uint64) error {
+	switch {
+	case sequence <= w.last:
+		return nil
+	case w.req.Filter == "":
+		return w.catchUp(sequence)
+	}
+	w.last = sequence // what the data was at an old entry is not kept
+	return w.lose(0)
 }
 
 // begin opens the stream at the place that the request names.
@@ -288,14 +315,8 @@ func (w *watcher) hearOne(item *feedItem) error {
 	if item.sequence <= w.last {
 		return nil // seen from the store
 	}
-	if item.sequence > w.last+1 {
-		if w.req.Filter != "" {
-			if err := w.lose(0); err != nil {
-				return err
-			}
-		} else if err := w.catchUp(item.sequence - 1); err != nil {
-			return err
-		}
+	if err := w.fill(item.sequence - 1); err != nil {
+		return err
 	}
 	w.last = item.sequence
 	if ok, err := w.wants(item, 0); err != nil || !ok {
