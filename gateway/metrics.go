@@ -11,7 +11,7 @@ type Metrics struct {
 	// Options.ConnectionsMax.
 	ConnectionsFull uint64
 	// Shed counts requests refused at Options.InFlightMax, and WatchersFull
-	// watchers refused at Options.WatchersMax.
+	// watchers refused at Options.WatchersMax or WatchersPerUserMax.
 	Shed, WatchersFull uint64
 	// Panics counts handlers that panicked.
 	Panics uint64

@@ -52,6 +52,9 @@ type Options struct {
 	// answered with 503 Busy. They are not counted as requests in flight. Zero
 	// is 1,000. Each holds a connection.
 	WatchersMax int64
+	// WatchersPerUserMax bounds those of one user likewise, so that nobody takes
+	// all places. Zero is 100.
+	WatchersPerUserMax int64
 
 	// HeaderReadMax is the time in which a request's headers must arrive. Zero
 	// is 5 s.
@@ -91,6 +94,7 @@ func (o *Options) ensureDefaults() {
 	o.InFlightMax = cmp.Or(o.InFlightMax, 2_048)
 	o.AnswerBytesMax = cmp.Or(o.AnswerBytesMax, 256<<20)
 	o.WatchersMax = cmp.Or(o.WatchersMax, 1_000)
+	o.WatchersPerUserMax = cmp.Or(o.WatchersPerUserMax, 100)
 	o.HeaderReadMax = cmp.Or(o.HeaderReadMax, 5*time.Second)
 	o.ReadMax = cmp.Or(o.ReadMax, 30*time.Second)
 	o.WriteMax = cmp.Or(o.WriteMax, time.Minute)
@@ -129,6 +133,7 @@ func (o *Options) validate() error {
 		{"InFlightMax", o.InFlightMax},
 		{"AnswerBytesMax", o.AnswerBytesMax},
 		{"WatchersMax", o.WatchersMax},
+		{"WatchersPerUserMax", o.WatchersPerUserMax},
 		{"HeaderReadMax", int64(o.HeaderReadMax)},
 		{"ReadMax", int64(o.ReadMax)},
 		{"WriteMax", int64(o.WriteMax)},

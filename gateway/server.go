@@ -79,6 +79,8 @@ type Server struct {
 	answerBytes atomic.Int64
 	// watchers counts the streams that are begun or about to.
 	watchers atomic.Int64
+	// perUser has those of each user who has any.
+	perUser userCounts
 	// emptied has an entry after inFlight became 0 while draining.
 	emptied chan struct{}
 	// failed gets the error that ended serving, if it was not Stop.

@@ -372,6 +372,39 @@ func TestWatchersMax(t *testing.T) {
 	s.watch(t, withToken).wants(t, opening)
 }
 
+// TestWatchersPerUserMax holds that one user does not take the places of others.
+func TestWatchersPerUserMax(t *testing.T) {
+	f := newFeed()
+	s := startServer(t, Options{WatchersPerUserMax: 2}, f.workflows())
+	one, two := s.watch(t, withToken), s.watch(t, withToken)
+	one.wants(t, opening)
+	two.wants(t, opening)
+	for range 2 {
+		if a := s.do(t, get(watchPath)); a.status != 503 || a.word() != "Busy" || a.header.Get("Retry-After") == "" {
+			t.Errorf("the third: got %d %s, want 503 Busy", a.status, a.body)
+		}
+	}
+	if s.perUser.enter("another") != 1 {
+		t.Error("another user is counted with the first")
+	}
+	s.perUser.leave("another")
+	if m := s.Metrics(); m.Watchers != 2 || m.WatchersFull != 2 {
+		t.Errorf("metrics: got %d watchers and %d refused, want 2 and 2", m.Watchers, m.WatchersFull)
+	}
+	_ = one.conn.Close()
+	waitFor(t, "the first to be gone", func() bool { return s.Metrics().Watchers == 1 })
+	three := s.watch(t, withToken)
+	three.wants(t, opening)
+	for _, w := range []*watcher{two, three} {
+		_ = w.conn.Close()
+	}
+	waitFor(t, "all to be gone", func() bool {
+		s.perUser.mu.Lock()
+		defer s.perUser.mu.Unlock()
+		return len(s.perUser.counts) == 0
+	})
+}
+
 // TestWatchersWithoutACredential holds that nobody takes a watcher's place
 // without being known.
 func TestWatchersWithoutACredential(t *testing.T) {

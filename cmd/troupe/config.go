@@ -48,6 +48,7 @@ type config struct {
 	inFlightMax, instanceInFlightMax int
 	connectionsMax, requestsMax      int
 	queriesMax, watchersMax          int
+	watchersPerUserMax               int
 	queryTimeMax                     time.Duration
 	drainDelay, drainMax             time.Duration
 	shards                           int
@@ -89,6 +90,7 @@ func newConfigFlags() *config {
 	f.IntVar(&c.requestsMax, "requests-max", 2_048, "requests worked on at a time; more are answered with 503")
 	f.IntVar(&c.queriesMax, "queries-max", 2, "queries that run at a time")
 	f.IntVar(&c.watchersMax, "watchers-max", 1_000, "streams of events that are open at a time; more are answered with 503")
+	f.IntVar(&c.watchersPerUserMax, "watchers-per-user-max", 100, "streams of events of one user at a time; more are answered with 503")
 	f.Var(durationOf(&c.queryTimeMax, time.Minute), "query-time-max", "how long a query may run")
 	f.Var(durationOf(&c.drainDelay, 0), "drain-delay", "after SIGTERM, how long new requests get 503 before the port closes")
 	f.Var(durationOf(&c.drainMax, 8*time.Second), "drain-max", "after SIGTERM, how long accepted requests may take")
@@ -165,7 +167,8 @@ func (c *config) newGateway(log zerolog.Logger) (*gateway.Server, error) {
 	return gateway.New(gateway.Options{
 		Addr: c.listen, BasePath: c.basePath, SessionCookie: c.sessionCookie, TrustedProxies: c.trustedProxies,
 		ConnectionsMax: c.connectionsMax, InFlightMax: int64(c.requestsMax), WatchersMax: int64(c.watchersMax),
-		DrainDelay: c.drainDelay, DrainMax: c.drainMax, Log: log,
+		WatchersPerUserMax: int64(c.watchersPerUserMax),
+		DrainDelay:         c.drainDelay, DrainMax: c.drainMax, Log: log,
 	})
 }
 
