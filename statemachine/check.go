@@ -39,7 +39,7 @@ func (b *builder) checkTargets() {
 		}
 		for i, targets := range lists {
 			if !areOrthogonal(targets) {
-				b.Add(at(lines[i]), "the targets cannot be active together: they must lie in different regions of a parallel node")
+				b.advise(at(lines[i]), "name one of them, or one in each region", "the targets cannot be active together: they must lie in different regions of a parallel node")
 			}
 		}
 	}
@@ -69,12 +69,12 @@ func (b *builder) checkHistory() {
 	for _, n := range b.d.nodes {
 		for _, f := range n.fallback {
 			if f.kind.isHistory() {
-				b.Add(at(n.line), "the default of history node %q is a history node", string(n.id))
+				b.advise(at(n.line), "name a node that is none", "the default of history node %q is a history node", string(n.id))
 			}
 		}
 		for _, i := range n.initial {
 			if i.kind.isHistory() && i.parent == n && i.fallback == nil {
-				b.Add(at(n.line), "history node %q is initial and needs a target as its default", string(i.id))
+				b.advise(at(n.line), "give it a target", "history node %q is initial and needs a target as its default", string(i.id))
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func (b *builder) checkReachable() {
 	visit(b.d.nodes[0])
 	for _, n := range b.d.nodes {
 		if !seen.has(n.index) {
-			b.Add(at(n.line), "node %q is unreachable: no transition and no initial leads to it", string(n.id))
+			b.advise(at(n.line), "name it as a target, or remove it", "node %q is unreachable: no transition and no initial leads to it", string(n.id))
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (b *builder) checkShadowed() {
 			for i, t := range list {
 				for _, earlier := range list[:i] {
 					if earlier.guard == nil && earlier.allow == nil && earlier.shadows(t) {
-						b.Add(at(t.line), "the transition can never be taken: the one in line %d has no guard and comes first", earlier.line)
+						b.advise(at(t.line), "give the earlier one a guard, or put this one before it", "the transition can never be taken: the one in line %d has no guard and comes first", earlier.line)
 						break
 					}
 				}
@@ -149,7 +149,7 @@ func (b *builder) checkExits() {
 			continue
 		}
 		if !slices.ContainsFunc(all, func(t *transition) bool { return t.leadsOutBeside(n) }) {
-			b.Add(at(n.line), "node %q has no exit: give it a transition, or type: final", string(n.id))
+			b.advise(at(n.line), "give it a transition, or type: final", "node %q has no exit", string(n.id))
 		}
 	}
 }
@@ -189,7 +189,7 @@ func (b *builder) checkLoops() {
 			}
 			for _, next := range t.enabledNext() {
 				if visit(next) {
-					b.Add(at(t.line), "a cycle of eventless transitions without a guard starts here")
+					b.advise(at(t.line), "give one of them a guard", "a cycle of eventless transitions without a guard starts here")
 					return false
 				}
 			}
@@ -249,7 +249,7 @@ func (b *builder) checkEvents() {
 	}
 	for _, r := range b.raised {
 		if !taken(r.name) {
-			b.suggest(r.at, document.Closest(string(r.name), used), "unknown event %q: no transition takes it", string(r.name))
+			b.suggest(r.at, string(r.name), used, "unknown event %q: no transition takes it", string(r.name))
 		}
 	}
 	for name, c := range b.d.events {
@@ -257,7 +257,7 @@ func (b *builder) checkEvents() {
 			continue
 		}
 		if near := document.Closest(string(name), used); near != "" && b.d.events[EventName(near)] == nil {
-			b.suggest(at(c.line), near, "unknown event %q: no transition takes it", string(name))
+			b.suggest(at(c.line), string(name), used, "unknown event %q: no transition takes it", string(name))
 		}
 	}
 }
@@ -273,7 +273,7 @@ func (b *builder) checkNodeNames() {
 	for _, p := range b.programs {
 		for _, name := range p.program.Nodes() {
 			if !names[name] {
-				b.suggest(p.at, document.Closest(name, all), "unknown node %q in In(…)", shorten(name))
+				b.suggest(p.at, name, all, "unknown node %q in In(…)", shorten(name))
 			}
 		}
 	}

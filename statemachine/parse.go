@@ -120,12 +120,33 @@ type raisedEvent struct {
 	name EventName
 }
 
-// suggest adds a fault with the closest known word, when there is one.
-func (b *builder) suggest(n *document.Node, closest, reason string, args ...any) {
+// knownShown bounds the words that a suggestion lists.
+const knownShown = 12
+
+// suggest adds a fault about a word that is not among the known ones, with the
+// closest of them or, if none is close, with all.
+func (b *builder) suggest(n *document.Node, word string, known []string, reason string, args ...any) {
 	f := b.Add(n, reason, args...)
-	if closest != "" {
-		f.Suggestion = fmt.Sprintf("did you mean %q?", closest)
+	if near := document.Closest(word, known); near != "" {
+		f.Suggestion = fmt.Sprintf("did you mean %q?", near)
+		return
 	}
+	if len(known) == 0 {
+		f.Suggestion = "there are none here"
+		return
+	}
+	known = slices.Sorted(slices.Values(known))
+	known = slices.Compact(known)
+	more := ""
+	if len(known) > knownShown {
+		known, more = known[:knownShown], " …"
+	}
+	f.Suggestion = "known here: " + shorten(strings.Join(known, ", ")) + more
+}
+
+// advise adds a fault with what to do about it.
+func (b *builder) advise(n *document.Node, suggestion, reason string, args ...any) {
+	b.Add(n, reason, args...).Suggestion = suggestion
 }
 
 // later names the keys that the format has and this version does not run yet.
@@ -263,7 +284,7 @@ func (b *builder) names(n *document.Node, what string, has func(string) bool, al
 	if has != nil {
 		for _, name := range names {
 			if !has(name) {
-				b.suggest(n, document.Closest(name, all), "unknown %s %q", what, shorten(name))
+				b.suggest(n, name, all, "unknown %s %q", what, shorten(name))
 			}
 		}
 	}
@@ -290,7 +311,7 @@ func oneOf[T any](b *builder, n *document.Node, words map[string]T) T {
 	for w := range words {
 		all = append(all, w)
 	}
-	b.suggest(n, document.Closest(word, all), "%q is not one of the known words", shorten(word))
+	b.suggest(n, word, all, "%q is not one of the known words", shorten(word))
 	return none
 }
 

@@ -2,8 +2,10 @@ package statemachine
 
 import (
 	"errors"
+	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
@@ -36,7 +38,22 @@ func (b *builder) compileFault(n *document.Node, err error) {
 	if errors.As(err, &bad) && bad.Line > 1 {
 		at.Line += bad.Line - 1
 	}
-	b.Add(&at, "expression: %v", err)
+	b.Add(&at, "expression: %v", err).Suggestion = b.expressionAdvice(err)
+}
+
+// expressionAdvice says what to do about a compile error.
+func (b *builder) expressionAdvice(err error) string {
+	switch reason := err.Error(); {
+	case strings.Contains(reason, "too expensive"):
+		return "look at less: one list, or a text that a schema bounds"
+	case strings.Contains(reason, "undeclared reference"):
+		return "known here: " + strings.Join(slices.Concat(reservedVariables, b.locals), ", ")
+	case strings.Contains(reason, "no matching overload"):
+		return "convert one side with string(), int() or double()"
+	case strings.Contains(reason, "the result must be"):
+		return "compare it with something, or convert it"
+	}
+	return "quote the whole expression, and see its language in the documentation of definitions"
 }
 
 // guard reads a condition: the name of one under guards, {type: name}, or CEL.
@@ -48,7 +65,7 @@ func (b *builder) guard(n *document.Node) *expr.Program {
 			return nil
 		}
 		if b.namedGuards[n.Text] == nil {
-			b.suggest(n, closestKey(n.Text, b.namedGuards), "unknown guard %q", shorten(n.Text))
+			b.suggest(n, n.Text, keysOf(b.namedGuards), "unknown guard %q", shorten(n.Text))
 			return nil
 		}
 	}
@@ -73,14 +90,7 @@ func (b *builder) compiled(n *document.Node, p *expr.Program, err error) *expr.P
 	return p
 }
 
-func closestKey(word string, among map[string]*document.Node) string {
-	all := make([]string, 0, len(among))
-	for k := range among {
-		all = append(all, k)
-	}
-	slices.Sort(all)
-	return document.Closest(word, all)
-}
+func keysOf(among map[string]*document.Node) []string { return slices.Sorted(maps.Keys(among)) }
 
 // template reads a value in which strings may be expressions.
 func (b *builder) template(n *document.Node) *template {
@@ -186,7 +196,7 @@ func one(a action) []action { return []action{a} }
 func (b *builder) namedAction(n *document.Node) []action {
 	named := b.namedActions[n.Text]
 	if named == nil {
-		b.suggest(n, closestKey(n.Text, b.namedActions), "unknown action %q", shorten(n.Text))
+		b.suggest(n, n.Text, keysOf(b.namedActions), "unknown action %q", shorten(n.Text))
 		return nil
 	}
 	if slices.Contains(b.expanding, n.Text) {
@@ -227,7 +237,7 @@ func (b *builder) assign(n *document.Node) action {
 		case p[0] == "svcPrivate":
 			s.root = rootPrivate
 		default:
-			b.suggest(f.Key, document.Closest(p[0], []string{"svcPublic", "svcPrivate"}),
+			b.suggest(f.Key, p[0], []string{"svcPublic", "svcPrivate"},
 				"cannot assign to %q: a path starts with svcPublic or svcPrivate", shorten(f.Key.Text))
 			continue
 		}

@@ -44,7 +44,7 @@ func (b *builder) stateMachines(top *document.Node) {
 func (b *builder) region(at *document.Node, n *node) {
 	id := MachineID(n.id)
 	if b.d.regions[id] != nil {
-		b.Add(at, "duplicate state machine or region %q", shorten(string(id)))
+		b.advise(at, "give one of them another name", "duplicate state machine or region %q", shorten(string(id)))
 	}
 	b.d.regions[id] = n
 }
@@ -64,7 +64,7 @@ func (b *builder) node(f document.Field, parent, machine *node) *node {
 	names := b.byName[n.machine]
 	if machine != nil {
 		if names[n.id] != nil {
-			b.Add(f.Key, "duplicate node %q in its state machine", shorten(f.Key.Text))
+			b.advise(f.Key, "give one of them another name", "duplicate node %q in its state machine", shorten(f.Key.Text))
 		}
 		names[n.id] = n
 	}
@@ -107,7 +107,7 @@ func (b *builder) kind(n *node, v *document.Node) {
 	refuse := func(what string, keys ...string) {
 		for _, key := range keys {
 			if k := v.Field(key); k != nil {
-				b.Add(k, "%s cannot have %q", what, key)
+				b.advise(k, "leave it out, or give the node another type", "%s cannot have %q", what, key)
 			}
 		}
 	}
@@ -120,19 +120,19 @@ func (b *builder) kind(n *node, v *document.Node) {
 	case final:
 		refuse("a final node", "initial", "states", "on", "always", "onDone")
 		if n.parent.kind == parallel && n.machine != n {
-			b.Add(v, "a final node cannot be a region of a parallel node")
+			b.advise(v, "put it into a region", "a final node cannot be a region of a parallel node")
 		}
 	case atomic:
 		refuse("an atomic node", "initial", "states", "onDone", "output")
 	case parallel:
 		refuse("a parallel node", "initial", "output")
 		if !has("states") {
-			b.Add(v, "a parallel node needs states: its regions")
+			b.advise(v, "give it states, or leave type out", "a parallel node needs states: its regions")
 		}
 	case compound:
 		refuse("a compound node", "output")
 		if !has("states") {
-			b.Add(v, "a compound node needs states")
+			b.advise(v, "give it states, or leave type out", "a compound node needs states")
 		}
 	}
 	if n.machine == n {
@@ -207,7 +207,7 @@ func (b *builder) entryPoint(n *node, v *document.Node) {
 	if t := v.Field("target"); t != nil && n.kind.isHistory() {
 		b.target(t, n, func(to *node) {
 			if !n.parent.contains(to) {
-				b.Add(t, "the default of a history node must lie inside %q", string(n.parent.id))
+				b.advise(t, "name a node that stands beside the history node", "the default of a history node must lie inside %q", string(n.parent.id))
 			}
 			n.fallback = append(n.fallback, to)
 		})
@@ -224,7 +224,7 @@ func (b *builder) entryPoint(n *node, v *document.Node) {
 	}
 	b.target(i, n, func(to *node) {
 		if !n.contains(to) {
-			b.Add(i, "the initial node must lie inside %q", string(n.id))
+			b.advise(i, "name one of its own states", "the initial node must lie inside %q", string(n.id))
 		}
 		n.initial = append(n.initial, to)
 	})
@@ -250,7 +250,7 @@ func (b *builder) resolve() {
 			all = append(all, string(name))
 		}
 		where := fmt.Sprintf("unknown target %q in state machine %q", shorten(string(p.name)), string(p.machine.id))
-		b.suggest(p.at, document.Closest(string(p.name), all), "%s", where)
+		b.suggest(p.at, string(p.name), all, "%s", where)
 	}
 }
 

@@ -2,6 +2,7 @@ package document
 
 import (
 	"errors"
+	"strings"
 
 	"troupe/statemachine/data"
 )
@@ -22,7 +23,10 @@ func parseJSON(c *Collector, src []byte) *Node {
 		// Clean stops at the first fault; there is no second place.
 		p := newPlace(src)
 		line, column := p.move(syntax.Offset)
-		c.at(line, column, "%s", syntax.Reason)
+		f := c.at(line, column, "%s", syntax.Reason)
+		if strings.HasPrefix(syntax.Reason, "duplicate key") {
+			f.Suggestion = adviceTwice
+		}
 		return nil
 	}
 	r := jsonReader{builder: builder{faults: c}, src: src, place: newPlace(src)}

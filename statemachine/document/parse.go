@@ -18,6 +18,9 @@ const (
 	maxNodes = 100_000
 )
 
+// adviceTwice is what to do about a key that stands twice in a mapping.
+const adviceTwice = "leave one of them out"
+
 // Parse reads a file: strict JSON when its name ends in .json, otherwise YAML.
 // An empty YAML file is a Null node. src is not kept. Errors are Faults.
 func Parse(file string, src []byte) (*Node, error) {
@@ -62,7 +65,7 @@ func (b *builder) node(kind Kind, line, column int) *Node {
 func (b *builder) add(n *Node, first map[string]*Node, key, value *Node) {
 	// The first one stays, so that what is read below is what stands there first.
 	if before, ok := first[key.Text]; ok {
-		b.faults.Add(key, "duplicate key %s, the first is in line %d", data.Quote(key.Text), before.Line)
+		b.faults.Add(key, "duplicate key %s, the first is in line %d", data.Quote(key.Text), before.Line).Suggestion = adviceTwice
 		return
 	}
 	first[key.Text] = key

@@ -119,8 +119,8 @@ func TestPlaces(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for _, c := range []struct{ name, file, src, want string }{
-		{"a duplicate key", "a.yaml", "a: 1\nb: 2\na: 3\n", `a.yaml:3:1: duplicate key "a", the first is in line 1`},
-		{"duplicate keys in two spellings", "a.yaml", "{a: 1, \"a\": 2}", `a.yaml:1:8: duplicate key "a", the first is in line 1`},
+		{"a duplicate key", "a.yaml", "a: 1\nb: 2\na: 3\n", `a.yaml:3:1: duplicate key "a", the first is in line 1 (leave one of them out)`},
+		{"duplicate keys in two spellings", "a.yaml", "{a: 1, \"a\": 2}", `a.yaml:1:8: duplicate key "a", the first is in line 1 (leave one of them out)`},
 		{"a number as key", "a.yaml", "after:\n  1000: x\n", `a.yaml:2:3: a key must be a text, and "1000" is a number (quote it)`},
 		{"true as key", "a.yaml", "true: x\n", `a.yaml:1:1: a key must be a text, and "true" is true or false (quote it)`},
 		{"null as key", "a.yaml", "~: x\n", `a.yaml:1:1: a key must be a text, and "~" is null (quote it)`},
@@ -150,7 +150,7 @@ func TestParseRefuses(t *testing.T) {
 		{"65 levels", "a.yaml", strings.Repeat("[", 65) + strings.Repeat("]", 65), `a.yaml:1:65: while increasing flow level: exceeded max depth of 64`},
 		{"aliases that nest 65 levels", "a.yaml", "a: &a " + strings.Repeat("[", 60) + strings.Repeat("]", 60) + "\nb: [[[[*a]]]]\n", `a.yaml:1:66: nested deeper than 64`},
 
-		{"a duplicate key in JSON", "a.json", "{\"a\":1,\n \"\\u0061\":2}", `a.json:2:2: duplicate key "a"`},
+		{"a duplicate key in JSON", "a.json", "{\"a\":1,\n \"\\u0061\":2}", `a.json:2:2: duplicate key "a" (leave one of them out)`},
 		{"JSON with a comment", "a.json", "{\n// x\n}", `a.json:2:1: unexpected "/" instead of a key in an object`},
 		{"JSON that is YAML", "a.json", "a: 1", `a.json:1:1: unexpected "a" instead of a value`},
 		{"an empty JSON file", "a.json", "", `a.json:1:1: unexpected end instead of a value`},
