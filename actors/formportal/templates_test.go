@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -244,46 +245,46 @@ func TestNothingAcceptedStopsAStart(t *testing.T) {
 // TestASetOfUnknownOutcomeDoesNotComeBack: its write may reach the disk after it
 // was given up; the set before, published again, has to be written over it.
 func TestASetOfUnknownOutcomeDoesNotComeBack(t *testing.T) {
-	disk := storetest.NewDisk()
-	open := func() (*persistence.Store, *Templates) {
-		store, err := disk.Open(persistence.Options{Log: zerolog.Nop(), CommitWaitMax: time.Second})
-		if err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		disk := storetest.NewDisk()
+		open := func() (*persistence.Store, *Templates) {
+			store, err := disk.Open(persistence.Options{Log: zerolog.Nop(), CommitWaitMax: time.Minute})
+			if err != nil {
+				t.Fatal(err)
+			}
+			templates, err := OpenTemplates(store, zerolog.Nop())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return store, templates
+		}
+		before, after := source(t, form.Plain, leaveForm), source(t, form.Checklist, safety)
+		store, templates := open()
+		if err := templates.Publish([]TemplateSource{before}); err != nil {
 			t.Fatal(err)
 		}
-		templates, err := OpenTemplates(store, zerolog.Nop())
-		if err != nil {
+		disk.Hold()
+		if err := templates.Publish([]TemplateSource{after}); !errors.Is(err, persistence.ErrOutcomeUnknown) {
+			t.Fatalf("while the disk hangs: got %v, want ErrOutcomeUnknown", err)
+		}
+		disk.Release()
+		for store.Accepting() != nil {
+			time.Sleep(5 * time.Millisecond)
+		}
+		if err := templates.Publish([]TemplateSource{before}); err != nil {
 			t.Fatal(err)
 		}
-		return store, templates
-	}
-	before, after := source(t, form.Plain, leaveForm), source(t, form.Checklist, safety)
-	store, templates := open()
-	if err := templates.Publish([]TemplateSource{before}); err != nil {
-		t.Fatal(err)
-	}
-	disk.Hold()
-	if err := templates.Publish([]TemplateSource{after}); !errors.Is(err, persistence.ErrOutcomeUnknown) {
-		t.Fatalf("while the disk hangs: got %v, want ErrOutcomeUnknown", err)
-	}
-	disk.Release()
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	for store.Accepting() != nil {
-		<-look.C
-	}
-	if err := templates.Publish([]TemplateSource{before}); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	store, templates = open()
-	if templates.Get(form.Plain, "leave-form") == nil || templates.Get(form.Checklist, "safety") != nil {
-		t.Error("the set that was given up is in use after a restart")
-	}
-	if err := store.Close(); err != nil {
-		t.Error(err)
-	}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		store, templates = open()
+		if templates.Get(form.Plain, "leave-form") == nil || templates.Get(form.Checklist, "safety") != nil {
+			t.Error("the set that was given up is in use after a restart")
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestASetThatIsNotDurableIsNotOffered publishes to a store that is closed.
