@@ -9,15 +9,22 @@ import (
 	"testing"
 )
 
+// strangersNow is how many requests without a credential are counted.
+func (s *testServer) strangersNow() int64 {
+	s.strangers.mu.Lock()
+	defer s.strangers.mu.Unlock()
+	return s.strangers.mu.all
+}
+
 // slowSignIn begins a sign-in from an address and never ends it.
 func (s *testServer) slowSignIn(t *testing.T, from string) net.Conn {
 	t.Helper()
 	c := s.dial(t)
-	before := s.inFlight.Load()
+	before := s.strangersNow()
 	if _, err := fmt.Fprintf(c, "POST /session HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-Forwarded-For: %s\r\nContent-Length: 100\r\n\r\n{", from); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the sign-in to be begun", func() bool { return s.inFlight.Load() > before })
+	waitFor(t, "the sign-in to be begun", func() bool { return s.strangersNow() > before })
 	return c
 }
 
@@ -51,12 +58,15 @@ func TestStrangersDoNotTakeAllPlaces(t *testing.T) {
 	for _, c := range slow {
 		_ = c.Close()
 	}
-	waitFor(t, "the slow ones to be gone", func() bool { return s.inFlight.Load() == 0 })
+	waitFor(t, "the slow ones to be gone", func() bool { return s.strangersNow() == 0 })
 	if got := get("192.0.2.1"); got != 200 {
 		t.Errorf("after them: got %d, want 200", got)
 	}
-	if s.strangers.mu.all != 0 || len(s.strangers.mu.from) != 0 {
-		t.Errorf("%d strangers of %d addresses are still counted", s.strangers.mu.all, len(s.strangers.mu.from))
+	waitFor(t, "nobody to be counted", func() bool { return s.strangersNow() == 0 })
+	s.strangers.mu.Lock()
+	defer s.strangers.mu.Unlock()
+	if n := len(s.strangers.mu.from); n != 0 {
+		t.Errorf("%d addresses are still counted", n)
 	}
 }
 
