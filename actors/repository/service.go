@@ -16,6 +16,7 @@ import (
 
 	"troupe/actors"
 	"troupe/actors/identity"
+	"troupe/actors/internal/conceal"
 	"troupe/actors/internal/supervise"
 	"troupe/actors/workflow"
 )
@@ -173,7 +174,10 @@ func (s *Service) Open(ctx context.Context, caller *identity.Principal, path str
 		case err == nil, errors.Is(err, ErrTooLarge), errors.Is(err, workflow.ErrUnavailable):
 			return err
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-			s.conceal(ctx, begun)
+			// NB: a timer wakes a whole number of milliseconds after it was set, so
+			// without a part of a step by chance the end would still tell when the
+			// waiting began.
+			conceal.Until(ctx, begun, s.o.MissStep, mathrand.N(s.o.MissStep))
 			return workflow.ErrNotFound // NB: without the error, which has the path
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -181,19 +185,6 @@ func (s *Service) Open(ctx context.Context, caller *identity.Principal, path str
 		return fmt.Errorf("%w: %w", workflow.ErrInternal, err)
 	})
 	return file, err
-}
-
-// conceal waits until the time since begun is a whole number of MissStep, and some
-// part of a step more. NB: a timer wakes a whole number of milliseconds after it
-// was set, so without that part the end would still tell when the waiting began.
-func (s *Service) conceal(ctx context.Context, begun time.Time) {
-	step := s.o.MissStep
-	late := time.NewTimer(step - time.Since(begun)%step + mathrand.N(step))
-	defer late.Stop()
-	select {
-	case <-late.C:
-	case <-ctx.Done():
-	}
 }
 
 // do runs a request under the supervisor.

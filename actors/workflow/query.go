@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"troupe/actors/identity"
+	"troupe/actors/internal/conceal"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -164,23 +165,13 @@ func (q *query) checkSort(manages bool) error {
 // take waits for a turn, runs, and ends at a moment that tells nothing.
 func (q *query) take(ctx context.Context) error {
 	err := q.inTurn(ctx)
+	// A caller whom rights decide about instance by instance cannot tell by the
+	// clock how many instances were looked at and not shown, as long as that fits
+	// into a step.
 	if q.right == statemachine.ByInstance {
-		q.settle(ctx)
+		conceal.Until(ctx, q.begun, q.router.o.QueryStep, 0)
 	}
 	return err
-}
-
-// settle waits until the query has taken a whole number of steps. A caller whom
-// rights decide about instance by instance cannot tell by the clock how many
-// instances were looked at and not shown, as long as that fits into a step.
-func (q *query) settle(ctx context.Context) {
-	step := q.router.o.QueryStep
-	timer := time.NewTimer(step - time.Since(q.begun)%step)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // inTurn waits for a turn and runs.
