@@ -113,8 +113,8 @@ func (r *Router) relieve() {
 func (r *Router) putToSleep(idle, least, enough int64) {
 	round := r.round.Load()
 	r.awake.Range(func(_ persistence.ID, e *entry) bool {
-		if e.size.Load() >= least && round-e.touched.Load() >= idle && e.uncommitted.Load() == 0 && e.close() {
-			r.remove(e)
+		if e.size.Load() >= least {
+			r.letSleep(e, round-idle+1)
 		}
 		return r.memory.bytes.Load() > enough || r.awakeBytes() > enough
 	})

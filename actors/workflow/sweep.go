@@ -34,12 +34,17 @@ func (r *Router) sweep() {
 	r.feeds.sweep(time.Now())
 	round, idle := r.round.Add(1), r.idleRounds()
 	r.awake.Range(func(_ persistence.ID, e *entry) bool {
-		if round-e.touched.Load() > idle && e.uncommitted.Load() == 0 && e.close() {
-			r.remove(e)
-		}
+		r.letSleep(e, round-idle)
 		return true
 	})
 	r.relieve()
+}
+
+// letSleep ends an entry that was used last before a round, and owes nothing.
+func (r *Router) letSleep(e *entry, before int64) {
+	if e.touched.Load() < before && e.uncommitted.Load() == 0 && e.close() {
+		r.remove(e)
+	}
 }
 
 // idleRounds is how many rounds an instance stays awake that nobody asks for.
