@@ -630,9 +630,10 @@ func TestDepthIsBounded(t *testing.T) {
 	if _, err := s.Open(t.Context(), admin, "/1/2/3/4/out.rml"); !errors.Is(err, workflow.ErrNotFound) {
 		t.Errorf("got %v, want ErrNotFound", err)
 	}
+	m = sourcetest.NewMemory()
 	deep := start(t, repository.Options{Source: m})
 	put(t, m, strings.Repeat("/d", 256)+"/in.rml", strings.Repeat("/d", 257)+"/out.rml")
-	deep.awaits("256 levels", admin, "rml", "/1/2/3/4/out.rml /1/2/3/in.rml "+strings.Repeat("/d", 256)+"/in.rml")
+	deep.awaits("256 levels", admin, "rml", strings.Repeat("/d", 256)+"/in.rml")
 }
 
 // TestAStorm lists while files, folders and rights change: each list is in order,

@@ -12,7 +12,8 @@ import (
 )
 
 // Memory is a source in memory, and the editor of it. The zero value is not
-// usable; make one with NewMemory. Its methods are safe for concurrent use.
+// usable; make one with NewMemory. Its methods are safe for concurrent use, but
+// each change is told once: to one Watch, so that a source has one service.
 type Memory struct {
 	mu struct {
 		sync.Mutex

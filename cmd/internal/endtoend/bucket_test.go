@@ -103,10 +103,6 @@ func TestBucketChanges(t *testing.T) {
 	if ready.status != 200 || !strings.Contains(ready.body, `"name":"repository","ready":false`) {
 		t.Errorf("a start without the store: got %d %s", ready.status, ready.body)
 	}
-	for late := time.Now().Add(20 * time.Second); !p.log.has("it is tried again"); <-time.After(20 * time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatal("the log does not say why")
-		}
-	}
+	p.await("the log to say why", 20*time.Second, func() bool { return p.log.has("it is tried again") })
 	p.stop()
 }

@@ -14,10 +14,11 @@ import (
 // some, and those of the form portal move with its requests.
 func TestOperationsPage(t *testing.T) {
 	p := start(t, newHome(t, portalFiles()), "--admin", "127.0.0.1:0")
-	found := regexp.MustCompile(`"address":"([^"]+)"[^\n]*"metrics and profiles"`).FindStringSubmatch(p.log.all())
-	if found == nil {
-		t.Fatalf("the log does not say where the page is:\n%s", p.log.tail(20))
-	}
+	var found []string
+	p.await("the line that says where the page is", answerMax, func() bool {
+		found = regexp.MustCompile(`"address":"([^"]+)"[^\n]*"metrics and profiles"`).FindStringSubmatch(p.log.all())
+		return found != nil
+	})
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: answerMax}
 	read := func() map[string]json.RawMessage {
 		t.Helper()

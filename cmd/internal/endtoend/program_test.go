@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os/exec"
 	"strings"
 	"sync"
@@ -100,6 +101,13 @@ func (p *program) awaitOrEnd(what string, most time.Duration, holds func() bool)
 		}
 	}
 	return true
+}
+
+// wantLine waits for a line of the log that holds all parts: a line may come to
+// the test behind the answer that it speaks of.
+func (p *program) wantLine(parts ...string) {
+	p.t.Helper()
+	p.await(fmt.Sprintf("a line with %q", parts), answerMax, func() bool { return p.log.has(parts...) })
 }
 
 // terminate sends SIGTERM and does not wait.
