@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { RetryKeys, ServiceError } from "../src/api/http";
 import { createChecklist, createForm } from "../src/api/portal";
+import { sendEvent } from "../src/api/workflow";
 
 const realFetch = globalThis.fetch;
 afterEach(() => {
@@ -48,4 +49,19 @@ test("what was refused for good is asked anew, and each request has its own key"
   }
   assert.equal(new Set(sent).size, 4);
   assert.equal(sent[4], sent[1], "another request in between changes nothing");
+});
+
+test("an event that is sent again after a lost answer happens once", async () => {
+  const of = { workflowId: "w", instanceId: "i" };
+  const sent = answering(new TypeError("Failed to fetch"), broken(), ...[1, 2].map(() => Response.json({ state: { states: [] } })), new Response("{}", { status: 412 }), broken());
+  const keys = new RetryKeys();
+  const send = () => sendEvent(of, "approve", { comment: "x" }, '"4"', keys);
+  await assert.rejects(send(), ServiceError);
+  await assert.rejects(send(), ServiceError);
+  assert.deepEqual(await send(), { redirect: "", states: [] });
+  assert.equal(new Set(sent).size, 1, `${sent}`);
+  await send();
+  await assert.rejects(send(), ServiceError);
+  await assert.rejects(send(), ServiceError);
+  assert.equal(new Set(sent).size, 4, "what is answered for good is over");
 });

@@ -138,7 +138,7 @@ export function messageFor(fault: unknown): string {
  * A key under which a request can be repeated safely. NB: crypto.randomUUID is
  * missing on pages that did not come over HTTPS; random numbers are not.
  */
-export function retryKey(): string {
+function retryKey(): string {
   if (typeof crypto.randomUUID === "function") {
     return crypto.randomUUID();
   }

@@ -1,4 +1,4 @@
-import { ask, retryKey } from "./http";
+import { ask, type RetryKeys } from "./http";
 import { type Instance, redirectOf } from "./runtime";
 import type { HistoryEntry, JSONObject, Position, WorkflowEvent } from "./types";
 
@@ -53,18 +53,21 @@ export interface Sent {
 
 /**
  * Sends an event to the instance as the tag names it: if it has moved on since
- * the person looked, the answer is a ServiceError with status 412. Returns the
- * instance as it is then.
+ * the person looked, the answer is a ServiceError with status 412. Sent again with
+ * the same keys after a lost answer, it happens once. Returns the instance as it
+ * is then.
  */
-export async function sendEvent(of: Instance, name: string, data: JSONObject | null, tag: string): Promise<Sent> {
+export function sendEvent(of: Instance, name: string, data: JSONObject | null, tag: string, keys: RetryKeys): Promise<Sent> {
   const event = data === null ? { name } : { name, data };
-  const headers: Record<string, string> = { "Idempotency-Key": retryKey(), Prefer: "return=minimal" };
-  if (tag !== "") {
-    headers["If-Match"] = tag;
-  }
   const body = { workflowId: of.workflowId, instanceId: of.instanceId, event };
-  const { value } = await ask<{ state?: { states?: Position[] } }>(`${api}/event`, { method: "POST", body, headers });
-  return { redirect: redirectOf(value), states: value.state?.states ?? [] };
+  return keys.once(JSON.stringify(body), async (key) => {
+    const headers: Record<string, string> = { "Idempotency-Key": key, Prefer: "return=minimal" };
+    if (tag !== "") {
+      headers["If-Match"] = tag;
+    }
+    const { value } = await ask<{ state?: { states?: Position[] } }>(`${api}/event`, { method: "POST", body, headers });
+    return { redirect: redirectOf(value), states: value.state?.states ?? [] };
+  });
 }
 
 /** The address of the stream of an instance's new history entries. */

@@ -1,5 +1,5 @@
 import { type FormEvent, useState } from "react";
-import { messageFor, ServiceError } from "../api/http";
+import { messageFor, RetryKeys, ServiceError } from "../api/http";
 import type { Instance } from "../api/runtime";
 import type { JSONObject, Transition, WorkflowEvent } from "../api/types";
 import { type Sent, sendEvent } from "../api/workflow";
@@ -24,6 +24,7 @@ interface EventDialogProps {
 export function EventDialog({ instance, event, tag: present, onClose, onMoved, onSent }: EventDialogProps) {
   // What is decided upon is what was seen when the dialog opened.
   const [tag] = useState(present);
+  const [keys] = useState(() => new RetryKeys());
   const [data, setData] = useState<JSONObject>({});
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState("");
@@ -36,7 +37,7 @@ export function EventDialog({ instance, event, tag: present, onClose, onMoved, o
     setBusy(true);
     setFault("");
     try {
-      onSent(await sendEvent(instance, event.name, complete, tag));
+      onSent(await sendEvent(instance, event.name, complete, tag, keys));
     } catch (cause) {
       setBusy(false);
       if (cause instanceof ServiceError && (cause.status === 412 || cause.status === 409)) {

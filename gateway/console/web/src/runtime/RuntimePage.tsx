@@ -110,11 +110,11 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
   };
   const onSubmitted = (next: FormView, redirect: string) =>
     onView(next, { tone: "good", title: "Submitted.", redirect: safeRedirect(redirect, document.baseURI) });
-  const onSent = (eventName: string, sent: Sent) => {
+  const onSent = (eventName: string, from: Position[], sent: Sent) => {
     ownStep.current = true;
     const name = readable(eventName);
     setNews(
-      samePlaces(sent.states, view.states)
+      samePlaces(sent.states, from)
         ? { tone: "info", title: `Sent: ${name}. The workflow stays where it is.`, redirect: "" }
         : { tone: "good", title: `Done: ${name}.`, redirect: safeRedirect(sent.redirect, document.baseURI) },
     );

@@ -16,14 +16,21 @@ interface SidebarProps {
   view: FormView;
   /** The instance has moved on. */
   onMoved: () => void;
-  /** The caller has sent an event; the workflow may name a place to go on. */
-  onSent: (eventName: string, sent: Sent) => void;
+  /** The caller has sent an event, from these positions; the workflow may name a place to go on. */
+  onSent: (eventName: string, from: Position[], sent: Sent) => void;
+}
+
+/** An event that is asked about. NB: its answer may come behind what it did. */
+interface Opened {
+  event: WorkflowEvent;
+  /** Where the workflow was then. */
+  from: Position[];
 }
 
 /** Where the workflow is, what can be done, and what was done. */
 export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
   const { events, history, live, reload } = useWorkflow(instance, onMoved);
-  const [opened, setOpened] = useState<WorkflowEvent | null>(null);
+  const [opened, setOpened] = useState<Opened | null>(null);
   // The stream may be shut; what the form says is news as well.
   const places = JSON.stringify(view.states);
   const shown = useRef(places);
@@ -54,7 +61,7 @@ export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
         {sendable.length > 0 && (
           <div className="actions">
             {sendable.map((event) => (
-              <button key={event.name} type="button" className="button" onClick={() => setOpened(event)}>
+              <button key={event.name} type="button" className="button" onClick={() => setOpened({ event, from: view.states })}>
                 {readable(event.name)}
               </button>
             ))}
@@ -70,7 +77,7 @@ export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
       {opened && events.state === "ready" && (
         <EventDialog
           instance={instance}
-          event={opened}
+          event={opened.event}
           tag={events.value.tag}
           onClose={() => setOpened(null)}
           onMoved={() => {
@@ -80,7 +87,7 @@ export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
           onSent={(sent) => {
             setOpened(null);
             reload();
-            onSent(opened.name, sent);
+            onSent(opened.event.name, opened.from, sent);
           }}
         />
       )}
