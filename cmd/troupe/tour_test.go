@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,13 +52,10 @@ func TestReadmeForms(t *testing.T) {
 // TestShownTour runs what a first start says to try next.
 func TestShownTour(t *testing.T) {
 	p := startProgram(t)
-	log, err := os.ReadFile(p.log)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const mark = "try next: "
 	var script string
-	for line := range strings.Lines(string(log)) {
+	// It is ready before it shows them.
+	for line := range strings.Lines(p.awaitLog(mark + ".*password set.*\n")[0]) {
 		var entry struct{ Message string }
 		if err := json.Unmarshal([]byte(line), &entry); err != nil {
 			t.Fatalf("%s: %v", line, err)
@@ -107,8 +102,9 @@ func readme(t *testing.T, mark string) (script, want string) {
 // realProgram is the program on an empty folder, in which it was started for the
 // first time.
 type realProgram struct {
-	t                       *testing.T
-	dir, program, addr, log string
+	t            *testing.T
+	dir, program string
+	addr, log    string // addr is where it listens; log is its file
 }
 
 // startProgram builds and starts it. It ends with the test.
@@ -120,11 +116,11 @@ func startProgram(t *testing.T) *realProgram {
 		}
 	}
 	dir := t.TempDir()
-	p := &realProgram{t: t, dir: dir, program: filepath.Join(dir, "troupe"), addr: freeAddress(t), log: filepath.Join(dir, "log")}
+	p := &realProgram{t: t, dir: dir, program: filepath.Join(dir, "troupe"), log: filepath.Join(dir, "log")}
 	if out, err := exec.Command("go", "build", "-o", p.program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	t.Cleanup(p.start())
+	p.start()
 	return p
 }
 
@@ -159,63 +155,52 @@ func normal(s string) string {
 	return breaks.Replace(s)
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+// awaitLog waits until a pattern is in the log. It returns the log until there,
+// and what the pattern's groups match.
+func (p *realProgram) awaitLog(pattern string) []string {
+	p.t.Helper()
+	wanted := regexp.MustCompile(pattern)
+	late := time.Now().Add(20 * time.Second)
+	for look := time.NewTicker(20 * time.Millisecond); ; <-look.C {
+		log, err := os.ReadFile(p.log)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if at := wanted.FindSubmatchIndex(log); at != nil {
+			found := []string{string(log[:at[1]])}
+			for i := 2; i < len(at); i += 2 {
+				found = append(found, string(log[at[i]:at[i+1]]))
+			}
+			return found
+		}
+		if time.Now().After(late) {
+			p.t.Fatalf("the log has no %s:\n%s", pattern, log)
+		}
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
-// start runs `troupe serve` and waits until it is ready. stop ends it as an
-// operator would, and it must exit 0.
-func (p *realProgram) start() (stop func()) {
-	t := p.t
-	t.Helper()
-	server := exec.Command(p.program, "serve", "--listen", p.addr)
+// start runs `troupe serve` and waits until it is ready. With the test it is ended
+// as an operator would, and it must exit 0.
+func (p *realProgram) start() {
+	p.t.Helper()
+	server := exec.Command(p.program, "serve", "--listen", "127.0.0.1:0")
 	server.Dir = p.dir
 	log, err := os.Create(p.log)
 	if err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
 	server.Stderr = log
 	if err := server.Start(); err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Wait() }()
-	logs := func() []byte {
-		text, _ := os.ReadFile(p.log)
-		return text
-	}
-	stop = func() {
+	p.t.Cleanup(func() {
 		_ = server.Process.Signal(syscall.SIGTERM)
-		if err := <-ended; err != nil {
-			t.Errorf("serve: %v\n%s", err, logs())
+		if err := server.Wait(); err != nil {
+			text, _ := os.ReadFile(p.log)
+			p.t.Errorf("serve: %v\n%s", err, text)
 		}
 		_ = log.Close()
-	}
-	client := &http.Client{Timeout: time.Second}
-	defer client.CloseIdleConnections()
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
-	late := time.After(20 * time.Second)
-	for {
-		select {
-		case err := <-ended:
-			t.Fatalf("serve ended: %v\n%s", err, logs())
-		case <-late:
-			_ = server.Process.Kill()
-			t.Fatalf("serve is not ready: %v\n%s", <-ended, logs())
-		case <-look.C:
-			if r, err := client.Get("http://" + p.addr + "/readyz"); err == nil {
-				_ = r.Body.Close()
-				if r.StatusCode == http.StatusOK {
-					return stop
-				}
-			}
-		}
-	}
+	})
+	p.addr = p.awaitLog(`"address":"([^"]+)".*"message":"listening"`)[1]
+	p.awaitLog(`"message":"ready"`)
 }
