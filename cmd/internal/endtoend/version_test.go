@@ -208,9 +208,7 @@ func restartOnFaults(t *testing.T, _ *scene) {
 	if r := s.ann.create(t, "flow", "").record(t); r.States[0].NodeID != "a" {
 		t.Errorf("states of a new instance: got %v, want a", r.States)
 	}
-	if !s.log.has("workflows/flow.yaml", "stateMachines") {
-		t.Error("the log does not say what is wrong")
-	}
+	s.wantLine("workflows/flow.yaml", "stateMachines")
 	// A faulty identity.yaml is refused as well, and the users stay.
 	s.home.write("identity.yaml", "users: [{id: ann, role: [x]}]\n")
 	s.home.write("workflows/flow.yaml", flow("2", "b"))
