@@ -3,6 +3,7 @@ package buckettest
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -48,10 +49,10 @@ func Start(t testing.TB) *Server {
 		}
 	}
 	for range 5 { // somebody else may take the port in between
-		address := freeAddress(t)
+		address, health := freeAddress(t), "/health-"+rand.Text() // which only this server has
 		var log bytes.Buffer
 		cmd := exec.Command(program, "--port", address, "--access", AccessKey, "--secret", SecretKey, "--region", region,
-			"--health", "/health", "--quiet", "posix", "--sidecar", filepath.Join(dir, "notes"), filepath.Join(dir, "files"))
+			"--health", health, "--quiet", "posix", "--sidecar", filepath.Join(dir, "notes"), filepath.Join(dir, "files"))
 		cmd.Stdout, cmd.Stderr = &log, &log
 		if err := cmd.Start(); err != nil {
 			t.Fatalf("start the object store: %v", err)
@@ -61,7 +62,7 @@ func Start(t testing.TB) *Server {
 		s := &Server{Endpoint: "http://" + address, t: t}
 		s.stop = func() { _ = cmd.Process.Kill(); <-exited }
 		t.Cleanup(s.stop)
-		if s.answers(exited) {
+		if s.answers(health, exited) {
 			s.connect()
 			return s
 		}
@@ -109,14 +110,14 @@ func freeAddress(t testing.TB) string {
 }
 
 // answers waits until the server does.
-func (s *Server) answers(exited <-chan struct{}) bool {
+func (s *Server) answers(health string, exited <-chan struct{}) bool {
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	late := time.NewTimer(30 * time.Second)
 	defer late.Stop()
 	for {
-		if response, err := client.Get(s.Endpoint + "/health"); err == nil {
+		if response, err := client.Get(s.Endpoint + health); err == nil {
 			_ = response.Body.Close()
 			if response.StatusCode == http.StatusOK {
 				return true
