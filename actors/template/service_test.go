@@ -249,7 +249,7 @@ func (c *slowContent) Close() error { return nil }
 func TestOnlySoManyFilesAreLookedAtAtATime(t *testing.T) {
 	g := &gate{entered: make(chan struct{}, 100), open: make(chan struct{})}
 	system := actors.NewSystem(zerolog.Nop())
-	s := template.Start(template.Options{System: system, Files: g, ParsersMax: 1, WaitMax: 20 * time.Millisecond, Log: zerolog.Nop()})
+	s := template.Start(template.Options{System: system, Files: g, ParsersMax: 1, WaitMax: time.Second, Log: zerolog.Nop()})
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if _, err := s.Parameters(t.Context(), reader, template.Report, "/a.rml"); err != nil {

@@ -1,0 +1,15 @@
+package template
+
+import (
+	"syscall"
+	"time"
+)
+
+// threadTime is how long this thread has had a processor.
+func threadTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_THREAD, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package template
+
+import "time"
+
+var begun = time.Now()
+
+// threadTime is the clock's time: there is none of one thread.
+func threadTime() time.Duration { return time.Since(begun) }
