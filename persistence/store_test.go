@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
@@ -317,20 +317,20 @@ func TestCloseWaitsForReaders(t *testing.T) {
 }
 
 func TestCloseGivesUpOnAForgottenSnapshot(t *testing.T) {
-	o := small(vfs.NewMem())
-	o.CommitWaitMax = 10 * time.Millisecond
-	s, err := Open("db", o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sn := s.Snapshot()
-	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "snapshots are still open") {
-		t.Errorf("close: got %v, want an error that says so", err)
-	}
-	s.keeper.halt()
-	if err := errors.Join(sn.Close(), s.closeDB(), s.undo[0]()); err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, err := Open("db", small(vfs.NewMem()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sn := s.Snapshot()
+		if err := s.Close(); err == nil || !strings.Contains(err.Error(), "snapshots are still open") {
+			t.Errorf("close: got %v, want an error that says so", err)
+		}
+		s.keeper.halt()
+		if err := errors.Join(sn.Close(), s.closeDB(), s.undo[0]()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // damageTables flips a bit in the middle of every table.
