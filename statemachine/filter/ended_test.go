@@ -8,10 +8,10 @@ import (
 	"troupe/statemachine/data"
 )
 
-// TestAMatchCanBeEnded: where it went on, each of these took many seconds.
+// TestAMatchCanBeEnded: where it went on, each of these took some twenty seconds.
 func TestAMatchCanBeEnded(t *testing.T) {
-	long := strings.Repeat("x", 1<<20)
-	many := `["` + strings.Repeat(strings.Repeat("x", 1000)+`","`, 1000) + `"]`
+	long := strings.Repeat("x", 4<<20)
+	many := `["` + strings.Repeat(strings.Repeat("x", 1000)+`","`, 4000) + `"]`
 	for _, c := range []struct{ name, filter, public string }{
 		{"one text", `{"svcPublic.a":{"$regex":"(x?){250}y"}}`, `{"a":"` + long + `"}`},
 		{"one text with an escape", `{"svcPublic.a":{"$regex":"(x?){250}y"}}`, `{"a":"\n` + long + `"}`},
@@ -23,15 +23,15 @@ func TestAMatchCanBeEnded(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := mustParse(t, c.filter)
 			asked := 0
-			begun := time.Now()
 			d := Document{Public: mustClean(t, c.public), Ended: func() bool { asked++; return asked == 3 }}
+			begun := time.Now()
 			if f.Match(d) {
 				t.Error("what was left matches, want that to be no match")
 			}
 			if asked != 3 {
 				t.Errorf("asked %d times, want 3: not any more after it has ended", asked)
 			}
-			if took := time.Since(begun); took > 2*time.Second {
+			if took := time.Since(begun); took > 5*time.Second {
 				t.Errorf("took %v, want it to end at once", took)
 			}
 		})
