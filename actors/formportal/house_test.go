@@ -119,7 +119,7 @@ func (h *house) start() {
 		}
 	}
 	var err error
-	h.store, err = persistence.Open(h.dir, persistence.Options{Log: zerolog.Nop()})
+	h.store, err = persistence.Open(h.dir, persistence.Options{Log: zerolog.Nop(), CommitWaitMax: time.Minute})
 	ok(err)
 	h.parser, err = statemachine.NewParser(statemachine.ParserOptions{})
 	ok(err)

@@ -35,7 +35,7 @@ func newShelf(t *testing.T) *shelf {
 
 func (s *shelf) open() {
 	s.t.Helper()
-	store, err := persistence.Open(s.dir, persistence.Options{Log: zerolog.Nop()})
+	store, err := persistence.Open(s.dir, persistence.Options{Log: zerolog.Nop(), CommitWaitMax: time.Minute})
 	if err != nil {
 		s.t.Fatal(err)
 	}

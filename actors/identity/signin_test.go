@@ -480,7 +480,7 @@ func TestPasswordsSurviveARestart(t *testing.T) {
 	dir, directory := t.TempDir(), parse(t, staff)
 	run := func(use func(s *Service)) {
 		t.Helper()
-		store, err := persistence.Open(dir, persistence.Options{})
+		store, err := persistence.Open(dir, persistence.Options{CommitWaitMax: time.Minute})
 		if err != nil {
 			t.Fatalf("open the store: %v", err)
 		}

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"testing"
+	"time"
 
 	"troupe/persistence"
 )
@@ -15,7 +16,7 @@ func TestStoreReopened(t *testing.T) {
 	directory := parse(t, staff)
 	session := func(t *testing.T, use func(s *Service)) {
 		t.Helper()
-		store, err := persistence.Open(dir, persistence.Options{})
+		store, err := persistence.Open(dir, persistence.Options{CommitWaitMax: time.Minute})
 		if err != nil {
 			t.Fatalf("open the store: %v", err)
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"troupe/persistence"
 )
@@ -116,7 +117,7 @@ func TestVouchedSessionsSurviveARestart(t *testing.T) {
 	dir := t.TempDir()
 	run := func(use func(s *Service)) {
 		t.Helper()
-		store, err := persistence.Open(dir, persistence.Options{})
+		store, err := persistence.Open(dir, persistence.Options{CommitWaitMax: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
