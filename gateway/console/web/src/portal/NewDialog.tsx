@@ -57,24 +57,36 @@ function NewForm({ kind, roles, onClose }: { kind: Kind; roles: Role[]; onClose:
       setFault(`Choose a ${kind === "forms" ? "form" : "checklist"} first.`);
       return;
     }
-    if (kind === "forms" && bound.loaded.state !== "ready") {
-      setFault(bound.loaded.state === "failed" ? messageFor(bound.loaded.fault) : "Wait a moment and try again.");
-      bound.reload();
-      return;
-    }
-    if (bound.loaded.state === "ready" && bound.loaded.value.needsWorkflow && !workflow) {
-      setFault("This form goes through a workflow that you may not start.");
-      return;
-    }
     setBusy(true);
     setFault("");
     try {
-      const id = kind === "forms" ? await createForm(template.formId, workflow?.id ?? "", keys) : await createChecklist(template.formId, keys);
-      go(runtimePath(template.formId, workflow?.id ?? noWorkflow, id));
+      const stop = await begin(template);
+      setBusy(stop === "");
+      setFault(stop);
     } catch (cause) {
       setBusy(false);
       setFault(messageFor(cause));
     }
+  };
+
+  /** Creates and goes there. Returns what must be done first, if anything. */
+  const begin = async (of: TemplateChoice): Promise<string> => {
+    if (kind === "checklists") {
+      go(runtimePath(of.formId, noWorkflow, await createChecklist(of.formId, keys)));
+      return "";
+    }
+    const shown = bound.loaded.state === "ready" ? bound.loaded.value : null;
+    const { workflows, needsWorkflow } = shown ?? (await loadWorkflowsOf(of.formId)); // who is quick is ahead of the answer
+    if (!shown && workflows.length > 1) {
+      bound.reload();
+      return "Choose a workflow first.";
+    }
+    const through = shown ? workflow : workflows[0];
+    if (needsWorkflow && !through) {
+      return "This form goes through a workflow that you may not start.";
+    }
+    go(runtimePath(of.formId, through?.id ?? noWorkflow, await createForm(of.formId, through?.id ?? "", keys)));
+    return "";
   };
 
   return (
