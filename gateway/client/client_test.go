@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"go.uber.org/goleak"
 
@@ -371,23 +372,28 @@ func TestBasePath(t *testing.T) {
 }
 
 // TestConnectionsAreKept holds that answers, errors too, are read to their end.
+// It runs on a false clock, which stands still while anybody works or waits for
+// the network: net/http gives a connection up that is not ready again 50 ms after
+// the answer.
 func TestConnectionsAreKept(t *testing.T) {
-	connections := 0
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = w.Write([]byte(`{"error":"NotFound","message":"` + strings.Repeat("m", 20_000) + `"}`))
-	}))
-	s.Config.ConnState = countNew(&connections)
-	s.Start()
-	c := connect(t, s.URL, Options{})
-	for range 5 {
-		_, err := c.Choices(t.Context())
-		wantStatus(t, err, 404, "NotFound")
-	}
-	s.Close() // no connection is counted any more
-	if connections != 1 {
-		t.Errorf("got %d connections for 5 calls, want 1", connections)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		connections := 0
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"error":"NotFound","message":"` + strings.Repeat("m", 20_000) + `"}`))
+		}))
+		s.Config.ConnState = countNew(&connections)
+		s.Start()
+		c := connect(t, s.URL, Options{})
+		for range 5 {
+			_, err := c.Choices(t.Context())
+			wantStatus(t, err, 404, "NotFound")
+		}
+		s.Close() // no connection is counted any more
+		if connections != 1 {
+			t.Errorf("got %d connections for 5 calls, want 1", connections)
+		}
+	})
 }
 
 func TestCancelledCall(t *testing.T) {

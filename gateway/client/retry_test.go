@@ -182,9 +182,7 @@ func TestCancelledWait(t *testing.T) {
 
 // TestNobodyThere holds that what was never sent is not unknown.
 func TestNobodyThere(t *testing.T) {
-	s := httptest.NewServer(http.NotFoundHandler())
-	address := s.URL
-	s.Close()
+	address := "http://" + clienttest.Nobody(t)
 	c := connect(t, address, Options{})
 	waits := recorded(c)
 	_, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave"})

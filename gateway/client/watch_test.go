@@ -181,9 +181,7 @@ func TestWatchEndsWhenTheTokenIsRevoked(t *testing.T) {
 }
 
 func TestWatchNobodyThere(t *testing.T) {
-	s := httptest.NewServer(http.NotFoundHandler())
-	address := s.URL
-	s.Close()
+	address := "http://" + clienttest.Nobody(t)
 	c := connect(t, address, Options{RetryMax: 3})
 	waits := recorded(c)
 	ended := 0

@@ -11,5 +11,5 @@
 // approved with the event approve. It decides nothing else that a real service
 // does: there is one user, and of filters it knows {"states.nodeId": …} alone.
 // What it is strict about is the wire: parameters, headers, cursors, places in
-// a stream.
+// a stream. Nobody gives the address of a service that is not there.
 package clienttest
