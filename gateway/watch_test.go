@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -391,18 +392,20 @@ func TestWatchersPerUserMax(t *testing.T) {
 	if m := s.Metrics(); m.Watchers != 2 || m.WatchersFull != 2 {
 		t.Errorf("metrics: got %d watchers and %d refused, want 2 and 2", m.Watchers, m.WatchersFull)
 	}
+	users := func() map[identity.UserID]int64 {
+		s.perUser.mu.Lock()
+		defer s.perUser.mu.Unlock()
+		return maps.Clone(s.perUser.counts)
+	}
 	_ = one.conn.Close()
-	waitFor(t, "the first to be gone", func() bool { return s.Metrics().Watchers == 1 })
+	// The user's place is free after the place among all.
+	waitFor(t, "the first to be gone", func() bool { return s.Metrics().Watchers == 1 && users()[ann.ID] == 1 })
 	three := s.watch(t, withToken)
 	three.wants(t, opening)
 	for _, w := range []*watcher{two, three} {
 		_ = w.conn.Close()
 	}
-	waitFor(t, "all to be gone", func() bool {
-		s.perUser.mu.Lock()
-		defer s.perUser.mu.Unlock()
-		return len(s.perUser.counts) == 0
-	})
+	waitFor(t, "all to be gone", func() bool { return len(users()) == 0 })
 }
 
 // TestWatchersWithoutACredential holds that nobody takes a watcher's place
