@@ -46,8 +46,9 @@ type Options struct {
 	// then, and the request is an error. Default 20 s.
 	AnswerWaitMax time.Duration
 
-	// Began and Ended are called at the edges of the measured window, for
-	// example to look at the server's processor time. They must not block.
+	// Began and Ended are called once each, in this order, at the edges of the
+	// measured window, for example to look at the server's processor time. They
+	// must not block. A run that is broken off early may call neither.
 	Began, Ended func()
 	// Progress gets a line a second. Nil: none.
 	Progress io.Writer

@@ -152,26 +152,36 @@ func (r *run) measure(ctx context.Context) (*Result, error) {
 // watch tells about the edges of the window and the progress until the workers
 // have ended. A run that is broken off may not reach the edges.
 func (r *run) watch(over <-chan struct{}, win window) {
-	began := time.NewTimer(time.Until(win.begin))
-	defer began.Stop()
-	ended := time.NewTimer(time.Until(win.end))
-	defer ended.Stop()
+	// One timer for both edges: however late this goroutine is, they come in their
+	// order.
+	edge := time.NewTimer(time.Until(win.begin))
+	defer edge.Stop()
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
-	inside, before := false, int64(0)
+	begun, ended, before := false, false, int64(0)
+	pass := func() {
+		if !begun {
+			begun = true
+			r.options.Began()
+			edge.Reset(time.Until(win.end))
+			return
+		}
+		ended = true
+		r.options.Ended()
+	}
 	for {
 		select {
-		case <-began.C:
-			inside = true
-			r.options.Began()
-		case <-ended.C:
-			inside = false
-			r.options.Ended()
+		case <-edge.C:
+			pass()
 		case <-ticker.C:
 			before = r.progress(before, win)
 		case <-over:
-			if inside { // the timer is later than the workers
-				r.options.Ended()
+			// The timer may be later than the workers.
+			if !begun && !time.Now().Before(win.begin) {
+				pass()
+			}
+			if begun && !ended {
+				pass()
 			}
 			return
 		}
