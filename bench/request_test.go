@@ -86,7 +86,9 @@ func benchRequest(b *testing.B, prefer string) {
 }
 
 // TestTheLoadRunsAgainstTheService holds the load generator and the service to
-// each other: every kind of request, checked answers, no error.
+// each other: every kind of request, checked answers, no error. A disk that stands
+// still may leave a window without an answer; then it is repeated with a longer
+// one.
 func TestTheLoadRunsAgainstTheService(t *testing.T) {
 	h := newHouse(t)
 	server, token := newServer(t, h)
@@ -104,12 +106,18 @@ func TestTheLoadRunsAgainstTheService(t *testing.T) {
 		if o.Instances == 0 {
 			o.Instances = 50
 		}
-		result, err := load.Run(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
+		answers := int64(0)
+		for ; answers == 0 && o.Duration < 20*time.Second; o.Duration *= 4 {
+			result, err := load.Run(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if answers = result.All.Count; result.Failed() != 0 || result.Shed.Count != 0 {
+				t.Fatalf("mix %s, %v: got %d answers, %d shed, errors %v", o.Mix, o.Duration, answers, result.Shed.Count, result.Errors)
+			}
 		}
-		if result.All.Count == 0 || result.Failed() != 0 || result.Shed.Count != 0 {
-			t.Errorf("mix %s: got %d answers, %d shed, errors %v", o.Mix, result.All.Count, result.Shed.Count, result.Errors)
+		if answers == 0 {
+			t.Errorf("mix %s: got no answer even in the longest window", o.Mix)
 		}
 	}
 }
