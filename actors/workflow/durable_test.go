@@ -36,6 +36,7 @@ func TestNoReplyShowsWhatACrashCouldTakeBack(t *testing.T) {
 	}
 	ask("the event itself", func() error { _, err := h.send(john, "leave", id, "submit", "", "k"); return err })
 	<-hanging
+	await(t, "the store to show the event: a dirty read is possible", func() bool { return storedSequence(t, h.store, id) == 2 })
 	ask("a read", func() error { _, err := h.load(john, "leave", id); return err })
 	ask("the repeated event", func() error { _, err := h.send(john, "leave", id, "submit", "", "k"); return err })
 	ask("an event that is ignored", func() error { _, err := h.send(john, "leave", id, "drop", "", ""); return err })
@@ -47,9 +48,6 @@ func TestNoReplyShowsWhatACrashCouldTakeBack(t *testing.T) {
 	case what := <-answers:
 		t.Errorf("%s was answered while the fsync hung", what)
 	case <-time.After(300 * time.Millisecond):
-	}
-	if got := storedSequence(t, h.store, id); got != 2 {
-		t.Errorf("control: the store shows sequence %d, want 2: a dirty read was possible", got)
 	}
 	crashed := disk.AfterCrash()
 	disk.Release()
@@ -108,9 +106,11 @@ func TestNoListShowsWhatACrashCouldTakeBack(t *testing.T) {
 		opened := make(chan struct{})
 		readers.Go(func() {
 			_ = h.Watch(watches, &req, func(e WatchEvent) error {
-				if e.Kind == WatchOpen {
+				switch e.Kind {
+				case WatchOpen:
 					close(opened)
-				} else {
+				case WatchBeat: // on a slow machine
+				default:
 					answers <- what
 				}
 				return nil
@@ -124,6 +124,10 @@ func TestNoListShowsWhatACrashCouldTakeBack(t *testing.T) {
 	hanging := disk.Hold()
 	ask("the event itself", func() error { _, err := h.send(boss, "stock", id, "close", `{"a":"new"}`, ""); return err })
 	<-hanging
+	await(t, "the store to show the event: a dirty read is possible", func() bool { // NB: the log is synced before that
+		row := h.instances("stock")[0]
+		return row.name == id && strings.Contains(string(row.record.Public), "new")
+	})
 	list("by an index", QueryRequest{Filter: `{"svcPublic.a":"new"}`})
 	list("what is no longer there", QueryRequest{Filter: `{"svcPublic.a":"old"}`})
 	list("by node", QueryRequest{Filter: `{"states.nodeId":"closed"}`})
@@ -142,11 +146,9 @@ func TestNoListShowsWhatACrashCouldTakeBack(t *testing.T) {
 		t.Errorf("%s was answered while the fsync hung", what)
 	case <-time.After(300 * time.Millisecond):
 	}
-	if row := h.instances("stock")[0]; row.name != id || !strings.Contains(string(row.record.Public), "new") {
-		t.Errorf("control: the store shows %s: no dirty read was possible", row.record.Public)
-	}
 	disk.Release()
 	const calls, rows, heard = 10, 5, 3
+	await(t, "all answers", func() bool { return len(answers) >= calls+rows+heard })
 	for range calls + rows + heard {
 		if what := <-answers; strings.Contains(what, "unavailable") || strings.Contains(what, "unknown") {
 			t.Errorf("after the fsync: %s", what)
