@@ -85,6 +85,7 @@ func TestAWatcherHearsBeatsWhileItWaitsForATurn(t *testing.T) {
 		h.publish(leave, order, stock("stock", 1))
 		id := h.create(boss, "stock", large(lightBytes))
 		e := h.listen(WatchRequest{Caller: member, Filter: `{"svcPublic.a":1}`})
+		e.beats.Store(true)
 		h.queries <- struct{}{}
 		h.mustSend(boss, "stock", id, "set", `{"a":1}`, "")
 		for range 3 {
