@@ -58,6 +58,10 @@ func principal(id string, roles []string, privileges ...string) *identity.Princi
 	return &identity.Principal{ID: identity.UserID(id), Roles: roles, Privileges: privileges}
 }
 
+// commitWaitMax is the store's of a house: a disk that takes some seconds for one
+// sync must not look like one that is stuck.
+const commitWaitMax = time.Minute
+
 // house is a router over a store in a temporary folder. It can be stopped and
 // started again on the same store.
 type house struct {
@@ -108,7 +112,7 @@ func newHouseOn(t *testing.T, disk *storetest.Disk, o Options) *house {
 func (h *house) start() {
 	h.t.Helper()
 	var err error
-	o := persistence.Options{Log: zerolog.Nop()}
+	o := persistence.Options{Log: zerolog.Nop(), CommitWaitMax: commitWaitMax}
 	if h.disk == nil {
 		h.store, err = persistence.Open(h.dir, o)
 	} else {
@@ -129,6 +133,9 @@ func (h *house) start() {
 	router := h.o
 	if router.QueryStep == 0 {
 		router.QueryStep = time.Nanosecond // or the tests wait for it thousands of times
+	}
+	if router.ReplyWaitMax == 0 {
+		router.ReplyWaitMax = 2 * commitWaitMax
 	}
 	router.Store, router.System, router.Catalog, router.Log, router.Clock = h.store, h.system, h.catalog, zerolog.New(&h.book), h.clock
 	if h.Router, err = Start(router); err != nil {

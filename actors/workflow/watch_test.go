@@ -700,10 +700,10 @@ func TestAnEntryWhoseOutcomeIsUnknown(t *testing.T) {
 		}
 		<-hanging
 		late := h.watch(WatchRequest{Caller: member, WorkflowID: "order"}, nil)
+		wg.Wait()
 		if err := late.ended(); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("a watch while the disk hangs: %v, want ErrUnavailable", err)
 		}
-		wg.Wait()
 		all.expect("while the outcome is not known", "lost", "lost")
 		disk.Release()
 		time.Sleep(2 * time.Second)
