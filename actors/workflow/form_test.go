@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"troupe/actors/form"
@@ -184,6 +185,7 @@ func TestEveryCrashLeavesTheListsWhole(t *testing.T) {
 	h := newHouseOn(t, disk, Options{})
 	var crashed []*storetest.Disk
 	for round := range 3 {
+		before := h.Router.Metrics().Creates
 		var wg sync.WaitGroup
 		for g := range 4 {
 			wg.Go(func() {
@@ -200,7 +202,6 @@ func TestEveryCrashLeavesTheListsWhole(t *testing.T) {
 				}
 			})
 		}
-		before := h.Router.Metrics().Creates
 		await(t, "creates", func() bool { return h.Router.Metrics().Creates > before+10 })
 		crashed = append(crashed, disk.AfterCrash())
 		wg.Wait()
@@ -438,31 +439,33 @@ func TestADraftDoesNotOutliveWhatIsSubmitted(t *testing.T) {
 
 // TestNobodyTakesAllTurnsOfLists: who reads slowly keeps turns, but a few only.
 func TestNobodyTakesAllTurnsOfLists(t *testing.T) {
-	h := newHouse(t, Options{ListsMax: 3, ListsPerUserMax: 2, QueryWaitMax: 30 * time.Millisecond})
-	h.createForm(john, "leave", form.Plain)
-	h.createForm(mary, "leave", form.Plain)
-	release, reading := make(chan struct{}), make(chan struct{})
-	var slow sync.WaitGroup
-	for range 2 {
-		slow.Go(func() {
-			err := h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { reading <- struct{}{}; <-release; return nil })
-			if err != nil {
-				t.Error(err)
-			}
-		})
-		<-reading
-	}
-	if err := h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { return nil }); !errors.Is(err, ErrBusy) {
-		t.Errorf("john's third: got %v, want ErrBusy", err)
-	}
-	if got := h.listed(mary, form.Plain); len(got) != 1 {
-		t.Errorf("mary's first: %v", got)
-	}
-	close(release)
-	slow.Wait()
-	if got := h.listed(john, form.Plain); len(got) != 1 {
-		t.Errorf("john's next: %v", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{ListsMax: 3, ListsPerUserMax: 2, QueryWaitMax: 30 * time.Millisecond})
+		h.createForm(john, "leave", form.Plain)
+		h.createForm(mary, "leave", form.Plain)
+		release, reading := make(chan struct{}), make(chan struct{})
+		var slow sync.WaitGroup
+		for range 2 {
+			slow.Go(func() {
+				err := h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { reading <- struct{}{}; <-release; return nil })
+				if err != nil {
+					t.Error(err)
+				}
+			})
+			<-reading
+		}
+		if err := h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { return nil }); !errors.Is(err, ErrBusy) {
+			t.Errorf("john's third: got %v, want ErrBusy", err)
+		}
+		if got := h.listed(mary, form.Plain); len(got) != 1 {
+			t.Errorf("mary's first: %v", got)
+		}
+		close(release)
+		slow.Wait()
+		if got := h.listed(john, form.Plain); len(got) != 1 {
+			t.Errorf("john's next: %v", got)
+		}
+	})
 }
 
 // TestFewListsOfOneUserWait: who waits takes a place in which others could be
