@@ -12,7 +12,7 @@ import (
 // when they go to sleep early.
 func TestAwakeInstancesHaveABound(t *testing.T) {
 	const bound, large = 8 << 20, 200 << 10
-	h := newHouse(t, Options{AwakeBytesMax: bound})
+	h := newHouse(t, Options{AwakeBytesMax: bound, IdleAfter: time.Hour}) // so that only the bound puts instances to sleep
 	h.publish(leave, order, stock("stock", 1))
 	small := make([]string, 100)
 	for i := range small {
@@ -47,10 +47,7 @@ func TestAwakeInstancesHaveABound(t *testing.T) {
 			t.Fatalf("awake instances take %d MB, want %d", h.Metrics().AwakeBytes>>20, bound>>20)
 		}
 	}
-	h.sweepAfter(time.Hour)
-	if m := h.Metrics(); m.Awake != 0 || m.AwakeBytes != 0 {
-		t.Errorf("asleep, %d are awake and take %d bytes", m.Awake, m.AwakeBytes)
-	}
+	h.awaitSleep(h.Router.o.IdleAfter)
 }
 
 // TestManySmallInstancesHaveABound, too.
