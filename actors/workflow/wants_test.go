@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,10 +23,17 @@ func TestSlowFiltersOfWatchesTakeTurns(t *testing.T) {
 			for range 8 {
 				ears = append(ears, h.listen(WatchRequest{Caller: member, InstanceID: id, Filter: slow}))
 			}
-			for range 20 {
-				h.mustSend(boss, "stock", id, "set", "", "")
-			}
+			var sender sync.WaitGroup
+			var seen atomic.Bool
+			sender.Go(func() { // until two looks are seen, or they may be over before
+				most := feedBytesMax / 2 / size // or a watcher is told that it lost some
+				for n := 0; n < most && (n < 20 || !seen.Load()); n++ {
+					h.mustSend(boss, "stock", id, "set", "", "")
+				}
+			})
 			await(t, "two looks", func() bool { return len(h.queries) == 2 && len(h.looks) == 2 })
+			seen.Store(true)
+			sender.Wait()
 			h.query(boss, "order", "")
 			if n := len(h.queries); n > 2 {
 				t.Errorf("%d turns are taken, want 2 at most", n)
