@@ -40,9 +40,9 @@ func parseHead(b []byte) (h head, size int, err error) {
 		}
 		return h, 0, nil
 	}
-	line, rest := cutLine(b[:end])
+	line, rest, ok := cutLine(b[:end])
 	// HTTP/1.1 200 and whatever follows.
-	if len(line) < 12 || string(line[:9]) != "HTTP/1.1 " || len(line) > 12 && line[12] != ' ' {
+	if !ok || len(line) < 12 || string(line[:9]) != "HTTP/1.1 " || len(line) > 12 && line[12] != ' ' {
 		return h, 0, errMalformed
 	}
 	if h.status, err = parseDigits(line[9:12]); err != nil || h.status < 200 {
@@ -50,7 +50,9 @@ func parseHead(b []byte) (h head, size int, err error) {
 	}
 	h.length = -1
 	for len(rest) > 0 {
-		line, rest = cutLine(rest)
+		if line, rest, ok = cutLine(rest); !ok {
+			return h, 0, errMalformed
+		}
 		if err := h.field(line); err != nil {
 			return h, 0, err
 		}
@@ -95,10 +97,16 @@ func (h *head) field(line []byte) error {
 	return nil
 }
 
-// cutLine splits at the first line end.
-func cutLine(b []byte) (line, rest []byte) {
-	line, rest, _ = bytes.Cut(b, []byte("\r\n"))
-	return line, rest
+// cutLine splits at the first line end. It is not ok when that is a line feed
+// alone, which some take for one and some do not (RFC 9112, 2.2): where the head
+// ends would be another question for each.
+func cutLine(b []byte) (line, rest []byte, ok bool) {
+	line, rest, found := bytes.Cut(b, []byte{'\n'})
+	if !found {
+		return line, nil, true
+	}
+	line, ok = bytes.CutSuffix(line, []byte{'\r'})
+	return line, rest, ok
 }
 
 // parseDigits reads a number without a sign.

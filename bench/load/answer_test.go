@@ -30,6 +30,9 @@ func TestTheHeadOfAnAnswer(t *testing.T) {
 		{"the old version", "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\n", head{}, errMalformed},
 		{"a status that goes on", "HTTP/1.1 2000 OK\r\nContent-Length: 1\r\n\r\n", head{}, errMalformed},
 		{"100 Continue", "HTTP/1.1 100 Continue\r\n\r\n", head{}, errMalformed},
+		{"a line feed alone", "HTTP/1.1 200 OK\n\r\nContent-Length: 1\r\n\r\n", head{}, errMalformed},
+		{"a line feed alone in a field", "HTTP/1.1 200 OK\r\nEtag: x\nContent-Length: 1\r\n\r\n", head{}, errMalformed},
+		{"a line feed alone at the end", "HTTP/1.1 200 OK\r\nContent-Length: 1\n\r\n\r\n", head{}, errMalformed},
 		{"a line without a colon", "HTTP/1.1 200 OK\r\nwhat\r\n\r\n", head{}, errMalformed},
 		{"an endless head", strings.Repeat("x", headBytesMax+1), head{}, errTooLarge},
 	} {
@@ -59,6 +62,7 @@ func TestAHeadThatIsNotCompleteIsWaitedFor(t *testing.T) {
 func FuzzParseHead(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nEtag: \"1\"\r\n\r\nhello"))
 	f.Add([]byte("HTTP/1.1 204 \r\nconnection: close\r\n\r\n"))
+	f.Add([]byte("HTTP/1.1 200 \n\r\nContent-Length:0\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		h, size, err := parseHead(text)
 		if err != nil || size == 0 {
