@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"troupe/statemachine/data"
 )
 
 // ErrStopped is what Start answers on a server that was started or stopped
@@ -74,14 +76,5 @@ func quote(s string) string {
 	return b.String()
 }
 
-// clip cuts a message to messageBytesMax without splitting a character.
-func clip(s string) string {
-	if len(s) <= messageBytesMax {
-		return s
-	}
-	cut := messageBytesMax
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
-}
+// clip cuts a message to messageBytesMax.
+func clip(s string) string { return data.Clip(s, messageBytesMax) }

@@ -136,14 +136,7 @@ func logText(v data.Value) string {
 	} else {
 		text = string(v[:min(len(v), most)])
 	}
-	if len(text) <= maxLogBytes {
-		return text
-	}
-	n := maxLogBytes
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
+	return data.Clip(text, maxLogBytes)
 }
 
 // choose is if / elseif / else.

@@ -155,6 +155,26 @@ func TestQuote(t *testing.T) {
 	}
 }
 
+func TestClip(t *testing.T) {
+	for _, c := range []struct {
+		s    string
+		most int
+		want string
+	}{
+		{"", 0, ""},
+		{"abc", 3, "abc"},
+		{"abcd", 3, "abc…"},
+		{"aüb", 2, "a…"},
+		{"aüb", 3, "aü…"},
+		{"ü", 1, "…"},
+		{"\x80\x80\x80", 2, "…"}, // no character begins
+	} {
+		if got := Clip(c.s, c.most); got != c.want {
+			t.Errorf("Clip(%q, %d) = %q, want %q", c.s, c.most, got, c.want)
+		}
+	}
+}
+
 func TestCleanReturnsCompactTextAsItIs(t *testing.T) {
 	src := []byte("\n" + `{"a":[1,2]}` + "\n")
 	got, err := Clean(src)

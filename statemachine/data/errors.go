@@ -39,6 +39,18 @@ func (e *SyntaxError) Error() string {
 
 func (e *SyntaxError) Unwrap() error { return ErrSyntax }
 
+// Clip returns s cut to most bytes, without splitting a character, and with "…"
+// where something is missing.
+func Clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}
+
 // Quote returns s as it may stand in a message to whoever sent it: in quotes,
 // with everything escaped that does not print, and cut to 64 characters.
 func Quote(s string) string {
