@@ -134,6 +134,18 @@ func (s *service) awaits(what string, caller *identity.Principal, extension, wan
 	}
 }
 
+// awaitReady waits until the first list would be answered.
+func (s *service) awaitReady() {
+	s.t.Helper()
+	for late := time.After(lateMax); s.Ready() != nil; {
+		select {
+		case <-late:
+			s.t.Fatalf("it is never ready: %v", s.Ready())
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
 func put(t testing.TB, e sourcetest.Editor, files ...string) {
 	t.Helper()
 	for _, f := range files {
@@ -374,14 +386,7 @@ func TestAListWaitsForTheIndex(t *testing.T) {
 		_ = f.Close()
 	}
 	release()
-	late := time.After(lateMax)
-	for s.Ready() != nil {
-		select {
-		case <-late:
-			t.Fatal("it is never ready")
-		case <-time.After(time.Millisecond):
-		}
-	}
+	s.awaitReady()
 	s.wantList(admin, "rml", "/a.rml")
 }
 
@@ -618,14 +623,7 @@ func TestTheFirstListIsNotShort(t *testing.T) {
 			t.Errorf("%s: got %v, %v", folder, got, err)
 		}
 		m.Fail(folder, nil)
-		late := time.After(lateMax)
-		for s.Ready() != nil {
-			select {
-			case <-late:
-				t.Fatalf("%s: it is never ready", folder)
-			case <-time.After(time.Millisecond):
-			}
-		}
+		s.awaitReady()
 		s.wantList(admin, "rml", "/a.rml /d/b.rml")
 	}
 }

@@ -34,6 +34,21 @@ func smallStore() storetest.Opener {
 // always enough, but not where others have the processors.
 const findMax = time.Minute
 
+// find looks until something is found.
+func find(t *testing.T, what string, look func() (found, tried int)) {
+	t.Helper()
+	all := 0
+	for late := time.Now().Add(findMax); ; {
+		found, tried := look()
+		if found > 0 {
+			return
+		}
+		if all += tried; time.Now().After(late) {
+			t.Fatalf("%d %s found nothing", all, what)
+		}
+	}
+}
+
 func crash(t *testing.T, open storetest.Opener, d time.Duration) storetest.CrashReport {
 	t.Helper()
 	o := storetest.CrashOptions{Time: d, Seed: uint64(time.Now().UnixNano())}
@@ -64,17 +79,10 @@ func TestCrashesFindJournalsWithABug(t *testing.T) {
 		"split batch":           storetest.SplitBatch(smallStore()),
 	} {
 		t.Run(name, func(t *testing.T) {
-			points := 0
-			for late := time.Now().Add(findMax); ; {
+			find(t, "crashes", func() (found, tried int) {
 				report := crash(t, open, time.Second)
-				if report.Violations > 0 {
-					return
-				}
-				points += report.Points
-				if time.Now().After(late) {
-					t.Fatalf("%d crashes found nothing", points)
-				}
-			}
+				return report.Violations, report.Points
+			})
 		})
 	}
 }
