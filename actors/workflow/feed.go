@@ -124,8 +124,8 @@ func (f *feed) dropAged(age *linked.Element) {
 	}
 }
 
-// read appends the items from place on to dst, which is empty. lost says that some before the
-// first are gone. wake is closed when there is more.
+// read appends the items from place on to dst, which is empty. lost says that some
+// before the first are gone. wake is closed when there is more.
 func (f *feed) read(dst []*feedItem, place uint64) (items []*feedItem, next uint64, lost bool, wake <-chan struct{}) {
 	const most = 256
 	f.mu.Lock()

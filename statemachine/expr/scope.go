@@ -14,8 +14,8 @@ import (
 
 // Scope is what the names of an expression mean in one evaluation. The caller
 // owns it and may change and reuse it between evaluations; nothing in it but
-// what Budget points to is changed, and nothing is kept. The zero Scope is one without an event, a user, an instance
-// and data.
+// what Budget points to is changed, and nothing is kept. The zero Scope is one
+// without an event, a user, an instance and data.
 type Scope struct {
 	// Event is the variable event; nil: there is none, event is null, and reading
 	// a field of it is an error.
