@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"path"
+	"strings"
 	"testing"
 
 	"troupe/actors/template/param"
@@ -43,6 +44,8 @@ func FuzzBody(f *testing.F) {
 		templatetest.Body(templatetest.Paragraph("${a#t#d}")),
 		templatetest.Body("<w:p><w:r><w:t>${a</w:t><w:tab/><w:t>}</w:t></w:r><w:del><w:r><w:t>${x}</w:t></w:r></w:del></w:p>"),
 		templatetest.Body("<w:p><mc:AlternateContent><mc:Choice><w:p><w:t>${a}</w:t></w:p></mc:Choice><mc:Fallback><w:t>${b}</w:t></mc:Fallback></mc:AlternateContent></w:p>"),
+		// A prefix whose namespace only looks like a known one is any other element's.
+		strings.Replace(templatetest.Body("<w:p><mc:AlternateContent><mc:Choice><w:t>${a}</w:t></mc:Choice><mc:Fallback><w:t>${b}</w:t></mc:Fallback></mc:AlternateContent></w:p>"), "formats.org/markup", "formats.oYg/markup", 1),
 	} {
 		f.Add([]byte(seed))
 	}

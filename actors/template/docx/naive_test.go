@@ -4,7 +4,6 @@ import (
 	"encoding/xml"
 	"io"
 	"slices"
-	"strings"
 
 	"troupe/actors/template/param"
 )
@@ -66,8 +65,8 @@ func tree(r io.Reader) (*element, error) {
 // paragraph returns the text that e has in the paragraph around it, and appends
 // those of the paragraphs in it.
 func paragraph(e *element, texts *[]string) (text string) {
-	word := strings.HasSuffix(e.space, "/wordprocessingml/main") || strings.HasSuffix(e.space, "/wordprocessingml/2006/main")
-	math := strings.HasSuffix(e.space, "/math")
+	word := e.space == "http://schemas.openxmlformats.org/wordprocessingml/2006/main" || e.space == "http://purl.oclc.org/ooxml/wordprocessingml/main"
+	math := e.space == "http://schemas.openxmlformats.org/officeDocument/2006/math" || e.space == "http://purl.oclc.org/ooxml/officeDocument/math"
 	passed := []string{"del", "moveFrom", "rPr", "pPr", "instrText", "delText", "delInstrText"}
 	switch {
 	case word && slices.Contains(passed, e.name):
@@ -103,5 +102,5 @@ func paragraph(e *element, texts *[]string) (text string) {
 }
 
 func isCompatibility(e *element) bool {
-	return strings.HasSuffix(e.space, "/markup-compatibility/2006")
+	return e.space == "http://schemas.openxmlformats.org/markup-compatibility/2006"
 }
