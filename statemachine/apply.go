@@ -1,13 +1,17 @@
 package statemachine
 
-import "troupe/statemachine/data"
+import (
+	"bytes"
+
+	"troupe/statemachine/data"
+)
 
 // applyData brings event.data into the instance, once, after selection and
-// before anything is left (definition: "Data, timers, webhooks, versions"). The
-// first picked transition that says how decides, then the event's contract,
-// then the default: data that holds only svcPublic and svcPrivate objects is
-// merged into each, everything else into svcPublic (decisions: "event.data").
-func (m *move) applyData(picked []*transition, c *contract, given data.Value) error {
+// before anything is left (DESIGN.md, "Who may set what"). The first picked
+// transition that says how decides, then the event's contract, then the default:
+// data that names svcPublic and svcPrivate is merged into each, everything else
+// into svcPublic. p is what partsOf said of the data.
+func (m *move) applyData(picked []*transition, c *contract, given data.Value, p *parts) error {
 	into, how := rootUnset, applyUnset
 	for _, t := range picked {
 		if into == rootUnset {
@@ -25,39 +29,77 @@ func (m *move) applyData(picked []*transition, c *contract, given data.Value) er
 			how = c.apply
 		}
 	}
-	if given.Kind() != data.Object || how == applyNone {
+	switch {
+	case given.Kind() != data.Object || how == applyNone:
 		return nil
-	}
-	if into != rootUnset {
+	case into != rootUnset && p.named():
+		return errWhole
+	case into != rootUnset:
 		return m.applyTo(into, how, given)
-	}
-	if public, private, ok := bothRoots(given); ok {
-		if err := m.applyTo(rootPublic, how, public); err != nil {
+	case p.empty:
+		return nil
+	case p.named():
+		if err := m.applyTo(rootPublic, how, p.public); err != nil {
 			return err
 		}
-		return m.applyTo(rootPrivate, how, private)
+		return m.applyTo(rootPrivate, how, p.private)
 	}
 	return m.applyTo(rootPublic, how, given)
 }
 
-// bothRoots splits data that has no member but svcPublic and svcPrivate
-// objects. An empty object splits into nothing.
-func bothRoots(given data.Value) (public, private data.Value, ok bool) {
+// parts is event.data as far as it names the two documents itself.
+type parts struct {
+	public, private data.Value // absent when they are not named
+	empty           bool       // no member at all
+}
+
+func (p *parts) named() bool { return p.public != nil || p.private != nil }
+
+// rootPrefix is what both names of documents begin with.
+var rootPrefix = []byte("svcP")
+
+// partsOf reads which documents event.data names, and refuses what could be
+// meant either way (DESIGN.md, "Who may set what"). c may be nil.
+func partsOf(c *contract, given data.Value) (parts, error) {
+	p := parts{empty: string(given) == "{}"}
+	if !bytes.Contains(given, rootPrefix) && bytes.IndexByte(given, '\\') < 0 {
+		return p, nil // the usual case: no name can be there, not even an escaped one
+	}
+	other := false
 	for key, v := range given.Members() {
-		if v.Kind() != data.Object {
-			return nil, nil, false
-		}
 		switch key {
 		case "svcPublic":
-			public = v
+			p.public = v
 		case "svcPrivate":
-			private = v
+			p.private = v
 		default:
-			return nil, nil, false
+			other = true
+			continue
+		}
+		if v.Kind() != data.Object {
+			return p, misplaced{key + " must be an object"}
 		}
 	}
-	return public, private, true
+	switch {
+	case !p.named():
+	case other:
+		return p, misplaced{"svcPublic and svcPrivate cannot stand beside other members"}
+	case c != nil && c.into != rootUnset:
+		return p, errWhole
+	case p.private != nil && (c == nil || !c.private):
+		return p, misplaced{"svcPrivate cannot be set with this event"}
+	}
+	return p, nil
 }
+
+// misplaced is an ErrInvalidData about the documents that event.data names.
+type misplaced struct{ reason string }
+
+func (e misplaced) Error() string { return "event.data: " + e.reason }
+func (e misplaced) Unwrap() error { return ErrInvalidData }
+
+// errWhole: the event's data goes as a whole to one place.
+var errWhole error = misplaced{"svcPublic and svcPrivate cannot be named with this event"}
 
 func (m *move) applyTo(r root, how applyRule, v data.Value) error {
 	if v.Kind() == data.Absent {

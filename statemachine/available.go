@@ -31,6 +31,7 @@ type Available struct {
 	Guard GuardResult
 	// Transitions are those that the event may take, in the order in which they
 	// are tried. Behind one whose guard is true no other of its machine is tried.
+	// None: the event is applied where the instance stands (unmatched: apply).
 	Transitions []AvailableTransition
 	// Schema is the JSON Schema of the event's data as the definition has it;
 	// absent when it has none.
@@ -48,7 +49,8 @@ type AvailableTransition struct {
 // Available lists the events for which the instance has a transition now that
 // the caller may take, in document order. It is what Step would select from:
 // allow counts as far as it can be decided without the event, and a wildcard
-// stands for every name of the definition that it matches. Whether the caller may
+// stands for every name of the definition that it matches. Events that are applied
+// in every state (unmatched: apply) are behind the others, by name. Whether the caller may
 // send to the instance at all is asked with MaySend.
 func (d *Definition) Available(in *Instance, c *Caller, now time.Time) []Available {
 	m := d.newMove(in, c, in.timeOf(now))
@@ -59,6 +61,7 @@ func (d *Definition) Available(in *Instance, c *Caller, now time.Time) []Availab
 			out = m.availableFrom(leaf, out)
 		}
 	}
+	out = m.withAllow(m.availableAnywhere(out))
 	for i := range out {
 		for _, t := range out[i].Transitions {
 			out[i].Guard = max(out[i].Guard, t.Guard)
@@ -98,6 +101,41 @@ func (m *move) availableFrom(leaf *node, out []Available) []Available {
 		}
 	}
 	return out
+}
+
+// availableAnywhere adds the events that are applied although nothing takes them.
+func (m *move) availableAnywhere(out []Available) []Available {
+	if !m.d.applies {
+		return out
+	}
+	for _, name := range m.d.EventNames() {
+		if m.d.unmatchedRule(name) == unmatchedApply && !slices.ContainsFunc(out, func(a Available) bool { return a.Name == name }) {
+			out = append(out, Available{Name: name, Guard: GuardTrue})
+		}
+	}
+	return out
+}
+
+// withAllow leaves out the events whose own allow refuses the caller, in every
+// state. Where it looks at the event, no guard is certain.
+func (m *move) withAllow(out []Available) []Available {
+	kept := out[:0]
+	for _, a := range out {
+		if rule := m.d.events[a.Name]; rule != nil {
+			may, certain := rule.allow.foresee(m.caller, &m.scope)
+			if !may {
+				continue
+			}
+			if !certain {
+				a.Guard = min(a.Guard, GuardUnknown)
+				for i := range a.Transitions {
+					a.Transitions[i].Guard = min(a.Transitions[i].Guard, GuardUnknown)
+				}
+			}
+		}
+		kept = append(kept, a)
+	}
+	return kept
 }
 
 // foresee is guard without the event.

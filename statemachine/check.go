@@ -12,8 +12,8 @@ import (
 func (b *builder) check() {
 	b.checkTargets()
 	b.checkHistory()
-	if b.Err() != nil {
-		return // the walks below need targets that make sense
+	if b.Err() != nil || b.parser.options.Stored {
+		return // the walks below need targets that make sense; a slip runs
 	}
 	b.checkReachable()
 	b.checkShadowed()

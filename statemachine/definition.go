@@ -18,9 +18,12 @@ type Definition struct {
 
 	create, read, send *rule // nil: see rights.go
 	unmatched          unmatched
+	applies            bool       // some event is applied although nothing takes it
 	public, private    data.Value // defaults of svcPublic and svcPrivate
 	publicSchema       *Schema    // nil: anything goes
 	privateSchema      *Schema
+	createPublic       *Schema // of what create brings; nil: anything goes
+	createPrivate      *Schema
 	indexes            []data.Path
 	events             map[EventName]*contract
 	declared           declaredNames
@@ -183,6 +186,12 @@ type contract struct {
 	into      root
 	apply     applyRule
 	unmatched unmatched
+	private   bool  // event.data may hold svcPrivate
+	allow     *rule // asked in every state; nil: anyone who may send to the workflow
+}
+
+func (c *contract) mayTake(caller *Caller, s *expr.Scope) bool {
+	return c == nil || c.allow.admits(caller, s)
 }
 
 // unmatched says what becomes of an event that nothing takes now (decisions:
@@ -194,6 +203,7 @@ const (
 	unmatchedRecord
 	unmatchedReject
 	unmatchedIgnore
+	unmatchedApply
 )
 
 // root is one of the two documents of an instance.

@@ -8,8 +8,9 @@ var (
 	// ErrUnknownEvent: the definition nowhere declares the event's name, or the
 	// name is one that only the machine itself may raise. Tell the caller.
 	ErrUnknownEvent = errors.New("event is not declared by the workflow")
-	// ErrInvalidData: the data does not fit the JSON Schema of the event or of
-	// the workflow. The text names the place; tell the caller.
+	// ErrInvalidData: the data does not fit the JSON Schema of the event, of the
+	// workflow or of its create block, or event.data says svcPublic or svcPrivate
+	// where it must not. The text names the place; tell the caller.
 	ErrInvalidData = errors.New("data does not fit the schema")
 	// ErrForbidden: a transition would take the event, but not from this caller.
 	ErrForbidden = errors.New("caller may not send the event")

@@ -19,6 +19,11 @@ type ParserOptions struct {
 	HasRole, HasPrivilege func(name string) bool
 	// Roles and Privileges are the existing names, for suggestions.
 	Roles, Privileges []string
+	// Stored reads a text that was accepted before, perhaps by another release: only
+	// what keeps the definition from running is a fault. What is likely to be a slip
+	// is none, and neither is the worst case of an expression (DESIGN.md, "What was
+	// accepted stays readable").
+	Stored bool
 }
 
 // Parser turns definition files into Definitions. It is safe for concurrent
@@ -39,7 +44,13 @@ func NewParser(o ParserOptions) (*Parser, error) {
 }
 
 // With returns a parser with other options that shares p's expression language.
-func (p *Parser) With(o ParserOptions) *Parser { return &Parser{options: o, env: p.env} }
+func (p *Parser) With(o ParserOptions) *Parser {
+	other := &Parser{options: o, env: p.env}
+	if o.Stored {
+		other.env = p.env.AnyWorstCase() // NB: another release may estimate higher
+	}
+	return other
+}
 
 // Source is a definition's text with what it refers to: everything that decides
 // what the definition means, so that it can be kept and read again.
@@ -52,11 +63,12 @@ type Source struct {
 	Read func(name string) ([]byte, error)
 }
 
-// Parsed is what Parse returns: the definition, and the names of the files that
-// it refers to.
+// Parsed is what Parse returns: the definition, the names of the files that it
+// refers to, and what its author should look at although it is allowed.
 type Parsed struct {
 	*Definition
-	Refs []string
+	Refs     []string
+	Warnings document.Faults
 }
 
 // Parse reads and checks one definition (definition.md). The error is
@@ -66,7 +78,7 @@ func (p *Parser) Parse(src Source) (*Parsed, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{Collector: document.Collector{File: src.File}, parser: p, source: src, d: &Definition{
+	b := &builder{Collector: document.Collector{File: src.File}, parser: p, source: src, language: p.env, d: &Definition{
 		Version: 1,
 		events:  map[EventName]*contract{},
 		regions: map[MachineID]*node{},
@@ -78,7 +90,7 @@ func (p *Parser) Parse(src Source) (*Parsed, error) {
 	if err := b.Err(); err != nil {
 		return nil, err
 	}
-	return &Parsed{b.d, b.refs}, nil
+	return &Parsed{b.d, b.refs, b.warn()}, nil
 }
 
 // builder makes one definition from its tree, collecting every fault on the way.
@@ -98,6 +110,9 @@ type builder struct {
 	pending      []pendingTarget
 	raised       []raisedEvent
 	programs     []placedProgram
+	guards       []placedProgram  // those of programs that are conditions
+	slips        []*document.Node // texts in actions that look like expressions and are none
+	language     *expr.Env        // with the constants of the definition
 }
 
 // placedProgram is an expression and where it stands, for what can only be
@@ -183,8 +198,8 @@ func (b *builder) known(n *document.Node, allowed ...string) {
 
 // definition reads the top of the file.
 func (b *builder) definition(n *document.Node) {
-	b.known(n, "$schema", "id", "name", "description", "version", "allow", "unmatched", "context", "schema",
-		"indexes", "events", "stateMachines", "guards", "actions", "tags", "meta")
+	b.known(n, "$schema", "id", "name", "description", "version", "allow", "unmatched", "const", "context", "create",
+		"schema", "indexes", "events", "stateMachines", "guards", "actions", "tags", "meta")
 	if n.Kind != document.Mapping {
 		return
 	}
@@ -207,15 +222,18 @@ func (b *builder) definition(n *document.Node) {
 			d.Version = uint64(i)
 		}
 	}
+	b.constants(n.Field("const"))
 	b.allow(n.Field("allow"))
 	d.unmatched = b.unmatched(n.Field("unmatched"))
 	b.context(n.Field("context"))
+	b.creation(n.Field("create"))
 	b.schemas(n.Field("schema"))
 	b.indexes(n.Field("indexes"))
 	b.events(n.Field("events"))
 	b.namedGuards = b.named(n.Field("guards"))
 	b.namedActions = b.named(n.Field("actions"))
 	b.stateMachines(n)
+	b.checkApplied(n.Field("unmatched"))
 }
 
 func (b *builder) named(n *document.Node) map[string]*document.Node {
@@ -267,7 +285,7 @@ func (b *builder) rule(n *document.Node) *rule {
 			r.perInstance = r.perInstance || r.when.Reads(variable)
 		}
 	}
-	if empty := len(r.roles)+len(r.privileges)+len(r.users) == 0; empty && r.when == nil && r.deny == nil {
+	if empty := len(r.roles)+len(r.privileges)+len(r.users) == 0; empty && n.Field("when") == nil && n.Field("deny") == nil {
 		b.Add(n, "the rule says nothing: give roles, privileges, users, when or deny")
 	}
 	return r
@@ -293,7 +311,7 @@ func (b *builder) names(n *document.Node, what string, has func(string) bool, al
 
 func (b *builder) unmatched(n *document.Node) unmatched {
 	return oneOf(b, n, map[string]unmatched{
-		"record": unmatchedRecord, "reject": unmatchedReject, "ignore": unmatchedIgnore,
+		"record": unmatchedRecord, "reject": unmatchedReject, "ignore": unmatchedIgnore, "apply": unmatchedApply,
 	})
 }
 
@@ -421,11 +439,16 @@ func (b *builder) events(n *document.Node) {
 		if f.Value.Kind == document.Null {
 			continue
 		}
-		b.known(f.Value, "data", "into", "apply", "unmatched", "description")
+		b.known(f.Value, "data", "into", "apply", "unmatched", "private", "allow", "description")
 		c.schema = b.schema(f.Value.Field("data"))
 		c.into = b.into(f.Value.Field("into"))
 		c.apply = b.apply(f.Value.Field("apply"))
 		c.unmatched = b.unmatched(f.Value.Field("unmatched"))
+		c.private = b.Bool(f.Value.Field("private"))
+		if at := f.Value.Field("private"); c.into != rootUnset && at != nil {
+			b.advise(at, "leave out one of them", "\"into\" takes the data as a whole, so \"private\" says nothing")
+		}
+		c.allow = b.rule(f.Value.Field("allow"))
 	}
 }
 

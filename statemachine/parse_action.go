@@ -22,11 +22,11 @@ var reservedVariables = []string{"event", "svcPublic", "svcPrivate", "user", "in
 // of the foreach bodies around.
 func (b *builder) env() *expr.Env {
 	if len(b.locals) == 0 {
-		return b.parser.env
+		return b.language
 	}
-	env, err := b.parser.env.With(b.locals...)
+	env, err := b.language.With(b.locals...)
 	if err != nil {
-		return b.parser.env
+		return b.language
 	}
 	return env
 }
@@ -43,11 +43,22 @@ func (b *builder) compileFault(n *document.Node, err error) {
 
 // expressionAdvice says what to do about a compile error.
 func (b *builder) expressionAdvice(err error) string {
+	if bad := (*expr.CompileError)(nil); errors.As(err, &bad) && bad.Fields != nil {
+		return "known here: " + strings.Join(bad.Fields, ", ")
+	}
 	switch reason := err.Error(); {
+	case strings.Contains(reason, "token recognition error at: '="):
+		return "compare with =="
 	case strings.Contains(reason, "too expensive"):
 		return "look at less: one list, or a text that a schema bounds"
+	case strings.Contains(reason, "reserved identifier: const"):
+		return "the file has no constants: const: {…} at its top gives some"
 	case strings.Contains(reason, "undeclared reference"):
-		return "known here: " + strings.Join(slices.Concat(reservedVariables, b.locals), ", ")
+		known := slices.Concat(reservedVariables, b.locals)
+		if b.language != b.parser.env {
+			known = append(known, "const")
+		}
+		return "known here: " + strings.Join(known, ", ")
 	case strings.Contains(reason, "no matching overload"):
 		return "convert one side with string(), int() or double()"
 	case strings.Contains(reason, "the result must be"):
@@ -77,7 +88,10 @@ func (b *builder) guard(n *document.Node) *expr.Program {
 		text = inner
 	}
 	p, err := b.env().CompileBool(text)
-	return b.compiled(n, p, err)
+	if p = b.compiled(n, p, err); p != nil {
+		b.guards = append(b.guards, placedProgram{n, p})
+	}
+	return p
 }
 
 // compiled notes an expression, or its fault; nil then.
@@ -102,6 +116,9 @@ func (b *builder) template(n *document.Node) *template {
 				return nil
 			}
 			return &template{program: p}
+		}
+		if strings.Contains(n.Text, "${") {
+			b.slips = append(b.slips, n)
 		}
 	case document.Mapping:
 		t := &template{object: true}

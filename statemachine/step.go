@@ -17,6 +17,8 @@ const (
 	Moved Outcome = iota + 1
 	// Recorded means that nothing took the event; an entry says that it came.
 	Recorded
+	// Applied is Recorded with the event's data applied.
+	Applied
 	// Ignored means that nothing took the event, and nothing changed.
 	Ignored
 )
@@ -51,7 +53,8 @@ var (
 type Creation struct {
 	ID     string // the new instance's
 	Caller *Caller
-	// Public and Private overlay the defaults of context; absent is empty.
+	// Public and Private overlay the defaults of context; absent is empty. They
+	// must be what the definition's create block lets callers set.
 	Public, Private data.Value
 	Now             time.Time
 }
@@ -75,6 +78,9 @@ func (d *Definition) Create(c Creation) (Result, error) {
 	}
 	if !d.create.admits(c.Caller, &m.scope) {
 		return Result{}, ErrForbidden
+	}
+	if err := d.checkCreation(&c); err != nil {
+		return Result{}, err
 	}
 	if err := d.checkData(&in); err != nil {
 		return Result{}, err
@@ -107,24 +113,28 @@ func (d *Definition) Step(in *Instance, e Event) (Result, error) {
 	if !d.Declares(e.Name) {
 		return Result{}, ErrUnknownEvent
 	}
-	rule := d.events[e.Name]
-	if rule != nil && rule.schema != nil {
-		given := e.Data
-		if given.Kind() == data.Absent {
-			given = emptyObject
-		}
-		if err := rule.schema.Check(given); err != nil {
-			return Result{}, err
-		}
-	}
-	m := d.newMove(in, e.Caller, in.timeOf(e.Now))
 	given := e.Data
 	if given.Kind() == data.Absent {
 		given = emptyObject
 	}
+	rule := d.events[e.Name]
+	if rule != nil {
+		if err := rule.schema.Check(given); err != nil {
+			return Result{}, err
+		}
+	}
+	parts, err := partsOf(rule, given)
+	if err != nil {
+		return Result{}, err
+	}
+	m := d.newMove(in, e.Caller, in.timeOf(e.Now))
+	m.in.Redirect = "" // it is the last entry's, and this event will have one
 	m.scope.Event = &expr.Event{Name: string(e.Name), ID: e.ID, Data: given}
 	start := d.endState(in)
 
+	if !rule.mayTake(e.Caller, &m.scope) {
+		return Result{}, ErrForbidden
+	}
 	picked, forbidden := m.selectTransitions(trigger{name: e.Name, external: true})
 	if m.isSpent() {
 		return Result{}, m.failure
@@ -138,11 +148,16 @@ func (d *Definition) Step(in *Instance, e Event) (Result, error) {
 			return Result{}, ErrRejected
 		case unmatchedIgnore:
 			return Result{Outcome: Ignored, Instance: *in}, nil
+		case unmatchedApply:
+			if err := m.applyData(nil, rule, e.Data, &parts); err != nil {
+				return Result{}, err
+			}
+			return m.finishWith(Applied, start, e.Name, in)
 		}
 		return m.finishWith(Recorded, start, e.Name, in)
 	}
 	if len(picked) > 0 {
-		if err := m.applyData(picked, rule, e.Data); err != nil {
+		if err := m.applyData(picked, rule, e.Data, &parts); err != nil {
 			return Result{}, err
 		}
 		m.microstep(picked)
@@ -187,6 +202,26 @@ func (m *move) finishWith(o Outcome, start []NodeID, event EventName, before *In
 		},
 		Logs: m.logs,
 	}, nil
+}
+
+// checkCreation holds what a create brings against the definition's create block.
+func (d *Definition) checkCreation(c *Creation) error {
+	for _, part := range []struct {
+		name   string
+		schema *Schema
+		given  data.Value
+	}{{"svcPublic", d.createPublic, c.Public}, {"svcPrivate", d.createPrivate, c.Private}} {
+		if part.schema == nil {
+			continue
+		}
+		if part.given.Kind() == data.Absent {
+			part.given = emptyObject
+		}
+		if err := part.schema.Check(part.given); err != nil {
+			return fmt.Errorf("on create %s: %w", part.name, err)
+		}
+	}
+	return nil
 }
 
 // checkData holds the instance's documents against the workflow's schema.

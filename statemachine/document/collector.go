@@ -65,7 +65,7 @@ func (c *Collector) Faults() Faults {
 	faults.Sort()
 	// NB: behind all others, although it has no line.
 	if c.dropped > 0 {
-		faults = append(faults, Fault{File: c.File, Reason: fmt.Sprintf("and %d faults more", c.dropped)})
+		faults = append(faults, Fault{File: c.File, Reason: fmt.Sprintf("and %d more", c.dropped)})
 	}
 	return faults
 }

@@ -105,7 +105,7 @@ func TestOnlyAHundredFaultsAreKept(t *testing.T) {
 	if len(faults) != maxFaults+1 {
 		t.Fatalf("%d faults are kept, want %d and a line", len(faults), maxFaults)
 	}
-	if got := faults[maxFaults].Error(); got != "f: and 5 faults more" {
+	if got := faults[maxFaults].Error(); got != "f: and 5 more" {
 		t.Errorf("the last line is %q", got)
 	}
 }

@@ -46,7 +46,9 @@ func (e *Env) compile(src string, fits func(*cel.Type) bool) (p *Program, err er
 	}
 	checked, issues := e.check(src)
 	if issues.Err() != nil {
-		return nil, firstIssue(issues.Errors())
+		first := firstIssue(issues.Errors())
+		first.Fields = fieldsAsked(src, first)
+		return nil, first
 	}
 	if t := checked.OutputType(); !fits(t) {
 		return nil, fault("the result must be a bool, not %s", plainType(t.String()))
@@ -73,8 +75,9 @@ func (e *Env) compile(src string, fits func(*cel.Type) bool) (p *Program, err er
 		}
 	}
 	return &Program{
-		program: planned, counted: counted, path: pathOf(tree.Expr()),
+		program: planned, counted: counted, path: pathOf(tree.Expr()).fixedBy(e.constants),
 		reads: i.reads, reading: readingOf(i.reads), nodes: i.nodes,
+		privateMembers: i.privateMembers, privateWhole: i.privateUses > i.privateNamed,
 	}, nil
 }
 
@@ -87,6 +90,7 @@ func (e *Env) worstCase(checked *cel.Ast) (uint64, error) {
 	}
 	const assumption = "lists, maps and strings in the data are taken to have up to 1000 elements or characters"
 	switch {
+	case e.options.AnyWorstCase:
 	case estimate.Max == math.MaxUint64:
 		return 0, fault("too expensive: the worst-case cost has no bound, the limit is %d; %s", e.options.CostMax, assumption)
 	case estimate.Max > e.options.CostMax:
@@ -115,6 +119,32 @@ func firstIssue(issues []*cel.Error) *CompileError {
 		return a.Location.Column() - b.Location.Column()
 	})
 	return faultAt(first.Location, plainMessage(first.Message))
+}
+
+// unknownField is how the checker says that a variable has no such field.
+const unknownField = "undefined field "
+
+// lastWord is the name that ends a text.
+var lastWord = regexp.MustCompile(`\w+\s*$`)
+
+// fieldsAsked returns the fields of the variable of which err says that it has no
+// such one. The place of err is the dot behind the variable.
+func fieldsAsked(src string, err *CompileError) []string {
+	lines := strings.Split(src, "\n")
+	if !strings.HasPrefix(err.Reason, unknownField) || err.Line > len(lines) {
+		return nil
+	}
+	line := []rune(lines[err.Line-1])
+	name := strings.TrimSpace(lastWord.FindString(string(line[:min(err.Column-1, len(line))])))
+	of := map[string]*root{eventRoot: eventType, userRoot: userType, instanceRoot: instanceType}[name]
+	if of == nil {
+		return nil
+	}
+	var names []string
+	for _, f := range of.fields {
+		names = append(names, f.name)
+	}
+	return names
 }
 
 // endOfText is how the parser says that the expression ends too early.
@@ -163,6 +193,10 @@ type inspection struct {
 	reads []string
 	// nodes are the literal operands of In.
 	nodes []string
+	// privateMembers are the members of svcPrivate that are named, privateNamed
+	// how often that happens, and privateUses how often svcPrivate stands there.
+	privateMembers            []string
+	privateNamed, privateUses int
 	// bad is the first thing that the profile does not have.
 	bad *CompileError
 }
@@ -175,6 +209,11 @@ func (i *inspection) run() {
 			if name := strings.TrimPrefix(e.AsIdent(), "."); !slices.Contains(i.reads, name) {
 				i.reads = append(i.reads, name)
 			}
+			if isIdent(e, privateRoot) {
+				i.privateUses++
+			}
+		case ast.SelectKind:
+			i.member(e.AsSelect().Operand(), e.AsSelect().FieldName())
 		case ast.StructKind:
 			i.refuse(e, "only lists and maps can be written down, not "+e.AsStruct().TypeName())
 		case ast.CallKind:
@@ -197,15 +236,28 @@ var fixedZone = regexp.MustCompile(`^(UTC|[+-]?[0-9]{2}:[0-9]{2})$`)
 func (i *inspection) call(e ast.Expr) {
 	call := e.AsCall()
 	switch name := call.FunctionName(); {
-	case name == operators.Index:
-		if node, ok := literalText(call.Args()[1]); ok && isIdent(call.Args()[0], nodesRoot) {
-			i.nodes = append(i.nodes, node)
+	case name == operators.Index, name == operators.OptIndex, name == operators.OptSelect:
+		if key, ok := literalText(call.Args()[1]); ok {
+			i.member(call.Args()[0], key)
 		}
 	case strings.HasPrefix(name, "get") && call.IsMemberFunction() && len(call.Args()) == 1:
 		// NB: a named zone would be read from the machine's files, and its rules
 		// change with them.
 		if zone, ok := literalText(call.Args()[0]); !ok || !fixedZone.MatchString(zone) {
 			i.refuse(e, `a time zone must be written as "UTC" or as an offset like "+02:00"`)
+		}
+	}
+}
+
+// member notes that a member of a variable is named.
+func (i *inspection) member(of ast.Expr, name string) {
+	switch {
+	case isIdent(of, nodesRoot):
+		i.nodes = append(i.nodes, name)
+	case isIdent(of, privateRoot):
+		i.privateNamed++
+		if !slices.Contains(i.privateMembers, name) {
+			i.privateMembers = append(i.privateMembers, name)
 		}
 	}
 }

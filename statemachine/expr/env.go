@@ -10,6 +10,8 @@ import (
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/ext"
+
+	"troupe/statemachine/data"
 )
 
 const (
@@ -36,6 +38,9 @@ type Options struct {
 	// TrackAbove is the worst case above which the cost is counted while the
 	// expression runs, which makes it half as fast. Zero means 1,000.
 	TrackAbove uint64
+	// AnyWorstCase takes an expression whose worst case is above CostMax as well. It
+	// is still stopped when it gets there on its data.
+	AnyWorstCase bool
 }
 
 // ensureDefaults replaces zeros.
@@ -53,6 +58,8 @@ type Env struct {
 	options Options
 	cel     *cel.Env
 	names   []string // all variables that an expression can name
+	// constants are the values of "const.name"; nil: there are none.
+	constants map[string]data.Value
 }
 
 // New returns an Env with the variables and functions of the profile. It takes
@@ -102,6 +109,13 @@ func New(o Options) (*Env, error) {
 	return &Env{options: o, cel: e, names: names}, nil
 }
 
+// AnyWorstCase returns e with Options.AnyWorstCase. It costs nothing.
+func (e *Env) AnyWorstCase() *Env {
+	other := *e
+	other.options.AnyWorstCase = true
+	return &other
+}
+
 // expandIn makes In(x) a read of the map of nodes. A function would not know
 // the Scope; a macro and a variable leave the Env independent of it. That x is a
 // text is found by the checker, as the map's keys are; only the message of a
@@ -122,16 +136,20 @@ var reserved = []string{
 	"let", "loop", "namespace", "null", "package", "return", "true", "var", "void", "while",
 }
 
+// IsName reports whether a variable or a constant can have the name: it is an
+// identifier and no word of the language.
+func IsName(s string) bool { return variable.MatchString(s) && !slices.Contains(reserved, s) }
+
 // With returns an Env that knows e's variables and names, whose values are
 // looked up in Scope.Locals. e does not change. Errors wrap ErrName: a name is
 // no identifier, a word of the language or taken. It is about as expensive as a
 // compilation.
 func (e *Env) With(names ...string) (*Env, error) {
-	extended := &Env{options: e.options, names: slices.Clone(e.names)}
+	extended := &Env{options: e.options, names: slices.Clone(e.names), constants: e.constants}
 	opts := make([]cel.EnvOption, 0, len(names))
 	for _, name := range names {
 		switch {
-		case !variable.MatchString(name) || slices.Contains(reserved, name):
+		case !IsName(name):
 			return nil, fmt.Errorf("%w: %s", ErrName, oneLine(name))
 		case slices.Contains(extended.names, name):
 			return nil, fmt.Errorf("%w: %s is taken", ErrName, name)

@@ -31,6 +31,9 @@ type CompileError struct {
 	Line, Column int
 	// Reason is one line of plain text, for whoever wrote the expression.
 	Reason string
+	// Fields are those that the variable has of which the expression names another;
+	// nil for every other reason.
+	Fields []string
 }
 
 func (e *CompileError) Error() string {

@@ -23,7 +23,7 @@ var mixed = regexp.MustCompile(`^found no matching overload for '(_==_|_!=_|_\?_
 func (e *Env) check(src string) (*cel.Ast, *cel.Issues) {
 	var loose []int64 // ids of calls, which are the same each time src is parsed
 	for {
-		parsed, issues := e.cel.Parse(src)
+		parsed, issues := e.parse(src)
 		if issues.Err() != nil {
 			return nil, issues
 		}

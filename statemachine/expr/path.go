@@ -14,6 +14,7 @@ import (
 type path struct {
 	root  string
 	steps []step
+	fixed data.Value // the value of root when that is a constant; else absent
 }
 
 // step goes to a member of an object or to an element of an array. Which of
@@ -54,6 +55,14 @@ func pathOf(e ast.Expr) *path {
 	return nil
 }
 
+// fixedBy keeps the value of a root that is a constant. A nil path stays nil.
+func (p *path) fixedBy(constants map[string]data.Value) *path {
+	if p != nil {
+		p.fixed = constants[p.root]
+	}
+	return p
+}
+
 // with adds a step at the end. A path is built by one goroutine, then read only.
 func (p *path) with(s step) *path {
 	p.steps = append(p.steps, s)
@@ -76,7 +85,9 @@ func (p *path) find(s *Scope) (data.Value, bool) {
 		}
 		v, steps = orEmpty(s.Event.Data), steps[1:]
 	default:
-		v = s.Locals[p.root]
+		if v = p.fixed; v == nil {
+			v = s.Locals[p.root]
+		}
 	}
 	for _, at := range steps {
 		ok := false

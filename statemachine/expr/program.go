@@ -21,6 +21,9 @@ type Program struct {
 	reads   []string    // variables
 	reading reading     // the same, sorted
 	nodes   []string    // literal operands of In
+
+	privateMembers []string // of svcPrivate, that are named
+	privateWhole   bool     // svcPrivate is read otherwise as well
 }
 
 // Bool evaluates a condition. Errors wrap ErrEval, also when the result is not
@@ -120,3 +123,10 @@ func (p *Program) Reads(root string) bool {
 // order of the text, so that a loader can look for them. The caller must not
 // change the slice.
 func (p *Program) Nodes() []string { return p.nodes }
+
+// PrivateMembers returns the members of svcPrivate that the expression names, in
+// the order of the text. all: it reads svcPrivate in another way as well, so that
+// any member counts. The caller must not change the slice.
+func (p *Program) PrivateMembers() (members []string, all bool) {
+	return p.privateMembers, p.privateWhole
+}

@@ -1,0 +1,202 @@
+package statemachine
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Refuses reports whether the schema lets no object have a member of that name,
+// as far as the schema says so plainly: alternatives and conditions count as
+// letting it through. A nil Schema refuses nothing.
+func (s *Schema) Refuses(member string) bool {
+	return s != nil && refuses(s.compiled, member)
+}
+
+// Misfit is a place where one schema asks for fields that another does not take.
+type Misfit struct {
+	// Path leads to the field through the names of properties. An element of a
+	// list is not named: it has the path of its list.
+	Path []string
+	// Missing: the field is required and not there. Optional: it is required, and
+	// there, but may be left out. Else it is there and refused.
+	Missing, Optional bool
+}
+
+// Misfits compares s, a schema of what is sent, with a schema of what is taken:
+// fields of s that taken refuses, and fields that taken requires and s does not
+// have or does not require. Only names count, not the values; what Refuses does not see, Misfits does
+// not see either. They are in the order of their paths.
+func (s *Schema) Misfits(taken *Schema) []Misfit {
+	if s == nil || taken == nil {
+		return nil
+	}
+	c := comparison{seen: map[[2]*jsonschema.Schema]bool{}}
+	c.compare(s.compiled, taken.compiled, nil)
+	return c.misfits
+}
+
+// Misfits compares s, a schema of what is sent with an event, with what the event
+// takes. A name that the definition does not declare takes everything.
+func (d *Definition) Misfits(event EventName, sent *Schema) []Misfit {
+	c := d.events[event]
+	if sent == nil {
+		return nil
+	}
+	var misfits []Misfit
+	if c != nil {
+		misfits = sent.Misfits(c.schema)
+	}
+	fields := properties(sent.compiled)
+	for _, name := range []string{"svcPrivate", "svcPublic"} {
+		if fields[name] == nil {
+			continue
+		}
+		// One object with all fields shows what partsOf says of them.
+		given := []byte(`{"` + name + `":{}`)
+		for other := range fields {
+			if other != "svcPrivate" && other != "svcPublic" {
+				given = append(given, `,"other":0`...)
+				break
+			}
+		}
+		_, err := partsOf(c, append(given, '}'))
+		told := slices.ContainsFunc(misfits, func(m Misfit) bool { return len(m.Path) == 1 && m.Path[0] == name && !m.Optional })
+		if err != nil && !told {
+			misfits = append(misfits, Misfit{Path: []string{name}})
+		}
+	}
+	return misfits
+}
+
+// comparison is one call of Misfits. Schemas may refer to themselves.
+type comparison struct {
+	seen    map[[2]*jsonschema.Schema]bool
+	misfits []Misfit
+}
+
+func (c *comparison) compare(sent, taken *jsonschema.Schema, path []string) {
+	pair := [2]*jsonschema.Schema{sent, taken}
+	if sent == nil || taken == nil || c.seen[pair] {
+		return
+	}
+	c.seen[pair] = true
+	fields := properties(sent)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		below := append(slices.Clone(path), name)
+		if refuses(taken, name) {
+			c.misfits = append(c.misfits, Misfit{Path: below})
+			continue
+		}
+		for _, part := range conjuncts(taken, nil) {
+			c.compare(fields[name], part.Properties[name], below)
+		}
+	}
+	var missing []string
+	for _, part := range conjuncts(taken, nil) {
+		missing = append(missing, part.Required...)
+	}
+	slices.Sort(missing)
+	for _, name := range slices.Compact(missing) {
+		// Below the top a schema without fields is one that says nothing of them.
+		if len(path) > 0 && len(fields) == 0 {
+			continue
+		}
+		m := Misfit{Path: append(slices.Clone(path), name), Missing: !mentions(sent, name)}
+		// What is filled in beforehand is there unless somebody takes it out.
+		filled := fields[name] != nil && fields[name].Default != nil
+		if m.Optional = !m.Missing && !filled && !demands(sent, name); m.Missing || m.Optional {
+			c.misfits = append(c.misfits, m)
+		}
+	}
+	for _, one := range conjuncts(sent, nil) {
+		for _, other := range conjuncts(taken, nil) {
+			c.compare(one.Items2020, other.Items2020, path)
+		}
+	}
+}
+
+// properties returns the fields that s has for certain.
+func properties(s *jsonschema.Schema) map[string]*jsonschema.Schema {
+	fields := map[string]*jsonschema.Schema{}
+	for _, part := range conjuncts(s, nil) {
+		maps.Copy(fields, part.Properties)
+	}
+	return fields
+}
+
+// conjuncts returns the schemas that all hold for what s holds for: itself, what
+// it refers to, and the parts of allOf.
+func conjuncts(s *jsonschema.Schema, before []*jsonschema.Schema) []*jsonschema.Schema {
+	if s == nil || slices.Contains(before, s) {
+		return before
+	}
+	before = conjuncts(s.Ref, append(before, s))
+	for _, part := range s.AllOf {
+		before = conjuncts(part, before)
+	}
+	return before
+}
+
+// refuses is Refuses for one schema.
+func refuses(s *jsonschema.Schema, member string) bool {
+	all := conjuncts(s, nil)
+	open := slices.ContainsFunc(all, func(part *jsonschema.Schema) bool {
+		return part.AnyOf != nil || part.OneOf != nil || part.If != nil || part.DependentSchemas != nil ||
+			part.AdditionalProperties != nil || len(named(part, member)) > 0
+	})
+	return slices.ContainsFunc(all, func(part *jsonschema.Schema) bool {
+		if isFalse(part) || part.MaxProperties != nil && *part.MaxProperties == 0 {
+			return true
+		}
+		if found := named(part, member); len(found) > 0 {
+			return slices.ContainsFunc(found, isFalse)
+		}
+		rest, _ := part.AdditionalProperties.(*jsonschema.Schema)
+		return part.AdditionalProperties == false || isFalse(rest) || isFalse(part.UnevaluatedProperties) && !open
+	})
+}
+
+// named returns the schemas that a schema has for a member of that name.
+func named(s *jsonschema.Schema, member string) []*jsonschema.Schema {
+	var found []*jsonschema.Schema
+	if p := s.Properties[member]; p != nil {
+		found = append(found, p)
+	}
+	for pattern, p := range s.PatternProperties {
+		if pattern.MatchString(member) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+func isFalse(s *jsonschema.Schema) bool { return s != nil && s.Bool != nil && !*s.Bool }
+
+// mentions reports whether some part of s has a schema for a member of that name,
+// alternatives and conditions included.
+func mentions(s *jsonschema.Schema, member string) bool {
+	return somewhere(s, nil, func(part *jsonschema.Schema) bool { return len(named(part, member)) > 0 })
+}
+
+// demands reports whether some part of s requires a member of that name,
+// alternatives and conditions included.
+func demands(s *jsonschema.Schema, member string) bool {
+	return somewhere(s, nil, func(part *jsonschema.Schema) bool { return slices.Contains(part.Required, member) })
+}
+
+// somewhere reports whether is holds for s or for a part of it that speaks of the
+// same value.
+func somewhere(s *jsonschema.Schema, before []*jsonschema.Schema, is func(*jsonschema.Schema) bool) bool {
+	if s == nil || slices.Contains(before, s) {
+		return false
+	}
+	before = append(before, s)
+	if is(s) {
+		return true
+	}
+	parts := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Ref, s.If, s.Then, s.Else},
+		slices.Collect(maps.Values(s.DependentSchemas)))
+	return slices.ContainsFunc(parts, func(part *jsonschema.Schema) bool { return somewhere(part, before, is) })
+}

@@ -1,0 +1,134 @@
+package statemachine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"troupe/statemachine/data"
+)
+
+func mustCompile(t testing.TB, text string) *Schema {
+	t.Helper()
+	s, err := CompileSchema(data.Value(text), func(string) ([]byte, error) {
+		return []byte(`{"properties":{"a":{}},"required":["a"],"additionalProperties":false}`), nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return s
+}
+
+func TestRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name, schema string
+		want         bool
+	}{
+		{"nothing said", `{}`, false},
+		{"everything", `true`, false},
+		{"nothing", `false`, true},
+		{"a property", `{"properties":{"a":{}}}`, false},
+		{"a property that cannot be", `{"properties":{"a":false}}`, true},
+		{"others only", `{"properties":{"b":{}},"additionalProperties":false}`, true},
+		{"a property, and no others", `{"properties":{"a":{}},"additionalProperties":false}`, false},
+		{"a pattern, and no others", `{"patternProperties":{"^a":{}},"additionalProperties":false}`, false},
+		{"a pattern that cannot be", `{"patternProperties":{"^a":false}}`, true},
+		{"others by a schema", `{"additionalProperties":{"type":"string"}}`, false},
+		{"no property at all", `{"maxProperties":0}`, true},
+		{"nothing unevaluated", `{"properties":{"b":{}},"unevaluatedProperties":false}`, true},
+		{"nothing unevaluated, but evaluated beside it", `{"allOf":[{"properties":{"a":{}}}],"unevaluatedProperties":false}`, false},
+		{"nothing unevaluated, but perhaps evaluated", `{"anyOf":[{"properties":{"a":{}}}],"unevaluatedProperties":false}`, false},
+		{"by a reference", `{"$ref":"#/$defs/x","$defs":{"x":{"additionalProperties":false}}}`, true},
+		{"by a file", `{"$ref":"x.json"}`, false},
+		{"by one of all", `{"allOf":[{},{"additionalProperties":false}]}`, true},
+		{"by itself", `{"$ref":"#"}`, false},
+		{"by an alternative", `{"oneOf":[{"additionalProperties":false},true]}`, false},
+	} {
+		if got := mustCompile(t, c.schema).Refuses("a"); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+	var none *Schema
+	if none.Refuses("a") || none.Misfits(mustCompile(t, `false`)) != nil || mustCompile(t, `true`).Misfits(none) != nil {
+		t.Error("no schema refuses something")
+	}
+}
+
+// TestWhatIsRefusedFits never: an object with a refused member fails the check.
+func TestWhatIsRefusedNeverFits(t *testing.T) {
+	member := rapid.SampledFrom([]string{`{}`, `false`, `true`, `{"type":"string"}`})
+	part := rapid.Custom(func(t *rapid.T) string {
+		var out []string
+		for _, name := range []string{"a", "b"} {
+			if rapid.Bool().Draw(t, name) {
+				out = append(out, fmt.Sprintf(`%q:%s`, name, member.Draw(t, "schema")))
+			}
+		}
+		text := `"properties":{` + strings.Join(out, ",") + `}`
+		for _, more := range []string{`"additionalProperties":false`, `"additionalProperties":{}`, `"unevaluatedProperties":false`, `"patternProperties":{"^a":{}}`, `"patternProperties":{"^b":false}`, `"anyOf":[{"properties":{"b":{}}},{}]`} {
+			if key, _, _ := strings.Cut(more, ":"); !strings.Contains(text, key) && rapid.IntRange(0, 3).Draw(t, more) == 0 {
+				text += "," + more
+			}
+		}
+		return text
+	})
+	refused := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		text := "{" + part.Draw(rt, "top") + `,"allOf":[{` + part.Draw(rt, "below") + "}]}"
+		s := mustCompile(t, text)
+		if !s.Refuses("a") {
+			return
+		}
+		refused++
+		for _, object := range []string{`{"a":1}`, `{"a":"x"}`, `{"a":null,"b":1}`, `{"b":"x","a":{}}`} {
+			if s.Check(data.Value(object)) == nil {
+				rt.Fatalf("%s refuses a, and takes %s", text, object)
+			}
+		}
+	})
+	if refused == 0 {
+		t.Error("no schema refused anything: the test tested nothing")
+	}
+}
+
+func TestMisfits(t *testing.T) {
+	const closed = `"additionalProperties":false`
+	for _, c := range []struct{ name, sent, taken, want string }{
+		{"the same", `{"properties":{"a":{},"b":{}}}`, `{"properties":{"a":{},"b":{}},"required":["a"],` + closed + `}`, "?a"},
+		{"one too many", `{"properties":{"a":{},"b":{},"c":{}}}`, `{"properties":{"a":{}},` + closed + `}`, "b c"},
+		{"one that is missing", `{"properties":{"a":{}}}`, `{"required":["a","c","b"]}`, "?a -b -c"},
+		{"one that is there, but not required", `{"properties":{"a":{}}}`, `{"required":["a"]}`, "?a"},
+		{"one that is required as well", `{"properties":{"a":{}},"allOf":[{"required":["a"]}]}`, `{"required":["a"]}`, ""},
+		{"one that is filled in beforehand", `{"properties":{"a":{"default":1}}}`, `{"required":["a"]}`, ""},
+		{"one that is there in a case", `{"oneOf":[{"properties":{"a":{}}},{}]}`, `{"required":["a"]}`, "?a"},
+		{"one of a pattern", `{"patternProperties":{"^a$":{}}}`, `{"required":["a"]}`, "?a"},
+		{"no field at all", `{"type":"object"}`, `{"required":["a"]}`, "-a"},
+		{"a field of a file", `{"properties":{"b":{}}}`, `{"$ref":"x.json"}`, "b -a"},
+		{
+			"deeper", `{"properties":{"p":{"properties":{"a":{},"b":{}}},"q":{}}}`,
+			`{"properties":{"p":{"properties":{"a":{}},"required":["c"],` + closed + `},"q":{"required":["z"]}}}`, "p.b -p.c",
+		},
+		{
+			"in a list", `{"properties":{"l":{"items":{"properties":{"a":{}}}}}}`,
+			`{"properties":{"l":{"items":{"properties":{"b":{}},"required":["b"],` + closed + `}}}}`, "l.a -l.b",
+		},
+		{"one that refers to itself", `{"properties":{"a":{"$ref":"#"}}}`, `{"properties":{"a":{"$ref":"#"}},"required":["a"],` + closed + `}`, "?a.a ?a"},
+	} {
+		var got []string
+		for _, m := range mustCompile(t, c.sent).Misfits(mustCompile(t, c.taken)) {
+			name := strings.Join(m.Path, ".")
+			if m.Missing {
+				name = "-" + name
+			}
+			if m.Optional {
+				name = "?" + name
+			}
+			got = append(got, name)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: got %v, want %s", c.name, got, c.want)
+		}
+	}
+}

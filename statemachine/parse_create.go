@@ -1,0 +1,141 @@
+package statemachine
+
+import (
+	"fmt"
+	"slices"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+	"troupe/statemachine/expr"
+)
+
+// constants reads const: values that expressions name as const.name. It comes
+// before anything that may hold an expression.
+func (b *builder) constants(n *document.Node) {
+	if n == nil {
+		return
+	}
+	values := b.object(n)
+	if values == nil {
+		return
+	}
+	b.literal(n)
+	language, err := b.parser.env.WithConstants(values)
+	if err == nil {
+		b.language = language
+		return
+	}
+	for _, f := range n.Fields {
+		if !expr.IsName(f.Key.Text) {
+			b.advise(f.Key, "letters, digits and _, and no word of the expression language", "%q cannot be the name of a constant", shorten(f.Key.Text))
+		}
+	}
+	if b.Err() == nil {
+		b.Add(n, "%v", err)
+	}
+}
+
+// literal refuses expressions inside of a constant.
+func (b *builder) literal(n *document.Node) {
+	if _, is := expression(n.Text); is && n.Kind == document.String {
+		b.advise(n, "write the value, or compute it where it is used", "a constant cannot be an expression")
+	}
+	for _, f := range n.Fields {
+		b.literal(f.Value)
+	}
+	for _, item := range n.Items {
+		b.literal(item)
+	}
+}
+
+// nothing is the schema of what must be empty.
+var nothing = data.Value(`{"type":"object","additionalProperties":false}`)
+
+// creation reads create: what callers may set, a JSON Schema each, or false.
+func (b *builder) creation(n *document.Node) {
+	if n == nil {
+		return
+	}
+	b.known(n, "svcPublic", "svcPrivate")
+	b.d.createPublic = b.settable(n.Field("svcPublic"))
+	b.d.createPrivate = b.settable(n.Field("svcPrivate"))
+}
+
+func (b *builder) settable(n *document.Node) *Schema {
+	if n == nil || n.Kind != document.Bool || b.Bool(n) {
+		return b.schema(n)
+	}
+	s, err := CompileSchema(nothing, nil)
+	if err != nil {
+		b.Add(n, "JSON Schema: %v", err)
+	}
+	return s
+}
+
+// checkApplied holds that each event that is applied in every state says who may
+// send it. at is the definition's own unmatched, or nil.
+func (b *builder) checkApplied(at *document.Node) {
+	d := b.d
+	for _, name := range d.EventNames() {
+		if d.unmatchedRule(name) != unmatchedApply {
+			continue
+		}
+		d.applies = true
+		c := d.events[name]
+		if c != nil && c.allow != nil {
+			continue
+		}
+		where := at
+		if c != nil && c.unmatched == unmatchedApply {
+			where = &document.Node{Line: c.line}
+		}
+		b.advise(where, fmt.Sprintf("events: {%s: {allow: …}}", name),
+			"event %q is applied in every state, so its declaration needs an \"allow\"", string(name))
+	}
+	if d.unmatched == unmatchedApply && len(d.declared.patterns) > 0 {
+		b.advise(at, "say unmatched: apply where an event is declared", "\"apply\" cannot hold for events that only a pattern names")
+	}
+}
+
+// warn returns what is allowed and probably not meant: a condition that reads a
+// default of svcPrivate which whoever creates an instance may replace, and a text
+// that looks like an expression.
+func (b *builder) warn() document.Faults {
+	w := document.Collector{File: b.File}
+	b.warnOfDefaults(&w)
+	b.warnOfTexts(&w)
+	if w.Err() == nil {
+		return nil
+	}
+	return w.Faults()
+}
+
+// warnOfTexts tells each text once, however often its action is used.
+func (b *builder) warnOfTexts(w *document.Collector) {
+	for i, n := range b.slips {
+		if !slices.Contains(b.slips[:i], n) {
+			w.Add(n, "%s has \"${\" and is no expression: only a text that is wholly ${…} is one", data.Quote(shorten(n.Text))).
+				Suggestion = "${'…' + …} joins texts"
+		}
+	}
+}
+
+func (b *builder) warnOfDefaults(w *document.Collector) {
+	type place struct {
+		line, column int
+		key          string
+	}
+	var told []place
+	for _, g := range b.guards {
+		names, all := g.program.PrivateMembers()
+		for key := range b.d.private.Members() {
+			at := place{g.at.Line, g.at.Column, key}
+			if !all && !slices.Contains(names, key) || b.d.createPrivate.Refuses(key) || slices.Contains(told, at) {
+				continue
+			}
+			told = append(told, at)
+			w.Add(g.at, "the condition reads svcPrivate.%s, and whoever creates an instance may replace its default", shorten(key)).
+				Suggestion = fmt.Sprintf("make it const.%s, or say what may be set: create: {svcPrivate: false}", shorten(key))
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package statemachine_test
+
+import (
+	"strings"
+	"testing"
+
+	"troupe/statemachine"
+)
+
+// TestWhatWasAcceptedStaysReadable: a stored text is read although it has what an
+// author is told, and is refused for what cannot run.
+func TestWhatWasAcceptedStaysReadable(t *testing.T) {
+	const head = "id: w\nstateMachines: {m: {initial: a, states: {"
+	const tail = "}}}\n"
+	costly := "lists.range(1000).all(a, lists.range(1000).all(b, lists.range(1000).all(c, a + b + c >= 0)))"
+	strict, err := statemachine.NewParser(statemachine.ParserOptions{HasRole: func(string) bool { return false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := strict.With(statemachine.ParserOptions{Stored: true})
+	for _, c := range []struct {
+		name, text, fault string
+		runs              bool
+	}{
+		{"an unreachable node", head + "a: {on: {go: b}}, b: {type: final}, c: {on: {go: b}}" + tail, "is unreachable", true},
+		{"a shadowed transition", head + "a: {on: {go: [b, b]}}, b: {type: final}" + tail, "can never be taken", true},
+		{"a node without an exit", head + "a: {on: {go: b}}, b: {}" + tail, "has no exit", true},
+		{"a cycle without a guard", head + "a: {always: b}, b: {always: a}" + tail, "a cycle of eventless transitions", true},
+		{"an event that nothing takes", head + "a: {entry: {raise: gone}, on: {go: b}}, b: {type: final}" + tail, `unknown event "gone"`, true},
+		{"a node that there is not", head + "a: {on: {go: {guard: 'In(\"x\")', target: b}}}, b: {type: final}" + tail, `unknown node "x"`, true},
+		{"an expensive expression", head + "a: {on: {go: {guard: '" + costly + "', target: b}}}, b: {type: final}" + tail, "too expensive", true},
+		{"a role that is gone", head + "a: {on: {go: {allow: {roles: [clerk]}, target: b}}}, b: {type: final}" + tail, `unknown role "clerk"`, true},
+		{"a target that there is not", head + "a: {on: {go: x}}" + tail, `unknown target "x"`, false},
+		{"an expression that is none", head + "a: {on: {go: {guard: '1 +', target: b}}}, b: {type: final}" + tail, "not complete", false},
+		{"a key that means nothing here", head + "a: {on: {go: {target: b, permit: {roles: [clerk]}}}}, b: {type: final}" + tail, `unknown key "permit"`, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			src := statemachine.Source{File: "w.yaml", Text: []byte(c.text)}
+			if _, err := strict.Parse(src); err == nil || !strings.Contains(err.Error(), c.fault) {
+				t.Errorf("as a new file: got %v, want a fault that says %s", err, c.fault)
+			}
+			if _, err := stored.Parse(src); (err == nil) != c.runs {
+				t.Errorf("as a stored one: got %v, want it to be read: %t", err, c.runs)
+			}
+		})
+	}
+}
