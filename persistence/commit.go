@@ -23,7 +23,8 @@ type commits struct {
 	// newestWAL is the number of the log that commits beginning now go to, or to
 	// a later one. The keeper raises it.
 	newestWAL atomic.Uint64
-	// syncs counts the tickets that wait for a sync of their own.
+	// syncs counts the tickets that are applied, or on the way there, and not
+	// answered.
 	syncs atomic.Int64
 	// waitingSince is when the ticket that the committer is waiting for was
 	// appended, zero while it waits for none. The watchdog reads it.
@@ -46,14 +47,21 @@ func (s *Store) Append(w *Writes, waiter Waiter) (taken bool) {
 	w.waiter = waiter
 	w.barrier = w.Len() == 0
 	if !w.barrier { // waiting for what is there is always possible
-		w.refusal = s.gate.refusal()
+		// NB: counted before the gate is asked, so that nobody is on the way in once
+		// the gate is closed and the count is zero.
+		w.fenced = s.commits.syncs.Add(1) > syncsMax
+		if w.refusal = s.gate.refusal(); w.refusal == nil && w.db != s.db.Load() {
+			w.refusal = errReopened
+		}
+		if w.refusal != nil {
+			s.commits.syncs.Add(-1)
+		}
 	}
 	w.since = s.clock.Load()
 	taken = w.refusal == nil
 	apply := taken && !w.barrier
 	if apply {
 		w.wal = s.commits.newestWAL.Load()
-		w.fenced = s.commits.syncs.Add(1) > syncsMax
 		w.applied.Add(1)
 	}
 	if !s.commits.queue.push(w) {
@@ -120,9 +128,9 @@ func (s *Store) apply(w *Writes) {
 	s.metrics.appendedBytes.Add(uint64(w.batch.Len()))
 	var err error
 	if ackBeforeSync || w.fenced {
-		err = s.db.Apply(w.batch, pebble.NoSync)
+		err = w.db.Apply(w.batch, pebble.NoSync)
 	} else {
-		err = s.db.ApplyNoSyncWait(w.batch, pebble.Sync)
+		err = w.db.ApplyNoSyncWait(w.batch, pebble.Sync)
 	}
 	if err != nil {
 		s.die(fmt.Sprintf("apply batch: %v", err))
@@ -178,7 +186,7 @@ func (s *Store) settleFenced(tickets []*Writes) int {
 		tickets[n].applied.Wait()
 		n++
 	}
-	if err := s.db.LogData(nil, pebble.Sync); err != nil {
+	if err := s.db.Load().LogData(nil, pebble.Sync); err != nil {
 		s.die(fmt.Sprintf("sync log: %v", err))
 	}
 	for _, t := range tickets[:n] {
@@ -187,7 +195,8 @@ func (s *Store) settleFenced(tickets []*Writes) int {
 	return n
 }
 
-// settled records a durable ticket and answers it, unless the watchdog has.
+// settled records a durable ticket and answers it, unless the watchdog has. Once
+// the process is about to end, nothing is acknowledged.
 func (s *Store) settled(t *Writes, err error) {
 	if !t.barrier && t.refusal == nil {
 		s.commits.syncs.Add(-1)
@@ -198,6 +207,9 @@ func (s *Store) settled(t *Writes, err error) {
 	}
 	if t.refusal != nil {
 		s.metrics.refused.Add(1)
+	}
+	if err == nil && s.gate.dead.Load() {
+		return // what was synced may stand in a file that is not ours any more
 	}
 	if answer(t, err) {
 		if err == nil && !t.barrier {

@@ -29,15 +29,13 @@ const (
 	dirWhole               // a store; whether it is damaged is another question
 )
 
-// enter finds out what the directory holds, locks it and creates the store when
-// there is none. It changes nothing in a directory that is somebody else's.
+// enter locks the directory, finds out what it holds, and creates the store when
+// there is none and none belongs there. It changes nothing in a directory that is
+// somebody else's.
 func (s *Store) enter() (*pebble.Lock, error) {
-	state, err := inspect(s.fs, s.dir)
+	state, err := s.look()
 	if err != nil {
 		return nil, err
-	}
-	if s.readOnly && state != dirWhole {
-		return nil, fmt.Errorf("%w: nothing to read there", ErrIncomplete)
 	}
 	if state == dirAbsent {
 		if err := makeDir(s.fs, s.dir); err != nil {
@@ -45,6 +43,9 @@ func (s *Store) enter() (*pebble.Lock, error) {
 		}
 	}
 	s.restrict()
+	if err := s.holdFolder(s.dir); err != nil {
+		return nil, err
+	}
 	lock, err := lockDirectory(s.fs, s.dir)
 	if err != nil {
 		return nil, err
@@ -55,9 +56,40 @@ func (s *Store) enter() (*pebble.Lock, error) {
 		return nil, err
 	}
 	if state == dirWhole {
+		if err := s.checkID(); err != nil {
+			return nil, err
+		}
 		return lock, s.tidy()
 	}
 	return lock, s.create(lock)
+}
+
+// look reads which store belongs here and what there is. The folder of
+// Options.IDFile is locked from here on.
+func (s *Store) look() (dirState, error) {
+	if s.options.IDFile != "" {
+		if err := s.holdFolder(s.fs.PathDir(s.options.IDFile)); err != nil {
+			return dirAbsent, err
+		}
+	}
+	state, err := inspect(s.fs, s.dir)
+	if err != nil {
+		return state, err
+	}
+	if s.ids.wanted, err = s.wantedID(); err != nil {
+		return state, err
+	}
+	switch {
+	case s.anew && state == dirWhole:
+		return state, fmt.Errorf("%w: move %s away first; nothing was changed", ErrExists, s.dir)
+	case s.anew:
+		return state, s.forgetID()
+	case s.ids.wanted != "" && state != dirWhole:
+		return state, s.missing()
+	case s.readOnly && state != dirWhole:
+		return state, fmt.Errorf("%w: nothing to read there", ErrIncomplete)
+	}
+	return state, nil
 }
 
 // inspect tells what dir holds without changing anything.
@@ -79,7 +111,7 @@ func inspect(fsys vfs.FS, dir string) (dirState, error) {
 		return dirEmpty, nil
 	case slices.Contains(names, formatName):
 		return dirWhole, nil
-	case slices.Contains(names, creatingName) && !hasTable:
+	case slices.Contains(names, creatingName) && !hasTable, slices.Equal(names, []string{creatingName + tmpSuffix}):
 		return dirUnfinished, nil
 	case slices.Contains(names, witnessName):
 		return dirAbsent, damagedFile(formatName, "it is missing")
@@ -122,7 +154,7 @@ func lockDirectory(fsys vfs.FS, dir string) (*pebble.Lock, error) {
 	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
 		return nil, err // the file could not even be made
 	}
-	return nil, fmt.Errorf("%w: stop the other one, or give this one its own directory", ErrLocked)
+	return nil, lockedFault(dir)
 }
 
 // create makes an empty store. The order matters: CREATING is durable before
@@ -149,6 +181,9 @@ func (s *Store) create(lock *pebble.Lock) error {
 	}
 	k := s.newKeeper()
 	if err := k.finish(); err != nil {
+		return err
+	}
+	if err := s.giveID(); err != nil {
 		return err
 	}
 	shards := s.options.Shards
@@ -180,14 +215,21 @@ func (s *Store) clear() error {
 	return nil
 }
 
-// tidy removes what a crash can leave behind in a whole store.
+// tidy removes what a crash can leave behind in a whole store: files that were
+// being replaced, and CREATING.
 func (s *Store) tidy() error {
 	if s.readOnly {
 		return nil
 	}
-	for _, name := range []string{creatingName, creatingName + tmpSuffix, formatName + tmpSuffix, witnessName + tmpSuffix} {
-		err := s.fs.Remove(s.fs.PathJoin(s.dir, name))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	names, err := s.fs.List(s.dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if name != creatingName && !strings.HasSuffix(name, tmpSuffix) {
+			continue
+		}
+		if err := s.fs.Remove(s.fs.PathJoin(s.dir, name)); err != nil {
 			return err
 		}
 	}

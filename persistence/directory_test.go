@@ -77,6 +77,16 @@ func TestOpenRefusesWhatIsNotAStore(t *testing.T) {
 	}
 }
 
+// A kill can come before the first file has its name.
+func TestOpenFinishesACreationThatHadHardlyBegun(t *testing.T) {
+	fs := vfs.NewMem()
+	if err := fs.MkdirAll("db", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	putFile(t, fs, creatingName+tmpSuffix, "")
+	mustCommit(t, open(t, small(fs)), "a", "1")
+}
+
 func TestOpenFinishesACutOffCreation(t *testing.T) {
 	fs := vfs.NewMem()
 	if err := fs.MkdirAll("db", 0o700); err != nil {

@@ -17,7 +17,8 @@
 // that failed must not be tried again, because the kernel may have dropped the
 // data. A commit that takes longer than Options.CommitWaitMax is answered with
 // ErrOutcomeUnknown, and the store takes nothing until it moves again. A disk
-// that becomes full is refused with ErrDiskFull before Pebble could hang on it.
+// that becomes full is refused with ErrDiskFull before Pebble could hang on it; the
+// store gives back what it can, and takes writes again when there is room.
 //
 // # The keys
 //
@@ -41,12 +42,15 @@
 //
 // # What Open does
 //
-// It creates a store only where there is nothing; otherwise it demands a whole
-// one. Before it changes a byte it takes the lock, reads the format, and checks
-// MANIFEST and logs by themselves, against the witness (a file beside them that
-// says what was durable, never ahead of it), and by opening them read-only.
-// ErrDamaged names the file and what to do. One kind of damage cannot be told
-// from a torn write on a single node: that of the last group commit.
+// Open makes a new store only in an empty or absent directory, and only when
+// Options.IDFile names no store that should be there. Otherwise it opens the whole
+// store or returns an error.
+//
+// It checks the files before it changes any. It takes the lock, reads the format,
+// and checks MANIFEST and logs three times: each by itself; against the witness, a
+// file beside them that says what was durable; and by opening them read-only.
+// ErrDamaged names the file and what to do. One damage is not found: when the last
+// group commit is broken, it looks like a write that a crash cut off.
 //
 // # What the caller must do
 //

@@ -32,8 +32,9 @@ var (
 	ErrStalled = errors.New("store is stalled")
 
 	// ErrDiskFull is returned by Accepting and given to the waiter of an Append
-	// while free space is below Options.FreeBytesMin, and by Open when there is
-	// not even room to start. Nothing was applied; it heals when space returns.
+	// while free space is below Options.FreeBytesMin, or while a store that was
+	// opened on a full disk can only be read. Nothing was applied; it heals when
+	// space returns.
 	ErrDiskFull = errors.New("disk is full")
 
 	// ErrDamaged is returned by Open when the files are not those of a store that
@@ -45,6 +46,17 @@ var (
 	// ErrIncomplete is returned by Open when the directory is neither empty nor a
 	// whole store. Nothing was changed on disk.
 	ErrIncomplete = errors.New("directory holds no whole store")
+
+	// ErrMissing is returned by Open when Options.IDFile demands a store and there
+	// is none. Nothing was changed. A person mounts the disk or restores a backup.
+	ErrMissing = errors.New("the store is missing")
+
+	// ErrOtherStore is returned by Open when Options.IDFile demands another store
+	// than the one that is there. Nothing was changed.
+	ErrOtherStore = errors.New("this is another store")
+
+	// ErrExists is returned by Create when there is a store. Nothing was changed.
+	ErrExists = errors.New("there is a store already")
 
 	// ErrLocked is returned by Open when another process has the store open.
 	ErrLocked = errors.New("store is in use by another process")

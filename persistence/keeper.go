@@ -1,9 +1,12 @@
 package persistence
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -20,12 +23,17 @@ const logBytesMax = 64 << 20
 // before a new log gets its first record, once an interval while commits go on,
 // and at the end. A witness that cannot be written is counted and tried again;
 // the store works on, with an older witness.
+//
+// Once an interval, and before it writes, it looks whether the files are still
+// those of this process, and ends the process when they are not.
 type keeper struct {
 	fs       vfs.FS
 	dir      string
 	log      zerolog.Logger
 	metrics  *counters
 	durable  func() proof
+	die      func(reason string)
+	scarce   *atomic.Bool // there is little room on the disk
 	interval time.Duration
 	logBytes int64
 
@@ -38,16 +46,21 @@ type keeper struct {
 	// Below: of the goroutine; of the caller of start, halt and write outside its
 	// life.
 
-	db    *pebble.DB          // nil before start and after halt
+	db    *pebble.DB // nil before start and after halt
+	owner owner
 	last  witness             // as written last
 	sums  map[uint64]tableSum // of the live tables
-	sized map[uint64]int64    // the size that each log was given; 0 for those of an earlier process
+	// minLog is the oldest log whose records are not all in tables, durably so.
+	minLog uint64
+	spare  uint64           // the log to be used next that has room
+	sized  map[uint64]int64 // the size that each log was given; 0 for those of an earlier process
 }
 
 func (s *Store) newKeeper() *keeper {
 	return &keeper{
 		fs: s.fs, dir: s.dir, log: s.log, metrics: &s.metrics,
-		durable: s.commits.durable.load, interval: s.options.WitnessInterval,
+		durable: s.commits.durable.load, die: s.die, scarce: &s.scarce, interval: s.options.WitnessInterval,
+		owner:    owner{nonce: newNonce(), checked: s.started},
 		logBytes: min(s.options.MemTableBytes, logBytesMax),
 		changed:  make(chan struct{}, 1), created: make(chan chan struct{}),
 		stop: make(chan struct{}), done: make(chan struct{}),
@@ -112,11 +125,19 @@ func (k *keeper) loop() {
 		case <-k.changed:
 			structure = true
 		case <-ticker.C:
-			if !stale && k.durable() == k.last.proof {
-				continue
-			}
 		}
-		err := k.write(structure)
+		foreign, err := k.owner.check(k.fs, k.dir)
+		if foreign != "" {
+			k.die(k.owner.reason(k.dir, foreign))
+		}
+		if reply != nil {
+			// The log known so far is the newest no more. It may be removed or used again
+			// under another name, whether or not the witness can be written.
+			k.owner.log = ""
+		}
+		if err == nil && (structure || k.durable() != k.last.proof) {
+			err = k.write(structure)
+		}
 		stale = structure && err != nil
 		if err != nil {
 			k.metrics.witnessErrors.Add(1)
@@ -132,7 +153,7 @@ func (k *keeper) loop() {
 // only the proof is new.
 func (k *keeper) write(structure bool) error {
 	w := k.last
-	w.clean = false
+	w.clean, w.owner = false, k.owner.nonce
 	// NB: taken before the files are looked at: the record it speaks of is then
 	// in a log that the list below has, or in tables.
 	w.proof = k.durable()
@@ -140,13 +161,67 @@ func (k *keeper) write(structure bool) error {
 		if err := k.observe(&w); err != nil {
 			return err
 		}
+		if k.scarce.Load() {
+			if err := k.emptyLogs(w.logs); err != nil {
+				return err
+			}
+		}
 	}
 	return k.put(w)
 }
 
+// emptyLogs gives back the room of logs that nobody needs any more. Pebble keeps
+// some of them to write over them again, each with all the room that it was given
+// in advance. They stay there, empty, because Pebble counts on their names; only
+// the one that comes next keeps some. The newest log is never one of them.
+func (k *keeper) emptyLogs(logs []logSize) error {
+	for i, l := range logs {
+		if l.number >= k.minLog {
+			continue
+		}
+		info, err := k.fs.Stat(k.fs.PathJoin(k.dir, logName(l.number)))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 && (i > 0 || l.number == k.spare) {
+			continue
+		}
+		if err == nil {
+			err = k.emptyLog(l.number, i == 0)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// emptyLog puts an empty file in the place of a log, with some room when it is to
+// be used next. NB: it does not cut the log: Pebble may give it its next name, and
+// begin to write to it, at this moment, and cutting could hit what was written.
+func (k *keeper) emptyLog(number uint64, next bool) error {
+	path := k.fs.PathJoin(k.dir, logName(number))
+	f, err := k.fs.Create(path+tmpSuffix, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	if next && f.Preallocate(0, 2*logAhead) == nil { // else it is tried again with the next change
+		k.spare = number
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return k.fs.Rename(path+tmpSuffix, path)
+}
+
 // finish writes the witness of a clean close, after the database was closed.
 func (k *keeper) finish() error {
+	foreign, err := k.owner.check(k.fs, k.dir)
+	if foreign != "" {
+		return errors.New(k.owner.reason(k.dir, foreign))
+	}
+	if err != nil {
+		return err
+	}
 	w := k.last
+	w.owner = k.owner.nonce
 	w.proof = k.durable()
 	if err := k.observe(&w); err != nil {
 		return err
@@ -156,9 +231,12 @@ func (k *keeper) finish() error {
 }
 
 func (k *keeper) put(w witness) error {
-	if err := writeFile(k.fs, k.dir, witnessName, w.encode()); err != nil {
+	k.owner.tried = w.encode()
+	// NB: a copy. A file system may change what it was given to write.
+	if err := writeFile(k.fs, k.dir, witnessName, bytes.Clone(k.owner.tried)); err != nil {
 		return err
 	}
+	k.owner.written = k.owner.tried
 	k.last = w
 	k.metrics.witnessWrites.Add(1)
 	return nil
@@ -209,8 +287,21 @@ func (k *keeper) observeLogs(w *witness, names []string) error {
 			}
 			newest.bytes, sized[newest.number] = k.logBytes, k.logBytes
 		}
+		if err := k.ownLog(logName(newest.number)); err != nil {
+			return err
+		}
 	}
 	k.sized = sized
+	return nil
+}
+
+// ownLog remembers the newest log.
+func (k *keeper) ownLog(name string) error {
+	info, err := k.fs.Stat(k.fs.PathJoin(k.dir, name))
+	if err != nil {
+		return err
+	}
+	k.owner.log, k.owner.logID = name, idOf(info)
 	return nil
 }
 
@@ -265,7 +356,8 @@ func (k *keeper) observeManifest(w *witness, path string) error {
 	if n < len(block) {
 		return err
 	}
-	end := scanManifest(block, int(w.manifestBytes-start)).end
+	scan := scanManifest(block, int(w.manifestBytes-start))
+	end := scan.end
 	added := block[w.manifestBytes-start : end]
 	if len(added) == 0 {
 		return nil
@@ -277,6 +369,7 @@ func (k *keeper) observeManifest(w *witness, path string) error {
 	}
 	w.manifestSum = crc32.Update(w.manifestSum, castagnoli, added)
 	w.manifestBytes = start + int64(end)
+	k.minLog = max(k.minLog, scan.minLog)
 	return nil
 }
 

@@ -61,11 +61,12 @@ func (s *Store) Metrics() Metrics {
 		WitnessWrites: s.metrics.witnessWrites.Load(), WitnessErrors: s.metrics.witnessErrors.Load(),
 		FreeBytes: s.metrics.freeBytes.Load(),
 	}
-	if !s.readers.enter() {
+	g := s.read()
+	if g == nil {
 		return m
 	}
-	defer s.readers.leave()
-	p := s.db.Metrics()
+	defer g.leave()
+	p := g.Metrics()
 	m.DiskBytes, m.CacheBytes = p.DiskSpaceUsage(), p.BlockCache.Size
 	for _, level := range p.Levels {
 		m.Tables += level.TablesCount

@@ -53,6 +53,19 @@ type Options struct {
 	// ReadOnly opens without changing a byte: for inspection. Appends are refused.
 	ReadOnly bool
 
+	// IDFile is the path of a file outside the store's directory. It has the id of
+	// the store that belongs into the directory.
+	//
+	// When the file exists, Open opens the store with that id and no other; when
+	// that store is missing, as on a disk that is not mounted, Open fails and makes
+	// no new one. When the file does not exist, Open opens the store that is there,
+	// or creates one, and writes the file. When the file cannot be written, Open
+	// logs a warning and succeeds.
+	//
+	// The folder of the file is locked as long as the store is open. Empty: no file
+	// is read or written.
+	IDFile string
+
 	// Log gets what a person should know. The zero Logger is silent.
 	Log zerolog.Logger
 

@@ -15,8 +15,9 @@ import (
 // found is what the preflight learned.
 type found struct {
 	shards   int
-	crashed  bool  // the witness is not that of a clean close
-	logBytes int64 // of the logs that opening will write into tables
+	crashed  bool   // the witness is not that of a clean close
+	minLog   uint64 // number of the oldest live log
+	logBytes int64  // of the logs that opening will write into tables
 }
 
 // preflight checks the files against each other and against the witness. It
@@ -46,7 +47,7 @@ func (s *Store) preflight(lock *pebble.Lock) (found, error) {
 	if err := s.checkOpens(w, lock); err != nil {
 		return found{}, err
 	}
-	return found{shards: format.shards, crashed: !w.clean, logBytes: logBytes}, nil
+	return found{shards: format.shards, crashed: !w.clean, minLog: minLog, logBytes: logBytes}, nil
 }
 
 func (s *Store) readWitness() (*witness, error) {

@@ -13,11 +13,12 @@ import (
 // ErrNotFound. It sees what was appended, durable or not: a caller that shows
 // the value to somebody calls Fence first or is the writer itself.
 func (s *Store) Load(key []byte) ([]byte, error) {
-	if !s.readers.enter() {
+	g := s.read()
+	if g == nil {
 		return nil, ErrClosed
 	}
-	defer s.readers.leave()
-	return s.load(s.db, key)
+	defer g.leave()
+	return s.load(g, key)
 }
 
 // view is a database or a snapshot of it.
@@ -107,11 +108,12 @@ func ParseCount(value []byte) (int64, error) { return parseCounter(value) }
 // consistent view. The slices are valid during the call only. An error of visit
 // ends the scan and is returned as it is.
 func (s *Store) Scan(prefix []byte, visit func(key, value []byte) error) error {
-	if !s.readers.enter() {
+	g := s.read()
+	if g == nil {
 		return ErrClosed
 	}
-	defer s.readers.leave()
-	return s.scan(s.db, prefix, visit)
+	defer g.leave()
+	return s.scan(g, prefix, visit)
 }
 
 func (s *Store) scan(v view, prefix []byte, visit func(key, value []byte) error) (err error) {

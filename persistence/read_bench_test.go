@@ -33,10 +33,10 @@ func BenchmarkLoadMissing(b *testing.B) {
 	if err := s.Fence(); err != nil {
 		b.Fatal(err)
 	}
-	if err := s.db.Flush(); err != nil {
+	if err := s.db.Load().Flush(); err != nil {
 		b.Fatal(err)
 	}
-	if err := s.db.Compact(context.Background(), []byte{0}, []byte{0xFF}, false); err != nil {
+	if err := s.db.Load().Compact(context.Background(), []byte{0}, []byte{0xFF}, false); err != nil {
 		b.Fatal(err)
 	}
 	b.Run("missing", func(b *testing.B) {
@@ -50,7 +50,7 @@ func BenchmarkLoadMissing(b *testing.B) {
 	b.Run("missing, without the bottom filters", func(b *testing.B) {
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
-			if _, _, err := s.db.Get(key(i%instances, each+i%each)); !errors.Is(err, pebble.ErrNotFound) {
+			if _, _, err := s.db.Load().Get(key(i%instances, each+i%each)); !errors.Is(err, pebble.ErrNotFound) {
 				b.Fatal(err)
 			}
 		}

@@ -3,23 +3,20 @@ package persistence
 import (
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
-// readers counts the reads that are running, snapshots included, so that Close
-// does not take the files away under them.
+// readers counts the reads that are running, snapshots included, so that nobody
+// takes the files away under them.
 type readers struct {
 	// state is the number of readers, plus closing once no more may enter.
 	state atomic.Int64
-	// gone is closed by the last reader that leaves while closing. Readers that
-	// come too late pass through there as well, hence last.
+	// gone is closed by the last reader that leaves after shut. Readers that come
+	// too late pass through there as well, hence last.
 	gone chan struct{}
 	last sync.Once
 }
 
 const closing = 1 << 62
-
-func newReaders() *readers { return &readers{gone: make(chan struct{})} }
 
 // enter counts one reader in. It is false, and leave must not be called, once
 // shut was called.
@@ -37,18 +34,10 @@ func (r *readers) leave() {
 	}
 }
 
-// shut lets no more readers in and waits for those inside, but not longer than
-// wait. It says whether all are gone. It must be called once.
-func (r *readers) shut(wait time.Duration) bool {
+// shut lets no more readers in; gone is closed when those inside have left. It
+// must be called once.
+func (r *readers) shut() {
 	if r.state.Add(closing) == closing {
-		return true
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-r.gone:
-		return true
-	case <-timer.C:
-		return false
+		r.last.Do(func() { close(r.gone) })
 	}
 }

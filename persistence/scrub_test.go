@@ -109,7 +109,7 @@ func TestTheOldestLiveLogIsReadFromPebblesManifest(t *testing.T) {
 	}
 	for range 3 {
 		mustCommit(t, s, "a", "1")
-		if err := s.db.Flush(); err != nil {
+		if err := s.db.Load().Flush(); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "the newest log is the oldest live one", func() bool {

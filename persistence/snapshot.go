@@ -11,16 +11,18 @@ import (
 // A snapshot is safe for concurrent use; its cursors belong to one goroutine.
 type Snapshot struct {
 	store *Store
+	of    *generation
 	db    *pebble.Snapshot // nil after Close of the store
 }
 
 // Snapshot returns the present moment. On a closed store every read of it
 // returns ErrClosed.
 func (s *Store) Snapshot() *Snapshot {
-	if !s.readers.enter() {
+	g := s.read()
+	if g == nil {
 		return &Snapshot{store: s}
 	}
-	return &Snapshot{store: s, db: s.db.NewSnapshot()}
+	return &Snapshot{store: s, of: g, db: g.NewSnapshot()}
 }
 
 // Close gives the snapshot back. Cursors must be closed before. It must be
@@ -29,7 +31,7 @@ func (sn *Snapshot) Close() error {
 	if sn.db == nil {
 		return nil
 	}
-	defer sn.store.readers.leave()
+	defer sn.of.leave()
 	return sn.db.Close()
 }
 

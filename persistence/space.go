@@ -12,10 +12,28 @@ const (
 	// spaceHold is how long the store stays shut after a write that found no space
 	// although the file system says that there is some: a quota, or no more inodes.
 	spaceHold = 2 * time.Second
-	// openBytesMin is what opening needs besides the logs that it writes into
-	// tables.
+	// openBytesMin is what opening, or flushing, needs besides the logs that it
+	// writes into tables.
 	openBytesMin = 4 << 20
+	// scarceLogs is how many logs' room there must be above FreeBytesMin for old
+	// logs to keep theirs: as many as Pebble keeps for later and has in use.
+	scarceLogs = 9
 )
+
+// errReopened refuses writes that were begun before the store was opened anew.
+var errReopened = fmt.Errorf("%w: there is room since just now, try again", ErrDiskFull)
+
+// space is what the space loop knows.
+type space struct {
+	// waiting says that the store is open to read only, until there is room for
+	// openBytes.
+	waiting   bool
+	openBytes int64
+	old       *generation // the one that was open to read, until its readers have left
+	// flushed is how many sets of writes had been applied when a full disk made the
+	// store write its memory into tables.
+	flushed uint64
+}
 
 // spaceLoop watches free space. It has a goroutine of its own because asking
 // the file system can hang.
@@ -39,6 +57,10 @@ func (s *Store) spaceLoop() {
 func (s *Store) pollSpace() {
 	free := freeBytes(s.fs, s.dir)
 	s.metrics.freeBytes.Store(free)
+	s.giveBack(free)
+	if err := s.closeOld(); err != nil {
+		s.log.Warn().Err(err).Msg("closing what was open to read only")
+	}
 	if s.gate.fullSince(time.Now()) < spaceHold {
 		return
 	}
@@ -46,7 +68,13 @@ func (s *Store) pollSpace() {
 	if s.gate.isFull() {
 		need += need / 10 // so that it does not flap at the mark
 	}
+	if s.space.waiting {
+		need = max(need, s.space.openBytes)
+	}
 	if free < 0 || need < 0 || free >= need {
+		if s.space.waiting {
+			s.reopen()
+		}
 		if s.gate.setFull(nil, time.Time{}) {
 			s.log.Info().Int64("free_bytes", free).Msg("there is space again, taking writes")
 		}
@@ -65,14 +93,72 @@ func (s *Store) diskFull(reason string) {
 	}
 }
 
-// roomToOpen refuses to open on a full disk: writing logBytes of logs into
-// tables would hang there.
-func (s *Store) roomToOpen(logBytes int64) error {
-	free := freeBytes(s.fs, s.dir)
-	need := logBytes + openBytesMin
-	if s.readOnly || s.options.FreeBytesMin < 0 || free < 0 || free >= need {
+// giveBack frees what the store holds without need when there is little room:
+// old logs at once, and once writes are refused the memory that is not in tables
+// yet, with the logs that it keeps in use.
+func (s *Store) giveBack(free int64) {
+	if s.options.FreeBytesMin < 0 || free < 0 || s.space.waiting {
+		return
+	}
+	scarce := free < s.options.FreeBytesMin+scarceLogs*s.keeper.logBytes
+	if s.scarce.Swap(scarce) != scarce && scarce {
+		s.keeper.structureChanged()
+	}
+	applied := s.metrics.appended.Load()
+	if !s.gate.isFull() || s.space.flushed == applied || s.commits.syncs.Load() != 0 {
+		return // NB: with nobody on the way in, flushing cannot be held up behind a writer
+	}
+	m := s.db.Load().Metrics()
+	if m.MemTable.Count > 1 || free < int64(m.WAL.Size)+openBytesMin {
+		return // a flush is running, or would find no room: look again
+	}
+	if _, err := s.db.Load().AsyncFlush(); err != nil {
+		s.log.Warn().Err(err).Msg("a full disk: what is in memory cannot be written into tables")
+		return
+	}
+	s.space.flushed = applied
+}
+
+// roomToOpen decides whether there is room to open the store for writing: without
+// it, writing the logs into tables would hang. Otherwise the store is opened to
+// read, and for writing as soon as there is room. Old logs make some.
+func (s *Store) roomToOpen(found found) error {
+	s.space.openBytes = found.logBytes + openBytesMin
+	if s.readOnly || s.options.FreeBytesMin < 0 || s.hasRoom() {
 		return nil
 	}
-	return fmt.Errorf("%w: opening needs %d MiB and %d MiB are free; nothing was changed, make room and start again",
-		ErrDiskFull, need>>20, free>>20)
+	if err := s.removeLogs(found.minLog); err != nil {
+		return err
+	}
+	if s.hasRoom() {
+		return nil
+	}
+	s.space.waiting = true
+	reason := fmt.Errorf("%w: opening for writing needs %d MiB", ErrDiskFull, s.space.openBytes>>20)
+	s.gate.setFull(reason, time.Time{})
+	s.log.Error().Int64("free_bytes", freeBytes(s.fs, s.dir)).Int64("needed_bytes", s.space.openBytes).
+		Msg("disk is full, opening the store to read only until there is room")
+	return nil
+}
+
+func (s *Store) hasRoom() bool {
+	free := freeBytes(s.fs, s.dir)
+	return free < 0 || free >= s.space.openBytes
+}
+
+// removeLogs removes the logs before minLog, as Pebble does once it is open for
+// writing: all of their records are in tables.
+func (s *Store) removeLogs(minLog uint64) error {
+	names, err := s.fs.List(s.dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if n, ok := fileNumber(name, ".log"); ok && n < minLog {
+			if err := s.fs.Remove(s.fs.PathJoin(s.dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

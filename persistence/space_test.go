@@ -3,6 +3,7 @@ package persistence
 import (
 	"errors"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -46,7 +47,7 @@ func TestATableThatFindsNoSpaceShutsTheStoreUntilItDoes(t *testing.T) {
 	s := open(t, small(errorfs.Wrap(vfs.NewMem(), f)))
 	mustCommit(t, s, "a", "1")
 	f.fail(&os.PathError{Op: "write", Path: "db/1.sst", Err: syscall.ENOSPC})
-	flushed, err := s.db.AsyncFlush()
+	flushed, err := s.db.Load().AsyncFlush()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func TestATableThatCannotBeWrittenShutsTheStoreUntilItCan(t *testing.T) {
 	s := open(t, small(errorfs.Wrap(vfs.NewMem(), f)))
 	mustCommit(t, s, "a", "1")
 	f.fail(&os.PathError{Op: "sync", Path: "db/1.sst", Err: syscall.EIO})
-	flushed, err := s.db.AsyncFlush()
+	flushed, err := s.db.Load().AsyncFlush()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,15 +78,155 @@ func TestATableThatCannotBeWrittenShutsTheStoreUntilItCan(t *testing.T) {
 	wantSetting(t, s, "a", "1")
 }
 
-func TestOpenOnAFullDiskIsRefusedWithoutChanges(t *testing.T) {
+// TestOpenOnAFullDiskServesReads until there is room, and takes writes then.
+func TestOpenOnAFullDiskServesReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs := vfs.NewMem()
+		free := func(mib uint64) { fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: mib << 20}) }
+		free(1000)
+		closeStore(t, small(fs))
+		before := listing(t, fs)
+		free(1)
+		o := small(fs)
+		o.FreeBytesMin = 1 << 20
+		s := open(t, o)
+		wantSetting(t, s, "a", "1")
+		wantError(t, "accepting", s.Accepting(), ErrDiskFull)
+		wantError(t, "append", <-appendSetting(s, "b", "2"), ErrDiskFull)
+		wantError(t, "fence", s.Fence(), nil)
+		begun := s.NewWrites(Meta)
+		begun.Set(SettingKey(nil, "b"), []byte("2"))
+		if got := listing(t, fs); got != before {
+			t.Errorf("files: got\n%s\nwant\n%s", got, before)
+		}
+
+		free(1000)
+		time.Sleep(2 * spaceInterval)
+		wantError(t, "accepting with space", s.Accepting(), nil)
+		wantError(t, "commit of what was begun before", s.Commit(begun), ErrDiskFull)
+		mustCommit(t, s, "c", "3")
+		for name, value := range map[string]string{"a": "1", "c": "3"} {
+			wantSetting(t, s, name, value)
+		}
+	})
+}
+
+// TestNobodyWaitsForASnapshotWhenThereIsRoomAgain: what was opened to read is read
+// to the end, while the store takes writes.
+func TestNobodyWaitsForASnapshotWhenThereIsRoomAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs := vfs.NewMem()
+		free := func(mib uint64) { fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: mib << 20}) }
+		tables := func() (names []string) {
+			all, err := fs.List("db")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range all {
+				if _, ok := fileNumber(name, ".sst"); ok {
+					names = append(names, name)
+				}
+			}
+			return names
+		}
+		free(1000)
+		o := small(fs)
+		o.FreeBytesMin = 1 << 20
+		first, err := Open("db", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustCommit(t, first, "a", "1")
+		if err := errors.Join(first.db.Load().Flush(), first.Close()); err != nil {
+			t.Fatal(err)
+		}
+		before := tables()
+		free(1)
+		s := open(t, o)
+		snapshot := s.Snapshot()
+		wantError(t, "accepting without room", s.Accepting(), ErrDiskFull)
+
+		free(1000)
+		begun := time.Now()
+		for range 100 {
+			time.Sleep(spaceInterval / 10)
+			wantSetting(t, s, "a", "1")
+		}
+		if took := time.Since(begun); took != 10*spaceInterval {
+			t.Errorf("reads waited for %s, want none to wait", took-10*spaceInterval)
+		}
+		wantError(t, "accepting while somebody reads", s.Accepting(), nil)
+		mustCommit(t, s, "a", "2")
+		if err := errors.Join(s.db.Load().Flush(),
+			s.db.Load().Compact(t.Context(), []byte{0}, []byte{0xFF}, false)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(spaceInterval) // tables are removed in the background
+		wantSetting(t, s, "a", "2")
+		if got, err := snapshot.Load(SettingKey(nil, "a")); err != nil || string(got) != "1" {
+			t.Errorf("setting a of the snapshot: got %q, %v, want 1", got, err)
+		}
+		if got := tables(); len(before) == 0 || !slices.Contains(got, before[0]) || len(got) < 2 {
+			t.Errorf("tables while the snapshot is open: got %q, want %q and more", got, before)
+		}
+		if err := snapshot.Close(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * spaceInterval)
+		if got := tables(); len(got) != 1 || slices.Contains(before, got[0]) {
+			t.Errorf("tables at the end: got %q, want one and not %q", got, before)
+		}
+	})
+}
+
+// TestAStoreWithASnapshotOfBeforeCloses only when that is closed.
+func TestAStoreWithASnapshotOfBeforeCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs := vfs.NewMem()
+		closeStore(t, small(fs))
+		fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 20})
+		o := small(fs)
+		o.FreeBytesMin = 1 << 20
+		s, err := Open("db", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snapshot := s.Snapshot()
+		fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1000 << 20})
+		time.Sleep(2 * spaceInterval)
+		mustCommit(t, s, "b", "2")
+		closed := make(chan error)
+		go func() { closed <- s.Close() }()
+		synctest.Wait()
+		select {
+		case err := <-closed:
+			t.Fatalf("close with a snapshot open: got %v, want it to wait", err)
+		default:
+		}
+		if err := errors.Join(snapshot.Close(), <-closed); err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Load(SettingKey(nil, "a"))
+		wantError(t, "load after close", err, ErrClosed)
+		wantSetting(t, open(t, o), "b", "2")
+	})
+}
+
+// TestAStoreThatFoundNoRoomCloses without having written anything.
+func TestAStoreThatFoundNoRoomCloses(t *testing.T) {
 	fs := vfs.NewMem()
 	closeStore(t, small(fs))
-	before := listing(t, fs)
 	fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 20})
+	before := listing(t, fs)
 	o := small(fs)
 	o.FreeBytesMin = 1
-	_, err := Open("db", o)
-	wantError(t, "open", err, ErrDiskFull)
+	s, err := Open("db", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
 	if got := listing(t, fs); got != before {
 		t.Errorf("files: got\n%s\nwant\n%s", got, before)
 	}

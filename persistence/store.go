@@ -15,14 +15,20 @@ import (
 
 // Store is one open store. All methods are safe for concurrent use.
 type Store struct {
+	// db is exchanged once in the life of a store that was opened on a full disk;
+	// see reopen.
+	db atomic.Pointer[generation]
+
 	// Built by Open, then read only.
 
 	dir      string
 	options  Options // defaults filled in
 	readOnly bool
+	anew     bool // create, or fail
+	ids      ids
 	log      zerolog.Logger
 	fs       vfs.FS
-	db       *pebble.DB
+	lock     *pebble.Lock
 	shards   int
 	crashed  bool // the last process did not close the store
 	started  time.Time
@@ -31,15 +37,20 @@ type Store struct {
 	commits commits
 	gate    gate
 	keeper  *keeper
-	readers *readers
+	kept    keptTables
 	metrics counters
 
 	// clock is the watchdog's: nanoseconds since started at its last tick, so that
 	// a commit's age costs no system call.
 	clock atomic.Int64
+	// scarce is set while there is little room on the disk, before it counts as
+	// full: what only makes the store faster is given back then.
+	scarce atomic.Bool
 	// writeStall is when Pebble began to hold writers back, on clock; zero while
 	// it does not.
 	writeStall atomic.Int64
+
+	space space // of the space loop's goroutine; of Open and Close outside its life
 
 	// undo holds what Close has to do, in the order of Open. Open and Close own it.
 	undo      []func() error
@@ -50,22 +61,37 @@ type Store struct {
 	closeErr  error
 }
 
-// Open opens the store in dir, creating it when dir is absent or empty. Before
-// anything is changed, the files are checked against each other and against
-// what an earlier process left as a witness of what was durable; see the
-// package comment for what that finds.
+// Open opens the store in dir, creating it when dir is absent or empty and
+// Options.IDFile demands none. Before anything is changed, the files are checked
+// against each other and against what an earlier process left as a witness of
+// what was durable; see the package comment for what that finds.
 //
-// It returns ErrLocked, ErrIncomplete, ErrDamaged, ErrNewer or ErrDiskFull,
-// wrapped with what to do, or the file system's own error.
-func Open(dir string, o Options) (*Store, error) {
+// On a full disk the store is opened to be read, and takes writes as soon as there
+// is room.
+//
+// It returns ErrLocked, ErrMissing, ErrOtherStore, ErrIncomplete, ErrDamaged or
+// ErrNewer, wrapped with what to do, or the file system's own error.
+func Open(dir string, o Options) (*Store, error) { return newStore(dir, o, false) }
+
+// Create makes a new store in dir, which must be absent or empty, and closes it.
+// From then on it is the one that Options.IDFile demands. It returns ErrExists
+// when there is a store, and the errors of Open.
+func Create(dir string, o Options) error {
+	s, err := newStore(dir, o, true)
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+func newStore(dir string, o Options, anew bool) (*Store, error) {
 	o = o.EnsureDefaults()
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", dir, err)
 	}
 	s := &Store{
-		dir: dir, options: o, readOnly: o.ReadOnly, log: o.Log, started: time.Now(),
-		readers: newReaders(), stop: make(chan struct{}),
-		watchDone: make(chan struct{}), spaceDone: make(chan struct{}),
+		dir: dir, options: o, readOnly: o.ReadOnly, anew: anew, log: o.Log, started: time.Now(),
+		stop: make(chan struct{}), watchDone: make(chan struct{}), spaceDone: make(chan struct{}),
 	}
 	s.clock.Store(1)
 	s.metrics.freeBytes.Store(-1)
@@ -84,35 +110,53 @@ func Open(dir string, o Options) (*Store, error) {
 // s.undo as soon as it succeeded.
 func (s *Store) open() error {
 	s.mount()
-	lock, err := s.enter()
-	if err != nil {
+	var err error
+	if s.lock, err = s.enter(); err != nil {
 		return err
 	}
-	found, err := s.preflight(lock)
+	found, err := s.preflight(s.lock)
 	if err != nil {
 		return err
 	}
 	s.shards, s.crashed = found.shards, found.crashed
-	if err := s.roomToOpen(found.logBytes); err != nil {
-		return err
+	if !s.readOnly {
+		s.keepID()
 	}
 	s.keeper = s.newKeeper()
-	o := s.pebbleOptions(lock)
-	o.EventListener = s.listener()
-	o.Logger = pebbleLog{log: s.log, die: s.die}
-	o.ErrorIfNotExists = true
-	if s.db, err = openPebble(s.dir, o); err != nil {
+	if err := s.roomToOpen(found); err != nil {
+		return err
+	}
+	if err := s.openDB(s.readOnly || s.space.waiting); err != nil {
 		return err
 	}
 	s.undo = append(s.undo, s.closeDB)
 	if s.readOnly {
 		s.gate.setReadOnly()
-	} else if err := s.keeper.start(s.db); err != nil {
-		return err
 	}
 	s.start()
 	s.log.Info().Str("dir", s.dir).Int("shards", s.shards).Bool("after_crash", s.crashed).
 		Dur("took", time.Since(s.started)).Msg("store is open")
+	return nil
+}
+
+// openDB opens the files, which the preflight has looked at, and begins to keep
+// the witness unless they are only read.
+func (s *Store) openDB(readOnly bool) error {
+	o := s.pebbleOptions(nil)
+	o.ReadOnly = readOnly
+	o.EventListener = s.listener()
+	o.Logger = pebbleLog{log: s.log, die: s.die}
+	o.ErrorIfNotExists = true
+	g, err := s.newGeneration(o)
+	if err != nil {
+		return err
+	}
+	if !readOnly {
+		if err := s.keeper.start(g.DB); err != nil {
+			return errors.Join(err, g.Close())
+		}
+	}
+	s.db.Store(g)
 	return nil
 }
 
@@ -190,10 +234,10 @@ func (s *Store) close() error {
 	close(s.stop)
 	<-s.watchDone
 	<-s.spaceDone
-	if !s.readers.shut(s.options.CommitWaitMax) {
+	if !s.awaitReaders() {
 		return fmt.Errorf("close store %s: readers or snapshots are still open", s.dir)
 	}
-	if !s.readOnly {
+	if s.keeper.running.Load() {
 		s.keeper.halt()
 	}
 	var errs []error
@@ -207,12 +251,32 @@ func (s *Store) close() error {
 	return nil
 }
 
+// awaitReaders lets no more readers in and waits for those inside, but not longer
+// than Options.CommitWaitMax. It says whether all are gone.
+func (s *Store) awaitReaders() bool {
+	now := s.db.Load()
+	now.shut()
+	timer := time.NewTimer(s.options.CommitWaitMax)
+	defer timer.Stop()
+	for _, g := range []*generation{now, s.space.old} {
+		if g == nil {
+			continue
+		}
+		select {
+		case <-g.gone:
+		case <-timer.C:
+			return false
+		}
+	}
+	return true
+}
+
 // closeDB closes the database and, when that went well, says so in the witness.
 func (s *Store) closeDB() error {
-	if err := s.db.Close(); err != nil {
+	if err := errors.Join(s.closeOld(), s.db.Load().Close()); err != nil {
 		return err
 	}
-	if s.readOnly || s.keeper.running.Load() {
+	if s.readOnly || s.space.waiting || s.keeper.running.Load() {
 		return nil
 	}
 	return s.keeper.finish()

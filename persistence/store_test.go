@@ -90,7 +90,7 @@ func TestCountersAddUp(t *testing.T) {
 			}
 		}
 		if rapid.Bool().Draw(t, "flush") {
-			if err := s.db.Flush(); err != nil {
+			if err := s.db.Load().Flush(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -370,7 +370,7 @@ func TestADamagedBlockFailsItsReadsOnly(t *testing.T) {
 		w.Set(SettingKey(nil, fmt.Sprintf("%04d", n)), binary.BigEndian.AppendUint64(make([]byte, 100), uint64(n*7919)))
 		s.Append(w, make(waitFor, 1))
 	}
-	if err := errors.Join(s.Fence(), s.db.Flush(), s.Close()); err != nil {
+	if err := errors.Join(s.Fence(), s.db.Load().Flush(), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	damageTables(t, fs)
@@ -421,7 +421,7 @@ func TestVerifyCountsWhatThereIs(t *testing.T) {
 		w.Add(CountKey(nil, Shard(n%2), "wf", 3), 2)
 		s.Append(w, make(waitFor, 1))
 	}
-	if err := errors.Join(s.Fence(), s.db.Flush()); err != nil {
+	if err := errors.Join(s.Fence(), s.db.Load().Flush()); err != nil {
 		t.Fatal(err)
 	}
 	r, err := s.Verify(t.Context())
@@ -439,7 +439,7 @@ func TestVerifyCountsWhatThereIs(t *testing.T) {
 
 func TestVerifyFindsAKeyThatNobodyBuilds(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
-	if err := s.db.Set([]byte{0, 1, '?', 1}, nil, nil); err != nil {
+	if err := s.db.Load().Set([]byte{0, 1, '?', 1}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	_, err := s.Verify(t.Context())

@@ -30,25 +30,26 @@ type VerifyReport struct {
 // ErrCorrupt or ErrDamaged and lists the first faults.
 func (s *Store) Verify(ctx context.Context) (VerifyReport, error) {
 	r := VerifyReport{Keys: map[string]int64{}, Counters: map[string]int64{}}
-	if !s.readers.enter() {
+	g := s.read()
+	if g == nil {
 		return r, ErrClosed
 	}
-	defer s.readers.leave()
+	defer g.leave()
 	var faults faultList
-	if err := s.verifyTables(ctx, &r, &faults); err != nil {
+	if err := s.verifyTables(ctx, g, &r, &faults); err != nil {
 		return r, err
 	}
-	if err := s.db.CheckLevels(nil); err != nil {
+	if err := g.CheckLevels(nil); err != nil {
 		faults.add(s.readFault("check levels at", nil, err))
 	}
-	if err := s.verifyKeys(ctx, &r, &faults); err != nil {
+	if err := s.verifyKeys(ctx, g, &r, &faults); err != nil {
 		return r, err
 	}
 	return r, faults.err()
 }
 
-func (s *Store) verifyTables(ctx context.Context, r *VerifyReport, faults *faultList) error {
-	tables, err := liveTables(s.db)
+func (s *Store) verifyTables(ctx context.Context, g *generation, r *VerifyReport, faults *faultList) error {
+	tables, err := liveTables(g.DB)
 	if err != nil {
 		return err
 	}
@@ -69,8 +70,8 @@ func (s *Store) verifyTables(ctx context.Context, r *VerifyReport, faults *fault
 	return nil
 }
 
-func (s *Store) verifyKeys(ctx context.Context, r *VerifyReport, faults *faultList) error {
-	it, err := s.db.NewIter(&pebble.IterOptions{})
+func (s *Store) verifyKeys(ctx context.Context, g *generation, r *VerifyReport, faults *faultList) error {
+	it, err := g.NewIter(&pebble.IterOptions{})
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package persistence
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -12,7 +13,7 @@ import (
 // true of every later state of an undamaged store, after any crash.
 //
 //	troupe witness
-//	clean false                             the store was closed properly
+//	clean false owner 8d5e…                 the store was closed properly; who wrote this, a random number
 //	manifest MANIFEST-000012 4711 9a8b7c6d  begins with these many bytes of this checksum
 //	proof 14 20031                          a record ending at this sequence is in this log or a later one
 //	log 14 33554432                         has this size; gone only when its records are in tables
@@ -27,6 +28,7 @@ const witnessName = "WITNESS"
 
 type witness struct {
 	clean         bool
+	owner         string // of the process that wrote it; "" in those of earlier releases
 	manifest      string
 	manifestBytes int64
 	manifestSum   uint32
@@ -53,8 +55,12 @@ type tableSum struct {
 const tailBytes = 4 << 10
 
 func (w *witness) encode() []byte {
-	b := fmt.Appendf(nil, "troupe witness\nclean %t\nmanifest %s %d %08x\nproof %d %d\n",
-		w.clean, w.manifest, w.manifestBytes, w.manifestSum, w.proof.wal, w.proof.seq)
+	clean := strconv.FormatBool(w.clean)
+	if w.owner != "" {
+		clean += " owner " + w.owner
+	}
+	b := fmt.Appendf(nil, "troupe witness\nclean %s\nmanifest %s %d %08x\nproof %d %d\n",
+		clean, w.manifest, w.manifestBytes, w.manifestSum, w.proof.wal, w.proof.seq)
 	for _, l := range w.logs {
 		b = fmt.Appendf(b, "log %d %d\n", l.number, l.bytes)
 	}
@@ -74,9 +80,11 @@ func parseWitness(data []byte) (*witness, error) {
 		return nil, errors.New("it is not the WITNESS file of a store")
 	}
 	w := new(witness)
-	if _, err := fmt.Sscanf(lines[1], "clean %t", &w.clean); err != nil {
+	clean, owner, _ := strings.Cut(lines[1], " owner ")
+	if _, err := fmt.Sscanf(clean, "clean %t", &w.clean); err != nil {
 		return nil, fmt.Errorf("line 2: %w", err)
 	}
+	w.owner = owner
 	if _, err := fmt.Sscanf(lines[2], "manifest %s %d %x", &w.manifest, &w.manifestBytes, &w.manifestSum); err != nil {
 		return nil, fmt.Errorf("line 3: %w", err)
 	}

@@ -18,6 +18,7 @@ import (
 func drawWitness(t *rapid.T) *witness {
 	w := &witness{
 		clean:         rapid.Bool().Draw(t, "clean"),
+		owner:         rapid.StringMatching(`[0-9a-f]{0,32}`).Draw(t, "owner"),
 		manifest:      rapid.StringMatching(`MANIFEST-[0-9]{6}`).Draw(t, "manifest"),
 		manifestBytes: rapid.Int64Min(0).Draw(t, "bytes"),
 		manifestSum:   rapid.Uint32().Draw(t, "sum"),

@@ -22,6 +22,7 @@ type Writes struct {
 	store *Store
 	shard Shard
 	batch *pebble.Batch
+	db    *generation // that the batch was made for
 
 	// What follows is the ticket of a running Append. It is written by Append
 	// before the queue gets it, then owned as said at each field.
@@ -54,10 +55,10 @@ func (s *Store) NewWrites(sh Shard) *Writes {
 		panic(fmt.Sprintf("persistence: shard %d of %d", sh, s.shards))
 	}
 	w, _ := s.pool.Get().(*Writes)
-	if w == nil {
-		w = &Writes{store: s}
-		if s.db != nil {
-			w.batch = s.db.NewBatch(pebble.WithMaxRetainedSizeBytes(batchRetainedBytes))
+	if db := s.db.Load(); w == nil || w.db != db {
+		w = &Writes{store: s, db: db}
+		if db != nil {
+			w.batch = db.NewBatch(pebble.WithMaxRetainedSizeBytes(batchRetainedBytes))
 		}
 	}
 	w.shard = sh

@@ -1,0 +1,235 @@
+package persistence
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+const (
+	// fillsEnv is how often TestAFullDiskHealsAgainAndAgain fills the disk.
+	fillsEnv    = "PERSISTENCE_TEST_FILLS"
+	fillWriters = 4
+	fillNames   = 500 // of settings that each of them writes again and again
+	// fillCommits of 4 KiB are acknowledged before each filling, so that logs and
+	// tables take more room over the rounds than the disk has.
+	fillCommits = 6000
+)
+
+// smallDisk mounts a file system in memory of so many MiB.
+func smallDisk(t *testing.T, mib int) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", mib)); err != nil {
+		t.Skipf("a small file system cannot be mounted here, which takes root: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	return dir
+}
+
+// fill takes all the room that is left.
+func fill(t *testing.T, dir string) (remove func()) {
+	t.Helper()
+	path := filepath.Join(dir, "filler")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	piece := make([]byte, 1<<20)
+	for err == nil {
+		_, err = f.Write(piece)
+		if errors.Is(err, syscall.ENOSPC) && len(piece) > 4096 {
+			piece, err = piece[:len(piece)/2], nil
+		}
+	}
+	if cerr := f.Close(); !errors.Is(err, syscall.ENOSPC) || cerr != nil {
+		t.Fatalf("fill the disk: %v, %v", err, cerr)
+	}
+	return func() {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// writeUntilFull commits with several writers until each is refused, and calls
+// enough after the first fillCommits acknowledgements. An outcome may be unknown.
+// The first answer of another kind is returned.
+func writeUntilFull(s *Store, round int, acked *sync.Map, enough func()) error {
+	var (
+		writers sync.WaitGroup
+		count   atomic.Int64
+		once    sync.Once
+		wrong   error
+	)
+	reached, ended := make(chan struct{}), make(chan struct{})
+	for n := range fillWriters {
+		writers.Go(func() {
+			random := rand.NewChaCha8([32]byte{byte(n), byte(round)})
+			for i := 0; ; i++ {
+				value := make([]byte, 4<<10)
+				_, _ = random.Read(value) // never fails; does not compress
+				name := fmt.Sprintf("%d/%d", n, i%fillNames)
+				switch err := <-appendSetting(s, name, string(value)); {
+				case err == nil:
+					acked.Store(name, string(value))
+				case errors.Is(err, ErrOutcomeUnknown):
+					acked.Delete(name) // the disk was full before the log had room for it
+				case errors.Is(err, ErrDiskFull), errors.Is(err, ErrStalled):
+					return
+				default:
+					once.Do(func() { wrong = err })
+					return
+				}
+				if count.Add(1) == fillCommits {
+					close(reached)
+				}
+			}
+		})
+	}
+	go func() {
+		writers.Wait()
+		close(ended)
+	}()
+	select {
+	case <-reached:
+		enough()
+		<-ended
+		return wrong
+	case <-ended:
+		return errors.Join(wrong, fmt.Errorf("refused after %d commits, before the disk was filled", count.Load()))
+	}
+}
+
+// TestAFullDiskHealsAgainAndAgain fills a real file system under load, looks
+// whether reads go on, and makes room again.
+func TestAFullDiskHealsAgainAndAgain(t *testing.T) {
+	rounds := 3
+	if text := os.Getenv(fillsEnv); text != "" {
+		var err error
+		if rounds, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	disk := smallDisk(t, 160)
+	dir := filepath.Join(disk, "data")
+	o := Options{FreeBytesMin: 24 << 20, MemTableBytes: 16 << 20, Fatal: func(reason string) { panic(reason) }}
+	s, err := Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var acked sync.Map
+	for round := range rounds {
+		var remove func()
+		if err := writeUntilFull(s, round, &acked, func() { remove = fill(t, disk) }); err != nil {
+			t.Fatalf("round %d: %v (free: %d MiB)", round, err, freeBytes(s.fs, dir)>>20)
+		}
+		acked.Range(func(name, value any) bool {
+			wantSetting(t, s, name.(string), value.(string))
+			return !t.Failed()
+		})
+		remove()
+		eventually(t, fmt.Sprintf("writes are taken again in round %d", round), func() bool { return s.Accepting() == nil })
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(dir, o); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	n := 0
+	acked.Range(func(name, value any) bool {
+		n++
+		wantSetting(t, s, name.(string), value.(string))
+		return !t.Failed()
+	})
+	if n < fillWriters*(fillNames-1) { // each writer has one on the way at most
+		t.Errorf("settings: got %d, want at least %d", n, fillWriters*(fillNames-1))
+	}
+	t.Logf("%d rounds", rounds)
+}
+
+// crashEnv makes the test binary play a process that commits until it is killed.
+const crashEnv = "PERSISTENCE_TEST_CRASH"
+
+// TestAStoreThatWasKilledOpensOnAFullDisk to be read, with all that was
+// acknowledged, and takes writes when there is room.
+func TestAStoreThatWasKilledOpensOnAFullDisk(t *testing.T) {
+	o := Options{FreeBytesMin: 24 << 20, MemTableBytes: 16 << 20}
+	if dir := os.Getenv(crashEnv); dir != "" {
+		s, err := Open(dir, o)
+		for n := 0; err == nil; n++ {
+			name := strconv.Itoa(n)
+			if err = <-appendSetting(s, name, name); err == nil {
+				fmt.Fprintln(os.Stdout, name)
+			}
+		}
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(3)
+	}
+	if testing.Short() {
+		t.Skip("starts a process")
+	}
+	disk := smallDisk(t, 160)
+	dir := filepath.Join(disk, "data")
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestAStoreThatWasKilledOpensOnAFullDisk$")
+	cmd.Env = append(os.Environ(), crashEnv+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	const acked = 200
+	for lines, n := bufio.NewScanner(out), 0; n < acked; n++ {
+		if !lines.Scan() || lines.Text() != strconv.Itoa(n) {
+			t.Fatalf("line %d of the process: got %q, %v", n, lines.Text(), lines.Err())
+		}
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait() // it was killed
+	remove := fill(t, disk)
+	s, err := Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantAll := func() {
+		t.Helper()
+		for n := range acked {
+			wantSetting(t, s, strconv.Itoa(n), strconv.Itoa(n))
+		}
+	}
+	wantAll()
+	if !s.OpenedAfterCrash() {
+		t.Error("opened after a close, want after a crash")
+	}
+	wantError(t, "append", <-appendSetting(s, "b", "2"), ErrDiskFull)
+	remove()
+	eventually(t, "writes are taken", func() bool { return s.Accepting() == nil })
+	mustCommit(t, s, "c", "3")
+	wantAll()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(dir, o); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	wantAll()
+	wantSetting(t, s, "c", "3")
+}

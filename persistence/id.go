@@ -1,0 +1,134 @@
+package persistence
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+// idName is the file that tells a store from every other. It is written when the
+// store is created, and for a store of an earlier release when it is opened with
+// Options.IDFile. That file holds the same text:
+//
+//	troupe store id
+//	id 5f0c…
+//	crc 1c291ca3
+const idName = "ID"
+
+const idTitle = "troupe store id\nid "
+
+func encodeID(id string) []byte { return seal([]byte(idTitle + id + "\n")) }
+
+func parseID(data []byte) (string, error) {
+	if len(data) == 0 {
+		return "", errors.New("it is empty")
+	}
+	text, ok := unseal(data)
+	if !ok {
+		return "", errors.New("its checksum does not fit")
+	}
+	id, ok := strings.CutPrefix(strings.TrimSuffix(string(text), "\n"), idTitle)
+	if !ok || id == "" || strings.ContainsAny(id, " \n") {
+		return "", errors.New("it does not hold the id of a store")
+	}
+	return id, nil
+}
+
+// ids are the id of the store and the one that Options.IDFile demands. Each is
+// empty when there is none.
+type ids struct{ own, wanted string }
+
+// wantedID reads Options.IDFile.
+func (s *Store) wantedID() (string, error) {
+	path := s.options.IDFile
+	if path == "" {
+		return "", nil
+	}
+	data, err := readFile(s.fs, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	id, err := parseID(data)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: it says which store belongs here; restore it, or remove it, and the store in %s "+
+			"is taken for the right one", path, err, s.dir)
+	}
+	return id, nil
+}
+
+// checkID compares the store with what belongs here. It changes nothing.
+func (s *Store) checkID() error {
+	data, err := readFile(s.fs, s.fs.PathJoin(s.dir, idName))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		if s.ids.own, err = parseID(data); err != nil {
+			return damagedFile(idName, err.Error())
+		}
+	}
+	if s.ids.wanted == "" || s.ids.wanted == s.ids.own {
+		return nil
+	}
+	is := "has no id"
+	if s.ids.own != "" {
+		is = "is " + s.ids.own
+	}
+	return fmt.Errorf("%w: %s %s, and %s says that %s belongs here", ErrOtherStore, s.dir, is, s.options.IDFile, s.ids.wanted)
+}
+
+// missing is the error about a store that belongs here and is not there.
+func (s *Store) missing() error {
+	return fmt.Errorf("%w: %s holds none, and %s says that %s belongs here; nothing was changed",
+		ErrMissing, s.dir, s.options.IDFile, s.ids.wanted)
+}
+
+// keepID writes the id of this store into Options.IDFile, when there is no such
+// file yet. A store without an id gets one first. After a crash between the two the
+// store has an id and the file is missing: the next Open writes it. A failure is
+// logged, and the store works without the file.
+func (s *Store) keepID() {
+	path := s.options.IDFile
+	if path == "" || s.ids.wanted != "" {
+		return
+	}
+	err := s.giveID()
+	if err == nil {
+		err = writeFile(s.fs, s.fs.PathDir(path), s.fs.PathBase(path), encodeID(s.ids.own))
+	}
+	if err != nil {
+		s.log.Warn().Str("file", path).Err(err).Msg("the id of the store cannot be kept there: that the store is missing will not be noticed")
+		return
+	}
+	s.log.Info().Str("file", path).Str("id", s.ids.own).Msg("this store belongs here from now on")
+}
+
+// giveID gives an id to a store that has none.
+func (s *Store) giveID() error {
+	if s.ids.own != "" {
+		return nil
+	}
+	id := newNonce()
+	if err := writeFile(s.fs, s.dir, idName, encodeID(id)); err != nil {
+		return err
+	}
+	s.ids.own = id
+	return nil
+}
+
+// forgetID makes room for another store.
+func (s *Store) forgetID() error {
+	if s.ids.wanted == "" {
+		return nil
+	}
+	if err := s.fs.Remove(s.options.IDFile); err != nil {
+		return err
+	}
+	s.ids.wanted = ""
+	return syncDir(s.fs, s.fs.PathDir(s.options.IDFile))
+}

@@ -1,0 +1,233 @@
+package persistence
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/rs/zerolog"
+	"pgregory.net/rapid"
+)
+
+// belonging are options for a store in memory that a file says belongs there.
+func belonging(fs vfs.FS) Options {
+	o := small(fs)
+	o.IDFile = "store-id"
+	return o
+}
+
+func idFile(t testing.TB, fs vfs.FS, path string) string {
+	t.Helper()
+	data, err := readFile(fs, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := parseID(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func TestAStoreThatBelongsThereIsDemanded(t *testing.T) {
+	fs := vfs.NewMem()
+	o := belonging(fs)
+	closeStore(t, o)
+	if in, beside := idFile(t, fs, "db/"+idName), idFile(t, fs, o.IDFile); in != beside {
+		t.Errorf("the store is %s, and %s belongs there", in, beside)
+	}
+	s := open(t, o) // closed only at the end, which the renaming below does not mind
+	wantSetting(t, s, "a", "1")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := fs.Rename("db", "away"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open("db", o)
+	wantError(t, "open of a directory that is gone", err, ErrMissing)
+	if _, err := fs.Stat("db"); err == nil {
+		t.Error("a directory was made")
+	}
+	if err := fs.MkdirAll("db", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open("db", o)
+	wantError(t, "open of a place where nothing is mounted", err, ErrMissing)
+	if names, err := fs.List("db"); err != nil || len(names) != 0 {
+		t.Errorf("files in it: got %q, %v, want none", names, err)
+	}
+
+	// Begin anew on purpose, and bring the old one back.
+	if err := Create("db", o); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, "create where a store is", Create("db", o), ErrExists)
+	again, err := Open("db", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Load(SettingKey(nil, "a")); !errors.Is(err, ErrNotFound) {
+		t.Errorf("setting of the old store: got error %v, want %v", err, ErrNotFound)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(fs.Rename("db", "new"), fs.Rename("away", "db")); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open("db", o)
+	wantError(t, "open of the old store", err, ErrOtherStore)
+	wantError(t, "create over the old store", Create("db", o), ErrExists)
+}
+
+func TestAStoreOfAnEarlierReleaseIsTakenOver(t *testing.T) {
+	fs := vfs.NewMem()
+	closeStore(t, small(fs))
+	if err := fs.Remove("db/" + idName); err != nil {
+		t.Fatal(err)
+	}
+	o := belonging(fs)
+	s := open(t, o)
+	wantSetting(t, s, "a", "1")
+	if in, beside := idFile(t, fs, "db/"+idName), idFile(t, fs, o.IDFile); in != beside {
+		t.Errorf("the store is %s, and %s belongs there", in, beside)
+	}
+}
+
+func TestWhatSaysWhichStoreBelongsThereMustBeWhole(t *testing.T) {
+	for name, c := range map[string]struct {
+		path, content, want string
+	}{
+		"empty":                {"store-id", "", "store-id: it is empty"},
+		"cut":                  {"store-id", "troupe store id\n", "store-id: its checksum"},
+		"another file":         {"store-id", string(seal([]byte("troupe store\nformat 1\n"))), "store-id: it does not hold"},
+		"altered in the store": {"db/" + idName, strings.ToUpper(string(encodeID("ab"))), "store is damaged: " + idName},
+		"none in the store":    {"db/" + idName, "-", "has no id"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs := vfs.NewMem()
+			o := belonging(fs)
+			closeStore(t, o)
+			if c.content == "-" {
+				if err := fs.Remove(c.path); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				putFile(t, fs, "../"+c.path, c.content)
+			}
+			before := listing(t, fs)
+			s, err := Open("db", o)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("open: got %v, %v, want %q", s, err, c.want)
+			}
+			if got := listing(t, fs); got != before {
+				t.Errorf("files: got\n%s\nwant\n%s", got, before)
+			}
+		})
+	}
+}
+
+func TestAStoreWorksWhereItsIDCannotBeKept(t *testing.T) {
+	f := &faultyFS{suffix: "store-id" + tmpSuffix, kinds: []errorfs.OpKind{errorfs.OpCreate}}
+	f.fail(&os.PathError{Op: "create", Path: "store-id", Err: syscall.EROFS})
+	fs := vfs.NewMem()
+	o := belonging(errorfs.Wrap(fs, f))
+	var log strings.Builder
+	o.Log = zerolog.New(&log)
+	closeStore(t, o)
+	if !strings.Contains(log.String(), "cannot be kept there") {
+		t.Errorf("log: got %s, want a line that says so", log.String())
+	}
+	f.fault.Store(nil)
+	s := open(t, o)
+	wantSetting(t, s, "a", "1")
+	if in, beside := idFile(t, fs, "db/"+idName), idFile(t, fs, o.IDFile); in != beside {
+		t.Errorf("the store is %s, and %s belongs there", in, beside)
+	}
+}
+
+// TestACrashNeverLeavesAStoreThatDoesNotBelongThere cuts the power at every write
+// of a creation, of taking over a store of an earlier release, and of beginning
+// anew, and demands that the next start finds its way.
+func TestACrashNeverLeavesAStoreThatDoesNotBelongThere(t *testing.T) {
+	for name, c := range map[string]struct {
+		before func(t *testing.T, fs *vfs.MemFS)
+		do     func(o Options) error
+	}{
+		"creation": {func(*testing.T, *vfs.MemFS) {}, openAndClose},
+		"earlier release": {func(t *testing.T, fs *vfs.MemFS) {
+			closeStore(t, small(fs))
+			if err := errors.Join(fs.Remove("db/"+idName), syncDir(fs, "db")); err != nil {
+				t.Fatal(err)
+			}
+		}, openAndClose},
+		"begin anew": {func(t *testing.T, fs *vfs.MemFS) {
+			closeStore(t, belonging(fs))
+			if err := errors.Join(fs.RemoveAll("db"), syncDir(fs, "")); err != nil {
+				t.Fatal(err)
+			}
+		}, func(o Options) error { return Create("db", o) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cuts := 0
+			for k := int64(1); ; k++ {
+				fs := vfs.NewCrashableMem()
+				c.before(t, fs)
+				var left *vfs.MemFS
+				var count atomic.Int64
+				power := errorfs.InjectorFunc(func(op errorfs.Op) error {
+					if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && count.Add(1) == k {
+						left = fs.CrashClone(vfs.CrashCloneCfg{})
+					}
+					return nil
+				})
+				if err := c.do(belonging(errorfs.Wrap(fs, power))); err != nil {
+					t.Fatal(err)
+				}
+				if left == nil {
+					break
+				}
+				cuts++
+				err := openAndClose(belonging(left))
+				if errors.Is(err, ErrMissing) && name == "begin anew" {
+					err = Create("db", belonging(left)) // nothing had been done yet
+				}
+				if err != nil {
+					t.Fatalf("after a crash at write %d: %v", k, err)
+				}
+				if in, beside := idFile(t, left, "db/"+idName), idFile(t, left, "store-id"); in != beside {
+					t.Errorf("after a crash at write %d: the store is %s, and %s belongs there", k, in, beside)
+				}
+			}
+			if cuts < 10 {
+				t.Errorf("only %d crashes, want more", cuts)
+			}
+		})
+	}
+}
+
+func openAndClose(o Options) error {
+	s, err := Open("db", o)
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	return s.Close()
+}
+
+func TestAnIDIsReadAsItWasWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.StringMatching(`[0-9a-f]{1,40}`).Draw(t, "id")
+		got, err := parseID(encodeID(want))
+		if err != nil || got != want {
+			t.Fatalf("got %q, %v, want %q", got, err, want)
+		}
+	})
+}

@@ -1,0 +1,281 @@
+package persistence
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+)
+
+// secondEnv makes the test binary play a second process on a directory.
+const secondEnv = "PERSISTENCE_TEST_SECOND"
+
+// TestASecondProcessIsRefusedWithoutTheLockFile: somebody removed LOCK by hand.
+func TestASecondProcessIsRefusedWithoutTheLockFile(t *testing.T) {
+	if dir := os.Getenv(secondEnv); dir != "" {
+		s, err := Open(dir, Options{})
+		fmt.Fprintln(os.Stdout, err)
+		if err == nil {
+			_ = s.Close()
+		}
+		return
+	}
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	dir := t.TempDir()
+	s, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	mustCommit(t, s, "a", "1")
+	if err := os.Remove(filepath.Join(dir, lockName)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestASecondProcessIsRefusedWithoutTheLockFile$")
+	cmd.Env = append(os.Environ(), secondEnv+"="+dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), ErrLocked.Error()) {
+		t.Errorf("the second process: got %v and %s, want %q", err, out, ErrLocked)
+	}
+	mustCommit(t, s, "b", "2")
+}
+
+// TestAFolderUnderTwoNamesIsOneStore: a lock by name would not see it.
+func TestAFolderUnderTwoNamesIsOneStore(t *testing.T) {
+	dir := t.TempDir()
+	other := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, other); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(other, Options{})
+	wantError(t, "open by the other name", err, ErrLocked)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err = Open(other, Options{})
+	if err != nil {
+		t.Fatalf("open after the first was closed: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAStoreThatIsNotItsOwnAnyMoreEndsTheProcess: where no lock keeps a second
+// process out, what it does to the files is noticed.
+func TestAStoreThatIsNotItsOwnAnyMoreEndsTheProcess(t *testing.T) {
+	log := func(t *testing.T, dir string) string {
+		logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
+		if err != nil || len(logs) == 0 {
+			t.Fatalf("logs: got %q, %v", logs, err)
+		}
+		return logs[len(logs)-1]
+	}
+	for name, c := range map[string]struct {
+		hurt func(t *testing.T, dir string) error
+		want string
+	}{
+		"witness of another owner": {func(_ *testing.T, dir string) error {
+			data, err := os.ReadFile(filepath.Join(dir, witnessName))
+			if err != nil {
+				return err
+			}
+			w, err := parseWitness(data)
+			if err != nil {
+				return err
+			}
+			w.owner = newNonce()
+			return os.WriteFile(filepath.Join(dir, witnessName), w.encode(), 0o600)
+		}, witnessName},
+		"no witness": {func(_ *testing.T, dir string) error { return os.Remove(filepath.Join(dir, witnessName)) }, witnessName},
+		"no log":     {func(t *testing.T, dir string) error { return os.Remove(log(t, dir)) }, ".log"},
+		"another log": {func(t *testing.T, dir string) error {
+			data, err := os.ReadFile(log(t, dir))
+			if err != nil {
+				return err
+			}
+			copied := filepath.Join(dir, "copy")
+			if err := os.WriteFile(copied, data, 0o600); err != nil {
+				return err
+			}
+			return os.Rename(copied, log(t, dir))
+		}, ".log"},
+		"another directory": {func(_ *testing.T, dir string) error {
+			if err := os.Rename(dir, dir+".old"); err != nil {
+				return err
+			}
+			return os.CopyFS(dir, os.DirFS(dir+".old"))
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			died := make(chan string, 2)
+			s, err := Open(dir, Options{
+				WitnessInterval: time.Millisecond, CommitWaitMax: time.Minute,
+				Fatal: func(reason string) {
+					died <- reason
+					runtime.Goexit() // the process would be gone
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustCommit(t, s, "a", "1")
+			eventually(t, "the witness knows of the commit, and rests", func() bool {
+				w, err := s.readWitness()
+				return err == nil && w.proof == s.commits.durable.load()
+			})
+			if err := c.hurt(t, dir); err != nil {
+				t.Fatal(err)
+			}
+			if reason := <-died; !strings.Contains(reason, c.want) || !strings.Contains(reason, "acknowledged since") {
+				t.Errorf("reason: got %q, want %q in it and since when it matters", reason, c.want)
+			}
+			wantError(t, "append", <-appendSetting(s, "b", "2"), ErrStalled)
+			if err := s.Close(); err == nil {
+				t.Error("close of a store that died: got no error")
+			}
+		})
+	}
+}
+
+// mortal are options for a store in memory that looks often whether it is its own.
+// A death ends up in died.
+func mortal(fs vfs.FS) (o Options, died chan string) {
+	died = make(chan string, 2)
+	o = small(fs)
+	o.WitnessInterval = time.Millisecond
+	o.Fatal = func(reason string) {
+		died <- reason
+		runtime.Goexit() // the process would be gone
+	}
+	return o, died
+}
+
+// wantAlive waits until the store has looked at its files some more times.
+func wantAlive(t *testing.T, s *Store, died chan string) {
+	t.Helper()
+	before := s.Metrics().WitnessErrors
+	eventually(t, "the store has looked again, or died", func() bool {
+		return len(died) > 0 || s.Metrics().WitnessErrors > before+2
+	})
+	if len(died) > 0 {
+		t.Fatalf("died: %s", <-died)
+	}
+}
+
+// TestAWitnessOfOnesOwnIsKnownAfterFailedWrites: the first took its place all the
+// same, the second did not.
+func TestAWitnessOfOnesOwnIsKnownAfterFailedWrites(t *testing.T) {
+	var step atomic.Int32
+	faults := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		witness := strings.HasSuffix(op.Path, witnessName+tmpSuffix)
+		switch {
+		case step.Load() == 1 && op.Kind == errorfs.OpRename && witness:
+			step.Store(2)
+		case op.Kind == errorfs.OpOpenDir && step.CompareAndSwap(2, 3):
+			return syscall.EIO
+		case step.Load() == 3 && op.Kind == errorfs.OpCreate && witness:
+			return syscall.EMFILE
+		}
+		return nil
+	})
+	o, died := mortal(errorfs.Wrap(vfs.NewMem(), faults))
+	s := open(t, o)
+	fresh := func() bool { // the witness knows of all commits
+		w, err := s.readWitness()
+		return err == nil && w.proof == s.commits.durable.load()
+	}
+	for first := true; first || !fresh(); first = false { // again when it was begun before the commit
+		step.Store(1)
+		mustCommit(t, s, "a", "1")
+		eventually(t, "the witness took its place, and its write failed", func() bool { return step.Load() == 3 })
+	}
+	select {
+	case err := <-appendSetting(s, "b", "2"):
+		wantError(t, "commit", err, nil)
+	case reason := <-died:
+		t.Fatalf("died: %s", reason)
+	}
+	wantAlive(t, s, died)
+	step.Store(0)
+	eventually(t, "the witness is written again", fresh)
+}
+
+// TestALogUsedAgainIsNotALogRemoved, though the witness could not be written since
+// it was the newest.
+func TestALogUsedAgainIsNotALogRemoved(t *testing.T) {
+	mem := vfs.NewMem()
+	f := &faultyFS{suffix: "db", kinds: []errorfs.OpKind{errorfs.OpList}}
+	o, died := mortal(errorfs.Wrap(mem, f))
+	s := open(t, o)
+	mustCommit(t, s, "a", "1")
+	newest := logName(s.commits.newestWAL.Load())
+	f.fail(syscall.EIO)
+	used := make(chan error, 1)
+	go func() {
+		for {
+			if err := errors.Join(<-appendSetting(s, "b", "2"), s.db.Load().Flush()); err != nil {
+				used <- err
+				return
+			}
+			if _, err := mem.Stat(mem.PathJoin("db", newest)); errors.Is(err, os.ErrNotExist) {
+				used <- nil
+				return
+			}
+		}
+	}()
+	select {
+	case err := <-used:
+		wantError(t, "commit and flush", err, nil)
+	case reason := <-died:
+		t.Fatalf("died: %s", reason)
+	}
+	wantAlive(t, s, died)
+	f.fault.Store(nil)
+	mustCommit(t, s, "c", "3")
+}
+
+// TestADyingStoreAcknowledgesNothing: between the decision and the end of the
+// process a sync may come through, into a file that is nobody's any more.
+func TestADyingStoreAcknowledgesNothing(t *testing.T) {
+	f := &faultyFS{suffix: ".log", kinds: syncKinds}
+	o := small(errorfs.Wrap(vfs.NewMem(), f))
+	ended := make(chan struct{})
+	o.Fatal = func(string) {
+		close(ended)
+		runtime.Goexit()
+	}
+	s, err := Open("db", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustCommit(t, s, "a", "1")
+	release := f.hold()
+	c := appendSetting(s, "b", "2")
+	go s.die("in a test")
+	<-ended
+	release()
+	_ = s.Close() // waits until the committer has passed it
+	select {
+	case err := <-c:
+		t.Errorf("the waiter was told %v, want nothing", err)
+	default:
+	}
+}
