@@ -2,14 +2,20 @@
 // definitions, templates, roles, users and rights (home.md), and keeps them in step
 // with the running service.
 //
-// A set of files is checked as a whole before anything of it is used. A faulty
-// set is refused with file, line and reason, and the one before stays in use.
+// There are two sets: who may do what ([Access]), and what there is to do
+// ([Definitions]). Each is checked as a whole before anything of it is used. A
+// faulty set is refused with file, line and reason, and the one before stays in
+// use; it does not hold up the other.
 package home
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,86 +47,171 @@ var folders = []string{WorkflowsFolder, FormsFolder, ChecklistsFolder}
 // maxFileBytes bounds one text file.
 const maxFileBytes = 1 << 20
 
-// Set is everything that the text files of a home say, checked together.
-type Set struct {
-	Directory *identity.Directory
-	Rights    *repository.Rights
-	Workflows []workflow.Source
-	Templates []formportal.TemplateSource
+// Access is who there is and who may read which files: identity.yaml and
+// rights.yaml.
+type Access struct {
+	Directory *identity.Directory // nil when identity.yaml cannot be used
+	Rights    *repository.Rights  // nil when rights.yaml cannot be used
+	// Digest differs when the files have another content.
+	Digest Digest
 }
 
-// Load reads and checks the home's text files. parser brings the expression
-// language; Load adds the roles of identity.yaml to it.
-//
-// The error is document.Faults when the files can be read and are wrong. When
-// identity.yaml is right, the returned set has its directory even then, and when
-// rights.yaml is right as well its rights, so that a caller can go on with
-// definitions that were accepted before.
+// Digest stands for the content of files.
+type Digest [sha256.Size]byte
+
+// add adds a text to a digest that is being made, so that its ends count.
+func add[T string | []byte](h hash.Hash, text T) {
+	_, _ = h.Write(binary.AppendUvarint(nil, uint64(len(text))))
+	_, _ = h.Write([]byte(text))
+}
+
+// addFile adds a file with those that it refers to.
+func addFile(h hash.Hash, name string, text []byte, refs map[string][]byte) {
+	add(h, name)
+	add(h, text)
+	for _, ref := range slices.Sorted(maps.Keys(refs)) {
+		add(h, ref)
+		add(h, refs[ref])
+	}
+}
+
+// Definitions are the workflows with the templates of forms and checklists.
+type Definitions struct {
+	Workflows []workflow.Source
+	Templates []formportal.TemplateSource
+	// Warnings are what the author of a definition or template should look at
+	// although it is allowed.
+	Warnings document.Faults
+	// Digest differs when the files have another content, or a template another
+	// time of modification, which lists show.
+	Digest Digest
+}
+
+// Set is everything that the text files of a home say, checked together.
+type Set struct {
+	Access
+	Definitions
+}
+
+// Load reads and checks all text files of the home; see [LoadAccess] and
+// [LoadDefinitions]. The set has what could be used even when there are faults.
 func Load(dir string, parser *statemachine.Parser) (*Set, error) {
 	set := &Set{}
 	var faults document.Faults
-	text, _, err := readFile(filepath.Join(dir, IdentityFile))
-	if err != nil {
-		return set, fmt.Errorf("read home: %w", err)
-	}
-	set.Directory, err = identity.ParseDirectory(IdentityFile, text)
+	var err error
+	set.Access, err = LoadAccess(dir)
 	if err = collect(&faults, err); err != nil {
 		return set, err
 	}
-	set.Rights, err = loadRights(dir, set.Directory)
+	set.Definitions, err = LoadDefinitions(dir, parser, set.Directory)
 	if err = collect(&faults, err); err != nil {
 		return set, err
 	}
-	options := statemachine.ParserOptions{HasPrivilege: isPrivilege, Privileges: privileges()}
-	if set.Directory != nil {
-		options.HasRole = func(name string) bool { return set.Directory.HasRole(identity.RoleID(name)) }
-		for _, id := range set.Directory.RoleIDs() {
-			options.Roles = append(options.Roles, string(id))
-		}
-	}
-	wrong, whole, err := loadDefinitions(set, dir, parser.With(options))
-	if err != nil {
-		return set, err
-	}
-	faults = append(faults, wrong...)
-	if wrong, err = loadTemplates(set, dir, templatesMayName(set, options, whole)); err != nil {
-		return set, err
-	}
-	faults = append(faults, wrong...)
 	if len(faults) > 0 {
 		return set, faults
 	}
 	return set, nil
 }
 
+// LoadAccess reads and checks identity.yaml and rights.yaml. The error is
+// document.Faults when they can be read and are wrong. What one of them says is
+// there even when the other has faults, so that nobody who was disabled stays in
+// because of them.
+func LoadAccess(dir string) (Access, error) {
+	var access Access
+	var faults document.Faults
+	text, _, err := readFile(filepath.Join(dir, IdentityFile))
+	if err != nil {
+		return access, fmt.Errorf("read home: %w", err)
+	}
+	access.Directory, err = identity.ParseDirectory(IdentityFile, text)
+	if err = collect(&faults, err); err != nil {
+		return access, err
+	}
+	digest := sha256.New()
+	add(digest, text)
+	access.Rights, text, err = loadRights(dir, access.Directory)
+	add(digest, text)
+	digest.Sum(access.Digest[:0])
+	if err = collect(&faults, err); err != nil {
+		return access, err
+	}
+	if len(faults) > 0 {
+		return access, faults
+	}
+	return access, nil
+}
+
+// LoadDefinitions reads and checks the definitions and templates. parser brings the
+// expression language; directory has the roles that they may name, nil: all are
+// taken. The error is document.Faults when the files can be read and are wrong;
+// what is right is returned even then.
+func LoadDefinitions(dir string, parser *statemachine.Parser, directory *identity.Directory) (Definitions, error) {
+	options := statemachine.ParserOptions{HasPrivilege: isPrivilege, Privileges: privileges()}
+	if directory != nil {
+		options.HasRole = func(name string) bool { return directory.HasRole(identity.RoleID(name)) }
+		for _, id := range directory.RoleIDs() {
+			options.Roles = append(options.Roles, string(id))
+		}
+	}
+	var set Definitions
+	faults, whole, err := loadDefinitions(&set, dir, parser.With(options))
+	if err != nil {
+		return set, err
+	}
+	wrong, err := loadTemplates(&set, dir, templatesMayName(&set, options, whole))
+	if err != nil {
+		return set, err
+	}
+	if faults = append(faults, wrong...); len(faults) > 0 {
+		return set, faults
+	}
+	set.Digest = set.digest()
+	return set, nil
+}
+
+func (d *Definitions) digest() (sum Digest) {
+	h := sha256.New()
+	for _, w := range d.Workflows {
+		addFile(h, w.File, w.Text, w.Refs)
+	}
+	for _, t := range d.Templates {
+		addFile(h, t.File, t.Text, t.Refs)
+		_, _ = h.Write(binary.AppendVarint(nil, t.Parsed.Modified.UnixMilli()))
+	}
+	h.Sum(sum[:0])
+	return sum
+}
+
 // loadRights reads rights.yaml. One that is missing is empty. directory is nil
 // when it has faults: then there are no rights, but those of the file's own.
-func loadRights(dir string, directory *identity.Directory) (*repository.Rights, error) {
-	text, _, err := readFile(filepath.Join(dir, RightsFile))
+func loadRights(dir string, directory *identity.Directory) (rights *repository.Rights, text []byte, err error) {
+	text, _, err = readFile(filepath.Join(dir, RightsFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, document.Faults{{File: RightsFile, Reason: err.Error()}}
+		return nil, nil, document.Faults{{File: RightsFile, Reason: err.Error()}}
 	}
-	rights, err := repository.ParseRights(RightsFile, text, directory)
+	rights, err = repository.ParseRights(RightsFile, text, directory)
 	if directory == nil {
-		return nil, err
+		return nil, text, err
 	}
-	return rights, err
+	return rights, text, err
 }
 
 // loadDefinitions reads the definitions into the set. whole: none of them is
 // missing there because of its faults.
-func loadDefinitions(set *Set, dir string, parser *statemachine.Parser) (faults document.Faults, whole bool, err error) {
+func loadDefinitions(set *Definitions, dir string, parser *statemachine.Parser) (faults document.Faults, whole bool, err error) {
 	files, err := namesIn(dir, WorkflowsFolder)
 	if err := collect(&faults, err); err != nil {
 		return nil, false, err
 	}
 	for _, name := range files {
-		source, err := loadDefinition(dir, name, parser)
+		source, warnings, err := loadDefinition(dir, name, parser)
 		if err := collect(&faults, err); err != nil {
 			return nil, false, err
 		}
 		if err == nil {
 			set.Workflows = append(set.Workflows, *source)
+			set.Warnings = append(set.Warnings, warnings...)
 		}
 	}
 	whole = len(faults) == 0
@@ -194,12 +285,12 @@ func namesIn(dir, folder string) ([]string, error) {
 	return names, nil
 }
 
-func loadDefinition(dir, name string, parser *statemachine.Parser) (*workflow.Source, error) {
+func loadDefinition(dir, name string, parser *statemachine.Parser) (*workflow.Source, document.Faults, error) {
 	folder := filepath.Join(dir, WorkflowsFolder)
 	shown := WorkflowsFolder + "/" + name
 	text, _, err := readFile(filepath.Join(folder, name))
 	if err != nil {
-		return nil, document.Faults{{File: shown, Line: 1, Reason: err.Error()}}
+		return nil, nil, document.Faults{{File: shown, Line: 1, Reason: err.Error()}}
 	}
 	source := &workflow.Source{File: shown, Text: text, Refs: map[string][]byte{}}
 	parsed, err := parser.Parse(statemachine.Source{File: shown, Text: text, Read: func(ref string) ([]byte, error) {
@@ -211,10 +302,10 @@ func loadDefinition(dir, name string, parser *statemachine.Parser) (*workflow.So
 		return b, err
 	}})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	source.Parsed = parsed.Definition
-	return source, nil
+	return source, parsed.Warnings, nil
 }
 
 // readFile reads a regular file of bounded size, and tells when it was changed.

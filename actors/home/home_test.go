@@ -106,7 +106,7 @@ func TestLoadWithoutAHome(t *testing.T) {
 func TestWatchCallsBackForWhatMatters(t *testing.T) {
 	dir := folder(t, map[string]string{"identity.yaml": people})
 	changed := make(chan struct{}, 100)
-	w, err := Watch(WatchOptions{Dir: dir, Changed: func() { changed <- struct{}{} }, Settle: 20 * time.Millisecond, Log: zerolog.Nop()})
+	w, err := Watch(WatchOptions{Dir: dir, Access: func() bool { return false }, Definitions: func() bool { changed <- struct{}{}; return false }, Settle: 20 * time.Millisecond, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 // of their own set, whose new instances have the highest version. When some
 // definitions have faults, an unknown workflow may be one of those, and is none
 // of the template's faults.
-func templatesMayName(set *Set, options statemachine.ParserOptions, whole bool) formportal.Known {
+func templatesMayName(set *Definitions, options statemachine.ParserOptions, whole bool) formportal.Known {
 	newest := map[string]*statemachine.Definition{}
 	known := formportal.Known{HasRole: options.HasRole, Roles: options.Roles}
 	for _, w := range set.Workflows {
@@ -43,7 +43,7 @@ var templateFolders = []struct {
 }
 
 // loadTemplates reads the templates of both kinds into the set.
-func loadTemplates(set *Set, dir string, known formportal.Known) (document.Faults, error) {
+func loadTemplates(set *Definitions, dir string, known formportal.Known) (document.Faults, error) {
 	var faults document.Faults
 	for _, folder := range templateFolders {
 		files, err := namesIn(dir, folder.name)
@@ -57,6 +57,7 @@ func loadTemplates(set *Set, dir string, known formportal.Known) (document.Fault
 			}
 			if err == nil {
 				set.Templates = append(set.Templates, *source)
+				set.Warnings = append(set.Warnings, source.Parsed.Warnings...)
 			}
 		}
 	}

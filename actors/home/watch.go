@@ -17,19 +17,30 @@ import (
 // WatchOptions configures a Watcher.
 type WatchOptions struct {
 	Dir string
-	// Changed is called, one call at a time, some moments after files changed.
-	Changed func()
+	// Access is called some moments after identity.yaml or rights.yaml changed, and
+	// Definitions after any text file did: both name roles. Each is called one call
+	// at a time, and does not wait for the other. again asks to be called once more
+	// without a change, after an interval that grows.
+	Access, Definitions func() (again bool)
 	// Settle is how long the files must be quiet. Default 200 ms: an editor's
 	// save or a checkout is many events.
 	Settle time.Duration
 	Log    zerolog.Logger
 }
 
+// The interval after which a set that was not taken is tried again doubles from
+// retryMin to retryMax. A change of its files begins anew.
+const (
+	retryMin = time.Second
+	retryMax = 30 * time.Second
+)
+
 // Watcher calls back when the text files of a home change.
 type Watcher struct {
-	o    WatchOptions
-	fs   *fsnotify.Watcher
-	done chan struct{} // closed when the goroutine is gone
+	o                   WatchOptions
+	fs                  *fsnotify.Watcher
+	access, definitions *follower
+	done                chan struct{} // closed when the goroutine is gone
 }
 
 // Watch begins to watch. Stop must be called.
@@ -49,8 +60,16 @@ func Watch(o WatchOptions) (*Watcher, error) {
 	for _, folder := range folders {
 		w.addFolder(filepath.Join(o.Dir, folder))
 	}
+	w.access, w.definitions = follow(o.Access, o.Settle), follow(o.Definitions, o.Settle)
 	go w.loop()
 	return w, nil
+}
+
+// Retry has both sets looked at as after a call that asked for another.
+func (w *Watcher) Retry() {
+	for _, f := range []*follower{w.access, w.definitions} {
+		poke(f.retry)
+	}
 }
 
 // addFolder watches a folder and those below it, where definitions and templates
@@ -68,49 +87,110 @@ func (w *Watcher) addFolder(path string) {
 	}
 }
 
-// Stop ends the watching; it returns when no call to Changed is running any more.
+// Stop ends the watching; it returns when no callback is running any more.
 func (w *Watcher) Stop() {
 	_ = w.fs.Close()
 	<-w.done
+	w.access.end()
+	w.definitions.end()
 }
 
 func (w *Watcher) loop() {
 	defer close(w.done)
-	quiet := time.NewTimer(0)
-	<-quiet.C
-	defer quiet.Stop()
 	for {
 		select {
 		case e, ok := <-w.fs.Events:
 			if !ok {
 				return
 			}
-			if !w.matters(e.Name) {
+			access, matters := w.matters(e.Name)
+			if !matters {
 				continue
 			}
 			if info, err := os.Stat(e.Name); err == nil && info.IsDir() {
 				w.addFolder(e.Name)
 			}
-			quiet.Reset(w.o.Settle)
+			w.changed(access)
 		case err, ok := <-w.fs.Errors:
 			if !ok {
 				return
 			}
 			// Events may be lost: look at everything.
 			w.o.Log.Warn().Err(err).Msg("watching the home")
-			quiet.Reset(w.o.Settle)
-		case <-quiet.C:
-			w.o.Changed()
+			w.changed(true)
 		}
 	}
 }
 
+func (w *Watcher) changed(access bool) {
+	if access {
+		poke(w.access.changed)
+	}
+	poke(w.definitions.changed)
+}
+
 // matters leaves out what the service writes itself, and editors' hidden files.
-func (w *Watcher) matters(name string) bool {
+// access: it may be one of the files of that set.
+func (w *Watcher) matters(name string) (access, matters bool) {
 	rel, err := filepath.Rel(w.o.Dir, name)
 	if err != nil || strings.HasPrefix(filepath.Base(rel), ".") && !strings.HasPrefix(rel, "..") && filepath.Base(rel) != "..data" {
-		return false
+		return false, false
 	}
 	top, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
-	return top == IdentityFile || top == RightsFile || slices.Contains(folders, top) || top == "..data"
+	access = top == IdentityFile || top == RightsFile || top == "..data"
+	return access, access || slices.Contains(folders, top)
+}
+
+// follower calls back for one set: when its files have been quiet, and again while
+// the callback asks for it.
+type follower struct {
+	callback       func() (again bool)
+	settle         time.Duration
+	changed, retry chan struct{} // one entry when there is something to do
+	stop           chan struct{}
+	done           chan struct{} // closed when the goroutine is gone
+}
+
+func follow(callback func() (again bool), settle time.Duration) *follower {
+	f := &follower{
+		callback: callback, settle: settle, changed: make(chan struct{}, 1), retry: make(chan struct{}, 1),
+		stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	go f.loop()
+	return f
+}
+
+// poke leaves an entry in a channel that has room for one.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func (f *follower) end() {
+	close(f.stop)
+	<-f.done
+}
+
+func (f *follower) loop() {
+	defer close(f.done)
+	var quiet <-chan time.Time
+	wait := retryMin
+	for {
+		select {
+		case <-f.stop:
+			return
+		case <-f.changed:
+			quiet, wait = time.After(f.settle), retryMin
+			continue
+		case <-f.retry:
+		case <-quiet:
+			if !f.callback() {
+				quiet, wait = nil, retryMin
+				continue
+			}
+		}
+		quiet, wait = time.After(wait), min(2*wait, retryMax)
+	}
 }
