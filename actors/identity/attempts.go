@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 )
@@ -34,10 +35,13 @@ type backoff struct {
 }
 
 var (
-	// An account allows about 300 guesses a day once it waits.
+	// An account allows about 300 guesses a day once it waits. A known place has
+	// the same.
 	accountBackoff = backoff{free: 4, first: time.Second, longest: 5 * time.Minute, forget: 10 * time.Minute}
-	// Behind an address there may be a whole company.
-	addressBackoff = backoff{free: 29, first: time.Second, longest: 2 * time.Minute, forget: time.Minute}
+	// Behind an address there may be a whole company, so this bounds only what
+	// an address costs: after 600 failures four hashes a second, a tenth of a
+	// core.
+	addressBackoff = backoff{free: 599, first: time.Second / 4, longest: time.Second / 4, forget: time.Second / 4}
 )
 
 // wait is the time that so many failures cost.
@@ -62,11 +66,36 @@ func (b *backoff) countMax() int {
 	return count
 }
 
-// failures are those of one account or address.
+// failures are those of one account, address or place.
 type failures[K comparable] struct {
 	key   K
 	count int
 	last  time.Time
+}
+
+// at returns the failures that are not forgotten, and how long the next attempt
+// has to wait.
+func (f failures[K]) at(b *backoff, now time.Time) (left failures[K], wait time.Duration) {
+	// NB: a clock that is set back must not make anybody wait longer.
+	passed := max(0, now.Sub(f.last))
+	wait = max(0, b.wait(f.count)-passed)
+	f.count = max(0, f.count-int(passed/b.forget))
+	return f, wait
+}
+
+// next adds a failure.
+func (f failures[K]) next(b *backoff, now time.Time) failures[K] {
+	return failures[K]{key: f.key, count: min(f.count+1, b.countMax()), last: now}
+}
+
+// takeBack undoes next, which made f or an older state of it out of before at the
+// time begun, as far as other attempts have not gone on from it.
+func (f failures[K]) takeBack(before failures[K], begun time.Time) failures[K] {
+	if f.last.Equal(begun) && f.count == before.count+1 {
+		return before
+	}
+	f.count--
+	return f
 }
 
 // failureTable remembers failures by key. The newest are in front; when it is
@@ -89,12 +118,7 @@ func (t *failureTable[K]) at(key K, now time.Time) (f failures[K], wait time.Dur
 	if !known {
 		return failures[K]{key: key}, 0
 	}
-	f = *element.Value.(*failures[K])
-	// NB: a clock that is set back must not make anybody wait longer.
-	passed := max(0, now.Sub(f.last))
-	wait = max(0, t.backoff.wait(f.count)-passed)
-	f.count = max(0, f.count-int(passed/t.backoff.forget))
-	return f, wait
+	return element.Value.(*failures[K]).at(&t.backoff, now)
 }
 
 // put keeps the failures of a key, or forgets it when there are none.
@@ -128,29 +152,52 @@ func (t *failureTable[K]) touch(key K) {
 
 // count adds a failure.
 func (t *failureTable[K]) count(before failures[K], now time.Time) {
-	t.put(failures[K]{key: before.key, count: min(before.count+1, t.backoff.countMax()), last: now})
+	t.put(before.next(&t.backoff, now))
 }
 
 // takeBack undoes count, as far as other attempts have not gone on from it.
-func (t *failureTable[K]) takeBack(before failures[K], now time.Time) {
-	element, known := t.byKey[before.key]
-	if !known {
-		return
+func (t *failureTable[K]) takeBack(before failures[K], begun time.Time) {
+	if element, known := t.byKey[before.key]; known {
+		t.put(element.Value.(*failures[K]).takeBack(before, begun))
 	}
-	f := *element.Value.(*failures[K])
-	if f.last.Equal(now) && f.count == before.count+1 {
-		f = before
-	} else {
-		f.count--
-	}
-	t.put(f)
 }
 
-// attempts bounds how often passwords can be guessed. It keeps nothing on disk:
-// a restart forgets all failures.
+// placesMax bounds the known places of an account. The one that was used longest
+// ago leaves first.
+const placesMax = 8
+
+// knownPlaces has the addresses from which each account was signed in by its
+// password, the last one first, with their own failures. Only a right password
+// makes an entry, so it is bounded by the accounts there are.
+type knownPlaces map[UserID][]failures[netip.Prefix]
+
+// find returns the place, which may be changed until the next call of know, or
+// nil when it is not known.
+func (p knownPlaces) find(user UserID, from netip.Prefix) *failures[netip.Prefix] {
+	list := p[user]
+	if i := slices.IndexFunc(list, func(f failures[netip.Prefix]) bool { return f.key == from }); i >= 0 {
+		return &list[i]
+	}
+	return nil
+}
+
+// know makes a place known, without failures.
+func (p knownPlaces) know(user UserID, from netip.Prefix) {
+	if !from.IsValid() {
+		return
+	}
+	others := slices.DeleteFunc(p[user], func(f failures[netip.Prefix]) bool { return f.key == from })
+	list := slices.Insert(others, 0, failures[netip.Prefix]{key: from})
+	p[user] = list[:min(len(list), placesMax)]
+}
+
+// attempts bounds how often passwords can be guessed, and what guessing costs.
+// DESIGN.md, "Failed sign-ins", has the rule. It keeps nothing on disk: a restart
+// forgets all failures and places.
 type attempts struct {
 	mu struct {
 		sync.Mutex
+		places    knownPlaces
 		accounts  failureTable[UserID]
 		addresses failureTable[netip.Prefix]
 	}
@@ -158,17 +205,24 @@ type attempts struct {
 
 func newAttempts(size int) *attempts {
 	a := new(attempts)
+	a.mu.places = knownPlaces{}
 	a.mu.accounts = newFailureTable[UserID](accountBackoff, size)
 	a.mu.addresses = newFailureTable[netip.Prefix](addressBackoff, size)
 	return a
 }
 
-// attempt is one sign-in between begin and its outcome.
+// attempt is one sign-in between begin and its outcome. What failed before is as
+// it was at begin.
 type attempt struct {
 	attempts *attempts
 	begun    time.Time
-	account  failures[UserID]
-	address  failures[netip.Prefix]
+	user     UserID
+	from     netip.Prefix // invalid when the address is unknown
+	// fromPlace: it came from a known place, where only the failures there count.
+	fromPlace bool
+	place     failures[netip.Prefix]
+	account   failures[UserID]
+	address   failures[netip.Prefix]
 }
 
 // nobody stands for all names that no account can have. They count by address
@@ -183,29 +237,54 @@ const nobody UserID = ""
 func (a *attempts) begin(user UserID, address netip.Addr, now time.Time) (*attempt, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	account, wait := a.mu.accounts.at(user, now)
-	from, addressWait := a.mu.addresses.at(network(address), now)
-	if wait = max(wait, addressWait); wait > 0 {
-		a.mu.accounts.touch(user)
-		a.mu.addresses.touch(from.key)
+	try := &attempt{attempts: a, begun: now, user: user, from: network(address)}
+	wait := a.enterLocked(try)
+	if wait > 0 {
 		return nil, &AttemptsError{Wait: wait}
 	}
-	if user != nobody || !from.key.IsValid() {
-		a.mu.accounts.count(account, now)
-	}
-	if from.key.IsValid() {
-		a.mu.addresses.count(from, now)
-	}
-	return &attempt{a, now, account, from}, nil
+	return try, nil
 }
 
-// succeeded forgets the failures of the account. Those of the address stay:
-// otherwise one account of one's own would do for guessing at all others.
+// enterLocked counts the attempt, or returns how long it has to wait.
+func (a *attempts) enterLocked(try *attempt) time.Duration {
+	if place := a.mu.places.find(try.user, try.from); place != nil {
+		before, wait := place.at(&accountBackoff, try.begun)
+		if wait == 0 {
+			try.fromPlace, try.place = true, before
+			*place = before.next(&accountBackoff, try.begun)
+		}
+		return wait
+	}
+	var accountWait, addressWait time.Duration
+	try.account, accountWait = a.mu.accounts.at(try.user, try.begun)
+	try.address, addressWait = a.mu.addresses.at(try.from, try.begun)
+	if wait := max(accountWait, addressWait); wait > 0 {
+		a.mu.accounts.touch(try.user)
+		a.mu.addresses.touch(try.from)
+		return wait
+	}
+	if try.user != nobody || !try.from.IsValid() {
+		a.mu.accounts.count(try.account, try.begun)
+	}
+	if try.from.IsValid() {
+		a.mu.addresses.count(try.address, try.begun)
+	}
+	return 0
+}
+
+// succeeded makes the place known. From a new place it forgets the failures of
+// the account too; those of the address stay: otherwise one account of one's own
+// would do for guessing at all others. From a known place it does not: somebody
+// else may be guessing elsewhere.
 func (t *attempt) succeeded() {
 	a := t.attempts
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.mu.accounts.put(failures[UserID]{key: t.account.key})
+	a.mu.places.know(t.user, t.from)
+	if t.fromPlace {
+		return
+	}
+	a.mu.accounts.put(failures[UserID]{key: t.user})
 	a.mu.addresses.takeBack(t.address, t.begun)
 }
 
@@ -214,15 +293,31 @@ func (t *attempt) abandoned() {
 	a := t.attempts
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.mu.accounts.takeBack(t.account, t.begun)
-	a.mu.addresses.takeBack(t.address, t.begun)
+	if !t.fromPlace {
+		a.mu.accounts.takeBack(t.account, t.begun)
+		a.mu.addresses.takeBack(t.address, t.begun)
+		return
+	}
+	if place := a.mu.places.find(t.user, t.from); place != nil && place.count > 0 {
+		*place = place.takeBack(t.place, t.begun)
+	}
 }
 
-// forget drops the failures of an account, whose password is new.
+// holder is who the work on the attempt counts for.
+func (t *attempt) holder() hashHolder {
+	if t.fromPlace {
+		return hashHolder{user: t.user}
+	}
+	return hashHolder{from: t.from}
+}
+
+// forget drops the failures and the places of an account, whose password is new:
+// the places were known by the old one.
 func (a *attempts) forget(user UserID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.mu.accounts.put(failures[UserID]{key: user})
+	delete(a.mu.places, user)
 }
 
 // network is what counts as one address: an IPv4 address, or the 64 bits of an

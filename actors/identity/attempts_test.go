@@ -79,7 +79,7 @@ func TestSuccessForgetsTheAccountOnly(t *testing.T) {
 	a, now := newAttempts(100), someDay
 	// One account of one's own must not help to guess at others from one place.
 	guessed := 0
-	for i := range 100 {
+	for i := range 1000 {
 		if own, err := a.begin("own", nearby, now); err == nil {
 			own.succeeded()
 		}
@@ -87,8 +87,8 @@ func TestSuccessForgetsTheAccountOnly(t *testing.T) {
 			guessed++
 		}
 	}
-	if guessed != 30 {
-		t.Errorf("one address guessed at %d accounts at once, want 30", guessed)
+	if guessed != 600 {
+		t.Errorf("one address guessed at %d accounts at once, want 600", guessed)
 	}
 	if wait := try(t, a, "mary.major", afar, now); wait != 0 {
 		t.Errorf("another address waits %v", wait)
@@ -136,6 +136,96 @@ func TestAttemptsCountInAdvance(t *testing.T) {
 	x.abandoned()
 	if wait := try(t, a, "john.doe", nearby, later); wait != 0 {
 		t.Errorf("after an abandoned attempt: got %v to wait, want none", wait)
+	}
+}
+
+// TestGuessesDoNotLockOutOthers holds DESIGN.md, "Failed sign-ins": who guesses at
+// names keeps nobody else behind the same address from signing in.
+func TestGuessesDoNotLockOutOthers(t *testing.T) {
+	a, now := newAttempts(1000), someDay
+	for n := range 40 {
+		try(t, a, UserID(fmt.Sprintf("wrong%d", n)), nearby, now)
+	}
+	home, err := a.begin("john.doe", nearby, now)
+	if err != nil {
+		t.Fatalf("a right password after 40 wrong names: %v", err)
+	}
+	home.succeeded()
+	// Whatever follows, and by whatever names, john.doe is at home there.
+	for n := range 10_000 {
+		try(t, a, UserID(fmt.Sprintf("wrong%d", n)), nearby, now)
+		try(t, a, "john.doe", afar, now)
+	}
+	if try(t, a, "mary.major", nearby, now) == 0 {
+		t.Error("10,000 failures: the address costs as much as it likes")
+	}
+	for range 3 {
+		home, err := a.begin("john.doe", nearby, now)
+		if err != nil {
+			t.Fatalf("from a known place: %v", err)
+		}
+		home.succeeded()
+	}
+	if try(t, a, "john.doe", afar, now) == 0 {
+		t.Error("a sign-in at home has forgotten what was guessed elsewhere")
+	}
+	// Four hashes a second, and no more.
+	looked := 0
+	for range 1000 {
+		now = now.Add(10 * time.Millisecond)
+		if try(t, a, "mary.major", nearby, now) == 0 {
+			looked++
+			a.forget("mary.major") // only the address bounds this
+		}
+	}
+	if looked != 40 {
+		t.Errorf("in ten seconds %d attempts of the address were looked at, want 40", looked)
+	}
+}
+
+// TestKnownPlaces holds that a place has the waits of an account, and what makes
+// it known and unknown.
+func TestKnownPlaces(t *testing.T) {
+	a, now := newAttempts(100), someDay
+	signIn := func(user UserID, from netip.Addr) {
+		t.Helper()
+		x, err := a.begin(user, from, now)
+		if err != nil {
+			t.Fatalf("%s from %s: %v", user, from, err)
+		}
+		x.succeeded()
+	}
+	signIn("john.doe", nearby)
+	signIn("john.doe", netip.Addr{}) // no place
+	for i := range 5 {
+		if wait := try(t, a, "john.doe", nearby, now); wait != 0 {
+			t.Fatalf("attempt %d in a known place waits %v", i, wait)
+		}
+	}
+	if wait := try(t, a, "john.doe", nearby, now); wait != time.Second {
+		t.Errorf("after five failures: got %v to wait, want 1s", wait)
+	}
+	if n := len(a.mu.accounts.byKey) + len(a.mu.addresses.byKey); n != 0 {
+		t.Errorf("failures in a known place count elsewhere: %d entries", n)
+	}
+	signIn("john.doe", afar) // the account does not wait for the place
+	now = now.Add(time.Second)
+	x, err := a.begin("john.doe", nearby, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.abandoned()
+	signIn("john.doe", nearby)
+	for n := range 2 * placesMax {
+		signIn("john.doe", netip.AddrFrom4([4]byte{10, 0, 0, byte(n)}))
+		signIn("john.doe", nearby) // in use, so it stays
+	}
+	if got := a.mu.places["john.doe"]; len(got) != placesMax || got[0].key != network(nearby) {
+		t.Errorf("places: got %v, want %d, the last one first", got, placesMax)
+	}
+	a.forget("john.doe")
+	if got := a.mu.places["john.doe"]; got != nil {
+		t.Errorf("after a new password: got the places %v, want none", got)
 	}
 }
 

@@ -31,7 +31,7 @@ type CreateCredential struct {
 	// User is the owner; required, and enabled at present.
 	User UserID
 	// Expires is the time from now to the end. Zero means never for a token and
-	// Options.SessionMax for a session, which is also a session's upper limit.
+	// Options.SessionMax for a session. More than that is ErrInvalid.
 	Expires time.Duration
 	// Note says what the credential is for: at most 200 bytes of printable text.
 	Note string
@@ -105,14 +105,14 @@ func digest(secret string) [sha256.Size]byte {
 // checkNote says whether a note can be stored and printed on one line.
 func checkNote(note string) error {
 	if len(note) > noteMaxBytes {
-		return fmt.Errorf("%w: the note is longer than %d bytes", ErrInvalid, noteMaxBytes)
+		return Invalid("the note is longer than %d bytes", noteMaxBytes)
 	}
 	if !utf8.ValidString(note) {
-		return fmt.Errorf("%w: the note is not valid UTF-8", ErrInvalid)
+		return Invalid("the note is not valid UTF-8")
 	}
 	for _, r := range note {
 		if !unicode.IsPrint(r) {
-			return fmt.Errorf("%w: the note holds a character that cannot be printed", ErrInvalid)
+			return Invalid("the note holds a character that cannot be printed")
 		}
 	}
 	return nil

@@ -1,6 +1,9 @@
 package identity
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 var (
 	// ErrUnauthorized is what Authenticate answers for every cause: malformed,
@@ -18,7 +21,7 @@ var (
 	// ErrInvalid is what CreateToken and CreateSession answer when the note or
 	// the time to expiry cannot be taken, SetPassword when a rule for passwords is
 	// broken, and SignInVouched when the roles are too many. Its text is meant for the caller.
-	ErrInvalid = errors.New("invalid credential request")
+	ErrInvalid = errors.New("invalid request")
 	// ErrTooManyAttempts is wrapped by the AttemptsError of SignIn, which says how
 	// long to wait. The password was not looked at.
 	ErrTooManyAttempts = errors.New("too many failed sign-ins")
@@ -36,3 +39,13 @@ var (
 	// inspection, counted, and its credential is refused.
 	ErrCorrupt = errors.New("corrupt credential row")
 )
+
+// invalid wraps ErrInvalid, and its text is the reason alone.
+type invalid string
+
+func (i invalid) Error() string { return string(i) }
+
+func (invalid) Unwrap() error { return ErrInvalid }
+
+// Invalid returns an error that wraps ErrInvalid and whose text is the reason.
+func Invalid(format string, args ...any) error { return invalid(fmt.Sprintf(format, args...)) }

@@ -2,8 +2,17 @@ package identity
 
 import (
 	"context"
+	"net/netip"
+	"sync"
 	"sync/atomic"
 )
+
+// hashHolder is who a hash is computed for: an account in a known place, or all
+// else that comes from one address.
+type hashHolder struct {
+	user UserID
+	from netip.Prefix
+}
 
 // hasher computes password hashes, a bounded number at a time: each takes a core
 // for some milliseconds and the memory of its cost, and whoever asks has not
@@ -16,6 +25,12 @@ type hasher struct {
 	waiting    atomic.Int64
 	waitingMax int64
 	refused    atomic.Uint64
+	// held counts the hashes of each holder, computed and waiting ones. No holder
+	// has more than half of all.
+	held struct {
+		sync.Mutex
+		by map[hashHolder]int
+	}
 	// unknown stands in for the hash of a user without a password, so that
 	// asking for one costs the same. No password has it.
 	unknown *passwordHash
@@ -24,16 +39,51 @@ type hasher struct {
 }
 
 func newHasher(cost PasswordCost, hashesMax, waitingMax int) *hasher {
-	return &hasher{
+	h := &hasher{
 		cost: cost, slots: make(chan struct{}, hashesMax), waitingMax: int64(waitingMax), derive: derive,
 		// NB: a random sum; nobody can know a password for it.
 		unknown: &passwordHash{cost: cost, salt: newSalt(), sum: append(newSalt(), newSalt()...)},
 	}
+	h.held.by = map[hashHolder]int{}
+	return h
 }
 
-// enter waits for a slot. It answers ErrBusy when too many wait already, and the
-// context's error when that ends first.
-func (h *hasher) enter(ctx context.Context) error {
+// enter waits for a slot. It answers ErrBusy when too many wait already, or when
+// the holder has half of all places, and the context's error when that ends
+// first.
+func (h *hasher) enter(ctx context.Context, holder hashHolder) error {
+	if !h.hold(holder) {
+		h.refused.Add(1)
+		return ErrBusy
+	}
+	err := h.await(ctx)
+	if err != nil {
+		h.drop(holder)
+	}
+	return err
+}
+
+// hold counts a hash for the holder, or reports that it has its share.
+func (h *hasher) hold(holder hashHolder) bool {
+	h.held.Lock()
+	defer h.held.Unlock()
+	if h.held.by[holder] >= (cap(h.slots)+int(h.waitingMax))/2 {
+		return false
+	}
+	h.held.by[holder]++
+	return true
+}
+
+// drop is the opposite of hold.
+func (h *hasher) drop(holder hashHolder) {
+	h.held.Lock()
+	defer h.held.Unlock()
+	if h.held.by[holder]--; h.held.by[holder] == 0 {
+		delete(h.held.by, holder)
+	}
+}
+
+func (h *hasher) await(ctx context.Context) error {
 	select {
 	case h.slots <- struct{}{}:
 		return nil
@@ -52,15 +102,18 @@ func (h *hasher) enter(ctx context.Context) error {
 	}
 }
 
-func (h *hasher) leave() { <-h.slots }
+func (h *hasher) leave(holder hashHolder) {
+	<-h.slots
+	h.drop(holder)
+}
 
 // hash makes the hash of a new password in its normal form. Errors: those of
 // enter.
-func (h *hasher) hash(ctx context.Context, password string) (*passwordHash, error) {
-	if err := h.enter(ctx); err != nil {
+func (h *hasher) hash(ctx context.Context, holder hashHolder, password string) (*passwordHash, error) {
+	if err := h.enter(ctx, holder); err != nil {
 		return nil, err
 	}
-	defer h.leave()
+	defer h.leave(holder)
 	made := &passwordHash{cost: h.cost, salt: newSalt()}
 	made.sum = h.derive(password, made.salt, made.cost, hashBytes)
 	return made, nil
@@ -68,10 +121,10 @@ func (h *hasher) hash(ctx context.Context, password string) (*passwordHash, erro
 
 // matches reports whether the password, in its normal form, is that of the hash.
 // Errors: those of enter.
-func (h *hasher) matches(ctx context.Context, password string, want *passwordHash) (bool, error) {
-	if err := h.enter(ctx); err != nil {
+func (h *hasher) matches(ctx context.Context, holder hashHolder, password string, want *passwordHash) (bool, error) {
+	if err := h.enter(ctx, holder); err != nil {
 		return false, err
 	}
-	defer h.leave()
+	defer h.leave(holder)
 	return want.equals(h.derive(password, want.salt, want.cost, len(want.sum))), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -28,9 +29,9 @@ func TestHashesAreBounded(t *testing.T) {
 		}
 		var wait sync.WaitGroup
 		var busy atomic.Int64
-		for range callers {
+		for n := range callers {
 			wait.Go(func() {
-				switch _, err := h.hash(t.Context(), "x"); {
+				switch _, err := h.hash(t.Context(), hashHolder{user: UserID(strconv.Itoa(n))}, "x"); {
 				case errors.Is(err, ErrBusy):
 					busy.Add(1)
 				case err != nil:
@@ -46,14 +47,57 @@ func TestHashesAreBounded(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		h.waitingMax++
-		if _, err := h.matches(ctx, "x", h.unknown); !errors.Is(err, context.Canceled) {
+		if _, err := h.matches(ctx, hashHolder{}, "x", h.unknown); !errors.Is(err, context.Canceled) {
 			t.Errorf("a caller who has gone: got %v", err)
 		}
 		close(leave)
 		wait.Wait()
-		if most.Load() != slots || h.waiting.Load() != 0 || len(h.slots) != 0 {
-			t.Errorf("got %d at a time, want %d; %d wait and %d slots are taken at the end", most.Load(), slots, h.waiting.Load(), len(h.slots))
+		if most.Load() != slots || h.waiting.Load() != 0 || len(h.slots) != 0 || len(h.held.by) != 0 {
+			t.Errorf("got %d at a time, want %d; %d wait, %d slots are taken and %d hold some at the end", most.Load(), slots, h.waiting.Load(), len(h.slots), len(h.held.by))
 		}
+	})
+}
+
+// TestHashesAreShared holds gateway/DESIGN.md, "Fairness", for hashes: one address
+// gets half of the places, and the other half is for others.
+func TestHashesAreShared(t *testing.T) {
+	const slots, queue = 1, 9
+	synctest.Test(t, func(t *testing.T) {
+		h := newHasher(cheap, slots, queue)
+		var running atomic.Int64
+		leave := make(chan struct{})
+		h.derive = func(string, []byte, PasswordCost, int) []byte {
+			running.Add(1)
+			<-leave
+			return make([]byte, hashBytes)
+		}
+		var wait sync.WaitGroup
+		ask := func(count int, holder hashHolder) (busy int64) {
+			var refused atomic.Int64
+			for range count {
+				wait.Go(func() {
+					if _, err := h.matches(t.Context(), holder, "x", h.unknown); errors.Is(err, ErrBusy) {
+						refused.Add(1)
+					} else if err != nil {
+						t.Errorf("matches: %v", err)
+					}
+				})
+			}
+			synctest.Wait()
+			return refused.Load()
+		}
+		half := (slots + queue) / 2
+		if busy := ask(100, hashHolder{from: network(nearby)}); busy != int64(100-half) {
+			t.Errorf("a hundred from one address: %d were refused, want %d", busy, 100-half)
+		}
+		if busy := ask(half-1, hashHolder{from: network(afar)}); busy != 0 {
+			t.Errorf("from another address: %d were refused, want none", busy)
+		}
+		if busy := ask(1, hashHolder{user: "john.doe"}); busy != 0 {
+			t.Error("an account in its known place was refused")
+		}
+		close(leave)
+		wait.Wait()
 	})
 }
 

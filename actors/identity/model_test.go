@@ -82,6 +82,12 @@ func equalsModel(t *testing.T, rt *rapid.T) {
 				}
 				return
 			}
+			if kind == Session && ask.Expires > s.options.SessionMax {
+				if !errors.Is(err, ErrInvalid) {
+					rt.Fatalf("create a session of %v: got %v, want ErrInvalid", ask.Expires, err)
+				}
+				return
+			}
 			if err != nil {
 				rt.Fatalf("create: %v", err)
 			}

@@ -67,18 +67,18 @@ func normalPassword(password string) (string, bool) {
 // the rule that it breaks. The error does not repeat the password.
 func checkPassword(user UserID, password string) (string, error) {
 	if !utf8.ValidString(password) {
-		return "", fmt.Errorf("%w: the password is not valid UTF-8", ErrInvalid)
+		return "", Invalid("the password is not valid UTF-8")
 	}
 	normal, ok := normalPassword(password)
 	switch {
 	case !ok:
-		return "", fmt.Errorf("%w: the password is longer than %d characters", ErrInvalid, passwordCharsMax)
+		return "", Invalid("the password is longer than %d characters", passwordCharsMax)
 	case utf8.RuneCountInString(normal) < passwordCharsMin:
-		return "", fmt.Errorf("%w: the password is shorter than %d characters", ErrInvalid, passwordCharsMin)
+		return "", Invalid("the password is shorter than %d characters", passwordCharsMin)
 	case strings.ContainsFunc(normal, unicode.IsControl):
-		return "", fmt.Errorf("%w: the password holds a control character, which a login page does not take", ErrInvalid)
+		return "", Invalid("the password holds a control character, which a login page does not take")
 	case isGuessedFirst(user, normal):
-		return "", fmt.Errorf("%w: the password is one of those that are tried first", ErrInvalid)
+		return "", Invalid("the password is one of those that are tried first")
 	}
 	return normal, nil
 }

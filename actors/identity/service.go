@@ -54,11 +54,13 @@ type Options struct {
 	// other work. Each needs the memory of its cost.
 	HashesMax int
 	// HashesWaitingMax bounds those that wait for that; more are answered with
-	// ErrBusy. Zero is 64, which is less than two seconds of one core.
+	// ErrBusy, and so are those of one address beyond half of all. Zero is 128,
+	// which is about three seconds of one core.
 	HashesWaitingMax int
 	// AttemptsMax bounds the accounts, and the addresses, whose failed sign-ins
-	// are remembered; the oldest are forgotten first. Zero is 10,000, which is
-	// about 4 MB.
+	// are remembered; the oldest are forgotten first. Places from which an account
+	// was signed in are not among them: each account has at most eight. Zero is
+	// 10,000, which is about 4 MB.
 	AttemptsMax int
 }
 
@@ -72,7 +74,7 @@ func (o *Options) ensureDefaults() {
 	o.SessionsPerUserMax = cmp.Or(o.SessionsPerUserMax, 100)
 	o.PasswordCost = cmp.Or(o.PasswordCost, standardCost)
 	o.HashesMax = cmp.Or(o.HashesMax, max(1, runtime.GOMAXPROCS(0)/2))
-	o.HashesWaitingMax = cmp.Or(o.HashesWaitingMax, 64)
+	o.HashesWaitingMax = cmp.Or(o.HashesWaitingMax, 128)
 	o.AttemptsMax = cmp.Or(o.AttemptsMax, 10_000)
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -170,7 +172,8 @@ type Metrics struct {
 	// and were not looked at.
 	SignIns, SignInsFailed, SignInsRefused uint64
 	// HashesWaiting is the number of password hashes that wait for a core now,
-	// and HashesRefused counts those refused at Options.HashesWaitingMax.
+	// and HashesRefused counts those refused at Options.HashesWaitingMax, or because
+	// their address had half of all.
 	HashesWaiting int64
 	HashesRefused uint64
 }
@@ -327,10 +330,13 @@ func (s *Service) drawEntry(kind Kind, c CreateCredential) (*entry, string, erro
 		return nil, "", err
 	}
 	if c.Expires < 0 {
-		return nil, "", fmt.Errorf("%w: it would have expired already", ErrInvalid)
+		return nil, "", Invalid("it would have expired already")
 	}
-	if kind == Session && (c.Expires == 0 || c.Expires > s.options.SessionMax) {
-		c.Expires = s.options.SessionMax
+	if kind == Session {
+		if c.Expires > s.options.SessionMax {
+			return nil, "", Invalid("a session ends after %v in any case: ask for no longer, or change session-max", s.options.SessionMax)
+		}
+		c.Expires = cmp.Or(c.Expires, s.options.SessionMax)
 	}
 	id, secret := draw(kind)
 	e := &entry{

@@ -181,7 +181,11 @@ func TestTokenExpires(t *testing.T) {
 func TestSessionLimitsAreConfigurable(t *testing.T) {
 	o := Options{SessionIdle: time.Minute, SessionMax: time.Hour}
 	inBubble(t, newMemory(), o, func(t *testing.T, s *Service) {
-		secret, c := issued(t, s, Session, "john.doe", 100*time.Hour)
+		if text, _, err := s.CreateSession(t.Context(), CreateCredential{User: "john.doe", Expires: time.Hour + 1}); text != "" ||
+			!errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "a session ends after 1h0m0s in any case") {
+			t.Errorf("a session beyond SessionMax: got %q, %v, want ErrInvalid", text, err)
+		}
+		secret, c := issued(t, s, Session, "john.doe", 0)
 		if got := c.Expires.Sub(c.Created); got != time.Hour {
 			t.Errorf("a session's limit: got %v, want SessionMax", got)
 		}

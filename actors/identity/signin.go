@@ -30,7 +30,7 @@ func (s *Service) SignIn(ctx context.Context, user UserID, password string, addr
 	if err != nil {
 		return "", nil, fmt.Errorf("sign in %q: %w", user, err)
 	}
-	known, right, err := s.verify(ctx, user, normal)
+	known, right, err := s.verify(ctx, try.holder(), user, normal)
 	if err != nil {
 		try.abandoned()
 		return "", nil, fmt.Errorf("sign in %q: %w", user, err)
@@ -79,14 +79,14 @@ func (s *Service) turnAway(user UserID, address netip.Addr) error {
 
 // verify looks whether the password is the user's, and returns which one that
 // is. It costs a hash in any case.
-func (s *Service) verify(ctx context.Context, user UserID, normal string) (*proof, bool, error) {
+func (s *Service) verify(ctx context.Context, holder hashHolder, user UserID, normal string) (*proof, bool, error) {
 	want, known := s.hasher.unknown, new(proof)
 	if a, ok := s.accounts.Load(user); ok && s.directory.Load().Principal(user) != nil {
 		if p := a.password.Load(); p != nil {
 			want, known = p.hash, &proof{a, p}
 		}
 	}
-	right, err := s.hasher.matches(ctx, normal, want)
+	right, err := s.hasher.matches(ctx, holder, normal, want)
 	return known, right && known.password != nil, err
 }
 
@@ -118,7 +118,7 @@ func (s *Service) SignInVouched(ctx context.Context, v Vouched) (string, *Princi
 	slices.Sort(roles)
 	roles = slices.Compact(roles)
 	if len(roles) > sessionRolesMax || slices.ContainsFunc(roles, func(r RoleID) bool { return !statemachine.IsIdentifier(string(r)) }) {
-		return "", nil, fmt.Errorf("sign in %q: %w: these roles are too many or cannot be", v.User, ErrInvalid)
+		return "", nil, fmt.Errorf("sign in %q: %w", v.User, Invalid("these roles are too many or cannot be"))
 	}
 	secret, p, err := s.openSession(ctx, opening{user: v.User, roles: roles, how: "signed in by the provider", address: v.Address})
 	if errors.Is(err, ErrUnauthorized) {
@@ -158,8 +158,11 @@ func (s *Service) openSession(ctx context.Context, o opening) (string, *Principa
 		return "", nil, fmt.Errorf("sign in %q: %w", o.user, err)
 	}
 	s.signIns.Add(1)
-	s.options.Log.Info().Str("user", string(o.user)).Str("credential", e.id).Strs("roles", texts(o.roles)).
-		Stringer("address", o.address).Msg(o.how)
+	line := s.options.Log.Info().Str("user", string(o.user)).Str("credential", e.id).Stringer("address", o.address)
+	if len(o.roles) > 0 {
+		line = line.Strs("roles", texts(o.roles))
+	}
+	line.Msg(o.how)
 	return e.id + "." + secret, p, nil
 }
 
@@ -227,7 +230,7 @@ func (s *Service) newPassword(ctx context.Context, user UserID, text string) (*n
 	if err != nil {
 		return nil, err
 	}
-	hash, err := s.hasher.hash(ctx, normal)
+	hash, err := s.hasher.hash(ctx, hashHolder{user: user}, normal)
 	if err != nil {
 		return nil, err
 	}

@@ -203,9 +203,9 @@ func TestImpossibleSignInsBackOff(t *testing.T) {
 		looked  int // at so many, the others have to wait
 		lines   int // in the log
 	}{
-		{"names", nameless, nearby, 30, 0},
-		{"passwords", endless, nearby, 30, 30},
-		{"names and passwords", func(n int) (UserID, string) { u, _ := nameless(n); _, p := endless(n); return u, p }, nearby, 30, 0},
+		{"names", nameless, nearby, 600, 0},
+		{"passwords", endless, nearby, 600, 600},
+		{"names and passwords", func(n int) (UserID, string) { u, _ := nameless(n); _, p := endless(n); return u, p }, nearby, 600, 0},
 		{"names, from nowhere", nameless, netip.Addr{}, 5, 0},
 		{"one password of one account", func(int) (UserID, string) { return endless(0) }, nearby, 5, 5},
 	} {
@@ -234,14 +234,29 @@ func TestImpossibleSignInsBackOff(t *testing.T) {
 			}
 		})
 	}
-	// A right password from an address that waits is not looked at either.
+	// A right password from an address that waits is not looked at either, unless
+	// it is at home there.
 	s := open(t, newMemory(), Options{Clock: func() time.Time { return someDay }})
 	mustSet(t, s, "john.doe", oak)
-	for n := range 30 {
+	mustSet(t, s, "mary.major", oak)
+	signedIn(t, s, "mary.major", oak)
+	for n := range 600 {
 		user, password := nameless(n)
 		turnedAway(t, s, user, password, ErrUnauthorized)
 	}
 	turnedAway(t, s, "john.doe", oak, ErrTooManyAttempts)
+	signedIn(t, s, "mary.major", oak)
+}
+
+// TestWrongNamesDoNotLockOut: after 40 sign-ins with wrong names a right password
+// from the same address still works.
+func TestWrongNamesDoNotLockOut(t *testing.T) {
+	s := open(t, newMemory(), Options{Clock: func() time.Time { return someDay }})
+	mustSet(t, s, "john.doe", oak)
+	for n := range 40 {
+		turnedAway(t, s, UserID(fmt.Sprintf("wrong%d", n)), oak, ErrUnauthorized)
+	}
+	signedIn(t, s, "john.doe", oak)
 }
 
 // TestBusyDoesNotCount holds that an attempt which found no core is none.
