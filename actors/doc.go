@@ -38,6 +38,7 @@
 //	router cleaner        workflow.Router    Router.Stop
 //	identity flush        identity.Service   Service.Stop
 //	home watch            home.Watcher       Watcher.Stop
+//	home followers, two   home.Watcher       Watcher.Stop
 //	journal committer     persistence.Store  Store.Close
 //	store watchdog        persistence.Store  Store.Close
 //

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -93,8 +92,8 @@ func TestAQueryEndsWhenNobodyWants(t *testing.T) {
 			}
 		}
 	}
-	if n := len(h.queries); n != 0 {
-		t.Errorf("%d turns are still taken", n)
+	if n := h.queries.count(); n != 0 {
+		t.Errorf("%d slots are still held", n)
 	}
 }
 
@@ -147,7 +146,7 @@ func TestCollectingEndsSoon(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := c.end()
-		q.ctx = ctx
+		q.ctx, q.slots = ctx, h.slots(boss)
 		q.openSnapshot()
 		if _, err := q.choose(); !errors.Is(err, c.want) || errors.Is(err, ErrInternal) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
@@ -170,7 +169,7 @@ func TestCollectingIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.ctx = t.Context()
+	q.ctx, q.slots = t.Context(), h.slots(boss)
 	q.openSnapshot()
 	accesses, err := q.accesses()
 	if err != nil || len(accesses) != 1 {
@@ -184,38 +183,6 @@ func TestCollectingIsBounded(t *testing.T) {
 	if err := q.snapshot.Close(); err != nil {
 		t.Error(err)
 	}
-}
-
-func TestOnlySoManyQueriesRunAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, Options{QueriesMax: 2, QueryWaitMax: time.Second})
-		h.publish(leave, order, stock("stock", 1))
-		h.create(boss, "stock", "")
-		release := make(chan struct{})
-		var wg sync.WaitGroup
-		for range 2 {
-			wg.Go(func() {
-				_, err := h.Query(t.Context(), &QueryRequest{Caller: boss, WorkflowID: "stock"}, func([]byte) error { <-release; return nil })
-				if err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		synctest.Wait()
-		begun := time.Now()
-		if _, _, err := h.list(QueryRequest{Caller: boss, WorkflowID: "stock"}); !errors.Is(err, ErrBusy) || time.Since(begun) != time.Second {
-			t.Errorf("a third query: got %v after %s, want ErrBusy after 1 s", err, time.Since(begun))
-		}
-		h.mustSend(boss, "stock", h.create(boss, "stock", ""), "set", "", "") // events go on
-		wg.Go(func() {
-			if ids, _, err := h.list(QueryRequest{Caller: boss, WorkflowID: "stock"}); err != nil || len(ids) != 2 {
-				t.Errorf("a query that waited for its turn: %v, %v", ids, err)
-			}
-		})
-		synctest.Wait()
-		close(release)
-		wg.Wait()
-	})
 }
 
 // TestAQueryThatMeetsDamageSaysSo rather than to leave something out.
@@ -324,7 +291,7 @@ func TestASlowFilterDoesNotOutliveItsQuery(t *testing.T) {
 					done <- err
 				}()
 				if c.end != nil {
-					await(t, "the query to run", func() bool { return len(h.queries) == 1 })
+					await(t, "the query to run", func() bool { return h.queries.busy.Held() == 1 })
 				}
 				atOnce := partOfSlow(t)
 				if c.end != nil {
@@ -338,8 +305,8 @@ func TestASlowFilterDoesNotOutliveItsQuery(t *testing.T) {
 				if !atOnce() {
 					t.Error("it took as long as half of a look, want it to end at once")
 				}
-				if n := len(h.queries); n != 0 {
-					t.Errorf("%d turns are still taken", n)
+				if n := h.queries.count(); n != 0 {
+					t.Errorf("%d slots are still held", n)
 				}
 			})
 		}
@@ -372,7 +339,7 @@ func TestReadingAHistoryIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	q.ctx, q.unlooked = ctx, checkBytes-1
+	q.ctx, q.slots, q.unlooked = ctx, h.slots(boss), checkBytes-1
 	q.openSnapshot()
 	cancel()
 	q.history(&candidate{shard: h.store.ShardOf(id), id: id})

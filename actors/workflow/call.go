@@ -75,9 +75,11 @@ func (c *call) end() {
 // Committed implements persistence.Waiter: the journal says whether what the
 // prepared reply shows is durable.
 func (c *call) Committed(err error) {
-	if !errors.Is(err, persistence.ErrOutcomeUnknown) {
-		// NB: an unknown outcome keeps the instance uncommitted, and so awake,
-		// until the process ends: its state must never be shown as durable.
+	if errors.Is(err, persistence.ErrOutcomeUnknown) {
+		// NB: the instance stays uncommitted, and so awake: its state must not be
+		// shown as durable before it is.
+		c.entry.router.store.Barrier(unsettled{c.entry})
+	} else {
 		c.entry.uncommitted.Add(-1)
 	}
 	for _, f := range c.feeds {
@@ -100,6 +102,20 @@ func (c *call) Committed(err error) {
 	}
 }
 
+// unsettled waits for the end of a commit whose outcome is unknown.
+type unsettled struct{ entry *entry }
+
+// Committed implements persistence.Waiter. Any other error means that the store is
+// closed: nothing is shown any more.
+func (u unsettled) Committed(err error) {
+	switch {
+	case err == nil: // what was in front is durable too
+		u.entry.uncommitted.Add(-1)
+	case errors.Is(err, persistence.ErrOutcomeUnknown):
+		u.entry.router.store.Barrier(u)
+	}
+}
+
 // undecided is the answer when the journal did not answer in time.
 func (c *call) undecided() error {
 	if c.load != nil {
@@ -108,7 +124,10 @@ func (c *call) undecided() error {
 	return ErrOutcomeUnknown
 }
 
-var _ persistence.Waiter = (*call)(nil)
+var (
+	_ persistence.Waiter = (*call)(nil)
+	_ persistence.Waiter = unsettled{}
+)
 
 // wait returns the answer, or an error when it does not come in time. It does
 // not look at the request's context: the outcome is decided within

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,8 +34,9 @@ type Catalog struct {
 	// builtin are the definitions of our own, which no file can take away. They
 	// are not listed among the choices. Written before the router starts.
 	builtin offers
-	// versions has the definitions that instances asked for.
-	versions *xsync.Map[versionKey, *statemachine.Definition]
+	// versions has the definitions that instances asked for, and those that cannot
+	// be read with the reason.
+	versions *xsync.Map[versionKey, version]
 	// publishing is held while a set is being published.
 	publishing struct {
 		sync.Mutex
@@ -56,8 +58,10 @@ type offers map[string]*offer
 
 // offer is the newest version of one workflow.
 type offer struct {
+	// Definition is nil when what is stored cannot be read; version knows why.
 	*statemachine.Definition
-	listed bool // its file is in the present set: new instances can be made
+	version uint64
+	listed  bool // its file is in the present set: new instances can be made
 	// creating counts the creates that are on their way with this content of
 	// this version, and is shared by all offers of it. It becomes retired, for
 	// good, when other content takes the version.
@@ -71,15 +75,23 @@ type versionKey struct {
 	version  uint64
 }
 
+// version is one stored definition: what it means, or why it cannot be read.
+type version struct {
+	*statemachine.Definition
+	err error
+}
+
 // listedSetting is the name under which the versions of the present set are
 // kept, so that a restart with faulty files can go on with it.
 const listedSetting = "listed-workflows"
 
-// OpenCatalog reads what was published before. parser reads stored definitions
-// again; it should take every role, because roles come and go.
+// OpenCatalog reads what was published before. Stored definitions are read again
+// by a parser like this one that takes every role, because roles come and go, and
+// that minds only what keeps a definition from running.
 func OpenCatalog(store *persistence.Store, parser *statemachine.Parser, log zerolog.Logger) (*Catalog, error) {
 	c := &Catalog{
-		store: store, parser: parser, log: log, versions: xsync.NewMap[versionKey, *statemachine.Definition](),
+		store: store, log: log, versions: xsync.NewMap[versionKey, version](),
+		parser:   parser.With(statemachine.ParserOptions{Stored: true}),
 		indexing: xsync.NewRBMutex(), indexesChanged: make(chan struct{}, 1),
 	}
 	c.builtin = offers{}
@@ -92,34 +104,69 @@ func OpenCatalog(store *persistence.Store, parser *statemachine.Parser, log zero
 	if err != nil {
 		return nil, err
 	}
-	newest := map[string]uint64{}
-	err = store.Scan(persistence.DefinitionsPrefix(nil), func(key, _ []byte) error {
-		parsed, ok := persistence.ParseKey(key)
-		if !ok {
-			return fmt.Errorf("%w: definition key", persistence.ErrCorrupt)
-		}
-		workflow, version := parsed.Workflow, parsed.Number
-		if v, ok := listed[workflow]; ok {
-			version = v
-		}
-		newest[workflow] = max(newest[workflow], version)
-		return nil
-	})
+	published, err := c.published()
 	if err != nil {
 		return nil, fmt.Errorf("read published definitions: %w", err)
 	}
 	now := offers{}
-	for workflow, version := range newest {
-		d, err := c.version(workflow, version)
-		if err != nil {
-			log.Error().Err(err).Str("workflow", workflow).Uint64("version", version).Msg("published definition cannot be read")
-			continue
+	for workflow, versions := range published {
+		number, isListed := listed[workflow]
+		if !isListed {
+			number = slices.Max(versions)
 		}
-		_, isListed := listed[workflow]
-		now[workflow] = &offer{Definition: d, listed: isListed, creating: c.counterLocked(versionKey{workflow, version})}
+		// NB: one that cannot be read stays here: its instances are not gone.
+		d, err := c.version(workflow, number)
+		if err != nil && !errors.Is(err, ErrExecution) {
+			return nil, fmt.Errorf("read published definitions: %w", err)
+		}
+		now[workflow] = &offer{
+			Definition: d, version: number, listed: isListed, creating: c.counterLocked(versionKey{workflow, number}),
+		}
 	}
 	c.current.Store(&now)
-	return c, nil
+	return c, c.readInUse(published)
+}
+
+// published returns the versions of every workflow in the store.
+func (c *Catalog) published() (map[string][]uint64, error) {
+	all := map[string][]uint64{}
+	err := c.store.Scan(persistence.DefinitionsPrefix(nil), func(key, _ []byte) error {
+		parsed, ok := persistence.ParseKey(key)
+		if !ok {
+			return fmt.Errorf("%w: definition key", persistence.ErrCorrupt)
+		}
+		all[parsed.Workflow] = append(all[parsed.Workflow], parsed.Number)
+		return nil
+	})
+	return all, err
+}
+
+// readInUse reads the definitions of all instances, so that those that cannot be
+// read are known from the start.
+func (c *Catalog) readInUse(published map[string][]uint64) error {
+	for workflow, versions := range published {
+		for _, number := range versions {
+			used, err := c.hasInstances(versionKey{workflow, number})
+			if err == nil && used {
+				_, err = c.version(workflow, number)
+			}
+			if err != nil && !errors.Is(err, ErrExecution) {
+				return fmt.Errorf("read published definitions: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// hasInstances reports whether the store counts an instance of the version.
+func (c *Catalog) hasInstances(key versionKey) (bool, error) {
+	for sh := range persistence.Shard(c.store.ShardCount()) {
+		n, err := c.store.Count(persistence.CountKey(nil, sh, key.workflow, key.version))
+		if err != nil || n > 0 {
+			return n > 0, err
+		}
+	}
+	return false, nil
 }
 
 func (c *Catalog) loadListed() (map[string]uint64, error) {
@@ -142,8 +189,8 @@ func (c *Catalog) loadListed() (map[string]uint64, error) {
 // version would need the old one as well. It must be called before the catalog is
 // used.
 func (c *Catalog) AddBuiltin(id string, d *statemachine.Definition) {
-	c.builtin[id] = &offer{Definition: d, listed: true, creating: new(atomic.Int64)}
-	c.versions.Store(versionKey{id, d.Version}, d)
+	c.builtin[id] = &offer{Definition: d, version: d.Version, listed: true, creating: new(atomic.Int64)}
+	c.keep(versionKey{id, d.Version}, d)
 }
 
 // offer returns the newest version of a workflow; nil when it was never published.
@@ -165,21 +212,30 @@ func (c *Catalog) Len() int {
 	return n
 }
 
-// newest returns the definition whose rules hold for the workflow; nil when it
-// was never published.
-func (c *Catalog) newest(workflow string) *statemachine.Definition {
-	if o := c.offer(workflow); o != nil {
-		return o.Definition
-	}
-	return nil
+// newest returns the definition whose rules hold for the workflow. ErrNotFound when
+// it was never published, ErrExecution when it cannot be read.
+func (c *Catalog) newest(workflow string) (*statemachine.Definition, error) {
+	return c.rules(workflow, c.offer(workflow))
 }
 
-// offered returns the definition for new instances; nil when there is none.
-func (c *Catalog) offered(workflow string) *statemachine.Definition {
-	if o := c.offer(workflow); o != nil && o.listed {
-		return o.Definition
+// offered returns the definition for new instances. ErrNotFound when there is none,
+// ErrExecution when it cannot be read.
+func (c *Catalog) offered(workflow string) (*statemachine.Definition, error) {
+	o := c.offer(workflow)
+	if o != nil && !o.listed {
+		o = nil
 	}
-	return nil
+	return c.rules(workflow, o)
+}
+
+func (c *Catalog) rules(workflow string, o *offer) (*statemachine.Definition, error) {
+	switch {
+	case o == nil:
+		return nil, ErrNotFound
+	case o.Definition == nil:
+		return c.version(workflow, o.version)
+	}
+	return o.Definition, nil
 }
 
 // claim is offered for a create that is about to happen: until it is released,
@@ -190,6 +246,10 @@ func (c *Catalog) claim(workflow string) (*offer, error) {
 		o := c.offer(workflow)
 		if o == nil || !o.listed {
 			return nil, ErrNotFound
+		}
+		if o.Definition == nil {
+			_, err := c.version(workflow, o.version)
+			return nil, err
 		}
 		if o.creating.Add(1) > 0 {
 			return o, nil
@@ -216,30 +276,67 @@ func (c *Catalog) choices(caller *statemachine.Caller, now time.Time) []Choice {
 }
 
 // choice is the workflow as one that the caller may create; false when it is none.
-// A nil offer is none.
+// A nil offer is none, and so is one whose definition cannot be read.
 func (o *offer) choice(id string, caller *statemachine.Caller, now time.Time) (Choice, bool) {
-	if o == nil || !o.listed || o.CreateRight(caller, now) == statemachine.Denied {
+	if o == nil || !o.listed || o.Definition == nil || o.CreateRight(caller, now) == statemachine.Denied {
 		return Choice{}, false
 	}
 	return Choice{ID: id, Name: o.Name}, true
 }
 
 // version returns one published version. ErrExecution when it cannot be read.
-func (c *Catalog) version(workflow string, version uint64) (*statemachine.Definition, error) {
-	key := versionKey{workflow, version}
-	if d, ok := c.versions.Load(key); ok {
-		return d, nil
+func (c *Catalog) version(workflow string, number uint64) (*statemachine.Definition, error) {
+	key := versionKey{workflow, number}
+	if v, ok := c.versions.Load(key); ok {
+		return v.Definition, v.err
 	}
-	text, err := c.store.Load(persistence.DefinitionKey(nil, workflow, version))
+	text, err := c.store.Load(persistence.DefinitionKey(nil, workflow, number))
+	if errors.Is(err, persistence.ErrNotFound) || errors.Is(err, persistence.ErrCorrupt) {
+		return c.spoilt(key, err)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: definition %s version %d: %w", ErrExecution, workflow, version, err)
+		return nil, storeError(err)
 	}
 	d, err := c.parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("%w: definition %s version %d: %w", ErrExecution, workflow, version, err)
+		return c.spoilt(key, err)
 	}
-	d, _ = c.versions.LoadOrStore(key, d)
-	return d, nil
+	v, _ := c.versions.LoadOrStore(key, version{Definition: d})
+	return v.Definition, v.err
+}
+
+// keep makes d what a version means.
+func (c *Catalog) keep(key versionKey, d *statemachine.Definition) {
+	c.versions.Store(key, version{Definition: d})
+}
+
+// spoilt notes that a version cannot be read, until it is published again.
+func (c *Catalog) spoilt(key versionKey, reason error) (*statemachine.Definition, error) {
+	err := fmt.Errorf("%w: definition %s version %d: %w", ErrExecution, key.workflow, key.version, reason)
+	v, known := c.versions.LoadOrStore(key, version{err: err})
+	if !known {
+		c.log.Error().Err(reason).Str("workflow", key.workflow).Uint64("version", key.version).
+			Msg("stored definition cannot be read; requests for its instances fail")
+	}
+	return v.Definition, v.err
+}
+
+// Readable returns nil, or which stored definitions cannot be read and why. The
+// instances that run under one of them cannot be read either.
+func (c *Catalog) Readable() error {
+	var faults []string
+	c.versions.Range(func(key versionKey, v version) bool {
+		if v.err != nil {
+			reason := strings.TrimPrefix(v.err.Error(), ErrExecution.Error()+": ")
+			faults = append(faults, reason)
+		}
+		return true
+	})
+	if len(faults) == 0 {
+		return nil
+	}
+	slices.Sort(faults)
+	return fmt.Errorf("%d cannot be read: %s", len(faults), strings.Join(faults, "; "))
 }
 
 func (c *Catalog) parse(text []byte) (*statemachine.Definition, error) {

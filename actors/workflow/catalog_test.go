@@ -49,6 +49,9 @@ func TestChangedContentUnderAnOldVersion(t *testing.T) {
 	}
 	h.publish(changed)
 	h.publish(version2(plain))
+	if err := h.catalog.Publish(sources(t, plain)); err == nil || !strings.Contains(err.Error(), "raise version to 3") {
+		t.Errorf("with a version 2 in the store: got %v, want a fault that advises a version that is free", err)
+	}
 }
 
 func TestAWorkflowWithoutItsFileTakesEventsAndNoCreates(t *testing.T) {

@@ -76,6 +76,11 @@ func (i *instance) send(c *call) (handed bool, err error) {
 	if req.MustBeTaken && result.Outcome != statemachine.Moved {
 		return false, ErrNotAllowed
 	}
+	if result.Outcome != statemachine.Ignored && !req.NoQuota {
+		if err := i.router.countRefusal(i.router.mayAdd(i.state.Sequence)); err != nil {
+			return false, err
+		}
+	}
 	i.log(result.Logs)
 	i.router.metrics.events.Add(1)
 	ch := &change{
@@ -96,9 +101,9 @@ func (i *instance) send(c *call) (handed bool, err error) {
 
 // mayReceive asks the workflow's rules about this instance, and If-Match.
 func (i *instance) mayReceive(req *EventRequest, caller *statemachine.Caller) error {
-	newest := i.router.catalog.newest(i.workflowID)
-	if newest == nil {
-		return ErrNotFound
+	newest, err := i.router.catalog.newest(i.workflowID)
+	if err != nil {
+		return err
 	}
 	now := i.router.o.Clock()
 	if !newest.MaySend(i.view(), caller, now) {

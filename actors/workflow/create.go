@@ -20,9 +20,9 @@ func (r *Router) Create(_ context.Context, req *CreateRequest) (*Reply, error) {
 	if req.Retry.Key != "" {
 		offered = r.catalog.newest // a retry is answered also when the file has gone
 	}
-	d := offered(req.WorkflowID)
-	if d == nil {
-		return nil, fmt.Errorf("create %s: %w", req.WorkflowID, ErrNotFound)
+	d, err := offered(req.WorkflowID)
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", req.WorkflowID, err)
 	}
 	if d.CreateRight(callerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
 		return nil, fmt.Errorf("create %s: %w", req.WorkflowID, ErrForbidden)
@@ -101,13 +101,21 @@ func (r *Router) firstCreation(req *CreateRequest, sh persistence.Shard, digest 
 	return i.reply(first.head, first.tail, first.sequence, req.WithHistory)
 }
 
+// mayCreate is maySend for a create that repeats none.
+func (r *Router) mayCreate(req *CreateRequest) error {
+	if err := r.accepting(); err != nil || req.NoQuota {
+		return err
+	}
+	return r.countRefusal(r.creates.take(req.Caller.ID, r.o.Clock()))
+}
+
 // createAs starts an actor under a new id and lets it create the instance.
 func (r *Router) createAs(req *CreateRequest, id persistence.ID) (*Reply, error) {
 	offer, err := r.catalog.claim(req.WorkflowID)
 	if err != nil {
 		return nil, err
 	}
-	if err = r.accepting(); err == nil {
+	if err = r.mayCreate(req); err == nil {
 		err = r.admit()
 	}
 	if err != nil {

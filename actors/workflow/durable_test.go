@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -223,4 +224,35 @@ func awaitAccepting(t *testing.T, store *persistence.Store, want bool) {
 			t.Fatalf("accepting: %v, want %v", store.Accepting(), want)
 		}
 	}
+}
+
+// TestAnUnknownOutcomeKeepsAwakeUntilItIsKnown, and no longer.
+func TestAnUnknownOutcomeKeepsAwakeUntilItIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := storetest.NewDisk()
+		h := newHouseOn(t, disk, Options{IdleAfter: 2 * sweepEvery})
+		id := h.create(john, "order", "")
+		hanging := disk.Hold()
+		done := make(chan error, 1)
+		go func() {
+			_, err := h.send(john, "order", id, "pay", "", "")
+			done <- err
+		}()
+		<-hanging
+		if err := <-done; !errors.Is(err, ErrOutcomeUnknown) {
+			t.Fatalf("got %v, want ErrOutcomeUnknown", err)
+		}
+		time.Sleep(3 * commitWaitMax) // until whoever asks about the outcome has not been told either
+		if n := h.Metrics().Awake; n != 1 {
+			t.Errorf("%d instances are awake while the outcome is unknown, want 1: the store may not have it", n)
+		}
+		disk.Release()
+		time.Sleep(10 * sweepEvery)
+		if n := h.Metrics().Awake; n != 0 {
+			t.Errorf("%d instances are awake after the outcome was known, want none", n)
+		}
+		if got := events(t, h.mustLoad(john, "order", id)); got != ",pay" {
+			t.Errorf("events: got %q", got)
+		}
+	})
 }

@@ -34,6 +34,9 @@ var (
 	ErrBusy = errors.New("busy")
 	// ErrInstanceBusy: too many requests wait for this one instance (429).
 	ErrInstanceBusy = errors.New("instance busy")
+	// ErrQuota: one of Options.Quotas is used up; nothing was applied (429). The
+	// error is a QuotaError, whose text is meant for the caller.
+	ErrQuota = errors.New("quota is used up")
 	// ErrUnavailable: the service is draining, or the store takes nothing now
 	// (503). Nothing was applied.
 	ErrUnavailable = errors.New("unavailable")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"troupe/actors/form"
 	"troupe/actors/identity"
@@ -132,7 +131,7 @@ func (i *instance) mayFill(req *FormRequest) error {
 		return err
 	}
 	for _, e := range i.of.Available(&i.state, caller, i.router.o.Clock()) {
-		if string(e.Name) == event && e.Guard != statemachine.GuardFalse {
+		if string(e.Name) == event && e.Guard != statemachine.GuardFalse && len(e.Transitions) > 0 {
 			return nil
 		}
 	}
@@ -155,9 +154,9 @@ func (r *Router) SaveDraft(_ context.Context, req *DraftRequest) (Draft, error) 
 
 // mayAsk is what can be said about a write before its instance is known.
 func (r *Router) mayAsk(workflowID string, p *identity.Principal) error {
-	d := r.catalog.newest(workflowID)
-	if d == nil {
-		return ErrNotFound
+	d, err := r.catalog.newest(workflowID)
+	if err != nil {
+		return err
 	}
 	if d.SendRight(callerOf(p), r.o.Clock()) == statemachine.Denied {
 		return ErrForbidden
@@ -316,8 +315,9 @@ type ListedForm struct {
 // first and those of the same millisecond by id. It sees one consistent moment,
 // with everything that was acknowledged before the call, and wakes nobody.
 //
-// It returns ErrBusy when no turn comes free in time or the list takes too long,
-// and yield's own error when it stops early.
+// It returns ErrBusy when no slot comes free in time or the list takes too long,
+// and yield's own error when it stops early. While yield waits, other lists are
+// read; the time counts all the same.
 func (r *Router) Forms(ctx context.Context, kind form.Kind, user identity.UserID, yield func(ListedForm) error) error {
 	ctx, cancel := context.WithTimeout(ctx, r.o.QueryTimeMax)
 	defer cancel()
@@ -328,41 +328,15 @@ func (r *Router) Forms(ctx context.Context, kind form.Kind, user identity.UserID
 	return nil
 }
 
-// listsWaitingMax is how many lists of one user wait for a turn of the user's own;
-// more are ErrBusy at once. Who waits takes a place of the caller's.
-const listsWaitingMax = 16
-
-// reader is one user's part in the reading of lists.
-type reader struct {
-	turns   chan struct{} // one token for each list that is being read
-	waiting atomic.Int64
-}
-
-func newReader(turns int) *reader { return &reader{turns: make(chan struct{}, turns)} }
-
-// turn waits for one of the user's turns, and takes it.
-func (u *reader) turn(ctx context.Context, r *Router) error {
-	defer u.waiting.Add(-1)
-	if u.waiting.Add(1) > listsWaitingMax {
-		r.metrics.refused.Add(1)
-		return ErrBusy
-	}
-	return r.turn(ctx, u.turns)
-}
-
 func (r *Router) forms(ctx context.Context, kind form.Kind, user identity.UserID, yield func(ListedForm) error) (err error) {
 	if r.stopping.Load() {
 		return ErrUnavailable
 	}
-	own, _ := r.readers.LoadOrCompute(user, func() (*reader, bool) { return newReader(r.o.ListsPerUserMax), false })
-	if err := own.turn(ctx, r); err != nil { // NB: one's own first, so that a place for all is not waited with
+	slots, err := r.enter(ctx, r.lists, user, r.o.QueryTimeMax) // NB: people wait rather than be sent away
+	if err != nil {
 		return err
 	}
-	defer func() { <-own.turns }()
-	if err := r.turn(ctx, r.lists); err != nil {
-		return err
-	}
-	defer func() { <-r.lists }()
+	defer slots.leave()
 	if r.reading.Err() != nil {
 		return ErrUnavailable
 	}
@@ -380,24 +354,35 @@ func (r *Router) forms(ctx context.Context, kind form.Kind, user identity.UserID
 			return storeError(err)
 		}
 	}
+	p := &pace{router: r, ctx: ctx, slots: slots}
+	out := batch[ListedForm]{yield: yield}
 	for {
-		if rows%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		if rows%checkEvery == 0 {
+			if err := slots.busy.Yield(ctx); err != nil {
+				return err
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 		}
 		c, ok, err := m.next()
 		if err != nil {
 			return storeError(err)
 		}
 		if !ok {
-			return nil
+			return out.flush(p)
 		}
 		row, err := form.ParseRow(c.record)
 		if err != nil {
 			r.metrics.damaged.Add(1)
 			return fmt.Errorf("%w: list row of %s: %w", ErrExecution, instanceName(c.id), err)
 		}
-		if err := yield(ListedForm{Row: row, InstanceID: instanceName(c.id), When: int64(^binary.BigEndian.Uint64(c.value))}); err != nil {
+		listed := ListedForm{Row: row, InstanceID: instanceName(c.id), When: int64(^binary.BigEndian.Uint64(c.value))}
+		if err := out.add(p, listed, len(c.record)+listedBytes); err != nil {
 			return err
 		}
 	}
 }
+
+// listedBytes is about what a ListedForm takes besides its texts.
+const listedBytes = 400

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"troupe/actors/form"
@@ -59,7 +58,7 @@ func (h *house) checkLists() {
 			if err != nil {
 				h.t.Fatal(err)
 			}
-			d := h.catalog.newest(workflow)
+			d, _ := h.catalog.newest(workflow)
 			in, err := d.Restore(s.name, s.record)
 			if err != nil {
 				h.t.Fatal(err)
@@ -437,70 +436,6 @@ func TestADraftDoesNotOutliveWhatIsSubmitted(t *testing.T) {
 	}
 }
 
-// TestNobodyTakesAllTurnsOfLists: who reads slowly keeps turns, but a few only.
-func TestNobodyTakesAllTurnsOfLists(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, Options{ListsMax: 3, ListsPerUserMax: 2, QueryWaitMax: 30 * time.Millisecond})
-		h.createForm(john, "leave", form.Plain)
-		h.createForm(mary, "leave", form.Plain)
-		release, reading := make(chan struct{}), make(chan struct{})
-		var slow sync.WaitGroup
-		for range 2 {
-			slow.Go(func() {
-				err := h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { reading <- struct{}{}; <-release; return nil })
-				if err != nil {
-					t.Error(err)
-				}
-			})
-			<-reading
-		}
-		if err := h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { return nil }); !errors.Is(err, ErrBusy) {
-			t.Errorf("john's third: got %v, want ErrBusy", err)
-		}
-		if got := h.listed(mary, form.Plain); len(got) != 1 {
-			t.Errorf("mary's first: %v", got)
-		}
-		close(release)
-		slow.Wait()
-		if got := h.listed(john, form.Plain); len(got) != 1 {
-			t.Errorf("john's next: %v", got)
-		}
-	})
-}
-
-// TestFewListsOfOneUserWait: who waits takes a place in which others could be
-// answered.
-func TestFewListsOfOneUserWait(t *testing.T) {
-	h := newHouse(t, Options{ListsPerUserMax: 1, QueryWaitMax: time.Minute})
-	h.createForm(john, "leave", form.Plain)
-	release, reading := make(chan struct{}), make(chan struct{}, 1)
-	var all sync.WaitGroup
-	list := func(yield func(ListedForm) error) error { return h.Forms(t.Context(), form.Plain, john.ID, yield) }
-	all.Go(func() {
-		if err := list(func(ListedForm) error { reading <- struct{}{}; <-release; return nil }); err != nil {
-			t.Error(err)
-		}
-	})
-	<-reading
-	const asked = 100
-	answers := make(chan error, asked)
-	for range asked {
-		all.Go(func() { answers <- list(func(ListedForm) error { return nil }) })
-	}
-	for range asked - listsWaitingMax {
-		if err := <-answers; !errors.Is(err, ErrBusy) {
-			t.Errorf("one too many: got %v, want ErrBusy at once", err)
-		}
-	}
-	close(release)
-	for range listsWaitingMax {
-		if err := <-answers; err != nil {
-			t.Errorf("one that waited: got %v", err)
-		}
-	}
-	all.Wait()
-}
-
 func TestDamageOfAFormIsSaid(t *testing.T) {
 	h := newHouse(t, Options{})
 	id := mustID(t, h.createForm(john, "leave", form.Plain))
@@ -528,7 +463,7 @@ func TestDamageOfAFormIsSaid(t *testing.T) {
 		t.Errorf("a draft that cannot be read can be dropped: got %v", err)
 	}
 	record := h.instances("leave")[0].record
-	d := h.catalog.newest("leave")
+	d, _ := h.catalog.newest("leave")
 	in, err := d.Restore(instanceName(id), record)
 	if err != nil {
 		t.Fatal(err)

@@ -126,7 +126,7 @@ func (h *house) start() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if h.catalog, err = OpenCatalog(h.store, parser, zerolog.Nop()); err != nil {
+	if h.catalog, err = OpenCatalog(h.store, parser, zerolog.New(&h.book)); err != nil {
 		h.t.Fatal(err)
 	}
 	h.system = actors.NewSystem(zerolog.Nop())

@@ -119,13 +119,17 @@ func (c *Catalog) loadIndexes() error {
 			return fmt.Errorf("read indexes: %w: %w", persistence.ErrCorrupt, err)
 		}
 	}
-	return c.installIndexesLocked(c.publishing.indexes)
+	now, err := c.indexSetLocked(c.publishing.indexes)
+	if err != nil {
+		return err
+	}
+	c.installIndexesLocked(c.publishing.indexes, now)
+	return nil
 }
 
-// installIndexesLocked makes the rows what commits keep up. When it returns, no
-// commit that looked at the set before is still on its way to the journal, and
-// no query is about to take its snapshot.
-func (c *Catalog) installIndexesLocked(rows storedIndexes) error {
+// indexSetLocked makes the set that the rows stand for. Indexes that there are
+// already are the same ones in it, and are not changed.
+func (c *Catalog) indexSetLocked(rows storedIndexes) (indexSet, error) {
 	old, now := *c.indexes.Load(), indexSet{}
 	for _, row := range rows.Indexes {
 		if row.State == dropping {
@@ -139,15 +143,26 @@ func (c *Catalog) installIndexesLocked(rows storedIndexes) error {
 				field, err = filter.ParseField(path) // prepareOneLocked did so before it was stored
 			}
 			if err != nil {
-				return fmt.Errorf("index %s of %s: %w", row.Path, row.Workflow, err)
+				return nil, fmt.Errorf("index %s of %s: %w", row.Path, row.Workflow, err)
 			}
 			ix = &index{number: row.Number, field: field}
 			if err := ix.loadMarks(c.store); err != nil {
-				return fmt.Errorf("index %s of %s: %w", row.Path, row.Workflow, err)
+				return nil, fmt.Errorf("index %s of %s: %w", row.Path, row.Workflow, err)
 			}
 		}
-		ix.whole.Store(row.State == whole)
 		now[row.Workflow] = append(now[row.Workflow], ix)
+	}
+	return now, nil
+}
+
+// installIndexesLocked makes the rows, and the set of them, what commits keep up.
+// When it returns, no commit that looked at the set before is still on its way to
+// the journal, and no query is about to take its snapshot.
+func (c *Catalog) installIndexesLocked(rows storedIndexes, now indexSet) {
+	for _, row := range rows.Indexes {
+		if row.State != dropping {
+			now.find(row.Workflow, row.Path).whole.Store(row.State == whole)
+		}
 	}
 	c.indexing.Lock()
 	c.indexes.Store(&now)
@@ -157,18 +172,17 @@ func (c *Catalog) installIndexesLocked(rows storedIndexes) error {
 	case c.indexesChanged <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 // declaredIndexes returns the rows that the definitions in next ask for, and
 // whether they differ from the present ones. Workflows that are not in next
-// keep what they have.
+// keep what they have, and so do those whose definition cannot be read.
 func declaredIndexes(present storedIndexes, next offers) (storedIndexes, bool) {
 	rows := storedIndexes{Last: present.Last, Indexes: slices.Clone(present.Indexes)}
 	changed := false
 	wanted := func(workflow, path string) bool {
 		o := next[workflow]
-		return o == nil || slices.ContainsFunc(o.Indexes(), func(p data.Path) bool { return p.String() == path })
+		return o == nil || o.Definition == nil || slices.ContainsFunc(o.Indexes(), func(p data.Path) bool { return p.String() == path })
 	}
 	for i := range rows.Indexes {
 		if row := &rows.Indexes[i]; row.State != dropping && !wanted(row.Workflow, row.Path) {
@@ -176,6 +190,9 @@ func declaredIndexes(present storedIndexes, next offers) (storedIndexes, bool) {
 		}
 	}
 	for _, workflow := range slices.Sorted(maps.Keys(next)) {
+		if next[workflow].Definition == nil {
+			continue
+		}
 		for _, p := range next[workflow].Indexes() {
 			path := p.String()
 			if slices.ContainsFunc(rows.Indexes, func(row storedIndex) bool {
@@ -210,12 +227,17 @@ func (c *Catalog) setIndexState(number uint32, from, to indexState) error {
 	if err != nil {
 		return fmt.Errorf("write indexes: %w", err)
 	}
+	now, err := c.indexSetLocked(rows)
+	if err != nil {
+		return err
+	}
 	w := c.store.NewWrites(persistence.Meta)
 	w.Set(persistence.SettingKey(nil, indexesSetting), text)
 	if err := c.store.Commit(w); err != nil {
 		return fmt.Errorf("write indexes: %w", err)
 	}
-	return c.installIndexesLocked(rows)
+	c.installIndexesLocked(rows, now)
+	return nil
 }
 
 // unfinished returns the rows that the builder has something to do for.

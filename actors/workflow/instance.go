@@ -160,8 +160,11 @@ func (i *instance) read(c *call) (handed bool, err error) {
 		return false, err
 	}
 	req := c.load
-	newest := i.router.catalog.newest(i.workflowID)
-	if newest == nil || !newest.MayRead(i.view(), callerOf(req.Caller), i.router.o.Clock()) {
+	newest, err := i.router.catalog.newest(i.workflowID)
+	if err != nil {
+		return false, err
+	}
+	if !newest.MayRead(i.view(), callerOf(req.Caller), i.router.o.Clock()) {
 		return false, ErrNotFound
 	}
 	if c.look != nil {

@@ -58,9 +58,15 @@ func documentOf(r statemachine.Record) filter.Document {
 	return filter.Document{States: r.States, Public: r.Public, Private: r.Private}
 }
 
-// mayRead asks the rights to the instance in q.record.
+// mayRead asks the rights to the instance in q.record. An instance whose definition
+// cannot be read is shown to nobody whose rights depend on it, and the list goes on;
+// Catalog.Readable names the definition.
 func (q *query) mayRead() (bool, error) {
 	of, err := q.router.catalog.version(q.workflowID, q.record.Version)
+	if errors.Is(err, ErrExecution) {
+		q.router.metrics.damaged.Add(1)
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}
@@ -73,7 +79,11 @@ func (q *query) mayRead() (bool, error) {
 
 // show gives the instance in q.record to whoever asked.
 func (q *query) show(c *candidate) error {
-	b := append(q.item[:0], `{"_id":"`...)
+	if len(q.out.items) == 0 {
+		q.bytes = q.bytes[:0]
+	}
+	before := len(q.bytes)
+	b := append(q.bytes, `{"_id":"`...)
 	b = append(b, q.name...)
 	b = append(b, `","workflowId":"`...)
 	b = append(b, q.workflowID...)
@@ -93,12 +103,13 @@ func (q *query) show(c *candidate) error {
 		b = append(b, `,"svcRedirect":`...)
 		b = data.AppendString(b, q.record.Redirect)
 	}
-	q.item = append(b, '}')
+	q.bytes = append(b, '}')
 	if q.failed != nil {
 		return q.failed
 	}
 	q.explain.Matched++
-	return q.yield(q.item)
+	q.shown = len(q.bytes) - before
+	return q.out.add(&q.pace, q.bytes[before:len(q.bytes):len(q.bytes)], q.shown)
 }
 
 // history returns svcHistory. What goes wrong is left in q.failed.

@@ -288,7 +288,9 @@ func (w *twins) askInOneMoment(rt *rapid.T) {
 	if err != nil {
 		rt.Fatalf("%+v: %v", req, err)
 	}
-	q.ctx, q.resumed = w.t.Context(), time.Now()
+	slots := w.slots(req.Caller)
+	defer slots.leave()
+	q.ctx, q.slots, q.resumed = w.t.Context(), slots, time.Now()
 	q.openSnapshot()
 	defer func() { _ = q.snapshot.Close() }()
 	if err := q.answer(); err != nil {

@@ -40,20 +40,24 @@ type Options struct {
 	// HistoryResidentBytes is how much rendered history an awake instance keeps
 	// in memory; a longer one is read again for each full reply. Default 1 MiB.
 	HistoryResidentBytes int
-	// QueriesMax is how many queries run at a time. Default 2.
-	QueriesMax int
-	// ListsMax is how many lists of forms are read at a time, and ListsPerUserMax
-	// how many of them by one user: who reads slowly keeps a turn. Defaults 32
-	// and 4.
-	ListsMax, ListsPerUserMax int
-	// QueryWaitMax is how long a query or list waits for its turn. Default 2 s.
+	// QueriesMax is how many queries work at a time, and ListsMax how many lists of
+	// forms. Users share them fairly (DESIGN.md, "Fairness"). Defaults 2 and 32.
+	QueriesMax, ListsMax int
+	// QueriesOpenMax and ListsOpenMax are how many have a snapshot at a time, those
+	// included whose callers do not read. One user has half of them at most.
+	// Defaults 16 times QueriesMax, and twice ListsMax.
+	QueriesOpenMax, ListsOpenMax int
+	// QueryWaitMax is how long a query waits for a slot. Default 2 s.
 	QueryWaitMax time.Duration
-	// QueryTimeMax is how long a query or list may run. Default 60 s.
+	// QueryTimeMax is how long a query or list may take, what its caller takes to
+	// read included, and how long a list waits for a slot. Default 60 s.
 	QueryTimeMax time.Duration
 	// QueryStep is what the time of a query is rounded up to for callers who may
 	// see some instances and not others. Default 10 ms: room for some thousand
 	// hidden instances.
 	QueryStep time.Duration
+	// Quotas bound rates and histories. Default: none.
+	Quotas Quotas
 	// KeysKept and KeysKeptFor say how long idempotency keys are remembered:
 	// at least so many for each instance and at least so long. Defaults 64 and
 	// 24 h (decisions: "Retries").
@@ -71,7 +75,8 @@ func (o *Options) EnsureDefaults() {
 	setDefault(&o.HistoryResidentBytes, 1<<20)
 	setDefault(&o.QueriesMax, 2)
 	setDefault(&o.ListsMax, 32)
-	setDefault(&o.ListsPerUserMax, 4)
+	setDefault(&o.QueriesOpenMax, 16*o.QueriesMax)
+	setDefault(&o.ListsOpenMax, 2*o.ListsMax)
 	setDefault(&o.QueryWaitMax, 2*time.Second)
 	setDefault(&o.QueryTimeMax, time.Minute)
 	setDefault(&o.QueryStep, 10*time.Millisecond)
@@ -101,6 +106,7 @@ func (o *Options) Validate() error {
 	require(o.System != nil, "System is missing")
 	require(o.Catalog != nil, "Catalog is missing")
 	require(o.IdleAfter > 0 && o.ReplyWaitMax > 0 && o.QueryTimeMax > 0 && o.QueryStep > 0, "durations must be positive")
-	require(o.AwakeBytesMax > 0 && o.InFlightMax > 0 && o.InstanceInFlightMax > 0 && o.QueriesMax > 0 && o.ListsMax > 0 && o.ListsPerUserMax > 0, "limits must be positive")
-	return errors.Join(faults...)
+	require(o.AwakeBytesMax > 0 && o.InFlightMax > 0 && o.InstanceInFlightMax > 0 && o.QueriesMax > 0 && o.ListsMax > 0, "limits must be positive")
+	require(o.QueriesOpenMax >= o.QueriesMax && o.ListsOpenMax >= o.ListsMax, "more readers can be open than at work")
+	return errors.Join(append(faults, o.Quotas.Validate())...)
 }

@@ -3,34 +3,166 @@ package workflow
 import (
 	"context"
 	"runtime"
+	"sync"
 	"time"
+
+	"troupe/actors/identity"
+	"troupe/actors/internal/semaphore"
 )
+
+// readers bounds the readers of one kind, queries or lists.
+type readers struct {
+	// open has a slot for each that has a snapshot. It is kept while the caller
+	// reads, however slowly, so one user never has more than half.
+	open *semaphore.Semaphore
+	// busy has a slot for each that works now. It is given back whenever there is
+	// something to wait for.
+	busy *semaphore.Semaphore
+	throttle
+}
+
+func newReaders(open, busy int) *readers {
+	return &readers{
+		open: semaphore.NewReserving(open), busy: semaphore.New(busy),
+		throttle: throttle{working: map[identity.UserID]int{}},
+	}
+}
+
+// count is how many there are.
+func (r *readers) count() int { return r.open.Held() + r.busy.Held() }
+
+// enter waits for the slots of a reader; leave must follow. ErrBusy: they did not come
+// before wait was over or ctx ended.
+func (r *Router) enter(ctx context.Context, of *readers, user identity.UserID, wait time.Duration) (*slots, error) {
+	s := &slots{of: of, user: user, open: of.open.Slot(user), busy: of.busy.Slot(user)}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	err := s.open.Acquire(waiting)
+	if err == nil {
+		err = s.resume(waiting)
+	}
+	if err != nil {
+		s.leave()
+		r.metrics.refused.Add(1)
+		return nil, ErrBusy
+	}
+	return s, nil
+}
+
+// slots are those of one reader. One goroutine uses it.
+type slots struct {
+	of      *readers
+	user    identity.UserID
+	open    *semaphore.Slot // nil for the look of a watch, which has no snapshot
+	busy    *semaphore.Slot
+	counted bool // in the throttle
+}
+
+// resume waits until work can go on.
+func (s *slots) resume(ctx context.Context) error {
+	if err := s.busy.Acquire(ctx); err != nil {
+		return err
+	}
+	if !s.counted {
+		s.counted = true
+		s.of.throttle.enter(s.user)
+	}
+	return nil
+}
+
+// pause lets others work. It can be called again.
+func (s *slots) pause() {
+	s.busy.Release()
+	if s.counted {
+		s.counted = false
+		s.of.throttle.leave(s.user)
+	}
+}
+
+// leave gives the slots back.
+func (s *slots) leave() {
+	s.pause()
+	if s.open != nil {
+		s.open.Release()
+	}
+}
+
+// throttle counts the queries and looks that have work to do, by user, so that
+// each user has the same share of the machine, whatever that is used for.
+type throttle struct {
+	mu      sync.Mutex
+	working map[identity.UserID]int // guarded by mu; none is 0
+}
+
+func (t *throttle) enter(user identity.UserID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.working[user]++
+}
+
+// leave is the opposite of enter.
+func (t *throttle) leave(user identity.UserID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.working[user]--; t.working[user] == 0 {
+		delete(t.working, user)
+	}
+}
+
+// parts is into how many parts the whole is divided for each of the user's.
+func (t *throttle) parts(user identity.UserID) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return max(1, len(t.working)) * max(1, t.working[user])
+}
 
 // pace keeps long work to its share of the machine, and ends it.
 type pace struct {
 	router  *Router
 	ctx     context.Context // of the whole work
-	resumed time.Time       // when it began, or last had a rest
+	slots   *slots
+	resumed time.Time // when it began, or last had a rest
 }
 
-// look ends the work when nobody waits for it any more, and lets events go
-// first. It is called after some milliseconds of work at the latest.
+// look ends the work when nobody waits for it any more, and lets events and other
+// users go first. It is called after some milliseconds of work at the latest.
 func (p *pace) look() error {
 	if err := p.ctx.Err(); err != nil {
 		return err
 	}
-	worked := time.Since(p.resumed)
-	if rest := p.router.restAfter(worked); rest > 0 {
-		timer := time.NewTimer(rest)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-p.ctx.Done():
-			return p.ctx.Err()
-		}
+	var err error
+	if rest := p.router.restAfter(time.Since(p.resumed), p.slots.user); rest > 0 {
+		err = p.rest(rest)
+	} else {
+		err = p.slots.busy.Yield(p.ctx)
 	}
 	p.resumed = time.Now()
-	return nil
+	return err
+}
+
+// rest waits without the slot: others may work meanwhile.
+func (p *pace) rest(rest time.Duration) error {
+	p.slots.busy.Release() // NB: it still has work to do, and so its part of the share
+	timer := time.NewTimer(rest)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.ctx.Done():
+		return p.ctx.Err()
+	}
+	return p.slots.busy.Acquire(p.ctx)
+}
+
+// idle calls do, which may wait for somebody, without the slot. The error is that
+// of do, or of ctx when that ends before work can go on.
+func (p *pace) idle(do func() error) error {
+	p.slots.pause()
+	if err := do(); err != nil {
+		return err
+	}
+	err := p.slots.resume(p.ctx)
+	p.resumed = time.Now()
+	return err
 }
 
 // queryShare is how much of the machine all queries together may take while
@@ -38,15 +170,15 @@ func (p *pace) look() error {
 // scan took a third of them, with 0.02 a tenth (bench/results, "Beside events").
 const queryShare = 0.02
 
-// restAfter is how long a query rests after having worked for a while, so that
-// queries keep to their share. While fewer calls are open than there are
+// restAfter is how long a user's query rests after having worked for a while, so
+// that queries keep to their share. While fewer calls are open than there are
 // processors, nobody waits for a processor, and nobody rests.
-func (r *Router) restAfter(worked time.Duration) time.Duration {
+func (r *Router) restAfter(worked time.Duration, user identity.UserID) time.Duration {
 	processors := float64(runtime.GOMAXPROCS(0))
 	if float64(r.inFlight.Load()) < processors {
 		return 0
 	}
-	mine := queryShare * processors / float64(max(1, len(r.queries)))
+	mine := queryShare * processors / float64(r.queries.parts(user))
 	if mine >= 1 {
 		return 0
 	}
@@ -56,3 +188,44 @@ func (r *Router) restAfter(worked time.Duration) time.Duration {
 // restWorkedMax bounds what is taken for work: a query that was not let run for
 // a while has not worked.
 const restWorkedMax = 5 * time.Millisecond
+
+// batchBytes is how much is read before it is handed over. As long as that takes,
+// the reader has no slot.
+const batchBytes = 64 << 10
+
+// batch is what was read and not handed over yet.
+type batch[T any] struct {
+	items []T
+	size  int // bytes
+	yield func(T) error
+}
+
+// add puts an item into the batch, and hands the batch over when it is full.
+func (b *batch[T]) add(p *pace, item T, size int) error {
+	b.items = append(b.items, item)
+	if b.size += size; b.size < batchBytes {
+		return nil
+	}
+	return b.flush(p)
+}
+
+// flush hands over what there is, until ctx ends.
+func (b *batch[T]) flush(p *pace) error {
+	if len(b.items) == 0 {
+		return nil
+	}
+	err := p.idle(func() error {
+		for _, item := range b.items {
+			if err := p.ctx.Err(); err != nil {
+				return err
+			}
+			if err := b.yield(item); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	clear(b.items)
+	b.items, b.size = b.items[:0], 0
+	return err
+}

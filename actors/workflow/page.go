@@ -29,9 +29,9 @@ func (r *Router) Events(ctx context.Context, req *LoadRequest) (*EventsReply, er
 // available renders the events for the caller.
 func (i *instance) available(req *LoadRequest) []byte {
 	caller, now := callerOf(req.Caller), i.router.o.Clock()
-	newest := i.router.catalog.newest(i.workflowID)
+	newest, err := i.router.catalog.newest(i.workflowID)
 	out := []byte{'['}
-	if newest == nil || !newest.MaySend(i.view(), caller, now) {
+	if err != nil || !newest.MaySend(i.view(), caller, now) {
 		return append(out, ']')
 	}
 	for n, e := range i.of.Available(&i.state, caller, now) {
@@ -134,13 +134,13 @@ func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage
 // look runs f inside the instance's actor when the caller may see the instance,
 // and returns when everything that f saw is durable.
 func (r *Router) look(_ context.Context, req *LoadRequest, f func(*instance) error) error {
-	d := r.catalog.newest(req.WorkflowID)
-	if d == nil {
-		return ErrNotFound
+	d, err := r.catalog.newest(req.WorkflowID)
+	if err != nil {
+		return err
 	}
 	if d.ReadRight(callerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
 		return ErrForbidden
 	}
-	_, err := r.ask(req.WorkflowID, req.InstanceID, func(c *call) { c.load, c.look = req, f })
+	_, err = r.ask(req.WorkflowID, req.InstanceID, func(c *call) { c.load, c.look = req, f })
 	return err
 }

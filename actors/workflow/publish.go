@@ -41,7 +41,34 @@ func (s *Source) stored() stored {
 	return kept
 }
 
+// line returns where the first of the keys stands at the top of the file; 1 when
+// none does.
+func (s *Source) line(keys ...string) int {
+	root, err := document.Parse(s.File, s.Text)
+	if err != nil {
+		return 1
+	}
+	for _, key := range keys {
+		for _, f := range root.Fields {
+			if f.Key.Text == key {
+				return f.Key.Line
+			}
+		}
+	}
+	return 1
+}
+
 func (s *Source) key() versionKey { return versionKey{string(s.Parsed.ID), s.Parsed.Version} }
+
+// Companion is something else that is published together with definitions, in the
+// same commit.
+type Companion interface {
+	// Put adds what differs from what the store has to the writes of the commit,
+	// which are of [persistence.Meta].
+	Put(w *persistence.Writes)
+	// Install makes it what is in use. It is called when the journal has the commit.
+	Install()
+}
 
 // publication is one Publish on its way.
 type publication struct {
@@ -50,46 +77,78 @@ type publication struct {
 	// replaced are the counters of content that goes; they are retired.
 	replaced map[versionKey]*atomic.Int64
 	faults   document.Faults
-	// indexes are what the definitions declare, when that is new.
+	// indexes are what the definitions declare, and indexSet is the set of them, when
+	// that is new.
 	indexes    storedIndexes
+	indexSet   indexSet
 	newIndexes bool
 }
 
-// Publish makes a checked set of files what new instances get. It is taken as a
-// whole or refused as a whole: then the error is document.Faults and the set
-// before stays in use. It returns when the set is durable.
-func (c *Catalog) Publish(set []Source) error {
+// Publish makes a checked set of files what new instances get, and the companions
+// what is in use, all in one commit. It is taken as a whole or refused as a whole:
+// then the error is document.Faults and the set before stays in use. It returns
+// when the set is durable.
+//
+// After persistence.ErrOutcomeUnknown the set is in use all the same, because the
+// journal has it: nothing that is built on it becomes durable before it does, and
+// nothing is acknowledged before it is durable. Publishing the set again tells
+// when it is. Any other error means that nothing was changed.
+func (c *Catalog) Publish(set []Source, companions ...Companion) error {
 	c.publishing.Lock()
 	defer c.publishing.Unlock()
-	p := &publication{next: offers{}, writes: map[versionKey][]byte{}, replaced: map[versionKey]*atomic.Int64{}}
-	err := c.prepareLocked(p, set)
-	if err == nil && len(p.faults) > 0 {
-		err = p.faults
-	}
-	if err == nil {
-		p.indexes, p.newIndexes = declaredIndexes(c.publishing.indexes, p.next)
-		err = c.writePublication(p)
-	}
+	p, err := c.prepareLocked(set)
 	if err != nil {
-		for _, counter := range p.replaced {
-			counter.Add(-retired)
-		}
+		p.undo()
 		return err
 	}
+	taken, err := c.writePublication(p, companions)
+	if !taken {
+		p.undo()
+		return fmt.Errorf("publish: %w", err)
+	}
+	c.installLocked(p, set, companions)
+	if err != nil {
+		return fmt.Errorf("publish: %w", err)
+	}
+	return nil
+}
+
+// Check returns the faults for which Publish would refuse the set now. Nothing is
+// changed.
+func (c *Catalog) Check(set []Source) error {
+	c.publishing.Lock()
+	defer c.publishing.Unlock()
+	p, err := c.prepareLocked(set)
+	p.undo()
+	return err
+}
+
+// undo gives creates back the content that was to be replaced.
+func (p *publication) undo() {
+	for _, counter := range p.replaced {
+		counter.Add(-retired)
+	}
+}
+
+// installLocked makes what the journal has what is in use. It cannot fail: what can
+// is done before the commit.
+func (c *Catalog) installLocked(p *publication, set []Source, companions []Companion) {
 	for key := range p.replaced {
 		c.publishing.creating[key] = new(atomic.Int64)
 	}
 	for _, s := range set {
-		c.versions.Store(s.key(), s.Parsed)
+		c.keep(s.key(), s.Parsed)
 	}
 	for id, o := range p.next {
-		o.creating = c.counterLocked(versionKey{id, o.Version})
+		o.creating = c.counterLocked(versionKey{id, o.version})
 	}
 	c.current.Store(&p.next)
-	if p.newIndexes {
-		return c.installIndexesLocked(p.indexes)
+	for _, companion := range companions {
+		companion.Install()
 	}
-	return nil
+	if p.newIndexes {
+		c.installIndexesLocked(p.indexes, p.indexSet)
+	}
 }
 
 // counterLocked returns the counter that all offers of the version's present
@@ -101,10 +160,12 @@ func (c *Catalog) counterLocked(key versionKey) *atomic.Int64 {
 	return c.publishing.creating[key]
 }
 
-// prepareLocked decides about every source and collects what is wrong.
-func (c *Catalog) prepareLocked(p *publication, set []Source) error {
+// prepareLocked decides about every source. The error is document.Faults with all
+// that is wrong; undo is for the caller even then.
+func (c *Catalog) prepareLocked(set []Source) (*publication, error) {
+	p := &publication{next: offers{}, writes: map[versionKey][]byte{}, replaced: map[versionKey]*atomic.Int64{}}
 	for id, o := range *c.current.Load() {
-		p.next[id] = &offer{Definition: o.Definition} // its file may be gone
+		p.next[id] = &offer{Definition: o.Definition, version: o.version} // its file may be gone
 	}
 	seen := map[versionKey]string{}
 	for i := range set {
@@ -119,20 +180,27 @@ func (c *Catalog) prepareLocked(p *publication, set []Source) error {
 		}
 		seen[key] = s.File
 		if err := c.prepareOneLocked(p, s, key); err != nil {
-			return fmt.Errorf("publish %s: %w", s.File, err)
+			return p, fmt.Errorf("publish %s: %w", s.File, err)
 		}
-		if before := p.next[key.workflow]; before == nil || !before.listed || before.Version < key.version {
-			p.next[key.workflow] = &offer{Definition: s.Parsed, listed: true}
+		if before := p.next[key.workflow]; before == nil || !before.listed || before.version < key.version {
+			p.next[key.workflow] = &offer{Definition: s.Parsed, version: key.version, listed: true}
 		}
 	}
-	return nil
+	if len(p.faults) > 0 {
+		return p, p.faults
+	}
+	var err error
+	if p.indexes, p.newIndexes = declaredIndexes(c.publishing.indexes, p.next); p.newIndexes {
+		p.indexSet, err = c.indexSetLocked(p.indexes)
+	}
+	return p, err
 }
 
 func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) error {
 	for _, path := range s.Parsed.Indexes() {
 		if _, err := filter.ParseField(path); err != nil {
 			p.faults = append(p.faults, document.Fault{
-				File: s.File, Line: 1, Reason: fmt.Sprintf("index %s: %s", data.Quote(path.String()), err),
+				File: s.File, Line: s.line("indexes"), Reason: fmt.Sprintf("index %s: %s", data.Quote(path.String()), err),
 			})
 		}
 	}
@@ -161,14 +229,32 @@ func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) er
 		return nil // the file was only renamed
 	}
 	free, err := c.retireLocked(p, key)
-	if err == nil && !free {
-		p.faults = append(p.faults, document.Fault{
-			File: s.File, Line: 1,
-			Reason:     fmt.Sprintf("workflow %s version %d has instances and other content", key.workflow, key.version),
-			Suggestion: fmt.Sprintf("raise version to %d", key.version+1),
-		})
+	if err != nil || free {
+		return err
 	}
-	return err
+	newest, err := c.newestStored(key.workflow)
+	if err != nil {
+		return err
+	}
+	p.faults = append(p.faults, document.Fault{
+		File: s.File, Line: s.line("version", "id"),
+		Reason:     fmt.Sprintf("workflow %s version %d has instances and other content", key.workflow, key.version),
+		Suggestion: fmt.Sprintf("raise version to %d", newest+1),
+	})
+	return nil
+}
+
+// newestStored returns the highest version of a workflow that was ever published.
+func (c *Catalog) newestStored(workflow string) (version uint64, err error) {
+	err = c.store.Scan(persistence.DefinitionPrefix(nil, workflow), func(key, _ []byte) error {
+		parsed, ok := persistence.ParseKey(key)
+		if !ok {
+			return fmt.Errorf("%w: definition key", persistence.ErrCorrupt)
+		}
+		version = parsed.Number
+		return nil
+	})
+	return version, err
 }
 
 // retireLocked makes sure that no instance has, and none will get, the present
@@ -179,47 +265,56 @@ func (c *Catalog) retireLocked(p *publication, key versionKey) (free bool, err e
 		return false, nil
 	}
 	p.replaced[key] = counter
-	for sh := range persistence.Shard(c.store.ShardCount()) {
-		n, err := c.store.Count(persistence.CountKey(nil, sh, key.workflow, key.version))
-		if err != nil || n > 0 {
-			return false, err
-		}
-	}
-	return true, nil
+	used, err := c.hasInstances(key)
+	return !used, err
 }
 
-// writePublication stores new definitions and what the set lists, in one batch.
-func (c *Catalog) writePublication(p *publication) error {
-	listed := map[string]uint64{}
-	for id, o := range p.next {
-		if o.listed {
-			listed[id] = o.Version
-		}
-	}
-	text, err := json.Marshal(listed)
-	if err != nil {
-		return fmt.Errorf("publish: %w", err)
-	}
-	if len(p.writes) == 0 && !p.newIndexes {
-		before, err := c.store.Load(persistence.SettingKey(nil, listedSetting))
-		if err == nil && string(before) == string(text) {
-			return nil // a restart writes nothing, so that it works on a full disk
-		}
-	}
+// writePublication stores what is new of the definitions, of what the set lists
+// and of the companions, in one commit. taken: the journal has it; with an error
+// then it is not known whether it is durable.
+func (c *Catalog) writePublication(p *publication, companions []Companion) (taken bool, err error) {
 	w := c.store.NewWrites(persistence.Meta)
 	for key, value := range p.writes {
 		w.Set(persistence.DefinitionKey(nil, key.workflow, key.version), value)
 	}
-	w.Set(persistence.SettingKey(nil, listedSetting), text)
-	if p.newIndexes {
-		rows, err := json.Marshal(p.indexes)
-		if err != nil {
-			return fmt.Errorf("publish: %w", err)
+	listed := map[string]uint64{}
+	for id, o := range p.next {
+		if o.listed {
+			listed[id] = o.version
 		}
-		w.Set(persistence.SettingKey(nil, indexesSetting), rows)
 	}
-	if err := c.store.Commit(w); err != nil {
-		return fmt.Errorf("publish: %w", err)
+	if err := c.putSetting(w, listedSetting, listed, len(listed) == 0); err != nil {
+		w.Discard()
+		return false, err
 	}
+	if p.newIndexes {
+		if err := c.putSetting(w, indexesSetting, p.indexes, false); err != nil {
+			w.Discard()
+			return false, err
+		}
+	}
+	for _, companion := range companions {
+		companion.Put(w)
+	}
+	// NB: without a change nothing is written, so that a restart works on a full
+	// disk, but the change before may not be durable yet: an empty commit waits.
+	done := make(outcome, 1)
+	taken = c.store.Append(w, done)
+	return taken, <-done
+}
+
+// putSetting writes a setting as JSON unless the store has the same. empty: the
+// value is the same as none.
+func (c *Catalog) putSetting(w *persistence.Writes, name string, value any, empty bool) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	key := persistence.SettingKey(nil, name)
+	before, err := c.store.Load(key)
+	if err == nil && string(before) == string(text) || empty && errors.Is(err, persistence.ErrNotFound) {
+		return nil
+	}
+	w.Set(key, text)
 	return nil
 }

@@ -38,8 +38,9 @@ const (
 // call.
 //
 // It returns ErrInvalid for a filter, sort, cursor or field that cannot be,
-// ErrBusy when no turn comes free in time or the query takes too long, and
-// yield's own error when it stops early.
+// ErrBusy when no slot comes free in time or the query takes too long, and
+// yield's own error when it stops early. While yield waits, other queries run;
+// the time counts all the same.
 func (r *Router) Query(ctx context.Context, req *QueryRequest, yield func(item []byte) error) (*QueryEnd, error) {
 	q, err := r.newQuery(req, yield)
 	if err == nil {
@@ -60,7 +61,6 @@ type query struct {
 	right      statemachine.Right
 	now        time.Time
 	filter     *filter.Filter
-	yield      func([]byte) error
 	fields     extraFields
 	list       []byte // stands for the list in cursors
 	down       bool   // the order is from the last to the first
@@ -81,8 +81,10 @@ type query struct {
 	end      *QueryEnd
 	record   statemachine.Record // of the candidate that was judged last
 	name     string              // and its id
-	item     []byte
-	failed   error // what went wrong while the filter looked at an instance
+	out      batch[[]byte]
+	bytes    []byte // of the items in out
+	shown    int    // bytes of the newest of them
+	failed   error  // what went wrong while the filter looked at an instance
 }
 
 // extraFields are what entries have besides the usual.
@@ -90,20 +92,19 @@ type extraFields struct{ private, history, redirect bool }
 
 // newQuery checks the request.
 func (r *Router) newQuery(req *QueryRequest, yield func([]byte) error) (*query, error) {
-	d := r.catalog.newest(req.WorkflowID)
-	if d == nil {
-		return nil, ErrNotFound
+	d, err := r.catalog.newest(req.WorkflowID)
+	if err != nil {
+		return nil, err
 	}
 	q := &query{
 		pace: pace{router: r}, req: req, rules: d, workflowID: req.WorkflowID, caller: callerOf(req.Caller), now: r.o.Clock(),
-		yield: yield, end: &QueryEnd{}, begun: time.Now(), explain: Explain{Considered: []Considered{}},
+		out: batch[[]byte]{yield: yield}, end: &QueryEnd{}, begun: time.Now(), explain: Explain{Considered: []Considered{}},
 	}
 	q.right = d.ReadRight(q.caller, q.now)
 	manages := req.Caller.Has(identity.Workflows)
 	if q.right == statemachine.Denied || req.Explain && !manages {
 		return nil, ErrForbidden
 	}
-	var err error
 	if q.filter, err = filter.Parse([]byte(req.Filter), filter.Options{Private: manages}); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
@@ -162,9 +163,9 @@ func (q *query) checkSort(manages bool) error {
 	return nil
 }
 
-// take waits for a turn, runs, and ends at a moment that tells nothing.
+// take waits for a slot, runs, and ends at a moment that tells nothing.
 func (q *query) take(ctx context.Context) error {
-	err := q.inTurn(ctx)
+	err := q.withSlots(ctx)
 	// A caller whom rights decide about instance by instance cannot tell by the
 	// clock how many instances were looked at and not shown, as long as that fits
 	// into a step.
@@ -174,20 +175,21 @@ func (q *query) take(ctx context.Context) error {
 	return err
 }
 
-// inTurn waits for a turn and runs.
-func (q *query) inTurn(ctx context.Context) error {
+// withSlots waits for a slot and runs.
+func (q *query) withSlots(ctx context.Context) error {
 	r := q.router
 	ctx, cancel := context.WithTimeout(ctx, r.o.QueryTimeMax)
 	defer cancel()
 	defer context.AfterFunc(r.reading, cancel)()
-	if err := r.turn(ctx, r.queries); err != nil {
+	slots, err := r.enter(ctx, r.queries, q.req.Caller.ID, r.o.QueryWaitMax)
+	if err != nil {
 		return r.readEnd(err)
 	}
-	defer func() { <-r.queries }()
-	if r.reading.Err() != nil { // NB: Stop waits for turns that were taken before
+	defer slots.leave()
+	if r.reading.Err() != nil { // NB: Stop waits for slots that were taken before
 		return ErrUnavailable
 	}
-	q.ctx, q.resumed = ctx, time.Now()
+	q.ctx, q.slots, q.resumed = ctx, slots, time.Now()
 	return r.readEnd(q.run())
 }
 
@@ -202,23 +204,6 @@ func (r *Router) readEnd(err error) error {
 		return fmt.Errorf("%w: %w", ErrBusy, err)
 	}
 	return err
-}
-
-// turn waits until one of the tokens is free, and takes it.
-func (r *Router) turn(ctx context.Context, tokens chan struct{}) error {
-	ctx, cancel := context.WithTimeout(ctx, r.o.QueryWaitMax)
-	defer cancel()
-	if ctx.Err() != nil { // or the select may still take a turn
-		r.metrics.refused.Add(1)
-		return ErrBusy
-	}
-	select {
-	case tokens <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		r.metrics.refused.Add(1)
-		return ErrBusy
-	}
 }
 
 // run takes the snapshot and answers from it.
@@ -247,6 +232,9 @@ func (q *query) answer() error {
 		err = q.all(way)
 	}
 	if err = errors.Join(err, storeErrorOrNil(way.close())); err != nil {
+		return err
+	}
+	if err := q.out.flush(&q.pace); err != nil {
 		return err
 	}
 	if q.req.Count && q.req.Limit > 0 {
@@ -413,7 +401,7 @@ func (q *query) page(way candidates) error {
 				return err
 			}
 			shown++
-			size += len(q.item)
+			size += q.shown
 		}
 		if last = (place{id: c.id, value: bytes.Clone(c.value)}); full {
 			if peeked++; peeked == peekMax {

@@ -30,6 +30,8 @@ type CreateRequest struct {
 	// done. Whoever asked already, and still has the right to the workflow, gets the
 	// first answer.
 	Refusal error
+	// NoQuota: quotas do not apply. It is for people at forms (group A).
+	NoQuota bool
 	// WithHistory says whether the reply carries svcHistory.
 	WithHistory bool
 }
@@ -53,8 +55,9 @@ type EventRequest struct {
 	MustBeTaken bool
 	// DropDraft removes the caller's draft in the same commit.
 	DropDraft bool
-	// Refusal is that of CreateRequest.
+	// Refusal and NoQuota are those of CreateRequest.
 	Refusal     error
+	NoQuota     bool
 	WithHistory bool
 }
 

@@ -38,14 +38,12 @@ type Router struct {
 	inFlight atomic.Int64 // calls admitted and not answered, over all instances
 	round    atomic.Int64 // the sweep's clock, in sweeps
 	stopping atomic.Bool
-	queries  chan struct{} // one token for each query that runs, and for each look of a watch that takes long
-	looks    chan struct{} // one token for each of those looks; they leave a turn to the queries
-	lists    chan struct{} // one token for each list of forms that is being read
-	// readers has the same for each user, so that nobody takes all turns. It
-	// grows with the users that there are.
-	readers *xsync.Map[identity.UserID, *reader]
-	feeds   feeds
-	metrics metrics
+	queries  *readers // and looks of watches that take long
+	lists    *readers // of forms
+	feeds    feeds
+	metrics  metrics
+	// events and creates are the quotas of users; nil without one.
+	events, creates *buckets
 	// reading ends when Stop ends the queries and lists.
 	reading    context.Context
 	endReading context.CancelFunc
@@ -74,10 +72,10 @@ func Start(o Options) (*Router, error) {
 		ids:      newMint(),
 		awake:    xsync.NewMap[persistence.ID, *entry](),
 		creating: xsync.NewMap[replyDigest, *latch](),
-		queries:  make(chan struct{}, o.QueriesMax),
-		looks:    make(chan struct{}, max(1, o.QueriesMax-1)),
-		lists:    make(chan struct{}, o.ListsMax),
-		readers:  xsync.NewMap[identity.UserID, *reader](),
+		queries:  newReaders(o.QueriesOpenMax, o.QueriesMax),
+		lists:    newReaders(o.ListsOpenMax, o.ListsMax),
+		events:   newBuckets("event", o.Quotas.EventsPerSecond),
+		creates:  newBuckets("create", o.Quotas.CreatesPerSecond),
 		stop:     make(chan struct{}),
 
 		feeds: feeds{byKey: xsync.NewMap[feedKey, *feed]()},
@@ -107,12 +105,13 @@ func (r *Router) Stop(ctx context.Context) error {
 	r.StopWatching()
 	r.endReading()
 	var err error
-	for err == nil && (r.inFlight.Load() > 0 || len(r.queries) > 0 || len(r.lists) > 0) { // NB: the store cannot be closed while one reads
+	for err == nil && r.inFlight.Load()+int64(r.queries.count()+r.lists.count()) > 0 { // NB: the store cannot be closed while one reads
 		select {
 		case <-r.ticks():
 		case <-time.After(time.Millisecond):
 		case <-ctx.Done():
-			err = fmt.Errorf("stop workflows: %d calls, %d queries and %d lists still open: %w", r.inFlight.Load(), len(r.queries), len(r.lists), ctx.Err())
+			err = fmt.Errorf("stop workflows: %d calls, %d queries and %d lists still open: %w",
+				r.inFlight.Load(), r.queries.open.Held(), r.lists.open.Held(), ctx.Err())
 		}
 	}
 	r.stopOnce.Do(func() { close(r.stop) })
@@ -154,14 +153,14 @@ func (r *Router) accepting() error {
 
 // Send delivers one event to an instance (interfaces: POST event).
 func (r *Router) Send(_ context.Context, req *EventRequest) (*Reply, error) {
-	d := r.catalog.newest(req.WorkflowID)
-	if d == nil {
-		return nil, fmt.Errorf("send to %s: %w", req.WorkflowID, ErrNotFound)
+	d, err := r.catalog.newest(req.WorkflowID)
+	if err != nil {
+		return nil, fmt.Errorf("send to %s: %w", req.WorkflowID, err)
 	}
 	if d.SendRight(callerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
 		return nil, fmt.Errorf("send to %s: %w", req.WorkflowID, ErrForbidden)
 	}
-	if err := r.accepting(); err != nil {
+	if err := r.maySend(req); err != nil {
 		return nil, fmt.Errorf("send to %s: %w", req.WorkflowID, err)
 	}
 	reply, err := r.ask(req.WorkflowID, req.InstanceID, func(c *call) { c.event = req })
@@ -171,12 +170,20 @@ func (r *Router) Send(_ context.Context, req *EventRequest) (*Reply, error) {
 	return reply, nil
 }
 
+// maySend asks what has to be asked before each event, whatever way it came.
+func (r *Router) maySend(req *EventRequest) error {
+	if err := r.accepting(); err != nil || req.NoQuota {
+		return err
+	}
+	return r.countRefusal(r.events.take(req.Caller.ID, r.o.Clock()))
+}
+
 // Load returns an instance as it is after everything that was acknowledged
 // (interfaces: GET instance).
 func (r *Router) Load(_ context.Context, req *LoadRequest) (*Reply, error) {
-	d := r.catalog.newest(req.WorkflowID)
-	if d == nil {
-		return nil, fmt.Errorf("load from %s: %w", req.WorkflowID, ErrNotFound)
+	d, err := r.catalog.newest(req.WorkflowID)
+	if err != nil {
+		return nil, fmt.Errorf("load from %s: %w", req.WorkflowID, err)
 	}
 	if d.ReadRight(callerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
 		return nil, fmt.Errorf("load from %s: %w", req.WorkflowID, ErrForbidden)
@@ -196,6 +203,13 @@ func (r *Router) Choices(p *identity.Principal) []Choice {
 // Choice returns one of the Choices; false when the caller may not create it.
 func (r *Router) Choice(p *identity.Principal, workflowID string) (Choice, bool) {
 	return (*r.catalog.current.Load())[workflowID].choice(workflowID, callerOf(p), r.o.Clock())
+}
+
+// Declares reports whether new instances of the workflow know the event.
+func (r *Router) Declares(workflowID, event string) bool {
+	d, err := r.catalog.offered(workflowID)
+	name, ok := statemachine.ParseEventName(event)
+	return ok && err == nil && d.Declares(name)
 }
 
 // ask finds the instance's actor, waking it if needed, and waits for its answer.

@@ -30,7 +30,11 @@ allow:
   read: {roles: [member], deny: {roles: [guest], when: 'has(svcPublic.secret) && svcPublic.secret == true'}}
 context: {svcPrivate: {p: 0}}
 events:
-  skip: {unmatched: ignore}
+  skip: {unmatched: ignore, private: true}
+  set: {private: true}
+  close: {private: true}
+  open: {private: true}
+  side: {private: true}
 stateMachines:
   main: {initial: open, states: {open: {on: {set: {}, close: closed}}, closed: {on: {set: {}, open: open, skip: {guard: 'false'}}}}}
   side: {initial: open, states: {open: {on: {side: closed}}, closed: {on: {side: open}}}}

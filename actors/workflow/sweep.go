@@ -32,6 +32,9 @@ func (r *Router) sweep() {
 	next := make(chan struct{})
 	close(*r.tick.Swap(&next))
 	r.feeds.sweep(time.Now())
+	now := r.o.Clock()
+	r.events.sweep(now)
+	r.creates.sweep(now)
 	round, idle := r.round.Add(1), r.idleRounds()
 	r.awake.Range(func(_ persistence.ID, e *entry) bool {
 		r.letSleep(e, round-idle)
@@ -52,15 +55,16 @@ func (r *Router) idleRounds() int64 { return int64(r.o.IdleAfter / sweepEvery) }
 
 // metrics are counted since the start.
 type metrics struct {
-	woken, slept, refused, panics, damaged, events, creates atomic.Int64
+	woken, slept, refused, panics, damaged, events, creates, overQuota atomic.Int64
 }
 
 // Metrics is a snapshot of the router's counters.
 type Metrics struct {
 	// Awake, AwakeBytes (about) and InFlight are what there is now.
 	Awake, AwakeBytes, InFlight int64
-	// The rest is counted since the start.
-	Woken, Slept, Refused, Panics, Damaged, Events, Creates int64
+	// The rest is counted since the start: Refused by limits of capacity, OverQuota
+	// by Options.Quotas.
+	Woken, Slept, Refused, OverQuota, Panics, Damaged, Events, Creates int64
 }
 
 // Metrics returns the counters as they are now.
@@ -72,6 +76,7 @@ func (r *Router) Metrics() Metrics {
 		Woken:      r.metrics.woken.Load(),
 		Slept:      r.metrics.slept.Load(),
 		Refused:    r.metrics.refused.Load(),
+		OverQuota:  r.metrics.overQuota.Load(),
 		Panics:     r.metrics.panics.Load(),
 		Damaged:    r.metrics.damaged.Load(),
 		Events:     r.metrics.events.Load(),

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"time"
 
+	"troupe/actors/identity"
 	"troupe/statemachine/filter"
 )
 
 // lightBytes is how large an instance may be so that the filter of a watch looks
 // at it at once. What is larger, or takes longer than some milliseconds, is done
-// in a turn among the queries: watches are many, and each entry concerns all.
+// with a slot of the user among the queries: watches are many, and each entry
+// concerns all.
 const lightBytes = 16 << 10
 
 // wants asks rights and filter. next is the place behind the item.
@@ -32,7 +34,7 @@ func (w *watcher) wants(item *feedItem, next uint64) (bool, error) {
 			return ok, nil
 		}
 	}
-	return w.wantsInTurn(d, next)
+	return w.wantsWithSlot(d, next)
 }
 
 // verdict is the end of a look that took long.
@@ -42,9 +44,9 @@ type verdict struct {
 	panicked any
 }
 
-// wantsInTurn is the filter's part of wants for what takes long. A look that
+// wantsWithSlot is the filter's part of wants for what takes long. A look that
 // takes longer than a query may loses the entry. The caller hears beats meanwhile.
-func (w *watcher) wantsInTurn(d filter.Document, next uint64) (bool, error) {
+func (w *watcher) wantsWithSlot(d filter.Document, next uint64) (bool, error) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
 	done := make(chan verdict, 1)
@@ -54,7 +56,7 @@ func (w *watcher) wantsInTurn(d filter.Document, next uint64) (bool, error) {
 			v.panicked = recover()
 			done <- v
 		}()
-		v.match, v.err = w.router.matchInTurn(ctx, w.filter, d)
+		v.match, v.err = w.router.matchWithSlot(ctx, w.req.Caller.ID, w.filter, d)
 	}()
 	var told error
 	for {
@@ -72,7 +74,7 @@ func (w *watcher) wantsInTurn(d filter.Document, next uint64) (bool, error) {
 			}
 			return v.match, v.err
 		case <-w.beat.C:
-			// NB: the look holds a turn, and does not wait for a slow reader.
+			// NB: the look holds a slot, and does not wait for a slow reader.
 			if told = w.tell(WatchEvent{Kind: WatchBeat}); told != nil {
 				cancel()
 			}
@@ -80,22 +82,16 @@ func (w *watcher) wantsInTurn(d filter.Document, next uint64) (bool, error) {
 	}
 }
 
-// matchInTurn waits for a turn, and matches in it like a query.
-func (r *Router) matchInTurn(ctx context.Context, f *filter.Filter, d filter.Document) (bool, error) {
-	for _, tokens := range []chan struct{}{r.looks, r.queries} {
-		if err := ctx.Err(); err != nil { // or the select may still take a turn
-			return false, err
-		}
-		select {
-		case tokens <- struct{}{}:
-			defer func() { <-tokens }()
-		case <-ctx.Done():
-			return false, ctx.Err()
-		}
+// matchWithSlot waits for a slot, and matches in it like a query.
+func (r *Router) matchWithSlot(ctx context.Context, user identity.UserID, f *filter.Filter, d filter.Document) (bool, error) {
+	s := &slots{of: r.queries, user: user, busy: r.queries.busy.Slot(user)}
+	if err := s.resume(ctx); err != nil {
+		return false, err
 	}
+	defer s.leave()
 	ctx, cancel := context.WithTimeout(ctx, r.o.QueryTimeMax)
 	defer cancel()
-	p := pace{router: r, ctx: ctx, resumed: time.Now()}
+	p := pace{router: r, ctx: ctx, slots: s, resumed: time.Now()}
 	var ended error
 	d.Ended = func() bool {
 		if ended == nil {

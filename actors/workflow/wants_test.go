@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// TestSlowFiltersOfWatchesTakeTurns: however many they are, only so many look at
-// a time, one turn is left to queries, and whoever ends does so at once.
-func TestSlowFiltersOfWatchesTakeTurns(t *testing.T) {
+// TestSlowFiltersOfWatchesShareTheSlots: however many they are, only so many look at
+// a time, queries of others come in between, and whoever ends does so at once.
+func TestSlowFiltersOfWatchesShareTheSlots(t *testing.T) {
 	for name, size := range map[string]int{"large": 900_000, "small, with a filter that takes long": 12_000} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, Options{QueriesMax: 3})
+			h := newHouse(t, Options{QueriesMax: 2})
 			h.publish(leave, order, stock("stock", 1))
 			id := h.create(boss, "stock", large(size))
 			var ears []*ear
@@ -31,12 +31,12 @@ func TestSlowFiltersOfWatchesTakeTurns(t *testing.T) {
 					h.mustSend(boss, "stock", id, "set", "", "")
 				}
 			})
-			await(t, "two looks", func() bool { return len(h.queries) == 2 && len(h.looks) == 2 })
+			await(t, "two looks", func() bool { return h.queries.busy.Held() == 2 })
 			seen.Store(true)
 			sender.Wait()
 			h.query(boss, "order", "")
-			if n := len(h.queries); n > 2 {
-				t.Errorf("%d turns are taken, want 2 at most", n)
+			if n := h.queries.busy.Held(); n > 2 {
+				t.Errorf("%d slots are held, want 2 at most", n)
 			}
 			atOnce := partOfSlow(t)
 			for _, e := range ears[:4] {
@@ -56,8 +56,8 @@ func TestSlowFiltersOfWatchesTakeTurns(t *testing.T) {
 			if !atOnce() {
 				t.Error("it took as long as half of a look, want all to end at once")
 			}
-			if len(h.queries)+len(h.looks) != 0 {
-				t.Errorf("%d and %d turns are still taken", len(h.queries), len(h.looks))
+			if n := h.queries.count(); n != 0 {
+				t.Errorf("%d slots are still held", n)
 			}
 		})
 	}
@@ -87,22 +87,22 @@ func TestALookThatTakesTooLongIsLost(t *testing.T) {
 	}
 }
 
-// TestAWatcherHearsBeatsWhileItWaitsForATurn and the entry after that.
-func TestAWatcherHearsBeatsWhileItWaitsForATurn(t *testing.T) {
+// TestAWatcherHearsBeatsWhileItWaitsForASlot and the entry after that.
+func TestAWatcherHearsBeatsWhileItWaitsForASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{QueriesMax: 1})
 		h.publish(leave, order, stock("stock", 1))
 		id := h.create(boss, "stock", large(lightBytes))
 		e := h.listen(WatchRequest{Caller: member, Filter: `{"svcPublic.a":1}`})
 		e.beats.Store(true)
-		h.queries <- struct{}{}
+		taken := h.slots(boss)
 		h.mustSend(boss, "stock", id, "set", `{"a":1}`, "")
 		for range 3 {
 			time.Sleep(beatEvery)
 			synctest.Wait()
-			e.expect("while another has the turn", "beat")
+			e.expect("while another has the slot", "beat")
 		}
-		<-h.queries
+		taken.leave()
 		e.expect("after it", "2 set")
 		if err := e.end(); !errors.Is(err, context.Canceled) {
 			t.Error(err)

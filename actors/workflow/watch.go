@@ -65,14 +65,13 @@ type watcher struct {
 // that is acknowledged from now on comes.
 func (w *watcher) open(ctx context.Context) error {
 	r := w.router
-	d := r.catalog.newest(w.req.WorkflowID)
-	if d == nil {
-		return ErrNotFound
+	d, err := r.catalog.newest(w.req.WorkflowID)
+	if err != nil {
+		return err
 	}
 	if d.ReadRight(w.caller, r.o.Clock()) == statemachine.Denied {
 		return ErrForbidden
 	}
-	var err error
 	if w.filter, err = filter.Parse([]byte(w.req.Filter), filter.Options{Private: w.req.Caller.Has(identity.Workflows)}); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
@@ -327,8 +326,8 @@ func (w *watcher) hearOne(item *feedItem) error {
 
 // mayRead asks whether the caller may see the instance in a state.
 func (w *watcher) mayRead(in *statemachine.Instance, of *statemachine.Definition) bool {
-	newest := w.router.catalog.newest(w.req.WorkflowID)
-	return newest != nil && newest.MayRead(statemachine.View{Instance: in, Of: of}, w.caller, w.router.o.Clock())
+	newest, err := w.router.catalog.newest(w.req.WorkflowID)
+	return err == nil && newest.MayRead(statemachine.View{Instance: in, Of: of}, w.caller, w.router.o.Clock())
 }
 
 // show tells of one entry.

@@ -2,7 +2,7 @@
 //
 //	Do ──► supervisor ──spawns──► worker ──► the work ──► Do returns
 //	 │        actor                actor, one for each request
-//	 └─ admission, before the mailbox
+//	 └─ waits for a worker for the user, before the mailbox
 //
 // The supervisor never waits, and knows which workers there are; a worker lives
 // as long as its request and may wait for whatever the request needs. A panic
@@ -21,6 +21,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors"
+	"troupe/actors/identity"
+	"troupe/actors/internal/semaphore"
 	"troupe/actors/workflow"
 )
 
@@ -28,7 +30,7 @@ import (
 // workflow that the caller is told. With each, the work was not begun, but for
 // ErrPanicked.
 var (
-	// ErrBusy: Options.WorkersMax requests are being worked on.
+	// ErrBusy: no worker came free for the user within Options.WaitMax.
 	ErrBusy = fmt.Errorf("%w: too many requests", workflow.ErrBusy)
 	// ErrStopped: Stop was called.
 	ErrStopped = fmt.Errorf("%w: supervisor is stopped", workflow.ErrUnavailable)
@@ -41,9 +43,13 @@ type Options struct {
 	System *actors.System
 	// Name is what the supervisor is called in logs.
 	Name string
-	// WorkersMax bounds the requests at a time. Default 256.
+	// WorkersMax bounds the requests at a time. Default 256. More wait, and one user
+	// never has more than half (package semaphore, NewReserving): a worker is held
+	// as long as its caller reads.
 	WorkersMax int
-	Log        zerolog.Logger
+	// WaitMax is how long a request waits for a worker. Default 2 s.
+	WaitMax time.Duration
+	Log     zerolog.Logger
 }
 
 // Supervisor is the way to one supervisor actor. Its methods are safe for
@@ -51,9 +57,13 @@ type Options struct {
 type Supervisor struct {
 	o        Options
 	pid      *actor.PID
-	open     atomic.Int64 // requests that were admitted and not answered
+	workers  *semaphore.Semaphore
+	open     atomic.Int64 // requests that are not answered, those that wait for a worker included
 	stopping atomic.Bool
 	ended    sync.Once
+	// waiting ends when Stop sends those away who wait.
+	waiting    context.Context
+	endWaiting context.CancelFunc
 
 	begun, refused, panics atomic.Int64
 }
@@ -69,7 +79,11 @@ func Start(o Options) *Supervisor {
 	if o.WorkersMax == 0 {
 		o.WorkersMax = 256
 	}
-	s := &Supervisor{o: o}
+	if o.WaitMax == 0 {
+		o.WaitMax = 2 * time.Second
+	}
+	s := &Supervisor{o: o, workers: semaphore.NewReserving(o.WorkersMax)}
+	s.waiting, s.endWaiting = context.WithCancel(context.Background())
 	s.pid = o.System.Root().Spawn(actor.PropsFromFunc(s.receive))
 	return s
 }
@@ -82,25 +96,46 @@ type task struct {
 	done chan error // has room for the answer
 }
 
-// Do has work run in an actor of its own and returns what it returns. It waits
-// for the end of the work in any case, so that work may use what belongs to the
-// caller; work has to look at ctx itself. When ctx has ended before the work
-// begins, Do returns its error.
-func (s *Supervisor) Do(ctx context.Context, name string, work func(context.Context) error) error {
+// Do waits for a worker for the user, has work run in an actor of its own and
+// returns what it returns. It waits for the end of the work in any case, so that
+// work may use what belongs to the caller; work has to look at ctx itself. When
+// ctx has ended before the work begins, Do returns its error.
+func (s *Supervisor) Do(ctx context.Context, user identity.UserID, name string, work func(context.Context) error) error {
 	// NB: the order matters to Stop, which sets stopping and then waits for open.
-	open := s.open.Add(1)
+	s.open.Add(1)
 	defer s.open.Add(-1)
-	switch {
-	case s.stopping.Load():
+	if s.stopping.Load() {
 		return ErrStopped
-	case open > int64(s.o.WorkersMax):
-		s.refused.Add(1)
-		return ErrBusy
 	}
+	worker := s.workers.Slot(user)
+	if err := s.acquire(ctx, worker); err != nil {
+		return err
+	}
+	defer worker.Release()
 	s.begun.Add(1)
 	t := &task{ctx: ctx, name: name, work: work, done: make(chan error, 1)}
 	s.o.System.Root().Send(s.pid, t)
 	return <-t.done
+}
+
+// acquire waits for a worker.
+func (s *Supervisor) acquire(ctx context.Context, worker *semaphore.Slot) error {
+	if worker.TryAcquire() {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, s.o.WaitMax)
+	defer cancel()
+	defer context.AfterFunc(s.waiting, cancel)()
+	switch err := worker.Acquire(waiting); {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case s.stopping.Load():
+		return ErrStopped
+	}
+	s.refused.Add(1)
+	return ErrBusy
 }
 
 // receive is the supervisor actor.
@@ -143,6 +178,7 @@ func (s *Supervisor) run(t *task) (err error) {
 // and ends the supervisor when none is open. It can be called again.
 func (s *Supervisor) Stop(ctx context.Context) error {
 	s.stopping.Store(true)
+	s.endWaiting()
 	var err error
 	for s.open.Load() > 0 && err == nil {
 		select {

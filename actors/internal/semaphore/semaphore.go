@@ -1,0 +1,290 @@
+// Package semaphore shares slots fairly between users.
+//
+//	Slot.Acquire ──► free? ──► held ──► Release ──► the next user's
+//	                   │                   ▲
+//	                   └► waits in line    └ Yield: only if another should have it
+//
+// The next free slot goes to the waiting user with the fewest slots; of several,
+// to the one who was served least recently. A user's own waiters are served in
+// their order. A semaphore of New gives a user who is alone all slots: it suits
+// work that gives its slot back soon, or yields. One of NewReserving keeps room
+// for users who are still to come: it suits slots that nobody can take back.
+//
+// Neither bounds how many wait: callers bound what waits, or how long.
+package semaphore
+
+import (
+	"container/list"
+	"context"
+	"sync"
+
+	"troupe/actors/identity"
+)
+
+// Semaphore is a number of slots. Its methods are safe for concurrent use.
+//
+// Invariant: a slot that a waiting user may take is given to that user before mu is
+// unlocked. So TryAcquire takes only slots that no waiting user could have had.
+type Semaphore struct {
+	size      int
+	reserving bool
+
+	mu struct {
+		sync.Mutex
+		held  int
+		users map[identity.UserID]*user // who hold slots or wait for one
+		queue list.List                 // of *user: who wait, served least recently first
+	}
+}
+
+// user is one user's part in a semaphore.
+type user struct {
+	id      identity.UserID
+	held    int
+	waiters list.List     // of *waiter, oldest first
+	queued  *list.Element // in the queue; nil without waiters
+}
+
+// waiter is one caller who waits.
+type waiter struct {
+	user    *user
+	place   *list.Element // among the user's waiters; nil once it was granted a slot
+	granted chan struct{} // closed then
+}
+
+// New makes a semaphore in which a user may take every free slot.
+func New(size int) *Semaphore {
+	s := &Semaphore{size: size}
+	s.mu.users = map[identity.UserID]*user{}
+	return s
+}
+
+// NewReserving makes a semaphore in which a user may take a second slot, and
+// further ones, only while at least as many stay free as the user then holds. So
+// one user gets half of the slots at most, two get three quarters, and somebody
+// who has none still finds one.
+func NewReserving(size int) *Semaphore {
+	s := New(size)
+	s.reserving = true
+	return s
+}
+
+// Held is how many slots are held.
+func (s *Semaphore) Held() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.held
+}
+
+// Waiting is how many callers wait.
+func (s *Semaphore) Waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for e := s.mu.queue.Front(); e != nil; e = e.Next() {
+		n += userAt(e).waiters.Len()
+	}
+	return n
+}
+
+// Slot is a place for one slot of a user's. One goroutine uses it at a time.
+type Slot struct {
+	semaphore *Semaphore
+	user      identity.UserID
+	held      bool
+}
+
+// Slot returns a place for a slot. It holds none yet.
+func (s *Semaphore) Slot(user identity.UserID) *Slot { return &Slot{semaphore: s, user: user} }
+
+// TryAcquire takes a slot if there is one that the user may take now. A slot that
+// is held stays held.
+func (l *Slot) TryAcquire() bool {
+	s := l.semaphore
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.held {
+		return true
+	}
+	u := s.userLocked(l.user)
+	if l.held = s.mayTakeLocked(u); l.held {
+		u.held++
+		s.mu.held++
+	}
+	s.dropLocked(u)
+	return l.held
+}
+
+// Acquire waits for a slot, and takes it. The only error is that of ctx: then no
+// slot is held. A slot that is held stays held.
+func (l *Slot) Acquire(ctx context.Context) error {
+	if err := ctx.Err(); err != nil && !l.held {
+		return err
+	}
+	if l.TryAcquire() {
+		return nil
+	}
+	s := l.semaphore
+	s.mu.Lock()
+	w := s.joinLocked(s.userLocked(l.user))
+	s.serveLocked() // NB: a slot may have come free since TryAcquire
+	s.mu.Unlock()
+	return l.wait(ctx, w)
+}
+
+// Release gives the slot back, if it is held.
+func (l *Slot) Release() {
+	if !l.held {
+		return
+	}
+	l.held = false
+	s := l.semaphore
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.mu.users[l.user]
+	u.held--
+	s.mu.held--
+	s.serveLocked()
+	s.dropLocked(u)
+}
+
+// Yield gives the slot to somebody who waits and has no more slots than the user
+// would have left, another of the user's own included, and then waits for the
+// next. Otherwise it returns at once. Errors are those of Acquire.
+func (l *Slot) Yield(ctx context.Context) error {
+	s := l.semaphore
+	s.mu.Lock()
+	u := s.mu.users[l.user]
+	if !l.held || s.mu.queue.Len() == 0 {
+		s.mu.Unlock()
+		return nil
+	}
+	u.held--
+	s.mu.held--
+	next := s.nextLocked()
+	if next == nil || next.held > u.held {
+		u.held++
+		s.mu.held++
+		s.mu.Unlock()
+		return nil
+	}
+	l.held = false
+	s.grantLocked(next)
+	w := s.joinLocked(u)
+	s.mu.Unlock()
+	return l.wait(ctx, w)
+}
+
+// wait returns when the waiter has a slot, or ctx has ended.
+func (l *Slot) wait(ctx context.Context, w *waiter) error {
+	select {
+	case <-w.granted:
+		l.held = true
+		return nil
+	case <-ctx.Done():
+	}
+	if l.held = !l.semaphore.leave(w); l.held { // the slot came at the same time
+		l.Release()
+	}
+	return ctx.Err()
+}
+
+// leave ends a wait. It is false when the waiter was granted a slot.
+func (s *Semaphore) leave(w *waiter) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w.place == nil {
+		return false
+	}
+	s.unqueueLocked(w)
+	s.dropLocked(w.user)
+	return true
+}
+
+// userLocked returns the part of a user; dropLocked must follow when it gets
+// nothing.
+func (s *Semaphore) userLocked(id identity.UserID) *user {
+	u := s.mu.users[id]
+	if u == nil {
+		u = &user{id: id}
+		s.mu.users[id] = u
+	}
+	return u
+}
+
+// dropLocked forgets a user who neither holds nor waits.
+func (s *Semaphore) dropLocked(u *user) {
+	if u.held == 0 && u.queued == nil {
+		delete(s.mu.users, u.id)
+	}
+}
+
+// mayTakeLocked reports whether there is a slot that the user may take.
+func (s *Semaphore) mayTakeLocked(u *user) bool {
+	free := s.size - s.mu.held
+	if !s.reserving || u.held == 0 {
+		return free > 0
+	}
+	return u.held+1 <= free-1
+}
+
+// joinLocked adds a waiter of a user's.
+func (s *Semaphore) joinLocked(u *user) *waiter {
+	w := &waiter{user: u, granted: make(chan struct{})}
+	w.place = u.waiters.PushBack(w)
+	if u.queued == nil {
+		u.queued = s.mu.queue.PushBack(u)
+	}
+	return w
+}
+
+// unqueueLocked removes a waiter.
+func (s *Semaphore) unqueueLocked(w *waiter) {
+	u := w.user
+	u.waiters.Remove(w.place)
+	w.place = nil
+	if u.waiters.Len() == 0 {
+		s.mu.queue.Remove(u.queued)
+		u.queued = nil
+	}
+}
+
+// nextLocked returns the waiting user who gets the next slot; nil: there is no
+// slot that one of them may take.
+func (s *Semaphore) nextLocked() *user {
+	var next *user
+	for e := s.mu.queue.Front(); e != nil; e = e.Next() {
+		if u := userAt(e); next == nil || u.held < next.held {
+			next = u
+		}
+	}
+	if next == nil || !s.mayTakeLocked(next) { // NB: whoever has more may take none either
+		return nil
+	}
+	return next
+}
+
+// serveLocked gives out the slots that waiting users may take.
+func (s *Semaphore) serveLocked() {
+	for u := s.nextLocked(); u != nil; u = s.nextLocked() {
+		s.grantLocked(u)
+	}
+}
+
+// grantLocked gives a slot to the first of a user's waiters. The user then
+// stands behind all others.
+func (s *Semaphore) grantLocked(u *user) {
+	w, _ := u.waiters.Front().Value.(*waiter)
+	s.unqueueLocked(w)
+	if u.queued != nil {
+		s.mu.queue.MoveToBack(u.queued)
+	}
+	u.held++
+	s.mu.held++
+	close(w.granted)
+}
+
+func userAt(e *list.Element) *user {
+	u, _ := e.Value.(*user)
+	return u
+}

@@ -1,0 +1,306 @@
+package semaphore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"troupe/actors/identity"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// take takes a slot that must be there at once.
+func take(t *testing.T, s *Semaphore, user identity.UserID) *Slot {
+	t.Helper()
+	slot := s.Slot(user)
+	if !slot.TryAcquire() {
+		t.Fatalf("%s gets no slot; %d are held", user, s.Held())
+	}
+	return slot
+}
+
+// queued is a caller who waits.
+type queued struct {
+	*Slot
+	done chan error
+}
+
+// await lets a user wait for a slot.
+func await(ctx context.Context, s *Semaphore, user identity.UserID) queued {
+	q := queued{s.Slot(user), make(chan error, 1)}
+	go func() { q.done <- q.Acquire(ctx) }()
+	synctest.Wait()
+	return q
+}
+
+// served says which of the callers have a slot by now.
+func served(callers ...queued) string {
+	synctest.Wait()
+	out := ""
+	for _, q := range callers {
+		if len(q.done) > 0 {
+			out += "+"
+		} else {
+			out += "-"
+		}
+	}
+	return out
+}
+
+func TestAUserAloneMayTakeAll(t *testing.T) {
+	s := New(3)
+	var slots []*Slot
+	for range 3 {
+		slots = append(slots, take(t, s, "john"))
+	}
+	if s.Slot("john").TryAcquire() {
+		t.Error("a fourth of three")
+	}
+	for _, slot := range slots {
+		slot.Release()
+		slot.Release() // does nothing
+	}
+	if s.Held() != 0 || len(s.mu.users) != 0 {
+		t.Errorf("%d slots are held, %d users are known, want none", s.Held(), len(s.mu.users))
+	}
+}
+
+// TestTheNextSlotGoesToWhoHasFewest however long others have waited, and in turn
+// among equals.
+func TestTheNextSlotGoesToWhoHasFewest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(3)
+		johns := []*Slot{take(t, s, "john"), take(t, s, "john"), take(t, s, "john")}
+		john := await(t.Context(), s, "john")
+		mary, mary2, eve := await(t.Context(), s, "mary"), await(t.Context(), s, "mary"), await(t.Context(), s, "eve")
+		for i, want := range []string{"-+--", "-+-+", "++-+"} {
+			johns[i].Release()
+			if got := served(john, mary, mary2, eve); got != want {
+				t.Fatalf("after %d slots: got %s, want %s", i+1, got, want)
+			}
+		}
+		eve.Release()
+		if got := served(mary2); got != "+" {
+			t.Errorf("mary's second, when nobody else waits: got %s", got)
+		}
+	})
+}
+
+// TestASlotThatIsYieldedComesBack when the others have had theirs, another of one's
+// own as well.
+func TestASlotThatIsYieldedComesBack(t *testing.T) {
+	for _, other := range []identity.UserID{"mary", "john"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := New(1)
+			john := take(t, s, "john")
+			if err := john.Yield(t.Context()); err != nil || s.Held() != 1 {
+				t.Fatalf("nobody waits: %v, %d held", err, s.Held())
+			}
+			next := await(t.Context(), s, other)
+			back := make(chan error, 1)
+			go func() { back <- john.Yield(t.Context()) }()
+			if got := served(next); got != "+" || len(back) != 0 {
+				t.Fatalf("%s: got %s; who yielded is back: %d", other, got, len(back))
+			}
+			next.Release()
+			if err := <-back; err != nil || s.Held() != 1 {
+				t.Errorf("who yielded: %v, %d held", err, s.Held())
+			}
+		})
+	}
+}
+
+// TestWhoHasLessKeepsIt: yielding never leaves one with less than the others.
+func TestWhoHasLessKeepsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(3)
+		_, _, mary := take(t, s, "john"), take(t, s, "john"), take(t, s, "mary")
+		john := await(t.Context(), s, "john")
+		if err := mary.Yield(t.Context()); err != nil || served(john) != "-" {
+			t.Errorf("mary gave her only slot to john, who has two: %v", err)
+		}
+	})
+}
+
+func TestReservingLeavesRoomForOthers(t *testing.T) {
+	s := NewReserving(32)
+	for _, c := range []struct {
+		user identity.UserID
+		want int
+	}{{"john", 16}, {"mary", 8}, {"eve", 4}, {"ann", 2}, {"bob", 1}, {"tom", 1}, {"late", 0}, {"john", 0}} {
+		got := 0
+		for s.Slot(c.user).TryAcquire() {
+			got++
+		}
+		if got != c.want {
+			t.Errorf("%s: got %d slots, want %d", c.user, got, c.want)
+		}
+	}
+	if one := NewReserving(1); !one.Slot("john").TryAcquire() {
+		t.Error("the only slot cannot be taken")
+	}
+}
+
+// TestAWaiterWhoLeavesTakesNothing, and nothing of it is kept.
+func TestAWaiterWhoLeavesTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(1)
+		john := take(t, s, "john")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		mary, eve := await(ctx, s, "mary"), await(t.Context(), s, "eve")
+		if err := <-mary.done; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("mary: got %v, want context.DeadlineExceeded", err)
+		}
+		if err := s.Slot("mary").Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("with a context that has ended: got %v", err)
+		}
+		john.Release()
+		if err := <-eve.done; err != nil {
+			t.Errorf("eve: got %v", err)
+		}
+		eve.Release()
+		if s.Held()+s.Waiting()+len(s.mu.users)+s.mu.queue.Len() != 0 {
+			t.Errorf("%d held, %d waiting, %d users, want nothing", s.Held(), s.Waiting(), len(s.mu.users))
+		}
+	})
+}
+
+// TestASlotThatComesTooLateIsGivenBack: grant and end at the same time.
+func TestASlotThatComesTooLateIsGivenBack(t *testing.T) {
+	for range 100 {
+		s := New(1)
+		john := take(t, s, "john")
+		ctx, cancel := context.WithCancel(t.Context())
+		mary, done := s.Slot("mary"), make(chan error, 1)
+		go func() { done <- mary.Acquire(ctx) }()
+		go cancel()
+		john.Release()
+		if err := <-done; err == nil {
+			mary.Release()
+		}
+		if s.Held()+s.Waiting()+len(s.mu.users) != 0 {
+			t.Fatalf("%d held, %d waiting, want nothing", s.Held(), s.Waiting())
+		}
+		cancel()
+	}
+}
+
+// model is the obvious version: who holds how many, and who waits since when.
+type model struct {
+	size      int
+	reserving bool
+	held      map[identity.UserID]int
+	served    map[identity.UserID]int // when a user was served last, or began to wait
+	waiting   []*modelWaiter          // oldest first
+	clock     int
+}
+
+type modelWaiter struct {
+	user identity.UserID
+	w    *waiter
+}
+
+func (m *model) free() int {
+	n := m.size
+	for _, held := range m.held {
+		n -= held
+	}
+	return n
+}
+
+func (m *model) mayTake(u identity.UserID) bool {
+	return m.free() > 0 && (!m.reserving || m.held[u] == 0 || m.held[u]+1 <= m.free()-1)
+}
+
+// TestLikeTheObviousVersion: whatever is done, the same callers have slots.
+func TestLikeTheObviousVersion(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &model{
+			size: rapid.IntRange(1, 6).Draw(t, "size"), reserving: rapid.Bool().Draw(t, "reserving"),
+			held: map[identity.UserID]int{}, served: map[identity.UserID]int{},
+		}
+		s := New(m.size)
+		s.reserving = m.reserving
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			u := rapid.SampledFrom([]identity.UserID{"a", "b", "c"}).Draw(t, "user")
+			if m.held[u] > 0 && rapid.Bool().Draw(t, "release") {
+				(&Slot{semaphore: s, user: u, held: true}).Release()
+				m.held[u]--
+			} else {
+				s.mu.Lock()
+				w := s.joinLocked(s.userLocked(u))
+				s.serveLocked()
+				s.mu.Unlock()
+				m.join(u, w)
+			}
+			m.serve(t)
+			m.check(t, s)
+		}
+	})
+}
+
+func (m *model) join(u identity.UserID, w *waiter) {
+	m.clock++
+	first := true
+	for _, other := range m.waiting {
+		first = first && other.user != u
+	}
+	if first {
+		m.served[u] = m.clock
+	}
+	m.waiting = append(m.waiting, &modelWaiter{u, w})
+}
+
+// serve gives slots out, one after the other.
+func (m *model) serve(t *rapid.T) {
+	for {
+		best := -1
+		for i, w := range m.waiting {
+			if !m.mayTake(w.user) {
+				continue
+			}
+			if best < 0 {
+				best = i
+				continue
+			}
+			now := m.waiting[best].user
+			if w.user != now && (m.held[w.user] < m.held[now] || m.held[w.user] == m.held[now] && m.served[w.user] < m.served[now]) {
+				best = i
+			}
+		}
+		if best < 0 {
+			return
+		}
+		w := m.waiting[best]
+		m.waiting = append(m.waiting[:best:best], m.waiting[best+1:]...)
+		m.held[w.user]++
+		m.clock++
+		m.served[w.user] = m.clock
+		select {
+		case <-w.w.granted:
+		default:
+			t.Fatalf("%s has no slot, want one", w.user)
+		}
+	}
+}
+
+func (m *model) check(t *rapid.T, s *Semaphore) {
+	for _, w := range m.waiting {
+		select {
+		case <-w.w.granted:
+			t.Fatalf("%s has a slot too many", w.user)
+		default:
+		}
+	}
+	if got, want := fmt.Sprint(s.Held(), s.Waiting()), fmt.Sprint(m.size-m.free(), len(m.waiting)); got != want {
+		t.Fatalf("held and waiting: got %s, want %s", got, want)
+	}
+}
