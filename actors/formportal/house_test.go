@@ -87,10 +87,12 @@ type house struct {
 	store     *persistence.Store
 	system    *actors.System
 	catalog   *workflow.Catalog
+	published []workflow.Source // the newest set
 	parser    *statemachine.Parser
 	templates *Templates
 	router    *workflow.Router
 	directory *identity.Directory
+	quotas    workflow.Quotas
 	*Portal
 
 	mu  sync.Mutex
@@ -129,7 +131,9 @@ func (h *house) start() {
 	h.templates, err = OpenTemplates(h.store, zerolog.Nop())
 	ok(err)
 	h.system = actors.NewSystem(zerolog.Nop())
-	h.router, err = workflow.Start(workflow.Options{Store: h.store, System: h.system, Catalog: h.catalog, Clock: h.clock, Log: zerolog.Nop()})
+	h.router, err = workflow.Start(workflow.Options{
+		Store: h.store, System: h.system, Catalog: h.catalog, Quotas: h.quotas, Clock: h.clock, Log: zerolog.Nop(),
+	})
 	ok(err)
 	h.Portal = Start(Options{
 		System: h.system, Workflows: h.router, Templates: h.templates, Directory: func() *identity.Directory { return h.directory }, Clock: h.clock, Log: zerolog.Nop(),
@@ -182,6 +186,7 @@ func (h *house) workflows(texts ...string) {
 	if err := h.catalog.Publish(set); err != nil {
 		h.t.Fatal(err)
 	}
+	h.published = set
 }
 
 // offer makes these the templates that there are. What has items is a checklist.
@@ -199,7 +204,11 @@ func (h *house) offer(texts ...string) {
 		}
 		set = append(set, TemplateSource{File: src.File, Text: src.Text, Parsed: parsed})
 	}
-	if err := h.templates.Publish(set); err != nil {
+	change, err := h.templates.Prepare(set)
+	if err == nil {
+		err = h.catalog.Publish(h.published, change)
+	}
+	if err != nil {
 		h.t.Fatal(err)
 	}
 }

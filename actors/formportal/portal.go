@@ -48,7 +48,9 @@ func Start(o Options) *Portal {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Portal{o: o, supervisor: supervise.Start(supervise.Options{System: o.System, Name: "formportal", Log: o.Log})}
+	return &Portal{o: o, supervisor: supervise.Start(supervise.Options{
+		System: o.System, Name: "formportal", WaitMax: turnWaitMax, Log: o.Log,
+	})}
 }
 
 // Stop refuses new requests and waits until the open ones are answered or ctx
@@ -61,9 +63,13 @@ type Metrics = supervise.Metrics
 // Metrics returns the counters as they are now.
 func (p *Portal) Metrics() Metrics { return p.supervisor.Metrics() }
 
-// do runs a request under the supervisor.
-func (p *Portal) do(ctx context.Context, name string, work func(context.Context) error) error {
-	err := p.supervisor.Do(ctx, name, work)
+// turnWaitMax is how long a request waits while the service is full, or its user
+// has half of it: people are kept waiting rather than sent away.
+const turnWaitMax = time.Minute
+
+// do runs a request of the caller's under the supervisor.
+func (p *Portal) do(ctx context.Context, caller *identity.Principal, name string, work func(context.Context) error) error {
+	err := p.supervisor.Do(ctx, caller.ID, name, work)
 	if err != nil {
 		return fmt.Errorf("form portal: %s: %w", name, err)
 	}
@@ -76,7 +82,7 @@ type RoleInfo struct{ Forms, Checklists []identity.Role }
 
 // RoleInfo returns the roles with which the caller can make forms and checklists.
 func (p *Portal) RoleInfo(ctx context.Context, caller *identity.Principal) (info RoleInfo, err error) {
-	err = p.do(ctx, "role-info", func(context.Context) error {
+	err = p.do(ctx, caller, "role-info", func(context.Context) error {
 		for _, role := range p.o.Directory().Roles() {
 			if !slices.Contains(caller.Roles, string(role.ID)) {
 				continue
@@ -95,7 +101,7 @@ func (p *Portal) RoleInfo(ctx context.Context, caller *identity.Principal) (info
 
 // Workflows returns the workflows that the caller may create, by id.
 func (p *Portal) Workflows(ctx context.Context, caller *identity.Principal) (choices []workflow.Choice, err error) {
-	err = p.do(ctx, "workflows", func(context.Context) error {
+	err = p.do(ctx, caller, "workflows", func(context.Context) error {
 		choices = p.o.Workflows.Choices(caller)
 		return nil
 	})
@@ -105,7 +111,7 @@ func (p *Portal) Workflows(ctx context.Context, caller *identity.Principal) (cho
 // OfRole returns the templates that a role is offered, by name. A role that the
 // caller does not hold is ErrNotFound, like one that does not exist.
 func (p *Portal) OfRole(ctx context.Context, caller *identity.Principal, kind form.Kind, role string) (found []*Template, err error) {
-	err = p.do(ctx, "templates", func(context.Context) error {
+	err = p.do(ctx, caller, "templates", func(context.Context) error {
 		if !slices.Contains(caller.Roles, role) {
 			return workflow.ErrNotFound
 		}
@@ -115,11 +121,11 @@ func (p *Portal) OfRole(ctx context.Context, caller *identity.Principal, kind fo
 	return found, err
 }
 
-// Template returns a template that the caller can make a form of, and the
-// workflows that this form can be bound to, in the template's order. Everything
+// Template returns a template that the caller can make a form of, and those of
+// the workflows that it names which the caller may create, in its order. Everything
 // else is ErrNotFound.
 func (p *Portal) Template(ctx context.Context, caller *identity.Principal, kind form.Kind, id string) (template *Template, bound []workflow.Choice, err error) {
-	err = p.do(ctx, "template", func(context.Context) error {
+	err = p.do(ctx, caller, "template", func(context.Context) error {
 		found := p.o.Templates.Enabled(kind, id)
 		if found == nil {
 			return workflow.ErrNotFound
@@ -149,7 +155,7 @@ type ListRequest struct {
 // millisecond by id. It sees one moment, with everything that was acknowledged
 // before the call. An error of yield ends the list and is returned.
 func (p *Portal) List(ctx context.Context, req *ListRequest, yield func(*Summary) error) error {
-	return p.do(ctx, "list", func(ctx context.Context) error {
+	return p.do(ctx, req.Caller, "list", func(ctx context.Context) error {
 		now := p.o.Clock()
 		return p.o.Workflows.Forms(ctx, req.Kind, req.Caller.ID, func(f workflow.ListedForm) error {
 			if categoryOf(&f.Form, now, p.o.ArchiveAfter) != req.Category {
@@ -175,7 +181,7 @@ type CreateRequest struct {
 // ErrNotFound; two that do not belong together are ErrInvalid (decisions: "Failed
 // create").
 func (p *Portal) Create(ctx context.Context, req *CreateRequest) (id string, err error) {
-	err = p.do(ctx, "create", func(ctx context.Context) error {
+	err = p.do(ctx, req.Caller, "create", func(ctx context.Context) error {
 		create, err := p.creation(req)
 		if err != nil && req.Retry.Key == "" {
 			return err
@@ -197,7 +203,7 @@ func (p *Portal) Create(ctx context.Context, req *CreateRequest) (id string, err
 // creation decides what is created. With an error it is what a repetition would
 // have been.
 func (p *Portal) creation(req *CreateRequest) (*workflow.CreateRequest, error) {
-	create := &workflow.CreateRequest{Caller: req.Caller, WorkflowID: req.WorkflowID, Retry: req.Retry}
+	create := &workflow.CreateRequest{Caller: req.Caller, WorkflowID: req.WorkflowID, Retry: req.Retry, NoQuota: true}
 	if req.WorkflowID == "" {
 		create.WorkflowID = PlainWorkflow
 		create.Private = data.Value(append(data.AppendString([]byte(`{"owner":`), string(req.Caller.ID)), '}'))
@@ -222,7 +228,8 @@ func (p *Portal) creation(req *CreateRequest) (*workflow.CreateRequest, error) {
 	if _, visible := p.o.Workflows.Choice(req.Caller, req.WorkflowID); !visible {
 		return create, workflow.ErrNotFound
 	}
-	if !template.BoundTo(req.WorkflowID) {
+	declares := func(event string) bool { return p.o.Workflows.Declares(req.WorkflowID, event) }
+	if !template.BoundTo(req.WorkflowID, declares) {
 		return create, fmt.Errorf("%w: this form does not belong to that workflow", workflow.ErrInvalid)
 	}
 	return create, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -235,6 +236,10 @@ func TestSeveralMachines(t *testing.T) {
 // TestFailedCreate holds decisions, "Failed create", and what belongs to what.
 func TestFailedCreate(t *testing.T) {
 	h := newHouse(t)
+	h.offer(leaveTemplate, approvalTemplate, feedbackTemplate, offTemplate, safetyTemplate,
+		`{id: alone, access: {roles: [employee]}, workflows: [], schema: {type: object}}`)
+	h.workflows(leaveRequest, payroll, approval,
+		"{id: strict, create: {svcPublic: {type: object, required: [x]}}, stateMachines: {m: {states: {a: {on: {submit: b}}, b: {type: final}}}}}")
 	for _, c := range []struct {
 		name, who, template, workflow string
 		want                          error
@@ -252,7 +257,11 @@ func TestFailedCreate(t *testing.T) {
 		{"an unknown workflow", "john", "leave-form", "nothing", workflow.ErrNotFound},
 		{"a workflow that the caller may not create", "john", "leave-form", "payroll", workflow.ErrNotFound},
 		{"a workflow of another form", "john", "leave-form", "approval", workflow.ErrInvalid},
-		{"a workflow for a form that takes none", "john", "feedback", "leave", workflow.ErrInvalid},
+		{"a form that names none, with a workflow that has its event", "john", "feedback", "leave", nil},
+		{"the same with one that has not", "john", "feedback", "approval", workflow.ErrInvalid},
+		{"a workflow for a form that takes none", "john", "alone", "leave", workflow.ErrInvalid},
+		{"a form that takes none, without", "john", "alone", "", nil},
+		{"data that the workflow's create block demands", "john", "feedback", "strict", workflow.ErrInvalid},
 		{"the workflow of plain forms by its name", "john", "feedback", PlainWorkflow, workflow.ErrNotFound},
 		{"a form that needs a workflow, without", "john", "leave-form", "", workflow.ErrInvalid},
 	} {
@@ -273,7 +282,7 @@ func TestFailedCreate(t *testing.T) {
 	if unknown != "" {
 		t.Errorf("an id with an error: %q", unknown)
 	}
-	made := map[string]int{"john": 4, "ivan": 2, "mary": 2, "gus": 0, "eve": 0}
+	made := map[string]int{"john": 8, "ivan": 2, "mary": 2, "gus": 0, "eve": 0}
 	for who, want := range made {
 		got := 0
 		for _, kind := range []form.Kind{form.Plain, form.Checklist} {
@@ -489,4 +498,54 @@ func BenchmarkLongList(b *testing.B) {
 		worst = max(worst, grown)
 	}
 	b.ReportMetric(float64(worst>>10), "KiB-heap")
+}
+
+// TestFormsPassQuotas: group A has no rates. The control is the same through group B.
+func TestFormsPassQuotas(t *testing.T) {
+	h := newHouse(t)
+	h.quotas = workflow.Quotas{EventsPerSecond: 0.001, CreatesPerSecond: 0.001, HistoryEntries: 1}
+	h.restart()
+	h.workflows(leaveRequest, payroll, approval)
+	for range 3 {
+		id := h.create("john", "leave-form", "leave")
+		h.mustSubmit("john", "leave", id, `{"days":1}`)
+		h.create("john", "feedback", "")
+	}
+	for n := range 2 {
+		_, err := h.router.Create(t.Context(), &workflow.CreateRequest{Caller: h.user("john"), WorkflowID: "leave"})
+		if (err == nil) != (n == 0) || err != nil && !errors.Is(err, workflow.ErrQuota) {
+			t.Errorf("create %d of group B: got %v", n+1, err)
+		}
+	}
+	if err := h.send("john", "leave", h.create("john", "leave-form", "leave"), "submit"); !errors.Is(err, workflow.ErrQuota) {
+		t.Errorf("an event of group B that adds an entry: got %v, want ErrQuota", err)
+	}
+}
+
+// TestOneUserDoesNotTakeThePortal: unread lists of one user leave room for those
+// of others, and nothing is refused.
+func TestOneUserDoesNotTakeThePortal(t *testing.T) {
+	h := newHouse(t)
+	h.create("john", "feedback", "")
+	h.create("mary", "feedback", "")
+	const lists = 300 // more than there are workers
+	release := make(chan struct{})
+	answers := make(chan error, lists)
+	for range lists {
+		go func() {
+			answers <- h.List(t.Context(), &ListRequest{Caller: h.user("john"), Kind: form.Plain, Category: Current}, func(*Summary) error { <-release; return nil })
+		}()
+	}
+	for h.Metrics().Open < lists {
+		runtime.Gosched()
+	}
+	if got := h.list("mary", form.Plain, Current); len(got) != 1 {
+		t.Errorf("mary's list: got %v", got)
+	}
+	close(release)
+	for range lists {
+		if err := <-answers; err != nil {
+			t.Fatalf("a list of john's: %v", err)
+		}
+	}
 }

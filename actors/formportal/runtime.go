@@ -49,7 +49,7 @@ type View struct {
 // Form returns a form as everything acknowledged before has left it. What the
 // caller may not see is ErrNotFound.
 func (p *Portal) Form(ctx context.Context, req *FormRequest) (view *View, err error) {
-	err = p.do(ctx, "form", func(ctx context.Context) error {
+	err = p.do(ctx, req.Caller, "form", func(ctx context.Context) error {
 		v, err := p.load(ctx, req)
 		if err != nil {
 			return err
@@ -130,7 +130,7 @@ type DraftRequest struct {
 // ErrPrecondition, and ErrNotAllowed when there is something to keep and the form
 // cannot be submitted now.
 func (p *Portal) SaveDraft(ctx context.Context, req *DraftRequest) (draft workflow.Draft, err error) {
-	err = p.do(ctx, "draft", func(ctx context.Context) error {
+	err = p.do(ctx, req.Caller, "draft", func(ctx context.Context) error {
 		if _, err := p.load(ctx, req.FormRequest.alone()); err != nil { // who may not see it learns nothing else
 			return err
 		}
@@ -157,7 +157,7 @@ type SubmitRequest struct {
 // besides those of Form: ErrInvalid when the data does not fit, ErrForbidden,
 // ErrNotAllowed when nothing takes the event now, and those of workflow.Send.
 func (p *Portal) Submit(ctx context.Context, req *SubmitRequest) (reply *workflow.Reply, err error) {
-	err = p.do(ctx, "submit", func(ctx context.Context) error {
+	err = p.do(ctx, req.Caller, "submit", func(ctx context.Context) error {
 		event, refusal := p.submission(ctx, req)
 		if refusal != nil && (req.Retry.Key == "" || errors.Is(refusal, workflow.ErrForbidden)) {
 			return refusal
@@ -165,7 +165,7 @@ func (p *Portal) Submit(ctx context.Context, req *SubmitRequest) (reply *workflo
 		var err error
 		reply, err = p.o.Workflows.Send(ctx, &workflow.EventRequest{
 			Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID, Name: event, Data: req.Data,
-			Retry: req.Retry, Refusal: refusal, WithHistory: req.WithHistory, MustBeTaken: true, DropDraft: true,
+			Retry: req.Retry, Refusal: refusal, WithHistory: req.WithHistory, MustBeTaken: true, DropDraft: true, NoQuota: true,
 		})
 		if refusal != nil && errors.Is(err, workflow.ErrForbidden) { // who may not see it learns nothing else
 			return refusal

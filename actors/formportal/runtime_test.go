@@ -2,6 +2,7 @@ package formportal
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -84,16 +85,23 @@ func TestWhoMaySeeAndWrite(t *testing.T) {
 	}
 }
 
-// TestAFormKeepsItsOwner: what is sent for a plain form is all data, also what
-// looks like the parts of an instance.
+// TestAFormKeepsItsOwner: what is sent for a plain form is all data, and what
+// looks like the parts of an instance is refused.
 func TestAFormKeepsItsOwner(t *testing.T) {
 	h := newHouse(t)
-	for _, text := range []string{
-		`{"svcPrivate":{"owner":"eve"}}`, `{"svcPublic":{"a":1},"svcPrivate":{"owner":"eve"}}`, `{"owner":"eve","by":"eve"}`, `{}`,
+	for text, refused := range map[string]bool{
+		`{"svcPrivate":{"owner":"eve"}}`: true, `{"svcPublic":{"a":1},"svcPrivate":{"owner":"eve"}}`: true,
+		`{"owner":"eve","by":"eve"}`: false, `{}`: false,
 	} {
 		id := h.create("john", "feedback", "")
-		h.mustSubmit("john", "-", id, text)
-		if v := h.view("john", "-", id); !data.Equal(v.Data, value(t, text)) {
+		want := value(t, text)
+		if _, err := h.submit("john", "-", id, text, ""); errors.Is(err, workflow.ErrInvalid) != refused || !refused && err != nil {
+			t.Errorf("%s: got %v, want a refusal: %v", text, err, refused)
+		}
+		if refused {
+			want = value(t, `{}`)
+		}
+		if v := h.view("john", "-", id); !data.Equal(v.Data, want) {
 			t.Errorf("%s: got %s", text, v.Data)
 		}
 		r := h.request("eve", "-", id)
@@ -103,6 +111,25 @@ func TestAFormKeepsItsOwner(t *testing.T) {
 		if got := h.record("john", "-", id).Private; string(got) != `{"owner":"john"}` {
 			t.Errorf("%s: svcPrivate is %s", text, got)
 		}
+	}
+}
+
+// TestAFormThatNamesNoWorkflowIsSubmittedThroughOne: with the usual event, and
+// still plain without a workflow.
+func TestAFormThatNamesNoWorkflowIsSubmittedThroughOne(t *testing.T) {
+	h := newHouse(t)
+	plain, bound := h.create("john", "feedback", ""), h.create("john", "feedback", "leave")
+	for id, w := range map[string]string{plain: PlainWorkflow, bound: "leave"} {
+		if v := h.view("john", w, id); !v.Editable || v.Summary.FormType != map[string]string{PlainWorkflow: "Form", "leave": "WorkflowForm"}[w] {
+			t.Errorf("%s: a %s, editable: %v", w, v.Summary.FormType, v.Editable)
+		}
+		h.mustSubmit("john", w, id, `{"text":"good"}`)
+		if v := h.view("john", w, id); v.Category != Submitted || v.Summary.SubmissionID == "" {
+			t.Errorf("%s: %s, submission %q, after it was submitted", w, v.Category, v.Summary.SubmissionID)
+		}
+	}
+	if got := h.record("john", "leave", bound).States; !strings.Contains(fmt.Sprint(got), "review") {
+		t.Errorf("the bound form is in %s, want review", got)
 	}
 }
 

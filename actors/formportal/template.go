@@ -7,6 +7,7 @@ import (
 	"troupe/actors/form"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
+	"troupe/statemachine/document"
 )
 
 // Template is one file of forms/ or checklists/ (home.md: "Form and checklist
@@ -22,10 +23,14 @@ type Template struct {
 	// Roles are those that are offered the template, in the order of the file; at
 	// least one unless the template is disabled.
 	Roles []string
-	// Workflows are those that a form may be bound to, in the order of the file.
-	// None: a plain form. A checklist has none.
+	// Workflows are those that a form is bound to, in the order of the file. None:
+	// a form can be plain. A checklist has none.
 	Workflows []string
-	// Submit is the event that the submit button sends; may be empty.
+	// AnyWorkflow: the file does not say which workflows, so that a form may be
+	// bound to any that declares Submit.
+	AnyWorkflow bool
+	// Submit is the event that the submit button sends when the form is bound to a
+	// workflow; may be empty.
 	Submit string
 	// Schema is a form's JSON Schema 2020-12, with what it refers to in other
 	// files put into its $defs, so that it can be read alone. Absent for a
@@ -38,6 +43,8 @@ type Template struct {
 	Items []Item
 	// Modified is when the file was last changed, to the millisecond.
 	Modified time.Time
+	// Warnings are what the author should look at although it is allowed.
+	Warnings document.Faults
 
 	schema *statemachine.Schema // what Check asks; never nil
 }
@@ -68,5 +75,11 @@ func (t *Template) RoleOf(callerRoles []string) (string, bool) {
 	return "", false
 }
 
-// BoundTo reports whether a form may be bound to the workflow.
-func (t *Template) BoundTo(workflow string) bool { return slices.Contains(t.Workflows, workflow) }
+// BoundTo reports whether a form may be bound to the workflow, which declares the
+// events that declares knows.
+func (t *Template) BoundTo(workflow string, declares func(event string) bool) bool {
+	if t.AnyWorkflow {
+		return declares(t.Submit)
+	}
+	return slices.Contains(t.Workflows, workflow)
+}

@@ -3,6 +3,7 @@ package formportal
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -50,6 +51,7 @@ func ParseTemplate(src TemplateText, known Known) (*Template, error) {
 	}
 	p := &templateParser{
 		Collector: document.Collector{File: src.File},
+		warnings:  document.Collector{File: src.File},
 		known:     known,
 		read:      src.Read,
 		t:         &Template{Kind: src.Kind, Enabled: true, Modified: src.Modified.Truncate(time.Millisecond).UTC()},
@@ -57,6 +59,9 @@ func ParseTemplate(src TemplateText, known Known) (*Template, error) {
 	p.template(tree)
 	if err := p.Err(); err != nil {
 		return nil, err
+	}
+	if p.warnings.Err() != nil {
+		p.t.Warnings = p.warnings.Faults()
 	}
 	return p.t, nil
 }
@@ -68,9 +73,10 @@ const maxNameChars = 200
 // the way.
 type templateParser struct {
 	document.Collector
-	known Known
-	read  func(name string) ([]byte, error)
-	t     *Template
+	warnings document.Collector
+	known    Known
+	read     func(name string) ([]byte, error)
+	t        *Template
 }
 
 // suggest adds a fault with the closest known word, when there is one.
@@ -113,7 +119,9 @@ func (p *templateParser) template(n *document.Node) {
 	}
 	p.refuse(n, "a form", "items")
 	t.Workflows = p.names(n.Field("workflows"), "workflow", p.hasWorkflow, p.known.Workflows)
+	t.AnyWorkflow = n.Field("workflows") == nil
 	p.formSchema(n)
+	p.fillable(n)
 	p.submit(n)
 }
 
@@ -248,11 +256,18 @@ func (p *templateParser) formSchema(n *document.Node) {
 	p.t.Schema = bundled
 }
 
-// submit reads the event of the submit button. Every workflow that the form may
-// be bound to must know it.
+// usualSubmit is the event of the submit button of a form that does not say which
+// workflows it is for, nor which event.
+const usualSubmit = "submit"
+
+// submit reads the event of the submit button. Every workflow that the template
+// names must know it, and take what the form sends.
 func (p *templateParser) submit(n *document.Node) {
 	field := n.Field("submit")
 	if field == nil {
+		if p.t.AnyWorkflow {
+			p.t.Submit = usualSubmit
+		}
 		return
 	}
 	text := p.Text(field)
@@ -265,8 +280,7 @@ func (p *templateParser) submit(n *document.Node) {
 		return
 	}
 	p.t.Submit = text
-	workflows := n.Field("workflows")
-	if workflows == nil || isEmptyList(workflows) {
+	if workflows := n.Field("workflows"); workflows != nil && isEmptyList(workflows) {
 		p.Add(field, "a form without workflows has no event to send").Suggestion = "leave submit out, or name workflows"
 		return
 	}
@@ -274,7 +288,11 @@ func (p *templateParser) submit(n *document.Node) {
 		if p.known.Workflow == nil {
 			break
 		}
-		if d, _ := p.known.Workflow(id); d != nil && !d.Declares(name) {
+		switch d, _ := p.known.Workflow(id); {
+		case d == nil:
+		case d.Declares(name):
+			p.compare(n.Field("schema"), id, d, name)
+		default:
 			var names []string
 			for _, known := range d.EventNames() {
 				names = append(names, string(known))
@@ -282,6 +300,53 @@ func (p *templateParser) submit(n *document.Node) {
 			p.suggest(field, text, names, "workflow %q declares no event %s", id, data.Quote(text))
 		}
 	}
+}
+
+// compare holds the form's schema against what a workflow's event takes: a form
+// that nobody could submit is a fault here, not in the face of who filled it in.
+func (p *templateParser) compare(schema *document.Node, workflow string, d *statemachine.Definition, event statemachine.EventName) {
+	for _, m := range d.Misfits(event, p.t.schema) {
+		field := data.Quote(strings.Join(m.Path, "."))
+		if m.Optional {
+			p.warnings.Add(fieldIn(schema, m.Path), "the event %s of workflow %q requires %s, which may be left out of the form",
+				data.Quote(string(event)), workflow, field).Suggestion = "let the form require it, too"
+			continue
+		}
+		if m.Missing {
+			p.Add(fieldIn(schema, m.Path[:len(m.Path)-1]), "the event %s of workflow %q requires %s, which the form does not have",
+				data.Quote(string(event)), workflow, field).Suggestion = "add the field to the form"
+			continue
+		}
+		p.Add(fieldIn(schema, m.Path), "the event %s of workflow %q refuses the field %s", data.Quote(string(event)), workflow, field).
+			Suggestion = "leave the field out, or let the event's data have it"
+	}
+}
+
+// fieldIn returns where a schema has the field that the path leads to, or the
+// last place on the way: the rest stands behind a reference.
+func fieldIn(schema *document.Node, path []string) *document.Node {
+	at, _ := placeIn(schema, path)
+	return at
+}
+
+// placeIn is fieldIn; below is the field's own schema, or the last one on the way.
+func placeIn(schema *document.Node, path []string) (at, below *document.Node) {
+	at = schema
+	for _, name := range path {
+		for schema.Field("items") != nil {
+			schema = schema.Field("items")
+		}
+		properties := schema.Field("properties")
+		if properties == nil {
+			return at, schema
+		}
+		for _, f := range properties.Fields {
+			if f.Key.Text == name {
+				at, schema = f.Key, f.Value
+			}
+		}
+	}
+	return at, schema
 }
 
 // items reads what a checklist asks, and makes its schema.

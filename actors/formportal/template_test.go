@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,15 @@ events: {submit: {apply: none}}
 stateMachines: {m: {states: {a: {on: {submit: b, withdraw: b}}, b: {type: final}}}}
 `
 
+const strictFlow = `id: strict
+events:
+  submit: {data: {type: object, properties: {a: {type: string}}, required: [a], additionalProperties: false}}
+  nested: {data: {type: object, properties: {list: {type: array, items: {type: object, properties: {x: {}, y: {}}, required: [y], additionalProperties: false}}}}}
+  town: {data: {type: object, properties: {home: {properties: {town: {}}, additionalProperties: false}}}}
+  open: {data: {type: object}}
+stateMachines: {m: {states: {a: {on: {submit: b, nested: b, town: b, open: b, free: b}}, b: {type: final}}}}
+`
+
 var sampleFiles = map[string]string{
 	"address.schema.json": `{"$id":"https://example.org/address","type":"object","properties":{"town":{"$ref":"parts/town.json#/$defs/town"},"next":{"$ref":"#"}},"additionalProperties":false}`,
 	"parts/town.json":     `{"$defs":{"town":{"type":"string","maxLength":5,"default":{"$ref":"x"}}}}`,
@@ -65,17 +75,19 @@ func knownSample(t testing.TB) Known {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flow, err := parser.Parse(statemachine.Source{File: "leave.yaml", Text: []byte(leaveFlow)})
-	if err != nil {
-		t.Fatal(err)
+	flows := map[string]*statemachine.Definition{}
+	for _, text := range []string{leaveFlow, strictFlow} {
+		flow, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		flows[string(flow.ID)] = flow.Definition
 	}
 	return Known{
 		HasRole: func(id string) bool { return id == "clerk" || id == "boss" }, Roles: []string{"clerk", "boss"},
 		Workflow: func(id string) (*statemachine.Definition, bool) {
-			if id == "leave" {
-				return flow.Definition, true
-			}
-			return nil, id == "faulty"
+			d := flows[id]
+			return d, d != nil || id == "faulty"
 		},
 		Workflows: []string{"leave"},
 	}
@@ -104,8 +116,38 @@ func TestAFormHasWhatItsFileSays(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
-	if !got.BoundTo("leave") || got.BoundTo("other") {
+	all := func(string) bool { return true }
+	if !got.BoundTo("leave", all) || got.BoundTo("other", all) {
 		t.Error("bound to the wrong workflows")
+	}
+}
+
+// TestAFormWithoutWorkflowsBindsWithAnyThatKnowsItsEvent: the key missing says
+// nothing, an empty list says none.
+func TestAFormWithoutWorkflowsBindsWithAnyThatKnowsItsEvent(t *testing.T) {
+	knows := func(names ...string) func(string) bool {
+		return func(name string) bool { return slices.Contains(names, name) }
+	}
+	for _, c := range []struct {
+		name, lines string
+		submit      string
+		declares    []string
+		want        bool
+	}{
+		{"no key", "", "submit", []string{"submit"}, true},
+		{"no key, and another workflow", "", "submit", []string{"go"}, false},
+		{"no key, with an event", "submit: go\n", "go", []string{"go"}, true},
+		{"no key, with an event that is not there", "submit: go\n", "go", []string{"submit"}, false},
+		{"an empty list", "workflows: []\n", "", []string{"submit", ""}, false},
+		{"another one", "workflows: [leave]\n", "", []string{"submit", ""}, false},
+	} {
+		got := parseSample(t, form.Plain, plainFile(c.lines))
+		if got.Submit != c.submit || got.BoundTo("other", knows(c.declares...)) != c.want {
+			t.Errorf("%s: submits with %q, bound: %v; want %q, %v", c.name, got.Submit, !c.want, c.submit, c.want)
+		}
+	}
+	if got := parseSample(t, form.Checklist, safety); got.BoundTo("other", knows("submit", "")) {
+		t.Error("a checklist is bound to a workflow")
 	}
 }
 
@@ -179,6 +221,72 @@ func plainFile(lines string) string {
 	return "id: f\naccess: {roles: [clerk]}\nschema: {type: object}\n" + lines
 }
 
+// fitFile is a form for an event of the workflow strict.
+func fitFile(event, fields, rest string) string {
+	return "id: f\naccess: {roles: [clerk]}\nworkflows: [strict]\nsubmit: " + event + "\nschema: {type: object, properties: {" + fields + rest + "}}\n"
+}
+
+// TestAFormThatFitsItsEvent: what the event takes is no fault, whether required
+// or not.
+func TestAFormThatFitsItsEvent(t *testing.T) {
+	for _, text := range []string{
+		fitFile("submit", "a: {type: string}", ""), fitFile("nested", "list: {type: array, items: {properties: {x: {}, y: {}}}", "}"),
+		fitFile("open", "svcPublic: {}", ""), fitFile("open", "a: {}, b: {}", ""), fitFile("free", "a: {}", ""),
+		strings.Replace(fitFile("submit", "b: {}", ""), "submit: submit\n", "", 1), // no submit button
+	} {
+		parseSample(t, form.Plain, text)
+	}
+	// What was accepted stays readable: nothing is known of its workflows then.
+	if _, err := ParseTemplate(TemplateText{File: "t.yaml", Text: []byte(fitFile("submit", "b: {}", ""))}, Known{}); err != nil {
+		t.Errorf("without the workflow: %v", err)
+	}
+}
+
+// TestAFormThatLetsRequiredFieldsOut: the event requires what may be left out.
+func TestAFormThatLetsRequiredFieldsOut(t *testing.T) {
+	const said = `t.yaml:5:37: the event "submit" of workflow "strict" requires "a", which may be left out of the form (let the form require it, too)`
+	for _, test := range []struct{ name, text, want string }{
+		{"optional", fitFile("submit", "a: {type: string}", ""), said},
+		{"required", fitFile("submit", "a: {type: string}", "}, required: [a], $defs: {"), ""},
+		{"filled in beforehand", fitFile("submit", "a: {type: string, default: x}", ""), ""},
+		{"required by a condition", fitFile("submit", "a: {type: string}", "}, if: {}, then: {required: [a]}, $defs: {"), ""},
+		{"inside of another", fitFile("nested", "list: {type: array, items: {required: [x], properties: {x: {}, y: {}}}", "}"), `t.yaml:5:100: the event "nested" of workflow "strict" requires "list.y", which`},
+	} {
+		got := ""
+		if warnings := parseSample(t, form.Plain, test.text).Warnings; len(warnings) > 0 {
+			got = warnings.Error()
+		}
+		if !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
+			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
+		}
+	}
+}
+
+// fillFile is a form without a workflow.
+func fillFile(schema, ui string) string {
+	return "id: f\naccess: {roles: [clerk]}\nworkflows: []\nschema: {type: object, " + schema + "}\nui: {" + ui + "}\n"
+}
+
+// TestAFormThatCanBeFilledIn has no fault, and one that cannot stays readable once
+// it was accepted.
+func TestAFormThatCanBeFilledIn(t *testing.T) {
+	for _, text := range []string{
+		fillFile("properties: {a: {}, b: {}}, required: [b]", "'ui:order': [b, a]"),
+		fillFile("properties: {a: {}, b: {}}", "'ui:order': [b, '*']"),
+		fillFile("properties: {a: {}}, if: {}, then: {properties: {b: {}}, required: [b]}", "'ui:order': [b, a]"),
+		fillFile("properties: {a: {}}, allOf: [{required: [a]}], required: [b], patternProperties: {'^b': {}}", ""),
+		fillFile("properties: {a: {$ref: '#'}}", "a: {a: {'ui:order': [a]}}"),
+		fillFile("properties: {a: {type: object, required: [x]}}", ""), // says nothing of its fields
+	} {
+		parseSample(t, form.Plain, text)
+	}
+	for _, text := range []string{fillFile("properties: {a: {}}", "'ui:order': []"), fillFile("required: [a]", "")} {
+		if _, err := ParseTemplate(TemplateText{File: "t.yaml", Text: []byte(text)}, Known{}); err != nil {
+			t.Errorf("accepted before: %v", err)
+		}
+	}
+}
+
 func listFile(lines string) string { return "id: c\naccess: {roles: [clerk]}\n" + lines }
 
 func TestEveryFaultHasItsPlaceAndAdvice(t *testing.T) {
@@ -217,7 +325,42 @@ func TestEveryFaultHasItsPlaceAndAdvice(t *testing.T) {
 		{"an event that the workflow does not have", form.Plain, plainFile("workflows: leave\nsubmit: sumbit\n"), []string{`t.yaml:5:9: workflow "leave" declares no event "sumbit" (did you mean "submit"?)`}},
 		{"an event of the machine itself", form.Plain, plainFile("workflows: leave\nsubmit: done.state.b\n"), []string{`t.yaml:5:9: workflow "leave" declares no event "done.state.b"`}},
 		{"what cannot be an event", form.Plain, plainFile("workflows: leave\nsubmit: a b\n"), []string{`t.yaml:5:9: "a b" cannot be an event`}},
-		{"submit without workflows", form.Plain, plainFile("submit: submit\n"), []string{"t.yaml:4:9: a form without workflows has no event to send (leave submit out, or name workflows)"}},
+		{
+			"fields that the event refuses", form.Plain, fitFile("submit", "a: {type: string}, b: {}, c: {}", ""),
+			[]string{
+				`t.yaml:5:56: the event "submit" of workflow "strict" refuses the field "b" (leave the field out, or let the event's data have it)`,
+				`t.yaml:5:63: the event "submit" of workflow "strict" refuses the field "c"`,
+			},
+		},
+		{
+			"a field that the event requires", form.Plain, fitFile("submit", "", ""),
+			[]string{`t.yaml:5:9: the event "submit" of workflow "strict" requires "a", which the form does not have (add the field to the form)`},
+		},
+		{
+			"fields inside of others", form.Plain, fitFile("nested", "list: {type: array, items: {properties: {x: {}, z: {}}}", "}"),
+			[]string{
+				`t.yaml:5:37: the event "nested" of workflow "strict" requires "list.y", which the form does not have`,
+				`t.yaml:5:85: the event "nested" of workflow "strict" refuses the field "list.z"`,
+			},
+		},
+		{"fields of another file", form.Plain, fitFile("town", "home: {$ref: address.schema.json}", ""), []string{`t.yaml:5:37: the event "town" of workflow "strict" refuses the field "home.next"`}},
+		{"a field that goes to svcPrivate", form.Plain, fitFile("open", "svcPrivate: {}", ""), []string{`t.yaml:5:37: the event "open" of workflow "strict" refuses the field "svcPrivate"`}},
+		{"a field that could go anywhere", form.Plain, fitFile("open", "svcPublic: {}, a: {}", ""), []string{`t.yaml:5:37: the event "open" of workflow "strict" refuses the field "svcPublic"`}},
+		{
+			"an order that lacks a field", form.Plain, fillFile("properties: {reason: {}, days: {}}", "'ui:order': [days, resaon]"),
+			[]string{`t.yaml:5:6: ui:order lacks the field "reason" (add it, or "*" for all others)`, `t.yaml:5:25: ui:order names the field "resaon", which the form does not have (did you mean "reason"?)`},
+		},
+		{"an order with a field twice", form.Plain, fillFile("properties: {a: {}}", "'ui:order': [a, '*', '*']"), []string{`t.yaml:5:27: "*" is there twice`}},
+		{
+			"an order inside of others", form.Plain, fillFile("properties: {list: {type: array, items: {properties: {x: {}, z: {}}}}}", "list: {items: {'ui:order': [x]}}"),
+			[]string{`t.yaml:5:21: ui:order lacks the field "z"`},
+		},
+		{"a required field that is not there", form.Plain, fillFile("properties: {days: {}}, required: [days, day]", ""), []string{`t.yaml:4:65: the field "day" is required, and the form does not have it: nobody could submit it (did you mean "days"?)`}},
+		{
+			"a required field that is not there, inside of others", form.Plain,
+			fillFile("properties: {list: {items: {properties: {x: {}}, required: [y], additionalProperties: false}}}", ""),
+			[]string{`t.yaml:4:84: the field "list.y" is required`},
+		},
 		{"submit with no workflow", form.Plain, plainFile("workflows: []\nsubmit: submit\n"), []string{"t.yaml:5:9: a form without workflows"}},
 		{"no schema", form.Plain, "id: f\naccess: {roles: [clerk]}\n", []string{"t.yaml:1:1: the form has no schema (say what"}},
 		{"a schema that is a list", form.Plain, "id: f\naccess: {roles: [clerk]}\nschema: []\n", []string{"t.yaml:3:9: expected a mapping, found a list"}},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,17 +31,10 @@ type TemplateSource struct {
 //
 // Readers are lock-free and see one set or the other, never a part of each.
 type Templates struct {
-	store *persistence.Store
-	log   zerolog.Logger
-
-	// current is replaced by Publish, and never changed.
+	// current is replaced when a set is installed, and never changed.
 	current atomic.Pointer[templateSet]
-	// publishing is held while a set is being taken over.
-	publishing struct {
-		sync.Mutex
-		stored []byte // the row as the store has it; nil: there is none
-		unsure bool   // the store may have another: a write of ours was not confirmed
-	}
+	// stored is the row as the store has it; nil: there is none.
+	stored atomic.Pointer[[]byte]
 }
 
 // templateSet is one accepted set. Built once, then read only.
@@ -87,7 +79,7 @@ type storedTemplate struct {
 // templates. One that this program cannot read any more is left out and logged.
 // The error is persistence.ErrCorrupt when the row is damaged, or the store's.
 func OpenTemplates(store *persistence.Store, log zerolog.Logger) (*Templates, error) {
-	t := &Templates{store: store, log: log}
+	t := &Templates{}
 	t.current.Store(newTemplateSet(nil))
 	text, err := store.Load(persistence.SettingKey(nil, templatesSetting))
 	if errors.Is(err, persistence.ErrNotFound) {
@@ -100,7 +92,7 @@ func OpenTemplates(store *persistence.Store, log zerolog.Logger) (*Templates, er
 	if err := json.Unmarshal(text, &rows); err != nil {
 		return nil, fmt.Errorf("read accepted templates: %w: %w", persistence.ErrCorrupt, err)
 	}
-	t.publishing.stored = text
+	t.stored.Store(&text)
 	var templates []*Template
 	for _, row := range rows {
 		parsed, err := row.parse()
@@ -165,13 +157,19 @@ func CheckTemplates(set []TemplateSource) document.Faults {
 	return faults
 }
 
-// Publish makes a checked set what is offered. It is taken as a whole or refused
-// as a whole: then the error is document.Faults, or the store's, and the set
-// before stays in use. It returns when the set is durable; a set that is the
-// same as the one before is not written again.
-func (t *Templates) Publish(set []TemplateSource) error {
+// TemplateChange is a checked set on its way to be what is offered. It is a
+// companion of the definitions that are published in the same commit.
+type TemplateChange struct {
+	templates *Templates
+	next      *templateSet
+	row       []byte // as it is stored; nil: there is none
+}
+
+// Prepare checks a set. The error is document.Faults, or what keeps the set from
+// being written.
+func (t *Templates) Prepare(set []TemplateSource) (*TemplateChange, error) {
 	if faults := CheckTemplates(set); len(faults) > 0 {
-		return faults
+		return nil, faults
 	}
 	rows := make([]storedTemplate, 0, len(set))
 	templates := make([]*Template, 0, len(set))
@@ -191,31 +189,29 @@ func (t *Templates) Publish(set []TemplateSource) error {
 	})
 	text, err := json.Marshal(rows)
 	if err != nil {
-		return fmt.Errorf("publish templates: %w", err)
+		return nil, fmt.Errorf("publish templates: %w", err)
 	}
-	t.publishing.Lock()
-	defer t.publishing.Unlock()
-	before := t.publishing.stored
-	// A restart writes nothing, so that it works on a full disk; neither does a
-	// home that has no templates and never had one.
-	if t.publishing.unsure || string(before) != string(text) && (before != nil || len(rows) > 0) {
-		if err := t.writeLocked(text); err != nil {
-			return fmt.Errorf("publish templates: %w", err)
-		}
+	if len(rows) == 0 && t.stored.Load() == nil {
+		text = nil // a home that has no templates and never had one
 	}
-	t.current.Store(newTemplateSet(templates))
-	return nil
+	return &TemplateChange{templates: t, next: newTemplateSet(templates), row: text}, nil
 }
 
-func (t *Templates) writeLocked(text []byte) error {
-	w := t.store.NewWrites(persistence.Meta)
-	w.Set(persistence.SettingKey(nil, templatesSetting), text)
-	if err := t.store.Commit(w); err != nil {
-		t.publishing.unsure = true
-		return err
+// Put implements workflow.Companion: a set that is the same as the one before is
+// not written again.
+func (c *TemplateChange) Put(w *persistence.Writes) {
+	if before := c.templates.stored.Load(); before != nil && string(*before) == string(c.row) || c.row == nil {
+		return
 	}
-	t.publishing.stored, t.publishing.unsure = text, false
-	return nil
+	w.Set(persistence.SettingKey(nil, templatesSetting), c.row)
+}
+
+// Install implements workflow.Companion.
+func (c *TemplateChange) Install() {
+	if c.row != nil {
+		c.templates.stored.Store(&c.row)
+	}
+	c.templates.current.Store(c.next)
 }
 
 // Len returns how many templates there are, of both kinds.

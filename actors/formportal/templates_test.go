@@ -12,8 +12,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/form"
+	"troupe/actors/workflow"
 	"troupe/persistence"
 	"troupe/persistence/storetest"
+	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 )
@@ -21,9 +23,11 @@ import (
 // shelf is a store with its accepted templates.
 type shelf struct {
 	*Templates
-	t   *testing.T
-	dir string
-	log bytes.Buffer
+	t       *testing.T
+	dir     string
+	store   *persistence.Store
+	catalog *workflow.Catalog
+	log     bytes.Buffer
 }
 
 func newShelf(t *testing.T) *shelf {
@@ -39,7 +43,39 @@ func (s *shelf) open() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.openOn(store)
+}
+
+func (s *shelf) openOn(store *persistence.Store) {
+	s.t.Helper()
+	s.store = store
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if s.catalog, err = workflow.OpenCatalog(store, parser, zerolog.Nop()); err != nil {
+		s.t.Fatal(err)
+	}
 	if s.Templates, err = OpenTemplates(store, zerolog.New(&s.log)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Publish makes a set what is offered, beside no workflows.
+func (s *shelf) Publish(set []TemplateSource) error {
+	change, err := s.Prepare(set)
+	if err != nil {
+		return err
+	}
+	return s.catalog.Publish(nil, change)
+}
+
+// put writes the row of the accepted templates.
+func (s *shelf) put(text string) {
+	s.t.Helper()
+	w := s.store.NewWrites(persistence.Meta)
+	w.Set(persistence.SettingKey(nil, templatesSetting), []byte(text))
+	if err := s.store.Commit(w); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -221,22 +257,14 @@ func TestNothingAcceptedStopsAStart(t *testing.T) {
 		if spoilt == string(row) {
 			t.Fatal("the row is not what the test takes it for")
 		}
-		s.publishing.Lock()
-		if err := s.writeLocked([]byte(spoilt)); err != nil {
-			t.Fatal(err)
-		}
-		s.publishing.Unlock()
+		s.put(spoilt)
 		s.log.Reset()
 		s.restart()
 		if s.Len() != 1 || s.Get(form.Checklist, "safety") == nil || !strings.Contains(s.log.String(), "forms/leave-form.yaml") {
 			t.Errorf("got %d templates and the log %s", s.Len(), s.log.String())
 		}
 	}
-	s.publishing.Lock()
-	if err := s.writeLocked([]byte("{")); err != nil {
-		t.Fatal(err)
-	}
-	s.publishing.Unlock()
+	s.put("{")
 	if _, err := OpenTemplates(s.store, zerolog.Nop()); !errors.Is(err, persistence.ErrCorrupt) {
 		t.Errorf("a row that is no JSON: got %v, want ErrCorrupt", err)
 	}
@@ -247,43 +275,32 @@ func TestNothingAcceptedStopsAStart(t *testing.T) {
 func TestASetOfUnknownOutcomeDoesNotComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := storetest.NewDisk()
-		open := func() (*persistence.Store, *Templates) {
+		s := &shelf{t: t}
+		open := func() {
 			store, err := disk.Open(persistence.Options{Log: zerolog.Nop(), CommitWaitMax: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}
-			templates, err := OpenTemplates(store, zerolog.Nop())
-			if err != nil {
-				t.Fatal(err)
-			}
-			return store, templates
+			s.openOn(store)
 		}
 		before, after := source(t, form.Plain, leaveForm), source(t, form.Checklist, safety)
-		store, templates := open()
-		if err := templates.Publish([]TemplateSource{before}); err != nil {
-			t.Fatal(err)
-		}
+		open()
+		s.publish(before)
 		disk.Hold()
-		if err := templates.Publish([]TemplateSource{after}); !errors.Is(err, persistence.ErrOutcomeUnknown) {
+		if err := s.Publish([]TemplateSource{after}); !errors.Is(err, persistence.ErrOutcomeUnknown) {
 			t.Fatalf("while the disk hangs: got %v, want ErrOutcomeUnknown", err)
 		}
 		disk.Release()
-		for store.Accepting() != nil {
+		for s.store.Accepting() != nil {
 			time.Sleep(5 * time.Millisecond)
 		}
-		if err := templates.Publish([]TemplateSource{before}); err != nil {
-			t.Fatal(err)
-		}
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
-		store, templates = open()
-		if templates.Get(form.Plain, "leave-form") == nil || templates.Get(form.Checklist, "safety") != nil {
+		s.publish(before)
+		s.close()
+		open()
+		if s.Get(form.Plain, "leave-form") == nil || s.Get(form.Checklist, "safety") != nil {
 			t.Error("the set that was given up is in use after a restart")
 		}
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		s.close()
 	})
 }
 
