@@ -132,7 +132,7 @@ func (s *Service) List(ctx context.Context, caller *identity.Principal, extensio
 	if err != nil {
 		return failed("list", err)
 	}
-	return s.do(ctx, "list", func(ctx context.Context) error {
+	return s.do(ctx, caller, "list", func(ctx context.Context) error {
 		s.listed.Add(1)
 		return files.list(ctx, wanted, s.rights.Load().view(caller), yield)
 	})
@@ -164,7 +164,7 @@ func (s *Service) files(ctx context.Context) (*snapshot, error) {
 // closed.
 func (s *Service) Open(ctx context.Context, caller *identity.Principal, path string) (file *File, err error) {
 	begun := time.Now()
-	err = s.do(ctx, "open", func(ctx context.Context) (err error) {
+	err = s.do(ctx, caller, "open", func(ctx context.Context) (err error) {
 		s.opened.Add(1)
 		if !IsPath(path) || depth(path) > s.o.DepthMax+1 || !s.rights.Load().Reads(caller, path) {
 			path = s.nowhere // NB: where the files are is asked whatever the caller reads, or the time would tell
@@ -187,9 +187,9 @@ func (s *Service) Open(ctx context.Context, caller *identity.Principal, path str
 	return file, err
 }
 
-// do runs a request under the supervisor.
-func (s *Service) do(ctx context.Context, name string, work func(context.Context) error) error {
-	return failed(name, s.supervisor.Do(ctx, name, work))
+// do runs a request of the caller's under the supervisor.
+func (s *Service) do(ctx context.Context, caller *identity.Principal, name string, work func(context.Context) error) error {
+	return failed(name, s.supervisor.Do(ctx, caller.ID, name, work))
 }
 
 // failed says which request an error is of.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"troupe/actors"
 	"troupe/actors/identity"
+	"troupe/actors/internal/semaphore"
 	"troupe/actors/internal/supervise"
 	"troupe/actors/repository"
 	"troupe/actors/workflow"
@@ -33,9 +35,9 @@ type Options struct {
 	// Limits bound the work of one file; zero is the defaults.
 	Limits Limits
 	// ParsersMax is how many files are looked at at a time. Default: the number of
-	// processors.
+	// processors. More wait, and users share them fairly.
 	ParsersMax int
-	// WaitMax is how long a request waits for its turn. Default 2 s.
+	// WaitMax is how long a request waits for a worker, and for one of these. Default 2 s.
 	WaitMax time.Duration
 	// CachedBytesMax is how many bytes of answers are remembered, over all files.
 	// Default 16 MiB.
@@ -48,7 +50,7 @@ type Options struct {
 type Service struct {
 	o          Options
 	supervisor *supervise.Supervisor
-	turns      chan struct{} // one token for each file that is looked at
+	parsers    *semaphore.Semaphore
 	cache      *cache
 
 	parsed, cached atomic.Int64
@@ -66,7 +68,7 @@ func Start(o Options) *Service {
 		o.CachedBytesMax = 16 << 20
 	}
 	return &Service{
-		o: o, turns: make(chan struct{}, o.ParsersMax), cache: newCache(o.CachedBytesMax),
+		o: o, parsers: semaphore.New(o.ParsersMax), cache: newCache(o.CachedBytesMax),
 		supervisor: supervise.Start(supervise.Options{System: o.System, Name: "template", Log: o.Log}),
 	}
 }
@@ -95,7 +97,7 @@ func (s *Service) Metrics() Metrics {
 // the file's name has the extension of another kind, repository.ErrTooLarge,
 // workflow.ErrBusy and workflow.ErrUnavailable.
 func (s *Service) Parameters(ctx context.Context, caller *identity.Principal, kind Kind, path string) (params []Param, err error) {
-	err = s.supervisor.Do(ctx, "parameters", func(ctx context.Context) (err error) {
+	err = s.supervisor.Do(ctx, caller.ID, "parameters", func(ctx context.Context) (err error) {
 		params, err = s.parameters(ctx, caller, kind, path)
 		return err
 	})
@@ -112,17 +114,18 @@ func (s *Service) parameters(ctx context.Context, caller *identity.Principal, ki
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	if named, ok := KindOf(path); !ok || named != kind {
-		return nil, &Fault{Kind: ErrNotTemplate, Reason: "its name does not end in ." + kind.String()}
+		return nil, &Fault{Kind: ErrNotTemplate, Reason: "its name does not end in " + strings.Join(extensions[kind], ", ")}
 	}
 	key := cacheKey{kind, file.Identity()}
 	if params, ok := s.cache.load(key); ok {
 		s.cached.Add(1)
 		return params, nil
 	}
-	if err := s.turn(ctx); err != nil {
+	parser := s.parsers.Slot(caller.ID)
+	if err := s.turn(ctx, parser); err != nil {
 		return nil, err
 	}
-	defer func() { <-s.turns }()
+	defer parser.Release()
 	s.parsed.Add(1)
 	params, err = Parameters(kind, file, file.Size(), s.o.Limits)
 	switch fault := (*Fault)(nil); {
@@ -137,18 +140,17 @@ func (s *Service) parameters(ctx context.Context, caller *identity.Principal, ki
 	return params, err
 }
 
-// turn waits until fewer than ParsersMax files are looked at.
-func (s *Service) turn(ctx context.Context) error {
-	late := time.NewTimer(s.o.WaitMax)
-	defer late.Stop()
-	select {
-	case s.turns <- struct{}{}:
+// turn waits until a file of this user can be looked at.
+func (s *Service) turn(ctx context.Context, parser *semaphore.Slot) error {
+	waiting, cancel := context.WithTimeout(ctx, s.o.WaitMax)
+	defer cancel()
+	if parser.Acquire(waiting) == nil {
 		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-late.C:
-		return workflow.ErrBusy
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return workflow.ErrBusy
 }
 
 // cacheKey names one content of one file, read as one kind.

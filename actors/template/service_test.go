@@ -98,10 +98,17 @@ func (s *service) ask(who *identity.Principal, path string) (string, error) {
 // document is a small document template with one parameter.
 func document(t *testing.T) string {
 	t.Helper()
+	return documentOf(t, "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml")
+}
+
+// documentOf is document with the content type that the extension of its file
+// goes with.
+func documentOf(t *testing.T, contentType string) string {
+	t.Helper()
 	var file bytes.Buffer
 	w := zip.NewWriter(&file)
 	for name, text := range map[string]string{
-		"[Content_Types].xml": `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="xml" ContentType="application/xml"/></Types>`,
+		"[Content_Types].xml": `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="xml" ContentType="application/xml"/><Override PartName="/word/document.xml" ContentType="` + contentType + `"/></Types>`,
 		"_rels/.rels":         `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/></Relationships>`,
 		"word/document.xml":   `<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body><w:p><w:r><w:t>${na</w:t></w:r><w:r><w:t>me}</w:t></w:r></w:p></w:body></w:document>`,
 	} {
@@ -164,6 +171,41 @@ func TestWhoReadsAndWhatIsThere(t *testing.T) {
 	}
 	if _, err := s.Parameters(t.Context(), reader, template.Document, "/Open/a.rml"); !errors.Is(err, template.ErrNotTemplate) {
 		t.Errorf("a report template asked for as a document: got %v", err)
+	}
+}
+
+// TestNames: a template is known by its content and by its extension, whose case
+// does not count.
+func TestNames(t *testing.T) {
+	s := newService(t, template.Options{})
+	for extension, contentType := range map[string]string{
+		"docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml",
+		"dotx": "application/vnd.openxmlformats-officedocument.wordprocessingml.template.main+xml",
+		"docm": "application/vnd.ms-word.document.macroEnabled.main+xml",
+		"dotm": "application/vnd.ms-word.template.macroEnabledTemplate.main+xml",
+	} {
+		for _, spelling := range []string{extension, strings.ToUpper(extension), strings.ToUpper(extension[:1]) + extension[1:]} {
+			s.write("/Open/a."+spelling, documentOf(t, contentType))
+			if got, err := s.ask(reader, "/Open/a."+spelling); err != nil || got != "name##" {
+				t.Errorf("a.%s: got %q, %v, want name##", spelling, got, err)
+			}
+			if _, err := s.Parameters(t.Context(), reader, template.Report, "/Open/a."+spelling); !errors.Is(err, template.ErrNotTemplate) {
+				t.Errorf("a.%s as a report: got %v, want ErrNotTemplate", spelling, err)
+			}
+		}
+	}
+	s.write("/Open/A.RML", report)
+	if got, err := s.ask(reader, "/Open/A.RML"); err != nil || !strings.HasPrefix(got, "from#date") {
+		t.Errorf("A.RML: got %q, %v", got, err)
+	}
+	// The name alone makes no template, and neither does the content.
+	s.write("/Open/B.DOTX", report)
+	s.write("/Open/b.odt", document(t))
+	for _, path := range []string{"/Open/B.DOTX", "/Open/b.odt"} {
+		_, err := s.Parameters(t.Context(), reader, template.Document, path)
+		if !errors.Is(err, template.ErrNotTemplate) {
+			t.Errorf("%s: got %v, want ErrNotTemplate", path, err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package template
 import (
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"troupe/actors/template/docx"
@@ -16,29 +17,34 @@ type Kind uint8
 const (
 	// Report is a report template: an XML file, .rml.
 	Report Kind = iota + 1
-	// Document is a document template: a document of Office Open XML, .docx.
+	// Document is a document template: a document of Office Open XML, .docx, .dotx,
+	// .docm or .dotm.
 	Document
 )
 
-// String returns the extension of the kind's files, without its dot.
+// String returns the usual extension of the kind's files, without its dot.
 func (k Kind) String() string {
-	switch k {
-	case Report:
-		return "rml"
-	case Document:
-		return "docx"
+	if len(extensions[k]) == 0 {
+		return "unknown"
 	}
-	return "unknown"
+	return extensions[k][0][1:]
 }
 
-// KindOf returns the kind of the templates with a file name's extension, which
-// counts as it is written; ok is false for every other extension.
+// extensions are those of the files of each kind, the usual one first. They are in
+// lower case and never changed.
+var extensions = map[Kind][]string{
+	Report:   {".rml"},
+	Document: {".docx", ".dotx", ".docm", ".dotm"},
+}
+
+// KindOf returns the kind of the templates with a file name's extension, whose case
+// does not count; ok is false for every other extension.
 func KindOf(name string) (kind Kind, ok bool) {
-	switch path.Ext(name) {
-	case ".rml":
-		return Report, true
-	case ".docx":
-		return Document, true
+	extension := strings.ToLower(path.Ext(name))
+	for kind, known := range extensions {
+		if slices.Contains(known, extension) {
+			return kind, true
+		}
 	}
 	return 0, false
 }

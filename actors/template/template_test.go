@@ -14,7 +14,8 @@ import (
 func TestKinds(t *testing.T) {
 	for name, want := range map[string]Kind{
 		"/a/b.rml": Report, ".rml": Report, "a.docx.rml": Report, "a.docx": Document,
-		"a.RML": 0, "a.docm": 0, "rml": 0, "a.rml/b": 0, "a.rml ": 0, "": 0,
+		"A.RML": Report, "b.Docx": Document, "b.DOCX": Document, "c.dotx": Document, "c.DotX": Document, "c.docm": Document, "c.DOTM": Document,
+		"a.doc": 0, "a.dot": 0, "a.xml": 0, "rml": 0, "RML": 0, "a.rml/b": 0, "a.rml ": 0, "a.RML.txt": 0, "": 0,
 	} {
 		if got, ok := KindOf(name); got != want || ok != (want != 0) {
 			t.Errorf("KindOf(%q): got %v, %v; want %v", name, got, ok, want)

@@ -28,7 +28,13 @@ def connect(pipe):
 pipe, source, target = sys.argv[1:]
 context = connect(pipe)
 desktop = context.ServiceManager.createInstanceWithContext("com.sun.star.frame.Desktop", context)
-document = desktop.loadComponentFromURL(source, "_blank", 0, (value(PropertyValue, "Hidden", True),))
+# NB: the document alone. Desktop.loadComponentFromURL makes its window as well, and
+# an installation without windows can crash over the tool bars of one.
+document = context.ServiceManager.createInstanceWithContext("com.sun.star.text.TextDocument", context)
+document.load((
+    value(PropertyValue, "URL", source),
+    value(PropertyValue, "FilterName", "OpenDocument Text Flat XML"),
+))
 password = (value(NamedValue, "CryptoType", "Standard"), value(NamedValue, "OOXPassword", "secret"))
 document.storeToURL(target, (
     value(PropertyValue, "FilterName", "MS Word 2007 XML"),
