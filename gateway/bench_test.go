@@ -28,6 +28,8 @@ func (q quickWorkflows) Load(context.Context, *workflow.LoadRequest) (*workflow.
 	return q.reply, nil
 }
 
+func (quickWorkflows) StopWatching() {}
+
 // benchReply is a usual record: about 300 bytes of data and a short history.
 func benchReply() *workflow.Reply {
 	reply := smallReply("leave-request", instanceOne, 5, true)

@@ -11,7 +11,7 @@
 // What a path takes, and from whom, is a row of the table in routes.go. A row
 // that does not say who may use it is an error of New. Every answer that this
 // package makes is JSON, errors are {error, message}, and nothing redirects, but
-// for pages (packages login and console), the way to an identity provider and back
+// for pages (packages login, console and notice), the way to an identity provider and back
 // (package provider), and the id of a new form, which is plain text.
 //
 // # What the caller must do
@@ -53,7 +53,7 @@
 //
 // # What it does not do
 //
-// TLS, HTTP/2, compression and rates of callers: a proxy in front has them. What
+// TLS, HTTP/2 and rates of callers: a proxy in front has them. What
 // net/http refuses before a request exists (400, 417, 431, 501 and 505 for
 // broken syntax) has no JSON body.
 package gateway

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"troupe/actors/identity"
 	"troupe/actors/repository"
@@ -103,6 +104,7 @@ var faults = []fault{
 	},
 	{cause: template.ErrNotTemplate, status: 422, words: wordsUnprocessable},
 	{cause: template.ErrEncrypted, status: 422, words: wordsUnprocessable},
+	{cause: workflow.ErrQuota, status: 429, words: wordsBusy, retry: true},
 	{cause: workflow.ErrInstanceBusy, status: 429, words: wordsBusy, text: textBusy, retry: true},
 	{cause: errBusy, status: 503, words: wordsBusy, text: textBusy, retry: true},
 	{cause: workflow.ErrBusy, status: 503, words: wordsBusy, text: textBusy, retry: true},
@@ -147,7 +149,11 @@ var (
 	wordsInternal      = all("Server error", "Internal")
 )
 
-const textUnauthorized = "a valid API token or session is needed"
+const (
+	textUnauthorized = "a valid API token or session is needed"
+	// textSessionNeeded is for group A, which takes nothing else.
+	textSessionNeeded = "a session is needed"
+)
 
 // internal is the answer to every error that the table does not know.
 var internal = fault{status: http.StatusInternalServerError, words: wordsInternal, text: textInternal, ours: true}
@@ -211,6 +217,17 @@ func (f *fault) appendBody(dst []byte, g group, message string) []byte {
 	dst = append(dst, `,"message":`...)
 	dst = data.AppendString(dst, message)
 	return append(dst, '}')
+}
+
+// waitOf is how long a caller has to wait, where the error says so.
+func waitOf(err error) time.Duration {
+	if late := (*identity.AttemptsError)(nil); errors.As(err, &late) {
+		return late.Wait
+	}
+	if over := (*workflow.QuotaError)(nil); errors.As(err, &over) {
+		return over.Wait
+	}
+	return 0
 }
 
 // retryAfter draws the seconds of a Retry-After, so that callers who were

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -8,6 +9,7 @@ import (
 	"go/token"
 	"strings"
 	"testing"
+	"time"
 
 	"troupe/actors/identity"
 	"troupe/actors/repository"
@@ -27,6 +29,7 @@ var sentinels = map[string]error{
 	"workflow.ErrKeyReused":       workflow.ErrKeyReused,
 	"workflow.ErrBusy":            workflow.ErrBusy,
 	"workflow.ErrInstanceBusy":    workflow.ErrInstanceBusy,
+	"workflow.ErrQuota":           workflow.ErrQuota,
 	"workflow.ErrUnavailable":     workflow.ErrUnavailable,
 	"workflow.ErrOutcomeUnknown":  workflow.ErrOutcomeUnknown,
 	"workflow.ErrExecution":       workflow.ErrExecution,
@@ -171,7 +174,7 @@ func TestWords(t *testing.T) {
 // TestFaultMessages holds what a message may be made of.
 func TestFaultMessages(t *testing.T) {
 	ownText := map[error]bool{
-		errMalformed: true, workflow.ErrInvalid: true, errTooLarge: true, errMediaType: true,
+		errMalformed: true, workflow.ErrInvalid: true, errTooLarge: true, errMediaType: true, workflow.ErrQuota: true,
 		template.ErrNotTemplate: true, template.ErrEncrypted: true, template.ErrTooLarge: true,
 	}
 	for _, f := range faults {
@@ -211,5 +214,25 @@ func TestRetryAfterHasJitter(t *testing.T) {
 	}
 	if len(seen) != 3 {
 		t.Errorf("got the values %v, want all of 1, 2 and 3", seen)
+	}
+}
+
+// TestAQuotaSaysWhatItIs, and when the next request passes.
+func TestAQuotaSaysWhatItIs(t *testing.T) {
+	for _, c := range []struct {
+		err   workflow.QuotaError
+		retry string
+	}{
+		{workflow.QuotaError{Quota: "a user may send 3 events a second", Wait: 90*time.Second + 1}, "91"},
+		{workflow.QuotaError{Quota: "an instance may have 7 history entries, and this one has as many", Wait: time.Hour}, "3600"},
+	} {
+		s := startServer(t, Options{}, &fakeWorkflows{send: func(context.Context, *workflow.EventRequest) (*workflow.Reply, error) {
+			return nil, fmt.Errorf("send to leave: %w", &c.err)
+		}})
+		a := s.do(t, post("event", eventBody))
+		got := a.header.Get("Retry-After")
+		if a.status != 429 || a.word() != "Busy" || a.message() != c.err.Quota+"; nothing was done" || got != c.retry {
+			t.Errorf("got %d %s and Retry-After %q, want 429 Busy and %q", a.status, a.body, got, c.retry)
+		}
 	}
 }

@@ -135,12 +135,12 @@ func FuzzIdempotencyKey(f *testing.F) {
 }
 
 func FuzzIfMatch(f *testing.F) {
-	for _, seed := range []string{"*", `"1"`, `W/"1"`, `"1", "2"`, `,"1",,`, `"1" "2"`, `"`, `1`, `"01"`, `"a,b"`, `"18446744073709551616"`, ""} {
+	for _, seed := range []string{"*", `"1"`, `W/"1"`, `"1", "2"`, `,"1",,`, `"1" "2"`, `"`, `1`, `"01"`, `"a,b"`, `"18446744073709551616"`, `"7-gzip"`, `"-gzip", W/"7-gzip", "7-gzip-gzip"`, ""} {
 		f.Add(seed)
 	}
 	list := regexp.MustCompile(`^[ \t,]*(?:(?:W/)?"[!#-~\x80-\xff]*"[ \t]*(?:,[ \t,]*|$))+$`)
 	strong := regexp.MustCompile(`(W/)?"([!#-~\x80-\xff]*)"`)
-	number := regexp.MustCompile(`^[1-9][0-9]*$`)
+	number := regexp.MustCompile(`^([1-9][0-9]*)(?:-gzip)?$`)
 	f.Fuzz(func(t *testing.T, line string) {
 		got, err := parseIfMatch([]string{line})
 		if line == "*" {
@@ -164,7 +164,11 @@ func FuzzIfMatch(f *testing.F) {
 		}
 		var want []uint64
 		for _, tag := range tags {
-			if n, err := strconv.ParseUint(tag[2], 10, 64); err == nil && tag[1] == "" && number.MatchString(tag[2]) {
+			m := number.FindStringSubmatch(tag[2])
+			if m == nil || tag[1] != "" {
+				continue
+			}
+			if n, err := strconv.ParseUint(m[1], 10, 64); err == nil {
 				want = append(want, n)
 			}
 		}
@@ -351,7 +355,7 @@ func FuzzTarget(f *testing.F) {
 		w := newRecorder()
 		server.ServeHTTP(w, r)
 		page := r.URL.Path == "/login" || r.URL.Path == "/login/oidc" || r.URL.Path == callbackPath || r.URL.Path == "/" || formPage.MatchString(r.URL.Path)
-		file := r.URL.Path == "/login/style.css" || r.URL.Path == "/login/script.js" || strings.HasPrefix(r.URL.Path, "/assets/")
+		file := r.URL.Path == "/login/style.css" || r.URL.Path == "/login/script.js" || r.URL.Path == "/favicon.ico" || strings.HasPrefix(r.URL.Path, "/assets/")
 		probe := r.URL.Path == "/livez" || r.URL.Path == "/readyz" || page || file
 		switch w.status {
 		case 200:

@@ -31,10 +31,14 @@ type exchange struct {
 	// kind and credential are what the caller signed with.
 	kind       identity.Kind
 	credential string
-	query      url.Values // nil without parameters
-	body       []byte     // belongs to the request; never pooled, since values alias it
-	status     int        // 0 until the answer has begun
-	counted    bool       // in Server.inFlight
+	query      url.Values  // nil without parameters
+	body       []byte      // belongs to the request; never pooled, since values alias it
+	status     int         // 0 until the answer has begun
+	connection *connection // nil where the request has none of ours
+	counted    bool        // in Server.inFlight
+	// share is the caller's, nil without one. countedUser: the request is in it.
+	share       *share
+	countedUser bool
 	// stranger: it is counted in Server.strangers as well, as one from there.
 	stranger bool
 	from     netip.Prefix
@@ -42,6 +46,9 @@ type exchange struct {
 	contentType []string
 	// cacheControl says how long the answer may be kept; nil is not at all.
 	cacheControl []string
+	// varyAccept and varyEncoding say that the answer depends on the headers Accept and
+	// Accept-Encoding.
+	varyAccept, varyEncoding bool
 	// next and ended belong to a sign-in by the provider: where the person wants
 	// to go, and whether the cookie of that sign-in is of no use any more.
 	next  string
@@ -58,6 +65,12 @@ const outBytesKept = 1 << 20
 
 // ServeHTTP answers every request, from any goroutine, with a JSON body.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if c := connectionOf(r); c != nil {
+		if !c.begin(r) {
+			panic(http.ErrAbortHandler) // nothing was done
+		}
+		defer c.end()
+	}
 	// NB: only the origin form names a path of ours. "*" would list the methods
 	// of the whole table, and with an absolute form the Host is not the header's.
 	// %2F is data to whoever sends it, but a separator once decoded.
@@ -74,6 +87,7 @@ func hasEncodedSlash(rawPath string) bool {
 
 // serve is around every handler of the table.
 func (s *Server) serve(rt *route, w http.ResponseWriter, r *http.Request, params httprouter.Params) {
+	s.warnOfProxy(r)
 	x := s.begin(rt, w, r, params)
 	defer func() {
 		reason := recover()
@@ -98,15 +112,20 @@ func (s *Server) serve(rt *route, w http.ResponseWriter, r *http.Request, params
 			x.refuse(errNotReady)
 			return
 		}
-		if inFlight > s.options.InFlightMax || !x.enterStranger() {
-			s.metrics.shed.Add(1)
-			x.refuse(errBusy)
+		if inFlight > s.limits.inFlight || inFlight+s.watchers.Load() > s.limits.busy || !x.enterStranger() {
+			x.shed()
 			return
 		}
 	}
 	if err := x.run(); err != nil {
 		x.refuse(err)
 	}
+}
+
+// shed refuses a request because there is no room for it.
+func (x *exchange) shed() {
+	x.server.metrics.shed.Add(1)
+	x.refuse(errBusy)
 }
 
 // enterStranger admits a request to a route that takes no credential.
@@ -116,7 +135,7 @@ func (x *exchange) enterStranger() bool {
 	}
 	address, _ := x.server.clientOf(x.r)
 	x.from = networkOf(address)
-	x.stranger = x.server.strangers.enter(x.from, x.server.options.InFlightMax)
+	x.stranger = x.server.strangers.enter(x.from, x.server.limits.inFlight)
 	return x.stranger
 }
 
@@ -127,6 +146,10 @@ func (x *exchange) leave() {
 		x.stranger = false
 		x.server.strangers.leave(x.from)
 	}
+	if x.countedUser {
+		x.countedUser = false
+		x.share.requests.Add(-1)
+	}
 	if x.counted {
 		x.counted = false
 		x.server.leave()
@@ -136,7 +159,7 @@ func (x *exchange) leave() {
 // begin takes an exchange from the pool.
 func (s *Server) begin(rt *route, w http.ResponseWriter, r *http.Request, params httprouter.Params) *exchange {
 	x := s.exchanges.Get().(*exchange)
-	*x = exchange{server: s, route: rt, w: w, r: r, params: params, out: x.out[:0]}
+	*x = exchange{server: s, route: rt, w: w, r: r, params: params, connection: connectionOf(r), out: x.out[:0]}
 	if s.logsRequests {
 		x.begun = time.Now()
 	}
@@ -155,23 +178,31 @@ func (s *Server) release(x *exchange) {
 // run checks what all routes have in common and calls the handler. The order is
 // part of the interface: who asks comes before what is asked.
 func (x *exchange) run() error {
-	if !x.route.access.probe {
-		if x.services = x.server.services.Load(); x.services == nil {
-			return errNotReady
-		}
-		if err := x.authenticate(); err != nil {
-			return err
-		}
-		if err := x.parseQuery(); err != nil {
-			return err
-		}
-		if err := x.checkContent(); err != nil {
-			return err
-		}
+	if x.route.access.probe {
+		return x.route.handle(x) // NB: it is counted nowhere, so it waits for no body
+	}
+	if x.services = x.server.services.Load(); x.services == nil {
+		return errNotReady
+	}
+	if err := x.authenticate(); err != nil {
+		return err
+	}
+	if x.caller != nil && !x.enterUser() {
+		x.shed()
+		return nil
+	}
+	if err := x.parseQuery(); err != nil {
+		return err
+	}
+	if err := x.checkContent(); err != nil {
+		return err
 	}
 	var err error
 	if x.body, err = readBody(x.w, x.r, x.bodyBytesMax()); err != nil {
 		return err // NB: net/http does not go on with a connection whose body it could not finish
+	}
+	if x.connection != nil {
+		x.connection.bodyToCome = false
 	}
 	return x.route.handle(x)
 }
@@ -208,6 +239,9 @@ func (x *exchange) authenticate() error {
 	}
 	if x.caller, err = x.services.Credentials.Authenticate(x.kind, x.credential); err != nil {
 		return err
+	}
+	if x.connection != nil {
+		x.connection.know()
 	}
 	if p := x.route.privilege; p != "" && !x.caller.Has(p) {
 		return errPrivilege
@@ -273,6 +307,9 @@ var (
 	valueJSON         = []string{"application/json"}
 	valueNoStore      = []string{"no-store"}
 	valueVary         = []string{"Cookie, Authorization, Authentication"}
+	valueVaryAccept   = []string{"Cookie, Authorization, Authentication, Accept"}
+	valueVaryEncoding = []string{"Cookie, Authorization, Authentication, Accept-Encoding"}
+	valueVaryBoth     = []string{"Cookie, Authorization, Authentication, Accept, Accept-Encoding"}
 	valueNosniff      = []string{"nosniff"}
 	valueClose        = []string{"close"}
 	valueChallenge    = []string{`svc.token realm="troupe", Bearer realm="troupe"`}
@@ -285,20 +322,24 @@ var (
 const largeAnswerBytes = 256 << 10
 
 // send writes x.out as the whole answer. Of large ones only so many bytes are held
-// at a time: above that what changes nothing is refused.
+// at a time, of all callers and of one: above that what changes nothing is refused.
 func (x *exchange) send(status int) {
-	if size := int64(len(x.out)); size >= largeAnswerBytes {
-		held := x.server.answerBytes.Add(size)
-		defer x.server.answerBytes.Add(-size)
-		if held > x.server.options.AnswerBytesMax && held > size && isSafe(x.r.Method) {
-			x.server.metrics.shed.Add(1)
+	if size := int64(len(x.out)); size >= largeAnswerBytes && x.share != nil {
+		s := x.server
+		// One answer may be of any size, but takes no more than its caller's share.
+		size = min(size, s.limits.userAnswerBytes)
+		mine, all := x.share.answerBytes.Add(size), s.answerBytes.Add(size)
+		defer x.share.answerBytes.Add(-size)
+		defer s.answerBytes.Add(-size)
+		if (mine > s.limits.userAnswerBytes || all > s.options.AnswerBytesMax) && isSafe(x.r.Method) {
 			x.out = nil
-			x.refuse(errBusy)
+			x.shed()
 			return
 		}
 	}
-	x.sendHeader(status, len(x.out))
-	_, _ = x.w.Write(x.out) // NB: an error means that the caller has gone
+	answer := x.pack()
+	x.sendHeader(status, len(answer))
+	_, _ = x.w.Write(answer) // NB: an error means that the caller has gone
 }
 
 // isSafe reports whether a method changes nothing, so that an answer may be left
@@ -314,6 +355,14 @@ func (x *exchange) sendHeader(status, length int) {
 	}
 	if x.cacheControl != nil {
 		h["Cache-Control"] = x.cacheControl
+	}
+	switch {
+	case x.varyAccept && x.varyEncoding:
+		h["Vary"] = valueVaryBoth
+	case x.varyAccept:
+		h["Vary"] = valueVaryAccept
+	case x.varyEncoding:
+		h["Vary"] = valueVaryEncoding
 	}
 	if length >= lengthSetBytesMin {
 		h["Content-Length"] = []string{strconv.Itoa(length)}
@@ -358,15 +407,24 @@ func (x *exchange) answerFault(f *fault, err error) {
 		id = x.requestID()
 	}
 	setFaultHeaders(x.w.Header(), f)
-	if late := (*identity.AttemptsError)(nil); errors.As(err, &late) {
-		x.w.Header()["Retry-After"] = []string{strconv.Itoa(int((late.Wait + time.Second - 1) / time.Second))}
+	if wait := waitOf(err); wait > 0 {
+		x.w.Header()["Retry-After"] = []string{strconv.Itoa(int((wait + time.Second - 1) / time.Second))}
 	}
 	x.contentType, x.cacheControl = nil, nil
 	if x.route.page {
 		x.answerPage(f)
 		return
 	}
-	x.out = f.appendBody(x.out[:0], x.route.group, f.message(err, id))
+	if x.server.wantsPage(x.r, f.status) {
+		x.answerNotice(f, id)
+		return
+	}
+	message := f.message(err, id)
+	if f.status == http.StatusUnauthorized && x.route.group == groupPortal {
+		message = textSessionNeeded
+		x.w.Header()["Www-Authenticate"] = x.server.sessionChallenge
+	}
+	x.out = f.appendBody(x.out[:0], x.route.group, message)
 	x.send(f.status)
 }
 
@@ -375,6 +433,7 @@ func setFaultHeaders(h http.Header, f *fault) {
 	delete(h, "Preference-Applied")
 	delete(h, "Link")
 	delete(h, "Set-Cookie")
+	delete(h, "Content-Encoding")
 	if f.status == http.StatusUnauthorized {
 		h["Www-Authenticate"] = valueChallenge
 	}
@@ -441,12 +500,12 @@ func (s *Server) answerNotAllowed(w http.ResponseWriter, r *http.Request) {
 	s.answerOutside(w, r, errMethod)
 }
 
+// answerOutside answers a request that no row of the table takes.
 func (s *Server) answerOutside(w http.ResponseWriter, r *http.Request, err error) {
-	f := faultOf(err)
-	s.metrics.outside.count(f.status)
-	s.setCommonHeaders(w.Header(), r)
-	w.WriteHeader(f.status)
-	_, _ = w.Write(f.appendBody(nil, s.groupOf(r.URL.Path), f.text))
+	x := s.begin(&s.outside[s.groupOf(r.URL.Path)], w, r, nil)
+	x.refuse(err)
+	x.finish()
+	s.release(x)
 }
 
 // groupOf returns the group whose words are spoken below a path, also where no

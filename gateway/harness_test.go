@@ -411,6 +411,7 @@ func (a *answer) message() string {
 const (
 	withToken    = "Authorization: svc.token " + tokenAnn
 	withModToken = "Authorization: svc.token " + tokenMod // of a holder of mod-workflows
+	asBob        = "Authorization: svc.token " + tokenBob
 )
 
 // do sends a request on a connection of its own.
@@ -426,7 +427,7 @@ func (s *testServer) do(t testing.TB, r request) *answer {
 	}
 	req.Close = true
 	client := http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true},
+		Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true}, // a test says itself what it takes
 		Timeout:       10 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -485,6 +486,11 @@ const createBody = `{"workflowId":"leave","data":{"svcPublic":{"a":1},"svcPrivat
 
 func post(route, body string, headers ...string) request {
 	return request{method: "POST", path: "/workflow/api/v1/" + route, body: body, headers: append([]string{withToken}, headers...)}
+}
+
+// postAsBob is post of another user.
+func postAsBob(route, body string) request {
+	return request{method: "POST", path: "/workflow/api/v1/" + route, body: body, headers: []string{asBob}}
 }
 
 func get(path string, headers ...string) request {

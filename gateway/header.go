@@ -1,10 +1,13 @@
 package gateway
 
 import (
+	"iter"
 	"mime"
 	"net/http"
 	"strconv"
 	"strings"
+
+	"troupe/gateway/api"
 )
 
 // What the headers beside the credentials say. All of it is outside text; each
@@ -157,8 +160,10 @@ func cutEntityTag(s string) (tag string, weak bool, rest string, ok bool) {
 	return tag, weak, rest, true
 }
 
-// parseSequence reads a sequence number exactly as appendEntityTag writes it.
+// parseSequence reads a sequence number exactly as entityTag writes it, or as
+// packedTag does.
 func parseSequence(tag string) (uint64, bool) {
+	tag = strings.TrimSuffix(tag, api.PackedSuffix)
 	n, err := strconv.ParseUint(tag, 10, 64)
 	return n, err == nil && tag[0] != '0'
 }
@@ -172,20 +177,31 @@ func entityTag(sequence uint64) string {
 // 7240). A preference is a wish: what cannot be read is passed over. Of several
 // "return" the first counts.
 func wantsMinimal(lines []string) bool {
-	for _, line := range lines {
-		for line != "" {
-			var preference string
-			preference, line = cutOutsideQuotes(line, ',')
-			preference, _ = cutOutsideQuotes(preference, ';')
-			name, value, _ := strings.Cut(preference, "=")
-			if !equalASCII(trimBlanks(name), "return") {
-				continue
-			}
+	for preference := range elements(lines) {
+		name, value, _ := strings.Cut(preference, "=")
+		if equalASCII(trimBlanks(name), "return") {
 			value = trimBlanks(value)
 			return value == "minimal" || value == `"minimal"`
 		}
 	}
 	return false
+}
+
+// elements returns the elements of a list in a header, each with its parameters (RFC
+// 9110, 5.6).
+func elements(lines []string) iter.Seq2[string, string] {
+	return func(yield func(element, parameters string) bool) {
+		for _, line := range lines {
+			for line != "" {
+				var element string
+				element, line = cutOutsideQuotes(line, ',')
+				element, parameters := cutOutsideQuotes(element, ';')
+				if !yield(trimBlanks(element), parameters) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // cutOutsideQuotes cuts s at the first separator that is not inside a quoted
@@ -203,6 +219,60 @@ func cutOutsideQuotes(s string, separator byte) (before, after string) {
 		}
 	}
 	return s, ""
+}
+
+// namesHTML reports whether the Accept header names text/html itself, as browsers do
+// when a person goes to an address. A weight of 0 refuses it (RFC 9110, 12.4.2). What
+// cannot be read is passed over.
+func namesHTML(lines []string) bool {
+	for name, parameters := range elements(lines) {
+		if equalASCII(name, "text/html") && weightOf(parameters) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// takesGzip reports whether the Accept-Encoding header takes gzip and likes plain bytes
+// no better (RFC 9110, 12.5.3). Without the header nothing is packed: who takes it says
+// so.
+func takesGzip(lines []string) bool {
+	const unsaid = -1
+	gzip, plain, other := unsaid, unsaid, unsaid // weights
+	for name, parameters := range elements(lines) {
+		switch {
+		case equalASCII(name, "gzip"), equalASCII(name, "x-gzip"):
+			gzip = max(gzip, weightOf(parameters))
+		case equalASCII(name, "identity"):
+			plain = max(plain, weightOf(parameters))
+		case name == "*":
+			other = max(other, weightOf(parameters))
+		}
+	}
+	if gzip == unsaid {
+		gzip = other
+	}
+	return gzip > 0 && gzip >= plain
+}
+
+// weightOf returns the weight among the parameters of an element in thousandths (RFC
+// 9110, 12.4.2): 1000 without one, 0 for one that is not as it should be.
+func weightOf(parameters string) int {
+	for parameters != "" {
+		var parameter string
+		parameter, parameters = cutOutsideQuotes(parameters, ';')
+		name, value, _ := strings.Cut(trimBlanks(parameter), "=")
+		if !equalASCII(name, "q") {
+			continue
+		}
+		whole, fraction, _ := strings.Cut(value, ".")
+		n, err := strconv.ParseUint(whole+(fraction + "000")[:3], 10, 16)
+		if err != nil || len(whole) != 1 || len(fraction) > 3 || n > 1000 {
+			return 0
+		}
+		return int(n)
+	}
+	return 1000
 }
 
 // checkEncoding refuses bodies that are packed.

@@ -19,6 +19,22 @@ type Part struct {
 	Optional bool
 }
 
+// Build says what the program was made from: versions of the program and of Go, and
+// the commit. Everybody who can reach the server may see it.
+type Build struct {
+	Version, Commit, Go string
+}
+
+func (b Build) append(dst []byte) []byte {
+	dst = append(dst, `,"build":{"version":`...)
+	dst = data.AppendString(dst, b.Version)
+	dst = append(dst, `,"commit":`...)
+	dst = data.AppendString(dst, b.Commit)
+	dst = append(dst, `,"go":`...)
+	dst = data.AppendString(dst, b.Go)
+	return append(dst, '}')
+}
+
 // answerLive answers GET /livez. The process answers, so it lives: what is
 // broken beside it is not mended by killing it.
 func answerLive(x *exchange) error {
@@ -28,7 +44,7 @@ func answerLive(x *exchange) error {
 }
 
 // answerReady answers GET /readyz: 200 when requests are taken, otherwise 503
-// with the first reason. "verbose" in the query adds all parts.
+// with the first reason. "verbose" in the query adds all parts, and the build.
 func answerReady(x *exchange) error {
 	parts := x.server.readiness()
 	status, reason := http.StatusOK, ""
@@ -47,6 +63,9 @@ func answerReady(x *exchange) error {
 		x.out = x.out[:len(x.out)-1] // the brace; more may follow
 	}
 	if x.r.URL.Query().Has("verbose") {
+		if b := x.server.options.Build; b != (Build{}) {
+			x.out = b.append(x.out)
+		}
 		x.out = appendParts(x.out, parts)
 	}
 	x.out = append(x.out, '}')

@@ -63,6 +63,7 @@ func TestMatrix(t *testing.T) {
 		{"login", "/login", "", safe, page, 0},
 		{"login-provider", "/login/oidc", "", safe, door, 0},
 		{"login-callback", "/login/oidc/callback", "", safe, back, 0},
+		{"favicon", "/favicon.ico", "", safe, page, 0},
 		{"login-style", "/login/style.css", "", safe, page, 0},
 		{"login-script", "/login/script.js", "", safe, page, 0},
 		{"portal", "/?kind=checklists", "", safe, page, 0},
@@ -221,7 +222,7 @@ func TestMatrix(t *testing.T) {
 	if len(routes) != len(s.table) {
 		t.Errorf("the matrix knows %d routes, the table has %d", len(routes), len(s.table))
 	}
-	if cells != (42*8-8-2)*(15+8*3)*6 {
+	if cells != (43*8-8-2)*(15+8*3)*6 {
 		t.Errorf("tried %d cells", cells)
 	}
 }

@@ -7,11 +7,12 @@ type Metrics struct {
 	// InFlight requests are worked on now, Watchers are told what happens, and
 	// Connections are open.
 	InFlight, Watchers, Connections int64
-	// ConnectionsFull counts the times that accepting waited at
-	// Options.ConnectionsMax.
-	ConnectionsFull uint64
-	// Shed counts requests refused at Options.InFlightMax, and WatchersFull
-	// watchers refused at Options.WatchersMax or WatchersPerUserMax.
+	// ConnectionsEvicted counts those that were closed at Options.ConnectionsMax
+	// for new ones, and ConnectionsFull the times that a new one had to wait,
+	// because all had a request.
+	ConnectionsEvicted, ConnectionsFull uint64
+	// Shed counts requests refused because all places were taken, or half of them
+	// by their user or their address, and WatchersFull watchers likewise.
 	Shed, WatchersFull uint64
 	// Panics counts handlers that panicked.
 	Panics uint64
@@ -68,14 +69,15 @@ func (m *routeMetrics) snapshot() RouteMetrics {
 // Metrics returns the counters.
 func (s *Server) Metrics() Metrics {
 	m := Metrics{
-		InFlight:        s.inFlight.Load(),
-		Watchers:        s.watchers.Load(),
-		Connections:     s.connections.open.Load(),
-		ConnectionsFull: s.connections.full.Load(),
-		Shed:            s.metrics.shed.Load(),
-		WatchersFull:    s.metrics.watchersFull.Load(),
-		Panics:          s.metrics.panics.Load(),
-		Cut:             s.metrics.cut.Load(),
+		InFlight:           s.inFlight.Load(),
+		Watchers:           s.watchers.Load(),
+		Connections:        s.connections.open.Load(),
+		ConnectionsFull:    s.connections.full.Load(),
+		ConnectionsEvicted: s.connections.evicted.Load(),
+		Shed:               s.metrics.shed.Load(),
+		WatchersFull:       s.metrics.watchersFull.Load(),
+		Panics:             s.metrics.panics.Load(),
+		Cut:                s.metrics.cut.Load(),
 	}
 	for _, route := range s.metrics.routes {
 		m.Routes = append(m.Routes, route.snapshot())

@@ -30,30 +30,37 @@ type Options struct {
 	// all callers then share the limit for its address.
 	TrustedProxies []netip.Prefix
 
+	// Build is shown by /readyz with "verbose"; the zero value is not.
+	Build Build
+
 	// BodyBytesMax bounds a request's body; a larger one is 413. Zero is 1 MiB.
 	BodyBytesMax int64
 	// HeaderBytesMax bounds a request's line and headers; more is 431. Zero is
 	// 64 KiB.
 	HeaderBytesMax int
-	// ConnectionsMax bounds the open connections; more wait to be accepted.
-	// Zero is 16,384. Each costs about 15 KB; the limit of open files must be
-	// above it.
+	// ConnectionsMax bounds the open connections. A new one beyond takes the
+	// place of an idle one, of those without a credential first; an eighth is
+	// never busy, so there always is one. Zero is 16,384. Each costs about 15 KB;
+	// the limit of open files must be above it.
 	ConnectionsMax int
 	// InFlightMax bounds the requests that are worked on at once; more are
-	// answered with 503 Busy. Health is not counted. Zero is 2,048. In the
-	// worst case each holds a body of BodyBytesMax.
+	// answered with 503 Busy, and so are those of one user beyond half of them.
+	// Health is not counted. Zero is 2,048; never more than connections can be
+	// busy. In the worst case each holds a body of BodyBytesMax.
 	InFlightMax int64
 
 	// AnswerBytesMax bounds the large answers that wait for their callers to read
-	// them; above it reads are answered with 503 Busy. Zero is 256 MiB.
+	// them; above it, and for one user above half of it, reads are answered with
+	// 503 Busy. An answer larger than that half counts as the half. Zero is
+	// 256 MiB.
 	AnswerBytesMax int64
 
 	// WatchersMax bounds the streams of events that are open at once; more are
 	// answered with 503 Busy. They are not counted as requests in flight. Zero
 	// is 1,000. Each holds a connection.
 	WatchersMax int64
-	// WatchersPerUserMax bounds those of one user likewise, so that nobody takes
-	// all places. Zero is 100.
+	// WatchersPerUserMax bounds those of one user likewise. Zero is 100; above
+	// half of WatchersMax it is that half.
 	WatchersPerUserMax int64
 
 	// HeaderReadMax is the time in which a request's headers must arrive. Zero

@@ -10,30 +10,57 @@ import (
 // which holds nothing about anybody: what it shows it asks for by itself. So it
 // needs no credential, and whether there is such a form it does not know.
 func showPage(x *exchange) error {
-	shell := console.Shell(x.server.options.BasePath)
 	x.setPageHeaders(valueConsolePolicy)
-	return x.sendCached(shell, console.Tag(shell), valueHTML, valueShellCache)
+	return x.sendStatic(x.server.shell)
+}
+
+// newShell makes the shell of a server whose paths hang below basePath.
+func newShell(basePath string) *static {
+	shell := console.Shell(basePath)
+	return newStatic(shell, valueHTML, valueShellCache, console.Tag(shell))
 }
 
 // showAsset answers GET /assets/{name}.
 func showAsset(x *exchange) error {
-	name := x.params.ByName("name")
-	body, contentType, ok := console.Asset(name)
+	asset, ok := assets[x.params.ByName("name")]
 	if !ok {
 		return errNotFound
 	}
-	// The name changes with the content, so it says what the content is.
-	return x.sendCached(body, `"`+name+`"`, []string{contentType}, valueAssetCache)
+	return x.sendStatic(asset)
 }
 
-// sendCached answers with a file of the program's own that a browser may keep, or
-// with 304 when it has it.
-func (x *exchange) sendCached(body []byte, tag string, contentType, cache []string) error {
-	x.w.Header()["Etag"] = []string{tag}
-	x.contentType, x.cacheControl = contentType, cache
-	if hasTag(x.r.Header["If-None-Match"], tag) {
-		x.sendHeader(http.StatusNotModified, 0)
-		return nil
+// assets are the files that the shell asks for, by name.
+var assets = newAssets()
+
+func newAssets() map[string]*static {
+	all := map[string]*static{}
+	for _, name := range console.AssetNames() {
+		body, contentType, _ := console.Asset(name)
+		// The name changes with the content, so it says what the content is.
+		all[name] = newStatic(body, []string{contentType}, valueAssetCache, `"`+name+`"`)
+	}
+	return all
+}
+
+// sendStatic answers with a file of the program's own, or with 304 when the browser
+// has it.
+func (x *exchange) sendStatic(f *static) error {
+	body, tag, h := f.body, f.tag, x.w.Header()
+	if packed := f.packed(); packed != nil {
+		x.varyEncoding = true
+		if takesGzip(x.r.Header["Accept-Encoding"]) {
+			body, tag = packed, packedTag(tag)
+			h["Content-Encoding"] = valueGzip
+		}
+	}
+	x.contentType, x.cacheControl = f.contentType, f.cache
+	if f.tag != "" {
+		h["Etag"] = []string{tag}
+		if hasTag(x.r.Header["If-None-Match"], tag) {
+			delete(h, "Content-Encoding")
+			x.sendHeader(http.StatusNotModified, 0)
+			return nil
+		}
 	}
 	x.sendHeader(http.StatusOK, len(body))
 	_, _ = x.w.Write(body) // NB: an error means that the caller has gone

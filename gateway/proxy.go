@@ -23,6 +23,16 @@ func (s *Server) clientOf(r *http.Request) (address netip.Addr, secure bool) {
 	return s.forwardedFor(address, r.Header["X-Forwarded-For"]), r.TLS != nil || isForwardedTLS(r.Header["X-Forwarded-Proto"])
 }
 
+// warnOfProxy tells once that somebody sends X-Forwarded-For while no proxy is
+// trusted: if it is a proxy, all callers behind it count as one.
+func (s *Server) warnOfProxy(r *http.Request) {
+	if len(s.options.TrustedProxies) > 0 || len(r.Header["X-Forwarded-For"]) == 0 || !s.warnedOfProxy.CompareAndSwap(false, true) {
+		return
+	}
+	s.options.Log.Warn().Str("peer", r.RemoteAddr).
+		Msg("X-Forwarded-For came from a peer that is not trusted and is ignored: if a proxy of yours is there, name it in trustedProxies, because all callers behind it count as one address until then")
+}
+
 // isTrusted reports whether an address is that of a proxy of ours.
 func (s *Server) isTrusted(address netip.Addr) bool {
 	return slices.ContainsFunc(s.options.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(address) })

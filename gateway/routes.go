@@ -44,6 +44,9 @@ type route struct {
 	// that change something: for answers that no link leads to, but that cost
 	// something while they last.
 	strict bool
+	// secret marks answers that give out a credential or show whose it is: they are
+	// never packed, see mayPack.
+	secret bool
 	// handle answers the request, or returns the error to answer it with.
 	handle func(*exchange) error
 
@@ -173,18 +176,19 @@ func portalRoutes() []route {
 // ownRoutes is what the interface does not have.
 func ownRoutes() []route {
 	return []route{
-		{name: "sign-in", method: http.MethodPost, path: "/session", access: signingIn, handle: signIn},
-		{name: "session", method: http.MethodGet, path: "/session", access: signedIn(identity.Session), handle: showSession},
-		{name: "sign-out", method: http.MethodDelete, path: "/session", access: signedIn(identity.Session), handle: signOut},
+		{name: "sign-in", method: http.MethodPost, path: "/session", access: signingIn, secret: true, handle: signIn},
+		{name: "session", method: http.MethodGet, path: "/session", access: signedIn(identity.Session), secret: true, handle: showSession},
+		{name: "sign-out", method: http.MethodDelete, path: "/session", access: signedIn(identity.Session), secret: true, handle: signOut},
 		{name: "login", method: http.MethodGet, path: "/login", access: public, query: []string{"next"}, handle: showLogin},
 		{
 			name: "login-provider", method: http.MethodGet, path: "/login/oidc", access: signingIn,
-			page: true, strict: true, query: []string{"next"}, handle: beginProvider,
+			page: true, strict: true, secret: true, query: []string{"next"}, handle: beginProvider,
 		},
 		{
 			name: "login-callback", method: http.MethodGet, path: callbackPath, access: public,
-			page: true, anyQuery: true, handle: finishProvider,
+			page: true, anyQuery: true, secret: true, handle: finishProvider,
 		},
+		{name: "favicon", method: http.MethodGet, path: "/favicon.ico", access: public, handle: showIcon},
 		{name: "login-style", method: http.MethodGet, path: "/login/style.css", access: public, handle: showLoginStyle},
 		{name: "login-script", method: http.MethodGet, path: "/login/script.js", access: public, handle: showLoginScript},
 		{name: "portal", method: http.MethodGet, path: "/", access: public, ignoresQuery: true, handle: showPage},
@@ -209,6 +213,10 @@ func ownRoutes() []route {
 		},
 	}
 }
+
+// interfacePaths is what groups A to D hang below, and the form runtime's interface:
+// whoever asks there is a program.
+var interfacePaths = []string{portalPath, runtimePath, "/workflow", "/rml-engine", "/docx-engine", "/repository"}
 
 const (
 	portalPath  = "/form-portal"

@@ -59,17 +59,23 @@ type Server struct {
 	router        *httprouter.Router // built by New, then only read
 	runtimeRouter *httprouter.Router // the same for the form runtime, see routerOf
 	table         []route            // likewise
+	outside       [groups]route      // stand for no route, by group; likewise
+	shell         *static            // of every page
 	methods       []string           // of the table, sorted; likewise
 	http          *http.Server
 	crossOrigin   http.CrossOriginProtection // the zero value; trusts nobody
 	exchanges     sync.Pool                  // *exchange; BenchmarkExchangePool is the reason
 	idPrefix      string                     // of request ids, different in each process
+	// sessionChallenge is the WWW-Authenticate of group A.
+	sessionChallenge []string
 	// logsRequests says that Options.Log takes debug lines.
 	logsRequests bool
 	lastID       atomic.Uint64
 
 	// services is nil until Open.
 	services atomic.Pointer[Services]
+	// warnedOfProxy is set by the first X-Forwarded-For that nobody may send.
+	warnedOfProxy atomic.Bool
 	// draining is set by Stop, before it waits for inFlight to become 0.
 	draining atomic.Bool
 	// inFlight counts the requests in serve, probes and watchers left out.
@@ -79,8 +85,8 @@ type Server struct {
 	answerBytes atomic.Int64
 	// watchers counts the streams that are begun or about to.
 	watchers atomic.Int64
-	// perUser has those of each user who has any.
-	perUser userCounts
+	shares   shares
+	limits   limits // set by New, then only read
 	// emptied has an entry after inFlight became 0 while draining.
 	emptied chan struct{}
 	// failed gets the error that ended serving, if it was not Stop.
@@ -112,14 +118,21 @@ func newServer(o Options, table []route) (*Server, error) {
 		return nil, fmt.Errorf("new gateway: %w", err)
 	}
 	s := &Server{
-		options:      o,
-		idPrefix:     newIDPrefix(),
-		logsRequests: o.Log.Debug().Enabled(),
-		emptied:      make(chan struct{}, 1),
-		failed:       make(chan error, 1),
+		options:          o,
+		idPrefix:         newIDPrefix(),
+		sessionChallenge: []string{`Cookie realm="troupe", cookie-name="` + o.SessionCookie + `"`},
+		logsRequests:     o.Log.Debug().Enabled(),
+		shell:            newShell(o.BasePath),
+		emptied:          make(chan struct{}, 1),
+		failed:           make(chan error, 1),
+		shares:           newShares(),
+		limits:           newLimits(&o),
 	}
 	s.exchanges.New = func() any { return new(exchange) }
 	s.metrics.outside.name = "outside"
+	for g := range s.outside {
+		s.outside[g] = route{name: s.metrics.outside.name, group: group(g), metrics: &s.metrics.outside}
+	}
 	if err := s.compile(table); err != nil {
 		return nil, fmt.Errorf("new gateway: %w", err)
 	}
@@ -139,6 +152,7 @@ func newServer(o Options, table []route) (*Server, error) {
 		ErrorLog:                     stdlog.New(warnings{o.Log}, "", 0),
 		BaseContext:                  func(net.Listener) context.Context { return ctx },
 		ConnContext:                  withConnection,
+		ConnState:                    followConnection,
 	}
 	return s, nil
 }
@@ -171,10 +185,14 @@ func (s *Server) Start() error {
 	if err != nil {
 		return fmt.Errorf("start gateway: %w", err)
 	}
-	s.mu.listener = limitConnections(inner, s.options.ConnectionsMax, &s.connections)
+	s.mu.listener = limitConnections(inner, s.options.ConnectionsMax, &s.connections, s.isTrusted)
 	s.mu.served = make(chan struct{})
 	go s.run(s.mu.listener, s.mu.served)
-	s.options.Log.Info().Stringer("address", inner.Addr()).Str("basePath", s.options.BasePath).Msg("listening")
+	line := s.options.Log.Info().Stringer("address", inner.Addr())
+	if s.options.BasePath != "" {
+		line = line.Str("basePath", s.options.BasePath)
+	}
+	line.Msg("listening")
 	return nil
 }
 

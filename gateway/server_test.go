@@ -93,6 +93,13 @@ func TestLife(t *testing.T) {
 	setStore(nil)
 	look("again", "/readyz", 200, "ready")
 
+	s.options.Build = Build{Version: "v1.2.3", Commit: "0123abc", Go: "go1.26.8"}
+	build := `,"build":{"version":"v1.2.3","commit":"0123abc","go":"go1.26.8"},"parts":[`
+	look("with a build", "/readyz?verbose", 200, `{"status":"ready"`+build)
+	look("with a build", "/readyz", 200, `{"status":"ready"}`)
+	setStore(errors.New("disk \"full\""))
+	look("full, with a build", "/readyz?verbose", 503, `"message":"store: disk \"full\""`+build)
+
 	s.Stop()
 	s.Stop()
 	if c, err := net.Dial("tcp", s.Addr().String()); err == nil {
@@ -293,10 +300,10 @@ func waitFor(t *testing.T, what string, condition func() bool) {
 func TestInFlightMax(t *testing.T) {
 	g := newGate()
 	s := startServer(t, Options{InFlightMax: 2}, &fakeWorkflows{send: g.send})
-	one, two := s.async(t, post("event", eventBody)), s.async(t, post("event", eventBody))
+	one, two := s.async(t, post("event", eventBody)), s.async(t, postAsBob("event", eventBody))
 	<-g.entered
 	<-g.entered
-	a := s.do(t, post("event", eventBody))
+	a := s.do(t, request{method: "GET", path: "/workflow/api/v1/choices", headers: []string{withModToken}})
 	if a.status != 503 || a.word() != "Busy" || a.header.Get("Retry-After") == "" {
 		t.Errorf("the third: got %d %s, want 503 Busy", a.status, a.body)
 	}
@@ -331,6 +338,9 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, "the answer to be on its way", func() bool { return s.answerBytes.Load() > 0 })
+	if a := s.do(t, request{method: read.method, path: read.path, headers: []string{asBob}}); a.status != 200 || len(a.body) < size {
+		t.Errorf("another user's: got %d and %d bytes, want 200 and all of them", a.status, len(a.body))
+	}
 	if a := s.do(t, read); a.status != 503 || a.header.Get("Retry-After") == "" {
 		t.Errorf("a second: got %d, want 503", a.status)
 	}
@@ -344,11 +354,13 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	}
 }
 
-// TestConnectionsMax holds that connections beyond the limit wait.
+// TestConnectionsMax holds that connections beyond the limit wait when all have a
+// request.
 func TestConnectionsMax(t *testing.T) {
-	s := startServer(t, Options{ConnectionsMax: 1}, nil)
-	first := s.dial(t)
-	exchangeOn(t, first, bufio.NewReader(first), "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+	g := newGate()
+	s := startServer(t, Options{ConnectionsMax: 1}, &fakeWorkflows{send: g.send})
+	first := s.async(t, post("event", eventBody))
+	<-g.entered
 	second := s.async(t, request{method: "GET", path: "/livez"})
 	waitFor(t, "the limit to be noticed", func() bool { return s.Metrics().ConnectionsFull > 0 })
 	select {
@@ -356,20 +368,26 @@ func TestConnectionsMax(t *testing.T) {
 		t.Fatalf("the second connection was served: %d", a.status)
 	default:
 	}
-	_ = first.Close()
-	if a := <-second; a.status != 200 {
-		t.Errorf("the second: got %d, want 200", a.status)
+	close(g.leave)
+	if a, b := <-first, <-second; a.status != 200 || b.status != 200 {
+		t.Errorf("got %d and %d, want 200 twice", a.status, b.status)
 	}
 	waitFor(t, "the connections to be gone", func() bool { return s.Metrics().Connections == 0 })
 }
 
 // TestStopEndsAnAcceptThatWaits holds that the limit does not keep Stop.
 func TestStopEndsAnAcceptThatWaits(t *testing.T) {
-	s := startServer(t, Options{ConnectionsMax: 1}, nil)
-	first := s.dial(t)
-	defer func() { _ = first.Close() }()
+	g := newGate()
+	s := startServer(t, Options{ConnectionsMax: 1, DrainMax: time.Millisecond}, &fakeWorkflows{send: g.send})
+	first := s.async(t, post("event", eventBody))
+	<-g.entered
+	second := s.dial(t)
+	defer func() { _ = second.Close() }()
 	waitFor(t, "the limit to be noticed", func() bool { return s.Metrics().ConnectionsFull > 0 })
 	s.Stop()
+	if a := <-first; a.status != 504 {
+		t.Errorf("the request that was in flight: got %d, want 504", a.status)
+	}
 }
 
 // TestSlowCallers holds reliability 3.0, "Slowloris", with shorter times. The

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"troupe/actors/identity"
+	"troupe/gateway/console"
 	"troupe/gateway/login"
 	"troupe/statemachine/data"
 )
@@ -54,6 +55,9 @@ func (x *exchange) adopt(session string, caller *identity.Principal, secure bool
 		_ = x.services.Sessions.SignOut(x.r.Context(), old)
 	}
 	x.caller = caller
+	if x.connection != nil {
+		x.connection.know()
+	}
 	s.setCookie(x.w.Header(), session, 0, secure)
 }
 
@@ -147,7 +151,10 @@ func parseSignIn(body data.Value) (user, password string, err error) {
 // showLogin answers GET /login.
 func showLogin(x *exchange) error {
 	x.setPageHeaders(valuePolicy)
-	return x.sendFile(valueHTML, x.loginPage(x.query.Get("next"), ""))
+	x.contentType = valueHTML
+	x.out = append(x.out, x.loginPage(x.query.Get("next"), "")...)
+	x.send(http.StatusOK)
+	return nil
 }
 
 // setPageHeaders sets what a page has that a person looks at.
@@ -168,23 +175,26 @@ func (x *exchange) loginPage(next, problem string) []byte {
 }
 
 // showLoginStyle and showLoginScript answer what the page asks for.
-func showLoginStyle(x *exchange) error { return x.sendFile(valueCSS, login.Style()) }
+func showLoginStyle(x *exchange) error { return x.sendStatic(loginStyle) }
 
-func showLoginScript(x *exchange) error { return x.sendFile(valueScript, login.Script()) }
+func showLoginScript(x *exchange) error { return x.sendStatic(loginScript) }
 
-// sendFile answers with something that is not JSON.
-func (x *exchange) sendFile(contentType []string, text []byte) error {
-	x.contentType = contentType
-	x.out = append(x.out, text...)
-	x.send(http.StatusOK)
-	return nil
-}
+// showIcon answers GET /favicon.ico, for which browsers ask by themselves.
+func showIcon(x *exchange) error { return x.sendStatic(icon) }
+
+var (
+	loginStyle  = newStatic(login.Style(), valueCSS, nil, "")
+	loginScript = newStatic(login.Script(), valueScript, nil, "")
+	icon        = newStatic(login.Icon(), valueIcon, valueIconCache, console.Tag(login.Icon()))
+)
 
 // Values of headers of the page, shared and never changed.
 var (
 	valueHTML       = []string{"text/html; charset=utf-8"}
 	valueCSS        = []string{"text/css; charset=utf-8"}
 	valueScript     = []string{"text/javascript; charset=utf-8"}
+	valueIcon       = []string{"image/vnd.microsoft.icon"}
+	valueIconCache  = []string{"public, max-age=86400"}
 	valuePolicy     = []string{login.Policy}
 	valueDeny       = []string{"DENY"}
 	valueNoReferrer = []string{"no-referrer"}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"troupe/actors/identity"
 	"troupe/gateway/login"
 	"troupe/persistence"
@@ -103,6 +105,40 @@ func TestSession(t *testing.T) {
 				t.Errorf("the password is in the answer or in the log")
 			}
 		})
+	}
+}
+
+// TestASessionIsNeeded: a 401 of group A, and of the form runtime, says what is taken
+// there, in the same bytes for every cause.
+func TestASessionIsNeeded(t *testing.T) {
+	s := startServer(t, Options{SessionCookie: "desk"}, nil)
+	causes := map[string][]string{
+		"nothing": nil, "a token": {withToken}, "a token that is none": {"Authentication: Basic x"},
+		"an unknown session": {"Cookie: desk=" + tokenNobody}, "no session": {"Cookie: desk=x"}, "another cookie": {"Cookie: session=" + sessionAnn},
+	}
+	sessionOnly := 0
+	for _, rt := range s.table {
+		if rt.group != groupPortal {
+			continue
+		}
+		if rt.access.kinds != identity.Session {
+			t.Errorf("%s does not take sessions only", rt.name)
+		}
+		sessionOnly++
+		for cause, headers := range causes {
+			w := newRecorder()
+			s.ServeHTTP(w, newTestRequest(rt.method, strings.ReplaceAll(rt.path, ":", ""), "", headers...))
+			const want = `{"error":"Unauthorized","message":"a session is needed"}`
+			if w.status != 401 || w.body.String() != want {
+				t.Errorf("%s with %s: got %d %s, want %s", rt.name, cause, w.status, w.body.String(), want)
+			}
+			if got, want := w.header.Get("WWW-Authenticate"), `Cookie realm="troupe", cookie-name="desk"`; got != want {
+				t.Errorf("%s with %s: WWW-Authenticate: got %q, want %q", rt.name, cause, got, want)
+			}
+		}
+	}
+	if sessionOnly < 12 {
+		t.Errorf("group A has %d routes", sessionOnly)
 	}
 }
 
@@ -228,6 +264,37 @@ func TestCookieFlags(t *testing.T) {
 				t.Errorf("removed: got %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// TestWarnOfProxy: a proxy that nobody has configured is told of once, because all
+// callers behind it share the limits of one address.
+func TestWarnOfProxy(t *testing.T) {
+	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	for _, c := range []struct {
+		line    string
+		proxies []netip.Prefix
+		headers []string
+		want    int
+	}{
+		{"no proxy is trusted", nil, []string{"X-Forwarded-For: 198.51.100.9"}, 1},
+		{"nobody forwards", nil, nil, 0},
+		{"others are trusted", proxies, []string{"X-Forwarded-For: 198.51.100.9"}, 0},
+	} {
+		log := new(lockedBuffer)
+		s, err := New(Options{TrustedProxies: c.proxies, Log: zerolog.New(log)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Open(Services{})
+		for range 3 {
+			r := newTestRequest("GET", "/workflow/api/v1/choices", "", c.headers...)
+			r.RemoteAddr = "192.0.2.7:1"
+			s.ServeHTTP(newRecorder(), r)
+		}
+		if got := strings.Count(log.String(), "trustedProxies"); got != c.want || got > 0 && !strings.Contains(log.String(), `"level":"warn"`) {
+			t.Errorf("%s: got %d warnings, want %d: %s", c.line, got, c.want, log.String())
+		}
 	}
 }
 
@@ -380,6 +447,7 @@ func TestLoginPage(t *testing.T) {
 		"/login/script.js": {"text/javascript; charset=utf-8", string(login.Script())},
 	} {
 		a := s.do(t, request{method: "GET", path: path})
+		a.header.Set("Vary", strings.TrimSuffix(a.header.Get("Vary"), ", Accept-Encoding"))
 		checkCommonHeadersBut(t, a.header, want[0])
 		if a.status != 200 || a.body != want[1] {
 			t.Errorf("%s: got %d %.60q", path, a.status, a.body)

@@ -7,8 +7,9 @@ import (
 
 // Requests without a credential are bounded among those in flight, so that nobody
 // takes the places of everybody by sending slowly what he need not sign for: all
-// together have half of them, and each address an eighth.
-const strangersPart, strangerPart = 2, 8
+// together have half of them, and each address a quarter: behind one there may be
+// many people who sign in.
+const strangersPart, strangerPart = 2, 4
 
 // strangerBodyBytesMax bounds the body of a request without a credential: a name
 // and a password have room in it, however they are escaped.

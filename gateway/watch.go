@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"sync"
 
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
@@ -46,11 +45,10 @@ func watchInstances(x *exchange) error {
 	}
 	request.WorkflowID, request.InstanceID = x.params.ByName("workflowId"), x.params.ByName("instanceId")
 	s := x.server
-	user := x.caller.ID // NB: the caller does not become another one, see authenticateAgain
-	defer s.perUser.leave(user)
+	defer x.share.watchers.Add(-1)
 	defer s.watchers.Add(-1)
-	mine, all := s.perUser.enter(user), s.watchers.Add(1)
-	if mine > s.options.WatchersPerUserMax || all > s.options.WatchersMax {
+	mine, all := x.share.watchers.Add(1), s.watchers.Add(1)
+	if mine > s.limits.userWatchers || all > s.options.WatchersMax {
 		s.metrics.watchersFull.Add(1)
 		return errBusy
 	}
@@ -63,32 +61,6 @@ func watchInstances(x *exchange) error {
 		err = told
 	}
 	return x.endStream(err)
-}
-
-// userCounts counts something for each user. The zero value is ready.
-type userCounts struct {
-	mu     sync.Mutex
-	counts map[identity.UserID]int64 // guarded by mu; none is 0
-}
-
-// enter counts one more, and returns how many there are.
-func (c *userCounts) enter(user identity.UserID) int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.counts == nil {
-		c.counts = map[identity.UserID]int64{}
-	}
-	c.counts[user]++
-	return c.counts[user]
-}
-
-// leave is the opposite of enter.
-func (c *userCounts) leave(user identity.UserID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.counts[user]--; c.counts[user] == 0 {
-		delete(c.counts, user)
-	}
 }
 
 // tell sends one event to the watcher. Its errors end Watch.

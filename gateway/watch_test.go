@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -354,7 +353,7 @@ func TestSlowWatcher(t *testing.T) {
 func TestWatchersMax(t *testing.T) {
 	f := newFeed()
 	s := startServer(t, Options{WatchersMax: 2, InFlightMax: 1}, f.workflows())
-	one, two := s.watch(t, withToken), s.watch(t, withToken)
+	one, two := s.watch(t, withToken), s.watch(t, asBob)
 	one.wants(t, opening)
 	two.wants(t, opening)
 	waitFor(t, "the streams to leave the requests in flight", func() bool { return s.Metrics().InFlight == 0 })
@@ -385,27 +384,22 @@ func TestWatchersPerUserMax(t *testing.T) {
 			t.Errorf("the third: got %d %s, want 503 Busy", a.status, a.body)
 		}
 	}
-	if s.perUser.enter("another") != 1 {
-		t.Error("another user is counted with the first")
-	}
-	s.perUser.leave("another")
+	four := s.watch(t, asBob)
+	four.wants(t, opening)
+	_ = four.conn.Close()
+	waitFor(t, "the other user's to be gone", func() bool { return s.Metrics().Watchers == 2 })
 	if m := s.Metrics(); m.Watchers != 2 || m.WatchersFull != 2 {
 		t.Errorf("metrics: got %d watchers and %d refused, want 2 and 2", m.Watchers, m.WatchersFull)
 	}
-	users := func() map[identity.UserID]int64 {
-		s.perUser.mu.Lock()
-		defer s.perUser.mu.Unlock()
-		return maps.Clone(s.perUser.counts)
-	}
 	_ = one.conn.Close()
 	// The user's place is free after the place among all.
-	waitFor(t, "the first to be gone", func() bool { return s.Metrics().Watchers == 1 && users()[ann.ID] == 1 })
+	waitFor(t, "the first to be gone", func() bool { return s.Metrics().Watchers == 1 && s.shares.of(ann.ID).watchers.Load() == 1 })
 	three := s.watch(t, withToken)
 	three.wants(t, opening)
 	for _, w := range []*watcher{two, three} {
 		_ = w.conn.Close()
 	}
-	waitFor(t, "all to be gone", func() bool { return len(users()) == 0 })
+	waitFor(t, "all to be gone", func() bool { return s.shares.of(ann.ID).watchers.Load() == 0 })
 }
 
 // TestWatchersWithoutACredential holds that nobody takes a watcher's place

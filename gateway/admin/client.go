@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"troupe/actors/identity"
+	"troupe/statemachine/document"
 )
 
 // Client asks the server at a socket. Its methods may be called by any number
@@ -89,9 +90,22 @@ func (c *Client) Revoke(ctx context.Context, kind identity.Kind, id string) erro
 // it.
 func (c *Client) SetPassword(ctx context.Context, user identity.UserID, password string) error {
 	if !utf8.ValidString(password) {
-		return fmt.Errorf("set password of %q: %w: the password is not valid UTF-8", user, identity.ErrInvalid)
+		return fmt.Errorf("set password of %q: %w", user, identity.Invalid("the password is not valid UTF-8"))
 	}
 	return c.call(ctx, http.MethodPut, pathPassword, newPassword{User: string(user), Password: password}, new(done))
+}
+
+// Check returns what the server would refuse of the definitions in its home now.
+func (c *Client) Check(ctx context.Context) (document.Faults, error) {
+	var answer faultList
+	if err := c.call(ctx, http.MethodGet, pathFaults, nil, &answer); err != nil {
+		return nil, err
+	}
+	var faults document.Faults
+	for _, f := range answer.Faults {
+		faults = append(faults, document.Fault(f))
+	}
+	return faults, nil
 }
 
 // call sends one request and reads its answer. A nil body sends none; answer is

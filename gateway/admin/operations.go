@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,7 +34,8 @@ type OperationsOptions struct {
 
 // Operations is the listener for those who run the service: /metrics is a JSON
 // object of each part's counters, /debug/pprof/ are Go's profiles. It has no
-// credentials and is off unless an address is set.
+// credentials and is off unless an address is set. On loopback it answers only
+// requests that name it or a loopback address in Host; others are 421.
 type Operations struct {
 	http     *http.Server
 	listener net.Listener
@@ -60,7 +63,7 @@ func StartOperations(o OperationsOptions) (*Operations, error) {
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	s := &Operations{
-		http:     &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second},
+		http:     &http.Server{Handler: checkHost(o.Addr, mux), ReadHeaderTimeout: 5 * time.Second},
 		listener: l,
 		served:   make(chan struct{}),
 	}
@@ -87,4 +90,51 @@ func (s *Operations) Stop() {
 		}
 		<-s.served
 	})
+}
+
+// checkHost refuses requests that reached the listener under a foreign name: a
+// page in a browser on this machine can make its own name resolve to loopback
+// (DNS rebinding), and then read the answers.
+func checkHost(configured string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		if !servesHost(configured, local, r.Host) {
+			http.Error(w, "the header Host must name this listener, localhost or a loopback address", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// servesHost reports whether a request with the header host, which came in at the
+// address local, is meant for the listener at the configured address. Away from
+// loopback any name is: there the network decides who reaches it.
+func servesHost(configured string, local net.Addr, host string) bool {
+	if at, ok := local.(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
+		return ok
+	}
+	name := hostName(host)
+	if address, err := netip.ParseAddr(name); err == nil && address.Unmap().IsLoopback() {
+		return true
+	}
+	return strings.EqualFold(name, "localhost") || name != "" && strings.EqualFold(name, hostName(configured))
+}
+
+// hostName returns the host of "host", "host:port", "[v6]" or "[v6]:port", empty
+// for anything else.
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		inner, ok = strings.CutSuffix(inner, "]")
+		if !ok {
+			return ""
+		}
+		return inner
+	}
+	if strings.Contains(host, ":") {
+		return ""
+	}
+	return host
 }

@@ -3,6 +3,7 @@ package admin
 import (
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"testing"
 
@@ -67,4 +68,76 @@ func TestOperations(t *testing.T) {
 		t.Error("a second listener on the same address: got no error")
 	}
 	o.Stop() // twice does no harm
+}
+
+// TestOperationsHost: a page in the operator's browser whose name was made to
+// resolve to loopback (DNS rebinding) is not answered. gateway/DESIGN.md, "The
+// operations listener".
+func TestOperationsHost(t *testing.T) {
+	o, err := StartOperations(OperationsOptions{Addr: "127.0.0.1:0", Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Stop()
+	_, port, err := net.SplitHostPort(o.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for host, want := range map[string]int{
+		o.Addr().String():            200,
+		"127.0.0.1":                  200,
+		"127.0.0.1:9000":             200, // a forwarded port
+		"127.1.2.3:" + port:          200,
+		"[::1]:" + port:              200,
+		"[::1]":                      200,
+		"localhost:" + port:          200,
+		"LocalHost":                  200,
+		"attacker.example":           421,
+		"attacker.example:" + port:   421,
+		"localhost.attacker.example": 421,
+		"127.0.0.1.attacker.example": 421,
+		"192.0.2.1:" + port:          421,
+		"[::1":                       421,
+		"::1":                        421,
+	} {
+		for _, path := range []string{"/metrics", "/debug/pprof/"} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+o.Addr().String()+path, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = host
+			a, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = a.Body.Close()
+			if a.StatusCode != want {
+				t.Errorf("Host %q, %s: got %d, want %d", host, path, a.StatusCode, want)
+			}
+		}
+	}
+}
+
+// TestServesHost holds the rule for addresses that a test cannot listen on.
+func TestServesHost(t *testing.T) {
+	for _, c := range []struct {
+		configured, local, host string
+		want                    bool
+	}{
+		{"0.0.0.0:8081", "192.0.2.7:8081", "metrics.example:8081", true}, // not on loopback
+		{"0.0.0.0:8081", "127.0.0.1:8081", "attacker.example:8081", false},
+		{"0.0.0.0:8081", "127.0.0.1:8081", "0.0.0.0:8081", true},
+		{":8081", "[::1]:8081", "attacker.example", false},
+		{":8081", "[::1]:8081", "", false},
+		{"workstation:8081", "127.0.1.1:8081", "Workstation:8081", true},
+	} {
+		local, err := net.ResolveTCPAddr("tcp", c.local)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := servesHost(c.configured, local, c.host); got != c.want {
+			t.Errorf("%s at %s, Host %q: got %v, want %v", c.configured, c.local, c.host, got, c.want)
+		}
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/identity"
+	"troupe/statemachine/document"
 )
 
 // Identities is what the commands need of the identity service.
@@ -32,6 +33,9 @@ type Options struct {
 	Path string
 	// Identities must work until Stop has returned.
 	Identities Identities
+	// Check returns what the server would refuse of the definitions in its home now.
+	// Nil: it refuses nothing.
+	Check func() (document.Faults, error)
 	// Log takes requests that failed for reasons of ours (error), and start and
 	// stop (debug).
 	Log zerolog.Logger
@@ -118,6 +122,9 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("PUT "+pathPassword, func(w http.ResponseWriter, r *http.Request) {
 		s.answer(w, r, func() (any, error) { return s.setPassword(w, r) })
 	})
+	mux.HandleFunc("GET "+pathFaults, func(w http.ResponseWriter, r *http.Request) {
+		s.answer(w, r, func() (any, error) { return s.check() })
+	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.answer(w, r, func() (any, error) { return nil, ErrRequest })
 	})
@@ -160,6 +167,18 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, kind identity.Ki
 	}
 	secret, c, err := issue(r.Context(), request)
 	return created{Secret: secret, Credential: toWire(c)}, err
+}
+
+func (s *Server) check() (any, error) {
+	answer := faultList{Faults: []textFault{}}
+	if s.options.Check == nil {
+		return answer, nil
+	}
+	faults, err := s.options.Check()
+	for _, f := range faults {
+		answer.Faults = append(answer.Faults, textFault(f))
+	}
+	return answer, err
 }
 
 func (s *Server) list(kind identity.Kind) any {

@@ -15,10 +15,12 @@ import (
 //	GET    /v1/{token,session}                   → list
 //	DELETE /v1/{token,session}/{id}              → done
 //	PUT    /v1/password          newPassword     → done
+//	GET    /v1/faults                            → faultList
 const (
 	pathToken    = "/v1/token"
 	pathSession  = "/v1/session"
 	pathPassword = "/v1/password"
+	pathFaults   = "/v1/faults"
 )
 
 // creation asks for a token or a session.
@@ -42,6 +44,20 @@ type created struct {
 
 type list struct {
 	Credentials []credential `json:"credentials"`
+}
+
+// faultList is what the server would refuse of its home's definitions now.
+type faultList struct {
+	Faults []textFault `json:"faults"`
+}
+
+// textFault is document.Fault.
+type textFault struct {
+	File       string `json:"file"`
+	Line       int    `json:"line"`
+	Column     int    `json:"column"`
+	Reason     string `json:"reason"`
+	Suggestion string `json:"suggestion,omitempty"`
 }
 
 type done struct{}

@@ -74,13 +74,14 @@ type answer struct {
 	body   []byte
 }
 
-// sequence reads the entity tag of an instance; 0 when there is none.
+// sequence reads the entity tag of an instance, which may be that of packed
+// bytes; 0 when there is none.
 func (a *answer) sequence() uint64 {
 	tag := a.header.Get("ETag")
 	if len(tag) < 2 || tag[0] != '"' || tag[len(tag)-1] != '"' {
 		return 0
 	}
-	n, err := strconv.ParseUint(tag[1:len(tag)-1], 10, 64)
+	n, err := strconv.ParseUint(strings.TrimSuffix(tag[1:len(tag)-1], api.PackedSuffix), 10, 64)
 	if err != nil {
 		return 0
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -402,5 +403,36 @@ func TestCancelledCall(t *testing.T) {
 	cancel()
 	if _, err := c.Choices(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
+	}
+}
+
+// TestPackedAnswers: the package's own client asks for plain bytes; a caller's own may
+// ask for packed ones, and their tag says the same.
+func TestPackedAnswers(t *testing.T) {
+	asked := make(chan string, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Header.Get("Accept-Encoding")
+		text := []byte(`{"state":{"_id":"i1","workflowId":"w"}}`)
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("ETag", `"5"`)
+		if r.Header.Get("Accept-Encoding") == "gzip" {
+			w.Header().Set("ETag", `"5-gzip"`)
+			w.Header().Set("Content-Encoding", "gzip")
+			packed := gzip.NewWriter(w)
+			_, _ = packed.Write(text)
+			_ = packed.Close()
+			return
+		}
+		_, _ = w.Write(text)
+	}))
+	t.Cleanup(s.Close)
+	for want, own := range map[string]*http.Client{"": nil, "gzip": {Transport: &http.Transport{DisableKeepAlives: true}}} {
+		got, err := connect(t, s.URL, Options{HTTP: own}).Instance(t.Context(), InstanceRequest{WorkflowID: "w", InstanceID: "i1"})
+		if accepted := <-asked; accepted != want {
+			t.Errorf("asked for %q, want %q", accepted, want)
+		}
+		if err != nil || got.Sequence != 5 {
+			t.Errorf("asked for %q: got %+v, %v, want sequence 5", want, got, err)
+		}
 	}
 }

@@ -109,5 +109,8 @@ func newHTTP() *http.Client {
 		ExpectContinueTimeout: time.Second,
 		// CallMax bounds calls; this is for watches, which have none.
 		ResponseHeaderTimeout: 90 * time.Second,
+		// Packing costs the service and this client more than the bytes do between
+		// machines of one place. Options.HTTP is for callers who are far away.
+		DisableCompression: true,
 	}}
 }

@@ -58,6 +58,7 @@ func TestRetries(t *testing.T) {
 		{"always busy; create", []clienttest.Fault{busy, busy, busy, busy, busy}, true, 5, true, false},
 		{"always busy; read", []clienttest.Fault{busy, busy, busy, busy, busy}, false, 5, true, false},
 		{"429 without Retry-After", []clienttest.Fault{{Status: 429}}, true, 1, true, false},
+		{"a quota that time does not give back", []clienttest.Fault{{Status: 429, Code: "Busy", RetryAfter: "3600"}}, true, 1, true, false},
 		{"503 without Retry-After; create", []clienttest.Fault{{Status: 503}}, true, 2, false, false},
 		{"503 without Retry-After; read", []clienttest.Fault{{Status: 503}}, false, 1, true, false},
 		{"unknown outcome; create", []clienttest.Fault{unknown}, true, 2, false, false},

@@ -80,6 +80,21 @@ func Asset(name string) (body []byte, contentType string, ok bool) {
 	return body, contentType, true
 }
 
+// AssetNames returns the name of every asset.
+func AssetNames() []string {
+	entries, err := built.ReadDir("dist/assets")
+	if err != nil {
+		panic("console: there are no assets in the program: " + err.Error())
+	}
+	var names []string
+	for _, e := range entries {
+		if _, _, ok := Asset(e.Name()); ok {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
 // Tag returns a strong entity tag of a shell, with its quotes. An asset needs none
 // but its name.
 func Tag(body []byte) string {

@@ -126,7 +126,7 @@ func TestPage(t *testing.T) {
 		`data-session="/platform/session"`,
 		`data-next="` + html.EscapeString(`/platform/x?a="><script>alert(1)</script>&b='`) + `"`,
 		`<link rel="stylesheet" href="/platform/login/style.css">`, `<script src="/platform/login/script.js" defer></script>`,
-		`<html lang="en">`, `<title>`, `<main>`, `<label for="user">`, `<label for="password">`, `role="alert"`, `aria-describedby="problem"`,
+		`<link rel="icon" href="/platform/favicon.ico">`, `<svg `, `<html lang="en">`, `<title>`, `<main>`, `<label for="user">`, `<label for="password">`, `role="alert"`, `aria-describedby="problem"`,
 		`<p id="problem" role="alert">no &#34;&lt;i&gt;&amp;</p>`,
 		`<a href="/platform/login/oidc?next=%2Fplatform%2Fx%3Fa%3D%22%3E%3Cscript%3Ealert%281%29%3C%2Fscript%3E%26b%3D%27">Sign in with &lt;b onclick=&#34;x&#34;&gt;</a>`,
 		`autocomplete="username"`, `autocomplete="current-password"`, `method="post"`, `<noscript>`,

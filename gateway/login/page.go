@@ -14,12 +14,19 @@ var (
 	style []byte
 	//go:embed login.js
 	script []byte
+	//go:embed favicon.ico
+	icon []byte
 )
+
+// Mark is the picture that stands beside the name, as SVG in HTML.
+//
+//go:embed mark.svg
+var Mark string
 
 // Policy is the Content-Security-Policy of the page: its style and its script
 // come from the server that sent it, and nothing runs or looks like anything
 // because it stands in the page itself.
-const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; " +
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
 // Options says what the page shows. All of it may be outside text of any length.
@@ -47,6 +54,7 @@ func Page(o Options) []byte {
 	return []byte(strings.NewReplacer(
 		"{{base}}", html.EscapeString(o.Base),
 		"{{next}}", html.EscapeString(next),
+		"{{mark}}", Mark,
 		"{{problem}}", html.EscapeString(o.Problem),
 		"{{provider}}", link,
 	).Replace(document))
@@ -59,6 +67,9 @@ const providerLink = `<p class="provider"><a href="{{start}}">Sign in with {{pro
 // Style is the page's style sheet, at base + "/login/style.css". Nobody may
 // change it.
 func Style() []byte { return style }
+
+// Icon is Mark for those who ask for /favicon.ico. Nobody may change it.
+func Icon() []byte { return icon }
 
 // Script is the page's script, at base + "/login/script.js". Nobody may change
 // it.

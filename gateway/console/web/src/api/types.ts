@@ -84,7 +84,7 @@ export interface Template {
   schema?: JSONObject;
   ui?: JSONObject;
   items?: ChecklistItem[];
-  /** The event that submitting sends; missing for plain forms. */
+  /** The event that submitting sends to the form's workflow, if any. */
   submit?: string;
 }
 

@@ -1,0 +1,140 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"troupe/actors/identity"
+	"troupe/gateway/login"
+	"troupe/gateway/notice"
+)
+
+// browser is the Accept of a browser that goes to an address.
+const browser = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
+
+// TestErrorsForPeople: outside of groups A to D a request that names text/html gets a
+// page for 403, 404, 500 and 503; everybody else, and everything else, gets JSON.
+func TestErrorsForPeople(t *testing.T) {
+	const form = "Accept: application/json, text/html;q=0.9"
+	fail := func(*exchange) error { return identity.ErrBusy }
+	table := append(routes(),
+		route{name: "broken", method: "GET", path: "/broken", access: public, handle: func(*exchange) error { panic("no") }},
+		route{name: "busy", method: "GET", path: "/busy", access: public, handle: fail},
+		route{name: "busy-b", method: "GET", path: "/workflow/api/v1/busy", access: public, handle: fail},
+		route{name: "broken-a", method: "GET", path: "/form-portal/broken", group: groupPortal, access: public, handle: func(*exchange) error { panic("no") }})
+	for _, base := range []string{"", "/platform"} {
+		server, err := newServer(Options{BasePath: base}, table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		closed, err := newServer(Options{BasePath: base}, table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Open(Services{Workflows: new(fakeWorkflows), Credentials: fakeCredentials{}, Portal: new(fakePortal), Sessions: new(fakeSessions)})
+		for _, c := range []struct {
+			method, path, accept string
+			status               int
+			page                 bool
+		}{
+			{"GET", "/nowhere", browser, 404, true},
+			{"GET", "/nowhere", "Accept: text/html", 404, true},
+			{"GET", "/nowhere", "Accept: TEXT/HTML ; charset=utf-8;q=0.5, */*;q=0.9", 404, true},
+			{"GET", "/nowhere", form, 404, true}, // it names a page, however it likes it
+			{"HEAD", "/nowhere", browser, 404, true},
+			{"GET", "/assets/no.js", browser, 404, true},
+			{"GET", "/workflows", browser, 404, true},
+			{"GET", "/broken", browser, 500, true},
+			{"GET", "/busy", browser, 503, true},
+			{"POST", "/session", browser, 403, true}, // from another site, below
+
+			{"GET", "/nowhere", "Accept: */*", 404, false},
+			{"GET", "/nowhere", "Accept: text/*", 404, false},
+			{"GET", "/nowhere", "Accept: application/json", 404, false},
+			{"GET", "/workflow/api/v2/x", form, 404, false},
+			{"GET", "/nowhere", "Accept: text/html;q=0", 404, false},
+			{"GET", "/nowhere", "Accept: text/html;q=x", 404, false},
+			{"GET", "/nowhere", `Accept: x/y;a=",text/html,"`, 404, false},
+			{"GET", "/nowhere", "X: y", 404, false},
+			{"GET", "/busy", "Accept: */*", 503, false},
+			{"GET", "/session", browser, 401, false},
+			{"DELETE", "/", browser, 405, false},
+			{"GET", "/login?other=1", browser, 400, false},
+
+			{"GET", "/workflow", browser, 404, false},
+			{"GET", "/workflow/api/v2/x", browser, 404, false},
+			{"GET", "/workflow/api/v1/busy", browser, 503, false},
+			{"GET", "/form-portal", browser, 404, false},
+			{"GET", "/form-portal/x", browser, 404, false},
+			{"GET", "/form-portal/broken", browser, 500, false},
+			{"GET", "/form-portal/role-info", browser, 403, false},
+			{"GET", "/form-runtime/api/v1/x", browser, 404, false},
+			{"GET", "/rml-engine/get-parameters", browser, 404, false},
+			{"GET", "/docx-engine/", browser, 404, false},
+			{"GET", "/repository/api/v1/list-files/", browser, 404, false},
+		} {
+			w := newRecorder()
+			server.ServeHTTP(w, newTestRequest(c.method, base+c.path, "", c.accept, "Cookie: session="+sessionAnn, "Sec-Fetch-Site: cross-site"))
+			if c.path == "/session" && c.method == "GET" {
+				w = newRecorder()
+				server.ServeHTTP(w, newTestRequest(c.method, base+c.path, "", c.accept))
+			}
+			line := c.method + " " + base + c.path + " with " + c.accept
+			if w.status != c.status {
+				t.Errorf("%s: got %d, want %d", line, w.status, c.status)
+			}
+			checkForPeople(t, line, w, c.page, base)
+		}
+		// Also while the server starts, when it has no style to give out yet.
+		w := newRecorder()
+		closed.ServeHTTP(w, newTestRequest("GET", base+"/", "", browser))
+		if checkForPeople(t, "while starting", w, true, base); w.status != 503 || w.header.Get("Retry-After") == "" {
+			t.Errorf("while starting: got %d, %v", w.status, w.header)
+		}
+	}
+}
+
+func checkForPeople(t *testing.T, line string, w *recorder, page bool, base string) {
+	t.Helper()
+	if !page {
+		if w.header.Get("Content-Type") != "application/json" || !json.Valid(w.body.Bytes()) || w.header.Get("Content-Security-Policy") != "" {
+			t.Errorf("%s: got %v %s, want JSON", line, w.header, w.body.String())
+		}
+		return
+	}
+	for name, want := range map[string]string{
+		"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": notice.Policy, "X-Frame-Options": "DENY",
+		"Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+		"Vary": "Cookie, Authorization, Authentication, Accept",
+	} {
+		if got := w.header.Get(name); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s is %q, want %q", line, name, got, want)
+		}
+	}
+	id := ""
+	if _, behind, found := strings.Cut(w.body.String(), "in the log under "); found {
+		id, _, _ = strings.Cut(behind, ".")
+	}
+	if want := notice.Page(notice.Options{Base: base, Status: w.status, ID: id}); !bytes.Equal(w.body.Bytes(), want) || (id != "") != (w.status == 500) {
+		t.Errorf("%s: got %s, want %s", line, w.body.String(), want)
+	}
+}
+
+// TestIcon: browsers ask for it by themselves, and may keep it.
+func TestIcon(t *testing.T) {
+	s := startServer(t, Options{BasePath: "/platform"}, nil)
+	a := s.do(t, request{method: "GET", path: "/favicon.ico"})
+	if a.status != 200 || a.body != string(login.Icon()) || !strings.HasPrefix(a.body, "\x00\x00\x01\x00") ||
+		a.header.Get("Content-Type") != "image/vnd.microsoft.icon" || a.header.Get("Cache-Control") != "public, max-age=86400" {
+		t.Errorf("got %d, %v, %d bytes", a.status, a.header, len(a.body))
+	}
+	if http.DetectContentType([]byte(a.body)) != "image/x-icon" {
+		t.Errorf("the icon is a %s", http.DetectContentType([]byte(a.body)))
+	}
+	if again := s.do(t, request{method: "GET", path: "/favicon.ico", headers: []string{"If-None-Match: " + a.header.Get("ETag")}}); again.status != 304 || again.body != "" {
+		t.Errorf("with its tag: got %d", again.status)
+	}
+}

@@ -1,0 +1,133 @@
+package gateway
+
+import (
+	"container/heap"
+	"container/list"
+	"net/netip"
+)
+
+// origin is where connections come from: one address, or, where a proxy has many
+// callers, one connection of it.
+type origin struct {
+	network netip.Prefix
+	number  uint64 // of a proxy's connection, otherwise 0
+}
+
+// originTable is open connections by origin. The zero value is empty. It is
+// guarded by the listener's mutex.
+type originTable struct {
+	groups map[origin]*originConnections
+	order  largestFirst // a heap
+}
+
+// originConnections is the connections of one origin.
+type originConnections struct {
+	from    origin
+	members list.List // of *connection, the oldest first
+	index   int       // in originTable.order
+}
+
+// place is where a connection stands in its table; zero outside of all.
+type place struct {
+	group   *originConnections
+	element *list.Element
+}
+
+func (t *originTable) add(c *connection, from origin) {
+	g := t.groups[from]
+	if g == nil {
+		g = &originConnections{from: from}
+		if t.groups == nil {
+			t.groups = map[origin]*originConnections{}
+		}
+		t.groups[from] = g
+		heap.Push(&t.order, g)
+	}
+	c.place = place{g, g.members.PushBack(c)}
+	heap.Fix(&t.order, g.index)
+}
+
+func (t *originTable) remove(c *connection) {
+	g := c.place.group
+	g.members.Remove(c.place.element)
+	c.place = place{}
+	if g.members.Len() > 0 {
+		heap.Fix(&t.order, g.index)
+		return
+	}
+	heap.Remove(&t.order, g.index)
+	delete(t.groups, g.from)
+}
+
+// first returns the connection that is closed first among those that may be, and
+// its state: one of the origin with the most connections. Nil is none.
+func (t *originTable) first(mayClose func(*connection, connectionState) bool) (*connection, connectionState) {
+	var found *connection
+	var state connectionState
+	most := 0
+	// NB: the first group is the largest, so most looks end with it. The others
+	// are looked at when all of its connections are busy.
+	for i, g := range t.order {
+		if g.members.Len() <= most {
+			continue
+		}
+		if c, s := g.first(mayClose); c != nil {
+			found, state, most = c, s, g.members.Len()
+			if i == 0 {
+				break
+			}
+		}
+	}
+	return found, state
+}
+
+// choicesMax bounds how many connections are compared.
+const choicesMax = 64
+
+// first prefers connections that had time to be used and never were: on others
+// the next request may be on its way. It takes the oldest.
+func (g *originConnections) first(mayClose func(*connection, connectionState) bool) (*connection, connectionState) {
+	var found *connection
+	var state connectionState
+	choices := 0
+	for e := g.members.Front(); e != nil && choices < choicesMax; e = e.Next() {
+		c := e.Value.(*connection)
+		s := c.state.Load()
+		if !mayClose(c, s) {
+			continue
+		}
+		if s == connectionNew && c.age() >= stuckMin {
+			return c, s
+		}
+		if found == nil {
+			found, state = c, s
+		}
+		choices++
+	}
+	return found, state
+}
+
+// largestFirst is a heap of groups.
+type largestFirst []*originConnections
+
+func (h largestFirst) Len() int { return len(h) }
+
+func (h largestFirst) Less(i, j int) bool { return h[i].members.Len() > h[j].members.Len() }
+
+func (h largestFirst) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+func (h *largestFirst) Push(g any) {
+	g.(*originConnections).index = len(*h)
+	*h = append(*h, g.(*originConnections))
+}
+
+func (h *largestFirst) Pop() any {
+	last := len(*h) - 1
+	g := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return g
+}

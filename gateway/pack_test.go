@@ -1,0 +1,309 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+
+	"troupe/actors/workflow"
+	"troupe/gateway/console"
+	"troupe/gateway/login"
+)
+
+func TestTakesGzip(t *testing.T) {
+	for line, want := range map[string]bool{
+		"gzip": true, "GZip": true, "x-gzip": true, "gzip, deflate, br, zstd": true, "deflate,\tgzip;q=1.0": true, "br;q=1, gzip;q=0.8": true,
+		"*": true, "*;q=0.001": true, "gzip;q=0.5, *;q=0": true, "identity;q=0, gzip;q=0.1": true, "identity;q=0.5, *;q=0.5": true, "gzip ; q=0.3": true,
+		"": false, "identity": false, "br": false, "gzip;q=0": false, "gzip;q=0.000, *": false, "*;q=0": false, "x-gzip;q=0": false,
+		"gzip;q=0.5, identity": false, "identity;q=0.9, *;q=0.8": false, "gzip;q=": false, "gzip;q=x": false, "gzip;q=2": false, "gzip;q=0.1234": false,
+		"gzipped": false, "not-gzip": false, `"gzip"`: false, `x="a,gzip,b"`: false,
+	} {
+		if got := takesGzip([]string{line}); got != want {
+			t.Errorf("%q: got %v, want %v", line, got, want)
+		}
+	}
+	if takesGzip(nil) || !takesGzip([]string{"br", "gzip"}) || takesGzip([]string{"gzip;q=0", "br"}) {
+		t.Error("no header, or one in two lines, is read wrongly")
+	}
+}
+
+// unpacked returns what is in a packed body.
+func unpacked(t testing.TB, body []byte) string {
+	t.Helper()
+	r, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		t.Fatalf("not gzip: %v: %.60q", err, body)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatalf("gzip: %v", err)
+	}
+	return string(text)
+}
+
+// replyOf has a record whose answer is size bytes long.
+func replyOf(size int) *workflow.Reply {
+	reply := smallReply("leave", instanceOne, 5, true)
+	padding := size - len(reply.AppendRecord(nil)) - len(`{"state":}`)
+	reply.Tail = append(bytes.Repeat([]byte(" "), max(padding, 0)), reply.Tail...)
+	return reply
+}
+
+// TestAPackedAnswerLeavesTheGrownBuffer for the next answer.
+func TestAPackedAnswerLeavesTheGrownBuffer(t *testing.T) {
+	s, err := newServer(Options{}, routes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newRecorder()
+	x := s.begin(&s.outside[groupWorkflow], w, newTestRequest("GET", "/", "", "Accept-Encoding: gzip"), nil)
+	x.out = bytes.Repeat([]byte("1"), 64<<10)
+	x.send(200)
+	if w.header.Get("Content-Encoding") != "gzip" || cap(x.out) < 64<<10 {
+		t.Errorf("got the encoding %q and room for %d bytes, want packed bytes and the room of the plain ones", w.header.Get("Content-Encoding"), cap(x.out))
+	}
+}
+
+// TestWhatIsPacked goes through who asks for what: the bytes mean the same, and the
+// headers say what was done.
+func TestWhatIsPacked(t *testing.T) {
+	size := packJSONBytesMin
+	var item []byte
+	s := startServer(t, Options{}, &fakeWorkflows{
+		load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) { return replyOf(size), nil },
+		send: func(_ context.Context, r *workflow.EventRequest) (*workflow.Reply, error) {
+			if r.IfMatch != nil && (len(r.IfMatch) != 1 || r.IfMatch[0] != 5) {
+				return nil, fmt.Errorf("got If-Match %v: %w", r.IfMatch, workflow.ErrPrecondition)
+			}
+			return replyOf(size), nil
+		},
+		query: func(_ context.Context, _ *workflow.QueryRequest, yield func([]byte) error) (*workflow.QueryEnd, error) {
+			return smallEnd(), yield(item)
+		},
+	})
+	const (
+		plainVary  = "Cookie, Authorization, Authentication"
+		packedVary = plainVary + ", Accept-Encoding"
+		gz         = "Accept-Encoding: gzip"
+		session    = "Cookie: session=" + sessionAnn
+		instance   = "/workflow/api/v1/instance/leave/" + instanceOne
+	)
+	for _, c := range []struct {
+		line    string
+		size    int
+		request request
+		packed  bool
+		vary    string
+	}{
+		{"large enough", packJSONBytesMin, get(instance, gz), true, packedVary},
+		{"an event", packJSONBytesMin, post("event", eventBody, gz), true, packedVary},
+		{"a byte less", packJSONBytesMin - 1, get(instance, gz), false, plainVary},
+		{"nobody asks", packJSONBytesMin, get(instance), false, packedVary},
+		{"plain bytes are liked better", packJSONBytesMin, get(instance, "Accept-Encoding: gzip;q=0.5, identity"), false, packedVary},
+		{"a session, a page of ours", packJSONBytesMin, request{method: "GET", path: instance, headers: []string{session, gz, "Sec-Fetch-Site: same-origin"}}, true, packedVary},
+		{"a session, no page", packJSONBytesMin, request{method: "GET", path: instance, headers: []string{session, gz, "Sec-Fetch-Site: none"}}, true, packedVary},
+		{"a session, another site's page", packJSONBytesMin, request{method: "GET", path: instance, headers: []string{session, gz, "Sec-Fetch-Site: cross-site"}}, false, plainVary},
+		{"a session, a sibling's page", packJSONBytesMin, request{method: "GET", path: instance, headers: []string{session, gz, "Sec-Fetch-Site: same-site"}}, false, plainVary},
+		{"a short list", packJSONBytesMin, get("/workflow/api/v1/instances/leave", gz), true, packedVary},
+		{"a list that is streamed", 2 * streamBytes, get("/workflow/api/v1/instances/leave", gz), false, plainVary},
+		{"a watch", 0, get("/workflow/api/v1/watch/leave", gz), false, plainVary},
+		{"an error", 0, get("/workflow/api/v1/nowhere", gz), false, plainVary},
+		{"a page of an error", 0, request{method: "GET", path: "/nowhere", headers: []string{gz, browser}}, true, plainVary + ", Accept, Accept-Encoding"},
+		{"the login page", 0, request{method: "GET", path: "/login", headers: []string{gz}}, true, packedVary},
+	} {
+		size, item = c.size, append(append([]byte(`"`), bytes.Repeat([]byte("x"), c.size)...), '"')
+		got := s.do(t, c.request)
+		if isPacked := got.header.Get("Content-Encoding") == "gzip"; isPacked != c.packed || len(got.header.Values("Content-Encoding")) > 1 {
+			t.Errorf("%s: Content-Encoding is %q", c.line, got.header.Values("Content-Encoding"))
+			continue
+		}
+		if vary := strings.Join(got.header.Values("Vary"), ";"); vary != c.vary {
+			t.Errorf("%s: Vary is %q, want %q", c.line, vary, c.vary)
+		}
+		if c.request.path == instance && c.request.method == "GET" {
+			want := `"5"`
+			if c.packed {
+				want = `"5-gzip"`
+			}
+			if tag := got.header.Get("ETag"); tag != want {
+				t.Errorf("%s: the tag is %s, want %s", c.line, tag, want)
+			}
+		}
+		if !c.packed {
+			continue
+		}
+		plain := c.request
+		plain.headers = append(without(c.request.headers, gz), "Accept-Encoding: identity")
+		if text := unpacked(t, []byte(got.body)); text != s.do(t, plain).body || len(got.body) >= len(text) {
+			t.Errorf("%s: %d packed bytes are not the %d plain ones", c.line, len(got.body), len(text))
+		}
+		if length := got.header.Get("Content-Length"); length != "" && length != strconv.Itoa(len(got.body)) {
+			t.Errorf("%s: Content-Length %s of %d", c.line, length, len(got.body))
+		}
+		if c.request.method == "GET" {
+			head := c.request
+			head.method = "HEAD"
+			a := s.do(t, head)
+			for _, name := range []string{"Content-Encoding", "ETag", "Vary", "Content-Length", "Content-Type"} {
+				if a.header.Get(name) != got.header.Get(name) {
+					t.Errorf("HEAD, %s: %s is %q, want %q", c.line, name, a.header.Get(name), got.header.Get(name))
+				}
+			}
+		}
+	}
+	// The tag that came with packed bytes is good for an event.
+	if a := s.do(t, post("event", eventBody, `If-Match: "5-gzip"`)); a.status != 200 {
+		t.Errorf("If-Match with the packed tag: got %d %s", a.status, a.body)
+	}
+	if a := s.do(t, post("event", eventBody, `If-Match: "6-gzip"`)); a.status != 412 {
+		t.Errorf("If-Match with another packed tag: got %d", a.status)
+	}
+}
+
+func without(lines []string, line string) []string {
+	var rest []string
+	for _, l := range lines {
+		if l != line {
+			rest = append(rest, l)
+		}
+	}
+	return rest
+}
+
+// TestSecretsAreNotPacked: what gives out or names a credential is never packed,
+// however long it is.
+func TestSecretsAreNotPacked(t *testing.T) {
+	large := func(x *exchange) error {
+		x.out = append(x.out, bytes.Repeat([]byte("x"), 100_000)...)
+		x.send(http.StatusOK)
+		return nil
+	}
+	secret := map[string]bool{"sign-in": true, "session": true, "sign-out": true, "login-provider": true, "login-callback": true}
+	var table []route
+	for _, rt := range routes() {
+		if rt.access.kinds == 0 || secret[rt.name] {
+			rt.handle = large
+			table = append(table, rt)
+		}
+	}
+	server, err := newServer(Options{}, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Open(Services{Credentials: fakeCredentials{}})
+	seen := 0
+	for _, rt := range table {
+		w := newRecorder()
+		server.ServeHTTP(w, newTestRequest(rt.method, strings.ReplaceAll(rt.path, ":", ""), "{}", "Cookie: session="+sessionAnn, "Content-Type: application/json", "Accept-Encoding: gzip"))
+		if packed := w.header.Get("Content-Encoding") != ""; w.status != 200 || packed == secret[rt.name] {
+			t.Errorf("%s: got %d, packed %v, want packed %v", rt.name, w.status, packed, !secret[rt.name])
+		}
+		if secret[rt.name] {
+			seen++
+		}
+	}
+	if seen != len(secret) {
+		t.Errorf("%d routes are secret, want %d", seen, len(secret))
+	}
+}
+
+// TestFilesArePackedOnce: the program's own files, with tags of their own.
+func TestFilesArePackedOnce(t *testing.T) {
+	s := startServer(t, Options{}, nil)
+	script, _, _ := console.Asset(assetName(t))
+	for path, want := range map[string][]byte{
+		"/assets/" + assetName(t): script, "/login/style.css": login.Style(), "/login/script.js": login.Script(),
+	} {
+		plain, packed := s.do(t, request{method: "GET", path: path}), s.do(t, request{method: "GET", path: path, headers: []string{"Accept-Encoding: br, gzip"}})
+		if packed.header.Get("Content-Encoding") != "gzip" || unpacked(t, []byte(packed.body)) != string(want) || plain.header.Get("Content-Encoding") != "" || plain.body != string(want) {
+			t.Errorf("%s: got %v and %v", path, packed.header, plain.header)
+		}
+		for _, a := range []*answer{plain, packed} {
+			if !strings.HasSuffix(a.header.Get("Vary"), ", Accept-Encoding") {
+				t.Errorf("%s: Vary is %q", path, a.header.Get("Vary"))
+			}
+		}
+		if path[:7] != "/assets" {
+			continue
+		}
+		for tag, statuses := range map[string][2]int{plain.header.Get("ETag"): {304, 200}, packed.header.Get("ETag"): {200, 304}} {
+			for i, encoding := range []string{"identity", "gzip"} {
+				a := s.do(t, request{method: "GET", path: path, headers: []string{"If-None-Match: " + tag, "Accept-Encoding: " + encoding}})
+				if a.status != statuses[i] || !strings.HasSuffix(a.header.Get("Vary"), ", Accept-Encoding") || a.status == 304 && a.header.Get("Content-Encoding") != "" {
+					t.Errorf("%s has %s, wants %s: got %d, want %d", path, tag, encoding, a.status, statuses[i])
+				}
+			}
+		}
+	}
+	// What is small is not worth it, and then it does not vary.
+	for _, path := range []string{"/", "/favicon.ico"} {
+		if a := s.do(t, request{method: "GET", path: path, headers: []string{"Accept-Encoding: gzip"}}); a.header.Get("Content-Encoding") != "" || strings.Contains(a.header.Get("Vary"), "Encoding") {
+			t.Errorf("%s: got %v", path, a.header)
+		}
+	}
+}
+
+// FuzzNegotiation: what the readers of Accept and Accept-Encoding take, an obvious
+// reader takes too.
+func FuzzNegotiation(f *testing.F) {
+	for _, seed := range []string{"gzip", "*;q=0.5, identity;q=0.2", "text/html, application/json;q=0.9", "a;q=1.000,b;q=0", `x="a,b";q=0.1`, ";;,,=", "gzip;q=0.0001"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		lower := strings.ToLower(line)
+		if namesHTML([]string{line}) && !strings.Contains(lower, "text/html") {
+			t.Errorf("%q names no HTML", line)
+		}
+		if takesGzip([]string{line}) && !strings.Contains(lower, "gzip") && !strings.Contains(line, "*") {
+			t.Errorf("%q takes no gzip", line)
+		}
+		if strings.ContainsAny(line, `",;`) {
+			return
+		}
+		if got, want := takesGzip([]string{line}), equalASCII(trimBlanks(line), "gzip") || equalASCII(trimBlanks(line), "x-gzip") || trimBlanks(line) == "*"; got != want {
+			t.Errorf("%q: got %v, want %v", line, got, want)
+		}
+		for _, weight := range []string{";q=0", ";q=0.000", ";q=1.5", ";q=-1"} {
+			if takesGzip([]string{line + weight}) || namesHTML([]string{line + weight}) {
+				t.Errorf("%q is taken", line+weight)
+			}
+		}
+	})
+}
+
+// BenchmarkPack is what an answer costs to pack, and what is left of it. The case
+// "anew" is the claim that the pool of compressors is worth having.
+func BenchmarkPack(b *testing.B) {
+	for _, kib := range []int{1, 4, 16, 64} {
+		reply := benchReply()
+		for entry := reply.History; len(reply.AppendRecord(nil)) < kib<<10; {
+			n := len(reply.History)
+			reply.History = append(append(reply.History, ','), entry...)
+			copy(reply.History[n+30:], strconv.Itoa(n*7919)) // entries are not all alike
+		}
+		text := reply.AppendRecord(nil)
+		run := func(name string, with *packers) {
+			b.Run(fmt.Sprintf("%dKiB/%s", kib, name), func(b *testing.B) {
+				b.ReportAllocs()
+				var small []byte
+				for b.Loop() {
+					if name == "anew" {
+						with.Get()
+					}
+					small = packed(text, with)
+				}
+				b.ReportMetric(float64(len(small))/float64(len(text)), "ratio")
+			})
+		}
+		run("kept", &quickPackers)
+		anew := newPackers(gzip.BestSpeed)
+		run("anew", &anew)
+	}
+}
