@@ -3,11 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"troupe/actors/home"
+	"troupe/gateway/admin"
 	"troupe/statemachine"
 	"troupe/statemachine/document"
 )
@@ -15,22 +18,37 @@ import (
 func newCheck() *cobra.Command {
 	c := newConfigFlags()
 	cmd := &cobra.Command{
-		Use:     "check",
-		Short:   "Check every text file of a home; prints all faults and exits 1 if there are any",
+		Use:   "check",
+		Short: "Check every text file of a home; prints all faults and exits 1 if there are any",
+		Long: "Check every text file of a home; prints all faults and exits 1 if there are any.\n" +
+			"When a server is running on the home, also what it would refuse is a fault: other\n" +
+			"content under a version that has instances.",
 		Example: "  troupe check --home ./troupe-home",
 		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			faults, err := checkHome(c)
+			faults, warnings, err := checkHome(c)
 			if err != nil {
 				return err
+			}
+			refused, asked, err := checkServer(cmd, c)
+			if err != nil {
+				return err
+			}
+			faults = merge(faults, refused)
+			for _, w := range warnings {
+				_, _ = fmt.Fprintln(cmd.OutOrStdout(), "warning: "+w.Error())
 			}
 			for _, f := range faults {
 				_, _ = fmt.Fprintln(cmd.OutOrStdout(), f.Error())
 			}
 			if len(faults) > 0 {
-				return fmt.Errorf("%d faults in %s", len(faults), c.home)
+				return fmt.Errorf("%s in %s", plural(len(faults), "fault"), c.home)
 			}
-			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "no faults")
+			verdict := "no faults"
+			if !asked {
+				verdict = "no faults in the files; no server is running here, so whether instances still use a changed version was not looked at"
+			}
+			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), verdict)
 			return nil
 		},
 	}
@@ -38,31 +56,69 @@ func newCheck() *cobra.Command {
 	return cmd
 }
 
-// checkHome returns the faults of all text files together.
-func checkHome(c *config) (document.Faults, error) {
-	var all document.Faults
+// checkHome returns the faults of all text files together, and the warnings.
+func checkHome(c *config) (all, warnings document.Faults, err error) {
 	if err := keepFaults(&all, c.load()); err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if err := wantHome(c.home); err != nil {
+		return nil, nil, err
 	}
 	if _, err := c.newGateway(zerolog.Nop()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if _, err := c.newProvider(zerolog.Nop()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if _, err := c.newBucket(zerolog.Nop()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	_, err = home.Load(c.home, parser)
+	set, err := home.Load(c.home, parser)
 	if err := keepFaults(&all, err); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	all.Sort()
-	return all, nil
+	return all, set.Warnings, nil
+}
+
+// plural counts things whose name takes an s.
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// checkServer returns what the server that runs on the home would refuse. asked:
+// there is one.
+func checkServer(cmd *cobra.Command, c *config) (faults document.Faults, asked bool, err error) {
+	client, err := admin.Dial(cmd.Context(), filepath.Join(c.home, adminSocket))
+	if errors.Is(err, admin.ErrNoServer) {
+		return nil, false, nil
+	}
+	if err == nil {
+		faults, err = client.Check(cmd.Context())
+	}
+	if errors.Is(err, admin.ErrRequest) {
+		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "the running server is of another version and does not say what it would refuse")
+		return nil, true, nil
+	}
+	return faults, true, err
+}
+
+// merge adds the faults of more that are not in faults yet.
+func merge(faults, more document.Faults) document.Faults {
+	for _, f := range more {
+		if !slices.ContainsFunc(faults, func(g document.Fault) bool { return f.File == g.File && f.Line == g.Line && f.Reason == g.Reason }) {
+			faults = append(faults, f)
+		}
+	}
+	faults.Sort()
+	return faults
 }
 
 // keepFaults moves the faults in err to all; what is no fault is returned.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -94,16 +95,7 @@ func lastLines(text string) string {
 
 func TestCheckShowsAllFaults(t *testing.T) {
 	home := exampleHome(t)
-	spoil := func(name, old, now string) {
-		path := filepath.Join(home, name)
-		text, err := os.ReadFile(path)
-		if err != nil || !bytes.Contains(text, []byte(old)) {
-			t.Fatalf("%s: %v, or it has no %q", name, err, old)
-		}
-		if err := os.WriteFile(path, bytes.Replace(text, []byte(old), []byte(now), 1), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	spoil := func(name, old, now string) { edit(t, home, name, old, now) }
 	spoil("troupe.yaml", "# listen", "lissen")
 	spoil("identity.yaml", "mod-form]", "mod-from]")
 	spoil("workflows/leave-request.yaml", "target: approved", "target: aproved")
@@ -124,6 +116,56 @@ func TestCheckShowsAllFaults(t *testing.T) {
 	}
 	if code != exitFailed {
 		t.Errorf("got code %d, want %d", code, exitFailed)
+	}
+}
+
+// noFaultsAlone is what check says of good files while no server runs.
+const noFaultsAlone = "no faults in the files; no server is running here, so whether instances still use a changed version was not looked at\n"
+
+// TestCheckWarns: what whoever creates an instance could decide is told with its
+// place, and the files are good all the same.
+func TestCheckWarns(t *testing.T) {
+	home := exampleHome(t)
+	if code, stdout, stderr := invoke("check", "--home", home); code != exitDone || stdout != "" || stderr != noFaultsAlone {
+		t.Errorf("the example home: got code %d, %q and %q", code, stdout, stderr)
+	}
+	edit(t, home, "workflows/leave-request.yaml", "const: {daysWithoutAsking: 2}", "context: {svcPrivate: {daysWithoutAsking: 2}}")
+	edit(t, home, "workflows/leave-request.yaml", "context:\n  svcPublic: {status: draft, days: 0}\n", "")
+	edit(t, home, "workflows/leave-request.yaml", "const.days", "svcPrivate.days")
+	if code, stdout, _ := invoke("check", "--home", home); code != exitDone || stdout != "" {
+		t.Errorf("a default that nobody can replace: got code %d and %q", code, stdout)
+	}
+	edit(t, home, "workflows/leave-request.yaml", "  svcPrivate: false\n", "")
+	const want = `^warning: workflows/leave-request\.yaml:\d+:\d+: the condition reads svcPrivate\.daysWithoutAsking, and whoever creates .*\n$`
+	if code, stdout, stderr := invoke("check", "--home", home); code != exitDone || !regexp.MustCompile(want).MatchString(stdout) || stderr != noFaultsAlone {
+		t.Errorf("got code %d, %q and %q, want %s", code, stdout, stderr, want)
+	}
+}
+
+// TestCheckComparesFormsWithTheirEvents: a form that nobody could submit is a
+// fault with its place.
+func TestCheckComparesFormsWithTheirEvents(t *testing.T) {
+	home := exampleHome(t)
+	edit(t, home, "forms/leave-form.yaml", "    reason:\n", "    colour: {type: string}\n    reason:\n")
+	edit(t, home, "workflows/leave-request.yaml", "      required: [days]\n", "      required: [days, until]\n")
+	code, stdout, _ := invoke("check", "--home", home)
+	for _, want := range []string{
+		`forms/leave-form\.yaml:\d+:5: the event "submit" of workflow "leave-request" refuses the field "colour"`,
+		`forms/leave-form\.yaml:\d+:3: the event "submit" of workflow "leave-request" requires "until", which the form does not have`,
+	} {
+		if code != exitFailed || !regexp.MustCompile("(?m)^"+want).MatchString(stdout) {
+			t.Errorf("got code %d and no fault like %q in\n%s", code, want, stdout)
+		}
+	}
+}
+
+// TestCheckWarnsOfFormsThatTheirEventsMayRefuse, with exit code 0.
+func TestCheckWarnsOfFormsThatTheirEventsMayRefuse(t *testing.T) {
+	home := exampleHome(t)
+	edit(t, home, "forms/leave-form.yaml", "  required: [days]\n", "")
+	const want = `^warning: forms/leave-form\.yaml:\d+:\d+: the event "submit" of workflow "leave-request" requires "days", which may be left out of the form .*\n$`
+	if code, stdout, stderr := invoke("check", "--home", home); code != exitDone || !regexp.MustCompile(want).MatchString(stdout) || stderr != noFaultsAlone {
+		t.Errorf("got code %d, %q and %q, want %s", code, stdout, stderr, want)
 	}
 }
 
@@ -171,11 +213,74 @@ func TestHomeIsFilledOnlyWhenEmpty(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(other, "notes.txt"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if filled, err := ensureHome(other); filled || err != nil {
-		t.Errorf("a folder with something else: got %v, %v, want it left alone", filled, err)
+	if filled, err := ensureHome(other); filled || err == nil {
+		t.Errorf("a folder with something else: got %v, %v, want it refused", filled, err)
 	}
 	empty := t.TempDir()
 	if filled, err := ensureHome(empty); !filled || err != nil {
 		t.Errorf("an empty folder: got %v, %v, want it filled", filled, err)
+	}
+	disk := t.TempDir()
+	if err := errors.Join(os.Mkdir(filepath.Join(disk, "lost+found"), 0o755), os.Mkdir(filepath.Join(disk, ".git"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if filled, err := ensureHome(disk); !filled || err != nil {
+		t.Errorf("a new disk and working tree: got %v, %v, want it filled", filled, err)
+	}
+}
+
+// TestAHomeWhoseFillingWasCutOff, by a kill or a full disk, is filled again.
+func TestAHomeWhoseFillingWasCutOff(t *testing.T) {
+	dir := t.TempDir()
+	cut := filepath.Join(dir, "workflows")
+	if err := os.WriteFile(cut, nil, 0o644); err != nil { // no folder can be made there
+		t.Fatal(err)
+	}
+	if err := fillHome(dir); err == nil {
+		t.Fatal("filling: got no error")
+	}
+	if err := os.Remove(cut); err != nil {
+		t.Fatal(err)
+	}
+	if filled, err := ensureHome(dir); !filled || err != nil {
+		t.Fatalf("got %v, %v, want it filled", filled, err)
+	}
+	if code, stdout, _ := invoke("check", "--home", dir); code != exitDone {
+		t.Errorf("check: got %d and %s", code, stdout)
+	}
+	if filled, err := ensureHome(dir); filled || err != nil {
+		t.Errorf("the next time: got %v, %v, want it left alone", filled, err)
+	}
+}
+
+// TestAFolderThatIsNoHomeIsRefused before anything is made in it.
+func TestAFolderThatIsNoHomeIsRefused(t *testing.T) {
+	other, missing := t.TempDir(), filepath.Join(t.TempDir(), "missing")
+	putFile(t, other, "notes.txt", "")
+	wantRefusal(t, []string{"serve", "--home", other, "--listen", "127.0.0.1:0"},
+		"troupe: "+other+" holds files but no identity.yaml, so it is no home: give an empty or missing folder, or the right --home\n")
+	for _, dir := range []string{other, missing} {
+		for _, command := range [][]string{
+			{"check"}, {"token", "list"}, {"token", "create", "--user", "john.doe"}, {"session", "list"}, {"store", "create"},
+		} {
+			wantRefusal(t, append(command, "--home", dir), "troupe: there is no home in "+dir+"; give --home, or run troupe serve to make one\n")
+		}
+	}
+	if left, err := os.ReadDir(other); err != nil || len(left) != 1 {
+		t.Errorf("the folder afterwards: got %v, %v, want notes.txt alone", left, err)
+	}
+	if _, err := os.Stat(missing); err == nil {
+		t.Error("a folder was made")
+	}
+}
+
+// TestASessionCannotOutlastSessionMax: a longer one is refused rather than cut.
+func TestASessionCannotOutlastSessionMax(t *testing.T) {
+	home := exampleHome(t)
+	create := []string{"session", "create", "--home", home, "--user", "john.doe", "--expires"}
+	wantRefusal(t, append(create, "30d"), "a session ends after 168h0m0s in any case: ask for no longer, or change session-max")
+	mustInvoke(t, append(create, "12h")...)
+	if _, help, _ := invoke("session", "create", "--help"); strings.Contains(help, "30d") || !strings.Contains(help, "--expires 12h") {
+		t.Errorf("got a help whose example is refused:\n%s", help)
 	}
 }

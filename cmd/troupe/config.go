@@ -23,6 +23,7 @@ import (
 	"troupe/actors/repository"
 	"troupe/actors/repository/bucket"
 	"troupe/actors/repository/disk"
+	"troupe/actors/workflow"
 	"troupe/gateway"
 	"troupe/gateway/provider"
 	"troupe/statemachine/document"
@@ -51,6 +52,7 @@ type config struct {
 	watchersPerUserMax               int
 	queryTimeMax                     time.Duration
 	drainDelay, drainMax             time.Duration
+	quotas                           workflow.Quotas
 	shards                           int
 	cacheBytes, memTableBytes        int64
 	freeBytesMin                     int64
@@ -86,12 +88,15 @@ func newConfigFlags() *config {
 	f.Var(bytesOf(&c.awakeBytesMax, 1<<30), "awake-bytes-max", "memory for awake instances; above it they go to sleep earlier")
 	f.IntVar(&c.inFlightMax, "in-flight-max", 16_384, "requests at instances at a time; more are answered with 503")
 	f.IntVar(&c.instanceInFlightMax, "instance-in-flight-max", 256, "requests at one instance at a time; more are answered with 429")
-	f.IntVar(&c.connectionsMax, "connections-max", 16_384, "open connections; more wait to be accepted")
-	f.IntVar(&c.requestsMax, "requests-max", 2_048, "requests worked on at a time; more are answered with 503")
-	f.IntVar(&c.queriesMax, "queries-max", 2, "queries that run at a time")
+	f.IntVar(&c.connectionsMax, "connections-max", 16_384, "open connections; a new one beyond takes the place of an idle one")
+	f.IntVar(&c.requestsMax, "requests-max", 2_048, "requests worked on at a time, at most half of them for one user; more are answered with 503")
+	f.IntVar(&c.queriesMax, "queries-max", 2, "queries that work at a time")
 	f.IntVar(&c.watchersMax, "watchers-max", 1_000, "streams of events that are open at a time; more are answered with 503")
-	f.IntVar(&c.watchersPerUserMax, "watchers-per-user-max", 100, "streams of events of one user at a time; more are answered with 503")
+	f.IntVar(&c.watchersPerUserMax, "watchers-per-user-max", 100, "streams of events of one user at a time, at most half of all; more are answered with 503")
 	f.Var(durationOf(&c.queryTimeMax, time.Minute), "query-time-max", "how long a query may run")
+	f.Float64Var(&c.quotas.EventsPerSecond, "quota.events-per-second", 0, "events that one user may send a second, forms aside; more are answered with 429; 0: no quota")
+	f.Float64Var(&c.quotas.CreatesPerSecond, "quota.creates-per-second", 0, "instances that one user may create a second, forms aside; more are answered with 429; 0: no quota")
+	f.IntVar(&c.quotas.HistoryEntries, "quota.history-entries", 0, "history entries of one instance, forms aside; an event beyond is answered with 429; 0: no quota")
 	f.Var(durationOf(&c.drainDelay, 0), "drain-delay", "after SIGTERM, how long new requests get 503 before the port closes")
 	f.Var(durationOf(&c.drainMax, 8*time.Second), "drain-max", "after SIGTERM, how long accepted requests may take")
 	f.IntVar(&c.shards, "shards", 0, "key ranges of a new store; 0: 16; fixed once the store exists")
@@ -165,7 +170,8 @@ func (c *config) newGateway(log zerolog.Logger) (*gateway.Server, error) {
 		return nil, fmt.Errorf("the setting listen: %w", err)
 	}
 	return gateway.New(gateway.Options{
-		Addr: c.listen, BasePath: c.basePath, SessionCookie: c.sessionCookie, TrustedProxies: c.trustedProxies,
+		Build: buildOf(buildInfo()).forGateway(),
+		Addr:  c.listen, BasePath: c.basePath, SessionCookie: c.sessionCookie, TrustedProxies: c.trustedProxies,
 		ConnectionsMax: c.connectionsMax, InFlightMax: int64(c.requestsMax), WatchersMax: int64(c.watchersMax),
 		WatchersPerUserMax: int64(c.watchersPerUserMax),
 		DrainDelay:         c.drainDelay, DrainMax: c.drainMax, Log: log,
@@ -336,6 +342,9 @@ func (c *config) validate() error {
 		if limit.value < time.Second { // NB: package identity takes a zero for its own default
 			faults = append(faults, fmt.Errorf("%s %v: must be at least 1s", limit.name, limit.value))
 		}
+	}
+	if err := c.quotas.Validate(); err != nil {
+		faults = append(faults, fmt.Errorf("quota: %w", err))
 	}
 	for _, first := range []string{"oidc.issuer", "repository.bucket"} { // without it the rest of its group means nothing
 		if c.flags.Lookup(first).Value.String() != "" {

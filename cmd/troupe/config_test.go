@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"troupe/actors/workflow"
 	"troupe/statemachine/document"
 )
 
@@ -32,7 +33,7 @@ func samples(f *pflag.Flag) [3]string {
 	}
 	return map[string][3]string{
 		"secret": {"one", "two", "three"}, "roles": {`{"a":["x"]}`, `{"b":["x","y"],"c=d, e":["z"]}`, `{"f":["x"]}`},
-		"string": {"one", "two", "three"}, "int": {"11", "12", "13"}, "bool": {"true", "true", "true"},
+		"string": {"one", "two", "three"}, "int": {"11", "12", "13"}, "float64": {"1.5", "12", "0.25"}, "bool": {"true", "true", "true"},
 		"addresses": {"10.0.0.1/32", "10.0.0.0/8,fd00::/8", "192.168.7.0/24"}, "time": {"11s", "12s", "13s"}, "bytes": {"11KiB", "12KiB", "13KiB"},
 	}[f.Value.Type()]
 }
@@ -214,6 +215,23 @@ func TestSettingsFileFaults(t *testing.T) {
 				t.Errorf("got %v, want a fault that says %q", err, test.want)
 			}
 		})
+	}
+}
+
+// TestQuotas: none by default, and from troupe.yaml as a group.
+func TestQuotas(t *testing.T) {
+	for text, want := range map[string]workflow.Quotas{
+		"": {},
+		"quota:\n  eventsPerSecond: 20\n  createsPerSecond: 0.5\n  historyEntries: 50000\n": {EventsPerSecond: 20, CreatesPerSecond: 0.5, HistoryEntries: 50_000},
+	} {
+		c := newConfigFlags()
+		if err := errors.Join(c.flags.Set("home", homeWith(t, text)), c.load()); err != nil || c.quotas != want {
+			t.Errorf("%q: got %+v, %v, want %+v", text, c.quotas, err, want)
+		}
+	}
+	c := newConfigFlags()
+	if err := errors.Join(c.flags.Set("home", homeWith(t, "quota:\n  eventsPerSecond: -1\n")), c.load()); err == nil || !strings.Contains(err.Error(), "quota: events per second: -1") {
+		t.Errorf("below zero: got %v", err)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"troupe/actors/identity"
 	"troupe/gateway/admin"
 	"troupe/persistence"
-	"troupe/statemachine"
 )
 
 // commandTimeMax bounds a command, however slow the server or the disk is.
@@ -39,13 +38,12 @@ func openDesk(ctx context.Context, c *config) (desk, error) {
 	if !errors.Is(err, admin.ErrNoServer) {
 		return nil, err
 	}
-	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
+	if err := wantHome(c.home); err != nil {
 		return nil, err
 	}
-	set, err := home.Load(c.home, parser)
-	if set == nil || set.Directory == nil {
-		return nil, err // faults of workflows do not matter here
+	access, err := home.LoadAccess(c.home)
+	if access.Directory == nil {
+		return nil, err // faults of rights.yaml do not matter here
 	}
 	log := c.logger()
 	store, err := openStore(c, log)
@@ -53,7 +51,7 @@ func openDesk(ctx context.Context, c *config) (desk, error) {
 		return nil, err
 	}
 	service, err := identity.Start(identity.Options{
-		Store: store, Directory: set.Directory, Log: log, SessionIdle: c.sessionIdle, SessionMax: c.sessionMax,
+		Store: store, Directory: access.Directory, Log: log, SessionIdle: c.sessionIdle, SessionMax: c.sessionMax,
 	})
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
@@ -148,11 +146,15 @@ func atDesk(cmd *cobra.Command, c *config, do func(ctx context.Context, d desk) 
 func newCredentialCreate(kind identity.Kind) *cobra.Command {
 	c := newConfigFlags()
 	var user, expires, note string
+	example, otherwise := "30d", "never"
+	if kind == identity.Session {
+		example, otherwise = "12h", "session-max, which is also the most"
+	}
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: fmt.Sprintf("Print a new %s, alone, on standard output; it is never shown again", kind),
 		Example: fmt.Sprintf("  troupe %s create --user john.doe\n", kind) +
-			fmt.Sprintf("  troupe %s create --home /srv/troupe --user john.doe --expires 30d --note laptop", kind),
+			fmt.Sprintf("  troupe %s create --home /srv/troupe --user john.doe --expires %s --note laptop", kind, example),
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if user == "" {
@@ -179,7 +181,7 @@ func newCredentialCreate(kind identity.Kind) *cobra.Command {
 	}
 	cmd.Flags().AddFlag(c.flags.Lookup("home"))
 	cmd.Flags().StringVar(&user, "user", "", "login name of the owner (required)")
-	cmd.Flags().StringVar(&expires, "expires", "", "time to its end, such as 12h or 30d (default: never for a token, session-max for a session)")
+	cmd.Flags().StringVar(&expires, "expires", "", "time to its end, such as "+example+"; default: "+otherwise)
 	cmd.Flags().StringVar(&note, "note", "", "what it is for")
 	return cmd
 }

@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"troupe/actors/home"
 )
 
 // example is the home that a first start on an empty folder makes.
@@ -18,40 +21,80 @@ var example embed.FS
 const (
 	dataFolder  = "data"
 	adminSocket = "admin.sock"
+
+	storeIDFile   = ".store" // which store belongs to the home
+	gitIgnoreFile = ".gitignore"
+	fillingFile   = ".filling" // the example has not been written whole yet
 )
 
 // ensureHome fills a missing or empty folder with the example home, and reports
-// whether it did. A folder with anything in it is left as it is.
+// whether it did. A folder with anything in it is left as it is, and must be a home;
+// one whose filling was cut off is filled again.
 func ensureHome(dir string) (filled bool, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("look at home: %w", err)
 	}
-	if len(entries) > 0 {
+	empty := !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return e.Name() != "lost+found" && e.Name() != ".git" // what a new disk and a new working tree hold
+	})
+	cutOff := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == fillingFile })
+	if !empty && !cutOff {
+		if !isHome(dir) {
+			return false, fmt.Errorf("%s holds files but no %s, so it is no home: give an empty or missing folder, or the right --home", dir, home.IdentityFile)
+		}
 		return false, nil
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return false, fmt.Errorf("make home: %w", err)
-	}
-	inner, err := fs.Sub(example, "example")
-	if err == nil {
-		err = fs.WalkDir(inner, ".", func(name string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			target := filepath.Join(dir, filepath.FromSlash(name))
-			if d.IsDir() {
-				return os.MkdirAll(target, 0o755)
-			}
-			text, err := fs.ReadFile(inner, name)
-			if err != nil {
-				return err
-			}
-			return os.WriteFile(target, text, 0o644)
-		})
-	}
-	if err != nil {
+	if err := fillHome(dir); err != nil {
 		return false, fmt.Errorf("fill home: %w", err)
 	}
 	return true, nil
+}
+
+// fillHome writes the example. While it does, fillingFile is there.
+func fillHome(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	mark := filepath.Join(dir, fillingFile)
+	if err := os.WriteFile(mark, nil, 0o644); err != nil {
+		return err
+	}
+	inner, err := fs.Sub(example, "example")
+	if err != nil {
+		return err
+	}
+	err = fs.WalkDir(inner, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(dir, filepath.FromSlash(name))
+		if d.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		text, err := fs.ReadFile(inner, name)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, text, 0o644)
+	})
+	if err != nil {
+		return err
+	}
+	return os.Remove(mark)
+}
+
+// isHome reports whether the folder has what no home is without. One that cannot
+// be looked at counts as a home: who reads it gets the reason.
+func isHome(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, home.IdentityFile))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// wantHome refuses a folder that is no home, for commands that do not make one.
+func wantHome(dir string) error {
+	if isHome(dir) {
+		return nil
+	}
+	return fmt.Errorf("there is no home in %s; give --home, or run troupe serve to make one", dir)
 }

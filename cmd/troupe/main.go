@@ -5,11 +5,13 @@
 //	troupe token      create, list and revoke API tokens
 //	troupe session    create, list and revoke sessions
 //	troupe password   set the passwords that people sign in with
+//	troupe store      make an empty store in place of one that is gone
 //	troupe instance   work with instances of a running service
 //	troupe context    name services and keep the tokens for them
 //	troupe check      check the text files of a home
 //	troupe parameters list the parameters of template files
 //	troupe config     show every setting, its value and where it comes from
+//	troupe version    show what the program was built from
 //
 // Results go to standard output, everything else to standard error. Exit codes:
 // 0 done, 1 refused or failed, 2 wrong usage.
@@ -59,6 +61,7 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "troupe",
 		Short:         "Durable workflows as actors, in one binary with its own store",
+		Version:       buildOf(buildInfo()).String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          usage(cobra.NoArgs),
@@ -68,7 +71,8 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newConfig(), newInstance(), newContext(), newParameters())
+	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newConfig(), newInstance(), newContext(), newParameters(), newStore(), newVersion())
+	root.SetVersionTemplate("{{.Version}}\n")
 	return root
 }
 

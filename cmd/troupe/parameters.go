@@ -26,10 +26,10 @@ func newParameters() *cobra.Command {
 		Use:   "parameters FILE...",
 		Short: "List the parameters that report and document templates on this disk declare",
 		Long: "List the parameters that templates declare as ${name#type#default}, as the service would,\n" +
-			"without a service and without a home. A file is read as what its extension says, .rml\n" +
-			"(XML) or .docx; without one of these, which the service takes for no template, as what it\n" +
-			"starts with. Every file is looked at; the exit code is 1 if one of them could not be read\n" +
-			"or is no template.",
+			"without a service and without a home. A file is read as what its extension says, in upper\n" +
+			"or lower case: .rml (XML), or .docx, .dotx, .docm, .dotm. Any other file, which the service\n" +
+			"takes for no template, is read as what it starts with. Every file is looked at; the exit\n" +
+			"code is 1 if one of them could not be read or is no template.",
 		Example: "  troupe parameters invoice.rml\n" +
 			"  troupe parameters templates/*.docx -o json | jq -r '.[].parameters[]?.name'",
 		Args: usage(cobra.MinimumNArgs(1)),

@@ -84,6 +84,15 @@ func TestPasswordOpensTheHome(t *testing.T) {
 	}
 }
 
+// TestARefusedPasswordSaysItsRule alone.
+func TestARefusedPasswordSaysItsRule(t *testing.T) {
+	home := exampleHome(t)
+	(&invocation{
+		stdin: "short\n", args: []string{"password", "set", "--home", home, "--user", "john.doe"}, code: exitFailed,
+		stderr: "troupe: set password of \"john.doe\": the password is shorter than 8 characters\n",
+	}).run(t)
+}
+
 // TestReadPassword holds that a line may come in pieces, and that a fault while
 // reading is no password.
 func TestReadPassword(t *testing.T) {

@@ -26,7 +26,6 @@ import (
 	"troupe/gateway/provider"
 	"troupe/persistence"
 	"troupe/statemachine"
-	"troupe/statemachine/document"
 )
 
 func newServe() *cobra.Command {
@@ -77,13 +76,18 @@ type service struct {
 	watcher    *home.Watcher
 	provider   *provider.Client // nil without one
 
-	reading sync.Mutex         // held while a set of text files is taken over
-	rights  *repository.Rights // of that set; under reading
+	reading    sync.Mutex         // held while users and rights are taken over
+	rights     *repository.Rights // of that set; under reading
+	publishing sync.Mutex         // held while definitions and templates are
+	reloads    reloads
 }
 
 // serve runs the server until ctx ends or something fails for good.
 func serve(ctx context.Context, c *config) (err error) {
 	s := &service{config: c, log: c.logger()}
+	if err := aloneAt(ctx, c.home); err != nil {
+		return err
+	}
 	filled, err := ensureHome(c.home)
 	if err != nil {
 		return err
@@ -126,6 +130,9 @@ func (s *service) start() (err error) {
 	if s.store, err = openStore(c, s.log); err != nil {
 		return err
 	}
+	if err := ignoreStoreID(c.home); err != nil {
+		s.log.Warn().Err(err).Msg("the store's id cannot be kept out of git")
+	}
 	if s.parser, err = statemachine.NewParser(statemachine.ParserOptions{}); err != nil {
 		return err
 	}
@@ -145,6 +152,7 @@ func (s *service) start() (err error) {
 	if s.router, err = workflow.Start(workflow.Options{
 		Store: s.store, System: s.system, Catalog: s.catalog, Log: s.log,
 		IdleAfter: c.idleAfter, AwakeBytesMax: c.awakeBytesMax, InFlightMax: c.inFlightMax, InstanceInFlightMax: c.instanceInFlightMax,
+		Quotas:     c.quotas,
 		QueriesMax: c.queriesMax, QueryTimeMax: c.queryTimeMax, ReplyWaitMax: c.commitWaitMax + 5*time.Second,
 	}); err != nil {
 		return err
@@ -155,7 +163,7 @@ func (s *service) start() (err error) {
 	})
 	s.startRepository()
 	if s.admin, err = admin.Start(admin.Options{
-		Path: filepath.Join(c.home, adminSocket), Identities: s.identities, Log: s.log,
+		Path: filepath.Join(c.home, adminSocket), Identities: s.identities, Check: s.checkDefinitions, Log: s.log,
 	}); err != nil {
 		return err
 	}
@@ -172,6 +180,9 @@ func (s *service) start() (err error) {
 		Parts: []gateway.Part{
 			{Name: "store", Ready: s.store.Accepting},
 			{Name: "repository", Ready: s.repository.Ready, Optional: true},
+			{Name: "access", Ready: s.reloads.access.ready, Optional: true},
+			{Name: "definitions", Ready: s.reloads.definitions.ready, Optional: true},
+			{Name: "stored definitions", Ready: s.catalog.Readable, Optional: true},
 		},
 	}
 	if s.provider != nil { // NB: a nil client in the interface would not be nil
@@ -204,6 +215,7 @@ func (s *service) startOperations() (err error) {
 			{Name: "repository", Metrics: func() any { return s.repository.Metrics() }},
 			{Name: "identity", Metrics: func() any { return s.identities.Metrics() }},
 			{Name: "store", Metrics: func() any { return s.store.Metrics() }},
+			{Name: "reload", Metrics: s.reloads.metrics},
 		},
 		Log: s.log,
 	})
@@ -257,102 +269,6 @@ func (s *service) stop() error {
 	}
 	s.log.Info().Msg("stopped")
 	return err
-}
-
-func openStore(c *config, log zerolog.Logger) (*persistence.Store, error) {
-	return persistence.Open(filepath.Join(c.home, dataFolder), persistence.Options{
-		Shards: c.shards, CacheBytes: c.cacheBytes, MemTableBytes: c.memTableBytes,
-		FreeBytesMin: c.freeBytesMin, CommitWaitMax: c.commitWaitMax, Log: log,
-	})
-}
-
-// readHome takes the text files over and starts the service of identities, which
-// is made of one of them. The watcher runs before they are read: a change in
-// between is not missed.
-func (s *service) readHome() (err error) {
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	s.watcher, err = home.Watch(home.WatchOptions{Dir: s.config.home, Changed: s.reload, Log: s.log})
-	if err != nil {
-		return err
-	}
-	directory, err := s.firstSet()
-	if err != nil {
-		return err
-	}
-	s.identities, err = identity.Start(identity.Options{
-		Store: s.store, Directory: directory, Log: s.log,
-		SessionIdle: s.config.sessionIdle, SessionMax: s.config.sessionMax,
-	})
-	return err
-}
-
-// firstSet reads the text files at the start. Faulty definitions and templates do
-// not keep the server from starting when an earlier set was accepted: that one
-// goes on.
-func (s *service) firstSet() (*identity.Directory, error) {
-	set, err := home.Load(s.config.home, s.parser)
-	if err == nil {
-		err = s.publish(set)
-	}
-	var faults document.Faults
-	if errors.As(err, &faults) && set.Directory != nil && s.catalog.Len()+s.templates.Len() > 0 {
-		s.logFaults(faults, "workflows, templates or rights have faults; the set accepted before stays in use")
-		if s.rights = set.Rights; s.rights == nil {
-			// NB: rights are not kept, so there are none from before.
-			s.rights = repository.Closed()
-			s.log.Error().Str("file", home.RightsFile).Msg("until it is corrected, only holders of mod-repository-admin read files of the repository")
-		}
-		return set.Directory, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s:\n%w", s.config.home, err)
-	}
-	s.rights = set.Rights
-	return set.Directory, nil
-}
-
-// publish offers a checked set, as a whole or not at all. That a definition has
-// instances and other content is found only by the catalog, which therefore comes
-// first; of templates everything has been checked when they were read.
-func (s *service) publish(set *home.Set) error {
-	if err := s.catalog.Publish(set.Workflows); err != nil {
-		return err
-	}
-	return s.templates.Publish(set.Templates)
-}
-
-// reload takes a changed set of text files over, as a whole or not at all.
-func (s *service) reload() {
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	if s.identities == nil {
-		return // the start failed and is being undone
-	}
-	set, err := home.Load(s.config.home, s.parser)
-	if err == nil {
-		err = s.publish(set)
-	}
-	var faults document.Faults
-	switch {
-	case errors.As(err, &faults):
-		s.logFaults(faults, "changed files have faults; the set accepted before stays in use")
-	case err != nil:
-		s.log.Error().Err(err).Msg("changed files cannot be read; the set accepted before stays in use")
-	default:
-		s.identities.SetDirectory(set.Directory)
-		if s.rights = set.Rights; s.repository != nil {
-			s.repository.SetRights(s.rights)
-		}
-		s.log.Info().Int("workflows", s.catalog.Len()).Int("templates", s.templates.Len()).Msg("changed files are in use")
-	}
-}
-
-func (s *service) logFaults(faults document.Faults, what string) {
-	for _, f := range faults {
-		s.log.Error().Str("file", f.File).Int("line", f.Line).Str("reason", f.Reason).Str("suggestion", f.Suggestion).Msg("fault")
-	}
-	s.log.Error().Int("faults", len(faults)).Msg(what)
 }
 
 // showTour logs what to try next on the example home.

@@ -12,6 +12,7 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/workflow"
+	"troupe/persistence"
 	"troupe/statemachine"
 )
 
@@ -28,12 +29,18 @@ func openService(t *testing.T, dir string) (*opened, error) {
 	t.Helper()
 	c := newConfigFlags()
 	c.home = dir
-	o := &opened{service: &service{config: c}, t: t, log: &strings.Builder{}}
-	o.service.log = zerolog.New(o.log)
-	var err error
-	if o.store, err = openStore(c, zerolog.Nop()); err != nil {
+	store, err := openStore(c, zerolog.Nop())
+	if err != nil {
 		t.Fatal(err)
 	}
+	return openServiceOn(t, c, store)
+}
+
+func openServiceOn(t *testing.T, c *config, store *persistence.Store) (*opened, error) {
+	t.Helper()
+	o := &opened{service: &service{config: c, store: store}, t: t, log: &strings.Builder{}}
+	o.service.log = zerolog.New(o.log)
+	var err error
 	if o.parser, err = statemachine.NewParser(statemachine.ParserOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -52,10 +59,14 @@ func mustOpenService(t *testing.T, dir string) *opened {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The test itself says when files are looked at.
+	o.stopWatcher()
+	return o
+}
+
+// stopWatcher leaves it to the test to say when files are looked at.
+func (o *opened) stopWatcher() {
 	o.watcher.Stop()
 	o.watcher = nil
-	return o
 }
 
 func (o *opened) close() {
@@ -63,6 +74,12 @@ func (o *opened) close() {
 	if err := o.stop(); err != nil {
 		o.t.Error(err)
 	}
+}
+
+// reloadAll looks at the text files as the watcher has it done after a change.
+func (o *opened) reloadAll() (again bool) {
+	access := o.reloadAccess()
+	return o.reloadDefinitions() || access
 }
 
 // wants compares what is offered.
@@ -115,33 +132,33 @@ func TestWorkflowsAndTemplatesAreTakenTogetherOrNotAtAll(t *testing.T) {
 
 	putFile(t, dir, "workflows/small.yaml", faultyFlow)
 	putFile(t, dir, "forms/plain.yaml", plainForm)
-	o.reload()
+	o.reloadAll()
 	o.wants("a faulty workflow beside a new form", 2, 3)
 	o.wantsLog("a faulty workflow", `"file":"workflows/small.yaml"`)
 
 	putFile(t, dir, "workflows/small.yaml", smallFlow)
 	putFile(t, dir, "forms/plain.yaml", faultyForm)
-	o.reload()
+	o.reloadAll()
 	o.wants("a faulty form beside a new workflow", 2, 3)
 	o.wantsLog("a faulty form", `"file":"forms/plain.yaml","line":2,"reason":"unknown role \"employe\"","suggestion":"did you mean \"employee\"?"`)
 
 	putFile(t, dir, "workflows/small.yaml", refusedFlow)
 	putFile(t, dir, "forms/plain.yaml", plainForm)
-	o.reload()
+	o.reloadAll()
 	o.wants("a workflow that only publishing refuses", 2, 3)
 	o.wantsLog("a refused workflow", `"file":"workflows/small.yaml"`)
 
 	putFile(t, dir, "workflows/small.yaml", smallFlow)
-	o.reload()
+	o.reloadAll()
 	o.wants("everything right", 3, 4)
-	o.wantsLog("everything right", "changed files are in use")
+	o.wantsLog("everything right", "changed workflows and templates are in use")
 
 	removeFile(t, dir, "workflows/leave-request.yaml")
-	o.reload()
+	o.reloadAll()
 	o.wants("a form of a workflow that is gone", 3, 4)
 	o.wantsLog("a form of a workflow that is gone", `"file":"forms/leave-form.yaml"`)
 	removeFile(t, dir, "forms/leave-form.yaml")
-	o.reload()
+	o.reloadAll()
 	o.wants("both gone", 2, 3)
 	if o.templates.Get(form.Plain, "leave-form") != nil {
 		t.Error("a template whose file is gone is offered")
@@ -212,7 +229,7 @@ func TestARestartOnTheSameTemplatesWritesNothing(t *testing.T) {
 	if n := o.store.Metrics().Appended; n != 0 {
 		t.Errorf("the same files: got %d writes, want 0", n)
 	}
-	o.reload()
+	o.reloadAll()
 	if n := o.store.Metrics().Appended; n != 0 {
 		t.Errorf("a reload of the same files: got %d writes, want 0", n)
 	}
@@ -220,7 +237,7 @@ func TestARestartOnTheSameTemplatesWritesNothing(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(dir, "forms", "feedback.yaml"), later, later); err != nil {
 		t.Fatal(err)
 	}
-	o.reload()
+	o.reloadAll()
 	if got := o.templates.Get(form.Plain, "feedback").Modified; !got.Equal(later.Truncate(time.Millisecond)) {
 		t.Errorf("time of modification: got %v, want %v", got, later)
 	}

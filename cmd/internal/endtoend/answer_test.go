@@ -222,6 +222,9 @@ func faultReason(a answer, status int, word string) string {
 	return headersReason(a)
 }
 
+// packedBytesMin is from where JSON is packed (gateway/DESIGN.md, "Compression").
+const packedBytesMin = 4 << 10
+
 // headersReason says what is wrong with the headers that every answer has
 // (decisions everywhere: Cache-Control, Vary, nosniff; interfaces: JSON).
 func headersReason(a answer) string {
@@ -231,6 +234,9 @@ func headersReason(a answer) string {
 		"Vary":                   "Cookie, Authorization, Authentication",
 		"X-Content-Type-Options": "nosniff",
 	} {
+		if name == "Vary" && len(a.body) >= packedBytesMin && a.header.Get("Content-Length") != "" {
+			want += ", Accept-Encoding" // it would be packed for those who ask
+		}
 		if got := a.header.Values(name); !slices.Equal(got, []string{want}) {
 			return fmt.Sprintf("header %s of a %d: got %q, want %q", name, a.status, got, want)
 		}

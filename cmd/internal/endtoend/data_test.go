@@ -12,6 +12,9 @@ func dataLines() []line {
 		{"decisions B: data on create comes back as it was sent", dataComesBack},
 		{"decisions B: event.data of only svcPublic and svcPrivate is merged into its places", dataGoesToItsPlaces},
 		{"decisions B: event.data of anything else is merged into svcPublic", dataGoesToPublic},
+		{"decisions B: event.data that reaches svcPrivate undeclared, or mixes, is refused", unclearDataIsRefused},
+		{"decisions B: Declared, but nothing enabled now: apply takes the data, from whom its allow names", applyIsAsked},
+		{"decisions B: data on create is what the create block lets through", createBlockIsAsked},
 		{"decisions B: event.data is merged as RFC 7396 says", mergeFollowsRFC},
 		{"decisions B: event.data, transition or event may say otherwise", dataMayGoElsewhere},
 		{"decisions B: event.data, assign", assignSets},
@@ -81,10 +84,68 @@ func dataGoesToItsPlaces(t *testing.T, s *scene) {
 func dataGoesToPublic(t *testing.T, s *scene) {
 	s.wantAfter(t, "plain", []sending{
 		{"note", `{"a":1}`, `{"p":1,"q":{"r":1},"a":1}`, `{"s":1}`},
-		{"note", `{"svcPublic":{"a":1},"b":2}`, `{"p":1,"q":{"r":1},"svcPublic":{"a":1},"b":2}`, `{"s":1}`},
-		{"note", `{"svcPublic":1}`, `{"p":1,"q":{"r":1},"svcPublic":1}`, `{"s":1}`},
-		{"note", `{"svcPrivate":{"a":1},"svcPublic":[]}`, `{"p":1,"q":{"r":1},"svcPrivate":{"a":1},"svcPublic":[]}`, `{"s":1}`},
+		{"note", `{"svcpublic":{"a":1},"b":2}`, `{"p":1,"q":{"r":1},"svcpublic":{"a":1},"b":2}`, `{"s":1}`},
+		{"note", `{"b":{"svcPrivate":{"a":1}}}`, `{"p":1,"q":{"r":1},"b":{"svcPrivate":{"a":1}}}`, `{"s":1}`},
 	})
+}
+
+func unclearDataIsRefused(t *testing.T, s *scene) {
+	for workflow, sent := range map[string][][2]string{
+		"plain": {
+			{"go", `{"svcPrivate":{"a":1}}`},
+			{"go", `{"svcPublic":{"a":1},"svcPrivate":{"a":1}}`},
+			{"go", `{"svcPrivate":{}}`},
+			{"note", `{"svcPublic":{"a":1},"b":2}`},
+			{"note", `{"svcPublic":1}`},
+			{"note", `{"svcPrivate":{"a":1},"svcPublic":[]}`},
+			{"note", `{"svcPublic":null}`},
+		},
+		"order": {
+			{"hide", `{"svcPrivate":{"a":1}}`},
+			{"into", `{"svcPublic":{"a":1}}`},
+			{"drop", `{"svcPrivate":{"a":1}}`},
+		},
+	} {
+		r := s.ann.create(t, workflow, bothPlaces).record(t)
+		for _, c := range sent {
+			if reason := faultReason(s.ann.event(t, workflow, r.ID, c[0], c[1]), 400, "InvalidContent"); reason != "" {
+				t.Errorf("%s with %s: %s", c[0], c[1], reason)
+			}
+		}
+		s.unchanged(t, r)
+	}
+}
+
+func applyIsAsked(t *testing.T, s *scene) {
+	r := s.ann.create(t, "bound", `{"svcPublic":{"n":11}}`).record(t)
+	r = s.ann.event(t, "bound", r.ID, "close", "").record(t)
+	wantSameMeaning(t, r.Public, `{"n":11,"kind":"plain","limit":10}`)
+	wantFault(t, s.ann.event(t, "bound", r.ID, "comment", `{"text":"mine"}`), 403, "AccessDenied")
+	s.unchanged(t, r)
+	after := s.bob.event(t, "bound", r.ID, "comment", `{"text":"fine"}`).record(t)
+	wantSameMeaning(t, after.Public, `{"n":11,"kind":"plain","limit":10,"text":"fine"}`)
+	if len(after.History) != 3 || after.States[0] != r.States[0] {
+		t.Errorf("got %s, want one entry more and the same state", after.text)
+	}
+}
+
+func createBlockIsAsked(t *testing.T, s *scene) {
+	for _, content := range []string{
+		``, `{"svcPublic":{}}`, `{"svcPublic":{"n":"1"}}`, `{"svcPublic":{"n":1,"kind":"best"}}`, `{"svcPublic":{"n":1},"svcPrivate":{"owner":"ann"}}`,
+	} {
+		if reason := faultReason(s.ann.create(t, "bound", content), 400, "InvalidContent"); reason != "" {
+			t.Errorf("data %s: %s", content, reason)
+		}
+	}
+	r := s.ann.create(t, "bound", `{"svcPublic":{"n":7},"svcPrivate":{}}`).record(t)
+	wantSameMeaning(t, r.Public, `{"n":7,"kind":"plain"}`)
+	wantSameMeaning(t, r.Private, `{"owner":"nobody"}`)
+	if r = s.ann.event(t, "bound", r.ID, "close", "").record(t); r.Redirect == nil || *r.Redirect != "/small" {
+		t.Errorf("svcRedirect: got %s, want /small", r.text)
+	}
+	if r = s.ann.event(t, "bound", r.ID, "note", "").record(t); r.Redirect != nil {
+		t.Errorf("svcRedirect after the next event: got %s, want none", r.text)
+	}
 }
 
 func mergeFollowsRFC(t *testing.T, s *scene) {

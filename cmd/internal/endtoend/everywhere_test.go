@@ -121,7 +121,7 @@ func noRedirects(t *testing.T, s *scene) {
 		"/Workflow/api/v1/choices", "/workflow/api/v1/Choices", "/workflow/api/v1/../v1/choices", "/workflow/./api/v1/choices",
 		root + "/instance/plain", root + "/instance/plain/" + r.ID + "/", root + "/instance/plain//" + r.ID, root + "/instances/plain/",
 		root + "/instances", root + "/watch", root + "/watch/", root + "/watch/plain/", root + "/watch/plain/" + r.ID + "/", root + "/instance/plain/" + r.ID + "/event",
-		root + "/instance/plain/" + r.ID + "/events/", root + "/instance/plain/" + r.ID + "/history/", root + "/instance//" + r.ID, root + "/instance/plain%2F" + r.ID, "/favicon.ico", "/metrics", "/debug/pprof/",
+		root + "/instance/plain/" + r.ID + "/events/", root + "/instance/plain/" + r.ID + "/history/", root + "/instance//" + r.ID, root + "/instance/plain%2F" + r.ID, "/favicon.png", "/metrics", "/debug/pprof/",
 	} {
 		a := s.ann.get(t, path)
 		if reason := faultReason(a, 404, "NotFound"); reason != "" {

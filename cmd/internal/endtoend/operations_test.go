@@ -40,7 +40,7 @@ func TestOperationsPage(t *testing.T) {
 		}
 		return m
 	}
-	if got := slices.Sorted(maps.Keys(read())); !slices.Equal(got, []string{"formportal", "gateway", "identity", "repository", "store", "template", "workflow"}) {
+	if got := slices.Sorted(maps.Keys(read())); !slices.Equal(got, []string{"formportal", "gateway", "identity", "reload", "repository", "store", "template", "workflow"}) {
 		t.Errorf("the page has %q", got)
 	}
 	before := portal()

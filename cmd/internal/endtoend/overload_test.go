@@ -56,6 +56,33 @@ func busyIsNotApplied(t *testing.T, _ *scene) {
 	p.stop()
 }
 
+// quotasAreOneUsers gives users one event and one create in a long time. A person's
+// forms have no such bounds.
+func quotasAreOneUsers(t *testing.T, _ *scene) {
+	h := newHome(t, map[string]string{
+		"workflows/plain.yaml": plainFlow,
+		"troupe.yaml":          "quota: {eventsPerSecond: 0.0001, createsPerSecond: 0.0001}\n",
+	})
+	p := start(t, h)
+	ann, bob := p.as(h.token("ann")), p.as(h.token("bob"))
+	id := ann.create(t, "plain", "").record(t).ID
+	for _, u := range []user{ann, bob} {
+		if a := u.event(t, "plain", id, "go", ""); a.status != 200 {
+			t.Errorf("the first event of a user: got %d %s", a.status, a.body)
+		}
+		if reason := faultReason(u.event(t, "plain", id, "go", ""), 429, "Busy"); reason != "" {
+			t.Error("the second event: " + reason)
+		}
+	}
+	if reason := faultReason(ann.create(t, "plain", ""), 429, "Busy"); reason != "" {
+		t.Error("the second create: " + reason)
+	}
+	if got := ann.load(t, "plain", id).record(t); len(got.History) != 3 {
+		t.Errorf("%d entries, want 3: what was refused was not applied", len(got.History))
+	}
+	p.stop()
+}
+
 // whileStopped sends all requests while the process is stopped, lets it go on,
 // and returns the answers.
 func (p *program) whileStopped(t testing.TB, requests []ask) []answer {

@@ -326,7 +326,7 @@ func failedCreate(t *testing.T, s *scene) {
 		{"a workflow that she may not create", ann, "leave-form", "payroll", 404},
 		{"the workflow of plain forms", ann, "feedback", "-", 404},
 		{"a workflow that does not belong to it", ann, "leave-form", "twin", 400},
-		{"a workflow for a form that has none", ann, "feedback", "leave", 400},
+		{"a workflow that does not know its event", ann, "feedback", "twin", 400},
 		{"a form that needs a workflow, without", ann, "leave-form", "", 400},
 		{"an invisible template", s.desk("lou"), "feedback", "", 404},
 		{"an invisible checklist", s.desk("lou"), "safety", "", 404},
@@ -387,7 +387,7 @@ func portalAsks(u user, id string) map[string]ask {
 func sessionOnly(t *testing.T, s *scene) {
 	ann := s.desk("ann")
 	id := ann.makeForm(t, "feedback", "")
-	first := s.choicesWith(t)
+	const refused = `{"error":"Unauthorized","message":"a session is needed"}`
 	for name, a := range portalAsks(ann, id) {
 		for _, headers := range [][]string{
 			nil, s.ann.credential,
@@ -400,8 +400,8 @@ func sessionOnly(t *testing.T, s *scene) {
 			b := a
 			b.headers = append(slices.Clone(a.headers), headers...)
 			got := s.send(t, b)
-			if got.status != 401 || got.body != first.body || got.header.Get("WWW-Authenticate") == "" {
-				t.Errorf("%s with %.30q: got %d %s, want %s", name, headers, got.status, got.body, first.body)
+			if got.status != 401 || got.body != refused || got.header.Get("WWW-Authenticate") == "" {
+				t.Errorf("%s with %.30q: got %d %s, want %s", name, headers, got.status, got.body, refused)
 			}
 		}
 		b := a

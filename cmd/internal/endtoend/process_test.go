@@ -17,11 +17,27 @@ func TestOtherProcessOnTheSameHome(t *testing.T) {
 	s := newScene(t)
 	r := s.ann.create(t, "plain", "").record(t)
 	out := command(t, "serve", "--home", s.home.dir, "--listen", "127.0.0.1:0")
-	if out.code != 1 || !strings.Contains(out.stderr, s.home.dir) || !strings.Contains(out.stderr, "in use by another process") {
+	if out.code != 1 || !strings.Contains(out.stderr, filepath.Join(s.home.dir, "admin.sock")) || !strings.Contains(out.stderr, "in use by another process") {
 		t.Errorf("got exit code %d and %s, want 1 and a text that says why", out.code, out.stderr)
 	}
 	if out.stdout != "" {
 		t.Errorf("standard output: got %q, want nothing", out.stdout)
+	}
+	// Nor does it get in where somebody removed what shows that a server is there.
+	for _, name := range []string{"data/LOCK", "admin.sock"} {
+		socket := filepath.Join(s.home.dir, "admin.sock")
+		if err := os.Rename(filepath.Join(s.home.dir, name), filepath.Join(s.home.dir, "away")); err != nil {
+			t.Fatal(err)
+		}
+		out := command(t, "serve", "--home", s.home.dir, "--listen", "127.0.0.1:0")
+		if out.code != 1 || !strings.Contains(out.stderr, "in use by another process") {
+			t.Errorf("without %s: got exit code %d and %s, want 1 and a text that says why", name, out.code, out.stderr)
+		}
+		if name != "data/LOCK" {
+			if err := os.Rename(filepath.Join(s.home.dir, "away"), socket); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	s.unchanged(t, r)
 	s.as(s.home.token("bob")).event(t, "plain", r.ID, "go", "").record(t) // admin.sock is still the first one's
@@ -35,6 +51,38 @@ func TestOtherProcessOnTheSameHome(t *testing.T) {
 		t.Errorf("on a taken port: got exit code %d and %s, want 1 and the address", out.code, out.stderr)
 	}
 	s.stop()
+}
+
+// TestOtherProcessTookTheStore starts a server on a home whose store is away, and
+// on a clone of its text files.
+func TestOtherProcessTookTheStore(t *testing.T) {
+	s := newScene(t)
+	r := s.ann.create(t, "plain", "").record(t)
+	s.stop()
+	data := filepath.Join(s.home.dir, "data")
+	if err := os.Rename(data, data+".away"); err != nil {
+		t.Fatal(err)
+	}
+	out := command(t, "serve", "--home", s.home.dir, "--listen", "127.0.0.1:0")
+	if out.code != 1 || !strings.Contains(out.stderr, "the store is missing") || !strings.Contains(out.stderr, "troupe store create --home "+s.home.dir) {
+		t.Errorf("without its store: got exit code %d and %s, want 1 and advice", out.code, out.stderr)
+	}
+	if _, err := os.Stat(data); err == nil {
+		t.Error("a store was made in place of the missing one")
+	}
+	ignored, err := os.ReadFile(filepath.Join(s.home.dir, ".gitignore"))
+	if err != nil || !strings.Contains(string(ignored), "/.store\n") {
+		t.Errorf(".gitignore: got %q, %v, want the store's id in it", ignored, err)
+	}
+	start(t, newHome(t, flows())).stop() // as a clone has it: the text files alone
+	if err := os.Rename(data+".away", data); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, s.home)
+	if got := (user{p, s.adm.credential}).load(t, "plain", r.ID).record(t).text; got != r.text {
+		t.Errorf("the instance changed:\n got %s\nwant %s", got, r.text)
+	}
+	p.stop()
 }
 
 // TestOtherProcessInterrupt ends the program as a terminal does.

@@ -119,7 +119,7 @@ func choicesAnswers(t *testing.T, s *scene) {
 	want := map[string]string{
 		"order": `Order "handling"`, "codes": "Codes", "guide": "guide", "vault": "vault", "mine": "mine", "small": "small",
 		"rejecting": "rejecting", "ignoring": "ignoring", "nested": "nested", "plain": "plain",
-		"stock": "stock", "desk": "desk",
+		"stock": "stock", "desk": "desk", "bound": "bound",
 	}
 	if fmt.Sprint(names) != fmt.Sprint(want) || len(order) != len(want) {
 		t.Errorf("got %v, want %v", names, want)

@@ -19,6 +19,7 @@ func requestLines() []line {
 		{"decisions everywhere: base path", basePath},
 		{"decisions everywhere: rates are off by default", ratesAreOff},
 		{"decisions everywhere: 503 and 429 carry Retry-After and mean: not applied", busyIsNotApplied},
+		{"decisions everywhere: quotas are those of one user", quotasAreOneUsers},
 		{"decisions everywhere: 503 and 429, a full disk refuses writes and goes on reading", fullDisk},
 		{"decisions everywhere: error values, 504 is asked again with the same key", outcomeUnknown},
 	}

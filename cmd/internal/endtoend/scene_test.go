@@ -166,6 +166,7 @@ var documentLines = []string{
 	"decisions everywhere: 404 bodies are constant",
 	"decisions everywhere: 503 and 429",
 	"decisions everywhere: rates are off",
+	"decisions everywhere: quotas",
 	"decisions everywhere: messages",
 	"decisions everywhere: no redirects",
 	"decisions everywhere: HEAD",

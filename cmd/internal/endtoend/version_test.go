@@ -161,7 +161,7 @@ func faultyTemplateIsRefused(t *testing.T, _ *scene) {
 	}
 	s.home.write("forms/ask.yaml", form)
 	s.awaitInitial(t, "b")
-	s.await("the log to tell of the template", reloadMax, func() bool { return s.log.has("changed files are in use", `"templates":1`) })
+	s.await("the log to tell of the template", reloadMax, func() bool { return s.log.has("changed workflows and templates are in use", `"templates":1`) })
 }
 
 func publishedIsKept(t *testing.T, _ *scene) {

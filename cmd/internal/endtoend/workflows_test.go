@@ -45,6 +45,29 @@ stateMachines:
       paid: {type: final}
 `
 
+// boundFlow says what its creators may set, and takes its comments in every state.
+const boundFlow = `
+id: bound
+const: {limit: 10}
+context: {svcPublic: {n: 1, kind: plain}, svcPrivate: {owner: nobody}}
+create:
+  svcPublic: {type: object, properties: {n: {type: integer}}, required: [n], additionalProperties: false}
+  svcPrivate: false
+events:
+  comment: {unmatched: apply, allow: {roles: [approver]}}
+stateMachines:
+  main:
+    initial: open
+    states:
+      open:
+        on:
+          close:
+            - {guard: 'svcPublic.n <= const.limit', target: small, actions: [{redirect: /small}]}
+            - {target: large, actions: [{assign: {svcPublic.limit: '${const.limit}'}}]}
+      small: {on: {note: {}}}
+      large: {type: final}
+`
+
 // codesFlow is JSON, with machines against the order of the alphabet.
 const codesFlow = `{
   "id": "codes", "name": "Codes",
@@ -123,6 +146,7 @@ stateMachines:
 // plainFlow takes any data; its events are those of the load as well.
 const plainFlow = `
 id: plain
+events: {note: {private: true}}
 stateMachines: {main: {initial: a, states: {a: {on: {go: b, note: {}}}, b: {on: {go: a, note: {}}}}}}
 `
 
@@ -168,5 +192,6 @@ func flows() map[string]string {
 		"workflows/plain.yaml":  plainFlow,
 		"workflows/stock.yaml":  stockFlow,
 		"workflows/desk.yaml":   deskFlow,
+		"workflows/bound.yaml":  boundFlow,
 	}
 }

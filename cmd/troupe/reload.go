@@ -1,0 +1,270 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/home"
+	"troupe/actors/identity"
+	"troupe/actors/repository"
+	"troupe/persistence"
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+)
+
+// reloads is how far the two sets of text files are in use.
+type reloads struct{ access, definitions reload }
+
+// reload is how the last reading of one set ended.
+type reload struct {
+	// pending is why the newest files are not in use, or not known to be durable; nil
+	// when they are both.
+	pending        atomic.Pointer[string]
+	faults         atomic.Int64 // of those files
+	taken, untaken atomic.Uint64
+	what           string      // what the log calls the files
+	inUse          home.Digest // under the lock of the set
+}
+
+// took notes what is in use, and returns whether that is worth a line of the log:
+// it is other than before, or healed, which means that newer files had waited.
+func (r *reload) took(d home.Digest, healed bool) bool {
+	changed := d != r.inUse
+	r.inUse = d
+	return changed || healed
+}
+
+// ready is the set as a part of the service.
+func (r *reload) ready() error {
+	if reason := r.pending.Load(); reason != nil {
+		return errors.New(*reason)
+	}
+	return nil
+}
+
+// Bounds of what a part of /readyz says about faults, so that the first of them
+// can be read whole.
+const (
+	shownFaults     = 3
+	shownFaultBytes = 140
+)
+
+// ended notes how a reading ended, and logs it unless it is the same as before. It
+// returns whether the files should be read again.
+func (r *reload) ended(log zerolog.Logger, err error) (again bool) {
+	if err == nil {
+		r.taken.Add(1)
+		r.faults.Store(0)
+		r.pending.Store(nil)
+		return false
+	}
+	r.untaken.Add(1)
+	var faults document.Faults
+	const before = "; the set accepted before stays in use"
+	reason, said := "not taken over, trying again: "+err.Error(), " cannot be taken over now"+before
+	switch {
+	case errors.As(err, &faults):
+		reason, said = "refused: "+shortFaults(faults), " have faults"+before
+	case errors.Is(err, persistence.ErrOutcomeUnknown):
+		reason, said = "in use, but not yet confirmed to be durable, asking again: "+err.Error(), " are in use, but not yet confirmed to be durable"
+	}
+	r.faults.Store(int64(len(faults)))
+	if last := r.pending.Swap(&reason); last != nil && *last == reason {
+		return true
+	}
+	for _, f := range faults {
+		line := log.Error().Str("file", f.File).Int("line", f.Line).Str("reason", f.Reason)
+		if f.Suggestion != "" {
+			line = line.Str("suggestion", f.Suggestion)
+		}
+		line.Msg("fault")
+	}
+	if len(faults) > 0 {
+		log.Error().Int("faults", len(faults)).Msg(r.what + said)
+	} else {
+		log.Error().Err(err).Msg(r.what + said)
+	}
+	return true
+}
+
+// shortFaults shows the first faults with their places.
+func shortFaults(faults document.Faults) string {
+	var shown []string
+	for _, f := range faults[:min(len(faults), shownFaults)] {
+		shown = append(shown, data.Clip(f.Error(), shownFaultBytes))
+	}
+	if more := len(faults) - len(shown); more > 0 {
+		shown = append(shown, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(shown, "; ")
+}
+
+// reloadMetrics is a snapshot of a reload's counters.
+type reloadMetrics struct {
+	Taken, Untaken uint64 // readings that ended with the files in use and durable, and the others
+	Pending        int64  // 1 while the newest files are not in use, or not known to be durable
+	Faults         int64  // of those files
+}
+
+func (r *reload) metrics() reloadMetrics {
+	m := reloadMetrics{Taken: r.taken.Load(), Untaken: r.untaken.Load(), Faults: r.faults.Load()}
+	if r.pending.Load() != nil {
+		m.Pending = 1
+	}
+	return m
+}
+
+func (r *reloads) metrics() any {
+	return struct{ Access, Definitions reloadMetrics }{r.access.metrics(), r.definitions.metrics()}
+}
+
+// readHome takes the text files over and starts the service of identities, which
+// is made of one of them. The watcher runs before they are read: a change in
+// between is not missed.
+func (s *service) readHome() (err error) {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
+	s.reloads.access.what, s.reloads.definitions.what = "users and rights", "workflows and templates"
+	s.watcher, err = home.Watch(home.WatchOptions{
+		Dir: s.config.home, Access: s.reloadAccess, Definitions: s.reloadDefinitions, Log: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	again, err := s.firstSets()
+	if err != nil {
+		return fmt.Errorf("read %s:\n%w", s.config.home, err)
+	}
+	if again {
+		s.watcher.Retry()
+	}
+	return nil
+}
+
+// firstSets reads the text files at the start. Without a usable identity.yaml there
+// is none. Other faults do not keep the server from starting when definitions were
+// accepted earlier: those go on. again: something is to be tried again.
+func (s *service) firstSets() (again bool, err error) {
+	before := s.catalog.Len()+s.templates.Len() > 0
+	access, accessErr := home.LoadAccess(s.config.home)
+	if access.Directory == nil || accessErr != nil && !before {
+		return false, s.allFaults(accessErr)
+	}
+	s.identities, err = identity.Start(identity.Options{
+		Store: s.store, Directory: access.Directory, Log: s.log,
+		SessionIdle: s.config.sessionIdle, SessionMax: s.config.sessionMax,
+	})
+	if err != nil {
+		return false, err
+	}
+	if s.rights = access.Rights; s.rights == nil {
+		// NB: rights are not kept, so there are none from before.
+		s.rights = repository.Closed()
+		s.log.Error().Str("file", home.RightsFile).Msg("until it is corrected, only holders of mod-repository-admin read files of the repository")
+	}
+	definitions, definitionsErr := s.takeDefinitions(access.Directory)
+	if definitionsErr != nil && !before {
+		return false, definitionsErr
+	}
+	s.reloads.access.took(access.Digest, false)
+	s.reloads.definitions.took(definitions, false)
+	again = s.reloads.access.ended(s.log, accessErr)
+	return s.reloads.definitions.ended(s.log, definitionsErr) || again, nil
+}
+
+// allFaults adds the faults of all other files to those that keep the server from
+// starting, so that they can be corrected together.
+func (s *service) allFaults(err error) error {
+	_, all := home.Load(s.config.home, s.parser)
+	if faults := (document.Faults{}); errors.As(err, &faults) && errors.As(all, &faults) {
+		return all
+	}
+	return err
+}
+
+// takeDefinitions reads the definitions and templates and publishes them in one
+// commit. It returns what is in use without an error.
+func (s *service) takeDefinitions(directory *identity.Directory) (home.Digest, error) {
+	set, err := home.LoadDefinitions(s.config.home, s.parser, directory)
+	if err != nil {
+		return home.Digest{}, err
+	}
+	templates, err := s.templates.Prepare(set.Templates)
+	if err != nil {
+		return home.Digest{}, err
+	}
+	if err := s.catalog.Publish(set.Workflows, templates); err != nil {
+		return home.Digest{}, err
+	}
+	return set.Digest, nil
+}
+
+// reloadAccess takes users and rights over: a disabled user is out, whatever else
+// is faulty. again: not all is in use.
+func (s *service) reloadAccess() (again bool) {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if s.identities == nil {
+		return false // the start failed and is being undone
+	}
+	access, err := home.LoadAccess(s.config.home)
+	if access.Directory != nil {
+		s.identities.SetDirectory(access.Directory)
+	}
+	if access.Directory != nil && access.Rights != nil {
+		if s.rights = access.Rights; s.repository != nil {
+			s.repository.SetRights(s.rights)
+		}
+	}
+	healed := s.reloads.access.ready() != nil
+	if again = s.reloads.access.ended(s.log, err); !again && s.reloads.access.took(access.Digest, healed) {
+		s.log.Info().Int("users", len(access.Directory.Users())).Msg("changed users and rights are in use")
+	}
+	return again
+}
+
+// errNoDirectory: which roles there are is not known.
+var errNoDirectory = errors.New("the definitions name roles, and " + home.IdentityFile + " cannot be used")
+
+// reloadDefinitions takes definitions and templates over. again: they are not in use, or not
+// known to be durable.
+func (s *service) reloadDefinitions() (again bool) {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
+	if s.identities == nil {
+		return false // as for the access
+	}
+	access, _ := home.LoadAccess(s.config.home)
+	var definitions home.Digest
+	err := errNoDirectory
+	if access.Directory != nil {
+		definitions, err = s.takeDefinitions(access.Directory)
+	}
+	healed := s.reloads.definitions.ready() != nil
+	if again = s.reloads.definitions.ended(s.log, err); !again && s.reloads.definitions.took(definitions, healed) {
+		s.log.Info().Int("workflows", s.catalog.Len()).Int("templates", s.templates.Len()).Msg("changed workflows and templates are in use")
+	}
+	return again
+}
+
+// checkDefinitions returns the faults for which the definitions in the home, as far
+// as they can be read, would be refused now. Those that can be found without the
+// store are not among them.
+func (s *service) checkDefinitions() (document.Faults, error) {
+	set, err := home.Load(s.config.home, s.parser)
+	var faults document.Faults
+	if err != nil && !errors.As(err, &faults) {
+		return nil, err
+	}
+	faults = nil
+	if err := s.catalog.Check(set.Workflows); err != nil && !errors.As(err, &faults) {
+		return nil, err
+	}
+	return faults, nil
+}

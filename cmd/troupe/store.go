@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"troupe/gateway/admin"
+	"troupe/persistence"
+)
+
+// askMax is how long another server may take to accept a connection.
+const askMax = 5 * time.Second
+
+// aloneAt refuses a home on which another server runs: it would answer at the
+// socket. A socket that nobody listens at is what a killed server left. What
+// cannot be asked is left to the locks of the store.
+func aloneAt(ctx context.Context, home string) error {
+	ctx, cancel := context.WithTimeout(ctx, askMax)
+	defer cancel()
+	socket := filepath.Join(home, adminSocket)
+	if _, err := admin.Dial(ctx, socket); err != nil {
+		return nil
+	}
+	return fmt.Errorf("%w: a server answers at %s; stop it first, or give this one a --home of its own", persistence.ErrLocked, socket)
+}
+
+// storeOptions are those of every opening of the home's store.
+func storeOptions(c *config, log zerolog.Logger) persistence.Options {
+	return persistence.Options{
+		Shards: c.shards, CacheBytes: c.cacheBytes, MemTableBytes: c.memTableBytes,
+		FreeBytesMin: c.freeBytesMin, CommitWaitMax: c.commitWaitMax, Log: log,
+		IDFile: filepath.Join(c.home, storeIDFile),
+	}
+}
+
+// openStore opens the home's store. It is created only in a home that never had
+// one.
+func openStore(c *config, log zerolog.Logger) (*persistence.Store, error) {
+	dir := filepath.Join(c.home, dataFolder)
+	store, err := persistence.Open(dir, storeOptions(c, log))
+	switch {
+	case errors.Is(err, persistence.ErrMissing):
+		return nil, fmt.Errorf("%w. Mount %s, or bring it back from a backup; `troupe store create --home %s` begins anew, with nothing in it",
+			err, dir, c.home)
+	case errors.Is(err, persistence.ErrOtherStore):
+		return nil, fmt.Errorf("%w. Bring the right one back, or remove %s to take over the one that is there",
+			err, filepath.Join(c.home, storeIDFile))
+	}
+	return store, err
+}
+
+// ignored are the lines of a .gitignore that serve makes: what is state, and no
+// text file of a home.
+var ignored = []string{"/" + dataFolder + "/", "/" + adminSocket, "/" + storeIDFile}
+
+// ignoreStoreID keeps the store's id out of git, so that a clone of the text
+// files is a home that never had a store. A .gitignore that is there gets one
+// line more, when it lacks it.
+func ignoreStoreID(home string) error {
+	path := filepath.Join(home, gitIgnoreFile)
+	text, err := os.ReadFile(path)
+	add := strings.Join(ignored, "\n") + "\n"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		for line := range strings.Lines(string(text)) {
+			if strings.TrimPrefix(strings.TrimSpace(line), "/") == storeIDFile {
+				return nil
+			}
+		}
+		add = "/" + storeIDFile + "\n"
+		if len(text) > 0 && text[len(text)-1] != '\n' {
+			add = "\n" + add
+		}
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(add)
+	return errors.Join(err, f.Close())
+}
+
+func newStore() *cobra.Command {
+	return group("store", "Look after the store of a home", "  troupe store create --home ./troupe-home", newStoreCreate())
+}
+
+func newStoreCreate() *cobra.Command {
+	c := newConfigFlags()
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Begin anew: make an empty store in a home whose store is gone for good",
+		Long: "Make an empty store in a home. The first start does that by itself; after that a home\n" +
+			"demands the store that it had, so that a disk that is not mounted is not taken for a\n" +
+			"new beginning. This command is for a store that is gone for good. A store that is\n" +
+			"there is never touched.",
+		Example: "  troupe store create --home ./troupe-home",
+		Args:    usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.load(); err != nil {
+				return err
+			}
+			c.logLevel = "warn" // this is a command, not the server
+			if err := wantHome(c.home); err != nil {
+				return err
+			}
+			if err := aloneAt(cmd.Context(), c.home); err != nil {
+				return err
+			}
+			return persistence.Create(filepath.Join(c.home, dataFolder), storeOptions(c, c.logger()))
+		},
+	}
+	cmd.Flags().AddFlag(c.flags.Lookup("home"))
+	cmd.Flags().AddFlag(c.flags.Lookup("shards"))
+	return cmd
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// wantRefusal runs a command that must be refused with all parts in its reason.
+func wantRefusal(t *testing.T, args []string, parts ...string) {
+	t.Helper()
+	code, stdout, stderr := invoke(args...)
+	if code != exitFailed || stdout != "" {
+		t.Errorf("%v: got code %d and %q on stdout, want %d and nothing", args, code, stdout, exitFailed)
+	}
+	for _, part := range parts {
+		if !strings.Contains(stderr, part) {
+			t.Errorf("%v: got %q on stderr, want %q in it", args, stderr, part)
+		}
+	}
+}
+
+func mustInvoke(t *testing.T, args ...string) string {
+	t.Helper()
+	code, stdout, stderr := invoke(args...)
+	if code != exitDone || stderr != "" {
+		t.Fatalf("%v: got code %d and %q on stderr, want %d and nothing", args, code, stderr, exitDone)
+	}
+	return stdout
+}
+
+func mustRename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAHomeDemandsTheStoreThatItHad with commands that open the store themselves.
+func TestAHomeDemandsTheStoreThatItHad(t *testing.T) {
+	home := exampleHome(t)
+	data, away := filepath.Join(home, dataFolder), filepath.Join(home, "away")
+	create := []string{"store", "create", "--home", home}
+	list := []string{"token", "list", "--home", home}
+	mustInvoke(t, "token", "create", "--home", home, "--user", "john.doe", "--note", "the first")
+	wantRefusal(t, create, "there is a store already", data)
+
+	mustRename(t, data, away)
+	wantRefusal(t, list, "the store is missing", data, storeIDFile, "troupe store create --home "+home)
+	if _, err := os.Stat(data); err == nil {
+		t.Error("a refused command made a store")
+	}
+	mustRename(t, away, data)
+	if text := mustInvoke(t, list...); !strings.Contains(text, "the first") {
+		t.Errorf("token list after the store came back: got\n%s", text)
+	}
+
+	mustRename(t, data, away)
+	mustInvoke(t, create...)
+	if text := mustInvoke(t, list...); strings.Contains(text, "the first") {
+		t.Errorf("token list of an empty store: got\n%s", text)
+	}
+	mustRename(t, data, data+".new")
+	mustRename(t, away, data)
+	wantRefusal(t, list, "this is another store", filepath.Join(home, storeIDFile))
+	wantRefusal(t, create, "there is a store already")
+	if err := os.WriteFile(filepath.Join(home, storeIDFile), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	wantRefusal(t, list, storeIDFile+": it is empty", "remove it")
+	if err := os.Remove(filepath.Join(home, storeIDFile)); err != nil {
+		t.Fatal(err)
+	}
+	if text := mustInvoke(t, list...); !strings.Contains(text, "the first") {
+		t.Errorf("token list of the store that was taken over: got\n%s", text)
+	}
+	wantRefusal(t, []string{"store", "create", "--home", filepath.Join(home, "no")}, "there is no home in")
+}
+
+func TestTheStoreIDStaysOutOfGit(t *testing.T) {
+	const none = "\x00"
+	for name, c := range map[string]struct{ before, after string }{
+		"no file":         {none, "/data/\n/admin.sock\n/.store\n"},
+		"an empty file":   {"", "/.store\n"},
+		"other lines":     {"*.bak\n# mine\n", "*.bak\n# mine\n/.store\n"},
+		"no end of line":  {"*.bak", "*.bak\n/.store\n"},
+		"there already":   {"a\n/.store\nb\n", "a\n/.store\nb\n"},
+		"without a slash": {".store \r\n", ".store \r\n"},
+		"only mentioned":  {"# .store\n", "# .store\n/.store\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			path := filepath.Join(home, gitIgnoreFile)
+			if c.before != none {
+				if err := os.WriteFile(path, []byte(c.before), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 { // the second time changes nothing
+				if err := ignoreStoreID(home); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := os.ReadFile(path); err != nil || string(got) != c.after {
+					t.Errorf("got %q, %v, want %q", got, err, c.after)
+				}
+			}
+		})
+	}
+}

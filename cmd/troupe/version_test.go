@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// released is the build information of a program as `go build` writes it.
+var released = &debug.BuildInfo{
+	GoVersion: "go1.26.8 X:jsonv2",
+	Main:      debug.Module{Path: "troupe", Version: "v0.3.1"},
+	Deps: []*debug.Module{
+		{Path: "example.com/a/v2", Version: "v2.0.1+incompatible", Sum: "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="},
+		{Path: "example.com/old", Version: "v1.0.0", Replace: &debug.Module{Path: "example.com/new", Version: "v1.5.0", Sum: "h1:x"}},
+	},
+	Settings: []debug.BuildSetting{
+		{Key: "vcs.revision", Value: "0123456789abcdef0123456789abcdef01234567"},
+		{Key: "vcs.time", Value: "2026-11-22T10:00:00Z"},
+		{Key: "vcs.modified", Value: "true"},
+	},
+}
+
+func TestBuild(t *testing.T) {
+	platform := runtime.GOOS + "/" + runtime.GOARCH
+	for want, info := range map[string]*debug.BuildInfo{
+		"troupe v0.3.1, commit 0123456789abcdef0123456789abcdef01234567 (modified), go1.26.8 X:jsonv2 " + platform: released,
+		"troupe (devel), commit unknown, go1.26.8 " + platform:                                                     {GoVersion: "go1.26.8"},
+	} {
+		if got := buildOf(info).String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestVersion: the command and the flag say the same of this program.
+func TestVersion(t *testing.T) {
+	code, line, stderr := invoke("version")
+	if want := regexp.MustCompile(`^troupe \S+, commit .+, ` + regexp.QuoteMeta(runtime.Version()) + ` \S+\n$`); code != exitDone || !want.MatchString(line) || stderr != "" {
+		t.Fatalf("version: got code %d, %q, %q", code, line, stderr)
+	}
+	if code, stdout, stderr := invoke("--version"); code != exitDone || stdout != line || stderr != "" {
+		t.Errorf("--version: got code %d, %q, %q, want %q", code, stdout, stderr, line)
+	}
+	var b build
+	code, text, _ := invoke("version", "-o", "json")
+	if err := json.Unmarshal([]byte(text), &b); err != nil || code != exitDone || b.String()+"\n" != line {
+		t.Errorf("-o json: got code %d, %v, %s, want what %q says", code, err, text, line)
+	}
+	if _, text, _ := invoke("version", "-o", "yaml"); !strings.Contains(text, "go: "+runtime.Version()) {
+		t.Errorf("-o yaml: got %s", text)
+	}
+	for _, args := range [][]string{{"version", "now"}, {"version", "-o", "line"}, {"version", "--sbom", "-o", "yaml"}} {
+		if code, stdout, _ := invoke(args...); code != exitUsage || stdout != "" {
+			t.Errorf("%v: got code %d and %q, want %d", args, code, stdout, exitUsage)
+		}
+	}
+}
+
+// bill is what the tests read of a bill of materials.
+type bill struct {
+	Metadata struct {
+		Timestamp string
+		Component component
+	}
+	Components []component
+}
+
+type component struct {
+	Type, Name, Version, PURL string
+	Licenses                  []struct{ Expression string }
+	Properties                []struct{ Name, Value string }
+}
+
+func (c component) property(name string) string {
+	for _, p := range c.Properties {
+		if p.Name == name {
+			return p.Value
+		}
+	}
+	return ""
+}
+
+// readBill checks a text against the schema of CycloneDX 1.6 and reads it.
+func readBill(t *testing.T, text []byte) *bill {
+	t.Helper()
+	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cycloneDX(t).Validate(instance); err != nil {
+		t.Fatalf("not as CycloneDX has it: %v\n%s", err, text)
+	}
+	b := new(bill)
+	if err := json.Unmarshal(text, b); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// cycloneDX returns the schema that the module brings along.
+func cycloneDX(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go").Output()
+	if err != nil {
+		t.Fatalf("where the module is: %v", err)
+	}
+	const base = "http://cyclonedx.org/schema/"
+	compiler := jsonschema.NewCompiler()
+	for name, file := range map[string]string{
+		"bom-1.6.schema.json": "bom-1.6.schema.json", "spdx.schema.json": "spdx.schema.json", "jsf-0.82.schema.json": "jsf-0.82.schemax.json",
+	} {
+		text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "schema", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		schema, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := compiler.AddResource(base+name, schema); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compiler.AssertFormat()
+	schema, err := compiler.Compile(base + "bom-1.6.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func TestSBOMOfARelease(t *testing.T) {
+	var text, again bytes.Buffer
+	if err := writeSBOM(&text, released); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeSBOM(&again, released); err != nil || text.String() != again.String() {
+		t.Errorf("the same build gives two bills (%v)", err)
+	}
+	b := readBill(t, text.Bytes())
+	main := b.Metadata.Component
+	if main.Type != "application" || main.PURL != "pkg:golang/troupe@v0.3.1" || main.property("go.version") != "go1.26.8 X:jsonv2" ||
+		main.property("vcs.revision") != "0123456789abcdef0123456789abcdef01234567" || b.Metadata.Timestamp != "2026-11-22T10:00:00Z" {
+		t.Errorf("the program: got %+v of %s", main, b.Metadata.Timestamp)
+	}
+	got := map[string]string{}
+	for _, c := range b.Components {
+		got[c.PURL] = c.property("go.sum")
+	}
+	for purl, sum := range map[string]string{
+		"pkg:golang/std@1.26.8":                             "",
+		"pkg:golang/example.com/a/v2@v2.0.1%2Bincompatible": "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+		"pkg:golang/example.com/new@v1.5.0":                 "h1:x",
+	} {
+		if have, ok := got[purl]; !ok || have != sum {
+			t.Errorf("%s: got %q, %v, want %q", purl, have, ok, sum)
+		}
+	}
+	wrong, err := jsonschema.UnmarshalJSON(strings.NewReader(strings.Replace(text.String(), `"type": "library"`, `"type": "book"`, 1)))
+	if err != nil || cycloneDX(t).Validate(wrong) == nil {
+		t.Errorf("the schema takes a component that is a book (%v)", err)
+	}
+	if _, ok := got["pkg:golang/example.com/old@v1.0.0"]; ok {
+		t.Error("what was replaced is in the bill")
+	}
+}
+
+// TestSBOMOfThisProgram: modules and npm packages that are certainly in it.
+func TestSBOMOfThisProgram(t *testing.T) {
+	code, text, stderr := invoke("version", "--sbom")
+	if code != exitDone || stderr != "" {
+		t.Fatalf("got code %d, %q", code, stderr)
+	}
+	b := readBill(t, []byte(text))
+	for _, want := range []string{"github.com/cockroachdb/pebble/v2", "github.com/julienschmidt/httprouter", "std", "react", "@rjsf/core"} {
+		i := slices.IndexFunc(b.Components, func(c component) bool { return c.Name == want })
+		if i < 0 {
+			t.Errorf("%s is missing", want)
+			continue
+		}
+		c := b.Components[i]
+		if isGo := strings.Contains(want, "."); isGo != strings.HasPrefix(c.property("go.sum"), "h1:") || c.Version == "" {
+			t.Errorf("got %+v", c)
+		}
+		if isNPM := strings.HasPrefix(c.PURL, "pkg:npm/"); isNPM != (len(c.Licenses) == 1) {
+			t.Errorf("got %+v", c)
+		}
+	}
+}
