@@ -1,17 +1,17 @@
-// Package ceiling has two servers that do as little as a server of the workflow
-// interface could do, as a measure for one that does everything.
+// Package ceiling has the two smallest servers of the workflow interface, as a
+// measure for one that does everything.
 //
-// Both are net/http, httprouter and encoding/json as most people would write
-// them: a request is decoded into structs, an event is merged into the maps of a
-// record in memory, and the record is encoded for the answer. No rights, no
-// definition, no checks.
+// Both are net/http, httprouter and encoding/json: a request is decoded into a
+// struct whose data stays raw JSON, and the answer is appended from bytes that are
+// in memory. No rights, no definition, no merge, no check of what is sent.
 //
-//   - The HTTP ceiling stores nothing: more requests than it answers cannot come
-//     through net/http and reflection on this machine.
-//   - The durable ceiling also encodes the whole record and commits it to Pebble
-//     with a sync before it answers. Pebble makes one sync serve all commits that
-//     wait, so this is what a simple durable service reaches.
+//   - The HTTP ceiling stores nothing: a server with net/http and encoding/json
+//     answers no more requests on this machine.
+//   - The durable ceiling also commits one Pebble batch with a sync before it
+//     answers: the record without its history, and one history entry under its own
+//     key. Pebble makes one sync serve all commits that wait.
 //
-// A record keeps only its newest history entry. With a whole history both would
-// get slower with each event, and be easy to beat.
+// The answers are as long as those of troupe but for a few bytes, with and without
+// history. The history is kept encoded, so its length costs only the bytes of the
+// answer.
 package ceiling

@@ -1,96 +1,105 @@
 package ceiling
 
 import (
+	"encoding/binary"
+	"encoding/json"
+	"strconv"
 	"sync"
 	"time"
 )
 
-// The shapes of the interface (interfaces: group B), as structs for
-// encoding/json.
+// The requests, as far as they are looked at. A RawMessage is passed on as it came.
 type (
-	record struct {
-		ID         string         `json:"_id"`
-		WorkflowID string         `json:"workflowId"`
-		Public     map[string]any `json:"svcPublic"`
-		Private    map[string]any `json:"svcPrivate"`
-		History    []entry        `json:"svcHistory,omitempty"`
-		States     []position     `json:"states"`
-	}
-	entry struct {
-		User  string    `json:"user"`
-		Start []string  `json:"startState"`
-		Event string    `json:"transitionEvent"`
-		End   []string  `json:"endState"`
-		At    time.Time `json:"ts"`
-	}
-	position struct {
-		Machine string `json:"stateMachineId"`
-		Node    string `json:"nodeId"`
-	}
 	createRequest struct {
-		WorkflowID string `json:"workflowId"`
+		WorkflowID json.RawMessage `json:"workflowId"`
 		Data       struct {
-			Public  map[string]any `json:"svcPublic"`
-			Private map[string]any `json:"svcPrivate"`
+			Public json.RawMessage `json:"svcPublic"`
 		} `json:"data"`
 	}
 	eventRequest struct {
-		WorkflowID string `json:"workflowId"`
 		InstanceID string `json:"instanceId"`
 		Event      struct {
-			Name string         `json:"name"`
-			Data map[string]any `json:"data"`
+			Name string          `json:"name"`
+			Data json.RawMessage `json:"data"`
 		} `json:"event"`
-	}
-	instanceReply struct {
-		WorkflowID string  `json:"workflowId"`
-		InstanceID string  `json:"instanceId"`
-		State      *record `json:"state"`
-	}
-	recordReply struct {
-		State *record `json:"state"`
 	}
 )
 
-// instance is a record and the lock that it is used under. The lock is held
-// until a change is durable, so that the store has the changes in their order.
+// instance is a record. Its svcPublic is the data of the create and its svcPrivate
+// that of the last event: to merge them would need maps.
 type instance struct {
-	mu     sync.Mutex
-	record record
+	id         string
+	workflowID json.RawMessage // a string, with its quotes
+
+	mu struct {
+		sync.Mutex
+		public, private json.RawMessage
+		node            string
+		entries         uint64 // how many history has
+		history         []byte // encoded, with commas between the entries
+	}
 }
 
-// nodes says where an event leads. What is not there leads nowhere.
-var nodes = map[string]string{"submit": "review", "return": "draft", "approve": "approved"}
+// targets says where an event leads. An event that is not here leads nowhere.
+var targets = map[string]string{"submit": "review", "return": "draft", "approve": "approved"}
 
-// newInstance takes the maps of the request over.
-func newInstance(id string, request *createRequest) *instance {
-	if request.Data.Private == nil {
-		request.Data.Private = map[string]any{}
+// start is the node of a new instance.
+const start = "draft"
+
+// move appends a history entry and returns it. The caller holds the lock.
+func (i *instance) move(event, target string) (entry []byte) {
+	h := i.mu.history
+	if len(h) > 0 {
+		h = append(h, ',')
 	}
-	i := &instance{record: record{
-		ID: id, WorkflowID: request.WorkflowID,
-		Public: request.Data.Public, Private: request.Data.Private,
-		States: []position{{"main", "draft"}},
-	}}
-	i.record.History = []entry{{User: user, Start: []string{"Start"}, End: []string{"draft"}, At: time.Now().UTC()}}
-	return i
+	begin := len(h)
+	h = append(h, `{"user":"bench","startState":["`...)
+	h = append(h, i.mu.node...)
+	h = append(h, `"],"transitionEvent":`...)
+	h = strconv.AppendQuote(h, event)
+	h = append(h, `,"endState":["`...)
+	h = append(h, target...)
+	h = append(h, `"],"ts":"`...)
+	h = time.Now().UTC().AppendFormat(h, "2006-01-02T15:04:05.000Z")
+	h = append(h, `"}`...)
+	i.mu.node, i.mu.history = target, h
+	i.mu.entries++
+	return h[begin:]
 }
 
-// user is who all requests are from.
-const user = "bench"
+// entryKey is the key of the newest history entry. The caller holds the lock.
+func (i *instance) entryKey() []byte {
+	return binary.BigEndian.AppendUint64([]byte(i.id), i.mu.entries)
+}
 
-// apply brings an event into the record. The caller holds the lock.
-func (i *instance) apply(request *eventRequest) {
-	r := &i.record
-	for key, value := range request.Event.Data {
-		r.Public[key] = value
+// appendRecord encodes the record. The caller holds the lock.
+func (i *instance) appendRecord(dst []byte, minimal bool) []byte {
+	dst = append(dst, `{"_id":"`...)
+	dst = append(dst, i.id...)
+	dst = append(dst, `","workflowId":`...)
+	dst = append(dst, i.workflowID...)
+	dst = append(dst, `,"svcPublic":`...)
+	dst = append(dst, i.mu.public...)
+	dst = append(dst, `,"svcPrivate":`...)
+	dst = append(dst, i.mu.private...)
+	if !minimal {
+		dst = append(dst, `,"svcHistory":[`...)
+		dst = append(dst, i.mu.history...)
+		dst = append(dst, ']')
 	}
-	before := r.States[0].Node
-	if node, known := nodes[request.Event.Name]; known {
-		r.States[0].Node = node
-	}
-	r.History = []entry{{
-		User: user, Start: []string{before}, Event: request.Event.Name,
-		End: []string{r.States[0].Node}, At: time.Now().UTC(),
-	}}
+	dst = append(dst, `,"states":[{"stateMachineId":"main","nodeId":"`...)
+	dst = append(dst, i.mu.node...)
+	return append(dst, `"}]}`...)
+}
+
+// appendReply encodes the answer to a create or an event. The caller holds the
+// lock.
+func (i *instance) appendReply(dst []byte, minimal bool) []byte {
+	dst = append(dst, `{"workflowId":`...)
+	dst = append(dst, i.workflowID...)
+	dst = append(dst, `,"instanceId":"`...)
+	dst = append(dst, i.id...)
+	dst = append(dst, `","state":`...)
+	dst = i.appendRecord(dst, minimal)
+	return append(dst, '}')
 }

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/julienschmidt/httprouter"
 )
 
@@ -27,17 +29,25 @@ const memTableBytes = 32 << 20
 // Open returns the durable ceiling with a new store in dir, or with an empty dir
 // the HTTP ceiling.
 func Open(dir string) (*Server, error) {
-	s := &Server{router: httprouter.New()}
-	if dir != "" {
-		var err error
-		s.db, err = pebble.Open(dir, &pebble.Options{
-			ErrorIfExists: true, FormatMajorVersion: pebble.FormatNewest,
-			MemTableSize: memTableBytes, Logger: quiet{},
-		})
-		if err != nil {
-			return nil, fmt.Errorf("open ceiling: %w", err)
-		}
+	if dir == "" {
+		return newServer(nil), nil
 	}
+	return openStore(dir, vfs.Default)
+}
+
+func openStore(dir string, files vfs.FS) (*Server, error) {
+	db, err := pebble.Open(dir, &pebble.Options{
+		FS: files, ErrorIfExists: true, FormatMajorVersion: pebble.FormatNewest,
+		MemTableSize: memTableBytes, Logger: quiet{},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open ceiling: %w", err)
+	}
+	return newServer(db), nil
+}
+
+func newServer(db *pebble.DB) *Server {
+	s := &Server{router: httprouter.New(), db: db}
 	const path = "/workflow/api/v1"
 	s.router.POST(path+"/create", s.create)
 	s.router.POST(path+"/event", s.event)
@@ -45,7 +55,7 @@ func Open(dir string) (*Server, error) {
 	s.router.GET("/readyz", func(w http.ResponseWriter, _ *http.Request, _ httprouter.Params) {
 		w.WriteHeader(http.StatusOK)
 	})
-	return s, nil
+	return s
 }
 
 // Close ends the store. The caller has made sure that no request is running.
@@ -61,94 +71,100 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.router.Se
 
 func (s *Server) create(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
 	var request createRequest
-	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+	if !decode(w, r, &request) {
 		return
 	}
-	i := newInstance(rand.Text(), &request)
+	i := &instance{id: rand.Text(), workflowID: request.WorkflowID}
 	i.mu.Lock()
-	defer i.mu.Unlock()
-	s.instances.Store(i.record.ID, i)
-	s.commitAndAnswer(w, r, i)
+	s.instances.Store(i.id, i)
+	i.mu.public, i.mu.private, i.mu.node = request.Data.Public, json.RawMessage("{}"), "Start"
+	s.commit(w, r, i, i.move("", start))
 }
 
 func (s *Server) event(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
 	var request eventRequest
-	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+	if !decode(w, r, &request) {
 		return
 	}
-	i, err := s.find(request.WorkflowID, request.InstanceID)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusNotFound)
+	found, ok := s.instances.Load(request.InstanceID)
+	if !ok {
+		http.Error(w, "not found", http.StatusNotFound)
 		return
 	}
+	i := found.(*instance)
 	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.apply(&request)
-	s.commitAndAnswer(w, r, i)
+	target, known := targets[request.Event.Name]
+	if !known {
+		target = i.mu.node
+	}
+	i.mu.private = request.Event.Data
+	s.commit(w, r, i, i.move(request.Event.Name, target))
 }
 
 func (s *Server) load(w http.ResponseWriter, r *http.Request, p httprouter.Params) {
-	i, err := s.find(p.ByName("workflowId"), p.ByName("instanceId"))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusNotFound)
+	found, ok := s.instances.Load(p.ByName("instanceId"))
+	if !ok {
+		http.Error(w, "not found", http.StatusNotFound)
 		return
 	}
+	i := found.(*instance)
 	i.mu.Lock()
-	defer i.mu.Unlock()
-	answer(w, recordReply{shown(r, &i.record)})
+	size := len(i.mu.history) + replyBytes
+	reply := i.appendRecord(append(make([]byte, 0, size), `{"state":`...), isMinimal(r))
+	i.mu.Unlock()
+	answer(w, append(reply, '}'))
 }
 
-var errNotFound = errors.New("not found")
+// replyBytes is enough for an answer without its history.
+const replyBytes = 1 << 10
 
-// find returns an instance if it is of the workflow. Its id and workflow never
-// change, so they are read without the lock.
-func (s *Server) find(workflowID, instanceID string) (*instance, error) {
-	found, ok := s.instances.Load(instanceID)
-	if !ok || found.(*instance).record.WorkflowID != workflowID {
-		return nil, errNotFound
+// decode reads the body, or answers what is wrong with it.
+func decode(w http.ResponseWriter, r *http.Request, into any) bool {
+	body := make([]byte, max(0, r.ContentLength))
+	_, err := io.ReadFull(r.Body, body)
+	if err == nil {
+		err = json.Unmarshal(body, into)
 	}
-	return found.(*instance), nil
-}
-
-// commitAndAnswer stores the record of an instance whose lock is held, and shows
-// it.
-func (s *Server) commitAndAnswer(w http.ResponseWriter, r *http.Request, i *instance) {
-	if s.db != nil {
-		value, err := json.Marshal(&i.record)
-		if err == nil {
-			err = s.db.Set([]byte(i.record.ID), value, pebble.Sync)
-		}
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
 	}
-	answer(w, instanceReply{i.record.WorkflowID, i.record.ID, shown(r, &i.record)})
+	return err == nil
 }
 
-// shown is the record as the request wants it.
-func shown(r *http.Request, full *record) *record {
-	if r.Header.Get("Prefer") != "return=minimal" {
-		return full
+// commit stores the record with its newest entry and answers when they are
+// durable. It unlocks the instance before it waits, so that events of one instance
+// share a sync.
+func (s *Server) commit(w http.ResponseWriter, r *http.Request, i *instance, entry []byte) {
+	reply := i.appendReply(make([]byte, 0, len(i.mu.history)+replyBytes), isMinimal(r))
+	if s.db == nil {
+		i.mu.Unlock()
+		answer(w, reply)
+		return
 	}
-	minimal := *full
-	minimal.History = nil
-	return &minimal
-}
-
-// answer writes a reply with its length: net/http would send a longer one in
-// chunks, which the load generator does not read.
-func answer(w http.ResponseWriter, reply any) {
-	body, err := json.Marshal(reply)
+	batch := s.db.NewBatch()
+	err := errors.Join(
+		batch.Set([]byte(i.id), i.appendRecord(make([]byte, 0, replyBytes), true), nil),
+		batch.Set(i.entryKey(), entry, nil),
+		s.db.ApplyNoSyncWait(batch, pebble.Sync))
+	i.mu.Unlock()
+	if err == nil {
+		err = errors.Join(batch.SyncWait(), batch.Close())
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
+	answer(w, reply)
+}
+
+func isMinimal(r *http.Request) bool { return r.Header.Get("Prefer") == "return=minimal" }
+
+// answer writes a reply with its length: net/http would send a longer one in
+// chunks, which the load generator does not read.
+func answer(w http.ResponseWriter, reply []byte) {
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = w.Write(body) // an error means that the caller has gone
+	w.Header().Set("Content-Length", strconv.Itoa(len(reply)))
+	_, _ = w.Write(reply) // an error means that the caller has gone
 }
 
 // quiet drops what Pebble has to say.

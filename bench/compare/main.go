@@ -16,52 +16,29 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"troupe/bench/load"
 	"troupe/bench/machine"
+	"troupe/bench/process"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
-
-// Exit codes: done, failed, wrong usage.
-const (
-	exitDone = iota
-	exitFailed
-	exitUsage
-)
+func main() { os.Exit(process.Main("compare", run)) }
 
 // run is the program. The word "ceiling" in front makes it one of the servers:
 // it starts itself so.
-func run(ctx context.Context, args []string, out, errs io.Writer) int {
-	var err error
+func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	if len(args) > 0 && args[0] == ceilingCommand {
-		err = serveCeiling(ctx, args[1:])
-	} else {
-		var p *plan
-		if p, err = parsePlan(args, errs); err != nil {
-			if !errors.Is(err, flag.ErrHelp) {
-				fmt.Fprintln(errs, "compare:", err)
-			}
-			return exitUsage
-		}
-		err = p.run(ctx, out, errs)
+		return serveCeiling(ctx, args[1:])
 	}
+	p, err := parsePlan(args, errs)
 	if err != nil {
-		fmt.Fprintln(errs, "compare:", err)
-		return exitFailed
+		return fmt.Errorf("%w: %w", process.ErrUsage, err)
 	}
-	return exitDone
+	return p.run(ctx, out, errs)
 }
 
 // plan is what is asked for on the command line.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -11,11 +12,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"troupe/bench/load"
+	"troupe/bench/process"
 )
 
 // TestMain makes this test binary a ceiling when it is started as one: compare
@@ -37,12 +38,12 @@ func TestARunLeavesARecordAndNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	record := filepath.Join(t.TempDir(), "record.md")
 	var out, errs bytes.Buffer
-	code := run(t.Context(), []string{
+	err := run(t.Context(), []string{
 		"-targets", "http,durable", "-rounds", "2", "-duration", "100ms", "-warmup", "10ms", "-connections", "2,4",
 		"-instances", "8", "-replies", "minimal", "-dir", dir, "-o", record,
 	}, &out, &errs)
-	if code != exitDone {
-		t.Fatalf("got exit code %d: %s", code, errs.String())
+	if err != nil {
+		t.Fatalf("%v: %s", err, errs.String())
 	}
 	text, err := os.ReadFile(record)
 	if err != nil {
@@ -64,13 +65,6 @@ func TestARunLeavesARecordAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestAServerThatEndsIsAnErrorWithItsLastWords(t *testing.T) {
-	_, err := startServer(t.Context(), filepath.Join(t.TempDir(), "log"), "127.0.0.1:1", "/bin/sh", "-c", "echo no such home; exit 3")
-	if err == nil || !strings.Contains(err.Error(), "no such home") || !strings.Contains(err.Error(), "exit status 3") {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestWrongUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"-targets", "nothing"},
@@ -83,8 +77,8 @@ func TestWrongUsage(t *testing.T) {
 		{"something"},
 	} {
 		var out, errs bytes.Buffer
-		if code := run(t.Context(), args, &out, &errs); code != exitUsage || errs.Len() == 0 {
-			t.Errorf("%v: got exit code %d and %q", args, code, errs.String())
+		if err := run(t.Context(), args, &out, &errs); !errors.Is(err, process.ErrUsage) {
+			t.Errorf("%v: got %v, want ErrUsage", args, err)
 		}
 	}
 }
@@ -100,26 +94,6 @@ func TestAPlanHasACellForEachCombination(t *testing.T) {
 	}
 	if want := []string{"http", "durable", "troupe", "other"}; !slices.Equal(p.targets, want) {
 		t.Errorf("got %v, want %v", p.targets, want)
-	}
-}
-
-func TestProcessorTimeIsTheSumOfTwoFields(t *testing.T) {
-	// The name has a blank and a bracket.
-	text := "42 (a) b) S 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20 0 1 0 5 6 7"
-	got, err := parseStat([]byte(text))
-	if err != nil || got != 2*time.Second {
-		t.Errorf("got %v, %v; want 2s", got, err)
-	}
-	for _, text := range []string{"", "42 (a) S 1 2", "42 (a) S 1 2 3 4 5 6 7 8 9 10 x 50"} {
-		if _, err := parseStat([]byte(text)); err == nil {
-			t.Errorf("%q: got no error", text)
-		}
-	}
-	if own, err := processorTime(os.Getpid()); err != nil || own < 0 {
-		t.Errorf("own: got %v, %v", own, err)
-	}
-	if residentBytes(os.Getpid()) < 1<<20 {
-		t.Errorf("own memory: got %d bytes", residentBytes(os.Getpid()))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"troupe/bench/load"
+	"troupe/bench/process"
 )
 
 // sample is one run against one target.
@@ -48,7 +49,7 @@ func (p *plan) measure(ctx context.Context, all []*target, errs io.Writer) ([]*s
 				t := all[(i+round)%len(all)]
 				s, err := p.measureOne(ctx, t, c)
 				if err != nil {
-					return nil, fmt.Errorf("%s, %s, round %d: %w\n%s", t.name, c, round+1, err, t.lastWords())
+					return nil, fmt.Errorf("%s, %s, round %d: %w\n%s", t.name, c, round+1, err, t.LastWords())
 				}
 				s.round = round + 1
 				samples = append(samples, s)
@@ -68,19 +69,19 @@ func (p *plan) measureOne(ctx context.Context, t *target, c cell) (*sample, erro
 	var fault error
 	// look adds the processor times so far, with a sign.
 	look := func(sign time.Duration) {
-		server, err := processorTime(t.cmd.Process.Pid)
-		client, err2 := processorTime(os.Getpid())
+		server, err := process.ProcessorTime(t.PID())
+		client, err2 := process.ProcessorTime(os.Getpid())
 		fault = errors.Join(fault, err, err2)
 		s.server += sign * server
 		s.client += sign * client
 	}
 	o := p.load
-	o.Addr, o.Token, o.Connections, o.Minimal = t.addr, t.token, c.connections, c.minimal
+	o.Addr, o.Token, o.Connections, o.Minimal = t.Addr, t.token, c.connections, c.minimal
 	o.Began, o.Ended = func() { look(-1) }, func() { look(1) }
 	var err error
 	if s.result, err = load.Run(ctx, o); err != nil {
 		return nil, err
 	}
-	s.resident = residentBytes(t.cmd.Process.Pid)
+	s.resident = process.ResidentBytes(t.PID())
 	return s, fault
 }

@@ -8,13 +8,12 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"troupe/bench/ceiling"
 	"troupe/bench/load"
+	"troupe/bench/process"
 )
 
 // The names of the targets.
@@ -29,7 +28,7 @@ var targetNames = []string{httpCeiling, durableCeiling, troupeTarget}
 
 // target is a server that is measured.
 type target struct {
-	*process
+	*process.Process
 	name  string
 	token string // "" when it takes none
 }
@@ -39,7 +38,7 @@ type target struct {
 func (p *plan) startTargets(ctx context.Context, dir string, errs io.Writer) (all []*target, stop func(), err error) {
 	stop = func() {
 		for _, t := range all {
-			t.stop()
+			t.Stop()
 		}
 	}
 	for _, name := range p.targets {
@@ -48,7 +47,7 @@ func (p *plan) startTargets(ctx context.Context, dir string, errs io.Writer) (al
 		switch name {
 		case troupeTarget:
 			program := filepath.Join(dir, "troupe")
-			if _, err = output(ctx, "go", "build", "-o", program, "troupe/cmd/troupe"); err == nil {
+			if _, err = process.Output(ctx, "go", "build", "-o", program, "troupe/cmd/troupe"); err == nil {
 				t, err = startTroupe(ctx, dir, name, program)
 			}
 		case otherTarget:
@@ -72,7 +71,7 @@ func startCeiling(ctx context.Context, dir, name string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	addr, err := freeAddr()
+	addr, err := process.FreeAddr()
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +79,11 @@ func startCeiling(ctx context.Context, dir, name string) (*target, error) {
 	if name == durableCeiling {
 		store = filepath.Join(dir, "ceiling")
 	}
-	p, err := startServer(ctx, filepath.Join(dir, name+".log"), addr, self, ceilingCommand, "-listen", addr, "-dir", store)
+	p, err := process.Start(ctx, filepath.Join(dir, name+".log"), addr, self, ceilingCommand, "-listen", addr, "-dir", store)
 	if err != nil {
 		return nil, err
 	}
-	return &target{process: p, name: name}, nil
+	return &target{Process: p, name: name}, nil
 }
 
 // serveCeiling is the other side of startCeiling: it serves until ctx ends.
@@ -128,30 +127,17 @@ func startTroupe(ctx context.Context, dir, name, program string) (*target, error
 			return nil, err
 		}
 	}
-	token, err := output(ctx, program, "token", "create", "--home", home, "--user", load.UserID)
+	token, err := process.Output(ctx, program, "token", "create", "--home", home, "--user", load.UserID)
 	if err != nil {
 		return nil, err
 	}
-	addr, err := freeAddr()
+	addr, err := process.FreeAddr()
 	if err != nil {
 		return nil, err
 	}
-	p, err := startServer(ctx, filepath.Join(dir, name+".log"), addr, program, "serve", "--home", home, "--listen", addr)
+	p, err := process.Start(ctx, filepath.Join(dir, name+".log"), addr, program, "serve", "--home", home, "--listen", addr)
 	if err != nil {
 		return nil, err
 	}
-	return &target{process: p, name: name, token: token}, nil
-}
-
-// output runs a command and returns what it prints, without the line end.
-func output(ctx context.Context, name string, args ...string) (string, error) {
-	text, err := exec.CommandContext(ctx, name, args...).Output()
-	if err == nil {
-		return strings.TrimSpace(string(text)), nil
-	}
-	var failed *exec.ExitError
-	if errors.As(err, &failed) {
-		err = fmt.Errorf("%w\n%s", err, failed.Stderr)
-	}
-	return "", fmt.Errorf("%s %s: %w", filepath.Base(name), strings.Join(args, " "), err)
+	return &target{Process: p, name: name, token: token}, nil
 }

@@ -107,14 +107,14 @@ const errorTextsMax = 20
 
 // tally is what one worker counts.
 type tally struct {
-	kinds  [kinds]histogram
-	shed   histogram
+	kinds  [kinds]Histogram
+	shed   Histogram
 	errors map[string]int64
 }
 
-func (t *tally) answered(k Kind, took time.Duration) { t.kinds[k].record(took) }
+func (t *tally) answered(k Kind, took time.Duration) { t.kinds[k].Record(took) }
 
-func (t *tally) refused(took time.Duration) { t.shed.record(took) }
+func (t *tally) refused(took time.Duration) { t.shed.Record(took) }
 
 func (t *tally) failed(fault error) {
 	if t.errors == nil {
@@ -129,35 +129,36 @@ func (t *tally) failed(fault error) {
 
 // summarize joins what the workers counted.
 func (r *Result) summarize(workers []*worker) {
-	var all, shed histogram
-	var kind [kinds]histogram
+	var all, shed Histogram
+	var kind [kinds]Histogram
 	r.Kinds, r.Errors = map[string]Summary{}, map[string]int64{}
 	for _, w := range workers {
 		for k := range kind {
-			kind[k].merge(&w.tally.kinds[k])
-			all.merge(&w.tally.kinds[k])
+			kind[k].Merge(&w.tally.kinds[k])
+			all.Merge(&w.tally.kinds[k])
 		}
-		shed.merge(&w.tally.shed)
+		shed.Merge(&w.tally.shed)
 		for text, n := range w.tally.errors {
 			r.Errors[text] += n
 		}
 	}
 	window := time.Duration(r.Window)
 	for k := range kind {
-		if s := kind[k].summary(window); s.Count > 0 {
+		if s := kind[k].Summary(window); s.Count > 0 {
 			r.Kinds[Kind(k).String()] = s
 		}
 	}
-	r.All, r.Shed = all.summary(window), shed.summary(window)
+	r.All, r.Shed = all.Summary(window), shed.Summary(window)
 }
 
-// histogram counts durations from 1 µs to a minute with three digits. The zero
-// value is empty and has no memory.
-type histogram struct{ of *hdrhistogram.Histogram }
+// Histogram counts durations from 1 µs to a minute with three digits. The zero
+// value is empty and has no memory. One goroutine uses it at a time.
+type Histogram struct{ of *hdrhistogram.Histogram }
 
 const longest = int64(time.Minute / time.Microsecond)
 
-func (h *histogram) record(d time.Duration) {
+// Record counts d once. A longer one counts as a minute.
+func (h *Histogram) Record(d time.Duration) {
 	if h.of == nil {
 		h.of = hdrhistogram.New(1, longest, 3)
 	}
@@ -165,7 +166,8 @@ func (h *histogram) record(d time.Duration) {
 	_ = h.of.RecordValue(min(max(int64(d/time.Microsecond), 1), longest))
 }
 
-func (h *histogram) merge(other *histogram) {
+// Merge adds what other counted.
+func (h *Histogram) Merge(other *Histogram) {
 	if other.of == nil {
 		return
 	}
@@ -175,7 +177,8 @@ func (h *histogram) merge(other *histogram) {
 	h.of.Merge(other.of)
 }
 
-func (h *histogram) summary(window time.Duration) Summary {
+// Summary is the distribution; window is how long was counted.
+func (h *Histogram) Summary(window time.Duration) Summary {
 	if h.of == nil {
 		return Summary{}
 	}

@@ -143,7 +143,7 @@ func (r *run) measure(ctx context.Context) (*Result, error) {
 	}
 	result := &Result{
 		Connections: o.Connections, Instances: o.Instances, Mix: o.Mix.String(), Minimal: o.Minimal,
-		Rate: o.Rate, Window: Duration(o.Duration), Missed: p.missed, Lag: p.lag.summary(o.Duration),
+		Rate: o.Rate, Window: Duration(o.Duration), Missed: p.missed, Lag: p.lag.Summary(o.Duration),
 	}
 	result.summarize(r.workers)
 	return result, nil

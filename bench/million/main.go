@@ -8,57 +8,40 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"troupe/bench/machine"
+	"troupe/bench/process"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
-
-// Exit codes: done, failed, wrong usage.
-const (
-	exitDone = iota
-	exitFailed
-	exitUsage
-)
+func main() { os.Exit(process.Main("million", run)) }
 
 // killed is the word in front of a folder that makes this program open it, send
 // events, and never close it: for the start after a kill.
 const killed = "until-killed"
 
-func run(ctx context.Context, args []string, out, errs io.Writer) int {
-	var err error
+func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	if len(args) == 2 && args[0] == killed {
-		err = runUntilKilled(ctx, args[1], out)
-	} else {
-		m := &measurement{args: args, out: out, errs: errs}
-		flags := flag.NewFlagSet("million", flag.ContinueOnError)
-		flags.SetOutput(errs)
-		flags.IntVar(&m.instances, "instances", 1_000_000, "how many instances the large store has")
-		flags.IntVar(&m.small, "small", 10_000, "how many the small store has that events are compared with; 0 leaves that out")
-		flags.IntVar(&m.rounds, "rounds", 5, "how often each figure is measured")
-		flags.DurationVar(&m.window, "window", 5*time.Second, "how long events are measured each time")
-		flags.StringVar(&m.dir, "dir", "", "where the store is made and kept; default: a temporary folder that is removed")
-		flags.StringVar(&m.record, "o", "", "the file for the record")
-		if err := flags.Parse(args); err != nil || flags.NArg() > 0 || m.instances < 1 || m.rounds < 1 {
-			return exitUsage
-		}
-		err = m.run(ctx)
+		return runUntilKilled(ctx, args[1], out)
 	}
-	if err != nil {
-		fmt.Fprintln(errs, "million:", err)
-		return exitFailed
+	m := &measurement{args: args, out: out, errs: errs}
+	flags := flag.NewFlagSet("million", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	flags.IntVar(&m.instances, "instances", 1_000_000, "how many instances the large store has")
+	flags.IntVar(&m.small, "small", 10_000, "how many the small store has that events are compared with; 0 leaves that out")
+	flags.IntVar(&m.rounds, "rounds", 5, "how often each figure is measured")
+	flags.DurationVar(&m.window, "window", 5*time.Second, "how long events are measured each time")
+	flags.StringVar(&m.dir, "dir", "", "where the store is made and kept; default: a temporary folder that is removed")
+	flags.StringVar(&m.record, "o", "", "the file for the record")
+	if err := flags.Parse(args); err != nil {
+		return fmt.Errorf("%w: %w", process.ErrUsage, err)
 	}
-	return exitDone
+	if flags.NArg() > 0 || m.instances < 1 || m.rounds < 1 {
+		return fmt.Errorf("%w: there are flags only, and -instances and -rounds are at least 1", process.ErrUsage)
+	}
+	return m.run(ctx)
 }
 
 // measurement is one run of the command.

@@ -1,4 +1,7 @@
-package main
+// Package process starts the servers that are measured, each as a process of its
+// own, ends them, and reads what they used. Processor times and memory come from
+// /proc.
+package process
 
 import (
 	"bytes"
@@ -21,9 +24,11 @@ const (
 	stopWaitMax  = 15 * time.Second
 )
 
-// process is a server that this program started.
-type process struct {
-	addr   string
+// Process is a server that this program started.
+type Process struct {
+	// Addr is where it listens.
+	Addr string
+
 	cmd    *exec.Cmd
 	log    string // the file with all that it prints
 	cancel context.CancelFunc
@@ -31,17 +36,18 @@ type process struct {
 	err    error         // how it ended; read after ended is closed
 }
 
-// startServer starts a server and returns when it is ready. listen is where it
-// is told to listen; command must make it do so.
-func startServer(ctx context.Context, log, listen, program string, args ...string) (*process, error) {
-	out, err := os.Create(log)
+// Start starts a server and returns when it is ready. listen is where it is told
+// to listen; program and args must make it do so. All that it prints is appended to
+// the file log.
+func Start(ctx context.Context, log, listen, program string, args ...string) (*Process, error) {
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = out.Close() }() // the process has its own handle
-	// NB: not ctx, so that stop asks it to end, in order, after an interrupt too.
+	// NB: not ctx, so that Stop asks it to end, in order, after an interrupt too.
 	ctx2, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p := &process{addr: listen, log: log, cancel: cancel, ended: make(chan struct{})}
+	p := &Process{Addr: listen, log: log, cancel: cancel, ended: make(chan struct{})}
 	p.cmd = exec.CommandContext(ctx2, program, args...)
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
@@ -55,21 +61,21 @@ func startServer(ctx context.Context, log, listen, program string, args ...strin
 		close(p.ended)
 	}()
 	if err := p.waitReady(ctx); err != nil {
-		p.stop()
-		return nil, fmt.Errorf("%s %s: %w\n%s", filepath.Base(program), strings.Join(args, " "), err, p.lastWords())
+		p.Stop()
+		return nil, fmt.Errorf("%s %s: %w\n%s", filepath.Base(program), strings.Join(args, " "), err, p.LastWords())
 	}
 	return p, nil
 }
 
 // waitReady returns when GET /readyz answers 200.
-func (p *process) waitReady(ctx context.Context) error {
+func (p *Process) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWaitMax)
 	defer cancel()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.addr+"/readyz", nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.Addr+"/readyz", nil)
 		if err != nil {
 			return err
 		}
@@ -91,15 +97,15 @@ func (p *process) waitReady(ctx context.Context) error {
 
 var errEnded = errors.New("the server is gone")
 
-// stop asks the process to end, kills it when that takes too long, and returns
+// Stop asks the process to end, kills it when that takes too long, and returns
 // when it is gone.
-func (p *process) stop() {
+func (p *Process) Stop() {
 	p.cancel()
 	<-p.ended
 }
 
-// lastWords are the last lines that the process printed.
-func (p *process) lastWords() string {
+// LastWords are the last lines that the process printed.
+func (p *Process) LastWords() string {
 	text, err := os.ReadFile(p.log)
 	if err != nil {
 		return err.Error()
@@ -107,8 +113,14 @@ func (p *process) lastWords() string {
 	return string(text[max(0, len(text)-2000):])
 }
 
-// freeAddr returns a loopback address that nobody listens on.
-func freeAddr() (string, error) {
+// PID is the number of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Ended is closed when the process is gone.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// FreeAddr returns a loopback address that nobody listens on.
+func FreeAddr() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
@@ -121,9 +133,9 @@ func freeAddr() (string, error) {
 // runs on.
 const clockTick = time.Second / 100
 
-// processorTime returns the processor time, in user and system mode, that a
+// ProcessorTime returns the processor time, in user and system mode, that a
 // process has used.
-func processorTime(pid int) (time.Duration, error) {
+func ProcessorTime(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
@@ -149,8 +161,8 @@ func parseStat(text []byte) (time.Duration, error) {
 	return time.Duration(ticks) * clockTick, nil
 }
 
-// residentBytes returns how much memory a process has; 0 when it cannot be read.
-func residentBytes(pid int) int64 {
+// ResidentBytes returns how much memory a process has; 0 when it cannot be read.
+func ResidentBytes(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
 		return 0
@@ -164,4 +176,17 @@ func residentBytes(pid int) int64 {
 		return 0
 	}
 	return pages * int64(os.Getpagesize())
+}
+
+// Output runs a command and returns what it prints, without the line end.
+func Output(ctx context.Context, name string, args ...string) (string, error) {
+	text, err := exec.CommandContext(ctx, name, args...).Output()
+	if err == nil {
+		return strings.TrimSpace(string(text)), nil
+	}
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		err = fmt.Errorf("%w\n%s", err, failed.Stderr)
+	}
+	return "", fmt.Errorf("%s %s: %w", filepath.Base(name), strings.Join(args, " "), err)
 }

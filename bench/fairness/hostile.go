@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// hostile tries what it can to keep the server from others.
+type hostile struct {
+	*caller              // with the credentials of a user
+	stranger    *caller  // without, from the same address
+	neighbour   *caller  // without, from the polite user's address
+	records     []string // instances of its own
+	hot         string   // one with a long history
+	loops       int
+	connections int
+	got         tally
+	budget      atomic.Int64 // requests and connections that are left
+}
+
+// budgetMax bounds what one attack sends, whatever its time.
+const budgetMax = 2_000_000
+
+func newHostile(addr string, h *home, m *measurement) *hostile {
+	stranger := newCaller(addr, hostileAddr, m.loops)
+	e := &hostile{
+		caller: stranger.with(h.hostile.token, h.hostile.cookie), stranger: stranger, neighbour: newCaller(addr, politeAddr, m.loops),
+		records: h.hostileIDs, hot: h.hot, loops: m.loops, connections: m.connections,
+	}
+	e.budget.Store(budgetMax)
+	return e
+}
+
+func (e *hostile) close() {
+	e.stranger.close()
+	e.neighbour.close()
+}
+
+// goes reports whether the attack goes on, and takes one from the budget.
+func (e *hostile) goes(ctx context.Context) bool {
+	return ctx.Err() == nil && e.budget.Add(-1) >= 0
+}
+
+// Pauses of the hostile client, which shares the processors with the server.
+const (
+	pauseAfterRefusal = 10 * time.Millisecond
+	pauseAfterClose   = 100 * time.Millisecond
+	trickle           = 100 * time.Millisecond // between two bytes of a slow body
+	heldMax           = 10 * time.Second       // an answer is left unread for so long
+)
+
+// loop keeps n requests going until ctx ends, each made by next with a number, and
+// reads the answers.
+func (e *hostile) loop(ctx context.Context, c *caller, n int, next func(number int) (path, body string)) {
+	var all sync.WaitGroup
+	var number atomic.Int64
+	for range n {
+		all.Go(func() {
+			for e.goes(ctx) {
+				path, body := next(int(number.Add(1)))
+				status, reply, err := c.do(c.request(ctx, path, body))
+				switch {
+				case ctx.Err() != nil:
+				case err != nil:
+					e.got.add(cause(err))
+					pause(ctx, pauseAfterRefusal)
+				default:
+					e.got.add(statusText(status, reply))
+					if isRefusal(status) {
+						pause(ctx, pauseAfterRefusal)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// hold keeps n connections open until ctx ends. Each sends text, then a byte now and
+// then if slow, and does not read more of an answer than its status.
+func (e *hostile) hold(ctx context.Context, n int, text []byte, slow bool) {
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			for e.goes(ctx) {
+				e.got.add(e.holdOne(ctx, text, slow))
+				pause(ctx, pauseAfterClose)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// holdOne is one connection of hold. It returns what became of it.
+func (e *hostile) holdOne(ctx context.Context, text []byte, slow bool) string {
+	conn, err := e.dialer.DialContext(ctx, "tcp", e.addr)
+	if err != nil {
+		return "not connected: " + cause(err)
+	}
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	defer func() { _ = conn.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	// The less fits into buffers, the sooner the server has to wait.
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetReadBuffer(4 << 10)
+	}
+	writing.Go(func() {
+		_, err := conn.Write(text)
+		for slow && err == nil && ctx.Err() == nil {
+			pause(ctx, trickle)
+			_, err = conn.Write([]byte{' '})
+		}
+	})
+	var line [len("HTTP/1.1 200")]byte
+	_, err = io.ReadFull(conn, line[:])
+	switch {
+	case ctx.Err() != nil:
+		return "held to the end without an answer"
+	case errors.Is(err, io.EOF):
+		return "closed without an answer"
+	case err != nil:
+		return cause(err)
+	case string(line[9:]) == "200":
+		pause(ctx, heldMax)
+		return "status 200, not read"
+	}
+	return "status " + string(line[9:])
+}
+
+// together carries out several attacks at a time.
+func together(parts ...func()) {
+	var all sync.WaitGroup
+	for _, part := range parts {
+		all.Go(part)
+	}
+	all.Wait()
+}
+
+// slowBody is the head of a request whose body never comes to its end.
+func slowBody(c *caller, path string) []byte {
+	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 65536\r\n", path, c.addr)
+	if c.token != "" {
+		head += "Authorization: svc.token " + c.token + "\r\n"
+	}
+	return []byte(head + "\r\n{")
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"troupe/bench/load"
+	"troupe/bench/process"
+)
+
+// phase is one attack and what became of the polite user meanwhile.
+type phase struct {
+	Attack string `json:"attack"`
+	What   string `json:"what"`
+	// Kinds are the polite user's requests.
+	Kinds map[string]*outcome `json:"kinds"`
+	// Hostile counts what the hostile one was answered.
+	Hostile map[string]int64 `json:"hostile"`
+	// Recovered is how long after the attack the polite user waited until a new
+	// connection and an event were answered again.
+	Recovered load.Duration `json:"recoveredMs"`
+	// Cores is the server's processor time for each second, and PeakBytes the most
+	// memory that it had.
+	Cores     float64 `json:"cores"`
+	PeakBytes int64   `json:"peakBytes"`
+	// Died says how the server ended before it was told to; empty: it did not.
+	Died string `json:"died,omitempty"`
+}
+
+// outcome is what one kind of request got.
+type outcome struct {
+	load.Summary
+	Errors map[string]int64 `json:"errors,omitempty"`
+}
+
+func (o *outcome) failed() int64 {
+	var n int64
+	for _, count := range o.Errors {
+		n += count
+	}
+	return n
+}
+
+// measure carries out one attack on a new server.
+func (m *measurement) measure(ctx context.Context, h *home, a attack) (*phase, error) {
+	s, err := m.start(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Stop()
+	p, e := newPolite(s.Addr, h), newHostile(s.Addr, h, m)
+	defer p.close()
+	defer e.close()
+	result := &phase{Attack: a.name, What: a.what, Kinds: map[string]*outcome{}}
+
+	p.recovered(ctx) // who was there before has a connection
+	attacking, stop := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { a.run(attacking, e) })
+	beside.Go(func() { result.PeakBytes = peak(attacking, s.PID()) })
+	begun := time.Now()
+	used, err1 := process.ProcessorTime(s.PID())
+	p.run(ctx, m.rate, begun.Add(m.warmUp), begun.Add(m.warmUp+m.duration))
+	later, err2 := process.ProcessorTime(s.PID())
+	result.Cores = (later - used).Seconds() / time.Since(begun).Seconds()
+	stop()
+	beside.Wait()
+	e.close()
+	result.Recovered = load.Duration(p.recovered(ctx))
+	select {
+	case <-s.Ended():
+		result.Died = s.LastWords()
+	default:
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, fmt.Errorf("processor time: %w", err)
+		}
+	}
+	result.Hostile = e.got.counts
+	for i, k := range kinds {
+		o := &p.observed[i]
+		result.Kinds[k.name] = &outcome{Summary: o.latency.Summary(m.duration), Errors: o.errors.counts}
+	}
+	return result, ctx.Err()
+}
+
+// peak looks at the memory of a process until ctx ends.
+func peak(ctx context.Context, pid int) (bytes int64) {
+	for ctx.Err() == nil {
+		bytes = max(bytes, process.ResidentBytes(pid))
+		pause(ctx, 50*time.Millisecond)
+	}
+	return bytes
+}
