@@ -1,7 +1,7 @@
 # Shortcuts. `make help` lists them; .ci/run is what must hold before a change lands.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint format fuzz bench layers kill misses pages ci
+.PHONY: help build test race lint format fuzz bench fairness layers kill misses vulnerabilities pages ci
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ fuzz: ## run every fuzz target for 30 s
 bench: ## measure the program beside the two ceilings, 64 connections
 	go run ./bench/compare -replies full,minimal
 
+fairness: ## show what a hostile user takes from a polite one
+	go run ./bench/fairness
+
 layers: ## run the benchmarks of all layers
 	go test -run '^$$' -bench . -benchmem ./...
 
@@ -35,6 +38,9 @@ kill: ## kill servers under load and look for lost answers
 
 misses: ## compare how long it takes to be told that there is no file
 	go test -count=1 -v -run TestMissesTakeAsLong ./cmd/internal/endtoend -misses 2000
+
+vulnerabilities: ## look for known vulnerabilities with the database that GOVULNDB names
+	.ci/vulnerabilities
 
 pages: ## build the web pages into the tree
 	.ci/console -update
