@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"troupe/persistence/clocktest"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
@@ -24,17 +26,17 @@ func TestAFullDiskIsRefusedAndHeals(t *testing.T) {
 		mustCommit(t, s, "a", "1")
 
 		free(99)
-		time.Sleep(2 * spaceInterval)
+		clocktest.Advance(2 * spaceInterval)
 		wantError(t, "accepting with too little space", s.Accepting(), ErrDiskFull)
 		wantError(t, "append with too little space", <-appendSetting(s, "b", "2"), ErrDiskFull)
 		wantSetting(t, s, "a", "1")
 
 		free(105) // above the mark, but not by enough
-		time.Sleep(2 * spaceInterval)
+		clocktest.Advance(2 * spaceInterval)
 		wantError(t, "accepting just above the mark", s.Accepting(), ErrDiskFull)
 
 		free(200)
-		time.Sleep(2 * spaceInterval)
+		clocktest.Advance(2 * spaceInterval)
 		wantError(t, "accepting with space", s.Accepting(), nil)
 		mustCommit(t, s, "c", "3")
 	})
@@ -101,7 +103,7 @@ func TestOpenOnAFullDiskServesReads(t *testing.T) {
 		}
 
 		free(1000)
-		time.Sleep(2 * spaceInterval)
+		clocktest.Advance(2 * spaceInterval)
 		wantError(t, "accepting with space", s.Accepting(), nil)
 		wantError(t, "commit of what was begun before", s.Commit(begun), ErrDiskFull)
 		mustCommit(t, s, "c", "3")
@@ -149,7 +151,7 @@ func TestNobodyWaitsForASnapshotWhenThereIsRoomAgain(t *testing.T) {
 		free(1000)
 		begun := time.Now()
 		for range 100 {
-			time.Sleep(spaceInterval / 10)
+			clocktest.Advance(spaceInterval / 10)
 			wantSetting(t, s, "a", "1")
 		}
 		if took := time.Since(begun); took != 10*spaceInterval {
@@ -161,7 +163,7 @@ func TestNobodyWaitsForASnapshotWhenThereIsRoomAgain(t *testing.T) {
 			s.db.Load().Compact(t.Context(), []byte{0}, []byte{0xFF}, false)); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(spaceInterval) // tables are removed in the background
+		clocktest.Advance(spaceInterval) // tables are removed in the background
 		wantSetting(t, s, "a", "2")
 		if got, err := snapshot.Load(SettingKey(nil, "a")); err != nil || string(got) != "1" {
 			t.Errorf("setting a of the snapshot: got %q, %v, want 1", got, err)
@@ -172,7 +174,7 @@ func TestNobodyWaitsForASnapshotWhenThereIsRoomAgain(t *testing.T) {
 		if err := snapshot.Close(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * spaceInterval)
+		clocktest.Advance(2 * spaceInterval)
 		if got := tables(); len(got) != 1 || slices.Contains(before, got[0]) {
 			t.Errorf("tables at the end: got %q, want one and not %q", got, before)
 		}
@@ -193,7 +195,7 @@ func TestAStoreWithASnapshotOfBeforeCloses(t *testing.T) {
 		}
 		snapshot := s.Snapshot()
 		fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1000 << 20})
-		time.Sleep(2 * spaceInterval)
+		clocktest.Advance(2 * spaceInterval)
 		mustCommit(t, s, "b", "2")
 		closed := make(chan error)
 		go func() { closed <- s.Close() }()

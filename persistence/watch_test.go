@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"troupe/persistence/clocktest"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
@@ -34,8 +36,7 @@ func TestAHangingSyncAnswersUnknownAfterTheWait(t *testing.T) {
 			t.Errorf("unknown outcomes: got %d, want 1", got)
 		}
 		release()
-		synctest.Wait()
-		time.Sleep(time.Second) // of the bubble's clock: some ticks of the watchdog
+		clocktest.Advance(time.Second) // some ticks of the watchdog
 		wantError(t, "accepting after it healed", s.Accepting(), nil)
 		wantSetting(t, s, "a", "1")
 		mustCommit(t, s, "b", "2")
@@ -48,7 +49,7 @@ func TestAStalledStoreRefusesWithoutApplying(t *testing.T) {
 		release := disk.hold()
 		defer release()
 		first := appendSetting(s, "a", "1")
-		time.Sleep(s.options.CommitWaitMax / 2)
+		clocktest.Advance(s.options.CommitWaitMax / 2)
 		wantError(t, "accepting", s.Accepting(), ErrStalled)
 
 		second := appendSetting(s, "b", "2")
@@ -93,19 +94,15 @@ func TestEveryWaiterIsToldOnceInOrderWhenTheDiskHangsAndHeals(t *testing.T) {
 				release := disk.hold()
 				var calls atomic.Int64
 				waiters := make([]*orderWaiter, 30)
-				go func() {
-					time.Sleep(healAfter)
-					release()
-				}()
+				time.AfterFunc(healAfter, release)
 				for n := range waiters {
 					waiters[n] = &orderWaiter{n: n, calls: &calls}
 					w := s.NewWrites(Meta)
 					w.Set(SettingKey(nil, "a"), []byte{byte(n)})
 					s.Append(w, waiters[n])
-					time.Sleep(70 * time.Millisecond)
+					clocktest.Advance(70 * time.Millisecond)
 				}
-				time.Sleep(time.Minute)
-				synctest.Wait()
+				clocktest.Advance(time.Minute)
 				for n, w := range waiters {
 					if own := w.own.Load(); own != 1 {
 						t.Errorf("waiter %d: told %d times, want once", n, own)
@@ -142,9 +139,9 @@ func TestAppendThatWaitsForRoomIsNoticedToo(t *testing.T) {
 		if s.commits.queue.empty() {
 			t.Fatal("no append is waiting for room")
 		}
-		time.Sleep(writeStallMax + time.Second)
+		clocktest.Advance(writeStallMax + time.Second)
 		wantError(t, "accepting", s.Accepting(), ErrStalled)
-		time.Sleep(s.options.CommitWaitMax)
+		clocktest.Advance(s.options.CommitWaitMax)
 		unknown := 0
 		for len(told) > 0 {
 			if err := <-told; errors.Is(err, ErrOutcomeUnknown) {
@@ -155,7 +152,7 @@ func TestAppendThatWaitsForRoomIsNoticedToo(t *testing.T) {
 			t.Errorf("told unknown: got %d waiters, want the one that waits for room", unknown)
 		}
 		release()
-		time.Sleep(time.Minute)
+		clocktest.Advance(time.Minute)
 		wantError(t, "accepting after it healed", s.Accepting(), nil)
 	})
 }

@@ -291,9 +291,7 @@ func TestASetOfUnknownOutcomeDoesNotComeBack(t *testing.T) {
 			t.Fatalf("while the disk hangs: got %v, want ErrOutcomeUnknown", err)
 		}
 		disk.Release()
-		for s.store.Accepting() != nil {
-			time.Sleep(5 * time.Millisecond)
-		}
+		storetest.AwaitAccepting(t, s.store, true)
 		s.publish(before)
 		s.close()
 		open()

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"troupe/persistence/clocktest"
 )
 
 // TestARefusedSetIsTriedAgain after intervals that grow to a bound, until it is
@@ -31,8 +33,7 @@ func TestARefusedSetIsTriedAgain(t *testing.T) {
 			mu.Lock()
 			calls, begun = nil, time.Now()
 			mu.Unlock()
-			time.Sleep(pass)
-			synctest.Wait()
+			clocktest.Advance(pass)
 			mu.Lock()
 			defer mu.Unlock()
 			if !slices.Equal(calls, want) {

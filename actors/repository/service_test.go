@@ -23,6 +23,7 @@ import (
 	"troupe/actors/repository/disk"
 	"troupe/actors/repository/sourcetest"
 	"troupe/actors/workflow"
+	"troupe/persistence/clocktest"
 )
 
 var (
@@ -313,13 +314,27 @@ type slow struct {
 }
 
 func (s slow) Open(ctx context.Context, file string) (*repository.File, error) {
-	time.Sleep(s.file)
+	if err := pause(ctx, s.file); err != nil {
+		return nil, err
+	}
 	return s.Memory.Open(ctx, file)
 }
 
 func (s slow) List(ctx context.Context, folder string) (*repository.Listing, error) {
-	time.Sleep(s.folder)
+	if err := pause(ctx, s.folder); err != nil {
+		return nil, err
+	}
 	return s.Memory.List(ctx, folder)
+}
+
+// pause waits for d, or returns why ctx ended before.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // TestHowLongAMissTakesTellsNothing: on a place that is fast, where only the
@@ -447,16 +462,16 @@ func TestAChangeCountsInTime(t *testing.T) {
 		go func() {
 			for ctx.Err() == nil {
 				put(t, m, "/other.txt")
-				time.Sleep(7 * time.Millisecond)
+				_ = pause(ctx, 7*time.Millisecond)
 			}
 		}()
 		want := ""
 		for i := range 50 {
-			time.Sleep(time.Duration(i) * 37 * time.Millisecond)
+			clocktest.Advance(time.Duration(i) * 37 * time.Millisecond)
 			file := fmt.Sprintf("/%02d.rml", i)
 			put(t, m, file)
 			want = strings.TrimSpace(want + " " + file)
-			time.Sleep(seenMax)
+			clocktest.Advance(seenMax)
 			s.wantList(admin, "rml", want)
 		}
 	})
@@ -636,15 +651,15 @@ func TestOneFolderDoesNotHoldTheFirstListForEver(t *testing.T) {
 		m.Fail("/", workflow.ErrUnavailable)
 		m.Fail("/d", workflow.ErrUnavailable)
 		s := start(t, repository.Options{Source: m})
-		time.Sleep(time.Hour)
+		clocktest.Advance(time.Hour)
 		if s.Ready() == nil {
 			t.Error("it is ready without having seen anything")
 		}
 		m.Fail("/", nil)
-		time.Sleep(seenMax)
+		clocktest.Advance(seenMax)
 		s.wantList(admin, "rml", "/a.rml")
 		m.Fail("/d", nil)
-		time.Sleep(seenMax)
+		clocktest.Advance(seenMax)
 		s.wantList(admin, "rml", "/a.rml /d/b.rml")
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"troupe/actors/identity"
 	"troupe/persistence"
+	"troupe/persistence/clocktest"
 	"troupe/statemachine/filter"
 )
 
@@ -44,7 +45,7 @@ func TestAQueryHasABudget(t *testing.T) {
 				req.Caller, req.WorkflowID, req.Count = boss, "stock", true
 				_, err := h.Query(t.Context(), &req, func([]byte) error {
 					if seen++; seen == 20 {
-						time.Sleep(11 * time.Second)
+						clocktest.Advance(11 * time.Second)
 					}
 					return nil
 				})

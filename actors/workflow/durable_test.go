@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/persistence"
+	"troupe/persistence/clocktest"
 	"troupe/persistence/storetest"
 	"troupe/statemachine"
 )
@@ -183,7 +184,7 @@ func TestAFullDiskRefusesAndLosesNothing(t *testing.T) {
 	h := newHouseOn(t, disk, Options{})
 	id := h.create(john, "leave", "")
 	disk.SetFree(0)
-	awaitAccepting(t, h.store, false)
+	storetest.AwaitAccepting(t, h.store, false)
 	if _, err := h.send(john, "leave", id, "note", "", ""); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("on a full disk: got %v, want ErrUnavailable", err)
 	}
@@ -202,27 +203,13 @@ func TestAFullDiskRefusesAndLosesNothing(t *testing.T) {
 		}
 	}
 	disk.SetFree(1 << 40)
-	awaitAccepting(t, h.store, true)
+	storetest.AwaitAccepting(t, h.store, true)
 	if got := events(t, h.mustSend(john, "leave", id, "submit", "", "")); got != ",submit" {
 		t.Errorf("after the disk had space again: history %q, want only what was acknowledged", got)
 	}
 	h.restart()
 	if got := events(t, h.mustLoad(john, "leave", id)); got != ",submit" {
 		t.Errorf("after a restart: history %q", got)
-	}
-}
-
-func awaitAccepting(t *testing.T, store *persistence.Store, want bool) {
-	t.Helper()
-	look := time.NewTicker(10 * time.Millisecond)
-	defer look.Stop()
-	late := time.After(20 * time.Second)
-	for (store.Accepting() == nil) != want {
-		select {
-		case <-look.C:
-		case <-late:
-			t.Fatalf("accepting: %v, want %v", store.Accepting(), want)
-		}
 	}
 }
 
@@ -242,12 +229,12 @@ func TestAnUnknownOutcomeKeepsAwakeUntilItIsKnown(t *testing.T) {
 		if err := <-done; !errors.Is(err, ErrOutcomeUnknown) {
 			t.Fatalf("got %v, want ErrOutcomeUnknown", err)
 		}
-		time.Sleep(3 * commitWaitMax) // until whoever asks about the outcome has not been told either
+		clocktest.Advance(3 * commitWaitMax) // until whoever asks about the outcome has not been told either
 		if n := h.Metrics().Awake; n != 1 {
 			t.Errorf("%d instances are awake while the outcome is unknown, want 1: the store may not have it", n)
 		}
 		disk.Release()
-		time.Sleep(10 * sweepEvery)
+		clocktest.Advance(10 * sweepEvery)
 		if n := h.Metrics().Awake; n != 0 {
 			t.Errorf("%d instances are awake after the outcome was known, want none", n)
 		}

@@ -335,7 +335,7 @@ func TestAStoreThatRefusesForAMomentDoesNotSpoilAnIndex(t *testing.T) {
 		h.mustLoad(boss, "stock", id)
 	}
 	disk.SetFree(0)
-	awaitAccepting(t, h.store, false)
+	storetest.AwaitAccepting(t, h.store, false)
 	goOn()
 	await(t, "the builder to notice", func() bool { return h.book.count("index is not finished") > 0 })
 	if row, _ := h.indexRow("stock", "svcPublic.a"); row.State != building {
@@ -343,7 +343,7 @@ func TestAStoreThatRefusesForAMomentDoesNotSpoilAnIndex(t *testing.T) {
 	}
 	h.checkIndexes()
 	disk.SetFree(1 << 40)
-	awaitAccepting(t, h.store, true)
+	storetest.AwaitAccepting(t, h.store, true)
 	for _, id := range ids[30:] {
 		h.mustSend(boss, "stock", id, "set", `{"a":"z"}`, "")
 	}

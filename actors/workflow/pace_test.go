@@ -11,6 +11,7 @@ import (
 
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/persistence/clocktest"
 )
 
 // slots takes slots among the queries. It ends with the test.
@@ -95,8 +96,7 @@ func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 				if n := c.open(h); n != 4 {
 					t.Errorf("john has %d of 8 open, want half", n)
 				}
-				time.Sleep(c.wait + time.Nanosecond)
-				synctest.Wait()
+				clocktest.Advance(c.wait + time.Nanosecond)
 				for range 2 {
 					select {
 					case err := <-u.ended:
@@ -127,7 +127,7 @@ func TestAListWaitsForASlot(t *testing.T) {
 		u.begin(100, func(item func()) error {
 			return h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { item(); return nil })
 		})
-		time.Sleep(10 * time.Second)
+		clocktest.Advance(10 * time.Second)
 		close(u.release)
 		u.all.Wait()
 		for range 100 {

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -36,9 +35,7 @@ func TestAnAcknowledgedCreateIsReadableAfterAPublishOfUnknownOutcome(t *testing.
 			t.Errorf("a create before the outcome is known: got %v, want ErrUnavailable", err)
 		}
 		disk.Release()
-		for h.store.Accepting() != nil {
-			time.Sleep(time.Second)
-		}
+		storetest.AwaitAccepting(t, h.store, true)
 		id := h.create(john, "plain", "")
 		h.disk = disk.AfterCrash()
 		h.restart()
@@ -68,9 +65,7 @@ func TestPublishingAgainTellsWhenTheSetIsDurable(t *testing.T) {
 			}
 		}
 		disk.Release()
-		for h.store.Accepting() != nil {
-			time.Sleep(time.Second)
-		}
+		storetest.AwaitAccepting(t, h.store, true)
 		h.publish(leave, order, plain)
 		store, err := disk.AfterCrash().Open(persistence.Options{Log: zerolog.Nop()})
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"troupe/persistence/clocktest"
 )
 
 // TestSlowFiltersOfWatchesShareTheSlots: however many they are, only so many look at
@@ -98,8 +100,7 @@ func TestAWatcherHearsBeatsWhileItWaitsForASlot(t *testing.T) {
 		taken := h.slots(boss)
 		h.mustSend(boss, "stock", id, "set", `{"a":1}`, "")
 		for range 3 {
-			time.Sleep(beatEvery)
-			synctest.Wait()
+			clocktest.Advance(beatEvery)
 			e.expect("while another has the slot", "beat")
 		}
 		taken.leave()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"troupe/actors/identity"
+	"troupe/persistence/clocktest"
 	"troupe/persistence/storetest"
 	"troupe/statemachine/data"
 )
@@ -706,7 +707,7 @@ func TestAnEntryWhoseOutcomeIsUnknown(t *testing.T) {
 		}
 		all.expect("while the outcome is not known", "lost", "lost")
 		disk.Release()
-		time.Sleep(2 * time.Second)
+		clocktest.Advance(2 * time.Second)
 		for _, id := range []string{open, hidden} {
 			h.mustSend(boss, "stock", id, "side", "", "")
 		}
@@ -735,7 +736,7 @@ func TestAWatcherHearsThatThereIsNothing(t *testing.T) {
 		loud.beats.Store(true)
 		begun := time.Now()
 		for range 20 {
-			time.Sleep(3 * time.Second)
+			clocktest.Advance(3 * time.Second)
 			h.mustSend(boss, "stock", id, "set", "", "")
 			loud.expect("an entry every 3 s", fmt.Sprintf("%d set", h.mustLoad(boss, "stock", id).Sequence))
 		}
@@ -762,7 +763,7 @@ func TestAFeedIsForgottenWhenNobodyCameBack(t *testing.T) {
 		id := h.create(boss, "stock", "")
 		e := h.watch(WatchRequest{Caller: member}, nil)
 		place := e.next().ID
-		time.Sleep(3 * feedKeptFor)
+		clocktest.Advance(3 * feedKeptFor)
 		if n := h.feeds.byKey.Size(); n != 1 {
 			t.Fatalf("%d feeds while one is watched", n)
 		}
@@ -770,13 +771,13 @@ func TestAFeedIsForgottenWhenNobodyCameBack(t *testing.T) {
 			t.Error(err)
 		}
 		h.mustSend(boss, "stock", id, "set", "", "")
-		time.Sleep(feedKeptFor - 2*sweepEvery)
+		clocktest.Advance(feedKeptFor - 2*sweepEvery)
 		back := h.listen(WatchRequest{Caller: member, LastEventID: place})
 		back.expect("in time", "2 set")
 		if err := back.end(); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		time.Sleep(feedKeptFor + 2*sweepEvery)
+		clocktest.Advance(feedKeptFor + 2*sweepEvery)
 		if n := h.feeds.byKey.Size(); n != 0 {
 			t.Errorf("%d feeds are still kept", n)
 		}

@@ -162,7 +162,7 @@ func TestAStoreThatRefusesForAMoment(t *testing.T) {
 	disk := storetest.NewDisk()
 	o := mustOpenServiceOn(t, dir, disk, time.Minute)
 	disk.SetFree(0)
-	awaitAccepting(t, o.store, false)
+	storetest.AwaitAccepting(t, o.store, false)
 	putFile(t, dir, "workflows/small.yaml", smallFlow)
 	disable(t, dir)
 	if !o.reloadAll() {
@@ -172,7 +172,7 @@ func TestAStoreThatRefusesForAMoment(t *testing.T) {
 	o.wants("on a full disk", 2, 3)
 	wantsPending(t, "on a full disk", &o.reloads.definitions, "trying again: publish: disk is full")
 	disk.SetFree(1 << 40)
-	awaitAccepting(t, o.store, true)
+	storetest.AwaitAccepting(t, o.store, true)
 	if o.reloadDefinitions() {
 		t.Error("what was taken is tried again")
 	}
@@ -227,7 +227,7 @@ func TestASetThatIsInUseButNotDurableSaysSo(t *testing.T) {
 	o.wants("changed while the disk hangs", 3, 3)
 	wantsPending(t, "changed while the disk hangs", &o.reloads.definitions, "not taken over, trying again")
 	disk.Release()
-	awaitAccepting(t, o.store, true)
+	storetest.AwaitAccepting(t, o.store, true)
 	for range 100 { // a slow machine may need more than one
 		if !o.reloadDefinitions() {
 			break
@@ -235,20 +235,6 @@ func TestASetThatIsInUseButNotDurableSaysSo(t *testing.T) {
 	}
 	o.wants("confirmed", 4, 3)
 	wantsPending(t, "confirmed", &o.reloads.definitions, "")
-}
-
-func awaitAccepting(t *testing.T, store *persistence.Store, want bool) {
-	t.Helper()
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	late := time.After(time.Minute)
-	for (store.Accepting() == nil) != want {
-		select {
-		case <-look.C:
-		case <-late:
-			t.Fatalf("accepting: %v, want %v", store.Accepting(), want)
-		}
-	}
 }
 
 // TestTheSetOfDefinitionsIsOneCommit: a crash leaves all of it or nothing.

@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"sync/atomic"
+	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -46,6 +48,22 @@ func (d *Disk) AfterCrash() *Disk { return diskOf(d.mem.CrashClone(vfs.CrashClon
 // SetFree says how much space the disk reports as free. The store looks at it
 // a few times a second.
 func (d *Disk) SetFree(bytes uint64) { d.free.Store(bytes) }
+
+// AwaitAccepting returns when the store takes writes, or when it does not, as
+// wanted. It fails the test after a minute, which only a broken store needs.
+func AwaitAccepting(t testing.TB, store *persistence.Store, want bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(time.Minute)
+	for (store.Accepting() == nil) != want {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("accepting: %v, want %v", store.Accepting(), want)
+		}
+	}
+}
 
 // meteredFS is a file system that reports the disk's free space.
 type meteredFS struct {

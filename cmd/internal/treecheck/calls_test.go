@@ -16,7 +16,7 @@ var banned = []struct {
 	except     []string // folders
 	why        string
 }{
-	{"time", []string{"Sleep"}, []string{synctestOnly}, "wait for a signal or a condition; tests have testing/synctest"},
+	{"time", []string{"Sleep"}, []string{"persistence/clocktest"}, "wait for a signal or a condition; tests move a virtual clock by persistence/clocktest"},
 	{"time", []string{"Tick"}, nil, "nobody can stop it"},
 	{"fmt", []string{"Print", "Printf", "Println"}, nil, "write to a writer that was passed in"},
 	{"log", []string{"Print", "Printf", "Println", "Fatal", "Fatalf", "Fatalln", "Panic", "Panicf", "Panicln", "Default"}, nil, "loggers are injected, never global"},
@@ -28,12 +28,8 @@ var banned = []struct {
 	{"reflect", []string{"DeepEqual"}, []string{testsOnly}, "compare what matters"},
 }
 
-// testsOnly, as a folder, stands for all tests, and synctestOnly for those whose
-// clock is that of testing/synctest: sleeping costs no time there.
-const (
-	testsOnly    = "_test.go"
-	synctestOnly = "testing/synctest"
-)
+// testsOnly, as a folder, stands for all tests.
+const testsOnly = "_test.go"
 
 func TestBannedUses(t *testing.T) { holds(t, checkBannedUses) }
 
@@ -52,13 +48,8 @@ func checkBannedUses(t *testing.T, tree fs.FS) (faults []string) {
 
 func excepted(s *source, folders []string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool {
-		return f == testsOnly && s.IsTest() || f == synctestOnly && s.IsTest() && hasVirtualClock(s) || within(s.Path, f)
+		return f == testsOnly && s.IsTest() || within(s.Path, f)
 	})
-}
-
-func hasVirtualClock(s *source) (has bool) {
-	s.Imports(func(_ token.Pos, _, importPath string) { has = has || importPath == synctestOnly })
-	return has
 }
 
 func TestBannedUsesControl(t *testing.T) {
@@ -66,7 +57,8 @@ func TestBannedUsesControl(t *testing.T) {
 		{"a time is fine", map[string]string{"gateway/a.go": "package a\nimport \"time\"\nvar x = time.Second\n"}, nil},
 		{"a variable that hides the package", map[string]string{"gateway/a.go": "package a\nimport _ \"fmt\"\nfunc f(time interface{Sleep()}) { time.Sleep() }\n"}, nil},
 		{"a sleep in a test", map[string]string{"gateway/a_test.go": "package a\nimport \"time\"\nfunc f() { time.Sleep(1) }\n"}, []string{"gateway/a_test.go:3: no time.Sleep"}},
-		{"a sleep on a virtual clock", map[string]string{"gateway/a_test.go": "package a\nimport (\n\"testing/synctest\"\n\"time\"\n)\nvar _ = synctest.Wait\nfunc f() { time.Sleep(1) }\n"}, nil},
+		{"a sleep beside a virtual clock", map[string]string{"gateway/a_test.go": "package a\nimport (\n\"testing/synctest\"\n\"time\"\n)\nvar _ = synctest.Wait\nfunc f() { time.Sleep(1) }\n"}, []string{"gateway/a_test.go:7: no time.Sleep"}},
+		{"the one sleep on a virtual clock", map[string]string{"persistence/clocktest/a.go": "package clocktest\nimport \"time\"\nfunc f() { time.Sleep(1) }\n"}, nil},
 		{"a sleep under another name", map[string]string{"gateway/a.go": "package a\nimport clock \"time\"\nvar f = clock.Sleep\n"}, []string{"no time.Sleep"}},
 		{"a print", map[string]string{"actors/a.go": "package a\nimport \"fmt\"\nfunc f() { fmt.Println() }\n"}, []string{"no fmt.Println"}},
 		{"the default mux", map[string]string{"gateway/a.go": "package a\nimport \"net/http\"\nvar x = http.DefaultServeMux\n"}, []string{"no net/http.DefaultServeMux"}},

@@ -1,0 +1,18 @@
+// Package clocktest moves the virtual clock of tests. It is the one place that
+// sleeps, and it does so only where sleeping costs no time: in a bubble of
+// testing/synctest.
+package clocktest
+
+import (
+	"testing/synctest"
+	"time"
+)
+
+// Advance lets d pass on the clock of the bubble, and returns when everything that
+// fell due by then is done. It panics outside of a bubble, so that no test waits
+// on a real clock by it. One goroutine of a bubble may advance at a time.
+func Advance(d time.Duration) {
+	synctest.Wait() // panics outside of a bubble
+	time.Sleep(d)
+	synctest.Wait()
+}
