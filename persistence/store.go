@@ -28,7 +28,6 @@ type Store struct {
 	ids      ids
 	log      zerolog.Logger
 	fs       vfs.FS
-	lock     *pebble.Lock
 	shards   int
 	crashed  bool // the last process did not close the store
 	started  time.Time
@@ -110,11 +109,11 @@ func newStore(dir string, o Options, anew bool) (*Store, error) {
 // s.undo as soon as it succeeded.
 func (s *Store) open() error {
 	s.mount()
-	var err error
-	if s.lock, err = s.enter(); err != nil {
+	lock, err := s.enter()
+	if err != nil {
 		return err
 	}
-	found, err := s.preflight(s.lock)
+	found, err := s.preflight(lock)
 	if err != nil {
 		return err
 	}
