@@ -35,13 +35,19 @@ func idFile(t testing.TB, fs vfs.FS, path string) string {
 	return id
 }
 
+// wantBelonging demands that the store is the one that its file outside names.
+func wantBelonging(t testing.TB, when string, fs vfs.FS) {
+	t.Helper()
+	if in, beside := idFile(t, fs, "db/"+idName), idFile(t, fs, belonging(fs).IDFile); in != beside {
+		t.Errorf("%s: the store is %s, and %s belongs there", when, in, beside)
+	}
+}
+
 func TestAStoreThatBelongsThereIsDemanded(t *testing.T) {
 	fs := vfs.NewMem()
 	o := belonging(fs)
 	closeStore(t, o)
-	if in, beside := idFile(t, fs, "db/"+idName), idFile(t, fs, o.IDFile); in != beside {
-		t.Errorf("the store is %s, and %s belongs there", in, beside)
-	}
+	wantBelonging(t, "made", fs)
 	s := open(t, o) // closed only at the end, which the renaming below does not mind
 	wantSetting(t, s, "a", "1")
 	if err := s.Close(); err != nil {
@@ -97,9 +103,7 @@ func TestAStoreOfAnEarlierReleaseIsTakenOver(t *testing.T) {
 	o := belonging(fs)
 	s := open(t, o)
 	wantSetting(t, s, "a", "1")
-	if in, beside := idFile(t, fs, "db/"+idName), idFile(t, fs, o.IDFile); in != beside {
-		t.Errorf("the store is %s, and %s belongs there", in, beside)
-	}
+	wantBelonging(t, "taken over", fs)
 }
 
 func TestWhatSaysWhichStoreBelongsThereMustBeWhole(t *testing.T) {
@@ -149,9 +153,7 @@ func TestAStoreWorksWhereItsIDCannotBeKept(t *testing.T) {
 	f.fault.Store(nil)
 	s := open(t, o)
 	wantSetting(t, s, "a", "1")
-	if in, beside := idFile(t, fs, "db/"+idName), idFile(t, fs, o.IDFile); in != beside {
-		t.Errorf("the store is %s, and %s belongs there", in, beside)
-	}
+	wantBelonging(t, "written at last", fs)
 }
 
 // TestACrashNeverLeavesAStoreThatDoesNotBelongThere cuts the power at every write
@@ -203,9 +205,7 @@ func TestACrashNeverLeavesAStoreThatDoesNotBelongThere(t *testing.T) {
 				if err != nil {
 					t.Fatalf("after a crash at write %d: %v", k, err)
 				}
-				if in, beside := idFile(t, left, "db/"+idName), idFile(t, left, "store-id"); in != beside {
-					t.Errorf("after a crash at write %d: the store is %s, and %s belongs there", k, in, beside)
-				}
+				wantBelonging(t, fmt.Sprintf("after a crash at write %d", k), left)
 			}
 			if cuts < 10 {
 				t.Errorf("only %d crashes, want more", cuts)
