@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -31,11 +30,7 @@ func TestAFailedWriteOfTheLogIsNeverAcknowledged(t *testing.T) {
 			t.Run(fmt.Sprintf("%s fails with %v", name, errno), func(t *testing.T) {
 				f := &faultyFS{suffix: ".log", kinds: kinds}
 				o := small(errorfs.Wrap(vfs.NewMem(), f))
-				died := make(chan string, 1)
-				o.Fatal = func(reason string) {
-					died <- reason
-					runtime.Goexit() // the process would be gone
-				}
+				died := deaths(&o)
 				s, err := Open("db", o)
 				if err != nil {
 					t.Fatal(err)

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -81,6 +82,17 @@ func eventually(t testing.TB, what string, holds func() bool) {
 			t.Fatalf("still not so: %s", what)
 		}
 	}
+}
+
+// deaths lets a store with these options end only the goroutine that it dies in.
+// The reasons end up in died.
+func deaths(o *Options) (died chan string) {
+	died = make(chan string, 2)
+	o.Fatal = func(reason string) {
+		died <- reason
+		runtime.Goexit() // the process would be gone
+	}
+	return died
 }
 
 // faultyFS fails or holds up operations on files with a suffix.

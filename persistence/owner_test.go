@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -125,14 +124,9 @@ func TestAStoreThatIsNotItsOwnAnyMoreEndsTheProcess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
-			died := make(chan string, 2)
-			s, err := Open(dir, Options{
-				WitnessInterval: time.Millisecond, CommitWaitMax: time.Minute,
-				Fatal: func(reason string) {
-					died <- reason
-					runtime.Goexit() // the process would be gone
-				},
-			})
+			o := Options{WitnessInterval: time.Millisecond, CommitWaitMax: time.Minute}
+			died := deaths(&o)
+			s, err := Open(dir, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,13 +152,9 @@ func TestAStoreThatIsNotItsOwnAnyMoreEndsTheProcess(t *testing.T) {
 // mortal are options for a store in memory that looks often whether it is its own.
 // A death ends up in died.
 func mortal(fs vfs.FS) (o Options, died chan string) {
-	died = make(chan string, 2)
 	o = small(fs)
 	o.WitnessInterval = time.Millisecond
-	o.Fatal = func(reason string) {
-		died <- reason
-		runtime.Goexit() // the process would be gone
-	}
+	died = deaths(&o)
 	return o, died
 }
 
@@ -257,11 +247,7 @@ func TestALogUsedAgainIsNotALogRemoved(t *testing.T) {
 func TestADyingStoreAcknowledgesNothing(t *testing.T) {
 	f := &faultyFS{suffix: ".log", kinds: syncKinds}
 	o := small(errorfs.Wrap(vfs.NewMem(), f))
-	ended := make(chan struct{})
-	o.Fatal = func(string) {
-		close(ended)
-		runtime.Goexit()
-	}
+	died := deaths(&o)
 	s, err := Open("db", o)
 	if err != nil {
 		t.Fatal(err)
@@ -270,7 +256,7 @@ func TestADyingStoreAcknowledgesNothing(t *testing.T) {
 	release := f.hold()
 	c := appendSetting(s, "b", "2")
 	go s.die("in a test")
-	<-ended
+	<-died
 	release()
 	_ = s.Close() // waits until the committer has passed it
 	select {
