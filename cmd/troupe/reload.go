@@ -30,14 +30,6 @@ type reload struct {
 	inUse          home.Digest // under the lock of the set
 }
 
-// took notes what is in use, and returns whether that is worth a line of the log:
-// it is other than before, or healed, which means that newer files had waited.
-func (r *reload) took(d home.Digest, healed bool) bool {
-	changed := d != r.inUse
-	r.inUse = d
-	return changed || healed
-}
-
 // ready is the set as a part of the service.
 func (r *reload) ready() error {
 	if reason := r.pending.Load(); reason != nil {
@@ -53,14 +45,18 @@ const (
 	shownFaultBytes = 140
 )
 
-// ended notes how a reading ended, and logs it unless it is the same as before. It
-// returns whether the files should be read again.
-func (r *reload) ended(log zerolog.Logger, err error) (again bool) {
+// ended notes how a reading of the files ended: d is in use, or err, which it logs
+// unless it is the same as before. again: the files should be read again. news: what
+// is in use is worth a line of the log, because it is other than before, or because
+// newer files had waited.
+func (r *reload) ended(log zerolog.Logger, d home.Digest, err error) (again, news bool) {
 	if err == nil {
 		r.taken.Add(1)
 		r.faults.Store(0)
-		r.pending.Store(nil)
-		return false
+		waited := r.pending.Swap(nil) != nil
+		news = waited || d != r.inUse
+		r.inUse = d
+		return false, news
 	}
 	r.untaken.Add(1)
 	var faults document.Faults
@@ -74,7 +70,7 @@ func (r *reload) ended(log zerolog.Logger, err error) (again bool) {
 	}
 	r.faults.Store(int64(len(faults)))
 	if last := r.pending.Swap(&reason); last != nil && *last == reason {
-		return true
+		return true, false
 	}
 	for _, f := range faults {
 		line := log.Error().Str("file", f.File).Int("line", f.Line).Str("reason", f.Reason)
@@ -88,7 +84,7 @@ func (r *reload) ended(log zerolog.Logger, err error) (again bool) {
 	} else {
 		log.Error().Err(err).Msg(r.what + said)
 	}
-	return true
+	return true, false
 }
 
 // shortFaults shows the first faults with their places.
@@ -172,10 +168,9 @@ func (s *service) firstSets() (again bool, err error) {
 	if definitionsErr != nil && !before {
 		return false, definitionsErr
 	}
-	s.reloads.access.took(access.Digest, false)
-	s.reloads.definitions.took(definitions, false)
-	again = s.reloads.access.ended(s.log, accessErr)
-	return s.reloads.definitions.ended(s.log, definitionsErr) || again, nil
+	again, _ = s.reloads.access.ended(s.log, access.Digest, accessErr)
+	more, _ := s.reloads.definitions.ended(s.log, definitions, definitionsErr)
+	return again || more, nil
 }
 
 // allFaults adds the faults of all other files to those that keep the server from
@@ -222,8 +217,8 @@ func (s *service) reloadAccess() (again bool) {
 			s.repository.SetRights(s.rights)
 		}
 	}
-	healed := s.reloads.access.ready() != nil
-	if again = s.reloads.access.ended(s.log, err); !again && s.reloads.access.took(access.Digest, healed) {
+	again, news := s.reloads.access.ended(s.log, access.Digest, err)
+	if news {
 		s.log.Info().Int("users", len(access.Directory.Users())).Msg("changed users and rights are in use")
 	}
 	return again
@@ -246,8 +241,8 @@ func (s *service) reloadDefinitions() (again bool) {
 	if access.Directory != nil {
 		definitions, err = s.takeDefinitions(access.Directory)
 	}
-	healed := s.reloads.definitions.ready() != nil
-	if again = s.reloads.definitions.ended(s.log, err); !again && s.reloads.definitions.took(definitions, healed) {
+	again, news := s.reloads.definitions.ended(s.log, definitions, err)
+	if news {
 		s.log.Info().Int("workflows", s.catalog.Len()).Int("templates", s.templates.Len()).Msg("changed workflows and templates are in use")
 	}
 	return again
