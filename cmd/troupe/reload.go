@@ -253,13 +253,12 @@ func (s *service) reloadDefinitions() (again bool) {
 // store are not among them.
 func (s *service) checkDefinitions() (document.Faults, error) {
 	set, err := home.Load(s.config.home, s.parser)
-	var faults document.Faults
-	if err != nil && !errors.As(err, &faults) {
+	var found, refused document.Faults
+	if err := keepFaults(&found, err); err != nil {
 		return nil, err
 	}
-	faults = nil
-	if err := s.catalog.Check(set.Workflows); err != nil && !errors.As(err, &faults) {
+	if err := keepFaults(&refused, s.catalog.Check(set.Workflows)); err != nil {
 		return nil, err
 	}
-	return faults, nil
+	return refused, nil
 }
