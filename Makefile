@@ -4,7 +4,7 @@
 .PHONY: help build test race lint format fuzz bench fairness layers kill misses vulnerabilities pages ci
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build the program: ./troupe
 	go build -o troupe ./cmd/troupe
