@@ -232,16 +232,11 @@ func TestHomeIsFilledOnlyWhenEmpty(t *testing.T) {
 // TestAHomeWhoseFillingWasCutOff, by a kill or a full disk, is filled again.
 func TestAHomeWhoseFillingWasCutOff(t *testing.T) {
 	dir := t.TempDir()
-	cut := filepath.Join(dir, "workflows")
-	if err := os.WriteFile(cut, nil, 0o644); err != nil { // no folder can be made there
-		t.Fatal(err)
-	}
+	putFile(t, dir, "workflows", "") // no folder can be made there
 	if err := fillHome(dir); err == nil {
 		t.Fatal("filling: got no error")
 	}
-	if err := os.Remove(cut); err != nil {
-		t.Fatal(err)
-	}
+	removeFile(t, dir, "workflows")
 	if filled, err := ensureHome(dir); !filled || err != nil {
 		t.Fatalf("got %v, %v, want it filled", filled, err)
 	}

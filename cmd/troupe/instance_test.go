@@ -312,7 +312,7 @@ func TestInstanceAgainstTheProgram(t *testing.T) {
 	must(token, "context", "set", "local", "--address", "http://"+addr, "--token-stdin")
 
 	made := must("", "instance", "create", "leave-request", "--public", `{"from": "2026-12-21"}`, "-o", "json")
-	id := regexp.MustCompile(`"_id":"([^"]+)"`).FindStringSubmatch(made)
+	id := idOfRecord.FindStringSubmatch(made)
 	if id == nil || !strings.Contains(made, `"from":"2026-12-21"`) {
 		t.Fatalf("create: got %s", made)
 	}
@@ -329,7 +329,7 @@ func TestInstanceAgainstTheProgram(t *testing.T) {
 	}
 	// Numbers come back as they were sent.
 	order := must("", "instance", "create", "purchase-order", "-o", "json")
-	orderID := regexp.MustCompile(`"_id":"([^"]+)"`).FindStringSubmatch(order)[1]
+	orderID := idOfRecord.FindStringSubmatch(order)[1]
 	must("", "instance", "send", "purchase-order", orderID, "submit", "--data", `{"items": [{"name": "x", "quantity": 1, "price": 0.123456789012345678900}]}`)
 	if shown := must("", "instance", "show", "purchase-order", orderID, "-o", "yaml"); !strings.Contains(shown, "price: 0.123456789012345678900\n") {
 		t.Errorf("show: got\n%s", shown)

@@ -65,13 +65,9 @@ func TestAHomeDemandsTheStoreThatItHad(t *testing.T) {
 	mustRename(t, away, data)
 	wantRefusal(t, list, "this is another store", filepath.Join(home, storeIDFile))
 	wantRefusal(t, create, "there is a store already")
-	if err := os.WriteFile(filepath.Join(home, storeIDFile), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	putFile(t, home, storeIDFile, "")
 	wantRefusal(t, list, storeIDFile+": it is empty", "remove it")
-	if err := os.Remove(filepath.Join(home, storeIDFile)); err != nil {
-		t.Fatal(err)
-	}
+	removeFile(t, home, storeIDFile)
 	if text := mustInvoke(t, list...); !strings.Contains(text, "the first") {
 		t.Errorf("token list of the store that was taken over: got\n%s", text)
 	}
@@ -93,9 +89,7 @@ func TestTheStoreIDStaysOutOfGit(t *testing.T) {
 			home := t.TempDir()
 			path := filepath.Join(home, gitIgnoreFile)
 			if c.before != none {
-				if err := os.WriteFile(path, []byte(c.before), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				putFile(t, home, gitIgnoreFile, c.before)
 			}
 			for range 2 { // the second time changes nothing
 				if err := ignoreStoreID(home); err != nil {
