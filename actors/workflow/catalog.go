@@ -247,14 +247,15 @@ func (c *Catalog) claim(workflow string) (*offer, error) {
 		if o == nil || !o.listed {
 			return nil, ErrNotFound
 		}
-		if o.Definition == nil {
-			_, err := c.version(workflow, o.version)
+		if _, err := c.rules(workflow, o); err != nil {
 			return nil, err
 		}
-		if o.creating.Add(1) > 0 {
-			return o, nil
+		if o.Definition != nil { // or it was published again since
+			if o.creating.Add(1) > 0 {
+				return o, nil
+			}
+			o.creating.Add(-1)
 		}
-		o.creating.Add(-1)
 		// Publish is replacing it: wait until it has decided, then look again.
 		c.publishing.Lock()
 		c.publishing.Unlock() //nolint:staticcheck // only to wait

@@ -2,6 +2,8 @@ package workflow
 
 import (
 	"errors"
+	"maps"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -178,6 +180,37 @@ func TestInstancesOfAnUnreadableDefinitionAreNotGone(t *testing.T) {
 	h.mustSend(john, "plain", id, "go", "", "")
 	if err := h.catalog.Readable(); err != nil {
 		t.Errorf("mended: the catalog says %v", err)
+	}
+}
+
+// TestACreateWhileAnUnreadableDefinitionIsPublishedAgain waits for the publication:
+// the version can be read before the offer that has it is there.
+func TestACreateWhileAnUnreadableDefinitionIsPublishedAgain(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.publish(leave, order, plain)
+	h.spoil("plain", 1, "go: b", "go: nowhere")
+	mended := sources(t, plain)[0]
+	h.catalog.publishing.Lock()
+	h.catalog.keep(mended.key(), mended.Parsed)
+	claimed := make(chan *offer, 1)
+	go func() {
+		o, err := h.catalog.claim("plain")
+		if err != nil {
+			t.Error(err)
+		}
+		claimed <- o
+	}()
+	for range 1000 { // so that it looks before the offer is there
+		runtime.Gosched()
+	}
+	now := maps.Clone(*h.catalog.current.Load())
+	now["plain"] = &offer{Definition: mended.Parsed, version: 1, listed: true, creating: h.catalog.counterLocked(mended.key())}
+	h.catalog.current.Store(&now)
+	h.catalog.publishing.Unlock()
+	if o := <-claimed; o == nil || o.Definition == nil {
+		t.Errorf("got the offer %+v, want the one that was published", o)
+	} else {
+		o.release()
 	}
 }
 
