@@ -104,7 +104,7 @@ func OpenCatalog(store *persistence.Store, parser *statemachine.Parser, log zero
 	if err != nil {
 		return nil, err
 	}
-	published, err := c.published()
+	published, err := c.published(persistence.DefinitionsPrefix(nil))
 	if err != nil {
 		return nil, fmt.Errorf("read published definitions: %w", err)
 	}
@@ -127,10 +127,11 @@ func OpenCatalog(store *persistence.Store, parser *statemachine.Parser, log zero
 	return c, c.readInUse(published)
 }
 
-// published returns the versions of every workflow in the store.
-func (c *Catalog) published() (map[string][]uint64, error) {
+// published returns the versions in the store of every workflow whose definitions
+// have the prefix.
+func (c *Catalog) published(prefix []byte) (map[string][]uint64, error) {
 	all := map[string][]uint64{}
-	err := c.store.Scan(persistence.DefinitionsPrefix(nil), func(key, _ []byte) error {
+	err := c.store.Scan(prefix, func(key, _ []byte) error {
 		parsed, ok := persistence.ParseKey(key)
 		if !ok {
 			return fmt.Errorf("%w: definition key", persistence.ErrCorrupt)

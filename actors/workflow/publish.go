@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync/atomic"
 
 	"troupe/persistence"
@@ -232,29 +233,16 @@ func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) er
 	if err != nil || free {
 		return err
 	}
-	newest, err := c.newestStored(key.workflow)
+	published, err := c.published(persistence.DefinitionPrefix(nil, key.workflow))
 	if err != nil {
 		return err
 	}
 	p.faults = append(p.faults, document.Fault{
 		File: s.File, Line: s.line("version", "id"),
 		Reason:     fmt.Sprintf("workflow %s version %d has instances and other content", key.workflow, key.version),
-		Suggestion: fmt.Sprintf("raise version to %d", newest+1),
+		Suggestion: fmt.Sprintf("raise version to %d", slices.Max(published[key.workflow])+1),
 	})
 	return nil
-}
-
-// newestStored returns the highest version of a workflow that was ever published.
-func (c *Catalog) newestStored(workflow string) (version uint64, err error) {
-	err = c.store.Scan(persistence.DefinitionPrefix(nil, workflow), func(key, _ []byte) error {
-		parsed, ok := persistence.ParseKey(key)
-		if !ok {
-			return fmt.Errorf("%w: definition key", persistence.ErrCorrupt)
-		}
-		version = parsed.Number
-		return nil
-	})
-	return version, err
 }
 
 // retireLocked makes sure that no instance has, and none will get, the present
