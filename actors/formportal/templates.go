@@ -33,8 +33,6 @@ type TemplateSource struct {
 type Templates struct {
 	// current is replaced when a set is installed, and never changed.
 	current atomic.Pointer[templateSet]
-	// stored is the row as the store has it; nil: there is none.
-	stored atomic.Pointer[[]byte]
 }
 
 // templateSet is one accepted set. Built once, then read only.
@@ -92,7 +90,6 @@ func OpenTemplates(store *persistence.Store, log zerolog.Logger) (*Templates, er
 	if err := json.Unmarshal(text, &rows); err != nil {
 		return nil, fmt.Errorf("read accepted templates: %w: %w", persistence.ErrCorrupt, err)
 	}
-	t.stored.Store(&text)
 	var templates []*Template
 	for _, row := range rows {
 		parsed, err := row.parse()
@@ -162,11 +159,10 @@ func CheckTemplates(set []TemplateSource) document.Faults {
 type TemplateChange struct {
 	templates *Templates
 	next      *templateSet
-	row       []byte // as it is stored; nil: there is none
+	rows      []storedTemplate
 }
 
-// Prepare checks a set. The error is document.Faults, or what keeps the set from
-// being written.
+// Prepare checks a set. The error is document.Faults.
 func (t *Templates) Prepare(set []TemplateSource) (*TemplateChange, error) {
 	if faults := CheckTemplates(set); len(faults) > 0 {
 		return nil, faults
@@ -187,32 +183,16 @@ func (t *Templates) Prepare(set []TemplateSource) (*TemplateChange, error) {
 	slices.SortFunc(rows, func(a, b storedTemplate) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.File, b.File))
 	})
-	text, err := json.Marshal(rows)
-	if err != nil {
-		return nil, fmt.Errorf("publish templates: %w", err)
-	}
-	if len(rows) == 0 && t.stored.Load() == nil {
-		text = nil // a home that has no templates and never had one
-	}
-	return &TemplateChange{templates: t, next: newTemplateSet(templates), row: text}, nil
+	return &TemplateChange{templates: t, next: newTemplateSet(templates), rows: rows}, nil
 }
 
-// Put implements workflow.Companion: a set that is the same as the one before is
-// not written again.
-func (c *TemplateChange) Put(w *persistence.Writes) {
-	if before := c.templates.stored.Load(); before != nil && string(*before) == string(c.row) || c.row == nil {
-		return
-	}
-	w.Set(persistence.SettingKey(nil, templatesSetting), c.row)
+// Setting implements workflow.Companion.
+func (c *TemplateChange) Setting() (name string, value any, empty bool) {
+	return templatesSetting, c.rows, len(c.rows) == 0
 }
 
 // Install implements workflow.Companion.
-func (c *TemplateChange) Install() {
-	if c.row != nil {
-		c.templates.stored.Store(&c.row)
-	}
-	c.templates.current.Store(c.next)
-}
+func (c *TemplateChange) Install() { c.templates.current.Store(c.next) }
 
 // Len returns how many templates there are, of both kinds.
 func (t *Templates) Len() int { return len(t.current.Load().order) }

@@ -64,9 +64,9 @@ func (s *Source) key() versionKey { return versionKey{string(s.Parsed.ID), s.Par
 // Companion is something else that is published together with definitions, in the
 // same commit.
 type Companion interface {
-	// Put adds what differs from what the store has to the writes of the commit,
-	// which are of [persistence.Meta].
-	Put(w *persistence.Writes)
+	// Setting is what is stored of it, as JSON under a name. empty: the value is the
+	// same as none.
+	Setting() (name string, value any, empty bool)
 	// Install makes it what is in use. It is called when the journal has the commit.
 	Install()
 }
@@ -271,18 +271,17 @@ func (c *Catalog) writePublication(p *publication, companions []Companion) (take
 			listed[id] = o.version
 		}
 	}
-	if err := c.putSetting(w, listedSetting, listed, len(listed) == 0); err != nil {
-		w.Discard()
-		return false, err
-	}
+	err = c.putSetting(w, listedSetting, listed, len(listed) == 0)
 	if p.newIndexes {
-		if err := c.putSetting(w, indexesSetting, p.indexes, false); err != nil {
-			w.Discard()
-			return false, err
-		}
+		err = errors.Join(err, c.putSetting(w, indexesSetting, p.indexes, false))
 	}
 	for _, companion := range companions {
-		companion.Put(w)
+		name, value, empty := companion.Setting()
+		err = errors.Join(err, c.putSetting(w, name, value, empty))
+	}
+	if err != nil {
+		w.Discard()
+		return false, err
 	}
 	// NB: without a change nothing is written, so that a restart works on a full
 	// disk, but the change before may not be durable yet: an empty commit waits.
