@@ -69,7 +69,7 @@ func Start(o Options) *Service {
 	}
 	return &Service{
 		o: o, parsers: semaphore.New(o.ParsersMax), cache: newCache(o.CachedBytesMax),
-		supervisor: supervise.Start(supervise.Options{System: o.System, Name: "template", Log: o.Log}),
+		supervisor: supervise.Start(supervise.Options{System: o.System, Name: "template", WaitMax: o.WaitMax, Log: o.Log}),
 	}
 }
 
