@@ -55,7 +55,7 @@ type slots struct {
 	user    identity.UserID
 	open    *semaphore.Slot // nil for the look of a watch, which has no snapshot
 	busy    *semaphore.Slot
-	counted bool // in the throttle
+	counted bool // in the throttle, which is from resume to pause
 }
 
 // resume waits until work can go on.
@@ -153,12 +153,10 @@ func (p *pace) rest(rest time.Duration) error {
 	return p.slots.busy.Acquire(p.ctx)
 }
 
-// idle calls do, which may wait for somebody, without the slot. The error is that
-// of do, or of ctx when that ends before work can go on.
-func (p *pace) idle(do func() error) error {
-	p.slots.pause()
-	if err := do(); err != nil {
-		return err
+// resume waits for the slot again, if the reader paused.
+func (p *pace) resume() error {
+	if p.slots.counted {
+		return nil
 	}
 	err := p.slots.resume(p.ctx)
 	p.resumed = time.Now()
@@ -206,26 +204,33 @@ func (b *batch[T]) add(p *pace, item T, size int) error {
 	if b.size += size; b.size < batchBytes {
 		return nil
 	}
-	return b.flush(p)
+	if err := b.flush(p); err != nil {
+		return err
+	}
+	return p.resume()
 }
 
-// flush hands over what there is, until ctx ends.
+// flush hands over what there is, until ctx ends. If there is anything, the reader
+// has no slot then: who goes on with work resumes.
 func (b *batch[T]) flush(p *pace) error {
 	if len(b.items) == 0 {
 		return nil
 	}
-	err := p.idle(func() error {
-		for _, item := range b.items {
-			if err := p.ctx.Err(); err != nil {
-				return err
-			}
-			if err := b.yield(item); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	p.slots.pause()
+	err := b.handOver(p.ctx)
 	clear(b.items)
 	b.items, b.size = b.items[:0], 0
 	return err
+}
+
+func (b *batch[T]) handOver(ctx context.Context) error {
+	for _, item := range b.items {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := b.yield(item); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
 }

@@ -138,6 +138,32 @@ func TestAListWaitsForASlot(t *testing.T) {
 	})
 }
 
+// TestAnAnswerThatWasReadHasEnded: it waits for no slot when nothing is left to do.
+func TestAnAnswerThatWasReadHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{QueriesMax: 1, ListsMax: 1})
+		h.create(boss, "order", "")
+		h.createForm(john, "leave", form.Plain)
+		begun := time.Now()
+		taken := func(of *readers) error {
+			slots, err := h.enter(t.Context(), of, mary.ID, time.Second)
+			if err == nil {
+				t.Cleanup(slots.leave)
+			}
+			return err
+		}
+		if _, err := h.Query(t.Context(), &QueryRequest{Caller: boss, WorkflowID: "order"}, func([]byte) error { return taken(h.queries) }); err != nil {
+			t.Errorf("a query, while mary has the slot: %v", err)
+		}
+		if err := h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { return taken(h.lists) }); err != nil {
+			t.Errorf("a list, while mary has the slot: %v", err)
+		}
+		if waited := time.Since(begun); waited != 0 {
+			t.Errorf("they waited %s", waited)
+		}
+	})
+}
+
 // TestASlowFilterCostsItsOwnUser: others come in between, however many slots there
 // are and however long it takes.
 func TestASlowFilterCostsItsOwnUser(t *testing.T) {

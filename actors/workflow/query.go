@@ -238,6 +238,9 @@ func (q *query) answer() error {
 		return err
 	}
 	if q.req.Count && q.req.Limit > 0 {
+		if err := q.resume(); err != nil {
+			return err
+		}
 		if err := q.count(chosen); err != nil {
 			return err
 		}
