@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"troupe/persistence/clocktest"
 )
 
 // open sends the beginning of a request, or nothing, and leaves the connection
@@ -210,9 +212,6 @@ func evictAll(l *listener, all []*connection) (order []int) {
 	return order
 }
 
-// pass lets so much of a bubble's time go by.
-func pass(d time.Duration) { <-time.After(d) }
-
 // TestLeastValuableGoesFirst holds the order of DESIGN.md, "Fairness".
 func TestLeastValuableGoesFirst(t *testing.T) {
 	for _, c := range []struct {
@@ -275,7 +274,7 @@ func TestLeastValuableGoesFirst(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l, all := admitted(c.addresses...)
-			pass(2 * stuckMin)
+			clocktest.Advance(2 * stuckMin)
 			c.prepare(all)
 			got := evictAll(l, all)
 			for n, want := range c.want {
@@ -321,7 +320,7 @@ func TestStuckAnswersGoLast(t *testing.T) {
 		if l.evict() {
 			t.Error("an answer was cut that was just given")
 		}
-		pass(stuckMin)
+		clocktest.Advance(stuckMin)
 		if !l.evict() || all[0].state.Load() != connectionEvicted || l.evict() {
 			t.Errorf("got the states %d and %d, want the first closed", all[0].state.Load(), all[1].state.Load())
 		}
