@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"sync"
 
 	"troupe/gateway/console"
 )
@@ -22,15 +23,16 @@ func newShell(basePath string) *static {
 
 // showAsset answers GET /assets/{name}.
 func showAsset(x *exchange) error {
-	asset, ok := assets[x.params.ByName("name")]
+	asset, ok := assets()[x.params.ByName("name")]
 	if !ok {
 		return errNotFound
 	}
 	return x.sendStatic(asset)
 }
 
-// assets are the files that the shell asks for, by name.
-var assets = newAssets()
+// assets returns the files that the shell asks for, by name. It reads them at the
+// first call, because most commands of the program never serve one.
+var assets = sync.OnceValue(newAssets)
 
 func newAssets() map[string]*static {
 	all := map[string]*static{}

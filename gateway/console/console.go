@@ -88,7 +88,7 @@ func AssetNames() []string {
 	}
 	var names []string
 	for _, e := range entries {
-		if _, _, ok := Asset(e.Name()); ok {
+		if _, known := contentTypes[path.Ext(e.Name())]; known {
 			names = append(names, e.Name())
 		}
 	}
