@@ -2,14 +2,8 @@ package console
 
 import (
 	"bytes"
-	_ "embed"
 	"regexp"
 )
-
-// licenses is what the build of the pages says about the packages in them.
-//
-//go:embed dist/licenses.md
-var licenses []byte
 
 // Package is an npm package that is in the built pages.
 type Package struct {
@@ -24,10 +18,19 @@ var heading = regexp.MustCompile(`^## (\S+) - (\S+) \((.+)\)$`)
 // Packages returns the npm packages in the pages, in the order of dist/licenses.md.
 func Packages() []Package {
 	var all []Package
-	for line := range bytes.Lines(licenses) {
+	for line := range bytes.Lines(licenses()) {
 		if found := heading.FindSubmatch(bytes.TrimSpace(line)); found != nil {
 			all = append(all, Package{Name: string(found[1]), Version: string(found[2]), License: string(found[3])})
 		}
 	}
 	return all
+}
+
+// licenses returns what the build of the pages says about the packages in them.
+func licenses() []byte {
+	text, err := built.ReadFile("dist/licenses.md")
+	if err != nil {
+		panic("console: the licences are not in the program: " + err.Error())
+	}
+	return text
 }
