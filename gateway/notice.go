@@ -25,10 +25,9 @@ func (s *Server) isInterface(path string) bool {
 
 // answerNotice is answerFault for a person, outside of the interfaces.
 func (x *exchange) answerNotice(f *fault, id string) {
-	x.setPageHeaders(valueNoticePolicy)
-	x.contentType, x.varyAccept = valueHTML, true
-	x.out = append(x.out[:0], notice.Page(notice.Options{Base: x.server.options.BasePath, Status: f.status, ID: id})...)
-	x.send(f.status)
+	x.varyAccept = true
+	page := notice.Page(notice.Options{Base: x.server.options.BasePath, Status: f.status, ID: id})
+	x.sendPage(f.status, valueNoticePolicy, page)
 }
 
 var valueNoticePolicy = []string{notice.Policy}

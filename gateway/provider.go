@@ -96,11 +96,8 @@ func (s *Server) setFlowCookie(h http.Header, value string, maxAge int, secure b
 
 // sendAway sends the browser to another page. Only signing in does.
 func (x *exchange) sendAway(location string) error {
-	x.setPageHeaders(valuePolicy)
-	x.contentType = valueHTML
 	x.w.Header()["Location"] = []string{location}
-	x.out = append(x.out, "<!DOCTYPE html>\n<title>Sign in</title>\n"...)
-	x.send(http.StatusSeeOther)
+	x.sendPage(http.StatusSeeOther, valuePolicy, []byte("<!DOCTYPE html>\n<title>Sign in</title>\n"))
 	return nil
 }
 
@@ -110,10 +107,7 @@ func (x *exchange) answerPage(f *fault) {
 		_, secure := x.server.clientOf(x.r)
 		x.server.setFlowCookie(x.w.Header(), "", -1, secure)
 	}
-	x.setPageHeaders(valuePolicy)
-	x.contentType = valueHTML
-	x.out = append(x.out[:0], x.loginPage(x.next, problemOf(f.status))...)
-	x.send(f.status)
+	x.sendPage(f.status, valuePolicy, x.loginPage(x.next, problemOf(f.status)))
 }
 
 // problemOf is what a person is told. Why the provider's word does not count is

@@ -150,11 +150,16 @@ func parseSignIn(body data.Value) (user, password string, err error) {
 
 // showLogin answers GET /login.
 func showLogin(x *exchange) error {
-	x.setPageHeaders(valuePolicy)
-	x.contentType = valueHTML
-	x.out = append(x.out, x.loginPage(x.query.Get("next"), "")...)
-	x.send(http.StatusOK)
+	x.sendPage(http.StatusOK, valuePolicy, x.loginPage(x.query.Get("next"), ""))
 	return nil
+}
+
+// sendPage answers with a page that a person looks at.
+func (x *exchange) sendPage(status int, policy []string, page []byte) {
+	x.setPageHeaders(policy)
+	x.contentType = valueHTML
+	x.out = append(x.out[:0], page...)
+	x.send(status)
 }
 
 // setPageHeaders sets what a page has that a person looks at.
