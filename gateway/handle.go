@@ -35,10 +35,8 @@ type exchange struct {
 	body       []byte      // belongs to the request; never pooled, since values alias it
 	status     int         // 0 until the answer has begun
 	connection *connection // nil where the request has none of ours
-	counted    bool        // in Server.inFlight
-	// share is the caller's, nil without one. countedUser: the request is in it.
-	share       *share
-	countedUser bool
+	counted    bool        // in Server.inFlight, and in share
+	share      *share      // the caller's; nil until there is one
 	// stranger: it is counted in Server.strangers as well, as one from there.
 	stranger bool
 	from     netip.Prefix
@@ -146,12 +144,11 @@ func (x *exchange) leave() {
 		x.stranger = false
 		x.server.strangers.leave(x.from)
 	}
-	if x.countedUser {
-		x.countedUser = false
-		x.share.requests.Add(-1)
-	}
 	if x.counted {
 		x.counted = false
+		if x.share != nil {
+			x.share.requests.Add(-1)
+		}
 		x.server.leave()
 	}
 }

@@ -67,7 +67,6 @@ func newLimits(o *Options) limits {
 func (x *exchange) enterUser() bool {
 	x.share = x.server.shares.of(x.caller.ID)
 	requests := x.share.requests.Add(1)
-	x.countedUser = true
 	l := &x.server.limits
 	return requests <= l.userInFlight && requests+x.share.watchers.Load() <= l.userBusy
 }
