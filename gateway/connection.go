@@ -87,11 +87,12 @@ func (l *listener) makeRoom() bool {
 
 func (l *listener) admit(inner net.Conn) *connection {
 	c := &connection{Conn: inner, listener: l, opened: time.Now()}
-	from := origin{network: networkOf(addressOf(inner.RemoteAddr()))}
+	address := addressOf(inner.RemoteAddr())
+	from := origin{network: networkOf(address)}
 	l.count.open.Add(1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.isProxy(addressOf(inner.RemoteAddr())) {
+	if l.isProxy(address) {
 		l.mu.numbered++
 		from.number = l.mu.numbered
 	}
