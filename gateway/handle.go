@@ -133,7 +133,7 @@ func (x *exchange) enterStranger() bool {
 	}
 	address, _ := x.server.clientOf(x.r)
 	x.from = networkOf(address)
-	x.stranger = x.server.strangers.enter(x.from, x.server.limits.inFlight)
+	x.stranger = x.server.strangers.enter(x.from, &x.server.limits)
 	return x.stranger
 }
 

@@ -49,6 +49,10 @@ type limits struct {
 	busy int64
 	// userInFlight, userBusy and so on are what one user may have of it.
 	userInFlight, userBusy, userWatchers, userAnswerBytes int64
+	// strangers is what all requests without a credential may have of inFlight
+	// together. addressStrangers is for those of one address: a quarter, because
+	// behind one there may be many people who sign in.
+	strangers, addressStrangers int64
 }
 
 func newLimits(o *Options) limits {
@@ -59,6 +63,7 @@ func newLimits(o *Options) limits {
 		inFlight: inFlight, busy: busy,
 		userInFlight: half(inFlight), userBusy: half(connections),
 		userWatchers: min(o.WatchersPerUserMax, half(o.WatchersMax)), userAnswerBytes: half(o.AnswerBytesMax),
+		strangers: half(inFlight), addressStrangers: max(1, inFlight/4),
 	}
 }
 

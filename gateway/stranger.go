@@ -5,17 +5,13 @@ import (
 	"sync"
 )
 
-// Requests without a credential are bounded among those in flight, so that nobody
-// takes the places of everybody by sending slowly what he need not sign for: all
-// together have half of them, and each address a quarter: behind one there may be
-// many people who sign in.
-const strangersPart, strangerPart = 2, 4
-
 // strangerBodyBytesMax bounds the body of a request without a credential: a name
 // and a password have room in it, however they are escaped.
 const strangerBodyBytesMax = 128 << 10
 
-// strangers counts the requests in flight that came without a credential.
+// strangers counts the requests in flight that came without a credential. They are
+// bounded, so that nobody takes the places of everybody by sending slowly what he
+// need not sign for.
 type strangers struct {
 	mu struct {
 		sync.Mutex
@@ -24,12 +20,11 @@ type strangers struct {
 	}
 }
 
-// enter admits a request from an address, or reports that there are too many of
-// inFlightMax requests.
-func (s *strangers) enter(from netip.Prefix, inFlightMax int64) bool {
+// enter admits a request from an address, or reports that there are too many.
+func (s *strangers) enter(from netip.Prefix, l *limits) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.all >= max(1, inFlightMax/strangersPart) || s.mu.from[from] >= max(1, inFlightMax/strangerPart) {
+	if s.mu.all >= l.strangers || s.mu.from[from] >= l.addressStrangers {
 		return false
 	}
 	if s.mu.from == nil {
