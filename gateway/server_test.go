@@ -348,7 +348,8 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		t.Errorf("an event: got %d and %d bytes, want 200 and all of them", a.status, len(a.body))
 	}
 	_ = slow.Close()
-	waitFor(t, "the answer to be given up", func() bool { return s.answerBytes.Load() == 0 })
+	// The user's bytes are free after those among all.
+	waitFor(t, "the answer to be given up", func() bool { return s.answerBytes.Load() == 0 && s.shares.of(ann.ID).answerBytes.Load() == 0 })
 	if a := s.do(t, read); a.status != 200 || len(a.body) < size {
 		t.Errorf("one alone: got %d and %d bytes, want 200 and all of them", a.status, len(a.body))
 	}
