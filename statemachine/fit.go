@@ -177,26 +177,26 @@ func isFalse(s *jsonschema.Schema) bool { return s != nil && s.Bool != nil && !*
 // mentions reports whether some part of s has a schema for a member of that name,
 // alternatives and conditions included.
 func mentions(s *jsonschema.Schema, member string) bool {
-	return somewhere(s, nil, func(part *jsonschema.Schema) bool { return len(named(part, member)) > 0 })
+	return somewhere(s, map[*jsonschema.Schema]bool{}, func(part *jsonschema.Schema) bool { return len(named(part, member)) > 0 })
 }
 
 // demands reports whether some part of s requires a member of that name,
 // alternatives and conditions included.
 func demands(s *jsonschema.Schema, member string) bool {
-	return somewhere(s, nil, func(part *jsonschema.Schema) bool { return slices.Contains(part.Required, member) })
+	return somewhere(s, map[*jsonschema.Schema]bool{}, func(part *jsonschema.Schema) bool { return slices.Contains(part.Required, member) })
 }
 
 // somewhere reports whether is holds for s or for a part of it that speaks of the
-// same value.
-func somewhere(s *jsonschema.Schema, before []*jsonschema.Schema, is func(*jsonschema.Schema) bool) bool {
-	if s == nil || slices.Contains(before, s) {
+// same value. It asks each once, however many refer to it, and notes them in asked.
+func somewhere(s *jsonschema.Schema, asked map[*jsonschema.Schema]bool, is func(*jsonschema.Schema) bool) bool {
+	if s == nil || asked[s] {
 		return false
 	}
-	before = append(before, s)
+	asked[s] = true
 	if is(s) {
 		return true
 	}
 	parts := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Ref, s.If, s.Then, s.Else},
 		slices.Collect(maps.Values(s.DependentSchemas)))
-	return slices.ContainsFunc(parts, func(part *jsonschema.Schema) bool { return somewhere(part, before, is) })
+	return slices.ContainsFunc(parts, func(part *jsonschema.Schema) bool { return somewhere(part, asked, is) })
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/data"
@@ -130,5 +131,24 @@ func TestMisfits(t *testing.T) {
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s: got %v, want %s", c.name, got, c.want)
 		}
+	}
+}
+
+// TestEachPartIsAskedOnce: of a schema whose alternatives lead to the same parts
+// again and again there are more ways than could be gone.
+func TestEachPartIsAskedOnce(t *testing.T) {
+	const deep = 40
+	var defs strings.Builder
+	for i := range deep {
+		fmt.Fprintf(&defs, `"d%d":{"anyOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
+	}
+	s := mustCompile(t, fmt.Sprintf(`{"$ref":"#/$defs/d0","$defs":{%s"d%d":{}}}`, &defs, deep))
+	asked := 0
+	somewhere(s.compiled, map[*jsonschema.Schema]bool{}, func(*jsonschema.Schema) bool {
+		asked++
+		return false
+	})
+	if want := 1 + 3*deep + 1; asked != want {
+		t.Errorf("%d parts were asked, want %d", asked, want)
 	}
 }
