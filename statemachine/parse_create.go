@@ -112,28 +112,37 @@ func (b *builder) warn() document.Faults {
 
 // warnOfTexts tells each text once, however often its action is used.
 func (b *builder) warnOfTexts(w *document.Collector) {
-	for i, n := range b.slips {
-		if !slices.Contains(b.slips[:i], n) {
+	told := map[*document.Node]bool{}
+	for _, n := range b.slips {
+		if !told[n] {
+			told[n] = true
 			w.Add(n, "%s has \"${\" and is no expression: only a text that is wholly ${…} is one", data.Quote(shorten(n.Text))).
 				Suggestion = "${'…' + …} joins texts"
 		}
 	}
 }
 
+// warnOfDefaults tells each condition once, however often it is used.
 func (b *builder) warnOfDefaults(w *document.Collector) {
-	type place struct {
-		line, column int
-		key          string
+	var open []string
+	for key := range b.d.private.Members() {
+		if !b.d.createPrivate.Refuses(key) {
+			open = append(open, key)
+		}
 	}
-	var told []place
+	type place struct{ line, column int }
+	told := map[place]bool{}
 	for _, g := range b.guards {
+		at := place{g.at.Line, g.at.Column}
+		if told[at] {
+			continue
+		}
+		told[at] = true
 		names, all := g.program.PrivateMembers()
-		for key := range b.d.private.Members() {
-			at := place{g.at.Line, g.at.Column, key}
-			if !all && !slices.Contains(names, key) || b.d.createPrivate.Refuses(key) || slices.Contains(told, at) {
+		for _, key := range open {
+			if !all && !slices.Contains(names, key) {
 				continue
 			}
-			told = append(told, at)
 			w.Add(g.at, "the condition reads svcPrivate.%s, and whoever creates an instance may replace its default", shorten(key)).
 				Suggestion = fmt.Sprintf("make it const.%s, or say what may be set: create: {svcPrivate: false}", shorten(key))
 		}

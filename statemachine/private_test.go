@@ -124,3 +124,25 @@ func TestWarnings(t *testing.T) {
 		}
 	}
 }
+
+// TestManyConditionsAndDefaults has more pairs of them than could be held against
+// each other.
+func TestManyConditionsAndDefaults(t *testing.T) {
+	const conditions, defaults = 300, 1200
+	var keys, guards strings.Builder
+	for i := range defaults {
+		fmt.Fprintf(&keys, "k%d: 1, ", i)
+	}
+	for range conditions {
+		guards.WriteString("{guard: 'size(svcPrivate) > 1', target: a}, ")
+	}
+	parsed, err := newParser(t).Parse(Source{File: "w.yaml", Text: []byte("id: w\ncontext: {svcPrivate: {" + keys.String() +
+		"}}\nstateMachines: {m: {initial: a, states: {a: {on: {go: [" + guards.String() + "]}}}}}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "w.yaml: and 359900 more"
+	if last := parsed.Warnings[len(parsed.Warnings)-1]; last.Error() != want {
+		t.Errorf("the last warning is %q, want %q", last.Error(), want)
+	}
+}
