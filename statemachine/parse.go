@@ -68,7 +68,7 @@ type Source struct {
 type Parsed struct {
 	*Definition
 	Refs     []string
-	Warnings document.Faults
+	Warnings document.Faults // none of a stored text
 }
 
 // Parse reads and checks one definition (definition.md). The error is

@@ -99,8 +99,11 @@ func (b *builder) checkApplied(at *document.Node) {
 
 // warn returns what is allowed and probably not meant: a condition that reads a
 // default of svcPrivate which whoever creates an instance may replace, and a text
-// that looks like an expression.
+// that looks like an expression. A stored text has no author who would read it.
 func (b *builder) warn() document.Faults {
+	if b.parser.options.Stored {
+		return nil
+	}
 	w := document.Collector{File: b.File}
 	b.warnOfDefaults(&w)
 	b.warnOfTexts(&w)
