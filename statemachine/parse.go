@@ -40,16 +40,13 @@ func NewParser(o ParserOptions) (*Parser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up expressions: %w", err)
 	}
-	return &Parser{options: o, env: env}, nil
+	return (&Parser{env: env}).With(o), nil
 }
 
 // With returns a parser with other options that shares p's expression language.
 func (p *Parser) With(o ParserOptions) *Parser {
-	other := &Parser{options: o, env: p.env}
-	if o.Stored {
-		other.env = p.env.AnyWorstCase() // NB: another release may estimate higher
-	}
-	return other
+	// NB: of a stored text, another release may estimate the worst case higher.
+	return &Parser{options: o, env: p.env.AnyWorstCase(o.Stored)}
 }
 
 // Source is a definition's text with what it refers to: everything that decides

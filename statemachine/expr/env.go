@@ -109,10 +109,10 @@ func New(o Options) (*Env, error) {
 	return &Env{options: o, cel: e, names: names}, nil
 }
 
-// AnyWorstCase returns e with Options.AnyWorstCase. It costs nothing.
-func (e *Env) AnyWorstCase() *Env {
+// AnyWorstCase returns e with Options.AnyWorstCase as told. It costs nothing.
+func (e *Env) AnyWorstCase(taken bool) *Env {
 	other := *e
-	other.options.AnyWorstCase = true
+	other.options.AnyWorstCase = taken
 	return &other
 }
 
