@@ -53,7 +53,6 @@ func (m *measurement) measure(ctx context.Context, h *home, a attack) (*phase, e
 	defer s.Stop()
 	p, e := newPolite(s.Addr, h), newHostile(s.Addr, h, m)
 	defer p.close()
-	defer e.close()
 	result := &phase{Attack: a.name, What: a.what, Kinds: map[string]*outcome{}}
 
 	p.recovered(ctx) // who was there before has a connection

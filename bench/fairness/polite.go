@@ -107,11 +107,7 @@ func mix() []int {
 func (p *polite) send(ctx context.Context, k, number int, due time.Time, measured bool) {
 	ctx, cancel := context.WithDeadline(ctx, due.Add(answerWaitMax))
 	defer cancel()
-	c := p.caller
-	if kinds[k].fresh {
-		c = p.fresh
-	}
-	status, body, err := c.do(kinds[k].make(ctx, p, number))
+	status, body, err := p.ask(ctx, k, number)
 	took := time.Since(due)
 	o := &p.observed[k]
 	switch {
@@ -125,6 +121,15 @@ func (p *polite) send(ctx context.Context, k, number int, due time.Time, measure
 	}
 }
 
+// ask sends a request of one kind and reads its answer.
+func (p *polite) ask(ctx context.Context, k, number int) (status int, body []byte, err error) {
+	c := p.caller
+	if kinds[k].fresh {
+		c = p.fresh
+	}
+	return c.do(kinds[k].make(ctx, p, number))
+}
+
 // recovered is how long after now a request on a new connection and an event are
 // answered again; recoverMax when they are not.
 func (p *polite) recovered(ctx context.Context) time.Duration {
@@ -134,11 +139,7 @@ func (p *polite) recovered(ctx context.Context) time.Duration {
 	for ctx.Err() == nil {
 		good := 0
 		for _, k := range []int{0, len(kinds) - 1} {
-			c := p.caller
-			if kinds[k].fresh {
-				c = p.fresh
-			}
-			if status, _, err := c.do(kinds[k].make(ctx, p, 0)); err == nil && status == http.StatusOK {
+			if status, _, err := p.ask(ctx, k, 0); err == nil && status == http.StatusOK {
 				good++
 			}
 		}
