@@ -62,7 +62,7 @@ func (m *measurement) measure(ctx context.Context, h *home, a attack) (*phase, e
 	beside.Go(func() { result.PeakBytes = peak(attacking, s.PID()) })
 	begun := time.Now()
 	used, err1 := process.ProcessorTime(s.PID())
-	p.run(ctx, m.rate, begun.Add(m.warmUp), begun.Add(m.warmUp+m.duration))
+	p.run(ctx, m.rate, begun, m.warmUp, m.duration)
 	later, err2 := process.ProcessorTime(s.PID())
 	result.Cores = (later - used).Seconds() / time.Since(begun).Seconds()
 	stop()

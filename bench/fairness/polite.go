@@ -64,6 +64,7 @@ type polite struct {
 	*caller
 	ids      []string // of the instances for events and reads
 	fresh    *caller  // keeps no connection
+	waitMax  time.Duration
 	observed []observed
 }
 
@@ -73,19 +74,20 @@ const politeConnections = 32
 func newPolite(addr string, h *home) *polite {
 	return &polite{
 		caller: newCaller(addr, politeAddr, politeConnections).with(h.polite.token, h.polite.cookie),
-		fresh:  newCaller(addr, politeAddr, 0), ids: h.politeIDs, observed: make([]observed, len(kinds)),
+		fresh:  newCaller(addr, politeAddr, 0), ids: h.politeIDs, waitMax: answerWaitMax, observed: make([]observed, len(kinds)),
 	}
 }
 
-// run sends rate requests a second, whatever becomes of them, and returns when the
-// last one was answered or given up. What is due from begin on is measured: it is
-// counted from when it was due.
-func (p *polite) run(ctx context.Context, rate float64, begin, end time.Time) {
+// run sends rate requests a second from first on, whatever becomes of them, and
+// returns when the last one was answered or given up. What is due after the warm-up is
+// measured, for the duration: it is counted from when it was due.
+func (p *polite) run(ctx context.Context, rate float64, first time.Time, warmUp, duration time.Duration) {
+	begin := first.Add(warmUp)
 	var sent sync.WaitGroup
-	defer sent.Wait() // rate × answerWaitMax bounds how many there are
+	defer sent.Wait() // rate × waitMax bounds how many there are
 	turns := mix()
 	n := 0
-	load.Pace(ctx, rate, time.Now(), end, func(due time.Time) {
+	load.Pace(ctx, rate, first, begin.Add(duration), func(due time.Time) {
 		k, number := turns[n%len(turns)], n
 		n++
 		sent.Go(func() { p.send(ctx, k, number, due, !due.Before(begin)) })
@@ -105,7 +107,7 @@ func mix() []int {
 }
 
 func (p *polite) send(ctx context.Context, k, number int, due time.Time, measured bool) {
-	ctx, cancel := context.WithDeadline(ctx, due.Add(answerWaitMax))
+	ctx, cancel := context.WithDeadline(ctx, due.Add(p.waitMax))
 	defer cancel()
 	status, body, err := p.ask(ctx, k, number)
 	took := time.Since(due)
