@@ -13,37 +13,35 @@ import (
 
 // Exit codes: done, failed, wrong usage.
 const (
-	ExitDone = iota
-	ExitFailed
-	ExitUsage
+	exitDone = iota
+	exitFailed
+	exitUsage
 )
 
 // ErrUsage is in the errors of a command line that is not as it should be.
 var ErrUsage = errors.New("wrong usage")
 
-// Run is the work of a program. Its errors are those of Exit.
-type Run func(ctx context.Context, args []string, out, errs io.Writer) error
-
 // Main runs a program with its command line and returns its exit code. An interrupt or
-// SIGTERM ends the context.
-func Main(name string, run Run) (code int) {
+// SIGTERM ends the context. Of the errors of run, one that wraps ErrUsage has a code of
+// its own.
+func Main(name string, run func(ctx context.Context, args []string, out, errs io.Writer) error) (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return Exit(name, run(ctx, os.Args[1:], os.Stdout, os.Stderr), os.Stderr)
+	return exit(name, run(ctx, os.Args[1:], os.Stdout, os.Stderr), os.Stderr)
 }
 
-// Exit says how the run of a program ended, and returns its exit code. A flag.ErrHelp
+// exit says how the run of a program ended, and returns its exit code. A flag.ErrHelp
 // is wrong usage of which package flag has said everything.
-func Exit(name string, err error, errs io.Writer) int {
+func exit(name string, err error, errs io.Writer) int {
 	switch {
 	case err == nil:
-		return ExitDone
+		return exitDone
 	case errors.Is(err, flag.ErrHelp):
-		return ExitUsage
+		return exitUsage
 	}
 	fmt.Fprintf(errs, "%s: %v\n", name, err)
 	if errors.Is(err, ErrUsage) {
-		return ExitUsage
+		return exitUsage
 	}
-	return ExitFailed
+	return exitFailed
 }

@@ -14,13 +14,13 @@ func TestExit(t *testing.T) {
 		code int
 		said string
 	}{
-		{nil, ExitDone, ""},
-		{errors.New("no disk"), ExitFailed, "load: no disk\n"},
-		{fmt.Errorf("%w: no such flag", ErrUsage), ExitUsage, "load: wrong usage: no such flag\n"},
-		{fmt.Errorf("%w: %w", ErrUsage, flag.ErrHelp), ExitUsage, ""},
+		{nil, exitDone, ""},
+		{errors.New("no disk"), exitFailed, "load: no disk\n"},
+		{fmt.Errorf("%w: no such flag", ErrUsage), exitUsage, "load: wrong usage: no such flag\n"},
+		{fmt.Errorf("%w: %w", ErrUsage, flag.ErrHelp), exitUsage, ""},
 	} {
 		var errs strings.Builder
-		if code := Exit("load", c.err, &errs); code != c.code || errs.String() != c.said {
+		if code := exit("load", c.err, &errs); code != c.code || errs.String() != c.said {
 			t.Errorf("%v: got %d and %q, want %d and %q", c.err, code, errs.String(), c.code, c.said)
 		}
 	}
