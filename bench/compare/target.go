@@ -71,15 +71,11 @@ func startCeiling(ctx context.Context, dir, name string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	addr, err := process.FreeAddr()
-	if err != nil {
-		return nil, err
-	}
 	store := ""
 	if name == durableCeiling {
 		store = filepath.Join(dir, "ceiling")
 	}
-	p, err := process.Start(ctx, filepath.Join(dir, name+".log"), addr, self, ceilingCommand, "-listen", addr, "-dir", store)
+	p, err := process.Start(ctx, filepath.Join(dir, name+".log"), self, ceilingCommand, "-dir", store)
 	if err != nil {
 		return nil, err
 	}
@@ -131,11 +127,7 @@ func startTroupe(ctx context.Context, dir, name, program string) (*target, error
 	if err != nil {
 		return nil, err
 	}
-	addr, err := process.FreeAddr()
-	if err != nil {
-		return nil, err
-	}
-	p, err := process.Start(ctx, filepath.Join(dir, name+".log"), addr, program, "serve", "--home", home, "--listen", addr)
+	p, err := process.Start(ctx, filepath.Join(dir, name+".log"), program, "serve", "--home", home)
 	if err != nil {
 		return nil, err
 	}

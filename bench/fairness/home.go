@@ -74,12 +74,7 @@ func (m *measurement) newHome(ctx context.Context, dir string) (*home, error) {
 
 // start starts a server on the home.
 func (m *measurement) start(ctx context.Context, h *home) (*process.Process, error) {
-	addr, err := process.FreeAddr()
-	if err != nil {
-		return nil, err
-	}
-	args := append([]string{"serve", "--home", h.dir, "--listen", addr}, m.serve...)
-	return process.Start(ctx, h.log, addr, m.program, args...)
+	return process.Start(ctx, h.log, m.program, append([]string{"serve", "--home", h.dir}, m.serve...)...)
 }
 
 // How much there is before the attacks. Besides, the hostile user has as many

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,10 +37,15 @@ type Process struct {
 	err    error         // how it ended; read after ended is closed
 }
 
-// Start starts a server and returns when it is ready. listen is where it is told
-// to listen; program and args must make it do so. All that it prints is appended to
-// the file log.
-func Start(ctx context.Context, log, listen, program string, args ...string) (*Process, error) {
+// Start starts a server and returns when it is ready. It is told with --listen behind
+// args where to listen: a loopback address that nobody listens on. All that it prints is
+// appended to the file log.
+func Start(ctx context.Context, log, program string, args ...string) (*Process, error) {
+	listen, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	args = append(slices.Clone(args), "--listen", listen)
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
@@ -119,8 +125,8 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Ended is closed when the process is gone.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// FreeAddr returns a loopback address that nobody listens on.
-func FreeAddr() (string, error) {
+// freeAddr returns a loopback address that nobody listens on.
+func freeAddr() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err

@@ -13,7 +13,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestAServerThatEndsIsAnErrorWithItsLastWords(t *testing.T) {
-	_, err := Start(t.Context(), filepath.Join(t.TempDir(), "log"), "127.0.0.1:1", "/bin/sh", "-c", "echo no such home; exit 3")
+	_, err := Start(t.Context(), filepath.Join(t.TempDir(), "log"), "/bin/sh", "-c", "echo no such home; exit 3")
 	if err == nil || !strings.Contains(err.Error(), "no such home") || !strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("got %v", err)
 	}
