@@ -36,7 +36,7 @@ func (m *move) applyData(picked []*transition, c *contract, given data.Value, p 
 		return errWhole
 	case into != rootUnset:
 		return m.applyTo(into, how, given)
-	case p.empty:
+	case string(given) == string(emptyObject): // it does not replace svcPublic
 		return nil
 	case p.named():
 		if err := m.applyTo(rootPublic, how, p.public); err != nil {
@@ -50,7 +50,6 @@ func (m *move) applyData(picked []*transition, c *contract, given data.Value, p 
 // parts is event.data as far as it names the two documents itself.
 type parts struct {
 	public, private data.Value // absent when they are not named
-	empty           bool       // no member at all
 }
 
 func (p *parts) named() bool { return p.public != nil || p.private != nil }
@@ -61,7 +60,7 @@ var rootPrefix = []byte("svcP")
 // partsOf reads which documents event.data names, and refuses what could be
 // meant either way (DESIGN.md, "Who may set what"). c may be nil.
 func partsOf(c *contract, given data.Value) (parts, error) {
-	p := parts{empty: string(given) == "{}"}
+	var p parts
 	if !bytes.Contains(given, rootPrefix) && bytes.IndexByte(given, '\\') < 0 {
 		return p, nil // the usual case: no name can be there, not even an escaped one
 	}

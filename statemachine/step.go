@@ -211,9 +211,6 @@ func (d *Definition) checkCreation(c *Creation) error {
 		schema *Schema
 		given  data.Value
 	}{{"svcPublic", d.createPublic, c.Public}, {"svcPrivate", d.createPrivate, c.Private}} {
-		if part.schema == nil {
-			continue
-		}
 		if part.given.Kind() == data.Absent {
 			part.given = emptyObject
 		}
