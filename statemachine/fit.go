@@ -7,10 +7,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Refuses reports whether the schema lets no object have a member of that name,
+// refuses reports whether the schema lets no object have a member of that name,
 // as far as the schema says so plainly: alternatives and conditions count as
 // letting it through. A nil Schema refuses nothing.
-func (s *Schema) Refuses(member string) bool {
+func (s *Schema) refuses(member string) bool {
 	return s != nil && refuses(s.compiled, member)
 }
 
@@ -24,11 +24,11 @@ type Misfit struct {
 	Missing, Optional bool
 }
 
-// Misfits compares s, a schema of what is sent, with a schema of what is taken:
+// misfits compares s, a schema of what is sent, with a schema of what is taken:
 // fields of s that taken refuses, and fields that taken requires and s does not
-// have or does not require. Only names count, not the values; what Refuses does not see, Misfits does
+// have or does not require. Only names count, not the values; what refuses does not see, misfits does
 // not see either. They are in the order of their paths.
-func (s *Schema) Misfits(taken *Schema) []Misfit {
+func (s *Schema) misfits(taken *Schema) []Misfit {
 	if s == nil || taken == nil {
 		return nil
 	}
@@ -37,8 +37,10 @@ func (s *Schema) Misfits(taken *Schema) []Misfit {
 	return c.misfits
 }
 
-// Misfits compares s, a schema of what is sent with an event, with what the event
-// takes. A name that the definition does not declare takes everything.
+// Misfits compares a schema of what is sent with an event with what the event
+// takes, by the names of fields: those that the event refuses, and those that it
+// requires and that are not sent for certain. A name that the definition does not
+// declare takes everything.
 func (d *Definition) Misfits(event EventName, sent *Schema) []Misfit {
 	c := d.events[event]
 	if sent == nil {
@@ -46,7 +48,7 @@ func (d *Definition) Misfits(event EventName, sent *Schema) []Misfit {
 	}
 	var misfits []Misfit
 	if c != nil {
-		misfits = sent.Misfits(c.schema)
+		misfits = sent.misfits(c.schema)
 	}
 	fields := properties(sent.compiled)
 	for _, name := range []string{"svcPrivate", "svcPublic"} {
@@ -70,7 +72,7 @@ func (d *Definition) Misfits(event EventName, sent *Schema) []Misfit {
 	return misfits
 }
 
-// comparison is one call of Misfits. Schemas may refer to themselves.
+// comparison is one call of Schema.misfits. Schemas may refer to themselves.
 type comparison struct {
 	seen    map[[2]*jsonschema.Schema]bool
 	misfits []Misfit
@@ -139,7 +141,7 @@ func conjuncts(s *jsonschema.Schema, before []*jsonschema.Schema) []*jsonschema.
 	return before
 }
 
-// refuses is Refuses for one schema.
+// refuses is Schema.refuses for one that is not nil.
 func refuses(s *jsonschema.Schema, member string) bool {
 	all := conjuncts(s, nil)
 	open := slices.ContainsFunc(all, func(part *jsonschema.Schema) bool {

@@ -47,12 +47,12 @@ func TestRefuses(t *testing.T) {
 		{"by itself", `{"$ref":"#"}`, false},
 		{"by an alternative", `{"oneOf":[{"additionalProperties":false},true]}`, false},
 	} {
-		if got := mustCompile(t, c.schema).Refuses("a"); got != c.want {
+		if got := mustCompile(t, c.schema).refuses("a"); got != c.want {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
 	var none *Schema
-	if none.Refuses("a") || none.Misfits(mustCompile(t, `false`)) != nil || mustCompile(t, `true`).Misfits(none) != nil {
+	if none.refuses("a") || none.misfits(mustCompile(t, `false`)) != nil || mustCompile(t, `true`).misfits(none) != nil {
 		t.Error("no schema refuses something")
 	}
 }
@@ -79,7 +79,7 @@ func TestWhatIsRefusedNeverFits(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		text := "{" + part.Draw(rt, "top") + `,"allOf":[{` + part.Draw(rt, "below") + "}]}"
 		s := mustCompile(t, text)
-		if !s.Refuses("a") {
+		if !s.refuses("a") {
 			return
 		}
 		refused++
@@ -118,7 +118,7 @@ func TestMisfits(t *testing.T) {
 		{"one that refers to itself", `{"properties":{"a":{"$ref":"#"}}}`, `{"properties":{"a":{"$ref":"#"}},"required":["a"],` + closed + `}`, "?a.a ?a"},
 	} {
 		var got []string
-		for _, m := range mustCompile(t, c.sent).Misfits(mustCompile(t, c.taken)) {
+		for _, m := range mustCompile(t, c.sent).misfits(mustCompile(t, c.taken)) {
 			name := strings.Join(m.Path, ".")
 			if m.Missing {
 				name = "-" + name

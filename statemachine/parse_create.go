@@ -129,7 +129,7 @@ func (b *builder) warnOfTexts(w *document.Collector) {
 func (b *builder) warnOfDefaults(w *document.Collector) {
 	var open []string
 	for key := range b.d.private.Members() {
-		if !b.d.createPrivate.Refuses(key) {
+		if !b.d.createPrivate.refuses(key) {
 			open = append(open, key)
 		}
 	}
