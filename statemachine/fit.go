@@ -84,23 +84,18 @@ func (c *comparison) compare(sent, taken *jsonschema.Schema, path []string) {
 		return
 	}
 	c.seen[pair] = true
-	fields := properties(sent)
+	fields, parts := properties(sent), conjuncts(taken, nil)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		below := append(slices.Clone(path), name)
 		if refuses(taken, name) {
 			c.misfits = append(c.misfits, Misfit{Path: below})
 			continue
 		}
-		for _, part := range conjuncts(taken, nil) {
+		for _, part := range parts {
 			c.compare(fields[name], part.Properties[name], below)
 		}
 	}
-	var missing []string
-	for _, part := range conjuncts(taken, nil) {
-		missing = append(missing, part.Required...)
-	}
-	slices.Sort(missing)
-	for _, name := range slices.Compact(missing) {
+	for _, name := range (Shape{parts}).Required() {
 		// Below the top a schema without fields is one that says nothing of them.
 		if len(path) > 0 && len(fields) == 0 {
 			continue
@@ -113,7 +108,7 @@ func (c *comparison) compare(sent, taken *jsonschema.Schema, path []string) {
 		}
 	}
 	for _, one := range conjuncts(sent, nil) {
-		for _, other := range conjuncts(taken, nil) {
+		for _, other := range parts {
 			c.compare(one.Items2020, other.Items2020, path)
 		}
 	}
