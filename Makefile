@@ -1,7 +1,7 @@
 # Shortcuts. `make help` lists them; .ci/run is what must hold before a change lands.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint format fuzz bench fairness layers kill misses vulnerabilities pages ci
+.PHONY: help build test race lint format fuzz bench fairness layers kill vulnerabilities pages ci
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,9 +35,6 @@ layers: ## run the benchmarks of all layers
 
 kill: ## kill servers under load and look for lost answers
 	.ci/kill
-
-misses: ## compare how long it takes to be told that there is no file
-	go test -count=1 -v -run TestMissesTakeAsLong ./cmd/internal/endtoend -misses 2000
 
 vulnerabilities: ## look for known vulnerabilities with the database that GOVULNDB names
 	.ci/vulnerabilities

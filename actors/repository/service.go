@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	mathrand "math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +15,6 @@ import (
 
 	"troupe/actors"
 	"troupe/actors/identity"
-	"troupe/actors/internal/conceal"
 	"troupe/actors/internal/supervise"
 	"troupe/actors/workflow"
 )
@@ -45,10 +43,6 @@ type Options struct {
 	// DepthMax is how many folders deep a file may be; deeper ones are neither
 	// listed nor opened. Default 256.
 	DepthMax int
-	// MissStep is what the time of Open is rounded up to when there is no file,
-	// with up to as much again by chance, so that it does not tell why. Default
-	// 2 ms.
-	MissStep time.Duration
 	Log      zerolog.Logger
 }
 
@@ -77,7 +71,6 @@ func Start(o Options) *Service {
 	o.Reconcile = cmp.Or(o.Reconcile, 10*time.Minute)
 	o.ReconcileUnwatched = cmp.Or(o.ReconcileUnwatched, time.Minute)
 	o.DepthMax = cmp.Or(o.DepthMax, 256)
-	o.MissStep = cmp.Or(o.MissStep, 2*time.Millisecond)
 	s := &Service{o: o, stopping: make(chan struct{}), nowhere: top + rand.Text(), supervisor: supervise.Start(supervise.Options{System: o.System, Name: "repository", Log: o.Log})}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	s.SetRights(o.Rights)
@@ -157,27 +150,21 @@ func (s *Service) files(ctx context.Context) (*snapshot, error) {
 }
 
 // Open opens a file that the caller reads. Everything else is
-// workflow.ErrNotFound, in the same words and after the same time: what is not
-// there, what the caller does not read, what is no regular file, and what is no
-// canonical path. A file that is too large is ErrTooLarge, and one that cannot be
+// workflow.ErrNotFound, in the same words: what is not there, what the caller does
+// not read, what is no regular file, and what is no canonical path. A file that is too large is ErrTooLarge, and one that cannot be
 // reached now workflow.ErrUnavailable, from its reading as well. The file must be
 // closed.
 func (s *Service) Open(ctx context.Context, caller *identity.Principal, path string) (file *File, err error) {
-	begun := time.Now()
 	err = s.do(ctx, caller, "open", func(ctx context.Context) (err error) {
 		s.opened.Add(1)
 		if !IsPath(path) || depth(path) > s.o.DepthMax+1 || !s.rights.Load().Reads(caller, path) {
-			path = s.nowhere // NB: where the files are is asked whatever the caller reads, or the time would tell
+			path = s.nowhere // NB: the source is asked whatever the caller reads, as for a file that is missing
 		}
 		file, err = s.o.Source.Open(ctx, path)
 		switch {
 		case err == nil, errors.Is(err, ErrTooLarge), errors.Is(err, workflow.ErrUnavailable):
 			return err
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-			// NB: a timer wakes a whole number of milliseconds after it was set, so
-			// without a part of a step by chance the end would still tell when the
-			// waiting began.
-			conceal.Until(ctx, begun, s.o.MissStep, mathrand.N(s.o.MissStep))
 			return workflow.ErrNotFound // NB: without the error, which has the path
 		case ctx.Err() != nil:
 			return ctx.Err()

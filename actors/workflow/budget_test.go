@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"troupe/actors/identity"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
 	"troupe/statemachine/filter"
@@ -96,32 +95,6 @@ func TestAQueryEndsWhenNobodyWants(t *testing.T) {
 	if n := h.queries.count(); n != 0 {
 		t.Errorf("%d slots are still held", n)
 	}
-}
-
-// TestHowLongAQueryTakesTellsNothing holds filter.md, "Rights": on the virtual
-// clock work takes no time, so what is left is the rounding.
-func TestHowLongAQueryTakesTellsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, Options{QueryStep: 10 * time.Millisecond})
-		h.publish(leave, order, stock("stock", 1, "svcPublic.a"))
-		h.fill("stock", slices.Repeat([]string{`{"a":"hidden","secret":true}`}, 40))
-		for _, c := range []struct {
-			name, filter string
-			who          *identity.Principal
-			want         time.Duration
-		}{
-			{"nothing matches", `{"svcPublic.a":"none"}`, guest, 10 * time.Millisecond},
-			{"what matches is hidden", `{"svcPublic.a":"hidden"}`, guest, 10 * time.Millisecond},
-			{"a malformed one is refused before", `{"$where":1}`, guest, 0},
-			{"to one who sees all it is shown at once", `{"svcPublic.a":"hidden"}`, boss, 0},
-		} {
-			begun := time.Now()
-			_, err := h.Query(t.Context(), &QueryRequest{Caller: c.who, WorkflowID: "stock", Filter: c.filter}, func([]byte) error { return nil })
-			if took := time.Since(begun); took != c.want {
-				t.Errorf("%s: took %v, want %v (%v)", c.name, took, c.want, err)
-			}
-		}
-	})
 }
 
 // TestCollectingEndsSoon: before the first candidate, too.

@@ -1,22 +1,62 @@
 package workflow
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"strings"
 
 	"troupe/persistence"
 )
 
-// A cursor is a place in a list, encrypted, so that it tells nothing, cannot be
-// made up, and fits only the list that it was made for. The key is the store's:
-// cursors stay valid over a restart.
+// A cursor is a position in a list: version(1) check(8) position, in base64url.
+// The position is that of the last thing that the caller was shown, so it tells
+// nothing new. The check is a hash of the list and the position: a cursor of
+// another list, or one that was changed on the way, is refused. It is no secret:
+// whoever makes up a position gets what the list has there, as the caller may see
+// it.
+const (
+	cursorVersion = 2 // 1 was encrypted
+	cursorHead    = 1 + 8
+)
+
+// errCursor: the cursor is malformed or of another list.
+var errCursor = fmt.Errorf("%w: the cursor is not of this list", ErrInvalid)
+
+// list names a list: its kind and what it was asked for.
+type list []string
+
+// cursor returns the text for a position.
+func (l list) cursor(position []byte) string {
+	check := l.check(position)
+	b := append([]byte{cursorVersion}, check[:]...)
+	return base64.RawURLEncoding.EncodeToString(append(b, position...))
+}
+
+// position reads what cursor wrote; anything else is errCursor.
+func (l list) position(text string) ([]byte, error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	// NB: the decoder passes over line ends, even a strict one.
+	if err != nil || strings.ContainsAny(text, "\r\n") || len(b) < cursorHead || b[0] != cursorVersion {
+		return nil, errCursor
+	}
+	if position := b[cursorHead:]; l.check(position) == [8]byte(b[1:cursorHead]) {
+		return position, nil
+	}
+	return nil, errCursor
+}
+
+// check hashes each part of the list with its length, and the position.
+func (l list) check(position []byte) [8]byte {
+	h := sha256.New()
+	for _, part := range l {
+		_ = binary.Write(h, binary.BigEndian, uint64(len(part))) // a hash takes everything
+		h.Write([]byte(part))
+	}
+	h.Write(position)
+	return [8]byte(h.Sum(nil))
+}
 
 // place is where a page ended: behind the instance id, whose value in the index
 // that sorts is value (nil when _id sorts).
@@ -25,73 +65,17 @@ type place struct {
 	id    persistence.ID
 }
 
-const (
-	cursorFormat  = 1
-	cursorKeySize = 32
-	// cursorSetting is the name under which the key is kept.
-	cursorSetting = "cursor-key"
-)
+// append writes id(16) value.
+func (p place) append(dst []byte) []byte { return append(append(dst, p.id[:]...), p.value...) }
 
-// openCursors reads the store's key for cursors, and makes it the first time.
-func openCursors(store *persistence.Store) (cipher.AEAD, error) {
-	name := persistence.SettingKey(nil, cursorSetting)
-	key, err := store.Load(name)
-	if errors.Is(err, persistence.ErrNotFound) {
-		key = make([]byte, cursorKeySize)
-		_, _ = rand.Read(key) // crypto/rand never returns an error; it ends the program
-		w := store.NewWrites(persistence.Meta)
-		w.Set(name, key)
-		err = store.Commit(w)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("key for cursors: %w", err)
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, fmt.Errorf("key for cursors: %w: %w", persistence.ErrCorrupt, err)
-	}
-	return cipher.NewGCM(block)
-}
-
-// listDigest stands for the list that a cursor is a place in. Each part is
-// hashed with its length.
-func listDigest(parts ...string) []byte {
-	h := sha256.New()
-	for _, part := range parts {
-		_ = binary.Write(h, binary.BigEndian, uint64(len(part))) // a hash takes everything
-		h.Write([]byte(part))
-	}
-	return h.Sum(nil)
-}
-
-// seal makes the text of a cursor.
-func (r *Router) seal(p place, list []byte) string {
-	plain := make([]byte, 0, 1+len(p.id)+len(p.value))
-	plain = append(plain, cursorFormat)
-	plain = append(plain, p.id[:]...)
-	plain = append(plain, p.value...)
-	nonce := make([]byte, r.cursors.NonceSize(), r.cursors.NonceSize()+len(plain)+r.cursors.Overhead())
-	_, _ = rand.Read(nonce) // never fails, see above
-	return base64.RawURLEncoding.EncodeToString(r.cursors.Seal(nonce, nonce, plain, list))
-}
-
-// unseal reads a cursor. ErrInvalid: it is none of this list's.
-func (r *Router) unseal(text string, list []byte) (*place, error) {
-	invalid := fmt.Errorf("%w: the cursor is not of this list", ErrInvalid)
-	sealed, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	// NB: the decoder passes over line ends, even a strict one.
-	if err != nil || strings.ContainsAny(text, "\r\n") || len(sealed) < r.cursors.NonceSize() {
-		return nil, invalid
-	}
-	n := r.cursors.NonceSize()
-	plain, err := r.cursors.Open(nil, sealed[:n], sealed[n:], list)
+// parsePlace reads what append wrote; its value aliases b.
+func parsePlace(b []byte) (*place, error) {
 	p := &place{}
-	if err != nil || len(plain) < 1+len(p.id) || plain[0] != cursorFormat {
-		return nil, invalid
+	if len(b) < len(p.id) {
+		return nil, errCursor
 	}
-	copy(p.id[:], plain[1:])
-	if p.value = plain[1+len(p.id):]; len(p.value) == 0 {
-		p.value = nil
+	if copy(p.id[:], b); len(b) > len(p.id) {
+		p.value = b[len(p.id):]
 	}
 	return p, nil
 }

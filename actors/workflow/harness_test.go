@@ -131,9 +131,6 @@ func (h *house) start() {
 	}
 	h.system = actors.NewSystem(zerolog.Nop())
 	router := h.o
-	if router.QueryStep == 0 {
-		router.QueryStep = time.Nanosecond // or the tests wait for it thousands of times
-	}
 	if router.ReplyWaitMax == 0 {
 		router.ReplyWaitMax = 2 * commitWaitMax
 	}

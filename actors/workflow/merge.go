@@ -29,14 +29,14 @@ type candidates interface {
 	close() error
 }
 
-// list is candidates that were collected, sorted by id.
-type list struct {
+// sortedIDs is candidates that were collected, sorted by id.
+type sortedIDs struct {
 	ids []persistence.ID
 	of  func(persistence.ID) persistence.Shard
 	at  int
 }
 
-func (l *list) next() (candidate, bool, error) {
+func (l *sortedIDs) next() (candidate, bool, error) {
 	if l.at == len(l.ids) {
 		return candidate{}, false, nil
 	}
@@ -45,10 +45,10 @@ func (l *list) next() (candidate, bool, error) {
 	return candidate{shard: l.of(id), id: id}, true, nil
 }
 
-func (l *list) close() error { return nil }
+func (l *sortedIDs) close() error { return nil }
 
-// newList sorts the ids, drops doubles and what lies before the place.
-func newList(ids []persistence.ID, of func(persistence.ID) persistence.Shard, down bool, after *place) *list {
+// newSortedIDs sorts the ids, drops doubles and what lies before the place.
+func newSortedIDs(ids []persistence.ID, of func(persistence.ID) persistence.Shard, down bool, after *place) *sortedIDs {
 	slices.SortFunc(ids, func(a, b persistence.ID) int { return bytes.Compare(a[:], b[:]) })
 	ids = slices.Compact(ids)
 	if down {
@@ -62,7 +62,7 @@ func newList(ids []persistence.ID, of func(persistence.ID) persistence.Shard, do
 			ids = nil
 		}
 	}
-	return &list{ids: ids, of: of}
+	return &sortedIDs{ids: ids, of: of}
 }
 
 // isBehind says whether a comparison means "later in the list".

@@ -52,10 +52,6 @@ type Options struct {
 	// QueryTimeMax is how long a query or list may take, what its caller takes to
 	// read included, and how long a list waits for a slot. Default 60 s.
 	QueryTimeMax time.Duration
-	// QueryStep is what the time of a query is rounded up to for callers who may
-	// see some instances and not others. Default 10 ms: room for some thousand
-	// hidden instances.
-	QueryStep time.Duration
 	// Quotas bound rates and histories. Default: none.
 	Quotas Quotas
 	// KeysKept and KeysKeptFor say how long idempotency keys are remembered:
@@ -79,7 +75,6 @@ func (o *Options) EnsureDefaults() {
 	setDefault(&o.ListsOpenMax, 2*o.ListsMax)
 	setDefault(&o.QueryWaitMax, 2*time.Second)
 	setDefault(&o.QueryTimeMax, time.Minute)
-	setDefault(&o.QueryStep, 10*time.Millisecond)
 	setDefault(&o.KeysKept, 64)
 	setDefault(&o.KeysKeptFor, 24*time.Hour)
 	if o.Clock == nil {
@@ -105,7 +100,7 @@ func (o *Options) Validate() error {
 	require(o.Store != nil, "Store is missing")
 	require(o.System != nil, "System is missing")
 	require(o.Catalog != nil, "Catalog is missing")
-	require(o.IdleAfter > 0 && o.ReplyWaitMax > 0 && o.QueryTimeMax > 0 && o.QueryStep > 0, "durations must be positive")
+	require(o.IdleAfter > 0 && o.ReplyWaitMax > 0 && o.QueryTimeMax > 0, "durations must be positive")
 	require(o.AwakeBytesMax > 0 && o.InFlightMax > 0 && o.InstanceInFlightMax > 0 && o.QueriesMax > 0 && o.ListsMax > 0, "limits must be positive")
 	require(o.QueriesOpenMax >= o.QueriesMax && o.ListsOpenMax >= o.ListsMax, "more readers can be open than at work")
 	return errors.Join(append(faults, o.Quotas.Validate())...)

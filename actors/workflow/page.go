@@ -89,14 +89,17 @@ func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage
 	if req.Limit < 1 || req.Limit > limitMax {
 		return nil, fmt.Errorf("%w: the limit must be 1 to %d", ErrInvalid, limitMax)
 	}
-	list := listDigest("history", req.WorkflowID, req.InstanceID)
-	from := uint64(1)
+	entries := list{"history", req.WorkflowID, req.InstanceID}
+	var seen uint64 // the entries of the pages before
 	if req.Cursor != "" {
-		p, err := r.unseal(req.Cursor, list)
+		position, err := entries.position(req.Cursor)
 		if err != nil {
 			return nil, err
 		}
-		from = binary.BigEndian.Uint64(p.id[:]) + 1
+		if len(position) != 8 {
+			return nil, errCursor
+		}
+		seen = binary.BigEndian.Uint64(position)
 	}
 	var last uint64 // entries up to here are durable, and may be seen
 	var id persistence.ID
@@ -107,10 +110,13 @@ func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage
 	if err != nil {
 		return nil, err
 	}
+	if seen > last {
+		return nil, errCursor
+	}
 	page := &HistoryPage{}
-	end := min(last, from+uint64(req.Limit)-1)
+	end := seen + min(last-seen, uint64(req.Limit))
 	sh := r.store.ShardOf(id)
-	for n := from; n <= end; n++ {
+	for n := seen + 1; n <= end; n++ {
 		value, err := r.store.Load(persistence.EntryKey(nil, sh, id, n))
 		if err == nil && (len(value) < entryHead || value[0] != entryFormat) {
 			err = persistence.ErrCorrupt
@@ -124,9 +130,7 @@ func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage
 		}
 	}
 	if end < last {
-		var at place
-		binary.BigEndian.PutUint64(at.id[:], end)
-		page.Next = r.seal(at, list)
+		page.Next = entries.cursor(binary.BigEndian.AppendUint64(nil, end))
 	}
 	return page, nil
 }

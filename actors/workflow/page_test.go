@@ -1,16 +1,19 @@
 package workflow
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"troupe/actors/identity"
-	"troupe/statemachine/data"
+	"troupe/persistence"
 )
 
 // TestPagesWhileInstancesComeGoAndChange: what matched all along, with the same
@@ -122,7 +125,7 @@ func TestACursorFitsOnlyItsList(t *testing.T) {
 		"with a limit of 1001":     func(q *QueryRequest) { q.Limit = 1001 },
 		"with a negative limit":    func(q *QueryRequest) { q.Limit = -1 },
 		"with a limit of no list":  func(q *QueryRequest) { q.Cursor, q.Limit = "", -1 },
-		"only the nonce":           func(q *QueryRequest) { q.Cursor = q.Cursor[:16] },
+		"only its head":            func(q *QueryRequest) { q.Cursor = q.Cursor[:12] },
 		"of a list that is longer": func(q *QueryRequest) { q.Filter += " " },
 	} {
 		other := req
@@ -131,21 +134,25 @@ func TestACursorFitsOnlyItsList(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrInvalid", name, err)
 		}
 	}
-	sealed, err := base64.RawURLEncoding.DecodeString(req.Cursor)
+	cursor, err := base64.RawURLEncoding.DecodeString(req.Cursor)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := range sealed {
+	stock := list{"instances", "stock", req.Filter, req.Sort}
+	if _, err := stock.position(req.Cursor); err != nil {
+		t.Fatal(err)
+	}
+	for n := range cursor {
 		for bit := range 8 {
-			other := slices.Clone(sealed)
+			other := slices.Clone(cursor)
 			other[n] ^= 1 << bit
-			if _, err := h.unseal(base64.RawURLEncoding.EncodeToString(other), listDigest("instances", "stock", req.Filter, req.Sort)); !errors.Is(err, ErrInvalid) {
+			if _, err := stock.position(base64.RawURLEncoding.EncodeToString(other)); !errors.Is(err, ErrInvalid) {
 				t.Fatalf("bit %d of byte %d flipped: got %v, want ErrInvalid", bit, n, err)
 			}
 		}
 	}
-	if strings.Contains(string(sealed), string(data.AppendOrdered(nil, data.Value("4")))) {
-		t.Error("the cursor shows a value")
+	if id, _ := parseInstanceID(first[4]); !bytes.Equal(cursor[cursorHead:cursorHead+16], id[:]) {
+		t.Errorf("the cursor %x is not behind %s, which the caller saw last", cursor, first[4])
 	}
 	h.restart()
 	req.Limit, req.Fields, req.Count = 7, []string{"svcHistory"}, true // these may change from page to page
@@ -183,6 +190,10 @@ func TestAPageEndsEarly(t *testing.T) {
 	page, end, err := h.list(req)
 	if err != nil || len(page) != 1 || end.Next == "" {
 		t.Fatal(page, end, err)
+	}
+	rares := list{"instances", "stock", req.Filter, ""}
+	if position, err := rares.position(end.Next); err != nil || instanceName(persistence.ID(position)) != page[0] {
+		t.Errorf("the cursor is at %x, %v, want at %s: the instances behind it were not shown", position, err, page[0])
 	}
 	req.Cursor = end.Next
 	if page, end, err = h.list(req); err != nil || !slices.Equal(page, []string{last}) || end.Next != "" {
@@ -331,7 +342,7 @@ func TestHistoryPages(t *testing.T) {
 	if rest, err := ask(member, id, first.Next, 10); err != nil || strings.Count(string(rest.Entries), `"ts"`) != 2 || rest.Next != "" {
 		t.Errorf("an entry that came meanwhile is on the last page: got %s, %v", rest.Entries, err)
 	}
-	_, list, err := h.list(QueryRequest{Caller: member, WorkflowID: "stock", Limit: 1})
+	_, instances, err := h.list(QueryRequest{Caller: member, WorkflowID: "stock", Limit: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,8 +357,10 @@ func TestHistoryPages(t *testing.T) {
 		{"a limit of 1001", member, id, "", 1001, ErrInvalid},
 		{"a negative limit", member, id, "", -1, ErrInvalid},
 		{"another instance's cursor", member, other, first.Next, 5, ErrInvalid},
-		{"a list's cursor", member, id, list.Next, 5, ErrInvalid},
+		{"a list's cursor", member, id, instances.Next, 5, ErrInvalid},
 		{"a garbled cursor", member, id, first.Next[1:], 5, ErrInvalid},
+		{"a cursor behind the end", member, id, list{"history", "stock", id}.cursor(binary.BigEndian.AppendUint64(nil, math.MaxUint64)), 5, ErrInvalid},
+		{"a cursor without a number", member, id, list{"history", "stock", id}.cursor(nil), 5, ErrInvalid},
 		{"no right", eve, id, "", 5, ErrForbidden},
 		{"a hidden instance", guest, hidden, "", 5, ErrNotFound},
 		{"no instance", guest, "x", "", 5, ErrNotFound},

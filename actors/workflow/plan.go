@@ -274,7 +274,7 @@ func (a *access) merges(shards int) bool {
 func (q *query) open(p plan, down bool, after *place) (candidates, error) {
 	switch {
 	case p.listed:
-		return newList(slices.Clone(p.ids), q.router.store.ShardOf, down, after), nil
+		return newSortedIDs(slices.Clone(p.ids), q.router.store.ShardOf, down, after), nil
 	case p.by != nil:
 		return q.merged(p.by.spans, p.by.kind, down, after)
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"troupe/actors/identity"
-	"troupe/actors/internal/conceal"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -62,7 +61,7 @@ type query struct {
 	now        time.Time
 	filter     *filter.Filter
 	fields     extraFields
-	list       []byte // stands for the list in cursors
+	list       list   // what cursors are places in
 	down       bool   // the order is from the last to the first
 	after      *place // where the page before ended; nil for the first
 
@@ -117,9 +116,13 @@ func (r *Router) newQuery(req *QueryRequest, yield func([]byte) error) (*query, 
 	if err := q.checkSort(manages); err != nil {
 		return nil, err
 	}
-	q.list = listDigest("instances", req.WorkflowID, req.Filter, req.Sort)
+	q.list = list{"instances", req.WorkflowID, req.Filter, req.Sort}
 	if req.Cursor != "" {
-		if q.after, err = r.unseal(req.Cursor, q.list); err != nil {
+		position, err := q.list.position(req.Cursor)
+		if err != nil {
+			return nil, err
+		}
+		if q.after, err = parsePlace(position); err != nil {
 			return nil, err
 		}
 	}
@@ -163,20 +166,8 @@ func (q *query) checkSort(manages bool) error {
 	return nil
 }
 
-// take waits for a slot, runs, and ends at a moment that tells nothing.
+// take waits for a slot and runs.
 func (q *query) take(ctx context.Context) error {
-	err := q.withSlots(ctx)
-	// A caller whom rights decide about instance by instance cannot tell by the
-	// clock how many instances were looked at and not shown, as long as that fits
-	// into a step.
-	if q.right == statemachine.ByInstance {
-		conceal.Until(ctx, q.begun, q.router.o.QueryStep, 0)
-	}
-	return err
-}
-
-// withSlots waits for a slot and runs.
-func (q *query) withSlots(ctx context.Context) error {
 	r := q.router
 	ctx, cancel := context.WithTimeout(ctx, r.o.QueryTimeMax)
 	defer cancel()
@@ -394,7 +385,7 @@ func (q *query) page(way candidates) error {
 		}
 		switch {
 		case full && show:
-			q.end.Next = q.router.seal(last, q.list)
+			q.end.Next = q.list.cursor(last.append(nil))
 			return nil
 		case !full && show:
 			if err := q.awaitFence(); err != nil {
@@ -405,10 +396,11 @@ func (q *query) page(way candidates) error {
 			}
 			shown++
 			size += q.shown
+			last = place{id: c.id, value: bytes.Clone(c.value)} // NB: a cursor tells nothing of what was not shown
 		}
-		if last = (place{id: c.id, value: bytes.Clone(c.value)}); full {
+		if full {
 			if peeked++; peeked == peekMax {
-				q.end.Next = q.router.seal(last, q.list)
+				q.end.Next = q.list.cursor(last.append(nil))
 				return nil
 			}
 		}

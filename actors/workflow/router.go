@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"context"
-	"crypto/cipher"
 	"errors"
 	"fmt"
 	"sync"
@@ -26,7 +25,6 @@ type Router struct {
 	catalog *Catalog
 	log     zerolog.Logger
 	ids     mint
-	cursors cipher.AEAD // seals places in lists
 
 	// awake has every instance that has an actor. Entries are added by wake
 	// and create, and removed by whoever closed them.
@@ -79,10 +77,6 @@ func Start(o Options) (*Router, error) {
 		stop:     make(chan struct{}),
 
 		feeds: feeds{byKey: xsync.NewMap[feedKey, *feed]()},
-	}
-	var err error
-	if r.cursors, err = openCursors(o.Store); err != nil {
-		return nil, err
 	}
 	r.reading, r.endReading = context.WithCancel(context.Background())
 	r.watching, r.endWatching = context.WithCancel(context.Background())
