@@ -49,7 +49,7 @@ func (s *Store) Append(w *Writes, waiter Waiter) (taken bool) {
 	if !w.barrier { // waiting for what is there is always possible
 		// NB: counted before the gate is asked, so that nobody is on the way in once
 		// the gate is closed and the count is zero.
-		w.fenced = s.commits.syncs.Add(1) > syncsMax
+		w.unsynced = s.commits.syncs.Add(1) > syncsMax
 		if w.refusal = s.gate.refusal(); w.refusal == nil && w.db != s.db.Load() {
 			w.refusal = errReopened
 		}
@@ -85,7 +85,7 @@ func (s *Store) Append(w *Writes, waiter Waiter) (taken bool) {
 // Commit is [Store.Append] for a caller who waits: it returns when the changes are
 // durable, or why they are not known to be.
 func (s *Store) Commit(w *Writes) error {
-	durable := make(fence, 1)
+	durable := make(outcome, 1)
 	s.Append(w, durable)
 	return <-durable
 }
@@ -97,22 +97,22 @@ func (s *Store) Barrier(waiter Waiter) {
 	s.Append(w, waiter)
 }
 
-// Fence returns when everything that a reader can see now is durable. What is
-// visible was appended earlier, so a place in the queue behind it is enough:
-// a fence writes nothing, and all fences that wait at the same time are served
-// by the same sync.
-func (s *Store) Fence() error {
+// AwaitDurable returns when everything that a reader can see now is durable. What
+// is visible was appended earlier, so a place in the queue behind it is enough:
+// nothing is written, and all callers that wait at the same time are served by
+// the same sync.
+func (s *Store) AwaitDurable() error {
 	if s.readOnly || s.commits.queue.empty() {
 		return nil
 	}
-	f := make(fence, 1)
-	s.Barrier(f)
-	return <-f
+	durable := make(outcome, 1)
+	s.Barrier(durable)
+	return <-durable
 }
 
-type fence chan error
+type outcome chan error
 
-func (f fence) Committed(err error) { f <- err }
+func (o outcome) Committed(err error) { o <- err }
 
 // apply puts the batch into the log buffer and makes it visible.
 func (s *Store) apply(w *Writes) {
@@ -127,7 +127,7 @@ func (s *Store) apply(w *Writes) {
 	s.metrics.appended.Add(1)
 	s.metrics.appendedBytes.Add(uint64(w.batch.Len()))
 	var err error
-	if ackBeforeSync || w.fenced {
+	if ackBeforeSync || w.unsynced {
 		err = w.db.Apply(w.batch, pebble.NoSync)
 	} else {
 		err = w.db.ApplyNoSyncWait(w.batch, pebble.Sync)
@@ -162,8 +162,8 @@ func (s *Store) settle(tickets []*Writes) {
 		switch {
 		case t.barrier || t.refusal != nil:
 			s.settled(t, t.refusal)
-		case t.fenced && !ackBeforeSync:
-			n = s.settleFenced(tickets)
+		case t.unsynced && !ackBeforeSync:
+			n = s.settleUnsynced(tickets)
 		default:
 			t.applied.Wait()
 			if !ackBeforeSync {
@@ -177,12 +177,12 @@ func (s *Store) settle(tickets []*Writes) {
 	}
 }
 
-// settleFenced answers the run of fenced tickets at the front and returns how
+// settleUnsynced answers the run of unsynced tickets at the front and returns how
 // many they were. They are in the log without a sync; one empty record behind
 // them, synced, makes all of them durable.
-func (s *Store) settleFenced(tickets []*Writes) int {
+func (s *Store) settleUnsynced(tickets []*Writes) int {
 	n := 0
-	for n < len(tickets) && tickets[n].fenced && tickets[n].refusal == nil && !tickets[n].barrier {
+	for n < len(tickets) && tickets[n].unsynced && tickets[n].refusal == nil && !tickets[n].barrier {
 		tickets[n].applied.Wait()
 		n++
 	}

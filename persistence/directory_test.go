@@ -170,7 +170,7 @@ func TestAReadOnlyStoreChangesNothing(t *testing.T) {
 	wantSetting(t, s, "a", "1")
 	wantError(t, "accepting", s.Accepting(), ErrReadOnly)
 	wantError(t, "append", <-appendSetting(s, "b", "2"), ErrReadOnly)
-	wantError(t, "fence", s.Fence(), nil)
+	wantError(t, "await durable", s.AwaitDurable(), nil)
 	if _, err := s.Verify(t.Context()); err != nil {
 		t.Errorf("verify: %v", err)
 	}

@@ -10,7 +10,7 @@
 // Append applies a set of writes as one: all of it or nothing is there after any
 // crash. It is visible to every reader at once and durable when its waiter is
 // told so, not before. A reader who shows what it read to somebody either is the
-// writer and waits, or calls Fence in between. Barrier is told when everything
+// writer and waits, or calls AwaitDurable in between. Barrier is told when everything
 // appended before is durable.
 //
 // A failed write or sync of the log ends the process (Options.Fatal): an fsync

@@ -13,7 +13,7 @@ var (
 	ErrCorrupt = errors.New("stored bytes are damaged")
 
 	// ErrClosed is given to the waiter of an Append, and returned by reads and by
-	// Fence, after Close was called. Nothing was applied.
+	// AwaitDurable, after Close was called. Nothing was applied.
 	ErrClosed = errors.New("store is closed")
 
 	// ErrReadOnly is given to the waiter of an Append on a store opened read-only.

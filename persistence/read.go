@@ -11,7 +11,7 @@ import (
 
 // Load returns the value under key, in storage of the caller's own, or
 // ErrNotFound. It sees what was appended, durable or not: a caller that shows
-// the value to somebody calls Fence first or is the writer itself.
+// the value to somebody calls AwaitDurable first or is the writer itself.
 func (s *Store) Load(key []byte) ([]byte, error) {
 	g := s.read()
 	if g == nil {

@@ -30,7 +30,7 @@ func BenchmarkLoadMissing(b *testing.B) {
 		}
 		s.Append(w, make(waitFor, 1))
 	}
-	if err := s.Fence(); err != nil {
+	if err := s.AwaitDurable(); err != nil {
 		b.Fatal(err)
 	}
 	if err := s.db.Load().Flush(); err != nil {

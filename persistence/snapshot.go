@@ -5,7 +5,7 @@ import (
 )
 
 // Snapshot is one moment of the store, for any number of reads. It may contain
-// what is not durable yet; call [Store.Fence] after taking it and before
+// what is not durable yet; call [Store.AwaitDurable] after taking it and before
 // showing anything. It keeps old tables on disk, so it must be closed soon.
 //
 // A snapshot is safe for concurrent use; its cursors belong to one goroutine.

@@ -95,7 +95,7 @@ func TestOpenOnAFullDiskServesReads(t *testing.T) {
 		wantSetting(t, s, "a", "1")
 		wantError(t, "accepting", s.Accepting(), ErrDiskFull)
 		wantError(t, "append", <-appendSetting(s, "b", "2"), ErrDiskFull)
-		wantError(t, "fence", s.Fence(), nil)
+		wantError(t, "await durable", s.AwaitDurable(), nil)
 		begun := s.NewWrites(Meta)
 		begun.Set(SettingKey(nil, "b"), []byte("2"))
 		if got := listing(t, fs); got != before {

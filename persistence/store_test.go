@@ -124,7 +124,7 @@ func TestASnapshotStaysAsItWas(t *testing.T) {
 	w.Set(SettingKey(nil, "d"), []byte("new"))
 	c := make(waitFor, 1)
 	s.Append(w, c)
-	if err := errors.Join(<-c, s.Fence()); err != nil {
+	if err := errors.Join(<-c, s.AwaitDurable()); err != nil {
 		t.Fatal(err)
 	}
 
@@ -257,7 +257,7 @@ func TestAClosedStoreReturnsErrClosed(t *testing.T) {
 	_, err = s.Load(SettingKey(nil, "a"))
 	wantError(t, "load", err, ErrClosed)
 	wantError(t, "scan", s.Scan(nil, nil), ErrClosed)
-	wantError(t, "fence", s.Fence(), nil) // nothing is visible any more
+	wantError(t, "await durable", s.AwaitDurable(), nil) // nothing is visible any more
 	wantError(t, "accepting", s.Accepting(), ErrClosed)
 	c := make(waitFor, 1)
 	s.Append(w, c)
@@ -370,7 +370,7 @@ func TestADamagedBlockFailsItsReadsOnly(t *testing.T) {
 		w.Set(SettingKey(nil, fmt.Sprintf("%04d", n)), binary.BigEndian.AppendUint64(make([]byte, 100), uint64(n*7919)))
 		s.Append(w, make(waitFor, 1))
 	}
-	if err := errors.Join(s.Fence(), s.db.Load().Flush(), s.Close()); err != nil {
+	if err := errors.Join(s.AwaitDurable(), s.db.Load().Flush(), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	damageTables(t, fs)
@@ -421,7 +421,7 @@ func TestVerifyCountsWhatThereIs(t *testing.T) {
 		w.Add(CountKey(nil, Shard(n%2), "wf", 3), 2)
 		s.Append(w, make(waitFor, 1))
 	}
-	if err := errors.Join(s.Fence(), s.db.Load().Flush()); err != nil {
+	if err := errors.Join(s.AwaitDurable(), s.db.Load().Flush()); err != nil {
 		t.Fatal(err)
 	}
 	r, err := s.Verify(t.Context())

@@ -27,12 +27,12 @@ type Writes struct {
 	// What follows is the ticket of a running Append. It is written by Append
 	// before the queue gets it, then owned as said at each field.
 
-	waiter  Waiter
-	barrier bool  // nothing to write, only a place in the queue
-	refusal error // why the writes were not applied; nil when they were
-	fenced  bool  // written without a sync of its own, see commit.go
-	since   int64 // when Append was called, on the watchdog's clock
-	wal     uint64
+	waiter   Waiter
+	barrier  bool  // nothing to write, only a place in the queue
+	refusal  error // why the writes were not applied; nil when they were
+	unsynced bool  // written without a sync of its own, see commit.go
+	since    int64 // when Append was called, on the watchdog's clock
+	wal      uint64
 
 	// applied is done when the batch is in the log buffer and visible.
 	applied sync.WaitGroup
@@ -127,7 +127,7 @@ func (w *Writes) must(err error) {
 func (w *Writes) recycle() {
 	w.batch.Reset()
 	w.waiter, w.refusal = nil, nil
-	w.barrier, w.fenced = false, false
+	w.barrier, w.unsynced = false, false
 	w.state.Store(waiting)
 	w.store.pool.Put(w)
 }

@@ -80,7 +80,7 @@ func (r *Router) finishIndex(row storedIndex) error {
 		err = drained
 	}
 	if err == nil {
-		err = r.store.Fence()
+		err = r.store.AwaitDurable()
 	}
 	if err == nil {
 		err = r.catalog.setIndexState(row.Number, building, whole)

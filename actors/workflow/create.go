@@ -94,7 +94,7 @@ func (r *Router) firstCreation(req *CreateRequest, sh persistence.Shard, digest 
 		return nil, err
 	}
 	// The first request may have given up before its commit was durable.
-	if err := r.store.Fence(); err != nil {
+	if err := r.store.AwaitDurable(); err != nil {
 		return nil, storeError(err)
 	}
 	i := &instance{router: r, id: first.instance, name: instanceName(first.instance), workflowID: req.WorkflowID, shard: sh}

@@ -342,7 +342,7 @@ func (r *Router) forms(ctx context.Context, kind form.Kind, user identity.UserID
 	}
 	snapshot := r.store.Snapshot()
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
-	if err := r.store.Fence(); err != nil {
+	if err := r.store.AwaitDurable(); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err) // a read has no outcome to be in doubt about
 	}
 	var rows int64

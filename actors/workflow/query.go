@@ -65,25 +65,25 @@ type query struct {
 	down       bool   // the order is from the last to the first
 	after      *place // where the page before ended; nil for the first
 
-	pace              // of the whole run
-	steps    int      // so far
-	unlooked int      // bytes that were read since the last look
-	indexes  []*index // of the workflow, when the snapshot was taken
-	ready    []*index // those of them that were whole
-	sort     *index   // nil: by id
-	inPlaces bool     // candidates come from the index that sorts
-	snapshot *persistence.Snapshot
-	fence    outcome // tells when the snapshot is durable
-	durable  bool    // it did
-	begun    time.Time
-	explain  Explain
-	end      *QueryEnd
-	record   statemachine.Record // of the candidate that was judged last
-	name     string              // and its id
-	out      batch[[]byte]
-	bytes    []byte // of the items in out
-	shown    int    // bytes of the newest of them
-	failed   error  // what went wrong while the filter looked at an instance
+	pace               // of the whole run
+	steps     int      // so far
+	unlooked  int      // bytes that were read since the last look
+	indexes   []*index // of the workflow, when the snapshot was taken
+	ready     []*index // those of them that were whole
+	sort      *index   // nil: by id
+	inPlaces  bool     // candidates come from the index that sorts
+	snapshot  *persistence.Snapshot
+	confirmed outcome // tells when the snapshot is durable
+	durable   bool    // it did
+	begun     time.Time
+	explain   Explain
+	end       *QueryEnd
+	record    statemachine.Record // of the candidate that was judged last
+	name      string              // and its id
+	out       batch[[]byte]
+	bytes     []byte // of the items in out
+	shown     int    // bytes of the newest of them
+	failed    error  // what went wrong while the filter looked at an instance
 }
 
 // extraFields are what entries have besides the usual.
@@ -236,7 +236,7 @@ func (q *query) answer() error {
 			return err
 		}
 	}
-	if err := q.awaitFence(); err != nil {
+	if err := q.awaitDurable(); err != nil {
 		return err
 	}
 	if q.req.Explain {
@@ -269,8 +269,8 @@ func (q *query) openSnapshot() {
 	}
 	q.snapshot = q.router.store.Snapshot()
 	c.indexing.RUnlock(token)
-	q.fence = make(outcome, 1)
-	q.router.store.Barrier(q.fence)
+	q.confirmed = make(outcome, 1)
+	q.router.store.Barrier(q.confirmed)
 }
 
 // outcome is a waiter for one who waits later.
@@ -279,14 +279,14 @@ type outcome chan error
 // Committed implements persistence.Waiter.
 func (o outcome) Committed(err error) { o <- err }
 
-// awaitFence waits until the snapshot is durable. ErrUnavailable: it may never
+// awaitDurable waits until the snapshot is durable. ErrUnavailable: it may never
 // be.
-func (q *query) awaitFence() error {
+func (q *query) awaitDurable() error {
 	if q.durable {
 		return nil
 	}
 	select {
-	case err := <-q.fence:
+	case err := <-q.confirmed:
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrUnavailable, err) // a read has no outcome to be in doubt about
 		}
@@ -359,7 +359,7 @@ func (q *query) all(way candidates) error {
 		if !show {
 			continue
 		}
-		if err := q.awaitFence(); err != nil {
+		if err := q.awaitDurable(); err != nil {
 			return err
 		}
 		q.end.Count++
@@ -388,7 +388,7 @@ func (q *query) page(way candidates) error {
 			q.end.Next = q.list.cursor(last.append(nil))
 			return nil
 		case !full && show:
-			if err := q.awaitFence(); err != nil {
+			if err := q.awaitDurable(); err != nil {
 				return err
 			}
 			if err := q.show(&c); err != nil {

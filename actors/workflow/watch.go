@@ -118,7 +118,7 @@ func (r *Router) settleCommits(f *feed) error {
 	}
 	r.catalog.indexing.Lock()
 	r.catalog.indexing.Unlock() //nolint:staticcheck // only to wait: commits hold it while they look
-	if err := r.store.Fence(); err != nil {
+	if err := r.store.AwaitDurable(); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	f.settled.Store(true)
