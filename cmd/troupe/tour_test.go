@@ -14,39 +14,64 @@ import (
 	"time"
 )
 
-// TestReadmeTour runs the commands of README's tour as they stand there, in one
-// shell, against the real program on an empty folder, and compares what they
-// print with what README shows. Only ids, times and line breaks may differ, and
-// the port.
-func TestReadmeTour(t *testing.T) {
-	p := startProgram(t)
-	script, want := readme(t, "tour")
-	printed := p.shell(script)
-	// The last command shows the whole instance, which README leaves to the eye.
-	if got := normal(printed); !strings.HasPrefix(got, normal(want)) {
-		t.Errorf("the tour prints\n%s\nREADME shows\n%s", got, normal(want))
+// TestReadmeTour runs the tour of README.
+func TestReadmeTour(t *testing.T) { runTour(t, filepath.Join("..", "..", "README.md")) }
+
+// TestTour runs the long tour.
+func TestTour(t *testing.T) { runTour(t, "TOUR.md") }
+
+// runTour runs the commands of a document as they stand there, in one shell, against
+// the real program on an empty folder. It compares what each block of commands
+// prints with what the document shows below the block. Only ids, times, line breaks
+// and the port may differ.
+func runTour(t *testing.T, file string) {
+	t.Helper()
+	blocks := tourBlocks(t, file)
+	const end = "==== end of a block ===="
+	var script strings.Builder
+	for _, b := range blocks {
+		script.WriteString(b.commands + "printf '%s\\n' '" + end + "'\n")
 	}
-	if n := strings.Count(printed, `"transitionEvent":"approve"`); n != 1 {
-		t.Errorf("the last command shows %d approvals in the history, want 1", n)
+	printed := strings.Split(startProgram(t).shell(script.String()), end+"\n")
+	if len(printed) != len(blocks)+1 {
+		t.Fatalf("%s: got %d outputs of %d blocks", file, len(printed)-1, len(blocks))
+	}
+	for i, b := range blocks {
+		if got, want := normal(printed[i]), normal(b.shown); got != want {
+			t.Errorf("%s:%d: the commands print\n%s\nthe document shows\n%s", file, b.line, got, want)
+		}
 	}
 }
 
-// TestReadmeSignIn does the same with the section on signing in.
-func TestReadmeSignIn(t *testing.T) {
-	p := startProgram(t)
-	script, want := readme(t, "sign-in")
-	if got := normal(p.shell(script)); got != normal(want) {
-		t.Errorf("the commands print\n%s\nREADME shows\n%s", got, normal(want))
-	}
+// tourBlock is a block of commands, and what the document shows below it.
+type tourBlock struct {
+	line            int // of the commands in the document
+	commands, shown string
 }
 
-// TestReadmeForms does the same with the section on forms.
-func TestReadmeForms(t *testing.T) {
-	p := startProgram(t)
-	script, want := readme(t, "forms")
-	if got := normal(p.shell(script)); got != normal(want) {
-		t.Errorf("the commands print\n%s\nREADME shows\n%s", got, normal(want))
+// markedCommands is a shell block behind its mark, with the block that shows what it
+// prints, if there is one right below.
+var markedCommands = regexp.MustCompile("(?s)<!-- run -->\n```sh\n(.*?)```\n(?:\n```(?:json|text)\n(.*?)```\n)?")
+
+// tourBlocks takes the marked blocks out of a document.
+func tourBlocks(t *testing.T, file string) []tourBlock {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
 	}
+	var blocks []tourBlock
+	for _, at := range markedCommands.FindAllSubmatchIndex(text, -1) {
+		b := tourBlock{line: 1 + bytes.Count(text[:at[2]], []byte("\n")), commands: string(text[at[2]:at[3]])}
+		if at[4] >= 0 {
+			b.shown = string(text[at[4]:at[5]])
+		}
+		blocks = append(blocks, b)
+	}
+	if marks := bytes.Count(text, []byte("<!-- run -->\n")); len(blocks) == 0 || len(blocks) != marks {
+		t.Fatalf("%s has %d marks and %d blocks of commands behind them", file, marks, len(blocks))
+	}
+	return blocks
 }
 
 // TestShownTour runs what a first start says to try next.
@@ -76,29 +101,6 @@ func TestShownTour(t *testing.T) {
 	}
 }
 
-// readme takes the shell blocks with a mark out of README, and the JSON blocks
-// behind them.
-func readme(t *testing.T, mark string) (script, want string) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, part := range strings.Split(string(text), "<!-- "+mark+" -->\n```sh\n")[1:] {
-		commands, rest, _ := strings.Cut(part, "```")
-		script += commands
-		rest, _, _ = strings.Cut(rest, "```sh\n") // what stands there belongs to other commands
-		if _, shown, ok := strings.Cut(rest, "```json\n"); ok {
-			shown, _, _ = strings.Cut(shown, "```")
-			want += shown
-		}
-	}
-	if script == "" || want == "" {
-		t.Fatalf("README has no %s", mark)
-	}
-	return script, want
-}
-
 // realProgram is the program on an empty folder, in which it was started for the
 // first time.
 type realProgram struct {
@@ -124,7 +126,7 @@ func startProgram(t *testing.T) *realProgram {
 	return p
 }
 
-// shell runs a script as README has it and returns what it prints.
+// shell runs a script as a document has it and returns what it prints.
 func (p *realProgram) shell(script string) string {
 	p.t.Helper()
 	script = strings.ReplaceAll(script, "go run ./cmd/troupe", p.program)
@@ -133,6 +135,7 @@ func (p *realProgram) shell(script string) string {
 	defer cancel()
 	shell := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", script)
 	shell.Dir = p.dir
+	shell.Env = append(os.Environ(), "TROUPE_CONTEXTS="+filepath.Join(p.dir, "contexts.yaml"))
 	var printed, complaints bytes.Buffer
 	shell.Stdout, shell.Stderr = &printed, &complaints
 	if err := shell.Run(); err != nil {
