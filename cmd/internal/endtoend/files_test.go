@@ -29,7 +29,7 @@ const fileRights = `- path: /Sales
   readers: ["*"]
 `
 
-// filesMax is when a test gives up waiting for a change to count. README promises
+// filesMax is when a test gives up waiting for a change to count. The tour promises
 // two seconds, which actors/repository holds by its own clock; here other programs
 // may have the processors. It is far below the next walk of everything, which
 // would find the change anyway.
