@@ -15,10 +15,11 @@ type Range struct {
 	Point bool
 }
 
-// Bounds returns in which ranges of keys an instance that matches has at least
-// one of its field.Keys. It has others in them, too: all must be asked again
-// with Match. The ranges are sorted and disjoint, and the last one is
-// OverflowKey. When the filter says nothing about the path, ok is false.
+// Bounds returns ranges of keys such that every matching instance has at least one
+// of its field.Keys in them. Other instances may have keys there as well, so each
+// candidate must be asked with Match. The ranges are sorted and disjoint, and the
+// last one is OverflowKey. When the filter does not restrict the path, ok is false
+// (statemachine/filter/FILTER.md, "What drives a plan").
 //
 // Only one condition is used, the one with the narrowest ranges: where the path
 // leads to several values, two conditions may hold by two of them. Inside of an

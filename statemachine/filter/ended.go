@@ -12,14 +12,15 @@ const (
 	// lookEvery is the work between two calls of Document.Ended, in steps of an
 	// expression for one byte: some milliseconds.
 	lookEvery = 1 << 18
-	// wholeMax is the work of an expression that is done without a look.
+	// wholeMax is how much work an expression may be without a call of
+	// Document.Ended in between.
 	wholeMax = 1 << 20
 	// valueWork is what it takes to ask about one small value.
 	valueWork = 16
 )
 
-// work counts what is about to be done, and now and then asks whether the match
-// is still wanted; false: it is not.
+// work counts work that is about to be done, and asks Document.Ended when enough
+// has come together. It returns false when the match is to end.
 func (m *matching) work(n int) bool {
 	if m.ended || m.document.Ended == nil {
 		return !m.ended
@@ -54,8 +55,8 @@ func (m *matching) regular(p *predicate, v data.Value) bool {
 	return m.longRegular(p, text)
 }
 
-// longRegular reads a text rune by rune, so that it can be left. What begins
-// with letters is looked for first, which takes no time: readers cannot skip.
+// longRegular reads a text rune by rune, so that it can stop early. It looks for the
+// expression's literal prefix first, because a reader cannot skip ahead.
 func (m *matching) longRegular(p *predicate, text []byte) bool {
 	if prefix, _ := p.regular.LiteralPrefix(); !bytes.Contains(text, []byte(prefix)) {
 		return false
@@ -66,14 +67,14 @@ func (m *matching) longRegular(p *predicate, text []byte) bool {
 	return found && !m.ended
 }
 
-// textReader is a text that ends early when nobody wants to know any more.
+// textReader reads a text and reports its end early when ended returns true.
 type textReader struct {
 	text  []byte
 	at    int
 	look  int // where ended is asked next
 	every int
 	ended func() bool
-	left  bool // it was not read to its end because it ended
+	left  bool // ended returned true before the end of the text
 }
 
 var _ io.RuneReader = (*textReader)(nil)

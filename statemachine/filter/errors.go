@@ -2,8 +2,8 @@ package filter
 
 import "errors"
 
-// What Parse refuses a filter for. The texts are made for whoever sent it, and
-// repeat little of it.
+// Why Parse refuses a filter. The texts are for the sender of the filter and repeat
+// little of it.
 var (
 	// ErrSyntax: the text is not a filter: no JSON object, a malformed path, or an
 	// operand that its operator, which the text names, does not take.

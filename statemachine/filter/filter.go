@@ -13,16 +13,16 @@ type Document struct {
 	// History returns the value of svcHistory. It is called at most once, and
 	// only when the rest of the filter does not decide. nil: missing.
 	History func() data.Value
-	// Ended is asked again and again while a match takes long. When it returns
-	// true the match ends soon, and what Match returns says nothing: who set it
-	// has to remember. nil: nobody ends it.
+	// Ended is called repeatedly during a long match. When it returns true, Match
+	// returns soon and its result means nothing; the caller has to remember that it
+	// ended the match. nil: the match is never ended early.
 	Ended func() bool
 }
 
 // Filter is a parsed filter. The zero Filter matches everything.
 type Filter struct {
-	// all must hold. $and is resolved into it, so that what is here is all that
-	// a match is known to satisfy; what reads the history comes last.
+	// all must hold. $and is resolved into it, so every match satisfies each of
+	// these nodes. Nodes that read the history come last.
 	all []node
 }
 
@@ -81,7 +81,7 @@ const (
 	rootValue
 )
 
-// Match reports whether d is wanted; see Document.Ended.
+// Match reports whether d matches; see Document.Ended.
 func (f *Filter) Match(d Document) bool {
 	m := matching{document: d}
 	for i := range f.all {
@@ -110,7 +110,8 @@ type matching struct {
 	read    bool
 	// tried is what opCollect collects.
 	tried []data.Value
-	// worked is since Document.Ended was asked last, which said ended.
+	// worked is the work done since the last call of Document.Ended; ended is what
+	// that call returned.
 	worked int
 	ended  bool
 }
@@ -171,7 +172,7 @@ func (m *matching) root(r root) data.Value {
 	return m.history
 }
 
-// text is for the roots that are strings and not JSON: nothing is inside of
+// text decides for the roots that are Go strings and not JSON. Nothing is inside
 // them.
 func (m *matching) text(c *condition, s string) bool {
 	if len(c.path) > 0 {

@@ -7,63 +7,66 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"testing"
+
+	"troupe/statemachine/internal/markdown"
 )
 
 // difference is a class of questions that a partner answers otherwise.
 type difference struct {
 	// partner is mingo, sift, or both.
 	partner, name string
-	// rule is that of doc.go which decides.
+	// rule is the heading of statemachine/filter/FILTER.md that decides.
 	rule    string
 	applies func(ask) bool
 }
 
-// knownDifferences are as narrow as the partners' faults let them be. The rule
-// that decides is quoted from doc.go.
+// knownDifferences are as narrow as the partners' faults allow
+// (statemachine/filter/FILTER.md, "Differences from mingo and sift").
 var knownDifferences = []difference{
-	// Rule 1, the path.
-	{"mingo", "a position is not tried on the elements of an array", "rule 1", ask.positionInArray},
-	{"sift", "a position is not tried on the elements of an array", "rule 1", ask.positionInArray},
-	{"mingo", "what is no object in an array is missing, or is entered", "rule 1", ask.mixedArray},
-	{"sift", "what is no object in an array is missing, or is entered", "rule 1", ask.mixedArray},
-	{"mingo", "the values of several elements are one array", "rule 1", ask.gathers},
-	{"sift", "a position in a text is a character", "rule 1", ask.positionInText},
-	{"mingo", "arrays in arrays are taken apart", "rule 1", func(a ask) bool { return a.takesApart() && !a.is("$size") }},
-	{"sift", "arrays in arrays are taken apart", "rule 1", ask.takesApart},
-	// Rule 2, null.
-	{"mingo", "$gte and $lte null do not match missing", "rule 2", func(a ask) bool { return a.is("$gte", "$lte") && a.operand == nil }},
-	{"sift", "$gte and $lte null match empty arrays", "rule 2", func(a ask) bool { return a.is("$gte", "$lte") && a.operand == nil }},
-	{"sift", "null in an object equals missing", "rule 2", func(a ask) bool {
+	// statemachine/filter/FILTER.md, "Paths".
+	{"mingo", "a position is not tried on the elements of an array", "Paths", ask.positionInArray},
+	{"sift", "a position is not tried on the elements of an array", "Paths", ask.positionInArray},
+	{"mingo", "elements that are not objects give missing, or are entered", "Paths", ask.mixedArray},
+	{"sift", "elements that are not objects give missing, or are entered", "Paths", ask.mixedArray},
+	{"mingo", "the values of several elements are gathered into one array", "Paths", ask.gathers},
+	{"sift", "a position in a text is a character", "Paths", ask.positionInText},
+	{"mingo", "arrays in arrays are opened", "Paths", func(a ask) bool { return a.takesApart() && !a.is("$size") }},
+	{"sift", "arrays in arrays are opened", "Paths", ask.takesApart},
+	// statemachine/filter/FILTER.md, "Null and missing".
+	{"mingo", "$gte and $lte null do not match missing", "Null and missing", func(a ask) bool { return a.is("$gte", "$lte") && a.operand == nil }},
+	{"sift", "$gte and $lte null match empty arrays", "Null and missing", func(a ask) bool { return a.is("$gte", "$lte") && a.operand == nil }},
+	{"sift", "null in an object equals missing", "Null and missing", func(a ask) bool {
 		return some(a.value(), func(v any) bool { o, ok := v.(object); return ok && o.has(nil) })
 	}},
-	{"mingo", "what objects in an array miss is not null", "rule 2", ask.missesInArray},
-	// Rule 3, comparisons.
-	{"mingo", "objects and arrays are compared in another order", "rule 3", ask.comparesStructures},
-	{"sift", "objects and arrays are compared in another order", "rule 3", ask.comparesStructures},
-	// Rule 4, equality.
-	{"mingo", "objects are equal in any order", "rule 4", func(a ask) bool { return hasPair(a.value()) }},
-	{"sift", "objects are equal in any order", "rule 4", func(a ask) bool { return hasPair(a.value()) }},
-	{"mingo", "$in and $all compare arrays otherwise", "rule 4", func(a ask) bool { return a.is("$in", "$nin", "$all") && lists(a.operand, isStructured) }},
-	{"sift", "$in and $all compare arrays otherwise", "rule 4", func(a ask) bool { return a.is("$in", "$nin", "$all") && lists(a.operand, isStructured) }},
-	// Rule 6, $elemMatch and $all.
-	{"sift", "$all of nothing matches everything", "rule 6", func(a ask) bool { return a.is("$all") && len(a.operand.(list)) == 0 }},
-	{"mingo", "$all does not match what is no array", "rule 6", func(a ask) bool {
+	{"mingo", "a member that an object of an array lacks is not null", "Null and missing", ask.missesInArray},
+	// statemachine/filter/FILTER.md, "Comparisons".
+	{"mingo", "objects and arrays are compared in another order", "Comparisons", ask.comparesStructures},
+	{"sift", "objects and arrays are compared in another order", "Comparisons", ask.comparesStructures},
+	// statemachine/filter/FILTER.md, "Equality".
+	{"mingo", "objects are equal in any order", "Equality", func(a ask) bool { return hasPair(a.value()) }},
+	{"sift", "objects are equal in any order", "Equality", func(a ask) bool { return hasPair(a.value()) }},
+	{"mingo", "$in and $all compare arrays otherwise", "Equality", func(a ask) bool { return a.is("$in", "$nin", "$all") && lists(a.operand, isStructured) }},
+	{"sift", "$in and $all compare arrays otherwise", "Equality", func(a ask) bool { return a.is("$in", "$nin", "$all") && lists(a.operand, isStructured) }},
+	// statemachine/filter/FILTER.md, "Elements of arrays".
+	{"sift", "$all of nothing matches everything", "Elements of arrays", func(a ask) bool { return a.is("$all") && len(a.operand.(list)) == 0 }},
+	{"mingo", "$all matches arrays only", "Elements of arrays", func(a ask) bool {
 		return a.is("$all") && slices.ContainsFunc(a.reached(true), func(v any) bool { _, ok := v.(list); return !ok })
 	}},
-	{"mingo", "scalars are documents for $elemMatch", "rule 6", ask.hasScalarDocument},
-	{"sift", "scalars are documents for $elemMatch", "rule 6", ask.hasScalarDocument},
-	// Rule 7, numbers, types and bits.
-	{"mingo", "$mod takes what is no number", "rule 7", func(a ask) bool { return a.is("$mod") && slices.ContainsFunc(a.reached(false), isNoNumber) }},
-	{"sift", "$mod takes what is no number", "rule 7", func(a ask) bool { return a.is("$mod") && slices.ContainsFunc(a.reached(false), isNoNumber) }},
-	{"mingo", "$mod does not truncate the remainder", "rule 7", func(a ask) bool { return a.is("$mod") && lists(a.operand, hasFraction) }},
-	{"sift", "$mod does not truncate the remainder", "rule 7", func(a ask) bool { return a.is("$mod") && lists(a.operand, hasFraction) }},
-	{"mingo", "types of numbers and of arrays", "rule 7", func(a ask) bool { return a.is("$type") }},
-	{"sift", "types have other names", "rule 7", func(a ask) bool { return a.is("$type") }},
-	{"mingo", "bits of what is no number are 0", "rule 7", func(a ask) bool { return isBits(a) && slices.ContainsFunc(a.reached(false), isNoNumber) }},
-	{"mingo", "bits above the 31st are lost", "rule 7", func(a ask) bool { return isBits(a) && !slices.ContainsFunc(a.reached(false), isNoNumber) }},
-	{"sift", "bits are not supported", "rule 7", isBits},
-	{"mingo", "numbers are rounded, and their spelling is lost", "rule 7", ask.rounded},
-	{"sift", "numbers are rounded, and their spelling is lost", "rule 7", ask.rounded},
+	{"mingo", "scalars are documents for $elemMatch", "Elements of arrays", ask.hasScalarDocument},
+	{"sift", "scalars are documents for $elemMatch", "Elements of arrays", ask.hasScalarDocument},
+	// statemachine/filter/FILTER.md, "Numbers, types and bits".
+	{"mingo", "$mod reads values that are not numbers", "Numbers, types and bits", func(a ask) bool { return a.is("$mod") && slices.ContainsFunc(a.reached(false), isNoNumber) }},
+	{"sift", "$mod reads values that are not numbers", "Numbers, types and bits", func(a ask) bool { return a.is("$mod") && slices.ContainsFunc(a.reached(false), isNoNumber) }},
+	{"mingo", "$mod does not truncate the remainder", "Numbers, types and bits", func(a ask) bool { return a.is("$mod") && lists(a.operand, hasFraction) }},
+	{"sift", "$mod does not truncate the remainder", "Numbers, types and bits", func(a ask) bool { return a.is("$mod") && lists(a.operand, hasFraction) }},
+	{"mingo", "$type sorts numbers and arrays differently", "Numbers, types and bits", func(a ask) bool { return a.is("$type") }},
+	{"sift", "$type knows other names", "Numbers, types and bits", func(a ask) bool { return a.is("$type") }},
+	{"mingo", "values that are not numbers have the bits of 0", "Numbers, types and bits", func(a ask) bool { return isBits(a) && slices.ContainsFunc(a.reached(false), isNoNumber) }},
+	{"mingo", "bits above the 31st are lost", "Numbers, types and bits", func(a ask) bool { return isBits(a) && !slices.ContainsFunc(a.reached(false), isNoNumber) }},
+	{"sift", "bits are not supported", "Numbers, types and bits", isBits},
+	{"mingo", "numbers are rounded, and their spelling is lost", "Numbers, types and bits", ask.rounded},
+	{"sift", "numbers are rounded, and their spelling is lost", "Numbers, types and bits", ask.rounded},
 }
 
 func (a ask) is(operators ...string) bool { return slices.Contains(operators, a.operator) }
@@ -228,4 +231,19 @@ func (a ask) positionInText() bool {
 		}
 	}
 	return false
+}
+
+// TestDifferentialKnownAreDocumented holds FILTER.md to knownDifferences.
+func TestDifferentialKnownAreDocumented(t *testing.T) {
+	var documented, known []string
+	for _, row := range markdown.Tables(markdown.Section(readDocument(t), "Differences from mingo and sift"))[0].Rows {
+		documented = append(documented, strings.Join(row, ": "))
+		if markdown.Section(readDocument(t), row[2]) == "" {
+			t.Errorf("FILTER.md has no heading %q", row[2])
+		}
+	}
+	for _, d := range knownDifferences {
+		known = append(known, strings.Join([]string{d.partner, d.name, d.rule}, ": "))
+	}
+	sameWords(t, "differences", documented, known)
 }

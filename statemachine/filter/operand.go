@@ -205,8 +205,8 @@ func parseMod(operand data.Value) (predicate, error) {
 	return predicate{op: opRemainder, number: numbers[0], remainder: numbers[1]}, nil
 }
 
-// parseBits reads a mask, or a list of places of which 63 stands for itself and
-// all above.
+// parseBits reads a mask, or a list of bit positions. Position 63 stands for itself
+// and for all above.
 func parseBits(operator string, operand data.Value) (int64, error) {
 	const why = "takes a number that is integral and not negative, or an array of those"
 	if operand.Kind() != data.Array {

@@ -11,8 +11,8 @@ import (
 
 // The oracle is the slow and obvious matcher: it decodes everything, collects
 // all values that a path leads to, and then looks whether one is as wanted. It
-// follows the rules of the language sentence by sentence, and trusts that the
-// filter is well-formed.
+// follows FILTER.md sentence by sentence, and trusts that the filter is
+// well-formed.
 
 // member and list make decoded objects and arrays different types; objects keep
 // their order. A number keeps its spelling.
@@ -112,8 +112,9 @@ type oracle struct {
 	elementsHaveSize bool
 }
 
-// Rule 1: reach returns all values that path leads to from v. An array at the
-// end is taken apart unless whole is set.
+// reach returns all values that path leads to from v
+// (statemachine/filter/FILTER.md, "Paths"). An array at the end is opened unless
+// whole is set.
 func (o oracle) reach(v any, path []string, whole bool) []any {
 	if l, ok := v.(list); ok {
 		return o.reachInList(l, path, whole)
@@ -207,7 +208,7 @@ func (o oracle) one(operator string, want any, ops object, values func(whole boo
 	switch operator {
 	case "$eq":
 		return some(false, equal)
-	case "$ne": // rule 5
+	case "$ne": // statemachine/filter/FILTER.md, "Negation"
 		if o.negateEach {
 			return some(false, func(v any) bool { return !equal(v) })
 		}
@@ -253,7 +254,7 @@ func (o oracle) hasAll(wants list, values func(bool) []any) bool {
 	return len(wants) > 0
 }
 
-// elementMatches is rule 6.
+// elementMatches is statemachine/filter/FILTER.md, "Elements of arrays".
 func (o oracle) elementMatches(v any, want object) bool {
 	l, _ := v.(list)
 	if ofValues(want) {
@@ -343,7 +344,7 @@ func hasBits(operator string, n int64, want any) bool {
 	return set < len(places)
 }
 
-// hasType is rule 7.
+// hasType is statemachine/filter/FILTER.md, "Numbers, types and bits".
 func hasType(v, name any) bool {
 	if code, ok := name.(number); ok {
 		n, _ := code.truncated()
@@ -375,7 +376,7 @@ func hasType(v, name any) bool {
 	return false
 }
 
-// equal is rules 2 and 4.
+// equal is statemachine/filter/FILTER.md, "Null and missing" and "Equality".
 func (o oracle) equal(v, want any) bool {
 	if want == nil {
 		return v == nil || v == missing{} && !o.missingIsNotNull
@@ -383,7 +384,7 @@ func (o oracle) equal(v, want any) bool {
 	return rank(v) == rank(want) && o.compare(v, want) == 0
 }
 
-// compares is rules 2 and 3.
+// compares is statemachine/filter/FILTER.md, "Null and missing" and "Comparisons".
 func (o oracle) compares(operator string, v, want any) bool {
 	if want == nil {
 		return (operator == "$gte" || operator == "$lte") && o.equal(v, nil)

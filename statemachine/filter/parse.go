@@ -52,6 +52,12 @@ func Parse(src []byte, opts Options) (*Filter, error) {
 	return &Filter{all: all}, nil
 }
 
+// roots are the names that a path can begin with.
+var roots = map[string]root{
+	"_id": rootID, "workflowId": rootWorkflowID, "states": rootStates, "svcPublic": rootPublic, "svcHistory": rootHistory,
+	"svcPrivate": rootPrivate,
+}
+
 // parser is one call of Parse.
 type parser struct {
 	private bool
@@ -60,7 +66,7 @@ type parser struct {
 	clauses, steps int
 }
 
-// subject is what a condition is about: a path.
+// subject is the path that a condition is about.
 type subject struct {
 	root root
 	path []segment
@@ -70,7 +76,7 @@ type subject struct {
 }
 
 // document reads an object of paths and combinations, which all must hold.
-// around is whose $elemMatch it stands in; nil is the top of the filter.
+// around is the path of the $elemMatch around it; nil at the top of the filter.
 func (p *parser) document(text data.Value, around *subject) ([]node, error) {
 	var all []node
 	for key, value := range text.Members() {
@@ -89,7 +95,7 @@ func (p *parser) document(text data.Value, around *subject) ([]node, error) {
 	return historyLast(all), nil
 }
 
-// historyLast puts the parts last that make Match read the history.
+// historyLast moves the nodes that read the history to the end.
 func historyLast(nodes []node) []node {
 	slices.SortStableFunc(nodes, func(a, b node) int {
 		switch {
@@ -217,7 +223,7 @@ func (p *parser) subject(key string, around *subject) (*subject, error) {
 	if around == nil {
 		name, _, _ := strings.Cut(key, ".")
 		var ok bool
-		if s.root, ok = rootOf(name); !ok || s.root == rootPrivate && !p.private {
+		if s.root, ok = roots[name]; !ok || s.root == rootPrivate && !p.private {
 			return nil, fmt.Errorf("%w: %s", ErrRoot, data.Quote(name))
 		}
 		rest = 1
@@ -256,29 +262,11 @@ func positionsIn(path []segment) int {
 	return n
 }
 
-func rootOf(name string) (root, bool) {
-	switch name {
-	case "_id":
-		return rootID, true
-	case "workflowId":
-		return rootWorkflowID, true
-	case "states":
-		return rootStates, true
-	case "svcPublic":
-		return rootPublic, true
-	case "svcHistory":
-		return rootHistory, true
-	case "svcPrivate":
-		return rootPrivate, true
-	}
-	return 0, false
-}
-
 func unsupported(operator string) error {
 	return fmt.Errorf("%w: the operator %s is not supported here", ErrUnsupported, data.Quote(operator))
 }
 
-// malformed is about an operator that is known, with an operand that is not.
+// malformed is the error of an operator with an operand that it does not take.
 func malformed(operator, why string) error {
 	return fmt.Errorf("%w: %s %s", ErrSyntax, operator, why)
 }

@@ -6,8 +6,9 @@ import (
 	"troupe/statemachine/data"
 )
 
-// IDs returns the _id values of which an instance that matches has one, sorted,
-// each once. When the filter says nothing about them, ok is false.
+// IDs returns the _id values that a matching instance can have, sorted, each once.
+// When the filter does not restrict them, ok is false
+// (statemachine/filter/FILTER.md, "What drives a plan").
 func (f *Filter) IDs() (ids []string, ok bool) {
 	for i := range f.all {
 		c := &f.all[i].condition
@@ -62,7 +63,7 @@ type Positions struct {
 	Nodes []string
 }
 
-// Positions returns what the filter says about states. An instance that matches
+// Positions returns what the filter demands of states. Every matching instance
 // satisfies each of them: one of its states has a nodeId in Nodes and, when
 // Machine is not "", that stateMachineId.
 func (f *Filter) Positions() []Positions {

@@ -153,7 +153,7 @@ func (p *predicate) takesNull() bool {
 	return p.want.Kind() == data.Null
 }
 
-// lists reports whether v is in the list, by halves.
+// lists reports whether v is in the list, by binary search.
 func (p *predicate) lists(v data.Value) bool {
 	if len(v) == 0 {
 		return p.takesNull() // what equals null equals missing
@@ -207,8 +207,8 @@ func hasSize(v data.Value, n int64) bool {
 	return count == n
 }
 
-// hasBits looks at the bits of an integral number, of which the one with place
-// 63 is the sign and stands for all above. Others have none.
+// hasBits looks at the bits of an integral number of 64 bits. Bit 63 is the sign and
+// stands for all above. Other values have no bits.
 func (p *predicate) hasBits(v data.Value) bool {
 	n, ok := v.Int64()
 	if !ok {

@@ -9,9 +9,9 @@ import (
 	"troupe/statemachine/data"
 )
 
-// Limits of regular expressions. RE2 takes time linear in the text, but for
-// each character as many steps as the expression has: "(a{99}){9}" is short and
-// has 900.
+// Limits of regular expressions (statemachine/filter/FILTER.md, "Limits"). RE2 takes
+// time linear in the text, but for each character as many steps as the expression
+// has: "(a{99}){9}" is short and has 900.
 const (
 	maxPattern = 1 << 10
 	maxSteps   = 1100 // of all expressions of a filter together

@@ -2,14 +2,14 @@ package filter
 
 import "testing"
 
-// TestRules runs the rules on svcPublic. Where an example is from the
-// specification of the filter, the path has svcPublic in front of it.
+// TestRules holds the language on svcPublic. Each group of cases names the heading
+// that it belongs to.
 func TestRules(t *testing.T) {
 	for _, c := range []struct {
 		name, filter, public string
 		want                 bool
 	}{
-		// Rule 1: how a path is followed.
+		// statemachine/filter/FILTER.md, "Paths".
 		{"a member is found", `{"svcPublic.a":1}`, `{"a":1}`, true},
 		{"a member of a member is found", `{"svcPublic.a.b":1}`, `{"a":{"b":1}}`, true},
 		{"another value does not match", `{"svcPublic.a":1}`, `{"a":2}`, false},
@@ -40,7 +40,7 @@ func TestRules(t *testing.T) {
 		{"a key that the filter spells with escapes is found", `{"svcPublic.\u0061":1}`, `{"a":1}`, true},
 		{"__proto__ is a key like others", `{"svcPublic.__proto__.x":1}`, `{"a":1}`, false},
 
-		// Rule 2: null.
+		// statemachine/filter/FILTER.md, "Null and missing".
 		{"null matches null", `{"svcPublic.a":null}`, `{"a":null}`, true},
 		{"null matches missing", `{"svcPublic.a":null}`, `{}`, true},
 		{"null matches what would be inside of a scalar", `{"svcPublic.a.b":null}`, `{"a":1}`, true},
@@ -55,7 +55,7 @@ func TestRules(t *testing.T) {
 		{"an object at a position that misses the rest gives missing", `{"svcPublic.a.0.b":null}`, `{"a":[{"c":1}]}`, true},
 		{"null inside of a value is only null", `{"svcPublic.a":{"b":null}}`, `{"a":{}}`, false},
 
-		// Rule 3: kinds do not mix.
+		// statemachine/filter/FILTER.md, "Equality": of scalars.
 		{"a number is not its text", `{"svcPublic.a":1}`, `{"a":"1"}`, false},
 		{"a number is not true", `{"svcPublic.a":1}`, `{"a":true}`, false},
 		{"zero is not false", `{"svcPublic.a":0}`, `{"a":false}`, false},
@@ -72,7 +72,7 @@ func TestRules(t *testing.T) {
 		{"texts are not normalised", `{"svcPublic.a":"e\u0301"}`, `{"a":"é"}`, false},
 		{"texts may have NUL", `{"svcPublic.a":"\u0000"}`, `{"a":"\u0000"}`, true},
 
-		// Rule 4: objects and arrays.
+		// statemachine/filter/FILTER.md, "Equality": of objects and arrays.
 		{"an object equals one with the same members in the same order", `{"svcPublic.a":{"x":1,"y":2}}`, `{"a":{"x":1,"y":2}}`, true},
 		{"the order of members counts", `{"svcPublic.a":{"x":1,"y":2}}`, `{"a":{"y":2,"x":1}}`, false},
 		{"an object with more members is another", `{"svcPublic.a":{"x":1}}`, `{"a":{"x":1,"y":2}}`, false},
@@ -83,7 +83,8 @@ func TestRules(t *testing.T) {
 		{"$ inside of a value is a key like others", `{"svcPublic.a":{"x":{"$gt":1}}}`, `{"a":{"x":{"$gt":1}}}`, true},
 		{"$ behind the first key is a key like others", `{"svcPublic.a":{"x":1,"$gt":1}}`, `{"a":{"x":1,"$gt":1}}`, true},
 
-		// Rule 1 for operators: which of them look at the elements of an array.
+		// statemachine/filter/FILTER.md, "Paths": which operators look at the elements
+		// of an array.
 		{"a comparison holds for an element", `{"svcPublic.a":{"$gt":5}}`, `{"a":[1,9]}`, true},
 		{"a comparison holds for no element", `{"svcPublic.a":{"$gt":5}}`, `{"a":[1,2]}`, false},
 		{"two comparisons may hold for two elements", `{"svcPublic.a":{"$gt":5,"$lt":3}}`, `{"a":[1,9]}`, true},
@@ -97,7 +98,7 @@ func TestRules(t *testing.T) {
 		{"$mod looks at the elements", `{"svcPublic.a":{"$mod":[5,0]}}`, `{"a":[1,10]}`, true},
 		{"a comparison is tried on the element at a position as a whole", `{"svcPublic.a.0":{"$gt":1}}`, `{"a":[[5]]}`, false},
 
-		// Rule 2 for operators.
+		// statemachine/filter/FILTER.md, "Null and missing": operators.
 		{"$eq null matches missing", `{"svcPublic.a":{"$eq":null}}`, `{}`, true},
 		{"$gte null matches null", `{"svcPublic.a":{"$gte":null}}`, `{"a":null}`, true},
 		{"$gte null matches missing", `{"svcPublic.a":{"$gte":null}}`, `{}`, true},
@@ -123,7 +124,7 @@ func TestRules(t *testing.T) {
 		{"$exists null is false", `{"svcPublic.a":{"$exists":null}}`, `{"a":1}`, false},
 		{"$exists with any other operand is true", `{"svcPublic.a":{"$exists":"no"}}`, `{"a":1}`, true},
 
-		// Rule 3 for operators: comparisons stay within a kind.
+		// statemachine/filter/FILTER.md, "Comparisons".
 		{"$gt compares numbers", `{"svcPublic.a":{"$gt":1.5}}`, `{"a":2}`, true},
 		{"$gt is strict", `{"svcPublic.a":{"$gt":2.0}}`, `{"a":2}`, false},
 		{"$gte is not", `{"svcPublic.a":{"$gte":2.0}}`, `{"a":2}`, true},
@@ -147,7 +148,7 @@ func TestRules(t *testing.T) {
 		{"a longer array is greater", `{"svcPublic.a":{"$gt":[1]}}`, `{"a":[1,null]}`, true},
 		{"within arrays, kinds have their order", `{"svcPublic.a":{"$gt":[{}]}}`, `{"a":[[]]}`, true},
 
-		// Rule 4 for operators.
+		// statemachine/filter/FILTER.md, "Equality": operators.
 		{"$eq of an array matches the whole", `{"svcPublic.a":{"$eq":[1,2]}}`, `{"a":[1,2]}`, true},
 		{"$eq of an array matches an element", `{"svcPublic.a":{"$eq":[1,2]}}`, `{"a":[[1,2],3]}`, true},
 		{"$eq takes operators as values", `{"svcPublic.a":{"$eq":{"$gt":1}}}`, `{"a":{"$gt":1}}`, true},
@@ -161,7 +162,7 @@ func TestRules(t *testing.T) {
 		{"$in of nothing matches nothing", `{"svcPublic.a":{"$in":[]}}`, `{}`, false},
 		{"$in reads $oid", `{"svcPublic.a":{"$in":[{"$oid":"x"},1]}}`, `{"a":"x"}`, true},
 
-		// Rule 5: negations.
+		// statemachine/filter/FILTER.md, "Negation".
 		{"$ne negates the whole result", `{"svcPublic.a":{"$ne":1}}`, `{"a":[1,2]}`, false},
 		{"$ne matches when no element is equal", `{"svcPublic.a":{"$ne":3}}`, `{"a":[1,2]}`, true},
 		{"$ne matches missing", `{"svcPublic.a":{"$ne":1}}`, `{}`, true},
@@ -183,7 +184,7 @@ func TestRules(t *testing.T) {
 		{"$nor does not match when one does", `{"$nor":[{"svcPublic.a":1},{"svcPublic.b":1}]}`, `{"b":1}`, false},
 		{"$nor of two conditions in one", `{"$nor":[{"svcPublic.a":1,"svcPublic.b":1}]}`, `{"b":1}`, true},
 
-		// Rule 6: $elemMatch and $all.
+		// statemachine/filter/FILTER.md, "Elements of arrays".
 		{"$elemMatch on a document wants all of one element", `{"svcPublic.a":{"$elemMatch":{"x":1,"y":2}}}`, `{"a":[{"x":1,"y":1},{"x":1,"y":2}]}`, true},
 		{"$elemMatch on a document does not mix elements", `{"svcPublic.a":{"$elemMatch":{"x":1,"y":2}}}`, `{"a":[{"x":1},{"y":2}]}`, false},
 		{"$elemMatch on a document follows paths", `{"svcPublic.a":{"$elemMatch":{"x.y":{"$gt":1}}}}`, `{"a":[{"x":[{"y":2}]}]}`, true},
@@ -224,7 +225,7 @@ func TestRules(t *testing.T) {
 		{"$all takes $elemMatch, each by an element of its own", `{"svcPublic.a":{"$all":[{"$elemMatch":{"x":1}},{"$elemMatch":{"x":2}}]}}`, `{"a":[{"x":1},{"x":2}]}`, true},
 		{"$all wants every $elemMatch", `{"svcPublic.a":{"$all":[{"$elemMatch":{"x":1}},{"$elemMatch":{"x":2}}]}}`, `{"a":[{"x":1}]}`, false},
 
-		// Rule 7: $size, $mod, $type, and bits, which count like $mod does.
+		// statemachine/filter/FILTER.md, "Numbers, types and bits", and $size.
 		{"$size counts elements", `{"svcPublic.a":{"$size":2}}`, `{"a":[1,[2,3]]}`, true},
 		{"$size may be spelled 2.0", `{"svcPublic.a":{"$size":2.0}}`, `{"a":[1,2]}`, true},
 		{"$size 0", `{"svcPublic.a":{"$size":0}}`, `{"a":[]}`, true},
@@ -274,7 +275,7 @@ func TestRules(t *testing.T) {
 		{"bits are of numbers of 64 bits only", `{"svcPublic.a":{"$bitsAllClear":[]}}`, `{"a":1e30}`, false},
 		{"bits are exact beyond 2^53", `{"svcPublic.a":{"$bitsAllSet":[0,53]}}`, `{"a":9007199254740993}`, true},
 
-		// Rule 8: combinations and regular expressions.
+		// statemachine/filter/FILTER.md, "Combinations" and "Regular expressions".
 		{"$and wants all", `{"$and":[{"svcPublic.a":1},{"svcPublic.b":2}]}`, `{"a":1,"b":3}`, false},
 		{"$and may name a path twice", `{"$and":[{"svcPublic.a":1},{"svcPublic.a":2}]}`, `{"a":[1,2]}`, true},
 		{"$or wants one", `{"$or":[{"svcPublic.a":1},{"svcPublic.b":2}]}`, `{"a":7,"b":2}`, true},

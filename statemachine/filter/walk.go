@@ -2,8 +2,9 @@ package filter
 
 import "troupe/statemachine/data"
 
-// The walk below is that of MongoDB's matcher. Each function reports whether the
-// predicate holds for one of the values that a path leads to.
+// The walk below is that of MongoDB's matcher (statemachine/filter/FILTER.md,
+// "Paths"). Each function reports whether the predicate holds for one of the values
+// that a path leads to.
 
 // below follows path from v, which may be anything.
 func (m *matching) below(c *condition, v data.Value, path []segment) bool {
