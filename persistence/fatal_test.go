@@ -18,8 +18,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// An fsync that failed is never repeated: the kernel may have thrown the data
-// away and call the next one a success.
+// TestAFailedWriteOfTheLogIsNeverAcknowledged holds persistence/PROMISES.md, "P3"
+// and, for what Pebble does then, persistence/PROMISES.md, "F7".
 func TestAFailedWriteOfTheLogIsNeverAcknowledged(t *testing.T) {
 	writeKinds := []errorfs.OpKind{errorfs.OpFileWrite}
 	for name, kinds := range map[string][]errorfs.OpKind{"sync": syncKinds, "write": writeKinds} {
@@ -58,8 +58,9 @@ func TestAFailedWriteOfTheLogIsNeverAcknowledged(t *testing.T) {
 	}
 }
 
-// What write(2) refuses for want of room is not in the file, so it can be written
-// later. Until then nothing is acknowledged, and reads go on.
+// TestAWriteOfTheLogWaitsForRoom holds the exception of persistence/PROMISES.md,
+// "P3": what write(2) refuses for want of room is not in the file and can be
+// written later. Until then nothing is acknowledged, and reads go on.
 func TestAWriteOfTheLogWaitsForRoom(t *testing.T) {
 	f := &faultyFS{suffix: ".log", kinds: []errorfs.OpKind{errorfs.OpFileWrite}}
 	mem := vfs.NewCrashableMem()
@@ -100,8 +101,9 @@ func TestAWriteOfTheLogWaitsForRoom(t *testing.T) {
 // faultEnv makes the test binary play a process whose disk fails.
 const faultEnv = "PERSISTENCE_TEST_FAULT"
 
-// TestADiskFaultEndsTheProcess runs a process with the default Fatal, for faults
-// in every kind of file, and opens what it leaves.
+// TestADiskFaultEndsTheProcess holds persistence/PROMISES.md, "P3". It runs a
+// process with the default Fatal, for faults in every kind of file, and opens the
+// store that the process leaves.
 func TestADiskFaultEndsTheProcess(t *testing.T) {
 	if spec := os.Getenv(faultEnv); spec != "" {
 		playFaultyProcess(spec)

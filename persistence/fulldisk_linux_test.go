@@ -114,8 +114,8 @@ func writeUntilFull(s *Store, round int, acked *sync.Map, enough func()) error {
 	}
 }
 
-// TestAFullDiskHealsAgainAndAgain fills a real file system under load, looks
-// whether reads go on, and makes room again.
+// TestAFullDiskHealsAgainAndAgain holds persistence/PROMISES.md, "P4": it fills a
+// real file system under load, checks that reads go on, and makes room again.
 func TestAFullDiskHealsAgainAndAgain(t *testing.T) {
 	rounds := 3
 	if text := os.Getenv(fillsEnv); text != "" {

@@ -72,6 +72,8 @@ func TestATornManifestRecordIsNoDamage(t *testing.T) {
 	}
 }
 
+// TestAManifestWithAHoleIsDamaged: Pebble would open it (persistence/PROMISES.md,
+// "F3").
 func TestAManifestWithAHoleIsDamaged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var records [][]byte
@@ -179,6 +181,8 @@ func TestALogIsReadToItsEnd(t *testing.T) {
 	}
 }
 
+// TestAMarkBehindAHoleTellsWhatStoodThere holds what follows of
+// persistence/PROMISES.md, "F2".
 func TestAMarkBehindAHoleTellsWhatStoodThere(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		// Each record's mark says that everything up to three records before it was
@@ -207,6 +211,8 @@ func TestAMarkBehindAHoleTellsWhatStoodThere(t *testing.T) {
 	})
 }
 
+// TestAProofCountsOnlyWhileItsLogIsLive: a sequence number alone shows no hole
+// (persistence/PROMISES.md, "F4").
 func TestAProofCountsOnlyWhileItsLogIsLive(t *testing.T) {
 	hole := logScan{end: 100, hole: 100}
 	for name, c := range map[string]struct {

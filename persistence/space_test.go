@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
+// TestAFullDiskIsRefusedAndHeals holds persistence/PROMISES.md, "P4".
 func TestAFullDiskIsRefusedAndHeals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs := vfs.NewMem()
@@ -42,8 +43,9 @@ func TestAFullDiskIsRefusedAndHeals(t *testing.T) {
 	})
 }
 
-// Pebble repeats a failed flush without a pause, so these two run on real time.
-
+// TestATableThatFindsNoSpaceShutsTheStoreUntilItDoes holds what follows of
+// persistence/PROMISES.md, "F6". Pebble repeats a failed flush without a pause, so
+// this test and the next run on real time.
 func TestATableThatFindsNoSpaceShutsTheStoreUntilItDoes(t *testing.T) {
 	f := &faultyFS{suffix: ".sst", kinds: []errorfs.OpKind{errorfs.OpFileWrite, errorfs.OpCreate}}
 	s := open(t, small(errorfs.Wrap(vfs.NewMem(), f)))

@@ -413,6 +413,7 @@ func copyMem(t *testing.T, fs *vfs.MemFS) *vfs.MemFS {
 	return copied
 }
 
+// TestVerifyCountsWhatThereIs holds persistence/PROMISES.md, "P25".
 func TestVerifyCountsWhatThereIs(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
 	for n := range 10 {

@@ -43,6 +43,7 @@ func TestAHangingSyncAnswersUnknownAfterTheWait(t *testing.T) {
 	})
 }
 
+// TestAStalledStoreRefusesWithoutApplying holds persistence/PROMISES.md, "P12".
 func TestAStalledStoreRefusesWithoutApplying(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, disk := hangable(t)

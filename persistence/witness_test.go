@@ -180,6 +180,8 @@ func TestAStoreGoesOnWithoutItsWitness(t *testing.T) {
 // TestAManifestThatIsGoneIsNotMadeAnew: somebody removed or cut it under the
 // running store. The witness keeps saying what there was, and the next start
 // refuses the store.
+// TestAManifestThatIsGoneIsNotMadeAnew holds what follows of
+// persistence/PROMISES.md, "F3".
 func TestAManifestThatIsGoneIsNotMadeAnew(t *testing.T) {
 	for name, hurt := range map[string]func(fs vfs.FS, path string) error{
 		"removed": func(fs vfs.FS, path string) error { return fs.Remove(path) },

@@ -20,7 +20,7 @@ import (
 
 // Catalog knows every definition that was ever published: what is loaded once is
 // kept in the store by id and version, because instances stay on the version
-// that they were created with (decisions: "Editing a definition").
+// that they were created with (statemachine/DEFINITION.md, "Versions").
 //
 // Readers are lock-free. Publish changes what new instances get.
 type Catalog struct {

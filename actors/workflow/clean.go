@@ -8,9 +8,9 @@ import (
 )
 
 // Idempotency rows are remembered for at least KeysKeptFor and at least the last
-// KeysKept of an instance (decisions: "Retries"). An instance's own rows go with
-// one of its commits; those of creates, which have no instance to go with, go in
-// the cleaner's rounds.
+// KeysKept of an instance (gateway/INTERFACE.md, "Retries"). Those of events go
+// with a commit of their instance; those of creates have no instance and go in the
+// cleaner's rounds.
 
 // cleanEvery is the time between two rounds of the cleaner.
 const cleanEvery = time.Hour

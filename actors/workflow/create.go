@@ -14,7 +14,7 @@ import (
 // latch makes requests with the same idempotency key wait for each other.
 type latch struct{ open chan struct{} }
 
-// Create makes a new instance (interfaces: POST create).
+// Create makes a new instance.
 func (r *Router) Create(_ context.Context, req *CreateRequest) (*Reply, error) {
 	offered := r.catalog.offered
 	if req.Retry.Key != "" {
@@ -47,7 +47,8 @@ func (r *Router) createNew(req *CreateRequest) (*Reply, error) {
 
 // createOnce creates under an idempotency key. The key chooses the shard, so
 // that the row that remembers it is written in the same batch as the instance
-// and a retry finds it without a global index (decisions: "_id").
+// and a retry finds it without a global index
+// (gateway/INTERFACE.md, "Instance identifiers").
 func (r *Router) createOnce(req *CreateRequest) (*Reply, error) {
 	digest := digestOf(string(req.Caller.ID), req.Retry.Key)
 	sh := persistence.Shard(binary.BigEndian.Uint64(digest[:8]) % uint64(r.store.ShardCount()))

@@ -18,9 +18,10 @@ import (
 	"troupe/statemachine"
 )
 
-// TestNoReplyShowsWhatACrashCouldTakeBack holds promise P10: while the fsync
-// behind an event hangs, nothing that shows the event is answered, by any way
-// of reading. The control is the store itself, which does show it.
+// TestNoReplyShowsWhatACrashCouldTakeBack holds persistence/PROMISES.md, "P10":
+// while the fsync behind an event hangs, no request that would show the event is
+// answered. The control is a read of the store itself, which does show it
+// (persistence/PROMISES.md, "F5").
 func TestNoReplyShowsWhatACrashCouldTakeBack(t *testing.T) {
 	disk := storetest.NewDisk()
 	h := newHouseOn(t, disk, Options{})

@@ -149,7 +149,8 @@ func TestAListFollowsItsInstances(t *testing.T) {
 	}
 }
 
-// TestTheOrderOfAList is newest first, then by id (decisions: "Order").
+// TestTheOrderOfAList holds gateway/INTERFACE.md, "Order of forms": newest first,
+// then by id.
 func TestTheOrderOfAList(t *testing.T) {
 	h := newHouse(t, Options{})
 	var wg sync.WaitGroup
@@ -326,7 +327,8 @@ func TestTheLifeOfADraft(t *testing.T) {
 	}
 }
 
-// TestNoListOrDraftIsShownThatACrashCouldTakeBack holds promise P10 for forms.
+// TestNoListOrDraftIsShownThatACrashCouldTakeBack holds persistence/PROMISES.md,
+// "P10", for forms.
 func TestNoListOrDraftIsShownThatACrashCouldTakeBack(t *testing.T) {
 	disk := storetest.NewDisk()
 	h := newHouseOn(t, disk, Options{})
@@ -363,8 +365,8 @@ func TestNoListOrDraftIsShownThatACrashCouldTakeBack(t *testing.T) {
 	}
 }
 
-// TestNoRefusalShowsWhatACrashCouldTakeBack holds promise P10: "no" says what the
-// instance is like, as any answer does.
+// TestNoRefusalShowsWhatACrashCouldTakeBack holds persistence/PROMISES.md, "P10",
+// for refusals: they too say something about the instance.
 func TestNoRefusalShowsWhatACrashCouldTakeBack(t *testing.T) {
 	disk := storetest.NewDisk()
 	h := newHouseOn(t, disk, Options{})

@@ -198,8 +198,8 @@ func (w *twins) move() {
 	w.all = nil
 }
 
-// TestQueriesAgreeWithBruteForce holds promise P9: by any way a query gives
-// what a loop over all instances gives, in the same order.
+// TestQueriesAgreeWithBruteForce holds persistence/PROMISES.md, "P9": with every
+// plan a query gives what a loop over all instances gives, in the same order.
 func TestQueriesAgreeWithBruteForce(t *testing.T) {
 	w := newTwins(t, 240)
 	rapid.Check(t, func(rt *rapid.T) {

@@ -20,9 +20,9 @@ func parseInstanceID(s string) (persistence.ID, bool) {
 
 func instanceName(id persistence.ID) string { return ulid.ULID(id).String() }
 
-// mint draws instance ids (decisions: "_id"). Ids of one process rise also
-// within a millisecond, so that a list by id is a list by creation. They are not
-// secrets: rights protect instances, not the difficulty of guessing.
+// mint draws instance ids (gateway/INTERFACE.md, "Instance identifiers"). The ids
+// of one process also rise within a millisecond, so that a list by id is a list by
+// creation. They are not secrets: rights protect instances.
 type mint struct{ entropy *ulid.LockedMonotonicReader }
 
 func newMint() mint {

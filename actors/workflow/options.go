@@ -41,7 +41,8 @@ type Options struct {
 	// in memory; a longer one is read again for each full reply. Default 1 MiB.
 	HistoryResidentBytes int
 	// QueriesMax is how many queries work at a time, and ListsMax how many lists of
-	// forms. Users share them fairly (DESIGN.md, "Fairness"). Defaults 2 and 32.
+	// forms. Users share them fairly (actors/workflow/DESIGN.md, "Fairness").
+	// Defaults 2 and 32.
 	QueriesMax, ListsMax int
 	// QueriesOpenMax and ListsOpenMax are how many have a snapshot at a time, those
 	// included whose callers do not read. One user has half of them at most.
@@ -56,7 +57,7 @@ type Options struct {
 	Quotas Quotas
 	// KeysKept and KeysKeptFor say how long idempotency keys are remembered:
 	// at least so many for each instance and at least so long. Defaults 64 and
-	// 24 h (decisions: "Retries").
+	// 24 h (gateway/INTERFACE.md, "Retries").
 	KeysKept    int
 	KeysKeptFor time.Duration
 }

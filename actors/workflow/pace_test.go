@@ -41,7 +41,7 @@ func (u *unread) begin(n int, read func(func()) error) {
 	synctest.Wait()
 }
 
-// TestUnreadAnswersHoldUpNobody: DESIGN.md, "Fairness".
+// TestUnreadAnswersHoldUpNobody holds actors/workflow/DESIGN.md, "Fairness".
 func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 	for name, c := range map[string]struct {
 		open func(h *house) int

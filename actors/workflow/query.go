@@ -31,10 +31,10 @@ const (
 )
 
 // Query calls yield with the JSON of each instance that matches and that the
-// caller may see, in the order of _id or of the index that sorts (interfaces:
-// GET instances). It sees one consistent moment, with everything that was
-// acknowledged before the call. The bytes given to yield are valid during the
-// call.
+// caller may see, in the order of _id or of the index that sorts. It sees one
+// consistent moment, with everything that was acknowledged before the call
+// (gateway/INTERFACE.md, "Which instances a list has"). The bytes given to yield
+// are valid during the call.
 //
 // It returns ErrInvalid for a filter, sort, cursor or field that cannot be,
 // ErrBusy when no slot comes free in time or the query takes too long, and

@@ -19,7 +19,7 @@ func digestOf(user, key string) replyDigest {
 }
 
 // storedReply is the first answer to a request with an idempotency key, without
-// its history (decisions: "Retries"). The rest is rebuilt from history entries
+// its history (gateway/INTERFACE.md, "Retries"). The rest is rebuilt from entries
 // 1 to sequence.
 type storedReply struct {
 	fingerprint [32]byte

@@ -208,8 +208,8 @@ type Reply struct {
 // Choice is a workflow that the caller may create.
 type Choice struct{ ID, Name string }
 
-// AppendRecord appends the instance record (interfaces: "Workflow instance
-// record") as JSON to dst.
+// AppendRecord appends the instance record (gateway/INTERFACE.md, "The record") as
+// JSON to dst.
 func (r *Reply) AppendRecord(dst []byte) []byte {
 	dst = append(dst, '{')
 	dst = append(dst, r.Head...)

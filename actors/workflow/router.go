@@ -124,7 +124,7 @@ func (r *Router) Stop(ctx context.Context) error {
 func (r *Router) ticks() <-chan struct{} { return *r.tick.Load() }
 
 // admit counts one more call, or says why not. Calls that write ask accepting
-// first; reads go on when the store takes nothing (reliability: P4).
+// first; reads go on when the store takes nothing (persistence/PROMISES.md, "P4").
 func (r *Router) admit() error {
 	if r.stopping.Load() {
 		return fmt.Errorf("%w: stopping", ErrUnavailable)
@@ -145,7 +145,7 @@ func (r *Router) accepting() error {
 	return nil
 }
 
-// Send delivers one event to an instance (interfaces: POST event).
+// Send delivers one event to an instance.
 func (r *Router) Send(_ context.Context, req *EventRequest) (*Reply, error) {
 	d, err := r.catalog.newest(req.WorkflowID)
 	if err != nil {
@@ -172,8 +172,7 @@ func (r *Router) maySend(req *EventRequest) error {
 	return r.countRefusal(r.events.take(req.Caller.ID, r.o.Clock()))
 }
 
-// Load returns an instance as it is after everything that was acknowledged
-// (interfaces: GET instance).
+// Load returns an instance as it is after everything that was acknowledged.
 func (r *Router) Load(_ context.Context, req *LoadRequest) (*Reply, error) {
 	d, err := r.catalog.newest(req.WorkflowID)
 	if err != nil {

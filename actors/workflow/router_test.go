@@ -125,6 +125,8 @@ func TestAnEventThatNothingTakesIsRecordedOrIgnored(t *testing.T) {
 	}
 }
 
+// TestARepeatedRequestGetsTheFirstAnswer holds persistence/PROMISES.md, "P6", one
+// after the other.
 func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
 	h := newHouse(t, Options{})
 	create := func() *CreateRequest {
@@ -178,6 +180,8 @@ func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
 	}
 }
 
+// TestConcurrentRepeatsAreAppliedOnce holds persistence/PROMISES.md, "P6", for
+// repeats that arrive together.
 func TestConcurrentRepeatsAreAppliedOnce(t *testing.T) {
 	h := newHouse(t, Options{})
 	id := h.create(john, "leave", "")
@@ -215,6 +219,9 @@ func TestConcurrentRepeatsAreAppliedOnce(t *testing.T) {
 	}
 }
 
+// TestEventsOfOneInstanceAreInOrderUnderLoad holds persistence/PROMISES.md, "P7",
+// and of persistence/PROMISES.md, "P8", that the events of one sender keep their
+// order.
 func TestEventsOfOneInstanceAreInOrderUnderLoad(t *testing.T) {
 	h := newHouse(t, Options{InstanceInFlightMax: 1000})
 	id := h.create(john, "leave", "")
@@ -254,6 +261,8 @@ func TestARecordAboveItsLimitIsRefusedBeforeTheCommit(t *testing.T) {
 	}
 }
 
+// TestAPanicCostsOneAnswerAndNothingElse holds persistence/PROMISES.md, "P14", for
+// a bug of our own.
 func TestAPanicCostsOneAnswerAndNothingElse(t *testing.T) {
 	h := newHouse(t, Options{})
 	id := h.create(john, "leave", "")
@@ -303,6 +312,8 @@ func TestDamagedBytesStopTheInstanceAndNotTheOthers(t *testing.T) {
 	h.mustLoad(john, "leave", good)
 }
 
+// TestAMissingHistoryEntryIsNoticed holds persistence/PROMISES.md, "P7", for a
+// store that lost an entry.
 func TestAMissingHistoryEntryIsNoticed(t *testing.T) {
 	h := newHouse(t, Options{})
 	id := h.create(john, "leave", "")
@@ -345,6 +356,7 @@ func TestAHistoryTooLongForMemoryIsStillWhole(t *testing.T) {
 	}
 }
 
+// TestLimitsRefuseBeforeTheMailbox holds persistence/PROMISES.md, "P13".
 func TestLimitsRefuseBeforeTheMailbox(t *testing.T) {
 	h := newHouse(t, Options{InstanceInFlightMax: 2, InFlightMax: 3})
 	id := h.create(john, "leave", "")
@@ -370,6 +382,8 @@ func TestLimitsRefuseBeforeTheMailbox(t *testing.T) {
 	h.mustLoad(john, "leave", id)
 }
 
+// TestSleepNeverTakesAnInstanceThatOwesAnAnswer: protoactor would lose what waits
+// in its mailbox (persistence/PROMISES.md, "F9").
 func TestSleepNeverTakesAnInstanceThatOwesAnAnswer(t *testing.T) {
 	h := newHouse(t, Options{IdleAfter: time.Nanosecond})
 	var wg sync.WaitGroup

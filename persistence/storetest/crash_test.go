@@ -60,6 +60,8 @@ func crash(t *testing.T, open storetest.Opener, d time.Duration) storetest.Crash
 	return report
 }
 
+// TestNoCrashLosesOrTearsAnAcknowledgedEvent holds persistence/PROMISES.md, "P1",
+// persistence/PROMISES.md, "P2", and persistence/PROMISES.md, "P11".
 func TestNoCrashLosesOrTearsAnAcknowledgedEvent(t *testing.T) {
 	report := crash(t, smallStore(), harnessTime(4*time.Second))
 	if mutant {
@@ -73,6 +75,8 @@ func TestNoCrashLosesOrTearsAnAcknowledgedEvent(t *testing.T) {
 	}
 }
 
+// TestCrashesFindJournalsWithABug is the control: a journal that acknowledges
+// before the sync (persistence/PROMISES.md, "F8"), and one that writes in halves.
 func TestCrashesFindJournalsWithABug(t *testing.T) {
 	for name, open := range map[string]storetest.Opener{
 		"early acknowledgement": storetest.EarlyAck(smallStore()),

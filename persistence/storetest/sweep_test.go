@@ -28,6 +28,9 @@ func sweep(t *testing.T, open storetest.Opener, o storetest.SweepOptions) storet
 	return report
 }
 
+// TestNoDamageIsSilent holds persistence/PROMISES.md, "P5". In the case
+// "one long log" everything is in the first log of a new store, which Pebble alone
+// would not protect (persistence/PROMISES.md, "F1").
 func TestNoDamageIsSilent(t *testing.T) {
 	if mutant {
 		t.Skip("this build loses writes without damage")
