@@ -9,10 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/quota"
 	"troupe/actors/repository"
 	"troupe/actors/template"
-	"troupe/actors/workflow"
 	"troupe/gateway/provider"
 	"troupe/persistence"
 	"troupe/statemachine/data"
@@ -67,35 +68,35 @@ const (
 // decides; what is in no row is internal. It is never changed.
 var faults = []fault{
 	{cause: errMalformed, status: 400, words: wordsInvalid},
-	{cause: workflow.ErrInvalid, status: 400, words: wordsInvalid},
+	{cause: failure.ErrInvalid, status: 400, words: wordsInvalid},
 	{cause: provider.ErrFlow, status: 400, words: wordsInvalid, text: "this browser has not begun to sign in, or too long ago"},
 	{cause: errUnauthorized, status: 401, words: wordsUnauthorized, text: textUnauthorized},
 	{cause: identity.ErrUnauthorized, status: 401, words: wordsUnauthorized, text: textUnauthorized},
 	{cause: provider.ErrRefused, status: 401, words: wordsUnauthorized, text: textUnauthorized},
 	{cause: errCrossOrigin, status: 403, words: wordsForbidden, text: "a page of another site must not ask for this"},
 	{cause: errPrivilege, status: 403, words: wordsForbidden, text: textForbidden},
-	{cause: workflow.ErrForbidden, status: 403, words: wordsForbidden, text: textForbidden},
+	{cause: failure.ErrForbidden, status: 403, words: wordsForbidden, text: textForbidden},
 	{cause: errNotFound, status: 404, words: wordsNotFound, text: textNotFound},
-	{cause: workflow.ErrNotFound, status: 404, words: wordsNotFound, text: textNotFound},
+	{cause: failure.ErrNotFound, status: 404, words: wordsNotFound, text: textNotFound},
 	{
 		cause: errMethod, status: 405, words: all("Method not allowed", "MethodNotAllowed"),
 		text: "this path does not take the method; the header Allow lists those that it takes",
 	},
 	{
-		cause: workflow.ErrNotAllowed, status: 409, words: all("Conflict", "EventNotAllowed"),
+		cause: failure.ErrNotAllowed, status: 409, words: all("Conflict", "EventNotAllowed"),
 		text: "nothing takes this event in the present state",
 	},
 	{
-		cause: workflow.ErrPrecondition, status: 412, words: all("Precondition failed", "PreconditionFailed"),
+		cause: failure.ErrPrecondition, status: 412, words: all("Precondition failed", "PreconditionFailed"),
 		text: "what the condition in the request demands does not hold, or not any more",
 	},
 	{cause: errTooLarge, status: 413, words: wordsTooLarge},
-	{cause: workflow.ErrTooLarge, status: 413, words: wordsTooLarge, text: "the instance would become too large"},
+	{cause: failure.ErrTooLarge, status: 413, words: wordsTooLarge, text: "the instance would become too large"},
 	{cause: template.ErrTooLarge, status: 413, words: wordsTooLarge},
 	{cause: repository.ErrTooLarge, status: 413, words: wordsTooLarge, text: "the file is too large"},
 	{cause: errMediaType, status: 415, words: all("Unsupported media type", "UnsupportedMediaType")},
 	{
-		cause: workflow.ErrKeyReused, status: 422, text: "the idempotency key was used for another request",
+		cause: failure.ErrKeyReused, status: 422, text: "the idempotency key was used for another request",
 		words: [groups]string{groupPortal: "Unprocessable", groupWorkflow: "KeyReused", groupFile: "Unprocessable"},
 	},
 	{
@@ -104,25 +105,25 @@ var faults = []fault{
 	},
 	{cause: template.ErrNotTemplate, status: 422, words: wordsUnprocessable},
 	{cause: template.ErrEncrypted, status: 422, words: wordsUnprocessable},
-	{cause: workflow.ErrQuota, status: 429, words: wordsBusy, retry: true},
-	{cause: workflow.ErrInstanceBusy, status: 429, words: wordsBusy, text: textBusy, retry: true},
+	{cause: failure.ErrQuota, status: 429, words: wordsBusy, retry: true},
+	{cause: failure.ErrInstanceBusy, status: 429, words: wordsBusy, text: textBusy, retry: true},
 	{cause: errBusy, status: 503, words: wordsBusy, text: textBusy, retry: true},
-	{cause: workflow.ErrBusy, status: 503, words: wordsBusy, text: textBusy, retry: true},
+	{cause: failure.ErrBusy, status: 503, words: wordsBusy, text: textBusy, retry: true},
 	{cause: identity.ErrBusy, status: 503, words: wordsBusy, text: textBusy, retry: true},
 	{cause: provider.ErrBusy, status: 503, words: wordsBusy, text: textBusy, retry: true},
 	{cause: provider.ErrUnavailable, status: 503, words: wordsUnavailable, text: textUnavailable, retry: true},
 	{cause: identity.ErrFull, status: 503, words: wordsBusy, text: textBusy, retry: true},
 	{cause: errNotReady, status: 503, words: wordsUnavailable, text: textUnavailable, retry: true},
-	{cause: workflow.ErrUnavailable, status: 503, words: wordsUnavailable, text: textUnavailable, retry: true},
-	{cause: workflow.ErrOutcomeUnknown, status: 504, words: wordsUnknown, text: textUnknown},
+	{cause: failure.ErrUnavailable, status: 503, words: wordsUnavailable, text: textUnavailable, retry: true},
+	{cause: failure.ErrOutcomeUnknown, status: 504, words: wordsUnknown, text: textUnknown},
 	// A request that was given up in the middle may have been applied.
 	{cause: context.Canceled, status: 504, words: wordsUnknown, text: textUnknown},
 	{cause: context.DeadlineExceeded, status: 504, words: wordsUnknown, text: textUnknown},
 	{
-		cause: workflow.ErrExecution, status: 500, ours: true, words: all("Server error", "MarshallingError"),
+		cause: failure.ErrExecution, status: 500, ours: true, words: all("Server error", "MarshallingError"),
 		text: "the workflow's data could not be processed; nothing was stored",
 	},
-	{cause: workflow.ErrInternal, status: 500, words: wordsInternal, text: textInternal, ours: true},
+	{cause: failure.ErrInternal, status: 500, words: wordsInternal, text: textInternal, ours: true},
 	{cause: identity.ErrStopped, status: 503, words: wordsUnavailable, text: textUnavailable, retry: true},
 	// Errors of the store that identity passes on. NB: last, because an error of
 	// the workflows may wrap one of them and says more.
@@ -224,7 +225,7 @@ func waitOf(err error) time.Duration {
 	if late := (*identity.AttemptsError)(nil); errors.As(err, &late) {
 		return late.Wait
 	}
-	if over := (*workflow.QuotaError)(nil); errors.As(err, &over) {
+	if over := (*quota.Error)(nil); errors.As(err, &over) {
 		return over.Wait
 	}
 	return 0

@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/quota"
 	"troupe/actors/repository"
 	"troupe/actors/template"
 	"troupe/actors/workflow"
@@ -20,20 +22,20 @@ import (
 
 // sentinels are the errors that may reach the gateway, by their names.
 var sentinels = map[string]error{
-	"workflow.ErrInvalid":         workflow.ErrInvalid,
-	"workflow.ErrForbidden":       workflow.ErrForbidden,
-	"workflow.ErrNotFound":        workflow.ErrNotFound,
-	"workflow.ErrNotAllowed":      workflow.ErrNotAllowed,
-	"workflow.ErrPrecondition":    workflow.ErrPrecondition,
-	"workflow.ErrTooLarge":        workflow.ErrTooLarge,
-	"workflow.ErrKeyReused":       workflow.ErrKeyReused,
-	"workflow.ErrBusy":            workflow.ErrBusy,
-	"workflow.ErrInstanceBusy":    workflow.ErrInstanceBusy,
-	"workflow.ErrQuota":           workflow.ErrQuota,
-	"workflow.ErrUnavailable":     workflow.ErrUnavailable,
-	"workflow.ErrOutcomeUnknown":  workflow.ErrOutcomeUnknown,
-	"workflow.ErrExecution":       workflow.ErrExecution,
-	"workflow.ErrInternal":        workflow.ErrInternal,
+	"failure.ErrInvalid":          failure.ErrInvalid,
+	"failure.ErrForbidden":        failure.ErrForbidden,
+	"failure.ErrNotFound":         failure.ErrNotFound,
+	"failure.ErrNotAllowed":       failure.ErrNotAllowed,
+	"failure.ErrPrecondition":     failure.ErrPrecondition,
+	"failure.ErrTooLarge":         failure.ErrTooLarge,
+	"failure.ErrKeyReused":        failure.ErrKeyReused,
+	"failure.ErrBusy":             failure.ErrBusy,
+	"failure.ErrInstanceBusy":     failure.ErrInstanceBusy,
+	"failure.ErrQuota":            failure.ErrQuota,
+	"failure.ErrUnavailable":      failure.ErrUnavailable,
+	"failure.ErrOutcomeUnknown":   failure.ErrOutcomeUnknown,
+	"failure.ErrExecution":        failure.ErrExecution,
+	"failure.ErrInternal":         failure.ErrInternal,
 	"identity.ErrUnauthorized":    identity.ErrUnauthorized,
 	"identity.ErrTooManyAttempts": identity.ErrTooManyAttempts,
 	"identity.ErrBusy":            identity.ErrBusy,
@@ -74,7 +76,7 @@ var elsewhere = map[string]string{
 // calls, so that a new error without a row fails here.
 func TestEverySentinelHasARow(t *testing.T) {
 	for pkg, file := range map[string]string{
-		"workflow":   "../actors/workflow/errors.go",
+		"failure":    "../actors/failure/failure.go",
 		"identity":   "../actors/identity/errors.go",
 		"repository": "../actors/repository/errors.go",
 		"param":      "../actors/template/param/errors.go",
@@ -174,7 +176,7 @@ func TestWords(t *testing.T) {
 // TestFaultMessages holds what a message may be made of.
 func TestFaultMessages(t *testing.T) {
 	ownText := map[error]bool{
-		errMalformed: true, workflow.ErrInvalid: true, errTooLarge: true, errMediaType: true, workflow.ErrQuota: true,
+		errMalformed: true, failure.ErrInvalid: true, errTooLarge: true, errMediaType: true, failure.ErrQuota: true,
 		template.ErrNotTemplate: true, template.ErrEncrypted: true, template.ErrTooLarge: true,
 	}
 	for _, f := range faults {
@@ -182,7 +184,7 @@ func TestFaultMessages(t *testing.T) {
 			t.Errorf("%v: shows its own text: %v", f.cause, got)
 		}
 	}
-	long := fmt.Errorf("%w: %s", workflow.ErrInvalid, strings.Repeat("ü", 1000))
+	long := fmt.Errorf("%w: %s", failure.ErrInvalid, strings.Repeat("ü", 1000))
 	if got := faultOf(long).message(long, ""); len(got) > messageBytesMax+len("…") || !strings.HasSuffix(got, "ü…") {
 		t.Errorf("a long text: got %d bytes, %q", len(got), got)
 	}
@@ -191,10 +193,10 @@ func TestFaultMessages(t *testing.T) {
 		err  error
 		want string
 	}{
-		{workflow.ErrInvalid, "invalid content"},
-		{fmt.Errorf("%w: unknown event", workflow.ErrInvalid), "unknown event"},
-		{fmt.Errorf("send %q: %w", evil, fmt.Errorf("%w: %w", workflow.ErrInvalid, errors.New("unknown event"))), "unknown event"},
-		{fmt.Errorf("send %q: %w", evil, errors.Join(errors.New("other"), fmt.Errorf("%w: unknown event", workflow.ErrInvalid))), "unknown event"},
+		{failure.ErrInvalid, "invalid content"},
+		{fmt.Errorf("%w: unknown event", failure.ErrInvalid), "unknown event"},
+		{fmt.Errorf("send %q: %w", evil, fmt.Errorf("%w: %w", failure.ErrInvalid, errors.New("unknown event"))), "unknown event"},
+		{fmt.Errorf("send %q: %w", evil, errors.Join(errors.New("other"), fmt.Errorf("%w: unknown event", failure.ErrInvalid))), "unknown event"},
 		{refuse(errMalformed, "the body is %s", "wrong"), "the body is wrong"},
 	} {
 		if got := faultOf(c.err).message(c.err, ""); got != c.want {
@@ -220,11 +222,11 @@ func TestRetryAfterHasJitter(t *testing.T) {
 // TestAQuotaSaysWhatItIs, and when the next request passes.
 func TestAQuotaSaysWhatItIs(t *testing.T) {
 	for _, c := range []struct {
-		err   workflow.QuotaError
+		err   quota.Error
 		retry string
 	}{
-		{workflow.QuotaError{Quota: "a user may send 3 events a second", Wait: 90*time.Second + 1}, "91"},
-		{workflow.QuotaError{Quota: "an instance may have 7 history entries, and this one has as many", Wait: time.Hour}, "3600"},
+		{quota.Error{Quota: "a user may send 3 events a second", Wait: 90*time.Second + 1}, "91"},
+		{quota.Error{Quota: "an instance may have 7 history entries, and this one has as many", Wait: time.Hour}, "3600"},
 	} {
 		s := startServer(t, Options{}, &fakeWorkflows{send: func(context.Context, *workflow.EventRequest) (*workflow.Reply, error) {
 			return nil, fmt.Errorf("send to leave: %w", &c.err)

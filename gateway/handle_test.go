@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
 )
@@ -60,7 +61,7 @@ func TestQueryThatFails(t *testing.T) {
 						if how == "panic" {
 							panic("in the middle")
 						}
-						return nil, fmt.Errorf("query: %w", workflow.ErrBusy)
+						return nil, fmt.Errorf("query: %w", failure.ErrBusy)
 					}})
 					text, err := s.rawErr(t, "GET /workflow/api/v1/instances/leave "+proto+"\r\nHost: x\r\n"+withToken+"\r\n\r\n")
 					status := map[string]string{"error": " 503 ", "panic": " 500 "}[how]

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"troupe/actors/failure"
 	"troupe/actors/workflow"
 	"troupe/statemachine/data"
 )
@@ -193,19 +194,19 @@ func TestInterfaceErrors(t *testing.T) {
 		word   string
 		retry  bool
 	}{
-		{"400 InvalidContent | Invalid workflow data format", workflow.ErrInvalid, 400, "InvalidContent", false},
-		{"403 AccessDenied | No permission to access the workflow", workflow.ErrForbidden, 403, "AccessDenied", false},
-		{"404 NotFound | Workflow or instance not found", workflow.ErrNotFound, 404, "NotFound", false},
-		{"500 MarshallingError | Workflow data could not be processed", workflow.ErrExecution, 500, "MarshallingError", false},
-		{"409 | AlreadyExists, EventNotAllowed", workflow.ErrNotAllowed, 409, "EventNotAllowed", false},
-		{"412 | PreconditionFailed", workflow.ErrPrecondition, 412, "PreconditionFailed", false},
-		{"413 | TooLarge", workflow.ErrTooLarge, 413, "TooLarge", false},
-		{"422 | KeyReused for an idempotency key", workflow.ErrKeyReused, 422, "KeyReused", false},
-		{"429, 503, 504 | Busy", workflow.ErrInstanceBusy, 429, "Busy", true},
-		{"429, 503, 504 | Busy", workflow.ErrBusy, 503, "Busy", true},
-		{"429, 503, 504 | Unavailable", workflow.ErrUnavailable, 503, "Unavailable", true},
-		{"429, 503, 504 | OutcomeUnknown", workflow.ErrOutcomeUnknown, 504, "OutcomeUnknown", false},
-		{"500 | otherwise Internal", workflow.ErrInternal, 500, "Internal", false},
+		{"400 InvalidContent | Invalid workflow data format", failure.ErrInvalid, 400, "InvalidContent", false},
+		{"403 AccessDenied | No permission to access the workflow", failure.ErrForbidden, 403, "AccessDenied", false},
+		{"404 NotFound | Workflow or instance not found", failure.ErrNotFound, 404, "NotFound", false},
+		{"500 MarshallingError | Workflow data could not be processed", failure.ErrExecution, 500, "MarshallingError", false},
+		{"409 | AlreadyExists, EventNotAllowed", failure.ErrNotAllowed, 409, "EventNotAllowed", false},
+		{"412 | PreconditionFailed", failure.ErrPrecondition, 412, "PreconditionFailed", false},
+		{"413 | TooLarge", failure.ErrTooLarge, 413, "TooLarge", false},
+		{"422 | KeyReused for an idempotency key", failure.ErrKeyReused, 422, "KeyReused", false},
+		{"429, 503, 504 | Busy", failure.ErrInstanceBusy, 429, "Busy", true},
+		{"429, 503, 504 | Busy", failure.ErrBusy, 503, "Busy", true},
+		{"429, 503, 504 | Unavailable", failure.ErrUnavailable, 503, "Unavailable", true},
+		{"429, 503, 504 | OutcomeUnknown", failure.ErrOutcomeUnknown, 504, "OutcomeUnknown", false},
+		{"500 | otherwise Internal", failure.ErrInternal, 500, "Internal", false},
 		{"500 | an error that nobody knows", errors.New("disk on fire at /secret/place"), 500, "Internal", false},
 	}
 	var current error

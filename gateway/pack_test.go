@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"troupe/actors/failure"
 	"troupe/actors/workflow"
 	"troupe/gateway/console"
 	"troupe/gateway/login"
@@ -80,7 +81,7 @@ func TestWhatIsPacked(t *testing.T) {
 		load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) { return replyOf(size), nil },
 		send: func(_ context.Context, r *workflow.EventRequest) (*workflow.Reply, error) {
 			if r.IfMatch != nil && (len(r.IfMatch) != 1 || r.IfMatch[0] != 5) {
-				return nil, fmt.Errorf("got If-Match %v: %w", r.IfMatch, workflow.ErrPrecondition)
+				return nil, fmt.Errorf("got If-Match %v: %w", r.IfMatch, failure.ErrPrecondition)
 			}
 			return replyOf(size), nil
 		},

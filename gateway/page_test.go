@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/workflow"
 )
 
@@ -257,7 +258,7 @@ func TestPageIsSentWhole(t *testing.T) {
 			t.Errorf("HEAD: %s: got %q, want %q", name, head.header.Get(name), a.header.Get(name))
 		}
 	}
-	fail = fmt.Errorf("query: %w", workflow.ErrBusy)
+	fail = fmt.Errorf("query: %w", failure.ErrBusy)
 	a = s.do(t, get("/workflow/api/v1/instances/leave?limit=100"))
 	if a.status != 503 || a.header.Get("Link") != "" {
 		t.Errorf("got %d with Link %q, want 503 without", a.status, a.header.Get("Link"))

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"troupe/actors/failure"
 	"troupe/actors/formportal"
 	"troupe/actors/workflow"
 	"troupe/statemachine"
@@ -303,11 +304,11 @@ func TestAListThatFailsIsNeverShort(t *testing.T) {
 		end   error
 		want  string
 	}{
-		{0, workflow.ErrBusy, " 503 "},
-		{10, workflow.ErrBusy, " 503 "},
-		{10, workflow.ErrInternal, " 500 "},
-		{10_000, workflow.ErrBusy, ""},
-		{10_000, workflow.ErrExecution, ""},
+		{0, failure.ErrBusy, " 503 "},
+		{10, failure.ErrBusy, " 503 "},
+		{10, failure.ErrInternal, " 500 "},
+		{10_000, failure.ErrBusy, ""},
+		{10_000, failure.ErrExecution, ""},
 		{10_000, context.DeadlineExceeded, ""},
 	} {
 		t.Run(fmt.Sprint(c.forms, " ", c.end), func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
@@ -202,20 +203,20 @@ func TestPortalErrors(t *testing.T) {
 		word   string
 		retry  bool
 	}{
-		{"400 Bad request | Invalid request parameters", fmt.Errorf("%w: %w", workflow.ErrInvalid, errors.New("at '/days': too many")), 400, "Bad request", false},
+		{"400 Bad request | Invalid request parameters", fmt.Errorf("%w: %w", failure.ErrInvalid, errors.New("at '/days': too many")), 400, "Bad request", false},
 		{"401 Unauthorized", identity.ErrUnauthorized, 401, "Unauthorized", false},
-		{"403 Access denied | Caller lacks the required privilege", workflow.ErrForbidden, 403, "Access denied", false},
-		{"404 Not found | Resource not found", workflow.ErrNotFound, 404, "Not found", false},
-		{"409 Conflict", workflow.ErrNotAllowed, 409, "Conflict", false},
-		{"412 Precondition failed", workflow.ErrPrecondition, 412, "Precondition failed", false},
-		{"413 Too large", workflow.ErrTooLarge, 413, "Too large", false},
-		{"422 Unprocessable", workflow.ErrKeyReused, 422, "Unprocessable", false},
-		{"429 Busy", workflow.ErrInstanceBusy, 429, "Busy", true},
-		{"503 Busy", workflow.ErrBusy, 503, "Busy", true},
-		{"503 Busy", workflow.ErrUnavailable, 503, "Busy", true},
-		{"504 Busy", workflow.ErrOutcomeUnknown, 504, "Busy", false},
-		{"500 Server error | Internal error", workflow.ErrInternal, 500, "Server error", false},
-		{"500 Server error | of a workflow", workflow.ErrExecution, 500, "Server error", false},
+		{"403 Access denied | Caller lacks the required privilege", failure.ErrForbidden, 403, "Access denied", false},
+		{"404 Not found | Resource not found", failure.ErrNotFound, 404, "Not found", false},
+		{"409 Conflict", failure.ErrNotAllowed, 409, "Conflict", false},
+		{"412 Precondition failed", failure.ErrPrecondition, 412, "Precondition failed", false},
+		{"413 Too large", failure.ErrTooLarge, 413, "Too large", false},
+		{"422 Unprocessable", failure.ErrKeyReused, 422, "Unprocessable", false},
+		{"429 Busy", failure.ErrInstanceBusy, 429, "Busy", true},
+		{"503 Busy", failure.ErrBusy, 503, "Busy", true},
+		{"503 Busy", failure.ErrUnavailable, 503, "Busy", true},
+		{"504 Busy", failure.ErrOutcomeUnknown, 504, "Busy", false},
+		{"500 Server error | Internal error", failure.ErrInternal, 500, "Server error", false},
+		{"500 Server error | of a workflow", failure.ErrExecution, 500, "Server error", false},
 		{"500 Server error | an error that nobody knows", errors.New("disk on fire at /secret/place"), 500, "Server error", false},
 	} {
 		portal.setFail(fmt.Errorf("form portal: %s: %w", "secret", c.err))

@@ -12,10 +12,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors"
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/repository"
 	"troupe/actors/repository/sourcetest"
-	"troupe/actors/workflow"
 )
 
 // fakeRepository has what list says; without it nothing.
@@ -174,9 +174,9 @@ func TestListFilesErrors(t *testing.T) {
 		status int
 		word   string
 	}{
-		{"the index is being built", workflow.ErrUnavailable, 503, "Unavailable"},
-		{"too many at once", workflow.ErrBusy, 503, "Busy"},
-		{"a bug", workflow.ErrInternal, 500, "Internal"},
+		{"the index is being built", failure.ErrUnavailable, 503, "Unavailable"},
+		{"too many at once", failure.ErrBusy, 503, "Busy"},
+		{"a bug", failure.ErrInternal, 500, "Internal"},
 		{"an unknown error", errors.New("/secret"), 500, "Internal"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestLongListsOfFiles(t *testing.T) {
 	if a.header.Get("Content-Length") != "" {
 		t.Error("a long list was collected before it was sent")
 	}
-	fail = workflow.ErrInternal
+	fail = failure.ErrInternal
 	text, err := s.rawErr(t, "GET "+filesPath+"?extension=rml HTTP/1.1\r\nHost: x\r\n"+withToken+"\r\n\r\n")
 	if err == nil || strings.HasSuffix(text, "]\r\n0\r\n\r\n") {
 		t.Errorf("a list that broke off ended in order: %d bytes", len(text))

@@ -45,7 +45,7 @@ func TestScenarios(t *testing.T) {
 			switch d.Cmd {
 			case "fail":
 				name := d.CmdArgs[0].Key
-				if fail = sentinels["workflow."+name]; fail == nil && name != "not" {
+				if fail = sentinels["failure."+name]; fail == nil && name != "not" {
 					d.Fatalf(t, "no such error")
 				}
 				return ""

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/repository"
 	"troupe/actors/template"
-	"troupe/actors/workflow"
 )
 
 // fakeTemplates answers by the path.
@@ -30,9 +30,9 @@ func (fakeTemplates) Parameters(_ context.Context, caller *identity.Principal, k
 	case "/large.rml":
 		return nil, fmt.Errorf("open: %w", repository.ErrTooLarge)
 	case "/busy.rml":
-		return nil, workflow.ErrBusy
+		return nil, failure.ErrBusy
 	}
-	return nil, fmt.Errorf("open %q: %w", path, workflow.ErrNotFound)
+	return nil, fmt.Errorf("open %q: %w", path, failure.ErrNotFound)
 }
 
 // TestParameters holds interfaces C, and the words of its errors.

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
 )
@@ -246,11 +247,11 @@ func TestWatchBeforeItBegins(t *testing.T) {
 		status int
 		word   string
 	}{
-		"it is refused":            {func() error { return fmt.Errorf("watch: %w", workflow.ErrForbidden) }, 403, "AccessDenied"},
+		"it is refused":            {func() error { return fmt.Errorf("watch: %w", failure.ErrForbidden) }, 403, "AccessDenied"},
 		"it is stopped":            {func() error { return nil }, 503, "Unavailable"},
 		"its credential has ended": {func() error { return fmt.Errorf("watch: %w", identity.ErrUnauthorized) }, 401, "Unauthorized"},
 		"its caller has changed":   {func() error { return fmt.Errorf("watch: %w", errEnough) }, 503, "Unavailable"},
-		"it is refused as stopped": {func() error { return workflow.ErrUnavailable }, 503, "Unavailable"},
+		"it is refused as stopped": {func() error { return failure.ErrUnavailable }, 503, "Unavailable"},
 		"it panics":                {func() error { panic("no") }, 500, "Internal"},
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -276,7 +277,7 @@ func TestWatchBeforeItBegins(t *testing.T) {
 // when it is our fault, is in the log.
 func TestWatchThatFails(t *testing.T) {
 	for line, fail := range map[string]func() error{
-		"an error": func() error { return fmt.Errorf("%w: disk on fire", workflow.ErrInternal) },
+		"an error": func() error { return fmt.Errorf("%w: disk on fire", failure.ErrInternal) },
 		"a panic":  func() error { panic("disk on fire") },
 	} {
 		t.Run(line, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"troupe/actors"
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/actors/quota"
 	"troupe/actors/workflow"
 	"troupe/persistence"
 	"troupe/statemachine"
@@ -92,7 +93,7 @@ type house struct {
 	templates *Templates
 	router    *workflow.Router
 	directory *identity.Directory
-	quotas    workflow.Quotas
+	quotas    quota.Limits
 	*Portal
 
 	mu  sync.Mutex

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors"
+	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/actors/internal/supervise"
@@ -113,7 +114,7 @@ func (p *Portal) Workflows(ctx context.Context, caller *identity.Principal) (cho
 func (p *Portal) OfRole(ctx context.Context, caller *identity.Principal, kind form.Kind, role string) (found []*Template, err error) {
 	err = p.do(ctx, caller, "templates", func(context.Context) error {
 		if !slices.Contains(caller.Roles, role) {
-			return workflow.ErrNotFound
+			return failure.ErrNotFound
 		}
 		found = p.o.Templates.OfRole(kind, role)
 		return nil
@@ -128,10 +129,10 @@ func (p *Portal) Template(ctx context.Context, caller *identity.Principal, kind 
 	err = p.do(ctx, caller, "template", func(context.Context) error {
 		found := p.o.Templates.Enabled(kind, id)
 		if found == nil {
-			return workflow.ErrNotFound
+			return failure.ErrNotFound
 		}
 		if _, visible := found.RoleOf(caller.Roles); !visible {
-			return workflow.ErrNotFound
+			return failure.ErrNotFound
 		}
 		for _, id := range found.Workflows {
 			if choice, ok := p.o.Workflows.Choice(caller, id); ok {
@@ -188,8 +189,8 @@ func (p *Portal) Create(ctx context.Context, req *CreateRequest) (id string, err
 		}
 		create.Refusal = err // of all but a repetition
 		reply, err := p.o.Workflows.Create(ctx, create)
-		if errors.Is(err, workflow.ErrForbidden) { // its workflow, which is invisible then
-			return cmp.Or(create.Refusal, workflow.ErrNotFound)
+		if errors.Is(err, failure.ErrForbidden) { // its workflow, which is invisible then
+			return cmp.Or(create.Refusal, failure.ErrNotFound)
 		}
 		if err != nil {
 			return err
@@ -210,27 +211,27 @@ func (p *Portal) creation(req *CreateRequest) (*workflow.CreateRequest, error) {
 	}
 	template := p.o.Templates.Enabled(req.Kind, req.TemplateID)
 	if template == nil {
-		return create, workflow.ErrNotFound
+		return create, failure.ErrNotFound
 	}
 	role, visible := template.RoleOf(req.Caller.Roles)
 	if !visible {
-		return create, workflow.ErrNotFound
+		return create, failure.ErrNotFound
 	}
 	create.Form = &form.Form{
 		Kind: req.Kind, TemplateID: template.ID, Name: template.Name, By: string(req.Caller.ID), Role: role,
 	}
 	switch {
 	case req.WorkflowID == "" && len(template.Workflows) > 0:
-		return create, fmt.Errorf("%w: this form needs a workflow: %q is missing", workflow.ErrInvalid, "workflowId")
+		return create, fmt.Errorf("%w: this form needs a workflow: %q is missing", failure.ErrInvalid, "workflowId")
 	case req.WorkflowID == "":
 		return create, nil
 	}
 	if _, visible := p.o.Workflows.Choice(req.Caller, req.WorkflowID); !visible {
-		return create, workflow.ErrNotFound
+		return create, failure.ErrNotFound
 	}
 	declares := func(event string) bool { return p.o.Workflows.Declares(req.WorkflowID, event) }
 	if !template.BoundTo(req.WorkflowID, declares) {
-		return create, fmt.Errorf("%w: this form does not belong to that workflow", workflow.ErrInvalid)
+		return create, fmt.Errorf("%w: this form does not belong to that workflow", failure.ErrInvalid)
 	}
 	return create, nil
 }

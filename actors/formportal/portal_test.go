@@ -12,8 +12,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/actors/quota"
 	"troupe/actors/workflow"
 )
 
@@ -103,7 +105,7 @@ func TestTheLifeOfAPlainForm(t *testing.T) {
 		if v := h.view(c.who, PlainWorkflow, id); string(v.Draft.Data) != c.bad || v.Draft.Revision != first.Revision || v.Draft.SavedAt != first.SavedAt {
 			t.Errorf("the draft: %+v, want %+v", v.Draft, first)
 		}
-		if _, err := h.submit(c.who, PlainWorkflow, id, c.bad, "k"); !errors.Is(err, workflow.ErrInvalid) || !strings.Contains(err.Error(), map[string]string{"feedback": "text", "safety": "exits"}[c.template]) {
+		if _, err := h.submit(c.who, PlainWorkflow, id, c.bad, "k"); !errors.Is(err, failure.ErrInvalid) || !strings.Contains(err.Error(), map[string]string{"feedback": "text", "safety": "exits"}[c.template]) {
 			t.Errorf("what does not fit: got %v, want ErrInvalid with the place", err)
 		}
 		if v := h.view(c.who, PlainWorkflow, id); v.Sequence != 1 || v.Draft == nil {
@@ -117,13 +119,13 @@ func TestTheLifeOfAPlainForm(t *testing.T) {
 		if v := h.view(c.who, PlainWorkflow, id); string(v.Data) != c.data || v.Draft != nil || v.Sequence != 2 {
 			t.Errorf("submitted: %+v", v)
 		}
-		if _, err := h.submit(c.who, PlainWorkflow, id, c.data, ""); !errors.Is(err, workflow.ErrNotAllowed) {
+		if _, err := h.submit(c.who, PlainWorkflow, id, c.data, ""); !errors.Is(err, failure.ErrNotAllowed) {
 			t.Errorf("submitted again: got %v, want ErrNotAllowed", err)
 		}
 		if again, err := h.submit(c.who, PlainWorkflow, id, c.data, "k"); err != nil || string(again.AppendRecord(nil)) != string(reply.AppendRecord(nil)) {
 			t.Errorf("submitted again with the key: %v, %v, want %s", again, err, reply.AppendRecord(nil))
 		}
-		if _, err := h.save(c.who, PlainWorkflow, id, `{}`); !errors.Is(err, workflow.ErrNotAllowed) {
+		if _, err := h.save(c.who, PlainWorkflow, id, `{}`); !errors.Is(err, failure.ErrNotAllowed) {
 			t.Errorf("a draft of what is submitted: got %v, want ErrNotAllowed", err)
 		}
 		if v := h.view(c.who, PlainWorkflow, id); v.Sequence != 2 {
@@ -176,7 +178,7 @@ func TestTheLifeOfAWorkflowForm(t *testing.T) {
 	if v := h.view("john", "leave", id); v.Draft != nil || !strings.Contains(string(v.Data), `"days":2`) || string(v.States) != `[{"stateMachineId":"main","nodeId":"review"}]` {
 		t.Errorf("submitted: %+v", v)
 	}
-	if _, err := h.submit("john", "leave", id, `{"days":3}`, ""); !errors.Is(err, workflow.ErrNotAllowed) {
+	if _, err := h.submit("john", "leave", id, `{"days":3}`, ""); !errors.Is(err, failure.ErrNotAllowed) {
 		t.Errorf("submitted twice: got %v, want ErrNotAllowed", err)
 	}
 	h.mustSend("mary", "leave", id, "back")
@@ -225,10 +227,10 @@ func TestSeveralMachines(t *testing.T) {
 	}
 	// The template names no event: nothing submits the form but group B.
 	other := h.create("john", "approval-form", "approval")
-	if _, err := h.submit("john", "approval", other, `{}`, ""); !errors.Is(err, workflow.ErrNotAllowed) {
+	if _, err := h.submit("john", "approval", other, `{}`, ""); !errors.Is(err, failure.ErrNotAllowed) {
 		t.Errorf("a form that nothing submits: got %v, want ErrNotAllowed", err)
 	}
-	if _, err := h.save("john", "approval", other, `{}`); !errors.Is(err, workflow.ErrNotAllowed) {
+	if _, err := h.save("john", "approval", other, `{}`); !errors.Is(err, failure.ErrNotAllowed) {
 		t.Errorf("a draft of it: got %v, want ErrNotAllowed", err)
 	}
 }
@@ -248,22 +250,22 @@ func TestFailedCreate(t *testing.T) {
 		{"a form without a workflow", "john", "feedback", "", nil},
 		{"a checklist", "ivan", "safety", "", nil},
 		{"a workflow that only its caller may create", "mary", "leave-form", "payroll", nil},
-		{"an unknown template", "john", "nothing", "", workflow.ErrNotFound},
-		{"an unknown template and a workflow", "john", "nothing", "leave", workflow.ErrNotFound},
-		{"a template that is switched off", "john", "off", "", workflow.ErrNotFound},
-		{"a template of another role", "ivan", "feedback", "", workflow.ErrNotFound},
-		{"a checklist of another role", "john", "safety", "", workflow.ErrNotFound},
-		{"a user without roles that count", "gus", "leave-form", "leave", workflow.ErrNotFound},
-		{"an unknown workflow", "john", "leave-form", "nothing", workflow.ErrNotFound},
-		{"a workflow that the caller may not create", "john", "leave-form", "payroll", workflow.ErrNotFound},
-		{"a workflow of another form", "john", "leave-form", "approval", workflow.ErrInvalid},
+		{"an unknown template", "john", "nothing", "", failure.ErrNotFound},
+		{"an unknown template and a workflow", "john", "nothing", "leave", failure.ErrNotFound},
+		{"a template that is switched off", "john", "off", "", failure.ErrNotFound},
+		{"a template of another role", "ivan", "feedback", "", failure.ErrNotFound},
+		{"a checklist of another role", "john", "safety", "", failure.ErrNotFound},
+		{"a user without roles that count", "gus", "leave-form", "leave", failure.ErrNotFound},
+		{"an unknown workflow", "john", "leave-form", "nothing", failure.ErrNotFound},
+		{"a workflow that the caller may not create", "john", "leave-form", "payroll", failure.ErrNotFound},
+		{"a workflow of another form", "john", "leave-form", "approval", failure.ErrInvalid},
 		{"a form that names none, with a workflow that has its event", "john", "feedback", "leave", nil},
-		{"the same with one that has not", "john", "feedback", "approval", workflow.ErrInvalid},
-		{"a workflow for a form that takes none", "john", "alone", "leave", workflow.ErrInvalid},
+		{"the same with one that has not", "john", "feedback", "approval", failure.ErrInvalid},
+		{"a workflow for a form that takes none", "john", "alone", "leave", failure.ErrInvalid},
 		{"a form that takes none, without", "john", "alone", "", nil},
-		{"data that the workflow's create block demands", "john", "feedback", "strict", workflow.ErrInvalid},
-		{"the workflow of plain forms by its name", "john", "feedback", PlainWorkflow, workflow.ErrNotFound},
-		{"a form that needs a workflow, without", "john", "leave-form", "", workflow.ErrInvalid},
+		{"data that the workflow's create block demands", "john", "feedback", "strict", failure.ErrInvalid},
+		{"the workflow of plain forms by its name", "john", "feedback", PlainWorkflow, failure.ErrNotFound},
+		{"a form that needs a workflow, without", "john", "leave-form", "", failure.ErrInvalid},
 	} {
 		id, err := h.Create(t.Context(), h.creating(c.who, c.template, c.workflow, ""))
 		if !errors.Is(err, c.want) || (err == nil) != (id != "") {
@@ -275,7 +277,7 @@ func TestFailedCreate(t *testing.T) {
 	}
 	wrong := h.creating("ivan", "safety", "", "")
 	wrong.Kind = form.Plain
-	if _, err := h.Create(t.Context(), wrong); !errors.Is(err, workflow.ErrNotFound) {
+	if _, err := h.Create(t.Context(), wrong); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("a checklist's id for a form: got %v, want ErrNotFound", err)
 	}
 	unknown, _ := h.Create(t.Context(), h.creating("john", "nothing", "", ""))
@@ -328,9 +330,9 @@ func TestRoles(t *testing.T) {
 		{"ivan", form.Checklist, "inspector", "safety", nil},
 		{"john", form.Checklist, "employee", "", nil},
 		{"gus", form.Plain, "guest", "", nil},
-		{"john", form.Plain, "manager", "", workflow.ErrNotFound},
-		{"john", form.Plain, "nothing", "", workflow.ErrNotFound},
-		{"john", form.Plain, "", "", workflow.ErrNotFound},
+		{"john", form.Plain, "manager", "", failure.ErrNotFound},
+		{"john", form.Plain, "nothing", "", failure.ErrNotFound},
+		{"john", form.Plain, "", "", failure.ErrNotFound},
 	} {
 		got, err := h.OfRole(t.Context(), h.user(c.who), c.kind, c.role)
 		if !errors.Is(err, c.err) || ids(got) != c.want {
@@ -503,7 +505,7 @@ func BenchmarkLongList(b *testing.B) {
 // TestFormsPassQuotas: group A has no rates. The control is the same through group B.
 func TestFormsPassQuotas(t *testing.T) {
 	h := newHouse(t)
-	h.quotas = workflow.Quotas{EventsPerSecond: 0.001, CreatesPerSecond: 0.001, HistoryEntries: 1}
+	h.quotas = quota.Limits{EventsPerSecond: 0.001, CreatesPerSecond: 0.001, HistoryEntries: 1}
 	h.restart()
 	h.workflows(leaveRequest, payroll, approval)
 	for range 3 {
@@ -513,11 +515,11 @@ func TestFormsPassQuotas(t *testing.T) {
 	}
 	for n := range 2 {
 		_, err := h.router.Create(t.Context(), &workflow.CreateRequest{Caller: h.user("john"), WorkflowID: "leave"})
-		if (err == nil) != (n == 0) || err != nil && !errors.Is(err, workflow.ErrQuota) {
+		if (err == nil) != (n == 0) || err != nil && !errors.Is(err, failure.ErrQuota) {
 			t.Errorf("create %d of group B: got %v", n+1, err)
 		}
 	}
-	if err := h.send("john", "leave", h.create("john", "leave-form", "leave"), "submit"); !errors.Is(err, workflow.ErrQuota) {
+	if err := h.send("john", "leave", h.create("john", "leave-form", "leave"), "submit"); !errors.Is(err, failure.ErrQuota) {
 		t.Errorf("an event of group B that adds an entry: got %v, want ErrQuota", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
@@ -70,8 +71,8 @@ func (p *Portal) Form(ctx context.Context, req *FormRequest) (view *View, err er
 // here: nobody gets to know of somebody else's forms.
 func (p *Portal) load(ctx context.Context, req *FormRequest) (*workflow.FormView, error) {
 	v, err := p.o.Workflows.Form(ctx, p.formRequest(req))
-	if errors.Is(err, workflow.ErrForbidden) {
-		return nil, workflow.ErrNotFound
+	if errors.Is(err, failure.ErrForbidden) {
+		return nil, failure.ErrNotFound
 	}
 	return v, err
 }
@@ -99,11 +100,11 @@ func (p *Portal) mayWrite(req *FormRequest, f *form.Form) (*Template, error) {
 		privilege = identity.Checklist
 	}
 	if !req.Caller.Has(privilege) {
-		return nil, workflow.ErrForbidden
+		return nil, failure.ErrForbidden
 	}
 	template := p.templateOf(f)
 	if template == nil {
-		return nil, fmt.Errorf("%w: its template is gone", workflow.ErrNotAllowed)
+		return nil, fmt.Errorf("%w: its template is gone", failure.ErrNotAllowed)
 	}
 	return template, nil
 }
@@ -159,7 +160,7 @@ type SubmitRequest struct {
 func (p *Portal) Submit(ctx context.Context, req *SubmitRequest) (reply *workflow.Reply, err error) {
 	err = p.do(ctx, req.Caller, "submit", func(ctx context.Context) error {
 		event, refusal := p.submission(ctx, req)
-		if refusal != nil && (req.Retry.Key == "" || errors.Is(refusal, workflow.ErrForbidden)) {
+		if refusal != nil && (req.Retry.Key == "" || errors.Is(refusal, failure.ErrForbidden)) {
 			return refusal
 		}
 		var err error
@@ -167,7 +168,7 @@ func (p *Portal) Submit(ctx context.Context, req *SubmitRequest) (reply *workflo
 			Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID, Name: event, Data: req.Data,
 			Retry: req.Retry, Refusal: refusal, WithHistory: req.WithHistory, MustBeTaken: true, DropDraft: true, NoQuota: true,
 		})
-		if refusal != nil && errors.Is(err, workflow.ErrForbidden) { // who may not see it learns nothing else
+		if refusal != nil && errors.Is(err, failure.ErrForbidden) { // who may not see it learns nothing else
 			return refusal
 		}
 		return err
@@ -187,10 +188,10 @@ func (p *Portal) submission(ctx context.Context, req *SubmitRequest) (event stri
 		return "", err
 	}
 	if event = submitEvent(req.WorkflowID, template); event == "" {
-		return "", fmt.Errorf("%w: no event submits this form", workflow.ErrNotAllowed)
+		return "", fmt.Errorf("%w: no event submits this form", failure.ErrNotAllowed)
 	}
 	if err := template.Check(req.Data); err != nil {
-		return "", fmt.Errorf("%w: %w", workflow.ErrInvalid, err)
+		return "", fmt.Errorf("%w: %w", failure.ErrInvalid, err)
 	}
 	return event, nil
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
@@ -30,24 +31,24 @@ func TestWhoMaySeeAndWrite(t *testing.T) {
 		read, written error
 	}{
 		{"one's own", h.user("john"), "-", plain, nil, nil},
-		{"one's own, without mod-form", reads, "-", plain, nil, workflow.ErrForbidden},
-		{"one's own, with mod-checklist in its place", ticks, "-", plain, nil, workflow.ErrForbidden},
+		{"one's own, without mod-form", reads, "-", plain, nil, failure.ErrForbidden},
+		{"one's own, with mod-checklist in its place", ticks, "-", plain, nil, failure.ErrForbidden},
 		{"one's own checklist", h.user("mary"), "-", check, nil, nil},
-		{"one's own checklist, with mod-form alone", fills, "-", check, nil, workflow.ErrForbidden},
+		{"one's own checklist, with mod-form alone", fills, "-", check, nil, failure.ErrForbidden},
 		{"a workflow form", h.user("john"), "leave", bound, nil, nil},
-		{"a workflow form, without mod-form", reads, "leave", bound, nil, workflow.ErrForbidden},
+		{"a workflow form, without mod-form", reads, "leave", bound, nil, failure.ErrForbidden},
 		{"a manager reads a workflow form", h.user("mary"), "leave", bound, nil, nil},
-		{"another's plain form", h.user("eve"), "-", plain, workflow.ErrNotFound, workflow.ErrNotFound},
-		{"a manager and another's plain form", h.user("mary"), "-", plain, workflow.ErrNotFound, workflow.ErrNotFound},
-		{"who manages workflows and another's plain form", h.user("root"), "-", plain, workflow.ErrNotFound, workflow.ErrNotFound},
-		{"another's checklist", h.user("ivan"), "-", check, workflow.ErrNotFound, workflow.ErrNotFound},
-		{"another's workflow form", h.user("eve"), "leave", bound, workflow.ErrNotFound, workflow.ErrNotFound},
-		{"another's, without a privilege for it", h.user("ivan"), "leave", bound, workflow.ErrNotFound, workflow.ErrNotFound},
-		{"a plain form under a workflow", h.user("john"), "leave", plain, workflow.ErrNotFound, workflow.ErrNotFound},
-		{"a workflow form under no workflow", h.user("john"), "-", bound, workflow.ErrNotFound, workflow.ErrNotFound},
-		{"an unknown workflow", h.user("john"), "nothing", bound, workflow.ErrNotFound, workflow.ErrNotFound},
-		{"an unknown instance", h.user("john"), "-", "01ARZ3NDEKTSV4RRFFQ69G5FAV", workflow.ErrNotFound, workflow.ErrNotFound},
-		{"what is no instance's id", h.user("john"), "-", "nothing", workflow.ErrNotFound, workflow.ErrNotFound},
+		{"another's plain form", h.user("eve"), "-", plain, failure.ErrNotFound, failure.ErrNotFound},
+		{"a manager and another's plain form", h.user("mary"), "-", plain, failure.ErrNotFound, failure.ErrNotFound},
+		{"who manages workflows and another's plain form", h.user("root"), "-", plain, failure.ErrNotFound, failure.ErrNotFound},
+		{"another's checklist", h.user("ivan"), "-", check, failure.ErrNotFound, failure.ErrNotFound},
+		{"another's workflow form", h.user("eve"), "leave", bound, failure.ErrNotFound, failure.ErrNotFound},
+		{"another's, without a privilege for it", h.user("ivan"), "leave", bound, failure.ErrNotFound, failure.ErrNotFound},
+		{"a plain form under a workflow", h.user("john"), "leave", plain, failure.ErrNotFound, failure.ErrNotFound},
+		{"a workflow form under no workflow", h.user("john"), "-", bound, failure.ErrNotFound, failure.ErrNotFound},
+		{"an unknown workflow", h.user("john"), "nothing", bound, failure.ErrNotFound, failure.ErrNotFound},
+		{"an unknown instance", h.user("john"), "-", "01ARZ3NDEKTSV4RRFFQ69G5FAV", failure.ErrNotFound, failure.ErrNotFound},
+		{"what is no instance's id", h.user("john"), "-", "nothing", failure.ErrNotFound, failure.ErrNotFound},
 	} {
 		r := FormRequest{Caller: c.who, WorkflowID: c.workflow, InstanceID: c.id}
 		view, err := h.Form(t.Context(), &r)
@@ -64,7 +65,7 @@ func TestWhoMaySeeAndWrite(t *testing.T) {
 		for _, key := range []string{"", c.name} {
 			// NB: what does not fit, so that nothing is submitted by those who may.
 			_, err = h.Submit(t.Context(), &SubmitRequest{FormRequest: r, Data: value(t, `{"text":1}`), Retry: retry(key, "")})
-			if want := c.written; want == nil && !errors.Is(err, workflow.ErrInvalid) || want != nil && !errors.Is(err, want) {
+			if want := c.written; want == nil && !errors.Is(err, failure.ErrInvalid) || want != nil && !errors.Is(err, want) {
 				t.Errorf("%s: submitted with the key %q: got %v, want %v", c.name, key, err, want)
 			}
 		}
@@ -80,7 +81,7 @@ func TestWhoMaySeeAndWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := h.request("john", "leave", plainInstance.InstanceID)
-	if _, err := h.Form(t.Context(), &r); !errors.Is(err, workflow.ErrNotFound) {
+	if _, err := h.Form(t.Context(), &r); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("an instance that is no form: got %v, want ErrNotFound", err)
 	}
 }
@@ -95,7 +96,7 @@ func TestAFormKeepsItsOwner(t *testing.T) {
 	} {
 		id := h.create("john", "feedback", "")
 		want := value(t, text)
-		if _, err := h.submit("john", "-", id, text, ""); errors.Is(err, workflow.ErrInvalid) != refused || !refused && err != nil {
+		if _, err := h.submit("john", "-", id, text, ""); errors.Is(err, failure.ErrInvalid) != refused || !refused && err != nil {
 			t.Errorf("%s: got %v, want a refusal: %v", text, err, refused)
 		}
 		if refused {
@@ -105,7 +106,7 @@ func TestAFormKeepsItsOwner(t *testing.T) {
 			t.Errorf("%s: got %s", text, v.Data)
 		}
 		r := h.request("eve", "-", id)
-		if _, err := h.Form(t.Context(), &r); !errors.Is(err, workflow.ErrNotFound) {
+		if _, err := h.Form(t.Context(), &r); !errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("%s: eve gets %v, want ErrNotFound", text, err)
 		}
 		if got := h.record("john", "-", id).Private; string(got) != `{"owner":"john"}` {
@@ -139,7 +140,7 @@ func TestTemplatesThatChange(t *testing.T) {
 	first, second := h.create("john", "feedback", ""), h.create("john", "feedback", "")
 	bound := h.create("john", "leave-form", "leave")
 	h.offer(strings.Replace(feedbackTemplate, "id: feedback, name: Feedback", "id: feedback, name: Changed, enabled: false", 1), leaveTemplate, safetyTemplate)
-	if _, err := h.Create(t.Context(), h.creating("john", "feedback", "", "")); !errors.Is(err, workflow.ErrNotFound) {
+	if _, err := h.Create(t.Context(), h.creating("john", "feedback", "", "")); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("a new one of what is switched off: got %v, want ErrNotFound", err)
 	}
 	if _, err := h.save("john", "-", first, `{"text":"x"}`); err != nil {
@@ -150,7 +151,7 @@ func TestTemplatesThatChange(t *testing.T) {
 		t.Errorf("got the name %q, want that of the creation; template %+v", v.Summary.Name, v.Template)
 	}
 	h.offer(strings.Replace(feedbackTemplate, "type: string", "type: integer", 1), strings.Replace(leaveTemplate, "submit: submit", "submit: note", 1))
-	if _, err := h.submit("john", "-", second, `{"text":"x"}`, ""); !errors.Is(err, workflow.ErrInvalid) {
+	if _, err := h.submit("john", "-", second, `{"text":"x"}`, ""); !errors.Is(err, failure.ErrInvalid) {
 		t.Errorf("against the changed schema: got %v, want ErrInvalid", err)
 	}
 	h.mustSubmit("john", "leave", bound, `{"days":1}`) // sends the event of now
@@ -166,10 +167,10 @@ func TestTemplatesThatChange(t *testing.T) {
 		if v.Template != nil || v.Editable || v.Category != Current || h.where("john", id) != "form current" {
 			t.Errorf("without its template: %+v", v)
 		}
-		if _, err := h.save("john", workflowID, id, `{}`); !errors.Is(err, workflow.ErrNotAllowed) {
+		if _, err := h.save("john", workflowID, id, `{}`); !errors.Is(err, failure.ErrNotAllowed) {
 			t.Errorf("a draft without its template: got %v, want ErrNotAllowed", err)
 		}
-		if _, err := h.submit("john", workflowID, id, `{}`, ""); !errors.Is(err, workflow.ErrNotAllowed) {
+		if _, err := h.submit("john", workflowID, id, `{}`, ""); !errors.Is(err, failure.ErrNotAllowed) {
 			t.Errorf("submitted without its template: got %v, want ErrNotAllowed", err)
 		}
 	}
@@ -188,7 +189,7 @@ func TestAWorkflowThatIsGone(t *testing.T) {
 	h := newHouse(t)
 	id := h.create("john", "leave-form", "leave")
 	h.workflows(payroll)
-	if _, err := h.Create(t.Context(), h.creating("john", "leave-form", "leave", "")); !errors.Is(err, workflow.ErrNotFound) {
+	if _, err := h.Create(t.Context(), h.creating("john", "leave-form", "leave", "")); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("a new one: got %v, want ErrNotFound", err)
 	}
 	h.restart()
@@ -203,7 +204,7 @@ func TestDrafts(t *testing.T) {
 	h := newHouse(t)
 	id := h.create("john", "leave-form", "leave")
 	star := &DraftRequest{FormRequest: h.request("john", "leave", id), Data: value(t, `{}`), DraftCondition: workflow.DraftCondition{MustExist: true}}
-	if _, err := h.SaveDraft(t.Context(), star); !errors.Is(err, workflow.ErrPrecondition) {
+	if _, err := h.SaveDraft(t.Context(), star); !errors.Is(err, failure.ErrPrecondition) {
 		t.Errorf("over any, where there is none: got %v, want ErrPrecondition", err)
 	}
 	first, err := h.save("john", "leave", id, `{"days":1}`)
@@ -213,7 +214,7 @@ func TestDrafts(t *testing.T) {
 	if _, err := h.SaveDraft(t.Context(), star); err != nil {
 		t.Errorf("over any: %v", err)
 	}
-	if _, err := h.save("john", "leave", id, `{"days":2}`, first.Revision); !errors.Is(err, workflow.ErrPrecondition) {
+	if _, err := h.save("john", "leave", id, `{"days":2}`, first.Revision); !errors.Is(err, failure.ErrPrecondition) {
 		t.Errorf("over an older one: got %v, want ErrPrecondition", err)
 	}
 	if _, err := h.save("mary", "leave", id, `{"days":40}`); err != nil {
@@ -232,7 +233,7 @@ func TestDrafts(t *testing.T) {
 	if v := h.view("john", "leave", id); v.Sequence != 1 || strings.Contains(string(v.Data), "days") {
 		t.Errorf("a draft became state: %+v", v)
 	}
-	if _, err := h.save("john", "leave", id, ``, first.Revision); !errors.Is(err, workflow.ErrPrecondition) {
+	if _, err := h.save("john", "leave", id, ``, first.Revision); !errors.Is(err, failure.ErrPrecondition) {
 		t.Errorf("an older one dropped: got %v, want ErrPrecondition", err)
 	}
 	if _, err := h.save("john", "leave", id, ``, last.Revision); err != nil || h.view("john", "leave", id).Draft != nil {
@@ -245,7 +246,7 @@ func TestDrafts(t *testing.T) {
 	if d := h.view("mary", "leave", id).Draft; d != nil {
 		t.Errorf("mary's draft %s is shown although the form was submitted since", d.Data)
 	}
-	if _, err := h.save("mary", "leave", id, `{}`); !errors.Is(err, workflow.ErrNotAllowed) {
+	if _, err := h.save("mary", "leave", id, `{}`); !errors.Is(err, failure.ErrNotAllowed) {
 		t.Errorf("saved after the submission: got %v, want ErrNotAllowed", err)
 	}
 	if _, err := h.save("mary", "leave", id, ``); err != nil || h.view("mary", "leave", id).Draft != nil {
@@ -320,7 +321,7 @@ func TestRetries(t *testing.T) {
 			}
 			other := *r
 			other.Retry.Fingerprint[0]++
-			if _, err := h.Create(t.Context(), &other); !errors.Is(err, workflow.ErrKeyReused) {
+			if _, err := h.Create(t.Context(), &other); !errors.Is(err, failure.ErrKeyReused) {
 				t.Errorf("%s: the key for another create: got %v, want ErrKeyReused", when, err)
 			}
 		}
@@ -328,7 +329,7 @@ func TestRetries(t *testing.T) {
 			if reply, err := h.submit("mary", s.workflow, s.id, s.data, "s"); err != nil || string(reply.AppendRecord(nil)) != first[i] {
 				t.Errorf("%s: submit %s: got %v, %v, want %s", when, s.data, reply, err, first[i])
 			}
-			if _, err := h.submit("mary", s.workflow, s.id, `{}`, "s"); !errors.Is(err, workflow.ErrKeyReused) {
+			if _, err := h.submit("mary", s.workflow, s.id, `{}`, "s"); !errors.Is(err, failure.ErrKeyReused) {
 				t.Errorf("%s: the key for another submission: got %v, want ErrKeyReused", when, err)
 			}
 		}
@@ -344,14 +345,14 @@ func TestRetries(t *testing.T) {
 	again("when the templates are gone")
 	h.workflows(payroll)
 	again("when the workflow is gone")
-	if _, err := h.Create(t.Context(), h.creating("mary", "feedback", "", "new")); !errors.Is(err, workflow.ErrNotFound) {
+	if _, err := h.Create(t.Context(), h.creating("mary", "feedback", "", "new")); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("a new key without the template: got %v, want ErrNotFound", err)
 	}
-	if _, err := h.submit("mary", "leave", created[0], `{"days":1}`, "new"); !errors.Is(err, workflow.ErrNotAllowed) {
+	if _, err := h.submit("mary", "leave", created[0], `{"days":1}`, "new"); !errors.Is(err, failure.ErrNotAllowed) {
 		t.Errorf("a new key without the template: got %v, want ErrNotAllowed", err)
 	}
 	stranger := h.creating("john", "leave-form", "leave", "k")
-	if id, err := h.Create(t.Context(), stranger); !errors.Is(err, workflow.ErrNotFound) || id != "" {
+	if id, err := h.Create(t.Context(), stranger); !errors.Is(err, failure.ErrNotFound) || id != "" {
 		t.Errorf("another user's key: got %q, %v, want ErrNotFound", id, err)
 	}
 }
@@ -379,7 +380,7 @@ func TestOneOfTwoSubmissions(t *testing.T) {
 			switch err := <-errs; {
 			case err == nil:
 				taken++
-			case !errors.Is(err, workflow.ErrNotAllowed):
+			case !errors.Is(err, failure.ErrNotAllowed):
 				t.Error(err)
 			}
 		}
@@ -395,7 +396,7 @@ func TestAfterStop(t *testing.T) {
 	if err := h.Portal.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Create(t.Context(), h.creating("john", "feedback", "", "")); !errors.Is(err, workflow.ErrUnavailable) {
+	if _, err := h.Create(t.Context(), h.creating("john", "feedback", "", "")); !errors.Is(err, failure.ErrUnavailable) {
 		t.Errorf("got %v, want ErrUnavailable", err)
 	}
 	if m := h.Metrics(); m.Open != 0 || m.Begun != 0 {

@@ -19,7 +19,7 @@
 // A list is of one moment, in ascending order, and has no path that the caller
 // did not read at that moment. A file that came, went or was renamed, and a right
 // that changed, count within two seconds where the source is watched; elsewhere
-// after the next walk. What a caller may not see is workflow.ErrNotFound, in the
+// after the next walk. What a caller may not see is failure.ErrNotFound, in the
 // same words as what is not there. A panic in one request is answered with
 // ErrInternal and touches no other. Nothing is stored: after a start the index is
 // built again, and a list waits for it.

@@ -6,7 +6,7 @@ import "errors"
 // Every other error is one of package workflow.
 var ErrTooLarge = errors.New("file too large")
 
-// errIndexing is why a service is not ready, and what workflow.ErrUnavailable
+// errIndexing is why a service is not ready, and what failure.ErrUnavailable
 // wraps when a list has waited too long.
 var errIndexing = errors.New("the files are being indexed")
 

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"troupe/actors/workflow"
+	"troupe/actors/failure"
 )
 
 // extensionBytesMax bounds an extension; names of files are shorter wherever we
@@ -19,18 +19,18 @@ type Extension string
 
 // ParseExtension reads an extension as callers write it: one leading dot is
 // dropped (interfaces D.1). What is left must say something and be text;
-// otherwise the error is workflow.ErrInvalid with a text for the caller.
+// otherwise the error is failure.ErrInvalid with a text for the caller.
 func ParseExtension(text string) (Extension, error) {
 	extension := strings.TrimPrefix(text, ".")
 	switch {
 	case strings.TrimSpace(extension) == "":
-		return "", fmt.Errorf("%w: the extension is missing or blank", workflow.ErrInvalid)
+		return "", fmt.Errorf("%w: the extension is missing or blank", failure.ErrInvalid)
 	case len(extension) > extensionBytesMax:
-		return "", fmt.Errorf("%w: the extension is longer than %d bytes", workflow.ErrInvalid, extensionBytesMax)
+		return "", fmt.Errorf("%w: the extension is longer than %d bytes", failure.ErrInvalid, extensionBytesMax)
 	case !utf8.ValidString(extension):
-		return "", fmt.Errorf("%w: the extension is not UTF-8", workflow.ErrInvalid)
+		return "", fmt.Errorf("%w: the extension is not UTF-8", failure.ErrInvalid)
 	case strings.ContainsFunc(extension, unicode.IsControl):
-		return "", fmt.Errorf("%w: the extension has a control character", workflow.ErrInvalid)
+		return "", fmt.Errorf("%w: the extension has a control character", failure.ErrInvalid)
 	}
 	return Extension(extension), nil
 }

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"troupe/actors/workflow"
+	"troupe/actors/failure"
 )
 
 // TestMatch holds the rules of interfaces D and decisions D on extensions.
@@ -76,7 +76,7 @@ func TestParseExtension(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			_, err := ParseExtension(c.text)
-			if !errors.Is(err, workflow.ErrInvalid) || !strings.Contains(err.Error(), c.says) {
+			if !errors.Is(err, failure.ErrInvalid) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("ParseExtension(%q): got %v, want ErrInvalid that says %q", c.text, err, c.says)
 			}
 		})

@@ -14,9 +14,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors"
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/internal/supervise"
-	"troupe/actors/workflow"
 )
 
 // Options configures a Service. What has no default is required.
@@ -113,8 +113,8 @@ func (s *Service) Ready() error {
 // List calls yield with the path of each file whose name ends with a dot and the
 // extension and that the caller reads, in ascending order (interfaces D). It sees
 // files and rights as they are at one moment. An extension that is none is
-// workflow.ErrInvalid. Before the index is built List waits for it, as long as
-// ctx and Options.WaitMax allow, and then returns workflow.ErrUnavailable. An
+// failure.ErrInvalid. Before the index is built List waits for it, as long as
+// ctx and Options.WaitMax allow, and then returns failure.ErrUnavailable. An
 // error of yield ends the list and is returned.
 func (s *Service) List(ctx context.Context, caller *identity.Principal, extension string, yield func(path string) error) error {
 	wanted, err := ParseExtension(extension)
@@ -146,13 +146,13 @@ func (s *Service) files(ctx context.Context) (*snapshot, error) {
 	case <-late.C:
 	case <-s.stopping:
 	}
-	return nil, fmt.Errorf("%w: %w", workflow.ErrUnavailable, errIndexing)
+	return nil, fmt.Errorf("%w: %w", failure.ErrUnavailable, errIndexing)
 }
 
 // Open opens a file that the caller reads. Everything else is
-// workflow.ErrNotFound, in the same words: what is not there, what the caller does
+// failure.ErrNotFound, in the same words: what is not there, what the caller does
 // not read, what is no regular file, and what is no canonical path. A file that is too large is ErrTooLarge, and one that cannot be
-// reached now workflow.ErrUnavailable, from its reading as well. The file must be
+// reached now failure.ErrUnavailable, from its reading as well. The file must be
 // closed.
 func (s *Service) Open(ctx context.Context, caller *identity.Principal, path string) (file *File, err error) {
 	err = s.do(ctx, caller, "open", func(ctx context.Context) (err error) {
@@ -162,14 +162,14 @@ func (s *Service) Open(ctx context.Context, caller *identity.Principal, path str
 		}
 		file, err = s.o.Source.Open(ctx, path)
 		switch {
-		case err == nil, errors.Is(err, ErrTooLarge), errors.Is(err, workflow.ErrUnavailable):
+		case err == nil, errors.Is(err, ErrTooLarge), errors.Is(err, failure.ErrUnavailable):
 			return err
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-			return workflow.ErrNotFound // NB: without the error, which has the path
+			return failure.ErrNotFound // NB: without the error, which has the path
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		return fmt.Errorf("%w: %w", workflow.ErrInternal, err)
+		return fmt.Errorf("%w: %w", failure.ErrInternal, err)
 	})
 	return file, err
 }

@@ -18,11 +18,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors"
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/repository"
 	"troupe/actors/repository/disk"
 	"troupe/actors/repository/sourcetest"
-	"troupe/actors/workflow"
 	"troupe/persistence/clocktest"
 )
 
@@ -217,7 +217,7 @@ func TestList(t *testing.T) {
 	t.Run("no extension is invalid", func(t *testing.T) {
 		s.t = t
 		for _, extension := range []string{"", ".", " ", "\t", "a\x00", "\xff"} {
-			if _, err := s.list(admin, extension); !errors.Is(err, workflow.ErrInvalid) {
+			if _, err := s.list(admin, extension); !errors.Is(err, failure.ErrInvalid) {
 				t.Errorf("%q: got %v, want ErrInvalid", extension, err)
 			}
 		}
@@ -230,7 +230,7 @@ func TestList(t *testing.T) {
 	})
 	t.Run("a panic costs its request alone", func(t *testing.T) {
 		s.t = t
-		if err := s.List(t.Context(), admin, "o", func(string) error { panic("oh") }); !errors.Is(err, workflow.ErrInternal) {
+		if err := s.List(t.Context(), admin, "o", func(string) error { panic("oh") }); !errors.Is(err, failure.ErrInternal) {
 			t.Errorf("got %v, want ErrInternal", err)
 		}
 		s.wantList(admin, "x", "/.x")
@@ -287,7 +287,7 @@ func TestOpen(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			f, err := s.Open(t.Context(), c.caller, c.path)
-			if !errors.Is(err, workflow.ErrNotFound) || f != nil {
+			if !errors.Is(err, failure.ErrNotFound) || f != nil {
 				t.Fatalf("got %v and %v, want ErrNotFound", f, err)
 			}
 			if words == "" {
@@ -378,15 +378,15 @@ func TestAListWaitsForTheIndex(t *testing.T) {
 	if err := s.Ready(); err == nil {
 		t.Error("it is ready before anything was listed")
 	}
-	if _, err := s.list(admin, "rml"); !errors.Is(err, workflow.ErrUnavailable) {
+	if _, err := s.list(admin, "rml"); !errors.Is(err, failure.ErrUnavailable) {
 		t.Errorf("behind WaitMax: got %v, want ErrUnavailable", err)
 	}
-	if _, err := s.list(admin, ""); !errors.Is(err, workflow.ErrInvalid) {
+	if _, err := s.list(admin, ""); !errors.Is(err, failure.ErrInvalid) {
 		t.Errorf("what is wrong anyway: got %v, want ErrInvalid", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if err := s.List(ctx, admin, "rml", nil); !errors.Is(err, workflow.ErrUnavailable) {
+	if err := s.List(ctx, admin, "rml", nil); !errors.Is(err, failure.ErrUnavailable) {
 		t.Errorf("behind the deadline: got %v, want ErrUnavailable", err)
 	}
 	if f, err := s.Open(t.Context(), admin, "/a.rml"); err != nil {
@@ -426,7 +426,7 @@ func TestWhoWaitsForTheIndexIsInNobodysWay(t *testing.T) {
 	var all sync.WaitGroup
 	for range waiting {
 		all.Go(func() {
-			if err := s.List(t.Context(), admin, "rml", func(string) error { return nil }); err != nil && !errors.Is(err, workflow.ErrBusy) {
+			if err := s.List(t.Context(), admin, "rml", func(string) error { return nil }); err != nil && !errors.Is(err, failure.ErrBusy) {
 				t.Error(err)
 			}
 		})
@@ -623,12 +623,12 @@ func TestTheFirstListIsNotShort(t *testing.T) {
 	for _, folder := range []string{"/", "/d"} {
 		m := sourcetest.NewMemory()
 		put(t, m, "/a.rml", "/d/b.rml")
-		m.Fail(folder, workflow.ErrUnavailable)
+		m.Fail(folder, failure.ErrUnavailable)
 		s := start(t, repository.Options{Source: m, WaitMax: time.Millisecond})
 		for s.Metrics().Walks == 0 {
 			<-time.After(time.Millisecond)
 		}
-		if got, err := s.list(admin, "rml"); !errors.Is(err, workflow.ErrUnavailable) || s.Ready() == nil {
+		if got, err := s.list(admin, "rml"); !errors.Is(err, failure.ErrUnavailable) || s.Ready() == nil {
 			t.Errorf("%s: got %v, %v", folder, got, err)
 		}
 		m.Fail(folder, nil)
@@ -642,8 +642,8 @@ func TestOneFolderDoesNotHoldTheFirstListForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := sourcetest.NewMemory()
 		put(t, m, "/a.rml", "/d/b.rml")
-		m.Fail("/", workflow.ErrUnavailable)
-		m.Fail("/d", workflow.ErrUnavailable)
+		m.Fail("/", failure.ErrUnavailable)
+		m.Fail("/d", failure.ErrUnavailable)
 		s := start(t, repository.Options{Source: m})
 		clocktest.Advance(time.Hour)
 		if s.Ready() == nil {
@@ -673,7 +673,7 @@ func TestDepthIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = f.Close()
-	if _, err := s.Open(t.Context(), admin, "/1/2/3/4/out.rml"); !errors.Is(err, workflow.ErrNotFound) {
+	if _, err := s.Open(t.Context(), admin, "/1/2/3/4/out.rml"); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("got %v, want ErrNotFound", err)
 	}
 	m = sourcetest.NewMemory()
@@ -740,13 +740,13 @@ func TestAfterStopNothingIsTaken(t *testing.T) {
 	if err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.list(admin, "rml"); !errors.Is(err, workflow.ErrUnavailable) {
+	if _, err := s.list(admin, "rml"); !errors.Is(err, failure.ErrUnavailable) {
 		t.Errorf("list: got %v, want ErrUnavailable", err)
 	}
-	if _, err := s.Open(t.Context(), admin, "/a"); !errors.Is(err, workflow.ErrUnavailable) {
+	if _, err := s.Open(t.Context(), admin, "/a"); !errors.Is(err, failure.ErrUnavailable) {
 		t.Errorf("open: got %v, want ErrUnavailable", err)
 	}
-	if err := <-waiting; !errors.Is(err, workflow.ErrUnavailable) {
+	if err := <-waiting; !errors.Is(err, failure.ErrUnavailable) {
 		t.Errorf("a list that waits for the index: got %v, want ErrUnavailable", err)
 	}
 	if took := time.Since(begun); took > 15*time.Second {

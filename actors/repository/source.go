@@ -18,7 +18,7 @@ type Source interface {
 	List(ctx context.Context, folder string) (*Listing, error)
 	// Open opens a file as it is now. The error wraps fs.ErrNotExist when there
 	// is no such file, fs.ErrPermission when it may not be read, ErrTooLarge, and
-	// workflow.ErrUnavailable when it may be tried again; so does that of a file's
+	// failure.ErrUnavailable when it may be tried again; so does that of a file's
 	// ReadAt.
 	Open(ctx context.Context, file string) (*File, error)
 	// Watch calls changed, from one goroutine at a time, with what may have

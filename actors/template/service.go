@@ -15,15 +15,15 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors"
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/internal/semaphore"
 	"troupe/actors/internal/supervise"
 	"troupe/actors/repository"
-	"troupe/actors/workflow"
 )
 
 // Files opens files on behalf of a caller; repository.Service does. What the
-// caller does not read is workflow.ErrNotFound.
+// caller does not read is failure.ErrNotFound.
 type Files interface {
 	Open(ctx context.Context, caller *identity.Principal, path string) (*repository.File, error)
 }
@@ -93,9 +93,9 @@ func (s *Service) Metrics() Metrics {
 // Parameters returns what the template under a path of the repository declares, as
 // the function Parameters does; the slice is shared and must not be changed. It
 // reads the file as the caller: what the caller does not read is
-// workflow.ErrNotFound. Other errors: those of the function, ErrNotTemplate when
+// failure.ErrNotFound. Other errors: those of the function, ErrNotTemplate when
 // the file's name has the extension of another kind, repository.ErrTooLarge,
-// workflow.ErrBusy and workflow.ErrUnavailable.
+// failure.ErrBusy and failure.ErrUnavailable.
 func (s *Service) Parameters(ctx context.Context, caller *identity.Principal, kind Kind, path string) (params []Param, err error) {
 	err = s.supervisor.Do(ctx, caller.ID, "parameters", func(ctx context.Context) (err error) {
 		params, err = s.parameters(ctx, caller, kind, path)
@@ -131,11 +131,11 @@ func (s *Service) parameters(ctx context.Context, caller *identity.Principal, ki
 	switch fault := (*Fault)(nil); {
 	case err == nil:
 		s.cache.store(key, params)
-	case errors.As(err, &fault), errors.Is(err, workflow.ErrUnavailable):
+	case errors.As(err, &fault), errors.Is(err, failure.ErrUnavailable):
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		err = &Fault{Kind: ErrNotTemplate, Reason: "it became shorter while it was read"}
 	default:
-		err = fmt.Errorf("%w: %w", workflow.ErrInternal, err)
+		err = fmt.Errorf("%w: %w", failure.ErrInternal, err)
 	}
 	return params, err
 }
@@ -150,7 +150,7 @@ func (s *Service) turn(ctx context.Context, parser *semaphore.Slot) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return workflow.ErrBusy
+	return failure.ErrBusy
 }
 
 // cacheKey names one content of one file, read as one kind.

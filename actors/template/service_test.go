@@ -18,11 +18,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors"
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/repository"
 	"troupe/actors/repository/disk"
 	"troupe/actors/template"
-	"troupe/actors/workflow"
 )
 
 const report = `<report title="${title}"><text>${from#date} to ${to#date#2026-12-31}</text></report>`
@@ -151,17 +151,17 @@ func TestWhoReadsAndWhatIsThere(t *testing.T) {
 		{"a document template", reader, "/Open/b.docx", "name##", nil},
 		{"no parameters", reader, "/Open/none.rml", "", nil},
 		{"the administrator", master, "/Closed/a.rml", "from#date# title## to#date#2026-12-31", nil},
-		{"what the caller does not read", reader, "/Closed/a.rml", "", workflow.ErrNotFound},
-		{"the same by another", other, "/Open/a.rml", "", workflow.ErrNotFound},
-		{"what is not there", reader, "/Open/nowhere.rml", "", workflow.ErrNotFound},
-		{"a folder", reader, "/Open", "", workflow.ErrNotFound},
-		{"a link", reader, "/Open/link.rml", "", workflow.ErrNotFound},
-		{"another spelling", reader, "/Open/../Open/a.rml", "", workflow.ErrNotFound},
-		{"no leading slash", reader, "Open/a.rml", "", workflow.ErrNotFound},
-		{"NUL", reader, "/Open/a.rml\x00", "", workflow.ErrNotFound},
+		{"what the caller does not read", reader, "/Closed/a.rml", "", failure.ErrNotFound},
+		{"the same by another", other, "/Open/a.rml", "", failure.ErrNotFound},
+		{"what is not there", reader, "/Open/nowhere.rml", "", failure.ErrNotFound},
+		{"a folder", reader, "/Open", "", failure.ErrNotFound},
+		{"a link", reader, "/Open/link.rml", "", failure.ErrNotFound},
+		{"another spelling", reader, "/Open/../Open/a.rml", "", failure.ErrNotFound},
+		{"no leading slash", reader, "Open/a.rml", "", failure.ErrNotFound},
+		{"NUL", reader, "/Open/a.rml\x00", "", failure.ErrNotFound},
 		{"not well-formed", reader, "/Open/broken.rml", "", template.ErrNotTemplate},
 		{"another extension", reader, "/Open/c.txt", "", template.ErrNotTemplate},
-		{"another extension that the caller does not read", other, "/Open/c.txt", "", workflow.ErrNotFound},
+		{"another extension that the caller does not read", other, "/Open/c.txt", "", failure.ErrNotFound},
 		{"a report under the name of a document", reader, "/Open/d.docx", "", template.ErrNotTemplate},
 	} {
 		got, err := s.ask(c.who, c.path)
@@ -220,7 +220,7 @@ func TestAnAnswerIsRememberedUntilTheFileChanges(t *testing.T) {
 	if m := s.Metrics(); m.Parsed != 1 || m.Cached != 2 {
 		t.Errorf("got %+v, want one look and two answers from memory", m)
 	}
-	if _, err := s.ask(other, "/Open/a.rml"); !errors.Is(err, workflow.ErrNotFound) {
+	if _, err := s.ask(other, "/Open/a.rml"); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("somebody who does not read it gets %v from memory", err)
 	}
 	s.write("/Open/a.rml", `<a>${new}</a>`)
@@ -299,7 +299,7 @@ func TestOnlySoManyFilesAreLookedAtAtATime(t *testing.T) {
 		}
 	})
 	<-g.entered
-	if _, err := s.Parameters(t.Context(), reader, template.Report, "/b.rml"); !errors.Is(err, workflow.ErrBusy) {
+	if _, err := s.Parameters(t.Context(), reader, template.Report, "/b.rml"); !errors.Is(err, failure.ErrBusy) {
 		t.Errorf("a second: got %v, want ErrBusy", err)
 	}
 	close(g.open)
@@ -307,7 +307,7 @@ func TestOnlySoManyFilesAreLookedAtAtATime(t *testing.T) {
 	if err := s.Stop(context.Background()); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Parameters(t.Context(), reader, template.Report, "/c.rml"); !errors.Is(err, workflow.ErrUnavailable) {
+	if _, err := s.Parameters(t.Context(), reader, template.Report, "/c.rml"); !errors.Is(err, failure.ErrUnavailable) {
 		t.Errorf("after Stop: got %v, want ErrUnavailable", err)
 	}
 	system.Stop()
@@ -336,8 +336,8 @@ func TestAFileThatCannotBeRead(t *testing.T) {
 		want    error
 	}{
 		{"a file that becomes shorter is no template", strings.NewReader(report[:20]), template.ErrNotTemplate},
-		{"a file that cannot be reached may be tried again", failing{fmt.Errorf("%w: reset", workflow.ErrUnavailable)}, workflow.ErrUnavailable},
-		{"a disk with a fault is ours", failing{errors.New("input/output error")}, workflow.ErrInternal},
+		{"a file that cannot be reached may be tried again", failing{fmt.Errorf("%w: reset", failure.ErrUnavailable)}, failure.ErrUnavailable},
+		{"a disk with a fault is ours", failing{errors.New("input/output error")}, failure.ErrInternal},
 	} {
 		system := actors.NewSystem(zerolog.Nop())
 		s := template.Start(template.Options{System: system, Files: brokenFiles{c.content}, Log: zerolog.Nop()})

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
 	"troupe/statemachine/filter"
@@ -48,7 +49,7 @@ func TestAQueryHasABudget(t *testing.T) {
 					}
 					return nil
 				})
-				if !errors.Is(err, ErrBusy) || errors.Is(err, ErrInternal) {
+				if !errors.Is(err, failure.ErrBusy) || errors.Is(err, failure.ErrInternal) {
 					t.Errorf("%s: got %v, want ErrBusy", name, err)
 				}
 				if seen > 20+checkEvery {
@@ -76,7 +77,7 @@ func TestAQueryEndsWhenNobodyWants(t *testing.T) {
 				}
 				return nil
 			})
-			if !errors.Is(err, context.Canceled) || errors.Is(err, ErrInternal) || seen > 20+checkEvery {
+			if !errors.Is(err, context.Canceled) || errors.Is(err, failure.ErrInternal) || seen > 20+checkEvery {
 				t.Errorf("%s: got %v after %d entries, want context.Canceled soon after 20", name, err, seen)
 			}
 			cancel()
@@ -122,7 +123,7 @@ func TestCollectingEndsSoon(t *testing.T) {
 		ctx, cancel := c.end()
 		q.ctx, q.slots = ctx, h.slots(boss)
 		q.openSnapshot()
-		if _, err := q.choose(); !errors.Is(err, c.want) || errors.Is(err, ErrInternal) {
+		if _, err := q.choose(); !errors.Is(err, c.want) || errors.Is(err, failure.ErrInternal) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 		}
 		cancel()
@@ -174,7 +175,7 @@ func TestAQueryThatMeetsDamageSaysSo(t *testing.T) {
 	}
 	for name, req := range ways {
 		req.Caller, req.WorkflowID = boss, "stock"
-		if _, _, err := h.list(req); !errors.Is(err, ErrExecution) {
+		if _, _, err := h.list(req); !errors.Is(err, failure.ErrExecution) {
 			t.Errorf("%s: got %v, want ErrExecution", name, err)
 		}
 	}
@@ -194,7 +195,7 @@ func TestAQueryOfARouterThatStopsIsRefused(t *testing.T) {
 	if err := h.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := h.list(QueryRequest{Caller: john, WorkflowID: "order"}); !errors.Is(err, ErrUnavailable) {
+	if _, _, err := h.list(QueryRequest{Caller: john, WorkflowID: "order"}); !errors.Is(err, failure.ErrUnavailable) {
 		t.Errorf("got %v, want ErrUnavailable", err)
 	}
 }
@@ -245,9 +246,9 @@ func TestASlowFilterDoesNotOutliveItsQuery(t *testing.T) {
 			end  func(h *house, cancel func()) error
 			want error
 		}{
-			{"the time is over", Options{QueryTimeMax: 100 * time.Millisecond}, nil, ErrBusy},
+			{"the time is over", Options{QueryTimeMax: 100 * time.Millisecond}, nil, failure.ErrBusy},
 			{"the caller leaves", Options{}, func(_ *house, cancel func()) error { cancel(); return nil }, context.Canceled},
-			{"the router stops", Options{}, func(h *house, _ func()) error { return h.Stop(context.Background()) }, ErrUnavailable},
+			{"the router stops", Options{}, func(h *house, _ func()) error { return h.Stop(context.Background()) }, failure.ErrUnavailable},
 		} {
 			t.Run(c.name+" "+filter, func(t *testing.T) {
 				h := newHouse(t, c.o)
@@ -273,7 +274,7 @@ func TestASlowFilterDoesNotOutliveItsQuery(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				if err := <-done; !errors.Is(err, c.want) || errors.Is(err, ErrInternal) || seen != 0 {
+				if err := <-done; !errors.Is(err, c.want) || errors.Is(err, failure.ErrInternal) || seen != 0 {
 					t.Errorf("got %v and %d instances, want %v and none", err, seen, c.want)
 				}
 				if !atOnce() {
@@ -298,7 +299,7 @@ func TestAQueryLooksUpAfterSoManyBytes(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := 0
 		_, err := h.Query(ctx, &QueryRequest{Caller: boss, WorkflowID: "stock", Limit: limit}, func([]byte) error { seen++; cancel(); return nil })
-		if !errors.Is(err, context.Canceled) || errors.Is(err, ErrInternal) || seen > 2 {
+		if !errors.Is(err, context.Canceled) || errors.Is(err, failure.ErrInternal) || seen > 2 {
 			t.Errorf("limit %d: got %v after %d instances, want context.Canceled after 2", limit, err, seen)
 		}
 	}
@@ -317,7 +318,7 @@ func TestReadingAHistoryIsCounted(t *testing.T) {
 	q.openSnapshot()
 	cancel()
 	q.history(&candidate{shard: h.store.ShardOf(id), id: id})
-	if !errors.Is(q.failed, context.Canceled) || errors.Is(q.failed, ErrInternal) {
+	if !errors.Is(q.failed, context.Canceled) || errors.Is(q.failed, failure.ErrInternal) {
 		t.Errorf("got %v, want context.Canceled", q.failed)
 	}
 	if err := q.snapshot.Close(); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/puzpuzpuz/xsync/v4"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/filter"
@@ -186,7 +187,7 @@ func (b *build) instance(sh persistence.Shard, id persistence.ID) error {
 		b.window.leave()
 		switch err := b.ask(e); {
 		case errors.Is(err, errAsleep):
-		case errors.Is(err, ErrInstanceBusy):
+		case errors.Is(err, failure.ErrInstanceBusy):
 			if err := b.collect(0); err != nil {
 				return err
 			}
@@ -275,7 +276,7 @@ func (i *instance) enterIndex(c *call) (handed bool, err error) {
 	if i.loaded {
 		*stored = indexed(&i.state)
 	} else if stored, err = i.router.storedDocument(i.shard, i.workflowID, i.id); err != nil {
-		return false, storeError(err)
+		return false, failure.OfStore(err)
 	}
 	catalog := i.router.catalog
 	token := catalog.indexing.RLock()

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 )
 
@@ -94,11 +95,11 @@ func (c *call) Committed(err error) {
 	case err == nil:
 		c.answer(c.prepared, c.refusal)
 	case c.refusal != nil: // nothing was done
-		c.answer(nil, ErrUnavailable)
+		c.answer(nil, failure.ErrUnavailable)
 	case errors.Is(err, persistence.ErrOutcomeUnknown):
 		c.answer(nil, c.undecided())
 	default:
-		c.answer(nil, storeError(err))
+		c.answer(nil, failure.OfStore(err))
 	}
 }
 
@@ -119,9 +120,9 @@ func (u unsettled) Committed(err error) {
 // undecided is the answer when the journal did not answer in time.
 func (c *call) undecided() error {
 	if c.load != nil {
-		return ErrUnavailable // a read has no outcome to be in doubt about
+		return failure.ErrUnavailable // a read has no outcome to be in doubt about
 	}
-	return ErrOutcomeUnknown
+	return failure.ErrOutcomeUnknown
 }
 
 var (
@@ -147,7 +148,7 @@ func (r *Router) wait(c *call) (*Reply, error) {
 			deadline = now.Add(r.o.ReplyWaitMax - time.Second)
 		case now.After(deadline):
 			if c.taken.CompareAndSwap(waiting, abandoned) {
-				return nil, ErrBusy
+				return nil, failure.ErrBusy
 			}
 			return nil, c.undecided()
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 	"github.com/rs/zerolog"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
@@ -116,7 +117,7 @@ func OpenCatalog(store *persistence.Store, parser *statemachine.Parser, log zero
 		}
 		// NB: one that cannot be read stays here: its instances are not gone.
 		d, err := c.version(workflow, number)
-		if err != nil && !errors.Is(err, ErrExecution) {
+		if err != nil && !errors.Is(err, failure.ErrExecution) {
 			return nil, fmt.Errorf("read published definitions: %w", err)
 		}
 		now[workflow] = &offer{
@@ -151,7 +152,7 @@ func (c *Catalog) readInUse(published map[string][]uint64) error {
 			if err == nil && used {
 				_, err = c.version(workflow, number)
 			}
-			if err != nil && !errors.Is(err, ErrExecution) {
+			if err != nil && !errors.Is(err, failure.ErrExecution) {
 				return fmt.Errorf("read published definitions: %w", err)
 			}
 		}
@@ -213,14 +214,14 @@ func (c *Catalog) Len() int {
 	return n
 }
 
-// newest returns the definition whose rules hold for the workflow. ErrNotFound when
-// it was never published, ErrExecution when it cannot be read.
+// newest returns the definition whose rules hold for the workflow. failure.ErrNotFound when
+// it was never published, failure.ErrExecution when it cannot be read.
 func (c *Catalog) newest(workflow string) (*statemachine.Definition, error) {
 	return c.rules(workflow, c.offer(workflow))
 }
 
-// offered returns the definition for new instances. ErrNotFound when there is none,
-// ErrExecution when it cannot be read.
+// offered returns the definition for new instances. failure.ErrNotFound when there is none,
+// failure.ErrExecution when it cannot be read.
 func (c *Catalog) offered(workflow string) (*statemachine.Definition, error) {
 	o := c.offer(workflow)
 	if o != nil && !o.listed {
@@ -232,7 +233,7 @@ func (c *Catalog) offered(workflow string) (*statemachine.Definition, error) {
 func (c *Catalog) rules(workflow string, o *offer) (*statemachine.Definition, error) {
 	switch {
 	case o == nil:
-		return nil, ErrNotFound
+		return nil, failure.ErrNotFound
 	case o.Definition == nil:
 		return c.version(workflow, o.version)
 	}
@@ -246,7 +247,7 @@ func (c *Catalog) claim(workflow string) (*offer, error) {
 	for {
 		o := c.offer(workflow)
 		if o == nil || !o.listed {
-			return nil, ErrNotFound
+			return nil, failure.ErrNotFound
 		}
 		if _, err := c.rules(workflow, o); err != nil {
 			return nil, err
@@ -286,7 +287,7 @@ func (o *offer) choice(id string, caller *statemachine.Caller, now time.Time) (C
 	return Choice{ID: id, Name: o.Name}, true
 }
 
-// version returns one published version. ErrExecution when it cannot be read.
+// version returns one published version. failure.ErrExecution when it cannot be read.
 func (c *Catalog) version(workflow string, number uint64) (*statemachine.Definition, error) {
 	key := versionKey{workflow, number}
 	if v, ok := c.versions.Load(key); ok {
@@ -297,7 +298,7 @@ func (c *Catalog) version(workflow string, number uint64) (*statemachine.Definit
 		return c.spoilt(key, err)
 	}
 	if err != nil {
-		return nil, storeError(err)
+		return nil, failure.OfStore(err)
 	}
 	d, err := c.parse(text)
 	if err != nil {
@@ -314,7 +315,7 @@ func (c *Catalog) keep(key versionKey, d *statemachine.Definition) {
 
 // spoilt notes that a version cannot be read, until it is published again.
 func (c *Catalog) spoilt(key versionKey, reason error) (*statemachine.Definition, error) {
-	err := fmt.Errorf("%w: definition %s version %d: %w", ErrExecution, key.workflow, key.version, reason)
+	err := fmt.Errorf("%w: definition %s version %d: %w", failure.ErrExecution, key.workflow, key.version, reason)
 	v, known := c.versions.LoadOrStore(key, version{err: err})
 	if !known {
 		c.log.Error().Err(reason).Str("workflow", key.workflow).Uint64("version", key.version).
@@ -329,7 +330,7 @@ func (c *Catalog) Readable() error {
 	var faults []string
 	c.versions.Range(func(key versionKey, v version) bool {
 		if v.err != nil {
-			reason := strings.TrimPrefix(v.err.Error(), ErrExecution.Error()+": ")
+			reason := strings.TrimPrefix(v.err.Error(), failure.ErrExecution.Error()+": ")
 			faults = append(faults, reason)
 		}
 		return true

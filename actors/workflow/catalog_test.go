@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"troupe/actors/failure"
 	"troupe/statemachine/document"
 )
 
@@ -23,7 +24,7 @@ func TestInstancesStayOnTheirVersion(t *testing.T) {
 	if got := string(h.mustSend(john, "plain", old, "go", "", "").Tail); !strings.Contains(got, `"b"`) {
 		t.Errorf("old version's event: got %s", got)
 	}
-	if _, err := h.send(john, "plain", old, "jump", "", ""); !errors.Is(err, ErrInvalid) {
+	if _, err := h.send(john, "plain", old, "jump", "", ""); !errors.Is(err, failure.ErrInvalid) {
 		t.Errorf("new version's event at an old instance: got %v", err)
 	}
 	if got := string(h.mustSend(john, "plain", fresh, "jump", "", "").Tail); !strings.Contains(got, `"b"`) {
@@ -59,7 +60,7 @@ func TestAWorkflowWithoutItsFileTakesEventsAndNoCreates(t *testing.T) {
 	h.publish(plain)
 	id := h.create(john, "plain", "")
 	h.publish(order)
-	if _, err := h.Create(t.Context(), &CreateRequest{Caller: john, WorkflowID: "plain"}); !errors.Is(err, ErrNotFound) {
+	if _, err := h.Create(t.Context(), &CreateRequest{Caller: john, WorkflowID: "plain"}); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("create: got %v, want ErrNotFound", err)
 	}
 	h.restart()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/persistence"
 	"troupe/statemachine"
@@ -62,7 +63,7 @@ func (i *instance) send(c *call) (handed bool, err error) {
 	}
 	name, ok := statemachine.ParseEventName(req.Name)
 	if !ok {
-		return false, fmt.Errorf("%w: %w", ErrInvalid, statemachine.ErrUnknownEvent)
+		return false, fmt.Errorf("%w: %w", failure.ErrInvalid, statemachine.ErrUnknownEvent)
 	}
 	result, err := i.of.Step(&i.state, statemachine.Event{
 		Name: name, ID: req.ID, Data: req.Data, Caller: caller, Now: i.router.o.Clock(),
@@ -74,10 +75,10 @@ func (i *instance) send(c *call) (handed bool, err error) {
 		return false, stepError(err)
 	}
 	if req.MustBeTaken && result.Outcome != statemachine.Moved {
-		return false, ErrNotAllowed
+		return false, failure.ErrNotAllowed
 	}
 	if result.Outcome != statemachine.Ignored && !req.NoQuota {
-		if err := i.router.countRefusal(i.router.mayAdd(i.state.Sequence)); err != nil {
+		if err := i.router.countRefusal(i.router.o.Quotas.MayAdd(i.state.Sequence)); err != nil {
 			return false, err
 		}
 	}
@@ -108,12 +109,12 @@ func (i *instance) mayReceive(req *EventRequest, caller *statemachine.Caller) er
 	now := i.router.o.Clock()
 	if !newest.MaySend(i.view(), caller, now) {
 		if newest.ReadRight(caller, now) != statemachine.Denied && newest.MayRead(i.view(), caller, now) {
-			return ErrForbidden // the caller sees the instance anyway
+			return failure.ErrForbidden // the caller sees the instance anyway
 		}
-		return ErrNotFound
+		return failure.ErrNotFound
 	}
 	if req.IfMatch != nil && !slices.Contains(req.IfMatch, i.state.Sequence) {
-		return ErrPrecondition
+		return failure.ErrPrecondition
 	}
 	return nil
 }

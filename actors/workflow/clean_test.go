@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 )
 
@@ -18,7 +19,7 @@ func TestKeysAreKeptForADayAndAtLeastTheLastSixtyFour(t *testing.T) {
 	}
 	repeat := func(n int) bool {
 		_, err := h.send(john, "leave", id, "note", `{"other": 1}`, key(n))
-		return errors.Is(err, ErrKeyReused)
+		return errors.Is(err, failure.ErrKeyReused)
 	}
 	if !repeat(0) || !repeat(199) {
 		t.Fatal("a key of the same day was forgotten")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/puzpuzpuz/xsync/v4"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
@@ -25,7 +26,7 @@ func (r *Router) Create(_ context.Context, req *CreateRequest) (*Reply, error) {
 		return nil, fmt.Errorf("create %s: %w", req.WorkflowID, err)
 	}
 	if d.CreateRight(callerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
-		return nil, fmt.Errorf("create %s: %w", req.WorkflowID, ErrForbidden)
+		return nil, fmt.Errorf("create %s: %w", req.WorkflowID, failure.ErrForbidden)
 	}
 	create := r.createNew
 	if req.Retry.Key != "" {
@@ -76,7 +77,7 @@ func (r *Router) createOnce(req *CreateRequest) (*Reply, error) {
 	return r.createAs(req, r.drawIn(r.o.Clock(), sh))
 }
 
-// waitFor waits until the latch opens, or ErrBusy.
+// waitFor waits until the latch opens, or failure.ErrBusy.
 func (r *Router) waitFor(l *latch) error {
 	for range int(r.o.ReplyWaitMax/sweepEvery) + 1 {
 		select {
@@ -85,7 +86,7 @@ func (r *Router) waitFor(l *latch) error {
 		case <-r.ticks():
 		}
 	}
-	return ErrBusy
+	return failure.ErrBusy
 }
 
 // firstCreation returns what the key was answered before; nil when it is new.
@@ -96,7 +97,7 @@ func (r *Router) firstCreation(req *CreateRequest, sh persistence.Shard, digest 
 	}
 	// The first request may have given up before its commit was durable.
 	if err := r.store.AwaitDurable(); err != nil {
-		return nil, storeError(err)
+		return nil, failure.OfStore(err)
 	}
 	i := &instance{router: r, id: first.instance, name: instanceName(first.instance), workflowID: req.WorkflowID, shard: sh}
 	return i.reply(first.head, first.tail, first.sequence, req.WithHistory)
@@ -107,7 +108,7 @@ func (r *Router) mayCreate(req *CreateRequest) error {
 	if err := r.accepting(); err != nil || req.NoQuota {
 		return err
 	}
-	return r.countRefusal(r.creates.take(req.Caller.ID, r.o.Clock()))
+	return r.countRefusal(r.creates.Take(req.Caller.ID, r.o.Clock()))
 }
 
 // createAs starts an actor under a new id and lets it create the instance.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 )
 
@@ -22,7 +23,7 @@ const (
 )
 
 // errCursor: the cursor is malformed or of another list.
-var errCursor = fmt.Errorf("%w: the cursor is not of this list", ErrInvalid)
+var errCursor = fmt.Errorf("%w: the cursor is not of this list", failure.ErrInvalid)
 
 // list names a list: its kind and what it was asked for.
 type list []string

@@ -24,10 +24,10 @@
 // with the next event at once, but the answers wait for the journal, also those
 // of reads that came after an event whose commit is still on its way. A
 // request that is refused left nothing behind. One whose outcome is not known in
-// time is ErrOutcomeUnknown; repeating it with the same key is safe.
+// time is failure.ErrOutcomeUnknown; repeating it with the same key is safe.
 //
 // Requests are admitted before the mailbox: a limit for each instance and one
-// for all. A panic in one instance is answered with ErrInternal and touches no
+// for all. A panic in one instance is answered with failure.ErrInternal and touches no
 // other.
 //
 // # What the caller must do

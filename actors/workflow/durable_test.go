@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
 	"troupe/persistence/storetest"
@@ -186,7 +187,7 @@ func TestAFullDiskRefusesAndLosesNothing(t *testing.T) {
 	id := h.create(john, "leave", "")
 	disk.SetFree(0)
 	storetest.AwaitAccepting(t, h.store, false)
-	if _, err := h.send(john, "leave", id, "note", "", ""); !errors.Is(err, ErrUnavailable) {
+	if _, err := h.send(john, "leave", id, "note", "", ""); !errors.Is(err, failure.ErrUnavailable) {
 		t.Errorf("on a full disk: got %v, want ErrUnavailable", err)
 	}
 	// A call that was admitted just before meets the refusal inside the actor.
@@ -199,7 +200,7 @@ func TestAFullDiskRefusesAndLosesNothing(t *testing.T) {
 		c := newCall(e)
 		c.event = event(john, "leave", id, "note", "", "")
 		h.system.Root().Send(e.pid, c)
-		if _, err := h.wait(c); !errors.Is(err, ErrUnavailable) {
+		if _, err := h.wait(c); !errors.Is(err, failure.ErrUnavailable) {
 			t.Errorf("inside the actor: got %v, want ErrUnavailable", err)
 		}
 	}
@@ -227,7 +228,7 @@ func TestAnUnknownOutcomeKeepsAwakeUntilItIsKnown(t *testing.T) {
 			done <- err
 		}()
 		<-hanging
-		if err := <-done; !errors.Is(err, ErrOutcomeUnknown) {
+		if err := <-done; !errors.Is(err, failure.ErrOutcomeUnknown) {
 			t.Fatalf("got %v, want ErrOutcomeUnknown", err)
 		}
 		clocktest.Advance(3 * commitWaitMax) // until whoever asks about the outcome has not been told either

@@ -5,6 +5,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 )
 
@@ -32,7 +33,7 @@ type entry struct {
 const closed = -1 << 30
 
 // acquire admits one more call. It fails with errAsleep when the entry is no
-// longer in the map, and with ErrInstanceBusy above the limit.
+// longer in the map, and with failure.ErrInstanceBusy above the limit.
 func (e *entry) acquire() error {
 	n := e.pending.Add(1)
 	switch {
@@ -41,7 +42,7 @@ func (e *entry) acquire() error {
 		return errAsleep
 	case int(n) > e.router.o.InstanceInFlightMax:
 		e.pending.Add(-1)
-		return ErrInstanceBusy
+		return failure.ErrInstanceBusy
 	}
 	e.touched.Store(e.router.round.Load())
 	return nil

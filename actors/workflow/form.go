@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/persistence"
@@ -85,7 +86,7 @@ type DraftRequest struct {
 }
 
 // Form returns an instance as a form. The errors are those of Load; an instance
-// that is no form is ErrNotFound.
+// that is no form is failure.ErrNotFound.
 func (r *Router) Form(ctx context.Context, req *FormRequest) (*FormView, error) {
 	var out *FormView
 	load := &LoadRequest{Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID}
@@ -101,7 +102,7 @@ func (r *Router) Form(ctx context.Context, req *FormRequest) (*FormView, error) 
 
 func (i *instance) formView(req *FormRequest) (*FormView, error) {
 	if i.form == nil {
-		return nil, ErrNotFound
+		return nil, failure.ErrNotFound
 	}
 	var draft *Draft
 	if !req.WithoutDraft {
@@ -116,11 +117,11 @@ func (i *instance) formView(req *FormRequest) (*FormView, error) {
 	}, nil
 }
 
-// mayFill asks whether the caller may submit the form now: ErrNotAllowed,
-// ErrForbidden, ErrNotFound or what req.Event says if not.
+// mayFill asks whether the caller may submit the form now: failure.ErrNotAllowed,
+// failure.ErrForbidden, failure.ErrNotFound or what req.Event says if not.
 func (i *instance) mayFill(req *FormRequest) error {
 	if i.form == nil {
-		return ErrNotFound
+		return failure.ErrNotFound
 	}
 	caller := callerOf(req.Caller)
 	if err := i.mayReceive(&EventRequest{}, caller); err != nil {
@@ -135,11 +136,11 @@ func (i *instance) mayFill(req *FormRequest) error {
 			return nil
 		}
 	}
-	return ErrNotAllowed
+	return failure.ErrNotAllowed
 }
 
 // SaveDraft keeps or drops the caller's draft; it is durable when SaveDraft
-// returns. Besides the errors of Send: ErrPrecondition, and ErrNotAllowed when
+// returns. Besides the errors of Send: failure.ErrPrecondition, and failure.ErrNotAllowed when
 // there is something to keep and the caller may not submit the form now.
 func (r *Router) SaveDraft(_ context.Context, req *DraftRequest) (Draft, error) {
 	err := r.mayAsk(req.WorkflowID, req.Caller)
@@ -159,7 +160,7 @@ func (r *Router) mayAsk(workflowID string, p *identity.Principal) error {
 		return err
 	}
 	if d.SendRight(callerOf(p), r.o.Clock()) == statemachine.Denied {
-		return ErrForbidden
+		return failure.ErrForbidden
 	}
 	return r.accepting()
 }
@@ -171,7 +172,7 @@ func (i *instance) draft(c *call) (handed bool, err error) {
 	}
 	req := c.draft
 	// What is left over can be dropped when the form cannot be submitted any more.
-	if err := i.mayFill(&req.FormRequest); err != nil && (req.Data != nil || !errors.Is(err, ErrNotAllowed)) {
+	if err := i.mayFill(&req.FormRequest); err != nil && (req.Data != nil || !errors.Is(err, failure.ErrNotAllowed)) {
 		return false, err
 	}
 	before := &Draft{}
@@ -181,7 +182,7 @@ func (i *instance) draft(c *call) (handed bool, err error) {
 			return false, err
 		}
 		if !req.holds(present) {
-			return false, ErrPrecondition
+			return false, failure.ErrPrecondition
 		}
 		if present != nil {
 			before = present
@@ -215,7 +216,7 @@ func (d *Draft) append(dst []byte) []byte {
 
 // parseDraft reads what append wrote; its data aliases b.
 func parseDraft(b []byte) (*Draft, error) {
-	damaged := fmt.Errorf("%w: stored draft", ErrExecution)
+	damaged := fmt.Errorf("%w: stored draft", failure.ErrExecution)
 	if len(b) == 0 || b[0] != draftFormat {
 		return nil, damaged
 	}
@@ -243,7 +244,7 @@ func (i *instance) loadDraft(user identity.UserID) (*Draft, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, storeError(err)
+		return nil, failure.OfStore(err)
 	}
 	d, err := parseDraft(value)
 	if err != nil || d.SavedAt <= i.form.LeftAt {
@@ -315,7 +316,7 @@ type ListedForm struct {
 // first and those of the same millisecond by id. It sees one consistent moment,
 // with everything that was acknowledged before the call, and wakes nobody.
 //
-// It returns ErrBusy when no slot comes free in time or the list takes too long,
+// It returns failure.ErrBusy when no slot comes free in time or the list takes too long,
 // and yield's own error when it stops early. While yield waits, other lists are
 // read; the time counts all the same.
 func (r *Router) Forms(ctx context.Context, kind form.Kind, user identity.UserID, yield func(ListedForm) error) error {
@@ -330,7 +331,7 @@ func (r *Router) Forms(ctx context.Context, kind form.Kind, user identity.UserID
 
 func (r *Router) forms(ctx context.Context, kind form.Kind, user identity.UserID, yield func(ListedForm) error) (err error) {
 	if r.stopping.Load() {
-		return ErrUnavailable
+		return failure.ErrUnavailable
 	}
 	slots, err := r.enter(ctx, r.lists, user, r.o.QueryTimeMax) // NB: people wait rather than be sent away
 	if err != nil {
@@ -338,20 +339,20 @@ func (r *Router) forms(ctx context.Context, kind form.Kind, user identity.UserID
 	}
 	defer slots.leave()
 	if r.reading.Err() != nil {
-		return ErrUnavailable
+		return failure.ErrUnavailable
 	}
 	snapshot := r.store.Snapshot()
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
 	if err := r.store.AwaitDurable(); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err) // a read has no outcome to be in doubt about
+		return fmt.Errorf("%w: %w", failure.ErrUnavailable, err) // a read has no outcome to be in doubt about
 	}
 	var rows int64
 	m := &merge{rows: &rows}
-	defer func() { err = errors.Join(err, storeErrorOrNil(m.close())) }()
+	defer func() { err = errors.Join(err, failure.OfStore(m.close())) }()
 	for sh := range persistence.Shard(r.store.ShardCount()) {
 		prefix := persistence.ListPrefix(nil, sh, byte(kind), string(user))
 		if err := m.add(snapshot.Cursor(prefix, persistence.PrefixEnd(prefix)), sh, listRow); err != nil {
-			return storeError(err)
+			return failure.OfStore(err)
 		}
 	}
 	p := &pace{router: r, ctx: ctx, slots: slots}
@@ -367,7 +368,7 @@ func (r *Router) forms(ctx context.Context, kind form.Kind, user identity.UserID
 		}
 		c, ok, err := m.next()
 		if err != nil {
-			return storeError(err)
+			return failure.OfStore(err)
 		}
 		if !ok {
 			return out.flush(p)
@@ -375,7 +376,7 @@ func (r *Router) forms(ctx context.Context, kind form.Kind, user identity.UserID
 		row, err := form.ParseRow(c.record)
 		if err != nil {
 			r.metrics.damaged.Add(1)
-			return fmt.Errorf("%w: list row of %s: %w", ErrExecution, instanceName(c.id), err)
+			return fmt.Errorf("%w: list row of %s: %w", failure.ErrExecution, instanceName(c.id), err)
 		}
 		listed := ListedForm{Row: row, InstanceID: instanceName(c.id), When: int64(^binary.BigEndian.Uint64(c.value))}
 		if err := out.add(p, listed, len(c.record)+listedBytes); err != nil {

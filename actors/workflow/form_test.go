@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/persistence"
@@ -195,7 +196,7 @@ func TestEveryCrashLeavesTheListsWhole(t *testing.T) {
 					id := h.createForm(mary, workflow, []form.Kind{form.Plain, form.Checklist}[r.IntN(2)])
 					for range r.IntN(4) {
 						_, err := h.send(mary, workflow, id, someOf(r, "submit", "approve", "back", "pay"), "", "")
-						if err != nil && !errors.Is(err, ErrInvalid) {
+						if err != nil && !errors.Is(err, failure.ErrInvalid) {
 							t.Error(err)
 						}
 					}
@@ -245,11 +246,11 @@ func TestTheLifeOfADraft(t *testing.T) {
 	if v := h.form(john, id); v.Draft != nil || !v.Editable || v.Nodes != "draft" || v.When == 0 || string(v.Public) != `{"by":"john"}` {
 		t.Errorf("a new form: %+v", v)
 	}
-	if _, err := h.draft(john, id, `{"days":1}`, 0); !errors.Is(err, ErrPrecondition) {
+	if _, err := h.draft(john, id, `{"days":1}`, 0); !errors.Is(err, failure.ErrPrecondition) {
 		t.Errorf("a draft in the place of one that is not there: got %v, want ErrPrecondition", err)
 	}
 	over := &DraftRequest{FormRequest: FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: submits}, Data: value(`{"days":0}`), DraftCondition: DraftCondition{MustExist: true}}
-	if _, err := h.SaveDraft(t.Context(), over); !errors.Is(err, ErrPrecondition) {
+	if _, err := h.SaveDraft(t.Context(), over); !errors.Is(err, failure.ErrPrecondition) {
 		t.Errorf("a draft in the place of any, where there is none: got %v, want ErrPrecondition", err)
 	}
 	onlyFirst := &DraftRequest{FormRequest: over.FormRequest, Data: value(`{"days":1}`), DraftCondition: DraftCondition{IfAbsent: true}}
@@ -257,7 +258,7 @@ func TestTheLifeOfADraft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.SaveDraft(t.Context(), onlyFirst); !errors.Is(err, ErrPrecondition) {
+	if _, err := h.SaveDraft(t.Context(), onlyFirst); !errors.Is(err, failure.ErrPrecondition) {
 		t.Errorf("a first draft where there is one: got %v, want ErrPrecondition", err)
 	}
 	if _, err := h.SaveDraft(t.Context(), over); err != nil {
@@ -270,7 +271,7 @@ func TestTheLifeOfADraft(t *testing.T) {
 	if err != nil || second.Revision <= first.Revision {
 		t.Fatalf("got %+v, %v after %+v", second, err, first)
 	}
-	if _, err := h.draft(john, id, `{"days":3}`, first.Revision); !errors.Is(err, ErrPrecondition) {
+	if _, err := h.draft(john, id, `{"days":3}`, first.Revision); !errors.Is(err, failure.ErrPrecondition) {
 		t.Errorf("a draft over another one: got %v, want ErrPrecondition", err)
 	}
 	if v := h.form(mary, id); v.Draft != nil {
@@ -292,10 +293,10 @@ func TestTheLifeOfADraft(t *testing.T) {
 		t.Errorf("the submission again with its key: %v, %v", r, err)
 	}
 	drop.Retry = Retry{}
-	if _, err := h.Send(t.Context(), drop); !errors.Is(err, ErrNotAllowed) || h.form(john, id).Sequence != 2 {
-		t.Errorf("a second submission: got %v, want ErrNotAllowed and no trace", err)
+	if _, err := h.Send(t.Context(), drop); !errors.Is(err, failure.ErrNotAllowed) || h.form(john, id).Sequence != 2 {
+		t.Errorf("a second submission: got %v, want failure.ErrNotAllowed and no trace", err)
 	}
-	if _, err := h.draft(john, id, `{}`); !errors.Is(err, ErrNotAllowed) {
+	if _, err := h.draft(john, id, `{}`); !errors.Is(err, failure.ErrNotAllowed) {
 		t.Errorf("a draft of what is submitted: got %v, want ErrNotAllowed", err)
 	}
 	h.mustSend(john, "leave", id, "back", "", "")
@@ -312,17 +313,17 @@ func TestTheLifeOfADraft(t *testing.T) {
 		id   string
 		want error
 	}{
-		"of what is no form":        {john, plain, ErrNotFound},
-		"of an unknown instance":    {john, "01ARZ3NDEKTSV4RRFFQ69G5FAV", ErrNotFound},
-		"of somebody else's":        {eve, id, ErrNotFound},
-		"with no identifier":        {john, "nonsense", ErrNotFound},
+		"of what is no form":        {john, plain, failure.ErrNotFound},
+		"of an unknown instance":    {john, "01ARZ3NDEKTSV4RRFFQ69G5FAV", failure.ErrNotFound},
+		"of somebody else's":        {eve, id, failure.ErrNotFound},
+		"with no identifier":        {john, "nonsense", failure.ErrNotFound},
 		"by another who may submit": {mary, id, nil},
 	} {
 		if _, err := h.draft(c.who, c.id, `{}`); !errors.Is(err, c.want) {
 			t.Errorf("a draft %s: got %v, want %v", name, err, c.want)
 		}
 	}
-	if _, err := h.Form(t.Context(), &FormRequest{Caller: john, WorkflowID: "leave", InstanceID: plain, Event: submits}); !errors.Is(err, ErrNotFound) {
+	if _, err := h.Form(t.Context(), &FormRequest{Caller: john, WorkflowID: "leave", InstanceID: plain, Event: submits}); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("an instance that is no form: got %v, want ErrNotFound", err)
 	}
 }
@@ -454,11 +455,11 @@ func TestDamageOfAFormIsSaid(t *testing.T) {
 		}
 	}
 	set(persistence.ListKey(nil, sh, byte(form.Plain), "john", when, id), []byte("nonsense"))
-	if err := h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { return nil }); !errors.Is(err, ErrExecution) {
+	if err := h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { return nil }); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("a row: got %v, want ErrExecution", err)
 	}
 	set(persistence.DraftKey(nil, sh, id, "john"), []byte("nonsense"))
-	if _, err := h.draft(john, instanceName(id), `{}`); !errors.Is(err, ErrExecution) {
+	if _, err := h.draft(john, instanceName(id), `{}`); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("a draft: got %v, want ErrExecution", err)
 	}
 	if _, err := h.draft(john, instanceName(id), ""); err != nil || h.form(john, instanceName(id)).Draft != nil {
@@ -472,7 +473,7 @@ func TestDamageOfAFormIsSaid(t *testing.T) {
 	}
 	set(persistence.RecordKey(nil, sh, "leave", id), d.AppendRecord(nil, &in, record.Chain, d.AppendStates(nil, &in), []byte("nonsense")))
 	h.restart()
-	if _, err := h.load(john, "leave", instanceName(id)); !errors.Is(err, ErrExecution) {
+	if _, err := h.load(john, "leave", instanceName(id)); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("a record: got %v, want ErrExecution", err)
 	}
 }
@@ -507,7 +508,7 @@ func FuzzDraft(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, err := parseDraft(b)
 		if err != nil {
-			if !errors.Is(err, ErrExecution) {
+			if !errors.Is(err, failure.ErrExecution) {
 				t.Errorf("error of another kind: %v", err)
 			}
 			return

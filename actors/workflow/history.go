@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
@@ -88,7 +89,7 @@ func (i *instance) loadHistory(sequence uint64) ([]byte, statemachine.Chain, err
 func (i *instance) damagedHistory(what string) error {
 	i.router.metrics.damaged.Add(1)
 	i.router.log.Error().Str("workflow", i.workflowID).Str("instance", i.name).Str("what", what).Msg("stored history cannot be read")
-	return fmt.Errorf("%w: history: %s", ErrExecution, what)
+	return fmt.Errorf("%w: history: %s", failure.ErrExecution, what)
 }
 
 // extendHistory adds one entry to the history and keeps the result in memory

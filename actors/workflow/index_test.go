@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/persistence/storetest"
 	"troupe/statemachine/data"
@@ -127,7 +128,7 @@ func (h *house) live(ids []string) (stop func()) {
 				} else {
 					_, err = h.send(boss, "stock", ids[r.IntN(len(ids))], someOf(r, "set", "set", "close", "open", "side", "skip"), randomSet(r), "")
 				}
-				if err != nil && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrNotFound) {
+				if err != nil && !errors.Is(err, failure.ErrUnavailable) && !errors.Is(err, failure.ErrNotFound) {
 					h.t.Errorf("under load: %v", err)
 				}
 			}
@@ -279,7 +280,7 @@ func TestAnIndexIsAskedOnlyWhenItIsWhole(t *testing.T) {
 		t.Errorf("while it is being built: %+v, want a scan and nothing considered", end.Explain)
 	}
 	byIndex := QueryRequest{Caller: boss, WorkflowID: "stock", Sort: "svcPublic.a"}
-	if _, _, err := h.list(byIndex); !errors.Is(err, ErrBusy) {
+	if _, _, err := h.list(byIndex); !errors.Is(err, failure.ErrBusy) {
 		t.Errorf("sorted by what is being built: got %v, want ErrBusy", err)
 	}
 	for n, id := range ids { // before and behind the middle
@@ -370,7 +371,7 @@ func TestAnIndexThatGoesFreesItsKeysAndItsNumberIsNotUsedAgain(t *testing.T) {
 		t.Errorf("an index that is gone has %d rows", got)
 	}
 	h.checkIndexes()
-	if _, _, err := h.list(QueryRequest{Caller: boss, WorkflowID: "stock", Sort: "svcPublic.a"}); !errors.Is(err, ErrInvalid) {
+	if _, _, err := h.list(QueryRequest{Caller: boss, WorkflowID: "stock", Sort: "svcPublic.a"}); !errors.Is(err, failure.ErrInvalid) {
 		t.Errorf("sorted by an index that is gone: got %v, want ErrInvalid", err)
 	}
 	h.restart()
@@ -444,7 +445,7 @@ func TestADamagedInstanceIsInNoIndexAndTheOthersAre(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.load(boss, "stock", id); n == 0 && !errors.Is(err, ErrExecution) {
+		if _, err := h.load(boss, "stock", id); n == 0 && !errors.Is(err, failure.ErrExecution) {
 			t.Fatalf("a damaged instance was read: %v", err) // it is awake from here on
 		}
 	}

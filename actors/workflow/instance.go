@@ -7,6 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/persistence"
 	"troupe/statemachine"
@@ -65,7 +66,7 @@ func (i *instance) Receive(ctx actor.Context) {
 			i.router.log.Error().Str("workflow", i.workflowID).Str("instance", i.name).
 				Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("instance panicked; its state is read again")
 			if !answered {
-				c.answer(nil, ErrInternal)
+				c.answer(nil, failure.ErrInternal)
 			}
 		}
 	}()
@@ -117,10 +118,10 @@ func (i *instance) ensureLoaded() error {
 	i.scratch = persistence.RecordKey(i.scratch[:0], i.shard, i.workflowID, i.id)
 	stored, err := r.store.Load(i.scratch)
 	if errors.Is(err, persistence.ErrNotFound) {
-		return ErrNotFound
+		return failure.ErrNotFound
 	}
 	if err != nil {
-		return storeError(err)
+		return failure.OfStore(err)
 	}
 	record, err := statemachine.ParseRecord(stored)
 	if err == nil {
@@ -134,7 +135,7 @@ func (i *instance) ensureLoaded() error {
 	if err != nil {
 		r.metrics.damaged.Add(1)
 		r.log.Error().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Msg("stored instance cannot be read")
-		return fmt.Errorf("%w: %w", ErrExecution, err)
+		return fmt.Errorf("%w: %w", failure.ErrExecution, err)
 	}
 	i.chain = record.Chain
 	i.history, i.hasHistory = nil, false
@@ -165,7 +166,7 @@ func (i *instance) read(c *call) (handed bool, err error) {
 		return false, err
 	}
 	if !newest.MayRead(i.view(), callerOf(req.Caller), i.router.o.Clock()) {
-		return false, ErrNotFound
+		return false, failure.ErrNotFound
 	}
 	if c.look != nil {
 		if err := c.look(i); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -22,7 +23,7 @@ func (q *query) judge(c *candidate) (show bool, err error) {
 			return false, nil // an id that the filter names
 		}
 		if err != nil {
-			return false, storeError(err)
+			return false, failure.OfStore(err)
 		}
 	}
 	if err := q.took(len(c.record)); err != nil {
@@ -32,7 +33,7 @@ func (q *query) judge(c *candidate) (show bool, err error) {
 	q.name = instanceName(c.id)
 	if q.record, err = statemachine.ParseRecord(c.record); err != nil {
 		q.router.metrics.damaged.Add(1)
-		return false, fmt.Errorf("%w: instance %s: %w", ErrExecution, q.name, err)
+		return false, fmt.Errorf("%w: instance %s: %w", failure.ErrExecution, q.name, err)
 	}
 	if q.right == statemachine.ByInstance {
 		ok, err := q.mayRead()
@@ -63,7 +64,7 @@ func documentOf(r statemachine.Record) filter.Document {
 // Catalog.Readable names the definition.
 func (q *query) mayRead() (bool, error) {
 	of, err := q.router.catalog.version(q.workflowID, q.record.Version)
-	if errors.Is(err, ErrExecution) {
+	if errors.Is(err, failure.ErrExecution) {
 		q.router.metrics.damaged.Add(1)
 		return false, nil
 	}
@@ -72,7 +73,7 @@ func (q *query) mayRead() (bool, error) {
 	}
 	in, err := of.Restore(q.name, q.record)
 	if err != nil {
-		return false, fmt.Errorf("%w: instance %s: %w", ErrExecution, q.name, err)
+		return false, fmt.Errorf("%w: instance %s: %w", failure.ErrExecution, q.name, err)
 	}
 	return q.rules.MayRead(statemachine.View{Instance: &in, Of: of}, q.caller, q.now), nil
 }
@@ -133,7 +134,7 @@ func (q *query) history(c *candidate) data.Value {
 	case ended != nil:
 		q.failed = ended
 	case err != nil:
-		q.failed = storeError(err)
+		q.failed = failure.OfStore(err)
 	}
 	return append(out, ']')
 }
@@ -222,7 +223,7 @@ func (q *query) count(chosen plan) error {
 			return errors.Join(err, way.close())
 		}
 		if !ok {
-			return storeErrorOrNil(way.close())
+			return failure.OfStore(way.close())
 		}
 		if show {
 			q.end.Count++

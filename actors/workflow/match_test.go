@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/statemachine/data"
 	"troupe/statemachine/filter"
@@ -626,7 +627,7 @@ func TestAQueryContainsWhatWasAcknowledged(t *testing.T) {
 				tag := fmt.Sprintf("%d.%d", g, n)
 				h.mustSend(boss, "stock", id, "set", fmt.Sprintf(`{"a":%q}`, tag), "")
 				got, _, err := h.list(QueryRequest{Caller: boss, WorkflowID: "stock", Filter: fmt.Sprintf(`{"svcPublic.a":%q}`, tag)})
-				if err != nil && !errors.Is(err, ErrBusy) || err == nil && !slices.Equal(got, []string{id}) {
+				if err != nil && !errors.Is(err, failure.ErrBusy) || err == nil && !slices.Equal(got, []string{id}) {
 					t.Errorf("%s: got %v, %v, want what was acknowledged before", tag, got, err)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors"
+	"troupe/actors/quota"
 	"troupe/persistence"
 )
 
@@ -26,10 +27,10 @@ type Options struct {
 	// Default 1 min. Shorter saves memory, longer saves loads.
 	IdleAfter time.Duration
 	// InFlightMax bounds the requests that wait in mailboxes or for the
-	// journal, over all instances. Default 16,384. Above it ErrBusy.
+	// journal, over all instances. Default 16,384. Above it failure.ErrBusy.
 	InFlightMax int
 	// InstanceInFlightMax bounds them for one instance. Default 256. Above it
-	// ErrInstanceBusy.
+	// failure.ErrInstanceBusy.
 	InstanceInFlightMax int
 	// ReplyWaitMax is how long a caller waits. It should be longer than the
 	// store's CommitWaitMax. Default 15 s, to the second.
@@ -54,7 +55,7 @@ type Options struct {
 	// read included, and how long a list waits for a slot. Default 60 s.
 	QueryTimeMax time.Duration
 	// Quotas bound rates and histories. Default: none.
-	Quotas Quotas
+	Quotas quota.Limits
 	// KeysKept and KeysKeptFor say how long idempotency keys are remembered:
 	// at least so many for each instance and at least so long. Defaults 64 and
 	// 24 h (gateway/INTERFACE.md, "Retries").

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/internal/semaphore"
 )
@@ -31,7 +32,7 @@ func newReaders(open, busy int) *readers {
 // count is how many there are.
 func (r *readers) count() int { return r.open.Held() + r.busy.Held() }
 
-// enter waits for the slots of a reader; leave must follow. ErrBusy: they did not come
+// enter waits for the slots of a reader; leave must follow. failure.ErrBusy: they did not come
 // before wait was over or ctx ended.
 func (r *Router) enter(ctx context.Context, of *readers, user identity.UserID, wait time.Duration) (*slots, error) {
 	s := &slots{of: of, user: user, open: of.open.Slot(user), busy: of.busy.Slot(user)}
@@ -44,7 +45,7 @@ func (r *Router) enter(ctx context.Context, of *readers, user identity.UserID, w
 	if err != nil {
 		s.leave()
 		r.metrics.refused.Add(1)
-		return nil, ErrBusy
+		return nil, failure.ErrBusy
 	}
 	return s, nil
 }

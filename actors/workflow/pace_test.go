@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/persistence/clocktest"
@@ -100,8 +101,8 @@ func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 				for range 2 {
 					select {
 					case err := <-u.ended:
-						if !errors.Is(err, ErrBusy) {
-							t.Errorf("john's fifth: got %v, want ErrBusy after %s", err, c.wait)
+						if !errors.Is(err, failure.ErrBusy) {
+							t.Errorf("john's fifth: got %v, want failure.ErrBusy after %s", err, c.wait)
 						}
 					default:
 						t.Errorf("john's fifth still waits after %s", c.wait)

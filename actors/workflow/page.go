@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -76,7 +77,7 @@ func appendTransition(out []byte, t statemachine.AvailableTransition) []byte {
 }
 
 // History returns a part of an instance's history, however long it is. The
-// errors are those of Load, and ErrInvalid for a cursor of another list.
+// errors are those of Load, and failure.ErrInvalid for a cursor of another list.
 func (r *Router) History(ctx context.Context, req *HistoryRequest) (*HistoryPage, error) {
 	page, err := r.history(ctx, req)
 	if err != nil {
@@ -87,7 +88,7 @@ func (r *Router) History(ctx context.Context, req *HistoryRequest) (*HistoryPage
 
 func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage, error) {
 	if req.Limit < 1 || req.Limit > limitMax {
-		return nil, fmt.Errorf("%w: the limit must be 1 to %d", ErrInvalid, limitMax)
+		return nil, fmt.Errorf("%w: the limit must be 1 to %d", failure.ErrInvalid, limitMax)
 	}
 	entries := list{"history", req.WorkflowID, req.InstanceID}
 	var seen uint64 // the entries of the pages before
@@ -122,7 +123,7 @@ func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage
 			err = persistence.ErrCorrupt
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: history entry %s: %w", ErrExecution, strconv.FormatUint(n, 10), err)
+			return nil, fmt.Errorf("%w: history entry %s: %w", failure.ErrExecution, strconv.FormatUint(n, 10), err)
 		}
 		page.Entries = appendEntry(page.Entries, value[entryHead:])
 		if len(page.Entries) >= pageBytesMax {
@@ -143,7 +144,7 @@ func (r *Router) look(_ context.Context, req *LoadRequest, f func(*instance) err
 		return err
 	}
 	if d.ReadRight(callerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
-		return ErrForbidden
+		return failure.ErrForbidden
 	}
 	_, err = r.ask(req.WorkflowID, req.InstanceID, func(c *call) { c.load, c.look = req, f })
 	return err

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/persistence"
 )
@@ -130,7 +131,7 @@ func TestACursorFitsOnlyItsList(t *testing.T) {
 	} {
 		other := req
 		change(&other)
-		if _, _, err := h.list(other); !errors.Is(err, ErrInvalid) {
+		if _, _, err := h.list(other); !errors.Is(err, failure.ErrInvalid) {
 			t.Errorf("%s: got %v, want ErrInvalid", name, err)
 		}
 	}
@@ -146,7 +147,7 @@ func TestACursorFitsOnlyItsList(t *testing.T) {
 		for bit := range 8 {
 			other := slices.Clone(cursor)
 			other[n] ^= 1 << bit
-			if _, err := stock.position(base64.RawURLEncoding.EncodeToString(other)); !errors.Is(err, ErrInvalid) {
+			if _, err := stock.position(base64.RawURLEncoding.EncodeToString(other)); !errors.Is(err, failure.ErrInvalid) {
 				t.Fatalf("bit %d of byte %d flipped: got %v, want ErrInvalid", bit, n, err)
 			}
 		}
@@ -267,26 +268,26 @@ func TestAQueryIsRefused(t *testing.T) {
 		req  QueryRequest
 		want error
 	}{
-		{"explained to a member", QueryRequest{Caller: member, Explain: true}, ErrForbidden},
-		{"no right", QueryRequest{Caller: eve}, ErrForbidden},
-		{"no right, with a bad filter", QueryRequest{Caller: eve, Filter: "{"}, ErrForbidden},
-		{"no right, with a cursor", QueryRequest{Caller: eve, Cursor: "x", Limit: 1}, ErrForbidden},
-		{"no right, explained", QueryRequest{Caller: eve, Explain: true}, ErrForbidden},
-		{"an unknown workflow", QueryRequest{Caller: boss, WorkflowID: "nope"}, ErrNotFound},
-		{"a member's filter on private data", QueryRequest{Caller: member, Filter: `{"svcPrivate.p":0}`}, ErrInvalid},
-		{"the same inside of others", QueryRequest{Caller: member, Filter: `{"$or":[{"svcPrivate.p":0},{"_id":"x"}]}`}, ErrInvalid},
-		{"a member's sort by private data", QueryRequest{Caller: member, Sort: "svcPrivate.p"}, ErrInvalid},
-		{"the same down", QueryRequest{Caller: member, Sort: "-svcPrivate.p"}, ErrInvalid},
-		{"private data for a member", QueryRequest{Caller: member, Fields: []string{"svcPrivate"}}, ErrInvalid},
-		{"an unknown field", QueryRequest{Caller: boss, Fields: []string{"states"}}, ErrInvalid},
-		{"an empty field", QueryRequest{Caller: boss, Fields: []string{""}}, ErrInvalid},
-		{"a field twice", QueryRequest{Caller: boss, Fields: []string{"svcHistory", "svcPrivate", "svcHistory"}}, ErrInvalid},
-		{"sorted by what has no index", QueryRequest{Caller: boss, Sort: "svcPublic.u"}, ErrInvalid},
-		{"sorted by a part of a path", QueryRequest{Caller: boss, Sort: "svcPublic.b"}, ErrInvalid},
-		{"sorted by the states", QueryRequest{Caller: boss, Sort: "states.nodeId"}, ErrInvalid},
-		{"sorted by nothing", QueryRequest{Caller: boss, Sort: "-"}, ErrInvalid},
-		{"sorted twice down", QueryRequest{Caller: boss, Sort: "--_id"}, ErrInvalid},
-		{"sorted by another workflow's index", QueryRequest{Caller: john, WorkflowID: "order", Sort: "svcPublic.a"}, ErrInvalid},
+		{"explained to a member", QueryRequest{Caller: member, Explain: true}, failure.ErrForbidden},
+		{"no right", QueryRequest{Caller: eve}, failure.ErrForbidden},
+		{"no right, with a bad filter", QueryRequest{Caller: eve, Filter: "{"}, failure.ErrForbidden},
+		{"no right, with a cursor", QueryRequest{Caller: eve, Cursor: "x", Limit: 1}, failure.ErrForbidden},
+		{"no right, explained", QueryRequest{Caller: eve, Explain: true}, failure.ErrForbidden},
+		{"an unknown workflow", QueryRequest{Caller: boss, WorkflowID: "nope"}, failure.ErrNotFound},
+		{"a member's filter on private data", QueryRequest{Caller: member, Filter: `{"svcPrivate.p":0}`}, failure.ErrInvalid},
+		{"the same inside of others", QueryRequest{Caller: member, Filter: `{"$or":[{"svcPrivate.p":0},{"_id":"x"}]}`}, failure.ErrInvalid},
+		{"a member's sort by private data", QueryRequest{Caller: member, Sort: "svcPrivate.p"}, failure.ErrInvalid},
+		{"the same down", QueryRequest{Caller: member, Sort: "-svcPrivate.p"}, failure.ErrInvalid},
+		{"private data for a member", QueryRequest{Caller: member, Fields: []string{"svcPrivate"}}, failure.ErrInvalid},
+		{"an unknown field", QueryRequest{Caller: boss, Fields: []string{"states"}}, failure.ErrInvalid},
+		{"an empty field", QueryRequest{Caller: boss, Fields: []string{""}}, failure.ErrInvalid},
+		{"a field twice", QueryRequest{Caller: boss, Fields: []string{"svcHistory", "svcPrivate", "svcHistory"}}, failure.ErrInvalid},
+		{"sorted by what has no index", QueryRequest{Caller: boss, Sort: "svcPublic.u"}, failure.ErrInvalid},
+		{"sorted by a part of a path", QueryRequest{Caller: boss, Sort: "svcPublic.b"}, failure.ErrInvalid},
+		{"sorted by the states", QueryRequest{Caller: boss, Sort: "states.nodeId"}, failure.ErrInvalid},
+		{"sorted by nothing", QueryRequest{Caller: boss, Sort: "-"}, failure.ErrInvalid},
+		{"sorted twice down", QueryRequest{Caller: boss, Sort: "--_id"}, failure.ErrInvalid},
+		{"sorted by another workflow's index", QueryRequest{Caller: john, WorkflowID: "order", Sort: "svcPublic.a"}, failure.ErrInvalid},
 		{"nothing wrong", QueryRequest{Caller: boss, Sort: "-svcPrivate.p", Filter: `{"svcPrivate.p":{"$gte":0}}`, Fields: []string{"svcPrivate"}, Explain: true}, nil},
 	} {
 		if c.req.WorkflowID == "" {
@@ -353,17 +354,17 @@ func TestHistoryPages(t *testing.T) {
 		limit      int
 		want       error
 	}{
-		{"no limit", member, id, "", 0, ErrInvalid},
-		{"a limit of 1001", member, id, "", 1001, ErrInvalid},
-		{"a negative limit", member, id, "", -1, ErrInvalid},
-		{"another instance's cursor", member, other, first.Next, 5, ErrInvalid},
-		{"a list's cursor", member, id, instances.Next, 5, ErrInvalid},
-		{"a garbled cursor", member, id, first.Next[1:], 5, ErrInvalid},
-		{"a cursor behind the end", member, id, list{"history", "stock", id}.cursor(binary.BigEndian.AppendUint64(nil, math.MaxUint64)), 5, ErrInvalid},
-		{"a cursor without a number", member, id, list{"history", "stock", id}.cursor(nil), 5, ErrInvalid},
-		{"no right", eve, id, "", 5, ErrForbidden},
-		{"a hidden instance", guest, hidden, "", 5, ErrNotFound},
-		{"no instance", guest, "x", "", 5, ErrNotFound},
+		{"no limit", member, id, "", 0, failure.ErrInvalid},
+		{"a limit of 1001", member, id, "", 1001, failure.ErrInvalid},
+		{"a negative limit", member, id, "", -1, failure.ErrInvalid},
+		{"another instance's cursor", member, other, first.Next, 5, failure.ErrInvalid},
+		{"a list's cursor", member, id, instances.Next, 5, failure.ErrInvalid},
+		{"a garbled cursor", member, id, first.Next[1:], 5, failure.ErrInvalid},
+		{"a cursor behind the end", member, id, list{"history", "stock", id}.cursor(binary.BigEndian.AppendUint64(nil, math.MaxUint64)), 5, failure.ErrInvalid},
+		{"a cursor without a number", member, id, list{"history", "stock", id}.cursor(nil), 5, failure.ErrInvalid},
+		{"no right", eve, id, "", 5, failure.ErrForbidden},
+		{"a hidden instance", guest, hidden, "", 5, failure.ErrNotFound},
+		{"no instance", guest, "x", "", 5, failure.ErrNotFound},
 	} {
 		if _, err := ask(c.who, c.id, c.cursor, c.limit); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
@@ -405,7 +406,7 @@ func TestEventsAreWhatTheCallerMaySendNow(t *testing.T) {
 	if got, _, err := ask(mary, id); err != nil || got != "[]" {
 		t.Errorf("at the end: %s, %v, want none", got, err)
 	}
-	if _, _, err := ask(john, hidden); !errors.Is(err, ErrNotFound) {
+	if _, _, err := ask(john, hidden); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("hidden: %v, want ErrNotFound", err)
 	}
 	h.publish(leave, order, strings.Replace(stock("stock", 1), "allow:", "allow:\n  send: {users: [boss]}", 1))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/statemachine/filter"
 )
@@ -142,7 +143,7 @@ func (q *query) total() (int64, error) {
 	for sh := range persistence.Shard(q.router.store.ShardCount()) {
 		n, err := q.snapshot.CountAll(persistence.CountPrefix(nil, sh, q.workflowID))
 		if err != nil {
-			return 0, storeError(err)
+			return 0, failure.OfStore(err)
 		}
 		total += n
 	}
@@ -225,14 +226,14 @@ func (q *query) machinesIn(node string) ([]string, error) {
 			q.explain.KeysRead++
 			name, valid := persistence.NodeMachine(c.Key())
 			if !valid {
-				return nil, errors.Join(storeError(persistence.ErrCorrupt), c.Close())
+				return nil, errors.Join(failure.OfStore(persistence.ErrCorrupt), c.Close())
 			}
 			machine := string(name)
 			machines = append(machines, machine)
 			ok = c.Seek(persistence.PrefixEnd(persistence.MachinePrefix(nil, sh, q.workflowID, node, machine)))
 		}
 		if err := errors.Join(c.Err(), c.Close()); err != nil {
-			return nil, storeError(err)
+			return nil, failure.OfStore(err)
 		}
 	}
 	slices.Sort(machines)
@@ -253,7 +254,7 @@ func (q *query) probe(a *access, most int64) error {
 				seen++
 			}
 			if err := errors.Join(c.Err(), c.Close()); err != nil {
-				return storeError(err)
+				return failure.OfStore(err)
 			}
 		}
 		if a.keys = seen; seen >= probeKeysMax {
@@ -304,7 +305,7 @@ func (q *query) merged(spans []span, kind rowKind, down bool, after *place) (can
 				}
 			}
 			if err := m.add(q.cursor(from, to, down), sh, kind); err != nil {
-				return nil, errors.Join(storeError(err), m.close())
+				return nil, errors.Join(failure.OfStore(err), m.close())
 			}
 		}
 	}
@@ -326,7 +327,7 @@ func (q *query) sortedBy(ix *index, down bool, after *place) (candidates, error)
 			}
 		}
 		if err := m.add(q.cursor(from, to, down), sh, sortedRow); err != nil {
-			return nil, errors.Join(storeError(err), m.close())
+			return nil, errors.Join(failure.OfStore(err), m.close())
 		}
 	}
 	return m, nil
@@ -348,7 +349,7 @@ func (q *query) collect(a *access, most int) (ids []persistence.ID, all bool, er
 			src := &source{cursor: q.snapshot.Cursor(s.bounds(sh)), kind: a.kind}
 			ids, all, err = q.collectFrom(src, ids, most)
 			if closed := src.cursor.Close(); err == nil {
-				err = storeErrorOrNil(closed)
+				err = failure.OfStore(closed)
 			}
 			if err != nil || !all {
 				return nil, false, err
@@ -362,7 +363,7 @@ func (q *query) collectFrom(src *source, ids []persistence.ID, most int) (_ []pe
 	for {
 		ok, err := src.next()
 		if err != nil {
-			return nil, false, storeError(err)
+			return nil, false, failure.OfStore(err)
 		}
 		if !ok {
 			return ids, true, nil

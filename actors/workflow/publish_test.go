@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/persistence/storetest"
 	"troupe/statemachine/filter"
@@ -33,7 +34,7 @@ func TestAnAcknowledgedCreateIsReadableAfterAPublishOfUnknownOutcome(t *testing.
 		if err := <-published; !errors.Is(err, persistence.ErrOutcomeUnknown) {
 			t.Fatalf("while the disk hangs: got %v, want ErrOutcomeUnknown", err)
 		}
-		if _, err := h.Create(t.Context(), &CreateRequest{Caller: john, WorkflowID: "plain"}); !errors.Is(err, ErrUnavailable) {
+		if _, err := h.Create(t.Context(), &CreateRequest{Caller: john, WorkflowID: "plain"}); !errors.Is(err, failure.ErrUnavailable) {
 			t.Errorf("a create before the outcome is known: got %v, want ErrUnavailable", err)
 		}
 		disk.Release()
@@ -121,7 +122,7 @@ func (h *house) spoil(workflow string, version uint64, before, after string) {
 }
 
 // TestInstancesOfAnUnreadableDefinitionAreNotGone: every request for them fails with
-// ErrExecution, whatever it is; the catalog names the definition, and all else goes
+// failure.ErrExecution, whatever it is; the catalog names the definition, and all else goes
 // on.
 func TestInstancesOfAnUnreadableDefinitionAreNotGone(t *testing.T) {
 	h := newHouse(t, Options{})
@@ -148,7 +149,7 @@ func TestInstancesOfAnUnreadableDefinitionAreNotGone(t *testing.T) {
 			if err == nil {
 				t.Error("changed content took a version with an instance")
 			}
-		} else if !errors.Is(err, ErrExecution) {
+		} else if !errors.Is(err, failure.ErrExecution) {
 			t.Errorf("%s: got %v, want ErrExecution", name, err)
 		}
 	}
@@ -168,7 +169,7 @@ func TestInstancesOfAnUnreadableDefinitionAreNotGone(t *testing.T) {
 		}
 	}
 	h.publish(leave, order, version2(plain)) // others can be published, and a new version of this
-	if _, err := h.load(john, "plain", id); !errors.Is(err, ErrExecution) {
+	if _, err := h.load(john, "plain", id); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("an instance of the unreadable version: got %v, want ErrExecution", err)
 	}
 	h.create(john, "plain", "")

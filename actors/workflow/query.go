@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/persistence"
 	"troupe/statemachine"
@@ -36,8 +37,8 @@ const (
 // (gateway/INTERFACE.md, "Which instances a list has"). The bytes given to yield
 // are valid during the call.
 //
-// It returns ErrInvalid for a filter, sort, cursor or field that cannot be,
-// ErrBusy when no slot comes free in time or the query takes too long, and
+// It returns failure.ErrInvalid for a filter, sort, cursor or field that cannot be,
+// failure.ErrBusy when no slot comes free in time or the query takes too long, and
 // yield's own error when it stops early. While yield waits, other queries run;
 // the time counts all the same.
 func (r *Router) Query(ctx context.Context, req *QueryRequest, yield func(item []byte) error) (*QueryEnd, error) {
@@ -102,16 +103,16 @@ func (r *Router) newQuery(req *QueryRequest, yield func([]byte) error) (*query, 
 	q.right = d.ReadRight(q.caller, q.now)
 	manages := req.Caller.Has(identity.Workflows)
 	if q.right == statemachine.Denied || req.Explain && !manages {
-		return nil, ErrForbidden
+		return nil, failure.ErrForbidden
 	}
 	if q.filter, err = filter.Parse([]byte(req.Filter), filter.Options{Private: manages}); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return nil, fmt.Errorf("%w: %w", failure.ErrInvalid, err)
 	}
 	if err := q.fields.parse(req.Fields, manages); err != nil {
 		return nil, err
 	}
 	if req.Limit < 0 || req.Limit > limitMax || req.Limit == 0 && req.Cursor != "" {
-		return nil, fmt.Errorf("%w: the limit must be 1 to %d", ErrInvalid, limitMax)
+		return nil, fmt.Errorf("%w: the limit must be 1 to %d", failure.ErrInvalid, limitMax)
 	}
 	if err := q.checkSort(manages); err != nil {
 		return nil, err
@@ -127,7 +128,7 @@ func (r *Router) newQuery(req *QueryRequest, yield func([]byte) error) (*query, 
 		}
 	}
 	if r.stopping.Load() {
-		return nil, ErrUnavailable
+		return nil, failure.ErrUnavailable
 	}
 	return q, nil
 }
@@ -136,7 +137,7 @@ func (f *extraFields) parse(names []string, manages bool) error {
 	for i, name := range names {
 		switch {
 		case slices.Contains(names[:i], name):
-			return fmt.Errorf("%w: the field %s is named twice", ErrInvalid, data.Quote(name))
+			return fmt.Errorf("%w: the field %s is named twice", failure.ErrInvalid, data.Quote(name))
 		case name == "svcHistory":
 			f.history = true
 		case name == "svcRedirect":
@@ -144,7 +145,7 @@ func (f *extraFields) parse(names []string, manages bool) error {
 		case name == "svcPrivate" && manages:
 			f.private = true
 		default:
-			return fmt.Errorf("%w: %s is no field that can be added", ErrInvalid, data.Quote(name))
+			return fmt.Errorf("%w: %s is no field that can be added", failure.ErrInvalid, data.Quote(name))
 		}
 	}
 	return nil
@@ -160,7 +161,7 @@ func (q *query) checkSort(manages bool) error {
 	}
 	ix := (*q.router.catalog.indexes.Load()).find(q.workflowID, path)
 	if ix == nil || ix.field.Private() && !manages {
-		return fmt.Errorf("%w: there is no index on %s to sort by", ErrInvalid, data.Quote(path))
+		return fmt.Errorf("%w: there is no index on %s to sort by", failure.ErrInvalid, data.Quote(path))
 	}
 	q.sort = ix
 	return nil
@@ -178,7 +179,7 @@ func (q *query) take(ctx context.Context) error {
 	}
 	defer slots.leave()
 	if r.reading.Err() != nil { // NB: Stop waits for slots that were taken before
-		return ErrUnavailable
+		return failure.ErrUnavailable
 	}
 	q.ctx, q.slots, q.resumed = ctx, slots, time.Now()
 	return r.readEnd(q.run())
@@ -189,10 +190,10 @@ func (r *Router) readEnd(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case r.reading.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ErrBusy)):
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case r.reading.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, failure.ErrBusy)):
+		return fmt.Errorf("%w: %w", failure.ErrUnavailable, err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w: %w", ErrBusy, err)
+		return fmt.Errorf("%w: %w", failure.ErrBusy, err)
 	}
 	return err
 }
@@ -207,7 +208,7 @@ func (q *query) run() error {
 // answer goes the chosen way.
 func (q *query) answer() error {
 	if q.sort != nil && !slices.Contains(q.indexes, q.sort) {
-		return fmt.Errorf("%w: the index on %s is gone", ErrInvalid, data.Quote(q.sort.field.Path()))
+		return fmt.Errorf("%w: the index on %s is gone", failure.ErrInvalid, data.Quote(q.sort.field.Path()))
 	}
 	chosen, err := q.choose()
 	if err != nil {
@@ -222,7 +223,7 @@ func (q *query) answer() error {
 	} else {
 		err = q.all(way)
 	}
-	if err = errors.Join(err, storeErrorOrNil(way.close())); err != nil {
+	if err = errors.Join(err, failure.OfStore(way.close())); err != nil {
 		return err
 	}
 	if err := q.out.flush(&q.pace); err != nil {
@@ -244,13 +245,6 @@ func (q *query) answer() error {
 		q.end.Explain = &q.explain
 	}
 	return nil
-}
-
-func storeErrorOrNil(err error) error {
-	if err == nil {
-		return nil
-	}
-	return storeError(err)
 }
 
 // openSnapshot takes the moment that the query sees, and asks to be told when it
@@ -279,7 +273,7 @@ type outcome chan error
 // Committed implements persistence.Waiter.
 func (o outcome) Committed(err error) { o <- err }
 
-// awaitDurable waits until the snapshot is durable. ErrUnavailable: it may never
+// awaitDurable waits until the snapshot is durable. failure.ErrUnavailable: it may never
 // be.
 func (q *query) awaitDurable() error {
 	if q.durable {
@@ -288,7 +282,7 @@ func (q *query) awaitDurable() error {
 	select {
 	case err := <-q.confirmed:
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrUnavailable, err) // a read has no outcome to be in doubt about
+			return fmt.Errorf("%w: %w", failure.ErrUnavailable, err) // a read has no outcome to be in doubt about
 		}
 		q.durable = true
 		return nil
@@ -338,7 +332,7 @@ func (q *query) way(chosen plan) (candidates, error) {
 		return q.sorted(chosen)
 	}
 	if !slices.Contains(q.ready, q.sort) {
-		return nil, fmt.Errorf("%w: the index on %s is still being built", ErrBusy, data.Quote(q.sort.field.Path()))
+		return nil, fmt.Errorf("%w: the index on %s is still being built", failure.ErrBusy, data.Quote(q.sort.field.Path()))
 	}
 	path := q.sort.field.Path()
 	q.explain.Plan, q.explain.Index, q.inPlaces = planSorted, &path, true
@@ -414,7 +408,7 @@ func (q *query) next(way candidates) (candidate, bool, error) {
 	}
 	c, ok, err := way.next()
 	if err != nil {
-		return c, false, storeError(err)
+		return c, false, failure.OfStore(err)
 	}
 	return c, ok, nil
 }

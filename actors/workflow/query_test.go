@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"troupe/actors/failure"
 )
 
 func TestAQueryShowsWhatMatchesAndMayBeSeen(t *testing.T) {
@@ -53,11 +55,11 @@ func TestAQueryShowsWhatMatchesAndMayBeSeen(t *testing.T) {
 		name, workflow, filter string
 		want                   error
 	}{
-		{"an operator that is refused", "leave", `{"svcPublic.n":{"$where":"1"}}`, ErrInvalid},
-		{"private data", "leave", `{"svcPrivate.x":1}`, ErrInvalid},
-		{"another root", "leave", `{"other":1}`, ErrInvalid},
-		{"no JSON", "leave", `{`, ErrInvalid},
-		{"an unknown workflow", "nope", ``, ErrNotFound},
+		{"an operator that is refused", "leave", `{"svcPublic.n":{"$where":"1"}}`, failure.ErrInvalid},
+		{"private data", "leave", `{"svcPrivate.x":1}`, failure.ErrInvalid},
+		{"another root", "leave", `{"other":1}`, failure.ErrInvalid},
+		{"no JSON", "leave", `{`, failure.ErrInvalid},
+		{"an unknown workflow", "nope", ``, failure.ErrNotFound},
 	} {
 		_, err := h.Query(t.Context(), &QueryRequest{Caller: john, WorkflowID: c.workflow, Filter: c.filter}, func([]byte) error { return nil })
 		if !errors.Is(err, c.want) {

@@ -3,19 +3,20 @@ package workflow
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/actors/quota"
 )
 
 // TestQuotasHoldEachUserToTheirRate, before anything is stored and whatever way a
 // request comes, but for those of people at forms.
 func TestQuotasHoldEachUserToTheirRate(t *testing.T) {
-	h := newHouse(t, Options{Quotas: Quotas{EventsPerSecond: 3, CreatesPerSecond: 2}})
+	h := newHouse(t, Options{Quotas: quota.Limits{EventsPerSecond: 3, CreatesPerSecond: 2}})
 	create := func(who *identity.Principal, key string) error {
 		req := &CreateRequest{Caller: who, WorkflowID: "order"}
 		if key != "" {
@@ -25,7 +26,7 @@ func TestQuotasHoldEachUserToTheirRate(t *testing.T) {
 		return err
 	}
 	for n, want := range []bool{true, true, false, false} {
-		if err := create(john, fmt.Sprint("key", n)); (err == nil) != want || err != nil && !errors.Is(err, ErrQuota) {
+		if err := create(john, fmt.Sprint("key", n)); (err == nil) != want || err != nil && !errors.Is(err, failure.ErrQuota) {
 			t.Errorf("john's create %d: %v", n+1, err)
 		}
 	}
@@ -45,9 +46,9 @@ func TestQuotasHoldEachUserToTheirRate(t *testing.T) {
 			t.Errorf("john's event %d: %v", n+1, err)
 		}
 	}
-	var over *QuotaError
-	if err := send(john); !errors.As(err, &over) || over.Wait <= 0 || over.Wait > time.Second || errors.Is(err, ErrBusy) {
-		t.Errorf("john's next: got %v, want a QuotaError with a wait below a second", err)
+	var over *quota.Error
+	if err := send(john); !errors.As(err, &over) || over.Wait <= 0 || over.Wait > time.Second || errors.Is(err, failure.ErrBusy) {
+		t.Errorf("john's next: got %v, want a quota.Error with a wait below a second", err)
 	}
 	if err := send(mary); err != nil {
 		t.Errorf("mary, beside john: %v", err)
@@ -76,37 +77,18 @@ func TestQuotasHoldEachUserToTheirRate(t *testing.T) {
 	}
 }
 
-// TestIdleBucketsAreDropped: their number is bounded by who is there now.
-func TestIdleBucketsAreDropped(t *testing.T) {
-	b, now := newBuckets("event", 0.5), time.Unix(1_700_000_000, 0)
-	for n := range 1000 {
-		if err := b.take(identity.UserID(fmt.Sprint(n)), now); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if b.sweep(now.Add(time.Second)); len(b.byUser) != 1000 {
-		t.Errorf("%d buckets are kept that are half full, want 1000", len(b.byUser))
-	}
-	if err := b.take("7", now.Add(time.Second)); err == nil {
-		t.Error("a bucket that is half full gave a token")
-	}
-	if b.sweep(now.Add(2 * time.Second)); len(b.byUser) != 0 {
-		t.Errorf("%d buckets are kept that are full, want none", len(b.byUser))
-	}
-}
-
 // TestAHistoryHasAQuota, which leaves what it has as it is.
 func TestAHistoryHasAQuota(t *testing.T) {
-	h := newHouse(t, Options{Quotas: Quotas{HistoryEntries: 3}})
+	h := newHouse(t, Options{Quotas: quota.Limits{HistoryEntries: 3}})
 	id := h.create(john, "leave", "")
 	h.mustSend(john, "leave", id, "note", "", "key")
 	h.mustSend(john, "leave", id, "submit", "", "")
 	h.mustSend(john, "leave", id, "note", "", "key") // gets its first answer
 	_, err := h.send(john, "leave", id, "back", `{"x":1}`, "")
-	if !errors.Is(err, ErrQuota) || !strings.Contains(err.Error(), "3 history entries") {
+	if !errors.Is(err, failure.ErrQuota) || !strings.Contains(err.Error(), "3 history entries") {
 		t.Errorf("a fourth entry: got %v, want ErrQuota", err)
 	}
-	if over := (*QuotaError)(nil); !errors.As(err, &over) || over.Wait != time.Hour {
+	if over := (*quota.Error)(nil); !errors.As(err, &over) || over.Wait != time.Hour {
 		t.Errorf("the wait of a quota that time does not give back: got %+v, want an hour", over)
 	}
 	h.mustSend(john, "leave", id, "drop", "", "") // leaves no entry
@@ -117,16 +99,5 @@ func TestAHistoryHasAQuota(t *testing.T) {
 	}
 	if got := events(t, h.mustLoad(john, "leave", id)); got != ",note,submit,back" {
 		t.Errorf("events: got %q", got)
-	}
-}
-
-func TestQuotasThatCannotBe(t *testing.T) {
-	for _, q := range []Quotas{{EventsPerSecond: -1}, {CreatesPerSecond: math.NaN()}, {EventsPerSecond: math.Inf(1)}, {HistoryEntries: -1}} {
-		if q.Validate() == nil {
-			t.Errorf("%+v is taken", q)
-		}
-	}
-	if err := (&Quotas{EventsPerSecond: 0.1, HistoryEntries: 1}).Validate(); err != nil {
-		t.Error(err)
 	}
 }

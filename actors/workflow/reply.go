@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/statemachine/data"
 )
@@ -47,7 +48,7 @@ func (s *storedReply) append(dst []byte) []byte {
 // parseStoredReply reads what append wrote; its slices alias b.
 func parseStoredReply(b []byte) (*storedReply, error) {
 	const fixed = 1 + 32 + 16
-	damaged := fmt.Errorf("%w: stored reply", ErrExecution)
+	damaged := fmt.Errorf("%w: stored reply", failure.ErrExecution)
 	if len(b) < fixed || b[0] != replyFormat {
 		return nil, damaged
 	}
@@ -71,21 +72,21 @@ func parseStoredReply(b []byte) (*storedReply, error) {
 }
 
 // firstAnswer reads what was stored under an idempotency row's key; nil when
-// nothing was. ErrKeyReused: it was the answer to another request.
+// nothing was. failure.ErrKeyReused: it was the answer to another request.
 func (r *Router) firstAnswer(key []byte, fingerprint [32]byte) (*storedReply, error) {
 	value, err := r.store.Load(key)
 	if errors.Is(err, persistence.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, storeError(err)
+		return nil, failure.OfStore(err)
 	}
 	first, err := parseStoredReply(value)
 	if err != nil {
 		return nil, err
 	}
 	if first.fingerprint != fingerprint {
-		return nil, ErrKeyReused
+		return nil, failure.ErrKeyReused
 	}
 	return first, nil
 }

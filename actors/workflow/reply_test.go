@@ -3,9 +3,11 @@ package workflow
 import (
 	"errors"
 	"testing"
+
+	"troupe/actors/failure"
 )
 
-// FuzzStoredReply: any bytes are a stored reply or ErrExecution.
+// FuzzStoredReply: any bytes are a stored reply or failure.ErrExecution.
 func FuzzStoredReply(f *testing.F) {
 	whole := (&storedReply{sequence: 3, at: 5, head: []byte(`"a":1`), tail: []byte(`"b":2`)}).append(nil)
 	f.Add(whole)
@@ -14,7 +16,7 @@ func FuzzStoredReply(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, err := parseStoredReply(b)
 		if err != nil {
-			if !errors.Is(err, ErrExecution) {
+			if !errors.Is(err, failure.ErrExecution) {
 				t.Fatalf("error of another kind: %v", err)
 			}
 			return

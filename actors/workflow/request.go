@@ -12,7 +12,7 @@ type Retry struct {
 	// Key is the Idempotency-Key or event.id: 1 to 255 visible ASCII characters.
 	Key string
 	// Fingerprint is a hash of what was asked; the same key with another
-	// fingerprint is ErrKeyReused.
+	// fingerprint is failure.ErrKeyReused.
 	Fingerprint [32]byte
 }
 
@@ -50,7 +50,7 @@ type EventRequest struct {
 	// IfMatch lists the sequence numbers that the instance may have now; nil
 	// means any.
 	IfMatch []uint64
-	// MustBeTaken refuses an event that nothing takes with ErrNotAllowed,
+	// MustBeTaken refuses an event that nothing takes with failure.ErrNotAllowed,
 	// whatever the definition says about it.
 	MustBeTaken bool
 	// DropDraft removes the caller's draft in the same commit.

@@ -12,7 +12,9 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 	"github.com/rs/zerolog"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/quota"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
@@ -41,7 +43,7 @@ type Router struct {
 	feeds    feeds
 	metrics  metrics
 	// events and creates are the quotas of users; nil without one.
-	events, creates *buckets
+	events, creates *quota.Buckets
 	// reading ends when Stop ends the queries and lists.
 	reading    context.Context
 	endReading context.CancelFunc
@@ -72,8 +74,8 @@ func Start(o Options) (*Router, error) {
 		creating: xsync.NewMap[replyDigest, *latch](),
 		queries:  newReaders(o.QueriesOpenMax, o.QueriesMax),
 		lists:    newReaders(o.ListsOpenMax, o.ListsMax),
-		events:   newBuckets("event", o.Quotas.EventsPerSecond),
-		creates:  newBuckets("create", o.Quotas.CreatesPerSecond),
+		events:   quota.NewBuckets("event", o.Quotas.EventsPerSecond),
+		creates:  quota.NewBuckets("create", o.Quotas.CreatesPerSecond),
 		stop:     make(chan struct{}),
 
 		feeds: feeds{byKey: xsync.NewMap[feedKey, *feed]()},
@@ -91,7 +93,7 @@ func Start(o Options) (*Router, error) {
 	return r, nil
 }
 
-// Stop refuses new calls with ErrUnavailable, ends queries and lists with it,
+// Stop refuses new calls with failure.ErrUnavailable, ends queries and lists with it,
 // waits until every accepted call is answered or ctx ends, and puts all instances
 // to sleep.
 func (r *Router) Stop(ctx context.Context) error {
@@ -127,12 +129,12 @@ func (r *Router) ticks() <-chan struct{} { return *r.tick.Load() }
 // first; reads go on when the store takes nothing (persistence/PROMISES.md, "P4").
 func (r *Router) admit() error {
 	if r.stopping.Load() {
-		return fmt.Errorf("%w: stopping", ErrUnavailable)
+		return fmt.Errorf("%w: stopping", failure.ErrUnavailable)
 	}
 	if r.inFlight.Add(1) > int64(r.o.InFlightMax) {
 		r.inFlight.Add(-1)
 		r.metrics.refused.Add(1)
-		return ErrBusy
+		return failure.ErrBusy
 	}
 	return nil
 }
@@ -140,7 +142,7 @@ func (r *Router) admit() error {
 // accepting says whether the store takes writes now.
 func (r *Router) accepting() error {
 	if err := r.store.Accepting(); err != nil {
-		return storeError(err)
+		return failure.OfStore(err)
 	}
 	return nil
 }
@@ -152,7 +154,7 @@ func (r *Router) Send(_ context.Context, req *EventRequest) (*Reply, error) {
 		return nil, fmt.Errorf("send to %s: %w", req.WorkflowID, err)
 	}
 	if d.SendRight(callerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
-		return nil, fmt.Errorf("send to %s: %w", req.WorkflowID, ErrForbidden)
+		return nil, fmt.Errorf("send to %s: %w", req.WorkflowID, failure.ErrForbidden)
 	}
 	if err := r.maySend(req); err != nil {
 		return nil, fmt.Errorf("send to %s: %w", req.WorkflowID, err)
@@ -169,7 +171,15 @@ func (r *Router) maySend(req *EventRequest) error {
 	if err := r.accepting(); err != nil || req.NoQuota {
 		return err
 	}
-	return r.countRefusal(r.events.take(req.Caller.ID, r.o.Clock()))
+	return r.countRefusal(r.events.Take(req.Caller.ID, r.o.Clock()))
+}
+
+// countRefusal counts the refusals of quotas among errors.
+func (r *Router) countRefusal(err error) error {
+	if err != nil {
+		r.metrics.overQuota.Add(1)
+	}
+	return err
 }
 
 // Load returns an instance as it is after everything that was acknowledged.
@@ -179,7 +189,7 @@ func (r *Router) Load(_ context.Context, req *LoadRequest) (*Reply, error) {
 		return nil, fmt.Errorf("load from %s: %w", req.WorkflowID, err)
 	}
 	if d.ReadRight(callerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
-		return nil, fmt.Errorf("load from %s: %w", req.WorkflowID, ErrForbidden)
+		return nil, fmt.Errorf("load from %s: %w", req.WorkflowID, failure.ErrForbidden)
 	}
 	reply, err := r.ask(req.WorkflowID, req.InstanceID, func(c *call) { c.load = req })
 	if err != nil {
@@ -209,7 +219,7 @@ func (r *Router) Declares(workflowID, event string) bool {
 func (r *Router) ask(workflowID, instanceID string, fill func(*call)) (*Reply, error) {
 	id, ok := parseInstanceID(instanceID)
 	if !ok {
-		return nil, ErrNotFound
+		return nil, failure.ErrNotFound
 	}
 	if err := r.admit(); err != nil {
 		return nil, err
@@ -225,7 +235,7 @@ func (r *Router) ask(workflowID, instanceID string, fill func(*call)) (*Reply, e
 		}
 		if e.workflow != workflowID {
 			r.inFlight.Add(-1)
-			return nil, ErrNotFound
+			return nil, failure.ErrNotFound
 		}
 		switch err := e.acquire(); {
 		case errors.Is(err, errAsleep):
@@ -253,9 +263,9 @@ func (r *Router) ask(workflowID, instanceID string, fill func(*call)) (*Reply, e
 func (r *Router) wake(workflowID string, id persistence.ID) (*entry, error) {
 	key := persistence.RecordKey(nil, r.store.ShardOf(id), workflowID, id)
 	if _, err := r.store.Load(key); errors.Is(err, persistence.ErrNotFound) {
-		return nil, ErrNotFound
+		return nil, failure.ErrNotFound
 	} else if err != nil {
-		return nil, storeError(err)
+		return nil, failure.OfStore(err)
 	}
 	e, _ := r.awake.Compute(id, func(old *entry, loaded bool) (*entry, xsync.ComputeOp) {
 		if loaded {

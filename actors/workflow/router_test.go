@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/persistence"
 )
@@ -67,33 +68,33 @@ func TestWhoMayNotGetsTheAnswerOfTheTable(t *testing.T) {
 		{"create without the role", func() error {
 			_, err := h.Create(t.Context(), &CreateRequest{Caller: eve, WorkflowID: "leave"})
 			return err
-		}, ErrForbidden},
+		}, failure.ErrForbidden},
 		{"create of an unknown workflow", func() error {
 			_, err := h.Create(t.Context(), &CreateRequest{Caller: john, WorkflowID: "nope"})
 			return err
-		}, ErrNotFound},
-		{"load what a when hides", func() error { _, err := h.load(john, "leave", other); return err }, ErrNotFound},
-		{"send to what a when hides", func() error { _, err := h.send(john, "leave", other, "submit", "", ""); return err }, ErrNotFound},
-		{"load with another workflow's id", func() error { _, err := h.load(john, "order", id); return err }, ErrNotFound},
-		{"load with another workflow's id the other way", func() error { _, err := h.load(mary, "leave", anOrder); return err }, ErrNotFound},
-		{"load an unknown instance", func() error { _, err := h.load(john, "leave", "01ARZ3NDEKTSV4RRFFQ69G5FAV"); return err }, ErrNotFound},
-		{"load a lower-case id", func() error { _, err := h.load(john, "leave", strings.ToLower(id)); return err }, ErrNotFound},
-		{"load something else", func() error { _, err := h.load(john, "leave", "x"); return err }, ErrNotFound},
+		}, failure.ErrNotFound},
+		{"load what a when hides", func() error { _, err := h.load(john, "leave", other); return err }, failure.ErrNotFound},
+		{"send to what a when hides", func() error { _, err := h.send(john, "leave", other, "submit", "", ""); return err }, failure.ErrNotFound},
+		{"load with another workflow's id", func() error { _, err := h.load(john, "order", id); return err }, failure.ErrNotFound},
+		{"load with another workflow's id the other way", func() error { _, err := h.load(mary, "leave", anOrder); return err }, failure.ErrNotFound},
+		{"load an unknown instance", func() error { _, err := h.load(john, "leave", "01ARZ3NDEKTSV4RRFFQ69G5FAV"); return err }, failure.ErrNotFound},
+		{"load a lower-case id", func() error { _, err := h.load(john, "leave", strings.ToLower(id)); return err }, failure.ErrNotFound},
+		{"load something else", func() error { _, err := h.load(john, "leave", "x"); return err }, failure.ErrNotFound},
 		{"an event that only managers may send", func() error {
 			h.mustSend(john, "leave", id, "submit", "", "")
 			_, err := h.send(john, "leave", id, "approve", "", "")
 			return err
-		}, ErrForbidden},
-		{"an undeclared event", func() error { _, err := h.send(john, "leave", id, "nope", "", ""); return err }, ErrInvalid},
-		{"an impossible name", func() error { _, err := h.send(john, "leave", id, "a b", "", ""); return err }, ErrInvalid},
-		{"a rejected event", func() error { _, err := h.send(john, "leave", id, "refuse", "", ""); return err }, ErrNotAllowed},
-		{"an event whose action fails", func() error { _, err := h.send(john, "leave", id, "fail", "", ""); return err }, ErrExecution},
+		}, failure.ErrForbidden},
+		{"an undeclared event", func() error { _, err := h.send(john, "leave", id, "nope", "", ""); return err }, failure.ErrInvalid},
+		{"an impossible name", func() error { _, err := h.send(john, "leave", id, "a b", "", ""); return err }, failure.ErrInvalid},
+		{"a rejected event", func() error { _, err := h.send(john, "leave", id, "refuse", "", ""); return err }, failure.ErrNotAllowed},
+		{"an event whose action fails", func() error { _, err := h.send(john, "leave", id, "fail", "", ""); return err }, failure.ErrExecution},
 		{"If-Match with another sequence", func() error {
 			e := event(john, "leave", id, "back", "", "")
 			e.IfMatch = []uint64{1, 7}
 			_, err := h.Send(t.Context(), e)
 			return err
-		}, ErrPrecondition},
+		}, failure.ErrPrecondition},
 	} {
 		if err := c.call(); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
@@ -160,12 +161,12 @@ func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
 				t.Errorf("%s %s:\n got %s\nwant %s", c.what, when, got, want)
 			}
 		}
-		if _, err := h.send(john, "leave", id, "submit", `{"a": 2}`, "k"); !errors.Is(err, ErrKeyReused) {
+		if _, err := h.send(john, "leave", id, "submit", `{"a": 2}`, "k"); !errors.Is(err, failure.ErrKeyReused) {
 			t.Errorf("same key, other body, %s: got %v", when, err)
 		}
 		other := create()
 		other.Retry.Fingerprint[0] = 2
-		if _, err := h.Create(t.Context(), other); !errors.Is(err, ErrKeyReused) {
+		if _, err := h.Create(t.Context(), other); !errors.Is(err, failure.ErrKeyReused) {
 			t.Errorf("create with same key, other body, %s: got %v", when, err)
 		}
 	}
@@ -253,7 +254,7 @@ func TestARecordAboveItsLimitIsRefusedBeforeTheCommit(t *testing.T) {
 	for n := 0; n < 5 && err == nil; n++ {
 		_, err = h.send(john, "leave", id, "grow", fmt.Sprintf(big, n), "")
 	}
-	if !errors.Is(err, ErrTooLarge) {
+	if !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("got %v, want ErrTooLarge", err)
 	}
 	if r := h.mustLoad(john, "leave", id); r.Sequence != 4 {
@@ -274,7 +275,7 @@ func TestAPanicCostsOneAnswerAndNothingElse(t *testing.T) {
 	broken := newCall(e)
 	broken.event = &EventRequest{WorkflowID: "leave"} // no caller: a bug of ours
 	h.system.Root().Send(e.pid, broken)
-	if _, err := h.wait(broken); !errors.Is(err, ErrInternal) {
+	if _, err := h.wait(broken); !errors.Is(err, failure.ErrInternal) {
 		t.Errorf("got %v, want ErrInternal", err)
 	}
 	if got := events(t, h.mustSend(john, "leave", id, "submit", "", "")); got != ",submit" {
@@ -306,7 +307,7 @@ func TestDamagedBytesStopTheInstanceAndNotTheOthers(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.load(john, "leave", bad); !errors.Is(err, ErrExecution) {
+	if _, err := h.load(john, "leave", bad); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("damaged instance: got %v", err)
 	}
 	h.mustLoad(john, "leave", good)
@@ -329,7 +330,7 @@ func TestAMissingHistoryEntryIsNoticed(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.load(john, "leave", id); !errors.Is(err, ErrExecution) {
+	if _, err := h.load(john, "leave", id); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("got %v, want ErrExecution", err)
 	}
 }
@@ -369,11 +370,11 @@ func TestLimitsRefuseBeforeTheMailbox(t *testing.T) {
 	}
 	hold()
 	hold()
-	if _, err := h.load(john, "leave", id); !errors.Is(err, ErrInstanceBusy) {
+	if _, err := h.load(john, "leave", id); !errors.Is(err, failure.ErrInstanceBusy) {
 		t.Errorf("third call at an instance with room for two: got %v", err)
 	}
 	h.inFlight.Add(1)
-	if _, err := h.Create(t.Context(), &CreateRequest{Caller: john, WorkflowID: "leave"}); !errors.Is(err, ErrBusy) {
+	if _, err := h.Create(t.Context(), &CreateRequest{Caller: john, WorkflowID: "leave"}); !errors.Is(err, failure.ErrBusy) {
 		t.Errorf("fourth call at a service with room for three: got %v", err)
 	}
 	h.inFlight.Add(-1)
@@ -436,7 +437,7 @@ func TestStoppingRefusesNewCalls(t *testing.T) {
 	if err := h.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.load(john, "leave", id); !errors.Is(err, ErrUnavailable) {
+	if _, err := h.load(john, "leave", id); !errors.Is(err, failure.ErrUnavailable) {
 		t.Errorf("got %v, want ErrUnavailable", err)
 	}
 	if err := h.Stop(t.Context()); err != nil {

@@ -33,8 +33,8 @@ func (r *Router) sweep() {
 	close(*r.tick.Swap(&next))
 	r.feeds.sweep(time.Now())
 	now := r.o.Clock()
-	r.events.sweep(now)
-	r.creates.sweep(now)
+	r.events.Sweep(now)
+	r.creates.Sweep(now)
 	round, idle := r.round.Add(1), r.idleRounds()
 	r.awake.Range(func(_ persistence.ID, e *entry) bool {
 		r.letSleep(e, round-idle)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/persistence"
 	"troupe/statemachine"
@@ -24,7 +25,7 @@ const beatEvery = 15 * time.Second
 // entries are missing, and WatchBeat when there is nothing to say.
 //
 // It returns nil when the router stops watching, ctx's error, yield's own, or why
-// the request is refused: ErrInvalid, ErrForbidden, ErrNotFound, ErrUnavailable.
+// the request is refused: failure.ErrInvalid, failure.ErrForbidden, failure.ErrNotFound, failure.ErrUnavailable.
 func (r *Router) Watch(ctx context.Context, req *WatchRequest, yield func(WatchEvent) error) error {
 	w := &watcher{router: r, req: req, caller: callerOf(req.Caller), yield: yield}
 	var cancel context.CancelFunc
@@ -70,13 +71,13 @@ func (w *watcher) open(ctx context.Context) error {
 		return err
 	}
 	if d.ReadRight(w.caller, r.o.Clock()) == statemachine.Denied {
-		return ErrForbidden
+		return failure.ErrForbidden
 	}
 	if w.filter, err = filter.Parse([]byte(w.req.Filter), filter.Options{Private: w.req.Caller.Has(identity.Workflows)}); err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
+		return fmt.Errorf("%w: %w", failure.ErrInvalid, err)
 	}
 	if w.filter.UsesHistory() {
-		return fmt.Errorf("%w: the filter of a watch cannot look at svcHistory", ErrInvalid)
+		return fmt.Errorf("%w: the filter of a watch cannot look at svcHistory", failure.ErrInvalid)
 	}
 	if w.req.InstanceID != "" {
 		if err := w.look(ctx); err != nil { // before the feed: a guessed id costs none
@@ -85,7 +86,7 @@ func (w *watcher) open(ctx context.Context) error {
 	}
 	select {
 	case <-r.watching.Done():
-		return ErrUnavailable
+		return failure.ErrUnavailable
 	default:
 	}
 	w.feed = r.feeds.join(feedKey{w.req.WorkflowID, w.id})
@@ -119,7 +120,7 @@ func (r *Router) settleCommits(f *feed) error {
 	r.catalog.indexing.Lock()
 	r.catalog.indexing.Unlock() //nolint:staticcheck // only to wait: commits hold it while they look
 	if err := r.store.AwaitDurable(); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", failure.ErrUnavailable, err)
 	}
 	f.settled.Store(true)
 	return nil
@@ -235,11 +236,11 @@ func (w *watcher) catchUp(sequence uint64) error {
 	sh := r.store.ShardOf(w.id)
 	stored, err := r.store.Load(persistence.RecordKey(nil, sh, w.req.WorkflowID, w.id))
 	if err != nil {
-		return storeError(err)
+		return failure.OfStore(err)
 	}
 	record, err := statemachine.ParseRecord(stored)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrExecution, err)
+		return fmt.Errorf("%w: %w", failure.ErrExecution, err)
 	}
 	of, err := r.catalog.version(w.req.WorkflowID, record.Version)
 	if err != nil {
@@ -247,7 +248,7 @@ func (w *watcher) catchUp(sequence uint64) error {
 	}
 	in, err := of.Restore(w.req.InstanceID, record)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrExecution, err)
+		return fmt.Errorf("%w: %w", failure.ErrExecution, err)
 	}
 	for n := w.last + 1; n <= sequence; n++ {
 		if err := w.again(); err != nil {
@@ -259,10 +260,10 @@ func (w *watcher) catchUp(sequence uint64) error {
 		}
 		value, err := r.store.Load(persistence.EntryKey(nil, sh, w.id, n))
 		if err != nil {
-			return storeError(err)
+			return failure.OfStore(err)
 		}
 		if len(value) < entryHead || value[0] != entryFormat {
-			return fmt.Errorf("%w: history entry %d", ErrExecution, n)
+			return fmt.Errorf("%w: history entry %d", failure.ErrExecution, n)
 		}
 		entry := data.Value(value[entryHead:])
 		if err := w.show(w.req.InstanceID, n, entry, of.StatesOf(entry), strconv.FormatUint(n, 10)); err != nil {

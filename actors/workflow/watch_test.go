@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/persistence/clocktest"
 	"troupe/persistence/storetest"
@@ -286,17 +287,17 @@ func TestAWatchIsRefused(t *testing.T) {
 		req  WatchRequest
 		want error
 	}{
-		{"no right to the workflow", WatchRequest{Caller: eve}, ErrForbidden},
-		{"no right to the workflow, one instance", WatchRequest{Caller: eve, InstanceID: id}, ErrForbidden},
-		{"no right to the workflow, an unknown instance", WatchRequest{Caller: eve, InstanceID: "x"}, ErrForbidden},
-		{"an unknown workflow", WatchRequest{Caller: boss, WorkflowID: "nope"}, ErrNotFound},
-		{"a hidden instance", WatchRequest{Caller: guest, InstanceID: hidden}, ErrNotFound},
-		{"an unknown instance", WatchRequest{Caller: guest, InstanceID: "01ARZ3NDEKTSV4RRFFQ69G5FAV"}, ErrNotFound},
-		{"no instance", WatchRequest{Caller: guest, InstanceID: "x"}, ErrNotFound},
-		{"another workflow's instance", WatchRequest{Caller: john, WorkflowID: "order", InstanceID: id}, ErrNotFound},
-		{"a filter that is no filter", WatchRequest{Caller: boss, Filter: "{"}, ErrInvalid},
-		{"a filter on the history", WatchRequest{Caller: boss, Filter: `{"svcHistory.user":"x"}`}, ErrInvalid},
-		{"a filter on private data", WatchRequest{Caller: member, Filter: `{"svcPrivate.p":1}`}, ErrInvalid},
+		{"no right to the workflow", WatchRequest{Caller: eve}, failure.ErrForbidden},
+		{"no right to the workflow, one instance", WatchRequest{Caller: eve, InstanceID: id}, failure.ErrForbidden},
+		{"no right to the workflow, an unknown instance", WatchRequest{Caller: eve, InstanceID: "x"}, failure.ErrForbidden},
+		{"an unknown workflow", WatchRequest{Caller: boss, WorkflowID: "nope"}, failure.ErrNotFound},
+		{"a hidden instance", WatchRequest{Caller: guest, InstanceID: hidden}, failure.ErrNotFound},
+		{"an unknown instance", WatchRequest{Caller: guest, InstanceID: "01ARZ3NDEKTSV4RRFFQ69G5FAV"}, failure.ErrNotFound},
+		{"no instance", WatchRequest{Caller: guest, InstanceID: "x"}, failure.ErrNotFound},
+		{"another workflow's instance", WatchRequest{Caller: john, WorkflowID: "order", InstanceID: id}, failure.ErrNotFound},
+		{"a filter that is no filter", WatchRequest{Caller: boss, Filter: "{"}, failure.ErrInvalid},
+		{"a filter on the history", WatchRequest{Caller: boss, Filter: `{"svcHistory.user":"x"}`}, failure.ErrInvalid},
+		{"a filter on private data", WatchRequest{Caller: member, Filter: `{"svcPrivate.p":1}`}, failure.ErrInvalid},
 	} {
 		if err := h.watch(c.req, nil).ended(); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
@@ -477,7 +478,7 @@ func TestStopWatchingEndsAllWatches(t *testing.T) {
 		}
 	}
 	for _, req := range []WatchRequest{{Caller: member}, {Caller: member, InstanceID: id}} {
-		if err := h.watch(req, nil).ended(); !errors.Is(err, ErrUnavailable) {
+		if err := h.watch(req, nil).ended(); !errors.Is(err, failure.ErrUnavailable) {
 			t.Errorf("a new watch: got %v, want ErrUnavailable", err)
 		}
 	}
@@ -694,7 +695,7 @@ func TestAnEntryWhoseOutcomeIsUnknown(t *testing.T) {
 		var wg sync.WaitGroup
 		for id, body := range map[string]string{open: "", hidden: `{"secret":true}`} {
 			wg.Go(func() {
-				if _, err := h.send(boss, "stock", id, "close", body, ""); !errors.Is(err, ErrOutcomeUnknown) {
+				if _, err := h.send(boss, "stock", id, "close", body, ""); !errors.Is(err, failure.ErrOutcomeUnknown) {
 					t.Errorf("got %v, want ErrOutcomeUnknown", err)
 				}
 			})
@@ -702,7 +703,7 @@ func TestAnEntryWhoseOutcomeIsUnknown(t *testing.T) {
 		<-hanging
 		late := h.watch(WatchRequest{Caller: member, WorkflowID: "order"}, nil)
 		wg.Wait()
-		if err := late.ended(); !errors.Is(err, ErrUnavailable) {
+		if err := late.ended(); !errors.Is(err, failure.ErrUnavailable) {
 			t.Errorf("a watch while the disk hangs: %v, want ErrUnavailable", err)
 		}
 		all.expect("while the outcome is not known", "lost", "lost")

@@ -20,10 +20,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"troupe/actors/home"
+	"troupe/actors/quota"
 	"troupe/actors/repository"
 	"troupe/actors/repository/bucket"
 	"troupe/actors/repository/disk"
-	"troupe/actors/workflow"
 	"troupe/gateway"
 	"troupe/gateway/provider"
 	"troupe/statemachine/document"
@@ -52,7 +52,7 @@ type config struct {
 	watchersPerUserMax               int
 	queryTimeMax                     time.Duration
 	drainDelay, drainMax             time.Duration
-	quotas                           workflow.Quotas
+	quotas                           quota.Limits
 	shards                           int
 	cacheBytes, memTableBytes        int64
 	freeBytesMin                     int64

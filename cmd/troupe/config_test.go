@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"troupe/actors/workflow"
+	"troupe/actors/quota"
 	"troupe/statemachine/document"
 )
 
@@ -220,7 +220,7 @@ func TestSettingsFileFaults(t *testing.T) {
 
 // TestQuotas: none by default, and from troupe.yaml as a group.
 func TestQuotas(t *testing.T) {
-	for text, want := range map[string]workflow.Quotas{
+	for text, want := range map[string]quota.Limits{
 		"": {},
 		"quota:\n  eventsPerSecond: 20\n  createsPerSecond: 0.5\n  historyEntries: 50000\n": {EventsPerSecond: 20, CreatesPerSecond: 0.5, HistoryEntries: 50_000},
 	} {

@@ -21,9 +21,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors"
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/internal/semaphore"
-	"troupe/actors/workflow"
 )
 
 // What Do returns besides the error of the work, each of the kind of package
@@ -31,11 +31,11 @@ import (
 // ErrPanicked.
 var (
 	// ErrBusy: no worker came free for the user within Options.WaitMax.
-	ErrBusy = fmt.Errorf("%w: too many requests", workflow.ErrBusy)
+	ErrBusy = fmt.Errorf("%w: too many requests", failure.ErrBusy)
 	// ErrStopped: Stop was called.
-	ErrStopped = fmt.Errorf("%w: supervisor is stopped", workflow.ErrUnavailable)
+	ErrStopped = fmt.Errorf("%w: supervisor is stopped", failure.ErrUnavailable)
 	// ErrPanicked: the work panicked; the log has more.
-	ErrPanicked = fmt.Errorf("%w: request panicked", workflow.ErrInternal)
+	ErrPanicked = fmt.Errorf("%w: request panicked", failure.ErrInternal)
 )
 
 // Options configures a Supervisor. System is required.

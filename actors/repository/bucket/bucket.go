@@ -18,8 +18,8 @@ import (
 	"github.com/minio/minio-go/v7/pkg/s3utils"
 	"github.com/rs/zerolog"
 
+	"troupe/actors/failure"
 	"troupe/actors/repository"
-	"troupe/actors/workflow"
 )
 
 // Options configures a Bucket. Endpoint and Bucket are required.
@@ -160,7 +160,7 @@ func (b *Bucket) List(ctx context.Context, folder string) (*repository.Listing, 
 	listing, found, sum := &repository.Listing{}, folder == "/", uint64(0)
 	for object := range b.objects(ctx, prefix, false) {
 		if object.Err != nil {
-			return nil, fmt.Errorf("%w: list %s: %w", workflow.ErrUnavailable, b.o.Bucket, object.Err)
+			return nil, fmt.Errorf("%w: list %s: %w", failure.ErrUnavailable, b.o.Bucket, object.Err)
 		}
 		found = true
 		name, isIn := strings.CutPrefix(object.Key, prefix)
@@ -211,7 +211,7 @@ func (b *Bucket) Open(ctx context.Context, file string) (*repository.File, error
 	c := &content{body: body, size: info.Size, cancel: cancel}
 	switch {
 	case info.Size < 0:
-		err = fmt.Errorf("%w: the store does not say how large the object is", workflow.ErrUnavailable)
+		err = fmt.Errorf("%w: the store does not say how large the object is", failure.ErrUnavailable)
 	case info.Size > b.o.FileBytesMax:
 		err = fmt.Errorf("%w: more than %d bytes", repository.ErrTooLarge, b.o.FileBytesMax)
 	default:
@@ -232,5 +232,5 @@ func openFault(err error) error {
 	case minio.AccessDenied, "InvalidObjectState": // the second: it is in an archive
 		return fmt.Errorf("%w: %w", fs.ErrPermission, err)
 	}
-	return fmt.Errorf("%w: %w", workflow.ErrUnavailable, err)
+	return fmt.Errorf("%w: %w", failure.ErrUnavailable, err)
 }

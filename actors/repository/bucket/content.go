@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"sync"
 
-	"troupe/actors/workflow"
+	"troupe/actors/failure"
 )
 
 // drainBytesMax is how much of an answer that nobody wants is read, so that its
@@ -41,7 +41,7 @@ func (c *content) ReadAt(p []byte, off int64) (int, error) {
 func (c *content) load() {
 	text := make([]byte, c.size)
 	if _, err := io.ReadFull(c.body, text); err != nil {
-		c.err = fmt.Errorf("%w: read an object: %s", workflow.ErrUnavailable, err.Error())
+		c.err = fmt.Errorf("%w: read an object: %s", failure.ErrUnavailable, err.Error())
 		return
 	}
 	c.text = bytes.NewReader(text)

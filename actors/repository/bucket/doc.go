@@ -12,5 +12,5 @@
 //
 // The errors are those of repository.Source. What is neither there nor missing,
 // because the store cannot be reached, refuses the keys or has no such bucket, is
-// workflow.ErrUnavailable: it may be tried again.
+// failure.ErrUnavailable: it may be tried again.
 package bucket

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/repository"
 	"troupe/actors/repository/bucket/buckettest"
-	"troupe/actors/workflow"
 )
 
 func put(t testing.TB, b *buckettest.Bucket, files ...string) {
@@ -91,12 +91,12 @@ func TestAStoreThatCannotBeReadIsUnavailable(t *testing.T) {
 			change(&o)
 			b := newBucket(t, o)
 			for _, folder := range []string{"/", "/d", "/none"} {
-				if l, err := b.List(t.Context(), folder); !errors.Is(err, workflow.ErrUnavailable) || errors.Is(err, fs.ErrNotExist) {
+				if l, err := b.List(t.Context(), folder); !errors.Is(err, failure.ErrUnavailable) || errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("list %s: got %v, %v", folder, l, err)
 				}
 			}
 			for _, file := range []string{"/d/a.rml", "/none"} {
-				if text, err := read(b, file); !errors.Is(err, workflow.ErrUnavailable) || errors.Is(err, fs.ErrNotExist) {
+				if text, err := read(b, file); !errors.Is(err, failure.ErrUnavailable) || errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("open %s: got %q, %v", file, text, err)
 				}
 			}
@@ -121,7 +121,7 @@ func TestRightsInTheStore(t *testing.T) {
 	if text, err := read(b, "/open/a.rml"); text != "text of /open/a.rml" || err != nil {
 		t.Errorf("an open file: got %q, %v", text, err)
 	}
-	if text, err := read(b, "/closed/b.rml"); !errors.Is(err, fs.ErrPermission) || errors.Is(err, workflow.ErrUnavailable) {
+	if text, err := read(b, "/closed/b.rml"); !errors.Is(err, fs.ErrPermission) || errors.Is(err, failure.ErrUnavailable) {
 		t.Errorf("a closed file: got %q, %v", text, err)
 	}
 	l, err := b.List(t.Context(), "/")
@@ -259,7 +259,7 @@ func TestLargeFilesAndKeys(t *testing.T) {
 		t.Errorf("above the limit: got %v", err)
 	}
 	for _, file := range []string{"/", "/" + strings.Repeat("x", 1024), "/" + strings.Repeat("x", 1025), "/ ", "/\u00a0", "/\u3000\u3000"} {
-		if _, err := read(b, file); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, workflow.ErrUnavailable) {
+		if _, err := read(b, file); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, failure.ErrUnavailable) {
 			t.Errorf("%.20q: got %v, want fs.ErrNotExist", file, err)
 		}
 	}
@@ -275,7 +275,7 @@ func TestAnAnswerThatBreaksOff(t *testing.T) {
 	store.hang("slow.rml", 3)
 	for _, file := range []string{"/a.rml", "/slow.rml"} {
 		text, err := read(b, file)
-		if !errors.Is(err, workflow.ErrUnavailable) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		if !errors.Is(err, failure.ErrUnavailable) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s: got %q, %v", file, text, err)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"github.com/rs/zerolog"
 
+	"troupe/actors/failure"
 	"troupe/actors/repository"
-	"troupe/actors/workflow"
 )
 
 // Options configures a Disk. Dir is required.
@@ -182,13 +182,13 @@ func enterOne(dir *os.Root, name string) (*os.Root, error) {
 }
 
 // notThere turns what a file or a link in a folder's place is answered with into
-// fs.ErrNotExist, and what will pass into workflow.ErrUnavailable.
+// fs.ErrNotExist, and what will pass into failure.ErrUnavailable.
 func notThere(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENAMETOOLONG):
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOMEM):
-		return fmt.Errorf("%w: %w", workflow.ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", failure.ErrUnavailable, err)
 	}
 	return err
 }
@@ -214,7 +214,7 @@ func (d *Disk) Open(_ context.Context, file string) (*repository.File, error) {
 			return f, err
 		}
 	}
-	return nil, fmt.Errorf("%w: %w", workflow.ErrUnavailable, errReplaced)
+	return nil, fmt.Errorf("%w: %w", failure.ErrUnavailable, errReplaced)
 }
 
 // errReplaced: another file has come to stand under the name while it was opened.

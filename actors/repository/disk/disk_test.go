@@ -20,9 +20,9 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
+	"troupe/actors/failure"
 	"troupe/actors/repository"
 	"troupe/actors/repository/sourcetest"
-	"troupe/actors/workflow"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -315,7 +315,7 @@ func TestTooManyOpenFiles(t *testing.T) {
 		if file != nil {
 			_ = file.Close()
 		}
-		if !errors.Is(err, workflow.ErrUnavailable) {
+		if !errors.Is(err, failure.ErrUnavailable) {
 			t.Errorf("with %d left: got %v, want ErrUnavailable", left, err)
 		}
 	}

@@ -1,4 +1,7 @@
-package workflow
+// Package quota holds users to what an operator lets them ask for over time. A
+// quota is no limit of capacity: those hold in any case. Everything here is safe for
+// concurrent use, and nothing of it survives a restart.
+package quota
 
 import (
 	"errors"
@@ -9,12 +12,12 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 )
 
-// Quotas bound what may be asked over time. They are no limits of capacity: those
-// hold in any case. Zero values mean no quota. Requests with NoQuota pass them.
-type Quotas struct {
+// Limits are the quotas of a service. Zero values mean no quota.
+type Limits struct {
 	// EventsPerSecond and CreatesPerSecond are how many each user may send. One
 	// second's worth may come at once.
 	EventsPerSecond, CreatesPerSecond float64
@@ -24,7 +27,7 @@ type Quotas struct {
 }
 
 // Validate reports everything that is wrong at once.
-func (q *Quotas) Validate() error {
+func (q *Limits) Validate() error {
 	var faults []error
 	for _, quota := range []struct {
 		name  string
@@ -41,28 +44,37 @@ func (q *Quotas) Validate() error {
 	return errors.Join(faults...)
 }
 
-// QuotaError is the error of a request that a quota refuses. It wraps ErrQuota, and
+// Error is the error of a request that a quota refuses. It wraps failure.ErrQuota, and
 // its text behind that is meant for the caller.
-type QuotaError struct {
+type Error struct {
 	// Quota is what the quota is, for people.
 	Quota string
-	// Wait is the time until a request of the kind passes, or fullWait.
+	// Wait is the time until a request of the kind passes, or FullWait.
 	Wait time.Duration
 }
 
-// fullWait is the wait for a quota that time does not give back. It is longer than
+// FullWait is the wait for a quota that time does not give back. It is longer than
 // clients wait by themselves, so that they give up and show the reason.
-const fullWait = time.Hour
+const FullWait = time.Hour
 
-func (e *QuotaError) Error() string {
-	return fmt.Sprintf("%v: %s; nothing was done", ErrQuota, e.Quota)
+func (e *Error) Error() string {
+	return fmt.Sprintf("%v: %s; nothing was done", failure.ErrQuota, e.Quota)
 }
 
-func (e *QuotaError) Unwrap() error { return ErrQuota }
+func (e *Error) Unwrap() error { return failure.ErrQuota }
 
-// buckets hold each user to a rate. A nil one lets everything pass. Its methods are
+// MayAdd asks the quota of history entries for an instance that has so many.
+func (q *Limits) MayAdd(entries uint64) error {
+	most := q.HistoryEntries
+	if most == 0 || entries < uint64(most) {
+		return nil
+	}
+	return &Error{Quota: fmt.Sprintf("an instance may have %s, and this one has as many", counted(most, "history entry", "history entries")), Wait: FullWait}
+}
+
+// Buckets hold each user to a rate. A nil one lets everything pass. Its methods are
 // safe for concurrent use.
-type buckets struct {
+type Buckets struct {
 	what      string // of what so many a second; one of them
 	perSecond float64
 	burst     int
@@ -71,18 +83,20 @@ type buckets struct {
 	byUser map[identity.UserID]*rate.Limiter // guarded by mu; a user without one has a full bucket
 }
 
-func newBuckets(what string, perSecond float64) *buckets {
+// NewBuckets holds users to so many a second of what; 0 means no quota, and nil
+// Buckets.
+func NewBuckets(what string, perSecond float64) *Buckets {
 	if perSecond == 0 {
 		return nil
 	}
-	return &buckets{
+	return &Buckets{
 		what: what, perSecond: perSecond, burst: int(min(max(1, math.Ceil(perSecond)), math.MaxInt32)),
 		byUser: map[identity.UserID]*rate.Limiter{},
 	}
 }
 
-// take takes a token of the user's, or says that there is none.
-func (b *buckets) take(user identity.UserID, now time.Time) error {
+// Take takes a token of the user's, or says that there is none.
+func (b *Buckets) Take(user identity.UserID, now time.Time) error {
 	if b == nil {
 		return nil
 	}
@@ -99,12 +113,12 @@ func (b *buckets) take(user identity.UserID, now time.Time) error {
 		return nil
 	}
 	token.CancelAt(now)
-	return &QuotaError{Quota: fmt.Sprintf("a user may send %s a second", counted(b.perSecond, b.what, b.what+"s")), Wait: wait}
+	return &Error{Quota: fmt.Sprintf("a user may send %s a second", counted(b.perSecond, b.what, b.what+"s")), Wait: wait}
 }
 
-// sweep forgets full buckets: what is left is bounded by who sent something since
+// Sweep forgets full buckets: what is left is bounded by who sent something since
 // a bucket takes to fill.
-func (b *buckets) sweep(now time.Time) {
+func (b *Buckets) Sweep(now time.Time) {
 	if b == nil {
 		return
 	}
@@ -117,27 +131,10 @@ func (b *buckets) sweep(now time.Time) {
 	}
 }
 
-// mayAdd asks the quota of history entries.
-func (r *Router) mayAdd(entries uint64) error {
-	most := r.o.Quotas.HistoryEntries
-	if most == 0 || entries < uint64(most) {
-		return nil
-	}
-	return &QuotaError{Quota: fmt.Sprintf("an instance may have %s, and this one has as many", counted(most, "history entry", "history entries")), Wait: fullWait}
-}
-
 // counted writes a number with its noun.
 func counted[N int | float64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%v %s", n, many)
-}
-
-// countRefusal counts the refusals of quotas among errors.
-func (r *Router) countRefusal(err error) error {
-	if err != nil {
-		r.metrics.overQuota.Add(1)
-	}
-	return err
 }
