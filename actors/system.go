@@ -1,7 +1,9 @@
 package actors
 
 import (
+	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -9,13 +11,16 @@ import (
 )
 
 // System is the protoactor system that all actors of one process share.
-type System struct{ actors *actor.ActorSystem }
+type System struct {
+	actors   *actor.ActorSystem
+	stopOnce sync.Once // protoactor panics at a second shutdown
+}
 
 // NewSystem starts an actor system that logs to log. protoactor's own metrics
 // stay off: they register on global state.
 func NewSystem(log zerolog.Logger) *System {
 	logger := slog.New(zerolog.NewSlogHandler(log.Level(max(log.GetLevel(), zerolog.WarnLevel))))
-	return &System{actor.NewActorSystem(
+	return &System{actors: actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }),
 		actor.WithDeadLetterRequestLogging(false),
 		// NB: a goroutine waits that long after a message to an actor that has
@@ -27,6 +32,9 @@ func NewSystem(log zerolog.Logger) *System {
 // Root returns the context that spawns actors and sends to them.
 func (s *System) Root() *actor.RootContext { return s.actors.Root }
 
-// Stop ends the system. protoactor only marks itself as stopped; whoever
-// spawned actors stops them before.
-func (s *System) Stop() { s.actors.Shutdown() }
+// Stop ends the system, at once. protoactor only marks itself as stopped; whoever
+// spawned actors stops them before. It can be called again, and has no error.
+func (s *System) Stop(context.Context) error {
+	s.stopOnce.Do(s.actors.Shutdown)
+	return nil
+}

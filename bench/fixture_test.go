@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"testing"
 	"time"
@@ -121,10 +122,9 @@ func newHouse(tb testing.TB) *house {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { // before the store is closed
-		if err := h.Stop(context.Background()); err != nil {
+		if err := errors.Join(h.Stop(context.Background()), system.Stop(context.Background())); err != nil {
 			tb.Error(err)
 		}
-		system.Stop()
 	})
 	return h
 }

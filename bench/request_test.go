@@ -22,7 +22,7 @@ func newServer(tb testing.TB, h *house) (*gateway.Server, string) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(credentials.Stop)
+	tb.Cleanup(func() { stop(tb, credentials) })
 	token, _, err := credentials.CreateToken(context.Background(), identity.CreateCredential{User: load.UserID})
 	if err != nil {
 		tb.Fatal(err)
@@ -33,6 +33,14 @@ func newServer(tb testing.TB, h *house) (*gateway.Server, string) {
 	}
 	server.Open(gateway.Services{Workflows: h.Router, Credentials: credentials})
 	return server, token
+}
+
+// stop stops a server.
+func stop(tb testing.TB, s interface{ Stop(context.Context) error }) {
+	tb.Helper()
+	if err := s.Stop(context.Background()); err != nil {
+		tb.Errorf("Stop: %v", err)
+	}
 }
 
 // recorder takes an answer as cheaply as possible and keeps its status.
@@ -95,7 +103,7 @@ func TestTheLoadRunsAgainstTheService(t *testing.T) {
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer server.Stop()
+	defer stop(t, server)
 	for _, o := range []load.Options{
 		{Mix: load.Mix{1, 8, 1}},
 		{Mix: load.Mix{1, 8, 1}, Minimal: true, Rate: 200},

@@ -110,7 +110,7 @@ func BenchmarkEventHTTP(b *testing.B) {
 		if err := s.Start(); err != nil {
 			b.Fatal(err)
 		}
-		defer s.Stop()
+		defer stop(b, s)
 		benchConnection(b, s.Addr().String(), text)
 	})
 	b.Run("echo", func(b *testing.B) {

@@ -149,7 +149,7 @@ func TestAccessLog(t *testing.T) {
 	s.do(t, post("create", `{"workflowId":"w","data":{"svcPrivate":{"k":"`+private+`"}}}`))
 	s.do(t, post("event", `{"workflowId":"w","instanceId":"i","event":{"name":"n","data":{"k":"`+private+`"}}}`))
 	s.do(t, post("create", `{"`+private+`":1}`, "Cookie: session="+sessionAnn))
-	server.Stop()
+	stop(t, server)
 	text := log.String()
 	for _, want := range []string{`"route":"create"`, `"status":200`, `"status":500`, `"status":400`, `"user":"ann"`, `"level":"debug"`} {
 		if !strings.Contains(text, want) {

@@ -359,8 +359,16 @@ func startClosed(t testing.TB, o Options) *testServer {
 	if err := server.Start(); err != nil {
 		t.Fatalf("Start: %v", err)
 	}
-	t.Cleanup(server.Stop)
+	t.Cleanup(func() { stop(t, server) })
 	return &testServer{Server: server, log: log, base: "http://" + server.Addr().String() + server.options.BasePath}
+}
+
+// stop stops a server.
+func stop(tb testing.TB, s interface{ Stop(context.Context) error }) {
+	tb.Helper()
+	if err := s.Stop(context.Background()); err != nil {
+		tb.Errorf("Stop: %v", err)
+	}
 }
 
 // lockedBuffer takes a log that several goroutines write.

@@ -59,7 +59,7 @@ func startRealFiles(t *testing.T) *testServer {
 		t.Fatal(err)
 	}
 	system := actors.NewSystem(zerolog.Nop())
-	t.Cleanup(system.Stop)
+	t.Cleanup(func() { stop(t, system) })
 	files := repository.Start(repository.Options{System: system, Source: m, Rights: rights, Log: zerolog.Nop()})
 	t.Cleanup(func() {
 		if err := files.Stop(context.Background()); err != nil {

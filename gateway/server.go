@@ -223,14 +223,16 @@ func (s *Server) Open(services Services) { s.services.Store(&services) }
 
 // Stop drains and closes the server: /readyz and new requests are answered with
 // 503, requests that were accepted before are answered as usual, for at most
-// Options.DrainMax; then their context is cancelled and the connections are
-// closed. Streams to watchers end after DrainDelay. It takes at most DrainDelay,
-// DrainMax and two seconds. Calling it again waits for the first call.
-func (s *Server) Stop() {
-	s.stopOnce.Do(s.stop)
+// Options.DrainMax or until ctx ends; then their context is cancelled and the
+// connections are closed. Streams to watchers end after DrainDelay. It takes at
+// most DrainDelay, DrainMax and two seconds. Calling it again waits for the first
+// call. It has no error: what was cut off is in the log.
+func (s *Server) Stop(ctx context.Context) error {
+	s.stopOnce.Do(func() { s.stop(ctx) })
+	return nil
 }
 
-func (s *Server) stop() {
+func (s *Server) stop(ctx context.Context) {
 	s.mu.Lock()
 	s.mu.used = true
 	served := s.mu.served
@@ -241,14 +243,14 @@ func (s *Server) stop() {
 	}
 	begun := time.Now()
 	s.draining.Store(true)
-	drained := s.drain()
+	drained := s.drain(ctx)
 	if !drained {
 		s.cancel() // what is left answers that the outcome is unknown
 	}
 	// NB: the last bytes of an answer leave after its handler has returned.
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if err := s.http.Shutdown(ctx); err != nil {
+	if err := s.http.Shutdown(closing); err != nil {
 		_ = s.http.Close() // connections that have no answer coming
 	}
 	<-served
@@ -257,9 +259,12 @@ func (s *Server) stop() {
 
 // drain waits until the accepted requests are answered, and reports whether
 // they were in time.
-func (s *Server) drain() bool {
+func (s *Server) drain(ctx context.Context) bool {
 	if s.options.DrainDelay > 0 {
-		<-time.After(s.options.DrainDelay)
+		select {
+		case <-time.After(s.options.DrainDelay):
+		case <-ctx.Done():
+		}
 	}
 	if services := s.services.Load(); services != nil {
 		services.Workflows.StopWatching()
@@ -270,6 +275,8 @@ func (s *Server) drain() bool {
 		select {
 		case <-s.emptied:
 		case <-late.C:
+			return false
+		case <-ctx.Done():
 			return false
 		}
 	}

@@ -100,8 +100,8 @@ func TestLife(t *testing.T) {
 	setStore(errors.New("disk \"full\""))
 	look("full, with a build", "/readyz?verbose", 503, `"message":"store: disk \"full\""`+build)
 
-	s.Stop()
-	s.Stop()
+	stop(t, s)
+	stop(t, s)
 	if c, err := net.Dial("tcp", s.Addr().String()); err == nil {
 		_ = c.Close()
 		t.Error("the port is open after Stop")
@@ -121,7 +121,7 @@ func TestStopBeforeStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Stop()
+	stop(t, s)
 	if err := s.Start(); !errors.Is(err, ErrStopped) {
 		t.Errorf("got %v, want ErrStopped", err)
 	}
@@ -142,7 +142,7 @@ func TestStartTwice(t *testing.T) {
 	if err := other.Start(); err == nil {
 		t.Error("two servers have one port")
 	}
-	other.Stop()
+	stop(t, other)
 }
 
 // TestFailed holds that the caller hears of a listener that broke.
@@ -200,7 +200,7 @@ func TestDrain(t *testing.T) {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		s.Stop()
+		stop(t, s)
 	}()
 	waitFor(t, "draining", s.draining.Load)
 
@@ -237,7 +237,7 @@ func TestDrainIsBounded(t *testing.T) {
 	s := startServer(t, Options{DrainMax: time.Millisecond}, &fakeWorkflows{send: g.send})
 	accepted := s.async(t, post("event", eventBody))
 	<-g.entered
-	s.Stop()
+	stop(t, s)
 	if a := <-accepted; a.status != 504 || a.word() != "OutcomeUnknown" {
 		t.Errorf("got %d %s, want 504 OutcomeUnknown", a.status, a.body)
 	}
@@ -251,12 +251,12 @@ func TestDrainDelay(t *testing.T) {
 			t.Fatal(err)
 		}
 		begun := time.Now()
-		if !s.drain() || time.Since(begun) != 3*time.Second {
+		if !s.drain(t.Context()) || time.Since(begun) != 3*time.Second {
 			t.Errorf("drain took %v, want 3s", time.Since(begun))
 		}
 		s.inFlight.Add(1)
 		begun = time.Now()
-		if s.drain() || time.Since(begun) != 11*time.Second {
+		if s.drain(t.Context()) || time.Since(begun) != 11*time.Second {
 			t.Errorf("drain with a request left took %v, want 11s", time.Since(begun))
 		}
 	})
@@ -385,7 +385,7 @@ func TestStopEndsAnAcceptThatWaits(t *testing.T) {
 	second := s.dial(t)
 	defer func() { _ = second.Close() }()
 	waitFor(t, "the limit to be noticed", func() bool { return s.Metrics().ConnectionsFull > 0 })
-	s.Stop()
+	stop(t, s)
 	if a := <-first; a.status != 504 {
 		t.Errorf("the request that was in flight: got %d, want 504", a.status)
 	}

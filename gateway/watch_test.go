@@ -432,7 +432,7 @@ func TestWatchDrain(t *testing.T) {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		s.Stop()
+		stop(t, s)
 	}()
 	w.ends(t) // while an accepted request is still worked on
 	if a := s.do(t, get(watchPath)); a.status != 503 || a.word() != "Unavailable" {
@@ -452,7 +452,7 @@ func TestWatchDrainIsBounded(t *testing.T) {
 	s := startServer(t, Options{DrainMax: time.Hour}, &fakeWorkflows{watch: f.watch, stop: func() {}})
 	w := s.watch(t, withToken)
 	w.wants(t, opening)
-	s.Stop()
+	stop(t, s)
 	if err := <-f.ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("the call ended with %v, want the context's error", err)
 	}

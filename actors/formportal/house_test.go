@@ -145,12 +145,11 @@ func (h *house) stop() {
 	if h.Portal == nil {
 		return
 	}
-	for _, stop := range []func(context.Context) error{h.Portal.Stop, h.router.Stop} {
+	for _, stop := range []func(context.Context) error{h.Portal.Stop, h.router.Stop, h.system.Stop} {
 		if err := stop(context.Background()); err != nil {
 			h.t.Error(err)
 		}
 	}
-	h.system.Stop()
 	if err := h.store.Close(); err != nil {
 		h.t.Error(err)
 	}

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -14,6 +15,14 @@ import (
 	"troupe/statemachine"
 	"troupe/statemachine/document"
 )
+
+// stop stops a watcher.
+func stop(t *testing.T, w *Watcher) {
+	t.Helper()
+	if err := w.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -106,11 +115,12 @@ func TestLoadWithoutAHome(t *testing.T) {
 func TestWatchCallsBackForWhatMatters(t *testing.T) {
 	dir := folder(t, map[string]string{"identity.yaml": people})
 	changed := make(chan struct{}, 100)
-	w, err := Watch(WatchOptions{Dir: dir, Access: func() bool { return false }, Definitions: func() bool { changed <- struct{}{}; return false }, Settle: 20 * time.Millisecond, Log: zerolog.Nop()})
+	w, err := NewWatcher(WatchOptions{Dir: dir, Access: func() bool { return false }, Definitions: func() bool { changed <- struct{}{}; return false }, Settle: 20 * time.Millisecond, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Stop()
+	w.Start()
+	defer stop(t, w)
 	await := func(what string) {
 		t.Helper()
 		select {

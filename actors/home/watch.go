@@ -1,6 +1,7 @@
 package home
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -40,11 +42,14 @@ type Watcher struct {
 	o                   WatchOptions
 	fs                  *fsnotify.Watcher
 	access, definitions *follower
-	done                chan struct{} // closed when the goroutine is gone
+
+	starting, stopping sync.Once
+	running            sync.WaitGroup // the goroutines that Start begins
 }
 
-// Watch begins to watch. Stop must be called.
-func Watch(o WatchOptions) (*Watcher, error) {
+// NewWatcher begins to watch: files that are read from now on do not change
+// unnoticed. Nobody is called back before Start. Stop must be called.
+func NewWatcher(o WatchOptions) (*Watcher, error) {
 	if o.Settle == 0 {
 		o.Settle = 200 * time.Millisecond
 	}
@@ -52,7 +57,10 @@ func Watch(o WatchOptions) (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch %s: %w", o.Dir, err)
 	}
-	w := &Watcher{o: o, fs: notify, done: make(chan struct{})}
+	w := &Watcher{
+		o: o, fs: notify,
+		access: newFollower(o.Access, o.Settle), definitions: newFollower(o.Definitions, o.Settle),
+	}
 	if err := notify.Add(o.Dir); err != nil {
 		_ = notify.Close()
 		return nil, fmt.Errorf("watch %s: %w", o.Dir, err)
@@ -60,12 +68,20 @@ func Watch(o WatchOptions) (*Watcher, error) {
 	for _, folder := range folders {
 		w.addFolder(filepath.Join(o.Dir, folder))
 	}
-	w.access, w.definitions = follow(o.Access, o.Settle), follow(o.Definitions, o.Settle)
-	go w.loop()
 	return w, nil
 }
 
-// Retry has both sets looked at as after a call that asked for another.
+// Start begins to call back. It can be called again, and does nothing after Stop.
+func (w *Watcher) Start() {
+	w.starting.Do(func() {
+		for _, loop := range []func(){w.loop, w.access.loop, w.definitions.loop} {
+			w.running.Go(loop)
+		}
+	})
+}
+
+// Retry has both sets looked at as after a call that asked for another. It may be
+// called before Start.
 func (w *Watcher) Retry() {
 	for _, f := range []*follower{w.access, w.definitions} {
 		poke(f.retry)
@@ -87,16 +103,29 @@ func (w *Watcher) addFolder(path string) {
 	}
 }
 
-// Stop ends the watching; it returns when no callback is running any more.
-func (w *Watcher) Stop() {
-	_ = w.fs.Close()
-	<-w.done
-	w.access.end()
-	w.definitions.end()
+// Stop ends the watching and waits until no callback is running any more or ctx
+// ends. It can be called again, and before Start.
+func (w *Watcher) Stop(ctx context.Context) error {
+	w.starting.Do(func() {}) // NB: a Start that comes later does nothing
+	w.stopping.Do(func() {
+		_ = w.fs.Close()
+		close(w.access.stop)
+		close(w.definitions.stop)
+	})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.running.Wait()
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stop watching %s: the files are still being taken over: %w", w.o.Dir, ctx.Err())
+	}
 }
 
 func (w *Watcher) loop() {
-	defer close(w.done)
 	for {
 		select {
 		case e, ok := <-w.fs.Events:
@@ -147,17 +176,14 @@ type follower struct {
 	callback       func() (again bool)
 	settle         time.Duration
 	changed, retry chan struct{} // one entry when there is something to do
-	stop           chan struct{}
-	done           chan struct{} // closed when the goroutine is gone
+	stop           chan struct{} // closed when loop is to end
 }
 
-func follow(callback func() (again bool), settle time.Duration) *follower {
-	f := &follower{
+func newFollower(callback func() (again bool), settle time.Duration) *follower {
+	return &follower{
 		callback: callback, settle: settle, changed: make(chan struct{}, 1), retry: make(chan struct{}, 1),
-		stop: make(chan struct{}), done: make(chan struct{}),
+		stop: make(chan struct{}),
 	}
-	go f.loop()
-	return f
 }
 
 // poke leaves an entry in a channel that has room for one.
@@ -168,13 +194,7 @@ func poke(c chan struct{}) {
 	}
 }
 
-func (f *follower) end() {
-	close(f.stop)
-	<-f.done
-}
-
 func (f *follower) loop() {
-	defer close(f.done)
 	var quiet <-chan time.Time
 	wait := retryMin
 	for {

@@ -20,14 +20,15 @@ func TestARefusedSetIsTriedAgain(t *testing.T) {
 		var mu sync.Mutex
 		var calls []time.Duration
 		begun, again := time.Now(), true
-		f := follow(func() bool {
+		f := newFollower(func() bool {
 			mu.Lock()
 			defer mu.Unlock()
 			calls = append(calls, time.Since(begun))
 			begun = time.Now()
 			return again
 		}, 200*time.Millisecond)
-		defer f.end()
+		go f.loop()
+		defer close(f.stop)
 		wants := func(when string, pass time.Duration, want ...time.Duration) {
 			t.Helper()
 			mu.Lock()
@@ -60,7 +61,7 @@ func TestARefusedSetIsTriedAgain(t *testing.T) {
 func TestUsersDoNotWaitForDefinitions(t *testing.T) {
 	dir := folder(t, map[string]string{"identity.yaml": people})
 	access, publishing, release := make(chan struct{}, 100), make(chan struct{}), make(chan struct{})
-	w, err := Watch(WatchOptions{
+	w, err := NewWatcher(WatchOptions{
 		Dir: dir, Settle: time.Millisecond, Log: zerolog.Nop(),
 		Access: func() bool { access <- struct{}{}; return false },
 		Definitions: func() bool {
@@ -75,7 +76,8 @@ func TestUsersDoNotWaitForDefinitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Stop()
+	w.Start()
+	defer stop(t, w)
 	defer close(release)
 	write(t, filepath.Join(dir, "workflows", "simple.yaml"), simple)
 	<-publishing

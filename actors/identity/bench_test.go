@@ -12,7 +12,7 @@ func BenchmarkAuthenticate(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Cleanup(s.Stop)
+		b.Cleanup(func() { stop(b, s) })
 		var known string
 		for range credentials {
 			known, _, err = s.CreateToken(b.Context(), CreateCredential{User: "john.doe"})

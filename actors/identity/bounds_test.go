@@ -131,7 +131,7 @@ func TestBoundIsLowered(t *testing.T) {
 		for range 2*rowsMax + 500 {
 			issued(t, s, Session, "john.doe", 0)
 		}
-		s.Stop()
+		stop(t, s)
 		s = open(t, m, Options{})
 		pass(time.Second)
 		secret, _ := issued(t, s, Session, "john.doe", 0)
@@ -256,9 +256,9 @@ func TestSessionsAreForgotten(t *testing.T) {
 		s := open(t, m, Options{})
 		issued(t, s, Session, "john.doe", time.Hour)
 		issued(t, s, Session, "mary.major", time.Hour)
-		s.Stop()
+		stop(t, s)
 		s = open(t, m, Options{})
-		s.Stop() // so that its writer leaves the table to ours
+		stop(t, s) // so that its writer leaves the table to ours
 		w := newWriter(s)
 		if len(w.sessions) != 2 {
 			t.Errorf("got %d users, want 2", len(w.sessions))

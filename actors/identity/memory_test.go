@@ -176,7 +176,7 @@ func open(t *testing.T, l ledger, o Options) *Service {
 	if err != nil {
 		t.Fatalf("start: %v", err)
 	}
-	t.Cleanup(s.Stop)
+	t.Cleanup(func() { stop(t, s) })
 	return s
 }
 

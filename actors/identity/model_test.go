@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -60,7 +61,7 @@ func equalsModel(t *testing.T, rt *rapid.T) {
 	m := &model{enabled: map[UserID]bool{"john.doe": true, "mary.major": true}}
 	options := Options{Directory: parse(t, staff)}
 	s := mustStart(rt, options, ledger)
-	defer func() { s.Stop() }()
+	defer func() { stop(t, s) }()
 
 	pick := func(rt *rapid.T) *modelCredential {
 		if len(m.list) == 0 {
@@ -136,19 +137,26 @@ func equalsModel(t *testing.T, rt *rapid.T) {
 			pass(time.Duration(1+rapid.IntRange(0, 900).Draw(rt, "steps")*7) * time.Minute)
 		},
 		"restart": func(rt *rapid.T) {
-			s.Stop()
+			stop(t, s)
 			s = mustStart(rt, options, ledger)
 			synctest.Wait()
 		},
 		"crash": func(rt *rapid.T) {
 			pass(time.Minute) // last uses are written by then
 			after := ledger.crash(0)
-			s.Stop()
+			stop(t, s)
 			ledger = after
 			s = mustStart(rt, options, ledger)
 			synctest.Wait()
 		},
 	})
+}
+
+func stop(t rapid.TB, s *Service) {
+	t.Helper()
+	if err := s.Stop(context.Background()); err != nil {
+		t.Errorf("Stop: %v", err)
+	}
 }
 
 func mustStart(t rapid.TB, o Options, l ledger) *Service {

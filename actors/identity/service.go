@@ -240,12 +240,17 @@ func (s *Service) load() error {
 	return nil
 }
 
-// Stop writes the last uses, waits until they are durable and ends the writer.
-// Authenticate goes on working; every writing call answers ErrStopped. Calling
-// Stop again waits for the first call.
-func (s *Service) Stop() {
+// Stop writes the last uses, waits until they are durable or ctx ends, and ends
+// the writer. Authenticate goes on working; every writing call answers ErrStopped.
+// It can be called again.
+func (s *Service) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() { close(s.stopping) })
-	<-s.stopped
+	select {
+	case <-s.stopped:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stop identity service: last uses are still being written: %w", ctx.Err())
+	}
 }
 
 // SetDirectory makes a new set of roles and users the present one. It holds for

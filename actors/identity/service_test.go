@@ -342,8 +342,8 @@ func TestStop(t *testing.T) {
 		pass(10 * time.Second)
 		accepts(t, s, Token, secret, "john.doe")
 		used := time.Now()
-		s.Stop()
-		s.Stop()
+		stop(t, s)
+		stop(t, s)
 		if _, _, err := s.CreateToken(t.Context(), CreateCredential{User: "john.doe"}); !errors.Is(err, ErrStopped) {
 			t.Errorf("CreateToken: got %v, want ErrStopped", err)
 		}

@@ -504,7 +504,7 @@ func TestPasswordsSurviveARestart(t *testing.T) {
 			t.Fatalf("Start: %v", err)
 		}
 		use(s)
-		s.Stop()
+		stop(t, s)
 		if err := store.Close(); err != nil {
 			t.Fatalf("close the store: %v", err)
 		}
@@ -523,7 +523,7 @@ func TestPasswordsSurviveARestart(t *testing.T) {
 		turnedAway(t, s, "john.doe", oak, ErrUnauthorized)
 		signedIn(t, s, "john.doe", "another oak")
 		signedIn(t, s, "mary.major", oak)
-		s.Stop()
+		stop(t, s)
 		turnedAway(t, s, "john.doe", "another oak", ErrStopped)
 		if err := s.SetPassword(t.Context(), "john.doe", oak); !errors.Is(err, ErrStopped) {
 			t.Errorf("SetPassword after Stop: got %v, want ErrStopped", err)

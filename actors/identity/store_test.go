@@ -25,7 +25,7 @@ func TestStoreReopened(t *testing.T) {
 			t.Fatalf("Start: %v", err)
 		}
 		use(s)
-		s.Stop()
+		stop(t, s)
 		if err := store.Close(); err != nil {
 			t.Fatalf("close the store: %v", err)
 		}

@@ -126,7 +126,7 @@ func TestVouchedSessionsSurviveARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		use(s)
-		s.Stop()
+		stop(t, s)
 		if err := store.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package repository_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -98,10 +99,9 @@ func startBench(b *testing.B, source repository.Source) (*repository.Service, fu
 	system := actors.NewSystem(zerolog.Nop())
 	s := repository.Start(repository.Options{System: system, Source: source, Log: zerolog.Nop(), WaitMax: time.Minute})
 	return s, func() {
-		if err := s.Stop(context.Background()); err != nil {
+		if err := errors.Join(s.Stop(context.Background()), system.Stop(context.Background())); err != nil {
 			b.Error(err)
 		}
-		system.Stop()
 	}
 }
 

@@ -82,11 +82,10 @@ func start(t testing.TB, o repository.Options) *service {
 	s.Service = repository.Start(o)
 	t.Cleanup(func() {
 		for range 2 { // it can be called again
-			if err := s.Stop(context.Background()); err != nil {
+			if err := errors.Join(s.Stop(context.Background()), o.System.Stop(context.Background())); err != nil {
 				t.Error(err)
 			}
 		}
-		o.System.Stop()
 	})
 	return s
 }

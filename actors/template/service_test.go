@@ -60,10 +60,9 @@ func newService(t *testing.T, o template.Options) *service {
 	o.System, o.Files, o.Log = system, files, zerolog.Nop()
 	s.Service = template.Start(o)
 	t.Cleanup(func() {
-		if err := errors.Join(s.Stop(context.Background()), files.Stop(context.Background()), source.Close()); err != nil {
+		if err := errors.Join(s.Stop(context.Background()), files.Stop(context.Background()), source.Close(), system.Stop(context.Background())); err != nil {
 			t.Error(err)
 		}
-		system.Stop()
 	})
 	return s
 }
@@ -310,7 +309,9 @@ func TestOnlySoManyFilesAreLookedAtAtATime(t *testing.T) {
 	if _, err := s.Parameters(t.Context(), reader, template.Report, "/c.rml"); !errors.Is(err, failure.ErrUnavailable) {
 		t.Errorf("after Stop: got %v, want ErrUnavailable", err)
 	}
-	system.Stop()
+	if err := system.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
 }
 
 // brokenFiles can be opened and not read.
@@ -348,9 +349,8 @@ func TestAFileThatCannotBeRead(t *testing.T) {
 				}
 			}
 		}
-		if err := s.Stop(context.Background()); err != nil {
+		if err := errors.Join(s.Stop(context.Background()), system.Stop(context.Background())); err != nil {
 			t.Error(err)
 		}
-		system.Stop()
 	}
 }

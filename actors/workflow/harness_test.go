@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -144,10 +145,9 @@ func (h *house) stop() {
 	if h.Router == nil {
 		return
 	}
-	if err := h.Stop(context.Background()); err != nil {
+	if err := errors.Join(h.Stop(context.Background()), h.system.Stop(context.Background())); err != nil {
 		h.t.Error(err)
 	}
-	h.system.Stop()
 	if err := h.store.Close(); err != nil {
 		h.t.Error(err)
 	}

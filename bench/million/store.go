@@ -74,16 +74,14 @@ func open(dir string) (h *house, err error) {
 	if h.Router, err = workflow.Start(workflow.Options{
 		Store: h.store, System: h.system, Catalog: catalog, Log: zerolog.Nop(), IdleAfter: time.Second,
 	}); err != nil {
-		h.system.Stop()
-		return nil, err
+		return nil, errors.Join(err, h.system.Stop(context.Background()))
 	}
 	h.ready = time.Since(begun)
 	return h, nil
 }
 
 func (h *house) close() error {
-	err := h.Stop(context.Background())
-	h.system.Stop()
+	err := errors.Join(h.Stop(context.Background()), h.system.Stop(context.Background()))
 	return errors.Join(err, h.store.Close())
 }
 

@@ -111,8 +111,7 @@ func (d *ownDesk) SetPassword(ctx context.Context, user identity.UserID, passwor
 }
 
 func (d *ownDesk) Close() error {
-	d.service.Stop()
-	return d.close()
+	return errors.Join(d.service.Stop(context.Background()), d.close())
 }
 
 func newToken() *cobra.Command {

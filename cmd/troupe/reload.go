@@ -27,7 +27,7 @@ type reload struct {
 	faults         atomic.Int64 // of those files
 	taken, untaken atomic.Uint64
 	what           string      // what the log calls the files
-	inUse          home.Digest // under the lock of the set
+	inUse          home.Digest // of the goroutine that reads the set
 }
 
 // ready is the set as a part of the service.
@@ -119,20 +119,17 @@ func (r *reloads) metrics() any {
 }
 
 // readHome takes the text files over and starts the service of identities, which
-// is made of one of them. The watcher runs before they are read: a change in
-// between is not missed.
+// is made of one of them. The watcher looks from before they are read: a change in
+// between is not missed. It calls back once all parts are started.
 func (s *service) readHome() (err error) {
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	s.publishing.Lock()
-	defer s.publishing.Unlock()
 	s.reloads.access.what, s.reloads.definitions.what = "users and rights", "workflows and templates"
-	s.watcher, err = home.Watch(home.WatchOptions{
+	s.watcher, err = home.NewWatcher(home.WatchOptions{
 		Dir: s.config.home, Access: s.reloadAccess, Definitions: s.reloadDefinitions, Log: s.log,
 	})
 	if err != nil {
 		return err
 	}
+	s.started.push(s.watcher)
 	again, err := s.firstSets()
 	if err != nil {
 		return fmt.Errorf("read %s:\n%w", s.config.home, err)
@@ -159,6 +156,7 @@ func (s *service) firstSets() (again bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	s.started.push(s.identities)
 	if s.rights = access.Rights; s.rights == nil {
 		// NB: rights are not kept, so there are none from before.
 		s.rights = repository.Closed()
@@ -203,19 +201,12 @@ func (s *service) takeDefinitions(directory *identity.Directory) (home.Digest, e
 // reloadAccess takes users and rights over: a disabled user is out, whatever else
 // is faulty. again: not all is in use.
 func (s *service) reloadAccess() (again bool) {
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	if s.identities == nil {
-		return false // the start failed and is being undone
-	}
 	access, err := home.LoadAccess(s.config.home)
 	if access.Directory != nil {
 		s.identities.SetDirectory(access.Directory)
 	}
 	if access.Directory != nil && access.Rights != nil {
-		if s.rights = access.Rights; s.repository != nil {
-			s.repository.SetRights(s.rights)
-		}
+		s.repository.SetRights(access.Rights)
 	}
 	again, news := s.reloads.access.ended(s.log, access.Digest, err)
 	if news {
@@ -230,11 +221,6 @@ var errNoDirectory = errors.New("the definitions name roles, and " + home.Identi
 // reloadDefinitions takes definitions and templates over. again: they are not in use, or not
 // known to be durable.
 func (s *service) reloadDefinitions() (again bool) {
-	s.publishing.Lock()
-	defer s.publishing.Unlock()
-	if s.identities == nil {
-		return false // as for the access
-	}
 	access, _ := home.LoadAccess(s.config.home)
 	var definitions home.Digest
 	err := errNoDirectory

@@ -194,7 +194,6 @@ func mustOpenServiceOn(t *testing.T, dir string, disk *storetest.Disk, commitWai
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.stopWatcher()
 	return o
 }
 
@@ -308,8 +307,9 @@ func TestCheckBesideAServer(t *testing.T) {
 	if o.reloadDefinitions(); o.catalog.Len() != 2 {
 		t.Error("checking changed what is in use")
 	}
-	o.admin.Stop()
-	o.admin = nil
+	if err := o.admin.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
 	edit(t, dir, "workflows/small.yaml", "go: c", "go: b")
 	if code, stdout, stderr := invoke("check", "--home", dir); code != 0 {
 		t.Errorf("without a server: got code %d, %s%s", code, stdout, stderr)

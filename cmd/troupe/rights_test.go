@@ -5,9 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rs/zerolog"
-
-	"troupe/actors"
 	"troupe/actors/identity"
 )
 
@@ -29,24 +26,10 @@ func (o *opened) readers(extension string) string {
 	return strings.Join(who, " ")
 }
 
-// openRepository adds the repository to an opened service.
-func openRepository(t *testing.T, dir string) *opened {
-	t.Helper()
-	o := mustOpenService(t, dir)
-	o.system = actors.NewSystem(zerolog.Nop())
-	files, err := o.config.newFiles(zerolog.Nop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.files = files
-	o.startRepository()
-	return o
-}
-
 // TestRightsAreTakenOverWhateverElseIsFaulty, and without a restart.
 func TestRightsAreTakenOverWhateverElseIsFaulty(t *testing.T) {
 	dir := exampleHome(t)
-	o := openRepository(t, dir)
+	o := mustOpenService(t, dir)
 	defer o.close()
 	wants := func(when, reports string) {
 		t.Helper()
@@ -78,7 +61,7 @@ func TestAStartOnFaultyRights(t *testing.T) {
 	mustOpenService(t, dir).close() // a set is accepted
 	putFile(t, dir, "rights.yaml", "- {path: /reports, readers: [user:jon.doe]}\n")
 	putFile(t, dir, "repository/Temp/a.txt", "x")
-	o := openRepository(t, dir)
+	o := mustOpenService(t, dir)
 	defer o.close()
 	if got := o.readers("txt") + o.readers("rml"); got != "" {
 		t.Errorf("on faulty rights: read by %q, want nobody", got)
@@ -96,7 +79,7 @@ func TestAStartOnOtherFaults(t *testing.T) {
 	dir := exampleHome(t)
 	mustOpenService(t, dir).close()
 	putFile(t, dir, "workflows/leave-request.yaml", faultyFlow)
-	o := openRepository(t, dir)
+	o := mustOpenService(t, dir)
 	defer o.close()
 	if got := o.readers("rml"); got != "mary.major" {
 		t.Errorf("readers of reports: got %q, want mary.major", got)

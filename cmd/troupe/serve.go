@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"time"
 
@@ -54,10 +53,12 @@ func newServe() *cobra.Command {
 	return cmd
 }
 
-// service is everything that runs, in the order in which it was started.
+// service is everything that runs.
 type service struct {
 	config *config
 	log    zerolog.Logger
+
+	started stack // what stop has to stop
 
 	gateway    *gateway.Server
 	store      *persistence.Store
@@ -76,10 +77,8 @@ type service struct {
 	watcher    *home.Watcher
 	provider   *provider.Client // nil without one
 
-	reading    sync.Mutex         // held while users and rights are taken over
-	rights     *repository.Rights // of that set; under reading
-	publishing sync.Mutex         // held while definitions and templates are
-	reloads    reloads
+	rights  *repository.Rights // as they were at the start
+	reloads reloads
 }
 
 // serve runs the server until ctx ends or something fails for good.
@@ -109,9 +108,38 @@ func serve(ctx context.Context, c *config) (err error) {
 	}
 }
 
-// start opens everything from the bottom up. The port comes first, so that
-// /livez and /readyz answer while the store is being opened.
-func (s *service) start() (err error) {
+// start starts the parts from the bottom up and puts each onto the stack, from
+// which stop takes them:
+//
+//	gateway                      drains: accepted requests are answered while
+//	                             everything below still works
+//	identity provider            connections are closed
+//	watcher of the home          no more changed files are taken over
+//	operations, admin socket     commands that were accepted are answered
+//	portal, templates, repository
+//	router                       instances go to sleep
+//	actor system
+//	identities                   last uses are written
+//	store                        everything appended is durable
+//	files of the repository
+//
+// A part that stop must reach earlier than its place says is put on top again: the
+// port opens first, so that /livez and /readyz answer while the store is being
+// opened, and the watcher sees changes from before the home is read.
+func (s *service) start() error {
+	for _, step := range []func() error{s.listen, s.open, s.readHome, s.run, s.takeCommands} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	s.watcher.Start()
+	s.started.push(s.watcher)
+	s.serveRequests()
+	return nil
+}
+
+// listen opens the port. Before, it makes what can fail over its settings.
+func (s *service) listen() (err error) {
 	c := s.config
 	if s.gateway, err = c.newGateway(s.log); err != nil {
 		return err
@@ -124,12 +152,21 @@ func (s *service) start() (err error) {
 		return err
 	}
 	s.files = files // NB: not before, since a nil pointer in an interface is not nil
+	s.started.push(closing{files})
 	if err := s.gateway.Start(); err != nil {
 		return err
 	}
+	s.started.push(s.gateway)
+	return nil
+}
+
+// open opens the store and what it holds of definitions.
+func (s *service) open() (err error) {
+	c := s.config
 	if s.store, err = openStore(c, s.log); err != nil {
 		return err
 	}
+	s.started.push(closing{s.store})
 	if err := ignoreStoreID(c.home); err != nil {
 		s.log.Warn().Err(err).Msg("the store's id cannot be kept out of git")
 	}
@@ -142,13 +179,15 @@ func (s *service) start() (err error) {
 	if err = formportal.AddPlainWorkflow(s.catalog, s.parser); err != nil {
 		return err
 	}
-	if s.templates, err = formportal.OpenTemplates(s.store, s.log); err != nil {
-		return err
-	}
-	if err := s.readHome(); err != nil {
-		return err
-	}
+	s.templates, err = formportal.OpenTemplates(s.store, s.log)
+	return err
+}
+
+// run starts what works on requests.
+func (s *service) run() (err error) {
+	c := s.config
 	s.system = actors.NewSystem(s.log)
+	s.started.push(s.system)
 	if s.router, err = workflow.Start(workflow.Options{
 		Store: s.store, System: s.system, Catalog: s.catalog, Log: s.log,
 		IdleAfter: c.idleAfter, AwakeBytesMax: c.awakeBytesMax, InFlightMax: c.inFlightMax, InstanceInFlightMax: c.instanceInFlightMax,
@@ -157,19 +196,53 @@ func (s *service) start() (err error) {
 	}); err != nil {
 		return err
 	}
+	s.started.push(s.router)
+	s.repository = repository.Start(repository.Options{System: s.system, Source: s.files, Rights: s.rights, Log: s.log})
+	s.started.push(s.repository)
+	s.parameters = template.Start(template.Options{System: s.system, Files: s.repository, Log: s.log})
+	s.started.push(s.parameters)
 	s.portal = formportal.Start(formportal.Options{
 		System: s.system, Workflows: s.router, Templates: s.templates, Directory: s.identities.Directory,
 		ArchiveAfter: max(c.archiveAfter, 1), Log: s.log, // NB: 0 is at once, not the default of 30 days
 	})
-	s.startRepository()
+	s.started.push(s.portal)
+	return nil
+}
+
+// takeCommands opens the socket of the command line and, when one is wanted, the
+// listener of those who run the service.
+func (s *service) takeCommands() (err error) {
 	if s.admin, err = admin.Start(admin.Options{
-		Path: filepath.Join(c.home, adminSocket), Identities: s.identities, Check: s.checkDefinitions, Log: s.log,
+		Path: filepath.Join(s.config.home, adminSocket), Identities: s.identities, Check: s.checkDefinitions, Log: s.log,
 	}); err != nil {
 		return err
 	}
-	if err := s.startOperations(); err != nil {
+	s.started.push(s.admin)
+	if s.config.admin == "" {
+		return nil
+	}
+	if s.operations, err = admin.StartOperations(admin.OperationsOptions{
+		Addr: s.config.admin,
+		Sources: []admin.Source{
+			{Name: "gateway", Metrics: func() any { return s.gateway.Metrics() }},
+			{Name: "formportal", Metrics: func() any { return s.portal.Metrics() }},
+			{Name: "workflow", Metrics: func() any { return s.router.Metrics() }},
+			{Name: "template", Metrics: func() any { return s.parameters.Metrics() }},
+			{Name: "repository", Metrics: func() any { return s.repository.Metrics() }},
+			{Name: "identity", Metrics: func() any { return s.identities.Metrics() }},
+			{Name: "store", Metrics: func() any { return s.store.Metrics() }},
+			{Name: "reload", Metrics: s.reloads.metrics},
+		},
+		Log: s.log,
+	}); err != nil {
 		return err
 	}
+	s.started.push(s.operations)
+	return nil
+}
+
+// serveRequests begins to answer requests.
+func (s *service) serveRequests() {
 	services := gateway.Services{
 		Workflows:   s.router,
 		Portal:      s.portal,
@@ -187,89 +260,29 @@ func (s *service) start() (err error) {
 	}
 	if s.provider != nil { // NB: a nil client in the interface would not be nil
 		services.Provider = s.provider
+		s.started.push(closing{s.provider})
 	}
 	s.gateway.Open(services)
-	return nil
+	s.started.push(s.gateway)
 }
 
-// startRepository begins to index the files, with the rights of the newest set.
-func (s *service) startRepository() {
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	s.repository = repository.Start(repository.Options{System: s.system, Source: s.files, Rights: s.rights, Log: s.log})
-	s.parameters = template.Start(template.Options{System: s.system, Files: s.repository, Log: s.log})
-}
-
-// startOperations opens the second listener, when one is wanted.
-func (s *service) startOperations() (err error) {
-	if s.config.admin == "" {
-		return nil
-	}
-	s.operations, err = admin.StartOperations(admin.OperationsOptions{
-		Addr: s.config.admin,
-		Sources: []admin.Source{
-			{Name: "gateway", Metrics: func() any { return s.gateway.Metrics() }},
-			{Name: "formportal", Metrics: func() any { return s.portal.Metrics() }},
-			{Name: "workflow", Metrics: func() any { return s.router.Metrics() }},
-			{Name: "template", Metrics: func() any { return s.parameters.Metrics() }},
-			{Name: "repository", Metrics: func() any { return s.repository.Metrics() }},
-			{Name: "identity", Metrics: func() any { return s.identities.Metrics() }},
-			{Name: "store", Metrics: func() any { return s.store.Metrics() }},
-			{Name: "reload", Metrics: s.reloads.metrics},
-		},
-		Log: s.log,
-	})
-	return err
-}
-
-// stop ends what was started, from the top down. It waits for every accepted
-// request, and closes the store last.
+// stop stops what was started, in the order that start shows.
 func (s *service) stop() error {
-	if s.gateway != nil {
-		s.gateway.Stop()
-	}
-	if s.provider != nil {
-		s.provider.Close()
-	}
-	if s.watcher != nil {
-		s.watcher.Stop()
-	}
-	if s.operations != nil {
-		s.operations.Stop()
-	}
-	if s.admin != nil {
-		s.admin.Stop()
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.config.drainMax)
+	ctx, cancel := context.WithTimeout(context.Background(), s.config.stopMax())
 	defer cancel()
-	var err error
-	if s.portal != nil {
-		err = s.portal.Stop(ctx)
-	}
-	if s.parameters != nil {
-		err = errors.Join(err, s.parameters.Stop(ctx))
-	}
-	if s.repository != nil {
-		err = errors.Join(err, s.repository.Stop(ctx))
-	}
-	if s.files != nil {
-		err = errors.Join(err, s.files.Close())
-	}
-	if s.router != nil {
-		err = errors.Join(err, s.router.Stop(ctx))
-	}
-	if s.system != nil {
-		s.system.Stop()
-	}
-	if s.identities != nil {
-		s.identities.Stop()
-	}
-	if s.store != nil {
-		err = errors.Join(err, s.store.Close())
-	}
+	err := s.started.stop(ctx)
 	s.log.Info().Msg("stopped")
 	return err
 }
+
+// stopMax bounds stop: the gateway has drainDelay and drainMax for the accepted
+// requests, the parts below have drainMax again for what is left of those that did
+// not end in time, and all have stopMargin for what is quick when all is well.
+func (c *config) stopMax() time.Duration { return c.drainDelay + 2*c.drainMax + stopMargin }
+
+// stopMargin is more than the gateway and the admin socket take to close their
+// connections, which is two seconds and five.
+const stopMargin = 10 * time.Second
 
 // showTour logs what to try next on the example home.
 func (s *service) showTour() {

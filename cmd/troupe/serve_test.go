@@ -9,15 +9,17 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors"
 	"troupe/actors/form"
 	"troupe/actors/formportal"
+	"troupe/actors/repository"
 	"troupe/actors/workflow"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
 
 // opened is a service with its text files taken over, without a router and
-// without a port.
+// without a port. The test says when files are looked at.
 type opened struct {
 	*service
 	t   *testing.T
@@ -40,6 +42,7 @@ func openServiceOn(t *testing.T, c *config, store *persistence.Store) (*opened, 
 	t.Helper()
 	o := &opened{service: &service{config: c, store: store}, t: t, log: &strings.Builder{}}
 	o.service.log = zerolog.New(o.log)
+	o.started.push(closing{store})
 	var err error
 	if o.parser, err = statemachine.NewParser(statemachine.ParserOptions{}); err != nil {
 		t.Fatal(err)
@@ -50,7 +53,18 @@ func openServiceOn(t *testing.T, c *config, store *persistence.Store) (*opened, 
 	if o.templates, err = formportal.OpenTemplates(o.store, o.service.log); err != nil {
 		t.Fatal(err)
 	}
-	return o, o.readHome()
+	if err := o.readHome(); err != nil {
+		return o, err
+	}
+	o.system = actors.NewSystem(zerolog.Nop())
+	o.started.push(o.system)
+	if o.files, err = o.config.newFiles(zerolog.Nop()); err != nil {
+		t.Fatal(err)
+	}
+	o.started.push(closing{o.files})
+	o.repository = repository.Start(repository.Options{System: o.system, Source: o.files, Rights: o.rights, Log: zerolog.Nop()})
+	o.started.push(o.repository)
+	return o, nil
 }
 
 func mustOpenService(t *testing.T, dir string) *opened {
@@ -59,14 +73,7 @@ func mustOpenService(t *testing.T, dir string) *opened {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.stopWatcher()
 	return o
-}
-
-// stopWatcher leaves it to the test to say when files are looked at.
-func (o *opened) stopWatcher() {
-	o.watcher.Stop()
-	o.watcher = nil
 }
 
 func (o *opened) close() {

@@ -101,6 +101,14 @@ func (f *fakeIdentities) setFail(err error) {
 	f.fail = err
 }
 
+// stop stops a server.
+func stop(tb testing.TB, s interface{ Stop(context.Context) error }) {
+	tb.Helper()
+	if err := s.Stop(context.Background()); err != nil {
+		tb.Errorf("Stop: %v", err)
+	}
+}
+
 // startServer starts a server that the end of the test stops.
 func startServer(t *testing.T, path string) (*fakeIdentities, *Client) {
 	t.Helper()
@@ -109,7 +117,7 @@ func startServer(t *testing.T, path string) (*fakeIdentities, *Client) {
 	if err != nil {
 		t.Fatalf("Start: %v", err)
 	}
-	t.Cleanup(s.Stop)
+	t.Cleanup(func() { stop(t, s) })
 	c, err := Dial(t.Context(), path)
 	if err != nil {
 		t.Fatalf("Dial: %v", err)
@@ -286,8 +294,8 @@ func TestSocketFile(t *testing.T) {
 		if err != nil {
 			t.Fatalf("after the second server: %v", err)
 		}
-		s.Stop()
-		s.Stop()
+		stop(t, s)
+		stop(t, s)
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("after Stop: got %v, want no file", err)
 		}
@@ -373,7 +381,7 @@ func TestStopAnswersWhatWasAccepted(t *testing.T) {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		s.Stop()
+		stop(t, s)
 	}()
 	select {
 	case <-stopped:

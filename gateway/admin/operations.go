@@ -80,16 +80,18 @@ func StartOperations(o OperationsOptions) (*Operations, error) {
 // Addr is where it listens.
 func (s *Operations) Addr() net.Addr { return s.listener.Addr() }
 
-// Stop closes the listener; a running profile is cut off.
-func (s *Operations) Stop() {
+// Stop closes the listener; a running profile is cut off. It can be called again,
+// and has no error.
+func (s *Operations) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 		defer cancel()
 		if s.http.Shutdown(ctx) != nil {
 			_ = s.http.Close()
 		}
 		<-s.served
 	})
+	return nil
 }
 
 // checkHost refuses requests that reached the listener under a foreign name: a

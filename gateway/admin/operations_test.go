@@ -23,7 +23,7 @@ func TestOperations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer o.Stop()
+	defer stop(t, o)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	ask := func(method, path string) (int, string) {
 		t.Helper()
@@ -67,7 +67,7 @@ func TestOperations(t *testing.T) {
 	if _, err := StartOperations(OperationsOptions{Addr: o.Addr().String(), Log: zerolog.Nop()}); err == nil {
 		t.Error("a second listener on the same address: got no error")
 	}
-	o.Stop() // twice does no harm
+	stop(t, o) // twice does no harm
 }
 
 // TestOperationsHost: a page in the operator's browser whose name was made to
@@ -78,7 +78,7 @@ func TestOperationsHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer o.Stop()
+	defer stop(t, o)
 	_, port, err := net.SplitHostPort(o.Addr().String())
 	if err != nil {
 		t.Fatal(err)

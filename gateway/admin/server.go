@@ -86,21 +86,22 @@ func (s *Server) run(l net.Listener) {
 	}
 }
 
-// Stop answers what was accepted, for a few seconds at most, and removes the
-// socket. Calling it again waits for the first call.
-func (s *Server) Stop() {
+// Stop answers what was accepted, for a few seconds at most or until ctx ends, and
+// removes the socket. Calling it again waits for the first call. It has no error.
+func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() {
 		// NB: first the file, so that a new server's is not taken away.
 		if err := os.Remove(s.options.Path); err != nil {
 			s.options.Log.Warn().Err(err).Msg("the socket could not be removed")
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), drainMax)
+		ctx, cancel := context.WithTimeout(ctx, drainMax)
 		defer cancel()
 		if err := s.http.Shutdown(ctx); err != nil {
 			_ = s.http.Close() // connections that have no answer coming
 		}
 		<-s.served
 	})
+	return nil
 }
 
 func (s *Server) routes() http.Handler {

@@ -90,8 +90,11 @@ func New(o Options) (*Client, error) {
 // Name is what people know the provider by.
 func (c *Client) Name() string { return c.options.Name }
 
-// Close ends the connections to the provider that nobody uses.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+// Close ends the connections to the provider that nobody uses. It has no error.
+func (c *Client) Close() error {
+	c.http.CloseIdleConnections()
+	return nil
+}
 
 func newTransport() *http.Transport {
 	return &http.Transport{

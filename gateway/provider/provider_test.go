@@ -152,7 +152,7 @@ func (f *fakeProvider) client(t *testing.T, change func(*Options)) (*Client, *st
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.Close)
+	t.Cleanup(func() { _ = c.Close() })
 	return c, log
 }
 

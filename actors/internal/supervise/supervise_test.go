@@ -25,10 +25,9 @@ func start(t *testing.T, most int, wait time.Duration) (*Supervisor, *bytes.Buff
 	system := actors.NewSystem(zerolog.Nop())
 	s := Start(Options{System: system, Name: "test", WorkersMax: most, WaitMax: wait, Log: zerolog.New(log)})
 	t.Cleanup(func() {
-		if err := s.Stop(context.Background()); err != nil {
+		if err := errors.Join(s.Stop(context.Background()), system.Stop(context.Background())); err != nil {
 			t.Error(err)
 		}
-		system.Stop()
 	})
 	return s, log
 }

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"troupe/actors/home"
+	"troupe/gateway"
+)
+
+// noted is a part that notes when it is stopped.
+type noted struct {
+	name string
+	log  *[]string
+	err  error
+}
+
+func (n *noted) Stop(context.Context) error {
+	*n.log = append(*n.log, n.name)
+	return n.err
+}
+
+func TestStack(t *testing.T) {
+	var log []string
+	broken := errors.New("broken")
+	a, b, c := &noted{"a", &log, nil}, &noted{"b", &log, broken}, &noted{"c", &log, nil}
+	tests := []struct {
+		name string
+		push []part
+		want string
+		err  error
+	}{
+		{"nothing", nil, "", nil},
+		{"the newest is stopped first", []part{a, c}, "c a", nil},
+		{"a part that is put on top again moves up", []part{a, c, a}, "a c", nil},
+		{"what is below a part that fails is stopped", []part{a, b, c}, "c b a", broken},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			log = nil
+			var s stack
+			for _, p := range test.push {
+				s.push(p)
+			}
+			err := s.stop(t.Context())
+			if got := strings.Join(log, " "); got != test.want || !errors.Is(err, test.err) {
+				t.Errorf("got %q, %v, want %q, %v", got, err, test.want, test.err)
+			}
+			if err := s.stop(t.Context()); err != nil || strings.Join(log, " ") != test.want {
+				t.Errorf("a second stop: got %q, %v", log, err)
+			}
+		})
+	}
+}
+
+// newService is a service that start has not been called for, on an example home
+// and a free port.
+func newService(t *testing.T) *service {
+	t.Helper()
+	c := newConfigFlags()
+	c.home, c.listen, c.admin = exampleHome(t), "127.0.0.1:0", "127.0.0.1:0"
+	return &service{config: c, log: zerolog.Nop()}
+}
+
+// startOrder is what start leaves on the stack, the top last.
+const startOrder = "disk.Disk persistence.Store identity.Service actors.System workflow.Router repository.Service template.Service " +
+	"formportal.Portal admin.Server admin.Operations home.Watcher provider.Client gateway.Server"
+
+// names says what is on a stack, the top last.
+func (s *stack) names() string {
+	var names []string
+	for _, p := range s.parts {
+		name := fmt.Sprintf("%T", p)
+		if c, ok := p.(closing); ok {
+			name = fmt.Sprintf("%T", c.Closer)
+		}
+		names = append(names, strings.TrimPrefix(name, "*"))
+	}
+	return strings.Join(names, " ")
+}
+
+// TestEveryPartStopsTwice, in the order that start shows, and none leaves a
+// goroutine.
+func TestEveryPartStopsTwice(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	s := newService(t)
+	s.config.oidc.Issuer, s.config.oidc.ClientID = "https://login.example.com", "troupe"
+	if err := s.start(); err != nil {
+		t.Fatal(errors.Join(err, s.stop()))
+	}
+	parts := slices.Clone(s.started.parts)
+	if got := s.started.names(); got != startOrder {
+		t.Errorf("got the stack\n%s\nwant\n%s", got, startOrder)
+	}
+	for _, when := range []string{"stop", "stop again"} {
+		if err := s.stop(); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	for _, p := range parts {
+		if err := p.Stop(t.Context()); err != nil {
+			t.Errorf("%T: a second Stop: %v", p, err)
+		}
+	}
+}
+
+// TestStopBeforeStart is for the parts that are made before they are started, and
+// for all together.
+func TestStopBeforeStart(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	g, err := gateway.New(gateway.Options{Addr: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := home.NewWatcher(home.WatchOptions{Dir: exampleHome(t), Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []part{g, w} {
+		for _, when := range []string{"before Start", "again"} {
+			if err := p.Stop(t.Context()); err != nil {
+				t.Errorf("%T, %s: %v", p, when, err)
+			}
+		}
+	}
+	w.Start() // starts nothing that stays, or goleak finds it
+	if err := g.Start(); !errors.Is(err, gateway.ErrStopped) {
+		t.Errorf("a gateway that is started after Stop: got %v, want ErrStopped", err)
+	}
+	if err := newService(t).stop(); err != nil {
+		t.Errorf("a service that was not started: %v", err)
+	}
+}
+
+// TestAStartThatFailsStopsWhatWasStarted, at every step: no goroutine is left, and
+// the home can be served afterwards.
+func TestAStartThatFailsStopsWhatWasStarted(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	order := strings.Fields(startOrder)
+	tests := []struct {
+		name   string
+		breaks func(s *service)
+		mends  func(s *service)
+		want   string // what had been started
+	}{
+		{
+			"the port", func(s *service) { s.config.listen = taken.Addr().String() },
+			func(s *service) { s.config.listen = "127.0.0.1:0" },
+			order[0],
+		},
+		{
+			"the store", func(s *service) { s.config.shards = -1 },
+			func(s *service) { s.config.shards = 0 },
+			order[0] + " gateway.Server",
+		},
+		{
+			"the home", func(s *service) { putFile(t, s.config.home, "forms/plain.yaml", faultyForm) },
+			func(s *service) { removeFile(t, s.config.home, "forms/plain.yaml") },
+			order[0] + " gateway.Server persistence.Store home.Watcher identity.Service",
+		},
+		{
+			"the router", func(s *service) { s.config.queriesMax = -1 },
+			func(s *service) { s.config.queriesMax = 0 },
+			order[0] + " gateway.Server persistence.Store home.Watcher identity.Service actors.System",
+		},
+		{
+			"the socket", func(s *service) { putFile(t, s.config.home, adminSocket, "no socket") },
+			func(s *service) { removeFile(t, s.config.home, adminSocket) },
+			order[0] + " gateway.Server persistence.Store home.Watcher identity.Service " + strings.Join(order[3:8], " "),
+		},
+		{
+			"the operations listener", func(s *service) { s.config.admin = taken.Addr().String() },
+			func(s *service) { s.config.admin = "" },
+			order[0] + " gateway.Server persistence.Store home.Watcher identity.Service " + strings.Join(order[3:9], " "),
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+			s := newService(t)
+			test.breaks(s)
+			if err := s.start(); err == nil {
+				t.Error("start: got no error")
+			}
+			if got := s.started.names(); got != test.want {
+				t.Errorf("started: got %s, want %s", got, test.want)
+			}
+			if err := s.stop(); err != nil {
+				t.Errorf("stop: %v", err)
+			}
+			test.mends(s)
+			again := &service{config: s.config, log: s.log}
+			if err := errors.Join(again.start(), again.stop()); err != nil {
+				t.Errorf("the next start: %v", err)
+			}
+		})
+	}
+}
+
+// TestAPartThatIsStuckDoesNotKeepStop: stop ends with an error when its time is
+// over.
+func TestAPartThatIsStuckDoesNotKeepStop(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, home.IdentityFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	called, release := make(chan struct{}, 100), make(chan struct{})
+	w, err := home.NewWatcher(home.WatchOptions{
+		Dir: dir, Settle: time.Nanosecond, Log: zerolog.Nop(),
+		Access: func() bool { called <- struct{}{}; <-release; return false }, Definitions: func() bool { return false },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Start()
+	putFile(t, dir, home.IdentityFile, "# changed\n")
+	<-called
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.Stop(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the end of the context", err)
+	}
+	close(release)
+	if err := w.Stop(t.Context()); err != nil {
+		t.Errorf("once it goes on: %v", err)
+	}
+}
