@@ -50,4 +50,44 @@
 // caught inside Receive, the request that caused it gets an error, the state in
 // memory is dropped and read again from the store with the next request. What
 // was not durable then was not acknowledged either.
+//
+// # Glossary
+//
+// Words that have a meaning of their own here. Those of a chart are W3C SCXML's;
+// statemachine/DEFINITION.md, "Semantics" has them in full.
+//
+//	home                  the folder with a server's text files and its store
+//	workflow              all versions of one definition; it has an id
+//	definition            one version of a workflow: machines, data, rights
+//	current version       the definition that new instances get
+//	instance              one run of a definition: a record and a history
+//	record                an instance as it is now: positions, svcPublic, svcPrivate
+//	history entry         who moved an instance, by which event, from where to where
+//	position              a machine of an instance and a node that is active in it
+//	macrostep             all that one event causes, until no transition without an
+//	                      event is left to take; it leaves one history entry
+//	microstep             transitions that are taken at once; a macrostep has many
+//	unmatched             an event that the definition declares and no transition
+//	                      takes now; "unmatched" says what becomes of it
+//	activation            an instance in memory: its actor, mailbox and callers
+//	passivation           an activation leaves memory, because nobody asked for it or
+//	                      memory is short; the instance stays in the store
+//	in-flight key         an idempotency key whose first request is still running
+//	template              a file that describes a form or a checklist. A template of
+//	                      the repository is a report or a document with parameters
+//	plain form            a form that belongs to no workflow
+//	feed                  the latest history entries in memory, which watchers follow
+//	lost                  what a watcher is told when it was too slow for the feed
+//	credential            a token or a session
+//	privilege             a right that the interface asks for, such as mod-form; roles
+//	                      give privileges, and workflows name roles
+//	shard                 a range of keys; an instance lies wholly in one
+//	group commit          one fsync that makes the batches of many instances durable
+//	durable               on the disk: no crash takes it back
+//	AwaitDurable          returns when everything that a reader can see is durable
+//	durability watermark  up to which write the store is durable
+//	WAL stamp             the watermark as each record of the log carries it
+//	integrity checkpoint  the file that says what was durable, for the next start
+//	outcome unknown       an answer did not come in time: the request was applied or
+//	                      not; repeating it with its key tells
 package actors
