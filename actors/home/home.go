@@ -1,11 +1,11 @@
-// Package home reads the text files of a home folder, which are the truth for
-// definitions, templates, roles, users and rights (home.md), and keeps them in step
-// with the running service.
+// Package home reads the text files of a home folder and tells the running service
+// when they change. The text files are the truth for definitions, templates, roles,
+// users and rights (cmd/troupe/HOME.md, "The folder").
 //
 // There are two sets: who may do what ([Access]), and what there is to do
 // ([Definitions]). Each is checked as a whole before anything of it is used. A
-// faulty set is refused with file, line and reason, and the one before stays in
-// use; it does not hold up the other.
+// faulty set is refused with file, line and reason, and the set before stays in
+// use. The two sets do not wait for each other (cmd/troupe/HOME.md, "Reloading").
 package home
 
 import (

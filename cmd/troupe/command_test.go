@@ -28,7 +28,8 @@ func exampleHome(t *testing.T) string {
 	return dir
 }
 
-// TestEveryCommandHelps holds home.md: every command has --help with an example.
+// TestEveryCommandHelps holds cmd/troupe/HOME.md, "Commands": every command has --help
+// with an example.
 func TestEveryCommandHelps(t *testing.T) {
 	var visit func(c *cobra.Command)
 	visit = func(c *cobra.Command) {

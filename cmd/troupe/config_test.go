@@ -38,8 +38,8 @@ func samples(f *pflag.Flag) [3]string {
 	}[f.Value.Type()]
 }
 
-// TestPrecedence holds home.md for every setting that there is: flag over
-// environment over file over default.
+// TestPrecedence holds cmd/troupe/HOME.md, "Settings" for every setting that there
+// is: flag over environment over file over default.
 func TestPrecedence(t *testing.T) {
 	newConfigFlags().flags.VisitAll(func(f *pflag.Flag) {
 		if f.Name == "home" {

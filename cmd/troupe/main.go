@@ -26,7 +26,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes (home.md: "The command line").
+// Exit codes (cmd/troupe/HOME.md, "Exit codes and output").
 const (
 	exitDone   = 0
 	exitFailed = 1
