@@ -1,0 +1,228 @@
+package gateway
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"troupe/actors/identity"
+)
+
+// TestTheDocumentIsTheTable holds openapi.yaml against the table of routes, both
+// ways.
+func TestTheDocumentIsTheTable(t *testing.T) {
+	for _, fault := range differences(routes(), theInterface()) {
+		t.Error(fault)
+	}
+}
+
+// differences says where a table of routes and a document differ.
+func differences(table []route, d *described) (faults []string) {
+	pathParameter := regexp.MustCompile(`:([A-Za-z]+)`)
+	registered := map[string]bool{}
+	for _, rt := range table {
+		path := pathParameter.ReplaceAllString(rt.path, "{$1}")
+		registered[rt.method+" "+path] = true
+		i := slices.IndexFunc(d.operations, func(o operation) bool { return o.method == rt.method && o.path == path })
+		if i < 0 {
+			faults = append(faults, fmt.Sprintf("the document lacks %s %s", rt.method, path))
+			continue
+		}
+		o := d.operations[i]
+		fault := func(format string, args ...any) {
+			faults = append(faults, o.OperationID+": "+fmt.Sprintf(format, args...))
+		}
+		if got, _ := o.Extensions["x-privilege"].(string); got != string(rt.privilege) {
+			fault("the document says privilege %q, the table %q", got, rt.privilege)
+		}
+		if got, want := kindsOf(d.doc, o.Operation), rt.access.kinds; got != want {
+			fault("the document says the credentials %b, the table %b", got, want)
+		}
+		if got, want := queryOf(o.Operation), slices.Sorted(slices.Values(rt.query)); !rt.anyQuery && !rt.access.probe && !slices.Equal(got, want) {
+			fault("the document says the query %q, the table %q", got, want)
+		}
+		for _, match := range regexp.MustCompile(`\{([^}]+)\}`).FindAllStringSubmatch(path, -1) {
+			if o.item.Parameters.GetByInAndName("path", match[1]) == nil && o.Parameters.GetByInAndName("path", match[1]) == nil {
+				fault("the parameter %s is not described", match[1])
+			}
+		}
+		if o.Summary == "" || o.OperationID == "" || len(o.Tags) != 1 || d.doc.Tags.Get(o.Tags[0]) == nil {
+			fault("it lacks a summary, or one of the tags that there are")
+		}
+		if signed := rt.access.kinds != 0; signed && (o.Description == "" || o.Responses.Status(401) == nil) {
+			fault("it lacks a description or a 401")
+		}
+	}
+	for _, o := range d.operations {
+		if !registered[o.method+" "+o.path] {
+			faults = append(faults, fmt.Sprintf("no route is %s %s of the document", o.method, o.path))
+		}
+	}
+	return faults
+}
+
+// kindsOf returns the credentials that an operation takes.
+func kindsOf(doc *openapi3.T, o *openapi3.Operation) (kinds identity.Kind) {
+	requirements := doc.Security
+	if o.Security != nil {
+		requirements = *o.Security
+	}
+	tokens := 0
+	for _, requirement := range requirements {
+		for scheme := range requirement {
+			switch scheme {
+			case "session":
+				kinds |= identity.Session
+			case "authorization", "authentication":
+				tokens++
+			}
+		}
+	}
+	if tokens == 2 { // both headers, or none
+		kinds |= identity.Token
+	}
+	return kinds
+}
+
+func queryOf(o *openapi3.Operation) (names []string) {
+	for _, p := range o.Parameters {
+		if p.Value.In == "query" {
+			names = append(names, p.Value.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestTheDocumentIsTheTableControl plants what the comparison must find.
+func TestTheDocumentIsTheTableControl(t *testing.T) {
+	change := func(name string, f func(*route)) []route {
+		table := routes()
+		f(&table[slices.IndexFunc(table, func(rt route) bool { return rt.name == name })])
+		return table
+	}
+	cases := []struct {
+		line  string
+		table []route
+		want  string
+	}{
+		{"a route that is not described", append(routes(), route{method: "GET", path: "/secret"}), "the document lacks GET /secret"},
+		{"an operation without a route", routes()[1:], "no route is POST /workflow/api/v1/create"},
+		{"another method", change("event", func(rt *route) { rt.method = "PUT" }), "the document lacks PUT"},
+		{"another privilege", change("role-info", func(rt *route) { rt.privilege = identity.Form }), "getRoleInfo: the document says privilege"},
+		{"no privilege", change("role-info", func(rt *route) { rt.privilege = "" }), "getRoleInfo: the document says privilege"},
+		{"tokens are not taken", change("create", func(rt *route) { rt.access = signedIn(identity.Session) }), "createInstance: the document says the credentials"},
+		{"nobody signs", change("session", func(rt *route) { rt.access = public }), "getSession: the document says the credentials"},
+		{"another query parameter", change("history", func(rt *route) { rt.query = []string{"limit"} }), "listHistory: the document says the query"},
+	}
+	for _, c := range cases {
+		t.Run(c.line, func(t *testing.T) {
+			if faults := differences(c.table, theInterface()); !slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, c.want) }) {
+				t.Errorf("got %q, want %q among them", faults, c.want)
+			}
+		})
+	}
+}
+
+// TestTheDocumentsExamples holds that a wrong example is found: describe validates
+// all of them.
+func TestTheDocumentsExamples(t *testing.T) {
+	right, wrong := []byte(`"targets": ["approved"]`), []byte(`"targets": "approved"`)
+	if bytes.Count(openapiYAML, right) != 1 {
+		t.Fatalf("the document has not one %s", right)
+	}
+	if _, err := describe(bytes.Replace(openapiYAML, right, wrong, 1)); err == nil {
+		t.Error("an example that does not fit its schema is not found")
+	}
+}
+
+// TestObserverControl holds that exchanges which the document does not describe are
+// found, and that the same ones without the fault are not.
+func TestObserverControl(t *testing.T) {
+	const record = `{"_id":"i1","workflowId":"leave","svcPublic":{"a":1},"svcPrivate":{},"states":[{"stateMachineId":"main","nodeId":"draft"}]}`
+	exchange := func(change func(*spoken)) *spoken {
+		s := &spoken{
+			base: "/platform", method: "POST", url: &url.URL{Path: "/platform/workflow/api/v1/create"},
+			header: http.Header{"Content-Type": {"application/json"}}, body: []byte(createBody),
+			status: 200, answerHeader: http.Header{"Content-Type": {"application/json"}, "Etag": {`"1"`}},
+			answer: []byte(`{"workflowId":"leave","instanceId":"i1","state":` + record + `}`),
+		}
+		if change != nil {
+			change(s)
+		}
+		return s
+	}
+	get := func(path, query, answer string) *spoken {
+		return exchange(func(s *spoken) {
+			s.method, s.url, s.body, s.answer = "GET", &url.URL{Path: "/platform" + path, RawQuery: query}, nil, []byte(answer)
+		})
+	}
+	refused := func(status int, word string) *spoken {
+		return exchange(func(s *spoken) {
+			s.status, s.answer = status, []byte(`{"error":"`+word+`","message":"x"}`)
+			delete(s.answerHeader, "Etag")
+		})
+	}
+	stream := func(events string) *spoken {
+		s := get("/workflow/api/v1/watch/leave", "", events)
+		s.answerHeader = http.Header{"Content-Type": {"text/event-stream"}}
+		return s
+	}
+	const entry = `{"workflowId":"leave","instanceId":"i1","sequence":2,"entry":{"user":"ann","startState":[],"transitionEvent":"x","endState":[],"ts":"2026-01-02T03:04:05.000Z"},"states":[]}`
+	cases := []struct {
+		line string
+		s    *spoken
+		want string // empty: it is described
+	}{
+		{"as it should be", exchange(nil), ""},
+		{"a refusal", refused(404, "NotFound"), ""},
+		{"HEAD", exchange(func(s *spoken) {
+			*s = *get("/workflow/api/v1/choices", "", "")
+			s.method = "HEAD"
+			delete(s.answerHeader, "Etag")
+		}), ""},
+		{"a status that is not declared", refused(409, "AlreadyExists"), "createInstance has no status 409"},
+		{"the word of another group", refused(404, "Not found"), "doesn't match"},
+		{"an error without a message", exchange(func(s *spoken) { *s = *refused(404, "x"); s.answer = []byte(`{"error":"NotFound"}`) }), "message"},
+		{"a member is missing", exchange(func(s *spoken) { s.answer = []byte(`{"workflowId":"leave","instanceId":"i1"}`) }), "state"},
+		{"a member more", exchange(func(s *spoken) { s.answer = bytes.Replace(s.answer, []byte(`"_id"`), []byte(`"more":1,"_id"`), 1) }), "more"},
+		{"a member of the wrong type", exchange(func(s *spoken) { s.answer = bytes.Replace(s.answer, []byte(`"main"`), []byte(`1`), 1) }), "stateMachineId"},
+		{"another content type", exchange(func(s *spoken) { s.answerHeader.Set("Content-Type", "text/plain") }), "text/plain"},
+		{"a header is missing", exchange(func(s *spoken) { delete(s.answerHeader, "Etag") }), "ETag"},
+		{"a header is wrong", exchange(func(s *spoken) { s.answerHeader.Set("Etag", "7") }), "ETag"},
+		{"a header that is not declared", exchange(func(s *spoken) { s.answerHeader.Set("X-More", "7") }), "X-More"},
+		{"a member of the request that is not declared", exchange(func(s *spoken) { s.body = []byte(`{"workflowId":"leave","more":1}`) }), "more"},
+		{"no body", exchange(func(s *spoken) { s.body = nil }), "without a body"},
+		{"a parameter of the wrong type", get("/workflow/api/v1/instances/leave", "limit=x", `{"instances":[]}`), "limit"},
+		{"a parameter out of range", get("/workflow/api/v1/instances/leave", "limit=0", `{"instances":[]}`), "limit"},
+		{"a list in a parameter", exchange(func(s *spoken) {
+			*s = *get("/workflow/api/v1/instances/leave", "fields=svcHistory,svcRedirect&count=true", `{"instances":[]}`)
+			delete(s.answerHeader, "Etag")
+		}), ""},
+		{"a list with an unknown word", get("/workflow/api/v1/instances/leave", "fields=svcHistory,more", `{"instances":[]}`), "fields"},
+		{"an id that is none", get("/workflow/api/v1/instance/-/i1", "", `{"state":`+record+`}`), "workflowId"},
+		{"a path that is none", get("/workflow/api/v1/nothing", "", `{}`), "no such operation"},
+		{"outside of the base path", exchange(func(s *spoken) { s.url = &url.URL{Path: "/workflow/api/v1/create"} }), "no such operation"},
+		{"an event of a stream", exchange(func(s *spoken) { *s = *stream("id: 1\n\nevent: entry\ndata: " + entry + "\n\n: beat\n\n") }), ""},
+		{"an event that is not declared", stream("event: more\ndata: {}\n\n"), "more"},
+		{"the data of an event", stream("event: lost\ndata: {}\n\n"), "message"},
+	}
+	for _, c := range cases {
+		t.Run(c.line, func(t *testing.T) {
+			err := theInterface().check(c.s)
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("got %v, want none", err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("got %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
