@@ -13,7 +13,7 @@ import (
 )
 
 // action is one step of executable content. run changes the move; an error ends
-// the block of actions that it stands in (definition: "Semantics" 7).
+// the block of actions around it (statemachine/DEFINITION.md, "Errors").
 type action interface{ run(m *move) error }
 
 // assign sets paths of svcPublic and svcPrivate, in the order of the file.
@@ -92,7 +92,7 @@ func (a redirect) run(m *move) error {
 }
 
 // checkRedirect refuses targets that a client must not navigate to: schemes
-// that run code, and control characters. A client follows what is left.
+// that run code, and control characters (statemachine/DEFINITION.md, "Redirect").
 func checkRedirect(to string) error {
 	if len(to) > 2048 {
 		return errors.New("redirect: the target is longer than 2048 bytes")
@@ -107,7 +107,7 @@ func checkRedirect(to string) error {
 	return nil
 }
 
-// logLine hands a text to whoever runs the step.
+// logLine adds a line to Result.Logs (statemachine/DEFINITION.md, "Log lines").
 type logLine struct{ message *template }
 
 func (a logLine) run(m *move) error {
@@ -119,8 +119,8 @@ func (a logLine) run(m *move) error {
 	return nil
 }
 
-// logText returns the text of a log line, cut to maxLogBytes. No more of v is
-// copied than that needs.
+// logText returns the text of a log line, cut to maxLogBytes. It copies no more of v
+// than it needs.
 func logText(v data.Value) string {
 	most := maxLogBytes + utf8.UTFMax
 	text := ""
@@ -163,8 +163,7 @@ func (a choose) run(m *move) error {
 	return nil
 }
 
-// forEach runs its body once for each element of a list, as the list was at the
-// start.
+// forEach runs its body once for each element that the list had at the start.
 type forEach struct {
 	list        *expr.Program
 	item, index string // index: "" when not wanted

@@ -6,11 +6,11 @@ import (
 	"troupe/statemachine/data"
 )
 
-// applyData brings event.data into the instance, once, after selection and
-// before anything is left (DESIGN.md, "Who may set what"). The first picked
-// transition that says how decides, then the event's contract, then the default:
-// data that names svcPublic and svcPrivate is merged into each, everything else
-// into svcPublic. p is what partsOf said of the data.
+// applyData applies event.data to the instance, once, after the selection and before
+// any state is left (statemachine/DEFINITION.md, "Event data"). The first picked
+// transition with into or apply decides, then the event's declaration, then the
+// default: data that names svcPublic and svcPrivate is merged into each, all other
+// data into svcPublic. p is the result of partsOf.
 func (m *move) applyData(picked []*transition, c *contract, given data.Value, p *parts) error {
 	into, how := rootUnset, applyUnset
 	for _, t := range picked {
@@ -47,9 +47,9 @@ func (m *move) applyData(picked []*transition, c *contract, given data.Value, p 
 	return m.applyTo(rootPublic, how, given)
 }
 
-// parts is event.data as far as it names the two documents itself.
+// parts holds the members svcPublic and svcPrivate of event.data.
 type parts struct {
-	public, private data.Value // absent when they are not named
+	public, private data.Value // absent when event.data does not name them
 }
 
 func (p *parts) named() bool { return p.public != nil || p.private != nil }
@@ -57,8 +57,8 @@ func (p *parts) named() bool { return p.public != nil || p.private != nil }
 // rootPrefix is what both names of documents begin with.
 var rootPrefix = []byte("svcP")
 
-// partsOf reads which documents event.data names, and refuses what could be
-// meant either way (DESIGN.md, "Who may set what"). c may be nil.
+// partsOf reads which documents event.data names, and refuses ambiguous data
+// (statemachine/DEFINITION.md, "Event data"). c may be nil.
 func partsOf(c *contract, given data.Value) (parts, error) {
 	var p parts
 	if !bytes.Contains(given, rootPrefix) && bytes.IndexByte(given, '\\') < 0 {
@@ -91,13 +91,13 @@ func partsOf(c *contract, given data.Value) (parts, error) {
 	return p, nil
 }
 
-// misplaced is an ErrInvalidData about the documents that event.data names.
+// misplaced is the ErrInvalidData of event.data that names the documents wrongly.
 type misplaced struct{ reason string }
 
 func (e misplaced) Error() string { return "event.data: " + e.reason }
 func (e misplaced) Unwrap() error { return ErrInvalidData }
 
-// errWhole: the event's data goes as a whole to one place.
+// errWhole: the event has an into, so its data must not name the documents.
 var errWhole error = misplaced{"svcPublic and svcPrivate cannot be named with this event"}
 
 func (m *move) applyTo(r root, how applyRule, v data.Value) error {

@@ -9,7 +9,7 @@ import (
 	"troupe/statemachine/expr"
 )
 
-// GuardResult is what can be said of a guard before the event is there.
+// GuardResult is what is known of a guard before the event comes.
 type GuardResult uint8
 
 const (
@@ -47,11 +47,11 @@ type AvailableTransition struct {
 }
 
 // Available lists the events for which the instance has a transition now that
-// the caller may take, in document order. It is what Step would select from:
-// allow counts as far as it can be decided without the event, and a wildcard
-// stands for every name of the definition that it matches. Events that are applied
-// in every state (unmatched: apply) are behind the others, by name. Whether the caller may
-// send to the instance at all is asked with MaySend.
+// the caller may take, in document order (statemachine/DEFINITION.md,
+// "Available events"). Step would select from these. allow counts as far as it can be
+// decided without the event, and a pattern stands for every name of the definition
+// that it matches. Events with unmatched: apply come last, by name. It does not ask
+// whether the caller may send to the instance at all; MaySend does.
 func (d *Definition) Available(in *Instance, c *Caller, now time.Time) []Available {
 	m := d.newMove(in, c, in.timeOf(now))
 	m.scope.Event = &expr.Event{Data: emptyObject}

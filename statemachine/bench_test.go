@@ -31,7 +31,7 @@ func benchInstance(b *testing.B) (*Definition, Instance) {
 }
 
 // BenchmarkStep is one event with a guard, a merge and, every other time, an
-// assign. Its budget stands in DESIGN.md.
+// assign. Its budget is in statemachine/DESIGN.md, "Budget".
 func BenchmarkStep(b *testing.B) {
 	d, in := benchInstance(b)
 	caller := &Caller{ID: "john.doe", Roles: []string{"employee"}}

@@ -7,13 +7,13 @@ import (
 	"troupe/statemachine/document"
 )
 
-// check finds the faults that only the whole chart shows (definition.md: "Faults
-// found at load").
+// check finds the faults that only the whole chart shows (statemachine/DEFINITION.md,
+// "Faults of the chart").
 func (b *builder) check() {
 	b.checkTargets()
 	b.checkHistory()
 	if b.Err() != nil || b.parser.options.Stored {
-		return // the walks below need targets that make sense; a slip runs
+		return // the walks below need valid targets; a stored text runs with a slip
 	}
 	b.checkReachable()
 	b.checkShadowed()

@@ -18,7 +18,7 @@ type Definition struct {
 
 	create, read, send *rule // nil: see rights.go
 	unmatched          unmatched
-	applies            bool       // some event is applied although nothing takes it
+	applies            bool       // some event has unmatched: apply
 	public, private    data.Value // defaults of svcPublic and svcPrivate
 	publicSchema       *Schema    // nil: anything goes
 	privateSchema      *Schema
@@ -98,9 +98,9 @@ type transition struct {
 	line    int
 }
 
-// eventPattern is an event descriptor: an exact name, "x.*" (x and everything
-// below it), or "*". The zero value is the descriptor of eventless transitions
-// and matches nothing.
+// eventPattern is a key of "on" (statemachine/DEFINITION.md, "Event patterns"): an
+// exact name, "x.*" (x and everything below it), or "*". The zero value is that of
+// eventless transitions and matches nothing.
 type eventPattern struct {
 	name   EventName // without ".*"
 	prefix bool
@@ -143,7 +143,7 @@ func (p eventPattern) covers(q eventPattern) bool {
 	return p == q
 }
 
-// declaredNames answers which names of events the definition knows at all.
+// declaredNames are the names and patterns of events in the whole definition.
 type declaredNames struct {
 	exact    map[EventName]bool
 	patterns []eventPattern
@@ -166,7 +166,7 @@ func (d *declaredNames) has(name EventName) bool {
 }
 
 // isReserved reports whether only the machine itself raises events of the name:
-// SCXML's platform events.
+// SCXML's platform events (statemachine/DEFINITION.md, "Declared events").
 func isReserved(name EventName) bool {
 	s := string(name)
 	return strings.HasPrefix(s, "done.state.") || strings.HasPrefix(s, "done.invoke.") ||
@@ -179,7 +179,8 @@ func (d *Definition) Declares(name EventName) bool {
 	return !isReserved(name) && d.declared.has(name)
 }
 
-// contract is what the events map says of one event.
+// contract is the declaration of one event (statemachine/DEFINITION.md,
+// "Event declarations").
 type contract struct {
 	line      int
 	schema    *Schema // nil: any object
@@ -194,8 +195,8 @@ func (c *contract) mayTake(caller *Caller, s *expr.Scope) bool {
 	return c == nil || c.allow.admits(caller, s)
 }
 
-// unmatched says what becomes of an event that nothing takes now (decisions:
-// "Declared, but nothing enabled now").
+// unmatched says what becomes of an event that no transition takes now
+// (statemachine/DEFINITION.md, "Unmatched events").
 type unmatched uint8
 
 const (
@@ -215,7 +216,7 @@ const (
 	rootPrivate
 )
 
-// applyRule says how event.data reaches its document.
+// applyRule says how event.data is applied to its document.
 type applyRule uint8
 
 const (
@@ -236,5 +237,5 @@ func (d *Definition) unmatchedRule(name EventName) unmatched {
 	return unmatchedRecord
 }
 
-// Indexes returns the paths that the definition wants indexed.
+// Indexes returns the paths that the definition declares as indexes.
 func (d *Definition) Indexes() []data.Path { return d.indexes }

@@ -9,7 +9,7 @@
 // A definition is a Harel statechart: an implicit parallel root whose regions
 // are the workflow's state machines. The algorithm is that of W3C SCXML, appendix
 // D; the words of the file are those of XState; expressions are CEL (package
-// expr). DESIGN.md has the format and where it deviates.
+// expr). statemachine/DEFINITION.md has the format, the semantics and the deviations.
 //
 // # What the caller must do
 //

@@ -2,8 +2,8 @@ package statemachine
 
 import "errors"
 
-// What Create and Step can answer besides a result. None of them leaves a trace
-// in the instance that was passed in.
+// The errors of Create and Step. None of them changes the instance that was passed
+// in.
 var (
 	// ErrUnknownEvent: the definition nowhere declares the event's name, or the
 	// name is one that only the machine itself may raise. Tell the caller.

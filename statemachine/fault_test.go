@@ -47,8 +47,8 @@ func TestFault(t *testing.T) {
 	})
 }
 
-// TestFaultsSayWhatToDo holds definition.md, "Faults found at load, each with file,
-// line and a suggestion", for each that it names.
+// TestFaultsSayWhatToDo holds that faults have a file, a line and advice
+// (statemachine/DEFINITION.md, "Faults").
 func TestFaultsSayWhatToDo(t *testing.T) {
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{HasRole: func(string) bool { return false }, Roles: []string{"clerk"}})
 	if err != nil {

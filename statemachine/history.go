@@ -6,7 +6,8 @@ import (
 	"troupe/statemachine/data"
 )
 
-// Entry is one entry of svcHistory: what one macrostep did.
+// Entry is one entry of svcHistory: what one macrostep did
+// (statemachine/DEFINITION.md, "History entries").
 type Entry struct {
 	User  string
 	Start []NodeID // in the order of states
@@ -15,8 +16,8 @@ type Entry struct {
 	At    time.Time
 }
 
-// TimeLayout is how times are written: RFC 3339, UTC, milliseconds (decisions:
-// "ts").
+// TimeLayout is how times are written: RFC 3339, UTC, milliseconds
+// (statemachine/DEFINITION.md, "Time").
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
 // AppendJSON appends the entry as a JSON object.
@@ -56,7 +57,7 @@ func (d *Definition) endState(in *Instance) []NodeID {
 }
 
 // StatesOf returns the JSON array of positions that a history entry of an
-// instance of this definition led to. It is empty for what is no such entry.
+// instance of this definition led to. It is empty for any other value.
 func (d *Definition) StatesOf(entry data.Value) []byte {
 	end, _ := entry.Lookup("endState")
 	var names []NodeID
@@ -89,6 +90,5 @@ func (d *Definition) positionsOf(out []Position, region *node, names []NodeID) (
 	return out, names
 }
 
-// startNode is what stands in startState of the first entry, once for each
-// state machine.
+// startNode stands in startState of the first entry, once for each state machine.
 const startNode NodeID = "Start"

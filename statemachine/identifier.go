@@ -18,17 +18,17 @@ type NodeID string
 // EventName names an event, for example "approve" or "payment.received".
 type EventName string
 
-// nodeName is the form of state, machine and region names. It has no dot,
-// because In("machine.node") splits there.
+// nodeName is the form of state, machine and region names
+// (statemachine/DEFINITION.md, "Names").
 var nodeName = regexp.MustCompile(`^[\p{L}\p{N}_]([\p{L}\p{N}_~ -]{0,62}[\p{L}\p{N}_~-])?$`)
 
 // nameMax is the longest identifier or event name, in bytes.
 const nameMax = 128
 
 // IsIdentifier reports whether s has the form of an identifier in paths and
-// bodies, [A-Za-z0-9][A-Za-z0-9._~-]{0,127} (decisions: "Everywhere"). It leaves
-// out ".", ".." and everything that a key, a log or a path could take for
-// something else.
+// bodies, [A-Za-z0-9][A-Za-z0-9._~-]{0,127} (statemachine/DEFINITION.md, "Names").
+// It excludes ".", ".." and everything that has a meaning in a key, a log or a
+// path.
 func IsIdentifier(s string) bool {
 	if len(s) == 0 || len(s) > nameMax {
 		return false

@@ -6,8 +6,9 @@ import (
 	"troupe/statemachine/data"
 )
 
-// MaxDataBytes bounds svcPublic and svcPrivate together (decisions: "Size of an
-// instance"). The record's fixed part is small beside it.
+// MaxDataBytes bounds svcPublic and svcPrivate together
+// (statemachine/DEFINITION.md, "Size of an instance"). The rest of the record is
+// small compared to it.
 const MaxDataBytes = 1 << 20
 
 // Instance is a workflow instance as a value: where it is and what it holds.
@@ -26,7 +27,7 @@ type Instance struct {
 	Redirect string
 
 	active nodeSet
-	// memory is what history nodes remember, in no order. Replaced, never
+	// memory is what history nodes remember, in no order. It is replaced and never
 	// changed in place.
 	memory []memory
 }
@@ -44,8 +45,8 @@ type Position struct {
 }
 
 // Positions returns the instance's states in the order of the definition's
-// machines (decisions: "Order"). A nested parallel node stands for its machine
-// and is followed by one position for each of its regions.
+// machines (statemachine/DEFINITION.md, "Positions"). A nested parallel node stands
+// for its machine and is followed by one position for each of its regions.
 func (d *Definition) Positions(in *Instance) []Position {
 	out := make([]Position, 0, len(d.machines)+2)
 	for _, m := range d.machines {

@@ -8,20 +8,20 @@ import (
 	"troupe/statemachine/expr"
 )
 
-// Bounds of one macrostep.
+// Bounds of one macrostep (statemachine/DEFINITION.md, "Bounds of one event").
 const (
-	maxMicrosteps = 1000   // definition: "Semantics" 9
+	maxMicrosteps = 1000
 	maxActions    = 10_000 // actions run by one event, loops included
-	// maxWaiting and maxWaitingBytes bound the internal queue: so many events
-	// cannot all be taken, and their data is copied by what raises them.
+	// maxWaiting and maxWaitingBytes bound the internal queue: more events could not
+	// all be taken, and raising one copies its data.
 	maxWaiting      = maxMicrosteps
 	maxWaitingBytes = 4 << 20
-	// maxTemplateBytes bounds what a template puts together, before anything
-	// looks at how much it is.
+	// maxTemplateBytes bounds the value that a template builds, before its size is
+	// checked anywhere else.
 	maxTemplateBytes = 4 << 20
 	maxLogBytes      = 2 << 10 // a longer log line is cut
-	// maxCost bounds what all expressions of one event cost, and what is copied
-	// for them: ten times what a single one may, about half a second.
+	// maxCost bounds the cost of all expressions of one event together, copying
+	// included: ten times that of a single expression, about half a second.
 	maxCost = 10_000_000
 )
 
@@ -79,8 +79,8 @@ func (d *Definition) exprInstance(in *Instance) expr.Instance {
 	}
 }
 
-// enqueue puts an event on the internal queue, or gives the macrostep up when
-// too much waits there.
+// enqueue puts an event on the internal queue, or fails the macrostep when too much
+// waits there.
 func (m *move) enqueue(e internalEvent) {
 	m.waiting += len(e.data)
 	switch {
@@ -93,7 +93,7 @@ func (m *move) enqueue(e internalEvent) {
 	}
 }
 
-// isSpent gives the macrostep up when it has cost too much.
+// isSpent fails the macrostep when it has cost too much.
 func (m *move) isSpent() bool {
 	if m.budget.Exhausted() {
 		m.fail(errTooCostly)
@@ -113,7 +113,7 @@ func (m *move) raiseError(cause error) {
 
 const errorExecution EventName = "error.execution"
 
-// fail gives the macrostep up.
+// fail ends the macrostep; the first error counts.
 func (m *move) fail(err error) {
 	if m.failure == nil {
 		m.failure = err
@@ -161,8 +161,8 @@ func (m *move) runAll(actions []action) error {
 	return nil
 }
 
-// settle makes eventless transitions and takes internal events until nothing
-// more is to be done (definition: "Semantics" 1).
+// settle takes eventless transitions and internal events until there are no more
+// (statemachine/DEFINITION.md, "Run to completion").
 func (m *move) settle() {
 	for m.failure == nil {
 		if picked, _ := m.selectTransitions(trigger{}); len(picked) > 0 {
@@ -176,8 +176,8 @@ func (m *move) settle() {
 	}
 }
 
-// takeInternal takes the first event of the internal queue. An error.execution
-// that nobody takes undoes the macrostep.
+// takeInternal takes the first event of the internal queue. An error.execution that
+// no transition takes fails the macrostep (statemachine/DEFINITION.md, "Errors").
 func (m *move) takeInternal() {
 	e := m.queue[m.head]
 	m.queue[m.head] = internalEvent{} // its data is not kept until the queue is empty
@@ -235,8 +235,9 @@ func (m *move) microstep(picked []*transition) {
 	m.enter(enter)
 }
 
-// exit leaves the nodes in reverse document order, after history nodes have
-// recorded what they stand beside.
+// exit leaves the nodes in reverse document order, after the history nodes beside
+// them have recorded what is active (statemachine/DEFINITION.md,
+// "Exit and entry order").
 func (m *move) exit(leave nodeSet) {
 	for i := leave.next(1); i >= 0; i = leave.next(i + 1) {
 		for _, h := range m.d.nodes[i].histories {
@@ -261,8 +262,8 @@ func (m *move) remember(h *node) {
 	m.in.memory = append(kept, memory{h.index, nodes})
 }
 
-// planEntry adds to enter what entering the targets below domain means: SCXML's
-// computeEntrySet.
+// planEntry adds to enter all nodes that entering the targets below domain implies:
+// SCXML's computeEntrySet.
 func (m *move) planEntry(enter nodeSet, targets []*node, domain *node) {
 	for _, n := range targets {
 		m.planDescendants(enter, n)
@@ -271,8 +272,8 @@ func (m *move) planEntry(enter nodeSet, targets []*node, domain *node) {
 		m.planAncestors(enter, n, domain)
 	}
 	if domain.kind == parallel {
-		// SCXML has only compound domains. What was left below this one is all
-		// of its regions, and it stays active.
+		// SCXML has only compound domains. This one stays active, and all of its
+		// regions were left.
 		m.planRegions(enter, domain)
 	}
 }
@@ -340,7 +341,8 @@ func (m *move) enter(enter nodeSet) {
 }
 
 // finish raises done.state for the parent of a final node, and for the parallel
-// node above it when that is its last region (definition: "Semantics" 5).
+// node above it when that is its last region (statemachine/DEFINITION.md,
+// "Final nodes and done events").
 func (m *move) finish(n *node) {
 	var output data.Value
 	if n.output != nil {

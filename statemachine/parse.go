@@ -19,10 +19,9 @@ type ParserOptions struct {
 	HasRole, HasPrivilege func(name string) bool
 	// Roles and Privileges are the existing names, for suggestions.
 	Roles, Privileges []string
-	// Stored reads a text that was accepted before, perhaps by another release: only
-	// what keeps the definition from running is a fault. What is likely to be a slip
-	// is none, and neither is the worst case of an expression (DESIGN.md, "What was
-	// accepted stays readable").
+	// Stored reads a text that was accepted before, perhaps by another release. Only
+	// what keeps the definition from running is a fault then
+	// (statemachine/DEFINITION.md, "Stored definitions").
 	Stored bool
 }
 
@@ -45,7 +44,8 @@ func NewParser(o ParserOptions) (*Parser, error) {
 
 // With returns a parser with other options that shares p's expression language.
 func (p *Parser) With(o ParserOptions) *Parser {
-	// NB: of a stored text, another release may estimate the worst case higher.
+	// NB: this release may estimate a higher worst case than the one that accepted
+	// the text.
 	return &Parser{options: o, env: p.env.AnyWorstCase(o.Stored)}
 }
 
@@ -55,20 +55,20 @@ type Source struct {
 	// File is the name that faults show, and its extension says YAML or JSON.
 	File string
 	Text []byte
-	// Read returns a file beside the definition, named relative to it; nil:
-	// there are none. Parse tells in Refs which ones were read.
+	// Read returns a file beside the definition, named relative to it. nil: there
+	// are no such files. Parsed.Refs lists the files that Parse read.
 	Read func(name string) ([]byte, error)
 }
 
 // Parsed is what Parse returns: the definition, the names of the files that it
-// refers to, and what its author should look at although it is allowed.
+// refers to, and warnings for its author.
 type Parsed struct {
 	*Definition
 	Refs     []string
 	Warnings document.Faults // none of a stored text
 }
 
-// Parse reads and checks one definition (definition.md). The error is
+// Parse reads and checks one definition (statemachine/DEFINITION.md). The error is
 // document.Faults: all faults of the file, with their lines.
 func (p *Parser) Parse(src Source) (*Parsed, error) {
 	tree, err := document.Parse(src.File, src.Text)
@@ -108,7 +108,7 @@ type builder struct {
 	raised       []raisedEvent
 	programs     []placedProgram
 	guards       []placedProgram  // those of programs that are conditions
-	slips        []*document.Node // texts in actions that look like expressions and are none
+	slips        []*document.Node // texts in actions that have "${" and are no expressions
 	language     *expr.Env        // with the constants of the definition
 }
 
@@ -135,8 +135,8 @@ type raisedEvent struct {
 // knownShown bounds the words that a suggestion lists.
 const knownShown = 12
 
-// suggest adds a fault about a word that is not among the known ones, with the
-// closest of them or, if none is close, with all.
+// suggest adds a fault about an unknown word. It suggests the closest known word or,
+// if none is close, lists them.
 func (b *builder) suggest(n *document.Node, word string, known []string, reason string, args ...any) {
 	f := b.Add(n, reason, args...)
 	if near := document.Closest(word, known); near != "" {
@@ -161,22 +161,9 @@ func (b *builder) advise(n *document.Node, suggestion, reason string, args ...an
 	b.Add(n, reason, args...).Suggestion = suggestion
 }
 
-// later names the keys that the format has and this version does not run yet.
-var later = map[string]string{
-	"after":    "timers",
-	"invoke":   "child workflows",
-	"webhook":  "webhooks",
-	"webhooks": "webhooks",
-	"send":     "delayed events",
-	"cancel":   "delayed events",
-	"migrate":  "migration of running instances",
-	"import":   "imports",
-	"imports":  "imports",
-}
-
-// known adds a fault for each key of n that is not allowed, with its own text
-// for those that a later version will know.
-func (b *builder) known(n *document.Node, allowed ...string) {
+// known adds a fault for each key of n that is not allowed. Keys of later versions
+// have a text of their own.
+func (b *builder) known(n *document.Node, allowed []string) {
 	if n.Kind != document.Mapping {
 		b.Add(n, "must be a mapping")
 		return
@@ -195,8 +182,7 @@ func (b *builder) known(n *document.Node, allowed ...string) {
 
 // definition reads the top of the file.
 func (b *builder) definition(n *document.Node) {
-	b.known(n, "$schema", "id", "name", "description", "version", "allow", "unmatched", "const", "context", "create",
-		"schema", "indexes", "events", "stateMachines", "guards", "actions", "tags", "meta")
+	b.known(n, definitionKeys)
 	if n.Kind != document.Mapping {
 		return
 	}
@@ -253,7 +239,7 @@ func (b *builder) allow(n *document.Node) {
 	if n == nil {
 		return
 	}
-	b.known(n, "create", "read", "send")
+	b.known(n, rightKeys)
 	b.d.create = b.rule(n.Field("create"))
 	b.d.read = b.rule(n.Field("read"))
 	b.d.send = b.rule(n.Field("send"))
@@ -264,7 +250,7 @@ func (b *builder) rule(n *document.Node) *rule {
 	if n == nil {
 		return nil
 	}
-	b.known(n, "roles", "privileges", "users", "when", "deny")
+	b.known(n, ruleKeys)
 	if n.Kind != document.Mapping {
 		return nil
 	}
@@ -307,9 +293,7 @@ func (b *builder) names(n *document.Node, what string, has func(string) bool, al
 }
 
 func (b *builder) unmatched(n *document.Node) unmatched {
-	return oneOf(b, n, map[string]unmatched{
-		"record": unmatchedRecord, "reject": unmatchedReject, "ignore": unmatchedIgnore, "apply": unmatchedApply,
-	})
+	return oneOf(b, n, unmatchedWords)
 }
 
 // oneOf reads a word; the zero value when n is nil or the word is unknown.
@@ -336,7 +320,7 @@ func (b *builder) context(n *document.Node) {
 	if n == nil {
 		return
 	}
-	b.known(n, "svcPublic", "svcPrivate")
+	b.known(n, documentKeys)
 	if v := b.object(n.Field("svcPublic")); v != nil {
 		b.d.public = v
 	}
@@ -366,7 +350,7 @@ func (b *builder) schemas(n *document.Node) {
 	if n == nil {
 		return
 	}
-	b.known(n, "svcPublic", "svcPrivate")
+	b.known(n, documentKeys)
 	b.d.publicSchema = b.schema(n.Field("svcPublic"))
 	b.d.privateSchema = b.schema(n.Field("svcPrivate"))
 }
@@ -415,7 +399,7 @@ func (b *builder) indexes(n *document.Node) {
 	}
 }
 
-// events reads the contracts of event.data.
+// events reads the event declarations.
 func (b *builder) events(n *document.Node) {
 	if n == nil {
 		return
@@ -436,7 +420,7 @@ func (b *builder) events(n *document.Node) {
 		if f.Value.Kind == document.Null {
 			continue
 		}
-		b.known(f.Value, "data", "into", "apply", "unmatched", "private", "allow", "description")
+		b.known(f.Value, eventKeys)
 		c.schema = b.schema(f.Value.Field("data"))
 		c.into = b.into(f.Value.Field("into"))
 		c.apply = b.apply(f.Value.Field("apply"))
@@ -450,9 +434,9 @@ func (b *builder) events(n *document.Node) {
 }
 
 func (b *builder) into(n *document.Node) root {
-	return oneOf(b, n, map[string]root{"svcPublic": rootPublic, "svcPrivate": rootPrivate})
+	return oneOf(b, n, intoWords)
 }
 
 func (b *builder) apply(n *document.Node) applyRule {
-	return oneOf(b, n, map[string]applyRule{"merge": applyMerge, "replace": applyReplace, "none": applyNone})
+	return oneOf(b, n, applyWords)
 }

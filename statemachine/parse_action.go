@@ -70,7 +70,7 @@ func (b *builder) expressionAdvice(err error) string {
 // guard reads a condition: the name of one under guards, {type: name}, or CEL.
 func (b *builder) guard(n *document.Node) *expr.Program {
 	if n.Kind == document.Mapping {
-		b.known(n, "type")
+		b.known(n, guardKeys)
 		n = n.Field("type")
 		if n == nil {
 			return nil
@@ -189,7 +189,7 @@ func (b *builder) action(n *document.Node) []action {
 	if key.Text == "if" {
 		return one(b.choose(n))
 	}
-	b.known(n, "assign", "raise", "redirect", "log", "if", "foreach")
+	b.known(n, actionKeys)
 	if len(n.Fields) > 1 {
 		b.Add(n, "one action a mapping: make a list of them")
 	}
@@ -269,7 +269,7 @@ func (b *builder) raise(n *document.Node) action {
 	var a raise
 	at := n
 	if n.Kind == document.Mapping {
-		b.known(n, "event", "data")
+		b.known(n, raiseKeys)
 		if at = n.Field("event"); at == nil {
 			b.Add(n, "raise needs an event")
 			return a
@@ -290,7 +290,7 @@ func (b *builder) raise(n *document.Node) action {
 
 // choose reads {if, then, elseif: [{if, then}], else}.
 func (b *builder) choose(n *document.Node) action {
-	b.known(n, "if", "then", "elseif", "else")
+	b.known(n, ifKeys)
 	var c choose
 	add := func(n *document.Node) {
 		if n.Field("if") == nil || n.Field("then") == nil {
@@ -306,7 +306,7 @@ func (b *builder) choose(n *document.Node) action {
 			items = []*document.Node{more}
 		}
 		for _, item := range items {
-			b.known(item, "if", "then")
+			b.known(item, branchKeys)
 			if item.Kind == document.Mapping {
 				add(item)
 			}
@@ -320,7 +320,7 @@ func (b *builder) choose(n *document.Node) action {
 
 // forEach reads {array, item, index, do}.
 func (b *builder) forEach(n *document.Node) action {
-	b.known(n, "array", "item", "index", "do")
+	b.known(n, forEachKeys)
 	if n.Kind != document.Mapping {
 		return forEach{}
 	}

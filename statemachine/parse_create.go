@@ -56,7 +56,7 @@ func (b *builder) creation(n *document.Node) {
 	if n == nil {
 		return
 	}
-	b.known(n, "svcPublic", "svcPrivate")
+	b.known(n, documentKeys)
 	b.d.createPublic = b.settable(n.Field("svcPublic"))
 	b.d.createPrivate = b.settable(n.Field("svcPrivate"))
 }
@@ -97,9 +97,9 @@ func (b *builder) checkApplied(at *document.Node) {
 	}
 }
 
-// warn returns what is allowed and probably not meant: a condition that reads a
-// default of svcPrivate which whoever creates an instance may replace, and a text
-// that looks like an expression. A stored text has no author who would read it.
+// warn returns the warnings (statemachine/DEFINITION.md, "Warnings"): a condition that
+// reads a default of svcPrivate which creators may replace, and a text that looks like
+// an expression. A stored text has no author who would read them.
 func (b *builder) warn() document.Faults {
 	if b.parser.options.Stored {
 		return nil

@@ -74,8 +74,7 @@ func (b *builder) node(f document.Field, parent, machine *node) *node {
 		n.last = n.index
 		return n
 	}
-	b.known(v, "type", "initial", "states", "on", "always", "entry", "exit", "onDone", "history", "target", "output",
-		"tags", "meta", "description")
+	b.known(v, nodeKeys)
 	if v.Kind != document.Mapping {
 		return nil
 	}
@@ -97,12 +96,10 @@ func (b *builder) kind(n *node, v *document.Node) {
 		n.kind = compound
 	}
 	if t := v.Field("type"); t != nil {
-		n.kind = oneOf(b, t, map[string]kind{
-			"atomic": atomic, "compound": compound, "parallel": parallel, "final": final, "history": shallowHistory,
-		})
+		n.kind = oneOf(b, t, nodeTypes)
 	}
 	if n.kind == shallowHistory && has("history") {
-		n.kind = oneOf(b, v.Field("history"), map[string]kind{"shallow": shallowHistory, "deep": deepHistory})
+		n.kind = oneOf(b, v.Field("history"), historyTypes)
 	}
 	refuse := func(what string, keys ...string) {
 		for _, key := range keys {
@@ -286,7 +283,7 @@ func (b *builder) transition(n *node, v *document.Node, p eventPattern) *transit
 		b.Add(v, "a transition is a target, a mapping, or a list of these")
 		return nil
 	}
-	b.known(v, "target", "guard", "allow", "actions", "reenter", "into", "apply", "description")
+	b.known(v, transitionKeys)
 	if to := v.Field("target"); to != nil && to.Kind != document.Null {
 		b.target(to, n, addTarget)
 	}

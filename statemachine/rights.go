@@ -22,16 +22,16 @@ func (c *Caller) user() expr.User {
 type Right uint8
 
 const (
-	// Denied means that whatever the instance, the caller may not.
+	// Denied means that the caller may not, for any instance.
 	Denied Right = iota
 	// ByInstance means that it depends on the instance; ask MayRead or MaySend.
 	ByInstance
-	// Granted means that whatever the instance, the caller may.
+	// Granted means that the caller may, for every instance.
 	Granted
 )
 
-// rule is an allow block: any of the lists, and when. A matching deny wins.
-// Built once, then read only.
+// rule is one rule of an allow block (statemachine/DEFINITION.md, "Rules"): any of the
+// lists, and when; a matching deny wins. Built once, then read only.
 type rule struct {
 	roles, privileges, users []string
 	when                     *expr.Program // nil: true
@@ -53,11 +53,12 @@ func anyOf(wanted, held []string) bool {
 	return slices.ContainsFunc(wanted, func(w string) bool { return slices.Contains(held, w) })
 }
 
-// isPlain reports whether names says it all, so that no scope is needed.
+// isPlain reports whether names alone decides, so that no scope is needed.
 func (r *rule) isPlain() bool { return r.when == nil && r.deny == nil }
 
-// admits decides for a scope that has everything the rule may look at. An
-// expression that fails refuses: rights fail closed.
+// admits decides with a scope that has everything that the rule may read. An
+// expression that fails refuses: rights fail closed (statemachine/DEFINITION.md,
+// "Allow").
 func (r *rule) admits(c *Caller, s *expr.Scope) bool {
 	if r == nil {
 		return true
@@ -85,7 +86,7 @@ func (r *rule) hits(c *Caller, s *expr.Scope) bool {
 	return err != nil || ok
 }
 
-// without decides as far as it can be decided without an instance.
+// without decides as far as possible without an instance.
 func (r *rule) without(c *Caller, now time.Time) Right {
 	if r == nil {
 		return Granted
@@ -135,8 +136,8 @@ func (d *Definition) sendRule() *rule {
 	return d.send
 }
 
-// View is what rights can see of an instance that may run under another version
-// of the workflow than the one whose rules are asked.
+// View is an instance for the rules of a definition that may be another version than
+// its own.
 type View struct {
 	Instance *Instance
 	// Of is the definition that the instance runs under.

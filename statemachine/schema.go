@@ -107,11 +107,12 @@ func (s *Schema) Check(v data.Value) error {
 	return fmt.Errorf("%w: at %s: %s", ErrInvalidData, shorten(at), shorten(bad.ErrorKind.LocalizedString(printer)))
 }
 
-// Bounds of a number that is held against a schema. Every float64 is within.
+// Bounds of a number that a schema checks (statemachine/DEFINITION.md, "Schemas").
+// Every float64 is within.
 //
 // NB: the schema library makes a fraction of whole numbers of every number that
 // it compares. That is slow for 1e1000000 and quadratic for long ones, and for
-// 1e10000000 the library panics. What is written counts, zeros as well.
+// 1e10000000 the library panics. All written digits count, zeros as well.
 const (
 	maxDigits   = 1000
 	maxExponent = 400

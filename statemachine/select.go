@@ -16,13 +16,13 @@ type trigger struct {
 }
 
 // selectTransitions picks, for each active leaf in document order, the first
-// enabled transition on the way up, and removes the conflicts (SCXML appendix D,
+// enabled transition on the way up, and removes the conflicts (W3C SCXML, Appendix D,
 // selectTransitions). forbidden reports that a transition would have been
 // enabled if the caller were someone else.
 //
 // allow takes part like a guard: a transition that the caller may not take is
 // passed over, so that one event can mean different things to different
-// callers. DESIGN.md says why.
+// callers (statemachine/DEFINITION.md, "Selection").
 func (m *move) selectTransitions(t trigger) (picked []*transition, forbidden bool) {
 	var refused []*transition // seen and not enabled: ask each guard once
 	for i := m.in.active.next(1); i >= 0; i = m.in.active.next(i + 1) {
@@ -66,8 +66,8 @@ func (tr *transition) takes(t trigger) bool {
 	return tr.event.matches(t.name)
 }
 
-// isEnabled asks guard and, for an event from outside, allow. byRights: only the
-// caller's rights stand in the way.
+// isEnabled evaluates the guard and, for an event from outside, allow. byRights: only
+// the caller's rights disable the transition.
 func (m *move) isEnabled(tr *transition, external bool) (enabled, byRights bool) {
 	if tr.guard != nil && !m.guard(tr.guard) {
 		return false, false
@@ -111,9 +111,10 @@ next:
 }
 
 // conflict reports whether the transitions cannot be taken together: both would
-// leave a common node, or one would leave the source that the other stays in.
-// The second is not in SCXML, where a transition to its own atomic source leaves
-// it; ours does not, and its exit set would be empty.
+// leave a common node, or one would leave the source in which the other stays. SCXML
+// does not have the second case: there, a transition to its own atomic source leaves
+// it. Here it stays, and its exit set is empty (statemachine/DEFINITION.md,
+// "Conflicts").
 func (m *move) conflict(t1, t2 *transition) bool {
 	if len(t1.targets) == 0 || len(t2.targets) == 0 {
 		return false
@@ -135,7 +136,7 @@ func (m *move) claim(t *transition) (from, to int) {
 
 // domain is getTransitionDomain: the node whose active descendants the
 // transition leaves. It never reaches beyond the state machine, so that one
-// machine cannot stop another.
+// machine cannot stop another (statemachine/DEFINITION.md, "Domains").
 func (m *move) domain(t *transition) *node {
 	targets := m.effectiveTargets(t.targets, nil)
 	if !t.reenter && !slices.ContainsFunc(targets, func(n *node) bool {

@@ -15,7 +15,7 @@ type Outcome uint8
 const (
 	// Moved means that at least one transition was taken.
 	Moved Outcome = iota + 1
-	// Recorded means that nothing took the event; an entry says that it came.
+	// Recorded means that nothing took the event; there is an entry without a move.
 	Recorded
 	// Applied is Recorded with the event's data applied.
 	Applied
@@ -23,7 +23,8 @@ const (
 	Ignored
 )
 
-// Result is what Create and Step return: the new instance and what goes out.
+// Result is what Create and Step return: the new instance, its history entry and its
+// log lines.
 type Result struct {
 	Outcome  Outcome
 	Instance Instance
@@ -34,7 +35,7 @@ type Result struct {
 	Logs []string
 }
 
-// executionError is an error.execution that nobody took.
+// executionError is an error.execution that no transition took.
 type executionError struct{ reason string }
 
 func (e executionError) Error() string { return ErrExecution.Error() + ": " + e.reason }
@@ -59,7 +60,8 @@ type Creation struct {
 	Now             time.Time
 }
 
-// Create enters the workflow's initial nodes. It returns ErrForbidden when the
+// Create enters the workflow's initial nodes (statemachine/DEFINITION.md, "Create").
+// It returns ErrForbidden when the
 // caller may not create this instance, ErrInvalidData, ErrTooLarge or
 // ErrExecution.
 func (d *Definition) Create(c Creation) (Result, error) {
@@ -105,8 +107,8 @@ type Event struct {
 	Now    time.Time
 }
 
-// Step sends one event to an instance and runs to completion: SCXML's
-// macrostep. It is a pure function of its arguments. in is not changed. It
+// Step sends one event to an instance and runs to completion
+// (statemachine/DEFINITION.md, "Run to completion"; W3C SCXML, Appendix D). It is a pure function of its arguments. in is not changed. It
 // returns ErrUnknownEvent, ErrInvalidData, ErrForbidden, ErrRejected,
 // ErrTooLarge or ErrExecution; each means that nothing happened.
 func (d *Definition) Step(in *Instance, e Event) (Result, error) {
@@ -128,7 +130,7 @@ func (d *Definition) Step(in *Instance, e Event) (Result, error) {
 		return Result{}, err
 	}
 	m := d.newMove(in, e.Caller, in.timeOf(e.Now))
-	m.in.Redirect = "" // it is the last entry's, and this event will have one
+	m.in.Redirect = "" // it belongs to the entry before
 	m.scope.Event = &expr.Event{Name: string(e.Name), ID: e.ID, Data: given}
 	start := d.endState(in)
 
@@ -166,8 +168,8 @@ func (d *Definition) Step(in *Instance, e Event) (Result, error) {
 	return m.finishWith(Moved, start, e.Name, in)
 }
 
-// timeOf is the time of what happens to the instance now: it never goes back
-// (decisions: "ts").
+// timeOf is the time of the instance's next entry: it never goes back
+// (statemachine/DEFINITION.md, "Time").
 func (in *Instance) timeOf(now time.Time) time.Time {
 	now = now.UTC().Truncate(time.Millisecond)
 	if now.Before(in.UpdatedAt) {
@@ -204,7 +206,7 @@ func (m *move) finishWith(o Outcome, start []NodeID, event EventName, before *In
 	}, nil
 }
 
-// checkCreation holds what a create brings against the definition's create block.
+// checkCreation checks the data of a create against the definition's create block.
 func (d *Definition) checkCreation(c *Creation) error {
 	for _, part := range []struct {
 		name   string
@@ -221,7 +223,7 @@ func (d *Definition) checkCreation(c *Creation) error {
 	return nil
 }
 
-// checkData holds the instance's documents against the workflow's schema.
+// checkData checks the instance's documents against the workflow's schema.
 func (d *Definition) checkData(in *Instance) error {
 	if err := d.publicSchema.Check(in.Public); err != nil {
 		return fmt.Errorf("svcPublic: %w", err)
@@ -232,8 +234,8 @@ func (d *Definition) checkData(in *Instance) error {
 	return nil
 }
 
-// checkChanged is checkData for what actions wrote. What does not fit then is
-// the definition's fault, not the caller's.
+// checkChanged is checkData for data that actions wrote. Data that does not fit is
+// then the definition's fault and not the caller's.
 func (d *Definition) checkChanged(before, after *Instance) error {
 	if d.publicSchema == nil && d.privateSchema == nil {
 		return nil

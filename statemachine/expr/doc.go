@@ -3,8 +3,8 @@
 //
 // A definition has expressions in guards, in rights and wherever a value is
 // written as "${…}". They are compiled when the definition is loaded and then
-// evaluated very often, so all that can be wrong with the text is found early,
-// and an evaluation reads the JSON in place:
+// evaluated very often, so every fault of the text is found early, and an
+// evaluation reads the JSON in place:
 //
 //	New ──► Env ── Compile, CompileBool ──► Program ── Bool, Value ──► result
 //	         │                                 ▲
@@ -17,8 +17,8 @@
 //  2. Compile each text once and keep the Program.
 //  3. Fill a [Scope] for an evaluation. It may be reused for the next one; a
 //     Program keeps nothing of it.
-//  4. Take an error of Bool or Value for what it is: the expression failed on
-//     this data. The text was fine.
+//  4. An error of Bool or Value means that the expression failed on this data. The
+//     text is without fault.
 //
 // # The profile
 //
@@ -37,7 +37,8 @@
 // select, svcPublic.?a.b.orValue(0), look before they read.
 //
 // Functions: the standard ones, and cel-go's strings, math, lists, sets,
-// bindings and optional types. See DESIGN.md for the few that differ.
+// bindings and optional types (statemachine/DEFINITION.md, "Functions";
+// statemachine/expr/DESIGN.md, "What bounds an evaluation").
 //
 // # Results
 //
@@ -46,7 +47,7 @@
 // ints as integers, doubles in their shortest form (1500.0 becomes 1500), maps
 // with ascending keys, timestamps as RFC 3339 in UTC, durations as "90s", an
 // empty optional as null. Bytes, NaN, infinities, types and maps with keys that
-// are no strings have no form and are an error.
+// are no strings have no JSON form and are an error.
 //
 // # Promises
 //

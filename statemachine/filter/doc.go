@@ -30,8 +30,8 @@
 //
 // # Rules
 //
-// FILTER.md has the rules of the language, and the tests name the heading that
-// they hold:
+// statemachine/filter/FILTER.md has the rules of the language, and the tests name
+// the heading that they hold:
 //
 //   - "Paths": which values a path leads to, through objects and arrays.
 //   - "Null and missing", "Comparisons", "Equality", "Negation": what the operators

@@ -62,7 +62,17 @@ func Tables(text string) []Table {
 }
 
 func cells(line string) []string {
-	parts := strings.Split(strings.Trim(line, "|"), " | ")
+	code := false
+	line = strings.Map(func(r rune) rune {
+		if r == '`' {
+			code = !code
+		}
+		if r == '|' && !code {
+			return 0 // no document has it
+		}
+		return r
+	}, line)
+	parts := strings.Split(strings.Trim(line, "\x00"), "\x00")
 	for i, part := range parts {
 		part = strings.TrimSpace(part)
 		if inner := strings.TrimSuffix(strings.TrimPrefix(part, "`"), "`"); len(inner) == len(part)-2 && !strings.Contains(inner, "`") {

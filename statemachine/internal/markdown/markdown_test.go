@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-const document = "# Top\n\n## One\n\n| A | B |\n|---|---|\n| `x` | `y` and `z` |\n\n```yaml\n# no heading\na: 1\n```\n\n### Below\n\ntext\n" +
+const document = "# Top\n\n## One\n\n| A | B |\n|---|---|\n| `x` | `y` and `z` |\n| `x|y` | |\n\n```yaml\n# no heading\na: 1\n```\n\n### Below\n\ntext\n" +
 	"\n## Two\n\n```json\n{}\n```\n\n| C |\n|---|\n| c |\n"
 
 func TestSection(t *testing.T) {
@@ -22,7 +22,7 @@ func TestSection(t *testing.T) {
 }
 
 func TestTables(t *testing.T) {
-	want := []Table{{[]string{"A", "B"}, [][]string{{"x", "`y` and `z`"}}}, {[]string{"C"}, [][]string{{"c"}}}}
+	want := []Table{{[]string{"A", "B"}, [][]string{{"x", "`y` and `z`"}, {"x|y", ""}}}, {[]string{"C"}, [][]string{{"c"}}}}
 	if got := Tables(document); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

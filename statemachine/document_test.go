@@ -1,0 +1,286 @@
+package statemachine
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+	"troupe/statemachine/internal/markdown"
+)
+
+// readDocument returns DEFINITION.md, to which these tests hold the code.
+func readDocument(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("DEFINITION.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// firstCells returns the first column of the n-th table below a heading.
+func firstCells(t *testing.T, heading string, n int) []string {
+	t.Helper()
+	tables := markdown.Tables(markdown.Section(readDocument(t), heading))
+	if len(tables) <= n {
+		t.Fatalf("%d tables below %q, want more than %d", len(tables), heading, n)
+	}
+	var cells []string
+	for _, row := range tables[n].Rows {
+		cells = append(cells, row[0])
+	}
+	return cells
+}
+
+// TestTheDocumentHasEveryKey compares the tables of DEFINITION.md, "Keys", with
+// those of the parser. Their order is the same, too.
+func TestTheDocumentHasEveryKey(t *testing.T) {
+	for _, c := range []struct {
+		heading string
+		table   int
+		keys    []string
+	}{
+		{"Top of the file", 0, definitionKeys},
+		{"Top of the file", 1, rightKeys},
+		{"Top of the file", 2, documentKeys},
+		{"Event declarations", 0, eventKeys},
+		{"State machines and states", 0, nodeKeys},
+		{"Transitions", 0, transitionKeys},
+		{"Rules", 0, ruleKeys},
+		{"Actions", 0, actionKeys},
+		{"Actions", 1, raiseKeys},
+		{"Actions", 2, ifKeys},
+		{"Actions", 3, forEachKeys},
+	} {
+		if documented := firstCells(t, c.heading, c.table); !slices.Equal(documented, c.keys) {
+			t.Errorf("%s, table %d: DEFINITION.md has\n%q, the parser knows\n%q", c.heading, c.table, documented, c.keys)
+		}
+	}
+	documented := firstCells(t, "Later versions", 0)
+	if known := slices.Sorted(maps.Keys(later)); !slices.Equal(slices.Sorted(slices.Values(documented)), known) {
+		t.Errorf("later versions: DEFINITION.md has %q, the parser knows %q", documented, known)
+	}
+	if all := len(markdown.Tables(markdown.Section(readDocument(t), "Keys"))); all != 11 {
+		t.Errorf("%d tables below Keys, 11 are compared", all)
+	}
+}
+
+// TestTheDocumentHasEveryWord: the words of a key stand in its row.
+func TestTheDocumentHasEveryWord(t *testing.T) {
+	for _, c := range []struct {
+		heading, key string
+		words        []string
+	}{
+		{"Top of the file", "unmatched", slices.Sorted(maps.Keys(unmatchedWords))},
+		{"Event declarations", "unmatched", slices.Sorted(maps.Keys(unmatchedWords))},
+		{"Event declarations", "into", slices.Sorted(maps.Keys(intoWords))},
+		{"Event declarations", "apply", slices.Sorted(maps.Keys(applyWords))},
+		{"State machines and states", "type", slices.Sorted(maps.Keys(nodeTypes))},
+		{"State machines and states", "history", slices.Sorted(maps.Keys(historyTypes))},
+	} {
+		found := false
+		for _, row := range markdown.Tables(markdown.Section(readDocument(t), c.heading))[0].Rows {
+			if row[0] != c.key {
+				continue
+			}
+			found = true
+			for _, word := range c.words {
+				if !strings.Contains(row[1], "`"+word+"`") {
+					t.Errorf("%s, %s: got %q, want the word %s", c.heading, c.key, row[1], word)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s: no row about %s", c.heading, c.key)
+		}
+	}
+	if words := firstCells(t, "Unmatched events", 0); len(words) != len(unmatchedWords) {
+		t.Errorf("unmatched events: got %q", words)
+	}
+}
+
+// parseExample parses the complete example of DEFINITION.md.
+func parseExample(t *testing.T) (text string, parsed *Parsed) {
+	t.Helper()
+	section := markdown.Section(readDocument(t), "A complete example")
+	yaml, json := markdown.Blocks(section, "yaml"), markdown.Blocks(section, "json")
+	if len(yaml) != 1 || len(json) != 1 {
+		t.Fatalf("%d blocks of yaml and %d of json, want one each", len(yaml), len(json))
+	}
+	parsed, err := newParser(t).Parse(Source{File: "invoice-approval.yaml", Text: []byte(yaml[0]), Read: func(name string) ([]byte, error) {
+		if name != "invoice.schema.json" {
+			return nil, fmt.Errorf("file %q is not there", name)
+		}
+		return []byte(json[0]), nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return yaml[0], parsed
+}
+
+func TestTheCompleteExampleHasNoFaults(t *testing.T) {
+	text, parsed := parseExample(t)
+	if len(parsed.Warnings) > 0 {
+		t.Errorf("warnings: %v", parsed.Warnings)
+	}
+	tree, err := document.Parse("w.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := map[string]bool{}
+	var walk func(n *document.Node)
+	walk = func(n *document.Node) {
+		for _, f := range n.Fields {
+			has[f.Key.Text] = true
+			walk(f.Value)
+		}
+		for _, item := range n.Items {
+			walk(item)
+		}
+	}
+	walk(tree)
+	for _, keys := range [][]string{
+		definitionKeys, documentKeys, rightKeys, ruleKeys, eventKeys, nodeKeys, transitionKeys, guardKeys, actionKeys, raiseKeys,
+		ifKeys, branchKeys, forEachKeys,
+	} {
+		for _, key := range keys {
+			if !has[key] {
+				t.Errorf("the complete example has no %q", key)
+			}
+		}
+	}
+}
+
+// TestTheCompleteExampleRuns plays a large invoice that two managers approve.
+func TestTheCompleteExampleRuns(t *testing.T) {
+	_, parsed := parseExample(t)
+	d := parsed.Definition
+	clerk := &Caller{ID: "carla", Roles: []string{"clerk"}}
+	manager := &Caller{ID: "max", Roles: []string{"manager"}}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	r, err := d.Create(Creation{ID: "1", Caller: clerk, Public: data.Value(`{"customer":"Ex","amount":5000}`), Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		event, data, states string
+		caller              *Caller
+	}{
+		{"block", `{"svcPrivate":{"blocked":["eve"]}}`, "draft payment unpaid open", clerk},
+		{"remark", `{"note":"urgent"}`, "draft payment unpaid open", clerk},
+		{"submit", `{"items":[{"price":4000},{"price":2000}]}`, "waiting payment unpaid open", clerk},
+		{"approve", "", "waiting payment unpaid open", manager},
+		{"pause", "", "parked payment unpaid open", manager},
+		{"resume", "", "waiting payment unpaid open", manager},
+		{"approve", "", "approved payment unpaid open", manager},
+		{"file", "", "approved payment unpaid filed", clerk},
+	} {
+		if r, err = d.Step(&r.Instance, Event{Name: EventName(c.event), Data: data.Value(c.data), Caller: c.caller, Now: now}); err != nil {
+			t.Fatalf("%s: %v", c.event, err)
+		}
+		var nodes []string
+		for _, p := range d.Positions(&r.Instance) {
+			nodes = append(nodes, string(p.Node))
+		}
+		if got := strings.Join(nodes, " "); got != c.states {
+			t.Fatalf("%s: got %s, want %s", c.event, got, c.states)
+		}
+	}
+	const want = `{"status":"new","amount":6000,"items":[{"price":4000},{"price":2000}],"approvals":2,` +
+		`"customer":"Ex","requester":"carla","note":"urgent","reviewed":true}`
+	if got := string(r.Instance.Public); got != want {
+		t.Errorf("svcPublic:\n got %s\nwant %s", got, want)
+	}
+}
+
+// TestTheFaultsOfTheDocumentExist: each message of DEFINITION.md, "Faults", stands in
+// the scripts of TestFault or is one of TestWarnings.
+func TestTheFaultsOfTheDocumentExist(t *testing.T) {
+	scripts, err := filepath.Glob("testdata/fault/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var produced strings.Builder
+	for _, file := range append(scripts, "private_test.go") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		produced.Write(text)
+	}
+	for _, heading := range []string{"Faults of the text", "Faults of the chart", "Faults of expressions", "Warnings"} {
+		for _, message := range firstCells(t, heading, 0) {
+			if !strings.Contains(produced.String(), message) {
+				t.Errorf("%s: no test produces %q", heading, message)
+			}
+		}
+	}
+}
+
+// TestTheLimitsOfTheDocument compares those limits that this package has.
+func TestTheLimitsOfTheDocument(t *testing.T) {
+	documented := map[string]string{}
+	for _, row := range markdown.Tables(markdown.Section(readDocument(t), "Limits"))[0].Rows {
+		documented[row[0]] = strings.ReplaceAll(row[1], ",", "")
+	}
+	for limit, n := range map[string]int{
+		"nesting of a file and of data": data.MaxDepth,
+		"states":                        maxNodes,
+		"actions, named ones counted where they are used": maxParsedActions,
+		"named actions inside each other":                 maxActionDepth,
+	} {
+		if documented[limit] != fmt.Sprint(n) {
+			t.Errorf("%s: DEFINITION.md says %q, the limit is %d", limit, documented[limit], n)
+		}
+	}
+	section := markdown.Section(readDocument(t), "Bounds of one event")
+	for what, n := range map[string]int{"microsteps": maxMicrosteps, "actions": maxActions, "raised events": maxWaiting, "units": maxCost} {
+		if want := grouped(n) + " " + what; !strings.Contains(section, want) {
+			t.Errorf("bounds of one event: DEFINITION.md does not say %q", want)
+		}
+	}
+}
+
+// grouped writes a number with a comma before each three digits.
+func grouped(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// TestTheVariablesOfTheDocument: each row of DEFINITION.md, "Variables", compiles with
+// each of its fields.
+func TestTheVariablesOfTheDocument(t *testing.T) {
+	env := newParser(t).env
+	known := []string{}
+	for _, row := range markdown.Tables(markdown.Section(readDocument(t), "Variables"))[0].Rows {
+		if row[0] == "const" {
+			continue
+		}
+		known = append(known, row[0])
+		if _, err := env.Compile(row[0]); err != nil {
+			t.Errorf("%s: %v", row[0], err)
+		}
+		for field := range strings.SplitSeq(row[1], ", ") {
+			if field = strings.Trim(field, "`"); field == "" || field == "free" {
+				continue
+			}
+			if _, err := env.Compile(row[0] + "." + field); err != nil {
+				t.Errorf("%s.%s: %v", row[0], field, err)
+			}
+		}
+	}
+	if !slices.Equal(known, reservedVariables) {
+		t.Errorf("DEFINITION.md has the variables %q, expressions know %q", known, reservedVariables)
+	}
+}
