@@ -145,7 +145,7 @@ func entryOf(t testing.TB, text string) entry {
 	}
 }
 
-// timestamp is the form of ts (decisions B: "ts").
+// timestamp is the form of ts (gateway/INTERFACE.md, "Time stamps").
 var timestamp = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$`)
 
 // checkHistory holds what every history has, whatever happened: it returns the
@@ -226,7 +226,7 @@ func faultReason(a answer, status int, word string) string {
 const packedBytesMin = 4 << 10
 
 // headersReason says what is wrong with the headers that every answer has
-// (decisions everywhere: Cache-Control, Vary, nosniff; interfaces: JSON).
+// (gateway/INTERFACE.md, "Common headers").
 func headersReason(a answer) string {
 	for name, want := range map[string]string{
 		"Content-Type":           "application/json",

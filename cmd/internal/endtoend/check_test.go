@@ -95,8 +95,9 @@ func hasLine(text, begin, says string) bool {
 	return false
 }
 
-// TestOtherProcessConfig holds "prints every key with its value, its source and
-// one line of help", and flag over environment over file over default.
+// TestOtherProcessConfig holds cmd/troupe/HOME.md, "Settings": every key is shown
+// with its value, its source and one line of help, and a flag counts before the
+// environment, that before the file, and that before the default.
 func TestOtherProcessConfig(t *testing.T) {
 	h := newHome(t, map[string]string{"troupe.yaml": "basePath: /file\nlogLevel: warn\ndrainMax: 3s\noidc:\n  issuer: https://login.example.com\n  clientSecret: oak\n"})
 	cmd := exec.Command(binary(), "config", "--home", h.dir, "--drain-max", "5s")
@@ -135,8 +136,8 @@ func TestOtherProcessConfig(t *testing.T) {
 	}
 }
 
-// TestOtherProcessUsage holds the exit codes: 2 for wrong usage, and --help with
-// an example for every command.
+// TestOtherProcessUsage holds cmd/troupe/HOME.md, "Exit codes and output": 2 for
+// wrong usage, and --help with an example for every command.
 func TestOtherProcessUsage(t *testing.T) {
 	for _, args := range []string{
 		"", "unknown", "serve --unknown", "serve extra", "token", "token create", "token unknown", "token revoke", "token create --user ann --expires never",

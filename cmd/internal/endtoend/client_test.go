@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// answerMax bounds one request with its answer (reliability P20 has 2 s for any
-// input; a machine shared with others is given more).
+// answerMax bounds one request with its answer. The promise is 2 s for any input
+// (persistence/PROMISES.md, "P20"); a machine shared with others is given more.
 const answerMax = 10 * time.Second
 
 // ask is one request. The client adds Host, Connection and Content-Length; all

@@ -62,7 +62,8 @@ func (h *home) session(user string) string {
 	return h.secret("session", user)
 }
 
-// secret demands what home.md promises: the secret, alone, on standard output.
+// secret demands the secret, alone, on standard output (cmd/troupe/HOME.md,
+// "Exit codes and output").
 func (h *home) secret(kind, user string, args ...string) string {
 	h.t.Helper()
 	out := wantCommand(h.t, append([]string{kind, "create", "--home", h.dir, "--user", user}, args...)...)

@@ -11,19 +11,18 @@ func TestInterfaceCredential(t *testing.T) { runLines(t, credentialLines()) }
 
 func credentialLines() []line {
 	return []line{
-		{"interfaces B: authentication by Authorization: svc.token, or a session cookie", tokenAndSession},
-		{"decisions authentication: Credential forms", credentialForms},
-		{"decisions authentication: Which group takes which: B takes token or session", tokenAndSession},
-		{"decisions authentication: Missing, malformed, unknown, expired, revoked: the same 401", refusedAlike},
-		{"decisions authentication: Missing, malformed: a disabled user at once", disabledAtOnce},
-		{"decisions authentication: Two different tokens or two session cookies are 400", twoCredentials},
-		{"decisions authentication: What a token may do: its owner's present roles", presentRoles},
-		{"decisions authentication: What a token may do: it can expire", expiresInTime},
-		{"decisions authentication: What a token may do: it can be revoked", revokedAtOnce},
-		{"decisions authentication: Sessions can be revoked", sessionRevoked},
-		{"decisions authentication: Sessions have an idle and an absolute limit, both configurable", sessionEnds},
-		{"decisions authentication: CSRF, cross-origin requests by cookie are 403", crossOriginRefused},
-		{"decisions authentication: CSRF, a body by cookie needs a JSON content type", cookieNeedsContentType},
+		{`gateway/INTERFACE.md, "Two headers, one parser"`, "the forms of a credential", credentialForms},
+		{`gateway/INTERFACE.md, "Which group takes which"`, "B takes token or session", tokenAndSession},
+		{`gateway/INTERFACE.md, "401 is one answer"`, "missing, malformed, unknown, expired, revoked: the same 401", refusedAlike},
+		{`gateway/INTERFACE.md, "401 is one answer"`, "a disabled user at once", disabledAtOnce},
+		{`gateway/INTERFACE.md, "Ambiguous credentials"`, "two different tokens or two session cookies are 400", twoCredentials},
+		{`gateway/INTERFACE.md, "What a token may do"`, "its owner's present roles", presentRoles},
+		{`gateway/INTERFACE.md, "What a token may do"`, "it can expire", expiresInTime},
+		{`gateway/INTERFACE.md, "What a token may do"`, "it can be revoked", revokedAtOnce},
+		{`gateway/INTERFACE.md, "How a session ends"`, "it can be revoked", sessionRevoked},
+		{`gateway/INTERFACE.md, "How a session ends"`, "an idle and an absolute limit, both configurable", sessionEnds},
+		{`gateway/INTERFACE.md, "Cross-site requests"`, "cross-origin requests by cookie are 403", crossOriginRefused},
+		{`gateway/INTERFACE.md, "Cross-site requests"`, "a body by cookie needs a JSON content type", cookieNeedsContentType},
 	}
 }
 

@@ -9,24 +9,24 @@ func TestInterfaceData(t *testing.T) { runLines(t, dataLines()) }
 
 func dataLines() []line {
 	return []line{
-		{"decisions B: data on create comes back as it was sent", dataComesBack},
-		{"decisions B: event.data of only svcPublic and svcPrivate is merged into its places", dataGoesToItsPlaces},
-		{"decisions B: event.data of anything else is merged into svcPublic", dataGoesToPublic},
-		{"decisions B: event.data that reaches svcPrivate undeclared, or mixes, is refused", unclearDataIsRefused},
-		{"decisions B: Declared, but nothing enabled now: apply takes the data, from whom its allow names", applyIsAsked},
-		{"decisions B: data on create is what the create block lets through", createBlockIsAsked},
-		{"decisions B: event.data is merged as RFC 7396 says", mergeFollowsRFC},
-		{"decisions B: event.data, transition or event may say otherwise", dataMayGoElsewhere},
-		{"decisions B: event.data, assign", assignSets},
-		{"decisions B: event.data, guards see the old data and event.data", guardsSeeOldData},
-		{"decisions B: event.data, a declared schema answers 400 before anything happens", schemaIsAsked},
-		{"decisions B: event.data never reaches the other fields of the record", dataStaysInside},
-		{"decisions B: Size of an instance is checked before the commit", sizeIsChecked},
-		{"decisions B: Size of an instance, the history has no limit", historyIsUnlimited},
+		{`gateway/INTERFACE.md, "The record"`, "data comes back as it was sent", dataComesBack},
+		{`gateway/INTERFACE.md, "Event data"`, "of only svcPublic and svcPrivate is merged into its places", dataGoesToItsPlaces},
+		{`gateway/INTERFACE.md, "Event data"`, "of anything else is merged into svcPublic", dataGoesToPublic},
+		{`gateway/INTERFACE.md, "Event data"`, "that reaches svcPrivate undeclared, or mixes, is refused", unclearDataIsRefused},
+		{`gateway/INTERFACE.md, "Unmatched events"`, "apply takes the data, from whom its allow names", applyIsAsked},
+		{`gateway/INTERFACE.md, "Create data"`, "it is what the create block lets through", createBlockIsAsked},
+		{`gateway/INTERFACE.md, "Event data"`, "is merged as RFC 7396 says", mergeFollowsRFC},
+		{`gateway/INTERFACE.md, "Event data"`, "transition or event may say otherwise", dataMayGoElsewhere},
+		{`gateway/INTERFACE.md, "Event data"`, "assign", assignSets},
+		{`gateway/INTERFACE.md, "Event data"`, "guards see the old data and event.data", guardsSeeOldData},
+		{`gateway/INTERFACE.md, "Event data"`, "a declared schema answers 400 before anything happens", schemaIsAsked},
+		{`gateway/INTERFACE.md, "Event data"`, "never reaches the other fields of the record", dataStaysInside},
+		{`gateway/INTERFACE.md, "Size of an instance"`, "it is checked before the commit", sizeIsChecked},
+		{`gateway/INTERFACE.md, "Size of an instance"`, "the history has no limit", historyIsUnlimited},
 	}
 }
 
-// torture is data that other programs garble (reliability F15).
+// torture is data that other programs garble (persistence/PROMISES.md, "F15").
 const torture = `{"zz":1,"a":9007199254740993,"":"empty key","a.b":1e400,"neg":-0,"long":123456789012345678901234567890.123456789,` +
 	`"exp":1E-7,"one":1.0,"esc":"\u0041\n\t\"\\\/\u2028\u0000","emoji":"😀\ud83d\ude00","nfd":"u\u0308","html":"<a>&'</a>",` +
 	`"__proto__":{"constructor":null},"$where":"x","Z":[1,[2,[]],{},{"b":2,"a":1},null,true,false],"zZ":"ſK"}`

@@ -3,8 +3,7 @@
 // command line. Nothing of the program is imported: what is held here is what
 // somebody outside can see.
 //
-//	TestInterface…     every line of the interface's groups A and B, and what is
-//	                   decided where the interface is silent
+//	TestInterface…     the rules of gateway/INTERFACE.md and the language of filters
 //	TestWrongInput…    every kind of wrong input, each with its status; then the
 //	                   instances must be as before and the program must answer
 //	TestDrain…         SIGTERM under load
@@ -15,21 +14,13 @@
 //
 // # How a rule is found again
 //
-// The rows of the interface tables begin with the line that they hold, for
-// example "interfaces B: POST create", "decisions B: First history entry" or
-// "filter paging: limit"; "lists" and "forms" stand for what goes beyond the
-// documents: the parameters and paths by which instances are listed and watched,
-// and the form runtime.
-// TestInterfaceIsCovered has the list of all lines and fails when one has no row.
+// Each row of the interface tables names the rule that it holds, by path and
+// heading. Rules without a row here are held by the tests of the package that
+// keeps them; package cmd/internal/treecheck demands one for every rule.
 //
 // # Settings
 //
 //	TROUPE_TEST_TAGS    build tags for the program, beside those of the test
 //	TROUPE_TEST_KILLS   how many kills TestKill makes
 //	TROUPE_TEST_SEED    the seed of TestKill; each run prints its own
-//
-// # What is not held here
-//
-// What does not exist yet: publishing through an interface (409 AlreadyExists),
-// and the page that fullPath leads to.
 package endtoend

@@ -10,7 +10,8 @@ import (
 
 // TestDrain ends the program by SIGTERM under load. Every accepted request must
 // be answered, new ones must be refused, and nothing acknowledged may be missing
-// after a restart (reliability P12, P16).
+// after a restart (persistence/PROMISES.md, "P12"; persistence/PROMISES.md,
+// "P16"; gateway/INTERFACE.md, "Stopping").
 func TestDrain(t *testing.T) {
 	for name, args := range map[string][]string{
 		"at once": nil, "with a delay for load balancers": {"--drain-delay", "200ms"},

@@ -11,16 +11,15 @@ func TestInterfaceAnswer(t *testing.T) { runLines(t, answerLines()) }
 
 func answerLines() []line {
 	return []line{
-		{"interfaces B: error body is {error, message}", errorValues},
-		{"interfaces B: versioning, the path prefix is workflow/api/v1", prefixIsVersioned},
-		{"decisions everywhere: error values", errorValues},
-		{"decisions everywhere: 404 bodies are constant", missingIsConstant},
-		{"decisions everywhere: messages hold at most 64 escaped characters of the input", messagesAreShort},
-		{"decisions everywhere: no redirects, a path is right or it is 404", noRedirects},
-		{"decisions everywhere: no redirects, 405 has a JSON body and Allow", methodNotAllowed},
-		{"decisions everywhere: HEAD works wherever GET does", headLikeGet},
-		{"decisions everywhere: headers of every answer", headersEverywhere},
-		{"decisions everywhere: headers, health needs no credential", healthIsOpen},
+		{`gateway/INTERFACE.md, "Errors"`, "the body is {error, message}", errorValues},
+		{`gateway/INTERFACE.md, "Versioning"`, "group B, the path prefix is workflow/api/v1", prefixIsVersioned},
+		{`gateway/INTERFACE.md, "404 is constant"`, "whatever is asked for", missingIsConstant},
+		{`gateway/INTERFACE.md, "Messages"`, "they hold at most 64 escaped characters of the input", messagesAreShort},
+		{`gateway/INTERFACE.md, "Paths"`, "a path is right or it is 404", noRedirects},
+		{`gateway/INTERFACE.md, "Paths"`, "405 has a JSON body and Allow", methodNotAllowed},
+		{`gateway/INTERFACE.md, "HEAD"`, "it works wherever GET does", headLikeGet},
+		{`gateway/INTERFACE.md, "Common headers"`, "every answer has them", headersEverywhere},
+		{`gateway/INTERFACE.md, "Health"`, "it needs no credential", healthIsOpen},
 	}
 }
 
@@ -163,7 +162,7 @@ func methodNotAllowed(t *testing.T, s *scene) {
 			}
 		}
 	}
-	// The method is the one of the request line (reliability 3.0).
+	// The method is the one of the request line (gateway/INTERFACE.md, "Paths").
 	for _, header := range []string{"X-HTTP-Method-Override: POST", "X-Method-Override: DELETE"} {
 		wantStatus(t, s.ann.with(header).get(t, root+"/choices"), 200)
 	}

@@ -29,10 +29,10 @@ const fileRights = `- path: /Sales
   readers: ["*"]
 `
 
-// filesMax is when a test gives up waiting for a change to count. The tour promises
-// two seconds, which actors/repository holds by its own clock; here other programs
-// may have the processors. It is far below the next walk of everything, which
-// would find the change anyway.
+// filesMax is when a test gives up waiting for a change to count. Promised are two
+// seconds (gateway/INTERFACE.md, "Paths and their order"), which actors/repository
+// holds by its own clock; here other programs may have the processors. It is far
+// below the next walk of everything, which would find the change anyway.
 const filesMax = 20 * time.Second
 
 func filesHome(t testing.TB) *home {
@@ -46,31 +46,32 @@ func filesHome(t testing.TB) *home {
 	return newHome(t, files)
 }
 
-// fileLines are rows of interfaces D and decisions D: who asks for which
-// extension and what comes back; a status alone is an error.
+// fileLines are the rows of group D: who asks for which extension and what comes
+// back; a status alone is an error.
 var fileLines = []struct {
-	holds, who, query string
-	want              string
+	rule, says string // as of line
+	who, query string
+	want       string
 }{
-	{"interfaces D: a JSON array of paths", "ann", "?extension=xlsx", `["/Sales/a.csv.xlsx"]`},
-	{"interfaces D: rule 1, with a dot", "ann", "?extension=.xlsx", `["/Sales/a.csv.xlsx"]`},
-	{"interfaces D: rule 2, csv.xlsx", "ann", "?extension=csv.xlsx", `["/Sales/a.csv.xlsx"]`},
-	{"interfaces D: rule 2, csv", "ann", "?extension=csv", `[]`},
-	{"interfaces D: rule 2, a dotfile", "ann", "?extension=x", `["/Sales/.x"]`},
-	{"interfaces D: rule 4, a user and a role that are named", "ann", "?extension=rml", `["/Sales/q.rml","/Shared/b..rml","/Shared/sp ace.rml","/Shared/` + "\u00fc" + `\"\\.rml","/Temp/t.rml","/User/ann/a.rml","/User/u.rml"]`},
-	{"interfaces D: rule 4, a nearer entry", "bob", "?extension=rml", `["/Sales/q.rml","/Sales/secret/s.rml","/Shared/b..rml","/Shared/sp ace.rml","/Shared/` + "\u00fc" + `\"\\.rml","/Temp/t.rml","/User/u.rml"]`},
-	{"interfaces D: rule 4, nobody's role", "eve", "?extension=rml", `["/Shared/b..rml","/Shared/sp ace.rml","/Shared/` + "\u00fc" + `\"\\.rml","/Temp/t.rml","/User/eve/e.rml","/User/u.rml"]`},
-	{"interfaces D: rule 4, mod-repository-admin", "adm", "?extension=rml", `["/Sales/q.rml","/Sales/secret/s.rml","/Shared/b..rml","/Shared/sp ace.rml","/Shared/` + "\u00fc" + `\"\\.rml","/Temp/t.rml","/User/ann/a.rml","/User/eve/e.rml","/User/u.rml","/a.rml"]`},
-	{"interfaces D: rule 5, no match", "adm", "?extension=none", `[]`},
-	{"decisions D: case", "ann", "?extension=RML", `["/Sales/q.RML"]`},
-	{"interfaces D: 400 missing", "ann", "", "400 BadRequest"},
-	{"interfaces D: 400 blank", "ann", "?extension=%20", "400 BadRequest"},
-	{"interfaces D: 400 a dot is blank", "ann", "?extension=.", "400 BadRequest"},
-	{"decisions D: 400 repeated", "ann", "?extension=rml&extension=x", "400 BadRequest"},
-	{"decisions D: 400 malformed", "ann", "?extension=%zz", "400 BadRequest"},
-	{"decisions D: 400 a control character", "ann", "?extension=%0a.rml", "400 BadRequest"},
-	{"interfaces D: 401 no token", "", "?extension=rml", "401 Unauthorized"},
-	{"interfaces D: 401 an invalid token", "nobody", "?extension=rml", "401 Unauthorized"},
+	{`gateway/INTERFACE.md, "Paths and their order"`, "a JSON array of paths", "ann", "?extension=xlsx", `["/Sales/a.csv.xlsx"]`},
+	{`gateway/INTERFACE.md, "Extensions"`, "with a dot", "ann", "?extension=.xlsx", `["/Sales/a.csv.xlsx"]`},
+	{`gateway/INTERFACE.md, "Extensions"`, "csv.xlsx", "ann", "?extension=csv.xlsx", `["/Sales/a.csv.xlsx"]`},
+	{`gateway/INTERFACE.md, "Extensions"`, "csv", "ann", "?extension=csv", `[]`},
+	{`gateway/INTERFACE.md, "Extensions"`, "a dotfile", "ann", "?extension=x", `["/Sales/.x"]`},
+	{`gateway/INTERFACE.md, "Who may read a file"`, "a user and a role that are named", "ann", "?extension=rml", `["/Sales/q.rml","/Shared/b..rml","/Shared/sp ace.rml","/Shared/` + "\u00fc" + `\"\\.rml","/Temp/t.rml","/User/ann/a.rml","/User/u.rml"]`},
+	{`gateway/INTERFACE.md, "Who may read a file"`, "a nearer entry", "bob", "?extension=rml", `["/Sales/q.rml","/Sales/secret/s.rml","/Shared/b..rml","/Shared/sp ace.rml","/Shared/` + "\u00fc" + `\"\\.rml","/Temp/t.rml","/User/u.rml"]`},
+	{`gateway/INTERFACE.md, "Who may read a file"`, "nobody's role", "eve", "?extension=rml", `["/Shared/b..rml","/Shared/sp ace.rml","/Shared/` + "\u00fc" + `\"\\.rml","/Temp/t.rml","/User/eve/e.rml","/User/u.rml"]`},
+	{`gateway/INTERFACE.md, "Who may read a file"`, "mod-repository-admin", "adm", "?extension=rml", `["/Sales/q.rml","/Sales/secret/s.rml","/Shared/b..rml","/Shared/sp ace.rml","/Shared/` + "\u00fc" + `\"\\.rml","/Temp/t.rml","/User/ann/a.rml","/User/eve/e.rml","/User/u.rml","/a.rml"]`},
+	{`gateway/INTERFACE.md, "Extensions"`, "no match", "adm", "?extension=none", `[]`},
+	{`gateway/INTERFACE.md, "Extensions"`, "case", "ann", "?extension=RML", `["/Sales/q.RML"]`},
+	{`gateway/INTERFACE.md, "Extensions"`, "400 missing", "ann", "", "400 BadRequest"},
+	{`gateway/INTERFACE.md, "Extensions"`, "400 blank", "ann", "?extension=%20", "400 BadRequest"},
+	{`gateway/INTERFACE.md, "Extensions"`, "400 a dot is blank", "ann", "?extension=.", "400 BadRequest"},
+	{`gateway/INTERFACE.md, "Query strings"`, "400 repeated", "ann", "?extension=rml&extension=x", "400 BadRequest"},
+	{`gateway/INTERFACE.md, "Query strings"`, "400 malformed", "ann", "?extension=%zz", "400 BadRequest"},
+	{`gateway/INTERFACE.md, "Extensions"`, "400 a control character", "ann", "?extension=%0a.rml", "400 BadRequest"},
+	{`gateway/INTERFACE.md, "401 is one answer"`, "401 no token", "", "?extension=rml", "401 Unauthorized"},
+	{`gateway/INTERFACE.md, "401 is one answer"`, "401 an invalid token", "nobody", "?extension=rml", "401 Unauthorized"},
 }
 
 const filesPath = "/repository/api/v1/list-files"
@@ -100,20 +101,21 @@ func testFiles(t *testing.T, move func(*testing.T, *home)) {
 		users[id] = user{p, []string{"Authentication: svc.token " + h.token(id)}}
 	}
 	for _, l := range fileLines {
-		t.Run(l.holds, func(t *testing.T) {
+		t.Run(nameOf(l.rule, l.says), func(t *testing.T) {
 			if got := says(users[l.who].get(t, filesPath+l.query)); got != l.want {
 				t.Errorf("got %s, want %s", got, l.want)
 			}
 		})
 	}
-	t.Run("decisions: the token may stand in Authorization", func(t *testing.T) {
+	t.Run("Two headers, one parser: the token may stand in Authorization", func(t *testing.T) {
 		if got := says(p.as(h.token("eve")).get(t, filesPath+"?extension=x")); got != "[]" {
 			t.Errorf("got %s", got)
 		}
 	})
 }
 
-// TestOddFiles holds decisions D: links, devices and pipes are not listed.
+// TestOddFiles holds gateway/INTERFACE.md, "What is never listed": links, devices
+// and pipes.
 func TestOddFiles(t *testing.T) {
 	h := filesHome(t)
 	p := start(t, h)

@@ -11,13 +11,13 @@ func TestInterfaceFilter(t *testing.T) { runLines(t, filterLines()) }
 
 func filterLines() []line {
 	return []line{
-		{"interfaces B: GET instances with filter on states.nodeId", filterByNode},
-		{"decisions B: Query, equality on dotted paths (filter.md)", filterByEquality},
-		{"decisions B: Query, all conditions must hold", filterByConjunction},
-		{"decisions B: Query, operators that are not supported are refused by name", filterRefusesOperators},
-		{"decisions B: Query, other roots are refused", filterRefusesRoots},
-		{"decisions B: Filters on svcPrivate", filterOnPrivate},
-		{"decisions authentication: Privileges: mod-workflows", filterOnPrivate},
+		{`gateway/INTERFACE.md, "Filter"`, "filter on states.nodeId", filterByNode},
+		{`gateway/INTERFACE.md, "Filter"`, "equality on dotted paths", filterByEquality},
+		{`gateway/INTERFACE.md, "Filter"`, "all conditions must hold", filterByConjunction},
+		{`gateway/INTERFACE.md, "Filter"`, "operators that are not supported are refused by name", filterRefusesOperators},
+		{`gateway/INTERFACE.md, "Filter"`, "other roots are refused", filterRefusesRoots},
+		{`gateway/INTERFACE.md, "Private data in queries"`, "400 for all but holders of mod-workflows", filterOnPrivate},
+		{`gateway/INTERFACE.md, "Privileges"`, "mod-workflows", filterOnPrivate},
 	}
 }
 

@@ -30,7 +30,8 @@ func (u user) fill(t *testing.T, instances, bytes int) {
 }
 
 // TestWrongInputGone asks for long lists and leaves in the middle of the answer
-// (reliability 5.3, 22). The turns of queries must come back: there are two.
+// (gateway/INTERFACE.md, "Budget"). The turns of queries must come back: there are
+// two.
 func TestWrongInputGone(t *testing.T) {
 	s := newScene(t)
 	s.ann.fill(t, 100, 100_000)

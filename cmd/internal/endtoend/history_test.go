@@ -11,15 +11,15 @@ func TestInterfaceHistory(t *testing.T) { runLines(t, historyLines()) }
 
 func historyLines() []line {
 	return []line{
-		{"lists: history, the entries of the record, oldest first", historyIsTheRecords},
-		{"lists: history, in pages of 1 to 1000, 100 by default", historyInPages},
-		{"lists: history, entries that come between two pages", historyGrows},
-		{"lists: history, rights as for the instance", historyByRight},
-		{"lists: history, parameters and cursors that cannot be", historyRefusals},
-		{"lists: events, those that the caller may send now", eventsByUser},
-		{"lists: events, in the order of the definition, with guard, transitions and schema", eventsSayMore},
-		{"lists: events, with the entity tag of the instance", eventsHaveTag},
-		{"lists: events, rights as for the instance", eventsByRight},
+		{`gateway/INTERFACE.md, "Pages of a history"`, "the entries of the record, oldest first", historyIsTheRecords},
+		{`gateway/INTERFACE.md, "Pages of a history"`, "in pages of 1 to 1000, 100 by default", historyInPages},
+		{`gateway/INTERFACE.md, "Pages of a history"`, "entries that come between two pages", historyGrows},
+		{`gateway/INTERFACE.md, "Pages of a history"`, "rights as for the instance", historyByRight},
+		{`gateway/INTERFACE.md, "Pages of a history"`, "parameters and cursors that cannot be", historyRefusals},
+		{`gateway/INTERFACE.md, "Events a caller may send"`, "those that the caller may send now", eventsByUser},
+		{`gateway/INTERFACE.md, "Events a caller may send"`, "in the order of the definition, with guard, transitions and schema", eventsSayMore},
+		{`gateway/INTERFACE.md, "Events a caller may send"`, "with the entity tag of the instance", eventsHaveTag},
+		{`gateway/INTERFACE.md, "Events a caller may send"`, "rights as for the instance", eventsByRight},
 	}
 }
 

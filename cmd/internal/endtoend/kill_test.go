@@ -33,8 +33,9 @@ type killed struct {
 }
 
 // TestKill ends the program by SIGKILL under load and holds what it shows
-// afterwards against what it had acknowledged (reliability H1, promises P1, P6,
-// P7, P11).
+// afterwards against what it had acknowledged (persistence/PROMISES.md, "P1";
+// persistence/PROMISES.md, "P6"; persistence/PROMISES.md, "P7";
+// persistence/PROMISES.md, "P11"; gateway/INTERFACE.md, "What an answer means").
 func TestKill(t *testing.T) {
 	kills := 30
 	if testing.Short() {

@@ -11,9 +11,9 @@ func TestInterfaceOperator(t *testing.T) { runLines(t, operatorLines()) }
 
 func operatorLines() []line {
 	return []line{
-		{"filter operators: each does what it says", operatorsMatch},
-		{"filter operators: forms that cannot be are refused", operatorsAreStrict},
-		{"filter limits: text, depth, clauses, regular expressions", filterLimits},
+		{`statemachine/filter/FILTER.md, "Operators"`, "each does what it says", operatorsMatch},
+		{`statemachine/filter/FILTER.md, "Faults"`, "forms that cannot be are refused", operatorsAreStrict},
+		{`statemachine/filter/FILTER.md, "Limits"`, "text, depth, clauses, regular expressions", filterLimits},
 	}
 }
 

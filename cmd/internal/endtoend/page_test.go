@@ -14,21 +14,21 @@ func TestInterfacePage(t *testing.T) { runLines(t, pageLines()) }
 
 func pageLines() []line {
 	return []line{
-		{"filter paging: limit cuts the list into pages", limitCuts},
-		{"filter paging: limit, other values are refused", limitIsStrict},
-		{"filter paging: next and the header Link lead to the next page", linkLeadsOn},
-		{"filter paging: keyset, what stays is shown once while instances come and go", keysetHolds},
-		{"filter paging: cursor, garbled or of another list", cursorIsOfItsList},
-		{"filter paging: sort by _id", sortByID},
-		{"filter paging: sort by an indexed path, - for descending", sortByIndex},
-		{"filter paging: sort by anything else is refused", sortNeedsIndex},
-		{"filter paging: fields adds svcHistory, svcRedirect and svcPrivate", fieldsAdd},
-		{"filter paging: fields, others are refused", fieldsAreKnown},
-		{"filter paging: count=true, all matches whatever the page", countCounts},
-		{"filter paging: count=true, only what the caller may read", countByRight},
-		{"lists: explain, which index was used", explainNames},
-		{"lists: explain, for holders of mod-workflows only", explainNeedsPrivilege},
-		{"lists: order of members", membersInOrder},
+		{`gateway/INTERFACE.md, "Paging"`, "limit cuts the list into pages", limitCuts},
+		{`gateway/INTERFACE.md, "Paging"`, "limit, other values are refused", limitIsStrict},
+		{`gateway/INTERFACE.md, "Paging"`, "next and the header Link lead to the next page", linkLeadsOn},
+		{`gateway/INTERFACE.md, "Paging"`, "keyset, what stays is shown once while instances come and go", keysetHolds},
+		{`gateway/INTERFACE.md, "Paging"`, "cursor, garbled or of another list", cursorIsOfItsList},
+		{`gateway/INTERFACE.md, "Sort"`, "by _id", sortByID},
+		{`gateway/INTERFACE.md, "Sort"`, "by an indexed path, - for descending", sortByIndex},
+		{`gateway/INTERFACE.md, "Sort"`, "by anything else is refused", sortNeedsIndex},
+		{`gateway/INTERFACE.md, "Fields"`, "adds svcHistory, svcRedirect and svcPrivate", fieldsAdd},
+		{`gateway/INTERFACE.md, "Fields"`, "others are refused", fieldsAreKnown},
+		{`gateway/INTERFACE.md, "Count"`, "all matches whatever the page", countCounts},
+		{`gateway/INTERFACE.md, "Count"`, "only what the caller may read", countByRight},
+		{`gateway/INTERFACE.md, "Explain"`, "which index was used", explainNames},
+		{`gateway/INTERFACE.md, "Explain"`, "for holders of mod-workflows only", explainNeedsPrivilege},
+		{`gateway/INTERFACE.md, "Explain"`, "order of members", membersInOrder},
 	}
 }
 
@@ -295,7 +295,8 @@ func sortByID(t *testing.T, s *scene) {
 }
 
 func sortByIndex(t *testing.T, s *scene) {
-	// In the order of filter.md, rule 3; numbers by their exact value.
+	// In the order of statemachine/filter/FILTER.md, "Comparisons"; numbers by
+	// their exact value.
 	ids, filter := s.batch(t, "by index",
 		``, `"n":null,`, `"n":-1e400,`, `"n":-7,`, `"n":-0.5,`, `"n":0,`, `"n":1e-400,`, `"n":9,`, `"n":10,`, `"n":9007199254740992,`, `"n":9007199254740993,`,
 		`"n":1e30,`, `"n":1e400,`, `"n":"",`, `"n":"10",`, `"n":"9",`, `"n":"a",`, `"n":"a\u0000",`, `"n":"aa",`, `"n":"ä",`, `"n":{},`, `"n":{"a":1},`, `"n":{"b":0},`,

@@ -31,30 +31,33 @@ func documentFile(t *testing.T) string {
 	return file.String()
 }
 
-// parameterLines are rows of interfaces C and decisions C: who asks for what and
-// what comes back; a status alone is an error.
+// parameterLines are the rows of group C: who asks for what and what comes back; a
+// status alone is an error.
 var parameterLines = []struct {
-	holds, who, engine, query string
-	want                      string
+	rule, says         string // as of line
+	who, engine, query string
+	want               string
 }{
-	{"interfaces C: a report template", "ann", "rml", "?rml=/Sales/a.rml", `[{"name":"a b","type":"date","defaultValue":"1"},{"name":"z","type":"","defaultValue":""}]`},
-	{"interfaces C: a document template", "ann", "docx", "?docx=/Sales/b.docx", `[{"name":"name","type":"textarea:4","defaultValue":"x"}]`},
-	{"interfaces C: [] when the file has none", "ann", "rml", "?rml=/Sales/none.rml", `[]`},
-	{"interfaces C: blanks and special characters, URL-encoded", "ann", "rml", "?rml=%2FSales%2Fsp%20%C3%BC%2Bce.rml", `[]`},
-	{"interfaces C: 400 rml missing", "ann", "rml", "", "400 BadRequest"},
-	{"interfaces C: 400 docx missing", "ann", "docx", "", "400 BadRequest"},
-	{"reliability 3.4: 400 empty", "ann", "rml", "?rml=", "400 BadRequest"},
-	{"reliability 3.4: 400 repeated", "ann", "rml", "?rml=a&rml=b", "400 BadRequest"},
-	{"reliability 3.4: 400 malformed", "ann", "rml", "?rml=%zz", "400 BadRequest"},
-	{"interfaces C: the caller's read rights", "bob", "rml", "?rml=/Sales/a.rml", "404 NotFound"},
-	{"decisions C: missing", "ann", "rml", "?rml=/Sales/nowhere.rml", "404 NotFound"},
-	{"decisions C: not canonical", "ann", "rml", "?rml=/Sales/../Sales/a.rml", "404 NotFound"},
-	{"decisions C: no leading slash", "ann", "rml", "?rml=Sales/a.rml", "404 NotFound"},
-	{"decisions C: not a template", "ann", "rml", "?rml=/Sales/broken.rml", "422 Unprocessable"},
-	{"decisions C: not a template, by its name", "ann", "docx", "?docx=/Sales/a.rml", "422 Unprocessable"},
-	{"decisions C: not a template, by its content", "ann", "docx", "?docx=/Sales/fake.docx", "422 Unprocessable"},
-	{"decisions D: mod-repository-admin reads every file, here too", "adm", "rml", "?rml=/closed.rml", `[{"name":"secret","type":"","defaultValue":""}]`},
-	{"decisions: 401 without a credential", "", "rml", "?rml=/Sales/a.rml", "401 Unauthorized"},
+	{`gateway/INTERFACE.md, "Places in a report template"`, "attributes and text", "ann", "rml", "?rml=/Sales/a.rml", `[{"name":"a b","type":"date","defaultValue":"1"},{"name":"z","type":"","defaultValue":""}]`},
+	{`gateway/INTERFACE.md, "Places in a document template"`, "cut into runs", "ann", "docx", "?docx=/Sales/b.docx", `[{"name":"name","type":"textarea:4","defaultValue":"x"}]`},
+	{`gateway/INTERFACE.md, "Nested and repeated declarations"`, "nested, and the first that says something", "ann", "rml", "?rml=/Sales/nested.rml", `[{"name":"a","type":"lookup(x,${b})","defaultValue":"c"},{"name":"b","type":"","defaultValue":"x"}]`},
+	{`gateway/INTERFACE.md, "Parameter types"`, "as they are declared", "ann", "rml", "?rml=/Sales/types.rml", `[{"name":"a","type":"choice(A,B)","defaultValue":"A"},{"name":"b","type":"My type","defaultValue":""},{"name":"c#d","type":"","defaultValue":"}"}]`},
+	{`gateway/INTERFACE.md, "Grammar"`, "[] when the file has none", "ann", "rml", "?rml=/Sales/none.rml", `[]`},
+	{`gateway/INTERFACE.md, "The path of a template"`, "blanks and special characters, URL-encoded", "ann", "rml", "?rml=%2FSales%2Fsp%20%C3%BC%2Bce.rml", `[]`},
+	{`gateway/INTERFACE.md, "The path of a template"`, "400 rml missing", "ann", "rml", "", "400 BadRequest"},
+	{`gateway/INTERFACE.md, "The path of a template"`, "400 docx missing", "ann", "docx", "", "400 BadRequest"},
+	{`gateway/INTERFACE.md, "The path of a template"`, "400 empty", "ann", "rml", "?rml=", "400 BadRequest"},
+	{`gateway/INTERFACE.md, "Query strings"`, "400 repeated", "ann", "rml", "?rml=a&rml=b", "400 BadRequest"},
+	{`gateway/INTERFACE.md, "Query strings"`, "400 malformed", "ann", "rml", "?rml=%zz", "400 BadRequest"},
+	{`gateway/INTERFACE.md, "The path of a template"`, "the caller's read rights", "bob", "rml", "?rml=/Sales/a.rml", "404 NotFound"},
+	{`gateway/INTERFACE.md, "The path of a template"`, "missing", "ann", "rml", "?rml=/Sales/nowhere.rml", "404 NotFound"},
+	{`gateway/INTERFACE.md, "The path of a template"`, "not canonical", "ann", "rml", "?rml=/Sales/../Sales/a.rml", "404 NotFound"},
+	{`gateway/INTERFACE.md, "The path of a template"`, "no leading slash", "ann", "rml", "?rml=Sales/a.rml", "404 NotFound"},
+	{`gateway/INTERFACE.md, "What is not a template"`, "not a template", "ann", "rml", "?rml=/Sales/broken.rml", "422 Unprocessable"},
+	{`gateway/INTERFACE.md, "What is not a template"`, "not a template, by its name", "ann", "docx", "?docx=/Sales/a.rml", "422 Unprocessable"},
+	{`gateway/INTERFACE.md, "What is not a template"`, "not a template, by its content", "ann", "docx", "?docx=/Sales/fake.docx", "422 Unprocessable"},
+	{`gateway/INTERFACE.md, "Who may read a file"`, "mod-repository-admin reads every file, here too", "adm", "rml", "?rml=/closed.rml", `[{"name":"secret","type":"","defaultValue":""}]`},
+	{`gateway/INTERFACE.md, "401 is one answer"`, "without a credential", "", "rml", "?rml=/Sales/a.rml", "401 Unauthorized"},
 }
 
 func TestParameters(t *testing.T) {
@@ -70,6 +73,8 @@ func testParameters(t *testing.T, move func(*testing.T, *home)) {
 		"repository/Sales/a.rml":            `<r t="${z}"><c>${a b#date#1}</c></r>`,
 		"repository/Sales/b.docx":           documentFile(t),
 		"repository/Sales/none.rml":         "<r/>",
+		"repository/Sales/nested.rml":       "<r>${b}${b##x}${a#lookup(x,${b})#c}${b#date}</r>",
+		"repository/Sales/types.rml":        `<r>${a#choice(A,B)#A}${b#My type}${c\#d##\}}</r>`,
 		"repository/Sales/sp \u00fc+ce.rml": "<r/>",
 		"repository/Sales/broken.rml":       "<r>",
 		"repository/Sales/fake.docx":        "<r/>",
@@ -83,13 +88,13 @@ func testParameters(t *testing.T, move func(*testing.T, *home)) {
 	}
 	path := func(engine string) string { return "/" + engine + "-engine/api/v1/parameters" }
 	for _, l := range parameterLines {
-		t.Run(l.holds, func(t *testing.T) {
+		t.Run(nameOf(l.rule, l.says), func(t *testing.T) {
 			if got := says(users[l.who].get(t, path(l.engine)+l.query)); got != l.want {
 				t.Errorf("got %s, want %s", got, l.want)
 			}
 		})
 	}
-	t.Run("decisions C: missing and unreadable are the same bytes", func(t *testing.T) {
+	t.Run("404 is constant: missing and unreadable are the same bytes", func(t *testing.T) {
 		missing, hidden := users["bob"].get(t, path("rml")+"?rml=/Sales/none.at.all.rml"), users["bob"].get(t, path("rml")+"?rml=/Sales/a.rml")
 		if missing.body != hidden.body || strings.Contains(missing.body, "Sales") {
 			t.Errorf("got %s and %s", missing.body, hidden.body)

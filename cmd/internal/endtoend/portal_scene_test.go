@@ -81,7 +81,7 @@ func portalFiles() map[string]string {
 // desk returns a user with a session.
 func (p *program) desk(name string) user { return p.withCookie(p.home.session(name)) }
 
-// formItem is an item of the lists (interfaces A: "Form").
+// formItem is an item of the lists (gateway/INTERFACE.md, "Fields of a form").
 type formItem struct {
 	ID, FormType, FormID, SubmissionID, Name, FullPath, By, Status, Role string
 	When                                                                 int64

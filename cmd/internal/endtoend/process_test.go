@@ -168,7 +168,8 @@ func credentialLife(t *testing.T, h *home, kind string) string {
 	return secret
 }
 
-// TestOtherProcessLastUse holds "shows when it was last used".
+// TestOtherProcessLastUse holds gateway/INTERFACE.md, "What a token may do": a list
+// shows when it was used last.
 func TestOtherProcessLastUse(t *testing.T) {
 	p := start(t, newHome(t, flows()))
 	token := p.home.token("ann")
@@ -196,7 +197,7 @@ func TestOtherProcessLastUse(t *testing.T) {
 }
 
 // TestOtherProcessSecrets looks for secrets in everything that the program
-// writes: its store and its log (reliability P21).
+// writes: its store and its log (persistence/PROMISES.md, "P21").
 func TestOtherProcessSecrets(t *testing.T) {
 	p := start(t, newHome(t, flows()), "--log-level", "debug")
 	token, session := p.home.token("ann"), p.home.session("ann")

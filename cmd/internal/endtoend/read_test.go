@@ -12,17 +12,16 @@ func TestInterfaceRead(t *testing.T) { runLines(t, readLines()) }
 
 func readLines() []line {
 	return []line{
-		{"interfaces B: GET instance/{workflowId}/{instanceId} answers {state}", loadAnswers},
-		{"interfaces B: GET instances/{workflowId} answers {instances}", queryAnswers},
-		{"interfaces B: entries of query-all carry _id, svcPublic and states", queryAnswers},
-		{"interfaces B: GET choices answers {workflows: [{id, name}]}", choicesAnswers},
-		{"decisions B: Query without parameters: all instances, ordered by _id", queryIsOrdered},
-		{"decisions B: Query sees everything acknowledged before", querySeesAcknowledged},
-		{"decisions B: Query, a long list is streamed whole", queryStreams},
-		{"decisions B: A query's budget runs out", budgetRunsOut},
-		{"decisions B: Concurrent editing, replies carry an ETag with the sequence number", repliesCarryTag},
-		{"decisions B: Concurrent editing, If-Match is honoured with 412", ifMatchIsHonoured},
-		{"decisions B: Concurrent editing, Prefer: return=minimal leaves the history out", minimalHasNoHistory},
+		{`gateway/INTERFACE.md, "The record"`, "GET instance/{workflowId}/{instanceId} answers {state}", loadAnswers},
+		{`gateway/INTERFACE.md, "Which instances a list has"`, "GET instances/{workflowId} answers {instances}, entries with _id, svcPublic and states", queryAnswers},
+		{`gateway/INTERFACE.md, "Rights to a workflow"`, "GET choices answers {workflows: [{id, name}]}", choicesAnswers},
+		{`gateway/INTERFACE.md, "Which instances a list has"`, "without parameters all instances, ordered by _id", queryIsOrdered},
+		{`gateway/INTERFACE.md, "Which instances a list has"`, "everything acknowledged before", querySeesAcknowledged},
+		{`gateway/INTERFACE.md, "Paging"`, "without limit a long list is streamed whole", queryStreams},
+		{`gateway/INTERFACE.md, "Budget"`, "503 before the first byte", budgetRunsOut},
+		{`gateway/INTERFACE.md, "Concurrent editing"`, "replies carry an ETag with the sequence number", repliesCarryTag},
+		{`gateway/INTERFACE.md, "Concurrent editing"`, "If-Match is honoured with 412", ifMatchIsHonoured},
+		{`gateway/INTERFACE.md, "Prefer"`, "return=minimal leaves the history out", minimalHasNoHistory},
 	}
 }
 

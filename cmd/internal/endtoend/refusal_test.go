@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// fullDisk starts the program with more free space demanded than there can be.
-// It must refuse to write, say so, and go on reading (reliability P4).
+// fullDisk starts the program with more free space demanded than there can be. It
+// must refuse to write, say so, and go on reading (persistence/PROMISES.md, "P4").
 func fullDisk(t *testing.T, _ *scene) {
 	h := newHome(t, map[string]string{"workflows/plain.yaml": plainFlow})
 	p := start(t, h)

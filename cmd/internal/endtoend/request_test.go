@@ -10,18 +10,18 @@ func TestInterfaceRequest(t *testing.T) { runLines(t, requestLines()) }
 
 func requestLines() []line {
 	return []line{
-		{"decisions everywhere: bodies, Content-Type must be application/json; with a token it may be missing", contentTypes},
-		{"decisions everywhere: bodies, at most 1 MiB", bodySizes},
-		{"decisions everywhere: bodies, depth 64", bodyDepth},
-		{"decisions everywhere: bodies, no duplicate keys, no trailing data, valid UTF-8", bodySyntax},
-		{"decisions everywhere: identifiers, another one is simply not found", otherIdentifiers},
-		{"decisions everywhere: identifiers, 128 characters of the alphabet", longestIdentifier},
-		{"decisions everywhere: base path", basePath},
-		{"decisions everywhere: rates are off by default", ratesAreOff},
-		{"decisions everywhere: 503 and 429 carry Retry-After and mean: not applied", busyIsNotApplied},
-		{"decisions everywhere: quotas are those of one user", quotasAreOneUsers},
-		{"decisions everywhere: 503 and 429, a full disk refuses writes and goes on reading", fullDisk},
-		{"decisions everywhere: error values, 504 is asked again with the same key", outcomeUnknown},
+		{`gateway/INTERFACE.md, "Content types"`, "it must be application/json; with a token it may be missing", contentTypes},
+		{`gateway/INTERFACE.md, "Bodies"`, "at most 1 MiB", bodySizes},
+		{`gateway/INTERFACE.md, "Bodies"`, "depth 64", bodyDepth},
+		{`gateway/INTERFACE.md, "Bodies"`, "no duplicate keys, no trailing data, valid UTF-8", bodySyntax},
+		{`gateway/INTERFACE.md, "Identifiers"`, "another one is simply not found", otherIdentifiers},
+		{`gateway/INTERFACE.md, "Identifiers"`, "128 characters of the alphabet", longestIdentifier},
+		{`gateway/INTERFACE.md, "Base path"`, "every path hangs below it", basePath},
+		{`gateway/INTERFACE.md, "Quotas"`, "rates are off by default", ratesAreOff},
+		{`gateway/INTERFACE.md, "Refusals under load"`, "carry Retry-After and mean: not applied", busyIsNotApplied},
+		{`gateway/INTERFACE.md, "Quotas"`, "they are those of one user", quotasAreOneUsers},
+		{`gateway/INTERFACE.md, "Refusals under load"`, "a full disk refuses writes and goes on reading", fullDisk},
+		{`gateway/INTERFACE.md, "What an answer means"`, "504 is asked again with the same key", outcomeUnknown},
 	}
 }
 

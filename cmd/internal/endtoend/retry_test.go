@@ -10,17 +10,17 @@ func TestInterfaceRetry(t *testing.T) { runLines(t, retryLines()) }
 
 func retryLines() []line {
 	return []line{
-		{"decisions B: Retries, Idempotency-Key on create, repeats byte for byte", createRepeats},
-		{"decisions B: Retries, Idempotency-Key on event, repeats byte for byte", eventRepeats},
-		{"decisions B: Retries, the key may be bare or quoted, or event.id", keyForms},
-		{"decisions B: Retries, 1 to 255 visible ASCII characters", keyLimits},
-		{"decisions B: Retries, the same key with another body is 422", keyWithOtherBody},
-		{"decisions B: Retries, also while the first is still running: 64 at once", repeatsAtOnce},
-		{"decisions B: Retries, remembered for at least the last 64 keys of an instance", manyKeys},
-		{"decisions B: Retries, a refused request does not use up its key", refusedLeavesKey},
-		{"decisions B: Retries, an ignored event is remembered too", ignoredRepeats},
-		{"decisions B: Retries, the first answer comes also with another If-Match or Prefer", repeatBeforePrecondition},
-		{"decisions B: Retries, two different keys in one request are 400", twoKeys},
+		{`gateway/INTERFACE.md, "Retries"`, "Idempotency-Key on create, repeats byte for byte", createRepeats},
+		{`gateway/INTERFACE.md, "Retries"`, "Idempotency-Key on event, repeats byte for byte", eventRepeats},
+		{`gateway/INTERFACE.md, "Retries"`, "the key may be bare or quoted, or event.id", keyForms},
+		{`gateway/INTERFACE.md, "Retries"`, "1 to 255 visible ASCII characters", keyLimits},
+		{`gateway/INTERFACE.md, "Retries"`, "the same key with another body is 422", keyWithOtherBody},
+		{`gateway/INTERFACE.md, "Retries"`, "also while the first is still running: 64 at once", repeatsAtOnce},
+		{`gateway/INTERFACE.md, "Retries"`, "remembered for at least the last 64 keys of an instance", manyKeys},
+		{`gateway/INTERFACE.md, "Retries"`, "a refused request does not use up its key", refusedLeavesKey},
+		{`gateway/INTERFACE.md, "Retries"`, "an ignored event is remembered too", ignoredRepeats},
+		{`gateway/INTERFACE.md, "Retries"`, "the first answer comes also with another If-Match or Prefer", repeatBeforePrecondition},
+		{`gateway/INTERFACE.md, "Retries"`, "two different keys in one request are 400", twoKeys},
 	}
 }
 

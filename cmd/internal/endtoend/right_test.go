@@ -11,16 +11,16 @@ func TestInterfaceRights(t *testing.T) { runLines(t, rightLines()) }
 
 func rightLines() []line {
 	return []line{
-		{"decisions B: Who may use a workflow: create by role", createNeedsRole},
-		{"decisions B: Who may use a workflow: create by user, privilege and when", createAsksWhen},
-		{"decisions B: Who may use a workflow: read by role, 403 for every instance id", readNeedsRole},
-		{"decisions B: Who may use a workflow: send by role, deny wins", sendNeedsRole},
-		{"decisions B: Who may use a workflow: without rules every authenticated user", withoutRulesEverybody},
-		{"decisions B: Who may use a workflow: without send whoever may read", sendFollowsRead},
-		{"decisions B: Who may use a workflow: no right to this instance is 404, as if missing", otherInstanceIsMissing},
-		{"decisions B: Who may use a workflow: choices lists what the caller may create", choicesByRight},
-		{"decisions B: Query lists what the caller may read", queryByRight},
-		{"decisions B: Retries: the key of one caller is not the key of another", keyIsOfOneCaller},
+		{`gateway/INTERFACE.md, "Rights to a workflow"`, "create by role", createNeedsRole},
+		{`gateway/INTERFACE.md, "Rights to a workflow"`, "create by user, privilege and when", createAsksWhen},
+		{`gateway/INTERFACE.md, "Unknown instances"`, "read by role, 403 for every instance id", readNeedsRole},
+		{`gateway/INTERFACE.md, "Rights to a workflow"`, "send by role, deny wins", sendNeedsRole},
+		{`gateway/INTERFACE.md, "Rights to a workflow"`, "without rules every authenticated user", withoutRulesEverybody},
+		{`gateway/INTERFACE.md, "Rights to a workflow"`, "without send whoever may read", sendFollowsRead},
+		{`gateway/INTERFACE.md, "Unknown instances"`, "no right to this instance is 404, as if missing", otherInstanceIsMissing},
+		{`gateway/INTERFACE.md, "Rights to a workflow"`, "choices lists what the caller may create", choicesByRight},
+		{`gateway/INTERFACE.md, "Which instances a list has"`, "what the caller may read", queryByRight},
+		{`gateway/INTERFACE.md, "Retries"`, "the key of one caller is not the key of another", keyIsOfOneCaller},
 	}
 }
 

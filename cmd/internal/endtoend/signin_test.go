@@ -18,18 +18,18 @@ func TestInterfaceSignIn(t *testing.T) { runLines(t, signInLines()) }
 
 func signInLines() []line {
 	return []line{
-		{"decisions authentication: Sessions: made by POST /session, shown by GET, ended by DELETE", sessionLife},
-		{"decisions authentication: Sessions: the answer says who is signed in", signInAnswer},
-		{"decisions authentication: Sessions: a new id at every login, never one that was there before", newSessionAtLogin},
-		{"decisions authentication: Sessions: HttpOnly, SameSite=Lax, Path, Secure when a trusted proxy says so", cookieFlags},
-		{"decisions authentication: Sessions: idle and absolute limit hold for logins", loginEnds},
-		{"decisions authentication: Sessions: a new password ends them", passwordEndsSessions},
-		{"decisions authentication: Sessions: stored as a hash, like the passwords", hashedAtRest},
-		{"decisions authentication: Sessions: the login page", loginPage},
-		{"decisions authentication: Missing, malformed: a wrong user, a wrong password and a disabled user alike", signInRefusedAlike},
-		{"decisions authentication: Missing, malformed: too many failures of an account wait, and those of others do not matter", failuresWait},
-		{"decisions authentication: CSRF, signing in needs a JSON content type and no page of another site", signInCSRF},
-		{"decisions authentication: Which group takes which: /session takes no token", noTokenAtSession},
+		{`gateway/INTERFACE.md, "Signing in"`, "made by POST /session, shown by GET, ended by DELETE", sessionLife},
+		{`gateway/INTERFACE.md, "Signing in"`, "the answer says who is signed in", signInAnswer},
+		{`gateway/INTERFACE.md, "The session cookie"`, "a new id at every login, never one that was there before", newSessionAtLogin},
+		{`gateway/INTERFACE.md, "The session cookie"`, "HttpOnly, SameSite=Lax, Path, Secure when a trusted proxy says so", cookieFlags},
+		{`gateway/INTERFACE.md, "How a session ends"`, "idle and absolute limit hold for logins", loginEnds},
+		{`gateway/INTERFACE.md, "How a session ends"`, "a new password ends them", passwordEndsSessions},
+		{`gateway/INTERFACE.md, "The session cookie"`, "stored as a hash, like the passwords", hashedAtRest},
+		{`gateway/INTERFACE.md, "Signing in"`, "the login page", loginPage},
+		{`gateway/INTERFACE.md, "Signing in"`, "a wrong user, a wrong password and a disabled user alike", signInRefusedAlike},
+		{`gateway/INTERFACE.md, "Failed sign-ins"`, "too many failures of an account wait, and those of others do not matter", failuresWait},
+		{`gateway/INTERFACE.md, "Cross-site requests"`, "signing in needs a JSON content type and no page of another site", signInCSRF},
+		{`gateway/INTERFACE.md, "Which group takes which"`, "/session takes no token", noTokenAtSession},
 	}
 }
 

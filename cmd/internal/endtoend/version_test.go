@@ -10,22 +10,22 @@ import (
 // program of its own.
 func TestInterfaceVersion(t *testing.T) {
 	for _, l := range versionLines() {
-		t.Run(l.holds, func(t *testing.T) { l.check(t, nil) })
+		t.Run(nameOf(l.rule, l.says), func(t *testing.T) { l.check(t, nil) })
 	}
 }
 
 func versionLines() []line {
 	return []line{
-		{"decisions B: Editing a definition, new instances take the newest version, others stay on theirs", newestForNew},
-		{"decisions B: Editing a definition, others stay even when the file has gone", fileGone},
-		{"decisions B: Editing a definition, changed content under an old version without instances replaces it", replacedWithoutInstances},
-		{"decisions B: Editing a definition, changed content under an old version with instances is refused", refusedWithInstances},
-		{"decisions B: Editing a definition, a faulty set is refused as a whole and the old one stays", faultySetIsRefused},
-		{"decisions B: Editing a definition, a set with a faulty template is refused as a whole", faultyTemplateIsRefused},
-		{"decisions B: Editing a definition, what was published is kept over a restart", publishedIsKept},
-		{"decisions B: Editing a definition, a restart on a faulty set goes on with the old one", restartOnFaults},
-		{"decisions B: Retries, the first answer comes also after a restart", repeatsAfterRestart},
-		{"decisions B: Retries, the first answer comes also when the file has gone", repeatsWhenGone},
+		{`gateway/INTERFACE.md, "Versions of a definition"`, "new instances take the newest version, others stay on theirs", newestForNew},
+		{`gateway/INTERFACE.md, "Versions of a definition"`, "others stay even when the file has gone", fileGone},
+		{`gateway/INTERFACE.md, "Versions of a definition"`, "changed content under an old version without instances replaces it", replacedWithoutInstances},
+		{`gateway/INTERFACE.md, "Versions of a definition"`, "changed content under an old version with instances is refused", refusedWithInstances},
+		{`gateway/INTERFACE.md, "Versions of a definition"`, "a faulty set is refused as a whole and the old one stays", faultySetIsRefused},
+		{`gateway/INTERFACE.md, "Versions of a definition"`, "a set with a faulty template is refused as a whole", faultyTemplateIsRefused},
+		{`gateway/INTERFACE.md, "Versions of a definition"`, "what was published is kept over a restart", publishedIsKept},
+		{`gateway/INTERFACE.md, "Versions of a definition"`, "a restart on a faulty set goes on with the old one", restartOnFaults},
+		{`gateway/INTERFACE.md, "Retries"`, "the first answer comes also after a restart", repeatsAfterRestart},
+		{`gateway/INTERFACE.md, "Retries"`, "the first answer comes also when the file has gone", repeatsWhenGone},
 	}
 }
 

@@ -10,21 +10,21 @@ func TestInterfaceWatch(t *testing.T) { runLines(t, watchLines()) }
 
 func watchLines() []line {
 	return []line{
-		{"lists: watch, one instance: each entry with where it led to", watchInstance},
-		{"lists: watch, a workflow: the entries of all instances", watchWorkflow},
-		{"lists: watch, each watcher hears the same", watchTogether},
-		{"lists: watch, filter looks at the instance as the entry left it", watchFilter},
-		{"lists: watch, Last-Event-ID goes on where an instance was left", watchInstanceAgain},
-		{"lists: watch, Last-Event-ID goes on where a workflow was left", watchWorkflowAgain},
-		{"lists: watch, Last-Event-ID that is nobody's: lost, then the present", watchFromNowhere},
-		{"lists: watch, after a restart an instance is made up for", watchAfterRestart},
-		{"lists: watch, what may not be read is not shown", watchByRight},
-		{"lists: watch, refusals are ordinary answers", watchRefusals},
-		{"lists: watch, an ignored event is no entry", watchIgnored},
-		{"lists: watch, ends when the program is stopped", watchEndsAtStop},
-		{"lists: watch, ends with its credential", watchEndsWithCredential},
-		{"lists: watch, a page of another site does not get in", watchCrossSite},
-		{"lists: watch, HEAD answers the header and ends", watchHead},
+		{`gateway/INTERFACE.md, "Watch streams"`, "one instance: each entry with where it led to", watchInstance},
+		{`gateway/INTERFACE.md, "Watch streams"`, "a workflow: the entries of all instances", watchWorkflow},
+		{`gateway/INTERFACE.md, "Watch streams"`, "each watcher hears the same", watchTogether},
+		{`gateway/INTERFACE.md, "Watch streams"`, "filter looks at the instance as the entry left it", watchFilter},
+		{`gateway/INTERFACE.md, "Resuming a stream"`, "Last-Event-ID goes on where an instance was left", watchInstanceAgain},
+		{`gateway/INTERFACE.md, "Resuming a stream"`, "Last-Event-ID goes on where a workflow was left", watchWorkflowAgain},
+		{`gateway/INTERFACE.md, "Resuming a stream"`, "Last-Event-ID that is nobody's: lost, then the present", watchFromNowhere},
+		{`gateway/INTERFACE.md, "Resuming a stream"`, "after a restart an instance is made up for", watchAfterRestart},
+		{`gateway/INTERFACE.md, "Rights of a watcher"`, "what may not be read is not shown", watchByRight},
+		{`gateway/INTERFACE.md, "Watch streams"`, "refusals are ordinary answers", watchRefusals},
+		{`gateway/INTERFACE.md, "Watch streams"`, "an ignored event is no entry", watchIgnored},
+		{`gateway/INTERFACE.md, "How a stream ends"`, "ends when the program is stopped", watchEndsAtStop},
+		{`gateway/INTERFACE.md, "How a stream ends"`, "ends with its credential", watchEndsWithCredential},
+		{`gateway/INTERFACE.md, "Cross-site requests"`, "watching, a page of another site does not get in", watchCrossSite},
+		{`gateway/INTERFACE.md, "HEAD"`, "a stream: HEAD answers the header and ends", watchHead},
 	}
 }
 

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestWrongInputPaths holds reliability 5.5: whatever stands in a path, it is a
-// 404 and never another instance.
+// TestWrongInputPaths holds gateway/INTERFACE.md, "Paths", and
+// gateway/INTERFACE.md, "Identifiers": whatever stands in a path, it is a 404 and
+// never another instance.
 func TestWrongInputPaths(t *testing.T) {
 	s := newScene(t)
 	r := s.ann.create(t, "plain", "").record(t)
@@ -85,8 +86,9 @@ func TestWrongInputTargets(t *testing.T) {
 	guarded()
 }
 
-// TestWrongInputQuery holds reliability 5.3 and F17: what cannot be read is
-// refused, never passed over, by the list and by the stream.
+// TestWrongInputQuery holds gateway/INTERFACE.md, "Query strings", and
+// persistence/PROMISES.md, "F17": what cannot be read is refused, never passed
+// over, by the list and by the stream.
 func TestWrongInputQuery(t *testing.T) {
 	s := newScene(t)
 	r := s.ann.create(t, "plain", "").record(t)
@@ -146,8 +148,8 @@ func wrongFilters() []string {
 	return append(filters, "{"+strings.Join(many, ",")+"}")
 }
 
-// TestWrongInputCredentials sends credentials that say two things, to every
-// route. 401 is held by "decisions authentication".
+// TestWrongInputCredentials holds gateway/INTERFACE.md, "Ambiguous credentials", on
+// every route.
 func TestWrongInputCredentials(t *testing.T) {
 	s := newScene(t)
 	ann, bob, session := secretOf(s.ann), secretOf(s.bob), s.home.session("ann")

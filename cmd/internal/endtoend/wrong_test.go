@@ -63,7 +63,7 @@ func quoted(s string) string {
 }
 
 // strangeIDs are texts that are no identifiers, or not of this instance
-// (reliability 5.5).
+// (gateway/INTERFACE.md, "Identifiers").
 func strangeIDs(id string) []string {
 	return []string{
 		"", ".", "..", "...", "-a", "_a", "~a", ".a", "a/b", "/", "a\\b", "a\x00b", "\x00", "a\r\nb", "a b", " a", "a ", "a;b=c", "a?b", "a#b",
@@ -159,7 +159,7 @@ func wrongEvents(id string) []string {
 }
 
 // TestWrongInputStrangeKeys sends keys that other programs interpret. They are
-// data like any other (reliability 3.3).
+// data like any other (gateway/INTERFACE.md, "The record").
 func TestWrongInputStrangeKeys(t *testing.T) {
 	s := newScene(t)
 	guarded := s.guard(t)

@@ -16,8 +16,8 @@ type framing struct {
 }
 
 // TestWrongInputFraming sends bodies whose end two readers of HTTP could see at
-// different places (reliability F11). There is one answer and then the end of
-// the connection; nothing acts on a body that was not read to its end.
+// different places (persistence/PROMISES.md, "F11"). There is one answer and then
+// the end of the connection; nothing acts on a body that was not read to its end.
 func TestWrongInputFraming(t *testing.T) {
 	s := newScene(t)
 	guarded := s.guard(t)
@@ -101,7 +101,7 @@ func TestWrongInputSmuggling(t *testing.T) {
 
 // TestWrongInputCut ends the connection behind every byte of an event. It is
 // applied once, whole, when all bytes were sent, and not at all before
-// (reliability 3.3: "client disconnects at each byte").
+// (gateway/INTERFACE.md, "Bodies").
 func TestWrongInputCut(t *testing.T) {
 	s := newScene(t)
 	r := s.ann.create(t, "plain", "").record(t)
