@@ -17,10 +17,10 @@ import (
 // that a length which is only claimed costs nothing.
 const bodyFirstBytes = 16 << 10
 
-// readBody reads a request's body to its end. It must be called before anything
-// is done: wrong chunk framing and a body that stops short show only here, and
-// such a request must not act (reliability F11). The bytes are new and belong
-// to the caller.
+// readBody reads a request's body to its end. It must be called before anything is
+// done: wrong chunk framing and a body that stops short show only here, and such a
+// request must not act (persistence/PROMISES.md, "F11"). The bytes are new and
+// belong to the caller.
 func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
@@ -88,10 +88,9 @@ func parseBody(body []byte) (data.Value, error) {
 	return value, nil
 }
 
-// parseCreate reads the body of create (interfaces B). The values in the result
-// are slices of body. What the body says wrongly is errMalformed with the name
-// of the member; an id that can be nobody's is errNotFound, and only when all
-// the rest is well-formed.
+// parseCreate reads the body of create. The values in the result are slices of
+// body. What the body says wrongly is errMalformed with the name of the member; an
+// id that can be nobody's is errNotFound, and only when all the rest is well-formed.
 func parseCreate(body data.Value) (*workflow.CreateRequest, error) {
 	request := new(workflow.CreateRequest)
 	var content data.Value
@@ -134,8 +133,8 @@ func parseCreate(body data.Value) (*workflow.CreateRequest, error) {
 	return request, nil
 }
 
-// parseEvent reads the body of event (interfaces B), with the errors of
-// parseCreate. The values in the result are slices of body.
+// parseEvent reads the body of event, with the errors of parseCreate. The values in
+// the result are slices of body.
 func parseEvent(body data.Value) (*workflow.EventRequest, error) {
 	request := new(workflow.EventRequest)
 	var event data.Value

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestBodies holds decisions, "Everywhere" ("Bodies"), and reliability 3.3: the
-// attacks on create and event.
+// TestBodies holds gateway/INTERFACE.md, "Bodies", and gateway/INTERFACE.md,
+// "Identifiers": the attacks on create and event.
 func TestBodies(t *testing.T) {
 	depth := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	event := func(event string) string { return `{"workflowId":"w","instanceId":"i","event":` + event + `}` }
@@ -100,8 +100,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestContentTypes holds decisions, "Everywhere" ("Bodies"), and reliability
-// 3.0 ("Wrong Content-Type, charset tricks, gzip bodies").
+// TestContentTypes holds gateway/INTERFACE.md, "Content types": wrong types, tricks
+// with charsets, packed bodies.
 func TestContentTypes(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	for _, c := range []struct {

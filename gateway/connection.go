@@ -18,8 +18,9 @@ type connections struct {
 }
 
 // listener bounds the connections that are open at once. Beyond the bound a new
-// one takes the place of the one that is worth least (DESIGN.md, "Fairness").
-// Where none can be closed, it waits, and the next ones in the kernel's queue.
+// one takes the place of the one that is worth least (gateway/DESIGN.md,
+// "Fairness"). Where none can be closed, it waits, and the next ones in the
+// kernel's queue.
 type listener struct {
 	net.Listener
 	count *connections

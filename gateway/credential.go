@@ -18,9 +18,9 @@ type credentials struct {
 }
 
 // parseCredentials reads the headers Authorization and Authentication and the
-// session cookie (decisions: "Authentication"). An error is errMalformed: the
-// request says two different things about its sender, so it is answered 400
-// before anybody is looked up.
+// session cookie (gateway/INTERFACE.md, "Two headers, one parser"). An error is
+// errMalformed: the request says two different things about its sender, so it is
+// answered 400 before anybody is looked up.
 func parseCredentials(h http.Header, cookie string) (credentials, error) {
 	var c credentials
 	var err error
@@ -118,7 +118,7 @@ func trimBlanks(s string) string { return strings.Trim(s, " \t") }
 const secretCharsMin = 43 // 256 bits in base64url
 
 // isSecret reports whether s has the form of a token or session:
-// [A-Za-z0-9._-]{43,} (reliability 3.0).
+// [A-Za-z0-9._-]{43,}.
 func isSecret(s string) bool {
 	if len(s) < secretCharsMin {
 		return false

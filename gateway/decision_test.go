@@ -12,7 +12,8 @@ import (
 	"troupe/actors/identity"
 )
 
-// checkErrorBody holds decisions, "Everywhere": errors are {error, message}.
+// checkErrorBody holds gateway/INTERFACE.md, "Errors": the body is {error,
+// message}.
 func checkErrorBody(t *testing.T, a *answer) {
 	t.Helper()
 	decoder := json.NewDecoder(strings.NewReader(a.body))
@@ -29,7 +30,7 @@ func checkErrorBody(t *testing.T, a *answer) {
 	}
 }
 
-// checkCommonHeaders holds decisions, "Everywhere": the headers of every answer.
+// checkCommonHeaders holds gateway/INTERFACE.md, "Common headers".
 func checkCommonHeaders(t *testing.T, h http.Header) {
 	t.Helper()
 	checkCommonHeadersBut(t, h, "application/json")
@@ -50,7 +51,9 @@ func checkCommonHeadersBut(t *testing.T, h http.Header, contentType string) {
 	}
 }
 
-// TestAuthentication holds the table of decisions.md, "Authentication".
+// TestAuthentication holds gateway/INTERFACE.md, "Two headers, one parser",
+// gateway/INTERFACE.md, "Which group takes which", gateway/INTERFACE.md,
+// "401 is one answer", and gateway/INTERFACE.md, "Ambiguous credentials".
 func TestAuthentication(t *testing.T) {
 	const (
 		ok           = 200
@@ -137,7 +140,8 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
-// TestSessionCookieHasTheConfiguredName holds decisions, "Credential forms".
+// TestSessionCookieHasTheConfiguredName holds gateway/INTERFACE.md,
+// "Two headers, one parser".
 func TestSessionCookieHasTheConfiguredName(t *testing.T) {
 	s := startServer(t, Options{SessionCookie: "desk"}, nil)
 	for cookie, want := range map[string]int{
@@ -151,7 +155,8 @@ func TestSessionCookieHasTheConfiguredName(t *testing.T) {
 	}
 }
 
-// TestCrossSiteRequests holds decisions, "CSRF", and reliability F18.
+// TestCrossSiteRequests holds gateway/INTERFACE.md, "Cross-site requests", and
+// persistence/PROMISES.md, "F18".
 func TestCrossSiteRequests(t *testing.T) {
 	cookie := "Cookie: session=" + sessionAnn
 	jsonType := "Content-Type: application/json"
@@ -192,7 +197,7 @@ func TestCrossSiteRequests(t *testing.T) {
 	}
 }
 
-// TestPaths holds decisions, "Everywhere": no redirects, 404 and 405 in JSON.
+// TestPaths holds gateway/INTERFACE.md, "Paths": no redirects, 404 and 405 in JSON.
 func TestPaths(t *testing.T) {
 	long := strings.Repeat("A", 129)
 	cases := []struct {
@@ -292,7 +297,7 @@ func TestPaths(t *testing.T) {
 	})
 }
 
-// TestHeadWorksWhereverGetDoes holds decisions, "Everywhere".
+// TestHeadWorksWhereverGetDoes holds gateway/INTERFACE.md, "HEAD".
 func TestHeadWorksWhereverGetDoes(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	for _, rt := range s.table {
@@ -327,7 +332,7 @@ func TestHeadWorksWhereverGetDoes(t *testing.T) {
 	}
 }
 
-// TestBasePath holds decisions, "Everywhere": every path hangs below it.
+// TestBasePath holds gateway/INTERFACE.md, "Base path".
 func TestBasePath(t *testing.T) {
 	s := startServer(t, Options{BasePath: "/platform/v2/"}, nil)
 	if a := s.do(t, get("/workflow/api/v1/choices")); a.status != 200 {
@@ -344,8 +349,8 @@ func TestBasePath(t *testing.T) {
 	}
 }
 
-// TestQueryStrings holds decisions, "Repeated or malformed query", and
-// reliability F17.
+// TestQueryStrings holds gateway/INTERFACE.md, "Query strings", and
+// persistence/PROMISES.md, "F17".
 func TestQueryStrings(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	for query, want := range map[string]int{
@@ -376,8 +381,8 @@ func TestQueryStrings(t *testing.T) {
 	}
 }
 
-// TestMessagesRepeatLittle holds decisions, "Everywhere": at most 64 escaped
-// characters of raw input.
+// TestMessagesRepeatLittle holds gateway/INTERFACE.md, "Messages": at most 64
+// escaped characters of raw input.
 func TestMessagesRepeatLittle(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	evil := strings.Repeat("<\u202e\x7f>", 200)

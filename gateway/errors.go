@@ -50,7 +50,7 @@ func refuse(cause error, format string, args ...any) error {
 }
 
 const (
-	quotedCharsMax  = 64  // decisions: "Everywhere"
+	quotedCharsMax  = 64  // gateway/INTERFACE.md, "Messages"
 	messageBytesMax = 512 // of a message in all
 )
 

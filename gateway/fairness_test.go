@@ -47,8 +47,8 @@ func slowEvent(credential string) string {
 	return "POST /workflow/api/v1/event HTTP/1.1\r\nHost: x\r\nContent-Length: 106\r\n" + credential + "\r\n\r\n{"
 }
 
-// TestHealthAnswersWhateverIsOpen holds DESIGN.md, "Fairness": connections that do
-// nothing, whatever they have sent, leave room for others.
+// TestHealthAnswersWhateverIsOpen holds gateway/INTERFACE.md, "Health":
+// connections that do nothing, whatever they have sent, leave room for others.
 func TestHealthAnswersWhateverIsOpen(t *testing.T) {
 	const most = 16
 	kept := "GET /workflow/api/v1/choices HTTP/1.1\r\nHost: x\r\n" + withToken + "\r\n\r\n"
@@ -110,6 +110,7 @@ func TestRequestsAreNotCut(t *testing.T) {
 }
 
 // TestOneUserHasHalfOfTheRequests: slow bodies of one user leave places for others.
+// TestOneUserHasHalfOfTheRequests holds gateway/INTERFACE.md, "Fair shares".
 func TestOneUserHasHalfOfTheRequests(t *testing.T) {
 	s := startServer(t, Options{InFlightMax: 16}, nil)
 	mine := s.shares.of(ann.ID)
@@ -214,7 +215,7 @@ func evictAll(l *listener, all []*connection) (order []int) {
 	return order
 }
 
-// TestLeastValuableGoesFirst holds the order of DESIGN.md, "Fairness".
+// TestLeastValuableGoesFirst holds the order of gateway/DESIGN.md, "Fairness".
 func TestLeastValuableGoesFirst(t *testing.T) {
 	for _, c := range []struct {
 		line      string

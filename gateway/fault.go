@@ -34,8 +34,7 @@ const (
 	groups
 )
 
-// fault is how one kind of error is answered (interfaces: "Errors"; decisions:
-// "Everywhere").
+// fault is how one kind of error is answered (gateway/INTERFACE.md, "Errors").
 type fault struct {
 	cause  error
 	status int

@@ -131,7 +131,7 @@ func sentinelNames(t *testing.T, file string) []string {
 	return names
 }
 
-// TestWords holds decisions, "Everywhere": the table of error values.
+// TestWords holds the table of gateway/INTERFACE.md, "Errors".
 func TestWords(t *testing.T) {
 	for _, c := range []struct {
 		status                 int
@@ -208,7 +208,8 @@ func TestFaultMessages(t *testing.T) {
 	}
 }
 
-// TestRetryAfterHasJitter holds reliability 3.0, "Retry storm".
+// TestRetryAfterHasJitter holds gateway/INTERFACE.md, "Refusals under load":
+// callers who were refused together do not come back together.
 func TestRetryAfterHasJitter(t *testing.T) {
 	seen := map[string]bool{}
 	for range 200 {
@@ -220,6 +221,7 @@ func TestRetryAfterHasJitter(t *testing.T) {
 }
 
 // TestAQuotaSaysWhatItIs, and when the next request passes.
+// TestAQuotaSaysWhatItIs holds gateway/INTERFACE.md, "Quotas".
 func TestAQuotaSaysWhatItIs(t *testing.T) {
 	for _, c := range []struct {
 		err   quota.Error

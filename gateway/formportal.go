@@ -137,7 +137,7 @@ func listForms(kind form.Kind, category formportal.Category) func(*exchange) err
 	}
 }
 
-// appendSummary appends a form (interfaces: "Form").
+// appendSummary appends a form (gateway/INTERFACE.md, "Fields of a form").
 func appendSummary(dst []byte, f *formportal.Summary) []byte {
 	for i, member := range []struct{ name, value string }{
 		{"id", f.ID},

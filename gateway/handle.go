@@ -261,7 +261,7 @@ func (x *exchange) checkOrigin() error {
 }
 
 // parseQuery reads the query strictly: net/http's own reading drops what it
-// does not understand (reliability F17).
+// does not understand (persistence/PROMISES.md, "F17").
 func (x *exchange) parseQuery() error {
 	if x.r.URL.RawQuery == "" || x.route.ignoresQuery {
 		return nil
@@ -375,7 +375,7 @@ func (s *Server) setCommonHeaders(h http.Header, r *http.Request) {
 	h["Vary"] = valueVary
 	h["X-Content-Type-Options"] = valueNosniff
 	// NB: net/http serves what follows a chunked body even when the request had
-	// a Content-Length too (reliability F11); so nothing follows it.
+	// a Content-Length too (persistence/PROMISES.md, "F11"); so nothing follows it.
 	if len(r.TransferEncoding) > 0 || s.draining.Load() {
 		h["Connection"] = valueClose
 	}

@@ -18,8 +18,8 @@ import (
 	"troupe/actors/workflow"
 )
 
-// TestPanic holds reliability 3.0, "Error detail leak": a panic is a 500 with
-// an id that is in the log, and the next request works.
+// TestPanic holds gateway/INTERFACE.md, "Messages": a panic is a 500 with an id
+// that is in the log, and nothing of the error; the next request works.
 func TestPanic(t *testing.T) {
 	s := startServer(t, Options{}, &fakeWorkflows{
 		load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) { panic("secret thing") },
@@ -44,8 +44,8 @@ func TestPanic(t *testing.T) {
 // bigItem makes lists that do not fit into one piece.
 var bigItem = []byte(`{"_id":"` + strings.Repeat("x", 10_000) + `"}`)
 
-// TestQueryThatFails holds decisions, "A query's budget runs out": before the
-// first byte a status, after it the end of the connection.
+// TestQueryThatFails holds gateway/INTERFACE.md, "Budget": before the first byte a
+// status, after it the end of the connection.
 func TestQueryThatFails(t *testing.T) {
 	const before, after = 3, 30 // items; a piece has 64 KiB
 	for _, proto := range []string{"HTTP/1.0", "HTTP/1.1"} {
@@ -131,8 +131,8 @@ func TestCallerLeavesAStream(t *testing.T) {
 	waitFor(t, "the answer to be counted as cut", func() bool { return s.Metrics().Cut == 1 })
 }
 
-// TestAccessLog holds style, "Options, logs, metrics": requests at debug, and
-// no secret and no data at any level (reliability P21).
+// TestAccessLog holds that requests are logged at debug, and no secret and no data
+// at any level (persistence/PROMISES.md, "P21").
 func TestAccessLog(t *testing.T) {
 	log := new(lockedBuffer)
 	server, err := New(Options{Addr: "127.0.0.1:0", Log: zerolog.New(log)})
@@ -178,7 +178,8 @@ func TestInfoLogHasNoRequests(t *testing.T) {
 	}
 }
 
-// TestTableRefusesRowsWithoutAPolicy holds reliability 3.0: default deny.
+// TestTableRefusesRowsWithoutAPolicy holds that a route without a policy is
+// nobody's (persistence/PROMISES.md, "P18").
 func TestTableRefusesRowsWithoutAPolicy(t *testing.T) {
 	handle := func(*exchange) error { return nil }
 	good := route{name: "a", method: "GET", path: "/a", access: signedIn(identity.Token), handle: handle}
@@ -208,7 +209,8 @@ func TestTableRefusesRowsWithoutAPolicy(t *testing.T) {
 	}
 }
 
-// TestPrivilege holds that a route's privilege is demanded.
+// TestPrivilege holds gateway/INTERFACE.md, "Privileges": that of a route is
+// demanded.
 func TestPrivilege(t *testing.T) {
 	table := []route{{
 		name: "secret", method: "GET", path: "/secret", access: signedIn(identity.Token), privilege: identity.Form,

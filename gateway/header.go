@@ -70,7 +70,7 @@ func unquoteKey(s string) (string, bool) {
 }
 
 // isRetryKey reports whether s can be an idempotency key: 1 to 255 visible
-// ASCII characters (decisions: "Retries").
+// ASCII characters (gateway/INTERFACE.md, "Retries").
 func isRetryKey(s string) bool {
 	return s != "" && len(s) <= retryKeyCharsMax && isVisible(s)
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestIdempotencyKey holds decisions, "Retries": the forms of a key.
+// TestIdempotencyKey holds gateway/INTERFACE.md, "Retries": the forms of a key.
 func TestIdempotencyKey(t *testing.T) {
 	withID := strings.Replace(eventBody, `"name"`, `"id":"k1","name"`, 1)
 	long := strings.Repeat("k", 255)
@@ -73,8 +73,8 @@ func TestIdempotencyKey(t *testing.T) {
 	})
 }
 
-// TestFingerprint holds that it is the same for what asks the same, and only
-// then.
+// TestFingerprint holds gateway/INTERFACE.md, "Retries": the fingerprint is the
+// same for what asks the same, and only then.
 func TestFingerprint(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	of := func(body string, headers ...string) [32]byte {
@@ -103,7 +103,8 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// TestIfMatch holds decisions, "Concurrent editing", and RFC 9110, 13.1.1.
+// TestIfMatch holds gateway/INTERFACE.md, "Concurrent editing", and RFC 9110,
+// 13.1.1.
 func TestIfMatch(t *testing.T) {
 	cases := []struct {
 		line  string
@@ -155,7 +156,7 @@ func TestIfMatch(t *testing.T) {
 	}
 }
 
-// TestPrefer holds performance.md, "Growth with history", and RFC 7240.
+// TestPrefer holds gateway/INTERFACE.md, "Prefer", and RFC 7240.
 func TestPrefer(t *testing.T) {
 	cases := []struct {
 		line  string

@@ -13,8 +13,9 @@ import (
 	"troupe/statemachine/data"
 )
 
-// TestInterfaceB goes through the table of endpoints of interfaces.md, group B.
-// Each case names the line that it holds.
+// TestInterfaceB goes through the operations of group B in gateway/openapi.yaml,
+// and holds gateway/INTERFACE.md, "Success is 200", and gateway/INTERFACE.md,
+// "The record". Each case says what it holds.
 func TestInterfaceB(t *testing.T) {
 	record := func(history bool) string {
 		text := `{"_id":"` + instanceOne + `","workflowId":"leave","svcPublic":{},"svcPrivate":{}`
@@ -184,8 +185,8 @@ func TestInterfaceRequests(t *testing.T) {
 	})
 }
 
-// TestInterfaceErrors goes through the errors of group B (interfaces: "Errors",
-// "Workflow (B)") and those that decisions.md adds ("Everywhere").
+// TestInterfaceErrors goes through the errors of group B (gateway/INTERFACE.md,
+// "Errors").
 func TestInterfaceErrors(t *testing.T) {
 	cases := []struct {
 		line   string

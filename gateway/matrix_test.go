@@ -7,9 +7,11 @@ import (
 	"testing"
 )
 
-// TestMatrix sends every credential × route × method × content type and
-// compares with the policy as it is written down here a second time
-// (reliability H10). A route that is not listed here fails it.
+// TestMatrix sends every credential × route × method × content type and compares
+// with the policy as it is written down here a second time. A route that is not
+// listed here fails it. It holds gateway/INTERFACE.md, "Groups",
+// gateway/INTERFACE.md, "Which group takes which", gateway/INTERFACE.md,
+// "Privileges", and persistence/PROMISES.md, "P18".
 func TestMatrix(t *testing.T) {
 	// strict routes refuse pages of other sites with every method. On person and
 	// portal only sessions count, entrance takes no credential but no other site's
@@ -227,7 +229,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestMethodOverrideIsIgnored holds reliability 3.0.
+// TestMethodOverrideIsIgnored holds gateway/INTERFACE.md, "Paths".
 func TestMethodOverrideIsIgnored(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	for _, name := range []string{"X-HTTP-Method-Override", "X-Method-Override", "X-HTTP-Method"} {

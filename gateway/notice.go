@@ -23,7 +23,8 @@ func (s *Server) isInterface(path string) bool {
 	})
 }
 
-// answerNotice is answerFault for a person, outside of the interfaces.
+// answerNotice is answerFault for a person, outside of the groups
+// (gateway/INTERFACE.md, "Pages for people").
 func (x *exchange) answerNotice(f *fault, id string) {
 	x.varyAccept = true
 	page := notice.Page(notice.Options{Base: x.server.options.BasePath, Status: f.status, ID: id})

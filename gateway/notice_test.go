@@ -15,8 +15,9 @@ import (
 // browser is the Accept of a browser that goes to an address.
 const browser = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 
-// TestErrorsForPeople: outside of groups A to D a request that names text/html gets a
-// page for 403, 404, 500 and 503; everybody else, and everything else, gets JSON.
+// TestErrorsForPeople holds gateway/INTERFACE.md, "Pages for people": outside of
+// groups A to D a request that names text/html gets a page for 403, 404, 500 and
+// 503; everybody else, and everything else, gets JSON.
 func TestErrorsForPeople(t *testing.T) {
 	const form = "Accept: application/json, text/html;q=0.9"
 	fail := func(*exchange) error { return identity.ErrBusy }

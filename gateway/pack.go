@@ -12,9 +12,10 @@ import (
 	"troupe/gateway/api"
 )
 
-// Who takes gzip gets it for answers that are sent whole: JSON, pages, and the files
-// that pages ask for. What is streamed stays as it is, because an event or a piece of
-// a list must leave at once. DESIGN.md, "Compression", has the reasons and figures.
+// Who takes gzip gets it for answers that are sent whole: JSON, pages, and the
+// files that pages ask for. What is streamed stays as it is, because an event or a
+// piece of a list must leave at once. gateway/DESIGN.md, "Compression", has the
+// reasons and figures.
 
 const (
 	packJSONBytesMin = 4 << 10

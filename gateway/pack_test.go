@@ -72,8 +72,8 @@ func TestAPackedAnswerLeavesTheGrownBuffer(t *testing.T) {
 	}
 }
 
-// TestWhatIsPacked goes through who asks for what: the bytes mean the same, and the
-// headers say what was done.
+// TestWhatIsPacked holds gateway/INTERFACE.md, "Compression". It goes through who
+// asks for what: the bytes mean the same, and the headers say what was done.
 func TestWhatIsPacked(t *testing.T) {
 	size := packJSONBytesMin
 	var item []byte

@@ -74,6 +74,8 @@ func TestAssetsMayBeKept(t *testing.T) {
 	}
 }
 
+// TestATemplateNamesItsWorkflows holds gateway/INTERFACE.md,
+// "Asking for a template".
 func TestATemplateNamesItsWorkflows(t *testing.T) {
 	portal := &fakePortal{
 		templates: []*formportal.Template{{ID: "leave-form", Name: "Leave", Workflows: []string{"a", "b"}, Submit: "go"}},
@@ -94,6 +96,8 @@ func TestATemplateNamesItsWorkflows(t *testing.T) {
 	}
 }
 
+// TestTheFirstDraftIsDemanded holds gateway/INTERFACE.md, "Drafts", for
+// If-None-Match.
 func TestTheFirstDraftIsDemanded(t *testing.T) {
 	portal := new(fakePortal)
 	s := startPortal(t, portal)

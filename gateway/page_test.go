@@ -16,7 +16,9 @@ import (
 	"troupe/actors/workflow"
 )
 
-// TestQueryParameters holds filter.md, "Paging": what each parameter may say.
+// TestQueryParameters holds gateway/INTERFACE.md, "Query strings",
+// gateway/INTERFACE.md, "Fields", and gateway/INTERFACE.md, "Paging": what each
+// parameter may say.
 func TestQueryParameters(t *testing.T) {
 	type want struct {
 		status  int
@@ -116,7 +118,8 @@ func TestQueryParameters(t *testing.T) {
 	}
 }
 
-// TestQueryPrivileges holds what only holders of mod-workflows may ask for.
+// TestQueryPrivileges holds gateway/INTERFACE.md, "Private data in queries", and
+// gateway/INTERFACE.md, "Explain": what only holders of mod-workflows may ask for.
 func TestQueryPrivileges(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	for _, c := range []struct {
@@ -154,8 +157,8 @@ func endingWith(cursor string) *fakeWorkflows {
 	}
 }
 
-// TestNextPage holds that the member next and the header Link say the same, and
-// that the Link is the same request with another cursor.
+// TestNextPage holds gateway/INTERFACE.md, "Paging": the member next and the
+// header Link say the same, and the Link is the same request with another cursor.
 func TestNextPage(t *testing.T) {
 	const evil = "a+b/c==<>\"\r\nSet-Cookie: x,;&%"
 	for _, cursor := range []string{"c1", evil} {
@@ -209,7 +212,8 @@ func TestLastPage(t *testing.T) {
 	}
 }
 
-// TestHistoryParameters holds what GET history takes.
+// TestHistoryParameters holds gateway/INTERFACE.md, "Pages of a history": what it
+// takes.
 func TestHistoryParameters(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	const path = "/workflow/api/v1/instance/leave/i1/history"

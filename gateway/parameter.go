@@ -9,8 +9,8 @@ import (
 	"troupe/actors/workflow"
 )
 
-// What the query parameters of the lists say (filter.md: "Paging"). Names that
-// are unknown or repeated never come here, see parseQuery.
+// What the query parameters of the lists say (gateway/INTERFACE.md, "Paging").
+// Names that are unknown or repeated never come here, see parseQuery.
 
 const (
 	pageMax            = 1000 // entries of a page

@@ -19,8 +19,8 @@ import (
 	"troupe/statemachine/data"
 )
 
-// TestPortalBodies holds decisions, "Everywhere" ("Bodies"), and "Failed create":
-// 400 for a malformed body, 404 for what can be nobody's.
+// TestPortalBodies holds gateway/INTERFACE.md, "Bodies", and gateway/INTERFACE.md,
+// "Creating forms": 400 for a malformed body, 404 for what can be nobody's.
 func TestPortalBodies(t *testing.T) {
 	depth := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	submit := func(data string) string { return `{"workflowId":"-","instanceId":"i","data":` + data + `}` }
@@ -117,8 +117,8 @@ func TestPortalBodies(t *testing.T) {
 	}
 }
 
-// TestPortalContentTypes holds decisions, "CSRF": with a cookie the type must be
-// there, and be JSON.
+// TestPortalContentTypes holds gateway/INTERFACE.md, "Content types": with a cookie
+// the type must be there, and be JSON.
 func TestPortalContentTypes(t *testing.T) {
 	s := startPortal(t, new(fakePortal))
 	for _, c := range []struct {
@@ -153,7 +153,8 @@ func TestPortalContentTypes(t *testing.T) {
 	}
 }
 
-// TestPortalRetryKeys holds decisions, "Retries": every POST takes a key.
+// TestPortalRetryKeys holds gateway/INTERFACE.md, "Retries": every POST takes a
+// key.
 func TestPortalRetryKeys(t *testing.T) {
 	portal := new(fakePortal)
 	s := startPortal(t, portal)
@@ -194,7 +195,7 @@ func TestPortalRetryKeys(t *testing.T) {
 	}
 }
 
-// TestDraftIfMatch holds decisions, "Concurrent editing", for drafts.
+// TestDraftIfMatch holds gateway/INTERFACE.md, "Drafts".
 func TestDraftIfMatch(t *testing.T) {
 	portal := new(fakePortal)
 	s := startPortal(t, portal)
@@ -296,8 +297,9 @@ func TestALongListIsStreamed(t *testing.T) {
 	checkCommonHeaders(t, a.header)
 }
 
-// TestAListThatFailsIsNeverShort holds decisions, "A query's budget runs out": a
-// status before the first byte, a cut connection after it.
+// TestAListThatFailsIsNeverShort holds gateway/INTERFACE.md,
+// "What an answer means": a status before the first byte, a cut connection after
+// it.
 func TestAListThatFailsIsNeverShort(t *testing.T) {
 	for _, c := range []struct {
 		forms int

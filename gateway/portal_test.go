@@ -15,8 +15,8 @@ import (
 	"troupe/statemachine/data"
 )
 
-// TestInterfaceA goes through the table of endpoints of interfaces.md, group A,
-// and through the form runtime. Each case names the line that it holds.
+// TestInterfaceA goes through the operations of group A and of the form runtime in
+// gateway/openapi.yaml. Each case says what it holds.
 func TestInterfaceA(t *testing.T) {
 	full := fakePortal{
 		roles: formportal.RoleInfo{
@@ -107,8 +107,8 @@ func TestInterfaceA(t *testing.T) {
 	}
 }
 
-// TestCreateAnswersInPlainText holds interfaces A: "plain text: the new instance
-// identifier".
+// TestCreateAnswersInPlainText holds gateway/INTERFACE.md, "Creating forms": the
+// answer is the id alone.
 func TestCreateAnswersInPlainText(t *testing.T) {
 	s := startPortal(t, new(fakePortal))
 	for _, r := range []request{
@@ -190,8 +190,8 @@ func TestPortalRequests(t *testing.T) {
 	}
 }
 
-// TestPortalErrors goes through the errors of group A (interfaces: "Errors",
-// "Form portal (A)") and those that decisions.md adds ("Everywhere").
+// TestPortalErrors goes through the errors of group A (gateway/INTERFACE.md,
+// "Errors").
 func TestPortalErrors(t *testing.T) {
 	portal := new(fakePortal)
 	s := startPortal(t, portal)
@@ -248,8 +248,9 @@ func TestPortalErrors(t *testing.T) {
 	}
 }
 
-// TestPrivilegesComeFirst holds that a caller without the privilege learns
-// nothing: neither whether the path can be, nor whether the body is right.
+// TestPrivilegesComeFirst holds gateway/INTERFACE.md, "Order of checks": a caller
+// without the privilege learns nothing: neither whether the path can be, nor
+// whether the body is right.
 func TestPrivilegesComeFirst(t *testing.T) {
 	s := startPortal(t, new(fakePortal))
 	for _, c := range []struct {
@@ -370,8 +371,8 @@ func TestPortalPaths(t *testing.T) {
 	}
 }
 
-// TestPortalBelowABasePath holds decisions, "Everywhere": both routers hang
-// below it, and their words with them.
+// TestPortalBelowABasePath holds gateway/INTERFACE.md, "Base path": both routers
+// hang below it, and their words with them.
 func TestPortalBelowABasePath(t *testing.T) {
 	s := startServer(t, Options{BasePath: "/platform"}, nil)
 	for path, status := range map[string]int{

@@ -12,7 +12,8 @@ import (
 	"troupe/gateway/provider"
 )
 
-// TestBeginProvider holds where a person is sent, and the cookie of the way.
+// TestBeginProvider holds gateway/INTERFACE.md, "Sign-in through a provider":
+// where a person is sent, and the cookie of the way.
 func TestBeginProvider(t *testing.T) {
 	const cookie = "session-oidc=" + flowCookie + "; Path=/login/oidc; Max-Age=600; HttpOnly; SameSite=Lax"
 	for _, c := range []struct {

@@ -31,10 +31,10 @@ func parseReplies(t testing.TB, text, method string) []*answer {
 	}
 }
 
-// TestSmuggling sends what two readers of HTTP could take for different numbers
-// of requests (reliability F11). There must be one answer at most to the first
-// request, nothing must act on a body that was not read to its end, and the
-// request behind it must not be answered.
+// TestSmuggling sends what two readers of HTTP could take for different numbers of
+// requests (persistence/PROMISES.md, "F11"). There must be one answer at most to
+// the first request, nothing must act on a body that was not read to its end, and
+// the request behind it must not be answered.
 func TestSmuggling(t *testing.T) {
 	chunk := func(size, body, end string) string { return size + body + "\r\n0\r\n" + end }
 	const behind = "GET /workflow/api/v1/instance/smuggled/i1 HTTP/1.1\r\nHost: x\r\n" + withToken + "\r\n\r\n"

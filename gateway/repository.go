@@ -16,9 +16,8 @@ type Repository interface {
 	List(ctx context.Context, caller *identity.Principal, extension string, yield func(path string) error) error
 }
 
-// listFiles answers GET repository/api/v1/list-files (interfaces D). The list is
-// streamed. What is no extension only the repository knows; a missing one is
-// none.
+// listFiles answers GET repository/api/v1/list-files. The list is streamed. The
+// repository decides what counts as an extension; a missing one does not.
 func listFiles(x *exchange) error {
 	if x.services.Repository == nil {
 		return errNotFound

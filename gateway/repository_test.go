@@ -69,8 +69,8 @@ func startRealFiles(t *testing.T) *testServer {
 	return startFiles(t, files)
 }
 
-// TestListFiles holds interfaces D and decisions D, with the requests of
-// reliability 5.4.
+// TestListFiles holds gateway/INTERFACE.md, "Extensions", gateway/INTERFACE.md,
+// "Paths and their order", and gateway/INTERFACE.md, "Who may read a file".
 func TestListFiles(t *testing.T) {
 	s := startRealFiles(t)
 	for _, c := range []struct {
@@ -134,8 +134,8 @@ func TestListFiles(t *testing.T) {
 	}
 }
 
-// TestListFilesCredentials holds interfaces, "Authentication", D, and decisions:
-// "Which group takes which".
+// TestListFilesCredentials holds gateway/INTERFACE.md, "Which group takes which",
+// for group D.
 func TestListFilesCredentials(t *testing.T) {
 	s := startRealFiles(t)
 	for _, c := range []struct {
@@ -166,7 +166,8 @@ func TestListFilesCredentials(t *testing.T) {
 	}
 }
 
-// TestListFilesErrors holds decisions, "Everywhere", for group D.
+// TestListFilesErrors holds gateway/INTERFACE.md, "Errors", for group D, and
+// gateway/INTERFACE.md, "The index after a start".
 func TestListFilesErrors(t *testing.T) {
 	for _, c := range []struct {
 		rule   string

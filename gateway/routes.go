@@ -81,7 +81,7 @@ var (
 	signingIn = access{declared: true, signIn: true}
 )
 
-// routes is the table (interfaces: "Endpoints").
+// routes is the table of operations, which gateway/openapi.yaml describes.
 func routes() []route { return slices.Concat(workflowRoutes(), portalRoutes(), ownRoutes()) }
 
 // workflowRoutes is group B.

@@ -183,8 +183,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestDrain holds reliability P16: accepted requests are answered, new ones get
-// 503, and the server is gone.
+// TestDrain holds gateway/INTERFACE.md, "Stopping", and persistence/PROMISES.md,
+// "P16": accepted requests are answered, new ones get 503, and the server is gone.
 func TestDrain(t *testing.T) {
 	g := newGate()
 	s := startServer(t, Options{}, &fakeWorkflows{send: g.send})
@@ -296,7 +296,7 @@ func waitFor(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// TestInFlightMax holds decisions, "limits of capacity are always on".
+// TestInFlightMax holds gateway/INTERFACE.md, "Refusals under load".
 func TestInFlightMax(t *testing.T) {
 	g := newGate()
 	s := startServer(t, Options{InFlightMax: 2}, &fakeWorkflows{send: g.send})
@@ -391,8 +391,9 @@ func TestStopEndsAnAcceptThatWaits(t *testing.T) {
 	}
 }
 
-// TestSlowCallers holds reliability 3.0, "Slowloris", with shorter times. The
-// connections of the test give up after 10 s, before any limit that is not set.
+// TestSlowCallers holds gateway/INTERFACE.md, "Slow callers", with shorter times.
+// The connections of the test give up after 10 s, before any limit that is not
+// set.
 func TestSlowCallers(t *testing.T) {
 	const short = 300 * time.Millisecond
 	head := "POST /workflow/api/v1/event HTTP/1.1\r\nHost: x\r\n" + withToken + "\r\nContent-Length: 106\r\n\r\n"

@@ -105,9 +105,9 @@ func appendStrings(dst []byte, list []string) []byte {
 	return append(dst, ']')
 }
 
-// setCookie sets the session cookie (decisions: "Sessions"). It has no Domain, so
-// no other host gets it, and no end of its own: the server knows when a session
-// ends. A negative maxAge removes it.
+// setCookie sets the session cookie (gateway/INTERFACE.md, "The session cookie").
+// It has no Domain, so no other host gets it, and no end of its own: the server
+// knows when a session ends. A negative maxAge removes it.
 func (s *Server) setCookie(h http.Header, value string, maxAge int, secure bool) {
 	cookie := http.Cookie{
 		Name: s.options.SessionCookie, Value: value, Path: s.options.BasePath, MaxAge: maxAge,

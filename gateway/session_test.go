@@ -28,7 +28,7 @@ func signInWith(body string, headers ...string) request {
 
 const annAsJSON = `{"user":"ann","name":"Ann","roles":["clerk"],"privileges":["mod-form"]}`
 
-// TestSession goes through the three methods (decisions: "Sessions").
+// TestSession goes through the three methods (gateway/INTERFACE.md, "Signing in").
 func TestSession(t *testing.T) {
 	cookie := "Cookie: session=" + sessionAnn
 	cases := []struct {
@@ -142,8 +142,8 @@ func TestASessionIsNeeded(t *testing.T) {
 	}
 }
 
-// TestSessionBeforeSignIn holds reliability 3.1, "Session fixation": an id that
-// was there before is never kept, and ends.
+// TestSessionBeforeSignIn holds gateway/INTERFACE.md, "The session cookie", against
+// session fixation: an id that was there before is never kept, and ends.
 func TestSessionBeforeSignIn(t *testing.T) {
 	for _, old := range []string{sessionAnn, tokenNobody, strings.Repeat("x", 64)} {
 		s := startServer(t, Options{}, nil)
@@ -211,8 +211,9 @@ func TestSessionFaults(t *testing.T) {
 	}
 }
 
-// TestCookieFlags holds decisions, "Sessions": Secure whenever TLS or a trusted
-// proxy says so, and the path and the name that are configured.
+// TestCookieFlags holds gateway/INTERFACE.md, "The session cookie": Secure
+// whenever TLS or a trusted proxy says so, and the path and the name that are
+// configured.
 func TestCookieFlags(t *testing.T) {
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
 	cases := []struct {
@@ -298,8 +299,8 @@ func TestWarnOfProxy(t *testing.T) {
 	}
 }
 
-// TestClientAddress holds reliability 3.0: X-Forwarded-For only from configured
-// proxies.
+// TestClientAddress holds gateway/INTERFACE.md, "The caller's address":
+// X-Forwarded-For only from configured proxies.
 func TestClientAddress(t *testing.T) {
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
 	cases := []struct {

@@ -9,8 +9,8 @@ import (
 )
 
 // shares has what each user holds of the limits of capacity, of which nobody may
-// have more than half (DESIGN.md, "Fairness"). Nobody leaves it: it has at most
-// one entry for each user there ever was.
+// have more than half (gateway/DESIGN.md, "Fairness"). Nobody leaves it: it has at
+// most one entry for each user there ever was.
 type shares struct {
 	users *xsync.Map[identity.UserID, *share]
 }

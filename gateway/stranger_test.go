@@ -28,9 +28,9 @@ func (s *testServer) slowSignIn(t *testing.T, from string) net.Conn {
 	return c
 }
 
-// TestStrangersDoNotTakeAllPlaces holds reliability 3.0, "Slowloris": requests
-// without a credential leave places for those with one, and those of one address
-// for those of others.
+// TestStrangersDoNotTakeAllPlaces holds gateway/INTERFACE.md, "Fair shares":
+// requests without a credential leave places for those with one, and those of one
+// address for those of others.
 func TestStrangersDoNotTakeAllPlaces(t *testing.T) {
 	s := startServer(t, Options{InFlightMax: 16, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}, nil)
 	get := func(from string) int {

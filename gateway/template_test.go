@@ -35,7 +35,8 @@ func (fakeTemplates) Parameters(_ context.Context, caller *identity.Principal, k
 	return nil, fmt.Errorf("open %q: %w", path, failure.ErrNotFound)
 }
 
-// TestParameters holds interfaces C, and the words of its errors.
+// TestParameters holds gateway/INTERFACE.md, "The path of a template",
+// gateway/INTERFACE.md, "What is not a template", and the words of their errors.
 func TestParameters(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	const notFound = `{"error":"NotFound","message":"there is nothing here, or nothing that you may see"}`

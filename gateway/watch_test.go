@@ -182,7 +182,9 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchRequests holds what a request hands on, and which are refused.
+// TestWatchRequests holds gateway/INTERFACE.md, "Watch streams", and
+// gateway/INTERFACE.md, "Resuming a stream": what a request hands on, and which are
+// refused.
 func TestWatchRequests(t *testing.T) {
 	long := strings.Repeat("~", 255)
 	for _, c := range []struct {
@@ -350,7 +352,8 @@ func TestSlowWatcher(t *testing.T) {
 	}
 }
 
-// TestWatchersMax holds that streams have a limit of their own.
+// TestWatchersMax holds gateway/INTERFACE.md, "How a stream ends": streams have a
+// limit of their own.
 func TestWatchersMax(t *testing.T) {
 	f := newFeed()
 	s := startServer(t, Options{WatchersMax: 2, InFlightMax: 1}, f.workflows())
@@ -418,8 +421,8 @@ func TestWatchersWithoutACredential(t *testing.T) {
 	s.watch(t, withToken).wants(t, opening)
 }
 
-// TestWatchDrain holds that Stop ends streams in order and does not wait for
-// them as it waits for requests.
+// TestWatchDrain holds gateway/INTERFACE.md, "Stopping": Stop ends streams in
+// order and does not wait for them as it waits for requests.
 func TestWatchDrain(t *testing.T) {
 	g, f := newGate(), newFeed()
 	workflows := f.workflows()
@@ -493,8 +496,8 @@ func TestWatchOfAnOldProxy(t *testing.T) {
 	}
 }
 
-// TestWatchOfOtherSites holds that no page of another site opens a stream with
-// the browser's cookie, though it only reads.
+// TestWatchOfOtherSites holds gateway/INTERFACE.md, "Cross-site requests": no page
+// of another site opens a stream with the browser's cookie, though it only reads.
 func TestWatchOfOtherSites(t *testing.T) {
 	cookie := "Cookie: session=" + sessionAnn
 	s := startServer(t, Options{}, nil)
@@ -535,8 +538,9 @@ func (c *changing) Authenticate(identity.Kind, string) (*identity.Principal, err
 	return nil, identity.ErrUnauthorized
 }
 
-// TestWatchEndsWithItsCredential holds that a stream shows nothing any more once
-// its credential is revoked, or its owner may do something else.
+// TestWatchEndsWithItsCredential holds gateway/INTERFACE.md,
+// "Rights of a watcher": a stream shows nothing any more once its credential is
+// revoked, or its owner may do something else.
 func TestWatchEndsWithItsCredential(t *testing.T) {
 	for line, c := range map[string]struct {
 		after *identity.Principal

@@ -125,8 +125,8 @@ func startServer(t *testing.T, path string) (*fakeIdentities, *Client) {
 	return identities, c
 }
 
-// TestCommands goes through what the command line does (home.md, "The command
-// line").
+// TestCommands goes through what the command line does (cmd/troupe/HOME.md,
+// "Commands").
 func TestCommands(t *testing.T) {
 	identities, c := startServer(t, filepath.Join(t.TempDir(), "admin.sock"))
 	ctx := t.Context()
@@ -260,8 +260,8 @@ func raw(t *testing.T, path, text string) string {
 	return string(answer)
 }
 
-// TestSocketFile holds home.md: mode 0600; and what happens to what stands at
-// its place.
+// TestSocketFile holds cmd/troupe/HOME.md, "The folder": mode 0600; and what
+// happens to what stands at its place.
 func TestSocketFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "admin.sock")
 	t.Run("nobody listens", func(t *testing.T) {

@@ -20,7 +20,7 @@ type Position struct {
 	NodeID         string `json:"nodeId"`
 }
 
-// Instance is an instance record (interfaces: "Workflow instance record"). An
+// Instance is an instance record (gateway/INTERFACE.md, "The record"). An
 // entry of a list has ID, WorkflowID, Public and States, and of the others
 // those that the request named in fields.
 type Instance struct {

@@ -32,7 +32,7 @@ function decode(segment: string): string {
   }
 }
 
-/** The path of a form's page, relative to the base path (decisions: fullPath). */
+/** The path of a form's page, relative to the base path (gateway/INTERFACE.md, "Fields of a form"). */
 export function runtimePath(formId: string, workflowId: string, instanceId: string): string {
   return `form-runtime/${[formId, workflowId, instanceId].map(encodeURIComponent).join("/")}/index.html`;
 }
