@@ -19,9 +19,9 @@ import (
 // commandTimeMax bounds a command, however slow the server or the disk is.
 const commandTimeMax = 30 * time.Second
 
-// desk is where tokens, sessions and passwords are looked after: a running
-// server, or the store opened by this process.
-type desk interface {
+// adminClient administers tokens, sessions and passwords: through a running server,
+// or in the store that this process opens.
+type adminClient interface {
 	Create(ctx context.Context, kind identity.Kind, c identity.CreateCredential) (secret string, err error)
 	Credentials(ctx context.Context, kind identity.Kind) ([]identity.Credential, error)
 	Revoke(ctx context.Context, kind identity.Kind, id string) error
@@ -29,11 +29,11 @@ type desk interface {
 	Close() error
 }
 
-// openDesk asks the running server; when there is none, it opens the store.
-func openDesk(ctx context.Context, c *config) (desk, error) {
+// openAdminClient asks the running server; when there is none, it opens the store.
+func openAdminClient(ctx context.Context, c *config) (adminClient, error) {
 	client, err := admin.Dial(ctx, filepath.Join(c.home, adminSocket))
 	if err == nil {
-		return remoteDesk{client}, nil
+		return remoteClient{client}, nil
 	}
 	if !errors.Is(err, admin.ErrNoServer) {
 		return nil, err
@@ -56,12 +56,12 @@ func openDesk(ctx context.Context, c *config) (desk, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	return &ownDesk{service, store.Close}, nil
+	return &localClient{service, store.Close}, nil
 }
 
-type remoteDesk struct{ client *admin.Client }
+type remoteClient struct{ client *admin.Client }
 
-func (d remoteDesk) Create(ctx context.Context, kind identity.Kind, c identity.CreateCredential) (string, error) {
+func (d remoteClient) Create(ctx context.Context, kind identity.Kind, c identity.CreateCredential) (string, error) {
 	create := d.client.CreateToken
 	if kind == identity.Session {
 		create = d.client.CreateSession
@@ -70,26 +70,26 @@ func (d remoteDesk) Create(ctx context.Context, kind identity.Kind, c identity.C
 	return secret, err
 }
 
-func (d remoteDesk) Credentials(ctx context.Context, kind identity.Kind) ([]identity.Credential, error) {
+func (d remoteClient) Credentials(ctx context.Context, kind identity.Kind) ([]identity.Credential, error) {
 	return d.client.Credentials(ctx, kind)
 }
 
-func (d remoteDesk) Revoke(ctx context.Context, kind identity.Kind, id string) error {
+func (d remoteClient) Revoke(ctx context.Context, kind identity.Kind, id string) error {
 	return d.client.Revoke(ctx, kind, id)
 }
 
-func (d remoteDesk) SetPassword(ctx context.Context, user identity.UserID, password string) error {
+func (d remoteClient) SetPassword(ctx context.Context, user identity.UserID, password string) error {
 	return d.client.SetPassword(ctx, user, password)
 }
 
-func (remoteDesk) Close() error { return nil }
+func (remoteClient) Close() error { return nil }
 
-type ownDesk struct {
+type localClient struct {
 	service *identity.Service
 	close   func() error
 }
 
-func (d *ownDesk) Create(ctx context.Context, kind identity.Kind, c identity.CreateCredential) (string, error) {
+func (d *localClient) Create(ctx context.Context, kind identity.Kind, c identity.CreateCredential) (string, error) {
 	create := d.service.CreateToken
 	if kind == identity.Session {
 		create = d.service.CreateSession
@@ -98,19 +98,19 @@ func (d *ownDesk) Create(ctx context.Context, kind identity.Kind, c identity.Cre
 	return secret, err
 }
 
-func (d *ownDesk) Credentials(_ context.Context, kind identity.Kind) ([]identity.Credential, error) {
+func (d *localClient) Credentials(_ context.Context, kind identity.Kind) ([]identity.Credential, error) {
 	return d.service.Credentials(kind), nil
 }
 
-func (d *ownDesk) Revoke(ctx context.Context, kind identity.Kind, id string) error {
+func (d *localClient) Revoke(ctx context.Context, kind identity.Kind, id string) error {
 	return d.service.Revoke(ctx, kind, id)
 }
 
-func (d *ownDesk) SetPassword(ctx context.Context, user identity.UserID, password string) error {
+func (d *localClient) SetPassword(ctx context.Context, user identity.UserID, password string) error {
 	return d.service.SetPassword(ctx, user, password)
 }
 
-func (d *ownDesk) Close() error {
+func (d *localClient) Close() error {
 	return errors.Join(d.service.Stop(context.Background()), d.close())
 }
 
@@ -124,22 +124,22 @@ func newSession() *cobra.Command {
 		newCredentialCreate(identity.Session), newCredentialList(identity.Session), newCredentialRevoke(identity.Session))
 }
 
-// atDesk runs do with the home's desk.
-func atDesk(cmd *cobra.Command, c *config, do func(ctx context.Context, d desk) error) error {
+// withAdminClient runs do with the home's admin client.
+func withAdminClient(cmd *cobra.Command, c *config, do func(ctx context.Context, a adminClient) error) error {
 	if err := c.load(); err != nil {
 		return err
 	}
 	c.logLevel = "warn" // this is a command, not the server
 	ctx, cancel := context.WithTimeout(cmd.Context(), commandTimeMax)
 	defer cancel()
-	d, err := openDesk(ctx, c)
+	a, err := openAdminClient(ctx, c)
 	if errors.Is(err, persistence.ErrLocked) {
-		return fmt.Errorf("%w, which does not answer at %s: it is starting or stopping, try again", err, adminSocket)
+		return fmt.Errorf("%w, which does not answer at %s: the server is starting or stopping, try again", err, adminSocket)
 	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(ctx, d), d.Close())
+	return errors.Join(do(ctx, a), a.Close())
 }
 
 func newCredentialCreate(kind identity.Kind) *cobra.Command {
@@ -163,14 +163,14 @@ func newCredentialCreate(kind identity.Kind) *cobra.Command {
 			if expires != "" {
 				var err error
 				if lasts, err = parseDuration(expires); err == nil && lasts == 0 {
-					err = errors.New("must be longer than nothing")
+					err = errors.New("must be longer than zero")
 				}
 				if err != nil {
 					return usageError{fmt.Errorf("--expires %w", err)}
 				}
 			}
-			return atDesk(cmd, c, func(ctx context.Context, d desk) error {
-				secret, err := d.Create(ctx, kind, identity.CreateCredential{User: identity.UserID(user), Expires: lasts, Note: note})
+			return withAdminClient(cmd, c, func(ctx context.Context, a adminClient) error {
+				secret, err := a.Create(ctx, kind, identity.CreateCredential{User: identity.UserID(user), Expires: lasts, Note: note})
 				if err == nil {
 					_, err = fmt.Fprintln(cmd.OutOrStdout(), secret)
 				}
@@ -193,8 +193,8 @@ func newCredentialList(kind identity.Kind) *cobra.Command {
 		Example: fmt.Sprintf("  troupe %s list --home ./troupe-home", kind),
 		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return atDesk(cmd, c, func(ctx context.Context, d desk) error {
-				all, err := d.Credentials(ctx, kind)
+			return withAdminClient(cmd, c, func(ctx context.Context, a adminClient) error {
+				all, err := a.Credentials(ctx, kind)
 				if err != nil {
 					return err
 				}
@@ -227,7 +227,7 @@ func newCredentialRevoke(kind identity.Kind) *cobra.Command {
 		Example: fmt.Sprintf("  troupe %s revoke ID", kind),
 		Args:    usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return atDesk(cmd, c, func(ctx context.Context, d desk) error { return d.Revoke(ctx, kind, args[0]) })
+			return withAdminClient(cmd, c, func(ctx context.Context, a adminClient) error { return a.Revoke(ctx, kind, args[0]) })
 		},
 	}
 	cmd.Flags().AddFlag(c.flags.Lookup("home"))

@@ -26,10 +26,10 @@ func newPasswordSet() *cobra.Command {
 	var user string
 	cmd := &cobra.Command{
 		Use:   "set",
-		Short: "Give a user the password that stands on standard input, and end the user's sessions",
+		Short: "Set a user's password from standard input, and end the user's sessions",
 		Long: "Give a user a new password, and end all sessions of the user. The password is one\n" +
-			"line of standard input; its line end is not part of it. It has 8 to 256 characters,\n" +
-			"of any kind, and is not one that everybody tries first. Tokens stay as they are.",
+			"line of standard input, without its line end. It has 8 to 256 characters of any kind and\n" +
+			"is not one of the passwords that are guessed first. Tokens stay as they are.",
 		Example: "  troupe password set --user john.doe < password.txt\n" +
 			"  read -rs P && printf %s \"$P\" | troupe password set --home /srv/troupe --user john.doe",
 		Args: usage(cobra.NoArgs),
@@ -44,8 +44,8 @@ func newPasswordSet() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("read the password: %w", err)
 			}
-			return atDesk(cmd, c, func(ctx context.Context, d desk) error {
-				return d.SetPassword(ctx, identity.UserID(user), password)
+			return withAdminClient(cmd, c, func(ctx context.Context, a adminClient) error {
+				return a.SetPassword(ctx, identity.UserID(user), password)
 			})
 		},
 	}

@@ -67,15 +67,15 @@ func TestPasswordOpensTheHome(t *testing.T) {
 		if err := c.load(); err != nil {
 			t.Fatal(err)
 		}
-		d, err := openDesk(t.Context(), c)
+		d, err := openAdminClient(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, p, err := d.(*ownDesk).service.SignIn(t.Context(), "john.doe", password, netip.Addr{})
+		_, p, err := d.(*localClient).service.SignIn(t.Context(), "john.doe", password, netip.Addr{})
 		if err != nil || p.ID != "john.doe" {
 			t.Errorf("sign in with %q: got %+v, %v", password, p, err)
 		}
-		if _, _, err := d.(*ownDesk).service.SignIn(t.Context(), "john.doe", password+"\n", netip.Addr{}); !errors.Is(err, identity.ErrUnauthorized) {
+		if _, _, err := d.(*localClient).service.SignIn(t.Context(), "john.doe", password+"\n", netip.Addr{}); !errors.Is(err, identity.ErrUnauthorized) {
 			t.Errorf("with the line end: got %v, want ErrUnauthorized", err)
 		}
 		if err := d.Close(); err != nil {
