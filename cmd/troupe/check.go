@@ -46,7 +46,7 @@ func newCheck() *cobra.Command {
 			}
 			verdict := "no faults"
 			if !asked {
-				verdict = "no faults in the files; no server is running here, so whether instances still use a changed version was not looked at"
+				verdict = "no faults in the files; no server is running here, so it was not checked whether instances use a version that changed"
 			}
 			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), verdict)
 			return nil

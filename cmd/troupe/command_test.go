@@ -121,7 +121,7 @@ func TestCheckShowsAllFaults(t *testing.T) {
 }
 
 // noFaultsAlone is what check says of good files while no server runs.
-const noFaultsAlone = "no faults in the files; no server is running here, so whether instances still use a changed version was not looked at\n"
+const noFaultsAlone = "no faults in the files; no server is running here, so it was not checked whether instances use a version that changed\n"
 
 // TestCheckWarns: what whoever creates an instance could decide is told with its
 // place, and the files are good all the same.
@@ -254,7 +254,7 @@ func TestAFolderThatIsNoHomeIsRefused(t *testing.T) {
 	other, missing := t.TempDir(), filepath.Join(t.TempDir(), "missing")
 	putFile(t, other, "notes.txt", "")
 	wantRefusal(t, []string{"serve", "--home", other, "--listen", "127.0.0.1:0"},
-		"troupe: "+other+" holds files but no identity.yaml, so it is no home: give an empty or missing folder, or the right --home\n")
+		"troupe: "+other+" holds files but no identity.yaml, so it is not a home: give --home an empty or missing folder, or a home\n")
 	for _, dir := range []string{other, missing} {
 		for _, command := range [][]string{
 			{"check"}, {"token", "list"}, {"token", "create", "--user", "john.doe"}, {"session", "list"}, {"store", "create"},

@@ -179,11 +179,11 @@ func readTokenFile(source, name string) (string, error) {
 func checkedToken(source, text string) (string, error) {
 	token := string(bytes.TrimSpace([]byte(text)))
 	if token == "" {
-		return "", fmt.Errorf("%s: there is no token in it", source)
+		return "", fmt.Errorf("%s: it holds no token", source)
 	}
 	for i := range len(token) {
 		if c := token[i]; c <= ' ' || c > '~' || c == ',' {
-			return "", fmt.Errorf("%s: this is no token", source)
+			return "", fmt.Errorf("%s: this is not a token", source)
 		}
 	}
 	return token, nil

@@ -28,8 +28,8 @@ func TestContextCommands(t *testing.T) {
 		{name: "a wrong address", args: []string{"context", "set", "far", "--address", "far"}, code: exitUsage, stderr: "must be a URL"},
 		{name: "a wrong name", args: []string{"context", "set", "a b", "--address", "http://far"}, code: exitUsage, stderr: "a name has"},
 		{name: "both kinds of token", args: []string{"context", "set", "far", "--address", "http://far", "--token-file", file, "--token-stdin"}, code: exitUsage, stderr: "exclude"},
-		{name: "no token in it", stdin: "\n", args: []string{"context", "set", "far", "--address", "http://far", "--token-stdin"}, code: exitFailed, stderr: "no token in it"},
-		{name: "two lines", stdin: clienttest.Token + "\nx\n", args: []string{"context", "set", "far", "--address", "http://far", "--token-stdin"}, code: exitFailed, stderr: "this is no token"},
+		{name: "no token in it", stdin: "\n", args: []string{"context", "set", "far", "--address", "http://far", "--token-stdin"}, code: exitFailed, stderr: "it holds no token"},
+		{name: "two lines", stdin: clienttest.Token + "\nx\n", args: []string{"context", "set", "far", "--address", "http://far", "--token-stdin"}, code: exitFailed, stderr: "this is not a token"},
 		{name: "a file that is not there", args: []string{"context", "set", "far", "--address", "http://far", "--token-file", file + "x"}, code: exitFailed, stderr: "no such file"},
 		{name: "a second", args: []string{"context", "set", "far", "--address", "https://far/x/", "--token-file", file}},
 		{name: "use it", args: []string{"context", "use", "far"}},
@@ -163,7 +163,7 @@ func TestConnection(t *testing.T) {
 		{name: "an unknown TROUPE_CONTEXT", env: map[string]string{"TROUPE_CONTEXT": "nowhere"}, err: "TROUPE_CONTEXT: there is no context"},
 		{name: "nothing at all", bare: true, err: "there is no token for http://127.0.0.1:8080. Make one"},
 		{name: "the standard address", bare: true, env: map[string]string{"TROUPE_TOKEN": " tok_env\n"}, address: standardAddress, token: "tok_env"},
-		{name: "a token that is none", env: map[string]string{"TROUPE_TOKEN": "hidden hidden"}, err: "TROUPE_TOKEN: this is no token"},
+		{name: "a token that is none", env: map[string]string{"TROUPE_TOKEN": "hidden hidden"}, err: "TROUPE_TOKEN: this is not a token"},
 		{name: "a token file that is not there", flags: connection{tokenFile: flagFile + "x"}, err: "--token-file: open"},
 	}
 	for _, test := range tests {

@@ -41,7 +41,7 @@ func ensureHome(dir string) (filled bool, err error) {
 	cutOff := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == fillingFile })
 	if !empty && !cutOff {
 		if !isHome(dir) {
-			return false, fmt.Errorf("%s holds files but no %s, so it is no home: give an empty or missing folder, or the right --home", dir, home.IdentityFile)
+			return false, fmt.Errorf("%s holds files but no %s, so it is not a home: give --home an empty or missing folder, or a home", dir, home.IdentityFile)
 		}
 		return false, nil
 	}

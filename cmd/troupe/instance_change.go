@@ -13,7 +13,7 @@ func newInstanceCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create WORKFLOW",
 		Short: "Make an instance",
-		Long: "Make an instance. It is made once, however often the request has to be repeated: a key is drawn for it. " +
+		Long: "Make an instance. It is made once, however often the request has to be repeated: the command generates an idempotency key. " +
 			"With --key you choose the key, so that the command itself can be repeated.",
 		Example: "  troupe instance create leave-request --public '{\"from\": \"2026-12-21\"}'\n" +
 			"  troupe instance create leave-request --public @leave.json --key leave-2026-12 -o json",
@@ -21,7 +21,7 @@ func newInstanceCreate() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&public, "public", "", "svcPublic: a JSON object, @file, or - for standard input")
 	cmd.Flags().StringVar(&private, "private", "", "svcPrivate: a JSON object, @file, or - for standard input")
-	cmd.Flags().StringVar(&key, "key", "", "idempotency key (default: drawn)")
+	cmd.Flags().StringVar(&key, "key", "", "idempotency key (default: generated)")
 	at, out := addConnection(cmd), addOutput(cmd, formTable, formJSON, formJSONL, formYAML)
 	cmd.RunE = asking(at, out, func(cmd *cobra.Command, c *client.Client, args []string) error {
 		// A table shows no history of what is new.
@@ -51,14 +51,14 @@ func newInstanceSend() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "send WORKFLOW INSTANCE EVENT",
 		Short: "Send an event to an instance",
-		Long: "Send an event to an instance. It is sent once, however often the request has to be repeated: a key is drawn for it. " +
+		Long: "Send an event to an instance. It is sent once, however often the request has to be repeated: the command generates an idempotency key. " +
 			"With --key you choose the key, so that the command itself can be repeated.",
 		Example: "  troupe instance send leave-request 01M7YZAB2GNTJFQE62690KHSQT submit --data '{\"days\": 5}'\n" +
 			"  troupe instance send leave-request 01M7YZAB2GNTJFQE62690KHSQT approve --if-match 2",
 		Args: usage(cobra.ExactArgs(3)),
 	}
 	cmd.Flags().StringVar(&eventData, "data", "", "event.data: a JSON object, @file, or - for standard input")
-	cmd.Flags().StringVar(&key, "key", "", "idempotency key (default: drawn)")
+	cmd.Flags().StringVar(&key, "key", "", "idempotency key (default: generated)")
 	cmd.Flags().Uint64Var(&ifMatch, "if-match", 0, "refuse the event unless the instance has this sequence number")
 	at, out := addConnection(cmd), addOutput(cmd, formTable, formJSON, formJSONL, formYAML)
 	cmd.RunE = asking(at, out, func(cmd *cobra.Command, c *client.Client, args []string) error {

@@ -31,11 +31,11 @@ func newInstanceList() *cobra.Command {
 	f.StringVar(&filter, "filter", "", "only those that match: a JSON filter, @file, or - for standard input")
 	f.IntVar(&r.Limit, "limit", 50, "instances of one page, 1 to 1000 (with --all: 500); 0: all in one answer")
 	f.BoolVar(&all, "all", false, "all pages")
-	f.StringVar(&r.Cursor, "cursor", "", "begin where a page before has ended")
+	f.StringVar(&r.Cursor, "cursor", "", "continue where an earlier page ended")
 	f.StringVar(&r.Sort, "sort", "", "order: _id or an indexed path; - in front of it: descending (default _id)")
 	f.StringSliceVar(&r.Fields, "fields", nil, "ask for svcHistory, svcRedirect, svcPrivate as well")
 	f.BoolVar(&r.Count, "count", false, "count all matches")
-	f.BoolVar(&r.Explain, "explain", false, "say how they were found (needs mod-workflows)")
+	f.BoolVar(&r.Explain, "explain", false, "explain how they were found (needs mod-workflows)")
 	f.StringSliceVar(&columns, "columns", nil, "paths to show in a table, such as svcPublic.days")
 	at, out := addConnection(cmd), addOutput(cmd, formTable, formJSON, formJSONL, formYAML)
 	cmd.RunE = asking(at, out, func(cmd *cobra.Command, c *client.Client, args []string) error {
@@ -98,7 +98,7 @@ func newInstanceHistory() *cobra.Command {
 	}
 	cmd.Flags().IntVar(&r.Limit, "limit", 100, "entries of one page, 1 to 1000 (with --all: 500)")
 	cmd.Flags().BoolVar(&all, "all", false, "all pages")
-	cmd.Flags().StringVar(&r.Cursor, "cursor", "", "begin where a page before has ended")
+	cmd.Flags().StringVar(&r.Cursor, "cursor", "", "continue where an earlier page ended")
 	at, out := addConnection(cmd), addOutput(cmd, formTable, formJSON, formJSONL, formYAML)
 	cmd.RunE = asking(at, out, func(cmd *cobra.Command, c *client.Client, args []string) error {
 		r.WorkflowID, r.InstanceID = args[0], args[1]

@@ -23,15 +23,15 @@ func newInstanceWatch() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch WORKFLOW [INSTANCE]",
 		Short: "Follow what happens to instances, until interrupted",
-		Long: "Follow what happens to the instances of a workflow, or to one, until interrupted. It goes on by itself when the connection breaks; " +
-			"when it ends, it says on standard error how to go on from there.\n\n" +
-			"With -o jsonl each line is {\"id\": place, \"event\": \"entry\" or \"lost\", \"data\": what the service sent}; lost says that entries are missing before it.",
+		Long: "Follow what happens to the instances of a workflow, or to one, until interrupted. It reconnects by itself when the connection breaks. " +
+			"When it ends, it prints on standard error how to resume.\n\n" +
+			"With -o jsonl each line is {\"id\": position, \"event\": \"entry\" or \"lost\", \"data\": what the service sent}; lost says that entries are missing before it.",
 		Example: "  troupe instance watch leave-request --filter '{\"states.nodeId\": \"review\"}'\n" +
 			"  troupe instance watch leave-request 01M7YZAB2GNTJFQE62690KHSQT -o jsonl",
 		Args: usage(cobra.RangeArgs(1, 2)),
 	}
 	cmd.Flags().StringVar(&filter, "filter", "", "only instances that match: a JSON filter, @file, or - for standard input")
-	cmd.Flags().StringVar(&r.LastEventID, "last-event-id", "", "go on behind this place, which an earlier watch has named")
+	cmd.Flags().StringVar(&r.LastEventID, "last-event-id", "", "resume after this position, which an earlier watch printed")
 	at, out := addConnection(cmd), addOutput(cmd, formLine, formJSONL)
 	cmd.RunE = asking(at, out, func(cmd *cobra.Command, c *client.Client, args []string) error {
 		text, err := jsonInput(cmd, "filter", filter)
@@ -71,7 +71,7 @@ func follow(ctx context.Context, complaints io.Writer, out *output, c *client.Cl
 		place = n.ID
 	}
 	if place != "" {
-		_, _ = fmt.Fprintf(complaints, "to go on from here: --last-event-id %s\n", printable(place))
+		_, _ = fmt.Fprintf(complaints, "to resume from here: --last-event-id %s\n", printable(place))
 	}
 	if ctx.Err() != nil && errors.Is(failed, ctx.Err()) {
 		return nil

@@ -54,7 +54,7 @@ func TestInstanceWatch(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	code, stderr := interrupt()
-	if code != exitDone || !strings.Contains(stderr, "the stream has ended; again in ") || !strings.HasSuffix(stderr, "to go on from here: --last-event-id 3\n") {
+	if code != exitDone || !strings.Contains(stderr, "the stream has ended; again in ") || !strings.HasSuffix(stderr, "to resume from here: --last-event-id 3\n") {
 		t.Errorf("got code %d and %q", code, stderr)
 	}
 }
@@ -74,7 +74,7 @@ func TestInstanceWatchLines(t *testing.T) {
 	if got := line(); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if code, stderr := interrupt(); code != exitDone || stderr != "to go on from here: --last-event-id 2\n" {
+	if code, stderr := interrupt(); code != exitDone || stderr != "to resume from here: --last-event-id 2\n" {
 		t.Errorf("got code %d and %q", code, stderr)
 	}
 	if got := s.Requests()[0].Query.Get("filter"); got != `{"states.nodeId": "review"}` {

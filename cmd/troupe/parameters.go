@@ -68,7 +68,7 @@ func parametersOf(name string) ([]template.Param, error) {
 		return nil, withoutName(err)
 	}
 	if !st.Mode().IsRegular() { // opening a pipe would wait for its other end
-		return nil, errors.New("is no file but a folder, a pipe or a device")
+		return nil, errors.New("is a folder, a pipe or a device, not a file")
 	}
 	file, err := os.Open(name)
 	if err != nil {

@@ -103,7 +103,7 @@ func TestParameters(t *testing.T) {
 			exitFailed, "[\n  {\n    \"file\": \"no.rml\",\n    \"error\": \"no such file or directory\"\n  }\n]\n",
 			"no.rml: no such file or directory\ntroupe: 1 of 1 files could not be read as templates\n",
 		},
-		{"a folder", []string{"folder.rml"}, exitFailed, "", "folder.rml: is no file but a folder, a pipe or a device\ntroupe: 1 of 1 files could not be read as templates\n"},
+		{"a folder", []string{"folder.rml"}, exitFailed, "", "folder.rml: is a folder, a pipe or a device, not a file\ntroupe: 1 of 1 files could not be read as templates\n"},
 		{"no template at all", []string{"unknown.text"}, exitFailed, "", "unknown.text: not a template: not well-formed XML: line 1: text outside of the root element\ntroupe: 1 of 1 files could not be read as templates\n"},
 	}
 	for _, test := range tests {

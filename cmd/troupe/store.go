@@ -49,7 +49,7 @@ func openStore(c *config, log zerolog.Logger) (*persistence.Store, error) {
 	store, err := persistence.Open(dir, storeOptions(c, log))
 	switch {
 	case errors.Is(err, persistence.ErrMissing):
-		return nil, fmt.Errorf("%w. Mount %s, or bring it back from a backup; `troupe store create --home %s` begins anew, with nothing in it",
+		return nil, fmt.Errorf("%w. Mount %s, or bring it back from a backup; if it is gone for good, `troupe store create --home %s` makes an empty one",
 			err, dir, c.home)
 	case errors.Is(err, persistence.ErrOtherStore):
 		return nil, fmt.Errorf("%w. Bring the right one back, or remove %s to take over the one that is there",
@@ -100,11 +100,11 @@ func newStoreCreate() *cobra.Command {
 	c := newConfigFlags()
 	cmd := &cobra.Command{
 		Use:   "create",
-		Short: "Begin anew: make an empty store in a home whose store is gone for good",
-		Long: "Make an empty store in a home. The first start does that by itself; after that a home\n" +
-			"demands the store that it had, so that a disk that is not mounted is not taken for a\n" +
-			"new beginning. This command is for a store that is gone for good. A store that is\n" +
-			"there is never touched.",
+		Short: "Make an empty store in a home whose store is gone for good",
+		Long: "Make an empty store in a home. The first start does that by itself. Every later start\n" +
+			"demands the same store, so that a disk that is not mounted is not mistaken for a new\n" +
+			"home. Use this command only for a store that is gone for good. It never touches a\n" +
+			"store that is there.",
 		Example: "  troupe store create --home ./troupe-home",
 		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

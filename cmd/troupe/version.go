@@ -72,7 +72,7 @@ func (b build) forGateway() gateway.Build {
 func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Show the version, the commit and the Go that the program was built with",
+		Short: "Show the version, the commit and the Go version that the program was built with",
 		Long: "Show what this program was built from. /readyz?verbose shows the same of a running\n" +
 			"service. With --sbom it is a software bill of materials instead: CycloneDX 1.6, JSON,\n" +
 			"with every Go module and every npm package that is in the program.",
