@@ -7,8 +7,6 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
-	"strconv"
-	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -103,16 +101,6 @@ func unseal(data []byte) ([]byte, bool) {
 		return nil, false
 	}
 	return data[:i], true
-}
-
-// fileNumber reads the number of a file that Pebble named, like 000012.log.
-func fileNumber(name, suffix string) (uint64, bool) {
-	digits, ok := strings.CutSuffix(name, suffix)
-	if !ok {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(digits, 10, 64)
-	return n, err == nil
 }
 
 func logName(n uint64) string   { return fmt.Sprintf("%06d.log", n) }

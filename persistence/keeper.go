@@ -13,6 +13,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/wal"
 	"github.com/rs/zerolog"
 )
 
@@ -273,7 +274,8 @@ func (k *keeper) observeLogs(w *witness, names []string) error {
 	sized := make(map[uint64]int64, len(k.sized))
 	w.logs = nil
 	for _, name := range names {
-		if n, ok := fileNumber(name, ".log"); ok {
+		if num, _, ok := wal.ParseLogFilename(name); ok {
+			n := uint64(num)
 			w.logs = append(w.logs, logSize{number: n, bytes: k.sized[n]})
 			sized[n] = k.sized[n]
 		}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/wal"
 )
 
 // found is what the preflight learned.
@@ -107,8 +108,8 @@ func (s *Store) checkLogs(w *witness, minLog uint64) (size int64, err error) {
 	}
 	var logs []uint64
 	for _, name := range names {
-		if n, ok := fileNumber(name, ".log"); ok && n >= minLog {
-			logs = append(logs, n)
+		if n, _, ok := wal.ParseLogFilename(name); ok && uint64(n) >= minLog {
+			logs = append(logs, uint64(n))
 		}
 	}
 	slices.Sort(logs)

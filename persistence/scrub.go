@@ -22,7 +22,8 @@ type logScan struct {
 	proof proof
 }
 
-// scanLog reads log file number. It goes on behind the first hole, byte by
+// scanLog reads log file number. It is stricter than Pebble's own reader; see
+// persistence/DESIGN.md, "What the damage check reads by itself". It goes on behind the first hole, byte by
 // byte, because damage does not respect chunks; what it finds there decides
 // whether the hole is damage, see [checkLogEnd].
 func scanLog(file []byte, number uint64) logScan {
@@ -76,11 +77,14 @@ func (s *logScan) lookBehind(file []byte, number uint32) {
 	}
 }
 
-// recordHead gathers the first bytes of a record out of its chunks.
+// recordHeadMax is how much of each record is kept. In a log it is the batch's
+// header; in a MANIFEST the log number, which stands before everything long.
+const recordHeadMax = 256
+
+// recordHead puts a record together out of its chunks, and keeps its beginning.
 type recordHead struct {
 	open bool // between the first and the last chunk
-	head [headBytes]byte
-	n    int
+	head []byte
 }
 
 // add takes the next chunk. It is false when the chunk cannot follow.
@@ -89,19 +93,19 @@ func (r *recordHead) add(c chunk) bool {
 		return false
 	}
 	if c.kind.begins() {
-		r.n = 0
+		r.head = r.head[:0]
 	}
-	r.n += copy(r.head[r.n:], c.payload)
+	r.head = append(r.head, c.payload[:min(len(c.payload), recordHeadMax-len(r.head))]...)
 	r.open = !c.kind.ends()
 	return true
 }
 
 // endSeq is the sequence number behind a whole record of the log.
 func (r *recordHead) endSeq() uint64 {
-	if r.n < headBytes {
+	if len(r.head) < headBytes {
 		return 0
 	}
-	return binary.LittleEndian.Uint64(r.head[:]) + uint64(binary.LittleEndian.Uint32(r.head[8:]))
+	return binary.LittleEndian.Uint64(r.head) + uint64(binary.LittleEndian.Uint32(r.head[8:]))
 }
 
 // manifestScan is what reading a whole MANIFEST showed.
@@ -123,8 +127,7 @@ type manifestScan struct {
 // scanManifest reads a MANIFEST from the record that begins at from.
 func scanManifest(file []byte, from int) manifestScan {
 	s := manifestScan{end: from, hole: -1, later: -1}
-	var record []byte
-	open := false
+	var record recordHead
 	off := from
 	for off < len(file) {
 		if left := blockEnd(off, len(file)) - off; left < manifestHeaderBytes {
@@ -132,20 +135,15 @@ func scanManifest(file []byte, from int) manifestScan {
 			continue
 		}
 		c, ok := manifestChunk(file, off)
-		if !ok || c.kind.begins() == open {
+		if !ok || !record.add(c) {
 			s.hole = off
 			s.later = laterRecord(file, off+1)
 			return s
 		}
-		if c.kind.begins() {
-			record = record[:0]
-		}
-		record = append(record, c.payload[:min(len(c.payload), versionEditHeadMax)]...)
-		open = !c.kind.ends()
 		off = c.end
 		if c.kind.ends() {
 			s.end = off
-			if n, ok := minUnflushedLog(record); ok {
+			if n, ok := minUnflushedLog(record.head); ok {
 				s.minLog = n
 			}
 		}
@@ -171,12 +169,9 @@ func laterRecord(file []byte, off int) int {
 	return -1
 }
 
-// versionEditHeadMax is how many bytes of each chunk are kept to find the log
-// number, which stands before everything long.
-const versionEditHeadMax = 256
-
 // minUnflushedLog reads the log number of a version edit, when it has one. An
-// edit is a row of tags and values; the ones looked at come first.
+// edit is a row of tags and values; the ones looked at come first. The package of
+// Pebble's that reads version edits is internal.
 func minUnflushedLog(edit []byte) (uint64, bool) {
 	const (
 		tagComparer   = 1

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
+	"slices"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/record"
@@ -11,9 +13,15 @@ import (
 	"pgregory.net/rapid"
 )
 
+// fataler is a test, or a run of one by rapid.
+type fataler interface {
+	Helper()
+	Fatal(args ...any)
+}
+
 // manifestOf is a MANIFEST made by Pebble's own writer, with the offset behind
 // each record.
-func manifestOf(t testing.TB, records ...[]byte) (file []byte, ends []int) {
+func manifestOf(t fataler, records ...[]byte) (file []byte, ends []int) {
 	t.Helper()
 	var b bytes.Buffer
 	w := record.NewWriter(&b)
@@ -94,12 +102,84 @@ func TestAManifestWithAHoleIsDamaged(t *testing.T) {
 		}
 		file := b.Bytes()
 		off, bit := rapid.IntRange(0, last-1).Draw(t, "offset"), rapid.IntRange(0, 7).Draw(t, "bit")
-		padding := blockEnd(off, len(file))-off < manifestHeaderBytes && zero(file[off:blockEnd(off, len(file))])
+		padding := blockEnd(off, len(file))-off < manifestHeaderBytes && len(bytes.Trim(file[off:blockEnd(off, len(file))], "\x00")) == 0
 		file[off] ^= 1 << bit
 		if got := scanManifest(file, 0); got.later < 0 && !padding {
 			t.Fatalf("bit %d of byte %d of %d flipped: got %+v, want a later record", bit, off, len(file), got)
 		}
 	})
+}
+
+// pebbleEnds reads file with Pebble's own reader and returns the offset behind each
+// record that it takes for whole.
+func pebbleEnds(file []byte, log bool) (ends []int) {
+	r := record.NewReader(bytes.NewReader(file), 0)
+	if log {
+		r = record.NewReader(bytes.NewReader(file), 1)
+	}
+	for {
+		chunks, err := r.Next()
+		if err == nil {
+			_, err = io.Copy(io.Discard, chunks)
+		}
+		if err != nil {
+			return ends
+		}
+		ends = append(ends, int(r.Offset()))
+	}
+}
+
+// What is whole here is replayed by Pebble. The other way around it need not be,
+// see the next test.
+func TestPebbleReadsEveryRecordThatIsWholeHere(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var batches, edits [][]byte
+		for n := range rapid.Uint64Range(1, 40).Draw(t, "records") {
+			size := rapid.IntRange(0, 3000).Draw(t, "size")
+			batches, edits = append(batches, batchOf(n, 1, proof{}, size)), append(edits, edit(n+1, size))
+		}
+		log := logOf(t, batches...)
+		manifest, _ := manifestOf(t, edits...)
+		for _, file := range [][]byte{log, manifest} {
+			from := rapid.IntRange(0, len(file)-1).Draw(t, "offset")
+			part := file[from:min(len(file), from+rapid.IntRange(1, 20).Draw(t, "length"))]
+			switch rapid.IntRange(0, 3).Draw(t, "damage") {
+			case 1:
+				part[0] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
+			case 2:
+				clear(part)
+			case 3:
+				clear(file[from:])
+			}
+		}
+		if got, want := scanLog(log, 1).end, pebbleEnds(log, true); got != 0 && !slices.Contains(want, got) {
+			t.Fatalf("log: whole to %d, and Pebble's records end at %d", got, want)
+		}
+		if got, want := scanManifest(manifest, 0).end, pebbleEnds(manifest, false); got != 0 && !slices.Contains(want, got) {
+			t.Fatalf("MANIFEST: whole to %d, and Pebble's records end at %d", got, want)
+		}
+	})
+}
+
+// Pebble's reader joins, passes over or ends at each of these without an error.
+func TestWhatPebblesReaderPassesOverIsAHole(t *testing.T) {
+	toBlockEnd := blockBytes - 12 - manifestHeaderBytes - len(edit(3, 0))
+	padded, ends := manifestOf(t, edit(3, toBlockEnd), edit(5, 100), edit(7, 10))
+	clear(padded[ends[0]:blockBytes])
+	if got := scanManifest(padded, 0); got.end != ends[0] || got.hole != ends[0] || got.later < 0 {
+		t.Errorf("a short chunk at a block's end is lost: got %+v, want a hole at %d and a later record", got, ends[0])
+	}
+	joined, ends := manifestOf(t, edit(3, 10), edit(5, 40_000), edit(7, 10))
+	copy(joined[blockBytes:], joined[:ends[0]])
+	if got := scanManifest(joined, 0); got.end != ends[0] || got.hole != blockBytes || got.later < 0 {
+		t.Errorf("a record begins within another: got %+v, want a hole at %d and a later record", got, blockBytes)
+	}
+	file := logOf(t, batchOf(10, 1, proof{}, 10), batchOf(11, 1, proof{}, 10), batchOf(12, 1, proof{1, 12}, 10))
+	second := scanLog(file[:logHeaderBytes+headBytes+2+markBytes+10], 1).end
+	file[second+7] = 2
+	if got := scanLog(file, 1); got.clean || got.hole != second || got.proof != (proof{1, 12}) {
+		t.Errorf("a chunk has the next log's number: got %+v, want a hole at %d and the mark behind it", got, second)
+	}
 }
 
 // The number that Pebble's own reader takes for the oldest live log.
@@ -129,7 +209,7 @@ func TestTheOldestLiveLogIsReadFromPebblesManifest(t *testing.T) {
 }
 
 // logOf is log file 1 made by Pebble's own writer, of records like ours.
-func logOf(t testing.TB, records ...[]byte) []byte {
+func logOf(t fataler, records ...[]byte) []byte {
 	t.Helper()
 	f := vfs.NewMem()
 	file, err := f.Create("log", vfs.WriteCategoryUnspecified)

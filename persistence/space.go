@@ -3,6 +3,8 @@ package persistence
 import (
 	"fmt"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2/wal"
 )
 
 const (
@@ -154,7 +156,7 @@ func (s *Store) removeLogs(minLog uint64) error {
 		return err
 	}
 	for _, name := range names {
-		if n, ok := fileNumber(name, ".log"); ok && n < minLog {
+		if n, _, ok := wal.ParseLogFilename(name); ok && uint64(n) < minLog {
 			if err := s.fs.Remove(s.fs.PathJoin(s.dir, name)); err != nil {
 				return err
 			}

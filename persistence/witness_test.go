@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/cockroachdb/pebble/v2/wal"
 	"pgregory.net/rapid"
 )
 
@@ -103,8 +104,8 @@ func TestTheWitnessNamesALogBeforeItsFirstRecord(t *testing.T) {
 			return nil // the log of a store that is being created
 		}
 		w, err := parseWitness(data)
-		n, _ := fileNumber(mem.PathBase(op.Path), ".log")
-		if err != nil || !slices.ContainsFunc(w.logs, func(l logSize) bool { return l.number == n && l.bytes > 0 }) {
+		n, _, _ := wal.ParseLogFilename(mem.PathBase(op.Path))
+		if err != nil || !slices.ContainsFunc(w.logs, func(l logSize) bool { return l.number == uint64(n) && l.bytes > 0 }) {
 			unknown = append(unknown, op.Path)
 		}
 		return nil
