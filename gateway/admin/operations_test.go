@@ -70,9 +70,9 @@ func TestOperations(t *testing.T) {
 	stop(t, o) // twice does no harm
 }
 
-// TestOperationsHost: a page in the operator's browser whose name was made to
-// resolve to loopback (DNS rebinding) is not answered. gateway/DESIGN.md, "The
-// operations listener".
+// TestOperationsHost holds gateway/DESIGN.md, "The operations listener": a page in the
+// operator's browser whose name was made to resolve to loopback (DNS rebinding) is not
+// answered.
 func TestOperationsHost(t *testing.T) {
 	o, err := StartOperations(OperationsOptions{Addr: "127.0.0.1:0", Log: zerolog.Nop()})
 	if err != nil {
