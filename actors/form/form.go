@@ -46,8 +46,8 @@ type Form struct {
 }
 
 // Moved reports whether the form has left its start: the workflow's machines are
-// not all in the nodes in which the creation left them, or all have come to their
-// end (decisions: "Current").
+// not all in the nodes in which the creation left them, or all have ended
+// (gateway/INTERFACE.md, "Categories").
 func (f *Form) Moved() bool { return f.left || f.DoneAt != 0 }
 
 // Begin returns f as it is right after its creation, which led to states.

@@ -1,5 +1,5 @@
-// Package formportal is group A of the interface: the form portal, and the form
-// runtime in which forms are filled in.
+// Package formportal is the form portal, group A of the interface, and the form
+// runtime in which people fill in forms (gateway/INTERFACE.md, "Groups").
 //
 //	request ──► Portal ──► supervisor actor ──► worker actor, one for each request
 //	                                               │

@@ -9,8 +9,8 @@ import (
 )
 
 // PlainWorkflow is the workflow of forms and checklists that have none of their
-// own, as the interface's fullPath shows it. It is no identifier, so group B
-// cannot name it, and no file can take it.
+// own, as fullPath shows it (gateway/INTERFACE.md, "Fields of a form"). It is not a
+// valid identifier, so no request of group B and no file can name it.
 const PlainWorkflow = "-"
 
 // plainSubmit is the event that submits a form without a workflow.

@@ -27,7 +27,7 @@ type Options struct {
 	// Directory returns the roles and users as of now.
 	Directory func() *identity.Directory
 	// ArchiveAfter is how long a completed form stays among the submitted ones.
-	// Default 30 days (decisions: "Archived").
+	// Default 30 days (gateway/INTERFACE.md, "Categories").
 	ArchiveAfter time.Duration
 	// Clock tells the time; nil: time.Now.
 	Clock func() time.Time
@@ -78,7 +78,7 @@ func (p *Portal) do(ctx context.Context, caller *identity.Principal, name string
 }
 
 // RoleInfo is the caller's roles that carry a privilege, in the order of
-// identity.yaml (decisions: "formRoles, checklistRoles").
+// identity.yaml (gateway/INTERFACE.md, "Roles of the portal").
 type RoleInfo struct{ Forms, Checklists []identity.Role }
 
 // RoleInfo returns the roles with which the caller can make forms and checklists.
@@ -179,8 +179,8 @@ type CreateRequest struct {
 
 // Create makes a form and returns the instance's id, when it is durable. A
 // template or workflow that does not exist, or that the caller may not use, is
-// ErrNotFound; two that do not belong together are ErrInvalid (decisions: "Failed
-// create").
+// ErrNotFound; two that do not belong together are ErrInvalid
+// (gateway/INTERFACE.md, "Creating forms").
 func (p *Portal) Create(ctx context.Context, req *CreateRequest) (id string, err error) {
 	err = p.do(ctx, req.Caller, "create", func(ctx context.Context) error {
 		create, err := p.creation(req)

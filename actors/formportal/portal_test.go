@@ -19,8 +19,7 @@ import (
 	"troupe/actors/workflow"
 )
 
-// TestCategories is the rule as a table (decisions: "Current", "Submitted",
-// "Archived").
+// TestCategories holds gateway/INTERFACE.md, "Categories", as a table.
 func TestCategories(t *testing.T) {
 	const start, other, end = `[{"nodeId":"a"}]`, `[{"nodeId":"b"}]`, `[{"nodeId":"c"}]`
 	newID := func() string { return "id" }
@@ -235,7 +234,7 @@ func TestSeveralMachines(t *testing.T) {
 	}
 }
 
-// TestFailedCreate holds decisions, "Failed create", and what belongs to what.
+// TestFailedCreate holds gateway/INTERFACE.md, "Creating forms", for what is refused.
 func TestFailedCreate(t *testing.T) {
 	h := newHouse(t)
 	h.offer(leaveTemplate, approvalTemplate, feedbackTemplate, offTemplate, safetyTemplate,
@@ -296,7 +295,8 @@ func TestFailedCreate(t *testing.T) {
 	}
 }
 
-// TestRoles holds decisions, "formRoles", "Templates of a role" and "role".
+// TestRoles holds gateway/INTERFACE.md, "Roles of the portal", and
+// gateway/INTERFACE.md, "Templates of a role".
 func TestRoles(t *testing.T) {
 	h := newHouse(t)
 	for who, want := range map[string]string{
@@ -358,7 +358,8 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestTheOrderOfAList holds decisions, "Order", over both kinds of forms.
+// TestTheOrderOfAList holds gateway/INTERFACE.md, "Order of forms", for both kinds
+// of forms.
 func TestTheOrderOfAList(t *testing.T) {
 	h := newHouse(t)
 	for range 20 {
@@ -502,7 +503,8 @@ func BenchmarkLongList(b *testing.B) {
 	b.ReportMetric(float64(worst>>10), "KiB-heap")
 }
 
-// TestFormsPassQuotas: group A has no rates. The control is the same through group B.
+// TestFormsPassQuotas holds gateway/INTERFACE.md, "Quotas": group A has none. The
+// control sends the same through group B.
 func TestFormsPassQuotas(t *testing.T) {
 	h := newHouse(t)
 	h.quotas = quota.Limits{EventsPerSecond: 0.001, CreatesPerSecond: 0.001, HistoryEntries: 1}

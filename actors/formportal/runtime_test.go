@@ -134,7 +134,8 @@ func TestAFormThatNamesNoWorkflowIsSubmittedThroughOne(t *testing.T) {
 	}
 }
 
-// TestTemplatesThatChange holds DESIGN.md: switched off, gone, and changed.
+// TestTemplatesThatChange holds actors/formportal/DESIGN.md, "Forms", for templates
+// that are switched off, gone, or changed.
 func TestTemplatesThatChange(t *testing.T) {
 	h := newHouse(t)
 	first, second := h.create("john", "feedback", ""), h.create("john", "feedback", "")
@@ -254,9 +255,9 @@ func TestDrafts(t *testing.T) {
 	}
 }
 
-// TestRetries holds decisions, "Retries", for creates and submissions: the same
-// key gets the first answer, also at the same time, after a restart, and when
-// what it was made from is gone.
+// TestRetries holds gateway/INTERFACE.md, "Retries", for creates and submissions:
+// the same key gets the first answer, also at the same time, after a restart, and
+// when the template is gone.
 func TestRetries(t *testing.T) {
 	h := newHouse(t)
 	together := func(work func() string) map[string]bool {

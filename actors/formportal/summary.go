@@ -21,8 +21,8 @@ const (
 // String returns the word of the interface.
 func (c Category) String() string { return [...]string{"current", "submitted", "archived"}[c] }
 
-// categoryOf is the rule (decisions: "Current", "Submitted", "Archived"). It
-// depends on the time, so nothing has to happen for a form to be archived.
+// categoryOf decides the category of a form (gateway/INTERFACE.md, "Categories").
+// It depends on the time: a form becomes archived without any write.
 func categoryOf(f *form.Form, now time.Time, archiveAfter time.Duration) Category {
 	switch {
 	case !f.Moved():
@@ -33,7 +33,7 @@ func categoryOf(f *form.Form, now time.Time, archiveAfter time.Duration) Categor
 	return Submitted
 }
 
-// Summary is a form as the lists show it (interfaces: "Form").
+// Summary is a form as the lists show it (gateway/INTERFACE.md, "Fields of a form").
 type Summary struct {
 	ID           string
 	FormType     string // "Form", "WorkflowForm" or "Checklist"

@@ -10,9 +10,9 @@ import (
 	"troupe/statemachine/document"
 )
 
-// Template is one file of forms/ or checklists/ (home.md: "Form and checklist
-// templates"). It is made by ParseTemplate and never changed; its slices and
-// values belong to everybody who holds it.
+// Template is one file of forms/ or checklists/ (cmd/troupe/HOME.md, "Forms", and
+// cmd/troupe/HOME.md, "Checklists"). ParseTemplate makes it, and nobody changes it:
+// its slices and values are shared.
 type Template struct {
 	Kind        form.Kind
 	ID          string

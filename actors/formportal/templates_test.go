@@ -240,8 +240,8 @@ func TestTooMuchTextIsRefused(t *testing.T) {
 	}
 }
 
-// TestNothingAcceptedStopsAStart holds reliability P14: a kept template that this
-// program cannot read any more is left out, and the others go on.
+// TestNothingAcceptedStopsAStart holds persistence/PROMISES.md, "P14": a kept
+// template that this program cannot read any more is left out, and the others go on.
 func TestNothingAcceptedStopsAStart(t *testing.T) {
 	s := newShelf(t)
 	s.publish(source(t, form.Plain, leaveForm), source(t, form.Checklist, safety))

@@ -191,9 +191,9 @@ func (p knownPlaces) know(user UserID, from netip.Prefix) {
 	p[user] = list[:min(len(list), placesMax)]
 }
 
-// attempts bounds how often passwords can be guessed, and what guessing costs.
-// DESIGN.md, "Failed sign-ins", has the rule. It keeps nothing on disk: a restart
-// forgets all failures and places.
+// attempts bounds how often passwords can be guessed, and what guessing costs
+// (actors/identity/DESIGN.md, "Failed sign-ins"). It keeps nothing on disk: a
+// restart forgets all failures and places.
 type attempts struct {
 	mu struct {
 		sync.Mutex

@@ -139,8 +139,8 @@ func TestAttemptsCountInAdvance(t *testing.T) {
 	}
 }
 
-// TestGuessesDoNotLockOutOthers holds DESIGN.md, "Failed sign-ins": who guesses at
-// names keeps nobody else behind the same address from signing in.
+// TestGuessesDoNotLockOutOthers holds actors/identity/DESIGN.md, "Failed sign-ins":
+// who guesses at names keeps nobody else behind the same address from signing in.
 func TestGuessesDoNotLockOutOthers(t *testing.T) {
 	a, now := newAttempts(1000), someDay
 	for n := range 40 {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkAuthenticate is part of every request; its budget is in DESIGN.md.
+// BenchmarkAuthenticate is part of every request. Its budget is in
+// actors/identity/DESIGN.md, "Budgets".
 func BenchmarkAuthenticate(b *testing.B) {
 	for _, credentials := range []int{1, 100_000} {
 		s, err := start(Options{Directory: parse(b, staff)}, newMemory())

@@ -55,9 +55,9 @@ func Privileges() []Privilege {
 // may sign in under that name.
 const system = "system"
 
-// ParseDirectory reads identity.yaml (home.md). It is pure. Everything wrong is
-// reported at once, as document.Faults with file and line; then the directory
-// is nil. A file without content is a directory without users.
+// ParseDirectory reads identity.yaml (cmd/troupe/HOME.md, "identity.yaml"). It is
+// pure. It reports all faults at once, as document.Faults with file and line; then
+// the directory is nil. A file without content is a directory without users.
 func ParseDirectory(file string, src []byte) (*Directory, error) {
 	root, err := document.Parse(file, src)
 	if err != nil {

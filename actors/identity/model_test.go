@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// modelCredential is the oracle's credential: only what a reader of decisions.md
-// ("Authentication") would write down.
+// modelCredential is the oracle's credential: only what a reader of
+// gateway/INTERFACE.md, "Credentials", would write down.
 type modelCredential struct {
 	Credential
 	secret  string

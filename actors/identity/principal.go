@@ -12,7 +12,7 @@ type RoleID string
 // Privilege is one of the rights that the interface names.
 type Privilege string
 
-// The privileges of the interface and of decisions.md ("Authentication").
+// The privileges that roles give (gateway/INTERFACE.md, "Privileges").
 const (
 	FormPortal      Privilege = "mod-form-portal"
 	Form            Privilege = "mod-form"

@@ -55,7 +55,7 @@ func TestConcurrentUse(t *testing.T) {
 }
 
 // TestOneSessionManyRequests holds that requests of one session at the same time
-// see one session (reliability.md 3.1).
+// see one session.
 func TestOneSessionManyRequests(t *testing.T) {
 	s := open(t, newMemory(), Options{})
 	secret, c := issued(t, s, Session, "john.doe", 0)

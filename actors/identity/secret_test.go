@@ -13,8 +13,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// TestNoSecretIsLeft plants secrets and looks for them in all that the service
-// writes, shows and says (reliability.md P21).
+// TestNoSecretIsLeft holds persistence/PROMISES.md, "P21": it plants secrets and
+// looks for them in everything that the service stores, logs and returns.
 func TestNoSecretIsLeft(t *testing.T) {
 	var log bytes.Buffer
 	m := newMemory()

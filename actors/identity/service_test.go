@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The spec of the text form is reliability.md 3.0.
+// credentialForm is the text form of gateway/INTERFACE.md, "Credentials".
 var credentialForm = regexp.MustCompile(`^[A-Za-z0-9._-]{43,}$`)
 
 func TestCredentialForm(t *testing.T) {

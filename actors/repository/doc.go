@@ -1,5 +1,6 @@
-// Package repository is group D of the interface: the files of the repository,
-// which of them a caller reads, and their contents for others.
+// Package repository has the files of the repository: their names, who may read
+// which (group D of gateway/INTERFACE.md, "Groups"), and their contents for other
+// packages.
 //
 //	request ──► Service ──► supervisor actor ──► worker actor, one for each request
 //	                                               │

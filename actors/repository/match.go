@@ -18,8 +18,8 @@ const extensionBytesMax = 1024
 type Extension string
 
 // ParseExtension reads an extension as callers write it: one leading dot is
-// dropped (interfaces D.1). What is left must say something and be text;
-// otherwise the error is failure.ErrInvalid with a text for the caller.
+// dropped (gateway/INTERFACE.md, "Extensions"). What is left must be text and not
+// blank; otherwise the error is failure.ErrInvalid with a text for the caller.
 func ParseExtension(text string) (Extension, error) {
 	extension := strings.TrimPrefix(text, ".")
 	switch {
@@ -36,7 +36,7 @@ func ParseExtension(text string) (Extension, error) {
 }
 
 // Matches reports whether the name of a file ends with a dot and the extension,
-// as both are written (interfaces D.2; decisions: "Case").
+// in the same letters (gateway/INTERFACE.md, "Extensions").
 func (e Extension) Matches(name string) bool {
 	dot := len(name) - len(e) - 1
 	return dot >= 0 && name[dot] == '.' && name[dot+1:] == string(e)

@@ -10,7 +10,7 @@ import (
 	"troupe/actors/failure"
 )
 
-// TestMatch holds the rules of interfaces D and decisions D on extensions.
+// TestMatch holds gateway/INTERFACE.md, "Extensions".
 func TestMatch(t *testing.T) {
 	cases := []struct {
 		rule, extension, name string

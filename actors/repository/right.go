@@ -6,8 +6,9 @@ import (
 	"troupe/actors/identity"
 )
 
-// Names of folders that everybody reads unless rights.yaml says otherwise
-// (home.md: "rights.yaml"). Below UserFolder each user has a folder.
+// Folders with rights of their own unless rights.yaml says otherwise
+// (cmd/troupe/HOME.md, "rights.yaml"): everybody reads TempFolder, and below
+// UserFolder each user reads the folder with the user's name.
 const (
 	UserFolder = "User"
 	TempFolder = "Temp"

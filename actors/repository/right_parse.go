@@ -23,11 +23,11 @@ const (
 	userPrefix = "user:"
 )
 
-// ParseRights reads rights.yaml (home.md). It is pure. Everything wrong is
-// reported at once, as document.Faults with file and line; then the rights are
-// nil. Roles and users are those of the directory; with a nil directory, whose
-// own faults are known, none is called unknown. A file without content has no
-// entries.
+// ParseRights reads rights.yaml (cmd/troupe/HOME.md, "rights.yaml"). It is pure.
+// It reports all faults at once, as document.Faults with file and line; then the
+// rights are nil. Roles and users must be in the directory. A nil directory means
+// that its own faults are reported already: then every name passes. A file without
+// content has no entries.
 func ParseRights(file string, src []byte, directory *identity.Directory) (*Rights, error) {
 	root, err := document.Parse(file, src)
 	if err != nil {

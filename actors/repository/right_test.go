@@ -54,7 +54,8 @@ func readersOf(t testing.TB, r *Rights, path string) string {
 	return strings.Join(who, " ")
 }
 
-// TestRights holds home.md, rights.yaml, and decisions D, "Rights".
+// TestRights holds cmd/troupe/HOME.md, "rights.yaml", and gateway/INTERFACE.md,
+// "Who may read a file".
 func TestRights(t *testing.T) {
 	const sales = "- path: /Sales\n  readers: [role:manager, user:john.doe]\n  writers: [user:jane.roe]\n- path: /Shared\n  readers: [\"*\"]\n"
 	const all = "john.doe jane.roe mary root"

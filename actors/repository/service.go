@@ -111,11 +111,11 @@ func (s *Service) Ready() error {
 }
 
 // List calls yield with the path of each file whose name ends with a dot and the
-// extension and that the caller reads, in ascending order (interfaces D). It sees
-// files and rights as they are at one moment. An extension that is none is
-// failure.ErrInvalid. Before the index is built List waits for it, as long as
-// ctx and Options.WaitMax allow, and then returns failure.ErrUnavailable. An
-// error of yield ends the list and is returned.
+// extension and that the caller may read, in ascending order (gateway/INTERFACE.md,
+// "Files"). It sees files and rights as of one moment. An extension that
+// ParseExtension refuses is failure.ErrInvalid. While the index is being built List
+// waits, as long as ctx and Options.WaitMax allow, and then returns
+// failure.ErrUnavailable. An error of yield ends the list and is returned.
 func (s *Service) List(ctx context.Context, caller *identity.Principal, extension string, yield func(path string) error) error {
 	wanted, err := ParseExtension(extension)
 	if err != nil {

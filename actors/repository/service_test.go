@@ -155,7 +155,7 @@ func put(t testing.TB, e sourcetest.Editor, files ...string) {
 	}
 }
 
-// TestList holds the rules of interfaces D and decisions D on what is listed.
+// TestList holds gateway/INTERFACE.md, "Files", for what is listed.
 func TestList(t *testing.T) {
 	m := sourcetest.NewMemory()
 	put(t, m, "/a.csv.xlsx", "/.x", "/x", "/x.", "/a.RML", "/a.rml", "/b.rml/c.rml", "/a..rml", "/.rml", "/a.tar.gz", "/a .rml", "/d.rml ",
@@ -236,8 +236,8 @@ func TestList(t *testing.T) {
 	})
 }
 
-// TestOpen holds decisions C, "Missing or unreadable file" and "Path", as far as
-// they are ours.
+// TestOpen holds gateway/INTERFACE.md, "The path of a template", for the part that
+// this package decides.
 func TestOpen(t *testing.T) {
 	m := sourcetest.NewMemory()
 	put(t, m, "/Sales/plan.doc", "/User/john.doe/plan.doc", "/a.doc")
@@ -368,7 +368,7 @@ func TestAMissAsksTheSource(t *testing.T) {
 	})
 }
 
-// TestAListWaitsForTheIndex holds decisions D, "While the index is being built".
+// TestAListWaitsForTheIndex holds gateway/INTERFACE.md, "The index after a start".
 func TestAListWaitsForTheIndex(t *testing.T) {
 	m := sourcetest.NewMemory()
 	put(t, m, "/a.rml")

@@ -1,7 +1,7 @@
 // Package template answers which parameters a template declares, without rendering
-// it (interfaces C): report templates are XML (package rml), document templates are
-// documents of Office Open XML (package docx). What a declaration is stands in
-// package param.
+// it (gateway/INTERFACE.md, "Template parameters"). Report templates are XML
+// (package rml), document templates are Office Open XML (package docx). Package
+// param defines what a declaration is.
 //
 //	Parameters(kind, file) ─┬─ rml  ─┐
 //	                        └─ docx ─┴─ markup (XML) ─► param (scanner, list)

@@ -51,8 +51,8 @@ func TestOffice(t *testing.T) {
 	}
 }
 
-// TestOfficePassword holds decisions C, encrypted: a document that LibreOffice
-// wrote with a password.
+// TestOfficePassword holds gateway/INTERFACE.md, "What is not a template", for a
+// document that LibreOffice encrypted with a password.
 func TestOfficePassword(t *testing.T) {
 	office := findOffice(t)
 	python := ""

@@ -125,8 +125,9 @@ func documentOf(t *testing.T, contentType string) string {
 	return file.String()
 }
 
-// TestWhoReadsAndWhatIsThere holds interfaces C and decisions: "Missing or
-// unreadable file", "Path", "Not a template".
+// TestWhoReadsAndWhatIsThere holds gateway/INTERFACE.md, "The path of a template",
+// gateway/INTERFACE.md, "What is not a template", and persistence/PROMISES.md,
+// "P19".
 func TestWhoReadsAndWhatIsThere(t *testing.T) {
 	s := newService(t, template.Options{})
 	s.write("/Open/a.rml", report)

@@ -82,6 +82,7 @@ func many(piece string, n int) func() []byte {
 	return func() []byte { return []byte("<a>" + strings.Repeat(piece, n) + "</a>") }
 }
 
+// TestTortureReport holds persistence/PROMISES.md, "P20", for reports.
 func TestTortureReport(t *testing.T) {
 	if !heavy {
 		t.Skip("they are large")
@@ -208,6 +209,8 @@ func paragraphs(bytesOf int) string {
 	return out.String()
 }
 
+// TestTortureDocument holds persistence/PROMISES.md, "P20", for documents, among
+// them those of persistence/PROMISES.md, "F12".
 func TestTortureDocument(t *testing.T) {
 	for _, c := range brokenDocuments() {
 		c.run(t, Document)

@@ -148,8 +148,8 @@ func (w *worker) request(k Kind) error {
 	return w.send(s)
 }
 
-// The beginnings of the answers (interfaces: group B). The servers that are
-// measured write the members in this order.
+// How answers begin. The servers that are measured write the members in the order
+// of gateway/INTERFACE.md, "The record".
 const (
 	instanceHead = `{"workflowId":"` + WorkflowID + `","instanceId":"`
 	recordHead   = `{"state":{"_id":"`

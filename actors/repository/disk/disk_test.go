@@ -76,9 +76,9 @@ func must(t testing.TB, errs ...error) {
 	}
 }
 
-// TestOnlyRegularFiles holds decisions D, "Symbolic links, devices, sockets", and
-// reliability F13 and 3.4: what is no regular file under its own name is neither
-// listed nor opened.
+// TestOnlyRegularFiles holds gateway/INTERFACE.md, "What is never listed", and what
+// follows of persistence/PROMISES.md, "F13": only a regular file under its own name
+// is listed and opened.
 func TestOnlyRegularFiles(t *testing.T) {
 	d, f := newDisk(t, Options{})
 	outside := folder(t.TempDir())
@@ -120,7 +120,8 @@ func TestOnlyRegularFiles(t *testing.T) {
 	}
 }
 
-// TestOnlyOneNameUnlessOurs holds reliability F13: a hard link may lead out.
+// TestOnlyOneNameUnlessOurs: a hard link may lead out of the repository
+// (persistence/PROMISES.md, "F13").
 func TestOnlyOneNameUnlessOurs(t *testing.T) {
 	d, f := newDisk(t, Options{})
 	must(t, f.Put("/a.rml", "a"), os.Link(f.at("/a.rml"), f.at("/b.rml")))
@@ -146,7 +147,7 @@ func TestOnlyOneNameUnlessOurs(t *testing.T) {
 	}
 }
 
-// TestUnreadable holds reliability 5.4: what the server itself may not read.
+// TestUnreadable is about what the server itself may not read.
 func TestUnreadable(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root reads everything")
@@ -182,7 +183,8 @@ func TestFilesAreBounded(t *testing.T) {
 	}
 }
 
-// TestNamesThatHaveNoPathAreLeftOut: decisions C, "Path", and DESIGN.md.
+// TestNamesThatHaveNoPathAreLeftOut holds gateway/INTERFACE.md,
+// "The path of a template", and actors/repository/DESIGN.md, "What is in memory".
 func TestNamesThatHaveNoPathAreLeftOut(t *testing.T) {
 	d, f := newDisk(t, Options{})
 	must(t, f.Put("/a.rml", "a"))
@@ -202,9 +204,9 @@ func TestNamesThatHaveNoPathAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestSwapping opens a path while somebody swaps what is there, and what is on
-// the way, with links to a secret, pipes, and other folders. What is read is
-// never the secret, and nobody waits (reliability 3.4: TOCTOU).
+// TestSwapping opens a path while somebody replaces the file, and the folders on
+// the way, by links to a secret, pipes, and other folders (a race between check
+// and use). The secret is never read, and nobody waits.
 func TestSwapping(t *testing.T) {
 	d, f := newDisk(t, Options{})
 	outside := folder(t.TempDir())

@@ -9,8 +9,9 @@
 //
 // Of each of these parts the text of a paragraph is put together from its runs,
 // however they are split, and given to the scanner of package param as one piece.
-// A text box is in a run of a paragraph, but its paragraphs are their own. What is
-// text is in DESIGN.md of package template.
+// A text box is in a run of a paragraph, but its paragraphs are their own. What
+// counts as text is in actors/template/DESIGN.md,
+// "Where they stand in a document template (docx)".
 //
 // The container is not trusted: sizes, numbers and ratios have limits, entries
 // must not overlap, names of entries are never paths in a file system, and a

@@ -25,8 +25,9 @@ func short(params []param.Param) (all []string) {
 // run is a run with a text.
 func run(text string) string { return "<w:r><w:t>" + text + "</w:t></w:r>" }
 
-// TestText holds "runs are joined per paragraph; deleted text and field codes are
-// not" of DESIGN.md, and what it says about each element.
+// TestText holds gateway/INTERFACE.md, "Places in a document template", and each
+// row of actors/template/DESIGN.md,
+// "Where they stand in a document template (docx)".
 func TestText(t *testing.T) {
 	box := func(text string) string { return "<w:txbxContent>" + templatetest.Paragraph(text) + "</w:txbxContent>" }
 	alternatives := func(content string) string {

@@ -207,6 +207,8 @@ func TestFaultsHaveLines(t *testing.T) {
 	}
 }
 
+// TestLimits: encoding/xml has no limits of this kind (persistence/PROMISES.md,
+// "F16").
 func TestLimits(t *testing.T) {
 	tests := []struct {
 		name, text string
@@ -330,7 +332,8 @@ func pieces(text []byte) (pieces []string, err error) {
 }
 
 // stricter are the reasons for which this package refuses what encoding/xml takes:
-// it is right about them, or it is a limit of ours (DESIGN.md of package template).
+// it is right about them, or they are limits of ours (actors/template/DESIGN.md,
+// "Our own parser of XML (markup)").
 var stricter = []string{
 	"text outside of the root", "a second root", "there is no element", "stands twice", "not a name and attributes", "internal subset", "document type",
 	"not before the root", "<! that is neither", "not at the start", "has no version", "none of XML 1", "no blank after the name", "inside of a comment",

@@ -16,6 +16,7 @@
 //	params := list.Params()
 //
 // Time is linear in the text. Of the text only the declaration that is open is
-// kept, at most Limits.DeclarationBytes. The rules are in DESIGN.md of package
-// template.
+// kept, at most Limits.DeclarationBytes. The rules are in
+// gateway/INTERFACE.md, "Grammar", and actors/template/DESIGN.md,
+// "What is a declaration (param)".
 package param

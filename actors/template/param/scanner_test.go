@@ -12,7 +12,8 @@ import (
 	"troupe/actors/template/templatetest"
 )
 
-// TestGrammar holds the rules of DESIGN.md, "What is a declaration", one by one.
+// TestGrammar holds gateway/INTERFACE.md, "Grammar", and actors/template/DESIGN.md,
+// "What is a declaration (param)", rule by rule.
 func TestGrammar(t *testing.T) {
 	tests := []struct {
 		rule, text string
