@@ -90,8 +90,8 @@ type Options struct {
 	Log zerolog.Logger
 }
 
-// ensureDefaults replaces zeroes by the defaults.
-func (o *Options) ensureDefaults() {
+// EnsureDefaults replaces zeroes by the defaults.
+func (o *Options) EnsureDefaults() {
 	o.Addr = cmp.Or(o.Addr, "127.0.0.1:8080")
 	o.BasePath = strings.TrimSuffix(o.BasePath, "/")
 	o.SessionCookie = cmp.Or(o.SessionCookie, "session")

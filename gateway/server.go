@@ -113,7 +113,7 @@ func New(o Options) (*Server, error) {
 }
 
 func newServer(o Options, table []route) (*Server, error) {
-	o.ensureDefaults()
+	o.EnsureDefaults()
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("new gateway: %w", err)
 	}

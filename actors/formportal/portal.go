@@ -34,6 +34,14 @@ type Options struct {
 	Log   zerolog.Logger
 }
 
+// EnsureDefaults fills in what is zero.
+func (o *Options) EnsureDefaults() {
+	o.ArchiveAfter = cmp.Or(o.ArchiveAfter, 30*24*time.Hour)
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+}
+
 // Portal is the way to the supervisor of group A. Its methods are safe for
 // concurrent use. Errors are those of package workflow, wrapped.
 type Portal struct {
@@ -43,12 +51,7 @@ type Portal struct {
 
 // Start spawns the supervisor. Stop must be called.
 func Start(o Options) *Portal {
-	if o.ArchiveAfter == 0 {
-		o.ArchiveAfter = 30 * 24 * time.Hour
-	}
-	if o.Clock == nil {
-		o.Clock = time.Now
-	}
+	o.EnsureDefaults()
 	return &Portal{o: o, supervisor: supervise.Start(supervise.Options{
 		System: o.System, Name: "formportal", WaitMax: turnWaitMax, Log: o.Log,
 	})}

@@ -64,8 +64,8 @@ type Options struct {
 	AttemptsMax int
 }
 
-// ensureDefaults replaces zeroes by the defaults.
-func (o *Options) ensureDefaults() {
+// EnsureDefaults replaces zeroes by the defaults.
+func (o *Options) EnsureDefaults() {
 	o.SessionIdle = cmp.Or(o.SessionIdle, 12*time.Hour)
 	o.SessionMax = cmp.Or(o.SessionMax, 7*24*time.Hour)
 	o.FlushEvery = cmp.Or(o.FlushEvery, time.Minute)
@@ -186,7 +186,7 @@ func Start(o Options) (*Service, error) {
 }
 
 func start(o Options, l ledger) (*Service, error) {
-	o.ensureDefaults()
+	o.EnsureDefaults()
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("start identity service: %w", err)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 func newCheck() *cobra.Command {
-	c := newConfigFlags()
+	c := newConfig()
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check every text file of a home; prints all faults and exits 1 if there are any",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"troupe/actors/identity"
 	"troupe/actors/quota"
 	"troupe/statemachine/document"
 )
@@ -33,7 +34,7 @@ func samples(f *pflag.Flag) [3]string {
 	}
 	return map[string][3]string{
 		"secret": {"one", "two", "three"}, "roles": {`{"a":["x"]}`, `{"b":["x","y"],"c=d, e":["z"]}`, `{"f":["x"]}`},
-		"string": {"one", "two", "three"}, "int": {"11", "12", "13"}, "float64": {"1.5", "12", "0.25"}, "bool": {"true", "true", "true"},
+		"string": {"one", "two", "three"}, "int": {"11", "12", "13"}, "int64": {"11", "12", "13"}, "float64": {"1.5", "12", "0.25"}, "bool": {"true", "true", "true"},
 		"addresses": {"10.0.0.1/32", "10.0.0.0/8,fd00::/8", "192.168.7.0/24"}, "time": {"11s", "12s", "13s"}, "bytes": {"11KiB", "12KiB", "13KiB"},
 	}[f.Value.Type()]
 }
@@ -41,7 +42,7 @@ func samples(f *pflag.Flag) [3]string {
 // TestPrecedence holds cmd/troupe/HOME.md, "Settings" for every setting that there
 // is: flag over environment over file over default.
 func TestPrecedence(t *testing.T) {
-	newConfigFlags().flags.VisitAll(func(f *pflag.Flag) {
+	newConfig().flags.VisitAll(func(f *pflag.Flag) {
 		if f.Name == "home" {
 			return // it says where the file is
 		}
@@ -55,7 +56,7 @@ func TestPrecedence(t *testing.T) {
 			}
 			wants := func(home, flag, value, source string) {
 				t.Helper()
-				c := newConfigFlags()
+				c := newConfig()
 				if err := c.flags.Set("home", home); err != nil {
 					t.Fatal(err)
 				}
@@ -105,20 +106,20 @@ func TestSecretSettings(t *testing.T) {
 	}
 	home := homeWith(t, "oidc:\n  issuer: https://login.example.com\n  clientSecret: in the file\n")
 	load := func() (*config, error) {
-		c := newConfigFlags()
+		c := newConfig()
 		if err := c.flags.Set("home", home); err != nil {
 			t.Fatal(err)
 		}
 		return c, c.load()
 	}
 	const name, variable = "oidc.client-secret", "TROUPE_OIDC_CLIENT_SECRET"
-	if c, err := load(); err != nil || c.oidc.ClientSecret != "in the file" || c.sources[name] != settingsFile {
-		t.Errorf("troupe.yaml: got %q, %v", c.oidc.ClientSecret, err)
+	if c, err := load(); err != nil || c.provider.ClientSecret != "in the file" || c.sources[name] != settingsFile {
+		t.Errorf("troupe.yaml: got %q, %v", c.provider.ClientSecret, err)
 	}
 	t.Setenv(variable+"_FILE", file)
 	c, err := load()
-	if err != nil || c.oidc.ClientSecret != secret || c.sources[name] != variable+"_FILE" {
-		t.Errorf("a file: got %q from %s, %v", c.oidc.ClientSecret, c.sources[name], err)
+	if err != nil || c.provider.ClientSecret != secret || c.sources[name] != variable+"_FILE" {
+		t.Errorf("a file: got %q from %s, %v", c.provider.ClientSecret, c.sources[name], err)
 	}
 	code, stdout, stderr := invoke("config", "--home", home)
 	if code != exitDone || strings.Contains(stdout+stderr, "oak") || !strings.Contains(stdout, "(not shown)") || !strings.Contains(stdout, variable+"_FILE") {
@@ -171,7 +172,7 @@ func TestRolesSetting(t *testing.T) {
 		"oidc: {issuer: 'https://x.example', roles: {staff: [employee], 'cn=heads, ou=x': [manager, employee]}}\n",
 		"oidc:\n  issuer: https://x.example\n  roles: '" + want + "'\n",
 	} {
-		c := newConfigFlags()
+		c := newConfig()
 		if err := c.flags.Set("home", homeWith(t, settings)); err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +206,7 @@ func TestSettingsFileFaults(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c := newConfigFlags()
+			c := newConfig()
 			if err := c.flags.Set("home", homeWith(t, test.text)); err != nil {
 				t.Fatal(err)
 			}
@@ -224,21 +225,41 @@ func TestQuotas(t *testing.T) {
 		"": {},
 		"quota:\n  eventsPerSecond: 20\n  createsPerSecond: 0.5\n  historyEntries: 50000\n": {EventsPerSecond: 20, CreatesPerSecond: 0.5, HistoryEntries: 50_000},
 	} {
-		c := newConfigFlags()
-		if err := errors.Join(c.flags.Set("home", homeWith(t, text)), c.load()); err != nil || c.quotas != want {
-			t.Errorf("%q: got %+v, %v, want %+v", text, c.quotas, err, want)
+		c := newConfig()
+		if err := errors.Join(c.flags.Set("home", homeWith(t, text)), c.load()); err != nil || c.workflow.Quotas != want {
+			t.Errorf("%q: got %+v, %v, want %+v", text, c.workflow.Quotas, err, want)
 		}
 	}
-	c := newConfigFlags()
+	c := newConfig()
 	if err := errors.Join(c.flags.Set("home", homeWith(t, "quota:\n  eventsPerSecond: -1\n")), c.load()); err == nil || !strings.Contains(err.Error(), "quota: events per second: -1") {
 		t.Errorf("below zero: got %v", err)
+	}
+}
+
+// TestDefaultsStandOnce: the Options of a package give its settings' defaults, and
+// nothing else of them is filled in before the package does it.
+func TestDefaultsStandOnce(t *testing.T) {
+	var identities identity.Options
+	identities.EnsureDefaults()
+	c := newConfig()
+	if c.identity.SessionMax != identities.SessionMax || c.gateway.Addr == "" || c.store.CacheBytes == 0 {
+		t.Errorf("got %v, %q and %d, want the defaults of the packages", c.identity.SessionMax, c.gateway.Addr, c.store.CacheBytes)
+	}
+	if c.workflow.QueriesOpenMax != 0 || c.identity.Clock != nil || c.store.Fatal != nil {
+		t.Error("what a package derives from its settings is there before the settings are read")
+	}
+	packages := packageDefaults()
+	for i, s := range c.settings {
+		if other := packages[i].value.String(); s.standard != "" && other != "" {
+			t.Errorf("%s: the default %s stands in the table, and %s in the package", s.name, s.standard, other)
+		}
 	}
 }
 
 func TestWrongEnvironment(t *testing.T) {
 	t.Setenv("TROUPE_SHARDS", "many")
 	t.Setenv("TROUPE_SESSION_MAX", "7y")
-	c := newConfigFlags()
+	c := newConfig()
 	if err := c.flags.Set("home", homeWith(t, "")); err != nil {
 		t.Fatal(err)
 	}
@@ -253,29 +274,29 @@ func TestWrongEnvironment(t *testing.T) {
 // TestNoTimeForSessions holds that a limit which leaves sessions no time is
 // refused, wherever it stands, and not taken for the default.
 func TestNoTimeForSessions(t *testing.T) {
+	const want = ": must be at least 1s" // behind the key, or the variable
 	names := map[string]string{"session-idle": "sessionIdle", "session-max": "sessionMax"}
 	for name, key := range names {
-		for text, shown := range map[string]string{"0": "0s", "0s": "0s", "0d": "0s", "1ms": "1ms", "999ms": "999ms"} {
-			want := name + " " + shown + ": must be at least 1s"
-			c := newConfigFlags()
+		for _, text := range []string{"0", "0s", "0d", "1ms", "999ms"} {
+			c := newConfig()
 			if err := c.flags.Set("home", homeWith(t, key+": "+text+"\n")); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.load(); err == nil || !strings.Contains(err.Error(), want) {
+			if err := c.load(); err == nil || !strings.Contains(err.Error(), ": "+key+want) || !strings.Contains(err.Error(), "troupe.yaml:1:") {
 				t.Errorf("%s: %s: got %v, want %q", key, text, err, want)
 			}
 			t.Run(envName(name)+"="+text, func(t *testing.T) {
 				t.Setenv(envName(name), text)
-				c := newConfigFlags()
+				c := newConfig()
 				if err := c.flags.Set("home", homeWith(t, "")); err != nil {
 					t.Fatal(err)
 				}
-				if err := c.load(); err == nil || !strings.Contains(err.Error(), want) {
+				if err := c.load(); err == nil || !strings.Contains(err.Error(), envName(name)+want) {
 					t.Errorf("%s=%s: got %v, want %q", envName(name), text, err, want)
 				}
 			})
 		}
-		c := newConfigFlags()
+		c := newConfig()
 		if err := c.flags.Set("home", homeWith(t, key+": 1s\n")); err != nil {
 			t.Fatal(err)
 		}
@@ -303,7 +324,7 @@ func TestExampleSettings(t *testing.T) {
 	if count == 0 {
 		t.Fatal("the example shows no setting")
 	}
-	c := newConfigFlags()
+	c := newConfig()
 	if err := c.flags.Set("home", homeWith(t, active.String())); err != nil {
 		t.Fatal(err)
 	}

@@ -35,12 +35,12 @@ type connection struct {
 
 // addConnection adds the flags that say where to connect.
 func addConnection(cmd *cobra.Command) *connection {
-	c := &connection{}
+	c := &connection{timeout: 90 * time.Second}
 	f := cmd.Flags()
 	f.StringVar(&c.address, "address", "", "URL of the service (default: the context's, else "+standardAddress+")")
 	f.StringVar(&c.tokenFile, "token-file", "", "file with the API token")
 	f.StringVar(&c.context, "context", "", "context to use; see troupe context")
-	f.Var(durationOf(&c.timeout, 90*time.Second), "timeout", "how long one request may take, with its repetitions")
+	f.Var(duration(&c.timeout), "timeout", "how long one request may take, with its repetitions")
 	return c
 }
 

@@ -50,9 +50,7 @@ func openAdminClient(ctx context.Context, c *config) (adminClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	service, err := identity.Start(identity.Options{
-		Store: store, Directory: access.Directory, Log: log, SessionIdle: c.sessionIdle, SessionMax: c.sessionMax,
-	})
+	service, err := c.startIdentities(store, access.Directory, log)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
@@ -143,7 +141,7 @@ func withAdminClient(cmd *cobra.Command, c *config, do func(ctx context.Context,
 }
 
 func newCredentialCreate(kind identity.Kind) *cobra.Command {
-	c := newConfigFlags()
+	c := newConfig()
 	var user, expires, note string
 	example, otherwise := "30d", "never"
 	if kind == identity.Session {
@@ -186,7 +184,7 @@ func newCredentialCreate(kind identity.Kind) *cobra.Command {
 }
 
 func newCredentialList(kind identity.Kind) *cobra.Command {
-	c := newConfigFlags()
+	c := newConfig()
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   fmt.Sprintf("List every %s; the secrets are not kept and not shown", kind),
@@ -220,7 +218,7 @@ func shownTime(t time.Time) string {
 }
 
 func newCredentialRevoke(kind identity.Kind) *cobra.Command {
-	c := newConfigFlags()
+	c := newConfig()
 	cmd := &cobra.Command{
 		Use:     "revoke ID",
 		Short:   fmt.Sprintf("Revoke a %s at once", kind),

@@ -57,7 +57,7 @@ func TestHomeHasEverySetting(t *testing.T) {
 	for _, line := range lines[1:] {
 		key, value, meaning := strings.TrimSpace(line[:ends[0]]), strings.TrimSpace(line[ends[0]:ends[1]]), line[ends[3]:]
 		if key == "home" { // the test gives another
-			value = newConfigFlags().flags.Lookup("home").DefValue
+			value = newConfig().flags.Lookup("home").DefValue
 		}
 		if value != "" {
 			value = "`" + value + "`"
@@ -103,7 +103,7 @@ func TestHomeHasEveryCommand(t *testing.T) {
 			flags = append(flagsIn(rest), connection...)
 		}
 		if strings.TrimSpace(row[2]) == "every setting" {
-			newConfigFlags().flags.VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+			newConfig().flags.VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
 		}
 		for _, name := range command.FindAllStringSubmatch(row[1], -1) {
 			documented = append(documented, commandRow(name[1], flags))

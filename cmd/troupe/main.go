@@ -71,7 +71,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newConfig(), newInstance(), newContext(), newParameters(), newStore(), newVersion())
+	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newConfigCommand(), newInstance(), newContext(), newParameters(), newStore(), newVersion())
 	root.SetVersionTemplate("{{.Version}}\n")
 	return root
 }

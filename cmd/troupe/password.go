@@ -22,7 +22,7 @@ func newPassword() *cobra.Command {
 }
 
 func newPasswordSet() *cobra.Command {
-	c := newConfigFlags()
+	c := newConfig()
 	var user string
 	cmd := &cobra.Command{
 		Use:   "set",

@@ -60,7 +60,7 @@ func TestPasswordOpensTheHome(t *testing.T) {
 	home := exampleHome(t)
 	for _, password := range []string{oak, "Café crème 🐎"} {
 		(&invocation{stdin: password + "\n", args: []string{"password", "set", "--home", home, "--user", "john.doe"}}).run(t)
-		c := newConfigFlags()
+		c := newConfig()
 		if err := c.flags.Set("home", home); err != nil {
 			t.Fatal(err)
 		}

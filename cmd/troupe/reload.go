@@ -149,10 +149,7 @@ func (s *service) firstSets() (again bool, err error) {
 	if access.Directory == nil || accessErr != nil && !before {
 		return false, s.allFaults(accessErr)
 	}
-	s.identities, err = identity.Start(identity.Options{
-		Store: s.store, Directory: access.Directory, Log: s.log,
-		SessionIdle: s.config.sessionIdle, SessionMax: s.config.sessionMax,
-	})
+	s.identities, err = s.config.startIdentities(s.store, access.Directory, s.log)
 	if err != nil {
 		return false, err
 	}

@@ -188,7 +188,7 @@ func mustOpenServiceOn(t *testing.T, dir string, disk *storetest.Disk, commitWai
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newConfigFlags()
+	c := newConfig()
 	c.home = dir
 	o, err := openServiceOn(t, c, store)
 	if err != nil {

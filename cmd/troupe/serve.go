@@ -28,7 +28,7 @@ import (
 )
 
 func newServe() *cobra.Command {
-	c := newConfigFlags()
+	c := newConfig()
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the server",
@@ -188,12 +188,10 @@ func (s *service) run() (err error) {
 	c := s.config
 	s.system = actors.NewSystem(s.log)
 	s.started.push(s.system)
-	if s.router, err = workflow.Start(workflow.Options{
-		Store: s.store, System: s.system, Catalog: s.catalog, Log: s.log,
-		IdleAfter: c.idleAfter, AwakeBytesMax: c.awakeBytesMax, InFlightMax: c.inFlightMax, InstanceInFlightMax: c.instanceInFlightMax,
-		Quotas:     c.quotas,
-		QueriesMax: c.queriesMax, QueryTimeMax: c.queryTimeMax, ReplyWaitMax: c.commitWaitMax + 5*time.Second,
-	}); err != nil {
+	workflows := c.workflow
+	workflows.Store, workflows.System, workflows.Catalog, workflows.Log = s.store, s.system, s.catalog, s.log
+	workflows.ReplyWaitMax = c.store.CommitWaitMax + 5*time.Second
+	if s.router, err = workflow.Start(workflows); err != nil {
 		return err
 	}
 	s.started.push(s.router)
@@ -201,10 +199,10 @@ func (s *service) run() (err error) {
 	s.started.push(s.repository)
 	s.parameters = template.Start(template.Options{System: s.system, Files: s.repository, Log: s.log})
 	s.started.push(s.parameters)
-	s.portal = formportal.Start(formportal.Options{
-		System: s.system, Workflows: s.router, Templates: s.templates, Directory: s.identities.Directory,
-		ArchiveAfter: max(c.archiveAfter, 1), Log: s.log, // NB: 0 is at once, not the default of 30 days
-	})
+	portal := c.portal
+	portal.System, portal.Workflows, portal.Templates, portal.Directory, portal.Log = s.system, s.router, s.templates, s.identities.Directory, s.log
+	portal.ArchiveAfter = max(portal.ArchiveAfter, 1) // NB: 0 is at once, not the default
+	s.portal = formportal.Start(portal)
 	s.started.push(s.portal)
 	return nil
 }
@@ -275,10 +273,12 @@ func (s *service) stop() error {
 	return err
 }
 
-// stopMax bounds stop: the gateway has drainDelay and drainMax for the accepted
-// requests, the parts below have drainMax again for what is left of those that did
+// stopMax bounds stop: the gateway has DrainDelay and DrainMax for the accepted
+// requests, the parts below have DrainMax again for what is left of those that did
 // not end in time, and all have stopMargin for what is quick when all is well.
-func (c *config) stopMax() time.Duration { return c.drainDelay + 2*c.drainMax + stopMargin }
+func (c *config) stopMax() time.Duration {
+	return c.gateway.DrainDelay + 2*c.gateway.DrainMax + stopMargin
+}
 
 // stopMargin is more than the gateway and the admin socket take to close their
 // connections, which is two seconds and five.
@@ -290,7 +290,7 @@ func (s *service) showTour() {
 	if exe, err := os.Executable(); err == nil && filepath.Base(filepath.Dir(exe)) != "exe" {
 		self = exe
 	}
-	base := "http://" + s.gateway.Addr().String() + s.config.basePath
+	base := "http://" + s.gateway.Addr().String() + s.config.gateway.BasePath
 	for _, line := range []string{
 		fmt.Sprintf("TOKEN=$(%s token create --home %s --user john.doe)", self, s.config.home),
 		fmt.Sprintf(`curl -s -H "Authorization: svc.token $TOKEN" %s/workflow/api/v1/choices`, base),

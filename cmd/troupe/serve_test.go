@@ -29,7 +29,7 @@ type opened struct {
 // openService starts as serve does, up to the text files.
 func openService(t *testing.T, dir string) (*opened, error) {
 	t.Helper()
-	c := newConfigFlags()
+	c := newConfig()
 	c.home = dir
 	store, err := openStore(c, zerolog.Nop())
 	if err != nil {

@@ -68,8 +68,8 @@ func TestStack(t *testing.T) {
 // and a free port.
 func newService(t *testing.T) *service {
 	t.Helper()
-	c := newConfigFlags()
-	c.home, c.listen, c.admin = exampleHome(t), "127.0.0.1:0", "127.0.0.1:0"
+	c := newConfig()
+	c.home, c.gateway.Addr, c.admin = exampleHome(t), "127.0.0.1:0", "127.0.0.1:0"
 	return &service{config: c, log: zerolog.Nop()}
 }
 
@@ -95,7 +95,7 @@ func (s *stack) names() string {
 func TestEveryPartStopsTwice(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := newService(t)
-	s.config.oidc.Issuer, s.config.oidc.ClientID = "https://login.example.com", "troupe"
+	s.config.provider.Issuer, s.config.provider.ClientID = "https://login.example.com", "troupe"
 	if err := s.start(); err != nil {
 		t.Fatal(errors.Join(err, s.stop()))
 	}
@@ -159,13 +159,13 @@ func TestAStartThatFailsStopsWhatWasStarted(t *testing.T) {
 		want   string // what had been started
 	}{
 		{
-			"the port", func(s *service) { s.config.listen = taken.Addr().String() },
-			func(s *service) { s.config.listen = "127.0.0.1:0" },
+			"the port", func(s *service) { s.config.gateway.Addr = taken.Addr().String() },
+			func(s *service) { s.config.gateway.Addr = "127.0.0.1:0" },
 			order[0],
 		},
 		{
-			"the store", func(s *service) { s.config.shards = -1 },
-			func(s *service) { s.config.shards = 0 },
+			"the store", func(s *service) { s.config.store.Shards = -1 },
+			func(s *service) { s.config.store.Shards = 0 },
 			order[0] + " gateway.Server",
 		},
 		{
@@ -174,8 +174,8 @@ func TestAStartThatFailsStopsWhatWasStarted(t *testing.T) {
 			order[0] + " gateway.Server persistence.Store home.Watcher identity.Service",
 		},
 		{
-			"the router", func(s *service) { s.config.queriesMax = -1 },
-			func(s *service) { s.config.queriesMax = 0 },
+			"the router", func(s *service) { s.config.workflow.QueriesMax = -1 },
+			func(s *service) { s.config.workflow.QueriesMax = 0 },
 			order[0] + " gateway.Server persistence.Store home.Watcher identity.Service actors.System",
 		},
 		{

@@ -35,11 +35,9 @@ func aloneAt(ctx context.Context, home string) error {
 
 // storeOptions are those of every opening of the home's store.
 func storeOptions(c *config, log zerolog.Logger) persistence.Options {
-	return persistence.Options{
-		Shards: c.shards, CacheBytes: c.cacheBytes, MemTableBytes: c.memTableBytes,
-		FreeBytesMin: c.freeBytesMin, CommitWaitMax: c.commitWaitMax, Log: log,
-		IDFile: filepath.Join(c.home, storeIDFile),
-	}
+	o := c.store
+	o.Log, o.IDFile = log, filepath.Join(c.home, storeIDFile)
+	return o
 }
 
 // openStore opens the home's store. It is created only in a home that never had
@@ -97,7 +95,7 @@ func newStore() *cobra.Command {
 }
 
 func newStoreCreate() *cobra.Command {
-	c := newConfigFlags()
+	c := newConfig()
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Make an empty store in a home whose store is gone for good",

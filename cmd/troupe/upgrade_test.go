@@ -113,8 +113,8 @@ type running struct {
 
 func runHome(t *testing.T, dir string) *running {
 	t.Helper()
-	c := newConfigFlags()
-	c.home, c.listen, c.memTableBytes = dir, "127.0.0.1:0", 64<<10 // logs are as long
+	c := newConfig()
+	c.home, c.gateway.Addr, c.store.MemTableBytes = dir, "127.0.0.1:0", 64<<10 // logs are as long
 	r := &running{t: t, client: http.Client{Timeout: time.Minute}}
 	r.service = &service{config: c, log: zerolog.New(&r.log).Level(zerolog.WarnLevel)}
 	if err := r.start(); err != nil {

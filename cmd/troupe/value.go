@@ -9,10 +9,62 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"troupe/actors/identity"
 	"troupe/statemachine"
 	"troupe/statemachine/document"
 )
+
+// Values of settings, by unit. Each reads and shows what its target holds.
+
+func text(to *string) pflag.Value {
+	return plain(func(f *pflag.FlagSet, name string) { f.StringVar(to, name, *to, "") })
+}
+
+func yes(to *bool) pflag.Value {
+	return plain(func(f *pflag.FlagSet, name string) { f.BoolVar(to, name, *to, "") })
+}
+
+func rate(to *float64) pflag.Value {
+	return plain(func(f *pflag.FlagSet, name string) { f.Float64Var(to, name, *to, "") })
+}
+
+func count[T int | int64](to *T) pflag.Value {
+	return plain(func(f *pflag.FlagSet, name string) {
+		switch to := any(to).(type) {
+		case *int:
+			f.IntVar(to, name, *to, "")
+		case *int64:
+			f.Int64Var(to, name, *to, "")
+		}
+	})
+}
+
+func duration(to *time.Duration) pflag.Value { return (*durationValue)(to) }
+
+// plain is a value of a type that pflag has.
+func plain(declare func(f *pflag.FlagSet, name string)) pflag.Value {
+	const name = "value"
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	declare(f, name)
+	return f.Lookup(name).Value
+}
+
+// checked is a value that takes only what passes a check.
+func checked(v pflag.Value, check func(string) error) pflag.Value { return &checkedValue{v, check} }
+
+type checkedValue struct {
+	pflag.Value
+	check func(string) error
+}
+
+func (v *checkedValue) Set(s string) error {
+	if err := v.check(s); err != nil {
+		return err
+	}
+	return v.Value.Set(s)
+}
 
 // durationValue is a setting that is a time: Go's units, and d for days of 24 h.
 type durationValue time.Duration
@@ -117,6 +169,19 @@ func (v *prefixesValue) String() string {
 
 // Type is what --help shows for the value.
 func (v *prefixesValue) Type() string { return "addresses" }
+
+// wordsValue is a setting that is a list of words, separated by blanks.
+type wordsValue []string
+
+func (v *wordsValue) Set(s string) error {
+	*v = strings.Fields(s) // NB: without a word it is empty, not nil: nil would be the default
+	return nil
+}
+
+func (v *wordsValue) String() string { return strings.Join(*v, " ") }
+
+// Type is what --help shows for the value.
+func (v *wordsValue) Type() string { return "string" }
 
 // secretType is the type of settings that are not shown, and that can stand in a
 // file of their own.

@@ -70,6 +70,7 @@ type Person struct {
 
 // New checks the options. It asks nobody anything.
 func New(o Options) (*Client, error) {
+	o.EnsureDefaults()
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("identity provider: %w", err)
 	}

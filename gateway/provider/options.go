@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -53,7 +54,21 @@ type Options struct {
 // rolesMax bounds the roles that the provider can give; identity takes no more.
 const rolesMax = 32
 
-// validate fills in defaults and returns everything that is wrong.
+// EnsureDefaults fills in what is empty.
+func (o *Options) EnsureDefaults() {
+	if u, err := url.Parse(o.Issuer); o.Name == "" && err == nil {
+		o.Name = u.Hostname()
+	}
+	if o.Scopes == nil {
+		o.Scopes = []string{"profile", "email"}
+	}
+	o.LoginClaim = cmp.Or(o.LoginClaim, "preferred_username")
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+}
+
+// validate returns everything that is wrong.
 func (o *Options) validate() error {
 	var faults []error
 	demand := func(holds bool, format string, args ...any) {
@@ -64,15 +79,6 @@ func (o *Options) validate() error {
 	demand(isServer(o.Issuer), "the issuer %q must be an address such as https://login.example.com, without query; http is for this machine only", o.Issuer)
 	demand(o.ClientID != "", "the client id is missing")
 	demand(o.RedirectURL == "" || isServer(o.RedirectURL), "the redirect address %q must be an address such as https://flows.example.com/login/oidc/callback", o.RedirectURL)
-	if u, err := url.Parse(o.Issuer); o.Name == "" && err == nil {
-		o.Name = u.Hostname()
-	}
-	if o.Scopes == nil {
-		o.Scopes = []string{"profile", "email"}
-	}
-	if o.LoginClaim == "" {
-		o.LoginClaim = "preferred_username"
-	}
 	demand(o.RolesClaim != "" || len(o.Roles) == 0, "there are roles, but no claim that they could come from")
 	distinct := map[identity.RoleID]bool{}
 	for _, value := range slices.Sorted(maps.Keys(o.Roles)) {
@@ -82,9 +88,6 @@ func (o *Options) validate() error {
 		}
 	}
 	demand(len(distinct) <= rolesMax, "the values stand for %d roles, but %d are the most", len(distinct), rolesMax)
-	if o.Clock == nil {
-		o.Clock = time.Now
-	}
 	return errors.Join(faults...)
 }
 

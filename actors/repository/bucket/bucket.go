@@ -51,6 +51,13 @@ type Options struct {
 	Log     zerolog.Logger
 }
 
+// EnsureDefaults fills in what is zero.
+func (o *Options) EnsureDefaults() {
+	o.FileBytesMax = cmp.Or(o.FileBytesMax, 64<<20)
+	o.Poll = cmp.Or(o.Poll, 30*time.Second)
+	o.OpenMax = cmp.Or(o.OpenMax, 30*time.Second)
+}
+
 const (
 	// keyBytesMax is how long a key can be (Amazon S3, "Naming objects").
 	keyBytesMax = 1024
@@ -80,9 +87,7 @@ type Bucket struct {
 // Open makes a client; it connects to nothing. An error is a fault of the
 // options. Close must be called.
 func Open(o Options) (*Bucket, error) {
-	o.FileBytesMax = cmp.Or(o.FileBytesMax, 64<<20)
-	o.Poll = cmp.Or(o.Poll, 30*time.Second)
-	o.OpenMax = cmp.Or(o.OpenMax, 30*time.Second)
+	o.EnsureDefaults()
 	if o.Prefix != "" {
 		o.Prefix = strings.TrimRight(o.Prefix, "/") + "/"
 	}

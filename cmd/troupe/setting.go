@@ -1,0 +1,212 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/pflag"
+
+	"troupe/actors/formportal"
+	"troupe/actors/identity"
+	"troupe/actors/repository/bucket"
+	"troupe/actors/workflow"
+	"troupe/gateway"
+	"troupe/gateway/provider"
+	"troupe/persistence"
+)
+
+// config is every setting of the program. Most of them are fields of the Options
+// of the package that they are for. It is read once, by load; nothing else looks at
+// flags, the environment or troupe.yaml.
+type config struct {
+	home, admin         string
+	logLevel, logFormat string
+
+	gateway  gateway.Options
+	identity identity.Options
+	portal   formportal.Options
+	workflow workflow.Options
+	provider provider.Options
+	bucket   bucket.Options
+	store    persistence.Options
+
+	settings []setting         // the table, with c's fields as targets
+	flags    *pflag.FlagSet    // one flag for each setting
+	sources  map[string]string // by name: where the value comes from
+}
+
+// setting is one row of the table of settings.
+type setting struct {
+	// name is that of the flag. The key in troupe.yaml is the same in camel case, the
+	// environment variable in capitals: base-path is basePath and TROUPE_BASE_PATH.
+	// What stands before a dot is a group: oidc.client-id is clientId below oidc, and
+	// TROUPE_OIDC_CLIENT_ID.
+	name string
+	// value reads and shows the value, in its unit, and holds it in a field of config.
+	value pflag.Value
+	// standard is the default as a person would write it. Empty: the default of the
+	// package whose Options have the field.
+	standard string
+	// help is one line for --help and `troupe config`.
+	help string
+}
+
+// table has all settings. A new one is one row here, and a field of the Options
+// that it is for, which has the default.
+func (c *config) table() []setting {
+	g, w, s := &c.gateway, &c.workflow, &c.store
+	o, b := &c.provider, &c.bucket
+	return []setting{
+		{"home", text(&c.home), "./troupe-home", "folder with the text files and the store"},
+		{"listen", text(&g.Addr), "", "address of the service, host:port"},
+		{"admin", text(&c.admin), "", "address of metrics and profiles, host:port; empty: off"},
+		{"base-path", text(&g.BasePath), "", "path in front of every route, such as /platform"},
+		{"session-cookie", text(&g.SessionCookie), "", "name of the session cookie"},
+		{"trusted-proxies", (*prefixesValue)(&g.TrustedProxies), "", "addresses of the proxies in front, such as 10.0.0.5,192.168.0.0/16: their X-Forwarded-For and -Proto count"},
+		{"archive-after", duration(&c.portal.ArchiveAfter), "", "a completed form stays among the submitted ones for so long"},
+		{"session-idle", checked(duration(&c.identity.SessionIdle), isSessionTime), "", "a session ends when it was not used for so long"},
+		{"session-max", checked(duration(&c.identity.SessionMax), isSessionTime), "", "a session ends after so long in any case"},
+
+		{"oidc.issuer", text(&o.Issuer), "", "identity provider to sign in with (OpenID Connect), such as https://login.example.com; empty: none"},
+		{"oidc.name", text(&o.Name), "", "what people know the provider by; empty: the issuer's host"},
+		{"oidc.client-id", text(&o.ClientID), "", "what the provider knows this service by"},
+		{"oidc.client-secret", (*secretValue)(&o.ClientSecret), "", "the secret for it; better in a file, named by TROUPE_OIDC_CLIENT_SECRET_FILE"},
+		{"oidc.redirect-url", text(&o.RedirectURL), "", "address of /login/oidc/callback as the provider has it; empty: by the header Host"},
+		{"oidc.scopes", (*wordsValue)(&o.Scopes), "", "scopes to ask for beside openid, separated by blanks"},
+		{"oidc.login-claim", text(&o.LoginClaim), "", "claim that holds the login name of identity.yaml"},
+		{"oidc.login-domain", text(&o.LoginDomain), "", "the claim is like name@domain and must be of this domain; empty: it is the name"},
+		{"oidc.roles-claim", text(&o.RolesClaim), "", "claim with a text or a list, such as groups or realm_access.roles; empty: no roles"},
+		{"oidc.roles", (*rolesValue)(&o.Roles), "", "roles that its values add to a session, such as {staff: employee, heads: [manager, employee]}"},
+
+		{"repository.bucket", text(&b.Bucket), "", "the files are in this bucket of an S3-compatible object store; empty: in the folder repository of the home"},
+		{"repository.endpoint", text(&b.Endpoint), "https://s3.amazonaws.com", "address of the object store"},
+		{"repository.region", text(&b.Region), "", "where the bucket is; empty: the store is asked"},
+		{"repository.prefix", text(&b.Prefix), "", "only what is below this key, such as templates/"},
+		{"repository.access-key", text(&b.AccessKey), "", "the key to sign requests with; empty: they are not signed"},
+		{"repository.secret-key", (*secretValue)(&b.SecretKey), "", "the secret of it; better in a file, named by TROUPE_REPOSITORY_SECRET_KEY_FILE"},
+		{"repository.machine-role", yes(&b.MachineRole), "", "sign with the role that AWS gives to this machine or container, without keys"},
+		{"repository.poll", duration(&b.Poll), "", "pause between two looks at what has changed in the bucket"},
+
+		{"log-level", checked(text(&c.logLevel), isLogLevel), "info", "debug, info, warn or error"},
+		{"log-format", checked(text(&c.logFormat), isLogFormat), "auto", "json, text, or auto: text on a terminal"},
+
+		{"idle-after", duration(&w.IdleAfter), "", "an instance goes to sleep when nothing asked it for so long"},
+		{"awake-bytes-max", (*bytesValue)(&w.AwakeBytesMax), "", "memory for awake instances; above it they go to sleep earlier"},
+		{"in-flight-max", count(&w.InFlightMax), "", "requests at instances at a time; more are answered with 503"},
+		{"instance-in-flight-max", count(&w.InstanceInFlightMax), "", "requests at one instance at a time; more are answered with 429"},
+		{"connections-max", count(&g.ConnectionsMax), "", "open connections; a new one beyond takes the place of an idle one"},
+		{"requests-max", count(&g.InFlightMax), "", "requests worked on at a time, at most half of them for one user; more are answered with 503"},
+		{"queries-max", count(&w.QueriesMax), "", "queries that work at a time"},
+		{"watchers-max", count(&g.WatchersMax), "", "streams of events that are open at a time; more are answered with 503"},
+		{"watchers-per-user-max", count(&g.WatchersPerUserMax), "", "streams of events of one user at a time, at most half of all; more are answered with 503"},
+		{"query-time-max", duration(&w.QueryTimeMax), "", "how long a query may run"},
+		{"quota.events-per-second", rate(&w.Quotas.EventsPerSecond), "", "events that one user may send a second, forms aside; more are answered with 429; 0: no quota"},
+		{"quota.creates-per-second", rate(&w.Quotas.CreatesPerSecond), "", "instances that one user may create a second, forms aside; more are answered with 429; 0: no quota"},
+		{"quota.history-entries", count(&w.Quotas.HistoryEntries), "", "history entries of one instance, forms aside; an event beyond is answered with 429; 0: no quota"},
+		{"drain-delay", duration(&g.DrainDelay), "", "after SIGTERM, how long new requests get 503 before the port closes"},
+		{"drain-max", duration(&g.DrainMax), "", "after SIGTERM, how long accepted requests may take"},
+
+		{"shards", count(&s.Shards), "", "key ranges of a new store; 0: 16; fixed once the store exists"},
+		{"cache-bytes", (*bytesValue)(&s.CacheBytes), "", "memory for stored blocks"},
+		{"mem-table-bytes", (*bytesValue)(&s.MemTableBytes), "", "writes gathered in memory before they become a table"},
+		{"free-bytes-min", (*bytesValue)(&s.FreeBytesMin), "", "free disk space below which nothing is accepted"},
+		{"commit-wait-max", duration(&s.CommitWaitMax), "", "how long a commit may take before its outcome counts as unknown"},
+	}
+}
+
+// newConfig returns the settings with their defaults, as flags that a command can
+// take.
+func newConfig() *config {
+	c := &config{flags: pflag.NewFlagSet("settings", pflag.ContinueOnError), sources: map[string]string{}}
+	c.flags.SortFlags = false
+	c.settings = c.table()
+	standards := packageDefaults()
+	for i, s := range c.settings {
+		// NB: only the settings' own fields are filled in. What a package derives from
+		// them, such as a limit that is a multiple of another, it derives itself.
+		if err := s.value.Set(cmp.Or(s.standard, standards[i].value.String())); err != nil {
+			panic(fmt.Sprintf("the default of %s: %v", s.name, err))
+		}
+		f := c.flags.VarPF(s.value, s.name, "", s.help)
+		if s.value.Type() == "bool" {
+			f.NoOptDefVal = "true" // what the flag means without a value
+		}
+	}
+	return c
+}
+
+// packageDefaults is the table with the defaults of the packages.
+func packageDefaults() []setting {
+	c := &config{}
+	c.gateway.EnsureDefaults()
+	c.identity.EnsureDefaults()
+	c.portal.EnsureDefaults()
+	c.workflow.EnsureDefaults()
+	c.provider.EnsureDefaults()
+	c.bucket.EnsureDefaults()
+	c.store = c.store.EnsureDefaults()
+	return c.table()
+}
+
+// validate finds what no single setting shows.
+func (c *config) validate() error {
+	var faults []error
+	if err := c.workflow.Quotas.Validate(); err != nil {
+		faults = append(faults, fmt.Errorf("quota: %w", err))
+	}
+	for _, first := range []string{"oidc.issuer", "repository.bucket"} { // without it the rest of its group means nothing
+		if c.flags.Lookup(first).Value.String() != "" {
+			continue
+		}
+		group, _, _ := strings.Cut(first, ".")
+		for _, s := range c.settings {
+			if strings.HasPrefix(s.name, group+".") && s.name != first && c.sources[s.name] != "default" {
+				faults = append(faults, fmt.Errorf("%s is set, but %s is not", keyName(s.name), first))
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// isSessionTime leaves sessions some time. NB: package identity takes a zero for its
+// own default.
+func isSessionTime(s string) error {
+	d, err := parseDuration(s)
+	if err == nil && d < time.Second {
+		return errors.New("must be at least 1s")
+	}
+	return err
+}
+
+func isLogLevel(s string) error {
+	if _, err := zerolog.ParseLevel(s); err != nil {
+		return errors.New("must be debug, info, warn or error")
+	}
+	return nil
+}
+
+func isLogFormat(s string) error {
+	if s != "auto" && s != "json" && s != "text" {
+		return errors.New("must be json, text or auto")
+	}
+	return nil
+}
+
+// envName is the environment variable of a setting: TROUPE_BASE_PATH.
+func envName(name string) string {
+	return "TROUPE_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(name))
+}
+
+// keyName is the key of a setting in troupe.yaml: basePath, or oidc.clientId for
+// clientId below oidc.
+func keyName(name string) string {
+	words := strings.Split(name, "-")
+	for i, w := range words[1:] {
+		words[i+1] = strings.ToUpper(w[:1]) + w[1:]
+	}
+	return strings.Join(words, "")
+}
