@@ -147,7 +147,7 @@ func (t *template) folded() *template {
 	if slices.ContainsFunc(t.values, func(v *template) bool { return v == nil || v.constant == nil }) {
 		return t
 	}
-	v, err := t.eval(nil)
+	v, err := t.eval(&expr.Scope{})
 	if err != nil {
 		return t
 	}

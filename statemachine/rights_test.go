@@ -1,0 +1,111 @@
+package statemachine
+
+import (
+	"testing"
+	"time"
+
+	"troupe/statemachine/data"
+)
+
+// TestRights holds statemachine/DEFINITION.md, "Rules" and "Allow": what a rule says
+// before an instance is there, and what it says of an instance.
+func TestRights(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	anna := &Caller{ID: "anna", Roles: []string{"clerk"}, Privileges: []string{"mod-form"}}
+	for _, c := range []struct {
+		name, rule string
+		want       Right
+		may        bool // for an instance that anna has requested
+	}{
+		{"no rule", "", Granted, true},
+		{"her role", "{roles: [manager, clerk]}", Granted, true},
+		{"another role", "{roles: [manager]}", Denied, false},
+		{"her privilege", "{privileges: mod-form}", Granted, true},
+		{"another privilege", "{privileges: [mod-other]}", Denied, false},
+		{"her name", "{users: [anna]}", Granted, true},
+		{"one list of several", "{users: [bert], roles: [clerk]}", Granted, true},
+		{"when about the user", "{when: 'user.id == \"anna\"'}", Granted, true},
+		{"when about the user, false", "{when: 'user.id == \"bert\"'}", Denied, false},
+		{"when about the time", "{when: 'now < timestamp(\"2027-01-01T00:00:00Z\")'}", Granted, true},
+		{"when fails without an instance", "{when: 'user.roles[7] == \"x\"'}", Denied, false},
+		{"when about the instance", "{when: 'svcPublic.requester == user.id'}", ByInstance, true},
+		{"when about the instance, false", "{when: 'svcPublic.requester == \"bert\"'}", ByInstance, false},
+		{"when about the private data", "{when: 'svcPrivate.secret'}", ByInstance, true},
+		{"when about states", "{when: 'instance.states.exists(s, s.nodeId == \"a\")'}", ByInstance, true},
+		{"when fails on the instance", "{when: 'svcPublic.missing'}", ByInstance, false},
+		{"when about the event, of which there is none", "{when: 'event.name == \"x\"'}", ByInstance, false},
+		{"her role and when", "{roles: [clerk], when: 'svcPublic.requester == user.id'}", ByInstance, true},
+		{"another role and when", "{roles: [manager], when: 'svcPublic.requester == user.id'}", Denied, false},
+		{"deny by name", "{roles: [clerk], deny: {users: [anna]}}", Denied, false},
+		{"deny of another", "{roles: [clerk], deny: {users: [bert]}}", Granted, true},
+		{"deny of another, by instance", "{deny: {users: [bert], when: 'svcPrivate.secret'}}", Granted, true},
+		{"deny by instance", "{deny: {when: 'svcPrivate.secret'}}", ByInstance, false},
+		{"deny by instance, false", "{deny: {when: '!svcPrivate.secret'}}", ByInstance, true},
+		{"deny by time", "{deny: {when: 'now > timestamp(\"2027-01-01T00:00:00Z\")'}}", Granted, true},
+		{"deny that fails denies", "{deny: {when: 'user.roles[7] == \"x\"'}}", Denied, false},
+		{"deny that fails on the instance denies", "{deny: {when: 'svcPublic.missing'}}", ByInstance, false},
+		{"when about In", "{when: 'In(\"m.a\")'}", ByInstance, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			allow := ""
+			if c.rule != "" {
+				allow = "allow: {create: " + c.rule + ", read: " + c.rule + ", send: " + c.rule + "}\n"
+			}
+			d := parseChart(t, "id: w\n"+allow+chartOfRights)
+			in := requested(t)
+			for right, got := range map[string]Right{"create": d.CreateRight(anna, now), "read": d.ReadRight(anna, now), "send": d.SendRight(anna, now)} {
+				if got != c.want {
+					t.Errorf("%s without an instance: got %d, want %d", right, got, c.want)
+				}
+			}
+			if got := d.MayRead(in, anna, now); got != c.may {
+				t.Errorf("read: got %v, want %v", got, c.may)
+			}
+			if got := d.MaySend(in, anna, now); got != c.may {
+				t.Errorf("send: got %v, want %v", got, c.may)
+			}
+		})
+	}
+}
+
+const chartOfRights = "stateMachines: {m: {initial: a, states: {a: {on: {go: b}}, b: {type: final}}}}\n"
+
+func parseChart(t *testing.T, text string) *Definition {
+	t.Helper()
+	parsed, err := newParser(t).Parse(Source{File: "w.yaml", Text: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed.Definition
+}
+
+// requested returns an instance that anna has requested, under a version of its own.
+func requested(t *testing.T) View {
+	t.Helper()
+	of := parseChart(t, "id: w\nversion: 7\n"+chartOfRights)
+	r, err := of.Create(Creation{
+		ID: "1", Caller: &Caller{ID: "anna"}, Public: data.Value(`{"requester":"anna"}`), Private: data.Value(`{"secret":true}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return View{&r.Instance, of}
+}
+
+// TestSendWithoutARuleIsTheRightToRead holds statemachine/DEFINITION.md, "Allow".
+func TestSendWithoutARuleIsTheRightToRead(t *testing.T) {
+	d := parseChart(t, "id: w\nallow: {read: {roles: [clerk]}}\n"+chartOfRights)
+	in, now := requested(t), time.Time{}
+	for _, c := range []struct {
+		caller *Caller
+		right  Right
+		may    bool
+	}{{&Caller{ID: "a", Roles: []string{"clerk"}}, Granted, true}, {&Caller{ID: "b"}, Denied, false}} {
+		if got := d.SendRight(c.caller, now); got != c.right {
+			t.Errorf("%s: got %d, want %d", c.caller.ID, got, c.right)
+		}
+		if got := d.MaySend(in, c.caller, now); got != c.may {
+			t.Errorf("%s: got %v, want %v", c.caller.ID, got, c.may)
+		}
+	}
+}

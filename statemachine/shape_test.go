@@ -1,0 +1,94 @@
+package statemachine
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestShape: fields that a schema has for certain, through $ref and allOf, and those
+// that it can have.
+func TestShape(t *testing.T) {
+	s := compileSchema(t, `{
+		"$ref": "#/$defs/base", "required": ["b", "a"], "properties": {"a": {"type": "string"}, "list": {"items": {"$ref": "#/$defs/line"}}},
+		"allOf": [{"required": ["c", "a"], "properties": {"c": {}}}], "anyOf": [{"properties": {"maybe": {}}}], "patternProperties": {"^x-": {}},
+		"$defs": {
+			"base": {"properties": {"b": {}}},
+			"line": {"properties": {"price": {"type": "number"}, "sub": {"$ref": "#/$defs/line"}}}
+		}}`)
+	top := s.Shape()
+	for what, c := range map[string]struct {
+		got  []string
+		want string
+	}{
+		"fields":             {top.Fields(), "a b c list"},
+		"required":           {top.Required(), "a b c"},
+		"fields of elements": {top.Field("list").Items().Fields(), "price sub"},
+		"fields of a text":   {top.Field("a").Fields(), ""},
+		"no such field":      {top.Field("z").Items().Required(), ""},
+		"no schema":          {(*Schema)(nil).Shape().Fields(), ""},
+	} {
+		if got := strings.Join(c.got, " "); got != c.want || !slices.IsSorted(c.got) {
+			t.Errorf("%s: got %q, want %q", what, got, c.want)
+		}
+	}
+	for name, want := range map[string]bool{"a": true, "b": true, "maybe": true, "x-1": true, "z": false} {
+		if got := top.Mentions(name); got != want {
+			t.Errorf("mentions %s: got %v, want %v", name, got, want)
+		}
+	}
+	line := top.Field("list").Items()
+	if sub := line.Field("sub"); sub.Within([]Shape{top, line}) || !sub.Field("sub").Within([]Shape{top, line, sub}) {
+		t.Error("a schema that refers to itself: its shape is not found around it")
+	}
+}
+
+// TestMisfitsOfAnEvent holds statemachine/DEFINITION.md, "Event data", for the schema of
+// a form that is sent with an event.
+func TestMisfitsOfAnEvent(t *testing.T) {
+	d := parseChart(t, `
+id: w
+indexes: [svcPublic.a, svcPrivate.b.c]
+events:
+  submit: {data: {required: [amount], properties: {amount: {}}, additionalProperties: false}}
+  both: {private: true}
+  whole: {into: svcPublic}
+  free: {}
+`+chartOfRights)
+	for _, c := range []struct{ event, sent, want string }{
+		{"submit", `{"properties":{"amount":{}},"required":["amount"]}`, ""},
+		{"submit", `{"properties":{"amount":{}}}`, "amount optional"},
+		{"submit", `{"properties":{"note":{}}}`, "note, amount missing"},
+		{"free", `{"properties":{"svcPublic":{}}}`, ""},
+		{"free", `{"properties":{"svcPublic":{},"other":{}}}`, "svcPublic"},
+		{"free", `{"properties":{"svcPrivate":{}}}`, "svcPrivate"},
+		{"both", `{"properties":{"svcPrivate":{},"svcPublic":{}}}`, ""},
+		{"whole", `{"properties":{"svcPublic":{}}}`, "svcPublic"},
+		{"unknown", `{"properties":{"anything":{}}}`, ""},
+	} {
+		var got []string
+		for _, m := range d.Misfits(EventName(c.event), compileSchema(t, c.sent)) {
+			text := strings.Join(m.Path, ".")
+			switch {
+			case m.Missing:
+				text += " missing"
+			case m.Optional:
+				text += " optional"
+			}
+			got = append(got, text)
+		}
+		if text := strings.Join(got, ", "); text != c.want {
+			t.Errorf("%s, %s: got %q, want %q", c.event, c.sent, text, c.want)
+		}
+	}
+	if d.Misfits("submit", nil) != nil {
+		t.Error("without a schema there are misfits")
+	}
+	var paths []string
+	for _, p := range d.Indexes() {
+		paths = append(paths, p.String())
+	}
+	if got := strings.Join(paths, " "); got != "svcPublic.a svcPrivate.b.c" {
+		t.Errorf("indexes: got %s", got)
+	}
+}
