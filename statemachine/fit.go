@@ -7,9 +7,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// refuses reports whether the schema lets no object have a member of that name,
-// as far as the schema says so plainly: alternatives and conditions count as
-// letting it through. A nil Schema refuses nothing.
+// refuses reports whether no object with a member of that name fits the schema.
+// Alternatives and conditions count as taking the member, so it may report false for
+// a member that never fits. A nil Schema refuses nothing.
 func (s *Schema) refuses(member string) bool {
 	return s != nil && refuses(s.compiled, member)
 }
@@ -24,10 +24,10 @@ type Misfit struct {
 	Missing, Optional bool
 }
 
-// misfits compares s, a schema of what is sent, with a schema of what is taken:
-// fields of s that taken refuses, and fields that taken requires and s does not
-// have or does not require. Only names count, not the values; what refuses does not see, misfits does
-// not see either. They are in the order of their paths.
+// misfits compares s, the schema of the data that is sent, with the schema of the data
+// that is taken. It returns the fields of s that taken refuses, and the fields that
+// taken requires and s does not have or does not require, in the order of their paths.
+// It compares names and not values, and has the same limits as refuses.
 func (s *Schema) misfits(taken *Schema) []Misfit {
 	if s == nil || taken == nil {
 		return nil
@@ -37,10 +37,10 @@ func (s *Schema) misfits(taken *Schema) []Misfit {
 	return c.misfits
 }
 
-// Misfits compares a schema of what is sent with an event with what the event
-// takes, by the names of fields: those that the event refuses, and those that it
-// requires and that are not sent for certain. A name that the definition does not
-// declare takes everything.
+// Misfits compares the schema of data that is sent with an event with the event's
+// declaration, by the names of fields. It returns the fields that the event refuses,
+// and those that it requires and that may be missing. An event that the definition
+// does not declare takes everything.
 func (d *Definition) Misfits(event EventName, sent *Schema) []Misfit {
 	c := d.events[event]
 	if sent == nil {
@@ -55,7 +55,7 @@ func (d *Definition) Misfits(event EventName, sent *Schema) []Misfit {
 		if fields[name] == nil {
 			continue
 		}
-		// One object with all fields shows what partsOf says of them.
+		// partsOf decides about an object that has all fields.
 		given := []byte(`{"` + name + `":{}`)
 		for other := range fields {
 			if other != "svcPrivate" && other != "svcPublic" {
@@ -96,12 +96,12 @@ func (c *comparison) compare(sent, taken *jsonschema.Schema, path []string) {
 		}
 	}
 	for _, name := range (Shape{parts}).Required() {
-		// Below the top a schema without fields is one that says nothing of them.
+		// Below the top, a schema without fields leaves its fields open.
 		if len(path) > 0 && len(fields) == 0 {
 			continue
 		}
 		m := Misfit{Path: append(slices.Clone(path), name), Missing: !mentions(sent, name)}
-		// What is filled in beforehand is there unless somebody takes it out.
+		// A field with a default is filled in beforehand.
 		filled := fields[name] != nil && fields[name].Default != nil
 		if m.Optional = !m.Missing && !filled && !demands(sent, name); m.Missing || m.Optional {
 			c.misfits = append(c.misfits, m)
@@ -123,8 +123,8 @@ func properties(s *jsonschema.Schema) map[string]*jsonschema.Schema {
 	return fields
 }
 
-// conjuncts returns the schemas that all hold for what s holds for: itself, what
-// it refers to, and the parts of allOf.
+// conjuncts returns the schemas that every value of s fits: s itself, the one that it
+// refers to, and the parts of allOf.
 func conjuncts(s *jsonschema.Schema, before []*jsonschema.Schema) []*jsonschema.Schema {
 	if s == nil || slices.Contains(before, s) {
 		return before
@@ -183,8 +183,8 @@ func demands(s *jsonschema.Schema, member string) bool {
 	return somewhere(s, map[*jsonschema.Schema]bool{}, func(part *jsonschema.Schema) bool { return slices.Contains(part.Required, member) })
 }
 
-// somewhere reports whether is holds for s or for a part of it that speaks of the
-// same value. It asks each once, however many refer to it, and notes them in asked.
+// somewhere reports whether is holds for s or for a part of it about the same value. It
+// asks each part once, however many others refer to it, and notes them in asked.
 func somewhere(s *jsonschema.Schema, asked map[*jsonschema.Schema]bool, is func(*jsonschema.Schema) bool) bool {
 	if s == nil || asked[s] {
 		return false

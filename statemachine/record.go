@@ -21,7 +21,7 @@ const (
 // machine keeps it and does not look at it.
 type Chain [16]byte
 
-// Record is a stored instance as far as it can be read without its definition.
+// Record is the part of a stored instance that can be read without its definition.
 // Its slices alias the bytes that were parsed.
 type Record struct {
 	Version              uint64 // of the definition
@@ -31,8 +31,8 @@ type Record struct {
 	States               data.Value
 	Public, Private      data.Value
 	Redirect             string
-	// Attachment is what the caller keeps beside the instance; nil for nothing.
-	// The state machine does not look at it.
+	// Attachment is data that the caller keeps with the instance; nil for none. The
+	// state machine does not read it.
 	Attachment []byte
 	memory     []byte
 }
@@ -72,8 +72,8 @@ func appendBytes[T ~string | ~[]byte](dst []byte, b T) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 }
 
-// appendMemory writes what history nodes remember by name, because the places
-// of nodes are not the same in another version of the definition.
+// appendMemory writes the memory of history nodes by name, because a node has another
+// index in another version of the definition.
 func (d *Definition) appendMemory(dst []byte, memories []memory) []byte {
 	for _, m := range memories {
 		h := d.nodes[m.history]

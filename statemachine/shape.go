@@ -7,13 +7,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Shape is what a schema says of the fields of a value, for whoever makes a page
-// of it. The zero value says nothing.
+// Shape is what a schema says of the fields of a value, so that a page can be made of
+// it. The zero value has no fields.
 type Shape struct {
 	parts []*jsonschema.Schema // all hold
 }
 
-// Shape returns that of the schema; s may be nil.
+// Shape returns the shape of the schema's values; s may be nil.
 func (s *Schema) Shape() Shape {
 	if s == nil {
 		return Shape{}
@@ -21,8 +21,8 @@ func (s *Schema) Shape() Shape {
 	return Shape{conjuncts(s.compiled, nil)}
 }
 
-// Fields returns the names of the fields that are there whatever the value is, in
-// order.
+// Fields returns the names of the fields that every value may have, in order.
+// Alternatives and conditions do not count.
 func (s Shape) Fields() []string {
 	names := map[string]bool{}
 	for _, part := range s.parts {
@@ -33,7 +33,7 @@ func (s Shape) Fields() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Required returns the names that are required whatever the value is, in order.
+// Required returns the names of the fields that every value must have, in order.
 func (s Shape) Required() []string {
 	var names []string
 	for _, part := range s.parts {
@@ -43,8 +43,8 @@ func (s Shape) Required() []string {
 	return slices.Compact(names)
 }
 
-// Mentions reports whether there is, or can be, a field of that name: alternatives
-// and conditions count.
+// Mentions reports whether a value can have a field of that name; alternatives and
+// conditions count.
 func (s Shape) Mentions(name string) bool {
 	return slices.ContainsFunc(s.parts, func(part *jsonschema.Schema) bool { return mentions(part, name) })
 }
@@ -67,8 +67,8 @@ func (s Shape) Items() Shape {
 	return below
 }
 
-// Within reports whether the shape is that of one of those around it, as it is in
-// a schema that refers to itself.
+// Within reports whether the shape equals one of those around it, which happens in a
+// schema that refers to itself.
 func (s Shape) Within(around []Shape) bool {
 	return slices.ContainsFunc(around, func(o Shape) bool { return slices.Equal(o.parts, s.parts) })
 }

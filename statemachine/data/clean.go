@@ -10,8 +10,8 @@ import (
 
 // Clean checks that src is exactly one JSON value (RFC 8259) and returns it
 // without white space outside strings. It is stricter than most readers,
-// because what two readers understand differently can be used against one of
-// them: no duplicate keys (compared after unescaping), no surrogate escape
+// because text that two readers understand differently can be used in an attack on
+// one of them: no duplicate keys (compared after unescaping), no surrogate escape
 // without its other half, valid UTF-8, no byte order mark, nothing behind the
 // value, objects and arrays at most MaxDepth deep, exponents of at most 17
 // digits.
@@ -260,7 +260,8 @@ func (s *scanner) number(i int) int {
 	return i
 }
 
-// exponent checks what follows the e, at i, of the number that begins at start.
+// exponent checks the text behind the e of a number: it is at i, and the number begins
+// at start.
 func (s *scanner) exponent(start, i int) int {
 	if i < len(s.src) && (s.src[i] == '+' || s.src[i] == '-') {
 		i++

@@ -104,8 +104,8 @@ func appendLiteral(dst []byte, n json.Number) ([]byte, error) {
 	return append(dst, v...), nil
 }
 
-// appendValue appends v. That it is valid is its maker's promise; how deep it is
-// depends on what it is put into.
+// appendValue appends v. Its maker promises that it is valid; its depth counts from
+// the value that it is put into.
 func appendValue(dst []byte, v Value, depth int) ([]byte, error) {
 	if len(v) == 0 {
 		return append(dst, "null"...), nil

@@ -39,8 +39,8 @@ func (e *SyntaxError) Error() string {
 
 func (e *SyntaxError) Unwrap() error { return ErrSyntax }
 
-// Clip returns s cut to most bytes, without splitting a character, and with "…"
-// where something is missing.
+// Clip returns s cut to at most most bytes, without splitting a character, and with
+// "…" at the end if it was cut.
 func Clip(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -51,8 +51,8 @@ func Clip(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// Quote returns s as it may stand in a message to whoever sent it: in quotes,
-// with everything escaped that does not print, and cut to 64 characters.
+// Quote returns s in a form that is safe in a message to the sender of s: in quotes,
+// with all unprintable characters escaped, and cut to 64 characters.
 func Quote(s string) string {
 	const maxChars = 64
 	if len(s) < maxChars*utf8.UTFMax {

@@ -13,8 +13,8 @@ func Merge(target, patch Value) Value {
 
 // Overlay puts given over defaults: each member of given replaces the whole
 // member of defaults, and null is a value like others. Keys of defaults keep
-// their place, new ones follow in given's order. What is no object gives way to
-// what is one; of two objects that are none, given wins. The result is new
+// their place, new ones follow in given's order. If only one of the two is an object, the
+// result is that one; if neither is, it is given. The result is new
 // storage.
 func Overlay(defaults, given Value) Value {
 	if given.Kind() != Object && defaults.Kind() == Object {

@@ -77,8 +77,8 @@ func (n *Node) Data() (data.Value, error) {
 	if n == nil {
 		return nil, nil
 	}
-	// What comes out is checked like a request, because that a tree was not
-	// changed since it was parsed is only a promise.
+	// The result is checked like a request: nothing but a promise keeps the tree
+	// from being changed after it was parsed.
 	b, err := n.appendJSON(nil, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%d:%d: %w", n.Line, n.Column, err)

@@ -63,7 +63,7 @@ func (b *builder) node(kind Kind, line, column int) *Node {
 
 // add appends a member to a mapping.
 func (b *builder) add(n *Node, first map[string]*Node, key, value *Node) {
-	// The first one stays, so that what is read below is what stands there first.
+	// The first one stays, so faults below it are about the first.
 	if before, ok := first[key.Text]; ok {
 		b.faults.Add(key, "duplicate key %s, the first is in line %d", data.Quote(key.Text), before.Line).Suggestion = adviceTwice
 		return

@@ -10,11 +10,11 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 )
 
-// JSON has one kind of number and CEL two that do not mix: amount * 2 would fail
-// for an amount of 1.5, and amount * 2.0 for an amount of 1. So the four
-// operators are taken out of the standard library and declared again, with the
-// overloads that they had, under the names that the cost model knows, and the
-// two mixes more.
+// JSON has one kind of number and CEL has two that do not mix: amount * 2 would fail
+// for an amount of 1.5, and amount * 2.0 for an amount of 1. So the four operators are
+// taken out of the standard library and declared again: with their standard overloads,
+// under the names that the cost model knows, and with the two mixes
+// (statemachine/DEFINITION.md, "Numbers").
 
 // standardLibrary is CEL's standard library without what is declared here.
 func standardLibrary() cel.EnvOption {
@@ -62,9 +62,8 @@ func arithmetic() []cel.EnvOption {
 	}
 }
 
-// mix makes both operands doubles when one of them is one and the other an int.
-// Everything else it leaves as it is; the operator then finds out whether it can
-// be done.
+// mix makes both operands doubles when one is a double and the other an int. It leaves
+// all other operands as they are; the operator then reports those that do not fit.
 func mix(a, b ref.Val) (ref.Val, ref.Val) {
 	switch x := a.(type) {
 	case types.Int:
@@ -141,9 +140,9 @@ func divide(a, b ref.Val) ref.Val {
 	return types.MaybeNoSuchOverloadErr(a)
 }
 
-// rounding lets the functions of the math library that take a double take an
-// int as well: JSON has made one of 1500.0. The result of rounding an int is the
-// int, which is the same number in JSON.
+// rounding lets the functions of the math library that take a double take an int as
+// well, because 1500.0 of JSON is an int here. Rounding an int returns it, which is
+// the same number in JSON.
 func rounding() []cel.EnvOption {
 	var opts []cel.EnvOption
 	for _, name := range []string{"ceil", "floor", "round", "trunc"} {

@@ -5,13 +5,13 @@ import "cel.dev/cel-go/cel"
 const (
 	// evaluationCost is charged for an evaluation whose cost is not counted.
 	evaluationCost = 32
-	// readPerUnit and writtenPerUnit are how many bytes of the data, and of a
-	// result that is not a slice of it, one unit pays for. That is what skipping
-	// and writing them takes.
+	// readPerUnit and writtenPerUnit are how many bytes one unit pays for: of the
+	// data, and of a result that is not a slice of the data. Skipping and writing
+	// so many bytes takes about as long as one unit.
 	readPerUnit    = 64
 	writtenPerUnit = 32
-	// maxUncounted is how much data an expression may read without that its cost
-	// is counted: the estimate of its cost is one for small data.
+	// maxUncounted is how much data an expression may read before its cost is
+	// counted: the estimate of its cost assumes small data.
 	maxUncounted = 64 << 10
 )
 
@@ -46,7 +46,7 @@ func (b *Budget) ChargeBytes(n int) { b.Charge(uint64(n) / readPerUnit) }
 // evaluation fails then.
 func (b *Budget) Exhausted() bool { return b != nil && b.exhausted }
 
-// admit returns the error of an evaluation for which nothing is left.
+// admit returns an error when the budget is exhausted.
 func (b *Budget) admit() error {
 	if b.Exhausted() {
 		return limitError("the evaluations cost too much together")
@@ -67,7 +67,7 @@ func (b *Budget) chargeFor(read int, details *cel.EvalDetails) {
 	b.Charge(cost + uint64(read)/readPerUnit)
 }
 
-// reading is which parts of a scope an expression reads.
+// reading says which parts of a scope an expression reads.
 type reading struct {
 	public, private, event bool
 	locals                 []string // variables of its own loops included
@@ -92,7 +92,7 @@ func readingOf(names []string) reading {
 	return r
 }
 
-// size is how many bytes of data the expression has to do with.
+// size is how many bytes of the scope's data the expression reads at most.
 func (r *reading) size(s *Scope) int {
 	n := 0
 	if r.public {

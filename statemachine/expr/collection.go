@@ -16,17 +16,17 @@ const (
 	// maxRange is how many numbers lists.range makes.
 	maxRange = 10_000
 
-	// maxComparedBytes bounds the comparisons of lists and maps with each other
-	// in one call, where nothing is better than trying all pairs.
+	// maxComparedBytes bounds how many bytes of lists and maps one call compares
+	// with each other. For these it has to try all pairs.
 	maxComparedBytes = 64 << 20
 
 	sortByKeys = "@sortByAssociatedKeys"
 )
 
-// collectionFunctions replaces the functions of the lists and sets libraries
-// that compare all pairs: for two lists of a few 100,000 elements, which fit
-// into a request, that is hours in a single call. Theirs here are linear for
-// everything that is not a list or a map, and so are their costs.
+// collectionFunctions replaces the functions of the lists and sets libraries that
+// compare all pairs. Two lists of a few 100,000 elements fit into a request and would
+// take hours in a single call. The functions here, and their costs, are linear for
+// all elements that are not lists or maps.
 func collectionFunctions() []cel.EnvOption {
 	list := cel.ListType(cel.TypeParamType("T"))
 	both := []*cel.Type{list, list}
@@ -86,8 +86,8 @@ func sortCost(keys cost.QuantityExpr) cost.QuantityExpr {
 // bag is a set of values under CEL's equality, which takes 1 and 1.0 for the
 // same. It is used by one call and then dropped.
 type bag struct {
-	// scalars has the values under their scalarKey. Equal scalars have equal
-	// keys; the other way round need not hold, so each key has a list.
+	// scalars has the values under their scalarKey. Equal scalars have equal keys.
+	// Unequal scalars may share a key, so each key has a list.
 	scalars map[any][]ref.Val
 	// others are the values without a key: lists, maps, timestamps. They are
 	// compared one by one.

@@ -27,9 +27,9 @@ const (
 // sizes is the cost.Estimator of compilation.
 type sizes struct{}
 
-// EstimateSize implements cost.Estimator. What is inside of the elements of a
-// list is taken for ten times smaller than the list: otherwise every loop in a
-// loop would be refused, although its data could not even be sent.
+// EstimateSize implements cost.Estimator. Values inside the elements of a list are
+// assumed to be ten times smaller than the list. Otherwise every loop in a loop would
+// be refused, although data of that size could not even be sent.
 func (sizes) EstimateSize(n cost.AstNode) *cost.SizeEstimate {
 	path := n.Path()
 	if len(path) == 0 {
@@ -79,8 +79,8 @@ func estimates() cel.EnvOption {
 		if id == overloads.InList || id == overloads.ExtFormatString {
 			continue // estimated here, and with textFunctions
 		}
-		// A part of something computed, x.?list[?0] or f(x)["key"], has no size
-		// for the library, and whatever is done with it no bound.
+		// For the library a part of a computed value, x.?list[?0] or f(x)["key"], has
+		// no size, and every call on it has no bound.
 		opts = append(opts, cost.OverloadCostEstimate(id,
 			func(e cost.Estimator, target *cost.AstNode, args []cost.AstNode) *cost.CallEstimate {
 				estimate := standard(e, target, args)
@@ -93,8 +93,8 @@ func estimates() cel.EnvOption {
 	return cel.CostEstimatorOptions(opts...)
 }
 
-// membership estimates x in list. The library takes an element for a whole unit,
-// which is three times too much, and enough to refuse a list in a list.
+// membership estimates x in list. The library charges a whole unit for an element,
+// which is three times too much and would refuse a list in a list.
 func membership(e cost.Estimator, _ *cost.AstNode, args []cost.AstNode) *cost.CallEstimate {
 	if len(args) != 2 {
 		return nil
@@ -105,13 +105,13 @@ func membership(e cost.Estimator, _ *cost.AstNode, args []cost.AstNode) *cost.Ca
 
 // meter is the cost.ActualCostEstimator of evaluations whose cost is tracked.
 //
-// NB: cel-go finds a call's cost by its overload. A call on operands of unknown
-// type, and that is all our data, has none when several fit, and then costs 1.
-// So meter charges these by the sizes of what they got.
+// NB: cel-go finds a call's cost by its overload. All our data is of unknown type,
+// so that a call has no overload when several fit, and then costs 1. meter charges
+// such calls by the sizes of their operands.
 type meter struct{}
 
-// CallCost implements cost.ActualCostEstimator. It is asked after the call. nil
-// leaves it to the models.
+// CallCost implements cost.ActualCostEstimator. cel-go calls it after the call. nil
+// leaves the cost to the models.
 func (meter) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uint64 {
 	switch function {
 	case weighFunction:
@@ -143,8 +143,8 @@ func charge(n int) *uint64 {
 	return &c
 }
 
-// lighter returns the smaller of the weights of both operands: a comparison
-// ends where the shorter one does.
+// lighter returns the smaller weight of the two operands: a comparison ends with the
+// shorter one.
 func lighter(args []ref.Val) int {
 	least := maxWeight
 	for _, arg := range args {
@@ -154,7 +154,7 @@ func lighter(args []ref.Val) int {
 	return least
 }
 
-// heavier returns a tenth of what all operands weigh: each is gone through once.
+// heavier returns a tenth of the weight of all operands: each is read once.
 func heavier(args []ref.Val) int {
 	sum := 0
 	for _, arg := range args {

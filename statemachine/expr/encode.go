@@ -14,9 +14,9 @@ import (
 	"troupe/statemachine/data"
 )
 
-// encode returns the JSON form of a result. The errors wrap ErrEval: there is no
-// such form, it would be too large, or it would be nested deeper than a
-// data.Value may be.
+// encode returns the JSON form of a result. Errors wrap ErrEval: the result has no
+// JSON form, or the form would be too large or nested deeper than a data.Value may
+// be.
 func encode(v ref.Val) (data.Value, error) {
 	if weight, _ := weigh(v); weight > maxWeight {
 		return nil, limitError(tooLarge)
@@ -74,8 +74,7 @@ func plainValue(v ref.Val) (any, error) {
 	return nil, evalError("no JSON form: " + v.Type().TypeName())
 }
 
-// plainDouble refuses what JSON cannot write. -0 becomes 0: it is equal, and
-// nobody means it.
+// plainDouble refuses doubles that JSON cannot write. -0 becomes 0, which is equal.
 func plainDouble(f float64) (any, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, evalError(fmt.Sprintf("no JSON form: %v", f))
@@ -115,7 +114,7 @@ func plainList(l traits.Lister) (any, error) {
 }
 
 // plainMap converts a map that the expression made. data.From sorts the keys.
-// Keys have to be strings: were 1 written as "1", two keys could become one.
+// Keys must be strings: if 1 were written as "1", two keys could become one.
 func plainMap(m traits.Mapper) (any, error) {
 	out := make(map[string]any, int(m.Size().(types.Int)))
 	for it := m.Iterator(); it.HasNext() == types.True; {

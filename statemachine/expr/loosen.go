@@ -13,8 +13,8 @@ import (
 const maxLoosened = 16
 
 // mixed is what the checker says about an int and a double where it wants two
-// values of one type. Its equality and its conditional have a type parameter, so
-// that no overload can be added for the mix; at run time it would be no problem.
+// values of one type. Equality and conditional have a type parameter in the
+// checker, so no overload can be added for the mix. The evaluation can do it.
 var mixed = regexp.MustCompile(`^found no matching overload for '(_==_|_!=_|_\?_:_)' applied to '\((bool, )?(int, double|double, int)\)'`)
 
 // check parses and checks src. Where an int meets a double in ==, != or ?:, it

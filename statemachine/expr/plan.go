@@ -12,8 +12,8 @@ import (
 // order or without a bound. It sees each node after its operands.
 //
 // Lists and maps that the expression writes down, and the results of loops and
-// bindings, are weighed. Every other function gives at most what it was given,
-// except those that add, which have their own checks.
+// bindings, are weighed. The result of every other function is at most as large
+// as its operands, except for those that add, which have their own checks.
 func plan(n interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	switch node := n.(type) {
 	case interpreter.InterpretableConst, interpreter.InterpretableAttribute:
@@ -50,10 +50,9 @@ func planConstructor(n interpreter.InterpretableConstructor) interpreter.Interpr
 	return m
 }
 
-// planCall takes a function call. The functions that are declared again, in
-// function.go and collection.go, need nothing here; these are the ones that
-// cannot be: cel-go binds them for all overloads at once, or their operands
-// decide.
+// planCall takes a function call. The functions that function.go and
+// collection.go declare again need nothing here. The ones below cannot be declared
+// again: cel-go binds them for all overloads at once, or their operands decide.
 func planCall(n interpreter.InterpretableCall) interpreter.InterpretableV2 {
 	replaced := func(impl func(...ref.Val) ref.Val) interpreter.InterpretableV2 {
 		return interpreter.NewCall(n.ID(), n.Function(), n.OverloadID(), n.Args(), impl)

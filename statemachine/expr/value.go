@@ -16,8 +16,8 @@ import (
 // document does not read it again in every turn.
 const eagerUses = 8
 
-// errNoNative answers those functions of cel-go that want a Go value. None of
-// the profile's does.
+// errNoNative is the error of functions of cel-go that need a Go value. The profile
+// has none.
 var errNoNative = errors.New("JSON is not converted to Go values")
 
 // fromData returns the CEL value of a JSON value. Objects and lists are read

@@ -18,8 +18,8 @@ const maxWeight = 4 << 20
 // unitWeight is what a value weighs beside its text, and a scalar altogether.
 const unitWeight = 8
 
-// scale adds up what values weigh. A part that is used twice counts twice, as it
-// does for whoever compares, prints or encodes the value.
+// scale adds up weights of values. A part that is used twice counts twice, because
+// comparing, printing and encoding go through it twice.
 type scale struct {
 	weight int
 	steps  int // how many values were looked at
@@ -70,8 +70,8 @@ func (s *scale) add(v ref.Val) bool {
 	return s.weight <= maxWeight
 }
 
-// stop ends the evaluation. It is no CEL error, which || could swallow; it uses
-// the panic that cel-go ends evaluations with itself, and recovers.
+// stop ends the evaluation by the panic that cel-go itself uses for that and
+// recovers. A CEL error would not do, because || could absorb it.
 func stop(reason string) {
 	panic(interpreter.EvalCancelledError{Cause: interpreter.MemoryLimitExceeded, Message: reason})
 }
