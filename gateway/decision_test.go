@@ -310,6 +310,8 @@ func TestHeadWorksWhereverGetDoes(t *testing.T) {
 			path += "?rml=/a.rml"
 		case "document-parameters":
 			path += "?docx=/a.docx"
+		case "list-files":
+			path += "?extension=rml"
 		}
 		credential := withToken
 		if rt.access.kinds == identity.Session {

@@ -353,7 +353,7 @@ func FuzzTarget(f *testing.F) {
 			return // net/http answers that itself
 		}
 		w := newRecorder()
-		server.ServeHTTP(w, r)
+		observe(t, server).ServeHTTP(w, r)
 		page := r.URL.Path == "/login" || r.URL.Path == "/login/oidc" || r.URL.Path == callbackPath || r.URL.Path == "/" || formPage.MatchString(r.URL.Path)
 		file := r.URL.Path == "/login/style.css" || r.URL.Path == "/login/script.js" || r.URL.Path == "/favicon.ico" || strings.HasPrefix(r.URL.Path, "/assets/")
 		probe := r.URL.Path == "/livez" || r.URL.Path == "/readyz" || page || file

@@ -41,8 +41,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// bigItem makes lists that do not fit into one piece.
-var bigItem = []byte(`{"_id":"` + strings.Repeat("x", 10_000) + `"}`)
+// bigItem makes lists that do not fit into one piece. The end of a list is not in it.
+var bigItem = []byte(`{"_id":"i1","workflowId":"leave","states":[],"svcPublic":{"a":"` + strings.Repeat("x", 10_000) + `"}}`)
 
 // TestQueryThatFails holds gateway/INTERFACE.md, "Budget": before the first byte a
 // status, after it the end of the connection.
@@ -172,7 +172,7 @@ func TestInfoLogHasNoRequests(t *testing.T) {
 	}
 	server.Open(Services{Workflows: new(fakeWorkflows), Credentials: fakeCredentials{}})
 	w := newRecorder()
-	server.ServeHTTP(w, newTestRequest("GET", "/workflow/api/v1/choices", "", withToken))
+	observe(t, server).ServeHTTP(w, newTestRequest("GET", "/workflow/api/v1/choices", "", withToken))
 	if w.status != 200 || log.String() != "" {
 		t.Errorf("got %d and the log %q, want 200 and nothing", w.status, log.String())
 	}

@@ -234,10 +234,10 @@ func (f *fakeWorkflows) Query(ctx context.Context, r *workflow.QueryRequest, ite
 	if f.query != nil {
 		return f.query(ctx, r, item)
 	}
-	if err := item([]byte(`{"_id":"` + instanceOne + `"}`)); err != nil {
+	if err := item([]byte(listedOne)); err != nil {
 		return nil, err
 	}
-	return smallEnd(), item([]byte(`{"_id":"01JD0000000000000000000002"}`))
+	return smallEnd(), item([]byte(listedTwo))
 }
 
 // smallEnd is the end of a query of two instances that was a scan.
@@ -253,7 +253,7 @@ func (f *fakeWorkflows) Events(ctx context.Context, r *workflow.LoadRequest) (*w
 	if f.events != nil {
 		return f.events(ctx, r)
 	}
-	return &workflow.EventsReply{Sequence: 2, Events: []byte(`[{"name":"approve"}]`)}, nil
+	return &workflow.EventsReply{Sequence: 2, Events: []byte("[" + approveEvent + "]")}, nil
 }
 
 func (f *fakeWorkflows) History(ctx context.Context, r *workflow.HistoryRequest) (*workflow.HistoryPage, error) {
@@ -264,7 +264,7 @@ func (f *fakeWorkflows) History(ctx context.Context, r *workflow.HistoryRequest)
 	if f.history != nil {
 		return f.history(ctx, r)
 	}
-	return &workflow.HistoryPage{Entries: []byte(`{"user":"ann"},{"user":"bob"}`)}, nil
+	return &workflow.HistoryPage{Entries: []byte(entryOfAnn + "," + entryOfBob)}, nil
 }
 
 func (f *fakeWorkflows) Watch(ctx context.Context, r *workflow.WatchRequest, tell func(workflow.WatchEvent) error) error {
@@ -278,7 +278,7 @@ func (f *fakeWorkflows) Watch(ctx context.Context, r *workflow.WatchRequest, tel
 	if err := tell(workflow.WatchEvent{Kind: workflow.WatchOpen, ID: "p1"}); err != nil {
 		return err
 	}
-	return tell(workflow.WatchEvent{Kind: workflow.WatchEntry, ID: "p2", Data: []byte(`{"sequence":1}`)})
+	return tell(workflow.WatchEvent{Kind: workflow.WatchEntry, ID: "p2", Data: []byte(watchedOne)})
 }
 
 func (f *fakeWorkflows) StopWatching() {
@@ -317,14 +317,26 @@ func smallReply(workflowID, instanceID string, sequence uint64, withHistory bool
 	return &workflow.Reply{
 		WorkflowID: workflowID, InstanceID: instanceID, Sequence: sequence, WithHistory: withHistory,
 		Head:    []byte(`"_id":"` + instanceID + `","workflowId":"` + workflowID + `","svcPublic":{},"svcPrivate":{}`),
-		History: []byte(`{"user":"ann"}`),
+		History: []byte(entryOfAnn),
 		Tail:    []byte(`"states":[{"stateMachineId":"main","nodeId":"draft"}]`),
 	}
 }
 
-// testServer is a started server with its fakes.
+// What the fakes show of two instances, an event and two entries of a history.
+const (
+	listedOne    = `{"_id":"` + instanceOne + `","workflowId":"leave","svcPublic":{},"states":[]}`
+	listedTwo    = `{"_id":"01JD0000000000000000000002","workflowId":"leave","svcPublic":{},"states":[]}`
+	approveEvent = `{"name":"approve","guard":"true","transitions":[],"schema":null}`
+	entryOfAnn   = `{"user":"ann","startState":["Start"],"transitionEvent":"","endState":["draft"],"ts":"2026-01-02T03:04:05.006Z"}`
+	entryOfBob   = `{"user":"bob","startState":["draft"],"transitionEvent":"approve","endState":["draft"],"ts":"2026-01-02T03:04:05.007Z"}`
+	watchedOne   = `{"workflowId":"leave","instanceId":"` + instanceOne + `","sequence":1,"entry":` + entryOfAnn + `,"states":[]}`
+)
+
+// testServer is a started server with its fakes. Its exchanges are held against
+// openapi.yaml.
 type testServer struct {
 	*Server
+	observed  http.Handler
 	workflows *fakeWorkflows
 	sessions  *fakeSessions
 	portal    *fakePortal
@@ -356,11 +368,13 @@ func startClosed(t testing.TB, o Options) *testServer {
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
+	observed := observe(t, server)
+	server.http.Handler = observed
 	if err := server.Start(); err != nil {
 		t.Fatalf("Start: %v", err)
 	}
-	t.Cleanup(func() { stop(t, server) })
-	return &testServer{Server: server, log: log, base: "http://" + server.Addr().String() + server.options.BasePath}
+	t.Cleanup(func() { stop(t, server) }) // NB: before the observer says what it saw
+	return &testServer{Server: server, observed: observed, log: log, base: "http://" + server.Addr().String() + server.options.BasePath}
 }
 
 // stop stops a server.
@@ -370,6 +384,9 @@ func stop(tb testing.TB, s interface{ Stop(context.Context) error }) {
 		tb.Errorf("Stop: %v", err)
 	}
 }
+
+// ServeHTTP answers as the Server does.
+func (s *testServer) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.observed.ServeHTTP(w, r) }
 
 // lockedBuffer takes a log that several goroutines write.
 type lockedBuffer struct {

@@ -91,7 +91,7 @@ func TestErrorsForPeople(t *testing.T) {
 		}
 		// Also while the server starts, when it has no style to give out yet.
 		w := newRecorder()
-		closed.ServeHTTP(w, newTestRequest("GET", base+"/", "", browser))
+		observe(t, closed).ServeHTTP(w, newTestRequest("GET", base+"/", "", browser))
 		if checkForPeople(t, "while starting", w, true, base); w.status != 503 || w.header.Get("Retry-After") == "" {
 			t.Errorf("while starting: got %d, %v", w.status, w.header)
 		}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"troupe/actors/identity"
+	"troupe/actors/workflow"
 )
 
 // TestTheDocumentIsTheTable holds openapi.yaml against the table of routes, both
@@ -224,5 +226,39 @@ func TestObserverControl(t *testing.T) {
 				t.Errorf("got %v, want one with %q", err, c.want)
 			}
 		})
+	}
+}
+
+// deaf is a test that keeps what it is told.
+type deaf struct {
+	testing.TB
+	cleanup []func()
+	told    []string
+}
+
+func (d *deaf) Cleanup(f func()) { d.cleanup = append(d.cleanup, f) }
+
+func (d *deaf) Error(args ...any) { d.told = append(d.told, fmt.Sprint(args...)) }
+
+// TestTheHarnessObserves holds that what a handler answers gets to the comparison.
+func TestTheHarnessObserves(t *testing.T) {
+	server, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply := smallReply("leave", instanceOne, 2, true)
+	reply.Tail = []byte(`"states":{}`)
+	server.Open(Services{Credentials: fakeCredentials{}, Workflows: &fakeWorkflows{
+		load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) { return reply, nil },
+	}})
+	for path, want := range map[string]int{"/workflow/api/v1/instance/leave/" + instanceOne: 1, "/workflow/api/v1/choices": 0} {
+		d := &deaf{TB: t}
+		observe(d, server).ServeHTTP(newRecorder(), newTestRequest("GET", path, "", withToken))
+		for _, f := range d.cleanup {
+			f()
+		}
+		if len(d.told) != want {
+			t.Errorf("%s: got %q, want %d faults", path, d.told, want)
+		}
 	}
 }

@@ -149,10 +149,10 @@ func TestQueryPrivileges(t *testing.T) {
 func endingWith(cursor string) *fakeWorkflows {
 	return &fakeWorkflows{
 		query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) (*workflow.QueryEnd, error) {
-			return &workflow.QueryEnd{Next: cursor, Count: 1 << 40}, item([]byte(`{"_id":"i1"}`))
+			return &workflow.QueryEnd{Next: cursor, Count: 1 << 40}, item([]byte(listedOne))
 		},
 		history: func(context.Context, *workflow.HistoryRequest) (*workflow.HistoryPage, error) {
-			return &workflow.HistoryPage{Entries: []byte(`{"user":"ann"}`), Next: cursor}, nil
+			return &workflow.HistoryPage{Entries: []byte(entryOfAnn), Next: cursor}, nil
 		},
 	}
 }
@@ -200,10 +200,10 @@ func TestLastPage(t *testing.T) {
 		server     *testServer
 		path, want string
 	}{
-		{last, "/workflow/api/v1/instances/leave?limit=1", `{"instances":[{"_id":"i1"}],"next":null}`},
-		{last, "/workflow/api/v1/instances/leave?limit=1&count=true", `{"instances":[{"_id":"i1"}],"next":null,"count":1099511627776}`},
-		{last, "/workflow/api/v1/instance/leave/i1/history", `{"history":[{"user":"ann"}],"next":null}`},
-		{more, "/workflow/api/v1/instances/leave", `{"instances":[{"_id":"i1"}]}`},
+		{last, "/workflow/api/v1/instances/leave?limit=1", `{"instances":[` + listedOne + `],"next":null}`},
+		{last, "/workflow/api/v1/instances/leave?limit=1&count=true", `{"instances":[` + listedOne + `],"next":null,"count":1099511627776}`},
+		{last, "/workflow/api/v1/instance/leave/i1/history", `{"history":[` + entryOfAnn + `],"next":null}`},
+		{more, "/workflow/api/v1/instances/leave", `{"instances":[` + listedOne + `]}`},
 	} {
 		a := c.server.do(t, get(c.path))
 		if a.status != 200 || a.body != c.want || len(a.header.Values("Link")) > 0 {
@@ -292,7 +292,7 @@ func TestCountOfAStream(t *testing.T) {
 		return &workflow.QueryEnd{Count: 30, Next: "not asked for"}, nil
 	}})
 	a := s.do(t, get("/workflow/api/v1/instances/leave?count=true"))
-	if a.status != 200 || a.header.Get("Content-Length") != "" || !strings.HasSuffix(a.body, `"}],"count":30}`) {
+	if a.status != 200 || a.header.Get("Content-Length") != "" || !strings.HasSuffix(a.body, `}],"count":30}`) {
 		t.Errorf("got %d, Content-Length %q and the end %q", a.status, a.header.Get("Content-Length"), a.body[len(a.body)-30:])
 	}
 }
@@ -308,7 +308,7 @@ func TestQueryMayTakeLongerThanARequest(t *testing.T) {
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}
-			return smallEnd(), item([]byte(`{}`))
+			return smallEnd(), item([]byte(listedOne))
 		},
 	})
 	for _, query := range []string{"", "?limit=1"} {

@@ -386,7 +386,7 @@ func FuzzPortalBody(f *testing.F) {
 		r := portalRequests()[name]
 		before := portal.calls()
 		w := newRecorder()
-		server.ServeHTTP(w, newTestRequest(r.method, r.path, string(text), r.headers...))
+		observe(t, server).ServeHTTP(w, newTestRequest(r.method, r.path, string(text), r.headers...))
 		taken := portal.calls() != before
 		if taken != (w.status == 200) || w.status != 200 && w.status != 400 && w.status != 404 && !(w.status == 413 && len(text) > 1<<20) {
 			t.Fatalf("%s %q: got %d, the portal was asked: %v", name, text, w.status, taken)

@@ -50,7 +50,7 @@ func TestScenarios(t *testing.T) {
 				}
 				return ""
 			case "send":
-				return play(server, d.Input)
+				return play(t, server, d.Input)
 			}
 			d.Fatalf(t, "unknown command %q", d.Cmd)
 			return ""
@@ -59,13 +59,13 @@ func TestScenarios(t *testing.T) {
 }
 
 // play sends the request of a script and writes down the answer.
-func play(server *Server, input string) string {
+func play(t *testing.T, server *Server, input string) string {
 	input = strings.NewReplacer("ANN", tokenAnn, "BOB", tokenBob, "SESSION", sessionAnn).Replace(input)
 	head, body, _ := strings.Cut(input, "\n\n")
 	lines := strings.Split(strings.TrimSpace(head), "\n")
 	method, target, _ := strings.Cut(lines[0], " ")
 	w := newRecorder()
-	server.ServeHTTP(w, newTestRequest(method, target, strings.TrimSpace(body), lines[1:]...))
+	observe(t, server).ServeHTTP(w, newTestRequest(method, target, strings.TrimSpace(body), lines[1:]...))
 	var out strings.Builder
 	fmt.Fprintln(&out, w.status)
 	var names []string

@@ -162,8 +162,8 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	w.wants(t, opening) // before anything happens
-	f.events <- entryEvent("p1", `{"sequence":1}`)
-	w.wants(t, "id: p1\nevent: entry\ndata: {\"sequence\":1}\n\n")
+	f.events <- entryEvent("p1", watchedOne)
+	w.wants(t, "id: p1\nevent: entry\ndata: "+watchedOne+"\n\n")
 	f.events <- workflow.WatchEvent{Kind: workflow.WatchBeat}
 	w.wants(t, ": beat\n\n")
 	f.events <- workflow.WatchEvent{Kind: workflow.WatchLost, ID: "p9", Data: []byte(`{"message":"m"}`)}
@@ -316,8 +316,8 @@ func TestWatchOutlivesTheTimesOfARequest(t *testing.T) {
 	w := s.watch(t, withToken)
 	w.wants(t, opening)
 	<-time.After(3 * short)
-	f.events <- entryEvent("p1", `{}`)
-	w.wants(t, "id: p1\nevent: entry\ndata: {}\n\n")
+	f.events <- entryEvent("p1", watchedOne)
+	w.wants(t, "id: p1\nevent: entry\ndata: "+watchedOne+"\n\n")
 	<-time.After(3 * short)
 	f.stop()
 	w.ends(t)
@@ -331,7 +331,7 @@ func TestSlowWatcher(t *testing.T) {
 	f := newFeed()
 	s := startServer(t, Options{WriteMax: 300 * time.Millisecond}, f.workflows())
 	w := s.watch(t, withToken)
-	big := entryEvent("p1", `{"x":"`+strings.Repeat("x", 1<<20)+`"}`)
+	big := entryEvent("p1", strings.Replace(watchedOne, `"draft"`, `"`+strings.Repeat("x", 1<<20)+`"`, 1))
 	for {
 		select {
 		case f.events <- big:
@@ -491,7 +491,7 @@ func TestWatchOfAnOldProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := io.ReadAll(c)
-	if want := "\r\n\r\nretry: 2000\nid: p1\n\nid: p2\nevent: entry\ndata: {\"sequence\":1}\n\n"; err != nil || !strings.HasSuffix(string(text), want) {
+	if want := "\r\n\r\nretry: 2000\nid: p1\n\nid: p2\nevent: entry\ndata: " + watchedOne + "\n\n"; err != nil || !strings.HasSuffix(string(text), want) {
 		t.Errorf("got %q and %v, want %q at the end", text, err, want)
 	}
 }
@@ -552,7 +552,7 @@ func TestWatchEndsWithItsCredential(t *testing.T) {
 		"a role less":                 {&identity.Principal{ID: "ann", Privileges: ann.Privileges}, true},
 		"a privilege more":            {&identity.Principal{ID: "ann", Roles: ann.Roles, Privileges: []string{"mod-form", "mod-workflows"}}, true},
 	} {
-		for _, e := range []workflow.WatchEvent{entryEvent("p1", `{}`), {Kind: workflow.WatchBeat}} {
+		for _, e := range []workflow.WatchEvent{entryEvent("p1", watchedOne), {Kind: workflow.WatchBeat}} {
 			t.Run(fmt.Sprint(line, " ", e.Kind), func(t *testing.T) {
 				f, credentials := newFeed(), new(changing)
 				credentials.now.Store(ann)
