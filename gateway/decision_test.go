@@ -198,6 +198,7 @@ func TestCrossSiteRequests(t *testing.T) {
 }
 
 // TestPaths holds gateway/INTERFACE.md, "Paths": no redirects, 404 and 405 in JSON.
+// The router alone would redirect (persistence/PROMISES.md, "F14").
 func TestPaths(t *testing.T) {
 	long := strings.Repeat("A", 129)
 	cases := []struct {

@@ -91,7 +91,8 @@ func (c *chart) print(s *shape, indent string) {
 
 // TestRandomChartsStayWhole: whatever the chart and the events, the active nodes
 // are a configuration, every exit answers an entry, the argument of Step stays
-// as it was, and the same input gives the same bytes again.
+// as it was, and the same input gives the same bytes again
+// (persistence/PROMISES.md, "P17").
 func TestRandomChartsStayWhole(t *testing.T) {
 	p := newParser(t)
 	taken := 0

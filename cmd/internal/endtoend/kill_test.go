@@ -35,7 +35,8 @@ type killed struct {
 // TestKill ends the program by SIGKILL under load and holds what it shows
 // afterwards against what it had acknowledged (persistence/PROMISES.md, "P1";
 // persistence/PROMISES.md, "P6"; persistence/PROMISES.md, "P7";
-// persistence/PROMISES.md, "P11"; gateway/INTERFACE.md, "What an answer means").
+// persistence/PROMISES.md, "P11"; gateway/INTERFACE.md, "What an answer means"). It
+// prints how long the starts took (persistence/PROMISES.md, "P15").
 func TestKill(t *testing.T) {
 	kills := 30
 	if testing.Short() {

@@ -28,6 +28,8 @@ var homes = []struct {
 }{
 	{"github.com/julienschmidt/httprouter", []string{"gateway", "bench"}, "HTTP ends in gateway; bench measures the bare router"},
 	{"github.com/asynkron/protoactor-go", []string{"actors"}, "actors are an inside of actors"},
+	// persistence/PROMISES.md, "F10": the plugin reports no error of a write.
+	{"github.com/asynkron/protoactor-go/persistence", []string{}, "the journal is persistence.Store"},
 	{"github.com/cockroachdb/pebble", []string{"persistence", "bench"}, "keys and bytes end in persistence; bench measures the bare store"},
 	{"github.com/hashicorp/raft", []string{"persistence"}, "the journal is the seam for the cluster"},
 	{"cel.dev/cel-go", []string{"statemachine"}, "expressions are a part of definitions"},
@@ -101,6 +103,7 @@ func TestHomesControl(t *testing.T) {
 	catches(t, checkHomes, []planted{
 		{"at home", map[string]string{"persistence/a.go": "package persistence\nimport _ \"github.com/cockroachdb/pebble/v2\"\n"}, nil},
 		{"a sibling of the library", map[string]string{"persistence/a.go": "package persistence\nimport _ \"github.com/rs/zerolog\"\n"}, nil},
+		{"the actors' own persistence", map[string]string{"actors/a.go": "package actors\nimport _ \"github.com/asynkron/protoactor-go/persistence\"\n"}, []string{"the journal is persistence.Store"}},
 		{"the router in cmd", map[string]string{"cmd/troupe/a.go": "package main\nimport _ \"github.com/julienschmidt/httprouter\"\n"}, []string{"httprouter may be imported only in [gateway"}},
 		{"the store in a test of actors", map[string]string{"actors/a_test.go": "package actors\nimport _ \"github.com/cockroachdb/pebble/v2/vfs\"\n"}, []string{"pebble"}},
 		{"YAML beside document", map[string]string{"statemachine/a.go": "package statemachine\nimport _ \"go.yaml.in/yaml/v4\"\n"}, []string{"yaml"}},

@@ -12,7 +12,8 @@ import (
 )
 
 // TestVulnerabilities: the step of .ci/run says when it looks at nothing, takes no
-// folder for a database that is none, and fails when govulncheck finds something.
+// folder for a database that is none, and fails when govulncheck finds something
+// (persistence/PROMISES.md, "F19").
 func TestVulnerabilities(t *testing.T) {
 	script, err := filepath.Abs("../../../.ci/vulnerabilities")
 	if err != nil {
