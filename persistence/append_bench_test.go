@@ -62,7 +62,7 @@ func BenchmarkPebbleApply(b *testing.B) {
 	for _, writers := range []int{1, 16, 64, 256} {
 		b.Run(fmt.Sprint(writers), func(b *testing.B) {
 			s := &Store{options: Options{}.EnsureDefaults()}
-			s.mount()
+			s.wrapFS()
 			o := s.pebbleOptions(nil)
 			o.Logger = pebbleLog{log: s.log}
 			db, err := pebble.Open(b.TempDir(), o)

@@ -31,9 +31,9 @@ type commits struct {
 	waitingSince atomic.Int64
 }
 
-// Append takes w, applies it and returns. The changes are visible to every
-// reader at once; they are durable when waiter is told so. One sync serves all
-// commits that arrive while the one before it is running.
+// Append applies w and returns. The changes are visible to every reader at once
+// and durable when the waiter is told so. One sync serves all commits that arrive
+// while the sync before it is running.
 //
 // Append never waits for a sync. It does wait, like every writer, while the
 // store has no room in memory because flushing cannot keep up; Accepting says
@@ -147,23 +147,23 @@ func (s *Store) commitLoop() {
 		if !ok {
 			return
 		}
-		s.settle(tickets)
+		s.completeAll(tickets)
 		s.commits.waitingSince.Store(0)
 		s.commits.queue.release()
 	}
 }
 
-// settle waits for each ticket in turn and answers it.
-func (s *Store) settle(tickets []*Writes) {
+// completeAll waits for each ticket in turn and answers it.
+func (s *Store) completeAll(tickets []*Writes) {
 	for len(tickets) > 0 {
 		t := tickets[0]
 		s.commits.waitingSince.Store(t.since)
 		n := 1
 		switch {
 		case t.barrier || t.refusal != nil:
-			s.settled(t, t.refusal)
+			s.complete(t, t.refusal)
 		case t.unsynced && !ackBeforeSync:
-			n = s.settleUnsynced(tickets)
+			n = s.completeUnsynced(tickets)
 		default:
 			t.applied.Wait()
 			if !ackBeforeSync {
@@ -171,16 +171,16 @@ func (s *Store) settle(tickets []*Writes) {
 					s.die(fmt.Sprintf("sync log: %v", err))
 				}
 			}
-			s.settled(t, nil)
+			s.complete(t, nil)
 		}
 		tickets = tickets[n:]
 	}
 }
 
-// settleUnsynced answers the run of unsynced tickets at the front and returns how
+// completeUnsynced answers the run of unsynced tickets at the front and returns how
 // many they were. They are in the log without a sync; one empty record behind
 // them, synced, makes all of them durable.
-func (s *Store) settleUnsynced(tickets []*Writes) int {
+func (s *Store) completeUnsynced(tickets []*Writes) int {
 	n := 0
 	for n < len(tickets) && tickets[n].unsynced && tickets[n].refusal == nil && !tickets[n].barrier {
 		tickets[n].applied.Wait()
@@ -190,14 +190,14 @@ func (s *Store) settleUnsynced(tickets []*Writes) int {
 		s.die(fmt.Sprintf("sync log: %v", err))
 	}
 	for _, t := range tickets[:n] {
-		s.settled(t, nil)
+		s.complete(t, nil)
 	}
 	return n
 }
 
-// settled records a durable ticket and answers it, unless the watchdog has. Once
+// complete records a durable ticket and answers it, unless the watchdog has. Once
 // the process is about to end, nothing is acknowledged.
-func (s *Store) settled(t *Writes, err error) {
+func (s *Store) complete(t *Writes, err error) {
 	if !t.barrier && t.refusal == nil {
 		s.commits.syncs.Add(-1)
 		if !ackBeforeSync {

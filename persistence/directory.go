@@ -29,11 +29,11 @@ const (
 	dirWhole               // a store; whether it is damaged is another question
 )
 
-// enter locks the directory, finds out what it holds, and creates the store when
-// there is none and none belongs there. It changes nothing in a directory that is
-// somebody else's.
-func (s *Store) enter() (*pebble.Lock, error) {
-	state, err := s.look()
+// prepareDir locks the directory, checks what it holds, and creates a store when
+// there is none and Options.IDFile demands none. It changes nothing in a directory
+// with files that are not a store's.
+func (s *Store) prepareDir() (*pebble.Lock, error) {
+	state, err := s.findStore()
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (s *Store) enter() (*pebble.Lock, error) {
 			return nil, err
 		}
 	}
-	s.restrict()
+	s.restrictDir()
 	if err := s.holdFolder(s.dir); err != nil {
 		return nil, err
 	}
@@ -64,9 +64,9 @@ func (s *Store) enter() (*pebble.Lock, error) {
 	return lock, s.create(lock)
 }
 
-// look reads which store belongs here and what there is. The folder of
-// Options.IDFile is locked from here on.
-func (s *Store) look() (dirState, error) {
+// findStore reads which store Options.IDFile demands and what the directory holds.
+// It locks the folder of Options.IDFile.
+func (s *Store) findStore() (dirState, error) {
 	if s.options.IDFile != "" {
 		if err := s.holdFolder(s.fs.PathDir(s.options.IDFile)); err != nil {
 			return dirAbsent, err
@@ -80,10 +80,10 @@ func (s *Store) look() (dirState, error) {
 		return state, err
 	}
 	switch {
-	case s.anew && state == dirWhole:
+	case s.createOnly && state == dirWhole:
 		return state, fmt.Errorf("%w: move %s away first; nothing was changed", ErrExists, s.dir)
-	case s.anew:
-		return state, s.forgetID()
+	case s.createOnly:
+		return state, s.removeIDFile()
 	case s.ids.wanted != "" && state != dirWhole:
 		return state, s.missing()
 	case s.readOnly && state != dirWhole:
@@ -128,9 +128,9 @@ func some(names []string, n int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
 }
 
-// restrict takes the directory away from other users of the machine. It holds
-// what people wrote and the digests of credentials.
-func (s *Store) restrict() {
+// restrictDir gives the directory mode 0700: it holds what people wrote and the
+// digests of credentials.
+func (s *Store) restrictDir() {
 	if s.options.FS != nil || s.readOnly {
 		return // not the operating system's files, or not ours to change
 	}
@@ -183,7 +183,7 @@ func (s *Store) create(lock *pebble.Lock) error {
 	if err := k.finish(); err != nil {
 		return err
 	}
-	if err := s.giveID(); err != nil {
+	if err := s.assignID(); err != nil {
 		return err
 	}
 	shards := s.options.Shards

@@ -11,17 +11,17 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// generation is the database as it was opened once, with those who read in it. A
-// store that was opened on a full disk gets a second one, for writing, while the
-// first is still read.
+// generation is one opening of the database, with its readers. A store that was
+// opened read-only on a full disk is opened a second time for writing, while the
+// readers of the first opening go on.
 type generation struct {
 	*pebble.DB
 	readers
 	lock *pebble.Lock
 }
 
-// newGeneration opens the files. NB: Pebble takes a lock for one database only,
-// so each generation has its own, on what the store has locked for all of them.
+// newGeneration opens the database. NB: Pebble wants a lock for each opening. The
+// store holds the lock on the disk for all of them, so these locks do nothing.
 func (s *Store) newGeneration(o *pebble.Options) (*generation, error) {
 	lock, err := pebble.LockDirectory(s.dir, lockedFS{s.fs})
 	if err != nil {
@@ -35,11 +35,11 @@ func (s *Store) newGeneration(o *pebble.Options) (*generation, error) {
 	return &generation{DB: db, readers: readers{gone: make(chan struct{})}, lock: lock}, nil
 }
 
-// Close closes the database. Nobody may read in it any more.
+// Close closes the database. It must have no readers.
 func (g *generation) Close() error { return errors.Join(g.DB.Close(), g.lock.Close()) }
 
-// read counts one reader into the present generation, who must leave it. It is
-// nil once the store is closed.
+// read counts the caller in as a reader of the present generation; the caller must
+// call leave. It returns nil once the store is closed.
 func (s *Store) read() *generation {
 	for {
 		g := s.db.Load()
@@ -52,15 +52,14 @@ func (s *Store) read() *generation {
 	}
 }
 
-// lockedFS is a file system for somebody who has the lock already.
+// lockedFS is a file system whose lock is held already.
 type lockedFS struct{ vfs.FS }
 
 // Lock does nothing.
 func (lockedFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
-// reopen opens a store that is open to read only for writing. Reads go on: new
-// ones in the new generation, those that have begun in the old one. Its tables
-// stay until they have ended.
+// reopen opens a read-only store for writing. Reads go on: new ones use the new
+// generation, running ones the old one, whose tables are kept until they end.
 func (s *Store) reopen() {
 	old := s.db.Load()
 	tables, err := liveTables(old.DB)
@@ -76,7 +75,7 @@ func (s *Store) reopen() {
 	s.log.Info().Str("dir", s.dir).Msg("there is space again, the store is open for writing")
 }
 
-// closeOld closes the generation before, when nobody reads in it any more.
+// closeOld closes the previous generation once it has no readers.
 func (s *Store) closeOld() error {
 	if s.space.old == nil {
 		return nil
@@ -96,13 +95,13 @@ func (s *Store) closeOld() error {
 	return err
 }
 
-// keptTables are the tables of a generation that is still read. The one after it
-// may be done with them; they are removed when the readers have left, or after a
-// crash by Pebble at the next opening.
+// keptTables are the tables that readers of the previous generation need. The new
+// generation may try to remove them; they are removed when those readers have left,
+// or, after a crash, by Pebble at the next opening.
 type keptTables struct {
 	mu     sync.Mutex
 	tables map[string]bool // by name; nil when none are kept
-	paths  []string        // what would have been removed
+	paths  []string        // tables that are to be removed later
 }
 
 // hold keeps these tables from now on.
@@ -115,7 +114,7 @@ func (k *keptTables) hold(tables []liveTable) {
 	}
 }
 
-// keep says whether a file that is to be removed stays for now.
+// keep reports whether a file must stay for now, and remembers to remove it.
 func (k *keptTables) keep(path, name string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -126,7 +125,7 @@ func (k *keptTables) keep(path, name string) bool {
 	return true
 }
 
-// release keeps no more, and returns what is to be removed now.
+// release ends the keeping and returns the files to remove.
 func (k *keptTables) release() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -88,16 +88,16 @@ func (s *Store) missing() error {
 		ErrMissing, s.dir, s.options.IDFile, s.ids.wanted)
 }
 
-// keepID writes the id of this store into Options.IDFile, when there is no such
+// recordID writes the id of this store into Options.IDFile, when there is no such
 // file yet. A store without an id gets one first. After a crash between the two the
 // store has an id and the file is missing: the next Open writes it. A failure is
 // logged, and the store works without the file.
-func (s *Store) keepID() {
+func (s *Store) recordID() {
 	path := s.options.IDFile
 	if path == "" || s.ids.wanted != "" {
 		return
 	}
-	err := s.giveID()
+	err := s.assignID()
 	if err == nil {
 		err = writeFile(s.fs, s.fs.PathDir(path), s.fs.PathBase(path), encodeID(s.ids.own))
 	}
@@ -108,8 +108,8 @@ func (s *Store) keepID() {
 	s.log.Info().Str("file", path).Str("id", s.ids.own).Msg("this store belongs here from now on")
 }
 
-// giveID gives an id to a store that has none.
-func (s *Store) giveID() error {
+// assignID gives an id to a store that has none.
+func (s *Store) assignID() error {
 	if s.ids.own != "" {
 		return nil
 	}
@@ -121,8 +121,8 @@ func (s *Store) giveID() error {
 	return nil
 }
 
-// forgetID makes room for another store.
-func (s *Store) forgetID() error {
+// removeIDFile removes Options.IDFile, so that another store may be made.
+func (s *Store) removeIDFile() error {
 	if s.ids.wanted == "" {
 		return nil
 	}

@@ -5,13 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// readers counts the reads that are running, snapshots included, so that nobody
-// takes the files away under them.
+// readers counts the running reads, snapshots included. The files are closed only
+// when it is zero.
 type readers struct {
 	// state is the number of readers, plus closing once no more may enter.
 	state atomic.Int64
-	// gone is closed by the last reader that leaves after shut. Readers that come
-	// too late pass through there as well, hence last.
+	// gone is closed when shut was called and no reader is left. A reader that enters
+	// after that leaves at once and would close it again, hence last.
 	gone chan struct{}
 	last sync.Once
 }

@@ -59,7 +59,7 @@ func (s *Store) spaceLoop() {
 func (s *Store) pollSpace() {
 	free := freeBytes(s.fs, s.dir)
 	s.metrics.freeBytes.Store(free)
-	s.giveBack(free)
+	s.reclaimSpace(free)
 	if err := s.closeOld(); err != nil {
 		s.log.Warn().Err(err).Msg("closing what was open to read only")
 	}
@@ -95,10 +95,10 @@ func (s *Store) diskFull(reason string) {
 	}
 }
 
-// giveBack frees what the store holds without need when there is little room:
-// old logs at once, and once writes are refused the memory that is not in tables
-// yet, with the logs that it keeps in use.
-func (s *Store) giveBack(free int64) {
+// reclaimSpace frees disk space when there is little. The space of old logs goes at
+// once. When writes are refused, it flushes the memtable, so that its logs are not
+// needed any more.
+func (s *Store) reclaimSpace(free int64) {
 	if s.options.FreeBytesMin < 0 || free < 0 || s.space.waiting {
 		return
 	}
@@ -108,7 +108,7 @@ func (s *Store) giveBack(free int64) {
 	}
 	applied := s.metrics.appended.Load()
 	if !s.gate.isFull() || s.space.flushed == applied || s.commits.syncs.Load() != 0 {
-		return // NB: with nobody on the way in, flushing cannot be held up behind a writer
+		return // NB: only without running commits can a writer not hold up the flush
 	}
 	m := s.db.Load().Metrics()
 	if m.MemTable.Count > 1 || free < int64(m.WAL.Size)+openBytesMin {

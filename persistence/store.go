@@ -21,16 +21,16 @@ type Store struct {
 
 	// Built by Open, then read only.
 
-	dir      string
-	options  Options // defaults filled in
-	readOnly bool
-	anew     bool // create, or fail
-	ids      ids
-	log      zerolog.Logger
-	fs       vfs.FS
-	shards   int
-	crashed  bool // the last process did not close the store
-	started  time.Time
+	dir        string
+	options    Options // defaults filled in
+	readOnly   bool
+	createOnly bool // create, or fail
+	ids        ids
+	log        zerolog.Logger
+	fs         vfs.FS
+	shards     int
+	crashed    bool // the last process did not close the store
+	started    time.Time
 
 	pool    sync.Pool // of *Writes with an empty batch
 	commits commits
@@ -52,12 +52,12 @@ type Store struct {
 	space space // of the space loop's goroutine; of Open and Close outside its life
 
 	// undo holds what Close has to do, in the order of Open. Open and Close own it.
-	undo      []func() error
-	stop      chan struct{} // closed to end the watchdog and the space poll
-	watchDone chan struct{}
-	spaceDone chan struct{}
-	closeOnce sync.Once
-	closeErr  error
+	undo         []func() error
+	stop         chan struct{} // closed to end the watchdog and the space poll
+	watchdogDone chan struct{}
+	spaceDone    chan struct{}
+	closeOnce    sync.Once
+	closeErr     error
 }
 
 // Open opens the store in dir, creating it when dir is absent or empty and
@@ -83,14 +83,14 @@ func Create(dir string, o Options) error {
 	return s.Close()
 }
 
-func newStore(dir string, o Options, anew bool) (*Store, error) {
+func newStore(dir string, o Options, createOnly bool) (*Store, error) {
 	o = o.EnsureDefaults()
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", dir, err)
 	}
 	s := &Store{
-		dir: dir, options: o, readOnly: o.ReadOnly, anew: anew, log: o.Log, started: time.Now(),
-		stop: make(chan struct{}), watchDone: make(chan struct{}), spaceDone: make(chan struct{}),
+		dir: dir, options: o, readOnly: o.ReadOnly, createOnly: createOnly, log: o.Log, started: time.Now(),
+		stop: make(chan struct{}), watchdogDone: make(chan struct{}), spaceDone: make(chan struct{}),
 	}
 	s.clock.Store(1)
 	s.metrics.freeBytes.Store(-1)
@@ -108,8 +108,8 @@ func newStore(dir string, o Options, anew bool) (*Store, error) {
 // open runs the steps of Open in order. What each step must take back is in
 // s.undo as soon as it succeeded.
 func (s *Store) open() error {
-	s.mount()
-	lock, err := s.enter()
+	s.wrapFS()
+	lock, err := s.prepareDir()
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (s *Store) open() error {
 	}
 	s.shards, s.crashed = found.shards, found.crashed
 	if !s.readOnly {
-		s.keepID()
+		s.recordID()
 	}
 	s.keeper = s.newKeeper()
 	if err := s.roomToOpen(found); err != nil {
@@ -162,7 +162,7 @@ func (s *Store) openDB(readOnly bool) error {
 // start begins the store's own goroutines. Close ends them.
 func (s *Store) start() {
 	go s.commitLoop()
-	go s.watchLoop()
+	go s.watchdogLoop()
 	if s.readOnly {
 		close(s.spaceDone)
 		return
@@ -231,7 +231,7 @@ func (s *Store) close() error {
 		return fmt.Errorf("close store %s: %w", s.dir, ErrStalled)
 	}
 	close(s.stop)
-	<-s.watchDone
+	<-s.watchdogDone
 	<-s.spaceDone
 	if !s.awaitReaders() {
 		return fmt.Errorf("close store %s: readers or snapshots are still open", s.dir)

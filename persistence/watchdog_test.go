@@ -28,7 +28,7 @@ func TestAHangingSyncAnswersUnknownAfterTheWait(t *testing.T) {
 		c := appendSetting(s, "a", "1")
 		wantError(t, "waiter", <-c, ErrOutcomeUnknown)
 		took, least := time.Since(start), s.options.CommitWaitMax
-		if took < least-watchInterval(least) || took > least+2*watchInterval(least) {
+		if took < least-watchdogInterval(least) || took > least+2*watchdogInterval(least) {
 			t.Errorf("answered after %s, want about %s", took, least)
 		}
 		wantError(t, "accepting", s.Accepting(), ErrStalled)
@@ -173,7 +173,7 @@ func TestCloseOfAStuckStoreReturns(t *testing.T) {
 		// What Close gave up on; a process would have ended.
 		<-s.commits.done
 		close(s.stop)
-		<-s.watchDone
+		<-s.watchdogDone
 		<-s.spaceDone
 		s.keeper.halt()
 		if err := errors.Join(s.closeDB(), s.undo[0]()); err != nil {

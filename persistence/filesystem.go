@@ -12,8 +12,8 @@ import (
 // slowDiskMin is the shortest disk operation that is reported as slow.
 const slowDiskMin = 3 * time.Second
 
-// mount puts the watches around the file system.
-func (s *Store) mount() {
+// wrapFS builds the file system that the store works on.
+func (s *Store) wrapFS() {
 	s.fs = s.options.FS
 	if s.fs == nil {
 		checked, closer := vfs.WithDiskHealthChecks(vfs.Default, slowDiskMin, nil, s.diskSlow)
@@ -21,7 +21,7 @@ func (s *Store) mount() {
 		s.undo = append(s.undo, closer.Close)
 	}
 	s.fs = vfs.OnDiskFull(s.fs, func() { s.diskFull("a write found no space") })
-	s.fs = orderedFS{FS: s.fs, dir: s.dir, freeBytesMin: s.options.FreeBytesMin, kept: &s.kept, stop: s.stop}
+	s.fs = storeFS{FS: s.fs, dir: s.dir, freeBytesMin: s.options.FreeBytesMin, kept: &s.kept, stop: s.stop}
 }
 
 func (s *Store) diskSlow(info vfs.DiskSlowInfo) {
@@ -29,17 +29,18 @@ func (s *Store) diskSlow(info vfs.DiskSlowInfo) {
 	s.log.Warn().Str("path", info.Path).Dur("took", info.Duration).Msg("slow disk operation")
 }
 
-// orderedFS makes a new MANIFEST's directory entry durable before anything can
+// storeFS makes a new MANIFEST's directory entry durable before anything can
 // refer to it. Pebble writes and syncs the file, then makes the marker that puts
 // it in force, then syncs the directory: on a file system that may keep the
 // second entry and lose the first, a crash in between leaves a store that does
 // not open. It costs one sync for each MANIFEST, so a few a day.
 //
-// It also decides what gets room in advance: a log, which Pebble asks for, and
-// the MANIFEST. What has its room cannot fail when others fill the disk, and a
-// failed write to either ends the process. A log gets none when the disk would
-// count as full with it. And it keeps tables that a generation before may read.
-type orderedFS struct {
+// It also reserves disk space for logs, when Pebble asks for it, and for the
+// MANIFEST. A failed write to either ends the process; a write into reserved space
+// does not fail when others fill the disk. A log gets no reservation that would
+// make the disk count as full. And it keeps the tables that readers of the previous
+// generation need.
+type storeFS struct {
 	vfs.FS
 	dir          string
 	freeBytesMin int64
@@ -47,15 +48,15 @@ type orderedFS struct {
 	stop         <-chan struct{} // closed with the store
 }
 
-// manifestReserve is the room that a MANIFEST gets in advance: some thousand
+// manifestReserve is the space that is reserved for a MANIFEST: some thousand
 // changes.
 const manifestReserve = 512 << 10
 
 // Unwrap returns the file system inside.
-func (o orderedFS) Unwrap() vfs.FS { return o.FS }
+func (o storeFS) Unwrap() vfs.FS { return o.FS }
 
 // Create creates the file, and its entry durably if it is a MANIFEST.
-func (o orderedFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (o storeFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := o.FS.Create(name, category)
 	if err == nil && strings.HasSuffix(name, ".log") {
 		return &logFile{File: f, fs: o}, nil
@@ -63,15 +64,15 @@ func (o orderedFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File
 	if err != nil || !strings.HasPrefix(o.PathBase(name), "MANIFEST-") {
 		return f, err
 	}
-	_, _ = o.reserve(f, 0, manifestReserve) // without it works as well, while there is room
+	_, _ = o.reserve(f, 0, manifestReserve) // it works without, while there is space
 	if err := syncDir(o.FS, o.PathDir(name)); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
-// Remove removes the file, unless it is a table that somebody may still read.
-func (o orderedFS) Remove(name string) error {
+// Remove removes the file, unless it is a table that a reader still needs.
+func (o storeFS) Remove(name string) error {
 	if o.kept.keep(name, o.PathBase(name)) {
 		return nil
 	}
@@ -79,7 +80,7 @@ func (o orderedFS) Remove(name string) error {
 }
 
 // ReuseForWrite gives an old log its next name.
-func (o orderedFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (o storeFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := o.FS.ReuseForWrite(oldname, newname, category)
 	if err != nil {
 		return nil, err
@@ -87,9 +88,9 @@ func (o orderedFS) ReuseForWrite(oldname, newname string, category vfs.DiskWrite
 	return &logFile{File: f, fs: o}, nil
 }
 
-// reserve gives a file room in advance, unless the disk would count as full
-// with it. It says whether it did.
-func (o orderedFS) reserve(f vfs.File, offset, length int64) (bool, error) {
+// reserve reserves space for a file, unless the disk would count as full then. It
+// reports whether it did.
+func (o storeFS) reserve(f vfs.File, offset, length int64) (bool, error) {
 	if free := freeBytes(o.FS, o.dir); o.freeBytesMin >= 0 && free >= 0 && free-length < o.freeBytesMin {
 		return false, nil
 	}
@@ -97,33 +98,34 @@ func (o orderedFS) reserve(f vfs.File, offset, length int64) (bool, error) {
 	return err == nil, err
 }
 
-// logAhead is how much room a log has at least, behind what is written. Whoever
-// is on the way in when the disk becomes full fits into it.
+// logAhead is the least space that is reserved behind the end of a log. Commits
+// that are running when the disk becomes full fit into it.
 const logAhead = 4 << 20
 
 // logFile is a log, written by one goroutine.
 type logFile struct {
 	vfs.File
-	fs       orderedFS
-	whole    bool // it has all the room that it will need
+	fs       storeFS
+	whole    bool // space for the whole log is reserved
 	written  int64
-	reserved int64 // the end of the room that it has
+	reserved int64 // where the reserved space ends
 }
 
-// Preallocate gives the log all the room that it will need, when there is enough.
+// Preallocate reserves space for the whole log, when there is enough.
 func (f *logFile) Preallocate(offset, length int64) error {
 	ok, err := f.fs.reserve(f.File, offset, length)
 	f.whole = ok
 	return err
 }
 
-// Write writes the next bytes. A log that did not get all of its room gets some
-// every few megabytes. When there is none, the store is shut, see
-// [Store.diskFull], while the log still has what it got before.
+// Write writes the next bytes. A log without space for all of it gets some every
+// few megabytes. When that fails, the store takes no more writes (see
+// [Store.diskFull]) while the log still has the space that it got before.
 //
-// A write that finds no room waits for some. Nothing is acknowledged meanwhile,
-// and the watchdog tells those who wait that the outcome is unknown. That is no
-// repetition of a failed sync: what write(2) refuses is not in the file.
+// A write that finds no space waits for some. Nothing is acknowledged meanwhile,
+// and the watchdog answers waiters with ErrOutcomeUnknown. This does not repeat a
+// failed sync: what write(2) refuses is not in the file (persistence/PROMISES.md,
+// "P3").
 func (f *logFile) Write(p []byte) (int, error) {
 	if end := f.written + int64(len(p)) + logAhead; !f.whole && end > f.reserved {
 		_ = f.File.Preallocate(f.reserved, end+logAhead-f.reserved) // what it lacks shows when it is written
@@ -139,11 +141,11 @@ func (f *logFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// roomInterval is how often a write that found no room is tried again.
+// roomInterval is how often a write that found no space is tried again.
 const roomInterval = 50 * time.Millisecond
 
 // pause waits for roomInterval. It is false when the store is closed.
-func (o orderedFS) pause() bool {
+func (o storeFS) pause() bool {
 	timer := time.NewTimer(roomInterval)
 	defer timer.Stop()
 	select {

@@ -13,29 +13,29 @@ const (
 	backgroundHold = 5 * time.Second
 )
 
-// watchLoop is the watchdog. It does no I/O and takes no lock that somebody
+// watchdogLoop is the watchdog. It does no I/O and takes no lock that somebody
 // holds over I/O, so it runs on when the disk hangs. One ticker serves all
 // commits; there is no timer for each.
-func (s *Store) watchLoop() {
-	defer close(s.watchDone)
-	ticker := time.NewTicker(watchInterval(s.options.CommitWaitMax))
+func (s *Store) watchdogLoop() {
+	defer close(s.watchdogDone)
+	ticker := time.NewTicker(watchdogInterval(s.options.CommitWaitMax))
 	defer ticker.Stop()
 	for {
 		select {
 		case <-s.stop:
 			return
 		case <-ticker.C:
-			s.watch()
+			s.checkCommits()
 		}
 	}
 }
 
-// watchInterval is the ticker's, and the error of every age measured with it.
-func watchInterval(commitWaitMax time.Duration) time.Duration {
+// watchdogInterval is the ticker's, and the error of every age measured with it.
+func watchdogInterval(commitWaitMax time.Duration) time.Duration {
 	return min(max(commitWaitMax/40, time.Millisecond), 250*time.Millisecond)
 }
 
-func (s *Store) watch() {
+func (s *Store) checkCommits() {
 	now := int64(time.Since(s.started)) + 1 // never zero, which means "not waiting"
 	s.clock.Store(now)
 	s.gate.forgetBackground(time.Now(), backgroundHold)
