@@ -1,6 +1,7 @@
 // Package treecheck has only tests. They hold what a compiler does not: which
 // package may import which, that every package says what it is for, calls that
-// we do without, sizes, names, and what stands at the top of the tree.
+// we do without, sizes, names, what stands at the top of the tree, and that each
+// citation leads to a document and a heading.
 //
 // A check is a function from a tree to the faults in it. Each has a control
 // beside it, which plants a violation in a small tree and demands that it is

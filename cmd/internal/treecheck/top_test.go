@@ -84,7 +84,7 @@ func TestTopControl(t *testing.T) {
 func TestDependenciesAreExplained(t *testing.T) { holds(t, checkDependencies) }
 
 // checkDependencies demands that each direct dependency of go.mod is named in a
-// DESIGN.md, which says what it does for us.
+// file of decisions, which says what it does for us.
 func checkDependencies(t *testing.T, tree fs.FS) (faults []string) {
 	var designs strings.Builder
 	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
