@@ -119,7 +119,7 @@ func TestInstanceList(t *testing.T) {
 		{
 			name: "YAML", args: list("-o", "yaml", "--all", "--limit", "2", "--filter", `{"states.nodeId":"review"}`),
 			stdout: "instances:\n" +
-				"- _id: \"" + firstID + "\"\n  workflowId: leave\n  svcPublic:\n    days: 5\n    who: \"Ana\\n\\u001b[2J\"\n    big: 12345678901234567890.10\n" +
+				"- _id: \"" + firstID + "\"\n  workflowId: leave\n  svcPublic:\n    days: 5\n    who: \"Ana\\n\\x1b[2J\"\n    big: 12345678901234567890.10\n" +
 				"  states:\n  - stateMachineId: main\n    nodeId: review\n" +
 				"- _id: \"" + thirdID + "\"\n  workflowId: leave\n  svcPublic: {}\n  states:\n  - stateMachineId: main\n    nodeId: review\n",
 		},

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -150,6 +151,15 @@ func escapeJSON(text []byte) []byte {
 		text = text[size:]
 	}
 	return out
+}
+
+// appendUnicodeEscape appends \u…, two of them beyond the basic plane, as JSON
+// has it.
+func appendUnicodeEscape(dst []byte, r rune) []byte {
+	if high, low := utf16.EncodeRune(r); r > 0xffff {
+		return fmt.Appendf(dst, `\u%04x\u%04x`, high, low)
+	}
+	return fmt.Appendf(dst, `\u%04x`, r)
 }
 
 // errInputTooLarge bounds what is read for one argument.

@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
-	"unicode/utf16"
+	"strings"
 )
 
 // YAML is written from the tokens of JSON, so that members keep their order and
@@ -17,44 +18,26 @@ import (
 
 // appendYAML appends the YAML of one JSON value, with a line end.
 func appendYAML(dst, text []byte) ([]byte, error) {
-	w, err := newYAMLWriter(dst, text)
-	if err != nil {
-		return nil, err
+	if !json.Valid(text) {
+		return nil, errors.New("write YAML: the text is no JSON")
 	}
-	err = w.value(0, atTop)
-	return w.end(err)
+	w := &yamlWriter{in: json.NewDecoder(bytes.NewReader(text)), out: dst}
+	w.in.UseNumber()
+	if err := w.value(0, atTop); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("write YAML: %w", err)
+	}
+	return w.out, nil
 }
 
 // appendYAMLItem appends it as an element of a sequence in a mapping at the top.
 func appendYAMLItem(dst, text []byte) ([]byte, error) {
-	w, err := newYAMLWriter(append(dst, '-'), text)
-	if err != nil {
-		return nil, err
-	}
-	err = w.value(2, behindDash)
-	return w.end(err)
+	return appendYAML(dst, slices.Concat([]byte("["), text, []byte("]")))
 }
 
 // yamlWriter turns one JSON text into YAML.
 type yamlWriter struct {
 	in  *json.Decoder
 	out []byte
-}
-
-func newYAMLWriter(dst, text []byte) (*yamlWriter, error) {
-	if !json.Valid(text) {
-		return nil, errors.New("write YAML: the text is no JSON")
-	}
-	in := json.NewDecoder(bytes.NewReader(text))
-	in.UseNumber()
-	return &yamlWriter{in: in, out: dst}, nil
-}
-
-func (w *yamlWriter) end(err error) ([]byte, error) {
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("write YAML: %w", err)
-	}
-	return w.out, nil
 }
 
 // place is what stands before a value on its line.
@@ -72,74 +55,37 @@ func (w *yamlWriter) value(indent int, at place) error {
 	if err != nil {
 		return err
 	}
+	scalar := "null"
 	switch t := token.(type) {
 	case json.Delim:
-		if !w.in.More() {
-			w.scalar(map[json.Delim]string{'{': "{}", '[': "[]"}[t], at)
-			_, err = w.in.Token() // the closing bracket
-			return err
+		if w.in.More() {
+			return w.collection(t == '{', indent, at)
 		}
-		if t == '{' {
-			return w.mapping(indent, at)
-		}
-		return w.sequence(indent, at)
+		_, err = w.in.Token() // the closing bracket
+		scalar = map[json.Delim]string{'{': "{}", '[': "[]"}[t]
 	case string:
-		w.scalar(yamlString(t), at)
+		scalar = yamlString(t)
 	case json.Number:
-		w.scalar(t.String(), at)
+		scalar = t.String()
 	case bool:
-		w.scalar(strconv.FormatBool(t), at)
-	default:
-		w.scalar("null", at)
+		scalar = strconv.FormatBool(t)
 	}
-	return nil
-}
-
-func (w *yamlWriter) scalar(text string, at place) {
 	if at != atTop {
 		w.out = append(w.out, ' ')
 	}
-	w.out = append(append(w.out, text...), '\n')
-}
-
-// mapping writes the members of an object that has some. Behind a dash the
-// first stands on the same line.
-func (w *yamlWriter) mapping(indent int, at place) error {
-	if at == behindKey {
-		w.out = append(w.out, '\n')
-	}
-	for first := true; w.in.More(); first = false {
-		token, err := w.in.Token()
-		if err != nil {
-			return err
-		}
-		if first && at == behindDash {
-			w.out = append(w.out, ' ')
-		} else {
-			w.indent(indent)
-		}
-		name, _ := token.(string) // the keys of JSON are strings
-		key := yamlString(name)
-		if len(key) > yamlKeyCharsMax {
-			w.out = append(append(append(w.out, "? "...), key...), '\n')
-			w.indent(indent)
-			key = ""
-		}
-		w.out = append(append(w.out, key...), ':')
-		if err := w.value(indent+2, behindKey); err != nil {
-			return err
-		}
-	}
-	_, err := w.in.Token()
+	w.out = append(append(w.out, scalar...), '\n')
 	return err
 }
 
-// sequence writes the elements of an array that has some. A sequence in a
-// sequence begins on the same line; one in a mapping is not indented.
-func (w *yamlWriter) sequence(indent int, at place) error {
+// collection writes the members of an object, or the elements of an array, that has
+// some. Behind a dash the first stands on the same line. A sequence in a mapping is
+// not indented.
+func (w *yamlWriter) collection(isMapping bool, indent int, at place) error {
 	if at == behindKey {
 		w.out = append(w.out, '\n')
-		indent -= 2
+		if !isMapping {
+			indent -= 2
+		}
 	}
 	for first := true; w.in.More(); first = false {
 		if first && at == behindDash {
@@ -147,20 +93,45 @@ func (w *yamlWriter) sequence(indent int, at place) error {
 		} else {
 			w.indent(indent)
 		}
-		w.out = append(w.out, '-')
-		if err := w.value(indent+2, behindDash); err != nil {
+		next := behindDash
+		if isMapping {
+			next = behindKey
+			if err := w.key(indent); err != nil {
+				return err
+			}
+		} else {
+			w.out = append(w.out, '-')
+		}
+		if err := w.value(indent+2, next); err != nil {
 			return err
 		}
 	}
-	_, err := w.in.Token()
+	_, err := w.in.Token() // the closing bracket
 	return err
 }
 
-func (w *yamlWriter) indent(n int) {
-	for range n {
-		w.out = append(w.out, ' ')
+// yamlKeyCharsMax is less than what YAML allows a key on one line to have
+// without a "?" before it.
+const yamlKeyCharsMax = 1000
+
+// key writes the key of a member, with its colon.
+func (w *yamlWriter) key(indent int) error {
+	token, err := w.in.Token()
+	if err != nil {
+		return err
 	}
+	name, _ := token.(string) // the keys of JSON are strings
+	key := yamlString(name)
+	if len(key) > yamlKeyCharsMax {
+		w.out = append(append(append(w.out, "? "...), key...), '\n')
+		w.indent(indent)
+		key = ""
+	}
+	w.out = append(append(w.out, key...), ':')
+	return nil
 }
+
+func (w *yamlWriter) indent(n int) { w.out = append(w.out, strings.Repeat(" ", n)...) }
 
 // yamlPlain is what needs no quotes: words that begin with a letter. A dash
 // inside is common in names.
@@ -169,45 +140,11 @@ var yamlPlain = regexp.MustCompile(`^[A-Za-z_](?:[A-Za-z0-9_./ -]{0,62}[A-Za-z0-
 // yamlWords are words that some reader takes for a truth value or null.
 var yamlWords = regexp.MustCompile(`(?i)^(?:y|n|yes|no|on|off|true|false|null)$`)
 
+// yamlString writes a string. What does not print is escaped: every escape of Go's
+// is one of YAML's with the same meaning.
 func yamlString(s string) string {
 	if yamlPlain.MatchString(s) && !yamlWords.MatchString(s) {
 		return s
 	}
-	return string(appendYAMLQuoted(nil, s))
-}
-
-// yamlKeyCharsMax is less than what YAML allows a key on one line to have
-// without a "?" before it.
-const yamlKeyCharsMax = 1000
-
-// appendYAMLQuoted appends a string between double quotes; what does not print
-// is escaped.
-func appendYAMLQuoted(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			dst = append(dst, '\\', byte(r))
-		case r == '\n':
-			dst = append(dst, `\n`...)
-		case r == '\t':
-			dst = append(dst, `\t`...)
-		case strconv.IsPrint(r):
-			dst = append(dst, string(r)...)
-		case r > 0xffff:
-			dst = append(dst, fmt.Sprintf(`\U%08X`, r)...)
-		default:
-			dst = appendUnicodeEscape(dst, r)
-		}
-	}
-	return append(dst, '"')
-}
-
-// appendUnicodeEscape appends \u…, two of them beyond the basic plane, as JSON
-// has it.
-func appendUnicodeEscape(dst []byte, r rune) []byte {
-	if high, low := utf16.EncodeRune(r); r > 0xffff {
-		return fmt.Appendf(dst, `\u%04x\u%04x`, high, low)
-	}
-	return fmt.Appendf(dst, `\u%04x`, r)
+	return strconv.Quote(s)
 }
