@@ -40,18 +40,18 @@ func benchReply() *workflow.Reply {
 
 const benchBody = `{"workflowId":"leave-request","instanceId":"01JD0000000000000000000001","event":{"name":"approve","data":{"comment":"fine with me","days":3,"list":[1,2,3],"nested":{"a":"b"}}}}`
 
-// silent takes an answer as cheaply as possible.
-type silent struct{ header http.Header }
+// discardResponse takes an answer as cheaply as possible.
+type discardResponse struct{ header http.Header }
 
-func (s *silent) Header() http.Header         { return s.header }
-func (s *silent) WriteHeader(int)             {}
-func (s *silent) Write(p []byte) (int, error) { return len(p), nil }
+func (s *discardResponse) Header() http.Header         { return s.header }
+func (s *discardResponse) WriteHeader(int)             {}
+func (s *discardResponse) Write(p []byte) (int, error) { return len(p), nil }
 
-// rewound is a request body that can be read again. Like that of net/http it
+// rewindBody is a request body that can be read again. Like that of net/http it
 // says that it is at its end together with the last bytes.
-type rewound struct{ bytes.Reader }
+type rewindBody struct{ bytes.Reader }
 
-func (r *rewound) Read(p []byte) (int, error) {
+func (r *rewindBody) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	if r.Len() == 0 {
 		err = io.EOF
@@ -59,7 +59,7 @@ func (r *rewound) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (*rewound) Close() error { return nil }
+func (*rewindBody) Close() error { return nil }
 
 func benchServer(b *testing.B) *Server {
 	b.Helper()
@@ -88,9 +88,9 @@ func benchEvent(b *testing.B, before func(*Server)) {
 	b.Helper()
 	s := benchServer(b)
 	r := newTestRequest("POST", "/workflow/api/v1/event", benchBody, withToken, "Content-Type: application/json")
-	body, text := new(rewound), []byte(benchBody)
+	body, text := new(rewindBody), []byte(benchBody)
 	r.Body = body
-	w := &silent{header: http.Header{}}
+	w := &discardResponse{header: http.Header{}}
 	b.ReportAllocs()
 	for b.Loop() {
 		body.Reset(text)

@@ -26,7 +26,7 @@ func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64) ([]byte, e
 		return nil, nil
 	}
 	if r.ContentLength > maxBytes {
-		lingerOn(w, r)
+		lingerBeforeClose(w, r)
 		return nil, refuse(errTooLarge, "the body must not be larger than %d bytes", maxBytes)
 	}
 	var src io.Reader = r.Body
@@ -55,10 +55,10 @@ func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64) ([]byte, e
 	}
 }
 
-// lingerOn makes net/http wait a moment before it closes the connection of a
+// lingerBeforeClose makes net/http wait a moment before it closes the connection of a
 // request whose body is not read, so that a caller who is still sending gets to
 // see the answer. A caller who asked first whether to send is not sending.
-func lingerOn(w http.ResponseWriter, r *http.Request) {
+func lingerBeforeClose(w http.ResponseWriter, r *http.Request) {
 	if len(r.Header["Expect"]) > 0 {
 		return
 	}
@@ -70,7 +70,7 @@ func lingerOn(w http.ResponseWriter, r *http.Request) {
 // keyedBody reads the idempotency key of the header, empty without one, and the
 // body of a POST.
 func (x *exchange) keyedBody() (key string, body data.Value, err error) {
-	if key, err = parseRetryKey(x.r.Header["Idempotency-Key"]); err == nil {
+	if key, err = parseIdempotencyKey(x.r.Header["Idempotency-Key"]); err == nil {
 		body, err = parseBody(x.body)
 	}
 	return key, body, err
@@ -100,9 +100,9 @@ func parseCreate(body data.Value) (*workflow.CreateRequest, error) {
 		switch key {
 		case "workflowId":
 			found = true
-			request.WorkflowID, err = text(v, key)
+			request.WorkflowID, err = stringMember(v, key)
 		case "data":
-			content, err = object(v, key)
+			content, err = objectMember(v, key)
 		default:
 			err = unknownMember("", key, "workflowId", "data")
 		}
@@ -117,9 +117,9 @@ func parseCreate(body data.Value) (*workflow.CreateRequest, error) {
 		var err error
 		switch key {
 		case "svcPublic":
-			request.Public, err = object(v, "data.svcPublic")
+			request.Public, err = objectMember(v, "data.svcPublic")
 		case "svcPrivate":
-			request.Private, err = object(v, "data.svcPrivate")
+			request.Private, err = objectMember(v, "data.svcPrivate")
 		default:
 			err = unknownMember("data.", key, "svcPublic", "svcPrivate")
 		}
@@ -144,12 +144,12 @@ func parseEvent(body data.Value) (*workflow.EventRequest, error) {
 		switch key {
 		case "workflowId":
 			hasWorkflow = true
-			request.WorkflowID, err = text(v, key)
+			request.WorkflowID, err = stringMember(v, key)
 		case "instanceId":
 			hasInstance = true
-			request.InstanceID, err = text(v, key)
+			request.InstanceID, err = stringMember(v, key)
 		case "event":
-			event, err = object(v, key)
+			event, err = objectMember(v, key)
 		default:
 			err = unknownMember("", key, "workflowId", "instanceId", "event")
 		}
@@ -182,12 +182,12 @@ func parseEventObject(event data.Value, request *workflow.EventRequest) error {
 		switch key {
 		case "name":
 			hasName = true
-			request.Name, err = text(v, "event.name")
+			request.Name, err = stringMember(v, "event.name")
 		case "data":
-			request.Data, err = object(v, "event.data")
+			request.Data, err = objectMember(v, "event.data")
 		case "id":
-			if request.ID, err = text(v, "event.id"); err == nil && !isRetryKey(request.ID) {
-				err = refuse(errMalformed, `"event.id" must have 1 to %d visible ASCII characters`, retryKeyCharsMax)
+			if request.ID, err = stringMember(v, "event.id"); err == nil && !isIdempotencyKey(request.ID) {
+				err = refuse(errMalformed, `"event.id" must have 1 to %d visible ASCII characters`, idempotencyKeyCharsMax)
 			}
 		default:
 			err = unknownMember("event.", key, "name", "data", "id")
@@ -202,25 +202,25 @@ func parseEventObject(event data.Value, request *workflow.EventRequest) error {
 	return nil // NB: whether there is such an event only its workflow knows, after the rights
 }
 
-// text returns a string member; field is its name in messages.
-func text(v data.Value, field string) (string, error) {
+// stringMember returns a string member; field is its name in messages.
+func stringMember(v data.Value, field string) (string, error) {
 	if v.Kind() != data.String {
-		return "", refuse(errMalformed, "%q must be a string, not %s", field, article(v.Kind()))
+		return "", refuse(errMalformed, "%q must be a string, not %s", field, withArticle(v.Kind()))
 	}
 	return v.Text(), nil
 }
 
-// object returns a member that must be an object. NB: null is not taken for
+// objectMember returns a member that must be an object. NB: null is not taken for
 // absent; who sends it wants something that we do not know.
-func object(v data.Value, field string) (data.Value, error) {
+func objectMember(v data.Value, field string) (data.Value, error) {
 	if v.Kind() != data.Object {
-		return nil, refuse(errMalformed, "%q must be an object, not %s", field, article(v.Kind()))
+		return nil, refuse(errMalformed, "%q must be an object, not %s", field, withArticle(v.Kind()))
 	}
 	return v, nil
 }
 
-// article names a kind of JSON in a sentence.
-func article(k data.Kind) string {
+// withArticle names a kind of JSON in a sentence.
+func withArticle(k data.Kind) string {
 	switch k {
 	case data.Null:
 		return "null"

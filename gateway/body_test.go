@@ -90,8 +90,8 @@ func TestBodies(t *testing.T) {
 			if a.status != c.status || !strings.Contains(a.message(), c.message) {
 				t.Errorf("got %d %s\nwant %d with %q", a.status, a.body, c.status, c.message)
 			}
-			if c.status == 400 && a.word() != "InvalidContent" {
-				t.Errorf("got the word %q, want InvalidContent", a.word())
+			if c.status == 400 && a.label() != "InvalidContent" {
+				t.Errorf("got the word %q, want InvalidContent", a.label())
 			}
 			if called := s.workflows.calls() != before; called != (c.status == 200) {
 				t.Errorf("the workflows were asked: %v", called)
@@ -137,8 +137,8 @@ func TestContentTypes(t *testing.T) {
 		if a.status != c.status {
 			t.Errorf("%s: got %d %s, want %d", c.header, a.status, a.body, c.status)
 		}
-		if c.status == 415 && a.word() != "UnsupportedMediaType" {
-			t.Errorf("%s: got the word %q, want UnsupportedMediaType", c.header, a.word())
+		if c.status == 415 && a.label() != "UnsupportedMediaType" {
+			t.Errorf("%s: got the word %q, want UnsupportedMediaType", c.header, a.label())
 		}
 	}
 	a := s.do(t, post("event", eventBody, "Content-Type: application/json", "Content-Type: application/json"))

@@ -10,25 +10,25 @@ import (
 	"time"
 )
 
-// connections counts the open connections; the listener and its connections
+// connectionCounts counts the open connections; the listener and its connections
 // share it.
-type connections struct {
+type connectionCounts struct {
 	open          atomic.Int64
 	full, evicted atomic.Uint64
 }
 
 // listener bounds the connections that are open at once. Beyond the bound a new
-// one takes the place of the one that is worth least (gateway/DESIGN.md,
+// one replaces the one that is worth least (gateway/DESIGN.md,
 // "Fairness"). Where none can be closed, it waits, and the next ones in the
 // kernel's queue.
 type listener struct {
 	net.Listener
-	count *connections
+	count *connectionCounts
 	limit int64
 	// isProxy reports whether many callers share an address.
 	isProxy func(netip.Addr) bool
-	// waiting is set while Accept waits. freed then gets an entry when a
-	// connection becomes idle or is closed.
+	// waiting is set while Accept waits. Then freed gets an entry when a connection
+	// becomes idle or is closed.
 	waiting atomic.Bool
 	freed   chan struct{}
 	// closed ends an Accept that waits.
@@ -37,14 +37,14 @@ type listener struct {
 
 	mu struct {
 		sync.Mutex
-		// On the connections of known a valid credential has come, on those of
-		// anonymous none has yet. Each open one is in one of them.
-		anonymous, known originTable
-		numbered         uint64 // proxies' connections so far
+		// Each open connection is in one of these: in authenticated once a valid
+		// credential has come on it, before that in anonymous.
+		anonymous, authenticated originTable
+		numbered                 uint64 // proxies' connections so far
 	}
 }
 
-func limitConnections(inner net.Listener, limit int, count *connections, isProxy func(netip.Addr) bool) *listener {
+func limitConnections(inner net.Listener, limit int, count *connectionCounts, isProxy func(netip.Addr) bool) *listener {
 	return &listener{
 		Listener: inner, count: count, limit: int64(limit), isProxy: isProxy,
 		freed: make(chan struct{}, 1), closed: make(chan struct{}),
@@ -56,23 +56,23 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !l.makeRoom() {
+	if !l.waitForRoom() {
 		_ = inner.Close()
 		return nil, net.ErrClosed
 	}
 	return l.admit(inner), nil
 }
 
-// makeRoom waits until one more connection may be open, and closes another one
-// for it where it can. It reports false when the listener was closed.
-func (l *listener) makeRoom() bool {
+// waitForRoom waits until one more connection may be open. It closes another one
+// if it can. It reports false when the listener was closed.
+func (l *listener) waitForRoom() bool {
 	if l.count.open.Load() < l.limit || l.evict() {
 		return true
 	}
 	l.count.full.Add(1)
 	l.waiting.Store(true)
 	defer l.waiting.Store(false)
-	// NB: that an answer is stuck shows by time alone.
+	// NB: no event says that an answer is stuck, only time does.
 	stuck := time.NewTicker(stuckMin)
 	defer stuck.Stop()
 	for l.count.open.Load() >= l.limit && !l.evict() {
@@ -104,7 +104,7 @@ func (l *listener) admit(inner net.Conn) *connection {
 // evict closes a connection, or reports that there is none that may be closed.
 func (l *listener) evict() bool {
 	for {
-		c, state := l.leastValuable()
+		c, state := l.evictionCandidate()
 		if c == nil {
 			return false
 		}
@@ -116,20 +116,20 @@ func (l *listener) evict() bool {
 	}
 }
 
-// leastValuable returns the connection to close first and its state: an idle one
+// evictionCandidate returns the connection to close first and its state: an idle one
 // of an address with more than half of all, then one without a credential, then
 // any, and at last one whose caller does not read the end of an answer.
-func (l *listener) leastValuable() (*connection, connectionState) {
+func (l *listener) evictionCandidate() (*connection, connectionState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if order := l.mu.known.order; len(order) > 0 && int64(order[0].members.Len()) > half(l.limit) {
-		if c, state := order[0].first(isIdle); c != nil {
+	if order := l.mu.authenticated.order; len(order) > 0 && int64(order[0].members.Len()) > half(l.limit) {
+		if c, state := order[0].candidate(isIdle); c != nil {
 			return c, state
 		}
 	}
 	for _, mayClose := range []func(*connection, connectionState) bool{isIdle, isStuck} {
-		for _, table := range []*originTable{&l.mu.anonymous, &l.mu.known} {
-			if c, state := table.first(mayClose); c != nil {
+		for _, table := range []*originTable{&l.mu.anonymous, &l.mu.authenticated} {
+			if c, state := table.candidate(mayClose); c != nil {
 				return c, state
 			}
 		}
@@ -145,16 +145,16 @@ func isStuck(c *connection, s connectionState) bool {
 	return s == connectionFinishing && c.age()-time.Duration(c.answered.Load()) >= stuckMin
 }
 
-// stuckMin is the time after which the last bytes of an answer should have left,
-// and a new connection should have sent something.
+// stuckMin is the age at which the end of an answer counts as stuck, and a new
+// connection without a request as unused.
 const stuckMin = 2 * time.Second
 
-// wake lets a waiting Accept look again.
+// wake makes a waiting Accept check again.
 func (l *listener) wake() {
 	if l.waiting.Load() {
 		select {
 		case l.freed <- struct{}{}:
-		default: // it has not looked yet
+		default: // it has not checked yet
 		}
 	}
 }
@@ -172,7 +172,7 @@ func addressOf(a net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// connectionState is what a connection does:
+// connectionState is what a connection is doing:
 //
 //	new ──┐
 //	      ├─► busy ──► finishing ──► idle ──► busy …
@@ -182,11 +182,11 @@ func addressOf(a net.Addr) netip.Addr {
 type connectionState = int32
 
 const (
-	connectionNew       connectionState = iota // no request has come, its headers perhaps in part
-	connectionIdle                             // waits for the next request, or for a body that nobody wants
+	connectionNew       connectionState = iota // no request yet, perhaps a part of its headers
+	connectionIdle                             // waits for the next request, or for a body that is ignored
 	connectionBusy                             // a handler has a request
 	connectionFinishing                        // the handler has answered; net/http sends the rest
-	connectionEvicted                          // is closed for another one; serves no request
+	connectionEvicted                          // closed for a new one; serves no request
 )
 
 // connection leaves the listener's table when it is closed.
@@ -195,26 +195,26 @@ type connection struct {
 	listener *listener
 	opened   time.Time
 	state    atomic.Int32 // a connectionState
-	// answered is the age at which it began to be finishing, in nanoseconds.
+	// answered is its age in nanoseconds when it became finishing.
 	answered atomic.Int64
-	// isKnown: a valid credential has come.
-	isKnown   atomic.Bool
-	closeOnce sync.Once
+	// authenticated: a valid credential has come.
+	authenticated atomic.Bool
+	closeOnce     sync.Once
 
-	// bodyToCome: the body of the request is not read. It belongs to the goroutine
+	// bodyPending: the body of the request is not read. It belongs to the goroutine
 	// that handles the request.
-	bodyToCome bool
+	bodyPending bool
 
-	place place // guarded by listener.mu
+	position tablePosition // guarded by listener.mu
 }
 
 func (c *connection) age() time.Duration { return time.Since(c.opened) }
 
 // begin is called before a request is handled. It reports false when the connection
-// was just chosen to be closed. Then the request must not be carried out: the caller
-// would not learn that it was.
+// is being closed for another one. Then the request must not be carried out: the
+// caller would not learn of it.
 func (c *connection) begin(r *http.Request) bool {
-	c.bodyToCome = r.Body != nil && r.Body != http.NoBody
+	c.bodyPending = r.Body != nil && r.Body != http.NoBody
 	for {
 		state := c.state.Load()
 		if state == connectionEvicted {
@@ -226,10 +226,10 @@ func (c *connection) begin(r *http.Request) bool {
 	}
 }
 
-// end is after a request was handled. Where the body is still to come, net/http
-// waits for it, but nobody wants it.
+// end is called after a request was handled. If its body was not read, net/http
+// still reads it, but the connection counts as idle.
 func (c *connection) end() {
-	if c.bodyToCome {
+	if c.bodyPending {
 		c.state.Store(connectionIdle)
 		c.listener.wake()
 		return
@@ -238,39 +238,39 @@ func (c *connection) end() {
 	c.state.Store(connectionFinishing)
 }
 
-// sent is after the last byte of an answer has left.
+// sent is called when the last byte of an answer was written.
 func (c *connection) sent() {
 	if c.state.CompareAndSwap(connectionFinishing, connectionIdle) {
 		c.listener.wake()
 	}
 }
 
-// know is after a valid credential has come.
-func (c *connection) know() {
-	if c.isKnown.Load() {
+// markAuthenticated is after a valid credential has come.
+func (c *connection) markAuthenticated() {
+	if c.authenticated.Load() {
 		return
 	}
 	l := c.listener
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.isKnown.Swap(true) || c.place.group == nil { // closed
+	if c.authenticated.Swap(true) || c.position.group == nil { // closed
 		return
 	}
-	from := c.place.group.from
+	from := c.position.group.origin
 	l.mu.anonymous.remove(c)
-	l.mu.known.add(c, from)
+	l.mu.authenticated.add(c, from)
 }
 
 func (c *connection) Close() error {
-	c.closeOnce.Do(c.leave)
+	c.closeOnce.Do(c.unregister)
 	return c.Conn.Close()
 }
 
-func (c *connection) leave() {
+func (c *connection) unregister() {
 	l := c.listener
 	l.mu.Lock()
-	if c.isKnown.Load() {
-		l.mu.known.remove(c)
+	if c.authenticated.Load() {
+		l.mu.authenticated.remove(c)
 	} else {
 		l.mu.anonymous.remove(c)
 	}
@@ -288,34 +288,35 @@ func (c *connection) CloseWrite() error {
 	return nil
 }
 
-// connectionKey is where a request's context has its connection.
+// connectionKey is the key of the connection in the context of a request.
 type connectionKey struct{}
 
 func withConnection(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// connectionOf returns the connection of a request, nil where it has none of ours.
+// connectionOf returns the connection of a request, nil when the listener
+// did not accept it.
 func connectionOf(r *http.Request) *connection {
 	c, _ := r.Context().Value(connectionKey{}).(*connection)
 	return c
 }
 
-// followConnection is told by net/http what a connection does.
-func followConnection(c net.Conn, state http.ConnState) {
+// onConnState is told by net/http what a connection does.
+func onConnState(c net.Conn, state http.ConnState) {
 	if c, ok := c.(*connection); ok && state == http.StateIdle {
 		c.sent()
 	}
 }
 
-// cut ends the request by closing its connection, so that nobody takes what was
-// sent for the whole. It does not return.
-func (s *Server) cut(r *http.Request) {
+// abort closes the connection of a request, so that nobody takes what was sent for
+// the whole answer. It does not return.
+func (s *Server) abort(r *http.Request) {
 	// NB: to HTTP/1.0, which many proxies speak to us, an orderly end of the
 	// connection is the end of the answer. A reset is not.
 	if c := connectionOf(r); c != nil {
 		if tcp, ok := c.Conn.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0) // at worst the end is an orderly one
+			_ = tcp.SetLinger(0) // best effort
 		}
 	}
 	panic(http.ErrAbortHandler)

@@ -2,16 +2,16 @@
 // typed call of the actors, and the answer into bytes. It knows no rule of a
 // workflow.
 //
-//	request ─► path ─► in flight? ─► who? ─► query, headers ─► body ─► handler
+//	request ─► path ─► in flight? ─► caller? ─► query, headers ─► body ─► handler
 //	            │          │          │            │            │         │
-//	           404        503        400          400          400     fault.go
+//	           404        503        400          400          400   errormapping.go
 //	           405                   401          415          413    error → status
 //	                                 403
 //
 // What a path takes, and from whom, is a row of the table in routes.go. A row
 // that does not say who may use it is an error of New. Every answer that this
 // package makes is JSON, errors are {error, message}, and nothing redirects, but
-// for pages (packages login, console and notice), the way to an identity provider and back
+// for pages (packages login, console and errorpage), the way to an identity provider and back
 // (package provider), and the id of a new form, which is plain text.
 //
 // # What the caller must do

@@ -14,8 +14,8 @@ import (
 // before: a server is used once, make a new one.
 var ErrStopped = errors.New("gateway was used before")
 
-// What the gateway itself refuses. Each has a row in the table of fault.go, as
-// have the errors of the packages it calls.
+// What the gateway itself refuses. Each has a row in the table of errormapping.go,
+// as have the errors of the packages it calls.
 var (
 	errMalformed    = errors.New("malformed request")         // 400
 	errUnauthorized = errors.New("unauthorized")              // 401
@@ -29,9 +29,9 @@ var (
 	errNotReady     = errors.New("starting or stopping")      // 503
 )
 
-// errGone ends a request whose reply can no longer be written as it should. It
-// has no row: the connection is cut instead.
-var errGone = errors.New("reply cannot be finished")
+// errAborted ends a request whose reply can no longer be written as it should. It
+// has no row: the connection is closed instead.
+var errAborted = errors.New("reply cannot be finished")
 
 // refusal is an error whose text is meant for the caller.
 type refusal struct {

@@ -47,9 +47,9 @@ func slowEvent(credential string) string {
 	return "POST /workflow/api/v1/event HTTP/1.1\r\nHost: x\r\nContent-Length: 106\r\n" + credential + "\r\n\r\n{"
 }
 
-// TestHealthAnswersWhateverIsOpen holds gateway/INTERFACE.md, "Health":
+// TestHealthAnswersWithAllConnectionsOpen holds gateway/INTERFACE.md, "Health":
 // connections that do nothing, whatever they have sent, leave room for others.
-func TestHealthAnswersWhateverIsOpen(t *testing.T) {
+func TestHealthAnswersWithAllConnectionsOpen(t *testing.T) {
 	const most = 16
 	kept := "GET /workflow/api/v1/choices HTTP/1.1\r\nHost: x\r\n" + withToken + "\r\n\r\n"
 	for line, text := range map[string]string{
@@ -81,8 +81,8 @@ func TestHealthAnswersWhateverIsOpen(t *testing.T) {
 	}
 }
 
-// TestRequestsAreNotCut: what is closed for new connections has no request.
-func TestRequestsAreNotCut(t *testing.T) {
+// TestRequestsAreNotAborted: what is closed for new connections has no request.
+func TestRequestsAreNotAborted(t *testing.T) {
 	const most = 8
 	g := newGate()
 	s := startServer(t, Options{ConnectionsMax: most}, &fakeWorkflows{send: g.send})
@@ -113,7 +113,7 @@ func TestRequestsAreNotCut(t *testing.T) {
 // TestOneUserHasHalfOfTheRequests holds gateway/INTERFACE.md, "Fair shares".
 func TestOneUserHasHalfOfTheRequests(t *testing.T) {
 	s := startServer(t, Options{InFlightMax: 16}, nil)
-	mine := s.shares.of(ann.ID)
+	mine := s.usage.of(ann.ID)
 	var slow []net.Conn
 	for n := range 8 {
 		slow = append(slow, s.open(t, slowEvent(withToken)))
@@ -121,7 +121,7 @@ func TestOneUserHasHalfOfTheRequests(t *testing.T) {
 		waitFor(t, "the request to be counted", func() bool { return mine.requests.Load() == int64(n+1) })
 	}
 	for range 16 {
-		if a := s.do(t, post("event", eventBody)); a.status != 503 || a.word() != "Busy" || a.header.Get("Retry-After") == "" {
+		if a := s.do(t, post("event", eventBody)); a.status != 503 || a.label() != "Busy" || a.header.Get("Retry-After") == "" {
 			t.Errorf("a ninth: got %d %s, want 503 Busy", a.status, a.body)
 		}
 	}
@@ -146,13 +146,13 @@ func TestOneUserHasHalfOfTheRequests(t *testing.T) {
 func TestOneUserHasHalfOfTheWatchers(t *testing.T) {
 	s := startServer(t, Options{WatchersMax: 4, WatchersPerUserMax: 4}, newFeed().workflows())
 	for range 2 {
-		s.watch(t, withToken).wants(t, opening)
+		s.watch(t, withToken).expect(t, opening)
 	}
-	if a := s.do(t, get(watchPath)); a.status != 503 || a.word() != "Busy" {
+	if a := s.do(t, get(watchPath)); a.status != 503 || a.label() != "Busy" {
 		t.Errorf("the third: got %d %s, want 503 Busy", a.status, a.body)
 	}
 	for range 2 {
-		s.watch(t, asBob).wants(t, opening)
+		s.watch(t, asBob).expect(t, opening)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestOneUserHasHalfOfTheWatchers(t *testing.T) {
 func TestWatchersAndRequestsShareConnections(t *testing.T) {
 	s := startServer(t, Options{ConnectionsMax: 8, WatchersPerUserMax: 100}, newFeed().workflows())
 	for range 4 {
-		s.watch(t, withToken).wants(t, opening)
+		s.watch(t, withToken).expect(t, opening)
 		waitFor(t, "the stream to leave the requests in flight", func() bool { return s.Metrics().InFlight == 0 })
 	}
 	if a := s.do(t, post("event", eventBody)); a.status != 503 {
@@ -180,10 +180,10 @@ type from struct {
 
 func (f from) RemoteAddr() net.Addr { return f.address }
 
-// admitted makes a listener with a connection of each address, in order. Only the
+// admitAll makes a listener with a connection of each address, in order. Only the
 // address 10.0.0.1 is a proxy's.
-func admitted(addresses ...string) (*listener, []*connection) {
-	l := limitConnections(nil, 100, new(connections), func(a netip.Addr) bool { return a == netip.MustParseAddr("10.0.0.1") })
+func admitAll(addresses ...string) (*listener, []*connection) {
+	l := limitConnections(nil, 100, new(connectionCounts), func(a netip.Addr) bool { return a == netip.MustParseAddr("10.0.0.1") })
 	var all []*connection
 	for _, a := range addresses {
 		one, other := net.Pipe()
@@ -197,7 +197,7 @@ func admitted(addresses ...string) (*listener, []*connection) {
 func (c *connection) request(withCredential bool) {
 	c.begin(new(http.Request))
 	if withCredential {
-		c.know()
+		c.markAuthenticated()
 	}
 	c.end()
 	c.sent()
@@ -207,7 +207,7 @@ func (c *connection) request(withCredential bool) {
 func evictAll(l *listener, all []*connection) (order []int) {
 	for l.evict() {
 		for n, c := range all {
-			if c.state.Load() == connectionEvicted && c.place.group == nil && !slices.Contains(order, n) {
+			if c.state.Load() == connectionEvicted && c.position.group == nil && !slices.Contains(order, n) {
 				order = append(order, n)
 			}
 		}
@@ -215,8 +215,8 @@ func evictAll(l *listener, all []*connection) (order []int) {
 	return order
 }
 
-// TestLeastValuableGoesFirst holds the order of gateway/DESIGN.md, "Fairness".
-func TestLeastValuableGoesFirst(t *testing.T) {
+// TestEvictionOrder holds the order of gateway/DESIGN.md, "Fairness".
+func TestEvictionOrder(t *testing.T) {
 	for _, c := range []struct {
 		line      string
 		addresses []string
@@ -276,7 +276,7 @@ func TestLeastValuableGoesFirst(t *testing.T) {
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			l, all := admitted(c.addresses...)
+			l, all := admitAll(c.addresses...)
 			clocktest.Advance(2 * stuckMin)
 			c.prepare(all)
 			got := evictAll(l, all)
@@ -289,21 +289,21 @@ func TestLeastValuableGoesFirst(t *testing.T) {
 			for _, one := range all {
 				_ = one.Close()
 			}
-			if open := l.count.open.Load(); open != 0 || len(l.mu.anonymous.groups)+len(l.mu.known.groups) != 0 {
+			if open := l.count.open.Load(); open != 0 || len(l.mu.anonymous.groups)+len(l.mu.authenticated.groups) != 0 {
 				t.Errorf("%s: at the end %d connections are open", c.line, open)
 			}
 		})
 	}
 }
 
-// TestHalfOfAllGoFirst: who has more than half of the connections gives way before
+// TestAddressWithMoreThanHalfIsEvictedFirst: who has more than half of the connections gives way before
 // anybody without a credential does.
-func TestHalfOfAllGoFirst(t *testing.T) {
+func TestAddressWithMoreThanHalfIsEvictedFirst(t *testing.T) {
 	addresses := []string{"192.0.2.2"}
 	for range 53 {
 		addresses = append(addresses, "192.0.2.1")
 	}
-	l, all := admitted(addresses...)
+	l, all := admitAll(addresses...)
 	for _, c := range all[1:] {
 		c.request(true)
 	}
@@ -312,16 +312,16 @@ func TestHalfOfAllGoFirst(t *testing.T) {
 	}
 }
 
-// TestStuckAnswersGoLast: an answer whose last bytes nobody takes does not keep a
-// connection, but one that was just given is not cut.
-func TestStuckAnswersGoLast(t *testing.T) {
+// TestStuckAnswersAreEvictedLast: an answer whose last bytes nobody takes does not keep a
+// connection, but an answer that was just sent is not aborted.
+func TestStuckAnswersAreEvictedLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, all := admitted("192.0.2.1", "192.0.2.1")
+		l, all := admitAll("192.0.2.1", "192.0.2.1")
 		all[0].begin(new(http.Request))
 		all[0].end()
 		all[1].begin(new(http.Request))
 		if l.evict() {
-			t.Error("an answer was cut that was just given")
+			t.Error("an answer was aborted that was just sent")
 		}
 		clocktest.Advance(stuckMin)
 		if !l.evict() || all[0].state.Load() != connectionEvicted || l.evict() {
@@ -339,7 +339,7 @@ func TestEvictedConnectionServesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Open(Services{Workflows: workflows, Credentials: fakeCredentials{}})
-	l, all := admitted("192.0.2.1")
+	l, all := admitAll("192.0.2.1")
 	if !l.evict() {
 		t.Fatal("nothing was closed")
 	}
@@ -353,9 +353,9 @@ func TestEvictedConnectionServesNothing(t *testing.T) {
 	s.ServeHTTP(newRecorder(), r)
 }
 
-// TestKeptConnectionIsKnown: a credential counts for the connection, not only for
+// TestKeptConnectionIsAuthenticated: a credential counts for the connection, not only for
 // its request.
-func TestKeptConnectionIsKnown(t *testing.T) {
+func TestKeptConnectionIsAuthenticated(t *testing.T) {
 	s := startServer(t, Options{ConnectionsMax: 4}, nil)
 	c := s.dial(t)
 	defer func() { _ = c.Close() }()

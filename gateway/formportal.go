@@ -128,11 +128,11 @@ func listTemplates(kind form.Kind) func(*exchange) error {
 func listForms(kind form.Kind, category formportal.Category) func(*exchange) error {
 	return func(x *exchange) error {
 		request := formportal.ListRequest{Caller: x.caller, Kind: kind, Category: category}
-		list := x.newArray()
+		list := x.beginList()
 		return list.end(x.services.Portal.List(x.r.Context(), &request, func(f *formportal.Summary) error {
-			list.element()
+			list.beforeElement()
 			x.out = appendSummary(x.out, f)
-			return list.added()
+			return list.afterElement()
 		}))
 	}
 }
@@ -195,9 +195,9 @@ func (x *exchange) create(kind form.Kind, templateMember, workflowMember string)
 		switch {
 		case name == templateMember:
 			found = true
-			request.TemplateID, err = text(v, name)
+			request.TemplateID, err = stringMember(v, name)
 		case name == workflowMember && name != "":
-			request.WorkflowID, err = text(v, name)
+			request.WorkflowID, err = stringMember(v, name)
 		default:
 			err = unknownMember("", name, known...)
 		}

@@ -168,7 +168,7 @@ func saveDraft(x *exchange) error {
 		if key != "data" {
 			return unknownMember("", key, "data")
 		}
-		if request.Data, err = object(v, key); err != nil {
+		if request.Data, err = objectMember(v, key); err != nil {
 			return err
 		}
 	}
@@ -230,7 +230,7 @@ func submitForm(x *exchange) error {
 	if request.Retry, err = retryOf(x, key, "", body); err != nil {
 		return err
 	}
-	request.WithHistory = !wantsMinimal(x.r.Header["Prefer"])
+	request.WithHistory = !prefersMinimal(x.r.Header["Prefer"])
 	reply, err := x.services.Portal.Submit(x.r.Context(), request)
 	if err != nil {
 		return err
@@ -248,11 +248,11 @@ func (x *exchange) parseSubmit(body data.Value) (*formportal.SubmitRequest, erro
 		var err error
 		switch key {
 		case "workflowId":
-			workflowID, err = text(v, key)
+			workflowID, err = stringMember(v, key)
 		case "instanceId":
-			instanceID, err = text(v, key)
+			instanceID, err = stringMember(v, key)
 		case "data":
-			request.Data, err = object(v, key)
+			request.Data, err = objectMember(v, key)
 		default:
 			err = unknownMember("", key, "workflowId", "instanceId", "data")
 		}

@@ -23,8 +23,8 @@ import (
 
 var tokenHeader = regexp.MustCompile(`^(?:[sS][vV][cC]\.[tT][oO][kK][eE][nN]|[bB][eE][aA][rR][eE][rR]) ([A-Za-z0-9._-]{43,})$`)
 
-// slowToken is the oracle of parseTokens.
-func slowToken(authorization, authentication []string) (token string, present, ambiguous bool) {
+// referenceToken is the oracle of parseTokens.
+func referenceToken(authorization, authentication []string) (token string, present, ambiguous bool) {
 	lines := slices.Concat(authorization, authentication)
 	if len(authorization) > 1 || len(authentication) > 1 || slices.ContainsFunc(lines, func(s string) bool { return strings.Contains(s, ",") }) {
 		return "", false, true
@@ -57,7 +57,7 @@ func FuzzTokenHeaders(f *testing.F) {
 		authorization := slices.Repeat([]string{first}, int(n%3))
 		authentication := slices.Repeat([]string{second}, int(m%3))
 		token, present, err := parseTokens(authorization, authentication)
-		wantToken, wantPresent, ambiguous := slowToken(authorization, authentication)
+		wantToken, wantPresent, ambiguous := referenceToken(authorization, authentication)
 		if token != wantToken || present != wantPresent || errors.Is(err, errMalformed) != ambiguous {
 			t.Errorf("%q %q: got %q, %v, %v; want %q, %v, ambiguous %v", authorization, authentication, token, present, err, wantToken, wantPresent, ambiguous)
 		}
@@ -117,7 +117,7 @@ func FuzzIdempotencyKey(f *testing.F) {
 	quoted := regexp.MustCompile(`^"(?:[!#-\[\]-~]|\\["\\])*"$`)
 	bare := regexp.MustCompile(`^[!#-~][!-~]*$`)
 	f.Fuzz(func(t *testing.T, line string) {
-		got, err := parseRetryKey([]string{line})
+		got, err := parseIdempotencyKey([]string{line})
 		want := ""
 		switch {
 		case quoted.MatchString(line):
@@ -186,7 +186,7 @@ func FuzzPrefer(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		got := wantsMinimal([]string{line})
+		got := prefersMinimal([]string{line})
 		if got && !strings.Contains(line, "minimal") {
 			t.Errorf("%q: got a wish that is not there", line)
 		}
@@ -194,7 +194,7 @@ func FuzzPrefer(f *testing.F) {
 			t.Errorf("%q: the wish was not heard", line)
 		}
 		// A list is what its lines are.
-		if before, after, found := strings.Cut(line, ","); found && !strings.Contains(line, `"`) && wantsMinimal([]string{before, after}) != got {
+		if before, after, found := strings.Cut(line, ","); found && !strings.Contains(line, `"`) && prefersMinimal([]string{before, after}) != got {
 			t.Errorf("%q: two lines mean something else", line)
 		}
 	})
@@ -206,7 +206,7 @@ func FuzzContentType(f *testing.F) {
 	}
 	simple := regexp.MustCompile(`(?i)^application/json[ \t]*(;[ \t]*charset=("utf-8"|utf-8)[ \t]*)?;?[ \t]*$`)
 	f.Fuzz(func(t *testing.T, line string) {
-		err := checkContentType(http.Header{"Content-Type": {line}}, missingRefused)
+		err := checkContentType(http.Header{"Content-Type": {line}}, headerRequired)
 		lower := strings.ToLower(strings.TrimSpace(line))
 		if err == nil && !strings.HasPrefix(lower, "application/json") {
 			t.Errorf("%q passed", line)
@@ -292,7 +292,7 @@ func FuzzEventBody(f *testing.F) {
 		if std.WorkflowID != request.WorkflowID || std.InstanceID != request.InstanceID || std.Event.Name != request.Name || std.Event.ID != request.ID {
 			t.Errorf("%q: got %+v, encoding/json reads %+v", text, request, std)
 		}
-		if request.ID != "" && !isRetryKey(request.ID) {
+		if request.ID != "" && !isIdempotencyKey(request.ID) {
 			t.Errorf("%q: got the id %q", text, request.ID)
 		}
 		checkSame(t, request.Data, std.Event.Data)
@@ -302,7 +302,7 @@ func FuzzEventBody(f *testing.F) {
 // checkRefusal holds that an error of a reader is the caller's, and short.
 func checkRefusal(t *testing.T, err error) {
 	t.Helper()
-	f := faultOf(err)
+	f := mappingOf(err)
 	if f.status != 400 && f.status != 404 {
 		t.Errorf("%v is answered with %d", err, f.status)
 	}

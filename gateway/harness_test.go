@@ -420,8 +420,8 @@ type answer struct {
 	body   string
 }
 
-// word returns the member "error" of the body.
-func (a *answer) word() string {
+// label returns the member "error" of the body.
+func (a *answer) label() string {
 	var body struct{ Error, Message string }
 	_ = json.Unmarshal([]byte(a.body), &body) // a body that is none has no word
 	return body.Error

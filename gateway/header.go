@@ -14,15 +14,15 @@ import (
 // reader has a fuzz target.
 
 const (
-	retryKeyCharsMax    = 255
-	entityTagsMax       = 256
-	lastEventIDCharsMax = 255
+	idempotencyKeyCharsMax = 255
+	entityTagsMax          = 256
+	lastEventIDCharsMax    = 255
 )
 
-// parseRetryKey returns the key of the Idempotency-Key header, "" when there is
+// parseIdempotencyKey returns the key of the Idempotency-Key header, "" when there is
 // none. It may be bare or a string of RFC 8941; `abc` and `"abc"` are the same
 // key.
-func parseRetryKey(lines []string) (string, error) {
+func parseIdempotencyKey(lines []string) (string, error) {
 	if len(lines) == 0 {
 		return "", nil
 	}
@@ -36,8 +36,8 @@ func parseRetryKey(lines []string) (string, error) {
 			return "", refuse(errMalformed, "the header Idempotency-Key begins with a quote, but is no quoted string")
 		}
 	}
-	if !isRetryKey(key) {
-		return "", refuse(errMalformed, "the header Idempotency-Key must have 1 to %d visible ASCII characters", retryKeyCharsMax)
+	if !isIdempotencyKey(key) {
+		return "", refuse(errMalformed, "the header Idempotency-Key must have 1 to %d visible ASCII characters", idempotencyKeyCharsMax)
 	}
 	return key, nil
 }
@@ -69,10 +69,10 @@ func unquoteKey(s string) (string, bool) {
 	return string(key), true
 }
 
-// isRetryKey reports whether s can be an idempotency key: 1 to 255 visible
+// isIdempotencyKey reports whether s can be an idempotency key: 1 to 255 visible
 // ASCII characters (gateway/INTERFACE.md, "Retries").
-func isRetryKey(s string) bool {
-	return s != "" && len(s) <= retryKeyCharsMax && isVisible(s)
+func isIdempotencyKey(s string) bool {
+	return s != "" && len(s) <= idempotencyKeyCharsMax && isVisible(s)
 }
 
 // isVisible reports whether s has only visible ASCII characters.
@@ -161,9 +161,9 @@ func cutEntityTag(s string) (tag string, weak bool, rest string, ok bool) {
 }
 
 // parseSequence reads a sequence number exactly as entityTag writes it, or as
-// packedTag does.
+// gzipTag does.
 func parseSequence(tag string) (uint64, bool) {
-	tag = strings.TrimSuffix(tag, api.PackedSuffix)
+	tag = strings.TrimSuffix(tag, api.GzipSuffix)
 	n, err := strconv.ParseUint(tag, 10, 64)
 	return n, err == nil && tag[0] != '0'
 }
@@ -173,11 +173,11 @@ func entityTag(sequence uint64) string {
 	return `"` + strconv.FormatUint(sequence, 10) + `"`
 }
 
-// wantsMinimal reports whether the Prefer header asks for return=minimal (RFC
+// prefersMinimal reports whether the Prefer header asks for return=minimal (RFC
 // 7240). A preference is a wish: what cannot be read is passed over. Of several
 // "return" the first counts.
-func wantsMinimal(lines []string) bool {
-	for preference := range elements(lines) {
+func prefersMinimal(lines []string) bool {
+	for preference := range listElements(lines) {
 		name, value, _ := strings.Cut(preference, "=")
 		if equalASCII(trimBlanks(name), "return") {
 			value = trimBlanks(value)
@@ -187,9 +187,9 @@ func wantsMinimal(lines []string) bool {
 	return false
 }
 
-// elements returns the elements of a list in a header, each with its parameters (RFC
+// listElements returns the elements of a list in a header, each with its parameters (RFC
 // 9110, 5.6).
-func elements(lines []string) iter.Seq2[string, string] {
+func listElements(lines []string) iter.Seq2[string, string] {
 	return func(yield func(element, parameters string) bool) {
 		for _, line := range lines {
 			for line != "" {
@@ -221,11 +221,11 @@ func cutOutsideQuotes(s string, separator byte) (before, after string) {
 	return s, ""
 }
 
-// namesHTML reports whether the Accept header names text/html itself, as browsers do
+// acceptsHTML reports whether the Accept header names text/html itself, as browsers do
 // when a person goes to an address. A weight of 0 refuses it (RFC 9110, 12.4.2). What
 // cannot be read is passed over.
-func namesHTML(lines []string) bool {
-	for name, parameters := range elements(lines) {
+func acceptsHTML(lines []string) bool {
+	for name, parameters := range listElements(lines) {
 		if equalASCII(name, "text/html") && weightOf(parameters) > 0 {
 			return true
 		}
@@ -233,13 +233,13 @@ func namesHTML(lines []string) bool {
 	return false
 }
 
-// takesGzip reports whether the Accept-Encoding header takes gzip and likes plain bytes
+// acceptsGzip reports whether the Accept-Encoding header takes gzip and likes plain bytes
 // no better (RFC 9110, 12.5.3). Without the header nothing is packed: who takes it says
 // so.
-func takesGzip(lines []string) bool {
+func acceptsGzip(lines []string) bool {
 	const unsaid = -1
 	gzip, plain, other := unsaid, unsaid, unsaid // weights
-	for name, parameters := range elements(lines) {
+	for name, parameters := range listElements(lines) {
 		switch {
 		case equalASCII(name, "gzip"), equalASCII(name, "x-gzip"):
 			gzip = max(gzip, weightOf(parameters))
@@ -289,9 +289,9 @@ func checkEncoding(h http.Header) error {
 // checkContentType demands application/json. It may be missing when mayMiss is
 // set. charset=utf-8 is fine, because it is what JSON is; parameters without a
 // meaning for JSON are passed over.
-func checkContentType(h http.Header, mayMiss missing) error {
+func checkContentType(h http.Header, mayMiss presence) error {
 	lines := h["Content-Type"]
-	if len(lines) == 0 && mayMiss == missingAllowed || len(lines) == 1 && lines[0] == "application/json" {
+	if len(lines) == 0 && mayMiss == headerOptional || len(lines) == 1 && lines[0] == "application/json" {
 		return nil
 	}
 	if len(lines) == 1 {
@@ -304,10 +304,10 @@ func checkContentType(h http.Header, mayMiss missing) error {
 	return refuse(errMediaType, "the Content-Type must be application/json in UTF-8")
 }
 
-// missing says whether a header may be missing.
-type missing uint8
+// presence says whether a header may be missing.
+type presence uint8
 
 const (
-	missingRefused missing = iota
-	missingAllowed
+	headerRequired presence = iota
+	headerOptional
 )

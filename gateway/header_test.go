@@ -151,7 +151,7 @@ func TestIfMatch(t *testing.T) {
 	if a := s.do(t, post("event", eventBody, `If-Match: "3"`)); a.status != 200 || !slices.Equal(s.workflows.lastEvent().IfMatch, []uint64{3}) {
 		t.Errorf("over the wire: got %d, %v", a.status, s.workflows.lastEvent().IfMatch)
 	}
-	if a := s.do(t, post("event", eventBody, `If-Match: 3`)); a.status != 400 || a.word() != "InvalidContent" {
+	if a := s.do(t, post("event", eventBody, `If-Match: 3`)); a.status != 400 || a.label() != "InvalidContent" {
 		t.Errorf("malformed: got %d %s, want 400", a.status, a.body)
 	}
 }
@@ -182,8 +182,8 @@ func TestPrefer(t *testing.T) {
 		{"empty", []string{"", ","}, false},
 	}
 	for _, c := range cases {
-		if got := wantsMinimal(c.lines); got != c.want {
-			t.Errorf("%s: wantsMinimal(%q): got %v, want %v", c.line, c.lines, got, c.want)
+		if got := prefersMinimal(c.lines); got != c.want {
+			t.Errorf("%s: prefersMinimal(%q): got %v, want %v", c.line, c.lines, got, c.want)
 		}
 	}
 	s := startServer(t, Options{}, nil)

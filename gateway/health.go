@@ -57,8 +57,8 @@ func answerReady(x *exchange) error {
 	if status == http.StatusOK {
 		x.out = append(x.out, `{"status":"ready"`...)
 	} else {
-		f := faultOf(errNotReady)
-		setFaultHeaders(x.w.Header(), f)
+		f := mappingOf(errNotReady)
+		setErrorHeaders(x.w.Header(), f)
 		x.out = f.appendBody(x.out, groupWorkflow, clip(reason))
 		x.out = x.out[:len(x.out)-1] // the brace; more may follow
 	}

@@ -34,9 +34,9 @@ type RouteMetrics struct {
 // metrics is where a Server counts. The list of routes is complete before the
 // first request.
 type metrics struct {
-	shed, watchersFull, panics, cut atomic.Uint64
-	routes                          []*routeMetrics
-	outside                         routeMetrics
+	shed, watchersFull, panics, aborted atomic.Uint64
+	routes                              []*routeMetrics
+	unmatched                           routeMetrics
 }
 
 type routeMetrics struct {
@@ -77,11 +77,11 @@ func (s *Server) Metrics() Metrics {
 		Shed:               s.metrics.shed.Load(),
 		WatchersFull:       s.metrics.watchersFull.Load(),
 		Panics:             s.metrics.panics.Load(),
-		Cut:                s.metrics.cut.Load(),
+		Cut:                s.metrics.aborted.Load(),
 	}
 	for _, route := range s.metrics.routes {
 		m.Routes = append(m.Routes, route.snapshot())
 	}
-	m.Routes = append(m.Routes, s.metrics.outside.snapshot())
+	m.Routes = append(m.Routes, s.metrics.unmatched.snapshot())
 	return m
 }

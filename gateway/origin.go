@@ -6,29 +6,29 @@ import (
 	"net/netip"
 )
 
-// origin is where connections come from: one address, or, where a proxy has many
-// callers, one connection of it.
+// origin is where connections come from: one address or, for a trusted proxy, which
+// has many callers, one connection of it.
 type origin struct {
 	network netip.Prefix
-	number  uint64 // of a proxy's connection, otherwise 0
+	number  uint64 // of the connection of a proxy, otherwise 0
 }
 
-// originTable is open connections by origin. The zero value is empty. It is
+// originTable has the open connections by origin. The zero value is empty. It is
 // guarded by the listener's mutex.
 type originTable struct {
 	groups map[origin]*originConnections
 	order  largestFirst // a heap
 }
 
-// originConnections is the connections of one origin.
+// originConnections has the connections of one origin.
 type originConnections struct {
-	from    origin
+	origin  origin
 	members list.List // of *connection, the oldest first
 	index   int       // in originTable.order
 }
 
-// place is where a connection stands in its table; zero outside of all.
-type place struct {
+// tablePosition is where a connection stands in its table; zero when it is in none.
+type tablePosition struct {
 	group   *originConnections
 	element *list.Element
 }
@@ -36,42 +36,42 @@ type place struct {
 func (t *originTable) add(c *connection, from origin) {
 	g := t.groups[from]
 	if g == nil {
-		g = &originConnections{from: from}
+		g = &originConnections{origin: from}
 		if t.groups == nil {
 			t.groups = map[origin]*originConnections{}
 		}
 		t.groups[from] = g
 		heap.Push(&t.order, g)
 	}
-	c.place = place{g, g.members.PushBack(c)}
+	c.position = tablePosition{g, g.members.PushBack(c)}
 	heap.Fix(&t.order, g.index)
 }
 
 func (t *originTable) remove(c *connection) {
-	g := c.place.group
-	g.members.Remove(c.place.element)
-	c.place = place{}
+	g := c.position.group
+	g.members.Remove(c.position.element)
+	c.position = tablePosition{}
 	if g.members.Len() > 0 {
 		heap.Fix(&t.order, g.index)
 		return
 	}
 	heap.Remove(&t.order, g.index)
-	delete(t.groups, g.from)
+	delete(t.groups, g.origin)
 }
 
-// first returns the connection that is closed first among those that may be, and
-// its state: one of the origin with the most connections. Nil is none.
-func (t *originTable) first(mayClose func(*connection, connectionState) bool) (*connection, connectionState) {
+// candidate returns the connection to close first among those that mayClose allows,
+// and its state: one of the origin with the most connections. Nil is none.
+func (t *originTable) candidate(mayClose func(*connection, connectionState) bool) (*connection, connectionState) {
 	var found *connection
 	var state connectionState
 	most := 0
-	// NB: the first group is the largest, so most looks end with it. The others
-	// are looked at when all of its connections are busy.
+	// NB: the first group is the largest, so the search usually ends with it. It goes
+	// on when none of its connections may be closed.
 	for i, g := range t.order {
 		if g.members.Len() <= most {
 			continue
 		}
-		if c, s := g.first(mayClose); c != nil {
+		if c, s := g.candidate(mayClose); c != nil {
 			found, state, most = c, s, g.members.Len()
 			if i == 0 {
 				break
@@ -81,16 +81,16 @@ func (t *originTable) first(mayClose func(*connection, connectionState) bool) (*
 	return found, state
 }
 
-// choicesMax bounds how many connections are compared.
-const choicesMax = 64
+// candidatesMax bounds how many connections are compared.
+const candidatesMax = 64
 
-// first prefers connections that had time to be used and never were: on others
-// the next request may be on its way. It takes the oldest.
-func (g *originConnections) first(mayClose func(*connection, connectionState) bool) (*connection, connectionState) {
+// candidate returns the oldest connection that mayClose allows. It prefers one that
+// had time to be used and never was: on others the next request may be on its way.
+func (g *originConnections) candidate(mayClose func(*connection, connectionState) bool) (*connection, connectionState) {
 	var found *connection
 	var state connectionState
-	choices := 0
-	for e := g.members.Front(); e != nil && choices < choicesMax; e = e.Next() {
+	candidates := 0
+	for e := g.members.Front(); e != nil && candidates < candidatesMax; e = e.Next() {
 		c := e.Value.(*connection)
 		s := c.state.Load()
 		if !mayClose(c, s) {
@@ -102,7 +102,7 @@ func (g *originConnections) first(mayClose func(*connection, connectionState) bo
 		if found == nil {
 			found, state = c, s
 		}
-		choices++
+		candidates++
 	}
 	return found, state
 }

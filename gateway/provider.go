@@ -46,7 +46,7 @@ func beginProvider(x *exchange) error {
 		return err
 	}
 	s.setFlowCookie(x.w.Header(), start.Cookie, int(provider.FlowMax.Seconds()), secure)
-	return x.sendAway(start.Location)
+	return x.redirect(start.Location)
 }
 
 // finishProvider answers GET /login/oidc/callback, where the provider sends the
@@ -67,7 +67,7 @@ func finishProvider(x *exchange) error {
 	person, err := x.services.Provider.Finish(x.r.Context(), cookie, x.query)
 	x.next = person.Next
 	// NB: a request that does not belong to the sign-in must not end it.
-	x.ended = person.Next != ""
+	x.flowEnded = person.Next != ""
 	if err != nil {
 		return err
 	}
@@ -76,9 +76,9 @@ func finishProvider(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.adopt(session, caller, secure)
+	x.startSession(session, caller, secure)
 	s.setFlowCookie(x.w.Header(), "", -1, secure)
-	return x.sendAway(login.Next(s.options.BasePath, person.Next))
+	return x.redirect(login.Next(s.options.BasePath, person.Next))
 }
 
 // flowCookie is the name of the cookie of a sign-in that is on its way.
@@ -94,25 +94,25 @@ func (s *Server) setFlowCookie(h http.Header, value string, maxAge int, secure b
 	h["Set-Cookie"] = append(h["Set-Cookie"], cookie.String())
 }
 
-// sendAway sends the browser to another page. Only signing in does.
-func (x *exchange) sendAway(location string) error {
+// redirect sends the browser to another page. Only signing in does.
+func (x *exchange) redirect(location string) error {
 	x.w.Header()["Location"] = []string{location}
 	x.sendPage(http.StatusSeeOther, valuePolicy, []byte("<!DOCTYPE html>\n<title>Sign in</title>\n"))
 	return nil
 }
 
-// answerPage is answerFault for a person: the login page with what is wrong.
-func (x *exchange) answerPage(f *fault) {
-	if x.ended {
+// answerLoginPage is answerError for a person: the login page with what is wrong.
+func (x *exchange) answerLoginPage(f *errorMapping) {
+	if x.flowEnded {
 		_, secure := x.server.clientOf(x.r)
 		x.server.setFlowCookie(x.w.Header(), "", -1, secure)
 	}
-	x.sendPage(f.status, valuePolicy, x.loginPage(x.next, problemOf(f.status)))
+	x.sendPage(f.status, valuePolicy, x.loginPage(x.next, signInProblem(f.status)))
 }
 
-// problemOf is what a person is told. Why the provider's word does not count is
+// signInProblem is what a person is told. Why the provider's word does not count is
 // in the log.
-func problemOf(status int) string {
+func signInProblem(status int) string {
 	switch status {
 	case http.StatusBadRequest:
 		return "This sign-in was begun elsewhere, or took too long. Please try again."

@@ -59,28 +59,28 @@ func queryInstances(x *exchange) error {
 	return x.sendRest()
 }
 
-// array is a JSON array of any length on its way out in pieces.
-type array struct {
+// listStream is a JSON array of any length on its way out in pieces.
+type listStream struct {
 	x     *exchange
 	begun bool
 }
 
-func (x *exchange) newArray() *array {
+func (x *exchange) beginList() *listStream {
 	x.out = append(x.out, '[')
-	return &array{x: x}
+	return &listStream{x: x}
 }
 
-// element puts the comma before the next element; the caller appends that to x.out
+// beforeElement puts the comma before the next element; the caller appends that to x.out
 // and calls added.
-func (a *array) element() {
+func (a *listStream) beforeElement() {
 	if a.begun {
 		a.x.out = append(a.x.out, ',')
 	}
 	a.begun = true
 }
 
-// added sends what there is when it is enough for a piece.
-func (a *array) added() error {
+// afterElement sends what there is when it is enough for a piece.
+func (a *listStream) afterElement() error {
 	if len(a.x.out) < streamBytes {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (a *array) added() error {
 }
 
 // end sends the rest; err is why there is less than all.
-func (a *array) end(err error) error {
+func (a *listStream) end(err error) error {
 	a.x.renewWriteTime()
 	if err != nil {
 		return err // NB: when a piece is out already, refuse cuts the connection
@@ -182,7 +182,7 @@ func (x *exchange) renewWriteTime() {
 // flush sends x.out as the next piece of a streamed answer and empties it. The
 // first piece decides that the answer is a success: an error after it can only
 // cut the connection. A caller who does not read for WriteMax, or has gone, is
-// errGone.
+// errAborted.
 func (x *exchange) flush() error {
 	if x.status == 0 {
 		x.sendHeader(http.StatusOK, -1)
@@ -190,7 +190,7 @@ func (x *exchange) flush() error {
 	// A list may take longer in all than one answer may take to write.
 	x.renewWriteTime()
 	if _, err := x.w.Write(x.out); err != nil {
-		return errors.Join(errGone, err)
+		return errors.Join(errAborted, err)
 	}
 	x.out = x.out[:0]
 	return nil

@@ -22,10 +22,10 @@ func listFiles(x *exchange) error {
 	if x.services.Repository == nil {
 		return errNotFound
 	}
-	list := x.newArray()
+	list := x.beginList()
 	return list.end(x.services.Repository.List(x.r.Context(), x.caller, x.query.Get("extension"), func(path string) error {
-		list.element()
+		list.beforeElement()
 		x.out = data.AppendString(x.out, path)
-		return list.added()
+		return list.afterElement()
 	}))
 }

@@ -123,7 +123,7 @@ func TestListFiles(t *testing.T) {
 			}
 			if c.status == 400 {
 				checkErrorBody(t, a)
-				if a.word() != "BadRequest" || !strings.Contains(a.message(), c.want) {
+				if a.label() != "BadRequest" || !strings.Contains(a.message(), c.want) {
 					t.Errorf("got %s, want BadRequest that says %q", a.body, c.want)
 				}
 			}
@@ -191,14 +191,14 @@ func TestListFilesErrors(t *testing.T) {
 			}})
 			a := s.do(t, get(filesPath+"?extension=rml"))
 			checkErrorBody(t, a)
-			if a.status != c.status || a.word() != c.word || (a.header.Get("Retry-After") != "") != (c.status == 503) || strings.Contains(a.body, "/") {
+			if a.status != c.status || a.label() != c.word || (a.header.Get("Retry-After") != "") != (c.status == 503) || strings.Contains(a.body, "/") {
 				t.Errorf("got %d %s %v, want %d %s", a.status, a.body, a.header, c.status, c.word)
 			}
 		})
 	}
 	t.Run("without a repository", func(t *testing.T) {
 		s := startFiles(t, nil)
-		if a := s.do(t, get(filesPath+"?extension=rml")); a.status != 404 || a.word() != "NotFound" {
+		if a := s.do(t, get(filesPath+"?extension=rml")); a.status != 404 || a.label() != "NotFound" {
 			t.Errorf("got %d %s, want 404", a.status, a.body)
 		}
 	})

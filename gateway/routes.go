@@ -45,7 +45,7 @@ type route struct {
 	// something while they last.
 	strict bool
 	// secret marks answers that give out a credential or show whose it is: they are
-	// never packed, see mayPack.
+	// never packed, see mayCompress.
 	secret bool
 	// handle answers the request, or returns the error to answer it with.
 	handle func(*exchange) error
@@ -214,9 +214,9 @@ func ownRoutes() []route {
 	}
 }
 
-// interfacePaths is what groups A to D hang below, and the form runtime's interface:
+// apiPaths is what groups A to D hang below, and the form runtime's interface:
 // whoever asks there is a program.
-var interfacePaths = []string{portalPath, runtimePath, "/workflow", "/rml-engine", "/docx-engine", "/repository"}
+var apiPaths = []string{portalPath, runtimePath, "/workflow", "/rml-engine", "/docx-engine", "/repository"}
 
 const (
 	portalPath  = "/form-portal"

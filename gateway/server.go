@@ -20,33 +20,33 @@ import (
 	"troupe/actors/identity"
 )
 
-// Credentials says who a credential belongs to. The error of Authenticate is
+// Credentials authenticates callers. The error of Authenticate is
 // identity.ErrUnauthorized for every cause.
 type Credentials interface {
 	Authenticate(kind identity.Kind, credential string) (*identity.Principal, error)
 }
 
-// Services is what the server needs to answer. Nothing of it is changed.
+// Services is what the handlers call. The server does not change it.
 type Services struct {
 	Workflows   Workflows
 	Credentials Credentials
 	Portal      Portal
-	// Sessions signs people in and out. Nil: nobody can, and the routes for it
-	// answer 404.
-	Sessions Sessions
-	// Provider recognises people elsewhere. Nil: nobody does, and the routes for
+	// Sessions signs people in and out. Nil: nobody can sign in, and the routes for
 	// it answer 404.
+	Sessions Sessions
+	// Provider signs people in through an identity provider. Nil: there is none, and
+	// the routes for it answer 404.
 	Provider Provider
 	// Repository lists files. Nil: there are none, and its route answers 404.
 	Repository Repository
-	// Templates say what templates declare. Nil: there are none, and the routes
+	// Templates lists the parameters that templates declare. Nil: there are none, and the routes
 	// for them answer 404.
 	Templates Templates
 	// Parts are asked by /readyz; they do not decide whether a request is taken.
 	Parts []Part
 }
 
-// Server is the HTTP side of the service. Its life:
+// Server is the HTTP server of the service. Its life:
 //
 //	New ──► Start ──► Open ──► Stop
 //	         │         │        └ /readyz 503, new requests 503, accepted ones answered
@@ -59,43 +59,43 @@ type Server struct {
 	router        *httprouter.Router // built by New, then only read
 	runtimeRouter *httprouter.Router // the same for the form runtime, see routerOf
 	table         []route            // likewise
-	outside       [groups]route      // stand for no route, by group; likewise
-	shell         *static            // of every page
+	unmatched     [groups]route      // for requests that match no route, by group; likewise
+	shell         *staticFile        // of every page
 	methods       []string           // of the table, sorted; likewise
 	http          *http.Server
 	crossOrigin   http.CrossOriginProtection // the zero value; trusts nobody
 	exchanges     sync.Pool                  // *exchange; BenchmarkExchangePool is the reason
 	idPrefix      string                     // of request ids, different in each process
-	// sessionChallenge is the WWW-Authenticate of group A.
+	// sessionChallenge is the header WWW-Authenticate of group A.
 	sessionChallenge []string
-	// logsRequests says that Options.Log takes debug lines.
+	// logsRequests: Options.Log takes debug lines.
 	logsRequests bool
 	lastID       atomic.Uint64
 
 	// services is nil until Open.
 	services atomic.Pointer[Services]
-	// warnedOfProxy is set by the first X-Forwarded-For that nobody may send.
-	warnedOfProxy atomic.Bool
+	// warnedUntrustedProxy is set at the first X-Forwarded-For of an untrusted peer.
+	warnedUntrustedProxy atomic.Bool
 	// draining is set by Stop, before it waits for inFlight to become 0.
 	draining atomic.Bool
 	// inFlight counts the requests in serve, probes and watchers left out.
 	inFlight  atomic.Int64
-	strangers strangers
-	// answerBytes are those of large answers that are being sent.
+	anonymous anonymousRequests
+	// answerBytes counts the bytes of large answers that are being sent.
 	answerBytes atomic.Int64
-	// watchers counts the streams that are begun or about to.
+	// watchers counts the streams that are open or about to be.
 	watchers atomic.Int64
-	shares   shares
+	usage    usageTable
 	limits   limits // set by New, then only read
-	// emptied has an entry after inFlight became 0 while draining.
-	emptied chan struct{}
+	// allAnswered gets an entry when inFlight becomes 0 while draining.
+	allAnswered chan struct{}
 	// failed gets the error that ended serving, if it was not Stop.
 	failed chan error
 	// cancel ends the context of all requests.
 	cancel context.CancelFunc
 
 	metrics     metrics
-	connections connections
+	connections connectionCounts
 
 	mu struct {
 		sync.Mutex
@@ -123,15 +123,15 @@ func newServer(o Options, table []route) (*Server, error) {
 		sessionChallenge: []string{`Cookie realm="troupe", cookie-name="` + o.SessionCookie + `"`},
 		logsRequests:     o.Log.Debug().Enabled(),
 		shell:            newShell(o.BasePath),
-		emptied:          make(chan struct{}, 1),
+		allAnswered:      make(chan struct{}, 1),
 		failed:           make(chan error, 1),
-		shares:           newShares(),
+		usage:            newUsageTable(),
 		limits:           newLimits(&o),
 	}
 	s.exchanges.New = func() any { return new(exchange) }
-	s.metrics.outside.name = "outside"
-	for g := range s.outside {
-		s.outside[g] = route{name: s.metrics.outside.name, group: group(g), metrics: &s.metrics.outside}
+	s.metrics.unmatched.name = "outside"
+	for g := range s.unmatched {
+		s.unmatched[g] = route{name: s.metrics.unmatched.name, group: group(g), metrics: &s.metrics.unmatched}
 	}
 	if err := s.compile(table); err != nil {
 		return nil, fmt.Errorf("new gateway: %w", err)
@@ -149,10 +149,10 @@ func newServer(o Options, table []route) (*Server, error) {
 		WriteTimeout:                 o.WriteMax,
 		IdleTimeout:                  o.IdleMax,
 		MaxHeaderBytes:               o.HeaderBytesMax,
-		ErrorLog:                     stdlog.New(warnings{o.Log}, "", 0),
+		ErrorLog:                     stdlog.New(logWriter{o.Log}, "", 0),
 		BaseContext:                  func(net.Listener) context.Context { return ctx },
 		ConnContext:                  withConnection,
-		ConnState:                    followConnection,
+		ConnState:                    onConnState,
 	}
 	return s, nil
 }
@@ -164,11 +164,11 @@ func newIDPrefix() string {
 	return hex.EncodeToString(random[:]) + "-"
 }
 
-// warnings takes what net/http has to say, which is about single connections
-// and the listener.
-type warnings struct{ log zerolog.Logger }
+// logWriter turns the log lines of net/http, which are about single connections
+// and the listener, into warnings.
+type logWriter struct{ log zerolog.Logger }
 
-func (w warnings) Write(line []byte) (int, error) {
+func (w logWriter) Write(line []byte) (int, error) {
 	w.log.Warn().Msg(strings.TrimSpace(string(line)))
 	return len(line), nil
 }
@@ -203,7 +203,7 @@ func (s *Server) run(l net.Listener, served chan<- struct{}) {
 	}
 }
 
-// Failed gets one error if the server stops to accept connections without Stop.
+// Failed gets one error if the server stops accepting connections without Stop.
 // The caller should end the process.
 func (s *Server) Failed() <-chan error { return s.failed }
 
@@ -226,7 +226,7 @@ func (s *Server) Open(services Services) { s.services.Store(&services) }
 // Options.DrainMax or until ctx ends; then their context is cancelled and the
 // connections are closed. Streams to watchers end after DrainDelay. It takes at
 // most DrainDelay, DrainMax and two seconds. Calling it again waits for the first
-// call. It has no error: what was cut off is in the log.
+// call. It has no error; the log says whether all requests were answered in time.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() { s.stop(ctx) })
 	return nil
@@ -245,13 +245,13 @@ func (s *Server) stop(ctx context.Context) {
 	s.draining.Store(true)
 	drained := s.drain(ctx)
 	if !drained {
-		s.cancel() // what is left answers that the outcome is unknown
+		s.cancel() // the requests that are left answer that the outcome is unknown
 	}
-	// NB: the last bytes of an answer leave after its handler has returned.
+	// NB: net/http sends the last bytes of an answer after its handler has returned.
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := s.http.Shutdown(closing); err != nil {
-		_ = s.http.Close() // connections that have no answer coming
+		_ = s.http.Close() // connections that wait for no answer
 	}
 	<-served
 	s.options.Log.Info().Bool("drained", drained).Dur("took", time.Since(begun)).Msg("stopped listening")
@@ -273,7 +273,7 @@ func (s *Server) drain(ctx context.Context) bool {
 	defer late.Stop()
 	for s.inFlight.Load() > 0 {
 		select {
-		case <-s.emptied:
+		case <-s.allAnswered:
 		case <-late.C:
 			return false
 		case <-ctx.Done():
@@ -283,12 +283,12 @@ func (s *Server) drain(ctx context.Context) bool {
 	return true
 }
 
-// leave ends what serve began by counting a request.
-func (s *Server) leave() {
+// requestEnded uncounts a request that serve has counted.
+func (s *Server) requestEnded() {
 	if s.inFlight.Add(-1) == 0 && s.draining.Load() {
 		select {
-		case s.emptied <- struct{}{}:
-		default: // Stop has not looked yet
+		case s.allAnswered <- struct{}{}:
+		default: // Stop has not checked yet
 		}
 	}
 }

@@ -156,7 +156,7 @@ func TestFailed(t *testing.T) {
 	}
 }
 
-// TestOptions holds that all faults are reported together.
+// TestOptions holds that all errors are reported together.
 func TestOptions(t *testing.T) {
 	_, err := New(Options{
 		BasePath: "platform", SessionCookie: "a b", BodyBytesMax: -1, HeaderBytesMax: -1, ConnectionsMax: -1,
@@ -212,7 +212,7 @@ func TestDrain(t *testing.T) {
 		t.Errorf("/livez: got %d, want 200", a.status)
 	}
 	a = s.do(t, post("event", eventBody))
-	if a.status != 503 || a.word() != "Unavailable" || a.header.Get("Retry-After") == "" {
+	if a.status != 503 || a.label() != "Unavailable" || a.header.Get("Retry-After") == "" {
 		t.Errorf("a new request: got %d %s, want 503 Unavailable", a.status, a.body)
 	}
 	if status, last := exchangeOn(t, idle, idleReader, plain); status != 503 || !last {
@@ -238,7 +238,7 @@ func TestDrainIsBounded(t *testing.T) {
 	accepted := s.async(t, post("event", eventBody))
 	<-g.entered
 	stop(t, s)
-	if a := <-accepted; a.status != 504 || a.word() != "OutcomeUnknown" {
+	if a := <-accepted; a.status != 504 || a.label() != "OutcomeUnknown" {
 		t.Errorf("got %d %s, want 504 OutcomeUnknown", a.status, a.body)
 	}
 }
@@ -304,7 +304,7 @@ func TestInFlightMax(t *testing.T) {
 	<-g.entered
 	<-g.entered
 	a := s.do(t, request{method: "GET", path: "/workflow/api/v1/choices", headers: []string{withModToken}})
-	if a.status != 503 || a.word() != "Busy" || a.header.Get("Retry-After") == "" {
+	if a.status != 503 || a.label() != "Busy" || a.header.Get("Retry-After") == "" {
 		t.Errorf("the third: got %d %s, want 503 Busy", a.status, a.body)
 	}
 	if a := s.do(t, request{method: "GET", path: "/readyz"}); a.status != 200 {
@@ -349,7 +349,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	}
 	_ = slow.Close()
 	// The user's bytes are free after those among all.
-	waitFor(t, "the answer to be given up", func() bool { return s.answerBytes.Load() == 0 && s.shares.of(ann.ID).answerBytes.Load() == 0 })
+	waitFor(t, "the answer to be given up", func() bool { return s.answerBytes.Load() == 0 && s.usage.of(ann.ID).answerBytes.Load() == 0 })
 	if a := s.do(t, read); a.status != 200 || len(a.body) < size {
 		t.Errorf("one alone: got %d and %d bytes, want 200 and all of them", a.status, len(a.body))
 	}

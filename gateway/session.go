@@ -42,13 +42,13 @@ func signIn(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.adopt(session, caller, secure)
+	x.startSession(session, caller, secure)
 	return x.sendCaller()
 }
 
-// adopt gives the browser its new session, and ends the one that it had: its id
+// startSession gives the browser its new session, and ends the one that it had: its id
 // was known before.
-func (x *exchange) adopt(session string, caller *identity.Principal, secure bool) {
+func (x *exchange) startSession(session string, caller *identity.Principal, secure bool) {
 	s := x.server
 	if old, _, err := parseSession(x.r.Header["Cookie"], s.options.SessionCookie); err == nil && old != "" {
 		// NB: most are unknown or over, and the new one is good in any case.
@@ -56,7 +56,7 @@ func (x *exchange) adopt(session string, caller *identity.Principal, secure bool
 	}
 	x.caller = caller
 	if x.connection != nil {
-		x.connection.know()
+		x.connection.markAuthenticated()
 	}
 	s.setCookie(x.w.Header(), session, 0, secure)
 }
@@ -128,10 +128,10 @@ func parseSignIn(body data.Value) (user, password string, err error) {
 		switch key {
 		case "user":
 			hasUser = true
-			user, err = text(v, key)
+			user, err = stringMember(v, key)
 		case "password":
 			hasPassword = true
-			password, err = text(v, key)
+			password, err = stringMember(v, key)
 		default:
 			err = unknownMember("", key, "user", "password")
 		}
@@ -188,9 +188,9 @@ func showLoginScript(x *exchange) error { return x.sendStatic(loginScript) }
 func showIcon(x *exchange) error { return x.sendStatic(icon) }
 
 var (
-	loginStyle  = newStatic(login.Style(), valueCSS, nil, "")
-	loginScript = newStatic(login.Script(), valueScript, nil, "")
-	icon        = newStatic(login.Icon(), valueIcon, valueIconCache, console.Tag(login.Icon()))
+	loginStyle  = newStaticFile(login.Style(), valueCSS, nil, "")
+	loginScript = newStaticFile(login.Script(), valueScript, nil, "")
+	icon        = newStaticFile(login.Icon(), valueIcon, valueIconCache, console.Tag(login.Icon()))
 )
 
 // Values of headers of the page, shared and never changed.

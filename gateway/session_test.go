@@ -92,7 +92,7 @@ func TestSession(t *testing.T) {
 			if a.status != c.status {
 				t.Fatalf("got %d %s, want %d", a.status, a.body, c.status)
 			}
-			if c.status == 200 && a.body != c.body || c.status != 200 && a.word() != c.body {
+			if c.status == 200 && a.body != c.body || c.status != 200 && a.label() != c.body {
 				t.Errorf("got %s, want %s", a.body, c.body)
 			}
 			if got := a.header["Set-Cookie"]; len(got) > 1 || strings.Join(got, "") != c.cookie {
@@ -192,7 +192,7 @@ func TestSessionFaults(t *testing.T) {
 		for _, r := range []request{signInWith(signInBody), {method: "DELETE", path: "/session", headers: []string{cookie}}} {
 			a := s.do(t, r)
 			got := a.header.Get("Retry-After")
-			if a.status != c.status || a.word() != c.word || got != c.retry && (c.retry != "*" || got == "") {
+			if a.status != c.status || a.label() != c.word || got != c.retry && (c.retry != "*" || got == "") {
 				t.Errorf("%s, %v: got %d %s and Retry-After %q, want %d %s and %q", r.method, c.err, a.status, a.body, got, c.status, c.word, c.retry)
 			}
 			if a.header.Get("Set-Cookie") != "" || strings.Contains(a.body, "ann") || strings.Contains(a.body, "oak") {
@@ -268,9 +268,9 @@ func TestCookieFlags(t *testing.T) {
 	}
 }
 
-// TestWarnOfProxy: a proxy that nobody has configured is told of once, because all
+// TestUntrustedProxyIsLoggedOnce: a proxy that nobody has configured is told of once, because all
 // callers behind it share the limits of one address.
-func TestWarnOfProxy(t *testing.T) {
+func TestUntrustedProxyIsLoggedOnce(t *testing.T) {
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	for _, c := range []struct {
 		line    string
@@ -434,7 +434,7 @@ func TestLoginPage(t *testing.T) {
 		}
 		for _, query := range []string{"?next=/&next=/", "?other=1", "?next=%zz"} {
 			a := s.do(t, request{method: "GET", path: "/login" + query})
-			if a.status != 400 || a.word() != "InvalidContent" || a.header.Get("Content-Type") != "application/json" {
+			if a.status != 400 || a.label() != "InvalidContent" || a.header.Get("Content-Type") != "application/json" {
 				t.Errorf("%s: got %d %s %v", query, a.status, a.body, a.header)
 			}
 		}
@@ -459,7 +459,7 @@ func TestLoginPage(t *testing.T) {
 	}
 	// A server that starts has no page yet.
 	s = startClosed(t, Options{})
-	if a := s.do(t, request{method: "GET", path: "/login"}); a.status != 503 || a.word() != "Unavailable" {
+	if a := s.do(t, request{method: "GET", path: "/login"}); a.status != 503 || a.label() != "Unavailable" {
 		t.Errorf("while starting: got %d %s, want 503", a.status, a.body)
 	}
 }

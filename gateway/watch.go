@@ -27,14 +27,14 @@ var (
 	valueNo          = []string{"no"}
 )
 
-// errEnough ends Watch from inside when there is nothing more to tell. It leaves
+// errWatchOver ends Watch from inside when there is nothing more to tell. It leaves
 // no handler.
-var errEnough = errors.New("the caller has heard enough")
+var errWatchOver = errors.New("the caller has heard enough")
 
 // watchInstances answers GET workflow/api/v1/watch/{workflowId} and, with one
 // instance, GET workflow/api/v1/watch/{workflowId}/{instanceId}.
 func watchInstances(x *exchange) error {
-	request := workflow.WatchRequest{Caller: x.caller, Again: x.authenticateAgain, Filter: x.query.Get("filter")}
+	request := workflow.WatchRequest{Caller: x.caller, Again: x.reauthorize, Filter: x.query.Get("filter")}
 	var err error
 	if request.LastEventID, err = parseLastEventID(x.r.Header["Last-Event-Id"]); err != nil {
 		return err
@@ -45,16 +45,16 @@ func watchInstances(x *exchange) error {
 	}
 	request.WorkflowID, request.InstanceID = x.params.ByName("workflowId"), x.params.ByName("instanceId")
 	s := x.server
-	defer x.share.watchers.Add(-1)
+	defer x.usage.watchers.Add(-1)
 	defer s.watchers.Add(-1)
-	mine, all := x.share.watchers.Add(1), s.watchers.Add(1)
+	mine, all := x.usage.watchers.Add(1), s.watchers.Add(1)
 	if mine > s.limits.userWatchers || all > s.options.WatchersMax {
 		s.metrics.watchersFull.Add(1)
 		return errBusy
 	}
 	var told error
 	err = x.services.Workflows.Watch(x.r.Context(), &request, func(e workflow.WatchEvent) error {
-		told = x.tell(e)
+		told = x.sendWatchEvent(e)
 		return told
 	})
 	if told != nil {
@@ -63,12 +63,12 @@ func watchInstances(x *exchange) error {
 	return x.endStream(err)
 }
 
-// tell sends one event to the watcher. Its errors end Watch.
-func (x *exchange) tell(e workflow.WatchEvent) error {
+// sendWatchEvent sends one event to the watcher. Its errors end Watch.
+func (x *exchange) sendWatchEvent(e workflow.WatchEvent) error {
 	if x.status == 0 {
 		x.beginStream()
 		if x.r.Method == http.MethodHead {
-			return errEnough
+			return errWatchOver
 		}
 	}
 	x.out = appendWatchEvent(x.out[:0], e)
@@ -77,7 +77,7 @@ func (x *exchange) tell(e workflow.WatchEvent) error {
 	}
 	// NB: without this net/http keeps what it has until its buffer is full.
 	if err := http.NewResponseController(x.w).Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return errors.Join(errGone, err)
+		return errors.Join(errAborted, err)
 	}
 	return nil
 }
@@ -94,20 +94,20 @@ func (x *exchange) beginStream() {
 	x.renewWriteTime()
 	x.status = http.StatusOK
 	x.w.WriteHeader(http.StatusOK)
-	x.leave()
+	x.endAdmission()
 }
 
-// authenticateAgain is for each event: a stream must not outlive what opened it.
+// reauthorize is for each event: a stream must not outlive what opened it.
 // It ends also when its caller may do other things than at its beginning, because
 // the filter was checked by that; a client comes back by itself, and is answered
 // by the present rights.
-func (x *exchange) authenticateAgain() (*identity.Principal, error) {
+func (x *exchange) reauthorize() (*identity.Principal, error) {
 	now, err := x.services.Credentials.Authenticate(x.kind, x.credential)
 	if err != nil {
 		return nil, err
 	}
 	if now != x.caller && !sameRights(now, x.caller) {
-		return nil, errEnough
+		return nil, errWatchOver
 	}
 	return now, nil
 }
@@ -120,15 +120,15 @@ func sameRights(a, b *identity.Principal) bool {
 func (x *exchange) endStream(err error) error {
 	x.renewWriteTime() // the last chunk is still to come
 	switch {
-	case x.status == 0 && (err == nil || errors.Is(err, errEnough)):
+	case x.status == 0 && (err == nil || errors.Is(err, errWatchOver)):
 		return errNotReady // it was ended before it began
 	case x.status == 0, err == nil:
 		return err
-	case errors.Is(err, errEnough), errors.Is(err, identity.ErrUnauthorized):
+	case errors.Is(err, errWatchOver), errors.Is(err, identity.ErrUnauthorized):
 		return nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return err // NB: such a write ends the request's context too
-	case errors.Is(err, errGone), x.r.Context().Err() != nil:
+	case errors.Is(err, errAborted), x.r.Context().Err() != nil:
 		return nil // leaving is how callers end a stream
 	}
 	return err

@@ -104,8 +104,8 @@ func (s *testServer) watch(t testing.TB, headers ...string) *watcher {
 	return &watcher{conn: c, res: res, body: bufio.NewReader(res.Body)}
 }
 
-// wants reads one block and compares.
-func (w *watcher) wants(t testing.TB, want string) {
+// expect reads one block and compares.
+func (w *watcher) expect(t testing.TB, want string) {
 	t.Helper()
 	var got strings.Builder
 	for !strings.HasSuffix(got.String(), "\n\n") {
@@ -120,8 +120,8 @@ func (w *watcher) wants(t testing.TB, want string) {
 	}
 }
 
-// ends demands the end of the stream and nothing before.
-func (w *watcher) ends(t testing.TB) {
+// expectEnd demands the end of the stream and nothing before.
+func (w *watcher) expectEnd(t testing.TB) {
 	t.Helper()
 	if rest, err := io.ReadAll(w.body); err != nil || len(rest) > 0 {
 		t.Errorf("got %q and %v, want the end of the stream", rest, err)
@@ -161,13 +161,13 @@ func TestWatch(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
-	w.wants(t, opening) // before anything happens
+	w.expect(t, opening) // before anything happens
 	f.events <- entryEvent("p1", watchedOne)
-	w.wants(t, "id: p1\nevent: entry\ndata: "+watchedOne+"\n\n")
+	w.expect(t, "id: p1\nevent: entry\ndata: "+watchedOne+"\n\n")
 	f.events <- workflow.WatchEvent{Kind: workflow.WatchBeat}
-	w.wants(t, ": beat\n\n")
+	w.expect(t, ": beat\n\n")
 	f.events <- workflow.WatchEvent{Kind: workflow.WatchLost, ID: "p9", Data: []byte(`{"message":"m"}`)}
-	w.wants(t, "event: lost\ndata: {\"message\":\"m\"}\nid: p9\n\n")
+	w.expect(t, "event: lost\ndata: {\"message\":\"m\"}\nid: p9\n\n")
 	if m := s.Metrics(); m.Watchers != 1 || m.InFlight != 0 {
 		t.Errorf("metrics: got %d watchers and %d in flight, want 1 and 0", m.Watchers, m.InFlight)
 	}
@@ -178,7 +178,7 @@ func TestWatch(t *testing.T) {
 	}
 	waitFor(t, "the watcher to be gone", func() bool { return s.Metrics().Watchers == 0 })
 	if m := s.Metrics(); m.Cut != 0 {
-		t.Errorf("metrics: got %d answers cut: leaving is no fault", m.Cut)
+		t.Errorf("metrics: got %d answers aborted: leaving is no error", m.Cut)
 	}
 }
 
@@ -252,7 +252,7 @@ func TestWatchBeforeItBegins(t *testing.T) {
 		"it is refused":            {func() error { return fmt.Errorf("watch: %w", failure.ErrForbidden) }, 403, "AccessDenied"},
 		"it is stopped":            {func() error { return nil }, 503, "Unavailable"},
 		"its credential has ended": {func() error { return fmt.Errorf("watch: %w", identity.ErrUnauthorized) }, 401, "Unauthorized"},
-		"its caller has changed":   {func() error { return fmt.Errorf("watch: %w", errEnough) }, 503, "Unavailable"},
+		"its caller has changed":   {func() error { return fmt.Errorf("watch: %w", errWatchOver) }, 503, "Unavailable"},
 		"it is refused as stopped": {func() error { return failure.ErrUnavailable }, 503, "Unavailable"},
 		"it panics":                {func() error { panic("no") }, 500, "Internal"},
 	} {
@@ -261,7 +261,7 @@ func TestWatchBeforeItBegins(t *testing.T) {
 				watch: func(context.Context, *workflow.WatchRequest, func(workflow.WatchEvent) error) error { return c.watch() },
 			})
 			a := s.do(t, get(watchPath))
-			if a.status != c.status || a.word() != c.word {
+			if a.status != c.status || a.label() != c.word {
 				t.Errorf("got %d %s, want %d %s", a.status, a.body, c.status, c.word)
 			}
 			checkCommonHeaders(t, a.header)
@@ -294,7 +294,7 @@ func TestWatchThatFails(t *testing.T) {
 				},
 			})
 			w := s.watch(t, withToken)
-			w.wants(t, opening)
+			w.expect(t, opening)
 			close(goOn)
 			if _, err := io.ReadAll(w.body); !errors.Is(err, syscall.ECONNRESET) {
 				t.Errorf("got the end %v, want a reset", err)
@@ -314,19 +314,19 @@ func TestWatchOutlivesTheTimesOfARequest(t *testing.T) {
 	f := newFeed()
 	s := startServer(t, Options{ReadMax: short, WriteMax: short, HeaderReadMax: short, IdleMax: short}, f.workflows())
 	w := s.watch(t, withToken)
-	w.wants(t, opening)
+	w.expect(t, opening)
 	<-time.After(3 * short)
 	f.events <- entryEvent("p1", watchedOne)
-	w.wants(t, "id: p1\nevent: entry\ndata: "+watchedOne+"\n\n")
+	w.expect(t, "id: p1\nevent: entry\ndata: "+watchedOne+"\n\n")
 	<-time.After(3 * short)
 	f.stop()
-	w.ends(t)
+	w.expectEnd(t)
 	if err := <-f.ended; err != nil {
 		t.Errorf("the call ended with %v, want nil", err)
 	}
 }
 
-// TestSlowWatcher holds that a watcher who does not read for WriteMax is cut.
+// TestSlowWatcher holds that a watcher who does not read for WriteMax is disconnected.
 func TestSlowWatcher(t *testing.T) {
 	f := newFeed()
 	s := startServer(t, Options{WriteMax: 300 * time.Millisecond}, f.workflows())
@@ -337,16 +337,16 @@ func TestSlowWatcher(t *testing.T) {
 		case f.events <- big:
 			continue
 		case err := <-f.heard:
-			if !errors.Is(err, errGone) || !errors.Is(err, os.ErrDeadlineExceeded) {
+			if !errors.Is(err, errAborted) || !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("got %v, want the write deadline", err)
 			}
 		}
 		break
 	}
-	if err := <-f.ended; !errors.Is(err, errGone) {
+	if err := <-f.ended; !errors.Is(err, errAborted) {
 		t.Errorf("the call ended with %v", err)
 	}
-	waitFor(t, "the watcher to be counted as cut", func() bool { m := s.Metrics(); return m.Cut == 1 && m.Watchers == 0 })
+	waitFor(t, "the watcher to be counted as aborted", func() bool { m := s.Metrics(); return m.Cut == 1 && m.Watchers == 0 })
 	if _, err := io.ReadAll(w.body); err == nil {
 		t.Error("the stream looks whole")
 	}
@@ -358,11 +358,11 @@ func TestWatchersMax(t *testing.T) {
 	f := newFeed()
 	s := startServer(t, Options{WatchersMax: 2, InFlightMax: 1}, f.workflows())
 	one, two := s.watch(t, withToken), s.watch(t, asBob)
-	one.wants(t, opening)
-	two.wants(t, opening)
+	one.expect(t, opening)
+	two.expect(t, opening)
 	waitFor(t, "the streams to leave the requests in flight", func() bool { return s.Metrics().InFlight == 0 })
 	a := s.do(t, get(watchPath))
-	if a.status != 503 || a.word() != "Busy" || a.header.Get("Retry-After") == "" {
+	if a.status != 503 || a.label() != "Busy" || a.header.Get("Retry-After") == "" {
 		t.Errorf("the third: got %d %s, want 503 Busy", a.status, a.body)
 	}
 	if a := s.do(t, get("/workflow/api/v1/choices")); a.status != 200 {
@@ -373,7 +373,7 @@ func TestWatchersMax(t *testing.T) {
 	}
 	_ = one.conn.Close()
 	waitFor(t, "the first to be gone", func() bool { return s.Metrics().Watchers == 1 })
-	s.watch(t, withToken).wants(t, opening)
+	s.watch(t, withToken).expect(t, opening)
 }
 
 // TestWatchersPerUserMax holds that one user does not take the places of others.
@@ -381,15 +381,15 @@ func TestWatchersPerUserMax(t *testing.T) {
 	f := newFeed()
 	s := startServer(t, Options{WatchersPerUserMax: 2}, f.workflows())
 	one, two := s.watch(t, withToken), s.watch(t, withToken)
-	one.wants(t, opening)
-	two.wants(t, opening)
+	one.expect(t, opening)
+	two.expect(t, opening)
 	for range 2 {
-		if a := s.do(t, get(watchPath)); a.status != 503 || a.word() != "Busy" || a.header.Get("Retry-After") == "" {
+		if a := s.do(t, get(watchPath)); a.status != 503 || a.label() != "Busy" || a.header.Get("Retry-After") == "" {
 			t.Errorf("the third: got %d %s, want 503 Busy", a.status, a.body)
 		}
 	}
 	four := s.watch(t, asBob)
-	four.wants(t, opening)
+	four.expect(t, opening)
 	_ = four.conn.Close()
 	waitFor(t, "the other user's to be gone", func() bool { return s.Metrics().Watchers == 2 })
 	if m := s.Metrics(); m.Watchers != 2 || m.WatchersFull != 2 {
@@ -397,13 +397,13 @@ func TestWatchersPerUserMax(t *testing.T) {
 	}
 	_ = one.conn.Close()
 	// The user's place is free after the place among all.
-	waitFor(t, "the first to be gone", func() bool { return s.Metrics().Watchers == 1 && s.shares.of(ann.ID).watchers.Load() == 1 })
+	waitFor(t, "the first to be gone", func() bool { return s.Metrics().Watchers == 1 && s.usage.of(ann.ID).watchers.Load() == 1 })
 	three := s.watch(t, withToken)
-	three.wants(t, opening)
+	three.expect(t, opening)
 	for _, w := range []*watcher{two, three} {
 		_ = w.conn.Close()
 	}
-	waitFor(t, "all to be gone", func() bool { return s.shares.of(ann.ID).watchers.Load() == 0 })
+	waitFor(t, "all to be gone", func() bool { return s.usage.of(ann.ID).watchers.Load() == 0 })
 }
 
 // TestWatchersWithoutACredential holds that nobody takes a watcher's place
@@ -418,7 +418,7 @@ func TestWatchersWithoutACredential(t *testing.T) {
 	if m := s.Metrics(); m.WatchersFull != 0 {
 		t.Errorf("metrics: got %d watchers refused, want 0", m.WatchersFull)
 	}
-	s.watch(t, withToken).wants(t, opening)
+	s.watch(t, withToken).expect(t, opening)
 }
 
 // TestWatchDrain holds gateway/INTERFACE.md, "Stopping": Stop ends streams in
@@ -429,7 +429,7 @@ func TestWatchDrain(t *testing.T) {
 	workflows.send = g.send
 	s := startServer(t, Options{DrainMax: time.Hour}, workflows)
 	w := s.watch(t, withToken)
-	w.wants(t, opening)
+	w.expect(t, opening)
 	accepted := s.async(t, post("event", eventBody))
 	<-g.entered
 	stopped := make(chan struct{})
@@ -437,8 +437,8 @@ func TestWatchDrain(t *testing.T) {
 		defer close(stopped)
 		stop(t, s)
 	}()
-	w.ends(t) // while an accepted request is still worked on
-	if a := s.do(t, get(watchPath)); a.status != 503 || a.word() != "Unavailable" {
+	w.expectEnd(t) // while an accepted request is still worked on
+	if a := s.do(t, get(watchPath)); a.status != 503 || a.label() != "Unavailable" {
 		t.Errorf("a new stream: got %d %s, want 503 Unavailable", a.status, a.body)
 	}
 	close(g.leave)
@@ -454,7 +454,7 @@ func TestWatchDrainIsBounded(t *testing.T) {
 	f := newFeed()
 	s := startServer(t, Options{DrainMax: time.Hour}, &fakeWorkflows{watch: f.watch, stop: func() {}})
 	w := s.watch(t, withToken)
-	w.wants(t, opening)
+	w.expect(t, opening)
 	stop(t, s)
 	if err := <-f.ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("the call ended with %v, want the context's error", err)
@@ -472,12 +472,12 @@ func TestWatchHead(t *testing.T) {
 	if a.status != 200 || a.body != "" || a.header.Get("Content-Type") != "text/event-stream" {
 		t.Errorf("got %d %q %v, want 200 and the header of a stream", a.status, a.body, a.header)
 	}
-	if err := <-f.ended; !errors.Is(err, errEnough) {
+	if err := <-f.ended; !errors.Is(err, errWatchOver) {
 		t.Errorf("the call ended with %v", err)
 	}
 	waitFor(t, "the watcher to be gone", func() bool { return s.Metrics().Watchers == 0 })
 	if m := s.Metrics(); m.Cut != 0 {
-		t.Errorf("metrics: got %d cut, want 0", m.Cut)
+		t.Errorf("metrics: got %d aborted, want 0", m.Cut)
 	}
 }
 
@@ -526,12 +526,12 @@ func TestWatchOfOtherSites(t *testing.T) {
 	}
 }
 
-// changing are credentials that change while a stream is open.
-type changing struct {
+// changingCredentials are credentials that change while a stream is open.
+type changingCredentials struct {
 	now atomic.Pointer[identity.Principal]
 }
 
-func (c *changing) Authenticate(identity.Kind, string) (*identity.Principal, error) {
+func (c *changingCredentials) Authenticate(identity.Kind, string) (*identity.Principal, error) {
 	if p := c.now.Load(); p != nil {
 		return p, nil
 	}
@@ -554,21 +554,21 @@ func TestWatchEndsWithItsCredential(t *testing.T) {
 	} {
 		for _, e := range []workflow.WatchEvent{entryEvent("p1", watchedOne), {Kind: workflow.WatchBeat}} {
 			t.Run(fmt.Sprint(line, " ", e.Kind), func(t *testing.T) {
-				f, credentials := newFeed(), new(changing)
+				f, credentials := newFeed(), new(changingCredentials)
 				credentials.now.Store(ann)
 				s := startClosed(t, Options{})
 				s.Open(Services{Workflows: f.workflows(), Credentials: credentials})
 				w := s.watch(t, withToken)
-				w.wants(t, opening)
+				w.expect(t, opening)
 				credentials.now.Store(c.after)
 				f.events <- e
 				if !c.ends {
-					w.wants(t, string(appendWatchEvent(nil, e)))
+					w.expect(t, string(appendWatchEvent(nil, e)))
 					return
 				}
-				w.ends(t)
+				w.expectEnd(t)
 				if m := s.Metrics(); m.Cut != 0 {
-					t.Errorf("metrics: got %d cut, want 0", m.Cut)
+					t.Errorf("metrics: got %d aborted, want 0", m.Cut)
 				}
 			})
 		}

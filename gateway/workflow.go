@@ -70,7 +70,7 @@ func createInstance(x *exchange) error {
 		return err
 	}
 	request.Caller = x.caller
-	request.WithHistory = !wantsMinimal(x.r.Header["Prefer"])
+	request.WithHistory = !prefersMinimal(x.r.Header["Prefer"])
 	reply, err := x.services.Workflows.Create(x.r.Context(), request)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func createInstance(x *exchange) error {
 
 // sendEvent answers POST workflow/api/v1/event.
 func sendEvent(x *exchange) error {
-	key, err := parseRetryKey(x.r.Header["Idempotency-Key"])
+	key, err := parseIdempotencyKey(x.r.Header["Idempotency-Key"])
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func sendEvent(x *exchange) error {
 	}
 	request.Caller = x.caller
 	request.IfMatch = ifMatch
-	request.WithHistory = !wantsMinimal(x.r.Header["Prefer"])
+	request.WithHistory = !prefersMinimal(x.r.Header["Prefer"])
 	reply, err := x.services.Workflows.Send(x.r.Context(), request)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func loadInstance(x *exchange) error {
 		Caller:      x.caller,
 		WorkflowID:  x.params.ByName("workflowId"),
 		InstanceID:  x.params.ByName("instanceId"),
-		WithHistory: !wantsMinimal(x.r.Header["Prefer"]),
+		WithHistory: !prefersMinimal(x.r.Header["Prefer"]),
 	}
 	if err := x.checkIdentifiers(); err != nil {
 		return err

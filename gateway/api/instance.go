@@ -9,10 +9,10 @@ import (
 // path.
 const BasePath = "/workflow/api/v1"
 
-// PackedSuffix ends the entity tag of an instance whose bytes came packed (gzip),
+// GzipSuffix ends the entity tag of an instance whose bytes came packed (gzip),
 // inside of the quotes: a strong tag names bytes (RFC 9110, 8.8.3.3). If-Match takes
 // the tag with and without it.
-const PackedSuffix = "-gzip"
+const GzipSuffix = "-gzip"
 
 // Position is where one state machine of an instance stands.
 type Position struct {

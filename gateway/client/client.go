@@ -81,7 +81,7 @@ func (a *answer) sequence() uint64 {
 	if len(tag) < 2 || tag[0] != '"' || tag[len(tag)-1] != '"' {
 		return 0
 	}
-	n, err := strconv.ParseUint(strings.TrimSuffix(tag[1:len(tag)-1], api.PackedSuffix), 10, 64)
+	n, err := strconv.ParseUint(strings.TrimSuffix(tag[1:len(tag)-1], api.GzipSuffix), 10, 64)
 	if err != nil {
 		return 0
 	}

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// TestMatrix sends every credential × route × method × content type and compares
+// TestAccessMatrix sends every credential × route × method × content type and compares
 // with the policy as it is written down here a second time. A route that is not
 // listed here fails it. It holds gateway/INTERFACE.md, "Groups",
 // gateway/INTERFACE.md, "Which group takes which", gateway/INTERFACE.md,
 // "Privileges", and persistence/PROMISES.md, "P18".
-func TestMatrix(t *testing.T) {
+func TestAccessMatrix(t *testing.T) {
 	// strict routes refuse pages of other sites with every method. On person and
 	// portal only sessions count, entrance takes no credential but no other site's
 	// page either, and page is for everybody.
@@ -204,7 +204,7 @@ func TestMatrix(t *testing.T) {
 					if asked := s.portal.calls() != beforePortal; asked != (status == 200 && rt.policy == portal) {
 						t.Errorf("%s %s as %s: the portal was asked: %v", method, rt.name, credential.who, asked)
 					}
-					if word := (&answer{body: w.body.String()}).word(); rt.policy == portal && word != words[status] && !(status == 200 && word == "") {
+					if word := (&answer{body: w.body.String()}).label(); rt.policy == portal && word != words[status] && !(status == 200 && word == "") {
 						t.Errorf("%s %s as %s: got the word %q with %d", method, rt.name, credential.who, word, status)
 					}
 					makesOrEnds := rt.policy == entrance || rt.name == "sign-out"

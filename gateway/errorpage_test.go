@@ -8,17 +8,17 @@ import (
 	"testing"
 
 	"troupe/actors/identity"
+	"troupe/gateway/errorpage"
 	"troupe/gateway/login"
-	"troupe/gateway/notice"
 )
 
 // browser is the Accept of a browser that goes to an address.
 const browser = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 
-// TestErrorsForPeople holds gateway/INTERFACE.md, "Pages for people": outside of
+// TestErrorPages holds gateway/INTERFACE.md, "Pages for people": outside of
 // groups A to D a request that names text/html gets a page for 403, 404, 500 and
 // 503; everybody else, and everything else, gets JSON.
-func TestErrorsForPeople(t *testing.T) {
+func TestErrorPages(t *testing.T) {
 	const form = "Accept: application/json, text/html;q=0.9"
 	fail := func(*exchange) error { return identity.ErrBusy }
 	table := append(routes(),
@@ -87,18 +87,18 @@ func TestErrorsForPeople(t *testing.T) {
 			if w.status != c.status {
 				t.Errorf("%s: got %d, want %d", line, w.status, c.status)
 			}
-			checkForPeople(t, line, w, c.page, base)
+			checkErrorPage(t, line, w, c.page, base)
 		}
 		// Also while the server starts, when it has no style to give out yet.
 		w := newRecorder()
 		observe(t, closed).ServeHTTP(w, newTestRequest("GET", base+"/", "", browser))
-		if checkForPeople(t, "while starting", w, true, base); w.status != 503 || w.header.Get("Retry-After") == "" {
+		if checkErrorPage(t, "while starting", w, true, base); w.status != 503 || w.header.Get("Retry-After") == "" {
 			t.Errorf("while starting: got %d, %v", w.status, w.header)
 		}
 	}
 }
 
-func checkForPeople(t *testing.T, line string, w *recorder, page bool, base string) {
+func checkErrorPage(t *testing.T, line string, w *recorder, page bool, base string) {
 	t.Helper()
 	if !page {
 		if w.header.Get("Content-Type") != "application/json" || !json.Valid(w.body.Bytes()) || w.header.Get("Content-Security-Policy") != "" {
@@ -107,7 +107,7 @@ func checkForPeople(t *testing.T, line string, w *recorder, page bool, base stri
 		return
 	}
 	for name, want := range map[string]string{
-		"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": notice.Policy, "X-Frame-Options": "DENY",
+		"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": errorpage.Policy, "X-Frame-Options": "DENY",
 		"Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
 		"Vary": "Cookie, Authorization, Authentication, Accept",
 	} {
@@ -119,7 +119,7 @@ func checkForPeople(t *testing.T, line string, w *recorder, page bool, base stri
 	if _, behind, found := strings.Cut(w.body.String(), "in the log under "); found {
 		id, _, _ = strings.Cut(behind, ".")
 	}
-	if want := notice.Page(notice.Options{Base: base, Status: w.status, ID: id}); !bytes.Equal(w.body.Bytes(), want) || (id != "") != (w.status == 500) {
+	if want := errorpage.Page(errorpage.Options{Base: base, Status: w.status, ID: id}); !bytes.Equal(w.body.Bytes(), want) || (id != "") != (w.status == 500) {
 		t.Errorf("%s: got %s, want %s", line, w.body.String(), want)
 	}
 }

@@ -133,7 +133,7 @@ func TestAuthentication(t *testing.T) {
 			if unauthorizedBody == "" {
 				unauthorizedBody = a.body
 			}
-			if a.body != unauthorizedBody || a.word() != "Unauthorized" {
+			if a.body != unauthorizedBody || a.label() != "Unauthorized" {
 				t.Errorf("the body tells one cause from another: got %s, want %s", a.body, unauthorizedBody)
 			}
 		})
@@ -190,8 +190,8 @@ func TestCrossSiteRequests(t *testing.T) {
 			if a.status != c.status {
 				t.Errorf("got %d %s, want %d", a.status, a.body, c.status)
 			}
-			if c.status == 403 && a.word() != "AccessDenied" {
-				t.Errorf("got the word %q, want AccessDenied", a.word())
+			if c.status == 403 && a.label() != "AccessDenied" {
+				t.Errorf("got the word %q, want AccessDenied", a.label())
 			}
 		})
 	}
@@ -273,7 +273,7 @@ func TestPaths(t *testing.T) {
 				if notFound == "" {
 					notFound = a.body
 				}
-				if a.body != notFound || a.word() != "NotFound" {
+				if a.body != notFound || a.label() != "NotFound" {
 					t.Errorf("404 bodies are constant: got %s, want %s", a.body, notFound)
 				}
 			case 405:
@@ -284,8 +284,8 @@ func TestPaths(t *testing.T) {
 				if got := a.header.Get("Allow"); got != want {
 					t.Errorf("Allow: got %q, want %q", got, want)
 				}
-				if c.method != "HEAD" && a.word() != "MethodNotAllowed" {
-					t.Errorf("got the word %q, want MethodNotAllowed", a.word())
+				if c.method != "HEAD" && a.label() != "MethodNotAllowed" {
+					t.Errorf("got the word %q, want MethodNotAllowed", a.label())
 				}
 			}
 		})
@@ -375,8 +375,8 @@ func TestQueryStrings(t *testing.T) {
 		if a.status != want {
 			t.Errorf("%.40s: got %d %s, want %d", query, a.status, a.body, want)
 		}
-		if want == 400 && a.word() != "InvalidContent" {
-			t.Errorf("%.40s: got the word %q, want InvalidContent", query, a.word())
+		if want == 400 && a.label() != "InvalidContent" {
+			t.Errorf("%.40s: got the word %q, want InvalidContent", query, a.label())
 		}
 	}
 	if a := s.do(t, request{method: "POST", path: "/workflow/api/v1/event?x=1", body: eventBody, headers: []string{withToken}}); a.status != 400 {
@@ -384,9 +384,9 @@ func TestQueryStrings(t *testing.T) {
 	}
 }
 
-// TestMessagesRepeatLittle holds gateway/INTERFACE.md, "Messages": at most 64
+// TestMessagesClipInput holds gateway/INTERFACE.md, "Messages": at most 64
 // escaped characters of raw input.
-func TestMessagesRepeatLittle(t *testing.T) {
+func TestMessagesClipInput(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	evil := strings.Repeat("<\u202e\x7f>", 200)
 	key, _ := json.Marshal(evil)

@@ -105,8 +105,8 @@ func TestQueryParameters(t *testing.T) {
 			}
 			if c.want.status != 200 {
 				checkErrorBody(t, a)
-				if a.word() != "InvalidContent" || s.workflows.calls() != before {
-					t.Errorf("got the word %q; the workflows were asked: %v", a.word(), s.workflows.calls() != before)
+				if a.label() != "InvalidContent" || s.workflows.calls() != before {
+					t.Errorf("got the word %q; the workflows were asked: %v", a.label(), s.workflows.calls() != before)
 				}
 				return
 			}
@@ -136,7 +136,7 @@ func TestQueryPrivileges(t *testing.T) {
 	} {
 		before := s.workflows.calls()
 		a := s.do(t, request{method: "GET", path: "/workflow/api/v1/instances/leave?" + c.query, headers: []string{c.header}})
-		if a.status != c.status || a.word() != c.word {
+		if a.status != c.status || a.label() != c.word {
 			t.Errorf("%s: got %d %s, want %d %s", c.query, a.status, a.body, c.status, c.word)
 		}
 		if asked := s.workflows.calls() != before; asked != (c.status == 200) {
@@ -229,7 +229,7 @@ func TestHistoryParameters(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"?limit=", "?limit=0", "?limit=1001", "?limit=+5", "?cursor=", "?cursor", "?cursor=c%0D", "?limit=1&limit=2", "?filter=%7B%7D", "?count=true", "?sort=_id"} {
-		if a := s.do(t, get(path+query)); a.status != 400 || a.word() != "InvalidContent" {
+		if a := s.do(t, get(path+query)); a.status != 400 || a.label() != "InvalidContent" {
 			t.Errorf("%s: got %d %s, want 400", query, a.status, a.body)
 		}
 	}
@@ -276,7 +276,7 @@ func TestExplainThatCannotBeWritten(t *testing.T) {
 		return &workflow.QueryEnd{Next: "c1", Explain: &workflow.Explain{Milliseconds: math.NaN()}}, nil
 	}})
 	a := s.do(t, request{method: "GET", path: "/workflow/api/v1/instances/leave?limit=1&explain=true", headers: []string{withModToken}})
-	if a.status != 500 || a.word() != "Internal" || a.header.Get("Link") != "" {
+	if a.status != 500 || a.label() != "Internal" || a.header.Get("Link") != "" {
 		t.Errorf("got %d %s with Link %q, want 500 without", a.status, a.body, a.header.Get("Link"))
 	}
 }

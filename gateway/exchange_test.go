@@ -25,12 +25,12 @@ func TestPanic(t *testing.T) {
 		load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) { panic("secret thing") },
 	})
 	a := s.do(t, get("/workflow/api/v1/instance/leave/i1"))
-	if a.status != 500 || a.word() != "Internal" || strings.Contains(a.body, "secret") {
+	if a.status != 500 || a.label() != "Internal" || strings.Contains(a.body, "secret") {
 		t.Errorf("got %d %s, want 500 Internal without the reason", a.status, a.body)
 	}
 	checkCommonHeaders(t, a.header)
 	id := a.message()[strings.LastIndexByte(a.message(), ' ')+1:]
-	if log := s.log.String(); !strings.Contains(log, `"request":"`+id+`"`) || !strings.Contains(log, "secret thing") || !strings.Contains(log, "handle_test.go") {
+	if log := s.log.String(); !strings.Contains(log, `"request":"`+id+`"`) || !strings.Contains(log, "secret thing") || !strings.Contains(log, "exchange_test.go") {
 		t.Errorf("the log lacks the id, the reason or the stack: %s", log)
 	}
 	if a := s.do(t, post("event", eventBody)); a.status != 200 {
@@ -125,10 +125,10 @@ func TestCallerLeavesAStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.Close()
-	if err := <-ended; !errors.Is(err, errGone) {
-		t.Errorf("got %v, want errGone", err)
+	if err := <-ended; !errors.Is(err, errAborted) {
+		t.Errorf("got %v, want errAborted", err)
 	}
-	waitFor(t, "the answer to be counted as cut", func() bool { return s.Metrics().Cut == 1 })
+	waitFor(t, "the answer to be counted as aborted", func() bool { return s.Metrics().Cut == 1 })
 }
 
 // TestAccessLog holds that requests are logged at debug, and no secret and no data
@@ -178,9 +178,9 @@ func TestInfoLogHasNoRequests(t *testing.T) {
 	}
 }
 
-// TestTableRefusesRowsWithoutAPolicy holds that a route without a policy is
+// TestRoutesWithoutAnAccessPolicyAreRefused holds that a route without a policy is
 // nobody's (persistence/PROMISES.md, "P18").
-func TestTableRefusesRowsWithoutAPolicy(t *testing.T) {
+func TestRoutesWithoutAnAccessPolicyAreRefused(t *testing.T) {
 	handle := func(*exchange) error { return nil }
 	good := route{name: "a", method: "GET", path: "/a", access: signedIn(identity.Token), handle: handle}
 	with := func(change func(*route)) route {

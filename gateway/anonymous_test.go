@@ -9,29 +9,29 @@ import (
 	"testing"
 )
 
-// strangersNow is how many requests without a credential are counted.
-func (s *testServer) strangersNow() int64 {
-	s.strangers.mu.Lock()
-	defer s.strangers.mu.Unlock()
-	return s.strangers.mu.all
+// anonymousNow is how many requests without a credential are counted.
+func (s *testServer) anonymousNow() int64 {
+	s.anonymous.mu.Lock()
+	defer s.anonymous.mu.Unlock()
+	return s.anonymous.mu.all
 }
 
 // slowSignIn begins a sign-in from an address and never ends it.
 func (s *testServer) slowSignIn(t *testing.T, from string) net.Conn {
 	t.Helper()
 	c := s.dial(t)
-	before := s.strangersNow()
+	before := s.anonymousNow()
 	if _, err := fmt.Fprintf(c, "POST /session HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-Forwarded-For: %s\r\nContent-Length: 100\r\n\r\n{", from); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the sign-in to be begun", func() bool { return s.strangersNow() > before })
+	waitFor(t, "the sign-in to be begun", func() bool { return s.anonymousNow() > before })
 	return c
 }
 
-// TestStrangersDoNotTakeAllPlaces holds gateway/INTERFACE.md, "Fair shares":
+// TestAnonymousRequestsDoNotTakeAllPlaces holds gateway/INTERFACE.md, "Fair shares":
 // requests without a credential leave places for those with one, and those of one
 // address for those of others.
-func TestStrangersDoNotTakeAllPlaces(t *testing.T) {
+func TestAnonymousRequestsDoNotTakeAllPlaces(t *testing.T) {
 	s := startServer(t, Options{InFlightMax: 16, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}, nil)
 	get := func(from string) int {
 		return s.do(t, request{method: "GET", path: "/login", headers: []string{"X-Forwarded-For: " + from}}).status
@@ -58,14 +58,14 @@ func TestStrangersDoNotTakeAllPlaces(t *testing.T) {
 	for _, c := range slow {
 		_ = c.Close()
 	}
-	waitFor(t, "the slow ones to be gone", func() bool { return s.strangersNow() == 0 })
+	waitFor(t, "the slow ones to be gone", func() bool { return s.anonymousNow() == 0 })
 	if got := get("192.0.2.1"); got != 200 {
 		t.Errorf("after them: got %d, want 200", got)
 	}
-	waitFor(t, "nobody to be counted", func() bool { return s.strangersNow() == 0 })
-	s.strangers.mu.Lock()
-	defer s.strangers.mu.Unlock()
-	if n := len(s.strangers.mu.from); n != 0 {
+	waitFor(t, "nobody to be counted", func() bool { return s.anonymousNow() == 0 })
+	s.anonymous.mu.Lock()
+	defer s.anonymous.mu.Unlock()
+	if n := len(s.anonymous.mu.byNetwork); n != 0 {
 		t.Errorf("%d addresses are still counted", n)
 	}
 }
@@ -83,8 +83,8 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
-// TestStrangersBodies: nobody keeps much for a caller whom nobody knows.
-func TestStrangersBodies(t *testing.T) {
+// TestAnonymousBodies: nobody keeps much for a caller whom nobody knows.
+func TestAnonymousBodies(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	c := s.dial(t)
 	if _, err := io.WriteString(c, "POST /session HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 131073\r\n\r\n{"); err != nil {

@@ -45,7 +45,7 @@ func TestPagesAreOneShell(t *testing.T) {
 	}
 }
 
-func TestAssetsMayBeKept(t *testing.T) {
+func TestAssetsAreCacheable(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	get := func(name string, headers ...string) *recorder {
 		w := newRecorder()

@@ -1,4 +1,4 @@
-package notice
+package errorpage
 
 import (
 	"crypto/sha256"
@@ -11,7 +11,7 @@ import (
 	"troupe/gateway/login"
 )
 
-//go:embed notice.html
+//go:embed page.html
 var document string
 
 // Policy is the Content-Security-Policy of the page: its own style, one icon from the

@@ -18,7 +18,7 @@ import (
 	"troupe/gateway/login"
 )
 
-func TestTakesGzip(t *testing.T) {
+func TestAcceptsGzip(t *testing.T) {
 	for line, want := range map[string]bool{
 		"gzip": true, "GZip": true, "x-gzip": true, "gzip, deflate, br, zstd": true, "deflate,\tgzip;q=1.0": true, "br;q=1, gzip;q=0.8": true,
 		"*": true, "*;q=0.001": true, "gzip;q=0.5, *;q=0": true, "identity;q=0, gzip;q=0.1": true, "identity;q=0.5, *;q=0.5": true, "gzip ; q=0.3": true,
@@ -26,17 +26,17 @@ func TestTakesGzip(t *testing.T) {
 		"gzip;q=0.5, identity": false, "identity;q=0.9, *;q=0.8": false, "gzip;q=": false, "gzip;q=x": false, "gzip;q=2": false, "gzip;q=0.1234": false,
 		"gzipped": false, "not-gzip": false, `"gzip"`: false, `x="a,gzip,b"`: false,
 	} {
-		if got := takesGzip([]string{line}); got != want {
+		if got := acceptsGzip([]string{line}); got != want {
 			t.Errorf("%q: got %v, want %v", line, got, want)
 		}
 	}
-	if takesGzip(nil) || !takesGzip([]string{"br", "gzip"}) || takesGzip([]string{"gzip;q=0", "br"}) {
+	if acceptsGzip(nil) || !acceptsGzip([]string{"br", "gzip"}) || acceptsGzip([]string{"gzip;q=0", "br"}) {
 		t.Error("no header, or one in two lines, is read wrongly")
 	}
 }
 
-// unpacked returns what is in a packed body.
-func unpacked(t testing.TB, body []byte) string {
+// gunzip returns what is in a packed body.
+func gunzip(t testing.TB, body []byte) string {
 	t.Helper()
 	r, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {
@@ -57,14 +57,14 @@ func replyOf(size int) *workflow.Reply {
 	return reply
 }
 
-// TestAPackedAnswerLeavesTheGrownBuffer for the next answer.
-func TestAPackedAnswerLeavesTheGrownBuffer(t *testing.T) {
+// TestACompressedAnswerKeepsTheBuffer for the next answer.
+func TestACompressedAnswerKeepsTheBuffer(t *testing.T) {
 	s, err := newServer(Options{}, routes())
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := newRecorder()
-	x := s.begin(&s.outside[groupWorkflow], w, newTestRequest("GET", "/", "", "Accept-Encoding: gzip"), nil)
+	x := s.acquire(&s.unmatched[groupWorkflow], w, newTestRequest("GET", "/", "", "Accept-Encoding: gzip"), nil)
 	x.out = bytes.Repeat([]byte("1"), 64<<10)
 	x.send(200)
 	if w.header.Get("Content-Encoding") != "gzip" || cap(x.out) < 64<<10 {
@@ -72,10 +72,10 @@ func TestAPackedAnswerLeavesTheGrownBuffer(t *testing.T) {
 	}
 }
 
-// TestWhatIsPacked holds gateway/INTERFACE.md, "Compression". It goes through who
+// TestWhatIsCompressed holds gateway/INTERFACE.md, "Compression". It goes through who
 // asks for what: the bytes mean the same, and the headers say what was done.
-func TestWhatIsPacked(t *testing.T) {
-	size := packJSONBytesMin
+func TestWhatIsCompressed(t *testing.T) {
+	size := gzipJSONBytesMin
 	var item []byte
 	s := startServer(t, Options{}, &fakeWorkflows{
 		load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) { return replyOf(size), nil },
@@ -103,16 +103,16 @@ func TestWhatIsPacked(t *testing.T) {
 		packed  bool
 		vary    string
 	}{
-		{"large enough", packJSONBytesMin, get(instance, gz), true, packedVary},
-		{"an event", packJSONBytesMin, post("event", eventBody, gz), true, packedVary},
-		{"a byte less", packJSONBytesMin - 1, get(instance, gz), false, plainVary},
-		{"nobody asks", packJSONBytesMin, get(instance), false, packedVary},
-		{"plain bytes are liked better", packJSONBytesMin, get(instance, "Accept-Encoding: gzip;q=0.5, identity"), false, packedVary},
-		{"a session, a page of ours", packJSONBytesMin, request{method: "GET", path: instance, headers: []string{session, gz, "Sec-Fetch-Site: same-origin"}}, true, packedVary},
-		{"a session, no page", packJSONBytesMin, request{method: "GET", path: instance, headers: []string{session, gz, "Sec-Fetch-Site: none"}}, true, packedVary},
-		{"a session, another site's page", packJSONBytesMin, request{method: "GET", path: instance, headers: []string{session, gz, "Sec-Fetch-Site: cross-site"}}, false, plainVary},
-		{"a session, a sibling's page", packJSONBytesMin, request{method: "GET", path: instance, headers: []string{session, gz, "Sec-Fetch-Site: same-site"}}, false, plainVary},
-		{"a short list", packJSONBytesMin, get("/workflow/api/v1/instances/leave", gz), true, packedVary},
+		{"large enough", gzipJSONBytesMin, get(instance, gz), true, packedVary},
+		{"an event", gzipJSONBytesMin, post("event", eventBody, gz), true, packedVary},
+		{"a byte less", gzipJSONBytesMin - 1, get(instance, gz), false, plainVary},
+		{"nobody asks", gzipJSONBytesMin, get(instance), false, packedVary},
+		{"plain bytes are liked better", gzipJSONBytesMin, get(instance, "Accept-Encoding: gzip;q=0.5, identity"), false, packedVary},
+		{"a session, a page of ours", gzipJSONBytesMin, request{method: "GET", path: instance, headers: []string{session, gz, "Sec-Fetch-Site: same-origin"}}, true, packedVary},
+		{"a session, no page", gzipJSONBytesMin, request{method: "GET", path: instance, headers: []string{session, gz, "Sec-Fetch-Site: none"}}, true, packedVary},
+		{"a session, another site's page", gzipJSONBytesMin, request{method: "GET", path: instance, headers: []string{session, gz, "Sec-Fetch-Site: cross-site"}}, false, plainVary},
+		{"a session, a sibling's page", gzipJSONBytesMin, request{method: "GET", path: instance, headers: []string{session, gz, "Sec-Fetch-Site: same-site"}}, false, plainVary},
+		{"a short list", gzipJSONBytesMin, get("/workflow/api/v1/instances/leave", gz), true, packedVary},
 		{"a list that is streamed", 2 * streamBytes, get("/workflow/api/v1/instances/leave", gz), false, plainVary},
 		{"a watch", 0, get("/workflow/api/v1/watch/leave", gz), false, plainVary},
 		{"an error", 0, get("/workflow/api/v1/nowhere", gz), false, plainVary},
@@ -142,7 +142,7 @@ func TestWhatIsPacked(t *testing.T) {
 		}
 		plain := c.request
 		plain.headers = append(without(c.request.headers, gz), "Accept-Encoding: identity")
-		if text := unpacked(t, []byte(got.body)); text != s.do(t, plain).body || len(got.body) >= len(text) {
+		if text := gunzip(t, []byte(got.body)); text != s.do(t, plain).body || len(got.body) >= len(text) {
 			t.Errorf("%s: %d packed bytes are not the %d plain ones", c.line, len(got.body), len(text))
 		}
 		if length := got.header.Get("Content-Length"); length != "" && length != strconv.Itoa(len(got.body)) {
@@ -178,9 +178,9 @@ func without(lines []string, line string) []string {
 	return rest
 }
 
-// TestSecretsAreNotPacked: what gives out or names a credential is never packed,
+// TestSecretsAreNotCompressed: what gives out or names a credential is never packed,
 // however long it is.
-func TestSecretsAreNotPacked(t *testing.T) {
+func TestSecretsAreNotCompressed(t *testing.T) {
 	large := func(x *exchange) error {
 		x.out = append(x.out, bytes.Repeat([]byte("x"), 100_000)...)
 		x.send(http.StatusOK)
@@ -215,15 +215,15 @@ func TestSecretsAreNotPacked(t *testing.T) {
 	}
 }
 
-// TestFilesArePackedOnce: the program's own files, with tags of their own.
-func TestFilesArePackedOnce(t *testing.T) {
+// TestStaticFilesAreCompressedOnce: the program's own files, with tags of their own.
+func TestStaticFilesAreCompressedOnce(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	script, _, _ := console.Asset(assetName(t))
 	for path, want := range map[string][]byte{
 		"/assets/" + assetName(t): script, "/login/style.css": login.Style(), "/login/script.js": login.Script(),
 	} {
 		plain, packed := s.do(t, request{method: "GET", path: path}), s.do(t, request{method: "GET", path: path, headers: []string{"Accept-Encoding: br, gzip"}})
-		if packed.header.Get("Content-Encoding") != "gzip" || unpacked(t, []byte(packed.body)) != string(want) || plain.header.Get("Content-Encoding") != "" || plain.body != string(want) {
+		if packed.header.Get("Content-Encoding") != "gzip" || gunzip(t, []byte(packed.body)) != string(want) || plain.header.Get("Content-Encoding") != "" || plain.body != string(want) {
 			t.Errorf("%s: got %v and %v", path, packed.header, plain.header)
 		}
 		for _, a := range []*answer{plain, packed} {
@@ -259,29 +259,29 @@ func FuzzNegotiation(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		lower := strings.ToLower(line)
-		if namesHTML([]string{line}) && !strings.Contains(lower, "text/html") {
+		if acceptsHTML([]string{line}) && !strings.Contains(lower, "text/html") {
 			t.Errorf("%q names no HTML", line)
 		}
-		if takesGzip([]string{line}) && !strings.Contains(lower, "gzip") && !strings.Contains(line, "*") {
+		if acceptsGzip([]string{line}) && !strings.Contains(lower, "gzip") && !strings.Contains(line, "*") {
 			t.Errorf("%q takes no gzip", line)
 		}
 		if strings.ContainsAny(line, `",;`) {
 			return
 		}
-		if got, want := takesGzip([]string{line}), equalASCII(trimBlanks(line), "gzip") || equalASCII(trimBlanks(line), "x-gzip") || trimBlanks(line) == "*"; got != want {
+		if got, want := acceptsGzip([]string{line}), equalASCII(trimBlanks(line), "gzip") || equalASCII(trimBlanks(line), "x-gzip") || trimBlanks(line) == "*"; got != want {
 			t.Errorf("%q: got %v, want %v", line, got, want)
 		}
 		for _, weight := range []string{";q=0", ";q=0.000", ";q=1.5", ";q=-1"} {
-			if takesGzip([]string{line + weight}) || namesHTML([]string{line + weight}) {
+			if acceptsGzip([]string{line + weight}) || acceptsHTML([]string{line + weight}) {
 				t.Errorf("%q is taken", line+weight)
 			}
 		}
 	})
 }
 
-// BenchmarkPack is what an answer costs to pack, and what is left of it. The case
+// BenchmarkGzip is what an answer costs to pack, and what is left of it. The case
 // "anew" is the claim that the pool of compressors is worth having.
-func BenchmarkPack(b *testing.B) {
+func BenchmarkGzip(b *testing.B) {
 	for _, kib := range []int{1, 4, 16, 64} {
 		reply := benchReply()
 		for entry := reply.History; len(reply.AppendRecord(nil)) < kib<<10; {
@@ -290,7 +290,7 @@ func BenchmarkPack(b *testing.B) {
 			copy(reply.History[n+30:], strconv.Itoa(n*7919)) // entries are not all alike
 		}
 		text := reply.AppendRecord(nil)
-		run := func(name string, with *packers) {
+		run := func(name string, with *gzipWriters) {
 			b.Run(fmt.Sprintf("%dKiB/%s", kib, name), func(b *testing.B) {
 				b.ReportAllocs()
 				var small []byte
@@ -298,13 +298,13 @@ func BenchmarkPack(b *testing.B) {
 					if name == "anew" {
 						with.Get()
 					}
-					small = packed(text, with)
+					small = gzipped(text, with)
 				}
 				b.ReportMetric(float64(len(small))/float64(len(text)), "ratio")
 			})
 		}
-		run("kept", &quickPackers)
-		anew := newPackers(gzip.BestSpeed)
+		run("kept", &fastGzip)
+		anew := newGzipWriters(gzip.BestSpeed)
 		run("anew", &anew)
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"troupe/statemachine/data"
 )
 
-// TestInterfaceA goes through the operations of group A and of the form runtime in
+// TestPortalRoutes goes through the operations of group A and of the form runtime in
 // gateway/openapi.yaml. Each case says what it holds.
-func TestInterfaceA(t *testing.T) {
+func TestPortalRoutes(t *testing.T) {
 	full := fakePortal{
 		roles: formportal.RoleInfo{
 			Forms:      []identity.Role{{ID: "clerk", Name: `The "clerk"`}, {ID: "boss", Name: "Boss"}},
@@ -228,7 +228,7 @@ func TestPortalErrors(t *testing.T) {
 			tried++
 			t.Run(c.line+" "+name, func(t *testing.T) {
 				a := s.do(t, r)
-				if a.status != c.status || a.word() != c.word || a.message() == "" {
+				if a.status != c.status || a.label() != c.word || a.message() == "" {
 					t.Errorf("got %d %s, want %d %s", a.status, a.body, c.status, c.word)
 				}
 				if got := a.header.Get("Retry-After") != ""; got != c.retry {
@@ -365,7 +365,7 @@ func TestPortalPaths(t *testing.T) {
 			}
 			word, allow, _ := strings.Cut(c.group, " ")
 			want := map[string]string{"404 A": "Not found", "404 B": "NotFound", "405 A": "Method not allowed"}[fmt.Sprint(c.status, " ", word)]
-			if c.method != "HEAD" && a.word() != want || a.header.Get("Allow") != allow {
+			if c.method != "HEAD" && a.label() != want || a.header.Get("Allow") != allow {
 				t.Errorf("got %s and Allow %q, want %q and %q", a.body, a.header.Get("Allow"), want, allow)
 			}
 			if c.method == "HEAD" {
@@ -386,13 +386,13 @@ func TestPortalBelowABasePath(t *testing.T) {
 	for path, status := range map[string]int{
 		"/form-portal/role-info": 200, formPath: 200, "/form-portal/nothing": 404, "/form-runtime/api/v1/nothing": 404,
 	} {
-		if a := s.do(t, portalGet(path)); a.status != status || status == 404 && a.word() != "Not found" {
+		if a := s.do(t, portalGet(path)); a.status != status || status == 404 && a.label() != "Not found" {
 			t.Errorf("%s: got %d %s, want %d", path, a.status, a.body, status)
 		}
 	}
 	s.base = strings.TrimSuffix(s.base, "/platform")
 	for _, path := range []string{"/form-portal/role-info", formPath} {
-		if a := s.do(t, portalGet(path)); a.status != 404 || a.word() != "NotFound" {
+		if a := s.do(t, portalGet(path)); a.status != 404 || a.label() != "NotFound" {
 			t.Errorf("%s outside: got %d %s", path, a.status, a.body)
 		}
 	}

@@ -107,8 +107,8 @@ func TestPortalBodies(t *testing.T) {
 			if a.status != c.status || !strings.Contains(a.message(), c.message) {
 				t.Errorf("got %d %s\nwant %d with %q", a.status, a.body, c.status, c.message)
 			}
-			if want := map[int]string{400: "Bad request", 404: "Not found", 413: "Too large"}[c.status]; c.status != 200 && a.word() != want {
-				t.Errorf("got the word %q, want %q", a.word(), want)
+			if want := map[int]string{400: "Bad request", 404: "Not found", 413: "Too large"}[c.status]; c.status != 200 && a.label() != want {
+				t.Errorf("got the word %q, want %q", a.label(), want)
 			}
 			if called := s.portal.calls() != before; called != (c.status == 200) {
 				t.Errorf("the portal was asked: %v", called)
@@ -146,16 +146,16 @@ func TestPortalContentTypes(t *testing.T) {
 			if a.status != c.status {
 				t.Errorf("%s with %q: got %d %s, want %d", name, c.headers, a.status, a.body, c.status)
 			}
-			if want := map[int]string{403: "Access denied", 415: "Unsupported media type"}[c.status]; a.status != 200 && a.word() != want {
-				t.Errorf("%s with %q: got the word %q, want %q", name, c.headers, a.word(), want)
+			if want := map[int]string{403: "Access denied", 415: "Unsupported media type"}[c.status]; a.status != 200 && a.label() != want {
+				t.Errorf("%s with %q: got the word %q, want %q", name, c.headers, a.label(), want)
 			}
 		}
 	}
 }
 
-// TestPortalRetryKeys holds gateway/INTERFACE.md, "Retries": every POST takes a
+// TestPortalIdempotencyKeys holds gateway/INTERFACE.md, "Retries": every POST takes a
 // key.
-func TestPortalRetryKeys(t *testing.T) {
+func TestPortalIdempotencyKeys(t *testing.T) {
 	portal := new(fakePortal)
 	s := startPortal(t, portal)
 	retryOf := map[string]func() workflow.Retry{
@@ -188,7 +188,7 @@ func TestPortalRetryKeys(t *testing.T) {
 		seen[first.Fingerprint] = name
 		for _, bad := range [][]string{{"Idempotency-Key: "}, {"Idempotency-Key: a b"}, {`Idempotency-Key: "a`}, {"Idempotency-Key: a", "Idempotency-Key: a"}, {"Idempotency-Key: " + strings.Repeat("k", 256)}} {
 			before := portal.calls()
-			if _, a := with(r.body, bad...); a.status != 400 || a.word() != "Bad request" || portal.calls() != before {
+			if _, a := with(r.body, bad...); a.status != 400 || a.label() != "Bad request" || portal.calls() != before {
 				t.Errorf("%s with %.30q: got %d %s, want 400", name, bad, a.status, a.body)
 			}
 		}
@@ -229,7 +229,7 @@ func TestDraftIfMatch(t *testing.T) {
 			}
 			before := portal.calls()
 			a := s.do(t, r)
-			if a.status != c.status || c.status == 400 && (a.word() != "Bad request" || portal.calls() != before) {
+			if a.status != c.status || c.status == 400 && (a.label() != "Bad request" || portal.calls() != before) {
 				t.Errorf("%s with %q: got %d %s, want %d", name, c.lines, a.status, a.body, c.status)
 			}
 			if got := portal.mu.draft; c.status == 200 && (!slices.Equal(got.IfMatch, c.revisions) || (got.IfMatch == nil) != (c.revisions == nil) || got.MustExist != c.mustExist) {
@@ -298,7 +298,7 @@ func TestALongListIsStreamed(t *testing.T) {
 }
 
 // TestAListThatFailsIsNeverShort holds gateway/INTERFACE.md,
-// "What an answer means": a status before the first byte, a cut connection after
+// "What an answer means": a status before the first byte, a closed connection after
 // it.
 func TestAListThatFailsIsNeverShort(t *testing.T) {
 	for _, c := range []struct {
@@ -327,7 +327,7 @@ func TestAListThatFailsIsNeverShort(t *testing.T) {
 				t.Errorf("got the end %v behind %d bytes, want a reset", err, len(text))
 			}
 			if s.Metrics().Cut != 1 {
-				t.Errorf("%d answers were cut, want 1", s.Metrics().Cut)
+				t.Errorf("%d answers were aborted, want 1", s.Metrics().Cut)
 			}
 		})
 	}
@@ -352,10 +352,10 @@ func TestCallerLeavesAList(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.Close()
-	if err := <-ended; !errors.Is(err, errGone) {
-		t.Errorf("got %v, want errGone", err)
+	if err := <-ended; !errors.Is(err, errAborted) {
+		t.Errorf("got %v, want errAborted", err)
 	}
-	waitFor(t, "the answer to be counted as cut", func() bool { return s.Metrics().Cut == 1 })
+	waitFor(t, "the answer to be counted as aborted", func() bool { return s.Metrics().Cut == 1 })
 }
 
 // portalSeeds are bodies near the right ones.

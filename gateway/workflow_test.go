@@ -13,10 +13,10 @@ import (
 	"troupe/statemachine/data"
 )
 
-// TestInterfaceB goes through the operations of group B in gateway/openapi.yaml,
+// TestWorkflowRoutes goes through the operations of group B in gateway/openapi.yaml,
 // and holds gateway/INTERFACE.md, "Success is 200", and gateway/INTERFACE.md,
 // "The record". Each case says what it holds.
-func TestInterfaceB(t *testing.T) {
+func TestWorkflowRoutes(t *testing.T) {
 	record := func(history bool) string {
 		text := `{"_id":"` + instanceOne + `","workflowId":"leave","svcPublic":{},"svcPrivate":{}`
 		if history {
@@ -147,8 +147,8 @@ func TestInterfaceB(t *testing.T) {
 	}
 }
 
-// TestInterfaceRequests holds what the requests of group B hand on.
-func TestInterfaceRequests(t *testing.T) {
+// TestWorkflowRequests holds what the requests of group B hand on.
+func TestWorkflowRequests(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	t.Run("create hands on the objects of data as they were sent", func(t *testing.T) {
 		s.do(t, post("create", ` { "workflowId" : "leave", "data": {"svcPublic": {"b": 9007199254740993, "a": "\u0041"}} } `))
@@ -185,9 +185,9 @@ func TestInterfaceRequests(t *testing.T) {
 	})
 }
 
-// TestInterfaceErrors goes through the errors of group B (gateway/INTERFACE.md,
+// TestWorkflowErrors goes through the errors of group B (gateway/INTERFACE.md,
 // "Errors").
-func TestInterfaceErrors(t *testing.T) {
+func TestWorkflowErrors(t *testing.T) {
 	cases := []struct {
 		line   string
 		err    error
@@ -253,7 +253,7 @@ func TestInterfaceErrors(t *testing.T) {
 			tried++
 			t.Run(c.line+" "+r.path, func(t *testing.T) {
 				a := s.do(t, r)
-				if a.status != c.status || a.word() != c.word || a.message() == "" {
+				if a.status != c.status || a.label() != c.word || a.message() == "" {
 					t.Errorf("got %d %s, want %d %s", a.status, a.body, c.status, c.word)
 				}
 				if got := a.header.Get("Retry-After") != ""; got != c.retry {

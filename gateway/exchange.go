@@ -18,7 +18,7 @@ import (
 )
 
 // exchange is one request and its answer. The goroutine of net/http that serves
-// the request owns it; between requests it waits in a pool.
+// the request owns it; between requests it is in a pool.
 type exchange struct {
 	server   *Server
 	route    *route
@@ -28,18 +28,18 @@ type exchange struct {
 	services *Services // nil for probes
 
 	caller *identity.Principal // nil for probes
-	// kind and credential are what the caller signed with.
+	// kind and credential are what the caller authenticated with.
 	kind       identity.Kind
 	credential string
 	query      url.Values  // nil without parameters
 	body       []byte      // belongs to the request; never pooled, since values alias it
 	status     int         // 0 until the answer has begun
-	connection *connection // nil where the request has none of ours
-	counted    bool        // in Server.inFlight, and in share
-	share      *share      // the caller's; nil until there is one
-	// stranger: it is counted in Server.strangers as well, as one from there.
-	stranger bool
-	from     netip.Prefix
+	connection *connection // nil when the server did not accept it, as in tests
+	counted    bool        // in Server.inFlight, and in usage
+	usage      *userUsage  // the caller's; nil until the caller is known
+	// anonymous: the request is counted in Server.anonymous too, under network.
+	anonymous bool
+	network   netip.Prefix
 	// contentType is that of the answer; nil is JSON.
 	contentType []string
 	// cacheControl says how long the answer may be kept; nil is not at all.
@@ -47,12 +47,12 @@ type exchange struct {
 	// varyAccept and varyEncoding say that the answer depends on the headers Accept and
 	// Accept-Encoding.
 	varyAccept, varyEncoding bool
-	// next and ended belong to a sign-in by the provider: where the person wants
-	// to go, and whether the cookie of that sign-in is of no use any more.
-	next  string
-	ended bool
-	id    string    // see requestID
-	begun time.Time // zero unless requests are logged
+	// next and flowEnded belong to a sign-in through the provider: where the person
+	// wants to go, and whether the cookie of that sign-in has to be removed.
+	next      string
+	flowEnded bool
+	id        string    // see requestID
+	begun     time.Time // zero unless requests are logged
 
 	// out is where the answer is built. It is kept from request to request.
 	out []byte
@@ -65,11 +65,11 @@ const outBytesKept = 1 << 20
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c := connectionOf(r); c != nil {
 		if !c.begin(r) {
-			panic(http.ErrAbortHandler) // nothing was done
+			panic(http.ErrAbortHandler) // the connection is being closed; nothing was done
 		}
 		defer c.end()
 	}
-	// NB: only the origin form names a path of ours. "*" would list the methods
+	// NB: only the origin form (RFC 9112, 3.2.1) names a path of this server. "*" would list the methods
 	// of the whole table, and with an absolute form the Host is not the header's.
 	// %2F is data to whoever sends it, but a separator once decoded.
 	if r.URL.Host != "" || !strings.HasPrefix(r.URL.Path, "/") || hasEncodedSlash(r.URL.RawPath) {
@@ -83,34 +83,34 @@ func hasEncodedSlash(rawPath string) bool {
 	return rawPath != "" && (strings.Contains(rawPath, "%2F") || strings.Contains(rawPath, "%2f"))
 }
 
-// serve is around every handler of the table.
+// serve runs before and after the handler of every route.
 func (s *Server) serve(rt *route, w http.ResponseWriter, r *http.Request, params httprouter.Params) {
-	s.warnOfProxy(r)
-	x := s.begin(rt, w, r, params)
+	s.warnUntrustedProxy(r)
+	x := s.acquire(rt, w, r, params)
 	defer func() {
 		reason := recover()
 		if reason != nil {
-			x.panicked(reason)
+			x.answerPanic(reason)
 		}
-		cut := x.finish()
-		if reason == nil { // a handler that panicked may have left x anywhere
+		aborted := x.finish()
+		if reason == nil { // after a panic, x may still be referenced
 			s.release(x)
 		}
-		if cut {
-			s.cut(r)
+		if aborted {
+			s.abort(r)
 		}
 	}()
 	if !rt.access.probe {
 		inFlight := s.inFlight.Add(1)
 		x.counted = true
-		defer x.leave()
+		defer x.endAdmission()
 		// NB: the order matters to Stop, which sets draining and then waits for
 		// inFlight: every request is either counted or sees draining.
 		if s.draining.Load() {
 			x.refuse(errNotReady)
 			return
 		}
-		if inFlight > s.limits.inFlight || inFlight+s.watchers.Load() > s.limits.busy || !x.enterStranger() {
+		if inFlight > s.limits.inFlight || inFlight+s.watchers.Load() > s.limits.busyConnections || !x.admitAnonymous() {
 			x.shed()
 			return
 		}
@@ -120,41 +120,41 @@ func (s *Server) serve(rt *route, w http.ResponseWriter, r *http.Request, params
 	}
 }
 
-// shed refuses a request because there is no room for it.
+// shed refuses a request because a limit is reached.
 func (x *exchange) shed() {
 	x.server.metrics.shed.Add(1)
 	x.refuse(errBusy)
 }
 
-// enterStranger admits a request to a route that takes no credential.
-func (x *exchange) enterStranger() bool {
+// admitAnonymous admits a request to a route that takes no credential.
+func (x *exchange) admitAnonymous() bool {
 	if x.route.access.kinds != 0 {
 		return true
 	}
 	address, _ := x.server.clientOf(x.r)
-	x.from = networkOf(address)
-	x.stranger = x.server.strangers.enter(x.from, &x.server.limits)
-	return x.stranger
+	x.network = networkOf(address)
+	x.anonymous = x.server.anonymous.admit(x.network, &x.server.limits)
+	return x.anonymous
 }
 
-// leave ends what serve began by counting the request. The second call does
+// endAdmission ends what serve began by counting the request. The second call does
 // nothing.
-func (x *exchange) leave() {
-	if x.stranger {
-		x.stranger = false
-		x.server.strangers.leave(x.from)
+func (x *exchange) endAdmission() {
+	if x.anonymous {
+		x.anonymous = false
+		x.server.anonymous.release(x.network)
 	}
 	if x.counted {
 		x.counted = false
-		if x.share != nil {
-			x.share.requests.Add(-1)
+		if x.usage != nil {
+			x.usage.requests.Add(-1)
 		}
-		x.server.leave()
+		x.server.requestEnded()
 	}
 }
 
-// begin takes an exchange from the pool.
-func (s *Server) begin(rt *route, w http.ResponseWriter, r *http.Request, params httprouter.Params) *exchange {
+// acquire takes an exchange from the pool.
+func (s *Server) acquire(rt *route, w http.ResponseWriter, r *http.Request, params httprouter.Params) *exchange {
 	x := s.exchanges.Get().(*exchange)
 	*x = exchange{server: s, route: rt, w: w, r: r, params: params, connection: connectionOf(r), out: x.out[:0]}
 	if s.logsRequests {
@@ -163,7 +163,7 @@ func (s *Server) begin(rt *route, w http.ResponseWriter, r *http.Request, params
 	return x
 }
 
-// release gives an exchange back to the pool.
+// release returns an exchange to the pool.
 func (s *Server) release(x *exchange) {
 	if cap(x.out) > outBytesKept {
 		x.out = nil
@@ -173,10 +173,10 @@ func (s *Server) release(x *exchange) {
 }
 
 // run checks what all routes have in common and calls the handler. The order is
-// part of the interface: who asks comes before what is asked.
+// part of the interface: the caller is checked before the request.
 func (x *exchange) run() error {
 	if x.route.access.probe {
-		return x.route.handle(x) // NB: it is counted nowhere, so it waits for no body
+		return x.route.handle(x) // NB: probes are not counted, so they must not wait for a body
 	}
 	if x.services = x.server.services.Load(); x.services == nil {
 		return errNotReady
@@ -184,7 +184,7 @@ func (x *exchange) run() error {
 	if err := x.authenticate(); err != nil {
 		return err
 	}
-	if x.caller != nil && !x.enterUser() {
+	if x.caller != nil && !x.admitUser() {
 		x.shed()
 		return nil
 	}
@@ -196,22 +196,22 @@ func (x *exchange) run() error {
 	}
 	var err error
 	if x.body, err = readBody(x.w, x.r, x.bodyBytesMax()); err != nil {
-		return err // NB: net/http does not go on with a connection whose body it could not finish
+		return err // NB: net/http closes a connection whose body it could not read to the end
 	}
 	if x.connection != nil {
-		x.connection.bodyToCome = false
+		x.connection.bodyPending = false
 	}
 	return x.route.handle(x)
 }
 
 func (x *exchange) bodyBytesMax() int64 {
 	if x.route.access.kinds == 0 {
-		return min(x.server.options.BodyBytesMax, strangerBodyBytesMax)
+		return min(x.server.options.BodyBytesMax, anonymousBodyBytesMax)
 	}
 	return x.server.options.BodyBytesMax
 }
 
-// authenticate finds out who asks, and whether this caller may use the route.
+// authenticate identifies the caller and checks that the caller may use the route.
 func (x *exchange) authenticate() error {
 	kinds := x.route.access.kinds
 	if kinds == 0 && !x.route.access.signIn {
@@ -221,13 +221,13 @@ func (x *exchange) authenticate() error {
 	if err != nil {
 		return err
 	}
-	if kinds == 0 { // what stands there is not looked up, but it must be one thing
+	if kinds == 0 { // a credential is not looked up here, but must not be ambiguous
 		return x.checkOrigin()
 	}
 	if x.kind, x.credential, err = presented.pick(kinds); err != nil {
 		return err
 	}
-	// NB: before the session is looked up, because that counts as its use and
+	// NB: this comes before the session is looked up: a look-up counts as use, and
 	// another site must not keep a session alive.
 	if x.kind == identity.Session {
 		if err := x.checkOrigin(); err != nil {
@@ -238,7 +238,7 @@ func (x *exchange) authenticate() error {
 		return err
 	}
 	if x.connection != nil {
-		x.connection.know()
+		x.connection.markAuthenticated()
 	}
 	if p := x.route.privilege; p != "" && !x.caller.Has(p) {
 		return errPrivilege
@@ -246,8 +246,8 @@ func (x *exchange) authenticate() error {
 	return nil
 }
 
-// checkOrigin refuses what a page of another site asks for with the browser's
-// cookie.
+// checkOrigin refuses requests that a page of another site makes with the
+// browser's cookie.
 func (x *exchange) checkOrigin() error {
 	r := x.r
 	if x.route.strict { // the check lets safe methods pass
@@ -260,7 +260,7 @@ func (x *exchange) checkOrigin() error {
 	return nil
 }
 
-// parseQuery reads the query strictly: net/http's own reading drops what it
+// parseQuery parses the query strictly: net/http's own parser drops what it
 // does not understand (persistence/PROMISES.md, "F17").
 func (x *exchange) parseQuery() error {
 	if x.r.URL.RawQuery == "" || x.route.ignoresQuery {
@@ -282,8 +282,8 @@ func (x *exchange) parseQuery() error {
 	return nil
 }
 
-// checkContent checks what the headers say about the body of a request that has
-// one by its method. What other requests carry is read and forgotten.
+// checkContent checks the headers about the body, for methods that have one. The
+// body of any other request is read and ignored.
 func (x *exchange) checkContent() error {
 	if isSafe(x.r.Method) {
 		return nil
@@ -291,12 +291,12 @@ func (x *exchange) checkContent() error {
 	if err := checkEncoding(x.r.Header); err != nil {
 		return err
 	}
-	// A form of another site can send a body, but not with this content type.
-	mayMiss := missingAllowed
+	// An HTML form of another site can send a body, but not as application/json.
+	contentType := headerOptional
 	if x.kind == identity.Session && x.r.ContentLength != 0 || x.route.access.signIn {
-		mayMiss = missingRefused
+		contentType = headerRequired
 	}
-	return checkContentType(x.r.Header, mayMiss)
+	return checkContentType(x.r.Header, contentType)
 }
 
 // Values of headers. They are shared by all answers and never changed.
@@ -314,33 +314,33 @@ var (
 	lengthSetBytesMin = 2048 // below, net/http sets Content-Length without an allocation
 )
 
-// largeAnswerBytes is from where an answer counts among those that are held until
-// slow callers have read them.
+// largeAnswerBytes is the size from which an answer counts towards
+// Options.AnswerBytesMax while it is sent.
 const largeAnswerBytes = 256 << 10
 
-// send writes x.out as the whole answer. Of large ones only so many bytes are held
-// at a time, of all callers and of one: above that what changes nothing is refused.
+// send writes x.out as the whole answer. The bytes of large answers are limited,
+// for all callers and for one: above the limit, answers to safe methods are shed.
 func (x *exchange) send(status int) {
-	if size := int64(len(x.out)); size >= largeAnswerBytes && x.share != nil {
+	if size := int64(len(x.out)); size >= largeAnswerBytes && x.usage != nil {
 		s := x.server
-		// One answer may be of any size, but takes no more than its caller's share.
+		// One answer may be of any size, but counts for no more than its caller may have.
 		size = min(size, s.limits.userAnswerBytes)
-		mine, all := x.share.answerBytes.Add(size), s.answerBytes.Add(size)
-		defer x.share.answerBytes.Add(-size)
+		ofUser, ofAll := x.usage.answerBytes.Add(size), s.answerBytes.Add(size)
+		defer x.usage.answerBytes.Add(-size)
 		defer s.answerBytes.Add(-size)
-		if (mine > s.limits.userAnswerBytes || all > s.options.AnswerBytesMax) && isSafe(x.r.Method) {
+		if (ofUser > s.limits.userAnswerBytes || ofAll > s.options.AnswerBytesMax) && isSafe(x.r.Method) {
 			x.out = nil
 			x.shed()
 			return
 		}
 	}
-	answer := x.pack()
+	answer := x.compress()
 	x.sendHeader(status, len(answer))
 	_, _ = x.w.Write(answer) // NB: an error means that the caller has gone
 }
 
-// isSafe reports whether a method changes nothing, so that an answer may be left
-// out.
+// isSafe reports whether a method changes nothing (RFC 9110, 9.2.1), so that its
+// answer may be refused after the work is done.
 func isSafe(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
 // sendHeader begins the answer. A negative length means that it is streamed.
@@ -374,46 +374,46 @@ func (s *Server) setCommonHeaders(h http.Header, r *http.Request) {
 	h["Cache-Control"] = valueNoStore
 	h["Vary"] = valueVary
 	h["X-Content-Type-Options"] = valueNosniff
-	// NB: net/http serves what follows a chunked body even when the request had
-	// a Content-Length too (persistence/PROMISES.md, "F11"); so nothing follows it.
+	// NB: net/http serves the request behind a chunked body even when there was
+	// a Content-Length too (persistence/PROMISES.md, "F11"); so the connection is closed.
 	if len(r.TransferEncoding) > 0 || s.draining.Load() {
 		h["Connection"] = valueClose
 	}
 }
 
-// refuse answers with an error, or cuts the connection when the answer has
-// begun already.
+// refuse answers with an error, or closes the connection when the answer has
+// already begun.
 func (x *exchange) refuse(err error) {
-	f := faultOf(err)
-	if f.ours && !errors.Is(err, errGone) {
+	f := mappingOf(err)
+	if f.internal && !errors.Is(err, errAborted) {
 		x.server.options.Log.Error().Err(err).Str("request", x.requestID()).Str("route", x.route.name).
 			Msg("request failed")
 	}
-	if x.status != 0 || errors.Is(err, errGone) {
-		x.server.metrics.cut.Add(1)
-		x.status = statusCut
+	if x.status != 0 || errors.Is(err, errAborted) {
+		x.server.metrics.aborted.Add(1)
+		x.status = statusAborted
 		return
 	}
-	x.answerFault(f, err)
+	x.answerError(f, err)
 }
 
-// answerFault writes the answer to an error; err may be nil for faults of ours.
-func (x *exchange) answerFault(f *fault, err error) {
+// answerError writes the answer to an error; err may be nil for internal errors.
+func (x *exchange) answerError(f *errorMapping, err error) {
 	id := ""
-	if f.ours {
+	if f.internal {
 		id = x.requestID()
 	}
-	setFaultHeaders(x.w.Header(), f)
+	setErrorHeaders(x.w.Header(), f)
 	if wait := waitOf(err); wait > 0 {
 		x.w.Header()["Retry-After"] = []string{strconv.Itoa(int((wait + time.Second - 1) / time.Second))}
 	}
 	x.contentType, x.cacheControl = nil, nil
 	if x.route.page {
-		x.answerPage(f)
+		x.answerLoginPage(f)
 		return
 	}
-	if x.server.wantsPage(x.r, f.status) {
-		x.answerNotice(f, id)
+	if x.server.wantsErrorPage(x.r, f.status) {
+		x.answerErrorPage(f, id)
 		return
 	}
 	message := f.message(err, id)
@@ -425,7 +425,7 @@ func (x *exchange) answerFault(f *fault, err error) {
 	x.send(f.status)
 }
 
-func setFaultHeaders(h http.Header, f *fault) {
+func setErrorHeaders(h http.Header, f *errorMapping) {
 	delete(h, "Etag")
 	delete(h, "Preference-Applied")
 	delete(h, "Link")
@@ -439,24 +439,24 @@ func setFaultHeaders(h http.Header, f *fault) {
 	}
 }
 
-// statusCut stands for an answer that was broken off.
-const statusCut = -1
+// statusAborted is the status of an answer that was aborted.
+const statusAborted = -1
 
-// panicked answers a request whose handler panicked.
-func (x *exchange) panicked(reason any) {
+// answerPanic answers a request whose handler panicked.
+func (x *exchange) answerPanic(reason any) {
 	x.server.metrics.panics.Add(1)
 	x.server.options.Log.Error().Str("request", x.requestID()).Str("route", x.route.name).
 		Str("panic", fmt.Sprint(reason)).Bytes("stack", debug.Stack()).Msg("handler panicked")
 	if x.status != 0 {
-		x.status = statusCut
+		x.status = statusAborted
 		return
 	}
-	x.answerFault(&internal, nil)
+	x.answerError(&internalError, nil)
 }
 
 // finish counts and logs the request. It reports whether the connection must be
-// cut.
-func (x *exchange) finish() (cut bool) {
+// closed.
+func (x *exchange) finish() (aborted bool) {
 	x.route.metrics.count(x.status)
 	if x.server.logsRequests {
 		e := x.server.options.Log.Debug().Str("request", x.requestID()).
@@ -467,11 +467,11 @@ func (x *exchange) finish() (cut bool) {
 		}
 		e.Msg("request")
 	}
-	return x.status == statusCut
+	return x.status == statusAborted
 }
 
-// requestID names the request in the log and in the answers to faults of ours.
-// Most requests need none.
+// requestID names the request in the log and in the answers to internal errors.
+// It is made when it is first asked for.
 func (x *exchange) requestID() string {
 	if x.id == "" {
 		x.id = x.server.idPrefix + strconv.FormatUint(x.server.lastID.Add(1), 10)
@@ -479,13 +479,13 @@ func (x *exchange) requestID() string {
 	return x.id
 }
 
-// answerNotFound is for paths outside the table. They are public knowledge, so
-// no credential is asked for.
+// answerNotFound answers requests for paths that are not in the table. The paths
+// are public, so no credential is needed.
 func (s *Server) answerNotFound(w http.ResponseWriter, r *http.Request) {
-	s.answerOutside(w, r, errNotFound)
+	s.answerUnmatched(w, r, errNotFound)
 }
 
-// answerNotAllowed is for a path of the table with another method.
+// answerNotAllowed answers requests for a path of the table with another method.
 func (s *Server) answerNotAllowed(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range s.methods {
@@ -494,19 +494,18 @@ func (s *Server) answerNotAllowed(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header()["Allow"] = []string{strings.Join(allowed, ", ")} // httprouter's own names OPTIONS
-	s.answerOutside(w, r, errMethod)
+	s.answerUnmatched(w, r, errMethod)
 }
 
-// answerOutside answers a request that no row of the table takes.
-func (s *Server) answerOutside(w http.ResponseWriter, r *http.Request, err error) {
-	x := s.begin(&s.outside[s.groupOf(r.URL.Path)], w, r, nil)
+// answerUnmatched answers a request that matches no route.
+func (s *Server) answerUnmatched(w http.ResponseWriter, r *http.Request, err error) {
+	x := s.acquire(&s.unmatched[s.groupOf(r.URL.Path)], w, r, nil)
 	x.refuse(err)
 	x.finish()
 	s.release(x)
 }
 
-// groupOf returns the group whose words are spoken below a path, also where no
-// route is.
+// groupOf returns the group that a path belongs to, also where there is no route.
 func (s *Server) groupOf(path string) group {
 	for _, prefix := range []string{portalPath, runtimePath} {
 		if strings.HasPrefix(path, s.options.BasePath+prefix+"/") {

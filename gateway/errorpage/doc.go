@@ -1,4 +1,4 @@
-// Package notice is the page that says why there is no other page: nothing is there,
+// Package errorpage is the page that says why there is no other page: nothing is there,
 // the person may not see it, something went wrong, or the service takes nothing now.
 // It looks like the page of package login.
 //
@@ -7,4 +7,4 @@
 // full. There is no script in it, and none of the request's text.
 //
 // The package is pure and keeps nothing.
-package notice
+package errorpage

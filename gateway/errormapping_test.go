@@ -69,7 +69,7 @@ var elsewhere = map[string]string{
 	"identity.ErrInvalid":      "gateway/admin",
 	"identity.ErrCorrupt":      "identity itself: the credential is refused",
 	"gateway.ErrStopped":       "the caller of Start",
-	"gateway.errGone":          "the connection is cut",
+	"gateway.errAborted":       "the connection is closed",
 }
 
 // TestEverySentinelHasARow reads the errors.go of the packages that the gateway
@@ -95,11 +95,11 @@ func TestEverySentinelHasARow(t *testing.T) {
 			err, known := sentinels[name]
 			if !known {
 				if elsewhere[name] == "" {
-					t.Errorf("%s is neither in the table of fault.go nor known to be answered elsewhere", name)
+					t.Errorf("%s is neither in the table of errormapping.go nor known to be answered elsewhere", name)
 				}
 				continue
 			}
-			if f := faultOf(fmt.Errorf("operation: %w", err)); !errors.Is(f.cause, err) {
+			if f := mappingOf(fmt.Errorf("operation: %w", err)); !errors.Is(f.cause, err) {
 				t.Errorf("%s has no row: it would be answered as %d", name, f.status)
 			}
 		}
@@ -131,8 +131,8 @@ func sentinelNames(t *testing.T, file string) []string {
 	return names
 }
 
-// TestWords holds the table of gateway/INTERFACE.md, "Errors".
-func TestWords(t *testing.T) {
+// TestErrorLabels holds the table of gateway/INTERFACE.md, "Errors".
+func TestErrorLabels(t *testing.T) {
 	for _, c := range []struct {
 		status                 int
 		portal, workflow, file string
@@ -153,13 +153,13 @@ func TestWords(t *testing.T) {
 		{500, "Server error", "MarshallingError|Internal", "MarshallingError|Internal"},
 	} {
 		rows := 0
-		for _, f := range append([]fault{internal}, faults...) {
+		for _, f := range append([]errorMapping{internalError}, errorMappings...) {
 			if f.status != c.status {
 				continue
 			}
 			rows++
 			for g, want := range map[group]string{groupPortal: c.portal, groupWorkflow: c.workflow, groupFile: c.file} {
-				if got := f.words[g]; got == "" || !strings.Contains("|"+want+"|", "|"+got+"|") {
+				if got := f.labels[g]; got == "" || !strings.Contains("|"+want+"|", "|"+got+"|") {
 					t.Errorf("%d in group %d: got %q, want %s", c.status, g, got, want)
 				}
 			}
@@ -173,19 +173,19 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestFaultMessages holds what a message may be made of.
-func TestFaultMessages(t *testing.T) {
+// TestErrorMessages holds what a message may be made of.
+func TestErrorMessages(t *testing.T) {
 	ownText := map[error]bool{
 		errMalformed: true, failure.ErrInvalid: true, errTooLarge: true, errMediaType: true, failure.ErrQuota: true,
 		template.ErrNotTemplate: true, template.ErrEncrypted: true, template.ErrTooLarge: true,
 	}
-	for _, f := range faults {
+	for _, f := range errorMappings {
 		if got := f.text == ""; got != ownText[f.cause] {
 			t.Errorf("%v: shows its own text: %v", f.cause, got)
 		}
 	}
 	long := fmt.Errorf("%w: %s", failure.ErrInvalid, strings.Repeat("ü", 1000))
-	if got := faultOf(long).message(long, ""); len(got) > messageBytesMax+len("…") || !strings.HasSuffix(got, "ü…") {
+	if got := mappingOf(long).message(long, ""); len(got) > messageBytesMax+len("…") || !strings.HasSuffix(got, "ü…") {
 		t.Errorf("a long text: got %d bytes, %q", len(got), got)
 	}
 	evil := "invalid content: " + strings.Repeat("x", 300)
@@ -199,11 +199,11 @@ func TestFaultMessages(t *testing.T) {
 		{fmt.Errorf("send %q: %w", evil, errors.Join(errors.New("other"), fmt.Errorf("%w: unknown event", failure.ErrInvalid))), "unknown event"},
 		{refuse(errMalformed, "the body is %s", "wrong"), "the body is wrong"},
 	} {
-		if got := faultOf(c.err).message(c.err, ""); got != c.want {
+		if got := mappingOf(c.err).message(c.err, ""); got != c.want {
 			t.Errorf("%v: got %q, want %q", c.err, got, c.want)
 		}
 	}
-	if f := faultOf(errors.New("new")); f != &internal || f.message(nil, "id7") != textInternal+"; the log has more under id7" {
+	if f := mappingOf(errors.New("new")); f != &internalError || f.message(nil, "id7") != textInternal+"; the log has more under id7" {
 		t.Errorf("an unknown error: got %+v", f)
 	}
 }
@@ -220,9 +220,9 @@ func TestRetryAfterHasJitter(t *testing.T) {
 	}
 }
 
-// TestAQuotaSaysWhatItIs, and when the next request passes.
-// TestAQuotaSaysWhatItIs holds gateway/INTERFACE.md, "Quotas".
-func TestAQuotaSaysWhatItIs(t *testing.T) {
+// TestQuotaErrorNamesTheQuota, and when the next request passes.
+// TestQuotaErrorNamesTheQuota holds gateway/INTERFACE.md, "Quotas".
+func TestQuotaErrorNamesTheQuota(t *testing.T) {
 	for _, c := range []struct {
 		err   quota.Error
 		retry string
@@ -235,7 +235,7 @@ func TestAQuotaSaysWhatItIs(t *testing.T) {
 		}})
 		a := s.do(t, post("event", eventBody))
 		got := a.header.Get("Retry-After")
-		if a.status != 429 || a.word() != "Busy" || a.message() != c.err.Quota+"; nothing was done" || got != c.retry {
+		if a.status != 429 || a.label() != "Busy" || a.message() != c.err.Quota+"; nothing was done" || got != c.retry {
 			t.Errorf("got %d %s and Retry-After %q, want 429 Busy and %q", a.status, a.body, got, c.retry)
 		}
 	}

@@ -7,18 +7,18 @@ import (
 	"troupe/gateway/console"
 )
 
-// showPage answers GET / and the page of each form. Both are the same shell,
-// which holds nothing about anybody: what it shows it asks for by itself. So it
-// needs no credential, and whether there is such a form it does not know.
+// showPage answers GET / and the page of each form. Both are the same HTML, whose
+// script requests the data. So it needs no credential, and it is sent also for a
+// form that does not exist.
 func showPage(x *exchange) error {
 	x.setPageHeaders(valueConsolePolicy)
 	return x.sendStatic(x.server.shell)
 }
 
-// newShell makes the shell of a server whose paths hang below basePath.
-func newShell(basePath string) *static {
+// newShell makes the HTML for a server whose paths begin with basePath.
+func newShell(basePath string) *staticFile {
 	shell := console.Shell(basePath)
-	return newStatic(shell, valueHTML, valueShellCache, console.Tag(shell))
+	return newStaticFile(shell, valueHTML, valueShellCache, console.Tag(shell))
 }
 
 // showAsset answers GET /assets/{name}.
@@ -30,28 +30,27 @@ func showAsset(x *exchange) error {
 	return x.sendStatic(asset)
 }
 
-// assets returns the files that the shell asks for, by name. It reads them at the
-// first call, because most commands of the program never serve one.
+// assets returns the files of the console by name. The first call makes them, because
+// most commands of the program never serve one.
 var assets = sync.OnceValue(newAssets)
 
-func newAssets() map[string]*static {
-	all := map[string]*static{}
+func newAssets() map[string]*staticFile {
+	all := map[string]*staticFile{}
 	for _, name := range console.AssetNames() {
 		body, contentType, _ := console.Asset(name)
-		// The name changes with the content, so it says what the content is.
-		all[name] = newStatic(body, []string{contentType}, valueAssetCache, `"`+name+`"`)
+		// The name changes with the content, so it is a good entity tag.
+		all[name] = newStaticFile(body, []string{contentType}, valueAssetCache, `"`+name+`"`)
 	}
 	return all
 }
 
-// sendStatic answers with a file of the program's own, or with 304 when the browser
-// has it.
-func (x *exchange) sendStatic(f *static) error {
+// sendStatic answers with a static file, or with 304 when the browser has it.
+func (x *exchange) sendStatic(f *staticFile) error {
 	body, tag, h := f.body, f.tag, x.w.Header()
-	if packed := f.packed(); packed != nil {
+	if compressed := f.gzipped(); compressed != nil {
 		x.varyEncoding = true
-		if takesGzip(x.r.Header["Accept-Encoding"]) {
-			body, tag = packed, packedTag(tag)
+		if acceptsGzip(x.r.Header["Accept-Encoding"]) {
+			body, tag = compressed, gzipTag(tag)
 			h["Content-Encoding"] = valueGzip
 		}
 	}

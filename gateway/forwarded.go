@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// clientOf returns the address that a request comes from and whether its way
-// began with TLS. What proxies say about both counts only when the connection
-// comes from one that is trusted (Options.TrustedProxies); of anybody else the
-// headers are not looked at. The address is zero when it cannot be told.
+// clientOf returns the address of the client and whether the client used TLS. The
+// headers of proxies count only when the connection comes from a trusted one
+// (Options.TrustedProxies); from any other peer they are ignored. The address is
+// zero when it is unknown.
 func (s *Server) clientOf(r *http.Request) (address netip.Addr, secure bool) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -23,27 +23,27 @@ func (s *Server) clientOf(r *http.Request) (address netip.Addr, secure bool) {
 	return s.forwardedFor(address, r.Header["X-Forwarded-For"]), r.TLS != nil || isForwardedTLS(r.Header["X-Forwarded-Proto"])
 }
 
-// warnOfProxy tells once that somebody sends X-Forwarded-For while no proxy is
-// trusted: if it is a proxy, all callers behind it count as one.
-func (s *Server) warnOfProxy(r *http.Request) {
-	if len(s.options.TrustedProxies) > 0 || len(r.Header["X-Forwarded-For"]) == 0 || !s.warnedOfProxy.CompareAndSwap(false, true) {
+// warnUntrustedProxy logs once that a request has X-Forwarded-For while no proxy is
+// trusted: if it comes from a proxy, all callers behind it count as one.
+func (s *Server) warnUntrustedProxy(r *http.Request) {
+	if len(s.options.TrustedProxies) > 0 || len(r.Header["X-Forwarded-For"]) == 0 || !s.warnedUntrustedProxy.CompareAndSwap(false, true) {
 		return
 	}
 	s.options.Log.Warn().Str("peer", r.RemoteAddr).
-		Msg("X-Forwarded-For came from a peer that is not trusted and is ignored: if a proxy of yours is there, name it in trustedProxies, because all callers behind it count as one address until then")
+		Msg("X-Forwarded-For from an untrusted peer was ignored: if the peer is your proxy, add it to trustedProxies; until then all callers behind it count as one address")
 }
 
-// isTrusted reports whether an address is that of a proxy of ours.
+// isTrusted reports whether an address is that of a trusted proxy.
 func (s *Server) isTrusted(address netip.Addr) bool {
 	return slices.ContainsFunc(s.options.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// forwardedFor goes back through the addresses that proxies have appended, from
-// the newest to the first that is not trusted: that one talked to a proxy of
-// ours, and what stands before it anybody could have written. An element that
-// cannot be read ends the way, at the proxy that wrote it.
+// forwardedFor walks the addresses in X-Forwarded-For from the last, which the
+// nearest proxy appended, to the first one that is not trusted. That one is the
+// client; the caller could have forged what stands before it. At an element that
+// cannot be parsed the walk ends, and the proxy that wrote it is the result.
 func (s *Server) forwardedFor(proxy netip.Addr, lines []string) netip.Addr {
-	at := proxy
+	client := proxy
 	for _, line := range slices.Backward(lines) {
 		for line != "" {
 			var element string
@@ -54,17 +54,17 @@ func (s *Server) forwardedFor(proxy netip.Addr, lines []string) netip.Addr {
 			}
 			address, ok := parseForwarded(trimBlanks(element))
 			if !ok {
-				return at
+				return client
 			}
-			if at = address; !s.isTrusted(at) {
-				return at
+			if client = address; !s.isTrusted(client) {
+				return client
 			}
 		}
 	}
-	return at
+	return client
 }
 
-// parseForwarded reads an element of X-Forwarded-For. Some proxies add a port.
+// parseForwarded parses an element of X-Forwarded-For. Some proxies add a port.
 func parseForwarded(element string) (netip.Addr, bool) {
 	address, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(element, "["), "]"))
 	if err != nil {
@@ -77,9 +77,9 @@ func parseForwarded(element string) (netip.Addr, bool) {
 	return address.Unmap().WithZone(""), true
 }
 
-// isForwardedTLS reports whether a proxy says that it, or one before it, was
-// reached by TLS. Where they disagree the answer is yes: the worst that can come
-// of it is a cookie that a browser does not send over plain HTTP.
+// isForwardedTLS reports whether any proxy says that it was reached by TLS. When
+// proxies disagree, the answer is yes: at worst a browser then does not send the
+// cookie over plain HTTP.
 func isForwardedTLS(lines []string) bool {
 	for _, line := range lines {
 		for element := range strings.SplitSeq(line, ",") {

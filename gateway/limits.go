@@ -1,0 +1,77 @@
+package gateway
+
+import (
+	"sync/atomic"
+
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"troupe/actors/identity"
+)
+
+// usageTable has what each user uses of the limits of capacity, of which nobody may
+// have more than half (gateway/DESIGN.md, "Fairness"). Entries stay: there is at
+// most one for each user that was ever authenticated.
+type usageTable struct {
+	users *xsync.Map[identity.UserID, *userUsage]
+}
+
+func newUsageTable() usageTable { return usageTable{xsync.NewMap[identity.UserID, *userUsage]()} }
+
+// userUsage is what one user uses now.
+type userUsage struct {
+	requests    atomic.Int64 // in flight
+	watchers    atomic.Int64 // open or about to be
+	answerBytes atomic.Int64 // of large answers that are being sent
+}
+
+func (t usageTable) of(user identity.UserID) *userUsage {
+	if usage, ok := t.users.Load(user); ok {
+		return usage
+	}
+	usage, _ := t.users.LoadOrStore(user, new(userUsage))
+	return usage
+}
+
+// half is the most that one user may have of a limit, and at least 1.
+func half(limit int64) int64 { return max(1, limit/2) }
+
+// idlePart is the divisor for the connections that are never busy with requests or
+// watchers: one in eight. So there is always one to close for a new one, and
+// health is always answered.
+const idlePart = 8
+
+// limits are the limits of capacity that follow from the Options.
+type limits struct {
+	// inFlight bounds the requests in flight: Options.InFlightMax, or as many as
+	// there are connections for.
+	inFlight int64
+	// busyConnections bounds them and the watchers together.
+	busyConnections int64
+	// userInFlight and so on are what one user may have of each.
+	userInFlight, userBusyConnections, userWatchers, userAnswerBytes int64
+	// anonymous is what all requests to routes without a credential may have of
+	// inFlight together. anonymousPerNetwork is for those of one network: a quarter,
+	// because many people may sign in from one.
+	anonymous, anonymousPerNetwork int64
+}
+
+func newLimits(o *Options) limits {
+	connections := int64(o.ConnectionsMax)
+	busy := max(1, connections-max(1, connections/idlePart))
+	inFlight := min(o.InFlightMax, busy)
+	return limits{
+		inFlight: inFlight, busyConnections: busy,
+		userInFlight: half(inFlight), userBusyConnections: half(connections),
+		userWatchers: min(o.WatchersPerUserMax, half(o.WatchersMax)), userAnswerBytes: half(o.AnswerBytesMax),
+		anonymous: half(inFlight), anonymousPerNetwork: max(1, inFlight/4),
+	}
+}
+
+// admitUser counts the request for its caller, or reports that the caller has
+// reached the limit for one user.
+func (x *exchange) admitUser() bool {
+	x.usage = x.server.usage.of(x.caller.ID)
+	requests := x.usage.requests.Add(1)
+	l := &x.server.limits
+	return requests <= l.userInFlight && requests+x.usage.watchers.Load() <= l.userBusyConnections
+}
