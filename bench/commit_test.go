@@ -51,7 +51,7 @@ func (e *event) rows(sh persistence.Shard, set func(key, value []byte), remove f
 
 // BenchmarkCommit is what an event costs in the store, for 64 writers at once on
 // a real directory. Beside it the same rows go to Pebble itself, which shows
-// what the journal's order, watch and witness cost. How many commits share a
+// what the journal's order, watchdog and integrity checkpoint cost. How many commits share a
 // sync decides the time; look at both on the same disk only.
 func BenchmarkCommit(b *testing.B) {
 	b.Run("store", benchStore)

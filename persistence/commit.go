@@ -18,11 +18,6 @@ type commits struct {
 	queue *queue
 	// done is closed when the committer has returned.
 	done chan struct{}
-	// durable is what is known to be on disk. The committer advances it.
-	durable progress
-	// newestWAL is the number of the log that commits beginning now go to, or to
-	// a later one. The keeper raises it.
-	newestWAL atomic.Uint64
 	// syncs counts the tickets that are applied, or on the way there, and not
 	// answered.
 	syncs atomic.Int64
@@ -61,7 +56,7 @@ func (s *Store) Append(w *Writes, waiter Waiter) (taken bool) {
 	taken = w.refusal == nil
 	apply := taken && !w.barrier
 	if apply {
-		w.wal = s.commits.newestWAL.Load()
+		w.log = s.recorder.NewestLog()
 		w.applied.Add(1)
 	}
 	if !s.commits.queue.push(w) {
@@ -123,7 +118,7 @@ func (s *Store) apply(w *Writes) {
 			s.die(fmt.Sprintf("apply batch: %v", r))
 		}
 	}()
-	stamp(w.batch, s.commits.durable.load())
+	s.recorder.Stamp(w.batch)
 	s.metrics.appended.Add(1)
 	s.metrics.appendedBytes.Add(uint64(w.batch.Len()))
 	var err error
@@ -202,7 +197,7 @@ func (s *Store) complete(t *Writes, err error) {
 		s.commits.syncs.Add(-1)
 		if !ackBeforeSync {
 			end := uint64(t.batch.SeqNum()) + uint64(t.batch.Count())
-			s.commits.durable.advance(proof{wal: t.wal, seq: end})
+			s.recorder.Durable(t.log, end)
 		}
 	}
 	if t.refusal != nil {

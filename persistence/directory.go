@@ -10,6 +10,9 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"troupe/persistence/integrity"
+	"troupe/persistence/internal/file"
 )
 
 // creatingName is a file that exists while a store is being created. A
@@ -111,10 +114,10 @@ func inspect(fsys vfs.FS, dir string) (dirState, error) {
 		return dirEmpty, nil
 	case slices.Contains(names, formatName):
 		return dirWhole, nil
-	case slices.Contains(names, creatingName) && !hasTable, slices.Equal(names, []string{creatingName + tmpSuffix}):
+	case slices.Contains(names, creatingName) && !hasTable, slices.Equal(names, []string{creatingName + file.TmpSuffix}):
 		return dirUnfinished, nil
-	case slices.Contains(names, witnessName):
-		return dirAbsent, damagedFile(formatName, "it is missing")
+	case slices.Contains(names, integrity.CheckpointName):
+		return dirAbsent, integrity.Damaged(formatName, "it is missing")
 	}
 	return dirAbsent, fmt.Errorf("%w: it holds %s but no %s; give an empty directory or a whole store",
 		ErrIncomplete, some(names, 3), formatName)
@@ -164,13 +167,13 @@ func (s *Store) create(lock *pebble.Lock) error {
 	if err := s.clear(); err != nil {
 		return err
 	}
-	if err := writeFile(s.fs, s.dir, creatingName, nil); err != nil {
+	if err := file.Replace(s.fs, s.dir, creatingName, nil); err != nil {
 		return err
 	}
 	o := s.pebbleOptions(lock)
 	o.Logger = pebbleLog{log: s.log, die: func(reason string) { panic(reason) }}
 	o.ErrorIfExists = true
-	db, err := openPebble(s.dir, o)
+	db, err := integrity.OpenPebble(s.dir, o)
 	if err != nil {
 		return err
 	}
@@ -179,8 +182,7 @@ func (s *Store) create(lock *pebble.Lock) error {
 	if err := db.Close(); err != nil {
 		return err
 	}
-	k := s.newKeeper()
-	if err := k.finish(); err != nil {
+	if err := s.newRecorder().Close(); err != nil {
 		return err
 	}
 	if err := s.assignID(); err != nil {
@@ -190,7 +192,7 @@ func (s *Store) create(lock *pebble.Lock) error {
 	if shards == 0 {
 		shards = defaultShards
 	}
-	if err := writeFile(s.fs, s.dir, formatName, format{version: formatVersion, shards: shards}.encode()); err != nil {
+	if err := file.Replace(s.fs, s.dir, formatName, format{version: formatVersion, shards: shards}.encode()); err != nil {
 		return err
 	}
 	s.log.Info().Str("dir", s.dir).Int("shards", shards).Msg("created a new store")
@@ -226,10 +228,36 @@ func (s *Store) tidy() error {
 		return err
 	}
 	for _, name := range names {
-		if name != creatingName && !strings.HasSuffix(name, tmpSuffix) {
+		if name != creatingName && !strings.HasSuffix(name, file.TmpSuffix) {
 			continue
 		}
 		if err := s.fs.Remove(s.fs.PathJoin(s.dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeDir creates dir and what is missing above it, for this user only, and
+// makes the new entries durable.
+func makeDir(fsys vfs.FS, dir string) error {
+	var made []string
+	for d := dir; ; d = fsys.PathDir(d) {
+		if _, err := fsys.Stat(d); err == nil {
+			break
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		made = append(made, d)
+		if fsys.PathDir(d) == d {
+			break
+		}
+	}
+	if err := fsys.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for _, d := range made {
+		if err := file.SyncDir(fsys, fsys.PathDir(d)); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"troupe/persistence/internal/file"
 )
 
 func TestOpenCreatesAStoreInAnAbsentOrEmptyDirectory(t *testing.T) {
@@ -83,7 +85,7 @@ func TestOpenFinishesACreationThatHadHardlyBegun(t *testing.T) {
 	if err := fs.MkdirAll("db", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	putFile(t, fs, creatingName+tmpSuffix, "")
+	putFile(t, fs, creatingName+file.TmpSuffix, "")
 	mustCommit(t, open(t, small(fs)), "a", "1")
 }
 
@@ -134,12 +136,12 @@ func TestTheFormatDecidesWhoMayOpen(t *testing.T) {
 		format string
 		want   error
 	}{
-		"newer":        {string(seal([]byte("troupe store\nformat 2\nnew things\n"))), ErrNewer},
+		"newer":        {string(file.Seal([]byte("troupe store\nformat 2\nnew things\n"))), ErrNewer},
 		"altered":      {strings.Replace(string(format{1, 16}.encode()), "16", "17", 1), ErrDamaged},
 		"empty":        {"", ErrDamaged},
-		"other file":   {string(seal([]byte("troupe witness\nformat 1\nshards 3\n"))), ErrDamaged},
-		"no shards":    {string(seal([]byte("troupe store\nformat 1\nshards 0\n"))), ErrDamaged},
-		"one too many": {string(seal([]byte("troupe store\nformat 1\nshards 4\nx\n"))), ErrDamaged},
+		"other file":   {string(file.Seal([]byte("troupe witness\nformat 1\nshards 3\n"))), ErrDamaged},
+		"no shards":    {string(file.Seal([]byte("troupe store\nformat 1\nshards 0\n"))), ErrDamaged},
+		"one too many": {string(file.Seal([]byte("troupe store\nformat 1\nshards 4\nx\n"))), ErrDamaged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			copied := vfs.NewMem()
@@ -186,7 +188,7 @@ func FuzzParseFormat(f *testing.F) {
 	f.Add([]byte("troupe store\n"))
 	f.Add([]byte("troupe store\nformat 1\nshards 1 and more\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, data := range [][]byte{data, seal(data)} {
+		for _, data := range [][]byte{data, file.Seal(data)} {
 			if got, err := parseFormat(data); err == nil && string(got.encode()) != string(data) {
 				t.Errorf("%q parses to %+v, which is written as %q", data, got, got.encode())
 			}

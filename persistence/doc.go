@@ -47,8 +47,9 @@
 // store or returns an error.
 //
 // It checks the files before it changes any. It takes the lock, reads the format,
-// and checks MANIFEST and logs three times: each by itself; against the witness, a
-// file beside them that says what was durable; and by opening them read-only.
+// and checks MANIFEST and logs three times: each by itself; against the integrity
+// checkpoint, a file beside them that says what was durable; and by opening them
+// read-only. Package integrity has the check.
 // ErrDamaged names the file and what to do. One damage is not found: when the last
 // group commit is broken, it looks like a write that a crash cut off.
 //

@@ -1,6 +1,10 @@
 package persistence
 
-import "errors"
+import (
+	"errors"
+
+	"troupe/persistence/integrity"
+)
 
 var (
 	// ErrNotFound is returned by Load when no value is stored under the key.
@@ -10,7 +14,7 @@ var (
 	// written: a block whose checksum is wrong, a counter of the wrong size. The
 	// text names the key and the file. Only that read fails; the caller stops
 	// what depends on the value and a person restores from a backup.
-	ErrCorrupt = errors.New("stored bytes are damaged")
+	ErrCorrupt = integrity.ErrCorrupt
 
 	// ErrClosed is given to the waiter of an Append, and returned by reads and by
 	// AwaitDurable, after Close was called. Nothing was applied.
@@ -41,7 +45,7 @@ var (
 	// was closed or that crashed: something acknowledged is missing or altered.
 	// The text names the file and the offset. Nothing was changed on disk. The
 	// caller stops; a person restores from a backup.
-	ErrDamaged = errors.New("store is damaged")
+	ErrDamaged = integrity.ErrDamaged
 
 	// ErrIncomplete is returned by Open when the directory is neither empty nor a
 	// whole store. Nothing was changed on disk.

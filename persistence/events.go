@@ -28,7 +28,7 @@ func (s *Store) listener() *pebble.EventListener {
 		},
 		FlushEnd:        func(info pebble.FlushInfo) { s.tablesChanged(info.Err) },
 		CompactionEnd:   func(info pebble.CompactionInfo) { s.tablesChanged(info.Err) },
-		ManifestCreated: func(pebble.ManifestCreateInfo) { s.keeper.structureChanged() },
+		ManifestCreated: func(pebble.ManifestCreateInfo) { s.recorder.StructureChanged() },
 		WALCreated:      s.walCreated,
 		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
 			s.metrics.writeStalls.Add(1)
@@ -62,18 +62,17 @@ func (s *Store) tablesChanged(err error) {
 		return // backgroundFailed is told as well, unless it was only cancelled
 	}
 	s.gate.setBackground(nil, time.Time{})
-	s.keeper.structureChanged()
+	s.recorder.StructureChanged()
 }
 
 // walCreated is called while a commit switches to a new log, before the first
-// record is written there. It waits until the witness on disk names the log:
-// only then does the log's disappearance show. That is once per memtable.
+// record is written there. It waits until the integrity checkpoint names the
+// log: only then does the log's disappearance show. That is once per memtable.
 func (s *Store) walCreated(info pebble.WALCreateInfo) {
 	if info.Err != nil {
 		return
 	}
-	s.keeper.logCreated()
-	s.commits.newestWAL.Store(uint64(info.FileNum))
+	s.recorder.LogCreated(uint64(info.FileNum))
 }
 
 // pebbleLog gives Pebble's own messages to zerolog.

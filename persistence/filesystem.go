@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"troupe/persistence/internal/file"
 )
 
 // slowDiskMin is the shortest disk operation that is reported as slow.
@@ -65,7 +67,7 @@ func (o storeFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, 
 		return f, err
 	}
 	_, _ = o.reserve(f, 0, manifestReserve) // it works without, while there is space
-	if err := syncDir(o.FS, o.PathDir(name)); err != nil {
+	if err := file.SyncDir(o.FS, o.PathDir(name)); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+
+	"troupe/persistence/integrity"
+	"troupe/persistence/internal/file"
 )
 
-// formatVersion counts the on-disk format of the whole directory: keys, marks,
-// witness and this file. A program reads the versions up to its own.
+// formatVersion counts the on-disk format of the whole directory: keys, WAL
+// stamps, integrity checkpoint and this file. A program reads the versions up to its own.
 //
 //	1  2026-11-21  the first
 const formatVersion = 1
@@ -28,13 +31,13 @@ type format struct {
 }
 
 func (f format) encode() []byte {
-	return seal(fmt.Appendf(nil, "troupe store\nformat %d\nshards %d\n", f.version, f.shards))
+	return file.Seal(fmt.Appendf(nil, "troupe store\nformat %d\nshards %d\n", f.version, f.shards))
 }
 
 // parseFormat reads the file. The version is looked at before the rest: a newer
 // format may have other lines.
 func parseFormat(data []byte) (format, error) {
-	text, ok := unseal(data)
+	text, ok := file.Unseal(data)
 	if !ok {
 		return format{}, errors.New("its checksum does not fit")
 	}
@@ -64,9 +67,9 @@ func parseFormat(data []byte) (format, error) {
 
 // readFormat reads and checks the FORMAT file against the options.
 func (s *Store) readFormat() (format, error) {
-	data, err := readFile(s.fs, s.fs.PathJoin(s.dir, formatName))
+	data, err := file.Read(s.fs, s.fs.PathJoin(s.dir, formatName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return format{}, damagedFile(formatName, "it is missing")
+		return format{}, integrity.Damaged(formatName, "it is missing")
 	}
 	if err != nil {
 		return format{}, err
@@ -76,7 +79,7 @@ func (s *Store) readFormat() (format, error) {
 		return f, err
 	}
 	if err != nil {
-		return f, damagedFile(formatName, err.Error())
+		return f, integrity.Damaged(formatName, err.Error())
 	}
 	if want := s.options.Shards; want != 0 && want != f.shards {
 		return f, fmt.Errorf("the store has %d shards and the options ask for %d: "+

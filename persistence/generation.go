@@ -9,6 +9,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"troupe/persistence/integrity"
 )
 
 // generation is one opening of the database, with its readers. A store that was
@@ -28,7 +30,7 @@ func (s *Store) newGeneration(o *pebble.Options) (*generation, error) {
 		return nil, err
 	}
 	o.Lock = lock
-	db, err := openPebble(s.dir, o)
+	db, err := integrity.OpenPebble(s.dir, o)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -62,7 +64,7 @@ func (lockedFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil 
 // generation, running ones the old one, whose tables are kept until they end.
 func (s *Store) reopen() {
 	old := s.db.Load()
-	tables, err := liveTables(old.DB)
+	tables, err := integrity.Tables(old.DB)
 	if err == nil {
 		s.kept.hold(tables)
 		err = s.openDB(false)
@@ -105,12 +107,12 @@ type keptTables struct {
 }
 
 // hold keeps these tables from now on.
-func (k *keptTables) hold(tables []liveTable) {
+func (k *keptTables) hold(tables []integrity.Table) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.tables = make(map[string]bool, len(tables))
 	for _, t := range tables {
-		k.tables[tableName(t.number)] = true
+		k.tables[t.Name()] = true
 	}
 }
 

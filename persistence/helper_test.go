@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -11,6 +12,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"go.uber.org/goleak"
+
+	"troupe/persistence/integrity"
+	"troupe/persistence/internal/file"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -49,11 +53,73 @@ func appendSetting(s *Store, name, value string) waitFor {
 	return c
 }
 
-func mustCommit(t testing.TB, s *Store, name, value string) {
+// mustCommit commits one setting and returns the sequence number behind it.
+func mustCommit(t testing.TB, s *Store, name, value string) (end uint64) {
 	t.Helper()
-	if err := <-appendSetting(s, name, value); err != nil {
+	w := s.NewWrites(Meta)
+	w.Set(SettingKey(nil, name), []byte(value))
+	done := sequenced{writes: w, end: make(chan uint64, 1), waitFor: make(waitFor, 1)}
+	s.Append(w, done)
+	if err := <-done.waitFor; err != nil {
 		t.Fatalf("commit %s: %v", name, err)
 	}
+	return <-done.end
+}
+
+// sequenced is a waiter that also tells the sequence number behind its writes.
+type sequenced struct {
+	writes *Writes
+	end    chan uint64
+	waitFor
+}
+
+func (s sequenced) Committed(err error) {
+	s.end <- uint64(s.writes.batch.SeqNum()) + uint64(s.writes.batch.Count())
+	s.waitFor <- err
+}
+
+// checkpoint is what the integrity checkpoint of a store says.
+type checkpoint struct {
+	clean    bool
+	manifest string
+	log, seq uint64           // the durability watermark
+	logs     map[uint64]int64 // sizes by number
+}
+
+// loadCheckpoint reads the integrity checkpoint of the store in "db".
+func loadCheckpoint(fs vfs.FS) (c checkpoint, err error) {
+	data, err := file.Read(fs, "db/"+integrity.CheckpointName)
+	if err != nil {
+		return c, err
+	}
+	return parseCheckpoint(data)
+}
+
+func parseCheckpoint(data []byte) (c checkpoint, err error) {
+	text, ok := file.Unseal(data)
+	if !ok {
+		return c, fmt.Errorf("%q has another checksum", data)
+	}
+	c.logs = map[uint64]int64{}
+	for line := range strings.Lines(string(text)) {
+		var n uint64
+		var size int64
+		switch kind, _, _ := strings.Cut(line, " "); kind {
+		case "clean":
+			_, err = fmt.Sscanf(line, "clean %t", &c.clean)
+		case "manifest":
+			_, err = fmt.Sscanf(line, "manifest %s", &c.manifest)
+		case "proof":
+			_, err = fmt.Sscanf(line, "proof %d %d", &c.log, &c.seq)
+		case "log":
+			_, err = fmt.Sscanf(line, "log %d %d", &n, &size)
+			c.logs[n] = size
+		}
+		if err != nil {
+			return c, fmt.Errorf("%q: %w", line, err)
+		}
+	}
+	return c, nil
 }
 
 func wantSetting(t testing.TB, s *Store, name, want string) {

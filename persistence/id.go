@@ -1,10 +1,15 @@
 package persistence
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
+
+	"troupe/persistence/integrity"
+	"troupe/persistence/internal/file"
 )
 
 // idName is the file that tells a store from every other. It is written when the
@@ -18,13 +23,13 @@ const idName = "ID"
 
 const idTitle = "troupe store id\nid "
 
-func encodeID(id string) []byte { return seal([]byte(idTitle + id + "\n")) }
+func encodeID(id string) []byte { return file.Seal([]byte(idTitle + id + "\n")) }
 
 func parseID(data []byte) (string, error) {
 	if len(data) == 0 {
 		return "", errors.New("it is empty")
 	}
-	text, ok := unseal(data)
+	text, ok := file.Unseal(data)
 	if !ok {
 		return "", errors.New("its checksum does not fit")
 	}
@@ -45,7 +50,7 @@ func (s *Store) wantedID() (string, error) {
 	if path == "" {
 		return "", nil
 	}
-	data, err := readFile(s.fs, path)
+	data, err := file.Read(s.fs, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -62,14 +67,14 @@ func (s *Store) wantedID() (string, error) {
 
 // checkID compares the store with what belongs here. It changes nothing.
 func (s *Store) checkID() error {
-	data, err := readFile(s.fs, s.fs.PathJoin(s.dir, idName))
+	data, err := file.Read(s.fs, s.fs.PathJoin(s.dir, idName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return err
 	default:
 		if s.ids.own, err = parseID(data); err != nil {
-			return damagedFile(idName, err.Error())
+			return integrity.Damaged(idName, err.Error())
 		}
 	}
 	if s.ids.wanted == "" || s.ids.wanted == s.ids.own {
@@ -99,7 +104,7 @@ func (s *Store) recordID() {
 	}
 	err := s.assignID()
 	if err == nil {
-		err = writeFile(s.fs, s.fs.PathDir(path), s.fs.PathBase(path), encodeID(s.ids.own))
+		err = file.Replace(s.fs, s.fs.PathDir(path), s.fs.PathBase(path), encodeID(s.ids.own))
 	}
 	if err != nil {
 		s.log.Warn().Str("file", path).Err(err).Msg("the id of the store cannot be kept there: that the store is missing will not be noticed")
@@ -113,12 +118,19 @@ func (s *Store) assignID() error {
 	if s.ids.own != "" {
 		return nil
 	}
-	id := newNonce()
-	if err := writeFile(s.fs, s.dir, idName, encodeID(id)); err != nil {
+	id := newID()
+	if err := file.Replace(s.fs, s.dir, idName, encodeID(id)); err != nil {
 		return err
 	}
 	s.ids.own = id
 	return nil
+}
+
+// newID returns 128 random bits in hexadecimal digits.
+func newID() string {
+	b := make([]byte, 16)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
 }
 
 // removeIDFile removes Options.IDFile, so that another store may be made.
@@ -130,5 +142,5 @@ func (s *Store) removeIDFile() error {
 		return err
 	}
 	s.ids.wanted = ""
-	return syncDir(s.fs, s.fs.PathDir(s.options.IDFile))
+	return file.SyncDir(s.fs, s.fs.PathDir(s.options.IDFile))
 }

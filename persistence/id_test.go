@@ -13,6 +13,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
+
+	"troupe/persistence/internal/file"
 )
 
 // belonging are options for a store in memory that a file says belongs there.
@@ -24,7 +26,7 @@ func belonging(fs vfs.FS) Options {
 
 func idFile(t testing.TB, fs vfs.FS, path string) string {
 	t.Helper()
-	data, err := readFile(fs, path)
+	data, err := file.Read(fs, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +114,7 @@ func TestWhatSaysWhichStoreBelongsThereMustBeWhole(t *testing.T) {
 	}{
 		"empty":                {"store-id", "", "store-id: it is empty"},
 		"cut":                  {"store-id", "troupe store id\n", "store-id: its checksum"},
-		"another file":         {"store-id", string(seal([]byte("troupe store\nformat 1\n"))), "store-id: it does not hold"},
+		"another file":         {"store-id", string(file.Seal([]byte("troupe store\nformat 1\n"))), "store-id: it does not hold"},
 		"altered in the store": {"db/" + idName, strings.ToUpper(string(encodeID("ab"))), "store is damaged: " + idName},
 		"none in the store":    {"db/" + idName, "-", "has no id"},
 	} {
@@ -140,7 +142,7 @@ func TestWhatSaysWhichStoreBelongsThereMustBeWhole(t *testing.T) {
 }
 
 func TestAStoreWorksWhereItsIDCannotBeKept(t *testing.T) {
-	f := &faultyFS{suffix: "store-id" + tmpSuffix, kinds: []errorfs.OpKind{errorfs.OpCreate}}
+	f := &faultyFS{suffix: "store-id" + file.TmpSuffix, kinds: []errorfs.OpKind{errorfs.OpCreate}}
 	f.fail(&os.PathError{Op: "create", Path: "store-id", Err: syscall.EROFS})
 	fs := vfs.NewMem()
 	o := belonging(errorfs.Wrap(fs, f))
@@ -167,13 +169,13 @@ func TestACrashNeverLeavesAStoreThatDoesNotBelongThere(t *testing.T) {
 		"creation": {func(*testing.T, *vfs.MemFS) {}, openAndClose},
 		"earlier release": {func(t *testing.T, fs *vfs.MemFS) {
 			closeStore(t, small(fs))
-			if err := errors.Join(fs.Remove("db/"+idName), syncDir(fs, "db")); err != nil {
+			if err := errors.Join(fs.Remove("db/"+idName), file.SyncDir(fs, "db")); err != nil {
 				t.Fatal(err)
 			}
 		}, openAndClose},
 		"begin anew": {func(t *testing.T, fs *vfs.MemFS) {
 			closeStore(t, belonging(fs))
-			if err := errors.Join(fs.RemoveAll("db"), syncDir(fs, "")); err != nil {
+			if err := errors.Join(fs.RemoveAll("db"), file.SyncDir(fs, "")); err != nil {
 				t.Fatal(err)
 			}
 		}, func(o Options) error { return Create("db", o) }},

@@ -15,8 +15,7 @@ type counters struct {
 
 	stalls, writeStalls, backgroundErrors, slowDisk, corruptReads, corruptBlocks atomic.Uint64
 
-	witnessWrites, witnessErrors atomic.Uint64
-	freeBytes                    atomic.Int64
+	freeBytes atomic.Int64
 }
 
 // Metrics is one reading of the store's counters. Counts run from Open on.
@@ -38,8 +37,8 @@ type Metrics struct {
 	SlowDisk         uint64 // disk operations of more than some seconds
 	CorruptReads     uint64 // reads that returned ErrCorrupt
 	CorruptBlocks    uint64 // damaged blocks that were met, also in the background
-	WitnessWrites    uint64
-	WitnessErrors    uint64
+	CheckpointWrites uint64 // of the integrity checkpoint
+	CheckpointErrors uint64 // checkpoints that could not be written
 
 	FreeBytes  int64 // on the file system; -1 when it does not say
 	DiskBytes  uint64
@@ -58,9 +57,9 @@ func (s *Store) Metrics() Metrics {
 		Stalls:  s.metrics.stalls.Load(), WriteStalls: s.metrics.writeStalls.Load(),
 		BackgroundErrors: s.metrics.backgroundErrors.Load(), SlowDisk: s.metrics.slowDisk.Load(),
 		CorruptReads: s.metrics.corruptReads.Load(), CorruptBlocks: s.metrics.corruptBlocks.Load(),
-		WitnessWrites: s.metrics.witnessWrites.Load(), WitnessErrors: s.metrics.witnessErrors.Load(),
 		FreeBytes: s.metrics.freeBytes.Load(),
 	}
+	m.CheckpointWrites, m.CheckpointErrors = s.recorder.Counts()
 	g := s.read()
 	if g == nil {
 		return m

@@ -46,9 +46,9 @@ type Options struct {
 	// checked by Verify.
 	VerifyBytesMax int64
 
-	// WitnessInterval bounds how far the witness, which shows damage at the next
-	// Open, may be behind the commits. Zero: 1 s.
-	WitnessInterval time.Duration
+	// CheckpointInterval bounds how far the integrity checkpoint, which shows damage
+	// at the next Open, may be behind the commits. Zero: 1 s.
+	CheckpointInterval time.Duration
 
 	// ReadOnly opens without changing a byte: for inspection. Appends are refused.
 	ReadOnly bool
@@ -83,9 +83,10 @@ const (
 	defaultFreeBytesMin   = 512 << 20
 	defaultVerifyBytesMax = 64 << 20
 
-	defaultWitnessInterval = time.Second
+	defaultCheckpointInterval = time.Second
 
 	shardsMax        = 4096
+	logBytesMax      = 64 << 20
 	memTableBytesMin = 64 << 10
 	memTableBytesMax = 1 << 30
 )
@@ -108,8 +109,8 @@ func (o Options) EnsureDefaults() Options {
 	if o.VerifyBytesMax == 0 {
 		o.VerifyBytesMax = defaultVerifyBytesMax
 	}
-	if o.WitnessInterval == 0 {
-		o.WitnessInterval = defaultWitnessInterval
+	if o.CheckpointInterval == 0 {
+		o.CheckpointInterval = defaultCheckpointInterval
 	}
 	if o.Fatal == nil {
 		log := o.Log
@@ -120,6 +121,9 @@ func (o Options) EnsureDefaults() Options {
 	}
 	return o
 }
+
+// logBytes is the size that each log is given in advance.
+func (o Options) logBytes() int64 { return min(o.MemTableBytes, logBytesMax) }
 
 // Validate reports every field that cannot be used, all at once. Call it on the
 // result of EnsureDefaults.
@@ -138,8 +142,8 @@ func (o Options) Validate() error {
 	if o.CommitWaitMax < 0 {
 		fault("commit wait is %s, must not be negative", o.CommitWaitMax)
 	}
-	if o.WitnessInterval < 0 {
-		fault("witness interval is %s, must not be negative", o.WitnessInterval)
+	if o.CheckpointInterval < 0 {
+		fault("checkpoint interval is %s, must not be negative", o.CheckpointInterval)
 	}
 	return errors.Join(faults...)
 }

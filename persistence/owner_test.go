@@ -14,6 +14,9 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"troupe/persistence/integrity"
+	"troupe/persistence/internal/file"
 )
 
 // secondEnv makes the test binary play a second process on a directory.
@@ -90,20 +93,24 @@ func TestAStoreThatIsNotItsOwnAnyMoreEndsTheProcess(t *testing.T) {
 		hurt func(t *testing.T, dir string) error
 		want string
 	}{
-		"witness of another owner": {func(_ *testing.T, dir string) error {
-			data, err := os.ReadFile(filepath.Join(dir, witnessName))
+		"checkpoint of another owner": {func(t *testing.T, dir string) error {
+			path := filepath.Join(dir, integrity.CheckpointName)
+			data, err := os.ReadFile(path)
 			if err != nil {
 				return err
 			}
-			w, err := parseWitness(data)
-			if err != nil {
-				return err
+			text, _ := file.Unseal(data)
+			before, after, ok := strings.Cut(string(text), " owner ")
+			if !ok {
+				t.Fatalf("%q names no owner", text)
 			}
-			w.owner = newNonce()
-			return os.WriteFile(filepath.Join(dir, witnessName), w.encode(), 0o600)
-		}, witnessName},
-		"no witness": {func(_ *testing.T, dir string) error { return os.Remove(filepath.Join(dir, witnessName)) }, witnessName},
-		"no log":     {func(t *testing.T, dir string) error { return os.Remove(log(t, dir)) }, ".log"},
+			_, after, _ = strings.Cut(after, "\n")
+			return os.WriteFile(path, file.Seal([]byte(before+" owner another\n"+after)), 0o600)
+		}, integrity.CheckpointName},
+		"no checkpoint": {func(_ *testing.T, dir string) error {
+			return os.Remove(filepath.Join(dir, integrity.CheckpointName))
+		}, integrity.CheckpointName},
+		"no log": {func(t *testing.T, dir string) error { return os.Remove(log(t, dir)) }, ".log"},
 		"another log": {func(t *testing.T, dir string) error {
 			data, err := os.ReadFile(log(t, dir))
 			if err != nil {
@@ -124,16 +131,20 @@ func TestAStoreThatIsNotItsOwnAnyMoreEndsTheProcess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
-			o := Options{WitnessInterval: time.Millisecond, CommitWaitMax: time.Minute}
+			o := Options{CheckpointInterval: time.Millisecond, CommitWaitMax: time.Minute}
 			died := deaths(&o)
 			s, err := Open(dir, o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			mustCommit(t, s, "a", "1")
-			eventually(t, "the witness knows of the commit, and rests", func() bool {
-				w, err := s.readWitness()
-				return err == nil && w.proof == s.commits.durable.load()
+			end := mustCommit(t, s, "a", "1")
+			eventually(t, "the checkpoint knows of the commit, and rests", func() bool {
+				data, err := os.ReadFile(filepath.Join(dir, integrity.CheckpointName))
+				if err != nil {
+					return false
+				}
+				c, err := parseCheckpoint(data)
+				return err == nil && c.seq == end
 			})
 			if err := c.hurt(t, dir); err != nil {
 				t.Fatal(err)
@@ -153,7 +164,7 @@ func TestAStoreThatIsNotItsOwnAnyMoreEndsTheProcess(t *testing.T) {
 // A death ends up in died.
 func mortal(fs vfs.FS) (o Options, died chan string) {
 	o = small(fs)
-	o.WitnessInterval = time.Millisecond
+	o.CheckpointInterval = time.Millisecond
 	died = deaths(&o)
 	return o, died
 }
@@ -161,41 +172,42 @@ func mortal(fs vfs.FS) (o Options, died chan string) {
 // wantAlive waits until the store has looked at its files some more times.
 func wantAlive(t *testing.T, s *Store, died chan string) {
 	t.Helper()
-	before := s.Metrics().WitnessErrors
+	before := s.Metrics().CheckpointErrors
 	eventually(t, "the store has looked again, or died", func() bool {
-		return len(died) > 0 || s.Metrics().WitnessErrors > before+2
+		return len(died) > 0 || s.Metrics().CheckpointErrors > before+2
 	})
 	if len(died) > 0 {
 		t.Fatalf("died: %s", <-died)
 	}
 }
 
-// TestAWitnessOfOnesOwnIsKnownAfterFailedWrites: the first took its place all the
+// TestACheckpointOfOnesOwnIsKnownAfterFailedWrites: the first took its place all the
 // same, the second did not.
-func TestAWitnessOfOnesOwnIsKnownAfterFailedWrites(t *testing.T) {
+func TestACheckpointOfOnesOwnIsKnownAfterFailedWrites(t *testing.T) {
 	var step atomic.Int32
 	faults := errorfs.InjectorFunc(func(op errorfs.Op) error {
-		witness := strings.HasSuffix(op.Path, witnessName+tmpSuffix)
+		replaced := strings.HasSuffix(op.Path, integrity.CheckpointName+file.TmpSuffix)
 		switch {
-		case step.Load() == 1 && op.Kind == errorfs.OpRename && witness:
+		case step.Load() == 1 && op.Kind == errorfs.OpRename && replaced:
 			step.Store(2)
 		case op.Kind == errorfs.OpOpenDir && step.CompareAndSwap(2, 3):
 			return syscall.EIO
-		case step.Load() == 3 && op.Kind == errorfs.OpCreate && witness:
+		case step.Load() == 3 && op.Kind == errorfs.OpCreate && replaced:
 			return syscall.EMFILE
 		}
 		return nil
 	})
 	o, died := mortal(errorfs.Wrap(vfs.NewMem(), faults))
 	s := open(t, o)
-	fresh := func() bool { // the witness knows of all commits
-		w, err := s.readWitness()
-		return err == nil && w.proof == s.commits.durable.load()
+	var end uint64
+	fresh := func() bool { // the checkpoint knows of all commits
+		c, err := loadCheckpoint(s.fs)
+		return err == nil && c.seq == end
 	}
 	for first := true; first || !fresh(); first = false { // again when it was begun before the commit
 		step.Store(1)
-		mustCommit(t, s, "a", "1")
-		eventually(t, "the witness took its place, and its write failed", func() bool { return step.Load() == 3 })
+		end = mustCommit(t, s, "a", "1")
+		eventually(t, "the checkpoint took its place, and its write failed", func() bool { return step.Load() == 3 })
 	}
 	select {
 	case err := <-appendSetting(s, "b", "2"):
@@ -205,10 +217,11 @@ func TestAWitnessOfOnesOwnIsKnownAfterFailedWrites(t *testing.T) {
 	}
 	wantAlive(t, s, died)
 	step.Store(0)
-	eventually(t, "the witness is written again", fresh)
+	end = mustCommit(t, s, "c", "3")
+	eventually(t, "the checkpoint is written again", fresh)
 }
 
-// TestALogUsedAgainIsNotALogRemoved, though the witness could not be written since
+// TestALogUsedAgainIsNotALogRemoved, though the checkpoint could not be written since
 // it was the newest.
 func TestALogUsedAgainIsNotALogRemoved(t *testing.T) {
 	mem := vfs.NewMem()
@@ -216,7 +229,7 @@ func TestALogUsedAgainIsNotALogRemoved(t *testing.T) {
 	o, died := mortal(errorfs.Wrap(mem, f))
 	s := open(t, o)
 	mustCommit(t, s, "a", "1")
-	newest := logName(s.commits.newestWAL.Load())
+	newest := fmt.Sprintf("%06d.log", s.recorder.NewestLog())
 	f.fail(syscall.EIO)
 	used := make(chan error, 1)
 	go func() {

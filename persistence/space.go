@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/wal"
+
+	"troupe/persistence/integrity"
 )
 
 const (
@@ -68,7 +70,7 @@ func (s *Store) pollSpace() {
 	}
 	need := s.options.FreeBytesMin
 	if s.gate.isFull() {
-		need += need / 10 // so that it does not flap at the mark
+		need += need / 10 // so that it does not flap at the limit
 	}
 	if s.space.waiting {
 		need = max(need, s.space.openBytes)
@@ -102,10 +104,7 @@ func (s *Store) reclaimSpace(free int64) {
 	if s.options.FreeBytesMin < 0 || free < 0 || s.space.waiting {
 		return
 	}
-	scarce := free < s.options.FreeBytesMin+scarceLogs*s.keeper.logBytes
-	if s.scarce.Swap(scarce) != scarce && scarce {
-		s.keeper.structureChanged()
-	}
+	s.recorder.SetScarce(free < s.options.FreeBytesMin+scarceLogs*s.options.logBytes())
 	applied := s.metrics.appended.Load()
 	if !s.gate.isFull() || s.space.flushed == applied || s.commits.syncs.Load() != 0 {
 		return // NB: only without running commits can a writer not hold up the flush
@@ -124,12 +123,12 @@ func (s *Store) reclaimSpace(free int64) {
 // roomToOpen decides whether there is room to open the store for writing: without
 // it, writing the logs into tables would hang. Otherwise the store is opened to
 // read, and for writing as soon as there is room. Old logs make some.
-func (s *Store) roomToOpen(found found) error {
-	s.space.openBytes = found.logBytes + openBytesMin
+func (s *Store) roomToOpen(found integrity.Found) error {
+	s.space.openBytes = found.LogBytes + openBytesMin
 	if s.readOnly || s.options.FreeBytesMin < 0 || s.hasRoom() {
 		return nil
 	}
-	if err := s.removeLogs(found.minLog); err != nil {
+	if err := s.removeLogs(found.OldestLog); err != nil {
 		return err
 	}
 	if s.hasRoom() {

@@ -33,9 +33,9 @@ func TestAFullDiskIsRefusedAndHeals(t *testing.T) {
 		wantError(t, "append with too little space", <-appendSetting(s, "b", "2"), ErrDiskFull)
 		wantSetting(t, s, "a", "1")
 
-		free(105) // above the mark, but not by enough
+		free(105) // above the limit, but not by enough
 		clocktest.Advance(2 * spaceInterval)
-		wantError(t, "accepting just above the mark", s.Accepting(), ErrDiskFull)
+		wantError(t, "accepting just above the limit", s.Accepting(), ErrDiskFull)
 
 		free(200)
 		clocktest.Advance(2 * spaceInterval)

@@ -11,6 +11,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/rs/zerolog"
+
+	"troupe/persistence/integrity"
 )
 
 // Store is one open store. All methods are safe for concurrent use.
@@ -31,20 +33,17 @@ type Store struct {
 	shards     int
 	crashed    bool // the last process did not close the store
 	started    time.Time
+	recorder   *integrity.Recorder
 
 	pool    sync.Pool // of *Writes with an empty batch
 	commits commits
 	gate    gate
-	keeper  *keeper
 	kept    keptTables
 	metrics counters
 
 	// clock is the watchdog's: nanoseconds since started at its last tick, so that
 	// a commit's age costs no system call.
 	clock atomic.Int64
-	// scarce is set while there is little room on the disk, before it counts as
-	// full: what only makes the store faster is given back then.
-	scarce atomic.Bool
 	// writeStall is when Pebble began to hold writers back, on clock; zero while
 	// it does not.
 	writeStall atomic.Int64
@@ -62,8 +61,8 @@ type Store struct {
 
 // Open opens the store in dir, creating it when dir is absent or empty and
 // Options.IDFile demands none. Before anything is changed, the files are checked
-// against each other and against what an earlier process left as a witness of
-// what was durable; see the package comment for what that finds.
+// against each other and against the integrity checkpoint that an earlier process
+// left; see the package comment for what that finds.
 //
 // On a full disk the store is opened to be read, and takes writes as soon as there
 // is room.
@@ -113,15 +112,15 @@ func (s *Store) open() error {
 	if err != nil {
 		return err
 	}
-	found, err := s.preflight(lock)
+	shards, found, err := s.check(lock)
 	if err != nil {
 		return err
 	}
-	s.shards, s.crashed = found.shards, found.crashed
+	s.shards, s.crashed = shards, found.Crashed
 	if !s.readOnly {
 		s.recordID()
 	}
-	s.keeper = s.newKeeper()
+	s.recorder = s.newRecorder()
 	if err := s.roomToOpen(found); err != nil {
 		return err
 	}
@@ -138,8 +137,8 @@ func (s *Store) open() error {
 	return nil
 }
 
-// openDB opens the files, which the preflight has looked at, and begins to keep
-// the witness unless they are only read.
+// openDB opens the files, which were checked before, and begins to record what is
+// durable unless they are only read.
 func (s *Store) openDB(readOnly bool) error {
 	o := s.pebbleOptions(nil)
 	o.ReadOnly = readOnly
@@ -151,12 +150,32 @@ func (s *Store) openDB(readOnly bool) error {
 		return err
 	}
 	if !readOnly {
-		if err := s.keeper.start(g.DB); err != nil {
+		if err := s.recorder.Start(g.DB); err != nil {
 			return errors.Join(err, g.Close())
 		}
 	}
 	s.db.Store(g)
 	return nil
+}
+
+// check looks at the files before any of them is changed.
+func (s *Store) check(lock *pebble.Lock) (shards int, found integrity.Found, err error) {
+	format, err := s.readFormat()
+	if err != nil {
+		return 0, integrity.Found{}, err
+	}
+	o := s.pebbleOptions(lock)
+	o.Logger = pebbleLog{log: s.log, die: func(reason string) { panic(reason) }}
+	found, err = integrity.Check(integrity.CheckOptions{FS: s.fs, Dir: s.dir, Open: o, TableBytesMax: s.options.VerifyBytesMax})
+	return format.shards, found, err
+}
+
+// newRecorder returns what keeps the integrity checkpoint.
+func (s *Store) newRecorder() *integrity.Recorder {
+	return integrity.Record(integrity.RecordOptions{
+		FS: s.fs, Dir: s.dir, Interval: s.options.CheckpointInterval, LogBytes: s.options.logBytes(), SpareBytes: 2 * logAhead,
+		Opened: s.started, Log: s.log, Fatal: s.die,
+	})
 }
 
 // start begins the store's own goroutines. Close ends them.
@@ -195,23 +214,8 @@ func (s *Store) pebbleOptions(lock *pebble.Lock) *pebble.Options {
 	return o
 }
 
-// openPebble turns a panic of Pebble over files it does not understand into an
-// error.
-func openPebble(dir string, o *pebble.Options) (db *pebble.DB, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			db, err = nil, damagedStore(fmt.Sprint(r))
-		}
-	}()
-	db, err = pebble.Open(dir, o)
-	if err != nil {
-		return nil, openFault(err)
-	}
-	return db, nil
-}
-
 // Close takes no more writes, waits until everything appended is answered and
-// every reader has left, and leaves the mark of a clean close. Readers are
+// every reader has left, and notes that the store was closed. Readers are
 // waited for, and so is a stuck disk, for Options.CommitWaitMax; after that it
 // returns an error with the files still open, and the process should end.
 // Further calls return the same.
@@ -235,9 +239,6 @@ func (s *Store) close() error {
 	<-s.spaceDone
 	if !s.awaitReaders() {
 		return fmt.Errorf("close store %s: readers or snapshots are still open", s.dir)
-	}
-	if s.keeper.running.Load() {
-		s.keeper.halt()
 	}
 	var errs []error
 	for i := len(s.undo) - 1; i >= 0; i-- {
@@ -270,15 +271,17 @@ func (s *Store) awaitReaders() bool {
 	return true
 }
 
-// closeDB closes the database and, when that went well, says so in the witness.
+// closeDB closes the database and, when that went well, says so in the integrity
+// checkpoint.
 func (s *Store) closeDB() error {
+	s.recorder.Stop()
 	if err := errors.Join(s.closeOld(), s.db.Load().Close()); err != nil {
 		return err
 	}
-	if s.readOnly || s.space.waiting || s.keeper.running.Load() {
+	if s.readOnly || s.space.waiting {
 		return nil
 	}
-	return s.keeper.finish()
+	return s.recorder.Close()
 }
 
 // ShardCount returns the number of numbered shards, fixed at creation.

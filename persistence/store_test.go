@@ -14,6 +14,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
+
+	"troupe/persistence/internal/file"
 )
 
 func TestWritesOfAnotherShardPanic(t *testing.T) {
@@ -326,7 +328,7 @@ func TestCloseGivesUpOnAForgottenSnapshot(t *testing.T) {
 		if err := s.Close(); err == nil || !strings.Contains(err.Error(), "snapshots are still open") {
 			t.Errorf("close: got %v, want an error that says so", err)
 		}
-		s.keeper.halt()
+		s.recorder.Stop()
 		if err := errors.Join(sn.Close(), s.closeDB(), s.undo[0]()); err != nil {
 			t.Error(err)
 		}
@@ -343,7 +345,7 @@ func damageTables(t *testing.T, fs *vfs.MemFS) {
 	n := 0
 	for _, name := range names {
 		if strings.HasSuffix(name, ".sst") {
-			data, err := readFile(fs, "db/"+name)
+			data, err := file.Read(fs, "db/"+name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -448,11 +450,11 @@ func TestVerifyFindsAKeyThatNobodyBuilds(t *testing.T) {
 }
 
 func TestOptionsReportAllFaultsAtOnce(t *testing.T) {
-	_, err := Open("db", Options{Shards: -1, CacheBytes: -1, MemTableBytes: 1, CommitWaitMax: -1, WitnessInterval: -1})
+	_, err := Open("db", Options{Shards: -1, CacheBytes: -1, MemTableBytes: 1, CommitWaitMax: -1, CheckpointInterval: -1})
 	if err == nil {
 		t.Fatal("got no error")
 	}
-	for _, want := range []string{"shards", "cache", "memtable", "commit wait", "witness"} {
+	for _, want := range []string{"shards", "cache", "memtable", "commit wait", "checkpoint"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("got %q, want %q in it", err, want)
 		}

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"troupe/persistence/integrity"
 )
 
 // faultsMax bounds how many faults Verify lists.
@@ -49,7 +51,7 @@ func (s *Store) Verify(ctx context.Context) (VerifyReport, error) {
 }
 
 func (s *Store) verifyTables(ctx context.Context, g *generation, r *VerifyReport, faults *faultList) error {
-	tables, err := liveTables(g.DB)
+	tables, err := integrity.Tables(g.DB)
 	if err != nil {
 		return err
 	}
@@ -59,13 +61,13 @@ func (s *Store) verifyTables(ctx context.Context, g *generation, r *VerifyReport
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := checkTable(s.fs, s.dir, t, o.MakeReaderOptions())
+		err := t.Check(s.fs, s.dir, o.MakeReaderOptions())
 		if errors.Is(err, fs.ErrNotExist) && !s.readOnly {
 			continue // compacted away since the list was made
 		}
 		faults.add(err)
 		r.Tables++
-		r.TableBytes += t.size
+		r.TableBytes += t.Bytes
 	}
 	return nil
 }

@@ -175,7 +175,7 @@ func TestCloseOfAStuckStoreReturns(t *testing.T) {
 		close(s.stop)
 		<-s.watchdogDone
 		<-s.spaceDone
-		s.keeper.halt()
+		s.recorder.Stop()
 		if err := errors.Join(s.closeDB(), s.undo[0]()); err != nil {
 			t.Error(err)
 		}

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"troupe/persistence/integrity"
 )
 
 // batchRetainedBytes is the largest buffer that a pooled batch keeps.
@@ -28,11 +30,11 @@ type Writes struct {
 	// before the queue gets it, then owned as said at each field.
 
 	waiter   Waiter
-	barrier  bool  // nothing to write, only a place in the queue
-	refusal  error // why the writes were not applied; nil when they were
-	unsynced bool  // written without a sync of its own, see commit.go
-	since    int64 // when Append was called, on the watchdog's clock
-	wal      uint64
+	barrier  bool   // nothing to write, only a place in the queue
+	refusal  error  // why the writes were not applied; nil when they were
+	unsynced bool   // written without a sync of its own, see commit.go
+	since    int64  // when Append was called, on the watchdog's clock
+	log      uint64 // the newest log when Append was called
 
 	// applied is done when the batch is in the log buffer and visible.
 	applied sync.WaitGroup
@@ -62,8 +64,8 @@ func (s *Store) NewWrites(sh Shard) *Writes {
 		}
 	}
 	w.shard = sh
-	// Each batch begins with a mark in the log only; Append fills it in.
-	w.must(w.batch.LogData(emptyMark[:], nil))
+	// Each batch begins with a stamp in the log only; Append fills it in.
+	w.must(integrity.Reserve(w.batch))
 	return w
 }
 

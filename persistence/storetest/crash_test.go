@@ -22,11 +22,11 @@ func harnessTime(short time.Duration) time.Duration {
 }
 
 // smallStore flushes, compacts and switches logs within one short load, and
-// renews its witness all the time.
+// renews its checkpoint all the time.
 func smallStore() storetest.Opener {
 	return storetest.Store(persistence.Options{
 		Shards: 4, MemTableBytes: 64 << 10, CacheBytes: 1 << 20,
-		FreeBytesMin: -1, WitnessInterval: 500 * time.Microsecond,
+		FreeBytesMin: -1, CheckpointInterval: 500 * time.Microsecond,
 	})
 }
 

@@ -40,7 +40,7 @@ type Outcome struct {
 	// Limit counts what one node cannot tell from a crash: only events of the last
 	// group commit are missing, or the whole newest log was replaced by an older
 	// copy of itself or by another log, or the block with its last records was
-	// zeroed, and the witness, which is old here on purpose, knows of nothing that
+	// zeroed, and the checkpoint, which is old here on purpose, knows of nothing that
 	// was in it.
 	Limit  int
 	Silent int // opened, with something else missing or wrong

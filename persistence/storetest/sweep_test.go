@@ -8,12 +8,12 @@ import (
 	"troupe/persistence/storetest"
 )
 
-// staleWitness never renews its witness by the clock: the worst moment for a
+// staleCheckpoint never renews its integrity checkpoint by the clock: the worst moment for a
 // crash. All of memtableBytes fits into one log.
-func staleWitness(memtableBytes int64) persistence.Options {
+func staleCheckpoint(memtableBytes int64) persistence.Options {
 	return persistence.Options{
 		Shards: 4, MemTableBytes: memtableBytes, CacheBytes: 1 << 20,
-		FreeBytesMin: -1, WitnessInterval: time.Hour,
+		FreeBytesMin: -1, CheckpointInterval: time.Hour,
 	}
 }
 
@@ -35,16 +35,16 @@ func TestNoDamageIsSilent(t *testing.T) {
 	if mutant {
 		t.Skip("this build loses writes without damage")
 	}
-	unchecked := staleWitness(64 << 10)
+	unchecked := staleCheckpoint(64 << 10)
 	unchecked.VerifyBytesMax = -1
 	for name, c := range map[string]struct {
 		store persistence.Options
 		sweep storetest.SweepOptions
 	}{
-		"killed":                   {staleWitness(64 << 10), storetest.SweepOptions{}},
-		"killed, one long log":     {staleWitness(1 << 20), storetest.SweepOptions{Flips: 60}},
-		"killed, several logs":     {staleWitness(64 << 10), storetest.SweepOptions{HoldTables: true, Flips: 30}},
-		"closed":                   {staleWitness(64 << 10), storetest.SweepOptions{Closed: true}},
+		"killed":                   {staleCheckpoint(64 << 10), storetest.SweepOptions{}},
+		"killed, one long log":     {staleCheckpoint(1 << 20), storetest.SweepOptions{Flips: 60}},
+		"killed, several logs":     {staleCheckpoint(64 << 10), storetest.SweepOptions{HoldTables: true, Flips: 30}},
+		"closed":                   {staleCheckpoint(64 << 10), storetest.SweepOptions{Closed: true}},
 		"closed, tables unchecked": {unchecked, storetest.SweepOptions{Closed: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestTheSweepFindsAStoreThatStartsOver(t *testing.T) {
 	if mutant {
 		t.Skip("this build loses writes without damage")
 	}
-	open := storetest.StartOver(storetest.Store(staleWitness(64 << 10)))
+	open := storetest.StartOver(storetest.Store(staleCheckpoint(64 << 10)))
 	find(t, "damages", func() (silent, tried int) {
 		report := sweep(t, open, storetest.SweepOptions{Time: time.Second})
 		return report.Silent, report.Cases

@@ -19,7 +19,7 @@ var arrows = map[string][]string{
 	"cmd":          {"bench", "gateway", "actors", "statemachine", "persistence"},
 }
 
-// homes says where a library may be imported. A library that stays in one place
+// homes says where a library, or an inner package of ours, may be imported. A library that stays in one place
 // can be replaced in one place.
 var homes = []struct {
 	library string // the path or the start of it
@@ -31,6 +31,7 @@ var homes = []struct {
 	// persistence/PROMISES.md, "F10": the plugin reports no error of a write.
 	{"github.com/asynkron/protoactor-go/persistence", []string{}, "the journal is persistence.Store"},
 	{"github.com/cockroachdb/pebble", []string{"persistence", "bench"}, "keys and bytes end in persistence; bench measures the bare store"},
+	{"troupe/persistence/integrity", []string{"persistence"}, "whoever asks about damage asks the store"},
 	{"github.com/hashicorp/raft", []string{"persistence"}, "the journal is the seam for the cluster"},
 	{"cel.dev/cel-go", []string{"statemachine"}, "expressions are a part of definitions"},
 	{"github.com/google/cel-go", []string{}, "its path moved to cel.dev/cel-go"},
@@ -107,6 +108,7 @@ func TestHomesControl(t *testing.T) {
 		{"the router in cmd", map[string]string{"cmd/troupe/a.go": "package main\nimport _ \"github.com/julienschmidt/httprouter\"\n"}, []string{"httprouter may be imported only in [gateway"}},
 		{"the store in a test of actors", map[string]string{"actors/a_test.go": "package actors\nimport _ \"github.com/cockroachdb/pebble/v2/vfs\"\n"}, []string{"pebble"}},
 		{"YAML beside document", map[string]string{"statemachine/a.go": "package statemachine\nimport _ \"go.yaml.in/yaml/v4\"\n"}, []string{"yaml"}},
+		{"the damage check beside the store", map[string]string{"cmd/troupe/a.go": "package main\nimport _ \"troupe/persistence/integrity\"\n"}, []string{"asks the store"}},
 		{"the global logger", map[string]string{"cmd/troupe/a.go": "package main\nimport _ \"github.com/rs/zerolog/log\"\n"}, []string{"never global"}},
 	})
 }

@@ -1,4 +1,4 @@
-package persistence
+package integrity
 
 import (
 	"encoding/binary"
@@ -23,6 +23,8 @@ const (
 	trailerBytes        = 11
 	trailerKind         = 5
 )
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // chunkKind is the place of a chunk in its record.
 type chunkKind byte

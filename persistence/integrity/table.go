@@ -1,4 +1,4 @@
-package persistence
+package integrity
 
 import (
 	"cmp"
@@ -13,26 +13,31 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// liveTable is one table of the present version.
-type liveTable struct {
+// Table is one table of a database's present version.
+type Table struct {
+	Bytes  int64
 	number uint64
-	size   int64
 	info   pebble.SSTableInfo
 }
 
-// liveTables lists the tables of the present version, newest first.
-func liveTables(db *pebble.DB) ([]liveTable, error) {
+// Name is the name of the table's file.
+func (t Table) Name() string { return tableName(t.number) }
+
+func tableName(number uint64) string { return fmt.Sprintf("%06d.sst", number) }
+
+// Tables lists the tables of the present version, newest first.
+func Tables(db *pebble.DB) ([]Table, error) {
 	levels, err := db.SSTables()
 	if err != nil {
 		return nil, err
 	}
-	var tables []liveTable
+	var tables []Table
 	for _, level := range levels {
 		for _, info := range level {
-			tables = append(tables, liveTable{number: uint64(info.BackingSSTNum), size: int64(info.Size), info: info})
+			tables = append(tables, Table{Bytes: int64(info.Size), number: uint64(info.BackingSSTNum), info: info})
 		}
 	}
-	slices.SortFunc(tables, func(a, b liveTable) int { return cmp.Compare(b.number, a.number) })
+	slices.SortFunc(tables, func(a, b Table) int { return cmp.Compare(b.number, a.number) })
 	return tables, nil
 }
 
@@ -54,16 +59,17 @@ func sumTable(fsys vfs.FS, dir string, number uint64) (tableSum, error) {
 	return tableSum{number: number, size: info.Size(), tail: crc32.Checksum(tail, castagnoli)}, nil
 }
 
-// checkTable reads every block of a table and compares its first and last key
-// with what the MANIFEST says: that is how a table in the place of another is
-// found, whose checksums are all right.
-func checkTable(fsys vfs.FS, dir string, t liveTable, o sstable.ReaderOptions) (err error) {
+// Check reads every block of the table, whose file is in dir, and compares its first
+// and last key with what the MANIFEST says: that is how a table in the place of
+// another is found, whose checksums are all right. It returns ErrDamaged, or the
+// file system's own error.
+func (t Table) Check(fsys vfs.FS, dir string, o sstable.ReaderOptions) (err error) {
 	defer func() {
 		if r := recover(); r != nil { // a damaged footer can lead anywhere
-			err = damagedFile(tableName(t.number), fmt.Sprint(r))
+			err = Damaged(t.Name(), fmt.Sprint(r))
 		}
 	}()
-	f, err := fsys.Open(fsys.PathJoin(dir, tableName(t.number)))
+	f, err := fsys.Open(fsys.PathJoin(dir, t.Name()))
 	if err != nil {
 		return err
 	}
@@ -73,31 +79,32 @@ func checkTable(fsys vfs.FS, dir string, t liveTable, o sstable.ReaderOptions) (
 	}
 	r, err := sstable.NewReader(context.Background(), readable, o)
 	if err != nil {
-		return errors.Join(damagedFile(tableName(t.number), err.Error()), readable.Close())
+		return errors.Join(Damaged(t.Name(), err.Error()), readable.Close())
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	if err := r.ValidateBlockChecksums(); err != nil {
-		return damagedFile(tableName(t.number), err.Error())
+		return Damaged(t.Name(), err.Error())
 	}
-	return checkBounds(r, t)
+	return t.checkBounds(r)
 }
 
-func checkBounds(r *sstable.Reader, t liveTable) error {
+// checkBounds compares the first and the last key with those in the MANIFEST.
+func (t Table) checkBounds(r *sstable.Reader) error {
 	it, err := r.NewIter(sstable.NoTransforms, nil, nil, sstable.AssertNoBlobHandles)
 	if err != nil {
-		return damagedFile(tableName(t.number), err.Error())
+		return Damaged(t.Name(), err.Error())
 	}
 	defer func() { _ = it.Close() }() // what it read was checked
 	first := it.First()
 	if first == nil {
-		return damagedFile(tableName(t.number), "it has no keys")
+		return Damaged(t.Name(), "it has no keys")
 	}
 	if !slices.Equal(first.K.UserKey, t.info.Smallest.UserKey) {
-		return damagedFile(tableName(t.number), "its first key is not the one that the MANIFEST has")
+		return Damaged(t.Name(), "its first key is not the one that the MANIFEST has")
 	}
 	last := it.Last()
 	if last == nil || !slices.Equal(last.K.UserKey, t.info.Largest.UserKey) {
-		return damagedFile(tableName(t.number), "its last key is not the one that the MANIFEST has")
+		return Damaged(t.Name(), "its last key is not the one that the MANIFEST has")
 	}
 	return nil
 }

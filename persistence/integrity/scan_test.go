@@ -1,4 +1,4 @@
-package persistence
+package integrity
 
 import (
 	"bytes"
@@ -8,9 +8,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
+
+	"troupe/persistence/internal/file"
 )
 
 // fataler is a test, or a run of one by rapid.
@@ -57,7 +60,7 @@ func TestAManifestIsReadToItsLastWholeRecord(t *testing.T) {
 			t.Errorf("after record %d: got %+v, want end %d and log %d", i, got, want.end, want.minLog)
 		}
 	}
-	// From the middle, as the keeper reads it: the slice begins at a block.
+	// From the middle, as the recorder reads it: the slice begins at a block.
 	from := ends[0]
 	if got := scanManifest(file, from); got.end != len(file) || got.minLog != 9 {
 		t.Errorf("from %d: got %+v, want end %d and log 9", from, got, len(file))
@@ -136,7 +139,7 @@ func TestPebbleReadsEveryRecordThatIsWholeHere(t *testing.T) {
 		var batches, edits [][]byte
 		for n := range rapid.Uint64Range(1, 40).Draw(t, "records") {
 			size := rapid.IntRange(0, 3000).Draw(t, "size")
-			batches, edits = append(batches, batchOf(n, 1, proof{}, size)), append(edits, edit(n+1, size))
+			batches, edits = append(batches, batchOf(n, 1, watermark{}, size)), append(edits, edit(n+1, size))
 		}
 		log := logOf(t, batches...)
 		manifest, _ := manifestOf(t, edits...)
@@ -174,36 +177,42 @@ func TestWhatPebblesReaderPassesOverIsAHole(t *testing.T) {
 	if got := scanManifest(joined, 0); got.end != ends[0] || got.hole != blockBytes || got.later < 0 {
 		t.Errorf("a record begins within another: got %+v, want a hole at %d and a later record", got, blockBytes)
 	}
-	file := logOf(t, batchOf(10, 1, proof{}, 10), batchOf(11, 1, proof{}, 10), batchOf(12, 1, proof{1, 12}, 10))
-	second := scanLog(file[:logHeaderBytes+headBytes+2+markBytes+10], 1).end
+	file := logOf(t, batchOf(10, 1, watermark{}, 10), batchOf(11, 1, watermark{}, 10), batchOf(12, 1, watermark{1, 12}, 10))
+	second := scanLog(file[:logHeaderBytes+headBytes+2+stampBytes+10], 1).end
 	file[second+7] = 2
-	if got := scanLog(file, 1); got.clean || got.hole != second || got.proof != (proof{1, 12}) {
-		t.Errorf("a chunk has the next log's number: got %+v, want a hole at %d and the mark behind it", got, second)
+	if got := scanLog(file, 1); got.clean || got.hole != second || got.stamp != (watermark{1, 12}) {
+		t.Errorf("a chunk has the next log's number: got %+v, want a hole at %d and the stamp behind it", got, second)
 	}
 }
 
-// The number that Pebble's own reader takes for the oldest live log.
+// The number that Pebble takes for the oldest live log: a flush begins a new log.
 func TestTheOldestLiveLogIsReadFromPebblesManifest(t *testing.T) {
 	fs := vfs.NewMem()
-	s, err := Open("db", small(fs))
+	db, err := pebble.Open("db", &pebble.Options{FS: fs})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		mustCommit(t, s, "a", "1")
-		if err := s.db.Load().Flush(); err != nil {
+		if err := errors.Join(db.Set([]byte("a"), []byte("1"), pebble.Sync), db.Flush()); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the newest log is the oldest live one", func() bool {
-			w, err := s.readWitness()
-			if err != nil {
-				t.Fatal(err)
-			}
-			minLog, err := s.checkManifest(w)
-			return err == nil && minLog == s.commits.newestWAL.Load()
-		})
+		desc, err := pebble.Peek("db", fs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := file.Read(fs, desc.ManifestFilename)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logs, err := listLogs(fs, "db")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := scanManifest(data, 0).minLog, logs[len(logs)-1]; got != want {
+			t.Errorf("got log %d, want %d, the newest", got, want)
+		}
 	}
-	if err := s.Close(); err != nil {
+	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -212,11 +221,11 @@ func TestTheOldestLiveLogIsReadFromPebblesManifest(t *testing.T) {
 func logOf(t fataler, records ...[]byte) []byte {
 	t.Helper()
 	f := vfs.NewMem()
-	file, err := f.Create("log", vfs.WriteCategoryUnspecified)
+	out, err := f.Create("log", vfs.WriteCategoryUnspecified)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := record.NewLogWriter(file, 1, record.LogWriterConfig{
+	w := record.NewLogWriter(out, 1, record.LogWriterConfig{
 		WriteWALSyncOffsets: func() bool { return true },
 	})
 	for _, r := range records {
@@ -227,25 +236,25 @@ func logOf(t fataler, records ...[]byte) []byte {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	data, err := readFile(f, "log")
+	data, err := file.Read(f, "log")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return data
 }
 
-// batchOf is a record of n operations at seq whose mark is p.
-func batchOf(seq uint64, n uint32, p proof, filler int) []byte {
+// batchOf is a record of n operations at seq whose stamp is w.
+func batchOf(seq uint64, n uint32, w watermark, filler int) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, seq)
 	b = binary.LittleEndian.AppendUint32(b, n)
-	b = append(b, markKind, markBytes)
-	b = append(b, make([]byte, markBytes)...)
-	putMark(b[markOffset:], p)
+	b = append(b, stampKind, stampBytes)
+	b = append(b, make([]byte, stampBytes)...)
+	putStamp(b[stampOffset:], w)
 	return append(b, bytes.Repeat([]byte{0x5A}, filler)...)
 }
 
 func TestALogIsReadToItsEnd(t *testing.T) {
-	file := logOf(t, batchOf(10, 2, proof{}, 100), batchOf(12, 3, proof{}, 50_000), batchOf(15, 1, proof{}, 10))
+	file := logOf(t, batchOf(10, 2, watermark{}, 100), batchOf(12, 3, watermark{}, 50_000), batchOf(15, 1, watermark{}, 10))
 	got := scanLog(file, 1)
 	if !got.clean || got.seq != 16 || got.hole != -1 {
 		t.Errorf("got %+v, want a clean end behind sequence 16", got)
@@ -253,7 +262,7 @@ func TestALogIsReadToItsEnd(t *testing.T) {
 	if got := scanLog(file[:len(file)-trailerBytes], 1); got.clean || got.seq != 16 || got.end != len(file)-trailerBytes {
 		t.Errorf("without its trailer: got %+v, want the same records and no clean end", got)
 	}
-	if got := scanLog(file, 2); got.clean || got.hole != 0 || got.seq != 0 || got.proof != (proof{}) {
+	if got := scanLog(file, 2); got.clean || got.hole != 0 || got.seq != 0 || got.stamp != (watermark{}) {
 		t.Errorf("as another log: got %+v, want nothing", got)
 	}
 	if got := scanLog(append(bytes.Clone(file[:300]), make([]byte, 100_000)...), 1); got.clean || got.seq != 12 {
@@ -261,26 +270,26 @@ func TestALogIsReadToItsEnd(t *testing.T) {
 	}
 }
 
-// TestAMarkBehindAHoleTellsWhatStoodThere holds what follows of
+// TestAStampBehindAHoleTellsWhatStoodThere holds what follows of
 // persistence/PROMISES.md, "F2".
-func TestAMarkBehindAHoleTellsWhatStoodThere(t *testing.T) {
+func TestAStampBehindAHoleTellsWhatStoodThere(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		// Each record's mark says that everything up to three records before it was
+		// Each record's stamp says that everything up to three records before it was
 		// durable.
 		const records = 12
 		var all [][]byte
 		for n := range uint64(records) {
-			p := proof{}
+			w := watermark{}
 			if n >= 3 {
-				p = proof{wal: 1, seq: (n - 2) * 10}
+				w = watermark{log: 1, seq: (n - 2) * 10}
 			}
-			all = append(all, batchOf(n*10, 10, p, rapid.IntRange(0, 20_000).Draw(rt, "size")))
+			all = append(all, batchOf(n*10, 10, w, rapid.IntRange(0, 20_000).Draw(rt, "size")))
 		}
 		file := logOf(t, all...)
 		off, bit := rapid.IntRange(0, len(file)-1).Draw(rt, "offset"), rapid.IntRange(0, 7).Draw(rt, "bit")
 		file[off] ^= 1 << bit
 		got := scanLog(file, 1)
-		fault := checkLogEnd("000001.log", got, got.seq, 1, &witness{})
+		fault := checkLogEnd("000001.log", got, got.seq, 1, watermark{})
 		lost := records - int(got.seq)/10
 		if lost > 3 && !errors.Is(fault, ErrDamaged) {
 			rt.Fatalf("bit %d of byte %d: %d records lost and no fault; %+v", bit, off, lost, got)
@@ -291,30 +300,30 @@ func TestAMarkBehindAHoleTellsWhatStoodThere(t *testing.T) {
 	})
 }
 
-// TestAProofCountsOnlyWhileItsLogIsLive: a sequence number alone shows no hole
+// TestAWatermarkCountsOnlyWhileItsLogIsLive: a sequence number alone shows no hole
 // (persistence/PROMISES.md, "F4").
-func TestAProofCountsOnlyWhileItsLogIsLive(t *testing.T) {
+func TestAWatermarkCountsOnlyWhileItsLogIsLive(t *testing.T) {
 	hole := logScan{end: 100, hole: 100}
 	for name, c := range map[string]struct {
 		scan   logScan
 		seq    uint64
 		minLog uint64
-		proof  proof // of the witness
+		was    watermark // of the checkpoint
 		want   error
 	}{
-		"no proof":                                {hole, 50, 7, proof{}, nil},
-		"proof of what is there":                  {hole, 50, 7, proof{7, 50}, nil},
-		"proof of more":                           {hole, 50, 7, proof{7, 51}, ErrDamaged},
-		"proof of more in a later log":            {hole, 50, 7, proof{9, 51}, ErrDamaged},
-		"proof of more that may be in tables":     {hole, 50, 7, proof{6, 51}, nil},
-		"mark of more":                            {logScan{end: 100, hole: 100, proof: proof{7, 51}}, 50, 7, proof{}, ErrDamaged},
-		"mark of more that may be in tables":      {logScan{end: 100, hole: 100, proof: proof{6, 51}}, 50, 7, proof{}, nil},
-		"sync offset behind the hole":             {logScan{end: 100, hole: 100, synced: 101}, 50, 7, proof{}, ErrDamaged},
-		"sync offset before the hole":             {logScan{end: 100, hole: 100, synced: 100}, 50, 7, proof{}, nil},
-		"no hole, and the witness knows of more":  {logScan{end: 100, hole: -1}, 50, 7, proof{7, 51}, ErrDamaged},
-		"nothing recovered, and nothing was live": {logScan{hole: 0}, 0, 7, proof{6, 40}, nil},
+		"no watermark":                              {hole, 50, 7, watermark{}, nil},
+		"watermark of what is there":                {hole, 50, 7, watermark{7, 50}, nil},
+		"watermark of more":                         {hole, 50, 7, watermark{7, 51}, ErrDamaged},
+		"watermark of more in a later log":          {hole, 50, 7, watermark{9, 51}, ErrDamaged},
+		"watermark of more that may be in tables":   {hole, 50, 7, watermark{6, 51}, nil},
+		"stamp of more":                             {logScan{end: 100, hole: 100, stamp: watermark{7, 51}}, 50, 7, watermark{}, ErrDamaged},
+		"stamp of more that may be in tables":       {logScan{end: 100, hole: 100, stamp: watermark{6, 51}}, 50, 7, watermark{}, nil},
+		"sync offset behind the hole":               {logScan{end: 100, hole: 100, synced: 101}, 50, 7, watermark{}, ErrDamaged},
+		"sync offset before the hole":               {logScan{end: 100, hole: 100, synced: 100}, 50, 7, watermark{}, nil},
+		"no hole, and the checkpoint knows of more": {logScan{end: 100, hole: -1}, 50, 7, watermark{7, 51}, ErrDamaged},
+		"nothing recovered, and nothing was live":   {logScan{hole: 0}, 0, 7, watermark{6, 40}, nil},
 	} {
-		got := checkLogEnd("000007.log", c.scan, c.seq, c.minLog, &witness{proof: c.proof})
+		got := checkLogEnd("000007.log", c.scan, c.seq, c.minLog, c.was)
 		if !errors.Is(got, c.want) || (got == nil) != (c.want == nil) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
@@ -322,7 +331,7 @@ func TestAProofCountsOnlyWhileItsLogIsLive(t *testing.T) {
 }
 
 func FuzzScanLog(f *testing.F) {
-	f.Add(logOf(f, batchOf(1, 1, proof{1, 1}, 4), batchOf(2, 1, proof{}, 30)))
+	f.Add(logOf(f, batchOf(1, 1, watermark{1, 1}, 4), batchOf(2, 1, watermark{}, 30)))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, file []byte) {
 		got := scanLog(file, 1)

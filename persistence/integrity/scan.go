@@ -1,4 +1,4 @@
-package persistence
+package integrity
 
 import (
 	"encoding/binary"
@@ -18,8 +18,8 @@ type logScan struct {
 	hole int
 	// synced is the highest sync offset in chunks behind the hole.
 	synced uint64
-	// proof is the strongest mark in records behind the hole.
-	proof proof
+	// stamp is the highest stamp of the records behind the hole.
+	stamp watermark
 }
 
 // scanLog reads log file number. It is stricter than Pebble's own reader; see
@@ -69,8 +69,8 @@ func (s *logScan) lookBehind(file []byte, number uint32) {
 		}
 		s.synced = max(s.synced, c.synced)
 		if c.kind.begins() {
-			if p, ok := parseMark(c.payload); ok && p.seq > s.proof.seq {
-				s.proof = p
+			if w, ok := parseStamp(c.payload); ok && w.seq > s.stamp.seq {
+				s.stamp = w
 			}
 		}
 		off = c.end

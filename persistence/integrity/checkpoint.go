@@ -1,21 +1,25 @@
-package persistence
+package integrity
 
 import (
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"troupe/persistence/internal/file"
 )
 
-// witnessName is the file that says what was durable at some earlier moment. It
-// may be behind the store, never ahead of it: each line is made durable in the
-// store's files before it is written here. So everything it says must still be
-// true of every later state of an undamaged store, after any crash.
+// CheckpointName is the name of the integrity checkpoint: a file beside the store's
+// that says what was durable at some earlier moment. It may be behind the store,
+// never ahead of it: each line is made durable in the store's files before it is
+// written here. So everything it says must still be true of every later state of an
+// undamaged store, after any crash. The file and its lines are named as in the first
+// release.
 //
 //	troupe witness
-//	clean false owner 8d5e…                 the store was closed properly; who wrote this, a random number
+//	clean false owner 8d5e…                 whether the store was closed; the process that wrote this, a random text
 //	manifest MANIFEST-000012 4711 9a8b7c6d  begins with these many bytes of this checksum
-//	proof 14 20031                          a record ending at this sequence is in this log or a later one
+//	proof 14 20031                          the durability watermark: log and sequence number
 //	log 14 33554432                         has this size; gone only when its records are in tables
 //	table 13 8192 1a2b3c4d                  size, and checksum of its last 4 KiB
 //	crc 5f3a2b1c
@@ -23,16 +27,17 @@ import (
 // What it shows when the store does not fit: a MANIFEST that is shorter, older
 // or another; a log that is missing or ends too early, whatever its checksums
 // say; tables that changed places. What it cannot show: that the whole
-// directory, witness included, was replaced by an older copy.
-const witnessName = "WITNESS"
+// directory, checkpoint included, was replaced by an older copy.
+const CheckpointName = "WITNESS"
 
-type witness struct {
+// checkpoint is what the file says.
+type checkpoint struct {
 	clean         bool
-	owner         string // of the process that wrote it; "" in those of earlier releases
+	owner         string // of the process that wrote it; "" in those of the first release
 	manifest      string
 	manifestBytes int64
 	manifestSum   uint32
-	proof         proof
+	watermark     watermark
 	logs          []logSize
 	tables        []tableSum
 }
@@ -54,24 +59,24 @@ type tableSum struct {
 // are different in different tables.
 const tailBytes = 4 << 10
 
-func (w *witness) encode() []byte {
-	clean := strconv.FormatBool(w.clean)
-	if w.owner != "" {
-		clean += " owner " + w.owner
+func (c *checkpoint) encode() []byte {
+	clean := strconv.FormatBool(c.clean)
+	if c.owner != "" {
+		clean += " owner " + c.owner
 	}
 	b := fmt.Appendf(nil, "troupe witness\nclean %s\nmanifest %s %d %08x\nproof %d %d\n",
-		clean, w.manifest, w.manifestBytes, w.manifestSum, w.proof.wal, w.proof.seq)
-	for _, l := range w.logs {
+		clean, c.manifest, c.manifestBytes, c.manifestSum, c.watermark.log, c.watermark.seq)
+	for _, l := range c.logs {
 		b = fmt.Appendf(b, "log %d %d\n", l.number, l.bytes)
 	}
-	for _, t := range w.tables {
+	for _, t := range c.tables {
 		b = fmt.Appendf(b, "table %d %d %08x\n", t.number, t.size, t.tail)
 	}
-	return seal(b)
+	return file.Seal(b)
 }
 
-func parseWitness(data []byte) (*witness, error) {
-	text, ok := unseal(data)
+func parseCheckpoint(data []byte) (*checkpoint, error) {
+	text, ok := file.Unseal(data)
 	if !ok {
 		return nil, errors.New("its checksum does not fit")
 	}
@@ -79,28 +84,28 @@ func parseWitness(data []byte) (*witness, error) {
 	if len(lines) < 4 || lines[0] != "troupe witness" {
 		return nil, errors.New("it is not the WITNESS file of a store")
 	}
-	w := new(witness)
+	c := new(checkpoint)
 	clean, owner, _ := strings.Cut(lines[1], " owner ")
-	if _, err := fmt.Sscanf(clean, "clean %t", &w.clean); err != nil {
+	if _, err := fmt.Sscanf(clean, "clean %t", &c.clean); err != nil {
 		return nil, fmt.Errorf("line 2: %w", err)
 	}
-	w.owner = owner
-	if _, err := fmt.Sscanf(lines[2], "manifest %s %d %x", &w.manifest, &w.manifestBytes, &w.manifestSum); err != nil {
+	c.owner = owner
+	if _, err := fmt.Sscanf(lines[2], "manifest %s %d %x", &c.manifest, &c.manifestBytes, &c.manifestSum); err != nil {
 		return nil, fmt.Errorf("line 3: %w", err)
 	}
-	if _, err := fmt.Sscanf(lines[3], "proof %d %d", &w.proof.wal, &w.proof.seq); err != nil {
+	if _, err := fmt.Sscanf(lines[3], "proof %d %d", &c.watermark.log, &c.watermark.seq); err != nil {
 		return nil, fmt.Errorf("line 4: %w", err)
 	}
 	for i, line := range lines[4:] {
 		var l logSize
 		var t tableSum
 		if _, err := fmt.Sscanf(line, "log %d %d", &l.number, &l.bytes); err == nil {
-			w.logs = append(w.logs, l)
+			c.logs = append(c.logs, l)
 		} else if _, err := fmt.Sscanf(line, "table %d %d %x", &t.number, &t.size, &t.tail); err == nil {
-			w.tables = append(w.tables, t)
+			c.tables = append(c.tables, t)
 		} else {
 			return nil, fmt.Errorf("line %d is unknown", i+5)
 		}
 	}
-	return w, nil
+	return c, nil
 }

@@ -1,0 +1,160 @@
+package persistence
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/cockroachdb/pebble/v2/wal"
+
+	"troupe/persistence/integrity"
+
+	"troupe/persistence/internal/file"
+)
+
+// A log that is not in the checkpoint can disappear without a trace.
+func TestTheCheckpointNamesALogBeforeItsFirstRecord(t *testing.T) {
+	mem := vfs.NewMem()
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	var unknown []string
+	watch := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind != errorfs.OpFileWrite || !strings.HasSuffix(op.Path, ".log") {
+			return nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if seen[op.Path] {
+			return nil
+		}
+		seen[op.Path] = true
+		c, err := loadCheckpoint(mem)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil // the log of a store that is being created
+		}
+		n, _, _ := wal.ParseLogFilename(mem.PathBase(op.Path))
+		if err != nil || c.logs[uint64(n)] == 0 {
+			unknown = append(unknown, op.Path)
+		}
+		return nil
+	})
+	o := small(errorfs.Wrap(mem, watch))
+	o.MemTableBytes = 64 << 10
+	s := open(t, o)
+	for range 300 {
+		mustCommit(t, s, "a", strings.Repeat("x", 1<<10))
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(seen) < 3 {
+		t.Errorf("only %d logs were written, want several", len(seen))
+	}
+	if len(unknown) > 0 {
+		t.Errorf("the checkpoint did not know %q when their first record was written", unknown)
+	}
+}
+
+func TestTheCheckpointFollowsCommitsAndTheClose(t *testing.T) {
+	fs := vfs.NewMem()
+	o := small(fs)
+	o.CheckpointInterval = time.Millisecond
+	s, err := Open("db", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := mustCommit(t, s, "a", "1")
+	read := func() checkpoint {
+		c, err := loadCheckpoint(fs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	eventually(t, "the checkpoint knows of the commit", func() bool { return read().seq == end })
+	if c := read(); c.clean || c.log == 0 {
+		t.Errorf("while open: got %+v, want a log and no clean close", c)
+	}
+	end = mustCommit(t, s, "b", "1")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if c := read(); !c.clean || c.seq != end {
+		t.Errorf("after close: got %+v, want a clean close and sequence number %d", c, end)
+	}
+	s = open(t, o)
+	if s.OpenedAfterCrash() {
+		t.Error("opened after a crash, want after a close")
+	}
+	if read().clean {
+		t.Error("an open store says that it was closed")
+	}
+}
+
+func TestAStoreGoesOnWithoutItsCheckpoint(t *testing.T) {
+	f := &faultyFS{suffix: integrity.CheckpointName + file.TmpSuffix, kinds: []errorfs.OpKind{errorfs.OpCreate}}
+	o := small(errorfs.Wrap(vfs.NewMem(), f))
+	o.CheckpointInterval = time.Millisecond
+	s := open(t, o)
+	f.fail(&os.PathError{Op: "create", Path: integrity.CheckpointName, Err: syscall.EIO})
+	mustCommit(t, s, "a", "1")
+	eventually(t, "a failure is counted", func() bool { return s.Metrics().CheckpointErrors > 0 })
+	end := mustCommit(t, s, "b", "2")
+	f.fault.Store(nil)
+	eventually(t, "the checkpoint is written again", func() bool {
+		c, err := loadCheckpoint(s.fs)
+		return err == nil && c.seq == end
+	})
+}
+
+// TestAManifestThatIsGoneIsNotMadeAnew: somebody removed or cut it under the
+// running store. The checkpoint keeps saying what there was, and the next start
+// refuses the store.
+// TestAManifestThatIsGoneIsNotMadeAnew holds what follows of
+// persistence/PROMISES.md, "F3".
+func TestAManifestThatIsGoneIsNotMadeAnew(t *testing.T) {
+	for name, hurt := range map[string]func(fs vfs.FS, path string) error{
+		"removed": func(fs vfs.FS, path string) error { return fs.Remove(path) },
+		"cut": func(fs vfs.FS, path string) error {
+			f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+			if err != nil {
+				return err
+			}
+			return f.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs := vfs.NewMem()
+			o := small(fs)
+			s, err := Open("db", o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustCommit(t, s, "a", "1")
+			before, err := loadCheckpoint(fs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := fs.PathJoin("db", before.manifest)
+			if err := hurt(fs, path); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err == nil {
+				t.Error("the close found nothing wrong")
+			}
+			if name == "removed" {
+				if _, err := fs.Stat(path); err == nil {
+					t.Errorf("%s was made anew", before.manifest)
+				}
+			}
+			if again, err := Open("db", o); !errors.Is(err, ErrDamaged) {
+				t.Errorf("the next start: got %v, %v, want ErrDamaged", again, err)
+			}
+		})
+	}
+}
