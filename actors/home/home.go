@@ -19,7 +19,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"troupe/actors/formportal"
@@ -113,6 +112,22 @@ func Load(dir string, parser *statemachine.Parser) (*Set, error) {
 	return set, nil
 }
 
+// LoadDirectory reads and checks identity.yaml alone. The error is as that of
+// [LoadAccess].
+func LoadDirectory(dir string) (*identity.Directory, error) {
+	directory, _, err := loadDirectory(dir)
+	return directory, err
+}
+
+func loadDirectory(dir string) (directory *identity.Directory, text []byte, err error) {
+	text, _, err = readFile(filepath.Join(dir, IdentityFile))
+	if err != nil {
+		return nil, nil, fmt.Errorf("read home: %w", err)
+	}
+	directory, err = identity.ParseDirectory(IdentityFile, text)
+	return directory, text, err
+}
+
 // LoadAccess reads and checks identity.yaml and rights.yaml. The error is
 // document.Faults when they can be read and are wrong. What one of them says is
 // there even when the other has faults, so that nobody who was disabled stays in
@@ -120,11 +135,9 @@ func Load(dir string, parser *statemachine.Parser) (*Set, error) {
 func LoadAccess(dir string) (Access, error) {
 	var access Access
 	var faults document.Faults
-	text, _, err := readFile(filepath.Join(dir, IdentityFile))
-	if err != nil {
-		return access, fmt.Errorf("read home: %w", err)
-	}
-	access.Directory, err = identity.ParseDirectory(IdentityFile, text)
+	var text []byte
+	var err error
+	access.Directory, text, err = loadDirectory(dir)
 	if err = collect(&faults, err); err != nil {
 		return access, err
 	}
@@ -166,6 +179,7 @@ func LoadDefinitions(dir string, parser *statemachine.Parser, directory *identit
 	if faults = append(faults, wrong...); len(faults) > 0 {
 		return set, faults
 	}
+	set.Warnings = append(set.Warnings, ignoredFiles(dir, set.references())...)
 	set.Digest = set.digest()
 	return set, nil
 }
@@ -261,8 +275,7 @@ func privileges() []string {
 }
 
 // namesIn lists the files of a folder that are definitions or templates, in
-// order. Hidden files and JSON Schemas, which those refer to, are none. A folder
-// that is not there has none.
+// order. A folder that is not there has none.
 func namesIn(dir, folder string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, folder))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -273,13 +286,8 @@ func namesIn(dir, folder string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		name := e.Name()
-		if e.IsDir() || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".schema.json") {
-			continue
-		}
-		switch filepath.Ext(name) {
-		case ".yaml", ".yml", ".json":
-			names = append(names, name)
+		if !e.IsDir() && isSource(e.Name()) {
+			names = append(names, e.Name())
 		}
 	}
 	return names, nil

@@ -11,6 +11,7 @@ import (
 
 	"troupe/actors/home"
 	"troupe/gateway/admin"
+	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/document"
 )
@@ -81,8 +82,23 @@ func checkHome(c *config) (all, warnings document.Faults, err error) {
 	if err := keepFaults(&all, err); err != nil {
 		return nil, nil, err
 	}
+	all = append(all, checkStore(c)...)
 	all.Sort()
 	return all, set.Warnings, nil
+}
+
+// checkStore returns why the server would not start on the store of the home. The
+// store is not opened: that a server has it open does not matter.
+func checkStore(c *config) document.Faults {
+	path := filepath.Join(c.home, storeIDFile)
+	err := wantFile(path)
+	if err == nil {
+		err = withAdvice(c, persistence.CheckID(filepath.Join(c.home, dataFolder), path))
+	}
+	if err == nil {
+		return nil
+	}
+	return document.Faults{{File: storeIDFile, Reason: err.Error()}}
 }
 
 // plural counts things whose name takes an s.

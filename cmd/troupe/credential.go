@@ -41,16 +41,16 @@ func openAdminClient(ctx context.Context, c *config) (adminClient, error) {
 	if err := wantHome(c.home); err != nil {
 		return nil, err
 	}
-	access, err := home.LoadAccess(c.home)
-	if access.Directory == nil {
-		return nil, err // faults of rights.yaml do not matter here
+	directory, err := home.LoadDirectory(c.home)
+	if err != nil {
+		return nil, err
 	}
 	log := c.logger()
 	store, err := openStore(c, log)
 	if err != nil {
 		return nil, err
 	}
-	service, err := c.startIdentities(store, access.Directory, log)
+	service, err := c.startIdentities(store, directory, log)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
@@ -132,7 +132,7 @@ func withAdminClient(cmd *cobra.Command, c *config, do func(ctx context.Context,
 	defer cancel()
 	a, err := openAdminClient(ctx, c)
 	if errors.Is(err, persistence.ErrLocked) {
-		return fmt.Errorf("%w, which does not answer at %s: the server is starting or stopping, try again", err, adminSocket)
+		return fmt.Errorf("%w, which does not answer at %s: the server is starting or stopping, so try again; or its socket was removed, and a restart makes it anew", err, adminSocket)
 	}
 	if err != nil {
 		return err

@@ -91,6 +91,15 @@ func isHome(dir string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
+// wantFile refuses what is there and no file: opening a pipe waits for its other end.
+// A secret is not asked for, because it may come through a pipe.
+func wantFile(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no file but a folder, a pipe or a device", path)
+	}
+	return nil
+}
+
 // wantHome refuses a folder that is no home, for commands that do not make one.
 func wantHome(dir string) error {
 	if isHome(dir) {

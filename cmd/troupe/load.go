@@ -67,7 +67,11 @@ func (c *config) loadSecret(s setting) error {
 
 // loadFile reads troupe.yaml of the home, which may be missing.
 func (c *config) loadFile() error {
-	text, err := os.ReadFile(filepath.Join(c.home, settingsFile))
+	path := filepath.Join(c.home, settingsFile)
+	if err := wantFile(path); err != nil {
+		return fmt.Errorf("read settings: %w", err)
+	}
+	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

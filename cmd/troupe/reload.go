@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -26,8 +27,11 @@ type reload struct {
 	pending        atomic.Pointer[string]
 	faults         atomic.Int64 // of those files
 	taken, untaken atomic.Uint64
-	what           string      // what the log calls the files
-	inUse          home.Digest // of the goroutine that reads the set
+	what           string // what the log calls the files
+
+	// Of the goroutine that reads the set.
+	inUse  home.Digest
+	warned document.Faults // logged last
 }
 
 // ready is the set as a part of the service.
@@ -73,11 +77,7 @@ func (r *reload) ended(log zerolog.Logger, d home.Digest, err error) (again, new
 		return true, false
 	}
 	for _, f := range faults {
-		line := log.Error().Str("file", f.File).Int("line", f.Line).Str("reason", f.Reason)
-		if f.Suggestion != "" {
-			line = line.Str("suggestion", f.Suggestion)
-		}
-		line.Msg("fault")
+		logFault(log.Error(), f).Msg("fault")
 	}
 	if len(faults) > 0 {
 		log.Error().Int("faults", len(faults)).Msg(r.what + said)
@@ -85,6 +85,25 @@ func (r *reload) ended(log zerolog.Logger, d home.Digest, err error) (again, new
 		log.Error().Err(err).Msg(r.what + said)
 	}
 	return true, false
+}
+
+// warn logs the warnings about the files, unless they are the same as before.
+func (r *reload) warn(log zerolog.Logger, warnings document.Faults) {
+	if slices.Equal(warnings, r.warned) {
+		return
+	}
+	r.warned = warnings
+	for _, w := range warnings {
+		logFault(log.Warn(), w).Msg("warning")
+	}
+}
+
+func logFault(line *zerolog.Event, f document.Fault) *zerolog.Event {
+	line = line.Str("file", f.File).Int("line", f.Line).Str("reason", f.Reason)
+	if f.Suggestion != "" {
+		line = line.Str("suggestion", f.Suggestion)
+	}
+	return line
 }
 
 // shortFaults shows the first faults with their places.
@@ -185,6 +204,7 @@ func (s *service) takeDefinitions(directory *identity.Directory) (home.Digest, e
 	if err != nil {
 		return home.Digest{}, err
 	}
+	s.reloads.definitions.warn(s.log, set.Warnings)
 	templates, err := s.templates.Prepare(set.Templates)
 	if err != nil {
 		return home.Digest{}, err
@@ -218,11 +238,12 @@ var errNoDirectory = errors.New("the definitions name roles, and " + home.Identi
 // reloadDefinitions takes definitions and templates over. again: they are not in use, or not
 // known to be durable.
 func (s *service) reloadDefinitions() (again bool) {
-	access, _ := home.LoadAccess(s.config.home)
+	// NB: it is read here as well, because the two sets do not wait for each other.
+	directory, _ := home.LoadDirectory(s.config.home)
 	var definitions home.Digest
 	err := errNoDirectory
-	if access.Directory != nil {
-		definitions, err = s.takeDefinitions(access.Directory)
+	if directory != nil {
+		definitions, err = s.takeDefinitions(directory)
 	}
 	again, news := s.reloads.definitions.ended(s.log, definitions, err)
 	if news {

@@ -156,6 +156,18 @@ func TestOnlyAChangeOfWhatIsInUseIsLogged(t *testing.T) {
 	}
 }
 
+// TestFilesThatAreNotReadAreLogged once.
+func TestFilesThatAreNotReadAreLogged(t *testing.T) {
+	o := mustOpenService(t, exampleHome(t))
+	defer o.close()
+	putFile(t, o.config.home, "workflows/old/small.yaml", smallFlow)
+	o.reloadAll()
+	o.wantsLog("a file in a folder below", `"level":"warn","file":"workflows/old/small.yaml"`)
+	if o.reloadAll(); o.log.Len() > 0 {
+		t.Errorf("the same is logged again: %s", o.log)
+	}
+}
+
 // TestAStoreThatRefusesForAMoment keeps nobody in, and gets the definitions later.
 func TestAStoreThatRefusesForAMoment(t *testing.T) {
 	dir := exampleHome(t)

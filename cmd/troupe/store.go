@@ -44,16 +44,27 @@ func storeOptions(c *config, log zerolog.Logger) persistence.Options {
 // one.
 func openStore(c *config, log zerolog.Logger) (*persistence.Store, error) {
 	dir := filepath.Join(c.home, dataFolder)
+	if err := wantFile(filepath.Join(c.home, storeIDFile)); err != nil {
+		return nil, err
+	}
 	store, err := persistence.Open(dir, storeOptions(c, log))
+	if err != nil {
+		return nil, withAdvice(c, err)
+	}
+	return store, nil
+}
+
+// withAdvice adds to an error about the home's store what to do.
+func withAdvice(c *config, err error) error {
 	switch {
 	case errors.Is(err, persistence.ErrMissing):
-		return nil, fmt.Errorf("%w. Mount %s, or bring it back from a backup; if it is gone for good, `troupe store create --home %s` makes an empty one",
-			err, dir, c.home)
+		return fmt.Errorf("%w. Mount %s, or bring it back from a backup; if it is gone for good, `troupe store create --home %s` makes an empty one",
+			err, filepath.Join(c.home, dataFolder), c.home)
 	case errors.Is(err, persistence.ErrOtherStore):
-		return nil, fmt.Errorf("%w. Bring the right one back, or remove %s to take over the one that is there",
+		return fmt.Errorf("%w. Bring the right one back, or remove %s to take over the one that is there",
 			err, filepath.Join(c.home, storeIDFile))
 	}
-	return store, err
+	return err
 }
 
 // ignored are the lines of a .gitignore that serve makes: what is state, and no
@@ -65,6 +76,9 @@ var ignored = []string{"/" + dataFolder + "/", "/" + adminSocket, "/" + storeIDF
 // line more, when it lacks it.
 func ignoreStoreID(home string) error {
 	path := filepath.Join(home, gitIgnoreFile)
+	if err := wantFile(path); err != nil {
+		return err
+	}
 	text, err := os.ReadFile(path)
 	add := strings.Join(ignored, "\n") + "\n"
 	switch {
@@ -114,6 +128,9 @@ func newStoreCreate() *cobra.Command {
 				return err
 			}
 			if err := aloneAt(cmd.Context(), c.home); err != nil {
+				return err
+			}
+			if err := wantFile(filepath.Join(c.home, storeIDFile)); err != nil {
 				return err
 			}
 			return persistence.Create(filepath.Join(c.home, dataFolder), storeOptions(c, c.logger()))

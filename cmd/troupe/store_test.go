@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -46,7 +49,18 @@ func TestAHomeDemandsTheStoreThatItHad(t *testing.T) {
 	mustInvoke(t, "token", "create", "--home", home, "--user", "john.doe", "--note", "the first")
 	wantRefusal(t, create, "there is a store already", data)
 
+	check := []string{"check", "--home", home}
+	if code, stdout, stderr := invoke(check...); code != exitDone || stdout != "" {
+		t.Errorf("check of the store that belongs here: got code %d, %s%s", code, stdout, stderr)
+	}
+	checks := func(when, want string) {
+		t.Helper()
+		if code, stdout, _ := invoke(check...); code != exitFailed || !strings.Contains(stdout, storeIDFile+": ") || !strings.Contains(stdout, want) {
+			t.Errorf("check, %s: got code %d, %s", when, code, stdout)
+		}
+	}
 	mustRename(t, data, away)
+	checks("without the store", "the store is missing")
 	wantRefusal(t, list, "the store is missing", data, storeIDFile, "troupe store create --home "+home)
 	if _, err := os.Stat(data); err == nil {
 		t.Error("a refused command made a store")
@@ -64,6 +78,7 @@ func TestAHomeDemandsTheStoreThatItHad(t *testing.T) {
 	mustRename(t, data, data+".new")
 	mustRename(t, away, data)
 	wantRefusal(t, list, "this is another store", filepath.Join(home, storeIDFile))
+	checks("with the store from before", "this is another store")
 	wantRefusal(t, create, "there is a store already")
 	putFile(t, home, storeIDFile, "")
 	wantRefusal(t, list, storeIDFile+": it is empty", "remove it")
@@ -72,6 +87,43 @@ func TestAHomeDemandsTheStoreThatItHad(t *testing.T) {
 		t.Errorf("token list of the store that was taken over: got\n%s", text)
 	}
 	wantRefusal(t, []string{"store", "create", "--home", filepath.Join(home, "no")}, "there is no home in")
+}
+
+// TestAPipeInPlaceOfAFile is refused: reading it would wait for its other end, and
+// SIGTERM with it.
+func TestAPipeInPlaceOfAFile(t *testing.T) {
+	for _, name := range []string{storeIDFile, settingsFile} {
+		home := exampleHome(t)
+		path := filepath.Join(home, name)
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range [][]string{{"serve", "--listen", "127.0.0.1:0"}, {"store", "create"}, {"token", "list"}} {
+			wantRefusal(t, append(command, "--home", home), path+" is no file but a folder, a pipe or a device")
+		}
+		if code, stdout, stderr := invoke("check", "--home", home); code != exitFailed || !strings.Contains(stdout+stderr, "is no file but") {
+			t.Errorf("check with %s: got code %d, %s%s", name, code, stdout, stderr)
+		}
+	}
+	home := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(home, gitIgnoreFile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := ignoreStoreID(home); err == nil {
+		t.Error("a .gitignore that is a pipe: got no error")
+	}
+}
+
+// TestASocketThatWasRemoved leaves commands without an answer while the store is in
+// use; they say what to do.
+func TestASocketThatWasRemoved(t *testing.T) {
+	dir := exampleHome(t)
+	o := mustOpenService(t, dir)
+	defer o.close()
+	wantRefusal(t, []string{"token", "list", "--home", dir}, "does not answer at "+adminSocket, "a restart makes it anew")
 }
 
 func TestTheStoreIDStaysOutOfGit(t *testing.T) {

@@ -1,0 +1,65 @@
+package home
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestFilesThatAreNotReadAreWarnedOf: definitions and templates stand directly in
+// their folders; what they refer to may stand below.
+func TestFilesThatAreNotReadAreWarnedOf(t *testing.T) {
+	schema := "id: referring\nallow: {create: {roles: [clerk]}}\nschema: {svcPublic: {$ref: schemas/shape.json}}\n" +
+		"stateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n"
+	dir := folder(t, map[string]string{
+		"identity.yaml":                      people,
+		"workflows/referring.yaml":           schema,
+		"workflows/schemas/shape.json":       shape,
+		"workflows/schemas/a.schema.json":    shape,
+		"workflows/schemas/readme.md":        "x",
+		"workflows/.git/config.yaml":         "x",
+		"workflows/old/.hidden.yaml":         "x",
+		"workflows/old/leave.yaml":           simple,
+		"checklists/below/deep/check.yml":    "x",
+		"forms/below/unreferred.json":        shape,
+		"repository/folder/definition.yaml":  simple,
+		"workflows/old/another/simple2.yaml": simple,
+	})
+	want := map[string]bool{
+		"workflows/old/leave.yaml": true, "workflows/old/another/simple2.yaml": true,
+		"checklists/below/deep/check.yml": true, "forms/below/unreferred.json": true,
+	}
+	set, err := Load(dir, parser(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range set.Warnings {
+		if !want[w.File] || w.Suggestion == "" {
+			t.Errorf("got the warning %v", w)
+		}
+		delete(want, w.File)
+	}
+	if len(want) > 0 {
+		t.Errorf("got no warning about %v", want)
+	}
+	if len(set.Workflows) != 1 {
+		t.Errorf("got %d workflows, want 1", len(set.Workflows))
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "forms")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(dir, parser(t)); err != nil {
+		t.Errorf("without one of the folders: %v", err)
+	}
+}
+
+// TestTheDirectoryIsReadAlone: faults of rights.yaml are none of its own.
+func TestTheDirectoryIsReadAlone(t *testing.T) {
+	dir := folder(t, map[string]string{"identity.yaml": people, "rights.yaml": "- {path: /, reader: [x]}\n"})
+	if d, err := LoadDirectory(dir); err != nil || !d.HasRole("clerk") {
+		t.Errorf("got %v, %v", d, err)
+	}
+	if _, err := LoadAccess(dir); err == nil {
+		t.Error("the rights have no fault")
+	}
+}
