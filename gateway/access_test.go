@@ -71,6 +71,9 @@ func TestAccessMatrix(t *testing.T) {
 		{"portal", "/?kind=checklists", "", safe, page, 0},
 		{"form-page", "/form-runtime/leave-form/leave/i1/index.html", "", safe, page, 0},
 		{"asset", "/assets/" + assetName(t), "", safe, page, 0},
+		{"openapi-yaml", "/openapi.yaml", "", safe, page, 0},
+		{"openapi-json", "/openapi.json", "", safe, page, 0},
+		{"docs", "/docs", "", safe, page, 0},
 		{"livez", "/livez", "", safe, open, 0},
 		{"readyz", "/readyz", "", safe, open, 0},
 		{"report-parameters", "/rml-engine/api/v1/parameters?rml=/a.rml", "", safe, signedFiles, 0},
@@ -224,7 +227,7 @@ func TestAccessMatrix(t *testing.T) {
 	if len(routes) != len(s.table) {
 		t.Errorf("the matrix knows %d routes, the table has %d", len(routes), len(s.table))
 	}
-	if cells != (43*8-8-2)*(15+8*3)*6 {
+	if cells != (46*8-8-2)*(15+8*3)*6 {
 		t.Errorf("tried %d cells", cells)
 	}
 }

@@ -354,8 +354,8 @@ func FuzzTarget(f *testing.F) {
 		}
 		w := newRecorder()
 		observe(t, server).ServeHTTP(w, r)
-		page := r.URL.Path == "/login" || r.URL.Path == "/login/oidc" || r.URL.Path == callbackPath || r.URL.Path == "/" || formPage.MatchString(r.URL.Path)
-		file := r.URL.Path == "/login/style.css" || r.URL.Path == "/login/script.js" || r.URL.Path == "/favicon.ico" || strings.HasPrefix(r.URL.Path, "/assets/")
+		page := r.URL.Path == "/login" || r.URL.Path == "/login/oidc" || r.URL.Path == callbackPath || r.URL.Path == "/" || r.URL.Path == "/docs" || formPage.MatchString(r.URL.Path)
+		file := r.URL.Path == "/login/style.css" || r.URL.Path == "/login/script.js" || r.URL.Path == "/favicon.ico" || r.URL.Path == "/openapi.yaml" || r.URL.Path == "/openapi.json" || strings.HasPrefix(r.URL.Path, "/assets/")
 		probe := r.URL.Path == "/livez" || r.URL.Path == "/readyz" || page || file
 		switch w.status {
 		case 200:

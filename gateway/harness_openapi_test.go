@@ -24,9 +24,9 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 )
 
-// described is openapi.yaml, read so that exchanges can be held against it. Its
+// contract is openapi.yaml, read so that exchanges can be held against it. Its
 // methods are safe for concurrent use.
-type described struct {
+type contract struct {
 	doc        *openapi3.T
 	operations []operation
 
@@ -44,7 +44,7 @@ type operation struct {
 }
 
 // theInterface is the document of the tree.
-var theInterface = sync.OnceValue(func() *described {
+var theInterface = sync.OnceValue(func() *contract {
 	d, err := describe(openapiYAML)
 	if err != nil {
 		panic("openapi.yaml: " + err.Error())
@@ -54,7 +54,7 @@ var theInterface = sync.OnceValue(func() *described {
 
 // describe reads a document. An object that lists its members has no others here:
 // the document leaves room for later versions, but this version has none.
-func describe(source []byte) (*described, error) {
+func describe(source []byte) (*contract, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(source)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func describe(source []byte) (*described, error) {
 			s.AdditionalProperties.Has = &closed
 		}
 	}
-	d := &described{doc: doc, seen: map[uint64]error{}}
+	d := &contract{doc: doc, seen: map[uint64]error{}}
 	parameter := regexp.MustCompile(`\\\{[^}]+\\\}`)
 	for path, item := range doc.Paths.Map() {
 		matches := regexp.MustCompile("^" + parameter.ReplaceAllString(regexp.QuoteMeta(path), "([^/]*)") + "$")
@@ -97,7 +97,7 @@ type spoken struct {
 var seed = maphash.MakeSeed()
 
 // check returns what the document does not say of an exchange.
-func (d *described) check(s *spoken) error {
+func (d *contract) check(s *spoken) error {
 	if err := d.look(s); err != nil {
 		return fmt.Errorf("openapi.yaml does not describe %s %s: %d %.200s: %w", s.method, s.url, s.status, s.answer, err)
 	}
@@ -106,7 +106,7 @@ func (d *described) check(s *spoken) error {
 
 // once looks at what was not looked at before. Tests repeat themselves, and schemas
 // are slow.
-func (d *described) once(look func() error, format string, args ...any) error {
+func (d *contract) once(look func() error, format string, args ...any) error {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	fmt.Fprintf(&h, format, args...)
@@ -123,7 +123,7 @@ func (d *described) once(look func() error, format string, args ...any) error {
 	return err
 }
 
-func (d *described) look(s *spoken) error {
+func (d *contract) look(s *spoken) error {
 	path, below := strings.CutPrefix(s.url.Path, s.base)
 	if !below {
 		path = ""
@@ -152,7 +152,7 @@ func (d *described) look(s *spoken) error {
 
 // find returns the operation of a method and a path, or whether the path has
 // others.
-func (d *described) find(method, path string) (found *operation, others bool) {
+func (d *contract) find(method, path string) (found *operation, others bool) {
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
@@ -169,7 +169,7 @@ func (d *described) find(method, path string) (found *operation, others bool) {
 }
 
 // word names a response in the words of the group that a path is of.
-func (d *described) word(path, name string) string {
+func (d *contract) word(path, name string) string {
 	if strings.HasPrefix(path, portalPath+"/") || strings.HasPrefix(path, runtimePath+"/") {
 		return "Portal" + name
 	}
@@ -177,7 +177,7 @@ func (d *described) word(path, name string) string {
 }
 
 // lookOutside is for what no operation takes.
-func (d *described) lookOutside(s *spoken, path string, others bool) error {
+func (d *contract) lookOutside(s *spoken, path string, others bool) error {
 	name, status := "NotFound", http.StatusNotFound
 	if others {
 		name, status = "MethodNotAllowed", http.StatusMethodNotAllowed
@@ -198,7 +198,7 @@ func (d *described) lookOutside(s *spoken, path string, others bool) error {
 var emptySegment = regexp.MustCompile(`//|/$`)
 
 // lookAtRequest holds a request that was taken against its operation.
-func (d *described) lookAtRequest(o *operation, path string, s *spoken) error {
+func (d *contract) lookAtRequest(o *operation, path string, s *spoken) error {
 	input := d.input(o, s)
 	names := regexp.MustCompile(`\{([^}]+)\}`).FindAllStringSubmatch(o.path, -1)
 	for i, value := range o.matches.FindStringSubmatch(path)[1:] {
@@ -223,7 +223,7 @@ func (o *operation) headers(h http.Header) (values [][]string) {
 	return values
 }
 
-func (d *described) input(o *operation, s *spoken) *openapi3filter.RequestValidationInput {
+func (d *contract) input(o *operation, s *spoken) *openapi3filter.RequestValidationInput {
 	r := &http.Request{Method: o.method, URL: s.url, Header: maps.Clone(s.header), Body: io.NopCloser(bytes.NewReader(s.body)), ContentLength: int64(len(s.body))}
 	if r.Header.Get("Content-Type") == "" {
 		r.Header.Set("Content-Type", "application/json") // with a token it may be missing
@@ -242,7 +242,7 @@ var everywhere = []string{
 }
 
 // lookAtAnswer holds an answer against what is declared for what has a name.
-func (d *described) lookAtAnswer(name string, declared *openapi3.Response, s *spoken) error {
+func (d *contract) lookAtAnswer(name string, declared *openapi3.Response, s *spoken) error {
 	header := maps.Clone(s.answerHeader)
 	delete(header, "Date")
 	delete(header, "Retry-After")
@@ -250,7 +250,7 @@ func (d *described) lookAtAnswer(name string, declared *openapi3.Response, s *sp
 		"%s %d %t %t %v\n%s", name, s.status, s.method == http.MethodHead, s.answerHeader.Get("Retry-After") == "", header, s.answer)
 }
 
-func (d *described) lookAtNewAnswer(declared *openapi3.Response, s *spoken) error {
+func (d *contract) lookAtNewAnswer(declared *openapi3.Response, s *spoken) error {
 	for name := range s.answerHeader {
 		known := slices.ContainsFunc(slices.Collect(maps.Keys(declared.Headers)), func(n string) bool { return strings.EqualFold(n, name) })
 		if !known && !slices.Contains(everywhere, name) {
@@ -301,7 +301,7 @@ func (d *described) lookAtNewAnswer(declared *openapi3.Response, s *spoken) erro
 }
 
 // lookAtStream holds each whole event of a stream against the schema of its kind.
-func (d *described) lookAtStream(content *openapi3.MediaType, body []byte) error {
+func (d *contract) lookAtStream(content *openapi3.MediaType, body []byte) error {
 	kinds, _ := content.Extensions["x-events"].(map[string]any)
 	for event := range strings.SplitSeq(string(body), "\n\n") {
 		name, text := "", ""

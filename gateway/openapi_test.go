@@ -26,7 +26,7 @@ func TestTheDocumentIsTheTable(t *testing.T) {
 }
 
 // differences says where a table of routes and a document differ.
-func differences(table []route, d *described) (faults []string) {
+func differences(table []route, d *contract) (faults []string) {
 	pathParameter := regexp.MustCompile(`:([A-Za-z]+)`)
 	registered := map[string]bool{}
 	for _, rt := range table {

@@ -41,7 +41,7 @@ var homes = []struct {
 	{"github.com/goccy/go-yaml", []string{}, "one YAML library is enough"},
 	{"github.com/knadh/koanf", []string{"cmd/troupe"}, "one reader of settings"},
 	{"github.com/spf13", []string{"cmd/troupe"}, "the command line ends in cmd"},
-	{"github.com/getkin/kin-openapi", []string{"gateway/harness_openapi_test.go", "gateway/openapi_test.go"}, "tests hold exchanges against the document; the program does not need it"},
+	{"github.com/getkin/kin-openapi", []string{"gateway/harness_openapi_test.go", "gateway/openapi_test.go", "gateway/openapi_serve_test.go"}, "tests hold exchanges against the document; the program does not need it"},
 	{"github.com/rs/zerolog/log", []string{}, "loggers are injected, never global"},
 	{"unsafe", []string{}, "nothing here is worth it"},
 }

@@ -253,6 +253,20 @@ async function press(page, name) {
   assert.fail(`Tab does not reach ${name}`);
 }
 
+test("the description of the interface", async () => {
+  for (const options of [{}, { viewport: { width: 390, height: 800 }, colorScheme: "dark" }, { viewport: { width: 320, height: 800 } }]) {
+    const window = await openWindow(browser, service, options);
+    const { page } = window;
+    await page.goto(service.root + "docs");
+    await page.getByRole("link", { name: "Workflows", exact: true }).click();
+    await page.locator("#queryInstances .faults summary").click();
+    await page.getByText("The request is malformed").first().waitFor();
+    assert.equal(await isTooWide(page), false);
+    await look(window, `docs-${options.viewport?.width ?? "wide"}`);
+    await closeWindow(window);
+  }
+});
+
 test("a service below a base path", async () => {
   const below = await startService({ TROUPE_BASE_PATH: "/platform" });
   try {

@@ -1,0 +1,128 @@
+package reference
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// theInterface is the description that the program serves.
+func theInterface(t *testing.T) *Document {
+	t.Helper()
+	source, err := os.ReadFile("../openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Parse(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestLinksLeadSomewhere follows every link of the page: inside of it, or to the
+// description itself.
+func TestLinksLeadSomewhere(t *testing.T) {
+	page, err := theInterface(t).Page()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\sid="([^"]+)"`).FindAllSubmatch(page, -1) {
+		if ids[string(m[1])] {
+			t.Errorf("the id %s stands there twice", m[1])
+		}
+		ids[string(m[1])] = true
+	}
+	links := regexp.MustCompile(`(?:href|src)="([^"]*)"`).FindAllSubmatch(page, -1)
+	for _, m := range links {
+		address := string(m[1])
+		inside, found := strings.CutPrefix(address, "#")
+		if found && !ids[inside] || !found && address != "openapi.yaml" && address != "openapi.json" && address != "favicon.ico" {
+			t.Errorf("the link %q leads nowhere", address)
+		}
+	}
+	if len(links) < 300 || len(ids) < 150 {
+		t.Errorf("the page has only %d links and %d places", len(links), len(ids))
+	}
+	if found := regexp.MustCompile(`<script|\son[a-z]+=|\sstyle=|javascript:|<form|<no value>|ZgotmplZ`).Find(page); found != nil {
+		t.Errorf("the page has %q in it", found)
+	}
+}
+
+// TestPolicyFits holds that the page's only style is the one that the policy names.
+func TestPolicyFits(t *testing.T) {
+	page, err := theInterface(t).Page()
+	if err != nil {
+		t.Fatal(err)
+	}
+	styles := regexp.MustCompile(`(?s)<style>(.*?)</style>`).FindAllSubmatch(page, -1)
+	if len(styles) != 1 || !strings.Contains(Policy, hashOf(string(styles[0][1]))) {
+		t.Errorf("%d styles, and the policy %s", len(styles), Policy)
+	}
+	if strings.Contains(Policy, "unsafe") || strings.Contains(Policy, "*") || strings.Contains(Policy, "http") || strings.Contains(Policy, "script") {
+		t.Errorf("the policy %q is not strict", Policy)
+	}
+}
+
+const small = `{"openapi":"3.1.0","info":{"title":"<b>","version":"1","description":"TEXT"},"tags":[{"name":"a b"}],
+"paths":{"/x/{y}":{"parameters":[{"name":"y","in":"path","required":true,"schema":{"type":"string"}}],
+"get":{"operationId":"getX","tags":["a b"],"summary":"S <i>","responses":{"200":{"$ref":"#/components/responses/R"}}}}},
+"components":{"responses":{"R":{"description":"d","content":{"application/json":{"schema":{"$ref":"#/components/schemas/S"},"examples":{"e":{"value":{"a":"</pre>"}}}}}}},
+"schemas":{"S":{"type":"object","required":["a"],"properties":{"a":{"enum":["x","y"]},"b":{"type":["integer","null"],"minimum":1},"c":{"type":"array","items":{"type":"object","properties":{"d":{"const":"z"}}}}}}}}}`
+
+func TestPage(t *testing.T) {
+	cases := []struct{ line, text, want string }{
+		{"text is escaped", "a <script> & b", "<p>a &lt;script&gt; &amp; b</p>"},
+		{"code and strong", "**a** `b**c**` **d**", "<p><strong>a</strong> <code>b**c**</code> <strong>d</strong></p>"},
+		{"code is escaped", "`<i>`", "<p><code>&lt;i&gt;</code></p>"},
+		{"a list", `a\n\n- b\n  c\n- d`, "<p>a</p>\n<ul><li>b\n  c</li><li>d</li></ul>"},
+		{"the title", "", "<h1>&lt;b&gt;: the interface</h1>"},
+		{"the summary", "", "S &lt;i&gt;"},
+		{"no credential is named", "", "<b>Credential</b> none"},
+		{"a parameter of the path", "", `<dt><code>y</code> <span class="note">path</span> <span class="required">required</span>`},
+		{"a link to a schema", "", `<a href="#schema-S">S</a>`},
+		{"a required member with words", "", `<dt><code>a</code> <span class="required">required</span> <span class="type"><code>x</code> or <code>y</code></span>`},
+		{"several types and a bound", "", `<span class="type">integer or null</span> <span class="note">from 1</span>`},
+		{"members of what is in a list", "", `<dt><code>d</code> <span class="type"><code>z</code></span>`},
+		{"an example is escaped", "", "&#34;a&#34;: &#34;&lt;/pre&gt;&#34;"},
+	}
+	for _, c := range cases {
+		t.Run(c.line, func(t *testing.T) {
+			d, err := Parse([]byte(strings.Replace(small, "TEXT", c.text, 1)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			page, err := d.Page()
+			if err != nil || !strings.Contains(string(page), c.want) {
+				t.Errorf("got %v and a page without %s:\n%s", err, c.want, page[strings.Index(string(page), "<main"):])
+			}
+		})
+	}
+}
+
+func TestBrokenDescriptions(t *testing.T) {
+	if _, err := Parse([]byte("a: [")); err == nil {
+		t.Error("what is no YAML was taken")
+	}
+	for _, reference := range []string{"#/components/schemas/None", "#/components/schemas", "other.yaml#/S", ""} {
+		d, err := Parse([]byte(strings.Replace(small, "#/components/schemas/S", reference, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Page(); err == nil || !strings.Contains(err.Error(), "leads nowhere") {
+			t.Errorf("%q: got %v, want that it leads nowhere", reference, err)
+		}
+	}
+}
+
+func TestJSONKeepsTheOrder(t *testing.T) {
+	d, err := Parse([]byte("b: 1\na: {d: x, c: [true, null]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.JSON(); err != nil || string(got) != `{"b":1,"a":{"d":"x","c":[true,null]}}` {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
