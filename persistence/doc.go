@@ -10,8 +10,8 @@
 // Append applies a set of writes as one: all of it or nothing is there after any
 // crash. It is visible to every reader at once and durable when its waiter is
 // told so, not before. A reader who shows what it read to somebody either is the
-// writer and waits, or calls AwaitDurable in between. Barrier is told when everything
-// appended before is durable.
+// writer and waits, or calls AwaitDurable in between. Barrier is told when
+// everything appended before is durable.
 //
 // A failed write or sync of the log ends the process (Options.Fatal): an fsync
 // that failed must not be tried again, because the kernel may have dropped the
@@ -38,7 +38,29 @@
 // Texts carry their length, ids and numbers have a fixed width, so no two tuples
 // make the same key and no key of a table is the prefix of another. An instance
 // belongs to one shard by the hash of its id, and everything of it lies in that
-// key range.
+// key range. keys.go builds every key, and nothing else does; parsekey.go takes one
+// apart.
+//
+// Who reads does not see shards. A prefix that is built for EveryShard means that
+// prefix in each numbered shard: Scan and CountAll take it, and Snapshot.Merge gives
+// the rows of all shards in one order.
+//
+// # What it costs
+//
+//	Append            a share of one fsync; one copy of keys and values, no allocation
+//	Barrier           a place in the queue; nothing is written
+//	AwaitDurable      nothing while no commit waits, else a Barrier and its wait
+//	Load              one lookup and one copy
+//	Load, not there   for an answer to an idempotency key Bloom filters, no block
+//	Scan, Cursor      one seek for each shard, then one step for each key
+//	Merge             one open cursor for each range and shard; a step compares
+//	                  as many keys as the number of cursors has binary digits
+//	Snapshot          no copy; it keeps old tables on disk until Close
+//	Accepting         one atomic load
+//	Metrics           Pebble's lock for a moment: once a second is fine
+//	Open              reads MANIFEST and live logs once more than Pebble does,
+//	                  and up to Options.VerifyBytesMax of tables
+//	Verify            reads everything
 //
 // # What Open does
 //
@@ -55,6 +77,11 @@
 //
 // # What the caller must do
 //
-// Open once for each directory; keep Writes to one goroutine; close snapshots and
-// cursors; call Close last. A waiter must not block.
+//  1. Open once for each directory, and ask Accepting before work is taken on.
+//  2. Fill Writes from NewWrites on one goroutine, with keys of one shard, and give
+//     them to Append, Commit or Discard.
+//  3. Keep in memory what Append took, and drop it when the waiter gets an error.
+//     A waiter must not block.
+//  4. Wait for durability before anybody is shown what was read.
+//  5. Close cursors, then their snapshot, and the store last.
 package persistence

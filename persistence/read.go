@@ -89,7 +89,7 @@ func (s *Store) Count(key []byte) (int64, error) {
 	return n, nil
 }
 
-// CountAll returns the sum of the counters under a prefix.
+// CountAll returns the sum of the counters under a prefix, which may have [EveryShard].
 func (s *Store) CountAll(prefix []byte) (int64, error) { return sumCounters(s.Scan, prefix) }
 
 func sumCounters(scan func([]byte, func(key, value []byte) error) error, prefix []byte) (total int64, err error) {
@@ -105,25 +105,38 @@ func sumCounters(scan func([]byte, func(key, value []byte) error) error, prefix 
 func ParseCount(value []byte) (int64, error) { return parseCounter(value) }
 
 // Scan calls visit for every key that begins with prefix, in order, on one
-// consistent view. The slices are valid during the call only. An error of visit
-// ends the scan and is returned as it is.
+// consistent view; with [EveryShard] in the prefix, shard after shard. The slices are
+// valid during the call only. An error of visit ends the scan and is returned as it
+// is.
 func (s *Store) Scan(prefix []byte, visit func(key, value []byte) error) error {
 	g := s.read()
 	if g == nil {
 		return ErrClosed
 	}
 	defer g.leave()
-	return s.scan(g, prefix, visit)
+	return s.scan(g, visit, Range{Prefix: prefix})
 }
 
-func (s *Store) scan(v view, prefix []byte, visit func(key, value []byte) error) (err error) {
-	it, err := v.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: PrefixEnd(prefix)})
+func (s *Store) scan(v view, visit func(key, value []byte) error, ranges ...Range) error {
+	for _, r := range ranges {
+		for sh := range s.shardsOf(r) {
+			lower, upper := r.in(Shard(sh))
+			if err := s.scanPart(v, lower, upper, visit); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) scanPart(v view, lower, upper []byte, visit func(key, value []byte) error) (err error) {
+	it, err := v.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
-		return s.readFault("scan", prefix, err)
+		return s.readFault("scan", lower, err)
 	}
 	defer func() {
 		if cerr := it.Close(); err == nil && cerr != nil {
-			err = s.readFault("scan", prefix, cerr)
+			err = s.readFault("scan", lower, cerr)
 		}
 	}()
 	for it.First(); it.Valid(); it.Next() {

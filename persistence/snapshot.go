@@ -48,7 +48,7 @@ func (sn *Snapshot) Scan(prefix []byte, visit func(key, value []byte) error) err
 	if sn.db == nil {
 		return ErrClosed
 	}
-	return sn.store.scan(sn.db, prefix, visit)
+	return sn.store.scan(sn.db, visit, Range{Prefix: prefix})
 }
 
 // CountAll is [Store.CountAll] at this moment.

@@ -1,0 +1,89 @@
+package persistence
+
+import (
+	"bytes"
+	"errors"
+)
+
+// EveryShard stands for all numbered shards in a prefix that is read. No key is
+// written with it.
+const EveryShard Shard = 0xFFFE
+
+// Range is a part of the keys that begin with a prefix. With a prefix that was built
+// for EveryShard it is that part in each numbered shard.
+type Range struct {
+	Prefix []byte
+	// From and To bound what follows the prefix: from From up to but not including To.
+	// Nil: no bound.
+	From, To []byte
+}
+
+// in returns the bounds in a shard.
+func (r Range) in(sh Shard) (lower, upper []byte) {
+	prefix := r.Prefix
+	if isEveryShard(prefix) {
+		prefix = append(ShardPrefix(make([]byte, 0, len(prefix)), sh), prefix[shardBytes:]...)
+	}
+	prefix = prefix[:len(prefix):len(prefix)]
+	if r.To == nil {
+		return append(prefix, r.From...), PrefixEnd(prefix)
+	}
+	return append(prefix, r.From...), append(prefix, r.To...)
+}
+
+// shardBytes is how long the shard at the front of a key is.
+const shardBytes = 2
+
+func isEveryShard(prefix []byte) bool { return bytes.HasPrefix(prefix, everyShard) }
+
+var everyShard = ShardPrefix(nil, EveryShard)
+
+// shardsOf is in how many shards a range is.
+func (s *Store) shardsOf(r Range) int {
+	if isEveryShard(r.Prefix) {
+		return s.shards
+	}
+	return 1
+}
+
+// ScanRanges calls visit for every key of the ranges, in no order: range after range
+// and shard after shard. Otherwise it is Scan.
+func (sn *Snapshot) ScanRanges(visit func(key, value []byte) error, ranges ...Range) error {
+	if sn.db == nil {
+		return ErrClosed
+	}
+	return sn.store.scan(sn.db, visit, ranges...)
+}
+
+// Estimate is about how many keys there are.
+type Estimate struct {
+	Keys  int64
+	Exact bool  // all of them were counted
+	Read  int64 // how many were
+}
+
+// Estimate counts the keys of ranges. Once a shard is done and enough were counted,
+// it takes the other shards for like those that it has read: ids are spread over them
+// by a hash. It reads no more than most keys, most is not less than enough, and all
+// ranges are of EveryShard.
+func (sn *Snapshot) Estimate(enough, most int64, ranges ...Range) (Estimate, error) {
+	var e Estimate
+	shards := int64(sn.store.shards)
+	for sh := range shards {
+		for _, r := range ranges {
+			c := sn.Cursor(r.in(Shard(sh)))
+			for e.Read < most && c.Next() {
+				e.Read++
+			}
+			if err := errors.Join(c.Err(), c.Close()); err != nil {
+				return Estimate{}, err
+			}
+		}
+		if e.Read >= enough {
+			e.Keys = e.Read * shards / (sh + 1)
+			return e, nil
+		}
+	}
+	e.Keys, e.Exact = e.Read, true
+	return e, nil
+}

@@ -1,0 +1,244 @@
+package persistence
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+)
+
+// rows are the keys of a store of four shards that has index entries in all of them,
+// and other tables beside: what a test of ranges reads.
+func rows(t testing.TB, s *Store) (keys [][]byte) {
+	t.Helper()
+	for sh := range Shard(s.ShardCount()) {
+		w := s.NewWrites(sh)
+		for n := range 24 {
+			var id ID
+			binary.BigEndian.PutUint16(id[:], uint16(n*4+int(sh)))
+			for _, key := range [][]byte{
+				IndexKey(nil, sh, uint32(n%3), []byte{byte(n % 5), 0}, id),
+				RecordKey(nil, sh, "wf", id),
+			} {
+				w.Set(key, append([]byte("v"), key...))
+				keys = append(keys, key)
+			}
+		}
+		// A row with the same rest in every shard.
+		same := IndexKey(nil, sh, 2, []byte{1, 0}, ID{0xEE})
+		w.Set(same, append([]byte("v"), same...))
+		keys = append(keys, same)
+		if err := s.Commit(w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return keys
+}
+
+// oracle is the slow way: all keys of the ranges, in the order of a MergeCursor.
+type oracle struct{ key, rest []byte }
+
+func oracleOf(keys [][]byte, ranges []Range) (all []oracle) {
+	for _, r := range ranges {
+		for _, key := range keys {
+			prefix := bytes.Clone(r.Prefix)
+			if Shard(binary.BigEndian.Uint16(prefix)) == EveryShard {
+				copy(prefix, key[:2])
+			}
+			rest, ok := bytes.CutPrefix(key, prefix)
+			if ok && bytes.Compare(rest, r.From) >= 0 && (r.To == nil || bytes.Compare(rest, r.To) < 0) {
+				all = append(all, oracle{key, rest})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b oracle) int {
+		if order := bytes.Compare(a.rest, b.rest); order != 0 {
+			return order
+		}
+		return bytes.Compare(a.key, b.key)
+	})
+	return all
+}
+
+// drawRest is a bound or a place: something near what follows a prefix.
+func drawRest(t *rapid.T, label string) []byte {
+	if rapid.Bool().Draw(t, label+" is nil") {
+		return nil
+	}
+	rest := []byte{rapid.Byte().Draw(t, label) % 6}
+	if rapid.Bool().Draw(t, label+" goes on") {
+		rest = append(rest, 0, 0, rapid.Byte().Draw(t, label+" id")%100)
+	}
+	return rest
+}
+
+func drawRanges(t *rapid.T) (ranges []Range) {
+	for range rapid.IntRange(1, 4).Draw(t, "ranges") {
+		sh := rapid.SampledFrom([]Shard{EveryShard, EveryShard, 0, 3}).Draw(t, "shard")
+		prefix := IndexPrefix(nil, sh, rapid.Uint32Range(0, 3).Draw(t, "index"))
+		if rapid.Bool().Draw(t, "a point") {
+			prefix = append(prefix, rapid.Byte().Draw(t, "value")%6, 0)
+		}
+		r := Range{Prefix: prefix, From: drawRest(t, "from"), To: drawRest(t, "to")}
+		if r.To != nil && bytes.Compare(r.From, r.To) > 0 {
+			r.From, r.To = r.To, r.From
+		}
+		ranges = append(ranges, r)
+	}
+	return ranges
+}
+
+func TestRangesOfEveryShardComeInOneOrder(t *testing.T) {
+	o := small(vfs.NewMem())
+	o.Shards = 4
+	s := open(t, o)
+	keys := rows(t, s)
+	snapshot := s.Snapshot()
+	defer func() { _ = snapshot.Close() }()
+	rapid.Check(t, func(t *rapid.T) {
+		ranges := drawRanges(t)
+		want := oracleOf(keys, ranges)
+		merge, behind := snapshot.Merge, func(rest, place []byte) bool { return bytes.Compare(rest, place) >= 0 }
+		if rapid.Bool().Draw(t, "backward") {
+			slices.Reverse(want)
+			merge, behind = snapshot.MergeBackward, func(rest, place []byte) bool { return bytes.Compare(rest, place) < 0 }
+		}
+		c := merge(ranges...)
+		at := -1 // in want
+		for range rapid.IntRange(0, 60).Draw(t, "moves") {
+			var got bool
+			if rapid.IntRange(0, 5).Draw(t, "seek") == 0 {
+				// On from where it stands: it does not go back.
+				place := drawRest(t, "place")
+				if at >= 0 && at < len(want) && behind(want[at].rest, place) {
+					continue
+				}
+				got = c.Seek(place)
+				for at = max(at, 0); at < len(want) && !behind(want[at].rest, place); at++ {
+				}
+			} else {
+				got = c.Next()
+				at = min(at+1, len(want))
+			}
+			if got != (at < len(want)) {
+				t.Fatalf("row %d of %d: the cursor says %t", at, len(want), got)
+			}
+			if !got {
+				continue
+			}
+			if w := want[at]; !bytes.Equal(c.Key(), w.key) || !bytes.Equal(c.Rest(), w.rest) || string(c.Value()) != "v"+string(w.key) {
+				t.Fatalf("row %d: got %x with rest %x, want %x with %x", at, c.Key(), c.Rest(), w.key, w.rest)
+			}
+		}
+		if err := errors.Join(c.Err(), c.Close()); err != nil {
+			t.Fatal(err)
+		}
+		var scanned [][]byte
+		if err := snapshot.ScanRanges(func(key, _ []byte) error {
+			scanned = append(scanned, bytes.Clone(key))
+			return nil
+		}, ranges...); err != nil {
+			t.Fatal(err)
+		}
+		all := make([][]byte, 0, len(want))
+		for _, w := range want {
+			all = append(all, w.key)
+		}
+		slices.SortFunc(all, bytes.Compare)
+		slices.SortFunc(scanned, bytes.Compare)
+		if !slices.EqualFunc(scanned, all, bytes.Equal) {
+			t.Fatalf("a scan gave %d keys, want %d", len(scanned), len(all))
+		}
+	})
+}
+
+func TestAPrefixOfEveryShardIsScannedAndSummed(t *testing.T) {
+	o := small(vfs.NewMem())
+	o.Shards = 4
+	s := open(t, o)
+	for sh := range Shard(4) {
+		w := s.NewWrites(sh)
+		w.Add(CountKey(nil, sh, "wf", 1), int64(sh)+1)
+		w.Add(CountKey(nil, sh, "wf", 2), 10)
+		w.Add(CountKey(nil, sh, "other", 1), 100)
+		if err := s.Commit(w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for prefix, want := range map[string]int64{
+		string(CountPrefix(nil, EveryShard, "wf")):     50,
+		string(CountKey(nil, EveryShard, "wf", 1)):     10,
+		string(CountKey(nil, EveryShard, "wf", 3)):     0,
+		string(CountPrefix(nil, 2, "wf")):              13,
+		string(CountPrefix(nil, EveryShard, "nobody")): 0,
+	} {
+		if got, err := s.CountAll([]byte(prefix)); err != nil || got != want {
+			t.Errorf("%x: got %d, %v, want %d", prefix, got, err, want)
+		}
+	}
+	stop := errors.New("enough")
+	calls := 0
+	if err := s.Scan(CountPrefix(nil, EveryShard, "wf"), func(_, _ []byte) error {
+		if calls++; calls == 3 {
+			return stop
+		}
+		return nil
+	}); !errors.Is(err, stop) || calls != 3 {
+		t.Errorf("a scan that is stopped: got %v after %d keys, want %v after 3", err, calls, stop)
+	}
+}
+
+func TestAnEstimateIsExactBelowWhatIsEnough(t *testing.T) {
+	o := small(vfs.NewMem())
+	o.Shards = 4
+	s := open(t, o)
+	keys := rows(t, s)
+	snapshot := s.Snapshot()
+	defer func() { _ = snapshot.Close() }()
+	records := Range{Prefix: RecordPrefix(nil, EveryShard, "wf")}
+	total := int64(len(oracleOf(keys, []Range{records})))
+	for _, c := range []struct {
+		enough, most int64
+		want         Estimate
+	}{
+		{total + 1, total + 1, Estimate{Keys: total, Exact: true, Read: total}},
+		{total / 4, total, Estimate{Keys: total, Read: total / 4}}, // one shard tells
+		{total/4 + 1, total, Estimate{Keys: total, Read: total / 2}},
+		{10, 10, Estimate{Keys: 40, Read: 10}},
+	} {
+		if got, err := snapshot.Estimate(c.enough, c.most, records); err != nil || got != c.want {
+			t.Errorf("enough %d, most %d: got %+v, %v, want %+v", c.enough, c.most, got, err, c.want)
+		}
+	}
+}
+
+// TestAMergeGivesItsCursorsBack: a store closes only when none is open any more.
+func TestAMergeGivesItsCursorsBack(t *testing.T) {
+	for moves := range 4 {
+		t.Run(fmt.Sprint(moves, " moves"), func(t *testing.T) {
+			o := small(vfs.NewMem())
+			o.Shards = 4
+			s, err := Open("db", o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows(t, s)
+			snapshot := s.Snapshot()
+			c := snapshot.Merge(Range{Prefix: RecordPrefix(nil, EveryShard, "wf"), From: bytes.Repeat([]byte{0}, 2), To: []byte{0, 2}})
+			for range moves {
+				c.Next()
+			}
+			if err := errors.Join(c.Err(), c.Close(), snapshot.Close(), s.Close()); err != nil {
+				t.Error(err)
+			}
+			if c := s.Snapshot().Merge(Range{Prefix: RecordPrefix(nil, EveryShard, "wf")}); c.Next() || !errors.Is(c.Err(), ErrClosed) || c.Close() != nil {
+				t.Errorf("on a closed store: got %v, want ErrClosed", c.Err())
+			}
+		})
+	}
+}
