@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"troupe/gateway/client/clienttest"
+	"troupe/gateway/servertest"
 )
 
 // fake is a server that says of every instance what the generator expects,
@@ -256,7 +256,7 @@ func TestARunEndsWithItsContext(t *testing.T) {
 }
 
 func TestNobodyThereIsAnError(t *testing.T) {
-	_, err := Run(t.Context(), Options{Addr: clienttest.Nobody(t), Connections: 2})
+	_, err := Run(t.Context(), Options{Addr: servertest.Nobody(t), Connections: 2})
 	if err == nil || !strings.Contains(err.Error(), "connect to") {
 		t.Errorf("got %v", err)
 	}

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"troupe/gateway/client/clienttest"
 )
+
+const someToken = "tok_aaaaaaaaaaaaaaaa.bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
 const otherToken = "tok_cccccccccccccccc.ddddddddddddddddddddddddddddddddddddddddddd"
 
@@ -22,14 +22,14 @@ func TestContextCommands(t *testing.T) {
 	const head = "CURRENT  NAME   ADDRESS                TOKEN\n"
 	steps := []invocation{
 		{name: "none yet", args: []string{"context", "list"}, stdout: "CURRENT  NAME  ADDRESS  TOKEN\n"},
-		{name: "the first", stdin: clienttest.Token + "\n", args: []string{"context", "set", "local", "--address", "http://127.0.0.1:8080", "--token-stdin"}},
+		{name: "the first", stdin: someToken + "\n", args: []string{"context", "set", "local", "--address", "http://127.0.0.1:8080", "--token-stdin"}},
 		{name: "it is current", args: []string{"context", "list"}, stdout: head + "*        local  http://127.0.0.1:8080  kept here\n"},
 		{name: "without an address", args: []string{"context", "set", "far"}, code: exitUsage, stderr: "--address is missing"},
 		{name: "a wrong address", args: []string{"context", "set", "far", "--address", "far"}, code: exitUsage, stderr: "must be a URL"},
 		{name: "a wrong name", args: []string{"context", "set", "a b", "--address", "http://far"}, code: exitUsage, stderr: "a name has"},
 		{name: "both kinds of token", args: []string{"context", "set", "far", "--address", "http://far", "--token-file", file, "--token-stdin"}, code: exitUsage, stderr: "exclude"},
 		{name: "no token in it", stdin: "\n", args: []string{"context", "set", "far", "--address", "http://far", "--token-stdin"}, code: exitFailed, stderr: "it holds no token"},
-		{name: "two lines", stdin: clienttest.Token + "\nx\n", args: []string{"context", "set", "far", "--address", "http://far", "--token-stdin"}, code: exitFailed, stderr: "this is not a token"},
+		{name: "two lines", stdin: someToken + "\nx\n", args: []string{"context", "set", "far", "--address", "http://far", "--token-stdin"}, code: exitFailed, stderr: "this is not a token"},
 		{name: "a file that is not there", args: []string{"context", "set", "far", "--address", "http://far", "--token-file", file + "x"}, code: exitFailed, stderr: "no such file"},
 		{name: "a second", args: []string{"context", "set", "far", "--address", "https://far/x/", "--token-file", file}},
 		{name: "use it", args: []string{"context", "use", "far"}},

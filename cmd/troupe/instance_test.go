@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"troupe/gateway/client"
-	"troupe/gateway/client/clienttest"
+	"troupe/gateway/servertest"
 )
 
 // isolated makes sure that no test sees the contexts or the environment of
@@ -27,12 +27,12 @@ func isolated(t *testing.T) {
 }
 
 // startService starts a service that the commands of the test ask.
-func startService(t *testing.T) *clienttest.Server {
+func startService(t *testing.T) *servertest.Server {
 	t.Helper()
 	isolated(t)
-	s := clienttest.Start(t)
+	s := servertest.Start(t)
 	t.Setenv("TROUPE_ADDRESS", s.URL)
-	t.Setenv("TROUPE_TOKEN", clienttest.Token)
+	t.Setenv("TROUPE_TOKEN", s.Token)
 	return s
 }
 
@@ -77,22 +77,15 @@ func (i *invocation) run(t *testing.T) {
 	}
 }
 
-const (
-	firstID  = "01JD0000000000000000000001"
-	secondID = "01JD0000000000000000000002"
-	thirdID  = "01JD0000000000000000000003"
-)
-
 func TestInstanceList(t *testing.T) {
 	s := startService(t)
-	s.Add(`{"days":5,"who":"Ana\n\u001b[2J","big":12345678901234567890.10}`, "review")
-	s.Add(`{"who":["a",{"b":1}]}`, "draft")
-	s.Add(`{}`, "review")
+	firstID := s.Create(`{"days":5,"who":"Ana\n\u001b[2J","big":12345678901234567890.10}`, "submit")
+	secondID := s.Create(`{"who":["a",{"b":1}]}`)
+	thirdID := s.Create(`{}`, "submit")
 	const states = `"states":[{"stateMachineId":"main","nodeId":`
 	first := `{"_id":"` + firstID + `","workflowId":"leave","svcPublic":{"days":5,"who":"Ana\n\u001b[2J","big":12345678901234567890.10},` + states + `"review"}]}`
 	second := `{"_id":"` + secondID + `","workflowId":"leave","svcPublic":{"who":["a",{"b":1}]},` + states + `"draft"}]}`
 	third := `{"_id":"` + thirdID + `","workflowId":"leave","svcPublic":{},` + states + `"review"}]}`
-	explain := `{"index":null,"plan":"scan","keysRead":0,"recordsRead":3,"matched":1,"milliseconds":0.25,"considered":[]}`
 	list := func(args ...string) []string { return append([]string{"instance", "list", "leave"}, args...) }
 	tests := []invocation{
 		{name: "a table", args: list(), stdout: "ID                          STATES\n" +
@@ -108,7 +101,7 @@ func TestInstanceList(t *testing.T) {
 		{name: "a filter", args: list("-o", "jsonl", "--filter", `{"states.nodeId": "draft"}`), stdout: second + "\n"},
 		{name: "a filter on standard input", stdin: " {\"states.nodeId\": \"draft\"}\n", args: list("-o", "jsonl", "--filter", "-"), stdout: second + "\n"},
 		{name: "order", args: list("-o", "jsonl", "--sort", "-_id", "--limit", "1"), stdout: third + "\n", stderr: "there is more: --all shows everything, --cursor "},
-		{name: "all pages as JSON", args: list("-o", "json", "--all", "--limit", "1", "--count", "--explain"), stdout: `{"instances":[` + first + "," + second + "," + third + `],"count":3,"explain":` + explain + "}\n"},
+		{name: "all pages as JSON", args: list("-o", "json", "--all", "--limit", "1", "--count"), stdout: `{"instances":[` + first + "," + second + "," + third + `],"count":3}` + "\n"},
 		{name: "all pages as lines", args: list("-o", "jsonl", "--all", "--limit", "2"), stdout: first + "\n" + second + "\n" + third + "\n"},
 		{name: "all pages as a table", args: list("--all", "--limit", "2", "--count"), stdout: "ID                          STATES\n" +
 			firstID + "  main: review\n" + secondID + "  main: draft\n" + thirdID + "  main: review\ncount: 3\n"},
@@ -124,7 +117,7 @@ func TestInstanceList(t *testing.T) {
 				"- _id: \"" + thirdID + "\"\n  workflowId: leave\n  svcPublic: {}\n  states:\n  - stateMachineId: main\n    nodeId: review\n",
 		},
 		{name: "a page as YAML", args: list("-o", "yaml", "--filter", `{"states.nodeId":"x"}`), stdout: "instances: []\nnext: null\n"},
-		{name: "fields", args: list("-o", "jsonl", "--fields", "svcHistory,svcPrivate", "--filter", `{"states.nodeId":"draft"}`), stdout: strings.Replace(second, `,"states"`, `,"svcPrivate":{},"svcHistory":[{"user":"john.doe","startState":["Start"],"transitionEvent":"","endState":["draft"],"ts":"2026-11-21T10:00:01.000Z"}],"states"`, 1) + "\n"},
+		{name: "fields", args: list("-o", "jsonl", "--fields", "svcHistory,svcPrivate", "--filter", `{"states.nodeId":"draft"}`), stdout: strings.Replace(second, `,"states"`, `,"svcPrivate":{},"svcHistory":[{"user":"john.doe","startState":["Start"],"transitionEvent":"","endState":["draft"],"ts":"2026-11-21T10:00:02.000Z"}],"states"`, 1) + "\n"},
 
 		{name: "no workflow", args: []string{"instance", "list"}, code: exitUsage, stderr: "accepts 1 arg"},
 		{name: "a workflow that cannot be", args: []string{"instance", "list", "../x"}, code: exitUsage, stderr: "cannot be the id of a workflow"},
@@ -147,9 +140,8 @@ func TestInstanceList(t *testing.T) {
 // TestInstanceListCursor follows the advice on standard error.
 func TestInstanceListCursor(t *testing.T) {
 	s := startService(t)
-	for range 3 {
-		s.Add(`{}`, "review")
-	}
+	s.Create(`{}`, "submit")
+	secondID, thirdID := s.Create(`{}`, "submit"), s.Create(`{}`, "submit")
 	_, stdout, stderr := invoke("instance", "list", "leave", "--limit", "2")
 	advice := regexp.MustCompile(`--cursor (\S+)`).FindStringSubmatch(stderr)
 	if advice == nil || !strings.Contains(stdout, secondID) || strings.Contains(stdout, thirdID) {
@@ -158,14 +150,25 @@ func TestInstanceListCursor(t *testing.T) {
 	(&invocation{args: []string{"instance", "list", "leave", "--limit", "2", "--cursor", advice[1]}, stdout: "ID                          STATES\n" + thirdID + "  main: review\n"}).run(t)
 }
 
+// TestInstanceListExplain holds that the first page's explanation is shown with all.
+func TestInstanceListExplain(t *testing.T) {
+	s := startService(t)
+	s.Create(`{}`)
+	s.Create(`{}`)
+	code, stdout, stderr := invoke("instance", "list", "leave", "-o", "json", "--all", "--limit", "1", "--explain")
+	if code != exitDone || !strings.Contains(stdout, `],"explain":{"index":null,"plan":"scan",`) || strings.Count(stdout, "explain") != 1 {
+		t.Errorf("got code %d, %q and %q, want one explanation behind the instances", code, stdout, stderr)
+	}
+}
+
 // TestInstanceListBreaks holds that a list which is broken off does not look
 // whole.
 func TestInstanceListBreaks(t *testing.T) {
 	s := startService(t)
-	s.Add(`{}`, "review")
-	s.Add(`{}`, "review")
+	s.Create(`{}`, "submit")
+	s.Create(`{}`, "submit")
 	for _, form := range []string{"json", "jsonl", "yaml", "table"} {
-		s.Fail("instances", clienttest.Fault{Status: 503, Code: "Busy", RetryAfter: "0"}, clienttest.Fault{Status: 403, Code: "AccessDenied"})
+		s.Fail("instances", servertest.Fault{Status: 503, Code: "Busy", RetryAfter: "0"}, servertest.Fault{Status: 403, Code: "AccessDenied"})
 		var stdout, stderr bytes.Buffer
 		code := invokeWith(t.Context(), "", &stdout, &stderr, "instance", "list", "leave", "--all", "--limit", "1", "-o", form)
 		if code != exitFailed || !strings.Contains(stderr.String(), "403 AccessDenied") || strings.HasSuffix(stdout.String(), "}\n") && form == "json" {
@@ -176,8 +179,7 @@ func TestInstanceListBreaks(t *testing.T) {
 
 func TestInstanceShow(t *testing.T) {
 	s := startService(t)
-	id := s.Add(`{"n":1.50}`, "draft")
-	s.Move(id, "submit", "review")
+	id := s.Create(`{"n":1.50}`, "submit")
 	record := `{"_id":"` + id + `","workflowId":"leave","svcPublic":{"n":1.50},"svcPrivate":{},"svcHistory":[` +
 		`{"user":"john.doe","startState":["Start"],"transitionEvent":"","endState":["draft"],"ts":"2026-11-21T10:00:00.000Z"},` +
 		`{"user":"john.doe","startState":["draft"],"transitionEvent":"submit","endState":["review"],"ts":"2026-11-21T10:00:01.000Z"}],` +
@@ -199,8 +201,7 @@ func TestInstanceShow(t *testing.T) {
 
 func TestInstanceHistoryAndEvents(t *testing.T) {
 	s := startService(t)
-	id := s.Add(`{}`, "draft")
-	s.Move(id, "submit", "review")
+	id := s.Create(`{}`, "submit")
 	entries := []string{
 		`{"user":"john.doe","startState":["Start"],"transitionEvent":"","endState":["draft"],"ts":"2026-11-21T10:00:00.000Z"}`,
 		`{"user":"john.doe","startState":["draft"],"transitionEvent":"submit","endState":["review"],"ts":"2026-11-21T10:00:01.000Z"}`,
@@ -212,11 +213,21 @@ func TestInstanceHistoryAndEvents(t *testing.T) {
 		{name: "all as JSON", args: []string{"instance", "history", "leave", id, "--all", "-o", "json"}, stdout: `{"history":[` + entries[0] + "," + entries[1] + "]}\n"},
 		{name: "JSON", args: []string{"instance", "history", "leave", id, "-o", "json"}, stdout: `{"history":[` + entries[0] + "," + entries[1] + "],\"next\":null}\n"},
 		{name: "history of nothing", args: []string{"instance", "history", "leave", "x"}, code: exitFailed, stderr: "404"},
-		{name: "events", args: []string{"instance", "events", "leave", id}, stdout: "EVENT   GUARD    MACHINE  FROM    TO\n" +
-			"submit  unknown  main     review  approved\nsubmit  true     main     review  review\nremind  true     main     review  \n"},
+		{name: "events", args: []string{"instance", "events", "leave", id}, stdout: "EVENT    GUARD    MACHINE  FROM    TO\n" +
+			"approve  true     main     review  approved\nextend   unknown  main     review  approved\n" +
+			"extend   true     main     review  review\nnote     true     main     review  \n"},
 		{name: "events as YAML", args: []string{"instance", "events", "leave", id, "-o", "yaml"}, stdout: `events:
-- name: submit
-  guard: unknown
+- name: approve
+  guard: "true"
+  transitions:
+  - stateMachineId: main
+    nodeId: review
+    targets:
+    - approved
+    guard: "true"
+  schema: null
+- name: extend
+  guard: "true"
   transitions:
   - stateMachineId: main
     nodeId: review
@@ -232,7 +243,7 @@ func TestInstanceHistoryAndEvents(t *testing.T) {
     type: object
     required:
     - days
-- name: remind
+- name: note
   guard: "true"
   transitions:
   - stateMachineId: main
@@ -257,19 +268,30 @@ func TestInstanceCreateAndSend(t *testing.T) {
 	shown := func(id, state, sequence, public, private string) string {
 		return "ID        " + id + "\nWORKFLOW  leave\nSTATES    main: " + state + "\nSEQUENCE  " + sequence + "\nPUBLIC    " + public + "\nPRIVATE   " + private + "\n"
 	}
+	// create makes an instance that stands in draft, and returns its id.
+	create := func(stdin, public, private string, args ...string) string {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		code := invokeWith(t.Context(), stdin, &stdout, &stderr, append([]string{"instance", "create", "leave"}, args...)...)
+		id := strings.Fields(stdout.String() + " - -")[1]
+		if want := shown(id, "draft", "1", public, private); code != exitDone || stdout.String() != want || stderr.Len() != 0 {
+			t.Fatalf("%v: got code %d, %q and\n%s\nwant\n%s", args, code, stderr.String(), stdout.String(), want)
+		}
+		return id
+	}
+	firstID := create("", "{}", "{}")
+	secondID := create(`{"b": 2, "a": "<"}`, `{"days":1e400}`, `{"b":2,"a":"<"}`, "--public", "@"+file, "--private", "-", "--key", "k1")
 	tests := []invocation{
-		{name: "plain", args: []string{"instance", "create", "leave"}, stdout: shown(firstID, "draft", "1", "{}", "{}")},
-		{name: "data", stdin: `{"b": 2, "a": "<"}`, args: []string{"instance", "create", "leave", "--public", "@" + file, "--private", "-", "--key", "k1"}, stdout: shown(secondID, "draft", "1", `{"days":1e400}`, `{"b":2,"a":"<"}`)},
 		{name: "again with the same key", stdin: `{"b": 2, "a": "<"}`, args: []string{"instance", "create", "leave", "--public", "@" + file, "--private", "-", "--key", "k1"}, stdout: shown(secondID, "draft", "1", `{"days":1e400}`, `{"b":2,"a":"<"}`)},
 		{name: "the key for something else", args: []string{"instance", "create", "leave", "--key", "k1"}, code: exitFailed, stderr: "422 KeyReused"},
 		{name: "send", args: []string{"instance", "send", "leave", firstID, "submit", "--data", `{"days":5}`, "--if-match", "1"}, stdout: shown(firstID, "review", "2", `{"days":5}`, "{}")},
 		{name: "moved on", args: []string{"instance", "send", "leave", firstID, "approve", "--if-match", "1"}, code: exitFailed, stderr: "412 PreconditionFailed"},
 		{name: "not now", args: []string{"instance", "send", "leave", firstID, "submit"}, code: exitFailed, stderr: "409 EventNotAllowed"},
-		{name: "an unknown event", args: []string{"instance", "send", "leave", firstID, "sbumit"}, code: exitFailed, stderr: "send sbumit to leave/" + firstID + ": 400 InvalidContent: unknown event"},
+		{name: "an unknown event", args: []string{"instance", "send", "leave", firstID, "sbumit"}, code: exitFailed, stderr: "send sbumit to leave/" + firstID + ": 400 InvalidContent: event is not declared"},
 		{name: "JSON has the history", args: []string{"instance", "send", "leave", firstID, "approve", "-o", "json"}, stdout: `{"_id":"` + firstID + `","workflowId":"leave","svcPublic":{"days":5},"svcPrivate":{},"svcHistory":[` +
 			`{"user":"john.doe","startState":["Start"],"transitionEvent":"","endState":["draft"],"ts":"2026-11-21T10:00:00.000Z"},` +
-			`{"user":"john.doe","startState":["draft"],"transitionEvent":"submit","endState":["review"],"ts":"2026-11-21T10:00:02.000Z"},` +
-			`{"user":"john.doe","startState":["review"],"transitionEvent":"approve","endState":["approved"],"ts":"2026-11-21T10:00:03.000Z"}],` +
+			`{"user":"john.doe","startState":["draft"],"transitionEvent":"submit","endState":["review"],"ts":"2026-11-21T10:00:04.000Z"},` +
+			`{"user":"john.doe","startState":["review"],"transitionEvent":"approve","endState":["approved"],"ts":"2026-11-21T10:00:08.000Z"}],` +
 			`"states":[{"stateMachineId":"main","nodeId":"approved"}]}` + "\n"},
 
 		{name: "data that is no JSON", args: []string{"instance", "create", "leave", "--public", "{a: 1}"}, code: exitUsage, stderr: "--public: must be JSON"},
@@ -287,10 +309,14 @@ func TestInstanceCreateAndSend(t *testing.T) {
 func TestInstanceCreateUnknown(t *testing.T) {
 	s := startService(t)
 	for range 5 {
-		s.Fail("create", clienttest.Fault{Status: 504, Code: "OutcomeUnknown", Done: true})
+		s.Fail("create", servertest.Fault{Status: 504, Code: "OutcomeUnknown", Done: true})
 	}
 	(&invocation{args: []string{"instance", "create", "leave", "--key", "my-key"}, code: exitFailed, stderr: "it is not known whether this was done: ask again with the key my-key"}).run(t)
-	(&invocation{args: []string{"instance", "create", "leave", "--key", "my-key", "-o", "jsonl"}, stdout: `{"_id":"` + firstID + `","workflowId":"leave","svcPublic":{},"svcPrivate":{},"states":[{"stateMachineId":"main","nodeId":"draft"}]}` + "\n"}).run(t)
+	code, made, stderr := invoke("instance", "create", "leave", "--key", "my-key", "-o", "jsonl")
+	_, all, _ := invoke("instance", "list", "leave", "-o", "jsonl", "--fields", "svcPrivate,svcHistory")
+	if code != exitDone || made != all || strings.Count(all, "\n") != 1 {
+		t.Errorf("got code %d, %q, and of all instances %q: %s; want it made once", code, made, all, stderr)
+	}
 }
 
 // TestInstanceAgainstTheProgram makes, moves, shows and lists an instance of the

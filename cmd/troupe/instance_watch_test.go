@@ -8,7 +8,9 @@ import (
 	"syscall"
 	"testing"
 
-	"troupe/gateway/client/clienttest"
+	"troupe/gateway/api"
+	"troupe/gateway/client"
+	"troupe/gateway/servertest"
 )
 
 // watching runs a watch and returns its lines, and how it ended when it was
@@ -42,32 +44,49 @@ func watching(t *testing.T, args ...string) (line func() string, interrupt func(
 
 func TestInstanceWatch(t *testing.T) {
 	s := startService(t)
-	id := s.Add(`{}`, "draft")
-	s.Move(id, "submit", "review")
-	line, interrupt := watching(t, "leave", "--last-event-id", "1")
+	id := s.Create(`{}`, "submit")
+	s.Fail("watch", servertest.Fault{Status: 503, Code: "Busy", RetryAfter: "0"}) // it connects again
+	line, interrupt := watching(t, "leave", id, "--last-event-id", "1")
 	if got, want := line(), "2026-11-21T10:00:01.000Z "+id+" #2 submit by john.doe: draft -> review"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	s.Drain() // it connects again
-	s.Move(id, "approve\x1b[2J", "approved")
-	if got, want := line(), "2026-11-21T10:00:02.000Z "+id+` #3 approve\x1b[2J by john.doe: review -> approved`; got != want {
+	s.Send(id, "approve")
+	if got, want := line(), "2026-11-21T10:00:02.000Z "+id+" #3 approve by john.doe: review -> approved"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	code, stderr := interrupt()
-	if code != exitDone || !strings.Contains(stderr, "the stream has ended; again in ") || !strings.HasSuffix(stderr, "to resume from here: --last-event-id 3\n") {
+	if code != exitDone || !strings.Contains(stderr, "503 Busy") || !strings.Contains(stderr, "; again in ") || !strings.HasSuffix(stderr, "to resume from here: --last-event-id 3\n") {
 		t.Errorf("got code %d and %q", code, stderr)
+	}
+}
+
+// TestNoticesForTheTerminal holds that what a service sends cannot steer a
+// terminal.
+func TestNoticesForTheTerminal(t *testing.T) {
+	for _, n := range []*client.Notice{
+		{Entry: &api.Watched{InstanceID: "i\x1b[2J", Entry: api.HistoryEntry{
+			User: "u\x1b[2J", TransitionEvent: "e\x1b[2J", StartState: []string{"a\x1b[2J"}, EndState: []string{"b\x1b[2J"},
+		}}},
+		{Lost: "m\x1b[2J"},
+	} {
+		var stdout, stderr bytes.Buffer
+		if err := (&output{to: &stdout}).notice(&stderr, n); err != nil {
+			t.Fatal(err)
+		}
+		if got := stdout.String() + stderr.String(); strings.Contains(got, "\x1b") || !strings.Contains(got, `\x1b[2J`) {
+			t.Errorf("got %q, want the control characters as text", got)
+		}
 	}
 }
 
 func TestInstanceWatchLines(t *testing.T) {
 	s := startService(t)
-	id := s.Add(`{}`, "draft")
-	s.Forget()
+	id := s.Create(`{}`)
 	line, interrupt := watching(t, "leave", id, "-o", "jsonl", "--last-event-id", "0", "--filter", `{"states.nodeId": "review"}`)
-	if got, want := line(), `{"id":"1","event":"lost","data":{"message":"entries are missing"}}`; got != want {
+	if got, want := line(), `{"id":"1","event":"lost","data":{"message":"entries are missing here; read the present state again"}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	s.Move(id, "submit", "review")
+	s.Send(id, "submit")
 	want := `{"id":"2","event":"entry","data":{"workflowId":"leave","instanceId":"` + id + `","sequence":2,"entry":` +
 		`{"user":"john.doe","startState":["draft"],"transitionEvent":"submit","endState":["review"],"ts":"2026-11-21T10:00:01.000Z"},` +
 		`"states":[{"stateMachineId":"main","nodeId":"review"}]}}`
@@ -84,7 +103,7 @@ func TestInstanceWatchLines(t *testing.T) {
 
 func TestInstanceWatchRefused(t *testing.T) {
 	s := startService(t)
-	s.Fail("watch", clienttest.Fault{Status: 403, Code: "AccessDenied"})
+	s.Fail("watch", servertest.Fault{Status: 403, Code: "AccessDenied"})
 	for _, test := range []invocation{
 		{args: []string{"instance", "watch", "leave"}, code: exitFailed, stderr: "watch leave: 403 AccessDenied"},
 		{args: []string{"instance", "watch", "leave", "x"}, code: exitFailed, stderr: "watch leave/x: 404 NotFound"},

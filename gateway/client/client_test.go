@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"troupe/gateway/api"
-	"troupe/gateway/client/clienttest"
+	"troupe/gateway/servertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -23,9 +23,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func connect(t *testing.T, address string, o Options) *Client {
 	t.Helper()
 	o.Address = address
-	if o.Token == "" {
-		o.Token = clienttest.Token
-	}
 	setDefault(&o.RetryWait, 1)
 	c, err := New(o)
 	if err != nil {
@@ -35,10 +32,18 @@ func connect(t *testing.T, address string, o Options) *Client {
 	return c
 }
 
-func started(t *testing.T) (*clienttest.Server, *Client) {
+// started runs the service and makes a client of it.
+func started(t *testing.T, o Options) (*servertest.Server, *Client) {
 	t.Helper()
-	s := clienttest.Start(t)
-	return s, connect(t, s.URL, Options{})
+	s := servertest.Start(t)
+	o.Token = s.Token
+	return s, connect(t, s.URL, o)
+}
+
+// unkept makes a connection for each request: net/http repeats a read by itself on
+// one that was kept.
+func unkept() *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 }
 
 func TestNewRefuses(t *testing.T) {
@@ -68,7 +73,7 @@ func TestNewRefuses(t *testing.T) {
 
 // TestCreateSendsWhatItIsGiven looks at the request byte for byte.
 func TestCreateSendsWhatItIsGiven(t *testing.T) {
-	s, c := started(t)
+	s, c := started(t, Options{})
 	public := `{"z":1e400,"a":12345678901234567890.10,"html":"<&>"}`
 	made, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave", Public: json.RawMessage(public), Key: "my-key"})
 	if err != nil {
@@ -86,7 +91,7 @@ func TestCreateSendsWhatItIsGiven(t *testing.T) {
 		t.Errorf("body: got %s, want %s", r.Body, want)
 	}
 	for name, want := range map[string]string{
-		"Authorization": "svc.token " + clienttest.Token, "Idempotency-Key": "my-key",
+		"Authorization": "svc.token " + s.Token, "Idempotency-Key": "my-key",
 		"Content-Type": "application/json", "Accept": "application/json", "Prefer": "", "If-Match": "", "User-Agent": "troupe-client",
 	} {
 		if got := r.Header.Get(name); got != want {
@@ -96,8 +101,8 @@ func TestCreateSendsWhatItIsGiven(t *testing.T) {
 }
 
 func TestSend(t *testing.T) {
-	s, c := started(t)
-	id := s.Add(`{}`, "draft")
+	s, c := started(t, Options{})
+	id := s.Create(`{}`)
 	moved, err := c.Send(t.Context(), SendRequest{
 		WorkflowID: "leave", InstanceID: id, Event: "submit", Data: json.RawMessage(`{"days":5}`), IfMatch: 1, Minimal: true,
 	})
@@ -121,10 +126,10 @@ func wantStatus(t *testing.T, err error, status int, code string) {
 }
 
 func TestReads(t *testing.T) {
-	s, c := started(t)
-	id := s.Add(`{"days":5}`, "review")
+	s, c := started(t, Options{})
+	id := s.Create(`{"days":5}`, "submit")
 	i, err := c.Instance(t.Context(), InstanceRequest{WorkflowID: "leave", InstanceID: id})
-	if err != nil || i.ID != id || i.Sequence != 1 || len(i.History) != 1 {
+	if err != nil || i.ID != id || i.Sequence != 2 || len(i.History) != 2 {
 		t.Errorf("Instance: got %+v, %v", i, err)
 	}
 	if i, err = c.Instance(t.Context(), InstanceRequest{WorkflowID: "leave", InstanceID: id, Minimal: true}); err != nil || i.History != nil {
@@ -135,19 +140,19 @@ func TestReads(t *testing.T) {
 		t.Errorf("Choices: got %v, %v", choices, err)
 	}
 	events, err := c.Events(t.Context(), "leave", id)
-	if err != nil || events.Sequence != 1 || len(events.Events) != 2 || !json.Valid(events.Raw) {
+	if err != nil || events.Sequence != 2 || len(events.Events) != 3 || !json.Valid(events.Raw) {
 		t.Fatalf("Events: got %+v, %v", events, err)
 	}
-	submit := events.Events[0]
-	if submit.Name != "submit" || submit.Guard != api.GuardUnknown || len(submit.Transitions) != 2 ||
-		submit.Transitions[1].Guard != api.GuardTrue || submit.Transitions[1].Targets[0] != "review" || len(submit.Schema) < 10 {
-		t.Errorf("Events: got %+v", submit)
+	extend := events.Events[1]
+	if extend.Name != "extend" || extend.Guard != api.GuardTrue || len(extend.Transitions) != 2 ||
+		extend.Transitions[0].Guard != api.GuardUnknown || extend.Transitions[1].Targets[0] != "review" || len(extend.Schema) < 10 {
+		t.Errorf("Events: got %+v", extend)
 	}
 }
 
 func TestListParameters(t *testing.T) {
-	s, c := started(t)
-	s.Add(`{}`, "review")
+	s, c := started(t, Options{})
+	s.Create(`{}`, "submit")
 	page, err := c.Instances(t.Context(), ListRequest{
 		WorkflowID: "leave", Filter: `{"states.nodeId":"review"}`, Limit: 7, Sort: "-_id",
 		Fields: []string{"svcHistory", "svcPrivate"}, Count: true, Explain: true,
@@ -155,11 +160,11 @@ func TestListParameters(t *testing.T) {
 	if err != nil || len(page.Instances) != 1 || page.Count == nil || *page.Count != 1 || page.Next != "" {
 		t.Fatalf("got %+v, %v", page, err)
 	}
-	if i := page.Instances[0]; len(i.History) != 1 || string(i.Private) != "{}" || i.Sequence != 0 {
+	if i := page.Instances[0]; len(i.History) != 2 || string(i.Private) != "{}" || i.Sequence != 0 {
 		t.Errorf("got %+v, want history and svcPrivate", i)
 	}
 	var explain api.Explain
-	if err := json.Unmarshal(page.Explain, &explain); err != nil || explain.Plan != "scan" || explain.Index != nil || explain.Milliseconds != 0.25 {
+	if err := json.Unmarshal(page.Explain, &explain); err != nil || explain.Plan != "scan" || explain.Index != nil || explain.Matched != 1 || explain.Milliseconds <= 0 {
 		t.Errorf("explain: got %+v, %v", explain, err)
 	}
 	if got, want := s.Requests()[0].Query.Encode(), "count=true&explain=true&fields=svcHistory%2CsvcPrivate&filter=%7B%22states.nodeId%22%3A%22review%22%7D&limit=7&sort=-_id"; got != want {
@@ -172,10 +177,10 @@ func TestListParameters(t *testing.T) {
 }
 
 func TestPages(t *testing.T) {
-	s, c := started(t)
+	s, c := started(t, Options{})
 	var want []string
 	for range 7 {
-		want = append(want, s.Add(`{}`, "review"))
+		want = append(want, s.Create(`{}`, "submit"))
 	}
 	var got []string
 	for page, err := range c.InstancePages(t.Context(), ListRequest{WorkflowID: "leave", Limit: 3, Count: true}) {
@@ -208,10 +213,10 @@ func TestPages(t *testing.T) {
 }
 
 func TestHistoryPages(t *testing.T) {
-	s, c := started(t)
-	id := s.Add(`{}`, "draft")
-	s.Move(id, "submit", "review")
-	s.Move(id, "approve", "approved")
+	s, c := started(t, Options{})
+	id := s.Create(`{}`)
+	s.Send(id, "submit")
+	s.Send(id, "approve")
 	var got []string
 	pages := 0
 	for page, err := range c.HistoryPages(t.Context(), HistoryRequest{WorkflowID: "leave", InstanceID: id, Limit: 2}) {
@@ -311,7 +316,7 @@ func TestErrorText(t *testing.T) {
 }
 
 func TestInvalidRequestsAreNotSent(t *testing.T) {
-	s, c := started(t)
+	s, c := started(t, Options{})
 	ctx := t.Context()
 	calls := map[string]func() error{
 		"no workflow": func() error { _, err := c.Create(ctx, CreateRequest{}); return err },
@@ -398,7 +403,7 @@ func TestConnectionsAreKept(t *testing.T) {
 }
 
 func TestCancelledCall(t *testing.T) {
-	_, c := started(t)
+	_, c := started(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Choices(ctx); !errors.Is(err, context.Canceled) {
@@ -426,7 +431,7 @@ func TestPackedAnswers(t *testing.T) {
 		_, _ = w.Write(text)
 	}))
 	t.Cleanup(s.Close)
-	for want, own := range map[string]*http.Client{"": nil, "gzip": {Transport: &http.Transport{DisableKeepAlives: true}}} {
+	for want, own := range map[string]*http.Client{"": nil, "gzip": unkept()} {
 		got, err := connect(t, s.URL, Options{HTTP: own}).Instance(t.Context(), InstanceRequest{WorkflowID: "w", InstanceID: "i1"})
 		if accepted := <-asked; accepted != want {
 			t.Errorf("asked for %q, want %q", accepted, want)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"troupe/gateway/client/clienttest"
+	"troupe/gateway/servertest"
 )
 
 // countNew counts connections. httptest calls it from several goroutines, one
@@ -40,44 +40,43 @@ func recorded(c *Client) *[]time.Duration {
 
 // TestRetries is the table in doc.go.
 func TestRetries(t *testing.T) {
-	busy := clienttest.Fault{Status: 503, Code: "Busy", RetryAfter: "2"}
-	crowded := clienttest.Fault{Status: 429, Code: "Busy", RetryAfter: "0"}
-	unknown := clienttest.Fault{Status: 504, Code: "OutcomeUnknown"}
-	doneUnknown := clienttest.Fault{Status: 504, Code: "OutcomeUnknown", Done: true}
-	cut, doneCut := clienttest.Fault{}, clienttest.Fault{Done: true}
+	busy := servertest.Fault{Status: 503, Code: "Busy", RetryAfter: "2"}
+	crowded := servertest.Fault{Status: 429, Code: "Busy", RetryAfter: "0"}
+	unknown := servertest.Fault{Status: 504, Code: "OutcomeUnknown"}
+	doneUnknown := servertest.Fault{Status: 504, Code: "OutcomeUnknown", Done: true}
+	cut, doneCut := servertest.Fault{}, servertest.Fault{Done: true}
 	tests := []struct {
 		name        string
-		faults      []clienttest.Fault
+		faults      []servertest.Fault
 		create      bool
 		requests    int
 		wantErr     bool
 		wantUnknown bool
 	}{
-		{"busy, then not; create", []clienttest.Fault{busy, crowded}, true, 3, false, false},
-		{"busy, then not; read", []clienttest.Fault{busy, crowded}, false, 3, false, false},
-		{"always busy; create", []clienttest.Fault{busy, busy, busy, busy, busy}, true, 5, true, false},
-		{"always busy; read", []clienttest.Fault{busy, busy, busy, busy, busy}, false, 5, true, false},
-		{"429 without Retry-After", []clienttest.Fault{{Status: 429}}, true, 1, true, false},
-		{"a quota that time does not give back", []clienttest.Fault{{Status: 429, Code: "Busy", RetryAfter: "3600"}}, true, 1, true, false},
-		{"503 without Retry-After; create", []clienttest.Fault{{Status: 503}}, true, 2, false, false},
-		{"503 without Retry-After; read", []clienttest.Fault{{Status: 503}}, false, 1, true, false},
-		{"unknown outcome; create", []clienttest.Fault{unknown}, true, 2, false, false},
-		{"unknown outcome, but done; create", []clienttest.Fault{doneUnknown}, true, 2, false, false},
-		{"unknown outcome to the end; create", []clienttest.Fault{unknown, unknown, unknown, unknown, unknown}, true, 5, true, true},
-		{"504; read", []clienttest.Fault{unknown}, false, 1, true, false},
-		{"502; create", []clienttest.Fault{{Status: 502}}, true, 2, false, false},
-		{"502; read", []clienttest.Fault{{Status: 502}}, false, 1, true, false},
-		{"cut before it was done; create", []clienttest.Fault{cut}, true, 2, false, false},
-		{"cut after it was done; create", []clienttest.Fault{doneCut, doneCut}, true, 3, false, false},
-		{"unknown, then refused", []clienttest.Fault{doneUnknown, {Status: 401, Code: "Unauthorized"}}, true, 2, true, true},
-		{"a fault of the service", []clienttest.Fault{{Status: 500, Code: "Internal"}}, true, 1, true, false},
-		{"refused", []clienttest.Fault{{Status: 409, Code: "EventNotAllowed", RetryAfter: "1"}}, true, 1, true, false},
-		{"not implemented by a proxy", []clienttest.Fault{{Status: 501}}, true, 1, true, false},
+		{"busy, then not; create", []servertest.Fault{busy, crowded}, true, 3, false, false},
+		{"busy, then not; read", []servertest.Fault{busy, crowded}, false, 3, false, false},
+		{"always busy; create", []servertest.Fault{busy, busy, busy, busy, busy}, true, 5, true, false},
+		{"always busy; read", []servertest.Fault{busy, busy, busy, busy, busy}, false, 5, true, false},
+		{"429 without Retry-After", []servertest.Fault{{Status: 429}}, true, 1, true, false},
+		{"a quota that time does not give back", []servertest.Fault{{Status: 429, Code: "Busy", RetryAfter: "3600"}}, true, 1, true, false},
+		{"503 without Retry-After; create", []servertest.Fault{{Status: 503}}, true, 2, false, false},
+		{"503 without Retry-After; read", []servertest.Fault{{Status: 503}}, false, 1, true, false},
+		{"unknown outcome; create", []servertest.Fault{unknown}, true, 2, false, false},
+		{"unknown outcome, but done; create", []servertest.Fault{doneUnknown}, true, 2, false, false},
+		{"unknown outcome to the end; create", []servertest.Fault{unknown, unknown, unknown, unknown, unknown}, true, 5, true, true},
+		{"504; read", []servertest.Fault{unknown}, false, 1, true, false},
+		{"502; create", []servertest.Fault{{Status: 502}}, true, 2, false, false},
+		{"502; read", []servertest.Fault{{Status: 502}}, false, 1, true, false},
+		{"cut before it was done; create", []servertest.Fault{cut}, true, 2, false, false},
+		{"cut after it was done; create", []servertest.Fault{doneCut, doneCut}, true, 3, false, false},
+		{"unknown, then refused", []servertest.Fault{doneUnknown, {Status: 401, Code: "Unauthorized"}}, true, 2, true, true},
+		{"a fault of the service", []servertest.Fault{{Status: 500, Code: "Internal"}}, true, 1, true, false},
+		{"refused", []servertest.Fault{{Status: 409, Code: "EventNotAllowed", RetryAfter: "1"}}, true, 1, true, false},
+		{"not implemented by a proxy", []servertest.Fault{{Status: 501}}, true, 1, true, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := clienttest.Start(t)
-			c := connect(t, s.URL, Options{HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
+			s, c := started(t, Options{HTTP: unkept()})
 			waits := recorded(c)
 			var err error
 			if test.create {
@@ -115,7 +114,7 @@ func TestRetries(t *testing.T) {
 }
 
 func TestKeysDiffer(t *testing.T) {
-	s, c := started(t)
+	s, c := started(t, Options{})
 	for range 2 {
 		if _, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave"}); err != nil {
 			t.Fatal(err)
@@ -128,11 +127,10 @@ func TestKeysDiffer(t *testing.T) {
 }
 
 func TestWaits(t *testing.T) {
-	s := clienttest.Start(t)
-	c := connect(t, s.URL, Options{RetryWait: 100 * time.Millisecond, RetryWaitMax: time.Second})
+	s, c := started(t, Options{RetryWait: 100 * time.Millisecond, RetryWaitMax: time.Second})
 	waits := recorded(c)
-	again := clienttest.Fault{Status: 504}
-	s.Fail("create", again, again, again, clienttest.Fault{Status: 503, RetryAfter: "1"})
+	again := servertest.Fault{Status: 504}
+	s.Fail("create", again, again, again, servertest.Fault{Status: 503, RetryAfter: "1"})
 	if _, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave"}); err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +141,7 @@ func TestWaits(t *testing.T) {
 		}
 	}
 	// More than RetryWaitMax is not waited for; the caller is told.
-	s.Fail("create", clienttest.Fault{Status: 503, Code: "Busy", RetryAfter: "2"})
+	s.Fail("create", servertest.Fault{Status: 503, Code: "Busy", RetryAfter: "2"})
 	_, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave"})
 	var refused *Error
 	if !errors.As(err, &refused) || refused.RetryAfter != 2*time.Second || errors.Is(err, ErrOutcomeUnknown) {
@@ -154,26 +152,28 @@ func TestWaits(t *testing.T) {
 // TestDeadlineBeforeTheWait holds that a call which cannot wait long enough
 // tells the cause at once.
 func TestDeadlineBeforeTheWait(t *testing.T) {
-	s := clienttest.Start(t)
-	c := connect(t, s.URL, Options{CallMax: 20 * time.Second})
-	s.Fail("choices", clienttest.Fault{Status: 503, Code: "Busy", RetryAfter: "25"})
-	begun := time.Now()
+	s, c := started(t, Options{CallMax: 20 * time.Second})
+	var waited, ended error
+	c.pause = func(ctx context.Context, wait time.Duration) error {
+		waited, ended = pause(ctx, wait), ctx.Err()
+		return waited
+	}
+	s.Fail("choices", servertest.Fault{Status: 503, Code: "Busy", RetryAfter: "25"})
 	_, err := c.Choices(t.Context())
 	wantStatus(t, err, 503, "Busy")
-	if took := time.Since(begun); took > 10*time.Second {
-		t.Errorf("took %v", took)
+	if waited == nil || ended != nil {
+		t.Errorf("got %v for the wait and %v for the call, want no wait and no end of time", waited, ended)
 	}
 }
 
 func TestCancelledWait(t *testing.T) {
-	s := clienttest.Start(t)
-	c := connect(t, s.URL, Options{})
+	s, c := started(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	c.pause = func(ctx context.Context, _ time.Duration) error {
 		cancel()
 		return pause(ctx, time.Hour/120)
 	}
-	s.Fail("create", clienttest.Fault{Status: 503, Code: "Busy", RetryAfter: "1"})
+	s.Fail("create", servertest.Fault{Status: 503, Code: "Busy", RetryAfter: "1"})
 	_, err := c.Create(ctx, CreateRequest{WorkflowID: "leave"})
 	wantStatus(t, err, 503, "Busy")
 	if !errors.Is(err, context.Canceled) || errors.Is(err, ErrOutcomeUnknown) {
@@ -183,7 +183,7 @@ func TestCancelledWait(t *testing.T) {
 
 // TestNobodyThere holds that what was never sent is not unknown.
 func TestNobodyThere(t *testing.T) {
-	address := "http://" + clienttest.Nobody(t)
+	address := "http://" + servertest.Nobody(t)
 	c := connect(t, address, Options{})
 	waits := recorded(c)
 	_, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave"})

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"troupe/gateway/client/clienttest"
+	"troupe/gateway/servertest"
 )
 
 func discarded() *log.Logger { return log.New(io.Discard, "", 0) }
@@ -31,9 +31,9 @@ func notices(t *testing.T, seq iter.Seq2[*Notice, error]) (next func() (*Notice,
 }
 
 func TestWatch(t *testing.T) {
-	s, c := started(t)
-	id := s.Add(`{}`, "draft")
-	other := s.Add(`{}`, "draft")
+	s, c := started(t, Options{})
+	id := s.Create(`{}`)
+	other := s.Create(`{}`)
 	opened := make(chan string, 10)
 	next, stop := notices(t, c.Watch(t.Context(), WatchRequest{
 		WorkflowID: "leave", InstanceID: id, Filter: `{"states.nodeId":"review"}`,
@@ -42,14 +42,14 @@ func TestWatch(t *testing.T) {
 	defer stop()
 	go func() {
 		<-opened
-		s.Move(other, "submit", "review")
-		s.Move(id, "submit", "review")
+		s.Send(other, "submit")
+		s.Send(id, "submit")
 	}()
 	n, err := next()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := n.Entry; n.ID != "4" || e == nil || e.InstanceID != id || e.Sequence != 2 || e.Entry.TransitionEvent != "submit" ||
+	if e := n.Entry; n.ID != "2" || e == nil || e.InstanceID != id || e.Sequence != 2 || e.Entry.TransitionEvent != "submit" ||
 		e.States[0].NodeID != "review" || !strings.HasPrefix(string(n.Raw), `{"workflowId":"leave"`) || n.Lost != "" {
 		t.Errorf("got %+v, want the submit of %s", n, id)
 	}
@@ -63,14 +63,12 @@ func TestWatch(t *testing.T) {
 // TestWatchGoesOn breaks the stream in several ways; no entry is missing and
 // none comes twice.
 func TestWatchGoesOn(t *testing.T) {
-	s := clienttest.Start(t)
-	// net/http would repeat a read on a connection that was kept by itself.
-	c := connect(t, s.URL, Options{HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
-	id := s.Add(`{}`, "draft")
+	s, c := started(t, Options{HTTP: unkept()})
+	id := s.Create(`{}`, "submit")
 	var waits []time.Duration
 	c.pause = func(ctx context.Context, wait time.Duration) error {
 		waits = append(waits, wait)
-		s.Move(id, "while away", "review")
+		s.Send(id, "note")
 		return ctx.Err()
 	}
 	opened := make(chan string, 100)
@@ -81,68 +79,65 @@ func TestWatchGoesOn(t *testing.T) {
 		Broken:     func(err error, _ time.Duration) { reasons = append(reasons, err) },
 	}))
 	defer stop()
-	go func() { <-opened; s.Move(id, "first", "review") }()
-	want := uint64(2) // behind the creation
-	expect := func(event string) {
+	go func() { <-opened; s.Send(id, "note") }()
+	want := uint64(3) // behind the creation and the submission
+	expect := func() (place string) {
 		t.Helper()
 		n, err := next()
-		if err != nil || n.Entry == nil || n.Entry.Sequence != want || n.Entry.Entry.TransitionEvent != event {
-			t.Fatalf("got %+v, %v, want entry %d, %q", n, err, want, event)
+		if err != nil || n.Entry == nil || n.Entry.Sequence != want || n.Entry.Entry.TransitionEvent != "note" {
+			t.Fatalf("got %+v, %v, want entry %d, a note", n, err, want)
 		}
 		want++
+		return n.ID
 	}
-	expect("first")
-	s.Fail("watch", clienttest.Fault{Status: 503, RetryAfter: "1"}, clienttest.Fault{}, clienttest.Fault{Status: 500})
+	place := expect()
+	s.Fail("watch", servertest.Fault{Status: 503, RetryAfter: "10"}, servertest.Fault{}, servertest.Fault{Status: 500})
 	s.Drain()
 	for range 4 { // drained, 503, cut, 500
-		expect("while away")
+		expect()
 	}
 	if len(reasons) != 4 || !errors.Is(reasons[0], errEnded) {
 		t.Errorf("got the reasons %v", reasons)
 	}
 	wantStatus(t, reasons[1], 503, "")
-	// The service says 20 ms; it doubles, and a Retry-After is kept.
-	for i, least := range []time.Duration{20, 1000, 80, 160} {
-		least *= time.Millisecond
+	// The service says 2 s; it doubles, and a longer Retry-After is kept.
+	for i, least := range []time.Duration{2, 10, 8, 16} {
+		least *= time.Second
 		if waits[i] < least || waits[i] > least*3/2 {
 			t.Errorf("wait %d: got %v, want %v to half as much again", i, waits[i], least)
 		}
 	}
 	for i, r := range s.Requests()[1:] {
-		if got := r.Header.Get("Last-Event-ID"); got != "2" {
-			t.Errorf("request %d: got Last-Event-ID %q, want 2", i+1, got)
+		if got := r.Header.Get("Last-Event-ID"); got != place {
+			t.Errorf("request %d: got Last-Event-ID %q, want %s", i+1, got, place)
 		}
 	}
 	s.Drain() // the wait begins anew after a success
-	expect("while away")
-	if got := waits[4]; got < 20*time.Millisecond || got > 30*time.Millisecond {
-		t.Errorf("got the wait %v after a success, want 20 to 30 ms", got)
+	expect()
+	if got := waits[4]; got < 2*time.Second || got > 3*time.Second {
+		t.Errorf("got the wait %v after a success, want 2 to 3 s", got)
 	}
 }
 
 func TestWatchLost(t *testing.T) {
-	s, c := started(t)
-	id := s.Add(`{}`, "draft")
-	s.Move(id, "submit", "review")
-	s.Forget()
-	next, stop := notices(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave", LastEventID: "1"}))
+	s, c := started(t, Options{})
+	id := s.Create(`{}`, "submit")
+	next, stop := notices(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave", LastEventID: "of-another-process"}))
 	defer stop()
 	n, err := next()
-	if err != nil || n.Entry != nil || n.Lost != "entries are missing" || n.ID != "2" {
-		t.Fatalf("got %+v, %v, want a loss", n, err)
+	if err != nil || n.Entry != nil || !strings.Contains(n.Lost, "entries are missing") || n.ID == "" || n.ID == "of-another-process" {
+		t.Fatalf("got %+v, %v, want a loss and the place behind it", n, err)
 	}
-	s.Move(id, "approve", "approved")
+	s.Send(id, "approve")
 	if n, err = next(); err != nil || n.Entry == nil || n.Entry.Sequence != 3 {
 		t.Errorf("got %+v, %v, want the entry after the loss", n, err)
 	}
 }
 
 func TestWatchResumes(t *testing.T) {
-	s, c := started(t)
-	id := s.Add(`{}`, "draft")
-	s.Move(id, "submit", "review")
-	s.Move(id, "approve", "approved")
-	next, stop := notices(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave", LastEventID: "2"}))
+	s, c := started(t, Options{})
+	id := s.Create(`{}`, "submit", "approve")
+	next, stop := notices(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave", InstanceID: id, LastEventID: "2"}))
 	defer stop()
 	if n, err := next(); err != nil || n.Entry.Sequence != 3 || s.Requests()[0].Header.Get("Last-Event-ID") != "2" {
 		t.Errorf("got %+v, %v, want the entry behind the place", n, err)
@@ -152,8 +147,8 @@ func TestWatchResumes(t *testing.T) {
 // TestWatchEnds is about errors that another attempt would not cure.
 func TestWatchEnds(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 302} {
-		s, c := started(t)
-		s.Fail("watch", clienttest.Fault{Status: status, Code: "x"})
+		s, c := started(t, Options{})
+		s.Fail("watch", servertest.Fault{Status: status, Code: "x"})
 		for n, err := range c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"}) {
 			if n != nil {
 				t.Errorf("got %+v", n)
@@ -167,12 +162,12 @@ func TestWatchEnds(t *testing.T) {
 }
 
 func TestWatchEndsWhenTheTokenIsRevoked(t *testing.T) {
-	s, c := started(t)
-	s.Add(`{}`, "draft")
+	s, c := started(t, Options{})
+	s.Create(`{}`)
 	opened := make(chan string, 1)
 	go func() {
 		<-opened
-		s.Fail("watch", clienttest.Fault{Status: 401, Code: "Unauthorized"})
+		s.Fail("watch", servertest.Fault{Status: 401, Code: "Unauthorized"})
 		s.Drain()
 	}()
 	for _, err := range c.Watch(t.Context(), WatchRequest{WorkflowID: "leave", Opened: func(id string) { opened <- id }}) {
@@ -181,7 +176,7 @@ func TestWatchEndsWhenTheTokenIsRevoked(t *testing.T) {
 }
 
 func TestWatchNobodyThere(t *testing.T) {
-	address := "http://" + clienttest.Nobody(t)
+	address := "http://" + servertest.Nobody(t)
 	c := connect(t, address, Options{RetryMax: 3})
 	waits := recorded(c)
 	ended := 0
@@ -196,9 +191,9 @@ func TestWatchNobodyThere(t *testing.T) {
 }
 
 func TestWatchCancelled(t *testing.T) {
-	s, c := started(t)
+	s, c := started(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
-	s.Add(`{}`, "draft")
+	s.Create(`{}`)
 	errs := 0
 	for n, err := range c.Watch(ctx, WatchRequest{WorkflowID: "leave", Opened: func(string) { cancel() }}) {
 		if errs++; n != nil || !errors.Is(err, context.Canceled) {

@@ -1,4 +1,4 @@
-package clienttest
+package servertest
 
 import (
 	"net"
@@ -13,7 +13,7 @@ func Nobody(t testing.TB) string {
 	// The near end of a connection has its port for itself and does not listen.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatalf("clienttest: %v", err)
+		t.Fatalf("servertest: %v", err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
 	// With a local address the port is bound as a server's is, so that not even a
@@ -21,7 +21,7 @@ func Nobody(t testing.TB) string {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}
 	c, err := d.Dial("tcp", l.Addr().String())
 	if err != nil {
-		t.Fatalf("clienttest: %v", err)
+		t.Fatalf("servertest: %v", err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	return c.LocalAddr().String()

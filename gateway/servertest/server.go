@@ -1,0 +1,171 @@
+// Package servertest runs the service in a test: the handler of package gateway
+// on the actors, the identities and a store in memory, behind a port of this
+// machine. Faults can be planted between the port and the handler.
+//
+//	s := servertest.Start(t)
+//	id := s.Create(`{"days":5}`, "submit")
+//	s.Fail("create", servertest.Fault{Status: 503, RetryAfter: "1"})
+//	… ask s.URL with s.Token …
+//	s.Requests()
+//
+// Only tests import it. What it serves is the one workflow of leave.yaml, and its
+// one user may do everything.
+package servertest
+
+import (
+	"context"
+	_ "embed" // for the texts below
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors"
+	"troupe/actors/identity"
+	"troupe/actors/workflow"
+	"troupe/gateway"
+	"troupe/gateway/api"
+	"troupe/persistence"
+	"troupe/persistence/storetest"
+	"troupe/statemachine"
+)
+
+// Workflow is the workflow that the service has, and User its user.
+const (
+	Workflow = "leave"
+	User     = "john.doe"
+)
+
+var (
+	//go:embed leave.yaml
+	definition []byte
+	//go:embed identity.yaml
+	users []byte
+)
+
+// Server is a running service. Its methods may be called by any number of
+// goroutines.
+type Server struct {
+	// URL is the address, Token a token of User.
+	URL, Token string
+
+	t       testing.TB
+	service http.Handler
+
+	mu struct {
+		sync.Mutex
+		now      time.Time // of the actors, see tick
+		requests []Request
+		faults   map[string][]Fault
+		streams  *streams // those that the next Drain ends
+	}
+}
+
+// Start runs a service until the test ends.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{t: t}
+	s.mu.now = time.Date(2026, 11, 21, 9, 59, 59, 0, time.UTC)
+	s.mu.faults, s.mu.streams = map[string][]Fault{}, newStreams()
+	store, err := storetest.NewDisk().Open(persistence.Options{Shards: 2, MemTableBytes: 256 << 10, FreeBytesMin: -1})
+	s.must(err)
+	t.Cleanup(func() { s.must(store.Close()) })
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	s.must(err)
+	parsed, err := parser.Parse(statemachine.Source{File: "leave.yaml", Text: definition})
+	s.must(err)
+	catalog, err := workflow.OpenCatalog(store, parser, zerolog.Nop())
+	s.must(err)
+	s.must(catalog.Publish([]workflow.Source{{File: "leave.yaml", Text: definition, Parsed: parsed.Definition}}))
+	directory, err := identity.ParseDirectory("identity.yaml", users)
+	s.must(err)
+	identities, err := identity.Start(identity.Options{Store: store, Directory: directory})
+	s.must(err)
+	s.stopAtEnd(identities)
+	s.Token, _, err = identities.CreateToken(context.Background(), identity.CreateCredential{User: User})
+	s.must(err)
+	system := actors.NewSystem(zerolog.Nop())
+	s.stopAtEnd(system)
+	router, err := workflow.Start(workflow.Options{Store: store, System: system, Catalog: catalog, Clock: s.clock})
+	s.must(err)
+	s.stopAtEnd(router)
+	handler, err := gateway.New(gateway.Options{})
+	s.must(err)
+	s.stopAtEnd(handler)
+	handler.Open(gateway.Services{Workflows: router, Credentials: identities})
+	s.service = handler
+	port := httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(func() {
+		port.CloseClientConnections() // streams would not end by themselves
+		port.Close()
+	})
+	s.URL = port.URL
+	return s
+}
+
+func (s *Server) must(err error) {
+	if err != nil {
+		s.t.Helper()
+		s.t.Fatalf("servertest: %v", err)
+	}
+}
+
+func (s *Server) stopAtEnd(part interface {
+	Stop(ctx context.Context) error
+},
+) {
+	s.t.Cleanup(func() { s.must(part.Stop(context.Background())) })
+}
+
+func (s *Server) clock() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.now
+}
+
+// tick moves the clock of the actors by a second. Each POST does it, so that the
+// times in histories are known: the first one comes at 10:00:00.
+func (s *Server) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.now = s.mu.now.Add(time.Second)
+}
+
+// Create makes an instance, sends it events, and returns its id. public is the
+// JSON of its svcPublic. It passes by Requests and faults.
+func (s *Server) Create(public string, events ...string) (id string) {
+	s.t.Helper()
+	id = s.post("create", api.CreateRequest{WorkflowID: Workflow, Data: &api.CreateData{Public: json.RawMessage(public)}})
+	for _, event := range events {
+		s.Send(id, event)
+	}
+	return id
+}
+
+// Send sends an event as Create does.
+func (s *Server) Send(id, event string) {
+	s.t.Helper()
+	s.post("event", api.EventRequest{WorkflowID: Workflow, InstanceID: id, Event: api.SentEvent{Name: event}})
+}
+
+func (s *Server) post(operation string, body any) (id string) {
+	s.t.Helper()
+	text, err := json.Marshal(body)
+	s.must(err)
+	r := httptest.NewRequest(http.MethodPost, api.BasePath+"/"+operation, strings.NewReader(string(text)))
+	r.Header.Set("Authorization", "svc.token "+s.Token)
+	r.Header.Set("Content-Type", "application/json")
+	s.tick()
+	w := httptest.NewRecorder()
+	s.service.ServeHTTP(w, r)
+	var reply api.InstanceReply
+	if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || w.Code != http.StatusOK {
+		s.t.Errorf("servertest: %s: %d %s", operation, w.Code, w.Body)
+	}
+	return reply.InstanceID
+}

@@ -1,0 +1,79 @@
+package servertest
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"troupe/gateway/api"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// open sends a request and returns the answer; nil for a connection that was cut.
+func open(t *testing.T, s *Server, method, path, body string) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+api.BasePath+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close = true
+	r.Header.Set("Authorization", "svc.token "+s.Token)
+	r.Header.Set("Content-Type", "application/json")
+	in, err := new(http.Client).Do(r)
+	if err != nil {
+		return nil
+	}
+	t.Cleanup(func() { _ = in.Body.Close() })
+	return in
+}
+
+// ask is open for a whole answer; a status of 0 is a cut connection.
+func ask(t *testing.T, s *Server, method, path, body string) (status int, text string) {
+	t.Helper()
+	in := open(t, s, method, path, body)
+	if in == nil {
+		return 0, ""
+	}
+	read, err := io.ReadAll(in.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in.StatusCode, string(read)
+}
+
+// TestFaults holds that a fault comes once, in its turn, before or after the
+// request was carried out.
+func TestFaults(t *testing.T) {
+	s := Start(t)
+	s.Fail("create", Fault{Status: 503, Code: "Busy"}, Fault{}, Fault{Status: 504, Done: true}, Fault{Done: true})
+	for n, want := range []struct{ status, instances int }{{503, 0}, {0, 0}, {504, 1}, {0, 2}, {200, 3}} {
+		if status, text := ask(t, s, "POST", "/create", `{"workflowId":"leave"}`); status != want.status {
+			t.Errorf("request %d: got %d %s, want %d", n, status, text, want.status)
+		}
+		if _, text := ask(t, s, "GET", "/instances/leave", ""); strings.Count(text, `"_id"`) != want.instances {
+			t.Errorf("request %d: got %s, want %d instances", n, text, want.instances)
+		}
+	}
+	if r := s.Requests(); len(r) != 10 || r[0].Body != `{"workflowId":"leave"}` || r[1].Path != "/workflow/api/v1/instances/leave" {
+		t.Errorf("got the requests %+v", r)
+	}
+}
+
+// TestDrain holds that a stream has ended when Drain returns, and that what comes
+// then is not in it.
+func TestDrain(t *testing.T) {
+	s := Start(t)
+	id := s.Create(`{}`)
+	stream := open(t, s, "GET", "/watch/leave/"+id, "")
+	s.Send(id, "submit")
+	s.Drain()
+	s.Send(id, "approve")
+	text, err := io.ReadAll(stream.Body)
+	if err != nil || !strings.HasPrefix(string(text), "retry: ") || strings.Contains(string(text), "approve") {
+		t.Errorf("got %q, %v, want an opening and nothing of what came after the end", text, err)
+	}
+}
