@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ServiceError } from "../src/api/http";
-import type { Saved } from "../src/api/runtime";
-import type { Draft, JSONObject } from "../src/api/types";
+import type { Draft, JSONObject, Saved } from "../src/api/types";
 import { DraftSaver, type DraftStatus, pause } from "../src/runtime/draftSaver";
 
 /** A saver with a clock and a service that the test moves. */

@@ -69,7 +69,7 @@ const entry = (event: string, startState: string[], endState: string[]): History
 
 test("a stream's entry is added once and in its place", () => {
   const history = { entries: [entry("", ["Start"], ["a"])], cut: false };
-  const watched = (sequence: number) => ({ sequence, entry: entry("go", ["a"], ["b"]), states: [] });
+  const watched = (sequence: number) => ({ workflowId: "w", instanceId: "i", sequence, entry: entry("go", ["a"], ["b"]), states: [] });
   assert.equal(withEntry(history, watched(1)), "known");
   assert.equal(withEntry(history, watched(3)), "gap");
   assert.equal(withEntry({ ...history, cut: true }, watched(2)), "gap");
@@ -85,7 +85,7 @@ test("only the machines that moved are told", () => {
 const view = (over: Partial<FormView>): FormView => ({
   form: form({}),
   category: "current",
-  template: { formId: "f", name: "F", schema: { type: "object", properties: { days: { type: "integer", minimum: 1 }, text: { type: "string" } }, required: ["days"] }, submit: "submit" },
+  template: { formId: "f", name: "F", description: "", schema: { type: "object", properties: { days: { type: "integer", minimum: 1 }, text: { type: "string" } }, required: ["days"] }, submit: "submit" },
   data: { status: "draft", days: 0, text: "hello" },
   draft: null,
   states: [],
@@ -98,7 +98,7 @@ test("a form begins with its draft, or with what the instance holds of its field
   assert.deepEqual(initialData(view({})), { text: "hello" });
   assert.deepEqual(initialData(view({ submittedAt: 1 })), { days: 0, text: "hello" });
   assert.deepEqual(initialData(view({ draft: { revision: 1, savedAt: 1, data: { days: 2 } } })), { days: 2 });
-  assert.deepEqual(initialData(view({ template: { formId: "c", name: "C", items: [{ id: "a", label: "A" }] }, data: { a: true, b: true } })), { a: true });
+  assert.deepEqual(initialData(view({ template: { formId: "c", name: "C", description: "", items: [{ id: "a", label: "A", help: "", required: false }] }, data: { a: true, b: true } })), { a: true });
   assert.deepEqual(initialData(view({ template: null })), {});
 });
 

@@ -1,5 +1,5 @@
 import { ask } from "./http";
-import type { FormView, JSONObject } from "./types";
+import type { FormView, InstanceReply, JSONObject, Saved } from "./types";
 
 /** The workflow part of the path of what is bound to none. */
 export const noWorkflow = "-";
@@ -15,11 +15,6 @@ const path = (of: Instance) => `${encodeURIComponent(of.workflowId)}/${encodeURI
 
 export async function loadForm(of: Instance, signal?: AbortSignal): Promise<FormView> {
   return (await ask<FormView>(`form-runtime/api/v1/form/${path(of)}`, { signal })).value;
-}
-
-export interface Saved {
-  revision: number;
-  savedAt: number;
 }
 
 /**
@@ -48,11 +43,5 @@ export async function discardDraft(of: Instance): Promise<void> {
 export async function submitForm(of: Instance, data: JSONObject, key: string): Promise<string> {
   const body = { workflowId: of.workflowId, instanceId: of.instanceId, data };
   const headers = { "Idempotency-Key": key, Prefer: "return=minimal" };
-  return redirectOf((await ask<unknown>("form-runtime/api/v1/submit", { method: "POST", body, headers })).value);
-}
-
-/** The svcRedirect of an answer that holds an instance record. */
-export function redirectOf(answer: unknown): string {
-  const { state } = answer as { state?: { svcRedirect?: unknown } };
-  return typeof state?.svcRedirect === "string" ? state.svcRedirect : "";
+  return (await ask<InstanceReply>("form-runtime/api/v1/submit", { method: "POST", body, headers })).value.state.svcRedirect ?? "";
 }

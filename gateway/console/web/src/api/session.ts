@@ -1,10 +1,10 @@
 import { ask, ServiceError } from "./http";
-import type { Caller } from "./types";
+import type { Caller, SignedIn } from "./types";
 
 /** Who is signed in, null when nobody is. */
 export async function loadCaller(): Promise<Caller | null> {
   try {
-    return readCaller((await ask<unknown>("session")).value);
+    return callerOf((await ask<SignedIn>("session")).value);
   } catch (fault) {
     if (fault instanceof ServiceError && fault.status === 401) {
       return null;
@@ -13,14 +13,8 @@ export async function loadCaller(): Promise<Caller | null> {
   }
 }
 
-function readCaller(value: unknown): Caller {
-  const answer = value as { user?: unknown; name?: unknown; privileges?: unknown };
-  const id = typeof answer.user === "string" ? answer.user : "";
-  return {
-    id,
-    name: typeof answer.name === "string" && answer.name !== "" ? answer.name : id,
-    privileges: Array.isArray(answer.privileges) ? answer.privileges.map(String) : [],
-  };
+function callerOf({ user, name, privileges }: SignedIn): Caller {
+  return { id: user, name: name === "" ? user : name, privileges };
 }
 
 export async function signOut(): Promise<void> {

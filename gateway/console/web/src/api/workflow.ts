@@ -1,6 +1,6 @@
 import { ask, type RetryKeys } from "./http";
-import { type Instance, redirectOf } from "./runtime";
-import type { HistoryEntry, JSONObject, Position, WorkflowEvent } from "./types";
+import type { Instance } from "./runtime";
+import type { EventList, HistoryEntry, HistoryList, InstanceReply, JSONObject, Position, WorkflowEvent } from "./types";
 
 const api = "workflow/api/v1";
 const path = (of: Instance) => `${encodeURIComponent(of.workflowId)}/${encodeURIComponent(of.instanceId)}`;
@@ -12,7 +12,7 @@ export interface Sendable {
 }
 
 export async function loadEvents(of: Instance, signal?: AbortSignal): Promise<Sendable> {
-  const { value, tag } = await ask<{ events: WorkflowEvent[] }>(`${api}/instance/${path(of)}/events`, { signal });
+  const { value, tag } = await ask<EventList>(`${api}/instance/${path(of)}/events`, { signal });
   return { events: value.events, tag };
 }
 
@@ -34,7 +34,7 @@ export async function loadHistory(of: Instance, signal?: AbortSignal): Promise<H
   let cursor = "";
   for (let page = 0; page < pagesMax; page++) {
     const query = `limit=${pageEntries}${cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`}`;
-    const { value } = await ask<{ history: HistoryEntry[]; next: string | null }>(`${api}/instance/${path(of)}/history?${query}`, { signal });
+    const { value } = await ask<HistoryList>(`${api}/instance/${path(of)}/history?${query}`, { signal });
     entries.push(...value.history);
     cursor = value.next ?? "";
     if (cursor === "") {
@@ -65,8 +65,8 @@ export function sendEvent(of: Instance, name: string, data: JSONObject | null, t
     if (tag !== "") {
       headers["If-Match"] = tag;
     }
-    const { value } = await ask<{ state?: { states?: Position[] } }>(`${api}/event`, { method: "POST", body, headers });
-    return { redirect: redirectOf(value), states: value.state?.states ?? [] };
+    const { state } = (await ask<InstanceReply>(`${api}/event`, { method: "POST", body, headers })).value;
+    return { redirect: state.svcRedirect ?? "", states: state.states };
   });
 }
 

@@ -28,7 +28,8 @@ export function EventDialog({ instance, event, tag: present, onClose, onMoved, o
   const [data, setData] = useState<JSONObject>({});
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState("");
-  const hasFields = Object.keys(asObject(event.schema?.properties)).length > 0;
+  const schema = typeof event.schema === "object" ? event.schema : null;
+  const hasFields = Object.keys(asObject(schema?.properties)).length > 0;
 
   const send = async (complete: JSONObject | null) => {
     if (busy) {
@@ -62,8 +63,8 @@ export function EventDialog({ instance, event, tag: present, onClose, onMoved, o
     <Dialog title={readable(event.name)} onClose={onClose}>
       {fault !== "" && <Notice tone="bad" title={fault} alert />}
       <Leads transitions={event.transitions} />
-      {hasFields && event.schema ? (
-        <SchemaForm schema={event.schema} data={data} idPrefix="event" disabled={busy} onChange={setData} onSubmit={(complete) => void send(complete)}>
+      {hasFields && schema ? (
+        <SchemaForm schema={schema} data={data} idPrefix="event" disabled={busy} onChange={setData} onSubmit={(complete) => void send(complete)}>
           {foot}
         </SchemaForm>
       ) : (

@@ -1,6 +1,5 @@
 import { ServiceError } from "../api/http";
-import type { Saved } from "../api/runtime";
-import type { Draft, JSONObject } from "../api/types";
+import type { Draft, JSONObject, Saved } from "../api/types";
 
 // Saves what is typed, by itself:
 //
