@@ -243,7 +243,7 @@ func unknownMember(prefix, key string, known ...string) error {
 			return refuse(errMalformed, "unknown member %s; it is written %q", quote(prefix+key), prefix+k)
 		}
 	}
-	return refuse(errMalformed, "unknown member %s; here can be %s", quote(prefix+key), strings.Join(known, ", "))
+	return refuse(errMalformed, "unknown member %s; allowed are %s", quote(prefix+key), strings.Join(known, ", "))
 }
 
 // retryOf joins the key of the header with event.id, which mean the same, and

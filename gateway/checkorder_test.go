@@ -19,10 +19,10 @@ func TestOrderOfChecks(t *testing.T) {
 		spoil  func(*request)
 	}{
 		{404, textNotFound, func(r *request) { r.path = "/form-portal/forms/crate" }},
-		{405, "does not take the method", func(r *request) { r.method = "PUT" }},
+		{405, "is not allowed for this path", func(r *request) { r.method = "PUT" }},
 		{503, textUnavailable, func(*request) { s.draining.Store(true) }},
 		{400, "two session cookies", cookie(sessionOf(0) + "; session=" + sessionOf(0))},
-		{403, "another site", func(r *request) { r.headers = append(r.headers, "Sec-Fetch-Site: cross-site") }},
+		{403, "other sites", func(r *request) { r.headers = append(r.headers, "Sec-Fetch-Site: cross-site") }},
 		{401, textSessionNeeded, cookie(nobody)},
 		{403, textForbidden, cookie(sessionOf(0))},
 		{400, "unknown query parameter", func(r *request) { r.path += "?x=1" }},

@@ -67,18 +67,18 @@ const (
 var errorMappings = []errorMapping{
 	{cause: errMalformed, status: 400, labels: labelsInvalid},
 	{cause: failure.ErrInvalid, status: 400, labels: labelsInvalid},
-	{cause: provider.ErrFlow, status: 400, labels: labelsInvalid, text: "this browser has not begun to sign in, or too long ago"},
+	{cause: provider.ErrFlow, status: 400, labels: labelsInvalid, text: "the sign-in was not started in this browser, or has expired"},
 	{cause: errUnauthorized, status: 401, labels: labelsUnauthorized, text: textUnauthorized},
 	{cause: identity.ErrUnauthorized, status: 401, labels: labelsUnauthorized, text: textUnauthorized},
 	{cause: provider.ErrRefused, status: 401, labels: labelsUnauthorized, text: textUnauthorized},
-	{cause: errCrossOrigin, status: 403, labels: labelsForbidden, text: "a page of another site must not ask for this"},
+	{cause: errCrossOrigin, status: 403, labels: labelsForbidden, text: "requests from pages of other sites are not allowed"},
 	{cause: errPrivilege, status: 403, labels: labelsForbidden, text: textForbidden},
 	{cause: failure.ErrForbidden, status: 403, labels: labelsForbidden, text: textForbidden},
 	{cause: errNotFound, status: 404, labels: labelsNotFound, text: textNotFound},
 	{cause: failure.ErrNotFound, status: 404, labels: labelsNotFound, text: textNotFound},
 	{
 		cause: errMethod, status: 405, labels: labelsOf("Method not allowed", "MethodNotAllowed"),
-		text: "this path does not take the method; the header Allow lists those that it takes",
+		text: "the method is not allowed for this path; the header Allow lists those that are",
 	},
 	{
 		cause: failure.ErrNotAllowed, status: 409, labels: labelsOf("Conflict", "EventNotAllowed"),
@@ -99,7 +99,7 @@ var errorMappings = []errorMapping{
 	},
 	{
 		cause: identity.ErrTooManyAttempts, status: 429, labels: labelsBusy, retry: true,
-		text: "there were too many failed attempts; nothing was looked at, try again later",
+		text: "too many failed attempts; the credentials were not checked, try again later",
 	},
 	{cause: template.ErrNotTemplate, status: 422, labels: labelsUnprocessable},
 	{cause: template.ErrEncrypted, status: 422, labels: labelsUnprocessable},
@@ -131,7 +131,7 @@ var errorMappings = []errorMapping{
 	{cause: persistence.ErrClosed, status: 503, labels: labelsUnavailable, text: textUnavailable, retry: true},
 	{
 		cause: persistence.ErrOutcomeUnknown, status: 504, labels: labelsUnknown,
-		text: "it is not known whether this was done; it does no harm to ask again",
+		text: "the outcome is unknown; it is safe to repeat the request",
 	},
 }
 

@@ -116,8 +116,8 @@ func checkErrorPage(t *testing.T, line string, w *recorder, page bool, base stri
 		}
 	}
 	id := ""
-	if _, behind, found := strings.Cut(w.body.String(), "in the log under "); found {
-		id, _, _ = strings.Cut(behind, ".")
+	if _, behind, found := strings.Cut(w.body.String(), "Error ID: "); found {
+		id, _, _ = strings.Cut(behind, "<")
 	}
 	if want := errorpage.Page(errorpage.Options{Base: base, Status: w.status, ID: id}); !bytes.Equal(w.body.Bytes(), want) || (id != "") != (w.status == 500) {
 		t.Errorf("%s: got %s, want %s", line, w.body.String(), want)

@@ -9,23 +9,22 @@ import (
 	"troupe/actors/workflow"
 )
 
-// What the query parameters of the lists say (gateway/INTERFACE.md, "Paging").
-// Names that are unknown or repeated never come here, see parseQuery.
+// The query parameters of the lists (gateway/INTERFACE.md, "Paging"). parseQuery has
+// refused unknown and repeated ones.
 
 const (
 	pageMax            = 1000 // entries of a page
 	historyPageDefault = 100
 )
 
-// queryFields are what entries of a query can carry besides the usual.
+// queryFields are the members that the entries of a query have on request.
 var queryFields = []string{"svcHistory", "svcRedirect", fieldPrivate}
 
 // fieldPrivate is the one that only holders of mod-workflows may ask for.
 const fieldPrivate = "svcPrivate"
 
-// parseQueryRequest reads the parameters of GET instances. An empty filter is
-// none; any other parameter that is empty is errMalformed, because whoever sends
-// it means something that we do not know.
+// parseQueryRequest parses the parameters of GET instances. An empty filter is like
+// none; any other empty parameter is errMalformed, because its meaning is unclear.
 func parseQueryRequest(query url.Values) (*workflow.QueryRequest, error) {
 	request := &workflow.QueryRequest{Filter: query.Get("filter")}
 	var err error
@@ -65,33 +64,31 @@ func parseText(query url.Values, name string) (string, error) {
 	return values[0], nil
 }
 
-// parseCursor returns the cursor, "" when there is none. What it says only the
-// workflows know; but none of theirs has a blank or a line end, which readers of
-// what it is encoded in pass over.
+// parseCursor returns the cursor, "" when there is none. The workflows decode it. It
+// must be visible ASCII here, because base64 decoders ignore line ends.
 func parseCursor(query url.Values) (string, error) {
 	cursor, err := parseText(query, "cursor")
 	if err == nil && !isVisible(cursor) {
-		err = refuse(errMalformed, `the query parameter "cursor" is none of ours`)
+		err = refuse(errMalformed, `the query parameter "cursor" is not valid`)
 	}
 	return cursor, err
 }
 
-// parseLimit reads limit: 1 to pageMax, in decimal digits as a number is
-// usually written.
-func parseLimit(query url.Values, otherwise int) (int, error) {
+// parseLimit parses limit: 1 to pageMax, in decimal digits without leading zeros.
+func parseLimit(query url.Values, fallback int) (int, error) {
 	text, err := parseText(query, "limit")
 	if err != nil || text == "" {
-		return otherwise, err
+		return fallback, err
 	}
 	n, err := strconv.Atoi(text)
-	// NB: Atoi takes signs and leading zeros, which no number begins with here.
+	// NB: Atoi accepts signs and leading zeros.
 	if err != nil || n < 1 || n > pageMax || text[0] < '1' || text[0] > '9' {
 		return 0, refuse(errMalformed, `the query parameter "limit" must be a number from 1 to %d`, pageMax)
 	}
 	return n, nil
 }
 
-// parseFlag reads a parameter that is true or false; not there is false.
+// parseFlag parses a parameter that is true or false; a missing one is false.
 func parseFlag(query url.Values, name string) (bool, error) {
 	text, err := parseText(query, name)
 	switch {
@@ -105,7 +102,7 @@ func parseFlag(query url.Values, name string) (bool, error) {
 	return false, refuse(errMalformed, "the query parameter %q must be true or false", name)
 }
 
-// parseFields reads the comma list fields: known names, each once.
+// parseFields parses the comma-separated list fields: known names, each once.
 func parseFields(query url.Values) ([]string, error) {
 	text, err := parseText(query, "fields")
 	if err != nil || text == "" {
@@ -114,22 +111,22 @@ func parseFields(query url.Values) ([]string, error) {
 	var fields []string
 	for name := range strings.SplitSeq(text, ",") {
 		if !slices.Contains(queryFields, name) {
-			return nil, refuse(errMalformed, `the query parameter "fields" knows no %s; it can have %s`, quote(name), strings.Join(queryFields, ", "))
+			return nil, refuse(errMalformed, `the query parameter "fields" has the unknown name %s; allowed are %s`, quote(name), strings.Join(queryFields, ", "))
 		}
 		if slices.Contains(fields, name) {
-			return nil, refuse(errMalformed, `the query parameter "fields" names %q twice`, name)
+			return nil, refuse(errMalformed, `the query parameter "fields" has %q twice`, name)
 		}
 		fields = append(fields, name)
 	}
 	return fields, nil
 }
 
-// nextLink is the value of the header Link that leads to the next page: a
+// nextLink is the value of the header Link for the next page: a
 // reference relative to the server, with the parameters of this request and the
 // cursor. names are the parameters of the route, in the order of the result.
 //
-// NB: what stands between the angle brackets comes from the caller. Escaped, it
-// has only visible ASCII without brackets, quotes and commas.
+// NB: the reference contains input of the caller. Escaped, it is visible ASCII
+// without angle brackets, quotes and commas.
 func nextLink(path string, names []string, query url.Values, cursor string) string {
 	var b strings.Builder
 	for _, name := range names {

@@ -10,14 +10,14 @@ import (
 	"troupe/gateway/provider"
 )
 
-// Provider recognises people elsewhere; provider.Client does. Errors are those of
-// package provider, wrapped.
+// Provider signs people in at an identity provider; provider.Client does it. Errors
+// are those of package provider, wrapped.
 type Provider interface {
-	// Name is what people know it by.
+	// Name is its name on the login page.
 	Name() string
-	// Begin returns where the browser goes, and a cookie that it brings back.
+	// Begin returns where the browser goes, and a cookie for Finish.
 	Begin(ctx context.Context, next, redirect string) (provider.Start, error)
-	// Finish returns who it is. With an error it may return Person.Next alone.
+	// Finish returns who has signed in. With an error it may return Person.Next alone.
 	Finish(ctx context.Context, cookie string, query url.Values) (provider.Person, error)
 }
 
@@ -35,7 +35,7 @@ func beginProvider(x *exchange) error {
 		return refuse(errMalformed, "the header Host is too long")
 	}
 	s := x.server
-	x.next = login.Next(s.options.BasePath, x.query.Get("next"))
+	x.next = login.Destination(s.options.BasePath, x.query.Get("next"))
 	_, secure := s.clientOf(x.r)
 	callback := url.URL{Scheme: "http", Host: x.r.Host, Path: s.options.BasePath + callbackPath}
 	if secure {
@@ -61,12 +61,12 @@ func finishProvider(x *exchange) error {
 	}
 	cookie, _, err := parseSession(x.r.Header["Cookie"], s.flowCookie())
 	if err != nil {
-		return provider.ErrFlow // two of them: nobody can tell which is ours
+		return provider.ErrFlow // two cookies: nobody can tell which is the right one
 	}
 	from, secure := s.clientOf(x.r)
 	person, err := x.services.Provider.Finish(x.r.Context(), cookie, x.query)
 	x.next = person.Next
-	// NB: a request that does not belong to the sign-in must not end it.
+	// NB: a request that does not belong to the flow must not end it.
 	x.flowEnded = person.Next != ""
 	if err != nil {
 		return err
@@ -78,13 +78,13 @@ func finishProvider(x *exchange) error {
 	}
 	x.startSession(session, caller, secure)
 	s.setFlowCookie(x.w.Header(), "", -1, secure)
-	return x.redirect(login.Next(s.options.BasePath, person.Next))
+	return x.redirect(login.Destination(s.options.BasePath, person.Next))
 }
 
-// flowCookie is the name of the cookie of a sign-in that is on its way.
+// flowCookie is the name of the cookie of a sign-in through the provider.
 func (s *Server) flowCookie() string { return s.options.SessionCookie + "-oidc" }
 
-// setFlowCookie sets the cookie of a sign-in that is on its way. SameSite is Lax,
+// setFlowCookie sets the cookie of a sign-in through the provider. SameSite is Lax,
 // because the browser comes back from another site. A negative maxAge removes it.
 func (s *Server) setFlowCookie(h http.Header, value string, maxAge int, secure bool) {
 	cookie := http.Cookie{
@@ -94,14 +94,14 @@ func (s *Server) setFlowCookie(h http.Header, value string, maxAge int, secure b
 	h["Set-Cookie"] = append(h["Set-Cookie"], cookie.String())
 }
 
-// redirect sends the browser to another page. Only signing in does.
+// redirect sends the browser to another page. Only sign-ins through the provider do.
 func (x *exchange) redirect(location string) error {
 	x.w.Header()["Location"] = []string{location}
 	x.sendPage(http.StatusSeeOther, valuePolicy, []byte("<!DOCTYPE html>\n<title>Sign in</title>\n"))
 	return nil
 }
 
-// answerLoginPage is answerError for a person: the login page with what is wrong.
+// answerLoginPage is answerError with the login page, which shows what went wrong.
 func (x *exchange) answerLoginPage(f *errorMapping) {
 	if x.flowEnded {
 		_, secure := x.server.clientOf(x.r)
@@ -110,20 +110,19 @@ func (x *exchange) answerLoginPage(f *errorMapping) {
 	x.sendPage(f.status, valuePolicy, x.loginPage(x.next, signInProblem(f.status)))
 }
 
-// signInProblem is what a person is told. Why the provider's word does not count is
-// in the log.
+// signInProblem returns the text for the login page. The log has the cause.
 func signInProblem(status int) string {
 	switch status {
 	case http.StatusBadRequest:
-		return "This sign-in was begun elsewhere, or took too long. Please try again."
+		return "This sign-in has expired or was started in another browser. Please try again."
 	case http.StatusUnauthorized:
-		return "The provider has not confirmed who you are, or you may not sign in here."
+		return "The identity provider did not confirm your sign-in, or you do not have access to this service."
 	case http.StatusForbidden:
-		return "Please begin to sign in on this page."
+		return "Please start signing in on this page."
 	case http.StatusNotFound:
-		return "There is no such way to sign in here."
+		return "This sign-in method is not available."
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		return "Signing in is not possible now. Please try again in a moment."
 	}
-	return "Signing in did not work. Please try again."
+	return "Sign-in failed. Please try again."
 }

@@ -106,12 +106,12 @@ func TestProviderProblems(t *testing.T) {
 		{"two cookies", "?user=ann", good + "; " + good, nil, nil, 400, "Please try again", false},
 		{"two sessions", "?user=ann", good + "; session=x; session=y", nil, nil, 400, "Please try again", false},
 		{"a parameter twice", "?user=ann&user=bob", good, nil, nil, 400, "Please try again", false},
-		{"an unknown user", "?user=nobody", good, nil, nil, 401, "may not sign in here", true},
-		{"refused", "?user=ann", good, provider.ErrRefused, nil, 401, "has not confirmed", true},
+		{"an unknown user", "?user=nobody", good, nil, nil, 401, "do not have access", true},
+		{"refused", "?user=ann", good, provider.ErrRefused, nil, 401, "did not confirm", true},
 		{"busy", "?user=ann", good, provider.ErrBusy, nil, 503, "in a moment", true},
 		{"unavailable", "?user=ann", good, provider.ErrUnavailable, nil, 503, "in a moment", true},
 		{"full", "?user=ann", good, nil, identity.ErrFull, 503, "in a moment", true},
-		{"something new", "?user=ann", good, errors.New("a secret oak"), nil, 500, "did not work", true},
+		{"something new", "?user=ann", good, errors.New("a secret oak"), nil, 500, "Sign-in failed", true},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			s := startServer(t, Options{}, nil)

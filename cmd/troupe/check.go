@@ -119,7 +119,7 @@ func checkServer(cmd *cobra.Command, c *config) (faults document.Faults, asked b
 	if err == nil {
 		faults, err = client.Check(cmd.Context())
 	}
-	if errors.Is(err, admin.ErrRequest) {
+	if errors.Is(err, admin.ErrUnknownRequest) {
 		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "the running server is of another version and does not say what it would refuse")
 		return nil, true, nil
 	}

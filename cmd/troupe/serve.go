@@ -221,7 +221,7 @@ func (s *service) takeCommands() (err error) {
 	}
 	if s.operations, err = admin.StartOperations(admin.OperationsOptions{
 		Addr: s.config.admin,
-		Sources: []admin.Source{
+		Sources: []admin.MetricsSource{
 			{Name: "gateway", Metrics: func() any { return s.gateway.Metrics() }},
 			{Name: "formportal", Metrics: func() any { return s.portal.Metrics() }},
 			{Name: "workflow", Metrics: func() any { return s.router.Metrics() }},

@@ -159,10 +159,10 @@ func TestSetPassword(t *testing.T) {
 	if err := c.SetPassword(t.Context(), "john.doe", "no UTF-8\xff"); !errors.Is(err, identity.ErrInvalid) || identities.passwords["john.doe"] != "" {
 		t.Errorf("no UTF-8: got %v, want ErrInvalid", err)
 	}
-	if err := c.SetPassword(t.Context(), "", "an old oak"); !errors.Is(err, ErrRequest) {
+	if err := c.SetPassword(t.Context(), "", "an old oak"); !errors.Is(err, ErrUnknownRequest) {
 		t.Errorf("no user: got %v, want ErrRequest", err)
 	}
-	if err := c.SetPassword(t.Context(), "john.doe", strings.Repeat("x", bodyBytesMax)); !errors.Is(err, ErrRequest) {
+	if err := c.SetPassword(t.Context(), "john.doe", strings.Repeat("x", bodyBytesMax)); !errors.Is(err, ErrUnknownRequest) {
 		t.Errorf("too much: got %v, want ErrRequest", err)
 	}
 	for _, want := range []error{identity.ErrNoUser, identity.ErrInvalid, identity.ErrBusy, identity.ErrStopped} {
@@ -212,11 +212,11 @@ func TestErrorsKeepTheirCause(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"", "..", "."} {
-		if err := c.Revoke(t.Context(), identity.Session, id); !errors.Is(err, ErrRequest) {
+		if err := c.Revoke(t.Context(), identity.Session, id); !errors.Is(err, ErrUnknownRequest) {
 			t.Errorf("Revoke %q: got %v, want ErrRequest", id, err)
 		}
 	}
-	if _, _, err := c.CreateToken(t.Context(), identity.CreateCredential{}); !errors.Is(err, ErrRequest) {
+	if _, _, err := c.CreateToken(t.Context(), identity.CreateCredential{}); !errors.Is(err, ErrUnknownRequest) {
 		t.Errorf("no user: got %v, want ErrRequest", err)
 	}
 }
@@ -448,7 +448,7 @@ func TestEverySentinelHasARow(t *testing.T) {
 			case elsewhere[name.Name]:
 			case !ok:
 				t.Errorf("identity.%s is not known here", name.Name)
-			case !errors.Is(faultOf(sentinel).cause, sentinel) || !errors.Is(causeOf(faultOf(sentinel).word), sentinel):
+			case !errors.Is(mappingOf(sentinel).cause, sentinel) || !errors.Is(causeOf(mappingOf(sentinel).label), sentinel):
 				t.Errorf("identity.%s does not travel", name.Name)
 			}
 		}
@@ -457,9 +457,9 @@ func TestEverySentinelHasARow(t *testing.T) {
 	if names == 0 {
 		t.Error("found no errors: does the test still read the file right?")
 	}
-	for _, f := range faults {
-		if http.StatusText(f.status) == "" || !errors.Is(causeOf(f.word), f.cause) {
-			t.Errorf("the row %q is not good", f.word)
+	for _, f := range errorMappings {
+		if http.StatusText(f.status) == "" || !errors.Is(causeOf(f.label), f.cause) {
+			t.Errorf("the row %q is not good", f.label)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"troupe/statemachine/document"
 )
 
-// Client asks the server at a socket. Its methods may be called by any number
+// Client sends requests to the server at a socket. Its methods may be called by any number
 // of goroutines. Errors of the server wrap the same sentinels of package
 // identity as its own calls do, and read the same.
 type Client struct {
@@ -55,12 +55,12 @@ func (c *Client) CreateSession(ctx context.Context, request identity.CreateCrede
 }
 
 func (c *Client) create(ctx context.Context, kind identity.Kind, request identity.CreateCredential) (string, identity.Credential, error) {
-	asked := creation{User: string(request.User), Note: request.Note}
+	body := createRequest{User: string(request.User), Note: request.Note}
 	if request.Expires != 0 {
-		asked.Expires = request.Expires.String()
+		body.Expires = request.Expires.String()
 	}
-	var answer created
-	if err := c.call(ctx, http.MethodPost, pathOf(kind), asked, &answer); err != nil {
+	var answer createReply
+	if err := c.call(ctx, http.MethodPost, pathOf(kind), body, &answer); err != nil {
 		return "", identity.Credential{}, err
 	}
 	return answer.Secret, fromWire(answer.Credential), nil
@@ -68,7 +68,7 @@ func (c *Client) create(ctx context.Context, kind identity.Kind, request identit
 
 // Credentials lists the credentials of one kind, oldest first.
 func (c *Client) Credentials(ctx context.Context, kind identity.Kind) ([]identity.Credential, error) {
-	var answer list
+	var answer credentialList
 	if err := c.call(ctx, http.MethodGet, pathOf(kind), nil, &answer); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (c *Client) Credentials(ctx context.Context, kind identity.Kind) ([]identit
 
 // Revoke is that of identity.Service. Doing it again is no error.
 func (c *Client) Revoke(ctx context.Context, kind identity.Kind, id string) error {
-	return c.call(ctx, http.MethodDelete, pathOf(kind)+"/"+url.PathEscape(id), nil, new(done))
+	return c.call(ctx, http.MethodDelete, pathOf(kind)+"/"+url.PathEscape(id), nil, new(emptyReply))
 }
 
 // SetPassword is that of identity.Service. An error beside ErrNoServer and those
@@ -92,10 +92,11 @@ func (c *Client) SetPassword(ctx context.Context, user identity.UserID, password
 	if !utf8.ValidString(password) {
 		return fmt.Errorf("set password of %q: %w", user, identity.Invalid("the password is not valid UTF-8"))
 	}
-	return c.call(ctx, http.MethodPut, pathPassword, newPassword{User: string(user), Password: password}, new(done))
+	return c.call(ctx, http.MethodPut, pathPassword, passwordRequest{User: string(user), Password: password}, new(emptyReply))
 }
 
-// Check returns what the server would refuse of the definitions in its home now.
+// Check returns the faults for which the server would refuse the definitions in its
+// home now.
 func (c *Client) Check(ctx context.Context) (document.Faults, error) {
 	var answer faultList
 	if err := c.call(ctx, http.MethodGet, pathFaults, nil, &answer); err != nil {
@@ -133,16 +134,15 @@ func (c *Client) call(ctx context.Context, method, path string, body, answer any
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return failureOf(response.Body)
+		return readError(response.Body)
 	}
 	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
-		return fmt.Errorf("%w: its answer cannot be read: %w", ErrFailed, err)
+		return fmt.Errorf("%w: the answer is not valid: %w", ErrFailed, err)
 	}
 	return nil
 }
 
-// remoteError is an error of the server: its text, and the cause that the text
-// speaks of.
+// remoteError is an error of the server: its text, and the cause that it wraps.
 type remoteError struct {
 	cause error
 	text  string
@@ -152,10 +152,10 @@ func (e *remoteError) Error() string { return e.text }
 
 func (e *remoteError) Unwrap() error { return e.cause }
 
-func failureOf(body io.Reader) error {
-	var f failure
+func readError(body io.Reader) error {
+	var f errorReply
 	if err := json.NewDecoder(body).Decode(&f); err != nil {
-		return fmt.Errorf("%w: its answer cannot be read: %w", ErrFailed, err)
+		return fmt.Errorf("%w: the answer is not valid: %w", ErrFailed, err)
 	}
 	return &remoteError{cause: causeOf(f.Error), text: f.Message}
 }

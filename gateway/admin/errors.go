@@ -9,54 +9,54 @@ import (
 
 var (
 	// ErrNoServer is what Dial and the calls of a Client answer when nobody
-	// listens at the socket. Nothing was done; the caller opens the store itself.
+	// listens at the socket. Nothing was done; the caller may open the store itself.
 	ErrNoServer = errors.New("no server is running there")
 	// ErrInUse is what Start answers when a server listens at the socket
 	// already. The caller should not start a second one.
 	ErrInUse = errors.New("a server is running there already")
-	// ErrNotSocket is what Start answers when something else stands at the
-	// socket's path. Somebody has to look what it is.
-	ErrNotSocket = errors.New("there is something that is not a socket")
-	// ErrRequest is wrapped by what a Client answers when the server did not
-	// understand it, as it happens between two versions.
-	ErrRequest = errors.New("the server does not know this request")
-	// ErrFailed is wrapped by what a Client answers when the server ran into an
-	// error without a meaning here. The outcome is unknown.
-	ErrFailed = errors.New("the server could not do it")
+	// ErrNotSocket is what Start answers when the socket's path exists and is not a
+	// socket. A person has to look at it.
+	ErrNotSocket = errors.New("the path exists and is not a socket")
+	// ErrUnknownRequest is wrapped by what a Client answers when the server does not
+	// know the request, because the two are of different versions.
+	ErrUnknownRequest = errors.New("the server does not know this request")
+	// ErrFailed is wrapped by what a Client answers when the server had an error
+	// that is in no other row. The outcome is unknown.
+	ErrFailed = errors.New("the server failed")
 )
 
-// fault is how an error travels: the word stands for the cause on both sides.
-type fault struct {
+// errorMapping says how an error is sent: label names the cause on both sides.
+type errorMapping struct {
 	cause  error
 	status int
-	word   string
+	label  string
 }
 
-// faults is never changed. The last row is for what is in none.
-var faults = []fault{
+// errorMappings is never changed. Errors that are in no row are sent as the last one.
+var errorMappings = []errorMapping{
 	{identity.ErrNoUser, http.StatusNotFound, "NoUser"},
 	{identity.ErrNoCredential, http.StatusNotFound, "NoCredential"},
 	{identity.ErrInvalid, http.StatusBadRequest, "Invalid"},
 	{identity.ErrBusy, http.StatusServiceUnavailable, "Busy"},
 	{identity.ErrFull, http.StatusServiceUnavailable, "Full"},
 	{identity.ErrStopped, http.StatusServiceUnavailable, "Stopped"},
-	{ErrRequest, http.StatusBadRequest, "Request"},
+	{ErrUnknownRequest, http.StatusBadRequest, "Request"},
 	{ErrFailed, http.StatusInternalServerError, "Failed"},
 }
 
-func faultOf(err error) fault {
-	for _, f := range faults {
+func mappingOf(err error) errorMapping {
+	for _, f := range errorMappings {
 		if errors.Is(err, f.cause) {
 			return f
 		}
 	}
-	return faults[len(faults)-1]
+	return errorMappings[len(errorMappings)-1]
 }
 
-// causeOf is the way back from a word to its error.
-func causeOf(word string) error {
-	for _, f := range faults {
-		if f.word == word {
+// causeOf returns the error that a label names.
+func causeOf(label string) error {
+	for _, f := range errorMappings {
+		if f.label == label {
 			return f.cause
 		}
 	}

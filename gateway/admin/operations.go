@@ -16,8 +16,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Source is a part whose counters the operations listener shows.
-type Source struct {
+// MetricsSource is a part whose counters the operations listener shows.
+type MetricsSource struct {
 	Name string
 	// Metrics returns a struct of counters. It must not block.
 	Metrics func() any
@@ -28,7 +28,7 @@ type OperationsOptions struct {
 	// Addr is where it listens, "host:port". Whoever reaches it may look into
 	// the process: it belongs on loopback or a closed network.
 	Addr    string
-	Sources []Source
+	Sources []MetricsSource
 	Log     zerolog.Logger
 }
 
@@ -70,7 +70,7 @@ func StartOperations(o OperationsOptions) (*Operations, error) {
 	go func() {
 		defer close(s.served)
 		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			o.Log.Error().Err(err).Msg("operations listener ended")
+			o.Log.Error().Err(err).Msg("operations listener failed")
 		}
 	}()
 	o.Log.Info().Stringer("address", l.Addr()).Msg("metrics and profiles")
@@ -115,16 +115,16 @@ func servesHost(configured string, local net.Addr, host string) bool {
 	if at, ok := local.(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
 		return ok
 	}
-	name := hostName(host)
+	name := hostOf(host)
 	if address, err := netip.ParseAddr(name); err == nil && address.Unmap().IsLoopback() {
 		return true
 	}
-	return strings.EqualFold(name, "localhost") || name != "" && strings.EqualFold(name, hostName(configured))
+	return strings.EqualFold(name, "localhost") || name != "" && strings.EqualFold(name, hostOf(configured))
 }
 
-// hostName returns the host of "host", "host:port", "[v6]" or "[v6]:port", empty
+// hostOf returns the host of "host", "host:port", "[v6]" or "[v6]:port", empty
 // for anything else.
-func hostName(host string) string {
+func hostOf(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		return name
 	}

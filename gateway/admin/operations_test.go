@@ -14,7 +14,7 @@ func TestOperations(t *testing.T) {
 	counted := 0
 	o, err := StartOperations(OperationsOptions{
 		Addr: "127.0.0.1:0",
-		Sources: []Source{{Name: "part", Metrics: func() any {
+		Sources: []MetricsSource{{Name: "part", Metrics: func() any {
 			counted++
 			return struct{ Calls int }{counted}
 		}}},

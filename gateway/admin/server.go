@@ -33,10 +33,10 @@ type Options struct {
 	Path string
 	// Identities must work until Stop has returned.
 	Identities Identities
-	// Check returns what the server would refuse of the definitions in its home now.
-	// Nil: it refuses nothing.
+	// Check returns the faults for which the server would refuse the definitions in its
+	// home now. Nil: there are none.
 	Check func() (document.Faults, error)
-	// Log takes requests that failed for reasons of ours (error), and start and
+	// Log takes requests that failed with an unexpected error (error), and start and
 	// stop (debug).
 	Log zerolog.Logger
 }
@@ -75,14 +75,14 @@ func Start(o Options) (*Server, error) {
 	}
 	s.http.SetKeepAlivesEnabled(false)
 	go s.run(l)
-	o.Log.Debug().Str("socket", o.Path).Msg("commands are taken")
+	o.Log.Debug().Str("socket", o.Path).Msg("admin socket open")
 	return s, nil
 }
 
 func (s *Server) run(l net.Listener) {
 	defer close(s.served)
 	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		s.options.Log.Error().Err(err).Str("socket", s.options.Path).Msg("commands are not taken any more")
+		s.options.Log.Error().Err(err).Str("socket", s.options.Path).Msg("admin socket failed")
 	}
 }
 
@@ -90,14 +90,14 @@ func (s *Server) run(l net.Listener) {
 // removes the socket. Calling it again waits for the first call. It has no error.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() {
-		// NB: first the file, so that a new server's is not taken away.
+		// NB: the file goes first, so that the file of a new server is not removed.
 		if err := os.Remove(s.options.Path); err != nil {
-			s.options.Log.Warn().Err(err).Msg("the socket could not be removed")
+			s.options.Log.Warn().Err(err).Msg("admin socket could not be removed")
 		}
 		ctx, cancel := context.WithTimeout(ctx, drainMax)
 		defer cancel()
 		if err := s.http.Shutdown(ctx); err != nil {
-			_ = s.http.Close() // connections that have no answer coming
+			_ = s.http.Close() // connections that wait for no answer
 		}
 		<-s.served
 	})
@@ -116,7 +116,7 @@ func (s *Server) routes() http.Handler {
 		})
 		mux.HandleFunc("DELETE "+path+"/{id}", func(w http.ResponseWriter, r *http.Request) {
 			s.answer(w, r, func() (any, error) {
-				return done{}, s.options.Identities.Revoke(r.Context(), kind, r.PathValue("id"))
+				return emptyReply{}, s.options.Identities.Revoke(r.Context(), kind, r.PathValue("id"))
 			})
 		})
 	}
@@ -127,38 +127,38 @@ func (s *Server) routes() http.Handler {
 		s.answer(w, r, func() (any, error) { return s.check() })
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.answer(w, r, func() (any, error) { return nil, ErrRequest })
+		s.answer(w, r, func() (any, error) { return nil, ErrUnknownRequest })
 	})
 	return mux
 }
 
-// decode reads a body of one known shape.
+// decode reads a JSON body and refuses unknown members.
 func decode(w http.ResponseWriter, r *http.Request, into any) error {
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyBytesMax))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
-		return errors.Join(ErrRequest, err)
+		return errors.Join(ErrUnknownRequest, err)
 	}
 	return nil
 }
 
 func (s *Server) setPassword(w http.ResponseWriter, r *http.Request) (any, error) {
-	var asked newPassword
-	if err := decode(w, r, &asked); err != nil {
+	var request passwordRequest
+	if err := decode(w, r, &request); err != nil {
 		return nil, err
 	}
-	if asked.User == "" {
-		return nil, fmt.Errorf("%w: it names no user", ErrRequest)
+	if request.User == "" {
+		return nil, fmt.Errorf("%w: the user is missing", ErrUnknownRequest)
 	}
-	return done{}, s.options.Identities.SetPassword(r.Context(), identity.UserID(asked.User), asked.Password)
+	return emptyReply{}, s.options.Identities.SetPassword(r.Context(), identity.UserID(request.User), request.Password)
 }
 
 func (s *Server) create(w http.ResponseWriter, r *http.Request, kind identity.Kind) (any, error) {
-	var asked creation
-	if err := decode(w, r, &asked); err != nil {
+	var request createRequest
+	if err := decode(w, r, &request); err != nil {
 		return nil, err
 	}
-	request, err := asked.parse()
+	parsed, err := request.parse()
 	if err != nil {
 		return nil, err
 	}
@@ -166,42 +166,41 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, kind identity.Ki
 	if kind == identity.Session {
 		issue = s.options.Identities.CreateSession
 	}
-	secret, c, err := issue(r.Context(), request)
-	return created{Secret: secret, Credential: toWire(c)}, err
+	secret, c, err := issue(r.Context(), parsed)
+	return createReply{Secret: secret, Credential: toWire(c)}, err
 }
 
 func (s *Server) check() (any, error) {
-	answer := faultList{Faults: []textFault{}}
+	answer := faultList{Faults: []definitionFault{}}
 	if s.options.Check == nil {
 		return answer, nil
 	}
 	faults, err := s.options.Check()
 	for _, f := range faults {
-		answer.Faults = append(answer.Faults, textFault(f))
+		answer.Faults = append(answer.Faults, definitionFault(f))
 	}
 	return answer, err
 }
 
 func (s *Server) list(kind identity.Kind) any {
-	answer := list{Credentials: []credential{}}
+	answer := credentialList{Credentials: []credential{}}
 	for _, c := range s.options.Identities.Credentials(kind) {
 		answer.Credentials = append(answer.Credentials, toWire(c))
 	}
 	return answer
 }
 
-// answer writes what do returns: a value as JSON, or an error by the table of
-// errors.go. Errors that the table does not know are logged, because nobody
-// else will see what was behind them.
+// answer writes what do returns: a value as JSON, or an error as errorMappings says.
+// Errors that are in no row are logged, because the command shows only their text.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, do func() (any, error)) {
 	body, err := do()
 	status := http.StatusOK
 	if err != nil {
-		f := faultOf(err)
+		f := mappingOf(err)
 		if errors.Is(f.cause, ErrFailed) {
-			s.options.Log.Error().Err(err).Str("method", r.Method).Msg("command failed")
+			s.options.Log.Error().Err(err).Str("method", r.Method).Msg("admin request failed")
 		}
-		status, body = f.status, failure{Error: f.word, Message: err.Error()}
+		status, body = f.status, errorReply{Error: f.label, Message: err.Error()}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -15,9 +15,9 @@ import (
 // smallest sun_path has 104 bytes with its NUL.
 const socketPathMax = 103
 
-// reach calls use with a path to the same file that is short enough for a
-// socket. The short path is good during the call only.
-func reach(path string, use func(short string) error) error {
+// withShortPath calls use with a path to the same file that is short enough for a
+// socket. The short path is valid only during the call.
+func withShortPath(path string, use func(short string) error) error {
 	if len(path) <= socketPathMax {
 		return use(path)
 	}
@@ -37,7 +37,7 @@ func reach(path string, use func(short string) error) error {
 // listens.
 func connect(ctx context.Context, path string) (net.Conn, error) {
 	var c net.Conn
-	err := reach(path, func(short string) error {
+	err := withShortPath(path, func(short string) error {
 		var dialer net.Dialer
 		var err error
 		c, err = dialer.DialContext(ctx, "unix", short)
@@ -61,7 +61,7 @@ func listen(path string) (net.Listener, error) {
 		return raw.Control(func(fd uintptr) { _ = syscall.Fchmod(int(fd), 0o600) })
 	}}
 	var l net.Listener
-	err := reach(path, func(short string) error {
+	err := withShortPath(path, func(short string) error {
 		var err error
 		l, err = config.Listen(context.Background(), "unix", short)
 		return err

@@ -8,14 +8,14 @@ import (
 	"troupe/actors/identity"
 )
 
-// The shapes of the socket. Both sides are the same program, but perhaps not of
-// the same age: unknown members are refused, and the path has a version.
+// The messages of the socket. Both sides are the same program, but perhaps in
+// different versions: unknown members are refused, and the path has a version.
 //
-//	POST   /v1/{token,session}        creation   → created
-//	GET    /v1/{token,session}                   → list
-//	DELETE /v1/{token,session}/{id}              → done
-//	PUT    /v1/password          newPassword     → done
-//	GET    /v1/faults                            → faultList
+//	POST   /v1/{token,session}        createRequest    → createReply
+//	GET    /v1/{token,session}                         → credentialList
+//	DELETE /v1/{token,session}/{id}                    → emptyReply
+//	PUT    /v1/password               passwordRequest  → emptyReply
+//	GET    /v1/faults                                  → faultList
 const (
 	pathToken    = "/v1/token"
 	pathSession  = "/v1/session"
@@ -23,36 +23,37 @@ const (
 	pathFaults   = "/v1/faults"
 )
 
-// creation asks for a token or a session.
-type creation struct {
+// createRequest asks for a token or a session.
+type createRequest struct {
 	User    string `json:"user"`
 	Expires string `json:"expires,omitempty"` // as time.Duration writes it
 	Note    string `json:"note,omitempty"`
 }
 
-// newPassword sets a password.
-type newPassword struct {
+// passwordRequest sets a password.
+type passwordRequest struct {
 	User     string `json:"user"`
 	Password string `json:"password"`
 }
 
-// created and newPassword are the only places where a secret travels.
-type created struct {
+// createReply and passwordRequest are the only messages with a secret.
+type createReply struct {
 	Secret     string     `json:"secret"`
 	Credential credential `json:"credential"`
 }
 
-type list struct {
+type credentialList struct {
 	Credentials []credential `json:"credentials"`
 }
 
-// faultList is what the server would refuse of its home's definitions now.
+// faultList has the faults for which the server would refuse the definitions in its
+// home now.
 type faultList struct {
-	Faults []textFault `json:"faults"`
+	Faults []definitionFault `json:"faults"`
 }
 
-// textFault is document.Fault.
-type textFault struct {
+// definitionFault is document.Fault.
+type definitionFault struct {
 	File       string `json:"file"`
 	Line       int    `json:"line"`
 	Column     int    `json:"column"`
@@ -60,11 +61,11 @@ type textFault struct {
 	Suggestion string `json:"suggestion,omitempty"`
 }
 
-type done struct{}
+type emptyReply struct{}
 
-// failure is what comes with every status but 200: a word of errors.go, and the
+// errorReply is the body of every status but 200: a label of errors.go, and the
 // text of the server's error.
-type failure struct {
+type errorReply struct {
 	Error   string `json:"error"`
 	Message string `json:"message"`
 }
@@ -99,23 +100,22 @@ func fromWire(c credential) identity.Credential {
 	}
 }
 
-// parse checks a creation. Whether there is such a user is for the identity
-// service to say.
-func (c creation) parse() (identity.CreateCredential, error) {
+// parse checks a request. The identity service checks whether there is such a user.
+func (c createRequest) parse() (identity.CreateCredential, error) {
 	var expires time.Duration
 	var err error
 	if c.Expires != "" {
 		if expires, err = time.ParseDuration(c.Expires); err != nil {
-			return identity.CreateCredential{}, errors.Join(ErrRequest, err)
+			return identity.CreateCredential{}, errors.Join(ErrUnknownRequest, err)
 		}
 	}
 	if c.User == "" {
-		return identity.CreateCredential{}, fmt.Errorf("%w: it names no user", ErrRequest)
+		return identity.CreateCredential{}, fmt.Errorf("%w: the user is missing", ErrUnknownRequest)
 	}
 	return identity.CreateCredential{User: identity.UserID(c.User), Expires: expires, Note: c.Note}, nil
 }
 
-// pathOf is where the credentials of a kind are.
+// pathOf returns the path of the credentials of a kind.
 func pathOf(kind identity.Kind) string {
 	if kind == identity.Session {
 		return pathSession

@@ -10,8 +10,8 @@ import (
 )
 
 // Policy is the Content-Security-Policy under which the pages work. They run no
-// script and use no style but their own files, ask nobody but this server, and
-// stand in nobody's frame.
+// script and use no style but their own files, send requests to this server only,
+// and cannot be framed.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
 	"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'self'"
 
@@ -24,36 +24,36 @@ const (
 	AssetCache = "public, max-age=31536000, immutable"
 )
 
-// The built files, and the licences of what is in them. .ci/console -update makes
-// them from web/, and .ci/console holds that they are what web/ says.
+// The built files, and the licences of what is in them. .ci/console -update builds
+// them from web/, and .ci/console checks that they are up to date.
 //
 //go:embed dist
 var built embed.FS
 
-// baseMark is what stands in the built shell in place of the base path.
-const baseMark = `<base href="/">`
+// basePlaceholder is the part of the built shell that Shell replaces by the base path.
+const basePlaceholder = `<base href="/">`
 
-var shellBefore, shellBehind = cutShell()
+var shellBefore, shellAfter = splitShell()
 
-func cutShell() (before, behind []byte) {
+func splitShell() (before, behind []byte) {
 	whole, err := built.ReadFile("dist/index.html")
 	if err != nil {
 		panic("console: the shell is not in the program: " + err.Error())
 	}
-	before, behind, found := bytes.Cut(whole, []byte(baseMark))
+	before, behind, found := bytes.Cut(whole, []byte(basePlaceholder))
 	if !found {
-		panic("console: the shell has no " + baseMark)
+		panic("console: the shell has no " + basePlaceholder)
 	}
 	return before, behind
 }
 
-// Shell returns the HTML of every page, for a server whose paths hang below
-// basePath, which is empty or like "/platform". The bytes are the caller's.
+// Shell returns the HTML of every page, for a server with the given base
+// path, which is empty or like "/platform". The bytes belong to the caller.
 func Shell(basePath string) []byte {
-	shell := make([]byte, 0, len(shellBefore)+len(shellBehind)+len(baseMark)+len(basePath))
+	shell := make([]byte, 0, len(shellBefore)+len(shellAfter)+len(basePlaceholder)+len(basePath))
 	shell = append(shell, shellBefore...)
 	shell = append(shell, `<base href="`+html.EscapeString(basePath)+`/">`...)
-	return append(shell, shellBehind...)
+	return append(shell, shellAfter...)
 }
 
 // contentTypes says what an asset is. It does not depend on the machine, as the

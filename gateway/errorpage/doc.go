@@ -1,10 +1,9 @@
-// Package errorpage is the page that says why there is no other page: nothing is there,
-// the person may not see it, something went wrong, or the service takes nothing now.
-// It looks like the page of package login.
+// Package errorpage is the HTML page for an error: not found, no access, an internal
+// error, or a service that takes no requests now. It looks like the login page.
 //
-// The page asks for nothing but an icon. Its style stands in it, and Policy names the
-// style by its hash, so that the page is whole also while the server starts, stops or is
-// full. There is no script in it, and none of the request's text.
+// The page loads only an icon. Its style is inline, and Policy names the style by its
+// hash, so that the page is complete also while the server starts, stops or is
+// overloaded. It has no script and no text of the request.
 //
 // The package is pure and keeps nothing.
 package errorpage

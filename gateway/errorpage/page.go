@@ -16,65 +16,65 @@ var document string
 
 // Policy is the Content-Security-Policy of the page: its own style, one icon from the
 // server that sent it, and nothing else.
-var Policy = "default-src 'none'; style-src '" + hashOf(login.Style()) + "'; img-src 'self'; " +
+var Policy = "default-src 'none'; style-src '" + styleHash(login.Style()) + "'; img-src 'self'; " +
 	"form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
-func hashOf(style []byte) string {
+func styleHash(style []byte) string {
 	sum := sha256.Sum256(style)
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
 // Options says what the page shows. All of it may be outside text.
 type Options struct {
-	// Base is what the server's paths hang below: empty or like "/platform".
+	// Base is the base path of the server: empty or like "/platform".
 	Base string
-	// Status is that of the answer. Has says which ones have a page.
+	// Status is the status of the answer. Has reports which ones have a page.
 	Status int
-	// ID is under what the log has more; empty: nothing.
+	// ID is the request id in the log; empty: none is shown.
 	ID string
 }
 
-// words are what a person is told.
-type words struct {
+// content is what a person reads.
+type content struct {
 	title, text string
-	again       bool // it may help to ask again
+	retry       bool // trying again may help
 }
 
-var wordsOf = map[int]words{
-	http.StatusForbidden: {"No access", "You may not do this. If you think that you should, ask the people who run this service.", false},
-	http.StatusNotFound:  {"Nothing here", "This address leads nowhere, or to something that you may not see.", false},
+var contents = map[int]content{
+	http.StatusForbidden: {"No access", "You do not have permission to view this page. If you need access, ask your administrator.", false},
+	http.StatusNotFound:  {"Page not found", "The page does not exist, or you do not have access to it.", false},
 	http.StatusInternalServerError: {
-		"Something went wrong", "The fault is on our side. If it comes again, tell the people who run this service.", true,
+		"Something went wrong", "An internal error occurred. If it happens again, tell your administrator.", true,
 	},
-	http.StatusServiceUnavailable: {"Not available now", "The service is starting, stopping or busy. Nothing was done; please try again in a moment.", true},
+	http.StatusServiceUnavailable: {"Service unavailable", "The service is starting, stopping or busy. Nothing was changed. Please try again in a moment.", true},
 }
 
 // Has reports whether there is a page for a status.
 func Has(status int) bool {
-	_, ok := wordsOf[status]
+	_, ok := contents[status]
 	return ok
 }
 
-// Page returns the page. Of a status without a page it is that of 500.
+// Page returns the page. For a status without one it is the page of 500.
 func Page(o Options) []byte {
-	w, ok := wordsOf[o.Status]
+	w, ok := contents[o.Status]
 	if !ok {
-		w = wordsOf[http.StatusInternalServerError]
+		w = contents[http.StatusInternalServerError]
 	}
-	text, again := w.text, ""
+	text, retry := w.text, ""
 	if o.ID != "" {
-		text += " They find it in the log under " + o.ID + "."
+		text += " Error ID: " + o.ID
 	}
-	if w.again {
+	if w.retry {
 		// NB: an empty address is the page itself.
-		again = "<p class=\"provider\"><a href=\"\">Try again</a></p>\n"
+		retry = "<p class=\"provider\"><a href=\"\">Try again</a></p>\n"
 	}
 	return []byte(strings.NewReplacer(
 		"{{base}}", html.EscapeString(o.Base),
 		"{{style}}", string(login.Style()),
-		"{{mark}}", login.Mark,
+		"{{logo}}", login.Logo,
 		"{{title}}", html.EscapeString(w.title),
 		"{{text}}", html.EscapeString(text),
-		"{{again}}", again,
+		"{{retry}}", retry,
 	).Replace(document))
 }

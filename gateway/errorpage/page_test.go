@@ -9,8 +9,8 @@ import (
 // TestPage: the policy allows what is in the page, and nothing of the page needs more.
 func TestPage(t *testing.T) {
 	for status, want := range map[int][]string{
-		403: {"<h1>No access</h1>"}, 404: {"<h1>Nothing here</h1>"}, 500: {"<h1>Something went wrong</h1>", `<a href="">Try again</a>`},
-		503: {"<h1>Not available now</h1>", `<a href="">Try again</a>`},
+		403: {"<h1>No access</h1>"}, 404: {"<h1>Page not found</h1>"}, 500: {"<h1>Something went wrong</h1>", `<a href="">Try again</a>`},
+		503: {"<h1>Service unavailable</h1>", `<a href="">Try again</a>`},
 	} {
 		if !Has(status) {
 			t.Errorf("%d has no page", status)
@@ -29,7 +29,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("%d: the page has %q in it", status, found)
 		}
 		style := regexp.MustCompile(`(?s)<style>(.*?)</style>`).FindStringSubmatch(page)
-		if style == nil || !strings.Contains(Policy, "style-src '"+hashOf([]byte(style[1]))+"';") {
+		if style == nil || !strings.Contains(Policy, "style-src '"+styleHash([]byte(style[1]))+"';") {
 			t.Errorf("%d: the policy does not name the style: %s", status, Policy)
 		}
 	}
@@ -38,7 +38,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("%d has a page", status)
 		}
 	}
-	if page := string(Page(Options{Status: 404})); strings.Contains(page, "the log") || !strings.Contains(page, `href="/"`) {
+	if page := string(Page(Options{Status: 404})); strings.Contains(page, "Error ID") || !strings.Contains(page, `href="/"`) {
 		t.Errorf("without a base path and an id: got %s", page)
 	}
 }

@@ -1,7 +1,7 @@
 // Package login is the page on which a person signs in: an HTML document, its
 // style and its script. They ask for nothing from another server.
 //
-//	GET /login?next=/x ──► Page: the form, and where to go after it (Next)
+//	GET /login?next=/x ──► Page: the form, and where to go after it (Destination)
 //	                          │ its script sends POST /session
 //	                          │  └─ 200: the browser goes on to next
 //	                          └─ or a link to GET /login/oidc, with a provider

@@ -5,21 +5,21 @@ const password = document.getElementById("password");
 const submit = document.getElementById("submit");
 const problem = document.getElementById("problem");
 
-function reason(answer) {
+function messageFor(answer) {
 	const seconds = Number(answer.headers.get("Retry-After")) || 1;
 	switch (answer.status) {
 	case 401:
-		return "The user or the password is wrong.";
+		return "Wrong user or password.";
 	case 429:
-		return "There were too many failed attempts. Try again in " + (seconds > 90 ? Math.ceil(seconds / 60) + " minutes." : seconds > 1 ? seconds + " seconds." : "a second.");
+		return "Too many failed attempts. Try again in " + (seconds > 90 ? Math.ceil(seconds / 60) + " minutes." : seconds > 1 ? seconds + " seconds." : "a second.");
 	case 503:
 		return "The service is busy. Try again in a moment.";
 	}
-	return "Signing in did not work (" + answer.status + ").";
+	return "Sign-in failed (" + answer.status + ").";
 }
 
-// ask returns what keeps the person from going on, or nothing.
-async function ask() {
+// signIn returns why the sign-in failed, or "".
+async function signIn() {
 	try {
 		const answer = await fetch(form.dataset.session, {
 			method: "POST",
@@ -34,9 +34,9 @@ async function ask() {
 		if (answer.status === 401) {
 			password.value = "";
 		}
-		return reason(answer);
+		return messageFor(answer);
 	} catch {
-		return "The service cannot be reached.";
+		return "The service cannot be reached. Check your connection and try again.";
 	}
 }
 
@@ -48,7 +48,7 @@ form.addEventListener("submit", async (event) => {
 	submit.disabled = true;
 	problem.textContent = "";
 	password.removeAttribute("aria-invalid");
-	const text = await ask();
+	const text = await signIn();
 	if (text === "") {
 		location.replace(form.dataset.next);
 		return;

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestNext(t *testing.T) {
+func TestDestination(t *testing.T) {
 	const kept = "kept"
 	cases := []struct{ line, base, asked, want string }{
 		{"a path", "", "/x", kept},
@@ -68,24 +68,24 @@ func TestNext(t *testing.T) {
 		{"a name that begins like the base path", "/platform", "/platformer", "/platform/"},
 		{"above the base path", "/platform", "/platform/../x", "/platform/"},
 		{"the login page below the base path", "/platform", "/platform/login", "/platform/"},
-		{"the longest", "", "/" + strings.Repeat("x", nextBytesMax-1), kept},
-		{"too long", "", "/" + strings.Repeat("x", nextBytesMax), "/"},
+		{"the longest", "", "/" + strings.Repeat("x", destinationBytesMax-1), kept},
+		{"too long", "", "/" + strings.Repeat("x", destinationBytesMax), "/"},
 	}
 	for _, c := range cases {
 		t.Run(c.line, func(t *testing.T) {
 			if c.want == kept {
 				c.want = c.asked
 			}
-			if got := Next(c.base, c.asked); got != c.want {
+			if got := Destination(c.base, c.asked); got != c.want {
 				t.Errorf("Next(%q, %q): got %q, want %q", c.base, c.asked, got, c.want)
 			}
 		})
 	}
 }
 
-// FuzzNext holds the rule as a browser sees it: resolved against the page, the
+// FuzzDestination holds the rule as a browser sees it: resolved against the page, the
 // answer is on the same server.
-func FuzzNext(f *testing.F) {
+func FuzzDestination(f *testing.F) {
 	for _, seed := range []string{"/x", "//x", "/\\x", "/\t/x", "https://x", "/..//x", "/%2e%2e/x", "/x?y#z", "x:y", "/@x:1"} {
 		f.Add(seed, false)
 		f.Add(seed, true)
@@ -97,8 +97,8 @@ func FuzzNext(f *testing.F) {
 		if based {
 			base = "/platform"
 		}
-		next := Next(base, asked)
-		if again := Next(base, next); again != next {
+		next := Destination(base, asked)
+		if again := Destination(base, next); again != next {
 			t.Fatalf("%q gives %q, and that gives %q", asked, next, again)
 		}
 		at, _ := url.Parse("https://ours.example" + base + "/login")

@@ -18,33 +18,32 @@ var (
 	icon []byte
 )
 
-// Mark is the picture that stands beside the name, as SVG in HTML.
+// Logo is the picture beside the product's name, as SVG in HTML.
 //
-//go:embed mark.svg
-var Mark string
+//go:embed logo.svg
+var Logo string
 
 // Policy is the Content-Security-Policy of the page: its style and its script
-// come from the server that sent it, and nothing runs or looks like anything
-// because it stands in the page itself.
+// come from the server that sent it; inline scripts and styles are not allowed.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
 // Options says what the page shows. All of it may be outside text of any length.
 type Options struct {
-	// Base is what the server's paths hang below: empty or like "/platform".
+	// Base is the base path of the server: empty or like "/platform".
 	Base string
-	// Next is what the request says about where to go after signing in. It goes
-	// through the function Next.
+	// Next is where the request says to go after signing in. The function Destination
+	// checks it.
 	Next string
-	// Provider is what the identity provider is called; empty: there is none.
+	// Provider is the name of the identity provider; empty: there is none.
 	Provider string
-	// Problem says why an earlier try did not work; empty: there was none.
+	// Problem says why an earlier sign-in failed; empty: there was none.
 	Problem string
 }
 
 // Page returns the page.
 func Page(o Options) []byte {
-	next, link := Next(o.Base, o.Next), ""
+	next, link := Destination(o.Base, o.Next), ""
 	if o.Provider != "" {
 		link = strings.NewReplacer(
 			"{{start}}", html.EscapeString(o.Base+"/login/oidc?next="+url.QueryEscape(next)),
@@ -54,7 +53,7 @@ func Page(o Options) []byte {
 	return []byte(strings.NewReplacer(
 		"{{base}}", html.EscapeString(o.Base),
 		"{{next}}", html.EscapeString(next),
-		"{{mark}}", Mark,
+		"{{logo}}", Logo,
 		"{{problem}}", html.EscapeString(o.Problem),
 		"{{provider}}", link,
 	).Replace(document))
@@ -68,7 +67,7 @@ const providerLink = `<p class="provider"><a href="{{start}}">Sign in with {{pro
 // change it.
 func Style() []byte { return style }
 
-// Icon is Mark for those who ask for /favicon.ico. Nobody may change it.
+// Icon is Logo as /favicon.ico. Nobody may change it.
 func Icon() []byte { return icon }
 
 // Script is the page's script, at base + "/login/script.js". Nobody may change

@@ -10,7 +10,7 @@ import (
 	"troupe/statemachine"
 )
 
-// claims are what the provider says about a person.
+// claims are the provider's claims about a person.
 type claims map[string]any
 
 // find returns a claim. A name with dots that is no claim itself leads into
@@ -31,8 +31,8 @@ func (c claims) find(name string) (any, bool) {
 }
 
 // user returns the login name. Of name@domain only the name counts, and only when
-// the domain is that one: whoever is john.doe elsewhere is not ours. Errors never
-// show what stands there.
+// the domain is the given one: john.doe of another domain is another person. Errors
+// never contain the value.
 func (c claims) user(name, domain string) (identity.UserID, error) {
 	value, ok := c.find(name)
 	if !ok {
@@ -40,7 +40,7 @@ func (c claims) user(name, domain string) (identity.UserID, error) {
 	}
 	text, _ := value.(string)
 	if name == "email" {
-		// Anybody can claim an address; a provider that has asked there says so.
+		// Anybody can enter an address; a provider that has checked it says so.
 		if verified, _ := c["email_verified"].(bool); !verified {
 			return "", errors.New("the e-mail address is not verified")
 		}
@@ -48,18 +48,18 @@ func (c claims) user(name, domain string) (identity.UserID, error) {
 	if domain != "" {
 		local, found, ok := strings.Cut(text, "@")
 		if !ok || !strings.EqualFold(found, domain) {
-			return "", fmt.Errorf("the claim %q holds no name of the domain %q", name, domain)
+			return "", fmt.Errorf("the claim %q is not a name of the domain %q", name, domain)
 		}
 		text = local
 	}
 	if !statemachine.IsIdentifier(text) {
-		return "", fmt.Errorf("the claim %q holds no login name", name)
+		return "", fmt.Errorf("the claim %q is not a login name", name)
 	}
 	return identity.UserID(text), nil
 }
 
-// roles returns the roles that the values of a claim stand for, each once. What
-// is no text, or stands for nothing, gives none.
+// roles returns the roles that the values of a claim stand for, each once. Values
+// that are not text or are not mapped give none.
 func (c claims) roles(name string, of map[string][]identity.RoleID) []identity.RoleID {
 	value, _ := c.find(name)
 	list, isList := value.([]any)

@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	askMax        = 10 * time.Second // for one answer of the provider
-	finishMax     = 20 * time.Second // for all of them together
-	answerMax     = 1 << 20          // bytes of one answer
-	asksMax       = 16               // callers who ask the provider at a time
-	shownMaxBytes = 64               // of a text of the provider, in the log
+	requestTimeMax   = 10 * time.Second // for one response of the provider
+	finishTimeMax    = 20 * time.Second // for all of them together
+	responseBytesMax = 1 << 20          // of one response
+	requestsMax      = 16               // sign-ins that wait for the provider at a time
+	loggedBytesMax   = 64               // of a text of the provider in the log
 )
 
 // Client is the relying party. Use New.
@@ -35,19 +35,19 @@ type Client struct {
 	options Options
 	sealer  sealer
 	http    *http.Client
-	slots   chan struct{} // one entry for each caller who asks the provider
+	slots   chan struct{} // one entry for each sign-in that waits for the provider
 
-	mu    sync.Mutex
-	known *known // nil until the provider was asked for its addresses
+	mu         sync.Mutex
+	discovered *discovery // nil until the discovery document was read
 }
 
-// known is what the provider's discovery document says.
-type known struct {
+// discovery is what we need of the provider's discovery document.
+type discovery struct {
 	provider *oidc.Provider
 	verifier *oidc.IDTokenVerifier
 	endpoint oauth2.Endpoint
-	// alwaysIssuer says that every answer names its issuer (RFC 9207).
-	alwaysIssuer bool
+	// sendsIssuer: every callback names its issuer (RFC 9207).
+	sendsIssuer bool
 }
 
 // Start is a sign-in that has begun.
@@ -59,7 +59,7 @@ type Start struct {
 	Cookie string
 }
 
-// Person is whom the provider has recognised.
+// Person is who the provider says has signed in.
 type Person struct {
 	User  identity.UserID
 	Roles []identity.RoleID
@@ -68,7 +68,7 @@ type Person struct {
 	Next string
 }
 
-// New checks the options. It asks nobody anything.
+// New checks the options. It does not contact the provider.
 func New(o Options) (*Client, error) {
 	o.EnsureDefaults()
 	if err := o.validate(); err != nil {
@@ -79,19 +79,19 @@ func New(o Options) (*Client, error) {
 		return nil, fmt.Errorf("identity provider: %w", err)
 	}
 	return &Client{
-		options: o, sealer: s, slots: make(chan struct{}, asksMax),
+		options: o, sealer: s, slots: make(chan struct{}, requestsMax),
 		http: &http.Client{
-			Transport:     bounded{newTransport()},
-			Timeout:       askMax,
+			Transport:     limitedTransport{newTransport()},
+			Timeout:       requestTimeMax,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
 }
 
-// Name is what people know the provider by.
+// Name is the provider's name on the login page.
 func (c *Client) Name() string { return c.options.Name }
 
-// Close ends the connections to the provider that nobody uses. It has no error.
+// Close closes the idle connections to the provider. It has no error.
 func (c *Client) Close() error {
 	c.http.CloseIdleConnections()
 	return nil
@@ -100,25 +100,25 @@ func (c *Client) Close() error {
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: askMax / 2}).DialContext,
-		TLSHandshakeTimeout: askMax / 2,
-		MaxConnsPerHost:     asksMax,
+		DialContext:         (&net.Dialer{Timeout: requestTimeMax / 2}).DialContext,
+		TLSHandshakeTimeout: requestTimeMax / 2,
+		MaxConnsPerHost:     requestsMax,
 		MaxIdleConnsPerHost: 2,
 		IdleConnTimeout:     time.Minute,
 		ForceAttemptHTTP2:   true,
 	}
 }
 
-// bounded reads no more of an answer than answerMax.
-type bounded struct{ *http.Transport }
+// limitedTransport reads at most responseBytesMax of a response.
+type limitedTransport struct{ *http.Transport }
 
-func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := b.Transport.RoundTrip(r)
 	if err == nil {
 		answer.Body = struct {
 			io.Reader
 			io.Closer
-		}{io.LimitReader(answer.Body, answerMax), answer.Body}
+		}{io.LimitReader(answer.Body, responseBytesMax), answer.Body}
 	}
 	return answer, err
 }
@@ -127,12 +127,12 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 // address of the callback, unless Options.RedirectURL says it. Errors: ErrBusy,
 // ErrUnavailable.
 func (c *Client) Begin(ctx context.Context, next, redirect string) (Start, error) {
-	leave, err := c.enter()
+	leave, err := c.acquireSlot()
 	if err != nil {
 		return Start{}, err
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, c.http), askMax)
+	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, c.http), requestTimeMax)
 	defer cancel()
 	k, err := c.discover(ctx)
 	if err != nil {
@@ -153,15 +153,15 @@ func (c *Client) Begin(ctx context.Context, next, redirect string) (Start, error
 	return Start{Location: location, Cookie: cookie}, nil
 }
 
-func (c *Client) config(k *known, redirect string) *oauth2.Config {
+func (c *Client) config(k *discovery, redirect string) *oauth2.Config {
 	return &oauth2.Config{
 		ClientID: c.options.ClientID, ClientSecret: c.options.ClientSecret, Endpoint: k.endpoint,
 		RedirectURL: redirect, Scopes: append([]string{oidc.ScopeOpenID}, c.options.Scopes...),
 	}
 }
 
-// enter takes one of the slots, or answers ErrBusy.
-func (c *Client) enter() (leave func(), err error) {
+// acquireSlot takes one of the slots, or answers ErrBusy.
+func (c *Client) acquireSlot() (leave func(), err error) {
 	select {
 	case c.slots <- struct{}{}:
 		return func() { <-c.slots }, nil
@@ -170,12 +170,12 @@ func (c *Client) enter() (leave func(), err error) {
 	}
 }
 
-// discover asks the provider for its addresses, once.
-func (c *Client) discover(ctx context.Context) (*known, error) {
+// discover reads the provider's discovery document, once.
+func (c *Client) discover(ctx context.Context) (*discovery, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.known != nil {
-		return c.known, nil
+	if c.discovered != nil {
+		return c.discovered, nil
 	}
 	p, err := oidc.NewProvider(ctx, c.options.Issuer)
 	var more struct {
@@ -188,19 +188,19 @@ func (c *Client) discover(ctx context.Context) (*known, error) {
 	if err != nil {
 		return nil, c.unavailable("discovery", err)
 	}
-	k := &known{provider: p, endpoint: p.Endpoint(), alwaysIssuer: more.AlwaysIssuer}
-	// NB: without a style the library tries both, and a code is good for one try.
+	k := &discovery{provider: p, endpoint: p.Endpoint(), sendsIssuer: more.AlwaysIssuer}
+	// NB: without a style the library tries both, and a code is valid only once.
 	k.endpoint.AuthStyle = oauth2.AuthStyleInHeader
 	if c.options.ClientSecret == "" || len(more.Methods) > 0 && !slices.Contains(more.Methods, "client_secret_basic") {
 		k.endpoint.AuthStyle = oauth2.AuthStyleInParams
 	}
 	for _, address := range []string{k.endpoint.AuthURL, k.endpoint.TokenURL} {
-		if u, err := url.Parse(address); err != nil || u.Scheme != "https" && !isServer(u.Scheme+"://"+u.Host) {
-			return nil, c.unavailable("discovery", errors.New("an address of the provider is neither https nor on this machine"))
+		if u, err := url.Parse(address); err != nil || u.Scheme != "https" && !isSecureURL(u.Scheme+"://"+u.Host) {
+			return nil, c.unavailable("discovery", errors.New("an endpoint of the provider is neither https nor on this machine"))
 		}
 	}
 	k.verifier = p.Verifier(&oidc.Config{ClientID: c.options.ClientID, Now: c.options.Clock})
-	c.known = k
+	c.discovered = k
 	return k, nil
 }
 
@@ -208,23 +208,23 @@ func (c *Client) discover(ctx context.Context) (*known, error) {
 // empty for none, and the parameters of the callback, of which each stands there
 // once. Errors are wrapped: ErrFlow, ErrRefused, ErrBusy, ErrUnavailable.
 func (c *Client) Finish(ctx context.Context, cookie string, query url.Values) (Person, error) {
-	f, err := c.resume(cookie, query)
+	f, err := c.openFlow(cookie, query)
 	if err != nil {
 		return Person{}, err
 	}
 	unknown := Person{Next: f.Next}
-	leave, err := c.enter()
+	leave, err := c.acquireSlot()
 	if err != nil {
 		return unknown, err
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, c.http), finishMax)
+	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, c.http), finishTimeMax)
 	defer cancel()
 	k, err := c.discover(ctx)
 	if err != nil {
 		return unknown, err
 	}
-	if err := c.checkAnswer(k, query); err != nil {
+	if err := c.checkCallback(k, query); err != nil {
 		return unknown, err
 	}
 	token, err := c.exchange(ctx, k, f, query.Get("code"))
@@ -242,45 +242,45 @@ func (c *Client) Finish(ctx context.Context, cookie string, query url.Values) (P
 	return Person{User: user, Roles: said.roles(c.options.RolesClaim, c.options.Roles), Next: f.Next}, nil
 }
 
-// resume finds the flow that a request belongs to.
-func (c *Client) resume(cookie string, query url.Values) (*flow, error) {
+// openFlow returns the flow in the cookie, if the request belongs to it.
+func (c *Client) openFlow(cookie string, query url.Values) (*flow, error) {
 	f, ok := c.sealer.open(cookie)
 	if !ok {
-		return nil, fmt.Errorf("%w: no cookie of this process", ErrFlow)
+		return nil, fmt.Errorf("%w: the cookie is missing or not of this process", ErrFlow)
 	}
 	if age := c.options.Clock().Sub(time.UnixMilli(f.Begun)); age < 0 || age >= FlowMax {
-		return nil, fmt.Errorf("%w: it was begun %v ago", ErrFlow, age.Round(time.Second))
+		return nil, fmt.Errorf("%w: it began %v ago", ErrFlow, age.Round(time.Second))
 	}
 	if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(f.State)) != 1 {
-		return nil, fmt.Errorf("%w: another state", ErrFlow)
+		return nil, fmt.Errorf("%w: the state differs", ErrFlow)
 	}
 	return f, nil
 }
 
-// checkAnswer looks at what the provider has sent the browser back with.
-func (c *Client) checkAnswer(k *known, query url.Values) error {
-	if query.Has("iss") || k.alwaysIssuer {
+// checkCallback checks the parameters that the provider has added to the callback.
+func (c *Client) checkCallback(k *discovery, query url.Values) error {
+	if query.Has("iss") || k.sendsIssuer {
 		if query.Get("iss") != c.options.Issuer { // another provider's answer (RFC 9207)
-			return c.refused("the answer", errors.New("it is of another issuer"))
+			return c.refused("the callback", errors.New("it is from another issuer"))
 		}
 	}
 	if query.Has("error") {
-		return c.refused("the answer", errors.New(shown(query.Get("error"))))
+		return c.refused("the callback", errors.New(logText(query.Get("error"))))
 	}
 	if query.Get("code") == "" {
-		return c.refused("the answer", errors.New("it has no code"))
+		return c.refused("the callback", errors.New("it has no code"))
 	}
 	return nil
 }
 
-// exchange turns the code into tokens.
-func (c *Client) exchange(ctx context.Context, k *known, f *flow, code string) (*oauth2.Token, error) {
+// exchange exchanges the code for tokens.
+func (c *Client) exchange(ctx context.Context, k *discovery, f *flow, code string) (*oauth2.Token, error) {
 	token, err := c.config(k, f.Redirect).Exchange(ctx, code, oauth2.VerifierOption(f.Verifier))
 	var answer *oauth2.RetrieveError
 	switch {
 	case err == nil:
 		return token, nil
-	case errors.As(err, &answer) && answer.ErrorCode == "invalid_grant": // used, old or made up
+	case errors.As(err, &answer) && answer.ErrorCode == "invalid_grant": // used, expired or invalid
 		return nil, c.refused("the code", errors.New(answer.ErrorCode))
 	case errors.As(err, &answer):
 		return nil, c.unavailable("tokens", fmt.Errorf("status %d, %s, %s", answer.Response.StatusCode, answer.ErrorCode, answer.ErrorDescription))
@@ -288,9 +288,9 @@ func (c *Client) exchange(ctx context.Context, k *known, f *flow, code string) (
 	return nil, c.unavailable("tokens", err)
 }
 
-// claims checks the ID token and returns what it says, with what the provider
-// says elsewhere when a claim that we need is not in it.
-func (c *Client) claims(ctx context.Context, k *known, f *flow, token *oauth2.Token) (claims, error) {
+// claims checks the ID token and returns its claims, with those of the user info
+// endpoint when a needed one is missing.
+func (c *Client) claims(ctx context.Context, k *discovery, f *flow, token *oauth2.Token) (claims, error) {
 	raw, _ := token.Extra("id_token").(string)
 	id, err := k.verifier.Verify(ctx, raw)
 	if err != nil {
@@ -303,19 +303,19 @@ func (c *Client) claims(ctx context.Context, k *known, f *flow, token *oauth2.To
 	party, named := said["azp"]
 	switch {
 	case subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(f.Nonce)) != 1:
-		return nil, c.refused("the ID token", errors.New("it is of another sign-in"))
+		return nil, c.refused("the ID token", errors.New("it is from another sign-in"))
 	case id.Subject == "":
-		return nil, c.refused("the ID token", errors.New("it is about nobody"))
+		return nil, c.refused("the ID token", errors.New("it has no subject"))
 	case named && party != c.options.ClientID || !named && len(id.Audience) > 1:
 		return nil, c.refused("the ID token", errors.New("it is for another party"))
 	case id.AccessTokenHash != "" && id.VerifyAccessToken(token.AccessToken) != nil:
 		return nil, c.refused("the access token", errors.New("it does not belong to the ID token"))
 	}
-	return said, c.complete(ctx, k, id.Subject, token, said)
+	return said, c.addUserInfo(ctx, k, id.Subject, token, said)
 }
 
-// complete asks for the claims that the ID token does not have.
-func (c *Client) complete(ctx context.Context, k *known, subject string, token *oauth2.Token, said claims) error {
+// addUserInfo gets needed claims that the ID token does not have.
+func (c *Client) addUserInfo(ctx context.Context, k *discovery, subject string, token *oauth2.Token, said claims) error {
 	missing, needed := false, []string{c.options.LoginClaim, c.options.RolesClaim}
 	if c.options.LoginClaim == "email" {
 		needed = append(needed, "email_verified")
@@ -332,55 +332,55 @@ func (c *Client) complete(ctx context.Context, k *known, subject string, token *
 		return c.unavailable("user info", err)
 	}
 	if info.Subject != subject { // OpenID Connect Core 5.3.2
-		return c.refused("the user info", errors.New("it is about somebody else"))
+		return c.refused("the user info", errors.New("it is about another subject"))
 	}
 	more := claims{}
 	if err := info.Claims(&more); err != nil {
 		return c.refused("the user info", err)
 	}
-	// An address that is verified is not therefore the one that is signed.
+	// NB: email_verified is about the address beside it, which may be another one than
+	// the signed one.
 	if signed, there := said["email"]; there {
 		if email, other := more["email"]; other && email != signed {
 			delete(more, "email_verified")
 		}
 	}
 	for name, value := range more {
-		if _, there := said[name]; !there { // what is signed wins
+		if _, there := said[name]; !there { // the signed claim wins
 			said[name] = value
 		}
 	}
 	return nil
 }
 
-// refused logs why the provider's word does not count. NB: the library's errors
-// name what is wrong with a token, and hold no token.
+// refused logs why a sign-in is refused. NB: the library's errors say what is wrong
+// with a token, and do not contain it.
 func (c *Client) refused(what string, cause error) error {
-	c.options.Log.Info().Str("what", what).Str("reason", shown(cause.Error())).Msg("sign-in by the provider refused")
+	c.options.Log.Info().Str("what", what).Str("reason", logText(cause.Error())).Msg("sign-in refused")
 	return fmt.Errorf("%w: %s", ErrRefused, what)
 }
 
-// unavailable logs what is wrong with the provider, or between it and us.
+// unavailable logs why the provider cannot be used.
 func (c *Client) unavailable(what string, cause error) error {
-	// NB: of an answer that is not as expected the library's error has the whole
-	// body, which may be anything.
+	// NB: for an unexpected response, the library's error contains the whole body.
 	var address *url.Error
 	if errors.As(cause, &address) {
 		cause = address.Err
 	}
 	level := zerolog.ErrorLevel
-	if errors.Is(cause, context.Canceled) { // our caller has gone
+	if errors.Is(cause, context.Canceled) { // the caller has gone
 		level = zerolog.InfoLevel
 	}
-	c.options.Log.WithLevel(level).Str("issuer", c.options.Issuer).Str("what", what).Str("reason", shown(cause.Error())).
-		Msg("the identity provider cannot be asked")
+	c.options.Log.WithLevel(level).Str("issuer", c.options.Issuer).Str("what", what).Str("reason", logText(cause.Error())).
+		Msg("identity provider not available")
 	return fmt.Errorf("%w: %s", ErrUnavailable, what)
 }
 
-// shown is a text from outside as it may stand in a log.
-func shown(text string) string {
-	cut := len(text) > 4*shownMaxBytes
+// logText returns a text from outside as it may be logged: escaped and clipped.
+func logText(text string) string {
+	cut := len(text) > 4*loggedBytesMax
 	if cut {
-		text = text[:4*shownMaxBytes]
+		text = text[:4*loggedBytesMax]
 	}
 	quoted, _ := json.Marshal(text)
 	if cut {

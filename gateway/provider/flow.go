@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// FlowMax is the time that a person has, from Begin to Finish.
+// FlowMax is the time from Begin to Finish that a person has.
 const FlowMax = 10 * time.Minute
 
-// flow is a sign-in that was begun. It lives in the browser's cookie.
+// flow is a sign-in that has begun. It is stored in the browser's cookie.
 type flow struct {
 	State    string `json:"s"`
 	Nonce    string `json:"n"`
@@ -23,7 +23,7 @@ type flow struct {
 	Begun    int64  `json:"t"` // Unix milliseconds
 }
 
-// sealer turns flows into texts that only this process can make and read.
+// sealer encrypts flows with a key that only this process has.
 type sealer struct{ aead cipher.AEAD }
 
 func newSealer() (sealer, error) {
@@ -41,14 +41,14 @@ func newSealer() (sealer, error) {
 func (s sealer) seal(f *flow) (string, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // six bytes for each "&" of an address, and browsers drop large cookies
+	encoder.SetEscapeHTML(false) // it would take six bytes for each "&", and browsers drop large cookies
 	if err := encoder.Encode(f); err != nil {
 		return "", err
 	}
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text.Bytes(), nil)), nil
 }
 
-// open returns the flow of a text, or false when it is none of ours.
+// open returns the flow in a text, or false when seal did not make the text.
 func (s sealer) open(text string) (*flow, bool) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {

@@ -20,13 +20,13 @@ import (
 // Options says which provider is asked and what its claims mean. Issuer and
 // ClientID must be set.
 type Options struct {
-	// Issuer is the provider's name, an address whose discovery document says the
-	// rest. It must be https, but for the machine itself.
+	// Issuer is the provider's URL, below which its discovery document is. It must be
+	// https, or be on this machine.
 	Issuer string
-	// ClientID and ClientSecret are what the provider knows us by. Without a
+	// ClientID and ClientSecret are this service's credentials at the provider. Without a
 	// secret we are a public client, which PKCE protects.
 	ClientID, ClientSecret string
-	// Name is what people know the provider by. Empty is the issuer's host.
+	// Name is the provider's name on the login page. Empty is the issuer's host.
 	Name string
 	// RedirectURL is the callback's address as the provider has it. Empty: what
 	// the caller gives to Begin.
@@ -36,8 +36,8 @@ type Options struct {
 	// LoginClaim is the claim that holds the login name. Empty is
 	// preferred_username. Of email, only verified ones count.
 	LoginClaim string
-	// LoginDomain is set when the claim is like john.doe@example.com: it must be
-	// of this domain, which is then taken off. Empty: the claim is the name.
+	// LoginDomain is set when the claim is like john.doe@example.com: the domain must
+	// be this one, and is removed. Empty: the claim is the login name.
 	LoginDomain string
 	// RolesClaim is the claim that holds a text or a list of texts, which Roles
 	// turns into roles; "realm_access.roles" is a member of a claim. Empty: the
@@ -70,30 +70,30 @@ func (o *Options) EnsureDefaults() {
 
 // validate returns everything that is wrong.
 func (o *Options) validate() error {
-	var faults []error
-	demand := func(holds bool, format string, args ...any) {
+	var problems []error
+	require := func(holds bool, format string, args ...any) {
 		if !holds {
-			faults = append(faults, fmt.Errorf(format, args...))
+			problems = append(problems, fmt.Errorf(format, args...))
 		}
 	}
-	demand(isServer(o.Issuer), "the issuer %q must be an address such as https://login.example.com, without query; http is for this machine only", o.Issuer)
-	demand(o.ClientID != "", "the client id is missing")
-	demand(o.RedirectURL == "" || isServer(o.RedirectURL), "the redirect address %q must be an address such as https://flows.example.com/login/oidc/callback", o.RedirectURL)
-	demand(o.RolesClaim != "" || len(o.Roles) == 0, "there are roles, but no claim that they could come from")
+	require(isSecureURL(o.Issuer), "the issuer %q must be an address such as https://login.example.com, without query; http is for this machine only", o.Issuer)
+	require(o.ClientID != "", "the client id is missing")
+	require(o.RedirectURL == "" || isSecureURL(o.RedirectURL), "the redirect address %q must be an address such as https://flows.example.com/login/oidc/callback", o.RedirectURL)
+	require(o.RolesClaim != "" || len(o.Roles) == 0, "roles are set, but no roles claim")
 	distinct := map[identity.RoleID]bool{}
 	for _, value := range slices.Sorted(maps.Keys(o.Roles)) {
 		for _, role := range o.Roles[value] {
 			distinct[role] = true
-			demand(statemachine.IsIdentifier(string(role)), "%q, for the value %q, cannot be a role", role, value)
+			require(statemachine.IsIdentifier(string(role)), "%q, for the value %q, is not a valid role id", role, value)
 		}
 	}
-	demand(len(distinct) <= rolesMax, "the values stand for %d roles, but %d are the most", len(distinct), rolesMax)
-	return errors.Join(faults...)
+	require(len(distinct) <= rolesMax, "the values map to %d roles, but the most is %d", len(distinct), rolesMax)
+	return errors.Join(problems...)
 }
 
-// isServer reports whether what is sent to an address can be trusted to arrive
-// there: by TLS, or on this machine.
-func isServer(address string) bool {
+// isSecureURL reports whether an address is https or on this machine, without user,
+// query and fragment.
+func isSecureURL(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(address, "?") {
 		return false

@@ -156,9 +156,9 @@ func (f *fakeProvider) client(t *testing.T, change func(*Options)) (*Client, *st
 	return c, log
 }
 
-// walk goes the way of a person whom the provider recognises. extra are
+// followLogin goes the way of a person whom the provider recognises. extra are
 // parameters of the callback.
-func (f *fakeProvider) walk(t *testing.T, c *Client, extra url.Values) (Person, error) {
+func (f *fakeProvider) followLogin(t *testing.T, c *Client, extra url.Values) (Person, error) {
 	t.Helper()
 	start, err := c.Begin(t.Context(), "/x", "http://127.0.0.1:1/login/oidc/callback")
 	if err != nil {
@@ -208,7 +208,7 @@ func TestSignIn(t *testing.T) {
 	if err != nil || again.Location == start.Location || again.Cookie == start.Cookie {
 		t.Errorf("the second sign-in is as the first: %v", err)
 	}
-	person, err := f.walk(t, c, nil)
+	person, err := f.followLogin(t, c, nil)
 	if err != nil || person.User != "ann" || len(person.Roles) != 0 || person.Next != "/x" {
 		t.Errorf("got %+v, %v\n%s", person, err, log)
 	}
@@ -293,7 +293,7 @@ func TestTokensAreChecked(t *testing.T) {
 			f := newFake(t)
 			test.spoil(f)
 			c, log := f.client(t, nil)
-			person, err := f.walk(t, c, test.query)
+			person, err := f.followLogin(t, c, test.query)
 			if !errors.Is(err, test.want) || (err == nil) != (person.User == "ann") {
 				t.Fatalf("got %+v, %v, want %v\n%s", person, err, test.want, log)
 			}
@@ -344,7 +344,7 @@ func TestUserInfo(t *testing.T) {
 					o.LoginClaim, o.LoginDomain = "email", "example.com"
 				}
 			})
-			person, err := f.walk(t, c, nil)
+			person, err := f.followLogin(t, c, nil)
 			if !errors.Is(err, test.want) || person.User != test.user || !slices.Equal(person.Roles, test.roles) {
 				t.Errorf("got %+v, %v, want %s %v, %v\n%s", person, err, test.user, test.roles, test.want, log)
 			}
@@ -410,7 +410,7 @@ func TestProviderMisbehaves(t *testing.T) {
 		{"another issuer", map[string]any{"issuer": "https://evil.example"}, "did not match"},
 		{"tokens over plain HTTP", map[string]any{"token_endpoint": "http://evil.example/token"}, "neither https"},
 		{"a page that is none", map[string]any{"authorization_endpoint": "javascript:alert(1)"}, "neither https"},
-		{"an answer without end", map[string]any{"x": strings.Repeat("x", answerMax)}, "decode"},
+		{"an answer without end", map[string]any{"x": strings.Repeat("x", responseBytesMax)}, "decode"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -426,7 +426,7 @@ func TestProviderMisbehaves(t *testing.T) {
 			f.mu.Lock()
 			f.discovery = nil
 			f.mu.Unlock()
-			if _, err := f.walk(t, c, nil); err != nil {
+			if _, err := f.followLogin(t, c, nil); err != nil {
 				t.Errorf("when it behaves again: got %v", err)
 			}
 		})
@@ -437,12 +437,12 @@ func TestProviderMisbehaves(t *testing.T) {
 		defer away.Close()
 		f.discovery = map[string]any{"token_endpoint": away.URL + "/token"}
 		c, log := f.client(t, nil)
-		if _, err := f.walk(t, c, nil); !errors.Is(err, ErrUnavailable) || slices.Contains(f.asked, "/token") {
+		if _, err := f.followLogin(t, c, nil); !errors.Is(err, ErrUnavailable) || slices.Contains(f.asked, "/token") {
 			t.Errorf("got %v, and asked %q, want ErrUnavailable\n%s", err, f.asked, log)
 		}
 	})
 	t.Run("it does not answer", func(t *testing.T) {
-		entered, leave := make(chan struct{}, asksMax), make(chan struct{})
+		entered, leave := make(chan struct{}, requestsMax), make(chan struct{})
 		slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			entered <- struct{}{}
 			select {
@@ -459,8 +459,8 @@ func TestProviderMisbehaves(t *testing.T) {
 		defer c.Close()
 		var wait sync.WaitGroup
 		ctx, cancel := context.WithCancel(t.Context())
-		for range asksMax {
-			leaveSlot, err := c.enter()
+		for range requestsMax {
+			leaveSlot, err := c.acquireSlot()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -470,7 +470,7 @@ func TestProviderMisbehaves(t *testing.T) {
 			})
 		}
 		if _, err := c.Begin(t.Context(), "/", ""); !errors.Is(err, ErrBusy) {
-			t.Errorf("one more than %d: got %v, want ErrBusy", asksMax, err)
+			t.Errorf("one more than %d: got %v, want ErrBusy", requestsMax, err)
 		}
 		cancel()
 		wait.Wait()
@@ -507,7 +507,7 @@ func TestClientShowsItself(t *testing.T) {
 			f.discovery = map[string]any{"token_endpoint_auth_methods_supported": test.methods}
 		}
 		c, _ := f.client(t, func(o *Options) { o.ClientSecret = test.secret })
-		if _, err := f.walk(t, c, nil); err != nil || !slices.Contains(f.asked, test.want) {
+		if _, err := f.followLogin(t, c, nil); err != nil || !slices.Contains(f.asked, test.want) {
 			t.Errorf("%q: got %v, %q, want %s", test.methods, err, f.asked, test.want)
 		}
 	}
