@@ -63,7 +63,7 @@ test("a leave request, from signing in to the archive", async () => {
   assert.equal(await john.page.getByLabel("Days off").inputValue(), "5");
   assert.equal(await john.page.getByLabel("Reason").inputValue(), "Skiing\nwith the family");
   await john.page.getByRole("button", { name: "Submit", exact: true }).click();
-  await john.page.getByText("Submitted.").waitFor();
+  await john.page.getByText("Form submitted.").waitFor();
   await john.page.getByText("Review").first().waitFor();
   assert.equal(await john.page.getByRole("button", { name: "Approve" }).count(), 0, "john may not approve it himself");
   await look(john, "form-submitted");
@@ -75,9 +75,9 @@ test("a leave request, from signing in to the archive", async () => {
   await look(mary, "approve");
   await mary.page.route("**/api/v1/event", lose, { times: 1 });
   await mary.page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
-  await mary.page.getByText("The service cannot be reached.").waitFor();
+  await mary.page.getByText("The service cannot be reached. Check your connection and try again.").waitFor();
   await mary.page.getByRole("dialog").getByRole("button", { name: "Approve" }).click(); // the first one has arrived
-  await mary.page.getByText("Done: Approve").waitFor();
+  await mary.page.getByText("“Approve” completed").waitFor();
   await look(mary, "form-approved");
   await closeWindow(mary);
 
@@ -115,7 +115,7 @@ test("a checklist and a form without a workflow", async () => {
     await john.page.getByRole("checkbox", { name: item }).check();
   }
   await john.page.getByRole("button", { name: "Submit", exact: true }).click();
-  await john.page.getByText("Submitted.").waitFor();
+  await john.page.getByText("Form submitted.").waitFor();
   await look(john, "checklist-submitted");
 
   const address = await make(john, "form", "Feedback");
@@ -125,7 +125,7 @@ test("a checklist and a form without a workflow", async () => {
   await john.page.getByText(/Saved at/).waitFor();
   await look(john, "plain-form");
   await john.page.getByRole("button", { name: "Submit", exact: true }).click();
-  await john.page.getByText("Submitted.").waitFor();
+  await john.page.getByText("Form submitted.").waitFor();
 
   const mary = await openWindow(browser, service); // nobody else sees it
   await signIn(mary, "mary.major", address.slice(service.root.length));
@@ -162,7 +162,7 @@ test("creating again after a lost answer makes one form", async () => {
   await dialog.getByRole("radio", { name: "Leave request" }).check();
   await page.route("**/forms/create", lose, { times: 1 });
   await dialog.getByRole("button", { name: "Create" }).click();
-  await dialog.getByText("The service cannot be reached.").waitFor();
+  await dialog.getByText("The service cannot be reached. Check your connection and try again.").waitFor();
   await dialog.getByRole("button", { name: "Create" }).click();
   await page.getByRole("heading", { level: 1, name: "Leave request" }).waitFor();
   await page.goto(service.root);
@@ -202,7 +202,7 @@ test("a draft that could not be discarded goes on being saved", async () => {
   assert.equal(await page.getByLabel("Reason").inputValue(), "second");
   await page.getByRole("button", { name: "Discard draft" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Discard", exact: true }).click();
-  await page.getByText("What you enter is saved by itself.").waitFor();
+  await page.getByText("Changes are saved automatically.").waitFor();
   await page.reload();
   assert.equal(await page.getByLabel("Reason").inputValue(), "");
   await closeWindow(john);
@@ -234,7 +234,7 @@ test("phones, darkness, and the keyboard alone", async () => {
   await page.getByLabel("Days off").focus();
   await page.keyboard.type("1");
   await press(page, "Submit");
-  await page.getByText("Submitted.").waitFor();
+  await page.getByText("Form submitted.").waitFor();
   await look(john, "phone-submitted");
   await closeWindow(john);
 });

@@ -28,7 +28,7 @@ export function App() {
     <>
       {/* NB: a link to "#main" would lead to <base>, not to this page. */}
       <button type="button" className="skip" onClick={() => document.getElementById("main")?.focus()}>
-        Skip to the content
+        Skip to content
       </button>
       <Header caller={caller} />
       <main id="main" tabIndex={-1}>
@@ -53,14 +53,14 @@ function CurrentPage({ caller }: { caller: Caller }) {
       return <PortalPage caller={caller} />;
     case "runtime":
       return (
-        <Suspense fallback={<Skeleton label="Loading the form" />}>
+        <Suspense fallback={<Skeleton label="Loading form" />}>
           <RuntimePage key={`${route.instance.workflowId}/${route.instance.instanceId}`} instance={route.instance} caller={caller} />
         </Suspense>
       );
     case "unknown":
       return (
         <>
-          <PageTitle tab="Not found">There is no such page.</PageTitle>
+          <PageTitle tab="Not found">Page not found</PageTitle>
           <p>
             <Link to="">Go to your forms</Link>
           </p>
@@ -147,7 +147,7 @@ function SignedOutNotice() {
         <a href={signInAddress()} target="_blank" rel="noopener">
           Sign in again in a new tab
         </a>{" "}
-        and come back: this page goes on where it was.
+        and then continue on this page. Your entries are kept.
       </p>
     </Notice>
   );
@@ -156,11 +156,11 @@ function SignedOutNotice() {
 /** The last resort, also when a newer version has other files than this one. */
 function Broken({ message }: { message: string }) {
   return (
-    <Notice tone="bad" title="This page could not be shown." alert>
+    <Notice tone="bad" title="This page could not be displayed." alert>
       <p>{message}</p>
       <p>
         <button type="button" className="button" onClick={() => window.location.reload()}>
-          Load it again
+          Reload
         </button>
       </p>
     </Notice>

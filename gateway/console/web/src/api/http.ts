@@ -54,7 +54,7 @@ export async function ask<T>(path: string, options: Ask = {}): Promise<Answer<T>
   try {
     return { value: (await response.json()) as T, tag: response.headers.get("ETag") ?? "" };
   } catch {
-    throw new ServiceError(0, "The answer of the service could not be read.");
+    throw new ServiceError(0, "The response of the service could not be read.");
   }
 }
 
@@ -64,7 +64,7 @@ export async function askText(path: string, options: Ask = {}): Promise<string> 
   try {
     return await response.text();
   } catch {
-    throw new ServiceError(0, "The answer of the service could not be read.");
+    throw new ServiceError(0, "The response of the service could not be read.");
   }
 }
 
@@ -91,7 +91,7 @@ async function send(path: string, options: Ask): Promise<Response> {
     if (options.signal?.aborted) {
       throw cause;
     }
-    throw new ServiceError(0, "The service cannot be reached.");
+    throw new ServiceError(0, "The service cannot be reached. Check your connection and try again.");
   }
   if (response.ok) {
     return response;
@@ -112,7 +112,7 @@ async function messageOf(response: Response): Promise<string> {
   } catch {
     // A proxy in front answers in its own words; the status must do.
   }
-  return `The service answered with status ${response.status}.`;
+  return `The service responded with an error (${response.status}).`;
 }
 
 /** The service's messages begin small and end without a full stop. */

@@ -24,9 +24,9 @@ export function NewDialog({ kind, roles, onClose }: NewDialogProps) {
   const own = loaded.state === "ready" ? (kind === "forms" ? loaded.value.formRoles : loaded.value.checklistRoles) : [];
   return (
     <Dialog title={`New ${one}`} onClose={onClose}>
-      {loaded.state === "loading" && <Skeleton label="Loading your roles" />}
+      {loaded.state === "loading" && <Skeleton label="Loading roles" />}
       {loaded.state === "failed" && <LoadFault message={messageFor(loaded.fault)} retry={reload} />}
-      {loaded.state === "ready" && own.length === 0 && <Notice tone="info" title={`None of your roles may create a ${one}.`} />}
+      {loaded.state === "ready" && own.length === 0 && <Notice tone="info" title={`You do not have a role that can create a ${one}.`} />}
       {own.length > 0 && <NewForm kind={kind} roles={own} onClose={onClose} />}
     </Dialog>
   );
@@ -54,7 +54,7 @@ function NewForm({ kind, roles, onClose }: { kind: Kind; roles: Role[]; onClose:
       return;
     }
     if (!template) {
-      setFault(`Choose a ${kind === "forms" ? "form" : "checklist"} first.`);
+      setFault(`Select a ${kind === "forms" ? "form" : "checklist"}.`);
       return;
     }
     setBusy(true);
@@ -79,11 +79,11 @@ function NewForm({ kind, roles, onClose }: { kind: Kind; roles: Role[]; onClose:
     const { workflows, needsWorkflow } = shown ?? (await loadWorkflowsOf(of.formId)); // who is quick is ahead of the answer
     if (!shown && workflows.length > 1) {
       bound.reload();
-      return "Choose a workflow first.";
+      return "Select a workflow.";
     }
     const through = shown ? workflow : workflows[0];
     if (needsWorkflow && !through) {
-      return "This form goes through a workflow that you may not start.";
+      return "You are not allowed to start the workflow of this form.";
     }
     go(runtimePath(of.formId, through?.id ?? noWorkflow, await createForm(of.formId, through?.id ?? "", keys)));
     return "";
@@ -94,7 +94,7 @@ function NewForm({ kind, roles, onClose }: { kind: Kind; roles: Role[]; onClose:
       {fault !== "" && <Notice tone="bad" title={fault} alert />}
       {roles.length > 1 && (
         <label className="field">
-          <span className="label">As</span>
+          <span className="label">Role</span>
           <select value={roleId} onChange={(event) => setRoleId(event.target.value)}>
             {roles.map((role) => (
               <option key={role.id} value={role.id}>
@@ -104,9 +104,9 @@ function NewForm({ kind, roles, onClose }: { kind: Kind; roles: Role[]; onClose:
           </select>
         </label>
       )}
-      {templates.loaded.state === "loading" && <Skeleton label="Loading what you can create" />}
+      {templates.loaded.state === "loading" && <Skeleton label="Loading templates" />}
       {templates.loaded.state === "failed" && <LoadFault message={messageFor(templates.loaded.fault)} retry={templates.reload} />}
-      {templates.loaded.state === "ready" && list.length === 0 && <Notice tone="info" title="There is nothing to create for this role." />}
+      {templates.loaded.state === "ready" && list.length === 0 && <Notice tone="info" title="There are no templates for this role." />}
       {list.length > 0 && <TemplateList kind={kind} templates={list} chosen={template?.formId ?? ""} onChoose={setChosen} />}
       {choices.length > 1 && (
         <label className="field">

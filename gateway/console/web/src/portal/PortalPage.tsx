@@ -31,8 +31,8 @@ export function PortalPage({ caller }: { caller: Caller }) {
     return (
       <>
         <PageTitle tab="Forms">Your forms</PageTitle>
-        <Notice tone="info" title="Your account may not use the form portal.">
-          <p>Somebody who manages the roles can give you the right.</p>
+        <Notice tone="info" title="You do not have access to the form portal.">
+          <p>To get access, ask your administrator.</p>
         </Notice>
       </>
     );
@@ -65,7 +65,7 @@ const addressOf = (kind: Kind, category: Category) =>
 
 function KindSwitch({ kinds, kind, onSelect }: { kinds: Kind[]; kind: Kind; onSelect: (kind: Kind) => void }) {
   return (
-    <div className="switch" role="group" aria-label="What to show">
+    <div className="switch" role="group" aria-label="Type">
       {kinds.map((each) => (
         <button key={each} type="button" className="switch-part" aria-pressed={each === kind} onClick={() => onSelect(each)}>
           <Icon name={each === "forms" ? "form" : "list"} />
@@ -125,7 +125,7 @@ function Lists({ kind, category, creatable }: ListsProps) {
         <p className="visually-hidden" role="status">
           {found && query !== "" && `${found.length} found`}
         </p>
-        {lists.loaded.state === "loading" && <Skeleton label="Loading the lists" rows={5} />}
+        {lists.loaded.state === "loading" && <Skeleton label="Loading" rows={5} />}
         {lists.loaded.state === "failed" && <LoadFault message={messageFor(lists.loaded.fault)} retry={lists.reload} />}
         {found && found.length > 0 && <FormList key={category} category={category} forms={found} roleName={roleName} />}
         {found && found.length === 0 && (
@@ -140,11 +140,11 @@ function Lists({ kind, category, creatable }: ListsProps) {
 function Empty({ kind, category, searched, action }: { kind: Kind; category: Category; searched: boolean; action: React.ReactNode }) {
   const things = kindNames[kind].many.toLowerCase();
   const words = searched
-    ? { title: "Nothing fits this search.", text: "Every word must be in the name, the status, the role or the identifier." }
+    ? { title: "No results", text: "Search looks for all words in the name, status, role and ID." }
     : {
-        current: { title: `No ${things} in work.`, text: `${kindNames[kind].many} that you begin stand here until you submit them.` },
-        submitted: { title: `No submitted ${things}.`, text: `What you have submitted stands here, with its progress.` },
-        archived: { title: `No archived ${things}.`, text: `What was completed some time ago moves here by itself.` },
+        current: { title: `No current ${things}`, text: `${kindNames[kind].many} that you create are shown here until you submit them.` },
+        submitted: { title: `No submitted ${things}`, text: `${kindNames[kind].many} that you have submitted are shown here with their status.` },
+        archived: { title: `No archived ${things}`, text: `Completed ${things} are moved here automatically after some time.` },
       }[category];
   return (
     <div className="empty">

@@ -41,7 +41,7 @@ export function Checklist({ items, data, disabled, onChange, onSubmit, children 
       {tried && missing.length > 0 && (
         <ErrorSummary
           ref={summary}
-          entries={missing.map((item) => ({ fieldId: idOf(item), label: item.label, message: "This must be ticked." }))}
+          entries={missing.map((item) => ({ fieldId: idOf(item), label: item.label, message: "This item is required." }))}
         />
       )}
       <Progress items={items} data={data} />
@@ -75,7 +75,7 @@ export function Checklist({ items, data, disabled, onChange, onSubmit, children 
               {wrong && (
                 <p className="field-fault option-help" id={`${idOf(item)}__error`}>
                   <Icon name="warning" />
-                  This must be ticked.
+                  This item is required.
                 </p>
               )}
             </li>
@@ -111,7 +111,7 @@ function Progress({ items, data }: { items: ChecklistItem[]; data: JSONObject })
   const done = items.filter((item) => data[item.id] === true).length;
   return (
     <div className="progress">
-      <progress value={done} max={items.length} aria-label="Done" />
+      <progress value={done} max={items.length} aria-label="Progress" />
       <span>
         {done} of {items.length} done
       </span>

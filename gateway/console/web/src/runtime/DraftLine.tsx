@@ -15,7 +15,7 @@ export function DraftLine({ status }: { status: DraftStatus }) {
 function lineOf(status: DraftStatus) {
   switch (status.state) {
     case "idle":
-      return "What you enter is saved by itself.";
+      return "Changes are saved automatically.";
     case "waiting":
     case "saving":
       return "Saving…";
@@ -28,11 +28,11 @@ function lineOf(status: DraftStatus) {
     case "failed":
       return (
         <>
-          <Icon name="warning" /> Not saved: {status.message} {status.again && "It is tried again."}
+          <Icon name="warning" /> Not saved: {status.message} {status.again && "Trying again…"}
         </>
       );
     case "conflict":
-      return "Not saved: this was changed elsewhere.";
+      return "Not saved: the form was changed elsewhere.";
   }
 }
 
@@ -44,14 +44,14 @@ interface ConflictProps {
 /** Another tab or device has saved another draft; a person must say which one stands. */
 export function Conflict({ onLoad, onOverwrite }: ConflictProps) {
   return (
-    <Notice tone="bad" title="This was changed in another tab or on another device." alert>
-      <p>Nothing is saved here until you choose which version to go on with.</p>
+    <Notice tone="bad" title="This form was changed in another tab or on another device." alert>
+      <p>Changes are not saved until you choose which version to keep.</p>
       <p className="buttons">
         <button type="button" className="button" onClick={onLoad}>
           Load the other version
         </button>
         <button type="button" className="button" onClick={onOverwrite}>
-          Keep what is here
+          Keep this version
         </button>
       </p>
     </Notice>

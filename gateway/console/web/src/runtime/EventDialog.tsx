@@ -20,7 +20,7 @@ interface EventDialogProps {
   onSent: (sent: Sent) => void;
 }
 
-/** Asks for what an event needs, or only whether it is meant, and sends it. */
+/** Asks for the data of an event, or only for a confirmation, and sends it. */
 export function EventDialog({ instance, event, tag: present, onClose, onMoved, onSent }: EventDialogProps) {
   // What is decided upon is what was seen when the dialog opened.
   const [tag] = useState(present);
@@ -42,7 +42,7 @@ export function EventDialog({ instance, event, tag: present, onClose, onMoved, o
     } catch (cause) {
       setBusy(false);
       if (cause instanceof ServiceError && (cause.status === 412 || cause.status === 409)) {
-        setFault("It has moved on meanwhile. Look at it again before you go on.");
+        setFault("The status has changed in the meantime. Check the form before you continue.");
         onMoved();
       } else {
         setFault(messageFor(cause));
@@ -91,7 +91,7 @@ function Leads({ transitions }: { transitions: Transition[] }) {
   }
   return (
     <p className="leads">
-      Leads from <strong>{from.map(readable).join(", ")}</strong> to <strong>{targets.map(readable).join(" or ")}</strong>.
+      Status changes from <strong>{from.map(readable).join(", ")}</strong> to <strong>{targets.map(readable).join(" or ")}</strong>.
     </p>
   );
 }

@@ -89,7 +89,7 @@ export function FillIn({ instance, view, onSubmitting, onSubmitted, onView }: Fi
     });
 
   if (!template) {
-    return <Notice tone="info" title="The description of this form is no longer there, so it cannot be filled in." />;
+    return <Notice tone="info" title="The template of this form no longer exists, so it cannot be filled in." />;
   }
   const foot = (
     <div className="form-foot">
@@ -112,11 +112,11 @@ export function FillIn({ instance, view, onSubmitting, onSubmitted, onView }: Fi
         {foot}
       </Fields>
       {discarding && (
-        <Dialog title="Discard the draft?" onClose={() => setDiscarding(false)}>
-          <p>What you have entered since the last submission is lost.</p>
+        <Dialog title="Discard draft?" onClose={() => setDiscarding(false)}>
+          <p>Everything you have entered since the last submission will be lost.</p>
           <div className="dialog-foot">
             <button type="button" className="button" onClick={() => setDiscarding(false)}>
-              Keep it
+              Keep draft
             </button>
             <button type="button" className="button button-main" onClick={() => void discard()}>
               Discard

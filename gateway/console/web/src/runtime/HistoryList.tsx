@@ -15,7 +15,7 @@ export function HistoryList({ history, machines }: { history: History; machines:
   const older = total - shown;
   return (
     <>
-      {history.cut && <p className="quiet">The history is very long: only its first {count(total, "entry", "entries")} can be shown.</p>}
+      {history.cut && <p className="quiet">The history is very long. Only the first {count(total, "entry", "entries")} are shown.</p>}
       <ol className="history" reversed>
         {history.entries
           .map((entry, index) => <Entry key={String(index)} entry={entry} machines={machines} />)
@@ -24,7 +24,7 @@ export function HistoryList({ history, machines }: { history: History; machines:
       </ol>
       {older > 0 && (
         <button type="button" className="button button-small" onClick={() => setShown(shown + 5 * entriesStep)}>
-          Older entries ({older})
+          Show older entries ({older})
         </button>
       )}
     </>
@@ -39,7 +39,7 @@ function Entry({ entry, machines }: { entry: HistoryEntry; machines: string[] })
       <p className="entry-what">
         <strong>{created ? "Created" : readable(entry.transitionEvent)}</strong> by {entry.user}
       </p>
-      {moves.length === 0 && <p className="entry-move">no change of place</p>}
+      {moves.length === 0 && <p className="entry-move">No change of status</p>}
       {moves.map((move) => (
         <p key={move.machine} className="entry-move">
           {machines.length > 1 && <span>{readable(machines[move.machine] ?? "")}: </span>}

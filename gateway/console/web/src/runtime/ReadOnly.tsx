@@ -18,8 +18,8 @@ export function ReadOnly({ view }: { view: FormView }) {
   const own = Object.fromEntries(Object.entries(data).filter(([name]) => known.has(name)));
   return (
     <>
-      {!template && <Notice tone="info" title="The description of this form is no longer there. These are its data." />}
-      {Object.keys(data).length === 0 && <p className="quiet">There are no data yet.</p>}
+      {!template && <Notice tone="info" title="The template of this form no longer exists. This is the data that was entered." />}
+      {Object.keys(data).length === 0 && <p className="quiet">No data yet.</p>}
       <Facts data={own} schema={schema} whole={schema} />
       {Object.keys(rest).length > 0 && (
         <section className="more-facts" aria-labelledby="more-facts">

@@ -29,7 +29,7 @@ export default function RuntimePage({ instance, caller }: RuntimePageProps) {
   return (
     <>
       <Trail checklist={loaded.state === "ready" && loaded.value.form.formType === "Checklist"} />
-      {loaded.state === "loading" && <Skeleton label="Loading the form" rows={6} />}
+      {loaded.state === "loading" && <Skeleton label="Loading form" rows={6} />}
       {loaded.state === "failed" && <Refused fault={loaded.fault} retry={reload} />}
       {loaded.state === "ready" && <FormPage instance={own} caller={caller} view={loaded.value} reload={reload} replace={replace} />}
     </>
@@ -51,8 +51,8 @@ function Refused({ fault, retry }: { fault: unknown; retry: () => void }) {
   if (fault instanceof ServiceError && fault.status === 404) {
     return (
       <>
-        <PageTitle tab="Not found">This form is not here.</PageTitle>
-        <p>It may not exist, or you may not see it.</p>
+        <PageTitle tab="Not found">Form not found</PageTitle>
+        <p>The form does not exist, or you do not have access to it.</p>
       </>
     );
   }
@@ -90,7 +90,7 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
   // Somebody else can take the form out of the person's hands.
   useEffect(() => {
     if (wasEditable.current && !view.editable && !ownStep.current) {
-      setNews({ tone: "info", title: "This form has moved on and can no longer be changed.", redirect: "" });
+      setNews({ tone: "info", title: "The status of this form has changed. It can no longer be edited.", redirect: "" });
     }
     wasEditable.current = view.editable;
     ownStep.current = false;
@@ -109,14 +109,14 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
     setGeneration((n) => n + 1);
   };
   const onSubmitted = (next: FormView, redirect: string) =>
-    onView(next, { tone: "good", title: "Submitted.", redirect: safeRedirect(redirect, document.baseURI) });
+    onView(next, { tone: "good", title: "Form submitted.", redirect: safeRedirect(redirect, document.baseURI) });
   const onSent = (eventName: string, from: Position[], sent: Sent) => {
     ownStep.current = true;
     const name = readable(eventName);
     setNews(
       samePlaces(sent.states, from)
-        ? { tone: "info", title: `Sent: ${name}. The workflow stays where it is.`, redirect: "" }
-        : { tone: "good", title: `Done: ${name}.`, redirect: safeRedirect(sent.redirect, document.baseURI) },
+        ? { tone: "info", title: `“${name}” was sent. The status has not changed.`, redirect: "" }
+        : { tone: "good", title: `“${name}” completed.`, redirect: safeRedirect(sent.redirect, document.baseURI) },
     );
     reload();
   };
@@ -130,11 +130,11 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
         <p className="form-facts">
           <FormChips view={view} />
           <span>
-            {form.by === caller.id ? "Yours" : form.by}, created <Time at={form.when} />
+            {form.by === caller.id ? "Created by you" : `Created by ${form.by}`}, <Time at={form.when} />
           </span>
           {view.submittedAt > 0 && (
             <span>
-              submitted <Time at={view.submittedAt} />
+              Submitted <Time at={view.submittedAt} />
             </span>
           )}
         </p>
@@ -145,7 +145,7 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
             <Notice tone={news.tone} title={news.title} ref={newsBox}>
               {news.redirect !== "" && (
                 <p>
-                  <a href={news.redirect}>Go on where the workflow leads.</a>
+                  <a href={news.redirect}>Continue</a>
                 </p>
               )}
             </Notice>

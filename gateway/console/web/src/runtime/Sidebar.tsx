@@ -27,7 +27,7 @@ interface Opened {
   from: Position[];
 }
 
-/** Where the workflow is, what can be done, and what was done. */
+/** The status of the workflow, the available actions, and the history. */
 export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
   const { events, history, live, reload } = useWorkflow(instance, onMoved);
   const [opened, setOpened] = useState<Opened | null>(null);
@@ -44,19 +44,19 @@ export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
   return (
     <div className="side">
       <section className="card" aria-labelledby="where-title">
-        <h2 id="where-title">Where it is</h2>
+        <h2 id="where-title">Status</h2>
         {/* Others move it on: that is read out when there is time. */}
         <div aria-live="polite">
           <Positions states={view.states} />
         </div>
-        <p className={live ? "live live-on" : "live"}>{live ? "Updates arrive at once" : "Updates arrive now and then"}</p>
+        <p className={live ? "live live-on" : "live"}>{live ? "Live updates" : "Updates may be delayed"}</p>
       </section>
       <section className="card" aria-labelledby="can-title">
-        <h2 id="can-title">What you can do</h2>
-        {events.state === "loading" && <Skeleton label="Loading what you can do" rows={2} />}
+        <h2 id="can-title">Actions</h2>
+        {events.state === "loading" && <Skeleton label="Loading actions" rows={2} />}
         {events.state === "failed" && <LoadFault message={messageFor(events.fault)} retry={reload} />}
         {events.state === "ready" && sendable.length === 0 && (
-          <p className="quiet">{view.editable ? "Fill in the form and submit it." : "Nothing at the moment."}</p>
+          <p className="quiet">{view.editable ? "Fill in the form and submit it." : "No actions available."}</p>
         )}
         {sendable.length > 0 && (
           <div className="actions">
@@ -70,7 +70,7 @@ export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
       </section>
       <section className="card" aria-labelledby="history-title">
         <h2 id="history-title">History</h2>
-        {history.state === "loading" && <Skeleton label="Loading the history" rows={3} />}
+        {history.state === "loading" && <Skeleton label="Loading history" rows={3} />}
         {history.state === "failed" && <LoadFault message={messageFor(history.fault)} retry={reload} />}
         {history.state === "ready" && <HistoryList history={history.value} machines={view.states.map((state) => state.stateMachineId)} />}
       </section>

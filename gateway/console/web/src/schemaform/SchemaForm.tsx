@@ -39,8 +39,8 @@ export function SchemaForm(props: SchemaFormProps) {
 }
 
 const notShown = (fault: unknown) => (
-  <Notice tone="bad" title="This form cannot be shown." alert>
-    <p>Its description has a fault: {messageFor(fault)}</p>
+  <Notice tone="bad" title="This form cannot be displayed." alert>
+    <p>The form template has an error: {messageFor(fault)}</p>
   </Notice>
 );
 

@@ -1,7 +1,7 @@
 import { count, formatNumber } from "../words";
 
 const typeNames: Record<string, string> = {
-  string: "a text",
+  string: "text",
   number: "a number",
   integer: "a whole number",
   boolean: "yes or no",
@@ -12,19 +12,19 @@ const typeNames: Record<string, string> = {
 
 const formatNames: Record<string, string> = {
   date: "a date",
-  "date-time": "a date with a time",
+  "date-time": "a date and time",
   time: "a time",
   email: "an e-mail address",
-  uri: "a web address with its https://",
+  uri: "a web address that starts with https://",
   uuid: "a UUID",
   ipv4: "an IPv4 address",
   ipv6: "an IPv6 address",
-  hostname: "the name of a host",
+  hostname: "a host name",
 };
 
 /**
- * Says what to do about a value that a keyword of JSON Schema does not let pass.
- * limit is what the schema has at the keyword.
+ * The message for a value that violates a keyword of JSON Schema. limit is the
+ * keyword's value in the schema.
  */
 export function faultWords(keyword: string, limit: unknown): string {
   const number = typeof limit === "number" ? formatNumber(limit) : String(limit);
@@ -32,7 +32,7 @@ export function faultWords(keyword: string, limit: unknown): string {
   switch (keyword) {
     case "required":
     case "dependentRequired":
-      return "Fill this in.";
+      return "This field is required.";
     case "type":
       return `This must be ${[limit].flat().map((name) => typeNames[String(name)] ?? String(name)).join(" or ")}.`;
     case "minimum":
@@ -46,26 +46,26 @@ export function faultWords(keyword: string, limit: unknown): string {
     case "multipleOf":
       return `This must be a multiple of ${number}.`;
     case "minLength":
-      return many === 1 ? "Fill this in." : `Write ${count(many, "character", "characters")} or more.`;
+      return many === 1 ? "This field is required." : `Enter at least ${count(many, "character", "characters")}.`;
     case "maxLength":
-      return `Write ${count(many, "character", "characters")} at most.`;
+      return `Enter at most ${count(many, "character", "characters")}.`;
     case "minItems":
-      return `Add ${count(many, "entry", "entries")} or more.`;
+      return `Add at least ${count(many, "entry", "entries")}.`;
     case "maxItems":
-      return `Keep to ${count(many, "entry", "entries")} at most.`;
+      return `Keep at most ${count(many, "entry", "entries")}.`;
     case "uniqueItems":
-      return "No two entries may be the same.";
+      return "Entries must be different.";
     case "format":
-      return `This must be ${formatNames[String(limit)] ?? `of the form “${String(limit)}”`}.`;
+      return `This must be ${formatNames[String(limit)] ?? `in the format “${String(limit)}”`}.`;
     case "pattern":
-      return "This does not have the form that is asked for.";
+      return "This does not have the required format.";
     case "const":
-      return limit === true ? "This must be ticked." : `This must be ${JSON.stringify(limit)}.`;
+      return limit === true ? "This must be checked." : `This must be ${JSON.stringify(limit)}.`;
     case "enum":
-      return Array.isArray(limit) && limit.length === 1 && limit[0] === true ? "This must be ticked." : "Choose one of what is offered.";
+      return Array.isArray(limit) && limit.length === 1 && limit[0] === true ? "This must be checked." : "Choose one of the options.";
     case "false":
-      return "This is not expected here.";
+      return "This field is not allowed.";
     default:
-      return "This does not fit.";
+      return "This value is not valid.";
   }
 }

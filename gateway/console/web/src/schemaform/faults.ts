@@ -56,7 +56,7 @@ export function findFaults(schema: JSONObject, data: unknown): Fault[] {
 function roundedNumbers(data: unknown, path: string[]): Fault[] {
   if (typeof data === "number") {
     const exact = !Number.isInteger(data) || Number.isSafeInteger(data);
-    return exact ? [] : [{ path, message: "This number is too large to be kept exactly.", keyword: "rounded" }];
+    return exact ? [] : [{ path, message: "This number is too large to be stored exactly.", keyword: "rounded" }];
   }
   if (data === null || typeof data !== "object") {
     return [];

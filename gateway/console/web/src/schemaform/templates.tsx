@@ -93,7 +93,7 @@ function ObjectFields(props: ObjectFieldTemplateProps<JSONObject>) {
       {canExpand(schema, uiSchema, formData) && (
         <button type="button" id={buttonId(fieldPathId, "add")} className="button button-small" onClick={onAddProperty} disabled={disabled || readonly}>
           <Icon name="plus" />
-          Add a field
+          Add field
         </button>
       )}
     </>
@@ -196,7 +196,7 @@ function WrapIfAdditional(props: WrapIfAdditionalTemplateProps<JSONObject>) {
     <div className="item">
       <div className="item-fields stack">
         <label className="field">
-          <span className="label">Name of the field</span>
+          <span className="label">Field name</span>
           <input type="text" key={label} id={`${id}-key`} defaultValue={label} onBlur={onKeyRenameBlur} disabled={disabled || readonly} />
         </label>
         {children}

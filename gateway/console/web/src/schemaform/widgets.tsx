@@ -124,7 +124,7 @@ function Select(props: Props) {
       multiple={multiple}
       disabled={disabled || readonly}
       value={enumOptionSelectedValue(value, enumOptions, multiple, "indexed", multiple ? [] : "") as string | string[]}
-      aria-label={hideLabel || id.endsWith("_select") ? label || "Kind" : undefined}
+      aria-label={hideLabel || id.endsWith("_select") ? label || "Type" : undefined}
       {...described(props)}
       onChange={(event) => onChange(read(event.target))}
       onBlur={(event) => onBlur(id, read(event.target))}

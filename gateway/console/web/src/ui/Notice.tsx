@@ -27,7 +27,7 @@ export function Notice({ tone, title, children, alert = false, ref }: NoticeProp
 /** In place of what could not be loaded. */
 export function LoadFault({ message, retry }: { message: string; retry: () => void }) {
   return (
-    <Notice tone="bad" title="This could not be loaded." alert>
+    <Notice tone="bad" title="Loading failed." alert>
       <p>{message}</p>
       <p>
         <button type="button" className="button" onClick={retry}>
