@@ -260,6 +260,33 @@ func TestNodesAreCountedOverAllTexts(t *testing.T) {
 	}
 }
 
+// TestMemoryOfManyTagsAndLongText: neither the number of tags nor the length of a
+// text node, a comment or a section decides how often memory is allocated.
+func TestMemoryOfManyTagsAndLongText(t *testing.T) {
+	const allocationsMax = 10 // the reader below, and what grows once
+	for name, text := range map[string]string{
+		"tags":      "<a>" + strings.Repeat("<b c='d' e='&lt;'>f</b><g/>", 1000) + "</a>",
+		"a text":    "<a>" + strings.Repeat("x", 1<<20) + "</a>",
+		"a comment": "<a><!--" + strings.Repeat("x", 1<<20) + "--></a>",
+		"a section": "<a><![CDATA[" + strings.Repeat("x", 1<<20) + "]]></a>",
+	} {
+		p := NewParser(param.Limits{Nodes: 1 << 30}.WithDefaults())
+		got := testing.AllocsPerRun(3, func() {
+			p.Reset(strings.NewReader(text))
+			var err error
+			for err == nil {
+				_, err = p.Next()
+			}
+			if err != io.EOF { //nolint:errorlint // Next returns it bare
+				t.Fatal(name, err)
+			}
+		})
+		if got > allocationsMax || cap(p.buffer.text) > bufferBytes {
+			t.Errorf("%s: got %v allocations and a buffer of %d bytes, want at most %d and %d", name, got, cap(p.buffer.text), allocationsMax, bufferBytes)
+		}
+	}
+}
+
 // TestReaderErrors: what the reader says is not taken for a fault of the text.
 func TestReaderErrors(t *testing.T) {
 	broken := errors.New("the disk is gone")
@@ -337,7 +364,7 @@ func pieces(text []byte) (pieces []string, err error) {
 var stricter = []string{
 	"text outside of the root", "a second root", "there is no element", "stands twice", "not a name and attributes", "internal subset", "document type",
 	"not before the root", "<! that is neither", "not at the start", "has no version", "none of XML 1", "no blank after the name", "inside of a comment",
-	"over a limit", "must not be in XML", "not UTF-8",
+	"over a limit", "must not be in XML", "not UTF-8", `the reference "&#`,
 	"ends inside the XML declaration", "ends inside a processing instruction",
 }
 
@@ -351,6 +378,7 @@ func FuzzParser(f *testing.F) {
 	for _, seed := range []string{
 		"<a/>", "<a b='c'>d&amp;e<![CDATA[f]]></a>", "<?xml version='1.0'?><!DOCTYPE a SYSTEM 'b'><a><!-- c --><?d e?></a>", "<a>\r\n]]&#13;</a>",
 		"<\u00e9 b=\"&#x1F600;\t\"></\u00e9>", "<a:b xmlns:a='c'><d xmlns='e'/></a:b>", "<a b='1' b='2'/>", "<a>]]></a>", "<a><b></a></b>", "<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>",
+		"<a>&#xD800;</a>", "<a b='&#xDFFF;'/>",
 	} {
 		f.Add([]byte(seed))
 	}
