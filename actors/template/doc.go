@@ -9,12 +9,13 @@
 //	request ──► Service ──► supervisor actor ──► worker actor, one for each request
 //	                             the file, read as the caller; the cache; Parameters
 //
-// Parameters is pure: it reads the bytes that it is given and opens, fetches and remembers
-// nothing. Any bytes are answered: with the parameters, or with a *Fault that says
-// what is wrong with the file; with the default limits within 2 s and 64 MB on one
-// core. Functions may be called at the same time; every call stands alone.
+// Parameters is pure: it reads the bytes that it is given, and opens, fetches and
+// keeps nothing. It answers any bytes with the parameters, or with a *Fault that
+// says what is wrong with the file, within 2 s and 64 MB on one core under the
+// default limits. Functions may be called concurrently; calls share nothing.
 //
-// Service opens the files, as the caller, bounds how many are looked at at a time,
-// and remembers what it found by what the file is. A file that changes while it is read gives an error or
-// any mixture of the two: who minds reads it into memory first.
+// Service opens the files as the caller, bounds how many are parsed at the same
+// time, and caches the answers by the file's identity. A file that changes while it
+// is read gives an error or a mixture of its old and new parameters. A caller that
+// cannot accept this reads the file into memory first.
 package template

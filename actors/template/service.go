@@ -34,18 +34,18 @@ type Options struct {
 	Files  Files
 	// Limits bound the work of one file; zero is the defaults.
 	Limits Limits
-	// ParsersMax is how many files are looked at at a time. Default: the number of
-	// processors. More wait, and users share them fairly.
+	// ParsersMax is how many files are parsed at the same time. Default: the number of
+	// processors. Other requests wait, and users share the parsers fairly.
 	ParsersMax int
-	// WaitMax is how long a request waits for a worker, and for one of these. Default 2 s.
+	// WaitMax is how long a request waits for a worker, and for a parser. Default: 2 s.
 	WaitMax time.Duration
-	// CachedBytesMax is how many bytes of answers are remembered, over all files.
-	// Default 16 MiB.
+	// CachedBytesMax is the size of the cache of answers, over all files. Default:
+	// 16 MiB.
 	CachedBytesMax int
 	Log            zerolog.Logger
 }
 
-// Service is the way to the supervisor of group C. Its methods are safe for
+// Service sends requests to the supervisor of group C. Its methods are safe for
 // concurrent use.
 type Service struct {
 	o          Options
@@ -77,11 +77,11 @@ func Start(o Options) *Service {
 // ends.
 func (s *Service) Stop(ctx context.Context) error { return s.supervisor.Stop(ctx) }
 
-// Metrics are counters. Supervisor.Open is what there is now, the rest is counted
-// since the start.
+// Metrics are counters since the start, except Supervisor.Open, which is the number
+// now.
 type Metrics struct {
 	Supervisor supervise.Metrics
-	// Parsed counts files that were looked at, Cached answers from memory.
+	// Parsed counts files that were parsed, Cached answers from the cache.
 	Parsed, Cached int64
 }
 
@@ -122,7 +122,7 @@ func (s *Service) parameters(ctx context.Context, caller *identity.Principal, ki
 		return params, nil
 	}
 	parser := s.parsers.Slot(caller.ID)
-	if err := s.turn(ctx, parser); err != nil {
+	if err := s.acquire(ctx, parser); err != nil {
 		return nil, err
 	}
 	defer parser.Release()
@@ -140,8 +140,8 @@ func (s *Service) parameters(ctx context.Context, caller *identity.Principal, ki
 	return params, err
 }
 
-// turn waits until a file of this user can be looked at.
-func (s *Service) turn(ctx context.Context, parser *semaphore.Slot) error {
+// acquire waits until a file for this user can be parsed.
+func (s *Service) acquire(ctx context.Context, parser *semaphore.Slot) error {
 	waiting, cancel := context.WithTimeout(ctx, s.o.WaitMax)
 	defer cancel()
 	if parser.Acquire(waiting) == nil {
@@ -153,22 +153,21 @@ func (s *Service) turn(ctx context.Context, parser *semaphore.Slot) error {
 	return failure.ErrBusy
 }
 
-// cacheKey names one content of one file, read as one kind.
+// cacheKey identifies one content of one file, read as one kind.
 type cacheKey struct {
 	kind Kind
 	file repository.Identity
 }
 
-// cache remembers the parameters of the files that were asked for last. A file
-// that has changed has another key. Whether a caller reads the file is asked
-// before, each time.
+// cache has the parameters of the files that were asked for last. A changed file has
+// another key. The caller's right to the file is checked before each use.
 type cache struct {
 	max int // bytes
 	mu  struct {
 		sync.Mutex
 		byKey map[cacheKey]*list.Element // of *cached
-		order *list.List                 // the newest use in front
-		held  int                        // bytes
+		order *list.List                 // the last used in front
+		size  int                        // bytes
 	}
 }
 
@@ -178,8 +177,8 @@ type cached struct {
 	size   int // bytes
 }
 
-// entryBytes is about what an answer without parameters takes, and paramBytes a
-// parameter without its texts.
+// entryBytes is the approximate size of an answer without parameters, and paramBytes
+// that of a parameter without its texts.
 const entryBytes, paramBytes = 400, 48
 
 func newCached(key cacheKey, params []Param) *cached {
@@ -215,9 +214,9 @@ func (c *cache) store(key cacheKey, params []Param) {
 		return
 	}
 	c.mu.byKey[key] = c.mu.order.PushFront(entry)
-	for c.mu.held += entry.size; c.mu.held > c.max; {
-		gone := c.mu.order.Remove(c.mu.order.Back()).(*cached)
-		delete(c.mu.byKey, gone.key)
-		c.mu.held -= gone.size
+	for c.mu.size += entry.size; c.mu.size > c.max; {
+		evicted := c.mu.order.Remove(c.mu.order.Back()).(*cached)
+		delete(c.mu.byKey, evicted.key)
+		c.mu.size -= evicted.size
 	}
 }

@@ -49,9 +49,8 @@ func KindOf(name string) (kind Kind, ok bool) {
 	return 0, false
 }
 
-// Sniff guesses the kind of a file by its first bytes, for files whose name does
-// not say it. What is neither a zip file nor a compound file is a report template,
-// if it is a template at all.
+// Sniff guesses the kind of a file by its first bytes, for files whose name does not
+// say it. Zip files and compound files are documents, everything else is a report.
 func Sniff(head []byte) Kind {
 	for _, magic := range []string{"PK\x03\x04", "PK\x05\x06", "\xd0\xcf\x11\xe0"} {
 		if strings.HasPrefix(string(head), magic) {

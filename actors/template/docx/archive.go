@@ -17,12 +17,12 @@ const (
 	// to read it: 2,000 entries need less, and what archive/zip makes of so many
 	// bytes stays below 10 MB.
 	directoryBytesMax = 1<<20 + 128<<10
-	// localHeaderBytes is the fixed part of what stands before the data of an entry,
-	// recordBytes of its record in the directory, endBytes of the end behind that.
+	// localHeaderBytes, recordBytes and endBytes are the sizes of the fixed part of an
+	// entry's local header, of its record in the directory, and of the end record.
 	localHeaderBytes, recordBytes, endBytes = 30, 46, 22
-	// ratioGraceBytes is how large a part may be whatever its ratio.
+	// ratioGraceBytes is the size up to which a part may have any ratio.
 	ratioGraceBytes = 100 << 10
-	// encryptedFlag is the bit of an entry's flags that says so.
+	// encryptedFlag is the bit of an entry's flags for encryption.
 	encryptedFlag = 1
 )
 
@@ -61,8 +61,8 @@ func newArchive(r io.ReaderAt, size int64, limits param.Limits) (*archive, error
 	return a, a.refuseOverlaps(directory.File, size)
 }
 
-// add takes an entry into the list. Entries whose names cannot be those of parts,
-// and folders, are passed over: nothing can lead to them.
+// add adds an entry. It ignores folders and entries whose names no part can have: no
+// relationship leads to them.
 func (a *archive) add(f *zip.File) error {
 	if f.Flags&encryptedFlag != 0 {
 		return &param.Fault{Kind: param.ErrEncrypted, Reason: "an entry of the zip file needs a password"}
@@ -78,9 +78,9 @@ func (a *archive) add(f *zip.File) error {
 	return nil
 }
 
-// refuseOverlaps refuses entries whose data overlaps, with that of another or with
-// the directory: the same bytes could be inflated again and again under many names,
-// and what the directory says of compressed sizes would mean nothing.
+// refuseOverlaps refuses entries whose data overlaps with another entry's or with the
+// directory. With overlaps the same bytes could be inflated under many names, and the
+// compressed sizes in the directory would bound nothing.
 func (a *archive) refuseOverlaps(files []*zip.File, size int64) error {
 	type span struct{ start, end int64 }
 	spans, directory := make([]span, 0, len(files)+1), size-endBytes
@@ -89,8 +89,8 @@ func (a *archive) refuseOverlaps(files []*zip.File, size int64) error {
 		if err != nil {
 			return a.cause(err)
 		}
-		// The name stands between header and data: what begins here is never before
-		// the entry.
+		// The name stands between header and data, so this span starts inside of the
+		// entry, never before it.
 		end := data + int64(f.CompressedSize64)
 		if end < data {
 			return param.NotTemplate("a damaged zip file: an entry without an end")
@@ -98,7 +98,7 @@ func (a *archive) refuseOverlaps(files []*zip.File, size int64) error {
 		spans = append(spans, span{data - localHeaderBytes, end})
 		directory -= recordBytes + int64(len(f.Name)+len(f.Extra)+len(f.Comment))
 	}
-	// The directory may begin earlier, when something is behind it.
+	// The directory begins earlier when something follows it.
 	spans = append(spans, span{directory, size})
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	for i := 1; i < len(spans); i++ {
@@ -116,15 +116,15 @@ func (a *archive) has(name string) bool {
 }
 
 // open returns the content of a part. The reader ends with an error when the part
-// is over a limit, does not fit its checksum or is not what the directory says.
+// exceeds a limit or differs from its checksum or from its size in the directory.
 func (a *archive) open(name string) (io.Reader, error) {
 	f := a.entries[foldName(name)]
 	if f.Method != zip.Store && f.Method != zip.Deflate {
 		return nil, param.NotTemplate("a part is compressed in a way that documents are not: method " + strconv.Itoa(int(f.Method)))
 	}
 	p := &part{archive: a, file: f, ratioMax: max(ratioGraceBytes, a.limits.Ratio*int64(min(f.CompressedSize64, 1<<40)))}
-	// What the directory says is enough to refuse; what is read is counted all the
-	// same, because it may lie.
+	// A size in the directory that is over a limit is refused at once. What is read is
+	// counted as well, because that size may be wrong.
 	if f.UncompressedSize64 > 1<<62 {
 		return nil, param.TooLarge(a.limits.PartBytes, "bytes in one part of a document")
 	}
@@ -157,7 +157,7 @@ func (p *part) Read(b []byte) (int, error) {
 	if err == io.EOF {
 		p.archive.left -= p.read
 		p.read = 0
-		_ = p.content.Close() // the next part inflates with the same memory; Read has said all
+		_ = p.content.Close() // Close returns the memory for the next part; Read has reported every error
 		return n, err
 	}
 	if err != nil {
@@ -166,7 +166,7 @@ func (p *part) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// check refuses a part of so many bytes.
+// check returns an error when a part of this size is over a limit.
 func (p *part) check(size int64) error {
 	l := p.archive.limits
 	switch {
@@ -180,8 +180,8 @@ func (p *part) check(size int64) error {
 	return nil
 }
 
-// cause returns what an error of archive/zip is for the caller: the reader's own
-// error, a limit, or a file that is damaged.
+// cause turns an error of archive/zip into the caller's: the reader's own error, a
+// limit, or a damaged file.
 func (a *archive) cause(err error) error {
 	var fault *param.Fault
 	switch {
@@ -196,8 +196,8 @@ func (a *archive) cause(err error) error {
 	return param.NotTemplate("a damaged zip file: " + err.Error())
 }
 
-// source reads the file. It keeps the first error that is not its end, which
-// archive/zip may hide, and while left is not negative it counts.
+// source reads the file. It keeps the reader's first error, which archive/zip may
+// hide, and charges what is read to left while left is not negative.
 type source struct {
 	r    io.ReaderAt
 	left int64
@@ -208,7 +208,7 @@ func (s *source) ReadAt(p []byte, at int64) (int, error) {
 	if s.err != nil {
 		return 0, s.err
 	}
-	if at < 0 { // archive/zip computes offsets with what the file says
+	if at < 0 { // archive/zip computes offsets from numbers in the file
 		return 0, zip.ErrFormat
 	}
 	if s.left >= 0 {
@@ -224,8 +224,8 @@ func (s *source) ReadAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// isPartName reports whether an entry can be a part: no folder, and every segment
-// is one that a target can lead to.
+// isPartName reports whether an entry can be a part: it is no folder, and the target
+// of a relationship can name every segment.
 func isPartName(name string) bool {
 	if strings.ContainsAny(name, "\\\x00") {
 		return false
@@ -238,8 +238,8 @@ func isPartName(name string) bool {
 	return true
 }
 
-// foldName makes names equal that are of the same part: they differ in the case of
-// ASCII letters only.
+// foldName returns name in lower case. Names that differ only in the case of ASCII
+// letters mean the same part.
 func foldName(name string) string {
 	fold := func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {

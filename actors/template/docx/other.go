@@ -17,9 +17,9 @@ const (
 	encryptedStream = "EncryptedPackage"
 )
 
-// refuseOthers says what a file is that does not look like a zip file. A zip file
-// may have something in front (a self-extractor), so that only archive/zip can
-// tell for the rest.
+// refuseOthers refuses files of other known formats by name. It passes everything
+// else: a zip file may have something in front (a self-extractor), so only
+// archive/zip can tell whether it is one.
 func refuseOthers(r io.ReaderAt, size int64) error {
 	head := make([]byte, min(max(size, 0), 512))
 	n, err := r.ReadAt(head, 0)
@@ -43,8 +43,8 @@ func refuseOthers(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// refuseCompound tells an encrypted document from an old one: both are compound
-// files, and the encrypted one has a certain stream.
+// refuseCompound tells an encrypted document from an old one. Both are compound
+// files; only the encrypted one has encryptedStream.
 func refuseCompound(r io.ReaderAt, size int64, head []byte) error {
 	found, err := hasStream(r, size, head, encryptedStream)
 	switch {
@@ -57,9 +57,9 @@ func refuseCompound(r io.ReaderAt, size int64, head []byte) error {
 }
 
 // hasStream looks for a stream in the directory of a compound file (MS-CFB 2.2 to
-// 2.6). It follows the chain of the directory's sectors through the allocation
-// table, as far as its first 109 sectors go, for at most so many steps as the file
-// has sectors. What is not as it should be has no such stream.
+// 2.6). It follows the chain of the directory's sectors through the first 109 sectors
+// of the allocation table, in at most as many steps as the file has sectors. A
+// damaged file has no such stream.
 func hasStream(r io.ReaderAt, size int64, head []byte, stream string) (bool, error) {
 	const (
 		shiftAt, directoryAt, tableAt = 0x1e, 0x30, 0x4c
@@ -103,7 +103,7 @@ func hasStream(r io.ReaderAt, size int64, head []byte, stream string) (bool, err
 	return false, nil
 }
 
-// streamName is the name in an entry of a compound file's directory.
+// streamName returns the name in an entry of a compound file's directory.
 func streamName(entry []byte) string {
 	const nameBytesMax, lengthAt = 64, 0x40
 	length := int(binary.LittleEndian.Uint16(entry[lengthAt:])) - 2 // without the NUL at its end

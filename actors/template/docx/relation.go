@@ -24,10 +24,10 @@ const (
 // order in which these are read.
 var storyKinds = [...]string{"header", "footer", "footnotes", "endnotes", "comments"}
 
-// kinds are all relationships that matter here.
+// kinds are all kinds of relationships that are followed.
 var kinds = append(storyKinds[:], mainKind)
 
-// relationsMax bounds the relationships that matter. Documents have some ten.
+// relationsMax bounds the relationships that are followed. Documents have about ten.
 const relationsMax = 10_000
 
 // relation is a relationship to another part of the file.
@@ -88,8 +88,8 @@ func targets(all []relation, kind string) (of []string) {
 	return of
 }
 
-// relations returns the relationships of a part, or those of the whole file for
-// "/", that matter and lead to something inside of the file. A part need not have any.
+// relations returns the relationships of a part that are of one of kinds and lead to
+// something inside of the file; for "/" those of the whole file. A part may have none.
 func (d *reader) relations(of string) ([]relation, error) {
 	name := path.Join(path.Dir(of), "_rels", path.Base(of)+".rels")
 	if of == "/" {
@@ -134,8 +134,8 @@ func (d *reader) relations(of string) ([]relation, error) {
 	}
 }
 
-// relationOf reads one relationship of a part. It reports whether it is of a kind
-// that matters and leads to something inside of the file.
+// relationOf reads one relationship of a part. It reports whether it is of one of
+// kinds and leads to something inside of the file.
 func relationOf(of string, attributes []markup.Attribute) (r relation, matters bool) {
 	var kind, target []byte
 	for _, a := range attributes {
@@ -157,8 +157,8 @@ func relationOf(of string, attributes []markup.Attribute) (r relation, matters b
 	return r, true
 }
 
-// kindOf returns the last word of a kind of relationship; empty for one that does
-// not matter here.
+// kindOf returns the last word of a kind of relationship, or "" if it is not one of
+// kinds.
 func kindOf(kind []byte) string {
 	word, transitional := bytes.CutPrefix(kind, []byte(transitionalKind))
 	if !transitional {
@@ -175,7 +175,7 @@ func kindOf(kind []byte) string {
 	return ""
 }
 
-// resolve returns the name of the part that a target of a part means.
+// resolve returns the name that a relationship's target in a part refers to.
 func resolve(of, target string) string {
 	target, _, _ = strings.Cut(target, "#")
 	if !strings.HasPrefix(target, "/") {
@@ -184,8 +184,8 @@ func resolve(of, target string) string {
 	return path.Clean(target)
 }
 
-// partName returns the name of the part that a target means, which may be spelled
-// as an URI.
+// partName returns the name of the part that a target refers to. The target may be
+// escaped as a URI.
 func (d *reader) partName(target string) string {
 	if !d.archive.has(target) {
 		if plain, err := url.PathUnescape(target); err == nil {
@@ -195,7 +195,7 @@ func (d *reader) partName(target string) string {
 	return target
 }
 
-// start opens a part for the parser.
+// start gives the parser the content of a part.
 func (d *reader) start(name string) error {
 	if !d.archive.has(name) {
 		return param.NotTemplate("a damaged document: there is no part " + param.Quote(name))

@@ -18,8 +18,8 @@ const (
 	spacePackage
 )
 
-// spaces are transitional and strict alike: documents are one or the other, and
-// the words mean the same.
+// spaces has the transitional and the strict namespaces. A document uses one of the
+// two sets, and names mean the same in both.
 var spaces = map[string]space{
 	"http://schemas.openxmlformats.org/wordprocessingml/2006/main": spaceWord,
 	"http://purl.oclc.org/ooxml/wordprocessingml/main":             spaceWord,
@@ -29,11 +29,11 @@ var spaces = map[string]space{
 	packageNamespace: spacePackage,
 }
 
-// bindingsMax bounds the prefixes that are bound at a time. Documents have some
-// thirty.
+// bindingsMax bounds the prefixes that are bound at the same time. Documents have
+// about thirty.
 const bindingsMax = 10_000
 
-// names knows which prefixes stand for which namespaces at a place of a part.
+// names resolves prefixes to namespaces at the current place of a part.
 //
 // Invariant: undo has, for every binding since the root, what the prefix meant
 // before; marks has the length of undo at the start of each open element.
@@ -50,8 +50,8 @@ type binding struct {
 
 func newNames() *names { return &names{bound: map[string]space{}} }
 
-// enter goes into the element of the start tag that the parser is at, and returns
-// its name.
+// enter records the namespaces of the start tag that the parser is at, and returns
+// the element's name.
 func (n *names) enter(p *markup.Parser) (space, []byte, error) {
 	n.marks = append(n.marks, len(n.undo))
 	for _, a := range p.Attributes() {
@@ -87,13 +87,13 @@ func (n *names) bind(prefix []byte, to space) error {
 	return nil
 }
 
-// leave goes out of the innermost element.
+// leave restores the prefixes from before the innermost element.
 func (n *names) leave() {
 	last := len(n.marks) - 1
 	for len(n.undo) > n.marks[last] {
 		b := n.undo[len(n.undo)-1]
 		if b.before == spaceOther {
-			delete(n.bound, b.prefix) // the map must not remember every prefix of the part
+			delete(n.bound, b.prefix) // keeps the map small in a part with many prefixes
 		} else {
 			n.bound[b.prefix] = b.before
 		}

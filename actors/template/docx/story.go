@@ -15,24 +15,24 @@ var (
 	storyRoots = []string{"hdr", "ftr", "footnotes", "endnotes", "comments"}
 )
 
-// paragraphsMax bounds how deep paragraphs are inside each other: each may have a
-// declaration that is open.
+// paragraphsMax bounds how deep paragraphs are nested. Each of them may hold an open
+// declaration in memory.
 const paragraphsMax = 8
 
 var errDoctype = param.NotTemplate("a document type, which parts of documents do not have")
 
-// role is what an element does to the text in it.
+// role says how the text in an element counts.
 type role uint8
 
 const (
 	roleNone role = iota
-	// rolePassed: nothing in it is text.
-	rolePassed
+	// roleIgnored: nothing in it is text.
+	roleIgnored
 	// roleText: characters in it are text of the paragraph.
 	roleText
 	// roleParagraph: a piece of text of its own.
 	roleParagraph
-	// roleAlternatives: of its choices the first one counts.
+	// roleAlternatives: only its first choice counts.
 	roleAlternatives
 	// roleAlternativesTaken: one of its choices was taken.
 	roleAlternativesTaken
@@ -47,13 +47,14 @@ type story struct {
 	names      *names
 	open       []role
 	paragraphs []*param.Scanner
-	// spare are scanners of paragraphs that ended, with their memory.
+	// spare has the scanners of paragraphs that ended, to use their memory again.
 	spare []*param.Scanner
-	// passed counts the open elements since one that is passed over; 0: text counts.
-	passed int
+	// ignored counts the open elements from the roleIgnored one inwards; at 0 text
+	// counts.
+	ignored int
 }
 
-// scan hands the paragraphs of a part to the list.
+// scan adds the parameters in the paragraphs of a part to the list.
 func (d *reader) scan(name string, roots []string) error {
 	if err := d.start(name); err != nil {
 		return err
@@ -65,7 +66,7 @@ func (d *reader) scan(name string, roots []string) error {
 			return nil
 		}
 		if err == nil {
-			err = s.take(event, d.parser, roots)
+			err = s.handle(event, d.parser, roots)
 		}
 		if err != nil {
 			return inPart(name, err)
@@ -73,8 +74,8 @@ func (d *reader) scan(name string, roots []string) error {
 	}
 }
 
-// take goes on by one event.
-func (s *story) take(event markup.Event, p *markup.Parser, roots []string) error {
+// handle handles one event.
+func (s *story) handle(event markup.Event, p *markup.Parser, roots []string) error {
 	switch event {
 	case markup.Start:
 		space, local, err := s.names.enter(p)
@@ -94,17 +95,17 @@ func (s *story) take(event markup.Event, p *markup.Parser, roots []string) error
 		s.names.leave()
 		return s.leave()
 	case markup.Text:
-		if s.passed == 0 && s.open[len(s.open)-1] == roleText {
+		if s.ignored == 0 && s.open[len(s.open)-1] == roleText {
 			return s.write(p.Text())
 		}
 	}
 	return nil
 }
 
-// enter goes into an element.
+// enter opens an element.
 func (s *story) enter(space space, local []byte) error {
-	if s.passed > 0 {
-		s.passed++
+	if s.ignored > 0 {
+		s.ignored++
 		return nil
 	}
 	role, text := roleNone, ""
@@ -119,8 +120,8 @@ func (s *story) enter(space space, local []byte) error {
 		role = s.compatibilityRole(local)
 	}
 	switch role {
-	case rolePassed:
-		s.passed = 1
+	case roleIgnored:
+		s.ignored = 1
 		return nil
 	case roleParagraph:
 		if len(s.paragraphs) == paragraphsMax {
@@ -135,8 +136,8 @@ func (s *story) enter(space space, local []byte) error {
 	return nil
 }
 
-// wordRole returns the role of an element of WordprocessingML, and what it stands
-// for in the text.
+// wordRole returns the role of an element of WordprocessingML, and the text that it
+// stands for.
 func wordRole(local []byte) (role, string) {
 	switch string(local) {
 	case "p":
@@ -144,7 +145,7 @@ func wordRole(local []byte) (role, string) {
 	case "t":
 		return roleText, ""
 	case "del", "moveFrom", "rPr", "pPr", "instrText", "delText", "delInstrText":
-		return rolePassed, ""
+		return roleIgnored, ""
 	case "tab", "ptab":
 		return roleNone, "\t"
 	case "br", "cr":
@@ -156,8 +157,8 @@ func wordRole(local []byte) (role, string) {
 }
 
 // compatibilityRole returns the role of an element of mc. The choices of an
-// mc:AlternateContent are copies of the same thing for readers of different age:
-// the first one is read, and the fallback when there is no choice.
+// mc:AlternateContent are copies of the same content for readers of different age.
+// The first choice is read; without one, the fallback.
 func (s *story) compatibilityRole(local []byte) role {
 	parent := len(s.open) - 1
 	switch string(local) {
@@ -169,20 +170,20 @@ func (s *story) compatibilityRole(local []byte) role {
 		case s.open[parent] == roleAlternatives:
 			s.open[parent] = roleAlternativesTaken
 		case s.open[parent] == roleAlternativesTaken:
-			return rolePassed
+			return roleIgnored
 		}
 	}
 	return roleNone
 }
 
-// leave goes out of the innermost element.
+// leave closes the innermost element.
 func (s *story) leave() error {
-	if s.passed > 1 {
-		s.passed--
+	if s.ignored > 1 {
+		s.ignored--
 		return nil
 	}
-	if s.passed == 1 {
-		s.passed = 0
+	if s.ignored == 1 {
+		s.ignored = 0
 		return nil
 	}
 	last := len(s.open) - 1
@@ -197,8 +198,8 @@ func (s *story) leave() error {
 	return paragraph.End()
 }
 
-// write adds to the innermost paragraph. Text outside of all paragraphs is none of
-// the document.
+// write adds text to the innermost paragraph. Text outside of all paragraphs does not
+// count.
 func (s *story) write(text []byte) error {
 	if len(s.paragraphs) == 0 {
 		return nil
@@ -215,7 +216,7 @@ func (s *story) scanner() *param.Scanner {
 	return param.NewScanner(s.list)
 }
 
-// inPart says in which part a fault is.
+// inPart adds the name of the part to a fault.
 func inPart(name string, err error) error {
 	var fault *param.Fault
 	if errors.As(err, &fault) {

@@ -8,24 +8,25 @@ import (
 // bufferBytes is how much is read at once.
 const bufferBytes = 64 << 10
 
-// buffer is a window on the text. What is before pos was taken.
+// buffer is a window on the text. The parser is past what is before pos.
 type buffer struct {
 	from io.Reader
-	// text is what was read and may still be looked at; text[pos:] is ahead.
+	// text was read; text[pos:] is still to be parsed.
 	text  []byte
 	pos   int
 	lines int // line ends before text
 	// err is why there is no more text: io.EOF, or the reader's error.
 	err error
-	// cr: the last byte that was read is a carriage return.
+	// cr says that the last byte read is a carriage return.
 	cr bool
 }
 
-// ahead is what was read and not taken.
+// ahead is what was read and is still to be parsed.
 func (b *buffer) ahead() []byte { return b.text[b.pos:] }
 
-// more reads on. It moves the text, so that slices of it are void, and grows when
-// all of it is ahead. It reports whether there is more than before.
+// more reads more text. It moves the text in the buffer, which makes slices of it
+// invalid, and grows the buffer when all of the text is ahead. It reports whether it
+// read anything.
 func (b *buffer) more() bool {
 	if b.err != nil {
 		return false
@@ -38,7 +39,7 @@ func (b *buffer) more() bool {
 	if len(b.text) == cap(b.text) {
 		b.text = append(make([]byte, 0, 2*cap(b.text)), b.text...)
 	}
-	for range 100 { // as bufio: a reader that gives nothing for ever is broken
+	for range 100 { // as bufio does: a reader that keeps returning nothing is broken
 		space := b.text[len(b.text):cap(b.text)]
 		n, err := b.from.Read(space)
 		n = b.lineEnds(space[:n])
@@ -52,12 +53,12 @@ func (b *buffer) more() bool {
 	return false
 }
 
-// lineEnds turns every carriage return in p into a line end, with a line end
-// behind it into one, and returns how long p is then (XML 1.0, 2.11: this comes
-// before everything else).
+// lineEnds replaces every carriage return in p, and every carriage return with a
+// line feed, by one line feed, and returns the new length of p. XML 1.0, 2.11 wants
+// this before any parsing.
 func (b *buffer) lineEnds(p []byte) int {
 	read, size := 0, 0
-	if b.cr && len(p) > 0 && p[0] == '\n' { // the one before stands for both
+	if b.cr && len(p) > 0 && p[0] == '\n' { // the carriage return before it stands for both
 		read = 1
 	}
 	b.cr = len(p) > 0 && p[len(p)-1] == '\r'
@@ -83,7 +84,7 @@ func (b *buffer) lineEnds(p []byte) int {
 	}
 }
 
-// need makes at least n bytes be ahead, and reports whether there are.
+// need reads until at least n bytes are ahead, and reports whether there are.
 func (b *buffer) need(n int) bool {
 	for len(b.text)-b.pos < n {
 		if !b.more() {
@@ -93,5 +94,5 @@ func (b *buffer) need(n int) bool {
 	return true
 }
 
-// line is that of the next byte, counted from 1.
+// line returns the line of the next byte, counted from 1.
 func (b *buffer) line() int { return 1 + b.lines + bytes.Count(b.text[:b.pos], []byte{'\n'}) }

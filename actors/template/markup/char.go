@@ -56,8 +56,8 @@ func isChar(r rune) bool {
 		r >= 0xE000 && r <= 0xFFFD || r >= 0x10000 && r <= utf8.MaxRune
 }
 
-// wideStarts are the ranges of NameStartChar of XML 1.0, fifth edition, beyond
-// ASCII; wideOthers are those that NameChar has in addition.
+// wideStarts are the ranges of NameStartChar beyond ASCII (XML 1.0, fifth edition),
+// and wideOthers the additional ones of NameChar.
 var (
 	wideStarts = [][2]rune{
 		{0xC0, 0xD6},
@@ -85,7 +85,7 @@ func within(r rune, ranges [][2]rune) bool {
 	return false
 }
 
-// nameLength returns how many bytes at the start of b are a name; 0 when none is.
+// nameLength returns the length of the name at the start of b, or 0 without one.
 func nameLength(b []byte) int {
 	for i := 0; i < len(b); {
 		if b[i] < utf8.RuneSelf {
@@ -105,8 +105,8 @@ func nameLength(b []byte) int {
 	return len(b)
 }
 
-// appendReference appends what a reference, the text between & and ;, stands for.
-// It reports whether it stands for anything.
+// appendReference appends the character that a reference stands for; ref is the text
+// between & and ;. It reports whether there is such a character.
 func appendReference(out, ref []byte) ([]byte, bool) {
 	switch string(ref) {
 	case "lt":

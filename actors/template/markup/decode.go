@@ -20,14 +20,14 @@ const (
 	headBytes = 1024
 )
 
-// marks are what a text can start with that says how wide its units are. Longer
-// ones come first.
+// marks are the first bytes that tell how wide the units of a text are. Longer ones
+// come first.
 var marks = []struct {
 	start    string
 	encoding encoding.Encoding // nil: UTF-8, or what the declaration says
-	drop     int               // bytes of start that are not text
-	refused  string
-	guessed  bool // no byte order mark: the declaration must not contradict
+	drop     int               // bytes of start that are a byte order mark
+	refused  string            // the name of an encoding that is refused
+	guessed  bool              // without a byte order mark: the declaration must not contradict
 }{
 	{start: "\x00\x00\xfe\xff", refused: "UTF-32"},
 	{start: "\xff\xfe\x00\x00", refused: "UTF-32"},
@@ -46,8 +46,8 @@ var (
 )
 
 // Decode returns the text of r in UTF-8, without a byte order mark. A byte order
-// mark counts for more than the declaration; without either a text is UTF-8. What
-// is left as it is may be no valid UTF-8: Parser checks that.
+// mark counts for more than the declaration; a text without either is UTF-8. Such a
+// text is not decoded, and Parser checks whether it is valid.
 func Decode(r io.Reader) (io.Reader, error) {
 	head := make([]byte, headBytes)
 	n, err := io.ReadFull(r, head)
@@ -93,7 +93,8 @@ func decodeDeclared(r io.Reader, name string) (io.Reader, error) {
 	return checked(r, e, name), nil
 }
 
-// wide reports whether a declared encoding has 16 bits a character, or is none.
+// wide reports whether the declared encoding has 16 bits a character. So does a text
+// that declares none.
 func wide(name string) bool { return name == "" || wideName(strings.ToLower(name)) }
 
 func wideName(lower string) bool {
@@ -128,8 +129,8 @@ func declared(head []byte) string {
 	return string(name)
 }
 
-// checked decodes r and refuses what is not of the encoding. Decoders write U+FFFD
-// for that; a template that really has this character must be UTF-8.
+// checked decodes r and refuses bytes that are not of the encoding. Decoders replace
+// them by U+FFFD, so a template with this character must be UTF-8.
 func checked(r io.Reader, e encoding.Encoding, name string) io.Reader {
 	return &replacementChecker{r: transform.NewReader(r, e.NewDecoder()), name: name}
 }
@@ -137,7 +138,7 @@ func checked(r io.Reader, e encoding.Encoding, name string) io.Reader {
 type replacementChecker struct {
 	r    io.Reader
 	name string
-	// tail is the last bytes before this read, which may be the start of a U+FFFD.
+	// tail has the last bytes of the read before, which may begin a U+FFFD.
 	tail []byte
 }
 

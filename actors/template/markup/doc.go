@@ -1,12 +1,12 @@
-// Package markup reads XML for the packages rml and docx: it checks that a text is
-// well-formed, decodes it, and says what is in it, piece by piece.
+// Package markup parses XML for the packages rml and docx: it decodes a text, checks
+// that it is well-formed, and returns its tags and its text as events.
 //
 //	bytes ── Decode ──► UTF-8 ── Parser ──► Start, Text, Break, End …
 //
-// Decode finds the encoding by byte order mark and declaration. Parser.Next
-// returns one event after the other; text comes in parts as long as the buffer
-// has them, so that a text node of 64 MB needs no memory. Only a start tag is held
-// as a whole, because its attributes say in which namespaces it is.
+// Decode finds the encoding by byte order mark and declaration. Parser.Next returns
+// one event after the other. Text comes in parts of at most a buffer, so a text node
+// of 64 MB needs no more memory than a short one. Only a start tag is held as a
+// whole, because its attributes declare the namespaces of its own name.
 //
 // It expands the five entities of XML and character references and nothing else,
 // never opens anything, and refuses a document type declaration with an internal

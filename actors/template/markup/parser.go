@@ -18,11 +18,11 @@ const (
 	Start Event = iota + 1
 	// End is an end tag, or the second half of an empty-element tag.
 	End
-	// Text is a part of a text node or CDATA section: Text is set. Several in a row
-	// are of the same node.
+	// Text is a part of a text node or CDATA section: Text is set. Successive ones
+	// belong to the same node.
 	Text
-	// Break is what separates two text nodes besides tags: a comment, a processing
-	// instruction, the start and the end of a CDATA section.
+	// Break separates two text nodes, as tags do: a comment, a processing instruction,
+	// the start or the end of a CDATA section.
 	Break
 )
 
@@ -32,12 +32,12 @@ type Attribute struct {
 	Name, Value []byte
 }
 
-// Parser checks and takes apart one text after the other.
+// Parser checks and parses one text after the other.
 type Parser struct {
 	limits param.Limits
 	buffer
 	// name, attributes and text belong to the last event. They are slices of buffer
-	// or scratch, void with the next call of Next.
+	// or scratch, and valid until the next call of Next.
 	name       []byte
 	attributes []Attribute
 	text       []byte
@@ -48,15 +48,15 @@ type Parser struct {
 	opened []int  // where each of them starts in names
 	nodes  int    // of all texts
 
-	begun   bool // something was taken
+	begun   bool // something was parsed
 	rooted  bool // the root element began
 	doctype bool
 	cdata   bool // inside of a CDATA section
 	empty   bool // the last event was the first half of an empty-element tag
 }
 
-// NewParser returns a parser without a text: Reset gives it one. The limits are
-// complete (param.Limits.WithDefaults).
+// NewParser returns a parser without a text; call Reset before Next. The limits must
+// be complete (param.Limits.WithDefaults).
 func NewParser(limits param.Limits) *Parser { return &Parser{limits: limits} }
 
 // Reset starts with another text, in UTF-8 without a byte order mark. Nodes are
@@ -70,13 +70,14 @@ func (p *Parser) Reset(r io.Reader) {
 	p.begun, p.rooted, p.doctype, p.cdata, p.empty = false, false, false, false, false
 }
 
-// Name is that of the start tag. Void with the next call of Next.
+// Name returns the name of the start tag, valid until the next call of Next.
 func (p *Parser) Name() []byte { return p.name }
 
-// Attributes are those of the start tag. Void with the next call of Next.
+// Attributes returns those of the start tag, valid until the next call of Next.
 func (p *Parser) Attributes() []Attribute { return p.attributes }
 
-// Text is that of a Text event, never empty. Void with the next call of Next.
+// Text returns the text of a Text event. It is never empty, and valid until the next
+// call of Next.
 func (p *Parser) Text() []byte { return p.text }
 
 // HasDoctype reports whether there was a document type declaration.
@@ -123,11 +124,11 @@ func (p *Parser) atEnd() error {
 	return io.EOF
 }
 
-// cut returns the error for a text that ends in the middle of what.
+// cut returns the error for a text that ends inside of what.
 func (p *Parser) cut(what string) error { return p.fault("the text ends inside " + what) }
 
-// fault returns the error for a text that is not well-formed. When the reader
-// failed, that is why the text seems to be so.
+// fault returns the error for a text that is not well-formed. After an error of the
+// reader it returns that error: the text only seems damaged.
 func (p *Parser) fault(reason string) error {
 	if p.err != nil && p.err != io.EOF { //nolint:errorlint // readers return it bare
 		return p.err
@@ -135,8 +136,9 @@ func (p *Parser) fault(reason string) error {
 	return param.NotTemplate("not well-formed XML: line " + strconv.Itoa(p.line()) + ": " + reason)
 }
 
-// run takes the characters ahead that stand for themselves in a class. There is a
-// byte ahead; after none, it has a meaning or is a control character.
+// run returns the characters ahead that stand for themselves in a class, and moves
+// past them. At least one byte must be ahead. An empty result means that this byte
+// is markup or a control character.
 func (p *Parser) run(class uint8) ([]byte, error) {
 	b, i := p.ahead(), 0
 	for i < len(b) {
@@ -173,16 +175,16 @@ func (p *Parser) run(class uint8) ([]byte, error) {
 	return b[:i], nil
 }
 
-// isPlain reports whether the character at the start of b, which is not of its
-// class, is a bracket that does not end a CDATA section, as far as b shows it.
+// isPlain reports whether b starts with a bracket that does not begin a ]]>. It is
+// false when b is too short to tell.
 func isPlain(b []byte) bool {
 	return b[0] == ']' && len(b) > 2 && (b[1] != ']' || b[2] != '>')
 }
 
 var bracket = []byte("]")
 
-// nextText takes a part of a text node. It reports whether there is something for
-// the caller in it.
+// nextText parses a part of a text node. It reports whether text has something for
+// the caller.
 func (p *Parser) nextText() (found bool, err error) {
 	p.begun = true
 	if p.text, err = p.run(inText); err != nil {
@@ -204,8 +206,8 @@ func (p *Parser) nextText() (found bool, err error) {
 	return false, nil
 }
 
-// special takes what does not stand for itself in a text node, and sets text to
-// what it stands for.
+// special parses a bracket or a reference in a text node, and sets text to what it
+// stands for.
 func (p *Parser) special() error {
 	switch p.ahead()[0] {
 	case ']':
@@ -223,8 +225,8 @@ func (p *Parser) special() error {
 	return nil
 }
 
-// referenceBytesMax bounds a reference: only zeros at the front of a number make
-// one that means something longer.
+// referenceBytesMax bounds a reference. Only a number with leading zeros can be
+// longer and still stand for a character.
 const referenceBytesMax = 64
 
 func (p *Parser) reference() error {
@@ -279,7 +281,7 @@ func (p *Parser) nextCDATA() (Event, error) {
 	return Text, nil
 }
 
-// nextMarkup takes what starts with a <.
+// nextMarkup parses what starts with a <.
 func (p *Parser) nextMarkup() (Event, error) {
 	first := !p.begun
 	p.begun = true
@@ -313,8 +315,8 @@ func (p *Parser) nextMarkup() (Event, error) {
 
 func (p *Parser) startsWith(s string) bool { return p.need(len(s)) && string(p.ahead()[:len(s)]) == s }
 
-// skip takes everything up to the closing mark of what. For a comment this is --,
-// which only a > may follow.
+// skip moves past the closing mark of what. That of a comment is --, which only a >
+// may follow.
 func (p *Parser) skip(class uint8, mark, what string) error {
 	for {
 		if !p.need(1) {
@@ -347,7 +349,7 @@ func (p *Parser) skip(class uint8, mark, what string) error {
 	}
 }
 
-// instruction takes a processing instruction or, first of all, the XML
+// instruction parses a processing instruction or, at the start of the text, the XML
 // declaration.
 func (p *Parser) instruction(first bool) error {
 	p.pos += len("<?")
@@ -371,7 +373,7 @@ func (p *Parser) instruction(first bool) error {
 	return p.skip(inPI, "?>", "a processing instruction")
 }
 
-// nameAhead returns the name that is ahead without taking it.
+// nameAhead returns the name that is ahead, and does not move past it.
 func (p *Parser) nameAhead(what string) ([]byte, error) {
 	for size := nameBytesMax / 8; ; size *= 2 {
 		complete := !p.need(size)
@@ -392,7 +394,7 @@ func (p *Parser) nameAhead(what string) ([]byte, error) {
 	}
 }
 
-// declaration takes the rest of the XML declaration. Decode acted on it.
+// declaration checks the rest of the XML declaration. Decode has used its encoding.
 func (p *Parser) declaration() error {
 	p.pos += len("xml")
 	end := -1

@@ -11,8 +11,8 @@ import (
 // nameBytesMax bounds the names of elements, attributes and targets.
 const nameBytesMax = 1024
 
-// tagLength returns how many bytes the tag ahead has, with its < and >. It looks
-// at every byte once, however often it has to read on.
+// tagLength returns the length of the tag ahead, with its < and >. It looks at every
+// byte once, however often it reads more.
 func (p *Parser) tagLength(what string) (int, error) {
 	quote := byte(0)
 	for n := 1; ; {
@@ -54,7 +54,7 @@ func (p *Parser) tagLength(what string) (int, error) {
 	}
 }
 
-// startTag takes a start tag or an empty-element tag.
+// startTag parses a start tag or an empty-element tag.
 func (p *Parser) startTag() error {
 	n, err := p.tagLength("a tag")
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *Parser) startTag() error {
 	return nil
 }
 
-// endTag takes an end tag, which must be that of the innermost element.
+// endTag parses an end tag, which must be that of the innermost element.
 func (p *Parser) endTag() error {
 	n, err := p.tagLength("a tag")
 	if err != nil {
@@ -151,8 +151,8 @@ func (p *Parser) parseAttributes(tag []byte) error {
 	}
 }
 
-// value decodes the value of an attribute: into scratch, unless it stands for
-// itself.
+// value decodes the value of an attribute. It returns raw when there is nothing to
+// decode, and a slice of scratch otherwise.
 func (p *Parser) value(raw []byte) ([]byte, error) {
 	start, done := len(p.scratch), 0
 	for i := 0; i < len(raw); {
@@ -201,7 +201,8 @@ func (p *Parser) value(raw []byte) ([]byte, error) {
 	return p.scratch[start:], nil
 }
 
-// pairsMax is up to how many attributes comparing all pairs is fast.
+// pairsMax is the number of attributes up to which comparing all pairs is faster
+// than sorting.
 const pairsMax = 8
 
 // distinct checks that no two attributes have the same name.
@@ -233,11 +234,11 @@ func (p *Parser) twice(name []byte) error {
 	return p.fault("the attribute " + param.Quote(string(name)) + " stands twice in a tag")
 }
 
-// doctype is what tagLength calls a document type declaration.
+// doctype names a document type declaration for tagLength.
 const doctype = "the document type"
 
-// doctypeDeclaration takes a document type declaration, which may name an external
-// subset: it is not opened.
+// doctypeDeclaration parses a document type declaration. An external subset that it
+// names is not opened.
 func (p *Parser) doctypeDeclaration() error {
 	if p.doctype || p.rooted {
 		return p.fault("a document type that is not before the root element")
@@ -269,7 +270,7 @@ func (p *Parser) doctypeDeclaration() error {
 		if len(literal) == len(rest) || len(literal) == 0 || literal[0] != '"' && literal[0] != '\'' {
 			return p.fault("a document type without its identifier")
 		}
-		end := bytes.IndexByte(literal[1:], literal[0]) // it is there: tagLength paired the quotes
+		end := bytes.IndexByte(literal[1:], literal[0]) // the quote is there: tagLength paired them
 		rest = literal[end+2:]
 	}
 	if len(bytes.TrimLeft(rest, " \t\r\n")) > 0 {
@@ -279,7 +280,7 @@ func (p *Parser) doctypeDeclaration() error {
 	return nil
 }
 
-// word takes blanks and a name off the front of b.
+// word returns b without the blanks and the name at its front.
 func (p *Parser) word(b []byte) (rest []byte, err error) {
 	name := bytes.TrimLeft(b, " \t\r\n")
 	n := nameLength(name)

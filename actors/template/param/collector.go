@@ -51,8 +51,8 @@ func NewCollector(limits Limits) *Collector {
 	return &Collector{limits: limits.WithDefaults(), params: map[string]Param{}}
 }
 
-// add takes one declaration, its parts still with their escapes. One without a
-// name is no parameter.
+// add adds one declaration, whose parts still have their escapes. A declaration
+// without a name is not a parameter.
 func (c *Collector) add(name, typ, def []byte) error {
 	if len(name) == 0 {
 		return nil
@@ -74,7 +74,7 @@ func (c *Collector) add(name, typ, def []byte) error {
 	case !known:
 		return c.put(Param{string(name), unescape(typ), unescape(def)})
 	case old.bare() && len(typ)+len(def) > 0:
-		// The name is counted again here: it makes no difference that matters.
+		// put counts the name again; the limit is far above the difference.
 		return c.put(Param{old.Name, unescape(typ), unescape(def)})
 	}
 	return nil
@@ -92,8 +92,8 @@ func (c *Collector) put(p Param) error {
 	return nil
 }
 
-// Params returns what was declared, ascending by name, by code point. It is never
-// nil, and it is the caller's own.
+// Params returns the parameters, ascending by name, by code point. The result is
+// never nil, and the caller owns it.
 func (c *Collector) Params() []Param {
 	out := make([]Param, 0, len(c.params))
 	for _, name := range slices.Sorted(maps.Keys(c.params)) {

@@ -23,8 +23,8 @@ var (
 type Fault struct {
 	// Kind is ErrNotTemplate, ErrEncrypted or ErrTooLarge.
 	Kind error
-	// Reason says what is wrong, or which limit it is. It may be shown to whoever
-	// may read the file: what it repeats of the file is quoted and short.
+	// Reason says what is wrong, or which limit it is. Everyone who may read the file
+	// may see it. What it repeats of the file is quoted and short.
 	Reason string
 }
 
@@ -36,8 +36,8 @@ func (f *Fault) Unwrap() error { return f.Kind }
 // NotTemplate returns a Fault of the kind ErrNotTemplate.
 func NotTemplate(reason string) error { return &Fault{ErrNotTemplate, reason} }
 
-// TooLarge returns a Fault of the kind ErrTooLarge that says the limit: at most
-// so many of what. Round numbers of "bytes …" become KiB or MiB.
+// TooLarge returns a Fault of the kind ErrTooLarge that names the limit, as in "more
+// than 10000 parameters". Round numbers of "bytes …" become KiB or MiB.
 func TooLarge(limit int64, what string) error {
 	if of, bytes := strings.CutPrefix(what, "bytes "); bytes {
 		switch {
@@ -50,11 +50,10 @@ func TooLarge(limit int64, what string) error {
 	return &Fault{ErrTooLarge, "more than " + strconv.FormatInt(limit, 10) + " " + what}
 }
 
-// quotedBytesMax bounds what a reason repeats of a file.
+// quotedBytesMax bounds what one Quote repeats of a file.
 const quotedBytesMax = 64
 
-// Quote returns a piece of a file as it may stand in a Reason: escaped, at most 64
-// characters.
+// Quote returns a piece of a file for a Reason: escaped, at most 64 characters.
 func Quote(s string) string {
 	if len(s) > quotedBytesMax {
 		s = s[:quotedBytesMax]

@@ -12,11 +12,11 @@ type Limits struct {
 	// PartBytes is the size of one part of a document, inflated. Default: 64 MiB.
 	PartBytes int64
 	// DocumentBytes is the size of all parts that are read, together, inflated.
-	// Parts that cannot hold parameters (pictures, styles) are not read and do not
-	// count. Default: 128 MiB.
+	// Parts without parameters (pictures, styles) are not read and do not count.
+	// Default: 128 MiB.
 	DocumentBytes int64
-	// Ratio is how many times as large as its entry a part may be, once it is
-	// larger than 100 KiB. Default: 100.
+	// Ratio is the largest allowed size of an inflated part, as a multiple of its
+	// compressed size. Parts up to 100 KiB may have any ratio. Default: 100.
 	Ratio int64
 	// Depth is how deep elements may be nested. Default: 256.
 	Depth int

@@ -19,14 +19,14 @@ type Scanner struct {
 	stack []brace
 	// nesting counts the declarations on the stack.
 	nesting int
-	// dollar says that the byte before was a $ with a meaning.
+	// dollar says that the byte before was a $ that is not escaped.
 	dollar bool
-	// escaping says that the byte before was a backslash with a meaning.
+	// escaping says that the byte before was a backslash that is not escaped.
 	escaping bool
 }
 
-// declaration is a place in Scanner.text. It is small, because a declaration of
-// 64 KiB can have 20,000 inside.
+// declaration is a range of Scanner.text. It is small because a declaration of
+// 64 KiB can have 20,000 others inside.
 type declaration struct {
 	start int32    // of the name
 	split [2]int32 // of the first two #, 0 while there is none
@@ -42,8 +42,8 @@ type brace struct {
 // NewScanner returns a scanner that fills list.
 func NewScanner(list *Collector) *Scanner { return &Scanner{list: list} }
 
-// Write takes the next part of the text. It keeps nothing of part. After an error,
-// which is about a limit, the scanner is of no use any more.
+// Write scans the next part of the text. It does not keep part. Its errors are about
+// limits, and after one the scanner must not be used.
 func (s *Scanner) Write(part []byte) error {
 	for len(part) > 0 {
 		if len(s.stack) == 0 {
@@ -54,17 +54,17 @@ func (s *Scanner) Write(part []byte) error {
 			part = rest
 			continue
 		}
-		taken, err := s.inside(part)
+		scanned, err := s.inside(part)
 		if err != nil {
 			return err
 		}
-		part = part[taken:]
+		part = part[scanned:]
 	}
 	return nil
 }
 
-// End says that the text is complete. A declaration that is still open is none,
-// but those inside it that are complete count.
+// End ends the text. A declaration that is still open is text; complete ones inside
+// of it count.
 func (s *Scanner) End() error {
 	s.dollar = false
 	if len(s.stack) == 0 {
@@ -107,9 +107,9 @@ func (s *Scanner) open() error {
 	return nil
 }
 
-// inside takes bytes of part until the outermost declaration is complete or part
-// ends, and returns how many.
-func (s *Scanner) inside(part []byte) (taken int, err error) {
+// inside scans part until the outermost declaration is complete or part ends, and
+// returns how many bytes it scanned.
+func (s *Scanner) inside(part []byte) (scanned int, err error) {
 	room := s.list.limits.DeclarationBytes - len(s.text)
 	if len(part) > room {
 		part = part[:max(room, 0)]
@@ -147,7 +147,7 @@ func (s *Scanner) inside(part []byte) (taken int, err error) {
 	return len(part), nil
 }
 
-// split notes a # at an offset of text for the innermost declaration.
+// split records a # at an offset of text for the innermost declaration.
 func (s *Scanner) split(at int32) {
 	d := &s.found[s.stack[len(s.stack)-1].declaration]
 	if d.split[0] == 0 {
@@ -167,8 +167,8 @@ func (s *Scanner) pop(at int32) {
 	s.stack = s.stack[:last]
 }
 
-// flush hands what is complete to the list, in the order in which it began, and
-// forgets the text.
+// flush adds the complete declarations to the list, in the order in which they
+// began, and drops the text.
 func (s *Scanner) flush() error {
 	for _, d := range s.found {
 		if d.end == 0 {

@@ -4,9 +4,9 @@
 //	file ─► markup.Decode ─► markup.Parser ─► param.Scanner ─► param.Collector
 //
 // Every text node, every CDATA section and every value of an attribute is a piece
-// of its own, in the order of the file: a declaration does not go on in another
-// one. Comments, processing instructions and names are not looked at. Any root
-// element will do.
+// of its own, in the order of the file. A declaration stands in one piece.
+// Comments, processing instructions and names are ignored. Every root element is
+// accepted.
 //
 // It is pure: nothing is opened, fetched or remembered. It reads the file once,
 // from its start to its end, or to the first error.
