@@ -62,7 +62,7 @@ func lingerBeforeClose(w http.ResponseWriter, r *http.Request) {
 	if len(r.Header["Expect"]) > 0 {
 		return
 	}
-	// NB: only a reader whose limit is exceeded can tell net/http to do so.
+	// NB: net/http does so only when the limit of a MaxBytesReader is exceeded.
 	var first [1]byte
 	_, _ = http.MaxBytesReader(w, r.Body, 0).Read(first[:])
 }

@@ -10,8 +10,8 @@ import (
 	"troupe/gateway/api"
 )
 
-// What the headers beside the credentials say. All of it is outside text; each
-// reader has a fuzz target.
+// The headers except the credentials. All of it is text from outside; each parser has
+// a fuzz target.
 
 const (
 	idempotencyKeyCharsMax = 255
@@ -104,7 +104,7 @@ func parseLastEventID(lines []string) (string, error) {
 // When the header is there but names no number, the result is a list with 0,
 // which no instance has: nothing matches. Weak tags never match (RFC 9110,
 // 13.1.1 demands the strong comparison), nor do tags that are not a number
-// written as ours are.
+// written as entityTag writes it.
 func parseIfMatch(lines []string) ([]uint64, error) {
 	if len(lines) == 0 || len(lines) == 1 && lines[0] == "*" {
 		return nil, nil
@@ -174,7 +174,7 @@ func entityTag(sequence uint64) string {
 }
 
 // prefersMinimal reports whether the Prefer header asks for return=minimal (RFC
-// 7240). A preference is a wish: what cannot be read is passed over. Of several
+// 7240). A preference is optional, so malformed ones are ignored. Of several
 // "return" the first counts.
 func prefersMinimal(lines []string) bool {
 	for preference := range listElements(lines) {
@@ -222,8 +222,8 @@ func cutOutsideQuotes(s string, separator byte) (before, after string) {
 }
 
 // acceptsHTML reports whether the Accept header names text/html itself, as browsers do
-// when a person goes to an address. A weight of 0 refuses it (RFC 9110, 12.4.2). What
-// cannot be read is passed over.
+// when a person goes to an address. A weight of 0 refuses it (RFC 9110, 12.4.2). Malformed
+// elements are ignored.
 func acceptsHTML(lines []string) bool {
 	for name, parameters := range listElements(lines) {
 		if equalASCII(name, "text/html") && weightOf(parameters) > 0 {
@@ -233,9 +233,8 @@ func acceptsHTML(lines []string) bool {
 	return false
 }
 
-// acceptsGzip reports whether the Accept-Encoding header takes gzip and likes plain bytes
-// no better (RFC 9110, 12.5.3). Without the header nothing is packed: who takes it says
-// so.
+// acceptsGzip reports whether the Accept-Encoding header accepts gzip and does not
+// prefer identity (RFC 9110, 12.5.3). Without the header gzip is not used.
 func acceptsGzip(lines []string) bool {
 	const unsaid = -1
 	gzip, plain, other := unsaid, unsaid, unsaid // weights
@@ -256,7 +255,7 @@ func acceptsGzip(lines []string) bool {
 }
 
 // weightOf returns the weight among the parameters of an element in thousandths (RFC
-// 9110, 12.4.2): 1000 without one, 0 for one that is not as it should be.
+// 9110, 12.4.2): 1000 without one, 0 for a malformed one.
 func weightOf(parameters string) int {
 	for parameters != "" {
 		var parameter string
@@ -275,7 +274,7 @@ func weightOf(parameters string) int {
 	return 1000
 }
 
-// checkEncoding refuses bodies that are packed.
+// checkEncoding refuses bodies with a Content-Encoding.
 func checkEncoding(h http.Header) error {
 	switch lines := h["Content-Encoding"]; {
 	case len(lines) == 0:
@@ -286,12 +285,11 @@ func checkEncoding(h http.Header) error {
 	return refuse(errMediaType, "the body must not have a Content-Encoding")
 }
 
-// checkContentType demands application/json. It may be missing when mayMiss is
-// set. charset=utf-8 is fine, because it is what JSON is; parameters without a
-// meaning for JSON are passed over.
-func checkContentType(h http.Header, mayMiss presence) error {
+// checkContentType demands application/json. It accepts charset=utf-8, the encoding of
+// JSON, and ignores other parameters.
+func checkContentType(h http.Header, need presence) error {
 	lines := h["Content-Type"]
-	if len(lines) == 0 && mayMiss == headerOptional || len(lines) == 1 && lines[0] == "application/json" {
+	if len(lines) == 0 && need == headerOptional || len(lines) == 1 && lines[0] == "application/json" {
 		return nil
 	}
 	if len(lines) == 1 {
@@ -304,7 +302,7 @@ func checkContentType(h http.Header, mayMiss presence) error {
 	return refuse(errMediaType, "the Content-Type must be application/json in UTF-8")
 }
 
-// presence says whether a header may be missing.
+// presence says whether a header is required.
 type presence uint8
 
 const (

@@ -12,15 +12,14 @@ type Part struct {
 	// what Ready returns.
 	Name string
 	// Ready returns nil, or why the part takes nothing now. It is called for
-	// every look at /readyz and must not block.
+	// every request of /readyz and must not block.
 	Ready func() error
 	// Optional parts do not keep the service from being ready: what needs them
 	// waits, and all else goes on. They are shown with "verbose".
 	Optional bool
 }
 
-// Build says what the program was made from: versions of the program and of Go, and
-// the commit. Everybody who can reach the server may see it.
+// Build says how the program was built: its version, its commit and the version of Go. Everybody who can reach the server may see it.
 type Build struct {
 	Version, Commit, Go string
 }
@@ -35,8 +34,8 @@ func (b Build) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// answerLive answers GET /livez. The process answers, so it lives: what is
-// broken beside it is not mended by killing it.
+// answerLive answers GET /livez: always 200. A restart would not repair what is broken
+// outside of the process.
 func answerLive(x *exchange) error {
 	x.out = append(x.out, `{"status":"ok"}`...)
 	x.send(http.StatusOK)

@@ -4,8 +4,8 @@ import "sync/atomic"
 
 // Metrics is a snapshot of what a Server counts since it was made.
 type Metrics struct {
-	// InFlight requests are worked on now, Watchers are told what happens, and
-	// Connections are open.
+	// InFlight is the number of requests, Watchers of streams and Connections of open
+	// connections at present.
 	InFlight, Watchers, Connections int64
 	// ConnectionsEvicted counts those that were closed at Options.ConnectionsMax
 	// for new ones, and ConnectionsFull the times that a new one had to wait,
@@ -16,7 +16,7 @@ type Metrics struct {
 	Shed, WatchersFull uint64
 	// Panics counts handlers that panicked.
 	Panics uint64
-	// Cut counts answers that were broken off in the middle.
+	// Cut counts answers that were aborted in the middle.
 	Cut uint64
 	// Routes counts answers, in the order of the table; the last one stands for
 	// everything outside of it.
@@ -27,7 +27,7 @@ type Metrics struct {
 type RouteMetrics struct {
 	Name string
 	// Answers counts by the first digit of the status; 0 counts answers that
-	// were broken off.
+	// were aborted.
 	Answers [6]uint64
 }
 

@@ -119,17 +119,17 @@ var (
 
 // validate reports everything that cannot work.
 func (o *Options) validate() error {
-	var faults []error
-	demand := func(ok bool, format string, args ...any) {
+	var problems []error
+	require := func(ok bool, format string, args ...any) {
 		if !ok {
-			faults = append(faults, fmt.Errorf(format, args...))
+			problems = append(problems, fmt.Errorf(format, args...))
 		}
 	}
-	demand(basePath.MatchString(o.BasePath), `option BasePath is %q, but must look like "/platform"`, o.BasePath)
+	require(basePath.MatchString(o.BasePath), `option BasePath is %q, but must look like "/platform"`, o.BasePath)
 	for _, p := range o.TrustedProxies {
-		demand(p.IsValid(), "option TrustedProxies holds %v, which is no range of addresses", p)
+		require(p.IsValid(), "option TrustedProxies holds %v, which is not a range of addresses", p)
 	}
-	demand(cookieName.MatchString(o.SessionCookie), "option SessionCookie is %q, which no cookie can be called", o.SessionCookie)
+	require(cookieName.MatchString(o.SessionCookie), "option SessionCookie is %q, which is not a valid cookie name", o.SessionCookie)
 	for _, limit := range []struct {
 		name  string
 		value int64
@@ -147,8 +147,8 @@ func (o *Options) validate() error {
 		{"IdleMax", int64(o.IdleMax)},
 		{"DrainMax", int64(o.DrainMax)},
 	} {
-		demand(limit.value > 0, "option %s is %d, but must be above 0", limit.name, limit.value)
+		require(limit.value > 0, "option %s is %d, but must be above 0", limit.name, limit.value)
 	}
-	demand(o.DrainDelay >= 0, "option DrainDelay is %v, but must not be negative", o.DrainDelay)
-	return errors.Join(faults...)
+	require(o.DrainDelay >= 0, "option DrainDelay is %v, but must not be negative", o.DrainDelay)
+	return errors.Join(problems...)
 }

@@ -51,7 +51,7 @@ func queryInstances(x *exchange) error {
 	})
 	x.renewWriteTime()
 	if err != nil {
-		return err // NB: when a piece is out already, refuse cuts the connection
+		return err // NB: when a piece was sent, refuse closes the connection
 	}
 	if err := x.appendQueryEnd(request, end); err != nil {
 		return err
@@ -59,7 +59,7 @@ func queryInstances(x *exchange) error {
 	return x.sendRest()
 }
 
-// listStream is a JSON array of any length on its way out in pieces.
+// listStream sends a JSON array of any length in pieces.
 type listStream struct {
 	x     *exchange
 	begun bool
@@ -91,7 +91,7 @@ func (a *listStream) afterElement() error {
 func (a *listStream) end(err error) error {
 	a.x.renewWriteTime()
 	if err != nil {
-		return err // NB: when a piece is out already, refuse cuts the connection
+		return err // NB: when a piece was sent, refuse closes the connection
 	}
 	a.x.out = append(a.x.out, ']')
 	return a.x.sendRest()
@@ -181,7 +181,7 @@ func (x *exchange) renewWriteTime() {
 
 // flush sends x.out as the next piece of a streamed answer and empties it. The
 // first piece decides that the answer is a success: an error after it can only
-// cut the connection. A caller who does not read for WriteMax, or has gone, is
+// close the connection. A caller who does not read for WriteMax, or has gone, is
 // errAborted.
 func (x *exchange) flush() error {
 	if x.status == 0 {

@@ -18,13 +18,13 @@ type Sessions interface {
 	SignIn(ctx context.Context, user identity.UserID, password string, address netip.Addr) (string, *identity.Principal, error)
 	// SignOut ends the session of a secret text. It returns when that is durable.
 	SignOut(ctx context.Context, session string) error
-	// SignInVouched is SignIn for somebody whom the identity provider has
-	// recognised.
+	// SignInVouched is SignIn for a person whom the identity provider has
+	// authenticated.
 	SignInVouched(ctx context.Context, v identity.Vouched) (string, *identity.Principal, error)
 }
 
-// signIn answers POST /session. A session that the request carries already is
-// not looked at, and ends when the new one has begun: its id was known before.
+// signIn answers POST /session. A session in the request is not looked up. It ends
+// when the new one has begun.
 func signIn(x *exchange) error {
 	body, err := parseBody(x.body)
 	if err != nil {
@@ -46,12 +46,12 @@ func signIn(x *exchange) error {
 	return x.sendCaller()
 }
 
-// startSession gives the browser its new session, and ends the one that it had: its id
-// was known before.
+// startSession gives the browser its new session and ends the one that it had, so that
+// no session from before the sign-in goes on (session fixation).
 func (x *exchange) startSession(session string, caller *identity.Principal, secure bool) {
 	s := x.server
 	if old, _, err := parseSession(x.r.Header["Cookie"], s.options.SessionCookie); err == nil && old != "" {
-		// NB: most are unknown or over, and the new one is good in any case.
+		// NB: the error does not matter: most old sessions are unknown or over.
 		_ = x.services.Sessions.SignOut(x.r.Context(), old)
 	}
 	x.caller = caller
@@ -79,7 +79,7 @@ func signOut(x *exchange) error {
 	return nil
 }
 
-// sendCaller tells the caller who the caller is.
+// sendCaller answers with the caller's user, roles and privileges.
 func (x *exchange) sendCaller() error {
 	x.out = append(x.out, `{"user":`...)
 	x.out = data.AppendString(x.out, string(x.caller.ID))
@@ -106,8 +106,8 @@ func appendStrings(dst []byte, list []string) []byte {
 }
 
 // setCookie sets the session cookie (gateway/INTERFACE.md, "The session cookie").
-// It has no Domain, so no other host gets it, and no end of its own: the server
-// knows when a session ends. A negative maxAge removes it.
+// It has no Domain, so no other host gets it, and no expiry: the server knows
+// when a session ends. A negative maxAge removes it.
 func (s *Server) setCookie(h http.Header, value string, maxAge int, secure bool) {
 	cookie := http.Cookie{
 		Name: s.options.SessionCookie, Value: value, Path: s.options.BasePath, MaxAge: maxAge,
@@ -120,8 +120,8 @@ func (s *Server) setCookie(h http.Header, value string, maxAge int, secure bool)
 }
 
 // parseSignIn reads the body of POST /session. Errors are errMalformed and never
-// repeat a value. Whether there can be such a user or password is not looked at:
-// that would be another answer than for wrong ones.
+// repeat a value. It does not check the form of user and password: the
+// answer must be the same as for wrong ones.
 func parseSignIn(body data.Value) (user, password string, err error) {
 	hasUser, hasPassword := false, false
 	for key, v := range body.Members() {
@@ -154,7 +154,7 @@ func showLogin(x *exchange) error {
 	return nil
 }
 
-// sendPage answers with a page that a person looks at.
+// sendPage answers with an HTML page.
 func (x *exchange) sendPage(status int, policy []string, page []byte) {
 	x.setPageHeaders(policy)
 	x.contentType = valueHTML
@@ -162,7 +162,7 @@ func (x *exchange) sendPage(status int, policy []string, page []byte) {
 	x.send(status)
 }
 
-// setPageHeaders sets what a page has that a person looks at.
+// setPageHeaders sets the security headers of an HTML page.
 func (x *exchange) setPageHeaders(policy []string) {
 	h := x.w.Header()
 	h["Content-Security-Policy"] = policy
@@ -179,12 +179,12 @@ func (x *exchange) loginPage(next, problem string) []byte {
 	return login.Page(o)
 }
 
-// showLoginStyle and showLoginScript answer what the page asks for.
+// showLoginStyle and showLoginScript answer the files of the login page.
 func showLoginStyle(x *exchange) error { return x.sendStatic(loginStyle) }
 
 func showLoginScript(x *exchange) error { return x.sendStatic(loginScript) }
 
-// showIcon answers GET /favicon.ico, for which browsers ask by themselves.
+// showIcon answers GET /favicon.ico, for which browsers request by themselves.
 func showIcon(x *exchange) error { return x.sendStatic(icon) }
 
 var (

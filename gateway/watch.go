@@ -10,16 +10,16 @@ import (
 	"troupe/actors/workflow"
 )
 
-// A watcher is told what is committed, as server-sent events:
+// A watcher gets what is committed as server-sent events:
 //
-//	in flight ──► begun ──► ended
-//	    │           │         └ by the caller, by Stop, by the end of the right,
-//	    │           │           or cut because nobody reads
+//	in flight ──► open  ──► ended
+//	    │           │         └ by the caller, by Stop, by a lost right,
+//	    │           │           or closed because nobody reads
 //	    │           └ counted as a watcher; Stop does not wait for it
 //	    └ counted as any request; a refusal is a status
 
-// What every stream begins with. The first lets the client come back soon when
-// the connection ends.
+// streamOpening begins every stream. It makes clients reconnect soon after the
+// connection ends.
 const streamOpening = "retry: 2000\n"
 
 var (
@@ -27,9 +27,8 @@ var (
 	valueNo          = []string{"no"}
 )
 
-// errWatchOver ends Watch from inside when there is nothing more to tell. It leaves
-// no handler.
-var errWatchOver = errors.New("the caller has heard enough")
+// errWatchOver ends Watch when there is nothing more to send. No handler returns it.
+var errWatchOver = errors.New("the watch is over")
 
 // watchInstances answers GET workflow/api/v1/watch/{workflowId} and, with one
 // instance, GET workflow/api/v1/watch/{workflowId}/{instanceId}.
@@ -47,23 +46,23 @@ func watchInstances(x *exchange) error {
 	s := x.server
 	defer x.usage.watchers.Add(-1)
 	defer s.watchers.Add(-1)
-	mine, all := x.usage.watchers.Add(1), s.watchers.Add(1)
-	if mine > s.limits.userWatchers || all > s.options.WatchersMax {
+	ofUser, ofAll := x.usage.watchers.Add(1), s.watchers.Add(1)
+	if ofUser > s.limits.userWatchers || ofAll > s.options.WatchersMax {
 		s.metrics.watchersFull.Add(1)
 		return errBusy
 	}
-	var told error
+	var sendErr error
 	err = x.services.Workflows.Watch(x.r.Context(), &request, func(e workflow.WatchEvent) error {
-		told = x.sendWatchEvent(e)
-		return told
+		sendErr = x.sendWatchEvent(e)
+		return sendErr
 	})
-	if told != nil {
-		err = told
+	if sendErr != nil {
+		err = sendErr
 	}
 	return x.endStream(err)
 }
 
-// sendWatchEvent sends one event to the watcher. Its errors end Watch.
+// sendWatchEvent sends one event to the watcher. An error ends Watch.
 func (x *exchange) sendWatchEvent(e workflow.WatchEvent) error {
 	if x.status == 0 {
 		x.beginStream()
@@ -75,7 +74,7 @@ func (x *exchange) sendWatchEvent(e workflow.WatchEvent) error {
 	if err := x.flush(); err != nil {
 		return err
 	}
-	// NB: without this net/http keeps what it has until its buffer is full.
+	// NB: without this net/http sends nothing until its buffer is full.
 	if err := http.NewResponseController(x.w).Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return errors.Join(errAborted, err)
 	}
@@ -97,10 +96,9 @@ func (x *exchange) beginStream() {
 	x.endAdmission()
 }
 
-// reauthorize is for each event: a stream must not outlive what opened it.
-// It ends also when its caller may do other things than at its beginning, because
-// the filter was checked by that; a client comes back by itself, and is answered
-// by the present rights.
+// reauthorize is called for each event: a stream must not outlive its credential. It
+// also ends when the caller's rights have changed, because the filter was checked
+// with them; clients reconnect and are then checked with the new rights.
 func (x *exchange) reauthorize() (*identity.Principal, error) {
 	now, err := x.services.Credentials.Authenticate(x.kind, x.credential)
 	if err != nil {
@@ -116,12 +114,12 @@ func sameRights(a, b *identity.Principal) bool {
 	return a.ID == b.ID && slices.Equal(a.Roles, b.Roles) && slices.Equal(a.Privileges, b.Privileges)
 }
 
-// endStream says what the end of Watch means.
+// endStream turns the end of Watch into the error that the handler returns.
 func (x *exchange) endStream(err error) error {
 	x.renewWriteTime() // the last chunk is still to come
 	switch {
 	case x.status == 0 && (err == nil || errors.Is(err, errWatchOver)):
-		return errNotReady // it was ended before it began
+		return errNotReady // the server stopped before the stream began
 	case x.status == 0, err == nil:
 		return err
 	case errors.Is(err, errWatchOver), errors.Is(err, identity.ErrUnauthorized):
@@ -129,14 +127,14 @@ func (x *exchange) endStream(err error) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return err // NB: such a write ends the request's context too
 	case errors.Is(err, errAborted), x.r.Context().Err() != nil:
-		return nil // leaving is how callers end a stream
+		return nil // the caller has ended the stream
 	}
 	return err
 }
 
 // appendWatchEvent appends an event as it stands in the stream (WHATWG HTML,
-// "Server-sent events"). The place that it is at goes along, so that a client
-// which comes back goes on there.
+// "Server-sent events"). Its id lets a client
+// that reconnects continue behind it.
 func appendWatchEvent(dst []byte, e workflow.WatchEvent) []byte {
 	switch e.Kind {
 	case workflow.WatchOpen:
@@ -164,8 +162,7 @@ func appendField(dst []byte, name, value string) []byte {
 }
 
 // appendData appends JSON as the data of an event. A line end in it, which can
-// only be white space, begins another line of the same data: bare, it would end
-// the event.
+// only be white space, becomes a new data line; as it is, it would end the event.
 func appendData(dst, json []byte) []byte {
 	dst = append(dst, "data: "...)
 	for _, c := range json {

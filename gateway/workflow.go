@@ -18,7 +18,7 @@ type Workflows interface {
 	Watches
 }
 
-// Instances is what is asked of one instance.
+// Instances has the operations on one instance.
 type Instances interface {
 	// Create makes an instance. It returns when the instance is durable.
 	Create(context.Context, *workflow.CreateRequest) (*workflow.Reply, error)
@@ -32,7 +32,7 @@ type Instances interface {
 	History(context.Context, *workflow.HistoryRequest) (*workflow.HistoryPage, error)
 }
 
-// Lists is what is asked of many.
+// Lists has the operations on many.
 type Lists interface {
 	// Query calls item with the JSON of each instance, in the order that was
 	// asked for; the bytes are valid during the call. An error of item ends the
@@ -42,20 +42,20 @@ type Lists interface {
 	Choices(caller *identity.Principal) []workflow.Choice
 }
 
-// Watches is how callers hear of what is committed.
+// Watches streams what is committed.
 type Watches interface {
-	// Watch calls tell with WatchOpen and then with what happens, one call after
+	// Watch calls deliver with WatchOpen and then with each event, one call after
 	// the other, at least every 15 s and each after request.Again, until one of
 	// the two returns an error, ctx ends, or StopWatching is called, which is
-	// nil. An error before the first call of tell is a refusal. Neither is called
+	// nil. An error before the first call of deliver is a refusal. Neither is called
 	// any more when Watch has returned.
-	Watch(ctx context.Context, request *workflow.WatchRequest, tell func(workflow.WatchEvent) error) error
+	Watch(ctx context.Context, request *workflow.WatchRequest, deliver func(workflow.WatchEvent) error) error
 	// StopWatching ends all calls of Watch, and refuses new ones.
 	StopWatching()
 }
 
 // createInstance answers POST workflow/api/v1/create. If-Match has no meaning
-// here and is passed over, as RFC 9110 (13.1.1) has it for what has no present
+// here and is ignored, as RFC 9110 (13.1.1) has it for what has no present
 // representation.
 func createInstance(x *exchange) error {
 	key, body, err := x.keyedBody()
@@ -180,8 +180,8 @@ func listEvents(x *exchange) error {
 	return nil
 }
 
-// checkIdentifiers demands that all parameters of the path are identifiers. One
-// that is none can be nobody's.
+// checkIdentifiers demands that all parameters of the path are valid identifiers.
+// Nothing has an invalid one, so it is errNotFound.
 func (x *exchange) checkIdentifiers() error {
 	for _, param := range x.params {
 		if !statemachine.IsIdentifier(param.Value) {
