@@ -83,15 +83,14 @@ func describe(source []byte) (*contract, error) {
 
 // spoken is one exchange: a request and what came back.
 type spoken struct {
-	base          string // the base path of the server
-	method        string
-	url           *url.URL
-	header        http.Header
-	body          []byte
-	status        int
-	answerHeader  http.Header
-	answer        []byte
-	sessionCookie string
+	base         string // the base path of the server
+	method       string
+	url          *url.URL
+	header       http.Header
+	body         []byte
+	status       int
+	answerHeader http.Header
+	answer       []byte
 }
 
 var seed = maphash.MakeSeed()

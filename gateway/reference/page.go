@@ -117,7 +117,7 @@ func (b *builder) follow(n *document.Node) (target *document.Node, name string) 
 func (b *builder) page() *pageView {
 	info, components := b.root.Field("info"), b.root.Field("components")
 	view := &pageView{
-		Style: template.CSS(style), //nolint:gosec // ours
+		Style: template.CSS(style), // ours
 		Title: text(info, "title"), Version: text(info, "version"), Summary: text(info, "summary"), Description: prose(text(info, "description")),
 	}
 	for _, tag := range items(b.root.Field("tags")) {

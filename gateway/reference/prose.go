@@ -29,7 +29,7 @@ func prose(text string) template.HTML {
 			b.WriteString("<p>" + inline(block) + "</p>\n")
 		}
 	}
-	return template.HTML(b.String()) //nolint:gosec // inline has escaped it
+	return template.HTML(b.String()) // inline has escaped it
 }
 
 func inline(text string) string {

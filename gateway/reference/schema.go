@@ -33,7 +33,7 @@ func (b *builder) typeOf(n *document.Node) template.HTML {
 	switch {
 	case n.Field("$ref") != nil:
 		_, name := b.follow(n)
-		return template.HTML(`<a href="#schema-` + template.HTMLEscapeString(name) + `">` + template.HTMLEscapeString(name) + `</a>`) //nolint:gosec // escaped
+		return template.HTML(`<a href="#schema-` + template.HTMLEscapeString(name) + `">` + template.HTMLEscapeString(name) + `</a>`) // escaped
 	case n.Field("const") != nil:
 		return codeOf(n.Field("const").Text)
 	case n.Field("enum") != nil:
@@ -43,13 +43,13 @@ func (b *builder) typeOf(n *document.Node) template.HTML {
 	case text(n, "type") == "array" && n.Field("items") != nil:
 		return "array of " + b.typeOf(n.Field("items"))
 	case n.Field("type") != nil && n.Field("type").Kind == document.Sequence:
-		return joined(n.Field("type").Items, func(v *document.Node) template.HTML { return template.HTML(template.HTMLEscapeString(v.Text)) }) //nolint:gosec // escaped
+		return joined(n.Field("type").Items, func(v *document.Node) template.HTML { return template.HTML(template.HTMLEscapeString(v.Text)) }) // escaped
 	}
-	return template.HTML(template.HTMLEscapeString(text(n, "type"))) //nolint:gosec // escaped
+	return template.HTML(template.HTMLEscapeString(text(n, "type"))) // escaped
 }
 
 func codeOf(text string) template.HTML {
-	return template.HTML("<code>" + template.HTMLEscapeString(text) + "</code>") //nolint:gosec // escaped
+	return template.HTML("<code>" + template.HTMLEscapeString(text) + "</code>") // escaped
 }
 
 func joined(nodes []*document.Node, each func(*document.Node) template.HTML) template.HTML {
@@ -57,7 +57,7 @@ func joined(nodes []*document.Node, each func(*document.Node) template.HTML) tem
 	for _, n := range nodes {
 		parts = append(parts, string(each(n)))
 	}
-	return template.HTML(strings.Join(parts, " or ")) //nolint:gosec // made of HTML
+	return template.HTML(strings.Join(parts, " or ")) // made of HTML
 }
 
 // notesOf lists what narrows a value.

@@ -2,7 +2,11 @@ package endtoend
 
 import (
 	"encoding/json"
+	"net/http"
+	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -20,6 +24,7 @@ func answerLines() []line {
 		{`gateway/INTERFACE.md, "HEAD"`, "it works wherever GET does", headLikeGet},
 		{`gateway/INTERFACE.md, "Common headers"`, "every answer has them", headersEverywhere},
 		{`gateway/INTERFACE.md, "Health"`, "it needs no credential", healthIsOpen},
+		{`gateway/INTERFACE.md, "Overview"`, "the description is served, and its operations are there", describedAndThere},
 	}
 }
 
@@ -220,5 +225,46 @@ func healthIsOpen(t *testing.T, s *scene) {
 				t.Errorf("%s with %q: got %d %s, want 200; %s", path, headers, a.status, a.body, reason)
 			}
 		}
+	}
+}
+
+// describedAndThere asks each operation of the description once, without a
+// credential.
+func describedAndThere(t *testing.T, s *scene) {
+	source, err := os.ReadFile("../../../gateway/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(path string) answer { return s.send(t, ask{method: http.MethodGet, path: s.base + path}) }
+	if a := get("/openapi.yaml"); a.status != 200 || a.body != string(source) {
+		t.Errorf("/openapi.yaml: got %d and %d bytes, want the %d of the source", a.status, len(a.body), len(source))
+	}
+	wantStatus(t, get("/docs"), 200)
+	var description struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(get("/openapi.json").body), &description); err != nil {
+		t.Fatal(err)
+	}
+	parameter := regexp.MustCompile(`\{[^}]+\}`)
+	asked := 0
+	for path, methods := range description.Paths {
+		for method, text := range methods {
+			var operation struct{ Responses map[string]json.RawMessage }
+			if method == "parameters" {
+				continue
+			}
+			if err := json.Unmarshal(text, &operation); err != nil {
+				t.Fatal(err)
+			}
+			asked++
+			a := s.send(t, ask{method: strings.ToUpper(method), path: s.base + parameter.ReplaceAllString(path, "x")})
+			if _, known := operation.Responses[strconv.Itoa(a.status)]; !known {
+				t.Errorf("%s %s: got %d %s", method, path, a.status, a.body)
+			}
+		}
+	}
+	if asked < 40 {
+		t.Errorf("the description has %d operations", asked)
 	}
 }
