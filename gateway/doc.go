@@ -11,7 +11,7 @@
 // What a path takes, and from whom, is a row of the table in routes.go. A row
 // that does not say who may use it is an error of New. Every answer that this
 // package makes is JSON, errors are {error, message}, and nothing redirects, but
-// for pages (packages login, console and errorpage), the way to an identity provider and back
+// for pages (packages login, console, errorpage and reference), the way to an identity provider and back
 // (package provider), and the id of a new form, which is plain text.
 //
 // # What the caller must do

@@ -260,7 +260,7 @@ test("the description of the interface", async () => {
     await page.goto(service.root + "docs");
     await page.getByRole("link", { name: "Workflows", exact: true }).click();
     await page.locator("#queryInstances .faults summary").click();
-    await page.getByText("The request is malformed").first().waitFor();
+    await page.locator("#queryInstances").getByText("The request is malformed").waitFor();
     assert.equal(await isTooWide(page), false);
     await look(window, `docs-${options.viewport?.width ?? "wide"}`);
     await closeWindow(window);
