@@ -7,7 +7,7 @@
 //	formportal.Portal    identity.Service     home.Watcher
 //	   │ mailbox              │ (one writer)      │ (text files)
 //	   ▼                      │                   ▼
-//	supervisor ─► workers     │       formportal.Templates, workflow.Catalog
+//	supervisor ─► workers     │       formportal.Templates, catalog.Catalog
 //	   │                      │                   │
 //	workflow.Router           │                   │
 //	   │ mailbox              ▼                   │
@@ -20,6 +20,19 @@
 // Every workflow instance that is awake is one protoactor actor. It alone reads
 // and changes the instance's state; it is started by the router when the first
 // request comes and put to sleep by the router's sweep when it was idle.
+//
+// # Packages
+//
+// Each imports only what stands below it; treecheck holds that.
+//
+//	home
+//	formportal          template
+//	workflow            repository
+//	form   watch          │
+//	   query              │
+//	  catalog             │
+//	quota               internal/supervise
+//	  failure   identity   internal/…
 //
 // # Actors and goroutines
 //
@@ -36,6 +49,9 @@
 //	instance actor        workflow.Router    sweep, or Router.Stop
 //	router sweep          workflow.Router    Router.Stop
 //	router cleaner        workflow.Router    Router.Stop
+//	memory relief         workflow.Router    Router.Stop
+//	index builder         workflow.Router    Router.Stop
+//	slow match            watch.Service      its call of Watch
 //	identity flush        identity.Service   Service.Stop
 //	home watch            home.Watcher       Watcher.Stop
 //	home followers, two   home.Watcher       Watcher.Stop

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"troupe/actors"
+	"troupe/actors/catalog"
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
 	"troupe/bench/load"
@@ -108,16 +109,16 @@ func newHouse(tb testing.TB) *house {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	catalog, err := workflow.OpenCatalog(h.store, parser, zerolog.Nop())
+	definitions, err := catalog.Open(h.store, parser, zerolog.Nop())
 	if err != nil {
 		tb.Fatal(err)
 	}
 	text := []byte(load.Definition)
-	if err := catalog.Publish([]workflow.Source{{File: "leave-request.yaml", Text: text, Parsed: definition(tb)}}); err != nil {
+	if err := definitions.Publish([]catalog.Source{{File: "leave-request.yaml", Text: text, Parsed: definition(tb)}}); err != nil {
 		tb.Fatal(err)
 	}
 	system := actors.NewSystem(zerolog.Nop())
-	h.Router, err = workflow.Start(workflow.Options{Store: h.store, System: system, Catalog: catalog, Log: zerolog.Nop()})
+	h.Router, err = workflow.Start(workflow.Options{Store: h.store, System: system, Catalog: definitions, Log: zerolog.Nop()})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"troupe/actors/failure"
+	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/gateway/console"
 	"troupe/gateway/login"
@@ -85,7 +86,7 @@ func TestWhatIsCompressed(t *testing.T) {
 			}
 			return replyOf(size), nil
 		},
-		query: func(_ context.Context, _ *workflow.QueryRequest, yield func([]byte) error) (*workflow.QueryEnd, error) {
+		query: func(_ context.Context, _ *query.Request, yield func([]byte) error) (*query.End, error) {
 			return smallEnd(), yield(item)
 		},
 	})

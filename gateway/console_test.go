@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"troupe/actors/catalog"
 	"troupe/actors/form"
 	"troupe/actors/formportal"
-	"troupe/actors/workflow"
 	"troupe/gateway/console"
 )
 
@@ -79,7 +79,7 @@ func TestAssetsAreCacheable(t *testing.T) {
 func TestATemplateNamesItsWorkflows(t *testing.T) {
 	portal := &fakePortal{
 		templates: []*formportal.Template{{ID: "leave-form", Name: "Leave", Workflows: []string{"a", "b"}, Submit: "go"}},
-		choices:   []workflow.Choice{{ID: "b", Name: "B"}},
+		choices:   []catalog.Choice{{ID: "b", Name: "B"}},
 	}
 	s := startPortal(t, portal)
 	const want = `{"template":{"formId":"leave-form","name":"Leave","description":"","submit":"go"},"workflows":[{"id":"b","name":"B"}],"needsWorkflow":true}`

@@ -15,6 +15,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/query"
 	"troupe/actors/workflow"
 )
 
@@ -52,7 +53,7 @@ func TestQueryThatFails(t *testing.T) {
 		for _, items := range []int{before, after} {
 			for _, how := range []string{"error", "panic"} {
 				t.Run(fmt.Sprintf("%s after %d items with an %s", proto, items, how), func(t *testing.T) {
-					s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) (*workflow.QueryEnd, error) {
+					s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *query.Request, item func([]byte) error) (*query.End, error) {
 						for range items {
 							if err := item(bigItem); err != nil {
 								return nil, err
@@ -87,7 +88,7 @@ func TestQueryThatFails(t *testing.T) {
 
 // TestQueryIsStreamed is the control: a long list arrives whole.
 func TestQueryIsStreamed(t *testing.T) {
-	s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) (*workflow.QueryEnd, error) {
+	s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *query.Request, item func([]byte) error) (*query.End, error) {
 		for range 100 {
 			if err := item(bigItem); err != nil {
 				return nil, err
@@ -109,7 +110,7 @@ func TestQueryIsStreamed(t *testing.T) {
 // TestCallerLeavesAStream holds that a query ends when nobody reads it.
 func TestCallerLeavesAStream(t *testing.T) {
 	ended := make(chan error, 1)
-	s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) (*workflow.QueryEnd, error) {
+	s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *query.Request, item func([]byte) error) (*query.End, error) {
 		for {
 			if err := item(bigItem); err != nil {
 				ended <- err

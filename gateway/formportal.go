@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"troupe/actors/catalog"
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
@@ -19,11 +20,11 @@ type Portal interface {
 	// RoleInfo returns the roles with which the caller can make forms.
 	RoleInfo(ctx context.Context, caller *identity.Principal) (formportal.RoleInfo, error)
 	// Workflows returns what the caller may create, by id.
-	Workflows(ctx context.Context, caller *identity.Principal) ([]workflow.Choice, error)
+	Workflows(ctx context.Context, caller *identity.Principal) ([]catalog.Choice, error)
 	// OfRole returns the templates that a role of the caller's is offered.
 	OfRole(ctx context.Context, caller *identity.Principal, kind form.Kind, role string) ([]*formportal.Template, error)
 	// Template returns what the caller can make a form of, and with which workflows.
-	Template(ctx context.Context, caller *identity.Principal, kind form.Kind, id string) (*formportal.Template, []workflow.Choice, error)
+	Template(ctx context.Context, caller *identity.Principal, kind form.Kind, id string) (*formportal.Template, []catalog.Choice, error)
 	// List calls item with each form of a list, in its order. An error of item
 	// ends the list and is returned.
 	List(ctx context.Context, request *formportal.ListRequest, item func(*formportal.Summary) error) error
@@ -32,7 +33,7 @@ type Portal interface {
 	// Form returns a form with the caller's draft.
 	Form(ctx context.Context, request *formportal.FormRequest) (*formportal.View, error)
 	// SaveDraft keeps or drops the caller's draft. It returns when that is durable.
-	SaveDraft(ctx context.Context, request *formportal.DraftRequest) (workflow.Draft, error)
+	SaveDraft(ctx context.Context, request *formportal.DraftRequest) (form.Draft, error)
 	// Submit sends a form on its way. It returns when that is durable.
 	Submit(ctx context.Context, request *formportal.SubmitRequest) (*workflow.Reply, error)
 }
@@ -61,7 +62,7 @@ func (x *exchange) appendRoles(roles []identity.Role) {
 }
 
 // appendChoices appends a list of workflows.
-func (x *exchange) appendChoices(choices []workflow.Choice) {
+func (x *exchange) appendChoices(choices []catalog.Choice) {
 	x.out = append(x.out, '[')
 	for i, choice := range choices {
 		x.appendNamed(i, choice.ID, choice.Name)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/formportal"
@@ -23,9 +24,9 @@ func TestPortalRoutes(t *testing.T) {
 			Forms:      []identity.Role{{ID: "clerk", Name: `The "clerk"`}, {ID: "boss", Name: "Boss"}},
 			Checklists: []identity.Role{{ID: "guard", Name: "Wächter"}},
 		},
-		choices:   []workflow.Choice{{ID: "leave", Name: "Leave"}, {ID: "trip", Name: "Trip \u2028"}},
+		choices:   []catalog.Choice{{ID: "leave", Name: "Leave"}, {ID: "trip", Name: "Trip \u2028"}},
 		templates: []*formportal.Template{leaveView().Template, {ID: "b", Name: "B", Modified: leaveView().Template.Modified.AddDate(50, 0, 0)}},
-		draft:     workflow.Draft{Revision: 4, SavedAt: 1760000000001},
+		draft:     form.Draft{Revision: 4, SavedAt: 1760000000001},
 	}
 	const templates = `[{"formId":"leave-form","name":"Leave","description":"Ask \u003cfor\u003e days","lastModified":1},` +
 		`{"formId":"b","name":"B","description":"","lastModified":1577836800001}]`

@@ -12,7 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"troupe/actors/workflow"
+	"troupe/actors/query"
+	"troupe/actors/watch"
 )
 
 // The oracles of this file are regular expressions and net/url.
@@ -42,7 +43,7 @@ func FuzzQueryParameters(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
 		x := exchange{route: row, r: &http.Request{URL: &url.URL{RawQuery: raw}}}
 		err := x.parseQuery()
-		var got *workflow.QueryRequest
+		var got *query.Request
 		if err == nil {
 			got, err = parseQueryRequest(x.query)
 		}
@@ -118,8 +119,8 @@ func FuzzWatchEvent(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		for _, kind := range []workflow.WatchKind{workflow.WatchEntry, workflow.WatchLost} {
-			events := readEvents(string(appendWatchEvent(nil, workflow.WatchEvent{Kind: kind, ID: "p1", Data: text})))
+		for _, kind := range []watch.Kind{watch.Entry, watch.Lost} {
+			events := readEvents(string(appendWatchEvent(nil, watch.Event{Kind: kind, ID: "p1", Data: text})))
 			want := strings.NewReplacer("\r", "\n").Replace(string(text))
 			if len(events) != 1 || events[0].data != want || events[0].id != "p1" {
 				t.Errorf("%q is read as %+v", text, events)
@@ -128,7 +129,7 @@ func FuzzWatchEvent(f *testing.F) {
 				t.Errorf("%q is no JSON any more: %q", text, events[0].data)
 			}
 		}
-		if bytes.Count(appendWatchEvent(nil, workflow.WatchEvent{Kind: workflow.WatchBeat}), []byte("\n")) != 2 {
+		if bytes.Count(appendWatchEvent(nil, watch.Event{Kind: watch.Heartbeat}), []byte("\n")) != 2 {
 			t.Error("a beat is not one block")
 		}
 	})

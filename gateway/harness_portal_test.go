@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"troupe/actors/catalog"
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
@@ -52,11 +53,11 @@ var withPortal = "Cookie: session=" + sessionOf(allPrivileges)
 // everything.
 type fakePortal struct {
 	roles     formportal.RoleInfo
-	choices   []workflow.Choice
+	choices   []catalog.Choice
 	templates []*formportal.Template
 	list      func(context.Context, *formportal.ListRequest, func(*formportal.Summary) error) error
 	view      *formportal.View
-	draft     workflow.Draft
+	draft     form.Draft
 
 	mu struct {
 		sync.Mutex
@@ -86,7 +87,7 @@ func (f *fakePortal) RoleInfo(_ context.Context, caller *identity.Principal) (fo
 	return f.roles, f.asked(func() { f.mu.caller = caller })
 }
 
-func (f *fakePortal) Workflows(_ context.Context, caller *identity.Principal) ([]workflow.Choice, error) {
+func (f *fakePortal) Workflows(_ context.Context, caller *identity.Principal) ([]catalog.Choice, error) {
 	return f.choices, f.asked(func() { f.mu.caller = caller })
 }
 
@@ -94,7 +95,7 @@ func (f *fakePortal) OfRole(_ context.Context, caller *identity.Principal, kind 
 	return f.templates, f.asked(func() { f.mu.caller, f.mu.kind, f.mu.role = caller, kind, role })
 }
 
-func (f *fakePortal) Template(_ context.Context, caller *identity.Principal, kind form.Kind, id string) (*formportal.Template, []workflow.Choice, error) {
+func (f *fakePortal) Template(_ context.Context, caller *identity.Principal, kind form.Kind, id string) (*formportal.Template, []catalog.Choice, error) {
 	template := &formportal.Template{Kind: kind, ID: id, Name: "Leave"}
 	if len(f.templates) > 0 {
 		template = f.templates[0]
@@ -124,7 +125,7 @@ func (f *fakePortal) Form(_ context.Context, r *formportal.FormRequest) (*formpo
 	return view, f.asked(func() { f.mu.form = r })
 }
 
-func (f *fakePortal) SaveDraft(_ context.Context, r *formportal.DraftRequest) (workflow.Draft, error) {
+func (f *fakePortal) SaveDraft(_ context.Context, r *formportal.DraftRequest) (form.Draft, error) {
 	return f.draft, f.asked(func() { f.mu.draft = r })
 }
 
@@ -164,7 +165,7 @@ func leaveView() *formportal.View {
 			Kind: form.Plain, ID: "leave-form", Name: "Leave", Description: "Ask <for> days", Schema: data.Value(`{"type":"object"}`),
 			UI: data.Value(`{"order":["days"]}`), Submit: "submit", Workflows: []string{"leave"}, Roles: []string{"clerk"}, Modified: time.UnixMilli(1),
 		},
-		Draft:       &workflow.Draft{Revision: 1760000000456, SavedAt: 1760000000457, Data: data.Value(`{"days":4}`)},
+		Draft:       &form.Draft{Revision: 1760000000456, SavedAt: 1760000000457, Data: data.Value(`{"days":4}`)},
 		SubmittedAt: 1760000000234, Editable: true, Sequence: 3,
 	}
 }

@@ -19,7 +19,10 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/catalog"
 	"troupe/actors/identity"
+	"troupe/actors/query"
+	"troupe/actors/watch"
 	"troupe/actors/workflow"
 	"troupe/gateway/provider"
 )
@@ -174,12 +177,12 @@ type fakeWorkflows struct {
 	create  func(context.Context, *workflow.CreateRequest) (*workflow.Reply, error)
 	send    func(context.Context, *workflow.EventRequest) (*workflow.Reply, error)
 	load    func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error)
-	query   func(context.Context, *workflow.QueryRequest, func([]byte) error) (*workflow.QueryEnd, error)
+	query   func(context.Context, *query.Request, func([]byte) error) (*query.End, error)
 	events  func(context.Context, *workflow.LoadRequest) (*workflow.EventsReply, error)
 	history func(context.Context, *workflow.HistoryRequest) (*workflow.HistoryPage, error)
-	watch   func(context.Context, *workflow.WatchRequest, func(workflow.WatchEvent) error) error
+	watch   func(context.Context, *watch.Request, func(watch.Event) error) error
 	stop    func()
-	choices []workflow.Choice
+	choices []catalog.Choice
 
 	mu struct {
 		sync.Mutex
@@ -187,9 +190,9 @@ type fakeWorkflows struct {
 		create *workflow.CreateRequest
 		event  *workflow.EventRequest
 		load   *workflow.LoadRequest
-		query  *workflow.QueryRequest
+		query  *query.Request
 		pages  *workflow.HistoryRequest
-		watch  *workflow.WatchRequest
+		watch  *watch.Request
 	}
 }
 
@@ -226,7 +229,7 @@ func (f *fakeWorkflows) Load(ctx context.Context, r *workflow.LoadRequest) (*wor
 	return smallReply(r.WorkflowID, r.InstanceID, 2, r.WithHistory), nil
 }
 
-func (f *fakeWorkflows) Query(ctx context.Context, r *workflow.QueryRequest, item func([]byte) error) (*workflow.QueryEnd, error) {
+func (f *fakeWorkflows) Query(ctx context.Context, r *query.Request, item func([]byte) error) (*query.End, error) {
 	f.mu.Lock()
 	f.mu.calls++
 	f.mu.query = r
@@ -241,8 +244,8 @@ func (f *fakeWorkflows) Query(ctx context.Context, r *workflow.QueryRequest, ite
 }
 
 // smallEnd is the end of a query of two instances that was a scan.
-func smallEnd() *workflow.QueryEnd {
-	return &workflow.QueryEnd{Count: 2, Explain: &workflow.Explain{Plan: "scan", RecordsRead: 2, Matched: 2}}
+func smallEnd() *query.End {
+	return &query.End{Count: 2, Explain: &query.Explain{Plan: "scan", RecordsRead: 2, Matched: 2}}
 }
 
 func (f *fakeWorkflows) Events(ctx context.Context, r *workflow.LoadRequest) (*workflow.EventsReply, error) {
@@ -267,7 +270,7 @@ func (f *fakeWorkflows) History(ctx context.Context, r *workflow.HistoryRequest)
 	return &workflow.HistoryPage{Entries: []byte(entryOfAnn + "," + entryOfBob)}, nil
 }
 
-func (f *fakeWorkflows) Watch(ctx context.Context, r *workflow.WatchRequest, tell func(workflow.WatchEvent) error) error {
+func (f *fakeWorkflows) Watch(ctx context.Context, r *watch.Request, tell func(watch.Event) error) error {
 	f.mu.Lock()
 	f.mu.calls++
 	f.mu.watch = r
@@ -275,10 +278,10 @@ func (f *fakeWorkflows) Watch(ctx context.Context, r *workflow.WatchRequest, tel
 	if f.watch != nil {
 		return f.watch(ctx, r, tell)
 	}
-	if err := tell(workflow.WatchEvent{Kind: workflow.WatchOpen, ID: "p1"}); err != nil {
+	if err := tell(watch.Event{Kind: watch.Opened, ID: "p1"}); err != nil {
 		return err
 	}
-	return tell(workflow.WatchEvent{Kind: workflow.WatchEntry, ID: "p2", Data: []byte(watchedOne)})
+	return tell(watch.Event{Kind: watch.Entry, ID: "p2", Data: []byte(watchedOne)})
 }
 
 func (f *fakeWorkflows) StopWatching() {
@@ -287,7 +290,7 @@ func (f *fakeWorkflows) StopWatching() {
 	}
 }
 
-func (f *fakeWorkflows) Choices(*identity.Principal) []workflow.Choice {
+func (f *fakeWorkflows) Choices(*identity.Principal) []catalog.Choice {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.calls++

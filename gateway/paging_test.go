@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/query"
 	"troupe/actors/workflow"
 )
 
@@ -22,35 +23,35 @@ import (
 func TestQueryParameters(t *testing.T) {
 	type want struct {
 		status  int
-		request workflow.QueryRequest
+		request query.Request
 		message string // a part of it
 	}
-	good := func(r workflow.QueryRequest) want { return want{200, r, ""} }
-	bad := func(message string) want { return want{400, workflow.QueryRequest{}, message} }
+	good := func(r query.Request) want { return want{200, r, ""} }
+	bad := func(message string) want { return want{400, query.Request{}, message} }
 	cases := []struct {
 		query string
 		want  want
 	}{
-		{"", good(workflow.QueryRequest{})},
-		{"filter=", good(workflow.QueryRequest{})},
-		{"filter=%7B%7D", good(workflow.QueryRequest{Filter: "{}"})},
-		{"filter=a+b", good(workflow.QueryRequest{Filter: "a b"})},
-		{"filter=%257B", good(workflow.QueryRequest{Filter: "%7B"})},
-		{"limit=1", good(workflow.QueryRequest{Limit: 1})},
-		{"limit=1000", good(workflow.QueryRequest{Limit: 1000})},
-		{"limit=%31%30", good(workflow.QueryRequest{Limit: 10})},
-		{"limit=7&cursor=c", good(workflow.QueryRequest{Limit: 7, Cursor: "c"})},
-		{"limit=7&cursor=%3C%22%3E", good(workflow.QueryRequest{Limit: 7, Cursor: `<">`})}, // the workflows know their cursors
-		{"sort=_id", good(workflow.QueryRequest{Sort: "_id"})},
-		{"sort=-svcPublic.n", good(workflow.QueryRequest{Sort: "-svcPublic.n"})},
-		{"fields=svcHistory", good(workflow.QueryRequest{Fields: []string{"svcHistory"}})},
-		{"fields=svcRedirect,svcHistory", good(workflow.QueryRequest{Fields: []string{"svcRedirect", "svcHistory"}})},
-		{"count=true", good(workflow.QueryRequest{Count: true})},
-		{"count=false", good(workflow.QueryRequest{})},
-		{"explain=false", good(workflow.QueryRequest{})},
+		{"", good(query.Request{})},
+		{"filter=", good(query.Request{})},
+		{"filter=%7B%7D", good(query.Request{Filter: "{}"})},
+		{"filter=a+b", good(query.Request{Filter: "a b"})},
+		{"filter=%257B", good(query.Request{Filter: "%7B"})},
+		{"limit=1", good(query.Request{Limit: 1})},
+		{"limit=1000", good(query.Request{Limit: 1000})},
+		{"limit=%31%30", good(query.Request{Limit: 10})},
+		{"limit=7&cursor=c", good(query.Request{Limit: 7, Cursor: "c"})},
+		{"limit=7&cursor=%3C%22%3E", good(query.Request{Limit: 7, Cursor: `<">`})}, // the workflows know their cursors
+		{"sort=_id", good(query.Request{Sort: "_id"})},
+		{"sort=-svcPublic.n", good(query.Request{Sort: "-svcPublic.n"})},
+		{"fields=svcHistory", good(query.Request{Fields: []string{"svcHistory"}})},
+		{"fields=svcRedirect,svcHistory", good(query.Request{Fields: []string{"svcRedirect", "svcHistory"}})},
+		{"count=true", good(query.Request{Count: true})},
+		{"count=false", good(query.Request{})},
+		{"explain=false", good(query.Request{})},
 		{
 			"filter=%7B%7D&limit=3&cursor=c&sort=x&fields=svcHistory&count=true&explain=false",
-			good(workflow.QueryRequest{Filter: "{}", Limit: 3, Cursor: "c", Sort: "x", Fields: []string{"svcHistory"}, Count: true}),
+			good(query.Request{Filter: "{}", Limit: 3, Cursor: "c", Sort: "x", Fields: []string{"svcHistory"}, Count: true}),
 		},
 
 		{"limit=", bad(`"limit" is empty`)},
@@ -148,8 +149,8 @@ func TestQueryPrivileges(t *testing.T) {
 // endingWith makes queries and histories that have a next page.
 func endingWith(cursor string) *fakeWorkflows {
 	return &fakeWorkflows{
-		query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) (*workflow.QueryEnd, error) {
-			return &workflow.QueryEnd{Next: cursor, Count: 1 << 40}, item([]byte(listedOne))
+		query: func(_ context.Context, _ *query.Request, item func([]byte) error) (*query.End, error) {
+			return &query.End{Next: cursor, Count: 1 << 40}, item([]byte(listedOne))
 		},
 		history: func(context.Context, *workflow.HistoryRequest) (*workflow.HistoryPage, error) {
 			return &workflow.HistoryPage{Entries: []byte(entryOfAnn), Next: cursor}, nil
@@ -244,13 +245,13 @@ func TestHistoryParameters(t *testing.T) {
 // however large it is, and that a page that fails late is a status.
 func TestPageIsSentWhole(t *testing.T) {
 	var fail error
-	s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) (*workflow.QueryEnd, error) {
+	s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *query.Request, item func([]byte) error) (*query.End, error) {
 		for range 100 {
 			if err := item(bigItem); err != nil {
 				return nil, err
 			}
 		}
-		return &workflow.QueryEnd{Next: "c1"}, fail
+		return &query.End{Next: "c1"}, fail
 	}})
 	a := s.do(t, get("/workflow/api/v1/instances/leave?limit=100"))
 	if want := fmt.Sprint(len(a.body)); a.status != 200 || a.header.Get("Content-Length") != want || a.header.Get("Link") == "" {
@@ -272,8 +273,8 @@ func TestPageIsSentWhole(t *testing.T) {
 // TestExplainThatCannotBeWritten holds that a fault behind the Link takes it
 // away.
 func TestExplainThatCannotBeWritten(t *testing.T) {
-	s := startServer(t, Options{}, &fakeWorkflows{query: func(context.Context, *workflow.QueryRequest, func([]byte) error) (*workflow.QueryEnd, error) {
-		return &workflow.QueryEnd{Next: "c1", Explain: &workflow.Explain{Milliseconds: math.NaN()}}, nil
+	s := startServer(t, Options{}, &fakeWorkflows{query: func(context.Context, *query.Request, func([]byte) error) (*query.End, error) {
+		return &query.End{Next: "c1", Explain: &query.Explain{Milliseconds: math.NaN()}}, nil
 	}})
 	a := s.do(t, request{method: "GET", path: "/workflow/api/v1/instances/leave?limit=1&explain=true", headers: []string{withModToken}})
 	if a.status != 500 || a.label() != "Internal" || a.header.Get("Link") != "" {
@@ -283,13 +284,13 @@ func TestExplainThatCannotBeWritten(t *testing.T) {
 
 // TestCountOfAStream holds that what follows a streamed list is streamed too.
 func TestCountOfAStream(t *testing.T) {
-	s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) (*workflow.QueryEnd, error) {
+	s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *query.Request, item func([]byte) error) (*query.End, error) {
 		for range 30 {
 			if err := item(bigItem); err != nil {
 				return nil, err
 			}
 		}
-		return &workflow.QueryEnd{Count: 30, Next: "not asked for"}, nil
+		return &query.End{Count: 30, Next: "not asked for"}, nil
 	}})
 	a := s.do(t, get("/workflow/api/v1/instances/leave?count=true"))
 	if a.status != 200 || a.header.Get("Content-Length") != "" || !strings.HasSuffix(a.body, `}],"count":30}`) {
@@ -302,7 +303,7 @@ func TestCountOfAStream(t *testing.T) {
 func TestQueryMayTakeLongerThanARequest(t *testing.T) {
 	const short = 250 * time.Millisecond
 	s := startServer(t, Options{ReadMax: short, HeaderReadMax: short, WriteMax: short}, &fakeWorkflows{
-		query: func(ctx context.Context, _ *workflow.QueryRequest, item func([]byte) error) (*workflow.QueryEnd, error) {
+		query: func(ctx context.Context, _ *query.Request, item func([]byte) error) (*query.End, error) {
 			select {
 			case <-time.After(2 * short):
 			case <-ctx.Done():

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"troupe/actors/workflow"
+	"troupe/actors/query"
 )
 
 // The query parameters of the lists (gateway/INTERFACE.md, "Paging"). parseQuery has
@@ -25,28 +25,28 @@ const fieldPrivate = "svcPrivate"
 
 // parseQueryRequest parses the parameters of GET instances. An empty filter is like
 // none; any other empty parameter is errMalformed, because its meaning is unclear.
-func parseQueryRequest(query url.Values) (*workflow.QueryRequest, error) {
-	request := &workflow.QueryRequest{Filter: query.Get("filter")}
+func parseQueryRequest(values url.Values) (*query.Request, error) {
+	request := &query.Request{Filter: values.Get("filter")}
 	var err error
-	if request.Limit, err = parseLimit(query, 0); err != nil {
+	if request.Limit, err = parseLimit(values, 0); err != nil {
 		return nil, err
 	}
-	if request.Cursor, err = parseCursor(query); err != nil {
+	if request.Cursor, err = parseCursor(values); err != nil {
 		return nil, err
 	}
 	if request.Cursor != "" && request.Limit == 0 {
 		return nil, refuse(errMalformed, `the query parameter "cursor" needs "limit"`)
 	}
-	if request.Sort, err = parseText(query, "sort"); err != nil {
+	if request.Sort, err = parseText(values, "sort"); err != nil {
 		return nil, err
 	}
-	if request.Fields, err = parseFields(query); err != nil {
+	if request.Fields, err = parseFields(values); err != nil {
 		return nil, err
 	}
-	if request.Count, err = parseFlag(query, "count"); err != nil {
+	if request.Count, err = parseFlag(values, "count"); err != nil {
 		return nil, err
 	}
-	if request.Explain, err = parseFlag(query, "explain"); err != nil {
+	if request.Explain, err = parseFlag(values, "explain"); err != nil {
 		return nil, err
 	}
 	return request, nil

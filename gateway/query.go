@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"troupe/actors/identity"
+	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/statemachine/data"
 )
@@ -108,7 +109,7 @@ func (x *exchange) sendRest() error {
 
 // appendQueryEnd appends what follows the last instance, and sets the header
 // that goes with it.
-func (x *exchange) appendQueryEnd(request *workflow.QueryRequest, end *workflow.QueryEnd) error {
+func (x *exchange) appendQueryEnd(request *query.Request, end *query.End) error {
 	x.out = append(x.out, ']')
 	if request.Limit > 0 {
 		x.appendNext(end.Next)
@@ -120,7 +121,7 @@ func (x *exchange) appendQueryEnd(request *workflow.QueryRequest, end *workflow.
 	if request.Explain {
 		said := *end.Explain
 		if said.Considered == nil {
-			said.Considered = []workflow.Considered{} // a list, never null
+			said.Considered = []query.Considered{} // a list, never null
 		}
 		explain, err := json.Marshal(said)
 		if err != nil {

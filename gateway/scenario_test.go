@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"troupe/actors/catalog"
 	"troupe/actors/workflow"
 )
 
@@ -34,7 +35,7 @@ func TestScenarios(t *testing.T) {
 			load: func(_ context.Context, r *workflow.LoadRequest) (*workflow.Reply, error) {
 				return smallReply(r.WorkflowID, r.InstanceID, 2, r.WithHistory), fail
 			},
-			choices: []workflow.Choice{{ID: "leave", Name: "Leave request"}},
+			choices: []catalog.Choice{{ID: "leave", Name: "Leave request"}},
 		}
 		server, err := New(Options{})
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"troupe/actors/query"
 	"troupe/actors/workflow"
 )
 
@@ -444,7 +445,7 @@ func readSlowly(t *testing.T, writeMax, while time.Duration) error {
 	t.Helper()
 	ended := make(chan error, 1)
 	s := startServer(t, Options{WriteMax: writeMax}, &fakeWorkflows{
-		query: func(_ context.Context, _ *workflow.QueryRequest, item func([]byte) error) (*workflow.QueryEnd, error) {
+		query: func(_ context.Context, _ *query.Request, item func([]byte) error) (*query.End, error) {
 			for {
 				if err := item(bigItem); err != nil {
 					ended <- err

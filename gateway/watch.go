@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"troupe/actors/identity"
-	"troupe/actors/workflow"
+	"troupe/actors/watch"
 )
 
 // A watcher gets what is committed as server-sent events:
@@ -33,7 +33,7 @@ var errWatchOver = errors.New("the watch is over")
 // watchInstances answers GET workflow/api/v1/watch/{workflowId} and, with one
 // instance, GET workflow/api/v1/watch/{workflowId}/{instanceId}.
 func watchInstances(x *exchange) error {
-	request := workflow.WatchRequest{Caller: x.caller, Again: x.reauthorize, Filter: x.query.Get("filter")}
+	request := watch.Request{Caller: x.caller, Reauthorize: x.reauthorize, Filter: x.query.Get("filter")}
 	var err error
 	if request.LastEventID, err = parseLastEventID(x.r.Header["Last-Event-Id"]); err != nil {
 		return err
@@ -52,7 +52,7 @@ func watchInstances(x *exchange) error {
 		return errBusy
 	}
 	var sendErr error
-	err = x.services.Workflows.Watch(x.r.Context(), &request, func(e workflow.WatchEvent) error {
+	err = x.services.Workflows.Watch(x.r.Context(), &request, func(e watch.Event) error {
 		sendErr = x.sendWatchEvent(e)
 		return sendErr
 	})
@@ -63,7 +63,7 @@ func watchInstances(x *exchange) error {
 }
 
 // sendWatchEvent sends one event to the watcher. An error ends Watch.
-func (x *exchange) sendWatchEvent(e workflow.WatchEvent) error {
+func (x *exchange) sendWatchEvent(e watch.Event) error {
 	if x.status == 0 {
 		x.beginStream()
 		if x.r.Method == http.MethodHead {
@@ -135,20 +135,20 @@ func (x *exchange) endStream(err error) error {
 // appendWatchEvent appends an event as it stands in the stream (WHATWG HTML,
 // "Server-sent events"). Its id lets a client
 // that reconnects continue behind it.
-func appendWatchEvent(dst []byte, e workflow.WatchEvent) []byte {
+func appendWatchEvent(dst []byte, e watch.Event) []byte {
 	switch e.Kind {
-	case workflow.WatchOpen:
+	case watch.Opened:
 		dst = append(dst, streamOpening...)
 		dst = appendField(dst, "id", e.ID)
-	case workflow.WatchEntry:
+	case watch.Entry:
 		dst = appendField(dst, "id", e.ID)
 		dst = append(dst, "event: entry\n"...)
 		dst = appendData(dst, e.Data)
-	case workflow.WatchLost:
+	case watch.Lost:
 		dst = append(dst, "event: lost\n"...)
 		dst = appendData(dst, e.Data)
 		dst = appendField(dst, "id", e.ID)
-	case workflow.WatchBeat:
+	case watch.Heartbeat:
 		dst = append(dst, ": beat\n"...)
 	}
 	return append(dst, '\n')

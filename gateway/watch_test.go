@@ -18,12 +18,12 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
-	"troupe/actors/workflow"
+	"troupe/actors/watch"
 )
 
 // feed is for fakeWorkflows: every watcher is told what a test puts in.
 type feed struct {
-	events chan workflow.WatchEvent
+	events chan watch.Event
 	stop   func() // for fakeWorkflows.stop
 	// ended gets what each call of watch returns; heard what tell answered it.
 	ended, heard chan error
@@ -32,22 +32,22 @@ type feed struct {
 
 func newFeed() *feed {
 	f := &feed{
-		events: make(chan workflow.WatchEvent, 10), stopped: make(chan struct{}),
+		events: make(chan watch.Event, 10), stopped: make(chan struct{}),
 		ended: make(chan error, 100), heard: make(chan error, 100),
 	}
 	f.stop = sync.OnceFunc(func() { close(f.stopped) })
 	return f
 }
 
-func (f *feed) watch(ctx context.Context, r *workflow.WatchRequest, yield func(workflow.WatchEvent) error) (err error) {
+func (f *feed) watch(ctx context.Context, r *watch.Request, yield func(watch.Event) error) (err error) {
 	defer func() { f.ended <- err }()
-	tell := func(e workflow.WatchEvent) error {
-		if _, err := r.Again(); err != nil {
+	tell := func(e watch.Event) error {
+		if _, err := r.Reauthorize(); err != nil {
 			return err
 		}
 		return yield(e)
 	}
-	if err := tell(workflow.WatchEvent{Kind: workflow.WatchOpen, ID: "p0"}); err != nil {
+	if err := tell(watch.Event{Kind: watch.Opened, ID: "p0"}); err != nil {
 		return fmt.Errorf("watch: %w", err)
 	}
 	for {
@@ -69,8 +69,8 @@ func (f *feed) workflows() *fakeWorkflows {
 	return &fakeWorkflows{watch: f.watch, stop: f.stop}
 }
 
-func entryEvent(id, data string) workflow.WatchEvent {
-	return workflow.WatchEvent{Kind: workflow.WatchEntry, ID: id, Data: []byte(data)}
+func entryEvent(id, data string) watch.Event {
+	return watch.Event{Kind: watch.Entry, ID: id, Data: []byte(data)}
 }
 
 // watcher is an open stream.
@@ -133,13 +133,13 @@ const opening = "retry: 2000\nid: p0\n\n"
 // TestWatchFraming holds how each event stands in the stream.
 func TestWatchFraming(t *testing.T) {
 	for line, c := range map[string]struct {
-		event workflow.WatchEvent
+		event watch.Event
 		want  string
 	}{
-		"the beginning":         {workflow.WatchEvent{Kind: workflow.WatchOpen, ID: "e.7"}, "retry: 2000\nid: e.7\n\n"},
+		"the beginning":         {watch.Event{Kind: watch.Opened, ID: "e.7"}, "retry: 2000\nid: e.7\n\n"},
 		"an entry":              {entryEvent("e.8", `{"a":1}`), "id: e.8\nevent: entry\ndata: {\"a\":1}\n\n"},
-		"a loss":                {workflow.WatchEvent{Kind: workflow.WatchLost, ID: "e.9", Data: []byte(`{"message":"m"}`)}, "event: lost\ndata: {\"message\":\"m\"}\nid: e.9\n\n"},
-		"a beat":                {workflow.WatchEvent{Kind: workflow.WatchBeat}, ": beat\n\n"},
+		"a loss":                {watch.Event{Kind: watch.Lost, ID: "e.9", Data: []byte(`{"message":"m"}`)}, "event: lost\ndata: {\"message\":\"m\"}\nid: e.9\n\n"},
+		"a beat":                {watch.Event{Kind: watch.Heartbeat}, ": beat\n\n"},
 		"line ends in the data": {entryEvent("x", "{\n\"a\":\r\n1}"), "id: x\nevent: entry\ndata: {\ndata: \"a\":\ndata: \ndata: 1}\n\n"},
 	} {
 		if got := string(appendWatchEvent(nil, c.event)); got != c.want {
@@ -164,9 +164,9 @@ func TestWatch(t *testing.T) {
 	w.expect(t, opening) // before anything happens
 	f.events <- entryEvent("p1", watchedOne)
 	w.expect(t, "id: p1\nevent: entry\ndata: "+watchedOne+"\n\n")
-	f.events <- workflow.WatchEvent{Kind: workflow.WatchBeat}
+	f.events <- watch.Event{Kind: watch.Heartbeat}
 	w.expect(t, ": beat\n\n")
-	f.events <- workflow.WatchEvent{Kind: workflow.WatchLost, ID: "p9", Data: []byte(`{"message":"m"}`)}
+	f.events <- watch.Event{Kind: watch.Lost, ID: "p9", Data: []byte(`{"message":"m"}`)}
 	w.expect(t, "event: lost\ndata: {\"message\":\"m\"}\nid: p9\n\n")
 	if m := s.Metrics(); m.Watchers != 1 || m.InFlight != 0 {
 		t.Errorf("metrics: got %d watchers and %d in flight, want 1 and 0", m.Watchers, m.InFlight)
@@ -191,29 +191,29 @@ func TestWatchRequests(t *testing.T) {
 		line, target string
 		headers      []string
 		status       int
-		want         workflow.WatchRequest
+		want         watch.Request
 	}{
-		{"all instances", "leave", nil, 200, workflow.WatchRequest{WorkflowID: "leave"}},
-		{"one instance", "leave/i1", nil, 200, workflow.WatchRequest{WorkflowID: "leave", InstanceID: "i1"}},
-		{"a filter", "leave?filter=%7B%7D", nil, 200, workflow.WatchRequest{WorkflowID: "leave", Filter: "{}"}},
-		{"an empty filter", "leave?filter=", nil, 200, workflow.WatchRequest{WorkflowID: "leave"}},
-		{"a place", "leave", []string{"Last-Event-ID: e.7"}, 200, workflow.WatchRequest{WorkflowID: "leave", LastEventID: "e.7"}},
-		{"a place in lower case", "leave", []string{"last-event-id: e.7"}, 200, workflow.WatchRequest{WorkflowID: "leave", LastEventID: "e.7"}},
-		{"an empty place is none", "leave", []string{"Last-Event-ID: "}, 200, workflow.WatchRequest{WorkflowID: "leave"}},
-		{"255 characters", "leave", []string{"Last-Event-ID: " + long}, 200, workflow.WatchRequest{WorkflowID: "leave", LastEventID: long}},
-		{"256 characters", "leave", []string{"Last-Event-ID: ~" + long}, 400, workflow.WatchRequest{}},
-		{"a blank", "leave", []string{"Last-Event-ID: a b"}, 400, workflow.WatchRequest{}},
-		{"not ASCII", "leave", []string{"Last-Event-ID: ü"}, 400, workflow.WatchRequest{}},
-		{"repeated", "leave", []string{"Last-Event-ID: a", "Last-Event-ID: a"}, 400, workflow.WatchRequest{}},
-		{"two filters", "leave?filter=a&filter=a", nil, 400, workflow.WatchRequest{}},
-		{"an unknown parameter", "leave?limit=1", nil, 400, workflow.WatchRequest{}},
-		{"no UTF-8 escape", "leave?filter=%zz", nil, 400, workflow.WatchRequest{}},
-		{"a semicolon", "leave?filter=a;b", nil, 400, workflow.WatchRequest{}},
-		{"an empty instance is not all instances", "leave/", nil, 404, workflow.WatchRequest{}},
-		{"no workflow", "", nil, 404, workflow.WatchRequest{}},
-		{"no identifier", "-a", nil, 404, workflow.WatchRequest{}},
-		{"an instance that is no identifier", "leave/%2e%2e", nil, 404, workflow.WatchRequest{}},
-		{"something behind", "leave/i1/x", nil, 404, workflow.WatchRequest{}},
+		{"all instances", "leave", nil, 200, watch.Request{WorkflowID: "leave"}},
+		{"one instance", "leave/i1", nil, 200, watch.Request{WorkflowID: "leave", InstanceID: "i1"}},
+		{"a filter", "leave?filter=%7B%7D", nil, 200, watch.Request{WorkflowID: "leave", Filter: "{}"}},
+		{"an empty filter", "leave?filter=", nil, 200, watch.Request{WorkflowID: "leave"}},
+		{"a place", "leave", []string{"Last-Event-ID: e.7"}, 200, watch.Request{WorkflowID: "leave", LastEventID: "e.7"}},
+		{"a place in lower case", "leave", []string{"last-event-id: e.7"}, 200, watch.Request{WorkflowID: "leave", LastEventID: "e.7"}},
+		{"an empty place is none", "leave", []string{"Last-Event-ID: "}, 200, watch.Request{WorkflowID: "leave"}},
+		{"255 characters", "leave", []string{"Last-Event-ID: " + long}, 200, watch.Request{WorkflowID: "leave", LastEventID: long}},
+		{"256 characters", "leave", []string{"Last-Event-ID: ~" + long}, 400, watch.Request{}},
+		{"a blank", "leave", []string{"Last-Event-ID: a b"}, 400, watch.Request{}},
+		{"not ASCII", "leave", []string{"Last-Event-ID: ü"}, 400, watch.Request{}},
+		{"repeated", "leave", []string{"Last-Event-ID: a", "Last-Event-ID: a"}, 400, watch.Request{}},
+		{"two filters", "leave?filter=a&filter=a", nil, 400, watch.Request{}},
+		{"an unknown parameter", "leave?limit=1", nil, 400, watch.Request{}},
+		{"no UTF-8 escape", "leave?filter=%zz", nil, 400, watch.Request{}},
+		{"a semicolon", "leave?filter=a;b", nil, 400, watch.Request{}},
+		{"an empty instance is not all instances", "leave/", nil, 404, watch.Request{}},
+		{"no workflow", "", nil, 404, watch.Request{}},
+		{"no identifier", "-a", nil, 404, watch.Request{}},
+		{"an instance that is no identifier", "leave/%2e%2e", nil, 404, watch.Request{}},
+		{"something behind", "leave/i1/x", nil, 404, watch.Request{}},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			s := startServer(t, Options{}, nil)
@@ -231,10 +231,10 @@ func TestWatchRequests(t *testing.T) {
 				return
 			}
 			got := *s.workflows.mu.watch
-			if got.Again == nil {
+			if got.Reauthorize == nil {
 				t.Error("nobody asks again who the caller is")
 			}
-			got.Again, c.want.Caller = nil, ann
+			got.Reauthorize, c.want.Caller = nil, ann
 			if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", c.want) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
@@ -258,7 +258,7 @@ func TestWatchBeforeItBegins(t *testing.T) {
 	} {
 		t.Run(line, func(t *testing.T) {
 			s := startServer(t, Options{}, &fakeWorkflows{
-				watch: func(context.Context, *workflow.WatchRequest, func(workflow.WatchEvent) error) error { return c.watch() },
+				watch: func(context.Context, *watch.Request, func(watch.Event) error) error { return c.watch() },
 			})
 			a := s.do(t, get(watchPath))
 			if a.status != c.status || a.label() != c.word {
@@ -285,8 +285,8 @@ func TestWatchThatFails(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			goOn := make(chan struct{})
 			s := startServer(t, Options{}, &fakeWorkflows{
-				watch: func(_ context.Context, _ *workflow.WatchRequest, tell func(workflow.WatchEvent) error) error {
-					if err := tell(workflow.WatchEvent{Kind: workflow.WatchOpen, ID: "p0"}); err != nil {
+				watch: func(_ context.Context, _ *watch.Request, tell func(watch.Event) error) error {
+					if err := tell(watch.Event{Kind: watch.Opened, ID: "p0"}); err != nil {
 						return err
 					}
 					<-goOn
@@ -552,7 +552,7 @@ func TestWatchEndsWithItsCredential(t *testing.T) {
 		"a role less":                 {&identity.Principal{ID: "ann", Privileges: ann.Privileges}, true},
 		"a privilege more":            {&identity.Principal{ID: "ann", Roles: ann.Roles, Privileges: []string{"mod-form", "mod-workflows"}}, true},
 	} {
-		for _, e := range []workflow.WatchEvent{entryEvent("p1", watchedOne), {Kind: workflow.WatchBeat}} {
+		for _, e := range []watch.Event{entryEvent("p1", watchedOne), {Kind: watch.Heartbeat}} {
 			t.Run(fmt.Sprint(line, " ", e.Kind), func(t *testing.T) {
 				f, credentials := newFeed(), new(changingCredentials)
 				credentials.now.Store(ann)

@@ -4,7 +4,10 @@ import (
 	"context"
 	"net/http"
 
+	"troupe/actors/catalog"
 	"troupe/actors/identity"
+	"troupe/actors/query"
+	"troupe/actors/watch"
 	"troupe/actors/workflow"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -37,9 +40,9 @@ type Lists interface {
 	// Query calls item with the JSON of each instance, in the order that was
 	// asked for; the bytes are valid during the call. An error of item ends the
 	// query and is returned.
-	Query(ctx context.Context, request *workflow.QueryRequest, item func(instance []byte) error) (*workflow.QueryEnd, error)
+	Query(ctx context.Context, request *query.Request, item func(instance []byte) error) (*query.End, error)
 	// Choices lists what the caller may create.
-	Choices(caller *identity.Principal) []workflow.Choice
+	Choices(caller *identity.Principal) []catalog.Choice
 }
 
 // Watches streams what is committed.
@@ -49,7 +52,7 @@ type Watches interface {
 	// the two returns an error, ctx ends, or StopWatching is called, which is
 	// nil. An error before the first call of deliver is a refusal. Neither is called
 	// any more when Watch has returned.
-	Watch(ctx context.Context, request *workflow.WatchRequest, deliver func(workflow.WatchEvent) error) error
+	Watch(ctx context.Context, request *watch.Request, deliver func(watch.Event) error) error
 	// StopWatching ends all calls of Watch, and refuses new ones.
 	StopWatching()
 }

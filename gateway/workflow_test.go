@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/query"
+	"troupe/actors/watch"
 	"troupe/actors/workflow"
 	"troupe/statemachine/data"
 )
@@ -24,7 +27,7 @@ func TestWorkflowRoutes(t *testing.T) {
 		}
 		return text + `,"states":[{"stateMachineId":"main","nodeId":"draft"}]}`
 	}
-	choices := &fakeWorkflows{choices: []workflow.Choice{{ID: "leave", Name: `Leave "now"`}, {ID: "trip", Name: "Trip"}}}
+	choices := &fakeWorkflows{choices: []catalog.Choice{{ID: "leave", Name: `Leave "now"`}, {ID: "trip", Name: "Trip"}}}
 	cases := []struct {
 		line      string
 		workflows *fakeWorkflows
@@ -69,7 +72,7 @@ func TestWorkflowRoutes(t *testing.T) {
 		},
 		{
 			line: "GET workflow/api/v1/instances/{workflowId} | no instance gives an empty list, never null",
-			workflows: &fakeWorkflows{query: func(context.Context, *workflow.QueryRequest, func([]byte) error) (*workflow.QueryEnd, error) {
+			workflows: &fakeWorkflows{query: func(context.Context, *query.Request, func([]byte) error) (*query.End, error) {
 				return smallEnd(), nil
 			}},
 			request: get("/workflow/api/v1/instances/leave"),
@@ -222,7 +225,7 @@ func TestWorkflowErrors(t *testing.T) {
 		load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) {
 			return nil, fail("load: %w", current)
 		},
-		query: func(context.Context, *workflow.QueryRequest, func([]byte) error) (*workflow.QueryEnd, error) {
+		query: func(context.Context, *query.Request, func([]byte) error) (*query.End, error) {
 			return nil, fail("query: %w", current)
 		},
 		events: func(context.Context, *workflow.LoadRequest) (*workflow.EventsReply, error) {
@@ -231,7 +234,7 @@ func TestWorkflowErrors(t *testing.T) {
 		history: func(context.Context, *workflow.HistoryRequest) (*workflow.HistoryPage, error) {
 			return nil, fail("history: %w", current)
 		},
-		watch: func(context.Context, *workflow.WatchRequest, func(workflow.WatchEvent) error) error {
+		watch: func(context.Context, *watch.Request, func(watch.Event) error) error {
 			return fail("watch: %w", current)
 		},
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors"
+	"troupe/actors/catalog"
 	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/actors/quota"
@@ -87,8 +88,8 @@ type house struct {
 	dir       string
 	store     *persistence.Store
 	system    *actors.System
-	catalog   *workflow.Catalog
-	published []workflow.Source // the newest set
+	catalog   *catalog.Catalog
+	published []catalog.Source // the newest set
 	parser    *statemachine.Parser
 	templates *Templates
 	router    *workflow.Router
@@ -126,7 +127,7 @@ func (h *house) start() {
 	ok(err)
 	h.parser, err = statemachine.NewParser(statemachine.ParserOptions{})
 	ok(err)
-	h.catalog, err = workflow.OpenCatalog(h.store, h.parser, zerolog.Nop())
+	h.catalog, err = catalog.Open(h.store, h.parser, zerolog.Nop())
 	ok(err)
 	ok(AddPlainWorkflow(h.catalog, h.parser))
 	h.templates, err = OpenTemplates(h.store, zerolog.Nop())
@@ -174,14 +175,14 @@ func (h *house) wait(d time.Duration) {
 // workflows makes these the workflows that there are.
 func (h *house) workflows(texts ...string) {
 	h.t.Helper()
-	var set []workflow.Source
+	var set []catalog.Source
 	for i, text := range texts {
 		file := fmt.Sprintf("workflows/%d.yaml", i)
 		parsed, err := h.parser.Parse(statemachine.Source{File: file, Text: []byte(text)})
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		set = append(set, workflow.Source{File: file, Text: []byte(text), Parsed: parsed.Definition})
+		set = append(set, catalog.Source{File: file, Text: []byte(text), Parsed: parsed.Definition})
 	}
 	if err := h.catalog.Publish(set); err != nil {
 		h.t.Fatal(err)
@@ -260,8 +261,8 @@ func (h *house) view(who, workflowID, id string) *View {
 	return v
 }
 
-func (h *house) save(who, workflowID, id, text string, ifMatch ...uint64) (workflow.Draft, error) {
-	return h.SaveDraft(h.t.Context(), &DraftRequest{FormRequest: h.request(who, workflowID, id), Data: value(h.t, text), DraftCondition: workflow.DraftCondition{IfMatch: ifMatch}})
+func (h *house) save(who, workflowID, id, text string, ifMatch ...uint64) (form.Draft, error) {
+	return h.SaveDraft(h.t.Context(), &DraftRequest{FormRequest: h.request(who, workflowID, id), Data: value(h.t, text), DraftCondition: form.DraftCondition{IfMatch: ifMatch}})
 }
 
 func (h *house) submit(who, workflowID, id, text, key string) (*workflow.Reply, error) {

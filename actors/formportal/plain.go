@@ -4,7 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 
-	"troupe/actors/workflow"
+	"troupe/actors/catalog"
 	"troupe/statemachine"
 )
 
@@ -21,7 +21,7 @@ var plainText []byte
 
 // AddPlainWorkflow makes PlainWorkflow known to the catalog. It must be called
 // before the catalog is used.
-func AddPlainWorkflow(catalog *workflow.Catalog, parser *statemachine.Parser) error {
+func AddPlainWorkflow(catalog *catalog.Catalog, parser *statemachine.Parser) error {
 	parsed, err := parser.Parse(statemachine.Source{File: "plain.yaml", Text: plainText})
 	if err != nil {
 		return fmt.Errorf("built-in workflow: %w", err)

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors"
+	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
@@ -104,7 +105,7 @@ func (p *Portal) RoleInfo(ctx context.Context, caller *identity.Principal) (info
 }
 
 // Workflows returns the workflows that the caller may create, by id.
-func (p *Portal) Workflows(ctx context.Context, caller *identity.Principal) (choices []workflow.Choice, err error) {
+func (p *Portal) Workflows(ctx context.Context, caller *identity.Principal) (choices []catalog.Choice, err error) {
 	err = p.do(ctx, caller, "workflows", func(context.Context) error {
 		choices = p.o.Workflows.Choices(caller)
 		return nil
@@ -128,7 +129,7 @@ func (p *Portal) OfRole(ctx context.Context, caller *identity.Principal, kind fo
 // Template returns a template that the caller can make a form of, and those of
 // the workflows that it names which the caller may create, in its order. Everything
 // else is ErrNotFound.
-func (p *Portal) Template(ctx context.Context, caller *identity.Principal, kind form.Kind, id string) (template *Template, bound []workflow.Choice, err error) {
+func (p *Portal) Template(ctx context.Context, caller *identity.Principal, kind form.Kind, id string) (template *Template, bound []catalog.Choice, err error) {
 	err = p.do(ctx, caller, "template", func(context.Context) error {
 		found := p.o.Templates.Enabled(kind, id)
 		if found == nil {
@@ -161,7 +162,7 @@ type ListRequest struct {
 func (p *Portal) List(ctx context.Context, req *ListRequest, yield func(*Summary) error) error {
 	return p.do(ctx, req.Caller, "list", func(ctx context.Context) error {
 		now := p.o.Clock()
-		return p.o.Workflows.Forms(ctx, req.Kind, req.Caller.ID, func(f workflow.ListedForm) error {
+		return p.o.Workflows.Forms(ctx, req.Kind, req.Caller.ID, func(f form.Listed) error {
 			if categoryOf(&f.Form, now, p.o.ArchiveAfter) != req.Category {
 				return nil
 			}

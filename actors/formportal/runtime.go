@@ -36,7 +36,7 @@ type View struct {
 	// Data is what was submitted: svcPublic.
 	Data data.Value
 	// Draft is the caller's own; nil when there is none.
-	Draft *workflow.Draft
+	Draft *form.Draft
 	// States is the JSON of the positions.
 	States []byte
 	// SubmittedAt is the first submission, in Unix milliseconds; 0 before.
@@ -123,14 +123,14 @@ type DraftRequest struct {
 	// Data is a checked, compact object; absent drops the draft. It need not fit
 	// the template yet.
 	Data data.Value
-	workflow.DraftCondition
+	form.DraftCondition
 }
 
 // SaveDraft keeps or drops the caller's draft; it is durable when SaveDraft
 // returns. Errors besides those of Form: ErrForbidden without the privilege,
 // ErrPrecondition, and ErrNotAllowed when there is something to keep and the form
 // cannot be submitted now.
-func (p *Portal) SaveDraft(ctx context.Context, req *DraftRequest) (draft workflow.Draft, err error) {
+func (p *Portal) SaveDraft(ctx context.Context, req *DraftRequest) (draft form.Draft, err error) {
 	err = p.do(ctx, req.Caller, "draft", func(ctx context.Context) error {
 		if _, err := p.load(ctx, req.FormRequest.alone()); err != nil { // who may not see it learns nothing else
 			return err

@@ -204,7 +204,7 @@ func TestAWorkflowThatIsGone(t *testing.T) {
 func TestDrafts(t *testing.T) {
 	h := newHouse(t)
 	id := h.create("john", "leave-form", "leave")
-	star := &DraftRequest{FormRequest: h.request("john", "leave", id), Data: value(t, `{}`), DraftCondition: workflow.DraftCondition{MustExist: true}}
+	star := &DraftRequest{FormRequest: h.request("john", "leave", id), Data: value(t, `{}`), DraftCondition: form.DraftCondition{MustExist: true}}
 	if _, err := h.SaveDraft(t.Context(), star); !errors.Is(err, failure.ErrPrecondition) {
 		t.Errorf("over any, where there is none: got %v, want ErrPrecondition", err)
 	}

@@ -186,12 +186,12 @@ func (t *Templates) Prepare(set []TemplateSource) (*TemplateChange, error) {
 	return &TemplateChange{templates: t, next: newTemplateSet(templates), rows: rows}, nil
 }
 
-// Setting implements workflow.Companion.
+// Setting implements catalog.Companion.
 func (c *TemplateChange) Setting() (name string, value any, empty bool) {
 	return templatesSetting, c.rows, len(c.rows) == 0
 }
 
-// Install implements workflow.Companion.
+// Install implements catalog.Companion.
 func (c *TemplateChange) Install() { c.templates.current.Store(c.next) }
 
 // Len returns how many templates there are, of both kinds.

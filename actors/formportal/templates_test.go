@@ -11,8 +11,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/catalog"
 	"troupe/actors/form"
-	"troupe/actors/workflow"
 	"troupe/persistence"
 	"troupe/persistence/storetest"
 	"troupe/statemachine"
@@ -26,7 +26,7 @@ type shelf struct {
 	t       *testing.T
 	dir     string
 	store   *persistence.Store
-	catalog *workflow.Catalog
+	catalog *catalog.Catalog
 	log     bytes.Buffer
 }
 
@@ -53,7 +53,7 @@ func (s *shelf) openOn(store *persistence.Store) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if s.catalog, err = workflow.OpenCatalog(store, parser, zerolog.Nop()); err != nil {
+	if s.catalog, err = catalog.Open(store, parser, zerolog.Nop()); err != nil {
 		s.t.Fatal(err)
 	}
 	if s.Templates, err = OpenTemplates(store, zerolog.New(&s.log)); err != nil {

@@ -21,10 +21,10 @@ import (
 	"slices"
 	"time"
 
+	"troupe/actors/catalog"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
 	"troupe/actors/repository"
-	"troupe/actors/workflow"
 	"troupe/statemachine"
 	"troupe/statemachine/document"
 )
@@ -76,7 +76,7 @@ func addFile(h hash.Hash, name string, text []byte, refs map[string][]byte) {
 
 // Definitions are the workflows with the templates of forms and checklists.
 type Definitions struct {
-	Workflows []workflow.Source
+	Workflows []catalog.Source
 	Templates []formportal.TemplateSource
 	// Warnings are what the author of a definition or template should look at
 	// although it is allowed.
@@ -233,7 +233,7 @@ func loadDefinitions(set *Definitions, dir string, parser *statemachine.Parser) 
 }
 
 // twins finds files with the same workflow and version as one before.
-func twins(sources []workflow.Source) document.Faults {
+func twins(sources []catalog.Source) document.Faults {
 	type version struct {
 		id     statemachine.WorkflowID
 		number uint64
@@ -293,14 +293,14 @@ func namesIn(dir, folder string) ([]string, error) {
 	return names, nil
 }
 
-func loadDefinition(dir, name string, parser *statemachine.Parser) (*workflow.Source, document.Faults, error) {
+func loadDefinition(dir, name string, parser *statemachine.Parser) (*catalog.Source, document.Faults, error) {
 	folder := filepath.Join(dir, WorkflowsFolder)
 	shown := WorkflowsFolder + "/" + name
 	text, _, err := readFile(filepath.Join(folder, name))
 	if err != nil {
 		return nil, nil, document.Faults{{File: shown, Line: 1, Reason: err.Error()}}
 	}
-	source := &workflow.Source{File: shown, Text: text, Refs: map[string][]byte{}}
+	source := &catalog.Source{File: shown, Text: text, Refs: map[string][]byte{}}
 	parsed, err := parser.Parse(statemachine.Source{File: shown, Text: text, Read: func(ref string) ([]byte, error) {
 		// The parser has made sure that ref stays below the folder.
 		b, _, err := readFile(filepath.Join(folder, filepath.FromSlash(ref)))

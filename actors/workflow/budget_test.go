@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/query"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
 	"troupe/statemachine/filter"
@@ -18,7 +19,7 @@ import (
 
 // ways are queries that find their candidates in different ways among 1,400
 // instances of which 300 have the label "few".
-var ways = map[string]QueryRequest{
+var ways = map[string]query.Request{
 	"a scan":                {Filter: `{"svcPublic.u":{"$ne":1}}`},
 	"a scan, down":          {Sort: "-_id"},
 	"the order of an index": {Sort: "svcPublic.n"},
@@ -52,7 +53,7 @@ func TestAQueryHasABudget(t *testing.T) {
 				if !errors.Is(err, failure.ErrBusy) || errors.Is(err, failure.ErrInternal) {
 					t.Errorf("%s: got %v, want ErrBusy", name, err)
 				}
-				if seen > 20+checkEvery {
+				if seen > 20+256 {
 					t.Errorf("%s: %d entries, of which %d after the time was over", name, seen, seen-20)
 				}
 			}
@@ -77,7 +78,7 @@ func TestAQueryEndsWhenNobodyWants(t *testing.T) {
 				}
 				return nil
 			})
-			if !errors.Is(err, context.Canceled) || errors.Is(err, failure.ErrInternal) || seen > 20+checkEvery {
+			if !errors.Is(err, context.Canceled) || errors.Is(err, failure.ErrInternal) || seen > 20+256 {
 				t.Errorf("%s: got %v after %d entries, want context.Canceled soon after 20", name, err, seen)
 			}
 			cancel()
@@ -93,70 +94,8 @@ func TestAQueryEndsWhenNobodyWants(t *testing.T) {
 			}
 		}
 	}
-	if n := h.queries.count(); n != 0 {
+	if n := h.slotsHeld(); n != 0 {
 		t.Errorf("%d slots are still held", n)
-	}
-}
-
-// TestCollectingEndsSoon: before the first candidate, too.
-func TestCollectingEndsSoon(t *testing.T) {
-	h := newHouse(t, Options{})
-	fillForWays(h)
-	req := ways["an index"]
-	req.Caller, req.WorkflowID = boss, "stock"
-	for _, c := range []struct {
-		name string
-		end  func() (context.Context, context.CancelFunc)
-		want error
-	}{
-		{"cancelled", func() (context.Context, context.CancelFunc) {
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
-			return ctx, cancel
-		}, context.Canceled},
-		{"too late", func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), -1) }, context.DeadlineExceeded},
-	} {
-		q, err := h.newQuery(&req, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := c.end()
-		q.ctx, q.slots = ctx, h.slots(boss)
-		q.openSnapshot()
-		if _, err := q.choose(); !errors.Is(err, c.want) || errors.Is(err, failure.ErrInternal) {
-			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
-		}
-		cancel()
-		if err := q.snapshot.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// TestCollectingIsBounded: an index whose rows were too many is not collected,
-// whatever was guessed.
-func TestCollectingIsBounded(t *testing.T) {
-	h := newHouse(t, Options{})
-	fillForWays(h)
-	req := ways["an index"]
-	req.Caller, req.WorkflowID = boss, "stock"
-	q, err := h.newQuery(&req, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q.ctx, q.slots = t.Context(), h.slots(boss)
-	q.openSnapshot()
-	accesses, err := q.accesses()
-	if err != nil || len(accesses) != 1 {
-		t.Fatal(accesses, err)
-	}
-	for most, want := range map[int]bool{299: false, 300: true, 1000: true} {
-		if ids, all, err := q.collect(&accesses[0], most); err != nil || all != want || all && len(ids) != 300 {
-			t.Errorf("at most %d of 300: got %d, all %v, %v", most, len(ids), all, err)
-		}
-	}
-	if err := q.snapshot.Close(); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -167,7 +106,7 @@ func TestAQueryThatMeetsDamageSaysSo(t *testing.T) {
 	for _, s := range []storedInstance{one(t, h, `{"svcPublic.n":1}`), one(t, h, `{"svcPublic.t":"few"}`)} {
 		w := h.store.NewWrites(h.store.ShardOf(s.id))
 		w.Set(persistence.RecordKey(nil, h.store.ShardOf(s.id), "stock", s.id), []byte("not a record"))
-		done := make(outcome, 1)
+		done := make(confirmed, 1)
 		h.store.Append(w, done)
 		if err := <-done; err != nil {
 			t.Fatal(err)
@@ -195,7 +134,7 @@ func TestAQueryOfARouterThatStopsIsRefused(t *testing.T) {
 	if err := h.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := h.list(QueryRequest{Caller: john, WorkflowID: "order"}); !errors.Is(err, failure.ErrUnavailable) {
+	if _, _, err := h.list(query.Request{Caller: john, WorkflowID: "order"}); !errors.Is(err, failure.ErrUnavailable) {
 		t.Errorf("got %v, want ErrUnavailable", err)
 	}
 }
@@ -262,11 +201,11 @@ func TestASlowFilterDoesNotOutliveItsQuery(t *testing.T) {
 				done := make(chan error, 1)
 				seen := 0
 				go func() {
-					_, err := h.Router.Query(ctx, &QueryRequest{Caller: boss, WorkflowID: "stock", Filter: filter}, func([]byte) error { seen++; return nil })
+					_, err := h.Router.Query(ctx, &query.Request{Caller: boss, WorkflowID: "stock", Filter: filter}, func([]byte) error { seen++; return nil })
 					done <- err
 				}()
 				if c.end != nil {
-					await(t, "the query to run", func() bool { return h.queries.busy.Held() == 1 })
+					await(t, "the query to run", func() bool { return h.slotsHeld() == 2 })
 				}
 				atOnce := partOfSlow(t)
 				if c.end != nil {
@@ -280,7 +219,7 @@ func TestASlowFilterDoesNotOutliveItsQuery(t *testing.T) {
 				if !atOnce() {
 					t.Error("it took as long as half of a look, want it to end at once")
 				}
-				if n := h.queries.count(); n != 0 {
+				if n := h.slotsHeld(); n != 0 {
 					t.Errorf("%d slots are still held", n)
 				}
 			})
@@ -298,31 +237,10 @@ func TestAQueryLooksUpAfterSoManyBytes(t *testing.T) {
 	for _, limit := range []int{0, 100} {
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := 0
-		_, err := h.Query(ctx, &QueryRequest{Caller: boss, WorkflowID: "stock", Limit: limit}, func([]byte) error { seen++; cancel(); return nil })
+		_, err := h.Query(ctx, &query.Request{Caller: boss, WorkflowID: "stock", Limit: limit}, func([]byte) error { seen++; cancel(); return nil })
 		if !errors.Is(err, context.Canceled) || errors.Is(err, failure.ErrInternal) || seen > 2 {
 			t.Errorf("limit %d: got %v after %d instances, want context.Canceled after 2", limit, err, seen)
 		}
-	}
-}
-
-// TestReadingAHistoryIsCounted, too: it may be longer than all else.
-func TestReadingAHistoryIsCounted(t *testing.T) {
-	h := newHouse(t, Options{})
-	id := mustID(t, h.create(boss, "order", ""))
-	q, err := h.newQuery(&QueryRequest{Caller: boss, WorkflowID: "order"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	q.ctx, q.slots, q.unlooked = ctx, h.slots(boss), checkBytes-1
-	q.openSnapshot()
-	cancel()
-	q.history(&candidate{shard: h.store.ShardOf(id), id: id})
-	if !errors.Is(q.failed, context.Canceled) || errors.Is(q.failed, failure.ErrInternal) {
-		t.Errorf("got %v, want context.Canceled", q.failed)
-	}
-	if err := q.snapshot.Close(); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -333,7 +251,7 @@ func TestStopWaitsForTheEndOfQueries(t *testing.T) {
 		h.create(boss, "order", "")
 		release, done := make(chan struct{}), make(chan error, 2)
 		go func() {
-			_, err := h.Router.Query(t.Context(), &QueryRequest{Caller: boss, WorkflowID: "order"}, func([]byte) error { <-release; return nil })
+			_, err := h.Router.Query(t.Context(), &query.Request{Caller: boss, WorkflowID: "order"}, func([]byte) error { <-release; return nil })
 			done <- err
 		}()
 		synctest.Wait()

@@ -6,32 +6,33 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/watch"
 	"troupe/persistence"
 )
 
+// request is a message to an instance.
+type request interface {
+	// run carries it out inside Receive. It answers c, hands it to the journal, or
+	// returns why nothing was done.
+	run(i *instance, c *call) error
+}
+
 // call is one request on its way through an instance's mailbox, and the place
-// for its answer. Exactly one of create, event, draft, load and index is set.
+// for its answer.
 //
 // It is answered once: by the actor when it is refused or needs no commit, by
-// the journal when the commit is durable. Whoever answers releases the entry.
+// the journal when the commit is durable. Whoever answers releases the activation.
 type call struct {
-	create *CreateRequest
-	event  *EventRequest
-	draft  *DraftRequest
-	load   *LoadRequest
-	look   func(*instance) error // with load: what to do in the place of a reply
-	index  *index                // to enter oneself into
-
-	entry *entry
-	claim *offer // a create's hold on its definition; nil otherwise
+	request    request
+	activation *activation
 	// prepared is the answer that leaves when the commit is durable. Written
 	// by the actor before it hands the call to the journal.
 	prepared *Reply
 	// refusal is the error that leaves instead. Written like prepared.
 	refusal error
 	// feeds get item when the commit is durable. Written like prepared.
-	feeds []*feed
-	item  *feedItem
+	feeds []*watch.Feed
+	item  *watch.Item
 	// replies has room for one, so that an answer never waits for a caller who
 	// gave up.
 	replies chan answer
@@ -53,7 +54,9 @@ type answer struct {
 	err   error
 }
 
-func newCall(e *entry) *call { return &call{entry: e, replies: make(chan answer, 1)} }
+func newCall(a *activation, m request) *call {
+	return &call{request: m, activation: a, replies: make(chan answer, 1)}
+}
 
 // begin is the actor's side: false when the caller has gone.
 func (c *call) begin() bool { return c.taken.CompareAndSwap(waiting, running) }
@@ -67,10 +70,10 @@ func (c *call) answer(r *Reply, err error) {
 
 // end gives back what the call holds.
 func (c *call) end() {
-	if c.claim != nil {
-		c.claim.release()
+	if create, ok := c.request.(createInstance); ok {
+		create.pin.Release()
 	}
-	c.entry.release()
+	c.activation.release()
 }
 
 // Committed implements persistence.Waiter: the journal says whether what the
@@ -79,16 +82,16 @@ func (c *call) Committed(err error) {
 	if errors.Is(err, persistence.ErrOutcomeUnknown) {
 		// NB: the instance stays uncommitted, and so awake: its state must not be
 		// shown as durable before it is.
-		c.entry.router.store.Barrier(unsettled{c.entry})
+		c.activation.router.store.Barrier(unsettled{c.activation})
 	} else {
-		c.entry.uncommitted.Add(-1)
+		c.activation.uncommitted.Add(-1)
 	}
 	for _, f := range c.feeds {
 		switch {
 		case err == nil:
-			f.publish(c.item)
+			f.Publish(c.item)
 		case errors.Is(err, persistence.ErrOutcomeUnknown):
-			f.publish(&feedItem{gap: true})
+			f.Publish(&watch.Item{Gap: true})
 		}
 	}
 	switch {
@@ -104,22 +107,23 @@ func (c *call) Committed(err error) {
 }
 
 // unsettled waits for the end of a commit whose outcome is unknown.
-type unsettled struct{ entry *entry }
+type unsettled struct{ activation *activation }
 
 // Committed implements persistence.Waiter. Any other error means that the store is
 // closed: nothing is shown any more.
 func (u unsettled) Committed(err error) {
 	switch {
 	case err == nil: // what was in front is durable too
-		u.entry.uncommitted.Add(-1)
+		u.activation.uncommitted.Add(-1)
 	case errors.Is(err, persistence.ErrOutcomeUnknown):
-		u.entry.router.store.Barrier(u)
+		u.activation.router.store.Barrier(u)
 	}
 }
 
 // undecided is the answer when the journal did not answer in time.
 func (c *call) undecided() error {
-	if c.load != nil {
+	switch c.request.(type) {
+	case loadInstance, inspect:
 		return failure.ErrUnavailable // a read has no outcome to be in doubt about
 	}
 	return failure.ErrOutcomeUnknown

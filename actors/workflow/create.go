@@ -4,28 +4,31 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"github.com/puzpuzpuz/xsync/v4"
 
+	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/internal/instanceid"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
 
-// latch makes requests with the same idempotency key wait for each other.
-type latch struct{ open chan struct{} }
+// inFlightKey makes requests with the same idempotency key wait for each other.
+type inFlightKey struct{ done chan struct{} }
 
 // Create makes a new instance.
 func (r *Router) Create(_ context.Context, req *CreateRequest) (*Reply, error) {
-	offered := r.catalog.offered
+	definition := r.catalog.Creatable
 	if req.Retry.Key != "" {
-		offered = r.catalog.newest // a retry is answered also when the file has gone
+		definition = r.catalog.Newest // a retry is answered also when the file has gone
 	}
-	d, err := offered(req.WorkflowID)
+	d, err := definition(req.WorkflowID)
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", req.WorkflowID, err)
 	}
-	if d.CreateRight(callerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
+	if d.CreateRight(catalog.CallerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
 		return nil, fmt.Errorf("create %s: %w", req.WorkflowID, failure.ErrForbidden)
 	}
 	create := r.createNew
@@ -43,7 +46,7 @@ func (r *Router) Create(_ context.Context, req *CreateRequest) (*Reply, error) {
 
 // createNew creates with an id drawn freely.
 func (r *Router) createNew(req *CreateRequest) (*Reply, error) {
-	return r.createAs(req, r.ids.draw(r.o.Clock()))
+	return r.createAs(req, r.ids.Draw(r.o.Clock()))
 }
 
 // createOnce creates under an idempotency key. The key chooses the shard, so
@@ -53,7 +56,7 @@ func (r *Router) createNew(req *CreateRequest) (*Reply, error) {
 func (r *Router) createOnce(req *CreateRequest) (*Reply, error) {
 	digest := digestOf(string(req.Caller.ID), req.Retry.Key)
 	sh := persistence.Shard(binary.BigEndian.Uint64(digest[:8]) % uint64(r.store.ShardCount()))
-	own := &latch{make(chan struct{})}
+	own := &inFlightKey{make(chan struct{})}
 	for {
 		held, loaded := r.creating.LoadOrStore(digest, own)
 		if !loaded {
@@ -65,7 +68,7 @@ func (r *Router) createOnce(req *CreateRequest) (*Reply, error) {
 	}
 	defer func() {
 		r.creating.Delete(digest)
-		close(own.open)
+		close(own.done)
 	}()
 	first, err := r.firstCreation(req, sh, digest)
 	if first == nil && err == nil {
@@ -77,11 +80,11 @@ func (r *Router) createOnce(req *CreateRequest) (*Reply, error) {
 	return r.createAs(req, r.drawIn(r.o.Clock(), sh))
 }
 
-// waitFor waits until the latch opens, or failure.ErrBusy.
-func (r *Router) waitFor(l *latch) error {
+// waitFor waits until the request with the key has its answer, or failure.ErrBusy.
+func (r *Router) waitFor(k *inFlightKey) error {
 	for range int(r.o.ReplyWaitMax/sweepEvery) + 1 {
 		select {
-		case <-l.open:
+		case <-k.done:
 			return nil
 		case <-r.ticks():
 		}
@@ -99,8 +102,17 @@ func (r *Router) firstCreation(req *CreateRequest, sh persistence.Shard, digest 
 	if err := r.store.AwaitDurable(); err != nil {
 		return nil, failure.OfStore(err)
 	}
-	i := &instance{router: r, id: first.instance, name: instanceName(first.instance), workflowID: req.WorkflowID, shard: sh}
+	i := &instance{router: r, id: first.instance, name: instanceid.Text(first.instance), workflowID: req.WorkflowID, shard: sh}
 	return i.reply(first.head, first.tail, first.sequence, req.WithHistory)
+}
+
+// drawIn draws until the id lies in the shard.
+func (r *Router) drawIn(now time.Time, sh persistence.Shard) persistence.ID {
+	for {
+		if id := r.ids.Draw(now); r.store.ShardOf(id) == sh {
+			return id
+		}
+	}
 }
 
 // mayCreate is maySend for a create that repeats none.
@@ -113,7 +125,7 @@ func (r *Router) mayCreate(req *CreateRequest) error {
 
 // createAs starts an actor under a new id and lets it create the instance.
 func (r *Router) createAs(req *CreateRequest, id persistence.ID) (*Reply, error) {
-	offer, err := r.catalog.claim(req.WorkflowID)
+	pin, err := r.catalog.Pin(req.WorkflowID)
 	if err != nil {
 		return nil, err
 	}
@@ -121,23 +133,20 @@ func (r *Router) createAs(req *CreateRequest, id persistence.ID) (*Reply, error)
 		err = r.admit()
 	}
 	if err != nil {
-		offer.release()
+		pin.Release()
 		return nil, err
 	}
-	e, _ := r.awake.Compute(id, func(*entry, bool) (*entry, xsync.ComputeOp) {
-		e := r.spawn(&instance{workflowID: req.WorkflowID, id: id, of: offer.Definition})
+	e, _ := r.awake.Compute(id, func(*activation, bool) (*activation, xsync.ComputeOp) {
+		e := r.spawn(&instance{workflowID: req.WorkflowID, id: id, of: pin.Definition()})
 		err = e.acquire() // before the sweep can see it
 		return e, xsync.UpdateOp
 	})
 	if err != nil {
-		offer.release()
+		pin.Release()
 		r.inFlight.Add(-1)
 		return nil, err
 	}
-	c := newCall(e)
-	c.create, c.claim = req, offer
-	r.o.System.Root().Send(e.pid, c)
-	reply, err := r.wait(c)
+	reply, err := r.wait(r.send(e, createInstance{req, pin}))
 	if err != nil && e.close() {
 		r.remove(e) // nothing was created: nobody will ask for this id
 	}

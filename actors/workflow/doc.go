@@ -16,7 +16,18 @@
 // A sleeping instance is only bytes in the store. The first request for it
 // starts its actor, which loads the record; the sweep stops actors that nobody
 // asked for a while and that owe nobody an answer. At most one actor lives for
-// an instance at a time: the router's map decides.
+// an instance at a time: the router's map of activations decides.
+//
+// # Who does the rest
+//
+// The router passes on what other packages do, and ends them when it stops:
+//
+//	catalog   definitions, and the building of indexes; a create pins its definition
+//	query     queries, and lists of forms
+//	watch     feeds, to which the journal's goroutine gives what has become durable
+//	form      what a form's record and row are, and drafts
+//	quota     rates, and the length of histories
+//	failure   the errors that all of them return
 //
 // # What is promised
 //

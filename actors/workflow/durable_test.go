@@ -13,6 +13,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/failure"
+	"troupe/actors/query"
+	"troupe/actors/watch"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
 	"troupe/persistence/storetest"
@@ -45,7 +47,7 @@ func TestNoReplyShowsWhatACrashCouldTakeBack(t *testing.T) {
 	ask("the repeated event", func() error { _, err := h.send(john, "leave", id, "submit", "", "k"); return err })
 	ask("an event that is ignored", func() error { _, err := h.send(john, "leave", id, "drop", "", ""); return err })
 	ask("a query", func() error {
-		_, err := h.Query(t.Context(), &QueryRequest{Caller: john, WorkflowID: "leave"}, func([]byte) error { answers <- "a row of the query"; return nil })
+		_, err := h.Query(t.Context(), &query.Request{Caller: john, WorkflowID: "leave"}, func([]byte) error { answers <- "a row of the query"; return nil })
 		return err
 	})
 	select {
@@ -97,7 +99,7 @@ func TestNoListShowsWhatACrashCouldTakeBack(t *testing.T) {
 			answers <- what
 		})
 	}
-	list := func(what string, req QueryRequest) {
+	list := func(what string, req query.Request) {
 		req.Caller, req.WorkflowID = boss, "stock"
 		ask(what, func() error {
 			_, err := h.Query(t.Context(), &req, func([]byte) error { answers <- what + ": a row"; return nil })
@@ -105,15 +107,15 @@ func TestNoListShowsWhatACrashCouldTakeBack(t *testing.T) {
 		})
 	}
 	watches, over := context.WithCancel(t.Context())
-	watch := func(what string, req WatchRequest) {
+	watching := func(what string, req watch.Request) {
 		req.Caller, req.WorkflowID = boss, "stock"
 		opened := make(chan struct{})
 		readers.Go(func() {
-			_ = h.Watch(watches, &req, func(e WatchEvent) error {
+			_ = h.Watch(watches, &req, func(e watch.Event) error {
 				switch e.Kind {
-				case WatchOpen:
+				case watch.Opened:
 					close(opened)
-				case WatchBeat: // on a slow machine
+				case watch.Heartbeat: // on a slow machine
 				default:
 					answers <- what
 				}
@@ -122,9 +124,9 @@ func TestNoListShowsWhatACrashCouldTakeBack(t *testing.T) {
 		})
 		<-opened
 	}
-	watch("a watch of all", WatchRequest{})
-	watch("a watch of one", WatchRequest{InstanceID: id})
-	watch("a watch with a filter", WatchRequest{Filter: `{"svcPublic.a":"new"}`})
+	watching("a watch of all", watch.Request{})
+	watching("a watch of one", watch.Request{InstanceID: id})
+	watching("a watch with a filter", watch.Request{Filter: `{"svcPublic.a":"new"}`})
 	hanging := disk.Hold()
 	ask("the event itself", func() error { _, err := h.send(boss, "stock", id, "close", `{"a":"new"}`, ""); return err })
 	<-hanging
@@ -132,13 +134,13 @@ func TestNoListShowsWhatACrashCouldTakeBack(t *testing.T) {
 		row := h.instances("stock")[0]
 		return row.name == id && strings.Contains(string(row.record.Public), "new")
 	})
-	list("by an index", QueryRequest{Filter: `{"svcPublic.a":"new"}`})
-	list("what is no longer there", QueryRequest{Filter: `{"svcPublic.a":"old"}`})
-	list("by node", QueryRequest{Filter: `{"states.nodeId":"closed"}`})
-	list("by id", QueryRequest{Filter: `{"_id":"` + id + `"}`, Fields: []string{"svcHistory"}})
-	list("sorted", QueryRequest{Sort: "svcPublic.a", Limit: 1, Count: true, Explain: true})
-	list("sorted in memory", QueryRequest{Filter: `{"svcPublic.a":"new"}`, Sort: "-svcPublic.a", Limit: 5})
-	list("a count", QueryRequest{Filter: `{"svcPublic.a":"nothing"}`, Limit: 1, Count: true})
+	list("by an index", query.Request{Filter: `{"svcPublic.a":"new"}`})
+	list("what is no longer there", query.Request{Filter: `{"svcPublic.a":"old"}`})
+	list("by node", query.Request{Filter: `{"states.nodeId":"closed"}`})
+	list("by id", query.Request{Filter: `{"_id":"` + id + `"}`, Fields: []string{"svcHistory"}})
+	list("sorted", query.Request{Sort: "svcPublic.a", Limit: 1, Count: true, Explain: true})
+	list("sorted in memory", query.Request{Filter: `{"svcPublic.a":"new"}`, Sort: "-svcPublic.a", Limit: 5})
+	list("a count", query.Request{Filter: `{"svcPublic.a":"nothing"}`, Limit: 1, Count: true})
 	look := &LoadRequest{Caller: boss, WorkflowID: "stock", InstanceID: id}
 	ask("the events", func() error { _, err := h.Events(t.Context(), look); return err })
 	ask("a history", func() error {
@@ -197,10 +199,7 @@ func TestAFullDiskRefusesAndLosesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.inFlight.Add(1)
-		c := newCall(e)
-		c.event = event(john, "leave", id, "note", "", "")
-		h.system.Root().Send(e.pid, c)
-		if _, err := h.wait(c); !errors.Is(err, failure.ErrUnavailable) {
+		if _, err := h.wait(h.Router.send(e, sendEvent{event(john, "leave", id, "note", "", "")})); !errors.Is(err, failure.ErrUnavailable) {
 			t.Errorf("inside the actor: got %v, want ErrUnavailable", err)
 		}
 	}

@@ -1,85 +1,14 @@
 package workflow
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
-	"time"
 
-	"github.com/puzpuzpuz/xsync/v4"
-
-	"troupe/statemachine/data"
+	"troupe/actors/watch"
+	"troupe/persistence"
 )
-
-// TestAllFeedsTogetherAreBounded, also those that nobody watches: the oldest
-// items go, and the newest is always kept.
-func TestAllFeedsTogetherAreBounded(t *testing.T) {
-	fs := &feeds{byKey: xsync.NewMap[feedKey, *feed]()}
-	big := data.Value(bytes.Repeat([]byte("x"), 1<<20))
-	begun := time.Now()
-	var all []*feed
-	for n := range 100 {
-		f := fs.join(feedKey{workflow: fmt.Sprint(n)})
-		if n%2 == 0 {
-			fs.leave(f, begun)
-		}
-		all = append(all, f)
-	}
-	for round := range 3 {
-		for n, f := range all {
-			f.publish(&feedItem{entry: big})
-			if fs.bytes > feedsBytesMax {
-				t.Fatalf("%d bytes are kept, want %d at most", fs.bytes, feedsBytesMax)
-			}
-			if items, _, _, _ := f.read(nil, uint64(round)); len(items) != 1 {
-				t.Fatalf("feed %d has %d items, want its newest", n, len(items))
-			}
-		}
-	}
-	kept := 0
-	for n, f := range all {
-		items, next, lost, _ := f.read(nil, 2)
-		if next != 3 || lost != (len(items) == 0) {
-			t.Errorf("feed %d: %d items, next %d, lost %v", n, len(items), next, lost)
-		}
-		kept += len(items)
-	}
-	if kept != 63 || fs.ages.Len() != kept {
-		t.Errorf("%d items of 1 MiB are kept and %d counted, want 63", kept, fs.ages.Len())
-	}
-	all[99].publish(&feedItem{entry: bytes.Repeat(big, 65)})
-	if items, _, _, _ := all[99].read(nil, 3); len(items) != 1 || fs.ages.Len() != 1 {
-		t.Errorf("an item that is too large: %d items of %d, want it alone", len(items), fs.ages.Len())
-	}
-	fs.sweep(begun.Add(2 * feedKeptFor))
-	all[0].publish(&feedItem{entry: big}) // by a commit that knew it before
-	if fs.byKey.Size() != 50 || fs.ages.Len() != 1 || len(all[0].items) != 0 {
-		t.Errorf("%d feeds and %d items are left, want 50 and 1: a feed that was forgotten keeps nothing", fs.byKey.Size(), fs.ages.Len())
-	}
-	for n, f := range all {
-		if n%2 == 1 {
-			fs.leave(f, begun)
-		}
-	}
-	fs.sweep(begun.Add(2 * feedKeptFor))
-	if fs.bytes != 0 || fs.ages.Len() != 0 {
-		t.Errorf("%d bytes and %d items are counted when all feeds are gone", fs.bytes, fs.ages.Len())
-	}
-}
-
-// TestAWatcherTakesLittleAtATime: what it holds is not in its feed any more.
-func TestAWatcherTakesLittleAtATime(t *testing.T) {
-	f := newFeed(feedKey{workflow: "w"}, &feeds{})
-	for range 9 {
-		f.publish(&feedItem{entry: bytes.Repeat([]byte("x"), 100<<10)})
-	}
-	if items, next, _, _ := f.read(nil, 1); len(items) != 2 || next != 3 {
-		t.Errorf("%d items of 100 KiB up to %d, want 2 up to 3", len(items), next)
-	}
-}
 
 // TestWhatOtherFeedsPushOutIsToldOrFilled also when nothing comes after it.
 func TestWhatOtherFeedsPushOutIsToldOrFilled(t *testing.T) {
@@ -88,16 +17,18 @@ func TestWhatOtherFeedsPushOutIsToldOrFilled(t *testing.T) {
 		h.publish(leave, order, stock("stock", 1))
 		id := h.create(boss, "stock", "")
 		hold := make(chan struct{})
-		one := h.watch(WatchRequest{Caller: member, InstanceID: id}, hold)
-		filtered := h.watch(WatchRequest{Caller: member, InstanceID: id, Filter: `{"svcPublic.a":null}`}, hold)
-		all := h.watch(WatchRequest{Caller: member}, hold)
+		one := h.watch(watch.Request{Caller: member, InstanceID: id}, hold)
+		filtered := h.watch(watch.Request{Caller: member, InstanceID: id, Filter: `{"svcPublic.a":null}`}, hold)
+		all := h.watch(watch.Request{Caller: member}, hold)
 		for _, e := range []*ear{one, filtered, all} {
 			e.expect("at first", "open") // and hangs in yield
 		}
 		h.mustSend(boss, "stock", id, "set", "", "")
 		h.mustSend(boss, "stock", id, "close", "", "")
-		other := h.feeds.join(feedKey{workflow: "other"})
-		other.publish(&feedItem{entry: make([]byte, feedsBytesMax)})
+		other := h.watch(watch.Request{Caller: boss, WorkflowID: "order"}, nil)
+		other.expect("of another workflow", "open")
+		feed := h.watches.Feeds("order", persistence.ID{})[0]
+		feed.Publish(&watch.Item{Gap: true, Entry: make([]byte, 64<<20)}) // all that is kept
 		close(hold)
 		one.expect("one instance is read from the store", "2 set", "3 close")
 		filtered.expect("with a filter that cannot be", "lost")

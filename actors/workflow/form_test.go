@@ -14,6 +14,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/actors/internal/instanceid"
 	"troupe/persistence"
 	"troupe/persistence/storetest"
 	"troupe/statemachine"
@@ -36,9 +37,9 @@ func formOf(who *identity.Principal, workflow string, kind form.Kind) *CreateReq
 }
 
 // listed returns a user's list.
-func (h *house) listed(who *identity.Principal, kind form.Kind) (all []ListedForm) {
+func (h *house) listed(who *identity.Principal, kind form.Kind) (all []form.Listed) {
 	h.t.Helper()
-	err := h.Forms(h.t.Context(), kind, who.ID, func(f ListedForm) error { all = append(all, f); return nil })
+	err := h.Forms(h.t.Context(), kind, who.ID, func(f form.Listed) error { all = append(all, f); return nil })
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func (h *house) checkLists() {
 			if err != nil {
 				h.t.Fatal(err)
 			}
-			d, _ := h.catalog.newest(workflow)
+			d, _ := h.catalog.Newest(workflow)
 			in, err := d.Restore(s.name, s.record)
 			if err != nil {
 				h.t.Fatal(err)
@@ -166,7 +167,7 @@ func TestTheOrderOfAList(t *testing.T) {
 	}
 	wg.Wait()
 	all := h.listed(john, form.Plain)
-	if len(all) != 200 || !slices.IsSortedFunc(all, func(a, b ListedForm) int {
+	if len(all) != 200 || !slices.IsSortedFunc(all, func(a, b form.Listed) int {
 		if a.When != b.When {
 			return int(b.When - a.When)
 		}
@@ -175,7 +176,7 @@ func TestTheOrderOfAList(t *testing.T) {
 		t.Errorf("%d forms, or out of order", len(all))
 	}
 	enough := errors.New("enough")
-	if err := h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { return enough }); !errors.Is(err, enough) {
+	if err := h.Forms(t.Context(), form.Plain, john.ID, func(form.Listed) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("got %v, want the error of yield", err)
 	}
 }
@@ -225,9 +226,9 @@ func submits(f *form.Form) (string, error) {
 	return "", nil
 }
 
-func (h *house) draft(who *identity.Principal, id, body string, ifMatch ...uint64) (Draft, error) {
+func (h *house) draft(who *identity.Principal, id, body string, ifMatch ...uint64) (form.Draft, error) {
 	return h.SaveDraft(h.t.Context(), &DraftRequest{
-		FormRequest: FormRequest{Caller: who, WorkflowID: "leave", InstanceID: id, Event: submits}, Data: value(body), DraftCondition: DraftCondition{IfMatch: ifMatch},
+		FormRequest: FormRequest{Caller: who, WorkflowID: "leave", InstanceID: id, Event: submits}, Data: value(body), DraftCondition: form.DraftCondition{IfMatch: ifMatch},
 	})
 }
 
@@ -249,11 +250,11 @@ func TestTheLifeOfADraft(t *testing.T) {
 	if _, err := h.draft(john, id, `{"days":1}`, 0); !errors.Is(err, failure.ErrPrecondition) {
 		t.Errorf("a draft in the place of one that is not there: got %v, want ErrPrecondition", err)
 	}
-	over := &DraftRequest{FormRequest: FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: submits}, Data: value(`{"days":0}`), DraftCondition: DraftCondition{MustExist: true}}
+	over := &DraftRequest{FormRequest: FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: submits}, Data: value(`{"days":0}`), DraftCondition: form.DraftCondition{MustExist: true}}
 	if _, err := h.SaveDraft(t.Context(), over); !errors.Is(err, failure.ErrPrecondition) {
 		t.Errorf("a draft in the place of any, where there is none: got %v, want ErrPrecondition", err)
 	}
-	onlyFirst := &DraftRequest{FormRequest: over.FormRequest, Data: value(`{"days":1}`), DraftCondition: DraftCondition{IfAbsent: true}}
+	onlyFirst := &DraftRequest{FormRequest: over.FormRequest, Data: value(`{"days":1}`), DraftCondition: form.DraftCondition{IfAbsent: true}}
 	first, err := h.SaveDraft(t.Context(), onlyFirst)
 	if err != nil {
 		t.Fatal(err)
@@ -352,7 +353,7 @@ func TestNoListOrDraftIsShownThatACrashCouldTakeBack(t *testing.T) {
 		return err
 	})
 	ask("the list", func() error {
-		return h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { answers <- "a row"; return nil })
+		return h.Forms(t.Context(), form.Plain, john.ID, func(form.Listed) error { answers <- "a row"; return nil })
 	})
 	select {
 	case what := <-answers:
@@ -448,32 +449,32 @@ func TestDamageOfAFormIsSaid(t *testing.T) {
 		t.Helper()
 		w := h.store.NewWrites(sh)
 		w.Set(key, value)
-		done := make(outcome, 1)
+		done := make(confirmed, 1)
 		h.store.Append(w, done)
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
 	}
 	set(persistence.ListKey(nil, sh, byte(form.Plain), "john", when, id), []byte("nonsense"))
-	if err := h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { return nil }); !errors.Is(err, failure.ErrExecution) {
+	if err := h.Forms(t.Context(), form.Plain, john.ID, func(form.Listed) error { return nil }); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("a row: got %v, want ErrExecution", err)
 	}
 	set(persistence.DraftKey(nil, sh, id, "john"), []byte("nonsense"))
-	if _, err := h.draft(john, instanceName(id), `{}`); !errors.Is(err, failure.ErrExecution) {
+	if _, err := h.draft(john, instanceid.Text(id), `{}`); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("a draft: got %v, want ErrExecution", err)
 	}
-	if _, err := h.draft(john, instanceName(id), ""); err != nil || h.form(john, instanceName(id)).Draft != nil {
+	if _, err := h.draft(john, instanceid.Text(id), ""); err != nil || h.form(john, instanceid.Text(id)).Draft != nil {
 		t.Errorf("a draft that cannot be read can be dropped: got %v", err)
 	}
 	record := h.instances("leave")[0].record
-	d, _ := h.catalog.newest("leave")
-	in, err := d.Restore(instanceName(id), record)
+	d, _ := h.catalog.Newest("leave")
+	in, err := d.Restore(instanceid.Text(id), record)
 	if err != nil {
 		t.Fatal(err)
 	}
 	set(persistence.RecordKey(nil, sh, "leave", id), d.AppendRecord(nil, &in, record.Chain, d.AppendStates(nil, &in), []byte("nonsense")))
 	h.restart()
-	if _, err := h.load(john, "leave", instanceName(id)); !errors.Is(err, failure.ErrExecution) {
+	if _, err := h.load(john, "leave", instanceid.Text(id)); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("a record: got %v, want ErrExecution", err)
 	}
 }
@@ -496,26 +497,4 @@ func TestABuiltinIsNoChoice(t *testing.T) {
 	if statemachine.IsIdentifier("-") {
 		t.Error("a file can have the id of a builtin")
 	}
-}
-
-func FuzzDraft(f *testing.F) {
-	d := Draft{Revision: 1 << 40, SavedAt: 5, Data: value(`{"a":[1,"x"]}`)}
-	whole := d.append(nil)
-	for n := range whole {
-		f.Add(whole[:n])
-	}
-	f.Add(whole)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		d, err := parseDraft(b)
-		if err != nil {
-			if !errors.Is(err, failure.ErrExecution) {
-				t.Errorf("error of another kind: %v", err)
-			}
-			return
-		}
-		again, err := parseDraft(d.append(nil))
-		if err != nil || again.Revision != d.Revision || !bytes.Equal(again.Data, d.Data) {
-			t.Errorf("%x: got %+v, then %+v, %v", b, d, again, err)
-		}
-	})
 }

@@ -15,7 +15,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors"
+	"troupe/actors/catalog"
 	"troupe/actors/identity"
+	"troupe/actors/query"
 	"troupe/persistence"
 	"troupe/persistence/storetest"
 	"troupe/statemachine"
@@ -72,7 +74,7 @@ type house struct {
 	o       Options
 	store   *persistence.Store
 	system  *actors.System
-	catalog *Catalog
+	catalog *catalog.Catalog
 	book    logBook
 	*Router
 
@@ -127,7 +129,7 @@ func (h *house) start() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if h.catalog, err = OpenCatalog(h.store, parser, zerolog.New(&h.book)); err != nil {
+	if h.catalog, err = catalog.Open(h.store, parser, zerolog.New(&h.book)); err != nil {
 		h.t.Fatal(err)
 	}
 	h.system = actors.NewSystem(zerolog.Nop())
@@ -163,20 +165,20 @@ func (h *house) clock() time.Time {
 	return h.now
 }
 
-func sources(t *testing.T, texts ...string) []Source {
+func sources(t *testing.T, texts ...string) []catalog.Source {
 	t.Helper()
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []Source
+	var out []catalog.Source
 	for i, text := range texts {
 		file := fmt.Sprintf("workflows/%d.yaml", i)
 		parsed, err := parser.Parse(statemachine.Source{File: file, Text: []byte(text)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, Source{File: file, Text: []byte(text), Parsed: parsed.Definition})
+		out = append(out, catalog.Source{File: file, Text: []byte(text), Parsed: parsed.Definition})
 	}
 	return out
 }
@@ -248,7 +250,7 @@ func (h *house) mustLoad(who *identity.Principal, workflow, id string) *Reply {
 func (h *house) query(who *identity.Principal, workflow, filter string) []string {
 	h.t.Helper()
 	ids := []string{}
-	_, err := h.Query(h.t.Context(), &QueryRequest{Caller: who, WorkflowID: workflow, Filter: filter}, func(item []byte) error {
+	_, err := h.Query(h.t.Context(), &query.Request{Caller: who, WorkflowID: workflow, Filter: filter}, func(item []byte) error {
 		var entry struct {
 			ID string `json:"_id"`
 		}
@@ -307,4 +309,15 @@ func events(t *testing.T, r *Reply) string {
 		t.Errorf("sequence %d, %d entries", r.Sequence, len(names))
 	}
 	return strings.Join(names, ",")
+}
+
+// confirmed waits for a commit.
+type confirmed chan error
+
+func (c confirmed) Committed(err error) { c <- err }
+
+// slotsHeld is how many slots queries and lists hold.
+func (h *house) slotsHeld() int {
+	queries, lists := h.queries.Open()
+	return queries + lists
 }

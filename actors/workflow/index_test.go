@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/query"
 	"troupe/persistence"
 	"troupe/persistence/storetest"
 	"troupe/statemachine/data"
@@ -270,16 +271,16 @@ func TestAnIndexIsAskedOnlyWhenItIsWhole(t *testing.T) {
 	h := newHouse(t, Options{})
 	ids, goOn := h.inTheMiddle(200)
 	h.checkIndexes()
-	one := QueryRequest{Caller: boss, WorkflowID: "stock", Filter: `{"svcPublic.a":{"$in":[1,"a"]}}`, Explain: true}
+	one := query.Request{Caller: boss, WorkflowID: "stock", Filter: `{"svcPublic.a":{"$in":[1,"a"]}}`, Explain: true}
 	want := matching(t, h.instances("stock"), one.Filter)
 	got, end, err := h.list(one)
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("while it is being built: got %v, %v, want %v", got, err, want)
 	}
-	if err == nil && (end.Explain.Plan != planScan || len(end.Explain.Considered) != 0) {
+	if err == nil && (end.Explain.Plan != "scan" || len(end.Explain.Considered) != 0) {
 		t.Errorf("while it is being built: %+v, want a scan and nothing considered", end.Explain)
 	}
-	byIndex := QueryRequest{Caller: boss, WorkflowID: "stock", Sort: "svcPublic.a"}
+	byIndex := query.Request{Caller: boss, WorkflowID: "stock", Sort: "svcPublic.a"}
 	if _, _, err := h.list(byIndex); !errors.Is(err, failure.ErrBusy) {
 		t.Errorf("sorted by what is being built: got %v, want ErrBusy", err)
 	}
@@ -348,7 +349,7 @@ func TestAStoreThatRefusesForAMomentDoesNotSpoilAnIndex(t *testing.T) {
 	for _, id := range ids[30:] {
 		h.mustSend(boss, "stock", id, "set", `{"a":"z"}`, "")
 	}
-	h.catalog.indexesChanged <- struct{}{} // rather than wait for buildRetry
+	h.publish(leave, order, stock("stock", 2, "svcPublic.a"), stock("other", 1, "svcPublic.a")) // rather than wait for the next attempt
 	h.awaitIndexes()
 	h.checkIndexes()
 	h.restart()
@@ -371,7 +372,7 @@ func TestAnIndexThatGoesFreesItsKeysAndItsNumberIsNotUsedAgain(t *testing.T) {
 		t.Errorf("an index that is gone has %d rows", got)
 	}
 	h.checkIndexes()
-	if _, _, err := h.list(QueryRequest{Caller: boss, WorkflowID: "stock", Sort: "svcPublic.a"}); !errors.Is(err, failure.ErrInvalid) {
+	if _, _, err := h.list(query.Request{Caller: boss, WorkflowID: "stock", Sort: "svcPublic.a"}); !errors.Is(err, failure.ErrInvalid) {
 		t.Errorf("sorted by an index that is gone: got %v, want ErrInvalid", err)
 	}
 	h.restart()
@@ -412,7 +413,7 @@ func TestALateEntryOfAnIndexThatIsGoneIsNotWritten(t *testing.T) {
 	h.publish(leave, order, stock("stock", 1, "svcPublic.a"))
 	id := h.create(boss, "stock", `{"a":1}`)
 	h.awaitIndexes()
-	ix := (*h.catalog.indexes.Load()).find("stock", "svcPublic.a")
+	ix := h.catalog.Indexes().Find("stock", "svcPublic.a")
 	h.publish(leave, order, stock("stock", 2))
 	h.awaitIndexes()
 	e, _ := h.awake.Load(mustID(t, id))
@@ -420,10 +421,7 @@ func TestALateEntryOfAnIndexThatIsGoneIsNotWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.inFlight.Add(1)
-	c := newCall(e)
-	c.index = ix
-	h.system.Root().Send(e.pid, c)
-	if _, err := h.wait(c); err != nil {
+	if _, err := h.wait(h.Router.send(e, enterIndex{ix})); err != nil {
 		t.Errorf("got %v, want nothing to be done", err)
 	}
 	h.checkIndexes()
@@ -440,7 +438,7 @@ func TestADamagedInstanceIsInNoIndexAndTheOthersAre(t *testing.T) {
 		key := mustID(t, id)
 		w := h.store.NewWrites(h.store.ShardOf(key))
 		w.Set(persistence.RecordKey(nil, h.store.ShardOf(key), "stock", key), []byte("not a record"))
-		done := make(outcome, 1)
+		done := make(confirmed, 1)
 		h.store.Append(w, done)
 		if err := <-done; err != nil {
 			t.Fatal(err)

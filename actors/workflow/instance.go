@@ -7,6 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/persistence"
@@ -17,7 +18,7 @@ import (
 // only inside Receive.
 type instance struct {
 	router     *Router
-	entry      *entry
+	activation *activation
 	id         persistence.ID
 	name       string // the id as text
 	workflowID string
@@ -70,42 +71,22 @@ func (i *instance) Receive(ctx actor.Context) {
 			}
 		}
 	}()
-	answered = i.handle(c)
-	i.settle()
-}
-
-// handle runs one call. It returns true when the call is answered or the journal
-// has it.
-func (i *instance) handle(c *call) bool {
-	var err error
-	handed := false
-	switch {
-	case c.create != nil:
-		handed, err = i.create(c)
-	case c.event != nil:
-		handed, err = i.send(c)
-	case c.draft != nil:
-		handed, err = i.draft(c)
-	case c.index != nil:
-		handed, err = i.enterIndex(c)
-	default:
-		handed, err = i.read(c)
-	}
-	if err != nil && !handed {
+	if err := c.request.run(i, c); err != nil {
 		i.refuse(c, err)
 	}
-	return true
+	answered = true
+	i.settle()
 }
 
 // refuse answers with an error, which shows what the instance is like as any
 // reply does: it leaves when that is durable.
 func (i *instance) refuse(c *call, err error) {
-	if i.entry.uncommitted.Load() == 0 {
+	if i.activation.uncommitted.Load() == 0 {
 		c.answer(nil, err)
 		return
 	}
 	c.refusal = err
-	i.entry.uncommitted.Add(1)
+	i.activation.uncommitted.Add(1)
 	i.router.store.Barrier(c)
 }
 
@@ -125,7 +106,7 @@ func (i *instance) ensureLoaded() error {
 	}
 	record, err := statemachine.ParseRecord(stored)
 	if err == nil {
-		if i.of, err = r.catalog.version(i.workflowID, record.Version); err == nil {
+		if i.of, err = r.catalog.Version(i.workflowID, record.Version); err == nil {
 			i.state, err = i.of.Restore(i.name, record)
 		}
 	}
@@ -155,45 +136,55 @@ func (i *instance) view() statemachine.View {
 	return statemachine.View{Instance: &i.state, Of: i.of}
 }
 
-// read answers a load.
-func (i *instance) read(c *call) (handed bool, err error) {
+// mayLoad asks whether the caller may see the instance, and loads it.
+func (i *instance) mayLoad(req *LoadRequest) error {
 	if err := i.ensureLoaded(); err != nil {
-		return false, err
+		return err
 	}
-	req := c.load
-	newest, err := i.router.catalog.newest(i.workflowID)
+	newest, err := i.router.catalog.Newest(i.workflowID)
 	if err != nil {
-		return false, err
+		return err
 	}
-	if !newest.MayRead(i.view(), callerOf(req.Caller), i.router.o.Clock()) {
-		return false, failure.ErrNotFound
+	if !newest.MayRead(i.view(), catalog.CallerOf(req.Caller), i.router.o.Clock()) {
+		return failure.ErrNotFound
 	}
-	if c.look != nil {
-		if err := c.look(i); err != nil {
-			return false, err
-		}
-		i.deliver(c, &Reply{})
-		return true, nil
+	return nil
+}
+
+// loadInstance is the request of Load.
+type loadInstance struct{ *LoadRequest }
+
+func (req loadInstance) run(i *instance, c *call) error {
+	if err := i.mayLoad(req.LoadRequest); err != nil {
+		return err
 	}
 	reply, err := i.reply(i.head, i.tail, i.state.Sequence, req.WithHistory)
 	if err != nil {
-		return false, err
+		return err
 	}
 	i.deliver(c, reply)
-	return true, nil
+	return nil
 }
 
 // deliver answers now if everything that the instance wrote is durable, and
 // behind the journal's queue otherwise (promise: no reply shows state that a
 // crash could take back).
 func (i *instance) deliver(c *call, reply *Reply) {
-	if i.entry.uncommitted.Load() == 0 {
+	if i.activation.uncommitted.Load() == 0 {
 		c.answer(reply, nil)
 		return
 	}
 	c.prepared = reply
-	i.entry.uncommitted.Add(1)
+	i.activation.uncommitted.Add(1)
 	i.router.store.Barrier(c)
+}
+
+// handOver gives the journal a batch and the reply that leaves when it is durable.
+// taken is false when nothing was written; the journal answers the call even then.
+func (i *instance) handOver(w *persistence.Writes, c *call, reply *Reply) (taken bool) {
+	c.prepared = reply
+	i.activation.uncommitted.Add(1)
+	return i.router.store.Append(w, c)
 }
 
 // reply builds an answer for the given state of the record.

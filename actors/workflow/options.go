@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors"
+	"troupe/actors/catalog"
 	"troupe/actors/quota"
 	"troupe/persistence"
 )
@@ -18,7 +19,7 @@ type Options struct {
 	// System spawns the instance actors; required.
 	System *actors.System
 	// Catalog holds the definitions; required.
-	Catalog *Catalog
+	Catalog *catalog.Catalog
 	// Clock tells the time; nil: time.Now.
 	Clock func() time.Time
 	Log   zerolog.Logger
@@ -42,7 +43,7 @@ type Options struct {
 	// in memory; a longer one is read again for each full reply. Default 1 MiB.
 	HistoryResidentBytes int
 	// QueriesMax is how many queries work at a time, and ListsMax how many lists of
-	// forms. Users share them fairly (actors/workflow/DESIGN.md, "Fairness").
+	// forms. Users share them fairly (actors/query/DESIGN.md, "Fairness").
 	// Defaults 2 and 32.
 	QueriesMax, ListsMax int
 	// QueriesOpenMax and ListsOpenMax are how many have a snapshot at a time, those

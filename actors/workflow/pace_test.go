@@ -3,7 +3,6 @@ package workflow
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,19 +11,9 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/actors/query"
 	"troupe/persistence/clocktest"
 )
-
-// slots takes slots among the queries. It ends with the test.
-func (h *house) slots(who *identity.Principal) *slots {
-	h.t.Helper()
-	slots, err := h.enter(h.t.Context(), h.queries, who.ID, time.Minute)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.t.Cleanup(slots.leave)
-	return slots
-}
 
 // unread is answers that nobody reads.
 type unread struct {
@@ -42,7 +31,7 @@ func (u *unread) begin(n int, read func(func()) error) {
 	synctest.Wait()
 }
 
-// TestUnreadAnswersHoldUpNobody holds actors/workflow/DESIGN.md, "Fairness".
+// TestUnreadAnswersHoldUpNobody holds actors/query/DESIGN.md, "Fairness".
 func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 	for name, c := range map[string]struct {
 		open func(h *house) int
@@ -50,17 +39,17 @@ func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 		wait time.Duration // how long one more of the same user waits in vain
 	}{
 		"queries": {
-			func(h *house) int { return h.queries.open.Held() },
+			func(h *house) int { queries, _ := h.queries.Open(); return queries },
 			func(h *house, who *identity.Principal, item func()) error {
-				_, err := h.Query(h.t.Context(), &QueryRequest{Caller: who, WorkflowID: "order"}, func([]byte) error { item(); return nil })
+				_, err := h.Query(h.t.Context(), &query.Request{Caller: who, WorkflowID: "order"}, func([]byte) error { item(); return nil })
 				return err
 			},
 			2 * time.Second,
 		},
 		"lists": {
-			func(h *house) int { return h.lists.open.Held() },
+			func(h *house) int { _, lists := h.queries.Open(); return lists },
 			func(h *house, who *identity.Principal, item func()) error {
-				return h.Forms(h.t.Context(), form.Plain, who.ID, func(ListedForm) error { item(); return nil })
+				return h.Forms(h.t.Context(), form.Plain, who.ID, func(form.Listed) error { item(); return nil })
 			},
 			time.Minute, // people are not sent away for others' sake
 		},
@@ -110,7 +99,7 @@ func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 				}
 				close(u.release)
 				u.all.Wait()
-				if n := h.queries.count() + h.lists.count(); n != 0 {
+				if n := h.slotsHeld(); n != 0 {
 					t.Errorf("%d slots are still held", n)
 				}
 			})
@@ -126,7 +115,7 @@ func TestAListWaitsForASlot(t *testing.T) {
 		h.createForm(john, "leave", form.Plain)
 		u := &unread{release: make(chan struct{}), ended: make(chan error, 100)}
 		u.begin(100, func(item func()) error {
-			return h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { item(); return nil })
+			return h.Forms(t.Context(), form.Plain, john.ID, func(form.Listed) error { item(); return nil })
 		})
 		clocktest.Advance(10 * time.Second)
 		close(u.release)
@@ -135,32 +124,6 @@ func TestAListWaitsForASlot(t *testing.T) {
 			if err := <-u.ended; err != nil {
 				t.Fatal(err)
 			}
-		}
-	})
-}
-
-// TestAnAnswerThatWasReadHasEnded: it waits for no slot when nothing is left to do.
-func TestAnAnswerThatWasReadHasEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, Options{QueriesMax: 1, ListsMax: 1})
-		h.create(boss, "order", "")
-		h.createForm(john, "leave", form.Plain)
-		begun := time.Now()
-		taken := func(of *readers) error {
-			slots, err := h.enter(t.Context(), of, mary.ID, time.Second)
-			if err == nil {
-				t.Cleanup(slots.leave)
-			}
-			return err
-		}
-		if _, err := h.Query(t.Context(), &QueryRequest{Caller: boss, WorkflowID: "order"}, func([]byte) error { return taken(h.queries) }); err != nil {
-			t.Errorf("a query, while mary has the slot: %v", err)
-		}
-		if err := h.Forms(t.Context(), form.Plain, john.ID, func(ListedForm) error { return taken(h.lists) }); err != nil {
-			t.Errorf("a list, while mary has the slot: %v", err)
-		}
-		if waited := time.Since(begun); waited != 0 {
-			t.Errorf("they waited %s", waited)
 		}
 	})
 }
@@ -180,11 +143,11 @@ func TestASlowFilterCostsItsOwnUser(t *testing.T) {
 	done := make(chan error, slowOnes)
 	for range slowOnes {
 		go func() {
-			_, err := h.Router.Query(ctx, &QueryRequest{Caller: boss, WorkflowID: "stock", Filter: slow}, func([]byte) error { return nil })
+			_, err := h.Router.Query(ctx, &query.Request{Caller: boss, WorkflowID: "stock", Filter: slow}, func([]byte) error { return nil })
 			done <- err
 		}()
 	}
-	await(t, "the slow queries to run", func() bool { return h.queries.open.Held() == slowOnes })
+	await(t, "the slow queries to run", func() bool { return h.slotsHeld() == slowOnes+1 })
 	for range 5 {
 		h.query(mary, "order", "")
 	}
@@ -196,30 +159,5 @@ func TestASlowFilterCostsItsOwnUser(t *testing.T) {
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("a slow query: got %v, want context.Canceled", err)
 		}
-	}
-}
-
-// TestUsersShareTheRestOfTheMachine: a user's queries rest as if others had one
-// each.
-func TestUsersShareTheRestOfTheMachine(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // on a large machine nobody rests
-	h := newHouse(t, Options{QueriesMax: 8})
-	h.inFlight.Add(1 << 20) // events keep the machine busy
-	defer h.inFlight.Add(-1 << 20)
-	alone := h.slots(mary)
-	h.slots(john)
-	want := h.restAfter(time.Millisecond, "mary")
-	for range 3 {
-		h.slots(john)
-	}
-	if got := h.restAfter(time.Millisecond, "mary"); got != want || got == 0 {
-		t.Errorf("mary rests %s beside four of john's, %s beside one, want the same", got, want)
-	}
-	if got := h.restAfter(time.Millisecond, "john"); got <= 3*want {
-		t.Errorf("one of john's four rests %s, want about four times %s", got, want)
-	}
-	alone.pause()
-	if got := h.restAfter(time.Millisecond, "john"); got >= 3*want {
-		t.Errorf("one of john's four rests %s while mary's waits for its reader, want about twice %s", got, want)
 	}
 }

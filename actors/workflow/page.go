@@ -6,10 +6,21 @@ import (
 	"fmt"
 	"strconv"
 
+	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/internal/history"
+	"troupe/actors/query"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
+)
+
+const (
+	// pageMax is the most entries of a page, and pageBytesMax ends one early, so that
+	// it fits into memory.
+	pageMax      = 1000
+	pageBytesMax = 8 << 20
 )
 
 // Events lists what the caller may send to an instance now, each with its
@@ -29,8 +40,8 @@ func (r *Router) Events(ctx context.Context, req *LoadRequest) (*EventsReply, er
 
 // available renders the events for the caller.
 func (i *instance) available(req *LoadRequest) []byte {
-	caller, now := callerOf(req.Caller), i.router.o.Clock()
-	newest, err := i.router.catalog.newest(i.workflowID)
+	caller, now := catalog.CallerOf(req.Caller), i.router.o.Clock()
+	newest, err := i.router.catalog.Newest(i.workflowID)
 	out := []byte{'['}
 	if err != nil || !newest.MaySend(i.view(), caller, now) {
 		return append(out, ']')
@@ -87,18 +98,18 @@ func (r *Router) History(ctx context.Context, req *HistoryRequest) (*HistoryPage
 }
 
 func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage, error) {
-	if req.Limit < 1 || req.Limit > limitMax {
-		return nil, fmt.Errorf("%w: the limit must be 1 to %d", failure.ErrInvalid, limitMax)
+	if req.Limit < 1 || req.Limit > pageMax {
+		return nil, fmt.Errorf("%w: the limit must be 1 to %d", failure.ErrInvalid, pageMax)
 	}
-	entries := list{"history", req.WorkflowID, req.InstanceID}
+	entries := query.List{"history", req.WorkflowID, req.InstanceID}
 	var seen uint64 // the entries of the pages before
 	if req.Cursor != "" {
-		position, err := entries.position(req.Cursor)
+		position, err := entries.Position(req.Cursor)
 		if err != nil {
 			return nil, err
 		}
 		if len(position) != 8 {
-			return nil, errCursor
+			return nil, query.ErrCursor
 		}
 		seen = binary.BigEndian.Uint64(position)
 	}
@@ -112,26 +123,27 @@ func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage
 		return nil, err
 	}
 	if seen > last {
-		return nil, errCursor
+		return nil, query.ErrCursor
 	}
 	page := &HistoryPage{}
 	end := seen + min(last-seen, uint64(req.Limit))
 	sh := r.store.ShardOf(id)
 	for n := seen + 1; n <= end; n++ {
 		value, err := r.store.Load(persistence.EntryKey(nil, sh, id, n))
-		if err == nil && (len(value) < entryHead || value[0] != entryFormat) {
+		entry, ok := history.Entry(value)
+		if err == nil && !ok {
 			err = persistence.ErrCorrupt
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: history entry %s: %w", failure.ErrExecution, strconv.FormatUint(n, 10), err)
 		}
-		page.Entries = appendEntry(page.Entries, value[entryHead:])
+		page.Entries = history.Join(page.Entries, entry)
 		if len(page.Entries) >= pageBytesMax {
 			end = n
 		}
 	}
 	if end < last {
-		page.Next = entries.cursor(binary.BigEndian.AppendUint64(nil, end))
+		page.Next = entries.Cursor(binary.BigEndian.AppendUint64(nil, end))
 	}
 	return page, nil
 }
@@ -139,13 +151,40 @@ func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage
 // look runs f inside the instance's actor when the caller may see the instance,
 // and returns when everything that f saw is durable.
 func (r *Router) look(_ context.Context, req *LoadRequest, f func(*instance) error) error {
-	d, err := r.catalog.newest(req.WorkflowID)
+	d, err := r.catalog.Newest(req.WorkflowID)
 	if err != nil {
 		return err
 	}
-	if d.ReadRight(callerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
+	if d.ReadRight(catalog.CallerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
 		return failure.ErrForbidden
 	}
-	_, err = r.ask(req.WorkflowID, req.InstanceID, func(c *call) { c.load, c.look = req, f })
+	_, err = r.ask(req.WorkflowID, req.InstanceID, inspect{req, f})
 	return err
+}
+
+// inspect is the request of look.
+type inspect struct {
+	load *LoadRequest
+	look func(*instance) error
+}
+
+func (m inspect) run(i *instance, c *call) error {
+	if err := i.mayLoad(m.load); err != nil {
+		return err
+	}
+	if err := m.look(i); err != nil {
+		return err
+	}
+	i.deliver(c, &Reply{})
+	return nil
+}
+
+// Locate implements watch.Instances.
+func (r *Router) Locate(ctx context.Context, caller *identity.Principal, workflowID, instanceID string) (id persistence.ID, sequence uint64, err error) {
+	req := &LoadRequest{Caller: caller, WorkflowID: workflowID, InstanceID: instanceID}
+	err = r.look(ctx, req, func(i *instance) error {
+		id, sequence = i.id, i.state.Sequence
+		return nil
+	})
+	return id, sequence, err
 }

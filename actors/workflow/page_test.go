@@ -14,6 +14,8 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/internal/instanceid"
+	"troupe/actors/query"
 	"troupe/persistence"
 )
 
@@ -51,7 +53,7 @@ func TestPagesWhileInstancesComeGoAndChange(t *testing.T) {
 				want = append(want, s.name)
 			}
 		}
-		req := QueryRequest{Caller: boss, WorkflowID: "stock", Filter: c.filter, Sort: c.sort, Limit: 9}
+		req := query.Request{Caller: boss, WorkflowID: "stock", Filter: c.filter, Sort: c.sort, Limit: 9}
 		for {
 			page, end, err := h.list(req)
 			if err != nil {
@@ -92,7 +94,7 @@ func TestACursorFitsOnlyItsList(t *testing.T) {
 		h.mustSend(boss, "stock", ids[0], "set", "", "")
 	}
 	h.awaitIndexes()
-	req := QueryRequest{Caller: boss, WorkflowID: "stock", Filter: `{"svcPublic.n":{"$gte":0}}`, Sort: "svcPublic.n", Limit: 5}
+	req := query.Request{Caller: boss, WorkflowID: "stock", Filter: `{"svcPublic.n":{"$gte":0}}`, Sort: "svcPublic.n", Limit: 5}
 	first, end, err := h.list(req)
 	if err != nil || end.Next == "" {
 		t.Fatal(first, end, err)
@@ -106,28 +108,28 @@ func TestACursorFitsOnlyItsList(t *testing.T) {
 	if err != nil || history.Next == "" {
 		t.Fatal(history, err)
 	}
-	for name, change := range map[string]func(*QueryRequest){
-		"another workflow":         func(q *QueryRequest) { q.WorkflowID, q.Sort = "plain", "" },
-		"another filter":           func(q *QueryRequest) { q.Filter = `{"svcPublic.n":{"$gte":1}}` },
-		"no filter":                func(q *QueryRequest) { q.Filter = "" },
-		"another sort":             func(q *QueryRequest) { q.Sort = "svcPublic.a" },
-		"the other way":            func(q *QueryRequest) { q.Sort = "-svcPublic.n" },
-		"no sort":                  func(q *QueryRequest) { q.Sort = "" },
-		"a history's":              func(q *QueryRequest) { q.Cursor = history.Next },
-		"garbled":                  func(q *QueryRequest) { q.Cursor = "x" },
-		"not base64":               func(q *QueryRequest) { q.Cursor = "ä" },
-		"with a padding":           func(q *QueryRequest) { q.Cursor += "=" },
-		"an id":                    func(q *QueryRequest) { q.Cursor = ids[0] },
-		"without its end":          func(q *QueryRequest) { q.Cursor = q.Cursor[:len(q.Cursor)-4] },
-		"without its beginning":    func(q *QueryRequest) { q.Cursor = q.Cursor[4:] },
-		"with something behind":    func(q *QueryRequest) { q.Cursor += "AAAA" },
-		"twice":                    func(q *QueryRequest) { q.Cursor += q.Cursor },
-		"without a limit":          func(q *QueryRequest) { q.Limit = 0 },
-		"with a limit of 1001":     func(q *QueryRequest) { q.Limit = 1001 },
-		"with a negative limit":    func(q *QueryRequest) { q.Limit = -1 },
-		"with a limit of no list":  func(q *QueryRequest) { q.Cursor, q.Limit = "", -1 },
-		"only its head":            func(q *QueryRequest) { q.Cursor = q.Cursor[:12] },
-		"of a list that is longer": func(q *QueryRequest) { q.Filter += " " },
+	for name, change := range map[string]func(*query.Request){
+		"another workflow":         func(q *query.Request) { q.WorkflowID, q.Sort = "plain", "" },
+		"another filter":           func(q *query.Request) { q.Filter = `{"svcPublic.n":{"$gte":1}}` },
+		"no filter":                func(q *query.Request) { q.Filter = "" },
+		"another sort":             func(q *query.Request) { q.Sort = "svcPublic.a" },
+		"the other way":            func(q *query.Request) { q.Sort = "-svcPublic.n" },
+		"no sort":                  func(q *query.Request) { q.Sort = "" },
+		"a history's":              func(q *query.Request) { q.Cursor = history.Next },
+		"garbled":                  func(q *query.Request) { q.Cursor = "x" },
+		"not base64":               func(q *query.Request) { q.Cursor = "ä" },
+		"with a padding":           func(q *query.Request) { q.Cursor += "=" },
+		"an id":                    func(q *query.Request) { q.Cursor = ids[0] },
+		"without its end":          func(q *query.Request) { q.Cursor = q.Cursor[:len(q.Cursor)-4] },
+		"without its beginning":    func(q *query.Request) { q.Cursor = q.Cursor[4:] },
+		"with something behind":    func(q *query.Request) { q.Cursor += "AAAA" },
+		"twice":                    func(q *query.Request) { q.Cursor += q.Cursor },
+		"without a limit":          func(q *query.Request) { q.Limit = 0 },
+		"with a limit of 1001":     func(q *query.Request) { q.Limit = 1001 },
+		"with a negative limit":    func(q *query.Request) { q.Limit = -1 },
+		"with a limit of no list":  func(q *query.Request) { q.Cursor, q.Limit = "", -1 },
+		"only its head":            func(q *query.Request) { q.Cursor = q.Cursor[:12] },
+		"of a list that is longer": func(q *query.Request) { q.Filter += " " },
 	} {
 		other := req
 		change(&other)
@@ -139,20 +141,20 @@ func TestACursorFitsOnlyItsList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stock := list{"instances", "stock", req.Filter, req.Sort}
-	if _, err := stock.position(req.Cursor); err != nil {
+	stock := query.List{"instances", "stock", req.Filter, req.Sort}
+	if _, err := stock.Position(req.Cursor); err != nil {
 		t.Fatal(err)
 	}
 	for n := range cursor {
 		for bit := range 8 {
 			other := slices.Clone(cursor)
 			other[n] ^= 1 << bit
-			if _, err := stock.position(base64.RawURLEncoding.EncodeToString(other)); !errors.Is(err, failure.ErrInvalid) {
+			if _, err := stock.Position(base64.RawURLEncoding.EncodeToString(other)); !errors.Is(err, failure.ErrInvalid) {
 				t.Fatalf("bit %d of byte %d flipped: got %v, want ErrInvalid", bit, n, err)
 			}
 		}
 	}
-	if id, _ := parseInstanceID(first[4]); !bytes.Equal(cursor[cursorHead:cursorHead+16], id[:]) {
+	if id, _ := instanceid.Parse(first[4]); !bytes.Equal(cursor[9:9+16], id[:]) {
 		t.Errorf("the cursor %x is not behind %s, which the caller saw last", cursor, first[4])
 	}
 	h.restart()
@@ -161,7 +163,7 @@ func TestACursorFitsOnlyItsList(t *testing.T) {
 	if err != nil || !slices.Equal(again[:5], second) || end.Count != 60 {
 		t.Errorf("after a restart: got %v, %v, want to go on with %v", again, err, second)
 	}
-	if whole, err := h.pages(QueryRequest{Caller: boss, WorkflowID: "stock", Sort: "svcPublic.n", Limit: 1000}); err != nil || len(whole) != 60 {
+	if whole, err := h.pages(query.Request{Caller: boss, WorkflowID: "stock", Sort: "svcPublic.n", Limit: 1000}); err != nil || len(whole) != 60 {
 		t.Errorf("one page of the largest size: %d, %v", len(whole), err)
 	}
 }
@@ -174,7 +176,7 @@ func TestAPageEndsEarly(t *testing.T) {
 	for n := range 11 {
 		h.create(boss, "stock", fmt.Sprintf(`{"n":%d,"u":%q}`, n, big))
 	}
-	req := QueryRequest{Caller: boss, WorkflowID: "stock", Limit: 1000, Sort: "-svcPublic.n"}
+	req := query.Request{Caller: boss, WorkflowID: "stock", Limit: 1000, Sort: "-svcPublic.n"}
 	first, end, err := h.list(req)
 	if err != nil || len(first) != 10 || end.Next == "" {
 		t.Errorf("a page of 900 kB each: %d entries, next %q, %v; want ten, and another page", len(first), end.Next, err)
@@ -182,18 +184,18 @@ func TestAPageEndsEarly(t *testing.T) {
 	if all, err := h.pages(req); err != nil || len(all) != 11 {
 		t.Errorf("all pages: %d, %v, want 11", len(all), err)
 	}
-	rare := slices.Repeat([]string{`{}`}, 2*peekMax+200)
+	rare := slices.Repeat([]string{`{}`}, 2*1000+200)
 	h.fill("stock", rare)
 	h.create(boss, "stock", `{"t":"rare"}`)
 	h.fill("stock", rare)
 	last := h.create(boss, "stock", `{"t":"rare"}`)
-	req = QueryRequest{Caller: boss, WorkflowID: "stock", Filter: `{"svcPublic.t":"rare"}`, Limit: 1}
+	req = query.Request{Caller: boss, WorkflowID: "stock", Filter: `{"svcPublic.t":"rare"}`, Limit: 1}
 	page, end, err := h.list(req)
 	if err != nil || len(page) != 1 || end.Next == "" {
 		t.Fatal(page, end, err)
 	}
-	rares := list{"instances", "stock", req.Filter, ""}
-	if position, err := rares.position(end.Next); err != nil || instanceName(persistence.ID(position)) != page[0] {
+	rares := query.List{"instances", "stock", req.Filter, ""}
+	if position, err := rares.Position(end.Next); err != nil || instanceid.Text(persistence.ID(position)) != page[0] {
 		t.Errorf("the cursor is at %x, %v, want at %s: the instances behind it were not shown", position, err, page[0])
 	}
 	req.Cursor = end.Next
@@ -242,7 +244,7 @@ stateMachines:
 	} {
 		for _, limit := range []int{0, 10} {
 			var got []string
-			_, err := h.Query(t.Context(), &QueryRequest{Caller: c.who, WorkflowID: "shop", Fields: c.fields, Limit: limit}, func(item []byte) error {
+			_, err := h.Query(t.Context(), &query.Request{Caller: c.who, WorkflowID: "shop", Fields: c.fields, Limit: limit}, func(item []byte) error {
 				got = append(got, string(item))
 				return nil
 			})
@@ -265,30 +267,30 @@ func TestAQueryIsRefused(t *testing.T) {
 	h.awaitIndexes()
 	for _, c := range []struct {
 		name string
-		req  QueryRequest
+		req  query.Request
 		want error
 	}{
-		{"explained to a member", QueryRequest{Caller: member, Explain: true}, failure.ErrForbidden},
-		{"no right", QueryRequest{Caller: eve}, failure.ErrForbidden},
-		{"no right, with a bad filter", QueryRequest{Caller: eve, Filter: "{"}, failure.ErrForbidden},
-		{"no right, with a cursor", QueryRequest{Caller: eve, Cursor: "x", Limit: 1}, failure.ErrForbidden},
-		{"no right, explained", QueryRequest{Caller: eve, Explain: true}, failure.ErrForbidden},
-		{"an unknown workflow", QueryRequest{Caller: boss, WorkflowID: "nope"}, failure.ErrNotFound},
-		{"a member's filter on private data", QueryRequest{Caller: member, Filter: `{"svcPrivate.p":0}`}, failure.ErrInvalid},
-		{"the same inside of others", QueryRequest{Caller: member, Filter: `{"$or":[{"svcPrivate.p":0},{"_id":"x"}]}`}, failure.ErrInvalid},
-		{"a member's sort by private data", QueryRequest{Caller: member, Sort: "svcPrivate.p"}, failure.ErrInvalid},
-		{"the same down", QueryRequest{Caller: member, Sort: "-svcPrivate.p"}, failure.ErrInvalid},
-		{"private data for a member", QueryRequest{Caller: member, Fields: []string{"svcPrivate"}}, failure.ErrInvalid},
-		{"an unknown field", QueryRequest{Caller: boss, Fields: []string{"states"}}, failure.ErrInvalid},
-		{"an empty field", QueryRequest{Caller: boss, Fields: []string{""}}, failure.ErrInvalid},
-		{"a field twice", QueryRequest{Caller: boss, Fields: []string{"svcHistory", "svcPrivate", "svcHistory"}}, failure.ErrInvalid},
-		{"sorted by what has no index", QueryRequest{Caller: boss, Sort: "svcPublic.u"}, failure.ErrInvalid},
-		{"sorted by a part of a path", QueryRequest{Caller: boss, Sort: "svcPublic.b"}, failure.ErrInvalid},
-		{"sorted by the states", QueryRequest{Caller: boss, Sort: "states.nodeId"}, failure.ErrInvalid},
-		{"sorted by nothing", QueryRequest{Caller: boss, Sort: "-"}, failure.ErrInvalid},
-		{"sorted twice down", QueryRequest{Caller: boss, Sort: "--_id"}, failure.ErrInvalid},
-		{"sorted by another workflow's index", QueryRequest{Caller: john, WorkflowID: "order", Sort: "svcPublic.a"}, failure.ErrInvalid},
-		{"nothing wrong", QueryRequest{Caller: boss, Sort: "-svcPrivate.p", Filter: `{"svcPrivate.p":{"$gte":0}}`, Fields: []string{"svcPrivate"}, Explain: true}, nil},
+		{"explained to a member", query.Request{Caller: member, Explain: true}, failure.ErrForbidden},
+		{"no right", query.Request{Caller: eve}, failure.ErrForbidden},
+		{"no right, with a bad filter", query.Request{Caller: eve, Filter: "{"}, failure.ErrForbidden},
+		{"no right, with a cursor", query.Request{Caller: eve, Cursor: "x", Limit: 1}, failure.ErrForbidden},
+		{"no right, explained", query.Request{Caller: eve, Explain: true}, failure.ErrForbidden},
+		{"an unknown workflow", query.Request{Caller: boss, WorkflowID: "nope"}, failure.ErrNotFound},
+		{"a member's filter on private data", query.Request{Caller: member, Filter: `{"svcPrivate.p":0}`}, failure.ErrInvalid},
+		{"the same inside of others", query.Request{Caller: member, Filter: `{"$or":[{"svcPrivate.p":0},{"_id":"x"}]}`}, failure.ErrInvalid},
+		{"a member's sort by private data", query.Request{Caller: member, Sort: "svcPrivate.p"}, failure.ErrInvalid},
+		{"the same down", query.Request{Caller: member, Sort: "-svcPrivate.p"}, failure.ErrInvalid},
+		{"private data for a member", query.Request{Caller: member, Fields: []string{"svcPrivate"}}, failure.ErrInvalid},
+		{"an unknown field", query.Request{Caller: boss, Fields: []string{"states"}}, failure.ErrInvalid},
+		{"an empty field", query.Request{Caller: boss, Fields: []string{""}}, failure.ErrInvalid},
+		{"a field twice", query.Request{Caller: boss, Fields: []string{"svcHistory", "svcPrivate", "svcHistory"}}, failure.ErrInvalid},
+		{"sorted by what has no index", query.Request{Caller: boss, Sort: "svcPublic.u"}, failure.ErrInvalid},
+		{"sorted by a part of a path", query.Request{Caller: boss, Sort: "svcPublic.b"}, failure.ErrInvalid},
+		{"sorted by the states", query.Request{Caller: boss, Sort: "states.nodeId"}, failure.ErrInvalid},
+		{"sorted by nothing", query.Request{Caller: boss, Sort: "-"}, failure.ErrInvalid},
+		{"sorted twice down", query.Request{Caller: boss, Sort: "--_id"}, failure.ErrInvalid},
+		{"sorted by another workflow's index", query.Request{Caller: john, WorkflowID: "order", Sort: "svcPublic.a"}, failure.ErrInvalid},
+		{"nothing wrong", query.Request{Caller: boss, Sort: "-svcPrivate.p", Filter: `{"svcPrivate.p":{"$gte":0}}`, Fields: []string{"svcPrivate"}, Explain: true}, nil},
 	} {
 		if c.req.WorkflowID == "" {
 			c.req.WorkflowID = "stock"
@@ -297,7 +299,7 @@ func TestAQueryIsRefused(t *testing.T) {
 			t.Errorf("%s: got %v after %d entries, want %v", c.name, err, len(ids), c.want)
 		}
 	}
-	if _, end, err := h.list(QueryRequest{Caller: member, WorkflowID: "stock"}); err != nil || end.Explain != nil || end.Next != "" {
+	if _, end, err := h.list(query.Request{Caller: member, WorkflowID: "stock"}); err != nil || end.Explain != nil || end.Next != "" {
 		t.Errorf("a query that asks for nothing else: %+v, %v", end, err)
 	}
 }
@@ -343,7 +345,7 @@ func TestHistoryPages(t *testing.T) {
 	if rest, err := ask(member, id, first.Next, 10); err != nil || strings.Count(string(rest.Entries), `"ts"`) != 2 || rest.Next != "" {
 		t.Errorf("an entry that came meanwhile is on the last page: got %s, %v", rest.Entries, err)
 	}
-	_, instances, err := h.list(QueryRequest{Caller: member, WorkflowID: "stock", Limit: 1})
+	_, instances, err := h.list(query.Request{Caller: member, WorkflowID: "stock", Limit: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,8 +362,8 @@ func TestHistoryPages(t *testing.T) {
 		{"another instance's cursor", member, other, first.Next, 5, failure.ErrInvalid},
 		{"a list's cursor", member, id, instances.Next, 5, failure.ErrInvalid},
 		{"a garbled cursor", member, id, first.Next[1:], 5, failure.ErrInvalid},
-		{"a cursor behind the end", member, id, list{"history", "stock", id}.cursor(binary.BigEndian.AppendUint64(nil, math.MaxUint64)), 5, failure.ErrInvalid},
-		{"a cursor without a number", member, id, list{"history", "stock", id}.cursor(nil), 5, failure.ErrInvalid},
+		{"a cursor behind the end", member, id, query.List{"history", "stock", id}.Cursor(binary.BigEndian.AppendUint64(nil, math.MaxUint64)), 5, failure.ErrInvalid},
+		{"a cursor without a number", member, id, query.List{"history", "stock", id}.Cursor(nil), 5, failure.ErrInvalid},
 		{"no right", eve, id, "", 5, failure.ErrForbidden},
 		{"a hidden instance", guest, hidden, "", 5, failure.ErrNotFound},
 		{"no instance", guest, "x", "", 5, failure.ErrNotFound},

@@ -2,8 +2,6 @@ package workflow
 
 import (
 	"errors"
-	"maps"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,9 +9,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/failure"
+	"troupe/actors/query"
+	"troupe/actors/watch"
 	"troupe/persistence"
 	"troupe/persistence/storetest"
-	"troupe/statemachine/filter"
 )
 
 // TestAnAcknowledgedCreateIsReadableAfterAPublishOfUnknownOutcome: other content
@@ -83,27 +82,6 @@ func TestPublishingAgainTellsWhenTheSetIsDurable(t *testing.T) {
 	})
 }
 
-// TestARefusedPublicationChangesNothing: what can fail is done before the commit,
-// what is to be known of the indexes included.
-func TestARefusedPublicationChangesNothing(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.publish(leave, order)
-	h.catalog.publishing.Lock()
-	rows := &h.catalog.publishing.indexes.Indexes // as another release could have written it
-	*rows = append(*rows, storedIndex{Number: 99, Workflow: "gone", Path: "states", State: building})
-	h.catalog.publishing.Unlock()
-	offered, appended := h.catalog.Len(), h.store.Metrics().Appended
-	if err := h.catalog.Publish(sources(t, leave, order, stock("stock", 1, "svcPublic.a"))); !errors.Is(err, filter.ErrRoot) {
-		t.Fatalf("got %v, want ErrRoot", err)
-	}
-	if n := h.catalog.Len(); n != offered {
-		t.Errorf("got %d workflows in use, want %d as before", n, offered)
-	}
-	if n := h.store.Metrics().Appended; n != appended {
-		t.Errorf("got %d commits, want %d as before", n, appended)
-	}
-}
-
 // spoil replaces a part of a stored definition, as another release could have
 // written it.
 func (h *house) spoil(workflow string, version uint64, before, after string) {
@@ -138,10 +116,10 @@ func TestInstancesOfAnUnreadableDefinitionAreNotGone(t *testing.T) {
 		"send":     second(h.send(john, "plain", id, "go", "", "")),
 		"create":   second(h.Create(t.Context(), &CreateRequest{Caller: john, WorkflowID: "plain"})),
 		"a retry":  second(h.Create(t.Context(), &CreateRequest{Caller: john, WorkflowID: "plain", Retry: Retry{Key: "k"}})),
-		"query":    second(h.Query(t.Context(), &QueryRequest{Caller: john, WorkflowID: "plain"}, func([]byte) error { return nil })),
+		"query":    second(h.Query(t.Context(), &query.Request{Caller: john, WorkflowID: "plain"}, func([]byte) error { return nil })),
 		"events":   second(h.Events(t.Context(), look)),
 		"history":  second(h.History(t.Context(), &HistoryRequest{Caller: john, WorkflowID: "plain", InstanceID: id, Limit: 1})),
-		"watch":    h.Watch(t.Context(), &WatchRequest{Caller: john, WorkflowID: "plain"}, func(WatchEvent) error { return nil }),
+		"watch":    h.Watch(t.Context(), &watch.Request{Caller: john, WorkflowID: "plain"}, func(watch.Event) error { return nil }),
 		"draft":    second(h.SaveDraft(t.Context(), &DraftRequest{FormRequest: FormRequest{Caller: john, WorkflowID: "plain", InstanceID: id}})),
 		"an index": h.catalog.Publish(sources(t, leave, order, strings.Replace(plain, "id: plain", "id: plain\nindexes: [svcPublic.a]", 1))),
 	} {
@@ -181,37 +159,6 @@ func TestInstancesOfAnUnreadableDefinitionAreNotGone(t *testing.T) {
 	h.mustSend(john, "plain", id, "go", "", "")
 	if err := h.catalog.Readable(); err != nil {
 		t.Errorf("mended: the catalog says %v", err)
-	}
-}
-
-// TestACreateWhileAnUnreadableDefinitionIsPublishedAgain waits for the publication:
-// the version can be read before the offer that has it is there.
-func TestACreateWhileAnUnreadableDefinitionIsPublishedAgain(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.publish(leave, order, plain)
-	h.spoil("plain", 1, "go: b", "go: nowhere")
-	mended := sources(t, plain)[0]
-	h.catalog.publishing.Lock()
-	h.catalog.keep(mended.key(), mended.Parsed)
-	claimed := make(chan *offer, 1)
-	go func() {
-		o, err := h.catalog.claim("plain")
-		if err != nil {
-			t.Error(err)
-		}
-		claimed <- o
-	}()
-	for range 1000 { // so that it looks before the offer is there
-		runtime.Gosched()
-	}
-	now := maps.Clone(*h.catalog.current.Load())
-	now["plain"] = &offer{Definition: mended.Parsed, version: 1, listed: true, creating: h.catalog.counterLocked(mended.key())}
-	h.catalog.current.Store(&now)
-	h.catalog.publishing.Unlock()
-	if o := <-claimed; o == nil || o.Definition == nil {
-		t.Errorf("got the offer %+v, want the one that was published", o)
-	} else {
-		o.release()
 	}
 }
 

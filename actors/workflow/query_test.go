@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"troupe/actors/failure"
+	"troupe/actors/query"
 )
 
 func TestAQueryShowsWhatMatchesAndMayBeSeen(t *testing.T) {
@@ -61,7 +62,7 @@ func TestAQueryShowsWhatMatchesAndMayBeSeen(t *testing.T) {
 		{"no JSON", "leave", `{`, failure.ErrInvalid},
 		{"an unknown workflow", "nope", ``, failure.ErrNotFound},
 	} {
-		_, err := h.Query(t.Context(), &QueryRequest{Caller: john, WorkflowID: c.workflow, Filter: c.filter}, func([]byte) error { return nil })
+		_, err := h.Query(t.Context(), &query.Request{Caller: john, WorkflowID: c.workflow, Filter: c.filter}, func([]byte) error { return nil })
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 		}

@@ -12,9 +12,13 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 	"github.com/rs/zerolog"
 
+	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/internal/instanceid"
+	"troupe/actors/query"
 	"troupe/actors/quota"
+	"troupe/actors/watch"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
@@ -24,38 +28,33 @@ import (
 type Router struct {
 	o       Options // read only after Start
 	store   *persistence.Store
-	catalog *Catalog
+	catalog *catalog.Catalog
 	log     zerolog.Logger
-	ids     mint
+	ids     instanceid.Generator
 
-	// awake has every instance that has an actor. Entries are added by wake
-	// and create, and removed by whoever closed them.
-	awake *xsync.Map[persistence.ID, *entry]
+	// awake has every instance that has an actor. Activations are added by those who
+	// have something to ask, and removed by whoever closed them.
+	awake *xsync.Map[persistence.ID, *activation]
 	// creating has the creates with an idempotency key that are on their way.
-	creating *xsync.Map[replyDigest, *latch]
+	creating *xsync.Map[replyDigest, *inFlightKey]
 
 	memory   memory       // of the awake instances
 	inFlight atomic.Int64 // calls admitted and not answered, over all instances
 	round    atomic.Int64 // the sweep's clock, in sweeps
 	stopping atomic.Bool
-	queries  *readers // and looks of watches that take long
-	lists    *readers // of forms
-	feeds    feeds
+	queries  *query.Service
+	watches  *watch.Service
 	metrics  metrics
 	// events and creates are the quotas of users; nil without one.
 	events, creates *quota.Buckets
-	// reading ends when Stop ends the queries and lists.
-	reading    context.Context
-	endReading context.CancelFunc
 
 	tick     atomic.Pointer[chan struct{}] // closed and replaced once a second
 	stop     chan struct{}
 	stopOnce sync.Once
 	done     sync.WaitGroup
 
-	// watching ends when StopWatching ends the watches.
-	watching    context.Context
-	endWatching context.CancelFunc
+	// endBuilding ends the building of indexes.
+	endBuilding context.CancelFunc
 }
 
 // Start begins to take calls.
@@ -69,27 +68,29 @@ func Start(o Options) (*Router, error) {
 		store:    o.Store,
 		catalog:  o.Catalog,
 		log:      o.Log,
-		ids:      newMint(),
-		awake:    xsync.NewMap[persistence.ID, *entry](),
-		creating: xsync.NewMap[replyDigest, *latch](),
-		queries:  newReaders(o.QueriesOpenMax, o.QueriesMax),
-		lists:    newReaders(o.ListsOpenMax, o.ListsMax),
+		ids:      instanceid.NewGenerator(),
+		awake:    xsync.NewMap[persistence.ID, *activation](),
+		creating: xsync.NewMap[replyDigest, *inFlightKey](),
 		events:   quota.NewBuckets("event", o.Quotas.EventsPerSecond),
 		creates:  quota.NewBuckets("create", o.Quotas.CreatesPerSecond),
 		stop:     make(chan struct{}),
-
-		feeds: feeds{byKey: xsync.NewMap[feedKey, *feed]()},
 	}
-	r.reading, r.endReading = context.WithCancel(context.Background())
-	r.watching, r.endWatching = context.WithCancel(context.Background())
+	r.queries = query.New(query.Options{
+		Store: o.Store, Catalog: o.Catalog, Clock: o.Clock, InFlight: &r.inFlight,
+		QueriesMax: o.QueriesMax, ListsMax: o.ListsMax, QueriesOpenMax: o.QueriesOpenMax, ListsOpenMax: o.ListsOpenMax,
+		QueryWaitMax: o.QueryWaitMax, TimeMax: o.QueryTimeMax,
+	})
+	r.watches = watch.New(watch.Options{Store: o.Store, Catalog: o.Catalog, Queries: r.queries, Instances: r, Clock: o.Clock})
+	building, endBuilding := context.WithCancel(context.Background())
+	r.endBuilding = endBuilding
 	first := make(chan struct{})
 	r.tick.Store(&first)
 	r.memory.pressure = make(chan struct{}, 1)
-	r.done.Add(4)
+	r.done.Add(3)
 	go r.relieveLoop()
 	go r.every(sweepEvery, r.sweep)
 	go r.every(cleanEvery, r.clean)
-	go r.buildLoop()
+	r.done.Go(func() { r.catalog.BuildIndexes(building, r) })
 	return r, nil
 }
 
@@ -98,21 +99,26 @@ func Start(o Options) (*Router, error) {
 // to sleep.
 func (r *Router) Stop(ctx context.Context) error {
 	r.stopping.Store(true)
-	r.StopWatching()
-	r.endReading()
+	r.endBuilding()
+	r.watches.Stop()
+	r.queries.Stop()
 	var err error
-	for err == nil && r.inFlight.Load()+int64(r.queries.count()+r.lists.count()) > 0 { // NB: the store cannot be closed while one reads
+	for err == nil {
+		queries, lists := r.queries.Open() // NB: the store cannot be closed while one reads
+		if r.inFlight.Load() == 0 && queries+lists == 0 {
+			break
+		}
 		select {
 		case <-r.ticks():
 		case <-time.After(time.Millisecond):
 		case <-ctx.Done():
 			err = fmt.Errorf("stop workflows: %d calls, %d queries and %d lists still open: %w",
-				r.inFlight.Load(), r.queries.open.Held(), r.lists.open.Held(), ctx.Err())
+				r.inFlight.Load(), queries, lists, ctx.Err())
 		}
 	}
 	r.stopOnce.Do(func() { close(r.stop) })
 	r.done.Wait()
-	r.awake.Range(func(_ persistence.ID, e *entry) bool {
+	r.awake.Range(func(_ persistence.ID, e *activation) bool {
 		if e.close() {
 			r.remove(e)
 		}
@@ -149,17 +155,17 @@ func (r *Router) accepting() error {
 
 // Send delivers one event to an instance.
 func (r *Router) Send(_ context.Context, req *EventRequest) (*Reply, error) {
-	d, err := r.catalog.newest(req.WorkflowID)
+	d, err := r.catalog.Newest(req.WorkflowID)
 	if err != nil {
 		return nil, fmt.Errorf("send to %s: %w", req.WorkflowID, err)
 	}
-	if d.SendRight(callerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
+	if d.SendRight(catalog.CallerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
 		return nil, fmt.Errorf("send to %s: %w", req.WorkflowID, failure.ErrForbidden)
 	}
 	if err := r.maySend(req); err != nil {
 		return nil, fmt.Errorf("send to %s: %w", req.WorkflowID, err)
 	}
-	reply, err := r.ask(req.WorkflowID, req.InstanceID, func(c *call) { c.event = req })
+	reply, err := r.ask(req.WorkflowID, req.InstanceID, sendEvent{req})
 	if err != nil {
 		return nil, fmt.Errorf("send %q to %s/%s: %w", req.Name, req.WorkflowID, req.InstanceID, err)
 	}
@@ -184,40 +190,54 @@ func (r *Router) countRefusal(err error) error {
 
 // Load returns an instance as it is after everything that was acknowledged.
 func (r *Router) Load(_ context.Context, req *LoadRequest) (*Reply, error) {
-	d, err := r.catalog.newest(req.WorkflowID)
+	d, err := r.catalog.Newest(req.WorkflowID)
 	if err != nil {
 		return nil, fmt.Errorf("load from %s: %w", req.WorkflowID, err)
 	}
-	if d.ReadRight(callerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
+	if d.ReadRight(catalog.CallerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
 		return nil, fmt.Errorf("load from %s: %w", req.WorkflowID, failure.ErrForbidden)
 	}
-	reply, err := r.ask(req.WorkflowID, req.InstanceID, func(c *call) { c.load = req })
+	reply, err := r.ask(req.WorkflowID, req.InstanceID, loadInstance{req})
 	if err != nil {
 		return nil, fmt.Errorf("load %s/%s: %w", req.WorkflowID, req.InstanceID, err)
 	}
 	return reply, nil
 }
 
+// Query calls yield with the instances of a workflow that match, as query.Service
+// says.
+func (r *Router) Query(ctx context.Context, req *query.Request, yield func(item []byte) error) (*query.End, error) {
+	return r.queries.Query(ctx, req, yield)
+}
+
+// Watch calls yield with what is committed from now on, as watch.Service says.
+func (r *Router) Watch(ctx context.Context, req *watch.Request, yield func(watch.Event) error) error {
+	return r.watches.Watch(ctx, req, yield)
+}
+
+// StopWatching ends all calls of Watch, and refuses new ones.
+func (r *Router) StopWatching() { r.watches.Stop() }
+
 // Choices lists the workflows that the caller may create, by id.
-func (r *Router) Choices(p *identity.Principal) []Choice {
-	return r.catalog.choices(callerOf(p), r.o.Clock())
+func (r *Router) Choices(p *identity.Principal) []catalog.Choice {
+	return r.catalog.Choices(catalog.CallerOf(p), r.o.Clock())
 }
 
 // Choice returns one of the Choices; false when the caller may not create it.
-func (r *Router) Choice(p *identity.Principal, workflowID string) (Choice, bool) {
-	return (*r.catalog.current.Load())[workflowID].choice(workflowID, callerOf(p), r.o.Clock())
+func (r *Router) Choice(p *identity.Principal, workflowID string) (catalog.Choice, bool) {
+	return r.catalog.Choice(workflowID, catalog.CallerOf(p), r.o.Clock())
 }
 
 // Declares reports whether new instances of the workflow know the event.
 func (r *Router) Declares(workflowID, event string) bool {
-	d, err := r.catalog.offered(workflowID)
+	d, err := r.catalog.Creatable(workflowID)
 	name, ok := statemachine.ParseEventName(event)
 	return ok && err == nil && d.Declares(name)
 }
 
 // ask finds the instance's actor, waking it if needed, and waits for its answer.
-func (r *Router) ask(workflowID, instanceID string, fill func(*call)) (*Reply, error) {
-	id, ok := parseInstanceID(instanceID)
+func (r *Router) ask(workflowID, instanceID string, m request) (*Reply, error) {
+	id, ok := instanceid.Parse(instanceID)
 	if !ok {
 		return nil, failure.ErrNotFound
 	}
@@ -239,35 +259,34 @@ func (r *Router) ask(workflowID, instanceID string, fill func(*call)) (*Reply, e
 		}
 		switch err := e.acquire(); {
 		case errors.Is(err, errAsleep):
-			r.awake.Compute(id, func(old *entry, loaded bool) (*entry, xsync.ComputeOp) {
-				if loaded && old == e {
-					return nil, xsync.DeleteOp
-				}
-				return old, xsync.CancelOp
-			})
+			r.forget(e)
 			continue
 		case err != nil:
 			r.inFlight.Add(-1)
 			r.metrics.refused.Add(1)
 			return nil, err
 		}
-		c := newCall(e)
-		fill(c)
-		r.o.System.Root().Send(e.pid, c)
-		return r.wait(c)
+		return r.wait(r.send(e, m))
 	}
+}
+
+// send puts a request that was admitted into the mailbox of an activation.
+func (r *Router) send(a *activation, m request) *call {
+	c := newCall(a, m)
+	r.o.System.Root().Send(a.pid, c)
+	return c
 }
 
 // wake starts the actor of an instance that the store has. What the store shows
 // without an actor is durable: an actor only goes to sleep when all it wrote is.
-func (r *Router) wake(workflowID string, id persistence.ID) (*entry, error) {
+func (r *Router) wake(workflowID string, id persistence.ID) (*activation, error) {
 	key := persistence.RecordKey(nil, r.store.ShardOf(id), workflowID, id)
 	if _, err := r.store.Load(key); errors.Is(err, persistence.ErrNotFound) {
 		return nil, failure.ErrNotFound
 	} else if err != nil {
 		return nil, failure.OfStore(err)
 	}
-	e, _ := r.awake.Compute(id, func(old *entry, loaded bool) (*entry, xsync.ComputeOp) {
+	e, _ := r.awake.Compute(id, func(old *activation, loaded bool) (*activation, xsync.ComputeOp) {
 		if loaded {
 			return old, xsync.CancelOp
 		}
@@ -277,29 +296,29 @@ func (r *Router) wake(workflowID string, id persistence.ID) (*entry, error) {
 }
 
 // spawn starts the actor i, of which the caller set what identifies it.
-func (r *Router) spawn(i *instance) *entry {
-	e := &entry{router: r, id: i.id, workflow: i.workflowID}
+func (r *Router) spawn(i *instance) *activation {
+	e := &activation{router: r, id: i.id, workflow: i.workflowID}
 	e.touched.Store(r.round.Load())
-	i.router, i.entry, i.name, i.shard = r, e, instanceName(i.id), r.store.ShardOf(i.id)
+	i.router, i.activation, i.name, i.shard = r, e, instanceid.Text(i.id), r.store.ShardOf(i.id)
 	e.pid = r.o.System.Root().Spawn(actor.PropsFromFunc(i.Receive))
 	r.metrics.woken.Add(1)
 	return e
 }
 
-// remove ends a closed entry's actor.
-func (r *Router) remove(e *entry) {
-	r.awake.Compute(e.id, func(old *entry, loaded bool) (*entry, xsync.ComputeOp) {
-		if loaded && old == e {
+// forget takes an activation out of the map, if it is there.
+func (r *Router) forget(a *activation) {
+	r.awake.Compute(a.id, func(old *activation, loaded bool) (*activation, xsync.ComputeOp) {
+		if loaded && old == a {
 			return nil, xsync.DeleteOp
 		}
 		return old, xsync.CancelOp
 	})
+}
+
+// remove ends the actor of a closed activation.
+func (r *Router) remove(e *activation) {
+	r.forget(e)
 	e.uncount()
 	r.o.System.Root().Poison(e.pid)
 	r.metrics.slept.Add(1)
-}
-
-// callerOf is what the state machine sees of a principal.
-func callerOf(p *identity.Principal) *statemachine.Caller {
-	return &statemachine.Caller{ID: string(p.ID), Roles: p.Roles, Privileges: p.Privileges}
 }

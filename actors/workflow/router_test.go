@@ -10,6 +10,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/internal/instanceid"
 	"troupe/persistence"
 )
 
@@ -272,10 +273,8 @@ func TestAPanicCostsOneAnswerAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.inFlight.Add(1)
-	broken := newCall(e)
-	broken.event = &EventRequest{WorkflowID: "leave"} // no caller: a bug of ours
-	h.system.Root().Send(e.pid, broken)
-	if _, err := h.wait(broken); !errors.Is(err, failure.ErrInternal) {
+	broken := sendEvent{&EventRequest{WorkflowID: "leave"}} // no caller: a bug of ours
+	if _, err := h.wait(h.Router.send(e, broken)); !errors.Is(err, failure.ErrInternal) {
 		t.Errorf("got %v, want ErrInternal", err)
 	}
 	if got := events(t, h.mustSend(john, "leave", id, "submit", "", "")); got != ",submit" {
@@ -288,7 +287,7 @@ func TestAPanicCostsOneAnswerAndNothingElse(t *testing.T) {
 
 func mustID(t *testing.T, id string) persistence.ID {
 	t.Helper()
-	parsed, ok := parseInstanceID(id)
+	parsed, ok := instanceid.Parse(id)
 	if !ok {
 		t.Fatalf("%q is not an id", id)
 	}
@@ -302,7 +301,7 @@ func TestDamagedBytesStopTheInstanceAndNotTheOthers(t *testing.T) {
 	id := mustID(t, bad)
 	w := h.store.NewWrites(h.store.ShardOf(id))
 	w.Set(persistence.RecordKey(nil, h.store.ShardOf(id), "leave", id), []byte("not a record"))
-	done := make(outcome, 1)
+	done := make(confirmed, 1)
 	h.store.Append(w, done)
 	if err := <-done; err != nil {
 		t.Fatal(err)
@@ -325,7 +324,7 @@ func TestAMissingHistoryEntryIsNoticed(t *testing.T) {
 	key := mustID(t, id)
 	w := h.store.NewWrites(h.store.ShardOf(key))
 	w.Delete(persistence.EntryKey(nil, h.store.ShardOf(key), key, 2))
-	done := make(outcome, 1)
+	done := make(confirmed, 1)
 	h.store.Append(w, done)
 	if err := <-done; err != nil {
 		t.Fatal(err)

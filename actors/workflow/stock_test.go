@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -13,6 +13,9 @@ import (
 	"testing"
 
 	"troupe/actors/identity"
+	"troupe/actors/internal/history"
+	"troupe/actors/internal/instanceid"
+	"troupe/actors/query"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -108,7 +111,7 @@ func (h *house) instancesIn(at moment, workflow string) []storedInstance {
 			if err != nil {
 				return err
 			}
-			s := storedInstance{id: parsed.ID, name: instanceName(parsed.ID), record: record}
+			s := storedInstance{id: parsed.ID, name: instanceid.Text(parsed.ID), record: record}
 			s.document = filter.Document{
 				ID: s.name, WorkflowID: workflow, States: record.States, Public: record.Public, Private: record.Private,
 				History: func() data.Value { return h.storedHistory(at, s.id) },
@@ -127,7 +130,7 @@ func (h *house) instancesIn(at moment, workflow string) []storedInstance {
 func (h *house) storedHistory(at moment, id persistence.ID) data.Value {
 	var entries [][]byte
 	err := at.Scan(persistence.EntryPrefix(nil, h.store.ShardOf(id), id), func(_, value []byte) error {
-		entries = append(entries, bytes.Clone(value[entryHead:]))
+		entries = append(entries, bytes.Clone(value[history.HeadBytes:]))
 		return nil
 	})
 	if err != nil {
@@ -141,9 +144,7 @@ func (h *house) storedHistory(at moment, id persistence.ID) data.Value {
 // one that is gone has none; and the index of nodes has the records' positions.
 func (h *house) checkIndexes() {
 	h.t.Helper()
-	h.catalog.publishing.Lock()
-	rows := slices.Clone(h.catalog.publishing.indexes.Indexes)
-	h.catalog.publishing.Unlock()
+	rows := h.storedIndexes()
 	got, want, optional := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	marked := map[uint32]bool{} // indexes in which some instance has several values
 	for sh := range persistence.Shard(h.store.ShardCount()) {
@@ -152,7 +153,7 @@ func (h *house) checkIndexes() {
 			switch {
 			case !ok:
 				h.t.Errorf("key %x", key)
-			case parsed.Table == "index" && parsed.Number == marks:
+			case parsed.Table == "index" && parsed.Number == 0:
 				number := binary.BigEndian.Uint32([]byte(parsed.Value))
 				if i := slices.IndexFunc(rows, func(row storedIndex) bool { return row.Number == number }); i < 0 {
 					h.t.Errorf("a mark of index %d, which is gone", number)
@@ -168,7 +169,7 @@ func (h *house) checkIndexes() {
 			h.t.Fatal(err)
 		}
 	}
-	for _, workflow := range slices.Sorted(maps.Keys(*h.catalog.current.Load())) {
+	for _, workflow := range h.workflows() {
 		for _, s := range h.instances(workflow) {
 			sh := h.store.ShardOf(s.id)
 			for _, p := range s.record.States.Elements() {
@@ -244,9 +245,7 @@ func (h *house) indexRows(number uint32) int {
 
 // indexRow returns what is known of an index that is not being dropped.
 func (h *house) indexRow(workflow, path string) (row storedIndex, ok bool) {
-	h.catalog.publishing.Lock()
-	defer h.catalog.publishing.Unlock()
-	for _, row := range h.catalog.publishing.indexes.Indexes {
+	for _, row := range h.storedIndexes() {
 		if row.Workflow == workflow && row.Path == path && row.State != dropping {
 			return row, true
 		}
@@ -257,11 +256,16 @@ func (h *house) indexRow(workflow, path string) (row storedIndex, ok bool) {
 // awaitIndexes returns when nothing is left to build or to drop.
 func (h *house) awaitIndexes() {
 	h.t.Helper()
-	await(h.t, "indexes", func() bool { return len(h.catalog.unfinished()) == 0 })
+	await(h.t, "indexes", func() bool {
+		return !slices.ContainsFunc(h.storedIndexes(), func(row storedIndex) bool {
+			ix := h.catalog.Indexes().Find(row.Workflow, row.Path)
+			return row.State != whole || ix == nil || !ix.Whole()
+		})
+	})
 }
 
 // list asks and returns the ids, in the order in which they come.
-func (h *house) list(req QueryRequest) (ids []string, end *QueryEnd, err error) {
+func (h *house) list(req query.Request) (ids []string, end *query.End, err error) {
 	end, err = h.Query(h.t.Context(), &req, func(item []byte) error {
 		var entry struct {
 			ID string `json:"_id"`
@@ -274,7 +278,7 @@ func (h *house) list(req QueryRequest) (ids []string, end *QueryEnd, err error) 
 }
 
 // pages asks page after page and returns all of it.
-func (h *house) pages(req QueryRequest) (ids []string, err error) {
+func (h *house) pages(req query.Request) (ids []string, err error) {
 	for n := 0; ; n++ {
 		page, end, err := h.list(req)
 		if err != nil {
@@ -323,4 +327,46 @@ func randomPublic(r *rand.Rand, n int) string {
 		members = append(members, `"u":`+scalar())
 	}
 	return "{" + strings.Join(members, ",") + "}"
+}
+
+// storedIndex is a row of the catalog's indexes in the store.
+type storedIndex struct {
+	Number                uint32
+	Workflow, Path, State string
+}
+
+const (
+	building = "building"
+	whole    = "whole"
+	dropping = "dropping"
+)
+
+// storedIndexes reads the indexes that there are.
+func (h *house) storedIndexes() []storedIndex {
+	h.t.Helper()
+	var stored struct{ Indexes []storedIndex }
+	text, err := h.store.Load(persistence.SettingKey(nil, "indexes"))
+	if err == nil {
+		err = json.Unmarshal(text, &stored)
+	}
+	if err != nil && !errors.Is(err, persistence.ErrNotFound) {
+		h.t.Fatal(err)
+	}
+	return stored.Indexes
+}
+
+// workflows are those that were ever published, by id.
+func (h *house) workflows() []string {
+	h.t.Helper()
+	var ids []string
+	err := h.store.Scan(persistence.DefinitionsPrefix(nil), func(key, _ []byte) error {
+		parsed, _ := persistence.ParseKey(key)
+		ids = append(ids, parsed.Workflow)
+		return nil
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }

@@ -10,7 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"troupe/actors/identity"
+	"troupe/actors/watch"
 	"troupe/persistence/clocktest"
+	"troupe/statemachine/data"
+	"troupe/statemachine/filter"
 )
 
 // TestSlowFiltersOfWatchesShareTheSlots: however many they are, only so many look at
@@ -23,21 +27,21 @@ func TestSlowFiltersOfWatchesShareTheSlots(t *testing.T) {
 			id := h.create(boss, "stock", large(size))
 			var ears []*ear
 			for range 8 {
-				ears = append(ears, h.listen(WatchRequest{Caller: member, InstanceID: id, Filter: slow}))
+				ears = append(ears, h.listen(watch.Request{Caller: member, InstanceID: id, Filter: slow}))
 			}
 			var sender sync.WaitGroup
 			var seen atomic.Bool
 			sender.Go(func() { // until two looks are seen, or they may be over before
-				most := feedBytesMax / 2 / size // or a watcher is told that it lost some
+				most := (8 << 20) / 2 / size // or a watcher is told that it lost some
 				for n := 0; n < most && (n < 20 || !seen.Load()); n++ {
 					h.mustSend(boss, "stock", id, "set", "", "")
 				}
 			})
-			await(t, "two looks", func() bool { return h.queries.busy.Held() == 2 })
+			await(t, "two looks", func() bool { return h.slotsHeld() == 2 })
 			seen.Store(true)
 			sender.Wait()
 			h.query(boss, "order", "")
-			if n := h.queries.busy.Held(); n > 2 {
+			if n := h.slotsHeld(); n > 2 {
 				t.Errorf("%d slots are held, want 2 at most", n)
 			}
 			atOnce := partOfSlow(t)
@@ -58,7 +62,7 @@ func TestSlowFiltersOfWatchesShareTheSlots(t *testing.T) {
 			if !atOnce() {
 				t.Error("it took as long as half of a look, want all to end at once")
 			}
-			if n := h.queries.count(); n != 0 {
+			if n := h.slotsHeld(); n != 0 {
 				t.Errorf("%d slots are still held", n)
 			}
 		})
@@ -72,8 +76,8 @@ func TestALookThatTakesTooLongIsLost(t *testing.T) {
 	h.publish(leave, order, stock("stock", 1))
 	big, small := h.create(boss, "stock", large(900_000)), h.create(boss, "stock", `{"t":"xy"}`)
 	for _, filter := range []string{slow, `{"$nor":[` + slow + `,{"svcPublic.a":1}]}`} {
-		all := h.listen(WatchRequest{Caller: member, Filter: filter})
-		one := h.listen(WatchRequest{Caller: member, InstanceID: big, Filter: filter})
+		all := h.listen(watch.Request{Caller: member, Filter: filter})
+		one := h.listen(watch.Request{Caller: member, InstanceID: big, Filter: filter})
 		n := h.mustSend(boss, "stock", big, "set", "", "").Sequence
 		all.expect("all", "lost")
 		one.expect("one", "lost")
@@ -94,19 +98,34 @@ func TestAWatcherHearsBeatsWhileItWaitsForASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{QueriesMax: 1})
 		h.publish(leave, order, stock("stock", 1))
-		id := h.create(boss, "stock", large(lightBytes))
-		e := h.listen(WatchRequest{Caller: member, Filter: `{"svcPublic.a":1}`})
+		id := h.create(boss, "stock", large(16<<10))
+		e := h.listen(watch.Request{Caller: member, Filter: `{"svcPublic.a":1}`})
 		e.beats.Store(true)
-		taken := h.slots(boss)
+		release := h.holdSlot(boss)
 		h.mustSend(boss, "stock", id, "set", `{"a":1}`, "")
 		for range 3 {
-			clocktest.Advance(beatEvery)
+			clocktest.Advance(heartbeatEvery)
 			e.expect("while another has the slot", "beat")
 		}
-		taken.leave()
+		release()
 		e.expect("after it", "2 set")
 		if err := e.end(); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	})
+}
+
+// holdSlot takes one of the slots to work with, until release is called: a filter
+// that looks at a history waits for it.
+func (h *house) holdSlot(who *identity.Principal) (release func()) {
+	h.t.Helper()
+	f, err := filter.Parse([]byte(`{"svcHistory.user":"x"}`), filter.Options{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	held, free := make(chan struct{}), make(chan struct{})
+	d := filter.Document{Public: value(`{}`), Private: value(`{}`), States: value(`[]`), History: func() data.Value { close(held); <-free; return value(`[]`) }}
+	go func() { _, _ = h.queries.Match(h.t.Context(), who.ID, f, d) }()
+	<-held
+	return func() { close(free) }
 }

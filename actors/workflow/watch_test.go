@@ -17,6 +17,8 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/watch"
+	"troupe/persistence"
 	"troupe/persistence/clocktest"
 	"troupe/persistence/storetest"
 	"troupe/statemachine/data"
@@ -24,7 +26,7 @@ import (
 
 // heard is one event as a watcher got it.
 type heard struct {
-	WatchEvent
+	watch.Event
 	WorkflowID string     `json:"workflowId"`
 	InstanceID string     `json:"instanceId"`
 	Sequence   uint64     `json:"sequence"`
@@ -34,11 +36,11 @@ type heard struct {
 
 func (e heard) String() string {
 	switch e.Kind {
-	case WatchOpen:
+	case watch.Opened:
 		return "open"
-	case WatchLost:
+	case watch.Lost:
 		return "lost"
-	case WatchBeat:
+	case watch.Heartbeat:
 		return "beat"
 	}
 	name, _ := e.Entry.Lookup("transitionEvent")
@@ -58,16 +60,16 @@ type ear struct {
 }
 
 // listen calls Watch, and returns when the stream is open.
-func (h *house) listen(req WatchRequest) *ear {
+func (h *house) listen(req watch.Request) *ear {
 	h.t.Helper()
 	e := h.watch(req, nil)
-	if got := e.next(); got.Kind != WatchOpen {
+	if got := e.next(); got.Kind != watch.Opened {
 		h.t.Fatalf("the first event is %s, want open", got)
 	}
 	return e
 }
 
-func (h *house) watch(req WatchRequest, hold chan struct{}) *ear {
+func (h *house) watch(req watch.Request, hold chan struct{}) *ear {
 	ctx, cancel := context.WithCancel(h.t.Context())
 	e := &ear{t: h.t, events: make(chan heard, 20_000), done: make(chan error, 1), stop: cancel, hold: hold}
 	if req.WorkflowID == "" {
@@ -79,13 +81,13 @@ func (h *house) watch(req WatchRequest, hold chan struct{}) *ear {
 	return e
 }
 
-func (e *ear) take(event WatchEvent) error {
-	if event.Kind == WatchBeat && !e.beats.Load() {
+func (e *ear) take(event watch.Event) error {
+	if event.Kind == watch.Heartbeat && !e.beats.Load() {
 		return nil
 	}
-	got := heard{WatchEvent: event}
+	got := heard{Event: event}
 	got.Data = bytes.Clone(event.Data)
-	if event.Kind == WatchEntry {
+	if event.Kind == watch.Entry {
 		if err := json.Unmarshal(event.Data, &got); err != nil {
 			e.t.Errorf("data %s: %v", event.Data, err)
 		}
@@ -165,7 +167,7 @@ func newStockHouse(t *testing.T) *house {
 func TestAWatcherHearsEachEntryInOrder(t *testing.T) {
 	h := newStockHouse(t)
 	one := h.create(boss, "stock", `{"a":1}`)
-	all, single, other := h.listen(WatchRequest{Caller: member}), h.listen(WatchRequest{Caller: member, InstanceID: one}), h.listen(WatchRequest{Caller: john, WorkflowID: "order"})
+	all, single, other := h.listen(watch.Request{Caller: member}), h.listen(watch.Request{Caller: member, InstanceID: one}), h.listen(watch.Request{Caller: john, WorkflowID: "order"})
 	const senders, each = 8, 30
 	var wg sync.WaitGroup
 	for g := range senders {
@@ -183,7 +185,7 @@ func TestAWatcherHearsEachEntryInOrder(t *testing.T) {
 	byInstance := map[string][]heard{}
 	for range senders*each + senders - 1 {
 		e := all.next()
-		if e.Kind != WatchEntry || e.WorkflowID != "stock" {
+		if e.Kind != watch.Entry || e.WorkflowID != "stock" {
 			t.Fatalf("heard %s of %s, want an entry of stock", e, e.WorkflowID)
 		}
 		byInstance[e.InstanceID] = append(byInstance[e.InstanceID], e)
@@ -264,8 +266,8 @@ func TestAWatcherHearsOnlyWhatItMaySee(t *testing.T) {
 	h := newStockHouse(t)
 	id := h.create(boss, "stock", "")
 	ears := map[string]*ear{
-		"all": h.listen(WatchRequest{Caller: guest}), "one": h.listen(WatchRequest{Caller: guest, InstanceID: id}),
-		"members": h.listen(WatchRequest{Caller: member}),
+		"all": h.listen(watch.Request{Caller: guest}), "one": h.listen(watch.Request{Caller: guest, InstanceID: id}),
+		"members": h.listen(watch.Request{Caller: member}),
 	}
 	h.mustSend(boss, "stock", id, "set", "", "")
 	h.mustSend(boss, "stock", id, "close", `{"secret":true}`, "") // hidden as this leaves it
@@ -284,30 +286,30 @@ func TestAWatchIsRefused(t *testing.T) {
 	id, hidden := h.create(boss, "stock", ""), h.create(boss, "stock", `{"secret":true}`)
 	for _, c := range []struct {
 		name string
-		req  WatchRequest
+		req  watch.Request
 		want error
 	}{
-		{"no right to the workflow", WatchRequest{Caller: eve}, failure.ErrForbidden},
-		{"no right to the workflow, one instance", WatchRequest{Caller: eve, InstanceID: id}, failure.ErrForbidden},
-		{"no right to the workflow, an unknown instance", WatchRequest{Caller: eve, InstanceID: "x"}, failure.ErrForbidden},
-		{"an unknown workflow", WatchRequest{Caller: boss, WorkflowID: "nope"}, failure.ErrNotFound},
-		{"a hidden instance", WatchRequest{Caller: guest, InstanceID: hidden}, failure.ErrNotFound},
-		{"an unknown instance", WatchRequest{Caller: guest, InstanceID: "01ARZ3NDEKTSV4RRFFQ69G5FAV"}, failure.ErrNotFound},
-		{"no instance", WatchRequest{Caller: guest, InstanceID: "x"}, failure.ErrNotFound},
-		{"another workflow's instance", WatchRequest{Caller: john, WorkflowID: "order", InstanceID: id}, failure.ErrNotFound},
-		{"a filter that is no filter", WatchRequest{Caller: boss, Filter: "{"}, failure.ErrInvalid},
-		{"a filter on the history", WatchRequest{Caller: boss, Filter: `{"svcHistory.user":"x"}`}, failure.ErrInvalid},
-		{"a filter on private data", WatchRequest{Caller: member, Filter: `{"svcPrivate.p":1}`}, failure.ErrInvalid},
+		{"no right to the workflow", watch.Request{Caller: eve}, failure.ErrForbidden},
+		{"no right to the workflow, one instance", watch.Request{Caller: eve, InstanceID: id}, failure.ErrForbidden},
+		{"no right to the workflow, an unknown instance", watch.Request{Caller: eve, InstanceID: "x"}, failure.ErrForbidden},
+		{"an unknown workflow", watch.Request{Caller: boss, WorkflowID: "nope"}, failure.ErrNotFound},
+		{"a hidden instance", watch.Request{Caller: guest, InstanceID: hidden}, failure.ErrNotFound},
+		{"an unknown instance", watch.Request{Caller: guest, InstanceID: "01ARZ3NDEKTSV4RRFFQ69G5FAV"}, failure.ErrNotFound},
+		{"no instance", watch.Request{Caller: guest, InstanceID: "x"}, failure.ErrNotFound},
+		{"another workflow's instance", watch.Request{Caller: john, WorkflowID: "order", InstanceID: id}, failure.ErrNotFound},
+		{"a filter that is no filter", watch.Request{Caller: boss, Filter: "{"}, failure.ErrInvalid},
+		{"a filter on the history", watch.Request{Caller: boss, Filter: `{"svcHistory.user":"x"}`}, failure.ErrInvalid},
+		{"a filter on private data", watch.Request{Caller: member, Filter: `{"svcPrivate.p":1}`}, failure.ErrInvalid},
 	} {
 		if err := h.watch(c.req, nil).ended(); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 		}
 	}
-	if n := h.feeds.byKey.Size(); n != 0 {
+	if n := h.feeds("stock"); n != 0 {
 		t.Errorf("refused watches left %d feeds", n)
 	}
 	failed := errors.New("the writer is gone")
-	if err := h.Watch(t.Context(), &WatchRequest{Caller: boss, WorkflowID: "stock"}, func(WatchEvent) error { return failed }); !errors.Is(err, failed) {
+	if err := h.Watch(t.Context(), &watch.Request{Caller: boss, WorkflowID: "stock"}, func(watch.Event) error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("got %v, want the error of yield", err)
 	}
 }
@@ -315,10 +317,10 @@ func TestAWatchIsRefused(t *testing.T) {
 func TestAWatchHasAFilter(t *testing.T) {
 	h := newStockHouse(t)
 	id := h.create(boss, "stock", "")
-	byData := h.listen(WatchRequest{Caller: member, Filter: `{"svcPublic.a":{"$gte":2}}`})
-	byNode := h.listen(WatchRequest{Caller: member, InstanceID: id, Filter: `{"states":{"$elemMatch":{"stateMachineId":"main","nodeId":"closed"}}}`})
-	byPrivate := h.listen(WatchRequest{Caller: boss, Filter: `{"svcPrivate.p":7}`})
-	byID := h.listen(WatchRequest{Caller: member, Filter: fmt.Sprintf(`{"_id":%q,"workflowId":"stock"}`, id)})
+	byData := h.listen(watch.Request{Caller: member, Filter: `{"svcPublic.a":{"$gte":2}}`})
+	byNode := h.listen(watch.Request{Caller: member, InstanceID: id, Filter: `{"states":{"$elemMatch":{"stateMachineId":"main","nodeId":"closed"}}}`})
+	byPrivate := h.listen(watch.Request{Caller: boss, Filter: `{"svcPrivate.p":7}`})
+	byID := h.listen(watch.Request{Caller: member, Filter: fmt.Sprintf(`{"_id":%q,"workflowId":"stock"}`, id)})
 	for n, name := range []string{"set", "close", "set", "side", "open", "set"} {
 		h.mustSend(boss, "stock", id, name, fmt.Sprintf(`{"svcPublic":{"a":%d},"svcPrivate":{"p":%d}}`, n, n+5), "")
 	}
@@ -332,7 +334,7 @@ func TestAWatchHasAFilter(t *testing.T) {
 func TestAWorkflowWatchGoesOnWhereItWas(t *testing.T) {
 	h := newStockHouse(t)
 	id := h.create(boss, "stock", "")
-	first := h.watch(WatchRequest{Caller: member}, nil)
+	first := h.watch(watch.Request{Caller: member}, nil)
 	opened := first.next()
 	for range 3 {
 		h.mustSend(boss, "stock", id, "set", "", "")
@@ -345,8 +347,8 @@ func TestAWorkflowWatchGoesOnWhereItWas(t *testing.T) {
 	}
 	h.mustSend(boss, "stock", id, "side", "", "") // while nobody watches
 	resume := func(place string, who *identity.Principal) *ear {
-		e := h.watch(WatchRequest{Caller: who, LastEventID: place}, nil)
-		if got := e.next(); got.Kind != WatchOpen || got.ID != place {
+		e := h.watch(watch.Request{Caller: who, LastEventID: place}, nil)
+		if got := e.next(); got.Kind != watch.Opened || got.ID != place {
 			t.Errorf("resumed at %q: the first event is %s at %q", place, got, got.ID)
 		}
 		return e
@@ -359,7 +361,7 @@ func TestAWorkflowWatchGoesOnWhereItWas(t *testing.T) {
 		e := resume(lost, member)
 		got := e.expect("resumed at "+lost, "lost")
 		h.mustSend(boss, "stock", id, "set", "", "")
-		if next := e.next(); next.Kind != WatchEntry || next.Sequence < 8 {
+		if next := e.next(); next.Kind != watch.Entry || next.Sequence < 8 {
 			t.Errorf("resumed at %s: heard %s, want the entry that came then", lost, next)
 		}
 		if got[0].ID == "" || got[0].ID == lost {
@@ -383,22 +385,22 @@ func TestAnInstanceWatchGoesOnFromTheStore(t *testing.T) {
 			"0": {"1 ", "2 set", "3 close", "4 side", "5 open"}, "3": {"4 side", "5 open"}, "5": nil,
 			"6": {"lost"}, "x": {"lost"}, "-1": {"lost"}, "18446744073709551615": {"lost"},
 		} {
-			e := h.listen(WatchRequest{Caller: member, InstanceID: id, LastEventID: place})
+			e := h.listen(watch.Request{Caller: member, InstanceID: id, LastEventID: place})
 			got := e.expect(when+", from "+place, want...)
-			if len(got) > 0 && got[0].Kind == WatchEntry {
+			if len(got) > 0 && got[0].Kind == watch.Entry {
 				h.holdEntries(id, got)
 			} else if len(got) > 0 && got[0].ID != "5" {
 				t.Errorf("%s, from %s: the place to go on from is %q, want 5", when, place, got[0].ID)
 			}
 		}
 		for place, want := range map[string][]string{"5": nil, "4": {"lost"}, "0": {"lost"}} {
-			h.listen(WatchRequest{Caller: member, InstanceID: id, LastEventID: place, Filter: `{"svcPublic.a":null}`}).expect(when+", with a filter, from "+place, want...)
+			h.listen(watch.Request{Caller: member, InstanceID: id, LastEventID: place, Filter: `{"svcPublic.a":null}`}).expect(when+", with a filter, from "+place, want...)
 		}
 	}
 	check("at once")
 	h.restart()
 	check("after a restart")
-	e := h.listen(WatchRequest{Caller: member, InstanceID: id, LastEventID: "5"})
+	e := h.listen(watch.Request{Caller: member, InstanceID: id, LastEventID: "5"})
 	h.mustSend(boss, "stock", id, "side", "", "")
 	e.expect("what comes then", "6 side")
 }
@@ -408,9 +410,9 @@ func TestASlowWatcherLosesItsPlaceAndHoldsNobodyUp(t *testing.T) {
 	h := newStockHouse(t)
 	ids := h.fill("stock", slices.Repeat([]string{"{}"}, 64))
 	hold := make(chan struct{})
-	slow := h.watch(WatchRequest{Caller: member}, hold)
-	one := h.watch(WatchRequest{Caller: member, InstanceID: ids[0]}, hold)
-	filtered := h.watch(WatchRequest{Caller: member, InstanceID: ids[0], Filter: `{"svcPublic.a":null}`}, hold)
+	slow := h.watch(watch.Request{Caller: member}, hold)
+	one := h.watch(watch.Request{Caller: member, InstanceID: ids[0]}, hold)
+	filtered := h.watch(watch.Request{Caller: member, InstanceID: ids[0], Filter: `{"svcPublic.a":null}`}, hold)
 	for _, e := range []*ear{slow, one, filtered} {
 		e.expect("at first", "open")
 		hold <- struct{}{}
@@ -420,7 +422,7 @@ func TestASlowWatcherLosesItsPlaceAndHoldsNobodyUp(t *testing.T) {
 	one.expect("the first entry", "2 set")
 	filtered.expect("the first entry", "2 set")
 	var wg sync.WaitGroup
-	const each = feedItemsMax/64 + 20
+	const each = 4096/64 + 20
 	for g := range 64 { // all watchers hang in yield
 		wg.Go(func() {
 			for range each {
@@ -429,14 +431,14 @@ func TestASlowWatcherLosesItsPlaceAndHoldsNobodyUp(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for range feedItemsMax + 10 {
-		f, _ := h.feeds.byKey.Load(feedKey{workflow: "stock", id: mustID(t, ids[0])})
-		f.publish(&feedItem{id: mustID(t, ids[0]), sequence: 1}) // seen already: fills the feed
+	for range 4096 + 10 {
+		f := h.watches.Feeds("stock", mustID(t, ids[0]))[1]        // the instance's own
+		f.Publish(&watch.Item{ID: mustID(t, ids[0]), Sequence: 1}) // seen already: fills the feed
 	}
 	h.mustSend(boss, "stock", ids[0], "close", "", "")
 	close(hold)
 	heard := slow.until(fmt.Sprintf("%d close", first.Sequence+each+1))
-	if heard[0] != "lost" || slices.Contains(heard[1:], "lost") || len(heard) > feedItemsMax+2 || len(heard) < feedItemsMax/2 {
+	if heard[0] != "lost" || slices.Contains(heard[1:], "lost") || len(heard) > 4096+2 || len(heard) < 4096/2 {
 		t.Errorf("a slow watcher heard %d events, the first is %q; want it to be told once that it lost some, and then the newest", len(heard), heard[0])
 	}
 	var want []string
@@ -447,28 +449,10 @@ func TestASlowWatcherLosesItsPlaceAndHoldsNobodyUp(t *testing.T) {
 	filtered.expect("with a filter that cannot be", "lost", fmt.Sprintf("%d close", each+3))
 }
 
-func TestAFeedIsBoundedInBytes(t *testing.T) {
-	f := newFeed(feedKey{workflow: "w"}, &feeds{})
-	big := data.Value(bytes.Repeat([]byte("x"), 1<<20))
-	for range 100 {
-		f.publish(&feedItem{entry: big})
-	}
-	if _, _, lost, _ := f.read(nil, 0); len(f.items) > 8 || len(f.items) < 7 || !lost {
-		t.Errorf("%d items of 1 MiB are kept, lost %v; want as many as fit", len(f.items), lost)
-	}
-	f.publish(&feedItem{entry: bytes.Repeat([]byte("x"), feedBytesMax+1)})
-	if items, next, lost, _ := f.read(nil, 100); len(items) != 1 || next != 101 || lost {
-		t.Errorf("an item that is too large: %d items, next %d, lost %v; want it alone", len(items), next, lost)
-	}
-	if f.holds(99) || !f.holds(100) || !f.holds(101) || f.holds(102) {
-		t.Error("holds: want the places 100 and 101 only")
-	}
-}
-
 func TestStopWatchingEndsAllWatches(t *testing.T) {
 	h := newStockHouse(t)
 	id := h.create(boss, "stock", "")
-	ears := []*ear{h.listen(WatchRequest{Caller: member}), h.listen(WatchRequest{Caller: member, InstanceID: id})}
+	ears := []*ear{h.listen(watch.Request{Caller: member}), h.listen(watch.Request{Caller: member, InstanceID: id})}
 	h.mustSend(boss, "stock", id, "close", "", "")
 	h.StopWatching()
 	h.StopWatching()
@@ -477,7 +461,7 @@ func TestStopWatchingEndsAllWatches(t *testing.T) {
 			t.Errorf("watch %d ended with %v, want nil", n, err)
 		}
 	}
-	for _, req := range []WatchRequest{{Caller: member}, {Caller: member, InstanceID: id}} {
+	for _, req := range []watch.Request{{Caller: member}, {Caller: member, InstanceID: id}} {
 		if err := h.watch(req, nil).ended(); !errors.Is(err, failure.ErrUnavailable) {
 			t.Errorf("a new watch: got %v, want ErrUnavailable", err)
 		}
@@ -491,12 +475,11 @@ func TestStopWatchingIsHeardUnderLoad(t *testing.T) {
 	ended := make(chan error, 1)
 	told := 0
 	go func() {
-		ended <- h.Watch(context.Background(), &WatchRequest{Caller: member, WorkflowID: "stock"}, func(e WatchEvent) error {
+		ended <- h.Watch(context.Background(), &watch.Request{Caller: member, WorkflowID: "stock"}, func(e watch.Event) error {
 			if told++; told == 3 {
 				h.StopWatching()
 			}
-			f, _ := h.feeds.byKey.Load(feedKey{workflow: "stock"})
-			f.publish(&feedItem{gap: true})
+			h.watches.Feeds("stock", persistence.ID{})[0].Publish(&watch.Item{Gap: true})
 			return nil
 		})
 	}()
@@ -524,7 +507,7 @@ func TestAWatcherIsAskedForAgain(t *testing.T) {
 		}
 		return now.Load(), nil
 	}
-	all, one := h.listen(WatchRequest{Caller: member, Again: again}), h.listen(WatchRequest{Caller: member, InstanceID: id, Again: again})
+	all, one := h.listen(watch.Request{Caller: member, Reauthorize: again}), h.listen(watch.Request{Caller: member, InstanceID: id, Reauthorize: again})
 	h.mustSend(boss, "stock", id, "set", `{"secret":true}`, "")
 	all.expect("a member", "2 set")
 	one.expect("a member", "2 set")
@@ -537,7 +520,7 @@ func TestAWatcherIsAskedForAgain(t *testing.T) {
 	h.mustSend(boss, "stock", id, "open", "", "")
 	for name, e := range map[string]*ear{"all": all, "one": one} {
 		if err := e.ended(); !errors.Is(err, withdrawn) {
-			t.Errorf("%s: ended with %v, want the error of Again", name, err)
+			t.Errorf("%s: ended with %v, want the error of Reauthorize", name, err)
 		}
 		if len(e.events) > 0 {
 			t.Errorf("%s: heard %s after the right was withdrawn", name, <-e.events)
@@ -563,8 +546,8 @@ func TestWhatIsAcknowledgedAfterTheOpeningIsHeard(t *testing.T) {
 			})
 		}
 		await(t, "events", func() bool { return acked[0].Load() > 0 && acked[1].Load() > 0 && acked[2].Load() > 0 })
-		all := []*ear{h.watch(WatchRequest{Caller: member}, nil), h.watch(WatchRequest{Caller: member}, nil)}
-		one := h.watch(WatchRequest{Caller: member, InstanceID: ids[0]}, nil)
+		all := []*ear{h.watch(watch.Request{Caller: member}, nil), h.watch(watch.Request{Caller: member}, nil)}
+		one := h.watch(watch.Request{Caller: member, InstanceID: ids[0]}, nil)
 		opened, atOpening := one.next(), map[string]uint64{}
 		for _, e := range all {
 			e.expect("at first", "open")
@@ -587,7 +570,7 @@ func TestWhatIsAcknowledgedAfterTheOpeningIsHeard(t *testing.T) {
 		for _, e := range append(all, one) {
 			_ = e.end()
 		}
-		h.feeds.sweep(time.Now().Add(2 * feedKeptFor)) // so that each round begins with new feeds
+		h.watches.Sweep(time.Now().Add(2 * time.Minute)) // so that each round begins with new feeds
 	}
 }
 
@@ -606,9 +589,9 @@ func TestNothingIsMissedWhileAWatchOpens(t *testing.T) {
 		})
 	}
 	for range 100 {
-		e := h.watch(WatchRequest{Caller: member, InstanceID: id, Filter: `{"svcPublic.u":null}`}, nil)
+		e := h.watch(watch.Request{Caller: member, InstanceID: id, Filter: `{"svcPublic.u":null}`}, nil)
 		place, _ := strconv.ParseUint(e.next().ID, 10, 64)
-		if got := e.next(); got.Kind != WatchEntry || got.Sequence != place+1 {
+		if got := e.next(); got.Kind != watch.Entry || got.Sequence != place+1 {
 			t.Errorf("opened at %d, heard %s first", place, got)
 		}
 		_ = e.end()
@@ -625,7 +608,7 @@ func (h *house) holdSince(e *ear, ids []string, atOpening map[string]uint64) {
 	for closed := 0; closed < len(ids); {
 		got := e.next()
 		switch before, ok := last[got.InstanceID]; {
-		case got.Kind != WatchEntry:
+		case got.Kind != watch.Entry:
 			h.t.Fatalf("heard %s", got)
 		case ok && got.Sequence != before+1:
 			h.t.Errorf("after entry %d came %d", before, got.Sequence)
@@ -652,8 +635,8 @@ func TestTwoWatchesThatOpenWhileTheDiskHangsMissNothing(t *testing.T) {
 	<-hanging
 	var ears []*ear
 	for range 3 {
-		ears = append(ears, h.watch(WatchRequest{Caller: member}, nil))
-		await(t, "the feed", func() bool { return h.feeds.byKey.Size() == 1 })
+		ears = append(ears, h.watch(watch.Request{Caller: member}, nil))
+		await(t, "the feed", func() bool { return h.feeds("stock") == 1 })
 	}
 	early := make([]bool, len(ears))
 	late := time.After(50 * time.Millisecond)
@@ -690,7 +673,7 @@ func TestAnEntryWhoseOutcomeIsUnknown(t *testing.T) {
 		h := newHouseOn(t, disk, Options{})
 		h.publish(leave, order, stock("stock", 1))
 		open, hidden := h.create(boss, "stock", ""), h.create(boss, "stock", "")
-		all, one, secret := h.listen(WatchRequest{Caller: member}), h.listen(WatchRequest{Caller: guest, InstanceID: open}), h.listen(WatchRequest{Caller: guest, InstanceID: hidden})
+		all, one, secret := h.listen(watch.Request{Caller: member}), h.listen(watch.Request{Caller: guest, InstanceID: open}), h.listen(watch.Request{Caller: guest, InstanceID: hidden})
 		hanging := disk.Hold()
 		var wg sync.WaitGroup
 		for id, body := range map[string]string{open: "", hidden: `{"secret":true}`} {
@@ -701,7 +684,7 @@ func TestAnEntryWhoseOutcomeIsUnknown(t *testing.T) {
 			})
 		}
 		<-hanging
-		late := h.watch(WatchRequest{Caller: member, WorkflowID: "order"}, nil)
+		late := h.watch(watch.Request{Caller: member, WorkflowID: "order"}, nil)
 		wg.Wait()
 		if err := late.ended(); !errors.Is(err, failure.ErrUnavailable) {
 			t.Errorf("a watch while the disk hangs: %v, want ErrUnavailable", err)
@@ -731,8 +714,8 @@ func TestAWatcherHearsThatThereIsNothing(t *testing.T) {
 		h := newHouse(t, Options{})
 		h.publish(leave, order, stock("stock", 1))
 		id := h.create(boss, "stock", "")
-		quiet := h.listen(WatchRequest{Caller: member, Filter: `{"svcPublic.a":"never"}`})
-		loud := h.listen(WatchRequest{Caller: member, InstanceID: id})
+		quiet := h.listen(watch.Request{Caller: member, Filter: `{"svcPublic.a":"never"}`})
+		loud := h.listen(watch.Request{Caller: member, InstanceID: id})
 		quiet.beats.Store(true)
 		loud.beats.Store(true)
 		begun := time.Now()
@@ -742,12 +725,12 @@ func TestAWatcherHearsThatThereIsNothing(t *testing.T) {
 			loud.expect("an entry every 3 s", fmt.Sprintf("%d set", h.mustLoad(boss, "stock", id).Sequence))
 		}
 		beats := len(quiet.events)
-		if want := int(time.Since(begun)/beatEvery) - 1; beats < want || beats > want+1 {
-			t.Errorf("%d beats in %s, want one every %s", beats, time.Since(begun), beatEvery)
+		if want := int(time.Since(begun)/heartbeatEvery) - 1; beats < want || beats > want+1 {
+			t.Errorf("%d beats in %s, want one every %s", beats, time.Since(begun), heartbeatEvery)
 		}
 		loud.expect("when it is quiet", "beat")
-		if took := time.Since(begun); took != 60*time.Second+beatEvery {
-			t.Errorf("the first beat came after %s, want %s after the last entry", took, beatEvery)
+		if took := time.Since(begun); took != 60*time.Second+heartbeatEvery {
+			t.Errorf("the first beat came after %s, want %s after the last entry", took, heartbeatEvery)
 		}
 		for _, e := range []*ear{quiet, loud} {
 			if err := e.end(); !errors.Is(err, context.Canceled) {
@@ -762,30 +745,42 @@ func TestAFeedIsForgottenWhenNobodyCameBack(t *testing.T) {
 		h := newHouse(t, Options{})
 		h.publish(leave, order, stock("stock", 1))
 		id := h.create(boss, "stock", "")
-		e := h.watch(WatchRequest{Caller: member}, nil)
+		e := h.watch(watch.Request{Caller: member}, nil)
 		place := e.next().ID
-		clocktest.Advance(3 * feedKeptFor)
-		if n := h.feeds.byKey.Size(); n != 1 {
+		clocktest.Advance(3 * time.Minute)
+		if n := h.feeds("stock"); n != 1 {
 			t.Fatalf("%d feeds while one is watched", n)
 		}
 		if err := e.end(); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		h.mustSend(boss, "stock", id, "set", "", "")
-		clocktest.Advance(feedKeptFor - 2*sweepEvery)
-		back := h.listen(WatchRequest{Caller: member, LastEventID: place})
+		clocktest.Advance(time.Minute - 2*sweepEvery)
+		back := h.listen(watch.Request{Caller: member, LastEventID: place})
 		back.expect("in time", "2 set")
 		if err := back.end(); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		clocktest.Advance(feedKeptFor + 2*sweepEvery)
-		if n := h.feeds.byKey.Size(); n != 0 {
+		clocktest.Advance(time.Minute + 2*sweepEvery)
+		if n := h.feeds("stock"); n != 0 {
 			t.Errorf("%d feeds are still kept", n)
 		}
-		late := h.listen(WatchRequest{Caller: member, LastEventID: place})
+		late := h.listen(watch.Request{Caller: member, LastEventID: place})
 		late.expect("too late", "lost")
 		if err := late.end(); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	})
 }
+
+// feeds is how many feeds of a workflow and its instances there are.
+func (h *house) feeds(workflow string) int {
+	n := len(h.watches.Feeds(workflow, persistence.ID{})) // the workflow's own
+	for _, s := range h.instances(workflow) {
+		n += len(h.watches.Feeds(workflow, s.id)) - len(h.watches.Feeds(workflow, persistence.ID{}))
+	}
+	return n
+}
+
+// heartbeatEvery is how often a watcher is told that nothing happened.
+const heartbeatEvery = 15 * time.Second

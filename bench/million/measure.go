@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"troupe/actors/workflow"
+	"troupe/actors/query"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 // asked is one query that is measured.
 type asked struct {
 	name string
-	req  workflow.QueryRequest
+	req  query.Request
 	goal string
 	// rate: the figure is records a second, not milliseconds.
 	rate bool
@@ -33,21 +33,21 @@ type asked struct {
 
 // list is what is measured. The first is measured again beside events.
 func (m *measurement) list() []asked {
-	page := func(filter, sort string) workflow.QueryRequest {
-		return workflow.QueryRequest{Filter: filter, Sort: sort, Limit: 50}
+	page := func(filter, sort string) query.Request {
+		return query.Request{Filter: filter, Sort: sort, Limit: 50}
 	}
 	return []asked{
-		{name: "by node, all that match", req: workflow.QueryRequest{Filter: `{"states.nodeId":"inspected"}`}, goal: "5 ms"},
-		{name: "by node and machine", req: workflow.QueryRequest{Filter: `{"states":{"$elemMatch":{"stateMachineId":"order","nodeId":"inspected"}}}`}},
-		{name: "by a declared index, 100 that match", req: workflow.QueryRequest{Filter: `{"svcPublic.customer":"c-000042"}`}},
-		{name: "by two conditions with an index each", req: workflow.QueryRequest{Filter: `{"svcPublic.customer":"c-000042","states.nodeId":"open"}`}},
-		{name: "a day's orders by range", req: workflow.QueryRequest{Filter: `{"svcPublic.due":{"$gte":"2026-02-01","$lt":"2026-02-02"}}`}},
+		{name: "by node, all that match", req: query.Request{Filter: `{"states.nodeId":"inspected"}`}, goal: "5 ms"},
+		{name: "by node and machine", req: query.Request{Filter: `{"states":{"$elemMatch":{"stateMachineId":"order","nodeId":"inspected"}}}`}},
+		{name: "by a declared index, 100 that match", req: query.Request{Filter: `{"svcPublic.customer":"c-000042"}`}},
+		{name: "by two conditions with an index each", req: query.Request{Filter: `{"svcPublic.customer":"c-000042","states.nodeId":"open"}`}},
+		{name: "a day's orders by range", req: query.Request{Filter: `{"svcPublic.due":{"$gte":"2026-02-01","$lt":"2026-02-02"}}`}},
 		{name: "first page of a node with a third of all", req: page(`{"states.nodeId":"paid"}`, "")},
 		{name: "first page, sorted by a declared index", req: page("", "svcPublic.due")},
 		{name: "first page, sorted downwards, filtered", req: page(`{"states.nodeId":"paid"}`, "-svcPublic.due")},
-		{name: "count of all", req: workflow.QueryRequest{Limit: 1, Count: true}},
-		{name: "full scan, a condition without an index, none match", req: workflow.QueryRequest{Filter: `{"svcPublic.total":-1}`}, goal: "300,000 records/s", rate: true},
-		{name: "full scan through an array, few match", req: workflow.QueryRequest{Filter: `{"svcPublic.lines.sku":"A-007","svcPublic.total":{"$lt":10}}`}, rate: true},
+		{name: "count of all", req: query.Request{Limit: 1, Count: true}},
+		{name: "full scan, a condition without an index, none match", req: query.Request{Filter: `{"svcPublic.total":-1}`}, goal: "300,000 records/s", rate: true},
+		{name: "full scan through an array, few match", req: query.Request{Filter: `{"svcPublic.lines.sku":"A-007","svcPublic.total":{"$lt":10}}`}, rate: true},
 	}
 }
 
@@ -62,7 +62,7 @@ func (m *measurement) queries(ctx context.Context, dir string) (err error) {
 	m.text.WriteString("| Query | given | plan | read | ms | records/s | goal |\n|---|---|---|---|---|---|---|\n")
 	for _, a := range m.list() {
 		var took []time.Duration
-		var end *workflow.QueryEnd
+		var end *query.End
 		var given int
 		for range m.rounds + 1 { // the first fills the caches and does not count
 			var t time.Duration
@@ -87,7 +87,7 @@ func (m *measurement) queries(ctx context.Context, dir string) (err error) {
 }
 
 // ask runs one query and says how many instances it gave and how long it took.
-func (h *house) ask(ctx context.Context, req workflow.QueryRequest) (given int, took time.Duration, end *workflow.QueryEnd, err error) {
+func (h *house) ask(ctx context.Context, req query.Request) (given int, took time.Duration, end *query.End, err error) {
 	req.Caller, req.WorkflowID, req.Explain = clerk, workflowID, true
 	begun := time.Now()
 	end, err = h.Query(ctx, &req, func([]byte) error { given++; return nil })
@@ -140,7 +140,7 @@ func (m *measurement) beside(ctx context.Context, h *house) error {
 }
 
 // again runs a query over and over until the returned function is called.
-func (h *house) again(ctx context.Context, req workflow.QueryRequest, took *[]time.Duration) (stop func() error) {
+func (h *house) again(ctx context.Context, req query.Request, took *[]time.Duration) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() {
@@ -168,7 +168,7 @@ func (h *house) again(ctx context.Context, req workflow.QueryRequest, took *[]ti
 func (h *house) some(ctx context.Context, n int) ([]string, error) {
 	var ids []string
 	errEnough := errors.New("enough")
-	_, err := h.Query(ctx, &workflow.QueryRequest{Caller: clerk, WorkflowID: workflowID, Filter: `{"states.nodeId":"open"}`}, func(item []byte) error {
+	_, err := h.Query(ctx, &query.Request{Caller: clerk, WorkflowID: workflowID, Filter: `{"states.nodeId":"open"}`}, func(item []byte) error {
 		var entry struct {
 			ID string `json:"_id"`
 		}

@@ -13,7 +13,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors"
+	"troupe/actors/catalog"
 	"troupe/actors/identity"
+	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/persistence"
 	"troupe/statemachine"
@@ -57,7 +59,7 @@ func open(dir string) (h *house, err error) {
 	if err != nil {
 		return nil, err
 	}
-	catalog, err := workflow.OpenCatalog(h.store, parser, zerolog.Nop())
+	definitions, err := catalog.Open(h.store, parser, zerolog.Nop())
 	if err != nil {
 		return nil, err
 	}
@@ -65,14 +67,14 @@ func open(dir string) (h *house, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := catalog.Publish([]workflow.Source{{File: "order.yaml", Text: []byte(definition), Parsed: parsed.Definition}}); err != nil {
+	if err := definitions.Publish([]catalog.Source{{File: "order.yaml", Text: []byte(definition), Parsed: parsed.Definition}}); err != nil {
 		return nil, err
 	}
 	h.system = actors.NewSystem(zerolog.Nop())
 	// Instances fall asleep as soon as they may, so that memory does not depend on
 	// how long filling took.
 	if h.Router, err = workflow.Start(workflow.Options{
-		Store: h.store, System: h.system, Catalog: catalog, Log: zerolog.Nop(), IdleAfter: time.Second,
+		Store: h.store, System: h.system, Catalog: definitions, Log: zerolog.Nop(), IdleAfter: time.Second,
 	}); err != nil {
 		return nil, errors.Join(err, h.system.Stop(context.Background()))
 	}
@@ -147,7 +149,7 @@ func (h *house) event(ctx context.Context, id, name string) error {
 
 // count is how many instances there are.
 func (h *house) count(ctx context.Context) (int64, error) {
-	end, err := h.Query(ctx, &workflow.QueryRequest{Caller: clerk, WorkflowID: workflowID, Limit: 1, Count: true}, func([]byte) error { return nil })
+	end, err := h.Query(ctx, &query.Request{Caller: clerk, WorkflowID: workflowID, Limit: 1, Count: true}, func([]byte) error { return nil })
 	if err != nil {
 		return 0, err
 	}

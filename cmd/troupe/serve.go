@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"troupe/actors"
+	"troupe/actors/catalog"
 	"troupe/actors/formportal"
 	"troupe/actors/home"
 	"troupe/actors/identity"
@@ -63,7 +64,7 @@ type service struct {
 	gateway    *gateway.Server
 	store      *persistence.Store
 	parser     *statemachine.Parser
-	catalog    *workflow.Catalog
+	catalog    *catalog.Catalog
 	templates  *formportal.Templates
 	identities *identity.Service
 	system     *actors.System
@@ -173,7 +174,7 @@ func (s *service) open() (err error) {
 	if s.parser, err = statemachine.NewParser(statemachine.ParserOptions{}); err != nil {
 		return err
 	}
-	if s.catalog, err = workflow.OpenCatalog(s.store, s.parser, s.log); err != nil {
+	if s.catalog, err = catalog.Open(s.store, s.parser, s.log); err != nil {
 		return err
 	}
 	if err = formportal.AddPlainWorkflow(s.catalog, s.parser); err != nil {

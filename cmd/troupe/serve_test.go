@@ -10,10 +10,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors"
+	"troupe/actors/catalog"
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/repository"
-	"troupe/actors/workflow"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
@@ -47,7 +47,7 @@ func openServiceOn(t *testing.T, c *config, store *persistence.Store) (*opened, 
 	if o.parser, err = statemachine.NewParser(statemachine.ParserOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if o.catalog, err = workflow.OpenCatalog(o.store, o.parser, o.service.log); err != nil {
+	if o.catalog, err = catalog.Open(o.store, o.parser, o.service.log); err != nil {
 		t.Fatal(err)
 	}
 	if o.templates, err = formportal.OpenTemplates(o.store, o.service.log); err != nil {

@@ -26,6 +26,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors"
+	"troupe/actors/catalog"
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
 	"troupe/gateway"
@@ -79,9 +80,9 @@ func Start(t testing.TB) *Server {
 	s.must(err)
 	parsed, err := parser.Parse(statemachine.Source{File: "leave.yaml", Text: definition})
 	s.must(err)
-	catalog, err := workflow.OpenCatalog(store, parser, zerolog.Nop())
+	definitions, err := catalog.Open(store, parser, zerolog.Nop())
 	s.must(err)
-	s.must(catalog.Publish([]workflow.Source{{File: "leave.yaml", Text: definition, Parsed: parsed.Definition}}))
+	s.must(definitions.Publish([]catalog.Source{{File: "leave.yaml", Text: definition, Parsed: parsed.Definition}}))
 	directory, err := identity.ParseDirectory("identity.yaml", users)
 	s.must(err)
 	identities, err := identity.Start(identity.Options{Store: store, Directory: directory})
@@ -91,7 +92,7 @@ func Start(t testing.TB) *Server {
 	s.must(err)
 	system := actors.NewSystem(zerolog.Nop())
 	s.stopAtEnd(system)
-	router, err := workflow.Start(workflow.Options{Store: store, System: system, Catalog: catalog, Clock: s.clock})
+	router, err := workflow.Start(workflow.Options{Store: store, System: system, Catalog: definitions, Clock: s.clock})
 	s.must(err)
 	s.stopAtEnd(router)
 	handler, err := gateway.New(gateway.Options{})

@@ -3,6 +3,7 @@ package treecheck
 import (
 	"go/token"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,29 @@ var arrows = map[string][]string{
 	"gateway":      {"actors", "statemachine", "persistence"},
 	"bench":        {"gateway", "actors", "statemachine", "persistence"},
 	"cmd":          {"bench", "gateway", "actors", "statemachine", "persistence"},
+}
+
+// innerArrows says which packages of actors a package of actors may import besides
+// those of its own folder. "." is actors itself.
+var innerArrows = map[string][]string{
+	".":                   {},
+	"failure":             {},
+	"identity":            {},
+	"internal/grace":      {},
+	"internal/history":    {},
+	"internal/instanceid": {},
+	"internal/semaphore":  {"identity"},
+	"internal/supervise":  {".", "failure", "identity", "internal/semaphore"},
+	"quota":               {"failure", "identity"},
+	"catalog":             {"failure", "identity", "internal/grace"},
+	"query":               {"catalog", "failure", "identity", "internal/history", "internal/instanceid", "internal/semaphore"},
+	"watch":               {"query", "catalog", "failure", "identity", "internal/history"},
+	"form":                {"query", "failure", "identity", "internal/instanceid"},
+	"workflow":            {".", "watch", "form", "query", "catalog", "quota", "failure", "identity", "internal/history", "internal/instanceid"},
+	"formportal":          {".", "workflow", "form", "catalog", "failure", "identity", "internal/supervise"},
+	"repository":          {".", "failure", "identity", "internal/supervise"},
+	"template":            {".", "repository", "failure", "identity", "internal/semaphore", "internal/supervise"},
+	"home":                {"formportal", "form", "catalog", "repository", "identity"},
 }
 
 // homes says where a library, or an inner package of ours, may be imported. A library that stays in one place
@@ -77,6 +101,54 @@ func TestArrowsControl(t *testing.T) {
 		{"aside", map[string]string{"persistence/a.go": "package persistence\nimport _ \"troupe/statemachine\"\n"}, []string{"persistence must not import"}},
 		{"in a test", map[string]string{"persistence/a_test.go": "package persistence\nimport _ \"troupe/statemachine\"\n"}, []string{"persistence must not import"}},
 		{"a new folder", map[string]string{"tools/a.go": "package tools\n"}, []string{"no arrow"}},
+	})
+}
+
+func TestInnerArrows(t *testing.T) { holds(t, checkInnerArrows) }
+
+func checkInnerArrows(t *testing.T, tree fs.FS) (faults []string) {
+	room := func(folder string) string { // the package of the table that a folder belongs to
+		for name := folder; ; name = path.Dir(name) {
+			if _, drawn := innerArrows[name]; drawn && (name != "." || folder == ".") || name == "." {
+				return name
+			}
+		}
+	}
+	for _, s := range sources(t, tree) {
+		folder, inside := strings.CutPrefix(s.Folder()+"/", "actors/")
+		if !inside || s.IsTest() {
+			continue
+		}
+		folder = path.Clean(folder)
+		from := room(folder)
+		if from == "." && folder != "." {
+			faults = append(faults, s.faultf(s.Syntax.Package, "no inner arrow is drawn for the folder %q", folder))
+			continue
+		}
+		s.Imports(func(at token.Pos, _, importPath string) {
+			target, ours := strings.CutPrefix(importPath+"/", module+"/actors/")
+			if !ours {
+				return
+			}
+			to := room(path.Clean(target))
+			if to != from && !slices.Contains(innerArrows[from], to) {
+				faults = append(faults, s.faultf(at, "actors/%s must not import %s: the inner arrows are in this test", folder, importPath))
+			}
+		})
+	}
+	return faults
+}
+
+func TestInnerArrowsControl(t *testing.T) {
+	catches(t, checkInnerArrows, []planted{
+		{"down is allowed", map[string]string{"actors/query/a.go": "package query\nimport _ \"troupe/actors/catalog\"\n"}, nil},
+		{"within a folder is allowed", map[string]string{"actors/template/rml/a.go": "package rml\nimport _ \"troupe/actors/template/param\"\n"}, nil},
+		{"up", map[string]string{"actors/query/a.go": "package query\nimport _ \"troupe/actors/workflow\"\n"}, []string{"actors/query/a.go:2: actors/query must not import"}},
+		{"up from below a folder", map[string]string{"actors/repository/disk/a.go": "package disk\nimport _ \"troupe/actors/template\"\n"}, []string{"actors/repository/disk must not import"}},
+		{"a leaf that imports the actors", map[string]string{"actors/failure/a.go": "package failure\nimport _ \"troupe/actors\"\n"}, []string{"actors/failure must not import"}},
+		{"a test may", map[string]string{"actors/query/a_test.go": "package query_test\nimport _ \"troupe/actors/workflow\"\n"}, nil},
+		{"a new folder", map[string]string{"actors/tools/a.go": "package tools\n"}, []string{"no inner arrow"}},
+		{"elsewhere", map[string]string{"gateway/a.go": "package gateway\nimport _ \"troupe/actors/workflow\"\n"}, nil},
 	})
 }
 

@@ -2,9 +2,56 @@ package workflow
 
 import (
 	"sync/atomic"
+	"time"
 
 	"troupe/persistence"
 )
+
+// sweepEvery is the length of one round: the router's only clock.
+const sweepEvery = time.Second
+
+// every calls do again and again until the router stops. It is the body of a
+// goroutine.
+func (r *Router) every(interval time.Duration, do func()) {
+	defer r.done.Done()
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-r.stop:
+			return
+		case <-ticker.C:
+			do()
+		}
+	}
+}
+
+// sweep puts idle instances to sleep and wakes callers to look at their
+// deadlines.
+func (r *Router) sweep() {
+	next := make(chan struct{})
+	close(*r.tick.Swap(&next))
+	r.watches.Sweep(time.Now())
+	now := r.o.Clock()
+	r.events.Sweep(now)
+	r.creates.Sweep(now)
+	round, idle := r.round.Add(1), r.idleRounds()
+	r.awake.Range(func(_ persistence.ID, e *activation) bool {
+		r.letSleep(e, round-idle)
+		return true
+	})
+	r.relieve()
+}
+
+// letSleep ends an activation that was used last before a round, and owes nothing.
+func (r *Router) letSleep(e *activation, before int64) {
+	if e.touched.Load() < before && e.uncommitted.Load() == 0 && e.close() {
+		r.remove(e)
+	}
+}
+
+// idleRounds is how many rounds an instance stays awake that nobody asks for.
+func (r *Router) idleRounds() int64 { return int64(r.o.IdleAfter / sweepEvery) }
 
 const (
 	// instanceBytes is about what an awake instance takes without its data.
@@ -29,14 +76,14 @@ type memory struct {
 const gone = -1
 
 // count takes the size of an instance over. It is called by the instance's actor.
-func (e *entry) count(size int64) {
-	r := e.router
+func (a *activation) count(size int64) {
+	r := a.router
 	for {
-		before := e.size.Load()
+		before := a.size.Load()
 		if before == gone || before-sizeStepBytes < size && size < before+sizeStepBytes {
 			return
 		}
-		if e.size.CompareAndSwap(before, size) {
+		if a.size.CompareAndSwap(before, size) {
 			if r.memory.bytes.Add(size-before) > r.o.AwakeBytesMax {
 				select {
 				case r.memory.pressure <- struct{}{}:
@@ -49,9 +96,9 @@ func (e *entry) count(size int64) {
 }
 
 // uncount is the end of count.
-func (e *entry) uncount() {
-	if before := e.size.Swap(gone); before != gone {
-		e.router.memory.bytes.Add(-before)
+func (a *activation) uncount() {
+	if before := a.size.Swap(gone); before != gone {
+		a.router.memory.bytes.Add(-before)
 	}
 }
 
@@ -65,7 +112,7 @@ func (i *instance) settle() {
 	if cap(i.scratch) > scratchBytesKept {
 		i.scratch = nil
 	}
-	i.entry.count(i.size())
+	i.activation.count(i.size())
 }
 
 // awakeBytes is about what all awake instances take.
@@ -112,7 +159,7 @@ func (r *Router) relieve() {
 // for in so many rounds, until awake ones take no more than enough.
 func (r *Router) putToSleep(idle, least, enough int64) {
 	round := r.round.Load()
-	r.awake.Range(func(_ persistence.ID, e *entry) bool {
+	r.awake.Range(func(_ persistence.ID, e *activation) bool {
 		if e.size.Load() >= least {
 			r.letSleep(e, round-idle+1)
 		}

@@ -1,4 +1,4 @@
-package workflow
+package query
 
 import (
 	"bytes"
@@ -9,8 +9,7 @@ import (
 	"troupe/persistence"
 )
 
-// A candidate is an instance that may match. Whatever gives candidates gives
-// each at most once in a row, in the order of the list.
+// A candidate is an instance that may match.
 type candidate struct {
 	shard persistence.Shard
 	id    persistence.ID
@@ -21,9 +20,9 @@ type candidate struct {
 	record []byte
 }
 
-// candidates is a way over them. The slices of a candidate are valid until the
-// next call.
-type candidates interface {
+// iterator gives candidates in the order of the list, and never the same one twice in
+// succession. The slices of a candidate are valid until the next call.
+type iterator interface {
 	// next returns false at the end.
 	next() (candidate, bool, error)
 	close() error
@@ -47,8 +46,8 @@ func (l *sortedIDs) next() (candidate, bool, error) {
 
 func (l *sortedIDs) close() error { return nil }
 
-// newSortedIDs sorts the ids, drops doubles and what lies before the place.
-func newSortedIDs(ids []persistence.ID, of func(persistence.ID) persistence.Shard, down bool, after *place) *sortedIDs {
+// newSortedIDs sorts the ids, drops doubles and what lies before the position.
+func newSortedIDs(ids []persistence.ID, of func(persistence.ID) persistence.Shard, down bool, after *position) *sortedIDs {
 	slices.SortFunc(ids, func(a, b persistence.ID) int { return bytes.Compare(a[:], b[:]) })
 	ids = slices.Compact(ids)
 	if down {
@@ -106,7 +105,7 @@ const (
 	listRow
 )
 
-// next implements candidates. Several rows may name the same instance: those
+// next implements iterator. Several rows may name the same instance: those
 // follow each other, unless values decide the order.
 func (m *merge) next() (candidate, bool, error) {
 	for {
@@ -180,7 +179,7 @@ func (m *merge) advance() error {
 	return errors.Join(err, s.cursor.Close())
 }
 
-// close implements candidates.
+// close implements iterator.
 func (m *merge) close() error {
 	var err error
 	for _, s := range m.sources {

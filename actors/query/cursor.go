@@ -1,4 +1,4 @@
-package workflow
+package query
 
 import (
 	"crypto/sha256"
@@ -22,34 +22,35 @@ const (
 	cursorHead    = 1 + 8
 )
 
-// errCursor: the cursor is malformed or of another list.
-var errCursor = fmt.Errorf("%w: the cursor is not of this list", failure.ErrInvalid)
+// ErrCursor: the cursor is malformed or of another list. It wraps
+// failure.ErrInvalid.
+var ErrCursor = fmt.Errorf("%w: the cursor is not of this list", failure.ErrInvalid)
 
-// list names a list: its kind and what it was asked for.
-type list []string
+// List names a list that comes in pages: its kind and what it was asked for.
+type List []string
 
-// cursor returns the text for a position.
-func (l list) cursor(position []byte) string {
+// Cursor returns the text for a position.
+func (l List) Cursor(position []byte) string {
 	check := l.check(position)
 	b := append([]byte{cursorVersion}, check[:]...)
 	return base64.RawURLEncoding.EncodeToString(append(b, position...))
 }
 
-// position reads what cursor wrote; anything else is errCursor.
-func (l list) position(text string) ([]byte, error) {
+// Position reads what Cursor wrote; anything else is ErrCursor.
+func (l List) Position(text string) ([]byte, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	// NB: the decoder passes over line ends, even a strict one.
 	if err != nil || strings.ContainsAny(text, "\r\n") || len(b) < cursorHead || b[0] != cursorVersion {
-		return nil, errCursor
+		return nil, ErrCursor
 	}
 	if position := b[cursorHead:]; l.check(position) == [8]byte(b[1:cursorHead]) {
 		return position, nil
 	}
-	return nil, errCursor
+	return nil, ErrCursor
 }
 
 // check hashes each part of the list with its length, and the position.
-func (l list) check(position []byte) [8]byte {
+func (l List) check(position []byte) [8]byte {
 	h := sha256.New()
 	for _, part := range l {
 		_ = binary.Write(h, binary.BigEndian, uint64(len(part))) // a hash takes everything
@@ -59,21 +60,21 @@ func (l list) check(position []byte) [8]byte {
 	return [8]byte(h.Sum(nil))
 }
 
-// place is where a page ended: behind the instance id, whose value in the index
+// position is where a page ended: behind the instance id, whose value in the index
 // that sorts is value (nil when _id sorts).
-type place struct {
+type position struct {
 	value []byte
 	id    persistence.ID
 }
 
 // append writes id(16) value.
-func (p place) append(dst []byte) []byte { return append(append(dst, p.id[:]...), p.value...) }
+func (p position) append(dst []byte) []byte { return append(append(dst, p.id[:]...), p.value...) }
 
-// parsePlace reads what append wrote; its value aliases b.
-func parsePlace(b []byte) (*place, error) {
-	p := &place{}
+// parsePosition reads what append wrote; its value aliases b.
+func parsePosition(b []byte) (*position, error) {
+	p := &position{}
 	if len(b) < len(p.id) {
-		return nil, errCursor
+		return nil, ErrCursor
 	}
 	if copy(p.id[:], b); len(b) > len(p.id) {
 		p.value = b[len(p.id):]

@@ -9,14 +9,14 @@ import (
 	"troupe/persistence"
 )
 
-// entry is the router's side of one awake instance.
-type entry struct {
+// activation is the router's side of one awake instance.
+type activation struct {
 	router *Router
 	id     persistence.ID
 	// workflow is the instance's; asking for it under another is asking for
 	// something that does not exist.
 	workflow string
-	pid      *actor.PID // written once, before the entry is in the map
+	pid      *actor.PID // written once, before the activation is in the map
 
 	// pending counts the calls that were admitted and not answered. closed is
 	// added to it, once, by whoever puts the instance to sleep.
@@ -24,7 +24,7 @@ type entry struct {
 	// uncommitted counts the batches that were handed to the journal and are
 	// not durable yet. A reply that shows their state has to wait for them.
 	uncommitted atomic.Int32
-	// touched is the sweep's round in which the entry was used last.
+	// touched is the sweep's round in which it was used last.
 	touched atomic.Int64
 	// size is how many bytes of the instance's are counted in Router.memory.
 	size atomic.Int64
@@ -32,27 +32,27 @@ type entry struct {
 
 const closed = -1 << 30
 
-// acquire admits one more call. It fails with errAsleep when the entry is no
+// acquire admits one more call. It fails with errAsleep when the activation is no
 // longer in the map, and with failure.ErrInstanceBusy above the limit.
-func (e *entry) acquire() error {
-	n := e.pending.Add(1)
+func (a *activation) acquire() error {
+	n := a.pending.Add(1)
 	switch {
 	case n <= 0:
-		e.pending.Add(-1)
+		a.pending.Add(-1)
 		return errAsleep
-	case int(n) > e.router.o.InstanceInFlightMax:
-		e.pending.Add(-1)
+	case int(n) > a.router.o.InstanceInFlightMax:
+		a.pending.Add(-1)
 		return failure.ErrInstanceBusy
 	}
-	e.touched.Store(e.router.round.Load())
+	a.touched.Store(a.router.round.Load())
 	return nil
 }
 
 // release is the end of a call that acquire admitted.
-func (e *entry) release() {
-	e.pending.Add(-1)
-	e.router.inFlight.Add(-1)
+func (a *activation) release() {
+	a.pending.Add(-1)
+	a.router.inFlight.Add(-1)
 }
 
-// close reports whether the entry owes nothing and takes no call from now on.
-func (e *entry) close() bool { return e.pending.CompareAndSwap(0, closed) }
+// close reports whether the activation owes nothing and takes no call from now on.
+func (a *activation) close() bool { return a.pending.CompareAndSwap(0, closed) }

@@ -1,4 +1,4 @@
-package workflow
+package catalog
 
 import (
 	"encoding/json"
@@ -73,15 +73,15 @@ type Companion interface {
 
 // publication is one Publish on its way.
 type publication struct {
-	next   offers
+	next   currentVersions
 	writes map[versionKey][]byte
-	// replaced are the counters of content that goes; they are retired.
+	// replaced are the pins of content that goes; they are retired.
 	replaced map[versionKey]*atomic.Int64
 	faults   document.Faults
-	// indexes are what the definitions declare, and indexSet is the set of them, when
+	// indexes are what the definitions declare, and indexSet the set of them, when
 	// that is new.
 	indexes    storedIndexes
-	indexSet   indexSet
+	indexSet   Indexes
 	newIndexes bool
 }
 
@@ -126,8 +126,8 @@ func (c *Catalog) Check(set []Source) error {
 
 // undo gives creates back the content that was to be replaced.
 func (p *publication) undo() {
-	for _, counter := range p.replaced {
-		counter.Add(-retired)
+	for _, pins := range p.replaced {
+		pins.Add(-retired)
 	}
 }
 
@@ -135,13 +135,13 @@ func (p *publication) undo() {
 // is done before the commit.
 func (c *Catalog) installLocked(p *publication, set []Source, companions []Companion) {
 	for key := range p.replaced {
-		c.publishing.creating[key] = new(atomic.Int64)
+		c.publishing.pins[key] = new(atomic.Int64)
 	}
 	for _, s := range set {
 		c.keep(s.key(), s.Parsed)
 	}
 	for id, o := range p.next {
-		o.creating = c.counterLocked(versionKey{id, o.version})
+		o.pins = c.pinsLocked(versionKey{id, o.version})
 	}
 	c.current.Store(&p.next)
 	for _, companion := range companions {
@@ -152,21 +152,21 @@ func (c *Catalog) installLocked(p *publication, set []Source, companions []Compa
 	}
 }
 
-// counterLocked returns the counter that all offers of the version's present
-// content share.
-func (c *Catalog) counterLocked(key versionKey) *atomic.Int64 {
-	if c.publishing.creating[key] == nil {
-		c.publishing.creating[key] = new(atomic.Int64)
+// pinsLocked returns the counter that all share who have the version's present
+// content.
+func (c *Catalog) pinsLocked(key versionKey) *atomic.Int64 {
+	if c.publishing.pins[key] == nil {
+		c.publishing.pins[key] = new(atomic.Int64)
 	}
-	return c.publishing.creating[key]
+	return c.publishing.pins[key]
 }
 
 // prepareLocked decides about every source. The error is document.Faults with all
 // that is wrong; undo is for the caller even then.
 func (c *Catalog) prepareLocked(set []Source) (*publication, error) {
-	p := &publication{next: offers{}, writes: map[versionKey][]byte{}, replaced: map[versionKey]*atomic.Int64{}}
+	p := &publication{next: currentVersions{}, writes: map[versionKey][]byte{}, replaced: map[versionKey]*atomic.Int64{}}
 	for id, o := range *c.current.Load() {
-		p.next[id] = &offer{Definition: o.Definition, version: o.version} // its file may be gone
+		p.next[id] = &currentVersion{Definition: o.Definition, version: o.version} // its file may be gone
 	}
 	seen := map[versionKey]string{}
 	for i := range set {
@@ -184,7 +184,7 @@ func (c *Catalog) prepareLocked(set []Source) (*publication, error) {
 			return p, fmt.Errorf("publish %s: %w", s.File, err)
 		}
 		if before := p.next[key.workflow]; before == nil || !before.listed || before.version < key.version {
-			p.next[key.workflow] = &offer{Definition: s.Parsed, version: key.version, listed: true}
+			p.next[key.workflow] = &currentVersion{Definition: s.Parsed, version: key.version, listed: true}
 		}
 	}
 	if len(p.faults) > 0 {
@@ -248,11 +248,11 @@ func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) er
 // retireLocked makes sure that no instance has, and none will get, the present
 // content of a version. It is false when one has it already.
 func (c *Catalog) retireLocked(p *publication, key versionKey) (free bool, err error) {
-	counter := c.counterLocked(key)
-	if !counter.CompareAndSwap(0, retired) {
+	pins := c.pinsLocked(key)
+	if !pins.CompareAndSwap(0, retired) {
 		return false, nil
 	}
-	p.replaced[key] = counter
+	p.replaced[key] = pins
 	used, err := c.hasInstances(key)
 	return !used, err
 }
@@ -285,7 +285,7 @@ func (c *Catalog) writePublication(p *publication, companions []Companion) (take
 	}
 	// NB: without a change nothing is written, so that a restart works on a full
 	// disk, but the change before may not be durable yet: an empty commit waits.
-	done := make(outcome, 1)
+	done := make(confirmation, 1)
 	taken = c.store.Append(w, done)
 	return taken, <-done
 }
@@ -305,3 +305,9 @@ func (c *Catalog) putSetting(w *persistence.Writes, name string, value any, empt
 	w.Set(key, text)
 	return nil
 }
+
+// confirmation is a waiter for one who waits later.
+type confirmation chan error
+
+// Committed implements persistence.Waiter.
+func (c confirmation) Committed(err error) { c <- err }

@@ -1,4 +1,4 @@
-package workflow
+package catalog
 
 import (
 	"cmp"
@@ -15,11 +15,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/internal/grace"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
 
-// Catalog knows every definition that was ever published: what is loaded once is
+// Catalog knows every definition that was ever published. What is loaded once is
 // kept in the store by id and version, because instances stay on the version
 // that they were created with (statemachine/DEFINITION.md, "Versions").
 //
@@ -29,44 +31,44 @@ type Catalog struct {
 	parser *statemachine.Parser
 	log    zerolog.Logger
 
-	// current is what the newest accepted set of files offers, and for workflows
-	// whose file is gone what rules their instances. Replaced, never changed.
-	current atomic.Pointer[offers]
+	// current has what new instances get, and for workflows whose file is gone what
+	// rules their instances. Replaced, never changed.
+	current atomic.Pointer[currentVersions]
 	// builtin are the definitions of our own, which no file can take away. They
 	// are not listed among the choices. Written before the router starts.
-	builtin offers
+	builtin currentVersions
 	// versions has the definitions that instances asked for, and those that cannot
 	// be read with the reason.
 	versions *xsync.Map[versionKey, version]
 	// publishing is held while a set is being published.
 	publishing struct {
 		sync.Mutex
-		creating map[versionKey]*atomic.Int64 // see offer.creating
-		indexes  storedIndexes                // as the store has them
+		pins    map[versionKey]*atomic.Int64 // see currentVersion.pins
+		indexes storedIndexes                // as the store has them
 	}
 
-	// indexes are what commits keep up. They are read under indexing, which a
-	// commit holds until the journal has what it wrote, and a query until it has
-	// its snapshot.
-	indexes  atomic.Pointer[indexSet]
-	indexing *xsync.RBMutex
+	// indexes are what commits keep up (DESIGN.md, "Generations of indexes").
+	// Replaced, never changed.
+	indexes atomic.Pointer[Indexes]
+	// commits are those that may work with what was replaced.
+	commits grace.Period
 	// indexesChanged has an entry when there may be something to build or drop.
 	indexesChanged chan struct{}
 }
 
-// offers maps workflow ids to their newest version.
-type offers map[string]*offer
+// currentVersions maps workflow ids to their current version.
+type currentVersions map[string]*currentVersion
 
-// offer is the newest version of one workflow.
-type offer struct {
-	// Definition is nil when what is stored cannot be read; version knows why.
+// currentVersion is the newest version of one workflow.
+type currentVersion struct {
+	// Definition is nil when what is stored cannot be read; Catalog.Version knows why.
 	*statemachine.Definition
 	version uint64
 	listed  bool // its file is in the present set: new instances can be made
-	// creating counts the creates that are on their way with this content of
-	// this version, and is shared by all offers of it. It becomes retired, for
-	// good, when other content takes the version.
-	creating *atomic.Int64
+	// pins counts the creates that are on their way with this content of this
+	// version, and is shared by all that have it. It becomes retired, for good, when
+	// other content takes the version.
+	pins *atomic.Int64
 }
 
 const retired = -1 << 40
@@ -86,18 +88,17 @@ type version struct {
 // kept, so that a restart with faulty files can go on with it.
 const listedSetting = "listed-workflows"
 
-// OpenCatalog reads what was published before. Stored definitions are read again
+// Open reads what was published before. Stored definitions are read again
 // by a parser like this one that takes every role, because roles come and go, and
 // that minds only what keeps a definition from running.
-func OpenCatalog(store *persistence.Store, parser *statemachine.Parser, log zerolog.Logger) (*Catalog, error) {
+func Open(store *persistence.Store, parser *statemachine.Parser, log zerolog.Logger) (*Catalog, error) {
 	c := &Catalog{
 		store: store, log: log, versions: xsync.NewMap[versionKey, version](),
-		parser:   parser.With(statemachine.ParserOptions{Stored: true}),
-		indexing: xsync.NewRBMutex(), indexesChanged: make(chan struct{}, 1),
+		parser: parser.With(statemachine.ParserOptions{Stored: true}), indexesChanged: make(chan struct{}, 1),
 	}
-	c.builtin = offers{}
-	c.publishing.creating = map[versionKey]*atomic.Int64{}
-	c.indexes.Store(&indexSet{})
+	c.builtin = currentVersions{}
+	c.publishing.pins = map[versionKey]*atomic.Int64{}
+	c.indexes.Store(&Indexes{})
 	if err := c.loadIndexes(); err != nil {
 		return nil, err
 	}
@@ -109,19 +110,19 @@ func OpenCatalog(store *persistence.Store, parser *statemachine.Parser, log zero
 	if err != nil {
 		return nil, fmt.Errorf("read published definitions: %w", err)
 	}
-	now := offers{}
+	now := currentVersions{}
 	for workflow, versions := range published {
 		number, isListed := listed[workflow]
 		if !isListed {
 			number = slices.Max(versions)
 		}
 		// NB: one that cannot be read stays here: its instances are not gone.
-		d, err := c.version(workflow, number)
+		d, err := c.Version(workflow, number)
 		if err != nil && !errors.Is(err, failure.ErrExecution) {
 			return nil, fmt.Errorf("read published definitions: %w", err)
 		}
-		now[workflow] = &offer{
-			Definition: d, version: number, listed: isListed, creating: c.counterLocked(versionKey{workflow, number}),
+		now[workflow] = &currentVersion{
+			Definition: d, version: number, listed: isListed, pins: c.pinsLocked(versionKey{workflow, number}),
 		}
 	}
 	c.current.Store(&now)
@@ -150,7 +151,7 @@ func (c *Catalog) readInUse(published map[string][]uint64) error {
 		for _, number := range versions {
 			used, err := c.hasInstances(versionKey{workflow, number})
 			if err == nil && used {
-				_, err = c.version(workflow, number)
+				_, err = c.Version(workflow, number)
 			}
 			if err != nil && !errors.Is(err, failure.ErrExecution) {
 				return fmt.Errorf("read published definitions: %w", err)
@@ -191,16 +192,21 @@ func (c *Catalog) loadListed() (map[string]uint64, error) {
 // version would need the old one as well. It must be called before the catalog is
 // used.
 func (c *Catalog) AddBuiltin(id string, d *statemachine.Definition) {
-	c.builtin[id] = &offer{Definition: d, version: d.Version, listed: true, creating: new(atomic.Int64)}
+	c.builtin[id] = &currentVersion{Definition: d, version: d.Version, listed: true, pins: new(atomic.Int64)}
 	c.keep(versionKey{id, d.Version}, d)
 }
 
-// offer returns the newest version of a workflow; nil when it was never published.
-func (c *Catalog) offer(workflow string) *offer {
+// currentOf returns the newest version of a workflow; nil when it was never published.
+func (c *Catalog) currentOf(workflow string) *currentVersion {
 	if o := (*c.current.Load())[workflow]; o != nil {
 		return o
 	}
 	return c.builtin[workflow]
+}
+
+// CallerOf is what the state machine sees of a principal.
+func CallerOf(p *identity.Principal) *statemachine.Caller {
+	return &statemachine.Caller{ID: string(p.ID), Roles: p.Roles, Privileges: p.Privileges}
 }
 
 // Len returns how many workflows can be created now.
@@ -214,49 +220,52 @@ func (c *Catalog) Len() int {
 	return n
 }
 
-// newest returns the definition whose rules hold for the workflow. failure.ErrNotFound when
+// Newest returns the definition whose rules hold for the workflow. failure.ErrNotFound when
 // it was never published, failure.ErrExecution when it cannot be read.
-func (c *Catalog) newest(workflow string) (*statemachine.Definition, error) {
-	return c.rules(workflow, c.offer(workflow))
+func (c *Catalog) Newest(workflow string) (*statemachine.Definition, error) {
+	return c.rules(workflow, c.currentOf(workflow))
 }
 
-// offered returns the definition for new instances. failure.ErrNotFound when there is none,
+// Creatable returns the definition for new instances. failure.ErrNotFound when there is none,
 // failure.ErrExecution when it cannot be read.
-func (c *Catalog) offered(workflow string) (*statemachine.Definition, error) {
-	o := c.offer(workflow)
+func (c *Catalog) Creatable(workflow string) (*statemachine.Definition, error) {
+	o := c.currentOf(workflow)
 	if o != nil && !o.listed {
 		o = nil
 	}
 	return c.rules(workflow, o)
 }
 
-func (c *Catalog) rules(workflow string, o *offer) (*statemachine.Definition, error) {
+func (c *Catalog) rules(workflow string, o *currentVersion) (*statemachine.Definition, error) {
 	switch {
 	case o == nil:
 		return nil, failure.ErrNotFound
 	case o.Definition == nil:
-		return c.version(workflow, o.version)
+		return c.Version(workflow, o.version)
 	}
 	return o.Definition, nil
 }
 
-// claim is offered for a create that is about to happen: until it is released,
-// the definition's content cannot be replaced under the same version. After the
-// create, the stored count of instances holds it.
-func (c *Catalog) claim(workflow string) (*offer, error) {
+// Pin keeps the content of a workflow's current version.
+type Pin struct{ version *currentVersion }
+
+// Pin pins the definition for a create that is about to happen: until it is
+// released, its content cannot be replaced under the same version. After the create,
+// the stored count of instances holds it. The errors are those of Creatable.
+func (c *Catalog) Pin(workflow string) (Pin, error) {
 	for {
-		o := c.offer(workflow)
+		o := c.currentOf(workflow)
 		if o == nil || !o.listed {
-			return nil, failure.ErrNotFound
+			return Pin{}, failure.ErrNotFound
 		}
 		if _, err := c.rules(workflow, o); err != nil {
-			return nil, err
+			return Pin{}, err
 		}
 		if o.Definition != nil { // or it was published again since
-			if o.creating.Add(1) > 0 {
-				return o, nil
+			if o.pins.Add(1) > 0 {
+				return Pin{o}, nil
 			}
-			o.creating.Add(-1)
+			o.pins.Add(-1)
 		}
 		// Publish is replacing it: wait until it has decided, then look again.
 		c.publishing.Lock()
@@ -264,10 +273,17 @@ func (c *Catalog) claim(workflow string) (*offer, error) {
 	}
 }
 
-func (o *offer) release() { o.creating.Add(-1) }
+// Definition is what is pinned.
+func (p Pin) Definition() *statemachine.Definition { return p.version.Definition }
 
-// choices lists what the caller may create, by id.
-func (c *Catalog) choices(caller *statemachine.Caller, now time.Time) []Choice {
+// Release ends the pin. It is called once.
+func (p Pin) Release() { p.version.pins.Add(-1) }
+
+// Choice is a workflow that a caller may create.
+type Choice struct{ ID, Name string }
+
+// Choices lists what the caller may create, by id.
+func (c *Catalog) Choices(caller *statemachine.Caller, now time.Time) []Choice {
 	out := []Choice{}
 	for id, o := range *c.current.Load() {
 		if choice, ok := o.choice(id, caller, now); ok {
@@ -278,17 +294,22 @@ func (c *Catalog) choices(caller *statemachine.Caller, now time.Time) []Choice {
 	return out
 }
 
+// Choice returns one of the Choices; false when the caller may not create it.
+func (c *Catalog) Choice(id string, caller *statemachine.Caller, now time.Time) (Choice, bool) {
+	return (*c.current.Load())[id].choice(id, caller, now)
+}
+
 // choice is the workflow as one that the caller may create; false when it is none.
-// A nil offer is none, and so is one whose definition cannot be read.
-func (o *offer) choice(id string, caller *statemachine.Caller, now time.Time) (Choice, bool) {
+// nil is none, and so is one whose definition cannot be read.
+func (o *currentVersion) choice(id string, caller *statemachine.Caller, now time.Time) (Choice, bool) {
 	if o == nil || !o.listed || o.Definition == nil || o.CreateRight(caller, now) == statemachine.Denied {
 		return Choice{}, false
 	}
 	return Choice{ID: id, Name: o.Name}, true
 }
 
-// version returns one published version. failure.ErrExecution when it cannot be read.
-func (c *Catalog) version(workflow string, number uint64) (*statemachine.Definition, error) {
+// Version returns one published version. failure.ErrExecution when it cannot be read.
+func (c *Catalog) Version(workflow string, number uint64) (*statemachine.Definition, error) {
 	key := versionKey{workflow, number}
 	if v, ok := c.versions.Load(key); ok {
 		return v.Definition, v.err

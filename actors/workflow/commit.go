@@ -1,12 +1,16 @@
 package workflow
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 
+	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/form"
+	"troupe/actors/internal/history"
+	"troupe/actors/watch"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
@@ -24,14 +28,19 @@ type change struct {
 	dropDraft bool
 }
 
-// create makes the instance. Its actor is new and nobody else has its id.
-func (i *instance) create(c *call) (handed bool, err error) {
-	req := c.create
+// createInstance is the request of Create. Its actor is new and nobody else has its
+// id. Whoever answers releases the pin.
+type createInstance struct {
+	*CreateRequest
+	pin catalog.Pin
+}
+
+func (req createInstance) run(i *instance, c *call) error {
 	result, err := i.of.Create(statemachine.Creation{
-		ID: i.name, Caller: callerOf(req.Caller), Public: req.Public, Private: req.Private, Now: i.router.o.Clock(),
+		ID: i.name, Caller: catalog.CallerOf(req.Caller), Public: req.Public, Private: req.Private, Now: i.router.o.Clock(),
 	})
 	if err != nil {
-		return false, stepError(err)
+		return stepError(err)
 	}
 	i.log(result.Logs)
 	i.router.metrics.creates.Add(1)
@@ -42,28 +51,29 @@ func (i *instance) create(c *call) (handed bool, err error) {
 	}, req.WithHistory)
 }
 
-// send makes one step.
-func (i *instance) send(c *call) (handed bool, err error) {
+// sendEvent is the request of Send: one step.
+type sendEvent struct{ *EventRequest }
+
+func (req sendEvent) run(i *instance, c *call) error {
 	if err := i.ensureLoaded(); err != nil {
-		return false, err
+		return err
 	}
-	req := c.event
-	caller := callerOf(req.Caller)
-	if first, err := i.firstReply(req); err != nil {
-		return false, err
+	caller := catalog.CallerOf(req.Caller)
+	if first, err := i.firstReply(req.EventRequest); err != nil {
+		return err
 	} else if first != nil {
 		i.deliver(c, first)
-		return true, nil
+		return nil
 	}
 	if req.Refusal != nil {
-		return false, req.Refusal
+		return req.Refusal
 	}
-	if err := i.mayReceive(req, caller); err != nil {
-		return false, err
+	if err := i.mayReceive(req.EventRequest, caller); err != nil {
+		return err
 	}
 	name, ok := statemachine.ParseEventName(req.Name)
 	if !ok {
-		return false, fmt.Errorf("%w: %w", failure.ErrInvalid, statemachine.ErrUnknownEvent)
+		return fmt.Errorf("%w: %w", failure.ErrInvalid, statemachine.ErrUnknownEvent)
 	}
 	result, err := i.of.Step(&i.state, statemachine.Event{
 		Name: name, ID: req.ID, Data: req.Data, Caller: caller, Now: i.router.o.Clock(),
@@ -72,14 +82,14 @@ func (i *instance) send(c *call) (handed bool, err error) {
 		if errors.Is(err, statemachine.ErrExecution) {
 			i.router.log.Warn().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Msg("event undone by an execution error")
 		}
-		return false, stepError(err)
+		return stepError(err)
 	}
 	if req.MustBeTaken && result.Outcome != statemachine.Moved {
-		return false, failure.ErrNotAllowed
+		return failure.ErrNotAllowed
 	}
 	if result.Outcome != statemachine.Ignored && !req.NoQuota {
 		if err := i.router.countRefusal(i.router.o.Quotas.MayAdd(i.state.Sequence)); err != nil {
-			return false, err
+			return err
 		}
 	}
 	i.log(result.Logs)
@@ -92,17 +102,17 @@ func (i *instance) send(c *call) (handed bool, err error) {
 	} else if req.Retry.Key == "" {
 		reply, err := i.reply(i.head, i.tail, i.state.Sequence, req.WithHistory)
 		if err != nil {
-			return false, err
+			return err
 		}
 		i.deliver(c, reply)
-		return true, nil
+		return nil
 	}
 	return i.commit(c, ch, req.WithHistory)
 }
 
 // mayReceive asks the workflow's rules about this instance, and If-Match.
 func (i *instance) mayReceive(req *EventRequest, caller *statemachine.Caller) error {
-	newest, err := i.router.catalog.newest(i.workflowID)
+	newest, err := i.router.catalog.Newest(i.workflowID)
 	if err != nil {
 		return err
 	}
@@ -136,28 +146,28 @@ func (i *instance) firstReply(req *EventRequest) (*Reply, error) {
 // commit takes the change over and hands it to the journal with the reply that
 // leaves when it is durable. Everything is one batch: all of it or nothing
 // survives a crash.
-func (i *instance) commit(c *call, ch *change, withHistory bool) (handed bool, err error) {
+func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 	r := i.router
 	var before []byte // the history that the new entry follows
 	if withHistory {
 		if before, err = i.historyUpTo(i.state.Sequence); err != nil {
-			return false, err
+			return err
 		}
 	}
-	token := r.catalog.indexing.RLock()
-	defer r.catalog.indexing.RUnlock(token)
+	// NB: the journal has the batch before anybody works with other indexes or feeds.
+	defer r.catalog.EndCommit(r.catalog.BeginCommit(i.shard))
 	w := r.store.NewWrites(i.shard)
 	was, statesBefore := i.state, i.states
 	i.state = ch.next
 	i.show()
-	history := before
+	joined := before
 	if ch.entry != nil {
-		history = i.putEntry(w, c, ch.entry, before)
+		joined = i.putEntry(w, c, ch.entry, before)
 		i.putForm(w, ch, statesBefore)
 		i.putRecord(w)
 		i.putNodes(w, ch.before)
 	}
-	if indexes := (*r.catalog.indexes.Load())[i.workflowID]; len(indexes) > 0 {
+	if indexes := (*r.catalog.Indexes())[i.workflowID]; len(indexes) > 0 {
 		old := &was
 		if ch.created {
 			old = nil
@@ -175,36 +185,43 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (handed bool, e
 		i.putReply(w, ch)
 	}
 	i.loaded = true
-	c.prepared = &Reply{
+	reply := &Reply{
 		WorkflowID: i.workflowID, InstanceID: i.name, Sequence: i.state.Sequence,
-		Head: i.head, Tail: i.tail, History: history, WithHistory: withHistory,
+		Head: i.head, Tail: i.tail, History: joined, WithHistory: withHistory,
 	}
-	i.entry.uncommitted.Add(1)
-	if !r.store.Append(w, c) {
+	if !i.handOver(w, c, reply) {
 		// Nothing was written: the next call reads what there is. The waiter
 		// answers this one.
 		i.loaded = false
 	}
-	return true, nil
+	return nil
 }
 
 // putEntry writes one history entry, has it told to those who watch when it is
 // durable, and returns the history with it: before is the one without.
 func (i *instance) putEntry(w *persistence.Writes, c *call, e *statemachine.Entry, before []byte) []byte {
-	value := make([]byte, entryHead, 256)
-	value = e.AppendJSON(value)
-	i.chain = link(i.chain, value[entryHead:])
-	value[0] = entryFormat
-	copy(value[1:], i.chain[:])
+	value := e.AppendJSON(make([]byte, history.HeadBytes, 256))
+	i.chain = history.Seal(value, i.chain)
 	i.scratch = persistence.EntryKey(i.scratch[:0], i.shard, i.id, i.state.Sequence)
 	w.Set(i.scratch, value)
-	if c.feeds = i.router.feeds.of(i.workflowID, i.id); c.feeds != nil {
-		c.item = &feedItem{
-			id: i.id, name: i.name, sequence: i.state.Sequence, entry: value[entryHead:],
-			states: i.states, state: i.state, of: i.of,
+	if c.feeds = i.router.watches.Feeds(i.workflowID, i.id); c.feeds != nil {
+		c.item = &watch.Item{
+			ID: i.id, Name: i.name, Sequence: i.state.Sequence, Entry: value[history.HeadBytes:],
+			States: i.states, State: i.state, Of: i.of,
 		}
 	}
-	return i.extendHistory(before, value[entryHead:])
+	return i.extendHistory(before, value[history.HeadBytes:])
+}
+
+// putIndexes writes what a step changes in the declared indexes. before is nil for a
+// new instance.
+func (i *instance) putIndexes(w *persistence.Writes, indexes []*catalog.Index, before, after *statemachine.Instance) {
+	if before != nil && bytes.Equal(before.Public, after.Public) && bytes.Equal(before.Private, after.Private) {
+		return
+	}
+	for _, ix := range indexes {
+		i.scratch = ix.Update(w, i.scratch, i.shard, i.id, before, after)
+	}
 }
 
 func (i *instance) putRecord(w *persistence.Writes) {

@@ -1,4 +1,4 @@
-package workflow
+package query
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/persistence"
@@ -41,10 +42,10 @@ const (
 // failure.ErrBusy when no slot comes free in time or the query takes too long, and
 // yield's own error when it stops early. While yield waits, other queries run;
 // the time counts all the same.
-func (r *Router) Query(ctx context.Context, req *QueryRequest, yield func(item []byte) error) (*QueryEnd, error) {
-	q, err := r.newQuery(req, yield)
+func (s *Service) Query(ctx context.Context, req *Request, yield func(item []byte) error) (*End, error) {
+	q, err := s.newQuery(req, yield)
 	if err == nil {
-		err = q.take(ctx)
+		err = q.withSlots(ctx)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("query %s: %w", req.WorkflowID, err)
@@ -54,7 +55,8 @@ func (r *Router) Query(ctx context.Context, req *QueryRequest, yield func(item [
 
 // query is one run over a workflow's instances.
 type query struct {
-	req        *QueryRequest
+	service    *Service
+	req        *Request
 	rules      *statemachine.Definition // whose rules hold: the newest version's
 	workflowID string
 	caller     *statemachine.Caller
@@ -62,24 +64,24 @@ type query struct {
 	now        time.Time
 	filter     *filter.Filter
 	fields     extraFields
-	list       list   // what cursors are places in
-	down       bool   // the order is from the last to the first
-	after      *place // where the page before ended; nil for the first
+	list       List      // what cursors are positions in
+	down       bool      // the order is from the last to the first
+	after      *position // where the page before ended; nil for the first
 
-	pace               // of the whole run
-	steps     int      // so far
-	unlooked  int      // bytes that were read since the last look
-	indexes   []*index // of the workflow, when the snapshot was taken
-	ready     []*index // those of them that were whole
-	sort      *index   // nil: by id
-	inPlaces  bool     // candidates come from the index that sorts
+	throttle                   // of the whole run
+	steps     int              // so far
+	unchecked int              // bytes that were read since the last check
+	indexes   []*catalog.Index // of the workflow, when the snapshot was taken
+	ready     []*catalog.Index // those of them that were whole
+	sort      *catalog.Index   // nil: by id
+	byValue   bool             // candidates come from the index that sorts
 	snapshot  *persistence.Snapshot
-	confirmed outcome // tells when the snapshot is durable
-	durable   bool    // it did
+	confirmed confirmation // tells when the snapshot is durable
+	durable   bool         // it did
 	begun     time.Time
 	explain   Explain
-	end       *QueryEnd
-	record    statemachine.Record // of the candidate that was judged last
+	end       *End
+	record    statemachine.Record // of the candidate that was evaluated last
 	name      string              // and its id
 	out       batch[[]byte]
 	bytes     []byte // of the items in out
@@ -91,14 +93,14 @@ type query struct {
 type extraFields struct{ private, history, redirect bool }
 
 // newQuery checks the request.
-func (r *Router) newQuery(req *QueryRequest, yield func([]byte) error) (*query, error) {
-	d, err := r.catalog.newest(req.WorkflowID)
+func (s *Service) newQuery(req *Request, yield func([]byte) error) (*query, error) {
+	d, err := s.o.Catalog.Newest(req.WorkflowID)
 	if err != nil {
 		return nil, err
 	}
 	q := &query{
-		pace: pace{router: r}, req: req, rules: d, workflowID: req.WorkflowID, caller: callerOf(req.Caller), now: r.o.Clock(),
-		out: batch[[]byte]{yield: yield}, end: &QueryEnd{}, begun: time.Now(), explain: Explain{Considered: []Considered{}},
+		service: s, throttle: throttle{service: s}, req: req, rules: d, workflowID: req.WorkflowID, caller: catalog.CallerOf(req.Caller), now: s.o.Clock(),
+		out: batch[[]byte]{yield: yield}, end: &End{}, begun: time.Now(), explain: Explain{Considered: []Considered{}},
 	}
 	q.right = d.ReadRight(q.caller, q.now)
 	manages := req.Caller.Has(identity.Workflows)
@@ -117,17 +119,17 @@ func (r *Router) newQuery(req *QueryRequest, yield func([]byte) error) (*query, 
 	if err := q.checkSort(manages); err != nil {
 		return nil, err
 	}
-	q.list = list{"instances", req.WorkflowID, req.Filter, req.Sort}
+	q.list = List{"instances", req.WorkflowID, req.Filter, req.Sort}
 	if req.Cursor != "" {
-		position, err := q.list.position(req.Cursor)
+		position, err := q.list.Position(req.Cursor)
 		if err != nil {
 			return nil, err
 		}
-		if q.after, err = parsePlace(position); err != nil {
+		if q.after, err = parsePosition(position); err != nil {
 			return nil, err
 		}
 	}
-	if r.stopping.Load() {
+	if s.stopped.Err() != nil {
 		return nil, failure.ErrUnavailable
 	}
 	return q, nil
@@ -159,38 +161,37 @@ func (q *query) checkSort(manages bool) error {
 	if path == "_id" || q.req.Sort == "" {
 		return nil
 	}
-	ix := (*q.router.catalog.indexes.Load()).find(q.workflowID, path)
-	if ix == nil || ix.field.Private() && !manages {
+	ix := q.service.o.Catalog.Indexes().Find(q.workflowID, path)
+	if ix == nil || ix.Field().Private() && !manages {
 		return fmt.Errorf("%w: there is no index on %s to sort by", failure.ErrInvalid, data.Quote(path))
 	}
 	q.sort = ix
 	return nil
 }
 
-// take waits for a slot and runs.
-func (q *query) take(ctx context.Context) error {
-	r := q.router
-	ctx, cancel := context.WithTimeout(ctx, r.o.QueryTimeMax)
+// withSlots waits for slots and runs.
+func (q *query) withSlots(ctx context.Context) error {
+	s := q.service
+	ctx, cancel := s.limit(ctx)
 	defer cancel()
-	defer context.AfterFunc(r.reading, cancel)()
-	slots, err := r.enter(ctx, r.queries, q.req.Caller.ID, r.o.QueryWaitMax)
+	slots, err := s.enter(ctx, s.queries, q.req.Caller.ID, s.o.QueryWaitMax)
 	if err != nil {
-		return r.readEnd(err)
+		return s.reason(err)
 	}
 	defer slots.leave()
-	if r.reading.Err() != nil { // NB: Stop waits for slots that were taken before
+	if s.stopped.Err() != nil { // NB: Stop waits for slots that were taken before
 		return failure.ErrUnavailable
 	}
 	q.ctx, q.slots, q.resumed = ctx, slots, time.Now()
-	return r.readEnd(q.run())
+	return s.reason(q.run())
 }
 
-// readEnd says why a query ended early.
-func (r *Router) readEnd(err error) error {
+// reason says why a query ended early.
+func (s *Service) reason(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case r.reading.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, failure.ErrBusy)):
+	case s.stopped.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, failure.ErrBusy)):
 		return fmt.Errorf("%w: %w", failure.ErrUnavailable, err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", failure.ErrBusy, err)
@@ -205,28 +206,28 @@ func (q *query) run() error {
 	return q.answer()
 }
 
-// answer goes the chosen way.
+// answer reads the candidates of the chosen plan.
 func (q *query) answer() error {
 	if q.sort != nil && !slices.Contains(q.indexes, q.sort) {
-		return fmt.Errorf("%w: the index on %s is gone", failure.ErrInvalid, data.Quote(q.sort.field.Path()))
+		return fmt.Errorf("%w: the index on %s is gone", failure.ErrInvalid, data.Quote(q.sort.Path()))
 	}
 	chosen, err := q.choose()
 	if err != nil {
 		return err
 	}
-	way, err := q.way(chosen)
+	it, err := q.iterate(chosen)
 	if err != nil {
 		return err
 	}
 	if q.req.Limit > 0 {
-		err = q.page(way)
+		err = q.page(it)
 	} else {
-		err = q.all(way)
+		err = q.all(it)
 	}
-	if err = errors.Join(err, failure.OfStore(way.close())); err != nil {
+	if err = errors.Join(err, failure.OfStore(it.close())); err != nil {
 		return err
 	}
-	if err := q.out.flush(&q.pace); err != nil {
+	if err := q.out.flush(&q.throttle); err != nil {
 		return err
 	}
 	if q.req.Count && q.req.Limit > 0 {
@@ -251,27 +252,30 @@ func (q *query) answer() error {
 // is durable: a commit is visible before that, and nothing may be shown that a
 // crash could take back.
 func (q *query) openSnapshot() {
-	c := q.router.catalog
-	// NB: an index that is whole now has all its entries in a snapshot taken
-	// later, and none is freed before the snapshot is there.
-	token := c.indexing.RLock()
-	q.indexes = (*c.indexes.Load())[q.workflowID]
-	for _, ix := range q.indexes {
-		if ix.whole.Load() {
-			q.ready = append(q.ready, ix)
+	for {
+		// NB: an index that is whole now has all its entries in a snapshot taken
+		// later, and none is freed while it is among the catalog's.
+		present := q.service.o.Catalog.Indexes()
+		q.indexes, q.ready = (*present)[q.workflowID], nil
+		for _, ix := range q.indexes {
+			if ix.Whole() {
+				q.ready = append(q.ready, ix)
+			}
 		}
+		if q.snapshot = q.service.o.Store.Snapshot(); q.service.o.Catalog.Indexes() == present {
+			break
+		}
+		_ = q.snapshot.Close() // read-only: nothing to lose
 	}
-	q.snapshot = q.router.store.Snapshot()
-	c.indexing.RUnlock(token)
-	q.confirmed = make(outcome, 1)
-	q.router.store.Barrier(q.confirmed)
+	q.confirmed = make(confirmation, 1)
+	q.service.o.Store.Barrier(q.confirmed)
 }
 
-// outcome is a waiter for one who waits later.
-type outcome chan error
+// confirmation is a waiter for one who waits later.
+type confirmation chan error
 
 // Committed implements persistence.Waiter.
-func (o outcome) Committed(err error) { o <- err }
+func (c confirmation) Committed(err error) { c <- err }
 
 // awaitDurable waits until the snapshot is durable. failure.ErrUnavailable: it may never
 // be.
@@ -291,36 +295,36 @@ func (q *query) awaitDurable() error {
 	}
 }
 
-// spend counts a step. Now and then it looks at the clock and lets events go
+// chargeStep counts a step. Now and then it looks at the clock and lets events go
 // first.
-func (q *query) spend() error {
+func (q *query) chargeStep() error {
 	if q.steps++; q.steps%checkEvery != 1 {
 		return nil
 	}
-	q.unlooked = 0
-	return q.look()
+	q.unchecked = 0
+	return q.check()
 }
 
-// took counts what was read in a step: an instance may be as large as many.
-func (q *query) took(n int) error {
-	if q.unlooked += n; q.unlooked < checkBytes {
+// chargeBytes counts what was read in a step: an instance may be as large as many.
+func (q *query) chargeBytes(n int) error {
+	if q.unchecked += n; q.unchecked < checkBytes {
 		return nil
 	}
-	q.unlooked = 0
-	return q.look()
+	q.unchecked = 0
+	return q.check()
 }
 
 // ended is for the filter: it says whether the query has ended, and why in
 // q.failed.
 func (q *query) ended() bool {
 	if q.failed == nil {
-		q.unlooked, q.failed = 0, q.look()
+		q.unchecked, q.failed = 0, q.check()
 	}
 	return q.failed != nil
 }
 
-// way opens the chosen plan in the order of the list.
-func (q *query) way(chosen plan) (candidates, error) {
+// iterate opens the chosen plan in the order of the list.
+func (q *query) iterate(chosen plan) (iterator, error) {
 	q.explain.Plan = chosen.name
 	if chosen.by != nil {
 		q.explain.Index = &chosen.by.index
@@ -332,21 +336,21 @@ func (q *query) way(chosen plan) (candidates, error) {
 		return q.sorted(chosen)
 	}
 	if !slices.Contains(q.ready, q.sort) {
-		return nil, fmt.Errorf("%w: the index on %s is still being built", failure.ErrBusy, data.Quote(q.sort.field.Path()))
+		return nil, fmt.Errorf("%w: the index on %s is still being built", failure.ErrBusy, data.Quote(q.sort.Path()))
 	}
-	path := q.sort.field.Path()
-	q.explain.Plan, q.explain.Index, q.inPlaces = planSorted, &path, true
+	path := q.sort.Path()
+	q.explain.Plan, q.explain.Index, q.byValue = planSorted, &path, true
 	return q.sortedBy(q.sort, q.down, q.after)
 }
 
 // all gives every match.
-func (q *query) all(way candidates) error {
+func (q *query) all(it iterator) error {
 	for {
-		c, ok, err := q.next(way)
+		c, ok, err := q.next(it)
 		if err != nil || !ok {
 			return err
 		}
-		show, err := q.judge(&c)
+		show, err := q.evaluate(&c)
 		if err != nil {
 			return err
 		}
@@ -364,22 +368,22 @@ func (q *query) all(way candidates) error {
 }
 
 // page gives at most Limit matches, and says where the next page begins.
-func (q *query) page(way candidates) error {
+func (q *query) page(it iterator) error {
 	shown, size, peeked := 0, 0, 0
-	var last place
+	var last position
 	for {
-		c, ok, err := q.next(way)
+		c, ok, err := q.next(it)
 		if err != nil || !ok {
 			return err
 		}
 		full := shown == q.req.Limit || size >= pageBytesMax
-		show, err := q.judge(&c)
+		show, err := q.evaluate(&c)
 		if err != nil {
 			return err
 		}
 		switch {
 		case full && show:
-			q.end.Next = q.list.cursor(last.append(nil))
+			q.end.Next = q.list.Cursor(last.append(nil))
 			return nil
 		case !full && show:
 			if err := q.awaitDurable(); err != nil {
@@ -390,11 +394,11 @@ func (q *query) page(way candidates) error {
 			}
 			shown++
 			size += q.shown
-			last = place{id: c.id, value: bytes.Clone(c.value)} // NB: a cursor tells nothing of what was not shown
+			last = position{id: c.id, value: bytes.Clone(c.value)} // NB: a cursor tells nothing of what was not shown
 		}
 		if full {
 			if peeked++; peeked == peekMax {
-				q.end.Next = q.list.cursor(last.append(nil))
+				q.end.Next = q.list.Cursor(last.append(nil))
 				return nil
 			}
 		}
@@ -402,11 +406,11 @@ func (q *query) page(way candidates) error {
 }
 
 // next is the next instance of the list.
-func (q *query) next(way candidates) (candidate, bool, error) {
-	if err := q.spend(); err != nil {
+func (q *query) next(it iterator) (candidate, bool, error) {
+	if err := q.chargeStep(); err != nil {
 		return candidate{}, false, err
 	}
-	c, ok, err := way.next()
+	c, ok, err := it.next()
 	if err != nil {
 		return c, false, failure.OfStore(err)
 	}

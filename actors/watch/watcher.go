@@ -1,4 +1,4 @@
-package workflow
+package watch
 
 import (
 	"context"
@@ -8,69 +8,68 @@ import (
 	"strings"
 	"time"
 
+	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/internal/history"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/filter"
 )
 
-// beatEvery is how often a watcher that has nothing to hear is told so.
-const beatEvery = 15 * time.Second
+// heartbeatEvery is how often a watcher for whom there is nothing is told so.
+const heartbeatEvery = 15 * time.Second
 
-// Watch calls yield with WatchOpen, then with each history entry that becomes
+// Watch calls yield with Opened, then with each history entry that becomes
 // durable, in the order of the commits, as far as the caller may see the instance
-// as the entry left it, and the filter matches it. It says WatchLost where
-// entries are missing, and WatchBeat when there is nothing to say.
+// as the entry left it, and the filter matches it. It says Lost where
+// entries are missing, and Heartbeat when there is nothing to say.
 //
-// It returns nil when the router stops watching, ctx's error, yield's own, or why
+// It returns nil when the service stops, ctx's error, yield's own, or why
 // the request is refused: failure.ErrInvalid, failure.ErrForbidden, failure.ErrNotFound, failure.ErrUnavailable.
-func (r *Router) Watch(ctx context.Context, req *WatchRequest, yield func(WatchEvent) error) error {
-	w := &watcher{router: r, req: req, caller: callerOf(req.Caller), yield: yield}
+func (s *Service) Watch(ctx context.Context, req *Request, yield func(Event) error) error {
+	w := &watcher{service: s, req: req, caller: catalog.CallerOf(req.Caller), yield: yield}
 	var cancel context.CancelFunc
 	w.ctx, cancel = context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(r.watching, cancel)()
+	defer context.AfterFunc(s.stopped, cancel)()
 	if err := w.open(ctx); err != nil {
 		return fmt.Errorf("watch %s: %w", req.WorkflowID, err)
 	}
-	defer func() { r.feeds.leave(w.feed, time.Now()) }()
+	defer func() { s.feeds.leave(w.feed, time.Now()) }()
 	err := w.run(ctx)
-	if errors.Is(err, errStopping) {
+	if errors.Is(err, errStopped) {
 		return nil
 	}
 	return err
 }
 
-// StopWatching ends all calls of Watch.
-func (r *Router) StopWatching() { r.endWatching() }
-
 // watcher is one call of Watch.
 type watcher struct {
-	router *Router
-	req    *WatchRequest
-	caller *statemachine.Caller
-	filter *filter.Filter
-	yield  func(WatchEvent) error
-	ctx    context.Context // of the looks that take long; ends also with StopWatching
-	feed   *feed
-	id     persistence.ID // the instance; zero for all
-	next   uint64         // the place to read from
-	last   uint64         // one instance: the sequence that was shown last
-	beat   *time.Timer    // runs since something was told
-	buffer []byte
+	service   *Service
+	req       *Request
+	caller    *statemachine.Caller
+	filter    *filter.Filter
+	yield     func(Event) error
+	ctx       context.Context // of the filters that take long; ends also with Stop
+	feed      *Feed
+	id        persistence.ID // the instance; zero for all
+	next      uint64         // the item to read from
+	last      uint64         // one instance: the sequence that was shown last
+	heartbeat *time.Timer    // runs since something was told
+	buffer    []byte
 }
 
 // open checks the request and joins the feed. When it returns nil, every entry
 // that is acknowledged from now on comes.
 func (w *watcher) open(ctx context.Context) error {
-	r := w.router
-	d, err := r.catalog.newest(w.req.WorkflowID)
+	s := w.service
+	d, err := s.o.Catalog.Newest(w.req.WorkflowID)
 	if err != nil {
 		return err
 	}
-	if d.ReadRight(w.caller, r.o.Clock()) == statemachine.Denied {
+	if d.ReadRight(w.caller, s.o.Clock()) == statemachine.Denied {
 		return failure.ErrForbidden
 	}
 	if w.filter, err = filter.Parse([]byte(w.req.Filter), filter.Options{Private: w.req.Caller.Has(identity.Workflows)}); err != nil {
@@ -80,46 +79,42 @@ func (w *watcher) open(ctx context.Context) error {
 		return fmt.Errorf("%w: the filter of a watch cannot look at svcHistory", failure.ErrInvalid)
 	}
 	if w.req.InstanceID != "" {
-		if err := w.look(ctx); err != nil { // before the feed: a guessed id costs none
+		if err := w.locate(ctx); err != nil { // before the feed: a guessed id costs none
 			return err
 		}
 	}
 	select {
-	case <-r.watching.Done():
+	case <-s.stopped.Done():
 		return failure.ErrUnavailable
 	default:
 	}
-	w.feed = r.feeds.join(feedKey{w.req.WorkflowID, w.id})
-	err = r.settleCommits(w.feed)
-	w.next = w.feed.end() // NB: before the look, so that nothing comes between
+	w.feed = s.feeds.join(feedKey{w.req.WorkflowID, w.id})
+	err = s.settleCommits(w.feed)
+	w.next = w.feed.end() // NB: before the instance is asked, so that nothing comes between
 	if err == nil && w.req.InstanceID != "" {
-		err = w.look(ctx)
+		err = w.locate(ctx)
 	}
 	if err != nil {
-		r.feeds.leave(w.feed, time.Now())
+		s.feeds.leave(w.feed, time.Now())
 		return err
 	}
 	return nil
 }
 
-// look finds the instance and how far it is.
-func (w *watcher) look(ctx context.Context) error {
-	req := &LoadRequest{Caller: w.req.Caller, WorkflowID: w.req.WorkflowID, InstanceID: w.req.InstanceID}
-	return w.router.look(ctx, req, func(i *instance) error {
-		w.id, w.last = i.id, i.state.Sequence
-		return nil
-	})
+// locate finds the instance and how far it is.
+func (w *watcher) locate(ctx context.Context) (err error) {
+	w.id, w.last, err = w.service.o.Instances.Locate(ctx, w.req.Caller, w.req.WorkflowID, w.req.InstanceID)
+	return err
 }
 
 // settleCommits returns when every commit is durable that did not see the feed.
 // Each watcher waits until one has seen that.
-func (r *Router) settleCommits(f *feed) error {
+func (s *Service) settleCommits(f *Feed) error {
 	if f.settled.Load() {
 		return nil
 	}
-	r.catalog.indexing.Lock()
-	r.catalog.indexing.Unlock() //nolint:staticcheck // only to wait: commits hold it while they look
-	if err := r.store.AwaitDurable(); err != nil {
+	s.o.Catalog.AwaitCommits()
+	if err := s.o.Store.AwaitDurable(); err != nil {
 		return fmt.Errorf("%w: %w", failure.ErrUnavailable, err)
 	}
 	f.settled.Store(true)
@@ -131,12 +126,12 @@ var always = func() chan struct{} { c := make(chan struct{}); close(c); return c
 
 // run opens the stream, catches up and goes on.
 func (w *watcher) run(ctx context.Context) error {
-	w.beat = time.NewTimer(beatEvery)
-	defer w.beat.Stop()
+	w.heartbeat = time.NewTimer(heartbeatEvery)
+	defer w.heartbeat.Stop()
 	if err := w.begin(); err != nil {
 		return err
 	}
-	var items []*feedItem
+	var items []*Item
 	for {
 		var lost bool
 		var wake <-chan struct{}
@@ -148,7 +143,7 @@ func (w *watcher) run(ctx context.Context) error {
 		}
 		for n, item := range items {
 			items[n] = nil // NB: or a reader who is slow would keep it
-			if err := w.hear(item, w.next-uint64(len(items)-n-1)); err != nil {
+			if err := w.deliver(item, w.next-uint64(len(items)-n-1)); err != nil {
 				return err
 			}
 		}
@@ -157,14 +152,14 @@ func (w *watcher) run(ctx context.Context) error {
 		}
 		select {
 		case <-wake:
-		case <-w.beat.C:
-			if err := w.tell(WatchEvent{Kind: WatchBeat}); err != nil {
+		case <-w.heartbeat.C:
+			if err := w.tell(Event{Kind: Heartbeat}); err != nil {
 				return err
 			}
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-w.router.watching.Done():
-			return errStopping
+		case <-w.service.stopped.Done():
+			return errStopped
 		}
 	}
 }
@@ -195,27 +190,27 @@ func (w *watcher) fill(sequence uint64) error {
 	return w.lose(0)
 }
 
-// begin opens the stream at the place that the request names.
+// begin opens the stream at the position that the request names.
 func (w *watcher) begin() error {
 	if w.req.LastEventID == "" {
-		return w.tell(WatchEvent{Kind: WatchOpen, ID: w.place(w.next)})
+		return w.tell(Event{Kind: Opened, ID: w.position(w.next)})
 	}
-	if err := w.tell(WatchEvent{Kind: WatchOpen, ID: w.req.LastEventID}); err != nil {
+	if err := w.tell(Event{Kind: Opened, ID: w.req.LastEventID}); err != nil {
 		return err
 	}
 	if w.id != (persistence.ID{}) {
 		return w.resumeInstance()
 	}
 	epoch, text, _ := strings.Cut(w.req.LastEventID, "-")
-	place, err := strconv.ParseUint(text, 10, 64)
-	if err == nil && epoch == w.feed.epoch && w.feed.holds(place) {
-		w.next = place
+	position, err := strconv.ParseUint(text, 10, 64)
+	if err == nil && epoch == w.feed.epoch && w.feed.holds(position) {
+		w.next = position
 		return nil
 	}
 	return w.lose(w.next)
 }
 
-// resumeInstance shows what the store has behind the place that was seen last.
+// resumeInstance shows what the store has behind the position that was seen last.
 func (w *watcher) resumeInstance() error {
 	seen, err := strconv.ParseUint(w.req.LastEventID, 10, 64)
 	now := w.last
@@ -232,9 +227,9 @@ func (w *watcher) resumeInstance() error {
 // catchUp shows the entries of an instance from the store, up to sequence, if the
 // caller may see the instance as it is now: what it was at each is not kept.
 func (w *watcher) catchUp(sequence uint64) error {
-	r := w.router
-	sh := r.store.ShardOf(w.id)
-	stored, err := r.store.Load(persistence.RecordKey(nil, sh, w.req.WorkflowID, w.id))
+	store := w.service.o.Store
+	sh := store.ShardOf(w.id)
+	stored, err := store.Load(persistence.RecordKey(nil, sh, w.req.WorkflowID, w.id))
 	if err != nil {
 		return failure.OfStore(err)
 	}
@@ -242,7 +237,7 @@ func (w *watcher) catchUp(sequence uint64) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", failure.ErrExecution, err)
 	}
-	of, err := r.catalog.version(w.req.WorkflowID, record.Version)
+	of, err := w.service.o.Catalog.Version(w.req.WorkflowID, record.Version)
 	if err != nil {
 		return err
 	}
@@ -251,21 +246,21 @@ func (w *watcher) catchUp(sequence uint64) error {
 		return fmt.Errorf("%w: %w", failure.ErrExecution, err)
 	}
 	for n := w.last + 1; n <= sequence; n++ {
-		if err := w.again(); err != nil {
+		if err := w.reauthorize(); err != nil {
 			return err
 		}
 		if !w.mayRead(&in, of) {
 			w.last = sequence
 			return nil
 		}
-		value, err := r.store.Load(persistence.EntryKey(nil, sh, w.id, n))
+		value, err := store.Load(persistence.EntryKey(nil, sh, w.id, n))
 		if err != nil {
 			return failure.OfStore(err)
 		}
-		if len(value) < entryHead || value[0] != entryFormat {
+		entry, ok := history.Entry(value)
+		if !ok {
 			return fmt.Errorf("%w: history entry %d", failure.ErrExecution, n)
 		}
-		entry := data.Value(value[entryHead:])
 		if err := w.show(w.req.InstanceID, n, entry, of.StatesOf(entry), strconv.FormatUint(n, 10)); err != nil {
 			return err
 		}
@@ -278,61 +273,61 @@ func (w *watcher) catchUp(sequence uint64) error {
 func (w *watcher) lose(next uint64) error {
 	b := append(w.buffer[:0], `{"message":"entries are missing here; read the present state again"}`...)
 	w.buffer = b
-	return w.tell(WatchEvent{Kind: WatchLost, ID: w.place(next), Data: b})
+	return w.tell(Event{Kind: Lost, ID: w.position(next), Data: b})
 }
 
-// place is the text of a place: of all instances, the next item's number; of
+// position is the text of a position: of all instances, the next item's number; of
 // one, the sequence that was seen.
-func (w *watcher) place(next uint64) string {
+func (w *watcher) position(next uint64) string {
 	if w.id != (persistence.ID{}) {
 		return strconv.FormatUint(w.last, 10)
 	}
 	return w.feed.epoch + "-" + strconv.FormatUint(next, 10)
 }
 
-// hear decides about an item and shows it. next is the place behind it.
-func (w *watcher) hear(item *feedItem, next uint64) error {
-	if err := w.again(); err != nil {
+// deliver decides about an item and shows it. next is the one behind it.
+func (w *watcher) deliver(item *Item, next uint64) error {
+	if err := w.reauthorize(); err != nil {
 		return err
 	}
 	if w.id != (persistence.ID{}) {
-		return w.hearOne(item)
+		return w.deliverOne(item)
 	}
-	if item.gap {
-		return w.tell(WatchEvent{Kind: WatchLost, ID: w.place(next), Data: []byte(`{"message":"entries may be missing here; read the present state again"}`)})
+	if item.Gap {
+		return w.tell(Event{Kind: Lost, ID: w.position(next), Data: []byte(`{"message":"entries may be missing here; read the present state again"}`)})
 	}
-	if ok, err := w.wants(item, next); err != nil || !ok {
+	if ok, err := w.matches(item, next); err != nil || !ok {
 		return err
 	}
-	return w.show(item.name, item.sequence, item.entry, item.states, w.place(next))
+	return w.show(item.Name, item.Sequence, item.Entry, item.States, w.position(next))
 }
 
-// hearOne is hear for a watch of one instance, which can fill gaps.
-func (w *watcher) hearOne(item *feedItem) error {
-	if item.gap {
+// deliverOne is deliver for a watch of one instance, which can fill gaps.
+func (w *watcher) deliverOne(item *Item) error {
+	if item.Gap {
 		return nil // the next entry shows what is missing
 	}
-	if item.sequence <= w.last {
+	if item.Sequence <= w.last {
 		return nil // seen from the store
 	}
-	if err := w.fill(item.sequence - 1); err != nil {
+	if err := w.fill(item.Sequence - 1); err != nil {
 		return err
 	}
-	w.last = item.sequence
-	if ok, err := w.wants(item, 0); err != nil || !ok {
+	w.last = item.Sequence
+	if ok, err := w.matches(item, 0); err != nil || !ok {
 		return err
 	}
-	return w.show(item.name, item.sequence, item.entry, item.states, w.place(0))
+	return w.show(item.Name, item.Sequence, item.Entry, item.States, w.position(0))
 }
 
 // mayRead asks whether the caller may see the instance in a state.
 func (w *watcher) mayRead(in *statemachine.Instance, of *statemachine.Definition) bool {
-	newest, err := w.router.catalog.newest(w.req.WorkflowID)
-	return err == nil && newest.MayRead(statemachine.View{Instance: in, Of: of}, w.caller, w.router.o.Clock())
+	newest, err := w.service.o.Catalog.Newest(w.req.WorkflowID)
+	return err == nil && newest.MayRead(statemachine.View{Instance: in, Of: of}, w.caller, w.service.o.Clock())
 }
 
 // show tells of one entry.
-func (w *watcher) show(id string, sequence uint64, entry data.Value, states []byte, place string) error {
+func (w *watcher) show(id string, sequence uint64, entry data.Value, states []byte, position string) error {
 	b := append(w.buffer[:0], `{"workflowId":`...)
 	b = data.AppendString(b, w.req.WorkflowID)
 	b = append(b, `,"instanceId":"`...)
@@ -344,32 +339,32 @@ func (w *watcher) show(id string, sequence uint64, entry data.Value, states []by
 	b = append(b, `,"states":`...)
 	b = append(b, states...)
 	w.buffer = append(b, '}')
-	return w.give(WatchEvent{Kind: WatchEntry, ID: place, Data: w.buffer})
+	return w.give(Event{Kind: Entry, ID: position, Data: w.buffer})
 }
 
 // tell hands an event over that is not about an entry.
-func (w *watcher) tell(e WatchEvent) error {
-	if err := w.again(); err != nil {
+func (w *watcher) tell(e Event) error {
+	if err := w.reauthorize(); err != nil {
 		return err
 	}
 	return w.give(e)
 }
 
-// again asks who the caller is now, since a stream may outlive a credential. It
+// reauthorize asks who the caller is now, since a stream may outlive a credential. It
 // comes before the rights of that caller are asked.
-func (w *watcher) again() error {
-	if w.req.Again == nil {
+func (w *watcher) reauthorize() error {
+	if w.req.Reauthorize == nil {
 		return nil
 	}
-	p, err := w.req.Again()
+	p, err := w.req.Reauthorize()
 	if err != nil {
 		return err
 	}
-	w.caller = callerOf(p)
+	w.caller = catalog.CallerOf(p)
 	return nil
 }
 
-func (w *watcher) give(e WatchEvent) error {
-	w.beat.Reset(beatEvery)
+func (w *watcher) give(e Event) error {
+	w.heartbeat.Reset(heartbeatEvery)
 	return w.yield(e)
 }

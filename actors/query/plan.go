@@ -1,17 +1,19 @@
-package workflow
+package query
 
 import (
 	"bytes"
 	"errors"
 	"slices"
 
+	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/internal/instanceid"
 	"troupe/persistence"
 	"troupe/statemachine/filter"
 )
 
-// How a query finds its candidates. Every way gives a superset of the matches;
-// the filter decides about each candidate, so a way can be slow but not wrong.
+// How a query finds its candidates. Every plan gives a superset of the matches; the
+// filter decides about each candidate, so a plan can be slow but not wrong.
 const (
 	planIDs    = "ids"          // the filter names them
 	planIndex  = "index"        // from an index, brought into the order of ids
@@ -44,7 +46,7 @@ type span struct {
 	point bool
 }
 
-// access is one way to candidates by an index.
+// access is how an index gives candidates.
 type access struct {
 	index string
 	kind  rowKind
@@ -54,23 +56,23 @@ type access struct {
 	atLeast bool
 }
 
-// plan is the way that was chosen.
+// plan is what was chosen.
 type plan struct {
 	name string
 	by   *access // planIndex
-	// ids are the candidates, in no order, when listed. Otherwise they are read
-	// on the way.
+	// ids are the candidates, in no order, when listed. Otherwise they are read as
+	// they are needed.
 	ids    []persistence.ID
 	listed bool
 }
 
-// choose looks at what the filter says and picks the way with the fewest
+// choose looks at what the filter says and picks the plan with the fewest
 // candidates.
 func (q *query) choose() (plan, error) {
 	if names, ok := q.filter.IDs(); ok {
 		ids := make([]persistence.ID, 0, len(names))
 		for _, name := range names {
-			if id, ok := parseInstanceID(name); ok {
+			if id, ok := instanceid.Parse(name); ok {
 				ids = append(ids, id)
 			}
 		}
@@ -91,7 +93,7 @@ func (q *query) choose() (plan, error) {
 	if best == nil || best.keys*recordCost > total {
 		return plan{name: planScan}, nil
 	}
-	if q.sort == nil && best.keys > probeKeysMax && best.merges(q.router.store.ShardCount()) {
+	if q.sort == nil && best.keys > probeKeysMax && best.merges(q.service.o.Store.ShardCount()) {
 		return plan{name: planIndex, by: best}, nil
 	}
 	most := collectMax
@@ -117,7 +119,7 @@ func (q *query) cheapest(accesses []access, total int64) (best *access, err erro
 			best = a
 		}
 	}
-	shards := q.router.store.ShardCount()
+	shards := q.service.o.Store.ShardCount()
 	for i := range accesses {
 		a := &accesses[i]
 		// Where none has few, it matters how many they have, unless a page ends
@@ -140,7 +142,7 @@ func (q *query) cheapest(accesses []access, total int64) (best *access, err erro
 // total is how many instances the workflow has.
 func (q *query) total() (int64, error) {
 	var total int64
-	for sh := range persistence.Shard(q.router.store.ShardCount()) {
+	for sh := range persistence.Shard(q.service.o.Store.ShardCount()) {
 		n, err := q.snapshot.CountAll(persistence.CountPrefix(nil, sh, q.workflowID))
 		if err != nil {
 			return 0, failure.OfStore(err)
@@ -161,23 +163,23 @@ func (q *query) accesses() ([]access, error) {
 		all = append(all, a)
 	}
 	for _, ix := range q.ready {
-		ranges, ok := q.filter.Bounds(ix.field, !ix.several.Load())
+		ranges, ok := q.filter.Bounds(ix.Field(), !ix.Several())
 		if !ok {
 			continue
 		}
-		a := access{index: ix.field.Path(), kind: indexRow}
+		a := access{index: ix.Path(), kind: indexRow}
 		for _, r := range ranges {
-			a.spans = append(a.spans, ix.span(r))
+			a.spans = append(a.spans, spanOf(ix, r))
 		}
 		all = append(all, a)
 	}
 	return all, nil
 }
 
-// span is the part of the index that has the values of r.
-func (ix *index) span(r filter.Range) span {
+// spanOf is the part of the index that has the values of r.
+func spanOf(ix *catalog.Index, r filter.Range) span {
 	return span{point: r.Point, bounds: func(sh persistence.Shard) (from, to []byte) {
-		prefix := persistence.IndexPrefix(nil, sh, ix.number)
+		prefix := ix.Prefix(nil, sh)
 		from = append(prefix[:len(prefix):len(prefix)], r.From...)
 		switch {
 		case r.Point:
@@ -195,7 +197,7 @@ func (ix *index) span(r filter.Range) span {
 	}}
 }
 
-// byNode is the way by the index of nodes. Without a machine the ones that are
+// byNode is the access by the index of nodes. Without a machine the ones that are
 // in the node are looked up, shard by shard, by jumping over each.
 func (q *query) byNode(p filter.Positions) (access, error) {
 	a := access{index: nodeIndex, kind: nodeRow}
@@ -219,7 +221,7 @@ func (q *query) byNode(p filter.Positions) (access, error) {
 
 func (q *query) machinesIn(node string) ([]string, error) {
 	var machines []string
-	for sh := range persistence.Shard(q.router.store.ShardCount()) {
+	for sh := range persistence.Shard(q.service.o.Store.ShardCount()) {
 		prefix := persistence.NodePrefix(nil, sh, q.workflowID, node)
 		c := q.snapshot.Cursor(prefix, persistence.PrefixEnd(prefix))
 		for ok := c.Next(); ok; {
@@ -244,7 +246,7 @@ func (q *query) machinesIn(node string) ([]string, error) {
 // the shards that it did not see for like those that it did: ids are spread over
 // them by a hash.
 func (q *query) probe(a *access, most int64) error {
-	shards := int64(q.router.store.ShardCount())
+	shards := int64(q.service.o.Store.ShardCount())
 	a.atLeast = false
 	var seen int64
 	for sh := range shards {
@@ -271,11 +273,11 @@ func (a *access) merges(shards int) bool {
 	return len(a.spans)*shards <= mergeMax && !slices.ContainsFunc(a.spans, func(s span) bool { return !s.point })
 }
 
-// open starts the plan in the order of ids, behind a place.
-func (q *query) open(p plan, down bool, after *place) (candidates, error) {
+// open starts the plan in the order of ids, behind a position.
+func (q *query) open(p plan, down bool, after *position) (iterator, error) {
 	switch {
 	case p.listed:
-		return newSortedIDs(slices.Clone(p.ids), q.router.store.ShardOf, down, after), nil
+		return newSortedIDs(slices.Clone(p.ids), q.service.o.Store.ShardOf, down, after), nil
 	case p.by != nil:
 		return q.merged(p.by.spans, p.by.kind, down, after)
 	}
@@ -291,9 +293,9 @@ func (q *query) records() span {
 }
 
 // merged reads spans of points together, in the order of ids.
-func (q *query) merged(spans []span, kind rowKind, down bool, after *place) (candidates, error) {
+func (q *query) merged(spans []span, kind rowKind, down bool, after *position) (iterator, error) {
 	m := &merge{down: down, rows: &q.explain.KeysRead}
-	for sh := range persistence.Shard(q.router.store.ShardCount()) {
+	for sh := range persistence.Shard(q.service.o.Store.ShardCount()) {
 		for _, s := range spans {
 			from, to := s.bounds(sh)
 			if after != nil {
@@ -312,14 +314,14 @@ func (q *query) merged(spans []span, kind rowKind, down bool, after *place) (can
 	return m, nil
 }
 
-// sortedBy reads a whole index in the order of its values, behind a place.
-func (q *query) sortedBy(ix *index, down bool, after *place) (candidates, error) {
+// sortedBy reads a whole index in the order of its values, behind a position.
+func (q *query) sortedBy(ix *catalog.Index, down bool, after *position) (iterator, error) {
 	m := &merge{down: down, rows: &q.explain.KeysRead}
-	for sh := range persistence.Shard(q.router.store.ShardCount()) {
-		from := persistence.IndexPrefix(nil, sh, ix.number)
+	for sh := range persistence.Shard(q.service.o.Store.ShardCount()) {
+		from := ix.Prefix(nil, sh)
 		to := persistence.PrefixEnd(from)
 		if after != nil {
-			key := persistence.IndexKey(nil, sh, ix.number, after.value, after.id)
+			key := ix.Key(nil, sh, after.value, after.id)
 			if down {
 				to = key
 			} else {
@@ -344,7 +346,7 @@ func (q *query) cursor(from, to []byte, down bool) *persistence.Cursor {
 // is false when there are more than most.
 func (q *query) collect(a *access, most int) (ids []persistence.ID, all bool, err error) {
 	ids = make([]persistence.ID, 0, min(int(a.keys), most))
-	for sh := range persistence.Shard(q.router.store.ShardCount()) {
+	for sh := range persistence.Shard(q.service.o.Store.ShardCount()) {
 		for _, s := range a.spans {
 			src := &source{cursor: q.snapshot.Cursor(s.bounds(sh)), kind: a.kind}
 			ids, all, err = q.collectFrom(src, ids, most)
@@ -371,7 +373,7 @@ func (q *query) collectFrom(src *source, ids []persistence.ID, most int) (_ []pe
 		if q.explain.KeysRead++; len(ids) == most {
 			return nil, false, nil
 		}
-		if err := q.spend(); err != nil {
+		if err := q.chargeStep(); err != nil {
 			return nil, false, err
 		}
 		ids = append(ids, src.id)

@@ -1,4 +1,4 @@
-package workflow
+package query
 
 import (
 	"context"
@@ -19,13 +19,13 @@ type readers struct {
 	// busy has a slot for each that works now. It is given back whenever there is
 	// something to wait for.
 	busy *semaphore.Semaphore
-	throttle
+	shares
 }
 
 func newReaders(open, busy int) *readers {
 	return &readers{
 		open: semaphore.NewReserving(open), busy: semaphore.New(busy),
-		throttle: throttle{working: map[identity.UserID]int{}},
+		shares: shares{working: map[identity.UserID]int{}},
 	}
 }
 
@@ -34,20 +34,20 @@ func (r *readers) count() int { return r.open.Held() + r.busy.Held() }
 
 // enter waits for the slots of a reader; leave must follow. failure.ErrBusy: they did not come
 // before wait was over or ctx ended.
-func (r *Router) enter(ctx context.Context, of *readers, user identity.UserID, wait time.Duration) (*slots, error) {
-	s := &slots{of: of, user: user, open: of.open.Slot(user), busy: of.busy.Slot(user)}
+func (s *Service) enter(ctx context.Context, of *readers, user identity.UserID, wait time.Duration) (*slots, error) {
+	got := &slots{of: of, user: user, open: of.open.Slot(user), busy: of.busy.Slot(user)}
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	err := s.open.Acquire(waiting)
+	err := got.open.Acquire(waiting)
 	if err == nil {
-		err = s.resume(waiting)
+		err = got.resume(waiting)
 	}
 	if err != nil {
-		s.leave()
-		r.metrics.refused.Add(1)
+		got.leave()
+		s.refused.Add(1)
 		return nil, failure.ErrBusy
 	}
-	return s, nil
+	return got, nil
 }
 
 // slots are those of one reader. One goroutine uses it.
@@ -56,7 +56,7 @@ type slots struct {
 	user    identity.UserID
 	open    *semaphore.Slot // nil for the look of a watch, which has no snapshot
 	busy    *semaphore.Slot
-	counted bool // in the throttle, which is from resume to pause
+	counted bool // in the shares, which is from resume to pause
 }
 
 // resume waits until work can go on.
@@ -66,7 +66,7 @@ func (s *slots) resume(ctx context.Context) error {
 	}
 	if !s.counted {
 		s.counted = true
-		s.of.throttle.enter(s.user)
+		s.of.shares.enter(s.user)
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (s *slots) pause() {
 	s.busy.Release()
 	if s.counted {
 		s.counted = false
-		s.of.throttle.leave(s.user)
+		s.of.shares.leave(s.user)
 	}
 }
 
@@ -88,21 +88,21 @@ func (s *slots) leave() {
 	}
 }
 
-// throttle counts the queries and looks that have work to do, by user, so that
+// shares counts the queries and looks that have work to do, by user, so that
 // each user has the same share of the machine, whatever that is used for.
-type throttle struct {
+type shares struct {
 	mu      sync.Mutex
 	working map[identity.UserID]int // guarded by mu; none is 0
 }
 
-func (t *throttle) enter(user identity.UserID) {
+func (t *shares) enter(user identity.UserID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.working[user]++
 }
 
 // leave is the opposite of enter.
-func (t *throttle) leave(user identity.UserID) {
+func (t *shares) leave(user identity.UserID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.working[user]--; t.working[user] == 0 {
@@ -111,28 +111,28 @@ func (t *throttle) leave(user identity.UserID) {
 }
 
 // parts is into how many parts the whole is divided for each of the user's.
-func (t *throttle) parts(user identity.UserID) int {
+func (t *shares) parts(user identity.UserID) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return max(1, len(t.working)) * max(1, t.working[user])
 }
 
-// pace keeps long work to its share of the machine, and ends it.
-type pace struct {
-	router  *Router
+// throttle keeps long work to its share of the machine, and ends it.
+type throttle struct {
+	service *Service
 	ctx     context.Context // of the whole work
 	slots   *slots
 	resumed time.Time // when it began, or last had a rest
 }
 
-// look ends the work when nobody waits for it any more, and lets events and other
+// check ends the work when nobody waits for it any more, and lets events and other
 // users go first. It is called after some milliseconds of work at the latest.
-func (p *pace) look() error {
+func (p *throttle) check() error {
 	if err := p.ctx.Err(); err != nil {
 		return err
 	}
 	var err error
-	if rest := p.router.restAfter(time.Since(p.resumed), p.slots.user); rest > 0 {
+	if rest := p.service.restAfter(time.Since(p.resumed), p.slots.user); rest > 0 {
 		err = p.rest(rest)
 	} else {
 		err = p.slots.busy.Yield(p.ctx)
@@ -142,7 +142,7 @@ func (p *pace) look() error {
 }
 
 // rest waits without the slot: others may work meanwhile.
-func (p *pace) rest(rest time.Duration) error {
+func (p *throttle) rest(rest time.Duration) error {
 	p.slots.busy.Release() // NB: it still has work to do, and so its part of the share
 	timer := time.NewTimer(rest)
 	defer timer.Stop()
@@ -155,7 +155,7 @@ func (p *pace) rest(rest time.Duration) error {
 }
 
 // resume waits for the slot again, if the reader paused.
-func (p *pace) resume() error {
+func (p *throttle) resume() error {
 	if p.slots.counted {
 		return nil
 	}
@@ -172,12 +172,12 @@ const queryShare = 0.02
 // restAfter is how long a user's query rests after having worked for a while, so
 // that queries keep to their share. While fewer calls are open than there are
 // processors, nobody waits for a processor, and nobody rests.
-func (r *Router) restAfter(worked time.Duration, user identity.UserID) time.Duration {
+func (s *Service) restAfter(worked time.Duration, user identity.UserID) time.Duration {
 	processors := float64(runtime.GOMAXPROCS(0))
-	if float64(r.inFlight.Load()) < processors {
+	if float64(s.o.InFlight.Load()) < processors {
 		return 0
 	}
-	mine := queryShare * processors / float64(r.queries.parts(user))
+	mine := queryShare * processors / float64(s.queries.parts(user))
 	if mine >= 1 {
 		return 0
 	}
@@ -200,7 +200,7 @@ type batch[T any] struct {
 }
 
 // add puts an item into the batch, and hands the batch over when it is full.
-func (b *batch[T]) add(p *pace, item T, size int) error {
+func (b *batch[T]) add(p *throttle, item T, size int) error {
 	b.items = append(b.items, item)
 	if b.size += size; b.size < batchBytes {
 		return nil
@@ -213,7 +213,7 @@ func (b *batch[T]) add(p *pace, item T, size int) error {
 
 // flush hands over what there is, until ctx ends. If there is anything, the reader
 // has no slot then: who goes on with work resumes.
-func (b *batch[T]) flush(p *pace) error {
+func (b *batch[T]) flush(p *throttle) error {
 	if len(b.items) == 0 {
 		return nil
 	}

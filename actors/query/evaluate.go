@@ -1,4 +1,4 @@
-package workflow
+package query
 
 import (
 	"bytes"
@@ -7,16 +7,18 @@ import (
 	"slices"
 
 	"troupe/actors/failure"
+	"troupe/actors/internal/history"
+	"troupe/actors/internal/instanceid"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/filter"
 )
 
-// judge decides whether a candidate is in the list, and leaves its record in
+// evaluate decides whether a candidate is in the list, and leaves its record in
 // q.record. Rights come before the filter, so that how long a query takes says
 // nothing about what a hidden instance holds.
-func (q *query) judge(c *candidate) (show bool, err error) {
+func (q *query) evaluate(c *candidate) (show bool, err error) {
 	if c.record == nil {
 		c.record, err = q.snapshot.Load(persistence.RecordKey(nil, c.shard, q.workflowID, c.id))
 		if errors.Is(err, persistence.ErrNotFound) {
@@ -26,13 +28,13 @@ func (q *query) judge(c *candidate) (show bool, err error) {
 			return false, failure.OfStore(err)
 		}
 	}
-	if err := q.took(len(c.record)); err != nil {
+	if err := q.chargeBytes(len(c.record)); err != nil {
 		return false, err
 	}
 	q.explain.RecordsRead++
-	q.name = instanceName(c.id)
+	q.name = instanceid.Text(c.id)
 	if q.record, err = statemachine.ParseRecord(c.record); err != nil {
-		q.router.metrics.damaged.Add(1)
+		q.service.damaged.Add(1)
 		return false, fmt.Errorf("%w: instance %s: %w", failure.ErrExecution, q.name, err)
 	}
 	if q.right == statemachine.ByInstance {
@@ -47,13 +49,13 @@ func (q *query) judge(c *candidate) (show bool, err error) {
 	if !q.filter.Match(d) || q.failed != nil {
 		return false, q.failed
 	}
-	if q.inPlaces && !first(q.sort.field.Keys(d), c.value, q.down) {
-		return false, nil // it has, or had, its place elsewhere in the list
+	if q.byValue && !first(q.sort.Field().Keys(d), c.value, q.down) {
+		return false, nil // it has, or had, its position elsewhere in the list
 	}
 	return true, nil
 }
 
-// documentOf is what filters and indexes see of a stored instance, without what
+// documentOf is what filters see of a stored instance, without what
 // is not in its record.
 func documentOf(r statemachine.Record) filter.Document {
 	return filter.Document{States: r.States, Public: r.Public, Private: r.Private}
@@ -63,9 +65,9 @@ func documentOf(r statemachine.Record) filter.Document {
 // cannot be read is shown to nobody whose rights depend on it, and the list goes on;
 // Catalog.Readable names the definition.
 func (q *query) mayRead() (bool, error) {
-	of, err := q.router.catalog.version(q.workflowID, q.record.Version)
+	of, err := q.service.o.Catalog.Version(q.workflowID, q.record.Version)
 	if errors.Is(err, failure.ErrExecution) {
-		q.router.metrics.damaged.Add(1)
+		q.service.damaged.Add(1)
 		return false, nil
 	}
 	if err != nil {
@@ -110,7 +112,7 @@ func (q *query) show(c *candidate) error {
 	}
 	q.explain.Matched++
 	q.shown = len(q.bytes) - before
-	return q.out.add(&q.pace, q.bytes[before:len(q.bytes):len(q.bytes)], q.shown)
+	return q.out.add(&q.throttle, q.bytes[before:len(q.bytes):len(q.bytes)], q.shown)
 }
 
 // history returns svcHistory. What goes wrong is left in q.failed.
@@ -118,16 +120,17 @@ func (q *query) history(c *candidate) data.Value {
 	out := data.Value("[")
 	var ended error
 	err := q.snapshot.Scan(persistence.EntryPrefix(nil, c.shard, c.id), func(_, value []byte) error {
-		if len(value) < entryHead || value[0] != entryFormat {
+		entry, ok := history.Entry(value)
+		if !ok {
 			return persistence.ErrCorrupt
 		}
-		if ended = q.took(len(value)); ended != nil {
+		if ended = q.chargeBytes(len(value)); ended != nil {
 			return ended
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(out, value[entryHead:]...)
+		out = append(out, entry...)
 		return nil
 	})
 	switch {
@@ -140,45 +143,45 @@ func (q *query) history(c *candidate) data.Value {
 }
 
 // sorted brings the few matches of a chosen plan into the order of q.sort.
-func (q *query) sorted(chosen plan) (candidates, error) {
-	way, err := q.open(chosen, false, nil)
+func (q *query) sorted(chosen plan) (iterator, error) {
+	it, err := q.open(chosen, false, nil)
 	if err != nil {
 		return nil, err
 	}
 	out := &sortedList{}
 	for {
-		c, ok, err := q.next(way)
+		c, ok, err := q.next(it)
 		if err != nil {
-			return nil, errors.Join(err, way.close())
+			return nil, errors.Join(err, it.close())
 		}
 		if !ok {
 			break
 		}
-		show, err := q.judge(&c)
+		show, err := q.evaluate(&c)
 		if err != nil {
-			return nil, errors.Join(err, way.close())
+			return nil, errors.Join(err, it.close())
 		}
 		if !show {
 			continue
 		}
-		value := sortValue(q.sort.field.Keys(documentOf(q.record)), q.down)
+		value := sortValue(q.sort.Field().Keys(documentOf(q.record)), q.down)
 		if q.after != nil && !isBehind(orderOf(value, c.id, q.after), q.down) {
 			continue
 		}
 		out.all = append(out.all, candidate{shard: c.shard, id: c.id, value: bytes.Clone(value)})
 	}
 	slices.SortFunc(out.all, func(a, b candidate) int {
-		order := orderOf(a.value, a.id, &place{b.value, b.id})
+		order := orderOf(a.value, a.id, &position{b.value, b.id})
 		if q.down {
 			order = -order
 		}
 		return order
 	})
-	return out, way.close()
+	return out, it.close()
 }
 
-// orderOf compares a place in a sorted list with p.
-func orderOf(value []byte, id persistence.ID, p *place) int {
+// orderOf compares a position in a sorted list with p.
+func orderOf(value []byte, id persistence.ID, p *position) int {
 	if order := bytes.Compare(value, p.value); order != 0 {
 		return order
 	}
@@ -208,22 +211,22 @@ func (q *query) count(chosen plan) error {
 		q.end.Count = n
 		return err
 	}
-	q.inPlaces = false
-	way, err := q.open(chosen, false, nil)
+	q.byValue = false
+	it, err := q.open(chosen, false, nil)
 	if err != nil {
 		return err
 	}
 	for {
-		c, ok, err := q.next(way)
+		c, ok, err := q.next(it)
 		show := false
 		if err == nil && ok {
-			show, err = q.judge(&c)
+			show, err = q.evaluate(&c)
 		}
 		if err != nil {
-			return errors.Join(err, way.close())
+			return errors.Join(err, it.close())
 		}
 		if !ok {
-			return failure.OfStore(way.close())
+			return failure.OfStore(it.close())
 		}
 		if show {
 			q.end.Count++

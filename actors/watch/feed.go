@@ -1,4 +1,4 @@
-package workflow
+package watch
 
 import (
 	linked "container/list"
@@ -16,8 +16,8 @@ import (
 )
 
 // A feed hands the entries that become durable to those who watch. It keeps the
-// newest ones, each watcher reads at its own place, and a watcher that falls
-// behind what is kept has lost its place: nobody waits for anybody, and the
+// newest ones, each watcher reads at its own position, and a watcher that falls
+// behind what is kept has lost it: nobody waits for anybody, and the
 // memory of a feed is bounded however many watch.
 //
 // There is a feed only while somebody watches, and a while longer, so that a
@@ -42,27 +42,27 @@ type feedKey struct {
 	id       persistence.ID
 }
 
-// feedItem is one durable entry. Its bytes are shared and never changed.
-type feedItem struct {
-	id       persistence.ID
-	name     string // the id as text
-	sequence uint64
-	entry    data.Value
-	states   []byte
-	state    statemachine.Instance // as the entry left it
-	of       *statemachine.Definition
-	gap      bool // here, entries may be missing; all else is zero
+// Item is one durable entry. Its bytes are shared and never changed.
+type Item struct {
+	ID       persistence.ID
+	Name     string // the id as text
+	Sequence uint64
+	Entry    data.Value
+	States   []byte
+	State    statemachine.Instance // as the entry left it
+	Of       *statemachine.Definition
+	Gap      bool // here, entries may be missing; all else is zero
 }
 
-func (i *feedItem) size() int {
-	return len(i.entry) + len(i.states) + len(i.state.Public) + len(i.state.Private) + 256
+func (i *Item) size() int {
+	return len(i.Entry) + len(i.States) + len(i.State.Public) + len(i.State.Private) + 256
 }
 
-// feed is the newest items and who waits for more.
-type feed struct {
+// Feed is the newest items and who waits for more.
+type Feed struct {
 	key   feedKey
 	all   *feeds
-	epoch string // tells the feed's places from those of an earlier one
+	epoch string // tells the feed's positions from those of an earlier one
 	// settled says that every commit that is not durable yet knows of the feed.
 	settled atomic.Bool
 
@@ -79,23 +79,23 @@ type feed struct {
 
 // keptItem is an item and its place among those of all feeds.
 type keptItem struct {
-	*feedItem
+	*Item
 	age *linked.Element
 }
 
-func newFeed(key feedKey, all *feeds) *feed {
+func newFeed(key feedKey, all *feeds) *Feed {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // crypto/rand never returns an error; it ends the program
-	return &feed{key: key, all: all, epoch: hex.EncodeToString(random[:]), wake: make(chan struct{})}
+	return &Feed{key: key, all: all, epoch: hex.EncodeToString(random[:]), wake: make(chan struct{})}
 }
 
-// publish adds an item. It never waits for a watcher.
-func (f *feed) publish(item *feedItem) {
+// Publish adds an item. It never waits for a watcher.
+func (f *Feed) Publish(item *Item) {
 	f.mu.Lock()
 	f.items = append(f.items, keptItem{item, f.all.keep(f, item.size())})
 	f.bytes += item.size()
 	f.next++
-	f.newest = max(f.newest, item.sequence)
+	f.newest = max(f.newest, item.Sequence)
 	for len(f.items) > feedItemsMax || f.bytes > feedBytesMax && len(f.items) > 1 || f.gone && len(f.items) > 0 {
 		f.drop()
 	}
@@ -107,7 +107,7 @@ func (f *feed) publish(item *feedItem) {
 }
 
 // drop forgets the oldest item. The caller holds mu.
-func (f *feed) drop() {
+func (f *Feed) drop() {
 	size := f.items[0].size()
 	f.all.release(f.items[0].age, size)
 	f.bytes -= size
@@ -116,7 +116,7 @@ func (f *feed) drop() {
 }
 
 // dropAged forgets the oldest item if it is still the one of that age.
-func (f *feed) dropAged(age *linked.Element) {
+func (f *Feed) dropAged(age *linked.Element) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.items) > 0 && f.items[0].age == age {
@@ -126,7 +126,7 @@ func (f *feed) dropAged(age *linked.Element) {
 
 // read appends the items from place on to dst, which is empty. lost says that some
 // before the first are gone. wake is closed when there is more.
-func (f *feed) read(dst []*feedItem, place uint64) (items []*feedItem, next uint64, lost bool, wake <-chan struct{}) {
+func (f *Feed) read(dst []*Item, place uint64) (items []*Item, next uint64, lost bool, wake <-chan struct{}) {
 	const most = 256
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -139,7 +139,7 @@ func (f *feed) read(dst []*feedItem, place uint64) (items []*feedItem, next uint
 		if size += item.size(); len(dst) == most || size > readBytesMax && len(dst) > 0 {
 			break
 		}
-		dst = append(dst, item.feedItem)
+		dst = append(dst, item.Item)
 		place++
 	}
 	return dst, place, lost, f.wake
@@ -147,20 +147,20 @@ func (f *feed) read(dst []*feedItem, place uint64) (items []*feedItem, next uint
 
 // sequence is that of the newest item, kept or not: of one instance, how far it
 // is.
-func (f *feed) sequence() uint64 {
+func (f *Feed) sequence() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.newest
 }
 
 // holds reports whether a watcher can go on at a place without losing anything.
-func (f *feed) holds(place uint64) bool {
+func (f *Feed) holds(place uint64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return place <= f.next && place >= f.next-uint64(len(f.items))
 }
 
-func (f *feed) end() uint64 {
+func (f *Feed) end() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.next
@@ -168,15 +168,15 @@ func (f *feed) end() uint64 {
 
 // feeds are all feeds of a router.
 type feeds struct {
-	byKey *xsync.Map[feedKey, *feed]
+	byKey *xsync.Map[feedKey, *Feed]
 
 	mu    sync.Mutex  // NB: taken while a feed's is held, never the other way round
-	ages  linked.List // guarded by mu; of *feed, one for each item that is kept, oldest first
+	ages  linked.List // guarded by mu; of *Feed, one for each item that is kept, oldest first
 	bytes int         // guarded by mu; of all of them
 }
 
 // keep counts one more item of a feed.
-func (fs *feeds) keep(f *feed, size int) *linked.Element {
+func (fs *feeds) keep(f *Feed, size int) *linked.Element {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	fs.bytes += size
@@ -203,20 +203,20 @@ func (fs *feeds) trim() {
 }
 
 // tooMuch returns which item has to go; nil: none.
-func (fs *feeds) tooMuch() (*feed, *linked.Element) {
+func (fs *feeds) tooMuch() (*Feed, *linked.Element) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if fs.bytes <= feedsBytesMax || fs.ages.Len() == 1 {
 		return nil, nil
 	}
 	age := fs.ages.Front()
-	f, _ := age.Value.(*feed)
+	f, _ := age.Value.(*Feed)
 	return f, age
 }
 
 // join returns the feed of a key, and counts a watcher.
-func (fs *feeds) join(key feedKey) *feed {
-	f, _ := fs.byKey.Compute(key, func(old *feed, loaded bool) (*feed, xsync.ComputeOp) {
+func (fs *feeds) join(key feedKey) *Feed {
+	f, _ := fs.byKey.Compute(key, func(old *Feed, loaded bool) (*Feed, xsync.ComputeOp) {
 		if !loaded {
 			old = newFeed(key, fs)
 		}
@@ -228,7 +228,7 @@ func (fs *feeds) join(key feedKey) *feed {
 	return f
 }
 
-func (fs *feeds) leave(f *feed, now time.Time) {
+func (fs *feeds) leave(f *Feed, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.watchers--
@@ -236,11 +236,11 @@ func (fs *feeds) leave(f *feed, now time.Time) {
 }
 
 // of lists the feeds that an instance's entries go to.
-func (fs *feeds) of(workflow string, id persistence.ID) []*feed {
+func (fs *feeds) of(workflow string, id persistence.ID) []*Feed {
 	if fs.byKey.Size() == 0 {
 		return nil
 	}
-	var out []*feed
+	var out []*Feed
 	for _, key := range [...]feedKey{{workflow: workflow}, {workflow, id}} {
 		if f, ok := fs.byKey.Load(key); ok {
 			out = append(out, f)
@@ -251,8 +251,8 @@ func (fs *feeds) of(workflow string, id persistence.ID) []*feed {
 
 // sweep forgets feeds that nobody has watched for a while.
 func (fs *feeds) sweep(now time.Time) {
-	fs.byKey.Range(func(key feedKey, _ *feed) bool {
-		fs.byKey.Compute(key, func(f *feed, loaded bool) (*feed, xsync.ComputeOp) {
+	fs.byKey.Range(func(key feedKey, _ *Feed) bool {
+		fs.byKey.Compute(key, func(f *Feed, loaded bool) (*Feed, xsync.ComputeOp) {
 			if !loaded {
 				return f, xsync.CancelOp
 			}

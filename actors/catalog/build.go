@@ -1,0 +1,201 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/persistence"
+)
+
+// Instances is what building an index asks of the instances.
+type Instances interface {
+	// EnterIndex has an instance write its entries of an index, in its turn among
+	// its events, so that nothing moves between the look at its data and the entry.
+	// wait returns when they are durable, or why they are not. ErrInstanceBusy: it
+	// takes no more calls now.
+	EnterIndex(workflow string, id persistence.ID, ix *Index) (wait func() error, err error)
+}
+
+const (
+	// buildPending is how many instances are asked at a time. It is what building
+	// takes from the events.
+	buildPending = 64
+	// buildRetry is how long the builder waits after a failure, and busyRetry after
+	// an instance that takes no calls.
+	buildRetry = 5 * time.Second
+	busyRetry  = time.Second
+	// buildLogEvery is how often progress is logged.
+	buildLogEvery = 5 * time.Second
+)
+
+// BuildIndexes fills declared indexes, and frees those that no definition declares
+// any more, until ctx ends. It is the body of one goroutine.
+//
+// Filling goes over all instances of the workflow while they live on: each enters
+// itself. Those that are made meanwhile do so in their first commit, because commits
+// keep an index up from the moment that it is declared.
+func (c *Catalog) BuildIndexes(ctx context.Context, instances Instances) {
+	for {
+		var again <-chan time.Time
+		for _, row := range c.unfinished() {
+			if err := c.finishIndex(ctx, instances, row); ctx.Err() != nil {
+				return
+			} else if err != nil {
+				c.log.Warn().Err(err).Str("workflow", row.Workflow).Str("index", row.Path).Msg("index is not finished, trying again")
+				again = time.After(buildRetry)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-again:
+		case <-c.indexesChanged:
+		}
+	}
+}
+
+// finishIndex builds or drops one index.
+func (c *Catalog) finishIndex(ctx context.Context, instances Instances, row storedIndex) error {
+	if row.State == dropping {
+		return c.dropIndex(row)
+	}
+	ix := c.Indexes().Find(row.Workflow, row.Path)
+	if ix == nil || ix.number != row.Number {
+		return nil // it was dropped in the meantime
+	}
+	b := &build{catalog: c, instances: instances, row: row, index: ix, begun: time.Now()}
+	for sh := range persistence.Shard(c.store.ShardCount()) {
+		n, err := c.store.CountAll(persistence.CountPrefix(nil, sh, row.Workflow))
+		if err != nil {
+			return err
+		}
+		b.total += n
+	}
+	err := b.run(ctx)
+	if collected := b.collect(0); err == nil {
+		err = collected
+	}
+	if err == nil {
+		err = c.store.AwaitDurable()
+	}
+	if err == nil {
+		err = c.setIndexState(row.Number, building, whole)
+	}
+	if errors.Is(err, errDropped) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c.log.Info().Str("workflow", row.Workflow).Str("index", row.Path).Int64("instances", b.seen).
+		Dur("took", time.Since(b.begun)).Msg("index is whole")
+	return nil
+}
+
+// dropIndex frees what an index takes.
+func (c *Catalog) dropIndex(row storedIndex) error {
+	for sh := range persistence.Shard(c.store.ShardCount()) {
+		prefix := persistence.IndexPrefix(nil, sh, row.Number)
+		w := c.store.NewWrites(sh)
+		w.DeleteRange(prefix, persistence.PrefixEnd(prefix))
+		w.Delete(appendMark(nil, sh, row.Number))
+		if err := c.store.Commit(w); err != nil {
+			return err
+		}
+	}
+	if err := c.setIndexState(row.Number, dropping, ""); err != nil {
+		return err
+	}
+	c.log.Info().Str("workflow", row.Workflow).Str("index", row.Path).Msg("index is gone")
+	return nil
+}
+
+// build is one filling of an index. It belongs to the builder's goroutine.
+type build struct {
+	catalog     *Catalog
+	instances   Instances
+	row         storedIndex
+	index       *Index
+	begun       time.Time
+	logged      time.Time
+	total, seen int64
+	pending     []func() error // wait for instances that were asked, oldest first
+}
+
+func (b *build) run(ctx context.Context) error {
+	b.logged = b.begun
+	snapshot := b.catalog.store.Snapshot()
+	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
+	for sh := range persistence.Shard(b.catalog.store.ShardCount()) {
+		if err := b.shard(ctx, snapshot, sh); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *build) shard(ctx context.Context, snapshot *persistence.Snapshot, sh persistence.Shard) (err error) {
+	prefix := persistence.RecordPrefix(nil, sh, b.row.Workflow)
+	cursor := snapshot.Cursor(prefix, persistence.PrefixEnd(prefix))
+	defer func() { err = errors.Join(err, cursor.Close()) }()
+	for cursor.Next() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !b.catalog.Maintains(b.row.Workflow, b.index) {
+			return errDropped
+		}
+		id, ok := persistence.RecordID(cursor.Key())
+		if !ok {
+			return persistence.ErrCorrupt
+		}
+		if err := b.instance(ctx, id); err != nil {
+			return err
+		}
+		b.seen++
+		if b.seen%1024 == 0 && time.Since(b.logged) >= buildLogEvery {
+			b.logged = time.Now()
+			b.catalog.log.Info().Str("workflow", b.row.Workflow).Str("index", b.row.Path).
+				Int64("done", b.seen).Int64("of", b.total).Msg("building index")
+		}
+	}
+	return cursor.Err()
+}
+
+// instance asks one instance to enter itself.
+func (b *build) instance(ctx context.Context, id persistence.ID) error {
+	for {
+		wait, err := b.instances.EnterIndex(b.row.Workflow, id, b.index)
+		switch {
+		case err == nil:
+			b.pending = append(b.pending, wait)
+			return b.collect(buildPending)
+		case !errors.Is(err, failure.ErrInstanceBusy):
+			return err
+		}
+		if err := b.collect(0); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(busyRetry):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// collect waits until at most keep instances have not answered. It returns the
+// first error, when all that it had to wait for have answered.
+func (b *build) collect(keep int) error {
+	var failed error
+	for len(b.pending) > keep {
+		wait := b.pending[0]
+		b.pending = b.pending[1:]
+		if err := wait(); err != nil && failed == nil {
+			failed = err
+		}
+	}
+	return failed
+}

@@ -1,0 +1,16 @@
+// Package catalog has the definitions in use: which version new instances get, what
+// every stored version means, and the indexes that definitions declare.
+//
+//	files ─► Publish ─► one commit ─► current versions ─► Pin, for a create
+//	                        │
+//	                        └─► a generation of indexes ─► commits keep them up
+//	                                     │                 queries read whole ones
+//	                                     └─► BuildIndexes fills and frees
+//
+// A set of files is taken whole or not at all. What an instance was created with stays
+// in the store and is read again with it; content is replaced under a version only
+// when no instance has it. Readers take no lock.
+//
+// BuildIndexes is the body of a goroutine that its caller owns. Everything else is safe
+// for concurrent use as soon as Open has returned and AddBuiltin was called.
+package catalog

@@ -1,0 +1,335 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	"troupe/actors/internal/grace"
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/filter"
+)
+
+// Index is one of the indexes that a workflow's newest definition declares. Its
+// entries are written in the commits that they describe.
+type Index struct {
+	number uint32 // in keys; never used again
+	field  *filter.Field
+	// whole says that every instance has its entries. Until then commits keep
+	// the index up, and nobody asks it.
+	whole atomic.Bool
+	// several says that some instance has, or had, several values. It is set
+	// before the entries are visible, and stays. Where it is not, both ends of a
+	// range can be used.
+	several atomic.Bool
+}
+
+// Field is what is indexed.
+func (ix *Index) Field() *filter.Field { return ix.field }
+
+// Path is the declared path.
+func (ix *Index) Path() string { return ix.field.Path() }
+
+// Whole says that every instance has its entries: those of any snapshot taken later
+// are all there, as long as the index is among the Indexes after that.
+func (ix *Index) Whole() bool { return ix.whole.Load() }
+
+// Several says that some instance has, or had, several values.
+func (ix *Index) Several() bool { return ix.several.Load() }
+
+// Prefix appends the start of the keys in a shard.
+func (ix *Index) Prefix(dst []byte, sh persistence.Shard) []byte {
+	return persistence.IndexPrefix(dst, sh, ix.number)
+}
+
+// Key appends the key of an instance's entry for a value.
+func (ix *Index) Key(dst []byte, sh persistence.Shard, value []byte, id persistence.ID) []byte {
+	return persistence.IndexKey(dst, sh, ix.number, value, id)
+}
+
+// marks is the number of an index that nobody declares: its entries have the
+// number of an index for a value, and say that in their shard some instance has
+// several values in it.
+const marks = 0
+
+// appendMark appends the key of the mark of an index.
+func appendMark(dst []byte, sh persistence.Shard, number uint32) []byte {
+	return persistence.IndexKey(dst, sh, marks, binary.BigEndian.AppendUint32(nil, number), persistence.ID{})
+}
+
+// loadMarks looks for the marks of an index.
+func (ix *Index) loadMarks(store *persistence.Store) error {
+	for sh := range persistence.Shard(store.ShardCount()) {
+		_, err := store.Load(appendMark(nil, sh, ix.number))
+		switch {
+		case err == nil:
+			ix.several.Store(true)
+			return nil
+		case !errors.Is(err, persistence.ErrNotFound):
+			return err
+		}
+	}
+	return nil
+}
+
+// mark notes that an instance has several values, when it does.
+func (ix *Index) mark(w *persistence.Writes, sh persistence.Shard, values [][]byte) {
+	if len(values) > 1 {
+		ix.several.Store(true)
+		w.Set(appendMark(nil, sh, ix.number), nil)
+	}
+}
+
+// Indexes has the indexes of each workflow. It is never changed.
+type Indexes map[string][]*Index
+
+// Indexes returns the present generation of indexes.
+func (c *Catalog) Indexes() *Indexes { return c.indexes.Load() }
+
+// Find returns the workflow's index on a path; nil when there is none.
+func (s Indexes) Find(workflow, path string) *Index {
+	for _, ix := range s[workflow] {
+		if ix.Path() == path {
+			return ix
+		}
+	}
+	return nil
+}
+
+// storedIndexes is the form in which the indexes are kept. The row changes in
+// the commit that publishes the definition which declares them.
+type storedIndexes struct {
+	Last    uint32        `json:"last"` // the last number that was given
+	Indexes []storedIndex `json:"indexes"`
+}
+
+type storedIndex struct {
+	Number   uint32     `json:"number"`
+	Workflow string     `json:"workflow"`
+	Path     string     `json:"path"`
+	State    indexState `json:"state"`
+}
+
+// indexState is how far an index is. Its life:
+//
+//	building ──► whole ──► dropping ──► (no row)
+//	    └───────────────────┘
+type indexState string
+
+const (
+	building indexState = "building"
+	whole    indexState = "whole"
+	dropping indexState = "dropping"
+)
+
+// errDropped ends the building of an index that nobody wants any more.
+var errDropped = errors.New("the index was dropped")
+
+// indexesSetting is the name under which storedIndexes are kept.
+const indexesSetting = "indexes"
+
+func (c *Catalog) loadIndexes() error {
+	text, err := c.store.Load(persistence.SettingKey(nil, indexesSetting))
+	switch {
+	case errors.Is(err, persistence.ErrNotFound):
+	case err != nil:
+		return fmt.Errorf("read indexes: %w", err)
+	default:
+		if err := json.Unmarshal(text, &c.publishing.indexes); err != nil {
+			return fmt.Errorf("read indexes: %w: %w", persistence.ErrCorrupt, err)
+		}
+	}
+	now, err := c.indexSetLocked(c.publishing.indexes)
+	if err != nil {
+		return err
+	}
+	c.installIndexesLocked(c.publishing.indexes, now)
+	return nil
+}
+
+// indexSetLocked makes the set that the rows stand for. Indexes that there are
+// already are the same ones in it, and are not changed.
+func (c *Catalog) indexSetLocked(rows storedIndexes) (Indexes, error) {
+	old, now := *c.indexes.Load(), Indexes{}
+	for _, row := range rows.Indexes {
+		if row.State == dropping {
+			continue
+		}
+		ix := old.Find(row.Workflow, row.Path)
+		if ix == nil || ix.number != row.Number {
+			path, err := data.ParsePath(row.Path)
+			var field *filter.Field
+			if err == nil {
+				field, err = filter.ParseField(path) // prepareOneLocked did so before it was stored
+			}
+			if err != nil {
+				return nil, fmt.Errorf("index %s of %s: %w", row.Path, row.Workflow, err)
+			}
+			ix = &Index{number: row.Number, field: field}
+			if err := ix.loadMarks(c.store); err != nil {
+				return nil, fmt.Errorf("index %s of %s: %w", row.Path, row.Workflow, err)
+			}
+		}
+		now[row.Workflow] = append(now[row.Workflow], ix)
+	}
+	return now, nil
+}
+
+// installIndexesLocked makes the rows, and the set of them, what commits keep up.
+// When it returns, no commit that looked at the set before is still on its way to
+// the journal.
+func (c *Catalog) installIndexesLocked(rows storedIndexes, now Indexes) {
+	for _, row := range rows.Indexes {
+		if row.State != dropping {
+			now.Find(row.Workflow, row.Path).whole.Store(row.State == whole)
+		}
+	}
+	c.indexes.Store(&now)
+	c.commits.Wait()
+	c.publishing.indexes = rows
+	select {
+	case c.indexesChanged <- struct{}{}:
+	default:
+	}
+}
+
+// declaredIndexes returns the rows that the definitions in next ask for, and
+// whether they differ from the present ones. Workflows that are not in next
+// keep what they have, and so do those whose definition cannot be read.
+func declaredIndexes(present storedIndexes, next currentVersions) (storedIndexes, bool) {
+	rows := storedIndexes{Last: present.Last, Indexes: slices.Clone(present.Indexes)}
+	changed := false
+	wanted := func(workflow, path string) bool {
+		o := next[workflow]
+		return o == nil || o.Definition == nil || slices.ContainsFunc(o.Indexes(), func(p data.Path) bool { return p.String() == path })
+	}
+	for i := range rows.Indexes {
+		if row := &rows.Indexes[i]; row.State != dropping && !wanted(row.Workflow, row.Path) {
+			row.State, changed = dropping, true
+		}
+	}
+	for _, workflow := range slices.Sorted(maps.Keys(next)) {
+		if next[workflow].Definition == nil {
+			continue
+		}
+		for _, p := range next[workflow].Indexes() {
+			path := p.String()
+			if slices.ContainsFunc(rows.Indexes, func(row storedIndex) bool {
+				return row.Workflow == workflow && row.Path == path && row.State != dropping
+			}) {
+				continue
+			}
+			rows.Last++
+			rows.Indexes = append(rows.Indexes, storedIndex{rows.Last, workflow, path, building})
+			changed = true
+		}
+	}
+	return rows, changed
+}
+
+// setIndexState stores that an index is whole or, when to is empty, that nothing
+// of it is left. errDropped: it was dropped in the meantime.
+func (c *Catalog) setIndexState(number uint32, from, to indexState) error {
+	c.publishing.Lock()
+	defer c.publishing.Unlock()
+	rows := storedIndexes{Last: c.publishing.indexes.Last, Indexes: slices.Clone(c.publishing.indexes.Indexes)}
+	i := slices.IndexFunc(rows.Indexes, func(row storedIndex) bool { return row.Number == number && row.State == from })
+	if i < 0 {
+		return errDropped
+	}
+	if to == "" {
+		rows.Indexes = slices.Delete(rows.Indexes, i, i+1)
+	} else {
+		rows.Indexes[i].State = to
+	}
+	text, err := json.Marshal(rows)
+	if err != nil {
+		return fmt.Errorf("write indexes: %w", err)
+	}
+	now, err := c.indexSetLocked(rows)
+	if err != nil {
+		return err
+	}
+	w := c.store.NewWrites(persistence.Meta)
+	w.Set(persistence.SettingKey(nil, indexesSetting), text)
+	if err := c.store.Commit(w); err != nil {
+		return fmt.Errorf("write indexes: %w", err)
+	}
+	c.installIndexesLocked(rows, now)
+	return nil
+}
+
+// unfinished returns the rows that the builder has something to do for.
+func (c *Catalog) unfinished() []storedIndex {
+	c.publishing.Lock()
+	defer c.publishing.Unlock()
+	return slices.DeleteFunc(slices.Clone(c.publishing.indexes.Indexes), func(row storedIndex) bool { return row.State == whole })
+}
+
+// BeginCommit is called before a commit looks at the Indexes, and at whatever else
+// AwaitCommits waits for; the reader leaves when the journal has the batch. Commits
+// of different shards do not contend, and nobody keeps them waiting.
+func (c *Catalog) BeginCommit(sh persistence.Shard) grace.Reader { return c.commits.Enter(uint16(sh)) }
+
+// EndCommit is the end of BeginCommit.
+func (c *Catalog) EndCommit(commit grace.Reader) { c.commits.Leave(commit) }
+
+// AwaitCommits returns when the journal has every batch of a commit that began
+// before.
+func (c *Catalog) AwaitCommits() { c.commits.Wait() }
+
+// Maintains says whether commits keep an index up. Within a commit: those that
+// drop it wait for the commit before they free anything.
+func (c *Catalog) Maintains(workflow string, ix *Index) bool {
+	return slices.Contains((*c.indexes.Load())[workflow], ix)
+}
+
+// Enter writes all entries of an instance. It returns key, the room that it used.
+func (ix *Index) Enter(w *persistence.Writes, key []byte, sh persistence.Shard, id persistence.ID, d filter.Document) []byte {
+	values := ix.field.Keys(d)
+	for _, value := range values {
+		key = ix.Key(key[:0], sh, value, id)
+		w.Set(key, nil)
+	}
+	ix.mark(w, sh, values)
+	return key
+}
+
+// Update writes what a step changes in the index. before is nil for a new instance.
+// It returns key, the room that it used.
+func (ix *Index) Update(w *persistence.Writes, key []byte, sh persistence.Shard, id persistence.ID, before, after *statemachine.Instance) []byte {
+	var old [][]byte
+	if before != nil {
+		old = ix.field.Keys(filter.Document{Public: before.Public, Private: before.Private})
+	}
+	now := ix.field.Keys(filter.Document{Public: after.Public, Private: after.Private})
+	difference(old, now, func(value []byte) {
+		key = ix.Key(key[:0], sh, value, id)
+		w.Delete(key)
+	})
+	difference(now, old, func(value []byte) {
+		key = ix.Key(key[:0], sh, value, id)
+		w.Set(key, nil)
+	})
+	ix.mark(w, sh, now)
+	return key
+}
+
+// difference gives each of a that is not in b. Both are sorted.
+func difference(a, b [][]byte, give func([]byte)) {
+	for _, value := range a {
+		for len(b) > 0 && bytes.Compare(b[0], value) < 0 {
+			b = b[1:]
+		}
+		if len(b) == 0 || !bytes.Equal(b[0], value) {
+			give(value)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"troupe/actors/failure"
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/filter"
+)
+
+// TestARefusedPublicationChangesNothing: what can fail is done before the commit,
+// what is to be known of the indexes included.
+func TestARefusedPublicationChangesNothing(t *testing.T) {
+	c := openCatalog(t, openStore(t))
+	if err := c.Publish(sources(t, plain)); err != nil {
+		t.Fatal(err)
+	}
+	c.publishing.Lock()
+	rows := &c.publishing.indexes.Indexes // as another release could have written it
+	*rows = append(*rows, storedIndex{Number: 99, Workflow: "gone", Path: "states", State: building})
+	c.publishing.Unlock()
+	before, appended := c.Len(), c.store.Metrics().Appended
+	indexed := strings.Replace(plain, "id: plain", "id: stock\nindexes: [svcPublic.a]", 1)
+	if err := c.Publish(sources(t, plain, indexed)); !errors.Is(err, filter.ErrRoot) {
+		t.Fatalf("got %v, want ErrRoot", err)
+	}
+	if n := c.Len(); n != before {
+		t.Errorf("got %d workflows in use, want %d as before", n, before)
+	}
+	if n := c.store.Metrics().Appended; n != appended {
+		t.Errorf("got %d commits, want %d as before", n, appended)
+	}
+}
+
+// TestAPinWhileAnUnreadableDefinitionIsPublishedAgain waits for the publication: the
+// version can be read before it is the current one.
+func TestAPinWhileAnUnreadableDefinitionIsPublishedAgain(t *testing.T) {
+	store := openStore(t)
+	if err := openCatalog(t, store).Publish(sources(t, plain)); err != nil {
+		t.Fatal(err)
+	}
+	w := store.NewWrites(persistence.Meta)
+	w.Set(persistence.DefinitionKey(nil, "plain", 1), []byte("no definition"))
+	if err := store.Commit(w); err != nil {
+		t.Fatal(err)
+	}
+	c := openCatalog(t, store)
+	if _, err := c.Newest("plain"); !errors.Is(err, failure.ErrExecution) {
+		t.Fatalf("got %v, want ErrExecution", err)
+	}
+	mended := sources(t, plain)[0]
+	c.publishing.Lock()
+	c.keep(mended.key(), mended.Parsed)
+	pinned := make(chan Pin, 1)
+	go func() {
+		pin, err := c.Pin("plain")
+		if err != nil {
+			t.Error(err)
+		}
+		pinned <- pin
+	}()
+	for range 1000 { // so that it looks before the version is the current one
+		runtime.Gosched()
+	}
+	now := maps.Clone(*c.current.Load())
+	now["plain"] = &currentVersion{Definition: mended.Parsed, version: 1, listed: true, pins: c.pinsLocked(mended.key())}
+	c.current.Store(&now)
+	c.publishing.Unlock()
+	if pin := <-pinned; pin.version == nil || pin.Definition() == nil {
+		t.Errorf("got the pin %+v, want one of what was published", pin)
+	} else {
+		pin.Release()
+	}
+}
+
+const plain = "id: plain\nversion: 1\nstateMachines: {m: {initial: a, states: {a: {on: {go: b}}, b: {type: final}}}}\n"
+
+func openStore(t *testing.T) *persistence.Store {
+	t.Helper()
+	store, err := persistence.Open(t.TempDir(), persistence.Options{Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}
+
+func openCatalog(t *testing.T, store *persistence.Store) *Catalog {
+	t.Helper()
+	c, err := Open(store, parser(t), zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func parser(t *testing.T) *statemachine.Parser {
+	t.Helper()
+	p, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func sources(t *testing.T, texts ...string) []Source {
+	t.Helper()
+	var out []Source
+	for i, text := range texts {
+		file := fmt.Sprintf("workflows/%d.yaml", i)
+		parsed, err := parser(t).Parse(statemachine.Source{File: file, Text: []byte(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, Source{File: file, Text: []byte(text), Parsed: parsed.Definition})
+	}
+	return out
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,0 +1,86 @@
+// Package grace waits for those who may still be working with what was replaced.
+//
+// A reader enters, loads a pointer, works with what it found, and leaves. A writer
+// replaces the pointer and calls Wait, which returns when every reader that entered
+// before has left: nobody works with the old value then. A reader never waits, not
+// even while a writer does, so it may do I/O before it leaves. That is what a lock
+// cannot give: behind a writer that waits for a lock, new readers queue up.
+package grace
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// slots is over how many counters readers are spread, so that processors do not
+// contend for one.
+const slots = 16
+
+// Period counts readers. The zero value is ready. Its methods are safe for
+// concurrent use.
+type Period struct {
+	// epoch is raised by each Wait. Its readers are counted in readers[epoch%2]; the
+	// other row belongs to the epoch before and is zero when no Wait is on its way.
+	epoch   atomic.Uint64
+	readers [2][slots]counter
+	// draining says that a Wait looks for an entry of left after its row has changed.
+	draining atomic.Bool
+
+	waiting sync.Mutex    // held during Wait: one at a time
+	left    chan struct{} // made by changed
+	once    sync.Once
+}
+
+// counter has a cache line for itself.
+type counter struct {
+	n atomic.Int64
+	_ [56]byte
+}
+
+// Reader is one that has entered.
+type Reader struct{ in *counter }
+
+// Enter begins a read. Readers with different hints do not contend. Leave must
+// follow, on any goroutine.
+func (p *Period) Enter(hint uint16) Reader {
+	for {
+		epoch := p.epoch.Load()
+		r := Reader{&p.readers[epoch%2][hint%slots]}
+		r.in.n.Add(1)
+		if p.epoch.Load() == epoch {
+			return r
+		}
+		p.Leave(r) // NB: a Wait may have looked at the counter already
+	}
+}
+
+// Leave ends a read.
+func (p *Period) Leave(r Reader) {
+	if r.in.n.Add(-1) == 0 && p.draining.Load() {
+		select {
+		case p.changed() <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Wait returns when every reader has left that entered before the call. The
+// caller must not be one.
+func (p *Period) Wait() {
+	p.waiting.Lock()
+	defer p.waiting.Unlock()
+	p.draining.Store(true)
+	defer p.draining.Store(false)
+	before := &p.readers[(p.epoch.Add(1)-1)%2]
+	for i := range before {
+		for before[i].n.Load() != 0 {
+			<-p.changed()
+		}
+	}
+}
+
+// changed has an entry when a counter came to zero during a Wait.
+func (p *Period) changed() chan struct{} {
+	p.once.Do(func() { p.left = make(chan struct{}, 1) })
+	return p.left
+}

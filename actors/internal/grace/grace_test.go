@@ -1,0 +1,81 @@
+package grace
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+)
+
+func TestWaitReturnsWhenEarlierReadersHaveLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p Period
+		p.Wait() // nobody is there
+		early := []Reader{p.Enter(0), p.Enter(1), p.Enter(1)}
+		returned := make(chan struct{})
+		go func() { p.Wait(); close(returned) }()
+		synctest.Wait()
+		late := p.Enter(1) // does not hold it up, and is not held up
+		for _, r := range early {
+			select {
+			case <-returned:
+				t.Fatal("Wait returned before its readers left")
+			default:
+			}
+			p.Leave(r)
+			synctest.Wait()
+		}
+		<-returned
+		p.Leave(late)
+		p.Wait()
+		for row := range p.readers {
+			for i := range p.readers[row] {
+				if n := p.readers[row][i].n.Load(); n != 0 {
+					t.Errorf("%d readers are counted when all have left", n)
+				}
+			}
+		}
+	})
+}
+
+// TestNobodyReadsWhatIsGone: readers that load the value between Enter and Leave
+// never see one that was retired after a Wait.
+func TestNobodyReadsWhatIsGone(t *testing.T) {
+	type value struct{ retired atomic.Bool }
+	var p Period
+	var current atomic.Pointer[value]
+	current.Store(&value{})
+	var wg sync.WaitGroup
+	var stop atomic.Bool
+	var reads atomic.Int64
+	for hint := range uint16(4) {
+		wg.Go(func() {
+			for !stop.Load() {
+				r := p.Enter(hint)
+				if v := current.Load(); v.retired.Load() || v.retired.Load() {
+					t.Error("a reader has a value that was retired")
+				}
+				p.Leave(r)
+				reads.Add(1)
+			}
+		})
+	}
+	for n := 0; n < 2000 || reads.Load() < 10_000; n++ {
+		old := current.Swap(&value{})
+		p.Wait()
+		old.retired.Store(true)
+	}
+	stop.Store(true)
+	wg.Wait()
+}
+
+func BenchmarkReader(b *testing.B) {
+	var p Period
+	var hints atomic.Uint32
+	b.RunParallel(func(pb *testing.PB) {
+		hint := uint16(hints.Add(1))
+		for pb.Next() {
+			p.Leave(p.Enter(hint))
+		}
+	})
+}

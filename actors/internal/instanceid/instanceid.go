@@ -1,0 +1,47 @@
+// Package instanceid is the text of instance ids, and draws new ones. An id is a
+// ULID: its first part is a time, so a list by id is a list by creation.
+package instanceid
+
+import (
+	"crypto/rand"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"troupe/persistence"
+)
+
+// Parse reads the one canonical spelling of an instance's id.
+func Parse(s string) (persistence.ID, bool) {
+	u, err := ulid.ParseStrict(s)
+	if err != nil || u.String() != s {
+		return persistence.ID{}, false
+	}
+	return persistence.ID(u), true
+}
+
+// Text is the spelling that Parse reads.
+func Text(id persistence.ID) string { return ulid.ULID(id).String() }
+
+// Generator draws ids (gateway/INTERFACE.md, "Instance identifiers") that rise also
+// within a millisecond. They are not secrets:
+// rights protect instances, not the difficulty of guessing. It is safe for
+// concurrent use.
+type Generator struct{ entropy *ulid.LockedMonotonicReader }
+
+// NewGenerator returns a generator of its own sequence.
+func NewGenerator() Generator {
+	return Generator{&ulid.LockedMonotonicReader{MonotonicReader: ulid.Monotonic(rand.Reader, 0)}}
+}
+
+// Draw returns an id for an instance created now.
+func (g Generator) Draw(now time.Time) persistence.ID {
+	at := uint64(max(now.UnixMilli(), 0))
+	for {
+		id, err := ulid.New(at, g.entropy)
+		if err == nil {
+			return persistence.ID(id)
+		}
+		at++ // the millisecond is used up
+	}
+}

@@ -1,0 +1,56 @@
+package query
+
+import "troupe/actors/identity"
+
+// Request asks for the instances of a workflow that match a filter.
+type Request struct {
+	Caller     *identity.Principal
+	WorkflowID string
+	// Filter is the text of the filter parameter; empty matches all.
+	Filter string
+	// Limit is the most instances that the page may have, 1 to 1,000; 0 means
+	// all of them and no page.
+	Limit int
+	// Cursor is End.Next of the page before; empty is the first page.
+	Cursor string
+	// Sort is "_id", an indexed path, or either behind "-"; empty is "_id".
+	Sort string
+	// Fields are what entries have besides the usual: "svcHistory",
+	// "svcRedirect", "svcPrivate".
+	Fields []string
+	// Count asks for the number of all matches, Explain for how they were found.
+	Count, Explain bool
+}
+
+// End is what there is to say when all instances have been given.
+type End struct {
+	// Next is the cursor of the next page; empty when there is none.
+	Next string
+	// Count is the number of all matches that the caller may see, when asked.
+	Count int64
+	// Explain is nil unless asked.
+	Explain *Explain
+}
+
+// Explain says how a query found its instances.
+type Explain struct {
+	// Index is the path whose index gave the candidates; nil for a scan.
+	Index *string `json:"index"`
+	// Plan is "ids", "index", "sorted index" or "scan".
+	Plan string `json:"plan"`
+	// KeysRead counts index rows, RecordsRead instances, Matched those given.
+	KeysRead     int64   `json:"keysRead"`
+	RecordsRead  int64   `json:"recordsRead"`
+	Matched      int64   `json:"matched"`
+	Milliseconds float64 `json:"milliseconds"`
+	// Considered are the indexes that could have been used.
+	Considered []Considered `json:"considered"`
+}
+
+// Considered is an index that the planner looked at.
+type Considered struct {
+	Index string `json:"index"`
+	// Keys is how many rows it would read. AtLeast: counting stopped there.
+	Keys    int64 `json:"keys"`
+	AtLeast bool  `json:"atLeast"`
+}

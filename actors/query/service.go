@@ -1,0 +1,101 @@
+package query
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"troupe/actors/catalog"
+	"troupe/actors/identity"
+	"troupe/persistence"
+	"troupe/statemachine/filter"
+)
+
+// Options says how a Service works. All of it must be set.
+type Options struct {
+	Store   *persistence.Store
+	Catalog *catalog.Catalog
+	Clock   func() time.Time
+	// InFlight is how many calls instances have to answer. While they are fewer than
+	// there are processors, nobody is throttled.
+	InFlight *atomic.Int64
+	// QueriesMax is how many queries work at a time, and ListsMax how many lists.
+	// Users share them fairly.
+	QueriesMax, ListsMax int
+	// QueriesOpenMax and ListsOpenMax are how many have a snapshot at a time.
+	QueriesOpenMax, ListsOpenMax int
+	// QueryWaitMax is how long a query waits for a slot.
+	QueryWaitMax time.Duration
+	// TimeMax is how long a query or list may take, and how long a list waits for a
+	// slot.
+	TimeMax time.Duration
+}
+
+// Service runs queries and lists. Its methods are safe for concurrent use.
+type Service struct {
+	o       Options
+	queries *readers // and filters of watches that take long
+	lists   *readers
+	// stopped ends when Stop ends the queries and lists.
+	stopped context.Context
+	stop    context.CancelFunc
+
+	refused, damaged atomic.Int64
+}
+
+// New returns a service. Stop ends it.
+func New(o Options) *Service {
+	s := &Service{o: o, queries: newReaders(o.QueriesOpenMax, o.QueriesMax), lists: newReaders(o.ListsOpenMax, o.ListsMax)}
+	s.stopped, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// Stop refuses new queries and lists with failure.ErrUnavailable and ends the
+// others. Those that Open counts go on until their callers return.
+func (s *Service) Stop() { s.stop() }
+
+// Open returns how many queries and lists hold slots. The store cannot be closed
+// before both are 0.
+func (s *Service) Open() (queries, lists int) { return s.queries.count(), s.lists.count() }
+
+// Metrics are counted since the start.
+type Metrics struct {
+	// Refused are those that got no slot in time, Damaged the instances and rows that
+	// could not be read.
+	Refused, Damaged int64
+}
+
+// Metrics returns the counters as they are now.
+func (s *Service) Metrics() Metrics {
+	return Metrics{Refused: s.refused.Load(), Damaged: s.damaged.Load()}
+}
+
+// limit bounds the time of a query or list, and ends it with the service.
+func (s *Service) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, s.o.TimeMax)
+	forget := context.AfterFunc(s.stopped, cancel)
+	return ctx, func() { forget(); cancel() }
+}
+
+// Match matches one document beside the queries: it waits for a slot of the user's,
+// keeps to their share of the machine, and ends with ctx, or with
+// context.DeadlineExceeded after TimeMax.
+func (s *Service) Match(ctx context.Context, user identity.UserID, f *filter.Filter, d filter.Document) (bool, error) {
+	got := &slots{of: s.queries, user: user, busy: s.queries.busy.Slot(user)}
+	if err := got.resume(ctx); err != nil {
+		return false, err
+	}
+	defer got.leave()
+	ctx, cancel := context.WithTimeout(ctx, s.o.TimeMax)
+	defer cancel()
+	t := throttle{service: s, ctx: ctx, slots: got, resumed: time.Now()}
+	var ended error
+	d.Ended = func() bool {
+		if ended == nil {
+			ended = t.check()
+		}
+		return ended != nil
+	}
+	match := f.Match(d)
+	return match, ended
+}

@@ -1,0 +1,15 @@
+// Package watch tells callers what is committed, while it happens.
+//
+//	commit is durable ──► Feed ──► watcher ──► rights, filter ──► yield
+//	                     newest     one for each
+//	                     items      call of Watch
+//
+// There is a feed for each workflow or instance that somebody watches. The store's
+// goroutine puts entries into it, and never waits for a watcher: each reads at its own
+// position, and one that falls behind what is kept is told that it lost entries. Gaps
+// of a single instance are filled from its history. Rights are asked again for each
+// entry, and who the caller is before each event.
+//
+// When Watch has told Opened, every entry that is acknowledged from then on comes or is
+// told as lost. Feeds do not survive a restart.
+package watch

@@ -1,0 +1,97 @@
+package watch
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"troupe/statemachine/data"
+)
+
+// TestAllFeedsTogetherAreBounded, also those that nobody watches: the oldest
+// items go, and the newest is always kept.
+func TestAllFeedsTogetherAreBounded(t *testing.T) {
+	fs := &feeds{byKey: xsync.NewMap[feedKey, *Feed]()}
+	big := data.Value(bytes.Repeat([]byte("x"), 1<<20))
+	begun := time.Now()
+	var all []*Feed
+	for n := range 100 {
+		f := fs.join(feedKey{workflow: fmt.Sprint(n)})
+		if n%2 == 0 {
+			fs.leave(f, begun)
+		}
+		all = append(all, f)
+	}
+	for round := range 3 {
+		for n, f := range all {
+			f.Publish(&Item{Entry: big})
+			if fs.bytes > feedsBytesMax {
+				t.Fatalf("%d bytes are kept, want %d at most", fs.bytes, feedsBytesMax)
+			}
+			if items, _, _, _ := f.read(nil, uint64(round)); len(items) != 1 {
+				t.Fatalf("feed %d has %d items, want its newest", n, len(items))
+			}
+		}
+	}
+	kept := 0
+	for n, f := range all {
+		items, next, lost, _ := f.read(nil, 2)
+		if next != 3 || lost != (len(items) == 0) {
+			t.Errorf("feed %d: %d items, next %d, lost %v", n, len(items), next, lost)
+		}
+		kept += len(items)
+	}
+	if kept != 63 || fs.ages.Len() != kept {
+		t.Errorf("%d items of 1 MiB are kept and %d counted, want 63", kept, fs.ages.Len())
+	}
+	all[99].Publish(&Item{Entry: bytes.Repeat(big, 65)})
+	if items, _, _, _ := all[99].read(nil, 3); len(items) != 1 || fs.ages.Len() != 1 {
+		t.Errorf("an item that is too large: %d items of %d, want it alone", len(items), fs.ages.Len())
+	}
+	fs.sweep(begun.Add(2 * feedKeptFor))
+	all[0].Publish(&Item{Entry: big}) // by a commit that knew it before
+	if fs.byKey.Size() != 50 || fs.ages.Len() != 1 || len(all[0].items) != 0 {
+		t.Errorf("%d feeds and %d items are left, want 50 and 1: a feed that was forgotten keeps nothing", fs.byKey.Size(), fs.ages.Len())
+	}
+	for n, f := range all {
+		if n%2 == 1 {
+			fs.leave(f, begun)
+		}
+	}
+	fs.sweep(begun.Add(2 * feedKeptFor))
+	if fs.bytes != 0 || fs.ages.Len() != 0 {
+		t.Errorf("%d bytes and %d items are counted when all feeds are gone", fs.bytes, fs.ages.Len())
+	}
+}
+
+// TestAWatcherTakesLittleAtATime: what it holds is not in its feed any more.
+func TestAWatcherTakesLittleAtATime(t *testing.T) {
+	f := newFeed(feedKey{workflow: "w"}, &feeds{})
+	for range 9 {
+		f.Publish(&Item{Entry: bytes.Repeat([]byte("x"), 100<<10)})
+	}
+	if items, next, _, _ := f.read(nil, 1); len(items) != 2 || next != 3 {
+		t.Errorf("%d items of 100 KiB up to %d, want 2 up to 3", len(items), next)
+	}
+}
+
+func TestAFeedIsBoundedInBytes(t *testing.T) {
+	f := newFeed(feedKey{workflow: "w"}, &feeds{})
+	big := data.Value(bytes.Repeat([]byte("x"), 1<<20))
+	for range 100 {
+		f.Publish(&Item{Entry: big})
+	}
+	if _, _, lost, _ := f.read(nil, 0); len(f.items) > 8 || len(f.items) < 7 || !lost {
+		t.Errorf("%d items of 1 MiB are kept, lost %v; want as many as fit", len(f.items), lost)
+	}
+	f.Publish(&Item{Entry: bytes.Repeat([]byte("x"), feedBytesMax+1)})
+	if items, next, lost, _ := f.read(nil, 100); len(items) != 1 || next != 101 || lost {
+		t.Errorf("an item that is too large: %d items, next %d, lost %v; want it alone", len(items), next, lost)
+	}
+	if f.holds(99) || !f.holds(100) || !f.holds(101) || f.holds(102) {
+		t.Error("holds: want the places 100 and 101 only")
+	}
+}

@@ -1,0 +1,44 @@
+package watch
+
+import "troupe/actors/identity"
+
+// Request asks for what is committed from now on.
+type Request struct {
+	Caller *identity.Principal
+	// Reauthorize returns the caller as of now, or an error that ends the watch. It is
+	// called before each event; nil: the caller stays as it is.
+	Reauthorize func() (*identity.Principal, error)
+	WorkflowID  string
+	// InstanceID is the one instance to watch; empty: all that the caller may
+	// see.
+	InstanceID string
+	// Filter is the text of the filter parameter; empty matches all. It looks
+	// at the instance as the entry left it.
+	Filter string
+	// LastEventID is the position after which to go on; empty: the present.
+	LastEventID string
+}
+
+// Event is one thing that a watcher is told.
+type Event struct {
+	Kind Kind
+	// ID is the position in the stream, which resumes it; empty for Heartbeat.
+	ID string
+	// Data is a JSON object, valid during the call; nil for Opened and
+	// Heartbeat.
+	Data []byte
+}
+
+// Kind is what an Event says.
+type Kind uint8
+
+const (
+	// Opened comes first: the request is accepted.
+	Opened Kind = iota
+	// Entry is one history entry with the positions that it led to.
+	Entry
+	// Lost says that entries are missing here.
+	Lost
+	// Heartbeat says that nothing happened for a while.
+	Heartbeat
+)

@@ -1,0 +1,59 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"troupe/actors/catalog"
+	"troupe/actors/identity"
+	"troupe/actors/query"
+	"troupe/persistence"
+)
+
+// Instances is what watching asks of the instances.
+type Instances interface {
+	// Locate returns the id of an instance that the caller may see, and the sequence
+	// number of its last durable entry.
+	Locate(ctx context.Context, caller *identity.Principal, workflowID, instanceID string) (persistence.ID, uint64, error)
+}
+
+// Options says how a Service works. All of it must be set.
+type Options struct {
+	Store     *persistence.Store
+	Catalog   *catalog.Catalog
+	Queries   *query.Service // for filters that take long
+	Instances Instances
+	Clock     func() time.Time
+}
+
+// Service tells watchers what is committed. Its methods are safe for concurrent use.
+type Service struct {
+	o     Options
+	feeds feeds
+	// stopped ends when Stop ends the watches.
+	stopped context.Context
+	stop    context.CancelFunc
+}
+
+// errStopped ends a watch when the service stops.
+var errStopped = errors.New("watching has stopped")
+
+// New returns a service. Stop ends it.
+func New(o Options) *Service {
+	s := &Service{o: o, feeds: feeds{byKey: xsync.NewMap[feedKey, *Feed]()}}
+	s.stopped, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// Stop ends all calls of Watch, and refuses new ones.
+func (s *Service) Stop() { s.stop() }
+
+// Feeds lists the feeds that an instance's next entry goes to, when it is durable. A
+// commit looks within catalog.BeginCommit and EndCommit.
+func (s *Service) Feeds(workflow string, id persistence.ID) []*Feed { return s.feeds.of(workflow, id) }
+
+// Sweep forgets feeds that nobody has watched for a while.
+func (s *Service) Sweep(now time.Time) { s.feeds.sweep(now) }
