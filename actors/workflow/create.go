@@ -136,19 +136,19 @@ func (r *Router) createAs(req *CreateRequest, id persistence.ID) (*Reply, error)
 		pin.Release()
 		return nil, err
 	}
-	e, _ := r.awake.Compute(id, func(*activation, bool) (*activation, xsync.ComputeOp) {
-		e := r.spawn(&instance{workflowID: req.WorkflowID, id: id, of: pin.Definition()})
-		err = e.acquire() // before the sweep can see it
-		return e, xsync.UpdateOp
+	a, _ := r.awake.Compute(id, func(*activation, bool) (*activation, xsync.ComputeOp) {
+		a := r.spawn(&instance{workflowID: req.WorkflowID, id: id, of: pin.Definition()})
+		err = a.acquire() // before the sweep can see it
+		return a, xsync.UpdateOp
 	})
 	if err != nil {
 		pin.Release()
 		r.inFlight.Add(-1)
 		return nil, err
 	}
-	reply, err := r.wait(r.send(e, createInstance{req, pin}))
-	if err != nil && e.close() {
-		r.remove(e) // nothing was created: nobody will ask for this id
+	reply, err := r.wait(r.send(a, createInstance{req, pin}))
+	if err != nil && a.close() {
+		r.remove(a) // nothing was created: nobody will ask for this id
 	}
 	return reply, err
 }

@@ -36,17 +36,17 @@ func (r *Router) sweep() {
 	r.events.Sweep(now)
 	r.creates.Sweep(now)
 	round, idle := r.round.Add(1), r.idleRounds()
-	r.awake.Range(func(_ persistence.ID, e *activation) bool {
-		r.letSleep(e, round-idle)
+	r.awake.Range(func(_ persistence.ID, a *activation) bool {
+		r.letSleep(a, round-idle)
 		return true
 	})
 	r.relieve()
 }
 
 // letSleep ends an activation that was used last before a round, and owes nothing.
-func (r *Router) letSleep(e *activation, before int64) {
-	if e.touched.Load() < before && e.uncommitted.Load() == 0 && e.close() {
-		r.remove(e)
+func (r *Router) letSleep(a *activation, before int64) {
+	if a.touched.Load() < before && a.uncommitted.Load() == 0 && a.close() {
+		r.remove(a)
 	}
 }
 
@@ -159,9 +159,9 @@ func (r *Router) relieve() {
 // for in so many rounds, until awake ones take no more than enough.
 func (r *Router) putToSleep(idle, least, enough int64) {
 	round := r.round.Load()
-	r.awake.Range(func(_ persistence.ID, e *activation) bool {
-		if e.size.Load() >= least {
-			r.letSleep(e, round-idle+1)
+	r.awake.Range(func(_ persistence.ID, a *activation) bool {
+		if a.size.Load() >= least {
+			r.letSleep(a, round-idle+1)
 		}
 		return r.memory.bytes.Load() > enough || r.awakeBytes() > enough
 	})

@@ -118,9 +118,9 @@ func (r *Router) Stop(ctx context.Context) error {
 	}
 	r.stopOnce.Do(func() { close(r.stop) })
 	r.done.Wait()
-	r.awake.Range(func(_ persistence.ID, e *activation) bool {
-		if e.close() {
-			r.remove(e)
+	r.awake.Range(func(_ persistence.ID, a *activation) bool {
+		if a.close() {
+			r.remove(a)
 		}
 		return true
 	})
@@ -245,28 +245,28 @@ func (r *Router) ask(workflowID, instanceID string, m request) (*Reply, error) {
 		return nil, err
 	}
 	for {
-		e, ok := r.awake.Load(id)
+		a, ok := r.awake.Load(id)
 		if !ok {
 			var err error
-			if e, err = r.wake(workflowID, id); err != nil {
+			if a, err = r.wake(workflowID, id); err != nil {
 				r.inFlight.Add(-1)
 				return nil, err
 			}
 		}
-		if e.workflow != workflowID {
+		if a.workflow != workflowID {
 			r.inFlight.Add(-1)
 			return nil, failure.ErrNotFound
 		}
-		switch err := e.acquire(); {
+		switch err := a.acquire(); {
 		case errors.Is(err, errAsleep):
-			r.forget(e)
+			r.forget(a)
 			continue
 		case err != nil:
 			r.inFlight.Add(-1)
 			r.metrics.refused.Add(1)
 			return nil, err
 		}
-		return r.wait(r.send(e, m))
+		return r.wait(r.send(a, m))
 	}
 }
 
@@ -286,23 +286,23 @@ func (r *Router) wake(workflowID string, id persistence.ID) (*activation, error)
 	} else if err != nil {
 		return nil, failure.OfStore(err)
 	}
-	e, _ := r.awake.Compute(id, func(old *activation, loaded bool) (*activation, xsync.ComputeOp) {
+	a, _ := r.awake.Compute(id, func(old *activation, loaded bool) (*activation, xsync.ComputeOp) {
 		if loaded {
 			return old, xsync.CancelOp
 		}
 		return r.spawn(&instance{workflowID: workflowID, id: id}), xsync.UpdateOp
 	})
-	return e, nil
+	return a, nil
 }
 
 // spawn starts the actor i, of which the caller set what identifies it.
 func (r *Router) spawn(i *instance) *activation {
-	e := &activation{router: r, id: i.id, workflow: i.workflowID}
-	e.touched.Store(r.round.Load())
-	i.router, i.activation, i.name, i.shard = r, e, instanceid.Text(i.id), r.store.ShardOf(i.id)
-	e.pid = r.o.System.Root().Spawn(actor.PropsFromFunc(i.Receive))
+	a := &activation{router: r, id: i.id, workflow: i.workflowID}
+	a.touched.Store(r.round.Load())
+	i.router, i.activation, i.name, i.shard = r, a, instanceid.Text(i.id), r.store.ShardOf(i.id)
+	a.pid = r.o.System.Root().Spawn(actor.PropsFromFunc(i.Receive))
 	r.metrics.woken.Add(1)
-	return e
+	return a
 }
 
 // forget takes an activation out of the map, if it is there.
@@ -316,9 +316,9 @@ func (r *Router) forget(a *activation) {
 }
 
 // remove ends the actor of a closed activation.
-func (r *Router) remove(e *activation) {
-	r.forget(e)
-	e.uncount()
-	r.o.System.Root().Poison(e.pid)
+func (r *Router) remove(a *activation) {
+	r.forget(a)
+	a.uncount()
+	r.o.System.Root().Poison(a.pid)
 	r.metrics.slept.Add(1)
 }
