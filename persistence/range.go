@@ -87,3 +87,19 @@ func (sn *Snapshot) Estimate(enough, most int64, ranges ...Range) (Estimate, err
 	e.Keys, e.Exact = e.Read, true
 	return e, nil
 }
+
+// DeletePrefixes removes every key that begins with one of the prefixes, which are
+// built for EveryShard: one durable set of writes for each shard. After an error or a
+// crash it is called again.
+func (s *Store) DeletePrefixes(prefixes ...[]byte) error {
+	for sh := range s.shards {
+		w := s.NewWrites(Shard(sh))
+		for _, prefix := range prefixes {
+			w.DeleteRange(Range{Prefix: prefix}.in(Shard(sh)))
+		}
+		if err := s.Commit(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}

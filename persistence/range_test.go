@@ -217,6 +217,29 @@ func TestAnEstimateIsExactBelowWhatIsEnough(t *testing.T) {
 	}
 }
 
+func TestPrefixesOfEveryShardAreDeleted(t *testing.T) {
+	o := small(vfs.NewMem())
+	o.Shards = 4
+	s := open(t, o)
+	keys := rows(t, s)
+	gone := []Range{{Prefix: IndexPrefix(nil, EveryShard, 1)}, {Prefix: IndexPrefix(nil, EveryShard, 2)}}
+	if err := s.DeletePrefixes(gone[0].Prefix, gone[1].Prefix); err != nil {
+		t.Fatal(err)
+	}
+	left := 0
+	for sh := range Shard(4) {
+		if err := s.Scan(ShardPrefix(nil, sh), func(_, _ []byte) error {
+			left++
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := len(keys) - len(oracleOf(keys, gone)); left != want {
+		t.Errorf("%d keys are left, want %d", left, want)
+	}
+}
+
 // TestAMergeGivesItsCursorsBack: a store closes only when none is open any more.
 func TestAMergeGivesItsCursorsBack(t *testing.T) {
 	for moves := range 4 {
