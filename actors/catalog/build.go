@@ -65,15 +65,12 @@ func (c *Catalog) finishIndex(ctx context.Context, instances Instances, row stor
 	if ix == nil || ix.number != row.Number {
 		return nil // it was dropped in the meantime
 	}
-	b := &build{catalog: c, instances: instances, row: row, index: ix, begun: time.Now()}
-	for sh := range persistence.Shard(c.store.ShardCount()) {
-		n, err := c.store.CountAll(persistence.CountPrefix(nil, sh, row.Workflow))
-		if err != nil {
-			return err
-		}
-		b.total += n
+	total, err := c.store.CountAll(persistence.CountPrefix(nil, persistence.EveryShard, row.Workflow))
+	if err != nil {
+		return err
 	}
-	err := b.run(ctx)
+	b := &build{catalog: c, instances: instances, row: row, index: ix, begun: time.Now(), total: total}
+	err = b.run(ctx)
 	if collected := b.collect(0); err == nil {
 		err = collected
 	}
@@ -96,14 +93,9 @@ func (c *Catalog) finishIndex(ctx context.Context, instances Instances, row stor
 
 // dropIndex frees what an index takes.
 func (c *Catalog) dropIndex(row storedIndex) error {
-	for sh := range persistence.Shard(c.store.ShardCount()) {
-		prefix := persistence.IndexPrefix(nil, sh, row.Number)
-		w := c.store.NewWrites(sh)
-		w.DeleteRange(prefix, persistence.PrefixEnd(prefix))
-		w.Delete(appendMark(nil, sh, row.Number))
-		if err := c.store.Commit(w); err != nil {
-			return err
-		}
+	entries := persistence.IndexPrefix(nil, persistence.EveryShard, row.Number)
+	if err := c.store.DeletePrefixes(entries, appendMark(nil, persistence.EveryShard, row.Number)); err != nil {
+		return err
 	}
 	if err := c.setIndexState(row.Number, dropping, ""); err != nil {
 		return err
@@ -128,26 +120,14 @@ func (b *build) run(ctx context.Context) error {
 	b.logged = b.begun
 	snapshot := b.catalog.store.Snapshot()
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
-	for sh := range persistence.Shard(b.catalog.store.ShardCount()) {
-		if err := b.shard(ctx, snapshot, sh); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (b *build) shard(ctx context.Context, snapshot *persistence.Snapshot, sh persistence.Shard) (err error) {
-	prefix := persistence.RecordPrefix(nil, sh, b.row.Workflow)
-	cursor := snapshot.Cursor(prefix, persistence.PrefixEnd(prefix))
-	defer func() { err = errors.Join(err, cursor.Close()) }()
-	for cursor.Next() {
+	return snapshot.Scan(persistence.RecordPrefix(nil, persistence.EveryShard, b.row.Workflow), func(key, _ []byte) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if !b.catalog.Maintains(b.row.Workflow, b.index) {
 			return errDropped
 		}
-		id, ok := persistence.RecordID(cursor.Key())
+		id, ok := persistence.RecordID(key)
 		if !ok {
 			return persistence.ErrCorrupt
 		}
@@ -160,8 +140,8 @@ func (b *build) shard(ctx context.Context, snapshot *persistence.Snapshot, sh pe
 			b.catalog.log.Info().Str("workflow", b.row.Workflow).Str("index", b.row.Path).
 				Int64("done", b.seen).Int64("of", b.total).Msg("building index")
 		}
-	}
-	return cursor.Err()
+		return nil
+	})
 }
 
 // instance asks one instance to enter itself.

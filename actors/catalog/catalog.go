@@ -163,13 +163,8 @@ func (c *Catalog) readInUse(published map[string][]uint64) error {
 
 // hasInstances reports whether the store counts an instance of the version.
 func (c *Catalog) hasInstances(key versionKey) (bool, error) {
-	for sh := range persistence.Shard(c.store.ShardCount()) {
-		n, err := c.store.Count(persistence.CountKey(nil, sh, key.workflow, key.version))
-		if err != nil || n > 0 {
-			return n > 0, err
-		}
-	}
-	return false, nil
+	n, err := c.store.CountAll(persistence.CountKey(nil, persistence.EveryShard, key.workflow, key.version))
+	return n > 0, err
 }
 
 func (c *Catalog) loadListed() (map[string]uint64, error) {

@@ -44,13 +44,13 @@ func (ix *Index) Whole() bool { return ix.whole.Load() }
 // Several says that some instance has, or had, several values.
 func (ix *Index) Several() bool { return ix.several.Load() }
 
-// Prefix appends the start of the keys in a shard.
-func (ix *Index) Prefix(dst []byte, sh persistence.Shard) []byte {
-	return persistence.IndexPrefix(dst, sh, ix.number)
+// Prefix is what the keys of all shards begin with; a value and an id follow.
+func (ix *Index) Prefix() []byte {
+	return persistence.IndexPrefix(nil, persistence.EveryShard, ix.number)
 }
 
-// Key appends the key of an instance's entry for a value.
-func (ix *Index) Key(dst []byte, sh persistence.Shard, value []byte, id persistence.ID) []byte {
+// key appends the key of an instance's entry for a value.
+func (ix *Index) key(dst []byte, sh persistence.Shard, value []byte, id persistence.ID) []byte {
 	return persistence.IndexKey(dst, sh, ix.number, value, id)
 }
 
@@ -66,17 +66,10 @@ func appendMark(dst []byte, sh persistence.Shard, number uint32) []byte {
 
 // loadMarks looks for the marks of an index.
 func (ix *Index) loadMarks(store *persistence.Store) error {
-	for sh := range persistence.Shard(store.ShardCount()) {
-		_, err := store.Load(appendMark(nil, sh, ix.number))
-		switch {
-		case err == nil:
-			ix.several.Store(true)
-			return nil
-		case !errors.Is(err, persistence.ErrNotFound):
-			return err
-		}
-	}
-	return nil
+	return store.Scan(appendMark(nil, persistence.EveryShard, ix.number), func(_, _ []byte) error {
+		ix.several.Store(true)
+		return nil
+	})
 }
 
 // mark notes that an instance has several values, when it does.
@@ -295,7 +288,7 @@ func (c *Catalog) Maintains(workflow string, ix *Index) bool {
 func (ix *Index) Enter(w *persistence.Writes, key []byte, sh persistence.Shard, id persistence.ID, d filter.Document) []byte {
 	values := ix.field.Keys(d)
 	for _, value := range values {
-		key = ix.Key(key[:0], sh, value, id)
+		key = ix.key(key[:0], sh, value, id)
 		w.Set(key, nil)
 	}
 	ix.mark(w, sh, values)
@@ -311,11 +304,11 @@ func (ix *Index) Update(w *persistence.Writes, key []byte, sh persistence.Shard,
 	}
 	now := ix.field.Keys(filter.Document{Public: after.Public, Private: after.Private})
 	difference(old, now, func(value []byte) {
-		key = ix.Key(key[:0], sh, value, id)
+		key = ix.key(key[:0], sh, value, id)
 		w.Delete(key)
 	})
 	difference(now, old, func(value []byte) {
-		key = ix.Key(key[:0], sh, value, id)
+		key = ix.key(key[:0], sh, value, id)
 		w.Set(key, nil)
 	})
 	ix.mark(w, sh, now)

@@ -31,7 +31,7 @@ const listedBytes = 400
 // long, and yield's own error when it stops early. While yield waits, other lists are
 // read; the time counts all the same.
 func List(ctx context.Context, lists *query.Service, kind Kind, user identity.UserID, yield func(Listed) error) error {
-	prefix := func(sh persistence.Shard) []byte { return persistence.ListPrefix(nil, sh, byte(kind), string(user)) }
+	prefix := persistence.ListPrefix(nil, persistence.EveryShard, byte(kind), string(user))
 	decode := func(r query.Row) (Listed, int, error) {
 		row, err := ParseRow(r.Value)
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 // nothing about what a hidden instance holds.
 func (q *query) evaluate(c *candidate) (show bool, err error) {
 	if c.record == nil {
-		c.record, err = q.snapshot.Load(persistence.RecordKey(nil, c.shard, q.workflowID, c.id))
+		c.record, err = q.snapshot.Load(persistence.RecordKey(nil, q.service.o.Store.ShardOf(c.id), q.workflowID, c.id))
 		if errors.Is(err, persistence.ErrNotFound) {
 			return false, nil // an id that the filter names
 		}
@@ -119,7 +119,7 @@ func (q *query) show(c *candidate) error {
 func (q *query) history(c *candidate) data.Value {
 	out := data.Value("[")
 	var ended error
-	err := q.snapshot.Scan(persistence.EntryPrefix(nil, c.shard, c.id), func(_, value []byte) error {
+	err := q.snapshot.Scan(persistence.EntryPrefix(nil, q.service.o.Store.ShardOf(c.id), c.id), func(_, value []byte) error {
 		entry, ok := history.Entry(value)
 		if !ok {
 			return persistence.ErrCorrupt
@@ -144,10 +144,7 @@ func (q *query) history(c *candidate) data.Value {
 
 // sorted brings the few matches of a chosen plan into the order of q.sort.
 func (q *query) sorted(chosen plan) (iterator, error) {
-	it, err := q.open(chosen, false, nil)
-	if err != nil {
-		return nil, err
-	}
+	it := q.open(chosen, false, nil)
 	out := &sortedList{}
 	for {
 		c, ok, err := q.next(it)
@@ -168,7 +165,7 @@ func (q *query) sorted(chosen plan) (iterator, error) {
 		if q.after != nil && !isBehind(orderOf(value, c.id, q.after), q.down) {
 			continue
 		}
-		out.all = append(out.all, candidate{shard: c.shard, id: c.id, value: bytes.Clone(value)})
+		out.all = append(out.all, candidate{id: c.id, value: bytes.Clone(value)})
 	}
 	slices.SortFunc(out.all, func(a, b candidate) int {
 		order := orderOf(a.value, a.id, &position{b.value, b.id})
@@ -212,10 +209,7 @@ func (q *query) count(chosen plan) error {
 		return err
 	}
 	q.byValue = false
-	it, err := q.open(chosen, false, nil)
-	if err != nil {
-		return err
-	}
+	it := q.open(chosen, false, nil)
 	for {
 		c, ok, err := q.next(it)
 		show := false

@@ -38,19 +38,15 @@ const (
 	mergeMax = 128
 )
 
-// span is a range of keys, the same in every shard.
-type span struct {
-	// from and to append the bounds for a shard.
-	bounds func(sh persistence.Shard) (from, to []byte)
-	// point says that the rows of a shard are in the order of ids.
-	point bool
-}
-
 // access is how an index gives candidates.
 type access struct {
 	index string
 	kind  rowKind
-	spans []span
+	// ranges are of every shard.
+	ranges []persistence.Range
+	// points says that an id follows the prefix of each range, so that merging them
+	// gives the order of ids.
+	points bool
 	// keys is about how many rows it has; exact unless atLeast.
 	keys    int64
 	atLeast bool
@@ -141,15 +137,8 @@ func (q *query) cheapest(accesses []access, total int64) (best *access, err erro
 
 // total is how many instances the workflow has.
 func (q *query) total() (int64, error) {
-	var total int64
-	for sh := range persistence.Shard(q.service.o.Store.ShardCount()) {
-		n, err := q.snapshot.CountAll(persistence.CountPrefix(nil, sh, q.workflowID))
-		if err != nil {
-			return 0, failure.OfStore(err)
-		}
-		total += n
-	}
-	return total, nil
+	total, err := q.snapshot.CountAll(persistence.CountPrefix(nil, persistence.EveryShard, q.workflowID))
+	return total, failure.OfStore(err)
 }
 
 // accesses lists the indexes that the filter lets use.
@@ -167,40 +156,34 @@ func (q *query) accesses() ([]access, error) {
 		if !ok {
 			continue
 		}
-		a := access{index: ix.Path(), kind: indexRow}
+		a := access{index: ix.Path(), kind: indexRow, points: true}
 		for _, r := range ranges {
-			a.spans = append(a.spans, spanOf(ix, r))
+			a.ranges = append(a.ranges, rangeOf(ix, r))
+			a.points = a.points && r.Point
 		}
 		all = append(all, a)
 	}
 	return all, nil
 }
 
-// spanOf is the part of the index that has the values of r.
-func spanOf(ix *catalog.Index, r filter.Range) span {
-	return span{point: r.Point, bounds: func(sh persistence.Shard) (from, to []byte) {
-		prefix := ix.Prefix(nil, sh)
-		from = append(prefix[:len(prefix):len(prefix)], r.From...)
-		switch {
-		case r.Point:
-			return from, persistence.PrefixEnd(from)
-		case r.To == nil:
-			return from, persistence.PrefixEnd(prefix)
-		}
-		to = append(prefix[:len(prefix):len(prefix)], r.To...)
-		if last := len(to) - 1; to[last] == 0 {
-			// NB: behind a value k, k followed by 0, are the rows of k, which is
-			// followed by an id there.
-			return from, persistence.PrefixEnd(to[:last])
-		}
-		return from, to
-	}}
+// rangeOf is the part of the index that has the values of r.
+func rangeOf(ix *catalog.Index, r filter.Range) persistence.Range {
+	if r.Point {
+		return persistence.Range{Prefix: append(ix.Prefix(), r.From...)}
+	}
+	to := r.To
+	if last := len(to) - 1; last >= 0 && to[last] == 0 {
+		// NB: behind a value k, k followed by 0, are the rows of k, which is
+		// followed by an id there.
+		to = persistence.PrefixEnd(to[:last])
+	}
+	return persistence.Range{Prefix: ix.Prefix(), From: r.From, To: to}
 }
 
 // byNode is the access by the index of nodes. Without a machine the ones that are
-// in the node are looked up, shard by shard, by jumping over each.
+// in the node are looked up, by jumping over each.
 func (q *query) byNode(p filter.Positions) (access, error) {
-	a := access{index: nodeIndex, kind: nodeRow}
+	a := access{index: nodeIndex, kind: nodeRow, points: true}
 	for _, node := range p.Nodes {
 		machines := []string{p.Machine}
 		if p.Machine == "" {
@@ -210,175 +193,129 @@ func (q *query) byNode(p filter.Positions) (access, error) {
 			}
 		}
 		for _, machine := range machines {
-			a.spans = append(a.spans, span{point: true, bounds: func(sh persistence.Shard) (from, to []byte) {
-				prefix := persistence.MachinePrefix(nil, sh, q.workflowID, node, machine)
-				return prefix, persistence.PrefixEnd(prefix)
-			}})
+			prefix := persistence.MachinePrefix(nil, persistence.EveryShard, q.workflowID, node, machine)
+			a.ranges = append(a.ranges, persistence.Range{Prefix: prefix})
 		}
 	}
 	return a, nil
 }
 
-func (q *query) machinesIn(node string) ([]string, error) {
-	var machines []string
-	for sh := range persistence.Shard(q.service.o.Store.ShardCount()) {
-		prefix := persistence.NodePrefix(nil, sh, q.workflowID, node)
-		c := q.snapshot.Cursor(prefix, persistence.PrefixEnd(prefix))
-		for ok := c.Next(); ok; {
-			q.explain.KeysRead++
-			name, valid := persistence.NodeMachine(c.Key())
-			if !valid {
-				return nil, errors.Join(failure.OfStore(persistence.ErrCorrupt), c.Close())
-			}
-			machine := string(name)
-			machines = append(machines, machine)
-			ok = c.Seek(persistence.PrefixEnd(persistence.MachinePrefix(nil, sh, q.workflowID, node, machine)))
+func (q *query) machinesIn(node string) (machines []string, err error) {
+	c := q.snapshot.Merge(persistence.Range{Prefix: persistence.NodePrefix(nil, persistence.EveryShard, q.workflowID, node)})
+	defer func() { err = errors.Join(err, failure.OfStore(c.Close())) }()
+	for ok := c.Next(); ok; {
+		q.explain.KeysRead++
+		machine, valid := persistence.NodeMachine(c.Key())
+		if !valid {
+			return nil, failure.OfStore(persistence.ErrCorrupt)
 		}
-		if err := errors.Join(c.Err(), c.Close()); err != nil {
-			return nil, failure.OfStore(err)
-		}
+		machines = append(machines, string(machine))
+		rest := c.Rest()
+		ok = c.Seek(persistence.PrefixEnd(rest[:len(rest)-len(persistence.ID{})]))
 	}
 	slices.Sort(machines)
-	return slices.Compact(machines), nil
+	return machines, failure.OfStore(c.Err())
 }
 
-// probe counts an access's rows, at most so many. Where they are many it takes
-// the shards that it did not see for like those that it did: ids are spread over
-// them by a hash.
+// probe counts an access's rows, at most so many. Where they are many it is an
+// estimate.
 func (q *query) probe(a *access, most int64) error {
-	shards := int64(q.service.o.Store.ShardCount())
-	a.atLeast = false
-	var seen int64
-	for sh := range shards {
-		for _, s := range a.spans {
-			c := q.snapshot.Cursor(s.bounds(persistence.Shard(sh)))
-			for seen < most && c.Next() {
-				seen++
-			}
-			if err := errors.Join(c.Err(), c.Close()); err != nil {
-				return failure.OfStore(err)
-			}
-		}
-		if a.keys = seen; seen >= probeKeysMax {
-			a.keys, a.atLeast = seen*shards/(sh+1), true
-			break
-		}
+	e, err := q.snapshot.Estimate(probeKeysMax, most, a.ranges...)
+	if err != nil {
+		return failure.OfStore(err)
 	}
-	q.explain.KeysRead += seen
+	a.keys, a.atLeast = e.Keys, !e.Exact
+	q.explain.KeysRead += e.Read
 	return nil
 }
 
 // merges says whether the access can be read in the order of ids.
 func (a *access) merges(shards int) bool {
-	return len(a.spans)*shards <= mergeMax && !slices.ContainsFunc(a.spans, func(s span) bool { return !s.point })
+	return a.points && len(a.ranges)*shards <= mergeMax
 }
 
 // open starts the plan in the order of ids, behind a position.
-func (q *query) open(p plan, down bool, after *position) (iterator, error) {
+func (q *query) open(p plan, down bool, after *position) iterator {
 	switch {
 	case p.listed:
-		return newSortedIDs(slices.Clone(p.ids), q.service.o.Store.ShardOf, down, after), nil
+		return newSortedIDs(slices.Clone(p.ids), down, after)
 	case p.by != nil:
-		return q.merged(p.by.spans, p.by.kind, down, after)
+		return q.byID(p.by.ranges, p.by.kind, down, after)
 	}
-	return q.merged([]span{q.records()}, recordRow, down, after)
+	records := persistence.Range{Prefix: persistence.RecordPrefix(nil, persistence.EveryShard, q.workflowID)}
+	return q.byID([]persistence.Range{records}, recordRow, down, after)
 }
 
-// records is the span of all instances.
-func (q *query) records() span {
-	return span{point: true, bounds: func(sh persistence.Shard) (from, to []byte) {
-		prefix := persistence.RecordPrefix(nil, sh, q.workflowID)
-		return prefix, persistence.PrefixEnd(prefix)
-	}}
-}
-
-// merged reads spans of points together, in the order of ids.
-func (q *query) merged(spans []span, kind rowKind, down bool, after *position) (iterator, error) {
-	m := &merge{down: down, rows: &q.explain.KeysRead}
-	for sh := range persistence.Shard(q.service.o.Store.ShardCount()) {
-		for _, s := range spans {
-			from, to := s.bounds(sh)
-			if after != nil {
-				key := append(from[:len(from):len(from)], after.id[:]...) // NB: from is the prefix of all rows
-				if down {
-					to = key
-				} else {
-					from = append(key, 0)
-				}
-			}
-			if err := m.add(q.cursor(from, to, down), sh, kind); err != nil {
-				return nil, errors.Join(failure.OfStore(err), m.close())
-			}
-		}
+// byID reads ranges that an id follows, in the order of ids, behind a position.
+func (q *query) byID(ranges []persistence.Range, kind rowKind, down bool, after *position) iterator {
+	if after == nil {
+		return q.merge(ranges, kind, down, nil)
 	}
-	return m, nil
+	return q.merge(ranges, kind, down, after.id[:])
 }
 
 // sortedBy reads a whole index in the order of its values, behind a position.
-func (q *query) sortedBy(ix *catalog.Index, down bool, after *position) (iterator, error) {
-	m := &merge{down: down, rows: &q.explain.KeysRead}
-	for sh := range persistence.Shard(q.service.o.Store.ShardCount()) {
-		from := ix.Prefix(nil, sh)
-		to := persistence.PrefixEnd(from)
-		if after != nil {
-			key := ix.Key(nil, sh, after.value, after.id)
-			if down {
-				to = key
-			} else {
-				from = append(key, 0)
-			}
-		}
-		if err := m.add(q.cursor(from, to, down), sh, sortedRow); err != nil {
-			return nil, errors.Join(failure.OfStore(err), m.close())
-		}
+func (q *query) sortedBy(ix *catalog.Index, down bool, after *position) iterator {
+	var rest []byte
+	if after != nil {
+		rest = append(slices.Clip(after.value), after.id[:]...)
 	}
-	return m, nil
+	return q.merge([]persistence.Range{{Prefix: ix.Prefix()}}, sortedRow, down, rest)
 }
 
-func (q *query) cursor(from, to []byte, down bool) *persistence.Cursor {
-	if down {
-		return q.snapshot.Backward(from, to)
+// merge reads ranges behind the row whose key ends with after behind the prefix; nil:
+// from the beginning.
+func (q *query) merge(ranges []persistence.Range, kind rowKind, down bool, after []byte) *merged {
+	ranges = slices.Clone(ranges)
+	for i := range ranges {
+		switch {
+		case after == nil:
+		case down:
+			ranges[i].To = after
+		default:
+			ranges[i].From = append(slices.Clip(after), 0)
+		}
 	}
-	return q.snapshot.Cursor(from, to)
+	m := &merged{kind: kind, rows: &q.explain.KeysRead}
+	if down {
+		m.cursor = q.snapshot.MergeBackward(ranges...)
+	} else {
+		m.cursor = q.snapshot.Merge(ranges...)
+	}
+	return m
 }
 
 // collect reads the ids of an access, in no order, and some of them twice. all
 // is false when there are more than most.
 func (q *query) collect(a *access, most int) (ids []persistence.ID, all bool, err error) {
 	ids = make([]persistence.ID, 0, min(int(a.keys), most))
-	for sh := range persistence.Shard(q.service.o.Store.ShardCount()) {
-		for _, s := range a.spans {
-			src := &source{cursor: q.snapshot.Cursor(s.bounds(sh)), kind: a.kind}
-			ids, all, err = q.collectFrom(src, ids, most)
-			if closed := src.cursor.Close(); err == nil {
-				err = failure.OfStore(closed)
-			}
-			if err != nil || !all {
-				return nil, false, err
-			}
+	var stopped error
+	err = q.snapshot.ScanRanges(func(key, _ []byte) error {
+		_, id, ok := a.kind.parse(key)
+		if !ok {
+			return persistence.ErrCorrupt
 		}
+		if q.explain.KeysRead++; len(ids) == most {
+			stopped = errMany
+		} else {
+			stopped = q.chargeStep()
+		}
+		ids = append(ids, id)
+		return stopped
+	}, a.ranges...)
+	switch {
+	case errors.Is(stopped, errMany):
+		return nil, false, nil
+	case stopped != nil:
+		return nil, false, stopped
+	case err != nil:
+		return nil, false, failure.OfStore(err)
 	}
 	return ids, true, nil
 }
 
-func (q *query) collectFrom(src *source, ids []persistence.ID, most int) (_ []persistence.ID, all bool, err error) {
-	for {
-		ok, err := src.next()
-		if err != nil {
-			return nil, false, failure.OfStore(err)
-		}
-		if !ok {
-			return ids, true, nil
-		}
-		if q.explain.KeysRead++; len(ids) == most {
-			return nil, false, nil
-		}
-		if err := q.chargeStep(); err != nil {
-			return nil, false, err
-		}
-		ids = append(ids, src.id)
-	}
-}
+// errMany ends a collection.
+var errMany = errors.New("more rows than are collected")
 
 // first reports whether the candidate's entry is the one under which an instance
 // with several values stands in the sorted list: its smallest value, or its

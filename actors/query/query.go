@@ -330,7 +330,7 @@ func (q *query) iterate(chosen plan) (iterator, error) {
 		q.explain.Index = &chosen.by.index
 	}
 	if q.sort == nil {
-		return q.open(chosen, q.down, q.after)
+		return q.open(chosen, q.down, q.after), nil
 	}
 	if chosen.listed {
 		return q.sorted(chosen)
@@ -340,7 +340,7 @@ func (q *query) iterate(chosen plan) (iterator, error) {
 	}
 	path := q.sort.Path()
 	q.explain.Plan, q.explain.Index, q.byValue = planSorted, &path, true
-	return q.sortedBy(q.sort, q.down, q.after)
+	return q.sortedBy(q.sort, q.down, q.after), nil
 }
 
 // all gives every match.

@@ -196,7 +196,7 @@ func TestReadingAHistoryIsCounted(t *testing.T) {
 	q := f.begin(ctx, Request{})
 	q.unchecked = checkBytes - 1
 	cancel()
-	q.history(&candidate{shard: f.store.ShardOf(f.ids[0]), id: f.ids[0]})
+	q.history(&candidate{id: f.ids[0]})
 	if !errors.Is(q.failed, context.Canceled) || errors.Is(q.failed, failure.ErrInternal) {
 		t.Errorf("got %v, want context.Canceled", q.failed)
 	}
@@ -225,7 +225,7 @@ func TestAnAnswerThatWasReadHasEnded(t *testing.T) {
 	if _, err := f.Query(ctx, &Request{Caller: boss, WorkflowID: "stock"}, func([]byte) error { return taken(f.queries) }); err != nil {
 		t.Errorf("a query, while mary has the slot: %v", err)
 	}
-	prefix := func(sh persistence.Shard) []byte { return persistence.ListPrefix(nil, sh, 'f', "john") }
+	prefix := persistence.ListPrefix(nil, persistence.EveryShard, 'f', "john")
 	decode := func(r Row) (persistence.ID, int, error) { return r.ID, 0, nil }
 	if err := Rows(ctx, f.Service, john.ID, prefix, decode, func(persistence.ID) error { return taken(f.lists) }); err != nil {
 		t.Errorf("a list, while mary has the slot: %v", err)

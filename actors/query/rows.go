@@ -18,14 +18,14 @@ type Row struct {
 	Value []byte
 }
 
-// Rows calls yield with what decode makes of each row under a prefix in every shard,
-// in the order of places and ids. It sees one consistent moment, with everything that
+// Rows calls yield with what decode makes of each row under a list prefix of
+// persistence.EveryShard, in the order of places and ids. It sees one consistent moment, with everything that
 // was acknowledged before the call. decode also says how many bytes an item takes,
 // which bounds what is held for a yield that waits; others are read meanwhile.
 //
 // It returns failure.ErrBusy when no slot comes free in time or the list takes too
 // long, an error of decode, and yield's own.
-func Rows[T any](ctx context.Context, s *Service, user identity.UserID, prefix func(persistence.Shard) []byte, decode func(Row) (item T, bytes int, err error), yield func(T) error) error {
+func Rows[T any](ctx context.Context, s *Service, user identity.UserID, prefix []byte, decode func(Row) (item T, bytes int, err error), yield func(T) error) error {
 	ctx, cancel := s.limit(ctx)
 	defer cancel()
 	if s.stopped.Err() != nil {
@@ -55,21 +55,15 @@ func Rows[T any](ctx context.Context, s *Service, user identity.UserID, prefix f
 }
 
 // merged calls visit with the rows of all shards in order.
-func (s *Service) merged(t *throttle, prefix func(persistence.Shard) []byte, visit func(Row) error) (err error) {
+func (s *Service) merged(t *throttle, prefix []byte, visit func(Row) error) (err error) {
 	snapshot := s.o.Store.Snapshot()
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
 	if err := s.o.Store.AwaitDurable(); err != nil {
 		return fmt.Errorf("%w: %w", failure.ErrUnavailable, err) // a read has no outcome to be in doubt about
 	}
 	var read int64
-	m := &merge{rows: &read}
+	m := &merged{cursor: snapshot.Merge(persistence.Range{Prefix: prefix}), kind: listRow, rows: &read}
 	defer func() { err = errors.Join(err, failure.OfStore(m.close())) }()
-	for sh := range persistence.Shard(s.o.Store.ShardCount()) {
-		from := prefix(sh)
-		if err := m.add(snapshot.Cursor(from, persistence.PrefixEnd(from)), sh, listRow); err != nil {
-			return failure.OfStore(err)
-		}
-	}
 	for {
 		if read%checkEvery == 0 {
 			if err := t.slots.busy.Yield(t.ctx); err != nil {
