@@ -27,7 +27,6 @@ func open(t *testing.T, s *Server, method, path, body string) *http.Response {
 	if err != nil {
 		return nil
 	}
-	t.Cleanup(func() { _ = in.Body.Close() })
 	return in
 }
 
@@ -38,6 +37,7 @@ func ask(t *testing.T, s *Server, method, path, body string) (status int, text s
 	if in == nil {
 		return 0, ""
 	}
+	defer func() { _ = in.Body.Close() }()
 	read, err := io.ReadAll(in.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +69,7 @@ func TestDrain(t *testing.T) {
 	s := Start(t)
 	id := s.Create(`{}`)
 	stream := open(t, s, "GET", "/watch/leave/"+id, "")
+	defer func() { _ = stream.Body.Close() }()
 	s.Send(id, "submit")
 	s.Drain()
 	s.Send(id, "approve")
