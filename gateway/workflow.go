@@ -48,7 +48,7 @@ type Lists interface {
 // Watches streams what is committed.
 type Watches interface {
 	// Watch calls deliver with watch.Opened and then with each event, one call after
-	// the other, at least every 15 s and each after request.Again, until one of
+	// the other, at least every 15 s and each after request.Reauthorize, until one of
 	// the two returns an error, ctx ends, or StopWatching is called, which is
 	// nil. An error before the first call of deliver is a refusal. Neither is called
 	// any more when Watch has returned.
