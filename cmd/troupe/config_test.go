@@ -145,7 +145,7 @@ func TestSettingsThatCannotWork(t *testing.T) {
 		"oidc: {clientId: x}": "oidc.clientId is set, but oidc.issuer is not",
 		"oidc: {issuer: 'http://login.example.com', clientId: x}":                  "the issuer",
 		"oidc: {issuer: 'https://login.example.com'}":                              "the client id is missing",
-		"oidc: {issuer: 'https://login.example.com', clientId: x, roles: {a: b}}":  "no claim",
+		"oidc: {issuer: 'https://login.example.com', clientId: x, roles: {a: b}}":  "no roles claim",
 		"oidc: {issuer: 'https://login.example.com', clientId: x, redirectUrl: x}": "the redirect address",
 		"repository: {prefix: x}":                                                  "repository.prefix is set, but repository.bucket is not",
 		"repository: {bucket: a/b}":                                                "the settings of the repository: open bucket: Bucket name",

@@ -356,7 +356,7 @@ func (c *Client) addUserInfo(ctx context.Context, k *discovery, subject string, 
 // refused logs why a sign-in is refused. NB: the library's errors say what is wrong
 // with a token, and do not contain it.
 func (c *Client) refused(what string, cause error) error {
-	c.options.Log.Info().Str("what", what).Str("reason", logText(cause.Error())).Msg("sign-in refused")
+	c.options.Log.Info().Str("what", what).Str("reason", logText(cause.Error())).Msg("sign-in through the identity provider refused")
 	return fmt.Errorf("%w: %s", ErrRefused, what)
 }
 

@@ -377,7 +377,7 @@ func TestProviderIsNotBelieved(t *testing.T) {
 			t.Errorf("got %d %s", a.status, a.body)
 		}
 	})
-	p.wantLine("sign-in by the provider refused")
+	p.wantLine("sign-in through the identity provider refused")
 	p.stop()
 	if log := p.log.all(); strings.Contains(log, clientSecret) || strings.Contains(log, "made-up") {
 		t.Error("the log holds a secret")
@@ -390,7 +390,7 @@ func TestProviderTokensGetOld(t *testing.T) {
 	p, _ := newProvided(t, "stale")
 	b := newBrowser(t, p)
 	b.turnedAway(b.recognise(b.begin("/"), "ann"), 401)
-	p.wantLine("sign-in by the provider refused", "expired")
+	p.wantLine("sign-in through the identity provider refused", "expired")
 	p.stop()
 }
 
@@ -426,7 +426,7 @@ func TestProviderDoesNotKnowUs(t *testing.T) {
 	p := start(t, newHome(t, map[string]string{"workflows/plain.yaml": plainFlow, "troupe.yaml": o.settings("troupe")}))
 	b := newBrowser(t, p)
 	b.turnedAway(b.recognise(b.begin("/"), "ann"), 503)
-	p.wantLine("the identity provider cannot be asked", "tokens")
+	p.wantLine("identity provider not available", "tokens")
 	p.stop()
 	if strings.Contains(p.log.all(), "another secret") {
 		t.Error("the log holds a secret")
