@@ -23,17 +23,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
-	"troupe/actors"
-	"troupe/actors/catalog"
-	"troupe/actors/identity"
-	"troupe/actors/workflow"
+	"troupe/actors/actorstest"
 	"troupe/gateway"
 	"troupe/gateway/api"
-	"troupe/persistence"
-	"troupe/persistence/storetest"
-	"troupe/statemachine"
 )
 
 // Workflow is the workflow that the service has, and User its user.
@@ -73,32 +65,15 @@ func Start(t testing.TB) *Server {
 	s := &Server{t: t}
 	s.mu.now = time.Date(2026, 11, 21, 9, 59, 59, 0, time.UTC)
 	s.mu.faults, s.mu.streams = map[string][]Fault{}, newStreams()
-	store, err := storetest.NewDisk().Open(persistence.Options{Shards: 2, MemTableBytes: 256 << 10, FreeBytesMin: -1})
-	s.must(err)
-	t.Cleanup(func() { s.must(store.Close()) })
-	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	s.must(err)
-	parsed, err := parser.Parse(statemachine.Source{File: "leave.yaml", Text: definition})
-	s.must(err)
-	definitions, err := catalog.Open(store, parser, zerolog.Nop())
-	s.must(err)
-	s.must(definitions.Publish([]catalog.Source{{File: "leave.yaml", Text: definition, Parsed: parsed.Definition}}))
-	directory, err := identity.ParseDirectory("identity.yaml", users)
-	s.must(err)
-	identities, err := identity.Start(identity.Options{Store: store, Directory: directory})
-	s.must(err)
-	s.stopAtEnd(identities)
-	s.Token, _, err = identities.CreateToken(context.Background(), identity.CreateCredential{User: User})
-	s.must(err)
-	system := actors.NewSystem(zerolog.Nop())
-	s.stopAtEnd(system)
-	router, err := workflow.Start(workflow.Options{Store: store, System: system, Catalog: definitions, Clock: s.clock})
-	s.must(err)
-	s.stopAtEnd(router)
+	a := actorstest.Start(t, actorstest.Options{
+		Files: map[string]string{"workflows/leave.yaml": string(definition), "identity.yaml": string(users)},
+		Clock: s.clock,
+	})
+	s.Token = a.Token(User)
 	handler, err := gateway.New(gateway.Options{})
 	s.must(err)
-	s.stopAtEnd(handler)
-	handler.Open(gateway.Services{Workflows: router, Credentials: identities})
+	t.Cleanup(func() { s.must(handler.Stop(context.Background())) })
+	handler.Open(gateway.Services{Workflows: a.Workflows, Credentials: a.Identities})
 	s.service = handler
 	port := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(func() {
@@ -114,13 +89,6 @@ func (s *Server) must(err error) {
 		s.t.Helper()
 		s.t.Fatalf("servertest: %v", err)
 	}
-}
-
-func (s *Server) stopAtEnd(part interface {
-	Stop(ctx context.Context) error
-},
-) {
-	s.t.Cleanup(func() { s.must(part.Stop(context.Background())) })
 }
 
 func (s *Server) clock() time.Time {

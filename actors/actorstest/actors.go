@@ -1,0 +1,169 @@
+// Package actorstest runs everything below the gateway in a test: the identities and
+// the actors of all groups, on a store in memory and on the text files of a home.
+//
+//	a := actorstest.Start(t, actorstest.Options{Files: map[string]string{"identity.yaml": …, "workflows/leave.yaml": …}})
+//	a.Token("ann")
+//	a.Write("workflows/leave.yaml", …) // takes a changed definition over
+//
+// Only tests import it.
+package actorstest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors"
+	"troupe/actors/catalog"
+	"troupe/actors/formportal"
+	"troupe/actors/home"
+	"troupe/actors/identity"
+	"troupe/actors/repository"
+	"troupe/actors/repository/disk"
+	"troupe/actors/template"
+	"troupe/actors/workflow"
+	"troupe/persistence"
+	"troupe/persistence/storetest"
+	"troupe/statemachine"
+)
+
+// Options of Start.
+type Options struct {
+	// Files are the files of the home, by their path in it. identity.yaml must be
+	// among them; files of the repository stand below repository/.
+	Files map[string]string
+	// Workflow, Portal and Identity have limits; what Start makes itself is
+	// overwritten.
+	Workflow workflow.Options
+	Portal   formportal.Options
+	Identity identity.Options
+	// Clock is the time of all of them; nil: time.Now.
+	Clock func() time.Time
+	Log   zerolog.Logger
+}
+
+// Actors is what runs until the end of the test.
+type Actors struct {
+	// Dir is the home folder.
+	Dir        string
+	Store      *persistence.Store
+	Identities *identity.Service
+	Workflows  *workflow.Router
+	Portal     *formportal.Portal
+	Repository *repository.Service
+	Parameters *template.Service
+
+	t         testing.TB
+	parser    *statemachine.Parser
+	catalog   *catalog.Catalog
+	templates *formportal.Templates
+}
+
+// Start starts all of it.
+func Start(t testing.TB, o Options) *Actors {
+	t.Helper()
+	a := &Actors{t: t, Dir: t.TempDir()}
+	for name, text := range o.Files {
+		a.put(name, text)
+	}
+	var err error
+	a.Store, err = storetest.NewDisk().Open(persistence.Options{Shards: 2, MemTableBytes: 256 << 10, FreeBytesMin: -1})
+	a.must(err)
+	t.Cleanup(func() { a.must(a.Store.Close()) })
+	a.parser, err = statemachine.NewParser(statemachine.ParserOptions{})
+	a.must(err)
+	a.catalog, err = catalog.Open(a.Store, a.parser, o.Log)
+	a.must(err)
+	a.must(formportal.AddPlainWorkflow(a.catalog, a.parser))
+	a.templates, err = formportal.OpenTemplates(a.Store, o.Log)
+	a.must(err)
+	set := a.publish()
+
+	o.Identity.Store, o.Identity.Directory, o.Identity.Clock, o.Identity.Log = a.Store, set.Directory, o.Clock, o.Log
+	a.Identities, err = identity.Start(o.Identity)
+	a.must(err)
+	a.stopAtEnd(a.Identities)
+	system := actors.NewSystem(o.Log)
+	a.stopAtEnd(system)
+	o.Workflow.Store, o.Workflow.System, o.Workflow.Catalog, o.Workflow.Clock, o.Workflow.Log = a.Store, system, a.catalog, o.Clock, o.Log
+	a.Workflows, err = workflow.Start(o.Workflow)
+	a.must(err)
+	a.stopAtEnd(a.Workflows)
+	files, err := disk.Open(disk.Options{Dir: filepath.Join(a.Dir, home.RepositoryFolder), Log: o.Log})
+	a.must(err)
+	t.Cleanup(func() { a.must(files.Close()) })
+	a.Repository = repository.Start(repository.Options{System: system, Source: files, Rights: set.Rights, Log: o.Log})
+	a.stopAtEnd(a.Repository)
+	a.Parameters = template.Start(template.Options{System: system, Files: a.Repository, Log: o.Log})
+	a.stopAtEnd(a.Parameters)
+	o.Portal.System, o.Portal.Workflows, o.Portal.Templates, o.Portal.Directory = system, a.Workflows, a.templates, a.Identities.Directory
+	o.Portal.Clock, o.Portal.Log = o.Clock, o.Log
+	a.Portal = formportal.Start(o.Portal)
+	a.stopAtEnd(a.Portal)
+	return a
+}
+
+// Write puts a file in place of another one, or none for "", and takes all files
+// over as the service does.
+func (a *Actors) Write(name, text string) {
+	a.t.Helper()
+	a.put(name, text)
+	set := a.publish()
+	a.Identities.SetDirectory(set.Directory)
+	a.Repository.SetRights(set.Rights)
+}
+
+// Token returns a new token of a user.
+func (a *Actors) Token(user identity.UserID) string {
+	a.t.Helper()
+	secret, _, err := a.Identities.CreateToken(context.Background(), identity.CreateCredential{User: user})
+	a.must(err)
+	return secret
+}
+
+// Session returns a new session of a user.
+func (a *Actors) Session(user identity.UserID) string {
+	a.t.Helper()
+	secret, _, err := a.Identities.CreateSession(context.Background(), identity.CreateCredential{User: user})
+	a.must(err)
+	return secret
+}
+
+func (a *Actors) put(name, text string) {
+	a.t.Helper()
+	path := filepath.Join(a.Dir, name)
+	if text == "" {
+		a.must(os.Remove(path))
+		return
+	}
+	a.must(os.MkdirAll(filepath.Dir(path), 0o755))
+	a.must(os.WriteFile(path, []byte(text), 0o644))
+}
+
+func (a *Actors) publish() *home.Set {
+	a.t.Helper()
+	set, err := home.Load(a.Dir, a.parser)
+	a.must(err)
+	templates, err := a.templates.Prepare(set.Templates)
+	a.must(err)
+	a.must(a.catalog.Publish(set.Workflows, templates))
+	return set
+}
+
+func (a *Actors) must(err error) {
+	if err != nil {
+		a.t.Helper()
+		a.t.Fatalf("actorstest: %v", err)
+	}
+}
+
+func (a *Actors) stopAtEnd(part interface {
+	Stop(ctx context.Context) error
+},
+) {
+	a.t.Cleanup(func() { a.must(part.Stop(context.Background())) })
+}
