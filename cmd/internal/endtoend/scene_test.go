@@ -47,3 +47,11 @@ func runLines(t *testing.T, lines []line) {
 		t.Run(nameOf(l.rule, l.says), func(t *testing.T) { l.check(t, s) })
 	}
 }
+
+// unchanged demands that an instance is as it was.
+func (s *scene) unchanged(t testing.TB, r record) {
+	t.Helper()
+	if got := s.adm.load(t, r.WorkflowID, r.ID).record(t).text; got != r.text {
+		t.Errorf("the instance changed:\n got %s\nwant %s", got, r.text)
+	}
+}

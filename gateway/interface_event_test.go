@@ -1,4 +1,4 @@
-package endtoend
+package gateway_test
 
 import (
 	"fmt"

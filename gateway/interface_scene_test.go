@@ -1,0 +1,56 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+
+	"troupe/actors/actorstest"
+)
+
+// scene is one service with the users of people.
+type scene struct {
+	*service
+	// ann is a clerk, bob an approver, eve has no role, and adm both roles and
+	// the privilege to manage workflows.
+	ann, bob, eve, adm user
+}
+
+// newScene starts a service with all flows.
+func newScene(t testing.TB) *scene {
+	t.Helper()
+	s := startService(t, serviceOptions{Options: actorstest.Options{Files: flows()}})
+	return &scene{s, s.as("ann"), s.as("bob"), s.as("eve"), s.as("adm")}
+}
+
+// line is one row of the interface tables.
+type line struct {
+	// rule is the path and the heading of the rule that the row holds.
+	rule  string
+	says  string
+	check func(t *testing.T, s *scene)
+}
+
+// nameOf is the name of a row's test: the heading of its rule, and what it says.
+func nameOf(rule, says string) string {
+	_, heading, _ := strings.Cut(rule, `, "`)
+	return strings.TrimSuffix(heading, `"`) + ": " + says
+}
+
+// runLines checks all rows against one service.
+func runLines(t *testing.T, lines []line) {
+	s := newScene(t)
+	for _, l := range lines {
+		t.Run(nameOf(l.rule, l.says), func(t *testing.T) { l.check(t, s) })
+	}
+}
+
+// people is the identity.yaml of most tests.
+const people = `roles:
+  - {id: clerk, name: Clerk, privileges: [mod-form]}
+  - {id: approver, name: Approver, privileges: []}
+users:
+  - {id: ann, name: Ann, roles: [clerk]}
+  - {id: bob, name: Bob, roles: [approver]}
+  - {id: eve, name: Eve, roles: []}
+  - {id: adm, name: Adam, roles: [clerk, approver], privileges: [mod-workflows]}
+`
