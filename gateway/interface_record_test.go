@@ -117,13 +117,10 @@ func recordOf(t testing.TB, text string) record {
 			t.Errorf("%s: got %s, want an object", name, clip(object))
 		}
 	}
-	for _, item := range decode[[]json.RawMessage](t, m["states"]) {
-		s := objectOf(t, string(item), "stateMachineId", "nodeId")
-		r.States = append(r.States, position{decode[string](t, s["stateMachineId"]), decode[string](t, s["nodeId"])})
-	}
+	r.States = positionsOf(t, m["states"])
 	if m["svcHistory"] != nil {
-		for _, item := range decode[[]json.RawMessage](t, m["svcHistory"]) {
-			r.History = append(r.History, entryOf(t, string(item)))
+		for _, text := range decodeList(t, m["svcHistory"]) {
+			r.History = append(r.History, entryOf(t, text))
 		}
 	}
 	if m["svcRedirect"] != nil {

@@ -282,22 +282,6 @@ func TestExplainThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestCountOfAStream holds that what follows a streamed list is streamed too.
-func TestCountOfAStream(t *testing.T) {
-	s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *query.Request, item func([]byte) error) (*query.End, error) {
-		for range 30 {
-			if err := item(bigItem); err != nil {
-				return nil, err
-			}
-		}
-		return &query.End{Count: 30, Next: "not asked for"}, nil
-	}})
-	a := s.do(t, get("/workflow/api/v1/instances/leave?count=true"))
-	if a.status != 200 || a.header.Get("Content-Length") != "" || !strings.HasSuffix(a.body, `}],"count":30}`) {
-		t.Errorf("got %d, Content-Length %q and the end %q", a.status, a.header.Get("Content-Length"), a.body[len(a.body)-30:])
-	}
-}
-
 // TestQueryMayTakeLongerThanARequest holds that a query goes on when ReadMax is
 // over, and that its answer has WriteMax from its end.
 func TestQueryMayTakeLongerThanARequest(t *testing.T) {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"testing"
 
-	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/query"
 	"troupe/actors/watch"
@@ -27,13 +25,11 @@ func TestWorkflowRoutes(t *testing.T) {
 		}
 		return text + `,"states":[{"stateMachineId":"main","nodeId":"draft"}]}`
 	}
-	choices := &fakeWorkflows{choices: []catalog.Choice{{ID: "leave", Name: `Leave "now"`}, {ID: "trip", Name: "Trip"}}}
 	cases := []struct {
-		line      string
-		workflows *fakeWorkflows
-		request   request
-		want      string
-		tag       string
+		line    string
+		request request
+		want    string
+		tag     string
 	}{
 		{
 			line:    "POST workflow/api/v1/create | {workflowId, instanceId, state} where state is the instance record",
@@ -59,80 +55,10 @@ func TestWorkflowRoutes(t *testing.T) {
 			want:    `{"workflowId":"leave","instanceId":"` + instanceOne + `","state":` + record(true) + `}`,
 			tag:     `"2"`,
 		},
-		{
-			line:    "GET workflow/api/v1/instance/{workflowId}/{instanceId} | {state} with the instance record",
-			request: get("/workflow/api/v1/instance/leave/" + instanceOne),
-			want:    `{"state":` + record(true) + `}`,
-			tag:     `"2"`,
-		},
-		{
-			line:    "GET workflow/api/v1/instances/{workflowId} | {instances: [instance record, ...]}",
-			request: get("/workflow/api/v1/instances/leave"),
-			want:    `{"instances":[` + listedOne + `,` + listedTwo + `]}`,
-		},
-		{
-			line: "GET workflow/api/v1/instances/{workflowId} | no instance gives an empty list, never null",
-			workflows: &fakeWorkflows{query: func(context.Context, *query.Request, func([]byte) error) (*query.End, error) {
-				return smallEnd(), nil
-			}},
-			request: get("/workflow/api/v1/instances/leave"),
-			want:    `{"instances":[]}`,
-		},
-		{
-			line:    "GET instances?limit | the body gains next, null on the last page",
-			request: get("/workflow/api/v1/instances/leave?limit=2"),
-			want:    `{"instances":[` + listedOne + `,` + listedTwo + `],"next":null}`,
-		},
-		{
-			line:    "GET instances?count=true | the body gains count",
-			request: get("/workflow/api/v1/instances/leave?count=true"),
-			want:    `{"instances":[` + listedOne + `,` + listedTwo + `],"count":2}`,
-		},
-		{
-			line:    "GET instances?count=false&explain=false | as if they were not there",
-			request: get("/workflow/api/v1/instances/leave?count=false&explain=false"),
-			want:    `{"instances":[` + listedOne + `,` + listedTwo + `]}`,
-		},
-		{
-			line:    "GET instances | order of members: instances, next, count, explain",
-			request: request{method: "GET", path: "/workflow/api/v1/instances/leave?explain=true&count=true&limit=1000", headers: []string{withModToken}},
-			want: `{"instances":[` + listedOne + `,` + listedTwo + `],"next":null,"count":2,` +
-				`"explain":{"index":null,"plan":"scan","keysRead":0,"recordsRead":2,"matched":2,"milliseconds":0,"considered":[]}}`,
-		},
-		{
-			line:    "GET instance/{workflowId}/{instanceId}/events | {events: [...]}, with an ETag",
-			request: get("/workflow/api/v1/instance/leave/" + instanceOne + "/events"),
-			want:    `{"events":[` + approveEvent + `]}`,
-			tag:     `"2"`,
-		},
-		{
-			line:    "GET instance/{workflowId}/{instanceId}/history | {history: [...], next}",
-			request: get("/workflow/api/v1/instance/leave/" + instanceOne + "/history"),
-			want:    `{"history":[` + entryOfAnn + `,` + entryOfBob + `],"next":null}`,
-		},
-		{
-			line: "GET instance/{workflowId}/{instanceId}/history | no entry gives an empty list, never null",
-			workflows: &fakeWorkflows{history: func(context.Context, *workflow.HistoryRequest) (*workflow.HistoryPage, error) {
-				return new(workflow.HistoryPage), nil
-			}},
-			request: get("/workflow/api/v1/instance/leave/" + instanceOne + "/history?limit=5"),
-			want:    `{"history":[],"next":null}`,
-		},
-		{
-			line:      "GET workflow/api/v1/choices | {workflows: [{id, name}, ...]}",
-			workflows: choices,
-			request:   get("/workflow/api/v1/choices"),
-			want:      `{"workflows":[{"id":"leave","name":"Leave \"now\""},{"id":"trip","name":"Trip"}]}`,
-		},
-		{
-			line:    "GET workflow/api/v1/choices | no workflow gives an empty list, never null",
-			request: get("/workflow/api/v1/choices"),
-			want:    `{"workflows":[]}`,
-		},
 	}
 	for _, c := range cases {
 		t.Run(c.line, func(t *testing.T) {
-			s := startServer(t, Options{}, c.workflows)
+			s := startServer(t, Options{}, nil)
 			a := s.do(t, c.request)
 			if a.status != 200 || a.body != c.want {
 				t.Errorf("got %d %s\nwant 200 %s", a.status, a.body, c.want)
@@ -177,13 +103,6 @@ func TestWorkflowRequests(t *testing.T) {
 		}
 		if got.Data.String() != `{"svcPublic":{}}` || got.IfMatch != nil {
 			t.Errorf("got data %s, If-Match %v", got.Data, got.IfMatch)
-		}
-	})
-	t.Run("instances hands on the text of the filter", func(t *testing.T) {
-		filter := `{"states.nodeId":"in review"}`
-		a := s.do(t, get("/workflow/api/v1/instances/leave?filter="+url.QueryEscape(filter)))
-		if got := s.workflows.mu.query.Filter; a.status != 200 || got != filter {
-			t.Errorf("got %d and filter %q, want 200 and %q", a.status, got, filter)
 		}
 	})
 }
