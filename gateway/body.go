@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"troupe/actors/failure"
 	"troupe/actors/workflow"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -27,7 +28,7 @@ func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64) ([]byte, e
 	}
 	if r.ContentLength > maxBytes {
 		lingerBeforeClose(w, r)
-		return nil, refuse(errTooLarge, "the body must not be larger than %d bytes", maxBytes)
+		return nil, failure.Refuse(failure.ErrTooLarge, "the body must not be larger than %d bytes", maxBytes)
 	}
 	var src io.Reader = r.Body
 	room := r.ContentLength
@@ -49,9 +50,9 @@ func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64) ([]byte, e
 			return body, nil
 		}
 		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-			return nil, refuse(errTooLarge, "the body must not be larger than %d bytes", maxBytes)
+			return nil, failure.Refuse(failure.ErrTooLarge, "the body must not be larger than %d bytes", maxBytes)
 		}
-		return nil, refuse(errMalformed, "the body cannot be read to its end")
+		return nil, malformed("the body cannot be read to its end")
 	}
 }
 
@@ -80,17 +81,17 @@ func (x *exchange) keyedBody() (key string, body data.Value, err error) {
 func parseBody(body []byte) (data.Value, error) {
 	value, err := data.Clean(body)
 	if err != nil {
-		return nil, refuse(errMalformed, "the body is %v", err)
+		return nil, malformed("the body is %v", err)
 	}
 	if value.Kind() != data.Object {
-		return nil, refuse(errMalformed, "the body must be a JSON object")
+		return nil, malformed("the body must be a JSON object")
 	}
 	return value, nil
 }
 
 // parseCreate reads the body of create. The values in the result are slices of
-// body. What the body says wrongly is errMalformed with the name of the member; an
-// id that can be nobody's is errNotFound, and only when all the rest is well-formed.
+// body. What the body says wrongly is failure.ErrInvalid with the name of the member; an
+// id that can be nobody's is failure.ErrNotFound, and only when all the rest is well-formed.
 func parseCreate(body data.Value) (*workflow.CreateRequest, error) {
 	request := new(workflow.CreateRequest)
 	var content data.Value
@@ -128,7 +129,7 @@ func parseCreate(body data.Value) (*workflow.CreateRequest, error) {
 		}
 	}
 	if !statemachine.IsIdentifier(request.WorkflowID) {
-		return nil, errNotFound
+		return nil, failure.ErrNotFound
 	}
 	return request, nil
 }
@@ -169,7 +170,7 @@ func parseEvent(body data.Value) (*workflow.EventRequest, error) {
 		return nil, err
 	}
 	if !statemachine.IsIdentifier(request.WorkflowID) || !statemachine.IsIdentifier(request.InstanceID) {
-		return nil, errNotFound
+		return nil, failure.ErrNotFound
 	}
 	return request, nil
 }
@@ -187,7 +188,7 @@ func parseEventObject(event data.Value, request *workflow.EventRequest) error {
 			request.Data, err = objectMember(v, "event.data")
 		case "id":
 			if request.ID, err = stringMember(v, "event.id"); err == nil && !isIdempotencyKey(request.ID) {
-				err = refuse(errMalformed, `"event.id" must have 1 to %d visible ASCII characters`, idempotencyKeyCharsMax)
+				err = malformed(`"event.id" must have 1 to %d visible ASCII characters`, idempotencyKeyCharsMax)
 			}
 		default:
 			err = unknownMember("event.", key, "name", "data", "id")
@@ -205,7 +206,7 @@ func parseEventObject(event data.Value, request *workflow.EventRequest) error {
 // stringMember returns a string member; field is its name in messages.
 func stringMember(v data.Value, field string) (string, error) {
 	if v.Kind() != data.String {
-		return "", refuse(errMalformed, "%q must be a string, not %s", field, withArticle(v.Kind()))
+		return "", malformed("%q must be a string, not %s", field, withArticle(v.Kind()))
 	}
 	return v.Text(), nil
 }
@@ -214,7 +215,7 @@ func stringMember(v data.Value, field string) (string, error) {
 // absent; who sends it wants something that we do not know.
 func objectMember(v data.Value, field string) (data.Value, error) {
 	if v.Kind() != data.Object {
-		return nil, refuse(errMalformed, "%q must be an object, not %s", field, withArticle(v.Kind()))
+		return nil, malformed("%q must be an object, not %s", field, withArticle(v.Kind()))
 	}
 	return v, nil
 }
@@ -232,7 +233,7 @@ func withArticle(k data.Kind) string {
 }
 
 func missingMember(field string) error {
-	return refuse(errMalformed, "%q is missing", field)
+	return malformed("%q is missing", field)
 }
 
 // unknownMember refuses a member that is none of the known ones. Keys are
@@ -240,10 +241,10 @@ func missingMember(field string) error {
 func unknownMember(prefix, key string, known ...string) error {
 	for _, k := range known {
 		if strings.EqualFold(k, key) {
-			return refuse(errMalformed, "unknown member %s; it is written %q", quote(prefix+key), prefix+k)
+			return malformed("unknown member %s; it is written %q", quote(prefix+key), prefix+k)
 		}
 	}
-	return refuse(errMalformed, "unknown member %s; allowed are %s", quote(prefix+key), strings.Join(known, ", "))
+	return malformed("unknown member %s; allowed are %s", quote(prefix+key), strings.Join(known, ", "))
 }
 
 // retryOf joins the key of the header with event.id, which mean the same, and
@@ -254,7 +255,7 @@ func retryOf(x *exchange, header, eventID string, body data.Value) (workflow.Ret
 	case key == "":
 		key = eventID
 	case eventID != "" && eventID != key:
-		return workflow.Retry{}, refuse(errMalformed, `the header Idempotency-Key and "event.id" differ`)
+		return workflow.Retry{}, malformed(`the header Idempotency-Key and "event.id" differ`)
 	}
 	if key == "" {
 		return workflow.Retry{}, nil

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"sync"
 
+	"troupe/actors/failure"
 	"troupe/gateway/console"
 )
 
@@ -25,7 +26,7 @@ func newShell(basePath string) *staticFile {
 func showAsset(x *exchange) error {
 	asset, ok := assets()[x.params.ByName("name")]
 	if !ok {
-		return errNotFound
+		return failure.ErrNotFound
 	}
 	return x.sendStatic(asset)
 }

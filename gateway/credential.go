@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 )
 
@@ -19,7 +20,7 @@ type credentials struct {
 
 // parseCredentials reads the headers Authorization and Authentication and the
 // session cookie (gateway/INTERFACE.md, "Two headers, one parser"). An error is
-// errMalformed: the request says two different things about its sender, so it is
+// failure.ErrInvalid: the request says two different things about its sender, so it is
 // answered 400 before anybody is looked up.
 func parseCredentials(h http.Header, cookie string) (credentials, error) {
 	var c credentials
@@ -42,18 +43,18 @@ func (c *credentials) pick(kinds identity.Kind) (identity.Kind, string, error) {
 	case kinds&identity.Token != 0 && c.hasToken && c.token != "":
 		return identity.Token, c.token, nil
 	case kinds&identity.Token != 0 && c.hasToken:
-		return 0, "", errUnauthorized
+		return 0, "", failure.ErrUnauthorized
 	case kinds&identity.Session != 0 && c.session != "":
 		return identity.Session, c.session, nil
 	}
-	return 0, "", errUnauthorized
+	return 0, "", failure.ErrUnauthorized
 }
 
 // parseTokens reads the lines of the two headers that may carry a token. The
 // same token in both is fine.
 func parseTokens(authorization, authentication []string) (token string, present bool, err error) {
 	if len(authorization) > 1 || len(authentication) > 1 {
-		return "", false, refuse(errMalformed, "a credential header is repeated")
+		return "", false, malformed("a credential header is repeated")
 	}
 	first, err := parseToken(authorization)
 	if err != nil {
@@ -70,7 +71,7 @@ func parseTokens(authorization, authentication []string) (token string, present 
 	case first == "" || second == "":
 		return "", true, nil
 	}
-	return "", false, refuse(errMalformed, "the request carries two different tokens")
+	return "", false, malformed("the request carries two different tokens")
 }
 
 // parseToken returns the token of a header's only line, and "" when there is
@@ -82,7 +83,7 @@ func parseToken(lines []string) (string, error) {
 	// NB: a comma makes a list, which is how two lines may arrive from a proxy;
 	// so it is answered as two lines are.
 	if strings.IndexByte(lines[0], ',') >= 0 {
-		return "", refuse(errMalformed, "a credential header holds a list")
+		return "", malformed("a credential header holds a list")
 	}
 	scheme, token, _ := strings.Cut(lines[0], " ")
 	if !equalASCII(scheme, "svc.token") && !equalASCII(scheme, "bearer") || !isSecret(token) {
@@ -102,7 +103,7 @@ func parseSession(lines []string, name string) (session string, present bool, er
 				continue
 			}
 			if present {
-				return "", false, refuse(errMalformed, "the request carries two session cookies")
+				return "", false, malformed("the request carries two session cookies")
 			}
 			present = true
 			if value = trimBlanks(value); isSecret(value) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"troupe/actors/identity"
+	"troupe/actors/failure"
 	"troupe/gateway/errorpage"
 	"troupe/gateway/login"
 )
@@ -20,7 +20,7 @@ const browser = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,i
 // 503; everybody else, and everything else, gets JSON.
 func TestErrorPages(t *testing.T) {
 	const form = "Accept: application/json, text/html;q=0.9"
-	fail := func(*exchange) error { return identity.ErrBusy }
+	fail := func(*exchange) error { return failure.ErrBusy }
 	table := append(routes(),
 		route{name: "broken", method: "GET", path: "/broken", access: public, handle: func(*exchange) error { panic("no") }},
 		route{name: "busy", method: "GET", path: "/busy", access: public, handle: fail},

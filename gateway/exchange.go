@@ -14,6 +14,7 @@ import (
 
 	"github.com/julienschmidt/httprouter"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 )
 
@@ -107,7 +108,7 @@ func (s *Server) serve(rt *route, w http.ResponseWriter, r *http.Request, params
 		// NB: the order matters to Stop, which sets draining and then waits for
 		// inFlight: every request is either counted or sees draining.
 		if s.draining.Load() {
-			x.refuse(errNotReady)
+			x.refuse(failure.ErrUnavailable)
 			return
 		}
 		if inFlight > s.limits.inFlight || inFlight+s.watchers.Load() > s.limits.busyConnections || !x.admitAnonymous() {
@@ -123,7 +124,7 @@ func (s *Server) serve(rt *route, w http.ResponseWriter, r *http.Request, params
 // shed refuses a request because a limit is reached.
 func (x *exchange) shed() {
 	x.server.metrics.shed.Add(1)
-	x.refuse(errBusy)
+	x.refuse(failure.ErrBusy)
 }
 
 // admitAnonymous admits a request to a route that takes no credential.
@@ -179,7 +180,7 @@ func (x *exchange) run() error {
 		return x.route.handle(x) // NB: probes are not counted, so they must not wait for a body
 	}
 	if x.services = x.server.services.Load(); x.services == nil {
-		return errNotReady
+		return failure.ErrUnavailable
 	}
 	if err := x.authenticate(); err != nil {
 		return err
@@ -241,7 +242,7 @@ func (x *exchange) authenticate() error {
 		x.connection.markAuthenticated()
 	}
 	if p := x.route.privilege; p != "" && !x.caller.Has(p) {
-		return errPrivilege
+		return failure.ErrForbidden
 	}
 	return nil
 }
@@ -268,14 +269,14 @@ func (x *exchange) parseQuery() error {
 	}
 	query, err := url.ParseQuery(x.r.URL.RawQuery)
 	if err != nil {
-		return refuse(errMalformed, "the query is malformed")
+		return malformed("the query is malformed")
 	}
 	for name, values := range query {
 		if !x.route.anyQuery && !slices.Contains(x.route.query, name) {
-			return refuse(errMalformed, "unknown query parameter %s", quote(name))
+			return malformed("unknown query parameter %s", quote(name))
 		}
 		if len(values) > 1 {
-			return refuse(errMalformed, "the query parameter %q is repeated", name)
+			return malformed("the query parameter %q is repeated", name)
 		}
 	}
 	x.query = query
@@ -404,7 +405,7 @@ func (x *exchange) answerError(f *errorMapping, err error) {
 		id = x.requestID()
 	}
 	setErrorHeaders(x.w.Header(), f)
-	if wait := waitOf(err); wait > 0 {
+	if wait := failure.Of(err).Wait; wait > 0 {
 		x.w.Header()["Retry-After"] = []string{strconv.Itoa(int((wait + time.Second - 1) / time.Second))}
 	}
 	x.contentType, x.cacheControl = nil, nil
@@ -451,7 +452,7 @@ func (x *exchange) answerPanic(reason any) {
 		x.status = statusAborted
 		return
 	}
-	x.answerError(&internalError, nil)
+	x.answerError(&errorMappings[failure.ErrInternal], nil)
 }
 
 // finish counts and logs the request. It reports whether the connection must be
@@ -482,7 +483,7 @@ func (x *exchange) requestID() string {
 // answerNotFound answers requests for paths that are not in the table. The paths
 // are public, so no credential is needed.
 func (s *Server) answerNotFound(w http.ResponseWriter, r *http.Request) {
-	s.answerUnmatched(w, r, errNotFound)
+	s.answerUnmatched(w, r, failure.ErrNotFound)
 }
 
 // answerNotAllowed answers requests for a path of the table with another method.
@@ -494,7 +495,7 @@ func (s *Server) answerNotAllowed(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header()["Allow"] = []string{strings.Join(allowed, ", ")} // httprouter's own names OPTIONS
-	s.answerUnmatched(w, r, errMethod)
+	s.answerUnmatched(w, r, failure.ErrMethod)
 }
 
 // answerUnmatched answers a request that matches no route.

@@ -256,11 +256,11 @@ func TestReadBody(t *testing.T) {
 		"unknown length":               {strings.NewReader(text), -1, nil},
 		"byte by byte":                 {iotest.OneByteReader(strings.NewReader(text)), -1, nil},
 		"the end together with bytes":  {iotest.DataErrReader(strings.NewReader(text)), int64(len(text)), nil},
-		"an error in the middle":       {iotest.TimeoutReader(iotest.HalfReader(strings.NewReader(text))), int64(len(text)), errMalformed},
-		"a length that is too large":   {strings.NewReader(text), 60_001, errTooLarge},
-		"more than the limit unknown":  {strings.NewReader(text + text), -1, errTooLarge},
+		"an error in the middle":       {iotest.TimeoutReader(iotest.HalfReader(strings.NewReader(text))), int64(len(text)), failure.ErrInvalid},
+		"a length that is too large":   {strings.NewReader(text), 60_001, failure.ErrTooLarge},
+		"more than the limit unknown":  {strings.NewReader(text + text), -1, failure.ErrTooLarge},
 		"exactly the limit":            {strings.NewReader(text + text[:10_000]), -1, nil},
-		"exactly the limit and one on": {strings.NewReader(text + text[:10_001]), -1, errTooLarge},
+		"exactly the limit and one on": {strings.NewReader(text + text[:10_001]), -1, failure.ErrTooLarge},
 	} {
 		r := newTestRequest("POST", "/", "")
 		r.Body, r.ContentLength = io.NopCloser(c.body), c.length

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"troupe/actors/catalog"
+	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
@@ -210,7 +211,7 @@ func (x *exchange) create(kind form.Kind, templateMember, workflowMember string)
 		return missingMember(templateMember)
 	}
 	if !statemachine.IsIdentifier(request.TemplateID) || request.WorkflowID != "" && !statemachine.IsIdentifier(request.WorkflowID) {
-		return errNotFound
+		return failure.ErrNotFound
 	}
 	if request.Retry, err = retryOf(x, key, "", body); err != nil {
 		return err

@@ -206,7 +206,7 @@ func TestPortalErrors(t *testing.T) {
 		retry  bool
 	}{
 		{"400 Bad request | Invalid request parameters", fmt.Errorf("%w: %w", failure.ErrInvalid, errors.New("at '/days': too many")), 400, "Bad request", false},
-		{"401 Unauthorized", identity.ErrUnauthorized, 401, "Unauthorized", false},
+		{"401 Unauthorized", failure.ErrUnauthorized, 401, "Unauthorized", false},
 		{"403 Access denied | Caller lacks the required privilege", failure.ErrForbidden, 403, "Access denied", false},
 		{"404 Not found | Resource not found", failure.ErrNotFound, 404, "Not found", false},
 		{"409 Conflict", failure.ErrNotAllowed, 409, "Conflict", false},

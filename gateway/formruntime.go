@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
@@ -16,10 +17,10 @@ func (x *exchange) formRequest() (formportal.FormRequest, error) {
 	return x.formOf(x.params.ByName("workflowId"), x.params.ByName("instanceId"))
 }
 
-// formOf names a form. What can be nobody's is errNotFound.
+// formOf names a form. What can be nobody's is failure.ErrNotFound.
 func (x *exchange) formOf(workflowID, instanceID string) (formportal.FormRequest, error) {
 	if workflowID != formportal.PlainWorkflow && !statemachine.IsIdentifier(workflowID) || !statemachine.IsIdentifier(instanceID) {
-		return formportal.FormRequest{}, errNotFound
+		return formportal.FormRequest{}, failure.ErrNotFound
 	}
 	return formportal.FormRequest{Caller: x.caller, WorkflowID: workflowID, InstanceID: instanceID}, nil
 }
@@ -70,10 +71,10 @@ func showTemplate(x *exchange) error {
 	case form.Checklist.String():
 		kind, privilege = form.Checklist, identity.Checklist
 	default:
-		return errNotFound
+		return failure.ErrNotFound
 	}
 	if !x.caller.Has(privilege) {
-		return errPrivilege
+		return failure.ErrForbidden
 	}
 	if err := x.checkIdentifiers(); err != nil {
 		return err
@@ -197,7 +198,7 @@ func parseIfAbsent(lines []string) (bool, error) {
 	case len(lines) == 1 && trimBlanks(lines[0]) == "*":
 		return true, nil
 	}
-	return false, refuse(errMalformed, "the header If-None-Match can only be * here")
+	return false, malformed("the header If-None-Match can only be * here")
 }
 
 // dropDraft answers DELETE form-runtime/api/v1/draft/{workflowId}/{instanceId}.

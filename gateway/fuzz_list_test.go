@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"troupe/actors/failure"
 	"troupe/actors/query"
 	"troupe/actors/watch"
 )
@@ -60,7 +61,7 @@ func FuzzQueryParameters(f *testing.F) {
 		}
 		if err != nil {
 			checkRefusal(t, err)
-			if !errors.Is(err, errMalformed) {
+			if !errors.Is(err, failure.ErrInvalid) {
 				t.Errorf("%q: got %v", raw, err)
 			}
 			return

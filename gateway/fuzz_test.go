@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -58,7 +59,7 @@ func FuzzTokenHeaders(f *testing.F) {
 		authentication := slices.Repeat([]string{second}, int(m%3))
 		token, present, err := parseTokens(authorization, authentication)
 		wantToken, wantPresent, ambiguous := referenceToken(authorization, authentication)
-		if token != wantToken || present != wantPresent || errors.Is(err, errMalformed) != ambiguous {
+		if token != wantToken || present != wantPresent || errors.Is(err, failure.ErrInvalid) != ambiguous {
 			t.Errorf("%q %q: got %q, %v, %v; want %q, %v, ambiguous %v", authorization, authentication, token, present, err, wantToken, wantPresent, ambiguous)
 		}
 	})
@@ -86,7 +87,7 @@ func FuzzCookie(f *testing.F) {
 		}
 		switch {
 		case len(values) > 1:
-			if !errors.Is(err, errMalformed) {
+			if !errors.Is(err, failure.ErrInvalid) {
 				t.Errorf("%q: got %v with %d session cookies", lines, err, len(values))
 			}
 		case err != nil || present != (len(values) == 1):
@@ -211,7 +212,7 @@ func FuzzContentType(f *testing.F) {
 		if err == nil && !strings.HasPrefix(lower, "application/json") {
 			t.Errorf("%q passed", line)
 		}
-		if err != nil && !errors.Is(err, errMediaType) {
+		if err != nil && !errors.Is(err, failure.ErrMediaType) {
 			t.Errorf("%q: got %v", line, err)
 		}
 		if err != nil && simple.MatchString(line) && !strings.ContainsFunc(line, func(r rune) bool { return r > '~' }) {

@@ -20,6 +20,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/catalog"
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/query"
 	"troupe/actors/watch"
@@ -60,7 +61,7 @@ func (fakeCredentials) Authenticate(kind identity.Kind, credential string) (*ide
 			return user, nil
 		}
 	}
-	return nil, identity.ErrUnauthorized
+	return nil, failure.ErrUnauthorized
 }
 
 // The only user of fakeSessions with a password, and what it is.
@@ -93,7 +94,7 @@ func (f *fakeSessions) SignIn(_ context.Context, user identity.UserID, password 
 	case user == userAnn && password == passwordAnn:
 		return sessionNew, ann, nil
 	}
-	return "", nil, fmt.Errorf("sign in %q: %w", user, identity.ErrUnauthorized)
+	return "", nil, fmt.Errorf("sign in %q: %w", user, failure.ErrUnauthorized)
 }
 
 // SignInVouched signs ann in, and turns everybody else away.
@@ -108,7 +109,7 @@ func (f *fakeSessions) SignInVouched(_ context.Context, v identity.Vouched) (str
 	case v.User == userAnn:
 		return sessionNew, ann, nil
 	}
-	return "", nil, fmt.Errorf("sign in: %w", identity.ErrUnauthorized)
+	return "", nil, fmt.Errorf("sign in: %w", failure.ErrUnauthorized)
 }
 
 // fakeProvider takes one cookie, and brings back whom the parameter user names.

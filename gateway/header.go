@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"troupe/actors/failure"
 	"troupe/gateway/api"
 )
 
@@ -27,17 +28,17 @@ func parseIdempotencyKey(lines []string) (string, error) {
 		return "", nil
 	}
 	if len(lines) > 1 {
-		return "", refuse(errMalformed, "the header Idempotency-Key is repeated")
+		return "", malformed("the header Idempotency-Key is repeated")
 	}
 	key := lines[0]
 	if strings.HasPrefix(key, `"`) {
 		var ok bool
 		if key, ok = unquoteKey(key); !ok {
-			return "", refuse(errMalformed, "the header Idempotency-Key begins with a quote, but is no quoted string")
+			return "", malformed("the header Idempotency-Key begins with a quote, but is no quoted string")
 		}
 	}
 	if !isIdempotencyKey(key) {
-		return "", refuse(errMalformed, "the header Idempotency-Key must have 1 to %d visible ASCII characters", idempotencyKeyCharsMax)
+		return "", malformed("the header Idempotency-Key must have 1 to %d visible ASCII characters", idempotencyKeyCharsMax)
 	}
 	return key, nil
 }
@@ -93,9 +94,9 @@ func parseLastEventID(lines []string) (string, error) {
 	case len(lines) == 0:
 		return "", nil
 	case len(lines) > 1:
-		return "", refuse(errMalformed, "the header Last-Event-ID is repeated")
+		return "", malformed("the header Last-Event-ID is repeated")
 	case len(lines[0]) > lastEventIDCharsMax || !isVisible(lines[0]):
-		return "", refuse(errMalformed, "the header Last-Event-ID must have at most %d visible ASCII characters", lastEventIDCharsMax)
+		return "", malformed("the header Last-Event-ID must have at most %d visible ASCII characters", lastEventIDCharsMax)
 	}
 	return lines[0], nil
 }
@@ -120,7 +121,7 @@ func parseIfMatch(lines []string) ([]uint64, error) {
 			tag, weak, after, ok := cutEntityTag(rest)
 			tags++
 			if !ok || tags > entityTagsMax {
-				return nil, refuse(errMalformed, "the header If-Match must be * or a list of at most %d entity tags", entityTagsMax)
+				return nil, malformed("the header If-Match must be * or a list of at most %d entity tags", entityTagsMax)
 			}
 			if n, ok := parseSequence(tag); ok && !weak {
 				sequences = append(sequences, n)
@@ -130,7 +131,7 @@ func parseIfMatch(lines []string) ([]uint64, error) {
 	}
 	switch {
 	case tags == 0:
-		return nil, refuse(errMalformed, "the header If-Match is empty")
+		return nil, malformed("the header If-Match is empty")
 	case len(sequences) == 0:
 		sequences = append(sequences, 0)
 	}
@@ -282,7 +283,7 @@ func checkEncoding(h http.Header) error {
 	case len(lines) == 1 && equalASCII(lines[0], "identity"):
 		return nil
 	}
-	return refuse(errMediaType, "the body must not have a Content-Encoding")
+	return failure.Refuse(failure.ErrMediaType, "the body must not have a Content-Encoding")
 }
 
 // checkContentType demands application/json. It accepts charset=utf-8, the encoding of
@@ -299,7 +300,7 @@ func checkContentType(h http.Header, need presence) error {
 			return nil
 		}
 	}
-	return refuse(errMediaType, "the Content-Type must be application/json in UTF-8")
+	return failure.Refuse(failure.ErrMediaType, "the Content-Type must be application/json in UTF-8")
 }
 
 // presence says whether a header is required.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"net/http"
 
+	"troupe/actors/failure"
 	"troupe/statemachine/data"
 )
 
@@ -56,7 +57,7 @@ func answerReady(x *exchange) error {
 	if status == http.StatusOK {
 		x.out = append(x.out, `{"status":"ready"`...)
 	} else {
-		f := mappingOf(errNotReady)
+		f := mappingOf(failure.ErrUnavailable)
 		setErrorHeaders(x.w.Header(), f)
 		x.out = f.appendBody(x.out, groupWorkflow, clip(reason))
 		x.out = x.out[:len(x.out)-1] // the brace; more may follow

@@ -24,7 +24,7 @@ var queryFields = []string{"svcHistory", "svcRedirect", fieldPrivate}
 const fieldPrivate = "svcPrivate"
 
 // parseQueryRequest parses the parameters of GET instances. An empty filter is like
-// none; any other empty parameter is errMalformed, because its meaning is unclear.
+// none; any other empty parameter is failure.ErrInvalid, because its meaning is unclear.
 func parseQueryRequest(values url.Values) (*query.Request, error) {
 	request := &query.Request{Filter: values.Get("filter")}
 	var err error
@@ -35,7 +35,7 @@ func parseQueryRequest(values url.Values) (*query.Request, error) {
 		return nil, err
 	}
 	if request.Cursor != "" && request.Limit == 0 {
-		return nil, refuse(errMalformed, `the query parameter "cursor" needs "limit"`)
+		return nil, malformed(`the query parameter "cursor" needs "limit"`)
 	}
 	if request.Sort, err = parseText(values, "sort"); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func parseText(query url.Values, name string) (string, error) {
 		return "", nil
 	}
 	if values[0] == "" {
-		return "", refuse(errMalformed, "the query parameter %q is empty", name)
+		return "", malformed("the query parameter %q is empty", name)
 	}
 	return values[0], nil
 }
@@ -69,7 +69,7 @@ func parseText(query url.Values, name string) (string, error) {
 func parseCursor(query url.Values) (string, error) {
 	cursor, err := parseText(query, "cursor")
 	if err == nil && !isVisible(cursor) {
-		err = refuse(errMalformed, `the query parameter "cursor" is not valid`)
+		err = malformed(`the query parameter "cursor" is not valid`)
 	}
 	return cursor, err
 }
@@ -83,7 +83,7 @@ func parseLimit(query url.Values, fallback int) (int, error) {
 	n, err := strconv.Atoi(text)
 	// NB: Atoi accepts signs and leading zeros.
 	if err != nil || n < 1 || n > pageMax || text[0] < '1' || text[0] > '9' {
-		return 0, refuse(errMalformed, `the query parameter "limit" must be a number from 1 to %d`, pageMax)
+		return 0, malformed(`the query parameter "limit" must be a number from 1 to %d`, pageMax)
 	}
 	return n, nil
 }
@@ -99,7 +99,7 @@ func parseFlag(query url.Values, name string) (bool, error) {
 	case text == "false" || text == "":
 		return false, nil
 	}
-	return false, refuse(errMalformed, "the query parameter %q must be true or false", name)
+	return false, malformed("the query parameter %q must be true or false", name)
 }
 
 // parseFields parses the comma-separated list fields: known names, each once.
@@ -111,10 +111,10 @@ func parseFields(query url.Values) ([]string, error) {
 	var fields []string
 	for name := range strings.SplitSeq(text, ",") {
 		if !slices.Contains(queryFields, name) {
-			return nil, refuse(errMalformed, `the query parameter "fields" has the unknown name %s; allowed are %s`, quote(name), strings.Join(queryFields, ", "))
+			return nil, malformed(`the query parameter "fields" has the unknown name %s; allowed are %s`, quote(name), strings.Join(queryFields, ", "))
 		}
 		if slices.Contains(fields, name) {
-			return nil, refuse(errMalformed, `the query parameter "fields" has %q twice`, name)
+			return nil, malformed(`the query parameter "fields" has %q twice`, name)
 		}
 		fields = append(fields, name)
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/gateway/login"
 	"troupe/gateway/provider"
@@ -29,10 +30,10 @@ const (
 // beginProvider answers GET /login/oidc.
 func beginProvider(x *exchange) error {
 	if x.services.Provider == nil {
-		return errNotFound
+		return failure.ErrNotFound
 	}
 	if len(x.r.Host) > hostBytesMax {
-		return refuse(errMalformed, "the header Host is too long")
+		return malformed("the header Host is too long")
 	}
 	s := x.server
 	x.next = login.Destination(s.options.BasePath, x.query.Get("next"))
@@ -53,7 +54,7 @@ func beginProvider(x *exchange) error {
 // browser. The session is a new one, as with a password.
 func finishProvider(x *exchange) error {
 	if x.services.Provider == nil || x.services.Sessions == nil {
-		return errNotFound
+		return failure.ErrNotFound
 	}
 	s := x.server
 	if _, err := parseCredentials(x.r.Header, s.options.SessionCookie); err != nil {

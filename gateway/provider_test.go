@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/gateway/provider"
 )
@@ -110,7 +111,7 @@ func TestProviderProblems(t *testing.T) {
 		{"refused", "?user=ann", good, provider.ErrRefused, nil, 401, "did not confirm", true},
 		{"busy", "?user=ann", good, provider.ErrBusy, nil, 503, "in a moment", true},
 		{"unavailable", "?user=ann", good, provider.ErrUnavailable, nil, 503, "in a moment", true},
-		{"full", "?user=ann", good, nil, identity.ErrFull, 503, "in a moment", true},
+		{"full", "?user=ann", good, nil, failure.ErrBusy, 503, "in a moment", true},
 		{"something new", "?user=ann", good, errors.New("a secret oak"), nil, 500, "Sign-in failed", true},
 	} {
 		t.Run(c.line, func(t *testing.T) {

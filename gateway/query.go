@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
@@ -28,10 +29,10 @@ func queryInstances(x *exchange) error {
 	}
 	mayManage := x.caller.Has(identity.Workflows)
 	if slices.Contains(request.Fields, fieldPrivate) && !mayManage {
-		return refuse(errMalformed, `the query parameter "fields" can name %q only for holders of the privilege %s`, fieldPrivate, identity.Workflows)
+		return malformed(`the query parameter "fields" can name %q only for holders of the privilege %s`, fieldPrivate, identity.Workflows)
 	}
 	if request.Explain && !mayManage {
-		return errPrivilege
+		return failure.ErrForbidden
 	}
 	if err := x.checkIdentifiers(); err != nil {
 		return err

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/statemachine/data"
 )
@@ -20,7 +21,7 @@ type Repository interface {
 // repository decides what counts as an extension; a missing one does not.
 func listFiles(x *exchange) error {
 	if x.services.Repository == nil {
-		return errNotFound
+		return failure.ErrNotFound
 	}
 	list := x.beginList()
 	return list.end(x.services.Repository.List(x.r.Context(), x.caller, x.query.Get("extension"), func(path string) error {

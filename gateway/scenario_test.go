@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"troupe/actors/catalog"
+	"troupe/actors/failure"
 	"troupe/actors/workflow"
 )
 
@@ -45,8 +46,11 @@ func TestScenarios(t *testing.T) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "fail":
-				name := d.CmdArgs[0].Key
-				if fail = sentinels["failure."+name]; fail == nil && name != "not" {
+				known := false
+				if fail, known = map[string]error{
+					"not": nil, "ErrExecution": failure.ErrExecution, "ErrForbidden": failure.ErrForbidden, "ErrInstanceBusy": failure.ErrInstanceBusy,
+					"ErrOutcomeUnknown": failure.ErrOutcomeUnknown, "ErrPrecondition": failure.ErrPrecondition,
+				}[d.CmdArgs[0].Key]; !known {
 					d.Fatalf(t, "no such error")
 				}
 				return ""

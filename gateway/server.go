@@ -21,7 +21,7 @@ import (
 )
 
 // Credentials authenticates callers. The error of Authenticate is
-// identity.ErrUnauthorized for every cause.
+// failure.ErrUnauthorized for every cause.
 type Credentials interface {
 	Authenticate(kind identity.Kind, credential string) (*identity.Principal, error)
 }

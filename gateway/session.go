@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/gateway/console"
 	"troupe/gateway/login"
@@ -35,7 +36,7 @@ func signIn(x *exchange) error {
 		return err
 	}
 	if x.services.Sessions == nil {
-		return errNotFound
+		return failure.ErrNotFound
 	}
 	from, secure := x.server.clientOf(x.r)
 	session, caller, err := x.services.Sessions.SignIn(x.r.Context(), identity.UserID(user), password, from)
@@ -67,7 +68,7 @@ func showSession(x *exchange) error { return x.sendCaller() }
 // signOut answers DELETE /session.
 func signOut(x *exchange) error {
 	if x.services.Sessions == nil {
-		return errNotFound
+		return failure.ErrNotFound
 	}
 	if err := x.services.Sessions.SignOut(x.r.Context(), x.credential); err != nil {
 		return err
@@ -119,7 +120,7 @@ func (s *Server) setCookie(h http.Header, value string, maxAge int, secure bool)
 	h["Set-Cookie"] = append(h["Set-Cookie"], cookie.String())
 }
 
-// parseSignIn reads the body of POST /session. Errors are errMalformed and never
+// parseSignIn reads the body of POST /session. Errors are failure.ErrInvalid and never
 // repeat a value. It does not check the form of user and password: the
 // answer must be the same as for wrong ones.
 func parseSignIn(body data.Value) (user, password string, err error) {

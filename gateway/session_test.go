@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/gateway/login"
 	"troupe/persistence"
@@ -175,13 +176,13 @@ func TestSessionFaults(t *testing.T) {
 		word   string
 		retry  string // "" for none, "*" for any
 	}{
-		{&identity.AttemptsError{Wait: time.Millisecond}, 429, "Busy", "1"},
-		{&identity.AttemptsError{Wait: time.Second}, 429, "Busy", "1"},
-		{&identity.AttemptsError{Wait: time.Second + 1}, 429, "Busy", "2"},
-		{&identity.AttemptsError{Wait: 5 * time.Minute}, 429, "Busy", "300"},
-		{identity.ErrBusy, 503, "Busy", "*"},
-		{identity.ErrFull, 503, "Busy", "*"},
-		{identity.ErrStopped, 503, "Unavailable", "*"},
+		{&failure.Error{Kind: failure.ErrQuota, Wait: time.Millisecond}, 429, "Busy", "1"},
+		{&failure.Error{Kind: failure.ErrQuota, Wait: time.Second}, 429, "Busy", "1"},
+		{&failure.Error{Kind: failure.ErrQuota, Wait: time.Second + 1}, 429, "Busy", "2"},
+		{&failure.Error{Kind: failure.ErrQuota, Wait: 5 * time.Minute}, 429, "Busy", "300"},
+		{failure.ErrBusy, 503, "Busy", "*"},
+		{failure.ErrBusy, 503, "Busy", "*"},
+		{failure.ErrUnavailable, 503, "Unavailable", "*"},
 		{persistence.ErrDiskFull, 503, "Unavailable", "*"},
 		{persistence.ErrStalled, 503, "Unavailable", "*"},
 		{persistence.ErrOutcomeUnknown, 504, "OutcomeUnknown", ""},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/template"
 	"troupe/statemachine/data"
@@ -21,11 +22,11 @@ type Templates interface {
 func listParameters(kind template.Kind) func(*exchange) error {
 	return func(x *exchange) error {
 		if x.services.Templates == nil {
-			return errNotFound
+			return failure.ErrNotFound
 		}
 		path := x.query.Get(kind.String())
 		if path == "" {
-			return refuse(errMalformed, "the query parameter %q is missing", kind)
+			return malformed("the query parameter %q is missing", kind)
 		}
 		params, err := x.services.Templates.Parameters(x.r.Context(), x.caller, kind, path)
 		if err != nil {

@@ -22,13 +22,13 @@ func (fakeTemplates) Parameters(_ context.Context, caller *identity.Principal, k
 	case "/none.rml":
 		return []template.Param{}, nil
 	case "/bad.rml":
-		return nil, fmt.Errorf("parameters: %w", &template.Fault{Kind: template.ErrNotTemplate, Reason: "line 3"})
+		return nil, fmt.Errorf("parameters: %w", failure.Refuse(failure.ErrUnprocessable, "line 3"))
 	case "/locked.rml":
-		return nil, &template.Fault{Kind: template.ErrEncrypted, Reason: "with a password"}
+		return nil, failure.Refuse(failure.ErrUnprocessable, "with a password")
 	case "/bomb.rml":
-		return nil, &template.Fault{Kind: template.ErrTooLarge, Reason: "more than 10 parts"}
+		return nil, failure.Refuse(failure.ErrTooLarge, "more than 10 parts")
 	case "/large.rml":
-		return nil, fmt.Errorf("open: %w", repository.ErrTooLarge)
+		return nil, fmt.Errorf("open: %w", repository.TooLarge(10))
 	case "/busy.rml":
 		return nil, failure.ErrBusy
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/watch"
 )
@@ -49,7 +50,7 @@ func watchInstances(x *exchange) error {
 	ofUser, ofAll := x.usage.watchers.Add(1), s.watchers.Add(1)
 	if ofUser > s.limits.userWatchers || ofAll > s.options.WatchersMax {
 		s.metrics.watchersFull.Add(1)
-		return errBusy
+		return failure.ErrBusy
 	}
 	var sendErr error
 	err = x.services.Workflows.Watch(x.r.Context(), &request, func(e watch.Event) error {
@@ -119,10 +120,10 @@ func (x *exchange) endStream(err error) error {
 	x.renewWriteTime() // the last chunk is still to come
 	switch {
 	case x.status == 0 && (err == nil || errors.Is(err, errWatchOver)):
-		return errNotReady // the server stopped before the stream began
+		return failure.ErrUnavailable // the server stopped before the stream began
 	case x.status == 0, err == nil:
 		return err
-	case errors.Is(err, errWatchOver), errors.Is(err, identity.ErrUnauthorized):
+	case errors.Is(err, errWatchOver), errors.Is(err, failure.ErrUnauthorized):
 		return nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return err // NB: such a write ends the request's context too

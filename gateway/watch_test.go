@@ -251,7 +251,7 @@ func TestWatchBeforeItBegins(t *testing.T) {
 	}{
 		"it is refused":            {func() error { return fmt.Errorf("watch: %w", failure.ErrForbidden) }, 403, "AccessDenied"},
 		"it is stopped":            {func() error { return nil }, 503, "Unavailable"},
-		"its credential has ended": {func() error { return fmt.Errorf("watch: %w", identity.ErrUnauthorized) }, 401, "Unauthorized"},
+		"its credential has ended": {func() error { return fmt.Errorf("watch: %w", failure.ErrUnauthorized) }, 401, "Unauthorized"},
 		"its caller has changed":   {func() error { return fmt.Errorf("watch: %w", errWatchOver) }, 503, "Unavailable"},
 		"it is refused as stopped": {func() error { return failure.ErrUnavailable }, 503, "Unavailable"},
 		"it panics":                {func() error { panic("no") }, 500, "Internal"},
@@ -535,7 +535,7 @@ func (c *changingCredentials) Authenticate(identity.Kind, string) (*identity.Pri
 	if p := c.now.Load(); p != nil {
 		return p, nil
 	}
-	return nil, identity.ErrUnauthorized
+	return nil, failure.ErrUnauthorized
 }
 
 // TestWatchEndsWithItsCredential holds gateway/INTERFACE.md,

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"troupe/actors/catalog"
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/query"
 	"troupe/actors/watch"
@@ -184,11 +185,11 @@ func listEvents(x *exchange) error {
 }
 
 // checkIdentifiers demands that all parameters of the path are valid identifiers.
-// Nothing has an invalid one, so it is errNotFound.
+// Nothing has an invalid one, so it is failure.ErrNotFound.
 func (x *exchange) checkIdentifiers() error {
 	for _, param := range x.params {
 		if !statemachine.IsIdentifier(param.Value) {
-			return errNotFound
+			return failure.ErrNotFound
 		}
 	}
 	return nil

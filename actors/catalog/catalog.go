@@ -331,7 +331,7 @@ func (c *Catalog) keep(key versionKey, d *statemachine.Definition) {
 
 // spoilt notes that a version cannot be read, until it is published again.
 func (c *Catalog) spoilt(key versionKey, reason error) (*statemachine.Definition, error) {
-	err := fmt.Errorf("%w: definition %s version %d: %w", failure.ErrExecution, key.workflow, key.version, reason)
+	err := failure.Errorf(failure.ErrExecution, "definition %s version %d: %w", key.workflow, key.version, reason)
 	v, known := c.versions.LoadOrStore(key, version{err: err})
 	if !known {
 		c.log.Error().Err(reason).Str("workflow", key.workflow).Uint64("version", key.version).
@@ -346,8 +346,7 @@ func (c *Catalog) Readable() error {
 	var faults []string
 	c.versions.Range(func(key versionKey, v version) bool {
 		if v.err != nil {
-			reason := strings.TrimPrefix(v.err.Error(), failure.ErrExecution.Error()+": ")
-			faults = append(faults, reason)
+			faults = append(faults, v.err.Error())
 		}
 		return true
 	})

@@ -1,68 +1,181 @@
-// Package failure has the errors with which the actors answer: why a request
-// failed, as far as the caller may know. The gateway's table turns them into
-// statuses. Whatever is wrapped behind one of them is for the log, unless its
-// comment says that the text is meant for the caller.
+// Package failure has the one error with which the actors and the gateway answer:
+// why a request failed, as far as the caller may know. The gateway's table turns
+// its kind into a status.
 package failure
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"troupe/persistence"
 )
 
-// Each is wrapped with the operation and its subject.
-var (
+// Kind says why a request failed. It is an error itself: errors.Is(err, ErrNotFound)
+// asks for the kind of an error, and a kind alone can be returned.
+type Kind uint8
+
+const (
 	// ErrInvalid: the request is malformed or says what the definition does not
-	// allow (400). The text is meant for the caller.
-	ErrInvalid = errors.New("invalid content")
+	// allow (400).
+	ErrInvalid Kind = iota + 1
+	// ErrUnauthorized: the credential or the password is not good, for every cause
+	// alike (401).
+	ErrUnauthorized
 	// ErrForbidden: the caller has no right to the workflow, or may not send
 	// this event (403). Nothing was stored.
-	ErrForbidden = errors.New("access denied")
-	// ErrNotFound: no such workflow or instance, or none that the caller may
-	// see (404).
-	ErrNotFound = errors.New("not found")
+	ErrForbidden
+	// ErrNotFound: there is no such thing, or none that the caller may see (404).
+	ErrNotFound
+	// ErrMethod: the path has no such method (405).
+	ErrMethod
 	// ErrNotAllowed: nothing takes the event now and the definition says reject
 	// (409 EventNotAllowed). Nothing was stored.
-	ErrNotAllowed = errors.New("event not allowed")
+	ErrNotAllowed
 	// ErrPrecondition: If-Match names another sequence number (412).
-	ErrPrecondition = errors.New("precondition failed")
-	// ErrTooLarge: the resulting record would exceed its limit (413).
-	ErrTooLarge = errors.New("record too large")
+	ErrPrecondition
+	// ErrTooLarge: the record would exceed its limit, or a body or a file does (413).
+	ErrTooLarge
+	// ErrMediaType: the body is not of a type that is read (415).
+	ErrMediaType
 	// ErrKeyReused: the idempotency key was used for another request (422).
-	ErrKeyReused = errors.New("idempotency key reused")
-	// ErrBusy: a limit of capacity is reached; nothing was applied, a retry
-	// helps (503, or 429 when one instance is the bottleneck).
-	ErrBusy = errors.New("busy")
+	ErrKeyReused
+	// ErrUnprocessable: the file is not a template that can be read (422).
+	ErrUnprocessable
 	// ErrInstanceBusy: too many requests wait for this one instance (429).
-	ErrInstanceBusy = errors.New("instance busy")
-	// ErrQuota: a quota is used up; nothing was applied (429). The error is a
-	// quota.Error, whose text is meant for the caller.
-	ErrQuota = errors.New("quota is used up")
+	ErrInstanceBusy
+	// ErrQuota: the caller asks for more than is allowed over time (429). Nothing
+	// was applied; Error.Wait says when to try again.
+	ErrQuota
+	// ErrBusy: a limit of capacity is reached (503). Nothing was applied, a retry
+	// helps.
+	ErrBusy
 	// ErrUnavailable: the service is draining, or the store takes nothing now
 	// (503). Nothing was applied.
-	ErrUnavailable = errors.New("unavailable")
-	// ErrOutcomeUnknown: the commit was not confirmed in time (504). Retry with
-	// the same idempotency key.
-	ErrOutcomeUnknown = errors.New("outcome unknown")
+	ErrUnavailable
+	// ErrOutcomeUnknown: the commit was not confirmed in time, or the request was
+	// given up in the middle (504). Retry with the same idempotency key.
+	ErrOutcomeUnknown
 	// ErrExecution: an action failed and nothing handled it, or stored data
 	// cannot be read (500 MarshallingError). Nothing was stored.
-	ErrExecution = errors.New("workflow data could not be processed")
+	ErrExecution
 	// ErrInternal: a bug of ours, contained to this request (500).
-	ErrInternal = errors.New("internal error")
+	ErrInternal
+
+	Kinds // one more than the last
 )
 
-// OfStore translates what the store says into what callers are told; nil stays nil.
-func OfStore(err error) error {
+var texts = [Kinds]string{
+	ErrInvalid:        "invalid content",
+	ErrUnauthorized:   "unauthorized",
+	ErrForbidden:      "access denied",
+	ErrNotFound:       "not found",
+	ErrMethod:         "method not allowed",
+	ErrNotAllowed:     "event not allowed",
+	ErrPrecondition:   "precondition failed",
+	ErrTooLarge:       "too large",
+	ErrMediaType:      "media type not supported",
+	ErrKeyReused:      "idempotency key reused",
+	ErrUnprocessable:  "not a template",
+	ErrInstanceBusy:   "instance busy",
+	ErrQuota:          "quota is used up",
+	ErrBusy:           "busy",
+	ErrUnavailable:    "unavailable",
+	ErrOutcomeUnknown: "outcome unknown",
+	ErrExecution:      "workflow data could not be processed",
+	ErrInternal:       "internal error",
+}
+
+func (k Kind) Error() string { return texts[k] }
+
+func (k Kind) failure() *Error { return &Error{Kind: k} }
+
+// Error is a failed request. Only Reason and Wait are for the caller, the rest is
+// for the log.
+type Error struct {
+	Kind Kind
+	// Op and Subject are what was asked of what. They may be empty.
+	Op, Subject string
+	// Reason is the text for the caller. Empty: the kind says all.
+	Reason string
+	// Wait is the time after which the request may pass; 0 when it is not known.
+	Wait time.Duration
+	// Cause is what went wrong; it may be nil.
+	Cause error
+}
+
+func (e *Error) Error() string {
+	text := e.Kind.Error()
 	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, persistence.ErrOutcomeUnknown):
-		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
-	case errors.Is(err, persistence.ErrStalled), errors.Is(err, persistence.ErrDiskFull), errors.Is(err, persistence.ErrClosed):
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
-	case errors.Is(err, persistence.ErrCorrupt):
-		return fmt.Errorf("%w: %w", ErrExecution, err)
+	case e.Cause != nil:
+		text = e.Cause.Error()
+	case e.Reason != "":
+		text = e.Reason
 	}
-	return fmt.Errorf("%w: %w", ErrInternal, err)
+	for _, before := range []string{e.Subject, e.Op} {
+		switch {
+		case before == "":
+		case before == e.Op && e.Subject != "":
+			text = before + " " + text
+		default:
+			text = before + ": " + text
+		}
+	}
+	return text
+}
+
+// Is reports whether target is the kind.
+func (e *Error) Is(target error) bool { return target == e.Kind } //nolint:errorlint // a kind wraps nothing
+
+func (e *Error) Unwrap() error { return e.Cause }
+
+func (e *Error) failure() *Error { return e }
+
+// Refuse returns an error whose text is meant for the caller.
+func Refuse(kind Kind, format string, args ...any) error {
+	cause := fmt.Errorf(format, args...)
+	return &Error{Kind: kind, Reason: cause.Error(), Cause: cause}
+}
+
+// Errorf returns an error whose text is for the log.
+func Errorf(kind Kind, format string, args ...any) error {
+	return &Error{Kind: kind, Cause: fmt.Errorf(format, args...)}
+}
+
+// In says which request of what an error is of; nil stays nil.
+func In(op, subject string, err error) error {
+	if err == nil {
+		return nil
+	}
+	of := Of(err)
+	return &Error{Kind: of.Kind, Op: op, Subject: subject, Reason: of.Reason, Wait: of.Wait, Cause: err}
+}
+
+// OfStore translates what the store says; nil stays nil.
+func OfStore(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Kind: Of(err).Kind, Cause: err}
+}
+
+// Of returns the outermost Error of err. An error of nobody here is of the kind that
+// the store's error, the end of the context, or else a bug of ours has.
+func Of(err error) *Error {
+	var known interface{ failure() *Error }
+	if errors.As(err, &known) {
+		return known.failure()
+	}
+	kind := ErrInternal
+	switch {
+	case errors.Is(err, persistence.ErrOutcomeUnknown), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		kind = ErrOutcomeUnknown
+	case errors.Is(err, persistence.ErrStalled), errors.Is(err, persistence.ErrDiskFull),
+		errors.Is(err, persistence.ErrReadOnly), errors.Is(err, persistence.ErrClosed):
+		kind = ErrUnavailable
+	case errors.Is(err, persistence.ErrCorrupt):
+		kind = ErrExecution
+	}
+	return &Error{Kind: kind, Cause: err}
 }

@@ -3,7 +3,6 @@ package form
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 
 	"troupe/actors/failure"
@@ -54,7 +53,7 @@ func (d *Draft) Append(dst []byte) []byte {
 
 // parseDraft reads what Append wrote; its data aliases b.
 func parseDraft(b []byte) (*Draft, error) {
-	damaged := fmt.Errorf("%w: stored draft", failure.ErrExecution)
+	damaged := failure.Errorf(failure.ErrExecution, "stored draft")
 	if len(b) == 0 || b[0] != draftFormat {
 		return nil, damaged
 	}

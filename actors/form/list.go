@@ -3,7 +3,6 @@ package form
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
@@ -35,13 +34,10 @@ func List(ctx context.Context, lists *query.Service, kind Kind, user identity.Us
 	decode := func(r query.Row) (Listed, int, error) {
 		row, err := ParseRow(r.Value)
 		if err != nil {
-			return Listed{}, 0, fmt.Errorf("%w: list row of %s: %w", failure.ErrExecution, instanceid.Text(r.ID), err)
+			return Listed{}, 0, failure.Errorf(failure.ErrExecution, "list row of %s: %w", instanceid.Text(r.ID), err)
 		}
 		listed := Listed{Row: row, InstanceID: instanceid.Text(r.ID), When: int64(^binary.BigEndian.Uint64(r.Place))}
 		return listed, len(r.Value) + listedBytes, nil
 	}
-	if err := query.Rows(ctx, lists, user, prefix, decode, yield); err != nil {
-		return fmt.Errorf("list %ss: %w", kind, err)
-	}
-	return nil
+	return failure.In("list", kind.String()+"s", query.Rows(ctx, lists, user, prefix, decode, yield))
 }

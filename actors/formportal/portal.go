@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -74,11 +73,7 @@ const turnWaitMax = time.Minute
 
 // do runs a request of the caller's under the supervisor.
 func (p *Portal) do(ctx context.Context, caller *identity.Principal, name string, work func(context.Context) error) error {
-	err := p.supervisor.Do(ctx, caller.ID, name, work)
-	if err != nil {
-		return fmt.Errorf("form portal: %s: %w", name, err)
-	}
-	return nil
+	return failure.In("form portal: "+name, "", p.supervisor.Do(ctx, caller.ID, name, work))
 }
 
 // RoleInfo is the caller's roles that carry a privilege, in the order of
@@ -194,7 +189,7 @@ func (p *Portal) Create(ctx context.Context, req *CreateRequest) (id string, err
 		create.Refusal = err // of all but a repetition
 		reply, err := p.o.Workflows.Create(ctx, create)
 		if errors.Is(err, failure.ErrForbidden) { // its workflow, which is invisible then
-			return cmp.Or(create.Refusal, failure.ErrNotFound)
+			return cmp.Or[error](create.Refusal, failure.ErrNotFound)
 		}
 		if err != nil {
 			return err
@@ -226,7 +221,7 @@ func (p *Portal) creation(req *CreateRequest) (*workflow.CreateRequest, error) {
 	}
 	switch {
 	case req.WorkflowID == "" && len(template.Workflows) > 0:
-		return create, fmt.Errorf("%w: this form needs a workflow: %q is missing", failure.ErrInvalid, "workflowId")
+		return create, failure.Refuse(failure.ErrInvalid, "this form needs a workflow: %q is missing", "workflowId")
 	case req.WorkflowID == "":
 		return create, nil
 	}
@@ -235,7 +230,7 @@ func (p *Portal) creation(req *CreateRequest) (*workflow.CreateRequest, error) {
 	}
 	declares := func(event string) bool { return p.o.Workflows.Declares(req.WorkflowID, event) }
 	if !template.BoundTo(req.WorkflowID, declares) {
-		return create, fmt.Errorf("%w: this form does not belong to that workflow", failure.ErrInvalid)
+		return create, failure.Refuse(failure.ErrInvalid, "this form does not belong to that workflow")
 	}
 	return create, nil
 }

@@ -3,7 +3,6 @@ package formportal
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"troupe/actors/failure"
 	"troupe/actors/form"
@@ -104,7 +103,7 @@ func (p *Portal) mayWrite(req *FormRequest, f *form.Form) (*Template, error) {
 	}
 	template := p.templateOf(f)
 	if template == nil {
-		return nil, fmt.Errorf("%w: its template is gone", failure.ErrNotAllowed)
+		return nil, failure.Errorf(failure.ErrNotAllowed, "its template is gone")
 	}
 	return template, nil
 }
@@ -188,10 +187,10 @@ func (p *Portal) submission(ctx context.Context, req *SubmitRequest) (event stri
 		return "", err
 	}
 	if event = submitEvent(req.WorkflowID, template); event == "" {
-		return "", fmt.Errorf("%w: no event submits this form", failure.ErrNotAllowed)
+		return "", failure.Errorf(failure.ErrNotAllowed, "no event submits this form")
 	}
 	if err := template.Check(req.Data); err != nil {
-		return "", fmt.Errorf("%w: %w", failure.ErrInvalid, err)
+		return "", failure.Refuse(failure.ErrInvalid, "%w", err)
 	}
 	return event, nil
 }

@@ -2,25 +2,23 @@ package identity
 
 import (
 	"container/list"
-	"fmt"
 	"net/netip"
 	"slices"
 	"sync"
 	"time"
+
+	"troupe/actors/failure"
 )
 
-// AttemptsError is what SignIn answers when an account or an address has to wait
-// after too many failures. It wraps ErrTooManyAttempts.
-type AttemptsError struct {
-	// Wait is the time until the next attempt is looked at; above zero.
-	Wait time.Duration
+// tooManyAttempts is what SignIn answers when an account or an address has to wait
+// after too many failures. wait, above zero, is the time until the next attempt is
+// looked at.
+func tooManyAttempts(wait time.Duration) error {
+	return &failure.Error{
+		Kind: failure.ErrQuota, Wait: wait,
+		Reason: "too many failed attempts; the credentials were not checked, try again later",
+	}
 }
-
-func (e *AttemptsError) Error() string {
-	return fmt.Sprintf("%v: wait %v", ErrTooManyAttempts, e.Wait)
-}
-
-func (e *AttemptsError) Unwrap() error { return ErrTooManyAttempts }
 
 // backoff says how long failures keep the next attempt waiting.
 type backoff struct {
@@ -232,7 +230,7 @@ const nobody UserID = ""
 
 // begin counts a failure in advance, so that any number of attempts at a time
 // are no more than one after the other. Of the outcomes below exactly one must
-// follow, unless the attempt failed. The error is an AttemptsError: such an
+// follow, unless the attempt failed. The error is tooManyAttempts: such an
 // attempt is not looked at and does not count.
 func (a *attempts) begin(user UserID, address netip.Addr, now time.Time) (*attempt, error) {
 	a.mu.Lock()
@@ -240,7 +238,7 @@ func (a *attempts) begin(user UserID, address netip.Addr, now time.Time) (*attem
 	try := &attempt{attempts: a, begun: now, user: user, from: network(address)}
 	wait := a.enterLocked(try)
 	if wait > 0 {
-		return nil, &AttemptsError{Wait: wait}
+		return nil, tooManyAttempts(wait)
 	}
 	return try, nil
 }

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"troupe/actors/failure"
 )
 
 var (
@@ -21,9 +23,9 @@ func try(t *testing.T, a *attempts, user UserID, from netip.Addr, now time.Time)
 	if err == nil {
 		return 0
 	}
-	var late *AttemptsError
-	if !errors.As(err, &late) || !errors.Is(err, ErrTooManyAttempts) || late.Wait <= 0 {
-		t.Fatalf("begin: got %v, want an AttemptsError with a wait", err)
+	var late *failure.Error
+	if !errors.As(err, &late) || !errors.Is(err, failure.ErrQuota) || late.Wait <= 0 {
+		t.Fatalf("begin: got %v, want an error with a wait", err)
 	}
 	return late.Wait
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"troupe/actors/failure"
 )
 
 // count returns how many sessions of a user work and how many have ended.
@@ -182,8 +184,8 @@ func TestEndedGiveWay(t *testing.T) {
 		pass(time.Second)
 		hers, session := issued(t, s, Session, "mary.major", 0)
 		works, _ := issued(t, s, Token, "mary.major", 0)
-		if _, _, err := s.CreateToken(t.Context(), CreateCredential{User: "john.doe"}); !errors.Is(err, ErrFull) {
-			t.Errorf("where nothing has ended: got %v, want ErrFull", err)
+		if _, _, err := s.CreateToken(t.Context(), CreateCredential{User: "john.doe"}); !errors.Is(err, failure.ErrBusy) {
+			t.Errorf("where nothing has ended: got %v, want ErrBusy", err)
 		}
 		mustRevoke(t, s, token)
 		pass(time.Second)
@@ -199,8 +201,8 @@ func TestEndedGiveWay(t *testing.T) {
 		issued(t, s, Token, "john.doe", 0)
 		refuses(t, s, Session, hers)
 		accepts(t, s, Token, works, "mary.major")
-		if _, _, err := s.CreateSession(t.Context(), CreateCredential{User: "john.doe"}); !errors.Is(err, ErrFull) {
-			t.Errorf("where nothing has ended any more: got %v, want ErrFull", err)
+		if _, _, err := s.CreateSession(t.Context(), CreateCredential{User: "john.doe"}); !errors.Is(err, failure.ErrBusy) {
+			t.Errorf("where nothing has ended any more: got %v, want ErrBusy", err)
 		}
 		pass(12 * time.Hour) // now the session is idle
 		issued(t, s, Token, "john.doe", 0)

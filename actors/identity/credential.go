@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"troupe/actors/failure"
 )
 
 // Credential is what may be shown of a token or session. The secret is not part
@@ -105,14 +107,14 @@ func digest(secret string) [sha256.Size]byte {
 // checkNote says whether a note can be stored and printed on one line.
 func checkNote(note string) error {
 	if len(note) > noteMaxBytes {
-		return Invalid("the note is longer than %d bytes", noteMaxBytes)
+		return failure.Refuse(failure.ErrInvalid, "the note is longer than %d bytes", noteMaxBytes)
 	}
 	if !utf8.ValidString(note) {
-		return Invalid("the note is not valid UTF-8")
+		return failure.Refuse(failure.ErrInvalid, "the note is not valid UTF-8")
 	}
 	for _, r := range note {
 		if !unicode.IsPrint(r) {
-			return Invalid("the note holds a character that cannot be printed")
+			return failure.Refuse(failure.ErrInvalid, "the note holds a character that cannot be printed")
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@
 // People get their sessions by a password, which SetPassword keeps as argon2id:
 //
 //	SignIn ──► too many failures? ──► one of few places to hash ──► right? ──► a new session
-//	              AttemptsError              ErrBusy                ErrUnauthorized
+//	              ErrQuota                   ErrBusy                ErrUnauthorized
 //
 // or by SignInVouched, when somebody else has recognised them; the session then
 // can have roles of its own.
@@ -27,7 +27,7 @@
 //
 // What it promises:
 //
-//   - Every reason to refuse a credential is the same ErrUnauthorized, found by
+//   - Every reason to refuse a credential is the same failure.ErrUnauthorized, found by
 //     the same work: an unknown id is compared against a dummy.
 //   - A principal has the roles of the newest directory. A user who is disabled
 //     or gone is refused from the next request on, and loses all sessions for

@@ -54,7 +54,7 @@ func newHasher(cost PasswordCost, hashesMax, waitingMax int) *hasher {
 func (h *hasher) enter(ctx context.Context, holder hashHolder) error {
 	if !h.hold(holder) {
 		h.refused.Add(1)
-		return ErrBusy
+		return errBusy
 	}
 	err := h.await(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (h *hasher) await(ctx context.Context) error {
 	defer h.waiting.Add(-1)
 	if h.waiting.Add(1) > h.waitingMax {
 		h.refused.Add(1)
-		return ErrBusy
+		return errBusy
 	}
 	select {
 	case h.slots <- struct{}{}:

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"troupe/actors/failure"
 )
 
 // TestHashesAreBounded holds the slots and the queue: of many at a time so many
@@ -32,7 +34,7 @@ func TestHashesAreBounded(t *testing.T) {
 		for n := range callers {
 			wait.Go(func() {
 				switch _, err := h.hash(t.Context(), hashHolder{user: UserID(strconv.Itoa(n))}, "x"); {
-				case errors.Is(err, ErrBusy):
+				case errors.Is(err, failure.ErrBusy):
 					busy.Add(1)
 				case err != nil:
 					t.Errorf("hash: %v", err)
@@ -76,7 +78,7 @@ func TestHashesAreShared(t *testing.T) {
 			var refused atomic.Int64
 			for range count {
 				wait.Go(func() {
-					if _, err := h.matches(t.Context(), holder, "x", h.unknown); errors.Is(err, ErrBusy) {
+					if _, err := h.matches(t.Context(), holder, "x", h.unknown); errors.Is(err, failure.ErrBusy) {
 						refused.Add(1)
 					} else if err != nil {
 						t.Errorf("matches: %v", err)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"troupe/actors/failure"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -209,7 +211,7 @@ func accepts(t *testing.T, s *Service, kind Kind, secret string, user UserID) {
 func refuses(t *testing.T, s *Service, kind Kind, secret string) {
 	t.Helper()
 	//nolint:errorlint // the very error, so that no cause can shine through
-	if p, err := s.Authenticate(kind, secret); p != nil || err != ErrUnauthorized {
+	if p, err := s.Authenticate(kind, secret); p != nil || err != failure.ErrUnauthorized {
 		t.Errorf("Authenticate: got %+v, %v, want nil and exactly ErrUnauthorized", p, err)
 	}
 }

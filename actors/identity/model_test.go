@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"troupe/actors/failure"
 )
 
 // modelCredential is the oracle's credential: only what a reader of
@@ -78,13 +80,13 @@ func equalsModel(t *testing.T, rt *rapid.T) {
 			}
 			secret, c, err := s.issue(t.Context(), kind, ask)
 			if !m.enabled[ask.User] {
-				if !errors.Is(err, ErrNoUser) {
-					rt.Fatalf("create for a disabled user: got %v, want ErrNoUser", err)
+				if !errors.Is(err, failure.ErrNotFound) {
+					rt.Fatalf("create for a disabled user: got %v, want ErrNotFound", err)
 				}
 				return
 			}
 			if kind == Session && ask.Expires > s.options.SessionMax {
-				if !errors.Is(err, ErrInvalid) {
+				if !errors.Is(err, failure.ErrInvalid) {
 					rt.Fatalf("create a session of %v: got %v, want ErrInvalid", ask.Expires, err)
 				}
 				return
@@ -112,7 +114,7 @@ func equalsModel(t *testing.T, rt *rapid.T) {
 		"revoke": func(rt *rapid.T) {
 			c := pick(rt)
 			err := s.Revoke(t.Context(), c.Kind, c.ID)
-			if err != nil && (!errors.Is(err, ErrNoCredential) || m.accepts(c, c.Kind, time.Now())) {
+			if err != nil && (!errors.Is(err, failure.ErrNotFound) || m.accepts(c, c.Kind, time.Now())) {
 				rt.Fatalf("revoke %s: %v", c.ID, err)
 			}
 			c.ended = true

@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/text/unicode/norm"
+
+	"troupe/actors/failure"
 )
 
 // PasswordCost is what one hash of a password costs whoever guesses, and us at
@@ -67,18 +69,18 @@ func normalPassword(password string) (string, bool) {
 // the rule that it breaks. The error does not repeat the password.
 func checkPassword(user UserID, password string) (string, error) {
 	if !utf8.ValidString(password) {
-		return "", Invalid("the password is not valid UTF-8")
+		return "", failure.Refuse(failure.ErrInvalid, "the password is not valid UTF-8")
 	}
 	normal, ok := normalPassword(password)
 	switch {
 	case !ok:
-		return "", Invalid("the password is longer than %d characters", passwordCharsMax)
+		return "", failure.Refuse(failure.ErrInvalid, "the password is longer than %d characters", passwordCharsMax)
 	case utf8.RuneCountInString(normal) < passwordCharsMin:
-		return "", Invalid("the password is shorter than %d characters", passwordCharsMin)
+		return "", failure.Refuse(failure.ErrInvalid, "the password is shorter than %d characters", passwordCharsMin)
 	case strings.ContainsFunc(normal, unicode.IsControl):
-		return "", Invalid("the password holds a control character, which a login page does not take")
+		return "", failure.Refuse(failure.ErrInvalid, "the password holds a control character, which a login page does not take")
 	case isGuessedFirst(user, normal):
-		return "", Invalid("the password is one of those that are tried first")
+		return "", failure.Refuse(failure.ErrInvalid, "the password is one of those that are tried first")
 	}
 	return normal, nil
 }

@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/crypto/argon2"
 	"pgregory.net/rapid"
+
+	"troupe/actors/failure"
 )
 
 func TestPasswordRules(t *testing.T) {
@@ -46,7 +48,7 @@ func TestPasswordRules(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			normal, err := checkPassword("john.doe", test.password)
-			if (err == nil) != test.want || err != nil && (!errors.Is(err, ErrInvalid) || normal != "") {
+			if (err == nil) != test.want || err != nil && (!errors.Is(err, failure.ErrInvalid) || normal != "") {
 				t.Fatalf("got %q, %v, want it taken: %v", normal, err, test.want)
 			}
 			if err != nil && len(test.password) > 6 && strings.Contains(err.Error(), test.password) {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"testing"
+
+	"troupe/actors/failure"
 )
 
 // TestConcurrentUse has creations, uses and revocations at once while the
@@ -37,8 +39,8 @@ func TestConcurrentUse(t *testing.T) {
 		for range rounds {
 			s.SetDirectory(without)
 			_, _, err := s.CreateToken(t.Context(), CreateCredential{User: "john.doe"})
-			if !errors.Is(err, ErrNoUser) {
-				t.Errorf("create for a user who is gone: got %v, want ErrNoUser", err)
+			if !errors.Is(err, failure.ErrNotFound) {
+				t.Errorf("create for a user who is gone: got %v, want ErrNotFound", err)
 			}
 			s.SetDirectory(with)
 			s.Credentials(Token | Session)

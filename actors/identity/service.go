@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/puzpuzpuz/xsync/v4"
 	"github.com/rs/zerolog"
+
+	"troupe/actors/failure"
 )
 
 // Options says how a Service works. Only Store must be set.
@@ -54,7 +57,7 @@ type Options struct {
 	// other work. Each needs the memory of its cost.
 	HashesMax int
 	// HashesWaitingMax bounds those that wait for that; more are answered with
-	// ErrBusy, and so are those of one address beyond half of all. Zero is 128,
+	// failure.ErrBusy, and so are those of one address beyond half of all. Zero is 128,
 	// which is about three seconds of one core.
 	HashesWaitingMax int
 	// AttemptsMax bounds the accounts, and the addresses, whose failed sign-ins
@@ -241,7 +244,7 @@ func (s *Service) load() error {
 }
 
 // Stop writes the last uses, waits until they are durable or ctx ends, and ends
-// the writer. Authenticate goes on working; every writing call answers ErrStopped.
+// the writer. Authenticate goes on working; every writing call answers ErrUnavailable.
 // It can be called again.
 func (s *Service) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() { close(s.stopping) })
@@ -268,7 +271,7 @@ func (s *Service) SetDirectory(d *Directory) {
 func (s *Service) Directory() *Directory { return s.directory.Load() }
 
 // Authenticate returns the principal of a credential of one of the given kinds,
-// or ErrUnauthorized. It neither blocks nor allocates, but for the first
+// or failure.ErrUnauthorized. It neither blocks nor allocates, but for the first
 // look at a session with roles of its own. The principal is shared: it must not
 // be changed.
 func (s *Service) Authenticate(kind Kind, credential string) (*Principal, error) {
@@ -276,7 +279,7 @@ func (s *Service) Authenticate(kind Kind, credential string) (*Principal, error)
 	if !ok {
 		// Whoever sends this knows that it is malformed: nothing to hide.
 		s.refused.Add(1)
-		return nil, ErrUnauthorized
+		return nil, failure.ErrUnauthorized
 	}
 	e, known := s.entries.Load(id)
 	if !known {
@@ -287,12 +290,12 @@ func (s *Service) Authenticate(kind Kind, credential string) (*Principal, error)
 	// credential from an unknown one.
 	if !e.matches(secret) || e.kind&kind == 0 || !e.usable(now, s.idle) {
 		s.refused.Add(1)
-		return nil, ErrUnauthorized
+		return nil, failure.ErrUnauthorized
 	}
 	p := e.principal(s.directory.Load())
 	if p == nil {
 		s.refused.Add(1)
-		return nil, ErrUnauthorized
+		return nil, failure.ErrUnauthorized
 	}
 	e.touch(now)
 	return p, nil
@@ -301,7 +304,7 @@ func (s *Service) Authenticate(kind Kind, credential string) (*Principal, error)
 // CreateToken makes a token and returns its secret text, which exists nowhere
 // else, once its row is durable. When ctx ends first the outcome is unknown: a
 // token that nobody has the secret of may show up in the list. Errors:
-// ErrNoUser, ErrInvalid, ErrFull, ErrStopped, those of the store.
+// ErrNotFound, ErrInvalid, ErrBusy, ErrUnavailable, those of the store.
 func (s *Service) CreateToken(ctx context.Context, c CreateCredential) (string, Credential, error) {
 	return s.issue(ctx, Token, c)
 }
@@ -318,7 +321,7 @@ func (s *Service) issue(ctx context.Context, kind Kind, c CreateCredential) (str
 		err = s.submit(ctx, change{create: e})
 	}
 	if err != nil {
-		return "", Credential{}, fmt.Errorf("create %s for %q: %w", kind, c.User, err)
+		return "", Credential{}, failure.In("create "+kind.String()+" for", strconv.Quote(string(c.User)), err)
 	}
 	s.options.Log.Info().Stringer("kind", kind).Str("credential", e.id).Str("user", string(c.User)).
 		Msg("credential created")
@@ -329,17 +332,17 @@ func (s *Service) issue(ctx context.Context, kind Kind, c CreateCredential) (str
 // table yet.
 func (s *Service) drawEntry(kind Kind, c CreateCredential) (*entry, string, error) {
 	if s.directory.Load().Principal(c.User) == nil {
-		return nil, "", ErrNoUser
+		return nil, "", errNoUser
 	}
 	if err := checkNote(c.Note); err != nil {
 		return nil, "", err
 	}
 	if c.Expires < 0 {
-		return nil, "", Invalid("it would have expired already")
+		return nil, "", failure.Refuse(failure.ErrInvalid, "it would have expired already")
 	}
 	if kind == Session {
 		if c.Expires > s.options.SessionMax {
-			return nil, "", Invalid("a session ends after %v in any case: ask for no longer, or change session-max", s.options.SessionMax)
+			return nil, "", failure.Refuse(failure.ErrInvalid, "a session ends after %v in any case: ask for no longer, or change session-max", s.options.SessionMax)
 		}
 		c.Expires = cmp.Or(c.Expires, s.options.SessionMax)
 	}
@@ -357,14 +360,14 @@ func (s *Service) drawEntry(kind Kind, c CreateCredential) (*entry, string, erro
 // Revoke ends a credential: it is refused at once, and for good when Revoke has
 // returned nil. Of a whole credential only the id counts; its secret is not
 // looked at and not repeated. Revoking one that has ended already is no error.
-// Errors: ErrNoCredential, ErrStopped, those of the store.
+// Errors: ErrNotFound, ErrUnavailable, those of the store.
 func (s *Service) Revoke(ctx context.Context, kind Kind, id string) error {
 	id, _, _ = strings.Cut(id, ".")
 	if len(id) != idChars {
-		return fmt.Errorf("revoke %s: %w", kind, ErrNoCredential)
+		return failure.In("revoke", kind.String(), errNoCredential)
 	}
 	if err := s.submit(ctx, change{revoke: id, kind: kind}); err != nil {
-		return fmt.Errorf("revoke %s %s: %w", kind, id, err)
+		return failure.In("revoke "+kind.String(), id, err)
 	}
 	s.options.Log.Info().Stringer("kind", kind).Str("credential", id).Msg("credential revoked")
 	return nil

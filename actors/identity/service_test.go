@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"troupe/actors/failure"
 )
 
 // credentialForm is the text form of gateway/INTERFACE.md, "Credentials".
@@ -158,8 +160,8 @@ func TestKindsDoNotMix(t *testing.T) {
 		refuses(t, s, Session, token)
 		refuses(t, s, Token, session)
 		refuses(t, s, 0, token)
-		if err := s.Revoke(t.Context(), Session, tokenShown.ID); !errors.Is(err, ErrNoCredential) {
-			t.Errorf("Revoke of a token as a session: got %v, want ErrNoCredential", err)
+		if err := s.Revoke(t.Context(), Session, tokenShown.ID); !errors.Is(err, failure.ErrNotFound) {
+			t.Errorf("Revoke of a token as a session: got %v, want ErrNotFound", err)
 		}
 		accepts(t, s, Token, token, "john.doe")
 	})
@@ -182,7 +184,7 @@ func TestSessionLimitsAreConfigurable(t *testing.T) {
 	o := Options{SessionIdle: time.Minute, SessionMax: time.Hour}
 	inBubble(t, newMemory(), o, func(t *testing.T, s *Service) {
 		if text, _, err := s.CreateSession(t.Context(), CreateCredential{User: "john.doe", Expires: time.Hour + 1}); text != "" ||
-			!errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "a session ends after 1h0m0s in any case") {
+			!errors.Is(err, failure.ErrInvalid) || !strings.Contains(err.Error(), "a session ends after 1h0m0s in any case") {
 			t.Errorf("a session beyond SessionMax: got %q, %v, want ErrInvalid", text, err)
 		}
 		secret, c := issued(t, s, Session, "john.doe", 0)
@@ -215,14 +217,14 @@ func TestCreateRefuses(t *testing.T) {
 		ask  CreateCredential
 		want error
 	}{
-		{"an unknown user", CreateCredential{User: "nobody"}, ErrNoUser},
-		{"no user", CreateCredential{}, ErrNoUser},
-		{"a disabled user", CreateCredential{User: "gone.girl"}, ErrNoUser},
-		{"a past expiry", CreateCredential{User: "john.doe", Expires: -1}, ErrInvalid},
-		{"a long note", CreateCredential{User: "john.doe", Note: strings.Repeat("x", 201)}, ErrInvalid},
-		{"a note of two lines", CreateCredential{User: "john.doe", Note: "a\nb"}, ErrInvalid},
-		{"a note with a broken character", CreateCredential{User: "john.doe", Note: "\xff"}, ErrInvalid},
-		{"a note that turns the line around", CreateCredential{User: "john.doe", Note: "a\u202eb"}, ErrInvalid},
+		{"an unknown user", CreateCredential{User: "nobody"}, failure.ErrNotFound},
+		{"no user", CreateCredential{}, failure.ErrNotFound},
+		{"a disabled user", CreateCredential{User: "gone.girl"}, failure.ErrNotFound},
+		{"a past expiry", CreateCredential{User: "john.doe", Expires: -1}, failure.ErrInvalid},
+		{"a long note", CreateCredential{User: "john.doe", Note: strings.Repeat("x", 201)}, failure.ErrInvalid},
+		{"a note of two lines", CreateCredential{User: "john.doe", Note: "a\nb"}, failure.ErrInvalid},
+		{"a note with a broken character", CreateCredential{User: "john.doe", Note: "\xff"}, failure.ErrInvalid},
+		{"a note that turns the line around", CreateCredential{User: "john.doe", Note: "a\u202eb"}, failure.ErrInvalid},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -254,8 +256,8 @@ func TestCredentialsMax(t *testing.T) {
 				done <- err
 			}()
 		}
-		if err := <-done; !errors.Is(err, ErrFull) {
-			t.Errorf("the third: got %v, want ErrFull", err)
+		if err := <-done; !errors.Is(err, failure.ErrBusy) {
+			t.Errorf("the third: got %v, want ErrBusy", err)
 		}
 		synctest.Wait()
 		m.confirm()
@@ -344,11 +346,11 @@ func TestStop(t *testing.T) {
 		used := time.Now()
 		stop(t, s)
 		stop(t, s)
-		if _, _, err := s.CreateToken(t.Context(), CreateCredential{User: "john.doe"}); !errors.Is(err, ErrStopped) {
-			t.Errorf("CreateToken: got %v, want ErrStopped", err)
+		if _, _, err := s.CreateToken(t.Context(), CreateCredential{User: "john.doe"}); !errors.Is(err, failure.ErrUnavailable) {
+			t.Errorf("CreateToken: got %v, want ErrUnavailable", err)
 		}
-		if err := s.Revoke(t.Context(), Token, c.ID); !errors.Is(err, ErrStopped) {
-			t.Errorf("Revoke: got %v, want ErrStopped", err)
+		if err := s.Revoke(t.Context(), Token, c.ID); !errors.Is(err, failure.ErrUnavailable) {
+			t.Errorf("Revoke: got %v, want ErrUnavailable", err)
 		}
 		accepts(t, s, Token, secret, "john.doe")
 

@@ -3,11 +3,11 @@ package identity
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
 
+	"troupe/actors/failure"
 	"troupe/statemachine"
 )
 
@@ -16,32 +16,32 @@ import (
 // zero address is an unknown one. The id is a new one at every sign-in.
 //
 // Unknown and disabled users, users without a password and wrong passwords are
-// the same ErrUnauthorized and the same work. Other errors: ErrTooManyAttempts
-// (an AttemptsError), ErrBusy, ErrFull, ErrStopped, those of the store and of
+// the same failure.ErrUnauthorized and the same work. Other errors: ErrQuota
+// (with Error.Wait), ErrBusy, ErrUnavailable, those of the store and of
 // ctx; with them nobody was signed in.
 //
 // It blocks for the time of a hash, and for those in front of it.
 func (s *Service) SignIn(ctx context.Context, user UserID, password string, address netip.Addr) (string, *Principal, error) {
 	normal, possible := normalPassword(password)
 	if !possible || !statemachine.IsIdentifier(string(user)) {
-		return "", nil, fmt.Errorf("sign in: %w", s.turnAway(user, address))
+		return "", nil, failure.In("sign in", "", s.turnAway(user, address))
 	}
 	try, err := s.begin(user, address)
 	if err != nil {
-		return "", nil, fmt.Errorf("sign in %q: %w", user, err)
+		return "", nil, failure.In("sign in", strconv.Quote(string(user)), err)
 	}
 	known, right, err := s.verify(ctx, try.holder(), user, normal)
 	if err != nil {
 		try.abandoned()
-		return "", nil, fmt.Errorf("sign in %q: %w", user, err)
+		return "", nil, failure.In("sign in", strconv.Quote(string(user)), err)
 	}
 	if !right {
 		s.signInFailed(user, address)
-		return "", nil, fmt.Errorf("sign in %q: %w", user, ErrUnauthorized)
+		return "", nil, failure.In("sign in", strconv.Quote(string(user)), failure.ErrUnauthorized)
 	}
 	secret, p, err := s.openSession(ctx, opening{user: user, proof: known, how: "signed in", address: address})
 	switch {
-	case errors.Is(err, ErrUnauthorized):
+	case errors.Is(err, failure.ErrUnauthorized):
 		s.signInFailed(user, address)
 		return "", nil, err
 	case err != nil:
@@ -52,7 +52,7 @@ func (s *Service) SignIn(ctx context.Context, user UserID, password string, addr
 	return secret, p, nil
 }
 
-// begin counts an attempt. The error is an AttemptsError.
+// begin counts an attempt. The error is tooManyAttempts.
 func (s *Service) begin(user UserID, address netip.Addr) (*attempt, error) {
 	account := user
 	if !statemachine.IsIdentifier(string(user)) {
@@ -74,7 +74,7 @@ func (s *Service) turnAway(user UserID, address netip.Addr) error {
 		return err
 	}
 	s.signInFailed(user, address)
-	return ErrUnauthorized
+	return failure.ErrUnauthorized
 }
 
 // verify looks whether the password is the user's, and returns which one that
@@ -106,22 +106,22 @@ type Vouched struct {
 
 // SignInVouched makes a session without a password, for somebody whose identity
 // the caller has made sure of; otherwise it is as SignIn. Errors:
-// ErrUnauthorized when identity.yaml does not name the user or names the user as
-// disabled; ErrInvalid for too many roles, ErrFull, ErrStopped, those of the
+// failure.ErrUnauthorized when identity.yaml does not name the user or names the user as
+// disabled; ErrInvalid for too many roles, ErrBusy, ErrUnavailable, those of the
 // store and of ctx.
 func (s *Service) SignInVouched(ctx context.Context, v Vouched) (string, *Principal, error) {
 	if s.directory.Load().Principal(v.User) == nil {
 		s.signInFailed(v.User, v.Address)
-		return "", nil, fmt.Errorf("sign in: %w", ErrUnauthorized)
+		return "", nil, failure.In("sign in", "", failure.ErrUnauthorized)
 	}
 	roles := slices.Clone(v.Roles)
 	slices.Sort(roles)
 	roles = slices.Compact(roles)
 	if len(roles) > sessionRolesMax || slices.ContainsFunc(roles, func(r RoleID) bool { return !statemachine.IsIdentifier(string(r)) }) {
-		return "", nil, fmt.Errorf("sign in %q: %w", v.User, Invalid("these roles are too many or cannot be"))
+		return "", nil, failure.In("sign in", strconv.Quote(string(v.User)), failure.Refuse(failure.ErrInvalid, "these roles are too many or cannot be"))
 	}
 	secret, p, err := s.openSession(ctx, opening{user: v.User, roles: roles, how: "signed in by the provider", address: v.Address})
-	if errors.Is(err, ErrUnauthorized) {
+	if errors.Is(err, failure.ErrUnauthorized) {
 		s.signInFailed(v.User, v.Address)
 	}
 	return secret, p, err
@@ -151,11 +151,11 @@ func (s *Service) openSession(ctx context.Context, o opening) (string, *Principa
 	if err == nil {
 		p = e.principal(s.directory.Load())
 	}
-	if errors.Is(err, ErrNoUser) || err == nil && p == nil { // disabled meanwhile
-		err = ErrUnauthorized
+	if errors.Is(err, errNoUser) || err == nil && p == nil { // disabled meanwhile
+		err = failure.ErrUnauthorized
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("sign in %q: %w", o.user, err)
+		return "", nil, failure.In("sign in", strconv.Quote(string(o.user)), err)
 	}
 	s.signIns.Add(1)
 	line := s.options.Log.Info().Str("user", string(o.user)).Str("credential", e.id).Stringer("address", o.address)
@@ -193,11 +193,11 @@ func loggedName(user UserID) string {
 }
 
 // SignOut ends the session of a whole secret text. It is refused at once, and for
-// good when SignOut has returned nil. Errors: ErrUnauthorized when it is not a
-// session that works, ErrStopped, those of the store.
+// good when SignOut has returned nil. Errors: failure.ErrUnauthorized when it is not a
+// session that works, ErrUnavailable, those of the store.
 func (s *Service) SignOut(ctx context.Context, session string) error {
 	if _, err := s.Authenticate(Session, session); err != nil {
-		return fmt.Errorf("sign out: %w", err)
+		return failure.In("sign out", "", err)
 	}
 	return s.Revoke(ctx, Session, session)
 }
@@ -206,7 +206,7 @@ func (s *Service) SignOut(ctx context.Context, session string) error {
 // password is durable and all sessions of the user have ended for good; tokens
 // stay. A password may have 8 to 256 characters of any kind but control
 // characters, and must not be one of those that everybody tries first (NIST SP
-// 800-63B). Errors: ErrNoUser, ErrInvalid, ErrBusy, ErrStopped, those of the
+// 800-63B). Errors: ErrNotFound, ErrInvalid, ErrBusy, ErrUnavailable, those of the
 // store and of ctx. After one of the last two, sessions may have ended and the
 // password may be the new one; setting it again makes both sure.
 func (s *Service) SetPassword(ctx context.Context, user UserID, password string) error {
@@ -215,7 +215,7 @@ func (s *Service) SetPassword(ctx context.Context, user UserID, password string)
 		err = s.submit(ctx, change{password: p})
 	}
 	if err != nil {
-		return fmt.Errorf("set password of %q: %w", user, err)
+		return failure.In("set password of", strconv.Quote(string(user)), err)
 	}
 	s.attempts.forget(user)
 	s.options.Log.Info().Str("user", string(user)).Msg("password set")
@@ -224,7 +224,7 @@ func (s *Service) SetPassword(ctx context.Context, user UserID, password string)
 
 func (s *Service) newPassword(ctx context.Context, user UserID, text string) (*newPassword, error) {
 	if s.directory.Load().Principal(user) == nil {
-		return nil, ErrNoUser
+		return nil, errNoUser
 	}
 	normal, err := checkPassword(user, text)
 	if err != nil {

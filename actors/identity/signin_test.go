@@ -15,6 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 )
 
@@ -113,7 +114,7 @@ func TestSignInIsRefusedAlike(t *testing.T) {
 		} {
 			done = nil
 			_, _, err := s.SignIn(t.Context(), try.user, try.password, netip.Addr{})
-			if want := fmt.Sprintf("sign in %q: %v", try.user, ErrUnauthorized); !errors.Is(err, ErrUnauthorized) || err.Error() != want {
+			if want := fmt.Sprintf("sign in %q: %v", try.user, failure.ErrUnauthorized); !errors.Is(err, failure.ErrUnauthorized) || err.Error() != want {
 				t.Errorf("%s: got %v, want %s", cause, err, want)
 			}
 			if len(done) != 1 || done[0] != (work{cheap, saltBytes, hashBytes}) {
@@ -123,11 +124,11 @@ func TestSignInIsRefusedAlike(t *testing.T) {
 		// What can be no name or no password needs no work.
 		done = nil
 		for _, user := range []UserID{"", "john doe", "-x", "système", UserID(strings.Repeat("x", 129)), "john.doe\n", "\xff"} {
-			turnedAway(t, s, user, oak, ErrUnauthorized)
+			turnedAway(t, s, user, oak, failure.ErrUnauthorized)
 		}
 		pass(time.Hour) // john.doe would have to wait
 		for _, password := range []string{strings.Repeat("x", 257), strings.Repeat("x", 1<<20), "\xff"} {
-			turnedAway(t, s, "john.doe", password, ErrUnauthorized)
+			turnedAway(t, s, "john.doe", password, failure.ErrUnauthorized)
 		}
 		if len(done) != 0 {
 			t.Errorf("got %d hashes for what can be nobody's", len(done))
@@ -155,7 +156,7 @@ func TestSignInBacksOff(t *testing.T) {
 	s := open(t, newMemory(), Options{Clock: clock})
 	mustSet(t, s, "john.doe", oak)
 	for range 5 {
-		turnedAway(t, s, "john.doe", "wrong", ErrUnauthorized)
+		turnedAway(t, s, "john.doe", "wrong", failure.ErrUnauthorized)
 	}
 	hashes := 0
 	inner := s.hasher.derive
@@ -164,28 +165,28 @@ func TestSignInBacksOff(t *testing.T) {
 		return inner(p, salt, cost, bytes)
 	}
 	// Even the right password is not looked at, and unknown users wait as well.
-	turnedAway(t, s, "john.doe", oak, ErrTooManyAttempts)
+	turnedAway(t, s, "john.doe", oak, failure.ErrQuota)
 	if hashes != 0 || s.Metrics().SignInsRefused != 1 {
 		t.Errorf("got %d hashes and %+v", hashes, s.Metrics())
 	}
 	for i := range 6 {
-		want := ErrUnauthorized
+		want := failure.ErrUnauthorized
 		if i == 5 {
-			want = ErrTooManyAttempts
+			want = failure.ErrQuota
 		}
 		turnedAway(t, s, "nobody", oak, want)
 	}
 	advance(time.Second)
 	signedIn(t, s, "john.doe", oak)
 	for range 4 { // the success has made the account new
-		turnedAway(t, s, "john.doe", "wrong", ErrUnauthorized)
+		turnedAway(t, s, "john.doe", "wrong", failure.ErrUnauthorized)
 	}
 	signedIn(t, s, "john.doe", oak)
 	// A new password does as well.
 	for range 5 {
-		turnedAway(t, s, "mary.major", "wrong", ErrUnauthorized)
+		turnedAway(t, s, "mary.major", "wrong", failure.ErrUnauthorized)
 	}
-	turnedAway(t, s, "mary.major", "wrong", ErrTooManyAttempts)
+	turnedAway(t, s, "mary.major", "wrong", failure.ErrQuota)
 	mustSet(t, s, "mary.major", oak)
 	signedIn(t, s, "mary.major", oak)
 }
@@ -214,9 +215,9 @@ func TestImpossibleSignInsBackOff(t *testing.T) {
 			o := Options{Log: zerolog.New(&log).Level(zerolog.InfoLevel), Clock: func() time.Time { return someDay }}
 			s := open(t, newMemory(), o)
 			for n := range 1000 {
-				want := ErrUnauthorized
+				want := failure.ErrUnauthorized
 				if n >= c.looked {
-					want = ErrTooManyAttempts
+					want = failure.ErrQuota
 				}
 				user, password := c.try(n)
 				if _, _, err := s.SignIn(t.Context(), user, password, c.address); !errors.Is(err, want) {
@@ -242,9 +243,9 @@ func TestImpossibleSignInsBackOff(t *testing.T) {
 	signedIn(t, s, "mary.major", oak)
 	for n := range 600 {
 		user, password := nameless(n)
-		turnedAway(t, s, user, password, ErrUnauthorized)
+		turnedAway(t, s, user, password, failure.ErrUnauthorized)
 	}
-	turnedAway(t, s, "john.doe", oak, ErrTooManyAttempts)
+	turnedAway(t, s, "john.doe", oak, failure.ErrQuota)
 	signedIn(t, s, "mary.major", oak)
 }
 
@@ -254,7 +255,7 @@ func TestWrongNamesDoNotLockOut(t *testing.T) {
 	s := open(t, newMemory(), Options{Clock: func() time.Time { return someDay }})
 	mustSet(t, s, "john.doe", oak)
 	for n := range 40 {
-		turnedAway(t, s, UserID(fmt.Sprintf("wrong%d", n)), oak, ErrUnauthorized)
+		turnedAway(t, s, UserID(fmt.Sprintf("wrong%d", n)), oak, failure.ErrUnauthorized)
 	}
 	signedIn(t, s, "john.doe", oak)
 }
@@ -266,9 +267,9 @@ func TestBusyDoesNotCount(t *testing.T) {
 	s.hasher.slots <- struct{}{}
 	s.hasher.waiting.Add(1)
 	for range 50 {
-		turnedAway(t, s, "john.doe", oak, ErrBusy)
+		turnedAway(t, s, "john.doe", oak, failure.ErrBusy)
 	}
-	if err := s.SetPassword(t.Context(), "john.doe", oak); !errors.Is(err, ErrBusy) {
+	if err := s.SetPassword(t.Context(), "john.doe", oak); !errors.Is(err, failure.ErrBusy) {
 		t.Errorf("SetPassword: got %v, want ErrBusy", err)
 	}
 	s.hasher.waiting.Add(-1)
@@ -283,12 +284,12 @@ func TestBusyDoesNotCount(t *testing.T) {
 
 func TestSetPassword(t *testing.T) {
 	inBubble(t, newMemory(), Options{}, func(t *testing.T, s *Service) {
-		for user, want := range map[UserID]error{"nobody": ErrNoUser, "gone.girl": ErrNoUser, "": ErrNoUser} {
+		for user, want := range map[UserID]error{"nobody": failure.ErrNotFound, "gone.girl": failure.ErrNotFound, "": failure.ErrNotFound} {
 			if err := s.SetPassword(t.Context(), user, oak); !errors.Is(err, want) {
 				t.Errorf("SetPassword of %q: got %v, want %v", user, err, want)
 			}
 		}
-		if err := s.SetPassword(t.Context(), "john.doe", "short"); !errors.Is(err, ErrInvalid) {
+		if err := s.SetPassword(t.Context(), "john.doe", "short"); !errors.Is(err, failure.ErrInvalid) {
 			t.Errorf("a short password: got %v, want ErrInvalid", err)
 		}
 		mustSet(t, s, "john.doe", oak)
@@ -302,7 +303,7 @@ func TestSetPassword(t *testing.T) {
 		refuses(t, s, Session, made)
 		accepts(t, s, Session, others, "mary.major")
 		accepts(t, s, Token, token, "john.doe")
-		turnedAway(t, s, "john.doe", oak, ErrUnauthorized)
+		turnedAway(t, s, "john.doe", oak, failure.ErrUnauthorized)
 		signedIn(t, s, "john.doe", "another oak")
 	})
 }
@@ -369,8 +370,8 @@ func TestOldPasswordDuringAChange(t *testing.T) {
 		changed := make(chan error, 1)
 		go func() { changed <- s.SetPassword(context.Background(), "john.doe", "another oak") }()
 		synctest.Wait() // the change is appended
-		turnedAway(t, s, "john.doe", oak, ErrUnauthorized)
-		turnedAway(t, s, "john.doe", "another oak", ErrUnauthorized)
+		turnedAway(t, s, "john.doe", oak, failure.ErrUnauthorized)
+		turnedAway(t, s, "john.doe", "another oak", failure.ErrUnauthorized)
 		m.confirm()
 		if err := <-changed; err != nil {
 			t.Errorf("SetPassword: %v", err)
@@ -378,7 +379,7 @@ func TestOldPasswordDuringAChange(t *testing.T) {
 		session := <-before
 		refuses(t, s, Session, session)
 		refuses(t, open(t, m.crash(0), Options{}), Session, session)
-		turnedAway(t, s, "john.doe", oak, ErrUnauthorized)
+		turnedAway(t, s, "john.doe", oak, failure.ErrUnauthorized)
 		signedIn(t, s, "john.doe", "another oak")
 	})
 }
@@ -395,7 +396,7 @@ func TestProofIsAskedAgain(t *testing.T) {
 		}
 		return derive(p, salt, cost, bytes)
 	}
-	turnedAway(t, s, "john.doe", oak, ErrUnauthorized)
+	turnedAway(t, s, "john.doe", oak, failure.ErrUnauthorized)
 	if list := s.Credentials(Session); len(list) != 0 {
 		t.Errorf("sessions: got %+v, want none", list)
 	}
@@ -405,7 +406,7 @@ func TestProofIsAskedAgain(t *testing.T) {
 		s.SetDirectory(parse(t, staffJohnDisabled))
 		return derive(p, salt, cost, bytes)
 	}
-	turnedAway(t, s, "john.doe", "another oak", ErrUnauthorized)
+	turnedAway(t, s, "john.doe", "another oak", failure.ErrUnauthorized)
 }
 
 // TestFailedChange holds that a change which the store refuses changes nothing
@@ -428,7 +429,7 @@ func TestFailedChange(t *testing.T) {
 	turnedAway(t, s, "john.doe", oak, full)
 	setFail(nil)
 	refuses(t, s, Session, session)
-	turnedAway(t, s, "john.doe", "another oak", ErrUnauthorized)
+	turnedAway(t, s, "john.doe", "another oak", failure.ErrUnauthorized)
 	signedIn(t, s, "john.doe", oak)
 	// The end of the session was not stored. Setting the password again does it.
 	accepts(t, open(t, m.crash(0), Options{}), Session, session, "john.doe")
@@ -457,14 +458,14 @@ func TestSessionsOfSignInsEnd(t *testing.T) {
 		}, false},
 		{"its id alone does not end it", func(t *testing.T, s *Service, session string) {
 			for _, text := range []string{session[:idChars], session[:len(session)-1], changeAt(session, len(session)-1), "", strings.Repeat("x", len(session))} {
-				if err := s.SignOut(t.Context(), text); !errors.Is(err, ErrUnauthorized) {
+				if err := s.SignOut(t.Context(), text); !errors.Is(err, failure.ErrUnauthorized) {
 					t.Errorf("SignOut of %q: got %v, want ErrUnauthorized", text, err)
 				}
 			}
 		}, true},
 		{"a token cannot be signed out", func(t *testing.T, s *Service, _ string) {
 			token, _ := issued(t, s, Token, "john.doe", 0)
-			if err := s.SignOut(t.Context(), token); !errors.Is(err, ErrUnauthorized) {
+			if err := s.SignOut(t.Context(), token); !errors.Is(err, failure.ErrUnauthorized) {
 				t.Errorf("SignOut of a token: got %v, want ErrUnauthorized", err)
 			}
 			accepts(t, s, Token, token, "john.doe")
@@ -481,7 +482,7 @@ func TestSessionsOfSignInsEnd(t *testing.T) {
 					return
 				}
 				refuses(t, s, Session, session)
-				if err := s.SignOut(t.Context(), session); !errors.Is(err, ErrUnauthorized) {
+				if err := s.SignOut(t.Context(), session); !errors.Is(err, failure.ErrUnauthorized) {
 					t.Errorf("SignOut afterwards: got %v, want ErrUnauthorized", err)
 				}
 			})
@@ -520,13 +521,13 @@ func TestPasswordsSurviveARestart(t *testing.T) {
 	run(func(s *Service) {
 		refuses(t, s, Session, ended)
 		accepts(t, s, Session, session, "john.doe")
-		turnedAway(t, s, "john.doe", oak, ErrUnauthorized)
+		turnedAway(t, s, "john.doe", oak, failure.ErrUnauthorized)
 		signedIn(t, s, "john.doe", "another oak")
 		signedIn(t, s, "mary.major", oak)
 		stop(t, s)
-		turnedAway(t, s, "john.doe", "another oak", ErrStopped)
-		if err := s.SetPassword(t.Context(), "john.doe", oak); !errors.Is(err, ErrStopped) {
-			t.Errorf("SetPassword after Stop: got %v, want ErrStopped", err)
+		turnedAway(t, s, "john.doe", "another oak", failure.ErrUnavailable)
+		if err := s.SetPassword(t.Context(), "john.doe", oak); !errors.Is(err, failure.ErrUnavailable) {
+			t.Errorf("SetPassword after Stop: got %v, want ErrUnavailable", err)
 		}
 	})
 }
@@ -541,7 +542,7 @@ func TestCorruptPasswordsAreRefused(t *testing.T) {
 	damaged.durable[key+"john.doe"] = damaged.durable[key+"mary.major"] // another's row opens nothing
 	damaged.durable[key+"third"] = []byte{1}
 	again := open(t, damaged, Options{})
-	turnedAway(t, again, "john.doe", oak, ErrUnauthorized)
+	turnedAway(t, again, "john.doe", oak, failure.ErrUnauthorized)
 	signedIn(t, again, "mary.major", oak)
 	if got := again.Metrics().Corrupt; got != 2 {
 		t.Errorf("corrupt: got %d, want 2", got)
@@ -609,7 +610,7 @@ func TestConcurrentSignIns(t *testing.T) {
 				switch {
 				case err == nil:
 					_, _ = s.Authenticate(Session, session) // it may have ended already
-				case !errors.Is(err, ErrUnauthorized) && !errors.Is(err, ErrTooManyAttempts):
+				case !errors.Is(err, failure.ErrUnauthorized) && !errors.Is(err, failure.ErrQuota):
 					t.Errorf("SignIn: %v", err)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 )
 
@@ -85,14 +86,14 @@ func TestVouchedIsRefused(t *testing.T) {
 		vouched Vouched
 		want    error
 	}{
-		"an unknown user":        {Vouched{User: "nobody"}, ErrUnauthorized},
-		"a disabled user":        {Vouched{User: "gone.girl", Roles: []RoleID{"boss"}}, ErrUnauthorized},
-		"nobody":                 {Vouched{}, ErrUnauthorized},
-		"another case":           {Vouched{User: "John.Doe"}, ErrUnauthorized},
-		"a name that breaks log": {Vouched{User: "x\n{}"}, ErrUnauthorized},
-		"too many roles":         {Vouched{User: "john.doe", Roles: many}, ErrInvalid},
-		"a role that cannot be":  {Vouched{User: "john.doe", Roles: []RoleID{"a b"}}, ErrInvalid},
-		"a role without a name":  {Vouched{User: "john.doe", Roles: []RoleID{""}}, ErrInvalid},
+		"an unknown user":        {Vouched{User: "nobody"}, failure.ErrUnauthorized},
+		"a disabled user":        {Vouched{User: "gone.girl", Roles: []RoleID{"boss"}}, failure.ErrUnauthorized},
+		"nobody":                 {Vouched{}, failure.ErrUnauthorized},
+		"another case":           {Vouched{User: "John.Doe"}, failure.ErrUnauthorized},
+		"a name that breaks log": {Vouched{User: "x\n{}"}, failure.ErrUnauthorized},
+		"too many roles":         {Vouched{User: "john.doe", Roles: many}, failure.ErrInvalid},
+		"a role that cannot be":  {Vouched{User: "john.doe", Roles: []RoleID{"a b"}}, failure.ErrInvalid},
+		"a role without a name":  {Vouched{User: "john.doe", Roles: []RoleID{""}}, failure.ErrInvalid},
 	} {
 		if secret, p, err := s.SignInVouched(t.Context(), c.vouched); secret != "" || p != nil || !errors.Is(err, c.want) {
 			t.Errorf("%s: got %q, %+v, %v, want %v", name, secret, p, err, c.want)

@@ -2,10 +2,14 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/puzpuzpuz/xsync/v4"
+
+	"troupe/actors/failure"
+	"troupe/persistence"
 )
 
 // ledger is where credentials are kept: rows under kind and id.
@@ -44,12 +48,17 @@ func (s *Service) submit(ctx context.Context, c change) error {
 	select {
 	case s.changes <- c:
 	case <-s.stopping:
-		return ErrStopped
+		return errStopped
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	select {
 	case err := <-c.done:
+		if errors.Is(err, persistence.ErrOutcomeUnknown) {
+			return &failure.Error{
+				Kind: failure.ErrOutcomeUnknown, Reason: "the outcome is unknown; it is safe to repeat the request", Cause: err,
+			}
+		}
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
@@ -129,7 +138,7 @@ func (w *writer) apply(c change) {
 		e, known = w.leaving.Load(c.revoke)
 	}
 	if !known || e.kind != c.kind {
-		c.done <- ErrNoCredential
+		c.done <- errNoCredential
 		return
 	}
 	w.revoke(e)
@@ -154,14 +163,14 @@ func (w *writer) append(rows []row, done func(error)) {
 func (w *writer) create(e *entry, known *proof, done chan<- error) {
 	switch {
 	case known != nil && !known.holds(): // the password has changed meanwhile
-		done <- ErrUnauthorized
+		done <- failure.ErrUnauthorized
 		return
 	case w.directory.Load().Principal(e.user) == nil: // the user has left meanwhile
-		done <- ErrNoUser
+		done <- errNoUser
 		return
 	case !w.makeRoom():
 		w.full.Add(1)
-		done <- ErrFull
+		done <- errFull
 		return
 	}
 	var rows []row

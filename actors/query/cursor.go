@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"fmt"
 	"strings"
 
 	"troupe/actors/failure"
@@ -24,7 +23,7 @@ const (
 
 // ErrCursor: the cursor is malformed or of another list. It wraps
 // failure.ErrInvalid.
-var ErrCursor = fmt.Errorf("%w: the cursor is not of this list", failure.ErrInvalid)
+var ErrCursor = failure.Refuse(failure.ErrInvalid, "the cursor is not of this list")
 
 // List names a list that comes in pages: its kind and what it was asked for.
 type List []string

@@ -3,7 +3,6 @@ package query
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"slices"
 
 	"troupe/actors/failure"
@@ -35,7 +34,7 @@ func (q *query) evaluate(c *candidate) (show bool, err error) {
 	q.name = instanceid.Text(c.id)
 	if q.record, err = statemachine.ParseRecord(c.record); err != nil {
 		q.service.damaged.Add(1)
-		return false, fmt.Errorf("%w: instance %s: %w", failure.ErrExecution, q.name, err)
+		return false, failure.Errorf(failure.ErrExecution, "instance %s: %w", q.name, err)
 	}
 	if q.right == statemachine.ByInstance {
 		ok, err := q.mayRead()
@@ -75,7 +74,7 @@ func (q *query) mayRead() (bool, error) {
 	}
 	in, err := of.Restore(q.name, q.record)
 	if err != nil {
-		return false, fmt.Errorf("%w: instance %s: %w", failure.ErrExecution, q.name, err)
+		return false, failure.Errorf(failure.ErrExecution, "instance %s: %w", q.name, err)
 	}
 	return q.rules.MayRead(statemachine.View{Instance: &in, Of: of}, q.caller, q.now), nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -48,7 +47,7 @@ func (s *Service) Query(ctx context.Context, req *Request, yield func(item []byt
 		err = q.withSlots(ctx)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("query %s: %w", req.WorkflowID, err)
+		return nil, failure.In("query", req.WorkflowID, err)
 	}
 	return q.end, nil
 }
@@ -108,13 +107,13 @@ func (s *Service) newQuery(req *Request, yield func([]byte) error) (*query, erro
 		return nil, failure.ErrForbidden
 	}
 	if q.filter, err = filter.Parse([]byte(req.Filter), filter.Options{Private: manages}); err != nil {
-		return nil, fmt.Errorf("%w: %w", failure.ErrInvalid, err)
+		return nil, failure.Refuse(failure.ErrInvalid, "%w", err)
 	}
 	if err := q.fields.parse(req.Fields, manages); err != nil {
 		return nil, err
 	}
 	if req.Limit < 0 || req.Limit > limitMax || req.Limit == 0 && req.Cursor != "" {
-		return nil, fmt.Errorf("%w: the limit must be 1 to %d", failure.ErrInvalid, limitMax)
+		return nil, failure.Refuse(failure.ErrInvalid, "the limit must be 1 to %d", limitMax)
 	}
 	if err := q.checkSort(manages); err != nil {
 		return nil, err
@@ -139,7 +138,7 @@ func (f *extraFields) parse(names []string, manages bool) error {
 	for i, name := range names {
 		switch {
 		case slices.Contains(names[:i], name):
-			return fmt.Errorf("%w: the field %s is named twice", failure.ErrInvalid, data.Quote(name))
+			return failure.Refuse(failure.ErrInvalid, "the field %s is named twice", data.Quote(name))
 		case name == "svcHistory":
 			f.history = true
 		case name == "svcRedirect":
@@ -147,7 +146,7 @@ func (f *extraFields) parse(names []string, manages bool) error {
 		case name == "svcPrivate" && manages:
 			f.private = true
 		default:
-			return fmt.Errorf("%w: %s is no field that can be added", failure.ErrInvalid, data.Quote(name))
+			return failure.Refuse(failure.ErrInvalid, "%s is no field that can be added", data.Quote(name))
 		}
 	}
 	return nil
@@ -163,7 +162,7 @@ func (q *query) checkSort(manages bool) error {
 	}
 	ix := q.service.o.Catalog.Indexes().Find(q.workflowID, path)
 	if ix == nil || ix.Field().Private() && !manages {
-		return fmt.Errorf("%w: there is no index on %s to sort by", failure.ErrInvalid, data.Quote(path))
+		return failure.Refuse(failure.ErrInvalid, "there is no index on %s to sort by", data.Quote(path))
 	}
 	q.sort = ix
 	return nil
@@ -192,9 +191,9 @@ func (s *Service) reason(err error) error {
 	case err == nil:
 		return nil
 	case s.stopped.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, failure.ErrBusy)):
-		return fmt.Errorf("%w: %w", failure.ErrUnavailable, err)
+		return failure.Errorf(failure.ErrUnavailable, "%w", err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w: %w", failure.ErrBusy, err)
+		return failure.Errorf(failure.ErrBusy, "%w", err)
 	}
 	return err
 }
@@ -209,7 +208,7 @@ func (q *query) run() error {
 // answer reads the candidates of the chosen plan.
 func (q *query) answer() error {
 	if q.sort != nil && !slices.Contains(q.indexes, q.sort) {
-		return fmt.Errorf("%w: the index on %s is gone", failure.ErrInvalid, data.Quote(q.sort.Path()))
+		return failure.Refuse(failure.ErrInvalid, "the index on %s is gone", data.Quote(q.sort.Path()))
 	}
 	chosen, err := q.choose()
 	if err != nil {
@@ -286,7 +285,7 @@ func (q *query) awaitDurable() error {
 	select {
 	case err := <-q.confirmed:
 		if err != nil {
-			return fmt.Errorf("%w: %w", failure.ErrUnavailable, err) // a read has no outcome to be in doubt about
+			return failure.Errorf(failure.ErrUnavailable, "%w", err) // a read has no outcome to be in doubt about
 		}
 		q.durable = true
 		return nil
@@ -336,7 +335,7 @@ func (q *query) iterate(chosen plan) (iterator, error) {
 		return q.sorted(chosen)
 	}
 	if !slices.Contains(q.ready, q.sort) {
-		return nil, fmt.Errorf("%w: the index on %s is still being built", failure.ErrBusy, data.Quote(q.sort.Path()))
+		return nil, failure.Errorf(failure.ErrBusy, "the index on %s is still being built", data.Quote(q.sort.Path()))
 	}
 	path := q.sort.Path()
 	q.explain.Plan, q.explain.Index, q.byValue = planSorted, &path, true

@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
@@ -59,7 +58,7 @@ func (s *Service) merged(t *throttle, prefix []byte, visit func(Row) error) (err
 	snapshot := s.o.Store.Snapshot()
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
 	if err := s.o.Store.AwaitDurable(); err != nil {
-		return fmt.Errorf("%w: %w", failure.ErrUnavailable, err) // a read has no outcome to be in doubt about
+		return failure.Errorf(failure.ErrUnavailable, "%w", err) // a read has no outcome to be in doubt about
 	}
 	var read int64
 	m := &merged{cursor: snapshot.Merge(persistence.Range{Prefix: prefix}), kind: listRow, rows: &read}

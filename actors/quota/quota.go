@@ -44,24 +44,14 @@ func (q *Limits) Validate() error {
 	return errors.Join(faults...)
 }
 
-// Error is the error of a request that a quota refuses. It wraps failure.ErrQuota, and
-// its text behind that is meant for the caller.
-type Error struct {
-	// Quota is what the quota is, for people.
-	Quota string
-	// Wait is the time until a request of the kind passes, or FullWait.
-	Wait time.Duration
+// exceeded is the error of a request that a quota refuses.
+func exceeded(wait time.Duration, quota string) error {
+	return &failure.Error{Kind: failure.ErrQuota, Reason: quota + "; nothing was done", Wait: wait}
 }
 
 // FullWait is the wait for a quota that time does not give back. It is longer than
 // clients wait by themselves, so that they give up and show the reason.
 const FullWait = time.Hour
-
-func (e *Error) Error() string {
-	return fmt.Sprintf("%v: %s; nothing was done", failure.ErrQuota, e.Quota)
-}
-
-func (e *Error) Unwrap() error { return failure.ErrQuota }
 
 // MayAdd asks the quota of history entries for an instance that has so many.
 func (q *Limits) MayAdd(entries uint64) error {
@@ -69,7 +59,7 @@ func (q *Limits) MayAdd(entries uint64) error {
 	if most == 0 || entries < uint64(most) {
 		return nil
 	}
-	return &Error{Quota: fmt.Sprintf("an instance may have %s, and this one has as many", counted(most, "history entry", "history entries")), Wait: FullWait}
+	return exceeded(FullWait, fmt.Sprintf("an instance may have %s, and this one has as many", counted(most, "history entry", "history entries")))
 }
 
 // Buckets hold each user to a rate. A nil one lets everything pass. Its methods are
@@ -113,7 +103,7 @@ func (b *Buckets) Take(user identity.UserID, now time.Time) error {
 		return nil
 	}
 	token.CancelAt(now)
-	return &Error{Quota: fmt.Sprintf("a user may send %s a second", counted(b.perSecond, b.what, b.what+"s")), Wait: wait}
+	return exceeded(wait, fmt.Sprintf("a user may send %s a second", counted(b.perSecond, b.what, b.what+"s")))
 }
 
 // Sweep forgets full buckets: what is left is bounded by who sent something since

@@ -1,10 +1,18 @@
 package repository
 
-import "errors"
+import (
+	"errors"
+	"fmt"
 
-// ErrTooLarge: Open found a file that is larger than its source hands out (413).
-// Every other error is one of package workflow.
-var ErrTooLarge = errors.New("file too large")
+	"troupe/actors/failure"
+)
+
+// TooLarge is what a Source's Open returns for a file of more bytes than it hands out.
+func TooLarge(bytesMax int64) error {
+	return &failure.Error{
+		Kind: failure.ErrTooLarge, Reason: "the file is too large", Cause: fmt.Errorf("more than %d bytes", bytesMax),
+	}
+}
 
 // errIndexing is why a service is not ready, and what failure.ErrUnavailable
 // wraps when a list has waited too long.

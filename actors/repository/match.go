@@ -1,7 +1,6 @@
 package repository
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -24,13 +23,13 @@ func ParseExtension(text string) (Extension, error) {
 	extension := strings.TrimPrefix(text, ".")
 	switch {
 	case strings.TrimSpace(extension) == "":
-		return "", fmt.Errorf("%w: the extension is missing or blank", failure.ErrInvalid)
+		return "", failure.Refuse(failure.ErrInvalid, "the extension is missing or blank")
 	case len(extension) > extensionBytesMax:
-		return "", fmt.Errorf("%w: the extension is longer than %d bytes", failure.ErrInvalid, extensionBytesMax)
+		return "", failure.Refuse(failure.ErrInvalid, "the extension is longer than %d bytes", extensionBytesMax)
 	case !utf8.ValidString(extension):
-		return "", fmt.Errorf("%w: the extension is not UTF-8", failure.ErrInvalid)
+		return "", failure.Refuse(failure.ErrInvalid, "the extension is not UTF-8")
 	case strings.ContainsFunc(extension, unicode.IsControl):
-		return "", fmt.Errorf("%w: the extension has a control character", failure.ErrInvalid)
+		return "", failure.Refuse(failure.ErrInvalid, "the extension has a control character")
 	}
 	return Extension(extension), nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io/fs"
 	"sync"
 	"sync/atomic"
@@ -119,11 +118,11 @@ func (s *Service) Ready() error {
 func (s *Service) List(ctx context.Context, caller *identity.Principal, extension string, yield func(path string) error) error {
 	wanted, err := ParseExtension(extension)
 	if err != nil {
-		return failed("list", err)
+		return failure.In("repository: list", "", err)
 	}
 	files, err := s.files(ctx) // NB: not under the supervisor, where who waits would take the places of who opens files
 	if err != nil {
-		return failed("list", err)
+		return failure.In("repository: list", "", err)
 	}
 	return s.do(ctx, caller, "list", func(ctx context.Context) error {
 		s.listed.Add(1)
@@ -146,12 +145,12 @@ func (s *Service) files(ctx context.Context) (*snapshot, error) {
 	case <-late.C:
 	case <-s.stopping:
 	}
-	return nil, fmt.Errorf("%w: %w", failure.ErrUnavailable, errIndexing)
+	return nil, failure.Errorf(failure.ErrUnavailable, "%w", errIndexing)
 }
 
 // Open opens a file that the caller reads. Everything else is
 // failure.ErrNotFound, in the same words: what is not there, what the caller does
-// not read, what is no regular file, and what is no canonical path. A file that is too large is ErrTooLarge, and one that cannot be
+// not read, what is no regular file, and what is no canonical path. A file that is too large is failure.ErrTooLarge, and one that cannot be
 // reached now failure.ErrUnavailable, from its reading as well. The file must be
 // closed.
 func (s *Service) Open(ctx context.Context, caller *identity.Principal, path string) (file *File, err error) {
@@ -162,29 +161,21 @@ func (s *Service) Open(ctx context.Context, caller *identity.Principal, path str
 		}
 		file, err = s.o.Source.Open(ctx, path)
 		switch {
-		case err == nil, errors.Is(err, ErrTooLarge), errors.Is(err, failure.ErrUnavailable):
+		case err == nil, errors.Is(err, failure.ErrTooLarge), errors.Is(err, failure.ErrUnavailable):
 			return err
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 			return failure.ErrNotFound // NB: without the error, which has the path
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		return fmt.Errorf("%w: %w", failure.ErrInternal, err)
+		return failure.Errorf(failure.ErrInternal, "%w", err)
 	})
 	return file, err
 }
 
 // do runs a request of the caller's under the supervisor.
 func (s *Service) do(ctx context.Context, caller *identity.Principal, name string, work func(context.Context) error) error {
-	return failed(name, s.supervisor.Do(ctx, caller.ID, name, work))
-}
-
-// failed says which request an error is of.
-func failed(name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("repository: %s: %w", name, err)
+	return failure.In("repository: "+name, "", s.supervisor.Do(ctx, caller.ID, name, work))
 }
 
 // Metrics are the counters of a Service.

@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"runtime"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"troupe/actors/internal/semaphore"
 	"troupe/actors/internal/supervise"
 	"troupe/actors/repository"
+	"troupe/actors/template/param"
 )
 
 // Files opens files on behalf of a caller; repository.Service does. What the
@@ -94,17 +94,14 @@ func (s *Service) Metrics() Metrics {
 // the function Parameters does; the slice is shared and must not be changed. It
 // reads the file as the caller: what the caller does not read is
 // failure.ErrNotFound. Other errors: those of the function, ErrNotTemplate when
-// the file's name has the extension of another kind, repository.ErrTooLarge,
-// failure.ErrBusy and failure.ErrUnavailable.
+// the file's name has the extension of another kind, and failure.ErrTooLarge,
+// ErrBusy and ErrUnavailable.
 func (s *Service) Parameters(ctx context.Context, caller *identity.Principal, kind Kind, path string) (params []Param, err error) {
 	err = s.supervisor.Do(ctx, caller.ID, "parameters", func(ctx context.Context) (err error) {
 		params, err = s.parameters(ctx, caller, kind, path)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("parameters of a %s: %w", kind, err)
-	}
-	return params, nil
+	return params, failure.In("parameters of a", kind.String(), err)
 }
 
 func (s *Service) parameters(ctx context.Context, caller *identity.Principal, kind Kind, path string) (params []Param, err error) {
@@ -114,7 +111,7 @@ func (s *Service) parameters(ctx context.Context, caller *identity.Principal, ki
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	if named, ok := KindOf(path); !ok || named != kind {
-		return nil, &Fault{Kind: ErrNotTemplate, Reason: "its name does not end in " + strings.Join(extensions[kind], ", ")}
+		return nil, refuse(param.NotTemplate("its name does not end in " + strings.Join(extensions[kind], ", ")))
 	}
 	key := cacheKey{kind, file.Identity()}
 	if params, ok := s.cache.load(key); ok {
@@ -128,16 +125,30 @@ func (s *Service) parameters(ctx context.Context, caller *identity.Principal, ki
 	defer parser.Release()
 	s.parsed.Add(1)
 	params, err = Parameters(kind, file, file.Size(), s.o.Limits)
-	switch fault := (*Fault)(nil); {
-	case err == nil:
-		s.cache.store(key, params)
-	case errors.As(err, &fault), errors.Is(err, failure.ErrUnavailable):
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		err = &Fault{Kind: ErrNotTemplate, Reason: "it became shorter while it was read"}
-	default:
-		err = fmt.Errorf("%w: %w", failure.ErrInternal, err)
+	if err != nil {
+		return nil, refuse(err)
 	}
-	return params, err
+	s.cache.store(key, params)
+	return params, nil
+}
+
+// refuse translates what reading and parsing a file says.
+func refuse(err error) error {
+	fault := (*Fault)(nil)
+	switch {
+	case errors.Is(err, failure.ErrUnavailable):
+		return err
+	case errors.As(err, &fault):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return refuse(param.NotTemplate("it became shorter while it was read"))
+	default:
+		return failure.Errorf(failure.ErrInternal, "%w", err)
+	}
+	kind := failure.ErrUnprocessable
+	if errors.Is(err, ErrTooLarge) {
+		kind = failure.ErrTooLarge
+	}
+	return &failure.Error{Kind: kind, Reason: fault.Reason, Cause: err}
 }
 
 // acquire waits until a file for this user can be parsed.

@@ -3,7 +3,6 @@ package watch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -35,7 +34,7 @@ func (s *Service) Watch(ctx context.Context, req *Request, yield func(Event) err
 	defer cancel()
 	defer context.AfterFunc(s.stopped, cancel)()
 	if err := w.open(ctx); err != nil {
-		return fmt.Errorf("watch %s: %w", req.WorkflowID, err)
+		return failure.In("watch", req.WorkflowID, err)
 	}
 	defer func() { s.feeds.leave(w.feed, time.Now()) }()
 	err := w.run(ctx)
@@ -73,10 +72,10 @@ func (w *watcher) open(ctx context.Context) error {
 		return failure.ErrForbidden
 	}
 	if w.filter, err = filter.Parse([]byte(w.req.Filter), filter.Options{Private: w.req.Caller.Has(identity.Workflows)}); err != nil {
-		return fmt.Errorf("%w: %w", failure.ErrInvalid, err)
+		return failure.Refuse(failure.ErrInvalid, "%w", err)
 	}
 	if w.filter.UsesHistory() {
-		return fmt.Errorf("%w: the filter of a watch cannot look at svcHistory", failure.ErrInvalid)
+		return failure.Refuse(failure.ErrInvalid, "the filter of a watch cannot look at svcHistory")
 	}
 	if w.req.InstanceID != "" {
 		if err := w.locate(ctx); err != nil { // before the feed: a guessed id costs none
@@ -115,7 +114,7 @@ func (s *Service) settleCommits(f *Feed) error {
 	}
 	s.o.Catalog.AwaitCommits()
 	if err := s.o.Store.AwaitDurable(); err != nil {
-		return fmt.Errorf("%w: %w", failure.ErrUnavailable, err)
+		return failure.Errorf(failure.ErrUnavailable, "%w", err)
 	}
 	f.settled.Store(true)
 	return nil
@@ -235,7 +234,7 @@ func (w *watcher) catchUp(sequence uint64) error {
 	}
 	record, err := statemachine.ParseRecord(stored)
 	if err != nil {
-		return fmt.Errorf("%w: %w", failure.ErrExecution, err)
+		return failure.Errorf(failure.ErrExecution, "%w", err)
 	}
 	of, err := w.service.o.Catalog.Version(w.req.WorkflowID, record.Version)
 	if err != nil {
@@ -243,7 +242,7 @@ func (w *watcher) catchUp(sequence uint64) error {
 	}
 	in, err := of.Restore(w.req.InstanceID, record)
 	if err != nil {
-		return fmt.Errorf("%w: %w", failure.ErrExecution, err)
+		return failure.Errorf(failure.ErrExecution, "%w", err)
 	}
 	for n := w.last + 1; n <= sequence; n++ {
 		if err := w.reauthorize(); err != nil {
@@ -259,7 +258,7 @@ func (w *watcher) catchUp(sequence uint64) error {
 		}
 		entry, ok := history.Entry(value)
 		if !ok {
-			return fmt.Errorf("%w: history entry %d", failure.ErrExecution, n)
+			return failure.Errorf(failure.ErrExecution, "history entry %d", n)
 		}
 		if err := w.show(w.req.InstanceID, n, entry, of.StatesOf(entry), strconv.FormatUint(n, 10)); err != nil {
 			return err

@@ -3,7 +3,6 @@ package workflow
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"slices"
 
 	"troupe/actors/catalog"
@@ -73,7 +72,7 @@ func (req sendEvent) run(i *instance, c *call) error {
 	}
 	name, ok := statemachine.ParseEventName(req.Name)
 	if !ok {
-		return fmt.Errorf("%w: %w", failure.ErrInvalid, statemachine.ErrUnknownEvent)
+		return failure.Refuse(failure.ErrInvalid, "%w", statemachine.ErrUnknownEvent)
 	}
 	result, err := i.of.Step(&i.state, statemachine.Event{
 		Name: name, ID: req.ID, Data: req.Data, Caller: caller, Now: i.router.o.Clock(),

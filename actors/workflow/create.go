@@ -3,7 +3,6 @@ package workflow
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"time"
 
 	"github.com/puzpuzpuz/xsync/v4"
@@ -26,10 +25,10 @@ func (r *Router) Create(_ context.Context, req *CreateRequest) (*Reply, error) {
 	}
 	d, err := definition(req.WorkflowID)
 	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", req.WorkflowID, err)
+		return nil, failure.In("create", req.WorkflowID, err)
 	}
 	if d.CreateRight(catalog.CallerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
-		return nil, fmt.Errorf("create %s: %w", req.WorkflowID, failure.ErrForbidden)
+		return nil, failure.In("create", req.WorkflowID, failure.ErrForbidden)
 	}
 	create := r.createNew
 	if req.Retry.Key != "" {
@@ -38,10 +37,7 @@ func (r *Router) Create(_ context.Context, req *CreateRequest) (*Reply, error) {
 		return nil, req.Refusal
 	}
 	reply, err := create(req)
-	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", req.WorkflowID, err)
-	}
-	return reply, nil
+	return reply, failure.In("create", req.WorkflowID, err)
 }
 
 // createNew creates with an id drawn freely.

@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"errors"
-	"fmt"
 
 	"troupe/actors/failure"
 	"troupe/statemachine"
@@ -16,7 +15,7 @@ var errAsleep = errors.New("instance is asleep")
 func stepError(err error) error {
 	switch {
 	case errors.Is(err, statemachine.ErrUnknownEvent), errors.Is(err, statemachine.ErrInvalidData):
-		return fmt.Errorf("%w: %w", failure.ErrInvalid, err)
+		return failure.Refuse(failure.ErrInvalid, "%w", err)
 	case errors.Is(err, statemachine.ErrForbidden):
 		return failure.ErrForbidden
 	case errors.Is(err, statemachine.ErrRejected):
@@ -24,5 +23,5 @@ func stepError(err error) error {
 	case errors.Is(err, statemachine.ErrTooLarge):
 		return failure.ErrTooLarge
 	}
-	return fmt.Errorf("%w: %w", failure.ErrExecution, err)
+	return failure.Errorf(failure.ErrExecution, "%w", err)
 }

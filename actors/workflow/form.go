@@ -3,7 +3,6 @@ package workflow
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"troupe/actors/catalog"
@@ -64,7 +63,7 @@ func (r *Router) Form(ctx context.Context, req *FormRequest) (*FormView, error) 
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("form %s/%s: %w", req.WorkflowID, req.InstanceID, err)
+		return nil, failure.In("form", req.WorkflowID+"/"+req.InstanceID, err)
 	}
 	return out, nil
 }
@@ -117,7 +116,7 @@ func (r *Router) SaveDraft(_ context.Context, req *DraftRequest) (form.Draft, er
 		_, err = r.ask(req.WorkflowID, req.InstanceID, saveDraft{req})
 	}
 	if err != nil {
-		return form.Draft{}, fmt.Errorf("draft for %s/%s: %w", req.WorkflowID, req.InstanceID, err)
+		return form.Draft{}, failure.In("draft for", req.WorkflowID+"/"+req.InstanceID, err)
 	}
 	return req.saved, nil
 }

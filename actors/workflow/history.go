@@ -36,7 +36,7 @@ func (i *instance) historyUpTo(sequence uint64) ([]byte, error) {
 func (i *instance) damagedHistory(err error) error {
 	i.router.metrics.damaged.Add(1)
 	i.router.log.Error().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Msg("stored history cannot be read")
-	return fmt.Errorf("%w: %w", failure.ErrExecution, err)
+	return failure.Errorf(failure.ErrExecution, "%w", err)
 }
 
 // extendHistory adds one entry to the history and keeps the result in memory

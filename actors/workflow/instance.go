@@ -116,7 +116,7 @@ func (i *instance) ensureLoaded() error {
 	if err != nil {
 		r.metrics.damaged.Add(1)
 		r.log.Error().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Msg("stored instance cannot be read")
-		return fmt.Errorf("%w: %w", failure.ErrExecution, err)
+		return failure.Errorf(failure.ErrExecution, "%w", err)
 	}
 	i.chain = record.Chain
 	i.history, i.hasHistory = nil, false

@@ -3,7 +3,6 @@ package workflow
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"strconv"
 
 	"troupe/actors/catalog"
@@ -33,7 +32,7 @@ func (r *Router) Events(ctx context.Context, req *LoadRequest) (*EventsReply, er
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("events of %s/%s: %w", req.WorkflowID, req.InstanceID, err)
+		return nil, failure.In("events of", req.WorkflowID+"/"+req.InstanceID, err)
 	}
 	return out, nil
 }
@@ -92,14 +91,14 @@ func appendTransition(out []byte, t statemachine.AvailableTransition) []byte {
 func (r *Router) History(ctx context.Context, req *HistoryRequest) (*HistoryPage, error) {
 	page, err := r.history(ctx, req)
 	if err != nil {
-		return nil, fmt.Errorf("history of %s/%s: %w", req.WorkflowID, req.InstanceID, err)
+		return nil, failure.In("history of", req.WorkflowID+"/"+req.InstanceID, err)
 	}
 	return page, nil
 }
 
 func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage, error) {
 	if req.Limit < 1 || req.Limit > pageMax {
-		return nil, fmt.Errorf("%w: the limit must be 1 to %d", failure.ErrInvalid, pageMax)
+		return nil, failure.Refuse(failure.ErrInvalid, "the limit must be 1 to %d", pageMax)
 	}
 	entries := query.List{"history", req.WorkflowID, req.InstanceID}
 	var seen uint64 // the entries of the pages before
@@ -135,7 +134,7 @@ func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage
 			err = persistence.ErrCorrupt
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: history entry %s: %w", failure.ErrExecution, strconv.FormatUint(n, 10), err)
+			return nil, failure.Errorf(failure.ErrExecution, "history entry %s: %w", strconv.FormatUint(n, 10), err)
 		}
 		page.Entries = history.Join(page.Entries, entry)
 		if len(page.Entries) >= pageBytesMax {

@@ -46,9 +46,9 @@ func TestQuotasHoldEachUserToTheirRate(t *testing.T) {
 			t.Errorf("john's event %d: %v", n+1, err)
 		}
 	}
-	var over *quota.Error
+	var over *failure.Error
 	if err := send(john); !errors.As(err, &over) || over.Wait <= 0 || over.Wait > time.Second || errors.Is(err, failure.ErrBusy) {
-		t.Errorf("john's next: got %v, want a quota.Error with a wait below a second", err)
+		t.Errorf("john's next: got %v, want a failure.Error with a wait below a second", err)
 	}
 	if err := send(mary); err != nil {
 		t.Errorf("mary, beside john: %v", err)
@@ -88,7 +88,7 @@ func TestAHistoryHasAQuota(t *testing.T) {
 	if !errors.Is(err, failure.ErrQuota) || !strings.Contains(err.Error(), "3 history entries") {
 		t.Errorf("a fourth entry: got %v, want ErrQuota", err)
 	}
-	if over := (*quota.Error)(nil); !errors.As(err, &over) || over.Wait != time.Hour {
+	if over := (*failure.Error)(nil); !errors.As(err, &over) || over.Wait != time.Hour {
 		t.Errorf("the wait of a quota that time does not give back: got %+v, want an hour", over)
 	}
 	h.mustSend(john, "leave", id, "drop", "", "") // leaves no entry

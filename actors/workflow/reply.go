@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"fmt"
 
 	"troupe/actors/failure"
 	"troupe/persistence"
@@ -48,7 +47,7 @@ func (s *storedReply) append(dst []byte) []byte {
 // parseStoredReply reads what append wrote; its slices alias b.
 func parseStoredReply(b []byte) (*storedReply, error) {
 	const fixed = 1 + 32 + 16
-	damaged := fmt.Errorf("%w: stored reply", failure.ErrExecution)
+	damaged := failure.Errorf(failure.ErrExecution, "stored reply")
 	if len(b) < fixed || b[0] != replyFormat {
 		return nil, damaged
 	}

@@ -135,7 +135,7 @@ func (r *Router) ticks() <-chan struct{} { return *r.tick.Load() }
 // first; reads go on when the store takes nothing (persistence/PROMISES.md, "P4").
 func (r *Router) admit() error {
 	if r.stopping.Load() {
-		return fmt.Errorf("%w: stopping", failure.ErrUnavailable)
+		return failure.Errorf(failure.ErrUnavailable, "stopping")
 	}
 	if r.inFlight.Add(1) > int64(r.o.InFlightMax) {
 		r.inFlight.Add(-1)
@@ -157,19 +157,16 @@ func (r *Router) accepting() error {
 func (r *Router) Send(_ context.Context, req *EventRequest) (*Reply, error) {
 	d, err := r.catalog.Newest(req.WorkflowID)
 	if err != nil {
-		return nil, fmt.Errorf("send to %s: %w", req.WorkflowID, err)
+		return nil, failure.In("send to", req.WorkflowID, err)
 	}
 	if d.SendRight(catalog.CallerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
-		return nil, fmt.Errorf("send to %s: %w", req.WorkflowID, failure.ErrForbidden)
+		return nil, failure.In("send to", req.WorkflowID, failure.ErrForbidden)
 	}
 	if err := r.maySend(req); err != nil {
-		return nil, fmt.Errorf("send to %s: %w", req.WorkflowID, err)
+		return nil, failure.In("send to", req.WorkflowID, err)
 	}
 	reply, err := r.ask(req.WorkflowID, req.InstanceID, sendEvent{req})
-	if err != nil {
-		return nil, fmt.Errorf("send %q to %s/%s: %w", req.Name, req.WorkflowID, req.InstanceID, err)
-	}
-	return reply, nil
+	return reply, failure.In("send to", req.WorkflowID+"/"+req.InstanceID, err)
 }
 
 // maySend asks what has to be asked before each event, whatever way it came.
@@ -192,16 +189,13 @@ func (r *Router) countRefusal(err error) error {
 func (r *Router) Load(_ context.Context, req *LoadRequest) (*Reply, error) {
 	d, err := r.catalog.Newest(req.WorkflowID)
 	if err != nil {
-		return nil, fmt.Errorf("load from %s: %w", req.WorkflowID, err)
+		return nil, failure.In("load from", req.WorkflowID, err)
 	}
 	if d.ReadRight(catalog.CallerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
-		return nil, fmt.Errorf("load from %s: %w", req.WorkflowID, failure.ErrForbidden)
+		return nil, failure.In("load from", req.WorkflowID, failure.ErrForbidden)
 	}
 	reply, err := r.ask(req.WorkflowID, req.InstanceID, loadInstance{req})
-	if err != nil {
-		return nil, fmt.Errorf("load %s/%s: %w", req.WorkflowID, req.InstanceID, err)
-	}
-	return reply, nil
+	return reply, failure.In("load", req.WorkflowID+"/"+req.InstanceID, err)
 }
 
 // Query calls yield with the instances of a workflow that match, as query.Service

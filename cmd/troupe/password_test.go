@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"troupe/actors/identity"
+	"troupe/actors/failure"
 )
 
 const oak = "an old oak, 1843"
@@ -75,7 +75,7 @@ func TestPasswordOpensTheHome(t *testing.T) {
 		if err != nil || p.ID != "john.doe" {
 			t.Errorf("sign in with %q: got %+v, %v", password, p, err)
 		}
-		if _, _, err := d.(*localClient).service.SignIn(t.Context(), "john.doe", password+"\n", netip.Addr{}); !errors.Is(err, identity.ErrUnauthorized) {
+		if _, _, err := d.(*localClient).service.SignIn(t.Context(), "john.doe", password+"\n", netip.Addr{}); !errors.Is(err, failure.ErrUnauthorized) {
 			t.Errorf("with the line end: got %v, want ErrUnauthorized", err)
 		}
 		if err := d.Close(); err != nil {

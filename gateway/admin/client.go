@@ -12,13 +12,14 @@ import (
 	"net/url"
 	"unicode/utf8"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/statemachine/document"
 )
 
 // Client sends requests to the server at a socket. Its methods may be called by any number
-// of goroutines. Errors of the server wrap the same sentinels of package
-// identity as its own calls do, and read the same.
+// of goroutines. Errors of the server are of the same kinds of package failure as
+// those of the identity service, and read the same.
 type Client struct {
 	path string
 	http http.Client
@@ -43,7 +44,7 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 }
 
 // CreateToken is that of identity.Service: the secret exists nowhere else. An
-// error beside ErrNoServer and those of package identity leaves it open whether
+// error beside ErrNoServer and those of package failure leaves it open whether
 // a token was made; the list shows it.
 func (c *Client) CreateToken(ctx context.Context, request identity.CreateCredential) (secret string, made identity.Credential, err error) {
 	return c.create(ctx, identity.Token, request)
@@ -85,12 +86,12 @@ func (c *Client) Revoke(ctx context.Context, kind identity.Kind, id string) erro
 }
 
 // SetPassword is that of identity.Service. An error beside ErrNoServer and those
-// of package identity leaves it open whether the password was set. A password
-// that is not valid UTF-8 is identity.ErrInvalid here already: JSON would change
+// of package failure leaves it open whether the password was set. A password
+// that is not valid UTF-8 is failure.ErrInvalid here already: JSON would change
 // it.
 func (c *Client) SetPassword(ctx context.Context, user identity.UserID, password string) error {
 	if !utf8.ValidString(password) {
-		return fmt.Errorf("set password of %q: %w", user, identity.Invalid("the password is not valid UTF-8"))
+		return fmt.Errorf("set password of %q: %w", user, failure.Refuse(failure.ErrInvalid, "the password is not valid UTF-8"))
 	}
 	return c.call(ctx, http.MethodPut, pathPassword, passwordRequest{User: string(user), Password: password}, new(emptyReply))
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/http"
 
-	"troupe/actors/identity"
+	"troupe/actors/failure"
 )
 
 var (
@@ -34,12 +34,10 @@ type errorMapping struct {
 
 // errorMappings is never changed. Errors that are in no row are sent as the last one.
 var errorMappings = []errorMapping{
-	{identity.ErrNoUser, http.StatusNotFound, "NoUser"},
-	{identity.ErrNoCredential, http.StatusNotFound, "NoCredential"},
-	{identity.ErrInvalid, http.StatusBadRequest, "Invalid"},
-	{identity.ErrBusy, http.StatusServiceUnavailable, "Busy"},
-	{identity.ErrFull, http.StatusServiceUnavailable, "Full"},
-	{identity.ErrStopped, http.StatusServiceUnavailable, "Stopped"},
+	{failure.ErrNotFound, http.StatusNotFound, "NotFound"},
+	{failure.ErrInvalid, http.StatusBadRequest, "Invalid"},
+	{failure.ErrBusy, http.StatusServiceUnavailable, "Busy"},
+	{failure.ErrUnavailable, http.StatusServiceUnavailable, "Unavailable"},
 	{ErrUnknownRequest, http.StatusBadRequest, "Request"},
 	{ErrFailed, http.StatusInternalServerError, "Failed"},
 }

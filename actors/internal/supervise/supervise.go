@@ -26,16 +26,16 @@ import (
 	"troupe/actors/internal/semaphore"
 )
 
-// What Do returns besides the error of the work, each of the kind of package
-// workflow that the caller is told. With each, the work was not begun, but for
+// What Do returns besides the error of the work, each of the kind
+// that the caller is told. With each, the work was not begun, but for
 // ErrPanicked.
 var (
 	// ErrBusy: no worker came free for the user within Options.WaitMax.
-	ErrBusy = fmt.Errorf("%w: too many requests", failure.ErrBusy)
+	ErrBusy = failure.Errorf(failure.ErrBusy, "too many requests")
 	// ErrStopped: Stop was called.
-	ErrStopped = fmt.Errorf("%w: supervisor is stopped", failure.ErrUnavailable)
+	ErrStopped = failure.Errorf(failure.ErrUnavailable, "supervisor is stopped")
 	// ErrPanicked: the work panicked; the log has more.
-	ErrPanicked = fmt.Errorf("%w: request panicked", failure.ErrInternal)
+	ErrPanicked = failure.Errorf(failure.ErrInternal, "request panicked")
 )
 
 // Options configures a Supervisor. System is required.

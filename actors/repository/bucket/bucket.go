@@ -41,7 +41,7 @@ type Options struct {
 	// container instead.
 	MachineRole bool
 	// FileBytesMax bounds the files that are opened; a larger one is
-	// repository.ErrTooLarge. Default 64 MiB.
+	// failure.ErrTooLarge. Default 64 MiB.
 	FileBytesMax int64
 	// Poll is the pause between two looks of Watch. Default 30 s. It is at least
 	// twenty times as long as a look.
@@ -165,7 +165,7 @@ func (b *Bucket) List(ctx context.Context, folder string) (*repository.Listing, 
 	listing, found, sum := &repository.Listing{}, folder == "/", uint64(0)
 	for object := range b.objects(ctx, prefix, false) {
 		if object.Err != nil {
-			return nil, fmt.Errorf("%w: list %s: %w", failure.ErrUnavailable, b.o.Bucket, object.Err)
+			return nil, failure.Errorf(failure.ErrUnavailable, "list %s: %w", b.o.Bucket, object.Err)
 		}
 		found = true
 		name, isIn := strings.CutPrefix(object.Key, prefix)
@@ -216,9 +216,9 @@ func (b *Bucket) Open(ctx context.Context, file string) (*repository.File, error
 	c := &content{body: body, size: info.Size, cancel: cancel}
 	switch {
 	case info.Size < 0:
-		err = fmt.Errorf("%w: the store does not say how large the object is", failure.ErrUnavailable)
+		err = failure.Errorf(failure.ErrUnavailable, "the store does not say how large the object is")
 	case info.Size > b.o.FileBytesMax:
-		err = fmt.Errorf("%w: more than %d bytes", repository.ErrTooLarge, b.o.FileBytesMax)
+		err = repository.TooLarge(b.o.FileBytesMax)
 	default:
 		return repository.NewFile(c, repository.Identity{
 			Path: file, Modified: info.LastModified.UnixNano(), Size: info.Size, Inode: sumOf(info.ETag+" "+info.VersionID, false),
@@ -237,5 +237,5 @@ func openFault(err error) error {
 	case minio.AccessDenied, "InvalidObjectState": // the second: it is in an archive
 		return fmt.Errorf("%w: %w", fs.ErrPermission, err)
 	}
-	return fmt.Errorf("%w: %w", failure.ErrUnavailable, err)
+	return failure.Errorf(failure.ErrUnavailable, "%w", err)
 }

@@ -3,7 +3,6 @@ package bucket
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"io/fs"
 	"sync"
@@ -41,7 +40,7 @@ func (c *content) ReadAt(p []byte, off int64) (int, error) {
 func (c *content) load() {
 	text := make([]byte, c.size)
 	if _, err := io.ReadFull(c.body, text); err != nil {
-		c.err = fmt.Errorf("%w: read an object: %s", failure.ErrUnavailable, err.Error())
+		c.err = failure.Errorf(failure.ErrUnavailable, "read an object: %s", err.Error())
 		return
 	}
 	c.text = bytes.NewReader(text)

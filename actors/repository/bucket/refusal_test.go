@@ -255,7 +255,7 @@ func TestLargeFilesAndKeys(t *testing.T) {
 	if text, err := read(b, "/at.rml"); len(text) != 1000 || err != nil {
 		t.Errorf("at the limit: got %d bytes, %v", len(text), err)
 	}
-	if _, err := read(b, "/above.rml"); !errors.Is(err, repository.ErrTooLarge) {
+	if _, err := read(b, "/above.rml"); !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("above the limit: got %v", err)
 	}
 	for _, file := range []string{"/", "/" + strings.Repeat("x", 1024), "/" + strings.Repeat("x", 1025), "/ ", "/\u00a0", "/\u3000\u3000"} {

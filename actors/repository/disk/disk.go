@@ -25,7 +25,7 @@ type Options struct {
 	// Dir is the folder. It may be missing, come later, and be replaced.
 	Dir string
 	// FileBytesMax bounds the files that are opened; a larger one is
-	// repository.ErrTooLarge. Default 64 MiB.
+	// failure.ErrTooLarge. Default 64 MiB.
 	FileBytesMax int64
 	Log          zerolog.Logger
 }
@@ -188,7 +188,7 @@ func notThere(err error) error {
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENAMETOOLONG):
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOMEM):
-		return fmt.Errorf("%w: %w", failure.ErrUnavailable, err)
+		return failure.Errorf(failure.ErrUnavailable, "%w", err)
 	}
 	return err
 }
@@ -214,7 +214,7 @@ func (d *Disk) Open(_ context.Context, file string) (*repository.File, error) {
 			return f, err
 		}
 	}
-	return nil, fmt.Errorf("%w: %w", failure.ErrUnavailable, errReplaced)
+	return nil, failure.Errorf(failure.ErrUnavailable, "%w", errReplaced)
 }
 
 // errReplaced: another file has come to stand under the name while it was opened.
@@ -264,7 +264,7 @@ func (d *Disk) identify(f *os.File, file string, there fs.FileInfo) (*repository
 	case status.Nlink > 1 && status.Uid != owner.Uid:
 		return nil, fs.ErrNotExist
 	case opened.Size() > d.o.FileBytesMax:
-		return nil, fmt.Errorf("%w: more than %d bytes", repository.ErrTooLarge, d.o.FileBytesMax)
+		return nil, repository.TooLarge(d.o.FileBytesMax)
 	}
 	return &repository.Identity{Path: file, Modified: opened.ModTime().UnixNano(), Size: opened.Size(), Inode: status.Ino}, nil
 }

@@ -178,7 +178,7 @@ func TestFilesAreBounded(t *testing.T) {
 	file, err := d.Open(t.Context(), "/small")
 	must(t, err)
 	_ = file.Close()
-	if file, err := d.Open(t.Context(), "/large"); !errors.Is(err, repository.ErrTooLarge) {
+	if file, err := d.Open(t.Context(), "/large"); !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("got %v and %v, want ErrTooLarge", file, err)
 	}
 }

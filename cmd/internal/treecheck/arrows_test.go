@@ -25,7 +25,7 @@ var arrows = map[string][]string{
 var innerArrows = map[string][]string{
 	".":                   {},
 	"failure":             {},
-	"identity":            {},
+	"identity":            {"failure"},
 	"internal/grace":      {},
 	"internal/history":    {},
 	"internal/instanceid": {},
