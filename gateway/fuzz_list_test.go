@@ -21,8 +21,12 @@ import (
 
 func FuzzQueryParameters(f *testing.F) {
 	for _, seed := range []string{
-		"", "limit=1", "limit=01", "limit=+1", "limit=1000&cursor=c", "cursor=c", "limit=", "sort=-_id", "fields=svcHistory,svcRedirect", "fields=svcHistory,svcHistory",
-		"fields=,", "count=true&explain=false", "count=1", "filter=%7B%7D&limit=9", "limit=1&limit=2", "%6Cimit=5", "x=1", "limit=9;count=true", "fields=svcPrivate",
+		"", "filter=", "filter=a+b", "filter=%257B", "filter=%7B%7D&limit=3&cursor=c&sort=x&fields=svcHistory&count=true&explain=false", "x=1", "Limit=1", "offset=1",
+		"limit=1", "limit=1000", "limit=%31%30", "%6Cimit=5", "limit=", "limit", "limit=0", "limit=1001", "limit=-1", "limit=+1", "limit=%2B1", "limit=01", "limit=1.0", "limit=1e2",
+		"limit=0x1", "limit=1_0", "limit=%EF%BC%91", "limit=99999999999999999999", "limit=1&limit=2", "limit=9;count=true",
+		"cursor=c", "limit=7&cursor=%3C%22%3E", "limit=1&cursor=", "limit=1&cursor=c%0A", "limit=1&cursor=a+b", "limit=1&cursor=%C3%BC", "sort=-_id", "sort=",
+		"fields=svcHistory,svcRedirect", "fields=svcPrivate", "fields=", "fields=,", "fields=svcHistory,", "fields=svcHistory,svcHistory", "fields=svchistory",
+		"fields=svcHistory,+svcRedirect", "fields=_id", "count=true&explain=false", "count=false", "count=", "count=1", "count=True", "explain=", "explain=TRUE",
 	} {
 		f.Add(seed)
 	}

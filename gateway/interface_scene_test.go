@@ -18,7 +18,11 @@ type scene struct {
 // newScene starts a service with all flows.
 func newScene(t testing.TB) *scene {
 	t.Helper()
-	s := startService(t, serviceOptions{Options: actorstest.Options{Files: flows()}})
+	return sceneOf(startService(t, serviceOptions{Options: actorstest.Options{Files: flows()}}))
+}
+
+// sceneOf makes the tokens of a service.
+func sceneOf(s *service) *scene {
 	return &scene{s, s.as("ann"), s.as("bob"), s.as("eve"), s.as("adm")}
 }
 

@@ -2,6 +2,7 @@ package endtoend
 
 import (
 	"encoding/json"
+	"net/url"
 	"testing"
 )
 
@@ -51,4 +52,28 @@ func ids(items []item) []string {
 func (s *scene) instances(t testing.TB, u user, workflow string) []string {
 	t.Helper()
 	return ids(u.query(t, workflow, "").items(t))
+}
+
+func escape(s string) string { return url.QueryEscape(s) }
+
+// decodeList splits a JSON array into its elements.
+func decodeList(t testing.TB, text string) []string {
+	t.Helper()
+	out := []string{}
+	for _, element := range decode[[]json.RawMessage](t, json.RawMessage(text)) {
+		out = append(out, string(element))
+	}
+	return out
+}
+
+// history asks for a page of an instance's history.
+func (u user) history(t testing.TB, workflow, instance, parameters string) answer {
+	t.Helper()
+	return u.get(t, root+"/instance/"+workflow+"/"+instance+"/history"+parameters)
+}
+
+// events asks what may be sent to an instance now.
+func (u user) events(t testing.TB, workflow, instance string) answer {
+	t.Helper()
+	return u.get(t, root+"/instance/"+workflow+"/"+instance+"/events")
 }

@@ -1,0 +1,270 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"troupe/actors/actorstest"
+	"troupe/gateway"
+)
+
+// TestInterfaceList holds what may be asked of a list and how it is answered. Which
+// instances match, and in which order, is held by the tests of actors/workflow and
+// statemachine/filter.
+func TestInterfaceList(t *testing.T) { runLines(t, listLines()) }
+
+func listLines() []line {
+	return []line{
+		{`gateway/INTERFACE.md, "Paging"`, "limit cuts the list into pages; next and Link lead on", linkLeadsOn},
+		{`gateway/INTERFACE.md, "Paging"`, "a cursor is of its list", cursorIsOfItsList},
+		{`gateway/INTERFACE.md, "Sort"`, "by _id and by an indexed path, - for descending", listIsSorted},
+		{`gateway/INTERFACE.md, "Fields"`, "adds svcHistory, svcRedirect and svcPrivate", fieldsAdd},
+		{`gateway/INTERFACE.md, "Count"`, "all matches that the caller may read, whatever the page", countByRight},
+		{`gateway/INTERFACE.md, "Explain"`, "which index was used, for holders of mod-workflows only", explainNames},
+		{`gateway/INTERFACE.md, "Query strings"`, "other values are refused", listIsStrict},
+		{`gateway/INTERFACE.md, "Filter"`, "on nodes, values and the history", filterFinds},
+		{`gateway/INTERFACE.md, "Filter"`, "what it does not know is refused by name", filterIsStrict},
+		{`gateway/INTERFACE.md, "Private data in queries"`, "400 for all but holders of mod-workflows", privateIsPrivate},
+	}
+}
+
+// batch makes instances of stock and returns the filter that finds only them.
+func (s *scene) batch(t testing.TB, name string, publics ...string) (ids []string, filter string) {
+	t.Helper()
+	for i, public := range publics {
+		content := fmt.Sprintf(`{"svcPublic":{"batch":%q,%s"i":%d},"svcPrivate":{"cost":%d}}`, name, public, i, 100-i)
+		ids = append(ids, s.ann.create(t, "stock", content).record(t).ID)
+	}
+	return ids, filterOf(fmt.Sprintf(`{"svcPublic.batch":%q}`, name))
+}
+
+var linkForm = regexp.MustCompile(`^<(/[!-;=?-~]*)>; rel="next"$`)
+
+// followLink returns the path of a Link below the base path, "" when there is none.
+func (s *service) followLink(t testing.TB, link string) string {
+	t.Helper()
+	if link == "" {
+		return ""
+	}
+	parts := linkForm.FindStringSubmatch(link)
+	if parts == nil || !strings.HasPrefix(parts[1], s.base+root) {
+		t.Fatalf("Link: got %q", link)
+	}
+	return strings.TrimPrefix(parts[1], s.base)
+}
+
+func linkLeadsOn(t *testing.T, _ *scene) {
+	s := sceneOf(startService(t, serviceOptions{Options: actorstest.Options{Files: flows()}, Gateway: gateway.Options{BasePath: "/platform"}}))
+	all, filter := s.batch(t, `<"batch">, & +;`, make([]string, 7)...)
+	slices.Sort(all)
+	slices.Reverse(all)
+	for limit, pages := range map[int]int{1: 7, 2: 4, 7: 1, 1000: 1} {
+		path := fmt.Sprintf("%s/instances/stoc%%6B?%s&limit=%d&sort=-_id&fields=svcHistory&count=true", root, filter, limit)
+		var got []string
+		for asked := 0; path != ""; asked++ {
+			p := s.bob.get(t, path).page(t)
+			got = append(got, p.ids()...)
+			if p.count != 7 || !p.hasNext || len(p.items) > limit || !strings.Contains(p.items[0].text, "svcHistory") || (p.next == "") != (asked == pages-1) {
+				t.Fatalf("page %d of %d: got %+v", asked+1, pages, p)
+			}
+			if path = s.followLink(t, p.link); path != "" {
+				reference, err := url.Parse(path)
+				if err != nil || reference.Query().Get("cursor") != p.next || reference.Path != root+"/instances/stock" {
+					t.Errorf("Link %q does not lead to %q", p.link, p.next)
+				}
+			}
+		}
+		if !slices.Equal(got, all) {
+			t.Errorf("limit %d: got %v, want %v", limit, got, all)
+		}
+	}
+	if head := s.send(t, ask{method: "HEAD", path: s.base + root + "/instances/stock?limit=1", headers: s.bob.credential}); head.status != 200 || head.header.Get("Link") == "" {
+		t.Errorf("HEAD: got %d with Link %q, want 200 and a Link", head.status, head.header.Get("Link"))
+	}
+	if p := s.bob.query(t, "stock", filter).page(t); p.hasNext {
+		t.Errorf("without a limit: got the next %q", p.next)
+	}
+	if a := s.bob.query(t, "stock", "limit=5&"+filterOf(`{"svcPublic.batch":"none"}`)); a.body != `{"instances":[],"next":null}` {
+		t.Errorf("no match: got %s", a.body)
+	}
+}
+
+func cursorIsOfItsList(t *testing.T, s *scene) {
+	_, filter := s.batch(t, "cursor", make([]string, 5)...)
+	next := s.bob.query(t, "stock", filter+"&limit=2").page(t).next
+	if got := s.eve.query(t, "stock", filter+"&limit=3&cursor="+escape(next)).items(t); len(got) != 3 {
+		t.Errorf("another caller with another limit: got %v, want the other three", got)
+	}
+	cursor := "&cursor=" + escape(next)
+	s.bob.refusesQuery(t, root+"/instances/plain", "limit=2"+cursor)
+	s.bob.refusesQuery(t, root+"/instances/stock",
+		"limit=2"+cursor, filter+"&sort=-_id&limit=2"+cursor, filter+"&sort=svcPublic.n&limit=2"+cursor, filter+cursor, filter+"&limit=2"+cursor+cursor,
+		filter+"&limit=2&cursor=", filter+"&limit=2&cursor=1", filter+"&limit=2&cursor="+next[1:], filter+"&limit=2&cursor="+next+"A", filter+"&limit=2&cursor=+"+next,
+		filter+"&limit=2&cursor="+next+"%0A", filter+"&limit=2&cursor=%C3%BC", filter+"&limit=2&cursor="+strings.Repeat("A", 20_000))
+}
+
+func listIsSorted(t *testing.T, s *scene) {
+	made, filter := s.batch(t, "sorted", ``, `"n":null,`, `"n":-7,`, `"n":9,`, `"n":10,`, `"n":9007199254740993,`, `"n":"10",`, `"n":"9",`, `"n":{},`, `"n":true,`)
+	byID, down := slices.Sorted(slices.Values(made)), slices.Clone(made)
+	slices.Reverse(down)
+	for _, c := range []struct {
+		user user
+		sort string
+		want []string
+	}{
+		{s.bob, "_id", byID},
+		{s.bob, "svcPublic.n", made},
+		{s.bob, "-svcPublic.n", down},
+		{s.adm, "svcPrivate.cost", down},
+	} {
+		if got := c.user.query(t, "stock", filter+"&sort="+c.sort).page(t).ids(); !slices.Equal(got, c.want) {
+			t.Errorf("sort=%s: got %v, want %v", c.sort, got, c.want)
+		}
+	}
+	// An event moves an instance to its new place.
+	s.ann.event(t, "stock", made[0], "note", `{"i":100}`).record(t)
+	if got := s.bob.query(t, "stock", filter+"&sort=-svcPublic.i&limit=1").page(t).ids(); !slices.Equal(got, made[:1]) {
+		t.Errorf("after an event: got %v, want %v", got, made[:1])
+	}
+}
+
+func fieldsAdd(t *testing.T, s *scene) {
+	r := s.ann.create(t, "guide", `{"svcPrivate":{"k":1}}`).record(t)
+	whole := objectOf(t, r.text, "_id", "workflowId", "svcPublic", "svcPrivate", "svcHistory", "states", "svcRedirect")
+	entry := func(u user, id, fields string, names ...string) map[string]json.RawMessage {
+		t.Helper()
+		items := u.query(t, "guide", "fields="+fields+"&"+filterOf(`{"_id":"`+id+`"}`)).items(t)
+		return objectOf(t, items[0].text, append(names, "_id", "workflowId", "svcPublic", "states")...)
+	}
+	for name, text := range entry(s.ann, r.ID, "svcRedirect,svcHistory", "svcRedirect", "svcHistory") {
+		if string(text) != string(whole[name]) {
+			t.Errorf("%s: got %s, want %s", name, text, whole[name])
+		}
+	}
+	if got := entry(s.adm, r.ID, "svcPrivate", "svcPrivate")["svcPrivate"]; string(got) != r.Private {
+		t.Errorf("svcPrivate: got %s, want %s", got, r.Private)
+	}
+	s.ann.event(t, "guide", r.ID, "leave", "").record(t)
+	entry(s.ann, r.ID, "svcRedirect") // it is not set any more
+}
+
+func countByRight(t *testing.T, s *scene) {
+	for _, owner := range []string{"ann", "bob", "ann", "nobody", "ann"} {
+		s.adm.create(t, "mine", `{"svcPublic":{"owner":"`+owner+`","counted":1}}`).record(t)
+	}
+	counted := filterOf(`{"svcPublic.counted":1}`)
+	for want, u := range map[int]user{3: s.ann, 1: s.bob, 0: s.eve} {
+		for _, limit := range []string{"", "&limit=1", "&limit=3"} {
+			if got := u.query(t, "mine", counted+"&count=true"+limit).page(t); got.count != want || limit != "&limit=1" && len(got.items) != want {
+				t.Errorf("%q: got %+v, want %d", limit, got, want)
+			}
+		}
+	}
+	if got := s.ann.query(t, "mine", counted+"&count=false&explain=false").page(t).count; got != -1 {
+		t.Errorf("count=false: got %d, want none", got)
+	}
+}
+
+func explainNames(t *testing.T, s *scene) {
+	made, _ := s.batch(t, "explain", make([]string, 3)...)
+	for _, c := range []struct {
+		filter, index, plan string
+		matched             int
+	}{
+		{`{"svcPublic.batch":"explain"}`, `"svcPublic.batch"`, "index", 3},
+		{`{"_id":"` + made[0] + `"}`, "null", "ids", 1},
+		{`{"svcPublic.other":"nothing"}`, "null", "scan", 0},
+	} {
+		a := s.adm.query(t, "stock", "explain=true&count=true&limit=100&"+filterOf(c.filter))
+		if !regexp.MustCompile(`^\{"instances":\[.*\],"next":null,"count":\d+,"explain":\{"index":.*\}\}$`).MatchString(a.body) {
+			t.Errorf("got %s, want the members in order", a.body)
+		}
+		whole := objectOf(t, a.body, "instances", "next", "count", "explain")
+		m := objectOf(t, string(whole["explain"]), "index", "plan", "keysRead", "recordsRead", "matched", "milliseconds", "considered")
+		if index, plan, matched := string(m["index"]), decode[string](t, m["plan"]), decode[int](t, m["matched"]); index != c.index || plan != c.plan || matched != c.matched {
+			t.Errorf("filter %s: got %s, want %s, %q and %d", c.filter, whole["explain"], c.index, c.plan, c.matched)
+		}
+	}
+	for _, u := range []user{s.ann, s.bob, s.eve} {
+		u.refuses(t, 403, "AccessDenied", root+"/instances/stock?explain=true", root+"/instances/vault?explain=true")
+	}
+}
+
+// listIsStrict: FuzzQueryParameters knows what each parameter may be.
+func listIsStrict(t *testing.T, s *scene) {
+	s.adm.refusesQuery(t, root+"/instances/stock",
+		"limit=", "limit=0", "limit=1001", "limit=1&limit=1", "Limit=1", "offset=1", "limit=1;count=true", "cursor=x",
+		"sort=", "sort=-", "sort=--_id", "sort=svcPublic.other", "sort=_id,svcPublic.n", "sort=states.nodeId", "sort=svcPublic.n%20", "sort="+strings.Repeat("x", 5000),
+		"fields=", "fields=_id", "fields=svcHistory,", "fields=svcHistory,svcHistory", "count=", "count=1", "explain=1",
+		"filter=%zz", "filter=%7B%257D", "filter=%2B%7B%7D", "filter=%ff", "filter[a]=1", "filter=%7B%7D&filter=%7B%7D", "svcPublic.n=1")
+	s.adm.refusesQuery(t, root+"/instances/plain", "sort=svcPublic.n") // its index is another workflow's
+	for _, route := range []string{"/choices", "/instance/plain/x", "/instance/plain/x/events", "/instance/plain/x/history"} {
+		s.ann.refusesQuery(t, root+route, "filter=%7B%7D")
+	}
+}
+
+func filterFinds(t *testing.T, s *scene) {
+	one := s.ann.create(t, "order", `{"svcPublic":{"n":9007199254740993,"o":{"a":[{"b":"x+y"}]}}}`).record(t).ID
+	two := s.ann.create(t, "order", `{"svcPublic":{"n":9007199254740992,"o":{"a":[{"b":"x y"}]}}}`).record(t).ID
+	s.ann.event(t, "order", two, "submit", "").record(t)
+	for filter, want := range map[string][]string{
+		"":                                  {one, two},
+		escape(` { } `):                     {one, two},
+		escape(`{"workflowId":"plain"}`):    {},
+		escape(`{"states.nodeId":"draft"}`): {one},
+		escape(`{"states.nodeId":{"$oid":"pending"}}`):                                             {two},
+		escape(`{"states.0.nodeId":"pending","states.stateMachineId":"billing"}`):                  {two},
+		escape(`{"svcHistory.transitionEvent":"submit"}`):                                          {two},
+		escape(`{"svcPublic.n":9007199254740993}`):                                                 {one},
+		escape(`{"svcPublic.n":{"$gt":9007199254740992}}`):                                         {one},
+		escape(`{"$or":[{"svcPublic.n":1},{"_id":"` + two + `","svcPublic.n":{"$exists":true}}]}`): {two},
+		"%7B%22svcPublic.o.a.b%22:%22x%2By%22%7D":                                                  {one},
+		"%7B%22svcPublic.o.a.b%22:%22x+y%22%7D":                                                    {two},
+	} {
+		got := s.bob.query(t, "order", "filter="+filter).page(t).ids()
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("filter %s: got %v, want %v", filter, got, want)
+		}
+	}
+}
+
+func filterIsStrict(t *testing.T, s *scene) {
+	for _, operator := range []string{"$where", "$expr", "$nonsense", "$GT"} {
+		for _, filter := range []string{`{"` + operator + `":[{"svcPublic.n":1}]}`, `{"svcPublic.n":{"` + operator + `":1}}`} {
+			a := s.adm.query(t, "plain", filterOf(filter))
+			if reason := faultReason(a, 400, "InvalidContent"); reason != "" || !strings.Contains(a.body, operator) {
+				t.Errorf("filter %s: got %s; %s", filter, a.body, reason)
+			}
+		}
+	}
+	for _, filter := range []string{
+		`null`, `[]`, `{`, `{}{}`, "\ufeff{}", `{"svcPublic.a":NaN}`, `{"svcPublic.a":1,"svcPublic.\u0061":2}`, "{\"svcPublic.a\":\"\xff\"}", "{\"\x00\":1}",
+		`{"":1}`, `{"other":1}`, `{"svcPublic..b":1}`, `{"svcRedirect":1}`, `{"__proto__.x":1}`, `{"svcPublic.a":{"$in":1}}`, `{"svcPublic.a":{"$regex":"(?=x)"}}`,
+		`{"svcPublic.a":` + strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001) + `}`, `{"svcPublic.a":"` + strings.Repeat("x", 16<<10) + `"}`,
+	} {
+		s.adm.refusesQuery(t, root+"/instances/plain", filterOf(filter))
+		s.adm.refusesQuery(t, root+"/watch/plain", filterOf(filter))
+	}
+	for _, filter := range []string{`{}`, `{`, `{"svcPrivate.x":1}`} { // who may not ask is not told what is wrong
+		s.eve.refuses(t, 404, "NotFound", root+"/instances/missing?"+filterOf(filter), root+"/watch/missing?"+filterOf(filter))
+		s.eve.refuses(t, 403, "AccessDenied", root+"/instances/vault?"+filterOf(filter), root+"/watch/vault?"+filterOf(filter))
+	}
+}
+
+func privateIsPrivate(t *testing.T, s *scene) {
+	made, filter := s.batch(t, "private", "", "")
+	private := filterOf(`{"svcPublic.batch":"private","svcPrivate.cost":100}`)
+	if got := s.adm.query(t, "stock", private+"&fields=svcPrivate").page(t).ids(); !slices.Equal(got, made[:1]) {
+		t.Errorf("with mod-workflows: got %v, want %v", got, made[:1])
+	}
+	for _, u := range []user{s.ann, s.bob, s.eve} {
+		u.refusesQuery(t, root+"/instances/stock", private, filterOf(`{"$or":[{"_id":"x"},{"svcPrivate":{"cost":1}}]}`), filter+"&sort=svcPrivate.cost", filter+"&fields=svcPrivate")
+		u.refusesQuery(t, root+"/watch/stock", private)
+	}
+}

@@ -1,0 +1,62 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"testing"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/actors/query"
+)
+
+// TestPageThatFailsLate holds that a page whose list breaks off is a status, however
+// much of it there was.
+func TestPageThatFailsLate(t *testing.T) {
+	s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *query.Request, item func([]byte) error) (*query.End, error) {
+		for range 100 {
+			if err := item(bigItem); err != nil {
+				return nil, err
+			}
+		}
+		return nil, fmt.Errorf("query: %w", failure.ErrBusy)
+	}})
+	if a := s.do(t, get("/workflow/api/v1/instances/leave?limit=100")); a.status != 503 || a.header.Get("Link") != "" {
+		t.Errorf("got %d with Link %q, want 503 without", a.status, a.header.Get("Link"))
+	}
+}
+
+// TestExplainThatCannotBeWritten holds that a fault behind the Link takes it
+// away.
+func TestExplainThatCannotBeWritten(t *testing.T) {
+	s := startServer(t, Options{}, &fakeWorkflows{query: func(context.Context, *query.Request, func([]byte) error) (*query.End, error) {
+		return &query.End{Next: "c1", Explain: &query.Explain{Milliseconds: math.NaN()}}, nil
+	}})
+	a := s.do(t, request{method: "GET", path: "/workflow/api/v1/instances/leave?limit=1&explain=true", headers: []string{withModToken}})
+	if a.status != 500 || a.label() != "Internal" || a.header.Get("Link") != "" {
+		t.Errorf("got %d %s with Link %q, want 500 without", a.status, a.body, a.header.Get("Link"))
+	}
+}
+
+// TestQueryMayTakeLongerThanARequest holds that a query goes on when ReadMax is
+// over, and that its answer has WriteMax from its end.
+func TestQueryMayTakeLongerThanARequest(t *testing.T) {
+	const short = 250 * time.Millisecond
+	s := startServer(t, Options{ReadMax: short, HeaderReadMax: short, WriteMax: short}, &fakeWorkflows{
+		query: func(ctx context.Context, _ *query.Request, item func([]byte) error) (*query.End, error) {
+			select {
+			case <-time.After(2 * short):
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			return smallEnd(), item([]byte(listedOne))
+		},
+	})
+	for _, query := range []string{"", "?limit=1"} {
+		if a := s.do(t, get("/workflow/api/v1/instances/leave"+query)); a.status != http.StatusOK {
+			t.Errorf("%q: got %d %s, want 200", query, a.status, a.body)
+		}
+	}
+}
