@@ -6,103 +6,6 @@ import (
 	"testing"
 )
 
-// TestIdempotencyKey holds gateway/INTERFACE.md, "Retries": the forms of a key.
-func TestIdempotencyKey(t *testing.T) {
-	withID := strings.Replace(eventBody, `"name"`, `"id":"k1","name"`, 1)
-	long := strings.Repeat("k", 255)
-	cases := []struct {
-		line    string
-		body    string
-		headers []string
-		status  int
-		key     string
-	}{
-		{"no key", eventBody, nil, 200, ""},
-		{"a bare key", eventBody, []string{"Idempotency-Key: k1"}, 200, "k1"},
-		{"a quoted key is the same", eventBody, []string{`Idempotency-Key: "k1"`}, 200, "k1"},
-		{"escapes in a quoted key", eventBody, []string{`Idempotency-Key: "a\"b\\c"`}, 200, `a"b\c`},
-		{"a bare key with a quote inside", eventBody, []string{`Idempotency-Key: a"b`}, 200, `a"b`},
-		{"255 characters", eventBody, []string{"Idempotency-Key: " + long}, 200, long},
-		{"255 characters within quotes", eventBody, []string{`Idempotency-Key: "` + long + `"`}, 200, long},
-		{"event.id", withID, nil, 200, "k1"},
-		{"event.id and the same key", withID, []string{`Idempotency-Key: "k1"`}, 200, "k1"},
-
-		{"event.id and another key", withID, []string{"Idempotency-Key: k2"}, 400, ""},
-		{"an empty key", eventBody, []string{"Idempotency-Key: "}, 400, ""},
-		{"an empty quoted key", eventBody, []string{`Idempotency-Key: ""`}, 400, ""},
-		{"256 characters", eventBody, []string{"Idempotency-Key: " + long + "k"}, 400, ""},
-		{"a blank inside", eventBody, []string{"Idempotency-Key: a b"}, 400, ""},
-		{"a blank inside quotes", eventBody, []string{`Idempotency-Key: "a b"`}, 400, ""},
-		{"not ASCII", eventBody, []string{"Idempotency-Key: ü"}, 400, ""},
-		{"an open quote", eventBody, []string{`Idempotency-Key: "k1`}, 400, ""},
-		{"a quote alone", eventBody, []string{`Idempotency-Key: "`}, 400, ""},
-		{"something behind the quote", eventBody, []string{`Idempotency-Key: "k1"x`}, 400, ""},
-		{"a parameter behind the quote", eventBody, []string{`Idempotency-Key: "k1";a=1`}, 400, ""},
-		{"an escaped last quote", eventBody, []string{`Idempotency-Key: "k1\"`}, 400, ""},
-		{"an escape of another character", eventBody, []string{`Idempotency-Key: "k\1"`}, 400, ""},
-		{"a quote inside quotes", eventBody, []string{`Idempotency-Key: "a"b"`}, 400, ""},
-		{"repeated", eventBody, []string{"Idempotency-Key: k1", "Idempotency-Key: k1"}, 400, ""},
-	}
-	s := startServer(t, Options{}, nil)
-	for _, c := range cases {
-		t.Run(c.line, func(t *testing.T) {
-			a := s.do(t, post("event", c.body, c.headers...))
-			if a.status != c.status {
-				t.Fatalf("got %d %s, want %d", a.status, a.body, c.status)
-			}
-			if c.status != 200 {
-				return
-			}
-			got := s.workflows.lastEvent().Retry
-			if got.Key != c.key {
-				t.Errorf("got the key %q, want %q", got.Key, c.key)
-			}
-			if hasPrint := got.Fingerprint != [32]byte{}; hasPrint != (c.key != "") {
-				t.Errorf("got a fingerprint: %v", hasPrint)
-			}
-		})
-	}
-	t.Run("create takes the header too", func(t *testing.T) {
-		s.do(t, post("create", createBody, "Idempotency-Key: k7"))
-		if got := s.workflows.lastCreate().Retry.Key; got != "k7" {
-			t.Errorf("got the key %q, want k7", got)
-		}
-		if a := s.do(t, post("create", createBody, "Idempotency-Key: ")); a.status != 400 {
-			t.Errorf("an empty key: got %d, want 400", a.status)
-		}
-	})
-}
-
-// TestFingerprint holds gateway/INTERFACE.md, "Retries": the fingerprint is the
-// same for what asks the same, and only then.
-func TestFingerprint(t *testing.T) {
-	s := startServer(t, Options{}, nil)
-	of := func(body string, headers ...string) [32]byte {
-		a := s.do(t, post("event", body, append(headers, "Idempotency-Key: k")...))
-		if a.status != 200 {
-			t.Fatalf("got %d %s", a.status, a.body)
-		}
-		return s.workflows.lastEvent().Retry.Fingerprint
-	}
-	base := of(eventBody)
-	if of(" "+strings.ReplaceAll(eventBody, ":", " : ")) != base {
-		t.Error("white space changes the fingerprint")
-	}
-	if of(eventBody, "Prefer: return=minimal") != base {
-		t.Error("the form of the answer changes the fingerprint")
-	}
-	if of(strings.Replace(eventBody, `"a":1`, `"a":2`, 1)) == base {
-		t.Error("other data has the same fingerprint")
-	}
-	s.do(t, post("create", createBody, "Idempotency-Key: k"))
-	if fingerprint("POST", "create", []byte(createBody)) != s.workflows.lastCreate().Retry.Fingerprint {
-		t.Error("the fingerprint is not that of method, route and compact body")
-	}
-	if fingerprint("POST", "create", []byte(createBody)) == fingerprint("POST", "event", []byte(createBody)) {
-		t.Error("another route has the same fingerprint")
-	}
-}
-
 // TestIfMatch holds gateway/INTERFACE.md, "Concurrent editing", and RFC 9110,
 // 13.1.1.
 func TestIfMatch(t *testing.T) {
@@ -147,13 +50,6 @@ func TestIfMatch(t *testing.T) {
 			}
 		})
 	}
-	s := startServer(t, Options{}, nil)
-	if a := s.do(t, post("event", eventBody, `If-Match: "3"`)); a.status != 200 || !slices.Equal(s.workflows.lastEvent().IfMatch, []uint64{3}) {
-		t.Errorf("over the wire: got %d, %v", a.status, s.workflows.lastEvent().IfMatch)
-	}
-	if a := s.do(t, post("event", eventBody, `If-Match: 3`)); a.status != 400 || a.label() != "InvalidContent" {
-		t.Errorf("malformed: got %d %s, want 400", a.status, a.body)
-	}
 }
 
 // TestPrefer holds gateway/INTERFACE.md, "Prefer", and RFC 7240.
@@ -184,14 +80,6 @@ func TestPrefer(t *testing.T) {
 	for _, c := range cases {
 		if got := prefersMinimal(c.lines); got != c.want {
 			t.Errorf("%s: prefersMinimal(%q): got %v, want %v", c.line, c.lines, got, c.want)
-		}
-	}
-	s := startServer(t, Options{}, nil)
-	for _, r := range []request{post("create", createBody), post("event", eventBody), get("/workflow/api/v1/instance/leave/i1")} {
-		r.headers = append(r.headers, "Prefer: return=minimal")
-		a := s.do(t, r)
-		if a.status != 200 || strings.Contains(a.body, "svcHistory") || a.header.Get("Preference-Applied") != "return=minimal" {
-			t.Errorf("%s: got %d %s, applied %q", r.path, a.status, a.body, a.header.Get("Preference-Applied"))
 		}
 	}
 }

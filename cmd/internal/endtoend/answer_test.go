@@ -145,6 +145,9 @@ func entryOf(t testing.TB, text string) entry {
 	}
 }
 
+// ulid is Crockford's base 32 of 128 bits.
+var ulid = regexp.MustCompile(`^[0-7][0-9A-HJKMNP-TV-Z]{25}$`)
+
 // timestamp is the form of ts (gateway/INTERFACE.md, "Time stamps").
 var timestamp = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$`)
 

@@ -17,11 +17,6 @@ func requestLines() []line {
 		{`gateway/INTERFACE.md, "Identifiers"`, "another one is simply not found", otherIdentifiers},
 		{`gateway/INTERFACE.md, "Identifiers"`, "128 characters of the alphabet", longestIdentifier},
 		{`gateway/INTERFACE.md, "Base path"`, "every path hangs below it", basePath},
-		{`gateway/INTERFACE.md, "Quotas"`, "rates are off by default", ratesAreOff},
-		{`gateway/INTERFACE.md, "Refusals under load"`, "carry Retry-After and mean: not applied", busyIsNotApplied},
-		{`gateway/INTERFACE.md, "Quotas"`, "they are those of one user", quotasAreOneUsers},
-		{`gateway/INTERFACE.md, "Refusals under load"`, "a full disk refuses writes and goes on reading", fullDisk},
-		{`gateway/INTERFACE.md, "What an answer means"`, "504 is asked again with the same key", outcomeUnknown},
 	}
 }
 
@@ -157,14 +152,4 @@ func basePath(t *testing.T, _ *scene) {
 		}
 	}
 	p.stop()
-}
-
-func ratesAreOff(t *testing.T, s *scene) {
-	for range 300 {
-		wantStatus(t, s.ann.get(t, root+"/choices"), 200)
-	}
-	r := s.ann.create(t, "plain", "").record(t)
-	for range 100 {
-		s.ann.event(t, "plain", r.ID, "go", "").record(t)
-	}
 }
