@@ -61,9 +61,8 @@ type Creation struct {
 }
 
 // Create enters the workflow's initial nodes (statemachine/DEFINITION.md, "Create").
-// It returns ErrForbidden when the
-// caller may not create this instance, ErrInvalidData, ErrTooLarge or
-// ErrExecution.
+// It returns ErrForbidden when the caller may not create this instance,
+// ErrInvalidData, ErrTooLarge or ErrExecution.
 func (d *Definition) Create(c Creation) (Result, error) {
 	now := c.Now.UTC().Truncate(time.Millisecond)
 	in := Instance{
@@ -108,9 +107,10 @@ type Event struct {
 }
 
 // Step sends one event to an instance and runs to completion
-// (statemachine/DEFINITION.md, "Run to completion"; W3C SCXML, Appendix D). It is a pure function of its arguments. in is not changed. It
-// returns ErrUnknownEvent, ErrInvalidData, ErrForbidden, ErrRejected,
-// ErrTooLarge or ErrExecution; each means that nothing happened.
+// (statemachine/DEFINITION.md, "Run to completion"; W3C SCXML, Appendix D). It is a
+// pure function of its arguments; in is not changed. It returns ErrUnknownEvent,
+// ErrInvalidData, ErrForbidden, ErrRejected, ErrTooLarge or ErrExecution; each means
+// that nothing happened.
 func (d *Definition) Step(in *Instance, e Event) (Result, error) {
 	if !d.Declares(e.Name) {
 		return Result{}, ErrUnknownEvent
