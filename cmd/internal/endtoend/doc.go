@@ -20,7 +20,6 @@
 //
 // # Settings
 //
-//	TROUPE_TEST_TAGS    build tags for the program, beside those of the test
 //	TROUPE_TEST_KILLS   how many kills TestKill makes
 //	TROUPE_TEST_SEED    the seed of TestKill; each run prints its own
 package endtoend

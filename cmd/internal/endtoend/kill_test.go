@@ -38,10 +38,7 @@ type killed struct {
 // persistence/PROMISES.md, "P11"; gateway/INTERFACE.md, "What an answer means"). It
 // prints how long the starts took (persistence/PROMISES.md, "P15").
 func TestKill(t *testing.T) {
-	kills := 30
-	if testing.Short() {
-		kills = 8
-	}
+	kills := 10
 	if text := os.Getenv("TROUPE_TEST_KILLS"); text != "" {
 		var err error
 		if kills, err = strconv.Atoi(text); err != nil {

@@ -31,7 +31,7 @@ func run(m *testing.M) int {
 	defer func() { _ = os.RemoveAll(folder) }()
 	built.folder = folder
 	built.nosync = sync.OnceValues(func() (string, error) { return build("nosync", "mut_nosync") })
-	if _, err := build("troupe", ownTags, os.Getenv("TROUPE_TEST_TAGS")); err != nil {
+	if _, err := build("troupe", ""); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -46,12 +46,11 @@ func run(m *testing.M) int {
 }
 
 // build builds the program under a name and returns its path.
-func build(name string, tags ...string) (string, error) {
+func build(name, tags string) (string, error) {
 	path := filepath.Join(built.folder, name)
-	list := strings.Trim(strings.Join(tags, ","), ",")
-	out, err := exec.Command("go", "build", "-tags", list, "-o", path, "troupe/cmd/troupe").CombinedOutput()
+	out, err := exec.Command("go", "build", "-tags", tags, "-o", path, "troupe/cmd/troupe").CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("build the program with tags %q: %w\n%s", list, err, out)
+		return "", fmt.Errorf("build the program with the tags %q: %w\n%s", tags, err, out)
 	}
 	return path, nil
 }
