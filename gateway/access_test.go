@@ -109,6 +109,7 @@ func TestAccessMatrix(t *testing.T) {
 		{[]string{"Sec-Fetch-Site: cross-site"}, nobodyElsewhere, 0},
 		{[]string{"Origin: https://evil.example"}, nobodyElsewhere, 0},
 	}
+	withoutSets := len(credentials)
 	for set := range allPrivileges + 1 {
 		cookie := "Cookie: session=" + sessionOf(set)
 		credentials = append(credentials, credential{[]string{cookie}, bySession, set},
@@ -181,14 +182,24 @@ func TestAccessMatrix(t *testing.T) {
 		if i >= len(s.table) || s.table[i].name != rt.name {
 			t.Fatalf("route %d is not %s", i, rt.name)
 		}
-		for _, credential := range credentials {
+		for n, credential := range credentials {
 			for _, method := range methods {
 				if taken := slices.ContainsFunc(routes, func(other row) bool {
 					return other.name != rt.name && other.target == rt.target && slices.Contains(other.methods, method)
 				}); taken {
 					continue // that is a cell of the other route
 				}
-				for _, contentType := range contentTypes {
+				types := contentTypes
+				switch {
+				case !slices.Contains(rt.methods, method):
+					if n >= withoutSets {
+						continue
+					}
+					types = contentTypes[:1]
+				case slices.Contains(safe, method):
+					types = []string{"", "text/plain"} // neither is looked at
+				}
+				for _, contentType := range types {
 					cells++
 					headers := slices.Clone(credential.headers)
 					if contentType != "" {
@@ -227,7 +238,7 @@ func TestAccessMatrix(t *testing.T) {
 	if len(routes) != len(s.table) {
 		t.Errorf("the matrix knows %d routes, the table has %d", len(routes), len(s.table))
 	}
-	if cells != (46*8-8-2)*(15+8*3)*6 {
+	if cells < 12_000 {
 		t.Errorf("tried %d cells", cells)
 	}
 }

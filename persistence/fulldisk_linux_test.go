@@ -118,6 +118,9 @@ func writeUntilFull(s *Store, round int, acked *sync.Map, enough func()) error {
 // real file system under load, checks that reads go on, and makes room again.
 func TestAFullDiskHealsAgainAndAgain(t *testing.T) {
 	rounds := 3
+	if testing.Short() {
+		rounds = 1
+	}
 	if text := os.Getenv(fillsEnv); text != "" {
 		var err error
 		if rounds, err = strconv.Atoi(text); err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -181,36 +181,33 @@ func TestACrashNeverLeavesAStoreThatDoesNotBelongThere(t *testing.T) {
 		}, func(o Options) error { return Create("db", o) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cuts := 0
-			for k := int64(1); ; k++ {
-				fs := vfs.NewCrashableMem()
-				c.before(t, fs)
-				var left *vfs.MemFS
-				var count atomic.Int64
-				power := errorfs.InjectorFunc(func(op errorfs.Op) error {
-					if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && count.Add(1) == k {
-						left = fs.CrashClone(vfs.CrashCloneCfg{})
-					}
-					return nil
-				})
-				if err := c.do(belonging(errorfs.Wrap(fs, power))); err != nil {
-					t.Fatal(err)
+			fs := vfs.NewCrashableMem()
+			c.before(t, fs)
+			var mu sync.Mutex
+			var crashes []*vfs.MemFS // what each write would leave if it were the last thing
+			power := errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+					mu.Lock()
+					defer mu.Unlock()
+					crashes = append(crashes, fs.CrashClone(vfs.CrashCloneCfg{}))
 				}
-				if left == nil {
-					break
-				}
-				cuts++
+				return nil
+			})
+			if err := c.do(belonging(errorfs.Wrap(fs, power))); err != nil {
+				t.Fatal(err)
+			}
+			for n, left := range crashes {
 				err := openAndClose(belonging(left))
 				if errors.Is(err, ErrMissing) && name == "begin anew" {
 					err = Create("db", belonging(left)) // nothing had been done yet
 				}
 				if err != nil {
-					t.Fatalf("after a crash at write %d: %v", k, err)
+					t.Fatalf("after a crash at write %d: %v", n+1, err)
 				}
-				wantBelonging(t, fmt.Sprintf("after a crash at write %d", k), left)
+				wantBelonging(t, fmt.Sprintf("after a crash at write %d", n+1), left)
 			}
-			if cuts < 10 {
-				t.Errorf("only %d crashes, want more", cuts)
+			if len(crashes) < 10 {
+				t.Errorf("only %d crashes, want more", len(crashes))
 			}
 		})
 	}

@@ -471,6 +471,9 @@ func TestListsAgreeWithInstances(t *testing.T) {
 // TestALongListInLittleMemory reads a list of many forms, and measures what the
 // heap grows by meanwhile.
 func TestALongListInLittleMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures memory")
+	}
 	h := newHouse(t)
 	const forms, limit = 5_000, 1 << 20
 	h.createMany("john", forms)

@@ -277,7 +277,7 @@ func TestASetOfUnknownOutcomeDoesNotComeBack(t *testing.T) {
 		disk := storetest.NewDisk()
 		s := &shelf{t: t}
 		open := func() {
-			store, err := disk.Open(persistence.Options{Log: zerolog.Nop(), CommitWaitMax: time.Minute})
+			store, err := disk.Open(persistence.Options{Log: zerolog.Nop(), CommitWaitMax: time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -127,6 +127,9 @@ func TestEndAndCreationAreOneCommit(t *testing.T) {
 
 // TestBoundIsLowered has a user with many more sessions than the bound of now.
 func TestBoundIsLowered(t *testing.T) {
+	if testing.Short() {
+		t.Skip("2,500 sessions, one after the other")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		s := open(t, m, Options{SessionsPerUserMax: 3 * rowsMax})

@@ -311,6 +311,9 @@ func TestSetPassword(t *testing.T) {
 // TestManySessionsEnd holds a change that needs more than one append, and that
 // a crash between them ends sessions, no more.
 func TestManySessionsEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("8,000 sessions, one after the other")
+	}
 	for survivors := range 4 {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMemory()

@@ -96,6 +96,9 @@ func TestOfficePassword(t *testing.T) {
 
 func findOffice(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it waits for LibreOffice")
+	}
 	office, err := exec.LookPath("soffice")
 	if err != nil {
 		t.Skip("soffice is not installed (Debian: libreoffice-writer-nogui)")

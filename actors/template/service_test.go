@@ -244,7 +244,10 @@ func TestAnAnswerIsRememberedUntilTheFileChanges(t *testing.T) {
 
 // TestWhatIsRememberedIsBounded in bytes: a few parameters can be large.
 func TestWhatIsRememberedIsBounded(t *testing.T) {
-	const rounds, large = 40, 6 << 20
+	if testing.Short() {
+		t.Skip("it measures memory")
+	}
+	const rounds, large = 12, 6 << 20
 	s := newService(t, template.Options{})
 	var before, after runtime.MemStats
 	runtime.GC()

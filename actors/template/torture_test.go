@@ -28,7 +28,7 @@ const (
 // measured answers for a file, and fails when that takes too long, the fastest of
 // three times, or too much memory. Time is the processor's, where the system tells
 // it of one thread: other programs that run take nothing from a file's two seconds.
-func measured(t *testing.T, kind Kind, file io.ReaderAt, size int64) ([]Param, error) {
+func measured(t *testing.T, kind Kind, file io.ReaderAt, size int64, limits Limits, bytesMax uint64) ([]Param, error) {
 	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -37,7 +37,7 @@ func measured(t *testing.T, kind Kind, file io.ReaderAt, size int64) ([]Param, e
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		start := threadTime()
-		params, err := Parameters(kind, file, size, Limits{})
+		params, err := Parameters(kind, file, size, limits)
 		took := threadTime() - start
 		runtime.ReadMemStats(&after)
 		if used := after.TotalAlloc - before.TotalAlloc; used > bytesMax {
@@ -64,10 +64,10 @@ type torture struct {
 	want int    // parameters
 }
 
-func (c torture) run(t *testing.T, kind Kind) {
+func (c torture) run(t *testing.T, kind Kind, limits Limits, bytesMax uint64) {
 	t.Run(c.name, func(t *testing.T) {
 		file := c.make()
-		params, err := measured(t, kind, bytes.NewReader(file), int64(len(file)))
+		params, err := measured(t, kind, bytes.NewReader(file), int64(len(file)), limits, bytesMax)
 		if !errors.Is(err, c.err) || err != nil && !strings.Contains(err.Error(), c.says) || len(params) != c.want {
 			t.Errorf("got %d parameters, %v; want %d, %v %s", len(params), err, c.want, c.err, c.says)
 		}
@@ -153,7 +153,7 @@ func TestTortureReport(t *testing.T) {
 			return []byte(`<?xml version="1.0" encoding="Shift_JIS"?><a>` + strings.Repeat("\x8a\xbf", 9<<20) + "</a>")
 		}, nil, "", 0},
 	} {
-		c.run(t, Report)
+		c.run(t, Report, Limits{}, bytesMax)
 	}
 }
 
@@ -213,13 +213,17 @@ func paragraphs(bytesOf int) string {
 // them those of persistence/PROMISES.md, "F12".
 func TestTortureDocument(t *testing.T) {
 	for _, c := range brokenDocuments() {
-		c.run(t, Document)
+		c.run(t, Document, Limits{}, bytesMax)
 	}
 	if !heavy {
 		t.Skip("without the large ones")
 	}
 	for _, c := range heavyDocuments() {
-		c.run(t, Document)
+		c.run(t, Document, Limits{}, bytesMax)
+	}
+	// Large against their limits, which are an eighth of what they are without any.
+	for _, c := range largeDocuments() {
+		c.run(t, Document, Limits{PartBytes: 8 << 20, DocumentBytes: 16 << 20}, 4<<20)
 	}
 }
 
@@ -345,17 +349,6 @@ func heavyDocuments() []torture {
 		{"a bomb in a part that is not read", entries(func(all []templatetest.Entry) []templatetest.Entry {
 			return append(all, templatetest.Entry{Name: "word/media/x.bmp", Content: strings.Repeat("\x00", 60<<20), Method: zip.Deflate})
 		}), nil, "", 1},
-		{"a document of 500,000 paragraphs", func() []byte { return document(paragraphs(60 << 20))() }, nil, "", 1},
-		{"60 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 1, 60<<20) }), nil, "", 1},
-		{"two parts of 60 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 2, 60<<20) }), nil, "", 2},
-		{"two parts of brackets", twoParts("]"), nil, "", 0},
-		{"two parts of carriage returns", twoParts("\r"), nil, "", 0},
-		{"two parts of line ends of two characters", twoParts("\r\n"), nil, "", 0},
-		{"two parts of brackets and letters", twoParts("]a"), nil, "", 0},
-		{"two parts of references and brackets", twoParts("&lt;]]"), nil, "", 0},
-		{"two parts of escapes in a declaration", twoParts("${x" + strings.Repeat("\\#", 30_000) + "}"), ErrTooLarge, "", 0},
-		{"three parts of 60 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 3, 60<<20) }), ErrTooLarge, "more than 128 MiB in all parts", 0},
-		{"a part of 70 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 1, 70<<20) }), ErrTooLarge, "more than 64 MiB in one part", 0},
 		{"100,000 elements in each other", func() []byte { return stored(strings.Repeat("<w:p>", 100_000)) }, ErrTooLarge, "more than 8 paragraphs inside each other", 0},
 		{"100,000 tables in each other", func() []byte { return stored(strings.Repeat("<w:tbl>", 100_000)) }, ErrTooLarge, "more than 256 elements inside each other", 0},
 		{"3 million runs", func() []byte { return stored(strings.Repeat("<w:r/>", 3_000_000)) }, nil, "", 0},
@@ -389,6 +382,25 @@ func heavyDocuments() []torture {
 	}
 }
 
+// partBytes is what largeDocuments puts into a part.
+const partBytes = 15 << 19
+
+func largeDocuments() []torture {
+	return []torture{
+		{"a document of 62,500 paragraphs", func() []byte { return document(paragraphs(partBytes))() }, nil, "", 1},
+		{"7 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 1, partBytes) }), nil, "", 1},
+		{"two parts of 7 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 2, partBytes) }), nil, "", 2},
+		{"two parts of brackets", twoParts("]"), nil, "", 0},
+		{"two parts of carriage returns", twoParts("\r"), nil, "", 0},
+		{"two parts of line ends of two characters", twoParts("\r\n"), nil, "", 0},
+		{"two parts of brackets and letters", twoParts("]a"), nil, "", 0},
+		{"two parts of references and brackets", twoParts("&lt;]]"), nil, "", 0},
+		{"two parts of escapes in a declaration", twoParts("${x" + strings.Repeat("\\#", 30_000) + "}"), nil, "", 1},
+		{"three parts of 7 MB of text", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 3, partBytes) }), ErrTooLarge, "more than 16 MiB in all parts", 0},
+		{"a part of 8 MB of text and more", entries(func(all []templatetest.Entry) []templatetest.Entry { return large(all, 1, 9<<20) }), ErrTooLarge, "more than 8 MiB in one part", 0},
+	}
+}
+
 // commented is a zip file without a comment, with one.
 func commented(file []byte, comment string) []byte {
 	binary.LittleEndian.PutUint16(file[len(file)-2:], uint16(len(comment)))
@@ -408,15 +420,15 @@ func fill(all []templatetest.Entry, n int) []templatetest.Entry {
 	return all
 }
 
-// twoParts is a document of two parts of almost 62 MB each: a text of pieces, and a
+// twoParts is a document of two parts of almost 8 MB each: a text of pieces, and a
 // comment that makes the ratio a good one.
 func twoParts(piece string) func() []byte {
 	return func() []byte {
 		var noise strings.Builder
-		for i := 0; noise.Len() < 1500<<10; i++ {
+		for i := 0; noise.Len() < 190<<10; i++ {
 			fmt.Fprintf(&noise, "%08x", crc32.ChecksumIEEE(fmt.Append(nil, i)))
 		}
-		body := "<!--" + noise.String() + "--><w:p><w:r><w:t>" + strings.Repeat(piece, (60<<20)/len(piece)) + "</w:t></w:r></w:p>"
+		body := "<!--" + noise.String() + "--><w:p><w:r><w:t>" + strings.Repeat(piece, partBytes/len(piece)) + "</w:t></w:r></w:p>"
 		all := large(templatetest.Package{Method: zip.Deflate}.Entries(), 2, 1000)
 		all[2].Content = templatetest.Body(body)
 		all[len(all)-1].Content = templatetest.Story("hdr", body, false)
@@ -511,7 +523,7 @@ func overlapping(n int) func() []byte {
 // is: that would make its ratio a good one.
 func longer(by uint32) func() []byte {
 	return func() []byte {
-		pkg := templatetest.Package{Main: templatetest.Body(templatetest.Paragraph("${a}") + strings.Repeat(" ", 30<<20))}
+		pkg := templatetest.Package{Main: templatetest.Body(templatetest.Paragraph("${a}") + strings.Repeat(" ", 3<<20))}
 		all := pkg.Entries()
 		slices.SortFunc(all, func(a, b templatetest.Entry) int { return len(a.Content) - len(b.Content) }) // the main part is the last
 		all[len(all)-1].Method = zip.Deflate
