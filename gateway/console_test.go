@@ -7,9 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"troupe/actors/catalog"
-	"troupe/actors/form"
-	"troupe/actors/formportal"
 	"troupe/gateway/console"
 )
 
@@ -70,44 +67,6 @@ func TestAssetsAreCacheable(t *testing.T) {
 	for _, name := range []string{"no.js", "..%2findex.html", "index.html", "licenses.md", "%00.js", ".js"} {
 		if w := get(name); w.status != http.StatusNotFound || w.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: got %d, %v", name, w.status, w.header)
-		}
-	}
-}
-
-// TestATemplateNamesItsWorkflows holds gateway/INTERFACE.md,
-// "Asking for a template".
-func TestATemplateNamesItsWorkflows(t *testing.T) {
-	portal := &fakePortal{
-		templates: []*formportal.Template{{ID: "leave-form", Name: "Leave", Workflows: []string{"a", "b"}, Submit: "go"}},
-		choices:   []catalog.Choice{{ID: "b", Name: "B"}},
-	}
-	s := startPortal(t, portal)
-	const want = `{"template":{"formId":"leave-form","name":"Leave","description":"","submit":"go"},"workflows":[{"id":"b","name":"B"}],"needsWorkflow":true}`
-	for path, kind := range map[string]form.Kind{"form": form.Plain, "checklist": form.Checklist} {
-		a := s.do(t, request{method: "GET", path: "/form-runtime/api/v1/template/" + path + "/leave-form", headers: []string{withPortal}})
-		if a.status != 200 || a.body != want || portal.mu.kind != kind || portal.mu.role != "leave-form" {
-			t.Errorf("%s: got %d %s, asked for the %s %s", path, a.status, a.body, portal.mu.kind, portal.mu.role)
-		}
-	}
-	for _, path := range []string{"other/leave-form", "form/-", "form/%00", "form/" + strings.Repeat("x", 129)} {
-		if a := s.do(t, request{method: "GET", path: "/form-runtime/api/v1/template/" + path, headers: []string{withPortal}}); a.status != 404 {
-			t.Errorf("%s: got %d", path, a.status)
-		}
-	}
-}
-
-// TestTheFirstDraftIsDemanded holds gateway/INTERFACE.md, "Drafts", for
-// If-None-Match.
-func TestTheFirstDraftIsDemanded(t *testing.T) {
-	portal := new(fakePortal)
-	s := startPortal(t, portal)
-	for line, want := range map[string]int{"*": 200, ` * `: 200, `"5"`: 400, `W/"5"`: 400, "x": 400} {
-		a := s.do(t, request{method: "PUT", path: "/form-runtime/api/v1/draft/-/i1", body: draftBody, headers: []string{withPortal, "Content-Type: application/json", "If-None-Match: " + line}})
-		if a.status != want {
-			t.Errorf("If-None-Match %s: got %d, want %d", line, a.status, want)
-		}
-		if want == 200 && !portal.mu.draft.IfAbsent {
-			t.Errorf("If-None-Match %s was passed over", line)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"troupe/actors/catalog"
 	"troupe/actors/form"
@@ -28,9 +27,7 @@ func sessionOf(set int) string {
 	return fmt.Sprintf("ses_set%013d.%s", set, strings.Repeat("P", 43))
 }
 
-// userOf is the user of that session.
-func userOf(set int) *identity.Principal { return usersOfSets[set] }
-
+// usersOfSets are the users of these sessions.
 var usersOfSets = func() []*identity.Principal {
 	users := make([]*identity.Principal, allPrivileges+1)
 	for set := range users {
@@ -48,27 +45,16 @@ var usersOfSets = func() []*identity.Principal {
 // withPortal is the cookie of a user with all privileges of group A.
 var withPortal = "Cookie: session=" + sessionOf(allPrivileges)
 
-// fakePortal answers from functions, and remembers what it was asked. A nil
-// function answers with something small. fail, if it is set, is the answer to
-// everything.
+// fakePortal answers with something small, and remembers what it was asked. list, if
+// it is set, is called for lists; fail, if it is set, is the answer to everything.
 type fakePortal struct {
-	roles     formportal.RoleInfo
-	choices   []catalog.Choice
-	templates []*formportal.Template
-	list      func(context.Context, *formportal.ListRequest, func(*formportal.Summary) error) error
-	view      *formportal.View
-	draft     form.Draft
+	list func(item func(*formportal.Summary) error) error
 
 	mu struct {
 		sync.Mutex
 		fail   error
 		calls  int
-		caller *identity.Principal
-		role   string
-		kind   form.Kind
-		list   *formportal.ListRequest
 		create *formportal.CreateRequest
-		form   *formportal.FormRequest
 		draft  *formportal.DraftRequest
 		submit *formportal.SubmitRequest
 	}
@@ -83,32 +69,30 @@ func (f *fakePortal) asked(note func()) error {
 	return f.mu.fail
 }
 
-func (f *fakePortal) RoleInfo(_ context.Context, caller *identity.Principal) (formportal.RoleInfo, error) {
-	return f.roles, f.asked(func() { f.mu.caller = caller })
+func nothing() {}
+
+func (f *fakePortal) RoleInfo(context.Context, *identity.Principal) (formportal.RoleInfo, error) {
+	return formportal.RoleInfo{}, f.asked(nothing)
 }
 
-func (f *fakePortal) Workflows(_ context.Context, caller *identity.Principal) ([]catalog.Choice, error) {
-	return f.choices, f.asked(func() { f.mu.caller = caller })
+func (f *fakePortal) Workflows(context.Context, *identity.Principal) ([]catalog.Choice, error) {
+	return nil, f.asked(nothing)
 }
 
-func (f *fakePortal) OfRole(_ context.Context, caller *identity.Principal, kind form.Kind, role string) ([]*formportal.Template, error) {
-	return f.templates, f.asked(func() { f.mu.caller, f.mu.kind, f.mu.role = caller, kind, role })
+func (f *fakePortal) OfRole(context.Context, *identity.Principal, form.Kind, string) ([]*formportal.Template, error) {
+	return nil, f.asked(nothing)
 }
 
-func (f *fakePortal) Template(_ context.Context, caller *identity.Principal, kind form.Kind, id string) (*formportal.Template, []catalog.Choice, error) {
-	template := &formportal.Template{Kind: kind, ID: id, Name: "Leave"}
-	if len(f.templates) > 0 {
-		template = f.templates[0]
-	}
-	return template, f.choices, f.asked(func() { f.mu.caller, f.mu.kind, f.mu.role = caller, kind, id })
+func (f *fakePortal) Template(_ context.Context, _ *identity.Principal, kind form.Kind, id string) (*formportal.Template, []catalog.Choice, error) {
+	return &formportal.Template{Kind: kind, ID: id, Name: "Leave"}, nil, f.asked(nothing)
 }
 
-func (f *fakePortal) List(ctx context.Context, r *formportal.ListRequest, item func(*formportal.Summary) error) error {
-	if err := f.asked(func() { f.mu.list = r }); err != nil {
+func (f *fakePortal) List(_ context.Context, _ *formportal.ListRequest, item func(*formportal.Summary) error) error {
+	if err := f.asked(nothing); err != nil {
 		return err
 	}
 	if f.list != nil {
-		return f.list(ctx, r, item)
+		return f.list(item)
 	}
 	return item(leaveForm)
 }
@@ -117,16 +101,12 @@ func (f *fakePortal) Create(_ context.Context, r *formportal.CreateRequest) (str
 	return instanceOne, f.asked(func() { f.mu.create = r })
 }
 
-func (f *fakePortal) Form(_ context.Context, r *formportal.FormRequest) (*formportal.View, error) {
-	view := f.view
-	if view == nil {
-		view = leaveView()
-	}
-	return view, f.asked(func() { f.mu.form = r })
+func (f *fakePortal) Form(context.Context, *formportal.FormRequest) (*formportal.View, error) {
+	return &formportal.View{Summary: leaveForm, Data: data.Value(`{}`), States: []byte(`[]`)}, f.asked(nothing)
 }
 
 func (f *fakePortal) SaveDraft(_ context.Context, r *formportal.DraftRequest) (form.Draft, error) {
-	return f.draft, f.asked(func() { f.mu.draft = r })
+	return form.Draft{}, f.asked(func() { f.mu.draft = r })
 }
 
 func (f *fakePortal) Submit(_ context.Context, r *formportal.SubmitRequest) (*workflow.Reply, error) {
@@ -153,22 +133,7 @@ var leaveForm = &formportal.Summary{
 }
 
 // leaveJSON is how it is shown.
-const leaveJSON = `{"id":"` + instanceOne + `","formType":"WorkflowForm","formId":"leave-form","submissionId":"01JD0000000000000000000009",` +
-	`"name":"Leave \"now\"","fullPath":"form-runtime/leave-form/leave/` + instanceOne + `/index.html","by":"ann","when":1760000000123,` +
-	`"status":"review, open","role":"clerk"}`
-
-// leaveView is the same form on its page, with everything that there can be.
-func leaveView() *formportal.View {
-	return &formportal.View{
-		Summary: leaveForm, Category: formportal.Submitted, Data: data.Value(`{"days":3}`), States: []byte(`[{"stateMachineId":"main","nodeId":"review"}]`),
-		Template: &formportal.Template{
-			Kind: form.Plain, ID: "leave-form", Name: "Leave", Description: "Ask <for> days", Schema: data.Value(`{"type":"object"}`),
-			UI: data.Value(`{"order":["days"]}`), Submit: "submit", Workflows: []string{"leave"}, Roles: []string{"clerk"}, Modified: time.UnixMilli(1),
-		},
-		Draft:       &form.Draft{Revision: 1760000000456, SavedAt: 1760000000457, Data: data.Value(`{"days":4}`)},
-		SubmittedAt: 1760000000234, Editable: true, Sequence: 3,
-	}
-}
+var leaveJSON = string(appendSummary(nil, leaveForm))
 
 // startPortal starts a server with a portal.
 func startPortal(t testing.TB, portal *fakePortal) *testServer {
@@ -191,7 +156,6 @@ func portalSend(method, path, body string, headers ...string) request {
 const (
 	formPath      = "/form-runtime/api/v1/form/leave/" + instanceOne
 	draftPath     = "/form-runtime/api/v1/draft/leave/" + instanceOne
-	plainDraft    = "/form-runtime/api/v1/draft/-/" + instanceOne
 	submitPath    = "/form-runtime/api/v1/submit"
 	formCreate    = "/form-portal/forms/create"
 	checkCreate   = "/form-portal/checklists/create"

@@ -45,8 +45,8 @@ func TestOperationsPage(t *testing.T) {
 	}
 	before := portal()
 	ann := p.desk("ann")
-	ann.makeForm(t, "feedback", "")
-	ann.forms(t, "forms/mycurrent")
+	wantStatus(t, ann.send(t, ann.making("feedback", "-")), 200)
+	ann.listed(t, "forms/mycurrent")
 	if after := portal(); after.Begun != before.Begun+2 || after.Open != 0 || after.Refused != 0 || after.Panics != 0 {
 		t.Errorf("after two requests: got %+v, before %+v", after, before)
 	}

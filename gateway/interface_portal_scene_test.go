@@ -1,0 +1,187 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"troupe/actors/actorstest"
+)
+
+// portalPeople are the users of group A. ann is an employee, bob everything, eve has
+// no role, kim may only look, and lou may make everything but look at nothing.
+const portalPeople = `roles:
+  - {id: employee, name: Employee, privileges: [mod-form-portal, mod-form]}
+  - {id: boss, name: The "boss", privileges: [mod-form-portal, mod-form]}
+  - {id: inspector, name: Inspector, privileges: [mod-form-portal, mod-checklist]}
+  - {id: reader, name: Reader, privileges: [mod-form-portal]}
+users:
+  - {id: ann, name: Ann, roles: [employee]}
+  - {id: bob, name: Bob, roles: [inspector, employee, boss]}
+  - {id: eve, name: Eve, roles: []}
+  - {id: adm, name: Adam, roles: [employee], privileges: [mod-workflows]}
+  - {id: kim, name: Kim, roles: [reader]}
+  - {id: lou, name: Lou, roles: [], privileges: [mod-form, mod-checklist]}
+`
+
+const leaveFlow = `
+id: leave
+name: Leave
+allow:
+  create: {roles: [employee]}
+  read: {when: 'user.id == svcPublic.by || "boss" in user.roles'}
+stateMachines:
+  main:
+    initial: draft
+    states:
+      draft: {entry: [{assign: {svcPublic.by: '${has(svcPublic.by) ? svcPublic.by : user.id}'}}], on: {submit: review}}
+      review: {on: {approve: {target: approved, allow: {roles: [boss]}}}}
+      approved: {type: final}
+`
+
+const (
+	payrollFlow = `
+id: payroll
+allow: {create: {roles: [boss]}}
+stateMachines: {m: {states: {a: {on: {submit: b}}, b: {type: final}}}}
+`
+	brokenFlow = `
+id: broken
+stateMachines: {m: {states: {a: {on: {fail: {target: b, actions: [{assign: {svcPublic.x: '${1 / 0}'}}]}}}, b: {type: final}}}}
+`
+	leaveTemplate = `{id: leave-form, name: Leave request, description: Ask <for> days off, access: {roles: [employee, boss]}, workflows: [leave, payroll], submit: submit,
+schema: {type: object, properties: {days: {type: integer, maximum: 60}}, required: [days]}, ui: {order: [days]}}
+`
+	brokenTemplate   = "{id: broken-form, access: {roles: [employee]}, workflows: [broken], submit: fail, schema: {type: object}}\n"
+	feedbackTemplate = "{id: feedback, name: Feedback, access: {roles: [boss, employee]}, schema: {type: object, properties: {text: {type: string}}}}\n"
+	offTemplate      = "{id: off, enabled: false, access: {roles: [employee]}, schema: {type: object}}\n"
+	safetyTemplate   = "{id: safety, name: Safety, access: {roles: [inspector]}, items: [{id: exits, label: Exits, help: Look., required: true}, {id: light}]}\n"
+)
+
+// portalOptions are those of a service with forms.
+func portalOptions() serviceOptions {
+	return serviceOptions{Options: actorstest.Options{Files: map[string]string{
+		"identity.yaml":          portalPeople,
+		"workflows/leave.yaml":   leaveFlow,
+		"workflows/payroll.yaml": payrollFlow,
+		"workflows/broken.yaml":  brokenFlow,
+		"forms/leave.yaml":       leaveTemplate,
+		"forms/broken.yaml":      brokenTemplate,
+		"forms/feedback.yaml":    feedbackTemplate,
+		"forms/off.yaml":         offTemplate,
+		"checklists/safe.yaml":   safetyTemplate,
+	}}}
+}
+
+// formItem is an item of the lists (gateway/INTERFACE.md, "Fields of a form").
+type formItem struct {
+	ID, FormType, FormID, SubmissionID, Name, FullPath, By, Status, Role string
+	When                                                                 int64
+}
+
+var portalLists = []string{
+	"forms/mycurrent", "forms/mysubmitted", "forms/myarchived", "checklists/mycurrent", "checklists/mysubmitted", "checklists/myarchived",
+}
+
+// where returns the lists of the user that show a form, and how.
+func (u user) where(t testing.TB, id string) (lists string, shown formItem) {
+	t.Helper()
+	for _, list := range portalLists {
+		a := u.get(t, "/form-portal/"+list)
+		wantStatus(t, a, 200)
+		items := decode[[]formItem](t, json.RawMessage(a.body))
+		if i := slices.IndexFunc(items, func(f formItem) bool { return f.ID == id }); i >= 0 {
+			lists, shown = lists+list, items[i]
+		}
+	}
+	return lists, shown
+}
+
+// sending is a request of the portal: the way is method and path, its root left out.
+func (u user) sending(way, body string, headers ...string) ask {
+	method, path, _ := strings.Cut(way, " ")
+	root := "/form-runtime/api/v1/"
+	if strings.HasPrefix(path, "forms/") || strings.HasPrefix(path, "checklists/") || !strings.Contains(path, "/") && path != "submit" {
+		root = "/form-portal/"
+	}
+	if body != "" {
+		headers = append(headers, jsonType)
+	}
+	return ask{method: method, path: u.base + root + path, headers: append(headers, u.credential...), body: body}
+}
+
+func (u user) sends(t testing.TB, way, body string, headers ...string) answer {
+	t.Helper()
+	return u.send(t, u.sending(way, body, headers...))
+}
+
+// making is a request for a form, a checklist for safety.
+func (u user) making(template, workflow string, headers ...string) ask {
+	switch {
+	case template == "safety":
+		return u.sending("POST checklists/create", `{"checklistId":"safety"}`, headers...)
+	case workflow == "-":
+		return u.sending("POST forms/create", `{"formId":"`+template+`"}`, headers...)
+	}
+	return u.sending("POST forms/create", `{"formId":"`+template+`","workflowId":"`+workflow+`"}`, headers...)
+}
+
+// form creates a form and returns its place: "workflow/id".
+func (u user) form(t testing.TB, template, workflow string) string {
+	t.Helper()
+	a := u.send(t, u.making(template, workflow))
+	wantStatus(t, a, 200)
+	return workflow + "/" + a.body
+}
+
+func submission(place, data string) string {
+	workflow, id, _ := strings.Cut(place, "/")
+	return `{"workflowId":"` + workflow + `","instanceId":"` + id + `","data":` + data + `}`
+}
+
+func (u user) submit(t testing.TB, place, data string, headers ...string) answer {
+	t.Helper()
+	return u.sends(t, "POST submit", submission(place, data), headers...)
+}
+
+func (u user) save(t testing.TB, place, data string, headers ...string) answer {
+	t.Helper()
+	return u.sends(t, "PUT draft/"+place, `{"data":`+data+`}`, headers...)
+}
+
+// draft is a draft as it is shown.
+type draft struct {
+	Revision uint64
+	SavedAt  int64
+	Data     json.RawMessage
+}
+
+// saved reads the answer to a draft that was kept, and returns its tag.
+func (a answer) saved(t testing.TB) string {
+	t.Helper()
+	wantStatus(t, a, 200)
+	tag := strconv.Quote(strconv.FormatUint(decode[draft](t, json.RawMessage(a.body)).Revision, 10))
+	if got := a.header.Get("ETag"); got != tag {
+		t.Errorf("ETag: got %s, want the revision %s", got, tag)
+	}
+	return tag
+}
+
+// view is a form as its page gets it.
+type view struct {
+	Form                  formItem
+	Category              string
+	Template, Data, Draft json.RawMessage
+	States                []position
+	SubmittedAt           int64
+	Editable              bool
+}
+
+func (u user) view(t testing.TB, place string) view {
+	t.Helper()
+	a := u.sends(t, "GET form/"+place, "")
+	wantStatus(t, a, 200)
+	return decode[view](t, json.RawMessage(a.body))
+}

@@ -1,0 +1,410 @@
+package gateway_test
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"troupe/actors/identity"
+)
+
+// TestInterfacePortal asks a service with forms.
+func TestInterfacePortal(t *testing.T) {
+	s := startService(t, portalOptions())
+	scene := &scene{service: s, ann: s.as("ann"), bob: s.as("bob")}
+	for _, l := range []line{
+		{`gateway/INTERFACE.md, "Roles of the portal"`, "and the workflows and templates", whatIsOffered},
+		{`gateway/INTERFACE.md, "Workflows of the portal"`, "they are the choices of group B", choicesOfThePortal},
+		{`gateway/INTERFACE.md, "Fields of a form"`, "from the creation to the archive", lifeOfForms},
+		{`gateway/INTERFACE.md, "Creating forms"`, "the answer is plain text: the id", createAnswersText},
+		{`gateway/INTERFACE.md, "Creating forms"`, "what is refused leaves no form", portalRefuses},
+		{`gateway/INTERFACE.md, "Errors"`, "the words of group A", portalWords},
+		{`gateway/INTERFACE.md, "Drafts"`, "revisions and their conditions", draftConditions},
+		{`gateway/INTERFACE.md, "Reading a form"`, "other users' forms are 404", othersForms},
+		{`gateway/INTERFACE.md, "Submitting"`, "checked, taken once, and repeated with its key", submissions},
+	} {
+		t.Run(nameOf(l.rule, l.says), func(t *testing.T) { l.check(t, scene) })
+	}
+}
+
+// whatIsOffered holds gateway/INTERFACE.md, "Templates of a role" and
+// "Asking for a template", as well.
+func whatIsOffered(t *testing.T, s *scene) {
+	for i, name := range []string{"forms/leave.yaml", "forms/broken.yaml", "forms/feedback.yaml", "checklists/safe.yaml"} {
+		at := time.UnixMilli(int64(i + 1))
+		if err := os.Chtimes(filepath.Join(s.Dir, name), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Write("forms/off.yaml", offTemplate)
+	const (
+		feedback  = `{"formId":"feedback","name":"Feedback","description":"","lastModified":3}`
+		leave     = `{"formId":"leave-form","name":"Leave request","description":"Ask <for> days off","lastModified":1}`
+		broken    = `{"formId":"broken-form","name":"broken-form","description":"","lastModified":2}`
+		safety    = `{"formId":"safety","name":"Safety","description":"","lastModified":4}`
+		leaveForm = `{"template":{"formId":"leave-form","name":"Leave request","description":"Ask <for> days off","schema":{"type":"object","properties":{"days":{"type":"integer","maximum":60}},"required":["days"]},` +
+			`"ui":{"order":["days"]},"submit":"submit"},"workflows":[{"id":"leave","name":"Leave"}],"needsWorkflow":true}`
+		safetyForm = `{"template":{"formId":"safety","name":"Safety","description":"","items":[{"id":"exits","label":"Exits","help":"Look.","required":true},` +
+			`{"id":"light","label":"light","help":"","required":false}]},"workflows":[],"needsWorkflow":false}`
+	)
+	for _, c := range []struct{ who, path, want string }{
+		{"ann", "role-info", `{"formRoles":[{"id":"employee","name":"Employee"}],"checklistRoles":[]}`},
+		{"bob", "role-info", `{"formRoles":[{"id":"employee","name":"Employee"},{"id":"boss","name":"The \"boss\""}],"checklistRoles":[{"id":"inspector","name":"Inspector"}]}`},
+		{"kim", "role-info", `{"formRoles":[],"checklistRoles":[]}`},
+		{"ann", "forms/role/employee", "[" + feedback + "," + leave + "," + broken + "]"},
+		{"ann", "form%73/role/%65mployee", "[" + feedback + "," + leave + "," + broken + "]"},
+		{"bob", "forms/role/boss", "[" + feedback + "," + leave + "]"},
+		{"bob", "forms/role/inspector", "[]"},
+		{"bob", "checklists/role/inspector", "[" + safety + "]"},
+		{"bob", "checklists/role/employee", "[]"},
+		{"ann", "template/form/leave-form", leaveForm},
+		{"bob", "template/checklist/safety", safetyForm},
+	} {
+		path := "/form-portal/" + c.path
+		if strings.HasPrefix(c.path, "template/") {
+			path = "/form-runtime/api/v1/" + c.path
+		}
+		a := s.desk(identity.UserID(c.who)).get(t, path)
+		wantStatus(t, a, 200)
+		wantSameMeaning(t, a.body, c.want)
+		if reason := headersReason(a); reason != "" {
+			t.Error(reason)
+		}
+	}
+}
+
+func choicesOfThePortal(t *testing.T, s *scene) {
+	for name, want := range map[string]string{
+		"ann": `[{"id":"broken","name":"broken"},{"id":"leave","name":"Leave"}]`, "kim": `[{"id":"broken","name":"broken"}]`,
+		"bob": `[{"id":"broken","name":"broken"},{"id":"leave","name":"Leave"},{"id":"payroll","name":"payroll"}]`,
+	} {
+		u := s.desk(identity.UserID(name))
+		if a, choices := u.get(t, "/form-portal/workflows"), u.get(t, root+"/choices"); a.body != want || choices.body != `{"workflows":`+want+`}` {
+			t.Errorf("%s: got %s and the choices %s, want %s", name, a.body, choices.body, want)
+		}
+	}
+}
+
+// lifeOfForms goes from the template to the archive with each kind of form. It holds
+// gateway/INTERFACE.md, "Form types" and "Categories", as well.
+func lifeOfForms(t *testing.T, _ *scene) {
+	var mu sync.Mutex
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	clock := func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(time.Millisecond)
+		return now
+	}
+	o := portalOptions()
+	o.Clock, o.Identity.SessionMax, o.Identity.SessionIdle = clock, 1e4*time.Hour, 1e4*time.Hour
+	s := startService(t, o)
+	ann, bob := s.desk("ann"), s.desk("bob")
+	for _, c := range []struct {
+		workflow, kind, data, draft, submitted string
+		want                                   formItem
+	}{
+		{"-", "forms", `{"text":"good"}`, "", "submitted", formItem{FormType: "Form", FormID: "feedback", Name: "Feedback", Role: "boss"}},
+		{"-", "checklists", `{"exits":true,"light":false}`, "", "submitted", formItem{FormType: "Checklist", FormID: "safety", Name: "Safety", Role: "inspector"}},
+		{"leave", "forms", `{"by":"bob","days":2}`, "draft", "review", formItem{FormType: "WorkflowForm", FormID: "leave-form", Name: "Leave request", Role: "employee"}},
+	} {
+		place := bob.form(t, c.want.FormID, c.workflow)
+		_, c.want.ID, _ = strings.Cut(place, "/")
+		c.want.By, c.want.FullPath = "bob", "form-runtime/"+c.want.FormID+"/"+place+"/index.html"
+		look := func(list, status string) view {
+			t.Helper()
+			v := bob.view(t, place)
+			c.want.Status, c.want.When = status, v.Form.When
+			c.want.SubmissionID = cmp.Or(c.want.SubmissionID, v.Form.SubmissionID)
+			lists, item := bob.where(t, c.want.ID)
+			if lists != c.kind+"/my"+list || v.Category != list || item != c.want || v.Form != c.want {
+				t.Errorf("got it in %q as %+v, its page says %+v, want %s and %+v", lists, item, v, list, c.want)
+			}
+			if open := list == "current"; v.Editable != open || (v.SubmittedAt == 0) != open || (c.want.SubmissionID == "") != open {
+				t.Errorf("%s: %+v", list, v)
+			}
+			return v
+		}
+		look("current", c.draft)
+		bob.save(t, place, c.data).saved(t)
+		if v := look("current", c.draft); string(decode[draft](t, v.Draft).Data) != c.data {
+			t.Errorf("with a draft: %+v", v)
+		}
+		record := bob.submit(t, place, c.data).record(t)
+		v := look("submitted", c.submitted)
+		at := func(e entry) int64 {
+			ts, err := time.Parse(time.RFC3339, e.TS)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return ts.UnixMilli()
+		}
+		if string(v.Draft) != "null" || string(v.Data) != c.data || record.Public != c.data || !slices.Equal(v.States, record.States) ||
+			v.Form.When != at(record.History[0]) || v.SubmittedAt != at(record.History[1]) {
+			t.Errorf("submitted: %+v, the record is %s", v, record.text)
+		}
+		if c.workflow != "-" {
+			bob.event(t, c.workflow, c.want.ID, "approve", "").record(t)
+			c.submitted = "approved"
+			if lists, _ := ann.where(t, c.want.ID); lists != "" {
+				t.Errorf("ann's lists show it: %q", lists)
+			}
+		}
+		look("submitted", c.submitted)
+		mu.Lock()
+		now = now.Add(30 * 24 * time.Hour)
+		mu.Unlock()
+		look("archived", c.submitted)
+	}
+}
+
+func createAnswersText(t *testing.T, s *scene) {
+	bob := s.desk("bob")
+	for template, workflow := range map[string]string{"leave-form": "leave", "feedback": "-", "safety": "-"} {
+		a := bob.send(t, bob.making(template, workflow, "Accept: application/json"))
+		wantStatus(t, a, 200)
+		if lists, _ := bob.where(t, a.body); a.header.Get("Content-Type") != "text/plain; charset=utf-8" || !strings.HasSuffix(lists, "/mycurrent") {
+			t.Errorf("%s: %q is in %q; headers %v", template, a.body, lists, a.header)
+		}
+		a.header.Set("Content-Type", "application/json")
+		if reason := headersReason(a); reason != "" {
+			t.Error(reason)
+		}
+	}
+}
+
+// portalRefuses goes through requests that are refused, of bob unless there is
+// another user. What the message must hold is that of Allow with a 405.
+func portalRefuses(t *testing.T, s *scene) {
+	const nobodys, draft = "-/01JD0000000000000000000000", "PUT draft/-/i"
+	deep := strings.Repeat(`{"a":`, 64) + "1" + strings.Repeat("}", 64)
+	count := func() (n int) {
+		for _, list := range portalLists {
+			n += len(decode[[]formItem](t, []byte(s.desk("bob").get(t, "/form-portal/"+list).body)))
+		}
+		return n
+	}
+	before, missing := count(), s.desk("bob").sends(t, "GET form/"+nobodys, "")
+	for _, c := range []struct {
+		who, way, body string
+		status         int
+		says           string
+	}{
+		{"", "POST forms/create", `{"formId":"nothing"}`, 404, ""},
+		{"", "POST forms/create", `{"formId":"off"}`, 404, ""},
+		{"", "POST forms/create", `{"formId":"safety"}`, 404, ""},
+		{"", "POST forms/create", `{"formId":""}`, 404, ""},
+		{"", "POST forms/create", `{"formId":"a/b"}`, 404, ""},
+		{"", "POST forms/create", `{"formId":"leave-form","workflowId":"nothing"}`, 404, ""},
+		{"", "POST forms/create", `{"formId":"leave-form","workflowId":".."}`, 404, ""},
+		{"", "POST forms/create", `{"formId":"feedback","workflowId":"-"}`, 404, ""},
+		{"ann", "POST forms/create", `{"formId":"leave-form","workflowId":"payroll"}`, 404, ""},
+		{"lou", "POST forms/create", `{"formId":"feedback"}`, 404, ""},
+		{"lou", "POST checklists/create", `{"checklistId":"safety"}`, 404, ""},
+		{"", "POST checklists/create", `{"checklistId":"a\u0000b"}`, 404, ""},
+		{"", "POST checklists/create", `{"checklistId":"` + strings.Repeat("c", 129) + `"}`, 404, ""},
+		{"kim", "POST forms/create", `{"formId":1`, 403, ""},
+		{"ann", "POST checklists/create", `{"checklistId":"safety"}`, 403, ""},
+		{"", "POST forms/create", `{"formId":"leave-form"}`, 400, ""},
+		{"", "POST forms/create", `{"formId":"leave-form","workflowId":""}`, 400, ""},
+		{"", "POST forms/create", `{"formId":"leave-form","workflowId":"broken"}`, 400, ""},
+		{"", "POST forms/create", `{"formId":"feedback","workflowId":"broken"}`, 400, ""},
+
+		{"", "POST forms/create", `{}`, 400, `"formId" is missing`},
+		{"", "POST forms/create", `{"formId":null}`, 400, `"formId" must be a string, not null`},
+		{"", "POST forms/create", `{"formId":"f","workflowId":["leave"]}`, 400, `"workflowId" must be a string, not an array`},
+		{"", "POST forms/create", `{"formId":"..","workflowId":1}`, 400, `"workflowId" must be`},
+		{"", "POST forms/create", `{"formId":"f","role":"boss"}`, 400, `unknown member "role"; allowed are formId, workflowId`},
+		{"", "POST forms/create", `{"formID":"f"}`, 400, `it is written "formId"`},
+		{"", "POST forms/create", `{"formId":"a","form\u0049d":"b"}`, 400, "formId"},
+		{"", "POST forms/create", `["f"]`, 400, "must be a JSON object"},
+		{"", "POST checklists/create", `{"checklistId":"c","workflowId":"leave"}`, 400, `unknown member "workflowId"; allowed are checklistId`},
+		{"", "POST checklists/create", `{"checklistId":"c","":"leave"}`, 400, `unknown member ""`},
+		{"", "POST checklists/create", `{}`, 400, `"checklistId" is missing`},
+		{"", draft, `{}`, 400, `"data" is missing`},
+		{"", draft, `{"data":null}`, 400, `"data" must be an object, not null`},
+		{"", draft, `{"data":{},"revision":3}`, 400, `unknown member "revision"`},
+		{"", draft, `{"data":` + deep + `}`, 400, "deeper than 64"},
+		{"", draft, `{"data":`, 400, "unexpected end"},
+		{"", draft, `{"data":{"x":"` + strings.Repeat("x", 1<<20) + `"}}`, 413, "1048576"},
+		{"", "POST submit", `{"instanceId":"i","data":{}}`, 400, `"workflowId" is missing`},
+		{"", "POST submit", `{"workflowId":"-","data":{}}`, 400, `"instanceId" is missing`},
+		{"", "POST submit", `{"workflowId":"-","instanceId":"i"}`, 400, `"data" is missing`},
+		{"", "POST submit", `{"workflowId":"-","instanceId":"i","data":"{}"}`, 400, `"data" must be an object, not a string`},
+		{"", "POST submit", `{"workflowId":1,"instanceId":"i","data":{}}`, 400, `"workflowId" must be a string, not a number`},
+		{"", "POST submit", `{"workflowId":"w","instanceId":"i","data":{},"event":{}}`, 400, `unknown member "event"`},
+		{"", "POST submit", `{"workflowId":"--","instanceId":"i","data":{}}`, 404, ""},
+		{"", "POST submit", `{"workflowId":"-","instanceId":"..","data":{}}`, 404, ""},
+
+		{"", "GET form/" + nobodys, "", 404, ""},
+		{"", "GET form/-/%2e%2e", "", 404, ""},
+		{"", "GET form/-/-", "", 404, ""},
+		{"", "GET form/--/i", "", 404, ""},
+		{"", "GET form//i", "", 404, ""},
+		{"", "PUT draft/-/%00", `{"data":{}}`, 404, ""},
+		{"", "DELETE draft/-/-", "", 404, ""},
+		{"", "GET template/other/leave-form", "", 404, ""},
+		{"", "GET template/form/-", "", 404, ""},
+		{"", "GET template/form/off", "", 404, ""},
+		{"ann", "GET template/checklist/safety", "", 403, ""},
+		{"ann", "GET forms/role/boss", "", 404, ""},
+		{"ann", "GET forms/role/nothing", "", 404, ""},
+		{"ann", "GET forms/role/..", "", 404, ""},
+		{"ann", "GET forms/role/%2e%2e", "", 404, ""},
+		{"ann", "GET forms/role/a%2Fb", "", 404, ""},
+		{"ann", "GET forms/role/%00", "", 404, ""},
+		{"ann", "GET forms/role/%ff", "", 404, ""},
+		{"ann", "GET forms/role/", "", 404, ""},
+		{"ann", "GET forms/role/" + strings.Repeat("a", 5000), "", 404, ""},
+		{"kim", "GET forms/role/a%20b", "", 403, ""},
+		{"ann", "GET forms/mydeleted", "", 404, ""},
+		{"ann", "GET Role-Info", "", 404, ""},
+		{"ann", "GET v1", "", 404, ""},
+		{"eve", "GET role-info?x=1", "", 403, ""},
+		{"ann", "GET role-info?x=1", "", 400, "unknown query parameter"},
+		{"", "POST forms/mycurrent", "{}", 405, "GET, HEAD"},
+		{"", "GET forms/create", "", 405, "POST"},
+		{"", "PATCH draft/-/i1", "{}", 405, "DELETE, PUT"},
+		{"", "OPTIONS role-info", "", 405, "GET, HEAD"},
+	} {
+		u := s.desk(identity.UserID(cmp.Or(c.who, "bob")))
+		a := u.sends(t, c.way, c.body)
+		word := map[int]string{400: "Bad request", 403: "Access denied", 404: "Not found", 405: "Method not allowed", 413: "Too large"}[c.status]
+		if reason := faultReason(a, c.status, word); reason != "" {
+			t.Errorf("%s %.80s: %s", c.way, c.body, reason)
+		}
+		switch said := decode[struct{ Message string }](t, []byte(a.body)).Message; {
+		case c.status == 405 && a.header.Get("Allow") != c.says, c.status != 405 && !strings.Contains(said, c.says):
+			t.Errorf("%s %.80s: got %s and %v, want %s", c.way, c.body, a.body, a.header, c.says)
+		case c.status == 404:
+			wantSameAnswer(t, a, missing)
+		}
+	}
+	if after := count(); after != before {
+		t.Errorf("%d forms became %d", before, after)
+	}
+}
+
+func portalWords(t *testing.T, s *scene) {
+	ann := s.desk("ann")
+	place, broken := ann.form(t, "feedback", "-"), ann.form(t, "broken-form", "broken")
+	ann.save(t, place, `{}`).saved(t)
+	ann.save(t, broken, `{"kept":1}`).saved(t)
+	for _, c := range []struct {
+		status int
+		word   string
+		answer answer
+	}{
+		{401, "Unauthorized", s.ann.get(t, "/form-portal/role-info")},
+		{412, "Precondition failed", ann.save(t, place, `{}`, `If-Match: "7"`)},
+		{415, "Unsupported media type", ann.save(t, place, `{}`, "Content-Encoding: br")},
+		{500, "Server error", ann.submit(t, broken, `{}`)},
+	} {
+		wantFault(t, c.answer, c.status, c.word)
+	}
+	if v := ann.view(t, broken); v.Category != "current" || string(decode[draft](t, v.Draft).Data) != `{"kept":1}` {
+		t.Errorf("a submission that failed left a trace: %+v", v)
+	}
+}
+
+func draftConditions(t *testing.T, s *scene) {
+	ann, bob := s.desk("ann"), s.desk("bob")
+	place := ann.form(t, "leave-form", "leave")
+	wantFault(t, ann.save(t, place, `{"days":1}`, "If-Match: *"), 412, "Precondition failed")
+	first := ann.save(t, place, `{"days":"what does not fit yet"}`, "If-None-Match: *").saved(t)
+	last := ann.save(t, place, `{"days":2}`, "If-Match: "+first).saved(t)
+	bob.save(t, place, `{"days":40}`).saved(t)
+	for header, status := range map[string]int{
+		"If-None-Match: *": 412, `If-None-Match: "5"`: 400, "If-None-Match: x": 400,
+		"If-Match: " + first: 412, "If-Match: W/" + last: 412, `If-Match: "03"`: 412, "If-Match: 3": 400, "If-Match: *, " + last: 400,
+	} {
+		word := map[int]string{400: "Bad request", 412: "Precondition failed"}[status]
+		wantFault(t, ann.save(t, place, `{"days":3}`, header), status, word)
+		if strings.HasPrefix(header, "If-Match") {
+			wantFault(t, ann.sends(t, "DELETE draft/"+place, "", header), status, word)
+		}
+	}
+	for u, want := range map[*user]string{&ann: `{"days":2}`, &bob: `{"days":40}`} {
+		if d := decode[draft](t, u.view(t, place).Draft); string(d.Data) != want {
+			t.Errorf("got %s, want the draft %s", d.Data, want)
+		}
+	}
+	_, id, _ := strings.Cut(place, "/")
+	if r := s.ann.load(t, "leave", id).record(t); len(r.History) != 1 || strings.Contains(r.Public, "days") {
+		t.Errorf("drafts are in the instance: %s", r.text)
+	}
+	ann.save(t, place, `{"days":3}`, `If-Match: "3", `+last).saved(t)
+	if a := ann.sends(t, "DELETE draft/"+place, "", "If-Match: *"); a.status != 200 || a.body != `{}` || string(ann.view(t, place).Draft) != "null" {
+		t.Errorf("dropped: got %d %s", a.status, a.body)
+	}
+	ann.submit(t, place, `{"days":5}`).record(t)
+	wantFault(t, bob.save(t, place, `{}`), 409, "Conflict")
+	wantStatus(t, bob.sends(t, "DELETE draft/"+place, ""), 200)
+}
+
+func othersForms(t *testing.T, s *scene) {
+	ann := s.desk("ann")
+	plain, bound := ann.form(t, "feedback", "-"), ann.form(t, "leave-form", "leave")
+	missing := ann.sends(t, "GET form/-/01JD0000000000000000000000", "")
+	for place, who := range map[string][]string{
+		plain: {"bob", "adm", "kim"}, bound: {"adm", "kim"}, "leave/" + plain[2:]: {"ann"}, "-/" + bound[6:]: {"ann"}, "payroll/" + bound[6:]: {"ann"},
+	} {
+		for _, name := range who {
+			u := s.desk(identity.UserID(name))
+			for _, a := range []answer{
+				u.sends(t, "GET form/"+place, ""), u.save(t, place, `{}`), u.sends(t, "DELETE draft/"+place, ""), u.submit(t, place, `{"days":1}`),
+			} {
+				wantSameAnswer(t, a, missing)
+			}
+		}
+	}
+	if v := s.desk("bob").view(t, bound); v.Form.By != "ann" || v.Data == nil { // who may read the instance
+		t.Errorf("bob sees %+v", v)
+	}
+	// Group B has no name for what is bound to no workflow.
+	for _, path := range []string{"/instance/" + plain, "/instances/-", "/instance/" + plain + "/events", "/watch/" + plain} {
+		wantFault(t, s.ann.get(t, root+path), 404, "NotFound")
+	}
+	wantFault(t, s.ann.event(t, "-", plain[2:], "submit", ""), 404, "NotFound")
+	wantFault(t, s.ann.create(t, "-", ""), 404, "NotFound")
+}
+
+// submissions holds gateway/INTERFACE.md, "Retries", for group A.
+func submissions(t *testing.T, s *scene) {
+	bob := s.desk("bob")
+	for _, c := range []struct{ template, workflow, good, bad, place string }{
+		{"feedback", "-", `{"text":"x"}`, `{"text":1}`, "text"},
+		{"safety", "-", `{"exits":true}`, `{"exits":false}`, "exits"},
+		{"leave-form", "leave", `{"days":1}`, `{"days":61}`, "days"},
+	} {
+		place := bob.form(t, c.template, c.workflow)
+		key := "Idempotency-Key: " + place[len(place)-26:]
+		a := bob.submit(t, place, c.bad)
+		if reason := faultReason(a, 400, "Bad request"); reason != "" || !strings.Contains(a.body, c.place) {
+			t.Errorf("%s: got %s, want 400 with the place; %s", c.template, a.body, reason)
+		}
+		wantFault(t, bob.submit(t, place, c.good, "Idempotency-Key: a b"), 400, "Bad request")
+		first := bob.submit(t, place, c.good, key)
+		if r := first.record(t); r.WorkflowID+"/"+r.ID != place || len(r.History) != 2 || first.header.Get("ETag") != `"2"` {
+			t.Errorf("%s: got %s and the ETag %s", c.template, r.text, first.header.Get("ETag"))
+		}
+		for _, again := range bob.atOnce(t, 5, bob.sending("POST submit", " "+submission(place, c.good), key)) {
+			wantSameAnswer(t, again, first)
+		}
+		wantFault(t, bob.submit(t, place, c.good), 409, "Conflict")
+		wantFault(t, bob.submit(t, place, c.bad, key), 422, "Unprocessable")
+		ids := map[string]bool{}
+		for _, a := range bob.atOnce(t, 5, bob.making(c.template, c.workflow, key)) {
+			wantStatus(t, a, 200)
+			ids[a.body] = true
+		}
+		if len(ids) != 1 {
+			t.Errorf("%s: one key made %d forms", c.template, len(ids))
+		}
+	}
+}
