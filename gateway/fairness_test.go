@@ -142,36 +142,6 @@ func TestOneUserHasHalfOfTheRequests(t *testing.T) {
 	}
 }
 
-// TestOneUserHasHalfOfTheWatchers, also where more are set for one user.
-func TestOneUserHasHalfOfTheWatchers(t *testing.T) {
-	s := startServer(t, Options{WatchersMax: 4, WatchersPerUserMax: 4}, newFeed().workflows())
-	for range 2 {
-		s.watch(t, withToken).expect(t, opening)
-	}
-	if a := s.do(t, get(watchPath)); a.status != 503 || a.label() != "Busy" {
-		t.Errorf("the third: got %d %s, want 503 Busy", a.status, a.body)
-	}
-	for range 2 {
-		s.watch(t, asBob).expect(t, opening)
-	}
-}
-
-// TestWatchersAndRequestsShareConnections: together those of one user have half.
-func TestWatchersAndRequestsShareConnections(t *testing.T) {
-	s := startServer(t, Options{ConnectionsMax: 8, WatchersPerUserMax: 100}, newFeed().workflows())
-	for range 4 {
-		s.watch(t, withToken).expect(t, opening)
-		waitFor(t, "the stream to leave the requests in flight", func() bool { return s.Metrics().InFlight == 0 })
-	}
-	if a := s.do(t, post("event", eventBody)); a.status != 503 {
-		t.Errorf("a fifth connection of the user: got %d, want 503", a.status)
-	}
-	if a := s.do(t, postAsBob("event", eventBody)); a.status != 200 {
-		t.Errorf("another user: got %d, want 200", a.status)
-	}
-	s.checkLive(t)
-}
-
 // from is a connection that has an address and nothing else.
 type from struct {
 	net.Conn

@@ -11,13 +11,11 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"troupe/actors/failure"
-	"troupe/actors/identity"
 	"troupe/actors/watch"
 )
 
@@ -148,30 +146,17 @@ func TestWatchFraming(t *testing.T) {
 	}
 }
 
-// TestWatch goes through a stream as a client sees it.
-func TestWatch(t *testing.T) {
+// TestWatcherWhoLeaves holds that a caller who leaves ends the call.
+func TestWatcherWhoLeaves(t *testing.T) {
 	f := newFeed()
 	s := startServer(t, Options{}, f.workflows())
 	w := s.watch(t, withToken)
-	for name, want := range map[string]string{
-		"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
-		"X-Content-Type-Options": "nosniff", "Vary": "Cookie, Authorization, Authentication",
-	} {
-		if got := w.res.Header.Values(name); len(got) != 1 || got[0] != want {
-			t.Errorf("%s: got %q, want %q", name, got, want)
-		}
-	}
 	w.expect(t, opening) // before anything happens
-	f.events <- entryEvent("p1", watchedOne)
-	w.expect(t, "id: p1\nevent: entry\ndata: "+watchedOne+"\n\n")
 	f.events <- watch.Event{Kind: watch.Heartbeat}
 	w.expect(t, ": beat\n\n")
-	f.events <- watch.Event{Kind: watch.Lost, ID: "p9", Data: []byte(`{"message":"m"}`)}
-	w.expect(t, "event: lost\ndata: {\"message\":\"m\"}\nid: p9\n\n")
 	if m := s.Metrics(); m.Watchers != 1 || m.InFlight != 0 {
 		t.Errorf("metrics: got %d watchers and %d in flight, want 1 and 0", m.Watchers, m.InFlight)
 	}
-	// A caller who leaves ends the call.
 	_ = w.conn.Close()
 	if err := <-f.ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("the call ended with %v, want the context's error", err)
@@ -179,66 +164,6 @@ func TestWatch(t *testing.T) {
 	waitFor(t, "the watcher to be gone", func() bool { return s.Metrics().Watchers == 0 })
 	if m := s.Metrics(); m.Cut != 0 {
 		t.Errorf("metrics: got %d answers aborted: leaving is no error", m.Cut)
-	}
-}
-
-// TestWatchRequests holds gateway/INTERFACE.md, "Watch streams", and
-// gateway/INTERFACE.md, "Resuming a stream": what a request hands on, and which are
-// refused.
-func TestWatchRequests(t *testing.T) {
-	long := strings.Repeat("~", 255)
-	for _, c := range []struct {
-		line, target string
-		headers      []string
-		status       int
-		want         watch.Request
-	}{
-		{"all instances", "leave", nil, 200, watch.Request{WorkflowID: "leave"}},
-		{"one instance", "leave/i1", nil, 200, watch.Request{WorkflowID: "leave", InstanceID: "i1"}},
-		{"a filter", "leave?filter=%7B%7D", nil, 200, watch.Request{WorkflowID: "leave", Filter: "{}"}},
-		{"an empty filter", "leave?filter=", nil, 200, watch.Request{WorkflowID: "leave"}},
-		{"a place", "leave", []string{"Last-Event-ID: e.7"}, 200, watch.Request{WorkflowID: "leave", LastEventID: "e.7"}},
-		{"a place in lower case", "leave", []string{"last-event-id: e.7"}, 200, watch.Request{WorkflowID: "leave", LastEventID: "e.7"}},
-		{"an empty place is none", "leave", []string{"Last-Event-ID: "}, 200, watch.Request{WorkflowID: "leave"}},
-		{"255 characters", "leave", []string{"Last-Event-ID: " + long}, 200, watch.Request{WorkflowID: "leave", LastEventID: long}},
-		{"256 characters", "leave", []string{"Last-Event-ID: ~" + long}, 400, watch.Request{}},
-		{"a blank", "leave", []string{"Last-Event-ID: a b"}, 400, watch.Request{}},
-		{"not ASCII", "leave", []string{"Last-Event-ID: ü"}, 400, watch.Request{}},
-		{"repeated", "leave", []string{"Last-Event-ID: a", "Last-Event-ID: a"}, 400, watch.Request{}},
-		{"two filters", "leave?filter=a&filter=a", nil, 400, watch.Request{}},
-		{"an unknown parameter", "leave?limit=1", nil, 400, watch.Request{}},
-		{"no UTF-8 escape", "leave?filter=%zz", nil, 400, watch.Request{}},
-		{"a semicolon", "leave?filter=a;b", nil, 400, watch.Request{}},
-		{"an empty instance is not all instances", "leave/", nil, 404, watch.Request{}},
-		{"no workflow", "", nil, 404, watch.Request{}},
-		{"no identifier", "-a", nil, 404, watch.Request{}},
-		{"an instance that is no identifier", "leave/%2e%2e", nil, 404, watch.Request{}},
-		{"something behind", "leave/i1/x", nil, 404, watch.Request{}},
-	} {
-		t.Run(c.line, func(t *testing.T) {
-			s := startServer(t, Options{}, nil)
-			text := "GET /workflow/api/v1/watch/" + c.target + " HTTP/1.1\r\nHost: x\r\n" + strings.Join(append(c.headers, withToken), "\r\n") + "\r\n\r\n"
-			replies := parseReplies(t, s.raw(t, text), "GET")
-			if len(replies) != 1 || replies[0].status != c.status {
-				t.Fatalf("got %+v, want one %d", replies, c.status)
-			}
-			if c.status != 200 {
-				checkErrorBody(t, replies[0])
-				checkCommonHeaders(t, replies[0].header)
-				if s.workflows.calls() != 0 {
-					t.Error("the workflows were asked")
-				}
-				return
-			}
-			got := *s.workflows.mu.watch
-			if got.Reauthorize == nil {
-				t.Error("nobody asks again who the caller is")
-			}
-			got.Reauthorize, c.want.Caller = nil, ann
-			if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", c.want) {
-				t.Errorf("got %+v, want %+v", got, c.want)
-			}
-		})
 	}
 }
 
@@ -352,73 +277,43 @@ func TestSlowWatcher(t *testing.T) {
 	}
 }
 
-// TestWatchersMax holds gateway/INTERFACE.md, "How a stream ends": streams have a
-// limit of their own.
+// TestWatchersMax holds gateway/INTERFACE.md, "How a stream ends", and
+// gateway/INTERFACE.md, "Fair shares": streams have a limit of their own, each user's
+// is half of it, and none takes the places of requests.
 func TestWatchersMax(t *testing.T) {
-	f := newFeed()
-	s := startServer(t, Options{WatchersMax: 2, InFlightMax: 1}, f.workflows())
-	one, two := s.watch(t, withToken), s.watch(t, asBob)
-	one.expect(t, opening)
-	two.expect(t, opening)
-	waitFor(t, "the streams to leave the requests in flight", func() bool { return s.Metrics().InFlight == 0 })
-	a := s.do(t, get(watchPath))
-	if a.status != 503 || a.label() != "Busy" || a.header.Get("Retry-After") == "" {
-		t.Errorf("the third: got %d %s, want 503 Busy", a.status, a.body)
+	for line, c := range map[string]struct {
+		options Options
+		open    []string
+		refused string
+	}{
+		"of all":                      {Options{WatchersMax: 2, InFlightMax: 1}, []string{withToken, asBob}, withModToken},
+		"of one user":                 {Options{WatchersPerUserMax: 2}, []string{withToken, withToken, asBob}, withToken},
+		"of one user, half of them":   {Options{WatchersMax: 4, WatchersPerUserMax: 4}, []string{withToken, withToken, asBob}, withToken},
+		"of one user, by connections": {Options{ConnectionsMax: 8, WatchersPerUserMax: 100}, []string{withToken, withToken, withToken, withToken}, withToken},
+	} {
+		t.Run(line, func(t *testing.T) {
+			s := startServer(t, c.options, newFeed().workflows())
+			var open []*watcher
+			for _, credential := range c.open {
+				open = append(open, s.watch(t, credential))
+				waitFor(t, "the stream to leave the requests in flight", func() bool { return s.Metrics().InFlight == 0 })
+			}
+			if a := s.do(t, request{method: "GET", path: watchPath, headers: []string{c.refused}}); a.status != 503 || a.label() != "Busy" || a.header.Get("Retry-After") == "" {
+				t.Errorf("one more: got %d %s, want 503 Busy", a.status, a.body)
+			}
+			if a := s.do(t, postAsBob("event", eventBody)); a.status != 200 {
+				t.Errorf("a request: got %d, want 200: streams are not in flight", a.status)
+			}
+			if m := s.Metrics(); c.options.ConnectionsMax == 0 && (m.Watchers != int64(len(open)) || m.WatchersFull != 1 || m.Shed != 0) {
+				t.Errorf("metrics: got %d watchers, %d refused, %d shed; want %d, 1 and 0", m.Watchers, m.WatchersFull, m.Shed, len(open))
+			}
+			mine := s.usage.of(ann.ID).watchers.Load()
+			_ = open[0].conn.Close()
+			// The user's place is free after the place among all.
+			waitFor(t, "the first to be gone", func() bool { return s.usage.of(ann.ID).watchers.Load() == mine-1 })
+			s.watch(t, c.refused).expect(t, opening)
+		})
 	}
-	if a := s.do(t, get("/workflow/api/v1/choices")); a.status != 200 {
-		t.Errorf("another request: got %d, want 200: streams are not in flight", a.status)
-	}
-	if m := s.Metrics(); m.Watchers != 2 || m.WatchersFull != 1 || m.Shed != 0 {
-		t.Errorf("metrics: got %d watchers, %d refused, %d shed; want 2, 1 and 0", m.Watchers, m.WatchersFull, m.Shed)
-	}
-	_ = one.conn.Close()
-	waitFor(t, "the first to be gone", func() bool { return s.Metrics().Watchers == 1 })
-	s.watch(t, withToken).expect(t, opening)
-}
-
-// TestWatchersPerUserMax holds that one user does not take the places of others.
-func TestWatchersPerUserMax(t *testing.T) {
-	f := newFeed()
-	s := startServer(t, Options{WatchersPerUserMax: 2}, f.workflows())
-	one, two := s.watch(t, withToken), s.watch(t, withToken)
-	one.expect(t, opening)
-	two.expect(t, opening)
-	for range 2 {
-		if a := s.do(t, get(watchPath)); a.status != 503 || a.label() != "Busy" || a.header.Get("Retry-After") == "" {
-			t.Errorf("the third: got %d %s, want 503 Busy", a.status, a.body)
-		}
-	}
-	four := s.watch(t, asBob)
-	four.expect(t, opening)
-	_ = four.conn.Close()
-	waitFor(t, "the other user's to be gone", func() bool { return s.Metrics().Watchers == 2 })
-	if m := s.Metrics(); m.Watchers != 2 || m.WatchersFull != 2 {
-		t.Errorf("metrics: got %d watchers and %d refused, want 2 and 2", m.Watchers, m.WatchersFull)
-	}
-	_ = one.conn.Close()
-	// The user's place is free after the place among all.
-	waitFor(t, "the first to be gone", func() bool { return s.Metrics().Watchers == 1 && s.usage.of(ann.ID).watchers.Load() == 1 })
-	three := s.watch(t, withToken)
-	three.expect(t, opening)
-	for _, w := range []*watcher{two, three} {
-		_ = w.conn.Close()
-	}
-	waitFor(t, "all to be gone", func() bool { return s.usage.of(ann.ID).watchers.Load() == 0 })
-}
-
-// TestWatchersWithoutACredential holds that nobody takes a watcher's place
-// without being known.
-func TestWatchersWithoutACredential(t *testing.T) {
-	s := startServer(t, Options{WatchersMax: 1}, newFeed().workflows())
-	for range 5 {
-		if a := s.do(t, request{method: "GET", path: watchPath}); a.status != 401 {
-			t.Errorf("got %d, want 401", a.status)
-		}
-	}
-	if m := s.Metrics(); m.WatchersFull != 0 {
-		t.Errorf("metrics: got %d watchers refused, want 0", m.WatchersFull)
-	}
-	s.watch(t, withToken).expect(t, opening)
 }
 
 // TestWatchDrain holds gateway/INTERFACE.md, "Stopping": Stop ends streams in
@@ -464,23 +359,6 @@ func TestWatchDrainIsBounded(t *testing.T) {
 	}
 }
 
-// TestWatchHead holds that HEAD asks for the header only, with the rights.
-func TestWatchHead(t *testing.T) {
-	f := newFeed()
-	s := startServer(t, Options{}, f.workflows())
-	a := s.do(t, request{method: "HEAD", path: watchPath, headers: []string{withToken}})
-	if a.status != 200 || a.body != "" || a.header.Get("Content-Type") != "text/event-stream" {
-		t.Errorf("got %d %q %v, want 200 and the header of a stream", a.status, a.body, a.header)
-	}
-	if err := <-f.ended; !errors.Is(err, errWatchOver) {
-		t.Errorf("the call ended with %v", err)
-	}
-	waitFor(t, "the watcher to be gone", func() bool { return s.Metrics().Watchers == 0 })
-	if m := s.Metrics(); m.Cut != 0 {
-		t.Errorf("metrics: got %d aborted, want 0", m.Cut)
-	}
-}
-
 // TestWatchOfAnOldProxy holds that a stream works over HTTP/1.0, where its end
 // is that of the connection.
 func TestWatchOfAnOldProxy(t *testing.T) {
@@ -493,84 +371,5 @@ func TestWatchOfAnOldProxy(t *testing.T) {
 	text, err := io.ReadAll(c)
 	if want := "\r\n\r\nretry: 2000\nid: p1\n\nid: p2\nevent: entry\ndata: " + watchedOne + "\n\n"; err != nil || !strings.HasSuffix(string(text), want) {
 		t.Errorf("got %q and %v, want %q at the end", text, err, want)
-	}
-}
-
-// TestWatchOfOtherSites holds gateway/INTERFACE.md, "Cross-site requests": no page
-// of another site opens a stream with the browser's cookie, though it only reads.
-func TestWatchOfOtherSites(t *testing.T) {
-	cookie := "Cookie: session=" + sessionAnn
-	s := startServer(t, Options{}, nil)
-	for _, c := range []struct {
-		line    string
-		headers []string
-		status  int
-	}{
-		{"an EventSource of our own page", []string{cookie, "Sec-Fetch-Site: same-origin"}, 200},
-		{"a program", []string{cookie}, 200},
-		{"typed in by hand", []string{cookie, "Sec-Fetch-Site: none"}, 200},
-		{"another site", []string{cookie, "Sec-Fetch-Site: cross-site"}, 403},
-		{"a sibling", []string{cookie, "Sec-Fetch-Site: same-site"}, 403},
-		{"an old browser on another site", []string{cookie, "Origin: https://evil.example"}, 403},
-		{"a sandboxed page", []string{cookie, "Origin: null"}, 403},
-		{"another site with a session that is none", []string{"Cookie: session=" + tokenNobody, "Sec-Fetch-Site: cross-site"}, 403},
-		{"another site's program with a token", []string{withToken, "Sec-Fetch-Site: cross-site"}, 200},
-	} {
-		for _, path := range []string{watchPath, watchPath + "/i1"} {
-			for _, method := range []string{"GET", "HEAD"} {
-				if a := s.do(t, request{method: method, path: path, headers: c.headers}); a.status != c.status {
-					t.Errorf("%s: %s %s: got %d %s, want %d", c.line, method, path, a.status, a.body, c.status)
-				}
-			}
-		}
-	}
-}
-
-// changingCredentials are credentials that change while a stream is open.
-type changingCredentials struct {
-	now atomic.Pointer[identity.Principal]
-}
-
-func (c *changingCredentials) Authenticate(identity.Kind, string) (*identity.Principal, error) {
-	if p := c.now.Load(); p != nil {
-		return p, nil
-	}
-	return nil, failure.ErrUnauthorized
-}
-
-// TestWatchEndsWithItsCredential holds gateway/INTERFACE.md,
-// "Rights of a watcher": a stream shows nothing any more once its credential is
-// revoked, or its owner may do something else.
-func TestWatchEndsWithItsCredential(t *testing.T) {
-	for line, c := range map[string]struct {
-		after *identity.Principal
-		ends  bool
-	}{
-		"nothing changed":             {ann, false},
-		"the same in a new directory": {&identity.Principal{ID: "ann", Name: "Anna", Roles: ann.Roles, Privileges: ann.Privileges}, false},
-		"revoked":                     {nil, true},
-		"a role less":                 {&identity.Principal{ID: "ann", Privileges: ann.Privileges}, true},
-		"a privilege more":            {&identity.Principal{ID: "ann", Roles: ann.Roles, Privileges: []string{"mod-form", "mod-workflows"}}, true},
-	} {
-		for _, e := range []watch.Event{entryEvent("p1", watchedOne), {Kind: watch.Heartbeat}} {
-			t.Run(fmt.Sprint(line, " ", e.Kind), func(t *testing.T) {
-				f, credentials := newFeed(), new(changingCredentials)
-				credentials.now.Store(ann)
-				s := startClosed(t, Options{})
-				s.Open(Services{Workflows: f.workflows(), Credentials: credentials})
-				w := s.watch(t, withToken)
-				w.expect(t, opening)
-				credentials.now.Store(c.after)
-				f.events <- e
-				if !c.ends {
-					w.expect(t, string(appendWatchEvent(nil, e)))
-					return
-				}
-				w.expectEnd(t)
-				if m := s.Metrics(); m.Cut != 0 {
-					t.Errorf("metrics: got %d aborted, want 0", m.Cut)
-				}
-			})
-		}
 	}
 }

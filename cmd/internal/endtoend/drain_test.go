@@ -1,6 +1,7 @@
 package endtoend
 
 import (
+	"bufio"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -80,6 +81,32 @@ func drain(t *testing.T, args []string) {
 		t.Error("no request was refused with 503 while the program was draining")
 	}
 	wantOnlyAcknowledged(t, start(t, p.home), l, token)
+}
+
+// TestDrainEndsStreams holds gateway/INTERFACE.md, "How a stream ends": the program
+// does not wait for those who watch, and ends their streams in order.
+func TestDrainEndsStreams(t *testing.T) {
+	p := start(t, newHome(t, map[string]string{"workflows/load.yaml": loadFlow}))
+	conn, err := p.dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	watch := ask{method: "GET", path: root + "/watch/load", headers: p.as(p.home.token("ann")).credential}
+	if _, err := conn.Write(watch.text("x")); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(conn)
+	if _, err := r.Peek(1); err != nil {
+		t.Fatal(err)
+	}
+	p.terminate()
+	if a, err := readAnswer(r, watch.method); err != nil || a.status != 200 || !strings.HasPrefix(a.body, "retry: ") {
+		t.Errorf("got %d %q and %v, want a stream that ends in order", a.status, a.body, err)
+	}
+	if code := p.wait(); code != 0 || !p.log.has(`"drained":true`) {
+		t.Errorf("exit code: got %d, want 0, and all requests answered: %s", code, p.log.all())
+	}
 }
 
 // notReady demands that a draining program says so.

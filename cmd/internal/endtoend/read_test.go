@@ -56,16 +56,6 @@ func (s *scene) instances(t testing.TB, u user, workflow string) []string {
 
 func escape(s string) string { return url.QueryEscape(s) }
 
-// decodeList splits a JSON array into its elements.
-func decodeList(t testing.TB, text string) []string {
-	t.Helper()
-	out := []string{}
-	for _, element := range decode[[]json.RawMessage](t, json.RawMessage(text)) {
-		out = append(out, string(element))
-	}
-	return out
-}
-
 // history asks for a page of an instance's history.
 func (u user) history(t testing.TB, workflow, instance, parameters string) answer {
 	t.Helper()
