@@ -1,6 +1,7 @@
 package formportal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -16,14 +17,6 @@ import (
 type FormRequest struct {
 	Caller                 *identity.Principal
 	WorkflowID, InstanceID string
-
-	withoutDraft bool
-}
-
-// alone is the request for those who do not look at the draft.
-func (r FormRequest) alone() *FormRequest {
-	r.withoutDraft = true
-	return &r
 }
 
 // View is a form as the page that it is filled in on needs it.
@@ -50,11 +43,17 @@ type View struct {
 // caller may not see is ErrNotFound.
 func (p *Portal) Form(ctx context.Context, req *FormRequest) (view *View, err error) {
 	err = p.do(ctx, req.Caller, "form", func(ctx context.Context) error {
-		v, err := p.load(ctx, req)
+		ask, template, err := p.request(req)
 		if err != nil {
 			return err
 		}
-		template := p.templateOf(v.Form)
+		v, err := p.o.Workflows.Form(ctx, &ask)
+		if errors.Is(err, failure.ErrForbidden) { // nobody gets to know of somebody else's forms
+			return failure.ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
 		view = &View{
 			Summary:  summaryOf(v.Form, req.WorkflowID, v.Nodes, req.InstanceID, v.When),
 			Category: categoryOf(v.Form, p.o.Clock(), p.o.ArchiveAfter),
@@ -66,54 +65,28 @@ func (p *Portal) Form(ctx context.Context, req *FormRequest) (view *View, err er
 	return view, err
 }
 
-// load reads the form. A workflow that the caller has no right to is ErrNotFound
-// here: nobody gets to know of somebody else's forms.
-func (p *Portal) load(ctx context.Context, req *FormRequest) (*workflow.FormView, error) {
-	v, err := p.o.Workflows.Form(ctx, p.formRequest(req))
-	if errors.Is(err, failure.ErrForbidden) {
-		return nil, failure.ErrNotFound
+// request says what it takes to write a form: the event, the privilege, and why nobody
+// can. The form's template is nil when it is gone; one that is not offered any more is
+// there.
+func (p *Portal) request(req *FormRequest) (workflow.FormRequest, *Template, error) {
+	ask := workflow.FormRequest{Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID, Privilege: identity.Form}
+	f, err := p.o.Workflows.FormOf(req.WorkflowID, req.InstanceID)
+	if err != nil {
+		return ask, nil, err
 	}
-	return v, err
-}
-
-func (p *Portal) formRequest(req *FormRequest) *workflow.FormRequest {
-	return &workflow.FormRequest{
-		Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID, WithoutDraft: req.withoutDraft,
-		Event: func(f *form.Form) (string, error) {
-			template, err := p.mayWrite(req, f)
-			if err != nil {
-				return "", err
-			}
-			return submitEvent(req.WorkflowID, template), nil
-		},
-	}
-}
-
-// templateOf returns a form's template, also one that is not offered any more.
-func (p *Portal) templateOf(f *form.Form) *Template { return p.o.Templates.Get(f.Kind, f.TemplateID) }
-
-// mayWrite asks for the privilege of the form's kind, and for its template.
-func (p *Portal) mayWrite(req *FormRequest, f *form.Form) (*Template, error) {
-	privilege := identity.Form
 	if f.Kind == form.Checklist {
-		privilege = identity.Checklist
+		ask.Privilege = identity.Checklist
 	}
-	if !req.Caller.Has(privilege) {
-		return nil, failure.ErrForbidden
+	template := p.o.Templates.Get(f.Kind, f.TemplateID)
+	switch {
+	case template == nil:
+		ask.Refusal = failure.Errorf(failure.ErrNotAllowed, "its template is gone")
+	case req.WorkflowID == PlainWorkflow:
+		ask.Event = plainSubmit
+	default:
+		ask.Event = template.Submit
 	}
-	template := p.templateOf(f)
-	if template == nil {
-		return nil, failure.Errorf(failure.ErrNotAllowed, "its template is gone")
-	}
-	return template, nil
-}
-
-// submitEvent is the event that submits a form; empty: none does.
-func submitEvent(workflowID string, t *Template) string {
-	if workflowID == PlainWorkflow {
-		return plainSubmit
-	}
-	return t.Submit
+	return ask, template, nil
 }
 
 // DraftRequest asks to keep a draft of a form.
@@ -131,13 +104,11 @@ type DraftRequest struct {
 // cannot be submitted now.
 func (p *Portal) SaveDraft(ctx context.Context, req *DraftRequest) (draft form.Draft, err error) {
 	err = p.do(ctx, req.Caller, "draft", func(ctx context.Context) error {
-		if _, err := p.load(ctx, req.FormRequest.alone()); err != nil { // who may not see it learns nothing else
+		ask, _, err := p.request(&req.FormRequest)
+		if err != nil {
 			return err
 		}
-		var err error
-		draft, err = p.o.Workflows.SaveDraft(ctx, &workflow.DraftRequest{
-			FormRequest: *p.formRequest(&req.FormRequest), Data: req.Data, DraftCondition: req.DraftCondition,
-		})
+		draft, err = p.o.Workflows.SaveDraft(ctx, &workflow.DraftRequest{FormRequest: ask, Data: req.Data, DraftCondition: req.DraftCondition})
 		return err
 	})
 	return draft, err
@@ -155,42 +126,27 @@ type SubmitRequest struct {
 // Submit checks the data against the template as it is now and sends it with the
 // event that submits the form; the caller's draft goes in the same commit. Errors
 // besides those of Form: ErrInvalid when the data does not fit, ErrForbidden,
-// ErrNotAllowed when nothing takes the event now, and those of workflow.Send.
+// ErrNotAllowed when nothing takes the event now, and those of workflow.Submit.
 func (p *Portal) Submit(ctx context.Context, req *SubmitRequest) (reply *workflow.Reply, err error) {
 	err = p.do(ctx, req.Caller, "submit", func(ctx context.Context) error {
-		event, refusal := p.submission(ctx, req)
-		if refusal != nil && (req.Retry.Key == "" || errors.Is(refusal, failure.ErrForbidden)) {
-			return refusal
+		ask, template, err := p.request(&req.FormRequest)
+		if err != nil {
+			return err
 		}
-		var err error
-		reply, err = p.o.Workflows.Send(ctx, &workflow.EventRequest{
-			Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID, Name: event, Data: req.Data,
-			Retry: req.Retry, Refusal: refusal, WithHistory: req.WithHistory, MustBeTaken: true, DropDraft: true, NoQuota: true,
-		})
-		if refusal != nil && errors.Is(err, failure.ErrForbidden) { // who may not see it learns nothing else
-			return refusal
-		}
+		ask.Refusal = cmp.Or(ask.Refusal, refusalOf(template, ask.Event, req.Data))
+		reply, err = p.o.Workflows.Submit(ctx, &workflow.SubmitRequest{FormRequest: ask, Data: req.Data, Retry: req.Retry, WithHistory: req.WithHistory})
 		return err
 	})
 	return reply, err
 }
 
-// submission returns the event that submits the form, or why this caller cannot
-// do that now.
-func (p *Portal) submission(ctx context.Context, req *SubmitRequest) (event string, err error) {
-	v, err := p.load(ctx, req.FormRequest.alone())
-	if err != nil {
-		return "", err
+// refusalOf says why the form of a template cannot be submitted with this data.
+func refusalOf(t *Template, event string, submitted data.Value) error {
+	if t == nil || event == "" {
+		return failure.Errorf(failure.ErrNotAllowed, "no event submits this form")
 	}
-	template, err := p.mayWrite(&req.FormRequest, v.Form)
-	if err != nil {
-		return "", err
+	if err := t.Check(submitted); err != nil {
+		return failure.Refuse(failure.ErrInvalid, "%w", err)
 	}
-	if event = submitEvent(req.WorkflowID, template); event == "" {
-		return "", failure.Errorf(failure.ErrNotAllowed, "no event submits this form")
-	}
-	if err := template.Check(req.Data); err != nil {
-		return "", failure.Refuse(failure.ErrInvalid, "%w", err)
-	}
-	return event, nil
+	return nil
 }

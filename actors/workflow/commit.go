@@ -51,7 +51,11 @@ func (req createInstance) run(i *instance, c *call) error {
 }
 
 // sendEvent is the request of Send: one step.
-type sendEvent struct{ *EventRequest }
+type sendEvent struct {
+	*EventRequest
+	// form is what the event submits; nil: it submits none.
+	form *FormRequest
+}
 
 func (req sendEvent) run(i *instance, c *call) error {
 	if err := i.ensureLoaded(); err != nil {
@@ -64,8 +68,8 @@ func (req sendEvent) run(i *instance, c *call) error {
 		i.deliver(c, first)
 		return nil
 	}
-	if req.Refusal != nil {
-		return req.Refusal
+	if req.form != nil && req.form.Refusal != nil {
+		return req.form.Refusal
 	}
 	if err := i.mayReceive(req.EventRequest, caller); err != nil {
 		return err
@@ -83,10 +87,10 @@ func (req sendEvent) run(i *instance, c *call) error {
 		}
 		return stepError(err)
 	}
-	if req.MustBeTaken && result.Outcome != statemachine.Moved {
+	if req.form != nil && result.Outcome != statemachine.Moved {
 		return failure.ErrNotAllowed
 	}
-	if result.Outcome != statemachine.Ignored && !req.NoQuota {
+	if result.Outcome != statemachine.Ignored && req.form == nil {
 		if err := i.router.countRefusal(i.router.o.Quotas.MayAdd(i.state.Sequence)); err != nil {
 			return err
 		}
@@ -94,7 +98,7 @@ func (req sendEvent) run(i *instance, c *call) error {
 	i.log(result.Logs)
 	i.router.metrics.events.Add(1)
 	ch := &change{
-		next: result.Instance, before: i.of.Positions(&i.state), retry: req.Retry, caller: string(req.Caller.ID), dropDraft: req.DropDraft,
+		next: result.Instance, before: i.of.Positions(&i.state), retry: req.Retry, caller: string(req.Caller.ID), dropDraft: req.form != nil,
 	}
 	if result.Outcome != statemachine.Ignored {
 		ch.entry = &result.Entry

@@ -111,7 +111,7 @@ func (r *Router) drawIn(now time.Time, sh persistence.Shard) persistence.ID {
 	}
 }
 
-// mayCreate is maySend for a create that repeats none.
+// mayCreate asks what has to be asked before a create that repeats none.
 func (r *Router) mayCreate(req *CreateRequest) error {
 	if err := r.accepting(); err != nil || req.NoQuota {
 		return err

@@ -199,7 +199,7 @@ func TestAFullDiskRefusesAndLosesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.inFlight.Add(1)
-		if _, err := h.wait(h.Router.send(e, sendEvent{event(john, "leave", id, "note", "", "")})); !errors.Is(err, failure.ErrUnavailable) {
+		if _, err := h.wait(h.Router.send(e, sendEvent{EventRequest: event(john, "leave", id, "note", "", "")})); !errors.Is(err, failure.ErrUnavailable) {
 			t.Errorf("inside the actor: got %v, want ErrUnavailable", err)
 		}
 	}

@@ -15,15 +15,18 @@ import (
 	"troupe/statemachine/data"
 )
 
-// FormRequest asks for an instance as a form.
+// FormRequest asks for an instance as a form, or to write it. What depends on the
+// form's template the caller finds out before, with FormOf.
 type FormRequest struct {
 	Caller                 *identity.Principal
 	WorkflowID, InstanceID string
-	// Event names the event that submits the form, by what the form is made
-	// from, or says why the caller may not do that; empty: nothing submits it.
-	Event func(*form.Form) (string, error)
-	// WithoutDraft leaves the caller's draft out of the view.
-	WithoutDraft bool
+	// Event submits the form; empty: nothing does.
+	Event string
+	// Privilege is what it takes to write the form besides the workflow's rights;
+	// empty: nothing.
+	Privilege identity.Privilege
+	// Refusal is why nobody can write this now; nil: it can be written.
+	Refusal error
 }
 
 // FormView is an instance as a form, at one moment.
@@ -53,6 +56,42 @@ type DraftRequest struct {
 	saved form.Draft // what the actor made of it
 }
 
+// SubmitRequest asks to submit a form. Who repeats a submission gets its first answer
+// also with a Refusal.
+type SubmitRequest struct {
+	FormRequest
+	// Data is a checked, compact object.
+	Data  data.Value
+	Retry Retry
+	// WithHistory says whether the reply carries svcHistory.
+	WithHistory bool
+}
+
+// FormOf returns what an instance's form was made from, which never changes. It asks
+// for no right. An instance that is no form is failure.ErrNotFound.
+func (r *Router) FormOf(workflowID, instanceID string) (*form.Form, error) {
+	id, ok := instanceid.Parse(instanceID)
+	if !ok {
+		return nil, failure.ErrNotFound
+	}
+	stored, err := r.load(workflowID, id)
+	if err != nil {
+		return nil, err
+	}
+	record, err := statemachine.ParseRecord(stored)
+	if err == nil && len(record.Attachment) == 0 {
+		return nil, failure.ErrNotFound
+	}
+	var f *form.Form
+	if err == nil {
+		f, err = form.Parse(record.Attachment)
+	}
+	if err != nil {
+		return nil, failure.Errorf(failure.ErrExecution, "form %s/%s: %w", workflowID, instanceID, err)
+	}
+	return f, nil
+}
+
 // Form returns an instance as a form. The errors are those of Load; an instance
 // that is no form is failure.ErrNotFound.
 func (r *Router) Form(ctx context.Context, req *FormRequest) (*FormView, error) {
@@ -62,45 +101,57 @@ func (r *Router) Form(ctx context.Context, req *FormRequest) (*FormView, error) 
 		out, err = i.formView(req)
 		return err
 	})
-	if err != nil {
-		return nil, failure.In("form", req.WorkflowID+"/"+req.InstanceID, err)
-	}
-	return out, nil
+	return out, failure.In("form", req.WorkflowID+"/"+req.InstanceID, err)
 }
 
 func (i *instance) formView(req *FormRequest) (*FormView, error) {
 	if i.form == nil {
 		return nil, failure.ErrNotFound
 	}
-	var draft *form.Draft
-	if !req.WithoutDraft {
-		var err error
-		if draft, err = i.form.LoadDraft(i.router.store, i.shard, i.id, req.Caller.ID); err != nil {
-			return nil, err
-		}
+	draft, err := i.form.LoadDraft(i.router.store, i.shard, i.id, req.Caller.ID)
+	if err != nil {
+		return nil, err
 	}
 	return &FormView{
 		Form: i.form, Sequence: i.state.Sequence, When: i.state.CreatedAt.UnixMilli(), Public: i.state.Public,
-		States: i.states, Nodes: i.nodeNames(), Editable: i.mayFill(req) == nil, Draft: draft,
+		States: i.states, Nodes: i.nodeNames(), Draft: draft,
+		Editable: i.mayWrite(req) == nil && i.maySubmit(req) == nil,
 	}, nil
 }
 
-// mayFill asks whether the caller may submit the form now: failure.ErrNotAllowed,
-// failure.ErrForbidden, failure.ErrNotFound or what req.Event says if not.
-func (i *instance) mayFill(req *FormRequest) error {
+// mayWrite asks whether the caller sees the form, has the privilege to write it, and
+// has a right to send events of the workflow: failure.ErrNotFound or
+// failure.ErrForbidden if not.
+func (i *instance) mayWrite(req *FormRequest) error {
+	if err := i.mayLoad(req.Caller); err != nil {
+		return err
+	}
 	if i.form == nil {
 		return failure.ErrNotFound
 	}
+	newest, err := i.router.catalog.Newest(i.workflowID)
+	if err != nil {
+		return err
+	}
+	if req.Privilege != "" && !req.Caller.Has(req.Privilege) ||
+		newest.SendRight(catalog.CallerOf(req.Caller), i.router.o.Clock()) == statemachine.Denied {
+		return failure.ErrForbidden
+	}
+	return nil
+}
+
+// maySubmit asks whether the event that submits the form would be taken now:
+// failure.ErrNotAllowed, failure.ErrForbidden or req.Refusal if not.
+func (i *instance) maySubmit(req *FormRequest) error {
 	caller := catalog.CallerOf(req.Caller)
 	if err := i.mayReceive(&EventRequest{}, caller); err != nil {
 		return err
 	}
-	event, err := req.Event(i.form)
-	if err != nil {
-		return err
+	if req.Refusal != nil {
+		return req.Refusal
 	}
 	for _, e := range i.of.Available(&i.state, caller, i.router.o.Clock()) {
-		if string(e.Name) == event && e.Guard != statemachine.GuardFalse && len(e.Transitions) > 0 {
+		if string(e.Name) == req.Event && e.Guard != statemachine.GuardFalse && len(e.Transitions) > 0 {
 			return nil
 		}
 	}
@@ -111,7 +162,7 @@ func (i *instance) mayFill(req *FormRequest) error {
 // returns. Besides the errors of Send: failure.ErrPrecondition, and failure.ErrNotAllowed when
 // there is something to keep and the caller may not submit the form now.
 func (r *Router) SaveDraft(_ context.Context, req *DraftRequest) (form.Draft, error) {
-	err := r.mayAsk(req.WorkflowID, req.Caller)
+	err := r.accepting()
 	if err == nil {
 		_, err = r.ask(req.WorkflowID, req.InstanceID, saveDraft{req})
 	}
@@ -121,27 +172,37 @@ func (r *Router) SaveDraft(_ context.Context, req *DraftRequest) (form.Draft, er
 	return req.saved, nil
 }
 
-// mayAsk is what can be said about a write before its instance is known.
-func (r *Router) mayAsk(workflowID string, p *identity.Principal) error {
-	d, err := r.catalog.Newest(workflowID)
-	if err != nil {
+// Submit sends the event that submits the form, and removes the caller's draft in the
+// same commit. An event that nothing takes is failure.ErrNotAllowed, whatever the
+// definition says about it. The other errors are those of Send, but whoever does not
+// see the form gets failure.ErrNotFound alone.
+func (r *Router) Submit(_ context.Context, req *SubmitRequest) (reply *Reply, err error) {
+	if err = r.accepting(); err == nil {
+		reply, err = r.ask(req.WorkflowID, req.InstanceID, submitForm{req})
+	}
+	return reply, failure.In("submit", req.WorkflowID+"/"+req.InstanceID, err)
+}
+
+// submitForm is the request of Submit.
+type submitForm struct{ *SubmitRequest }
+
+func (req submitForm) run(i *instance, c *call) error {
+	if err := i.mayWrite(&req.FormRequest); err != nil {
 		return err
 	}
-	if d.SendRight(catalog.CallerOf(p), r.o.Clock()) == statemachine.Denied {
-		return failure.ErrForbidden
-	}
-	return r.accepting()
+	event := &EventRequest{Caller: req.Caller, Name: req.Event, Data: req.Data, Retry: req.Retry, WithHistory: req.WithHistory}
+	return sendEvent{event, &req.FormRequest}.run(i, c)
 }
 
 // saveDraft is the request of SaveDraft.
 type saveDraft struct{ *DraftRequest }
 
 func (req saveDraft) run(i *instance, c *call) error {
-	if err := i.ensureLoaded(); err != nil {
+	if err := i.mayWrite(&req.FormRequest); err != nil {
 		return err
 	}
 	// What is left over can be dropped when the form cannot be submitted any more.
-	if err := i.mayFill(&req.FormRequest); err != nil && (req.Data != nil || !errors.Is(err, failure.ErrNotAllowed)) {
+	if err := i.maySubmit(&req.FormRequest); err != nil && (req.Data != nil || !errors.Is(err, failure.ErrNotAllowed)) {
 		return err
 	}
 	before := &form.Draft{}

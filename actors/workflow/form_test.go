@@ -219,22 +219,15 @@ func TestEveryCrashLeavesTheListsWhole(t *testing.T) {
 	}
 }
 
-func submits(f *form.Form) (string, error) {
-	if f.TemplateID == "leave-form" {
-		return "submit", nil
-	}
-	return "", nil
-}
-
 func (h *house) draft(who *identity.Principal, id, body string, ifMatch ...uint64) (form.Draft, error) {
 	return h.SaveDraft(h.t.Context(), &DraftRequest{
-		FormRequest: FormRequest{Caller: who, WorkflowID: "leave", InstanceID: id, Event: submits}, Data: value(body), DraftCondition: form.DraftCondition{IfMatch: ifMatch},
+		FormRequest: FormRequest{Caller: who, WorkflowID: "leave", InstanceID: id, Event: "submit"}, Data: value(body), DraftCondition: form.DraftCondition{IfMatch: ifMatch},
 	})
 }
 
 func (h *house) form(who *identity.Principal, id string) *FormView {
 	h.t.Helper()
-	v, err := h.Form(h.t.Context(), &FormRequest{Caller: who, WorkflowID: "leave", InstanceID: id, Event: submits})
+	v, err := h.Form(h.t.Context(), &FormRequest{Caller: who, WorkflowID: "leave", InstanceID: id, Event: "submit"})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -250,7 +243,7 @@ func TestTheLifeOfADraft(t *testing.T) {
 	if _, err := h.draft(john, id, `{"days":1}`, 0); !errors.Is(err, failure.ErrPrecondition) {
 		t.Errorf("a draft in the place of one that is not there: got %v, want ErrPrecondition", err)
 	}
-	over := &DraftRequest{FormRequest: FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: submits}, Data: value(`{"days":0}`), DraftCondition: form.DraftCondition{MustExist: true}}
+	over := &DraftRequest{FormRequest: FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"}, Data: value(`{"days":0}`), DraftCondition: form.DraftCondition{MustExist: true}}
 	if _, err := h.SaveDraft(t.Context(), over); !errors.Is(err, failure.ErrPrecondition) {
 		t.Errorf("a draft in the place of any, where there is none: got %v, want ErrPrecondition", err)
 	}
@@ -282,19 +275,20 @@ func TestTheLifeOfADraft(t *testing.T) {
 	if v := h.form(john, id); v.Draft == nil || string(v.Draft.Data) != `{"days":2}` || v.Draft.Revision != second.Revision || v.Sequence != 1 {
 		t.Errorf("after a restart: %+v", v.Draft)
 	}
-	drop := event(john, "leave", id, "submit", `{"days":2}`, "key")
-	drop.DropDraft, drop.MustBeTaken = true, true
-	if _, err := h.Send(t.Context(), drop); err != nil {
+	drop := &SubmitRequest{
+		FormRequest: over.FormRequest, Data: value(`{"days":2}`), Retry: event(john, "leave", id, "submit", `{"days":2}`, "key").Retry,
+	}
+	if _, err := h.Submit(t.Context(), drop); err != nil {
 		t.Fatal(err)
 	}
 	if v := h.form(john, id); v.Draft != nil || v.Editable || v.Form.SubmissionID == "" {
 		t.Errorf("after the submission: %+v", v)
 	}
-	if r, err := h.Send(t.Context(), drop); err != nil || r.Sequence != 2 {
+	if r, err := h.Submit(t.Context(), drop); err != nil || r.Sequence != 2 {
 		t.Errorf("the submission again with its key: %v, %v", r, err)
 	}
 	drop.Retry = Retry{}
-	if _, err := h.Send(t.Context(), drop); !errors.Is(err, failure.ErrNotAllowed) || h.form(john, id).Sequence != 2 {
+	if _, err := h.Submit(t.Context(), drop); !errors.Is(err, failure.ErrNotAllowed) || h.form(john, id).Sequence != 2 {
 		t.Errorf("a second submission: got %v, want failure.ErrNotAllowed and no trace", err)
 	}
 	if _, err := h.draft(john, id, `{}`); !errors.Is(err, failure.ErrNotAllowed) {
@@ -324,7 +318,7 @@ func TestTheLifeOfADraft(t *testing.T) {
 			t.Errorf("a draft %s: got %v, want %v", name, err, c.want)
 		}
 	}
-	if _, err := h.Form(t.Context(), &FormRequest{Caller: john, WorkflowID: "leave", InstanceID: plain, Event: submits}); !errors.Is(err, failure.ErrNotFound) {
+	if _, err := h.Form(t.Context(), &FormRequest{Caller: john, WorkflowID: "leave", InstanceID: plain, Event: "submit"}); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("an instance that is no form: got %v, want ErrNotFound", err)
 	}
 }
@@ -349,7 +343,7 @@ func TestNoListOrDraftIsShownThatACrashCouldTakeBack(t *testing.T) {
 	ask("a draft", func() error { _, err := h.draft(john, id, `{"days":1}`); return err })
 	<-hanging
 	ask("the form", func() error {
-		_, err := h.Form(t.Context(), &FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: submits})
+		_, err := h.Form(t.Context(), &FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"})
 		return err
 	})
 	ask("the list", func() error {
@@ -382,9 +376,7 @@ func TestNoRefusalShowsWhatACrashCouldTakeBack(t *testing.T) {
 	ask("the submission", func() error { _, err := h.send(john, "leave", id, "submit", "", "k"); return err })
 	<-hanging
 	ask("a second one", func() error {
-		again := event(john, "leave", id, "submit", "", "")
-		again.MustBeTaken = true
-		_, err := h.Send(t.Context(), again)
+		_, err := h.Submit(t.Context(), &SubmitRequest{FormRequest: FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"}})
 		return err
 	})
 	ask("a draft", func() error { _, err := h.draft(john, id, `{}`); return err })

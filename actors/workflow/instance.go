@@ -10,6 +10,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/form"
+	"troupe/actors/identity"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
@@ -90,19 +91,24 @@ func (i *instance) refuse(c *call, err error) {
 	i.router.store.Barrier(c)
 }
 
+// load reads an instance's record from the store.
+func (r *Router) load(workflowID string, id persistence.ID) ([]byte, error) {
+	stored, err := r.store.Load(persistence.RecordKey(nil, r.store.ShardOf(id), workflowID, id))
+	if errors.Is(err, persistence.ErrNotFound) {
+		return nil, failure.ErrNotFound
+	}
+	return stored, failure.OfStore(err)
+}
+
 // ensureLoaded reads the instance's record from the store.
 func (i *instance) ensureLoaded() error {
 	if i.loaded {
 		return nil
 	}
 	r := i.router
-	i.scratch = persistence.RecordKey(i.scratch[:0], i.shard, i.workflowID, i.id)
-	stored, err := r.store.Load(i.scratch)
-	if errors.Is(err, persistence.ErrNotFound) {
-		return failure.ErrNotFound
-	}
+	stored, err := r.load(i.workflowID, i.id)
 	if err != nil {
-		return failure.OfStore(err)
+		return err
 	}
 	record, err := statemachine.ParseRecord(stored)
 	if err == nil {
@@ -137,7 +143,7 @@ func (i *instance) view() statemachine.View {
 }
 
 // mayLoad asks whether the caller may see the instance, and loads it.
-func (i *instance) mayLoad(req *LoadRequest) error {
+func (i *instance) mayLoad(caller *identity.Principal) error {
 	if err := i.ensureLoaded(); err != nil {
 		return err
 	}
@@ -145,7 +151,7 @@ func (i *instance) mayLoad(req *LoadRequest) error {
 	if err != nil {
 		return err
 	}
-	if !newest.MayRead(i.view(), catalog.CallerOf(req.Caller), i.router.o.Clock()) {
+	if !newest.MayRead(i.view(), catalog.CallerOf(caller), i.router.o.Clock()) {
 		return failure.ErrNotFound
 	}
 	return nil
@@ -155,7 +161,7 @@ func (i *instance) mayLoad(req *LoadRequest) error {
 type loadInstance struct{ *LoadRequest }
 
 func (req loadInstance) run(i *instance, c *call) error {
-	if err := i.mayLoad(req.LoadRequest); err != nil {
+	if err := i.mayLoad(req.Caller); err != nil {
 		return err
 	}
 	reply, err := i.reply(i.head, i.tail, i.state.Sequence, req.WithHistory)

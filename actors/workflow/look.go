@@ -90,10 +90,7 @@ func appendTransition(out []byte, t statemachine.AvailableTransition) []byte {
 // errors are those of Load, and failure.ErrInvalid for a cursor of another list.
 func (r *Router) History(ctx context.Context, req *HistoryRequest) (*HistoryPage, error) {
 	page, err := r.history(ctx, req)
-	if err != nil {
-		return nil, failure.In("history of", req.WorkflowID+"/"+req.InstanceID, err)
-	}
-	return page, nil
+	return page, failure.In("history of", req.WorkflowID+"/"+req.InstanceID, err)
 }
 
 func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage, error) {
@@ -150,14 +147,7 @@ func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage
 // look runs f inside the instance's actor when the caller may see the instance,
 // and returns when everything that f saw is durable.
 func (r *Router) look(_ context.Context, req *LoadRequest, f func(*instance) error) error {
-	d, err := r.catalog.Newest(req.WorkflowID)
-	if err != nil {
-		return err
-	}
-	if d.ReadRight(catalog.CallerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
-		return failure.ErrForbidden
-	}
-	_, err = r.ask(req.WorkflowID, req.InstanceID, inspect{req, f})
+	_, err := r.askReader(req, inspect{req, f})
 	return err
 }
 
@@ -168,7 +158,7 @@ type inspect struct {
 }
 
 func (m inspect) run(i *instance, c *call) error {
-	if err := i.mayLoad(m.load); err != nil {
+	if err := i.mayLoad(m.load.Caller); err != nil {
 		return err
 	}
 	if err := m.look(i); err != nil {

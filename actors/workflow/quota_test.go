@@ -36,7 +36,7 @@ func TestQuotasHoldEachUserToTheirRate(t *testing.T) {
 	if n := len(h.instances("order")); n != 2 {
 		t.Errorf("%d instances, want the 2 that were answered", n)
 	}
-	id := h.create(mary, "order", "")
+	id := h.createForm(mary, "order", form.Plain)
 	send := func(who *identity.Principal) error {
 		_, err := h.send(who, "order", id, "pay", "", "")
 		return err
@@ -53,9 +53,8 @@ func TestQuotasHoldEachUserToTheirRate(t *testing.T) {
 	if err := send(mary); err != nil {
 		t.Errorf("mary, beside john: %v", err)
 	}
-	person := event(john, "order", id, "pay", "", "")
-	person.NoQuota = true
-	if _, err := h.Send(t.Context(), person); err != nil {
+	person := &SubmitRequest{FormRequest: FormRequest{Caller: john, WorkflowID: "order", InstanceID: id, Event: "approve"}}
+	if _, err := h.Submit(t.Context(), person); err != nil {
 		t.Errorf("john at a form: %v", err)
 	}
 	made := formOf(john, "order", form.Plain)
@@ -80,7 +79,7 @@ func TestQuotasHoldEachUserToTheirRate(t *testing.T) {
 // TestAHistoryHasAQuota, which leaves what it has as it is.
 func TestAHistoryHasAQuota(t *testing.T) {
 	h := newHouse(t, Options{Quotas: quota.Limits{HistoryEntries: 3}})
-	id := h.create(john, "leave", "")
+	id := h.createForm(john, "leave", form.Plain)
 	h.mustSend(john, "leave", id, "note", "", "key")
 	h.mustSend(john, "leave", id, "submit", "", "")
 	h.mustSend(john, "leave", id, "note", "", "key") // gets its first answer
@@ -92,9 +91,8 @@ func TestAHistoryHasAQuota(t *testing.T) {
 		t.Errorf("the wait of a quota that time does not give back: got %+v, want an hour", over)
 	}
 	h.mustSend(john, "leave", id, "drop", "", "") // leaves no entry
-	person := event(john, "leave", id, "back", "", "")
-	person.NoQuota = true
-	if _, err := h.Send(t.Context(), person); err != nil {
+	person := FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "back"}
+	if _, err := h.Submit(t.Context(), &SubmitRequest{FormRequest: person}); err != nil {
 		t.Errorf("at a form: %v", err)
 	}
 	if got := events(t, h.mustLoad(john, "leave", id)); got != ",note,submit,back" {

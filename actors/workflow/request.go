@@ -50,14 +50,7 @@ type EventRequest struct {
 	// IfMatch lists the sequence numbers that the instance may have now; nil
 	// means any.
 	IfMatch []uint64
-	// MustBeTaken refuses an event that nothing takes with failure.ErrNotAllowed,
-	// whatever the definition says about it.
-	MustBeTaken bool
-	// DropDraft removes the caller's draft in the same commit.
-	DropDraft bool
-	// Refusal and NoQuota are those of CreateRequest.
-	Refusal     error
-	NoQuota     bool
+	// WithHistory says whether the reply carries svcHistory.
 	WithHistory bool
 }
 

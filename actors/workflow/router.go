@@ -162,19 +162,14 @@ func (r *Router) Send(_ context.Context, req *EventRequest) (*Reply, error) {
 	if d.SendRight(catalog.CallerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
 		return nil, failure.In("send to", req.WorkflowID, failure.ErrForbidden)
 	}
-	if err := r.maySend(req); err != nil {
+	if err = r.accepting(); err == nil {
+		err = r.countRefusal(r.events.Take(req.Caller.ID, r.o.Clock()))
+	}
+	if err != nil {
 		return nil, failure.In("send to", req.WorkflowID, err)
 	}
-	reply, err := r.ask(req.WorkflowID, req.InstanceID, sendEvent{req})
+	reply, err := r.ask(req.WorkflowID, req.InstanceID, sendEvent{EventRequest: req})
 	return reply, failure.In("send to", req.WorkflowID+"/"+req.InstanceID, err)
-}
-
-// maySend asks what has to be asked before each event, whatever way it came.
-func (r *Router) maySend(req *EventRequest) error {
-	if err := r.accepting(); err != nil || req.NoQuota {
-		return err
-	}
-	return r.countRefusal(r.events.Take(req.Caller.ID, r.o.Clock()))
 }
 
 // countRefusal counts the refusals of quotas among errors.
@@ -187,15 +182,20 @@ func (r *Router) countRefusal(err error) error {
 
 // Load returns an instance as it is after everything that was acknowledged.
 func (r *Router) Load(_ context.Context, req *LoadRequest) (*Reply, error) {
+	reply, err := r.askReader(req, loadInstance{req})
+	return reply, failure.In("load", req.WorkflowID+"/"+req.InstanceID, err)
+}
+
+// askReader asks an instance what only readers of the workflow may ask.
+func (r *Router) askReader(req *LoadRequest, m request) (*Reply, error) {
 	d, err := r.catalog.Newest(req.WorkflowID)
 	if err != nil {
-		return nil, failure.In("load from", req.WorkflowID, err)
+		return nil, err
 	}
 	if d.ReadRight(catalog.CallerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
-		return nil, failure.In("load from", req.WorkflowID, failure.ErrForbidden)
+		return nil, failure.ErrForbidden
 	}
-	reply, err := r.ask(req.WorkflowID, req.InstanceID, loadInstance{req})
-	return reply, failure.In("load", req.WorkflowID+"/"+req.InstanceID, err)
+	return r.ask(req.WorkflowID, req.InstanceID, m)
 }
 
 // Query calls yield with the instances of a workflow that match, as query.Service
@@ -274,11 +274,8 @@ func (r *Router) send(a *activation, m request) *call {
 // wake starts the actor of an instance that the store has. What the store shows
 // without an actor is durable: an actor only goes to sleep when all it wrote is.
 func (r *Router) wake(workflowID string, id persistence.ID) (*activation, error) {
-	key := persistence.RecordKey(nil, r.store.ShardOf(id), workflowID, id)
-	if _, err := r.store.Load(key); errors.Is(err, persistence.ErrNotFound) {
-		return nil, failure.ErrNotFound
-	} else if err != nil {
-		return nil, failure.OfStore(err)
+	if _, err := r.load(workflowID, id); err != nil {
+		return nil, err
 	}
 	a, _ := r.awake.Compute(id, func(old *activation, loaded bool) (*activation, xsync.ComputeOp) {
 		if loaded {

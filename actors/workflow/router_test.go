@@ -273,7 +273,7 @@ func TestAPanicCostsOneAnswerAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.inFlight.Add(1)
-	broken := sendEvent{&EventRequest{WorkflowID: "leave"}} // no caller: a bug of ours
+	broken := sendEvent{EventRequest: &EventRequest{WorkflowID: "leave"}} // no caller: a bug of ours
 	if _, err := h.wait(h.Router.send(e, broken)); !errors.Is(err, failure.ErrInternal) {
 		t.Errorf("got %v, want ErrInternal", err)
 	}
