@@ -103,3 +103,30 @@ func (s *Store) DeletePrefixes(prefixes ...[]byte) error {
 	}
 	return nil
 }
+
+// deletesMax is the most keys that one set of writes of DeleteWhere removes.
+const deletesMax = 1000
+
+// DeleteWhere removes every key that begins with prefix, which is built for
+// EveryShard, and of whose value gone says so: in durable sets of writes, shard after
+// shard. What it cannot read or write in one shard keeps it from no other.
+func (s *Store) DeleteWhere(prefix []byte, gone func(value []byte) (bool, error)) error {
+	var failed error
+	for sh := range s.shards {
+		inShard, _ := Range{Prefix: prefix}.in(Shard(sh))
+		w := s.NewWrites(Shard(sh))
+		err := s.Scan(inShard, func(key, value []byte) error {
+			yes, err := gone(value)
+			if yes {
+				w.Delete(key)
+			}
+			if err != nil || w.Len() < deletesMax {
+				return err
+			}
+			err, w = s.Commit(w), s.NewWrites(Shard(sh))
+			return err
+		})
+		failed = errors.Join(failed, err, s.Commit(w))
+	}
+	return failed
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -237,6 +238,40 @@ func TestPrefixesOfEveryShardAreDeleted(t *testing.T) {
 	}
 	if want := len(keys) - len(oracleOf(keys, gone)); left != want {
 		t.Errorf("%d keys are left, want %d", left, want)
+	}
+}
+
+func TestWhatIsGoneIsDeletedInEveryShard(t *testing.T) {
+	o := small(vfs.NewMem())
+	o.Shards = 3
+	s := open(t, o)
+	for sh, n := range []int{1, deletesMax + 5, 1} { // the second takes two sets of writes
+		w := s.NewWrites(Shard(sh))
+		for k := range n {
+			w.Set(ReplyKey(nil, Shard(sh), ID{}, [16]byte{byte(k >> 8), byte(k)}), []byte("old"))
+		}
+		w.Set(ReplyKey(nil, Shard(sh), ID{}, [16]byte{255}), []byte(map[bool]string{true: "damaged", false: "new"}[sh == 0]))
+		w.Set(ReplyKey(nil, Shard(sh), ID{1}, [16]byte{}), []byte("old")) // has another prefix
+		if err := s.Commit(w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	damaged := errors.New("damaged")
+	err := s.DeleteWhere(ReplyPrefix(nil, EveryShard, ID{}), func(value []byte) (bool, error) {
+		if string(value) == "damaged" {
+			return false, damaged
+		}
+		return string(value) == "old", nil
+	})
+	if !errors.Is(err, damaged) {
+		t.Errorf("got %v, want what gone said", err)
+	}
+	left := map[string]int{}
+	if err := s.Scan(nil, func(_, value []byte) error { left[string(value)]++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]int{"damaged": 1, "new": 2, "old": 3}; !maps.Equal(left, want) {
+		t.Errorf("left are %v, want %v", left, want)
 	}
 }
 

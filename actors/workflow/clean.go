@@ -75,29 +75,12 @@ func (i *instance) forgetKeys(w *persistence.Writes) {
 
 // clean forgets the keys of old creates.
 func (r *Router) clean() {
-	for sh := range persistence.Shard(r.store.ShardCount()) {
-		if err := r.cleanCreates(sh); err != nil {
-			r.log.Warn().Err(err).Uint16("shard", uint16(sh)).Msg("keys of creates cannot be cleaned")
-		}
-	}
-}
-
-// cleanCreates is one shard's part of a round.
-func (r *Router) cleanCreates(sh persistence.Shard) error {
-	rows, err := r.rows(persistence.ReplyPrefix(nil, sh, persistence.ID{}))
+	before := r.forgetBefore()
+	err := r.store.DeleteWhere(persistence.ReplyPrefix(nil, persistence.EveryShard, persistence.ID{}), func(value []byte) (bool, error) {
+		s, err := parseStoredReply(value)
+		return err == nil && s.at < before, err
+	})
 	if err != nil {
-		return err
+		r.log.Warn().Err(err).Msg("keys of creates cannot be cleaned")
 	}
-	gone := forgettable(rows, 0, r.forgetBefore())
-	const most = 1000 // in one batch
-	for part := range slices.Chunk(gone, most) {
-		w := r.store.NewWrites(sh)
-		for _, key := range part {
-			w.Delete(key)
-		}
-		if err := r.store.Commit(w); err != nil {
-			return err
-		}
-	}
-	return nil
 }
