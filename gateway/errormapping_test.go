@@ -64,6 +64,47 @@ func TestErrorLabels(t *testing.T) {
 	}
 }
 
+// TestErrorsOfEveryRoute holds that the errors of the workflows reach callers as the
+// table says, whatever was asked (gateway/INTERFACE.md, "Errors").
+func TestErrorsOfEveryRoute(t *testing.T) {
+	s := startServer(t, Options{}, nil)
+	const instance = "/workflow/api/v1/instance/leave/" + instanceOne
+	for kind := failure.Kind(1); kind < failure.Kinds; kind++ {
+		if kind == failure.ErrMethod || kind == failure.ErrUnprocessable { // of a path, and of a template
+			continue
+		}
+		s.workflows.setFail(fmt.Errorf("at /secret/place: %w", kind))
+		want, tried := errorMappings[kind], 0
+		for _, r := range []request{
+			post("create", createBody), post("event", eventBody), get(instance), get(instance + "/events"), get(instance + "/history"),
+			get("/workflow/api/v1/instances/leave"), get("/workflow/api/v1/instances/leave?limit=10&count=true"),
+			get("/workflow/api/v1/watch/leave"), get("/workflow/api/v1/watch/leave/" + instanceOne),
+		} {
+			if !describes(r, want.status) {
+				continue // it has no such error
+			}
+			tried++
+			a := s.do(t, r)
+			if a.status != want.status || a.label() != want.labels[groupWorkflow] || strings.Contains(a.body, "secret") || a.header.Get("ETag") != "" {
+				t.Errorf("%s: got %d %s, want %d %s", r.path, a.status, a.body, want.status, want.labels[groupWorkflow])
+			}
+			if got := a.header.Get("Retry-After") != ""; got != want.retry {
+				t.Errorf("%s: %d: Retry-After: got %v, want %v", r.path, a.status, got, want.retry)
+			}
+			checkErrorBody(t, a)
+		}
+		if tried == 0 {
+			t.Errorf("no route answers %d", want.status)
+		}
+	}
+	s.workflows.setFail(errors.New("disk on fire"))
+	a := s.do(t, get(instance))
+	id := a.message()[strings.LastIndexByte(a.message(), ' ')+1:]
+	if log := s.log.String(); a.status != 500 || !strings.Contains(log, `"request":"`+id+`"`) || !strings.Contains(log, "disk on fire") {
+		t.Errorf("an error that nobody knows: got %d, and the log has nothing about %q: %s", a.status, id, log)
+	}
+}
+
 // TestErrorMessages holds what a message may be made of.
 func TestErrorMessages(t *testing.T) {
 	long := malformed("%s", strings.Repeat("ü", 1000))

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -172,71 +173,72 @@ func (f *fakeSessions) setFail(err error) {
 	f.fail = err
 }
 
-// fakeWorkflows answers from functions, and remembers what it was asked. A nil
-// function answers with a small instance.
+// fakeWorkflows answers from functions, and counts what it was asked. A nil function
+// answers with a small instance, or with what is set by setFail.
 type fakeWorkflows struct {
-	create  func(context.Context, *workflow.CreateRequest) (*workflow.Reply, error)
 	send    func(context.Context, *workflow.EventRequest) (*workflow.Reply, error)
 	load    func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error)
 	query   func(context.Context, *query.Request, func([]byte) error) (*query.End, error)
-	events  func(context.Context, *workflow.LoadRequest) (*workflow.EventsReply, error)
-	history func(context.Context, *workflow.HistoryRequest) (*workflow.HistoryPage, error)
 	watch   func(context.Context, *watch.Request, func(watch.Event) error) error
 	stop    func()
 	choices []catalog.Choice
 
 	mu struct {
 		sync.Mutex
-		calls  int
-		create *workflow.CreateRequest
-		event  *workflow.EventRequest
-		load   *workflow.LoadRequest
-		query  *query.Request
-		pages  *workflow.HistoryRequest
-		watch  *watch.Request
+		asked int
+		fail  error
+		watch *watch.Request
 	}
 }
 
-func (f *fakeWorkflows) Create(ctx context.Context, r *workflow.CreateRequest) (*workflow.Reply, error) {
+// ask counts a call, and returns its error.
+func (f *fakeWorkflows) ask() error {
 	f.mu.Lock()
-	f.mu.calls++
-	f.mu.create = r
-	f.mu.Unlock()
-	if f.create != nil {
-		return f.create(ctx, r)
-	}
-	return smallReply(r.WorkflowID, instanceOne, 1, r.WithHistory), nil
+	defer f.mu.Unlock()
+	f.mu.asked++
+	return f.mu.fail
+}
+
+func (f *fakeWorkflows) setFail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.fail = err
+}
+
+// calls says how often anything was asked.
+func (f *fakeWorkflows) calls() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.asked
+}
+
+func (f *fakeWorkflows) Create(_ context.Context, r *workflow.CreateRequest) (*workflow.Reply, error) {
+	return smallReply(r.WorkflowID, instanceOne, 1, r.WithHistory), f.ask()
 }
 
 func (f *fakeWorkflows) Send(ctx context.Context, r *workflow.EventRequest) (*workflow.Reply, error) {
-	f.mu.Lock()
-	f.mu.calls++
-	f.mu.event = r
-	f.mu.Unlock()
+	err := f.ask()
 	if f.send != nil {
 		return f.send(ctx, r)
 	}
-	return smallReply(r.WorkflowID, r.InstanceID, 2, r.WithHistory), nil
+	return smallReply(r.WorkflowID, r.InstanceID, 2, r.WithHistory), err
 }
 
 func (f *fakeWorkflows) Load(ctx context.Context, r *workflow.LoadRequest) (*workflow.Reply, error) {
-	f.mu.Lock()
-	f.mu.calls++
-	f.mu.load = r
-	f.mu.Unlock()
+	err := f.ask()
 	if f.load != nil {
 		return f.load(ctx, r)
 	}
-	return smallReply(r.WorkflowID, r.InstanceID, 2, r.WithHistory), nil
+	return smallReply(r.WorkflowID, r.InstanceID, 2, r.WithHistory), err
 }
 
 func (f *fakeWorkflows) Query(ctx context.Context, r *query.Request, item func([]byte) error) (*query.End, error) {
-	f.mu.Lock()
-	f.mu.calls++
-	f.mu.query = r
-	f.mu.Unlock()
+	err := f.ask()
 	if f.query != nil {
 		return f.query(ctx, r, item)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := item([]byte(listedOne)); err != nil {
 		return nil, err
@@ -249,35 +251,24 @@ func smallEnd() *query.End {
 	return &query.End{Count: 2, Explain: &query.Explain{Plan: "scan", RecordsRead: 2, Matched: 2}}
 }
 
-func (f *fakeWorkflows) Events(ctx context.Context, r *workflow.LoadRequest) (*workflow.EventsReply, error) {
-	f.mu.Lock()
-	f.mu.calls++
-	f.mu.load = r
-	f.mu.Unlock()
-	if f.events != nil {
-		return f.events(ctx, r)
-	}
-	return &workflow.EventsReply{Sequence: 2, Events: []byte("[" + approveEvent + "]")}, nil
+func (f *fakeWorkflows) Events(context.Context, *workflow.LoadRequest) (*workflow.EventsReply, error) {
+	return &workflow.EventsReply{Sequence: 2, Events: []byte("[" + approveEvent + "]")}, f.ask()
 }
 
-func (f *fakeWorkflows) History(ctx context.Context, r *workflow.HistoryRequest) (*workflow.HistoryPage, error) {
-	f.mu.Lock()
-	f.mu.calls++
-	f.mu.pages = r
-	f.mu.Unlock()
-	if f.history != nil {
-		return f.history(ctx, r)
-	}
-	return &workflow.HistoryPage{Entries: []byte(entryOfAnn + "," + entryOfBob)}, nil
+func (f *fakeWorkflows) History(context.Context, *workflow.HistoryRequest) (*workflow.HistoryPage, error) {
+	return &workflow.HistoryPage{Entries: []byte(entryOfAnn + "," + entryOfBob)}, f.ask()
 }
 
 func (f *fakeWorkflows) Watch(ctx context.Context, r *watch.Request, tell func(watch.Event) error) error {
+	err := f.ask()
 	f.mu.Lock()
-	f.mu.calls++
 	f.mu.watch = r
 	f.mu.Unlock()
 	if f.watch != nil {
 		return f.watch(ctx, r, tell)
+	}
+	if err != nil {
+		return err
 	}
 	if err := tell(watch.Event{Kind: watch.Opened, ID: "p1"}); err != nil {
 		return err
@@ -292,29 +283,8 @@ func (f *fakeWorkflows) StopWatching() {
 }
 
 func (f *fakeWorkflows) Choices(*identity.Principal) []catalog.Choice {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.mu.calls++
+	_ = f.ask()
 	return f.choices
-}
-
-// calls says how often anything was asked.
-func (f *fakeWorkflows) calls() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.mu.calls
-}
-
-func (f *fakeWorkflows) lastEvent() *workflow.EventRequest {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.mu.event
-}
-
-func (f *fakeWorkflows) lastCreate() *workflow.CreateRequest {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.mu.create
 }
 
 func smallReply(workflowID, instanceID string, sequence uint64, withHistory bool) *workflow.Reply {
@@ -555,4 +525,26 @@ func newTestRequest(method, target, body string, headers ...string) *http.Reques
 		panic(err) // the test's own text is wrong
 	}
 	return r
+}
+
+// parseReplies reads all answers in what a connection gave back.
+func parseReplies(t testing.TB, text, method string) []*answer {
+	t.Helper()
+	var answers []*answer
+	r := bufio.NewReader(strings.NewReader(text))
+	for {
+		if _, err := r.Peek(1); errors.Is(err, io.EOF) {
+			return answers
+		}
+		res, err := http.ReadResponse(r, &http.Request{Method: method})
+		if err != nil {
+			t.Fatalf("read an answer: %v in %q", err, text)
+		}
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatalf("read a body: %v in %q", err, text)
+		}
+		_ = res.Body.Close()
+		answers = append(answers, &answer{status: res.StatusCode, header: res.Header, body: string(body)})
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -138,12 +139,13 @@ func (s *service) raw(t testing.TB, text string) []answer {
 	_, _ = io.WriteString(conn, text) // the answers say what became of it
 	_ = conn.CloseWrite()
 	r := bufio.NewReader(conn)
+	method, _, _ := strings.Cut(text, " ")
 	var answers []answer
 	for {
 		if _, err := r.Peek(1); err != nil {
 			return answers
 		}
-		a, err := readAnswer(r, "")
+		a, err := readAnswer(r, method)
 		if err != nil {
 			t.Fatalf("after %d answers: %v", len(answers), err)
 		}

@@ -195,7 +195,8 @@ func explainNames(t *testing.T, s *scene) {
 	}
 }
 
-// listIsStrict: FuzzQueryParameters knows what each parameter may be.
+// listIsStrict: FuzzQueryParameters knows what each parameter may be
+// (persistence/PROMISES.md, "F17").
 func listIsStrict(t *testing.T, s *scene) {
 	s.adm.refusesQuery(t, root+"/instances/stock",
 		"limit=", "limit=0", "limit=1001", "limit=1&limit=1", "Limit=1", "offset=1", "limit=1;count=true", "cursor=x",

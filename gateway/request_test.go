@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -197,107 +196,6 @@ func TestCrossSiteRequests(t *testing.T) {
 	}
 }
 
-// TestPaths holds gateway/INTERFACE.md, "Paths": no redirects, 404 and 405 in JSON.
-// The router alone would redirect (persistence/PROMISES.md, "F14").
-func TestPaths(t *testing.T) {
-	long := strings.Repeat("A", 129)
-	cases := []struct {
-		line   string
-		method string
-		target string
-		status int
-	}{
-		{"a path that is right", "GET", "/workflow/api/v1/instance/a/b", 200},
-		{"an escaped letter is that letter", "GET", "/%77orkflow/api/v1/instance/%61/b", 200},
-		{"128 characters are an identifier", "GET", "/workflow/api/v1/instance/" + long[:128] + "/b", 200},
-		{"a path of nothing", "GET", "/nowhere", 404},
-		{"a path outside", "GET", "/workflow/api/v1/unknown", 404},
-		{"a group that is not there", "GET", "/form-portals/role-info", 404},
-		{"a trailing slash", "GET", "/workflow/api/v1/choices/", 404},
-		{"a trailing slash behind a parameter", "GET", "/workflow/api/v1/instance/a/b/", 404},
-		{"a slash too many in front", "GET", "//workflow/api/v1/choices", 404},
-		{"a slash too many inside", "GET", "/workflow//api/v1/choices", 404},
-		{"another case", "GET", "/Workflow/api/v1/choices", 404},
-		{"dots", "GET", "/workflow/api/v1/../v1/choices", 404},
-		{"an escaped slash as separator", "GET", "/workflow%2Fapi/v1/choices", 404},
-		{"an escaped slash in a parameter", "GET", "/workflow/api/v1/instance/a%2Fb", 404},
-		{"an escaped slash in lower case", "GET", "/workflow/api/v1/instance/a%2fb", 404},
-		{"an empty parameter", "GET", "/workflow/api/v1/instance//b", 404},
-		{"an empty last parameter", "GET", "/workflow/api/v1/instances/", 404},
-		{"the parameter ..", "GET", "/workflow/api/v1/instance/../b", 404},
-		{"the escaped parameter ..", "GET", "/workflow/api/v1/instance/%2e%2e/%2e%2e", 404},
-		{"a backslash", "GET", "/workflow/api/v1/instance/%5c/b", 404},
-		{"NUL", "GET", "/workflow/api/v1/instance/a%00b/c", 404},
-		{"a line end", "GET", "/workflow/api/v1/instance/%0d%0a/c", 404},
-		{"no UTF-8", "GET", "/workflow/api/v1/instance/%ff%fe/c", 404},
-		{"overlong UTF-8", "GET", "/workflow/api/v1/instance/%C0%AE/c", 404},
-		{"129 characters", "GET", "/workflow/api/v1/instance/" + long + "/b", 404},
-		{"5,000 characters", "GET", "/workflow/api/v1/instance/a/" + strings.Repeat("A", 5000), 404},
-		{"a path parameter of RFC 3986", "GET", "/workflow/api/v1/instance/a;x=1/b", 404},
-		{"a blank", "GET", "/workflow/api/v1/instance/a%20/b", 404},
-		{"a plus", "GET", "/workflow/api/v1/instance/a+b/b", 404},
-		{"double escapes", "GET", "/workflow/api/v1/instance/%2561/b", 404},
-		{"__proto__", "GET", "/workflow/api/v1/instance/__proto__/b", 404},
-		{"a homoglyph", "GET", "/workflow/api/v1/instance/%D0%B0/b", 404},
-		{"an identifier that begins with a dash", "GET", "/workflow/api/v1/instances/-a", 404},
-		{"the absolute form", "GET", "http://evil.example/workflow/api/v1/choices", 404},
-		{"a star", "GET", "*", 404},
-		{"OPTIONS of a star", "OPTIONS", "*", 404},
-		{"CONNECT", "CONNECT", "evil.example:80", 404},
-
-		{"another method", "PUT", "/workflow/api/v1/choices", 405},
-		{"POST where GET is", "POST", "/workflow/api/v1/choices", 405},
-		{"GET where POST is", "GET", "/workflow/api/v1/create", 405},
-		{"HEAD where POST is", "HEAD", "/workflow/api/v1/create", 405},
-		{"OPTIONS", "OPTIONS", "/workflow/api/v1/create", 405},
-		{"TRACE", "TRACE", "/workflow/api/v1/create", 405},
-		{"a method in lower case", "get", "/workflow/api/v1/choices", 405},
-		{"a method nobody knows", "FROB", "/workflow/api/v1/choices", 405},
-	}
-	s := startServer(t, Options{}, nil)
-	var notFound string
-	for _, c := range cases {
-		t.Run(c.line, func(t *testing.T) {
-			reply := parseReplies(t, s.raw(t, c.method+" "+c.target+" HTTP/1.1\r\nHost: x\r\n"+withToken+"\r\n\r\n"), c.method)
-			if len(reply) != 1 || reply[0].status != c.status {
-				t.Fatalf("got %+v, want one %d", reply, c.status)
-			}
-			a := reply[0]
-			checkCommonHeaders(t, a.header)
-			if a.header.Get("Location") != "" {
-				t.Errorf("the answer leads to %q", a.header.Get("Location"))
-			}
-			switch c.status {
-			case 404:
-				checkErrorBody(t, a)
-				if notFound == "" {
-					notFound = a.body
-				}
-				if a.body != notFound || a.label() != "NotFound" {
-					t.Errorf("404 bodies are constant: got %s, want %s", a.body, notFound)
-				}
-			case 405:
-				want := "GET, HEAD"
-				if strings.HasSuffix(c.target, "create") {
-					want = "POST"
-				}
-				if got := a.header.Get("Allow"); got != want {
-					t.Errorf("Allow: got %q, want %q", got, want)
-				}
-				if c.method != "HEAD" && a.label() != "MethodNotAllowed" {
-					t.Errorf("got the word %q, want MethodNotAllowed", a.label())
-				}
-			}
-		})
-	}
-	t.Run("a workflow that is not found has the same body", func(t *testing.T) {
-		a := s.do(t, post("create", `{"workflowId":"no such"}`))
-		if a.status != 404 || a.body != notFound {
-			t.Errorf("got %d %s, want 404 %s", a.status, a.body, notFound)
-		}
-	})
-}
-
 // TestHeadWorksWhereverGetDoes holds gateway/INTERFACE.md, "HEAD".
 func TestHeadWorksWhereverGetDoes(t *testing.T) {
 	s := startServer(t, Options{}, nil)
@@ -335,77 +233,6 @@ func TestHeadWorksWhereverGetDoes(t *testing.T) {
 	}
 }
 
-// TestBasePath holds gateway/INTERFACE.md, "Base path".
-func TestBasePath(t *testing.T) {
-	s := startServer(t, Options{BasePath: "/platform/v2/"}, nil)
-	if a := s.do(t, get("/workflow/api/v1/choices")); a.status != 200 {
-		t.Errorf("below the base path: got %d, want 200", a.status)
-	}
-	if a := s.do(t, get("/livez")); a.status != 200 {
-		t.Errorf("health below the base path: got %d, want 200", a.status)
-	}
-	s.base = strings.TrimSuffix(s.base, "/platform/v2")
-	for _, path := range []string{"/workflow/api/v1/choices", "/livez", "/", "/platform", "/platform/v2"} {
-		if a := s.do(t, get(path)); a.status != 404 {
-			t.Errorf("%s: got %d, want 404", path, a.status)
-		}
-	}
-}
-
-// TestQueryStrings holds gateway/INTERFACE.md, "Query strings", and
-// persistence/PROMISES.md, "F17".
-func TestQueryStrings(t *testing.T) {
-	s := startServer(t, Options{}, nil)
-	for query, want := range map[string]int{
-		"":                                 200,
-		"?":                                200,
-		"?filter=":                         200,
-		"?filter=%7B%7D":                   200,
-		"?filter=a&filter=a":               400,
-		"?filter=a&filter=b":               400,
-		"?filter=%zz":                      400,
-		"?filter=a;b":                      400,
-		"?Filter=a":                        400,
-		"?unknown=1":                       400,
-		"?filter=a&x":                      400,
-		"?&":                               200,
-		"?" + strings.Repeat("&x", 11_000): 400,
-	} {
-		a := s.do(t, get("/workflow/api/v1/instances/leave"+query))
-		if a.status != want {
-			t.Errorf("%.40s: got %d %s, want %d", query, a.status, a.body, want)
-		}
-		if want == 400 && a.label() != "InvalidContent" {
-			t.Errorf("%.40s: got the word %q, want InvalidContent", query, a.label())
-		}
-	}
-	if a := s.do(t, request{method: "POST", path: "/workflow/api/v1/event?x=1", body: eventBody, headers: []string{withToken}}); a.status != 400 {
-		t.Errorf("a parameter of event: got %d, want 400", a.status)
-	}
-}
-
-// TestMessagesClipInput holds gateway/INTERFACE.md, "Messages": at most 64
-// escaped characters of raw input.
-func TestMessagesClipInput(t *testing.T) {
-	s := startServer(t, Options{}, nil)
-	evil := strings.Repeat("<\u202e\x7f>", 200)
-	key, _ := json.Marshal(evil)
-	for _, r := range []request{
-		post("create", `{`+string(key)+`:1}`),
-		post("create", `{"workflowId":"w","data":{`+string(key)+`:1}}`),
-		post("create", evil),
-		get("/workflow/api/v1/choices?" + strings.Repeat("x", 500) + "=1"),
-	} {
-		a := s.do(t, r)
-		if a.status != 400 {
-			t.Errorf("%.40s: got %d, want 400", r.body, a.status)
-		}
-		if len(a.message()) > 200 || bytes.ContainsAny([]byte(a.body), "\u202e\x7f") {
-			t.Errorf("the message repeats too much: %q", a.message())
-		}
-	}
-}
-
 // TestQuote holds the 64 characters themselves.
 func TestQuote(t *testing.T) {
 	for in, want := range map[string]string{
@@ -421,24 +248,5 @@ func TestQuote(t *testing.T) {
 		if got := quote(in); got != want {
 			t.Errorf("quote(%q): got %s, want %s", in, got, want)
 		}
-	}
-}
-
-// TestEveryAnswerHasTheCommonHeaders looks at one answer of each status.
-func TestEveryAnswerHasTheCommonHeaders(t *testing.T) {
-	s := startServer(t, Options{}, nil)
-	var seen []int
-	for _, r := range []request{
-		post("event", eventBody), post("event", "{"), get("/nowhere"), get("/workflow/api/v1/create"),
-		{method: "GET", path: "/workflow/api/v1/choices"},
-		post("event", eventBody, "Content-Type: text/plain"),
-		post("event", strings.Repeat(" ", 2<<20)), get("/livez"), get("/readyz"),
-	} {
-		a := s.do(t, r)
-		checkCommonHeaders(t, a.header)
-		seen = append(seen, a.status)
-	}
-	if want := []int{200, 400, 404, 405, 401, 415, 413, 200, 200}; !slices.Equal(seen, want) {
-		t.Errorf("got the statuses %v, want %v", seen, want)
 	}
 }

@@ -277,3 +277,22 @@ func tokens(t testing.TB, text string) []string {
 		out = append(out, fmt.Sprintf("%T %v", token, token))
 	}
 }
+
+const nowhere = "01JD0000000000000000000000" // an instance id that nobody has
+
+// wantSameAnswer demands two answers that nobody can tell apart.
+func wantSameAnswer(t testing.TB, got, want answer) {
+	t.Helper()
+	got.header, want.header = got.header.Clone(), want.header.Clone()
+	got.header.Del("Date")
+	want.header.Del("Date")
+	if got.status != want.status || got.body != want.body || !maps.EqualFunc(got.header, want.header, slices.Equal) {
+		t.Errorf("two answers can be told apart:\n%d %s %v\n%d %s %v", got.status, got.body, got.header, want.status, want.body, want.header)
+	}
+}
+
+// quoted is a JSON string.
+func quoted(s string) string {
+	text, _ := json.Marshal(s) // no string makes this fail
+	return string(text)
+}

@@ -3,9 +3,9 @@
 // command line. Nothing of the program is imported: what is held here is what
 // somebody outside can see.
 //
-//	TestInterface…     the rules of gateway/INTERFACE.md and the language of filters
-//	TestWrongInput…    every kind of wrong input, each with its status; then the
-//	                   instances must be as before and the program must answer
+//	TestInterface      each operation of the description once
+//	TestReload         files that change under a running program
+//	TestRestart        what was acknowledged, after an orderly end
 //	TestDrain…         SIGTERM under load
 //	TestKill…          SIGKILL under load, against a ledger of acknowledged answers
 //	TestProvider…      signing in through an OpenID Connect provider, which runs as
@@ -14,9 +14,9 @@
 //
 // # How a rule is found again
 //
-// Each row of the interface tables names the rule that it holds, by path and
-// heading. Rules without a row here are held by the tests of the package that
-// keeps them; package cmd/internal/treecheck demands one for every rule.
+// The rules of the interface are held by the tests of package gateway_test, which ask
+// the same service in their own process. Package cmd/internal/treecheck demands a test
+// for every rule.
 //
 // # Settings
 //
