@@ -12,13 +12,6 @@ import (
 	"troupe/actors/repository/bucket/buckettest"
 )
 
-// places are where the files of a repository can be; each moves those of a home
-// there.
-var places = map[string]func(t *testing.T, h *home){
-	"in the home": func(*testing.T, *home) {},
-	"in a bucket": func(t *testing.T, h *home) { moveToBucket(t, h, buckettest.Start(t)) },
-}
-
 // moveToBucket moves the files of a home to a bucket, beside others that are
 // nobody's business, and says so in its settings.
 func moveToBucket(t *testing.T, h *home, server *buckettest.Server) *buckettest.Bucket {

@@ -13,7 +13,7 @@ import (
 // TestOperationsPage reads the counters of a running program: each part has
 // some, and those of the form portal move with its requests.
 func TestOperationsPage(t *testing.T) {
-	p := start(t, newHome(t, portalFiles()), "--admin", "127.0.0.1:0")
+	p := start(t, newHome(t, map[string]string{"identity.yaml": "users: [{id: ann, privileges: [mod-form-portal, mod-form]}]\n"}), "--admin", "127.0.0.1:0")
 	var found []string
 	p.await("the line that says where the page is", answerMax, func() bool {
 		found = regexp.MustCompile(`"address":"([^"]+)"[^\n]*"metrics and profiles"`).FindStringSubmatch(p.log.all())
