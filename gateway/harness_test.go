@@ -76,19 +76,19 @@ const (
 // fakeSessions signs ann in, and remembers what it was asked. fail is the answer
 // to everything, if it is set.
 type fakeSessions struct {
-	mu        sync.Mutex
-	fail      error
-	calls     int
-	addresses []netip.Addr
-	ended     []string
-	vouched   []identity.Vouched
+	mu      sync.Mutex
+	fail    error
+	calls   int
+	address netip.Addr
+	ended   []string
+	vouched []identity.Vouched
 }
 
 func (f *fakeSessions) SignIn(_ context.Context, user identity.UserID, password string, address netip.Addr) (string, *identity.Principal, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls++
-	f.addresses = append(f.addresses, address)
+	f.address = address
 	switch {
 	case f.fail != nil:
 		return "", nil, f.fail

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -93,16 +92,9 @@ func choicesOfThePortal(t *testing.T, s *scene) {
 // lifeOfForms goes from the template to the archive with each kind of form. It holds
 // gateway/INTERFACE.md, "Form types" and "Categories", as well.
 func lifeOfForms(t *testing.T, _ *scene) {
-	var mu sync.Mutex
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	clock := func() time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		now = now.Add(time.Millisecond)
-		return now
-	}
+	clock := newClock()
 	o := portalOptions()
-	o.Clock, o.Identity.SessionMax, o.Identity.SessionIdle = clock, 1e4*time.Hour, 1e4*time.Hour
+	o.Clock, o.Identity.SessionMax, o.Identity.SessionIdle = clock.now, 1e4*time.Hour, 1e4*time.Hour
 	s := startService(t, o)
 	ann, bob := s.desk("ann"), s.desk("bob")
 	for _, c := range []struct {
@@ -156,9 +148,7 @@ func lifeOfForms(t *testing.T, _ *scene) {
 			}
 		}
 		look("submitted", c.submitted)
-		mu.Lock()
-		now = now.Add(30 * 24 * time.Hour)
-		mu.Unlock()
+		clock.wait(30 * 24 * time.Hour)
 		look("archived", c.submitted)
 	}
 }

@@ -226,6 +226,20 @@ func (u user) load(t testing.TB, workflow, instance string) answer {
 	return u.get(t, root+"/instance/"+workflow+"/"+instance)
 }
 
+// reloadMax bounds the time from the change of a file to its effect.
+const reloadMax = 10 * time.Second
+
+// awaitStatus asks until the answer has the status.
+func (p *program) awaitStatus(t testing.TB, what string, status int, send func() answer) answer {
+	t.Helper()
+	var a answer
+	p.await(what, reloadMax, func() bool {
+		a = send()
+		return a.status == status
+	})
+	return a
+}
+
 // isClosed reports whether an error says that nobody listens any more.
 func isClosed(err error) bool {
 	return err != nil && (strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "does not listen"))

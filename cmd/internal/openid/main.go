@@ -8,8 +8,7 @@
 //
 //	{"1": {"ID": "1", "Username": "ann", "Password": "…", "groups": ["staff"]}}
 //
-// Its clients, all with the secret, are "troupe" and "stale", whose ID tokens are
-// an hour too old. Nobody else should ever run it.
+// Its client, with the secret, is "troupe". Nobody else should ever run it.
 package main
 
 import (
@@ -90,7 +89,7 @@ func newGroupStorage(people, secret string) (*groupStorage, error) {
 	if err := json.Unmarshal(text, &members); err != nil {
 		return nil, err
 	}
-	storage.RegisterClients(storage.WebClient("troupe", secret, callbacks), storage.WebClient("stale", secret, callbacks))
+	storage.RegisterClients(storage.WebClient("troupe", secret, callbacks))
 	s := &groupStorage{storage.NewStorage(users), map[string][]string{}}
 	for id, member := range members {
 		s.groups[id] = member.Groups
@@ -113,25 +112,14 @@ func (s *groupStorage) GetClientByClientID(ctx context.Context, id string) (op.C
 	if err != nil {
 		return nil, err
 	}
-	return anyPort{client, id == "stale"}, nil
+	return anyPort{client}, nil
 }
 
 // anyPort is a client that may listen on every port of this machine.
-type anyPort struct {
-	op.Client
-	stale bool
-}
+type anyPort struct{ op.Client }
 
 // RedirectURIGlobs are patterns of callbacks.
 func (anyPort) RedirectURIGlobs() []string { return []string{callbacks} }
 
 // PostLogoutRedirectURIGlobs are patterns of pages behind a logout.
 func (anyPort) PostLogoutRedirectURIGlobs() []string { return nil }
-
-// IDTokenLifetime is how long an ID token is good.
-func (c anyPort) IDTokenLifetime() time.Duration {
-	if c.stale {
-		return -time.Hour
-	}
-	return c.Client.IDTokenLifetime()
-}

@@ -1,0 +1,299 @@
+package gateway_test
+
+import (
+	"net/http"
+	"net/netip"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"troupe/actors/actorstest"
+	"troupe/actors/identity"
+	"troupe/gateway"
+)
+
+const annsPassword = `an "old" oak, 1843`
+
+// clock is the time of a service: a millisecond later at each look.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func newClock() *clock { return &clock{at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
+
+func (c *clock) now() time.Time { return c.wait(time.Millisecond) }
+
+func (c *clock) wait(d time.Duration) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+	return c.at
+}
+
+// newDoor starts a service in which ann has annsPassword.
+func newDoor(t *testing.T, o gateway.Options) (*service, *clock) {
+	t.Helper()
+	c := newClock()
+	s := startService(t, serviceOptions{Gateway: o, Options: actorstest.Options{
+		Files: map[string]string{"workflows/plain.yaml": plainFlow, "workflows/vault.yaml": vaultFlow}, Clock: c.now,
+		Identity: identity.Options{PasswordCost: identity.PasswordCost{MemoryKiB: 8, Passes: 1, Lanes: 1}},
+	}})
+	if err := s.Identities.SetPassword(t.Context(), "ann", annsPassword); err != nil {
+		t.Fatal(err)
+	}
+	return s, c
+}
+
+// TestInterfaceSession asks for sessions and with them.
+func TestInterfaceSession(t *testing.T) {
+	s, _ := newDoor(t, gateway.Options{})
+	scene := sceneOf(s)
+	for _, l := range []line{
+		{`gateway/INTERFACE.md, "Signing in"`, "the three methods", sessionMethods},
+		{`gateway/INTERFACE.md, "The session cookie"`, "a new id at every sign-in, which ends the one before", newSessionAtSignIn},
+		{`gateway/INTERFACE.md, "The session cookie"`, "its name, path and flags", cookieFlags},
+		{`gateway/INTERFACE.md, "How a session ends"`, "in time, by its user, and with the user", sessionsEnd},
+		{`gateway/INTERFACE.md, "What a token may do"`, "its owner's present roles, until it ends", tokensEnd},
+		{`gateway/INTERFACE.md, "Failed sign-ins"`, "too many wait", failuresWait},
+	} {
+		t.Run(nameOf(l.rule, l.says), func(t *testing.T) { l.check(t, scene) })
+	}
+}
+
+func signInBody(password string) string {
+	return `{"user":"ann","password":"` + strings.ReplaceAll(password, `"`, `\"`) + `"}`
+}
+
+// signIn asks for a session of ann.
+func (s *service) signIn(t testing.TB, password string, headers ...string) answer {
+	t.Helper()
+	return s.send(t, ask{method: "POST", path: s.base + "/session", headers: append(headers, jsonType), body: signInBody(password)})
+}
+
+var sessionCookie = regexp.MustCompile(`^([a-z]+)=([A-Za-z0-9._-]{43,})(; .*)$`)
+
+// session is the session that an answer begins.
+func (a answer) session(t testing.TB) string {
+	t.Helper()
+	wantStatus(t, a, 200)
+	found := sessionCookie.FindStringSubmatch(strings.Join(a.header["Set-Cookie"], "\n"))
+	if found == nil {
+		t.Fatalf("got the cookies %q, want a session", a.header["Set-Cookie"])
+	}
+	return found[2]
+}
+
+func (u user) signOut(t testing.TB) answer {
+	t.Helper()
+	return u.send(t, ask{method: "DELETE", path: u.base + "/session", headers: u.credential})
+}
+
+func sessionMethods(t *testing.T, s *scene) {
+	session := "Cookie: session=" + s.Session("ann")
+	token := s.ann.credential[0]
+	body := signInBody(annsPassword)
+	unauthorized := s.send(t, ask{method: "GET", path: root + "/choices"})
+	for _, c := range []struct {
+		request, body string
+		headers       []string // of a POST, beside the content type
+		status        int
+	}{
+		{"POST", body, nil, 200},
+		{"POST", body, []string{"Authorization: svc.token x"}, 200}, // not looked at
+		{"POST", body, []string{"Cookie: session=x"}, 200},
+		{"POST", body, []string{"Sec-Fetch-Site: same-origin"}, 200},
+		{"POST", body, []string{session + "; session=x"}, 400},
+		{"POST", signInBody("x"), []string{session, session}, 400},
+		{"POST", body, []string{token, "Authentication: svc.token " + strings.Repeat("x", 50)}, 400},
+		{"POST", signInBody("x"), nil, 401},
+		{"POST", signInBody(strings.Repeat("x", 300)), nil, 401},
+		{"POST", `{"user":"bob","password":"x"}`, nil, 401}, // has none
+		{"POST", `{"user":"nobody","password":"x"}`, nil, 401},
+		{"POST", `{"user":"no body\n","password":"x"}`, nil, 401},
+		{"POST", `{"user":"","password":""}`, nil, 401},
+		{"POST", `{"password":"x"}`, nil, 400},
+		{"POST", `{"user":"ann"}`, nil, 400},
+		{"POST", `{"user":"ann","password":"x","next":"/"}`, nil, 400},
+		{"POST", `{"User":"ann","password":"x"}`, nil, 400},
+		{"POST", `{"user":"ann","user":"bob","password":"x"}`, nil, 400},
+		{"POST", `{"user":1,"password":"x"}`, nil, 400},
+		{"POST", `{"user":"ann","password":null}`, nil, 400},
+		{"POST", `user=ann&password=x`, nil, 400},
+		{"POST", "", nil, 400},
+		{"POST", strings.Repeat(" ", 2<<20), nil, 413},
+		{"POST ?user=ann", body, nil, 400},
+		{"POST", body, []string{"Content-Encoding: gzip"}, 415},
+		{"POST", body, []string{"Content-Type: text/plain"}, 415},
+		{"POST", body, []string{""}, 415}, // no type
+		{"POST", body, []string{"Sec-Fetch-Site: cross-site"}, 403},
+		{"POST", body, []string{"Sec-Fetch-Site: same-site"}, 403},
+		{"POST", body, []string{"Origin: https://evil.example"}, 403},
+		{"POST", body, []string{"Origin: null"}, 403},
+		{"GET", "", []string{session}, 200},
+		{"HEAD", "", []string{session}, 200},
+		{"GET", "", nil, 401},
+		{"GET", "", []string{token}, 401},
+		{"GET", "", []string{"Cookie: session=" + strings.Repeat("x", 60)}, 401},
+		{"GET", "", []string{session, session}, 400},
+		{"DELETE", "", nil, 401},
+		{"DELETE", "", []string{token}, 401},
+		{"DELETE", "", []string{session, "Sec-Fetch-Site: cross-site"}, 403},
+		{"DELETE", "x", []string{session}, 415},
+	} {
+		method, query, _ := strings.Cut(c.request, " ")
+		if method == http.MethodPost && !strings.Contains(strings.Join(c.headers, " "), "Content-Type") {
+			c.headers = append([]string{jsonType}, c.headers...)
+		}
+		if last := len(c.headers) - 1; last >= 0 && c.headers[last] == "" {
+			c.headers = nil
+		}
+		a := s.send(t, ask{method: method, path: "/session" + query, headers: c.headers, body: c.body})
+		word := map[int]string{400: "InvalidContent", 401: "Unauthorized", 403: "AccessDenied", 413: "TooLarge", 415: "UnsupportedMediaType"}[c.status]
+		what := c.request + " " + clip(c.body) + " " + strings.Join(c.headers, ", ")
+		switch {
+		case c.status == 401:
+			wantSameAnswer(t, a, unauthorized)
+		case c.status != 200 && faultReason(a, c.status, word) != "":
+			t.Errorf("%s: %s", what, faultReason(a, c.status, word))
+		case c.status == 200 && method != http.MethodHead && a.body != `{"user":"ann","name":"Ann","roles":["clerk"],"privileges":["mod-form"]}`:
+			t.Errorf("%s: got %d %s", what, a.status, a.body)
+		}
+		if begins := method == http.MethodPost && c.status == 200; len(a.header["Set-Cookie"]) > 0 != begins {
+			t.Errorf("%s: got the cookies %q", what, a.header["Set-Cookie"])
+		}
+	}
+	if strings.Contains(s.log(), "oak") {
+		t.Error("the log holds a password")
+	}
+}
+
+func newSessionAtSignIn(t *testing.T, s *scene) {
+	first, foreign := s.signIn(t, annsPassword).session(t), strings.Repeat("x", 60)
+	s.signIn(t, "a wrong guess", "Cookie: session="+first)
+	wantStatus(t, s.withCookie(first).get(t, "/session"), 200)
+	second := s.signIn(t, annsPassword, "Cookie: session="+first).session(t)
+	third := s.signIn(t, annsPassword, "Cookie: session="+foreign).session(t)
+	if first == second || second == third || third == foreign {
+		t.Errorf("got the sessions %q, %q and %q", first, second, third)
+	}
+	for session, status := range map[string]int{first: 401, foreign: 401, second: 200, third: 200} {
+		wantStatus(t, s.withCookie(session).get(t, "/session"), status)
+	}
+	ann := s.withCookie(second)
+	if r := ann.create(t, "plain", "").record(t); r.History[0].User != "ann" {
+		t.Errorf("user: got %q, want ann", r.History[0].User)
+	}
+	if a := ann.signOut(t); a.status != 200 || a.body != "{}" || a.header.Get("Set-Cookie") != "session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax" {
+		t.Errorf("signing out: got %d %s and %q", a.status, a.body, a.header.Get("Set-Cookie"))
+	}
+	for _, a := range []answer{ann.get(t, "/session"), ann.signOut(t), ann.get(t, root+"/choices")} {
+		wantStatus(t, a, 401)
+	}
+}
+
+// cookieFlags holds gateway/INTERFACE.md, "Base path", as well.
+func cookieFlags(t *testing.T, s *scene) {
+	proxied, _ := newDoor(t, gateway.Options{
+		BasePath: "/platform", SessionCookie: "desk", TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
+	})
+	for want, a := range map[string]answer{
+		"session=S; Path=/; HttpOnly; SameSite=Lax":              s.signIn(t, annsPassword, "X-Forwarded-Proto: https"),
+		"desk=S; Path=/platform; HttpOnly; SameSite=Lax":         proxied.signIn(t, annsPassword, "X-Forwarded-Proto: http"),
+		"desk=S; Path=/platform; HttpOnly; Secure; SameSite=Lax": proxied.signIn(t, annsPassword, "X-Forwarded-Proto: https"),
+	} {
+		got := sessionCookie.ReplaceAllString(a.header.Get("Set-Cookie"), "$1=S$3")
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	session := proxied.Session("ann")
+	for _, at := range []struct {
+		base, cookie string
+		status       int
+	}{{"/platform", "desk", 200}, {"/platform", "session", 401}, {"", "desk", 404}} {
+		wantStatus(t, proxied.send(t, ask{method: "GET", path: at.base + "/session", headers: []string{"Cookie: " + at.cookie + "=" + session}}), at.status)
+	}
+}
+
+// sessionsEnd holds that a session is good until something ends it.
+func sessionsEnd(t *testing.T, _ *scene) {
+	s, clock := newDoor(t, gateway.Options{})
+	missing := s.send(t, ask{method: "GET", path: root + "/choices"})
+	ends := map[string]func(session string){
+		"not used": func(string) { clock.wait(12*time.Hour + time.Second) },
+		"too old": func(session string) {
+			for range 7 * 3 {
+				clock.wait(8 * time.Hour)
+				_ = s.withCookie(session).get(t, "/session")
+			}
+		},
+		"revoked": func(session string) { s.revoke(t, identity.Session, session) },
+		"a new password": func(string) {
+			if err := s.Identities.SetPassword(t.Context(), "ann", annsPassword); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"disabled": func(string) {
+			s.Write("identity.yaml", strings.Replace(people, "name: Ann,", "name: Ann, disabled: true,", 1))
+		},
+		"gone": func(string) { s.Write("identity.yaml", strings.Replace(people, "id: ann", "id: ina", 1)) },
+	}
+	for name, end := range ends {
+		s.Write("identity.yaml", people)
+		session := s.signIn(t, annsPassword).session(t)
+		clock.wait(11 * time.Hour)
+		u := s.withCookie(session)
+		wantStatus(t, u.get(t, root+"/choices"), 200)
+		end(session)
+		t.Log(name)
+		wantSameAnswer(t, u.get(t, root+"/choices"), missing)
+	}
+}
+
+// tokensEnd holds gateway/INTERFACE.md, "401 is one answer", as well.
+func tokensEnd(t *testing.T, _ *scene) {
+	s, clock := newDoor(t, gateway.Options{})
+	missing := s.send(t, ask{method: "GET", path: root + "/choices"})
+	secret, _, err := s.Identities.CreateToken(t.Context(), identity.CreateCredential{User: "bob", Expires: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := s.Token("bob")
+	short, bob := user{s, []string{"Authorization: Bearer " + secret}}, user{s, []string{"Authentication: svc.token " + kept}}
+	wantFault(t, bob.create(t, "vault", ""), 403, "AccessDenied")
+	s.Write("identity.yaml", strings.Replace(people, "roles: [approver]}\n", "roles: [approver, clerk]}\n", 1))
+	wantStatus(t, bob.create(t, "vault", ""), 200)
+	s.Write("identity.yaml", people)
+	wantFault(t, bob.create(t, "vault", ""), 403, "AccessDenied")
+	wantStatus(t, short.get(t, root+"/choices"), 200)
+	clock.wait(time.Hour)
+	wantSameAnswer(t, short.get(t, root+"/choices"), missing)
+	wantStatus(t, bob.get(t, root+"/choices"), 200)
+	s.revoke(t, identity.Token, kept)
+	wantSameAnswer(t, bob.get(t, root+"/choices"), missing)
+}
+
+func (s *service) revoke(t *testing.T, kind identity.Kind, secret string) {
+	t.Helper()
+	id, _, _ := strings.Cut(secret, ".")
+	if err := s.Identities.Revoke(t.Context(), kind, id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func failuresWait(t *testing.T, _ *scene) {
+	s, clock := newDoor(t, gateway.Options{})
+	for range 5 {
+		wantFault(t, s.signIn(t, "a wrong guess"), 401, "Unauthorized")
+	}
+	a := s.signIn(t, annsPassword)
+	wantFault(t, a, 429, "Busy")
+	if got := a.header.Get("Retry-After"); got != "1" {
+		t.Errorf("Retry-After: got %q, want 1", got)
+	}
+	clock.wait(time.Second)
+	s.signIn(t, annsPassword).session(t)
+}
