@@ -86,27 +86,6 @@ func TestQueryThatFails(t *testing.T) {
 	}
 }
 
-// TestQueryIsStreamed is the control: a long list arrives whole.
-func TestQueryIsStreamed(t *testing.T) {
-	s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *query.Request, item func([]byte) error) (*query.End, error) {
-		for range 100 {
-			if err := item(bigItem); err != nil {
-				return nil, err
-			}
-		}
-		return smallEnd(), nil
-	}})
-	want := `{"instances":[` + strings.Repeat(string(bigItem)+",", 99) + string(bigItem) + `]}`
-	a := s.do(t, get("/workflow/api/v1/instances/leave"))
-	if a.status != 200 || a.body != want {
-		t.Errorf("got %d and %d bytes, want 200 and %d", a.status, len(a.body), len(want))
-	}
-	checkCommonHeaders(t, a.header)
-	if a := s.do(t, request{method: "HEAD", path: "/workflow/api/v1/instances/leave", headers: []string{withToken}}); a.status != 200 || a.body != "" {
-		t.Errorf("HEAD: got %d and %d bytes", a.status, len(a.body))
-	}
-}
-
 // TestCallerLeavesAStream holds that a query ends when nobody reads it.
 func TestCallerLeavesAStream(t *testing.T) {
 	ended := make(chan error, 1)
@@ -132,50 +111,42 @@ func TestCallerLeavesAStream(t *testing.T) {
 	waitFor(t, "the answer to be counted as aborted", func() bool { return s.Metrics().Cut == 1 })
 }
 
-// TestAccessLog holds that requests are logged at debug, and no secret and no data
+// TestAccessLog holds that requests are logged at debug only, and no secret and no data
 // at any level (persistence/PROMISES.md, "P21").
 func TestAccessLog(t *testing.T) {
-	log := new(lockedBuffer)
-	server, err := New(Options{Addr: "127.0.0.1:0", Log: zerolog.New(log)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	s := &testServer{Server: server, log: log, base: "http://" + server.Addr().String()}
-	workflows := &fakeWorkflows{send: func(context.Context, *workflow.EventRequest) (*workflow.Reply, error) { panic("no") }}
-	server.Open(Services{Workflows: workflows, Credentials: fakeCredentials{}})
 	const private = "PRIVATEDATA"
-	s.do(t, post("create", `{"workflowId":"w","data":{"svcPrivate":{"k":"`+private+`"}}}`))
-	s.do(t, post("event", `{"workflowId":"w","instanceId":"i","event":{"name":"n","data":{"k":"`+private+`"}}}`))
-	s.do(t, post("create", `{"`+private+`":1}`, "Cookie: session="+sessionAnn))
-	stop(t, server)
-	text := log.String()
-	for _, want := range []string{`"route":"create"`, `"status":200`, `"status":500`, `"status":400`, `"user":"ann"`, `"level":"debug"`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the log lacks %s: %s", want, text)
+	for level, lines := range map[zerolog.Level][]string{
+		zerolog.DebugLevel: {`"route":"create"`, `"status":200`, `"status":500`, `"status":400`, `"user":"ann"`, `"level":"debug"`},
+		zerolog.InfoLevel:  {`"level":"error"`},
+	} {
+		log := new(lockedBuffer)
+		server, err := New(Options{Log: zerolog.New(log).Level(level)})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	for _, secret := range []string{tokenAnn, sessionAnn, private} {
-		if strings.Contains(text, secret) {
-			t.Errorf("the log holds %s", secret)
+		workflows := &fakeWorkflows{send: func(context.Context, *workflow.EventRequest) (*workflow.Reply, error) { panic("no") }}
+		server.Open(Services{Workflows: workflows, Credentials: fakeCredentials{}})
+		for _, r := range []request{
+			post("create", `{"workflowId":"w","data":{"svcPrivate":{"k":"`+private+`"}}}`),
+			post("event", `{"workflowId":"w","instanceId":"i","event":{"name":"n","data":{"k":"`+private+`"}}}`),
+			post("create", `{"`+private+`":1}`, "Cookie: session="+sessionAnn),
+		} {
+			server.ServeHTTP(newRecorder(), newTestRequest(r.method, r.path, r.body, r.headers...))
 		}
-	}
-}
-
-// TestInfoLogHasNoRequests is the other half.
-func TestInfoLogHasNoRequests(t *testing.T) {
-	log := new(lockedBuffer)
-	server, err := New(Options{Log: zerolog.New(log).Level(zerolog.InfoLevel)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server.Open(Services{Workflows: new(fakeWorkflows), Credentials: fakeCredentials{}})
-	w := newRecorder()
-	observe(t, server).ServeHTTP(w, newTestRequest("GET", "/workflow/api/v1/choices", "", withToken))
-	if w.status != 200 || log.String() != "" {
-		t.Errorf("got %d and the log %q, want 200 and nothing", w.status, log.String())
+		text := log.String()
+		for _, want := range lines {
+			if !strings.Contains(text, want) {
+				t.Errorf("%v: the log lacks %s: %s", level, want, text)
+			}
+		}
+		for _, never := range []string{tokenAnn, sessionAnn, private} {
+			if strings.Contains(text, never) {
+				t.Errorf("%v: the log holds %s", level, never)
+			}
+		}
+		if level == zerolog.InfoLevel && strings.Contains(text, `"status"`) {
+			t.Errorf("the log has requests at info: %s", text)
+		}
 	}
 }
 
@@ -206,40 +177,6 @@ func TestRoutesWithoutAnAccessPolicyAreRefused(t *testing.T) {
 		_, err := newServer(Options{}, c.table)
 		if got := fmt.Sprint(err); (err != nil) != (c.want != "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %v, want %q", line, err, c.want)
-		}
-	}
-}
-
-// TestPrivilege holds gateway/INTERFACE.md, "Privileges": that of a route is
-// demanded.
-func TestPrivilege(t *testing.T) {
-	table := []route{{
-		name: "secret", method: "GET", path: "/secret", access: signedIn(identity.Token), privilege: identity.Form,
-		group: groupPortal, handle: func(x *exchange) error { x.send(200); return nil },
-	}, {
-		name: "session", method: "GET", path: "/session", access: signedIn(identity.Session),
-		handle: func(x *exchange) error { x.send(200); return nil },
-	}}
-	server, err := newServer(Options{}, table)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server.Open(Services{Credentials: fakeCredentials{}})
-	for _, c := range []struct {
-		line, path, header string
-		status             int
-		part               string
-	}{
-		{"a holder", "/secret", "Authorization: svc.token " + tokenAnn, 200, ""},
-		{"another user", "/secret", "Authorization: svc.token " + tokenBob, 403, `"error":"Access denied"`},
-		{"a session where only tokens are taken", "/secret", "Cookie: session=" + sessionAnn, 401, "Unauthorized"},
-		{"a token where only sessions are taken", "/session", "Authorization: svc.token " + tokenAnn, 401, "Unauthorized"},
-		{"a session", "/session", "Cookie: session=" + sessionAnn, 200, ""},
-	} {
-		w := newRecorder()
-		server.ServeHTTP(w, newTestRequest("GET", c.path, "", c.header))
-		if w.status != c.status || !strings.Contains(w.body.String(), c.part) {
-			t.Errorf("%s: got %d %s, want %d", c.line, w.status, w.body.String(), c.status)
 		}
 	}
 }
