@@ -1,14 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"troupe/actors/home"
 	"troupe/statemachine"
@@ -57,7 +53,7 @@ type sent struct {
 }
 
 // run returns the names of the nodes, or what the first refusal says.
-func (a *attempt) run(d *statemachine.Definition) (in statemachine.Instance, got string, ok bool) {
+func (a *attempt) run(d *statemachine.Definition) (in statemachine.Instance, got string) {
 	created := data.Value(a.created)
 	public, _ := created.Lookup("svcPublic")
 	private, _ := created.Lookup("svcPrivate")
@@ -73,23 +69,23 @@ func (a *attempt) run(d *statemachine.Definition) (in statemachine.Instance, got
 		}
 		before := result.Instance
 		if !d.MaySend(statemachine.View{Instance: &before, Of: d}, by, now) {
-			return before, statemachine.ErrForbidden.Error(), false
+			return before, statemachine.ErrForbidden.Error()
 		}
 		result, err = d.Step(&before, statemachine.Event{Name: statemachine.EventName(e.name), Data: data.Value(e.data), Caller: by, Now: now})
 	}
 	if err != nil {
 		for _, known := range []error{statemachine.ErrInvalidData, statemachine.ErrForbidden, statemachine.ErrRejected} {
 			if errors.Is(err, known) {
-				return result.Instance, known.Error(), false
+				return result.Instance, known.Error()
 			}
 		}
-		return result.Instance, err.Error(), false
+		return result.Instance, err.Error()
 	}
 	var nodes []string
 	for _, p := range d.Positions(&result.Instance) {
 		nodes = append(nodes, string(p.Node))
 	}
-	return result.Instance, strings.Join(nodes, " "), true
+	return result.Instance, strings.Join(nodes, " ")
 }
 
 // TestNobodyApprovesHimself tries at the examples what an employee could: set
@@ -147,94 +143,12 @@ func TestNobodyApprovesHimself(t *testing.T) {
 		{"other items after the approval", order, john, `{}`, []sent{{name: "submit", data: item("1", "1")}, {name: "submit", data: item("1", "99999")}}, "approved waiting"},
 		{"an order by who asked for it", order, john, `{}`, []sent{{name: "submit", data: item("1", "1")}, {name: "order"}}, forbidden},
 	} {
-		in, got, _ := a.run(flows[a.workflow])
+		in, got := a.run(flows[a.workflow])
 		if got != a.want {
 			t.Errorf("%s: %s: got %s, want %s", a.workflow, a.name, got, a.want)
 		}
 		if a.name == "other items after the approval" && !strings.Contains(string(in.Public), `"total":1}`) && !strings.Contains(string(in.Public), `"total":1,`) {
 			t.Errorf("%s: %s: svcPublic is %s", a.workflow, a.name, in.Public)
 		}
-	}
-}
-
-// TestWhateverOnePersonSends: no data and no order of events brings a person's
-// own request beyond what needs no approval.
-func TestWhateverOnePersonSends(t *testing.T) {
-	flows := exampleWorkflows(t)
-	number := rapid.SampledFrom([]string{"-1", "0", "1", "2", "2.0", "3", "60", "1e3", "1e9", "1e400", "1e-9", "10000", `"1"`, "null", "[]"})
-	object := rapid.Custom(func(t *rapid.T) string {
-		var members []string
-		for _, key := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"days", "reason", "comment", "items", "note", "decidedBy", "requester", "status", "total", "daysWithoutAsking", "approvalLimit"}), 0, 3, rapid.ID[string]).Draw(t, "keys") {
-			v := number.Draw(t, key)
-			switch key {
-			case "items":
-				v = fmt.Sprintf(`[{"name":"x","quantity":%s,"price":%s}]`, number.Draw(t, "quantity"), number.Draw(t, "price"))
-			case "reason", "comment", "note", "decidedBy", "requester", "status":
-				v = rapid.SampledFrom([]string{`"mary.major"`, `"approved"`, `null`}).Draw(t, key)
-			}
-			members = append(members, fmt.Sprintf("%q:%s", key, v))
-		}
-		return "{" + strings.Join(members, ",") + "}"
-	})
-	document := rapid.Custom(func(t *rapid.T) string {
-		return fmt.Sprintf(`{"svcPublic":%s,"svcPrivate":%s}`, object.Draw(t, "public"), object.Draw(t, "private"))
-	})
-	usual := rapid.SampledFrom([]string{
-		`{"days":1}`, `{"days":30}`, `{"items":[{"name":"x","quantity":2,"price":500}]}`, `{"items":[{"name":"x","quantity":2,"price":501}]}`,
-	})
-	honest := map[string]string{"leave-request": `{"days":2}`, "purchase-order": `{"items":[{"name":"x","quantity":2,"price":500}]}`}
-	approved := 0
-	rapid.Check(t, func(rt *rapid.T) {
-		id := rapid.SampledFrom([]string{"leave-request", "purchase-order"}).Draw(rt, "workflow")
-		a := attempt{
-			by:      rapid.SampledFrom([]*statemachine.Caller{john, mary, paulo}).Draw(rt, "by"),
-			created: rapid.OneOf(rapid.Just("{}"), rapid.Just("{}"), rapid.Just("{}"), document).Draw(rt, "created"),
-		}
-		for range rapid.IntRange(1, 3).Draw(rt, "events") {
-			a.events = append(a.events, sent{
-				name: rapid.SampledFrom([]string{"submit", "submit", "submit", "submit", "approve", "withdraw", "order", "receive"}).Draw(rt, "event"),
-				data: rapid.OneOf(usual, usual, object, document).Draw(rt, "data"),
-			})
-		}
-		// Whoever is refused goes on, and is honest in the end.
-		d := flows[id]
-		if _, _, ok := (&attempt{by: a.by, created: a.created}).run(d); !ok {
-			a.created = "{}"
-		}
-		var taken []sent
-		for _, e := range append(a.events, sent{name: "submit", data: honest[id]}) {
-			if _, _, ok := (&attempt{by: a.by, created: a.created, events: append(taken, e)}).run(d); ok {
-				taken = append(taken, e)
-			}
-		}
-		a.events = taken
-		in, nodes, _ := a.run(d)
-		if !strings.Contains(nodes, "approved") && !strings.Contains(nodes, "closed") {
-			return
-		}
-		approved++
-		var public struct {
-			Requester string
-			Days      float64
-			Total     float64
-			Items     []struct{ Quantity, Price float64 }
-		}
-		if err := json.Unmarshal(in.Public, &public); err != nil {
-			rt.Fatal(err)
-		}
-		sum := 0.0
-		for _, item := range public.Items {
-			if item.Quantity < 1 || item.Price < 0 {
-				rt.Fatalf("%s: items %s", id, in.Public)
-			}
-			sum += item.Quantity * item.Price
-		}
-		if public.Requester != a.by.ID || public.Days > 2 || sum > 1000 || sum != public.Total || len(in.Private) > 2 {
-			rt.Fatalf("%s by %s is %s with %s %s", id, a.by.ID, nodes, in.Public, in.Private)
-		}
-	})
-	t.Logf("%d were approved", approved)
-	if approved == 0 {
-		t.Error("nothing was approved: the test tested nothing")
 	}
 }

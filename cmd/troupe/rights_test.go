@@ -73,15 +73,3 @@ func TestAStartOnFaultyRights(t *testing.T) {
 		t.Errorf("without rights: /Temp is read by %q, want everybody", got)
 	}
 }
-
-// TestAStartOnOtherFaults uses the rights that are there.
-func TestAStartOnOtherFaults(t *testing.T) {
-	dir := exampleHome(t)
-	mustOpenService(t, dir).close()
-	putFile(t, dir, "workflows/leave-request.yaml", faultyFlow)
-	o := mustOpenService(t, dir)
-	defer o.close()
-	if got := o.readers("rml"); got != "mary.major" {
-		t.Errorf("readers of reports: got %q, want mary.major", got)
-	}
-}

@@ -208,25 +208,6 @@ func TestARestartOnFaultyTemplatesGoesOn(t *testing.T) {
 	}
 }
 
-// TestARestartGoesOnWithTemplatesAlone: a home may have no workflow at all.
-func TestARestartGoesOnWithTemplatesAlone(t *testing.T) {
-	dir := t.TempDir()
-	putFile(t, dir, "identity.yaml", "roles: [{id: employee}]\nusers: [{id: ann, roles: [employee]}]\n")
-	putFile(t, dir, "forms/plain.yaml", faultyForm)
-	o, err := openService(t, dir)
-	if err == nil || !strings.Contains(err.Error(), "forms/plain.yaml:2:18: unknown role") {
-		t.Errorf("a first start on a faulty form: got %v, want the fault", err)
-	}
-	o.wants("a first start on a faulty form", 0, 0)
-	o.close()
-	putFile(t, dir, "forms/plain.yaml", plainForm)
-	mustOpenService(t, dir).close()
-	putFile(t, dir, "forms/plain.yaml", faultyForm)
-	o = mustOpenService(t, dir)
-	defer o.close()
-	o.wants("a restart on a faulty form", 0, 1)
-}
-
 // TestARestartOnTheSameTemplatesWritesNothing, so that it works on a full disk.
 func TestARestartOnTheSameTemplatesWritesNothing(t *testing.T) {
 	dir := exampleHome(t)

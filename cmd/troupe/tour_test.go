@@ -14,32 +14,71 @@ import (
 	"time"
 )
 
-// TestReadmeTour runs the tour of README.
-func TestReadmeTour(t *testing.T) { runTour(t, filepath.Join("..", "..", "README.md")) }
+// TestTours runs the tours of README and of TOUR.md, and what a first start says to
+// try next.
+func TestTours(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the program runs as a process, which the race detector does not watch")
+	}
+	for _, tool := range []string{"bash", "curl"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("the tour needs %s: %v", tool, err)
+		}
+	}
+	program := filepath.Join(t.TempDir(), "troupe")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	t.Run("README.md", func(t *testing.T) { startProgram(t, program).tour(filepath.Join("..", "..", "README.md")) })
+	t.Run("TOUR.md", func(t *testing.T) { startProgram(t, program).tour("TOUR.md") })
+	t.Run("what a first start shows", func(t *testing.T) { startProgram(t, program).shownTour() })
+}
 
-// TestTour runs the long tour.
-func TestTour(t *testing.T) { runTour(t, "TOUR.md") }
-
-// runTour runs the commands of a document as they stand there, in one shell, against
-// the real program on an empty folder. It compares what each block of commands
-// prints with what the document shows below the block. Only ids, times, line breaks
-// and the port may differ.
-func runTour(t *testing.T, file string) {
-	t.Helper()
-	blocks := tourBlocks(t, file)
+// tour runs the commands of a document as they stand there, in one shell. It compares
+// what each block of commands prints with what the document shows below the block.
+// Only ids, times, line breaks and the port may differ.
+func (p *realProgram) tour(file string) {
+	p.t.Helper()
+	blocks := tourBlocks(p.t, file)
 	const end = "==== end of a block ===="
 	var script strings.Builder
 	for _, b := range blocks {
-		script.WriteString(b.commands + "printf '%s\\n' '" + end + "'\n")
+		script.WriteString(b.commands + "printf '%s\n' '" + end + "'\n")
 	}
-	printed := strings.Split(startProgram(t).shell(script.String()), end+"\n")
+	printed := strings.Split(p.shell(script.String()), end+"\n")
 	if len(printed) != len(blocks)+1 {
-		t.Fatalf("%s: got %d outputs of %d blocks", file, len(printed)-1, len(blocks))
+		p.t.Fatalf("%s: got %d outputs of %d blocks", file, len(printed)-1, len(blocks))
 	}
 	for i, b := range blocks {
 		if got, want := normal(printed[i]), normal(b.shown); got != want {
-			t.Errorf("%s:%d: the commands print\n%s\nthe document shows\n%s", file, b.line, got, want)
+			p.t.Errorf("%s:%d: the commands print\n%s\nthe document shows\n%s", file, b.line, got, want)
 		}
+	}
+}
+
+// shownTour runs what the first start has said to try next, on standard error.
+func (p *realProgram) shownTour() {
+	p.t.Helper()
+	const mark = "try next: "
+	var script string
+	for line := range strings.Lines(p.awaitLog(mark + ".*password set.*\n")[0]) {
+		var entry struct{ Message string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			p.t.Fatalf("%s: %v", line, err)
+		}
+		if command, found := strings.CutPrefix(entry.Message, mark); found {
+			script += command + "\n"
+		}
+	}
+	script += `curl -s -H "Content-Type: application/json" -d '{"user":"john.doe","password":"a password"}' http://` + p.addr + "/session\n"
+	printed := p.shell(script)
+	for _, want := range []string{`"id":"leave-request"`, `"transitionEvent":"submit"`, `{"user":"john.doe","name":"John Doe",`} {
+		if !strings.Contains(printed, want) {
+			p.t.Errorf("%s\nprints no %s:\n%s", script, want, printed)
+		}
+	}
+	if strings.Contains(printed, `"error"`) {
+		p.t.Errorf("%s\nprints an error:\n%s", script, printed)
 	}
 }
 
@@ -74,31 +113,18 @@ func tourBlocks(t *testing.T, file string) []tourBlock {
 	return blocks
 }
 
-// TestShownTour runs what a first start says to try next.
-func TestShownTour(t *testing.T) {
-	p := startProgram(t)
-	const mark = "try next: "
-	var script string
-	// It is ready before it shows them.
-	for line := range strings.Lines(p.awaitLog(mark + ".*password set.*\n")[0]) {
-		var entry struct{ Message string }
-		if err := json.Unmarshal([]byte(line), &entry); err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
-		if command, found := strings.CutPrefix(entry.Message, mark); found {
-			script += command + "\n"
-		}
+var (
+	anID    = regexp.MustCompile(`\b01[0-9A-HJKMNP-TV-Z]{24}\b`)
+	aTime   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
+	aMoment = regexp.MustCompile(`\b[12]\d{12}\b`) // in milliseconds
+	breaks  = strings.NewReplacer("\n", "")
+)
+
+func normal(s string) string {
+	for name, what := range map[string]*regexp.Regexp{"ID": anID, "TIME": aTime, "MOMENT": aMoment} {
+		s = what.ReplaceAllString(s, name)
 	}
-	script += `curl -s -H "Content-Type: application/json" -d '{"user":"john.doe","password":"a password"}' http://` + p.addr + "/session\n"
-	printed := p.shell(script)
-	for _, want := range []string{`"id":"leave-request"`, `"transitionEvent":"submit"`, `{"user":"john.doe","name":"John Doe",`} {
-		if !strings.Contains(printed, want) {
-			t.Errorf("%s\nprints no %s:\n%s", script, want, printed)
-		}
-	}
-	if strings.Contains(printed, `"error"`) {
-		t.Errorf("%s\nprints an error:\n%s", script, printed)
-	}
+	return breaks.Replace(s)
 }
 
 // realProgram is the program on an empty folder, in which it was started for the
@@ -109,20 +135,35 @@ type realProgram struct {
 	addr, log    string // addr is where it listens; log is its file
 }
 
-// startProgram builds and starts it. It ends with the test.
-func startProgram(t *testing.T) *realProgram {
+// startProgram runs `troupe serve` and waits until it is ready. With the test it is
+// ended as an operator would, and it must exit 0.
+func startProgram(t *testing.T, program string) *realProgram {
 	t.Helper()
-	for _, tool := range []string{"bash", "curl"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("the tour needs %s: %v", tool, err)
-		}
-	}
 	dir := t.TempDir()
-	p := &realProgram{t: t, dir: dir, program: filepath.Join(dir, "troupe"), log: filepath.Join(dir, "log")}
-	if out, err := exec.Command("go", "build", "-o", p.program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	if err := os.Symlink(program, filepath.Join(dir, "troupe")); err != nil {
+		t.Fatal(err)
 	}
-	p.start()
+	p := &realProgram{t: t, dir: dir, program: program, log: filepath.Join(dir, "log")}
+	server := exec.Command(program, "serve", "--listen", "127.0.0.1:0")
+	server.Dir = dir
+	log, err := os.Create(p.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Stderr = log
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Signal(syscall.SIGTERM)
+		if err := server.Wait(); err != nil {
+			text, _ := os.ReadFile(p.log)
+			t.Errorf("serve: %v\n%s", err, text)
+		}
+		_ = log.Close()
+	})
+	p.addr = p.awaitLog(`"address":"([^"]+)".*"message":"listening"`)[1]
+	p.awaitLog(`"message":"ready"`)
 	return p
 }
 
@@ -144,27 +185,13 @@ func (p *realProgram) shell(script string) string {
 	return printed.String()
 }
 
-var (
-	anID    = regexp.MustCompile(`\b01[0-9A-HJKMNP-TV-Z]{24}\b`)
-	aTime   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
-	aMoment = regexp.MustCompile(`\b[12]\d{12}\b`) // in milliseconds
-	breaks  = strings.NewReplacer("\n", "")
-)
-
-func normal(s string) string {
-	for name, what := range map[string]*regexp.Regexp{"ID": anID, "TIME": aTime, "MOMENT": aMoment} {
-		s = what.ReplaceAllString(s, name)
-	}
-	return breaks.Replace(s)
-}
-
 // awaitLog waits until a pattern is in the log. It returns the log until there,
 // and what the pattern's groups match.
 func (p *realProgram) awaitLog(pattern string) []string {
 	p.t.Helper()
 	wanted := regexp.MustCompile(pattern)
-	late := time.Now().Add(20 * time.Second)
-	for look := time.NewTicker(20 * time.Millisecond); ; <-look.C {
+	late := time.Now().Add(time.Minute)
+	for look := time.NewTicker(5 * time.Millisecond); ; <-look.C {
 		log, err := os.ReadFile(p.log)
 		if err != nil {
 			p.t.Fatal(err)
@@ -180,30 +207,4 @@ func (p *realProgram) awaitLog(pattern string) []string {
 			p.t.Fatalf("the log has no %s:\n%s", pattern, log)
 		}
 	}
-}
-
-// start runs `troupe serve` and waits until it is ready. With the test it is ended
-// as an operator would, and it must exit 0.
-func (p *realProgram) start() {
-	p.t.Helper()
-	server := exec.Command(p.program, "serve", "--listen", "127.0.0.1:0")
-	server.Dir = p.dir
-	log, err := os.Create(p.log)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	server.Stderr = log
-	if err := server.Start(); err != nil {
-		p.t.Fatal(err)
-	}
-	p.t.Cleanup(func() {
-		_ = server.Process.Signal(syscall.SIGTERM)
-		if err := server.Wait(); err != nil {
-			text, _ := os.ReadFile(p.log)
-			p.t.Errorf("serve: %v\n%s", err, text)
-		}
-		_ = log.Close()
-	})
-	p.addr = p.awaitLog(`"address":"([^"]+)".*"message":"listening"`)[1]
-	p.awaitLog(`"message":"ready"`)
 }

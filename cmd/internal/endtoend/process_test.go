@@ -53,38 +53,6 @@ func TestOtherProcessOnTheSameHome(t *testing.T) {
 	s.stop()
 }
 
-// TestOtherProcessTookTheStore starts a server on a home whose store is away, and
-// on a clone of its text files.
-func TestOtherProcessTookTheStore(t *testing.T) {
-	s := newScene(t)
-	r := s.ann.create(t, "plain", "").record(t)
-	s.stop()
-	data := filepath.Join(s.home.dir, "data")
-	if err := os.Rename(data, data+".away"); err != nil {
-		t.Fatal(err)
-	}
-	out := command(t, "serve", "--home", s.home.dir, "--listen", "127.0.0.1:0")
-	if out.code != 1 || !strings.Contains(out.stderr, "the store is missing") || !strings.Contains(out.stderr, "troupe store create --home "+s.home.dir) {
-		t.Errorf("without its store: got exit code %d and %s, want 1 and advice", out.code, out.stderr)
-	}
-	if _, err := os.Stat(data); err == nil {
-		t.Error("a store was made in place of the missing one")
-	}
-	ignored, err := os.ReadFile(filepath.Join(s.home.dir, ".gitignore"))
-	if err != nil || !strings.Contains(string(ignored), "/.store\n") {
-		t.Errorf(".gitignore: got %q, %v, want the store's id in it", ignored, err)
-	}
-	start(t, newHome(t, flows())).stop() // as a clone has it: the text files alone
-	if err := os.Rename(data+".away", data); err != nil {
-		t.Fatal(err)
-	}
-	p := start(t, s.home)
-	if got := (user{p, s.adm.credential}).load(t, "plain", r.ID).record(t).text; got != r.text {
-		t.Errorf("the instance changed:\n got %s\nwant %s", got, r.text)
-	}
-	p.stop()
-}
-
 // TestOtherProcessInterrupt ends the program as a terminal does.
 func TestOtherProcessInterrupt(t *testing.T) {
 	p := start(t, newHome(t, flows()))
@@ -96,76 +64,37 @@ func TestOtherProcessInterrupt(t *testing.T) {
 	}
 }
 
-// TestOtherProcessCredentials makes, lists and revokes tokens and sessions while
-// the server runs, while it does not, and after it was killed.
+// TestOtherProcessCredentials makes, lists and revokes credentials beside a running
+// server, and without one; what was made lasts over a stop and a kill.
 func TestOtherProcessCredentials(t *testing.T) {
 	h := newHome(t, flows())
-	for _, kind := range []string{"token", "session"} {
-		t.Run(kind+" before the first start", func(t *testing.T) { credentialLife(t, h, kind) })
-	}
 	kept := h.token("ann", "--note", "kept over all")
 	p := start(t, h)
-	for _, kind := range []string{"token", "session"} {
-		t.Run(kind+" beside a server", func(t *testing.T) {
-			secret := credentialLife(t, h, kind)
-			headers := []string{"Authorization: svc.token " + secret}
-			if kind == "session" {
-				headers = []string{"Cookie: session=" + secret}
-			}
-			wantFault(t, user{p, headers}.get(t, root+"/choices"), 401, "Unauthorized")
-		})
+	for kind, header := range map[string]string{"token": "Authorization: svc.token ", "session": "Cookie: session="} {
+		secret := h.secret(kind, "ann", "--note", "on a laptop")
+		u := user{p, []string{header + secret}}
+		wantStatus(t, u.get(t, root+"/choices"), 200)
+		id, hidden, _ := strings.Cut(secret, ".")
+		row := regexp.MustCompile(`(?m)^` + id + ` +ann +\d{4}-\d\d-\d\dT\S+Z +\S+ +\S+ +(\S+) +on a laptop *$`)
+		if got := row.FindStringSubmatch(wantCommand(t, kind, "list", "--home", h.dir)); len(got) != 2 || got[1] != "-" {
+			t.Errorf("%s list: got %q, want a row that is not revoked", kind, got)
+		}
+		wantCommand(t, kind, "revoke", "--home", h.dir, id)
+		list := wantCommand(t, kind, "list", "--home", h.dir)
+		if got := row.FindStringSubmatch(list); len(got) != 2 || got[1] == "-" || strings.Contains(list, hidden) {
+			t.Errorf("%s list: got %q, want a row that is revoked, and no secret", kind, got)
+		}
+		wantFault(t, u.get(t, root+"/choices"), 401, "Unauthorized")
 	}
-	wantStatus(t, p.as(kept).get(t, root+"/choices"), 200)
 	p.stop()
-	t.Run("token after a stop", func(t *testing.T) { credentialLife(t, h, "token") })
 	p = start(t, h)
+	wantStatus(t, p.as(kept).get(t, root+"/choices"), 200)
 	p.kill()
-	t.Run("token after a kill", func(t *testing.T) { credentialLife(t, h, "token") })
 	id, _, _ := strings.Cut(kept, ".")
-	wantCommand(t, "token", "revoke", "--home", h.dir, id) // offline
+	wantCommand(t, "token", "revoke", "--home", h.dir, id) // without a server
 	p = start(t, h)
 	wantFault(t, p.as(kept).get(t, root+"/choices"), 401, "Unauthorized")
 	p.stop()
-}
-
-// credentialLife makes, lists and revokes one credential, and returns its
-// secret.
-func credentialLife(t *testing.T, h *home, kind string) string {
-	t.Helper()
-	args := []string{"--note", "on a laptop", "--expires", "30d"}
-	if kind == "session" {
-		args = args[:2]
-	}
-	secret := h.secret(kind, "ann", args...)
-	id, hidden, _ := strings.Cut(secret, ".")
-	row := regexp.MustCompile(`(?m)^` + id + ` +ann +\d{4}-\d\d-\d\dT\S+Z +\d{4}-\d\d-\d\dT\S+Z +\S+ +(\S+) +on a laptop *$`)
-	list := func() []string {
-		t.Helper()
-		text := wantCommand(t, kind, "list", "--home", h.dir)
-		if strings.Contains(text, hidden) {
-			t.Errorf("%s list shows a secret: %s", kind, text)
-		}
-		return row.FindStringSubmatch(text)
-	}
-	if got := list(); len(got) != 2 || got[1] != "-" {
-		t.Errorf("%s list: got %q, want a row that is not revoked", kind, got)
-	}
-	wantCommand(t, kind, "revoke", "--home", h.dir, id)
-	if got := list(); len(got) != 2 || got[1] == "-" {
-		t.Errorf("%s list: got %q, want a row that is revoked", kind, got)
-	}
-	for _, wrong := range [][]string{
-		{kind, "create", "--home", h.dir, "--user", "nobody"},
-		{kind, "create", "--home", h.dir, "--user", "Ann"},
-		{kind, "revoke", "--home", h.dir, id + "x"},
-		{kind, "revoke", "--home", h.dir, "missing"},
-	} {
-		out := command(t, wrong...)
-		if out.code != 1 || out.stdout != "" || out.stderr == "" {
-			t.Errorf("troupe %s: got exit code %d, %q and %q, want 1 and a reason", strings.Join(wrong, " "), out.code, out.stdout, out.stderr)
-		}
-	}
-	return secret
 }
 
 // TestOtherProcessLastUse holds gateway/INTERFACE.md, "What a token may do": a list

@@ -36,7 +36,7 @@ const callbacks = "http://127.0.0.1:*/**/callback"
 
 func main() {
 	people := flag.String("people", "", "file with the people")
-	secret := flag.String("secret", "", "secret of the clients")
+	secret := flag.String("secret", "", "secret of the client")
 	flag.Parse()
 	if err := run(*people, *secret); err != nil {
 		fmt.Fprintln(os.Stderr, err)
