@@ -94,79 +94,74 @@ func lastLines(text string) string {
 	return text
 }
 
-func TestCheckShowsAllFaults(t *testing.T) {
-	home := exampleHome(t)
-	spoil := func(name, old, now string) { edit(t, home, name, old, now) }
-	spoil("troupe.yaml", "# listen", "lissen")
-	spoil("identity.yaml", "mod-form]", "mod-from]")
-	spoil("workflows/leave-request.yaml", "target: approved", "target: aproved")
-	spoil("forms/leave-form.yaml", "[leave-request]", "leave-request\nbound: yes")
-	spoil("forms/feedback.yaml", "maxLength: 2000", "maxLength: many")
-	spoil("checklists/workplace-safety.yaml", "label: All", "lable: All")
-	code, stdout, _ := invoke("check", "--home", home)
-	for _, want := range []string{
-		`troupe\.yaml:\d+:\d+: `, `identity\.yaml:\d+:\d+: .*mod-form`, `workflows/leave-request\.yaml:\d+:\d+: .*approved`,
-		`forms/leave-form\.yaml:\d+:\d+: unknown key "bound"`, `forms/feedback\.yaml:\d+:\d+: JSON Schema`, `checklists/workplace-safety\.yaml:\d+:\d+: .*label`,
-	} {
-		if !regexp.MustCompile("(?m)^" + want).MatchString(stdout) {
-			t.Errorf("got no fault like %q in\n%s", want, stdout)
-		}
-	}
-	if strings.Contains(stdout, "unknown workflow") {
-		t.Errorf("a workflow with faults is called unknown:\n%s", stdout)
-	}
-	if code != exitFailed {
-		t.Errorf("got code %d, want %d", code, exitFailed)
-	}
-}
-
 // noFaultsAlone is what check says of good files while no server runs.
 const noFaultsAlone = "no faults in the files; no server is running here, so it was not checked whether instances use a version that changed\n"
 
-// TestCheckWarns: what whoever creates an instance could decide is told with its
-// place, and the files are good all the same.
-func TestCheckWarns(t *testing.T) {
-	home := exampleHome(t)
-	if code, stdout, stderr := invoke("check", "--home", home); code != exitDone || stdout != "" || stderr != noFaultsAlone {
-		t.Errorf("the example home: got code %d, %q and %q", code, stdout, stderr)
+// TestCheck edits the example home and looks for lines in what is said of it. There are
+// no others when it has no faults.
+func TestCheck(t *testing.T) {
+	const leave, form = "workflows/leave-request.yaml", "forms/leave-form.yaml"
+	context := [][3]string{
+		{leave, "const: {daysWithoutAsking: 2}", "context: {svcPrivate: {daysWithoutAsking: 2}}"},
+		{leave, "context:\n  svcPublic: {status: draft, days: 0}\n", ""},
+		{leave, "const.days", "svcPrivate.days"},
 	}
-	edit(t, home, "workflows/leave-request.yaml", "const: {daysWithoutAsking: 2}", "context: {svcPrivate: {daysWithoutAsking: 2}}")
-	edit(t, home, "workflows/leave-request.yaml", "context:\n  svcPublic: {status: draft, days: 0}\n", "")
-	edit(t, home, "workflows/leave-request.yaml", "const.days", "svcPrivate.days")
-	if code, stdout, _ := invoke("check", "--home", home); code != exitDone || stdout != "" {
-		t.Errorf("a default that nobody can replace: got code %d and %q", code, stdout)
+	tests := []struct {
+		name  string
+		edits [][3]string // file, before, after
+		code  int
+		want  []string
+	}{
+		{"the example", nil, exitDone, nil},
+		{"all faults together", [][3]string{
+			{"troupe.yaml", "# listen", "lissen"},
+			{"identity.yaml", "mod-form]", "mod-from]"},
+			{leave, "target: approved", "target: aproved"},
+			{form, "[leave-request]", "leave-request\nbound: yes"}, // a workflow with faults is not called unknown
+			{"forms/feedback.yaml", "maxLength: 2000", "maxLength: many"},
+			{"checklists/workplace-safety.yaml", "label: All", "lable: All"},
+			{"rights.yaml", "readers: ", "raeders: "},
+		}, exitFailed, []string{
+			`checklists/workplace-safety\.yaml:\d+:\d+: .*label.*`, `forms/feedback\.yaml:\d+:\d+: JSON Schema.*`,
+			`forms/leave-form\.yaml:\d+:\d+: unknown key "bound".*`, `identity\.yaml:\d+:\d+: .*mod-form.*`, `rights\.yaml:\d+:\d+: .*readers.*`,
+			`troupe\.yaml:\d+:\d+: .*`, `workflows/leave-request\.yaml:\d+:\d+: .*approved.*`,
+		}},
+		{"a default that nobody can replace", context, exitDone, nil},
+		{"what whoever creates an instance could decide", append(context, [3]string{leave, "  svcPrivate: false\n", ""}), exitDone, []string{
+			`warning: workflows/leave-request\.yaml:\d+:\d+: the condition reads svcPrivate\.daysWithoutAsking, and whoever creates .*`,
+		}},
+		{"a form that nobody could submit", [][3]string{
+			{form, "    reason:\n", "    colour: {type: string}\n    reason:\n"},
+			{leave, "      required: [days]\n", "      required: [days, until]\n"},
+		}, exitFailed, []string{
+			`forms/leave-form\.yaml:\d+:3: the event "submit" of workflow "leave-request" requires "until", which the form does not have.*`,
+			`forms/leave-form\.yaml:\d+:5: the event "submit" of workflow "leave-request" refuses the field "colour".*`,
+		}},
+		{"a form that its event may refuse", [][3]string{{form, "  required: [days]\n", ""}}, exitDone, []string{
+			`warning: forms/leave-form\.yaml:\d+:\d+: the event "submit" of workflow "leave-request" requires "days", which may be left out of the form .*`,
+		}},
+		{"two workflows of one id", [][3]string{{"workflows/purchase-order.yaml", "id: purchase-order", "id: leave-request"}}, exitFailed, []string{
+			`workflows/purchase-order\.yaml:\d+:\d+: .*leave-request.*`,
+		}},
 	}
-	edit(t, home, "workflows/leave-request.yaml", "  svcPrivate: false\n", "")
-	const want = `^warning: workflows/leave-request\.yaml:\d+:\d+: the condition reads svcPrivate\.daysWithoutAsking, and whoever creates .*\n$`
-	if code, stdout, stderr := invoke("check", "--home", home); code != exitDone || !regexp.MustCompile(want).MatchString(stdout) || stderr != noFaultsAlone {
-		t.Errorf("got code %d, %q and %q, want %s", code, stdout, stderr, want)
-	}
-}
-
-// TestCheckComparesFormsWithTheirEvents: a form that nobody could submit is a
-// fault with its place.
-func TestCheckComparesFormsWithTheirEvents(t *testing.T) {
-	home := exampleHome(t)
-	edit(t, home, "forms/leave-form.yaml", "    reason:\n", "    colour: {type: string}\n    reason:\n")
-	edit(t, home, "workflows/leave-request.yaml", "      required: [days]\n", "      required: [days, until]\n")
-	code, stdout, _ := invoke("check", "--home", home)
-	for _, want := range []string{
-		`forms/leave-form\.yaml:\d+:5: the event "submit" of workflow "leave-request" refuses the field "colour"`,
-		`forms/leave-form\.yaml:\d+:3: the event "submit" of workflow "leave-request" requires "until", which the form does not have`,
-	} {
-		if code != exitFailed || !regexp.MustCompile("(?m)^"+want).MatchString(stdout) {
-			t.Errorf("got code %d and no fault like %q in\n%s", code, want, stdout)
-		}
-	}
-}
-
-// TestCheckWarnsOfFormsThatTheirEventsMayRefuse, with exit code 0.
-func TestCheckWarnsOfFormsThatTheirEventsMayRefuse(t *testing.T) {
-	home := exampleHome(t)
-	edit(t, home, "forms/leave-form.yaml", "  required: [days]\n", "")
-	const want = `^warning: forms/leave-form\.yaml:\d+:\d+: the event "submit" of workflow "leave-request" requires "days", which may be left out of the form .*\n$`
-	if code, stdout, stderr := invoke("check", "--home", home); code != exitDone || !regexp.MustCompile(want).MatchString(stdout) || stderr != noFaultsAlone {
-		t.Errorf("got code %d, %q and %q, want %s", code, stdout, stderr, want)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			home := exampleHome(t)
+			for _, e := range test.edits {
+				edit(t, home, e[0], e[1], e[2])
+			}
+			code, stdout, stderr := invoke("check", "--home", home)
+			ok := code == test.code && !strings.Contains(stdout, "unknown workflow")
+			if code == exitDone {
+				ok = ok && strings.Count(stdout, "\n") == len(test.want) && stderr == noFaultsAlone
+			}
+			for _, want := range test.want {
+				ok = ok && regexp.MustCompile("(?m)^"+want+"$").MatchString(stdout)
+			}
+			if !ok {
+				t.Errorf("got code %d, %q and\n%s\nwant %d and\n%s", code, stderr, stdout, test.code, strings.Join(test.want, "\n"))
+			}
+		})
 	}
 }
 

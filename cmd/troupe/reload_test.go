@@ -196,7 +196,7 @@ func TestAStoreThatRefusesForAMoment(t *testing.T) {
 // mustOpenServiceOn opens the service with its store on a disk of the test.
 func mustOpenServiceOn(t *testing.T, dir string, disk *storetest.Disk, commitWaitMax time.Duration) *opened {
 	t.Helper()
-	store, err := disk.Open(persistence.Options{Log: zerolog.Nop(), CommitWaitMax: commitWaitMax})
+	store, err := disk.Open(persistence.Options{Log: zerolog.Nop(), CommitWaitMax: commitWaitMax, Shards: 2, MemTableBytes: 64 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ type opened struct {
 func openService(t *testing.T, dir string) (*opened, error) {
 	t.Helper()
 	c := newConfig()
-	c.home = dir
+	c.home, c.store.Shards, c.store.MemTableBytes, c.store.CacheBytes = dir, 2, 64<<10, 1<<20
 	store, err := openStore(c, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)

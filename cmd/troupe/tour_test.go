@@ -14,24 +14,28 @@ import (
 	"time"
 )
 
+// asProgram makes this test the program: what a tour runs is built as its test is,
+// also with the race detector.
+const asProgram = "TROUPE_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
 // TestTours runs the tours of README and of TOUR.md, and what a first start says to
 // try next.
 func TestTours(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the program runs as a process, which the race detector does not watch")
-	}
 	for _, tool := range []string{"bash", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("the tour needs %s: %v", tool, err)
 		}
 	}
-	program := filepath.Join(t.TempDir(), "troupe")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	t.Run("README.md", func(t *testing.T) { startProgram(t, program).tour(filepath.Join("..", "..", "README.md")) })
-	t.Run("TOUR.md", func(t *testing.T) { startProgram(t, program).tour("TOUR.md") })
-	t.Run("what a first start shows", func(t *testing.T) { startProgram(t, program).shownTour() })
+	t.Run("README.md", func(t *testing.T) { startProgram(t).tour(filepath.Join("..", "..", "README.md")) })
+	t.Run("TOUR.md", func(t *testing.T) { startProgram(t).tour("TOUR.md") })
+	t.Run("what a first start shows", func(t *testing.T) { startProgram(t).shownTour() })
 }
 
 // tour runs the commands of a document as they stand there, in one shell. It compares
@@ -137,14 +141,19 @@ type realProgram struct {
 
 // startProgram runs `troupe serve` and waits until it is ready. With the test it is
 // ended as an operator would, and it must exit 0.
-func startProgram(t *testing.T, program string) *realProgram {
+func startProgram(t *testing.T) *realProgram {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Symlink(program, filepath.Join(dir, "troupe")); err != nil {
+	p := &realProgram{t: t, dir: dir, program: filepath.Join(dir, "troupe"), log: filepath.Join(dir, "log")}
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(self, p.program)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	p := &realProgram{t: t, dir: dir, program: program, log: filepath.Join(dir, "log")}
-	server := exec.Command(program, "serve", "--listen", "127.0.0.1:0")
+	t.Setenv(asProgram, "1")
+	server := exec.Command(p.program, "serve", "--listen", "127.0.0.1:0")
 	server.Dir = dir
 	log, err := os.Create(p.log)
 	if err != nil {
