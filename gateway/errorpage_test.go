@@ -13,13 +13,13 @@ import (
 )
 
 // browser is the Accept of a browser that goes to an address.
-const browser = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
+const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 
 // TestErrorPages holds gateway/INTERFACE.md, "Pages for people": outside of
 // groups A to D a request that names text/html gets a page for 403, 404, 500 and
 // 503; everybody else, and everything else, gets JSON.
 func TestErrorPages(t *testing.T) {
-	const form = "Accept: application/json, text/html;q=0.9"
+	const ranked = "application/json, text/html;q=0.9"
 	fail := func(*exchange) error { return failure.ErrBusy }
 	table := append(routes(),
 		route{name: "broken", method: "GET", path: "/broken", access: public, handle: func(*exchange) error { panic("no") }},
@@ -36,62 +36,40 @@ func TestErrorPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		server.Open(Services{Workflows: new(fakeWorkflows), Credentials: fakeCredentials{}, Portal: new(fakePortal), Sessions: new(fakeSessions)})
-		for _, c := range []struct {
-			method, path, accept string
-			status               int
-			page                 bool
-		}{
-			{"GET", "/nowhere", browser, 404, true},
-			{"GET", "/nowhere", "Accept: text/html", 404, true},
-			{"GET", "/nowhere", "Accept: TEXT/HTML ; charset=utf-8;q=0.5, */*;q=0.9", 404, true},
-			{"GET", "/nowhere", form, 404, true}, // it names a page, however it likes it
-			{"HEAD", "/nowhere", browser, 404, true},
-			{"GET", "/assets/no.js", browser, 404, true},
-			{"GET", "/workflows", browser, 404, true},
-			{"GET", "/broken", browser, 500, true},
-			{"GET", "/busy", browser, 503, true},
-			{"POST", "/session", browser, 403, true}, // from another site, below
-
-			{"GET", "/nowhere", "Accept: */*", 404, false},
-			{"GET", "/nowhere", "Accept: text/*", 404, false},
-			{"GET", "/nowhere", "Accept: application/json", 404, false},
-			{"GET", "/workflow/api/v2/x", form, 404, false},
-			{"GET", "/nowhere", "Accept: text/html;q=0", 404, false},
-			{"GET", "/nowhere", "Accept: text/html;q=x", 404, false},
-			{"GET", "/nowhere", `Accept: x/y;a=",text/html,"`, 404, false},
-			{"GET", "/nowhere", "X: y", 404, false},
-			{"GET", "/busy", "Accept: */*", 503, false},
-			{"GET", "/session", browser, 401, false},
-			{"DELETE", "/", browser, 405, false},
-			{"GET", "/login?other=1", browser, 400, false},
-
-			{"GET", "/workflow", browser, 404, false},
-			{"GET", "/workflow/api/v2/x", browser, 404, false},
-			{"GET", "/workflow/api/v1/busy", browser, 503, false},
-			{"GET", "/form-portal", browser, 404, false},
-			{"GET", "/form-portal/x", browser, 404, false},
-			{"GET", "/form-portal/broken", browser, 500, false},
-			{"GET", "/form-portal/role-info", browser, 403, false},
-			{"GET", "/form-runtime/api/v1/x", browser, 404, false},
-			{"GET", "/rml-engine/get-parameters", browser, 404, false},
-			{"GET", "/docx-engine/", browser, 404, false},
-			{"GET", "/repository/api/v1/list-files/", browser, 404, false},
-		} {
+		check := func(line string, status int, page bool) {
+			t.Helper()
+			parts := strings.SplitN(line, " ", 3)
 			w := newRecorder()
-			server.ServeHTTP(w, newTestRequest(c.method, base+c.path, "", c.accept, "Cookie: session="+sessionAnn, "Sec-Fetch-Site: cross-site"))
-			if c.path == "/session" && c.method == "GET" {
-				w = newRecorder()
-				server.ServeHTTP(w, newTestRequest(c.method, base+c.path, "", c.accept))
+			server.ServeHTTP(w, newTestRequest(parts[0], base+parts[1], "", "Accept: "+parts[2], "Cookie: session="+sessionAnn, "Sec-Fetch-Site: cross-site"))
+			if checkErrorPage(t, line, w, page, base); w.status != status {
+				t.Errorf("%s: got %d, want %d", line, w.status, status)
 			}
-			line := c.method + " " + base + c.path + " with " + c.accept
-			if w.status != c.status {
-				t.Errorf("%s: got %d, want %d", line, w.status, c.status)
-			}
-			checkErrorPage(t, line, w, c.page, base)
+		}
+		for line, status := range map[string]int{ // behind the blank is the Accept
+			"GET /nowhere " + browser: 404, "GET /nowhere text/html": 404, "GET /nowhere TEXT/HTML ; charset=utf-8;q=0.5, */*;q=0.9": 404,
+			"GET /nowhere " + ranked:   404, // it names a page, however it likes it
+			"HEAD /nowhere " + browser: 404, "GET /assets/no.js " + browser: 404, "GET /workflows " + browser: 404, "GET /broken " + browser: 500, "GET /busy " + browser: 503,
+			"POST /session " + browser: 403, // from another site, below
+		} {
+			check(line, status, true)
+		}
+		for line, status := range map[string]int{
+			"GET /nowhere */*": 404, "GET /nowhere text/*": 404, "GET /nowhere application/json": 404, "GET /nowhere text/html;q=0": 404, "GET /nowhere text/html;q=x": 404,
+			`GET /nowhere x/y;a=",text/html,"`: 404, "GET /nowhere ": 404, "GET /busy */*": 503, "DELETE / " + browser: 405, "GET /login?other=1 " + browser: 400,
+			"GET /workflow " + browser: 404, "GET /workflow/api/v2/x " + browser: 404, "GET /workflow/api/v2/x " + ranked: 404, "GET /workflow/api/v1/busy " + browser: 503,
+			"GET /form-portal " + browser: 404, "GET /form-portal/x " + browser: 404, "GET /form-portal/broken " + browser: 500, "GET /form-portal/role-info " + browser: 403,
+			"GET /form-runtime/api/v1/x " + browser: 404, "GET /rml-engine/get-parameters " + browser: 404, "GET /docx-engine/ " + browser: 404, "GET /repository/api/v1/list-files/ " + browser: 404,
+		} {
+			check(line, status, false)
+		}
+		w := newRecorder()
+		server.ServeHTTP(w, newTestRequest("GET", base+"/session", "", "Accept: "+browser))
+		if checkErrorPage(t, "no session", w, false, base); w.status != 401 {
+			t.Errorf("no session: got %d, want 401", w.status)
 		}
 		// Also while the server starts, when it has no style to give out yet.
-		w := newRecorder()
-		observe(t, closed).ServeHTTP(w, newTestRequest("GET", base+"/", "", browser))
+		w = newRecorder()
+		observe(t, closed).ServeHTTP(w, newTestRequest("GET", base+"/", "", "Accept: "+browser))
 		if checkErrorPage(t, "while starting", w, true, base); w.status != 503 || w.header.Get("Retry-After") == "" {
 			t.Errorf("while starting: got %d, %v", w.status, w.header)
 		}

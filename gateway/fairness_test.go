@@ -109,8 +109,8 @@ func TestRequestsAreNotAborted(t *testing.T) {
 	}
 }
 
-// TestOneUserHasHalfOfTheRequests: slow bodies of one user leave places for others.
-// TestOneUserHasHalfOfTheRequests holds gateway/INTERFACE.md, "Fair shares".
+// TestOneUserHasHalfOfTheRequests holds gateway/INTERFACE.md, "Fair shares":
+// slow bodies of one user leave places for others.
 func TestOneUserHasHalfOfTheRequests(t *testing.T) {
 	s := startServer(t, Options{InFlightMax: 16}, nil)
 	mine := s.usage.of(ann.ID)
@@ -187,68 +187,35 @@ func evictAll(l *listener, all []*connection) (order []int) {
 
 // TestEvictionOrder holds the order of gateway/DESIGN.md, "Fairness".
 func TestEvictionOrder(t *testing.T) {
+	const one, two, proxy = "192.0.2.1 ", "192.0.2.2 ", "10.0.0.1 "
 	for _, c := range []struct {
-		line      string
-		addresses []string
-		prepare   func(all []*connection)
-		want      []int
+		line, addresses string
+		prepare         func(all []*connection)
+		want            []int // -1 for any
 	}{
-		{"the oldest of one address", []string{"192.0.2.1", "192.0.2.1", "192.0.2.1"}, func([]*connection) {}, []int{0, 1, 2}},
-		{
-			"the address with the most",
-			[]string{"192.0.2.1", "192.0.2.2", "192.0.2.2", "192.0.2.2"},
-			func([]*connection) {},
-			[]int{1, 2, -1, -1}, // then both have one
-		},
-		{
-			"one customer's IPv6 addresses are one",
-			[]string{"192.0.2.1", "2001:db8::1", "2001:db8::2", "2001:db8::3"},
-			func([]*connection) {},
-			[]int{1, 2, -1, -1},
-		},
-		{
-			"those without a credential, wherever they are",
-			[]string{"192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2"},
-			func(all []*connection) {
-				for _, c := range all[:3] {
-					c.request(true)
-				}
-			},
-			[]int{3, 0, 1, 2},
-		},
-		{
-			"those that were never used",
-			[]string{"192.0.2.1", "192.0.2.1", "192.0.2.1"},
-			func(all []*connection) { all[0].request(false) },
-			[]int{1, 2, 0},
-		},
-		{
-			"those with a request never",
-			[]string{"192.0.2.1", "192.0.2.1", "192.0.2.2"},
-			func(all []*connection) { all[0].begin(new(http.Request)) },
-			[]int{1, 2},
-		},
-		{
-			"those whose body nobody wants",
-			[]string{"192.0.2.1", "192.0.2.1"},
-			func(all []*connection) {
-				all[0].begin(new(http.Request))
-				all[1].begin(&http.Request{Body: io.NopCloser(strings.NewReader("x"))})
-				all[1].end()
-			},
-			[]int{1},
-		},
-		{
-			"a proxy's are not counted together",
-			[]string{"10.0.0.1", "10.0.0.1", "10.0.0.1", "192.0.2.1", "192.0.2.1"},
-			func([]*connection) {},
-			[]int{3, -1, -1, -1, -1},
-		},
+		{"the oldest of one address", one + one + one, nil, []int{0, 1, 2}},
+		{"the address with the most, down to one each", one + two + two + two, nil, []int{1, 2, -1, -1}},
+		{"one customer's IPv6 addresses are one", one + "2001:db8::1 2001:db8::2 2001:db8::3", nil, []int{1, 2, -1, -1}},
+		{"those without a credential, wherever they are", one + one + one + two, func(all []*connection) {
+			for _, c := range all[:3] {
+				c.request(true)
+			}
+		}, []int{3, 0, 1, 2}},
+		{"those that were never used", one + one + one, func(all []*connection) { all[0].request(false) }, []int{1, 2, 0}},
+		{"those with a request never", one + one + two, func(all []*connection) { all[0].begin(new(http.Request)) }, []int{1, 2}},
+		{"those whose body nobody wants", one + one, func(all []*connection) {
+			all[0].begin(new(http.Request))
+			all[1].begin(&http.Request{Body: io.NopCloser(strings.NewReader("x"))})
+			all[1].end()
+		}, []int{1}},
+		{"a proxy's are not counted together", proxy + proxy + proxy + one + one, nil, []int{3, -1, -1, -1, -1}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			l, all := admitAll(c.addresses...)
+			l, all := admitAll(strings.Fields(c.addresses)...)
 			clocktest.Advance(2 * stuckMin)
-			c.prepare(all)
+			if c.prepare != nil {
+				c.prepare(all)
+			}
 			got := evictAll(l, all)
 			for n, want := range c.want {
 				if len(got) != len(c.want) || want >= 0 && got[n] != want {

@@ -128,24 +128,6 @@ func (w *watcher) expectEnd(t testing.TB) {
 
 const opening = "retry: 2000\nid: p0\n\n"
 
-// TestWatchFraming holds how each event stands in the stream.
-func TestWatchFraming(t *testing.T) {
-	for line, c := range map[string]struct {
-		event watch.Event
-		want  string
-	}{
-		"the beginning":         {watch.Event{Kind: watch.Opened, ID: "e.7"}, "retry: 2000\nid: e.7\n\n"},
-		"an entry":              {entryEvent("e.8", `{"a":1}`), "id: e.8\nevent: entry\ndata: {\"a\":1}\n\n"},
-		"a loss":                {watch.Event{Kind: watch.Lost, ID: "e.9", Data: []byte(`{"message":"m"}`)}, "event: lost\ndata: {\"message\":\"m\"}\nid: e.9\n\n"},
-		"a beat":                {watch.Event{Kind: watch.Heartbeat}, ": beat\n\n"},
-		"line ends in the data": {entryEvent("x", "{\n\"a\":\r\n1}"), "id: x\nevent: entry\ndata: {\ndata: \"a\":\ndata: \ndata: 1}\n\n"},
-	} {
-		if got := string(appendWatchEvent(nil, c.event)); got != c.want {
-			t.Errorf("%s: got %q, want %q", line, got, c.want)
-		}
-	}
-}
-
 // TestWatcherWhoLeaves holds that a caller who leaves ends the call.
 func TestWatcherWhoLeaves(t *testing.T) {
 	f := newFeed()
