@@ -11,6 +11,7 @@ import (
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
+	"troupe/gateway/api"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -45,42 +46,23 @@ func showRoleInfo(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.out = append(x.out, `{"formRoles":`...)
-	x.appendRoles(info.Forms)
-	x.out = append(x.out, `,"checklistRoles":`...)
-	x.appendRoles(info.Checklists)
-	x.out = append(x.out, '}')
-	x.send(http.StatusOK)
-	return nil
+	return x.answerJSON(api.RoleInfo{Forms: rolesOf(info.Forms), Checklists: rolesOf(info.Checklists)})
 }
 
-func (x *exchange) appendRoles(roles []identity.Role) {
-	x.out = append(x.out, '[')
-	for i, role := range roles {
-		x.appendNamed(i, string(role.ID), role.Name)
+func rolesOf(roles []identity.Role) []api.Role {
+	out := []api.Role{}
+	for _, role := range roles {
+		out = append(out, api.Role{ID: string(role.ID), Name: role.Name})
 	}
-	x.out = append(x.out, ']')
+	return out
 }
 
-// appendChoices appends a list of workflows.
-func (x *exchange) appendChoices(choices []catalog.Choice) {
-	x.out = append(x.out, '[')
-	for i, choice := range choices {
-		x.appendNamed(i, choice.ID, choice.Name)
+func choicesOf(choices []catalog.Choice) []api.Choice {
+	out := []api.Choice{}
+	for _, choice := range choices {
+		out = append(out, api.Choice(choice))
 	}
-	x.out = append(x.out, ']')
-}
-
-// appendNamed appends element i of a list of ids with names.
-func (x *exchange) appendNamed(i int, id, name string) {
-	if i > 0 {
-		x.out = append(x.out, ',')
-	}
-	x.out = append(x.out, `{"id":`...)
-	x.out = data.AppendString(x.out, id)
-	x.out = append(x.out, `,"name":`...)
-	x.out = data.AppendString(x.out, name)
-	x.out = append(x.out, '}')
+	return out
 }
 
 // listPortalWorkflows answers GET form-portal/workflows.
@@ -89,9 +71,7 @@ func listPortalWorkflows(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.appendChoices(choices)
-	x.send(http.StatusOK)
-	return nil
+	return x.answerJSON(choicesOf(choices))
 }
 
 // listTemplates answers GET form-portal/{forms,checklists}/role/{roleId}.
@@ -104,24 +84,11 @@ func listTemplates(kind form.Kind) func(*exchange) error {
 		if err != nil {
 			return err
 		}
-		x.out = append(x.out, '[')
-		for i, t := range templates {
-			if i > 0 {
-				x.out = append(x.out, ',')
-			}
-			x.out = append(x.out, `{"formId":`...)
-			x.out = data.AppendString(x.out, t.ID)
-			x.out = append(x.out, `,"name":`...)
-			x.out = data.AppendString(x.out, t.Name)
-			x.out = append(x.out, `,"description":`...)
-			x.out = data.AppendString(x.out, t.Description)
-			x.out = append(x.out, `,"lastModified":`...)
-			x.out = strconv.AppendInt(x.out, t.Modified.UnixMilli(), 10)
-			x.out = append(x.out, '}')
+		out := []api.TemplateSummary{}
+		for _, t := range templates {
+			out = append(out, api.TemplateSummary{FormID: t.ID, Name: t.Name, Description: t.Description, LastModified: t.Modified.UnixMilli()})
 		}
-		x.out = append(x.out, ']')
-		x.send(http.StatusOK)
-		return nil
+		return x.answerJSON(out)
 	}
 }
 
@@ -139,7 +106,8 @@ func listForms(kind form.Kind, category formportal.Category) func(*exchange) err
 	}
 }
 
-// appendSummary appends a form (gateway/INTERFACE.md, "Fields of a form").
+// appendSummary appends a form as package api writes it (gateway/INTERFACE.md, "Fields of a
+// form"). A list may have many, so it does not allocate.
 func appendSummary(dst []byte, f *formportal.Summary) []byte {
 	for i, member := range []struct{ name, value string }{
 		{"id", f.ID},

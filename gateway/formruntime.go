@@ -1,13 +1,14 @@
 package gateway
 
 import (
+	"encoding/json"
 	"net/http"
-	"strconv"
 
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
+	"troupe/gateway/api"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -35,31 +36,14 @@ func showForm(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.out = append(x.out, `{"form":`...)
-	x.out = appendSummary(x.out, view.Summary)
-	x.out = append(x.out, `,"category":"`...)
-	x.out = append(x.out, view.Category.String()...)
-	x.out = append(x.out, `","template":`...)
-	x.out = appendTemplate(x.out, view.Template)
-	x.out = append(x.out, `,"data":`...)
-	x.out = append(x.out, view.Data...)
-	x.out = append(x.out, `,"draft":`...)
-	if d := view.Draft; d == nil {
-		x.out = append(x.out, "null"...)
-	} else {
-		x.out = appendRevision(append(x.out, '{'), d.Revision, d.SavedAt)
-		x.out = append(x.out, `,"data":`...)
-		x.out = append(append(x.out, d.Data...), '}')
+	answer := api.FormView{
+		Form: api.Form(*view.Summary), Category: view.Category.String(), Template: templateOf(view.Template),
+		Data: json.RawMessage(view.Data), States: view.States, SubmittedAt: view.SubmittedAt, Editable: view.Editable,
 	}
-	x.out = append(x.out, `,"states":`...)
-	x.out = append(x.out, view.States...)
-	x.out = append(x.out, `,"submittedAt":`...)
-	x.out = strconv.AppendInt(x.out, view.SubmittedAt, 10)
-	x.out = append(x.out, `,"editable":`...)
-	x.out = strconv.AppendBool(x.out, view.Editable)
-	x.out = append(x.out, '}')
-	x.send(http.StatusOK)
-	return nil
+	if d := view.Draft; d != nil {
+		answer.Draft = &api.Draft{Revision: d.Revision, SavedAt: d.SavedAt, Data: json.RawMessage(d.Data)}
+	}
+	return x.answerJSON(answer)
 }
 
 // showTemplate answers GET form-runtime/api/v1/template/{kind}/{formId}: what a
@@ -83,65 +67,24 @@ func showTemplate(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.out = append(x.out, `{"template":`...)
-	x.out = appendTemplate(x.out, template)
-	x.out = append(x.out, `,"workflows":`...)
-	x.appendChoices(bound)
-	x.out = append(x.out, `,"needsWorkflow":`...)
-	x.out = append(strconv.AppendBool(x.out, len(template.Workflows) > 0), '}')
-	x.send(http.StatusOK)
-	return nil
+	return x.answerJSON(api.TemplatePage{
+		Template: templateOf(template), Workflows: choicesOf(bound), NeedsWorkflow: len(template.Workflows) > 0,
+	})
 }
 
-func appendRevision(dst []byte, revision uint64, savedAt int64) []byte {
-	dst = append(dst, `"revision":`...)
-	dst = strconv.AppendUint(dst, revision, 10)
-	dst = append(dst, `,"savedAt":`...)
-	return strconv.AppendInt(dst, savedAt, 10)
-}
-
-// appendTemplate appends what a page needs to show a form: null when there is no
-// template, and without the members that it does not have.
-func appendTemplate(dst []byte, t *formportal.Template) []byte {
+// templateOf is what a page sees of a template; nil stays nil.
+func templateOf(t *formportal.Template) *api.Template {
 	if t == nil {
-		return append(dst, "null"...)
+		return nil
 	}
-	dst = append(dst, `{"formId":`...)
-	dst = data.AppendString(dst, t.ID)
-	dst = append(dst, `,"name":`...)
-	dst = data.AppendString(dst, t.Name)
-	dst = append(dst, `,"description":`...)
-	dst = data.AppendString(dst, t.Description)
-	if t.Schema != nil {
-		dst = append(dst, `,"schema":`...)
-		dst = append(dst, t.Schema...)
+	out := &api.Template{
+		FormID: t.ID, Name: t.Name, Description: t.Description,
+		Schema: json.RawMessage(t.Schema), UI: json.RawMessage(t.UI), Submit: t.Submit,
 	}
-	if t.UI != nil {
-		dst = append(dst, `,"ui":`...)
-		dst = append(dst, t.UI...)
+	for _, item := range t.Items {
+		out.Items = append(out.Items, api.Item(item))
 	}
-	if len(t.Items) > 0 {
-		dst = append(dst, `,"items":[`...)
-		for i, item := range t.Items {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(dst, `{"id":`...)
-			dst = data.AppendString(dst, item.ID)
-			dst = append(dst, `,"label":`...)
-			dst = data.AppendString(dst, item.Label)
-			dst = append(dst, `,"help":`...)
-			dst = data.AppendString(dst, item.Help)
-			dst = append(dst, `,"required":`...)
-			dst = append(strconv.AppendBool(dst, item.Required), '}')
-		}
-		dst = append(dst, ']')
-	}
-	if t.Submit != "" {
-		dst = append(dst, `,"submit":`...)
-		dst = data.AppendString(dst, t.Submit)
-	}
-	return append(dst, '}')
+	return out
 }
 
 // draftRequest begins a request for a draft with what its headers say.
@@ -184,9 +127,7 @@ func saveDraft(x *exchange) error {
 		return err
 	}
 	x.w.Header()["Etag"] = []string{entityTag(draft.Revision)}
-	x.out = append(appendRevision(append(x.out, '{'), draft.Revision, draft.SavedAt), '}')
-	x.send(http.StatusOK)
-	return nil
+	return x.answerJSON(api.Draft{Revision: draft.Revision, SavedAt: draft.SavedAt})
 }
 
 // parseIfAbsent reports whether If-None-Match demands that there is nothing yet.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
+	"troupe/gateway/api"
 	"troupe/statemachine/data"
 )
 
@@ -132,8 +134,11 @@ var leaveForm = &formportal.Summary{
 	FullPath: "form-runtime/leave-form/leave/" + instanceOne + "/index.html", By: "ann", When: 1760000000123, Status: "review, open", Role: "clerk",
 }
 
-// leaveJSON is how it is shown.
-var leaveJSON = string(appendSummary(nil, leaveForm))
+// leaveJSON is how package api shows it.
+var leaveJSON = func() string {
+	text, _ := json.Marshal(api.Form(*leaveForm)) // strings can always be written
+	return string(text)
+}()
 
 // startPortal starts a server with a portal.
 func startPortal(t testing.TB, portal *fakePortal) *testServer {

@@ -27,6 +27,7 @@ import (
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
 	"troupe/gateway/provider"
+	"troupe/statemachine"
 )
 
 // The credentials of the fakes. Their letters have no meaning.
@@ -252,7 +253,7 @@ func smallEnd() *query.End {
 }
 
 func (f *fakeWorkflows) Events(context.Context, *workflow.LoadRequest) (*workflow.EventsReply, error) {
-	return &workflow.EventsReply{Sequence: 2, Events: []byte("[" + approveEvent + "]")}, f.ask()
+	return &workflow.EventsReply{Sequence: 2, Events: []statemachine.Available{{Name: "approve", Guard: statemachine.GuardTrue}}}, f.ask()
 }
 
 func (f *fakeWorkflows) History(context.Context, *workflow.HistoryRequest) (*workflow.HistoryPage, error) {
@@ -298,12 +299,11 @@ func smallReply(workflowID, instanceID string, sequence uint64, withHistory bool
 
 // What the fakes show of two instances, an event and two entries of a history.
 const (
-	listedOne    = `{"_id":"` + instanceOne + `","workflowId":"leave","svcPublic":{},"states":[]}`
-	listedTwo    = `{"_id":"01JD0000000000000000000002","workflowId":"leave","svcPublic":{},"states":[]}`
-	approveEvent = `{"name":"approve","guard":"true","transitions":[],"schema":null}`
-	entryOfAnn   = `{"user":"ann","startState":["Start"],"transitionEvent":"","endState":["draft"],"ts":"2026-01-02T03:04:05.006Z"}`
-	entryOfBob   = `{"user":"bob","startState":["draft"],"transitionEvent":"approve","endState":["draft"],"ts":"2026-01-02T03:04:05.007Z"}`
-	watchedOne   = `{"workflowId":"leave","instanceId":"` + instanceOne + `","sequence":1,"entry":` + entryOfAnn + `,"states":[]}`
+	listedOne  = `{"_id":"` + instanceOne + `","workflowId":"leave","svcPublic":{},"states":[]}`
+	listedTwo  = `{"_id":"01JD0000000000000000000002","workflowId":"leave","svcPublic":{},"states":[]}`
+	entryOfAnn = `{"user":"ann","startState":["Start"],"transitionEvent":"","endState":["draft"],"ts":"2026-01-02T03:04:05.006Z"}`
+	entryOfBob = `{"user":"bob","startState":["draft"],"transitionEvent":"approve","endState":["draft"],"ts":"2026-01-02T03:04:05.007Z"}`
+	watchedOne = `{"workflowId":"leave","instanceId":"` + instanceOne + `","sequence":1,"entry":` + entryOfAnn + `,"states":[]}`
 )
 
 // testServer is a started server with its fakes. Its exchanges are held against

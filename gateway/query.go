@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
+	"troupe/gateway/api"
 	"troupe/statemachine/data"
 )
 
@@ -99,6 +101,27 @@ func (a *listStream) end(err error) error {
 	return a.x.sendRest()
 }
 
+// appendJSON appends a value of package api.
+func (x *exchange) appendJSON(value any) error {
+	b := bytes.NewBuffer(x.out)
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		return err
+	}
+	x.out = bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+	return nil
+}
+
+// answerJSON answers with a value of package api.
+func (x *exchange) answerJSON(value any) error {
+	if err := x.appendJSON(value); err != nil {
+		return err
+	}
+	x.send(http.StatusOK)
+	return nil
+}
+
 // sendRest sends x.out as the last piece of an answer, or as the whole.
 func (x *exchange) sendRest() error {
 	if x.status == 0 {
@@ -120,19 +143,24 @@ func (x *exchange) appendQueryEnd(request *query.Request, end *query.End) error 
 		x.out = strconv.AppendInt(x.out, end.Count, 10)
 	}
 	if request.Explain {
-		said := *end.Explain
-		if said.Considered == nil {
-			said.Considered = []query.Considered{} // a list, never null
-		}
-		explain, err := json.Marshal(said)
-		if err != nil {
+		x.out = append(x.out, `,"explain":`...)
+		if err := x.appendJSON(explainOf(end.Explain)); err != nil {
 			return err
 		}
-		x.out = append(x.out, `,"explain":`...)
-		x.out = append(x.out, explain...)
 	}
 	x.out = append(x.out, '}')
 	return nil
+}
+
+func explainOf(e *query.Explain) api.Explain {
+	out := api.Explain{
+		Index: e.Index, Plan: e.Plan, KeysRead: e.KeysRead, RecordsRead: e.RecordsRead, Matched: e.Matched,
+		Milliseconds: e.Milliseconds, Considered: []api.Considered{},
+	}
+	for _, c := range e.Considered {
+		out.Considered = append(out.Considered, api.Considered(c))
+	}
+	return out
 }
 
 // appendNext appends the member next of a page. When there is a next page it

@@ -2,12 +2,11 @@ package gateway
 
 import (
 	"context"
-	"net/http"
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/template"
-	"troupe/statemachine/data"
+	"troupe/gateway/api"
 )
 
 // Templates is what group C needs; template.Service does it.
@@ -32,21 +31,10 @@ func listParameters(kind template.Kind) func(*exchange) error {
 		if err != nil {
 			return err
 		}
-		x.out = append(x.out, '[')
-		for i, p := range params {
-			if i > 0 {
-				x.out = append(x.out, ',')
-			}
-			x.out = append(x.out, `{"name":`...)
-			x.out = data.AppendString(x.out, p.Name)
-			x.out = append(x.out, `,"type":`...)
-			x.out = data.AppendString(x.out, p.Type)
-			x.out = append(x.out, `,"defaultValue":`...)
-			x.out = data.AppendString(x.out, p.Default)
-			x.out = append(x.out, '}')
+		out := []api.Parameter{}
+		for _, p := range params {
+			out = append(out, api.Parameter(p))
 		}
-		x.out = append(x.out, ']')
-		x.send(http.StatusOK)
-		return nil
+		return x.answerJSON(out)
 	}
 }

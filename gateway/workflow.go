@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"troupe/actors/catalog"
@@ -10,6 +11,7 @@ import (
 	"troupe/actors/query"
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
+	"troupe/gateway/api"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -177,11 +179,27 @@ func listEvents(x *exchange) error {
 	}
 	// The tag is the instance's: what stands here holds until it moves on.
 	x.w.Header()["Etag"] = []string{entityTag(reply.Sequence)}
-	x.out = append(x.out, `{"events":`...)
-	x.out = append(x.out, reply.Events...)
-	x.out = append(x.out, '}')
-	x.send(http.StatusOK)
-	return nil
+	out := api.EventList{Events: []api.Event{}}
+	for _, e := range reply.Events {
+		out.Events = append(out.Events, eventOf(e))
+	}
+	return x.answerJSON(out)
+}
+
+func eventOf(e statemachine.Available) api.Event {
+	out := api.Event{
+		Name: string(e.Name), Guard: api.Guard(e.Guard.String()), Transitions: []api.Transition{}, Schema: json.RawMessage(e.Schema),
+	}
+	for _, t := range e.Transitions {
+		to := []string{}
+		for _, target := range t.Targets {
+			to = append(to, string(target))
+		}
+		out.Transitions = append(out.Transitions, api.Transition{
+			StateMachineID: string(t.From.Machine), NodeID: string(t.From.Node), Targets: to, Guard: api.Guard(t.Guard.String()),
+		})
+	}
+	return out
 }
 
 // checkIdentifiers demands that all parameters of the path are valid identifiers.
@@ -195,12 +213,7 @@ func (x *exchange) checkIdentifiers() error {
 	return nil
 }
 
-// listChoices answers GET workflow/api/v1/choices. The list is as long as there
-// are definitions, so it is built in one piece.
+// listChoices answers GET workflow/api/v1/choices.
 func listChoices(x *exchange) error {
-	x.out = append(x.out, `{"workflows":`...)
-	x.appendChoices(x.services.Workflows.Choices(x.caller))
-	x.out = append(x.out, '}')
-	x.send(http.StatusOK)
-	return nil
+	return x.answerJSON(api.ChoiceList{Workflows: choicesOf(x.services.Workflows.Choices(x.caller))})
 }

@@ -35,22 +35,22 @@ type End struct {
 // Explain says how a query found its instances.
 type Explain struct {
 	// Index is the path whose index gave the candidates; nil for a scan.
-	Index *string `json:"index"`
+	Index *string
 	// Plan is "ids", "index", "sorted index" or "scan".
-	Plan string `json:"plan"`
+	Plan string
 	// KeysRead counts index rows, RecordsRead instances, Matched those given.
-	KeysRead     int64   `json:"keysRead"`
-	RecordsRead  int64   `json:"recordsRead"`
-	Matched      int64   `json:"matched"`
-	Milliseconds float64 `json:"milliseconds"`
+	KeysRead     int64
+	RecordsRead  int64
+	Matched      int64
+	Milliseconds float64
 	// Considered are the indexes that could have been used.
-	Considered []Considered `json:"considered"`
+	Considered []Considered
 }
 
 // Considered is an index that the planner looked at.
 type Considered struct {
-	Index string `json:"index"`
+	Index string
 	// Keys is how many rows it would read. AtLeast: counting stopped there.
-	Keys    int64 `json:"keys"`
-	AtLeast bool  `json:"atLeast"`
+	Keys    int64
+	AtLeast bool
 }

@@ -12,7 +12,6 @@ import (
 	"troupe/actors/query"
 	"troupe/persistence"
 	"troupe/statemachine"
-	"troupe/statemachine/data"
 )
 
 const (
@@ -37,53 +36,14 @@ func (r *Router) Events(ctx context.Context, req *LoadRequest) (*EventsReply, er
 	return out, nil
 }
 
-// available renders the events for the caller.
-func (i *instance) available(req *LoadRequest) []byte {
+// available returns the events for the caller.
+func (i *instance) available(req *LoadRequest) []statemachine.Available {
 	caller, now := catalog.CallerOf(req.Caller), i.router.o.Clock()
 	newest, err := i.router.catalog.Newest(i.workflowID)
-	out := []byte{'['}
 	if err != nil || !newest.MaySend(i.view(), caller, now) {
-		return append(out, ']')
+		return nil
 	}
-	for n, e := range i.of.Available(&i.state, caller, now) {
-		if n > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, `{"name":`...)
-		out = data.AppendString(out, string(e.Name))
-		out = append(out, `,"guard":"`...)
-		out = append(out, e.Guard.String()...)
-		out = append(out, `","transitions":[`...)
-		for k, t := range e.Transitions {
-			if k > 0 {
-				out = append(out, ',')
-			}
-			out = appendTransition(out, t)
-		}
-		out = append(out, `],"schema":`...)
-		if e.Schema == nil {
-			out = append(out, "null"...)
-		}
-		out = append(append(out, e.Schema...), '}')
-	}
-	return append(out, ']')
-}
-
-func appendTransition(out []byte, t statemachine.AvailableTransition) []byte {
-	out = append(out, `{"stateMachineId":`...)
-	out = data.AppendString(out, string(t.From.Machine))
-	out = append(out, `,"nodeId":`...)
-	out = data.AppendString(out, string(t.From.Node))
-	out = append(out, `,"targets":[`...)
-	for n, target := range t.Targets {
-		if n > 0 {
-			out = append(out, ',')
-		}
-		out = data.AppendString(out, string(target))
-	}
-	out = append(out, `],"guard":"`...)
-	out = append(out, t.Guard.String()...)
-	return append(out, `"}`...)
+	return i.of.Available(&i.state, caller, now)
 }
 
 // History returns a part of an instance's history, however long it is. The

@@ -3,6 +3,7 @@ package workflow
 import (
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
 
@@ -64,8 +65,7 @@ type LoadRequest struct {
 // EventsReply is what a caller may send to an instance now.
 type EventsReply struct {
 	Sequence uint64
-	// Events is a JSON array.
-	Events []byte
+	Events   []statemachine.Available
 }
 
 // HistoryRequest asks for a part of an instance's history.

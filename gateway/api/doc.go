@@ -1,8 +1,10 @@
-// Package api is the JSON of group B as a caller reads and writes it: the bodies
-// of workflow/api/v1, each as a Go struct.
+// Package api is the JSON of the interface as a caller reads and writes it, each body
+// as a Go struct: those of workflow/api/v1, and the answers of the form portal and the
+// form runtime.
 //
 //	caller ── CreateRequest, EventRequest ──► service
 //	caller ◄── InstanceReply, InstanceList, EventList, HistoryList, Watched ── service
+//	caller ◄── RoleInfo, TemplateSummary, Form, FormView, Draft, TemplatePage ── service
 //
 // What is free-form (svcPublic, svcPrivate, schemas) and what a caller may want
 // byte for byte (records, entries) is json.RawMessage: numbers keep their

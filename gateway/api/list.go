@@ -26,8 +26,17 @@ type Explain struct {
 	Matched     int64   `json:"matched"`
 	// Milliseconds is the time that the query took.
 	Milliseconds float64 `json:"milliseconds"`
-	// Considered lists the indexes that were looked at; their form may change.
-	Considered json.RawMessage `json:"considered"`
+	// Considered lists the indexes that were looked at.
+	Considered []Considered `json:"considered"`
+}
+
+// Considered is an index that a query looked at.
+type Considered struct {
+	Index string `json:"index"`
+	// Keys is how many of its rows would have been read. AtLeast: counting stopped
+	// there.
+	Keys    int64 `json:"keys"`
+	AtLeast bool  `json:"atLeast"`
 }
 
 // HistoryList answers GET instance/…/history, oldest entry first.
