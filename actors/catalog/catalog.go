@@ -40,7 +40,8 @@ type Catalog struct {
 	// versions has the definitions that instances asked for, and those that cannot
 	// be read with the reason.
 	versions *xsync.Map[versionKey, version]
-	// publishing is held while a set is being published.
+	// publishing is held while a set is being published, also over the commit
+	// (DESIGN.md, "Definitions").
 	publishing struct {
 		sync.Mutex
 		pins    map[versionKey]*atomic.Int64 // see currentVersion.pins
