@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -525,26 +524,4 @@ func newTestRequest(method, target, body string, headers ...string) *http.Reques
 		panic(err) // the test's own text is wrong
 	}
 	return r
-}
-
-// parseReplies reads all answers in what a connection gave back.
-func parseReplies(t testing.TB, text, method string) []*answer {
-	t.Helper()
-	var answers []*answer
-	r := bufio.NewReader(strings.NewReader(text))
-	for {
-		if _, err := r.Peek(1); errors.Is(err, io.EOF) {
-			return answers
-		}
-		res, err := http.ReadResponse(r, &http.Request{Method: method})
-		if err != nil {
-			t.Fatalf("read an answer: %v in %q", err, text)
-		}
-		body, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatalf("read a body: %v in %q", err, text)
-		}
-		_ = res.Body.Close()
-		answers = append(answers, &answer{status: res.StatusCode, header: res.Header, body: string(body)})
-	}
 }

@@ -38,6 +38,16 @@ func (g *gate) send(ctx context.Context, r *workflow.EventRequest) (*workflow.Re
 	}
 }
 
+// holding starts a server with an event inside of its workflows.
+func holding(t *testing.T, o Options) (s *testServer, g *gate, first <-chan *answer) {
+	t.Helper()
+	g = newGate()
+	s = startServer(t, o, &fakeWorkflows{send: g.send})
+	first = s.async(t, post("event", eventBody))
+	<-g.entered
+	return s, g, first
+}
+
 // async sends a request and gives its answer later.
 func (s *testServer) async(t *testing.T, r request) <-chan *answer {
 	t.Helper()
@@ -117,24 +127,21 @@ func TestLife(t *testing.T) {
 	}
 }
 
-func TestStopBeforeStart(t *testing.T) {
-	s, err := New(Options{})
+// TestStart holds who may start, and that the caller hears of a listener that broke.
+func TestStart(t *testing.T) {
+	never, err := New(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop(t, s)
-	if err := s.Start(); !errors.Is(err, ErrStopped) {
-		t.Errorf("got %v, want ErrStopped", err)
-	}
-	if s.Addr() != nil {
-		t.Errorf("Addr: got %v, want nil", s.Addr())
-	}
-}
-
-func TestStartTwice(t *testing.T) {
+	stop(t, never)
 	s := startClosed(t, Options{})
-	if err := s.Start(); !errors.Is(err, ErrStopped) {
-		t.Errorf("got %v, want ErrStopped", err)
+	for what, again := range map[string]*Server{"after Stop": never, "twice": s.Server} {
+		if err := again.Start(); !errors.Is(err, ErrStopped) {
+			t.Errorf("%s: got %v, want ErrStopped", what, err)
+		}
+	}
+	if never.Addr() != nil {
+		t.Errorf("Addr: got %v, want nil", never.Addr())
 	}
 	other, err := New(Options{Addr: s.Addr().String()})
 	if err != nil {
@@ -144,11 +151,6 @@ func TestStartTwice(t *testing.T) {
 		t.Error("two servers have one port")
 	}
 	stop(t, other)
-}
-
-// TestFailed holds that the caller hears of a listener that broke.
-func TestFailed(t *testing.T) {
-	s := startClosed(t, Options{})
 	if err := s.mu.listener.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -163,14 +165,9 @@ func TestOptions(t *testing.T) {
 		BasePath: "platform", SessionCookie: "a b", BodyBytesMax: -1, HeaderBytesMax: -1, ConnectionsMax: -1,
 		InFlightMax: -1, AnswerBytesMax: -1, WatchersMax: -1, HeaderReadMax: -1, ReadMax: -1, WriteMax: -1, IdleMax: -1, DrainMax: -1, DrainDelay: -1,
 	})
-	if err == nil {
-		t.Fatal("got no error")
-	}
-	for _, name := range []string{
-		"BasePath", "SessionCookie", "BodyBytesMax", "HeaderBytesMax", "ConnectionsMax", "InFlightMax", "AnswerBytesMax", "WatchersMax",
-		"HeaderReadMax", "ReadMax", "WriteMax", "IdleMax", "DrainMax", "DrainDelay",
-	} {
-		if !strings.Contains(err.Error(), "option "+name+" ") {
+	for name := range strings.FieldsSeq(`BasePath SessionCookie BodyBytesMax HeaderBytesMax ConnectionsMax InFlightMax AnswerBytesMax WatchersMax
+		HeaderReadMax ReadMax WriteMax IdleMax DrainMax DrainDelay`) {
+		if !strings.Contains(fmt.Sprint(err), "option "+name+" ") {
 			t.Errorf("the error does not name %s: %v", name, err)
 		}
 	}
@@ -229,19 +226,6 @@ func TestDrain(t *testing.T) {
 		t.Errorf("the accepted request: got %d %s, want 200", a.status, a.body)
 	}
 	<-stopped
-}
-
-// TestDrainIsBounded holds that Stop does not wait for ever, and that whoever
-// is left is told that the outcome is unknown.
-func TestDrainIsBounded(t *testing.T) {
-	g := newGate()
-	s := startServer(t, Options{DrainMax: time.Millisecond}, &fakeWorkflows{send: g.send})
-	accepted := s.async(t, post("event", eventBody))
-	<-g.entered
-	stop(t, s)
-	if a := <-accepted; a.status != 504 || a.label() != "OutcomeUnknown" {
-		t.Errorf("got %d %s, want 504 OutcomeUnknown", a.status, a.body)
-	}
 }
 
 // TestDrainDelay runs on a false clock.
@@ -359,10 +343,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 // TestConnectionsMax holds that connections beyond the limit wait when all have a
 // request.
 func TestConnectionsMax(t *testing.T) {
-	g := newGate()
-	s := startServer(t, Options{ConnectionsMax: 1}, &fakeWorkflows{send: g.send})
-	first := s.async(t, post("event", eventBody))
-	<-g.entered
+	s, g, first := holding(t, Options{ConnectionsMax: 1})
 	second := s.async(t, request{method: "GET", path: "/livez"})
 	waitFor(t, "the limit to be noticed", func() bool { return s.Metrics().ConnectionsFull > 0 })
 	select {
@@ -377,18 +358,16 @@ func TestConnectionsMax(t *testing.T) {
 	waitFor(t, "the connections to be gone", func() bool { return s.Metrics().Connections == 0 })
 }
 
-// TestStopEndsAnAcceptThatWaits holds that the limit does not keep Stop.
-func TestStopEndsAnAcceptThatWaits(t *testing.T) {
-	g := newGate()
-	s := startServer(t, Options{ConnectionsMax: 1, DrainMax: time.Millisecond}, &fakeWorkflows{send: g.send})
-	first := s.async(t, post("event", eventBody))
-	<-g.entered
+// TestDrainIsBounded holds that Stop does not wait for ever, whoever is left is told
+// that the outcome is unknown, and the limit of connections does not keep it.
+func TestDrainIsBounded(t *testing.T) {
+	s, _, first := holding(t, Options{ConnectionsMax: 1, DrainMax: time.Millisecond})
 	second := s.dial(t)
 	defer func() { _ = second.Close() }()
 	waitFor(t, "the limit to be noticed", func() bool { return s.Metrics().ConnectionsFull > 0 })
 	stop(t, s)
-	if a := <-first; a.status != 504 {
-		t.Errorf("the request that was in flight: got %d, want 504", a.status)
+	if a := <-first; a.status != 504 || a.label() != "OutcomeUnknown" {
+		t.Errorf("got %d %s, want 504 OutcomeUnknown", a.status, a.body)
 	}
 }
 

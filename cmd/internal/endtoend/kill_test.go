@@ -210,7 +210,7 @@ func (got *killed) checkList(t *testing.T, u user, l *ledger) {
 			SvcPublic struct{ Key string }
 		}
 	}
-	a := u.query(t, "load", "")
+	a := u.get(t, root+"/instances/load")
 	if err := json.Unmarshal([]byte(a.body), &body); err != nil {
 		t.Fatalf("list the instances: %v: %s", err, clip(a.body))
 	}

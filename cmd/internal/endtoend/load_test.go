@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -139,7 +140,7 @@ func (w *worker) refusal(a answer) {
 func (w *worker) look(address, id string) outcome {
 	path, read := root+"/instance/load/"+id, sightOfInstance
 	if w.random.IntN(4) == 0 {
-		path, read = root+"/instances/load?filter="+escape(`{"_id":"`+id+`"}`), sightOfList
+		path, read = root+"/instances/load?filter="+url.QueryEscape(`{"_id":"`+id+`"}`), sightOfList
 	}
 	least := w.ledger.acknowledgedEntries(id)
 	a, err := w.link.do(address, ask{method: http.MethodGet, path: path, headers: []string{w.link.credential}})

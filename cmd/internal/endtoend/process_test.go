@@ -3,6 +3,7 @@ package endtoend
 import (
 	"bytes"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -136,7 +137,7 @@ func TestOtherProcessSecrets(t *testing.T) {
 	r := p.as(token).create(t, "plain", `{"svcPrivate":{"x":"`+planted+`"}}`).record(t)
 	p.as(token).event(t, "plain", r.ID, "note", `{"svcPrivate":{"y":"`+planted+`"}}`).record(t)
 	wantStatus(t, p.as(token[:len(token)-1]+"~").get(t, root+"/choices"), 401)
-	wantStatus(t, p.as(token).get(t, root+"/instances/plain?filter="+escape(`{"svcPublic.x":"`+planted+`"}`)), 200)
+	wantStatus(t, p.as(token).get(t, root+"/instances/plain?filter="+url.QueryEscape(`{"svcPublic.x":"`+planted+`"}`)), 200)
 	p.stop()
 	for _, secret := range []string{secretPart(token), secretPart(session), planted} {
 		if strings.Contains(p.log.all(), secret) {

@@ -96,7 +96,7 @@ func TestRestart(t *testing.T) {
 // refuses to write, says so, and goes on reading (gateway/INTERFACE.md, "Refusals under
 // load").
 func TestNoSpace(t *testing.T) {
-	h := newHome(t, map[string]string{"workflows/plain.yaml": plainFlow})
+	h := newHome(t, flows())
 	p := start(t, h)
 	u := p.as(h.token("ann"))
 	r := u.create(t, "plain", "").record(t)

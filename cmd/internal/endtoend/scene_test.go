@@ -1,9 +1,6 @@
 package endtoend
 
-import (
-	"strings"
-	"testing"
-)
+import "testing"
 
 // scene is one running program with the users of people.
 type scene struct {
@@ -13,7 +10,7 @@ type scene struct {
 	ann, bob, eve, adm user
 }
 
-// newScene starts the program on a home with all flows.
+// newScene starts the program on a home with one workflow.
 func newScene(t testing.TB) *scene {
 	t.Helper()
 	return sceneOf(start(t, newHome(t, flows())))
@@ -26,27 +23,15 @@ func sceneOf(p *program) *scene {
 	}
 }
 
-// line is one row of the interface tables.
-type line struct {
-	// rule is the path and the heading of the rule that the row holds.
-	rule  string
-	says  string
-	check func(t *testing.T, s *scene)
-}
+// plainFlow takes any data; its events are those of the load as well.
+const plainFlow = `
+id: plain
+events: {note: {private: true}}
+stateMachines: {main: {initial: a, states: {a: {on: {go: b, note: {}}}, b: {on: {go: a, note: {}}}}}}
+`
 
-// nameOf is the name of a row's test: the heading of its rule, and what it says.
-func nameOf(rule, says string) string {
-	_, heading, _ := strings.Cut(rule, `, "`)
-	return strings.TrimSuffix(heading, `"`) + ": " + says
-}
-
-// runLines checks all rows against one program.
-func runLines(t *testing.T, lines []line) {
-	s := newScene(t)
-	for _, l := range lines {
-		t.Run(nameOf(l.rule, l.says), func(t *testing.T) { l.check(t, s) })
-	}
-}
+// flows are the files of a home with one workflow.
+func flows() map[string]string { return map[string]string{"workflows/plain.yaml": plainFlow} }
 
 // unchanged demands that an instance is as it was.
 func (s *scene) unchanged(t testing.TB, r record) {
