@@ -1,0 +1,57 @@
+package instanceid
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"troupe/persistence"
+)
+
+// TestParse: an id has one spelling.
+func TestParse(t *testing.T) {
+	const canonical = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+	for text, want := range map[string]bool{
+		canonical:                               true,
+		strings.Repeat("0", 26):                 true,
+		"7" + strings.Repeat("Z", 25):           true,
+		"8" + strings.Repeat("0", 25):           false, // more than 128 bits
+		strings.ToLower(canonical):              false,
+		canonical[:25]:                          false,
+		canonical + "0":                         false,
+		strings.Replace(canonical, "0", "O", 1): false, // Crockford reads it as 0
+		strings.Replace(canonical, "Z", "U", 1): false,
+		strings.Replace(canonical, "Z", "é", 1): false,
+		"":                                      false,
+	} {
+		id, ok := Parse(text)
+		if ok != want || ok && Text(id) != text || !ok && id != (persistence.ID{}) {
+			t.Errorf("%q: got %v as %q, want %v", text, ok, Text(id), want)
+		}
+	}
+}
+
+// TestDraw: ids rise, also within one millisecond, and begin with their time.
+func TestDraw(t *testing.T) {
+	g := NewGenerator()
+	now := time.UnixMilli(1_760_000_000_123)
+	var last persistence.ID
+	for n := range 10_000 {
+		if n == 5_000 {
+			now = now.Add(time.Millisecond)
+		}
+		id := g.Draw(now)
+		if bytes.Compare(last[:], id[:]) >= 0 {
+			t.Fatalf("%s was drawn after %s", Text(id), Text(last))
+		}
+		last = id
+	}
+	at := now.UnixMilli()
+	if want := []byte{byte(at >> 40), byte(at >> 32), byte(at >> 24), byte(at >> 16), byte(at >> 8), byte(at)}; !bytes.Equal(last[:6], want) {
+		t.Errorf("got the time %x, want %x", last[:6], want)
+	}
+	if id := g.Draw(time.UnixMilli(-5)); !bytes.Equal(id[:6], make([]byte, 6)) {
+		t.Errorf("before 1970: got %s", Text(id))
+	}
+}
