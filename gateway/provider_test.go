@@ -16,43 +16,28 @@ import (
 // TestBeginProvider holds gateway/INTERFACE.md, "Sign-in through a provider":
 // where a person is sent, and the cookie of the way.
 func TestBeginProvider(t *testing.T) {
-	const cookie = "session-oidc=" + flowCookie + "; Path=/login/oidc; Max-Age=600; HttpOnly; SameSite=Lax"
 	for _, c := range []struct {
-		line, query    string
-		headers        []string
-		next, redirect string
-		cookie         string
+		query, proto, next, redirect, flags string
 	}{
-		{"nothing asked", "", nil, "/", "http://x/login/oidc/callback", cookie},
-		{"a page of ours", "?next=/x%3Fa=b", nil, "/x?a=b", "http://x/login/oidc/callback", cookie},
-		{"a page of others", "?next=https://evil.example", nil, "/", "http://x/login/oidc/callback", cookie},
-		{"the provider itself", "?next=//login.example/", nil, "/", "http://x/login/oidc/callback", cookie},
-		{"a proxy with TLS", "", []string{"X-Forwarded-Proto: https"}, "/", "https://x/login/oidc/callback", strings.Replace(cookie, "HttpOnly;", "HttpOnly; Secure;", 1)},
+		{"", "http", "/platform/", "http://x/platform/login/oidc/callback", "HttpOnly; SameSite=Lax"},
+		{"?next=/platform/x%3Fa=b", "http", "/platform/x?a=b", "http://x/platform/login/oidc/callback", "HttpOnly; SameSite=Lax"},
+		{"?next=//login.example/", "https", "/platform/", "https://x/platform/login/oidc/callback", "HttpOnly; Secure; SameSite=Lax"},
 	} {
-		t.Run(c.line, func(t *testing.T) {
-			s := startServer(t, Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}, nil)
-			r := newTestRequest("GET", "/login/oidc"+c.query, "", c.headers...)
-			r.RemoteAddr = "192.0.2.7:1"
-			w := newRecorder()
-			s.ServeHTTP(w, r)
-			if w.status != 303 || w.header.Get("Location") != "https://login.example/auth?x=y" || strings.Contains(w.body.String(), "//") {
-				t.Fatalf("got %d %v %s", w.status, w.header, w.body.String())
-			}
-			if s.provider.next != c.next || s.provider.redirect != c.redirect {
-				t.Errorf("got %q and %q, want %q and %q", s.provider.next, s.provider.redirect, c.next, c.redirect)
-			}
-			if got := w.header["Set-Cookie"]; !slices.Equal(got, []string{c.cookie}) {
-				t.Errorf("cookie: got %q, want %q", got, c.cookie)
-			}
-			checkCommonHeadersBut(t, w.header, "text/html; charset=utf-8")
-		})
-	}
-	s := startServer(t, Options{BasePath: "/platform", SessionCookie: "desk"}, nil)
-	w := newRecorder()
-	s.ServeHTTP(w, newTestRequest("GET", "/platform/login/oidc?next=/platform/x", ""))
-	if got := w.header.Get("Set-Cookie"); s.provider.redirect != "http://x/platform/login/oidc/callback" || s.provider.next != "/platform/x" ||
-		!strings.HasPrefix(got, "desk-oidc="+flowCookie+"; Path=/platform/login/oidc;") {
-		t.Errorf("below a base path: got %q, %q and %q", s.provider.redirect, s.provider.next, got)
+		s := startServer(t, Options{BasePath: "/platform", SessionCookie: "desk", TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}, nil)
+		r := newTestRequest("GET", "/platform/login/oidc"+c.query, "", "X-Forwarded-Proto: "+c.proto)
+		r.RemoteAddr = "192.0.2.7:1"
+		w := newRecorder()
+		s.ServeHTTP(w, r)
+		if w.status != 303 || w.header.Get("Location") != "https://login.example/auth?x=y" || strings.Contains(w.body.String(), "//") {
+			t.Fatalf("%s: got %d %v %s", c.query, w.status, w.header, w.body.String())
+		}
+		if s.provider.next != c.next || s.provider.redirect != c.redirect {
+			t.Errorf("got %q and %q, want %q and %q", s.provider.next, s.provider.redirect, c.next, c.redirect)
+		}
+		if got, want := w.header["Set-Cookie"], "desk-oidc="+flowCookie+"; Path=/platform/login/oidc; Max-Age=600; "+c.flags; !slices.Equal(got, []string{want}) {
+			t.Errorf("cookie: got %q, want %q", got, want)
+		}
+		checkCommonHeadersBut(t, w.header, "text/html; charset=utf-8")
 	}
 }
 
