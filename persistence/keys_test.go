@@ -252,9 +252,6 @@ func TestThePartsOfAKeyCanBeReadAlone(t *testing.T) {
 		if p, id, ok := ListEntry(key); ok != (k.Table == "list") || (ok && (binary.BigEndian.Uint64(p) != ^k.Number || id != k.ID)) {
 			t.Fatalf("ListEntry of %+v: got %x %x, %t", k, p, id, ok)
 		}
-		if v, ok := CountVersion(key); ok != (k.Table == "count") || (ok && v != k.Number) {
-			t.Fatalf("CountVersion of %+v: got %d, %t", k, v, ok)
-		}
 	})
 }
 

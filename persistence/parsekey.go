@@ -162,15 +162,6 @@ func ListEntry(key []byte) (place []byte, id ID, ok bool) {
 	return place, id, ok && p.done()
 }
 
-// CountVersion returns the version of a counter's key.
-func CountVersion(key []byte) (uint64, bool) {
-	p := keyParser{rest: key}
-	ok := p.head(countTable)
-	p.skipText()
-	v := p.uint64()
-	return v, ok && p.done()
-}
-
 // keyParser reads a key from the front. After a part that is not there it is
 // bad and every later part is zero.
 type keyParser struct {

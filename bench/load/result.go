@@ -2,11 +2,6 @@ package load
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
-	"maps"
-	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -68,39 +63,6 @@ func (d Duration) Milliseconds() float64 { return float64(d) / float64(time.Mill
 
 // MarshalJSON implements json.Marshaler.
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.Milliseconds()) }
-
-// WriteTable writes the result for people.
-func (r *Result) WriteTable(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\tcount\t/s\tmean ms\tp50\tp90\tp99\tp99.9\tmax\t")
-	row := func(name string, s Summary) {
-		fmt.Fprintf(w, "%s\t%d\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", name, s.Count, s.PerSecond,
-			s.Mean.Milliseconds(), s.P50.Milliseconds(), s.P90.Milliseconds(), s.P99.Milliseconds(),
-			s.P999.Milliseconds(), s.Max.Milliseconds())
-	}
-	row("all", r.All)
-	if len(r.Kinds) > 1 {
-		for _, name := range slices.Sorted(maps.Keys(r.Kinds)) {
-			row(name, r.Kinds[name])
-		}
-	}
-	if r.Shed.Count > 0 {
-		row("shed", r.Shed)
-	}
-	if r.Rate > 0 {
-		row("lag", r.Lag)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if r.Missed > 0 {
-		fmt.Fprintf(out, "missed: %d requests found no free connection\n", r.Missed)
-	}
-	for _, text := range slices.Sorted(maps.Keys(r.Errors)) {
-		fmt.Fprintf(out, "error: %d times %s\n", r.Errors[text], text)
-	}
-	return nil
-}
 
 // errorTextsMax bounds the different errors that are counted by themselves.
 const errorTextsMax = 20

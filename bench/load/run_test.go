@@ -261,19 +261,3 @@ func TestNobodyThereIsAnError(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-func TestTheTableShowsWhatHappened(t *testing.T) {
-	r := &Result{
-		Rate: 10, Missed: 3, All: Summary{Count: 7, P99: Duration(1500 * time.Microsecond)},
-		Kinds: map[string]Summary{"event": {}, "read": {}}, Shed: Summary{Count: 1}, Errors: map[string]int64{"event: status 500": 2},
-	}
-	var out strings.Builder
-	if err := r.WriteTable(&out); err != nil {
-		t.Fatal(err)
-	}
-	for _, part := range []string{"1.50", "read", "shed", "lag", "missed: 3", "error: 2 times event: status 500"} {
-		if !strings.Contains(out.String(), part) {
-			t.Errorf("the table lacks %q:\n%s", part, out.String())
-		}
-	}
-}

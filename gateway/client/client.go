@@ -53,9 +53,6 @@ func New(o Options) (*Client, error) {
 // under way go on.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Address returns the service's URL as it is used.
-func (c *Client) Address() string { return c.address.String() }
-
 // request is one request of a call.
 type request struct {
 	method string

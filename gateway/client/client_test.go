@@ -372,9 +372,6 @@ func TestBasePath(t *testing.T) {
 	if _, err := c.Choices(t.Context()); err != nil || asked != "/platform/workflow/api/v1/choices" {
 		t.Errorf("got %q, %v", asked, err)
 	}
-	if c.Address() != s.URL+"/platform" {
-		t.Errorf("Address: got %q", c.Address())
-	}
 }
 
 // TestConnectionsAreKept holds that answers, errors too, are read to their end.

@@ -194,16 +194,3 @@ func (d declaration) parts(text []byte) (name, typ, def []byte) {
 	}
 	return text[d.start:first], text[first+1 : second], text[second+1 : d.end]
 }
-
-// Scan returns the parameters of one text.
-func Scan(text string, limits Limits) ([]Param, error) {
-	list := NewCollector(limits)
-	s := NewScanner(list)
-	if err := s.Write([]byte(text)); err != nil {
-		return nil, err
-	}
-	if err := s.End(); err != nil {
-		return nil, err
-	}
-	return list.Params(), nil
-}

@@ -12,6 +12,19 @@ import (
 	"troupe/actors/template/templatetest"
 )
 
+// scan returns the parameters of one text.
+func scan(text string, limits param.Limits) ([]param.Param, error) {
+	list := param.NewCollector(limits)
+	s := param.NewScanner(list)
+	if err := s.Write([]byte(text)); err != nil {
+		return nil, err
+	}
+	if err := s.End(); err != nil {
+		return nil, err
+	}
+	return list.Params(), nil
+}
+
 // TestGrammar holds gateway/INTERFACE.md, "Grammar", and actors/template/DESIGN.md,
 // "What is a declaration (param)", rule by rule.
 func TestGrammar(t *testing.T) {
@@ -64,9 +77,9 @@ func TestGrammar(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			got, err := param.Scan(test.text, param.Limits{})
+			got, err := scan(test.text, param.Limits{})
 			if err != nil || !slices.Equal(got, test.want) || got == nil {
-				t.Errorf("Scan(%q):\ngot  %q, %v\nwant %q", test.text, got, err, test.want)
+				t.Errorf("scan(%q):\ngot  %q, %v\nwant %q", test.text, got, err, test.want)
 			}
 			if got := naive([]string{test.text}); !slices.Equal(got, test.want) {
 				t.Errorf("the naive scanner on %q:\ngot  %q\nwant %q", test.text, got, test.want)
@@ -242,7 +255,7 @@ func TestLimits(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := param.Scan(test.text, test.limits)
+			got, err := scan(test.text, test.limits)
 			if test.want == "" {
 				if err != nil {
 					t.Errorf("got %v, want no error", err)

@@ -237,11 +237,12 @@ func naive(text []byte) ([]param.Param, error) {
 			pieces = append(pieces, string(token))
 		}
 		for _, piece := range pieces {
-			found, err := param.Scan(piece, param.Limits{})
-			if err != nil {
+			list := param.NewCollector(param.Limits{})
+			s := param.NewScanner(list)
+			if err := errors.Join(s.Write([]byte(piece)), s.End()); err != nil {
 				return nil, err
 			}
-			all = append(all, found...)
+			all = append(all, list.Params()...)
 		}
 	}
 }
