@@ -89,17 +89,17 @@ func openStore(tb testing.TB) *persistence.Store {
 	return store
 }
 
-// house is everything below HTTP, on a real store, with the workflow published.
-type house struct {
+// harness is everything below HTTP, on a real store, with the workflow published.
+type harness struct {
 	*workflow.Router
 	store     *persistence.Store
 	directory *identity.Directory
 	caller    *identity.Principal
 }
 
-func newHouse(tb testing.TB) *house {
+func newHarness(tb testing.TB) *harness {
 	tb.Helper()
-	h := &house{store: openStore(tb)}
+	h := &harness{store: openStore(tb)}
 	var err error
 	if h.directory, err = identity.ParseDirectory("identity.yaml", []byte(load.Identity)); err != nil {
 		tb.Fatal(err)
@@ -131,7 +131,7 @@ func newHouse(tb testing.TB) *house {
 }
 
 // create makes n instances and returns their ids.
-func (h *house) create(tb testing.TB, n int) []string {
+func (h *harness) create(tb testing.TB, n int) []string {
 	tb.Helper()
 	public, _ := load.CreateData()
 	ids := make([]string, n)

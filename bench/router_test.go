@@ -24,7 +24,7 @@ func BenchmarkRouter(b *testing.B) {
 const instancesEach = 16
 
 func benchRouter(b *testing.B, withHistory bool) {
-	h := newHouse(b)
+	h := newHarness(b)
 	ids := h.create(b, callers*instancesEach)
 	var number atomic.Int64
 	runParallel(b, func(pb *testing.PB) {
@@ -44,7 +44,7 @@ func benchRouter(b *testing.B, withHistory bool) {
 }
 
 func benchRouterRead(b *testing.B) {
-	h := newHouse(b)
+	h := newHarness(b)
 	ids := h.create(b, callers)
 	var number atomic.Int64
 	runParallel(b, func(pb *testing.PB) {
@@ -62,7 +62,7 @@ func benchRouterRead(b *testing.B) {
 }
 
 func benchRouterCreate(b *testing.B) {
-	h := newHouse(b)
+	h := newHarness(b)
 	public, _ := load.CreateData()
 	runParallel(b, func(pb *testing.PB) {
 		for pb.Next() {

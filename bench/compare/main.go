@@ -135,7 +135,7 @@ func (p *plan) run(ctx context.Context, out, errs io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	facts, err := machine.Look(dir)
+	facts, err := machine.Collect(dir)
 	if err != nil {
 		return err
 	}

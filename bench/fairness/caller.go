@@ -153,8 +153,8 @@ type observed struct {
 	latency load.Histogram // of what was answered with 200
 }
 
-func (o *observed) answered(took time.Duration) {
+func (o *observed) answered(elapsed time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.latency.Record(took)
+	o.latency.Record(elapsed)
 }

@@ -92,7 +92,7 @@ func (m *measurement) run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	facts, err := machine.Look(dir)
+	facts, err := machine.Collect(dir)
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func (p *polite) send(ctx context.Context, k, number int, due time.Time, measure
 	ctx, cancel := context.WithDeadline(ctx, due.Add(p.waitMax))
 	defer cancel()
 	status, body, err := p.ask(ctx, k, number)
-	took := time.Since(due)
+	elapsed := time.Since(due)
 	o := &p.observed[k]
 	switch {
 	case !measured:
@@ -119,7 +119,7 @@ func (p *polite) send(ctx context.Context, k, number int, due time.Time, measure
 	case status != http.StatusOK:
 		o.errors.add(statusText(status, body))
 	default:
-		o.answered(took)
+		o.answered(elapsed)
 	}
 }
 

@@ -74,9 +74,9 @@ type tally struct {
 	errors map[string]int64
 }
 
-func (t *tally) answered(k Kind, took time.Duration) { t.kinds[k].Record(took) }
+func (t *tally) answered(k Kind, elapsed time.Duration) { t.kinds[k].Record(elapsed) }
 
-func (t *tally) refused(took time.Duration) { t.shed.Record(took) }
+func (t *tally) refused(elapsed time.Duration) { t.shed.Record(elapsed) }
 
 func (t *tally) failed(fault error) {
 	if t.errors == nil {

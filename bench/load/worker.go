@@ -15,7 +15,7 @@ import (
 // subject is an instance that a worker sends to.
 type subject struct {
 	id   string
-	turn int // events sent so far
+	sent int // events so far
 	// sure says that nobody else sends to it and that no event of ours got
 	// lost, so its node is known.
 	sure bool
@@ -171,8 +171,8 @@ func (w *worker) create() (string, error) {
 
 // send brings the subject on by one event.
 func (w *worker) send(s *subject) error {
-	m := &moves[s.turn%len(moves)]
-	s.turn++
+	m := &moves[s.sent%len(moves)]
+	s.sent++
 	body, fault := w.ask(Event, w.script.event(s.id, m))
 	if fault == nil {
 		fault = w.check(Event, body, instanceHead, s, m.node)
@@ -190,8 +190,8 @@ func (w *worker) load(s *subject) error {
 		return fault
 	}
 	node := "draft"
-	if s.turn > 0 {
-		node = moves[(s.turn-1)%len(moves)].node
+	if s.sent > 0 {
+		node = moves[(s.sent-1)%len(moves)].node
 	}
 	return w.check(Read, body, recordHead, s, node)
 }

@@ -19,14 +19,14 @@ type Facts struct {
 	At        time.Time
 	Processor string
 	Kernel    string
-	Load      string // load average when the facts were looked up
+	Load      string // load average when the facts were collected
 	Sync      string // what one fsync costs
 	Commit    string
 }
 
-// Look looks around. The cost of a synced write is measured in dir. What cannot
+// Collect gathers the facts. The cost of a synced write is measured in dir. What cannot
 // be found out is "unknown".
-func Look(dir string) (*Facts, error) {
+func Collect(dir string) (*Facts, error) {
 	f := &Facts{
 		At:        time.Now().UTC(),
 		Processor: "unknown",
@@ -100,7 +100,7 @@ func syncCost(dir string) (text string, err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close(), os.Remove(name)) }()
 	block := make([]byte, 4<<10)
-	var took []time.Duration
+	var elapsed []time.Duration
 	for range 200 {
 		begun := time.Now()
 		if _, err := file.Write(block); err != nil {
@@ -109,8 +109,8 @@ func syncCost(dir string) (text string, err error) {
 		if err := file.Sync(); err != nil {
 			return "", err
 		}
-		took = append(took, time.Since(begun))
+		elapsed = append(elapsed, time.Since(begun))
 	}
-	slices.Sort(took)
-	return fmt.Sprintf("p50 %d µs, p99 %d µs", took[100].Microseconds(), took[198].Microseconds()), nil
+	slices.Sort(elapsed)
+	return fmt.Sprintf("p50 %d µs, p99 %d µs", elapsed[100].Microseconds(), elapsed[198].Microseconds()), nil
 }

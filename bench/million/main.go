@@ -66,7 +66,7 @@ func (m *measurement) run(ctx context.Context) (err error) {
 	if err := os.MkdirAll(m.dir, 0o700); err != nil {
 		return err
 	}
-	facts, err := machine.Look(m.dir)
+	facts, err := machine.Collect(m.dir)
 	if err != nil {
 		return err
 	}
@@ -109,9 +109,9 @@ func (m *measurement) build(ctx context.Context, dir string, count int) error {
 	}
 	begun := time.Now()
 	err = h.fill(ctx, count, m.errs)
-	took := time.Since(begun)
+	elapsed := time.Since(begun)
 	if err = errors.Join(err, h.close()); err == nil {
-		fmt.Fprintf(&m.text, "\n%d instances were made in %.0f s.\n", count, took.Seconds())
+		fmt.Fprintf(&m.text, "\n%d instances were made in %.0f s.\n", count, elapsed.Seconds())
 	}
 	return err
 }

@@ -61,7 +61,7 @@ func (m *measurement) queries(ctx context.Context, dir string) (err error) {
 	fmt.Fprintf(&m.text, "\n## Queries\n\nBelow HTTP, one at a time, least–median–most of %d. Read is index rows and records.\n\n", m.rounds)
 	m.text.WriteString("| Query | given | plan | read | ms | records/s | goal |\n|---|---|---|---|---|---|---|\n")
 	for _, a := range m.list() {
-		var took []time.Duration
+		var elapsed []time.Duration
 		var end *query.End
 		var given int
 		for range m.rounds + 1 { // the first fills the caches and does not count
@@ -69,25 +69,25 @@ func (m *measurement) queries(ctx context.Context, dir string) (err error) {
 			if given, t, end, err = h.ask(ctx, a.req); err != nil {
 				return fmt.Errorf("%s: %w", a.name, err)
 			}
-			took = append(took, t)
+			elapsed = append(elapsed, t)
 		}
-		took = took[1:]
+		elapsed = elapsed[1:]
 		rate := ""
 		if a.rate {
-			rate = fmt.Sprintf("%.0f", float64(end.Explain.RecordsRead)/median(took).Seconds())
+			rate = fmt.Sprintf("%.0f", float64(end.Explain.RecordsRead)/median(elapsed).Seconds())
 		}
 		plan := end.Explain.Plan
 		if end.Explain.Index != nil {
 			plan += " " + *end.Explain.Index
 		}
 		fmt.Fprintf(&m.text, "| %s | %d | %s | %d + %d | %s | %s | %s |\n",
-			a.name, given, plan, end.Explain.KeysRead, end.Explain.RecordsRead, spread(took), rate, a.goal)
+			a.name, given, plan, end.Explain.KeysRead, end.Explain.RecordsRead, spread(elapsed), rate, a.goal)
 	}
 	return m.beside(ctx, h)
 }
 
 // ask runs one query and says how many instances it gave and how long it took.
-func (h *house) ask(ctx context.Context, req query.Request) (given int, took time.Duration, end *query.End, err error) {
+func (h *harness) ask(ctx context.Context, req query.Request) (given int, elapsed time.Duration, end *query.End, err error) {
 	req.Caller, req.WorkflowID, req.Explain = clerk, workflowID, true
 	begun := time.Now()
 	end, err = h.Query(ctx, &req, func([]byte) error { given++; return nil })
@@ -96,7 +96,7 @@ func (h *house) ask(ctx context.Context, req query.Request) (given int, took tim
 
 // beside measures events without and with a full scan that runs all the time,
 // in turn, and the query by node while events arrive.
-func (m *measurement) beside(ctx context.Context, h *house) error {
+func (m *measurement) beside(ctx context.Context, h *harness) error {
 	ids, err := h.some(ctx, eventInstances)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (m *measurement) beside(ctx context.Context, h *house) error {
 }
 
 // again runs a query over and over until the returned function is called.
-func (h *house) again(ctx context.Context, req query.Request, took *[]time.Duration) (stop func() error) {
+func (h *harness) again(ctx context.Context, req query.Request, elapsed *[]time.Duration) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() {
@@ -153,8 +153,8 @@ func (h *house) again(ctx context.Context, req query.Request, took *[]time.Durat
 				ended <- err
 				return
 			}
-			if took != nil {
-				*took = append(*took, t)
+			if elapsed != nil {
+				*elapsed = append(*elapsed, t)
 			}
 		}
 	}()
@@ -165,7 +165,7 @@ func (h *house) again(ctx context.Context, req query.Request, took *[]time.Durat
 }
 
 // some returns ids of instances that are open: the first ones.
-func (h *house) some(ctx context.Context, n int) ([]string, error) {
+func (h *harness) some(ctx context.Context, n int) ([]string, error) {
 	var ids []string
 	errEnough := errors.New("enough")
 	_, err := h.Query(ctx, &query.Request{Caller: clerk, WorkflowID: workflowID, Filter: `{"states.nodeId":"open"}`}, func(item []byte) error {
@@ -188,7 +188,7 @@ func (h *house) some(ctx context.Context, n int) ([]string, error) {
 
 // events sends events that change the state for a while and returns how many a
 // second were acknowledged.
-func (h *house) events(ctx context.Context, ids []string, window time.Duration) (float64, error) {
+func (h *harness) events(ctx context.Context, ids []string, window time.Duration) (float64, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var sent atomic.Int64

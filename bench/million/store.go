@@ -34,8 +34,8 @@ const inspectedEvery = 10_000
 // clerk may do everything.
 var clerk = &identity.Principal{ID: "clerk", Roles: []string{"clerk"}, Privileges: []string{string(identity.Workflows)}}
 
-// house is the service below HTTP.
-type house struct {
+// harness is the service below HTTP.
+type harness struct {
 	store  *persistence.Store
 	system *actors.System
 	*workflow.Router
@@ -44,9 +44,9 @@ type house struct {
 }
 
 // open starts the service on a folder, as the program does.
-func open(dir string) (h *house, err error) {
+func open(dir string) (h *harness, err error) {
 	begun := time.Now()
-	h = &house{}
+	h = &harness{}
 	if h.store, err = persistence.Open(dir, persistence.Options{Log: zerolog.Nop()}); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func open(dir string) (h *house, err error) {
 	return h, nil
 }
 
-func (h *house) close() error {
+func (h *harness) close() error {
 	err := errors.Join(h.Stop(context.Background()), h.system.Stop(context.Background()))
 	return errors.Join(err, h.store.Close())
 }
@@ -101,7 +101,7 @@ func day(n int) string {
 
 // fill makes instances until there are count, on many goroutines, because one
 // sync serves all creates that wait for it.
-func (h *house) fill(ctx context.Context, count int, progress io.Writer) error {
+func (h *harness) fill(ctx context.Context, count int, progress io.Writer) error {
 	const makers = 256
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -128,7 +128,7 @@ func (h *house) fill(ctx context.Context, count int, progress io.Writer) error {
 	return context.Cause(ctx)
 }
 
-func (h *house) make(ctx context.Context, n int) error {
+func (h *harness) make(ctx context.Context, n int) error {
 	reply, err := h.Create(ctx, &workflow.CreateRequest{Caller: clerk, WorkflowID: workflowID, Public: public(n)})
 	if err != nil {
 		return err
@@ -142,13 +142,13 @@ func (h *house) make(ctx context.Context, n int) error {
 	return nil
 }
 
-func (h *house) event(ctx context.Context, id, name string) error {
+func (h *harness) event(ctx context.Context, id, name string) error {
 	_, err := h.Send(ctx, &workflow.EventRequest{Caller: clerk, WorkflowID: workflowID, InstanceID: id, Name: name})
 	return err
 }
 
 // count is how many instances there are.
-func (h *house) count(ctx context.Context) (int64, error) {
+func (h *harness) count(ctx context.Context) (int64, error) {
 	end, err := h.Query(ctx, &query.Request{Caller: clerk, WorkflowID: workflowID, Limit: 1, Count: true}, func([]byte) error { return nil })
 	if err != nil {
 		return 0, err
