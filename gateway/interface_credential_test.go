@@ -48,6 +48,7 @@ func TestInterfaceCredentials(t *testing.T) {
 			"the same header twice":              "Authorization: svc.token TOKEN\nAuthorization: svc.token TOKEN",
 			"the other header twice":             "Authentication: svc.token TOKEN\nAuthentication: svc.token TOKEN",
 			"a list in one header":               "Authorization: svc.token TOKEN, svc.token BOB",
+			"a list in the other header":         "Authentication: svc.token TOKEN, svc.token BOB",
 			"two session cookies":                "Cookie: session=SESSION; session=TOKEN",
 			"two equal session cookies":          "Cookie: session=SESSION; session=SESSION",
 			"two session cookies in two lines":   "Cookie: session=SESSION\nCookie: session=SESSION",

@@ -108,6 +108,7 @@ func TestInterfaceAnswers(t *testing.T) {
 		{200, "", s.ann.get(t, root+"/choices")},
 		{200, "", s.ann.query(t, "order", "limit=1")},
 		{400, "InvalidContent", s.ann.post(t, root+"/create", `{`)},
+		{400, "InvalidContent", s.ann.event(t, "order", r.ID, "submit", "", "If-Match: 3")},
 		{401, "Unauthorized", s.send(t, ask{method: "GET", path: root + "/choices"})},
 		{403, "AccessDenied", s.ann.event(t, "order", forbidden.ID, "approve", "")},
 		{404, "NotFound", s.ann.create(t, "missing", "")},

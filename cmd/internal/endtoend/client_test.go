@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -80,26 +79,6 @@ func errorIf(condition bool, err error) error {
 	return nil
 }
 
-// atOnce sends copies of a request at the same time, each on its own connection.
-func (p *program) atOnce(t testing.TB, copies int, a ask) []answer {
-	t.Helper()
-	answers, errs := make([]answer, copies), make([]error, copies)
-	begin := make(chan struct{})
-	var done sync.WaitGroup
-	for i := range copies {
-		done.Go(func() {
-			<-begin
-			answers[i], errs[i] = p.try(a)
-		})
-	}
-	close(begin)
-	done.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-	return answers
-}
-
 // dial opens a connection to the program.
 func (p *program) dial() (*net.TCPConn, error) {
 	address, err := p.log.listening()
@@ -130,32 +109,6 @@ func readAnswer(r *bufio.Reader, method string) (answer, error) {
 	return answer{status: res.StatusCode, header: res.Header, body: string(body), closes: res.Close}, nil
 }
 
-// raw writes bytes that need not be HTTP, ends its side of the connection, and
-// returns all answers that came back. Whether the connection was then closed in
-// order does not matter.
-func (p *program) raw(t testing.TB, text string) []answer {
-	t.Helper()
-	conn, err := p.dial()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	_, _ = io.WriteString(conn, text) // the answers say what became of it
-	_ = conn.CloseWrite()
-	r := bufio.NewReader(conn)
-	var answers []answer
-	for {
-		if _, err := r.Peek(1); err != nil {
-			return answers
-		}
-		a, err := readAnswer(r, "")
-		if err != nil {
-			t.Fatalf("after %d answers: %v", len(answers), err)
-		}
-		answers = append(answers, a)
-	}
-}
-
 // user asks in the name of somebody.
 type user struct {
 	*program
@@ -165,12 +118,6 @@ type user struct {
 // as returns a user with a token.
 func (p *program) as(token string) user {
 	return user{p, []string{"Authorization: svc.token " + token}}
-}
-
-// with adds header lines to each request.
-func (u user) with(headers ...string) user {
-	u.credential = append(u.credential[:len(u.credential):len(u.credential)], headers...)
-	return u
 }
 
 const (
@@ -228,17 +175,6 @@ func (u user) load(t testing.TB, workflow, instance string) answer {
 
 // reloadMax bounds the time from the change of a file to its effect.
 const reloadMax = 10 * time.Second
-
-// awaitStatus asks until the answer has the status.
-func (p *program) awaitStatus(t testing.TB, what string, status int, send func() answer) answer {
-	t.Helper()
-	var a answer
-	p.await(what, reloadMax, func() bool {
-		a = send()
-		return a.status == status
-	})
-	return a
-}
 
 // isClosed reports whether an error says that nobody listens any more.
 func isClosed(err error) bool {
