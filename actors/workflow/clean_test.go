@@ -1,4 +1,4 @@
-package workflow
+package workflow_test
 
 import (
 	"errors"
@@ -7,36 +7,30 @@ import (
 	"time"
 
 	"troupe/actors/failure"
-	"troupe/persistence"
+	"troupe/actors/workflow"
 )
 
 func TestKeysAreKeptForADayAndAtLeastTheLastSixtyFour(t *testing.T) {
-	h := newHouse(t, Options{})
-	id := h.create(john, "leave", "")
+	h := start(t, workflow.Options{})
+	id := h.Make(john, "leave", "")
 	key := func(n int) string { return fmt.Sprintf("k%d", n) }
 	for n := range 200 {
-		h.mustSend(john, "leave", id, "note", "", key(n))
+		h.MustSend(john, "leave", id, "note", "", key(n))
 	}
 	repeat := func(n int) bool {
-		_, err := h.send(john, "leave", id, "note", `{"other": 1}`, key(n))
+		_, err := h.Try(john, "leave", id, "note", `{"other": 1}`, key(n))
 		return errors.Is(err, failure.ErrKeyReused)
 	}
 	if !repeat(0) || !repeat(199) {
 		t.Fatal("a key of the same day was forgotten")
 	}
-	h.mu.Lock()
-	h.now = h.now.Add(25 * time.Hour)
-	h.mu.Unlock()
+	h.Pass(25 * time.Hour)
 	h.sleepAll() // what an instance knows about its rows must survive sleep
 	for n := range 60 {
-		h.mustSend(john, "leave", id, "note", "", key(1000+n))
+		h.MustSend(john, "leave", id, "note", "", key(1000+n))
 	}
-	rows, err := h.rows(persistence.ReplyPrefix(nil, h.store.ShardOf(mustID(t, id)), mustID(t, id)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(rows) < 64 || len(rows) > 200 {
-		t.Errorf("%d rows are left of 260, want at least the last 64 and most old ones gone", len(rows))
+	if n, err := h.KeysKept(h.ID(id)); err != nil || n < 64 || n > 200 {
+		t.Errorf("%d keys are left of 260, %v, want at least the last 64 and most old ones gone", n, err)
 	}
 	if repeat(0) {
 		t.Error("the oldest key was not forgotten")
@@ -49,23 +43,21 @@ func TestKeysAreKeptForADayAndAtLeastTheLastSixtyFour(t *testing.T) {
 }
 
 func TestKeysOfOldCreatesAreCleaned(t *testing.T) {
-	h := newHouse(t, Options{})
-	create := func(key string) *Reply {
-		r, err := h.Create(t.Context(), &CreateRequest{Caller: john, WorkflowID: "leave", Retry: Retry{Key: key}})
+	h := start(t, workflow.Options{})
+	create := func(key string) *workflow.Reply {
+		r, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "leave", Retry: workflow.Retry{Key: key}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
 	first := create("a")
-	h.clean()
+	h.Clean()
 	if again := create("a"); again.InstanceID != first.InstanceID {
 		t.Error("a key of the same day was forgotten")
 	}
-	h.mu.Lock()
-	h.now = h.now.Add(25 * time.Hour)
-	h.mu.Unlock()
-	h.clean()
+	h.Pass(25 * time.Hour)
+	h.Clean()
 	if again := create("a"); again.InstanceID == first.InstanceID {
 		t.Error("a key of the day before was not cleaned")
 	}

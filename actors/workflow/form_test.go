@@ -1,4 +1,4 @@
-package workflow
+package workflow_test
 
 import (
 	"bytes"
@@ -15,29 +15,31 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
 	"troupe/persistence/storetest"
 	"troupe/statemachine"
 )
 
 // createForm makes a form of a workflow and returns its id.
-func (h *house) createForm(who *identity.Principal, workflow string, kind form.Kind) string {
+func (h *harness) createForm(who *identity.Principal, workflowID string, kind form.Kind) string {
 	h.t.Helper()
-	r, err := h.Create(h.t.Context(), formOf(who, workflow, kind))
+	r, err := h.Create(h.t.Context(), formOf(who, workflowID, kind))
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	return r.InstanceID
 }
 
-func formOf(who *identity.Principal, workflow string, kind form.Kind) *CreateRequest {
-	return &CreateRequest{Caller: who, WorkflowID: workflow, Form: &form.Form{
-		Kind: kind, TemplateID: workflow + "-form", Name: "A form", By: string(who.ID), Role: "employee",
+func formOf(who *identity.Principal, workflowID string, kind form.Kind) *workflow.CreateRequest {
+	return &workflow.CreateRequest{Caller: who, WorkflowID: workflowID, Form: &form.Form{
+		Kind: kind, TemplateID: workflowID + "-form", Name: "A form", By: string(who.ID), Role: "employee",
 	}}
 }
 
 // listed returns a user's list.
-func (h *house) listed(who *identity.Principal, kind form.Kind) (all []form.Listed) {
+func (h *harness) listed(who *identity.Principal, kind form.Kind) (all []form.Listed) {
 	h.t.Helper()
 	err := h.Forms(h.t.Context(), kind, who.ID, func(f form.Listed) error { all = append(all, f); return nil })
 	if err != nil {
@@ -48,20 +50,20 @@ func (h *house) listed(who *identity.Principal, kind form.Kind) (all []form.List
 
 // checkLists is the invariant: the rows of all lists say what the stored
 // instances say, and there are no others.
-func (h *house) checkLists() {
+func (h *harness) checkLists() {
 	h.t.Helper()
 	want, got := map[string]string{}, map[string]string{}
-	for _, workflow := range []string{"leave", "order"} {
-		for _, s := range h.instances(workflow) {
-			if len(s.record.Attachment) == 0 {
+	for _, workflowID := range []string{"leave", "order"} {
+		for _, s := range h.Instances(workflowID) {
+			if len(s.Record.Attachment) == 0 {
 				continue
 			}
-			f, err := form.Parse(s.record.Attachment)
+			f, err := form.Parse(s.Record.Attachment)
 			if err != nil {
 				h.t.Fatal(err)
 			}
-			d, _ := h.catalog.Newest(workflow)
-			in, err := d.Restore(s.name, s.record)
+			d, _ := h.Catalog.Newest(workflowID)
+			in, err := d.Restore(s.Name, s.Record)
 			if err != nil {
 				h.t.Fatal(err)
 			}
@@ -70,24 +72,18 @@ func (h *house) checkLists() {
 				nodes = append(nodes, string(p.Node))
 			}
 			if (f.DoneAt != 0) != d.IsDone(&in) {
-				h.t.Errorf("%s: done at %d, and it is done: %t", s.name, f.DoneAt, d.IsDone(&in))
+				h.t.Errorf("%s: done at %d, and it is done: %t", s.Name, f.DoneAt, d.IsDone(&in))
 			}
-			row := form.Row{Form: *f, WorkflowID: workflow, Nodes: strings.Join(nodes, ", ")}
-			key := persistence.ListKey(nil, h.store.ShardOf(s.id), byte(f.Kind), f.By, s.record.CreatedAt.UnixMilli(), s.id)
+			row := form.Row{Form: *f, WorkflowID: workflowID, Nodes: strings.Join(nodes, ", ")}
+			key := persistence.ListKey(nil, h.Store.ShardOf(s.ID), byte(f.Kind), f.By, s.Record.CreatedAt.UnixMilli(), s.ID)
 			want[string(key)] = string(row.Append(nil))
 		}
 	}
-	for sh := range persistence.Shard(h.store.ShardCount()) {
-		err := h.store.Scan(persistence.ShardPrefix(nil, sh), func(key, value []byte) error {
-			if k, _ := persistence.ParseKey(key); k.Table == "list" {
-				got[string(key)] = string(value)
-			}
-			return nil
-		})
-		if err != nil {
-			h.t.Fatal(err)
+	h.EachRow(func(key persistence.Key, text, value []byte) {
+		if key.Table == "list" {
+			got[string(text)] = string(value)
 		}
-	}
+	})
 	for key, row := range want {
 		if got[key] != row {
 			h.t.Errorf("row %x: got %q, want %q", key, got[key], row)
@@ -100,9 +96,9 @@ func (h *house) checkLists() {
 }
 
 func TestAListFollowsItsInstances(t *testing.T) {
-	h := newHouse(t, Options{})
+	h := start(t, workflow.Options{})
 	id := h.createForm(john, "leave", form.Plain)
-	h.create(john, "leave", "") // is no form
+	h.Make(john, "leave", "") // is no form
 	h.createForm(john, "leave", form.Checklist)
 	h.createForm(mary, "leave", form.Plain)
 	state := func() string {
@@ -129,15 +125,15 @@ func TestAListFollowsItsInstances(t *testing.T) {
 		{"approved", mary, "approve", "approved moved=true submitted=true done=true"},
 	} {
 		if c.event != "" {
-			h.mustSend(c.who, "leave", id, c.event, "", "")
+			h.MustSend(c.who, "leave", id, c.event, "")
 		}
 		if got := state(); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
 		}
 	}
 	before := state()
-	h.restart()
-	h.sweepAfter(time.Hour)
+	h.Restart()
+	h.SweepAfter(time.Hour)
 	woken := h.Router.Metrics().Woken
 	if got := state(); got != before {
 		t.Errorf("after a restart: got %s, want %s", got, before)
@@ -145,7 +141,7 @@ func TestAListFollowsItsInstances(t *testing.T) {
 	if h.Router.Metrics().Woken != woken {
 		t.Error("a list woke instances")
 	}
-	h.mustSend(mary, "leave", id, "note", "", "")
+	h.MustSend(mary, "leave", id, "note", "")
 	if got := state(); got != before {
 		t.Errorf("after waking up: got %s, want %s", got, before)
 	}
@@ -154,7 +150,7 @@ func TestAListFollowsItsInstances(t *testing.T) {
 // TestTheOrderOfAList holds gateway/INTERFACE.md, "Order of forms": newest first,
 // then by id.
 func TestTheOrderOfAList(t *testing.T) {
-	h := newHouse(t, Options{})
+	h := start(t, workflow.Options{})
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -184,7 +180,7 @@ func TestTheOrderOfAList(t *testing.T) {
 // TestEveryCrashLeavesTheListsWhole: an instance and its row are one commit.
 func TestEveryCrashLeavesTheListsWhole(t *testing.T) {
 	disk := storetest.NewDisk()
-	h := newHouseOn(t, disk, Options{})
+	h := startOn(t, disk, workflow.Options{})
 	var crashed []*storetest.Disk
 	for round := range 3 {
 		before := h.Router.Metrics().Creates
@@ -193,10 +189,10 @@ func TestEveryCrashLeavesTheListsWhole(t *testing.T) {
 			wg.Go(func() {
 				r := rand.New(rand.NewPCG(uint64(round), uint64(g)))
 				for range 15 {
-					workflow := someOf(r, "leave", "order")
-					id := h.createForm(mary, workflow, []form.Kind{form.Plain, form.Checklist}[r.IntN(2)])
+					workflowID := oneOf(r, "leave", "order")
+					id := h.createForm(mary, workflowID, []form.Kind{form.Plain, form.Checklist}[r.IntN(2)])
 					for range r.IntN(4) {
-						_, err := h.send(mary, workflow, id, someOf(r, "submit", "approve", "back", "pay"), "", "")
+						_, err := h.Try(mary, workflowID, id, oneOf(r, "submit", "approve", "back", "pay"), "", "")
 						if err != nil && !errors.Is(err, failure.ErrInvalid) {
 							t.Error(err)
 						}
@@ -204,30 +200,30 @@ func TestEveryCrashLeavesTheListsWhole(t *testing.T) {
 				}
 			})
 		}
-		await(t, "creates", func() bool { return h.Router.Metrics().Creates > before+10 })
+		workflowtest.Await(t, "creates", func() bool { return h.Router.Metrics().Creates > before+10 })
 		crashed = append(crashed, disk.AfterCrash())
 		wg.Wait()
 	}
 	h.checkLists()
 	for _, disk := range crashed {
-		again := newHouseOn(t, disk, Options{})
+		again := startOn(t, disk, workflow.Options{})
 		again.checkLists()
 		if len(again.listed(mary, form.Plain)) == 0 {
 			t.Error("the crash left no form: nothing was tested")
 		}
-		again.stop()
+		again.End()
 	}
 }
 
-func (h *house) draft(who *identity.Principal, id, body string, ifMatch ...uint64) (form.Draft, error) {
-	return h.SaveDraft(h.t.Context(), &DraftRequest{
-		FormRequest: FormRequest{Caller: who, WorkflowID: "leave", InstanceID: id, Event: "submit"}, Data: value(body), DraftCondition: form.DraftCondition{IfMatch: ifMatch},
+func (h *harness) draft(who *identity.Principal, id, body string, ifMatch ...uint64) (form.Draft, error) {
+	return h.SaveDraft(h.t.Context(), &workflow.DraftRequest{
+		FormRequest: workflow.FormRequest{Caller: who, WorkflowID: "leave", InstanceID: id, Event: "submit"}, Data: value(body), DraftCondition: form.DraftCondition{IfMatch: ifMatch},
 	})
 }
 
-func (h *house) form(who *identity.Principal, id string) *FormView {
+func (h *harness) form(who *identity.Principal, id string) *workflow.FormView {
 	h.t.Helper()
-	v, err := h.Form(h.t.Context(), &FormRequest{Caller: who, WorkflowID: "leave", InstanceID: id, Event: "submit"})
+	v, err := h.Form(h.t.Context(), &workflow.FormRequest{Caller: who, WorkflowID: "leave", InstanceID: id, Event: "submit"})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -235,7 +231,7 @@ func (h *house) form(who *identity.Principal, id string) *FormView {
 }
 
 func TestTheLifeOfADraft(t *testing.T) {
-	h := newHouse(t, Options{})
+	h := start(t, workflow.Options{})
 	id := h.createForm(john, "leave", form.Plain)
 	if v := h.form(john, id); v.Draft != nil || !v.Editable || v.Nodes != "draft" || v.When == 0 || string(v.Public) != `{"by":"john"}` {
 		t.Errorf("a new form: %+v", v)
@@ -243,11 +239,11 @@ func TestTheLifeOfADraft(t *testing.T) {
 	if _, err := h.draft(john, id, `{"days":1}`, 0); !errors.Is(err, failure.ErrPrecondition) {
 		t.Errorf("a draft in the place of one that is not there: got %v, want ErrPrecondition", err)
 	}
-	over := &DraftRequest{FormRequest: FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"}, Data: value(`{"days":0}`), DraftCondition: form.DraftCondition{MustExist: true}}
+	over := &workflow.DraftRequest{FormRequest: workflow.FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"}, Data: value(`{"days":0}`), DraftCondition: form.DraftCondition{MustExist: true}}
 	if _, err := h.SaveDraft(t.Context(), over); !errors.Is(err, failure.ErrPrecondition) {
 		t.Errorf("a draft in the place of any, where there is none: got %v, want ErrPrecondition", err)
 	}
-	onlyFirst := &DraftRequest{FormRequest: over.FormRequest, Data: value(`{"days":1}`), DraftCondition: form.DraftCondition{IfAbsent: true}}
+	onlyFirst := &workflow.DraftRequest{FormRequest: over.FormRequest, Data: value(`{"days":1}`), DraftCondition: form.DraftCondition{IfAbsent: true}}
 	first, err := h.SaveDraft(t.Context(), onlyFirst)
 	if err != nil {
 		t.Fatal(err)
@@ -271,11 +267,11 @@ func TestTheLifeOfADraft(t *testing.T) {
 	if v := h.form(mary, id); v.Draft != nil {
 		t.Error("mary sees john's draft")
 	}
-	h.restart()
+	h.Restart()
 	if v := h.form(john, id); v.Draft == nil || string(v.Draft.Data) != `{"days":2}` || v.Draft.Revision != second.Revision || v.Sequence != 1 {
 		t.Errorf("after a restart: %+v", v.Draft)
 	}
-	drop := &SubmitRequest{
+	drop := &workflow.SubmitRequest{
 		FormRequest: over.FormRequest, Data: value(`{"days":2}`), Retry: event(john, "leave", id, "submit", `{"days":2}`, "key").Retry,
 	}
 	if _, err := h.Submit(t.Context(), drop); err != nil {
@@ -287,14 +283,14 @@ func TestTheLifeOfADraft(t *testing.T) {
 	if r, err := h.Submit(t.Context(), drop); err != nil || r.Sequence != 2 {
 		t.Errorf("the submission again with its key: %v, %v", r, err)
 	}
-	drop.Retry = Retry{}
+	drop.Retry = workflow.Retry{}
 	if _, err := h.Submit(t.Context(), drop); !errors.Is(err, failure.ErrNotAllowed) || h.form(john, id).Sequence != 2 {
 		t.Errorf("a second submission: got %v, want failure.ErrNotAllowed and no trace", err)
 	}
 	if _, err := h.draft(john, id, `{}`); !errors.Is(err, failure.ErrNotAllowed) {
 		t.Errorf("a draft of what is submitted: got %v, want ErrNotAllowed", err)
 	}
-	h.mustSend(john, "leave", id, "back", "", "")
+	h.MustSend(john, "leave", id, "back", "")
 	third, err := h.draft(john, id, `{"days":9}`)
 	if err != nil || third.Revision <= second.Revision {
 		t.Errorf("after it came back: %+v, %v, want a revision above %d", third, err, second.Revision)
@@ -302,7 +298,7 @@ func TestTheLifeOfADraft(t *testing.T) {
 	if _, err := h.draft(john, id, ""); err != nil || h.form(john, id).Draft != nil {
 		t.Errorf("dropped: %v", err)
 	}
-	plain := h.create(john, "leave", "")
+	plain := h.Make(john, "leave", "")
 	for name, c := range map[string]struct {
 		who  *identity.Principal
 		id   string
@@ -318,105 +314,22 @@ func TestTheLifeOfADraft(t *testing.T) {
 			t.Errorf("a draft %s: got %v, want %v", name, err, c.want)
 		}
 	}
-	if _, err := h.Form(t.Context(), &FormRequest{Caller: john, WorkflowID: "leave", InstanceID: plain, Event: "submit"}); !errors.Is(err, failure.ErrNotFound) {
+	if _, err := h.Form(t.Context(), &workflow.FormRequest{Caller: john, WorkflowID: "leave", InstanceID: plain, Event: "submit"}); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("an instance that is no form: got %v, want ErrNotFound", err)
-	}
-}
-
-// TestNoListOrDraftIsShownThatACrashCouldTakeBack holds persistence/PROMISES.md,
-// "P10", for forms.
-func TestNoListOrDraftIsShownThatACrashCouldTakeBack(t *testing.T) {
-	disk := storetest.NewDisk()
-	h := newHouseOn(t, disk, Options{})
-	id := h.createForm(john, "leave", form.Plain)
-	answers := make(chan string, 20)
-	var readers sync.WaitGroup
-	ask := func(what string, call func() error) {
-		readers.Go(func() {
-			if err := call(); err != nil {
-				what += ": " + err.Error()
-			}
-			answers <- what
-		})
-	}
-	hanging := disk.Hold()
-	ask("a draft", func() error { _, err := h.draft(john, id, `{"days":1}`); return err })
-	<-hanging
-	ask("the form", func() error {
-		_, err := h.Form(t.Context(), &FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"})
-		return err
-	})
-	ask("the list", func() error {
-		return h.Forms(t.Context(), form.Plain, john.ID, func(form.Listed) error { answers <- "a row"; return nil })
-	})
-	select {
-	case what := <-answers:
-		t.Errorf("%s was answered while the fsync hung", what)
-	case <-time.After(200 * time.Millisecond):
-	}
-	disk.Release()
-	readers.Wait()
-	if len(answers) != 4 {
-		t.Errorf("%d answers, want 4", len(answers))
-	}
-}
-
-// TestNoRefusalShowsWhatACrashCouldTakeBack holds persistence/PROMISES.md, "P10",
-// for refusals: they too say something about the instance.
-func TestNoRefusalShowsWhatACrashCouldTakeBack(t *testing.T) {
-	disk := storetest.NewDisk()
-	h := newHouseOn(t, disk, Options{})
-	id := h.createForm(john, "leave", form.Plain)
-	answers := make(chan string, 20)
-	var asked sync.WaitGroup
-	ask := func(what string, call func() error) {
-		asked.Go(func() { answers <- fmt.Sprintf("%s: %v", what, call()) })
-	}
-	hanging := disk.Hold()
-	ask("the submission", func() error { _, err := h.send(john, "leave", id, "submit", "", "k"); return err })
-	<-hanging
-	ask("a second one", func() error {
-		_, err := h.Submit(t.Context(), &SubmitRequest{FormRequest: FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"}})
-		return err
-	})
-	ask("a draft", func() error { _, err := h.draft(john, id, `{}`); return err })
-	ask("an event at another place", func() error {
-		other := event(john, "leave", id, "note", "", "")
-		other.IfMatch = []uint64{1}
-		_, err := h.Send(t.Context(), other)
-		return err
-	})
-	ask("another body under the key", func() error { _, err := h.send(john, "leave", id, "submit", `{"x":1}`, "k"); return err })
-	select {
-	case what := <-answers:
-		t.Errorf("answered while the fsync hung: %s", what)
-	case <-time.After(300 * time.Millisecond):
-	}
-	disk.Release()
-	asked.Wait()
-	close(answers)
-	refused := 0
-	for what := range answers {
-		if !strings.HasSuffix(what, ": <nil>") {
-			refused++
-		}
-	}
-	if refused != 4 {
-		t.Errorf("%d were refused, want 4: the test tested little", refused)
 	}
 }
 
 // TestADraftDoesNotOutliveWhatIsSubmitted: by whatever event and whomever.
 func TestADraftDoesNotOutliveWhatIsSubmitted(t *testing.T) {
-	h := newHouse(t, Options{})
+	h := start(t, workflow.Options{})
 	id := h.createForm(john, "leave", form.Plain)
 	for _, who := range []*identity.Principal{john, mary} {
 		if _, err := h.draft(who, id, `{"days":1}`); err != nil {
 			t.Fatal(err)
 		}
 	}
-	h.mustSend(john, "leave", id, "submit", `{"days":5}`, "") // not the portal's way
-	h.mustSend(john, "leave", id, "back", "", "")
+	h.MustSend(john, "leave", id, "submit", `{"days":5}`) // not the portal's way
+	h.MustSend(john, "leave", id, "back", "")
 	for _, who := range []*identity.Principal{john, mary} {
 		if v := h.form(who, id); v.Draft != nil || !v.Editable {
 			t.Errorf("%s is shown the draft %s of before the submission", who.ID, v.Draft.Data)
@@ -426,27 +339,18 @@ func TestADraftDoesNotOutliveWhatIsSubmitted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.mustSend(john, "leave", id, "note", "", "") // moves nothing
+	h.MustSend(john, "leave", id, "note", "") // moves nothing
 	if v := h.form(mary, id); v.Draft == nil || v.Draft.Revision != d.Revision {
 		t.Errorf("the draft after it: %+v", v.Draft)
 	}
 }
 
 func TestDamageOfAFormIsSaid(t *testing.T) {
-	h := newHouse(t, Options{})
-	id := mustID(t, h.createForm(john, "leave", form.Plain))
-	sh := h.store.ShardOf(id)
+	h := start(t, workflow.Options{})
+	id := h.ID(h.createForm(john, "leave", form.Plain))
+	sh := h.Store.ShardOf(id)
 	when := h.listed(john, form.Plain)[0].When
-	set := func(key, value []byte) {
-		t.Helper()
-		w := h.store.NewWrites(sh)
-		w.Set(key, value)
-		done := make(confirmed, 1)
-		h.store.Append(w, done)
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
-	}
+	set := func(key, value []byte) { h.Overwrite(sh, key, value) }
 	set(persistence.ListKey(nil, sh, byte(form.Plain), "john", when, id), []byte("nonsense"))
 	if err := h.Forms(t.Context(), form.Plain, john.ID, func(form.Listed) error { return nil }); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("a row: got %v, want ErrExecution", err)
@@ -458,15 +362,15 @@ func TestDamageOfAFormIsSaid(t *testing.T) {
 	if _, err := h.draft(john, instanceid.Text(id), ""); err != nil || h.form(john, instanceid.Text(id)).Draft != nil {
 		t.Errorf("a draft that cannot be read can be dropped: got %v", err)
 	}
-	record := h.instances("leave")[0].record
-	d, _ := h.catalog.Newest("leave")
+	record := h.Instances("leave")[0].Record
+	d, _ := h.Catalog.Newest("leave")
 	in, err := d.Restore(instanceid.Text(id), record)
 	if err != nil {
 		t.Fatal(err)
 	}
 	set(persistence.RecordKey(nil, sh, "leave", id), d.AppendRecord(nil, &in, record.Chain, d.AppendStates(nil, &in), []byte("nonsense")))
-	h.restart()
-	if _, err := h.load(john, "leave", instanceid.Text(id)); !errors.Is(err, failure.ErrExecution) {
+	h.Restart()
+	if _, err := h.Look(john, "leave", instanceid.Text(id)); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("a record: got %v, want ErrExecution", err)
 	}
 }
@@ -474,16 +378,16 @@ func TestDamageOfAFormIsSaid(t *testing.T) {
 // TestABuiltinIsNoChoice: it can be used by who knows it, and no file can have
 // its id.
 func TestABuiltinIsNoChoice(t *testing.T) {
-	h := newHouse(t, Options{})
-	parsed := sources(t, strings.Replace(order, "id: order", "id: own", 1))[0].Parsed
-	h.catalog.AddBuiltin("-", parsed)
-	id := h.create(eve, "-", "")
-	h.mustSend(eve, "-", id, "pay", "", "")
-	h.publish(leave, order)
-	if r := h.mustLoad(eve, "-", id); r.Sequence != 2 || !bytes.Contains(r.AppendRecord(nil), []byte(`"workflowId":"-"`)) {
+	h := start(t, workflow.Options{})
+	parsed := h.Sources(strings.Replace(order, "id: order", "id: own", 1))[0].Parsed
+	h.Catalog.AddBuiltin("-", parsed)
+	id := h.Make(eve, "-", "")
+	h.MustSend(eve, "-", id, "pay", "")
+	h.Publish(leave, order)
+	if r := h.MustLook(eve, "-", id); r.Sequence != 2 || !bytes.Contains(r.AppendRecord(nil), []byte(`"workflowId":"-"`)) {
 		t.Errorf("got %s", r.AppendRecord(nil))
 	}
-	if n := h.catalog.Len(); n != 2 || len(h.Choices(eve)) != 1 {
+	if n := h.Catalog.Len(); n != 2 || len(h.Choices(eve)) != 1 {
 		t.Errorf("%d workflows, eve's choices %v", n, h.Choices(eve))
 	}
 	if statemachine.IsIdentifier("-") {

@@ -1,4 +1,4 @@
-package workflow
+package workflow_test
 
 import (
 	"fmt"
@@ -6,22 +6,24 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"troupe/actors/workflow"
 )
 
 // TestAwakeInstancesHaveABound in bytes, however fast they come, and nothing is lost
 // when they go to sleep early.
 func TestAwakeInstancesHaveABound(t *testing.T) {
 	const bound, large = 8 << 20, 200 << 10
-	h := newHouse(t, Options{AwakeBytesMax: bound, IdleAfter: time.Hour}) // so that only the bound puts instances to sleep
-	h.publish(leave, order, stock("stock", 1))
+	h := start(t, workflow.Options{AwakeBytesMax: bound, IdleAfter: time.Hour}) // so that only the bound puts instances to sleep
+	h.Publish(leave, order, stock("stock", 1))
 	small := make([]string, 100)
 	for i := range small {
-		small[i] = h.create(john, "leave", "")
+		small[i] = h.Make(john, "leave", "")
 	}
 	ids := make([]string, 200)
 	var most int64
 	for i := range ids {
-		ids[i] = h.create(boss, "stock", fmt.Sprintf(`{"a":%d,"text":%q}`, i, strings.Repeat("x", large)))
+		ids[i] = h.Make(boss, "stock", fmt.Sprintf(`{"a":%d,"text":%q}`, i, strings.Repeat("x", large)))
 		most = max(most, h.Metrics().AwakeBytes)
 	}
 	if most > 2*bound {
@@ -34,7 +36,7 @@ func TestAwakeInstancesHaveABound(t *testing.T) {
 	for part := range 4 { // reading wakes them
 		all.Go(func() {
 			for i := part; i < len(ids); i += 4 {
-				r := h.mustLoad(boss, "stock", ids[i])
+				r := h.MustLook(boss, "stock", ids[i])
 				if want := fmt.Sprintf(`"a":%d,`, i); !strings.Contains(string(r.Head), want) {
 					t.Errorf("%s: no %s in %.100s", ids[i], want, r.Head)
 				}
@@ -47,16 +49,16 @@ func TestAwakeInstancesHaveABound(t *testing.T) {
 			t.Fatalf("awake instances take %d MB, want %d", h.Metrics().AwakeBytes>>20, bound>>20)
 		}
 	}
-	h.awaitSleep(h.Router.o.IdleAfter)
+	h.sleepAll()
 }
 
 // TestManySmallInstancesHaveABound, too.
 func TestManySmallInstancesHaveABound(t *testing.T) {
-	h := newHouse(t, Options{AwakeBytesMax: 100 * instanceBytes})
+	h := start(t, workflow.Options{AwakeBytesMax: 100 * workflow.InstanceBytes})
 	for range 300 {
-		h.create(john, "leave", "")
+		h.Make(john, "leave", "")
 	}
-	h.sweepAfter(0)
+	h.SweepAfter(0)
 	if m := h.Metrics(); m.Awake > 75 {
 		t.Errorf("%d are awake, want 75", m.Awake)
 	}

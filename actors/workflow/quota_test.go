@@ -1,4 +1,4 @@
-package workflow
+package workflow_test
 
 import (
 	"errors"
@@ -11,16 +11,17 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/actors/quota"
+	"troupe/actors/workflow"
 )
 
 // TestQuotasHoldEachUserToTheirRate, before anything is stored and whatever way a
 // request comes, but for those of people at forms.
 func TestQuotasHoldEachUserToTheirRate(t *testing.T) {
-	h := newHouse(t, Options{Quotas: quota.Limits{EventsPerSecond: 3, CreatesPerSecond: 2}})
+	h := start(t, workflow.Options{Quotas: quota.Limits{EventsPerSecond: 3, CreatesPerSecond: 2}})
 	create := func(who *identity.Principal, key string) error {
-		req := &CreateRequest{Caller: who, WorkflowID: "order"}
+		req := &workflow.CreateRequest{Caller: who, WorkflowID: "order"}
 		if key != "" {
-			req.Retry = Retry{Key: key, Fingerprint: [32]byte{1}}
+			req.Retry = workflow.Retry{Key: key, Fingerprint: [32]byte{1}}
 		}
 		_, err := h.Create(t.Context(), req)
 		return err
@@ -33,12 +34,12 @@ func TestQuotasHoldEachUserToTheirRate(t *testing.T) {
 	if err := create(john, "key1"); err != nil {
 		t.Errorf("one that was done before: %v, want the first answer", err)
 	}
-	if n := len(h.instances("order")); n != 2 {
+	if n := len(h.Instances("order")); n != 2 {
 		t.Errorf("%d instances, want the 2 that were answered", n)
 	}
 	id := h.createForm(mary, "order", form.Plain)
 	send := func(who *identity.Principal) error {
-		_, err := h.send(who, "order", id, "pay", "", "")
+		_, err := h.Try(who, "order", id, "pay", "", "")
 		return err
 	}
 	for n, want := range []bool{true, true, true, false} {
@@ -53,7 +54,7 @@ func TestQuotasHoldEachUserToTheirRate(t *testing.T) {
 	if err := send(mary); err != nil {
 		t.Errorf("mary, beside john: %v", err)
 	}
-	person := &SubmitRequest{FormRequest: FormRequest{Caller: john, WorkflowID: "order", InstanceID: id, Event: "approve"}}
+	person := &workflow.SubmitRequest{FormRequest: workflow.FormRequest{Caller: john, WorkflowID: "order", InstanceID: id, Event: "approve"}}
 	if _, err := h.Submit(t.Context(), person); err != nil {
 		t.Errorf("john at a form: %v", err)
 	}
@@ -62,12 +63,10 @@ func TestQuotasHoldEachUserToTheirRate(t *testing.T) {
 	if _, err := h.Create(t.Context(), made); err != nil {
 		t.Errorf("a new form of john's: %v", err)
 	}
-	if got := h.mustLoad(mary, "order", id).Sequence; got != 6 { // created, 3 of john's, mary's, the form's
+	if got := h.MustLook(mary, "order", id).Sequence; got != 6 { // created, 3 of john's, mary's, the form's
 		t.Errorf("%d entries, want 6: what was refused was not applied", got)
 	}
-	h.mu.Lock()
-	h.now = h.now.Add(time.Second)
-	h.mu.Unlock()
+	h.Pass(time.Second)
 	if err := errors.Join(create(john, ""), send(john)); err != nil {
 		t.Errorf("john a second later: %v", err)
 	}
@@ -78,24 +77,24 @@ func TestQuotasHoldEachUserToTheirRate(t *testing.T) {
 
 // TestAHistoryHasAQuota, which leaves what it has as it is.
 func TestAHistoryHasAQuota(t *testing.T) {
-	h := newHouse(t, Options{Quotas: quota.Limits{HistoryEntries: 3}})
+	h := start(t, workflow.Options{Quotas: quota.Limits{HistoryEntries: 3}})
 	id := h.createForm(john, "leave", form.Plain)
-	h.mustSend(john, "leave", id, "note", "", "key")
-	h.mustSend(john, "leave", id, "submit", "", "")
-	h.mustSend(john, "leave", id, "note", "", "key") // gets its first answer
-	_, err := h.send(john, "leave", id, "back", `{"x":1}`, "")
+	h.MustSend(john, "leave", id, "note", "", "key")
+	h.MustSend(john, "leave", id, "submit", "")
+	h.MustSend(john, "leave", id, "note", "", "key") // gets its first answer
+	_, err := h.Try(john, "leave", id, "back", `{"x":1}`, "")
 	if !errors.Is(err, failure.ErrQuota) || !strings.Contains(err.Error(), "3 history entries") {
 		t.Errorf("a fourth entry: got %v, want ErrQuota", err)
 	}
 	if over := (*failure.Error)(nil); !errors.As(err, &over) || over.Wait != time.Hour {
 		t.Errorf("the wait of a quota that time does not give back: got %+v, want an hour", over)
 	}
-	h.mustSend(john, "leave", id, "drop", "", "") // leaves no entry
-	person := FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "back"}
-	if _, err := h.Submit(t.Context(), &SubmitRequest{FormRequest: person}); err != nil {
+	h.MustSend(john, "leave", id, "drop", "") // leaves no entry
+	person := workflow.FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "back"}
+	if _, err := h.Submit(t.Context(), &workflow.SubmitRequest{FormRequest: person}); err != nil {
 		t.Errorf("at a form: %v", err)
 	}
-	if got := events(t, h.mustLoad(john, "leave", id)); got != ",note,submit,back" {
+	if got := events(t, h.MustLook(john, "leave", id)); got != ",note,submit,back" {
 		t.Errorf("events: got %q", got)
 	}
 }

@@ -1,95 +1,74 @@
-package workflow
+package workflow_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"troupe/actors/failure"
-	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/query"
+	"troupe/actors/workflow"
 	"troupe/persistence"
 )
 
 func TestAnInstanceKeepsItsStateOverSleepAndRestart(t *testing.T) {
-	h := newHouse(t, Options{})
-	id := h.create(john, "leave", `{"days": 3}`)
-	h.mustSend(john, "leave", id, "submit", `{"note": "x"}`, "")
-	before := string(h.mustLoad(john, "leave", id).AppendRecord(nil))
+	h := start(t, workflow.Options{})
+	id := h.Make(john, "leave", `{"days": 3}`)
+	h.MustSend(john, "leave", id, "submit", `{"note": "x"}`)
+	before := string(h.MustLook(john, "leave", id).AppendRecord(nil))
 	h.sleepAll()
-	if got := string(h.mustLoad(john, "leave", id).AppendRecord(nil)); got != before {
+	if got := string(h.MustLook(john, "leave", id).AppendRecord(nil)); got != before {
 		t.Errorf("after sleep\n got %s\nwant %s", got, before)
 	}
-	h.restart()
-	if got := string(h.mustLoad(john, "leave", id).AppendRecord(nil)); got != before {
+	h.Restart()
+	if got := string(h.MustLook(john, "leave", id).AppendRecord(nil)); got != before {
 		t.Errorf("after restart\n got %s\nwant %s", got, before)
 	}
-	if got := events(t, h.mustSend(mary, "leave", id, "approve", "", "")); got != ",submit,approve" {
+	if got := events(t, h.MustSend(mary, "leave", id, "approve", "")); got != ",submit,approve" {
 		t.Errorf("history: got %s", got)
 	}
 }
 
-// sleepAll lets every instance fall asleep.
-func (h *house) sleepAll() {
-	h.t.Helper()
-	h.awaitSleep(h.Router.o.IdleAfter)
-}
-
-// awaitSleep sweeps as it would come after d, until all instances are asleep. One
-// sweep is not enough: it passes over an instance that the router's own has just
-// closed and not removed yet.
-func (h *house) awaitSleep(d time.Duration) {
-	h.t.Helper()
-	await(h.t, "all instances to sleep", func() bool {
-		h.sweepAfter(d)
-		m := h.Router.Metrics()
-		return m.Awake == 0 && m.AwakeBytes == 0
-	})
-}
-
-// sweepAfter is a round of the sweep as it would come after d.
-func (h *house) sweepAfter(d time.Duration) {
-	h.round.Add(int64(d / sweepEvery))
-	h.sweep()
-}
-
 func TestWhoMayNotGetsTheAnswerOfTheTable(t *testing.T) {
-	h := newHouse(t, Options{})
-	id := h.create(john, "leave", "")
-	other := h.create(mary, "leave", `{"by": "mary"}`)
-	anOrder := h.create(john, "order", "")
+	h := start(t, workflow.Options{})
+	id := h.Make(john, "leave", "")
+	other := h.Make(mary, "leave", `{"by": "mary"}`)
+	anOrder := h.Make(john, "order", "")
 	for _, c := range []struct {
 		name string
 		call func() error
 		want error
 	}{
 		{"create without the role", func() error {
-			_, err := h.Create(t.Context(), &CreateRequest{Caller: eve, WorkflowID: "leave"})
+			_, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: eve, WorkflowID: "leave"})
 			return err
 		}, failure.ErrForbidden},
 		{"create of an unknown workflow", func() error {
-			_, err := h.Create(t.Context(), &CreateRequest{Caller: john, WorkflowID: "nope"})
+			_, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "nope"})
 			return err
 		}, failure.ErrNotFound},
-		{"load what a when hides", func() error { _, err := h.load(john, "leave", other); return err }, failure.ErrNotFound},
-		{"send to what a when hides", func() error { _, err := h.send(john, "leave", other, "submit", "", ""); return err }, failure.ErrNotFound},
-		{"load with another workflow's id", func() error { _, err := h.load(john, "order", id); return err }, failure.ErrNotFound},
-		{"load with another workflow's id the other way", func() error { _, err := h.load(mary, "leave", anOrder); return err }, failure.ErrNotFound},
-		{"load an unknown instance", func() error { _, err := h.load(john, "leave", "01ARZ3NDEKTSV4RRFFQ69G5FAV"); return err }, failure.ErrNotFound},
-		{"load a lower-case id", func() error { _, err := h.load(john, "leave", strings.ToLower(id)); return err }, failure.ErrNotFound},
-		{"load something else", func() error { _, err := h.load(john, "leave", "x"); return err }, failure.ErrNotFound},
+		{"load what a when hides", func() error { _, err := h.Look(john, "leave", other); return err }, failure.ErrNotFound},
+		{"send to what a when hides", func() error { _, err := h.Try(john, "leave", other, "submit", "", ""); return err }, failure.ErrNotFound},
+		{"load with another workflow's id", func() error { _, err := h.Look(john, "order", id); return err }, failure.ErrNotFound},
+		{"load with another workflow's id the other way", func() error { _, err := h.Look(mary, "leave", anOrder); return err }, failure.ErrNotFound},
+		{"load an unknown instance", func() error { _, err := h.Look(john, "leave", "01ARZ3NDEKTSV4RRFFQ69G5FAV"); return err }, failure.ErrNotFound},
+		{"load a lower-case id", func() error { _, err := h.Look(john, "leave", strings.ToLower(id)); return err }, failure.ErrNotFound},
+		{"load something else", func() error { _, err := h.Look(john, "leave", "x"); return err }, failure.ErrNotFound},
 		{"an event that only managers may send", func() error {
-			h.mustSend(john, "leave", id, "submit", "", "")
-			_, err := h.send(john, "leave", id, "approve", "", "")
+			h.MustSend(john, "leave", id, "submit", "")
+			_, err := h.Try(john, "leave", id, "approve", "", "")
 			return err
 		}, failure.ErrForbidden},
-		{"an undeclared event", func() error { _, err := h.send(john, "leave", id, "nope", "", ""); return err }, failure.ErrInvalid},
-		{"an impossible name", func() error { _, err := h.send(john, "leave", id, "a b", "", ""); return err }, failure.ErrInvalid},
-		{"a rejected event", func() error { _, err := h.send(john, "leave", id, "refuse", "", ""); return err }, failure.ErrNotAllowed},
-		{"an event whose action fails", func() error { _, err := h.send(john, "leave", id, "fail", "", ""); return err }, failure.ErrExecution},
+		{"an undeclared event", func() error { _, err := h.Try(john, "leave", id, "nope", "", ""); return err }, failure.ErrInvalid},
+		{"an impossible name", func() error { _, err := h.Try(john, "leave", id, "a b", "", ""); return err }, failure.ErrInvalid},
+		{"a rejected event", func() error { _, err := h.Try(john, "leave", id, "refuse", "", ""); return err }, failure.ErrNotAllowed},
+		{"an event whose action fails", func() error { _, err := h.Try(john, "leave", id, "fail", "", ""); return err }, failure.ErrExecution},
 		{"If-Match with another sequence", func() error {
 			e := event(john, "leave", id, "back", "", "")
 			e.IfMatch = []uint64{1, 7}
@@ -101,7 +80,7 @@ func TestWhoMayNotGetsTheAnswerOfTheTable(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 		}
 	}
-	if got := events(t, h.mustLoad(john, "leave", id)); got != ",submit" {
+	if got := events(t, h.MustLook(john, "leave", id)); got != ",submit" {
 		t.Errorf("refused requests left a trace: %s", got)
 	}
 	e := event(john, "leave", id, "back", "", "")
@@ -112,13 +91,13 @@ func TestWhoMayNotGetsTheAnswerOfTheTable(t *testing.T) {
 }
 
 func TestAnEventThatNothingTakesIsRecordedOrIgnored(t *testing.T) {
-	h := newHouse(t, Options{})
-	id := h.create(john, "leave", "")
-	h.mustSend(john, "leave", id, "submit", "", "")
-	if got := events(t, h.mustSend(john, "leave", id, "drop", `{"x": 1}`, "")); got != ",submit" {
+	h := start(t, workflow.Options{})
+	id := h.Make(john, "leave", "")
+	h.MustSend(john, "leave", id, "submit", "")
+	if got := events(t, h.MustSend(john, "leave", id, "drop", `{"x": 1}`)); got != ",submit" {
 		t.Errorf("ignored event: history %s", got)
 	}
-	r := h.mustSend(john, "leave", id, "note", `{"x": 1}`, "")
+	r := h.MustSend(john, "leave", id, "note", `{"x": 1}`)
 	if got := events(t, r); got != ",submit,note" {
 		t.Errorf("recorded event: history %s", got)
 	}
@@ -130,29 +109,29 @@ func TestAnEventThatNothingTakesIsRecordedOrIgnored(t *testing.T) {
 // TestARepeatedRequestGetsTheFirstAnswer holds persistence/PROMISES.md, "P6", one
 // after the other.
 func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
-	h := newHouse(t, Options{})
-	create := func() *CreateRequest {
-		return &CreateRequest{Caller: john, WorkflowID: "leave", WithHistory: true, Retry: Retry{Key: "create", Fingerprint: [32]byte{1}}}
+	h := start(t, workflow.Options{})
+	create := func() *workflow.CreateRequest {
+		return &workflow.CreateRequest{Caller: john, WorkflowID: "leave", WithHistory: true, Retry: workflow.Retry{Key: "create", Fingerprint: [32]byte{1}}}
 	}
 	first, err := h.Create(t.Context(), create())
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := first.InstanceID
-	submitted := h.mustSend(john, "leave", id, "submit", `{"a": 1}`, "k")
-	ignored := h.mustSend(john, "leave", id, "drop", "", "d")
-	h.mustSend(john, "leave", id, "back", `{"a": 2}`, "")
+	submitted := h.MustSend(john, "leave", id, "submit", `{"a": 1}`, "k")
+	ignored := h.MustSend(john, "leave", id, "drop", "", "d")
+	h.MustSend(john, "leave", id, "back", `{"a": 2}`)
 
 	check := func(when string) {
 		t.Helper()
 		for _, c := range []struct {
 			what string
-			call func() (*Reply, error)
-			want *Reply
+			call func() (*workflow.Reply, error)
+			want *workflow.Reply
 		}{
-			{"create", func() (*Reply, error) { return h.Create(t.Context(), create()) }, first},
-			{"event", func() (*Reply, error) { return h.send(john, "leave", id, "submit", `{"a": 1}`, "k") }, submitted},
-			{"ignored event", func() (*Reply, error) { return h.send(john, "leave", id, "drop", "", "d") }, ignored},
+			{"create", func() (*workflow.Reply, error) { return h.Create(t.Context(), create()) }, first},
+			{"event", func() (*workflow.Reply, error) { return h.Try(john, "leave", id, "submit", `{"a": 1}`, "k") }, submitted},
+			{"ignored event", func() (*workflow.Reply, error) { return h.Try(john, "leave", id, "drop", "", "d") }, ignored},
 		} {
 			r, err := c.call()
 			if err != nil {
@@ -162,7 +141,7 @@ func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
 				t.Errorf("%s %s:\n got %s\nwant %s", c.what, when, got, want)
 			}
 		}
-		if _, err := h.send(john, "leave", id, "submit", `{"a": 2}`, "k"); !errors.Is(err, failure.ErrKeyReused) {
+		if _, err := h.Try(john, "leave", id, "submit", `{"a": 2}`, "k"); !errors.Is(err, failure.ErrKeyReused) {
 			t.Errorf("same key, other body, %s: got %v", when, err)
 		}
 		other := create()
@@ -174,10 +153,10 @@ func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
 	check("at once")
 	h.sleepAll()
 	check("after sleep")
-	h.restart()
+	h.Restart()
 	check("after restart")
 	// Keys belong to their caller.
-	if got := events(t, h.mustSend(mary, "leave", id, "submit", `{"a": 1}`, "k")); got != ",submit,back,submit" {
+	if got := events(t, h.MustSend(mary, "leave", id, "submit", `{"a": 1}`, "k")); got != ",submit,back,submit" {
 		t.Errorf("another caller's same key: %s", got)
 	}
 }
@@ -185,21 +164,21 @@ func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
 // TestConcurrentRepeatsAreAppliedOnce holds persistence/PROMISES.md, "P6", for
 // repeats that arrive together.
 func TestConcurrentRepeatsAreAppliedOnce(t *testing.T) {
-	h := newHouse(t, Options{})
-	id := h.create(john, "leave", "")
+	h := start(t, workflow.Options{})
+	id := h.Make(john, "leave", "")
 	var (
 		wg      sync.WaitGroup
 		answers sync.Map
 	)
 	for n := range 64 {
 		wg.Go(func() {
-			r, err := h.send(john, "leave", id, "note", `{"n": 1}`, "same")
+			r, err := h.Try(john, "leave", id, "note", `{"n": 1}`, "same")
 			if err != nil {
 				t.Errorf("event %d: %v", n, err)
 				return
 			}
 			answers.Store("event "+string(r.AppendRecord(nil)), true)
-			c, err := h.Create(t.Context(), &CreateRequest{Caller: john, WorkflowID: "leave", Retry: Retry{Key: "c"}})
+			c, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "leave", Retry: workflow.Retry{Key: "c"}})
 			if err != nil {
 				t.Errorf("create %d: %v", n, err)
 				return
@@ -213,10 +192,10 @@ func TestConcurrentRepeatsAreAppliedOnce(t *testing.T) {
 	if distinct != 2 {
 		t.Errorf("%d different answers, want one for the event and one for the create", distinct)
 	}
-	if got := events(t, h.mustLoad(john, "leave", id)); got != ",note" {
+	if got := events(t, h.MustLook(john, "leave", id)); got != ",note" {
 		t.Errorf("history %q, want one note", got)
 	}
-	if got := len(h.query(root, "leave", "")); got != 2 {
+	if got := len(h.Instances("leave")); got != 2 {
 		t.Errorf("%d instances, want 2", got)
 	}
 }
@@ -225,18 +204,18 @@ func TestConcurrentRepeatsAreAppliedOnce(t *testing.T) {
 // and of persistence/PROMISES.md, "P8", that the events of one sender keep their
 // order.
 func TestEventsOfOneInstanceAreInOrderUnderLoad(t *testing.T) {
-	h := newHouse(t, Options{InstanceInFlightMax: 1000})
-	id := h.create(john, "leave", "")
+	h := start(t, workflow.Options{InstanceInFlightMax: 1000})
+	id := h.Make(john, "leave", "")
 	var wg sync.WaitGroup
 	for g := range 16 {
 		wg.Go(func() {
 			for n := range 20 {
-				h.mustSend(john, "leave", id, "note", fmt.Sprintf(`{"g%d": %d}`, g, n), "")
+				h.MustSend(john, "leave", id, "note", fmt.Sprintf(`{"g%d": %d}`, g, n))
 			}
 		})
 	}
 	wg.Wait()
-	r := h.mustLoad(john, "leave", id)
+	r := h.MustLook(john, "leave", id)
 	if events(t, r); r.Sequence != 321 {
 		t.Errorf("sequence %d, want 321", r.Sequence)
 	}
@@ -248,17 +227,17 @@ func TestEventsOfOneInstanceAreInOrderUnderLoad(t *testing.T) {
 }
 
 func TestARecordAboveItsLimitIsRefusedBeforeTheCommit(t *testing.T) {
-	h := newHouse(t, Options{})
-	id := h.create(john, "leave", "")
+	h := start(t, workflow.Options{})
+	id := h.Make(john, "leave", "")
 	big := `{"k%d": "` + strings.Repeat("x", 300_000) + `"}`
 	var err error
 	for n := 0; n < 5 && err == nil; n++ {
-		_, err = h.send(john, "leave", id, "grow", fmt.Sprintf(big, n), "")
+		_, err = h.Try(john, "leave", id, "grow", fmt.Sprintf(big, n), "")
 	}
 	if !errors.Is(err, failure.ErrTooLarge) {
 		t.Errorf("got %v, want ErrTooLarge", err)
 	}
-	if r := h.mustLoad(john, "leave", id); r.Sequence != 4 {
+	if r := h.MustLook(john, "leave", id); r.Sequence != 4 {
 		t.Errorf("sequence %d, want 4: three events fit", r.Sequence)
 	}
 }
@@ -266,18 +245,13 @@ func TestARecordAboveItsLimitIsRefusedBeforeTheCommit(t *testing.T) {
 // TestAPanicCostsOneAnswerAndNothingElse holds persistence/PROMISES.md, "P14", for
 // a bug of our own.
 func TestAPanicCostsOneAnswerAndNothingElse(t *testing.T) {
-	h := newHouse(t, Options{})
-	id := h.create(john, "leave", "")
-	e, _ := h.awake.Load(mustID(t, id))
-	if err := e.acquire(); err != nil {
-		t.Fatal(err)
-	}
-	h.inFlight.Add(1)
-	broken := sendEvent{EventRequest: &EventRequest{WorkflowID: "leave"}} // no caller: a bug of ours
-	if _, err := h.wait(h.Router.send(e, broken)); !errors.Is(err, failure.ErrInternal) {
+	h := start(t, workflow.Options{})
+	id := h.Make(john, "leave", "")
+	broken := &workflow.EventRequest{WorkflowID: "leave"} // no caller: a bug of ours
+	if _, err := h.SendUnchecked(h.ID(id), broken); !errors.Is(err, failure.ErrInternal) {
 		t.Errorf("got %v, want ErrInternal", err)
 	}
-	if got := events(t, h.mustSend(john, "leave", id, "submit", "", "")); got != ",submit" {
+	if got := events(t, h.MustSend(john, "leave", id, "submit", "")); got != ",submit" {
 		t.Errorf("after the panic: history %s", got)
 	}
 	if m := h.Metrics(); m.Panics != 1 || m.InFlight != 0 {
@@ -295,54 +269,41 @@ func mustID(t *testing.T, id string) persistence.ID {
 }
 
 func TestDamagedBytesStopTheInstanceAndNotTheOthers(t *testing.T) {
-	h := newHouse(t, Options{})
-	bad, good := h.create(john, "leave", ""), h.create(john, "leave", "")
+	h := start(t, workflow.Options{})
+	bad, good := h.Make(john, "leave", ""), h.Make(john, "leave", "")
 	h.sleepAll()
-	id := mustID(t, bad)
-	w := h.store.NewWrites(h.store.ShardOf(id))
-	w.Set(persistence.RecordKey(nil, h.store.ShardOf(id), "leave", id), []byte("not a record"))
-	done := make(confirmed, 1)
-	h.store.Append(w, done)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	if _, err := h.load(john, "leave", bad); !errors.Is(err, failure.ErrExecution) {
+	h.Spoil("leave", bad)
+	if _, err := h.Look(john, "leave", bad); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("damaged instance: got %v", err)
 	}
-	h.mustLoad(john, "leave", good)
+	h.MustLook(john, "leave", good)
 }
 
 // TestAMissingHistoryEntryIsNoticed holds persistence/PROMISES.md, "P7", for a
 // store that lost an entry.
 func TestAMissingHistoryEntryIsNoticed(t *testing.T) {
-	h := newHouse(t, Options{})
-	id := h.create(john, "leave", "")
+	h := start(t, workflow.Options{})
+	id := h.Make(john, "leave", "")
 	for range 3 {
-		h.mustSend(john, "leave", id, "note", "", "")
+		h.MustSend(john, "leave", id, "note", "")
 	}
 	h.sleepAll()
-	key := mustID(t, id)
-	w := h.store.NewWrites(h.store.ShardOf(key))
-	w.Delete(persistence.EntryKey(nil, h.store.ShardOf(key), key, 2))
-	done := make(confirmed, 1)
-	h.store.Append(w, done)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	if _, err := h.load(john, "leave", id); !errors.Is(err, failure.ErrExecution) {
+	sh := h.Store.ShardOf(h.ID(id))
+	h.Overwrite(sh, persistence.EntryKey(nil, sh, h.ID(id), 2), nil)
+	if _, err := h.Look(john, "leave", id); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("got %v, want ErrExecution", err)
 	}
 }
 
 func TestAHistoryTooLongForMemoryIsStillWhole(t *testing.T) {
-	h := newHouse(t, Options{HistoryResidentBytes: 1000})
-	id := h.create(john, "leave", "")
+	h := start(t, workflow.Options{HistoryResidentBytes: 1000})
+	id := h.Make(john, "leave", "")
 	for n := range 30 {
 		want := strings.Repeat(",note", n+1)
-		if got := events(t, h.mustSend(john, "leave", id, "note", "", "")); got != want {
+		if got := events(t, h.MustSend(john, "leave", id, "note", "")); got != want {
 			t.Fatalf("event %d: history %q, want %q", n+1, got, want)
 		}
-		if got := events(t, h.mustLoad(john, "leave", id)); got != want {
+		if got := events(t, h.MustLook(john, "leave", id)); got != want {
 			t.Fatalf("read after event %d: history %q, want %q", n+1, got, want)
 		}
 	}
@@ -351,43 +312,34 @@ func TestAHistoryTooLongForMemoryIsStillWhole(t *testing.T) {
 	if _, err := h.Send(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
-	if r := h.mustLoad(john, "leave", id); events(t, r) == "" || r.Sequence != 32 {
+	if r := h.MustLook(john, "leave", id); events(t, r) == "" || r.Sequence != 32 {
 		t.Errorf("after an event with a minimal reply: sequence %d, want 32", r.Sequence)
 	}
 }
 
 // TestLimitsRefuseBeforeTheMailbox holds persistence/PROMISES.md, "P13".
 func TestLimitsRefuseBeforeTheMailbox(t *testing.T) {
-	h := newHouse(t, Options{InstanceInFlightMax: 2, InFlightMax: 3})
-	id := h.create(john, "leave", "")
-	e, _ := h.awake.Load(mustID(t, id))
-	hold := func() {
-		if err := e.acquire(); err != nil {
-			t.Fatal(err)
-		}
-		h.inFlight.Add(1)
-	}
-	hold()
-	hold()
-	if _, err := h.load(john, "leave", id); !errors.Is(err, failure.ErrInstanceBusy) {
+	h := start(t, workflow.Options{InstanceInFlightMax: 2, InFlightMax: 3})
+	id := h.Make(john, "leave", "")
+	release := h.Occupy(h.ID(id), 2)
+	if _, err := h.Look(john, "leave", id); !errors.Is(err, failure.ErrInstanceBusy) {
 		t.Errorf("third call at an instance with room for two: got %v", err)
 	}
-	h.inFlight.Add(1)
-	if _, err := h.Create(t.Context(), &CreateRequest{Caller: john, WorkflowID: "leave"}); !errors.Is(err, failure.ErrBusy) {
+	release()
+	release = h.OccupyAll(3)
+	if _, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "leave"}); !errors.Is(err, failure.ErrBusy) {
 		t.Errorf("fourth call at a service with room for three: got %v", err)
 	}
-	h.inFlight.Add(-1)
-	e.release()
-	e.release()
-	h.mustLoad(john, "leave", id)
+	release()
+	h.MustLook(john, "leave", id)
 }
 
 // TestSleepNeverTakesAnInstanceThatOwesAnAnswer: protoactor would lose what waits
 // in its mailbox (persistence/PROMISES.md, "F9").
 func TestSleepNeverTakesAnInstanceThatOwesAnAnswer(t *testing.T) {
-	h := newHouse(t, Options{IdleAfter: time.Nanosecond})
+	h := start(t, workflow.Options{IdleAfter: time.Nanosecond})
 	var wg sync.WaitGroup
-	ids := []string{h.create(john, "leave", ""), h.create(john, "leave", "")}
+	ids := []string{h.Make(john, "leave", ""), h.Make(john, "leave", "")}
 	stop := make(chan struct{})
 	var sweeps sync.WaitGroup
 	sweeps.Go(func() {
@@ -396,15 +348,15 @@ func TestSleepNeverTakesAnInstanceThatOwesAnAnswer(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				h.sweepAfter(time.Hour)
+				h.SweepAfter(time.Hour)
 			}
 		}
 	})
 	for g := range 8 {
 		wg.Go(func() {
 			for range 30 {
-				h.mustSend(john, "leave", ids[g%2], "note", "", "")
-				if _, err := h.Create(t.Context(), &CreateRequest{Caller: john, WorkflowID: "leave"}); err != nil {
+				h.MustSend(john, "leave", ids[g%2], "note", "")
+				if _, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "leave"}); err != nil {
 					t.Errorf("create: %v", err)
 				}
 			}
@@ -414,14 +366,14 @@ func TestSleepNeverTakesAnInstanceThatOwesAnAnswer(t *testing.T) {
 	close(stop)
 	sweeps.Wait()
 	for _, id := range ids {
-		if r := h.mustLoad(john, "leave", id); r.Sequence != 121 {
+		if r := h.MustLook(john, "leave", id); r.Sequence != 121 {
 			t.Errorf("sequence %d, want 121", r.Sequence)
 		}
 	}
 }
 
 func TestChoicesAreWhatTheCallerMayCreate(t *testing.T) {
-	h := newHouse(t, Options{})
+	h := start(t, workflow.Options{})
 	if got := fmt.Sprint(h.Choices(john)); got != "[{leave Leave} {order order}]" {
 		t.Errorf("john: got %s", got)
 	}
@@ -430,18 +382,33 @@ func TestChoicesAreWhatTheCallerMayCreate(t *testing.T) {
 	}
 }
 
-func TestStoppingRefusesNewCalls(t *testing.T) {
-	h := newHouse(t, Options{})
-	id := h.create(john, "leave", "")
-	if err := h.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := h.load(john, "leave", id); !errors.Is(err, failure.ErrUnavailable) {
-		t.Errorf("got %v, want ErrUnavailable", err)
-	}
-	if err := h.Stop(t.Context()); err != nil {
-		t.Errorf("second stop: %v", err)
-	}
+// TestStopWaitsForTheEndOfQueries: the store is closed after it. New calls are refused.
+func TestStopWaitsForTheEndOfQueries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := start(t, workflow.Options{})
+		id := h.Make(john, "order", "")
+		release, done := make(chan struct{}), make(chan error, 2)
+		go func() {
+			_, err := h.Query(t.Context(), &query.Request{Caller: john, WorkflowID: "order"}, func([]byte) error { <-release; return nil })
+			done <- err
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := h.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("while a query hangs: got %v, want context.DeadlineExceeded", err)
+		}
+		close(release)
+		if err := h.Stop(t.Context()); err != nil {
+			t.Errorf("when it has ended: %v", err)
+		}
+		if len(done) != 1 {
+			t.Error("Stop has returned before the query")
+		}
+		_, loaded := h.Look(john, "order", id)
+		_, _, listed := h.list(query.Request{Caller: john, WorkflowID: "order"})
+		if !errors.Is(loaded, failure.ErrUnavailable) || !errors.Is(listed, failure.ErrUnavailable) {
+			t.Errorf("afterwards: got %v and %v, want ErrUnavailable", loaded, listed)
+		}
+	})
 }
-
-var _ = identity.Workflows

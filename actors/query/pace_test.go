@@ -1,4 +1,4 @@
-package workflow
+package query_test
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/actors/query"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/clocktest"
 )
 
@@ -34,32 +36,37 @@ func (u *unread) begin(n int, read func(func()) error) {
 // TestUnreadAnswersHoldUpNobody holds actors/query/DESIGN.md, "Fairness".
 func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 	for name, c := range map[string]struct {
-		open func(h *house) int
-		read func(h *house, who *identity.Principal, item func()) error
+		open func(h *harness) int
+		read func(h *harness, who *identity.Principal, item func()) error
 		wait time.Duration // how long one more of the same user waits in vain
 	}{
 		"queries": {
-			func(h *house) int { queries, _ := h.queries.Open(); return queries },
-			func(h *house, who *identity.Principal, item func()) error {
+			func(h *harness) int { queries, _ := h.Open(); return queries },
+			func(h *harness, who *identity.Principal, item func()) error {
 				_, err := h.Query(h.t.Context(), &query.Request{Caller: who, WorkflowID: "order"}, func([]byte) error { item(); return nil })
 				return err
 			},
 			2 * time.Second,
 		},
 		"lists": {
-			func(h *house) int { _, lists := h.queries.Open(); return lists },
-			func(h *house, who *identity.Principal, item func()) error {
-				return h.Forms(h.t.Context(), form.Plain, who.ID, func(form.Listed) error { item(); return nil })
+			func(h *harness) int { _, lists := h.Open(); return lists },
+			func(h *harness, who *identity.Principal, item func()) error {
+				return form.List(h.t.Context(), h.Service, form.Plain, who.ID, func(form.Listed) error { item(); return nil })
 			},
 			time.Minute, // people are not sent away for others' sake
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHouse(t, Options{QueriesMax: 2, ListsMax: 2, QueriesOpenMax: 8, ListsOpenMax: 8})
-				h.create(boss, "order", "")
-				h.createForm(john, "leave", form.Plain)
-				h.createForm(mary, "leave", form.Plain)
+				h := start(t, query.Options{QueriesMax: 2, ListsMax: 2, QueriesOpenMax: 8, ListsOpenMax: 8})
+				h.Publish(workflowtest.Order)
+				h.Make(boss, "order", "")
+				for _, who := range []*identity.Principal{john, mary} {
+					made := &form.Form{Kind: form.Plain, TemplateID: "f", Name: "A form", By: string(who.ID), Role: "employee"}
+					if _, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: who, WorkflowID: "order", Form: made}); err != nil {
+						t.Fatal(err)
+					}
+				}
 				u := &unread{release: make(chan struct{}), ended: make(chan error, 100)}
 				begun := time.Now()
 				for opened := range 4 {
@@ -107,35 +114,14 @@ func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 	}
 }
 
-// TestAListWaitsForASlot: nobody is refused because of one's own other lists, as
-// long as those are read in time.
-func TestAListWaitsForASlot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, Options{ListsMax: 1, ListsOpenMax: 2})
-		h.createForm(john, "leave", form.Plain)
-		u := &unread{release: make(chan struct{}), ended: make(chan error, 100)}
-		u.begin(100, func(item func()) error {
-			return h.Forms(t.Context(), form.Plain, john.ID, func(form.Listed) error { item(); return nil })
-		})
-		clocktest.Advance(10 * time.Second)
-		close(u.release)
-		u.all.Wait()
-		for range 100 {
-			if err := <-u.ended; err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
-}
-
 // TestASlowFilterCostsItsOwnUser: others come in between, however many slots there
 // are and however long it takes.
 func TestASlowFilterCostsItsOwnUser(t *testing.T) {
-	h := newHouse(t, Options{QueriesMax: 1, QueryWaitMax: time.Hour, QueryTimeMax: time.Hour})
-	h.publish(leave, order, stock("stock", 1))
+	h := start(t, query.Options{QueriesMax: 1, QueryWaitMax: time.Hour, TimeMax: time.Hour})
+	h.Publish(workflowtest.Order, stock("stock", 1))
 	for range 6 {
-		id := h.create(boss, "stock", large(900_000))
-		h.mustSend(boss, "stock", id, "set", large(900_000), "")
+		id := h.Make(boss, "stock", workflowtest.Large(900_000))
+		h.MustSend(boss, "stock", id, "set", workflowtest.Large(900_000))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -143,13 +129,15 @@ func TestASlowFilterCostsItsOwnUser(t *testing.T) {
 	done := make(chan error, slowOnes)
 	for range slowOnes {
 		go func() {
-			_, err := h.Router.Query(ctx, &query.Request{Caller: boss, WorkflowID: "stock", Filter: slow}, func([]byte) error { return nil })
+			_, err := h.Query(ctx, &query.Request{Caller: boss, WorkflowID: "stock", Filter: workflowtest.Slow}, func([]byte) error { return nil })
 			done <- err
 		}()
 	}
-	await(t, "the slow queries to run", func() bool { return h.slotsHeld() == slowOnes+1 })
+	workflowtest.Await(t, "the slow queries to run", func() bool { return h.slotsHeld() == slowOnes+1 })
 	for range 5 {
-		h.query(mary, "order", "")
+		if _, _, err := h.list(query.Request{Caller: mary, WorkflowID: "order"}); err != nil {
+			t.Error(err)
+		}
 	}
 	if len(done) > 0 {
 		t.Errorf("mary waited for the end of a query of somebody else: %v", <-done)

@@ -1,9 +1,8 @@
-package workflow
+package query_test
 
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -11,13 +10,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
-	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/query"
+	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
 	"troupe/statemachine/data"
 	"troupe/statemachine/filter"
@@ -25,16 +23,16 @@ import (
 
 // matching returns the names of the instances that match a filter, one after
 // the other: the slow and obvious query.
-func matching(t testing.TB, all []storedInstance, text string) (names []string) {
+func matching(t testing.TB, all []workflowtest.Stored, text string) (names []string) {
 	t.Helper()
 	for _, s := range obvious(t, all, boss, text, "") {
-		names = append(names, s.name)
+		names = append(names, s.Name)
 	}
 	return names
 }
 
 // obvious is what a query must give.
-func obvious(t testing.TB, all []storedInstance, who *identity.Principal, text, sort string) (found []storedInstance) {
+func obvious(t testing.TB, all []workflowtest.Stored, who *identity.Principal, text, sort string) (found []workflowtest.Stored) {
 	t.Helper()
 	f := &filter.Filter{}
 	if text != "" {
@@ -44,8 +42,8 @@ func obvious(t testing.TB, all []storedInstance, who *identity.Principal, text, 
 		}
 	}
 	for _, s := range all {
-		secret, _ := s.record.Public.Lookup("secret")
-		if f.Match(s.document) && (!slices.Contains(who.Roles, "guest") || string(secret) != "true") {
+		secret, _ := s.Record.Public.Lookup("secret")
+		if f.Match(s.Document) && (!slices.Contains(who.Roles, "guest") || string(secret) != "true") {
 			found = append(found, s)
 		}
 	}
@@ -53,11 +51,11 @@ func obvious(t testing.TB, all []storedInstance, who *identity.Principal, text, 
 	keys := map[string][]byte{}
 	if path != "" && path != "_id" {
 		for _, s := range found {
-			keys[s.name] = sortKey(t, s, path, down)
+			keys[s.Name] = sortKey(t, s, path, down)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b storedInstance) int {
-		order := cmp.Or(bytes.Compare(keys[a.name], keys[b.name]), bytes.Compare(a.id[:], b.id[:]))
+	slices.SortStableFunc(found, func(a, b workflowtest.Stored) int {
+		order := cmp.Or(bytes.Compare(keys[a.Name], keys[b.Name]), bytes.Compare(a.ID[:], b.ID[:]))
 		if down {
 			order = -order
 		}
@@ -68,8 +66,8 @@ func obvious(t testing.TB, all []storedInstance, who *identity.Principal, text, 
 
 // sortKey is the smallest of an instance's values, or the largest for a list
 // that goes down.
-func sortKey(t testing.TB, s storedInstance, path string, down bool) []byte {
-	keys := slices.DeleteFunc(fieldOf(t, path).Keys(s.document), func(k []byte) bool { return bytes.Equal(k, filter.OverflowKey) })
+func sortKey(t testing.TB, s workflowtest.Stored, path string, down bool) []byte {
+	keys := slices.DeleteFunc(workflowtest.FieldOf(t, path).Keys(s.Document), func(k []byte) bool { return bytes.Equal(k, filter.OverflowKey) })
 	if down {
 		return slices.MaxFunc(keys, bytes.Compare)
 	}
@@ -170,22 +168,22 @@ func (a asker) filter(depth int, private bool) string {
 
 // twins are two workflows with the same data, of which one has indexes.
 type twins struct {
-	*house
+	*harness
 	r             *rand.Rand
 	indexed       []string
 	plain         []string
 	place         map[string]int // of an id in its list
-	all           []storedInstance
+	all           []workflowtest.Stored
 	plans, orders map[string]int // what was used, how often
 	moving        sync.RWMutex   // held by those who change something
 }
 
 func newTwins(t *testing.T, count int) *twins {
-	w := &twins{house: newHouse(t, Options{}), r: rand.New(rand.NewPCG(9, 9)), place: map[string]int{}, plans: map[string]int{}, orders: map[string]int{}}
-	w.publish(leave, order, stock("stock", 1, stockIndexes...), stock("plain", 1))
-	for n, public := range publics(10, count) {
-		w.indexed = append(w.indexed, w.create(boss, "stock", public))
-		w.plain = append(w.plain, w.create(boss, "plain", public))
+	w := &twins{harness: start(t, query.Options{}), r: rand.New(rand.NewPCG(9, 9)), place: map[string]int{}, plans: map[string]int{}, orders: map[string]int{}}
+	w.Publish(stock("stock", 1, workflowtest.StockIndexes...), stock("plain", 1))
+	for n, public := range workflowtest.Publics(10, count) {
+		w.indexed = append(w.indexed, w.Make(boss, "stock", public))
+		w.plain = append(w.plain, w.Make(boss, "plain", public))
 		w.place[w.indexed[n]], w.place[w.plain[n]] = n, n
 	}
 	for range count {
@@ -197,9 +195,9 @@ func newTwins(t *testing.T, count int) *twins {
 // move changes two twins alike.
 func (w *twins) move() {
 	w.t.Helper()
-	n, name, body := w.r.IntN(len(w.plain)), someOf(w.r, "set", "set", "close", "side", "open"), randomSet(w.r)
-	w.mustSend(boss, "stock", w.indexed[n], name, body, "")
-	w.mustSend(boss, "plain", w.plain[n], name, body, "")
+	n, name, body := w.r.IntN(len(w.plain)), oneOf(w.r, "set", "set", "close", "side", "open"), workflowtest.RandomSet(w.r)
+	w.MustSend(boss, "stock", w.indexed[n], name, body)
+	w.MustSend(boss, "plain", w.plain[n], name, body)
 	w.all = nil
 }
 
@@ -212,13 +210,13 @@ func TestQueriesAgreeWithBruteForce(t *testing.T) {
 			w.move()
 		}
 		if w.all == nil {
-			w.all = w.instances("stock")
+			w.all = w.Instances("stock")
 		}
 		for range 2 {
 			w.ask(rt)
 		}
 	})
-	w.checkIndexes()
+	w.CheckIndexes()
 	t.Logf("plans %v, orders %v", w.plans, w.orders)
 	kinds := map[string]int{} // chance does not reach each index in every run: TestEveryPlanGivesTheSame does
 	for plan, count := range w.plans {
@@ -233,8 +231,8 @@ func TestQueriesAgreeWithBruteForce(t *testing.T) {
 }
 
 // TestQueriesAgreeWithBruteForceWhileEventsArrive compares with a loop over the
-// same snapshot, in which everything else goes on: instances move, are made, and
-// fall asleep. One of the two workflows has indexes.
+// same snapshot, in which everything else goes on: instances are made and
+// move. One of the two workflows has indexes.
 func TestQueriesAgreeWithBruteForceWhileEventsArrive(t *testing.T) {
 	w := newTwins(t, 120)
 	var others sync.WaitGroup
@@ -254,10 +252,9 @@ func TestQueriesAgreeWithBruteForceWhileEventsArrive(t *testing.T) {
 					workflow, ids = "plain", w.plain
 				}
 				w.moving.RLock()
-				w.mustSend(boss, workflow, ids[r.IntN(len(ids))], someOf(r, "set", "set", "close", "side", "open"), randomSet(r), "")
+				w.MustSend(boss, workflow, ids[r.IntN(len(ids))], oneOf(r, "set", "set", "close", "side", "open"), workflowtest.RandomSet(r))
 				if n%40 == 0 {
-					w.create(boss, workflow, randomPublic(r, r.IntN(1000)))
-					w.sweepAfter(time.Hour)
+					w.Make(boss, workflow, workflowtest.RandomPublic(r, r.IntN(1000)))
 				}
 				w.moving.RUnlock()
 			}
@@ -271,7 +268,7 @@ func TestQueriesAgreeWithBruteForceWhileEventsArrive(t *testing.T) {
 	if moved := w.Router.Metrics().Events - before.Events; moved < 200 {
 		t.Errorf("only %d events arrived meanwhile", moved)
 	}
-	w.checkIndexes()
+	w.CheckIndexes()
 }
 
 // askInOneMoment draws one query and holds it against brute force over its own
@@ -292,8 +289,8 @@ func (w *twins) askInOneMoment(rt *rapid.T) {
 		rt.Fatalf("%+v: %v", req, err)
 	}
 	want := []string{}
-	for _, s := range obvious(w.t, w.instancesIn(snapshot, req.WorkflowID), req.Caller, req.Filter, req.Sort) {
-		want = append(want, s.name)
+	for _, s := range obvious(w.t, w.InstancesIn(snapshot, req.WorkflowID), req.Caller, req.Filter, req.Sort) {
+		want = append(want, s.Name)
 	}
 	if !slices.Equal(got, want) {
 		rt.Fatalf("%s of %s sorted by %q for %s: got %v, want %v", req.Filter, req.WorkflowID, req.Sort, req.Caller.ID, got, want)
@@ -305,11 +302,11 @@ func (w *twins) askInOneMoment(rt *rapid.T) {
 func (w *twins) listInOneMoment(req *query.Request) (ids []string, snapshot *persistence.Snapshot, err error) {
 	ids = []string{}
 	w.moving.Lock()
-	if err := w.store.AwaitDurable(); err != nil {
+	if err := w.Store.AwaitDurable(); err != nil {
 		w.t.Fatal(err)
 	}
-	snapshot = w.store.Snapshot()
-	before, done := w.store.Metrics().Barriers, make(chan struct{})
+	snapshot = w.Store.Snapshot()
+	before, done := w.Store.Metrics().Barriers, make(chan struct{})
 	go func() {
 		defer close(done)
 		_, err = w.Query(w.t.Context(), req, func(item []byte) error {
@@ -318,7 +315,7 @@ func (w *twins) listInOneMoment(req *query.Request) (ids []string, snapshot *per
 			return nil
 		})
 	}()
-	for w.store.Metrics().Barriers == before {
+	for w.Store.Metrics().Barriers == before {
 		select {
 		case <-done:
 			w.moving.Unlock()
@@ -340,7 +337,7 @@ func (w *twins) ask(rt *rapid.T) {
 		req.Filter = asker{rt}.filter(2, who == boss)
 	}
 	orders := []string{"", "_id", "-_id"}
-	for _, path := range stockIndexes {
+	for _, path := range workflowtest.StockIndexes {
 		if path != "svcPrivate.p" || who == boss {
 			orders = append(orders, path, "-"+path)
 		}
@@ -348,7 +345,7 @@ func (w *twins) ask(rt *rapid.T) {
 	req.Sort = rapid.SampledFrom(orders).Draw(rt, "sort")
 	want := []string{}
 	for _, s := range obvious(w.t, w.all, who, req.Filter, req.Sort) {
-		want = append(want, s.name)
+		want = append(want, s.Name)
 	}
 	got, end, err := w.list(req)
 	if err != nil {
@@ -417,8 +414,8 @@ func (w *twins) differ(got, want []string) string {
 	text := fmt.Sprintf("got %d, want %d; %d missing, %d too many", len(got), len(want), len(missing), len(extra))
 	for _, id := range slices.Concat(missing, extra) {
 		for _, s := range w.all {
-			if s.name == id {
-				return fmt.Sprintf("%s, for example %s %s %s", text, s.record.Public, s.record.Private, s.record.States)
+			if s.Name == id {
+				return fmt.Sprintf("%s, for example %s %s %s", text, s.Record.Public, s.Record.Private, s.Record.States)
 			}
 		}
 	}
@@ -429,8 +426,8 @@ func (w *twins) differ(got, want []string) string {
 // instances that the planner has no choice.
 func TestEveryPlanGivesTheSame(t *testing.T) {
 	const count = 5600
-	h := newHouse(t, Options{})
-	h.publish(leave, order, stock("stock", 1, stockIndexes...))
+	h := start(t, query.Options{})
+	h.Publish(stock("stock", 1, workflowtest.StockIndexes...))
 	all := make([]string, count)
 	for n := range all {
 		members := fmt.Sprintf(`"n":%d,"t":"k%02d","secret":%v`, n, n%40, n%3 == 0)
@@ -444,19 +441,19 @@ func TestEveryPlanGivesTheSame(t *testing.T) {
 		}
 		all[n] = "{" + members + "}"
 	}
-	ids := h.fill("stock", all)
+	ids := h.Fill("stock", all)
 	var wg sync.WaitGroup
 	for part := range slices.Chunk(ids[:550], 50) { // these are in the same node with both machines
 		wg.Go(func() {
 			for _, id := range part {
-				h.mustSend(boss, "stock", id, "close", "", "")
-				h.mustSend(boss, "stock", id, "side", "", "")
+				h.MustSend(boss, "stock", id, "close", "")
+				h.MustSend(boss, "stock", id, "side", "")
 			}
 		})
 	}
 	wg.Wait()
-	h.awaitIndexes()
-	stored := h.instances("stock")
+	h.AwaitIndexes()
+	stored := h.Instances("stock")
 	for n, c := range []struct {
 		name, filter, sort, plan string
 		keysMax                  int64 // that a page of ten reads
@@ -497,14 +494,14 @@ func TestEveryPlanGivesTheSame(t *testing.T) {
 }
 
 // holdPlan asks as each caller, whole and in pages, and looks at how.
-func (h *house) holdPlan(callers []*identity.Principal, stored []storedInstance, req query.Request, name, plan string, keysMax int64) {
+func (h *harness) holdPlan(callers []*identity.Principal, stored []workflowtest.Stored, req query.Request, name, plan string, keysMax int64) {
 	h.t.Helper()
 	req.WorkflowID, req.Count = "stock", true
 	for _, who := range callers {
 		req.Caller, req.Explain, req.Limit = who, who == boss, 0
 		var want []string
 		for _, s := range obvious(h.t, stored, who, req.Filter, req.Sort) {
-			want = append(want, s.name)
+			want = append(want, s.Name)
 		}
 		got, end, err := h.list(req)
 		if err != nil {
@@ -512,7 +509,7 @@ func (h *house) holdPlan(callers []*identity.Principal, stored []storedInstance,
 			continue
 		}
 		if !slices.Equal(got, want) {
-			h.t.Errorf("%s for %s: %s", name, who.ID, (&twins{house: h, all: stored}).differ(got, want))
+			h.t.Errorf("%s for %s: %s", name, who.ID, (&twins{harness: h, all: stored}).differ(got, want))
 		}
 		if end.Count != int64(len(want)) {
 			h.t.Errorf("%s for %s: count %d, want %d", name, who.ID, end.Count, len(want))
@@ -522,7 +519,7 @@ func (h *house) holdPlan(callers []*identity.Principal, stored []storedInstance,
 		}
 		req.Limit, req.Count = min(max(10, len(want)/4), 1000), false
 		if paged, err := h.pages(req); err != nil || !slices.Equal(paged, want) {
-			h.t.Errorf("%s for %s in pages: %v; %s", name, who.ID, err, (&twins{house: h, all: stored}).differ(paged, want))
+			h.t.Errorf("%s for %s in pages: %v; %s", name, who.ID, err, (&twins{harness: h, all: stored}).differ(paged, want))
 		}
 		req.Limit = 10
 		if _, end, err := h.list(req); err != nil || end.Explain != nil && end.Explain.KeysRead > keysMax {
@@ -534,8 +531,8 @@ func (h *house) holdPlan(callers []*identity.Principal, stored []storedInstance,
 
 // TestTheOrderOfAnIndex is the table of what comes before what.
 func TestTheOrderOfAnIndex(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.publish(leave, order, stock("stock", 1, "svcPublic.a"))
+	h := start(t, query.Options{})
+	h.Publish(stock("stock", 1, "svcPublic.a"))
 	many := make([]string, filter.KeysMax+5)
 	for n := range many {
 		many[n] = fmt.Sprint(n + 200)
@@ -560,9 +557,9 @@ func TestTheOrderOfAnIndex(t *testing.T) {
 		if a.value != "" {
 			public = `{"a":` + a.value + `}`
 		}
-		ids[h.create(boss, "stock", public)] = a.name
+		ids[h.Make(boss, "stock", public)] = a.name
 	}
-	h.awaitIndexes()
+	h.AwaitIndexes()
 	for sort, want := range map[string]string{
 		"svcPublic.a":  "missing, null, with null, minus, two, array, ten, many, text, object, empty, false, true",
 		"-svcPublic.a": "true, false, with null, many, array, empty, object, text, ten, two, minus, null, missing",
@@ -578,18 +575,18 @@ func TestTheOrderOfAnIndex(t *testing.T) {
 			}
 		}
 	}
-	h.publish(leave, order, stock("stock", 1, "svcPublic.a"), stock("other", 1, "svcPublic.a"))
-	h.awaitIndexes()
-	large, small := h.create(boss, "other", `{"a":[`+strings.Join(many, ",")+`]}`), h.create(boss, "other", `{"a":5}`)
+	h.Publish(stock("stock", 1, "svcPublic.a"), stock("other", 1, "svcPublic.a"))
+	h.AwaitIndexes()
+	large, small := h.Make(boss, "other", `{"a":[`+strings.Join(many, ",")+`]}`), h.Make(boss, "other", `{"a":5}`)
 	for sort, want := range map[string][]string{"svcPublic.a": {small, large}, "-svcPublic.a": {large, small}} {
 		if got, _, err := h.list(query.Request{Caller: boss, WorkflowID: "other", Sort: sort}); err != nil || !slices.Equal(got, want) {
 			t.Errorf("the largest has too many values, %s: got %v, %v, want %v", sort, got, err, want)
 		}
 	}
 	for n := range 3 { // ties go by id, also down
-		h.create(boss, "stock", fmt.Sprintf(`{"a":"tie","n":%d}`, n))
+		h.Make(boss, "stock", fmt.Sprintf(`{"a":"tie","n":%d}`, n))
 	}
-	all := h.instances("stock")
+	all := h.Instances("stock")
 	for _, sort := range []string{"svcPublic.a", "-svcPublic.a"} {
 		f := `{"svcPublic.a":"tie"}`
 		got, _, err := h.list(query.Request{Caller: boss, WorkflowID: "stock", Sort: sort, Filter: f})
@@ -600,66 +597,5 @@ func TestTheOrderOfAnIndex(t *testing.T) {
 		if err != nil || len(want) != 3 || !slices.Equal(got, want) {
 			t.Errorf("ties by %s: got %v, %v, want %v", sort, got, err, want)
 		}
-	}
-}
-
-// TestAQuerySeesOneMoment: instances move from one node to another in pairs of
-// events, and no query sees one twice, or not at all.
-func TestAQuerySeesOneMoment(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.publish(leave, order, stock("stock", 1, "svcPublic.a"))
-	ids := h.fill("stock", slices.Repeat([]string{`{"a":"left"}`}, 80))
-	h.awaitIndexes()
-	stop := make(chan struct{})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for n := 0; ; n++ {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			h.mustSend(boss, "stock", ids[n%len(ids)], someOf(rand.New(rand.NewPCG(3, uint64(n))), "open", "close"), fmt.Sprintf(`{"a":%q}`, []string{"left", "right"}[n/len(ids)%2]), "")
-		}
-	}()
-	for range 60 {
-		for _, f := range []string{`{"svcPublic.a":{"$in":["left","right"]}}`, `{"states":{"$elemMatch":{"stateMachineId":"main","nodeId":{"$in":["open","closed"]}}}}`} {
-			if got := h.query(boss, "stock", f); len(got) != len(ids) || len(slices.Compact(slices.Clone(got))) != len(ids) {
-				t.Errorf("%s: %d instances, want all %d, each once", f, len(got), len(ids))
-			}
-		}
-		if got, _, err := h.list(query.Request{Caller: boss, WorkflowID: "stock", Sort: "-svcPublic.a"}); err != nil || len(got) != len(ids) {
-			t.Errorf("sorted: %d instances, %v, want %d", len(got), err, len(ids))
-		}
-	}
-	close(stop)
-	<-done
-	h.checkIndexes()
-}
-
-// TestAQueryContainsWhatWasAcknowledged before it began.
-func TestAQueryContainsWhatWasAcknowledged(t *testing.T) {
-	h := newHouse(t, Options{QueriesMax: 4})
-	h.publish(leave, order, stock("stock", 1, "svcPublic.a"))
-	h.fill("stock", publics(30, 100))
-	h.awaitIndexes()
-	done := make(chan struct{})
-	for g := range 4 {
-		go func() {
-			defer func() { done <- struct{}{} }()
-			id := h.create(boss, "stock", "")
-			for n := range 40 {
-				tag := fmt.Sprintf("%d.%d", g, n)
-				h.mustSend(boss, "stock", id, "set", fmt.Sprintf(`{"a":%q}`, tag), "")
-				got, _, err := h.list(query.Request{Caller: boss, WorkflowID: "stock", Filter: fmt.Sprintf(`{"svcPublic.a":%q}`, tag)})
-				if err != nil && !errors.Is(err, failure.ErrBusy) || err == nil && !slices.Equal(got, []string{id}) {
-					t.Errorf("%s: got %v, %v, want what was acknowledged before", tag, got, err)
-				}
-			}
-		}()
-	}
-	for range 4 {
-		<-done
 	}
 }

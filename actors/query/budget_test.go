@@ -1,20 +1,17 @@
-package workflow
+package query_test
 
 import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"troupe/actors/failure"
 	"troupe/actors/query"
-	"troupe/persistence"
+	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/clocktest"
-	"troupe/statemachine/filter"
 )
 
 // ways are queries that find their candidates in different ways among 1,400
@@ -27,18 +24,18 @@ var ways = map[string]query.Request{
 	"sorted in memory":      {Filter: `{"svcPublic.t":"few"}`, Sort: "-svcPublic.n"},
 }
 
-func fillForWays(h *house) {
-	h.publish(leave, order, stock("stock", 1, stockIndexes...))
+func fillForWays(h *harness) {
+	h.Publish(stock("stock", 1, workflowtest.StockIndexes...))
 	data := slices.Repeat([]string{`{"n":1}`}, 1100)
-	h.fill("stock", append(data, slices.Repeat([]string{`{"n":2,"t":"few"}`}, 300)...))
-	h.awaitIndexes()
+	h.Fill("stock", append(data, slices.Repeat([]string{`{"n":2,"t":"few"}`}, 300)...))
+	h.AwaitIndexes()
 }
 
 // TestAQueryHasABudget: what takes too long is busy, at once and whatever way it
 // goes.
 func TestAQueryHasABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, Options{QueryTimeMax: 10 * time.Second})
+		h := start(t, query.Options{TimeMax: 10 * time.Second})
 		fillForWays(h)
 		for name, req := range ways {
 			for _, req.Limit = range []int{0, 1000} {
@@ -64,7 +61,7 @@ func TestAQueryHasABudget(t *testing.T) {
 // TestAQueryEndsWhenNobodyWants: the iterators are closed, or the store could
 // not be.
 func TestAQueryEndsWhenNobodyWants(t *testing.T) {
-	h := newHouse(t, Options{})
+	h := start(t, query.Options{})
 	fillForWays(h)
 	gone := errors.New("gone")
 	for name, req := range ways {
@@ -101,16 +98,11 @@ func TestAQueryEndsWhenNobodyWants(t *testing.T) {
 
 // TestAQueryThatMeetsDamageSaysSo rather than to leave something out.
 func TestAQueryThatMeetsDamageSaysSo(t *testing.T) {
-	h := newHouse(t, Options{})
+	h := start(t, query.Options{})
 	fillForWays(h)
-	for _, s := range []storedInstance{one(t, h, `{"svcPublic.n":1}`), one(t, h, `{"svcPublic.t":"few"}`)} {
-		w := h.store.NewWrites(h.store.ShardOf(s.id))
-		w.Set(persistence.RecordKey(nil, h.store.ShardOf(s.id), "stock", s.id), []byte("not a record"))
-		done := make(confirmed, 1)
-		h.store.Append(w, done)
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+	all := h.Instances("stock")
+	for _, filter := range []string{`{"svcPublic.n":1}`, `{"svcPublic.t":"few"}`} {
+		h.Spoil("stock", matching(t, all, filter)[0])
 	}
 	for name, req := range ways {
 		req.Caller, req.WorkflowID = boss, "stock"
@@ -120,94 +112,39 @@ func TestAQueryThatMeetsDamageSaysSo(t *testing.T) {
 	}
 }
 
-// one returns an instance of stock that matches.
-func one(t *testing.T, h *house, filter string) storedInstance {
-	t.Helper()
-	all := h.instances("stock")
-	names := matching(t, all, filter)
-	i := slices.IndexFunc(all, func(s storedInstance) bool { return s.name == names[0] })
-	return all[i]
-}
-
-func TestAQueryOfARouterThatStopsIsRefused(t *testing.T) {
-	h := newHouse(t, Options{})
-	if err := h.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := h.list(query.Request{Caller: john, WorkflowID: "order"}); !errors.Is(err, failure.ErrUnavailable) {
-		t.Errorf("got %v, want ErrUnavailable", err)
-	}
-}
-
-// slow is a filter that takes seconds for a megabyte, and slowNot one that is true
-// of what slow does not match.
-const (
-	slow    = `{"svcPublic.t":{"$regex":"(x?){250}y"}}`
-	slowNot = `{"svcPublic.t":{"$not":{"$regex":"(x?){250}y"}}}`
-)
-
-// large is data of n bytes that slow does not match.
-func large(n int) string { return `{"t":"` + strings.Repeat("x", n) + `"}` }
-
-// partOfSlow begins half of what slow takes for a large instance. What ends
-// at once has ended before it, on however slow a machine: atOnce says so.
-func partOfSlow(t *testing.T) (atOnce func() bool) {
-	t.Helper()
-	f, err := filter.Parse([]byte(slow), filter.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var ended atomic.Bool
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f.Match(filter.Document{Public: value(large(900_000 / 2)), Ended: ended.Load})
-	}()
-	return func() bool {
-		select {
-		case <-done:
-			return false
-		default:
-			ended.Store(true)
-			<-done
-			return true
-		}
-	}
-}
-
 // TestASlowFilterDoesNotOutliveItsQuery: not the budget, not the caller, not the
 // service.
 func TestASlowFilterDoesNotOutliveItsQuery(t *testing.T) {
-	for _, filter := range []string{slow, slowNot} {
+	for _, filter := range []string{workflowtest.Slow, workflowtest.SlowNot} {
 		for _, c := range []struct {
 			name string
-			o    Options
-			end  func(h *house, cancel func()) error
+			o    query.Options
+			end  func(h *harness, cancel func()) error
 			want error
 		}{
-			{"the time is over", Options{QueryTimeMax: 100 * time.Millisecond}, nil, failure.ErrBusy},
-			{"the caller leaves", Options{}, func(_ *house, cancel func()) error { cancel(); return nil }, context.Canceled},
-			{"the router stops", Options{}, func(h *house, _ func()) error { return h.Stop(context.Background()) }, failure.ErrUnavailable},
+			{"the time is over", query.Options{TimeMax: 100 * time.Millisecond}, nil, failure.ErrBusy},
+			{"the caller leaves", query.Options{}, func(_ *harness, cancel func()) error { cancel(); return nil }, context.Canceled},
+			{"the service stops", query.Options{}, func(h *harness, _ func()) error { h.Stop(); return nil }, failure.ErrUnavailable},
 		} {
 			t.Run(c.name+" "+filter, func(t *testing.T) {
-				h := newHouse(t, c.o)
-				h.publish(leave, order, stock("stock", 1))
+				h := start(t, c.o)
+				h.Publish(stock("stock", 1))
 				for range 3 {
-					id := h.create(boss, "stock", large(900_000))
-					h.mustSend(boss, "stock", id, "set", large(900_000), "")
+					id := h.Make(boss, "stock", workflowtest.Large(900_000))
+					h.MustSend(boss, "stock", id, "set", workflowtest.Large(900_000))
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				done := make(chan error, 1)
 				seen := 0
 				go func() {
-					_, err := h.Router.Query(ctx, &query.Request{Caller: boss, WorkflowID: "stock", Filter: filter}, func([]byte) error { seen++; return nil })
+					_, err := h.Query(ctx, &query.Request{Caller: boss, WorkflowID: "stock", Filter: filter}, func([]byte) error { seen++; return nil })
 					done <- err
 				}()
 				if c.end != nil {
-					await(t, "the query to run", func() bool { return h.slotsHeld() == 2 })
+					workflowtest.Await(t, "the query to run", func() bool { return h.slotsHeld() == 2 })
 				}
-				atOnce := partOfSlow(t)
+				atOnce := workflowtest.PartOfSlow(t)
 				if c.end != nil {
 					if err := c.end(h, cancel); err != nil {
 						t.Error(err)
@@ -229,10 +166,10 @@ func TestASlowFilterDoesNotOutliveItsQuery(t *testing.T) {
 
 // TestAQueryLooksUpAfterSoManyBytes rather than after so many instances.
 func TestAQueryLooksUpAfterSoManyBytes(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.publish(leave, order, stock("stock", 1))
+	h := start(t, query.Options{})
+	h.Publish(stock("stock", 1))
 	for range 6 {
-		h.create(boss, "stock", large(40_000))
+		h.Make(boss, "stock", workflowtest.Large(40_000))
 	}
 	for _, limit := range []int{0, 100} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -242,30 +179,4 @@ func TestAQueryLooksUpAfterSoManyBytes(t *testing.T) {
 			t.Errorf("limit %d: got %v after %d instances, want context.Canceled after 2", limit, err, seen)
 		}
 	}
-}
-
-// TestStopWaitsForTheEndOfQueries: the store is closed after it.
-func TestStopWaitsForTheEndOfQueries(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, Options{})
-		h.create(boss, "order", "")
-		release, done := make(chan struct{}), make(chan error, 2)
-		go func() {
-			_, err := h.Router.Query(t.Context(), &query.Request{Caller: boss, WorkflowID: "order"}, func([]byte) error { <-release; return nil })
-			done <- err
-		}()
-		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := h.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("while a query hangs: got %v, want context.DeadlineExceeded", err)
-		}
-		close(release)
-		if err := h.Stop(t.Context()); err != nil {
-			t.Errorf("when it has ended: %v", err)
-		}
-		if len(done) != 1 {
-			t.Error("Stop has returned before the query")
-		}
-	})
 }

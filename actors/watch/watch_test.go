@@ -1,9 +1,7 @@
-package workflow
+package watch_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,155 +16,15 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/watch"
-	"troupe/persistence"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/clocktest"
-	"troupe/persistence/storetest"
 	"troupe/statemachine/data"
 )
 
-// heard is one event as a watcher got it.
-type heard struct {
-	watch.Event
-	WorkflowID string     `json:"workflowId"`
-	InstanceID string     `json:"instanceId"`
-	Sequence   uint64     `json:"sequence"`
-	Entry      data.Value `json:"-"`
-	States     string     `json:"-"`
-}
-
-func (e heard) String() string {
-	switch e.Kind {
-	case watch.Opened:
-		return "open"
-	case watch.Lost:
-		return "lost"
-	case watch.Heartbeat:
-		return "beat"
-	}
-	name, _ := e.Entry.Lookup("transitionEvent")
-	return fmt.Sprintf("%d %s", e.Sequence, name.Text())
-}
-
-// ear is one call of Watch.
-type ear struct {
-	t      *testing.T
-	events chan heard
-	done   chan error
-	stop   context.CancelFunc
-	// hold, when it is not nil, is waited for before each event is taken.
-	hold chan struct{}
-	// beats says that beats are heard, too. On a slow machine they come at any time.
-	beats atomic.Bool
-}
-
-// listen calls Watch, and returns when the stream is open.
-func (h *house) listen(req watch.Request) *ear {
-	h.t.Helper()
-	e := h.watch(req, nil)
-	if got := e.next(); got.Kind != watch.Opened {
-		h.t.Fatalf("the first event is %s, want open", got)
-	}
-	return e
-}
-
-func (h *house) watch(req watch.Request, hold chan struct{}) *ear {
-	ctx, cancel := context.WithCancel(h.t.Context())
-	e := &ear{t: h.t, events: make(chan heard, 20_000), done: make(chan error, 1), stop: cancel, hold: hold}
-	if req.WorkflowID == "" {
-		req.WorkflowID = "stock"
-	}
-	router := h.Router
-	go func() { e.done <- router.Watch(ctx, &req, e.take) }()
-	h.t.Cleanup(cancel)
-	return e
-}
-
-func (e *ear) take(event watch.Event) error {
-	if event.Kind == watch.Heartbeat && !e.beats.Load() {
-		return nil
-	}
-	got := heard{Event: event}
-	got.Data = bytes.Clone(event.Data)
-	if event.Kind == watch.Entry {
-		if err := json.Unmarshal(event.Data, &got); err != nil {
-			e.t.Errorf("data %s: %v", event.Data, err)
-		}
-		entry, _ := data.Value(got.Data).Lookup("entry")
-		states, _ := data.Value(got.Data).Lookup("states")
-		got.Entry, got.States = entry, string(states)
-	}
-	e.events <- got
-	if e.hold != nil {
-		<-e.hold
-	}
-	return nil
-}
-
-// next is the next event.
-func (e *ear) next() heard {
-	e.t.Helper()
-	select {
-	case got := <-e.events:
-		return got
-	case err := <-e.done:
-		e.t.Fatalf("the watch has ended: %v", err)
-	case <-time.After(20 * time.Second):
-		e.t.Fatal("nothing is heard")
-	}
-	return heard{}
-}
-
-// until collects what is heard up to an event that reads like last.
-func (e *ear) until(last string) (texts []string) {
-	e.t.Helper()
-	for {
-		texts = append(texts, e.next().String())
-		if texts[len(texts)-1] == last {
-			return texts
-		}
-	}
-}
-
-// expect holds the next events against their texts.
-func (e *ear) expect(what string, want ...string) (all []heard) {
-	e.t.Helper()
-	for n, text := range want {
-		got := e.next()
-		if got.String() != text {
-			e.t.Fatalf("%s: event %d is %q, want %q of %q", what, n, got, text, want)
-		}
-		all = append(all, got)
-	}
-	return all
-}
-
-// end ends the watch and returns what it returned.
-func (e *ear) end() error {
-	e.t.Helper()
-	e.stop()
-	return e.ended()
-}
-
-func (e *ear) ended() error {
-	e.t.Helper()
-	select {
-	case err := <-e.done:
-		return err
-	case <-time.After(20 * time.Second):
-		e.t.Fatal("the watch does not end")
-	}
-	return nil
-}
-
-func newStockHouse(t *testing.T) *house {
-	h := newHouse(t, Options{})
-	h.publish(leave, order, stock("stock", 1))
-	return h
-}
-
 func TestAWatcherHearsEachEntryInOrder(t *testing.T) {
-	h := newStockHouse(t)
-	one := h.create(boss, "stock", `{"a":1}`)
+	h := start(t, workflow.Options{})
+	one := h.Make(boss, "stock", `{"a":1}`)
 	all, single, other := h.listen(watch.Request{Caller: member}), h.listen(watch.Request{Caller: member, InstanceID: one}), h.listen(watch.Request{Caller: john, WorkflowID: "order"})
 	const senders, each = 8, 30
 	var wg sync.WaitGroup
@@ -174,10 +32,10 @@ func TestAWatcherHearsEachEntryInOrder(t *testing.T) {
 		wg.Go(func() {
 			id := one
 			if g > 0 {
-				id = h.create(boss, "stock", `{"a":2}`)
+				id = h.Make(boss, "stock", `{"a":2}`)
 			}
 			for n := range each {
-				h.mustSend(boss, "stock", id, []string{"close", "side", "set", "open"}[n%4], "", "")
+				h.MustSend(boss, "stock", id, []string{"close", "side", "set", "open"}[n%4], "")
 			}
 		})
 	}
@@ -217,10 +75,10 @@ func TestAWatcherHearsEachEntryInOrder(t *testing.T) {
 }
 
 // holdEntries holds what was heard of an instance against its history.
-func (h *house) holdEntries(id string, entries []heard) {
+func (h *harness) holdEntries(id string, entries []heard) {
 	h.t.Helper()
 	var history []data.Value
-	for _, e := range h.storedHistory(h.store, mustID(h.t, id)).Elements() {
+	for _, e := range h.StoredHistory(h.Store, h.ID(id)).Elements() {
 		history = append(history, e)
 	}
 	for _, e := range entries {
@@ -248,33 +106,24 @@ func (h *house) holdEntries(id string, entries []heard) {
 	if last := entries[len(entries)-1].Sequence; int(last) != len(history) {
 		h.t.Errorf("the last entry of %s that was heard is %d of %d", id, last, len(history))
 	}
-	if states := h.instance(id); states != entries[len(entries)-1].States {
-		h.t.Errorf("the last states are %s, want %s", entries[len(entries)-1].States, states)
+	if got, want := entries[len(entries)-1].States, string(h.stored(id).Record.States); got != want {
+		h.t.Errorf("the last states are %s, want %s", got, want)
 	}
-}
-
-func (h *house) instance(id string) (states string) {
-	for _, s := range h.instances("stock") {
-		if s.name == id {
-			return string(s.record.States)
-		}
-	}
-	return ""
 }
 
 func TestAWatcherHearsOnlyWhatItMaySee(t *testing.T) {
-	h := newStockHouse(t)
-	id := h.create(boss, "stock", "")
+	h := start(t, workflow.Options{})
+	id := h.Make(boss, "stock", "")
 	ears := map[string]*ear{
 		"all": h.listen(watch.Request{Caller: guest}), "one": h.listen(watch.Request{Caller: guest, InstanceID: id}),
 		"members": h.listen(watch.Request{Caller: member}),
 	}
-	h.mustSend(boss, "stock", id, "set", "", "")
-	h.mustSend(boss, "stock", id, "close", `{"secret":true}`, "") // hidden as this leaves it
-	h.mustSend(boss, "stock", id, "set", "", "")
-	h.mustSend(boss, "stock", id, "open", `{"secret":false}`, "")
-	h.create(boss, "stock", `{"secret":true}`)
-	h.mustSend(boss, "stock", id, "side", "", "")
+	h.MustSend(boss, "stock", id, "set", "")
+	h.MustSend(boss, "stock", id, "close", `{"secret":true}`) // hidden as this leaves it
+	h.MustSend(boss, "stock", id, "set", "")
+	h.MustSend(boss, "stock", id, "open", `{"secret":false}`)
+	h.Make(boss, "stock", `{"secret":true}`)
+	h.MustSend(boss, "stock", id, "side", "")
 	for _, name := range []string{"all", "one"} {
 		ears[name].expect(name, "2 set", "5 open", "6 side")
 	}
@@ -282,8 +131,8 @@ func TestAWatcherHearsOnlyWhatItMaySee(t *testing.T) {
 }
 
 func TestAWatchIsRefused(t *testing.T) {
-	h := newStockHouse(t)
-	id, hidden := h.create(boss, "stock", ""), h.create(boss, "stock", `{"secret":true}`)
+	h := start(t, workflow.Options{})
+	id, hidden := h.Make(boss, "stock", ""), h.Make(boss, "stock", `{"secret":true}`)
 	for _, c := range []struct {
 		name string
 		req  watch.Request
@@ -305,9 +154,6 @@ func TestAWatchIsRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 		}
 	}
-	if n := h.feeds("stock"); n != 0 {
-		t.Errorf("refused watches left %d feeds", n)
-	}
 	failed := errors.New("the writer is gone")
 	if err := h.Watch(t.Context(), &watch.Request{Caller: boss, WorkflowID: "stock"}, func(watch.Event) error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("got %v, want the error of yield", err)
@@ -315,16 +161,16 @@ func TestAWatchIsRefused(t *testing.T) {
 }
 
 func TestAWatchHasAFilter(t *testing.T) {
-	h := newStockHouse(t)
-	id := h.create(boss, "stock", "")
+	h := start(t, workflow.Options{})
+	id := h.Make(boss, "stock", "")
 	byData := h.listen(watch.Request{Caller: member, Filter: `{"svcPublic.a":{"$gte":2}}`})
 	byNode := h.listen(watch.Request{Caller: member, InstanceID: id, Filter: `{"states":{"$elemMatch":{"stateMachineId":"main","nodeId":"closed"}}}`})
 	byPrivate := h.listen(watch.Request{Caller: boss, Filter: `{"svcPrivate.p":7}`})
 	byID := h.listen(watch.Request{Caller: member, Filter: fmt.Sprintf(`{"_id":%q,"workflowId":"stock"}`, id)})
 	for n, name := range []string{"set", "close", "set", "side", "open", "set"} {
-		h.mustSend(boss, "stock", id, name, fmt.Sprintf(`{"svcPublic":{"a":%d},"svcPrivate":{"p":%d}}`, n, n+5), "")
+		h.MustSend(boss, "stock", id, name, fmt.Sprintf(`{"svcPublic":{"a":%d},"svcPrivate":{"p":%d}}`, n, n+5))
 	}
-	h.create(boss, "stock", `{"a":9}`)
+	h.Make(boss, "stock", `{"a":9}`)
 	byData.expect("by data", "4 set", "5 side", "6 open", "7 set", "1 ")
 	byNode.expect("by node", "3 close", "4 set", "5 side")
 	byPrivate.expect("by private data", "4 set")
@@ -332,20 +178,20 @@ func TestAWatchHasAFilter(t *testing.T) {
 }
 
 func TestAWorkflowWatchGoesOnWhereItWas(t *testing.T) {
-	h := newStockHouse(t)
-	id := h.create(boss, "stock", "")
+	h := start(t, workflow.Options{})
+	id := h.Make(boss, "stock", "")
 	first := h.watch(watch.Request{Caller: member}, nil)
 	opened := first.next()
 	for range 3 {
-		h.mustSend(boss, "stock", id, "set", "", "")
+		h.MustSend(boss, "stock", id, "set", "")
 	}
-	h.mustSend(boss, "stock", id, "close", `{"secret":true}`, "")
-	h.mustSend(boss, "stock", id, "open", `{"secret":false}`, "")
+	h.MustSend(boss, "stock", id, "close", `{"secret":true}`)
+	h.MustSend(boss, "stock", id, "open", `{"secret":false}`)
 	entries := first.expect("the first time", "2 set", "3 set", "4 set", "5 close", "6 open")
 	if err := first.end(); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	h.mustSend(boss, "stock", id, "side", "", "") // while nobody watches
+	h.MustSend(boss, "stock", id, "side", "") // while nobody watches
 	resume := func(place string, who *identity.Principal) *ear {
 		e := h.watch(watch.Request{Caller: who, LastEventID: place}, nil)
 		if got := e.next(); got.Kind != watch.Opened || got.ID != place {
@@ -360,7 +206,7 @@ func TestAWorkflowWatchGoesOnWhereItWas(t *testing.T) {
 	for _, lost := range []string{"x", "-", epoch, epoch + "-", epoch + "-9999", epoch + "--1", epoch + "-" + place + "x", "00000000-" + place, place, "18446744073709551616", epoch + "-18446744073709551615"} {
 		e := resume(lost, member)
 		got := e.expect("resumed at "+lost, "lost")
-		h.mustSend(boss, "stock", id, "set", "", "")
+		h.MustSend(boss, "stock", id, "set", "")
 		if next := e.next(); next.Kind != watch.Entry || next.Sequence < 8 {
 			t.Errorf("resumed at %s: heard %s, want the entry that came then", lost, next)
 		}
@@ -369,15 +215,15 @@ func TestAWorkflowWatchGoesOnWhereItWas(t *testing.T) {
 		}
 		resume(got[0].ID, member).next() // fails when nothing comes, or the watch ends
 	}
-	h.restart()
+	h.Restart()
 	resume(entries[1].ID, member).expect("after a restart", "lost")
 }
 
 func TestAnInstanceWatchGoesOnFromTheStore(t *testing.T) {
-	h := newStockHouse(t)
-	id := h.create(boss, "stock", "")
+	h := start(t, workflow.Options{})
+	id := h.Make(boss, "stock", "")
 	for _, name := range []string{"set", "close", "side", "open"} {
-		h.mustSend(boss, "stock", id, name, "", "")
+		h.MustSend(boss, "stock", id, name, "")
 	}
 	check := func(when string) {
 		t.Helper()
@@ -398,62 +244,18 @@ func TestAnInstanceWatchGoesOnFromTheStore(t *testing.T) {
 		}
 	}
 	check("at once")
-	h.restart()
+	h.Restart()
 	check("after a restart")
 	e := h.listen(watch.Request{Caller: member, InstanceID: id, LastEventID: "5"})
-	h.mustSend(boss, "stock", id, "side", "", "")
+	h.MustSend(boss, "stock", id, "side", "")
 	e.expect("what comes then", "6 side")
 }
 
-// TestASlowWatcherLosesItsPlaceAndHoldsNobodyUp also holds what a feed keeps.
-func TestASlowWatcherLosesItsPlaceAndHoldsNobodyUp(t *testing.T) {
-	h := newStockHouse(t)
-	ids := h.fill("stock", slices.Repeat([]string{"{}"}, 64))
-	hold := make(chan struct{})
-	slow := h.watch(watch.Request{Caller: member}, hold)
-	one := h.watch(watch.Request{Caller: member, InstanceID: ids[0]}, hold)
-	filtered := h.watch(watch.Request{Caller: member, InstanceID: ids[0], Filter: `{"svcPublic.a":null}`}, hold)
-	for _, e := range []*ear{slow, one, filtered} {
-		e.expect("at first", "open")
-		hold <- struct{}{}
-	}
-	first := h.mustSend(boss, "stock", ids[0], "set", "", "")
-	slow.expect("the first entry", "2 set")
-	one.expect("the first entry", "2 set")
-	filtered.expect("the first entry", "2 set")
-	var wg sync.WaitGroup
-	const each = 4096/64 + 20
-	for g := range 64 { // all watchers hang in yield
-		wg.Go(func() {
-			for range each {
-				h.mustSend(boss, "stock", ids[g], "set", "", "")
-			}
-		})
-	}
-	wg.Wait()
-	for range 4096 + 10 {
-		f := h.watches.Feeds("stock", mustID(t, ids[0]))[1]        // the instance's own
-		f.Publish(&watch.Item{ID: mustID(t, ids[0]), Sequence: 1}) // seen already: fills the feed
-	}
-	h.mustSend(boss, "stock", ids[0], "close", "", "")
-	close(hold)
-	heard := slow.until(fmt.Sprintf("%d close", first.Sequence+each+1))
-	if heard[0] != "lost" || slices.Contains(heard[1:], "lost") || len(heard) > 4096+2 || len(heard) < 4096/2 {
-		t.Errorf("a slow watcher heard %d events, the first is %q; want it to be told once that it lost some, and then the newest", len(heard), heard[0])
-	}
-	var want []string
-	for n := range each {
-		want = append(want, fmt.Sprintf("%d set", n+3))
-	}
-	one.expect("one instance is read from the store again", append(want, fmt.Sprintf("%d close", each+3))...)
-	filtered.expect("with a filter that cannot be", "lost", fmt.Sprintf("%d close", each+3))
-}
-
 func TestStopWatchingEndsAllWatches(t *testing.T) {
-	h := newStockHouse(t)
-	id := h.create(boss, "stock", "")
+	h := start(t, workflow.Options{})
+	id := h.Make(boss, "stock", "")
 	ears := []*ear{h.listen(watch.Request{Caller: member}), h.listen(watch.Request{Caller: member, InstanceID: id})}
-	h.mustSend(boss, "stock", id, "close", "", "")
+	h.MustSend(boss, "stock", id, "close", "")
 	h.StopWatching()
 	h.StopWatching()
 	for n, e := range ears {
@@ -466,12 +268,13 @@ func TestStopWatchingEndsAllWatches(t *testing.T) {
 			t.Errorf("a new watch: got %v, want ErrUnavailable", err)
 		}
 	}
-	h.mustSend(boss, "stock", id, "set", "", "") // events go on
+	h.MustSend(boss, "stock", id, "set", "") // events go on
 }
 
 // TestStopWatchingIsHeardUnderLoad: a watcher that never catches up ends, too.
 func TestStopWatchingIsHeardUnderLoad(t *testing.T) {
-	h := newStockHouse(t)
+	h := start(t, workflow.Options{})
+	id := h.Make(boss, "stock", "")
 	ended := make(chan error, 1)
 	told := 0
 	go func() {
@@ -479,7 +282,7 @@ func TestStopWatchingIsHeardUnderLoad(t *testing.T) {
 			if told++; told == 3 {
 				h.StopWatching()
 			}
-			h.watches.Feeds("stock", persistence.ID{})[0].Publish(&watch.Item{Gap: true})
+			h.MustSend(boss, "stock", id, "set", "")
 			return nil
 		})
 	}()
@@ -495,8 +298,8 @@ func TestStopWatchingIsHeardUnderLoad(t *testing.T) {
 
 // TestAWatcherIsAskedForAgain: rights are those of the moment.
 func TestAWatcherIsAskedForAgain(t *testing.T) {
-	h := newStockHouse(t)
-	id := h.create(boss, "stock", "")
+	h := start(t, workflow.Options{})
+	id := h.Make(boss, "stock", "")
 	var now atomic.Pointer[identity.Principal]
 	var gone atomic.Bool
 	withdrawn := errors.New("withdrawn")
@@ -508,16 +311,16 @@ func TestAWatcherIsAskedForAgain(t *testing.T) {
 		return now.Load(), nil
 	}
 	all, one := h.listen(watch.Request{Caller: member, Reauthorize: again}), h.listen(watch.Request{Caller: member, InstanceID: id, Reauthorize: again})
-	h.mustSend(boss, "stock", id, "set", `{"secret":true}`, "")
+	h.MustSend(boss, "stock", id, "set", `{"secret":true}`)
 	all.expect("a member", "2 set")
 	one.expect("a member", "2 set")
 	now.Store(guest)
-	h.mustSend(boss, "stock", id, "set", "", "")
-	h.mustSend(boss, "stock", id, "close", `{"secret":false}`, "")
+	h.MustSend(boss, "stock", id, "set", "")
+	h.MustSend(boss, "stock", id, "close", `{"secret":false}`)
 	all.expect("who became a guest", "4 close")
 	one.expect("who became a guest", "4 close")
 	gone.Store(true)
-	h.mustSend(boss, "stock", id, "open", "", "")
+	h.MustSend(boss, "stock", id, "open", "")
 	for name, e := range map[string]*ear{"all": all, "one": one} {
 		if err := e.ended(); !errors.Is(err, withdrawn) {
 			t.Errorf("%s: ended with %v, want the error of Reauthorize", name, err)
@@ -531,23 +334,39 @@ func TestAWatcherIsAskedForAgain(t *testing.T) {
 // TestWhatIsAcknowledgedAfterTheOpeningIsHeard: watches open while events are on
 // their way, also several at a time.
 func TestWhatIsAcknowledgedAfterTheOpeningIsHeard(t *testing.T) {
-	h := newStockHouse(t)
-	const senders = 3
-	ids := h.fill("stock", slices.Repeat([]string{"{}"}, senders))
-	for range 40 {
+	h := start(t, workflow.Options{})
+	const senders, rounds = 3, 40
+	var definitions []string
+	for n := range rounds {
+		definitions = append(definitions, stock(fmt.Sprintf("stock%d", n), 1))
+	}
+	h.Publish(definitions...)
+	for n := range rounds { // each begins with new feeds
+		workflowID := fmt.Sprintf("stock%d", n)
+		ids := h.Fill(workflowID, slices.Repeat([]string{"{}"}, senders+1))
+		busy, ids := ids[senders], ids[:senders]
 		var wg sync.WaitGroup
 		var acked [senders]atomic.Uint64 // perhaps one less than what is acknowledged
 		var enough atomic.Bool
 		for g, id := range ids {
 			wg.Go(func() {
 				for !enough.Load() {
-					acked[g].Store(h.mustSend(boss, "stock", id, "set", "", "").Sequence)
+					acked[g].Store(h.MustSend(boss, workflowID, id, "set", "").Sequence)
 				}
 			})
 		}
-		await(t, "events", func() bool { return acked[0].Load() > 0 && acked[1].Load() > 0 && acked[2].Load() > 0 })
-		all := []*ear{h.watch(watch.Request{Caller: member}, nil), h.watch(watch.Request{Caller: member}, nil)}
-		one := h.watch(watch.Request{Caller: member, InstanceID: ids[0]}, nil)
+		for range 3 { // so that one is on its way when the instance answers
+			wg.Go(func() {
+				for !enough.Load() {
+					h.MustSend(boss, workflowID, busy, "set", "")
+				}
+			})
+		}
+		workflowtest.Await(t, "events", func() bool { return acked[0].Load() > 0 && acked[1].Load() > 0 && acked[2].Load() > 0 })
+		every := watch.Request{Caller: member, WorkflowID: workflowID}
+		all := []*ear{h.watch(every, nil), h.watch(every, nil)}
+		every.InstanceID, every.Filter = busy, `{"svcPublic.u":null}` // with a filter, what was missed is lost
+		one := h.watch(every, nil)
 		opened, atOpening := one.next(), map[string]uint64{}
 		for _, e := range all {
 			e.expect("at first", "open")
@@ -558,11 +377,11 @@ func TestWhatIsAcknowledgedAfterTheOpeningIsHeard(t *testing.T) {
 		enough.Store(true)
 		wg.Wait()
 		place, _ := strconv.ParseUint(opened.ID, 10, 64)
-		for n := place + 1; n <= acked[0].Load(); n++ {
-			one.expect("one instance, without anything behind", fmt.Sprintf("%d set", n))
+		for n := place + 1; n <= h.MustLook(boss, workflowID, busy).Sequence; n++ {
+			one.expect("one instance", fmt.Sprintf("%d set", n))
 		}
 		for _, id := range ids {
-			h.mustSend(boss, "stock", id, "close", "", "")
+			h.MustSend(boss, workflowID, id, "close", "")
 		}
 		for _, e := range all {
 			h.holdSince(e, ids, atOpening)
@@ -570,44 +389,18 @@ func TestWhatIsAcknowledgedAfterTheOpeningIsHeard(t *testing.T) {
 		for _, e := range append(all, one) {
 			_ = e.end()
 		}
-		h.watches.Sweep(time.Now().Add(2 * time.Minute)) // so that each round begins with new feeds
 	}
-}
-
-// TestNothingIsMissedWhileAWatchOpens: with a filter what was missed cannot be
-// read again, so that it would show.
-func TestNothingIsMissedWhileAWatchOpens(t *testing.T) {
-	h := newStockHouse(t)
-	id := h.create(boss, "stock", "")
-	var wg sync.WaitGroup
-	var stopping atomic.Bool
-	for range 6 { // so that one is on its way when the instance answers
-		wg.Go(func() {
-			for !stopping.Load() {
-				h.mustSend(boss, "stock", id, "set", "", "")
-			}
-		})
-	}
-	for range 100 {
-		e := h.watch(watch.Request{Caller: member, InstanceID: id, Filter: `{"svcPublic.u":null}`}, nil)
-		place, _ := strconv.ParseUint(e.next().ID, 10, 64)
-		if got := e.next(); got.Kind != watch.Entry || got.Sequence != place+1 {
-			t.Errorf("opened at %d, heard %s first", place, got)
-		}
-		_ = e.end()
-	}
-	stopping.Store(true)
-	wg.Wait()
 }
 
 // holdSince listens until each instance is closed, and holds that no entry was
 // missed since the opening.
-func (h *house) holdSince(e *ear, ids []string, atOpening map[string]uint64) {
+func (h *harness) holdSince(e *ear, ids []string, atOpening map[string]uint64) {
 	h.t.Helper()
 	last := map[string]uint64{}
 	for closed := 0; closed < len(ids); {
 		got := e.next()
 		switch before, ok := last[got.InstanceID]; {
+		case got.Kind == watch.Entry && !slices.Contains(ids, got.InstanceID):
 		case got.Kind != watch.Entry:
 			h.t.Fatalf("heard %s", got)
 		case ok && got.Sequence != before+1:
@@ -625,60 +418,50 @@ func (h *house) holdSince(e *ear, ids []string, atOpening map[string]uint64) {
 // TestTwoWatchesThatOpenWhileTheDiskHangsMissNothing: the feed is there, but a
 // commit on its way does not know of it.
 func TestTwoWatchesThatOpenWhileTheDiskHangsMissNothing(t *testing.T) {
-	disk := storetest.NewDisk()
-	h := newHouseOn(t, disk, Options{})
-	h.publish(leave, order, stock("stock", 1))
-	id := h.create(boss, "stock", "")
-	hanging := disk.Hold()
-	var wg sync.WaitGroup
-	wg.Go(func() { h.mustSend(boss, "stock", id, "set", "", "") })
-	<-hanging
-	var ears []*ear
-	for range 3 {
-		ears = append(ears, h.watch(watch.Request{Caller: member}, nil))
-		await(t, "the feed", func() bool { return h.feeds("stock") == 1 })
-	}
-	early := make([]bool, len(ears))
-	late := time.After(50 * time.Millisecond)
-	for n, e := range ears {
-		select {
-		case <-e.events:
-			early[n] = true
-		case <-late: // once, for all of them
-			closed := make(chan time.Time)
-			close(closed)
-			late = closed
+	synctest.Test(t, func(t *testing.T) {
+		h := start(t, workflow.Options{})
+		id := h.Make(boss, "stock", "")
+		hanging := h.Disk.Hold()
+		var wg sync.WaitGroup
+		wg.Go(func() { h.MustSend(boss, "stock", id, "set", "") })
+		<-hanging
+		var ears []*ear
+		for range 3 {
+			ears = append(ears, h.watch(watch.Request{Caller: member}, nil))
+			synctest.Wait() // it waits for the commit, or is open
 		}
-	}
-	disk.Release()
-	wg.Wait()
-	for n, e := range ears {
-		if early[n] { // it was open before the event was acknowledged
-			e.expect("what was acknowledged after the opening", "2 set")
-		} else {
+		for _, e := range ears {
+			if len(e.events) > 0 {
+				t.Errorf("heard %s while a commit is on its way that does not know of the feed", <-e.events)
+			}
+		}
+		h.Disk.Release()
+		wg.Wait()
+		for _, e := range ears {
 			e.expect("at first", "open")
 		}
-	}
-	h.mustSend(boss, "stock", id, "close", "", "")
-	for _, e := range ears {
-		e.expect("what comes then", "3 close")
-	}
+		h.MustSend(boss, "stock", id, "close", "")
+		for _, e := range ears {
+			e.expect("what comes then", "3 close")
+		}
+		for _, e := range ears {
+			_ = e.end()
+		}
+	})
 }
 
 // TestAnEntryWhoseOutcomeIsUnknown is a gap in the stream of all, and read again
 // for one instance, as far as it may be seen.
 func TestAnEntryWhoseOutcomeIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := storetest.NewDisk()
-		h := newHouseOn(t, disk, Options{})
-		h.publish(leave, order, stock("stock", 1))
-		open, hidden := h.create(boss, "stock", ""), h.create(boss, "stock", "")
+		h := start(t, workflow.Options{})
+		open, hidden := h.Make(boss, "stock", ""), h.Make(boss, "stock", "")
 		all, one, secret := h.listen(watch.Request{Caller: member}), h.listen(watch.Request{Caller: guest, InstanceID: open}), h.listen(watch.Request{Caller: guest, InstanceID: hidden})
-		hanging := disk.Hold()
+		hanging := h.Disk.Hold()
 		var wg sync.WaitGroup
 		for id, body := range map[string]string{open: "", hidden: `{"secret":true}`} {
 			wg.Go(func() {
-				if _, err := h.send(boss, "stock", id, "close", body, ""); !errors.Is(err, failure.ErrOutcomeUnknown) {
+				if _, err := h.Try(boss, "stock", id, "close", body, ""); !errors.Is(err, failure.ErrOutcomeUnknown) {
 					t.Errorf("got %v, want ErrOutcomeUnknown", err)
 				}
 			})
@@ -690,13 +473,13 @@ func TestAnEntryWhoseOutcomeIsUnknown(t *testing.T) {
 			t.Errorf("a watch while the disk hangs: %v, want ErrUnavailable", err)
 		}
 		all.expect("while the outcome is not known", "lost", "lost")
-		disk.Release()
+		h.Disk.Release()
 		clocktest.Advance(2 * time.Second)
 		for _, id := range []string{open, hidden} {
-			h.mustSend(boss, "stock", id, "side", "", "")
+			h.MustSend(boss, "stock", id, "side", "")
 		}
 		synctest.Wait() // all is heard: rights are those of the moment
-		h.mustSend(boss, "stock", hidden, "open", `{"secret":false}`, "")
+		h.MustSend(boss, "stock", hidden, "open", `{"secret":false}`)
 		all.expect("afterwards", "3 side", "3 side", "4 open")
 		one.expect("the one that may be seen", "2 close", "3 side")
 		secret.expect("the one that was hidden", "4 open")
@@ -711,9 +494,8 @@ func TestAnEntryWhoseOutcomeIsUnknown(t *testing.T) {
 // TestAWatcherHearsThatThereIsNothing also when others have something to hear.
 func TestAWatcherHearsThatThereIsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, Options{})
-		h.publish(leave, order, stock("stock", 1))
-		id := h.create(boss, "stock", "")
+		h := start(t, workflow.Options{})
+		id := h.Make(boss, "stock", "")
 		quiet := h.listen(watch.Request{Caller: member, Filter: `{"svcPublic.a":"never"}`})
 		loud := h.listen(watch.Request{Caller: member, InstanceID: id})
 		quiet.beats.Store(true)
@@ -721,8 +503,8 @@ func TestAWatcherHearsThatThereIsNothing(t *testing.T) {
 		begun := time.Now()
 		for range 20 {
 			clocktest.Advance(3 * time.Second)
-			h.mustSend(boss, "stock", id, "set", "", "")
-			loud.expect("an entry every 3 s", fmt.Sprintf("%d set", h.mustLoad(boss, "stock", id).Sequence))
+			h.MustSend(boss, "stock", id, "set", "")
+			loud.expect("an entry every 3 s", fmt.Sprintf("%d set", h.MustLook(boss, "stock", id).Sequence))
 		}
 		beats := len(quiet.events)
 		if want := int(time.Since(begun)/heartbeatEvery) - 1; beats < want || beats > want+1 {
@@ -742,29 +524,22 @@ func TestAWatcherHearsThatThereIsNothing(t *testing.T) {
 
 func TestAFeedIsForgottenWhenNobodyCameBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, Options{})
-		h.publish(leave, order, stock("stock", 1))
-		id := h.create(boss, "stock", "")
+		h := start(t, workflow.Options{})
+		id := h.Make(boss, "stock", "")
 		e := h.watch(watch.Request{Caller: member}, nil)
 		place := e.next().ID
 		clocktest.Advance(3 * time.Minute)
-		if n := h.feeds("stock"); n != 1 {
-			t.Fatalf("%d feeds while one is watched", n)
-		}
 		if err := e.end(); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		h.mustSend(boss, "stock", id, "set", "", "")
-		clocktest.Advance(time.Minute - 2*sweepEvery)
+		h.MustSend(boss, "stock", id, "set", "")
+		clocktest.Advance(time.Minute - 2*time.Second)
 		back := h.listen(watch.Request{Caller: member, LastEventID: place})
 		back.expect("in time", "2 set")
 		if err := back.end(); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		clocktest.Advance(time.Minute + 2*sweepEvery)
-		if n := h.feeds("stock"); n != 0 {
-			t.Errorf("%d feeds are still kept", n)
-		}
+		clocktest.Advance(time.Minute + 2*time.Second)
 		late := h.listen(watch.Request{Caller: member, LastEventID: place})
 		late.expect("too late", "lost")
 		if err := late.end(); !errors.Is(err, context.Canceled) {
@@ -772,15 +547,3 @@ func TestAFeedIsForgottenWhenNobodyCameBack(t *testing.T) {
 		}
 	})
 }
-
-// feeds is how many feeds of a workflow and its instances there are.
-func (h *house) feeds(workflow string) int {
-	n := len(h.watches.Feeds(workflow, persistence.ID{})) // the workflow's own
-	for _, s := range h.instances(workflow) {
-		n += len(h.watches.Feeds(workflow, s.id)) - len(h.watches.Feeds(workflow, persistence.ID{}))
-	}
-	return n
-}
-
-// heartbeatEvery is how often a watcher is told that nothing happened.
-const heartbeatEvery = 15 * time.Second

@@ -1,0 +1,80 @@
+package catalog_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"troupe/actors/failure"
+	"troupe/actors/query"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/statemachine/document"
+)
+
+func TestAnIndexThatGoesFreesItsKeysAndItsNumberIsNotUsedAgain(t *testing.T) {
+	h := workflowtest.Start(t, workflowtest.Options{})
+	h.Publish(workflowtest.Stock("stock", 1, "svcPublic.a", "svcPublic.t"), workflowtest.Stock("other", 1, "svcPublic.a"))
+	h.Fill("stock", workflowtest.Publics(5, 100))
+	h.Fill("other", workflowtest.Publics(6, 100))
+	h.AwaitIndexes()
+	row, _ := h.IndexRow("stock", "svcPublic.a")
+	if h.IndexRows(row.Number) < 100 {
+		t.Fatalf("the index has %d rows, want one for each instance", h.IndexRows(row.Number))
+	}
+	h.Publish(workflowtest.Stock("stock", 2, "svcPublic.t"), workflowtest.Stock("other", 1, "svcPublic.a"))
+	h.AwaitIndexes()
+	if got := h.IndexRows(row.Number); got != 0 {
+		t.Errorf("an index that is gone has %d rows", got)
+	}
+	h.CheckIndexes()
+	if _, _, err := workflowtest.IDs(t, h.Query, query.Request{Caller: workflowtest.Boss, WorkflowID: "stock", Sort: "svcPublic.a"}); !errors.Is(err, failure.ErrInvalid) {
+		t.Errorf("sorted by an index that is gone: got %v, want ErrInvalid", err)
+	}
+	h.Restart()
+	h.Publish(workflowtest.Stock("stock", 3, "svcPublic.a", "svcPublic.t"))
+	h.AwaitIndexes()
+	again, ok := h.IndexRow("stock", "svcPublic.a")
+	if !ok || again.Number <= row.Number || again.Number <= 3 {
+		t.Errorf("the index that came again is %+v, before it was %+v", again, row)
+	}
+	if kept, ok := h.IndexRow("other", "svcPublic.a"); !ok || kept.State != workflowtest.Whole {
+		t.Errorf("the index of a workflow whose file is gone is %+v, %v", kept, ok)
+	}
+	h.CheckIndexes()
+}
+
+// TestAPathThatCannotBeIndexedIsAFault: it must not be stored, because a
+// restart would meet it again.
+func TestAPathThatCannotBeIndexedIsAFault(t *testing.T) {
+	h := workflowtest.Start(t, workflowtest.Options{})
+	h.Publish(workflowtest.Order)
+	for _, path := range []string{"svcPublic" + strings.Repeat(".a", 25), "svcPublic" + strings.Repeat(".0", 12)} {
+		err := h.Catalog.Publish(h.Sources(workflowtest.Stock("stock", 1, path)))
+		var faults document.Faults
+		if !errors.As(err, &faults) {
+			t.Errorf("%s: got %v, want faults", path, err)
+		}
+	}
+	h.Make(workflowtest.John, "order", "")
+	h.Restart()
+	h.Make(workflowtest.John, "order", "")
+}
+
+// TestIndexesSurviveASetThatIsRefused: what is not published changes nothing.
+func TestIndexesSurviveASetThatIsRefused(t *testing.T) {
+	h := workflowtest.Start(t, workflowtest.Options{})
+	h.Publish(workflowtest.Stock("stock", 1, "svcPublic.a"))
+	h.Fill("stock", workflowtest.Publics(8, 20))
+	h.AwaitIndexes()
+	if err := h.Catalog.Publish(h.Sources(workflowtest.Stock("stock", 1, "svcPublic.t"))); err == nil {
+		t.Error("other content under a version that has instances was taken")
+	}
+	if row, ok := h.IndexRow("stock", "svcPublic.a"); !ok || row.State != workflowtest.Whole {
+		t.Errorf("the index is %+v", row)
+	}
+	if _, ok := h.IndexRow("stock", "svcPublic.t"); ok {
+		t.Error("there is an index of a definition that was refused")
+	}
+	h.Make(workflowtest.Boss, "stock", `{"a":1}`)
+	h.CheckIndexes()
+}

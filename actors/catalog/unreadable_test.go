@@ -1,0 +1,178 @@
+package catalog_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/failure"
+	"troupe/actors/query"
+	"troupe/actors/watch"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence"
+	"troupe/persistence/storetest"
+)
+
+// TestAnAcknowledgedCreateIsReadableAfterAPublishOfUnknownOutcome: other content
+// takes a version while the disk hangs, and it is not known whether it is durable.
+// Whatever a create is acknowledged with then is what the store has after a crash.
+func TestAnAcknowledgedCreateIsReadableAfterAPublishOfUnknownOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := storetest.NewDisk()
+		h := workflowtest.Start(t, workflowtest.Options{Disk: disk})
+		before := strings.NewReplacer("initial: a", "initial: open", "a: {on", "open: {on").Replace(plain)
+		h.Publish(workflowtest.Leave, before)
+		synctest.Wait() // the builder has looked at the indexes: the clock stands still for who waits for a mutex
+		hanging := disk.Hold()
+		published := make(chan error, 1)
+		go func() { published <- h.Catalog.Publish(h.Sources(workflowtest.Leave, plain)) }()
+		<-hanging
+		crashed := disk.AfterCrash() // between the two: nothing of the set may be there
+		if err := <-published; !errors.Is(err, persistence.ErrOutcomeUnknown) {
+			t.Fatalf("while the disk hangs: got %v, want ErrOutcomeUnknown", err)
+		}
+		if _, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "plain"}); !errors.Is(err, failure.ErrUnavailable) {
+			t.Errorf("a create before the outcome is known: got %v, want ErrUnavailable", err)
+		}
+		disk.Release()
+		storetest.AwaitAccepting(t, h.Store, true)
+		id := h.Make(john, "plain", "")
+		h.Disk = disk.AfterCrash()
+		h.Restart()
+		h.MustSend(john, "plain", id, "go", "")
+
+		h.End()
+		h.Disk = crashed
+		h.Begin()
+		h.Publish(workflowtest.Leave, plain)
+		id = h.Make(john, "plain", "")
+		h.Restart()
+		h.MustSend(john, "plain", id, "go", "")
+	})
+}
+
+// TestPublishingAgainTellsWhenTheSetIsDurable: the set of an unknown outcome is in
+// use, but not confirmed before it is on the disk.
+func TestPublishingAgainTellsWhenTheSetIsDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := storetest.NewDisk()
+		h := workflowtest.Start(t, workflowtest.Options{Disk: disk})
+		synctest.Wait() // the builder has looked at the indexes
+		disk.Hold()
+		for range 2 {
+			if err := h.Catalog.Publish(h.Sources(workflowtest.Leave, plain)); !errors.Is(err, persistence.ErrOutcomeUnknown) {
+				t.Fatalf("while the disk hangs: got %v, want ErrOutcomeUnknown", err)
+			}
+		}
+		disk.Release()
+		storetest.AwaitAccepting(t, h.Store, true)
+		h.Publish(workflowtest.Leave, plain)
+		store, err := disk.AfterCrash().Open(persistence.Options{Log: zerolog.Nop()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Load(persistence.DefinitionKey(nil, "plain", 1)); err != nil {
+			t.Errorf("the confirmed definition after a crash: %v", err)
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// spoil replaces a part of the stored definition plain, as another release could have
+// written it.
+func spoil(t *testing.T, h *workflowtest.Router, before, after string) {
+	t.Helper()
+	key := persistence.DefinitionKey(nil, "plain", 1)
+	text, err := h.Store.Load(key)
+	if err != nil || !strings.Contains(string(text), before) {
+		t.Fatalf("the stored definition is %s, %v", text, err)
+	}
+	h.Overwrite(persistence.Meta, key, []byte(strings.Replace(string(text), before, after, 1)))
+	h.Restart()
+}
+
+// TestInstancesOfAnUnreadableDefinitionAreNotGone: every request for them fails with
+// failure.ErrExecution, whatever it is; the catalog names the definition, and all else goes
+// on.
+func TestInstancesOfAnUnreadableDefinitionAreNotGone(t *testing.T) {
+	h := workflowtest.Start(t, workflowtest.Options{})
+	h.Publish(workflowtest.Leave, plain)
+	id, other := h.Make(john, "plain", ""), h.Make(john, "leave", "")
+	if err := h.Catalog.Readable(); err != nil {
+		t.Errorf("readable definitions: got %v", err)
+	}
+	spoil(t, h, "go: b", "go: nowhere")
+	look := &workflow.LoadRequest{Caller: john, WorkflowID: "plain", InstanceID: id}
+	for name, err := range map[string]error{
+		"load":     second(h.Look(john, "plain", id)),
+		"send":     second(h.Try(john, "plain", id, "go", "", "")),
+		"create":   second(h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "plain"})),
+		"a retry":  second(h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "plain", Retry: workflow.Retry{Key: "k"}})),
+		"query":    second(h.Query(t.Context(), &query.Request{Caller: john, WorkflowID: "plain"}, func([]byte) error { return nil })),
+		"events":   second(h.Events(t.Context(), look)),
+		"history":  second(h.History(t.Context(), &workflow.HistoryRequest{Caller: john, WorkflowID: "plain", InstanceID: id, Limit: 1})),
+		"watch":    h.Watch(t.Context(), &watch.Request{Caller: john, WorkflowID: "plain"}, func(watch.Event) error { return nil }),
+		"draft":    second(h.SaveDraft(t.Context(), &workflow.DraftRequest{FormRequest: workflow.FormRequest{Caller: john, WorkflowID: "plain", InstanceID: id}})),
+		"an index": h.Catalog.Publish(h.Sources(workflowtest.Leave, strings.Replace(plain, "id: plain", "id: plain\nindexes: [svcPublic.a]", 1))),
+	} {
+		if name == "an index" {
+			if err == nil {
+				t.Error("changed content took a version with an instance")
+			}
+		} else if !errors.Is(err, failure.ErrExecution) {
+			t.Errorf("%s: got %v, want ErrExecution", name, err)
+		}
+	}
+	if err := h.Catalog.Readable(); err == nil || !strings.Contains(err.Error(), "definition plain version 1: workflows/1.yaml:3:") || !strings.Contains(err.Error(), `unknown target "nowhere"`) {
+		t.Errorf("the catalog says %v", err)
+	}
+	if n := h.Log.Count(`"workflow":"plain"`); n == 0 {
+		t.Error("the log does not say why")
+	}
+	h.MustSend(john, "leave", other, "submit", "")
+	if got, _, err := workflowtest.IDs(t, h.Query, query.Request{Caller: john, WorkflowID: "leave"}); err != nil || len(got) != 1 {
+		t.Errorf("another workflow's list: got %v, %v", got, err)
+	}
+	for _, choice := range h.Choices(workflowtest.John) {
+		if choice.ID == "plain" {
+			t.Error("what cannot be created is a choice")
+		}
+	}
+	h.Publish(workflowtest.Leave, version2(plain)) // others can be published, and a new version of this
+	if _, err := h.Look(john, "plain", id); !errors.Is(err, failure.ErrExecution) {
+		t.Errorf("an instance of the unreadable version: got %v, want ErrExecution", err)
+	}
+	h.Make(john, "plain", "")
+	h.Restart()
+	if err := h.Catalog.Readable(); err == nil || !strings.Contains(err.Error(), "definition plain version 1:") {
+		t.Errorf("after a restart with a newer version: the catalog says %v", err)
+	}
+	spoil(t, h, "go: nowhere", "go: b")
+	h.MustSend(john, "plain", id, "go", "")
+	if err := h.Catalog.Readable(); err != nil {
+		t.Errorf("mended: the catalog says %v", err)
+	}
+}
+
+// TestAListGoesOnWithoutWhatCannotBeRead: where rights depend on the instance, one
+// whose definition cannot be read is shown to nobody.
+func TestAListGoesOnWithoutWhatCannotBeRead(t *testing.T) {
+	h := workflowtest.Start(t, workflowtest.Options{})
+	own := strings.Replace(plain, "id: plain", "id: plain\nallow: {read: {when: 'svcPublic.by == user.id'}}", 1)
+	h.Publish(workflowtest.Leave, own)
+	h.Make(john, "plain", `{"by":"john"}`)
+	h.Publish(workflowtest.Leave, version2(own))
+	second := h.Make(john, "plain", `{"by":"john"}`)
+	spoil(t, h, "go: b", "go: nowhere")
+	if got, _, err := workflowtest.IDs(t, h.Query, query.Request{Caller: john, WorkflowID: "plain"}); err != nil || len(got) != 1 || got[0] != second {
+		t.Errorf("got %v, %v, want %s alone", got, err, second)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

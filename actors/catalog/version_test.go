@@ -1,0 +1,98 @@
+package catalog_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"troupe/actors/failure"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/statemachine/document"
+)
+
+var john = workflowtest.John
+
+const plain = "id: plain\nversion: 1\nstateMachines: {m: {initial: a, states: {a: {on: {go: b}}, b: {type: final}}}}\n"
+
+func version2(text string) string { return strings.Replace(text, "version: 1", "version: 2", 1) }
+
+func TestInstancesStayOnTheirVersion(t *testing.T) {
+	h := workflowtest.Start(t, workflowtest.Options{})
+	h.Publish(plain)
+	old := h.Make(john, "plain", "")
+	h.Publish(version2(strings.NewReplacer("initial: a", "initial: c", "a: {on: {go: b}}", "c: {on: {jump: b}}").Replace(plain)))
+	fresh := h.Make(john, "plain", "")
+	h.Restart()
+	if got := string(h.MustSend(john, "plain", old, "go", "").Tail); !strings.Contains(got, `"b"`) {
+		t.Errorf("old version's event: got %s", got)
+	}
+	if _, err := h.Try(john, "plain", old, "jump", "", ""); !errors.Is(err, failure.ErrInvalid) {
+		t.Errorf("new version's event at an old instance: got %v", err)
+	}
+	if got := string(h.MustSend(john, "plain", fresh, "jump", "").Tail); !strings.Contains(got, `"b"`) {
+		t.Errorf("new version's event: got %s", got)
+	}
+}
+
+func TestChangedContentUnderAnOldVersion(t *testing.T) {
+	h := workflowtest.Start(t, workflowtest.Options{})
+	changed := strings.Replace(plain, "go:", "move:", 1)
+	h.Publish(plain)
+	h.Publish(changed) // nobody uses version 1 yet
+	id := h.Make(john, "plain", "")
+	h.MustSend(john, "plain", id, "move", "")
+	var faults document.Faults
+	err := h.Catalog.Publish(h.Sources(workflowtest.Order, plain))
+	if !errors.As(err, &faults) || !strings.Contains(err.Error(), "raise version to 2") {
+		t.Errorf("got %v, want a fault that advises to raise the version", err)
+	}
+	h.Restart()
+	if err := h.Catalog.Publish(h.Sources(plain)); err == nil {
+		t.Error("after a restart the changed content was taken")
+	}
+	h.Publish(changed)
+	h.Publish(version2(plain))
+	if err := h.Catalog.Publish(h.Sources(plain)); err == nil || !strings.Contains(err.Error(), "raise version to 3") {
+		t.Errorf("with a version 2 in the store: got %v, want a fault that advises a version that is free", err)
+	}
+}
+
+func TestAWorkflowWithoutItsFileTakesEventsAndNoCreates(t *testing.T) {
+	h := workflowtest.Start(t, workflowtest.Options{})
+	h.Publish(plain)
+	id := h.Make(john, "plain", "")
+	h.Publish(workflowtest.Order)
+	if _, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "plain"}); !errors.Is(err, failure.ErrNotFound) {
+		t.Errorf("create: got %v, want ErrNotFound", err)
+	}
+	h.Restart()
+	h.MustSend(john, "plain", id, "go", "")
+	if n := h.Catalog.Len(); n != 1 {
+		t.Errorf("%d workflows are listed, want 1", n)
+	}
+}
+
+func TestARacingCreateNeverMeetsReplacedContent(t *testing.T) {
+	h := workflowtest.Start(t, workflowtest.Options{})
+	changed := strings.Replace(plain, "go:", "move:", 1)
+	for round := range 20 {
+		name := "plain" + strings.Repeat("x", round)
+		one := strings.Replace(plain, "id: plain", "id: "+name, 1)
+		two := strings.Replace(changed, "id: plain", "id: "+name, 1)
+		h.Publish(one)
+		var wg sync.WaitGroup
+		var id string
+		wg.Go(func() { id = h.Make(john, name, "") })
+		err := h.Catalog.Publish(h.Sources(two))
+		wg.Wait()
+		event := "move"
+		if err != nil {
+			event = "go"
+		}
+		if _, err := h.Try(john, name, id, event, "", ""); err != nil {
+			t.Errorf("round %d: the content was replaced under an instance: %v", round, err)
+		}
+	}
+}

@@ -1,0 +1,258 @@
+package query_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/internal/instanceid"
+	"troupe/actors/query"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence"
+)
+
+// TestPagesWhileInstancesComeGoAndChange: what matched all along, with the same
+// value to sort by, comes once, whatever happens to the others.
+func TestPagesWhileInstancesComeGoAndChange(t *testing.T) {
+	h := start(t, query.Options{})
+	h.Publish(stock("stock", 1, workflowtest.StockIndexes...))
+	for round, c := range []struct{ sort, filter string }{
+		{"", ""},
+		{"-_id", `{"svcPublic.u":{"$ne":"gone"}}`},
+		{"_id", `{"svcPublic.t":"in"}`},
+		{"svcPublic.n", ""},
+		{"-svcPublic.n", `{"svcPublic.u":{"$ne":"gone"}}`},
+		{"svcPublic.a", `{"svcPublic.t":"in"}`},
+		{"-svcPublic.a", `{"svcPublic.t":"in"}`},
+	} {
+		r := rand.New(rand.NewPCG(4, uint64(round)))
+		var data []string
+		for n := range 60 {
+			data = append(data, fmt.Sprintf(`{"n":%d,"a":[%d,%d],"t":"in","u":"in"}`, r.IntN(40), r.IntN(10), r.IntN(10)), fmt.Sprintf(`{"n":%d}`, n))
+		}
+		ids := h.Fill("stock", data)
+		var stay, others []string
+		for n, id := range ids {
+			if n%4 == 0 {
+				stay = append(stay, id)
+			} else {
+				others = append(others, id)
+			}
+		}
+		var want, got []string
+		for _, s := range obvious(t, h.Instances("stock"), boss, c.filter, c.sort) {
+			if slices.Contains(stay, s.Name) {
+				want = append(want, s.Name)
+			}
+		}
+		req := query.Request{Caller: boss, WorkflowID: "stock", Filter: c.filter, Sort: c.sort, Limit: 9}
+		for {
+			page, end, err := h.list(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, id := range page {
+				if slices.Contains(stay, id) {
+					got = append(got, id)
+				}
+			}
+			if req.Cursor = end.Next; req.Cursor == "" {
+				break
+			}
+			if len(page) > 0 { // also what the cursor stands behind goes or changes
+				if last := page[len(page)-1]; !slices.Contains(stay, last) {
+					h.MustSend(boss, "stock", last, "set", `{"n":-1,"a":[],"t":"out","u":"gone"}`)
+				}
+			}
+			for range 5 {
+				h.MustSend(boss, "stock", others[r.IntN(len(others))], oneOf(r, "set", "close", "open"),
+					fmt.Sprintf(`{"n":%d,"a":[%d],"t":%q,"u":%q}`, r.IntN(40), r.IntN(10), oneOf(r, "in", "out"), oneOf(r, "in", "gone")))
+			}
+			h.Make(boss, "stock", fmt.Sprintf(`{"n":%d,"a":%d,"t":"in"}`, r.IntN(40), r.IntN(10)))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("sorted by %q, filter %s: %d of the %d that stayed came, in this order: %v\nwant %v", c.sort, c.filter, len(got), len(want), got, want)
+		}
+	}
+	h.CheckIndexes()
+}
+
+// TestAListGoesOnAfterARestart with the same filter and order; fields, limit and count may
+// change from page to page.
+func TestAListGoesOnAfterARestart(t *testing.T) {
+	h := start(t, query.Options{})
+	h.Publish(stock("stock", 1, workflowtest.StockIndexes...), stock("plain", 1))
+	h.Fill("stock", workflowtest.Publics(20, 60))
+	h.AwaitIndexes()
+	req := query.Request{Caller: boss, WorkflowID: "stock", Filter: `{"svcPublic.n":{"$gte":0}}`, Sort: "svcPublic.n"}
+	all, _, err := h.list(req)
+	if err != nil || len(all) != 60 {
+		t.Fatal(len(all), err)
+	}
+	req.Limit = 5
+	_, end, err := h.list(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.restart()
+	req.Cursor = end.Next
+	for name, change := range map[string]func(*query.Request){
+		"another workflow": func(q *query.Request) { q.WorkflowID, q.Sort = "plain", "" },
+		"another filter":   func(q *query.Request) { q.Filter = "" },
+		"another sort":     func(q *query.Request) { q.Sort = "-svcPublic.n" },
+		"no limit":         func(q *query.Request) { q.Limit = 0 },
+	} {
+		other := req
+		change(&other)
+		if _, _, err := h.list(other); !errors.Is(err, failure.ErrInvalid) {
+			t.Errorf("%s: got %v, want ErrInvalid", name, err)
+		}
+	}
+	req.Limit, req.Fields, req.Count = 7, []string{"svcHistory"}, true
+	if page, end, err := h.list(req); err != nil || !slices.Equal(page, all[5:12]) || end.Count != 60 {
+		t.Errorf("after a restart: got %v, %v, want %v", page, err, all[5:12])
+	}
+}
+
+// TestAPageEndsEarlyWhenItIsLarge or when there is nothing else far and wide.
+func TestAPageEndsEarly(t *testing.T) {
+	h := start(t, query.Options{})
+	h.Publish(stock("stock", 1, "svcPublic.n"))
+	big := strings.Repeat("x", 900_000)
+	for n := range 11 {
+		h.Make(boss, "stock", fmt.Sprintf(`{"n":%d,"u":%q}`, n, big))
+	}
+	req := query.Request{Caller: boss, WorkflowID: "stock", Limit: 1000, Sort: "-svcPublic.n"}
+	first, end, err := h.list(req)
+	if err != nil || len(first) != 10 || end.Next == "" {
+		t.Errorf("a page of 900 kB each: %d entries, next %q, %v; want ten, and another page", len(first), end.Next, err)
+	}
+	if all, err := h.pages(req); err != nil || len(all) != 11 {
+		t.Errorf("all pages: %d, %v, want 11", len(all), err)
+	}
+	rare := slices.Repeat([]string{`{}`}, 2*1000+200)
+	h.Fill("stock", rare)
+	h.Make(boss, "stock", `{"t":"rare"}`)
+	h.Fill("stock", rare)
+	last := h.Make(boss, "stock", `{"t":"rare"}`)
+	req = query.Request{Caller: boss, WorkflowID: "stock", Filter: `{"svcPublic.t":"rare"}`, Limit: 1}
+	page, end, err := h.list(req)
+	if err != nil || len(page) != 1 || end.Next == "" {
+		t.Fatal(page, end, err)
+	}
+	rares := query.List{"instances", "stock", req.Filter, ""}
+	if position, err := rares.Position(end.Next); err != nil || instanceid.Text(persistence.ID(position)) != page[0] {
+		t.Errorf("the cursor is at %x, %v, want at %s: the instances behind it were not shown", position, err, page[0])
+	}
+	req.Cursor = end.Next
+	if page, end, err = h.list(req); err != nil || !slices.Equal(page, []string{last}) || end.Next != "" {
+		t.Errorf("the second page: %v, next %q, %v, want %s and no other", page, end.Next, err, last)
+	}
+	req.Cursor, req.Sort = "", "-_id"
+	if all, err := h.pages(req); err != nil || len(all) != 2 || all[0] != last {
+		t.Errorf("pages the other way: %v, %v", all, err)
+	}
+	req.Sort, req.Filter = "", `{"svcPublic.n":{"$gte":0}}`
+	req.Limit = 11
+	full, end, err := h.list(req)
+	if err != nil || len(full) != 10 {
+		t.Fatal(len(full), err)
+	}
+	req.Cursor = end.Next
+	if page, end, err := h.list(req); err != nil || len(page) != 1 {
+		t.Errorf("the rest: %v, next %q, %v", page, end.Next, err)
+	}
+}
+
+func TestWhatAnEntryOfAListHas(t *testing.T) {
+	h := start(t, query.Options{})
+	h.Publish(`
+id: shop
+context: {svcPrivate: {cost: 3}}
+stateMachines:
+  main: {initial: a, states: {a: {on: {go: b}}, b: {type: final, entry: [{redirect: '/b/"x"'}]}}}
+`)
+	plain, moved := h.Make(john, "shop", `{"k":"é","n":1.50}`), h.Make(john, "shop", "")
+	h.MustSend(john, "shop", moved, "go", "")
+	for _, c := range []struct {
+		who    *identity.Principal
+		fields []string
+		want   []string // with % for the history
+	}{
+		{john, nil, []string{`"svcPublic":{"k":"é","n":1.50},"states":[{"stateMachineId":"main","nodeId":"a"}]`, `"svcPublic":{},"states":[{"stateMachineId":"main","nodeId":"b"}]`}},
+		{john, []string{"svcHistory"}, []string{`"svcPublic":{"k":"é","n":1.50},"svcHistory":%,"states":[{"stateMachineId":"main","nodeId":"a"}]`, `"svcPublic":{},"svcHistory":%,"states":[{"stateMachineId":"main","nodeId":"b"}]`}},
+		{john, []string{"svcRedirect"}, []string{`"svcPublic":{"k":"é","n":1.50},"states":[{"stateMachineId":"main","nodeId":"a"}]`, `"svcPublic":{},"states":[{"stateMachineId":"main","nodeId":"b"}],"svcRedirect":"/b/\"x\""`}},
+		{boss, []string{"svcRedirect", "svcPrivate", "svcHistory"}, []string{
+			`"svcPublic":{"k":"é","n":1.50},"svcPrivate":{"cost":3},"svcHistory":%,"states":[{"stateMachineId":"main","nodeId":"a"}]`,
+			`"svcPublic":{},"svcPrivate":{"cost":3},"svcHistory":%,"states":[{"stateMachineId":"main","nodeId":"b"}],"svcRedirect":"/b/\"x\""`,
+		}},
+	} {
+		for _, limit := range []int{0, 10} {
+			var got []string
+			_, err := h.Query(t.Context(), &query.Request{Caller: c.who, WorkflowID: "shop", Fields: c.fields, Limit: limit}, func(item []byte) error {
+				got = append(got, string(item))
+				return nil
+			})
+			var want []string
+			for n, id := range []string{plain, moved} {
+				want = append(want, fmt.Sprintf(`{"_id":%q,"workflowId":"shop",%s}`, id, strings.ReplaceAll(c.want[n], "%", string(h.StoredHistory(h.Store, h.ID(id))))))
+			}
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s, fields %v, limit %d: %v\n got %s\nwant %s", c.who.ID, c.fields, limit, err, got, want)
+			}
+		}
+	}
+}
+
+// TestAQueryIsRefused is the table of what cannot be asked, and by whom.
+func TestAQueryIsRefused(t *testing.T) {
+	h := start(t, query.Options{})
+	h.Publish(workflowtest.Order, stock("stock", 1, workflowtest.StockIndexes...))
+	h.Fill("stock", workflowtest.Publics(22, 5))
+	h.AwaitIndexes()
+	for _, c := range []struct {
+		name string
+		req  query.Request
+		want error
+	}{
+		{"explained to a member", query.Request{Caller: member, Explain: true}, failure.ErrForbidden},
+		{"no right", query.Request{Caller: eve}, failure.ErrForbidden},
+		{"no right, with a bad filter", query.Request{Caller: eve, Filter: "{"}, failure.ErrForbidden},
+		{"no right, with a cursor", query.Request{Caller: eve, Cursor: "x", Limit: 1}, failure.ErrForbidden},
+		{"no right, explained", query.Request{Caller: eve, Explain: true}, failure.ErrForbidden},
+		{"an unknown workflow", query.Request{Caller: boss, WorkflowID: "nope"}, failure.ErrNotFound},
+		{"a member's filter on private data", query.Request{Caller: member, Filter: `{"svcPrivate.p":0}`}, failure.ErrInvalid},
+		{"the same inside of others", query.Request{Caller: member, Filter: `{"$or":[{"svcPrivate.p":0},{"_id":"x"}]}`}, failure.ErrInvalid},
+		{"a member's sort by private data", query.Request{Caller: member, Sort: "svcPrivate.p"}, failure.ErrInvalid},
+		{"the same down", query.Request{Caller: member, Sort: "-svcPrivate.p"}, failure.ErrInvalid},
+		{"private data for a member", query.Request{Caller: member, Fields: []string{"svcPrivate"}}, failure.ErrInvalid},
+		{"an unknown field", query.Request{Caller: boss, Fields: []string{"states"}}, failure.ErrInvalid},
+		{"an empty field", query.Request{Caller: boss, Fields: []string{""}}, failure.ErrInvalid},
+		{"a field twice", query.Request{Caller: boss, Fields: []string{"svcHistory", "svcPrivate", "svcHistory"}}, failure.ErrInvalid},
+		{"sorted by what has no index", query.Request{Caller: boss, Sort: "svcPublic.u"}, failure.ErrInvalid},
+		{"sorted by a part of a path", query.Request{Caller: boss, Sort: "svcPublic.b"}, failure.ErrInvalid},
+		{"sorted by the states", query.Request{Caller: boss, Sort: "states.nodeId"}, failure.ErrInvalid},
+		{"sorted by nothing", query.Request{Caller: boss, Sort: "-"}, failure.ErrInvalid},
+		{"sorted twice down", query.Request{Caller: boss, Sort: "--_id"}, failure.ErrInvalid},
+		{"a filter that is no JSON", query.Request{Caller: boss, Filter: "{"}, failure.ErrInvalid},
+		{"a limit of 1001", query.Request{Caller: boss, Limit: 1001}, failure.ErrInvalid},
+		{"a negative limit", query.Request{Caller: boss, Limit: -1}, failure.ErrInvalid},
+		{"sorted by another workflow's index", query.Request{Caller: john, WorkflowID: "order", Sort: "svcPublic.a"}, failure.ErrInvalid},
+		{"nothing wrong", query.Request{Caller: boss, Sort: "-svcPrivate.p", Filter: `{"svcPrivate.p":{"$gte":0}}`, Fields: []string{"svcPrivate"}, Explain: true}, nil},
+	} {
+		if c.req.WorkflowID == "" {
+			c.req.WorkflowID = "stock"
+		}
+		if ids, _, err := h.list(c.req); !errors.Is(err, c.want) || err != nil && len(ids) > 0 {
+			t.Errorf("%s: got %v after %d entries, want %v", c.name, err, len(ids), c.want)
+		}
+	}
+	if _, end, err := h.list(query.Request{Caller: member, WorkflowID: "stock"}); err != nil || end.Explain != nil || end.Next != "" {
+		t.Errorf("a query that asks for nothing else: %+v, %v", end, err)
+	}
+}

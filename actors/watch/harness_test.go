@@ -1,0 +1,218 @@
+package watch_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"troupe/actors/query"
+	"troupe/actors/watch"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/statemachine/data"
+)
+
+var (
+	stock               = workflowtest.Stock
+	john, eve           = workflowtest.John, workflowtest.Eve
+	member, guest, boss = workflowtest.Member, workflowtest.Guest, workflowtest.Boss
+)
+
+const heartbeatEvery = 15 * time.Second
+
+// harness is a router that has the workflow stock.
+type harness struct {
+	*workflowtest.Router
+	t       *testing.T
+	own     *watch.Service // watched in place of the router's, see startOwn
+	queries *query.Service // of own
+}
+
+func start(t *testing.T, o workflow.Options) *harness {
+	h := &harness{Router: workflowtest.Start(t, workflowtest.Options{Workflow: o}), t: t}
+	h.Publish(workflowtest.Order, stock("stock", 1))
+	return h
+}
+
+// startOwn is start with a watch service of the test's own: only announce tells it of
+// entries, and the test sees its feeds, and the two slots for filters that take long.
+func startOwn(t *testing.T) *harness {
+	h := start(t, workflow.Options{})
+	h.queries = query.New(query.Options{
+		Store: h.Store, Catalog: h.Catalog, Clock: h.Clock, InFlight: new(atomic.Int64),
+		QueriesMax: 2, ListsMax: 2, QueriesOpenMax: 2, ListsOpenMax: 2, TimeMax: time.Minute,
+	})
+	h.own = watch.New(watch.Options{Store: h.Store, Catalog: h.Catalog, Queries: h.queries, Instances: h.Router, Clock: h.Clock})
+	t.Cleanup(h.own.Stop)
+	return h
+}
+
+// announce sends an event to an instance of stock and puts its entry into the feeds of
+// the own service.
+func (h *harness) announce(id, name, body string) {
+	h.t.Helper()
+	h.MustSend(boss, "stock", id, name, body)
+	s := h.stored(id)
+	of, err := h.Catalog.Newest("stock")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	state, err := of.Restore(id, s.Record)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	item := &watch.Item{ID: s.ID, Name: id, Sequence: s.Record.Sequence, States: s.Record.States, State: state, Of: of}
+	for _, item.Entry = range h.StoredHistory(h.Store, s.ID).Elements() {
+	}
+	for _, f := range h.own.Feeds("stock", s.ID) {
+		f.Publish(item)
+	}
+}
+
+// stored is an instance of stock as the store has it.
+func (h *harness) stored(id string) workflowtest.Stored {
+	all := h.Instances("stock")
+	return all[slices.IndexFunc(all, func(s workflowtest.Stored) bool { return s.Name == id })]
+}
+
+// heard is one event as a watcher got it.
+type heard struct {
+	watch.Event
+	WorkflowID string     `json:"workflowId"`
+	InstanceID string     `json:"instanceId"`
+	Sequence   uint64     `json:"sequence"`
+	Entry      data.Value `json:"-"`
+	States     string     `json:"-"`
+}
+
+func (e heard) String() string {
+	switch e.Kind {
+	case watch.Opened:
+		return "open"
+	case watch.Lost:
+		return "lost"
+	case watch.Heartbeat:
+		return "beat"
+	}
+	name, _ := e.Entry.Lookup("transitionEvent")
+	return fmt.Sprintf("%d %s", e.Sequence, name.Text())
+}
+
+// ear is one call of Watch.
+type ear struct {
+	t      *testing.T
+	events chan heard
+	done   chan error
+	stop   context.CancelFunc
+	// hold, when it is not nil, is waited for before each event is taken.
+	hold chan struct{}
+	// beats says that beats are heard, too. On a slow machine they come at any time.
+	beats atomic.Bool
+}
+
+// listen calls Watch, and returns when the stream is open.
+func (h *harness) listen(req watch.Request) *ear {
+	h.t.Helper()
+	e := h.watch(req, nil)
+	if got := e.next(); got.Kind != watch.Opened {
+		h.t.Fatalf("the first event is %s, want open", got)
+	}
+	return e
+}
+
+func (h *harness) watch(req watch.Request, hold chan struct{}) *ear {
+	ctx, cancel := context.WithCancel(h.t.Context())
+	e := &ear{t: h.t, events: make(chan heard, 20_000), done: make(chan error, 1), stop: cancel, hold: hold}
+	if req.WorkflowID == "" {
+		req.WorkflowID = "stock"
+	}
+	call := h.Router.Watch
+	if h.own != nil {
+		call = h.own.Watch
+	}
+	go func() { e.done <- call(ctx, &req, e.take) }()
+	h.t.Cleanup(cancel)
+	return e
+}
+
+func (e *ear) take(event watch.Event) error {
+	if event.Kind == watch.Heartbeat && !e.beats.Load() {
+		return nil
+	}
+	got := heard{Event: event}
+	got.Data = bytes.Clone(event.Data)
+	if event.Kind == watch.Entry {
+		if err := json.Unmarshal(event.Data, &got); err != nil {
+			e.t.Errorf("data %s: %v", event.Data, err)
+		}
+		entry, _ := data.Value(got.Data).Lookup("entry")
+		states, _ := data.Value(got.Data).Lookup("states")
+		got.Entry, got.States = entry, string(states)
+	}
+	e.events <- got
+	if e.hold != nil {
+		<-e.hold
+	}
+	return nil
+}
+
+// next is the next event.
+func (e *ear) next() heard {
+	e.t.Helper()
+	select {
+	case got := <-e.events:
+		return got
+	case err := <-e.done:
+		e.t.Fatalf("the watch has ended: %v", err)
+	case <-time.After(20 * time.Second):
+		e.t.Fatal("nothing is heard")
+	}
+	return heard{}
+}
+
+// until collects what is heard up to an event that reads like last.
+func (e *ear) until(last string) (texts []string) {
+	e.t.Helper()
+	for {
+		texts = append(texts, e.next().String())
+		if texts[len(texts)-1] == last {
+			return texts
+		}
+	}
+}
+
+// expect holds the next events against their texts.
+func (e *ear) expect(what string, want ...string) (all []heard) {
+	e.t.Helper()
+	for n, text := range want {
+		got := e.next()
+		if got.String() != text {
+			e.t.Fatalf("%s: event %d is %q, want %q of %q", what, n, got, text, want)
+		}
+		all = append(all, got)
+	}
+	return all
+}
+
+// end ends the watch and returns what it returned.
+func (e *ear) end() error {
+	e.t.Helper()
+	e.stop()
+	return e.ended()
+}
+
+func (e *ear) ended() error {
+	e.t.Helper()
+	select {
+	case err := <-e.done:
+		return err
+	case <-time.After(20 * time.Second):
+		e.t.Fatal("the watch does not end")
+	}
+	return nil
+}

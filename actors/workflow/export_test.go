@@ -1,0 +1,70 @@
+package workflow
+
+import (
+	"time"
+
+	"troupe/actors/catalog"
+	"troupe/persistence"
+)
+
+// What tests outside of the package ask of its inside.
+const (
+	InstanceBytes = instanceBytes
+	SweepEvery    = sweepEvery
+)
+
+// SweepAfter is a round of the sweep as it would come after d.
+func (r *Router) SweepAfter(d time.Duration) {
+	r.round.Add(int64(d / sweepEvery))
+	r.sweep()
+}
+
+// SweepIdle is a round of the sweep when all instances are idle. It reports whether all
+// are asleep.
+func (r *Router) SweepIdle() bool {
+	r.SweepAfter(r.o.IdleAfter)
+	m := r.Metrics()
+	return m.Awake == 0 && m.AwakeBytes == 0
+}
+
+// Clean is a round of the cleaner.
+func (r *Router) Clean() { r.clean() }
+
+// KeysKept is how many idempotency keys of an instance are stored.
+func (r *Router) KeysKept(id persistence.ID) (int, error) {
+	rows, err := r.rows(persistence.ReplyPrefix(nil, r.store.ShardOf(id), id))
+	return len(rows), err
+}
+
+// Occupy takes up n calls of an awake instance until release is called.
+func (r *Router) Occupy(id persistence.ID, n int32) (release func()) {
+	a, _ := r.awake.Load(id)
+	a.pending.Add(n)
+	return func() { a.pending.Add(-n) }
+}
+
+// OccupyAll takes up n calls of all instances until release is called.
+func (r *Router) OccupyAll(n int64) (release func()) {
+	r.inFlight.Add(n)
+	return func() { r.inFlight.Add(-n) }
+}
+
+// SendUnchecked sends an event to an awake instance without the checks of Send.
+func (r *Router) SendUnchecked(id persistence.ID, e *EventRequest) (*Reply, error) {
+	return r.sendUnchecked(id, sendEvent{EventRequest: e})
+}
+
+// EnterAwake enters an awake instance into an index, as a late call of the builder does.
+func (r *Router) EnterAwake(id persistence.ID, ix *catalog.Index) error {
+	_, err := r.sendUnchecked(id, enterIndex{ix})
+	return err
+}
+
+func (r *Router) sendUnchecked(id persistence.ID, m request) (*Reply, error) {
+	a, _ := r.awake.Load(id)
+	if err := a.acquire(); err != nil {
+		return nil, err
+	}
+	r.inFlight.Add(1)
+	return r.wait(r.send(a, m))
+}

@@ -1,0 +1,137 @@
+package workflow_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/query"
+	"troupe/actors/workflow"
+	"troupe/statemachine"
+)
+
+func TestHistoryPages(t *testing.T) {
+	h := start(t, workflow.Options{})
+	h.Publish(leave, order, stock("stock", 1))
+	id, other, hidden := h.Make(boss, "stock", ""), h.Make(boss, "stock", ""), h.Make(boss, "stock", `{"secret":true}`)
+	for n := range 24 {
+		h.MustSend(boss, "stock", id, oneOf(rand.New(rand.NewPCG(5, uint64(n))), "set", "close", "open"), "")
+	}
+	h.MustSend(boss, "stock", other, "set", "")
+	ask := func(who *identity.Principal, id, cursor string, limit int) (*workflow.HistoryPage, error) {
+		return h.History(t.Context(), &workflow.HistoryRequest{Caller: who, WorkflowID: "stock", InstanceID: id, Limit: limit, Cursor: cursor})
+	}
+	for _, limit := range []int{1, 7, 24, 25, 26, 1000} {
+		var entries []string
+		cursor := ""
+		for page := 0; ; page++ {
+			p, err := ask(member, id, cursor, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if entries = append(entries, string(p.Entries)); p.Next == "" {
+				break
+			}
+			if cursor = p.Next; page == 1 {
+				h.Restart()
+			}
+		}
+		if got, want := "["+strings.Join(entries, ",")+"]", string(h.StoredHistory(h.Store, h.ID(id))); got != want {
+			t.Errorf("pages of %d:\n got %s\nwant %s", limit, got, want)
+		}
+		if want := (25 + limit - 1) / limit; len(entries) != want {
+			t.Errorf("pages of %d: %d pages, want %d", limit, len(entries), want)
+		}
+	}
+	first, err := ask(member, id, "", 25-1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.MustSend(boss, "stock", id, "set", "")
+	if rest, err := ask(member, id, first.Next, 10); err != nil || strings.Count(string(rest.Entries), `"ts"`) != 2 || rest.Next != "" {
+		t.Errorf("an entry that came meanwhile is on the last page: got %s, %v", rest.Entries, err)
+	}
+	_, instances, err := h.list(query.Request{Caller: member, WorkflowID: "stock", Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name       string
+		who        *identity.Principal
+		id, cursor string
+		limit      int
+		want       error
+	}{
+		{"no limit", member, id, "", 0, failure.ErrInvalid},
+		{"a limit of 1001", member, id, "", 1001, failure.ErrInvalid},
+		{"a negative limit", member, id, "", -1, failure.ErrInvalid},
+		{"another instance's cursor", member, other, first.Next, 5, failure.ErrInvalid},
+		{"a list's cursor", member, id, instances.Next, 5, failure.ErrInvalid},
+		{"a garbled cursor", member, id, first.Next[1:], 5, failure.ErrInvalid},
+		{"a cursor behind the end", member, id, query.List{"history", "stock", id}.Cursor(binary.BigEndian.AppendUint64(nil, math.MaxUint64)), 5, failure.ErrInvalid},
+		{"a cursor without a number", member, id, query.List{"history", "stock", id}.Cursor(nil), 5, failure.ErrInvalid},
+		{"no right", eve, id, "", 5, failure.ErrForbidden},
+		{"a hidden instance", guest, hidden, "", 5, failure.ErrNotFound},
+		{"no instance", guest, "x", "", 5, failure.ErrNotFound},
+	} {
+		if _, err := ask(c.who, c.id, c.cursor, c.limit); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
+		}
+	}
+}
+
+func TestEventsAreWhatTheCallerMaySendNow(t *testing.T) {
+	h := start(t, workflow.Options{})
+	id, hidden := h.Make(john, "leave", ""), h.Make(mary, "leave", `{"by":"mary"}`)
+	ask := func(who *identity.Principal, id string) (string, uint64, error) {
+		r, err := h.Events(t.Context(), &workflow.LoadRequest{Caller: who, WorkflowID: "leave", InstanceID: id})
+		if err != nil {
+			return "", 0, err
+		}
+		return fmt.Sprint(r.Events), r.Sequence, nil
+	}
+	one := func(name string, targets ...statemachine.NodeID) statemachine.Available {
+		from := statemachine.Position{Machine: "main", Node: "draft"}
+		if name == "back" || name == "approve" || name == "fail" {
+			from.Node = "review"
+		}
+		return statemachine.Available{
+			Name: statemachine.EventName(name), Guard: statemachine.GuardTrue,
+			Transitions: []statemachine.AvailableTransition{{From: from, Targets: targets, Guard: statemachine.GuardTrue}},
+		}
+	}
+	got, sequence, err := ask(john, id)
+	want := fmt.Sprint([]statemachine.Available{one("submit", "review"), one("note"), one("refuse", "review"), one("drop", "review"), one("grow")})
+	if err != nil || got != want || sequence != 1 {
+		t.Errorf("in draft: sequence %d, %v\n got %s\nwant %s", sequence, err, got, want)
+	}
+	h.MustSend(john, "leave", id, "submit", "")
+	for who, events := range map[*identity.Principal][]statemachine.Available{
+		john: {one("back", "draft"), one("fail")}, mary: {one("approve", "approved"), one("back", "draft"), one("fail")},
+	} {
+		if got, sequence, err := ask(who, id); err != nil || got != fmt.Sprint(events) || sequence != 2 {
+			t.Errorf("in review, for %s: sequence %d, %v, %s", who.ID, sequence, err, got)
+		}
+	}
+	h.MustSend(mary, "leave", id, "approve", "")
+	if got, _, err := ask(mary, id); err != nil || got != "[]" {
+		t.Errorf("at the end: %s, %v, want none", got, err)
+	}
+	if _, _, err := ask(john, hidden); !errors.Is(err, failure.ErrNotFound) {
+		t.Errorf("hidden: %v, want ErrNotFound", err)
+	}
+	h.Publish(leave, order, strings.Replace(stock("stock", 1), "allow:", "allow:\n  send: {users: [boss]}", 1))
+	sent := h.Make(boss, "stock", "")
+	for who, none := range map[*identity.Principal]bool{boss: false, member: true} {
+		r, err := h.Events(t.Context(), &workflow.LoadRequest{Caller: who, WorkflowID: "stock", InstanceID: sent})
+		if err != nil || (len(r.Events) == 0) != none {
+			t.Errorf("for %s: %+v, %v; none: %v", who.ID, r, err, none)
+		}
+	}
+}
