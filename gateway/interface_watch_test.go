@@ -22,7 +22,6 @@ func watchLines() []line {
 		{`gateway/INTERFACE.md, "Resuming a stream"`, "Last-Event-ID goes on where a workflow was left", watchWorkflowAgain},
 		{`gateway/INTERFACE.md, "Rights of a watcher"`, "what may not be read is not shown", watchByRight},
 		{`gateway/INTERFACE.md, "Rights of a watcher"`, "ends with its credential, or when its owner may do something else", watchEndsWithCredential},
-		{`gateway/INTERFACE.md, "How a stream ends"`, "ends when the service is stopped", watchEndsAtStop},
 		{`gateway/INTERFACE.md, "Cross-site requests"`, "watching, a page of another site does not get in", watchCrossSite},
 		{`gateway/INTERFACE.md, "HEAD"`, "a stream: HEAD answers the header and ends", watchHead},
 	}
@@ -179,17 +178,6 @@ func watchEndsWithCredential(t *testing.T, _ *scene) {
 	if m := s.gateway.Metrics(); m.Cut != 0 {
 		t.Errorf("metrics: got %d aborted, want 0", m.Cut)
 	}
-}
-
-func watchEndsAtStop(t *testing.T, _ *scene) {
-	s := sceneOf(startService(t, serviceOptions{Options: actorstest.Options{Files: flows()}}))
-	r := s.ann.create(t, "plain", "").record(t)
-	instance, all := s.ann.listen(t, "plain/"+r.ID), s.ann.listen(t, "plain")
-	if err := s.gateway.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
-	instance.wantEnd(t)
-	all.wantEnd(t)
 }
 
 func watchCrossSite(t *testing.T, s *scene) {

@@ -74,7 +74,6 @@ func entryEvent(id, data string) watch.Event {
 // watcher is an open stream.
 type watcher struct {
 	conn *net.TCPConn
-	res  *http.Response
 	body *bufio.Reader
 }
 
@@ -99,7 +98,7 @@ func (s *testServer) watch(t testing.TB, headers ...string) *watcher {
 	if res.StatusCode != 200 {
 		t.Fatalf("watch: got %d, want 200", res.StatusCode)
 	}
-	return &watcher{conn: c, res: res, body: bufio.NewReader(res.Body)}
+	return &watcher{conn: c, body: bufio.NewReader(res.Body)}
 }
 
 // expect reads one block and compares.
