@@ -133,8 +133,8 @@ func TestATemplateMayNameTheWorkflowsOfItsSet(t *testing.T) {
 	}
 }
 
-// TestAFolderThatIsNoneIsAFault: then a server that runs, or that had a set
-// before, goes on.
+// TestAFolderThatIsNoneIsAFault holds that a file in the place of a folder is a fault, so
+// that a running server keeps the set that it has.
 func TestAFolderThatIsNoneIsAFault(t *testing.T) {
 	for _, name := range []string{"workflows", "forms", "checklists"} {
 		_, err := Load(folder(t, map[string]string{"identity.yaml": people, name: "text"}), parser(t))

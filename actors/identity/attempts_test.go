@@ -107,8 +107,8 @@ func TestSuccessForgetsTheAccountOnly(t *testing.T) {
 	}
 }
 
-// TestAttemptsCountInAdvance holds that attempts at the same time are as many as
-// one after the other.
+// TestAttemptsCountInAdvance holds that concurrent attempts are limited like successive
+// ones.
 func TestAttemptsCountInAdvance(t *testing.T) {
 	a := newAttempts(100)
 	var begun []*attempt
@@ -252,7 +252,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 	}
 }
 
-// TestClockSetBack holds that it makes nobody wait longer.
+// TestClockSetBack holds that a clock that is set back makes no wait longer.
 func TestClockSetBack(t *testing.T) {
 	a := newAttempts(100)
 	for range 5 {

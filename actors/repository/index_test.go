@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestManyChangesAreBounded tells more than is remembered: then anything may have
-// changed.
+// TestManyChangesAreBounded holds that more changes than the index remembers become one
+// change that stands for anything.
 func TestManyChangesAreBounded(t *testing.T) {
 	x := newIndex(&Options{Settle: time.Millisecond})
 	for i := range pendingMax + 10 {
@@ -22,7 +22,8 @@ func TestManyChangesAreBounded(t *testing.T) {
 	}
 }
 
-// TestChangesWaitForOthers, but not for ever: the first of them counts.
+// TestChangesWaitForOthers holds that changes are collected until Settle has passed since
+// the first one.
 func TestChangesWaitForOthers(t *testing.T) {
 	x := newIndex(&Options{Settle: time.Minute})
 	before := time.Now()

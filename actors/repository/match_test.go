@@ -57,7 +57,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// TestParseExtension holds what is no extension: 400.
+// TestParseExtension holds which texts are refused as extensions.
 func TestParseExtension(t *testing.T) {
 	for _, c := range []struct{ rule, text, says string }{
 		{"missing", "", "missing or blank"},

@@ -300,7 +300,8 @@ func TestAFileThatIsReplacedIsThere(t *testing.T) {
 	all.Wait()
 }
 
-// TestTooManyOpenFiles pass, so that it is not said that there is no file.
+// TestTooManyOpenFiles holds that a process without free file descriptors answers
+// ErrUnavailable, and not that the file is missing.
 func TestTooManyOpenFiles(t *testing.T) {
 	d, f := newDisk(t, Options{})
 	must(t, f.Put("/d/a.rml", "x"))
