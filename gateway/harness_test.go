@@ -436,17 +436,6 @@ func (s *testServer) do(t testing.TB, r request) *answer {
 	return &answer{status: res.StatusCode, header: res.Header, body: string(body)}
 }
 
-// raw sends bytes and returns all that comes back until the server closes. It
-// closes its own sending side, so that the server does not wait for more.
-func (s *testServer) raw(t testing.TB, text string) string {
-	t.Helper()
-	reply, err := s.rawErr(t, text)
-	if err != nil {
-		t.Fatalf("read the answer to %.60q: %v", text, err)
-	}
-	return reply
-}
-
 func (s *testServer) rawErr(t testing.TB, text string) (string, error) {
 	t.Helper()
 	c := s.dial(t)
