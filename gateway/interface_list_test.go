@@ -14,7 +14,7 @@ import (
 )
 
 // TestInterfaceList holds what may be asked of a list and how it is answered. Which
-// instances match, and in which order, is held by the tests of actors/workflow and
+// instances match, and in which order, is held by the tests of actors/query and
 // statemachine/filter.
 func TestInterfaceList(t *testing.T) { runLines(t, listLines()) }
 

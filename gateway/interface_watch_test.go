@@ -9,7 +9,7 @@ import (
 )
 
 // TestInterfaceWatch holds what a stream shows. What is heard while events, stops and
-// slow readers come between is held by the tests of actors/workflow and actors/watch.
+// slow readers come between is held by the tests of actors/watch.
 func TestInterfaceWatch(t *testing.T) { runLines(t, watchLines()) }
 
 func watchLines() []line {
