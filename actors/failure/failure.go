@@ -126,7 +126,7 @@ func (e *Error) Error() string {
 }
 
 // Is reports whether target is the kind.
-func (e *Error) Is(target error) bool { return target == e.Kind } //nolint:errorlint // a kind wraps nothing
+func (e *Error) Is(target error) bool { return target == e.Kind }
 
 func (e *Error) Unwrap() error { return e.Cause }
 

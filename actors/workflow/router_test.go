@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"troupe/actors/failure"
-	"troupe/actors/internal/instanceid"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/persistence"
@@ -257,15 +256,6 @@ func TestAPanicCostsOneAnswerAndNothingElse(t *testing.T) {
 	if m := h.Metrics(); m.Panics != 1 || m.InFlight != 0 {
 		t.Errorf("metrics %+v, want one panic and nothing in flight", m)
 	}
-}
-
-func mustID(t *testing.T, id string) persistence.ID {
-	t.Helper()
-	parsed, ok := instanceid.Parse(id)
-	if !ok {
-		t.Fatalf("%q is not an id", id)
-	}
-	return parsed
 }
 
 func TestDamagedBytesStopTheInstanceAndNotTheOthers(t *testing.T) {
