@@ -208,7 +208,7 @@ func TestAccessMatrix(t *testing.T) {
 					if contentType != "" {
 						headers = append(headers, "Content-Type: "+contentType)
 					}
-					before, beforeSessions, beforePortal := s.workflows.calls(), s.sessions.asked(), s.portal.calls()
+					before, beforeSessions, beforePortal := s.workflows.calls(), s.sessions.calls(), s.portal.calls()
 					w := newRecorder()
 					s.ServeHTTP(w, newTestRequest(method, target, rt.body, headers...))
 					status := want(rt, method, credential.who, credential.privileges, contentType)
@@ -225,7 +225,7 @@ func TestAccessMatrix(t *testing.T) {
 						says("whether the workflows were asked")
 					case (s.portal.calls() != beforePortal) != (status == 200 && rt.policy == portal):
 						says("whether the portal was asked")
-					case (s.sessions.asked() != beforeSessions) != (status == 200 && makesOrEnds):
+					case (s.sessions.calls() != beforeSessions) != (status == 200 && makesOrEnds):
 						says("whether the sessions were asked")
 					case rt.policy == portal && word != words[status]:
 						says("the word")

@@ -8,7 +8,7 @@ import (
 // TestOrderOfChecks holds gateway/INTERFACE.md, "Order of checks": a request with
 // everything wrong is answered by what stands first. Each round mends that.
 func TestOrderOfChecks(t *testing.T) {
-	s := startPortal(t, new(fakePortal))
+	s := startServer(t, Options{}, nil)
 	cookie := func(value string) func(*request) {
 		return func(r *request) { r.headers[0] = "Cookie: session=" + value }
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,44 +66,75 @@ func TestErrorLabels(t *testing.T) {
 	}
 }
 
-// TestErrorsOfEveryRoute holds that the errors of the workflows reach callers as the
-// table says, whatever was asked (gateway/INTERFACE.md, "Errors").
+// TestErrorsOfEveryRoute holds that the errors of the actors reach callers as the table
+// says, whatever was asked (gateway/INTERFACE.md, "Errors").
 func TestErrorsOfEveryRoute(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	const instance = "/workflow/api/v1/instance/leave/" + instanceOne
-	for kind := failure.Kind(1); kind < failure.Kinds; kind++ {
-		if kind == failure.ErrMethod || kind == failure.ErrUnprocessable { // of a path, and of a template
-			continue
-		}
-		s.workflows.setFail(fmt.Errorf("at /secret/place: %w", kind))
-		want, tried := errorMappings[kind], 0
-		for _, r := range []request{
+	requests := map[group][]request{
+		groupWorkflow: {
 			post("create", createBody), post("event", eventBody), get(instance), get(instance + "/events"), get(instance + "/history"),
 			get("/workflow/api/v1/instances/leave"), get("/workflow/api/v1/instances/leave?limit=10&count=true"),
 			get("/workflow/api/v1/watch/leave"), get("/workflow/api/v1/watch/leave/" + instanceOne),
-		} {
-			if !describes(r, want.status) {
-				continue // it has no such error
+			askSignIn, askSignOut,
+		},
+		groupPortal: slices.Collect(maps.Values(portalRequests())),
+		groupFile:   {get(filesPath), get("/rml-engine/api/v1/parameters?rml=/a.rml"), get("/docx-engine/api/v1/parameters?docx=/a.docx")},
+	}
+	fail := func(err error) {
+		err = fmt.Errorf("at /secret/place: %w", err)
+		s.workflows.setFail(err)
+		s.sessions.setFail(err)
+		s.portal.setFail(err)
+		f := fakeFiles{fail: err, list: func(yield func(string) error) error {
+			return errors.Join(yield("/a.rml"), err) // a short piece, which is not sent yet
+		}}
+		s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Portal: s.portal, Repository: f, Templates: f})
+	}
+	for kind := failure.Kind(1); kind < failure.Kinds; kind++ {
+		fail(kind)
+		want, tried := errorMappings[kind], 0
+		for g, ofGroup := range requests {
+			for _, r := range ofGroup {
+				if !describes(r, want.status) || kind == failure.ErrUnprocessable && g == groupWorkflow || kind == failure.ErrExecution && r.path == "/session" {
+					continue // it has no such error
+				}
+				tried++
+				a := s.do(t, r)
+				if a.status != want.status || a.label() != want.labels[g] || strings.Contains(a.body, "secret") || a.header.Get("ETag") != "" || a.header.Get("Set-Cookie") != "" {
+					t.Errorf("%s %s: got %d %s %v, want %d %s", r.method, r.path, a.status, a.body, a.header, want.status, want.labels[g])
+				}
+				if got := a.header.Get("Retry-After") != ""; got != want.retry {
+					t.Errorf("%s %s: %d: Retry-After: got %v, want %v", r.method, r.path, a.status, got, want.retry)
+				}
 			}
-			tried++
-			a := s.do(t, r)
-			if a.status != want.status || a.label() != want.labels[groupWorkflow] || strings.Contains(a.body, "secret") || a.header.Get("ETag") != "" {
-				t.Errorf("%s: got %d %s, want %d %s", r.path, a.status, a.body, want.status, want.labels[groupWorkflow])
-			}
-			if got := a.header.Get("Retry-After") != ""; got != want.retry {
-				t.Errorf("%s: %d: Retry-After: got %v, want %v", r.path, a.status, got, want.retry)
-			}
-			checkErrorBody(t, a)
 		}
-		if tried == 0 {
+		if tried == 0 && kind != failure.ErrMethod { // which is of a path
 			t.Errorf("no route answers %d", want.status)
 		}
 	}
-	s.workflows.setFail(errors.New("disk on fire"))
+	fail(errors.New("disk on fire"))
 	a := s.do(t, get(instance))
 	id := a.message()[strings.LastIndexByte(a.message(), ' ')+1:]
 	if log := s.log.String(); a.status != 500 || !strings.Contains(log, `"request":"`+id+`"`) || !strings.Contains(log, "disk on fire") {
 		t.Errorf("an error that nobody knows: got %d, and the log has nothing about %q: %s", a.status, id, log)
+	}
+	if got := s.sessions.address.String(); got != "127.0.0.1" {
+		t.Errorf("the sign-in came from %s", got)
+	}
+}
+
+// TestServicesThatAreNotThere holds that their routes are 404.
+func TestServicesThatAreNotThere(t *testing.T) {
+	s := startClosed(t, Options{})
+	s.Open(Services{Workflows: new(fakeWorkflows), Credentials: fakeCredentials{}})
+	for _, r := range []request{askSignIn, askSignOut, get(filesPath), get("/login/oidc"), get("/login/oidc/callback")} {
+		if a := s.do(t, r); a.status != 404 {
+			t.Errorf("%s %s: got %d, want 404", r.method, r.path, a.status)
+		}
+	}
+	if a := s.do(t, get("/login")); strings.Contains(a.body, "oidc") {
+		t.Errorf("the page has a button for no provider: %s", a.body)
 	}
 }
 

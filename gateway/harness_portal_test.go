@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"testing"
 
 	"troupe/actors/catalog"
 	"troupe/actors/form"
@@ -48,49 +46,33 @@ var usersOfSets = func() []*identity.Principal {
 var withPortal = "Cookie: session=" + sessionOf(allPrivileges)
 
 // fakePortal answers with something small, and remembers what it was asked. list, if
-// it is set, is called for lists; fail, if it is set, is the answer to everything.
+// it is set, is called for lists.
 type fakePortal struct {
-	list func(item func(*formportal.Summary) error) error
-
-	mu struct {
-		sync.Mutex
-		fail   error
-		calls  int
-		create *formportal.CreateRequest
-		draft  *formportal.DraftRequest
-		submit *formportal.SubmitRequest
-	}
+	planned
+	list   func(item func(*formportal.Summary) error) error
+	create *formportal.CreateRequest
+	draft  *formportal.DraftRequest
+	submit *formportal.SubmitRequest
 }
-
-// asked notes a call and returns what is to be answered.
-func (f *fakePortal) asked(note func()) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.mu.calls++
-	note()
-	return f.mu.fail
-}
-
-func nothing() {}
 
 func (f *fakePortal) RoleInfo(context.Context, *identity.Principal) (formportal.RoleInfo, error) {
-	return formportal.RoleInfo{}, f.asked(nothing)
+	return formportal.RoleInfo{}, f.ask()
 }
 
 func (f *fakePortal) Workflows(context.Context, *identity.Principal) ([]catalog.Choice, error) {
-	return nil, f.asked(nothing)
+	return nil, f.ask()
 }
 
 func (f *fakePortal) OfRole(context.Context, *identity.Principal, form.Kind, string) ([]*formportal.Template, error) {
-	return nil, f.asked(nothing)
+	return nil, f.ask()
 }
 
 func (f *fakePortal) Template(_ context.Context, _ *identity.Principal, kind form.Kind, id string) (*formportal.Template, []catalog.Choice, error) {
-	return &formportal.Template{Kind: kind, ID: id, Name: "Leave"}, nil, f.asked(nothing)
+	return &formportal.Template{Kind: kind, ID: id, Name: "Leave"}, nil, f.ask()
 }
 
 func (f *fakePortal) List(_ context.Context, _ *formportal.ListRequest, item func(*formportal.Summary) error) error {
-	if err := f.asked(nothing); err != nil {
+	if err := f.ask(); err != nil {
 		return err
 	}
 	if f.list != nil {
@@ -100,32 +82,19 @@ func (f *fakePortal) List(_ context.Context, _ *formportal.ListRequest, item fun
 }
 
 func (f *fakePortal) Create(_ context.Context, r *formportal.CreateRequest) (string, error) {
-	return instanceOne, f.asked(func() { f.mu.create = r })
+	return instanceOne, f.ask(func() { f.create = r })
 }
 
 func (f *fakePortal) Form(context.Context, *formportal.FormRequest) (*formportal.View, error) {
-	return &formportal.View{Summary: leaveForm, Data: data.Value(`{}`), States: []byte(`[]`)}, f.asked(nothing)
+	return &formportal.View{Summary: leaveForm, Data: data.Value(`{}`), States: []byte(`[]`)}, f.ask()
 }
 
 func (f *fakePortal) SaveDraft(_ context.Context, r *formportal.DraftRequest) (form.Draft, error) {
-	return form.Draft{}, f.asked(func() { f.mu.draft = r })
+	return form.Draft{}, f.ask(func() { f.draft = r })
 }
 
 func (f *fakePortal) Submit(_ context.Context, r *formportal.SubmitRequest) (*workflow.Reply, error) {
-	return smallReply(r.WorkflowID, r.InstanceID, 2, true), f.asked(func() { f.mu.submit = r })
-}
-
-// calls says how often anything was asked.
-func (f *fakePortal) calls() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.mu.calls
-}
-
-func (f *fakePortal) setFail(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.mu.fail = err
+	return smallReply(r.WorkflowID, r.InstanceID, 2, true), f.ask(func() { f.submit = r })
 }
 
 // leaveForm is a form with something in every member.
@@ -139,15 +108,6 @@ var leaveJSON = func() string {
 	text, _ := json.Marshal(api.Form(*leaveForm)) // strings can always be written
 	return string(text)
 }()
-
-// startPortal starts a server with a portal.
-func startPortal(t testing.TB, portal *fakePortal) *testServer {
-	t.Helper()
-	s := startClosed(t, Options{})
-	s.workflows, s.sessions, s.portal = new(fakeWorkflows), new(fakeSessions), portal
-	s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Portal: portal})
-	return s
-}
 
 func portalGet(path string, headers ...string) request {
 	return request{method: "GET", path: path, headers: append([]string{withPortal}, headers...)}

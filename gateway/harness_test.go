@@ -73,26 +73,49 @@ const (
 	signInBody  = `{"user":"ann","password":"a \"quoted\" \\ oak"}`
 )
 
-// fakeSessions signs ann in, and remembers what it was asked. fail is the answer
-// to everything, if it is set.
+// planned counts the calls of a fake, and has the error that answers all of them.
+type planned struct {
+	mu    sync.Mutex
+	count int // guarded by mu, as is fail
+	fail  error
+}
+
+// ask counts a call, and returns its error.
+func (p *planned) ask(notes ...func()) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.count++
+	for _, note := range notes {
+		note()
+	}
+	return p.fail
+}
+
+func (p *planned) setFail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fail = err
+}
+
+func (p *planned) calls() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.count
+}
+
+// fakeSessions signs ann in, and remembers what it was asked.
 type fakeSessions struct {
-	mu      sync.Mutex
-	fail    error
-	calls   int
+	planned
 	address netip.Addr
 	ended   []string
 	vouched []identity.Vouched
 }
 
 func (f *fakeSessions) SignIn(_ context.Context, user identity.UserID, password string, address netip.Addr) (string, *identity.Principal, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls++
-	f.address = address
-	switch {
-	case f.fail != nil:
-		return "", nil, f.fail
-	case user == userAnn && password == passwordAnn:
+	if err := f.ask(func() { f.address = address }); err != nil {
+		return "", nil, err
+	}
+	if user == userAnn && password == passwordAnn {
 		return sessionNew, ann, nil
 	}
 	return "", nil, fmt.Errorf("sign in %q: %w", user, failure.ErrUnauthorized)
@@ -100,25 +123,23 @@ func (f *fakeSessions) SignIn(_ context.Context, user identity.UserID, password 
 
 // SignInVouched signs ann in, and turns everybody else away.
 func (f *fakeSessions) SignInVouched(_ context.Context, v identity.Vouched) (string, *identity.Principal, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls++
-	f.vouched = append(f.vouched, v)
-	switch {
-	case f.fail != nil:
-		return "", nil, f.fail
-	case v.User == userAnn:
+	if err := f.ask(func() { f.vouched = append(f.vouched, v) }); err != nil {
+		return "", nil, err
+	}
+	if v.User == userAnn {
 		return sessionNew, ann, nil
 	}
 	return "", nil, fmt.Errorf("sign in: %w", failure.ErrUnauthorized)
 }
 
+func (f *fakeSessions) SignOut(_ context.Context, session string) error {
+	return f.ask(func() { f.ended = append(f.ended, session) })
+}
+
 // fakeProvider takes one cookie, and brings back whom the parameter user names.
 type fakeProvider struct {
-	mu       sync.Mutex
-	fail     error
-	next     string
-	redirect string
+	planned
+	next, redirect string
 }
 
 const flowCookie = "a-flow-that-was-sealed-by-the-provider-client"
@@ -126,88 +147,32 @@ const flowCookie = "a-flow-that-was-sealed-by-the-provider-client"
 func (f *fakeProvider) Name() string { return `Staff & "friends"` }
 
 func (f *fakeProvider) Begin(_ context.Context, next, redirect string) (provider.Start, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.fail != nil {
-		return provider.Start{}, fmt.Errorf("begin: %w", f.fail)
+	if err := f.ask(func() { f.next, f.redirect = next, redirect }); err != nil {
+		return provider.Start{}, fmt.Errorf("begin: %w", err)
 	}
-	f.next, f.redirect = next, redirect
 	return provider.Start{Location: "https://login.example/auth?x=y", Cookie: flowCookie}, nil
 }
 
 func (f *fakeProvider) Finish(_ context.Context, cookie string, query url.Values) (provider.Person, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	if cookie != flowCookie {
 		return provider.Person{}, fmt.Errorf("finish: %w", provider.ErrFlow)
 	}
 	person := provider.Person{Next: f.next}
-	if f.fail != nil {
-		return person, fmt.Errorf("finish: %w", f.fail)
+	if err := f.ask(); err != nil {
+		return person, fmt.Errorf("finish: %w", err)
 	}
 	person.User, person.Roles = identity.UserID(query.Get("user")), []identity.RoleID{"clerk"}
 	return person, nil
 }
 
-func (f *fakeSessions) SignOut(_ context.Context, session string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls++
-	if f.fail != nil {
-		return f.fail
-	}
-	f.ended = append(f.ended, session)
-	return nil
-}
-
-// asked says how often anything was asked.
-func (f *fakeSessions) asked() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.calls
-}
-
-func (f *fakeSessions) setFail(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.fail = err
-}
-
-// fakeWorkflows answers from functions, and counts what it was asked. A nil function
-// answers with a small instance, or with what is set by setFail.
+// fakeWorkflows answers from functions. A nil function answers with a small instance.
 type fakeWorkflows struct {
+	planned
 	send  func(context.Context, *workflow.EventRequest) (*workflow.Reply, error)
 	load  func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error)
 	query func(context.Context, *query.Request, func([]byte) error) (*query.End, error)
 	watch func(context.Context, *watch.Request, func(watch.Event) error) error
 	stop  func()
-
-	mu struct {
-		sync.Mutex
-		asked int
-		fail  error
-	}
-}
-
-// ask counts a call, and returns its error.
-func (f *fakeWorkflows) ask() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.mu.asked++
-	return f.mu.fail
-}
-
-func (f *fakeWorkflows) setFail(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.mu.fail = err
-}
-
-// calls says how often anything was asked.
-func (f *fakeWorkflows) calls() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.mu.asked
 }
 
 func (f *fakeWorkflows) Create(_ context.Context, r *workflow.CreateRequest) (*workflow.Reply, error) {

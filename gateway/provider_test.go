@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"errors"
-	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -37,7 +36,7 @@ func TestBeginProvider(t *testing.T) {
 		if got, want := w.header["Set-Cookie"], "desk-oidc="+flowCookie+"; Path=/platform/login/oidc; Max-Age=600; "+c.flags; !slices.Equal(got, []string{want}) {
 			t.Errorf("cookie: got %q, want %q", got, want)
 		}
-		checkCommonHeadersBut(t, w.header, "text/html; charset=utf-8")
+		checkCommonHeaders(t, w.header, "text/html; charset=utf-8")
 	}
 }
 
@@ -101,14 +100,15 @@ func TestProviderProblems(t *testing.T) {
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			s := startServer(t, Options{}, nil)
-			s.provider.next, s.provider.fail = "/x", c.fail
+			s.provider.next = "/x"
+			s.provider.setFail(c.fail)
 			s.sessions.setFail(c.sessions)
 			a := s.comeBack(t, "/login/oidc/callback"+c.query, c.cookies)
 			text := a.body.String()
 			if a.status != c.status || !strings.Contains(text, c.says) || !strings.HasPrefix(text, "<!DOCTYPE html>") || strings.Contains(text, "oak") {
 				t.Errorf("got %d %s, want %d and %q", a.status, text, c.status, c.says)
 			}
-			checkCommonHeadersBut(t, a.header, "text/html; charset=utf-8")
+			checkCommonHeaders(t, a.header, "text/html; charset=utf-8")
 			if a.header.Get("Content-Security-Policy") == "" || a.header.Get("Location") != "" {
 				t.Errorf("headers: got %v", a.header)
 			}
@@ -125,7 +125,7 @@ func TestProviderProblems(t *testing.T) {
 		})
 	}
 	s := startServer(t, Options{}, nil)
-	s.provider.fail = provider.ErrUnavailable
+	s.provider.setFail(provider.ErrUnavailable)
 	a := s.do(t, request{method: "GET", path: "/login/oidc?next=/x"})
 	if a.status != 503 || !strings.Contains(a.body, "in a moment") || !strings.Contains(a.body, `data-next="/x"`) || a.header.Get("Set-Cookie") != "" {
 		t.Errorf("begin: got %d %v %s", a.status, a.header, a.body)
@@ -134,16 +134,6 @@ func TestProviderProblems(t *testing.T) {
 		if a := s.do(t, request{method: "GET", path: "/login/oidc", headers: headers}); a.status != 403 || a.header.Get("Set-Cookie") != "" {
 			t.Errorf("begin on another site: got %d", a.status)
 		}
-	}
-	// Without a provider there is no such thing, and no button.
-	s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions})
-	for _, path := range []string{"/login/oidc", "/login/oidc/callback"} {
-		if a := s.do(t, request{method: "GET", path: path}); a.status != http.StatusNotFound {
-			t.Errorf("%s without a provider: got %d, want 404", path, a.status)
-		}
-	}
-	if a := s.do(t, request{method: "GET", path: "/login"}); strings.Contains(a.body, "oidc") {
-		t.Errorf("the page has a button for no provider: %s", a.body)
 	}
 	// While the server starts, a person sees a page as well.
 	closed := startClosed(t, Options{})

@@ -1,42 +1,16 @@
 package gateway
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"troupe/actors/identity"
 )
 
-// checkErrorBody holds gateway/INTERFACE.md, "Errors": the body is {error,
-// message}.
-func checkErrorBody(t *testing.T, a *answer) {
-	t.Helper()
-	decoder := json.NewDecoder(strings.NewReader(a.body))
-	decoder.DisallowUnknownFields()
-	var body struct {
-		Error   *string `json:"error"`
-		Message *string `json:"message"`
-	}
-	if err := decoder.Decode(&body); err != nil || body.Error == nil || body.Message == nil || decoder.More() {
-		t.Errorf("the body is no {error, message}: %s (%v)", a.body, err)
-	}
-	if !utf8.ValidString(a.body) {
-		t.Errorf("the body is not UTF-8: %q", a.body)
-	}
-}
-
 // checkCommonHeaders holds gateway/INTERFACE.md, "Common headers".
-func checkCommonHeaders(t *testing.T, h http.Header) {
-	t.Helper()
-	checkCommonHeadersBut(t, h, "application/json")
-}
-
-// checkCommonHeadersBut is checkCommonHeaders for another content type.
-func checkCommonHeadersBut(t *testing.T, h http.Header, contentType string) {
+func checkCommonHeaders(t *testing.T, h http.Header, contentType string) {
 	t.Helper()
 	for name, want := range map[string]string{
 		"Cache-Control":          "no-store",

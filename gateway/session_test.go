@@ -3,70 +3,23 @@ package gateway
 import (
 	"crypto/tls"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
-	"troupe/actors/failure"
 	"troupe/gateway/login"
-	"troupe/persistence"
 )
 
 const jsonLine = "Content-Type: application/json"
 
-// signInWith is POST /session with a body.
-func signInWith(body string, headers ...string) request {
-	return request{method: "POST", path: "/session", body: body, headers: append([]string{jsonLine}, headers...)}
-}
-
-// TestSessionFaults holds what is answered when identity cannot.
-func TestSessionFaults(t *testing.T) {
-	signOut := request{method: "DELETE", path: "/session", headers: []string{"Cookie: session=" + sessionAnn}}
-	s := startServer(t, Options{}, nil)
-	for _, c := range []struct {
-		err    error
-		status int
-		word   string
-		retry  string // "" for none, "*" for any
-	}{
-		{&failure.Error{Kind: failure.ErrQuota, Wait: time.Second}, 429, "Busy", "1"},
-		{&failure.Error{Kind: failure.ErrQuota, Wait: time.Second + 1}, 429, "Busy", "2"},
-		{failure.ErrBusy, 503, "Busy", "*"},
-		{persistence.ErrDiskFull, 503, "Unavailable", "*"},
-		{persistence.ErrStalled, 503, "Unavailable", "*"},
-		{persistence.ErrOutcomeUnknown, 504, "OutcomeUnknown", ""},
-		{errors.New("something new about a secret oak"), 500, "Internal", ""},
-	} {
-		s.sessions.setFail(fmt.Errorf("sign in %q: %w", "ann", c.err))
-		for _, r := range []request{signInWith(signInBody), signOut} {
-			a := s.do(t, r)
-			got := a.header.Get("Retry-After")
-			if a.status != c.status || a.label() != c.word || got != c.retry && (c.retry != "*" || got == "") {
-				t.Errorf("%s, %v: got %d %s and Retry-After %q, want %d %s and %q", r.method, c.err, a.status, a.body, got, c.status, c.word, c.retry)
-			}
-			if a.header.Get("Set-Cookie") != "" || strings.Contains(a.body, "ann") || strings.Contains(a.body, "oak") {
-				t.Errorf("%s, %v: got %s and the cookie %q", r.method, c.err, a.body, a.header.Get("Set-Cookie"))
-			}
-		}
-	}
-	if got := s.sessions.address.String(); got != "127.0.0.1" {
-		t.Errorf("the sign-in came from %s", got)
-	}
-	// Without anybody who signs in, there is no such thing.
-	s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}})
-	for _, r := range []request{signInWith(signInBody), signOut} {
-		if a := s.do(t, r); a.status != 404 {
-			t.Errorf("no service: got %d, want 404", a.status)
-		}
-	}
-}
+var (
+	askSignIn  = request{method: "POST", path: "/session", body: signInBody, headers: []string{jsonLine}}
+	askSignOut = request{method: "DELETE", path: "/session", headers: []string{"Cookie: session=" + sessionAnn}}
+)
 
 // TestUntrustedProxyIsLoggedOnce: a proxy that nobody has configured is told of once, because all
 // callers behind it share the limits of one address.
@@ -235,7 +188,7 @@ func TestLoginPage(t *testing.T) {
 	} {
 		a := s.do(t, request{method: "GET", path: path})
 		a.header.Set("Vary", strings.TrimSuffix(a.header.Get("Vary"), ", Accept-Encoding"))
-		checkCommonHeadersBut(t, a.header, want[0])
+		checkCommonHeaders(t, a.header, want[0])
 		if a.status != 200 || a.body != want[1] {
 			t.Errorf("%s: got %d %.60q", path, a.status, a.body)
 		}
