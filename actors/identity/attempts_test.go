@@ -30,6 +30,16 @@ func try(t *testing.T, a *attempts, user UserID, from netip.Addr, now time.Time)
 	return late.Wait
 }
 
+// signIn begins an attempt and leaves it as succeeded.
+func signIn(t *testing.T, a *attempts, user UserID, from netip.Addr, now time.Time) {
+	t.Helper()
+	x, err := a.begin(user, from, now)
+	if err != nil {
+		t.Fatalf("%s from %s: %v", user, from, err)
+	}
+	x.succeeded()
+}
+
 // TestAccountBacksOff holds the growing wait of an account, and that an attempt
 // which came too soon does not make it longer.
 func TestAccountBacksOff(t *testing.T) {
@@ -99,11 +109,7 @@ func TestSuccessForgetsTheAccountOnly(t *testing.T) {
 		for range 4 {
 			try(t, a, "john.doe", afar, now)
 		}
-		right, err := a.begin("john.doe", afar, now)
-		if err != nil {
-			t.Fatalf("the right password after four failures: %v", err)
-		}
-		right.succeeded()
+		signIn(t, a, "john.doe", afar, now)
 	}
 }
 
@@ -148,11 +154,7 @@ func TestGuessesDoNotLockOutOthers(t *testing.T) {
 	for n := range 40 {
 		try(t, a, UserID(fmt.Sprintf("wrong%d", n)), nearby, now)
 	}
-	home, err := a.begin("john.doe", nearby, now)
-	if err != nil {
-		t.Fatalf("a right password after 40 wrong names: %v", err)
-	}
-	home.succeeded()
+	signIn(t, a, "john.doe", nearby, now)
 	// Whatever follows, and by whatever names, john.doe is at home there.
 	for n := range 10_000 {
 		try(t, a, UserID(fmt.Sprintf("wrong%d", n)), nearby, now)
@@ -162,11 +164,7 @@ func TestGuessesDoNotLockOutOthers(t *testing.T) {
 		t.Error("10,000 failures: the address costs as much as it likes")
 	}
 	for range 3 {
-		home, err := a.begin("john.doe", nearby, now)
-		if err != nil {
-			t.Fatalf("from a known place: %v", err)
-		}
-		home.succeeded()
+		signIn(t, a, "john.doe", nearby, now)
 	}
 	if try(t, a, "john.doe", afar, now) == 0 {
 		t.Error("a sign-in at home has forgotten what was guessed elsewhere")
@@ -189,16 +187,8 @@ func TestGuessesDoNotLockOutOthers(t *testing.T) {
 // it known and unknown.
 func TestKnownPlaces(t *testing.T) {
 	a, now := newAttempts(100), someDay
-	signIn := func(user UserID, from netip.Addr) {
-		t.Helper()
-		x, err := a.begin(user, from, now)
-		if err != nil {
-			t.Fatalf("%s from %s: %v", user, from, err)
-		}
-		x.succeeded()
-	}
-	signIn("john.doe", nearby)
-	signIn("john.doe", netip.Addr{}) // no place
+	signIn(t, a, "john.doe", nearby, now)
+	signIn(t, a, "john.doe", netip.Addr{}, now) // no place
 	for i := range 5 {
 		if wait := try(t, a, "john.doe", nearby, now); wait != 0 {
 			t.Fatalf("attempt %d in a known place waits %v", i, wait)
@@ -210,17 +200,17 @@ func TestKnownPlaces(t *testing.T) {
 	if n := len(a.mu.accounts.byKey) + len(a.mu.addresses.byKey); n != 0 {
 		t.Errorf("failures in a known place count elsewhere: %d entries", n)
 	}
-	signIn("john.doe", afar) // the account does not wait for the place
+	signIn(t, a, "john.doe", afar, now) // the account does not wait for the place
 	now = now.Add(time.Second)
 	x, err := a.begin("john.doe", nearby, now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	x.abandoned()
-	signIn("john.doe", nearby)
+	signIn(t, a, "john.doe", nearby, now)
 	for n := range 2 * placesMax {
-		signIn("john.doe", netip.AddrFrom4([4]byte{10, 0, 0, byte(n)}))
-		signIn("john.doe", nearby) // in use, so it stays
+		signIn(t, a, "john.doe", netip.AddrFrom4([4]byte{10, 0, 0, byte(n)}), now)
+		signIn(t, a, "john.doe", nearby, now) // in use, so it stays
 	}
 	if got := a.mu.places["john.doe"]; len(got) != placesMax || got[0].key != network(nearby) {
 		t.Errorf("places: got %v, want %d, the last one first", got, placesMax)

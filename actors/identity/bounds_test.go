@@ -25,6 +25,14 @@ func count(s *Service, user UserID) (live, ended int) {
 	return live, ended
 }
 
+// listed are the ids of the credentials of these kinds.
+func listed(s *Service, kinds Kind) (ids []string) {
+	for _, c := range s.Credentials(kinds) {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
 // TestSessionsPerUser holds that a user who signs in for each call fills neither
 // the table nor the store, and that the session used longest ago ends.
 func TestSessionsPerUser(t *testing.T) {
@@ -85,10 +93,7 @@ func TestSignOutLeavesFewRows(t *testing.T) {
 			}
 			last = append(last, c.ID)
 		}
-		var listed []string
-		for _, c := range s.Credentials(Session) {
-			listed = append(listed, c.ID)
-		}
+		listed := listed(s, Session)
 		// The last one has had nobody after it who would make it one too many.
 		if want := last[len(last)-endedSessionsKept-1:]; !slices.Equal(listed, want) {
 			t.Errorf("listed: got %d, want the last %d: %v", len(listed), len(want), listed)
@@ -194,10 +199,7 @@ func TestEndedGiveWay(t *testing.T) {
 		pass(time.Second)
 		mustRevoke(t, s, session)
 		issued(t, s, Session, "john.doe", 0)
-		var listed []string
-		for _, c := range s.Credentials(Token | Session) {
-			listed = append(listed, c.ID)
-		}
+		listed := listed(s, Token|Session)
 		if slices.Contains(listed, token.ID) || !slices.Contains(listed, session.ID) || len(m.durable) != 3 {
 			t.Errorf("got %v and %d rows, want the token to have left, not the session", listed, len(m.durable))
 		}
@@ -216,25 +218,16 @@ func TestEndedGiveWay(t *testing.T) {
 // ended for good by whoever ends it once more.
 func TestRemovalThatFails(t *testing.T) {
 	for name, again := range map[string]func(t *testing.T, s *Service, id string) error{
-		"a revocation": func(t *testing.T, s *Service, id string) error {
-			return s.Revoke(t.Context(), Session, id)
-		},
-		"a new password": func(t *testing.T, s *Service, _ string) error {
-			return s.SetPassword(t.Context(), "john.doe", oak)
-		},
-		"time": func(*testing.T, *Service, string) error {
-			pass(2 * time.Minute)
-			return nil
-		},
+		"a revocation":   func(t *testing.T, s *Service, id string) error { return s.Revoke(t.Context(), Session, id) },
+		"a new password": func(t *testing.T, s *Service, _ string) error { return s.SetPassword(t.Context(), "john.doe", oak) },
+		"time":           func(*testing.T, *Service, string) error { pass(2 * time.Minute); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMemory()
 			inBubble(t, m, Options{CredentialsMax: 2}, func(t *testing.T, s *Service) {
 				secret, c := issued(t, s, Session, "john.doe", 0)
 				issued(t, s, Token, "john.doe", 0)
-				m.mu.Lock()
-				m.fail = errors.New("the disk is full")
-				m.mu.Unlock()
+				m.failWith(errors.New("the disk is full"))
 				if err := s.Revoke(t.Context(), Session, c.ID); err == nil {
 					t.Error("a revocation was acknowledged that is not durable")
 				}
@@ -242,9 +235,7 @@ func TestRemovalThatFails(t *testing.T) {
 					t.Error("a token was given out that is not durable")
 				}
 				refuses(t, s, Session, secret)
-				m.mu.Lock()
-				m.fail = nil
-				m.mu.Unlock()
+				m.failWith(nil)
 				if err := again(t, s, c.ID); err != nil {
 					t.Errorf("got %v", err)
 				}

@@ -32,17 +32,11 @@ func TestParseDirectory(t *testing.T) {
 	if got := d.Users(); len(got) != 3 || !got[2].Disabled {
 		t.Errorf("Users: got %+v, want three, the last one disabled", got)
 	}
-}
-
-func TestParseDirectoryWithoutContent(t *testing.T) {
 	for _, src := range []string{"", "# nothing yet\n", "roles: []\nusers: []\n", "roles:\nusers:\n"} {
 		if d := parse(t, src); len(d.Users()) != 0 || len(d.Roles()) != 0 {
 			t.Errorf("%q: got %+v, want nothing", src, d)
 		}
 	}
-}
-
-func TestParseDirectoryFromJSON(t *testing.T) {
 	d, err := ParseDirectory("identity.json", []byte(`{"users": [{"id": "a", "privileges": ["mod-form"]}]}`))
 	if err != nil || !d.Principal("a").Has(Form) || d.Principal("a").Name != "a" {
 		t.Errorf("got %+v, %v, want user a, named a, with mod-form", d, err)

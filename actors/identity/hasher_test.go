@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"troupe/actors/failure"
 )
@@ -103,7 +104,7 @@ func TestHashesAreShared(t *testing.T) {
 	})
 }
 
-func TestHashOptions(t *testing.T) {
+func TestOptions(t *testing.T) {
 	s := open(t, newMemory(), Options{})
 	if got := cap(s.hasher.slots); got != max(1, runtime.GOMAXPROCS(0)/2) {
 		t.Errorf("slots: got %d, want one for every second core", got)
@@ -114,6 +115,11 @@ func TestHashOptions(t *testing.T) {
 		"no lane":         {PasswordCost: PasswordCost{MemoryKiB: 8, Passes: 1}},
 		"memory of lanes": {PasswordCost: PasswordCost{MemoryKiB: 8, Passes: 1, Lanes: 2}},
 		"too much memory": {PasswordCost: PasswordCost{MemoryKiB: 2 << 20, Passes: 1, Lanes: 1}},
+		"negative idle":   {SessionIdle: -1},
+		"short sessions":  {SessionMax: time.Millisecond},
+		"short flushes":   {FlushEvery: 1},
+		"negative retain": {RetainEnded: -1},
+		"no credentials":  {CredentialsMax: -1},
 		"no slots":        {HashesMax: -1},
 		"no queue":        {HashesWaitingMax: -1},
 		"no attempts":     {AttemptsMax: -1},

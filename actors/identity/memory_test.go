@@ -84,6 +84,13 @@ func (m *memory) holdBack() {
 	m.hold = true
 }
 
+// failWith makes err the answer of every append from now on.
+func (m *memory) failWith(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fail = err
+}
+
 // confirm makes everything that waits durable, in order, and holds nothing back
 // any more.
 func (m *memory) confirm() {
@@ -166,7 +173,7 @@ func inBubble(t *testing.T, l ledger, o Options, test func(t *testing.T, s *Serv
 var cheap = PasswordCost{MemoryKiB: 8, Passes: 1, Lanes: 1}
 
 // open starts a service, which is stopped when the test ends.
-func open(t *testing.T, l ledger, o Options) *Service {
+func open(t testing.TB, l ledger, o Options) *Service {
 	t.Helper()
 	if o.Directory == nil {
 		o.Directory = parse(t, staff)
@@ -189,7 +196,7 @@ func pass(d time.Duration) {
 }
 
 // issued makes a credential that must succeed.
-func issued(t *testing.T, s *Service, kind Kind, user UserID, expires time.Duration) (string, Credential) {
+func issued(t testing.TB, s *Service, kind Kind, user UserID, expires time.Duration) (string, Credential) {
 	t.Helper()
 	secret, c, err := s.issue(t.Context(), kind, CreateCredential{User: user, Expires: expires})
 	if err != nil {

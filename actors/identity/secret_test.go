@@ -32,9 +32,7 @@ func TestNoSecretIsLeft(t *testing.T) {
 			}
 		}
 		pass(2 * time.Minute)
-		m.mu.Lock()
-		m.fail = errors.New("no")
-		m.mu.Unlock()
+		m.failWith(errors.New("no"))
 		s.SetDirectory(parse(t, staffWithoutJohn))
 		pass(2 * time.Minute)
 		fmt.Fprintf(&said, "%+v %+v\n", s.Credentials(Token|Session), s.Metrics())

@@ -33,94 +33,70 @@ func TestCredentialForm(t *testing.T) {
 	})
 }
 
+// presented is a credential that a test changes before it is used.
+type presented struct {
+	*testing.T
+	*Service
+	secret string
+	Credential
+}
+
+func (p *presented) revoke()                 { mustRevoke(p.T, p.Service, p.Credential) }
+func (p *presented) change(at int)           { p.secret = changeAt(p.secret, at) }
+func (p *presented) directory(source string) { p.SetDirectory(parse(p.T, source)); pass(time.Second) }
+
+// use signs in every hour for a while.
+func (p *presented) use(d time.Duration) {
+	p.Helper()
+	for range int(d / time.Hour) {
+		pass(time.Hour)
+		accepts(p.T, p.Service, Session, p.secret, "john.doe")
+	}
+}
+
 func TestAuthenticate(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name  string
 		kind  Kind
-		spoil func(t *testing.T, s *Service, secret *string, c Credential)
+		spoil func(p *presented)
 		want  bool
 	}{
-		{"a new token signs in", Token, nil, true},
-		{"a new session signs in", Session, nil, true},
-		{"an empty text is refused", Token, func(_ *testing.T, _ *Service, secret *string, _ Credential) { *secret = "" }, false},
-		{"an unknown id is refused", Token, func(_ *testing.T, _ *Service, secret *string, _ Credential) {
-			*secret = "tok_aaaaaaaaaaaaaaaa" + (*secret)[idChars:]
-		}, false},
-		{"a wrong last character is refused", Token, func(_ *testing.T, _ *Service, secret *string, _ Credential) {
-			*secret = changeAt(*secret, len(*secret)-1)
-		}, false},
-		{"a wrong first character of the secret is refused", Token, func(_ *testing.T, _ *Service, secret *string, _ Credential) {
-			*secret = changeAt(*secret, idChars+1)
-		}, false},
-		{"another separator is refused", Token, func(_ *testing.T, _ *Service, secret *string, _ Credential) {
-			*secret = changeAt(*secret, idChars)
-		}, false},
-		{"a character too many is refused", Token, func(_ *testing.T, _ *Service, secret *string, _ Credential) { *secret += "A" }, false},
-		{"a character too few is refused", Token, func(_ *testing.T, _ *Service, secret *string, _ Credential) {
-			*secret = (*secret)[:len(*secret)-1]
-		}, false},
-		{"a megabyte is refused", Token, func(_ *testing.T, _ *Service, secret *string, _ Credential) {
-			*secret += strings.Repeat("A", 1<<20)
-		}, false},
-		{"a revoked token is refused", Token, func(t *testing.T, s *Service, _ *string, c Credential) {
-			mustRevoke(t, s, c)
-		}, false},
-		{"a revoked session is refused", Session, func(t *testing.T, s *Service, _ *string, c Credential) {
-			mustRevoke(t, s, c)
-		}, false},
-		{"a token outlives every session", Token, func(*testing.T, *Service, *string, Credential) { pass(8 * 24 * time.Hour) }, true},
-		{"a session works until just before the idle limit", Session, func(*testing.T, *Service, *string, Credential) {
-			pass(12*time.Hour - time.Millisecond)
-		}, true},
-		{"a session ends at the idle limit", Session, func(*testing.T, *Service, *string, Credential) { pass(12 * time.Hour) }, false},
-		{"a session in use lives past the idle limit", Session, func(t *testing.T, s *Service, secret *string, _ Credential) {
-			useFor(t, s, *secret, 48*time.Hour)
-		}, true},
-		{"a session in use ends at the absolute limit", Session, func(t *testing.T, s *Service, secret *string, _ Credential) {
-			useFor(t, s, *secret, 7*24*time.Hour-time.Hour)
-			pass(time.Hour)
-		}, false},
-		{"a user who is disabled is refused at once", Token, func(t *testing.T, s *Service, _ *string, _ Credential) {
-			s.SetDirectory(parse(t, staffJohnDisabled))
-		}, false},
-		{"a user who is gone is refused at once", Session, func(t *testing.T, s *Service, _ *string, _ Credential) {
-			s.SetDirectory(parse(t, staffWithoutJohn))
-		}, false},
-		{"a user who is renamed is refused at once", Token, func(t *testing.T, s *Service, _ *string, _ Credential) {
-			s.SetDirectory(parse(t, staffJohnRenamed))
-		}, false},
-		{"without any directory everybody is refused", Token, func(_ *testing.T, s *Service, _ *string, _ Credential) {
-			s.SetDirectory(&Directory{})
-		}, false},
-		{"a user who comes back has the token back", Token, func(t *testing.T, s *Service, _ *string, _ Credential) {
-			s.SetDirectory(parse(t, staffJohnDisabled))
-			pass(time.Second)
-			s.SetDirectory(parse(t, staff))
-		}, true},
-		{"a user who comes back does not have the session back", Session, func(t *testing.T, s *Service, _ *string, _ Credential) {
-			s.SetDirectory(parse(t, staffJohnDisabled))
-			pass(time.Second)
-			s.SetDirectory(parse(t, staff))
-		}, false},
-		{"a faulty, empty directory ends no session for good", Session, func(t *testing.T, s *Service, _ *string, _ Credential) {
-			s.SetDirectory(&Directory{})
-			pass(time.Second)
-			s.SetDirectory(parse(t, staff))
-		}, true},
-	}
-	for _, test := range tests {
+		{"a new token signs in", Token, func(*presented) {}, true},
+		{"a new session signs in", Session, func(*presented) {}, true},
+		{"an empty text is refused", Token, func(p *presented) { p.secret = "" }, false},
+		{"an unknown id is refused", Token, func(p *presented) { p.secret = "tok_aaaaaaaaaaaaaaaa" + p.secret[idChars:] }, false},
+		{"a wrong last character is refused", Token, func(p *presented) { p.change(len(p.secret) - 1) }, false},
+		{"a wrong first character of the secret is refused", Token, func(p *presented) { p.change(idChars + 1) }, false},
+		{"another separator is refused", Token, func(p *presented) { p.change(idChars) }, false},
+		{"a character too many is refused", Token, func(p *presented) { p.secret += "A" }, false},
+		{"a character too few is refused", Token, func(p *presented) { p.secret = p.secret[:len(p.secret)-1] }, false},
+		{"a megabyte is refused", Token, func(p *presented) { p.secret += strings.Repeat("A", 1<<20) }, false},
+		{"a revoked token is refused", Token, (*presented).revoke, false},
+		{"a revoked session is refused", Session, (*presented).revoke, false},
+		{"a token outlives every session", Token, func(*presented) { pass(8 * 24 * time.Hour) }, true},
+		{"a session works until just before the idle limit", Session, func(*presented) { pass(12*time.Hour - time.Millisecond) }, true},
+		{"a session ends at the idle limit", Session, func(*presented) { pass(12 * time.Hour) }, false},
+		{"a session in use lives past the idle limit", Session, func(p *presented) { p.use(48 * time.Hour) }, true},
+		{"a session in use ends at the absolute limit", Session, func(p *presented) { p.use(7*24*time.Hour - time.Hour); pass(time.Hour) }, false},
+		{"a user who is disabled is refused at once", Token, func(p *presented) { p.SetDirectory(parse(p.T, staffJohnDisabled)) }, false},
+		{"a user who is gone is refused at once", Session, func(p *presented) { p.SetDirectory(parse(p.T, staffWithoutJohn)) }, false},
+		{"a user who is renamed is refused at once", Token, func(p *presented) { p.SetDirectory(parse(p.T, staffJohnRenamed)) }, false},
+		{"without any directory everybody is refused", Token, func(p *presented) { p.SetDirectory(&Directory{}) }, false},
+		{"a user who comes back has the token back", Token, func(p *presented) { p.directory(staffJohnDisabled); p.directory(staff) }, true},
+		{"a user who comes back does not have the session back", Session, func(p *presented) { p.directory(staffJohnDisabled); p.directory(staff) }, false},
+		{"a faulty, empty directory ends no session for good", Session, func(p *presented) { p.directory(""); p.directory(staff) }, true},
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			inBubble(t, newMemory(), Options{}, func(t *testing.T, s *Service) {
 				secret, c := issued(t, s, test.kind, "john.doe", 0)
-				if test.spoil != nil {
-					test.spoil(t, s, &secret, c)
-				}
+				p := &presented{t, s, secret, c}
+				test.spoil(p)
 				if test.want {
-					accepts(t, s, test.kind, secret, "john.doe")
+					accepts(t, s, test.kind, p.secret, "john.doe")
 					return
 				}
 				before := s.Metrics().Refused
-				refuses(t, s, test.kind, secret)
+				refuses(t, s, test.kind, p.secret)
 				if got := s.Metrics().Refused - before; got != 1 {
 					t.Errorf("refusals counted: got %d, want 1", got)
 				}
@@ -139,15 +115,6 @@ func mustRevoke(t *testing.T, s *Service, c Credential) {
 	t.Helper()
 	if err := s.Revoke(t.Context(), c.Kind, c.ID); err != nil {
 		t.Fatalf("Revoke: %v", err)
-	}
-}
-
-// useFor signs in every hour for a while.
-func useFor(t *testing.T, s *Service, secret string, d time.Duration) {
-	t.Helper()
-	for range int(d / time.Hour) {
-		pass(time.Hour)
-		accepts(t, s, Session, secret, "john.doe")
 	}
 }
 
@@ -212,33 +179,24 @@ func TestPrincipalFollowsDirectory(t *testing.T) {
 }
 
 func TestCreateRefuses(t *testing.T) {
-	tests := []struct {
-		name string
+	m := newMemory()
+	s := open(t, m, Options{})
+	for name, test := range map[string]struct {
 		ask  CreateCredential
 		want error
 	}{
-		{"an unknown user", CreateCredential{User: "nobody"}, failure.ErrNotFound},
-		{"no user", CreateCredential{}, failure.ErrNotFound},
-		{"a disabled user", CreateCredential{User: "gone.girl"}, failure.ErrNotFound},
-		{"a past expiry", CreateCredential{User: "john.doe", Expires: -1}, failure.ErrInvalid},
-		{"a long note", CreateCredential{User: "john.doe", Note: strings.Repeat("x", 201)}, failure.ErrInvalid},
-		{"a note of two lines", CreateCredential{User: "john.doe", Note: "a\nb"}, failure.ErrInvalid},
-		{"a note with a broken character", CreateCredential{User: "john.doe", Note: "\xff"}, failure.ErrInvalid},
-		{"a note that turns the line around", CreateCredential{User: "john.doe", Note: "a\u202eb"}, failure.ErrInvalid},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			m := newMemory()
-			inBubble(t, m, Options{}, func(t *testing.T, s *Service) {
-				secret, _, err := s.CreateToken(t.Context(), test.ask)
-				if secret != "" || !errors.Is(err, test.want) {
-					t.Errorf("CreateToken: got %q, %v, want %v", secret, err, test.want)
-				}
-				if m.appends != 0 {
-					t.Errorf("appends: got %d, want none", m.appends)
-				}
-			})
-		})
+		"an unknown user":                   {CreateCredential{User: "nobody"}, failure.ErrNotFound},
+		"no user":                           {CreateCredential{}, failure.ErrNotFound},
+		"a disabled user":                   {CreateCredential{User: "gone.girl"}, failure.ErrNotFound},
+		"a past expiry":                     {CreateCredential{User: "john.doe", Expires: -1}, failure.ErrInvalid},
+		"a long note":                       {CreateCredential{User: "john.doe", Note: strings.Repeat("x", 201)}, failure.ErrInvalid},
+		"a note of two lines":               {CreateCredential{User: "john.doe", Note: "a\nb"}, failure.ErrInvalid},
+		"a note with a broken character":    {CreateCredential{User: "john.doe", Note: "\xff"}, failure.ErrInvalid},
+		"a note that turns the line around": {CreateCredential{User: "john.doe", Note: "a\u202eb"}, failure.ErrInvalid},
+	} {
+		if secret, _, err := s.CreateToken(t.Context(), test.ask); secret != "" || !errors.Is(err, test.want) || m.appends != 0 {
+			t.Errorf("%s: got %q, %v and %d appends, want %v and none", name, secret, err, m.appends, test.want)
+		}
 	}
 }
 
@@ -435,12 +393,4 @@ func TestClockSetBackDoesNotUndoRevocation(t *testing.T) {
 		behind = time.Hour
 		refuses(t, s, Token, secret)
 	})
-}
-
-func TestStartRefusesOptions(t *testing.T) {
-	for _, o := range []Options{{SessionIdle: -1}, {SessionMax: time.Millisecond}, {FlushEvery: 1}, {RetainEnded: -1}, {CredentialsMax: -1}} {
-		if _, err := start(o, newMemory()); err == nil {
-			t.Errorf("start(%+v): got no error", o)
-		}
-	}
 }

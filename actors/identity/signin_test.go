@@ -16,7 +16,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/failure"
-	"troupe/persistence"
 )
 
 const oak = "an old oak, 1843"
@@ -141,54 +140,37 @@ func TestSignInIsRefusedAlike(t *testing.T) {
 
 // TestSignInBacksOff holds the limits through the service, with its clock.
 func TestSignInBacksOff(t *testing.T) {
-	now := someDay
-	var mu sync.Mutex
-	clock := func() time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		return now
-	}
-	advance := func(d time.Duration) {
-		mu.Lock()
-		defer mu.Unlock()
-		now = now.Add(d)
-	}
-	s := open(t, newMemory(), Options{Clock: clock})
-	mustSet(t, s, "john.doe", oak)
-	for range 5 {
-		turnedAway(t, s, "john.doe", "wrong", failure.ErrUnauthorized)
-	}
-	hashes := 0
-	inner := s.hasher.derive
-	s.hasher.derive = func(p string, salt []byte, cost PasswordCost, bytes int) []byte {
-		hashes++
-		return inner(p, salt, cost, bytes)
-	}
-	// Even the right password is not looked at, and unknown users wait as well.
-	turnedAway(t, s, "john.doe", oak, failure.ErrQuota)
-	if hashes != 0 || s.Metrics().SignInsRefused != 1 {
-		t.Errorf("got %d hashes and %+v", hashes, s.Metrics())
-	}
-	for i := range 6 {
-		want := failure.ErrUnauthorized
-		if i == 5 {
-			want = failure.ErrQuota
+	inBubble(t, newMemory(), Options{}, func(t *testing.T, s *Service) {
+		wrong := func(user UserID, count int) {
+			t.Helper()
+			for range count {
+				turnedAway(t, s, user, "wrong", failure.ErrUnauthorized)
+			}
 		}
-		turnedAway(t, s, "nobody", oak, want)
-	}
-	advance(time.Second)
-	signedIn(t, s, "john.doe", oak)
-	for range 4 { // the success has made the account new
-		turnedAway(t, s, "john.doe", "wrong", failure.ErrUnauthorized)
-	}
-	signedIn(t, s, "john.doe", oak)
-	// A new password does as well.
-	for range 5 {
-		turnedAway(t, s, "mary.major", "wrong", failure.ErrUnauthorized)
-	}
-	turnedAway(t, s, "mary.major", "wrong", failure.ErrQuota)
-	mustSet(t, s, "mary.major", oak)
-	signedIn(t, s, "mary.major", oak)
+		mustSet(t, s, "john.doe", oak)
+		wrong("john.doe", 5)
+		hashes, inner := 0, s.hasher.derive
+		s.hasher.derive = func(p string, salt []byte, cost PasswordCost, bytes int) []byte {
+			hashes++
+			return inner(p, salt, cost, bytes)
+		}
+		// Even the right password is not looked at, and unknown users wait as well.
+		turnedAway(t, s, "john.doe", oak, failure.ErrQuota)
+		if hashes != 0 || s.Metrics().SignInsRefused != 1 {
+			t.Errorf("got %d hashes and %+v", hashes, s.Metrics())
+		}
+		wrong("nobody", 5)
+		turnedAway(t, s, "nobody", oak, failure.ErrQuota)
+		pass(time.Second)
+		signedIn(t, s, "john.doe", oak)
+		wrong("john.doe", 4) // the success has made the account new
+		signedIn(t, s, "john.doe", oak)
+		// A new password does as well.
+		wrong("mary.major", 5)
+		turnedAway(t, s, "mary.major", "wrong", failure.ErrQuota)
+		mustSet(t, s, "mary.major", oak)
+		signedIn(t, s, "mary.major", oak)
+	})
 }
 
 // TestImpossibleSignInsBackOff holds that what can be no name or no password
@@ -409,17 +391,12 @@ func TestFailedChange(t *testing.T) {
 	mustSet(t, s, "john.doe", oak)
 	session := signedIn(t, s, "john.doe", oak)
 	full := errors.New("disk is full")
-	setFail := func(err error) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.fail = err
-	}
-	setFail(full)
+	m.failWith(full)
 	if err := s.SetPassword(t.Context(), "john.doe", "another oak"); !errors.Is(err, full) {
 		t.Errorf("SetPassword: got %v, want that of the store", err)
 	}
 	turnedAway(t, s, "john.doe", oak, full)
-	setFail(nil)
+	m.failWith(nil)
 	refuses(t, s, Session, session)
 	turnedAway(t, s, "john.doe", "another oak", failure.ErrUnauthorized)
 	signedIn(t, s, "john.doe", oak)
@@ -430,90 +407,26 @@ func TestFailedChange(t *testing.T) {
 }
 
 func TestSessionsOfSignInsEnd(t *testing.T) {
-	tests := []struct {
-		name  string
-		spoil func(t *testing.T, s *Service, session string)
-		want  bool
-	}{
-		{"it ends when the user signs out", func(t *testing.T, s *Service, session string) {
-			if err := s.SignOut(t.Context(), session); err != nil {
-				t.Errorf("SignOut: %v", err)
-			}
-		}, false},
-		{"its id alone does not end it", func(t *testing.T, s *Service, session string) {
-			for _, text := range []string{session[:idChars], session[:len(session)-1], changeAt(session, len(session)-1), "", strings.Repeat("x", len(session))} {
-				if err := s.SignOut(t.Context(), text); !errors.Is(err, failure.ErrUnauthorized) {
-					t.Errorf("SignOut of %q: got %v, want ErrUnauthorized", text, err)
-				}
-			}
-		}, true},
-		{"a token cannot be signed out", func(t *testing.T, s *Service, _ string) {
-			token, _ := issued(t, s, Token, "john.doe", 0)
-			if err := s.SignOut(t.Context(), token); !errors.Is(err, failure.ErrUnauthorized) {
-				t.Errorf("SignOut of a token: got %v, want ErrUnauthorized", err)
-			}
-			accepts(t, s, Token, token, "john.doe")
-		}, true},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			inBubble(t, newMemory(), Options{}, func(t *testing.T, s *Service) {
-				mustSet(t, s, "john.doe", oak)
-				session := signedIn(t, s, "john.doe", oak)
-				test.spoil(t, s, session)
-				if test.want {
-					accepts(t, s, Session, session, "john.doe")
-					return
-				}
-				refuses(t, s, Session, session)
-				if err := s.SignOut(t.Context(), session); !errors.Is(err, failure.ErrUnauthorized) {
-					t.Errorf("SignOut afterwards: got %v, want ErrUnauthorized", err)
-				}
-			})
-		})
-	}
-}
-
-// TestPasswordsSurviveARestart holds on the real store what other tests hold on
-// memory.
-func TestPasswordsSurviveARestart(t *testing.T) {
-	dir, directory := t.TempDir(), parse(t, staff)
-	run := func(use func(s *Service)) {
+	s := open(t, newMemory(), Options{})
+	mustSet(t, s, "john.doe", oak)
+	session := signedIn(t, s, "john.doe", oak)
+	token, _ := issued(t, s, Token, "john.doe", 0)
+	refused := func(texts ...string) {
 		t.Helper()
-		store, err := persistence.Open(dir, persistence.Options{CommitWaitMax: time.Minute})
-		if err != nil {
-			t.Fatalf("open the store: %v", err)
-		}
-		s, err := Start(Options{Store: store, Directory: directory, PasswordCost: cheap})
-		if err != nil {
-			t.Fatalf("Start: %v", err)
-		}
-		use(s)
-		stop(t, s)
-		if err := store.Close(); err != nil {
-			t.Fatalf("close the store: %v", err)
+		for _, text := range texts {
+			if err := s.SignOut(t.Context(), text); !errors.Is(err, failure.ErrUnauthorized) {
+				t.Errorf("SignOut of %q: got %v, want ErrUnauthorized", text, err)
+			}
 		}
 	}
-	var ended, session string
-	run(func(s *Service) {
-		mustSet(t, s, "john.doe", oak)
-		mustSet(t, s, "mary.major", oak)
-		ended = signedIn(t, s, "john.doe", oak)
-		mustSet(t, s, "john.doe", "another oak")
-		session = signedIn(t, s, "john.doe", "another oak")
-	})
-	run(func(s *Service) {
-		refuses(t, s, Session, ended)
-		accepts(t, s, Session, session, "john.doe")
-		turnedAway(t, s, "john.doe", oak, failure.ErrUnauthorized)
-		signedIn(t, s, "john.doe", "another oak")
-		signedIn(t, s, "mary.major", oak)
-		stop(t, s)
-		turnedAway(t, s, "john.doe", "another oak", failure.ErrUnavailable)
-		if err := s.SetPassword(t.Context(), "john.doe", oak); !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("SetPassword after Stop: got %v, want ErrUnavailable", err)
-		}
-	})
+	refused(session[:idChars], session[:len(session)-1], changeAt(session, len(session)-1), "", strings.Repeat("x", len(session)), token)
+	accepts(t, s, Token, token, "john.doe")
+	accepts(t, s, Session, session, "john.doe")
+	if err := s.SignOut(t.Context(), session); err != nil {
+		t.Errorf("SignOut: %v", err)
+	}
+	refuses(t, s, Session, session)
+	refused(session)
 }
 
 func TestCorruptPasswordsAreRefused(t *testing.T) {

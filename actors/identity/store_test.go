@@ -1,65 +1,83 @@
 package identity
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
-	"time"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/persistence/storetest"
 )
 
 var _ Store = (*persistence.Store)(nil)
 
-// TestStoreReopened holds on the real store what the other tests hold on memory:
-// credentials, revocations and last uses survive a restart.
-func TestStoreReopened(t *testing.T) {
-	dir := t.TempDir()
-	directory := parse(t, staff)
-	session := func(t *testing.T, use func(s *Service)) {
+// TestRestartsOnTheStore holds on the real store what the other tests hold on memory:
+// credentials, revocations, last uses, roles and passwords survive a restart.
+func TestRestartsOnTheStore(t *testing.T) {
+	disk, directory := storetest.NewDisk(), parse(t, staff)
+	run := func(use func(s *Service)) {
 		t.Helper()
-		store, err := persistence.Open(dir, persistence.Options{CommitWaitMax: time.Minute})
+		store, err := disk.Open(persistence.Options{})
 		if err != nil {
-			t.Fatalf("open the store: %v", err)
+			t.Fatal(err)
 		}
-		s, err := Start(Options{Store: store, Directory: directory})
+		s, err := Start(Options{Store: store, Directory: directory, PasswordCost: cheap})
 		if err != nil {
-			t.Fatalf("Start: %v", err)
+			t.Fatal(err)
 		}
 		use(s)
 		stop(t, s)
 		if err := store.Close(); err != nil {
-			t.Fatalf("close the store: %v", err)
+			t.Fatal(err)
 		}
 	}
-
-	var token, login, revoked string
+	all := []RoleID{"boss"}
+	for i := range sessionRolesMax - 1 {
+		all = append(all, RoleID(fmt.Sprintf("%s%02d", strings.Repeat("x", 126), i)))
+	}
+	var token, revoked, ended, vouched, session string
 	var before []Credential
-	session(t, func(s *Service) {
+	run(func(s *Service) {
+		mustSet(t, s, "john.doe", oak)
+		mustSet(t, s, "mary.major", oak)
+		ended = signedIn(t, s, "john.doe", oak)
+		mustSet(t, s, "john.doe", "another oak")
+		session, vouched = signedIn(t, s, "john.doe", "another oak"), vouchedIn(t, s, "john.doe", all...)
 		token, _ = issued(t, s, Token, "john.doe", 0)
-		login, _ = issued(t, s, Session, "mary.major", 0)
 		var c Credential
 		revoked, c = issued(t, s, Token, "john.doe", 0)
 		mustRevoke(t, s, c)
 		accepts(t, s, Token, token, "john.doe")
 		before = s.Credentials(Token | Session)
 	})
-	session(t, func(s *Service) {
-		accepts(t, s, Token, token, "john.doe")
-		accepts(t, s, Session, login, "mary.major")
-		refuses(t, s, Token, revoked)
-	})
-	session(t, func(s *Service) {
+	run(func(s *Service) {
 		after := s.Credentials(Token | Session)
-		if len(after) != len(before) {
-			t.Fatalf("got %d credentials, want %d", len(after), len(before))
+		if s.Metrics().Corrupt != 0 || !slices.Equal(after, before) {
+			t.Errorf("got %+v, want %+v", after, before)
 		}
-		for i := range after {
-			if after[i].LastUsed.Before(before[i].LastUsed) {
-				t.Errorf("last use of %s: got %v, want %v or later", after[i].ID, after[i].LastUsed, before[i].LastUsed)
-			}
-			after[i].LastUsed = before[i].LastUsed
-			if after[i] != before[i] {
-				t.Errorf("got %+v, want %+v", after[i], before[i])
-			}
+		accepts(t, s, Token, token, "john.doe")
+		refuses(t, s, Token, revoked)
+		refuses(t, s, Session, ended)
+		accepts(t, s, Session, session, "john.doe")
+		hasRoles(t, s, vouched, "boss clerk", "mod-form mod-form-portal mod-workflows")
+		turnedAway(t, s, "john.doe", oak, failure.ErrUnauthorized)
+		signedIn(t, s, "mary.major", oak)
+		mustSet(t, s, "john.doe", oak)
+	})
+	run(func(s *Service) {
+		refuses(t, s, Session, vouched)
+		e, _ := s.entries.Load(vouched[:idChars])
+		if len(e.roles) != sessionRolesMax || !slices.IsSorted(e.roles) {
+			t.Errorf("got %d roles", len(e.roles))
+		}
+		signedIn(t, s, "john.doe", oak)
+		stop(t, s)
+		turnedAway(t, s, "john.doe", oak, failure.ErrUnavailable)
+		if err := s.SetPassword(t.Context(), "john.doe", oak); !errors.Is(err, failure.ErrUnavailable) {
+			t.Errorf("SetPassword after Stop: got %v, want ErrUnavailable", err)
 		}
 	})
 }

@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"troupe/actors/failure"
-	"troupe/persistence"
 )
 
 // vouchedIn signs somebody in whom a provider has recognised.
@@ -110,50 +106,4 @@ func TestVouchedIsRefused(t *testing.T) {
 	if _, _, err := s.SignInVouched(ctx, Vouched{User: "john.doe"}); err != nil && !errors.Is(err, context.Canceled) {
 		t.Errorf("a caller who has gone: got %v", err)
 	}
-}
-
-// TestVouchedSessionsSurviveARestart holds the rows with roles on the real store,
-// and that a new password ends these sessions too.
-func TestVouchedSessionsSurviveARestart(t *testing.T) {
-	dir := t.TempDir()
-	run := func(use func(s *Service)) {
-		t.Helper()
-		store, err := persistence.Open(dir, persistence.Options{CommitWaitMax: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := Start(Options{Store: store, Directory: parse(t, staff), PasswordCost: cheap})
-		if err != nil {
-			t.Fatal(err)
-		}
-		use(s)
-		stop(t, s)
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all := []RoleID{"boss"}
-	for i := range sessionRolesMax - 1 {
-		all = append(all, RoleID(fmt.Sprintf("%s%02d", strings.Repeat("x", 126), i)))
-	}
-	var session string
-	run(func(s *Service) { session = vouchedIn(t, s, "john.doe", all...) })
-	run(func(s *Service) {
-		hasRoles(t, s, session, "boss clerk", "mod-form mod-form-portal mod-workflows")
-		mustSet(t, s, "john.doe", oak)
-		refuses(t, s, Session, session)
-		if _, _, err := s.SignIn(t.Context(), "john.doe", oak, netip.Addr{}); err != nil {
-			t.Error(err)
-		}
-	})
-	run(func(s *Service) {
-		refuses(t, s, Session, session)
-		if s.Metrics().Corrupt != 0 {
-			t.Error("a row with roles cannot be read")
-		}
-		e, _ := s.entries.Load(session[:idChars])
-		if len(e.roles) != sessionRolesMax || !slices.IsSorted(e.roles) {
-			t.Errorf("got %d roles", len(e.roles))
-		}
-	})
 }
