@@ -14,15 +14,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"troupe/actors"
 	"troupe/actors/catalog"
 	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/actors/quota"
 	"troupe/actors/workflow"
-	"troupe/persistence"
-	"troupe/statemachine"
-	"troupe/statemachine/data"
+	"troupe/actors/workflow/workflowtest"
 )
 
 const staff = `
@@ -81,34 +78,29 @@ schema: {type: object, properties: {days: {type: integer, minimum: 1, maximum: 6
 	safetyTemplate   = `{id: safety, name: Safety, access: {roles: [inspector]}, items: [{id: exits, required: true}, {id: light}]}`
 )
 
-// house is a portal over a router and a store in a temporary folder. It can be
-// stopped and started again on the same store.
+// house is a portal over a router. It can be stopped and started again.
 type house struct {
-	t         testing.TB
-	dir       string
-	store     *persistence.Store
-	system    *actors.System
-	catalog   *catalog.Catalog
-	published []catalog.Source // the newest set
-	parser    *statemachine.Parser
-	templates *Templates
-	router    *workflow.Router
-	directory *identity.Directory
-	quotas    quota.Limits
+	*workflowtest.Router
 	*Portal
-
-	mu  sync.Mutex
-	now time.Time // guarded by mu; moves on by 1 ms with each look
+	t         testing.TB
+	published []catalog.Source // the newest set
+	templates *Templates
+	directory *identity.Directory
 }
 
-func newHouse(t testing.TB) *house {
-	h := &house{t: t, dir: t.TempDir(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+func newHouse(t testing.TB, limits ...quota.Limits) *house {
+	h := &house{t: t}
 	var err error
 	if h.directory, err = identity.ParseDirectory("identity.yaml", []byte(staff)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(h.stop)
+	o := workflowtest.Options{}
+	for _, l := range limits {
+		o.Workflow.Quotas = l
+	}
+	h.Router = workflowtest.Start(t, o)
 	h.start()
+	t.Cleanup(func() { h.stop() })
 	h.workflows(leaveRequest, payroll, approval)
 	h.offer(leaveTemplate, approvalTemplate, feedbackTemplate, offTemplate, safetyTemplate)
 	return h
@@ -116,78 +108,31 @@ func newHouse(t testing.TB) *house {
 
 func (h *house) start() {
 	h.t.Helper()
-	ok := func(err error) {
-		h.t.Helper()
-		if err != nil {
-			h.t.Fatal(err)
-		}
+	err := AddPlainWorkflow(h.Catalog, h.Parser)
+	if err == nil {
+		h.templates, err = OpenTemplates(h.Store, zerolog.Nop())
 	}
-	var err error
-	h.store, err = persistence.Open(h.dir, persistence.Options{Log: zerolog.Nop(), CommitWaitMax: time.Minute})
-	ok(err)
-	h.parser, err = statemachine.NewParser(statemachine.ParserOptions{})
-	ok(err)
-	h.catalog, err = catalog.Open(h.store, h.parser, zerolog.Nop())
-	ok(err)
-	ok(AddPlainWorkflow(h.catalog, h.parser))
-	h.templates, err = OpenTemplates(h.store, zerolog.Nop())
-	ok(err)
-	h.system = actors.NewSystem(zerolog.Nop())
-	h.router, err = workflow.Start(workflow.Options{
-		Store: h.store, System: h.system, Catalog: h.catalog, Quotas: h.quotas, Clock: h.clock, Log: zerolog.Nop(),
-	})
-	ok(err)
+	if err != nil {
+		h.t.Fatal(err)
+	}
 	h.Portal = Start(Options{
-		System: h.system, Workflows: h.router, Templates: h.templates, Directory: func() *identity.Directory { return h.directory }, Clock: h.clock, Log: zerolog.Nop(),
+		System: h.System, Workflows: h.Router.Router, Templates: h.templates, Directory: func() *identity.Directory { return h.directory }, Clock: h.Clock, Log: zerolog.Nop(),
 	})
 }
 
 func (h *house) stop() {
-	if h.Portal == nil {
-		return
-	}
-	for _, stop := range []func(context.Context) error{h.Portal.Stop, h.router.Stop, h.system.Stop} {
-		if err := stop(context.Background()); err != nil {
-			h.t.Error(err)
-		}
-	}
-	if err := h.store.Close(); err != nil {
+	if err := h.Portal.Stop(context.Background()); err != nil {
 		h.t.Error(err)
 	}
-	h.Portal = nil
 }
 
-func (h *house) restart() { h.t.Helper(); h.stop(); h.start() }
-
-func (h *house) clock() time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.now = h.now.Add(time.Millisecond)
-	return h.now
-}
-
-func (h *house) wait(d time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.now = h.now.Add(d)
-}
+func (h *house) restart() { h.t.Helper(); h.stop(); h.Restart(); h.start() }
 
 // workflows makes these the workflows that there are.
 func (h *house) workflows(texts ...string) {
 	h.t.Helper()
-	var set []catalog.Source
-	for i, text := range texts {
-		file := fmt.Sprintf("workflows/%d.yaml", i)
-		parsed, err := h.parser.Parse(statemachine.Source{File: file, Text: []byte(text)})
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		set = append(set, catalog.Source{File: file, Text: []byte(text), Parsed: parsed.Definition})
-	}
-	if err := h.catalog.Publish(set); err != nil {
-		h.t.Fatal(err)
-	}
-	h.published = set
+	h.published = h.Sources(texts...)
+	h.Publish(texts...)
 }
 
 // offer makes these the templates that there are. What has items is a checklist.
@@ -207,7 +152,7 @@ func (h *house) offer(texts ...string) {
 	}
 	change, err := h.templates.Prepare(set)
 	if err == nil {
-		err = h.catalog.Publish(h.published, change)
+		err = h.Catalog.Publish(h.published, change)
 	}
 	if err != nil {
 		h.t.Fatal(err)
@@ -262,11 +207,11 @@ func (h *house) view(who, workflowID, id string) *View {
 }
 
 func (h *house) save(who, workflowID, id, text string, ifMatch ...uint64) (form.Draft, error) {
-	return h.SaveDraft(h.t.Context(), &DraftRequest{FormRequest: h.request(who, workflowID, id), Data: value(h.t, text), DraftCondition: form.DraftCondition{IfMatch: ifMatch}})
+	return h.SaveDraft(h.t.Context(), &DraftRequest{FormRequest: h.request(who, workflowID, id), Data: workflowtest.Value(text), DraftCondition: form.DraftCondition{IfMatch: ifMatch}})
 }
 
 func (h *house) submit(who, workflowID, id, text, key string) (*workflow.Reply, error) {
-	return h.Submit(h.t.Context(), &SubmitRequest{FormRequest: h.request(who, workflowID, id), Data: value(h.t, text), Retry: retry(key, text)})
+	return h.Submit(h.t.Context(), &SubmitRequest{FormRequest: h.request(who, workflowID, id), Data: workflowtest.Value(text), Retry: retry(key, text)})
 }
 
 func (h *house) mustSubmit(who, workflowID, id, text string) {
@@ -278,15 +223,13 @@ func (h *house) mustSubmit(who, workflowID, id, text string) {
 
 // send is an event through group B.
 func (h *house) send(who, workflowID, id, event string) error {
-	_, err := h.router.Send(h.t.Context(), &workflow.EventRequest{Caller: h.user(who), WorkflowID: workflowID, InstanceID: id, Name: event, WithHistory: true})
+	_, err := h.Try(h.user(who), workflowID, id, event, "", "")
 	return err
 }
 
 func (h *house) mustSend(who, workflowID, id, event string) {
 	h.t.Helper()
-	if err := h.send(who, workflowID, id, event); err != nil {
-		h.t.Fatalf("%s to %s: %v", event, id, err)
-	}
+	h.Router.MustSend(h.user(who), workflowID, id, event, "")
 }
 
 // list returns one of the six lists of a user.
@@ -325,26 +268,10 @@ func (h *house) record(who, workflowID, id string) (r struct {
 },
 ) {
 	h.t.Helper()
-	reply, err := h.router.Load(h.t.Context(), &workflow.LoadRequest{Caller: h.user(who), WorkflowID: workflowID, InstanceID: id, WithHistory: true})
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	if err := json.Unmarshal(reply.AppendRecord(nil), &r); err != nil {
+	if err := json.Unmarshal(h.MustLook(h.user(who), workflowID, id).AppendRecord(nil), &r); err != nil {
 		h.t.Fatal(err)
 	}
 	return r
-}
-
-func value(t testing.TB, text string) data.Value {
-	t.Helper()
-	if text == "" {
-		return nil
-	}
-	v, err := data.Clean([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
 }
 
 // createMany makes many forms of a user, and puts them to sleep.

@@ -1,16 +1,17 @@
 package formportal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
 	"troupe/statemachine/data"
 )
 
@@ -58,13 +59,13 @@ func TestWhoMaySeeAndWrite(t *testing.T) {
 		if err == nil && view.Editable != (c.written == nil) {
 			t.Errorf("%s: editable %v", c.name, view.Editable)
 		}
-		_, err = h.SaveDraft(t.Context(), &DraftRequest{FormRequest: r, Data: value(t, `{}`)})
+		_, err = h.SaveDraft(t.Context(), &DraftRequest{FormRequest: r, Data: workflowtest.Value(`{}`)})
 		if !errors.Is(err, c.written) {
 			t.Errorf("%s: saved: got %v, want %v", c.name, err, c.written)
 		}
 		for _, key := range []string{"", c.name} {
 			// NB: what does not fit, so that nothing is submitted by those who may.
-			_, err = h.Submit(t.Context(), &SubmitRequest{FormRequest: r, Data: value(t, `{"text":1}`), Retry: retry(key, "")})
+			_, err = h.Submit(t.Context(), &SubmitRequest{FormRequest: r, Data: workflowtest.Value(`{"text":1}`), Retry: retry(key, "")})
 			if want := c.written; want == nil && !errors.Is(err, failure.ErrInvalid) || want != nil && !errors.Is(err, want) {
 				t.Errorf("%s: submitted with the key %q: got %v, want %v", c.name, key, err, want)
 			}
@@ -76,7 +77,7 @@ func TestWhoMaySeeAndWrite(t *testing.T) {
 	if n := len(h.list("mary", form.Plain, Current)); n != 0 {
 		t.Errorf("a draft put the form into mary's list: %d", n)
 	}
-	plainInstance, err := h.router.Create(t.Context(), &workflow.CreateRequest{Caller: h.user("john"), WorkflowID: "leave"})
+	plainInstance, err := h.Router.Create(t.Context(), &workflow.CreateRequest{Caller: h.user("john"), WorkflowID: "leave"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,12 +96,12 @@ func TestAFormKeepsItsOwner(t *testing.T) {
 		`{"owner":"eve","by":"eve"}`: false, `{}`: false,
 	} {
 		id := h.create("john", "feedback", "")
-		want := value(t, text)
+		want := workflowtest.Value(text)
 		if _, err := h.submit("john", "-", id, text, ""); errors.Is(err, failure.ErrInvalid) != refused || !refused && err != nil {
 			t.Errorf("%s: got %v, want a refusal: %v", text, err, refused)
 		}
 		if refused {
-			want = value(t, `{}`)
+			want = workflowtest.Value(`{}`)
 		}
 		if v := h.view("john", "-", id); !data.Equal(v.Data, want) {
 			t.Errorf("%s: got %s", text, v.Data)
@@ -200,137 +201,66 @@ func TestAWorkflowThatIsGone(t *testing.T) {
 	}
 }
 
-// TestDrafts holds that a draft is its user's, survives a restart, and is not shown
-// after a submission. The tests of the interface have the conditions.
-func TestDrafts(t *testing.T) {
-	h := newHouse(t)
-	id := h.create("john", "leave-form", "leave")
-	var last form.Draft
-	for who, data := range map[string]string{"john": `{"days":3}`, "mary": `{"days":40}`} {
-		for _, text := range []string{`{"days":1}`, data} {
-			next, err := h.save(who, "leave", id, text)
-			if err != nil || next.Revision <= last.Revision || next.SavedAt <= last.SavedAt {
-				t.Errorf("got %+v after %+v, %v", next, last, err)
-			}
-			last = next
-		}
-	}
-	h.restart()
-	for who, want := range map[string]string{"john": `{"days":3}`, "mary": `{"days":40}`} {
-		if v := h.view(who, "leave", id); v.Draft == nil || string(v.Draft.Data) != want || v.Sequence != 1 || strings.Contains(string(v.Data), "days") {
-			t.Errorf("the draft of %s: %+v", who, v.Draft)
-		}
-	}
-	h.mustSubmit("john", "leave", id, `{"days":1}`)
-	if d := h.view("mary", "leave", id).Draft; d != nil {
-		t.Errorf("mary's draft %s is shown although the form was submitted since", d.Data)
-	}
-	for range 2 {
-		if _, err := h.save("mary", "leave", id, ``); err != nil {
-			t.Errorf("dropped after the submission: %v, want what is left over to go", err)
-		}
-	}
-}
-
 // TestRetries holds gateway/INTERFACE.md, "Retries", for creates and submissions:
-// the same key gets the first answer, also at the same time, after a restart, and
-// when the template is gone.
+// the same key gets the first answer, also after a restart, and when the template is
+// gone. The tests of the interface have keys that are used at the same time.
 func TestRetries(t *testing.T) {
 	h := newHouse(t)
-	together := func(work func() string) map[string]bool {
-		var mu sync.Mutex
-		answers := map[string]bool{}
-		var wg sync.WaitGroup
-		for range 20 {
-			wg.Go(func() {
-				a := work()
-				mu.Lock()
-				defer mu.Unlock()
-				answers[a] = true
-			})
-		}
-		wg.Wait()
-		return answers
+	forms := []struct {
+		create             *CreateRequest
+		workflow, data     string
+		created, submitted string
+	}{
+		{create: h.creating("mary", "leave-form", "leave", "k"), workflow: "leave", data: `{"days":1}`},
+		{create: h.creating("mary", "feedback", "", "l"), workflow: "-", data: `{"text":"x"}`},
+		{create: h.creating("mary", "safety", "", "m"), workflow: "-", data: `{"exits":true}`},
 	}
-	requests := []*CreateRequest{
-		h.creating("mary", "leave-form", "leave", "k"), h.creating("mary", "feedback", "", "l"), h.creating("mary", "safety", "", "m"),
-	}
-	created := make([]string, len(requests))
-	for i, r := range requests {
-		for id := range together(func() string {
-			id, err := h.Create(t.Context(), r)
-			if err != nil {
-				t.Error(err)
+	for _, step := range []struct {
+		when string
+		do   func()
+	}{
+		{"first", func() {}},
+		{"at once", func() {}},
+		{"after a restart", h.restart},
+		{"when it has moved on", func() { h.mustSend("mary", "leave", forms[0].created, "back") }},
+		{"when the schemas are others", func() {
+			h.offer(strings.Replace(feedbackTemplate, "type: string", "type: integer", 1), leaveTemplate, strings.Replace(safetyTemplate, "exits", "doors", 1))
+		}},
+		{"when the templates are gone", func() { h.offer() }},
+		{"when the workflow is gone", func() { h.workflows(payroll) }},
+	} {
+		step.do()
+		for i := range forms {
+			f := &forms[i]
+			id, err := h.Create(t.Context(), f.create)
+			if f.created = cmp.Or(f.created, id); err != nil || id != f.created {
+				t.Errorf("%s: create %s: got %q, %v, want %s", step.when, f.create.TemplateID, id, err, f.created)
 			}
-			return id
-		}) {
-			if created[i] != "" {
-				t.Errorf("%s with one key: %s and %s", r.TemplateID, created[i], id)
-			}
-			created[i] = id
-		}
-	}
-	if n := len(h.list("mary", form.Plain, Current)) + len(h.list("mary", form.Checklist, Current)); n != 3 {
-		t.Errorf("%d forms, want 3", n)
-	}
-	submits := []struct{ workflow, id, data string }{
-		{"leave", created[0], `{"days":1}`}, {"-", created[1], `{"text":"x"}`}, {"-", created[2], `{"exits":true}`},
-	}
-	first := make([]string, len(submits))
-	for i, s := range submits {
-		for a := range together(func() string {
-			reply, err := h.submit("mary", s.workflow, s.id, s.data, "s")
-			if err != nil {
-				return err.Error()
-			}
-			return string(reply.AppendRecord(nil))
-		}) {
-			if first[i] != "" {
-				t.Errorf("submitted with one key: %s and %s", first[i], a)
-			}
-			first[i] = a
-		}
-	}
-	again := func(when string) {
-		t.Helper()
-		for i, r := range requests {
-			if id, err := h.Create(t.Context(), r); err != nil || id != created[i] {
-				t.Errorf("%s: create %s: got %q, %v, want %s", when, r.TemplateID, id, err, created[i])
-			}
-			other := *r
+			other := *f.create
 			other.Retry.Fingerprint[0]++
 			if _, err := h.Create(t.Context(), &other); !errors.Is(err, failure.ErrKeyReused) {
-				t.Errorf("%s: the key for another create: got %v, want ErrKeyReused", when, err)
+				t.Errorf("%s: the key for another create: got %v, want ErrKeyReused", step.when, err)
 			}
-		}
-		for i, s := range submits {
-			if reply, err := h.submit("mary", s.workflow, s.id, s.data, "s"); err != nil || string(reply.AppendRecord(nil)) != first[i] {
-				t.Errorf("%s: submit %s: got %v, %v, want %s", when, s.data, reply, err, first[i])
+			reply, err := h.submit("mary", f.workflow, id, f.data, "s")
+			if err != nil {
+				t.Fatalf("%s: submit %s: %v", step.when, f.data, err)
 			}
-			if _, err := h.submit("mary", s.workflow, s.id, `{}`, "s"); !errors.Is(err, failure.ErrKeyReused) {
-				t.Errorf("%s: the key for another submission: got %v, want ErrKeyReused", when, err)
+			record := string(reply.AppendRecord(nil))
+			if f.submitted = cmp.Or(f.submitted, record); record != f.submitted {
+				t.Errorf("%s: submit %s: got %s, want %s", step.when, f.data, record, f.submitted)
+			}
+			if _, err := h.submit("mary", f.workflow, id, `{}`, "s"); !errors.Is(err, failure.ErrKeyReused) {
+				t.Errorf("%s: the key for another submission: got %v, want ErrKeyReused", step.when, err)
 			}
 		}
 	}
-	again("at once")
-	h.restart()
-	again("after a restart")
-	h.mustSend("mary", "leave", created[0], "back")
-	again("when it has moved on")
-	h.offer(strings.Replace(feedbackTemplate, "type: string", "type: integer", 1), leaveTemplate, strings.Replace(safetyTemplate, "exits", "doors", 1))
-	again("when the schemas are others")
-	h.offer()
-	again("when the templates are gone")
-	h.workflows(payroll)
-	again("when the workflow is gone")
 	if _, err := h.Create(t.Context(), h.creating("mary", "feedback", "", "new")); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("a new key without the template: got %v, want ErrNotFound", err)
 	}
-	if _, err := h.submit("mary", "leave", created[0], `{"days":1}`, "new"); !errors.Is(err, failure.ErrNotAllowed) {
+	if _, err := h.submit("mary", "leave", forms[0].created, `{"days":1}`, "new"); !errors.Is(err, failure.ErrNotAllowed) {
 		t.Errorf("a new key without the template: got %v, want ErrNotAllowed", err)
 	}
-	stranger := h.creating("john", "leave-form", "leave", "k")
-	if id, err := h.Create(t.Context(), stranger); !errors.Is(err, failure.ErrNotFound) || id != "" {
+	if id, err := h.Create(t.Context(), h.creating("john", "leave-form", "leave", "k")); !errors.Is(err, failure.ErrNotFound) || id != "" {
 		t.Errorf("another user's key: got %q, %v, want ErrNotFound", id, err)
 	}
 }

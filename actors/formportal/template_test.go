@@ -221,25 +221,11 @@ func plainFile(lines string) string {
 	return "id: f\naccess: {roles: [clerk]}\nschema: {type: object}\n" + lines
 }
 
+func listFile(lines string) string { return "id: c\naccess: {roles: [clerk]}\n" + lines }
+
 // fitFile is a form for an event of the workflow strict.
 func fitFile(event, fields, rest string) string {
 	return "id: f\naccess: {roles: [clerk]}\nworkflows: [strict]\nsubmit: " + event + "\nschema: {type: object, properties: {" + fields + rest + "}}\n"
-}
-
-// TestAFormThatFitsItsEvent: what the event takes is no fault, whether required
-// or not.
-func TestAFormThatFitsItsEvent(t *testing.T) {
-	for _, text := range []string{
-		fitFile("submit", "a: {type: string}", ""), fitFile("nested", "list: {type: array, items: {properties: {x: {}, y: {}}}", "}"),
-		fitFile("open", "svcPublic: {}", ""), fitFile("open", "a: {}, b: {}", ""), fitFile("free", "a: {}", ""),
-		strings.Replace(fitFile("submit", "b: {}", ""), "submit: submit\n", "", 1), // no submit button
-	} {
-		parseSample(t, form.Plain, text)
-	}
-	// What was accepted stays readable: nothing is known of its workflows then.
-	if _, err := ParseTemplate(TemplateText{File: "t.yaml", Text: []byte(fitFile("submit", "b: {}", ""))}, Known{}); err != nil {
-		t.Errorf("without the workflow: %v", err)
-	}
 }
 
 // TestAFormThatLetsRequiredFieldsOut: the event requires what may be left out.
@@ -266,28 +252,6 @@ func TestAFormThatLetsRequiredFieldsOut(t *testing.T) {
 func fillFile(schema, ui string) string {
 	return "id: f\naccess: {roles: [clerk]}\nworkflows: []\nschema: {type: object, " + schema + "}\nui: {" + ui + "}\n"
 }
-
-// TestAFormThatCanBeFilledIn has no fault, and one that cannot stays readable once
-// it was accepted.
-func TestAFormThatCanBeFilledIn(t *testing.T) {
-	for _, text := range []string{
-		fillFile("properties: {a: {}, b: {}}, required: [b]", "'ui:order': [b, a]"),
-		fillFile("properties: {a: {}, b: {}}", "'ui:order': [b, '*']"),
-		fillFile("properties: {a: {}}, if: {}, then: {properties: {b: {}}, required: [b]}", "'ui:order': [b, a]"),
-		fillFile("properties: {a: {}}, allOf: [{required: [a]}], required: [b], patternProperties: {'^b': {}}", ""),
-		fillFile("properties: {a: {$ref: '#'}}", "a: {a: {'ui:order': [a]}}"),
-		fillFile("properties: {a: {type: object, required: [x]}}", ""), // says nothing of its fields
-	} {
-		parseSample(t, form.Plain, text)
-	}
-	for _, text := range []string{fillFile("properties: {a: {}}", "'ui:order': []"), fillFile("required: [a]", "")} {
-		if _, err := ParseTemplate(TemplateText{File: "t.yaml", Text: []byte(text)}, Known{}); err != nil {
-			t.Errorf("accepted before: %v", err)
-		}
-	}
-}
-
-func listFile(lines string) string { return "id: c\naccess: {roles: [clerk]}\n" + lines }
 
 func TestEveryFaultHasItsPlaceAndAdvice(t *testing.T) {
 	refTo := func(ref string) string {
@@ -409,28 +373,44 @@ func TestEveryFaultHasItsPlaceAndAdvice(t *testing.T) {
 	}
 }
 
+// TestWhatIsNoFault also holds that what was accepted stays readable: nothing is known
+// of its roles and workflows then.
 func TestWhatIsNoFault(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		kind form.Kind
-		text string
-	}{
-		{"a disabled template for nobody", form.Plain, "id: f\nenabled: false\nschema: {type: object}\n"},
-		{"one role without brackets", form.Plain, "id: f\naccess: {roles: clerk}\nschema: {type: object}\n"},
-		{"a workflow of which nothing is known", form.Plain, plainFile("workflows: [leave, faulty]\nsubmit: withdraw\n")},
-		{"workflows without a submit button", form.Plain, plainFile("workflows: [leave]\n")},
-		{"a reference inside the schema", form.Plain, "id: f\naccess: {roles: clerk}\nschema: {type: object, properties: {a: {$ref: '#/$defs/a'}}, $defs: {a: {type: string}}}\n"},
-		{"a property with the name of a keyword", form.Plain, "id: f\naccess: {roles: clerk}\nschema: {type: object, properties: {default: {$ref: address.schema.json}, $ref: {type: string}}}\n"},
-		{"layout of a checklist", form.Checklist, listFile("ui: {columns: 2}\nitems: [{id: a}]\n")},
+	for name, text := range map[string]string{
+		"a disabled template for nobody":          "id: f\nenabled: false\nschema: {type: object}\n",
+		"one role without brackets":               "id: f\naccess: {roles: clerk}\nschema: {type: object}\n",
+		"a workflow of which nothing is known":    plainFile("workflows: [leave, faulty]\nsubmit: withdraw\n"),
+		"workflows without a submit button":       plainFile("workflows: [leave]\n"),
+		"a reference inside the schema":           "id: f\naccess: {roles: clerk}\nschema: {type: object, properties: {a: {$ref: '#/$defs/a'}}, $defs: {a: {type: string}}}\n",
+		"a property with the name of a keyword":   "id: f\naccess: {roles: clerk}\nschema: {type: object, properties: {default: {$ref: address.schema.json}, $ref: {type: string}}}\n",
+		"layout of a checklist":                   listFile("ui: {columns: 2}\nitems: [{id: a}]\n"),
+		"a field that the event requires":         fitFile("submit", "a: {type: string}", ""),
+		"fields inside of others":                 fitFile("nested", "list: {type: array, items: {properties: {x: {}, y: {}}}", "}"),
+		"svcPublic alone":                         fitFile("open", "svcPublic: {}", ""),
+		"fields that the event does not name":     fitFile("open", "a: {}, b: {}", ""),
+		"fields of an event without data":         fitFile("free", "a: {}", ""),
+		"a field that no submit button sends":     strings.Replace(fitFile("submit", "b: {}", ""), "submit: submit\n", "", 1),
+		"an order of all fields":                  fillFile("properties: {a: {}, b: {}}, required: [b]", "'ui:order': [b, a]"),
+		"an order of some fields":                 fillFile("properties: {a: {}, b: {}}", "'ui:order': [b, '*']"),
+		"a field of a condition":                  fillFile("properties: {a: {}}, if: {}, then: {properties: {b: {}}, required: [b]}", "'ui:order': [b, a]"),
+		"a required field that a pattern matches": fillFile("properties: {a: {}}, allOf: [{required: [a]}], required: [b], patternProperties: {'^b': {}}", ""),
+		"an order inside of a circle":             fillFile("properties: {a: {$ref: '#'}}", "a: {a: {'ui:order': [a]}}"),
+		"an object that says nothing of fields":   fillFile("properties: {a: {type: object, required: [x]}}", ""),
 	} {
-		t.Run(test.name, func(t *testing.T) { parseSample(t, test.kind, test.text) })
+		t.Run(name, func(t *testing.T) {
+			kind := form.Plain
+			if strings.Contains(text, "items: [{id") {
+				kind = form.Checklist
+			}
+			parseSample(t, kind, text)
+		})
 	}
-}
-
-func TestAnAcceptedTemplateStaysReadableWithoutItsRolesAndWorkflows(t *testing.T) {
-	nobody := Known{}
-	if _, err := ParseTemplate(TemplateText{File: "t.yaml", Text: []byte(leaveForm), Read: readSample}, nobody); err != nil {
-		t.Errorf("got %v", err)
+	for _, text := range []string{
+		leaveForm, fitFile("submit", "b: {}", ""), fillFile("properties: {a: {}}", "'ui:order': []"), fillFile("required: [a]", ""),
+	} {
+		if _, err := ParseTemplate(TemplateText{File: "t.yaml", Text: []byte(text), Read: readSample}, Known{}); err != nil {
+			t.Errorf("accepted before: %v\n%s", err, text)
+		}
 	}
 }
 

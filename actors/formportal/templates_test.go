@@ -24,14 +24,14 @@ import (
 type shelf struct {
 	*Templates
 	t       *testing.T
-	dir     string
+	disk    *storetest.Disk
 	store   *persistence.Store
 	catalog *catalog.Catalog
 	log     bytes.Buffer
 }
 
 func newShelf(t *testing.T) *shelf {
-	s := &shelf{t: t, dir: t.TempDir()}
+	s := &shelf{t: t, disk: storetest.NewDisk()}
 	s.open()
 	t.Cleanup(s.close)
 	return s
@@ -39,24 +39,17 @@ func newShelf(t *testing.T) *shelf {
 
 func (s *shelf) open() {
 	s.t.Helper()
-	store, err := persistence.Open(s.dir, persistence.Options{Log: zerolog.Nop(), CommitWaitMax: time.Minute})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.openOn(store)
-}
-
-func (s *shelf) openOn(store *persistence.Store) {
-	s.t.Helper()
-	s.store = store
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err == nil {
+		s.store, err = s.disk.Open(persistence.Options{CommitWaitMax: time.Minute})
+	}
+	if err == nil {
+		s.catalog, err = catalog.Open(s.store, parser, zerolog.Nop())
+	}
+	if err == nil {
+		s.Templates, err = OpenTemplates(s.store, zerolog.New(&s.log))
+	}
 	if err != nil {
-		s.t.Fatal(err)
-	}
-	if s.catalog, err = catalog.Open(store, parser, zerolog.Nop()); err != nil {
-		s.t.Fatal(err)
-	}
-	if s.Templates, err = OpenTemplates(store, zerolog.New(&s.log)); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -274,31 +267,20 @@ func TestNothingAcceptedStopsAStart(t *testing.T) {
 // was given up; the set before, published again, has to be written over it.
 func TestASetOfUnknownOutcomeDoesNotComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := storetest.NewDisk()
-		s := &shelf{t: t}
-		open := func() {
-			store, err := disk.Open(persistence.Options{Log: zerolog.Nop(), CommitWaitMax: time.Second})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.openOn(store)
-		}
+		s := newShelf(t)
 		before, after := source(t, form.Plain, leaveForm), source(t, form.Checklist, safety)
-		open()
 		s.publish(before)
-		disk.Hold()
+		s.disk.Hold()
 		if err := s.Publish([]TemplateSource{after}); !errors.Is(err, persistence.ErrOutcomeUnknown) {
 			t.Fatalf("while the disk hangs: got %v, want ErrOutcomeUnknown", err)
 		}
-		disk.Release()
+		s.disk.Release()
 		storetest.AwaitAccepting(t, s.store, true)
 		s.publish(before)
-		s.close()
-		open()
+		s.restart()
 		if s.Get(form.Plain, "leave-form") == nil || s.Get(form.Checklist, "safety") != nil {
 			t.Error("the set that was given up is in use after a restart")
 		}
-		s.close()
 	})
 }
 
