@@ -24,92 +24,57 @@ var ways = map[string]query.Request{
 	"sorted in memory":      {Filter: `{"svcPublic.t":"few"}`, Sort: "-svcPublic.n"},
 }
 
-func fillForWays(h *harness) {
-	h.Publish(stock("stock", 1, workflowtest.StockIndexes...))
-	data := slices.Repeat([]string{`{"n":1}`}, 1100)
-	h.Fill("stock", append(data, slices.Repeat([]string{`{"n":2,"t":"few"}`}, 300)...))
-	h.AwaitIndexes()
-}
-
-// TestAQueryHasABudget: what takes too long is busy, at once and whatever way it
-// goes.
-func TestAQueryHasABudget(t *testing.T) {
+// TestAQueryEnds at once when its time is over, when nobody wants it any more and at
+// damage, whatever way it goes. Its iterators are closed, or the store could not be.
+func TestAQueryEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := start(t, query.Options{TimeMax: 10 * time.Second})
-		fillForWays(h)
+		h.Publish(stock("stock", 1, workflowtest.StockIndexes...))
+		data := slices.Repeat([]string{`{"n":1}`}, 1100)
+		h.Fill("stock", append(data, slices.Repeat([]string{`{"n":2,"t":"few"}`}, 300)...))
+		h.AwaitIndexes()
+		gone := errors.New("gone")
 		for name, req := range ways {
+			req.Caller, req.WorkflowID, req.Count = boss, "stock", true
 			for _, req.Limit = range []int{0, 1000} {
-				seen := 0
-				req.Caller, req.WorkflowID, req.Count = boss, "stock", true
-				_, err := h.Query(t.Context(), &req, func([]byte) error {
-					if seen++; seen == 20 {
-						clocktest.Advance(11 * time.Second)
+				for _, c := range []struct {
+					end  func(cancel func()) error
+					want error
+					most int // how many entries come after the end
+				}{
+					{func(func()) error { clocktest.Advance(11 * time.Second); return nil }, failure.ErrBusy, 256},
+					{func(cancel func()) error { cancel(); return nil }, context.Canceled, 256},
+					{func(func()) error { return gone }, gone, 0},
+				} {
+					ctx, cancel := context.WithCancel(t.Context())
+					seen := 0
+					_, err := h.Query(ctx, &req, func([]byte) error {
+						if seen++; seen == 20 {
+							return c.end(cancel)
+						}
+						return nil
+					})
+					if !errors.Is(err, c.want) || errors.Is(err, failure.ErrInternal) && c.want != gone || seen > 20+c.most {
+						t.Errorf("%s: got %v and %d entries after the end, want %v and at most %d", name, err, seen-20, c.want, c.most)
 					}
-					return nil
-				})
-				if !errors.Is(err, failure.ErrBusy) || errors.Is(err, failure.ErrInternal) {
-					t.Errorf("%s: got %v, want ErrBusy", name, err)
+					cancel()
 				}
-				if seen > 20+256 {
-					t.Errorf("%s: %d entries, of which %d after the time was over", name, seen, seen-20)
-				}
+			}
+		}
+		if n := h.slotsHeld(); n != 0 {
+			t.Errorf("%d slots are still held", n)
+		}
+		all := h.Instances("stock")
+		for _, filter := range []string{`{"svcPublic.n":1}`, `{"svcPublic.t":"few"}`} {
+			h.Spoil("stock", obvious(t, all, boss, filter, "")[0])
+		}
+		for name, req := range ways {
+			req.Caller, req.WorkflowID = boss, "stock"
+			if _, _, err := h.list(req); !errors.Is(err, failure.ErrExecution) {
+				t.Errorf("%s, at damage: got %v, want ErrExecution", name, err)
 			}
 		}
 	})
-}
-
-// TestAQueryEndsWhenNobodyWants: the iterators are closed, or the store could
-// not be.
-func TestAQueryEndsWhenNobodyWants(t *testing.T) {
-	h := start(t, query.Options{})
-	fillForWays(h)
-	gone := errors.New("gone")
-	for name, req := range ways {
-		req.Caller, req.WorkflowID, req.Count = boss, "stock", true
-		for _, req.Limit = range []int{0, 1000} {
-			ctx, cancel := context.WithCancel(t.Context())
-			seen := 0
-			_, err := h.Query(ctx, &req, func([]byte) error {
-				if seen++; seen == 20 {
-					cancel()
-				}
-				return nil
-			})
-			if !errors.Is(err, context.Canceled) || errors.Is(err, failure.ErrInternal) || seen > 20+256 {
-				t.Errorf("%s: got %v after %d entries, want context.Canceled soon after 20", name, err, seen)
-			}
-			cancel()
-			seen = 0
-			_, err = h.Query(t.Context(), &req, func([]byte) error {
-				if seen++; seen == 20 {
-					return gone
-				}
-				return nil
-			})
-			if !errors.Is(err, gone) || seen != 20 {
-				t.Errorf("%s: got %v after %d entries, want the error of yield", name, err, seen)
-			}
-		}
-	}
-	if n := h.slotsHeld(); n != 0 {
-		t.Errorf("%d slots are still held", n)
-	}
-}
-
-// TestAQueryThatMeetsDamageSaysSo rather than to leave something out.
-func TestAQueryThatMeetsDamageSaysSo(t *testing.T) {
-	h := start(t, query.Options{})
-	fillForWays(h)
-	all := h.Instances("stock")
-	for _, filter := range []string{`{"svcPublic.n":1}`, `{"svcPublic.t":"few"}`} {
-		h.Spoil("stock", matching(t, all, filter)[0])
-	}
-	for name, req := range ways {
-		req.Caller, req.WorkflowID = boss, "stock"
-		if _, _, err := h.list(req); !errors.Is(err, failure.ErrExecution) {
-			t.Errorf("%s: got %v, want ErrExecution", name, err)
-		}
-	}
 }
 
 // TestASlowFilterDoesNotOutliveItsQuery: not the budget, not the caller, not the
@@ -130,8 +95,7 @@ func TestASlowFilterDoesNotOutliveItsQuery(t *testing.T) {
 				h := start(t, c.o)
 				h.Publish(stock("stock", 1))
 				for range 3 {
-					id := h.Make(boss, "stock", workflowtest.Large(900_000))
-					h.MustSend(boss, "stock", id, "set", workflowtest.Large(900_000))
+					h.Make(boss, "stock", workflowtest.Large(900_000))
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()

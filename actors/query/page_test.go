@@ -45,9 +45,9 @@ func TestPagesWhileInstancesComeGoAndChange(t *testing.T) {
 			}
 		}
 		var want, got []string
-		for _, s := range obvious(t, h.Instances("stock"), boss, c.filter, c.sort) {
-			if slices.Contains(stay, s.Name) {
-				want = append(want, s.Name)
+		for _, id := range obvious(t, h.Instances("stock"), boss, c.filter, c.sort) {
+			if slices.Contains(stay, id) {
+				want = append(want, id)
 			}
 		}
 		req := query.Request{Caller: boss, WorkflowID: "stock", Filter: c.filter, Sort: c.sort, Limit: 9}

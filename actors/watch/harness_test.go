@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -199,11 +200,16 @@ func (e *ear) expect(what string, want ...string) (all []heard) {
 	return all
 }
 
-// end ends the watch and returns what it returned.
-func (e *ear) end() error {
+// end ends the watch, which has nothing more to hear.
+func (e *ear) end() {
 	e.t.Helper()
 	e.stop()
-	return e.ended()
+	if err := e.ended(); !errors.Is(err, context.Canceled) {
+		e.t.Errorf("ended with %v, want context.Canceled", err)
+	}
+	if n := len(e.events); n > 0 {
+		e.t.Errorf("heard %d events too many, the first is %s", n, <-e.events)
+	}
 }
 
 func (e *ear) ended() error {

@@ -1,7 +1,6 @@
 package watch_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -64,13 +63,8 @@ func TestAWatcherHearsEachEntryInOrder(t *testing.T) {
 			t.Errorf("place of entry %d: got %s, want its sequence", n+2, e.ID)
 		}
 	}
-	for name, e := range map[string]*ear{"workflow": all, "instance": single, "other": other} {
-		if err := e.end(); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: ended with %v, want context.Canceled", name, err)
-		}
-		if len(e.events) > 0 {
-			t.Errorf("%s heard %d events too many, the first is %s", name, len(e.events), <-e.events)
-		}
+	for _, e := range []*ear{all, single, other} {
+		e.end()
 	}
 }
 
@@ -188,9 +182,7 @@ func TestAWorkflowWatchGoesOnWhereItWas(t *testing.T) {
 	h.MustSend(boss, "stock", id, "close", `{"secret":true}`)
 	h.MustSend(boss, "stock", id, "open", `{"secret":false}`)
 	entries := first.expect("the first time", "2 set", "3 set", "4 set", "5 close", "6 open")
-	if err := first.end(); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	first.end()
 	h.MustSend(boss, "stock", id, "side", "") // while nobody watches
 	resume := func(place string, who *identity.Principal) *ear {
 		e := h.watch(watch.Request{Caller: who, LastEventID: place}, nil)
@@ -251,12 +243,20 @@ func TestAnInstanceWatchGoesOnFromTheStore(t *testing.T) {
 	e.expect("what comes then", "6 side")
 }
 
+// TestStopWatchingEndsAllWatches, also that of one who never catches up.
 func TestStopWatchingEndsAllWatches(t *testing.T) {
 	h := start(t, workflow.Options{})
 	id := h.Make(boss, "stock", "")
-	ears := []*ear{h.listen(watch.Request{Caller: member}), h.listen(watch.Request{Caller: member, InstanceID: id})}
-	h.MustSend(boss, "stock", id, "close", "")
-	h.StopWatching()
+	busy := &ear{t: t, done: make(chan error, 1)}
+	ears := []*ear{h.listen(watch.Request{Caller: member}), h.listen(watch.Request{Caller: member, InstanceID: id}), busy}
+	told := 0
+	busy.done <- h.Watch(t.Context(), &watch.Request{Caller: member, WorkflowID: "stock"}, func(watch.Event) error {
+		if told++; told == 3 {
+			h.StopWatching()
+		}
+		h.MustSend(boss, "stock", id, "set", "") // events go on
+		return nil
+	})
 	h.StopWatching()
 	for n, e := range ears {
 		if err := e.ended(); err != nil {
@@ -267,32 +267,6 @@ func TestStopWatchingEndsAllWatches(t *testing.T) {
 		if err := h.watch(req, nil).ended(); !errors.Is(err, failure.ErrUnavailable) {
 			t.Errorf("a new watch: got %v, want ErrUnavailable", err)
 		}
-	}
-	h.MustSend(boss, "stock", id, "set", "") // events go on
-}
-
-// TestStopWatchingIsHeardUnderLoad: a watcher that never catches up ends, too.
-func TestStopWatchingIsHeardUnderLoad(t *testing.T) {
-	h := start(t, workflow.Options{})
-	id := h.Make(boss, "stock", "")
-	ended := make(chan error, 1)
-	told := 0
-	go func() {
-		ended <- h.Watch(context.Background(), &watch.Request{Caller: member, WorkflowID: "stock"}, func(e watch.Event) error {
-			if told++; told == 3 {
-				h.StopWatching()
-			}
-			h.MustSend(boss, "stock", id, "set", "")
-			return nil
-		})
-	}()
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Errorf("got %v, want nil", err)
-		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("a watcher that always has something to hear does not end")
 	}
 }
 
@@ -335,7 +309,7 @@ func TestAWatcherIsAskedForAgain(t *testing.T) {
 // their way, also several at a time.
 func TestWhatIsAcknowledgedAfterTheOpeningIsHeard(t *testing.T) {
 	h := start(t, workflow.Options{})
-	const senders, rounds = 3, 40
+	const senders, rounds = 3, 20
 	var definitions []string
 	for n := range rounds {
 		definitions = append(definitions, stock(fmt.Sprintf("stock%d", n), 1))
@@ -387,7 +361,7 @@ func TestWhatIsAcknowledgedAfterTheOpeningIsHeard(t *testing.T) {
 			h.holdSince(e, ids, atOpening)
 		}
 		for _, e := range append(all, one) {
-			_ = e.end()
+			e.stop()
 		}
 	}
 }
@@ -445,7 +419,7 @@ func TestTwoWatchesThatOpenWhileTheDiskHangsMissNothing(t *testing.T) {
 			e.expect("what comes then", "3 close")
 		}
 		for _, e := range ears {
-			_ = e.end()
+			e.end()
 		}
 	})
 }
@@ -484,9 +458,7 @@ func TestAnEntryWhoseOutcomeIsUnknown(t *testing.T) {
 		one.expect("the one that may be seen", "2 close", "3 side")
 		secret.expect("the one that was hidden", "4 open")
 		for _, e := range []*ear{all, one, secret} {
-			if err := e.end(); !errors.Is(err, context.Canceled) {
-				t.Error(err)
-			}
+			e.end()
 		}
 	})
 }
@@ -514,11 +486,7 @@ func TestAWatcherHearsThatThereIsNothing(t *testing.T) {
 		if took := time.Since(begun); took != 60*time.Second+heartbeatEvery {
 			t.Errorf("the first beat came after %s, want %s after the last entry", took, heartbeatEvery)
 		}
-		for _, e := range []*ear{quiet, loud} {
-			if err := e.end(); !errors.Is(err, context.Canceled) {
-				t.Error(err)
-			}
-		}
+		loud.end()
 	})
 }
 
@@ -529,21 +497,15 @@ func TestAFeedIsForgottenWhenNobodyCameBack(t *testing.T) {
 		e := h.watch(watch.Request{Caller: member}, nil)
 		place := e.next().ID
 		clocktest.Advance(3 * time.Minute)
-		if err := e.end(); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		e.end()
 		h.MustSend(boss, "stock", id, "set", "")
 		clocktest.Advance(time.Minute - 2*time.Second)
 		back := h.listen(watch.Request{Caller: member, LastEventID: place})
 		back.expect("in time", "2 set")
-		if err := back.end(); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		back.end()
 		clocktest.Advance(time.Minute + 2*time.Second)
 		late := h.listen(watch.Request{Caller: member, LastEventID: place})
 		late.expect("too late", "lost")
-		if err := late.end(); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		late.end()
 	})
 }
