@@ -21,6 +21,13 @@ func TestAnIndexThatGoesFreesItsKeysAndItsNumberIsNotUsedAgain(t *testing.T) {
 	if h.IndexRows(row.Number) < 100 {
 		t.Fatalf("the index has %d rows, want one for each instance", h.IndexRows(row.Number))
 	}
+	if err := h.Catalog.Publish(h.Sources(workflowtest.Stock("stock", 1, "svcPublic.n"))); err == nil {
+		t.Error("other content under a version that has instances was taken")
+	}
+	kept, _ := h.IndexRow("stock", "svcPublic.a")
+	if _, ok := h.IndexRow("stock", "svcPublic.n"); ok || kept.State != workflowtest.Whole {
+		t.Errorf("after a set that was refused the indexes are %+v", h.Indexes())
+	}
 	h.Publish(workflowtest.Stock("stock", 2, "svcPublic.t"), workflowtest.Stock("other", 1, "svcPublic.a"))
 	h.AwaitIndexes()
 	if got := h.IndexRows(row.Number); got != 0 {
@@ -58,23 +65,4 @@ func TestAPathThatCannotBeIndexedIsAFault(t *testing.T) {
 	h.Make(workflowtest.John, "order", "")
 	h.Restart()
 	h.Make(workflowtest.John, "order", "")
-}
-
-// TestIndexesSurviveASetThatIsRefused: what is not published changes nothing.
-func TestIndexesSurviveASetThatIsRefused(t *testing.T) {
-	h := workflowtest.Start(t, workflowtest.Options{})
-	h.Publish(workflowtest.Stock("stock", 1, "svcPublic.a"))
-	h.Fill("stock", workflowtest.Publics(8, 20))
-	h.AwaitIndexes()
-	if err := h.Catalog.Publish(h.Sources(workflowtest.Stock("stock", 1, "svcPublic.t"))); err == nil {
-		t.Error("other content under a version that has instances was taken")
-	}
-	if row, ok := h.IndexRow("stock", "svcPublic.a"); !ok || row.State != workflowtest.Whole {
-		t.Errorf("the index is %+v", row)
-	}
-	if _, ok := h.IndexRow("stock", "svcPublic.t"); ok {
-		t.Error("there is an index of a definition that was refused")
-	}
-	h.Make(workflowtest.Boss, "stock", `{"a":1}`)
-	h.CheckIndexes()
 }

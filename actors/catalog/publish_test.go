@@ -21,7 +21,7 @@ import (
 // what is to be known of the indexes included.
 func TestARefusedPublicationChangesNothing(t *testing.T) {
 	c := openCatalog(t, openStore(t))
-	if err := c.Publish(sources(t, plain)); err != nil {
+	if err := c.Publish(c.sources(t, plain)); err != nil {
 		t.Fatal(err)
 	}
 	c.publishing.Lock()
@@ -30,7 +30,7 @@ func TestARefusedPublicationChangesNothing(t *testing.T) {
 	c.publishing.Unlock()
 	before, appended := c.Len(), c.store.Metrics().Appended
 	indexed := strings.Replace(plain, "id: plain", "id: stock\nindexes: [svcPublic.a]", 1)
-	if err := c.Publish(sources(t, plain, indexed)); !errors.Is(err, filter.ErrRoot) {
+	if err := c.Publish(c.sources(t, plain, indexed)); !errors.Is(err, filter.ErrRoot) {
 		t.Fatalf("got %v, want ErrRoot", err)
 	}
 	if n := c.Len(); n != before {
@@ -45,7 +45,8 @@ func TestARefusedPublicationChangesNothing(t *testing.T) {
 // version can be read before it is the current one.
 func TestAPinWhileAnUnreadableDefinitionIsPublishedAgain(t *testing.T) {
 	store := openStore(t)
-	if err := openCatalog(t, store).Publish(sources(t, plain)); err != nil {
+	c := openCatalog(t, store)
+	if err := c.Publish(c.sources(t, plain)); err != nil {
 		t.Fatal(err)
 	}
 	w := store.NewWrites(persistence.Meta)
@@ -53,11 +54,11 @@ func TestAPinWhileAnUnreadableDefinitionIsPublishedAgain(t *testing.T) {
 	if err := store.Commit(w); err != nil {
 		t.Fatal(err)
 	}
-	c := openCatalog(t, store)
+	c = openCatalog(t, store)
 	if _, err := c.Newest("plain"); !errors.Is(err, failure.ErrExecution) {
 		t.Fatalf("got %v, want ErrExecution", err)
 	}
-	mended := sources(t, plain)[0]
+	mended := c.sources(t, plain)[0]
 	c.publishing.Lock()
 	c.keep(mended.key(), mended.Parsed)
 	pinned := make(chan Pin, 1)
@@ -100,34 +101,28 @@ func openStore(t *testing.T) *persistence.Store {
 
 func openCatalog(t *testing.T, store *persistence.Store) *Catalog {
 	t.Helper()
-	c, err := Open(store, parser(t), zerolog.Nop())
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(store, parser, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-func parser(t *testing.T) *statemachine.Parser {
+func (c *Catalog) sources(t *testing.T, texts ...string) (set []Source) {
 	t.Helper()
-	p, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-func sources(t *testing.T, texts ...string) []Source {
-	t.Helper()
-	var out []Source
 	for i, text := range texts {
 		file := fmt.Sprintf("workflows/%d.yaml", i)
-		parsed, err := parser(t).Parse(statemachine.Source{File: file, Text: []byte(text)})
+		parsed, err := c.parser.Parse(statemachine.Source{File: file, Text: []byte(text)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, Source{File: file, Text: []byte(text), Parsed: parsed.Definition})
+		set = append(set, Source{File: file, Text: []byte(text), Parsed: parsed.Definition})
 	}
-	return out
+	return set
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -16,9 +15,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/workflow"
-	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
-	"troupe/persistence/storetest"
 	"troupe/statemachine"
 )
 
@@ -177,44 +174,6 @@ func TestTheOrderOfAList(t *testing.T) {
 	}
 }
 
-// TestEveryCrashLeavesTheListsWhole: an instance and its row are one commit.
-func TestEveryCrashLeavesTheListsWhole(t *testing.T) {
-	disk := storetest.NewDisk()
-	h := startOn(t, disk, workflow.Options{})
-	var crashed []*storetest.Disk
-	for round := range 3 {
-		before := h.Router.Metrics().Creates
-		var wg sync.WaitGroup
-		for g := range 4 {
-			wg.Go(func() {
-				r := rand.New(rand.NewPCG(uint64(round), uint64(g)))
-				for range 15 {
-					workflowID := oneOf(r, "leave", "order")
-					id := h.createForm(mary, workflowID, []form.Kind{form.Plain, form.Checklist}[r.IntN(2)])
-					for range r.IntN(4) {
-						_, err := h.Try(mary, workflowID, id, oneOf(r, "submit", "approve", "back", "pay"), "", "")
-						if err != nil && !errors.Is(err, failure.ErrInvalid) {
-							t.Error(err)
-						}
-					}
-				}
-			})
-		}
-		workflowtest.Await(t, "creates", func() bool { return h.Router.Metrics().Creates > before+10 })
-		crashed = append(crashed, disk.AfterCrash())
-		wg.Wait()
-	}
-	h.checkLists()
-	for _, disk := range crashed {
-		again := startOn(t, disk, workflow.Options{})
-		again.checkLists()
-		if len(again.listed(mary, form.Plain)) == 0 {
-			t.Error("the crash left no form: nothing was tested")
-		}
-		again.End()
-	}
-}
-
 func (h *harness) draft(who *identity.Principal, id, body string, ifMatch ...uint64) (form.Draft, error) {
 	return h.SaveDraft(h.t.Context(), &workflow.DraftRequest{
 		FormRequest: workflow.FormRequest{Caller: who, WorkflowID: "leave", InstanceID: id, Event: "submit"}, Data: value(body), DraftCondition: form.DraftCondition{IfMatch: ifMatch},
@@ -236,29 +195,26 @@ func TestTheLifeOfADraft(t *testing.T) {
 	if v := h.form(john, id); v.Draft != nil || !v.Editable || v.Nodes != "draft" || v.When == 0 || string(v.Public) != `{"by":"john"}` {
 		t.Errorf("a new form: %+v", v)
 	}
-	if _, err := h.draft(john, id, `{"days":1}`, 0); !errors.Is(err, failure.ErrPrecondition) {
-		t.Errorf("a draft in the place of one that is not there: got %v, want ErrPrecondition", err)
+	req := workflow.FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"}
+	var first, second form.Draft
+	var err error
+	for n, c := range []struct {
+		name      string
+		condition form.DraftCondition
+		want      error
+	}{
+		{"in the place of one that is not there", form.DraftCondition{IfMatch: []uint64{0}}, failure.ErrPrecondition},
+		{"in the place of any, where there is none", form.DraftCondition{MustExist: true}, failure.ErrPrecondition},
+		{"the first", form.DraftCondition{IfAbsent: true}, nil},
+		{"a first where there is one", form.DraftCondition{IfAbsent: true}, failure.ErrPrecondition},
+		{"in the place of any", form.DraftCondition{MustExist: true}, nil},
+	} {
+		first, err = h.SaveDraft(t.Context(), &workflow.DraftRequest{FormRequest: req, Data: value(fmt.Sprintf(`{"days":%d}`, n)), DraftCondition: c.condition})
+		if !errors.Is(err, c.want) {
+			t.Errorf("a draft %s: got %v, want %v", c.name, err, c.want)
+		}
 	}
-	over := &workflow.DraftRequest{FormRequest: workflow.FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"}, Data: value(`{"days":0}`), DraftCondition: form.DraftCondition{MustExist: true}}
-	if _, err := h.SaveDraft(t.Context(), over); !errors.Is(err, failure.ErrPrecondition) {
-		t.Errorf("a draft in the place of any, where there is none: got %v, want ErrPrecondition", err)
-	}
-	onlyFirst := &workflow.DraftRequest{FormRequest: over.FormRequest, Data: value(`{"days":1}`), DraftCondition: form.DraftCondition{IfAbsent: true}}
-	first, err := h.SaveDraft(t.Context(), onlyFirst)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := h.SaveDraft(t.Context(), onlyFirst); !errors.Is(err, failure.ErrPrecondition) {
-		t.Errorf("a first draft where there is one: got %v, want ErrPrecondition", err)
-	}
-	if _, err := h.SaveDraft(t.Context(), over); err != nil {
-		t.Errorf("a draft in the place of any: %v", err)
-	}
-	if first, err = h.draft(john, id, `{"days":1}`); err != nil {
-		t.Fatal(err)
-	}
-	second, err := h.draft(john, id, `{"days":2}`, first.Revision)
-	if err != nil || second.Revision <= first.Revision {
+	if second, err = h.draft(john, id, `{"days":2}`, first.Revision); err != nil || second.Revision <= first.Revision {
 		t.Fatalf("got %+v, %v after %+v", second, err, first)
 	}
 	if _, err := h.draft(john, id, `{"days":3}`, first.Revision); !errors.Is(err, failure.ErrPrecondition) {
@@ -271,9 +227,7 @@ func TestTheLifeOfADraft(t *testing.T) {
 	if v := h.form(john, id); v.Draft == nil || string(v.Draft.Data) != `{"days":2}` || v.Draft.Revision != second.Revision || v.Sequence != 1 {
 		t.Errorf("after a restart: %+v", v.Draft)
 	}
-	drop := &workflow.SubmitRequest{
-		FormRequest: over.FormRequest, Data: value(`{"days":2}`), Retry: event(john, "leave", id, "submit", `{"days":2}`, "key").Retry,
-	}
+	drop := &workflow.SubmitRequest{FormRequest: req, Data: value(`{"days":2}`), Retry: event(john, "leave", id, "submit", `{"days":2}`, "key").Retry}
 	if _, err := h.Submit(t.Context(), drop); err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +330,7 @@ func TestDamageOfAFormIsSaid(t *testing.T) {
 }
 
 // TestABuiltinIsNoChoice: it can be used by who knows it, and no file can have
-// its id.
+// its id. Choices are what the caller may create.
 func TestABuiltinIsNoChoice(t *testing.T) {
 	h := start(t, workflow.Options{})
 	parsed := h.Sources(strings.Replace(order, "id: order", "id: own", 1))[0].Parsed
@@ -387,8 +341,13 @@ func TestABuiltinIsNoChoice(t *testing.T) {
 	if r := h.MustLook(eve, "-", id); r.Sequence != 2 || !bytes.Contains(r.AppendRecord(nil), []byte(`"workflowId":"-"`)) {
 		t.Errorf("got %s", r.AppendRecord(nil))
 	}
-	if n := h.Catalog.Len(); n != 2 || len(h.Choices(eve)) != 1 {
-		t.Errorf("%d workflows, eve's choices %v", n, h.Choices(eve))
+	if n := h.Catalog.Len(); n != 2 {
+		t.Errorf("%d workflows, want 2", n)
+	}
+	for who, want := range map[*identity.Principal]string{john: "[{leave Leave} {order order}]", eve: "[{order order}]"} {
+		if got := fmt.Sprint(h.Choices(who)); got != want {
+			t.Errorf("choices of %s: got %s, want %s", who.ID, got, want)
+		}
 	}
 	if statemachine.IsIdentifier("-") {
 		t.Error("a file can have the id of a builtin")

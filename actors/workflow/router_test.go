@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,24 +16,6 @@ import (
 	"troupe/actors/workflow"
 	"troupe/persistence"
 )
-
-func TestAnInstanceKeepsItsStateOverSleepAndRestart(t *testing.T) {
-	h := start(t, workflow.Options{})
-	id := h.Make(john, "leave", `{"days": 3}`)
-	h.MustSend(john, "leave", id, "submit", `{"note": "x"}`)
-	before := string(h.MustLook(john, "leave", id).AppendRecord(nil))
-	h.sleepAll()
-	if got := string(h.MustLook(john, "leave", id).AppendRecord(nil)); got != before {
-		t.Errorf("after sleep\n got %s\nwant %s", got, before)
-	}
-	h.Restart()
-	if got := string(h.MustLook(john, "leave", id).AppendRecord(nil)); got != before {
-		t.Errorf("after restart\n got %s\nwant %s", got, before)
-	}
-	if got := events(t, h.MustSend(mary, "leave", id, "approve", "")); got != ",submit,approve" {
-		t.Errorf("history: got %s", got)
-	}
-}
 
 func TestWhoMayNotGetsTheAnswerOfTheTable(t *testing.T) {
 	h := start(t, workflow.Options{})
@@ -106,7 +89,7 @@ func TestAnEventThatNothingTakesIsRecordedOrIgnored(t *testing.T) {
 }
 
 // TestARepeatedRequestGetsTheFirstAnswer holds persistence/PROMISES.md, "P6", one
-// after the other.
+// after the other. An instance keeps its state over sleep and restart.
 func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
 	h := start(t, workflow.Options{})
 	create := func() *workflow.CreateRequest {
@@ -119,7 +102,7 @@ func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
 	id := first.InstanceID
 	submitted := h.MustSend(john, "leave", id, "submit", `{"a": 1}`, "k")
 	ignored := h.MustSend(john, "leave", id, "drop", "", "d")
-	h.MustSend(john, "leave", id, "back", `{"a": 2}`)
+	last := h.MustSend(john, "leave", id, "back", `{"a": 2}`)
 
 	check := func(when string) {
 		t.Helper()
@@ -128,6 +111,7 @@ func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
 			call func() (*workflow.Reply, error)
 			want *workflow.Reply
 		}{
+			{"read", func() (*workflow.Reply, error) { return h.Look(john, "leave", id) }, last},
 			{"create", func() (*workflow.Reply, error) { return h.Create(t.Context(), create()) }, first},
 			{"event", func() (*workflow.Reply, error) { return h.Try(john, "leave", id, "submit", `{"a": 1}`, "k") }, submitted},
 			{"ignored event", func() (*workflow.Reply, error) { return h.Try(john, "leave", id, "drop", "", "d") }, ignored},
@@ -199,32 +183,6 @@ func TestConcurrentRepeatsAreAppliedOnce(t *testing.T) {
 	}
 }
 
-// TestEventsOfOneInstanceAreInOrderUnderLoad holds persistence/PROMISES.md, "P7",
-// and of persistence/PROMISES.md, "P8", that the events of one sender keep their
-// order.
-func TestEventsOfOneInstanceAreInOrderUnderLoad(t *testing.T) {
-	h := start(t, workflow.Options{InstanceInFlightMax: 1000})
-	id := h.Make(john, "leave", "")
-	var wg sync.WaitGroup
-	for g := range 16 {
-		wg.Go(func() {
-			for n := range 20 {
-				h.MustSend(john, "leave", id, "note", fmt.Sprintf(`{"g%d": %d}`, g, n))
-			}
-		})
-	}
-	wg.Wait()
-	r := h.MustLook(john, "leave", id)
-	if events(t, r); r.Sequence != 321 {
-		t.Errorf("sequence %d, want 321", r.Sequence)
-	}
-	for g := range 16 {
-		if want := fmt.Sprintf(`"g%d":19`, g); !strings.Contains(string(r.Head), want) {
-			t.Errorf("last value of %d is missing in %s", g, r.Head)
-		}
-	}
-}
-
 func TestARecordAboveItsLimitIsRefusedBeforeTheCommit(t *testing.T) {
 	h := start(t, workflow.Options{})
 	id := h.Make(john, "leave", "")
@@ -258,31 +216,24 @@ func TestAPanicCostsOneAnswerAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestDamagedBytesStopTheInstanceAndNotTheOthers(t *testing.T) {
+// TestDamageStopsTheInstanceAndNotTheOthers holds persistence/PROMISES.md, "P7", for a
+// store that lost an entry.
+func TestDamageStopsTheInstanceAndNotTheOthers(t *testing.T) {
 	h := start(t, workflow.Options{})
-	bad, good := h.Make(john, "leave", ""), h.Make(john, "leave", "")
+	spoilt, gap, good := h.Make(john, "leave", ""), h.Make(john, "leave", ""), h.Make(john, "leave", "")
+	for range 3 {
+		h.MustSend(john, "leave", gap, "note", "")
+	}
 	h.sleepAll()
-	h.Spoil("leave", bad)
-	if _, err := h.Look(john, "leave", bad); !errors.Is(err, failure.ErrExecution) {
-		t.Errorf("damaged instance: got %v", err)
+	h.Spoil("leave", spoilt)
+	sh := h.Store.ShardOf(h.ID(gap))
+	h.Overwrite(sh, persistence.EntryKey(nil, sh, h.ID(gap), 2), nil)
+	for name, id := range map[string]string{"a record": spoilt, "a history": gap} {
+		if _, err := h.Look(john, "leave", id); !errors.Is(err, failure.ErrExecution) {
+			t.Errorf("%s: got %v, want ErrExecution", name, err)
+		}
 	}
 	h.MustLook(john, "leave", good)
-}
-
-// TestAMissingHistoryEntryIsNoticed holds persistence/PROMISES.md, "P7", for a
-// store that lost an entry.
-func TestAMissingHistoryEntryIsNoticed(t *testing.T) {
-	h := start(t, workflow.Options{})
-	id := h.Make(john, "leave", "")
-	for range 3 {
-		h.MustSend(john, "leave", id, "note", "")
-	}
-	h.sleepAll()
-	sh := h.Store.ShardOf(h.ID(id))
-	h.Overwrite(sh, persistence.EntryKey(nil, sh, h.ID(id), 2), nil)
-	if _, err := h.Look(john, "leave", id); !errors.Is(err, failure.ErrExecution) {
-		t.Errorf("got %v, want ErrExecution", err)
-	}
 }
 
 func TestAHistoryTooLongForMemoryIsStillWhole(t *testing.T) {
@@ -324,51 +275,41 @@ func TestLimitsRefuseBeforeTheMailbox(t *testing.T) {
 	h.MustLook(john, "leave", id)
 }
 
-// TestSleepNeverTakesAnInstanceThatOwesAnAnswer: protoactor would lose what waits
-// in its mailbox (persistence/PROMISES.md, "F9").
-func TestSleepNeverTakesAnInstanceThatOwesAnAnswer(t *testing.T) {
+// TestEventsAreInOrderUnderLoad holds persistence/PROMISES.md, "P7", and of
+// persistence/PROMISES.md, "P8", that the events of one sender keep their order. Instances
+// are put to sleep all the time, but never one that owes an answer: protoactor would lose
+// what waits in its mailbox (persistence/PROMISES.md, "F9").
+func TestEventsAreInOrderUnderLoad(t *testing.T) {
 	h := start(t, workflow.Options{IdleAfter: time.Nanosecond})
-	var wg sync.WaitGroup
 	ids := []string{h.Make(john, "leave", ""), h.Make(john, "leave", "")}
-	stop := make(chan struct{})
-	var sweeps sync.WaitGroup
+	var wg, sweeps sync.WaitGroup
+	var enough atomic.Bool
 	sweeps.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				h.SweepAfter(time.Hour)
-			}
+		for !enough.Load() {
+			h.SweepAfter(time.Hour)
 		}
 	})
 	for g := range 8 {
 		wg.Go(func() {
-			for range 30 {
-				h.MustSend(john, "leave", ids[g%2], "note", "")
-				if _, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "leave"}); err != nil {
-					t.Errorf("create: %v", err)
-				}
+			for n := range 30 {
+				h.MustSend(john, "leave", ids[g%2], "note", fmt.Sprintf(`{"g%d": %d}`, g, n))
+				h.Make(john, "leave", "")
 			}
 		})
 	}
 	wg.Wait()
-	close(stop)
+	enough.Store(true)
 	sweeps.Wait()
-	for _, id := range ids {
-		if r := h.MustLook(john, "leave", id); r.Sequence != 121 {
+	for i, id := range ids {
+		r := h.MustLook(john, "leave", id)
+		if events(t, r); r.Sequence != 121 {
 			t.Errorf("sequence %d, want 121", r.Sequence)
 		}
-	}
-}
-
-func TestChoicesAreWhatTheCallerMayCreate(t *testing.T) {
-	h := start(t, workflow.Options{})
-	if got := fmt.Sprint(h.Choices(john)); got != "[{leave Leave} {order order}]" {
-		t.Errorf("john: got %s", got)
-	}
-	if got := fmt.Sprint(h.Choices(eve)); got != "[{order order}]" {
-		t.Errorf("eve: got %s", got)
+		for g := i; g < 8; g += 2 {
+			if want := fmt.Sprintf(`"g%d":29`, g); !strings.Contains(string(r.Head), want) {
+				t.Errorf("last value of %d is missing in %s", g, r.Head)
+			}
+		}
 	}
 }
 
