@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -245,16 +244,5 @@ func TestAccessMatrix(t *testing.T) {
 	}
 	if cells < 12_000 {
 		t.Errorf("tried %d cells", cells)
-	}
-}
-
-// TestMethodOverrideIsIgnored holds gateway/INTERFACE.md, "Paths".
-func TestMethodOverrideIsIgnored(t *testing.T) {
-	s := startServer(t, Options{}, nil)
-	for _, name := range []string{"X-HTTP-Method-Override", "X-Method-Override", "X-HTTP-Method"} {
-		a := s.do(t, request{method: "POST", path: "/workflow/api/v1/choices", headers: []string{withToken, http.CanonicalHeaderKey(name) + ": GET"}})
-		if a.status != 405 {
-			t.Errorf("%s: got %d, want 405", name, a.status)
-		}
 	}
 }

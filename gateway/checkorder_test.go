@@ -35,7 +35,7 @@ func TestOrderOfChecks(t *testing.T) {
 	}
 	for first := range len(defects) + 1 {
 		s.draining.Store(false)
-		r := portalSend("POST", formCreate, formBody)
+		r := request{method: "POST", path: "/form-portal/forms/create", body: formBody, headers: []string{withPortal, jsonLine}}
 		for i := len(defects) - 1; i >= first; i-- {
 			defects[i].spoil(&r)
 		}

@@ -76,10 +76,15 @@ func FuzzPortalBody(f *testing.F) {
 		f.Fatal(err)
 	}
 	server.Open(Services{Workflows: new(fakeWorkflows), Credentials: fakeCredentials{}, Portal: portal})
-	names := []string{"create-form", "create-checklist", "save-draft", "submit-form"}
+	var names []string
+	var requests []request
+	for _, rt := range server.table {
+		if slices.Contains([]string{"create-form", "create-checklist", "save-draft", "submit-form"}, rt.name) {
+			names, requests = append(names, rt.name), append(requests, requestOf(f, &rt))
+		}
+	}
 	f.Fuzz(func(t *testing.T, route uint8, text []byte) {
-		name := names[route%4]
-		r := portalRequests()[name]
+		name, r := names[route%4], requests[route%4]
 		before := portal.calls()
 		w := newRecorder()
 		observe(t, server).ServeHTTP(w, newTestRequest(r.method, r.path, string(text), r.headers...))

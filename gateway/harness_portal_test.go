@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
 
 	"troupe/actors/catalog"
 	"troupe/actors/form"
@@ -109,46 +110,26 @@ var leaveJSON = func() string {
 	return string(text)
 }()
 
-func portalGet(path string, headers ...string) request {
-	return request{method: "GET", path: path, headers: append([]string{withPortal}, headers...)}
-}
-
-func portalSend(method, path, body string, headers ...string) request {
-	return request{method: method, path: path, body: body, headers: append([]string{withPortal, jsonLine}, headers...)}
-}
-
-// The paths of the form runtime, and bodies that the portal's routes take.
+// The bodies that the portal's routes take.
 const (
-	formPath      = "/form-runtime/api/v1/form/leave/" + instanceOne
-	draftPath     = "/form-runtime/api/v1/draft/leave/" + instanceOne
-	submitPath    = "/form-runtime/api/v1/submit"
-	formCreate    = "/form-portal/forms/create"
-	checkCreate   = "/form-portal/checklists/create"
 	formBody      = `{"formId":"leave-form","workflowId":"leave"}`
 	checklistBody = `{"checklistId":"safety"}`
 	draftBody     = `{"data":{"days":4}}`
 	submitBody    = `{"workflowId":"leave","instanceId":"` + instanceOne + `","data":{"days":4}}`
 )
 
-// portalRequests asks each route of group A and of the form runtime once, in the
-// right way, by the name of the route.
-func portalRequests() map[string]request {
-	return map[string]request{
-		"role-info":            portalGet("/form-portal/role-info"),
-		"portal-workflows":     portalGet("/form-portal/workflows"),
-		"forms-current":        portalGet("/form-portal/forms/mycurrent"),
-		"forms-submitted":      portalGet("/form-portal/forms/mysubmitted"),
-		"forms-archived":       portalGet("/form-portal/forms/myarchived"),
-		"checklists-current":   portalGet("/form-portal/checklists/mycurrent"),
-		"checklists-submitted": portalGet("/form-portal/checklists/mysubmitted"),
-		"checklists-archived":  portalGet("/form-portal/checklists/myarchived"),
-		"form-templates":       portalGet("/form-portal/forms/role/clerk"),
-		"checklist-templates":  portalGet("/form-portal/checklists/role/clerk"),
-		"create-form":          portalSend("POST", formCreate, formBody),
-		"create-checklist":     portalSend("POST", checkCreate, checklistBody),
-		"form":                 portalGet(formPath),
-		"save-draft":           portalSend("PUT", draftPath, draftBody),
-		"drop-draft":           portalSend("DELETE", draftPath, ""),
-		"submit-form":          portalSend("POST", submitPath, submitBody),
+// requestOf asks a route in the right way.
+func requestOf(t testing.TB, rt *route) request {
+	t.Helper()
+	path := strings.NewReplacer(":workflowId", "leave", ":instanceId", "i1", ":roleId", "clerk", ":kind", "form", ":formId", "leave-form", ":name", assetName(t)).Replace(rt.path)
+	query := map[string]string{"report-parameters": "?rml=/a.rml", "document-parameters": "?docx=/a.docx", "list-files": "?extension=rml"}
+	body := map[string]string{
+		"create": createBody, "event": eventBody, "create-form": formBody, "create-checklist": checklistBody, "save-draft": draftBody, "submit-form": submitBody,
+		"sign-in": signInBody,
 	}
+	credential := withToken
+	if rt.access.kinds == identity.Session {
+		credential = withPortal
+	}
+	return request{method: rt.method, path: path + query[rt.name], body: body[rt.name], headers: []string{credential, jsonLine}}
 }

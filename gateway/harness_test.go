@@ -25,6 +25,7 @@ import (
 	"troupe/actors/query"
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
+	"troupe/gateway/api"
 	"troupe/gateway/provider"
 	"troupe/statemachine"
 )
@@ -353,18 +354,15 @@ type answer struct {
 	body   string
 }
 
-// label returns the member "error" of the body.
-func (a *answer) label() string {
-	var body struct{ Error, Message string }
-	_ = json.Unmarshal([]byte(a.body), &body) // a body that is none has no word
-	return body.Error
+// fault is the body of an error. A body that is none has an empty one.
+func (a *answer) fault() (f api.Fault) {
+	_ = json.Unmarshal([]byte(a.body), &f)
+	return f
 }
 
-func (a *answer) message() string {
-	var body struct{ Error, Message string }
-	_ = json.Unmarshal([]byte(a.body), &body)
-	return body.Message
-}
+func (a *answer) label() string { return a.fault().Error }
+
+func (a *answer) message() string { return a.fault().Message }
 
 const (
 	withToken    = "Authorization: svc.token " + tokenAnn

@@ -16,7 +16,7 @@ func TestInterfacePaths(t *testing.T) {
 	s := newScene(t)
 	id := s.ann.create(t, "plain", "").record(t).ID
 	instance := root + "/instance/plain/" + id
-	const of = " HTTP/1.1\r\nHost: x\r\nX-HTTP-Method-Override: POST\r\nX-Method-Override: DELETE\r\n"
+	const of = " HTTP/1.1\r\nHost: x\r\nX-HTTP-Method-Override: POST\r\nX-Method-Override: DELETE\r\nX-HTTP-Method: PUT\r\n"
 	first := s.ann.load(t, "plain", nowhere)
 	for status, requests := range map[int][]string{
 		200: {

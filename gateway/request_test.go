@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"troupe/actors/identity"
 )
 
 // checkCommonHeaders holds gateway/INTERFACE.md, "Common headers".
@@ -31,31 +29,19 @@ func TestHeadWorksWhereverGetDoes(t *testing.T) {
 		if rt.method != http.MethodGet {
 			continue
 		}
-		path := strings.NewReplacer(":workflowId", "leave", ":instanceId", "i1", ":roleId", "clerk", ":kind", "form", ":formId", "leave-form", ":name", assetName(t)).Replace(rt.path)
-		switch rt.name {
-		case "report-parameters":
-			path += "?rml=/a.rml"
-		case "document-parameters":
-			path += "?docx=/a.docx"
-		case "list-files":
-			path += "?extension=rml"
-		}
-		credential := withToken
-		if rt.access.kinds == identity.Session {
-			credential = withPortal
-		}
+		get := requestOf(t, &rt)
 		fine := []int{200}
 		if rt.page { // on the way to the provider, and back from nowhere
 			fine = []int{303, 400}
 		}
-		full := s.do(t, request{method: "GET", path: path, headers: []string{credential}})
-		head := s.do(t, request{method: "HEAD", path: path, headers: []string{credential}})
+		full := s.do(t, get)
+		head := s.do(t, request{method: "HEAD", path: get.path, headers: get.headers})
 		if !slices.Contains(fine, full.status) || head.status != full.status || head.body != "" {
-			t.Errorf("%s: got %d %q, want %d without a body", path, head.status, head.body, full.status)
+			t.Errorf("%s: got %d %q, want %d without a body", rt.path, head.status, head.body, full.status)
 		}
 		for _, name := range []string{"Content-Length", "Etag", "Content-Type"} {
 			if got, want := head.header.Get(name), full.header.Get(name); got != want {
-				t.Errorf("%s: %s: got %q, want %q as GET has it", path, name, got, want)
+				t.Errorf("%s: %s: got %q, want %q as GET has it", rt.path, name, got, want)
 			}
 		}
 	}

@@ -182,10 +182,15 @@ func TestOptions(t *testing.T) {
 }
 
 // TestDrain holds gateway/INTERFACE.md, "Stopping", and persistence/PROMISES.md,
-// "P16": accepted requests are answered, new ones get 503, and the server is gone.
+// "P16": accepted requests are answered, streams end in order meanwhile, new requests
+// get 503, and the server is gone.
 func TestDrain(t *testing.T) {
-	g := newGate()
-	s := startServer(t, Options{}, &fakeWorkflows{send: g.send})
+	g, f := newGate(), newFeed()
+	workflows := f.workflows()
+	workflows.send = g.send
+	s := startServer(t, Options{DrainMax: time.Hour}, workflows)
+	w := s.watch(t, withToken)
+	w.expect(t, opening)
 	idle := s.dial(t) // a keep-alive connection that was used before
 	defer func() { _ = idle.Close() }()
 	idleReader := bufio.NewReader(idle)
@@ -202,6 +207,7 @@ func TestDrain(t *testing.T) {
 	}()
 	waitFor(t, "draining", s.draining.Load)
 
+	w.expectEnd(t)
 	a := s.do(t, request{method: "GET", path: "/readyz"})
 	if a.status != 503 || a.message() != "gateway: stopping" {
 		t.Errorf("/readyz: got %d %s, want 503", a.status, a.body)
@@ -209,9 +215,10 @@ func TestDrain(t *testing.T) {
 	if a := s.do(t, request{method: "GET", path: "/livez"}); a.status != 200 {
 		t.Errorf("/livez: got %d, want 200", a.status)
 	}
-	a = s.do(t, post("event", eventBody))
-	if a.status != 503 || a.label() != "Unavailable" || a.header.Get("Retry-After") == "" {
-		t.Errorf("a new request: got %d %s, want 503 Unavailable", a.status, a.body)
+	for _, r := range []request{post("event", eventBody), get(watchPath)} {
+		if a := s.do(t, r); a.status != 503 || a.label() != "Unavailable" || a.header.Get("Retry-After") == "" {
+			t.Errorf("%s: got %d %s, want 503 Unavailable", r.path, a.status, a.body)
+		}
 	}
 	if status, last := exchangeOn(t, idle, idleReader, plain); status != 503 || !last {
 		t.Errorf("on an old connection: got %d, close %v; want 503 and the end", status, last)

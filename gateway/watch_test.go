@@ -294,33 +294,6 @@ func TestWatchersMax(t *testing.T) {
 	}
 }
 
-// TestWatchDrain holds gateway/INTERFACE.md, "Stopping": Stop ends streams in
-// order and does not wait for them as it waits for requests.
-func TestWatchDrain(t *testing.T) {
-	g, f := newGate(), newFeed()
-	workflows := f.workflows()
-	workflows.send = g.send
-	s := startServer(t, Options{DrainMax: time.Hour}, workflows)
-	w := s.watch(t, withToken)
-	w.expect(t, opening)
-	accepted := s.async(t, post("event", eventBody))
-	<-g.entered
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		stop(t, s)
-	}()
-	w.expectEnd(t) // while an accepted request is still worked on
-	if a := s.do(t, get(watchPath)); a.status != 503 || a.label() != "Unavailable" {
-		t.Errorf("a new stream: got %d %s, want 503 Unavailable", a.status, a.body)
-	}
-	close(g.leave)
-	if a := <-accepted; a.status != 200 {
-		t.Errorf("the accepted request: got %d, want 200", a.status)
-	}
-	<-stopped
-}
-
 // TestWatchDrainIsBounded holds that a stream that does not end by itself does
 // not keep Stop.
 func TestWatchDrainIsBounded(t *testing.T) {
