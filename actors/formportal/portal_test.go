@@ -64,46 +64,6 @@ func TestCategories(t *testing.T) {
 	}
 }
 
-// TestAFormThatIsSentBack is submitted again, by somebody else.
-func TestAFormThatIsSentBack(t *testing.T) {
-	h := newHouse(t)
-	id := h.create("john", "leave-form", "leave")
-	submission := ""
-	look := func(step, category, status string) *View {
-		t.Helper()
-		v := h.view("john", "leave", id)
-		if v.Summary.Status != status || v.Category.String() != category || v.Editable != (category == "current") || v.Draft != nil {
-			t.Errorf("%s: got %+v, %s, editable %v, the draft %+v", step, v.Summary, v.Category, v.Editable, v.Draft)
-		}
-		if submission == "" {
-			submission = v.Summary.SubmissionID
-		}
-		listed := h.list("john", form.Plain, v.Category)
-		if v.Summary.SubmissionID != submission || len(listed) != 1 || *listed[0] != *v.Summary {
-			t.Errorf("%s: the list shows %+v, the form %+v, submitted as %q", step, listed, v.Summary, submission)
-		}
-		return v
-	}
-	h.mustSend("john", "leave", id, "note")
-	look("an event that stays", "current", "draft")
-	if _, err := h.save("john", "leave", id, `{"days":1}`); err != nil {
-		t.Fatal(err)
-	}
-	h.mustSubmit("john", "leave", id, `{"days":2}`)
-	look("submitted", "submitted", "review")
-	h.mustSend("mary", "leave", id, "back")
-	look("sent back", "current", "draft")
-	h.mustSubmit("mary", "leave", id, `{"days":4}`) // who may send may submit
-	h.mustSend("mary", "leave", id, "approve")
-	h.restart()
-	if v := look("approved", "submitted", "approved"); v.Sequence != 6 || !strings.Contains(string(v.Data), `"days":4`) {
-		t.Errorf("got %d entries and %s", v.Sequence, v.Data)
-	}
-	if len(h.list("mary", form.Plain, Submitted)) != 0 {
-		t.Error("mary's list shows john's form")
-	}
-}
-
 // TestSeveralMachines holds "every machine is still in its initial node" and
 // "every machine in a final node".
 func TestSeveralMachines(t *testing.T) {

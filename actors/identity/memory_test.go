@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"bytes"
 	"maps"
 	"sync"
 	"testing"
@@ -117,6 +118,14 @@ func (m *memory) crash(survivors int) *memory {
 		after.keep(p.rows)
 	}
 	return after
+}
+
+// dump writes all that is durable.
+func (m *memory) dump(to *bytes.Buffer) {
+	for key, row := range m.durable {
+		to.WriteString(key)
+		to.Write(row)
+	}
 }
 
 func (m *memory) waits() int {

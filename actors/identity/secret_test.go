@@ -36,10 +36,7 @@ func TestNoSecretIsLeft(t *testing.T) {
 		s.SetDirectory(parse(t, staffWithoutJohn))
 		pass(2 * time.Minute)
 		fmt.Fprintf(&said, "%+v %+v\n", s.Credentials(Token|Session), s.Metrics())
-		for key, row := range m.durable {
-			said.WriteString(key)
-			said.Write(row)
-		}
+		m.dump(&said)
 		said.Write(log.Bytes())
 		if hits := planted(said.String(), secrets); hits != 0 {
 			t.Errorf("%d secrets: got %d hits, want none", len(secrets), hits)

@@ -134,32 +134,24 @@ func TestKindsDoNotMix(t *testing.T) {
 	})
 }
 
-func TestTokenExpires(t *testing.T) {
-	inBubble(t, newMemory(), Options{}, func(t *testing.T, s *Service) {
-		secret, c := issued(t, s, Token, "john.doe", 24*time.Hour)
-		if got := c.Expires.Sub(c.Created); got != 24*time.Hour {
-			t.Errorf("time to expiry: got %v, want 24h", got)
-		}
-		pass(24*time.Hour - time.Millisecond)
-		accepts(t, s, Token, secret, "john.doe")
-		pass(time.Millisecond)
-		refuses(t, s, Token, secret)
-	})
-}
-
-func TestSessionLimitsAreConfigurable(t *testing.T) {
+func TestLimitsOfCredentials(t *testing.T) {
 	o := Options{SessionIdle: time.Minute, SessionMax: time.Hour}
 	inBubble(t, newMemory(), o, func(t *testing.T, s *Service) {
 		if text, _, err := s.CreateSession(t.Context(), CreateCredential{User: "john.doe", Expires: time.Hour + 1}); text != "" ||
 			!errors.Is(err, failure.ErrInvalid) || !strings.Contains(err.Error(), "a session ends after 1h0m0s in any case") {
 			t.Errorf("a session beyond SessionMax: got %q, %v, want ErrInvalid", text, err)
 		}
-		secret, c := issued(t, s, Session, "john.doe", 0)
-		if got := c.Expires.Sub(c.Created); got != time.Hour {
-			t.Errorf("a session's limit: got %v, want SessionMax", got)
+		secret, session := issued(t, s, Session, "john.doe", 0)
+		token, shown := issued(t, s, Token, "john.doe", 24*time.Hour)
+		if session.Expires.Sub(session.Created) != time.Hour || shown.Expires.Sub(shown.Created) != 24*time.Hour {
+			t.Errorf("got %+v and %+v, want an expiry after SessionMax and after 24 h", session, shown)
 		}
 		pass(time.Minute)
 		refuses(t, s, Session, secret)
+		pass(24*time.Hour - time.Minute - time.Millisecond)
+		accepts(t, s, Token, token, "john.doe")
+		pass(time.Millisecond)
+		refuses(t, s, Token, token)
 	})
 }
 

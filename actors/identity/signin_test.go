@@ -470,10 +470,7 @@ func TestPasswordsAreNowhere(t *testing.T) {
 		_, _, err := s.SignIn(t.Context(), evil, oak, nearby)
 		fmt.Fprintln(&said, err)
 		fmt.Fprintf(&said, "%+v %+v\n", s.Credentials(Token|Session), s.Metrics())
-		for key, row := range m.durable {
-			said.WriteString(key)
-			said.Write(row)
-		}
+		m.dump(&said)
 		said.Write(log.Bytes())
 		for _, word := range words {
 			if strings.Contains(said.String(), word) || strings.Contains(said.String(), fmt.Sprintf("%q", word)) {
