@@ -1,0 +1,79 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"troupe/actors/identity"
+	"troupe/persistence"
+)
+
+// What tests outside of the package ask of its inside.
+
+// Slots are what queries or lists hold.
+type Slots struct{ *slots }
+
+// Leave gives them back.
+func (s Slots) Leave() { s.leave() }
+
+// Pause lets others have them.
+func (s Slots) Pause() { s.pause() }
+
+// Enter takes slots among the queries, or among the lists.
+func (s *Service) Enter(ctx context.Context, lists bool, user identity.UserID) (Slots, error) {
+	of := s.queries
+	if lists {
+		of = s.lists
+	}
+	got, err := s.enter(ctx, of, user, time.Second)
+	return Slots{got}, err
+}
+
+// RestAfter is how long a query of a user rests after it has worked for a time.
+func (s *Service) RestAfter(worked time.Duration, user identity.UserID) time.Duration {
+	return s.restAfter(worked, user)
+}
+
+// Collected is what a query collects of its first index, of at most so many ids.
+func (s *Service) Collected(req *Request, most int) (count int, all bool, err error) {
+	err = s.with(context.Background(), req, func(q *query) error {
+		accesses, err := q.accesses()
+		if err != nil {
+			return err
+		}
+		ids, whole, err := q.collect(&accesses[0], most)
+		count, all = len(ids), whole
+		return err
+	})
+	return count, all, err
+}
+
+// Choose lets a query choose its plan.
+func (s *Service) Choose(ctx context.Context, req *Request) error {
+	return s.with(ctx, req, func(q *query) error { _, err := q.choose(); return err })
+}
+
+// ReadHistory lets a query read a history when it is about to look whether it must end.
+func (s *Service) ReadHistory(ctx context.Context, req *Request, id persistence.ID) error {
+	return s.with(ctx, req, func(q *query) error {
+		q.unchecked = checkBytes - 1
+		q.history(&candidate{id: id})
+		return q.failed
+	})
+}
+
+// with calls do with a query that is ready to choose its plan.
+func (s *Service) with(ctx context.Context, req *Request, do func(q *query) error) error {
+	q, err := s.newQuery(req, nil)
+	if err != nil {
+		return err
+	}
+	if q.slots, err = s.enter(context.Background(), s.queries, req.Caller.ID, time.Minute); err != nil {
+		return err
+	}
+	defer q.slots.leave()
+	q.ctx = ctx
+	q.openSnapshot()
+	return errors.Join(do(q), q.snapshot.Close())
+}
