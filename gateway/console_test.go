@@ -29,15 +29,11 @@ func TestPagesAreOneShell(t *testing.T) {
 			if w.status != 200 || !bytes.Equal(w.body.Bytes(), console.Shell(base)) {
 				t.Errorf("%s: got %d %.200s", base+path, w.status, w.body.String())
 			}
-			for name, want := range map[string]string{
+			checkHeaders(t, path, w.header, map[string]string{
 				"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": console.Policy, "X-Frame-Options": "DENY",
 				"Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin", "X-Content-Type-Options": "nosniff",
 				"Cache-Control": "no-cache",
-			} {
-				if got := w.header.Get(name); got != want {
-					t.Errorf("%s: %s is %q, want %q", path, name, got, want)
-				}
-			}
+			})
 		}
 	}
 }

@@ -104,17 +104,23 @@ func TestListsThatFail(t *testing.T) {
 	}
 }
 
-// TestCallerLeavesAStream holds that a query ends when nobody reads it.
-func TestCallerLeavesAStream(t *testing.T) {
-	ended := make(chan error, 1)
-	s := startServer(t, Options{}, &fakeWorkflows{query: func(_ context.Context, _ *query.Request, item func([]byte) error) (*query.End, error) {
+// endless is a list that ends when it cannot be sent; ended gets the reason.
+func endless() (workflows *fakeWorkflows, ended <-chan error) {
+	end := make(chan error, 1)
+	return &fakeWorkflows{query: func(_ context.Context, _ *query.Request, item func([]byte) error) (*query.End, error) {
 		for {
 			if err := item(bigItem); err != nil {
-				ended <- err
+				end <- err
 				return nil, err
 			}
 		}
-	}})
+	}}, end
+}
+
+// TestCallerLeavesAStream holds that a query ends when nobody reads it.
+func TestCallerLeavesAStream(t *testing.T) {
+	workflows, ended := endless()
+	s := startServer(t, Options{}, workflows)
 	c := s.dial(t)
 	if _, err := io.WriteString(c, "GET /workflow/api/v1/instances/leave HTTP/1.1\r\nHost: x\r\n"+withToken+"\r\n\r\n"); err != nil {
 		t.Fatal(err)

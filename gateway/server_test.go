@@ -15,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"troupe/actors/query"
 	"troupe/actors/workflow"
 )
 
@@ -429,17 +428,8 @@ func TestSlowReaders(t *testing.T) {
 // readSlowly reads an endless answer for a while and then no more.
 func readSlowly(t *testing.T, writeMax, while time.Duration) error {
 	t.Helper()
-	ended := make(chan error, 1)
-	s := startServer(t, Options{WriteMax: writeMax}, &fakeWorkflows{
-		query: func(_ context.Context, _ *query.Request, item func([]byte) error) (*query.End, error) {
-			for {
-				if err := item(bigItem); err != nil {
-					ended <- err
-					return nil, err
-				}
-			}
-		},
-	})
+	workflows, ended := endless()
+	s := startServer(t, Options{WriteMax: writeMax}, workflows)
 	c := s.dial(t)
 	defer func() { _ = c.Close() }()
 	if err := c.SetDeadline(time.Now().Add(while + 10*time.Second)); err != nil {

@@ -174,13 +174,9 @@ func TestLoginPage(t *testing.T) {
 		if a.status != 200 || !strings.Contains(a.body, `data-next="`+next+`"`) || !strings.Contains(a.body, `data-session="/platform/session"`) || strings.Contains(a.body, "evil") {
 			t.Errorf("%s: got %d and a page that does not lead to %s: %s", asked, a.status, next, a.body)
 		}
-		for name, want := range map[string]string{
+		checkHeaders(t, asked, a.header, map[string]string{
 			"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Content-Security-Policy": login.Policy, "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin", "Set-Cookie": "",
-		} {
-			if got := a.header.Get(name); got != want {
-				t.Errorf("%s: %s: got %q, want %q", asked, name, got, want)
-			}
-		}
+		})
 	}
 	for path, want := range map[string][2]string{
 		"/login/style.css": {"text/css; charset=utf-8", string(login.Style())},
