@@ -355,28 +355,18 @@ func (s *spoken) unpacked() ([]byte, error) {
 // tests ask of a handler goes through it.
 type observed struct {
 	*Server
-	faults *faultList
-}
-
-// faultList collects what handlers do wrong, whose goroutines may outlive a test's
-// last line.
-type faultList struct {
-	mu  sync.Mutex
-	all []error // guarded by mu
+	mu     sync.Mutex // NB: a handler may outlive the test's last line
+	faults []error    // guarded by mu
 }
 
 // observe returns the server as a handler. When the test ends, it fails with every
 // exchange that the document does not describe.
 func observe(t testing.TB, s *Server) http.Handler {
-	o := observed{s, new(faultList)}
+	o := &observed{Server: s}
 	t.Cleanup(func() {
-		o.faults.mu.Lock()
-		defer o.faults.mu.Unlock()
-		for i, err := range o.faults.all {
-			if i == 5 {
-				t.Errorf("and %d more", len(o.faults.all)-i)
-				break
-			}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		for _, err := range o.faults[:min(len(o.faults), 5)] {
 			t.Error(err)
 		}
 	})
@@ -386,7 +376,7 @@ func observe(t testing.TB, s *Server) http.Handler {
 // observedBodyMax is above what tests send to be taken.
 const observedBodyMax = 100 << 10
 
-func (o observed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (o *observed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// NB: of a body that is too large, and of one whose length nobody knows, net/http
 	// wants to see its own writer.
 	if _, direct := w.(*recorder); !direct && (r.ContentLength < 0 || r.ContentLength > observedBodyMax) {
@@ -409,9 +399,9 @@ func (o observed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.body, s.status, s.answer = sent.Bytes(), c.status, c.body.Bytes()
 	if err := theInterface().check(s); err != nil {
-		o.faults.mu.Lock()
-		defer o.faults.mu.Unlock()
-		o.faults.all = append(o.faults.all, err)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.faults = append(o.faults, err)
 	}
 }
 
