@@ -27,7 +27,8 @@ func TestCrashBreaksNoPromise(t *testing.T) {
 }
 
 // crashOnce starts with one old token, revokes it, creates another one, crashes, and
-// returns what promises of the package comment were broken. The appends of both are confirmed, or wait when the crash comes.
+// returns what promises of the package comment were broken. The appends of both are
+// confirmed, or wait when the crash comes.
 func crashOnce(t *testing.T, survivors int, confirmed, lie bool) (broken []string) {
 	m := newMemory()
 	s := open(t, m, Options{})
