@@ -72,22 +72,6 @@ func TestWhoMayNotGetsTheAnswerOfTheTable(t *testing.T) {
 	}
 }
 
-func TestAnEventThatNothingTakesIsRecordedOrIgnored(t *testing.T) {
-	h := start(t, workflow.Options{})
-	id := h.Make(john, "leave", "")
-	h.MustSend(john, "leave", id, "submit", "")
-	if got := events(t, h.MustSend(john, "leave", id, "drop", `{"x": 1}`)); got != ",submit" {
-		t.Errorf("ignored event: history %s", got)
-	}
-	r := h.MustSend(john, "leave", id, "note", `{"x": 1}`)
-	if got := events(t, r); got != ",submit,note" {
-		t.Errorf("recorded event: history %s", got)
-	}
-	if strings.Contains(string(r.Head), `"x"`) {
-		t.Errorf("data of an event that nothing took was applied: %s", r.Head)
-	}
-}
-
 // TestARepeatedRequestGetsTheFirstAnswer holds persistence/PROMISES.md, "P6", one
 // after the other. An instance keeps its state over sleep and restart.
 func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {

@@ -66,13 +66,12 @@ stateMachines:
 // StockIndexes are the usual indexes of Stock.
 var StockIndexes = []string{"svcPublic.a", "svcPublic.b.c", "svcPublic.t", "svcPublic.n", "svcPrivate.p"}
 
-// John and Mary are for Leave, Eve has no role, and the others are for Stock. Root and
-// Boss manage workflows.
+// John and Mary are for Leave, Eve has no role, and the others are for Stock. Boss
+// manages workflows.
 var (
 	John = Principal("john", []string{"employee"})
 	Mary = Principal("mary", []string{"employee", "manager"})
 	Eve  = Principal("eve", nil)
-	Root = Principal("root", []string{"employee", "manager"}, string(identity.Workflows))
 
 	Member = Principal("mem", []string{"member"})
 	Guest  = Principal("gus", []string{"member", "guest"})
