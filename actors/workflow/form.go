@@ -247,8 +247,7 @@ func (i *instance) setForm(attachment []byte) error {
 
 // putForm brings the form up to date with the present state, and writes the row
 // of its owner's list where that changes. statesBefore are the positions that
-// there were. It comes before putRecord,
-// which writes the form itself.
+// there were. It comes before putRecord, which writes the form itself.
 func (i *instance) putForm(w *persistence.Writes, ch *change, statesBefore []byte) {
 	created := ch.form
 	if created == nil && i.form == nil {
