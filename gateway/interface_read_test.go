@@ -225,7 +225,7 @@ func choicesAnswers(t *testing.T, s *scene) {
 	}
 }
 
-// budgetRunsOut: behind the first byte it is TestQueryThatFails.
+// budgetRunsOut before the first byte; TestListsThatFail has what comes later.
 func budgetRunsOut(t *testing.T, _ *scene) {
 	s := startService(t, serviceOptions{Options: actorstest.Options{Files: flows(), Workflow: workflow.Options{QueryTimeMax: time.Nanosecond}}})
 	wantFault(t, s.as("ann").query(t, "plain", ""), 503, "Busy")

@@ -57,7 +57,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestWhatIsRefusedFits never: an object with a refused member fails the check.
+// TestWhatIsRefusedNeverFits holds that an object with a refused member fails the check.
 func TestWhatIsRefusedNeverFits(t *testing.T) {
 	member := rapid.SampledFrom([]string{`{}`, `false`, `true`, `{"type":"string"}`})
 	part := rapid.Custom(func(t *rapid.T) string {

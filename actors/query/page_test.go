@@ -119,7 +119,8 @@ func TestAListGoesOnAfterARestart(t *testing.T) {
 	}
 }
 
-// TestAPageEndsEarlyWhenItIsLarge or when there is nothing else far and wide.
+// TestAPageEndsEarly holds that a page ends when it is large, and when nothing matches
+// for long.
 func TestAPageEndsEarly(t *testing.T) {
 	h := start(t, query.Options{})
 	h.Publish(stock("stock", 1, "svcPublic.n"))
