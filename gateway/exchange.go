@@ -391,7 +391,6 @@ func (x *exchange) refuse(err error) {
 			Msg("request failed")
 	}
 	if x.status != 0 || errors.Is(err, errAborted) {
-		x.server.metrics.aborted.Add(1)
 		x.status = statusAborted
 		return
 	}
@@ -459,6 +458,9 @@ func (x *exchange) answerPanic(reason any) {
 // closed.
 func (x *exchange) finish() (aborted bool) {
 	x.route.metrics.count(x.status)
+	if aborted = x.status == statusAborted; aborted {
+		x.server.metrics.aborted.Add(1)
+	}
 	if x.server.logsRequests {
 		e := x.server.options.Log.Debug().Str("request", x.requestID()).
 			Str("method", x.r.Method).Str("route", x.route.name).
@@ -468,7 +470,7 @@ func (x *exchange) finish() (aborted bool) {
 		}
 		e.Msg("request")
 	}
-	return x.status == statusAborted
+	return aborted
 }
 
 // requestID names the request in the log and in the answers to internal errors.
