@@ -71,7 +71,7 @@ func Start(t testing.TB, o Options) *Actors {
 		a.put(name, text)
 	}
 	var err error
-	a.Store, err = storetest.NewDisk().Open(persistence.Options{Shards: 2, MemTableBytes: 256 << 10, FreeBytesMin: -1})
+	a.Store, err = storetest.NewDisk().Open(persistence.Options{Shards: 2})
 	a.must(err)
 	t.Cleanup(func() { a.must(a.Store.Close()) })
 	a.parser, err = statemachine.NewParser(statemachine.ParserOptions{})

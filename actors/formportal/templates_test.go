@@ -41,7 +41,7 @@ func (s *shelf) open() {
 	s.t.Helper()
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
 	if err == nil {
-		s.store, err = s.disk.Open(persistence.Options{CommitWaitMax: time.Minute})
+		s.store, err = s.disk.Open(persistence.Options{})
 	}
 	if err == nil {
 		s.catalog, err = catalog.Open(s.store, parser, zerolog.Nop())

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,8 +29,13 @@ func diskOf(mem *vfs.MemFS) *Disk {
 	return d
 }
 
-// Open opens the store on the disk. The options' FS is replaced.
+// Open opens the store on the disk. The options' FS is replaced. Each sync of such a
+// disk copies the log, so logs are short unless MemTableBytes says otherwise; and a
+// machine with much to do is not taken for a disk that hangs, unless CommitWaitMax is
+// set.
 func (d *Disk) Open(o persistence.Options) (*persistence.Store, error) {
+	o.MemTableBytes = cmp.Or(o.MemTableBytes, 256<<10)
+	o.CommitWaitMax = cmp.Or(o.CommitWaitMax, time.Minute)
 	o.FS = meteredFS{errorfs.Wrap(d.mem, d.syncs), d}
 	return persistence.Open("db", o)
 }

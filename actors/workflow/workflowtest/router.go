@@ -104,8 +104,7 @@ func Start(t testing.TB, o Options) *Router {
 func (r *Router) Begin() {
 	r.t.Helper()
 	var err error
-	// NB: each sync of such a disk copies the log, so short logs are fast.
-	r.Store, err = r.Disk.Open(persistence.Options{Log: zerolog.Nop(), CommitWaitMax: CommitWaitMax, MemTableBytes: 256 << 10})
+	r.Store, err = r.Disk.Open(persistence.Options{Log: zerolog.Nop(), CommitWaitMax: CommitWaitMax})
 	r.must(err)
 	r.Parser, err = statemachine.NewParser(statemachine.ParserOptions{})
 	r.must(err)
