@@ -49,7 +49,7 @@ func (a ask) text(host string) []byte {
 	return b.Bytes()
 }
 
-// send asks the program and demands an answer.
+// send asks the service and demands an answer.
 func (s *service) send(t testing.TB, a ask) answer {
 	t.Helper()
 	got, err := s.try(a)
@@ -100,7 +100,7 @@ func (s *service) atOnce(t testing.TB, copies int, a ask) []answer {
 	return answers
 }
 
-// dial opens a connection to the program.
+// dial opens a connection to the service.
 func (s *service) dial() (*net.TCPConn, error) {
 	conn, err := net.DialTimeout("tcp", s.address, answerMax)
 	if err != nil {
