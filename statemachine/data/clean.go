@@ -105,7 +105,7 @@ func (s *scanner) space(i int) int {
 	return i
 }
 
-// value checks the value at i, which is inside of depth objects and arrays.
+// value checks the value at i, which is inside depth objects and arrays.
 func (s *scanner) value(i, depth int) int {
 	if i >= len(s.src) {
 		return s.unexpected(i, "instead of a value")

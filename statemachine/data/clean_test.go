@@ -305,7 +305,10 @@ func FuzzClean(f *testing.F) {
 
 // FuzzReaders gives the reading functions bytes that are no Value.
 func FuzzReaders(f *testing.F) {
-	for _, s := range []string{`{"a":[1,{"b":"c"}]}`, `{"a`, `[}`, `[,`, `{"a":`, `[[[`, `"\u12`, `{"a":1,}`, `:`, `{"\`, `"`, `-`, `1e`} {
+	for _, s := range []string{
+		`{"a":[1,{"b":"c"}]}`, `{"a`, `{"a"`, `{"a":`, `{"a":}`, `{"a":1`, `{"a":1,}`, `{"a":1,"b"`, `{1:2}`, `{,}`, `{"\`, `[}`, `[,`, `[[[`,
+		`"\u12`, `["\u12-4"]`, `"`, `:`, `-`, `1e`, "\x00", "\xff\xff", strings.Repeat("[", 100_000), strings.Repeat(`{"a":`, 100_000), strings.Repeat("[,", 1000),
+	} {
 		f.Add([]byte(s), []byte(`{"a":{"b":null}}`))
 		f.Add([]byte(`{"a":{"b":null}}`), []byte(s))
 	}
@@ -325,6 +328,10 @@ func FuzzReaders(f *testing.F) {
 		Compare(v, w)
 		CompareText(v, w)
 		Equal(v, w)
+		Order(v, w)
+		Order(v, Value(string(a)+"x"))
+		AppendOrdered(nil, v)
+		AppendOrderedPrefix(nil, v, 3)
 		Merge(v, w)
 		Overlay(v, w)
 		_, _ = Set(v, Path{"a", "0"}, w)

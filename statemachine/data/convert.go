@@ -20,7 +20,7 @@ func From(x any) (Value, error) {
 	return appendAny(nil, x, 0)
 }
 
-// appendAny appends the JSON form of x, which is inside of depth objects and
+// appendAny appends the JSON form of x, which is inside depth objects and
 // arrays.
 func appendAny(dst []byte, x any, depth int) ([]byte, error) {
 	switch x := x.(type) {
@@ -55,24 +55,10 @@ func appendNumber(dst []byte, x any) ([]byte, error) {
 	switch x := x.(type) {
 	case int:
 		return strconv.AppendInt(dst, int64(x), 10), nil
-	case int8:
-		return strconv.AppendInt(dst, int64(x), 10), nil
-	case int16:
-		return strconv.AppendInt(dst, int64(x), 10), nil
-	case int32:
-		return strconv.AppendInt(dst, int64(x), 10), nil
 	case int64:
 		return strconv.AppendInt(dst, x, 10), nil
-	case uint:
-		return strconv.AppendUint(dst, uint64(x), 10), nil
-	case uint8:
-		return strconv.AppendUint(dst, uint64(x), 10), nil
-	case uint16:
-		return strconv.AppendUint(dst, uint64(x), 10), nil
-	case uint32:
-		return strconv.AppendUint(dst, uint64(x), 10), nil
-	case uint64:
-		return strconv.AppendUint(dst, x, 10), nil
+	case int8, int16, int32, uint, uint8, uint16, uint32, uint64:
+		return fmt.Append(dst, x), nil
 	case float32:
 		return appendFloat(dst, float64(x), 32)
 	case float64:

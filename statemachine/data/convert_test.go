@@ -11,85 +11,66 @@ import (
 )
 
 func TestFrom(t *testing.T) {
+	var deepList, deepMap any = []any{}, map[string]any{}
+	for range MaxDepth - 1 {
+		deepList, deepMap = []any{deepList}, map[string]any{"a": deepMap}
+	}
+	deep, err := From(deepList)
+	if err != nil {
+		t.Fatalf("From of %d levels: %v, want no error", MaxDepth, err)
+	}
 	for _, c := range []struct {
 		name string
 		x    any
 		want string
+		err  error
 	}{
-		{"nil", nil, "null"},
-		{"bool", true, "true"},
-		{"string", "a\"<é", `"a\"<é"`},
-		{"int", -7, "-7"},
-		{"int8", int8(-8), "-8"},
-		{"int16", int16(16), "16"},
-		{"int32", int32(32), "32"},
-		{"int64", int64(math.MinInt64), "-9223372036854775808"},
-		{"uint", uint(1), "1"},
-		{"uint8", uint8(8), "8"},
-		{"uint16", uint16(16), "16"},
-		{"uint32", uint32(32), "32"},
-		{"uint64", uint64(math.MaxUint64), "18446744073709551615"},
-		{"an integral float has no point", 3.0, "3"},
-		{"float", 0.1, "0.1"},
-		{"float32 is not widened", float32(0.1), "0.1"},
-		{"a large float", 1e21, "1e+21"},
-		{"a large float without exponent", 1e20, "100000000000000000000"},
-		{"a small float", 1e-7, "1e-07"},
-		{"json.Number keeps its spelling", json.Number("1.50e400"), "1.50e400"},
-		{"Value is taken as it is", Value(`{"b":1,"a":1.0}`), `{"b":1,"a":1.0}`},
-		{"an absent Value is null", Value(nil), "null"},
-		{"lists", []any{1, "a", nil, []any{}}, `[1,"a",null,[]]`},
-		{"a nil list is empty", []any(nil), `[]`},
-		{"lists of strings", []string{"a", "b"}, `["a","b"]`},
-		{"lists of values", []Value{Value("1"), nil}, `[1,null]`},
-		{"maps are sorted", map[string]any{"b": 1, "a": map[string]any{"z": 1, "y": 2}, "": 3}, `{"":3,"a":{"y":2,"z":1},"b":1}`},
-		{"maps of strings", map[string]string{"b": "1", "a": "2"}, `{"a":"2","b":"1"}`},
-		{"maps of values", map[string]Value{"a": Value("1")}, `{"a":1}`},
-		{"invalid UTF-8 is replaced", "\xff", "\"\ufffd\""},
+		{"nil", nil, "null", nil},
+		{"bool", true, "true", nil},
+		{"string", "a\"<é", `"a\"<é"`, nil},
+		{"int", -7, "-7", nil},
+		{"int8", int8(-8), "-8", nil},
+		{"int16", int16(16), "16", nil},
+		{"int32", int32(32), "32", nil},
+		{"int64", int64(math.MinInt64), "-9223372036854775808", nil},
+		{"uint", uint(1), "1", nil},
+		{"uint8", uint8(8), "8", nil},
+		{"uint16", uint16(16), "16", nil},
+		{"uint32", uint32(32), "32", nil},
+		{"uint64", uint64(math.MaxUint64), "18446744073709551615", nil},
+		{"an integral float has no point", 3.0, "3", nil},
+		{"float", 0.1, "0.1", nil},
+		{"float32 is not widened", float32(0.1), "0.1", nil},
+		{"a large float", 1e21, "1e+21", nil},
+		{"a large float without exponent", 1e20, "100000000000000000000", nil},
+		{"a small float", 1e-7, "1e-07", nil},
+		{"json.Number keeps its spelling", json.Number("1.50e400"), "1.50e400", nil},
+		{"Value is taken as it is", Value(`{"b":1,"a":1.0}`), `{"b":1,"a":1.0}`, nil},
+		{"an absent Value is null", Value(nil), "null", nil},
+		{"lists", []any{1, "a", nil, []any{}}, `[1,"a",null,[]]`, nil},
+		{"a nil list is empty", []any(nil), `[]`, nil},
+		{"lists of strings", []string{"a", "b"}, `["a","b"]`, nil},
+		{"lists of values", []Value{Value("1"), nil}, `[1,null]`, nil},
+		{"maps are sorted", map[string]any{"b": 1, "a": map[string]any{"z": 1, "y": 2}, "": 3}, `{"":3,"a":{"y":2,"z":1},"b":1}`, nil},
+		{"maps of strings", map[string]string{"b": "1", "a": "2"}, `{"a":"2","b":"1"}`, nil},
+		{"maps of values", map[string]Value{"a": Value("1")}, `{"a":1}`, nil},
+		{"invalid UTF-8 is replaced", "\xff", "\"\ufffd\"", nil},
+		{"NaN", math.NaN(), "", ErrType},
+		{"an infinity", math.Inf(-1), "", ErrType},
+		{"a json.Number that is none", json.Number("0x1"), "", ErrType},
+		{"a json.Number that is a string", json.Number(`"1"`), "", ErrType},
+		{"an empty json.Number", json.Number(""), "", ErrType},
+		{"a struct", struct{}{}, "", ErrType},
+		{"bytes", []byte("x"), "", ErrType},
+		{"one such thing deep inside", []any{map[string]any{"a": make(chan int)}}, "", ErrType},
+		{"a key that is not UTF-8", map[string]any{"\xff": 1}, "", ErrType},
+		{"lists too deep", []any{deepList}, "", ErrDepth},
+		{"maps too deep", map[string]any{"a": deepMap}, "", ErrDepth},
+		{"a Value too deep inside a list", []any{deep}, "", ErrDepth},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got, err := From(c.x); err != nil || string(got) != c.want {
-				t.Errorf("From(%#v) = %s, %v, want %s", c.x, got, err, c.want)
-			}
-		})
-	}
-}
-
-func TestFromRefuses(t *testing.T) {
-	deepList, deepMap := any(1), any(1)
-	for range MaxDepth + 1 {
-		deepList, deepMap = []any{deepList}, map[string]any{"a": deepMap}
-	}
-	for _, c := range []struct {
-		name string
-		x    any
-		want error
-	}{
-		{"NaN", math.NaN(), ErrType},
-		{"an infinity", math.Inf(-1), ErrType},
-		{"a json.Number that is none", json.Number("0x1"), ErrType},
-		{"a json.Number that is a string", json.Number(`"1"`), ErrType},
-		{"an empty json.Number", json.Number(""), ErrType},
-		{"a struct", struct{}{}, ErrType},
-		{"bytes", []byte("x"), ErrType},
-		{"one such thing deep inside", []any{map[string]any{"a": make(chan int)}}, ErrType},
-		{"a key that is not UTF-8", map[string]any{"\xff": 1}, ErrType},
-		{"lists too deep", deepList, ErrDepth},
-		{"maps too deep", deepMap, ErrDepth},
-		{"a deep Value inside", deepList.([]any)[0].([]any)[0], nil},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got, err := From(c.x); !errors.Is(err, c.want) {
-				t.Errorf("From = %s, %v, want %v", got, err, c.want)
-			}
-		})
-	}
-	deep, err := From(deepList.([]any)[0])
-	if err != nil {
-		t.Fatalf("From of %d levels: %v, want no error", MaxDepth, err)
-	}
-	if got, err := From([]any{deep}); !errors.Is(err, ErrDepth) {
-		t.Errorf("From of a deep Value inside a list = %s, %v, want ErrDepth", got, err)
+		if got, err := From(c.x); !errors.Is(err, c.err) || string(got) != c.want {
+			t.Errorf("%s: From(%.80v) = %s, %v, want %s, %v", c.name, c.x, got, err, c.want, c.err)
+		}
 	}
 }
 

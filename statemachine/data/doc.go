@@ -13,7 +13,7 @@
 //
 // What the caller must do: let nothing become a Value that did not come out of
 // this package. The reading functions do not check again. On other bytes they
-// answer nonsense, but they neither panic nor loop for ever.
+// answer nonsense, but they neither panic nor loop forever.
 //
 // What the package promises:
 //

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"strconv"
 )
@@ -81,7 +82,7 @@ func Compare(a, b Value) int {
 	}
 	if x, ok := shortInt(a); ok {
 		if y, ok := shortInt(b); ok {
-			return order(x, y)
+			return cmp.Compare(x, y)
 		}
 	}
 	x, y := parseDecimal(a), parseDecimal(b)
@@ -89,17 +90,6 @@ func Compare(a, b Value) int {
 		return x.sign() - y.sign()
 	}
 	return x.sign() * compareSize(x, y)
-}
-
-// order returns -1, 0 or 1.
-func order[T int | int64](x, y T) int {
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
 }
 
 // decimal is a number's literal taken apart. Its size is 0.d₁d₂…dₙ × 10^scale,
@@ -202,7 +192,7 @@ func (d *decimal) sign() int {
 
 // compareSize orders two numbers of the same sign by their absolute values.
 func compareSize(x, y decimal) int {
-	if c := order(x.scale, y.scale); c != 0 {
+	if c := cmp.Compare(x.scale, y.scale); c != 0 {
 		return c
 	}
 	n := min(x.count(), y.count())
@@ -211,5 +201,5 @@ func compareSize(x, y decimal) int {
 			return c
 		}
 	}
-	return order(x.count(), y.count())
+	return cmp.Compare(x.count(), y.count())
 }

@@ -10,55 +10,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestCompare(t *testing.T) {
-	for _, c := range []struct {
-		name, a, b string
-		want       int
-	}{
-		{"integers", "1", "2", -1},
-		{"integers of different lengths", "10", "9", 1},
-		{"negative integers", "-10", "-9", -1},
-		{"a sign decides", "-1", "1", -1},
-		{"zero and negative zero are equal", "-0", "0", 0},
-		{"zero with any exponent is zero", "0e999999", "-0.000", 0},
-		{"the same number in four spellings: a fraction", "1", "1.0", 0},
-		{"the same number in four spellings: an exponent", "100", "1e2", 0},
-		{"the same number in four spellings: a negative exponent", "0.001", "1E-3", 0},
-		{"the same number in four spellings: all of it", "12300", "0.001230e+7", 0},
-		{"2^53 and its successor differ", "9007199254740992", "9007199254740993", -1},
-		{"the same beyond any integer", "123456789012345678901234567890", "123456789012345678901234567891", -1},
-		{"numbers beyond float64", "1e400", "1e401", -1},
-		{"numbers below float64", "1e-400", "0", 1},
-		{"huge exponents", "1e1000000000", "1e999999999", 1},
-		{"huge negative exponents", "-1e-1000000000", "-1e-999999999", 1},
-		{"huge exponents that mean the same", "10e1000000000", "1e1000000001", 0},
-		{"the largest exponents", "1e99999999999999999", "9e99999999999999998", 1},
-		{"digits behind the end of the other", "1.5", "1.50000000000000000001", -1},
-		{"a fraction against an integer", "18446744073709551615.5", "18446744073709551616", -1},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			a, b := mustClean(t, c.a), mustClean(t, c.b)
-			if got := sign(Compare(a, b)); got != c.want {
-				t.Errorf("Compare(%s, %s) = %d, want %d", a, b, got, c.want)
-			}
-			if got := sign(Compare(b, a)); got != -c.want {
-				t.Errorf("Compare(%s, %s) = %d, want %d", b, a, got, -c.want)
-			}
-			if got := Equal(a, b); got != (c.want == 0) {
-				t.Errorf("Equal(%s, %s) = %v, want %v", a, b, got, c.want == 0)
-			}
-		})
-	}
-}
-
-func TestCompareIsForTwoNumbers(t *testing.T) {
-	for _, other := range []string{"", "null", `"2"`, "true", "[2]", `{"a":2}`} {
-		if got := Compare(Value("1"), Value(other)); got != 0 {
-			t.Errorf("Compare(1, %s) = %d, want 0", other, got)
-		}
-	}
-}
-
 func TestHugeNumbersCostLittle(t *testing.T) {
 	digits := strings.Repeat("1", 1<<20)
 	for _, c := range []struct{ a, b string }{
@@ -83,62 +34,62 @@ func TestHugeNumbersCostLittle(t *testing.T) {
 	}
 }
 
-func TestInt64(t *testing.T) {
+// TestWholeNumbers holds Truncate, and Int64 where there is no fraction.
+func TestWholeNumbers(t *testing.T) {
 	for _, c := range []struct {
-		src  string
-		want int64
-		ok   bool
+		src      string
+		want     int64
+		fits     bool
+		integral bool
 	}{
-		{"0", 0, true},
-		{"-0", 0, true},
-		{"-0.0e9", 0, true},
-		{"7", 7, true},
-		{"-7", -7, true},
-		{"1.0", 1, true},
-		{"1e2", 100, true},
-		{"1.50e1", 15, true},
-		{"100e-2", 1, true},
-		{"1e18", 1e18, true},
-		{"9007199254740993", 9007199254740993, true},
-		{"9223372036854775807", math.MaxInt64, true},
-		{"-9223372036854775808", math.MinInt64, true},
-		{"9223372036854775808", 0, false},
-		{"-9223372036854775809", 0, false},
-		{"18446744073709551616", 0, false},
-		{"1e19", 0, false},
-		{"1e1000000000", 0, false},
-		{"1.5", 0, false},
-		{"1e-1", 0, false},
-		{"1e-1000000000", 0, false},
-		{`"1"`, 0, false},
-		{"true", 0, false},
-		{"null", 0, false},
-		{"", 0, false},
+		{"0", 0, true, true},
+		{"-0", 0, true, true},
+		{"-0.0e9", 0, true, true},
+		{"7", 7, true, true},
+		{"-7", -7, true, true},
+		{"1.0", 1, true, true},
+		{"1e2", 100, true, true},
+		{"1.50e1", 15, true, true},
+		{"100e-2", 1, true, true},
+		{"1e18", 1e18, true, true},
+		{"9007199254740993", 9007199254740993, true, true},
+		{"9223372036854775807", math.MaxInt64, true, true},
+		{"-9223372036854775808", math.MinInt64, true, true},
+		{"1.5", 1, true, false},
+		{"-2.9", -2, true, false},
+		{"0.99", 0, true, false},
+		{"-0.5", 0, true, false},
+		{"25e-1", 2, true, false},
+		{"1e-99999999999999999", 0, true, false},
+		{"9007199254740993.5", 9007199254740993, true, false},
+		{"9223372036854775807.9", math.MaxInt64, true, false},
+		{"-9223372036854775808.9", math.MinInt64, true, false},
+		{"9223372036854775808", 0, false, false},
+		{"-9223372036854775809", 0, false, false},
+		{"18446744073709551616", 0, false, false},
+		{"99999999999999999999", 0, false, false},
+		{"1e19", 0, false, false},
+		{"1e99999999999999999", 0, false, false},
+		{`"1"`, 0, false, false},
+		{"true", 0, false, false},
+		{"null", 0, false, false},
+		{"", 0, false, false},
 	} {
-		got, ok := Value(c.src).Int64()
-		if ok != c.ok || ok && got != c.want {
-			t.Errorf("Int64 of %q = %d, %v, want %d, %v", c.src, got, ok, c.want, c.ok)
+		if got, ok := Value(c.src).Truncate(); ok != c.fits || ok && got != c.want {
+			t.Errorf("Truncate of %q = %d, %v, want %d, %v", c.src, got, ok, c.want, c.fits)
+		}
+		if got, ok := Value(c.src).Int64(); ok != c.integral || ok && got != c.want {
+			t.Errorf("Int64 of %q = %d, %v, want %d, %v", c.src, got, ok, c.want, c.integral)
 		}
 	}
 }
 
 func TestFloat64(t *testing.T) {
-	for _, c := range []struct {
-		src  string
-		want float64
-	}{
-		{"0", 0},
-		{"1.5", 1.5},
-		{"-1e3", -1000},
-		{"9007199254740993", 9007199254740992},
-		{"1e400", math.Inf(1)},
-		{"-1e400", math.Inf(-1)},
-		{"1e-400", 0},
-		{`"1"`, 0},
-		{"", 0},
+	for src, want := range map[string]float64{
+		"0": 0, "1.5": 1.5, "-1e3": -1000, "9007199254740993": 9007199254740992, "1e400": math.Inf(1), "-1e400": math.Inf(-1), "1e-400": 0, `"1"`: 0, "": 0,
 	} {
-		if got := Value(c.src).Float64(); got != c.want {
-			t.Errorf("Float64 of %q = %v, want %v", c.src, got, c.want)
+		if got := Value(src).Float64(); got != want {
+			t.Errorf("Float64 of %q = %v, want %v", src, got, want)
 		}
 	}
 }
@@ -166,7 +117,7 @@ func respelled(s string) *rapid.Generator[string] {
 	})
 }
 
-// FuzzCompare holds Compare, Equal and Int64 against math/big.
+// FuzzCompare holds comparisons, Int64 and Truncate against math/big.
 func FuzzCompare(f *testing.F) {
 	f.Add("1", "1.0")
 	f.Add("-0", "0e5")
@@ -202,25 +153,12 @@ func checkNumbers(t interface{ Errorf(string, ...any) }, a, b string) {
 		t.Errorf("math/big does not read %q or %q", a, b)
 		return
 	}
-	want := x.Cmp(y)
-	if got := sign(Compare(Value(a), Value(b))); got != want {
-		t.Errorf("Compare(%s, %s) = %d, want %d", a, b, got, want)
+	checkPair(t, Value(a), Value(b), x.Cmp(y))
+	whole := new(big.Int).Quo(x.Num(), x.Denom())
+	if n, fits := Value(a).Truncate(); fits != whole.IsInt64() || fits && n != whole.Int64() {
+		t.Errorf("Truncate of %s = %d, %v, want %v", a, n, fits, whole)
 	}
-	if got := Equal(Value(a), Value(b)); got != (want == 0) {
-		t.Errorf("Equal(%s, %s) = %v, want %v", a, b, got, want == 0)
+	if n, fits := Value(a).Int64(); fits != (x.IsInt() && whole.IsInt64()) || fits && n != whole.Int64() {
+		t.Errorf("Int64 of %s = %d, %v, want %s", a, n, fits, x.RatString())
 	}
-	n, fits := Value(a).Int64()
-	if want := x.IsInt() && x.Num().IsInt64(); fits != want || fits && n != x.Num().Int64() {
-		t.Errorf("Int64 of %s = %d, %v, want %v, %v", a, n, fits, x.Num(), want)
-	}
-}
-
-func sign(n int) int {
-	switch {
-	case n < 0:
-		return -1
-	case n > 0:
-		return 1
-	}
-	return 0
 }

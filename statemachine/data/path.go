@@ -157,7 +157,7 @@ func ParsePosition(s string) (position int, ok bool) {
 	return n, true
 }
 
-// insert returns the text with v at w.at, inside of new objects for all of rest
+// insert returns the text with v at w.at, inside new objects for all of rest
 // but its first segment.
 func (w *way) insert(rest Path, v Value) Value {
 	var head []byte

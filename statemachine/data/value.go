@@ -123,21 +123,11 @@ func (v Value) Index(i int) (Value, bool) {
 // Depth returns how deep v is nested: 0 for a scalar, 1 for an array of scalars,
 // at most MaxDepth.
 func (v Value) Depth() int {
-	depth, deepest := 0, 0
-	for i := 0; i < len(v); {
-		switch v[i] {
-		case '"':
-			i = skipText(v, i)
-			continue
-		case '{', '[':
-			depth++
-			deepest = max(deepest, depth)
-		case '}', ']':
-			depth--
-		}
-		i++
+	if v.Kind() != Array && v.Kind() != Object {
+		return 0
 	}
-	return deepest
+	_, depth := skipNested(v, 0)
+	return depth
 }
 
 // members walks over the members of an object.
@@ -234,7 +224,8 @@ func skip(src []byte, i int) int {
 	case '"':
 		return skipText(src, i)
 	case '{', '[':
-		return skipNested(src, i)
+		end, _ := skipNested(src, i)
+		return end
 	}
 	for ; i < len(src); i++ {
 		if c := src[i]; c == ',' || c == ']' || c == '}' {
@@ -244,8 +235,9 @@ func skip(src []byte, i int) int {
 	return i
 }
 
-// skipNested returns the offset behind the object or array at src[i].
-func skipNested(src []byte, i int) int {
+// skipNested returns the offset behind the object or array at src[i], and how deep it
+// is nested.
+func skipNested(src []byte, i int) (end, deepest int) {
 	// NB: a loop and not a recursion, so that the depth of bytes that are no
 	// Value cannot exhaust the stack.
 	depth := 0
@@ -256,15 +248,15 @@ func skipNested(src []byte, i int) int {
 			continue
 		case '{', '[':
 			depth++
+			deepest = max(deepest, depth)
 		case '}', ']':
-			depth--
-			if depth == 0 {
-				return i + 1
+			if depth--; depth == 0 {
+				return i + 1, deepest
 			}
 		}
 		i++
 	}
-	return len(src)
+	return len(src), deepest
 }
 
 // skipText returns the offset behind the string whose opening quote is src[i].

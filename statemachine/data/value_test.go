@@ -143,43 +143,6 @@ func TestText(t *testing.T) {
 	}
 }
 
-func TestEqual(t *testing.T) {
-	for _, c := range []struct {
-		name, a, b string
-		want       bool
-	}{
-		{"numbers by value", `[1,{"a":1e2}]`, `[1.0,{"a":100}]`, true},
-		{"strings decoded", `"\u0061\n"`, `"a\u000a"`, true},
-		{"surrogate pairs decoded", `"\ud83d\ude00"`, `"😀"`, true},
-		{"keys decoded", `{"\u0061":1}`, `{"a":1}`, true},
-		{"members in another order differ", `{"a":1,"b":2}`, `{"b":2,"a":1}`, false},
-		{"elements in another order differ", `[1,2]`, `[2,1]`, false},
-		{"a member more", `{"a":1}`, `{"a":1,"b":2}`, false},
-		{"an element more", `[1]`, `[1,2]`, false},
-		{"another key", `{"a":1}`, `{"b":1}`, false},
-		{"an escaped backslash is no escape", `"\\n"`, `"\n"`, false},
-		{"a prefix", `"ab"`, `"abc"`, false},
-		{"kinds differ", `1`, `"1"`, false},
-		{"true and false", `true`, `false`, false},
-		{"null is null", `null`, `null`, true},
-		{"absent is not null", ``, `null`, false},
-		{"absent is absent", ``, ``, true},
-		{"empty containers differ", `[]`, `{}`, false},
-		{"nesting differs", `[[],[]]`, `[[[]]]`, false},
-		{"an element is no array of it", `[1]`, `[[1]]`, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			a, b := Value(c.a), Value(c.b)
-			if got := Equal(a, b); got != c.want {
-				t.Errorf("Equal(%s, %s) = %v, want %v", a, b, got, c.want)
-			}
-			if got := Equal(b, a); got != c.want {
-				t.Errorf("Equal(%s, %s) = %v, want %v", b, a, got, c.want)
-			}
-		})
-	}
-}
-
 func TestEqualAgreesWithDecodedValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := value(2).Draw(t, "a")
@@ -217,18 +180,6 @@ func ordered(v Value) any {
 		return "number " + ratOf(v)
 	}
 	return v.Any()
-}
-
-func TestCompareTextIsTheOrderOfDecodedText(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		a, b := Value(stringText().Draw(t, "a")), Value(stringText().Draw(t, "b"))
-		if got, want := sign(CompareText(a, b)), strings.Compare(a.Text(), b.Text()); got != want {
-			t.Fatalf("CompareText(%s, %s) = %d, want %d", a, b, got, want)
-		}
-	})
-	if got := CompareText(Value(`"a"`), Value("1")); got != 0 {
-		t.Errorf("CompareText with a number = %d, want 0", got)
-	}
 }
 
 func TestAppendString(t *testing.T) {
