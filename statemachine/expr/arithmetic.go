@@ -37,28 +37,38 @@ func arithmetic() []cel.EnvOption {
 	o := func(id string, left, right, result *cel.Type) cel.FunctionOpt {
 		return cel.Overload(id, []*cel.Type{left, right}, result)
 	}
+	// operator has the overloads of numbers, whose ids begin with the verb, and others.
+	operator := func(name, verb string, binding func(a, b ref.Val) ref.Val, others ...cel.FunctionOpt) cel.EnvOption {
+		return cel.Function(name, append(others,
+			o(verb+"_int64", i, i, i), o(verb+"_uint64", u, u, u), o(verb+"_double", d, d, d),
+			o(verb+"_int64_double", i, d, d), o(verb+"_double_int64", d, i, d),
+			cel.SingletonBinaryBinding(binding))...)
+	}
 	return []cel.EnvOption{
-		cel.Function(operators.Add,
-			o(overloads.AddInt64, i, i, i), o(overloads.AddUint64, u, u, u), o(overloads.AddDouble, d, d, d),
-			o("add_int64_double", i, d, d), o("add_double_int64", d, i, d),
+		operator(operators.Add, "add", add,
 			o(overloads.AddString, s, s, s), o(overloads.AddBytes, b, b, b), o(overloads.AddList, ts, ts, ts),
 			o(overloads.AddTimestampDuration, at, dur, at), o(overloads.AddDurationTimestamp, dur, at, at),
-			o(overloads.AddDurationDuration, dur, dur, dur),
-			cel.SingletonBinaryBinding(add)),
-		cel.Function(operators.Subtract,
-			o(overloads.SubtractInt64, i, i, i), o(overloads.SubtractUint64, u, u, u), o(overloads.SubtractDouble, d, d, d),
-			o("subtract_int64_double", i, d, d), o("subtract_double_int64", d, i, d),
+			o(overloads.AddDurationDuration, dur, dur, dur)),
+		operator(operators.Subtract, "subtract", mixing(traits.Subtractor.Subtract),
 			o(overloads.SubtractTimestampTimestamp, at, at, dur), o(overloads.SubtractTimestampDuration, at, dur, at),
-			o(overloads.SubtractDurationDuration, dur, dur, dur),
-			cel.SingletonBinaryBinding(subtract)),
-		cel.Function(operators.Multiply,
-			o(overloads.MultiplyInt64, i, i, i), o(overloads.MultiplyUint64, u, u, u), o(overloads.MultiplyDouble, d, d, d),
-			o("multiply_int64_double", i, d, d), o("multiply_double_int64", d, i, d),
-			cel.SingletonBinaryBinding(multiply)),
-		cel.Function(operators.Divide,
-			o(overloads.DivideInt64, i, i, i), o(overloads.DivideUint64, u, u, u), o(overloads.DivideDouble, d, d, d),
-			o("divide_int64_double", i, d, d), o("divide_double_int64", d, i, d),
-			cel.SingletonBinaryBinding(divide)),
+			o(overloads.SubtractDurationDuration, dur, dur, dur)),
+		// An int that overflows is an error, a double becomes infinite.
+		operator(operators.Multiply, "multiply", mixing(traits.Multiplier.Multiply)),
+		// Two ints give an int, cut towards zero; division of an int by the int 0 is an
+		// error, of doubles it is infinite.
+		operator(operators.Divide, "divide", mixing(traits.Divider.Divide)),
+	}
+}
+
+// mixing returns an operator on the values that have a method for it, and on an int and
+// a double together.
+func mixing[T any](method func(T, ref.Val) ref.Val) func(a, b ref.Val) ref.Val {
+	return func(a, b ref.Val) ref.Val {
+		a, b = mix(a, b)
+		if x, ok := a.(T); ok {
+			return method(x, b)
+		}
+		return types.MaybeNoSuchOverloadErr(a)
 	}
 }
 
@@ -104,41 +114,11 @@ func add(a, b ref.Val) ref.Val {
 			checkBytes(n)
 		}
 	}
-	a, b = mix(a, b)
-	if x, ok := a.(traits.Adder); ok {
-		return x.Add(b)
-	}
-	return types.MaybeNoSuchOverloadErr(a)
+	return sum(a, b)
 }
 
-// subtract is the operator -, for numbers, timestamps and durations.
-func subtract(a, b ref.Val) ref.Val {
-	a, b = mix(a, b)
-	if x, ok := a.(traits.Subtractor); ok {
-		return x.Subtract(b)
-	}
-	return types.MaybeNoSuchOverloadErr(a)
-}
-
-// multiply is the operator *. An int that overflows is an error, a double
-// becomes infinite.
-func multiply(a, b ref.Val) ref.Val {
-	a, b = mix(a, b)
-	if x, ok := a.(traits.Multiplier); ok {
-		return x.Multiply(b)
-	}
-	return types.MaybeNoSuchOverloadErr(a)
-}
-
-// divide is the operator /. Two ints give an int, cut towards zero; division of
-// an int by the int 0 is an error, of doubles it is infinite.
-func divide(a, b ref.Val) ref.Val {
-	a, b = mix(a, b)
-	if x, ok := a.(traits.Divider); ok {
-		return x.Divide(b)
-	}
-	return types.MaybeNoSuchOverloadErr(a)
-}
+// sum is add without a limit.
+var sum = mixing(traits.Adder.Add)
 
 // rounding lets the functions of the math library that take a double take an int as
 // well, because 1500.0 of JSON is an int here. Rounding an int returns it, which is

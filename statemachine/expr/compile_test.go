@@ -179,16 +179,6 @@ func TestReads(t *testing.T) {
 	}
 }
 
-func TestNodes(t *testing.T) {
-	p, err := newEnv(t).Compile(`In("a.b") || In(user.id) || [1].all(x, In("c"))`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := fmt.Sprint(p.Nodes()), "[a.b c]"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
 func TestWith(t *testing.T) {
 	base := newEnv(t)
 	e, err := base.With("item", "index")

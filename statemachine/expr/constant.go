@@ -22,7 +22,7 @@ const constantRoot = "const"
 // compiled into the programs, so that an evaluation does not look for them.
 // Errors wrap ErrName: a name is no identifier or a word of the language.
 func (e *Env) WithConstants(values data.Value) (*Env, error) {
-	extended := &Env{options: e.options, names: slices.Clone(e.names), constants: map[string]data.Value{}}
+	names, constants := slices.Clone(e.names), map[string]data.Value{}
 	var opts []cel.EnvOption
 	for key, v := range values.Members() {
 		if !IsName(key) {
@@ -31,15 +31,10 @@ func (e *Env) WithConstants(values data.Value) (*Env, error) {
 		name := constantRoot + "." + key
 		typ, val := constantOf(v)
 		opts = append(opts, cel.Constant(name, typ, val))
-		extended.names = append(extended.names, name)
-		extended.constants[name] = v
+		names = append(names, name)
+		constants[name] = v
 	}
-	c, err := e.cel.Extend(opts...)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrName, err)
-	}
-	extended.cel = c
-	return extended, nil
+	return e.extended(names, constants, opts)
 }
 
 // constantOf returns the type and the value of a constant. Unlike fromData it

@@ -14,44 +14,40 @@ func TestConstants(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := sample(t)
-	for _, c := range []struct{ src, want string }{
-		{`const.limit`, `1000`},
-		{`const.limit * 2`, `2000`},
-		{`svcPublic.amount <= const.limit`, `false`},
-		{`const.rate * const.limit`, `1500`},
-		{`const.name + "!"`, `"x!"`},
-		{`const.on ? 1 : 2`, `1`},
-		{`const.nothing == null`, `true`},
-		{`const.huge`, `123456789012345678901234567890`},
-		{`const.list`, `[1,2,3]`},
-		{`const.list.map(x, x + const.limit)`, `[1001,1002,1003]`},
-		{`2 in const.list`, `true`},
-		{`const.mixed`, `[1,"a",[2.5]]`},
-		{`const.rates.de + const.rates["at"]`, `39`},
-		{`const.rates`, `{"de":19,"at":20}`},
-		{`[const.rates]`, `[{"at":20,"de":19}]`},
-		{`const.deep.a.b[0] == 1`, `true`},
-		{`const . limit`, `1000`},
-		{`"const.limit" + 'const'`, `"const.limitconst"`},
-		{`r"\" + string(const.limit)`, `"\\1000"`},
-		{`"\"" + string(const.limit)`, `"\"1000"`},
-		{`"""const " const""" + const.name`, `"const \" constx"`},
-		{"1 // const\n + const.limit", `1001`},
-		{`{"const": const.limit}`, `{"const":1000}`},
-		{`{"const": 5}.const`, `5`},
-		{`event.data.?const.orValue(const.limit)`, `1000`},
+	hold(t, env, s, []expression{
+		{"a constant", `const.limit`, `1000`},
+		{"a constant", `const.limit * 2`, `2000`},
+		{"a constant", `svcPublic.amount <= const.limit`, `false`},
+		{"a constant", `const.rate * const.limit`, `1500`},
+		{"a constant", `const.name + "!"`, `"x!"`},
+		{"a constant", `const.on ? 1 : 2`, `1`},
+		{"a constant", `const.nothing == null`, `true`},
+		{"a constant", `const.huge`, `123456789012345678901234567890`},
+		{"a constant", `const.list`, `[1,2,3]`},
+		{"a constant", `const.list.map(x, x + const.limit)`, `[1001,1002,1003]`},
+		{"a constant", `2 in const.list`, `true`},
+		{"a constant", `const.mixed`, `[1,"a",[2.5]]`},
+		{"a constant", `const.rates.de + const.rates["at"]`, `39`},
+		{"a constant", `const.rates`, `{"de":19,"at":20}`},
+		{"a constant", `[const.rates]`, `[{"at":20,"de":19}]`},
+		{"a constant", `const.deep.a.b[0] == 1`, `true`},
+		{"a constant", `const . limit`, `1000`},
+		{"a constant", `"const.limit" + 'const'`, `"const.limitconst"`},
+		{"a constant", `r"\" + string(const.limit)`, `"\\1000"`},
+		{"a constant", `"\"" + string(const.limit)`, `"\"1000"`},
+		{"a constant", `"""const " const""" + const.name`, `"const \" constx"`},
+		{"a constant", "1 // const\n + const.limit", `1001`},
+		{"a constant", `{"const": const.limit}`, `{"const":1000}`},
+		{"a constant", `{"const": 5}.const`, `5`},
+		{"a constant", `event.data.?const.orValue(const.limit)`, `1000`},
 		// The types are those of the values.
-		{`const.limit + "x"`, `compile: 1:13: found no matching overload for '+' applied to '(int, string)'`},
-		{`const.list + ["a"]`, `compile: 1:12: found no matching overload for '+' applied to '(list(int), list(string))'`},
-		{`const.limits`, `compile: 1:6: undeclared reference to 'const.limits' (did you mean 'const.limit'?)`},
-		{`const`, `compile: 1:1: undeclared reference to 'const'`},
-		{`const.limit + c0000`, `compile: 1:15: undeclared reference to 'c0000'`},
-		{`[1].all(const, const > 0)`, `compile: 1:16: undeclared reference to 'const'`},
-	} {
-		if got := outcome(t, env, c.src, s); got != c.want {
-			t.Errorf("%s: got %s, want %s", c.src, got, c.want)
-		}
-	}
+		{"a constant", `const.limit + "x"`, `compile: 1:13: found no matching overload for '+' applied to '(int, string)'`},
+		{"a constant", `const.list + ["a"]`, `compile: 1:12: found no matching overload for '+' applied to '(list(int), list(string))'`},
+		{"a constant", `const.limits`, `compile: 1:6: undeclared reference to 'const.limits' (did you mean 'const.limit'?)`},
+		{"a constant", `const`, `compile: 1:1: undeclared reference to 'const'`},
+		{"a constant", `const.limit + c0000`, `compile: 1:15: undeclared reference to 'c0000'`},
+		{"a constant", `[1].all(const, const > 0)`, `compile: 1:16: undeclared reference to 'const'`},
+	})
 	if got := outcome(t, newEnv(t), `const.limit`, s); got != "compile: 1:1: reserved identifier: const" {
 		t.Errorf("without constants: got %s", got)
 	}
@@ -62,26 +58,28 @@ func TestConstants(t *testing.T) {
 	}
 }
 
-// TestPrivateMembers: what an expression reads of svcPrivate, for the loader.
-func TestPrivateMembers(t *testing.T) {
+// TestNames: what an expression names of svcPrivate, and which nodes, for the loader.
+func TestNames(t *testing.T) {
 	env := newEnv(t)
 	for _, c := range []struct {
-		src, want string
-		all       bool
+		src, nodes, members string
+		all                 bool
 	}{
-		{`svcPrivate.a > svcPrivate.b.c && svcPrivate.a < 9`, "[a b]", false},
-		{`has(svcPrivate.a) && svcPrivate["b"] == svcPrivate.?c.orValue(1) && svcPrivate[?"d"].hasValue()`, "[a b c d]", false},
-		{`svcPublic.svcPrivate == "svcPrivate"`, "[]", false},
-		{`svcPrivate[svcPublic.name] == svcPrivate.a`, "[a]", true},
-		{`svcPublic.items.exists(i, i in svcPrivate)`, "[]", true},
+		{`In("a.b") || In(user.id) || [1].all(x, In("c"))`, "[a.b c]", "[]", false},
+		{`svcPrivate.a > svcPrivate.b.c && svcPrivate.a < 9`, "[]", "[a b]", false},
+		{`has(svcPrivate.a) && svcPrivate["b"] == svcPrivate.?c.orValue(1) && svcPrivate[?"d"].hasValue()`, "[]", "[a b c d]", false},
+		{`svcPublic.svcPrivate == "svcPrivate"`, "[]", "[]", false},
+		{`svcPrivate[svcPublic.name] == svcPrivate.a`, "[]", "[a]", true},
+		{`svcPublic.items.exists(i, i in svcPrivate)`, "[]", "[]", true},
 	} {
 		p, err := env.Compile(c.src)
 		if err != nil {
 			t.Errorf("%s: %v", c.src, err)
 			continue
 		}
-		if members, all := p.PrivateMembers(); fmt.Sprint(members) != c.want || all != c.all {
-			t.Errorf("%s: got %v, %v, want %s, %v", c.src, members, all, c.want, c.all)
+		members, all := p.PrivateMembers()
+		if nodes := p.Nodes(); fmt.Sprint(nodes) != c.nodes || fmt.Sprint(members) != c.members || all != c.all {
+			t.Errorf("%s: got %v, %v, %v, want %s, %s, %v", c.src, nodes, members, all, c.nodes, c.members, c.all)
 		}
 	}
 }

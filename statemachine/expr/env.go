@@ -145,22 +145,26 @@ func IsName(s string) bool { return variable.MatchString(s) && !slices.Contains(
 // no identifier, a word of the language or taken. It is about as expensive as a
 // compilation.
 func (e *Env) With(names ...string) (*Env, error) {
-	extended := &Env{options: e.options, names: slices.Clone(e.names), constants: e.constants}
+	known := slices.Clone(e.names)
 	opts := make([]cel.EnvOption, 0, len(names))
 	for _, name := range names {
 		switch {
 		case !IsName(name):
 			return nil, fmt.Errorf("%w: %s", ErrName, oneLine(name))
-		case slices.Contains(extended.names, name):
+		case slices.Contains(known, name):
 			return nil, fmt.Errorf("%w: %s is taken", ErrName, name)
 		}
-		extended.names = append(extended.names, name)
+		known = append(known, name)
 		opts = append(opts, cel.Variable(name, cel.DynType))
 	}
+	return e.extended(known, e.constants, opts)
+}
+
+// extended returns an Env with other names and constants, which opts declare.
+func (e *Env) extended(names []string, constants map[string]data.Value, opts []cel.EnvOption) (*Env, error) {
 	c, err := e.cel.Extend(opts...)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrName, err)
 	}
-	extended.cel = c
-	return extended, nil
+	return &Env{options: e.options, cel: c, names: names, constants: constants}, nil
 }

@@ -121,27 +121,27 @@ func splitCost(overload string) cost.OverloadModel {
 // from, and -1 when there is none. A negative from is an error; the empty part
 // is found everywhere. All this is as the library has it.
 func indexOf(text, part string, from types.Int) ref.Val {
-	if from < 0 {
-		return types.NewErr("index out of range: %d", from)
-	}
-	start, ok := byteOffset(text, from)
-	switch {
-	case part == "":
-		return min(from, types.Int(utf8.RuneCountInString(text)))
-	case !ok:
-		return types.Int(-1)
-	}
-	at := strings.Index(text[start:], part)
-	if at < 0 {
-		return types.Int(-1)
-	}
-	return from + types.Int(utf8.RuneCountInString(text[start:start+at]))
+	return search(text, part, from, func(start int) int {
+		at := strings.Index(text[start:], part)
+		if at < 0 {
+			return -1
+		}
+		return start + at
+	})
 }
 
 // lastIndexOf returns the last position of part, counted in characters, at or
 // before from, and -1 when there is none. A from behind the text finds nothing,
 // which is odd, but what the library does.
 func lastIndexOf(text, part string, from types.Int) ref.Val {
+	return search(text, part, from, func(start int) int {
+		return strings.LastIndex(text[:min(start+len(part), len(text))], part)
+	})
+}
+
+// search returns the position that find returns for the offset of from; both of find's
+// numbers are bytes.
+func search(text, part string, from types.Int, find func(start int) int) ref.Val {
 	if from < 0 {
 		return types.NewErr("index out of range: %d", from)
 	}
@@ -152,8 +152,7 @@ func lastIndexOf(text, part string, from types.Int) ref.Val {
 	case !ok:
 		return types.Int(-1)
 	}
-	end := min(start+len(part), len(text))
-	at := strings.LastIndex(text[:end], part)
+	at := find(start)
 	if at < 0 {
 		return types.Int(-1)
 	}

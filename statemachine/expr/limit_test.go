@@ -20,6 +20,9 @@ func hostile(tb testing.TB) *Scope {
 // TestNothingBlowsUp has an expression for each function whose result or whose
 // work is not bounded by what cel-go charges for it in advance.
 func TestNothingBlowsUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures memory and cost")
+	}
 	e, s := newEnv(t), hostile(t)
 	const (
 		large   = "limit exceeded: a value would be larger than 4 MiB"

@@ -104,7 +104,7 @@ func (p *Program) eval(a *activation) (ref.Val, error) {
 	return nil, evalError(plainMessage(err.Error()))
 }
 
-// rescued is the error of a panic outside of cel-go, which catches its own.
+// rescued is the error of a panic outside cel-go, which catches its own.
 func rescued(r any) error {
 	if stopped, ok := r.(interpreter.EvalCancelledError); ok {
 		return limitError(stopped.Message)

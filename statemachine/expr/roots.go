@@ -187,19 +187,6 @@ func (p *provider) FindStructType(name string) (*types.Type, bool) {
 	return types.NewTypeTypeWithParam(r.typ), true
 }
 
-// FindStructFieldNames implements types.Provider.
-func (p *provider) FindStructFieldNames(name string) ([]string, bool) {
-	r, ok := p.roots[name]
-	if !ok {
-		return nil, false
-	}
-	names := make([]string, len(r.fields))
-	for i := range r.fields {
-		names[i] = r.fields[i].name
-	}
-	return names, true
-}
-
 // FindStructFieldType implements types.Provider.
 func (p *provider) FindStructFieldType(name, fieldName string) (*types.FieldType, bool) {
 	r, ok := p.roots[name]
