@@ -146,16 +146,16 @@ func (c *Collector) Bool(n *Node) bool {
 	return strings.EqualFold(n.Text, "true")
 }
 
-// Int returns the whole number of n, and 0 when n is nil.
-func (c *Collector) Int(n *Node) int {
+// Int returns the whole number of n, and whether n is one.
+func (c *Collector) Int(n *Node) (number int, ok bool) {
 	if n == nil || !c.is(n, Number) {
-		return 0
+		return 0, false
 	}
 	literal, _ := readNumber(n.Text)
 	i, ok := data.Value(literal).Int64()
 	if !ok || int64(int(i)) != i {
 		c.Add(n, "expected a whole number, found %s", data.Quote(n.Text))
-		return 0
+		return 0, false
 	}
-	return int(i)
+	return int(i), true
 }

@@ -86,7 +86,7 @@ func (n *Node) Data() (data.Value, error) {
 	return data.Clean(b)
 }
 
-// appendJSON appends the JSON of n, which is inside of depth others.
+// appendJSON appends the JSON of n, which is inside depth others.
 func (n *Node) appendJSON(b []byte, depth int) ([]byte, error) {
 	if n == nil || depth > data.MaxDepth {
 		return nil, errNode

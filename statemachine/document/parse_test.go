@@ -14,7 +14,7 @@ import (
 )
 
 // dataOf parses src and returns its JSON.
-func dataOf(t testing.TB, file, src string) string {
+func dataOf(t rapid.TB, file, src string) string {
 	t.Helper()
 	n, err := Parse(file, []byte(src))
 	if err != nil {
@@ -27,55 +27,43 @@ func dataOf(t testing.TB, file, src string) string {
 	return v.String()
 }
 
-func TestYAMLScalars(t *testing.T) {
-	for _, c := range []struct{ name, src, want string }{
-		{"words of other languages are texts", `[on, off, yes, no, y, n, On, YES, nil, undefined]`, `["on","off","yes","no","y","n","On","YES","nil","undefined"]`},
-		{"true and false in three spellings", `[true, True, TRUE, false, False, FALSE, tRUE]`, `[true,true,true,false,false,false,"tRUE"]`},
-		{"null in its spellings", `[null, Null, NULL, ~, nULL]`, `[null,null,null,null,"nULL"]`},
-		{"nothing is null", "a:\nb: \n", `{"a":null,"b":null}`},
-		{"what is quoted is a text", `["1", 'true', "null", '~', "", '']`, `["1","true","null","~","",""]`},
-		{"blocks are texts", "a: |\n  1\nb: >-\n  true\n", `{"a":"1\n","b":"true"}`},
-		{"a text by its tag", `!!str 12`, `"12"`},
-		{"timestamps are texts", `[2026-11-21, 2026-11-21T10:20:30Z, 2001-12-14 21:59:43.10]`, `["2026-11-21","2026-11-21T10:20:30Z","2001-12-14 21:59:43.10"]`},
-		{"numbers to the base 60 are texts", `[1:30, 190:20:30]`, `["1:30","190:20:30"]`},
-		{"numbers keep their spelling", `[1.10, 1e3, 1E+2, -0, 9007199254740993, 1e400, 0.1e-5]`, `[1.10,1e3,1E+2,-0,9007199254740993,1e400,0.1e-5]`},
-		{"numbers in YAML's own spelling", `[+1, .5, -.5, 5., +.5e3, 1_000, 1_000.000_1]`, `[1,0.5,-0.5,5,0.5e3,1000,1000.0001]`},
-		{"hexadecimal and octal", `[0x1F, 0xdead_beef, 0xf_e0, 0o17, 0xffffffffffffffffffff]`, `[31,3735928559,4064,15,1208925819614629174706175]`},
-		{"what only looks like a number is a text", `[1_, _1, 1__0, 0x, 0o8, 0b101, 1e, 1.2.3, "-", +, ., ..., 1a, -0x10, 0x_f, e5, 192.168.0.1, .e5]`, `["1_","_1","1__0","0x","0o8","0b101","1e","1.2.3","-","+",".","...","1a","-0x10","0x_f","e5","192.168.0.1",".e5"]`},
-		{"expressions are texts", `a: ${user.id}`, `{"a":"${user.id}"}`},
-		{"escapes of YAML", `"\x41\u00e9\U0001F600\0"`, `"Aé😀\u0000"`},
-		{"a byte order mark goes", "\ufeffa: 1\n", `{"a":1}`},
-		{"keys of every look", `{on: 1, 2026-11-21: 2, P2D: 3, "1": 4, "": 5, "<<": 6, 'true': 7, a b: 8}`, `{"on":1,"2026-11-21":2,"P2D":3,"1":4,"":5,"<<":6,"true":7,"a b":8}`},
-		{"order is kept", "z: 1\na: 2\nm: 3\n", `{"z":1,"a":2,"m":3}`},
-		{"aliases", "a: &x {p: [1, 2]}\nb: *x\nc: [*x, *x]\n", `{"a":{"p":[1,2]},"b":{"p":[1,2]},"c":[{"p":[1,2]},{"p":[1,2]}]}`},
-		{"a document may have its marks", "---\na: 1\n...\n", `{"a":1}`},
-		{"an empty file is null", "", `null`},
-		{"a file of comments is null", "# nothing\n", `null`},
-		{"JSON is YAML", `{"a": [1, true, null, "x"]}`, `{"a":[1,true,null,"x"]}`},
-		{"merge signs elsewhere are texts", `a: <<`, `{"a":"<<"}`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := dataOf(t, "a.yaml", c.src); got != c.want {
-				t.Errorf("%s\nis  %s\nwant %s", c.src, got, c.want)
-			}
-		})
-	}
-}
+func TestValues(t *testing.T) {
+	for _, c := range []struct{ name, file, src, want string }{
+		{"words of other languages are texts", "a.yaml", `[on, off, yes, no, y, n, On, YES, nil, undefined]`, `["on","off","yes","no","y","n","On","YES","nil","undefined"]`},
+		{"true and false in three spellings", "a.yaml", `[true, True, TRUE, false, False, FALSE, tRUE]`, `[true,true,true,false,false,false,"tRUE"]`},
+		{"null in its spellings", "a.yaml", `[null, Null, NULL, ~, nULL]`, `[null,null,null,null,"nULL"]`},
+		{"nothing is null", "a.yaml", "a:\nb: \n", `{"a":null,"b":null}`},
+		{"what is quoted is a text", "a.yaml", `["1", 'true', "null", '~', "", '']`, `["1","true","null","~","",""]`},
+		{"blocks are texts", "a.yaml", "a: |\n  1\nb: >-\n  true\n", `{"a":"1\n","b":"true"}`},
+		{"a text by its tag", "a.yaml", `!!str 12`, `"12"`},
+		{"timestamps are texts", "a.yaml", `[2026-11-21, 2026-11-21T10:20:30Z, 2001-12-14 21:59:43.10]`, `["2026-11-21","2026-11-21T10:20:30Z","2001-12-14 21:59:43.10"]`},
+		{"numbers to the base 60 are texts", "a.yaml", `[1:30, 190:20:30]`, `["1:30","190:20:30"]`},
+		{"numbers keep their spelling", "a.yaml", `[1.10, 1e3, 1E+2, -0, 9007199254740993, 1e400, 0.1e-5]`, `[1.10,1e3,1E+2,-0,9007199254740993,1e400,0.1e-5]`},
+		{"numbers in YAML's own spelling", "a.yaml", `[+1, .5, -.5, 5., +.5e3, 1_000, 1_000.000_1]`, `[1,0.5,-0.5,5,0.5e3,1000,1000.0001]`},
+		{"hexadecimal and octal", "a.yaml", `[0x1F, 0xdead_beef, 0xf_e0, 0o17, 0xffffffffffffffffffff]`, `[31,3735928559,4064,15,1208925819614629174706175]`},
+		{"what only looks like a number is a text", "a.yaml", `[1_, _1, 1__0, 0x, 0o8, 0b101, 1e, 1.2.3, "-", +, ., ..., 1a, -0x10, 0x_f, e5, 192.168.0.1, .e5]`, `["1_","_1","1__0","0x","0o8","0b101","1e","1.2.3","-","+",".","...","1a","-0x10","0x_f","e5","192.168.0.1",".e5"]`},
+		{"expressions are texts", "a.yaml", `a: ${user.id}`, `{"a":"${user.id}"}`},
+		{"escapes of YAML", "a.yaml", `"\x41\u00e9\U0001F600\0"`, `"Aé😀\u0000"`},
+		{"a byte order mark goes", "a.yaml", "\ufeffa: 1\n", `{"a":1}`},
+		{"keys of every look", "a.yaml", `{on: 1, 2026-11-21: 2, P2D: 3, "1": 4, "": 5, "<<": 6, 'true': 7, a b: 8}`, `{"on":1,"2026-11-21":2,"P2D":3,"1":4,"":5,"<<":6,"true":7,"a b":8}`},
+		{"order is kept", "a.yaml", "z: 1\na: 2\nm: 3\n", `{"z":1,"a":2,"m":3}`},
+		{"aliases", "a.yaml", "a: &x {p: [1, 2]}\nb: *x\nc: [*x, *x]\n", `{"a":{"p":[1,2]},"b":{"p":[1,2]},"c":[{"p":[1,2]},{"p":[1,2]}]}`},
+		{"a document may have its marks", "a.yaml", "---\na: 1\n...\n", `{"a":1}`},
+		{"an empty file is null", "a.yaml", "", `null`},
+		{"a file of comments is null", "a.yaml", "# nothing\n", `null`},
+		{"JSON is YAML", "a.yaml", `{"a": [1, true, null, "x"]}`, `{"a":[1,true,null,"x"]}`},
+		{"merge signs elsewhere are texts", "a.yaml", `a: <<`, `{"a":"<<"}`},
 
-func TestJSONValues(t *testing.T) {
-	for _, c := range []struct{ name, src, want string }{
-		{"everything", ` { "b" : [ 1.0 , true , null ] , "a" : { } , "c" : [ ] } `, `{"b":[1.0,true,null],"a":{},"c":[]}`},
-		{"surrogate pairs", `{"\ud83d\ude00":"\ud83d\ude00"}`, `{"😀":"😀"}`},
-		{"escapes", `"\"\\\/\b\f\n\r\t\u0000"`, `"\"\\/\b\f\n\r\t\u0000"`},
-		{"numbers keep their spelling", `[9007199254740993,1e400,-0,1.10]`, `[9007199254740993,1e400,-0,1.10]`},
-		{"a scalar alone", `7`, `7`},
-		{"words of YAML are texts", `["on","~"]`, `["on","~"]`},
+		{"everything", "a.JSON", ` { "b" : [ 1.0 , true , null ] , "a" : { } , "c" : [ ] } `, `{"b":[1.0,true,null],"a":{},"c":[]}`},
+		{"surrogate pairs", "a.JSON", `{"\ud83d\ude00":"\ud83d\ude00"}`, `{"😀":"😀"}`},
+		{"escapes", "a.JSON", `"\"\\\/\b\f\n\r\t\u0000"`, `"\"\\/\b\f\n\r\t\u0000"`},
+		{"numbers keep their spelling", "a.JSON", `[9007199254740993,1e400,-0,1.10]`, `[9007199254740993,1e400,-0,1.10]`},
+		{"a scalar alone", "a.JSON", `7`, `7`},
+		{"words of YAML are texts", "a.JSON", `["on","~"]`, `["on","~"]`},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := dataOf(t, "a.JSON", c.src); got != c.want {
-				t.Errorf("%s\nis  %s\nwant %s", c.src, got, c.want)
-			}
-		})
+		if got := dataOf(t, c.file, c.src); got != c.want {
+			t.Errorf("%s: %s\nis  %s\nwant %s", c.name, c.src, got, c.want)
+		}
 	}
 }
 
@@ -140,7 +128,7 @@ func TestParseRefuses(t *testing.T) {
 		{"an empty tag", "a.yaml", "a: ! 12\n", `a.yaml:1:4: tags like "!" are not used here (leave the tag out)`},
 		{"a tag at a key", "a.yaml", "!!binary a: 1\n", `a.yaml:1:1: tags like "!!binary" are not used here (leave the tag out)`},
 		{"an alias of nothing", "a.yaml", "a: *x\n", `a.yaml:1:4: the alias has no anchor in front of it`},
-		{"an alias of what it is in", "a.yaml", "a: &x [1, *x]\n", `a.yaml:1:11: an alias inside of what it stands for`},
+		{"an alias of what it is in", "a.yaml", "a: &x [1, *x]\n", `a.yaml:1:11: an alias inside what it stands for`},
 		{"a colon in a text", "a.yaml", "a: b: c\n", `a.yaml:1:5: mapping values are not allowed in this context (quote a text that contains ": ")`},
 		{"a tab", "a.yaml", "a:\n\tb: 1\n", `a.yaml:2:1: while scanning for the next token: found character that cannot start any token (indent with blanks, not tabs; quote a text that begins with @ or ` + "`)"},
 		{"an open bracket", "a.yaml", "a: [1\n", `a.yaml:2:1: while parsing a flow sequence: did not find expected ',' or ']' (close the bracket)`},
@@ -159,19 +147,10 @@ func TestParseRefuses(t *testing.T) {
 		{"JSON that is not UTF-8", "a.json", "[\"é\xff\"]", `a.json:1:4: the byte 0xff is not UTF-8 (save the file as UTF-8)`},
 		{"JSON of 65 levels", "a.json", strings.Repeat("[", 65) + strings.Repeat("]", 65), `a.json:1:65: nested deeper than 64`},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			n, err := Parse(c.file, []byte(c.src))
-			var faults Faults
-			if !errors.As(err, &faults) {
-				t.Fatalf("Parse(%.100q) = %v, %v, want Faults", c.src, n, err)
-			}
-			if err.Error() != c.want {
-				t.Errorf("Parse(%.100q) fails with\n%v\nwant\n%s", c.src, err, c.want)
-			}
-			if n != nil {
-				t.Errorf("Parse(%.100q) returns a tree beside its error", c.src)
-			}
-		})
+		n, err := Parse(c.file, []byte(c.src))
+		if faults := Faults(nil); !errors.As(err, &faults) || n != nil || err.Error() != c.want {
+			t.Errorf("%s: Parse(%.100q) = %v and fails with\n%v\nwant Faults alone\n%s", c.name, c.src, n, err, c.want)
+		}
 	}
 }
 
@@ -241,23 +220,9 @@ func TestJSONMeansTheSameAsYAML(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var results []string
-		for _, file := range []string{"a.json", "a.yaml"} {
-			n, err := Parse(file, text)
-			if err != nil {
-				t.Fatalf("Parse(%s, %s): %v", file, text, err)
-			}
-			v, err := n.Data()
-			if err != nil {
-				t.Fatalf("Data of %s: %v", text, err)
-			}
-			if want, _ := data.Clean(text); !data.Equal(v, want) {
-				t.Fatalf("%s of %s is %s", file, text, v)
-			}
-			results = append(results, v.String())
-		}
-		if results[0] != results[1] {
-			t.Fatalf("%s is %s as JSON, %s as YAML", text, results[0], results[1])
+		yaml := dataOf(t, "a.yaml", string(text))
+		if asJSON := dataOf(t, "a.json", string(text)); !data.Equal(data.Value(asJSON), text) || yaml != asJSON {
+			t.Fatalf("%s is %s as JSON, %s as YAML", text, asJSON, yaml)
 		}
 	})
 }

@@ -114,14 +114,14 @@ type yamlBuilder struct {
 	open map[*yaml.Node]bool
 }
 
-// value returns the node of y, which is inside of depth others. It returns nil
+// value returns the node of y, which is inside depth others. It returns nil
 // when nothing more is to be built.
 func (b *yamlBuilder) value(y *yaml.Node, depth int) *Node {
 	line, column := y.Line, y.Column
 	if y.Kind == yaml.AliasNode {
 		y = y.Alias
 		if b.open[y] {
-			b.faults.at(line, column, "an alias inside of what it stands for")
+			b.faults.at(line, column, "an alias inside what it stands for")
 			b.stopped = true
 			return nil
 		}
