@@ -54,7 +54,9 @@ func (s span) isPoint() bool {
 
 // bounding is a search for the bounds of a field.
 type bounding struct {
-	field  *condition
+	field *condition
+	// single says that all conditions hold by the same key, so that their bounds narrow
+	// each other.
 	single bool
 }
 
@@ -64,7 +66,7 @@ type bounding struct {
 func (b bounding) all(nodes []node, path []segment) (best []span, ok bool) {
 	for i := range nodes {
 		c := &nodes[i].condition
-		if nodes[i].kind != isCondition || c.negated || c.root != b.field.root && c.root != rootElement {
+		if nodes[i].kind != isCondition || c.negated || c.root != b.field.root && c.root != rootElement && c.root != rootValue {
 			continue
 		}
 		spans, has := b.condition(c, path)
@@ -101,31 +103,11 @@ func (b bounding) condition(c *condition, path []segment) (spans []span, ok bool
 		if n := len(path); n == 0 || path[n-1].position >= 0 {
 			return nil, false
 		}
-		return boundsOfValue(p.nodes)
+		return bounding{b.field, true}.all(p.nodes, nil)
 	case c.root == rootElement && p.takesNull():
 		return nil, false // what misses in such an array misses here only
 	}
 	return p.bounds()
-}
-
-// boundsOfValue returns the bounds of conditions that all must hold for the same
-// value.
-func boundsOfValue(nodes []node) (all []span, ok bool) {
-	for i := range nodes {
-		c := &nodes[i].condition
-		if nodes[i].kind != isCondition || c.negated {
-			continue
-		}
-		spans, has := c.predicate.bounds()
-		switch {
-		case !has:
-		case !ok:
-			all, ok = spans, true
-		default:
-			all = intersect(all, spans)
-		}
-	}
-	return all, ok
 }
 
 // bounds returns where the keys are of the values for which a predicate holds.

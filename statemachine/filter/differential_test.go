@@ -131,11 +131,6 @@ func tame(v any) any {
 	return v
 }
 
-// text is the instance as one JSON object.
-func (q question) text() string {
-	return fmt.Sprintf(`{"_id":"i1","workflowId":"w","states":%s,"svcPublic":%s,"svcPrivate":{"a":1},"svcHistory":%s}`, q.States, q.Public, q.History)
-}
-
 // askPartners asks both partners the questions of all seeds.
 func askPartners(t *testing.T) []answered {
 	t.Helper()

@@ -28,13 +28,13 @@ type Field struct {
 }
 
 // ParseField checks the path of an index: svcPublic or svcPrivate, and at least
-// one segment inside of it. Errors wrap ErrRoot, ErrSyntax or ErrTooLarge.
+// one segment inside it. Errors wrap ErrRoot, ErrSyntax or ErrTooLarge.
 func ParseField(path data.Path) (*Field, error) {
 	if len(path) == 0 || path[0] != "svcPublic" && path[0] != "svcPrivate" {
 		return nil, fmt.Errorf("%w: an index is on svcPublic or svcPrivate, not on %s", ErrRoot, data.Quote(path.String()))
 	}
 	if len(path) == 1 {
-		return nil, fmt.Errorf("%w: an index is on something inside of %s", ErrSyntax, path[0])
+		return nil, fmt.Errorf("%w: an index is on something inside %s", ErrSyntax, path[0])
 	}
 	p := parser{private: true}
 	s, err := p.subject(path.String(), nil)

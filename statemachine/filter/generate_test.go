@@ -17,10 +17,13 @@ type question struct {
 	Filter, Public, States, History string
 }
 
-// decoded is the instance as the oracle sees it.
-func (q question) decoded() any {
-	return decode(fmt.Sprintf(`{"_id":"i1","workflowId":"w","states":%s,"svcPublic":%s,"svcPrivate":{"a":1},"svcHistory":%s}`, q.States, q.Public, q.History))
+// text is the instance as one JSON object.
+func (q question) text() string {
+	return fmt.Sprintf(`{"_id":"i1","workflowId":"w","states":%s,"svcPublic":%s,"svcPrivate":{"a":1},"svcHistory":%s}`, q.States, q.Public, q.History)
 }
+
+// decoded is the instance as the oracle sees it.
+func (q question) decoded() any { return decode(q.text()) }
 
 func (q question) document() Document {
 	return Document{

@@ -65,7 +65,7 @@ func (m *matching) atPosition(c *condition, e data.Value, path []segment) bool {
 	return false
 }
 
-// inElement follows the path of a condition inside of $elemMatch, which is not
+// inElement follows the path of a condition inside $elemMatch, which is not
 // empty, from an element: an object, or an array, which then is a document
 // whose keys are the positions.
 func (m *matching) inElement(c *condition, e data.Value) bool {
