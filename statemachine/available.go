@@ -82,12 +82,11 @@ func (m *move) availableFrom(leaf *node, out []Available) []Available {
 				continue
 			}
 			guard := m.foresee(tr)
-			mayTake, certain := tr.allow.foresee(m.caller, &m.scope)
-			if !mayTake {
+			switch tr.allow.foresee(m.caller, &m.scope, (*rule).readsEvent) {
+			case Denied:
 				continue
-			}
-			if !certain && guard == GuardTrue {
-				guard = GuardUnknown
+			case ByInstance:
+				guard = min(guard, GuardUnknown)
 			}
 			for _, name := range m.d.namesOf(tr.event) {
 				if slices.Contains(settled, name) {
@@ -121,12 +120,11 @@ func (m *move) availableAnywhere(out []Available) []Available {
 func (m *move) withAllow(out []Available) []Available {
 	kept := out[:0]
 	for _, a := range out {
-		if rule := m.d.events[a.Name]; rule != nil {
-			may, certain := rule.allow.foresee(m.caller, &m.scope)
-			if !may {
+		if declared := m.d.events[a.Name]; declared != nil {
+			switch declared.allow.foresee(m.caller, &m.scope, (*rule).readsEvent) {
+			case Denied:
 				continue
-			}
-			if !certain {
+			case ByInstance:
 				a.Guard = min(a.Guard, GuardUnknown)
 				for i := range a.Transitions {
 					a.Transitions[i].Guard = min(a.Transitions[i].Guard, GuardUnknown)
@@ -152,31 +150,8 @@ func (m *move) foresee(tr *transition) GuardResult {
 	return GuardTrue
 }
 
-// foresee is admits without the event. Not certain: the event may still refuse.
-func (r *rule) foresee(c *Caller, s *expr.Scope) (may, certain bool) {
-	if r == nil {
-		return true, true
-	}
-	if !r.names(c) {
-		return false, true
-	}
-	certain = true
-	if r.when != nil {
-		if r.when.Reads("event") {
-			certain = false
-		} else if ok, err := r.when.Bool(s); err != nil || !ok {
-			return false, true
-		}
-	}
-	if r.deny != nil && r.deny.names(c) {
-		if r.deny.when != nil && r.deny.when.Reads("event") {
-			certain = false
-		} else if r.deny.hits(c, s) {
-			return false, true
-		}
-	}
-	return true, certain
-}
+// readsEvent reports whether the condition of a rule has to wait for the event.
+func (r *rule) readsEvent() bool { return r.when != nil && r.when.Reads("event") }
 
 // namesOf lists the names that callers can send for a pattern.
 func (d *Definition) namesOf(p eventPattern) []EventName {

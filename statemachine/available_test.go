@@ -104,10 +104,7 @@ func TestAvailable(t *testing.T) {
 
 // TestAvailableSeesTheTimeThatStepSees: it never goes back within an instance.
 func TestAvailableSeesTheTimeThatStepSees(t *testing.T) {
-	parsed, err := newParser(t).Parse(Source{File: "w.yaml", Text: []byte(machineOf(`go: {guard: 'now >= timestamp("2026-01-01T00:00:00Z")', target: b}`))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := parseChart(t, machineOf(`go: {guard: 'now >= timestamp("2026-01-01T00:00:00Z")', target: b}`))
 	caller := &Caller{ID: "john"}
 	r, err := parsed.Create(Creation{ID: "i", Caller: caller, Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
 	if err != nil {
@@ -126,8 +123,6 @@ func TestAvailableSeesTheTimeThatStepSees(t *testing.T) {
 // "*", which takes the errors of guards as well.
 type guarded struct{ chart }
 
-func (g *guarded) pick(from ...string) string { return rapid.SampledFrom(from).Draw(g.t, "pick") }
-
 func (g *guarded) transition(last bool) string {
 	parts := []string{fmt.Sprintf("reenter: %v", rapid.Bool().Draw(g.t, "reenter"))}
 	if g.pick("target", "target", "none") == "target" {
@@ -144,7 +139,7 @@ func (g *guarded) transition(last bool) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-func (g *guarded) on(indent string) {
+func (g *guarded) on(_ *shape, indent string) {
 	fmt.Fprintf(&g.b, "%son:\n", indent)
 	for _, name := range []string{"e0", "e1", "e.x", g.pick("e.*", "e2")} {
 		var list []string
@@ -158,38 +153,12 @@ func (g *guarded) on(indent string) {
 	fmt.Fprintf(&g.b, "%s  go: {target: %s}\n", indent, g.pick(g.names...)) // or too many nodes have no exit
 }
 
-func (g *guarded) print(s *shape, indent string) {
-	switch s.kind {
-	case "final":
-		fmt.Fprintf(&g.b, "%stype: final\n", indent)
-		return
-	case "history":
-		fmt.Fprintf(&g.b, "%stype: history\n%shistory: %s\n", indent, indent, g.pick("deep", "shallow"))
-		return
-	case "parallel":
-		fmt.Fprintf(&g.b, "%stype: parallel\n", indent)
-	}
-	g.on(indent)
-	if len(s.children) == 0 {
-		return
-	}
-	fmt.Fprintf(&g.b, "%sstates:\n", indent)
-	for _, child := range s.children {
-		fmt.Fprintf(&g.b, "%s  %s:\n", indent, child.name)
-		g.print(child, indent+"    ")
-	}
-}
-
 // guardedChart draws a definition; nil when it has faults.
 func guardedChart(t *rapid.T, p *Parser) (*Definition, string) {
 	g := &guarded{chart{t: t}}
 	fmt.Fprintf(&g.b, "id: random\nunmatched: %s\ncontext: {svcPublic: {k: 1}}\nstateMachines:\n", g.pick("record", "reject", "ignore"))
 	for m := range rapid.IntRange(1, 2).Draw(t, "machines") {
-		g.names = nil
-		name := fmt.Sprintf("m%d", m)
-		root := g.shape(name, g.pick("compound", "compound", "parallel"), 1)
-		fmt.Fprintf(&g.b, "  %s:\n", name)
-		g.print(root, "    ")
+		g.machine(fmt.Sprintf("m%d", m), g.pick("compound", "compound", "parallel"), 1, g.on)
 	}
 	parsed, err := p.Parse(Source{File: "w.yaml", Text: []byte(g.b.String())})
 	if err != nil {
@@ -211,10 +180,7 @@ func TestAvailableForeseesStep(t *testing.T) {
 			return
 		}
 		counts["charts"]++
-		r, err := d.Create(Creation{ID: "i", Caller: callers[0], Now: time.Unix(0, 0)})
-		if err != nil {
-			rt.Fatalf("create: %v\n%s", err, text)
-		}
+		r := started(rt, d)
 		for n := range 8 {
 			now := time.Unix(int64(n), 0)
 			holdStates(rt, d, &r, text)
@@ -287,10 +253,7 @@ func holdStates(t *rapid.T, d *Definition, r *Result, text string) {
 }
 
 func TestStatesOfWhatIsNoEntry(t *testing.T) {
-	parsed, err := newParser(t).Parse(Source{File: "w.yaml", Text: []byte(machineOf("go: b"))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := parseChart(t, machineOf("go: b"))
 	for text, want := range map[string]string{
 		``: `[]`, `{}`: `[]`, `[]`: `[]`, `{"endState":1}`: `[]`, `{"endState":[]}`: `[]`,
 		`{"endState":["b"]}`:       `[{"stateMachineId":"main","nodeId":"b"}]`,
@@ -299,7 +262,7 @@ func TestStatesOfWhatIsNoEntry(t *testing.T) {
 		`{"endState":["\u0062"]}`:  `[{"stateMachineId":"main","nodeId":"b"}]`,
 		`{"startState":["Start"]}`: `[]`,
 	} {
-		if got := string(parsed.StatesOf(data.Value(text))); got != want {
+		if got := string(d.StatesOf(data.Value(text))); got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 	}

@@ -19,15 +19,8 @@ stateMachines:
 `
 
 func benchInstance(b *testing.B) (*Definition, Instance) {
-	parsed, err := newParser(b).Parse(Source{File: "w.yaml", Text: []byte(benchDefinition)})
-	if err != nil {
-		b.Fatal(err)
-	}
-	r, err := parsed.Create(Creation{ID: "i", Caller: &Caller{ID: "u"}, Now: time.Unix(0, 0)})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return parsed.Definition, r.Instance
+	d := parseChart(b, benchDefinition)
+	return d, started(b, d).Instance
 }
 
 // BenchmarkStep is one event with a guard, a merge and, every other time, an

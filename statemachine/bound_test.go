@@ -49,22 +49,15 @@ func stepGreedily(t *testing.T, event EventName, given string) (Result, uint64, 
 	text := strings.Replace(greedy, "TEN", strings.TrimSuffix(strings.Repeat(`'${event.data.note}',`, 100), ","), 1)
 	text = strings.Replace(text, "GUARDS", strings.Repeat("{guard: 'event.data.known.exists(k, k == -1)'},", 30), 1)
 	text = strings.Replace(text, "RIGHTS", strings.Repeat("{allow: {when: 'event.data.known.exists(k, k == -1)'}},", 30), 1)
-	parsed, err := newParser(t).Parse(Source{File: "w.yaml", Text: []byte(text)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &Caller{ID: "u"}
-	r, err := parsed.Create(Creation{ID: "i", Caller: c, Now: time.Unix(0, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := parseChart(t, text)
+	r := started(t, d)
 	v, err := data.Clean([]byte(given))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	r, err = parsed.Step(&r.Instance, Event{Name: event, Data: v, Caller: c, Now: time.Unix(1, 0)})
+	r, err = d.Step(&r.Instance, Event{Name: event, Data: v, Caller: &Caller{ID: "u"}, Now: time.Unix(1, 0)})
 	runtime.ReadMemStats(&after)
 	return r, after.TotalAlloc - before.TotalAlloc, err
 }

@@ -11,17 +11,6 @@ import (
 	"troupe/statemachine/data"
 )
 
-func mustCompile(t testing.TB, text string) *Schema {
-	t.Helper()
-	s, err := CompileSchema(data.Value(text), func(string) ([]byte, error) {
-		return []byte(`{"properties":{"a":{}},"required":["a"],"additionalProperties":false}`), nil
-	})
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	return s
-}
-
 func TestRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name, schema string
@@ -47,12 +36,12 @@ func TestRefuses(t *testing.T) {
 		{"by itself", `{"$ref":"#"}`, false},
 		{"by an alternative", `{"oneOf":[{"additionalProperties":false},true]}`, false},
 	} {
-		if got := mustCompile(t, c.schema).refuses("a"); got != c.want {
+		if got := compileSchema(t, c.schema).refuses("a"); got != c.want {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
 	var none *Schema
-	if none.refuses("a") || none.misfits(mustCompile(t, `false`)) != nil || mustCompile(t, `true`).misfits(none) != nil {
+	if none.refuses("a") || none.misfits(compileSchema(t, `false`)) != nil || compileSchema(t, `true`).misfits(none) != nil {
 		t.Error("no schema refuses something")
 	}
 }
@@ -78,7 +67,7 @@ func TestWhatIsRefusedNeverFits(t *testing.T) {
 	refused := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		text := "{" + part.Draw(rt, "top") + `,"allOf":[{` + part.Draw(rt, "below") + "}]}"
-		s := mustCompile(t, text)
+		s := compileSchema(t, text)
 		if !s.refuses("a") {
 			return
 		}
@@ -117,21 +106,26 @@ func TestMisfits(t *testing.T) {
 		},
 		{"one that refers to itself", `{"properties":{"a":{"$ref":"#"}}}`, `{"properties":{"a":{"$ref":"#"}},"required":["a"],` + closed + `}`, "?a.a ?a"},
 	} {
-		var got []string
-		for _, m := range mustCompile(t, c.sent).misfits(mustCompile(t, c.taken)) {
-			name := strings.Join(m.Path, ".")
-			if m.Missing {
-				name = "-" + name
-			}
-			if m.Optional {
-				name = "?" + name
-			}
-			got = append(got, name)
-		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%s: got %v, want %s", c.name, got, c.want)
+		if got := paths(compileSchema(t, c.sent).misfits(compileSchema(t, c.taken))); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
 		}
 	}
+}
+
+// paths returns the paths of misfits: -a is missing, ?a may be left out.
+func paths(misfits []Misfit) string {
+	var all []string
+	for _, m := range misfits {
+		name := strings.Join(m.Path, ".")
+		if m.Missing {
+			name = "-" + name
+		}
+		if m.Optional {
+			name = "?" + name
+		}
+		all = append(all, name)
+	}
+	return strings.Join(all, " ")
 }
 
 // TestEachPartIsAskedOnce: of a schema whose alternatives lead to the same parts
@@ -142,7 +136,7 @@ func TestEachPartIsAskedOnce(t *testing.T) {
 	for i := range deep {
 		fmt.Fprintf(&defs, `"d%d":{"anyOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
 	}
-	s := mustCompile(t, fmt.Sprintf(`{"$ref":"#/$defs/d0","$defs":{%s"d%d":{}}}`, &defs, deep))
+	s := compileSchema(t, fmt.Sprintf(`{"$ref":"#/$defs/d0","$defs":{%s"d%d":{}}}`, &defs, deep))
 	asked := 0
 	somewhere(s.compiled, map[*jsonschema.Schema]bool{}, func(*jsonschema.Schema) bool {
 		asked++

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 )
@@ -20,6 +22,25 @@ func newParser(t testing.TB) *Parser {
 		t.Fatal(err)
 	}
 	return p
+}
+
+func parseChart(t testing.TB, text string) *Definition {
+	t.Helper()
+	parsed, err := newParser(t).Parse(Source{File: "w.yaml", Text: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed.Definition
+}
+
+// started returns a new instance that u has created in 1970.
+func started(t rapid.TB, d *Definition) Result {
+	t.Helper()
+	r, err := d.Create(Creation{ID: "i", Caller: &Caller{ID: "u"}, Public: data.Value(`{"a":1}`), Now: time.Unix(0, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // scripts returns the definitions of the scenario files.
@@ -108,22 +129,14 @@ func checkWhole(t *testing.T, d *Definition, in *Instance) {
 
 // FuzzRecord: any bytes are a record that AppendRecord wrote, or ErrRecord.
 func FuzzRecord(f *testing.F) {
-	p := newParser(f)
 	text, err := os.ReadFile("testdata/scenario/history.txt")
 	if err != nil {
 		f.Fatal(err)
 	}
 	_, body, _ := strings.Cut(string(text), "define\n")
 	body, _, _ = strings.Cut(body, "----")
-	parsed, err := p.Parse(Source{File: "w.yaml", Text: []byte(body)})
-	if err != nil {
-		f.Fatal(err)
-	}
-	d := parsed.Definition
-	r, err := d.Create(Creation{ID: "i", Caller: &Caller{ID: "u"}, Public: data.Value(`{"a":1}`), Now: time.Unix(0, 0)})
-	if err != nil {
-		f.Fatal(err)
-	}
+	d := parseChart(f, body)
+	r := started(f, d)
 	r, err = d.Step(&r.Instance, Event{Name: "pause", Caller: &Caller{ID: "u"}, Now: time.Unix(1, 0)})
 	if err != nil {
 		f.Fatal(err)
@@ -158,16 +171,9 @@ func FuzzRecord(f *testing.F) {
 
 // TestEveryFlippedBitOfARecordIsNoticed is the control of FuzzRecord's promise.
 func TestEveryFlippedBitOfARecordIsNoticed(t *testing.T) {
-	p := newParser(t)
-	parsed, err := p.Parse(Source{File: "w.yaml", Text: []byte("id: a\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := parsed.Create(Creation{ID: "i", Caller: &Caller{ID: "u"}, Now: time.Unix(0, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole := parsed.AppendRecord(nil, &r.Instance, Chain{}, parsed.AppendStates(nil, &r.Instance), nil)
+	d := parseChart(t, "id: a\n"+chartOfRights)
+	r := started(t, d)
+	whole := d.AppendRecord(nil, &r.Instance, Chain{}, d.AppendStates(nil, &r.Instance), nil)
 	for i := range whole {
 		for bit := range 8 {
 			b := append([]byte(nil), whole...)

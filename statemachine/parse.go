@@ -161,12 +161,15 @@ func (b *builder) advise(n *document.Node, suggestion, reason string, args ...an
 	b.Add(n, reason, args...).Suggestion = suggestion
 }
 
-// known adds a fault for each key of n that is not allowed. Keys of later versions
-// have a text of their own.
-func (b *builder) known(n *document.Node, allowed []string) {
+// known reports whether n is there and is a mapping, and adds a fault for each key of it
+// that is not allowed. Keys of later versions have a text of their own.
+func (b *builder) known(n *document.Node, allowed []string) bool {
+	if n == nil {
+		return false
+	}
 	if n.Kind != document.Mapping {
 		b.Add(n, "must be a mapping")
-		return
+		return false
 	}
 	rest := *n
 	rest.Fields = nil
@@ -178,12 +181,12 @@ func (b *builder) known(n *document.Node, allowed []string) {
 		rest.Fields = append(rest.Fields, f)
 	}
 	b.Known(&rest, allowed...)
+	return true
 }
 
 // definition reads the top of the file.
 func (b *builder) definition(n *document.Node) {
-	b.known(n, definitionKeys)
-	if n.Kind != document.Mapping {
+	if !b.known(n, definitionKeys) {
 		return
 	}
 	d := b.d
@@ -199,7 +202,7 @@ func (b *builder) definition(n *document.Node) {
 		d.Name = b.Text(name)
 	}
 	if v := n.Field("version"); v != nil {
-		if i := b.Int(v); i < 1 {
+		if i, ok := b.Int(v); ok && i < 1 {
 			b.Add(v, "version must be 1 or more")
 		} else {
 			d.Version = uint64(i)
@@ -207,7 +210,7 @@ func (b *builder) definition(n *document.Node) {
 	}
 	b.constants(n.Field("const"))
 	b.allow(n.Field("allow"))
-	d.unmatched = b.unmatched(n.Field("unmatched"))
+	d.unmatched = oneOf(b, n.Field("unmatched"), unmatchedWords)
 	b.context(n.Field("context"))
 	b.creation(n.Field("create"))
 	b.schemas(n.Field("schema"))
@@ -236,10 +239,9 @@ func (b *builder) named(n *document.Node) map[string]*document.Node {
 
 // allow reads the workflow's own allow block.
 func (b *builder) allow(n *document.Node) {
-	if n == nil {
+	if !b.known(n, rightKeys) {
 		return
 	}
-	b.known(n, rightKeys)
 	b.d.create = b.rule(n.Field("create"))
 	b.d.read = b.rule(n.Field("read"))
 	b.d.send = b.rule(n.Field("send"))
@@ -247,11 +249,7 @@ func (b *builder) allow(n *document.Node) {
 
 // rule reads one allow rule; nil when there is none.
 func (b *builder) rule(n *document.Node) *rule {
-	if n == nil {
-		return nil
-	}
-	b.known(n, ruleKeys)
-	if n.Kind != document.Mapping {
+	if !b.known(n, ruleKeys) {
 		return nil
 	}
 	r := &rule{
@@ -292,10 +290,6 @@ func (b *builder) names(n *document.Node, what string, has func(string) bool, al
 	return names
 }
 
-func (b *builder) unmatched(n *document.Node) unmatched {
-	return oneOf(b, n, unmatchedWords)
-}
-
 // oneOf reads a word; the zero value when n is nil or the word is unknown.
 func oneOf[T any](b *builder, n *document.Node, words map[string]T) T {
 	var none T
@@ -317,10 +311,9 @@ func oneOf[T any](b *builder, n *document.Node, words map[string]T) T {
 // context reads the defaults of the data.
 func (b *builder) context(n *document.Node) {
 	b.d.public, b.d.private = emptyObject, emptyObject
-	if n == nil {
+	if !b.known(n, documentKeys) {
 		return
 	}
-	b.known(n, documentKeys)
 	if v := b.object(n.Field("svcPublic")); v != nil {
 		b.d.public = v
 	}
@@ -347,10 +340,9 @@ func (b *builder) object(n *document.Node) data.Value {
 }
 
 func (b *builder) schemas(n *document.Node) {
-	if n == nil {
+	if !b.known(n, documentKeys) {
 		return
 	}
-	b.known(n, documentKeys)
 	b.d.publicSchema = b.schema(n.Field("svcPublic"))
 	b.d.privateSchema = b.schema(n.Field("svcPrivate"))
 }
@@ -422,21 +414,13 @@ func (b *builder) events(n *document.Node) {
 		}
 		b.known(f.Value, eventKeys)
 		c.schema = b.schema(f.Value.Field("data"))
-		c.into = b.into(f.Value.Field("into"))
-		c.apply = b.apply(f.Value.Field("apply"))
-		c.unmatched = b.unmatched(f.Value.Field("unmatched"))
+		c.into = oneOf(b, f.Value.Field("into"), intoWords)
+		c.apply = oneOf(b, f.Value.Field("apply"), applyWords)
+		c.unmatched = oneOf(b, f.Value.Field("unmatched"), unmatchedWords)
 		c.private = b.Bool(f.Value.Field("private"))
 		if at := f.Value.Field("private"); c.into != rootUnset && at != nil {
 			b.advise(at, "leave out one of them", "\"into\" takes the data as a whole, so \"private\" says nothing")
 		}
 		c.allow = b.rule(f.Value.Field("allow"))
 	}
-}
-
-func (b *builder) into(n *document.Node) root {
-	return oneOf(b, n, intoWords)
-}
-
-func (b *builder) apply(n *document.Node) applyRule {
-	return oneOf(b, n, applyWords)
 }

@@ -47,6 +47,10 @@ func (b *builder) expressionAdvice(err error) string {
 		return "known here: " + strings.Join(bad.Fields, ", ")
 	}
 	switch reason := err.Error(); {
+	case strings.Contains(reason, "token recognition error at: '=<'"):
+		return "compare with <="
+	case strings.Contains(reason, "token recognition error at: '=>'"):
+		return "compare with >="
 	case strings.Contains(reason, "token recognition error at: '="):
 		return "compare with =="
 	case strings.Contains(reason, "too expensive"):
@@ -306,8 +310,7 @@ func (b *builder) choose(n *document.Node) action {
 			items = []*document.Node{more}
 		}
 		for _, item := range items {
-			b.known(item, branchKeys)
-			if item.Kind == document.Mapping {
+			if b.known(item, branchKeys) {
 				add(item)
 			}
 		}
@@ -320,8 +323,7 @@ func (b *builder) choose(n *document.Node) action {
 
 // forEach reads {array, item, index, do}.
 func (b *builder) forEach(n *document.Node) action {
-	b.known(n, forEachKeys)
-	if n.Kind != document.Mapping {
+	if !b.known(n, forEachKeys) {
 		return forEach{}
 	}
 	var a forEach

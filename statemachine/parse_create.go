@@ -35,7 +35,7 @@ func (b *builder) constants(n *document.Node) {
 	}
 }
 
-// literal refuses expressions inside of a constant.
+// literal refuses expressions inside a constant.
 func (b *builder) literal(n *document.Node) {
 	if _, is := expression(n.Text); is && n.Kind == document.String {
 		b.advise(n, "write the value, or compute it where it is used", "a constant cannot be an expression")
@@ -53,10 +53,9 @@ var nothing = data.Value(`{"type":"object","additionalProperties":false}`)
 
 // creation reads create: what callers may set, a JSON Schema each, or false.
 func (b *builder) creation(n *document.Node) {
-	if n == nil {
+	if !b.known(n, documentKeys) {
 		return
 	}
-	b.known(n, documentKeys)
 	b.d.createPublic = b.settable(n.Field("svcPublic"))
 	b.d.createPrivate = b.settable(n.Field("svcPrivate"))
 }

@@ -74,8 +74,7 @@ func (b *builder) node(f document.Field, parent, machine *node) *node {
 		n.last = n.index
 		return n
 	}
-	b.known(v, nodeKeys)
-	if v.Kind != document.Mapping {
+	if !b.known(v, nodeKeys) {
 		return nil
 	}
 	b.kind(n, v)
@@ -300,7 +299,7 @@ func (b *builder) transition(n *node, v *document.Node, p eventPattern) *transit
 	if r := v.Field("reenter"); r != nil {
 		t.reenter = b.Bool(r)
 	}
-	t.into = b.into(v.Field("into"))
-	t.apply = b.apply(v.Field("apply"))
+	t.into = oneOf(b, v.Field("into"), intoWords)
+	t.apply = oneOf(b, v.Field("apply"), applyWords)
 	return t
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/packed"
 )
 
 // Versions of the stored form of an instance. A reader refuses what it does not
@@ -55,33 +56,29 @@ func (d *Definition) AppendRecord(dst []byte, in *Instance, chain Chain, states,
 	dst = binary.AppendVarint(dst, in.CreatedAt.UnixMilli())
 	dst = binary.AppendVarint(dst, in.UpdatedAt.UnixMilli())
 	dst = append(dst, chain[:]...)
-	dst = appendBytes(dst, states)
-	dst = appendBytes(dst, in.Redirect)
-	dst = appendBytes(dst, in.Public)
-	dst = appendBytes(dst, in.Private)
-	dst = appendBytes(dst, d.appendMemory(nil, in.memory))
+	dst = packed.AppendText(dst, states)
+	dst = packed.AppendText(dst, in.Redirect)
+	dst = packed.AppendText(dst, in.Public)
+	dst = packed.AppendText(dst, in.Private)
+	dst = packed.AppendText(dst, d.appendMemory(nil, in.memory))
 	if len(attachment) > 0 {
-		dst = appendBytes(dst, attachment)
+		dst = packed.AppendText(dst, attachment)
 	}
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func appendBytes[T ~string | ~[]byte](dst []byte, b T) []byte {
-	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
-}
-
 // appendMemory writes the memory of history nodes by name, because a node has another
 // index in another version of the definition.
 func (d *Definition) appendMemory(dst []byte, memories []memory) []byte {
 	for _, m := range memories {
 		h := d.nodes[m.history]
-		dst = appendBytes(dst, h.machine.id)
-		dst = appendBytes(dst, h.id)
+		dst = packed.AppendText(dst, h.machine.id)
+		dst = packed.AppendText(dst, h.id)
 		dst = binary.AppendUvarint(dst, uint64(len(m.nodes)))
 		for _, i := range m.nodes {
-			dst = appendBytes(dst, d.nodes[i].id)
+			dst = packed.AppendText(dst, d.nodes[i].id)
 		}
 	}
 	return dst
@@ -98,71 +95,27 @@ func ParseRecord(b []byte) (Record, error) {
 	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(b[len(body):]) {
 		return r, fmt.Errorf("%w: checksum", ErrRecord)
 	}
-	rd := reader{rest: body[1:]}
-	r.Version = rd.uvarint()
-	r.Sequence = rd.uvarint()
-	r.CreatedAt = time.UnixMilli(rd.varint()).UTC()
-	r.UpdatedAt = time.UnixMilli(rd.varint()).UTC()
-	copy(r.Chain[:], rd.take(len(r.Chain)))
-	r.States = data.Value(rd.bytes())
-	r.Redirect = string(rd.bytes())
-	r.Public = data.Value(rd.bytes())
-	r.Private = data.Value(rd.bytes())
-	r.memory = rd.bytes()
+	rd := packed.NewReader(body[1:])
+	r.Version = rd.Uvarint()
+	r.Sequence = rd.Uvarint()
+	r.CreatedAt = time.UnixMilli(rd.Varint()).UTC()
+	r.UpdatedAt = time.UnixMilli(rd.Varint()).UTC()
+	copy(r.Chain[:], rd.Take(len(r.Chain)))
+	r.States = data.Value(rd.Text())
+	r.Redirect = string(rd.Text())
+	r.Public = data.Value(rd.Text())
+	r.Private = data.Value(rd.Text())
+	r.memory = rd.Text()
 	if b[0] == attachedFormat {
-		r.Attachment = rd.bytes()
-		rd.failed = rd.failed || len(r.Attachment) == 0
+		r.Attachment = rd.Text()
+		if len(r.Attachment) == 0 {
+			rd.Fail()
+		}
 	}
-	if rd.failed || len(rd.rest) > 0 {
+	if !rd.Whole() {
 		return Record{}, fmt.Errorf("%w: layout", ErrRecord)
 	}
 	return r, nil
-}
-
-// reader takes values from the front of a byte string; after the first that
-// does not fit, failed is set and it returns zero values.
-type reader struct {
-	rest   []byte
-	failed bool
-}
-
-func (r *reader) take(n int) []byte {
-	if r.failed || n < 0 || n > len(r.rest) {
-		r.failed = true
-		return nil
-	}
-	b := r.rest[:n:n]
-	r.rest = r.rest[n:]
-	return b
-}
-
-func (r *reader) uvarint() uint64 {
-	v, n := binary.Uvarint(r.rest)
-	if n <= 0 {
-		r.failed = true
-		return 0
-	}
-	r.rest = r.rest[n:]
-	return v
-}
-
-func (r *reader) varint() int64 {
-	v, n := binary.Varint(r.rest)
-	if n <= 0 {
-		r.failed = true
-		return 0
-	}
-	r.rest = r.rest[n:]
-	return v
-}
-
-func (r *reader) bytes() []byte {
-	n := r.uvarint()
-	if n > uint64(len(r.rest)) {
-		r.failed = true
-		return nil
-	}
-	return r.take(int(n))
 }
 
 // Restore makes the instance that r was written from, under the definition that
@@ -248,33 +201,32 @@ func (d *Definition) isWhole(active nodeSet) bool {
 	return true
 }
 
+// errHistory: the memory of history nodes does not fit the definition.
+var errHistory = fmt.Errorf("%w: history", ErrRecord)
+
 func (d *Definition) restoreMemory(b []byte) ([]memory, error) {
 	var out []memory
-	rd := reader{rest: b}
-	for len(rd.rest) > 0 && !rd.failed {
-		machine := d.regions[MachineID(rd.bytes())]
-		history := NodeID(rd.bytes())
-		count := rd.uvarint()
-		if rd.failed || machine == nil || machine.machine != machine || count > uint64(len(d.nodes)) {
-			return nil, fmt.Errorf("%w: history", ErrRecord)
+	rd := packed.NewReader(b)
+	for !rd.Whole() {
+		machine := d.regions[MachineID(rd.Text())]
+		history := NodeID(rd.Text())
+		count := rd.Uvarint()
+		if rd.Failed() || machine == nil || machine.machine != machine || count > uint64(len(d.nodes)) {
+			return nil, errHistory
 		}
 		h := d.find(machine, history)
-		m := memory{}
+		if h == nil {
+			return nil, errHistory
+		}
+		m := memory{history: h.index}
 		for range count {
-			n := d.find(machine, NodeID(rd.bytes()))
-			if rd.failed || n == nil || h == nil || !h.kind.isHistory() || !h.parent.contains(n) || n.kind.isHistory() {
-				return nil, fmt.Errorf("%w: history", ErrRecord)
+			n := d.find(machine, NodeID(rd.Text()))
+			if rd.Failed() || n == nil || !h.kind.isHistory() || !h.parent.contains(n) || n.kind.isHistory() {
+				return nil, errHistory
 			}
 			m.nodes = append(m.nodes, n.index)
 		}
-		if h == nil {
-			return nil, fmt.Errorf("%w: history", ErrRecord)
-		}
-		m.history = h.index
 		out = append(out, m)
-	}
-	if rd.failed {
-		return nil, fmt.Errorf("%w: history", ErrRecord)
 	}
 	return out, nil
 }

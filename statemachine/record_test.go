@@ -6,8 +6,6 @@ import (
 	"hash/crc32"
 	"testing"
 	"time"
-
-	"troupe/statemachine/data"
 )
 
 // TestADamagedRecordWithARightChecksum changes and cuts a record at every byte and
@@ -29,11 +27,9 @@ stateMachines:
       q: {on: {resume: h}}
 `)
 	caller := &Caller{ID: "u"}
-	r, err := d.Create(Creation{ID: "i", Caller: caller, Public: data.Value(`{"a":1}`), Now: time.Unix(0, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := started(t, d)
 	for _, event := range []EventName{"go", "pause", "resume"} {
+		var err error
 		if r, err = d.Step(&r.Instance, Event{Name: event, Caller: caller, Now: time.Unix(1, 0)}); err != nil {
 			t.Fatal(err)
 		}

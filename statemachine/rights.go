@@ -86,35 +86,41 @@ func (r *rule) hits(c *Caller, s *expr.Scope) bool {
 	return err != nil || ok
 }
 
-// without decides as far as possible without an instance.
-func (r *rule) without(c *Caller, now time.Time) Right {
+// foresee decides as far as possible before everything is there that the rule reads.
+// open reports that the condition of a rule has to wait for it; the result is
+// ByInstance then.
+func (r *rule) foresee(c *Caller, s *expr.Scope, open func(*rule) bool) Right {
 	if r == nil {
 		return Granted
 	}
 	if !r.names(c) {
 		return Denied
 	}
-	if r.isPlain() {
-		return Granted
-	}
 	right := Granted
-	s := &expr.Scope{User: c.user(), Now: now}
 	if r.when != nil {
-		if r.perInstance {
+		if open(r) {
 			right = ByInstance
 		} else if ok, err := r.when.Bool(s); err != nil || !ok {
 			return Denied
 		}
 	}
-	if r.deny != nil && r.deny.names(c) {
-		if r.deny.perInstance {
-			return ByInstance
-		}
-		if r.deny.hits(c, s) {
-			return Denied
-		}
+	switch {
+	case r.deny == nil || !r.deny.names(c):
+		return right
+	case open(r.deny):
+		return ByInstance
+	case r.deny.hits(c, s):
+		return Denied
 	}
 	return right
+}
+
+// without is foresee without an instance.
+func (r *rule) without(c *Caller, now time.Time) Right {
+	if r == nil || r.isPlain() {
+		return r.foresee(c, nil, nil)
+	}
+	return r.foresee(c, &expr.Scope{User: c.user(), Now: now}, func(r *rule) bool { return r.perInstance })
 }
 
 // CreateRight says whether the caller may create instances.

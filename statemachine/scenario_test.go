@@ -106,7 +106,7 @@ func caller(cmd *datadriven.TestData) *statemachine.Caller {
 func (s *scenario) show(r statemachine.Result, err error) string {
 	if err != nil {
 		for _, known := range []error{
-			statemachine.ErrUnknownEvent, statemachine.ErrInvalidData, statemachine.ErrForbidden,
+			statemachine.ErrUnknownEvent, statemachine.ErrInvalidData, statemachine.ErrNotSettable, statemachine.ErrForbidden,
 			statemachine.ErrRejected, statemachine.ErrExecution, statemachine.ErrTooLarge,
 		} {
 			if errors.Is(err, known) {

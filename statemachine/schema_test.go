@@ -45,7 +45,7 @@ func TestASchemaOfItsOwn(t *testing.T) {
 }
 
 func TestEventNamesAreThoseThatACallerCanSend(t *testing.T) {
-	parsed, err := newParser(t).Parse(Source{File: "w.yaml", Text: []byte(`
+	d := parseChart(t, `
 id: a
 events: {zeta: {apply: none}}
 stateMachines:
@@ -53,11 +53,8 @@ stateMachines:
     states:
       a: {on: {go: b, "pay.*": b, zeta: b, error.execution: b}}
       b: {type: final}
-`)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := parsed.EventNames()
+`)
+	names := d.EventNames()
 	if len(names) != 2 || names[0] != "go" || names[1] != "zeta" {
 		t.Errorf("got %v, want go and zeta", names)
 	}

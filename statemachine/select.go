@@ -21,7 +21,7 @@ type trigger struct {
 // enabled if the caller were someone else.
 //
 // allow takes part like a guard: a transition that the caller may not take is
-// passed over, so that one event can mean different things to different
+// ignored, so that one event can mean different things to different
 // callers (statemachine/DEFINITION.md, "Selection").
 func (m *move) selectTransitions(t trigger) (picked []*transition, forbidden bool) {
 	var refused []*transition // seen and not enabled: ask each guard once

@@ -1,6 +1,7 @@
 package statemachine
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
@@ -113,7 +114,7 @@ type Event struct {
 // that nothing happened.
 func (d *Definition) Step(in *Instance, e Event) (Result, error) {
 	if !d.Declares(e.Name) {
-		return Result{}, ErrUnknownEvent
+		return Result{}, fmt.Errorf("%w: %s", ErrUnknownEvent, data.Quote(string(e.Name)))
 	}
 	given := e.Data
 	if given.Kind() == data.Absent {
@@ -216,7 +217,11 @@ func (d *Definition) checkCreation(c *Creation) error {
 		if part.given.Kind() == data.Absent {
 			part.given = emptyObject
 		}
-		if err := part.schema.Check(part.given); err != nil {
+		err := part.schema.Check(part.given)
+		if err != nil && bytes.Equal(part.schema.text, nothing) {
+			err = ErrNotSettable
+		}
+		if err != nil {
 			return fmt.Errorf("on create %s: %w", part.name, err)
 		}
 	}
