@@ -13,25 +13,18 @@ import (
 // The shape of one event: entry, record, idempotency row, index row, counter.
 const eventBytes = 200
 
-type benchAck struct{ done chan error }
-
-func (a *benchAck) Committed(err error) { a.done <- err }
-
 // BenchmarkAppend is the commit path with writers that wait for each answer, on
 // a real directory. Compare it with BenchmarkPebbleApply.
 func BenchmarkAppend(b *testing.B) {
 	for _, writers := range []int{1, 16, 64, 256} {
 		b.Run(fmt.Sprint(writers), func(b *testing.B) {
-			s, err := Open(b.TempDir(), Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			s := mustOpen(b, b.TempDir(), Options{})
 			value := make([]byte, eventBytes)
 			parallel(b, writers, func(n int) func(i uint64) {
 				var id ID
 				binary.BigEndian.PutUint64(id[:], uint64(n))
 				sh := s.ShardOf(id)
-				ack := &benchAck{done: make(chan error, 1)}
+				ack := make(waitFor, 1)
 				var key []byte
 				return func(i uint64) {
 					w := s.NewWrites(sh)
@@ -42,7 +35,7 @@ func BenchmarkAppend(b *testing.B) {
 					key = ReplyKey(key[:0], sh, id, [16]byte{byte(i), byte(i >> 8), byte(i >> 16)})
 					w.Set(key, value[:16])
 					s.Append(w, ack)
-					if err := <-ack.done; err != nil {
+					if err := <-ack; err != nil {
 						b.Error(err)
 					}
 				}
@@ -50,9 +43,7 @@ func BenchmarkAppend(b *testing.B) {
 			b.StopTimer()
 			m := s.Metrics()
 			b.ReportMetric(float64(m.Committed)/float64(m.Syncs), "commits/sync")
-			if err := s.Close(); err != nil {
-				b.Fatal(err)
-			}
+			must(b, s.Close())
 		})
 	}
 }
@@ -63,12 +54,10 @@ func BenchmarkPebbleApply(b *testing.B) {
 		b.Run(fmt.Sprint(writers), func(b *testing.B) {
 			s := &Store{options: Options{}.EnsureDefaults()}
 			s.wrapFS()
-			o := s.pebbleOptions(nil)
+			o := pebbleOptions(s, nil)
 			o.Logger = pebbleLog{log: s.log}
 			db, err := pebble.Open(b.TempDir(), o)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			value := make([]byte, eventBytes)
 			parallel(b, writers, func(n int) func(i uint64) {
 				var id ID
@@ -89,9 +78,7 @@ func BenchmarkPebbleApply(b *testing.B) {
 				}
 			})
 			b.StopTimer()
-			if err := db.Close(); err != nil {
-				b.Fatal(err)
-			}
+			must(b, db.Close())
 		})
 	}
 }
@@ -107,17 +94,11 @@ func parallel(b *testing.B, writers int, start func(n int) func(i uint64)) {
 	}
 	b.ResetTimer()
 	for _, f := range fs {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for {
-				i := next.Add(1)
-				if i > int64(b.N) {
-					return
-				}
+		wg.Go(func() {
+			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
 				f(uint64(i))
 			}
-		}()
+		})
 	}
 	wg.Wait()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commits/s")

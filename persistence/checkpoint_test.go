@@ -64,16 +64,11 @@ func TestTheCheckpointFollowsCommitsAndTheClose(t *testing.T) {
 	fs := vfs.NewMem()
 	o := small(fs)
 	o.CheckpointInterval = time.Millisecond
-	s, err := Open("db", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustOpen(t, "db", o)
 	end := mustCommit(t, s, "a", "1")
 	read := func() checkpoint {
 		c, err := loadCheckpoint(fs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return c
 	}
 	eventually(t, "the checkpoint knows of the commit", func() bool { return read().seq == end })
@@ -81,9 +76,7 @@ func TestTheCheckpointFollowsCommitsAndTheClose(t *testing.T) {
 		t.Errorf("while open: got %+v, want a log and no clean close", c)
 	}
 	end = mustCommit(t, s, "b", "1")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	if c := read(); !c.clean || c.seq != end {
 		t.Errorf("after close: got %+v, want a clean close and sequence number %d", c, end)
 	}
@@ -112,11 +105,9 @@ func TestAStoreGoesOnWithoutItsCheckpoint(t *testing.T) {
 	})
 }
 
-// TestAManifestThatIsGoneIsNotMadeAnew: somebody removed or cut it under the
-// running store. The checkpoint keeps saying what there was, and the next start
-// refuses the store.
-// TestAManifestThatIsGoneIsNotMadeAnew holds what follows of
-// persistence/PROMISES.md, "F3".
+// TestAManifestThatIsGoneIsNotMadeAnew holds what follows of persistence/PROMISES.md,
+// "F3": somebody removed or cut it under the running store. The checkpoint keeps saying
+// what there was, and the next start refuses the store.
 func TestAManifestThatIsGoneIsNotMadeAnew(t *testing.T) {
 	for name, hurt := range map[string]func(fs vfs.FS, path string) error{
 		"removed": func(fs vfs.FS, path string) error { return fs.Remove(path) },
@@ -131,19 +122,12 @@ func TestAManifestThatIsGoneIsNotMadeAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fs := vfs.NewMem()
 			o := small(fs)
-			s, err := Open("db", o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := mustOpen(t, "db", o)
 			mustCommit(t, s, "a", "1")
 			before, err := loadCheckpoint(fs)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			path := fs.PathJoin("db", before.manifest)
-			if err := hurt(fs, path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, hurt(fs, path))
 			if err := s.Close(); err == nil {
 				t.Error("the close found nothing wrong")
 			}

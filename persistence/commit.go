@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/record"
 )
 
@@ -18,8 +17,8 @@ type commits struct {
 	queue *queue
 	// done is closed when the committer has returned.
 	done chan struct{}
-	// syncs counts the tickets that are applied, or on the way there, and not
-	// answered.
+	// syncs counts the tickets that are applied, or on the way there, and that the
+	// committer has not passed yet.
 	syncs atomic.Int64
 	// waitingSince is when the ticket that the committer is waiting for was
 	// appended, zero while it waits for none. The watchdog reads it.
@@ -118,14 +117,14 @@ func (s *Store) apply(w *Writes) {
 			s.die(fmt.Sprintf("apply batch: %v", r))
 		}
 	}()
-	s.recorder.Stamp(w.batch)
+	s.recorder.Stamp(w.batch.Repr())
 	s.metrics.appended.Add(1)
 	s.metrics.appendedBytes.Add(uint64(w.batch.Len()))
 	var err error
 	if ackBeforeSync || w.unsynced {
-		err = w.db.Apply(w.batch, pebble.NoSync)
+		err = w.db.apply(w.batch)
 	} else {
-		err = w.db.ApplyNoSyncWait(w.batch, pebble.Sync)
+		err = w.db.applySynced(w.batch)
 	}
 	if err != nil {
 		s.die(fmt.Sprintf("apply batch: %v", err))
@@ -181,7 +180,7 @@ func (s *Store) completeUnsynced(tickets []*Writes) int {
 		tickets[n].applied.Wait()
 		n++
 	}
-	if err := s.db.Load().LogData(nil, pebble.Sync); err != nil {
+	if err := s.db.Load().syncLog(); err != nil {
 		s.die(fmt.Sprintf("sync log: %v", err))
 	}
 	for _, t := range tickets[:n] {

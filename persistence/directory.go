@@ -35,7 +35,7 @@ const (
 // prepareDir locks the directory, checks what it holds, and creates a store when
 // there is none and Options.IDFile demands none. It changes nothing in a directory
 // with files that are not a store's.
-func (s *Store) prepareDir() (*pebble.Lock, error) {
+func prepareDir(s *Store) (*pebble.Lock, error) {
 	state, err := s.findStore()
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (s *Store) prepareDir() (*pebble.Lock, error) {
 		}
 		return lock, s.tidy()
 	}
-	return lock, s.create(lock)
+	return lock, create(s, lock)
 }
 
 // findStore reads which store Options.IDFile demands and what the directory holds.
@@ -146,7 +146,7 @@ func (s *Store) restrictDir() {
 		return
 	}
 	s.log.Warn().Str("dir", s.dir).Str("was", info.Mode().Perm().String()).
-		Msg("took the store's directory away from other users")
+		Msg("removed the access of other users to the store's directory")
 }
 
 func lockDirectory(fsys vfs.FS, dir string) (*pebble.Lock, error) {
@@ -163,14 +163,14 @@ func lockDirectory(fsys vfs.FS, dir string) (*pebble.Lock, error) {
 // create makes an empty store. The order matters: CREATING is durable before
 // the first file of Pebble's, FORMAT after the last, so that a crash leaves
 // either nothing worth keeping or a whole store.
-func (s *Store) create(lock *pebble.Lock) error {
+func create(s *Store, lock *pebble.Lock) error {
 	if err := s.clear(); err != nil {
 		return err
 	}
 	if err := file.Replace(s.fs, s.dir, creatingName, nil); err != nil {
 		return err
 	}
-	o := s.pebbleOptions(lock)
+	o := pebbleOptions(s, lock)
 	o.Logger = pebbleLog{log: s.log, die: func(reason string) { panic(reason) }}
 	o.ErrorIfExists = true
 	db, err := integrity.OpenPebble(s.dir, o)

@@ -15,24 +15,17 @@ func TestOpenCreatesAStoreInAnAbsentOrEmptyDirectory(t *testing.T) {
 	absent := filepath.Join(t.TempDir(), "a", "b", "data")
 	empty := t.TempDir()
 	mounted := t.TempDir()
-	if err := os.Mkdir(filepath.Join(mounted, "lost+found"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(mounted, "lost+found"), 0o700))
 	for name, dir := range map[string]string{"absent": absent, "empty": empty, "root of a disk": mounted} {
 		t.Run(name, func(t *testing.T) {
-			s, err := Open(dir, Options{Shards: 3})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := mustOpen(t, dir, Options{Shards: 3})
 			if got := s.ShardCount(); got != 3 {
 				t.Errorf("shards: got %d, want 3", got)
 			}
 			if s.OpenedAfterCrash() {
 				t.Error("a new store says that it crashed")
 			}
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Close())
 			info, err := os.Stat(dir)
 			if err != nil || info.Mode().Perm() != 0o700 {
 				t.Errorf("directory: got %v, %v, want mode 0700", info.Mode(), err)
@@ -43,13 +36,8 @@ func TestOpenCreatesAStoreInAnAbsentOrEmptyDirectory(t *testing.T) {
 
 func TestOpenTakesTheDirectoryAwayFromOthers(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o755))
+	s := mustOpen(t, dir, Options{})
 	defer s.Close()
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("directory: got %v, %v, want mode 0700", info.Mode(), err)
@@ -63,15 +51,8 @@ func TestOpenRefusesWhatIsNotAStore(t *testing.T) {
 		"a cut-off creation with tables in it": {creatingName, "000004.sst"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fs := vfs.NewMem()
-			if err := fs.MkdirAll("db", 0o700); err != nil {
-				t.Fatal(err)
-			}
-			for _, file := range files {
-				putFile(t, fs, file, "x")
-			}
-			_, err := Open("db", small(fs))
-			wantError(t, "open", err, ErrIncomplete)
+			fs := memOf(t, "x", files...)
+			wantError(t, "open", second(Open("db", small(fs))), ErrIncomplete)
 			if got, err := fs.List("db"); err != nil || len(got) != len(files) {
 				t.Errorf("files after the refusal: got %q, %v, want %q", got, err, files)
 			}
@@ -80,53 +61,31 @@ func TestOpenRefusesWhatIsNotAStore(t *testing.T) {
 }
 
 // A kill can come before the first file has its name.
-func TestOpenFinishesACreationThatHadHardlyBegun(t *testing.T) {
-	fs := vfs.NewMem()
-	if err := fs.MkdirAll("db", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	putFile(t, fs, creatingName+file.TmpSuffix, "")
-	mustCommit(t, open(t, small(fs)), "a", "1")
-}
-
 func TestOpenFinishesACutOffCreation(t *testing.T) {
-	fs := vfs.NewMem()
-	if err := fs.MkdirAll("db", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	putFile(t, fs, creatingName, "")
-	putFile(t, fs, "MANIFEST-000001", "half")
-	putFile(t, fs, "000002.log", "")
-	s := open(t, small(fs))
-	mustCommit(t, s, "a", "1")
-	names, err := fs.List("db")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(strings.Join(names, " "), creatingName) {
-		t.Errorf("files: got %q, want no %s", names, creatingName)
+	for name, files := range map[string][]string{
+		"hardly begun": {creatingName + file.TmpSuffix},
+		"with files":   {creatingName, "MANIFEST-000001", "000002.log"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs := memOf(t, "half", files...)
+			s := open(t, small(fs))
+			mustCommit(t, s, "a", "1")
+			names, err := fs.List("db")
+			if err != nil || strings.Contains(strings.Join(names, " "), creatingName) {
+				t.Errorf("files: got %q, %v, want no %s", names, err, creatingName)
+			}
+		})
 	}
 }
 
 func TestASecondOpenIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = Open(dir, Options{})
-	wantError(t, "second open", err, ErrLocked)
-	_, err = Open(dir, Options{ReadOnly: true})
-	wantError(t, "second open to read", err, ErrLocked)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if s, err = Open(dir, Options{}); err != nil {
-		t.Fatalf("open after the first was closed: %v", err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	s := mustOpen(t, dir, Options{})
+	wantError(t, "second open", second(Open(dir, Options{})), ErrLocked)
+	wantError(t, "second open to read", second(Open(dir, Options{ReadOnly: true})), ErrLocked)
+	must(t, s.Close())
+	s = mustOpen(t, dir, Options{})
+	must(t, s.Close())
 }
 
 func TestTheFormatDecidesWhoMayOpen(t *testing.T) {
@@ -144,13 +103,9 @@ func TestTheFormatDecidesWhoMayOpen(t *testing.T) {
 		"one too many": {string(file.Seal([]byte("troupe store\nformat 1\nshards 4\nx\n"))), ErrDamaged},
 	} {
 		t.Run(name, func(t *testing.T) {
-			copied := vfs.NewMem()
-			if _, err := vfs.Clone(fs, copied, "db", "db"); err != nil {
-				t.Fatal(err)
-			}
+			copied := copyMem(t, fs)
 			putFile(t, copied, formatName, c.format)
-			_, err := Open("db", small(copied))
-			wantError(t, "open", err, c.want)
+			wantError(t, "open", second(Open("db", small(copied))), c.want)
 		})
 	}
 	t.Run("another number of shards", func(t *testing.T) {
@@ -166,7 +121,7 @@ func TestAReadOnlyStoreChangesNothing(t *testing.T) {
 	fs := vfs.NewMem()
 	o := small(fs)
 	closeStore(t, o)
-	before := listing(t, fs)
+	before := fs.String()
 	o.ReadOnly = true
 	s := open(t, o)
 	wantSetting(t, s, "a", "1")
@@ -176,11 +131,10 @@ func TestAReadOnlyStoreChangesNothing(t *testing.T) {
 	if _, err := s.Verify(t.Context()); err != nil {
 		t.Errorf("verify: %v", err)
 	}
-	if got := listing(t, fs); got != before {
+	if got := fs.String(); got != before {
 		t.Errorf("files: got\n%s\nwant\n%s", got, before)
 	}
-	_, err := Open("elsewhere", o)
-	wantError(t, "open of an absent directory to read", err, ErrIncomplete)
+	wantError(t, "open of an absent directory to read", second(Open("elsewhere", o)), ErrIncomplete)
 }
 
 func FuzzParseFormat(f *testing.F) {
@@ -199,32 +153,28 @@ func FuzzParseFormat(f *testing.F) {
 // closeStore makes a store with setting a and closes it.
 func closeStore(t testing.TB, o Options) {
 	t.Helper()
-	s, err := Open("db", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustOpen(t, "db", o)
 	mustCommit(t, s, "a", "1")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
+	must(t, s.Close())
+}
+
+// memOf is a directory with files of that content.
+func memOf(t testing.TB, content string, files ...string) *vfs.MemFS {
+	t.Helper()
+	fs := vfs.NewMem()
+	must(t, fs.MkdirAll("db", 0o700))
+	for _, name := range files {
+		putFile(t, fs, name, content)
 	}
+	return fs
 }
 
 func putFile(t testing.TB, fs vfs.FS, name, content string) {
 	t.Helper()
 	f, err := fs.Create(fs.PathJoin("db", name), vfs.WriteCategoryUnspecified)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := f.Write([]byte(content)); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// listing is the names and sizes of all files.
-func listing(t testing.TB, fs *vfs.MemFS) string {
-	t.Helper()
-	return fs.String()
+	must(t, f.Close())
 }

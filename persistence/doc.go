@@ -16,7 +16,8 @@
 // A failed write or sync of the log ends the process (Options.Fatal): an fsync
 // that failed must not be tried again, because the kernel may have dropped the
 // data. A commit that takes longer than Options.CommitWaitMax is answered with
-// ErrOutcomeUnknown, and the store takes nothing until it moves again. A disk
+// ErrOutcomeUnknown. From a quarter of that time on the store takes nothing until
+// commits get through again. A disk
 // that becomes full is refused with ErrDiskFull before Pebble could hang on it; the
 // store gives back what it can, and takes writes again when there is room.
 //
@@ -36,14 +37,15 @@
 //	         't' kind id                       token or session
 //
 // Texts carry their length, ids and numbers have a fixed width, so no two tuples
-// make the same key and no key of a table is the prefix of another. An instance
+// make the same key and no key of a table is the prefix of another; of the values of
+// an index, none may be the prefix of another. An instance
 // belongs to one shard by the hash of its id, and everything of it lies in that
 // key range. keys.go builds every key, and nothing else does; parsekey.go takes one
 // apart.
 //
-// Who reads does not see shards. A prefix that is built for EveryShard means that
-// prefix in each numbered shard: Scan and CountAll take it, and Snapshot.Merge gives
-// the rows of all shards in one order.
+// Who reads many instances does not see shards. A prefix that is built for EveryShard
+// means that prefix in each numbered shard: Scan and CountAll take it, and
+// Snapshot.Merge gives the rows of all shards in one order.
 //
 // # What it costs
 //
@@ -72,16 +74,17 @@
 // and checks MANIFEST and logs three times: each by itself; against the integrity
 // checkpoint, a file beside them that says what was durable; and by opening them
 // read-only. Package integrity has the check.
-// ErrDamaged names the file and what to do. One damage is not found: when the last
-// group commit is broken, it looks like a write that a crash cut off.
+// ErrDamaged names the file and what to do. One damage is not found: when the end of
+// the newest log is broken, it looks like a write that a crash cut off.
 //
 // # What the caller must do
 //
 //  1. Open once for each directory, and ask Accepting before work is taken on.
 //  2. Fill Writes from NewWrites on one goroutine, with keys of one shard, and give
 //     them to Append, Commit or Discard.
-//  3. Keep in memory what Append took, and drop it when the waiter gets an error.
-//     A waiter must not block.
+//  3. Append false: drop from memory what was not taken. True, and the waiter gets
+//     ErrOutcomeUnknown: keep it, and show nothing of it until a Barrier succeeds. A
+//     waiter must not block.
 //  4. Wait for durability before anybody is shown what was read.
 //  5. Close cursors, then their snapshot, and the store last.
 package persistence

@@ -16,8 +16,8 @@ var (
 	// what depends on the value and a person restores from a backup.
 	ErrCorrupt = integrity.ErrCorrupt
 
-	// ErrClosed is given to the waiter of an Append, and returned by reads and by
-	// AwaitDurable, after Close was called. Nothing was applied.
+	// ErrClosed is given to the waiter of an Append, and returned by reads, after Close
+	// was called. Nothing was applied.
 	ErrClosed = errors.New("store is closed")
 
 	// ErrReadOnly is given to the waiter of an Append on a store opened read-only.
@@ -25,9 +25,9 @@ var (
 	ErrReadOnly = errors.New("store is read-only")
 
 	// ErrOutcomeUnknown is given to a waiter whose commit was not confirmed within
-	// Options.CommitWaitMax. The writes may still become durable. The caller drops
-	// what it holds in memory, reloads, and lets its own caller repeat with the
-	// same idempotency key.
+	// Options.CommitWaitMax. The writes may still become durable: the caller keeps
+	// what it holds in memory, shows nothing of it until a Barrier succeeds, and lets
+	// its own caller repeat with the same idempotency key.
 	ErrOutcomeUnknown = errors.New("commit not confirmed in time, outcome unknown")
 
 	// ErrStalled is returned by Accepting and given to the waiter of an Append

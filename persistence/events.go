@@ -13,7 +13,7 @@ import (
 // listener turns Pebble's events into counters, log lines and the gate's
 // reasons. Pebble calls some of them with its own locks held: none may wait,
 // except walCreated, which says why it may.
-func (s *Store) listener() *pebble.EventListener {
+func listener(s *Store) *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: s.backgroundFailed,
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
@@ -29,7 +29,7 @@ func (s *Store) listener() *pebble.EventListener {
 		FlushEnd:        func(info pebble.FlushInfo) { s.tablesChanged(info.Err) },
 		CompactionEnd:   func(info pebble.CompactionInfo) { s.tablesChanged(info.Err) },
 		ManifestCreated: func(pebble.ManifestCreateInfo) { s.recorder.StructureChanged() },
-		WALCreated:      s.walCreated,
+		WALCreated:      func(info pebble.WALCreateInfo) { s.walCreated(uint64(info.FileNum), info.Err) },
 		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
 			s.metrics.writeStalls.Add(1)
 			s.writeStall.Store(max(s.clock.Load(), 1))
@@ -39,7 +39,7 @@ func (s *Store) listener() *pebble.EventListener {
 	}
 }
 
-// backgroundFailed closes the gate: Pebble tries again for ever, and would block
+// backgroundFailed closes the gate: Pebble tries again forever, and would block
 // writers without an error once memory is full.
 func (s *Store) backgroundFailed(err error) {
 	n := s.metrics.backgroundErrors.Add(1)
@@ -68,11 +68,11 @@ func (s *Store) tablesChanged(err error) {
 // walCreated is called while a commit switches to a new log, before the first
 // record is written there. It waits until the integrity checkpoint names the
 // log: only then does the log's disappearance show. That is once per memtable.
-func (s *Store) walCreated(info pebble.WALCreateInfo) {
-	if info.Err != nil {
+func (s *Store) walCreated(number uint64, err error) {
+	if err != nil {
 		return
 	}
-	s.recorder.LogCreated(uint64(info.FileNum))
+	s.recorder.LogCreated(number)
 }
 
 // pebbleLog gives Pebble's own messages to zerolog.

@@ -45,9 +45,7 @@ func fill(t *testing.T, dir string) (remove func()) {
 	t.Helper()
 	path := filepath.Join(dir, "filler")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	piece := make([]byte, 1<<20)
 	for err == nil {
 		_, err = f.Write(piece)
@@ -59,9 +57,7 @@ func fill(t *testing.T, dir string) (remove func()) {
 		t.Fatalf("fill the disk: %v, %v", err, cerr)
 	}
 	return func() {
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(path))
 	}
 }
 
@@ -130,10 +126,7 @@ func TestAFullDiskHealsAgainAndAgain(t *testing.T) {
 	disk := smallDisk(t, 160)
 	dir := filepath.Join(disk, "data")
 	o := Options{FreeBytesMin: 24 << 20, MemTableBytes: 16 << 20, Fatal: func(reason string) { panic(reason) }}
-	s, err := Open(dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustOpen(t, dir, o)
 	var acked sync.Map
 	for round := range rounds {
 		var remove func()
@@ -147,12 +140,8 @@ func TestAFullDiskHealsAgainAndAgain(t *testing.T) {
 		remove()
 		eventually(t, fmt.Sprintf("writes are taken again in round %d", round), func() bool { return s.Accepting() == nil })
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if s, err = Open(dir, o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
+	s = mustOpen(t, dir, o)
 	defer s.Close()
 	n := 0
 	acked.Range(func(name, value any) bool {
@@ -192,12 +181,8 @@ func TestAStoreThatWasKilledOpensOnAFullDisk(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestAStoreThatWasKilledOpensOnAFullDisk$")
 	cmd.Env = append(os.Environ(), crashEnv+"="+dir)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	const acked = 200
 	for lines, n := bufio.NewScanner(out), 0; n < acked; n++ {
 		if !lines.Scan() || lines.Text() != strconv.Itoa(n) {
@@ -207,10 +192,7 @@ func TestAStoreThatWasKilledOpensOnAFullDisk(t *testing.T) {
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait() // it was killed
 	remove := fill(t, disk)
-	s, err := Open(dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustOpen(t, dir, o)
 	wantAll := func() {
 		t.Helper()
 		for n := range acked {
@@ -226,12 +208,8 @@ func TestAStoreThatWasKilledOpensOnAFullDisk(t *testing.T) {
 	eventually(t, "writes are taken", func() bool { return s.Accepting() == nil })
 	mustCommit(t, s, "c", "3")
 	wantAll()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if s, err = Open(dir, o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
+	s = mustOpen(t, dir, o)
 	defer s.Close()
 	wantAll()
 	wantSetting(t, s, "c", "3")

@@ -17,14 +17,14 @@ import (
 // opened read-only on a full disk is opened a second time for writing, while the
 // readers of the first opening go on.
 type generation struct {
-	*pebble.DB
+	database
 	readers
-	lock *pebble.Lock
+	lock io.Closer
 }
 
 // newGeneration opens the database. NB: Pebble wants a lock for each opening. The
 // store holds the lock on the disk for all of them, so these locks do nothing.
-func (s *Store) newGeneration(o *pebble.Options) (*generation, error) {
+func newGeneration(s *Store, o *pebble.Options) (*generation, error) {
 	lock, err := pebble.LockDirectory(s.dir, lockedFS{s.fs})
 	if err != nil {
 		return nil, err
@@ -34,11 +34,11 @@ func (s *Store) newGeneration(o *pebble.Options) (*generation, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	return &generation{DB: db, readers: readers{gone: make(chan struct{})}, lock: lock}, nil
+	return &generation{database: pebbleDB{db}, readers: readers{gone: make(chan struct{})}, lock: lock}, nil
 }
 
 // Close closes the database. It must have no readers.
-func (g *generation) Close() error { return errors.Join(g.DB.Close(), g.lock.Close()) }
+func (g *generation) Close() error { return errors.Join(g.database.Close(), g.lock.Close()) }
 
 // read counts the caller in as a reader of the present generation; the caller must
 // call leave. It returns nil once the store is closed.
@@ -64,7 +64,7 @@ func (lockedFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil 
 // generation, running ones the old one, whose tables are kept until they end.
 func (s *Store) reopen() {
 	old := s.db.Load()
-	tables, err := integrity.Tables(old.DB)
+	tables, err := integrity.Tables(pebbleOf(old))
 	if err == nil {
 		s.kept.hold(tables)
 		err = s.openDB(false)

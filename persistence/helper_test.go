@@ -24,18 +24,36 @@ type waitFor chan error
 
 func (w waitFor) Committed(err error) { w <- err }
 
+// fataler is a test, a benchmark, or a run of one by rapid.
+type fataler interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+func must(t fataler, err error) {
+	if err != nil {
+		t.Helper()
+		t.Fatal(err)
+	}
+}
+
 // small are options for a store in memory.
 func small(fs vfs.FS) Options {
 	return Options{FS: fs, MemTableBytes: 256 << 10, CacheBytes: 1 << 20, FreeBytesMin: -1}
 }
 
-// open opens a store in "db" that the test closes at its end.
+// mustOpen opens a store that the test closes itself.
+func mustOpen(t fataler, dir string, o Options) *Store {
+	t.Helper()
+	s, err := Open(dir, o)
+	must(t, err)
+	return s
+}
+
+// open opens a store in "db" that is closed when the test ends.
 func open(t testing.TB, o Options) *Store {
 	t.Helper()
-	s, err := Open("db", o)
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
+	s := mustOpen(t, "db", o)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -122,7 +140,12 @@ func parseCheckpoint(data []byte) (c checkpoint, err error) {
 	return c, nil
 }
 
-func wantSetting(t testing.TB, s *Store, name, want string) {
+// loader is a store or a snapshot of it.
+type loader interface {
+	Load(key []byte) ([]byte, error)
+}
+
+func wantSetting(t testing.TB, s loader, name, want string) {
 	t.Helper()
 	got, err := s.Load(SettingKey(nil, name))
 	if err != nil || string(got) != want {
@@ -136,6 +159,17 @@ func wantError(t testing.TB, what string, got, want error) {
 		t.Errorf("%s: got error %v, want %v", what, got, want)
 	}
 }
+
+// wantUntold demands that the waiter has no answer yet.
+func wantUntold(t testing.TB, w waitFor) {
+	t.Helper()
+	if len(w) > 0 {
+		t.Errorf("the waiter was told %v, want nothing", <-w)
+	}
+}
+
+// second is the error of a call whose value nobody needs.
+func second[T any](_ T, err error) error { return err }
 
 // eventually waits until a condition holds, and fails the test when it does not
 // within a time that only a broken program needs.

@@ -13,8 +13,8 @@ type ID [16]byte
 // or counted by itself.
 type Shard uint16
 
-// Meta is the shard of everything that belongs to no instance: credentials,
-// definitions and settings. It sorts behind all numbered shards.
+// Meta is the shard of definitions, settings and credentials. It sorts behind all
+// numbered shards.
 const Meta Shard = 0xFFFF
 
 // table is the third byte of every key: which kind of row this is. The letters

@@ -65,7 +65,7 @@ func (s *Store) Metrics() Metrics {
 		return m
 	}
 	defer g.leave()
-	p := g.Metrics()
+	p := pebbleOf(g).Metrics()
 	m.DiskBytes, m.CacheBytes = p.DiskSpaceUsage(), p.BlockCache.Size
 	for _, level := range p.Levels {
 		m.Tables += level.TablesCount

@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -54,7 +55,7 @@ type Options struct {
 	ReadOnly bool
 
 	// IDFile is the path of a file outside the store's directory. It has the id of
-	// the store that belongs into the directory.
+	// the store that belongs in the directory.
 	//
 	// When the file exists, Open opens the store with that id and no other; when
 	// that store is missing, as on a disk that is not mounted, Open fails and makes
@@ -94,24 +95,12 @@ const (
 // EnsureDefaults returns o with its zero fields filled in. Shards stays zero:
 // only the store knows.
 func (o Options) EnsureDefaults() Options {
-	if o.CacheBytes == 0 {
-		o.CacheBytes = defaultCacheBytes
-	}
-	if o.MemTableBytes == 0 {
-		o.MemTableBytes = defaultMemTableBytes
-	}
-	if o.CommitWaitMax == 0 {
-		o.CommitWaitMax = defaultCommitWaitMax
-	}
-	if o.FreeBytesMin == 0 {
-		o.FreeBytesMin = defaultFreeBytesMin
-	}
-	if o.VerifyBytesMax == 0 {
-		o.VerifyBytesMax = defaultVerifyBytesMax
-	}
-	if o.CheckpointInterval == 0 {
-		o.CheckpointInterval = defaultCheckpointInterval
-	}
+	o.CacheBytes = cmp.Or(o.CacheBytes, defaultCacheBytes)
+	o.MemTableBytes = cmp.Or(o.MemTableBytes, defaultMemTableBytes)
+	o.CommitWaitMax = cmp.Or(o.CommitWaitMax, defaultCommitWaitMax)
+	o.FreeBytesMin = cmp.Or(o.FreeBytesMin, defaultFreeBytesMin)
+	o.VerifyBytesMax = cmp.Or(o.VerifyBytesMax, defaultVerifyBytesMax)
+	o.CheckpointInterval = cmp.Or(o.CheckpointInterval, defaultCheckpointInterval)
 	if o.Fatal == nil {
 		log := o.Log
 		o.Fatal = func(reason string) {

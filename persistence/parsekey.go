@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Key is a key taken apart: for `troupe verify`, for logs and for tests. The
+// Key is a key taken apart: for Verify, for logs and for tests. The
 // hot paths use the small functions below, which look at one part only.
 //
 // Which fields are set depends on Table; the others are zero.

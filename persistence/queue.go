@@ -110,7 +110,8 @@ func (q *queue) release() {
 	}
 }
 
-// empty says whether every ticket so far has been answered.
+// empty says whether no ticket is left, also none that the watchdog has answered: all
+// that was applied is durable.
 func (q *queue) empty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

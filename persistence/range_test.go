@@ -13,6 +13,13 @@ import (
 	"pgregory.net/rapid"
 )
 
+// sharded are options for a store in memory of so many shards.
+func sharded(n int) Options {
+	o := small(vfs.NewMem())
+	o.Shards = n
+	return o
+}
+
 // rows are the keys of a store of four shards that has index entries in all of them,
 // and other tables beside: what a test of ranges reads.
 func rows(t testing.TB, s *Store) (keys [][]byte) {
@@ -34,9 +41,7 @@ func rows(t testing.TB, s *Store) (keys [][]byte) {
 		same := IndexKey(nil, sh, 2, []byte{1, 0}, ID{0xEE})
 		w.Set(same, append([]byte("v"), same...))
 		keys = append(keys, same)
-		if err := s.Commit(w); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Commit(w))
 	}
 	return keys
 }
@@ -95,9 +100,7 @@ func drawRanges(t *rapid.T) (ranges []Range) {
 }
 
 func TestRangesOfEveryShardComeInOneOrder(t *testing.T) {
-	o := small(vfs.NewMem())
-	o.Shards = 4
-	s := open(t, o)
+	s := open(t, sharded(4))
 	keys := rows(t, s)
 	snapshot := s.Snapshot()
 	defer func() { _ = snapshot.Close() }()
@@ -136,9 +139,7 @@ func TestRangesOfEveryShardComeInOneOrder(t *testing.T) {
 				t.Fatalf("row %d: got %x with rest %x, want %x with %x", at, c.Key(), c.Rest(), w.key, w.rest)
 			}
 		}
-		if err := errors.Join(c.Err(), c.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(c.Err(), c.Close()))
 		var scanned [][]byte
 		if err := snapshot.ScanRanges(func(key, _ []byte) error {
 			scanned = append(scanned, bytes.Clone(key))
@@ -159,17 +160,13 @@ func TestRangesOfEveryShardComeInOneOrder(t *testing.T) {
 }
 
 func TestAPrefixOfEveryShardIsScannedAndSummed(t *testing.T) {
-	o := small(vfs.NewMem())
-	o.Shards = 4
-	s := open(t, o)
+	s := open(t, sharded(4))
 	for sh := range Shard(4) {
 		w := s.NewWrites(sh)
 		w.Add(CountKey(nil, sh, "wf", 1), int64(sh)+1)
 		w.Add(CountKey(nil, sh, "wf", 2), 10)
 		w.Add(CountKey(nil, sh, "other", 1), 100)
-		if err := s.Commit(w); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Commit(w))
 	}
 	for prefix, want := range map[string]int64{
 		string(CountPrefix(nil, EveryShard, "wf")):     50,
@@ -195,9 +192,7 @@ func TestAPrefixOfEveryShardIsScannedAndSummed(t *testing.T) {
 }
 
 func TestAnEstimateIsExactBelowWhatIsEnough(t *testing.T) {
-	o := small(vfs.NewMem())
-	o.Shards = 4
-	s := open(t, o)
+	s := open(t, sharded(4))
 	keys := rows(t, s)
 	snapshot := s.Snapshot()
 	defer func() { _ = snapshot.Close() }()
@@ -219,32 +214,19 @@ func TestAnEstimateIsExactBelowWhatIsEnough(t *testing.T) {
 }
 
 func TestPrefixesOfEveryShardAreDeleted(t *testing.T) {
-	o := small(vfs.NewMem())
-	o.Shards = 4
-	s := open(t, o)
+	s := open(t, sharded(4))
 	keys := rows(t, s)
 	gone := []Range{{Prefix: IndexPrefix(nil, EveryShard, 1)}, {Prefix: IndexPrefix(nil, EveryShard, 2)}}
-	if err := s.DeletePrefixes(gone[0].Prefix, gone[1].Prefix); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.DeletePrefixes(gone[0].Prefix, gone[1].Prefix))
 	left := 0
-	for sh := range Shard(4) {
-		if err := s.Scan(ShardPrefix(nil, sh), func(_, _ []byte) error {
-			left++
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	must(t, s.Scan(nil, func(_, _ []byte) error { left++; return nil }))
 	if want := len(keys) - len(oracleOf(keys, gone)); left != want {
 		t.Errorf("%d keys are left, want %d", left, want)
 	}
 }
 
 func TestWhatIsGoneIsDeletedInEveryShard(t *testing.T) {
-	o := small(vfs.NewMem())
-	o.Shards = 3
-	s := open(t, o)
+	s := open(t, sharded(3))
 	for sh, n := range []int{1, deletesMax + 5, 1} { // the second takes two sets of writes
 		w := s.NewWrites(Shard(sh))
 		for k := range n {
@@ -252,9 +234,7 @@ func TestWhatIsGoneIsDeletedInEveryShard(t *testing.T) {
 		}
 		w.Set(ReplyKey(nil, Shard(sh), ID{}, [16]byte{255}), []byte(map[bool]string{true: "damaged", false: "new"}[sh == 0]))
 		w.Set(ReplyKey(nil, Shard(sh), ID{1}, [16]byte{}), []byte("old")) // has another prefix
-		if err := s.Commit(w); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Commit(w))
 	}
 	damaged := errors.New("damaged")
 	err := s.DeleteWhere(ReplyPrefix(nil, EveryShard, ID{}), func(value []byte) (bool, error) {
@@ -267,9 +247,7 @@ func TestWhatIsGoneIsDeletedInEveryShard(t *testing.T) {
 		t.Errorf("got %v, want what gone said", err)
 	}
 	left := map[string]int{}
-	if err := s.Scan(nil, func(_, value []byte) error { left[string(value)]++; return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Scan(nil, func(_, value []byte) error { left[string(value)]++; return nil }))
 	if want := map[string]int{"damaged": 1, "new": 2, "old": 3}; !maps.Equal(left, want) {
 		t.Errorf("left are %v, want %v", left, want)
 	}
@@ -279,12 +257,7 @@ func TestWhatIsGoneIsDeletedInEveryShard(t *testing.T) {
 func TestAMergeGivesItsCursorsBack(t *testing.T) {
 	for moves := range 4 {
 		t.Run(fmt.Sprint(moves, " moves"), func(t *testing.T) {
-			o := small(vfs.NewMem())
-			o.Shards = 4
-			s, err := Open("db", o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := mustOpen(t, "db", sharded(4))
 			rows(t, s)
 			snapshot := s.Snapshot()
 			c := snapshot.Merge(Range{Prefix: RecordPrefix(nil, EveryShard, "wf"), From: bytes.Repeat([]byte{0}, 2), To: []byte{0, 2}})

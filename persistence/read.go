@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -19,12 +18,6 @@ func (s *Store) Load(key []byte) ([]byte, error) {
 	}
 	defer g.leave()
 	return s.load(g, key)
-}
-
-// view is a database or a snapshot of it.
-type view interface {
-	Get(key []byte) ([]byte, io.Closer, error)
-	NewIter(*pebble.IterOptions) (*pebble.Iterator, error)
 }
 
 func (s *Store) load(v view, key []byte) ([]byte, error) {
@@ -46,15 +39,11 @@ func (s *Store) load(v view, key []byte) ([]byte, error) {
 	return own, nil
 }
 
-// rareKeys makes a lookup ask the filters of the bottom level too. Pebble's Get
-// leaves those out, for keys that are mostly there.
-var rareKeys = pebble.IterOptions{UseL6Filters: true}
-
 // loadRare is load for keys that are mostly not there: an idempotency key is
 // looked up before it is used for the first time. A filter answers that without
 // a block of data, at every level.
 func (s *Store) loadRare(v view, key []byte) (value []byte, err error) {
-	it, err := v.NewIter(&rareKeys)
+	it, err := v.newRareIter()
 	if err != nil {
 		return nil, s.readFault("load", key, err)
 	}
@@ -130,7 +119,7 @@ func (s *Store) scan(v view, visit func(key, value []byte) error, ranges ...Rang
 }
 
 func (s *Store) scanPart(v view, lower, upper []byte, visit func(key, value []byte) error) (err error) {
-	it, err := v.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	it, err := v.newIter(lower, upper)
 	if err != nil {
 		return s.readFault("scan", lower, err)
 	}

@@ -12,10 +12,7 @@ import (
 // BenchmarkLoadMissing looks for idempotency keys that were never written, in a
 // store whose tables are all at the bottom level.
 func BenchmarkLoadMissing(b *testing.B) {
-	s, err := Open(b.TempDir(), Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := mustOpen(b, b.TempDir(), Options{})
 	defer s.Close()
 	const instances, each = 20_000, 10
 	key := func(i, n int) []byte {
@@ -30,15 +27,9 @@ func BenchmarkLoadMissing(b *testing.B) {
 		}
 		s.Append(w, make(waitFor, 1))
 	}
-	if err := s.AwaitDurable(); err != nil {
-		b.Fatal(err)
-	}
-	if err := s.db.Load().Flush(); err != nil {
-		b.Fatal(err)
-	}
-	if err := s.db.Load().Compact(context.Background(), []byte{0}, []byte{0xFF}, false); err != nil {
-		b.Fatal(err)
-	}
+	must(b, s.AwaitDurable())
+	must(b, pebbleOf(s.db.Load()).Flush())
+	must(b, pebbleOf(s.db.Load()).Compact(context.Background(), []byte{0}, []byte{0xFF}, false))
 	b.Run("missing", func(b *testing.B) {
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
@@ -50,7 +41,7 @@ func BenchmarkLoadMissing(b *testing.B) {
 	b.Run("missing, without the bottom filters", func(b *testing.B) {
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
-			if _, _, err := s.db.Load().Get(key(i%instances, each+i%each)); !errors.Is(err, pebble.ErrNotFound) {
+			if _, _, err := pebbleOf(s.db.Load()).Get(key(i%instances, each+i%each)); !errors.Is(err, pebble.ErrNotFound) {
 				b.Fatal(err)
 			}
 		}

@@ -1,9 +1,5 @@
 package persistence
 
-import (
-	"github.com/cockroachdb/pebble/v2"
-)
-
 // Snapshot is one moment of the store, for any number of reads. It may contain
 // what is not durable yet; call [Store.AwaitDurable] after taking it and before
 // showing anything. It keeps old tables on disk, so it must be closed soon.
@@ -12,7 +8,7 @@ import (
 type Snapshot struct {
 	store *Store
 	of    *generation
-	db    *pebble.Snapshot // nil after Close of the store
+	db    view // nil after Close of the store
 }
 
 // Snapshot returns the present moment. On a closed store every read of it
@@ -22,7 +18,7 @@ func (s *Store) Snapshot() *Snapshot {
 	if g == nil {
 		return &Snapshot{store: s}
 	}
-	return &Snapshot{store: s, of: g, db: g.NewSnapshot()}
+	return &Snapshot{store: s, of: g, db: g.newSnapshot()}
 }
 
 // Close gives the snapshot back. Cursors must be closed before. It must be
@@ -70,7 +66,7 @@ func (sn *Snapshot) cursor(lower, upper []byte, backward bool) *Cursor {
 		return &Cursor{err: ErrClosed}
 	}
 	c := &Cursor{store: sn.store, lower: lower, backward: backward}
-	it, err := sn.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	it, err := sn.db.newIter(lower, upper)
 	if err != nil {
 		c.err = sn.store.readFault("open cursor at", lower, err)
 		return c
@@ -89,8 +85,8 @@ func (sn *Snapshot) cursor(lower, upper []byte, backward bool) *Cursor {
 //	return c.Err()
 type Cursor struct {
 	store *Store
-	it    *pebble.Iterator // nil when it could not be opened
-	lower []byte           // for messages
+	it    iterator // nil when it could not be opened
+	lower []byte   // for messages
 	value []byte
 	err   error // the first error; the cursor has ended
 	moved bool  // whether it stands on or behind the first key

@@ -25,11 +25,11 @@ const (
 )
 
 // errReopened refuses writes that were begun before the store was opened anew.
-var errReopened = fmt.Errorf("%w: there is room since just now, try again", ErrDiskFull)
+var errReopened = fmt.Errorf("%w: the store was reopened while the write waited, try again", ErrDiskFull)
 
 // space is what the space loop knows.
 type space struct {
-	// waiting says that the store is open to read only, until there is room for
+	// waiting says that the store is open read-only, until there is room for
 	// openBytes.
 	waiting   bool
 	openBytes int64
@@ -43,7 +43,7 @@ type space struct {
 // the file system can hang.
 //
 // The point is to refuse before Pebble meets the end of the disk: it would not
-// return an error, it would try again for ever and block every writer.
+// return an error, it would try again forever and block every writer.
 func (s *Store) spaceLoop() {
 	defer close(s.spaceDone)
 	ticker := time.NewTicker(spaceInterval)
@@ -63,7 +63,7 @@ func (s *Store) pollSpace() {
 	s.metrics.freeBytes.Store(free)
 	s.reclaimSpace(free)
 	if err := s.closeOld(); err != nil {
-		s.log.Warn().Err(err).Msg("closing what was open to read only")
+		s.log.Warn().Err(err).Msg("closing what was open read-only")
 	}
 	if s.gate.fullSince(time.Now()) < spaceHold {
 		return
@@ -84,7 +84,7 @@ func (s *Store) pollSpace() {
 		}
 		return
 	}
-	reason := fmt.Errorf("%w: %d MiB are free, %d MiB must be", ErrDiskFull, free>>20, need>>20)
+	reason := fmt.Errorf("%w: %d MiB are free, at least %d MiB must be free", ErrDiskFull, free>>20, need>>20)
 	if s.gate.setFull(reason, time.Time{}) {
 		s.log.Error().Int64("free_bytes", free).Int64("needed_bytes", need).Msg("disk is full, refusing writes")
 	}
@@ -109,11 +109,12 @@ func (s *Store) reclaimSpace(free int64) {
 	if !s.gate.isFull() || s.space.flushed == applied || s.commits.syncs.Load() != 0 {
 		return // NB: only without running commits can a writer not hold up the flush
 	}
-	m := s.db.Load().Metrics()
+	db := pebbleOf(s.db.Load())
+	m := db.Metrics()
 	if m.MemTable.Count > 1 || free < int64(m.WAL.Size)+openBytesMin {
 		return // a flush is running, or would find no room: look again
 	}
-	if _, err := s.db.Load().AsyncFlush(); err != nil {
+	if _, err := db.AsyncFlush(); err != nil {
 		s.log.Warn().Err(err).Msg("a full disk: what is in memory cannot be written into tables")
 		return
 	}
@@ -138,7 +139,7 @@ func (s *Store) roomToOpen(found integrity.Found) error {
 	reason := fmt.Errorf("%w: opening for writing needs %d MiB", ErrDiskFull, s.space.openBytes>>20)
 	s.gate.setFull(reason, time.Time{})
 	s.log.Error().Int64("free_bytes", freeBytes(s.fs, s.dir)).Int64("needed_bytes", s.space.openBytes).
-		Msg("disk is full, opening the store to read only until there is room")
+		Msg("disk is full, opening the store read-only until there is room")
 	return nil
 }
 

@@ -52,10 +52,8 @@ func TestATableThatFindsNoSpaceShutsTheStoreUntilItDoes(t *testing.T) {
 	s := open(t, small(errorfs.Wrap(vfs.NewMem(), f)))
 	mustCommit(t, s, "a", "1")
 	f.fail(&os.PathError{Op: "write", Path: "db/1.sst", Err: syscall.ENOSPC})
-	flushed, err := s.db.Load().AsyncFlush()
-	if err != nil {
-		t.Fatal(err)
-	}
+	flushed, err := pebbleOf(s.db.Load()).AsyncFlush()
+	must(t, err)
 	eventually(t, "the store is shut", func() bool { return errors.Is(s.Accepting(), ErrDiskFull) })
 	wantError(t, "append", <-appendSetting(s, "b", "2"), ErrDiskFull)
 	if s.Metrics().BackgroundErrors == 0 {
@@ -72,10 +70,8 @@ func TestATableThatCannotBeWrittenShutsTheStoreUntilItCan(t *testing.T) {
 	s := open(t, small(errorfs.Wrap(vfs.NewMem(), f)))
 	mustCommit(t, s, "a", "1")
 	f.fail(&os.PathError{Op: "sync", Path: "db/1.sst", Err: syscall.EIO})
-	flushed, err := s.db.Load().AsyncFlush()
-	if err != nil {
-		t.Fatal(err)
-	}
+	flushed, err := pebbleOf(s.db.Load()).AsyncFlush()
+	must(t, err)
 	eventually(t, "the store is shut", func() bool { return errors.Is(s.Accepting(), ErrStalled) })
 	f.fault.Store(nil)
 	<-flushed
@@ -90,7 +86,7 @@ func TestOpenOnAFullDiskServesReads(t *testing.T) {
 		free := func(mib uint64) { fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: mib << 20}) }
 		free(1000)
 		closeStore(t, small(fs))
-		before := listing(t, fs)
+		before := fs.String()
 		free(1)
 		o := small(fs)
 		o.FreeBytesMin = 1 << 20
@@ -101,7 +97,7 @@ func TestOpenOnAFullDiskServesReads(t *testing.T) {
 		wantError(t, "await durable", s.AwaitDurable(), nil)
 		begun := s.NewWrites(Meta)
 		begun.Set(SettingKey(nil, "b"), []byte("2"))
-		if got := listing(t, fs); got != before {
+		if got := fs.String(); got != before {
 			t.Errorf("files: got\n%s\nwant\n%s", got, before)
 		}
 
@@ -124,9 +120,7 @@ func TestNobodyWaitsForASnapshotWhenThereIsRoomAgain(t *testing.T) {
 		free := func(mib uint64) { fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: mib << 20}) }
 		tables := func() (names []string) {
 			all, err := fs.List("db")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, name := range all {
 				if strings.HasSuffix(name, ".sst") {
 					names = append(names, name)
@@ -137,14 +131,9 @@ func TestNobodyWaitsForASnapshotWhenThereIsRoomAgain(t *testing.T) {
 		free(1000)
 		o := small(fs)
 		o.FreeBytesMin = 1 << 20
-		first, err := Open("db", o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := mustOpen(t, "db", o)
 		mustCommit(t, first, "a", "1")
-		if err := errors.Join(first.db.Load().Flush(), first.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(pebbleOf(first.db.Load()).Flush(), first.Close()))
 		before := tables()
 		free(1)
 		s := open(t, o)
@@ -162,21 +151,17 @@ func TestNobodyWaitsForASnapshotWhenThereIsRoomAgain(t *testing.T) {
 		}
 		wantError(t, "accepting while somebody reads", s.Accepting(), nil)
 		mustCommit(t, s, "a", "2")
-		if err := errors.Join(s.db.Load().Flush(),
-			s.db.Load().Compact(t.Context(), []byte{0}, []byte{0xFF}, false)); err != nil {
+		if err := errors.Join(pebbleOf(s.db.Load()).Flush(),
+			pebbleOf(s.db.Load()).Compact(t.Context(), []byte{0}, []byte{0xFF}, false)); err != nil {
 			t.Fatal(err)
 		}
 		clocktest.Advance(spaceInterval) // tables are removed in the background
 		wantSetting(t, s, "a", "2")
-		if got, err := snapshot.Load(SettingKey(nil, "a")); err != nil || string(got) != "1" {
-			t.Errorf("setting a of the snapshot: got %q, %v, want 1", got, err)
-		}
+		wantSetting(t, snapshot, "a", "1")
 		if got := tables(); len(before) == 0 || !slices.Contains(got, before[0]) || len(got) < 2 {
 			t.Errorf("tables while the snapshot is open: got %q, want %q and more", got, before)
 		}
-		if err := snapshot.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, snapshot.Close())
 		clocktest.Advance(2 * spaceInterval)
 		if got := tables(); len(got) != 1 || slices.Contains(before, got[0]) {
 			t.Errorf("tables at the end: got %q, want one and not %q", got, before)
@@ -192,10 +177,7 @@ func TestAStoreWithASnapshotOfBeforeCloses(t *testing.T) {
 		fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 20})
 		o := small(fs)
 		o.FreeBytesMin = 1 << 20
-		s, err := Open("db", o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := mustOpen(t, "db", o)
 		snapshot := s.Snapshot()
 		fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1000 << 20})
 		clocktest.Advance(2 * spaceInterval)
@@ -208,11 +190,8 @@ func TestAStoreWithASnapshotOfBeforeCloses(t *testing.T) {
 			t.Fatalf("close with a snapshot open: got %v, want it to wait", err)
 		default:
 		}
-		if err := errors.Join(snapshot.Close(), <-closed); err != nil {
-			t.Fatal(err)
-		}
-		_, err = s.Load(SettingKey(nil, "a"))
-		wantError(t, "load after close", err, ErrClosed)
+		must(t, errors.Join(snapshot.Close(), <-closed))
+		wantError(t, "load after close", second(s.Load(SettingKey(nil, "a"))), ErrClosed)
 		wantSetting(t, open(t, o), "b", "2")
 	})
 }
@@ -222,17 +201,14 @@ func TestAStoreThatFoundNoRoomCloses(t *testing.T) {
 	fs := vfs.NewMem()
 	closeStore(t, small(fs))
 	fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 20})
-	before := listing(t, fs)
+	before := fs.String()
 	o := small(fs)
 	o.FreeBytesMin = 1
-	s, err := Open("db", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustOpen(t, "db", o)
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if got := listing(t, fs); got != before {
+	if got := fs.String(); got != before {
 		t.Errorf("files: got\n%s\nwant\n%s", got, before)
 	}
 }

@@ -108,11 +108,11 @@ func newStore(dir string, o Options, createOnly bool) (*Store, error) {
 // s.undo as soon as it succeeded.
 func (s *Store) open() error {
 	s.wrapFS()
-	lock, err := s.prepareDir()
+	lock, err := prepareDir(s)
 	if err != nil {
 		return err
 	}
-	shards, found, err := s.check(lock)
+	shards, found, err := check(s, lock)
 	if err != nil {
 		return err
 	}
@@ -140,17 +140,17 @@ func (s *Store) open() error {
 // openDB opens the files, which were checked before, and begins to record what is
 // durable unless they are only read.
 func (s *Store) openDB(readOnly bool) error {
-	o := s.pebbleOptions(nil)
+	o := pebbleOptions(s, nil)
 	o.ReadOnly = readOnly
-	o.EventListener = s.listener()
+	o.EventListener = listener(s)
 	o.Logger = pebbleLog{log: s.log, die: s.die}
 	o.ErrorIfNotExists = true
-	g, err := s.newGeneration(o)
+	g, err := newGeneration(s, o)
 	if err != nil {
 		return err
 	}
 	if !readOnly {
-		if err := s.recorder.Start(g.DB); err != nil {
+		if err := s.recorder.Start(func() ([]integrity.Table, error) { return integrity.Tables(pebbleOf(g)) }); err != nil {
 			return errors.Join(err, g.Close())
 		}
 	}
@@ -159,12 +159,12 @@ func (s *Store) openDB(readOnly bool) error {
 }
 
 // check looks at the files before any of them is changed.
-func (s *Store) check(lock *pebble.Lock) (shards int, found integrity.Found, err error) {
+func check(s *Store, lock *pebble.Lock) (shards int, found integrity.Found, err error) {
 	format, err := s.readFormat()
 	if err != nil {
 		return 0, integrity.Found{}, err
 	}
-	o := s.pebbleOptions(lock)
+	o := pebbleOptions(s, lock)
 	o.Logger = pebbleLog{log: s.log, die: func(reason string) { panic(reason) }}
 	found, err = integrity.Check(integrity.CheckOptions{FS: s.fs, Dir: s.dir, Open: o, TableBytesMax: s.options.VerifyBytesMax})
 	return format.shards, found, err
@@ -191,7 +191,7 @@ func (s *Store) start() {
 }
 
 // pebbleOptions are the options that every opening of the files shares.
-func (s *Store) pebbleOptions(lock *pebble.Lock) *pebble.Options {
+func pebbleOptions(s *Store, lock *pebble.Lock) *pebble.Options {
 	o := &pebble.Options{
 		FS:                          s.fs,
 		Lock:                        lock,
@@ -287,7 +287,7 @@ func (s *Store) closeDB() error {
 // ShardCount returns the number of numbered shards, fixed at creation.
 func (s *Store) ShardCount() int { return s.shards }
 
-// ShardOf returns the shard that an instance belongs to, for ever.
+// ShardOf returns the shard that an instance belongs to, forever.
 func (s *Store) ShardOf(id ID) Shard { return shardOf(id, s.shards) }
 
 // OpenedAfterCrash says whether the last process ended without Close.

@@ -26,6 +26,7 @@ func TestWritesOfAnotherShardPanic(t *testing.T) {
 		"a key of no shard":       func(w *Writes) { w.Set([]byte{0}, nil) },
 		"set of a counter":        func(w *Writes) { w.Set(CountKey(nil, 1, "wf", 1), nil) },
 		"add to a record":         func(w *Writes) { w.Add(RecordKey(nil, 1, "wf", ID{}), 1) },
+		"no shard of the store":   func(*Writes) { s.NewWrites(16) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := s.NewWrites(1)
@@ -38,14 +39,6 @@ func TestWritesOfAnotherShardPanic(t *testing.T) {
 			write(w)
 		})
 	}
-	t.Run("a shard that is not there", func(t *testing.T) {
-		defer func() {
-			if recover() == nil {
-				t.Error("did not panic")
-			}
-		}()
-		s.NewWrites(16)
-	})
 }
 
 func TestDiscardedWritesLeaveNothing(t *testing.T) {
@@ -57,8 +50,7 @@ func TestDiscardedWritesLeaveNothing(t *testing.T) {
 	}
 	w.Discard()
 	mustCommit(t, s, "b", "2")
-	_, err := s.Load(SettingKey(nil, "a"))
-	wantError(t, "load", err, ErrNotFound)
+	wantError(t, "load", second(s.Load(SettingKey(nil, "a"))), ErrNotFound)
 }
 
 // A set of writes larger than half a memtable goes another way through Pebble.
@@ -78,23 +70,17 @@ func TestCountersAddUp(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		want, err := s.Count(key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, delta := range rapid.SliceOfN(rapid.Int64Range(-1000, 1000), 1, 5).Draw(t, "deltas") {
 			w := s.NewWrites(1)
 			w.Add(key, delta)
 			want += delta
 			c := make(waitFor, 1)
 			s.Append(w, c)
-			if err := <-c; err != nil {
-				t.Fatal(err)
-			}
+			must(t, <-c)
 		}
 		if rapid.Bool().Draw(t, "flush") {
-			if err := s.db.Load().Flush(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, pebbleOf(s.db.Load()).Flush())
 		}
 		if got, err := s.Count(key); got != want || err != nil {
 			t.Fatalf("got %d, %v, want %d", got, err, want)
@@ -104,8 +90,7 @@ func TestCountersAddUp(t *testing.T) {
 
 func TestACounterOfTheWrongSizeIsCorrupt(t *testing.T) {
 	for _, value := range []string{"", "1234567", "123456789"} {
-		_, err := ParseCount([]byte(value))
-		wantError(t, fmt.Sprintf("counter of %d bytes", len(value)), err, ErrCorrupt)
+		wantError(t, fmt.Sprintf("counter of %d bytes", len(value)), second(ParseCount([]byte(value))), ErrCorrupt)
 	}
 	for _, want := range []int64{0, 1, -1, math.MaxInt64, math.MinInt64} {
 		if got, err := ParseCount(appendCounter(nil, want)); got != want || err != nil {
@@ -126,15 +111,10 @@ func TestASnapshotStaysAsItWas(t *testing.T) {
 	w.Set(SettingKey(nil, "d"), []byte("new"))
 	c := make(waitFor, 1)
 	s.Append(w, c)
-	if err := errors.Join(<-c, s.AwaitDurable()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(<-c, s.AwaitDurable()))
 
-	if got, err := sn.Load(SettingKey(nil, "a")); string(got) != "old" || err != nil {
-		t.Errorf("load: got %q, %v, want old", got, err)
-	}
-	_, err := sn.Load(SettingKey(nil, "d"))
-	wantError(t, "load of what came later", err, ErrNotFound)
+	wantSetting(t, sn, "a", "old")
+	wantError(t, "load of what came later", second(sn.Load(SettingKey(nil, "d"))), ErrNotFound)
 	var scanned []string
 	if err := sn.Scan(SettingsPrefix(nil), func(key, _ []byte) error {
 		k, _ := ParseKey(key)
@@ -146,51 +126,7 @@ func TestASnapshotStaysAsItWas(t *testing.T) {
 	if want := []string{"a", "b", "c"}; !slices.Equal(scanned, want) {
 		t.Errorf("scan: got %q, want %q", scanned, want)
 	}
-	if err := sn.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestABackwardCursorSeeksAndWalks(t *testing.T) {
-	s := open(t, small(vfs.NewMem()))
-	for seq := uint64(1); seq <= 5; seq++ {
-		w := s.NewWrites(1)
-		w.Set(EntryKey(nil, 1, ID{1}, seq*10), nil)
-		s.Append(w, make(waitFor, 1))
-	}
-	sn := s.Snapshot()
-	defer sn.Close()
-	c := sn.Backward(EntryKey(nil, 1, ID{1}, 20), EntryKey(nil, 1, ID{1}, 50))
-	defer c.Close()
-	at := func(ok bool) uint64 {
-		if !ok {
-			return 0
-		}
-		seq, _ := EntrySeq(c.Key())
-		return seq
-	}
-	for i, step := range []struct {
-		name string
-		got  uint64
-		want uint64
-	}{
-		{"first next", at(c.Next()), 40},
-		{"second next", at(c.Next()), 30},
-		{"the lower bound is inside", at(c.Next()), 20},
-		{"next at the end", at(c.Next()), 0},
-		{"seek goes before the key", at(c.Seek(EntryKey(nil, 1, ID{1}, 40))), 30},
-		{"seek between keys", at(c.Seek(EntryKey(nil, 1, ID{1}, 39))), 30},
-		{"seek behind the bounds", at(c.Seek(EntryKey(nil, 1, ID{1}, 99))), 40},
-		{"next after a seek", at(c.Next()), 30},
-		{"seek before the first", at(c.Seek(EntryKey(nil, 1, ID{1}, 20))), 0},
-	} {
-		if step.got != step.want {
-			t.Errorf("step %d, %s: got %d, want %d", i, step.name, step.got, step.want)
-		}
-	}
-	if err := c.Err(); err != nil {
-		t.Error(err)
-	}
+	must(t, sn.Close())
 }
 
 func TestACursorSeeksAndWalks(t *testing.T) {
@@ -202,38 +138,55 @@ func TestACursorSeeksAndWalks(t *testing.T) {
 	}
 	sn := s.Snapshot()
 	defer sn.Close()
+	entry := func(seq uint64) []byte { return EntryKey(nil, 1, ID{1}, seq) }
 	prefix := EntryPrefix(nil, 1, ID{1})
-	c := sn.Cursor(prefix, PrefixEnd(prefix))
-	defer c.Close()
-	at := func(ok bool) uint64 {
-		if !ok {
-			return 0
-		}
-		seq, _ := EntrySeq(c.Key())
-		if want := byte(seq / 10); c.Value()[0] != want {
-			t.Errorf("value at %d: got %d, want %d", seq, c.Value()[0], want)
-		}
-		return seq
-	}
-	for i, step := range []struct {
+	type step struct {
 		name string
-		got  uint64
-		want uint64
-	}{
-		{"first next", at(c.Next()), 10},
-		{"second next", at(c.Next()), 20},
-		{"seek to a key", at(c.Seek(EntryKey(nil, 1, ID{1}, 40))), 40},
-		{"seek between keys", at(c.Seek(EntryKey(nil, 1, ID{1}, 21))), 30},
-		{"seek before the bounds", at(c.Seek([]byte{0})), 10},
-		{"next after a seek", at(c.Next()), 20},
-		{"seek behind the last", at(c.Seek(EntryKey(nil, 1, ID{1}, 51))), 0},
-	} {
-		if step.got != step.want {
-			t.Errorf("step %d, %s: got %d, want %d", i, step.name, step.got, step.want)
-		}
+		seek []byte // nil: to the next key
+		want uint64 // 0: the end
 	}
-	if err := c.Err(); err != nil {
-		t.Error(err)
+	for name, c := range map[string]struct {
+		cursor *Cursor
+		steps  []step
+	}{
+		"forward": {sn.Cursor(prefix, PrefixEnd(prefix)), []step{
+			{"first next", nil, 10},
+			{"second next", nil, 20},
+			{"seek to a key", entry(40), 40},
+			{"seek between keys", entry(21), 30},
+			{"seek before the bounds", []byte{0}, 10},
+			{"next after a seek", nil, 20},
+			{"seek behind the last", entry(51), 0},
+		}},
+		"backward": {sn.Backward(entry(20), entry(50)), []step{
+			{"first next", nil, 40},
+			{"second next", nil, 30},
+			{"the lower bound is inside", nil, 20},
+			{"next at the end", nil, 0},
+			{"seek goes before the key", entry(40), 30},
+			{"seek between keys", entry(39), 30},
+			{"seek behind the bounds", entry(99), 40},
+			{"next after a seek", nil, 30},
+			{"seek before the first", entry(20), 0},
+		}},
+	} {
+		for _, step := range c.steps {
+			move := c.cursor.Next
+			if step.seek != nil {
+				move = func() bool { return c.cursor.Seek(step.seek) }
+			}
+			var got uint64
+			if move() {
+				got, _ = EntrySeq(c.cursor.Key())
+				if value := c.cursor.Value()[0]; value != byte(got/10) {
+					t.Errorf("%s, %s: value %d at %d", name, step.name, value, got)
+				}
+			}
+			if got != step.want {
+				t.Errorf("%s, %s: got %d, want %d", name, step.name, got, step.want)
+			}
+		}
+		must(t, errors.Join(c.cursor.Err(), c.cursor.Close()))
 	}
 }
 
@@ -247,17 +200,11 @@ func TestScanEndsWithTheErrorOfVisit(t *testing.T) {
 }
 
 func TestAClosedStoreReturnsErrClosed(t *testing.T) {
-	s, err := Open("db", small(vfs.NewMem()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustOpen(t, "db", small(vfs.NewMem()))
 	w := s.NewWrites(Meta)
 	w.Set(SettingKey(nil, "a"), nil)
-	if err := errors.Join(s.Close(), s.Close()); err != nil {
-		t.Fatal(err)
-	}
-	_, err = s.Load(SettingKey(nil, "a"))
-	wantError(t, "load", err, ErrClosed)
+	must(t, errors.Join(s.Close(), s.Close()))
+	wantError(t, "load", second(s.Load(SettingKey(nil, "a"))), ErrClosed)
 	wantError(t, "scan", s.Scan(nil, nil), ErrClosed)
 	wantError(t, "await durable", s.AwaitDurable(), nil) // nothing is visible any more
 	wantError(t, "accepting", s.Accepting(), ErrClosed)
@@ -265,8 +212,7 @@ func TestAClosedStoreReturnsErrClosed(t *testing.T) {
 	s.Append(w, c)
 	wantError(t, "append", <-c, ErrClosed)
 	sn := s.Snapshot()
-	_, err = sn.Load(SettingKey(nil, "a"))
-	wantError(t, "load of a snapshot", err, ErrClosed)
+	wantError(t, "load of a snapshot", second(sn.Load(SettingKey(nil, "a"))), ErrClosed)
 	cursor := sn.Cursor(nil, nil)
 	if cursor.Next() || !errors.Is(cursor.Err(), ErrClosed) {
 		t.Errorf("cursor: got %v, want %v", cursor.Err(), ErrClosed)
@@ -278,26 +224,18 @@ func TestAClosedStoreReturnsErrClosed(t *testing.T) {
 }
 
 func TestCloseWaitsForReaders(t *testing.T) {
-	s, err := Open("db", small(vfs.NewMem()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustOpen(t, "db", small(vfs.NewMem()))
 	mustCommit(t, s, "a", "1")
 	sn := s.Snapshot()
 	var wg sync.WaitGroup
 	for range 4 {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for {
-				if _, err := s.Load(SettingKey(nil, "a")); err != nil {
-					if !errors.Is(err, ErrClosed) {
-						t.Errorf("load while closing: %v", err)
-					}
-					return
-				}
+		wg.Go(func() {
+			var err error
+			for err == nil {
+				_, err = s.Load(SettingKey(nil, "a"))
 			}
-		}()
+			wantError(t, "load while closing", err, ErrClosed)
+		})
 	}
 	closed := make(chan error)
 	go func() { closed <- s.Close() }()
@@ -307,9 +245,7 @@ func TestCloseWaitsForReaders(t *testing.T) {
 		t.Errorf("close returned (%v) with a snapshot open", err)
 	default:
 	}
-	if got, err := sn.Load(SettingKey(nil, "a")); string(got) != "1" || err != nil {
-		t.Errorf("load of the snapshot: got %q, %v, want 1", got, err)
-	}
+	wantSetting(t, sn, "a", "1")
 	if err := sn.Close(); err != nil {
 		t.Error(err)
 	}
@@ -320,10 +256,7 @@ func TestCloseWaitsForReaders(t *testing.T) {
 
 func TestCloseGivesUpOnAForgottenSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := Open("db", small(vfs.NewMem()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := mustOpen(t, "db", small(vfs.NewMem()))
 		sn := s.Snapshot()
 		if err := s.Close(); err == nil || !strings.Contains(err.Error(), "snapshots are still open") {
 			t.Errorf("close: got %v, want an error that says so", err)
@@ -339,16 +272,12 @@ func TestCloseGivesUpOnAForgottenSnapshot(t *testing.T) {
 func damageTables(t *testing.T, fs *vfs.MemFS) {
 	t.Helper()
 	names, err := fs.List("db")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	n := 0
 	for _, name := range names {
 		if strings.HasSuffix(name, ".sst") {
 			data, err := file.Read(fs, "db/"+name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			data[len(data)/4] ^= 1
 			putFile(t, fs, name, string(data))
 			n++
@@ -363,18 +292,13 @@ func TestADamagedBlockFailsItsReadsOnly(t *testing.T) {
 	fs := vfs.NewMem()
 	o := small(fs)
 	o.VerifyBytesMax = -1
-	s, err := Open("db", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustOpen(t, "db", o)
 	for n := range 1000 {
 		w := s.NewWrites(Meta)
 		w.Set(SettingKey(nil, fmt.Sprintf("%04d", n)), binary.BigEndian.AppendUint64(make([]byte, 100), uint64(n*7919)))
 		s.Append(w, make(waitFor, 1))
 	}
-	if err := errors.Join(s.AwaitDurable(), s.db.Load().Flush(), s.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(s.AwaitDurable(), pebbleOf(s.db.Load()).Flush(), s.Close()))
 	damageTables(t, fs)
 
 	s = open(t, o) // its index and properties are whole
@@ -396,14 +320,12 @@ func TestADamagedBlockFailsItsReadsOnly(t *testing.T) {
 	if m := s.Metrics(); m.CorruptReads != uint64(corrupt)+1 || m.CorruptBlocks == 0 {
 		t.Errorf("counted %d reads and %d blocks, want %d reads", m.CorruptReads, m.CorruptBlocks, corrupt+1)
 	}
-	_, err = s.Verify(t.Context())
-	wantError(t, "verify", err, ErrDamaged)
+	wantError(t, "verify", second(s.Verify(t.Context())), ErrDamaged)
 	mustCommit(t, s, "after", "1") // the store goes on
 
 	o.FS = copyMem(t, fs)
 	o.VerifyBytesMax = 0
-	_, err = Open("db", o)
-	wantError(t, "open with tables checked", err, ErrDamaged)
+	wantError(t, "open with tables checked", second(Open("db", o)), ErrDamaged)
 }
 
 func copyMem(t *testing.T, fs *vfs.MemFS) *vfs.MemFS {
@@ -424,29 +346,21 @@ func TestVerifyCountsWhatThereIs(t *testing.T) {
 		w.Add(CountKey(nil, Shard(n%2), "wf", 3), 2)
 		s.Append(w, make(waitFor, 1))
 	}
-	if err := errors.Join(s.AwaitDurable(), s.db.Load().Flush()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(s.AwaitDurable(), pebbleOf(s.db.Load()).Flush()))
 	r, err := s.Verify(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if r.Tables == 0 || r.Keys["record"] != 10 || r.Keys["count"] != 2 || r.Counters["wf/3"] != 20 {
 		t.Errorf("got %+v, want some tables, 10 records, 2 counters that sum to 20", r)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = s.Verify(ended)
-	wantError(t, "verify that was ended", err, context.Canceled)
+	wantError(t, "verify that was ended", second(s.Verify(ended)), context.Canceled)
 }
 
 func TestVerifyFindsAKeyThatNobodyBuilds(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
-	if err := s.db.Load().Set([]byte{0, 1, '?', 1}, nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	_, err := s.Verify(t.Context())
-	wantError(t, "verify", err, ErrCorrupt)
+	must(t, pebbleOf(s.db.Load()).Set([]byte{0, 1, '?', 1}, nil, nil))
+	wantError(t, "verify", second(s.Verify(t.Context())), ErrCorrupt)
 }
 
 func TestOptionsReportAllFaultsAtOnce(t *testing.T) {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"troupe/persistence/integrity"
 )
 
@@ -41,7 +39,7 @@ func (s *Store) Verify(ctx context.Context) (VerifyReport, error) {
 	if err := s.verifyTables(ctx, g, &r, &faults); err != nil {
 		return r, err
 	}
-	if err := g.CheckLevels(nil); err != nil {
+	if err := pebbleOf(g).CheckLevels(nil); err != nil {
 		faults.add(s.readFault("check levels at", nil, err))
 	}
 	if err := s.verifyKeys(ctx, g, &r, &faults); err != nil {
@@ -51,17 +49,17 @@ func (s *Store) Verify(ctx context.Context) (VerifyReport, error) {
 }
 
 func (s *Store) verifyTables(ctx context.Context, g *generation, r *VerifyReport, faults *faultList) error {
-	tables, err := integrity.Tables(g.DB)
+	tables, err := integrity.Tables(pebbleOf(g))
 	if err != nil {
 		return err
 	}
-	o := s.pebbleOptions(nil)
+	o := pebbleOptions(s, nil)
 	o.EnsureDefaults()
 	for _, t := range tables {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := t.Check(s.fs, s.dir, o.MakeReaderOptions())
+		err := integrity.CheckTable(t, s.fs, s.dir, o.MakeReaderOptions())
 		if errors.Is(err, fs.ErrNotExist) && !s.readOnly {
 			continue // compacted away since the list was made
 		}
@@ -73,7 +71,7 @@ func (s *Store) verifyTables(ctx context.Context, g *generation, r *VerifyReport
 }
 
 func (s *Store) verifyKeys(ctx context.Context, g *generation, r *VerifyReport, faults *faultList) error {
-	it, err := g.NewIter(&pebble.IterOptions{})
+	it, err := g.newIter(nil, nil)
 	if err != nil {
 		return err
 	}

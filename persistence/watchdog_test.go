@@ -161,10 +161,7 @@ func TestAppendThatWaitsForRoomIsNoticedToo(t *testing.T) {
 func TestCloseOfAStuckStoreReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &faultyFS{suffix: ".log", kinds: syncKinds}
-		s, err := Open("db", small(errorfs.Wrap(vfs.NewMem(), f)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := mustOpen(t, "db", small(errorfs.Wrap(vfs.NewMem(), f)))
 		release := f.hold()
 		c := appendSetting(s, "a", "1")
 		wantError(t, "close", s.Close(), ErrStalled)

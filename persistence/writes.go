@@ -6,8 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"troupe/persistence/integrity"
 )
 
@@ -23,7 +21,7 @@ const batchRetainedBytes = 64 << 10
 type Writes struct {
 	store *Store
 	shard Shard
-	batch *pebble.Batch
+	batch batch
 	db    *generation // that the batch was made for
 
 	// What follows is the ticket of a running Append. It is written by Append
@@ -44,9 +42,10 @@ type Writes struct {
 
 // Waiter is told how an Append or a Barrier ended.
 type Waiter interface {
-	// Committed is called exactly once. Nil means: durable. It is called on one of
-	// the journal's goroutines, never two at a time, in the order of the calls of
-	// Append. It must not block: every other commit waits meanwhile.
+	// Committed is called exactly once. Nil means: durable. It is called by the
+	// committer or the watchdog, never two at a time, in the order of the calls of
+	// Append; after Close it is called within Append. It must not block: every other
+	// commit waits meanwhile.
 	Committed(err error)
 }
 
@@ -60,7 +59,7 @@ func (s *Store) NewWrites(sh Shard) *Writes {
 	if db := s.db.Load(); w == nil || w.db != db {
 		w = &Writes{store: s, db: db}
 		if db != nil {
-			w.batch = db.NewBatch(pebble.WithMaxRetainedSizeBytes(batchRetainedBytes))
+			w.batch = db.newBatch()
 		}
 	}
 	w.shard = sh

@@ -9,10 +9,10 @@ import (
 )
 
 // Advance lets d pass on the clock of the bubble, and returns when everything that
-// fell due by then is done. It panics outside of a bubble, so that no test waits
+// fell due by then is done. It panics outside a bubble, so that no test waits
 // on a real clock by it. One goroutine of a bubble may advance at a time.
 func Advance(d time.Duration) {
-	synctest.Wait() // panics outside of a bubble
+	synctest.Wait() // panics outside a bubble
 	time.Sleep(d)
 	synctest.Wait()
 }

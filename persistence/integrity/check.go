@@ -207,7 +207,7 @@ func (k *check) opens() (err error) {
 		if budget -= t.Bytes; budget < 0 {
 			break
 		}
-		if err := t.Check(k.FS, k.Dir, o.MakeReaderOptions()); err != nil {
+		if err := CheckTable(t, k.FS, k.Dir, o.MakeReaderOptions()); err != nil {
 			return err
 		}
 	}

@@ -33,9 +33,7 @@ func TestACheckpointIsReadAsItWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawCheckpoint(t)
 		got, err := parseCheckpoint(want.encode())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if string(got.encode()) != string(want.encode()) ||
 			!slices.Equal(got.logs, want.logs) || !slices.Equal(got.tables, want.tables) {
 			t.Fatalf("got %+v, want %+v", got, want)

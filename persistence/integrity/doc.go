@@ -1,7 +1,7 @@
 // Package integrity notices when the files of a store are not what was made durable.
 // Pebble alone opens a store after most kinds of damage, with a part of its data.
-// It has two entries: [Check], before a store is opened for writing, and [Record],
-// while it is open.
+// Its callers use [Check] before a store is opened for writing, and [Record] while it
+// is open.
 //
 //	Record ──► durability watermark ──► a WAL stamp at the front of each batch
 //	                  │
@@ -32,9 +32,10 @@
 //  5. whatever Pebble refuses when it opens the files read-only, and a checksum of a
 //     block in the newest tables.
 //
-// It does not find a broken last group commit, which looks like a write that a crash
-// cut off, nor a whole directory that was replaced by an older copy. The blocks of
-// the other tables are checked when they are read, and by Table.Check.
+// It does not find damage to the end of the newest log, with no whole record left
+// behind it, which looks like a write that a crash cut off; nor a whole directory that
+// was replaced by an older copy. The blocks of the other tables are checked when they
+// are read, and by CheckTable.
 //
 // # What the caller must do
 //

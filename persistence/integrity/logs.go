@@ -85,7 +85,7 @@ func (r *Recorder) observeLogs(c *checkpoint) error {
 		c.logs = append(c.logs, logSize{number: n, bytes: r.sized[n]})
 		sized[n] = r.sized[n]
 	}
-	if r.db != nil && len(c.logs) > 0 {
+	if r.tables != nil && len(c.logs) > 0 {
 		newest := &c.logs[len(c.logs)-1]
 		if newest.bytes == 0 {
 			if err := r.sizeLog(newest.number); err != nil {

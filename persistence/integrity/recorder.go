@@ -68,10 +68,11 @@ type Recorder struct {
 	// Below: of the goroutine; of the caller of Start, Stop and Close outside its
 	// life.
 
-	db    *pebble.DB // nil before Start and after Stop
-	owner owner
-	last  checkpoint          // as written last
-	sums  map[uint64]tableSum // of the live tables
+	// tables lists the tables of the open database; nil before Start and after Stop.
+	tables func() ([]Table, error)
+	owner  owner
+	last   checkpoint          // as written last
+	sums   map[uint64]tableSum // of the live tables
 	// minLog is the oldest log whose records are not all in tables, durably so.
 	minLog uint64
 	spare  uint64           // the log to be used next that has space
@@ -90,10 +91,10 @@ func Record(o RecordOptions) *Recorder {
 }
 
 // Start writes the first checkpoint of this process, and goes on in the background
-// until Stop. It is called once, when db is open for writing and nothing has been
-// written to it.
-func (r *Recorder) Start(db *pebble.DB) error {
-	r.db = db
+// until Stop. It is called once, when the database is open for writing and nothing has
+// been written to it. tables lists the tables that it has at the moment.
+func (r *Recorder) Start(tables func() ([]Table, error)) error {
+	r.tables = tables
 	if err := r.write(true); err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (r *Recorder) Stop() {
 	close(r.stop)
 	<-r.done
 	r.running.Store(false)
-	r.db = nil
+	r.tables = nil
 }
 
 // Close writes the checkpoint that says that the store was closed. The recorder is
@@ -328,10 +329,10 @@ func (r *Recorder) observeManifest(c *checkpoint, path string) error {
 // observeTables sums the tables that are new. Without a database the ones known
 // before stay.
 func (r *Recorder) observeTables(c *checkpoint) error {
-	if r.db == nil {
+	if r.tables == nil {
 		return nil
 	}
-	tables, err := Tables(r.db)
+	tables, err := r.tables()
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,13 @@ type fataler interface {
 	Fatal(args ...any)
 }
 
+func must(t fataler, err error) {
+	if err != nil {
+		t.Helper()
+		t.Fatal(err)
+	}
+}
+
 // manifestOf is a MANIFEST made by Pebble's own writer, with the offset behind
 // each record.
 func manifestOf(t fataler, records ...[]byte) (file []byte, ends []int) {
@@ -32,9 +39,7 @@ func manifestOf(t fataler, records ...[]byte) (file []byte, ends []int) {
 		if _, err := w.WriteRecord(r); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Flush())
 		ends = append(ends, b.Len())
 	}
 	return b.Bytes(), ends
@@ -99,9 +104,7 @@ func TestAManifestWithAHoleIsDamaged(t *testing.T) {
 			if _, err := w.WriteRecord(r); err != nil {
 				t.Fatal(err)
 			}
-			if err := w.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.Flush())
 		}
 		file := b.Bytes()
 		off, bit := rapid.IntRange(0, last-1).Draw(t, "offset"), rapid.IntRange(0, 7).Draw(t, "bit")
@@ -189,32 +192,20 @@ func TestWhatPebblesReaderPassesOverIsAHole(t *testing.T) {
 func TestTheOldestLiveLogIsReadFromPebblesManifest(t *testing.T) {
 	fs := vfs.NewMem()
 	db, err := pebble.Open("db", &pebble.Options{FS: fs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for range 3 {
-		if err := errors.Join(db.Set([]byte("a"), []byte("1"), pebble.Sync), db.Flush()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(db.Set([]byte("a"), []byte("1"), pebble.Sync), db.Flush()))
 		desc, err := pebble.Peek("db", fs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		data, err := file.Read(fs, desc.ManifestFilename)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		logs, err := listLogs(fs, "db")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got, want := scanManifest(data, 0).minLog, logs[len(logs)-1]; got != want {
 			t.Errorf("got log %d, want %d, the newest", got, want)
 		}
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Close())
 }
 
 // logOf is log file 1 made by Pebble's own writer, of records like ours.
@@ -222,9 +213,7 @@ func logOf(t fataler, records ...[]byte) []byte {
 	t.Helper()
 	f := vfs.NewMem()
 	out, err := f.Create("log", vfs.WriteCategoryUnspecified)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := record.NewLogWriter(out, 1, record.LogWriterConfig{
 		WriteWALSyncOffsets: func() bool { return true },
 	})
@@ -233,13 +222,9 @@ func logOf(t fataler, records ...[]byte) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	data, err := file.Read(f, "log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 

@@ -27,13 +27,18 @@ const (
 
 var emptyStamp [stampBytes]byte
 
-// Reserve makes room for the stamp in an empty batch. The database never sees it:
-// it is in the log only.
-func Reserve(b *pebble.Batch) error { return b.LogData(emptyStamp[:], nil) }
+// Reserve makes room for the stamp in an empty *pebble.Batch. The database never sees
+// it: it is in the log only.
+func Reserve(b interface {
+	LogData(data []byte, _ *pebble.WriteOptions) error
+},
+) error {
+	return b.LogData(emptyStamp[:], nil)
+}
 
-// Stamp overwrites the stamp at the front of a batch that is about to be applied.
-// NB: Repr gives out the batch's own bytes; they are still the caller's alone here.
-func (r *Recorder) Stamp(b *pebble.Batch) { putStamp(b.Repr()[stampOffset:], r.durable.load()) }
+// Stamp overwrites the stamp at the front of a batch that is about to be applied. repr
+// are the batch's own bytes, as its Repr returns them; they are still the caller's alone.
+func (r *Recorder) Stamp(repr []byte) { putStamp(repr[stampOffset:], r.durable.load()) }
 
 func putStamp(dst []byte, w watermark) {
 	binary.LittleEndian.PutUint32(dst, uint32(w.log))

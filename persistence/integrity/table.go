@@ -17,7 +17,8 @@ import (
 type Table struct {
 	Bytes  int64
 	number uint64
-	info   pebble.SSTableInfo
+	// smallest and largest are the bounds that the MANIFEST has.
+	smallest, largest []byte
 }
 
 // Name is the name of the table's file.
@@ -34,7 +35,10 @@ func Tables(db *pebble.DB) ([]Table, error) {
 	var tables []Table
 	for _, level := range levels {
 		for _, info := range level {
-			tables = append(tables, Table{Bytes: int64(info.Size), number: uint64(info.BackingSSTNum), info: info})
+			tables = append(tables, Table{
+				Bytes: int64(info.Size), number: uint64(info.BackingSSTNum),
+				smallest: info.Smallest.UserKey, largest: info.Largest.UserKey,
+			})
 		}
 	}
 	slices.SortFunc(tables, func(a, b Table) int { return cmp.Compare(b.number, a.number) })
@@ -59,11 +63,11 @@ func sumTable(fsys vfs.FS, dir string, number uint64) (tableSum, error) {
 	return tableSum{number: number, size: info.Size(), tail: crc32.Checksum(tail, castagnoli)}, nil
 }
 
-// Check reads every block of the table, whose file is in dir, and compares its first
+// CheckTable reads every block of the table, whose file is in dir, and compares its first
 // and last key with what the MANIFEST says: that is how a table in the place of
 // another is found, whose checksums are all right. It returns ErrDamaged, or the
 // file system's own error.
-func (t Table) Check(fsys vfs.FS, dir string, o sstable.ReaderOptions) (err error) {
+func CheckTable(t Table, fsys vfs.FS, dir string, o sstable.ReaderOptions) (err error) {
 	defer func() {
 		if r := recover(); r != nil { // a damaged footer can lead anywhere
 			err = Damaged(t.Name(), fmt.Sprint(r))
@@ -85,11 +89,11 @@ func (t Table) Check(fsys vfs.FS, dir string, o sstable.ReaderOptions) (err erro
 	if err := r.ValidateBlockChecksums(); err != nil {
 		return Damaged(t.Name(), err.Error())
 	}
-	return t.checkBounds(r)
+	return checkBounds(t, r)
 }
 
 // checkBounds compares the first and the last key with those in the MANIFEST.
-func (t Table) checkBounds(r *sstable.Reader) error {
+func checkBounds(t Table, r *sstable.Reader) error {
 	it, err := r.NewIter(sstable.NoTransforms, nil, nil, sstable.AssertNoBlobHandles)
 	if err != nil {
 		return Damaged(t.Name(), err.Error())
@@ -99,11 +103,11 @@ func (t Table) checkBounds(r *sstable.Reader) error {
 	if first == nil {
 		return Damaged(t.Name(), "it has no keys")
 	}
-	if !slices.Equal(first.K.UserKey, t.info.Smallest.UserKey) {
+	if !slices.Equal(first.K.UserKey, t.smallest) {
 		return Damaged(t.Name(), "its first key is not the one that the MANIFEST has")
 	}
 	last := it.Last()
-	if last == nil || !slices.Equal(last.K.UserKey, t.info.Largest.UserKey) {
+	if last == nil || !slices.Equal(last.K.UserKey, t.largest) {
 		return Damaged(t.Name(), "its last key is not the one that the MANIFEST has")
 	}
 	return nil

@@ -40,18 +40,14 @@ func answersInOrder(open Opener) error {
 		}
 		var wg sync.WaitGroup
 		for writer := range writers {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
+			wg.Go(func() {
 				for n := range each {
 					b.Append(b.setting(writer), orderAck{writer, n, told})
 				}
-			}()
+			})
 		}
 		wg.Wait()
-		end := newAck()
-		b.Barrier(end)
-		if err := end.wait(); err != nil {
+		if err := barrier(b); err != nil {
 			return err
 		}
 		mu.Lock()
@@ -77,15 +73,13 @@ func answeredOnce(open Opener) error {
 	for n := range acks {
 		acks[n] = newAck()
 		acks[n].extra = func() { again.Add(1) }
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			if n%10 == 0 {
 				b.Barrier(acks[n])
 				return
 			}
 			b.Append(b.setting(n), acks[n])
-		}()
+		})
 	}
 	wg.Wait()
 	if err := b.Close(); err != nil {
@@ -105,19 +99,15 @@ func answeredOnce(open Opener) error {
 func barrierIsLast(open Opener) error {
 	return with(open, func(b *bench) error {
 		arrived := b.syncs.hold()
-		acks := make([]*ack, 10)
-		for n := range acks {
-			acks[n] = newAck()
-			b.Append(b.setting(n), acks[n])
-		}
-		barrier := newAck()
-		b.Barrier(barrier)
+		acks := b.appendAll(10)
+		last := newAck()
+		b.Barrier(last)
 		hangs(arrived, acks[0])
-		if barrier.answered() {
+		if last.answered() {
 			return errors.New("the barrier was told while a sync before it hung")
 		}
 		b.syncs.release()
-		if err := barrier.wait(); err != nil {
+		if err := last.wait(); err != nil {
 			return fmt.Errorf("barrier: got %w, want nil", err)
 		}
 		for n, a := range acks {
@@ -130,17 +120,11 @@ func barrierIsLast(open Opener) error {
 }
 
 func barrierAlone(open Opener) error {
-	return with(open, func(b *bench) error {
-		barrier := newAck()
-		b.Barrier(barrier)
-		return barrier.wait()
-	})
+	return with(open, func(b *bench) error { return barrier(b) })
 }
 
 func emptyAppend(open Opener) error {
-	return with(open, func(b *bench) error {
-		return commit(b, b.NewWrites(persistence.Meta))
-	})
+	return with(open, func(b *bench) error { return commit(b, b.NewWrites(persistence.Meta)) })
 }
 
 func closeWaits(open Opener) error {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -58,22 +59,44 @@ func (b *bench) setting(n int) *persistence.Writes {
 
 // expectSettings wants settings 0 to n-1 and no other.
 func expectSettings(j Journal, n int) error {
-	seen := 0
-	err := j.Scan(persistence.SettingsPrefix(nil), func(key, _ []byte) error {
-		if string(key) != string(settingKey(seen)) {
-			return fmt.Errorf("got key %q, want %q", key, settingKey(seen))
-		}
-		seen++
+	var want []string
+	for n := range n {
+		want = append(want, fmt.Sprint(n))
+	}
+	return expectValues(j, want...)
+}
+
+// expectValues wants the settings to have these values, in the order of their keys.
+func expectValues(j Journal, want ...string) error {
+	var got []string
+	err := j.Scan(persistence.SettingsPrefix(nil), func(_, value []byte) error {
+		got = append(got, string(value))
 		return nil
 	})
-	if err == nil && seen != n {
-		err = fmt.Errorf("got %d settings, want %d", seen, n)
+	if !slices.Equal(got, want) {
+		err = errors.Join(err, fmt.Errorf("got the values %q, want %q", got, want))
 	}
 	return err
 }
 
+// appendAll appends the settings 0 to n-1.
+func (b *bench) appendAll(n int) (acks []*ack) {
+	for n := range n {
+		acks = append(acks, newAck())
+		b.Append(b.setting(n), acks[n])
+	}
+	return acks
+}
+
+// barrier waits for everything that was appended.
+func barrier(j Journal) error {
+	end := newAck()
+	j.Barrier(end)
+	return end.wait()
+}
+
 // hangs waits until a sync hangs, or until a is answered: a journal that never
-// syncs must not make a check wait for ever.
+// syncs must not make a check wait forever.
 func hangs(arrived <-chan struct{}, a *ack) {
 	select {
 	case <-arrived:

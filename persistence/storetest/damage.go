@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/wal"
 )
 
 // damage is one way to harm the files of a store.
@@ -18,8 +18,8 @@ type damage struct {
 	file string
 	// with says where, for messages: an offset, a length or another file's name.
 	with string
-	// erasesEnd says that nothing is left behind the damaged place: no later
-	// record can tell that there was one.
+	// erasesEnd says that no whole record is left behind the damaged place: no later
+	// one can tell that there was one.
 	erasesEnd bool
 	do        func(fs *vfs.MemFS) error
 }
@@ -60,7 +60,11 @@ func damages(image, older *vfs.MemFS, n int, rng *rand.Rand) ([]damage, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, inFile(name, content, n, rng)...)
+		last, used, err := inUse(image, name, content)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, inFile(name, content, last, used, n, rng)...)
 		all = append(all, damage{kind: "remove", file: name, do: func(fs *vfs.MemFS) error {
 			return fs.Remove(fs.PathJoin(dir, name))
 		}})
@@ -76,15 +80,41 @@ func damages(image, older *vfs.MemFS, n int, rng *rand.Rand) ([]damage, error) {
 	return all, nil
 }
 
-// inFile lists the damages within one file.
-func inFile(name string, content []byte, n int, rng *rand.Rand) []damage {
+// inUse returns how much of a file is in use, and where in that the last record begins.
+// Behind it a log has zeros, or what the file held when it was an earlier log. Other
+// files are in use as a whole, and their end is a record.
+func inUse(fs *vfs.MemFS, name string, content []byte) (last, used int, err error) {
+	number, _, ok := wal.ParseLogFilename(name)
+	if !ok {
+		return len(content), len(content), nil
+	}
+	logs, err := wal.Scan(wal.Dir{FS: fs, Dirname: dir})
+	if err != nil {
+		return 0, 0, err
+	}
+	log, ok := logs.Get(number)
+	if !ok {
+		return 0, 0, fmt.Errorf("%s is no log", name)
+	}
+	for r := log.OpenForRead(); ; {
+		_, at, err := r.NextRecord()
+		if err != nil { // what stands there is not of this log
+			return last, int(at.Physical), r.Close()
+		}
+		last = int(at.Physical)
+	}
+}
+
+// inFile lists the damages within one file, whose first used bytes are in use. Its last
+// record begins at last.
+func inFile(name string, content []byte, last, used, n int, rng *rand.Rand) []damage {
 	var all []damage
 	size := len(content)
 	if size == 0 {
 		return nil
 	}
-	used := max(len(bytes.TrimRight(content, "\x00")), 1)
-	// place picks an offset, mostly one before the zeros at the end.
+	used = max(used, 1)
+	// place picks an offset, mostly one that is in use.
 	place := func() int {
 		if rng.IntN(8) == 0 {
 			return rng.IntN(size)
@@ -106,7 +136,7 @@ func inFile(name string, content []byte, n int, rng *rand.Rand) []damage {
 		if string(zeroed) != string(content) {
 			all = append(all, damage{
 				kind: "zero", file: name, with: fmt.Sprint("from ", from),
-				erasesEnd: from+4096 >= used, do: replace(name, zeroed),
+				erasesEnd: from+4096 > last, do: replace(name, zeroed),
 			})
 		}
 	}

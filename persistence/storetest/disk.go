@@ -15,26 +15,31 @@ import (
 // Disk is a disk in memory for tests of what stands on a store: its log can
 // hang, its space can run out, and its power can fail.
 type Disk struct {
-	mem   *vfs.MemFS
-	syncs *gate
-	free  atomic.Uint64
+	mem      *vfs.MemFS
+	logBytes int64 // the options' MemTableBytes, unless they have one
+	syncs    *gate
+	free     atomic.Uint64
 }
 
-// NewDisk returns an empty disk with much space.
-func NewDisk() *Disk { return diskOf(vfs.NewCrashableMem()) }
+// NewDisk returns an empty disk with much space. Its logs are short, because each sync
+// copies the log.
+func NewDisk() *Disk { return diskOf(vfs.NewCrashableMem(), 256<<10) }
 
-func diskOf(mem *vfs.MemFS) *Disk {
-	d := &Disk{mem: mem, syncs: logSyncGate()}
+// NewSteadyDisk is NewDisk without AfterCrash. It is faster: a sync does nothing, and logs
+// are so long that small tests have no tables, whose every read Pebble records under the
+// race detector.
+func NewSteadyDisk() *Disk { return diskOf(vfs.NewMem(), 2<<20) }
+
+func diskOf(mem *vfs.MemFS, logBytes int64) *Disk {
+	d := &Disk{mem: mem, logBytes: logBytes, syncs: logSyncGate()}
 	d.SetFree(1 << 40)
 	return d
 }
 
-// Open opens the store on the disk. The options' FS is replaced. Each sync of such a
-// disk copies the log, so logs are short unless MemTableBytes says otherwise; and a
-// machine with much to do is not taken for a disk that hangs, unless CommitWaitMax is
-// set.
+// Open opens the store on the disk. The options' FS is replaced. A machine with much to
+// do is not taken for a disk that hangs, unless CommitWaitMax is set.
 func (d *Disk) Open(o persistence.Options) (*persistence.Store, error) {
-	o.MemTableBytes = cmp.Or(o.MemTableBytes, 256<<10)
+	o.MemTableBytes = cmp.Or(o.MemTableBytes, d.logBytes)
 	o.CommitWaitMax = cmp.Or(o.CommitWaitMax, time.Minute)
 	o.FS = meteredFS{errorfs.Wrap(d.mem, d.syncs), d}
 	return persistence.Open("db", o)
@@ -49,7 +54,7 @@ func (d *Disk) Release() { d.syncs.release() }
 
 // AfterCrash is the disk as a power failure at this moment leaves it: without
 // anything that was not synced.
-func (d *Disk) AfterCrash() *Disk { return diskOf(d.mem.CrashClone(vfs.CrashCloneCfg{})) }
+func (d *Disk) AfterCrash() *Disk { return diskOf(d.mem.CrashClone(vfs.CrashCloneCfg{}), d.logBytes) }
 
 // SetFree says how much space the disk reports as free. The store looks at it
 // a few times a second.

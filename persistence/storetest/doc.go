@@ -4,7 +4,7 @@
 // one comes later.
 //
 //   - [Run] is the conformance suite: atomicity, order, durability, exactly one
-//     answer. It takes seconds and belongs into the tests of every journal.
+//     answer. It takes seconds and belongs in the tests of every journal.
 //   - [Crash] cuts the power at every n-th write to the file system and looks at
 //     what a restart finds.
 //   - [Sweep] damages every file of a store in every way and counts what is

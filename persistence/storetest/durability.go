@@ -3,7 +3,6 @@ package storetest
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -62,17 +61,7 @@ func lastChangeWins(open Opener) error {
 		if err := commit(b, w); err != nil {
 			return err
 		}
-		return b.afterCrash(open, func(j Journal) error {
-			var got []string
-			err := j.Scan(persistence.SettingsPrefix(nil), func(_, value []byte) error {
-				got = append(got, string(value))
-				return nil
-			})
-			if want := []string{"new", "second"}; !slices.Equal(got, want) {
-				err = errors.Join(err, fmt.Errorf("after a restart got %q, want %q", got, want))
-			}
-			return err
-		})
+		return b.afterCrash(open, func(j Journal) error { return expectValues(j, "new", "second") })
 	})
 }
 
@@ -91,16 +80,7 @@ func rangesGo(open Opener) error {
 			return err
 		}
 		check := func(j Journal) error {
-			var got []string
-			err := j.Scan(persistence.SettingsPrefix(nil), func(_, value []byte) error {
-				got = append(got, string(value))
-				return nil
-			})
-			want := "0 1 2 3 4 5 6 7 8 9 again 20 21 22 23 24 25 26 27 28"
-			if strings.Join(got, " ") != want {
-				err = errors.Join(err, fmt.Errorf("got the values %v, want %s", got, want))
-			}
-			return err
+			return expectValues(j, strings.Fields("0 1 2 3 4 5 6 7 8 9 again 20 21 22 23 24 25 26 27 28")...)
 		}
 		if err := check(b); err != nil {
 			return fmt.Errorf("running: %w", err)
@@ -112,11 +92,7 @@ func rangesGo(open Opener) error {
 func noAckBeforeDurable(open Opener) error {
 	return with(open, func(b *bench) error {
 		arrived := b.syncs.hold()
-		acks := make([]*ack, 20)
-		for n := range acks {
-			acks[n] = newAck()
-			b.Append(b.setting(n), acks[n])
-		}
+		acks := b.appendAll(20)
 		hangs(arrived, acks[0])
 		for n, a := range acks {
 			if a.answered() {
@@ -173,9 +149,7 @@ func manyInFlight(open Opener) error {
 			b.Append(b.setting(n), ignore{})
 		}
 		b.syncs.release()
-		end := newAck()
-		b.Barrier(end)
-		if err := end.wait(); err != nil {
+		if err := barrier(b); err != nil {
 			return err
 		}
 		return b.afterCrash(open, func(j Journal) error { return expectSettings(j, appends) })
@@ -189,9 +163,7 @@ func countersAddUp(open Opener) error {
 	return with(open, func(b *bench) error {
 		var wg sync.WaitGroup
 		for writer := range countWriters {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
+			wg.Go(func() {
 				for range countsEach {
 					w := b.NewWrites(1)
 					w.Add(persistence.CountKey(nil, 1, workflow, 1), 3)
@@ -202,12 +174,10 @@ func countersAddUp(open Opener) error {
 					}
 					b.Append(w, ignore{})
 				}
-			}()
+			})
 		}
 		wg.Wait()
-		end := newAck()
-		b.Barrier(end)
-		if err := end.wait(); err != nil {
+		if err := barrier(b); err != nil {
 			return err
 		}
 		if err := countersAre(b); err != nil {

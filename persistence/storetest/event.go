@@ -3,6 +3,7 @@ package storetest
 import (
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 
 	"troupe/persistence"
 )
@@ -57,13 +58,9 @@ func (e event) content() []byte {
 	b := make([]byte, 16+e.Padding)
 	copy(b, e.Instance[:8])
 	binary.BigEndian.PutUint64(b[8:], e.Seq)
-	x := binary.BigEndian.Uint64(e.Instance[:8]) ^ e.Seq*0x9E3779B97F4A7C15
-	for i := 16; i < len(b); i++ {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-		b[i] = byte(x)
-	}
+	var seed [32]byte
+	copy(seed[:], b[:16])
+	_, _ = rand.NewChaCha8(seed).Read(b[16:]) // never fails
 	return b
 }
 

@@ -49,11 +49,7 @@ func (w *workload) covered() ledger {
 func (w *workload) run(j Journal, goOn func() bool) {
 	var wg sync.WaitGroup
 	for n := range w.instances {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			w.write(j, n, goOn)
-		}()
+		wg.Go(func() { w.write(j, n, goOn) })
 	}
 	wg.Wait()
 }

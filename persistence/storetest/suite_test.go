@@ -12,9 +12,6 @@ import (
 var suiteOptions = persistence.Options{Shards: 4, MemTableBytes: 1 << 20, CacheBytes: 1 << 20, FreeBytesMin: -1}
 
 func TestTheStorePassesTheSuite(t *testing.T) {
-	if mutant {
-		t.Skip("this build acknowledges early")
-	}
 	storetest.Run(t, storetest.Store(suiteOptions))
 }
 

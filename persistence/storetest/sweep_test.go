@@ -32,9 +32,6 @@ func sweep(t *testing.T, open storetest.Opener, o storetest.SweepOptions) storet
 // "one long log" everything is in the first log of a new store, which Pebble alone
 // would not protect (persistence/PROMISES.md, "F1").
 func TestNoDamageIsSilent(t *testing.T) {
-	if mutant {
-		t.Skip("this build loses writes without damage")
-	}
 	unchecked := staleCheckpoint(64 << 10)
 	unchecked.VerifyBytesMax = -1
 	for name, c := range map[string]struct {
@@ -64,9 +61,6 @@ func TestNoDamageIsSilent(t *testing.T) {
 }
 
 func TestTheSweepFindsAStoreThatStartsOver(t *testing.T) {
-	if mutant {
-		t.Skip("this build loses writes without damage")
-	}
 	open := storetest.StartOver(storetest.Store(staleCheckpoint(64 << 10)))
 	find(t, "damages", func() (silent, tried int) {
 		report := sweep(t, open, storetest.SweepOptions{Time: time.Second})

@@ -12,16 +12,11 @@ import (
 func TestCheckIDSaysWhatOpenWould(t *testing.T) {
 	home := t.TempDir()
 	dir, id, other := filepath.Join(home, "data"), filepath.Join(home, ".store"), filepath.Join(home, ".other")
-	if err := CheckID(dir, id); err != nil {
+	if err := CheckStoreID(dir, id); err != nil {
 		t.Errorf("no store, and none is demanded: got %v", err)
 	}
-	if err := Create(filepath.Join(home, "elsewhere"), Options{IDFile: other}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(dir, Options{IDFile: id})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, Create(filepath.Join(home, "elsewhere"), Options{IDFile: other}))
+	s := mustOpen(t, dir, Options{IDFile: id})
 	defer func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -39,14 +34,12 @@ func TestCheckIDSaysWhatOpenWould(t *testing.T) {
 		{"a folder without a store", home, id, ErrOtherStore},
 	}
 	for _, test := range tests {
-		if err := CheckID(test.dir, test.file); !errors.Is(err, test.want) {
+		if err := CheckStoreID(test.dir, test.file); !errors.Is(err, test.want) {
 			t.Errorf("%s: got %v, want %v", test.name, err, test.want)
 		}
 	}
-	if err := os.WriteFile(id, []byte("damaged"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := CheckID(dir, id); err == nil {
+	must(t, os.WriteFile(id, []byte("damaged"), 0o600))
+	if err := CheckStoreID(dir, id); err == nil {
 		t.Error("a damaged file: got no error")
 	}
 }

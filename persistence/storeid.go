@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"troupe/persistence/integrity"
 	"troupe/persistence/internal/file"
@@ -110,7 +113,7 @@ func (s *Store) recordID() {
 		s.log.Warn().Str("file", path).Err(err).Msg("the id of the store cannot be kept there: that the store is missing will not be noticed")
 		return
 	}
-	s.log.Info().Str("file", path).Str("id", s.ids.own).Msg("this store belongs here from now on")
+	s.log.Info().Str("file", path).Str("id", s.ids.own).Msg("the home now demands this store")
 }
 
 // assignID gives an id to a store that has none.
@@ -143,4 +146,24 @@ func (s *Store) removeIDFile() error {
 	}
 	s.ids.wanted = ""
 	return file.SyncDir(s.fs, s.fs.PathDir(s.options.IDFile))
+}
+
+// CheckStoreID says whether the store in dir is the one that a file demands, as Open does
+// with Options.IDFile. It opens no store, and locks and changes nothing, so it may be
+// called while another process has the store open. It returns nil when they fit, or
+// the file demands nothing; ErrMissing or ErrOtherStore when they do not.
+func CheckStoreID(dir, idFile string) error {
+	s := &Store{dir: dir, fs: vfs.Default, options: Options{IDFile: idFile}}
+	var err error
+	if s.ids.wanted, err = s.wantedID(); err != nil || s.ids.wanted == "" {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(entries) == 0 {
+		return s.missing()
+	}
+	return s.checkID()
 }

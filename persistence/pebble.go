@@ -1,0 +1,113 @@
+package persistence
+
+import (
+	"io"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// The interfaces below stand for Pebble in the fields and methods of the types that
+// other packages use. NB: a type of Pebble's there, exported or not, makes the compiler
+// build all of Pebble's generic code, a thousand functions, once more in each of these
+// packages and of their tests: a second each. Functions may have such types, and a type
+// without a database in its reach, such as WriteOptions, costs nothing anywhere.
+
+// view is a database or a snapshot of it.
+type view interface {
+	Get(key []byte) ([]byte, io.Closer, error)
+	// newIter returns an iterator from lower (nil: the first key) up to but not
+	// including upper (nil: no bound).
+	newIter(lower, upper []byte) (iterator, error)
+	// newRareIter returns an iterator whose SeekPrefixGE asks the filters of the bottom
+	// level too. Pebble's Get leaves those out, for keys that are mostly there.
+	newRareIter() (iterator, error)
+	Close() error
+}
+
+// database is an open Pebble.
+type database interface {
+	view
+	newBatch() batch
+	newSnapshot() view
+	// apply makes a batch visible, without a sync of the log.
+	apply(batch) error
+	// applySynced makes a batch visible and has the log synced; SyncWait of the batch
+	// waits for that.
+	applySynced(batch) error
+	// syncLog returns when everything that was applied is durable.
+	syncLog() error
+}
+
+// batch is a *pebble.Batch.
+type batch interface {
+	Set(key, value []byte, _ *pebble.WriteOptions) error
+	Delete(key []byte, _ *pebble.WriteOptions) error
+	DeleteRange(start, end []byte, _ *pebble.WriteOptions) error
+	Merge(key, value []byte, _ *pebble.WriteOptions) error
+	LogData(data []byte, _ *pebble.WriteOptions) error
+	Count() uint32
+	Len() int
+	Repr() []byte
+	SeqNum() pebble.SeqNum
+	SyncWait() error
+	Reset()
+}
+
+// iterator is a *pebble.Iterator.
+type iterator interface {
+	First() bool
+	Last() bool
+	Next() bool
+	Prev() bool
+	SeekGE(key []byte) bool
+	SeekLT(key []byte) bool
+	SeekPrefixGE(key []byte) bool
+	Valid() bool
+	Key() []byte
+	ValueAndErr() ([]byte, error)
+	Error() error
+	Close() error
+}
+
+// pebbleOf is the Pebble of a generation, for what is done seldom.
+func pebbleOf(g *generation) *pebble.DB { return g.database.(pebbleDB).DB }
+
+type pebbleDB struct{ *pebble.DB }
+
+func (db pebbleDB) newIter(lower, upper []byte) (iterator, error) { return newIter(db, lower, upper) }
+func (db pebbleDB) newRareIter() (iterator, error)                { return newRareIter(db) }
+
+func (db pebbleDB) newBatch() batch {
+	return db.NewBatch(pebble.WithMaxRetainedSizeBytes(batchRetainedBytes))
+}
+func (db pebbleDB) newSnapshot() view   { return pebbleSnapshot{db.NewSnapshot()} }
+func (db pebbleDB) apply(b batch) error { return db.Apply(b.(*pebble.Batch), pebble.NoSync) }
+func (db pebbleDB) applySynced(b batch) error {
+	return db.ApplyNoSyncWait(b.(*pebble.Batch), pebble.Sync)
+}
+func (db pebbleDB) syncLog() error { return db.LogData(nil, pebble.Sync) }
+
+type pebbleSnapshot struct{ *pebble.Snapshot }
+
+func (sn pebbleSnapshot) newIter(lower, upper []byte) (iterator, error) {
+	return newIter(sn, lower, upper)
+}
+func (sn pebbleSnapshot) newRareIter() (iterator, error) { return newRareIter(sn) }
+
+var rareKeys = pebble.IterOptions{UseL6Filters: true}
+
+func newIter(r pebble.Reader, lower, upper []byte) (iterator, error) {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return nil, err // NB: not it, whose nil would be an iterator
+	}
+	return it, nil
+}
+
+func newRareIter(r pebble.Reader) (iterator, error) {
+	it, err := r.NewIter(&rareKeys)
+	if err != nil {
+		return nil, err
+	}
+	return it, nil
+}

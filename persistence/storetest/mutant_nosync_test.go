@@ -1,5 +1,0 @@
-//go:build mut_nosync
-
-package storetest_test
-
-const mutant = true
