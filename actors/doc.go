@@ -19,7 +19,8 @@
 //
 // Every workflow instance that is awake is one protoactor actor. It alone reads
 // and changes the instance's state; it is started by the router when the first
-// request comes and put to sleep by the router's sweep when it was idle.
+// request comes and put to sleep by the router's sweep when it was idle, or by the
+// memory relief when instances in memory take too much.
 //
 // # Packages
 //
@@ -46,7 +47,7 @@
 //	files index           repository.Service Service.Stop
 //	files watch           repository.Service Service.Stop
 //	notices of the disk   disk.Disk          Disk.Close
-//	instance actor        workflow.Router    sweep, or Router.Stop
+//	instance actor        workflow.Router    sweep, relief, or Router.Stop
 //	router sweep          workflow.Router    Router.Stop
 //	router cleaner        workflow.Router    Router.Stop
 //	memory relief         workflow.Router    Router.Stop
@@ -57,8 +58,13 @@
 //	home followers, two   home.Watcher       Watcher.Stop
 //	journal committer     persistence.Store  Store.Close
 //	store watchdog        persistence.Store  Store.Close
+//	store space loop      persistence.Store  Store.Close
+//	integrity recorder    persistence.Store  Store.Close
+//	gateway, serving      gateway.Server     Server.Stop
+//	admin socket          admin.Server       Server.Stop
+//	operations listener   admin.Operations   Operations.Stop
 //
-// Every other goroutine is net/http's own, one for each connection.
+// Every other goroutine is net/http's own, one for each connection, or Pebble's.
 //
 // # Restart rules
 //
@@ -89,6 +95,9 @@
 //	passivation           an activation leaves memory, because nobody asked for it or
 //	                      memory is short; the instance stays in the store
 //	in-flight key         an idempotency key whose first request is still running
+//	form                  an instance made from a template: besides its record it has
+//	                      an owner, a draft for each user, and when it was submitted.
+//	                      Its kind is form or checklist
 //	template              a file that describes a form or a checklist. A template of
 //	                      the repository is a report or a document with parameters
 //	plain form            a form that belongs to no workflow
@@ -98,6 +107,10 @@
 //	privilege             a right that the interface asks for, such as mod-form; roles
 //	                      give privileges, and workflows name roles
 //	shard                 a range of keys; an instance lies wholly in one
+//	journal               the store as the writers see it: Append takes a batch, and its
+//	                      waiter is told when that is durable
+//	ticket                a batch in the queue of the journal. The committer answers
+//	                      tickets in their order, or the watchdog when it takes too long
 //	group commit          one fsync that makes the batches of many instances durable
 //	durable               on the disk: no crash takes it back
 //	AwaitDurable          returns when everything that a reader can see is durable

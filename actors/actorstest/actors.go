@@ -50,6 +50,7 @@ type Options struct {
 type Actors struct {
 	// Dir is the home folder.
 	Dir        string
+	Disk       *storetest.Disk // what the store stands on
 	Store      *persistence.Store
 	Identities *identity.Service
 	Workflows  *workflow.Router
@@ -66,12 +67,12 @@ type Actors struct {
 // Start starts all of it.
 func Start(t testing.TB, o Options) *Actors {
 	t.Helper()
-	a := &Actors{t: t, Dir: t.TempDir()}
+	a := &Actors{t: t, Dir: t.TempDir(), Disk: storetest.NewDisk()}
 	for name, text := range o.Files {
 		a.put(name, text)
 	}
 	var err error
-	a.Store, err = storetest.NewDisk().Open(persistence.Options{Shards: 2})
+	a.Store, err = a.Disk.Open(persistence.Options{Shards: 2})
 	a.must(err)
 	t.Cleanup(func() { a.must(a.Store.Close()) })
 	a.parser, err = statemachine.NewParser(statemachine.ParserOptions{})

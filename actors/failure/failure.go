@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"troupe/persistence"
@@ -23,17 +24,18 @@ const (
 	// ErrUnauthorized: the credential or the password is not good, for every cause
 	// alike (401).
 	ErrUnauthorized
-	// ErrForbidden: the caller has no right to the workflow, or may not send
-	// this event (403). Nothing was stored.
+	// ErrForbidden: the caller lacks the right to the workflow or the event, or the
+	// privilege, or the request comes from another site (403). Nothing was stored.
 	ErrForbidden
 	// ErrNotFound: there is no such thing, or none that the caller may see (404).
 	ErrNotFound
 	// ErrMethod: the path has no such method (405).
 	ErrMethod
-	// ErrNotAllowed: nothing takes the event now and the definition says reject
-	// (409 EventNotAllowed). Nothing was stored.
+	// ErrNotAllowed: no transition takes the event now and the definition says reject,
+	// or a form takes no draft or submission now (409 EventNotAllowed). Nothing was stored.
 	ErrNotAllowed
-	// ErrPrecondition: If-Match names another sequence number (412).
+	// ErrPrecondition: If-Match names another sequence number of the instance, or
+	// another revision of the draft (412).
 	ErrPrecondition
 	// ErrTooLarge: the record would exceed its limit, or a body or a file does (413).
 	ErrTooLarge
@@ -113,14 +115,8 @@ func (e *Error) Error() string {
 	case e.Reason != "":
 		text = e.Reason
 	}
-	for _, before := range []string{e.Subject, e.Op} {
-		switch {
-		case before == "":
-		case before == e.Op && e.Subject != "":
-			text = before + " " + text
-		default:
-			text = before + ": " + text
-		}
+	if of := strings.TrimSpace(e.Op + " " + e.Subject); of != "" {
+		text = of + ": " + text
 	}
 	return text
 }
@@ -160,8 +156,8 @@ func OfStore(err error) error {
 	return &Error{Kind: Of(err).Kind, Cause: err}
 }
 
-// Of returns the outermost Error of err. An error of nobody here is of the kind that
-// the store's error, the end of the context, or else a bug of ours has.
+// Of returns the outermost Error of err. An error without one gets the kind of the
+// store's error or of the context's in it, else ErrInternal.
 func Of(err error) *Error {
 	var known interface{ failure() *Error }
 	if errors.As(err, &known) {

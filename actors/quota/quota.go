@@ -1,6 +1,6 @@
-// Package quota holds users to what an operator lets them ask for over time. A
-// quota is no limit of capacity: those hold in any case. Everything here is safe for
-// concurrent use, and nothing of it survives a restart.
+// Package quota limits what each user may ask for over time. The operator sets the
+// quotas; limits of capacity hold beside them. Everything here is safe for concurrent
+// use, and nothing of it survives a restart.
 package quota
 
 import (
@@ -38,7 +38,7 @@ func (q *Limits) Validate() error {
 		{"history entries", float64(q.HistoryEntries)},
 	} {
 		if math.IsNaN(quota.value) || math.IsInf(quota.value, 0) || quota.value < 0 {
-			faults = append(faults, fmt.Errorf("%s: %v is not a number from 0 on", quota.name, quota.value))
+			faults = append(faults, fmt.Errorf("%s: %v is not a number of at least 0", quota.name, quota.value))
 		}
 	}
 	return errors.Join(faults...)
@@ -65,7 +65,7 @@ func (q *Limits) MayAdd(entries uint64) error {
 // Buckets hold each user to a rate. A nil one lets everything pass. Its methods are
 // safe for concurrent use.
 type Buckets struct {
-	what      string // of what so many a second; one of them
+	what      string // what is counted, in the singular
 	perSecond float64
 	burst     int
 
@@ -73,8 +73,8 @@ type Buckets struct {
 	byUser map[identity.UserID]*rate.Limiter // guarded by mu; a user without one has a full bucket
 }
 
-// NewBuckets holds users to so many a second of what; 0 means no quota, and nil
-// Buckets.
+// NewBuckets bounds how many of what, such as "event", each user may send a second. It
+// returns nil for 0, which is no quota.
 func NewBuckets(what string, perSecond float64) *Buckets {
 	if perSecond == 0 {
 		return nil
@@ -85,7 +85,7 @@ func NewBuckets(what string, perSecond float64) *Buckets {
 	}
 }
 
-// Take takes a token of the user's, or says that there is none.
+// Take takes a token of the user's. Without one it returns failure.ErrQuota.
 func (b *Buckets) Take(user identity.UserID, now time.Time) error {
 	if b == nil {
 		return nil
@@ -106,8 +106,7 @@ func (b *Buckets) Take(user identity.UserID, now time.Time) error {
 	return exceeded(wait, fmt.Sprintf("a user may send %s a second", counted(b.perSecond, b.what, b.what+"s")))
 }
 
-// Sweep forgets full buckets: what is left is bounded by who sent something since
-// a bucket takes to fill.
+// Sweep forgets full buckets. So only users who sent something lately have one.
 func (b *Buckets) Sweep(now time.Time) {
 	if b == nil {
 		return

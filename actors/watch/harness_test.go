@@ -60,13 +60,9 @@ func (h *harness) announce(id, name, body string) {
 	h.MustSend(boss, "stock", id, name, body)
 	s := h.stored(id)
 	of, err := h.Catalog.Newest("stock")
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	h.Must(err)
 	state, err := of.Restore(id, s.Record)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	h.Must(err)
 	item := &watch.Item{ID: s.ID, Name: id, Sequence: s.Record.Sequence, States: s.Record.States, State: state, Of: of}
 	for _, item.Entry = range h.StoredHistory(h.Store, s.ID).Elements() {
 	}

@@ -99,9 +99,7 @@ func TestAWatcherHearsBeatsWhileItWaitsForASlot(t *testing.T) {
 func (h *harness) holdSlots() (release func()) {
 	h.t.Helper()
 	f, err := filter.Parse([]byte(`{"svcHistory.user":"x"}`), filter.Options{})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	h.Must(err)
 	held, free := make(chan struct{}), make(chan struct{})
 	d := filter.Document{
 		Public: workflowtest.Value(`{}`), Private: workflowtest.Value(`{}`), States: workflowtest.Value(`[]`),

@@ -1,4 +1,4 @@
-// Package grace waits for those who may still be working with what was replaced.
+// Package grace waits for the readers of a value that was replaced.
 //
 // A reader enters, loads a pointer, works with what it found, and leaves. A writer
 // replaces the pointer and calls Wait, which returns when every reader that entered

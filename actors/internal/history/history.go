@@ -20,7 +20,7 @@ const (
 	HeadBytes = 1 + len(statemachine.Chain{})
 )
 
-// ErrDamaged: what is stored is no history, or not the whole of one.
+// ErrDamaged: what is stored is no history, or lacks a part of one.
 var ErrDamaged = errors.New("stored history cannot be read")
 
 // Seal completes a stored entry, whose JSON stands behind HeadBytes that are free.
@@ -41,8 +41,8 @@ func link(chain statemachine.Chain, entry []byte) statemachine.Chain {
 	return statemachine.Chain(h.Sum(sum[:0])[:16])
 }
 
-// Entry returns the JSON of a stored entry, which it aliases; false when it is none.
-// The chain is not looked at.
+// Entry returns the JSON of a stored entry, which it aliases. It is false when the bytes
+// are no entry. It does not check the chain.
 func Entry(stored []byte) (data.Value, bool) {
 	if len(stored) < HeadBytes || stored[0] != format {
 		return nil, false

@@ -4,13 +4,13 @@
 //	                   │                   ▲
 //	                   └► waits in line    └ Yield: only if another should have it
 //
-// The next free slot goes to the waiting user with the fewest slots; of several,
-// to the one who was served least recently. A user's own waiters are served in
-// their order. A semaphore of New gives a user who is alone all slots: it suits
-// work that gives its slot back soon, or yields. One of NewReserving keeps room
-// for users who are still to come: it suits slots that nobody can take back.
+// The next free slot goes to the waiting user with the fewest slots; among equals, to
+// the one who was served least recently. The waiters of one user are served in their
+// order. A semaphore of New gives a user who is alone all slots: it suits work that
+// gives its slot back soon, or yields. One of NewReserving keeps room for users who
+// come later: it suits slots that nobody can take back.
 //
-// Neither bounds how many wait: callers bound what waits, or how long.
+// Neither bounds how many wait: callers do, or bound how long.
 package semaphore
 
 import (
@@ -249,8 +249,8 @@ func (s *Semaphore) unqueueLocked(w *waiter) {
 	}
 }
 
-// nextLocked returns the waiting user who gets the next slot; nil: there is no
-// slot that one of them may take.
+// nextLocked returns the waiting user who gets the next slot; nil when none of them may
+// take one.
 func (s *Semaphore) nextLocked() *user {
 	var next *user
 	for e := s.mu.queue.Front(); e != nil; e = e.Next() {

@@ -26,9 +26,8 @@ import (
 	"troupe/actors/internal/semaphore"
 )
 
-// What Do returns besides the error of the work, each of the kind
-// that the caller is told. With each, the work was not begun, but for
-// ErrPanicked.
+// What Do returns besides the error of the work, each of the kind that the caller is
+// told. Only after ErrPanicked had the work begun.
 var (
 	// ErrBusy: no worker came free for the user within Options.WaitMax.
 	ErrBusy = failure.Errorf(failure.ErrBusy, "too many requests")
@@ -96,10 +95,10 @@ type task struct {
 	done chan error // has room for the answer
 }
 
-// Do waits for a worker for the user, has work run in an actor of its own and
-// returns what it returns. It waits for the end of the work in any case, so that
-// work may use what belongs to the caller; work has to look at ctx itself. When
-// ctx has ended before the work begins, Do returns its error.
+// Do waits for a worker for the user, runs work in an actor of its own and returns its
+// error. It always waits for the end of the work, so that work may use what belongs to
+// the caller; work has to look at ctx itself. When ctx ends before the work begins, Do
+// returns its error.
 func (s *Supervisor) Do(ctx context.Context, user identity.UserID, name string, work func(context.Context) error) error {
 	// NB: the order matters to Stop, which sets stopping and then waits for open.
 	s.open.Add(1)
@@ -187,7 +186,7 @@ func (s *Supervisor) Stop(ctx context.Context) error {
 			err = fmt.Errorf("stop %s: %d requests still open: %w", s.o.Name, s.open.Load(), ctx.Err())
 		}
 	}
-	if err == nil { // NB: an actor that ends drops what is in its mailbox, and its Do would wait for ever
+	if err == nil { // NB: an actor that ends drops what is in its mailbox, and its Do would wait forever
 		s.ended.Do(func() { s.o.System.Root().Poison(s.pid) })
 	}
 	return err
