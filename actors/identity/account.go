@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
-)
 
-// passwords is the kind of the rows that hold passwords. It is no credential of
-// a request, so it is not exported.
-const passwords Kind = 1 << 2
+	"troupe/statemachine/packed"
+)
 
 // account is what the service knows of a user's password.
 type account struct {
@@ -17,7 +15,7 @@ type account struct {
 	// the appends; nil before the first one.
 	password atomic.Pointer[password]
 	// changing counts changes that are appended but not yet confirmed. The writer
-	// adds, and confirmations subtract after they have set the password.
+	// adds; a confirmation subtracts after it has set the password.
 	changing atomic.Int32
 }
 
@@ -28,7 +26,7 @@ type password struct {
 	changed int64 // Unix milliseconds
 }
 
-// proof is the password that somebody has shown to know.
+// proof is the password that a caller has proved to know.
 type proof struct {
 	account  *account
 	password *password
@@ -53,32 +51,30 @@ type newPassword struct {
 //	changed: uvarint Unix milliseconds
 func appendPasswordRow(dst []byte, p *password) []byte {
 	dst = append(dst, rowVersion)
-	for _, text := range []string{string(p.user), p.hash.String()} {
-		dst = appendText(dst, text)
-	}
+	dst = packed.AppendText(packed.AppendText(dst, p.user), p.hash.String())
 	return binary.AppendUvarint(dst, uint64(p.changed))
 }
 
 // parsePasswordRow reads exactly what appendPasswordRow writes; everything else
-// is ErrCorrupt. The result does not alias row.
-func parsePasswordRow(row []byte) (*password, error) {
-	if len(row) > rowMaxBytes {
-		return nil, fmt.Errorf("%w: %d bytes", ErrCorrupt, len(row))
+// is ErrCorrupt. The result does not alias it.
+func parsePasswordRow(stored []byte) (*password, error) {
+	if len(stored) > rowMaxBytes {
+		return nil, fmt.Errorf("%w: %d bytes", ErrCorrupt, len(stored))
 	}
-	if len(row) == 0 || row[0] != rowVersion {
+	r := packed.NewReader(stored)
+	if r.Byte() != rowVersion {
 		return nil, fmt.Errorf("%w: not of version %d", ErrCorrupt, rowVersion)
 	}
-	r := rowReader{rest: row[1:]}
-	user, text := string(r.bytes(r.number())), string(r.bytes(r.number()))
-	p := &password{user: UserID(user), changed: int64(r.number())}
-	if r.short || len(r.rest) != 0 || user == "" || p.changed <= 0 {
-		return nil, fmt.Errorf("%w: %d bytes do not hold one password", ErrCorrupt, len(row))
+	user, text := UserID(r.Text()), string(r.Text())
+	p := &password{user: user, changed: int64(r.Uvarint())}
+	if !r.Whole() || user == "" || p.changed <= 0 {
+		return nil, fmt.Errorf("%w: %d bytes do not hold one password", ErrCorrupt, len(stored))
 	}
 	var err error
 	if p.hash, err = parsePasswordHash(text); err != nil {
 		return nil, err
 	}
-	if !slices.Equal(appendPasswordRow(nil, p), row) {
+	if !slices.Equal(appendPasswordRow(nil, p), stored) {
 		return nil, fmt.Errorf("%w: not in its shortest form", ErrCorrupt)
 	}
 	return p, nil
@@ -107,10 +103,9 @@ func (s *Service) loadPasswords() error {
 // as the user with a password. The rows are appended a bounded number at a time,
 // the password last: a crash in between ends sessions, no more.
 func (w *writer) setPassword(p *newPassword, done chan<- error) {
-	// NB: those that have ended already as well: the store may have refused the
-	// rows of an earlier change, and then they are here only.
+	// NB: also those that have ended already: their ends may not be durable yet.
 	rows := w.endSessions(func(e *entry) bool { return e.user == p.user })
-	rows = append(rows, row{passwords, string(p.user), appendPasswordRow(nil, p.password)})
+	rows = append(rows, row{kind: passwords, id: string(p.user), value: appendPasswordRow(nil, p.password)})
 	p.account.changing.Add(1)
 	var lost atomic.Pointer[error] // of an append before the last
 	for len(rows) > rowsMax {

@@ -33,16 +33,14 @@ type backoff struct {
 }
 
 var (
-	// An account allows about 300 guesses a day once it waits. A known place has
-	// the same.
+	// An account allows about 300 guesses a day once it waits. So does a known place.
 	accountBackoff = backoff{free: 4, first: time.Second, longest: 5 * time.Minute, forget: 10 * time.Minute}
-	// Behind an address there may be a whole company, so this bounds only what
-	// an address costs: after 600 failures four hashes a second, a tenth of a
-	// core.
+	// A whole company may share an address, so this bounds only what an address
+	// costs: after 600 failures four hashes a second, a tenth of a core.
 	addressBackoff = backoff{free: 599, first: time.Second / 4, longest: time.Second / 4, forget: time.Second / 4}
 )
 
-// wait is the time that so many failures cost.
+// wait is how long so many failures keep the next attempt waiting.
 func (b *backoff) wait(count int) time.Duration {
 	wait := b.first
 	for n := b.free + 1; n < count && wait < b.longest; n++ {
@@ -54,8 +52,8 @@ func (b *backoff) wait(count int) time.Duration {
 	return min(wait, b.longest)
 }
 
-// countMax is the number of failures from which on another changes nothing, so
-// that it takes a bounded time to forget them.
+// countMax bounds the count, so that failures are forgotten in a bounded time: one
+// more would not lengthen the wait.
 func (b *backoff) countMax() int {
 	count := b.free + 1
 	for b.wait(count) < b.longest {
@@ -86,8 +84,8 @@ func (f failures[K]) next(b *backoff, now time.Time) failures[K] {
 	return failures[K]{key: f.key, count: min(f.count+1, b.countMax()), last: now}
 }
 
-// takeBack undoes next, which made f or an older state of it out of before at the
-// time begun, as far as other attempts have not gone on from it.
+// takeBack undoes the call of next on before at the time begun. When other attempts
+// have failed since, only the count goes down.
 func (f failures[K]) takeBack(before failures[K], begun time.Time) failures[K] {
 	if f.last.Equal(begun) && f.count == before.count+1 {
 		return before
@@ -119,7 +117,7 @@ func (t *failureTable[K]) at(key K, now time.Time) (f failures[K], wait time.Dur
 	return element.Value.(*failures[K]).at(&t.backoff, now)
 }
 
-// put keeps the failures of a key, or forgets it when there are none.
+// put stores the failures of a key, or removes the key when there are none.
 func (t *failureTable[K]) put(f failures[K]) {
 	element, known := t.byKey[f.key]
 	switch {
@@ -141,7 +139,7 @@ func (t *failureTable[K]) put(f failures[K]) {
 	}
 }
 
-// touch keeps a key from being the oldest.
+// touch makes a key the newest.
 func (t *failureTable[K]) touch(key K) {
 	if element, known := t.byKey[key]; known {
 		t.order.MoveToFront(element)
@@ -153,7 +151,7 @@ func (t *failureTable[K]) count(before failures[K], now time.Time) {
 	t.put(before.next(&t.backoff, now))
 }
 
-// takeBack undoes count, as far as other attempts have not gone on from it.
+// takeBack undoes count as failures.takeBack does.
 func (t *failureTable[K]) takeBack(before failures[K], begun time.Time) {
 	if element, known := t.byKey[before.key]; known {
 		t.put(element.Value.(*failures[K]).takeBack(before, begun))
@@ -223,15 +221,14 @@ type attempt struct {
 	address   failures[netip.Prefix]
 }
 
-// nobody stands for all names that no account can have. They count by address
-// alone, where there is one: in one account together, whoever mistypes a name
-// would wait for others.
+// nobody stands for all names that no account can have. They count by address alone,
+// where the address is known: one count for all of them would make people who mistype
+// their names wait for each other.
 const nobody UserID = ""
 
-// begin counts a failure in advance, so that any number of attempts at a time
-// are no more than one after the other. Of the outcomes below exactly one must
-// follow, unless the attempt failed. The error is tooManyAttempts: such an
-// attempt is not looked at and does not count.
+// begin counts a failure in advance, so that concurrent attempts are limited like
+// successive ones. succeeded or abandoned must follow, unless the attempt failed. The
+// error is tooManyAttempts: such an attempt is not looked at and does not count.
 func (a *attempts) begin(user UserID, address netip.Addr, now time.Time) (*attempt, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -270,10 +267,10 @@ func (a *attempts) enterLocked(try *attempt) time.Duration {
 	return 0
 }
 
-// succeeded makes the place known. From a new place it forgets the failures of
-// the account too; those of the address stay: otherwise one account of one's own
-// would do for guessing at all others. From a known place it does not: somebody
-// else may be guessing elsewhere.
+// succeeded makes the place known. From a new place it also forgets the failures of
+// the account. From a known place it does not: somebody else may be guessing
+// elsewhere. The failures of the address stay: otherwise an attacker with one account
+// could guess at all others.
 func (t *attempt) succeeded() {
 	a := t.attempts
 	a.mu.Lock()
@@ -286,7 +283,7 @@ func (t *attempt) succeeded() {
 	a.mu.addresses.takeBack(t.address, t.begun)
 }
 
-// abandoned is for attempts that nobody looked at.
+// abandoned takes back an attempt whose password was not compared.
 func (t *attempt) abandoned() {
 	a := t.attempts
 	a.mu.Lock()
@@ -301,7 +298,7 @@ func (t *attempt) abandoned() {
 	}
 }
 
-// holder is who the work on the attempt counts for.
+// holder is whose share of the hashes the attempt uses.
 func (t *attempt) holder() hashHolder {
 	if t.fromPlace {
 		return hashHolder{user: t.user}
@@ -309,8 +306,8 @@ func (t *attempt) holder() hashHolder {
 	return hashHolder{from: t.from}
 }
 
-// forget drops the failures and the places of an account, whose password is new:
-// the places were known by the old one.
+// forget drops the failures and the known places of an account that has a new
+// password: the old one made the places known.
 func (a *attempts) forget(user UserID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -16,164 +16,162 @@ var (
 	afar    = netip.MustParseAddr("2001:db8::7")
 )
 
+// door counts attempts at a time that a test sets.
+type door struct {
+	*attempts
+	t   *testing.T
+	now time.Time
+}
+
+func newDoor(t *testing.T, size int) *door { return &door{newAttempts(size), t, someDay} }
+
 // try begins an attempt and leaves it as failed. It returns the wait.
-func try(t *testing.T, a *attempts, user UserID, from netip.Addr, now time.Time) time.Duration {
-	t.Helper()
-	_, err := a.begin(user, from, now)
+func (d *door) try(user UserID, from netip.Addr) time.Duration {
+	d.t.Helper()
+	_, err := d.begin(user, from, d.now)
 	if err == nil {
 		return 0
 	}
 	var late *failure.Error
 	if !errors.As(err, &late) || !errors.Is(err, failure.ErrQuota) || late.Wait <= 0 {
-		t.Fatalf("begin: got %v, want an error with a wait", err)
+		d.t.Fatalf("begin: got %v, want an error with a wait", err)
 	}
 	return late.Wait
 }
 
-// signIn begins an attempt and leaves it as succeeded.
-func signIn(t *testing.T, a *attempts, user UserID, from netip.Addr, now time.Time) {
-	t.Helper()
-	x, err := a.begin(user, from, now)
-	if err != nil {
-		t.Fatalf("%s from %s: %v", user, from, err)
+// waits tries, and checks the wait.
+func (d *door) waits(what string, user UserID, from netip.Addr, want time.Duration) {
+	d.t.Helper()
+	if got := d.try(user, from); got != want {
+		d.t.Errorf("%s: %s waits %v, want %v", what, user, got, want)
 	}
-	x.succeeded()
 }
+
+// enter begins an attempt that must be looked at.
+func (d *door) enter(user UserID, from netip.Addr) *attempt {
+	d.t.Helper()
+	x, err := d.begin(user, from, d.now)
+	if err != nil {
+		d.t.Fatalf("%s from %s: %v", user, from, err)
+	}
+	return x
+}
+
+// counted is how many accounts and addresses have failures.
+func (d *door) counted() int { return len(d.mu.accounts.byKey) + len(d.mu.addresses.byKey) }
+
+func named(n int) UserID { return UserID(fmt.Sprintf("user%d", n)) }
 
 // TestAccountBacksOff holds the growing wait of an account: it is bounded, a quiet time
 // brings all attempts back, and neither an attempt which came too soon nor a clock
 // that is set back makes it longer.
 func TestAccountBacksOff(t *testing.T) {
-	a, now := newAttempts(100), someDay
-	for i := range 5 {
-		if wait := try(t, a, "john.doe", netip.Addr{}, now); wait != 0 {
-			t.Fatalf("attempt %d waits %v, want none of the first five to wait", i, wait)
-		}
+	d, nowhere := newDoor(t, 100), netip.Addr{}
+	for range 5 {
+		d.waits("at first", "john.doe", nowhere, 0)
 	}
 	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300} {
+		failures := fmt.Sprintf("after %d failures", 5+i)
 		want *= time.Second
 		for range 3 {
-			if wait := try(t, a, "john.doe", netip.Addr{}, now); wait != want {
-				t.Errorf("after %d failures: got %v to wait, want %v", 5+i, wait, want)
-			}
+			d.waits(failures, "john.doe", nowhere, want)
 		}
-		if wait := try(t, a, "john.doe", netip.Addr{}, now.Add(want-time.Millisecond)); wait != time.Millisecond {
-			t.Errorf("just before the end: got %v, want 1ms", wait)
-		}
-		now = now.Add(want)
-		if wait := try(t, a, "john.doe", netip.Addr{}, now); wait != 0 {
-			t.Errorf("after %d failures and %v: it still waits %v", 5+i, want, wait)
-		}
+		d.now = d.now.Add(want - time.Millisecond)
+		d.waits(failures+", just before the end", "john.doe", nowhere, time.Millisecond)
+		d.now = d.now.Add(time.Millisecond)
+		d.waits(failures+", at the end", "john.doe", nowhere, 0)
 	}
-	if wait := try(t, a, "mary.major", netip.Addr{}, now); wait != 0 {
-		t.Errorf("another account waits %v", wait)
-	}
+	d.waits("another account", "mary.major", nowhere, 0)
 	for range 10_000 {
-		now = now.Add(try(t, a, "john.doe", netip.Addr{}, now))
+		d.now = d.now.Add(d.try("john.doe", nowhere))
 	}
-	if wait := try(t, a, "john.doe", netip.Addr{}, now); wait > 5*time.Minute {
+	if wait := d.try("john.doe", nowhere); wait > 5*time.Minute {
 		t.Errorf("after 10,000 attempts: got %v to wait, want at most 5 minutes", wait)
 	}
-	now = now.Add(3 * time.Hour)
-	for i := range 5 {
-		if wait := try(t, a, "john.doe", netip.Addr{}, now); wait != 0 {
-			t.Errorf("attempt %d after a quiet time waits %v", i, wait)
-		}
+	d.now = d.now.Add(3 * time.Hour)
+	for range 5 {
+		d.waits("after a quiet time", "john.doe", nowhere, 0)
 	}
-	if wait := try(t, a, "john.doe", netip.Addr{}, now.Add(-time.Hour)); wait != time.Second {
-		t.Errorf("a clock that is set back: got %v to wait, want 1s", wait)
-	}
+	d.now = d.now.Add(-time.Hour)
+	d.waits("with a clock that is set back", "john.doe", nowhere, time.Second)
 }
 
+// TestSuccessForgetsTheAccountOnly holds that an account of one's own does not help to
+// guess at others from one address.
 func TestSuccessForgetsTheAccountOnly(t *testing.T) {
-	a, now := newAttempts(100), someDay
-	// One account of one's own must not help to guess at others from one place.
-	guessed := 0
-	for i := range 1000 {
-		if own, err := a.begin("own", nearby, now); err == nil {
+	d, guessed := newDoor(t, 100), 0
+	for n := range 1000 {
+		if own, err := d.begin("own", nearby, d.now); err == nil {
 			own.succeeded()
 		}
-		if try(t, a, UserID(fmt.Sprintf("user%d", i)), nearby, now) == 0 {
+		if d.try(named(n), nearby) == 0 {
 			guessed++
 		}
 	}
 	if guessed != 600 {
 		t.Errorf("one address guessed at %d accounts at once, want 600", guessed)
 	}
-	if wait := try(t, a, "mary.major", afar, now); wait != 0 {
-		t.Errorf("another address waits %v", wait)
-	}
+	d.waits("from another address", "mary.major", afar, 0)
 	for range 3 {
 		for range 4 {
-			try(t, a, "john.doe", afar, now)
+			d.try("john.doe", afar)
 		}
-		signIn(t, a, "john.doe", afar, now)
+		d.enter("john.doe", afar).succeeded()
 	}
 }
 
 // TestAttemptsCountInAdvance holds that concurrent attempts are limited like successive
-// ones.
+// ones, and that an abandoned attempt counts for nothing.
 func TestAttemptsCountInAdvance(t *testing.T) {
-	a := newAttempts(100)
+	d := newDoor(t, 100)
 	var begun []*attempt
-	for range 1000 {
-		if x, err := a.begin("john.doe", nearby, someDay); err == nil {
-			begun = append(begun, x)
-		}
+	for range 5 {
+		begun = append(begun, d.enter("john.doe", nearby))
 	}
-	if len(begun) != 5 {
-		t.Fatalf("%d attempts at a time, want 5", len(begun))
-	}
+	d.waits("a sixth at a time", "john.doe", nearby, time.Second)
 	for _, x := range begun {
 		x.abandoned()
 	}
-	if n := len(a.mu.accounts.byKey) + len(a.mu.addresses.byKey); n != 0 {
-		t.Errorf("%d entries are left of attempts that nobody looked at", n)
+	if n := d.counted(); n != 0 {
+		t.Errorf("%d entries are left of abandoned attempts", n)
 	}
-	// What was abandoned while an account waits does not make it wait longer.
 	for range 5 {
-		try(t, a, "john.doe", nearby, someDay)
+		d.try("john.doe", nearby)
 	}
-	later := someDay.Add(time.Second)
-	x, err := a.begin("john.doe", nearby, later)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x.abandoned()
-	if wait := try(t, a, "john.doe", nearby, later); wait != 0 {
-		t.Errorf("after an abandoned attempt: got %v to wait, want none", wait)
-	}
+	d.now = d.now.Add(time.Second)
+	d.enter("john.doe", nearby).abandoned()
+	d.waits("after an abandoned attempt", "john.doe", nearby, 0)
 }
 
 // TestGuessesDoNotLockOutOthers holds actors/identity/DESIGN.md, "Failed sign-ins":
 // who guesses at names keeps nobody else behind the same address from signing in.
 func TestGuessesDoNotLockOutOthers(t *testing.T) {
-	a, now := newAttempts(1000), someDay
+	d := newDoor(t, 1000)
 	for n := range 40 {
-		try(t, a, UserID(fmt.Sprintf("wrong%d", n)), nearby, now)
+		d.try(named(n), nearby)
 	}
-	signIn(t, a, "john.doe", nearby, now)
-	// Whatever follows, and by whatever names, john.doe is at home there.
+	d.enter("john.doe", nearby).succeeded()
+	// Now the address is a known place of john.doe, whatever else comes from it.
 	for n := range 10_000 {
-		try(t, a, UserID(fmt.Sprintf("wrong%d", n)), nearby, now)
-		try(t, a, "john.doe", afar, now)
+		d.try(named(n), nearby)
+		d.try("john.doe", afar)
 	}
-	if try(t, a, "mary.major", nearby, now) == 0 {
-		t.Error("10,000 failures: the address costs as much as it likes")
+	if d.try("mary.major", nearby) == 0 {
+		t.Error("after 10,000 failures the address does not wait")
 	}
 	for range 3 {
-		signIn(t, a, "john.doe", nearby, now)
+		d.enter("john.doe", nearby).succeeded()
 	}
-	if try(t, a, "john.doe", afar, now) == 0 {
-		t.Error("a sign-in at home has forgotten what was guessed elsewhere")
+	if d.try("john.doe", afar) == 0 {
+		t.Error("a sign-in from a known place has forgotten the failures from elsewhere")
 	}
-	// Four hashes a second, and no more.
+	// The address gets four hashes a second.
 	looked := 0
 	for range 1000 {
-		now = now.Add(10 * time.Millisecond)
-		if try(t, a, "mary.major", nearby, now) == 0 {
+		d.now = d.now.Add(10 * time.Millisecond)
+		if d.try("mary.major", nearby) == 0 {
 			looked++
-			a.forget("mary.major") // only the address bounds this
+			d.forget("mary.major") // only the address bounds this
 		}
 	}
 	if looked != 40 {
@@ -184,59 +182,51 @@ func TestGuessesDoNotLockOutOthers(t *testing.T) {
 // TestKnownPlaces holds that a place has the waits of an account, and what makes
 // it known and unknown.
 func TestKnownPlaces(t *testing.T) {
-	a, now := newAttempts(100), someDay
-	signIn(t, a, "john.doe", nearby, now)
-	signIn(t, a, "john.doe", netip.Addr{}, now) // no place
-	for i := range 5 {
-		if wait := try(t, a, "john.doe", nearby, now); wait != 0 {
-			t.Fatalf("attempt %d in a known place waits %v", i, wait)
-		}
+	d := newDoor(t, 100)
+	d.enter("john.doe", nearby).succeeded()
+	d.enter("john.doe", netip.Addr{}).succeeded() // makes no place known
+	for range 5 {
+		d.waits("in a known place", "john.doe", nearby, 0)
 	}
-	if wait := try(t, a, "john.doe", nearby, now); wait != time.Second {
-		t.Errorf("after five failures: got %v to wait, want 1s", wait)
-	}
-	if n := len(a.mu.accounts.byKey) + len(a.mu.addresses.byKey); n != 0 {
+	d.waits("in a known place after five failures", "john.doe", nearby, time.Second)
+	if n := d.counted(); n != 0 {
 		t.Errorf("failures in a known place count elsewhere: %d entries", n)
 	}
-	signIn(t, a, "john.doe", afar, now) // the account does not wait for the place
-	now = now.Add(time.Second)
-	x, err := a.begin("john.doe", nearby, now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x.abandoned()
-	signIn(t, a, "john.doe", nearby, now)
+	d.enter("john.doe", afar).succeeded() // the account does not wait for the place
+	d.now = d.now.Add(time.Second)
+	d.enter("john.doe", nearby).abandoned()
+	d.enter("john.doe", nearby).succeeded()
 	for n := range 2 * placesMax {
-		signIn(t, a, "john.doe", netip.AddrFrom4([4]byte{10, 0, 0, byte(n)}), now)
-		signIn(t, a, "john.doe", nearby, now) // in use, so it stays
+		d.enter("john.doe", netip.AddrFrom4([4]byte{10, 0, 0, byte(n)})).succeeded()
+		d.enter("john.doe", nearby).succeeded() // in use, so it stays
 	}
-	if got := a.mu.places["john.doe"]; len(got) != placesMax || got[0].key != network(nearby) {
+	if got := d.mu.places["john.doe"]; len(got) != placesMax || got[0].key != network(nearby) {
 		t.Errorf("places: got %v, want %d, the last one first", got, placesMax)
 	}
-	a.forget("john.doe")
-	if got := a.mu.places["john.doe"]; got != nil {
+	d.forget("john.doe")
+	if got := d.mu.places["john.doe"]; got != nil {
 		t.Errorf("after a new password: got the places %v, want none", got)
 	}
 }
 
-// TestAttemptsAreBounded holds the size of the tables, and that who keeps trying
-// is not forgotten for others.
+// TestAttemptsAreBounded holds the size of the tables. An account that is tried again
+// and again stays in a full table.
 func TestAttemptsAreBounded(t *testing.T) {
 	const size = 50
-	a, now := newAttempts(size), someDay
+	d := newDoor(t, size)
 	for i := range 2000 {
-		try(t, a, UserID(fmt.Sprintf("user%d", i)), netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), now)
-		now = now.Add(time.Second)
+		d.try(named(i), netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}))
+		d.now = d.now.Add(time.Second)
 		if i%20 == 0 {
-			try(t, a, "john.doe", nearby, now)
+			d.try("john.doe", nearby)
 		}
 	}
-	accounts, addresses := &a.mu.accounts, &a.mu.addresses
+	accounts, addresses := &d.mu.accounts, &d.mu.addresses
 	if len(accounts.byKey) != size || accounts.order.Len() != size || len(addresses.byKey) != size || addresses.order.Len() != size {
 		t.Errorf("got %d and %d accounts, %d and %d addresses, want %d", len(accounts.byKey), accounts.order.Len(), len(addresses.byKey), addresses.order.Len(), size)
 	}
-	if f, _ := accounts.at("john.doe", now); f.count < 5 {
-		t.Errorf("who keeps trying: got %d failures, want them remembered", f.count)
+	if f, _ := accounts.at("john.doe", d.now); f.count < 5 {
+		t.Errorf("an account that is tried again and again has %d failures, want more", f.count)
 	}
 }
 

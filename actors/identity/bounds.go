@@ -9,9 +9,9 @@ import (
 // when the user gets a new one.
 const endedSessionsKept = 20
 
-// trim makes room for one more session of the user: of those that work, the ones
-// that were used longest ago end, and of those that have ended, the oldest leave.
-// It returns their last rows, which the caller appends together with the new one.
+// trim makes room for one more session of the user. It ends the working sessions that
+// were used longest ago, and removes those that ended first. It returns their last
+// rows, which the caller appends together with the new one.
 func (w *writer) trim(user UserID) (rows []row) {
 	w.dropAbsent(user)
 	now := w.options.Clock().UnixMilli()
@@ -24,10 +24,11 @@ func (w *writer) trim(user UserID) (rows []row) {
 			ended = append(ended, e)
 		}
 	}
-	surplus := live[:max(0, len(live)+1-w.options.SessionsPerUserMax)]
-	if len(surplus) > 0 {
+	var surplus []*entry
+	if count := len(live) + 1 - w.options.SessionsPerUserMax; count > 0 {
 		slices.SortStableFunc(live, func(a, b *entry) int { return cmp.Compare(a.lastSeen(), b.lastSeen()) })
-		w.options.Log.Info().Str("user", string(user)).Int("sessions", len(surplus)).
+		surplus = live[:count]
+		w.options.Log.Info().Str("user", string(user)).Int("sessions", count).
 			Msg("sessions ended: the user has too many")
 	}
 	for _, e := range surplus {
@@ -50,9 +51,8 @@ func (w *writer) trim(user UserID) (rows []row) {
 	return rows
 }
 
-// makeRoom reports whether the table has room for one more. In a full one the
-// oldest of those that have ended leave, some at a time: looking for them takes a
-// look at all.
+// makeRoom reports whether the table has room for one more. In a full table the
+// credentials that ended first leave, 1 % at a time, because finding them scans all.
 func (w *writer) makeRoom() bool {
 	size := func() int { return w.entries.Size() + w.unconfirmed.Size() }
 	if size() < w.options.CredentialsMax {
@@ -72,8 +72,8 @@ func (w *writer) makeRoom() bool {
 	return size() < w.options.CredentialsMax
 }
 
-// sweep removes credentials that ended longer than RetainEnded ago, and once
-// more those whose removal the store has not confirmed yet.
+// sweep removes credentials that ended longer than RetainEnded ago, and tries
+// unconfirmed removals again.
 func (w *writer) sweep() {
 	before := w.options.Clock().Add(-w.options.RetainEnded).UnixMilli()
 	var rows []row
@@ -93,9 +93,9 @@ func (w *writer) sweep() {
 	w.dropAbsentOf(ended)
 }
 
-// removeOldest takes out of the table the count entries that ended first, and
-// returns the rows that take them out of the store. It sorts the entries, none of
-// which may be unconfirmed.
+// removeOldest removes the count entries that ended first from the table, and returns
+// the rows that remove them from the store. It sorts the entries. None of them may be
+// unconfirmed.
 func (w *writer) removeOldest(ended []*entry, count int) (rows []row) {
 	if count <= 0 {
 		return nil
@@ -105,7 +105,7 @@ func (w *writer) removeOldest(ended []*entry, count int) (rows []row) {
 	})
 	for _, e := range ended[:min(count, len(ended))] {
 		e.removed = true
-		w.leaving.Store(e.id, e) // NB: first, so that it is nowhere at no time
+		w.leaving.Store(e.id, e) // NB: first, so that the entry is always in one of the two
 		w.entries.Delete(e.id)
 		rows = append(rows, w.row(e))
 	}
@@ -117,8 +117,8 @@ func (w *writer) isUnconfirmed(e *entry) bool {
 	return unconfirmed
 }
 
-// dropAbsent forgets the sessions of a user that have left, or that the store
-// has not taken.
+// dropAbsent forgets the sessions of a user that have left the table, or that the
+// store has refused.
 func (w *writer) dropAbsent(user UserID) {
 	list := slices.DeleteFunc(w.sessions[user], func(e *entry) bool {
 		if w.isUnconfirmed(e) { // NB: first; what leaves it meanwhile is in entries by then
@@ -134,7 +134,7 @@ func (w *writer) dropAbsent(user UserID) {
 	w.sessions[user] = list
 }
 
-// dropAbsentOf does so for the users of the entries.
+// dropAbsentOf calls dropAbsent for the users of those sessions that were removed.
 func (w *writer) dropAbsentOf(entries []*entry) {
 	users := map[UserID]bool{}
 	for _, e := range entries {

@@ -80,30 +80,6 @@ func TestSessionsPerUser(t *testing.T) {
 	})
 }
 
-// TestSignOutLeavesFewRows has somebody sign in and out again and again.
-func TestSignOutLeavesFewRows(t *testing.T) {
-	m := newMemory()
-	inBubble(t, m, Options{}, func(t *testing.T, s *Service) {
-		var last []string
-		for range 50 {
-			secret, c := issued(t, s, Session, "john.doe", 0)
-			pass(time.Second)
-			if err := s.SignOut(t.Context(), secret); err != nil {
-				t.Fatalf("SignOut: %v", err)
-			}
-			last = append(last, c.ID)
-		}
-		listed := listed(s, Session)
-		// The last one has had nobody after it who would make it one too many.
-		if want := last[len(last)-endedSessionsKept-1:]; !slices.Equal(listed, want) {
-			t.Errorf("listed: got %d, want the last %d: %v", len(listed), len(want), listed)
-		}
-		if len(m.durable) != len(listed) {
-			t.Errorf("rows: got %d, want %d", len(m.durable), len(listed))
-		}
-	})
-}
-
 // TestEndAndCreationAreOneCommit crashes before and after the commit of a session
 // that ends another one.
 func TestEndAndCreationAreOneCommit(t *testing.T) {
@@ -183,17 +159,32 @@ func TestConcurrentSessionsPerUser(t *testing.T) {
 	})
 }
 
-// TestEndedGiveWay holds that in a full table whatever has ended leaves, the
-// oldest first, and nothing else does.
+// TestEndedGiveWay holds the bound of the table, unconfirmed credentials included: in a
+// full one whatever has ended leaves, the oldest first, and nothing else does.
 func TestEndedGiveWay(t *testing.T) {
 	m := newMemory()
 	inBubble(t, m, Options{CredentialsMax: 3}, func(t *testing.T, s *Service) {
 		_, token := issued(t, s, Token, "john.doe", 0)
 		pass(time.Second)
 		hers, session := issued(t, s, Session, "mary.major", 0)
-		works, _ := issued(t, s, Token, "mary.major", 0)
-		if _, _, err := s.CreateToken(t.Context(), CreateCredential{User: "john.doe"}); !errors.Is(err, failure.ErrBusy) {
+		m.holdBack()
+		made, refused := make(chan string, 2), make(chan error, 2)
+		for range 2 { // both wait for the disk, and only one fits
+			go func() {
+				if secret, _, err := s.CreateToken(t.Context(), CreateCredential{User: "mary.major"}); err != nil {
+					refused <- err
+				} else {
+					made <- secret
+				}
+			}()
+		}
+		if err := <-refused; !errors.Is(err, failure.ErrBusy) {
 			t.Errorf("where nothing has ended: got %v, want ErrBusy", err)
+		}
+		m.confirm()
+		works := <-made
+		if got := s.Metrics(); got.Full != 1 || got.Credentials != 3 {
+			t.Errorf("metrics: got %+v, want 1 full and 3 credentials", got)
 		}
 		mustRevoke(t, s, token)
 		pass(time.Second)
@@ -227,12 +218,16 @@ func TestRemovalThatFails(t *testing.T) {
 			inBubble(t, m, Options{CredentialsMax: 2}, func(t *testing.T, s *Service) {
 				secret, c := issued(t, s, Session, "john.doe", 0)
 				issued(t, s, Token, "john.doe", 0)
-				m.failWith(errors.New("the disk is full"))
-				if err := s.Revoke(t.Context(), Session, c.ID); err == nil {
-					t.Error("a revocation was acknowledged that is not durable")
+				full := errors.New("the disk is full")
+				m.failWith(full)
+				if err := s.Revoke(t.Context(), Session, c.ID); !errors.Is(err, full) {
+					t.Errorf("Revoke: got %v, want the store's error", err)
 				}
-				if _, _, err := s.CreateToken(t.Context(), CreateCredential{User: "john.doe"}); err == nil {
-					t.Error("a token was given out that is not durable")
+				if text, _, err := s.CreateToken(t.Context(), CreateCredential{User: "john.doe"}); text != "" || !errors.Is(err, full) {
+					t.Errorf("CreateToken: got %q, %v, want the store's error and no secret", text, err)
+				}
+				if _, err := start(Options{}, m); !errors.Is(err, full) {
+					t.Errorf("start: got %v, want the store's error", err)
 				}
 				refuses(t, s, Session, secret)
 				m.failWith(nil)
@@ -260,7 +255,10 @@ func TestSessionsAreForgotten(t *testing.T) {
 			t.Errorf("got %d users, want 2", len(w.sessions))
 		}
 		pass(8 * 24 * time.Hour)
+		m.failWith(errors.New("the disk is full"))
 		w.sweep()
+		m.failWith(nil)
+		w.sweep() // removes what the store has refused
 		if len(w.sessions) != 0 || w.leaving.Size() != 0 || len(m.durable) != 0 {
 			t.Errorf("got %d users, %d entries and %d rows, want none", len(w.sessions), w.leaving.Size(), len(m.durable))
 		}

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,9 +28,14 @@ func TestCrashBreaksNoPromise(t *testing.T) {
 }
 
 // crashOnce starts with one old token, revokes it, creates another one, crashes, and
-// returns what promises of the package comment were broken. The appends of both are
+// returns which promises of the package comment were broken. The appends of both are
 // confirmed, or wait when the crash comes.
 func crashOnce(t *testing.T, survivors int, confirmed, lie bool) (broken []string) {
+	want := func(kept bool, promise string) {
+		if !kept {
+			broken = append(broken, promise)
+		}
+	}
 	m := newMemory()
 	s := open(t, m, Options{})
 	oldSecret, old := issued(t, s, Token, "john.doe", 0)
@@ -40,26 +46,25 @@ func crashOnce(t *testing.T, survivors int, confirmed, lie bool) (broken []strin
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	revoked := s.Revoke(ctx, Token, old.ID)
+	refuses(t, s, Token, oldSecret)
 	// A canceled wait must not keep the next one from being appended.
 	ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	newSecret, c, created := s.CreateToken(ctx, CreateCredential{User: "john.doe"})
 
 	after := open(t, m.crash(survivors), Options{})
-	if _, err := after.Authenticate(Token, oldSecret); revoked == nil && err == nil {
-		broken = append(broken, "an acknowledged revocation was undone")
-	}
-	if _, err := after.Authenticate(Token, newSecret); created == nil && err != nil {
-		broken = append(broken, "a credential was lost whose secret was returned")
-	}
-	if created != nil && (newSecret != "" || c.ID != "") {
-		broken = append(broken, "a secret was returned beside an error")
-	}
-	if !lie && (created == nil) != confirmed {
-		broken = append(broken, "an answer came before the store's confirmation")
-	}
+	_, err := after.Authenticate(Token, oldSecret)
+	want(revoked != nil || err != nil, "an acknowledged revocation was undone")
+	_, err = after.Authenticate(Token, newSecret)
+	want(created != nil || err == nil, "a credential was lost whose secret was returned")
+	want(created == nil || newSecret == "" && c.ID == "" && errors.Is(created, context.DeadlineExceeded), "a secret was returned beside an error")
+	want(lie || (created == nil) == confirmed && (revoked == nil) == confirmed, "an answer came before the store's confirmation")
 	if !confirmed && !lie {
-		m.confirm() // whatever still waits must get its answer
+		want(len(s.Credentials(Token)) == 1, "a credential was listed before it was durable")
+		m.confirm()
+		list := s.Credentials(Token)
+		want(len(list) == 2, "a credential that nobody has the secret of is not listed")
+		mustRevoke(t, s, list[1])
 	}
 	return broken
 }

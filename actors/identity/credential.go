@@ -15,8 +15,8 @@ import (
 	"troupe/actors/failure"
 )
 
-// Credential is what may be shown of a token or session. The secret is not part
-// of it and cannot be found out any more. A zero time means never.
+// Credential is what may be shown of a token or session, without its secret. A zero
+// time means never.
 type Credential struct {
 	ID       string
 	Kind     Kind
@@ -88,7 +88,7 @@ func draw(kind Kind) (id, secret string) {
 }
 
 // split takes a credential apart and allocates nothing. It does not check the
-// alphabet: what was never drawn is not in the table either.
+// alphabet: the table has only what was drawn.
 func split(credential string) (id, secret string, ok bool) {
 	if len(credential) != idChars+1+secretChars || credential[idChars] != '.' {
 		return "", "", false
@@ -137,6 +137,8 @@ type entry struct {
 	lastUsed atomic.Int64
 	// revoked is set by the writer, once.
 	revoked atomic.Int64
+	// refused is set when the store has refused the creation.
+	refused atomic.Bool
 
 	// stored is the last use that the newest row holds. The writer owns it.
 	stored int64

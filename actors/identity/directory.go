@@ -51,8 +51,8 @@ func Privileges() []Privilege {
 	return out
 }
 
-// system is the user that history entries of timers and webhooks show. Nobody
-// may sign in under that name.
+// system is reserved: the history will show what the service does by itself under
+// it. No user may have that name.
 const system = "system"
 
 // ParseDirectory reads identity.yaml (cmd/troupe/HOME.md, "identity.yaml"). It is
@@ -123,8 +123,8 @@ func (d *Directory) principal(u User) *Principal {
 	}
 }
 
-// extend returns a user with more roles. Those that there are not count for
-// nothing. When nothing is new it is the same principal.
+// extend returns the user with more roles. It ignores unknown roles. Without a new
+// role it returns p itself.
 func (d *Directory) extend(p *Principal, more []RoleID) *Principal {
 	roles, privileges := slices.Clone(p.Roles), slices.Clone(p.Privileges)
 	for _, id := range more {
@@ -201,7 +201,7 @@ func (p *directoryParser) user(n *document.Node) {
 	}
 	switch {
 	case id == system:
-		p.Add(n.Field("id"), "user %q is taken: the history shows timers and webhooks under it", id)
+		p.Add(n.Field("id"), "user %q is reserved for the service itself", id)
 		return
 	case p.seen[u.ID]:
 		p.Add(n.Field("id"), "user %q is there twice", id)
@@ -214,7 +214,7 @@ func (p *directoryParser) user(n *document.Node) {
 	}
 }
 
-// id reads the id of a role or user; false when it cannot be one.
+// id reads the id of a role or user. It is false when the id is missing or invalid.
 func (p *directoryParser) id(n *document.Node, what string) (string, bool) {
 	field := n.Field("id")
 	if field == nil {

@@ -60,7 +60,7 @@ func TestParseDirectoryFaults(t *testing.T) {
 		{"a user without id", "users: [{name: a}]\n", []string{"the user has no id"}},
 		{"a role with a blank", "roles: [{id: a b}]\n", []string{"cannot be the id of a role"}},
 		{"a user with a slash", "users: [{id: a/b}]\n", []string{"cannot be the id of a user"}},
-		{"the name of the service itself", "users: [{id: system}]\n", []string{`"system" is taken`}},
+		{"the name of the service itself", "users: [{id: system}]\n", []string{`"system" is reserved`}},
 		{"a text for a list", "users: john\n", []string{"must be a list"}},
 		{"a text for a user", "users: [john]\n", []string{"identity.yaml:1:9: "}},
 		{"a number for a name", "users: [{id: a, name: 7}]\n", []string{"identity.yaml:1:23: "}},

@@ -18,8 +18,8 @@
 //	SignIn ──► too many failures? ──► one of few places to hash ──► right? ──► a new session
 //	              ErrQuota                   ErrBusy                ErrUnauthorized
 //
-// or by SignInVouched, when somebody else has recognised them; the session then
-// can have roles of its own.
+// An identity provider can recognise a person instead: SignInVouched makes a session
+// that can have roles of its own.
 //
 // What the caller does, in order: parse a directory, Start a service on the
 // store, Authenticate every request, SetDirectory whenever the file changes,
@@ -27,8 +27,8 @@
 //
 // What it promises:
 //
-//   - Every reason to refuse a credential is the same failure.ErrUnauthorized, found by
-//     the same work: an unknown id is compared against a dummy.
+//   - Every reason to refuse a credential is the same failure.ErrUnauthorized. A
+//     well-formed one costs the same work: an unknown id is compared against a dummy.
 //   - A principal has the roles of the newest directory. A user who is disabled
 //     or gone is refused from the next request on, and loses all sessions for
 //     good; the user's tokens work again when the user comes back.
@@ -40,16 +40,15 @@
 //   - When a new password is acknowledged, it is durable and no session of the
 //     user from before works any more.
 //   - A crash loses no credential whose secret was returned and brings none
-//     back whose revocation was acknowledged. It can lose up to a minute of last
-//     uses, so a session may end that much too early.
-//     It forgets the failures of sign-ins.
-//   - Nobody fills the table for others: a user has a bounded number of sessions,
-//     of which the one used longest ago ends for a new one, and what has ended
-//     gives way.
+//     back whose revocation was acknowledged. A revocation that the store does not
+//     take is written again until it does. A crash can lose the last uses of a minute,
+//     so a session may end a minute early, and it loses the count of failed sign-ins.
+//   - No user fills the table for others: the sessions of a user are bounded, and a
+//     new one ends the one that was used longest ago. Ended credentials give way to
+//     new ones.
 //   - Authenticate takes no lock and never waits for the store. All writes are
 //     made by one goroutine, which Start starts and Stop ends.
 //   - No secret and no password is in a stored byte, a log line or an error text.
 //
-// What it does not do: cookies and headers. It takes the text of a credential
-// and does not care where it stood.
+// It knows nothing of cookies and headers: it takes the text of a credential.
 package identity

@@ -13,8 +13,8 @@ var (
 	errNoCredential = failure.Errorf(failure.ErrNotFound, "no such credential")
 	// errBusy: too many password hashes wait to be computed. Nothing was done.
 	errBusy = failure.Errorf(failure.ErrBusy, "too many passwords are being checked")
-	// errFull: there are Options.CredentialsMax, and none has ended that could give
-	// way. Nothing was stored.
+	// errFull: there are Options.CredentialsMax, and all of them work. Nothing was
+	// stored.
 	errFull = failure.Errorf(failure.ErrBusy, "too many credentials")
 	// errStopped: Stop was called. Nothing was stored.
 	errStopped = failure.Errorf(failure.ErrUnavailable, "identity service is stopped")

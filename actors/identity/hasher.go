@@ -7,16 +7,15 @@ import (
 	"sync/atomic"
 )
 
-// hashHolder is who a hash is computed for: an account in a known place, or all
-// else that comes from one address.
+// hashHolder is whose share of the places a hash uses: that of an account in a known
+// place, or that of everybody else at one address.
 type hashHolder struct {
 	user UserID
 	from netip.Prefix
 }
 
-// hasher computes password hashes, a bounded number at a time: each takes a core
-// for some milliseconds and the memory of its cost, and whoever asks has not
-// proved anything yet.
+// hasher computes a bounded number of password hashes at a time: each takes a core for
+// some milliseconds and the memory of its cost, and the caller has proved nothing yet.
 type hasher struct {
 	cost PasswordCost
 	// slots has one entry for each hash that is being computed.
@@ -31,8 +30,8 @@ type hasher struct {
 		sync.Mutex
 		by map[hashHolder]int
 	}
-	// unknown stands in for the hash of a user without a password, so that
-	// asking for one costs the same. No password has it.
+	// unknown stands in for the hash of a user without a password, so that a sign-in
+	// costs the same. No password has it.
 	unknown *passwordHash
 	// derive is replaced in tests that look at the slots.
 	derive func(password string, salt []byte, cost PasswordCost, bytes int) []byte
@@ -63,7 +62,7 @@ func (h *hasher) enter(ctx context.Context, holder hashHolder) error {
 	return err
 }
 
-// hold counts a hash for the holder, or reports that it has its share.
+// hold counts a hash for the holder. It is false when the holder has its share.
 func (h *hasher) hold(holder hashHolder) bool {
 	h.held.Lock()
 	defer h.held.Unlock()

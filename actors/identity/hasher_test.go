@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,13 +13,13 @@ import (
 	"troupe/actors/failure"
 )
 
-// TestHashesAreBounded holds the slots and the queue: of many at a time so many
-// are computed, so many wait, and the others are refused at once.
+// TestHashesAreBounded holds the slots and the queue, and gateway/DESIGN.md, "Fairness",
+// for hashes: one address gets half of the places, and the other half is for others.
 func TestHashesAreBounded(t *testing.T) {
-	const slots, queue, callers = 3, 5, 20
+	const slots, queue = 3, 5
 	synctest.Test(t, func(t *testing.T) {
 		h := newHasher(cheap, slots, queue)
-		var running, most atomic.Int64
+		var running, most, busy atomic.Int64
 		leave := make(chan struct{})
 		h.derive = func(string, []byte, PasswordCost, int) []byte {
 			n := running.Add(1)
@@ -31,22 +30,33 @@ func TestHashesAreBounded(t *testing.T) {
 			return make([]byte, hashBytes)
 		}
 		var wait sync.WaitGroup
-		var busy atomic.Int64
-		for n := range callers {
-			wait.Go(func() {
-				switch _, err := h.hash(t.Context(), hashHolder{user: UserID(strconv.Itoa(n))}, "x"); {
-				case errors.Is(err, failure.ErrBusy):
-					busy.Add(1)
-				case err != nil:
-					t.Errorf("hash: %v", err)
-				}
-			})
+		for _, c := range []struct {
+			who         string
+			count, busy int64
+			holder      hashHolder
+		}{
+			{"a hundred from one address", 100, 100 - (slots+queue)/2, hashHolder{from: network(nearby)}},
+			{"some from another address", 3, 0, hashHolder{from: network(afar)}},
+			{"an account in its known place", 1, 0, hashHolder{user: "john.doe"}},
+			{"another account when all places are taken", 10, 10, hashHolder{user: "mary.major"}},
+		} {
+			busy.Store(0)
+			for range c.count {
+				wait.Go(func() {
+					if _, err := h.hash(t.Context(), c.holder, "x"); errors.Is(err, failure.ErrBusy) {
+						busy.Add(1)
+					} else if err != nil {
+						t.Errorf("hash: %v", err)
+					}
+				})
+			}
+			if synctest.Wait(); busy.Load() != c.busy {
+				t.Errorf("%s: %d were refused, want %d", c.who, busy.Load(), c.busy)
+			}
 		}
-		synctest.Wait()
-		if running.Load() != slots || h.waiting.Load() != queue || busy.Load() != callers-slots-queue || h.refused.Load() != callers-slots-queue {
-			t.Errorf("got %d running, %d waiting, %d and %d refused, want %d, %d and %d", running.Load(), h.waiting.Load(), busy.Load(), h.refused.Load(), slots, queue, callers-slots-queue)
+		if running.Load() != slots || h.waiting.Load() != queue || h.refused.Load() != 106 {
+			t.Errorf("got %d running, %d waiting, %d refused, want %d, %d and 106", running.Load(), h.waiting.Load(), h.refused.Load(), slots, queue)
 		}
-		// Somebody who waits can go.
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		h.waitingMax++
@@ -58,49 +68,6 @@ func TestHashesAreBounded(t *testing.T) {
 		if most.Load() != slots || h.waiting.Load() != 0 || len(h.slots) != 0 || len(h.held.by) != 0 {
 			t.Errorf("got %d at a time, want %d; %d wait, %d slots are taken and %d hold some at the end", most.Load(), slots, h.waiting.Load(), len(h.slots), len(h.held.by))
 		}
-	})
-}
-
-// TestHashesAreShared holds gateway/DESIGN.md, "Fairness", for hashes: one address
-// gets half of the places, and the other half is for others.
-func TestHashesAreShared(t *testing.T) {
-	const slots, queue = 1, 9
-	synctest.Test(t, func(t *testing.T) {
-		h := newHasher(cheap, slots, queue)
-		var running atomic.Int64
-		leave := make(chan struct{})
-		h.derive = func(string, []byte, PasswordCost, int) []byte {
-			running.Add(1)
-			<-leave
-			return make([]byte, hashBytes)
-		}
-		var wait sync.WaitGroup
-		ask := func(count int, holder hashHolder) (busy int64) {
-			var refused atomic.Int64
-			for range count {
-				wait.Go(func() {
-					if _, err := h.matches(t.Context(), holder, "x", h.unknown); errors.Is(err, failure.ErrBusy) {
-						refused.Add(1)
-					} else if err != nil {
-						t.Errorf("matches: %v", err)
-					}
-				})
-			}
-			synctest.Wait()
-			return refused.Load()
-		}
-		half := (slots + queue) / 2
-		if busy := ask(100, hashHolder{from: network(nearby)}); busy != int64(100-half) {
-			t.Errorf("a hundred from one address: %d were refused, want %d", busy, 100-half)
-		}
-		if busy := ask(half-1, hashHolder{from: network(afar)}); busy != 0 {
-			t.Errorf("from another address: %d were refused, want none", busy)
-		}
-		if busy := ask(1, hashHolder{user: "john.doe"}); busy != 0 {
-			t.Error("an account in its known place was refused")
-		}
-		close(leave)
-		wait.Wait()
 	})
 }
 

@@ -29,6 +29,7 @@ type memory struct {
 type pendingAppend struct {
 	rows []row
 	done func(error)
+	fail error // its answer
 }
 
 func newMemory() *memory { return &memory{durable: map[string][]byte{}} }
@@ -38,16 +39,15 @@ func (m *memory) append(rows []row, done func(error)) {
 	m.appends++
 	held, fail := m.hold, m.fail
 	switch {
-	case fail != nil:
 	case m.lie:
-		m.waiting = append(m.waiting, pendingAppend{rows, func(error) {}})
+		m.waiting = append(m.waiting, pendingAppend{rows, func(error) {}, fail})
 	case held:
-		m.waiting = append(m.waiting, pendingAppend{rows, done})
-	default:
+		m.waiting = append(m.waiting, pendingAppend{rows, done, fail})
+	case fail == nil:
 		m.keep(rows)
 	}
 	m.mu.Unlock()
-	if fail != nil || m.lie || !held {
+	if m.lie || !held {
 		done(fail)
 	}
 }
@@ -92,18 +92,20 @@ func (m *memory) failWith(err error) {
 	m.fail = err
 }
 
-// confirm makes everything that waits durable, in order, and holds nothing back
-// any more.
+// confirm makes everything that waits durable, but for what was to fail, in order, and
+// holds nothing back any more.
 func (m *memory) confirm() {
 	m.mu.Lock()
 	waiting := m.waiting
 	m.waiting, m.hold = nil, false
 	for _, p := range waiting {
-		m.keep(p.rows)
+		if p.fail == nil {
+			m.keep(p.rows)
+		}
 	}
 	m.mu.Unlock()
 	for _, p := range waiting {
-		p.done(nil)
+		p.done(p.fail)
 	}
 }
 
@@ -115,7 +117,9 @@ func (m *memory) crash(survivors int) *memory {
 	after := newMemory()
 	after.durable = maps.Clone(m.durable)
 	for _, p := range m.waiting[:min(survivors, len(m.waiting))] {
-		after.keep(p.rows)
+		if p.fail == nil {
+			after.keep(p.rows)
+		}
 	}
 	return after
 }
@@ -126,12 +130,6 @@ func (m *memory) dump(to *bytes.Buffer) {
 		to.WriteString(key)
 		to.Write(row)
 	}
-}
-
-func (m *memory) waits() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.waiting)
 }
 
 const staff = `

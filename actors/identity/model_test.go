@@ -113,6 +113,9 @@ func equalsModel(t *testing.T, rt *rapid.T) {
 		},
 		"revoke": func(rt *rapid.T) {
 			c := pick(rt)
+			if err := s.Revoke(t.Context(), Token|Session^c.Kind, c.ID); !errors.Is(err, failure.ErrNotFound) {
+				rt.Fatalf("revoke %s as another kind: %v", c.ID, err)
+			}
 			err := s.Revoke(t.Context(), c.Kind, c.ID)
 			if err != nil && (!errors.Is(err, failure.ErrNotFound) || m.accepts(c, c.Kind, time.Now())) {
 				rt.Fatalf("revoke %s: %v", c.ID, err)

@@ -44,8 +44,8 @@ func (c PasswordCost) valid() bool {
 		c.MemoryKiB >= 8*uint32(c.Lanes) && c.MemoryKiB <= costMemoryKiBMax
 }
 
-// The rules for new passwords (NIST SP 800-63B, 3.1.1): a length, no password
-// that everybody tries first, and nothing about which characters are in it.
+// The rules for new passwords (NIST SP 800-63B, 3.1.1): a length, and not among the
+// first guesses. There is no rule about kinds of characters.
 const (
 	passwordCharsMin = 8
 	passwordCharsMax = 256
@@ -80,7 +80,7 @@ func checkPassword(user UserID, password string) (string, error) {
 	case strings.ContainsFunc(normal, unicode.IsControl):
 		return "", failure.Refuse(failure.ErrInvalid, "the password holds a control character, which a login page does not take")
 	case isGuessedFirst(user, normal):
-		return "", failure.Refuse(failure.ErrInvalid, "the password is one of those that are tried first")
+		return "", failure.Refuse(failure.ErrInvalid, "the password is among the first guesses: a much used one, the login name, or one character again and again")
 	}
 	return normal, nil
 }
@@ -130,15 +130,14 @@ type passwordHash struct {
 	sum  []byte
 }
 
-// newSalt draws a salt.
 func newSalt() []byte {
 	salt := make([]byte, saltBytes)
 	_, _ = rand.Read(salt) // crypto/rand never returns an error; it ends the program
 	return salt
 }
 
-// derive computes the hash of a password in its normal form. It takes some
-// milliseconds and the memory of the cost: call it through a hasher.
+// derive computes the hash of a password in its normal form. It costs milliseconds and
+// memory: call it through a hasher.
 func derive(password string, salt []byte, cost PasswordCost, bytes int) []byte {
 	return argon2.IDKey([]byte(password), salt, cost.Passes, cost.MemoryKiB, cost.Lanes, uint32(bytes))
 }
@@ -156,8 +155,7 @@ func (h *passwordHash) String() string {
 		argon2.Version, h.cost.MemoryKiB, h.cost.Passes, h.cost.Lanes, encode(h.salt), encode(h.sum))
 }
 
-// parsePasswordHash reads what String writes, and nothing else: one hash has one
-// text. The error is ErrCorrupt.
+// parsePasswordHash reads exactly what String writes. The error is ErrCorrupt.
 func parsePasswordHash(text string) (*passwordHash, error) {
 	wrong := func(what string) (*passwordHash, error) {
 		return nil, fmt.Errorf("%w: the password's hash %s", ErrCorrupt, what)

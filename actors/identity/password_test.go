@@ -1,13 +1,11 @@
 package identity
 
 import (
-	"bytes"
 	"errors"
 	"strings"
 	"testing"
 
 	"golang.org/x/crypto/argon2"
-	"pgregory.net/rapid"
 
 	"troupe/actors/failure"
 )
@@ -86,12 +84,6 @@ func TestPasswordsAreNormalised(t *testing.T) {
 	}
 }
 
-func samplePassword() *password {
-	h := &passwordHash{cost: cheap, salt: []byte("0123456789abcdef")}
-	h.sum = derive("tall kid", h.salt, h.cost, hashBytes)
-	return &password{user: "john.doe", hash: h, changed: 1_795_000_000_000}
-}
-
 // TestPasswordHashForm compares with the reference: the text is a PHC string
 // that argon2 itself leads to.
 func TestPasswordHashForm(t *testing.T) {
@@ -106,84 +98,4 @@ func TestPasswordHashForm(t *testing.T) {
 	if standardCost.MemoryKiB < 19*1024 || standardCost.Passes < 2 || !standardCost.valid() {
 		t.Errorf("the standard cost %+v is less than OWASP's least", standardCost)
 	}
-}
-
-func TestPasswordRowRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		bytesOf := func(least, most int, label string) []byte {
-			return rapid.SliceOfN(rapid.Byte(), least, most).Draw(t, label)
-		}
-		p := &password{
-			user:    UserID(rapid.StringN(1, 128, 128).Draw(t, "user")),
-			changed: rapid.Int64Min(1).Draw(t, "changed"),
-			hash: &passwordHash{
-				cost: PasswordCost{
-					MemoryKiB: rapid.Uint32Range(128, costMemoryKiBMax).Draw(t, "memory"),
-					Passes:    rapid.Uint32Range(1, costPassesMax).Draw(t, "passes"),
-					Lanes:     rapid.Uint8Range(1, costLanesMax).Draw(t, "lanes"),
-				},
-				salt: bytesOf(8, saltBytesMax, "salt"), sum: bytesOf(hashBytesMin, hashBytesMax, "sum"),
-			},
-		}
-		got, err := parsePasswordRow(appendPasswordRow(nil, p))
-		if err != nil || got.user != p.user || got.changed != p.changed || got.hash.String() != p.hash.String() ||
-			!bytes.Equal(got.hash.salt, p.hash.salt) || !bytes.Equal(got.hash.sum, p.hash.sum) || got.hash.cost != p.hash.cost {
-			t.Fatalf("got %+v, %v, want %+v", got, err, p)
-		}
-	})
-}
-
-func TestParsePasswordRowRefuses(t *testing.T) {
-	good := appendPasswordRow(nil, samplePassword())
-	if _, err := parsePasswordRow(good); err != nil {
-		t.Fatalf("a good row: %v", err)
-	}
-	spoiled := func(old, now string) []byte { return bytes.Replace(good, []byte(old), []byte(now), 1) }
-	for name, row := range map[string][]byte{
-		"nothing":                   nil,
-		"the next version":          append([]byte{rowVersion + 1}, good[1:]...),
-		"a byte too many":           append(bytes.Clone(good), 0),
-		"a credential":              appendRow(nil, sample(), 0),
-		"without end":               bytes.Repeat(good, 100),
-		"another algorithm":         spoiled("argon2id", "argon2im"),
-		"another version of argon2": spoiled("v=19", "v=16"),
-		"other parameters":          spoiled("m=8,t=1", "t=8,m=1"),
-		"a parameter too many":      spoiled("m=8,t=1,p=1", "m=8,t=1,p=1"+",")[:len(good)],
-		"no memory":                 spoiled("m=8", "m=0"),
-		"memory for many lanes":     spoiled("p=1", "p=9"),
-		"no pass":                   spoiled("t=1", "t=0"),
-		"a sign":                    spoiled("m=8,t=1,p=1", "m=8,t=+,p=1"),
-		"no base64":                 spoiled("$MDEy", "$!DEy"),
-	} {
-		if p, err := parsePasswordRow(row); p != nil || !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s: got %+v, %v, want ErrCorrupt", name, p, err)
-		}
-	}
-	for n := range good {
-		if _, err := parsePasswordRow(good[:n]); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("the first %d bytes: got %v, want ErrCorrupt", n, err)
-		}
-	}
-}
-
-// FuzzParsePasswordRow checks that no bytes make parsePasswordRow panic, that it
-// takes only what appendPasswordRow writes, and that no hash it takes costs more
-// than the bounds.
-func FuzzParsePasswordRow(f *testing.F) {
-	good := appendPasswordRow(nil, samplePassword())
-	f.Add([]byte(nil))
-	f.Add(good)
-	f.Add(bytes.Replace(good, []byte("m=8,"), []byte("m=9,"), 1))
-	f.Fuzz(func(t *testing.T, row []byte) {
-		p, err := parsePasswordRow(row)
-		if err != nil {
-			if p != nil || !errors.Is(err, ErrCorrupt) {
-				t.Fatalf("got %v, %v, want nil and ErrCorrupt", p, err)
-			}
-			return
-		}
-		if again := appendPasswordRow(nil, p); !bytes.Equal(again, row) || !p.hash.cost.valid() {
-			t.Fatalf("written again: got %x, want %x", again, row)
-		}
-	})
 }

@@ -30,6 +30,12 @@ type Kind uint8
 const (
 	Token Kind = 1 << iota
 	Session
+	// passwords is the kind of the rows that hold passwords. It is no credential of a
+	// request, so it is not exported.
+	passwords
+	// Ending beside Session takes a session that was ended as well, as long as its
+	// end is not durable: whoever signed out may ask again.
+	Ending
 )
 
 // Principal is a signed-in user with what the user may do at present. It is

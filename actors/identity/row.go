@@ -4,10 +4,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"troupe/statemachine/packed"
 )
 
 // The first byte of a stored credential or password. A row of another version is
-// refused, never guessed at.
+// refused.
 const (
 	rowVersion = 1
 	// rowVersionRoles is that of a session with roles of its own.
@@ -34,12 +36,12 @@ func appendRow(dst []byte, e *entry, lastUsed int64) []byte {
 	dst = append(dst, version, byte(e.kind))
 	dst = append(dst, e.digest[:]...)
 	for _, text := range []string{e.id, string(e.user), e.note} {
-		dst = appendText(dst, text)
+		dst = packed.AppendText(dst, text)
 	}
 	if version == rowVersionRoles {
 		dst = binary.AppendUvarint(dst, uint64(len(e.roles)))
 		for _, role := range e.roles {
-			dst = appendText(dst, string(role))
+			dst = packed.AppendText(dst, string(role))
 		}
 	}
 	for _, t := range []int64{e.created, e.expires, lastUsed, e.revoked.Load()} {
@@ -48,46 +50,38 @@ func appendRow(dst []byte, e *entry, lastUsed int64) []byte {
 	return dst
 }
 
-func appendText(dst []byte, text string) []byte {
-	dst = binary.AppendUvarint(dst, uint64(len(text)))
-	return append(dst, text...)
-}
-
 // parseRow reads a stored row. It accepts exactly what appendRow writes:
 // trailing bytes, long forms of numbers and unknown versions are ErrCorrupt.
-// The result does not alias row.
-func parseRow(row []byte) (*entry, error) {
-	if len(row) > rowMaxBytes {
-		return nil, fmt.Errorf("%w: %d bytes", ErrCorrupt, len(row))
+// The result does not alias it.
+func parseRow(stored []byte) (*entry, error) {
+	if len(stored) > rowMaxBytes {
+		return nil, fmt.Errorf("%w: %d bytes", ErrCorrupt, len(stored))
 	}
-	if len(row) == 0 || row[0] != rowVersion && row[0] != rowVersionRoles {
+	r := packed.NewReader(stored)
+	version := r.Byte()
+	if version != rowVersion && version != rowVersionRoles {
 		return nil, fmt.Errorf("%w: not of version %d or %d", ErrCorrupt, rowVersion, rowVersionRoles)
 	}
-	r := rowReader{rest: row[1:]}
-	e := &entry{kind: Kind(r.byte())}
-	copy(e.digest[:], r.bytes(uint64(len(e.digest))))
-	e.id = string(r.bytes(r.number()))
-	e.user = UserID(r.bytes(r.number()))
-	e.note = string(r.bytes(r.number()))
-	if row[0] == rowVersionRoles {
-		// NB: bounded before anything is made of it; a number of none is not the
-		// shortest form.
-		for range min(r.number(), sessionRolesMax+1) {
-			e.roles = append(e.roles, RoleID(r.bytes(r.number())))
+	e := &entry{kind: Kind(r.Byte())}
+	copy(e.digest[:], r.Take(len(e.digest)))
+	e.id, e.user, e.note = string(r.Text()), UserID(r.Text()), string(r.Text())
+	if version == rowVersionRoles {
+		// NB: bounded before anything is allocated. Zero roles are refused below: that is
+		// not the shortest form.
+		for range min(r.Uvarint(), sessionRolesMax+1) {
+			e.roles = append(e.roles, RoleID(r.Text()))
 		}
 	}
-	e.created = int64(r.number())
-	e.expires = int64(r.number())
-	e.stored = int64(r.number())
+	e.created, e.expires, e.stored = int64(r.Uvarint()), int64(r.Uvarint()), int64(r.Uvarint())
 	e.lastUsed.Store(e.stored)
-	e.revoked.Store(int64(r.number()))
-	if r.short || len(r.rest) != 0 {
-		return nil, fmt.Errorf("%w: %d bytes do not hold one credential", ErrCorrupt, len(row))
+	e.revoked.Store(int64(r.Uvarint()))
+	if !r.Whole() {
+		return nil, fmt.Errorf("%w: %d bytes do not hold one credential", ErrCorrupt, len(stored))
 	}
 	if err := e.check(); err != nil {
 		return nil, err
 	}
-	if !slices.Equal(appendRow(nil, e, e.stored), row) {
+	if !slices.Equal(appendRow(nil, e, e.stored), stored) {
 		return nil, fmt.Errorf("%w: not in its shortest form", ErrCorrupt)
 	}
 	return e, nil
@@ -110,38 +104,4 @@ func (e *entry) check() error {
 		return fmt.Errorf("%w: a time before 1970", ErrCorrupt)
 	}
 	return nil
-}
-
-// rowReader takes a row apart. After the first thing that is not there it is
-// short and gives zeroes.
-type rowReader struct {
-	rest  []byte
-	short bool
-}
-
-func (r *rowReader) bytes(n uint64) []byte {
-	if n > uint64(len(r.rest)) {
-		r.short, r.rest = true, nil
-		return nil
-	}
-	taken := r.rest[:n]
-	r.rest = r.rest[n:]
-	return taken
-}
-
-func (r *rowReader) byte() byte {
-	if one := r.bytes(1); one != nil {
-		return one[0]
-	}
-	return 0
-}
-
-func (r *rowReader) number() uint64 {
-	value, n := binary.Uvarint(r.rest)
-	if n <= 0 {
-		r.short, r.rest = true, nil
-		return 0
-	}
-	r.rest = r.rest[n:]
-	return value
 }

@@ -3,10 +3,13 @@ package identity
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"troupe/actors/failure"
 )
 
 func sample() *entry {
@@ -16,6 +19,12 @@ func sample() *entry {
 	}
 	e.lastUsed.Store(1_795_000_060_000)
 	return e
+}
+
+func samplePassword() *password {
+	h := &passwordHash{cost: cheap, salt: []byte("0123456789abcdef")}
+	h.sum = derive("tall kid", h.salt, h.cost, hashBytes)
+	return &password{user: "john.doe", hash: h, changed: 1_795_000_000_000}
 }
 
 func TestRowRoundTrip(t *testing.T) {
@@ -31,8 +40,7 @@ func TestRowRoundTrip(t *testing.T) {
 		if e.kind == Session {
 			e.roles = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) RoleID { return RoleID(rapid.StringN(1, 128, 128).Draw(t, "role")) }), 0, sessionRolesMax).Draw(t, "roles")
 		}
-		row := appendRow(nil, e, e.lastUsed.Load())
-		got, err := parseRow(row)
+		got, err := parseRow(appendRow(nil, e, e.lastUsed.Load()))
 		if err != nil {
 			t.Fatalf("parseRow: %v", err)
 		}
@@ -42,90 +50,154 @@ func TestRowRoundTrip(t *testing.T) {
 	})
 }
 
-func TestParseRowRefuses(t *testing.T) {
+func TestPasswordRowRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		bytesOf := func(least, most int, label string) []byte {
+			return rapid.SliceOfN(rapid.Byte(), least, most).Draw(t, label)
+		}
+		p := &password{
+			user:    UserID(rapid.StringN(1, 128, 128).Draw(t, "user")),
+			changed: rapid.Int64Min(1).Draw(t, "changed"),
+			hash: &passwordHash{
+				cost: PasswordCost{
+					MemoryKiB: rapid.Uint32Range(128, costMemoryKiBMax).Draw(t, "memory"),
+					Passes:    rapid.Uint32Range(1, costPassesMax).Draw(t, "passes"),
+					Lanes:     rapid.Uint8Range(1, costLanesMax).Draw(t, "lanes"),
+				},
+				salt: bytesOf(8, saltBytesMax, "salt"), sum: bytesOf(hashBytesMin, hashBytesMax, "sum"),
+			},
+		}
+		got, err := parsePasswordRow(appendPasswordRow(nil, p))
+		if err != nil || got.user != p.user || got.changed != p.changed || got.hash.String() != p.hash.String() ||
+			!bytes.Equal(got.hash.salt, p.hash.salt) || !bytes.Equal(got.hash.sum, p.hash.sum) || got.hash.cost != p.hash.cost {
+			t.Fatalf("got %+v, %v, want %+v", got, err, p)
+		}
+	})
+}
+
+// readAgain reads a row as a credential and as a password, and writes again what each
+// takes. An error of another kind fails the test.
+func readAgain(t *testing.T, row []byte) (credential, password []byte) {
+	t.Helper()
+	e, err := parseRow(row)
+	if err == nil {
+		credential = appendRow(nil, e, e.stored)
+	} else if e != nil || !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a credential: got %v, %v, want nil and ErrCorrupt", e, err)
+	}
+	p, err := parsePasswordRow(row)
+	if err == nil {
+		if password = appendPasswordRow(nil, p); !p.hash.cost.valid() {
+			t.Errorf("a password: its hash costs %+v", p.hash.cost)
+		}
+	} else if p != nil || !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a password: got %v, %v, want nil and ErrCorrupt", p, err)
+	}
+	return credential, password
+}
+
+func TestDamagedRowsAreRefused(t *testing.T) {
 	spoiled := func(spoil func(e *entry)) []byte {
 		e := sample()
 		spoil(e)
 		return appendRow(nil, e, e.lastUsed.Load())
 	}
-	good := appendRow(nil, sample(), 0)
-	tests := []struct {
-		name string
-		row  []byte
-	}{
-		{"nothing", nil},
-		{"the next version", append([]byte{rowVersionRoles + 1}, good[1:]...)},
-		{"the version with roles, but none", append([]byte{rowVersionRoles}, good[1:]...)},
-		{"no roles, but their number", append([]byte{rowVersionRoles}, append(bytes.Clone(good[1:2+32+1+20+1+8+1+14]), append([]byte{0}, good[2+32+1+20+1+8+1+14:]...)...)...)},
-		{"roles of a token", spoiled(func(e *entry) { e.roles = []RoleID{"boss"} })},
-		{"a role without a name", spoiled(func(e *entry) { e.kind, e.roles = Session, []RoleID{""} })},
-		{"too many roles", spoiled(func(e *entry) { e.kind, e.roles = Session, slices.Repeat([]RoleID{"boss"}, sessionRolesMax+1) })},
-		{"a byte too many", append(bytes.Clone(good), 0)},
-		{"a number in a long form", append(bytes.Clone(good[:len(good)-1]), 0x80, 0)},
-		{"both kinds at once", spoiled(func(e *entry) { e.kind = Token | Session })},
-		{"no kind", spoiled(func(e *entry) { e.kind = 0 })},
-		{"a short id", spoiled(func(e *entry) { e.id = "tok_" })},
-		{"no user", spoiled(func(e *entry) { e.user = "" })},
-		{"no creation", spoiled(func(e *entry) { e.created = 0 })},
-		{"an expiry before 1970", spoiled(func(e *entry) { e.expires = -1 })},
-		{"a revocation before 1970", spoiled(func(e *entry) { e.revoked.Store(-1) })},
-		{"a row without end", spoiled(func(e *entry) { e.note = string(make([]byte, rowMaxBytes)) })},
+	credential, password := appendRow(nil, sample(), 0), appendPasswordRow(nil, samplePassword())
+	replaced := func(old, now string) []byte { return bytes.Replace(password, []byte(old), []byte(now), 1) }
+	roles := 2 + 32 + 1 + 20 + 1 + 8 + 1 + 14 // where the roles stand in a credential that has some
+	rows := map[string][]byte{
+		"nothing":                               nil,
+		"the next version":                      append([]byte{rowVersionRoles + 1}, credential[1:]...),
+		"the version with roles, but none":      append([]byte{rowVersionRoles}, credential[1:]...),
+		"no roles, but their number":            slices.Concat([]byte{rowVersionRoles}, credential[1:roles], []byte{0}, credential[roles:]),
+		"roles of a token":                      spoiled(func(e *entry) { e.roles = []RoleID{"boss"} }),
+		"a role without a name":                 spoiled(func(e *entry) { e.kind, e.roles = Session, []RoleID{""} }),
+		"too many roles":                        spoiled(func(e *entry) { e.kind, e.roles = Session, slices.Repeat([]RoleID{"boss"}, sessionRolesMax+1) }),
+		"a byte after a credential":             append(bytes.Clone(credential), 0),
+		"a number in a long form":               append(bytes.Clone(credential[:len(credential)-1]), 0x80, 0),
+		"both kinds at once":                    spoiled(func(e *entry) { e.kind = Token | Session }),
+		"no kind":                               spoiled(func(e *entry) { e.kind = 0 }),
+		"a short id":                            spoiled(func(e *entry) { e.id = "tok_" }),
+		"no user":                               spoiled(func(e *entry) { e.user = "" }),
+		"no creation":                           spoiled(func(e *entry) { e.created = 0 }),
+		"an expiry before 1970":                 spoiled(func(e *entry) { e.expires = -1 }),
+		"a revocation before 1970":              spoiled(func(e *entry) { e.revoked.Store(-1) }),
+		"a credential that is too long":         spoiled(func(e *entry) { e.note = string(make([]byte, rowMaxBytes)) }),
+		"a password of the next version":        append([]byte{rowVersion + 1}, password[1:]...),
+		"a byte after a password":               append(bytes.Clone(password), 0),
+		"a password that is too long":           bytes.Repeat(password, 100),
+		"a hash of another algorithm":           replaced("argon2id", "argon2im"),
+		"a hash of another version of argon2":   replaced("v=19", "v=16"),
+		"a hash with other parameters":          replaced("m=8,t=1", "t=8,m=1"),
+		"a hash with a parameter too many":      replaced("m=8,t=1,p=1", "m=8,t=1,p=1,")[:len(password)],
+		"a hash without memory":                 replaced("m=8", "m=0"),
+		"a hash with too many lanes for memory": replaced("p=1", "p=9"),
+		"a hash without a pass":                 replaced("t=1", "t=0"),
+		"a hash with a sign for a number":       replaced("m=8,t=1,p=1", "m=8,t=+,p=1"),
+		"a hash that is not base64":             replaced("$MDEy", "$!DEy"),
 	}
-	for _, test := range tests {
-		if e, err := parseRow(test.row); e != nil || !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s: got %v, %v, want ErrCorrupt", test.name, e, err)
-		}
+	for n := range credential {
+		rows[fmt.Sprintf("the first %d bytes of a credential", n)] = credential[:n]
 	}
-	for n := range good {
-		if _, err := parseRow(good[:n]); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("the first %d bytes: got %v, want ErrCorrupt", n, err)
+	for n := range password {
+		rows[fmt.Sprintf("the first %d bytes of a password", n)] = password[:n]
+	}
+	for name, row := range rows {
+		if c, p := readAgain(t, row); c != nil || p != nil {
+			t.Errorf("%s is taken: %q, %q", name, c, p)
 		}
 	}
 }
 
-func TestCorruptRowsAreLeftOut(t *testing.T) {
+// TestDamagedRowsAreLeftOut holds that a row which cannot be read, or which stands
+// under another key, is counted and kept, and that the other rows work.
+func TestDamagedRowsAreLeftOut(t *testing.T) {
 	m := newMemory()
-	inBubble(t, m, Options{}, func(t *testing.T, s *Service) {
-		good, _ := issued(t, s, Token, "john.doe", 0)
-		bad, c := issued(t, s, Token, "john.doe", 0)
-		moved, c2 := issued(t, s, Token, "john.doe", 0)
-		damaged := m.crash(0)
-		key := string([]byte{byte(Token)})
-		damaged.durable[key+c.ID] = damaged.durable[key+c.ID][:40]
-		other := "tok_aaaaaaaaaaaaaaaa"
-		damaged.durable[key+other] = damaged.durable[key+c2.ID]
-		delete(damaged.durable, key+c2.ID)
+	s := open(t, m, Options{})
+	good, _ := issued(t, s, Token, "john.doe", 0)
+	bad, c := issued(t, s, Token, "john.doe", 0)
+	moved, c2 := issued(t, s, Token, "john.doe", 0)
+	mustSet(t, s, "john.doe", oak)
+	mustSet(t, s, "mary.major", oak)
+	damaged := m.crash(0)
+	key, passwordKey := string([]byte{byte(Token)}), string([]byte{byte(passwords)})
+	damaged.durable[key+c.ID] = damaged.durable[key+c.ID][:40]
+	const other = "tok_aaaaaaaaaaaaaaaa"
+	damaged.durable[key+other] = damaged.durable[key+c2.ID]
+	delete(damaged.durable, key+c2.ID)
+	damaged.durable[passwordKey+"john.doe"] = damaged.durable[passwordKey+"mary.major"]
+	damaged.durable[passwordKey+"third"] = []byte{1}
 
-		again := open(t, damaged, Options{})
-		accepts(t, again, Token, good, "john.doe")
-		refuses(t, again, Token, bad)
-		refuses(t, again, Token, moved)
-		refuses(t, again, Token, other+moved[idChars:])
-		if got := again.Metrics().Corrupt; got != 2 {
-			t.Errorf("corrupt: got %d, want 2", got)
-		}
-		if got := len(damaged.durable); got != 3 {
-			t.Errorf("rows: got %d, want all 3 kept for inspection", got)
-		}
-	})
+	again := open(t, damaged, Options{})
+	accepts(t, again, Token, good, "john.doe")
+	for _, secret := range []string{bad, moved, other + moved[idChars:]} {
+		refuses(t, again, Token, secret)
+	}
+	turnedAway(t, again, "john.doe", oak, failure.ErrUnauthorized)
+	signedIn(t, again, "mary.major", oak)
+	if got := again.Metrics().Corrupt; got != 4 {
+		t.Errorf("corrupt: got %d, want 4", got)
+	}
+	if rows := len(damaged.durable); rows != 6+1 { // one more for mary's session
+		t.Errorf("got %d rows, want all 6 kept for inspection, and a session", rows)
+	}
+	mustSet(t, again, "john.doe", oak)
+	signedIn(t, again, "john.doe", oak)
 }
 
-// FuzzParseRow checks that no bytes make parseRow panic, and that it takes only
-// what appendRow writes.
-func FuzzParseRow(f *testing.F) {
-	f.Add([]byte(nil))
-	f.Add(appendRow(nil, sample(), 0))
-	f.Add(appendRow(nil, sample(), 1))
+// FuzzRows checks that no bytes make a parser panic, and that each takes only what is
+// written. No hash that is taken costs more than the bounds.
+func FuzzRows(f *testing.F) {
+	password := appendPasswordRow(nil, samplePassword())
+	for _, row := range [][]byte{nil, appendRow(nil, sample(), 0), appendRow(nil, sample(), 1), password, bytes.Replace(password, []byte("m=8,"), []byte("m=9,"), 1)} {
+		f.Add(row)
+	}
 	f.Fuzz(func(t *testing.T, row []byte) {
-		e, err := parseRow(row)
-		if err != nil {
-			if e != nil || !errors.Is(err, ErrCorrupt) {
-				t.Fatalf("got %v, %v, want nil and ErrCorrupt", e, err)
+		credential, password := readAgain(t, row)
+		for _, again := range [][]byte{credential, password} {
+			if again != nil && !bytes.Equal(again, row) {
+				t.Fatalf("written again: got %x, want %x", again, row)
 			}
-			return
-		}
-		if again := appendRow(nil, e, e.stored); !bytes.Equal(again, row) {
-			t.Fatalf("written again: got %x, want %x", again, row)
 		}
 	})
 }

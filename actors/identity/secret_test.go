@@ -13,8 +13,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// TestNoSecretIsLeft holds persistence/PROMISES.md, "P21": it plants secrets and
-// looks for them in everything that the service stores, logs and returns.
+// TestNoSecretIsLeft holds persistence/PROMISES.md, "P21": it looks for secrets and
+// passwords in everything that the service stores, logs and returns, and for names that
+// would break a log.
 func TestNoSecretIsLeft(t *testing.T) {
 	var log bytes.Buffer
 	m := newMemory()
@@ -28,9 +29,21 @@ func TestNoSecretIsLeft(t *testing.T) {
 				secrets = append(secrets, secret[idChars+1:])
 				fmt.Fprintf(&said, "%+v %v\n", c, s.Revoke(t.Context(), kind, secret[1:]))
 				_, err := s.Authenticate(kind, changeAt(secret, 30))
-				fmt.Fprintf(&said, "%v\n", err)
+				fmt.Fprintln(&said, err)
 			}
 		}
+		passwords := []string{oak, "wrong horse", "tiny", "café crème and more", strings.Repeat("endless", 40)}
+		for _, password := range passwords {
+			fmt.Fprintln(&said, s.SetPassword(t.Context(), "john.doe", password))
+			for _, user := range []UserID{"john.doe", "nobody", "no body"} {
+				for range 7 {
+					_, p, err := s.SignIn(t.Context(), user, password, nearby)
+					fmt.Fprintln(&said, p, err)
+				}
+			}
+		}
+		_, _, err := s.SignIn(t.Context(), UserID("x\u202e\n{\"level\":\"error\"}"+strings.Repeat("y", 100_000)), oak, nearby)
+		fmt.Fprintln(&said, err)
 		pass(2 * time.Minute)
 		m.failWith(errors.New("no"))
 		s.SetDirectory(parse(t, staffWithoutJohn))
@@ -41,8 +54,18 @@ func TestNoSecretIsLeft(t *testing.T) {
 		if hits := planted(said.String(), secrets); hits != 0 {
 			t.Errorf("%d secrets: got %d hits, want none", len(secrets), hits)
 		}
-		if !strings.Contains(log.String(), "credential created") {
-			t.Errorf("the log has no creation: it was not looked at")
+		for _, password := range passwords {
+			if strings.Contains(said.String(), password) || strings.Contains(said.String(), fmt.Sprintf("%q", password)) {
+				t.Errorf("the password %q is in what was written", password)
+			}
+		}
+		for _, want := range []string{"credential created", "signed in", "sign-in failed", "password set", "sign-in not looked at", `"address":"192.0.2.7"`, `"user":"nobody"`} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("the log has no %q", want)
+			}
+		}
+		if strings.ContainsAny(log.String(), "\u202e") || said.Len() > 100_000 {
+			t.Errorf("a name is in the log as it came: %.300q", log.String())
 		}
 		// The control: a secret that is there is found, in every form.
 		for _, form := range forms(secrets[7]) {

@@ -38,8 +38,8 @@ type Options struct {
 	// FlushEvery is the time between two writes of last uses. Zero is 1 min.
 	FlushEvery time.Duration
 	// RetainEnded is how long an expired or revoked credential stays in the
-	// lists before it is removed. Zero is 7 d. Of a user's sessions only the
-	// last 20 that ended stay, and in a full table none need to.
+	// lists before it is removed. Zero is 7 d. Of a user's sessions only the last 20
+	// that ended stay. In a full table the oldest leave sooner.
 	RetainEnded time.Duration
 	// CredentialsMax bounds the table, ended credentials included; those give way
 	// to new ones. Zero is 200,000, which is about 40 MB.
@@ -117,13 +117,13 @@ func (o *Options) validate() error {
 		}
 	}
 	if !o.PasswordCost.valid() {
-		return fmt.Errorf("option PasswordCost is %+v, which argon2 does not take, or nobody can wait for", o.PasswordCost)
+		return fmt.Errorf("option PasswordCost is %+v, which is outside the bounds of argon2 or of what a sign-in can wait for", o.PasswordCost)
 	}
 	return nil
 }
 
-// Service holds all credentials and the present directory. Its methods may be
-// called by any number of goroutines.
+// Service holds all credentials and the present directory. Its methods are safe for
+// concurrent use.
 type Service struct {
 	options Options
 	idle    int64 // SessionIdle in milliseconds
@@ -134,8 +134,12 @@ type Service struct {
 	// entries has every known credential by id. The writer and the
 	// confirmations of its appends change it; Authenticate only reads.
 	entries *xsync.Map[string, *entry]
-	// accounts has everybody with a password, or about to get one. Nobody
-	// leaves it: it has at most one entry for each user there ever was.
+	// ending has the credentials that were revoked, until a row that says so is
+	// durable, by id. The writer adds them and writes them again; confirmations take
+	// them out.
+	ending *xsync.Map[string, *entry]
+	// accounts has every user with a password, or about to get one. No entry is ever
+	// removed: there is at most one for each user there ever was.
 	accounts *xsync.Map[UserID, *account]
 	hasher   *hasher
 	attempts *attempts
@@ -168,7 +172,7 @@ type Metrics struct {
 	// others had ended.
 	Full uint64
 	// WriteFailed counts writes in the background that the store did not
-	// confirm. Last uses among them may be lost.
+	// confirm. Last uses among them may be lost; ends are written again.
 	WriteFailed uint64
 	// SignIns counts those that succeeded, SignInsFailed those with a wrong user
 	// or password, and SignInsRefused those that came too soon after failures
@@ -198,6 +202,7 @@ func start(o Options, l ledger) (*Service, error) {
 		idle:     o.SessionIdle.Milliseconds(),
 		ledger:   l,
 		entries:  xsync.NewMap[string, *entry](),
+		ending:   xsync.NewMap[string, *entry](),
 		accounts: xsync.NewMap[UserID, *account](),
 		hasher:   newHasher(o.PasswordCost, o.HashesMax, o.HashesWaitingMax),
 		attempts: newAttempts(o.AttemptsMax),
@@ -243,8 +248,8 @@ func (s *Service) load() error {
 	return nil
 }
 
-// Stop writes the last uses, waits until they are durable or ctx ends, and ends
-// the writer. Authenticate goes on working; every writing call answers ErrUnavailable.
+// Stop writes the last uses and the ends that are not durable yet, waits until they are
+// durable or ctx ends, and ends the writer. Authenticate goes on working; every writing call answers ErrUnavailable.
 // It can be called again.
 func (s *Service) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() { close(s.stopping) })
@@ -273,11 +278,11 @@ func (s *Service) Directory() *Directory { return s.directory.Load() }
 // Authenticate returns the principal of a credential of one of the given kinds,
 // or failure.ErrUnauthorized. It neither blocks nor allocates, but for the first
 // look at a session with roles of its own. The principal is shared: it must not
-// be changed.
+// be changed. Session|Ending takes more than Session; see Ending.
 func (s *Service) Authenticate(kind Kind, credential string) (*Principal, error) {
 	id, secret, ok := split(credential)
 	if !ok {
-		// Whoever sends this knows that it is malformed: nothing to hide.
+		// The sender knows that this is malformed: there is nothing to hide.
 		s.refused.Add(1)
 		return nil, failure.ErrUnauthorized
 	}
@@ -288,7 +293,7 @@ func (s *Service) Authenticate(kind Kind, credential string) (*Principal, error)
 	now := s.options.Clock().UnixMilli()
 	// NB: the comparison comes first, so that its time does not tell an ended
 	// credential from an unknown one.
-	if !e.matches(secret) || e.kind&kind == 0 || !e.usable(now, s.idle) {
+	if !e.matches(secret) || e.kind&kind == 0 || !e.usable(now, s.idle) && !(kind&Ending != 0 && s.isEnding(e)) {
 		s.refused.Add(1)
 		return nil, failure.ErrUnauthorized
 	}
@@ -301,9 +306,15 @@ func (s *Service) Authenticate(kind Kind, credential string) (*Principal, error)
 	return p, nil
 }
 
+// isEnding reports whether the credential was revoked, and that is not durable yet.
+func (s *Service) isEnding(e *entry) bool {
+	_, ending := s.ending.Load(e.id)
+	return ending
+}
+
 // CreateToken makes a token and returns its secret text, which exists nowhere
-// else, once its row is durable. When ctx ends first the outcome is unknown: a
-// token that nobody has the secret of may show up in the list. Errors:
+// else, once its row is durable. When ctx ends first the outcome is unknown: the list
+// may show a token whose secret nobody has. Errors:
 // ErrNotFound, ErrInvalid, ErrBusy, ErrUnavailable, those of the store.
 func (s *Service) CreateToken(ctx context.Context, c CreateCredential) (string, Credential, error) {
 	return s.issue(ctx, Token, c)
@@ -342,7 +353,7 @@ func (s *Service) drawEntry(kind Kind, c CreateCredential) (*entry, string, erro
 	}
 	if kind == Session {
 		if c.Expires > s.options.SessionMax {
-			return nil, "", failure.Refuse(failure.ErrInvalid, "a session ends after %v in any case: ask for no longer, or change session-max", s.options.SessionMax)
+			return nil, "", failure.Refuse(failure.ErrInvalid, "a session ends after %g hours in any case: ask for no longer, or change the setting sessionMax", s.options.SessionMax.Hours())
 		}
 		c.Expires = cmp.Or(c.Expires, s.options.SessionMax)
 	}
@@ -358,9 +369,11 @@ func (s *Service) drawEntry(kind Kind, c CreateCredential) (*entry, string, erro
 }
 
 // Revoke ends a credential: it is refused at once, and for good when Revoke has
-// returned nil. Of a whole credential only the id counts; its secret is not
-// looked at and not repeated. Revoking one that has ended already is no error.
-// Errors: ErrNotFound, ErrUnavailable, those of the store.
+// returned nil. id may be a whole credential; its secret is neither checked nor
+// repeated. Revoking one that has ended already is no error.
+// Errors: ErrNotFound; ErrUnavailable after Stop; ErrOutcomeUnknown when the store
+// does not confirm it: the credential is refused and the writer tries again, but a
+// crash before that brings it back. Another Revoke waits for the store again.
 func (s *Service) Revoke(ctx context.Context, kind Kind, id string) error {
 	id, _, _ = strings.Cut(id, ".")
 	if len(id) != idChars {

@@ -22,28 +22,42 @@ import (
 //
 // It blocks for the time of a hash, and for those in front of it.
 func (s *Service) SignIn(ctx context.Context, user UserID, password string, address netip.Addr) (string, *Principal, error) {
-	normal, possible := normalPassword(password)
-	if !possible || !statemachine.IsIdentifier(string(user)) {
-		return "", nil, failure.In("sign in", "", s.turnAway(user, address))
+	secret, p, err := s.signIn(ctx, user, password, address)
+	return secret, p, failure.In("sign in", subjectOf(user), err)
+}
+
+// subjectOf is the user as errors name one: not at all when the name is impossible,
+// because then it is whatever somebody typed.
+func subjectOf(user UserID) string {
+	if !statemachine.IsIdentifier(string(user)) {
+		return ""
 	}
+	return strconv.Quote(string(user))
+}
+
+func (s *Service) signIn(ctx context.Context, user UserID, password string, address netip.Addr) (string, *Principal, error) {
 	try, err := s.begin(user, address)
 	if err != nil {
-		return "", nil, failure.In("sign in", strconv.Quote(string(user)), err)
+		return "", nil, err
+	}
+	normal, possible := normalPassword(password)
+	if !possible || !statemachine.IsIdentifier(string(user)) {
+		// The sender knows that nobody can have this name or this password: there is
+		// nothing to hide, and no hash to compute. It counts like any failure.
+		return "", nil, s.signInFailed(user, address)
 	}
 	known, right, err := s.verify(ctx, try.holder(), user, normal)
-	if err != nil {
-		try.abandoned()
-		return "", nil, failure.In("sign in", strconv.Quote(string(user)), err)
+	if err == nil && !right {
+		return "", nil, s.signInFailed(user, address)
 	}
-	if !right {
-		s.signInFailed(user, address)
-		return "", nil, failure.In("sign in", strconv.Quote(string(user)), failure.ErrUnauthorized)
+	var secret string
+	var p *Principal
+	if err == nil {
+		secret, p, err = s.openSession(ctx, opening{user: user, proof: known, how: "signed in", address: address})
 	}
-	secret, p, err := s.openSession(ctx, opening{user: user, proof: known, how: "signed in", address: address})
 	switch {
 	case errors.Is(err, failure.ErrUnauthorized):
-		s.signInFailed(user, address)
-		return "", nil, err
+		return "", nil, s.signInFailed(user, address)
 	case err != nil:
 		try.abandoned()
 		return "", nil, err
@@ -66,19 +80,8 @@ func (s *Service) begin(user UserID, address netip.Addr) (*attempt, error) {
 	return try, err
 }
 
-// turnAway answers a sign-in with a name or a password that cannot be. Whoever
-// sends this knows that it can be nobody's: there is nothing to hide, and no hash
-// to compute. It counts as any failure does.
-func (s *Service) turnAway(user UserID, address netip.Addr) error {
-	if _, err := s.begin(user, address); err != nil {
-		return err
-	}
-	s.signInFailed(user, address)
-	return failure.ErrUnauthorized
-}
-
-// verify looks whether the password is the user's, and returns which one that
-// is. It costs a hash in any case.
+// verify compares the password with the user's, and returns the one that it compared
+// with. It always computes one hash.
 func (s *Service) verify(ctx context.Context, holder hashHolder, user UserID, normal string) (*proof, bool, error) {
 	want, known := s.hasher.unknown, new(proof)
 	if a, ok := s.accounts.Load(user); ok && s.directory.Load().Principal(user) != nil {
@@ -97,37 +100,39 @@ const sessionRolesMax = 32
 type Vouched struct {
 	User UserID
 	// Roles are those that the provider gives, at most 32. The session has them
-	// beside the roles of identity.yaml, as long as identity.yaml says what they
-	// are.
+	// beside the user's own roles, as far as identity.yaml knows them.
 	Roles []RoleID
 	// Address is where the request comes from; zero when it is unknown.
 	Address netip.Addr
 }
 
-// SignInVouched makes a session without a password, for somebody whose identity
-// the caller has made sure of; otherwise it is as SignIn. Errors:
-// failure.ErrUnauthorized when identity.yaml does not name the user or names the user as
-// disabled; ErrInvalid for too many roles, ErrBusy, ErrUnavailable, those of the
+// SignInVouched makes a session without a password, for a user whom the caller has
+// recognised; otherwise it is like SignIn. Errors: failure.ErrUnauthorized when
+// identity.yaml does not name the user or names the user as disabled; ErrInvalid for
+// too many roles, ErrBusy, ErrUnavailable, those of the
 // store and of ctx.
 func (s *Service) SignInVouched(ctx context.Context, v Vouched) (string, *Principal, error) {
+	secret, p, err := s.signInVouched(ctx, v)
+	if errors.Is(err, failure.ErrUnauthorized) {
+		err = s.signInFailed(v.User, v.Address)
+	}
+	return secret, p, failure.In("sign in", subjectOf(v.User), err)
+}
+
+func (s *Service) signInVouched(ctx context.Context, v Vouched) (string, *Principal, error) {
 	if s.directory.Load().Principal(v.User) == nil {
-		s.signInFailed(v.User, v.Address)
-		return "", nil, failure.In("sign in", "", failure.ErrUnauthorized)
+		return "", nil, failure.ErrUnauthorized
 	}
 	roles := slices.Clone(v.Roles)
 	slices.Sort(roles)
 	roles = slices.Compact(roles)
 	if len(roles) > sessionRolesMax || slices.ContainsFunc(roles, func(r RoleID) bool { return !statemachine.IsIdentifier(string(r)) }) {
-		return "", nil, failure.In("sign in", strconv.Quote(string(v.User)), failure.Refuse(failure.ErrInvalid, "these roles are too many or cannot be"))
+		return "", nil, failure.Refuse(failure.ErrInvalid, "the roles are too many or too long")
 	}
-	secret, p, err := s.openSession(ctx, opening{user: v.User, roles: roles, how: "signed in by the provider", address: v.Address})
-	if errors.Is(err, failure.ErrUnauthorized) {
-		s.signInFailed(v.User, v.Address)
-	}
-	return secret, p, err
+	return s.openSession(ctx, opening{user: v.User, roles: roles, how: "signed in by the provider", address: v.Address})
 }
 
-// opening is a session that is to be made.
+// opening asks for a session.
 type opening struct {
 	user    UserID
 	roles   []RoleID
@@ -136,7 +141,7 @@ type opening struct {
 	address netip.Addr
 }
 
-// openSession makes the session of somebody who has shown who that is.
+// openSession makes the session of a user who was recognised.
 func (s *Service) openSession(ctx context.Context, o opening) (string, *Principal, error) {
 	note := o.how
 	if o.address.IsValid() {
@@ -155,7 +160,7 @@ func (s *Service) openSession(ctx context.Context, o opening) (string, *Principa
 		err = failure.ErrUnauthorized
 	}
 	if err != nil {
-		return "", nil, failure.In("sign in", strconv.Quote(string(o.user)), err)
+		return "", nil, err
 	}
 	s.signIns.Add(1)
 	line := s.options.Log.Info().Str("user", string(o.user)).Str("credential", e.id).Stringer("address", o.address)
@@ -166,15 +171,16 @@ func (s *Service) openSession(ctx context.Context, o opening) (string, *Principa
 	return e.id + "." + secret, p, nil
 }
 
-// signInFailed counts and logs. The name is whatever somebody typed; one that
-// cannot be tells an operator nothing.
-func (s *Service) signInFailed(user UserID, address netip.Addr) {
+// signInFailed counts and logs a failure, and returns failure.ErrUnauthorized. An
+// impossible name is logged at debug only: it tells an operator nothing.
+func (s *Service) signInFailed(user UserID, address netip.Addr) error {
 	s.signInsFailed.Add(1)
 	line := s.options.Log.Info()
 	if !statemachine.IsIdentifier(string(user)) {
 		line = s.options.Log.Debug()
 	}
 	line.Str("user", loggedName(user)).Stringer("address", address).Msg("sign-in failed")
+	return failure.ErrUnauthorized
 }
 
 const loggedNameMax = 64
@@ -194,9 +200,9 @@ func loggedName(user UserID) string {
 
 // SignOut ends the session of a whole secret text. It is refused at once, and for
 // good when SignOut has returned nil. Errors: failure.ErrUnauthorized when it is not a
-// session that works, ErrUnavailable, those of the store.
+// session that works, or one whose end is not durable yet; those of Revoke.
 func (s *Service) SignOut(ctx context.Context, session string) error {
-	if _, err := s.Authenticate(Session, session); err != nil {
+	if _, err := s.Authenticate(Session|Ending, session); err != nil {
 		return failure.In("sign out", "", err)
 	}
 	return s.Revoke(ctx, Session, session)
@@ -207,7 +213,7 @@ func (s *Service) SignOut(ctx context.Context, session string) error {
 // stay. A password may have 8 to 256 characters of any kind but control
 // characters, and must not be one of those that everybody tries first (NIST SP
 // 800-63B). Errors: ErrNotFound, ErrInvalid, ErrBusy, ErrUnavailable, those of the
-// store and of ctx. After one of the last two, sessions may have ended and the
+// store and of ctx. After one of the last two, the sessions may have ended, and the
 // password may be the new one; setting it again makes both sure.
 func (s *Service) SetPassword(ctx context.Context, user UserID, password string) error {
 	p, err := s.newPassword(ctx, user, password)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"troupe/actors/failure"
 	"troupe/persistence"
@@ -75,9 +77,141 @@ func TestRestartsOnTheStore(t *testing.T) {
 		}
 		signedIn(t, s, "john.doe", oak)
 		stop(t, s)
+		accepts(t, s, Token, token, "john.doe")
 		turnedAway(t, s, "john.doe", oak, failure.ErrUnavailable)
-		if err := s.SetPassword(t.Context(), "john.doe", oak); !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("SetPassword after Stop: got %v, want ErrUnavailable", err)
+		_, _, created := s.CreateToken(t.Context(), CreateCredential{User: "john.doe"})
+		for call, err := range map[string]error{
+			"CreateToken": created, "Revoke": s.Revoke(t.Context(), Token, token), "SetPassword": s.SetPassword(t.Context(), "john.doe", oak),
+		} {
+			if !errors.Is(err, failure.ErrUnavailable) {
+				t.Errorf("%s after Stop: got %v, want ErrUnavailable", call, err)
+			}
 		}
 	})
+}
+
+// TestEndsOutliveAFullDisk ends a session while the disk is full: it is refused at once,
+// and for good when there is room again and a minute has passed, or the service stops.
+func TestEndsOutliveAFullDisk(t *testing.T) {
+	revoke := func(t *testing.T, s *Service, session string) error { return s.Revoke(t.Context(), Session, session) }
+	signOut := func(t *testing.T, s *Service, session string) error { return s.SignOut(t.Context(), session) }
+	for name, c := range map[string]struct {
+		end  func(t *testing.T, s *Service, session string) error
+		want error
+	}{
+		"signing out":  {signOut, failure.ErrOutcomeUnknown},
+		"a revocation": {revoke, failure.ErrOutcomeUnknown},
+		"a revocation after signing out": {func(t *testing.T, s *Service, session string) error {
+			return errors.Join(signOut(t, s, session), revoke(t, s, session))
+		}, failure.ErrOutcomeUnknown},
+		"a new password": {func(t *testing.T, s *Service, _ string) error {
+			return s.SetPassword(t.Context(), "john.doe", oak)
+		}, persistence.ErrDiskFull},
+		"one session too many": {func(t *testing.T, s *Service, _ string) error {
+			_, _, err := s.CreateSession(t.Context(), CreateCredential{User: "john.doe"})
+			return err
+		}, persistence.ErrDiskFull},
+		"a user who is disabled for a while": {func(t *testing.T, s *Service, _ string) error {
+			for _, text := range []string{staffJohnDisabled, staff} {
+				s.SetDirectory(parse(t, text))
+				synctest.Wait()
+			}
+			return nil
+		}, nil},
+	} {
+		for last, settle := range map[string]func(t *testing.T, s *Service, session string){
+			"time": func(*testing.T, *Service, string) { pass(time.Minute) },
+			"Stop": func(t *testing.T, s *Service, _ string) { stop(t, s) },
+			"signing out again": func(t *testing.T, s *Service, session string) {
+				for _, want := range []error{nil, failure.ErrUnauthorized} {
+					if err := signOut(t, s, session); !errors.Is(err, want) {
+						t.Errorf("SignOut: got %v, want %v", err, want)
+					}
+				}
+			},
+		} {
+			t.Run(name+", "+last, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					disk := storetest.NewDisk()
+					s, store := openOn(t, disk)
+					session, _ := issued(t, s, Session, "john.doe", 0)
+					disk.SetFree(0)
+					storetest.AwaitAccepting(t, store, false)
+					if err := c.end(t, s, session); !errors.Is(err, c.want) {
+						t.Errorf("got %v, want %v", err, c.want)
+					}
+					refuses(t, s, Session, session)
+					pass(5 * time.Minute) // the writer goes on trying
+					disk.SetFree(1 << 40)
+					storetest.AwaitAccepting(t, store, true)
+					settle(t, s, session)
+					after, _ := openOn(t, disk.AfterCrash())
+					refuses(t, after, Session, session)
+					if s.ending.Size() != 0 {
+						t.Errorf("%d ends are still remembered, want none", s.ending.Size())
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestEndBeforeTheCreation ends a session whose creation the store then does not
+// confirm. Of one that it has refused there is nothing to end; one that may be durable
+// all the same ends for good.
+func TestEndBeforeTheCreation(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, s *Service){
+		"a user who is disabled": func(t *testing.T, s *Service) { s.SetDirectory(parse(t, staffJohnDisabled)) },
+		"one session too many": func(t *testing.T, s *Service) {
+			go func() {
+				if _, _, err := s.CreateSession(t.Context(), CreateCredential{User: "john.doe"}); err == nil {
+					t.Error("a session was given out that is not stored")
+				}
+			}()
+		},
+	} {
+		for answer, rows := range map[error]int{persistence.ErrDiskFull: 0, persistence.ErrOutcomeUnknown: 1} {
+			t.Run(name+", "+answer.Error(), func(t *testing.T) {
+				m := newMemory()
+				inBubble(t, m, Options{SessionsPerUserMax: 1}, func(t *testing.T, s *Service) {
+					m.failWith(answer)
+					m.holdBack()
+					created := make(chan error)
+					go func() {
+						_, _, err := s.CreateSession(t.Context(), CreateCredential{User: "john.doe"})
+						created <- err
+					}()
+					synctest.Wait()
+					end(t, s)
+					synctest.Wait()
+					m.confirm()
+					if err := <-created; !errors.Is(err, answer) {
+						t.Errorf("CreateSession: got %v, want %v", err, answer)
+					}
+					m.failWith(nil)
+					pass(time.Minute)
+					live, ended := count(open(t, m.crash(0), Options{}), "john.doe")
+					if live != 0 || ended != rows || s.ending.Size() != 0 {
+						t.Errorf("got %d sessions, %d that ended and %d ends that are remembered, want none, %d and none",
+							live, ended, s.ending.Size(), rows)
+					}
+				})
+			})
+		}
+	}
+}
+
+// openOn starts a service on a disk. A user may have one session.
+func openOn(t *testing.T, disk *storetest.Disk) (*Service, *persistence.Store) {
+	t.Helper()
+	store, err := disk.Open(persistence.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return open(t, storeLedger{store}, Options{SessionsPerUserMax: 1}), store
 }

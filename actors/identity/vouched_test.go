@@ -41,6 +41,8 @@ func hasRoles(t *testing.T, s *Service, session string, roles, privileges string
 func TestVouchedRoles(t *testing.T) {
 	s := open(t, newMemory(), Options{})
 	const own, both = "mod-form mod-form-portal", "mod-form mod-form-portal mod-workflows"
+	hers, _ := issued(t, s, Session, "mary.major", 0)
+	hasRoles(t, s, hers, "boss clerk", "mod-admin mod-form mod-form-portal mod-workflows")
 	plain := vouchedIn(t, s, "john.doe")
 	boss := vouchedIn(t, s, "john.doe", "boss", "clerk", "boss")
 	strange := vouchedIn(t, s, "john.doe", "gone")
@@ -65,8 +67,9 @@ func TestVouchedRoles(t *testing.T) {
 	hasRoles(t, s, strange, "clerk gone", own)
 	s.SetDirectory(parse(t, staffJohnDisabled))
 	refuses(t, s, Session, boss)
-	if list := s.Credentials(Session); list[0].Note != "signed in by the provider from 192.0.2.7" {
-		t.Errorf("note: got %q", list[0].Note)
+	hasRoles(t, s, hers, "", "")
+	if e, _ := s.entries.Load(boss[:idChars]); e.note != "signed in by the provider from 192.0.2.7" {
+		t.Errorf("note: got %q", e.note)
 	}
 }
 

@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -26,6 +27,7 @@ type row struct {
 	kind  Kind
 	id    string
 	value []byte // nil: delete
+	ends  bool   // the row says that the credential has ended
 }
 
 // rowsMax bounds one append of the background writes.
@@ -54,33 +56,36 @@ func (s *Service) submit(ctx context.Context, c change) error {
 	}
 	select {
 	case err := <-c.done:
-		if errors.Is(err, persistence.ErrOutcomeUnknown) {
-			return &failure.Error{
-				Kind: failure.ErrOutcomeUnknown, Reason: "the outcome is unknown; it is safe to repeat the request", Cause: err,
-			}
+		reason := "the outcome is unknown"
+		switch {
+		case err != nil && c.revoke != "" && !errors.Is(err, errNoCredential): // it has ended all the same; see flush
+			reason = "it is refused, but that is not durable yet"
+		case !errors.Is(err, persistence.ErrOutcomeUnknown):
+			return err
 		}
-		return err
+		reason += "; it is safe to repeat the request"
+		return &failure.Error{Kind: failure.ErrOutcomeUnknown, Reason: reason, Cause: fmt.Errorf("%s: %w", reason, err)}
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// writer is the only goroutine that appends rows. So a row always holds all
-// that was decided before it: a last use that is being written can never bring
-// back a credential that was revoked meanwhile. It does not wait for the disk;
-// the store's confirmation tells whoever asked.
+// writer is the only goroutine that appends rows. So each row holds everything that
+// was decided before it: a last use that is being written never brings back a
+// credential that was revoked meanwhile. The writer does not wait for the disk; the
+// store's confirmation answers the caller.
 type writer struct {
 	*Service
 	// unconfirmed has the creations that are appended but not yet durable, by id.
 	// They are not in the table, but count for its limit and can be ended.
 	// Confirmations take them out, after they have put them into the table.
 	unconfirmed *xsync.Map[string, *entry]
-	// leaving has the entries whose removal is appended but not yet durable, by
-	// id. They are out of the table, but whoever ends them once more must not be
-	// told so before their rows are gone. Confirmations take them out.
+	// leaving has the entries whose removal is appended but not yet durable, by id.
+	// They are out of the table, but a revocation of one is acknowledged only when its
+	// row is gone. Confirmations take them out.
 	leaving *xsync.Map[string, *entry]
-	// sessions has those of each user, ended and unconfirmed ones included, and
-	// some that the store has not taken.
+	// sessions has those of each user, ended and unconfirmed ones included, and some
+	// that the store has refused.
 	sessions map[UserID][]*entry
 }
 
@@ -147,11 +152,14 @@ func (w *writer) apply(c change) {
 	w.append([]row{w.row(e)}, func(err error) { c.done <- err })
 }
 
-// append hands rows to the ledger. Entries whose removal is among them have left
-// once it is durable.
+// append hands rows to the ledger. Once they are durable, entries whose removal is
+// among them have left, and those whose end is among them have ended for good.
 func (w *writer) append(rows []row, done func(error)) {
 	w.ledger.append(rows, func(err error) {
 		for _, r := range rows {
+			if err == nil && r.ends {
+				w.ending.Delete(r.id)
+			}
 			if err == nil && r.value == nil {
 				w.leaving.Delete(r.id)
 			}
@@ -183,23 +191,28 @@ func (w *writer) create(e *entry, known *proof, done chan<- error) {
 		if err == nil {
 			w.entries.Store(e.id, e)
 		}
+		e.refused.Store(err != nil && !errors.Is(err, persistence.ErrOutcomeUnknown))
 		w.unconfirmed.Delete(e.id)
 		done <- err
 	})
 }
 
-// revoke makes Authenticate refuse the entry from now on.
+// revoke makes Authenticate refuse the entry from now on. The caller appends its row;
+// flush does it again until the store has taken one.
 func (w *writer) revoke(e *entry) {
-	e.revoked.CompareAndSwap(0, w.options.Clock().UnixMilli())
+	if e.revoked.Load() == 0 {
+		w.ending.Store(e.id, e) // NB: first, so that SignOut never takes it for one that has ended for good
+		e.revoked.Store(w.options.Clock().UnixMilli())
+	}
 }
 
 // row is the newest row of an entry; of one that is removed it is the removal.
 func (w *writer) row(e *entry) row {
 	if e.removed {
-		return row{kind: e.kind, id: e.id}
+		return row{kind: e.kind, id: e.id, ends: true}
 	}
 	e.stored = e.lastUsed.Load()
-	return row{e.kind, e.id, appendRow(nil, e, e.stored)}
+	return row{kind: e.kind, id: e.id, value: appendRow(nil, e, e.stored), ends: e.revoked.Load() != 0}
 }
 
 // endSessions revokes the sessions that are chosen and returns their rows, which
@@ -233,10 +246,21 @@ func (w *writer) endSessionsOfLeavers() {
 	w.write("end sessions", rows, nil)
 }
 
-// flush writes the last uses that are newer than the rows. durable, if not nil,
-// is closed when the store has confirmed them, or has said that it cannot.
+// flush writes the ends that are not durable yet and the last uses that are newer than
+// the rows. durable, if not nil, is closed when the store has confirmed them, or has
+// said that it cannot.
 func (w *writer) flush(durable chan<- struct{}) {
 	var rows []row
+	w.ending.Range(func(id string, e *entry) bool {
+		if e.refused.Load() { // it was ended while it was being made: there is nothing to end
+			w.ending.Delete(id)
+		} else {
+			rows = append(rows, w.row(e))
+		}
+		return true
+	})
+	w.write("end credentials", rows, nil)
+	rows = nil
 	w.entries.Range(func(_ string, e *entry) bool {
 		if e.lastUsed.Load() > e.stored {
 			rows = append(rows, w.row(e))
@@ -246,9 +270,9 @@ func (w *writer) flush(durable chan<- struct{}) {
 	w.write("store last uses", rows, durable)
 }
 
-// write appends rows that nobody waits for, a bounded number at a time. What
-// the store does not confirm is logged and counted, no more: memory has it, and
-// a store that cannot write takes nothing else either.
+// write appends rows that nobody waits for, a bounded number at a time. A refusal of
+// the store is only logged and counted: flush and sweep write ends and removals again,
+// and a last use that is lost costs a minute.
 func (w *writer) write(what string, rows []row, durable chan<- struct{}) {
 	for chunk := range slices.Chunk(rows, rowsMax) {
 		w.append(chunk, func(err error) {
