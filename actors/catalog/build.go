@@ -35,7 +35,7 @@ const (
 //
 // Filling goes over all instances of the workflow while they live on: each enters
 // itself. Those that are made meanwhile do so in their first commit, because commits
-// keep an index up from the moment that it is declared.
+// maintain an index from the moment that it is declared.
 func (c *Catalog) BuildIndexes(ctx context.Context, instances Instances) {
 	for {
 		var again <-chan time.Time

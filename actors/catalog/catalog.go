@@ -21,7 +21,7 @@ import (
 	"troupe/statemachine"
 )
 
-// Catalog knows every definition that was ever published. What is loaded once is
+// Catalog knows every definition that was ever published. What is published is
 // kept in the store by id and version, because instances stay on the version
 // that they were created with (statemachine/DEFINITION.md, "Versions").
 //
@@ -48,7 +48,7 @@ type Catalog struct {
 		indexes storedIndexes                // as the store has them
 	}
 
-	// indexes are what commits keep up (DESIGN.md, "Generations of indexes").
+	// indexes are what commits maintain (DESIGN.md, "Generations of indexes").
 	// Replaced, never changed.
 	indexes atomic.Pointer[Indexes]
 	// commits are those that may work with what was replaced.
@@ -65,13 +65,14 @@ type currentVersion struct {
 	// Definition is nil when what is stored cannot be read; Catalog.Version knows why.
 	*statemachine.Definition
 	version uint64
-	listed  bool // its file is in the present set: new instances can be made
+	listed  bool // its file is in the current set: new instances can be made
 	// pins counts the creates that are on their way with this content of this
 	// version, and is shared by all that have it. It becomes retired, for good, when
 	// other content takes the version.
 	pins *atomic.Int64
 }
 
+// retired is a value of pins below any that creates can bring it to.
 const retired = -1 << 40
 
 type versionKey struct {
@@ -85,7 +86,7 @@ type version struct {
 	err error
 }
 
-// listedSetting is the name under which the versions of the present set are
+// listedSetting is the name under which the versions of the current set are
 // kept, so that a restart with faulty files can go on with it.
 const listedSetting = "listed-workflows"
 
@@ -205,7 +206,7 @@ func CallerOf(p *identity.Principal) *statemachine.Caller {
 	return &statemachine.Caller{ID: string(p.ID), Roles: p.Roles, Privileges: p.Privileges}
 }
 
-// Len returns how many workflows can be created now.
+// Len returns how many workflows have a file in the current set.
 func (c *Catalog) Len() int {
 	n := 0
 	for _, o := range *c.current.Load() {

@@ -3,13 +3,15 @@
 //
 //	files ─► Publish ─► one commit ─► current versions ─► Pin, for a create
 //	                        │
-//	                        └─► a generation of indexes ─► commits keep them up
-//	                                     │                 queries read whole ones
+//	                        └─► a generation of indexes ─► commits maintain them
+//	                                     │                 queries read complete ones
 //	                                     └─► BuildIndexes fills and frees
 //
 // A set of files is taken whole or not at all. What an instance was created with stays
 // in the store and is read again with it; content is replaced under a version only
-// when no instance has it. Readers take no lock.
+// when no instance has it. Readers take no lock, except Pin: it waits for the Publish
+// that is under way when that is replacing the very version that Pin wants, or when
+// this version could not be read and is being published again.
 //
 // BuildIndexes is the body of a goroutine that its caller owns. Everything else is safe
 // for concurrent use as soon as Open has returned and AddBuiltin was called.

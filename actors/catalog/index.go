@@ -54,9 +54,9 @@ func (ix *Index) key(dst []byte, sh persistence.Shard, value []byte, id persiste
 	return persistence.IndexKey(dst, sh, ix.number, value, id)
 }
 
-// marks is the number of an index that nobody declares: its entries have the
-// number of an index for a value, and say that in their shard some instance has
-// several values in it.
+// marks is an index number that no declared index gets. An entry in it has the number
+// of an index as its value and says: in this shard, some instance has several values
+// in that index.
 const marks = 0
 
 // appendMark appends the key of the mark of an index.
@@ -278,7 +278,7 @@ func (c *Catalog) EndCommit(commit grace.Reader) { c.commits.Leave(commit) }
 // before.
 func (c *Catalog) AwaitCommits() { c.commits.Wait() }
 
-// Maintains says whether commits keep an index up. Within a commit: those that
+// Maintains says whether commits maintain an index. Within a commit: those that
 // drop it wait for the commit before they free anything.
 func (c *Catalog) Maintains(workflow string, ix *Index) bool {
 	return slices.Contains((*c.indexes.Load())[workflow], ix)

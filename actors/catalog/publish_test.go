@@ -21,9 +21,7 @@ import (
 // what is to be known of the indexes included.
 func TestARefusedPublicationChangesNothing(t *testing.T) {
 	c := openCatalog(t, openStore(t))
-	if err := c.Publish(c.sources(t, plain)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Publish(c.sources(t, plain)))
 	c.publishing.Lock()
 	rows := &c.publishing.indexes.Indexes // as another release could have written it
 	*rows = append(*rows, storedIndex{Number: 99, Workflow: "gone", Path: "states", State: building})
@@ -46,14 +44,10 @@ func TestARefusedPublicationChangesNothing(t *testing.T) {
 func TestAPinWhileAnUnreadableDefinitionIsPublishedAgain(t *testing.T) {
 	store := openStore(t)
 	c := openCatalog(t, store)
-	if err := c.Publish(c.sources(t, plain)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Publish(c.sources(t, plain)))
 	w := store.NewWrites(persistence.Meta)
 	w.Set(persistence.DefinitionKey(nil, "plain", 1), []byte("no definition"))
-	if err := store.Commit(w); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Commit(w))
 	c = openCatalog(t, store)
 	if _, err := c.Newest("plain"); !errors.Is(err, failure.ErrExecution) {
 		t.Fatalf("got %v, want ErrExecution", err)
@@ -85,12 +79,17 @@ func TestAPinWhileAnUnreadableDefinitionIsPublishedAgain(t *testing.T) {
 
 const plain = "id: plain\nversion: 1\nstateMachines: {m: {initial: a, states: {a: {on: {go: b}}, b: {type: final}}}}\n"
 
-func openStore(t *testing.T) *persistence.Store {
+func must(t *testing.T, err error) {
 	t.Helper()
-	store, err := persistence.Open(t.TempDir(), persistence.Options{Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func openStore(t *testing.T) *persistence.Store {
+	t.Helper()
+	store, err := persistence.Open(t.TempDir(), persistence.Options{Log: zerolog.Nop()})
+	must(t, err)
 	t.Cleanup(func() {
 		if err := store.Close(); err != nil {
 			t.Error(err)
@@ -102,13 +101,9 @@ func openStore(t *testing.T) *persistence.Store {
 func openCatalog(t *testing.T, store *persistence.Store) *Catalog {
 	t.Helper()
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := Open(store, parser, zerolog.Nop())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -117,9 +112,7 @@ func (c *Catalog) sources(t *testing.T, texts ...string) (set []Source) {
 	for i, text := range texts {
 		file := fmt.Sprintf("workflows/%d.yaml", i)
 		parsed, err := c.parser.Parse(statemachine.Source{File: file, Text: []byte(text)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		set = append(set, Source{File: file, Text: []byte(text), Parsed: parsed.Definition})
 	}
 	return set

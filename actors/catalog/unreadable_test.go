@@ -72,9 +72,7 @@ func TestPublishingAgainTellsWhenTheSetIsDurable(t *testing.T) {
 		storetest.AwaitAccepting(t, h.Store, true)
 		h.Publish(workflowtest.Leave, plain)
 		store, err := disk.AfterCrash().Open(persistence.Options{Log: zerolog.Nop()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h.Must(err)
 		if _, err := store.Load(persistence.DefinitionKey(nil, "plain", 1)); err != nil {
 			t.Errorf("the confirmed definition after a crash: %v", err)
 		}
@@ -110,15 +108,15 @@ func TestInstancesOfAnUnreadableDefinitionAreNotGone(t *testing.T) {
 	spoil(t, h, "go: b", "go: nowhere")
 	look := &workflow.LoadRequest{Caller: john, WorkflowID: "plain", InstanceID: id}
 	for name, err := range map[string]error{
-		"load":    second(h.Look(john, "plain", id)),
-		"send":    second(h.Try(john, "plain", id, "go", "", "")),
-		"create":  second(h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "plain"})),
-		"a retry": second(h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "plain", Retry: workflow.Retry{Key: "k"}})),
-		"query":   second(h.Query(t.Context(), &query.Request{Caller: john, WorkflowID: "plain"}, func([]byte) error { return nil })),
-		"events":  second(h.Events(t.Context(), look)),
-		"history": second(h.History(t.Context(), &workflow.HistoryRequest{Caller: john, WorkflowID: "plain", InstanceID: id, Limit: 1})),
+		"load":    workflowtest.Second(h.Look(john, "plain", id)),
+		"send":    workflowtest.Second(h.Try(john, "plain", id, "go", "", "")),
+		"create":  workflowtest.Second(h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "plain"})),
+		"a retry": workflowtest.Second(h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "plain", Retry: workflow.Retry{Key: "k"}})),
+		"query":   workflowtest.Second(h.Query(t.Context(), &query.Request{Caller: john, WorkflowID: "plain"}, func([]byte) error { return nil })),
+		"events":  workflowtest.Second(h.Events(t.Context(), look)),
+		"history": workflowtest.Second(h.History(t.Context(), &workflow.HistoryRequest{Caller: john, WorkflowID: "plain", InstanceID: id, Limit: 1})),
 		"watch":   h.Watch(t.Context(), &watch.Request{Caller: john, WorkflowID: "plain"}, func(watch.Event) error { return nil }),
-		"draft":   second(h.SaveDraft(t.Context(), &workflow.DraftRequest{FormRequest: workflow.FormRequest{Caller: john, WorkflowID: "plain", InstanceID: id}})),
+		"draft":   workflowtest.Second(h.SaveDraft(t.Context(), &workflow.DraftRequest{FormRequest: workflow.FormRequest{Caller: john, WorkflowID: "plain", InstanceID: id}})),
 	} {
 		if !errors.Is(err, failure.ErrExecution) {
 			t.Errorf("%s: got %v, want ErrExecution", name, err)
@@ -173,5 +171,3 @@ func TestAListGoesOnWithoutWhatCannotBeRead(t *testing.T) {
 		t.Errorf("got %v, %v, want %s alone", got, err, second)
 	}
 }
-
-func second[T any](_ T, err error) error { return err }

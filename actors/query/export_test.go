@@ -9,7 +9,10 @@ import (
 	"troupe/persistence"
 )
 
-// What tests outside of the package ask of its inside.
+// What tests outside the package ask of its inside.
+
+// Limits are where a plan or a page ends. Tests set them before they ask.
+func (s *Service) Limits() *limits { return &s.limits }
 
 // Slots are what queries or lists hold.
 type Slots struct{ *slots }

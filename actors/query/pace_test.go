@@ -51,7 +51,7 @@ func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 		"lists": {
 			func(h *harness) int { _, lists := h.Open(); return lists },
 			func(h *harness, who *identity.Principal, item func()) error {
-				return form.List(h.t.Context(), h.Service, form.Plain, who.ID, func(form.Listed) error { item(); return nil })
+				return form.List(h.t.Context(), h.Service, form.KindForm, who.ID, func(form.Listed) error { item(); return nil })
 			},
 			time.Minute, // people are not sent away for others' sake
 		},
@@ -62,10 +62,8 @@ func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 				h.Publish(workflowtest.Order)
 				h.Make(boss, "order", "")
 				for _, who := range []*identity.Principal{john, mary} {
-					made := &form.Form{Kind: form.Plain, TemplateID: "f", Name: "A form", By: string(who.ID), Role: "employee"}
-					if _, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: who, WorkflowID: "order", Form: made}); err != nil {
-						t.Fatal(err)
-					}
+					made := &form.Form{Kind: form.KindForm, TemplateID: "f", Name: "A form", By: string(who.ID), Role: "employee"}
+					h.Must(workflowtest.Second(h.Create(t.Context(), &workflow.CreateRequest{Caller: who, WorkflowID: "order", Form: made})))
 				}
 				u := &unread{release: make(chan struct{}), ended: make(chan error, 100)}
 				begun := time.Now()

@@ -23,20 +23,30 @@ const (
 	nodeIndex = "states.nodeId" // what explanations call the index of nodes
 )
 
-const (
-	// probeKeysMax is how many rows of an index the planner counts at most.
-	probeKeysMax = 1000
-	// recordCost is what reading a candidate by its id costs, in instances that
-	// a scan would read meanwhile.
-	recordCost = 4
-	// collectMax is the most ids that a query collects. Above it, and where
-	// reading all of them by their ids costs more than that, it scans.
-	collectMax = 250_000
-	// sortMax is the most candidates that are sorted in memory.
-	sortMax = 10_000
-	// mergeMax is the most cursors that a query opens at a time.
-	mergeMax = 128
-)
+// recordCost is what reading a candidate by its id costs, in instances that a scan
+// would read meanwhile.
+const recordCost = 4
+
+// limits are where a plan or a page ends. Tests make them small, and so do with few
+// instances.
+type limits struct {
+	// ProbeKeys is how many rows of an index the planner counts at most.
+	ProbeKeys int
+	// Collect is the most ids that a query collects. Above it, and where reading all
+	// of them by their ids costs more than that, it scans.
+	Collect int
+	// Sort is the most candidates that are sorted in memory.
+	Sort int
+	// Merge is the most cursors that a query opens at a time.
+	Merge int
+	// Peek is how many candidates a full page looks at to find out whether there is
+	// another one.
+	Peek int
+	// PageBytes ends a page early, so that it fits into memory.
+	PageBytes int
+}
+
+var usualLimits = limits{ProbeKeys: 1000, Collect: 250_000, Sort: 10_000, Merge: 128, Peek: 1000, PageBytes: 8 << 20}
 
 // access is how an index gives candidates.
 type access struct {
@@ -89,15 +99,16 @@ func (q *query) choose() (plan, error) {
 	if best == nil || best.keys*recordCost > total {
 		return plan{name: planScan}, nil
 	}
-	if q.sort == nil && best.keys > probeKeysMax && best.merges(q.service.o.Store.ShardCount()) {
+	l := &q.service.limits
+	if q.sort == nil && best.keys > int64(l.ProbeKeys) && q.merges(best) {
 		return plan{name: planIndex, by: best}, nil
 	}
-	most := collectMax
+	most := l.Collect
 	if q.sort != nil {
-		most = sortMax
+		most = l.Sort
 	}
 	// NB: keys may have been a guess.
-	ids, all, err := q.collect(best, min(most, max(probeKeysMax, int(total/recordCost))))
+	ids, all, err := q.collect(best, min(most, max(l.ProbeKeys, int(total/recordCost))))
 	if err != nil || !all {
 		return plan{name: planScan}, err
 	}
@@ -106,22 +117,23 @@ func (q *query) choose() (plan, error) {
 
 // cheapest returns the access with the fewest rows; nil when there is none.
 func (q *query) cheapest(accesses []access, total int64) (best *access, err error) {
+	enough := int64(q.service.limits.ProbeKeys)
 	for i := range accesses {
 		a := &accesses[i]
-		if err := q.probe(a, probeKeysMax); err != nil {
+		if err := q.probe(a, enough); err != nil {
 			return nil, err
 		}
 		if best == nil || a.keys < best.keys {
 			best = a
 		}
 	}
-	shards := q.service.o.Store.ShardCount()
+	shards := int64(q.service.o.Store.ShardCount())
 	for i := range accesses {
 		a := &accesses[i]
 		// Where none has few, it matters how many they have, unless a page ends
 		// it soon.
-		if best.atLeast && (q.req.Limit == 0 || q.req.Count || !a.merges(shards)) {
-			if err := q.probe(a, max(probeKeysMax, total/int64(shards)/recordCost+1)); err != nil {
+		if best.atLeast && (q.req.Limit == 0 || q.req.Count || !q.merges(a)) {
+			if err := q.probe(a, max(enough, total/shards/recordCost+1)); err != nil {
 				return nil, err
 			}
 		}
@@ -220,7 +232,7 @@ func (q *query) machinesIn(node string) (machines []string, err error) {
 // probe counts an access's rows, at most so many. Where they are many it is an
 // estimate.
 func (q *query) probe(a *access, most int64) error {
-	e, err := q.snapshot.Estimate(probeKeysMax, most, a.ranges...)
+	e, err := q.snapshot.Estimate(int64(q.service.limits.ProbeKeys), most, a.ranges...)
 	if err != nil {
 		return failure.OfStore(err)
 	}
@@ -230,8 +242,8 @@ func (q *query) probe(a *access, most int64) error {
 }
 
 // merges says whether the access can be read in the order of ids.
-func (a *access) merges(shards int) bool {
-	return a.points && len(a.ranges)*shards <= mergeMax
+func (q *query) merges(a *access) bool {
+	return a.points && len(a.ranges)*q.service.o.Store.ShardCount() <= q.service.limits.Merge
 }
 
 // open starts the plan in the order of ids, behind a position.

@@ -22,11 +22,6 @@ const (
 	// and checkBytes how much it reads.
 	checkEvery = 256
 	checkBytes = 64 << 10
-	// pageBytesMax ends a page early, so that it fits into memory.
-	pageBytesMax = 8 << 20
-	// peekMax is how many candidates a full page looks at to find out whether
-	// there is another one.
-	peekMax = 1000
 	// limitMax is the largest page.
 	limitMax = 1000
 )
@@ -146,7 +141,7 @@ func (f *extraFields) parse(names []string, manages bool) error {
 		case name == "svcPrivate" && manages:
 			f.private = true
 		default:
-			return failure.Refuse(failure.ErrInvalid, "%s is no field that can be added", data.Quote(name))
+			return failure.Refuse(failure.ErrInvalid, "%s is not a field that can be added", data.Quote(name))
 		}
 	}
 	return nil
@@ -375,7 +370,7 @@ func (q *query) page(it iterator) error {
 		if err != nil || !ok {
 			return err
 		}
-		full := shown == q.req.Limit || size >= pageBytesMax
+		full := shown == q.req.Limit || size >= q.service.limits.PageBytes
 		show, err := q.evaluate(&c)
 		if err != nil {
 			return err
@@ -396,7 +391,7 @@ func (q *query) page(it iterator) error {
 			last = position{id: c.id, value: bytes.Clone(c.value)} // NB: a cursor tells nothing of what was not shown
 		}
 		if full {
-			if peeked++; peeked == peekMax {
+			if peeked++; peeked == q.service.limits.Peek {
 				q.end.Next = q.list.Cursor(last.append(nil))
 				return nil
 			}

@@ -34,7 +34,8 @@ type End struct {
 
 // Explain says how a query found its instances.
 type Explain struct {
-	// Index is the path whose index gave the candidates; nil for a scan.
+	// Index is the path whose index gave the candidates; nil for the plans "ids" and
+	// "scan".
 	Index *string
 	// Plan is "ids", "index", "sorted index" or "scan".
 	Plan string

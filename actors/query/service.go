@@ -34,6 +34,7 @@ type Options struct {
 // Service runs queries and lists. Its methods are safe for concurrent use.
 type Service struct {
 	o       Options
+	limits  limits
 	queries *readers // and filters of watches that take long
 	lists   *readers
 	// stopped ends when Stop ends the queries and lists.
@@ -45,7 +46,10 @@ type Service struct {
 
 // New returns a service. Stop ends it.
 func New(o Options) *Service {
-	s := &Service{o: o, queries: newReaders(o.QueriesOpenMax, o.QueriesMax), lists: newReaders(o.ListsOpenMax, o.ListsMax)}
+	s := &Service{
+		o: o, limits: usualLimits,
+		queries: newReaders(o.QueriesOpenMax, o.QueriesMax), lists: newReaders(o.ListsOpenMax, o.ListsMax),
+	}
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	return s
 }
@@ -54,7 +58,7 @@ func New(o Options) *Service {
 // others. Those that Open counts go on until their callers return.
 func (s *Service) Stop() { s.stop() }
 
-// Open returns how many queries and lists hold slots. The store cannot be closed
+// Open returns how many slots queries and lists hold; one that works holds two. The store cannot be closed
 // before both are 0.
 func (s *Service) Open() (queries, lists int) { return s.queries.count(), s.lists.count() }
 

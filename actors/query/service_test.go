@@ -50,10 +50,8 @@ func TestCollecting(t *testing.T) {
 func TestAnAnswerThatWasReadHasEnded(t *testing.T) {
 	h := start(t, query.Options{QueriesMax: 1, ListsMax: 1})
 	h.Publish(workflowtest.Order)
-	made := &form.Form{Kind: form.Plain, TemplateID: "f", Name: "A form", By: string(john.ID), Role: "employee"}
-	if _, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "order", Form: made}); err != nil {
-		t.Fatal(err)
-	}
+	made := &form.Form{Kind: form.KindForm, TemplateID: "f", Name: "A form", By: string(john.ID), Role: "employee"}
+	h.Must(workflowtest.Second(h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "order", Form: made})))
 	read := 0
 	taken := func(lists bool) error {
 		read++
@@ -68,7 +66,7 @@ func TestAnAnswerThatWasReadHasEnded(t *testing.T) {
 	if _, err := h.Query(ctx, &query.Request{Caller: boss, WorkflowID: "order"}, func([]byte) error { return taken(false) }); err != nil {
 		t.Errorf("a query, while mary has the slot: %v", err)
 	}
-	if err := form.List(ctx, h.Service, form.Plain, john.ID, func(form.Listed) error { return taken(true) }); err != nil {
+	if err := form.List(ctx, h.Service, form.KindForm, john.ID, func(form.Listed) error { return taken(true) }); err != nil {
 		t.Errorf("a list, while mary has the slot: %v", err)
 	}
 	if read != 2 {
@@ -84,9 +82,7 @@ func TestUsersShareTheRestOfTheMachine(t *testing.T) {
 	h.o.InFlight.Add(1 << 20) // events keep the machine busy
 	slots := func(who *identity.Principal) query.Slots {
 		got, err := h.Enter(t.Context(), false, who.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h.Must(err)
 		t.Cleanup(got.Leave)
 		return got
 	}

@@ -29,7 +29,7 @@ func newReaders(open, busy int) *readers {
 	}
 }
 
-// count is how many there are.
+// count is how many slots are held. A query that works holds one of each kind.
 func (r *readers) count() int { return r.open.Held() + r.busy.Held() }
 
 // enter waits for the slots of a reader; leave must follow. failure.ErrBusy: they did not come
@@ -110,7 +110,7 @@ func (t *shares) leave(user identity.UserID) {
 	}
 }
 
-// parts is into how many parts the whole is divided for each of the user's.
+// parts returns the divisor of queryShare for one query of the user.
 func (t *shares) parts(user identity.UserID) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -165,8 +165,8 @@ func (p *throttle) resume() error {
 }
 
 // queryShare is how much of the machine all queries together may take while
-// events keep it busy. It costs the events several times as much: with 0.1 a full
-// scan took a third of them, with 0.02 a tenth (bench/results, "Beside events").
+// events keep it busy. With 0.1 a full scan slowed the events down by a third;
+// with 0.02 they keep 0.97 of their rate (bench/results, "Beside events").
 const queryShare = 0.02
 
 // restAfter is how long a user's query rests after having worked for a while, so
