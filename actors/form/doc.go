@@ -5,7 +5,9 @@
 //	              ▲                      │
 //	              └── back at the start ─┘
 //
-// The record is written in the commits of its instance (package workflow), and
-// so is the row: a list never disagrees with the instance. Both are values;
-// nothing here reads a clock or a store.
+// A user can keep a draft of what will be submitted next.
+//
+// Record, row and drafts are values, which the commits of the instance write (package
+// workflow): a list never disagrees with the instance. LoadDraft and List read them
+// from the store. Nothing here reads a clock.
 package form

@@ -9,13 +9,14 @@ import (
 	"troupe/actors/identity"
 	"troupe/persistence"
 	"troupe/statemachine/data"
+	"troupe/statemachine/packed"
 )
 
-// Draft is what a user has written and not sent. It belongs to no state of the
-// instance, but is as durable.
+// Draft is what a user has written and not submitted. It is no part of the instance's
+// state, and as durable.
 type Draft struct {
-	// Revision is higher with every change, also over drafts that are gone, unless
-	// the clock was set back while the instance slept.
+	// Revision rises with every change, also after a draft was dropped, unless the
+	// clock was set back while the instance slept.
 	Revision uint64
 	SavedAt  int64 // Unix milliseconds
 	Data     data.Value
@@ -24,8 +25,8 @@ type Draft struct {
 // DraftCondition is what a request demands of the present draft. The zero value
 // demands nothing.
 type DraftCondition struct {
-	// IfMatch lists the revisions that the present draft may have; nil means
-	// any, also that there is none, unless MustExist demands one.
+	// IfMatch lists the revisions that the present draft may have. Nil allows any, and
+	// no draft unless MustExist is set.
 	IfMatch   []uint64
 	MustExist bool
 	// IfAbsent demands that there is none yet.
@@ -53,29 +54,19 @@ func (d *Draft) Append(dst []byte) []byte {
 
 // parseDraft reads what Append wrote; its data aliases b.
 func parseDraft(b []byte) (*Draft, error) {
-	damaged := failure.Errorf(failure.ErrExecution, "stored draft")
-	if len(b) == 0 || b[0] != draftFormat {
-		return nil, damaged
-	}
-	d := &Draft{}
-	b, n := b[1:], 0
-	if d.Revision, n = binary.Uvarint(b); n <= 0 {
-		return nil, damaged
-	}
-	b = b[n:]
-	if d.SavedAt, n = binary.Varint(b); n <= 0 {
-		return nil, damaged
-	}
+	r := packed.NewReader(b)
+	format := r.Byte()
+	d := &Draft{Revision: r.Uvarint(), SavedAt: r.Varint()}
 	var err error
-	if d.Data, err = data.Clean(b[n:]); err != nil || d.Data.Kind() != data.Object {
-		return nil, damaged
+	if d.Data, err = data.Clean(r.Rest()); err != nil || format != draftFormat || d.Data.Kind() != data.Object {
+		return nil, failure.Errorf(failure.ErrExecution, "stored draft")
 	}
 	return d, nil
 }
 
-// LoadDraft returns a user's draft for the form of an instance; nil when there is
-// none. One from before the form left its start is none: what was submitted since is
-// newer. The errors are those of package failure.
+// LoadDraft returns a user's draft for the form of an instance; nil when there is none.
+// A draft from before the form left its start does not count: what was submitted since
+// is newer. The errors are those of package failure.
 func (f *Form) LoadDraft(store *persistence.Store, sh persistence.Shard, id persistence.ID, user identity.UserID) (*Draft, error) {
 	value, err := store.Load(persistence.DraftKey(nil, sh, id, string(user)))
 	if errors.Is(err, persistence.ErrNotFound) {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"troupe/statemachine/packed"
 )
 
 // Kind says which of the portal's lists a form is in. The letters are part of
@@ -13,16 +15,16 @@ import (
 type Kind byte
 
 const (
-	Plain     Kind = 'f' // forms, with a workflow and without
-	Checklist Kind = 'c'
+	KindForm      Kind = 'f' // forms, with a workflow and without
+	KindChecklist Kind = 'c'
 )
 
 // String returns the word for logs.
 func (k Kind) String() string {
 	switch k {
-	case Plain:
+	case KindForm:
 		return "form"
-	case Checklist:
+	case KindChecklist:
 		return "checklist"
 	}
 	return fmt.Sprintf("kind %q", byte(k))
@@ -76,7 +78,7 @@ func (f Form) Next(states []byte, done bool, at time.Time, newID func() string) 
 	return f
 }
 
-// ErrDamaged: bytes that are no form or row.
+// ErrDamaged: the bytes are no form and no row.
 var ErrDamaged = errors.New("form cannot be read")
 
 // formatVersion is the first byte of a form and of a row.
@@ -96,9 +98,9 @@ func (f *Form) Append(dst []byte) []byte {
 	}
 	dst = append(dst, formatVersion, byte(f.Kind), flags)
 	for _, text := range f.texts() {
-		dst = appendText(dst, *text)
+		dst = packed.AppendText(dst, *text)
 	}
-	dst = appendText(dst, f.start)
+	dst = packed.AppendText(dst, f.start)
 	dst = binary.AppendVarint(dst, f.SubmittedAt)
 	dst = binary.AppendVarint(dst, f.DoneAt)
 	return binary.AppendVarint(dst, f.LeftAt)
@@ -108,18 +110,29 @@ func (f *Form) texts() []*string {
 	return []*string{&f.TemplateID, &f.Name, &f.By, &f.Role, &f.SubmissionID}
 }
 
-func appendText[T ~string | ~[]byte](dst []byte, text T) []byte {
-	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
-}
-
 // Parse reads what Append wrote, and all of it; else ErrDamaged.
 func Parse(b []byte) (*Form, error) {
-	r := reader{rest: b}
-	f := r.form()
-	if r.bad || len(r.rest) > 0 {
+	r := packed.NewReader(b)
+	f := takeForm(&r)
+	if !r.Whole() {
 		return nil, ErrDamaged
 	}
 	return f, nil
+}
+
+// takeForm takes a form; the reader fails when it is none.
+func takeForm(r *packed.Reader) *Form {
+	version, kind, flags := r.Byte(), Kind(r.Byte()), r.Byte()
+	f := &Form{Kind: kind, left: flags == leftFlag}
+	if version != formatVersion || flags&^leftFlag != 0 || kind != KindForm && kind != KindChecklist {
+		r.Fail()
+	}
+	for _, text := range f.texts() {
+		*text = string(r.Text())
+	}
+	f.start = bytes.Clone(r.Text())
+	f.SubmittedAt, f.DoneAt, f.LeftAt = r.Varint(), r.Varint(), r.Varint()
+	return f
 }
 
 // Row is one line of a list.
@@ -134,71 +147,15 @@ type Row struct {
 // Append appends the stored row: the form, then workflow and nodes, each with its
 // length.
 func (r *Row) Append(dst []byte) []byte {
-	return appendText(appendText(r.Form.Append(dst), r.WorkflowID), r.Nodes)
+	return packed.AppendText(packed.AppendText(r.Form.Append(dst), r.WorkflowID), r.Nodes)
 }
 
 // ParseRow reads what Row.Append wrote, and all of it; else ErrDamaged.
 func ParseRow(b []byte) (*Row, error) {
-	r := reader{rest: b}
-	row := &Row{Form: *r.form(), WorkflowID: string(r.text()), Nodes: string(r.text())}
-	if r.bad || len(r.rest) > 0 {
+	r := packed.NewReader(b)
+	row := &Row{Form: *takeForm(&r), WorkflowID: string(r.Text()), Nodes: string(r.Text())}
+	if !r.Whole() {
 		return nil, ErrDamaged
 	}
 	return row, nil
-}
-
-// reader takes values from the front; after one that does not fit it is bad and
-// returns zero values.
-type reader struct {
-	rest []byte
-	bad  bool
-}
-
-func (r *reader) form() *Form {
-	f := &Form{}
-	head := r.take(3)
-	if r.bad || head[0] != formatVersion || head[2]&^leftFlag != 0 {
-		r.bad = true
-		return f
-	}
-	f.Kind, f.left = Kind(head[1]), head[2] == leftFlag
-	if f.Kind != Plain && f.Kind != Checklist {
-		r.bad = true
-	}
-	for _, text := range f.texts() {
-		*text = string(r.text())
-	}
-	f.start = bytes.Clone(r.text())
-	f.SubmittedAt, f.DoneAt, f.LeftAt = r.varint(), r.varint(), r.varint()
-	return f
-}
-
-func (r *reader) take(n int) []byte {
-	if r.bad || n > len(r.rest) {
-		r.bad = true
-		return nil
-	}
-	b := r.rest[:n]
-	r.rest = r.rest[n:]
-	return b
-}
-
-func (r *reader) text() []byte {
-	length, n := binary.Uvarint(r.rest)
-	if n <= 0 || length > uint64(len(r.rest)-n) {
-		r.bad = true
-		return nil
-	}
-	r.rest = r.rest[n:]
-	return r.take(int(length))
-}
-
-func (r *reader) varint() int64 {
-	v, n := binary.Varint(r.rest)
-	if n <= 0 || r.bad {
-		r.bad = true
-		return 0
-	}
-	r.rest = r.rest[n:]
-	return v
 }

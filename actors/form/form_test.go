@@ -14,7 +14,7 @@ const (
 )
 
 func leave() Form {
-	return Form{Kind: Plain, TemplateID: "leave-form", Name: "Leave", By: "john.doe", Role: "employee"}
+	return Form{Kind: KindForm, TemplateID: "leave-form", Name: "Leave", By: "john.doe", Role: "employee"}
 }
 
 func TestTheLifeOfAForm(t *testing.T) {

@@ -4,11 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -37,24 +34,7 @@ users:
   - {id: root, roles: [employee], privileges: [mod-workflows, mod-admin, mod-checklist]}
 `
 
-// leaveRequest is read by its creator and by managers; only managers create
-// payroll; and approval has two machines.
-const leaveRequest = `
-id: leave
-name: Leave
-allow:
-  create: {roles: [employee]}
-  read: {when: 'user.id == svcPublic.by || "manager" in user.roles'}
-events: {quiet: {unmatched: ignore}}
-stateMachines:
-  main:
-    initial: draft
-    states:
-      draft: {entry: [{assign: {svcPublic.by: '${has(svcPublic.by) ? svcPublic.by : user.id}'}}], on: {submit: review, note: {}}}
-      review: {on: {approve: {target: approved, allow: {roles: [manager]}}, back: draft}}
-      approved: {type: final}
-`
-
+// Only managers create payroll, and approval has two machines.
 const payroll = `
 id: payroll
 allow: {create: {roles: [manager]}}
@@ -89,6 +69,14 @@ type house struct {
 }
 
 func newHouse(t testing.TB, limits ...quota.Limits) *house {
+	h := emptyHouse(t, limits...)
+	h.workflows(workflowtest.Leave, payroll, approval)
+	h.offer(leaveTemplate, approvalTemplate, feedbackTemplate, offTemplate, safetyTemplate)
+	return h
+}
+
+// emptyHouse is one without workflows and templates.
+func emptyHouse(t testing.TB, limits ...quota.Limits) *house {
 	h := &house{t: t}
 	var err error
 	if h.directory, err = identity.ParseDirectory("identity.yaml", []byte(staff)); err != nil {
@@ -101,8 +89,6 @@ func newHouse(t testing.TB, limits ...quota.Limits) *house {
 	h.Router = workflowtest.Start(t, o)
 	h.start()
 	t.Cleanup(func() { h.stop() })
-	h.workflows(leaveRequest, payroll, approval)
-	h.offer(leaveTemplate, approvalTemplate, feedbackTemplate, offTemplate, safetyTemplate)
 	return h
 }
 
@@ -110,7 +96,7 @@ func (h *house) start() {
 	h.t.Helper()
 	err := AddPlainWorkflow(h.Catalog, h.Parser)
 	if err == nil {
-		h.templates, err = OpenTemplates(h.Store, zerolog.Nop())
+		h.templates, err = OpenTemplates(h.Store, zerolog.New(&h.Log))
 	}
 	if err != nil {
 		h.t.Fatal(err)
@@ -135,28 +121,51 @@ func (h *house) workflows(texts ...string) {
 	h.Publish(texts...)
 }
 
-// offer makes these the templates that there are. What has items is a checklist.
+// source makes a template as home.Load does. Its file is named by its id; what has
+// items is a checklist.
+func source(t testing.TB, text string) TemplateSource {
+	t.Helper()
+	src := TemplateText{Kind: form.KindForm, Text: []byte(text), Read: readSample, Modified: time.UnixMilli(1_002)}
+	if strings.Contains(text, "items:") {
+		src.Kind = form.KindChecklist
+	}
+	parsed, err := ParseTemplate(src, Known{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := TemplateSource{File: src.Kind.String() + "s/" + parsed.ID + ".yaml", Text: src.Text, Refs: map[string][]byte{}, Parsed: parsed}
+	for name := range sampleFiles {
+		if strings.Contains(string(parsed.Schema), strings.ReplaceAll(name, "/", "~1")) {
+			s.Refs[name] = []byte(sampleFiles[name])
+		}
+	}
+	return s
+}
+
+// publish makes these the templates that there are.
+func (h *house) publish(set ...TemplateSource) error {
+	change, err := h.templates.Prepare(set)
+	if err != nil {
+		return err
+	}
+	return h.Catalog.Publish(h.published, change)
+}
+
+func (h *house) mustPublish(set ...TemplateSource) {
+	h.t.Helper()
+	if err := h.publish(set...); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// offer is mustPublish of texts.
 func (h *house) offer(texts ...string) {
 	h.t.Helper()
 	var set []TemplateSource
-	for i, text := range texts {
-		src := TemplateText{Kind: form.Plain, File: fmt.Sprintf("%d.yaml", i), Text: []byte(text), Modified: time.UnixMilli(1)}
-		if strings.Contains(text, "items:") {
-			src.Kind = form.Checklist
-		}
-		parsed, err := ParseTemplate(src, Known{})
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		set = append(set, TemplateSource{File: src.File, Text: src.Text, Parsed: parsed})
+	for _, text := range texts {
+		set = append(set, source(h.t, text))
 	}
-	change, err := h.templates.Prepare(set)
-	if err == nil {
-		err = h.Catalog.Publish(h.published, change)
-	}
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	h.mustPublish(set...)
 }
 
 func (h *house) user(id string) *identity.Principal {
@@ -169,9 +178,9 @@ func (h *house) user(id string) *identity.Principal {
 
 // creating is a request to make a form; the templates with items are checklists.
 func (h *house) creating(who, template, workflowID, key string) *CreateRequest {
-	r := &CreateRequest{Caller: h.user(who), Kind: form.Plain, TemplateID: template, WorkflowID: workflowID, Retry: retry(key, template+" "+workflowID)}
+	r := &CreateRequest{Caller: h.user(who), Kind: form.KindForm, TemplateID: template, WorkflowID: workflowID, Retry: retry(key, template+" "+workflowID)}
 	if template == "safety" {
-		r.Kind = form.Checklist
+		r.Kind = form.KindChecklist
 	}
 	return r
 }
@@ -249,7 +258,7 @@ func (h *house) list(who string, kind form.Kind, category Category) (all []*Summ
 func (h *house) where(who, id string) string {
 	h.t.Helper()
 	var found []string
-	for _, kind := range []form.Kind{form.Plain, form.Checklist} {
+	for _, kind := range []form.Kind{form.KindForm, form.KindChecklist} {
 		for _, category := range []Category{Current, Submitted, Archived} {
 			if slices.ContainsFunc(h.list(who, kind, category), func(s *Summary) bool { return s.ID == id }) {
 				found = append(found, kind.String()+" "+category.String())
@@ -272,50 +281,4 @@ func (h *house) record(who, workflowID, id string) (r struct {
 		h.t.Fatal(err)
 	}
 	return r
-}
-
-// createMany makes many forms of a user, and puts them to sleep.
-func (h *house) createMany(who string, n int) {
-	h.t.Helper()
-	var wg sync.WaitGroup
-	const makers = 200
-	for range makers {
-		wg.Go(func() {
-			for range n / makers {
-				if _, err := h.Create(h.t.Context(), h.creating(who, "feedback", "", "")); err != nil {
-					h.t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	h.restart()
-}
-
-// readAll reads a user's current forms and calls each with them. It returns the
-// most by which the live heap was larger in between than before, and how many
-// there were.
-func (h *house) readAll(who string, each func(*Summary)) (grown uint64, count int) {
-	h.t.Helper()
-	live := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	before := live()
-	err := h.List(h.t.Context(), &ListRequest{Caller: h.user(who), Kind: form.Plain, Category: Current}, func(s *Summary) error {
-		each(s)
-		if count++; count%1_250 == 0 {
-			if now := live(); now > before {
-				grown = max(grown, now-before)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return grown, count
 }

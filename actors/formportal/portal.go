@@ -43,7 +43,7 @@ func (o *Options) EnsureDefaults() {
 }
 
 // Portal is the way to the supervisor of group A. Its methods are safe for
-// concurrent use. Errors are those of package workflow, wrapped.
+// concurrent use. Errors are those of package failure.
 type Portal struct {
 	o          Options
 	supervisor *supervise.Supervisor
@@ -53,7 +53,7 @@ type Portal struct {
 func Start(o Options) *Portal {
 	o.EnsureDefaults()
 	return &Portal{o: o, supervisor: supervise.Start(supervise.Options{
-		System: o.System, Name: "formportal", WaitMax: turnWaitMax, Log: o.Log,
+		System: o.System, Name: "formportal", WaitMax: workerWaitMax, Log: o.Log,
 	})}
 }
 
@@ -67,17 +67,17 @@ type Metrics = supervise.Metrics
 // Metrics returns the counters as they are now.
 func (p *Portal) Metrics() Metrics { return p.supervisor.Metrics() }
 
-// turnWaitMax is how long a request waits while the service is full, or its user
-// has half of it: people are kept waiting rather than sent away.
-const turnWaitMax = time.Minute
+// workerWaitMax is how long a request waits for a worker while the service is full, or
+// its user has half of the workers: people rather wait than get an error.
+const workerWaitMax = time.Minute
 
 // do runs a request of the caller's under the supervisor.
 func (p *Portal) do(ctx context.Context, caller *identity.Principal, name string, work func(context.Context) error) error {
 	return failure.In("form portal: "+name, "", p.supervisor.Do(ctx, caller.ID, name, work))
 }
 
-// RoleInfo is the caller's roles that carry a privilege, in the order of
-// identity.yaml (gateway/INTERFACE.md, "Roles of the portal").
+// RoleInfo is the caller's roles with which forms and checklists can be made, in the
+// order of identity.yaml (gateway/INTERFACE.md, "Roles of the portal").
 type RoleInfo struct{ Forms, Checklists []identity.Role }
 
 // RoleInfo returns the roles with which the caller can make forms and checklists.
@@ -200,8 +200,8 @@ func (p *Portal) Create(ctx context.Context, req *CreateRequest) (id string, err
 	return id, err
 }
 
-// creation decides what is created. With an error it is what a repetition would
-// have been.
+// creation returns the request that makes the form. With an error it is only good for a
+// repetition, which has its answer already.
 func (p *Portal) creation(req *CreateRequest) (*workflow.CreateRequest, error) {
 	create := &workflow.CreateRequest{Caller: req.Caller, WorkflowID: req.WorkflowID, Retry: req.Retry, NoQuota: true}
 	if req.WorkflowID == "" {

@@ -65,16 +65,15 @@ func (p *Portal) Form(ctx context.Context, req *FormRequest) (view *View, err er
 	return view, err
 }
 
-// request says what it takes to write a form: the event, the privilege, and why nobody
-// can. The form's template is nil when it is gone; one that is not offered any more is
-// there.
+// request prepares to write a form: the event, the privilege, and a refusal when nobody
+// may. The template is nil when it is gone; a disabled one is returned.
 func (p *Portal) request(req *FormRequest) (workflow.FormRequest, *Template, error) {
 	ask := workflow.FormRequest{Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID, Privilege: identity.Form}
 	f, err := p.o.Workflows.FormOf(req.WorkflowID, req.InstanceID)
 	if err != nil {
 		return ask, nil, err
 	}
-	if f.Kind == form.Checklist {
+	if f.Kind == form.KindChecklist {
 		ask.Privilege = identity.Checklist
 	}
 	template := p.o.Templates.Get(f.Kind, f.TemplateID)
@@ -99,9 +98,8 @@ type DraftRequest struct {
 }
 
 // SaveDraft keeps or drops the caller's draft; it is durable when SaveDraft
-// returns. Errors besides those of Form: ErrForbidden without the privilege,
-// ErrPrecondition, and ErrNotAllowed when there is something to keep and the form
-// cannot be submitted now.
+// returns. Errors besides those of Form: ErrPrecondition, and to keep one: ErrForbidden
+// without the privilege, and ErrNotAllowed when the form cannot be submitted now.
 func (p *Portal) SaveDraft(ctx context.Context, req *DraftRequest) (draft form.Draft, err error) {
 	err = p.do(ctx, req.Caller, "draft", func(ctx context.Context) error {
 		ask, _, err := p.request(&req.FormRequest)
@@ -126,7 +124,7 @@ type SubmitRequest struct {
 // Submit checks the data against the template as it is now and sends it with the
 // event that submits the form; the caller's draft goes in the same commit. Errors
 // besides those of Form: ErrInvalid when the data does not fit, ErrForbidden,
-// ErrNotAllowed when nothing takes the event now, and those of workflow.Submit.
+// ErrNotAllowed when no transition takes the event now, and those of workflow.Router.Submit.
 func (p *Portal) Submit(ctx context.Context, req *SubmitRequest) (reply *workflow.Reply, err error) {
 	err = p.do(ctx, req.Caller, "submit", func(ctx context.Context) error {
 		ask, template, err := p.request(&req.FormRequest)

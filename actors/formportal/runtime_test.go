@@ -60,6 +60,9 @@ func TestWhoMaySeeAndWrite(t *testing.T) {
 		if err == nil && view.Editable != (c.written == nil) {
 			t.Errorf("%s: editable %v", c.name, view.Editable)
 		}
+		if _, err = h.SaveDraft(t.Context(), &DraftRequest{FormRequest: r}); !errors.Is(err, c.read) {
+			t.Errorf("%s: dropped: got %v, want %v", c.name, err, c.read)
+		}
 		_, err = h.SaveDraft(t.Context(), &DraftRequest{FormRequest: r, Data: workflowtest.Value(`{}`)})
 		if !errors.Is(err, c.written) {
 			t.Errorf("%s: saved: got %v, want %v", c.name, err, c.written)
@@ -75,7 +78,7 @@ func TestWhoMaySeeAndWrite(t *testing.T) {
 	if got := h.view("mary", "leave", bound); got.Draft == nil || got.Summary.By != "john" {
 		t.Errorf("mary sees %+v", got) // her own draft, of his form
 	}
-	if n := len(h.list("mary", form.Plain, Current)); n != 0 {
+	if n := len(h.list("mary", form.KindForm, Current)); n != 0 {
 		t.Errorf("a draft put the form into mary's list: %d", n)
 	}
 	plainInstance, err := h.Router.Create(t.Context(), &workflow.CreateRequest{Caller: h.user("john"), WorkflowID: "leave"})
@@ -218,6 +221,12 @@ func TestRetries(t *testing.T) {
 		{"at once", func() {}},
 		{"after a restart", h.restart},
 		{"when it has moved on", func() { h.mustSend("mary", "leave", forms[0].created, "back") }},
+		{"when it has gone out of sight", func() {
+			h.workflows(strings.NewReplacer("id: leave\n", "id: leave\nversion: 2\n", ` || "manager" in user.roles`, "").Replace(workflowtest.Leave), payroll, approval)
+			if _, err := h.submit("mary", "leave", forms[0].created, `{"days":1}`, "unused"); !errors.Is(err, failure.ErrNotFound) {
+				t.Errorf("a new key for a form out of sight: got %v, want ErrNotFound", err)
+			}
+		}},
 		{"when the schemas are others", func() {
 			h.offer(strings.Replace(feedbackTemplate, "type: string", "type: integer", 1), leaveTemplate, strings.Replace(safetyTemplate, "exits", "doors", 1))
 		}},
@@ -252,7 +261,7 @@ func TestRetries(t *testing.T) {
 	if _, err := h.Create(t.Context(), h.creating("mary", "feedback", "", "new")); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("a new key without the template: got %v, want ErrNotFound", err)
 	}
-	if _, err := h.submit("mary", "leave", forms[0].created, `{"days":1}`, "new"); !errors.Is(err, failure.ErrNotAllowed) {
+	if _, err := h.submit("mary", "-", forms[1].created, `{"text":"x"}`, "new"); !errors.Is(err, failure.ErrNotAllowed) {
 		t.Errorf("a new key without the template: got %v, want ErrNotAllowed", err)
 	}
 	if id, err := h.Create(t.Context(), h.creating("john", "leave-form", "leave", "k")); !errors.Is(err, failure.ErrNotFound) || id != "" {
@@ -281,19 +290,5 @@ func TestOneOfTwoSubmissions(t *testing.T) {
 	wg.Wait()
 	if v := h.view("john", "leave", id); taken.Load() != 1 || v.Sequence != 2 || v.Draft != nil {
 		t.Errorf("%d were taken, %+v", taken.Load(), v)
-	}
-}
-
-// TestAfterStop holds what callers are told.
-func TestAfterStop(t *testing.T) {
-	h := newHouse(t)
-	if err := h.Portal.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := h.Create(t.Context(), h.creating("john", "feedback", "", "")); !errors.Is(err, failure.ErrUnavailable) {
-		t.Errorf("got %v, want ErrUnavailable", err)
-	}
-	if m := h.Metrics(); m.Open != 0 || m.Begun != 0 {
-		t.Errorf("metrics: %+v", m)
 	}
 }

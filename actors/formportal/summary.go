@@ -60,7 +60,7 @@ func summaryOf(f *form.Form, workflowID, nodes, instanceID string, when int64) *
 			item.Status = "submitted"
 		}
 	}
-	if f.Kind == form.Checklist {
+	if f.Kind == form.KindChecklist {
 		item.FormType = "Checklist"
 	}
 	return item

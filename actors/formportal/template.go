@@ -57,15 +57,15 @@ type Item struct {
 	Required bool   // must be ticked before the checklist can be submitted
 }
 
-// Check holds what was filled in against the template: a form's schema, and for
-// a checklist {"itemId": true or false} with every required item true. The
-// error wraps statemachine.ErrInvalidData and names the first place that does
-// not fit; it is meant for whoever filled it in.
+// Check checks what was filled in: a form's data against its schema, and for a checklist
+// {"itemId": true or false} with every required item true. The error wraps
+// statemachine.ErrInvalidData and names the first place that does not fit; it is meant
+// for the person who filled it in.
 func (t *Template) Check(v data.Value) error { return t.schema.Check(v) }
 
-// RoleOf returns the role through which a caller sees the template: of the
-// caller's roles that it names, the first in its own order. It is false when it
-// names none of them. Whether the template is enabled is not looked at.
+// RoleOf returns the role through which a caller sees the template: the first role of
+// the template that the caller has. It is false when the caller has none of them. It
+// does not look whether the template is enabled.
 func (t *Template) RoleOf(callerRoles []string) (string, bool) {
 	for _, role := range t.Roles {
 		if slices.Contains(callerRoles, role) {
@@ -75,8 +75,8 @@ func (t *Template) RoleOf(callerRoles []string) (string, bool) {
 	return "", false
 }
 
-// BoundTo reports whether a form may be bound to the workflow, which declares the
-// events that declares knows.
+// BoundTo reports whether a form may be bound to the workflow. declares reports whether
+// the workflow declares an event.
 func (t *Template) BoundTo(workflow string, declares func(event string) bool) bool {
 	if t.AnyWorkflow {
 		return declares(t.Submit)

@@ -12,8 +12,8 @@ import (
 // everythingElse stands in an order for the fields that it does not name.
 const everythingElse = "*"
 
-// fillable holds that a page can be made of the form and what was filled in be
-// submitted. Templates that were accepted once are not asked.
+// fillable checks that a page can be made of the form, and that what is filled in can be
+// submitted. It does not check templates that were accepted before.
 func (p *templateParser) fillable(n *document.Node) {
 	if p.known.Workflow == nil || p.t.schema == nil {
 		return
@@ -29,7 +29,7 @@ func (p *templateParser) fillable(n *document.Node) {
 func (p *templateParser) required(schema *document.Node, shape statemachine.Shape, path []string, around []statemachine.Shape) {
 	fields := shape.Fields()
 	if shape.Within(around) || len(path) > 0 && len(fields) == 0 {
-		return // NB: a value without fields is one that the schema says nothing of
+		return // NB: of a value without fields the schema says nothing
 	}
 	around = append(slices.Clone(around), shape)
 	for _, name := range shape.Required() {
@@ -62,8 +62,8 @@ func requiredIn(schema *document.Node, path []string, name string) *document.Nod
 	return at
 }
 
-// order holds that each ui:order has the fields of its schema, once: a page cannot
-// be made otherwise.
+// order checks that each ui:order has the fields of its schema, once: otherwise no page
+// can be made.
 func (p *templateParser) order(ui *document.Node, shape statemachine.Shape) {
 	for _, f := range ui.Fields {
 		switch name := f.Key.Text; {

@@ -31,8 +31,8 @@ type TemplateText struct {
 type Known struct {
 	// HasRole reports whether there is such a role; nil: all are there.
 	HasRole func(id string) bool
-	// Workflow returns a workflow's definition. With a nil definition and true
-	// there is, or may be, one that nothing is known of. Nil: so for all.
+	// Workflow returns a workflow's definition. A nil definition and true stand for a
+	// workflow of which nothing is known. Nil: nothing is known of any.
 	Workflow func(id string) (*statemachine.Definition, bool)
 	// Roles and Workflows are the existing names, for suggestions.
 	Roles, Workflows []string
@@ -112,7 +112,7 @@ func (p *templateParser) template(n *document.Node) {
 	if ui := n.Field("ui"); ui != nil {
 		t.UI = p.object(ui)
 	}
-	if t.Kind == form.Checklist {
+	if t.Kind == form.KindChecklist {
 		p.refuse(n, "a checklist", "workflows", "schema", "submit")
 		p.items(n)
 		return
@@ -154,8 +154,8 @@ func (p *templateParser) id(n *document.Node, what string) string {
 	return id
 }
 
-// access reads who is offered the template. One that is offered to nobody is a
-// slip unless it is switched off.
+// access reads who is offered the template. That nobody is, is a fault unless the
+// template is switched off.
 func (p *templateParser) access(n *document.Node) {
 	access := n.Field("access")
 	if access == nil {
@@ -175,7 +175,8 @@ func (p *templateParser) access(n *document.Node) {
 
 func isEmptyList(n *document.Node) bool { return n.Kind == document.Sequence && len(n.Items) == 0 }
 
-// names reads a list of names that differ and that has knows; has may be nil.
+// names reads a list of distinct names. has reports whether there is such a name; a nil
+// has takes all.
 func (p *templateParser) names(n *document.Node, what string, has func(string) bool, among []string) []string {
 	if n == nil {
 		return nil
@@ -302,8 +303,8 @@ func (p *templateParser) submit(n *document.Node) {
 	}
 }
 
-// compare holds the form's schema against what a workflow's event takes: a form
-// that nobody could submit is a fault here, not in the face of who filled it in.
+// compare checks the form's schema against what a workflow's event takes, so that the
+// author learns of a form that nobody could submit, and not the person who fills it in.
 func (p *templateParser) compare(schema *document.Node, workflow string, d *statemachine.Definition, event statemachine.EventName) {
 	for _, m := range d.Misfits(event, p.t.schema) {
 		field := data.Quote(strings.Join(m.Path, "."))

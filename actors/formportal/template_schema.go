@@ -1,6 +1,7 @@
 package formportal
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"path"
@@ -12,19 +13,16 @@ import (
 // checklistSchema is the schema of what is sent for a checklist: one boolean an
 // item, true where it is required, and nothing else.
 func checklistSchema(items []Item) data.Value {
-	properties, required := []byte{}, []byte{}
+	properties, required := map[string]any{}, []string{}
 	for _, item := range items {
-		shape := `{"type":"boolean"}`
+		properties[item.ID] = map[string]any{"type": "boolean"}
 		if item.Required {
-			shape = `{"const":true}`
-			required = append(data.AppendString(required, item.ID), ',')
+			properties[item.ID] = map[string]any{"const": true}
+			required = append(required, item.ID)
 		}
-		properties = append(data.AppendString(properties, item.ID), ':')
-		properties = append(append(properties, shape...), ',')
 	}
-	out := append([]byte(`{"type":"object","additionalProperties":false,"properties":{`), trimComma(properties)...)
-	out = append(append(out, `},"required":[`...), trimComma(required)...)
-	return append(out, "]}"...)
+	schema, _ := json.Marshal(map[string]any{"type": "object", "additionalProperties": false, "properties": properties, "required": required})
+	return schema
 }
 
 func trimComma(b []byte) []byte {
@@ -41,11 +39,10 @@ const (
 	maxSchemaBytes = 1 << 20
 )
 
-// bundle puts the files that a schema refers to into its $defs, under their
-// names, and lets the references point there. Whoever gets the schema can then
-// read it alone, and checks with it exactly what the service checks. read may
-// be nil: there are no files. References that leave the folder stay as they
-// are, for the compiler to refuse.
+// bundle puts the files that a schema refers to into its $defs, under their names, and
+// lets the references point there. So a page can read the schema alone, and checks with
+// it exactly what the service checks. A nil read has no files. References to other
+// places stay as they are; the compiler refuses them.
 func bundle(doc data.Value, read func(name string) ([]byte, error)) (data.Value, error) {
 	b := &bundler{read: read, seen: map[string]bool{}, size: len(doc)}
 	top := b.schema(nil, doc, "")
@@ -69,7 +66,7 @@ func bundle(doc data.Value, read func(name string) ([]byte, error)) (data.Value,
 	return data.Clean(top)
 }
 
-// bundler is one bundle on its way. Its first error stays.
+// bundler makes one bundle. Its first error stays.
 type bundler struct {
 	read  func(name string) ([]byte, error)
 	seen  map[string]bool // names of files that were referred to

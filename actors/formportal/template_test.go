@@ -103,10 +103,10 @@ func parseSample(t testing.TB, kind form.Kind, text string) *Template {
 }
 
 func TestAFormHasWhatItsFileSays(t *testing.T) {
-	got := parseSample(t, form.Plain, leaveForm)
+	got := parseSample(t, form.KindForm, leaveForm)
 	got.schema = nil
 	want := &Template{
-		Kind: form.Plain, ID: "leave-form", Name: "Leave Request", Description: "Ask for days off", Enabled: true,
+		Kind: form.KindForm, ID: "leave-form", Name: "Leave Request", Description: "Ask for days off", Enabled: true,
 		Roles: []string{"clerk", "boss"}, Workflows: []string{"leave"}, Submit: "submit",
 		UI: data.Value(`{"order":["days","home"]}`), Modified: time.Unix(1, 2_000_000).UTC(),
 		Schema: data.Value(`{"type":"object","properties":{"days":{"type":"integer","minimum":1,"maximum":60},"home":{"$ref":"#/$defs/address.schema.json"}},"required":["days"],"$defs":{` +
@@ -141,24 +141,24 @@ func TestAFormWithoutWorkflowsBindsWithAnyThatKnowsItsEvent(t *testing.T) {
 		{"an empty list", "workflows: []\n", "", []string{"submit", ""}, false},
 		{"another one", "workflows: [leave]\n", "", []string{"submit", ""}, false},
 	} {
-		got := parseSample(t, form.Plain, plainFile(c.lines))
+		got := parseSample(t, form.KindForm, plainFile(c.lines))
 		if got.Submit != c.submit || got.BoundTo("other", knows(c.declares...)) != c.want {
 			t.Errorf("%s: submits with %q, bound: %v; want %q, %v", c.name, got.Submit, !c.want, c.submit, c.want)
 		}
 	}
-	if got := parseSample(t, form.Checklist, safety); got.BoundTo("other", knows("submit", "")) {
+	if got := parseSample(t, form.KindChecklist, safety); got.BoundTo("other", knows("submit", "")) {
 		t.Error("a checklist is bound to a workflow")
 	}
 }
 
 func TestAChecklistHasItsItems(t *testing.T) {
-	got := parseSample(t, form.Checklist, safety)
+	got := parseSample(t, form.KindChecklist, safety)
 	want := []Item{{ID: "exits", Label: "Exits are free", Help: "Open every door.", Required: true}, {ID: "light", Label: "light"}}
 	if !reflect.DeepEqual(got.Items, want) || got.Name != "safety" || got.Schema != nil {
 		t.Errorf("got %+v", got)
 	}
-	if got.Kind.String() != "checklist" || form.Plain.String() != "form" {
-		t.Errorf("kinds: got %s and %s", got.Kind, form.Plain)
+	if got.Kind.String() != "checklist" || form.KindForm.String() != "form" {
+		t.Errorf("kinds: got %s and %s", got.Kind, form.KindForm)
 	}
 }
 
@@ -169,21 +169,21 @@ func TestCheckNamesTheFirstPlaceThatDoesNotFit(t *testing.T) {
 		in   string
 		want string // a part of the error; empty: none
 	}{
-		{"a form that fits", form.Plain, `{"days":3,"home":{"town":"Ulm","next":{"town":"Hof"}}}`, ""},
-		{"a form without what is required", form.Plain, `{}`, "at /: missing property 'days'"},
-		{"a form with a wrong type", form.Plain, `{"days":"3"}`, "at /days: "},
-		{"a form with too large a number", form.Plain, `{"days":61}`, "at /days: "},
-		{"a form that does not fit another file's schema", form.Plain, `{"days":3,"home":{"next":{"town":"Ravensburg"}}}`, "at /home/next/town: "},
-		{"a form that is no object", form.Plain, `[]`, "at /: "},
-		{"a checklist that fits", form.Checklist, `{"exits":true,"light":false}`, ""},
-		{"a checklist without what is not required", form.Checklist, `{"exits":true}`, ""},
-		{"a checklist without a required item", form.Checklist, `{"light":true}`, "at /: missing property 'exits'"},
-		{"a required item that is not ticked", form.Checklist, `{"exits":false}`, "at /exits: "},
-		{"an item that is no boolean", form.Checklist, `{"exits":true,"light":"yes"}`, "at /light: "},
-		{"an item that the checklist does not have", form.Checklist, `{"exits":true,"lights":true}`, "'lights' not allowed"},
-		{"a checklist that is null", form.Checklist, `null`, "at /: "},
+		{"a form that fits", form.KindForm, `{"days":3,"home":{"town":"Ulm","next":{"town":"Hof"}}}`, ""},
+		{"a form without what is required", form.KindForm, `{}`, "at /: missing property 'days'"},
+		{"a form with a wrong type", form.KindForm, `{"days":"3"}`, "at /days: "},
+		{"a form with too large a number", form.KindForm, `{"days":61}`, "at /days: "},
+		{"a form that does not fit another file's schema", form.KindForm, `{"days":3,"home":{"next":{"town":"Ravensburg"}}}`, "at /home/next/town: "},
+		{"a form that is no object", form.KindForm, `[]`, "at /: "},
+		{"a checklist that fits", form.KindChecklist, `{"exits":true,"light":false}`, ""},
+		{"a checklist without what is not required", form.KindChecklist, `{"exits":true}`, ""},
+		{"a checklist without a required item", form.KindChecklist, `{"light":true}`, "at /: missing property 'exits'"},
+		{"a required item that is not ticked", form.KindChecklist, `{"exits":false}`, "at /exits: "},
+		{"an item that is no boolean", form.KindChecklist, `{"exits":true,"light":"yes"}`, "at /light: "},
+		{"an item that the checklist does not have", form.KindChecklist, `{"exits":true,"lights":true}`, "'lights' not allowed"},
+		{"a checklist that is null", form.KindChecklist, `null`, "at /: "},
 	} {
-		text := map[form.Kind]string{form.Plain: leaveForm, form.Checklist: safety}[test.kind]
+		text := map[form.Kind]string{form.KindForm: leaveForm, form.KindChecklist: safety}[test.kind]
 		err := parseSample(t, test.kind, text).Check(data.Value(test.in))
 		if (err == nil) != (test.want == "") || err != nil && (!errors.Is(err, statemachine.ErrInvalidData) || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: got %v, want it to say %q", test.name, err, test.want)
@@ -192,7 +192,7 @@ func TestCheckNamesTheFirstPlaceThatDoesNotFit(t *testing.T) {
 }
 
 func TestTheRoleOfACallerIsTheFirstInTheTemplatesOrder(t *testing.T) {
-	form := parseSample(t, form.Plain, leaveForm)
+	form := parseSample(t, form.KindForm, leaveForm)
 	for _, test := range []struct {
 		roles []string
 		want  string
@@ -228,10 +228,10 @@ func TestAFormThatLetsRequiredFieldsOut(t *testing.T) {
 		{"required", fitFile("submit", "a: {type: string}", "}, required: [a], $defs: {"), ""},
 		{"filled in beforehand", fitFile("submit", "a: {type: string, default: x}", ""), ""},
 		{"required by a condition", fitFile("submit", "a: {type: string}", "}, if: {}, then: {required: [a]}, $defs: {"), ""},
-		{"inside of another", fitFile("nested", "list: {type: array, items: {required: [x], properties: {x: {}, y: {}}}", "}"), `t.yaml:5:100: the event "nested" of workflow "strict" requires "list.y", which`},
+		{"inside another", fitFile("nested", "list: {type: array, items: {required: [x], properties: {x: {}, y: {}}}", "}"), `t.yaml:5:100: the event "nested" of workflow "strict" requires "list.y", which`},
 	} {
 		got := ""
-		if warnings := parseSample(t, form.Plain, test.text).Warnings; len(warnings) > 0 {
+		if warnings := parseSample(t, form.KindForm, test.text).Warnings; len(warnings) > 0 {
 			got = warnings.Error()
 		}
 		if !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
@@ -255,97 +255,97 @@ func TestEveryFaultHasItsPlaceAndAdvice(t *testing.T) {
 		text string
 		want []string // beginnings of the faults, in order
 	}{
-		{"a list at the top", form.Plain, "- a\n", []string{"t.yaml:1:1: expected a mapping"}},
-		{"an empty file", form.Plain, "", []string{"t.yaml:1:1: expected a mapping, found null"}},
-		{"broken YAML", form.Plain, "id: [", []string{"t.yaml:"}},
-		{"an unknown key", form.Plain, plainFile("workflow: []\n"), []string{`t.yaml:4:1: unknown key "workflow" (did you mean "workflows"?)`}},
-		{"an unknown key of access", form.Plain, plainFile("")[:6] + "access: {role: [clerk], roles: [clerk]}\nschema: {type: object}\n", []string{`t.yaml:2:10: unknown key "role" (did you mean "roles"?)`}},
-		{"an unknown key of an item", form.Checklist, listFile("items: [{id: a, lable: A}]\n"), []string{`t.yaml:3:17: unknown key "lable" (did you mean "label"?)`}},
-		{"no id", form.Plain, plainFile("")[6:], []string{"t.yaml:1:1: the template has no id"}},
-		{"an id that is no identifier", form.Plain, "id: a/b" + plainFile("")[5:], []string{`t.yaml:1:5: "a/b" is not an identifier (1 to 128 of`}},
-		{"an id that is a number", form.Plain, "id: 7" + plainFile("")[5:], []string{"t.yaml:1:5: expected a text, found a number (quote it)"}},
-		{"the id of the interface", form.Plain, "id: api" + plainFile("")[5:], []string{`t.yaml:1:5: the id "api" is taken: addresses of the form runtime begin with it (choose another id)`}},
-		{"a name that is a number", form.Plain, plainFile("name: 7\n"), []string{"t.yaml:4:7: expected a text"}},
-		{"enabled that is a text", form.Plain, plainFile("enabled: maybe\n"), []string{"t.yaml:4:10: expected true or false"}},
-		{"no access", form.Plain, "id: f\nschema: {type: object}\n", []string{"t.yaml:1:1: no role may use the template (name some: access: {roles: [...]}, or"}},
-		{"access without roles", form.Plain, "id: f\naccess: {}\nschema: {type: object}\n", []string{"t.yaml:2:9: no role may use the template"}},
-		{"access with no role", form.Plain, "id: f\naccess: {roles: []}\nschema: {type: object}\n", []string{"t.yaml:2:9: no role may use the template"}},
-		{"access that is a list", form.Plain, "id: f\naccess: [clerk]\nschema: {type: object}\n", []string{"t.yaml:2:9: expected a mapping, found a list"}},
-		{"roles that are a mapping", form.Plain, "id: f\naccess: {roles: {a: b}}\nschema: {type: object}\n", []string{"t.yaml:2:17: expected a text or a list of texts"}},
-		{"an unknown role", form.Plain, "id: f\naccess: {roles: [clerk, bos]}\nschema: {type: object}\n", []string{`t.yaml:2:25: unknown role "bos" (did you mean "boss"?)`}},
-		{"an unknown role alone", form.Plain, "id: f\naccess: {roles: clark}\nschema: {type: object}\n", []string{`t.yaml:2:17: unknown role "clark" (did you mean "clerk"?)`}},
-		{"a role twice", form.Plain, "id: f\naccess: {roles: [clerk, clerk]}\nschema: {type: object}\n", []string{`t.yaml:2:25: role "clerk" is there twice`}},
-		{"an unknown workflow", form.Plain, plainFile("workflows: [leaf]\n"), []string{`t.yaml:4:13: unknown workflow "leaf" (did you mean "leave"?)`}},
-		{"a workflow twice", form.Plain, plainFile("workflows: [leave, leave]\n"), []string{`t.yaml:4:20: workflow "leave" is there twice`}},
-		{"a workflow that is a number", form.Plain, plainFile("workflows: [1]\n"), []string{"t.yaml:4:13: expected a text"}},
-		{"an event that the workflow does not have", form.Plain, plainFile("workflows: leave\nsubmit: sumbit\n"), []string{`t.yaml:5:9: workflow "leave" declares no event "sumbit" (did you mean "submit"?)`}},
-		{"an event of the machine itself", form.Plain, plainFile("workflows: leave\nsubmit: done.state.b\n"), []string{`t.yaml:5:9: workflow "leave" declares no event "done.state.b"`}},
-		{"what cannot be an event", form.Plain, plainFile("workflows: leave\nsubmit: a b\n"), []string{`t.yaml:5:9: "a b" cannot be an event`}},
+		{"a list at the top", form.KindForm, "- a\n", []string{"t.yaml:1:1: expected a mapping"}},
+		{"an empty file", form.KindForm, "", []string{"t.yaml:1:1: expected a mapping, found null"}},
+		{"broken YAML", form.KindForm, "id: [", []string{"t.yaml:"}},
+		{"an unknown key", form.KindForm, plainFile("workflow: []\n"), []string{`t.yaml:4:1: unknown key "workflow" (did you mean "workflows"?)`}},
+		{"an unknown key of access", form.KindForm, plainFile("")[:6] + "access: {role: [clerk], roles: [clerk]}\nschema: {type: object}\n", []string{`t.yaml:2:10: unknown key "role" (did you mean "roles"?)`}},
+		{"an unknown key of an item", form.KindChecklist, listFile("items: [{id: a, lable: A}]\n"), []string{`t.yaml:3:17: unknown key "lable" (did you mean "label"?)`}},
+		{"no id", form.KindForm, plainFile("")[6:], []string{"t.yaml:1:1: the template has no id"}},
+		{"an id that is no identifier", form.KindForm, "id: a/b" + plainFile("")[5:], []string{`t.yaml:1:5: "a/b" is not an identifier (1 to 128 of`}},
+		{"an id that is a number", form.KindForm, "id: 7" + plainFile("")[5:], []string{"t.yaml:1:5: expected a text, found a number (quote it)"}},
+		{"the id of the interface", form.KindForm, "id: api" + plainFile("")[5:], []string{`t.yaml:1:5: the id "api" is taken: addresses of the form runtime begin with it (choose another id)`}},
+		{"a name that is a number", form.KindForm, plainFile("name: 7\n"), []string{"t.yaml:4:7: expected a text"}},
+		{"enabled that is a text", form.KindForm, plainFile("enabled: maybe\n"), []string{"t.yaml:4:10: expected true or false"}},
+		{"no access", form.KindForm, "id: f\nschema: {type: object}\n", []string{"t.yaml:1:1: no role may use the template (name some: access: {roles: [...]}, or"}},
+		{"access without roles", form.KindForm, "id: f\naccess: {}\nschema: {type: object}\n", []string{"t.yaml:2:9: no role may use the template"}},
+		{"access with no role", form.KindForm, "id: f\naccess: {roles: []}\nschema: {type: object}\n", []string{"t.yaml:2:9: no role may use the template"}},
+		{"access that is a list", form.KindForm, "id: f\naccess: [clerk]\nschema: {type: object}\n", []string{"t.yaml:2:9: expected a mapping, found a list"}},
+		{"roles that are a mapping", form.KindForm, "id: f\naccess: {roles: {a: b}}\nschema: {type: object}\n", []string{"t.yaml:2:17: expected a text or a list of texts"}},
+		{"an unknown role", form.KindForm, "id: f\naccess: {roles: [clerk, bos]}\nschema: {type: object}\n", []string{`t.yaml:2:25: unknown role "bos" (did you mean "boss"?)`}},
+		{"an unknown role alone", form.KindForm, "id: f\naccess: {roles: clark}\nschema: {type: object}\n", []string{`t.yaml:2:17: unknown role "clark" (did you mean "clerk"?)`}},
+		{"a role twice", form.KindForm, "id: f\naccess: {roles: [clerk, clerk]}\nschema: {type: object}\n", []string{`t.yaml:2:25: role "clerk" is there twice`}},
+		{"an unknown workflow", form.KindForm, plainFile("workflows: [leaf]\n"), []string{`t.yaml:4:13: unknown workflow "leaf" (did you mean "leave"?)`}},
+		{"a workflow twice", form.KindForm, plainFile("workflows: [leave, leave]\n"), []string{`t.yaml:4:20: workflow "leave" is there twice`}},
+		{"a workflow that is a number", form.KindForm, plainFile("workflows: [1]\n"), []string{"t.yaml:4:13: expected a text"}},
+		{"an event that the workflow does not have", form.KindForm, plainFile("workflows: leave\nsubmit: sumbit\n"), []string{`t.yaml:5:9: workflow "leave" declares no event "sumbit" (did you mean "submit"?)`}},
+		{"an event of the machine itself", form.KindForm, plainFile("workflows: leave\nsubmit: done.state.b\n"), []string{`t.yaml:5:9: workflow "leave" declares no event "done.state.b"`}},
+		{"what cannot be an event", form.KindForm, plainFile("workflows: leave\nsubmit: a b\n"), []string{`t.yaml:5:9: "a b" cannot be an event`}},
 		{
-			"fields that the event refuses", form.Plain, fitFile("submit", "a: {type: string}, b: {}, c: {}", ""),
+			"fields that the event refuses", form.KindForm, fitFile("submit", "a: {type: string}, b: {}, c: {}", ""),
 			[]string{
 				`t.yaml:5:56: the event "submit" of workflow "strict" refuses the field "b" (leave the field out, or let the event's data have it)`,
 				`t.yaml:5:63: the event "submit" of workflow "strict" refuses the field "c"`,
 			},
 		},
 		{
-			"a field that the event requires", form.Plain, fitFile("submit", "", ""),
+			"a field that the event requires", form.KindForm, fitFile("submit", "", ""),
 			[]string{`t.yaml:5:9: the event "submit" of workflow "strict" requires "a", which the form does not have (add the field to the form)`},
 		},
 		{
-			"fields inside of others", form.Plain, fitFile("nested", "list: {type: array, items: {properties: {x: {}, z: {}}}", "}"),
+			"fields inside others", form.KindForm, fitFile("nested", "list: {type: array, items: {properties: {x: {}, z: {}}}", "}"),
 			[]string{
 				`t.yaml:5:37: the event "nested" of workflow "strict" requires "list.y", which the form does not have`,
 				`t.yaml:5:85: the event "nested" of workflow "strict" refuses the field "list.z"`,
 			},
 		},
-		{"fields of another file", form.Plain, fitFile("town", "home: {$ref: address.schema.json}", ""), []string{`t.yaml:5:37: the event "town" of workflow "strict" refuses the field "home.next"`}},
-		{"a field that goes to svcPrivate", form.Plain, fitFile("open", "svcPrivate: {}", ""), []string{`t.yaml:5:37: the event "open" of workflow "strict" refuses the field "svcPrivate"`}},
-		{"a field that could go anywhere", form.Plain, fitFile("open", "svcPublic: {}, a: {}", ""), []string{`t.yaml:5:37: the event "open" of workflow "strict" refuses the field "svcPublic"`}},
+		{"fields of another file", form.KindForm, fitFile("town", "home: {$ref: address.schema.json}", ""), []string{`t.yaml:5:37: the event "town" of workflow "strict" refuses the field "home.next"`}},
+		{"a field that goes to svcPrivate", form.KindForm, fitFile("open", "svcPrivate: {}", ""), []string{`t.yaml:5:37: the event "open" of workflow "strict" refuses the field "svcPrivate"`}},
+		{"a field that could go anywhere", form.KindForm, fitFile("open", "svcPublic: {}, a: {}", ""), []string{`t.yaml:5:37: the event "open" of workflow "strict" refuses the field "svcPublic"`}},
 		{
-			"an order that lacks a field", form.Plain, fillFile("properties: {reason: {}, days: {}}", "'ui:order': [days, resaon]"),
+			"an order that lacks a field", form.KindForm, fillFile("properties: {reason: {}, days: {}}", "'ui:order': [days, resaon]"),
 			[]string{`t.yaml:5:6: ui:order lacks the field "reason" (add it, or "*" for all others)`, `t.yaml:5:25: ui:order names the field "resaon", which the form does not have (did you mean "reason"?)`},
 		},
-		{"an order with a field twice", form.Plain, fillFile("properties: {a: {}}", "'ui:order': [a, '*', '*']"), []string{`t.yaml:5:27: "*" is there twice`}},
+		{"an order with a field twice", form.KindForm, fillFile("properties: {a: {}}", "'ui:order': [a, '*', '*']"), []string{`t.yaml:5:27: "*" is there twice`}},
 		{
-			"an order inside of others", form.Plain, fillFile("properties: {list: {type: array, items: {properties: {x: {}, z: {}}}}}", "list: {items: {'ui:order': [x]}}"),
+			"an order inside others", form.KindForm, fillFile("properties: {list: {type: array, items: {properties: {x: {}, z: {}}}}}", "list: {items: {'ui:order': [x]}}"),
 			[]string{`t.yaml:5:21: ui:order lacks the field "z"`},
 		},
-		{"a required field that is not there", form.Plain, fillFile("properties: {days: {}}, required: [days, day]", ""), []string{`t.yaml:4:65: the field "day" is required, and the form does not have it: nobody could submit it (did you mean "days"?)`}},
+		{"a required field that is not there", form.KindForm, fillFile("properties: {days: {}}, required: [days, day]", ""), []string{`t.yaml:4:65: the field "day" is required, and the form does not have it: nobody could submit it (did you mean "days"?)`}},
 		{
-			"a required field that is not there, inside of others", form.Plain,
+			"a required field that is not there, inside others", form.KindForm,
 			fillFile("properties: {list: {items: {properties: {x: {}}, required: [y], additionalProperties: false}}}", ""),
 			[]string{`t.yaml:4:84: the field "list.y" is required`},
 		},
-		{"submit with no workflow", form.Plain, plainFile("workflows: []\nsubmit: submit\n"), []string{"t.yaml:5:9: a form without workflows"}},
-		{"no schema", form.Plain, "id: f\naccess: {roles: [clerk]}\n", []string{"t.yaml:1:1: the form has no schema (say what"}},
-		{"a schema that is a list", form.Plain, "id: f\naccess: {roles: [clerk]}\nschema: []\n", []string{"t.yaml:3:9: expected a mapping, found a list"}},
-		{"a schema of a list", form.Plain, "id: f\naccess: {roles: [clerk]}\nschema: {type: array}\n", []string{"t.yaml:3:16: JSON Schema: the type of a form's data must be object (type: object)"}},
-		{"a schema without a type", form.Plain, "id: f\naccess: {roles: [clerk]}\nschema: {properties: {}}\n", []string{"t.yaml:3:9: JSON Schema: the type of a form's data must be object"}},
-		{"a schema that is none", form.Plain, "id: f\naccess: {roles: [clerk]}\nschema: {type: object, required: a}\n", []string{"t.yaml:3:9: JSON Schema: "}},
-		{"a file that is not there", form.Plain, refTo("no.json"), []string{`t.yaml:3:9: JSON Schema: file "no.json": file is not there`}},
-		{"a file that is no JSON", form.Plain, refTo("text.json"), []string{`t.yaml:3:9: JSON Schema: file "text.json": `}},
-		{"a place that the file does not have", form.Plain, refTo("address.schema.json#/no"), []string{"t.yaml:3:9: JSON Schema: "}},
-		{"a file outside", form.Plain, refTo("../identity.yaml"), []string{`t.yaml:3:9: JSON Schema: "../identity.yaml" is not a file beside the template`}},
-		{"a file outside, by way of another", form.Plain, refTo("up.json"), []string{`t.yaml:3:9: JSON Schema: "../identity.yaml" is not a file beside the template`}},
-		{"a file outside, in disguise", form.Plain, refTo("a/%2e%2e/%2e%2e/identity.yaml"), []string{`t.yaml:3:9: JSON Schema: "a/%2e%2e/%2e%2e/identity.yaml" is not a file beside the template`}},
-		{"an absolute file", form.Plain, refTo("/etc/passwd"), []string{"t.yaml:3:9: JSON Schema: "}},
-		{"a file by its address", form.Plain, refTo("file:///etc/passwd"), []string{"t.yaml:3:9: JSON Schema: "}},
-		{"the network", form.Plain, refTo("https://example.org/s.json"), []string{`t.yaml:3:9: JSON Schema: failing loading "https://example.org/s.json"`}},
-		{"the network, by way of a file", form.Plain, refTo("far.json"), []string{`t.yaml:3:9: JSON Schema: failing loading "https://example.org/s.json"`}},
-		{"layout that is a list", form.Plain, plainFile("ui: []\n"), []string{"t.yaml:4:5: expected a mapping, found a list"}},
-		{"items in a form", form.Plain, plainFile("items: []\n"), []string{`t.yaml:4:1: a form cannot have "items"`}},
-		{"a schema in a checklist", form.Checklist, listFile("schema: {}\nitems: [{id: a}]\n"), []string{`t.yaml:3:1: a checklist cannot have "schema"`}},
-		{"a workflow in a checklist", form.Checklist, listFile("workflows: [leave]\nsubmit: submit\nitems: [{id: a}]\n"), []string{`t.yaml:3:1: a checklist cannot have "workflows"`, `t.yaml:4:1: a checklist cannot have "submit"`}},
-		{"no items", form.Checklist, listFile(""), []string{"t.yaml:1:1: the checklist has no items (items: [{id: ..., label: ...}])"}},
-		{"an empty list of items", form.Checklist, listFile("items: []\n"), []string{"t.yaml:3:8: the checklist has no items"}},
-		{"items that are a text", form.Checklist, listFile("items: exits\n"), []string{"t.yaml:3:8: expected a list, found a text"}},
-		{"an item that is a text", form.Checklist, listFile("items: [exits]\n"), []string{"t.yaml:3:9: expected a mapping, found a text"}},
-		{"an item without id", form.Checklist, listFile("items: [{label: A}]\n"), []string{"t.yaml:3:9: the item has no id"}},
-		{"an item whose id is no identifier", form.Checklist, listFile("items: [{id: a b}]\n"), []string{`t.yaml:3:14: "a b" is not an identifier`}},
-		{"an item twice", form.Checklist, listFile("items: [{id: a}, {id: b}, {id: a}]\n"), []string{`t.yaml:3:32: item "a" is there twice`}},
-		{"required that is a text", form.Checklist, listFile("items: [{id: a, required: sure}]\n"), []string{"t.yaml:3:27: expected true or false"}},
-		{"all faults at once", form.Plain, "id: a b\nnme: x\naccess: {roles: [boss, clrk]}\nworkflows: [leaf]\nschema: {}\nsubmit: go\n", []string{"t.yaml:1:5: ", "t.yaml:2:1: ", "t.yaml:3:24: ", "t.yaml:4:13: ", "t.yaml:5:9: "}},
+		{"submit with no workflow", form.KindForm, plainFile("workflows: []\nsubmit: submit\n"), []string{"t.yaml:5:9: a form without workflows"}},
+		{"no schema", form.KindForm, "id: f\naccess: {roles: [clerk]}\n", []string{"t.yaml:1:1: the form has no schema (say what"}},
+		{"a schema that is a list", form.KindForm, "id: f\naccess: {roles: [clerk]}\nschema: []\n", []string{"t.yaml:3:9: expected a mapping, found a list"}},
+		{"a schema of a list", form.KindForm, "id: f\naccess: {roles: [clerk]}\nschema: {type: array}\n", []string{"t.yaml:3:16: JSON Schema: the type of a form's data must be object (type: object)"}},
+		{"a schema without a type", form.KindForm, "id: f\naccess: {roles: [clerk]}\nschema: {properties: {}}\n", []string{"t.yaml:3:9: JSON Schema: the type of a form's data must be object"}},
+		{"a schema that is none", form.KindForm, "id: f\naccess: {roles: [clerk]}\nschema: {type: object, required: a}\n", []string{"t.yaml:3:9: JSON Schema: "}},
+		{"a file that is not there", form.KindForm, refTo("no.json"), []string{`t.yaml:3:9: JSON Schema: file "no.json": file is not there`}},
+		{"a file that is no JSON", form.KindForm, refTo("text.json"), []string{`t.yaml:3:9: JSON Schema: file "text.json": `}},
+		{"a place that the file does not have", form.KindForm, refTo("address.schema.json#/no"), []string{"t.yaml:3:9: JSON Schema: "}},
+		{"a file outside", form.KindForm, refTo("../identity.yaml"), []string{`t.yaml:3:9: JSON Schema: "../identity.yaml" is not a file beside the template`}},
+		{"a file outside, by way of another", form.KindForm, refTo("up.json"), []string{`t.yaml:3:9: JSON Schema: "../identity.yaml" is not a file beside the template`}},
+		{"a file outside, in disguise", form.KindForm, refTo("a/%2e%2e/%2e%2e/identity.yaml"), []string{`t.yaml:3:9: JSON Schema: "a/%2e%2e/%2e%2e/identity.yaml" is not a file beside the template`}},
+		{"an absolute file", form.KindForm, refTo("/etc/passwd"), []string{"t.yaml:3:9: JSON Schema: "}},
+		{"a file by its address", form.KindForm, refTo("file:///etc/passwd"), []string{"t.yaml:3:9: JSON Schema: "}},
+		{"the network", form.KindForm, refTo("https://example.org/s.json"), []string{`t.yaml:3:9: JSON Schema: failing loading "https://example.org/s.json"`}},
+		{"the network, by way of a file", form.KindForm, refTo("far.json"), []string{`t.yaml:3:9: JSON Schema: failing loading "https://example.org/s.json"`}},
+		{"layout that is a list", form.KindForm, plainFile("ui: []\n"), []string{"t.yaml:4:5: expected a mapping, found a list"}},
+		{"items in a form", form.KindForm, plainFile("items: []\n"), []string{`t.yaml:4:1: a form cannot have "items"`}},
+		{"a schema in a checklist", form.KindChecklist, listFile("schema: {}\nitems: [{id: a}]\n"), []string{`t.yaml:3:1: a checklist cannot have "schema"`}},
+		{"a workflow in a checklist", form.KindChecklist, listFile("workflows: [leave]\nsubmit: submit\nitems: [{id: a}]\n"), []string{`t.yaml:3:1: a checklist cannot have "workflows"`, `t.yaml:4:1: a checklist cannot have "submit"`}},
+		{"no items", form.KindChecklist, listFile(""), []string{"t.yaml:1:1: the checklist has no items (items: [{id: ..., label: ...}])"}},
+		{"an empty list of items", form.KindChecklist, listFile("items: []\n"), []string{"t.yaml:3:8: the checklist has no items"}},
+		{"items that are a text", form.KindChecklist, listFile("items: exits\n"), []string{"t.yaml:3:8: expected a list, found a text"}},
+		{"an item that is a text", form.KindChecklist, listFile("items: [exits]\n"), []string{"t.yaml:3:9: expected a mapping, found a text"}},
+		{"an item without id", form.KindChecklist, listFile("items: [{label: A}]\n"), []string{"t.yaml:3:9: the item has no id"}},
+		{"an item whose id is no identifier", form.KindChecklist, listFile("items: [{id: a b}]\n"), []string{`t.yaml:3:14: "a b" is not an identifier`}},
+		{"an item twice", form.KindChecklist, listFile("items: [{id: a}, {id: b}, {id: a}]\n"), []string{`t.yaml:3:32: item "a" is there twice`}},
+		{"required that is a text", form.KindChecklist, listFile("items: [{id: a, required: sure}]\n"), []string{"t.yaml:3:27: expected true or false"}},
+		{"all faults at once", form.KindForm, "id: a b\nnme: x\naccess: {roles: [boss, clrk]}\nworkflows: [leaf]\nschema: {}\nsubmit: go\n", []string{"t.yaml:1:5: ", "t.yaml:2:1: ", "t.yaml:3:24: ", "t.yaml:4:13: ", "t.yaml:5:9: "}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			parsed, err := ParseTemplate(TemplateText{Kind: test.kind, File: "t.yaml", Text: []byte(test.text), Read: readSample}, knownSample(t))
@@ -377,7 +377,7 @@ func TestWhatIsNoFault(t *testing.T) {
 		"a property with the name of a keyword":   "id: f\naccess: {roles: clerk}\nschema: {type: object, properties: {default: {$ref: address.schema.json}, $ref: {type: string}}}\n",
 		"layout of a checklist":                   listFile("ui: {columns: 2}\nitems: [{id: a}]\n"),
 		"a field that the event requires":         fitFile("submit", "a: {type: string}", ""),
-		"fields inside of others":                 fitFile("nested", "list: {type: array, items: {properties: {x: {}, y: {}}}", "}"),
+		"fields inside others":                    fitFile("nested", "list: {type: array, items: {properties: {x: {}, y: {}}}", "}"),
 		"svcPublic alone":                         fitFile("open", "svcPublic: {}", ""),
 		"fields that the event does not name":     fitFile("open", "a: {}, b: {}", ""),
 		"fields of an event without data":         fitFile("free", "a: {}", ""),
@@ -386,13 +386,13 @@ func TestWhatIsNoFault(t *testing.T) {
 		"an order of some fields":                 fillFile("properties: {a: {}, b: {}}", "'ui:order': [b, '*']"),
 		"a field of a condition":                  fillFile("properties: {a: {}}, if: {}, then: {properties: {b: {}}, required: [b]}", "'ui:order': [b, a]"),
 		"a required field that a pattern matches": fillFile("properties: {a: {}}, allOf: [{required: [a]}], required: [b], patternProperties: {'^b': {}}", ""),
-		"an order inside of a circle":             fillFile("properties: {a: {$ref: '#'}}", "a: {a: {'ui:order': [a]}}"),
+		"an order inside a circle":                fillFile("properties: {a: {$ref: '#'}}", "a: {a: {'ui:order': [a]}}"),
 		"an object that says nothing of fields":   fillFile("properties: {a: {type: object, required: [x]}}", ""),
 	} {
 		t.Run(name, func(t *testing.T) {
-			kind := form.Plain
+			kind := form.KindForm
 			if strings.Contains(text, "items: [{id") {
-				kind = form.Checklist
+				kind = form.KindChecklist
 			}
 			parseSample(t, kind, text)
 		})
@@ -441,7 +441,7 @@ func FuzzParseTemplate(f *testing.F) {
 	known := knownSample(f)
 	f.Fuzz(func(t *testing.T, text []byte, sent string) {
 		for _, file := range []string{"t.yaml", "t.json"} {
-			for _, kind := range []form.Kind{form.Plain, form.Checklist} {
+			for _, kind := range []form.Kind{form.KindForm, form.KindChecklist} {
 				src := TemplateText{Kind: kind, File: file, Text: text, Read: readSample}
 				parsed, err := ParseTemplate(src, known)
 				var faults document.Faults
@@ -451,7 +451,7 @@ func FuzzParseTemplate(f *testing.F) {
 					}
 					continue
 				}
-				if (parsed.Schema == nil) != (kind == form.Checklist) || (len(parsed.Items) == 0) != (kind == form.Plain) || parsed.ID == reservedID {
+				if (parsed.Schema == nil) != (kind == form.KindChecklist) || (len(parsed.Items) == 0) != (kind == form.KindForm) || parsed.ID == reservedID {
 					t.Fatalf("not whole: %+v", parsed)
 				}
 				again, err := ParseTemplate(src, Known{})

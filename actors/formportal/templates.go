@@ -108,10 +108,10 @@ func OpenTemplates(store *persistence.Store, log zerolog.Logger) (*Templates, er
 func (s *storedTemplate) parse() (*Template, error) {
 	src := TemplateText{File: s.File, Text: []byte(s.Text), Modified: time.UnixMilli(s.Modified)}
 	switch s.Kind {
-	case form.Plain.String():
-		src.Kind = form.Plain
-	case form.Checklist.String():
-		src.Kind = form.Checklist
+	case form.KindForm.String():
+		src.Kind = form.KindForm
+	case form.KindChecklist.String():
+		src.Kind = form.KindChecklist
 	default:
 		return nil, fmt.Errorf("%w: kind of template %q", persistence.ErrCorrupt, s.Kind)
 	}
