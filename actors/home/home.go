@@ -58,13 +58,13 @@ type Access struct {
 // Digest stands for the content of files.
 type Digest [sha256.Size]byte
 
-// add adds a text to a digest that is being made, so that its ends count.
+// add adds a text with its length to a digest.
 func add[T string | []byte](h hash.Hash, text T) {
 	_, _ = h.Write(binary.AppendUvarint(nil, uint64(len(text))))
 	_, _ = h.Write([]byte(text))
 }
 
-// addFile adds a file with those that it refers to.
+// addFile adds a file and those that it refers to.
 func addFile(h hash.Hash, name string, text []byte, refs map[string][]byte) {
 	add(h, name)
 	add(h, text)
@@ -81,8 +81,8 @@ type Definitions struct {
 	// Warnings are what the author of a definition or template should look at
 	// although it is allowed.
 	Warnings document.Faults
-	// Digest differs when the files have another content, or a template another
-	// time of modification, which lists show.
+	// Digest differs when the files have another content, or a template another time of
+	// modification: lists show that.
 	Digest Digest
 }
 
@@ -129,9 +129,8 @@ func loadDirectory(dir string) (directory *identity.Directory, text []byte, err 
 }
 
 // LoadAccess reads and checks identity.yaml and rights.yaml. The error is
-// document.Faults when they can be read and are wrong. What one of them says is
-// there even when the other has faults, so that nobody who was disabled stays in
-// because of them.
+// document.Faults when they can be read and are wrong. It returns what one of them says
+// even when the other has faults, so that a user who was disabled does not stay in.
 func LoadAccess(dir string) (Access, error) {
 	var access Access
 	var faults document.Faults
@@ -197,8 +196,8 @@ func (d *Definitions) digest() (sum Digest) {
 	return sum
 }
 
-// loadRights reads rights.yaml. One that is missing is empty. directory is nil
-// when it has faults: then there are no rights, but those of the file's own.
+// loadRights reads rights.yaml. A missing file is an empty one. A nil directory has
+// faults of its own: then loadRights finds those of the file, and returns no rights.
 func loadRights(dir string, directory *identity.Directory) (rights *repository.Rights, text []byte, err error) {
 	text, _, err = readFile(filepath.Join(dir, RightsFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -211,25 +210,19 @@ func loadRights(dir string, directory *identity.Directory) (rights *repository.R
 	return rights, text, err
 }
 
-// loadDefinitions reads the definitions into the set. whole: none of them is
-// missing there because of its faults.
+// loadDefinitions reads the definitions into the set. whole is false when the set lacks
+// some of them because of their faults.
 func loadDefinitions(set *Definitions, dir string, parser *statemachine.Parser) (faults document.Faults, whole bool, err error) {
-	files, err := namesIn(dir, WorkflowsFolder)
-	if err := collect(&faults, err); err != nil {
-		return nil, false, err
-	}
-	for _, name := range files {
-		source, warnings, err := loadDefinition(dir, name, parser)
-		if err := collect(&faults, err); err != nil {
-			return nil, false, err
-		}
+	err = eachSource(dir, WorkflowsFolder, &faults, func(f *sourceFile) error {
+		parsed, err := parser.Parse(statemachine.Source{File: f.shown, Text: f.text, Read: f.ref})
 		if err == nil {
-			set.Workflows = append(set.Workflows, *source)
-			set.Warnings = append(set.Warnings, warnings...)
+			set.Workflows = append(set.Workflows, catalog.Source{File: f.shown, Text: f.text, Refs: f.refs, Parsed: parsed.Definition})
+			set.Warnings = append(set.Warnings, parsed.Warnings...)
 		}
-	}
+		return err
+	})
 	whole = len(faults) == 0
-	return append(faults, twins(set.Workflows)...), whole, nil
+	return append(faults, twins(set.Workflows)...), whole, err
 }
 
 // twins finds files with the same workflow and version as one before.
@@ -274,46 +267,47 @@ func privileges() []string {
 	return out
 }
 
-// namesIn lists the files of a folder that are definitions or templates, in
-// order. A folder that is not there has none.
-func namesIn(dir, folder string) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(dir, folder))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, document.Faults{{File: folder, Reason: fmt.Sprintf("the folder cannot be read: %v", err)}}
-	}
-	var names []string
-	for _, e := range entries {
-		if !e.IsDir() && isSource(e.Name()) {
-			names = append(names, e.Name())
-		}
-	}
-	return names, nil
+// sourceFile is a definition or a template as it was read.
+type sourceFile struct {
+	dir      string // its folder
+	shown    string // its path in the home
+	text     []byte
+	modified time.Time
+	refs     map[string][]byte // the files that ref has read
 }
 
-func loadDefinition(dir, name string, parser *statemachine.Parser) (*catalog.Source, document.Faults, error) {
-	folder := filepath.Join(dir, WorkflowsFolder)
-	shown := WorkflowsFolder + "/" + name
-	text, _, err := readFile(filepath.Join(folder, name))
-	if err != nil {
-		return nil, nil, document.Faults{{File: shown, Line: 1, Reason: err.Error()}}
+// ref reads a file that the definition or template refers to. The parser makes sure
+// that it is below the folder.
+func (f *sourceFile) ref(name string) ([]byte, error) {
+	text, _, err := readFile(filepath.Join(f.dir, filepath.FromSlash(name)))
+	if err == nil {
+		f.refs[name] = text
 	}
-	source := &catalog.Source{File: shown, Text: text, Refs: map[string][]byte{}}
-	parsed, err := parser.Parse(statemachine.Source{File: shown, Text: text, Read: func(ref string) ([]byte, error) {
-		// The parser has made sure that ref stays below the folder.
-		b, _, err := readFile(filepath.Join(folder, filepath.FromSlash(ref)))
-		if err == nil {
-			source.Refs[ref] = b
+	return text, err
+}
+
+// eachSource calls load with each file of a folder that is a definition or template, in
+// order, and collects the faults. A folder that is missing has none.
+func eachSource(dir, folder string, faults *document.Faults, load func(f *sourceFile) error) error {
+	entries, err := os.ReadDir(filepath.Join(dir, folder))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		*faults = append(*faults, document.Fault{File: folder, Reason: fmt.Sprintf("the folder cannot be read: %v", err)})
+	}
+	for _, e := range entries {
+		if e.IsDir() || !isSource(e.Name()) {
+			continue
 		}
-		return b, err
-	}})
-	if err != nil {
-		return nil, nil, err
+		f := &sourceFile{dir: filepath.Join(dir, folder), shown: folder + "/" + e.Name(), refs: map[string][]byte{}}
+		f.text, f.modified, err = readFile(filepath.Join(f.dir, e.Name()))
+		if err != nil {
+			*faults = append(*faults, document.Fault{File: f.shown, Line: 1, Reason: err.Error()})
+			continue
+		}
+		if err := collect(faults, load(f)); err != nil {
+			return err
+		}
 	}
-	source.Parsed = parsed.Definition
-	return source, parsed.Warnings, nil
+	return nil
 }
 
 // readFile reads a regular file of bounded size, and tells when it was changed.
@@ -327,8 +321,8 @@ func readFile(name string) (text []byte, modified time.Time, err error) {
 	case st.Size() > maxFileBytes:
 		return nil, time.Time{}, fmt.Errorf("%s is larger than %d bytes", filepath.Base(name), maxFileBytes)
 	}
-	// NB: the time is older than the text when the file changes in between; then
-	// the watcher has everything read again.
+	// NB: when the file changes in between, the time is older than the text; then the
+	// watcher has everything read again.
 	text, err = os.ReadFile(name)
 	return text, st.ModTime(), err
 }

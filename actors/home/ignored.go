@@ -9,8 +9,8 @@ import (
 	"troupe/statemachine/document"
 )
 
-// isSource says whether a file could be a definition or template: hidden files and
-// JSON Schemas, which those refer to, are none.
+// isSource reports whether a file can be a definition or template by its name: hidden
+// files and JSON Schemas cannot.
 func isSource(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".schema.json") {
 		return false
@@ -22,13 +22,12 @@ func isSource(name string) bool {
 	return false
 }
 
-// ignoredFiles warns of files below the folders of definitions and templates that
-// could be one and are not read, because they stand in a folder of their own.
-// referred are the files there that others refer to.
+// ignoredFiles warns of files that could be definitions or templates and that are not
+// read because they stand in a folder below. referred are files that others refer to.
 func ignoredFiles(dir string, referred map[string]bool) (warnings document.Faults) {
 	for _, folder := range folders {
 		top := filepath.Join(dir, folder)
-		// NB: what cannot be looked at is left out; it is nothing that is read.
+		// NB: what cannot be read here is not read by Load either.
 		_ = filepath.WalkDir(top+"/.", func(file string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return nil

@@ -1,18 +1,15 @@
 package home
 
 import (
-	"path/filepath"
-
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/statemachine"
 	"troupe/statemachine/document"
 )
 
-// templatesMayName says what templates may refer to: the roles and the workflows
-// of their own set, whose new instances have the highest version. When some
-// definitions have faults, an unknown workflow may be one of those, and is none
-// of the template's faults.
+// templatesMayName says what templates may refer to: the roles and the workflows of
+// their own set, each in its highest version. When some definitions have faults, an
+// unknown workflow may be one of those, and is no fault of the template.
 func templatesMayName(set *Definitions, options statemachine.ParserOptions, whole bool) formportal.Known {
 	newest := map[string]*statemachine.Definition{}
 	known := formportal.Known{HasRole: options.HasRole, Roles: options.Roles}
@@ -38,52 +35,25 @@ var templateFolders = []struct {
 	name string
 	kind form.Kind
 }{
-	{FormsFolder, form.Plain},
-	{ChecklistsFolder, form.Checklist},
+	{FormsFolder, form.KindForm},
+	{ChecklistsFolder, form.KindChecklist},
 }
 
 // loadTemplates reads the templates of both kinds into the set.
 func loadTemplates(set *Definitions, dir string, known formportal.Known) (document.Faults, error) {
 	var faults document.Faults
 	for _, folder := range templateFolders {
-		files, err := namesIn(dir, folder.name)
-		if err := collect(&faults, err); err != nil {
-			return nil, err
-		}
-		for _, name := range files {
-			source, err := loadTemplate(dir, folder.name, name, folder.kind, known)
-			if err := collect(&faults, err); err != nil {
-				return nil, err
-			}
+		err := eachSource(dir, folder.name, &faults, func(f *sourceFile) error {
+			parsed, err := formportal.ParseTemplate(formportal.TemplateText{Kind: folder.kind, File: f.shown, Text: f.text, Modified: f.modified, Read: f.ref}, known)
 			if err == nil {
-				set.Templates = append(set.Templates, *source)
-				set.Warnings = append(set.Warnings, source.Parsed.Warnings...)
+				set.Templates = append(set.Templates, formportal.TemplateSource{File: f.shown, Text: f.text, Refs: f.refs, Parsed: parsed})
+				set.Warnings = append(set.Warnings, parsed.Warnings...)
 			}
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	return append(faults, formportal.CheckTemplates(set.Templates)...), nil
-}
-
-func loadTemplate(dir, folder, name string, kind form.Kind, known formportal.Known) (*formportal.TemplateSource, error) {
-	shown := folder + "/" + name
-	text, modified, err := readFile(filepath.Join(dir, folder, name))
-	if err != nil {
-		return nil, document.Faults{{File: shown, Line: 1, Reason: err.Error()}}
-	}
-	source := &formportal.TemplateSource{File: shown, Text: text, Refs: map[string][]byte{}}
-	source.Parsed, err = formportal.ParseTemplate(formportal.TemplateText{
-		Kind: kind, File: shown, Text: text, Modified: modified,
-		Read: func(ref string) ([]byte, error) {
-			// The parser has made sure that ref stays below the folder.
-			b, _, err := readFile(filepath.Join(dir, folder, filepath.FromSlash(ref)))
-			if err == nil {
-				source.Refs[ref] = b
-			}
-			return b, err
-		},
-	}, known)
-	if err != nil {
-		return nil, err
-	}
-	return source, nil
 }

@@ -37,7 +37,7 @@ func TestLoadReadsTemplates(t *testing.T) {
 		t.Fatalf("got %d templates, want 2", len(set.Templates))
 	}
 	questions, tidy := set.Templates[0], set.Templates[1]
-	if questions.File != "forms/survey.yaml" || questions.Parsed.Kind != form.Plain || tidy.File != "checklists/tidy.json" || tidy.Parsed.Kind != form.Checklist {
+	if questions.File != "forms/survey.yaml" || questions.Parsed.Kind != form.KindForm || tidy.File != "checklists/tidy.json" || tidy.Parsed.Kind != form.KindChecklist {
 		t.Errorf("got %s and %s", questions.File, tidy.File)
 	}
 	if got := string(questions.Refs["a.schema.json"]); got != `{"type": "string"}` || string(questions.Text) != survey {

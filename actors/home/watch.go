@@ -20,9 +20,9 @@ import (
 type WatchOptions struct {
 	Dir string
 	// Access is called some moments after identity.yaml or rights.yaml changed, and
-	// Definitions after any text file did: both name roles. Each is called one call
-	// at a time, and does not wait for the other. again asks to be called once more
-	// without a change, after an interval that grows.
+	// Definitions after any text file did: both name roles. There is one call of each
+	// at a time, and neither waits for the other. again asks for another call without
+	// a change, after an interval that grows.
 	Access, Definitions func() (again bool)
 	// Settle is how long the files must be quiet. Default 200 ms: an editor's
 	// save or a checkout is many events.
@@ -80,8 +80,8 @@ func (w *Watcher) Start() {
 	})
 }
 
-// Retry has both sets looked at as after a call that asked for another. It may be
-// called before Start.
+// Retry acts as if both callbacks had asked for another call. It may be called before
+// Start.
 func (w *Watcher) Retry() {
 	for _, f := range []*follower{w.access, w.definitions} {
 		poke(f.retry)
@@ -158,8 +158,8 @@ func (w *Watcher) changed(access bool) {
 	poke(w.definitions.changed)
 }
 
-// matters leaves out what the service writes itself, and editors' hidden files.
-// access: it may be one of the files of that set.
+// matters is false for what the service writes itself, and for hidden files. access
+// says that the file may be of that set.
 func (w *Watcher) matters(name string) (access, matters bool) {
 	rel, err := filepath.Rel(w.o.Dir, name)
 	if err != nil || strings.HasPrefix(filepath.Base(rel), ".") && !strings.HasPrefix(rel, "..") && filepath.Base(rel) != "..data" {
