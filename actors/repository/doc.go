@@ -10,17 +10,17 @@
 //	                                     │
 //	                            index ◄──┘ folders, and what changes in them
 //
-// Where the files are is a Source: package disk is a folder. Names of all files
-// are kept in memory by an index, in about as many bytes as they have, so that a
-// list never walks a disk. The index is told of changes, and looks through
-// everything now and then for what it was not told of.
+// A Source is where the files are: a folder (package disk) or a bucket of an object
+// store (package bucket). An index keeps the names of all files in memory, in about as
+// many bytes as they have, so that a list never walks a disk. The source tells the
+// index of changes. Now and then the index walks everything, to find what it was not
+// told of.
 //
 // # What is promised
 //
-// A list is of one moment, in ascending order, and has no path that the caller
-// did not read at that moment. A file that came, went or was renamed, and a right
-// that changed, count within two seconds where the source is watched; elsewhere
-// after the next walk. What a caller may not see is failure.ErrNotFound, in the
+// A list shows one moment, in ascending order, and only paths that the caller could
+// read then. A file that came, went or was renamed, and a right that changed, count
+// within two seconds where the source is watched; elsewhere after the next walk. What a caller may not see is failure.ErrNotFound, in the
 // same words as what is not there. A panic in one request is answered with
 // ErrInternal and touches no other. Nothing is stored: after a start the index is
 // built again, and a list waits for it.

@@ -7,7 +7,7 @@ import (
 	"troupe/actors/failure"
 )
 
-// TooLarge is what a Source's Open returns for a file of more bytes than it hands out.
+// TooLarge is the error of a Source's Open for a file of more bytes than its limit.
 func TooLarge(bytesMax int64) error {
 	return &failure.Error{
 		Kind: failure.ErrTooLarge, Reason: "the file is too large", Cause: fmt.Errorf("more than %d bytes", bytesMax),

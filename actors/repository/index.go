@@ -76,15 +76,15 @@ type Found struct {
 }
 
 const (
-	// pendingMax bounds what is remembered of changes; above it everything is
-	// looked at.
+	// pendingMax bounds the pending changes. More of them become one change of
+	// everything.
 	pendingMax = 1 << 16
 	// retryEach is the pause before a folder is tried again.
 	retryEach = time.Second
 	// restMax bounds the rest after a large folder was listed, so that a change is
 	// seen within two seconds.
 	restMax = 500 * time.Millisecond
-	// publishEach is how often a walk shows what it has found so far.
+	// publishEach is how often a walk publishes what it has found so far.
 	publishEach = time.Second
 	// firstMax bounds how long the first list waits for folders that cannot be
 	// read for a passing reason. For the repository itself it waits as long as it
@@ -154,7 +154,7 @@ func (x *index) run(ctx context.Context) {
 	}
 }
 
-// due takes the changes over when they have waited long enough.
+// due takes the pending changes when they have waited long enough.
 func (x *index) due(now time.Time) map[Change]struct{} {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -173,7 +173,7 @@ func (x *index) apply(ctx context.Context, changes map[Change]struct{}) {
 	for c := range changes {
 		if c.Folder == "" {
 			x.counters.lost.Add(1)
-			// NB: the walk on its way goes on, so that it ends however often this comes.
+			// NB: a running walk goes on: otherwise it would never end while changes are lost.
 			x.again = x.whole
 			if !x.whole {
 				x.nextWhole = time.Time{}
@@ -199,7 +199,7 @@ func (x *index) apply(ctx context.Context, changes map[Change]struct{}) {
 	x.rested = time.Now().Add(min(time.Since(begun), restMax))
 }
 
-// plan adds to the walk what it is time for.
+// plan adds to the walk what is due.
 func (x *index) plan(now time.Time) {
 	if !x.retryAt.IsZero() && !now.Before(x.retryAt) {
 		for folder := range x.retry {
@@ -275,8 +275,7 @@ func (x *index) publish() {
 	}
 }
 
-// isShort reports whether a first list would lack folders that can be read in a
-// moment.
+// isShort reports whether a first list would lack folders that may soon be readable.
 func (x *index) isShort() bool {
 	return x.retry[top] || slices.Contains(x.walk, top) || (len(x.retry) > 0 || len(x.walk) > 0) && time.Since(x.started) < firstMax
 }
@@ -289,8 +288,8 @@ func (x *index) list(ctx context.Context, folder string, deep bool) {
 	}
 	x.counters.lists.Add(1)
 	listing, err := x.source.List(ctx, folder)
-	if err == nil {
-		err = x.tooMuch(listing)
+	if err == nil && bytesOf(listing.Files) > namesBytesMax {
+		err = errTooManyNames
 	}
 	switch {
 	case err == nil:
@@ -333,17 +332,6 @@ func (x *index) list(ctx context.Context, folder string, deep bool) {
 	for i := range fresh { // the first is the next
 		x.walk = append(x.walk, join(folder, fresh[len(fresh)-1-i]))
 	}
-}
-
-func (x *index) tooMuch(l *Listing) error {
-	total := 0
-	for _, name := range l.Files {
-		total += len(name)
-	}
-	if total > namesBytesMax {
-		return errTooManyNames
-	}
-	return nil
 }
 
 // note logs what is wrong with a folder, once.

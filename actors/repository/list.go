@@ -11,10 +11,10 @@ type listing struct {
 	steps     int
 }
 
-// stepsUnasked is how many names are looked at before the context is asked.
+// stepsUnasked is how many names are passed between two looks at the context.
 const stepsUnasked = 4096
 
-// list calls yield with the path of each file that matches and that the view
+// list calls yield with the path of each file that has the extension and that the view
 // allows, in ascending order.
 func (s *snapshot) list(ctx context.Context, extension Extension, v view, yield func(path string) error) error {
 	l := &listing{ctx: ctx, extension: extension, yield: yield, path: []byte(top)}

@@ -8,8 +8,7 @@ import (
 	"troupe/actors/failure"
 )
 
-// extensionBytesMax bounds an extension; names of files are shorter wherever we
-// know of.
+// extensionBytesMax bounds an extension. No file system that we know has longer names.
 const extensionBytesMax = 1024
 
 // Extension is what names of files end with, without the dot in front. It may

@@ -17,7 +17,7 @@ const rightsFolderMax = 1024
 // everyone is how rights.yaml names every signed-in user.
 const everyone = "*"
 
-// What a role or a user is called in rights.yaml begins so.
+// The prefixes of roles and users in rights.yaml.
 const (
 	rolePrefix = "role:"
 	userPrefix = "user:"

@@ -46,14 +46,13 @@ type Options struct {
 }
 
 // Service is the way to the supervisor of the repository. Its methods are safe
-// for concurrent use. Errors are those of package workflow, wrapped, and
-// ErrTooLarge.
+// for concurrent use. Errors are those of package failure.
 type Service struct {
 	o          Options
 	supervisor *supervise.Supervisor
 	index      *index
 	rights     atomic.Pointer[Rights]
-	nowhere    string        // a path that is nobody's
+	nowhere    string        // a path that no file has
 	stopping   chan struct{} // closed by Stop
 	stop       func()        // closes it
 	cancel     context.CancelFunc
@@ -120,7 +119,7 @@ func (s *Service) List(ctx context.Context, caller *identity.Principal, extensio
 	if err != nil {
 		return failure.In("repository: list", "", err)
 	}
-	files, err := s.files(ctx) // NB: not under the supervisor, where who waits would take the places of who opens files
+	files, err := s.files(ctx) // NB: not under the supervisor, where waiting lists would take the workers from Open
 	if err != nil {
 		return failure.In("repository: list", "", err)
 	}
@@ -148,16 +147,16 @@ func (s *Service) files(ctx context.Context) (*snapshot, error) {
 	return nil, failure.Errorf(failure.ErrUnavailable, "%w", errIndexing)
 }
 
-// Open opens a file that the caller reads. Everything else is
-// failure.ErrNotFound, in the same words: what is not there, what the caller does
-// not read, what is no regular file, and what is no canonical path. A file that is too large is failure.ErrTooLarge, and one that cannot be
-// reached now failure.ErrUnavailable, from its reading as well. The file must be
-// closed.
+// Open opens a file that the caller may read. The file must be closed. A missing file,
+// one that the caller may not read, what is no regular file and what is no canonical
+// path are failure.ErrNotFound, in the same words. A file that is too large is
+// failure.ErrTooLarge. One that cannot be reached now is failure.ErrUnavailable, also
+// when it is read.
 func (s *Service) Open(ctx context.Context, caller *identity.Principal, path string) (file *File, err error) {
 	err = s.do(ctx, caller, "open", func(ctx context.Context) (err error) {
 		s.opened.Add(1)
 		if !IsPath(path) || depth(path) > s.o.DepthMax+1 || !s.rights.Load().Reads(caller, path) {
-			path = s.nowhere // NB: the source is asked whatever the caller reads, as for a file that is missing
+			path = s.nowhere // NB: the source is asked as for a missing file, so that both take the same time
 		}
 		file, err = s.o.Source.Open(ctx, path)
 		switch {

@@ -5,9 +5,8 @@ import (
 	"io"
 )
 
-// Source is where the files of a repository are: a folder of the disk (package
-// disk), or another place that passes the tests of package sourcetest. Its
-// methods are safe for concurrent use and take canonical paths only.
+// Source is where the files of a repository are. Package sourcetest has its
+// conformance suite. Its methods are safe for concurrent use and take canonical paths.
 type Source interface {
 	// List returns what is directly in a folder. The error wraps fs.ErrNotExist
 	// when there is no such folder, and fs.ErrPermission when it may not be read;
@@ -37,7 +36,7 @@ type Listing struct {
 	Unwatched bool
 }
 
-// Change says what may be another than before.
+// Change says what may have changed.
 type Change struct {
 	// Folder is where names have come or gone. Empty: anything may have changed.
 	Folder string

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// tree is the names of all files and folders. It is changed by one goroutine,
-// and read by any through snapshots.
+// tree has the names of all files and folders. One goroutine changes it; others read
+// snapshots of it.
 //
 // A snapshot shares its nodes with the tree until they are changed: each node
 // carries the generation that made it, a snapshot begins the next generation, and
@@ -46,18 +46,22 @@ func newNames(sorted []string) names {
 	if len(sorted) == 0 {
 		return names{}
 	}
-	total := 0
-	for _, s := range sorted {
-		total += len(s)
-	}
 	var text strings.Builder
-	text.Grow(total)
+	text.Grow(bytesOf(sorted))
 	ends := make([]uint32, len(sorted))
 	for i, s := range sorted {
 		text.WriteString(s)
 		ends[i] = uint32(text.Len())
 	}
 	return names{text.String(), ends}
+}
+
+// bytesOf is how many bytes names have together.
+func bytesOf(names []string) (total int) {
+	for _, name := range names {
+		total += len(name)
+	}
+	return total
 }
 
 func (n *names) len() int { return len(n.ends) }

@@ -168,7 +168,8 @@ func TestListEndsWithItsCallerAndWithErrors(t *testing.T) {
 	for i := range files {
 		files[i] = strings.Repeat("a", 1+i/100) + string(rune('0'+i%100)) + ".x"
 	}
-	tree.replace("/", files, nil)
+	tree.replace("/", nil, []string{"d"})
+	tree.replace("/d", files, nil)
 	s := tree.snapshot()
 	stop := errors.New("enough")
 	calls := 0

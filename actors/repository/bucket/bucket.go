@@ -136,8 +136,8 @@ func (b *Bucket) Close() error {
 	return nil
 }
 
-// key returns the key of a file, and the prefix of a folder without the slash
-// behind. ok is false where there can be none.
+// key returns the key of a file, or the prefix of a folder without the slash at its
+// end. ok is false when no object can have it.
 func (b *Bucket) key(path string) (key string, ok bool) {
 	if !repository.IsPath(path) {
 		return "", false
@@ -146,14 +146,13 @@ func (b *Bucket) key(path string) (key string, ok bool) {
 	return key, len(key) <= keyBytesMax
 }
 
-// isObject reports whether the client can ask for an object with a key: not for
-// one of nothing but blanks.
+// isObject reports whether the client can ask for a key. It cannot for one that has
+// only blanks.
 func isObject(key string) bool { return s3utils.CheckValidObjectName(key) == nil }
 
-// List implements repository.Source. A name can be one of a file and one of a
-// folder at a time. The bucket itself is never missing: without it, and without
-// the right to list it, the error says that it may be tried again, so that a wrong
-// setting does not look like an empty repository.
+// List implements repository.Source. A file and a folder can have the same name. A
+// bucket that is missing or may not be listed is failure.ErrUnavailable, so that a
+// wrong setting does not look like an empty repository.
 func (b *Bucket) List(ctx context.Context, folder string) (*repository.Listing, error) {
 	prefix, ok := b.key(folder)
 	if !ok {
@@ -194,14 +193,14 @@ func (b *Bucket) List(ctx context.Context, folder string) (*repository.Listing, 
 	return listing, nil
 }
 
-// objects goes through the keys with a prefix, in ascending order; deep: also
-// those with a slash behind it, which otherwise come as one key up to the slash.
+// objects goes through the keys with a prefix, in ascending order. Unless deep is set,
+// the keys of one folder come as one key, up to its slash.
 func (b *Bucket) objects(ctx context.Context, prefix string, deep bool) func(func(minio.ObjectInfo) bool) {
 	return b.client.ListObjectsIter(ctx, b.o.Bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: deep})
 }
 
-// Open implements repository.Source. An object that is replaced while the file is
-// open is another one: the file stays what it was.
+// Open implements repository.Source. The file stays as it is when its object is
+// replaced.
 func (b *Bucket) Open(ctx context.Context, file string) (*repository.File, error) {
 	key, ok := b.key(file)
 	if !ok || !isObject(key) {

@@ -10,12 +10,12 @@ import (
 	"troupe/actors/failure"
 )
 
-// drainBytesMax is how much of an answer that nobody wants is read, so that its
-// connection can be used again.
+// drainBytesMax bounds how much of an unwanted answer is read so that its connection
+// can be used again.
 const drainBytesMax = 64 << 10
 
-// content is an object that is being read. The first use reads all of it into
-// memory: who reads a zip file jumps about in it.
+// content is an object that is being read. The first use reads all of it into memory,
+// because readers of zip files jump about.
 type content struct {
 	body   io.ReadCloser
 	size   int64
@@ -35,8 +35,8 @@ func (c *content) ReadAt(p []byte, off int64) (int, error) {
 	return c.text.ReadAt(p, off)
 }
 
-// load reads the object. NB: what the connection does is no property of the
-// object, so its errors are not shown as they are: one of them is io.EOF.
+// load reads the object. NB: it does not wrap the errors of the connection: one of them
+// is io.EOF, which would look like the end of the object.
 func (c *content) load() {
 	text := make([]byte, c.size)
 	if _, err := io.ReadFull(c.body, text); err != nil {

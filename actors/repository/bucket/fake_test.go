@@ -1,7 +1,6 @@
 package bucket
 
 import (
-	"bytes"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -184,38 +183,4 @@ func (s *fakeStore) list(w http.ResponseWriter, query url.Values, keys []string)
 		}
 	}
 	_ = xml.NewEncoder(w).Encode(page)
-}
-
-// lines is a log that a test can wait for.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) logger() zerolog.Logger { return zerolog.New(l) }
-
-func (l *lines) count(text string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), text)
-}
-
-func (l *lines) wait(t *testing.T, text string) {
-	t.Helper()
-	again := time.NewTicker(time.Millisecond)
-	defer again.Stop()
-	late := time.After(20 * time.Second)
-	for l.count(text) == 0 {
-		select {
-		case <-again.C:
-		case <-late:
-			t.Fatalf("the log never has %q", text)
-		}
-	}
 }

@@ -15,7 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"troupe/actors/failure"
+	"troupe/actors/logtest"
 	"troupe/actors/repository"
 	"troupe/actors/repository/bucket/buckettest"
 )
@@ -308,9 +311,9 @@ func TestAClosedFile(t *testing.T) {
 // TestAStoreThatComesBack is looked at again, and the log says so once each way.
 func TestAStoreThatComesBack(t *testing.T) {
 	store := newFakeStore(t, "files", "d/a.rml")
-	log := &lines{}
+	log := &logtest.Log{}
 	o := store.options()
-	o.Log, o.Poll = log.logger(), time.Millisecond
+	o.Log, o.Poll = zerolog.New(log), time.Millisecond
 	b := newBucket(t, o)
 	for _, folder := range []string{"/", "/d"} {
 		if _, err := b.List(t.Context(), folder); err != nil {
@@ -331,14 +334,26 @@ func TestAStoreThatComesBack(t *testing.T) {
 	})
 	defer watching.Wait()
 	defer cancel()
-	log.wait(t, "cannot be looked at")
+	logged := func(text string) {
+		t.Helper()
+		again, late := time.NewTicker(time.Millisecond), time.After(20*time.Second)
+		defer again.Stop()
+		for log.Count(text) == 0 {
+			select {
+			case <-again.C:
+			case <-late:
+				t.Fatalf("the log never has %q", text)
+			}
+		}
+	}
+	logged("cannot be looked at")
 	store.change("d/b.rml", "")
 	store.fail(0)
 	if c := <-told; c.Folder != "/d" {
 		t.Errorf("told %+v", c)
 	}
-	log.wait(t, "is looked at again")
-	if n := log.count("cannot be looked at"); n != 1 {
+	logged("is looked at again")
+	if n := log.Count("cannot be looked at"); n != 1 {
 		t.Errorf("the log has it %d times", n)
 	}
 }

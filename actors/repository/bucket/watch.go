@@ -24,8 +24,8 @@ type listed struct {
 
 var seed = maphash.MakeSeed()
 
-// sumOf is a part of a folder's sum: whichever names are in it, in any order, add
-// up to the same.
+// sumOf is what one name adds to the sum of its folder. The same names in another order
+// have the same sum.
 func sumOf(name string, isFolder bool) uint64 {
 	type entry struct {
 		name     string
@@ -34,9 +34,8 @@ func sumOf(name string, isFolder bool) uint64 {
 	return maphash.Comparable(seed, entry{name, isFolder})
 }
 
-// Watch implements repository.Source: it looks at all keys now and then, and tells
-// of each folder that is another than List has shown. It tells again until List
-// has shown it anew.
+// Watch implements repository.Source: it looks at all keys now and then, and tells of
+// each folder that differs from what List has shown, until List shows it again.
 func (b *Bucket) Watch(ctx context.Context, changed func(repository.Change)) error {
 	pause, failed := b.o.Poll, false
 	for {
@@ -62,9 +61,9 @@ func (b *Bucket) Watch(ctx context.Context, changed func(repository.Change)) err
 	}
 }
 
-// look goes through all keys once. They come in ascending order, so that those of
-// a folder with everything below stand together; if a store should give them in
-// another, folders are told that have not changed.
+// look goes through all keys once. They come in ascending order, so that those of a
+// folder and below it come together. A store with another order only makes it tell of
+// folders that have not changed.
 func (b *Bucket) look(ctx context.Context, changed func(repository.Change)) error {
 	b.mu.Lock()
 	b.mu.round++
@@ -96,8 +95,8 @@ type opened struct {
 	sum        uint64
 }
 
-// meet takes in the next key. A part of it that is no name is left out, with what
-// is behind, as List does.
+// meet takes the next key. Like List it leaves out a part that is no name, with
+// everything behind it.
 func (w *walk) meet(key string) {
 	depth := 0
 	for {
@@ -123,7 +122,7 @@ func (w *walk) meet(key string) {
 	}
 }
 
-// leave ends the folders from a depth on, and tells of those that have changed.
+// leave ends the open folders from a depth on, and tells of those that have changed.
 func (w *walk) leave(depth int) {
 	for len(w.open) > depth {
 		last := w.open[len(w.open)-1]
@@ -140,14 +139,14 @@ func (b *Bucket) differs(folder string, sum uint64, round int) bool {
 	defer b.mu.Unlock()
 	known := b.mu.folders[folder]
 	if known == nil {
-		return false // nobody knows it, or what is above it is told
+		return false // it was never listed, or the folder above it is told
 	}
 	known.round = round
 	return known.sum != sum
 }
 
-// forget drops the folders that were listed before the walk and that it did not
-// meet: they have gone, and the folder above was told.
+// forget drops the folders that were listed before the walk and that it did not meet:
+// they have gone, and the folder above was told.
 func (w *walk) forget() {
 	w.bucket.mu.Lock()
 	defer w.bucket.mu.Unlock()

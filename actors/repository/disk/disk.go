@@ -76,8 +76,7 @@ func (d *Disk) Close() error {
 // batch is how many entries of a folder are read at a time.
 const batch = 4096
 
-// List implements repository.Source. Links, devices, pipes and sockets are not
-// there.
+// List implements repository.Source. It leaves out links, devices, pipes and sockets.
 func (d *Disk) List(ctx context.Context, folder string) (*repository.Listing, error) {
 	dir, err := d.enter(folder)
 	if err != nil {
@@ -113,10 +112,10 @@ func (d *Disk) List(ctx context.Context, folder string) (*repository.Listing, er
 	}
 }
 
-// reading opens the folder that was entered for the reading of its names. NB: of
-// a folder that os.Root has opened os asks for the state of each file besides,
-// which takes longer than everything else together (BenchmarkDisk). So it is opened
-// by its path, and used only if it is the same folder.
+// reading opens the folder that was entered, to read its names. NB: ReadDir of a file
+// that os.Root has opened also stats each entry, which takes longer than everything
+// else together (BenchmarkDisk). So the folder is opened by its path, and used only if
+// it is the same folder.
 func (d *Disk) reading(dir *os.Root, folder string) (*os.File, error) {
 	entered, err := dir.Stat(".")
 	if err != nil {
@@ -138,8 +137,8 @@ func (d *Disk) enter(folder string) (*os.Root, error) {
 	if !repository.IsPath(folder) {
 		return nil, fs.ErrNotExist
 	}
-	// NB: with the dot a pipe in the folder's place is refused, where opening it
-	// would wait for a writer. So it is below.
+	// NB: the dot makes the system refuse a pipe in the folder's place, where opening
+	// it would wait for a writer. enterOne does the same.
 	dir, err := os.OpenRoot(d.o.Dir + "/.")
 	if err != nil {
 		return nil, notThere(err)
@@ -155,9 +154,8 @@ func (d *Disk) enter(folder string) (*os.Root, error) {
 	return dir, nil
 }
 
-// enterOne opens a folder in a folder. os.Root follows links that do not lead
-// out; here they are not followed: what was opened must be what stood there under
-// the name, as itself.
+// enterOne opens a folder in a folder. os.Root follows links that do not lead out.
+// enterOne follows none: what it opened must be what stood there under the name.
 func enterOne(dir *os.Root, name string) (*os.Root, error) {
 	there, err := dir.Lstat(name)
 	if err != nil {
@@ -181,8 +179,8 @@ func enterOne(dir *os.Root, name string) (*os.Root, error) {
 	return next, nil
 }
 
-// notThere turns what a file or a link in a folder's place is answered with into
-// fs.ErrNotExist, and what will pass into failure.ErrUnavailable.
+// notThere turns the errors of a file or a link in a folder's place into
+// fs.ErrNotExist, and those that will pass into failure.ErrUnavailable.
 func notThere(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENAMETOOLONG):
@@ -193,12 +191,11 @@ func notThere(err error) error {
 	return err
 }
 
-// attempts is how often a file is opened that is replaced each time.
+// attempts is how often Open tries a file that somebody replaces meanwhile.
 const attempts = 10
 
-// Open implements repository.Source. Only a regular file is opened, never through
-// a link, and never one that has other names as well, unless it belongs to the
-// owner of the repository.
+// Open implements repository.Source. It opens only regular files, and none through a
+// link. A file with several names must belong to the owner of the repository.
 func (d *Disk) Open(_ context.Context, file string) (*repository.File, error) {
 	if !repository.IsPath(file) || file == "/" {
 		return nil, fs.ErrNotExist
@@ -231,7 +228,7 @@ func (d *Disk) openIn(dir *os.Root, file string) (*repository.File, error) {
 	if !there.Mode().IsRegular() {
 		return nil, fs.ErrNotExist
 	}
-	// What stands there may be another by now: a pipe must not keep us waiting.
+	// NB: by now a pipe may stand there; it must not keep us waiting.
 	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, notThere(err)
@@ -244,8 +241,8 @@ func (d *Disk) openIn(dir *os.Root, file string) (*repository.File, error) {
 	return repository.NewFile(f, *identity), nil
 }
 
-// identify looks at the opened file itself: what was at its path may be another
-// already.
+// identify looks at the opened file itself, because another may stand at its path by
+// now.
 func (d *Disk) identify(f *os.File, file string, there fs.FileInfo) (*repository.Identity, error) {
 	opened, err := f.Stat()
 	if err != nil {

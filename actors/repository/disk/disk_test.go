@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -285,7 +284,7 @@ func TestAFileThatIsReplacedIsThere(t *testing.T) {
 	all.Go(func() {
 		for ctx.Err() == nil {
 			must(t, f.Put("/new", "x"), f.Rename("/new", "/a.rml"))
-			<-time.After(100 * time.Microsecond) // no editor is faster, and Open does not try for ever
+			<-time.After(100 * time.Microsecond) // no editor is faster, and Open does not try forever
 		}
 	})
 	for ctx.Err() == nil {
@@ -338,63 +337,30 @@ func TestSwappingControl(t *testing.T) {
 	}
 }
 
-// TestTheFolderMayComeLater, go, and be replaced.
-func TestTheFolderMayComeLater(t *testing.T) {
+// TestChangesAreSeen holds what the conformance suite cannot do on other sources: links,
+// folders in the place of others, and a repository that comes, goes and is replaced.
+func TestChangesAreSeen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "repository")
 	d, f := newDisk(t, Options{Dir: dir})
-	told := make(chan repository.Change, 1<<16)
-	ctx, cancel := context.WithCancel(t.Context())
-	var watching sync.WaitGroup
-	watching.Go(func() { must(t, d.Watch(ctx, func(c repository.Change) { told <- c })) })
-	defer watching.Wait()
-	defer cancel()
-	everything := func(what string) {
-		t.Helper()
-		late := time.After(10 * time.Second)
-		for {
-			select {
-			case c := <-told:
-				if c == (repository.Change{}) {
-					return
-				}
-			case <-late:
-				t.Fatalf("%s was not told", what)
-			}
-		}
-	}
-	wants := func(what, want string) {
-		t.Helper()
-		l, err := d.List(t.Context(), "/")
-		if got := strings.Join(l.Files, " "); err != nil || got != want {
-			t.Errorf("%s: got %q and %v, want %q", what, got, err, want)
-		}
-	}
 	if _, err := d.List(t.Context(), "/"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a missing folder: got %v, want fs.ErrNotExist", err)
+		t.Errorf("a repository that is missing: got %v, want fs.ErrNotExist", err)
 	}
-	must(t, f.Put("/a.rml", "a"))
-	everything("the folder that came")
-	wants("the folder that came", "a.rml")
-	must(t, os.Rename(dir, dir+".old"))
-	everything("the folder that went")
-	if _, err := d.List(t.Context(), "/"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a folder that went: got %v, want fs.ErrNotExist", err)
-	}
-	must(t, f.Put("/b.rml", "b"))
-	everything("the other folder")
-	wants("the other folder", "b.rml")
-	must(t, f.Put("/c.rml", "c"))
-	late := time.After(10 * time.Second)
-	for {
-		select {
-		case c := <-told:
-			if c.Folder == "/" && c.Name == "c.rml" {
-				return
-			}
-		case <-late:
-			t.Fatal("a file in the other folder was not told")
-		}
-	}
+	next := folder(dir + ".next")
+	sourcetest.Follow(t, d, []sourcetest.Step{
+		{What: "a repository that comes", Do: func() error { return f.Put("/a.rml", "") }, Want: "/a.rml"},
+		{What: "new folders", Do: func() error { return errors.Join(f.Put("/z/y/b.rml", ""), f.Put("/n/y/c.rml", "")) }, Want: "/a.rml /n/y/c.rml /z/y/b.rml"},
+		{What: "a folder in another's place", Do: func() error { return errors.Join(f.Rename("/z", "/old"), f.Rename("/n", "/z"), f.Remove("/old")) }, Want: "/a.rml /z/y/c.rml"},
+		{What: "a file in that", Do: func() error { return f.Put("/z/y/d.rml", "") }, Want: "/a.rml /z/y/c.rml /z/y/d.rml"},
+		{What: "a file in a folder's place", Do: func() error { return errors.Join(f.Remove("/z"), f.Put("/z", "")) }, Want: "/a.rml"},
+		{What: "a link", Do: func() error { return os.Symlink("a.rml", f.at("/l.rml")) }, Want: "/a.rml"},
+		{What: "a file in the link's place", Do: func() error { return errors.Join(f.Remove("/l.rml"), f.Put("/l.rml", "")) }, Want: "/a.rml /l.rml"},
+		{What: "a repository that goes", Do: func() error { return os.RemoveAll(dir) }},
+		{What: "another repository", Do: func() error { return f.Put("/n/e.rml", "") }, Want: "/n/e.rml"},
+		{What: "a repository in its place", Do: func() error {
+			return errors.Join(next.Put("/n/f.rml", ""), os.Rename(dir, dir+".old"), os.Rename(string(next), dir))
+		}, Want: "/n/f.rml"},
+		{What: "a file in that one", Do: func() error { return f.Put("/n/g.rml", "") }, Want: "/n/f.rml /n/g.rml"},
+	})
 }
 
 // TestWithoutNotice: where the system gives none, everything else works.

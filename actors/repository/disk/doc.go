@@ -3,13 +3,15 @@
 //
 //	path ──canonical?──► os.Root ──name by name, no links──► fstat: a regular file
 //
-// What is promised: nothing outside the folder is read, and nothing through a
-// link, also while somebody swaps files, folders and links; nothing that is no
-// regular file is opened, so that no pipe or device can keep a request waiting; a
-// file with several names is read only when it belongs to the owner of the
-// folder, because the other names may lie outside.
+// What is promised:
 //
-// Changes are noticed through fsnotify, folder by folder. Where that ends (limits
-// of the system, network file systems) folders say that they are not watched, and
-// whoever asks has to look again.
+//   - Nothing outside the folder is read, and nothing through a link, also while
+//     somebody swaps files, folders and links.
+//   - Only regular files are opened, so that no pipe or device keeps a request waiting.
+//   - A file with several names is read only when it belongs to the owner of the
+//     folder, because the other names may lie outside.
+//
+// fsnotify tells of changes, folder by folder. Where it cannot (limits of the system,
+// network file systems) a listing says that its folder is not watched, and the caller
+// has to list it again.
 package disk

@@ -1,4 +1,3 @@
-// Package sourcetest holds what every place for the files of a repository must
-// do: Run is the conformance suite of repository.Source, and Memory is a source
-// without a disk, for tests and measurements.
+// Package sourcetest tests sources of a repository: Run is the conformance suite of
+// repository.Source, and Memory is a source in memory.
 package sourcetest

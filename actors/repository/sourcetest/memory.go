@@ -1,7 +1,6 @@
 package sourcetest
 
 import (
-	"bytes"
 	"context"
 	"io/fs"
 	"path"
@@ -11,17 +10,17 @@ import (
 	"troupe/actors/repository"
 )
 
-// Memory is a source in memory, and the editor of it. The zero value is not
-// usable; make one with NewMemory. Its methods are safe for concurrent use, but
-// each change is told once: to one Watch, so that a source has one service.
+// Memory is a source in memory, and the editor of it. NewMemory makes one. Its methods
+// are safe for concurrent use, but each change is told to one Watch only, so that a
+// source has one service.
 type Memory struct {
 	mu struct {
 		sync.Mutex
-		folders map[string]*memoryFolder
+		files   map[string]*memoryFile // by path; a folder is nil
 		version uint64
 		faults  map[string]error // of List, by folder
 		lists   int
-		gate    chan struct{} // List waits for it to be closed, when there is one
+		gate    chan struct{} // List waits until it is closed; nil: it does not wait
 	}
 	changes chan repository.Change
 	// Quiet keeps changes from being told. It is set before use.
@@ -30,26 +29,16 @@ type Memory struct {
 	Unwatched bool
 }
 
-type memoryFolder struct {
-	files   map[string]*memoryFile
-	folders map[string]bool
-}
-
 type memoryFile struct {
 	text    string
 	version uint64
 }
 
-// NewMemory returns a source with the repository's folder and nothing in it.
+// NewMemory returns a source with an empty repository.
 func NewMemory() *Memory {
 	m := &Memory{changes: make(chan repository.Change, 1<<16)}
-	m.mu.folders = map[string]*memoryFolder{"/": newMemoryFolder()}
-	m.mu.faults = map[string]error{}
+	m.mu.files, m.mu.faults = map[string]*memoryFile{"/": nil}, map[string]error{}
 	return m
-}
-
-func newMemoryFolder() *memoryFolder {
-	return &memoryFolder{files: map[string]*memoryFile{}, folders: map[string]bool{}}
 }
 
 // List implements repository.Source.
@@ -70,16 +59,18 @@ func (m *Memory) List(ctx context.Context, folder string) (*repository.Listing, 
 	if err := m.mu.faults[folder]; err != nil {
 		return nil, err
 	}
-	in := m.mu.folders[folder]
-	if in == nil {
+	if file, found := m.mu.files[folder]; !found || file != nil {
 		return nil, fs.ErrNotExist
 	}
 	listing := &repository.Listing{Unwatched: m.Unwatched}
-	for name := range in.files {
-		listing.Files = append(listing.Files, name)
-	}
-	for name := range in.folders {
-		listing.Folders = append(listing.Folders, name)
+	for p, file := range m.mu.files {
+		switch {
+		case !strings.HasPrefix(p, folder) || path.Dir(p) != folder || p == "/":
+		case file == nil:
+			listing.Folders = append(listing.Folders, path.Base(p))
+		default:
+			listing.Files = append(listing.Files, path.Base(p))
+		}
 	}
 	return listing, nil
 }
@@ -88,16 +79,15 @@ func (m *Memory) List(ctx context.Context, folder string) (*repository.Listing, 
 func (m *Memory) Open(_ context.Context, file string) (*repository.File, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	in := m.mu.folders[path.Dir(file)]
-	if !repository.IsPath(file) || in == nil || in.files[path.Base(file)] == nil {
+	f := m.mu.files[file]
+	if f == nil {
 		return nil, fs.ErrNotExist
 	}
-	f := in.files[path.Base(file)]
 	identity := repository.Identity{Path: file, Modified: int64(f.version), Size: int64(len(f.text)), Inode: f.version}
-	return repository.NewFile(memoryContent{bytes.NewReader([]byte(f.text))}, identity), nil
+	return repository.NewFile(memoryContent{strings.NewReader(f.text)}, identity), nil
 }
 
-type memoryContent struct{ *bytes.Reader }
+type memoryContent struct{ *strings.Reader }
 
 func (memoryContent) Close() error { return nil }
 
@@ -120,22 +110,20 @@ func (m *Memory) Tell(c repository.Change) { m.changes <- c }
 func (m *Memory) Put(file, text string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.folder(path.Dir(file))
 	m.mu.version++
-	m.mu.folders[path.Dir(file)].files[path.Base(file)] = &memoryFile{text, m.mu.version}
+	m.makeFolderLocked(path.Dir(file))
+	m.mu.files[file] = &memoryFile{text, m.mu.version}
 	m.tellLocked(file)
 	return nil
 }
 
-// folder makes a folder and those above it.
-func (m *Memory) folder(folder string) {
-	if m.mu.folders[folder] != nil {
-		return
+// makeFolderLocked makes a folder and those above it.
+func (m *Memory) makeFolderLocked(folder string) {
+	if _, found := m.mu.files[folder]; !found {
+		m.makeFolderLocked(path.Dir(folder))
+		m.mu.files[folder] = nil
+		m.tellLocked(folder)
 	}
-	m.folder(path.Dir(folder))
-	m.mu.folders[folder] = newMemoryFolder()
-	m.mu.folders[path.Dir(folder)].folders[path.Base(folder)] = true
-	m.tellLocked(folder)
 }
 
 func (m *Memory) tellLocked(p string) {
@@ -148,44 +136,33 @@ func (m *Memory) tellLocked(p string) {
 func (m *Memory) Remove(p string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.removeLocked(p)
+	m.takeLocked(p)
 	m.tellLocked(p)
 	return nil
 }
 
-func (m *Memory) removeLocked(p string) {
-	above := m.mu.folders[path.Dir(p)]
-	delete(above.files, path.Base(p))
-	delete(above.folders, path.Base(p))
-	for folder := range m.mu.folders {
-		if folder == p || strings.HasPrefix(folder, p+"/") {
-			delete(m.mu.folders, folder)
+// takeLocked removes what is at a path and below it, and returns it by what stands
+// behind the path.
+func (m *Memory) takeLocked(p string) map[string]*memoryFile {
+	taken := map[string]*memoryFile{}
+	for at, file := range m.mu.files {
+		if at == p || strings.HasPrefix(at, p+"/") {
+			taken[strings.TrimPrefix(at, p)] = file
+			delete(m.mu.files, at)
 		}
 	}
+	return taken
 }
 
-// Rename gives a file or a folder another path, in a folder that exists. What was
-// there is gone.
+// Rename gives a file or a folder another path, in a folder that exists. It replaces
+// what was there.
 func (m *Memory) Rename(from, to string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	above, target := m.mu.folders[path.Dir(from)], m.mu.folders[path.Dir(to)]
-	file := above.files[path.Base(from)]
-	moved := map[string]*memoryFolder{}
-	for folder, in := range m.mu.folders {
-		if folder == from || strings.HasPrefix(folder, from+"/") {
-			moved[to+strings.TrimPrefix(folder, from)] = in
-		}
-	}
-	m.removeLocked(from)
-	m.removeLocked(to)
-	if file != nil {
-		target.files[path.Base(to)] = file
-	} else {
-		target.folders[path.Base(to)] = true
-	}
-	for folder, in := range moved {
-		m.mu.folders[folder] = in
+	moved := m.takeLocked(from)
+	m.takeLocked(to)
+	for behind, file := range moved {
+		m.mu.files[to+behind] = file
 	}
 	m.tellLocked(from)
 	m.tellLocked(to)

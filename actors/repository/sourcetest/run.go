@@ -11,6 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"troupe/actors"
+	"troupe/actors/identity"
 	"troupe/actors/repository"
 )
 
@@ -240,72 +244,73 @@ func readsConcurrently(t *testing.T, s *subject) {
 	all.Wait()
 }
 
-// toldMax is how long a source that asks now and then may take to tell of a change
-// on a machine that has other work: that it is told is demanded, not how soon.
-const toldMax = 2 * time.Minute
-
-// tellsChanges lists everything again whenever a change is told, as an index
-// does, and waits until that has shown each change.
 func tellsChanges(t *testing.T, s *subject) {
 	s.put("/d/a.rml", "x")
 	s.put("/d/e/b.rml", "x")
 	if l, err := s.source.List(t.Context(), "/"); err == nil && l.Unwatched {
 		t.Skip("the source says that it cannot be watched")
 	}
-	told := make(chan repository.Change, 1<<16)
-	ctx, cancel := context.WithCancel(t.Context())
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		if err := s.source.Watch(ctx, func(c repository.Change) { told <- c }); err != nil {
-			t.Errorf("watch: %v", err)
-		}
-	})
-	defer watching.Wait()
-	defer cancel()
-	var walk func(folder string) []string
-	walk = func(folder string) (files []string) {
-		l, err := s.source.List(t.Context(), folder)
-		if err != nil {
-			return nil // it has gone
-		}
-		slices.Sort(l.Files)
-		slices.Sort(l.Folders)
-		folder = strings.TrimSuffix(folder, "/")
-		for _, name := range l.Files {
-			files = append(files, folder+"/"+name)
-		}
-		for _, name := range l.Folders {
-			files = append(files, walk(folder+"/"+name)...)
-		}
-		return files
-	}
-	seen := strings.Join(walk("/"), " ")
-	for _, step := range []struct {
-		what string
-		do   func() error
-		want string
-	}{
+	Follow(t, s.source, []Step{
 		{"a new file", func() error { return s.edit.Put("/d/c.rml", "x") }, "/d/a.rml /d/c.rml /d/e/b.rml"},
-		{"a file that is gone", func() error { return s.edit.Remove("/d/c.rml") }, "/d/a.rml /d/e/b.rml"},
-		{"a renamed file", func() error { return s.edit.Rename("/d/a.rml", "/d/z.rml") }, "/d/z.rml /d/e/b.rml"},
-		{"a new folder with a folder", func() error { return s.edit.Put("/n/m/o.rml", "x") }, "/d/z.rml /d/e/b.rml /n/m/o.rml"},
-		{"a file in the new folder", func() error { return s.edit.Put("/n/m/p.rml", "x") }, "/d/z.rml /d/e/b.rml /n/m/o.rml /n/m/p.rml"},
-		{"a renamed folder", func() error { return s.edit.Rename("/n", "/q") }, "/d/z.rml /d/e/b.rml /q/m/o.rml /q/m/p.rml"},
-		{"a file below the renamed folder", func() error { return s.edit.Put("/q/m/r.rml", "x") }, "/d/z.rml /d/e/b.rml /q/m/o.rml /q/m/p.rml /q/m/r.rml"},
-		{"a folder under the old name", func() error { return s.edit.Put("/n/m/s.rml", "x") }, "/d/z.rml /d/e/b.rml /n/m/s.rml /q/m/o.rml /q/m/p.rml /q/m/r.rml"},
-		{"a file in that", func() error { return s.edit.Remove("/n/m/s.rml") }, "/d/z.rml /d/e/b.rml /q/m/o.rml /q/m/p.rml /q/m/r.rml"},
-		{"a folder that is gone", func() error { return s.edit.Remove("/q") }, "/d/z.rml /d/e/b.rml"},
-	} {
-		if err := step.do(); err != nil {
-			t.Fatalf("%s: %v", step.what, err)
+		{"a removed file", func() error { return s.edit.Remove("/d/c.rml") }, "/d/a.rml /d/e/b.rml"},
+		{"a renamed file", func() error { return s.edit.Rename("/d/a.rml", "/d/z.rml") }, "/d/e/b.rml /d/z.rml"},
+		{"another extension", func() error { return s.edit.Rename("/d/z.rml", "/d/z.txt") }, "/d/e/b.rml"},
+		{"the extension of before", func() error { return s.edit.Rename("/d/z.txt", "/d/z.rml") }, "/d/e/b.rml /d/z.rml"},
+		{"a new folder with a folder", func() error { return s.edit.Put("/n/m/o.rml", "x") }, "/d/e/b.rml /d/z.rml /n/m/o.rml"},
+		{"a file in the new folder", func() error { return s.edit.Put("/n/m/p.rml", "x") }, "/d/e/b.rml /d/z.rml /n/m/o.rml /n/m/p.rml"},
+		{"a renamed folder", func() error { return s.edit.Rename("/n", "/q") }, "/d/e/b.rml /d/z.rml /q/m/o.rml /q/m/p.rml"},
+		{"a file below the renamed folder", func() error { return s.edit.Put("/q/m/r.rml", "x") }, "/d/e/b.rml /d/z.rml /q/m/o.rml /q/m/p.rml /q/m/r.rml"},
+		{"a folder under the old name", func() error { return s.edit.Put("/n/m/s.rml", "x") }, "/d/e/b.rml /d/z.rml /n/m/s.rml /q/m/o.rml /q/m/p.rml /q/m/r.rml"},
+		{"a removed file in that", func() error { return s.edit.Remove("/n/m/s.rml") }, "/d/e/b.rml /d/z.rml /q/m/o.rml /q/m/p.rml /q/m/r.rml"},
+		{"a removed folder", func() error { return s.edit.Remove("/q") }, "/d/e/b.rml /d/z.rml"},
+	})
+}
+
+// Step is a change of the files, and the paths with the extension rml that there are
+// then.
+type Step struct {
+	What string
+	Do   func() error
+	Want string
+}
+
+// seenMax is how long a change may take to be seen on a machine that has other work:
+// that it is seen is demanded, not how soon. It is far below the pause between two
+// walks of everything, which would find the change anyway.
+const seenMax = 2 * time.Minute
+
+// Follow starts a service on the source, and checks that its lists follow each step.
+// So Watch must tell of the right folders.
+func Follow(t *testing.T, source repository.Source, steps []Step) {
+	t.Helper()
+	system := actors.NewSystem(zerolog.Nop())
+	s := repository.Start(repository.Options{System: system, Source: source, Settle: 10 * time.Millisecond, Log: zerolog.Nop()})
+	defer func() {
+		if err := errors.Join(s.Stop(context.Background()), system.Stop(context.Background())); err != nil {
+			t.Error(err)
 		}
-		late := time.After(toldMax)
-		for seen != step.want {
+	}()
+	admin := &identity.Principal{ID: "root", Privileges: []string{string(identity.RepositoryAdmin)}}
+	seen := func() string {
+		var paths []string
+		if err := s.List(t.Context(), admin, "rml", func(path string) error { paths = append(paths, path); return nil }); err != nil {
+			t.Fatalf("list: %v", err)
+		}
+		return strings.Join(paths, " ")
+	}
+	seen() // waits for the first walk
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for _, step := range steps {
+		if err := step.Do(); err != nil {
+			t.Fatalf("%s: %v", step.What, err)
+		}
+		late := time.After(seenMax)
+		for got := seen(); got != step.Want; got = seen() {
 			select {
-			case <-told:
-				seen = strings.Join(walk("/"), " ")
+			case <-again.C:
 			case <-late:
-				t.Fatalf("%s was not told: seen %q, want %q", step.what, seen, step.want)
+				t.Fatalf("%s was not seen: got %q, want %q", step.What, got, step.Want)
 			}
 		}
 	}
