@@ -1,12 +1,9 @@
 package template_test
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -23,7 +20,11 @@ import (
 	"troupe/actors/repository"
 	"troupe/actors/repository/disk"
 	"troupe/actors/template"
+	"troupe/actors/template/templatetest"
 )
+
+// docx is the content type of most documents.
+const docx = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
 
 const report = `<report title="${title}"><text>${from#date} to ${to#date#2026-12-31}</text></report>`
 
@@ -55,12 +56,31 @@ func newService(t *testing.T, o template.Options) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	system := actors.NewSystem(zerolog.Nop())
-	files := repository.Start(repository.Options{System: system, Source: source, Rights: rights, Log: zerolog.Nop()})
-	o.System, o.Files, o.Log = system, files, zerolog.Nop()
-	s.Service = template.Start(o)
+	s.Service = start(t, o, func(system *actors.System) template.Files {
+		files := repository.Start(repository.Options{System: system, Source: source, Rights: rights, Log: zerolog.Nop()})
+		t.Cleanup(func() {
+			if err := errors.Join(files.Stop(context.Background()), source.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+		return files
+	})
+	return s
+}
+
+// start runs a service over files, which may need the same system.
+func start(t *testing.T, o template.Options, files func(*actors.System) template.Files) *template.Service {
+	t.Helper()
+	o.System, o.Log = actors.NewSystem(zerolog.Nop()), zerolog.Nop()
 	t.Cleanup(func() {
-		if err := errors.Join(s.Stop(context.Background()), files.Stop(context.Background()), source.Close(), system.Stop(context.Background())); err != nil {
+		if err := o.System.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	o.Files = files(o.System)
+	s := template.Start(o)
+	t.Cleanup(func() {
+		if err := s.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -87,42 +107,16 @@ func (s *service) ask(who *identity.Principal, path string) (string, error) {
 		kind = template.Report
 	}
 	params, err := s.Parameters(s.t.Context(), who, kind, path)
-	var words []string
-	for _, p := range params {
-		words = append(words, p.Name+"#"+p.Type+"#"+p.Default)
-	}
-	return strings.Join(words, " "), err
+	return strings.Join(templatetest.Short(params), " "), err
 }
 
-// document is a small document template with one parameter.
-func document(t *testing.T) string {
-	t.Helper()
-	return documentOf(t, "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml")
-}
-
-// documentOf is document with the content type that the extension of its file
-// goes with.
-func documentOf(t *testing.T, contentType string) string {
-	t.Helper()
-	var file bytes.Buffer
-	w := zip.NewWriter(&file)
-	for name, text := range map[string]string{
-		"[Content_Types].xml": `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="xml" ContentType="application/xml"/><Override PartName="/word/document.xml" ContentType="` + contentType + `"/></Types>`,
-		"_rels/.rels":         `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/></Relationships>`,
-		"word/document.xml":   `<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body><w:p><w:r><w:t>${na</w:t></w:r><w:r><w:t>me}</w:t></w:r></w:p></w:body></w:document>`,
-	} {
-		part, err := w.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := part.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return file.String()
+// document is a small document template with one parameter. Its content type is the one
+// that the extension of its file goes with.
+func document(contentType string) string {
+	entries := templatetest.Package{Main: templatetest.Body("<w:p><w:r><w:t>${na</w:t></w:r><w:r><w:t>me}</w:t></w:r></w:p>")}.Entries()
+	entries[0].Content = `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="xml" ContentType="application/xml"/>` +
+		`<Override PartName="/word/document.xml" ContentType="` + contentType + `"/></Types>`
+	return string(templatetest.Zip(entries...))
 }
 
 // TestWhoReadsAndWhatIsThere holds gateway/INTERFACE.md, "The path of a template",
@@ -131,7 +125,7 @@ func documentOf(t *testing.T, contentType string) string {
 func TestWhoReadsAndWhatIsThere(t *testing.T) {
 	s := newService(t, template.Options{})
 	s.write("/Open/a.rml", report)
-	s.write("/Open/b.docx", document(t))
+	s.write("/Open/b.docx", document(docx))
 	s.write("/Open/none.rml", "<a/>")
 	s.write("/Open/broken.rml", "<a>")
 	s.write("/Open/c.txt", report)
@@ -147,10 +141,10 @@ func TestWhoReadsAndWhatIsThere(t *testing.T) {
 		want string
 		err  error
 	}{
-		{"a report template", reader, "/Open/a.rml", "from#date# title## to#date#2026-12-31", nil},
-		{"a document template", reader, "/Open/b.docx", "name##", nil},
+		{"a report template", reader, "/Open/a.rml", "from#date title to#date#2026-12-31", nil},
+		{"a document template", reader, "/Open/b.docx", "name", nil},
 		{"no parameters", reader, "/Open/none.rml", "", nil},
-		{"the administrator", master, "/Closed/a.rml", "from#date# title## to#date#2026-12-31", nil},
+		{"the administrator", master, "/Closed/a.rml", "from#date title to#date#2026-12-31", nil},
 		{"what the caller does not read", reader, "/Closed/a.rml", "", failure.ErrNotFound},
 		{"the same by another", other, "/Open/a.rml", "", failure.ErrNotFound},
 		{"what is not there", reader, "/Open/nowhere.rml", "", failure.ErrNotFound},
@@ -179,15 +173,15 @@ func TestWhoReadsAndWhatIsThere(t *testing.T) {
 func TestNames(t *testing.T) {
 	s := newService(t, template.Options{})
 	for extension, contentType := range map[string]string{
-		"docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml",
+		"docx": docx,
 		"dotx": "application/vnd.openxmlformats-officedocument.wordprocessingml.template.main+xml",
 		"docm": "application/vnd.ms-word.document.macroEnabled.main+xml",
 		"dotm": "application/vnd.ms-word.template.macroEnabledTemplate.main+xml",
 	} {
 		for _, spelling := range []string{extension, strings.ToUpper(extension), strings.ToUpper(extension[:1]) + extension[1:]} {
-			s.write("/Open/a."+spelling, documentOf(t, contentType))
-			if got, err := s.ask(reader, "/Open/a."+spelling); err != nil || got != "name##" {
-				t.Errorf("a.%s: got %q, %v, want name##", spelling, got, err)
+			s.write("/Open/a."+spelling, document(contentType))
+			if got, err := s.ask(reader, "/Open/a."+spelling); err != nil || got != "name" {
+				t.Errorf("a.%s: got %q, %v, want name", spelling, got, err)
 			}
 			if _, err := s.Parameters(t.Context(), reader, template.Report, "/Open/a."+spelling); !errors.Is(err, template.ErrNotTemplate) {
 				t.Errorf("a.%s as a report: got %v, want ErrNotTemplate", spelling, err)
@@ -200,7 +194,7 @@ func TestNames(t *testing.T) {
 	}
 	// The name alone makes no template, and neither does the content.
 	s.write("/Open/B.DOTX", report)
-	s.write("/Open/b.odt", document(t))
+	s.write("/Open/b.odt", document(docx))
 	for _, path := range []string{"/Open/B.DOTX", "/Open/b.odt"} {
 		_, err := s.Parameters(t.Context(), reader, template.Document, path)
 		if !errors.Is(err, template.ErrNotTemplate) {
@@ -224,7 +218,7 @@ func TestAnAnswerIsRememberedUntilTheFileChanges(t *testing.T) {
 		t.Errorf("somebody who does not read it gets %v from memory", err)
 	}
 	s.write("/Open/a.rml", `<a>${new}</a>`)
-	if got, err := s.ask(reader, "/Open/a.rml"); err != nil || got != "new##" {
+	if got, err := s.ask(reader, "/Open/a.rml"); err != nil || got != "new" {
 		t.Errorf("after a change: got %q, %v", got, err)
 	}
 	for n := range 5 { // more than CachedBytesMax holds
@@ -269,43 +263,42 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	}
 }
 
-// gate holds those who open a file until it is opened itself.
-type gate struct {
-	template.Files
-	entered chan struct{}
-	open    chan struct{}
+// onlyFile is a repository in which every path leads to the same content.
+type onlyFile func(p []byte, off int64) (int, error)
+
+func (f onlyFile) Open(_ context.Context, _ *identity.Principal, path string) (*repository.File, error) {
+	return repository.NewFile(f, repository.Identity{Path: path, Size: int64(len(report))}), nil
 }
 
-func (g *gate) Open(ctx context.Context, caller *identity.Principal, path string) (*repository.File, error) {
-	return repository.NewFile(&slowContent{g}, repository.Identity{Path: path, Size: int64(len(report))}), nil
+func (f onlyFile) ReadAt(p []byte, off int64) (int, error) { return f(p, off) }
+
+func (f onlyFile) Close() error { return nil }
+
+// startOver runs a service over a repository of one content.
+func startOver(t *testing.T, o template.Options, content onlyFile) *template.Service {
+	t.Helper()
+	return start(t, o, func(*actors.System) template.Files { return content })
 }
-
-type slowContent struct{ *gate }
-
-func (c *slowContent) ReadAt(p []byte, off int64) (int, error) {
-	c.entered <- struct{}{}
-	<-c.open
-	return strings.NewReader(report).ReadAt(p, off)
-}
-
-func (c *slowContent) Close() error { return nil }
 
 // TestOnlySoManyFilesAreLookedAtAtATime: the others wait, and are told so.
 func TestOnlySoManyFilesAreLookedAtAtATime(t *testing.T) {
-	g := &gate{entered: make(chan struct{}, 100), open: make(chan struct{})}
-	system := actors.NewSystem(zerolog.Nop())
-	s := template.Start(template.Options{System: system, Files: g, ParsersMax: 1, WaitMax: time.Second, Log: zerolog.Nop()})
+	entered, open := make(chan struct{}, 100), make(chan struct{})
+	s := startOver(t, template.Options{ParsersMax: 1, WaitMax: time.Second}, func(p []byte, off int64) (int, error) {
+		entered <- struct{}{}
+		<-open
+		return strings.NewReader(report).ReadAt(p, off)
+	})
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if _, err := s.Parameters(t.Context(), reader, template.Report, "/a.rml"); err != nil {
 			t.Error(err)
 		}
 	})
-	<-g.entered
+	<-entered
 	if _, err := s.Parameters(t.Context(), reader, template.Report, "/b.rml"); !errors.Is(err, failure.ErrBusy) {
 		t.Errorf("a second: got %v, want ErrBusy", err)
 	}
-	close(g.open)
+	close(open)
 	wg.Wait()
 	if err := s.Stop(context.Background()); err != nil {
 		t.Error(err)
@@ -313,48 +306,27 @@ func TestOnlySoManyFilesAreLookedAtAtATime(t *testing.T) {
 	if _, err := s.Parameters(t.Context(), reader, template.Report, "/c.rml"); !errors.Is(err, failure.ErrUnavailable) {
 		t.Errorf("after Stop: got %v, want ErrUnavailable", err)
 	}
-	if err := system.Stop(context.Background()); err != nil {
-		t.Error(err)
-	}
 }
 
-// brokenFiles can be opened and not read.
-type brokenFiles struct{ io.ReaderAt }
-
-func (f brokenFiles) Open(_ context.Context, _ *identity.Principal, path string) (*repository.File, error) {
-	return repository.NewFile(brokenContent{f}, repository.Identity{Path: path, Size: int64(len(report))}), nil
-}
-
-type brokenContent struct{ io.ReaderAt }
-
-func (brokenContent) Close() error { return nil }
-
-// failing is a reader whose every use fails.
-type failing struct{ err error }
-
-func (f failing) ReadAt([]byte, int64) (int, error) { return 0, f.err }
+func failing(err error) onlyFile { return func([]byte, int64) (int, error) { return 0, err } }
 
 func TestAFileThatCannotBeRead(t *testing.T) {
 	for _, c := range []struct {
 		what    string
-		content io.ReaderAt
+		content onlyFile
 		want    error
 	}{
-		{"a file that becomes shorter is no template", strings.NewReader(report[:20]), template.ErrNotTemplate},
-		{"a file that cannot be reached may be tried again", failing{fmt.Errorf("%w: reset", failure.ErrUnavailable)}, failure.ErrUnavailable},
-		{"a disk with a fault is ours", failing{errors.New("input/output error")}, failure.ErrInternal},
+		{"a file that becomes shorter is no template", strings.NewReader(report[:20]).ReadAt, template.ErrNotTemplate},
+		{"a file that cannot be reached may be tried again", failing(fmt.Errorf("%w: reset", failure.ErrUnavailable)), failure.ErrUnavailable},
+		{"a disk with a fault is ours", failing(errors.New("input/output error")), failure.ErrInternal},
 	} {
-		system := actors.NewSystem(zerolog.Nop())
-		s := template.Start(template.Options{System: system, Files: brokenFiles{c.content}, Log: zerolog.Nop()})
+		s := startOver(t, template.Options{}, c.content)
 		for _, kind := range []template.Kind{template.Report, template.Document} {
 			for range 2 { // the second time as well: it is not remembered
 				if _, err := s.Parameters(t.Context(), reader, kind, "/a."+kind.String()); !errors.Is(err, c.want) {
 					t.Errorf("%s, %s: got %v, want %v", c.what, kind, err, c.want)
 				}
 			}
-		}
-		if err := errors.Join(s.Stop(context.Background()), system.Stop(context.Background())); err != nil {
-			t.Error(err)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func TestParameters(t *testing.T) {
 
 // TestLimitsAreTheCallers: every limit can be raised and lowered.
 func TestLimitsAreTheCallers(t *testing.T) {
-	file := numbered(100_000)()
+	file := numbered(100_000, "date#2020-01-01")()
 	if got, err := Parameters(Report, bytes.NewReader(file), int64(len(file)), Limits{Parameters: 100_000}); err != nil || len(got) != 100_000 {
 		t.Errorf("got %d parameters, %v; want 100,000", len(got), err)
 	}

@@ -89,7 +89,7 @@ func (a *archive) refuseOverlaps(files []*zip.File, size int64) error {
 		if err != nil {
 			return a.cause(err)
 		}
-		// The name stands between header and data, so this span starts inside of the
+		// The name stands between header and data, so this span starts inside the
 		// entry, never before it.
 		end := data + int64(f.CompressedSize64)
 		if end < data {

@@ -15,6 +15,6 @@
 //
 // The container is not trusted: sizes, numbers and ratios have limits, entries
 // must not overlap, names of entries are never paths in a file system, and a
-// relationship to something outside of the file is not followed. It is pure:
+// relationship to something outside the file is not followed. It is pure:
 // nothing is opened, fetched or remembered, and no part is in memory as a whole.
 package docx

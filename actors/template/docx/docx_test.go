@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -14,16 +15,17 @@ import (
 	"troupe/actors/template/templatetest"
 )
 
-// short writes parameters as name#type#default, without # at the end.
-func short(params []param.Param) (all []string) {
-	for _, p := range params {
-		all = append(all, strings.TrimRight(p.Name+"#"+p.Type+"#"+p.Default, "#"))
-	}
-	return all
-}
-
 // run is a run with a text.
 func run(text string) string { return "<w:r><w:t>" + text + "</w:t></w:r>" }
+
+// declares demands what a document declares; nothing with an error.
+func declares(t *testing.T, rule string, file []byte, want []string, wantErr error) {
+	t.Helper()
+	got, err := parse(file)
+	if !errors.Is(err, wantErr) || (got == nil) != (wantErr != nil) || !slices.Equal(templatetest.Short(got), want) {
+		t.Errorf("%s: got %q, %v; want %q, %v", rule, templatetest.Short(got), err, want, wantErr)
+	}
+}
 
 // TestText holds gateway/INTERFACE.md, "Places in a document template", and each
 // row of actors/template/DESIGN.md,
@@ -74,18 +76,13 @@ func TestText(t *testing.T) {
 		{"text boxes in text boxes", alternatives("<mc:Choice><w:txbxContent>" + alternatives("<mc:Choice>"+box("${a}")+"</mc:Choice><mc:Fallback>"+box("${x}")+"</mc:Fallback>") + templatetest.Paragraph("${b}") + "</w:txbxContent></mc:Choice><mc:Fallback>" + box("${y}") + "</mc:Fallback>"), []string{"a", "b"}},
 		{"alternatives one after the other", alternatives("<mc:Choice>"+box("${a}")+"</mc:Choice><mc:Fallback/>") + alternatives("<mc:Choice>"+box("${b}")+"</mc:Choice>"), []string{"a", "b"}},
 		{"alternative text and names are not", `<w:p><w:r><w:drawing><wp:docPr name="${x}" descr="${y}" title="${z}"/><a:t>${u}</a:t></w:drawing></w:r>` + run("${a}") + "</w:p>", []string{"a"}},
-		{"text outside of paragraphs is none", "<w:t>${x}</w:t>" + templatetest.Paragraph("${a}"), []string{"a"}},
+		{"text outside paragraphs is none", "<w:t>${x}</w:t>" + templatetest.Paragraph("${a}"), []string{"a"}},
 		{"elements of other namespaces are others", `<w:p><t xmlns="x">${x}</t><w:t xmlns:w="y">${y}</w:t>` + run("${a}") + "</w:p>", []string{"a"}},
 		{"a prefix is that of its element", `<w:p><n:r xmlns:n="http://purl.oclc.org/ooxml/wordprocessingml/main"><n:t>${a}</n:t></n:r><n:t>${x}</n:t></w:p>`, []string{"a"}},
 		{"the same one again and again", strings.Repeat(templatetest.Paragraph("${a#t}"), 3), []string{"a#t"}},
 	}
 	for _, test := range tests {
-		t.Run(test.rule, func(t *testing.T) {
-			got, err := parse(templatetest.Docx(test.body))
-			if err != nil || got == nil || !slices.Equal(short(got), test.want) {
-				t.Errorf("got %q, %v; want %q", short(got), err, test.want)
-			}
-		})
+		declares(t, test.rule, templatetest.Docx(test.body), test.want, nil)
 	}
 }
 
@@ -94,10 +91,8 @@ func TestEverySplit(t *testing.T) {
 	const text = "${a#date#2020-01-01}"
 	for i := range text {
 		for j := i; j <= len(text); j++ {
-			got, err := parse(templatetest.Docx("<w:p>" + run(text[:i]) + run(text[i:j]) + run(text[j:]) + "</w:p>"))
-			if err != nil || !slices.Equal(short(got), []string{"a#date#2020-01-01"}) {
-				t.Errorf("%q %q %q: got %q, %v", text[:i], text[i:j], text[j:], got, err)
-			}
+			file := templatetest.Docx("<w:p>" + run(text[:i]) + run(text[i:j]) + run(text[j:]) + "</w:p>")
+			declares(t, fmt.Sprintf("%q %q %q", text[:i], text[i:j], text[j:]), file, []string{"a#date#2020-01-01"}, nil)
 		}
 	}
 }
@@ -144,12 +139,7 @@ func TestParts(t *testing.T) {
 		}}, []string{"body"}},
 	}
 	for _, test := range tests {
-		t.Run(test.rule, func(t *testing.T) {
-			got, err := parse(templatetest.Zip(test.pkg.Entries()...))
-			if err != nil || !slices.Equal(short(got), test.want) {
-				t.Errorf("got %q, %v; want %q", short(got), err, test.want)
-			}
-		})
+		declares(t, test.rule, templatetest.Zip(test.pkg.Entries()...), test.want, nil)
 	}
 }
 
@@ -178,14 +168,9 @@ func TestRelationships(t *testing.T) {
 		{"not well-formed", `<Relationship`, nil, param.ErrNotTemplate},
 	}
 	for _, test := range tests {
-		t.Run(test.rule, func(t *testing.T) {
-			entries := templatetest.Package{Main: templatetest.Body(templatetest.Paragraph("${body}"))}.Entries()
-			entries[3].Content = `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">` + test.relation + `</Relationships>`
-			got, err := parse(templatetest.Zip(append(entries, header)...))
-			if !errors.Is(err, test.err) || !slices.Equal(short(got), test.want) {
-				t.Errorf("got %q, %v; want %q, %v", short(got), err, test.want, test.err)
-			}
-		})
+		entries := templatetest.Package{Main: templatetest.Body(templatetest.Paragraph("${body}"))}.Entries()
+		entries[3].Content = `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">` + test.relation + `</Relationships>`
+		declares(t, test.rule, templatetest.Zip(append(entries, header)...), test.want, test.err)
 	}
 }
 

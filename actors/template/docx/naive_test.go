@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"troupe/actors/template/param"
+	"troupe/actors/template/templatetest"
 )
 
 // element is a node of a tree: with a name an element, without one a text.
@@ -24,17 +25,15 @@ func naive(r io.Reader) ([]param.Param, error) {
 	}
 	var texts []string
 	paragraph(root, &texts)
-	list := param.NewCollector(param.Limits{})
+	var all []param.Param
 	for _, text := range texts {
-		s := param.NewScanner(list)
-		if err := s.Write([]byte(text)); err != nil {
+		params, err := templatetest.Scan(param.Limits{}, text)
+		if err != nil {
 			return nil, err
 		}
-		if err := s.End(); err != nil {
-			return nil, err
-		}
+		all = append(all, params...)
 	}
-	return list.Params(), nil
+	return templatetest.Distinct(all), nil
 }
 
 func tree(r io.Reader) (*element, error) {

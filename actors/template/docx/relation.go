@@ -89,7 +89,7 @@ func targets(all []relation, kind string) (of []string) {
 }
 
 // relations returns the relationships of a part that are of one of kinds and lead to
-// something inside of the file; for "/" those of the whole file. A part may have none.
+// something inside the file; for "/" those of the whole file. A part may have none.
 func (d *reader) relations(of string) ([]relation, error) {
 	name := path.Join(path.Dir(of), "_rels", path.Base(of)+".rels")
 	if of == "/" {
@@ -135,7 +135,7 @@ func (d *reader) relations(of string) ([]relation, error) {
 }
 
 // relationOf reads one relationship of a part. It reports whether it is of one of
-// kinds and leads to something inside of the file.
+// kinds and leads to something inside the file.
 func relationOf(of string, attributes []markup.Attribute) (r relation, matters bool) {
 	var kind, target []byte
 	for _, a := range attributes {

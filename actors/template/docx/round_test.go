@@ -2,7 +2,6 @@ package docx
 
 import (
 	"bytes"
-	"flag"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -13,8 +12,6 @@ import (
 	"troupe/actors/template/templatetest"
 )
 
-var long = flag.Bool("long", false, "check 100,000 random documents")
-
 func parse(file []byte) ([]param.Param, error) {
 	return Parameters(bytes.NewReader(file), int64(len(file)), param.Limits{})
 }
@@ -22,7 +19,7 @@ func parse(file []byte) ([]param.Param, error) {
 // TestWhatGoesInComesOut writes random parameters into random documents and
 // expects exactly them.
 func TestWhatGoesInComesOut(t *testing.T) {
-	templatetest.Repeat(t, *long)
+	templatetest.Repeat(t)
 	rapid.Check(t, func(t *rapid.T) {
 		params := rapid.SliceOfN(templatetest.Param(), 0, 8).Draw(t, "params")
 		chance := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))

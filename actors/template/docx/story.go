@@ -198,7 +198,7 @@ func (s *story) leave() error {
 	return paragraph.End()
 }
 
-// write adds text to the innermost paragraph. Text outside of all paragraphs does not
+// write adds text to the innermost paragraph. Text outside all paragraphs does not
 // count.
 func (s *story) write(text []byte) error {
 	if len(s.paragraphs) == 0 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -71,7 +72,7 @@ func TestEncodings(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			for name, r := range map[string]io.Reader{"at once": strings.NewReader(test.text), "byte by byte": iotest.OneByteReader(strings.NewReader(test.text))} {
+			for name, r := range readers(test.text) {
 				got, err := decodedText(r)
 				if err != nil && errors.Is(err, param.ErrNotTemplate) {
 					if got = err.Error(); strings.Contains(got, test.want) {
@@ -86,25 +87,18 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-func decodedText(r io.Reader) (string, error) {
-	text, err := Decode(r)
-	if err != nil {
-		return "", err
-	}
-	p := NewParser(param.Limits{}.WithDefaults())
-	p.Reset(text)
-	out := ""
-	for {
-		event, err := p.Next()
-		switch {
-		case err == io.EOF: //nolint:errorlint // Next returns it bare
-			return out, nil
-		case err != nil:
-			return "", err
-		case event == Text:
-			out += string(p.Text())
+func decodedText(r io.Reader) (text string, err error) {
+	lines, err := events(r, param.Limits{})
+	for _, line := range lines {
+		if quoted, ok := strings.CutPrefix(line, "text "); ok {
+			plain, err := strconv.Unquote(quoted)
+			if err != nil {
+				return "", err
+			}
+			text += plain
 		}
 	}
+	return text, err
 }
 
 // TestReplacementAcrossReads: a U+FFFD that two reads share is found as well.

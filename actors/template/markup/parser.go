@@ -51,7 +51,7 @@ type Parser struct {
 	begun   bool // something was parsed
 	rooted  bool // the root element began
 	doctype bool
-	cdata   bool // inside of a CDATA section
+	cdata   bool // inside a CDATA section
 	empty   bool // the last event was the first half of an empty-element tag
 }
 
@@ -124,7 +124,7 @@ func (p *Parser) atEnd() error {
 	return io.EOF
 }
 
-// cut returns the error for a text that ends inside of what.
+// cut returns the error for a text that ends inside what.
 func (p *Parser) cut(what string) error { return p.fault("the text ends inside " + what) }
 
 // fault returns the error for a text that is not well-formed. After an error of the
@@ -200,7 +200,7 @@ func (p *Parser) nextText() (found bool, err error) {
 	}
 	for _, b := range p.text {
 		if !isBlank(b) {
-			return false, p.fault("text outside of the root element")
+			return false, p.fault("text outside the root element")
 		}
 	}
 	return false, nil
@@ -212,7 +212,7 @@ func (p *Parser) special() error {
 	switch p.ahead()[0] {
 	case ']':
 		if p.startsWith("]]>") {
-			return p.fault("]]> outside of a CDATA section")
+			return p.fault("]]> outside a CDATA section")
 		}
 		p.pos++
 		p.text = bracket
@@ -231,7 +231,7 @@ const referenceBytesMax = 64
 
 func (p *Parser) reference() error {
 	if len(p.opened) == 0 {
-		return p.fault("text outside of the root element")
+		return p.fault("text outside the root element")
 	}
 	for n := 1; n < referenceBytesMax; n++ {
 		if !p.need(n + 1) {
@@ -300,7 +300,7 @@ func (p *Parser) nextMarkup() (Event, error) {
 			return Break, p.skip(inComment, "--", "a comment")
 		case p.startsWith("<![CDATA["):
 			if len(p.opened) == 0 {
-				return 0, p.fault("text outside of the root element")
+				return 0, p.fault("text outside the root element")
 			}
 			p.pos += len("<![CDATA[")
 			p.cdata = true
@@ -337,7 +337,7 @@ func (p *Parser) skip(class uint8, mark, what string) error {
 				return p.cut(what)
 			}
 			if p.ahead()[0] != '>' {
-				return p.fault("-- inside of a comment")
+				return p.fault("-- inside a comment")
 			}
 			p.pos++
 			return nil

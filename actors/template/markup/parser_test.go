@@ -53,6 +53,14 @@ func events(r io.Reader, limits param.Limits) (lines []string, err error) {
 	}
 }
 
+// readers read a text in different ways.
+func readers(text string) map[string]io.Reader {
+	return map[string]io.Reader{
+		"at once": strings.NewReader(text), "byte by byte": iotest.OneByteReader(strings.NewReader(text)),
+		"the end with the last bytes": iotest.DataErrReader(strings.NewReader(text)),
+	}
+}
+
 func TestEvents(t *testing.T) {
 	tests := []struct {
 		rule, text string
@@ -80,10 +88,7 @@ func TestEvents(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			for name, r := range map[string]io.Reader{
-				"at once": strings.NewReader(test.text), "byte by byte": iotest.OneByteReader(strings.NewReader(test.text)),
-				"the end with the last bytes": iotest.DataErrReader(strings.NewReader(test.text)),
-			} {
+			for name, r := range readers(test.text) {
 				want := slices.Clone(test.want)
 				for i := range want {
 					want[i] = strings.ReplaceAll(want[i], "\u0085\u007f", `\u0085\x7f`)
@@ -102,10 +107,10 @@ func TestNotWellFormed(t *testing.T) {
 		{"", "there is no element"},
 		{"  \n ", "there is no element"},
 		{"<!-- -->", "there is no element"},
-		{"x", "text outside of the root"},
-		{"<a/>x", "text outside of the root"},
-		{"&amp;<a/>", "text outside of the root"},
-		{"<a/><![CDATA[]]>", "text outside of the root"},
+		{"x", "text outside the root"},
+		{"<a/>x", "text outside the root"},
+		{"&amp;<a/>", "text outside the root"},
+		{"<a/><![CDATA[]]>", "text outside the root"},
 		{"<a/><b/>", "a second root element"},
 		{"<a>", `ends inside the element "a"`},
 		{"<a></b>", `the end tag "b" closes nothing`},
@@ -124,8 +129,8 @@ func TestNotWellFormed(t *testing.T) {
 		{"<a b='' b=\"\"/>", `the attribute "b" stands twice`},
 		{"<a a='' b='' c='' d='' e='' f='' g='' h='' i='' a=''/>", `the attribute "a" stands twice`},
 		{"<a / >", "not a name and attributes"},
-		{"<a b='<'/>", "a < inside of an attribute"},
-		{"<a <b/>", "a < inside of a tag"},
+		{"<a b='<'/>", "a < inside an attribute"},
+		{"<a <b/>", "a < inside a tag"},
 		{"<a b='&x;'/>", `the reference "&x;" is not one of`},
 		{"<a>&nbsp;</a>", `the reference "&nbsp;" is not one of`},
 		{"<a>&</a>", "no reference"},
@@ -151,11 +156,11 @@ func TestNotWellFormed(t *testing.T) {
 		{"<a>\xc0\x80</a>", "bytes that are not UTF-8"},
 		{"<a b='\xe9'/>", "bytes that are not UTF-8"},
 		{"<a>\xe2\x82", "bytes that are not UTF-8"},
-		{"<a>]]></a>", "]]> outside of a CDATA section"},
+		{"<a>]]></a>", "]]> outside a CDATA section"},
 		{"<a><![CDATA[", "ends inside a CDATA section"},
 		{"<a><![CDATA[]]", "ends inside a CDATA section"},
-		{"<a><!-- -- --></a>", "-- inside of a comment"},
-		{"<a><!-- --->", "-- inside of a comment"},
+		{"<a><!-- -- --></a>", "-- inside a comment"},
+		{"<a><!-- --->", "-- inside a comment"},
 		{"<a><!-- ", "ends inside a comment"},
 		{"<a><!--> --></a>", ""},
 		{"<a><!x></a>", "a <! that is neither"},
@@ -187,7 +192,7 @@ func TestNotWellFormed(t *testing.T) {
 		{"<?xml version='1.0'" + strings.Repeat(" ", 500) + "?><a/>", "an XML declaration of more than 500 bytes"},
 	}
 	for _, test := range tests {
-		for name, r := range map[string]io.Reader{"at once": strings.NewReader(test.text), "byte by byte": iotest.OneByteReader(strings.NewReader(test.text))} {
+		for name, r := range readers(test.text) {
 			_, err := events(r, param.Limits{})
 			if test.want == "" && err == nil {
 				continue
@@ -232,14 +237,9 @@ func TestLimits(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := events(strings.NewReader(test.text), test.limits)
-			if test.want == "" {
-				if err != nil {
-					t.Errorf("got %v, want no error", err)
-				}
-				return
-			}
-			if !errors.Is(err, param.ErrTooLarge) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %s", err, test.want)
+			refused := errors.Is(err, param.ErrTooLarge) && strings.Contains(err.Error(), test.want)
+			if refused != (test.want != "") || err != nil && !refused {
+				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
 	}
@@ -362,8 +362,8 @@ func pieces(text []byte) (pieces []string, err error) {
 // it is right about them, or they are limits of ours (actors/template/DESIGN.md,
 // "Our own parser of XML (markup)").
 var stricter = []string{
-	"text outside of the root", "a second root", "there is no element", "stands twice", "not a name and attributes", "internal subset", "document type",
-	"not before the root", "<! that is neither", "not at the start", "has no version", "none of XML 1", "no blank after the name", "inside of a comment",
+	"text outside the root", "a second root", "there is no element", "stands twice", "not a name and attributes", "internal subset", "document type",
+	"not before the root", "<! that is neither", "not at the start", "has no version", "none of XML 1", "no blank after the name", "inside a comment",
 	"over a limit", "must not be in XML", "not UTF-8", `the reference "&#`,
 	"ends inside the XML declaration", "ends inside a processing instruction",
 }

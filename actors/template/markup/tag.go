@@ -40,7 +40,7 @@ func (p *Parser) tagLength(what string) (int, error) {
 			case '"', '\'':
 				quote = b[n]
 			case '<':
-				return 0, p.fault("a < inside of " + what)
+				return 0, p.fault("a < inside " + what)
 			case '[':
 				if what == doctype {
 					return 0, p.fault("the document type has an internal subset, which is not read")
@@ -188,7 +188,7 @@ func (p *Parser) value(raw []byte) ([]byte, error) {
 			p.scratch = append(p.scratch, ' ')
 			i++
 		case b == '<':
-			return nil, p.fault("a < inside of an attribute")
+			return nil, p.fault("a < inside an attribute")
 		default:
 			return nil, p.fault("a character that must not be in XML")
 		}

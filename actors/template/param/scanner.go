@@ -74,7 +74,7 @@ func (s *Scanner) End() error {
 	return s.flush()
 }
 
-// begin looks for the next ${ outside of every declaration, and returns what
+// begin looks for the next ${ outside every declaration, and returns what
 // follows it.
 func (s *Scanner) begin(part []byte) (rest []byte, err error) {
 	if !s.dollar {

@@ -12,19 +12,6 @@ import (
 	"troupe/actors/template/templatetest"
 )
 
-// scan returns the parameters of one text.
-func scan(text string, limits param.Limits) ([]param.Param, error) {
-	list := param.NewCollector(limits)
-	s := param.NewScanner(list)
-	if err := s.Write([]byte(text)); err != nil {
-		return nil, err
-	}
-	if err := s.End(); err != nil {
-		return nil, err
-	}
-	return list.Params(), nil
-}
-
 // TestGrammar holds gateway/INTERFACE.md, "Grammar", and actors/template/DESIGN.md,
 // "What is a declaration (param)", rule by rule.
 func TestGrammar(t *testing.T) {
@@ -77,32 +64,32 @@ func TestGrammar(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			got, err := scan(test.text, param.Limits{})
+			got, err := templatetest.Scan(param.Limits{}, test.text)
 			if err != nil || !slices.Equal(got, test.want) || got == nil {
 				t.Errorf("scan(%q):\ngot  %q, %v\nwant %q", test.text, got, err, test.want)
 			}
-			if got := naive([]string{test.text}); !slices.Equal(got, test.want) {
+			if got := naive(test.text); !slices.Equal(got, test.want) {
 				t.Errorf("the naive scanner on %q:\ngot  %q\nwant %q", test.text, got, test.want)
 			}
 		})
 	}
 }
 
-// naive finds the parameters of texts the slow and obvious way: every ${ is looked
+// naive finds the parameters of a text the slow and obvious way: every ${ is looked
 // at for itself, with the text behind it.
-func naive(texts []string) (params []param.Param) {
-	for _, text := range texts {
-		for i := range text {
-			if !strings.HasPrefix(text[i:], "${") {
-				continue
-			}
-			if body, complete := naiveBody(text[i+2:]); complete {
-				params = naiveAdd(params, naiveParam(body))
+func naive(text string) []param.Param {
+	var params []param.Param
+	for i := range text {
+		if !strings.HasPrefix(text[i:], "${") {
+			continue
+		}
+		if body, complete := naiveBody(text[i+2:]); complete {
+			if p := naiveParam(body); p.Name != "" {
+				params = append(params, p)
 			}
 		}
 	}
-	slices.SortFunc(params, func(a, b param.Param) int { return slices.Compare([]rune(a.Name), []rune(b.Name)) })
-	return params
+	return templatetest.Distinct(params)
 }
 
 // naiveBody returns the text up to the } that closes what was opened before it.
@@ -149,21 +136,6 @@ func naiveParam(body string) param.Param {
 	return param.Param{plain.Replace(parts[0]), plain.Replace(parts[1]), plain.Replace(parts[2])}
 }
 
-func naiveAdd(params []param.Param, p param.Param) []param.Param {
-	if p.Name == "" {
-		return params
-	}
-	for i, old := range params {
-		if old.Name == p.Name {
-			if old.Type == "" && old.Default == "" {
-				params[i] = p
-			}
-			return params
-		}
-	}
-	return append(params, p)
-}
-
 // FuzzScanner compares the scanner with the naive one, the text cut into parts at
 // random.
 func FuzzScanner(f *testing.F) {
@@ -177,22 +149,14 @@ func FuzzScanner(f *testing.F) {
 		if len(text) > 2000 {
 			return // the naive one is quadratic
 		}
-		list := param.NewCollector(param.Limits{Nesting: 1000})
-		s := param.NewScanner(list)
+		var parts []string
 		for rest, i := text, 0; len(rest) > 0; i++ {
 			n := min(len(rest), 1+int(cuts>>(i%60)&7))
-			if err := s.Write([]byte(rest[:n])); err != nil {
-				t.Fatal(err)
-			}
-			rest = rest[n:]
+			parts, rest = append(parts, rest[:n]), rest[n:]
 		}
-		if err := s.End(); err != nil {
-			t.Fatal(err)
-		}
-		want := naive([]string{text})
-		slices.SortFunc(want, func(a, b param.Param) int { return strings.Compare(a.Name, b.Name) })
-		if got := list.Params(); !slices.Equal(got, want) {
-			t.Errorf("%q:\ngot  %q\nwant %q", text, got, want)
+		want := naive(text)
+		if got, err := templatetest.Scan(param.Limits{Nesting: 1000}, parts...); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q:\ngot  %q, %v\nwant %q", text, got, err, want)
 		}
 	})
 }
@@ -207,20 +171,14 @@ func TestWhatGoesInComesOut(t *testing.T) {
 			text.WriteString(rapid.StringOfN(rapid.RuneFrom([]rune("ab#}\\$ \u00e9")), 0, 8, -1).Draw(t, "between"))
 			text.WriteString(" " + p.Declaration())
 		}
-		list := param.NewCollector(param.Limits{})
-		s := param.NewScanner(list)
+		var parts []string
 		for rest := text.String(); len(rest) > 0; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "part")
-			if err := s.Write([]byte(rest[:n])); err != nil {
-				t.Fatal(err)
-			}
-			rest = rest[n:]
+			parts, rest = append(parts, rest[:n]), rest[n:]
 		}
-		if err := s.End(); err != nil {
-			t.Fatal(err)
-		}
-		if got, want := list.Params(), templatetest.Distinct(params); !slices.Equal(got, want) {
-			t.Fatalf("%q:\ngot  %q\nwant %q", text.String(), got, want)
+		want := templatetest.Distinct(params)
+		if got, err := templatetest.Scan(param.Limits{}, parts...); err != nil || !slices.Equal(got, want) {
+			t.Fatalf("%q:\ngot  %q, %v\nwant %q", text.String(), got, err, want)
 		}
 	})
 }
@@ -255,14 +213,9 @@ func TestLimits(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := scan(test.text, test.limits)
-			if test.want == "" {
-				if err != nil {
-					t.Errorf("got %v, want no error", err)
-				}
-				return
-			}
-			if !errors.Is(err, param.ErrTooLarge) || !strings.Contains(err.Error(), test.want) || got != nil {
+			got, err := templatetest.Scan(test.limits, test.text)
+			refused := errors.Is(err, param.ErrTooLarge) && strings.Contains(err.Error(), test.want) && got == nil
+			if refused != (test.want != "") || err != nil && !refused {
 				t.Errorf("got %d parameters, %v; want %q", len(got), err, test.want)
 			}
 		})

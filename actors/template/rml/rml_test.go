@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"io"
 	"slices"
 	"strings"
@@ -19,18 +18,8 @@ import (
 	"troupe/actors/template/templatetest"
 )
 
-var long = flag.Bool("long", false, "check 100,000 random reports")
-
 func parse(text string) ([]param.Param, error) {
 	return Parameters(strings.NewReader(text), int64(len(text)), param.Limits{})
-}
-
-// names are those of parameters, with type and default if there are.
-func names(params []param.Param) (all []string) {
-	for _, p := range params {
-		all = append(all, strings.TrimRight(p.Name+"#"+p.Type+"#"+p.Default, "#"))
-	}
-	return all
 }
 
 // TestPlaces holds the row "Where they stand (report template)".
@@ -72,8 +61,8 @@ func TestPlaces(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			got, err := parse(test.text)
-			if err != nil || got == nil || !slices.Equal(names(got), test.want) {
-				t.Errorf("got %q, %v; want %q", names(got), err, test.want)
+			if err != nil || got == nil || !slices.Equal(templatetest.Short(got), test.want) {
+				t.Errorf("got %q, %v; want %q", templatetest.Short(got), err, test.want)
 			}
 		})
 	}
@@ -120,7 +109,7 @@ func (b brokenFile) ReadAt([]byte, int64) (int, error) { return 0, b.err }
 // TestWhatGoesInComesOut writes random parameters into random XML, in a random
 // encoding, and expects exactly them.
 func TestWhatGoesInComesOut(t *testing.T) {
-	templatetest.Repeat(t, *long)
+	templatetest.Repeat(t)
 	rapid.Check(t, func(t *rapid.T) {
 		w := writer{t: t}
 		name := rapid.SampledFrom([]string{"", "utf-8", "UTF-16", "windows-1252", "ISO-8859-1"}).Draw(t, "encoding")
@@ -237,12 +226,11 @@ func naive(text []byte) ([]param.Param, error) {
 			pieces = append(pieces, string(token))
 		}
 		for _, piece := range pieces {
-			list := param.NewCollector(param.Limits{})
-			s := param.NewScanner(list)
-			if err := errors.Join(s.Write([]byte(piece)), s.End()); err != nil {
+			params, err := templatetest.Scan(param.Limits{}, piece)
+			if err != nil {
 				return nil, err
 			}
-			all = append(all, list.Params()...)
+			all = append(all, params...)
 		}
 	}
 }

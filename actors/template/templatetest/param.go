@@ -3,6 +3,7 @@ package templatetest
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"pgregory.net/rapid"
 
@@ -25,7 +26,7 @@ func Param() *rapid.Generator[param.Param] {
 	})
 }
 
-// Filler draws text that declares nothing, wherever it stands outside of a
+// Filler draws text that declares nothing, wherever it stands outside a
 // declaration.
 func Filler() *rapid.Generator[string] {
 	return rapid.Map(rapid.StringOfN(rapid.RuneFrom(runes), 0, 6, -1), func(s string) string {
@@ -53,4 +54,27 @@ func Distinct(params []param.Param) []param.Param {
 	}
 	slices.SortFunc(out, func(a, b param.Param) int { return cmp.Compare(a.Name, b.Name) })
 	return out
+}
+
+// Scan returns the parameters of one text that comes in parts.
+func Scan(limits param.Limits, parts ...string) ([]param.Param, error) {
+	list := param.NewCollector(limits)
+	s := param.NewScanner(list)
+	for _, part := range parts {
+		if err := s.Write([]byte(part)); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.End(); err != nil {
+		return nil, err
+	}
+	return list.Params(), nil
+}
+
+// Short writes parameters as name#type#default, without # at the end.
+func Short(params []param.Param) (all []string) {
+	for _, p := range params {
+		all = append(all, strings.TrimRight(p.Name+"#"+p.Type+"#"+p.Default, "#"))
+	}
+	return all
 }

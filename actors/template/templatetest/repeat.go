@@ -5,21 +5,17 @@ import (
 	"testing"
 )
 
-// Repeat makes the next rapid.Check of a test try 2,000 things, or 100,000 when it
-// is long, unless -rapid.checks is given.
-func Repeat(t *testing.T, long bool) {
+// Repeat makes the next rapid.Check of a test try 2,000 things, unless -rapid.checks is
+// given.
+func Repeat(t *testing.T) {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
 	if given {
 		return
 	}
-	n := "2000"
-	if long {
-		n = "100000"
-	}
 	checks := flag.Lookup("rapid.checks").Value
 	before := checks.String()
-	if err := checks.Set(n); err != nil {
+	if err := checks.Set("2000"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = checks.Set(before) }) // it was read: it can be set
