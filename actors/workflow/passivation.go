@@ -7,7 +7,7 @@ import (
 	"troupe/persistence"
 )
 
-// sweepEvery is the length of one round: the router's only clock.
+// sweepEvery is the length of one round. Idle times are counted in rounds.
 const sweepEvery = time.Second
 
 // every calls do again and again until the router stops. It is the body of a
@@ -33,8 +33,8 @@ func (r *Router) sweep() {
 	close(*r.tick.Swap(&next))
 	r.watches.Sweep(time.Now())
 	now := r.o.Clock()
-	r.events.Sweep(now)
-	r.creates.Sweep(now)
+	r.eventQuota.Sweep(now)
+	r.createQuota.Sweep(now)
 	round, idle := r.round.Add(1), r.idleRounds()
 	r.awake.Range(func(_ persistence.ID, a *activation) bool {
 		r.letSleep(a, round-idle)
@@ -44,10 +44,13 @@ func (r *Router) sweep() {
 }
 
 // letSleep ends an activation that was used last before a round, and owes nothing.
-func (r *Router) letSleep(a *activation, before int64) {
-	if a.touched.Load() < before && a.uncommitted.Load() == 0 && a.close() {
-		r.remove(a)
+// It reports whether it did.
+func (r *Router) letSleep(a *activation, before int64) bool {
+	if a.touched.Load() >= before || a.uncommitted.Load() != 0 || !a.close() {
+		return false
 	}
+	r.remove(a)
+	return true
 }
 
 // idleRounds is how many rounds an instance stays awake that nobody asks for.
@@ -84,7 +87,8 @@ func (a *activation) count(size int64) {
 			return
 		}
 		if a.size.CompareAndSwap(before, size) {
-			if r.memory.bytes.Add(size-before) > r.o.AwakeBytesMax {
+			r.memory.bytes.Add(size - before)
+			if r.awakeBytes() > r.o.AwakeBytesMax {
 				select {
 				case r.memory.pressure <- struct{}{}:
 				default:
@@ -137,7 +141,8 @@ func (r *Router) relieveLoop() {
 // relieve puts instances to sleep before their time until awake ones take three
 // quarters of what they may: large ones first, and of these, and of the others,
 // those first that nobody has asked for long. An instance that owes an answer
-// stays.
+// stays. Small ones stay until a round over all finds no large one to end, for
+// large ones may come while it runs.
 func (r *Router) relieve() {
 	if r.awakeBytes() <= r.o.AwakeBytesMax {
 		return
@@ -145,10 +150,11 @@ func (r *Router) relieve() {
 	enough := r.o.AwakeBytesMax / 4 * 3
 	for _, least := range []int64{largeBytes, 0} {
 		for idle := r.idleRounds(); ; idle /= 2 {
-			if r.putToSleep(idle, least, enough); r.awakeBytes() <= enough {
+			ended := r.putToSleep(idle, least, enough)
+			if r.awakeBytes() <= enough {
 				return
 			}
-			if idle == 0 {
+			if idle == 0 && ended == 0 {
 				break
 			}
 		}
@@ -156,13 +162,15 @@ func (r *Router) relieve() {
 }
 
 // putToSleep ends the instances of at least so many bytes that nobody has asked
-// for in so many rounds, until awake ones take no more than enough.
-func (r *Router) putToSleep(idle, least, enough int64) {
+// for in so many rounds, until awake ones take no more than enough. It returns how
+// many it ended.
+func (r *Router) putToSleep(idle, least, enough int64) (ended int) {
 	round := r.round.Load()
 	r.awake.Range(func(_ persistence.ID, a *activation) bool {
-		if a.size.Load() >= least {
-			r.letSleep(a, round-idle+1)
+		if a.size.Load() >= least && r.letSleep(a, round-idle+1) {
+			ended++
 		}
 		return r.memory.bytes.Load() > enough || r.awakeBytes() > enough
 	})
+	return ended
 }
