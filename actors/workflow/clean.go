@@ -53,8 +53,8 @@ func (r *Router) forgetBefore() int64 {
 }
 
 // forgetKeys removes old idempotency rows of the instance in the same batch, at
-// a cost that is small over many events: it looks only when the number of rows
-// has doubled since it last looked.
+// a cost that is small over many events: it looks at the first event with a key after
+// each waking, and then when the number of rows has doubled since it last looked.
 func (i *instance) forgetKeys(w *persistence.Writes) {
 	if i.keyRows++; i.keyRows < i.keyRowsLook {
 		return

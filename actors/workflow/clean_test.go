@@ -46,9 +46,7 @@ func TestKeysOfOldCreatesAreCleaned(t *testing.T) {
 	h := start(t, workflow.Options{})
 	create := func(key string) *workflow.Reply {
 		r, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "leave", Retry: workflow.Retry{Key: key}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h.Must(err)
 		return r
 	}
 	first := create("a")

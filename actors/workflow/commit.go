@@ -12,6 +12,7 @@ import (
 	"troupe/actors/watch"
 	"troupe/persistence"
 	"troupe/statemachine"
+	"troupe/statemachine/data"
 )
 
 // change is what one call makes of an instance, on its way to the journal.
@@ -22,7 +23,7 @@ type change struct {
 	retry   Retry
 	caller  string
 	created bool
-	form    *form.Form // with created: what the instance is besides
+	form    *form.Form // with created: what makes the instance a form
 	// dropDraft: the caller's draft goes.
 	dropDraft bool
 }
@@ -43,7 +44,7 @@ func (req createInstance) run(i *instance, c *call) error {
 	}
 	i.log(result.Logs)
 	i.router.metrics.creates.Add(1)
-	i.hasHistory = req.WithHistory
+	i.hasHistory = req.WithHistory // NB: it is empty, and known to be
 	return i.commit(c, &change{
 		next: result.Instance, entry: &result.Entry, retry: req.Retry,
 		caller: string(req.Caller.ID), created: true, form: req.Form,
@@ -65,18 +66,28 @@ func (req sendEvent) run(i *instance, c *call) error {
 	if first, err := i.firstReply(req.EventRequest); err != nil {
 		return err
 	} else if first != nil {
+		if req.form != nil {
+			if err := i.mayWriteForms(req.form); err != nil {
+				return err
+			}
+		}
 		i.deliver(c, first)
 		return nil
 	}
-	if req.form != nil && req.form.Refusal != nil {
-		return req.form.Refusal
+	if req.form != nil {
+		if err := i.mayWrite(req.form); err != nil {
+			return err
+		}
+		if req.form.Refusal != nil {
+			return req.form.Refusal
+		}
 	}
 	if err := i.mayReceive(req.EventRequest, caller); err != nil {
 		return err
 	}
 	name, ok := statemachine.ParseEventName(req.Name)
 	if !ok {
-		return failure.Refuse(failure.ErrInvalid, "%w", statemachine.ErrUnknownEvent)
+		return failure.Refuse(failure.ErrInvalid, "%w: %s", statemachine.ErrUnknownEvent, data.Quote(req.Name))
 	}
 	result, err := i.of.Step(&i.state, statemachine.Event{
 		Name: name, ID: req.ID, Data: req.Data, Caller: caller, Now: i.router.o.Clock(),
@@ -157,7 +168,8 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 			return err
 		}
 	}
-	// NB: the journal has the batch before anybody works with other indexes or feeds.
+	// NB: a Publish waits until this batch is in the store, so the indexes and feeds that
+	// are read below are those that the batch is for.
 	defer r.catalog.EndCommit(r.catalog.BeginCommit(i.shard))
 	w := r.store.NewWrites(i.shard)
 	was, statesBefore := i.state, i.states

@@ -47,10 +47,11 @@ func (r *Router) createNew(req *CreateRequest) (*Reply, error) {
 
 // createOnce creates under an idempotency key. The key chooses the shard, so
 // that the row that remembers it is written in the same batch as the instance
-// and a retry finds it without a global index
-// (gateway/INTERFACE.md, "Instance identifiers").
+// and a retry finds it without a global index.
 func (r *Router) createOnce(req *CreateRequest) (*Reply, error) {
 	digest := digestOf(string(req.Caller.ID), req.Retry.Key)
+	// NB: a part of the format on disk: the row of a first answer is found only where it
+	// was put.
 	sh := persistence.Shard(binary.BigEndian.Uint64(digest[:8]) % uint64(r.store.ShardCount()))
 	own := &inFlightKey{make(chan struct{})}
 	for {
@@ -88,7 +89,7 @@ func (r *Router) waitFor(k *inFlightKey) error {
 	return failure.ErrBusy
 }
 
-// firstCreation returns what the key was answered before; nil when it is new.
+// firstCreation returns the first answer to the key; nil when the key is new.
 func (r *Router) firstCreation(req *CreateRequest, sh persistence.Shard, digest replyDigest) (*Reply, error) {
 	first, err := r.firstAnswer(persistence.ReplyKey(nil, sh, persistence.ID{}, digest), req.Retry.Fingerprint)
 	if first == nil || err != nil {
@@ -111,12 +112,13 @@ func (r *Router) drawIn(now time.Time, sh persistence.Shard) persistence.ID {
 	}
 }
 
-// mayCreate asks what has to be asked before a create that repeats none.
+// mayCreate says whether the service and the caller's quota allow a create that
+// repeats no other.
 func (r *Router) mayCreate(req *CreateRequest) error {
 	if err := r.accepting(); err != nil || req.NoQuota {
 		return err
 	}
-	return r.countRefusal(r.creates.Take(req.Caller.ID, r.o.Clock()))
+	return r.countRefusal(r.createQuota.Take(req.Caller.ID, r.o.Clock()))
 }
 
 // createAs starts an actor under a new id and lets it create the instance.
@@ -143,7 +145,7 @@ func (r *Router) createAs(req *CreateRequest, id persistence.ID) (*Reply, error)
 		return nil, err
 	}
 	reply, err := r.wait(r.send(a, createInstance{req, pin}))
-	if err != nil && a.close() {
+	if err != nil && a.uncommitted.Load() == 0 && a.close() {
 		r.remove(a) // nothing was created: nobody will ask for this id
 	}
 	return reply, err

@@ -14,8 +14,9 @@
 //	                       └─ damaged └─ panic: dropped, read again
 //
 // A sleeping instance is only bytes in the store. The first request for it
-// starts its actor, which loads the record; the sweep stops actors that nobody
-// asked for a while and that owe nobody an answer. At most one actor lives for
+// starts its actor, which loads the record. The sweep stops actors that nobody
+// asked for a while and that owe nobody an answer, and the memory relief stops some
+// earlier when all together take too much memory. At most one actor lives for
 // an instance at a time: the router's map of activations decides.
 //
 // # Who does the rest

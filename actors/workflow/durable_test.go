@@ -26,9 +26,9 @@ import (
 // (persistence/PROMISES.md, "F5").
 func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := start(t, workflow.Options{QueriesMax: 20})
+		h := startOn(t, storetest.NewDisk(), workflow.Options{QueriesMax: 20})
 		h.Publish(leave, order, stock("stock", 1, "svcPublic.a"))
-		id, drafted, item := h.createForm(john, "leave", form.Plain), h.createForm(john, "leave", form.Plain), h.Make(boss, "stock", `{"a":"old"}`)
+		id, drafted, item := h.createForm(john, "leave", form.KindForm), h.createForm(john, "leave", form.KindForm), h.Make(boss, "stock", `{"a":"old"}`)
 		h.AwaitIndexes()
 		var hangs atomic.Bool
 		var shown atomic.Int64 // rows and entries
@@ -79,7 +79,7 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 			return err
 		})
 		ask("the list of forms", nil, func() error {
-			return h.Forms(t.Context(), form.Plain, john.ID, func(form.Listed) error { show("a form"); return nil })
+			return h.Forms(t.Context(), form.KindForm, john.ID, func(form.Listed) error { show("a form"); return nil })
 		})
 		ask("the repeated event", nil, send(func(*workflow.EventRequest) {}))
 		ask("an event that is ignored", nil, send(func(e *workflow.EventRequest) { e.Name, e.Retry = "drop", workflow.Retry{} }))

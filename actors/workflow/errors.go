@@ -14,7 +14,7 @@ var errAsleep = errors.New("instance is asleep")
 // stepError translates what the state machine says.
 func stepError(err error) error {
 	switch {
-	case errors.Is(err, statemachine.ErrUnknownEvent), errors.Is(err, statemachine.ErrInvalidData):
+	case errors.Is(err, statemachine.ErrUnknownEvent), errors.Is(err, statemachine.ErrInvalidData), errors.Is(err, statemachine.ErrNotSettable):
 		return failure.Refuse(failure.ErrInvalid, "%w", err)
 	case errors.Is(err, statemachine.ErrForbidden):
 		return failure.ErrForbidden

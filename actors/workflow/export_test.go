@@ -7,7 +7,7 @@ import (
 	"troupe/persistence"
 )
 
-// What tests outside of the package ask of its inside.
+// What tests outside the package ask of its inside.
 const (
 	InstanceBytes = instanceBytes
 	SweepEvery    = sweepEvery

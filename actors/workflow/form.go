@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"troupe/actors/catalog"
@@ -56,8 +55,8 @@ type DraftRequest struct {
 	saved form.Draft // what the actor made of it
 }
 
-// SubmitRequest asks to submit a form. Who repeats a submission gets its first answer
-// also with a Refusal.
+// SubmitRequest asks to submit a form. Its Refusal answers a new request; a repetition
+// still gets its first answer.
 type SubmitRequest struct {
 	FormRequest
 	// Data is a checked, compact object.
@@ -123,12 +122,26 @@ func (i *instance) formView(req *FormRequest) (*FormView, error) {
 // has a right to send events of the workflow: failure.ErrNotFound or
 // failure.ErrForbidden if not.
 func (i *instance) mayWrite(req *FormRequest) error {
-	if err := i.mayLoad(req.Caller); err != nil {
+	if err := i.maySee(req.Caller); err != nil {
+		return err
+	}
+	return i.mayWriteForms(req)
+}
+
+// maySee asks whether the instance is a form that the caller sees.
+func (i *instance) maySee(caller *identity.Principal) error {
+	if err := i.mayRead(caller); err != nil {
 		return err
 	}
 	if i.form == nil {
 		return failure.ErrNotFound
 	}
+	return nil
+}
+
+// mayWriteForms makes the checks of mayWrite without visibility, for a repeated
+// submission after which the caller no longer sees the form.
+func (i *instance) mayWriteForms(req *FormRequest) error {
 	newest, err := i.router.catalog.Newest(i.workflowID)
 	if err != nil {
 		return err
@@ -158,6 +171,18 @@ func (i *instance) maySubmit(req *FormRequest) error {
 	return failure.ErrNotAllowed
 }
 
+// mayDraft asks what SaveDraft demands. Whoever sees the form can drop a draft that is
+// left over.
+func (i *instance) mayDraft(req *DraftRequest) error {
+	if req.Data == nil {
+		return i.maySee(req.Caller)
+	}
+	if err := i.mayWrite(&req.FormRequest); err != nil {
+		return err
+	}
+	return i.maySubmit(&req.FormRequest)
+}
+
 // SaveDraft keeps or drops the caller's draft; it is durable when SaveDraft
 // returns. Besides the errors of Send: failure.ErrPrecondition, and failure.ErrNotAllowed when
 // there is something to keep and the caller may not submit the form now.
@@ -173,9 +198,10 @@ func (r *Router) SaveDraft(_ context.Context, req *DraftRequest) (form.Draft, er
 }
 
 // Submit sends the event that submits the form, and removes the caller's draft in the
-// same commit. An event that nothing takes is failure.ErrNotAllowed, whatever the
+// same commit. An event that no transition takes is failure.ErrNotAllowed, whatever the
 // definition says about it. The other errors are those of Send, but whoever does not
-// see the form gets failure.ErrNotFound alone.
+// see the form gets failure.ErrNotFound alone, unless it repeats a submission of the
+// caller's.
 func (r *Router) Submit(_ context.Context, req *SubmitRequest) (reply *Reply, err error) {
 	if err = r.accepting(); err == nil {
 		reply, err = r.ask(req.WorkflowID, req.InstanceID, submitForm{req})
@@ -187,9 +213,6 @@ func (r *Router) Submit(_ context.Context, req *SubmitRequest) (reply *Reply, er
 type submitForm struct{ *SubmitRequest }
 
 func (req submitForm) run(i *instance, c *call) error {
-	if err := i.mayWrite(&req.FormRequest); err != nil {
-		return err
-	}
 	event := &EventRequest{Caller: req.Caller, Name: req.Event, Data: req.Data, Retry: req.Retry, WithHistory: req.WithHistory}
 	return sendEvent{event, &req.FormRequest}.run(i, c)
 }
@@ -198,11 +221,7 @@ func (req submitForm) run(i *instance, c *call) error {
 type saveDraft struct{ *DraftRequest }
 
 func (req saveDraft) run(i *instance, c *call) error {
-	if err := i.mayWrite(&req.FormRequest); err != nil {
-		return err
-	}
-	// What is left over can be dropped when the form cannot be submitted any more.
-	if err := i.maySubmit(&req.FormRequest); err != nil && (req.Data != nil || !errors.Is(err, failure.ErrNotAllowed)) {
+	if err := i.mayDraft(req.DraftRequest); err != nil {
 		return err
 	}
 	before := &form.Draft{}

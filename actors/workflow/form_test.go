@@ -15,6 +15,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
@@ -23,9 +24,7 @@ import (
 func (h *harness) createForm(who *identity.Principal, workflowID string, kind form.Kind) string {
 	h.t.Helper()
 	r, err := h.Create(h.t.Context(), formOf(who, workflowID, kind))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	h.Must(err)
 	return r.InstanceID
 }
 
@@ -39,9 +38,7 @@ func formOf(who *identity.Principal, workflowID string, kind form.Kind) *workflo
 func (h *harness) listed(who *identity.Principal, kind form.Kind) (all []form.Listed) {
 	h.t.Helper()
 	err := h.Forms(h.t.Context(), kind, who.ID, func(f form.Listed) error { all = append(all, f); return nil })
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	h.Must(err)
 	return all
 }
 
@@ -56,14 +53,10 @@ func (h *harness) checkLists() {
 				continue
 			}
 			f, err := form.Parse(s.Record.Attachment)
-			if err != nil {
-				h.t.Fatal(err)
-			}
+			h.Must(err)
 			d, _ := h.Catalog.Newest(workflowID)
 			in, err := d.Restore(s.Name, s.Record)
-			if err != nil {
-				h.t.Fatal(err)
-			}
+			h.Must(err)
 			var nodes []string
 			for _, p := range d.Positions(&in) {
 				nodes = append(nodes, string(p.Node))
@@ -94,13 +87,13 @@ func (h *harness) checkLists() {
 
 func TestAListFollowsItsInstances(t *testing.T) {
 	h := start(t, workflow.Options{})
-	id := h.createForm(john, "leave", form.Plain)
+	id := h.createForm(john, "leave", form.KindForm)
 	h.Make(john, "leave", "") // is no form
-	h.createForm(john, "leave", form.Checklist)
-	h.createForm(mary, "leave", form.Plain)
+	h.createForm(john, "leave", form.KindChecklist)
+	h.createForm(mary, "leave", form.KindForm)
 	state := func() string {
 		h.checkLists()
-		all := h.listed(john, form.Plain)
+		all := h.listed(john, form.KindForm)
 		if len(all) != 1 || all[0].InstanceID != id {
 			t.Fatalf("john's forms: %v", all)
 		}
@@ -152,14 +145,14 @@ func TestTheOrderOfAList(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 25 {
-				if _, err := h.Create(t.Context(), formOf(john, "order", form.Plain)); err != nil {
+				if _, err := h.Create(t.Context(), formOf(john, "order", form.KindForm)); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	all := h.listed(john, form.Plain)
+	all := h.listed(john, form.KindForm)
 	if len(all) != 200 || !slices.IsSortedFunc(all, func(a, b form.Listed) int {
 		if a.When != b.When {
 			return int(b.When - a.When)
@@ -169,7 +162,7 @@ func TestTheOrderOfAList(t *testing.T) {
 		t.Errorf("%d forms, or out of order", len(all))
 	}
 	enough := errors.New("enough")
-	if err := h.Forms(t.Context(), form.Plain, john.ID, func(form.Listed) error { return enough }); !errors.Is(err, enough) {
+	if err := h.Forms(t.Context(), form.KindForm, john.ID, func(form.Listed) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("got %v, want the error of yield", err)
 	}
 }
@@ -183,15 +176,13 @@ func (h *harness) draft(who *identity.Principal, id, body string, ifMatch ...uin
 func (h *harness) form(who *identity.Principal, id string) *workflow.FormView {
 	h.t.Helper()
 	v, err := h.Form(h.t.Context(), &workflow.FormRequest{Caller: who, WorkflowID: "leave", InstanceID: id, Event: "submit"})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	h.Must(err)
 	return v
 }
 
 func TestTheLifeOfADraft(t *testing.T) {
 	h := start(t, workflow.Options{})
-	id := h.createForm(john, "leave", form.Plain)
+	id := h.createForm(john, "leave", form.KindForm)
 	if v := h.form(john, id); v.Draft != nil || !v.Editable || v.Nodes != "draft" || v.When == 0 || string(v.Public) != `{"by":"john"}` {
 		t.Errorf("a new form: %+v", v)
 	}
@@ -228,9 +219,7 @@ func TestTheLifeOfADraft(t *testing.T) {
 		t.Errorf("after a restart: %+v", v.Draft)
 	}
 	drop := &workflow.SubmitRequest{FormRequest: req, Data: value(`{"days":2}`), Retry: event(john, "leave", id, "submit", `{"days":2}`, "key").Retry}
-	if _, err := h.Submit(t.Context(), drop); err != nil {
-		t.Fatal(err)
-	}
+	h.Must(workflowtest.Second(h.Submit(t.Context(), drop)))
 	if v := h.form(john, id); v.Draft != nil || v.Editable || v.Form.SubmissionID == "" {
 		t.Errorf("after the submission: %+v", v)
 	}
@@ -276,11 +265,9 @@ func TestTheLifeOfADraft(t *testing.T) {
 // TestADraftDoesNotOutliveWhatIsSubmitted: by whatever event and whomever.
 func TestADraftDoesNotOutliveWhatIsSubmitted(t *testing.T) {
 	h := start(t, workflow.Options{})
-	id := h.createForm(john, "leave", form.Plain)
+	id := h.createForm(john, "leave", form.KindForm)
 	for _, who := range []*identity.Principal{john, mary} {
-		if _, err := h.draft(who, id, `{"days":1}`); err != nil {
-			t.Fatal(err)
-		}
+		h.Must(workflowtest.Second(h.draft(who, id, `{"days":1}`)))
 	}
 	h.MustSend(john, "leave", id, "submit", `{"days":5}`) // not the portal's way
 	h.MustSend(john, "leave", id, "back", "")
@@ -290,9 +277,7 @@ func TestADraftDoesNotOutliveWhatIsSubmitted(t *testing.T) {
 		}
 	}
 	d, err := h.draft(mary, id, `{"days":6}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h.Must(err)
 	h.MustSend(john, "leave", id, "note", "") // moves nothing
 	if v := h.form(mary, id); v.Draft == nil || v.Draft.Revision != d.Revision {
 		t.Errorf("the draft after it: %+v", v.Draft)
@@ -301,12 +286,12 @@ func TestADraftDoesNotOutliveWhatIsSubmitted(t *testing.T) {
 
 func TestDamageOfAFormIsSaid(t *testing.T) {
 	h := start(t, workflow.Options{})
-	id := h.ID(h.createForm(john, "leave", form.Plain))
+	id := h.ID(h.createForm(john, "leave", form.KindForm))
 	sh := h.Store.ShardOf(id)
-	when := h.listed(john, form.Plain)[0].When
+	when := h.listed(john, form.KindForm)[0].When
 	set := func(key, value []byte) { h.Overwrite(sh, key, value) }
-	set(persistence.ListKey(nil, sh, byte(form.Plain), "john", when, id), []byte("nonsense"))
-	if err := h.Forms(t.Context(), form.Plain, john.ID, func(form.Listed) error { return nil }); !errors.Is(err, failure.ErrExecution) {
+	set(persistence.ListKey(nil, sh, byte(form.KindForm), "john", when, id), []byte("nonsense"))
+	if err := h.Forms(t.Context(), form.KindForm, john.ID, func(form.Listed) error { return nil }); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("a row: got %v, want ErrExecution", err)
 	}
 	set(persistence.DraftKey(nil, sh, id, "john"), []byte("nonsense"))
@@ -319,9 +304,7 @@ func TestDamageOfAFormIsSaid(t *testing.T) {
 	record := h.Instances("leave")[0].Record
 	d, _ := h.Catalog.Newest("leave")
 	in, err := d.Restore(instanceid.Text(id), record)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h.Must(err)
 	set(persistence.RecordKey(nil, sh, "leave", id), d.AppendRecord(nil, &in, record.Chain, d.AppendStates(nil, &in), []byte("nonsense")))
 	h.Restart()
 	if _, err := h.Look(john, "leave", instanceid.Text(id)); !errors.Is(err, failure.ErrExecution) {

@@ -100,7 +100,7 @@ func (r *Router) load(workflowID string, id persistence.ID) ([]byte, error) {
 	return stored, failure.OfStore(err)
 }
 
-// ensureLoaded reads the instance's record from the store.
+// ensureLoaded reads the instance's record from the store unless it is in memory.
 func (i *instance) ensureLoaded() error {
 	if i.loaded {
 		return nil
@@ -142,8 +142,8 @@ func (i *instance) view() statemachine.View {
 	return statemachine.View{Instance: &i.state, Of: i.of}
 }
 
-// mayLoad asks whether the caller may see the instance, and loads it.
-func (i *instance) mayLoad(caller *identity.Principal) error {
+// mayRead asks whether the caller may see the instance, and loads it.
+func (i *instance) mayRead(caller *identity.Principal) error {
 	if err := i.ensureLoaded(); err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (i *instance) mayLoad(caller *identity.Principal) error {
 type loadInstance struct{ *LoadRequest }
 
 func (req loadInstance) run(i *instance, c *call) error {
-	if err := i.mayLoad(req.Caller); err != nil {
+	if err := i.mayRead(req.Caller); err != nil {
 		return err
 	}
 	reply, err := i.reply(i.head, i.tail, i.state.Sequence, req.WithHistory)

@@ -3,7 +3,8 @@ package workflow
 import (
 	"context"
 	"encoding/binary"
-	"strconv"
+	"errors"
+	"fmt"
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
@@ -87,11 +88,11 @@ func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage
 	for n := seen + 1; n <= end; n++ {
 		value, err := r.store.Load(persistence.EntryKey(nil, sh, id, n))
 		entry, ok := history.Entry(value)
-		if err == nil && !ok {
+		if err == nil && !ok || errors.Is(err, persistence.ErrNotFound) {
 			err = persistence.ErrCorrupt
 		}
 		if err != nil {
-			return nil, failure.Errorf(failure.ErrExecution, "history entry %s: %w", strconv.FormatUint(n, 10), err)
+			return nil, fmt.Errorf("history entry %d: %w", n, failure.OfStore(err))
 		}
 		page.Entries = history.Join(page.Entries, entry)
 		if len(page.Entries) >= pageBytesMax {
@@ -118,7 +119,7 @@ type inspect struct {
 }
 
 func (m inspect) run(i *instance, c *call) error {
-	if err := i.mayLoad(m.load.Caller); err != nil {
+	if err := i.mayRead(m.load.Caller); err != nil {
 		return err
 	}
 	if err := m.look(i); err != nil {

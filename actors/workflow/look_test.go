@@ -32,9 +32,7 @@ func TestHistoryPages(t *testing.T) {
 		cursor := ""
 		for page := 0; ; page++ {
 			p, err := ask(member, id, cursor, limit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			h.Must(err)
 			if entries = append(entries, string(p.Entries)); p.Next == "" {
 				break
 			}
@@ -50,17 +48,13 @@ func TestHistoryPages(t *testing.T) {
 		}
 	}
 	first, err := ask(member, id, "", 25-1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h.Must(err)
 	h.MustSend(boss, "stock", id, "set", "")
 	if rest, err := ask(member, id, first.Next, 10); err != nil || strings.Count(string(rest.Entries), `"ts"`) != 2 || rest.Next != "" {
 		t.Errorf("an entry that came meanwhile is on the last page: got %s, %v", rest.Entries, err)
 	}
 	_, instances, err := h.list(query.Request{Caller: member, WorkflowID: "stock", Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h.Must(err)
 	for _, c := range []struct {
 		name       string
 		who        *identity.Principal

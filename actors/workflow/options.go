@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -66,29 +67,22 @@ type Options struct {
 
 // EnsureDefaults fills in what is zero.
 func (o *Options) EnsureDefaults() {
-	setDefault(&o.IdleAfter, time.Minute)
-	setDefault(&o.InFlightMax, 16_384)
-	setDefault(&o.InstanceInFlightMax, 256)
-	setDefault(&o.ReplyWaitMax, 15*time.Second)
-	setDefault(&o.AwakeBytesMax, 1<<30)
-	setDefault(&o.HistoryResidentBytes, 1<<20)
-	setDefault(&o.QueriesMax, 2)
-	setDefault(&o.ListsMax, 32)
-	setDefault(&o.QueriesOpenMax, 16*o.QueriesMax)
-	setDefault(&o.ListsOpenMax, 2*o.ListsMax)
-	setDefault(&o.QueryWaitMax, 2*time.Second)
-	setDefault(&o.QueryTimeMax, time.Minute)
-	setDefault(&o.KeysKept, 64)
-	setDefault(&o.KeysKeptFor, 24*time.Hour)
+	o.IdleAfter = cmp.Or(o.IdleAfter, time.Minute)
+	o.InFlightMax = cmp.Or(o.InFlightMax, 16_384)
+	o.InstanceInFlightMax = cmp.Or(o.InstanceInFlightMax, 256)
+	o.ReplyWaitMax = cmp.Or(o.ReplyWaitMax, 15*time.Second)
+	o.AwakeBytesMax = cmp.Or(o.AwakeBytesMax, 1<<30)
+	o.HistoryResidentBytes = cmp.Or(o.HistoryResidentBytes, 1<<20)
+	o.QueriesMax = cmp.Or(o.QueriesMax, 2)
+	o.ListsMax = cmp.Or(o.ListsMax, 32)
+	o.QueriesOpenMax = cmp.Or(o.QueriesOpenMax, 16*o.QueriesMax)
+	o.ListsOpenMax = cmp.Or(o.ListsOpenMax, 2*o.ListsMax)
+	o.QueryWaitMax = cmp.Or(o.QueryWaitMax, 2*time.Second)
+	o.QueryTimeMax = cmp.Or(o.QueryTimeMax, time.Minute)
+	o.KeysKept = cmp.Or(o.KeysKept, 64)
+	o.KeysKeptFor = cmp.Or(o.KeysKeptFor, 24*time.Hour)
 	if o.Clock == nil {
 		o.Clock = time.Now
-	}
-}
-
-func setDefault[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
 	}
 }
 
@@ -105,6 +99,6 @@ func (o *Options) Validate() error {
 	require(o.Catalog != nil, "Catalog is missing")
 	require(o.IdleAfter > 0 && o.ReplyWaitMax > 0 && o.QueryTimeMax > 0, "durations must be positive")
 	require(o.AwakeBytesMax > 0 && o.InFlightMax > 0 && o.InstanceInFlightMax > 0 && o.QueriesMax > 0 && o.ListsMax > 0, "limits must be positive")
-	require(o.QueriesOpenMax >= o.QueriesMax && o.ListsOpenMax >= o.ListsMax, "more readers can be open than at work")
+	require(o.QueriesOpenMax >= o.QueriesMax && o.ListsOpenMax >= o.ListsMax, "QueriesOpenMax and ListsOpenMax must be at least QueriesMax and ListsMax")
 	return errors.Join(append(faults, o.Quotas.Validate())...)
 }

@@ -37,7 +37,7 @@ func TestQuotasHoldEachUserToTheirRate(t *testing.T) {
 	if n := len(h.Instances("order")); n != 2 {
 		t.Errorf("%d instances, want the 2 that were answered", n)
 	}
-	id := h.createForm(mary, "order", form.Plain)
+	id := h.createForm(mary, "order", form.KindForm)
 	send := func(who *identity.Principal) error {
 		_, err := h.Try(who, "order", id, "pay", "", "")
 		return err
@@ -58,7 +58,7 @@ func TestQuotasHoldEachUserToTheirRate(t *testing.T) {
 	if _, err := h.Submit(t.Context(), person); err != nil {
 		t.Errorf("john at a form: %v", err)
 	}
-	made := formOf(john, "order", form.Plain)
+	made := formOf(john, "order", form.KindForm)
 	made.NoQuota = true
 	if _, err := h.Create(t.Context(), made); err != nil {
 		t.Errorf("a new form of john's: %v", err)
@@ -78,7 +78,7 @@ func TestQuotasHoldEachUserToTheirRate(t *testing.T) {
 // TestAHistoryHasAQuota, which leaves what it has as it is.
 func TestAHistoryHasAQuota(t *testing.T) {
 	h := start(t, workflow.Options{Quotas: quota.Limits{HistoryEntries: 3}})
-	id := h.createForm(john, "leave", form.Plain)
+	id := h.createForm(john, "leave", form.KindForm)
 	h.MustSend(john, "leave", id, "note", "", "key")
 	h.MustSend(john, "leave", id, "submit", "")
 	h.MustSend(john, "leave", id, "note", "", "key") // gets its first answer

@@ -8,6 +8,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/statemachine/data"
+	"troupe/statemachine/packed"
 )
 
 // replyDigest stands for a caller and an idempotency key.
@@ -39,34 +40,23 @@ func (s *storedReply) append(dst []byte) []byte {
 	dst = append(dst, s.instance[:]...)
 	dst = binary.AppendUvarint(dst, s.sequence)
 	dst = binary.AppendVarint(dst, s.at)
-	dst = binary.AppendUvarint(dst, uint64(len(s.head)))
-	dst = append(dst, s.head...)
-	return append(dst, s.tail...)
+	return append(packed.AppendText(dst, s.head), s.tail...)
 }
 
 // parseStoredReply reads what append wrote; its slices alias b.
 func parseStoredReply(b []byte) (*storedReply, error) {
-	const fixed = 1 + 32 + 16
-	damaged := failure.Errorf(failure.ErrExecution, "stored reply")
-	if len(b) < fixed || b[0] != replyFormat {
-		return nil, damaged
+	r := packed.NewReader(b)
+	if r.Byte() != replyFormat {
+		r.Fail()
 	}
-	s := &storedReply{fingerprint: [32]byte(b[1:33]), instance: persistence.ID(b[33:49])}
-	b = b[fixed:]
-	n := 0
-	if s.sequence, n = binary.Uvarint(b); n <= 0 {
-		return nil, damaged
+	s := &storedReply{}
+	copy(s.fingerprint[:], r.Take(len(s.fingerprint)))
+	copy(s.instance[:], r.Take(len(s.instance)))
+	s.sequence, s.at = r.Uvarint(), r.Varint()
+	s.head, s.tail = r.Text(), r.Rest()
+	if !r.Whole() {
+		return nil, failure.Errorf(failure.ErrExecution, "stored reply")
 	}
-	b = b[n:]
-	if s.at, n = binary.Varint(b); n <= 0 {
-		return nil, damaged
-	}
-	b = b[n:]
-	length, n := binary.Uvarint(b)
-	if n <= 0 || length > uint64(len(b)-n) {
-		return nil, damaged
-	}
-	s.head, s.tail = b[n:n+int(length)], b[n+int(length):]
 	return s, nil
 }
 

@@ -27,9 +27,8 @@ type CreateRequest struct {
 	// Form makes the instance a form; nil: it is none.
 	Form  *form.Form
 	Retry Retry
-	// Refusal is what a request that repeats none is answered with; nil: it is
-	// done. Whoever asked already, and still has the right to the workflow, gets the
-	// first answer.
+	// Refusal answers a new request; nil: it is done. A repetition still gets its first
+	// answer, while its caller has the right to the workflow.
 	Refusal error
 	// NoQuota: quotas do not apply. It is for people at forms (group A).
 	NoQuota bool

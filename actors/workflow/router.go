@@ -40,13 +40,13 @@ type Router struct {
 
 	memory   memory       // of the awake instances
 	inFlight atomic.Int64 // calls admitted and not answered, over all instances
-	round    atomic.Int64 // the sweep's clock, in sweeps
+	round    atomic.Int64 // sweeps since the start
 	stopping atomic.Bool
 	queries  *query.Service
 	watches  *watch.Service
 	metrics  metrics
-	// events and creates are the quotas of users; nil without one.
-	events, creates *quota.Buckets
+	// eventQuota and createQuota are those of users; nil without one.
+	eventQuota, createQuota *quota.Buckets
 
 	tick     atomic.Pointer[chan struct{}] // closed and replaced once a second
 	stop     chan struct{}
@@ -64,16 +64,16 @@ func Start(o Options) (*Router, error) {
 		return nil, err
 	}
 	r := &Router{
-		o:        o,
-		store:    o.Store,
-		catalog:  o.Catalog,
-		log:      o.Log,
-		ids:      instanceid.NewGenerator(),
-		awake:    xsync.NewMap[persistence.ID, *activation](),
-		creating: xsync.NewMap[replyDigest, *inFlightKey](),
-		events:   quota.NewBuckets("event", o.Quotas.EventsPerSecond),
-		creates:  quota.NewBuckets("create", o.Quotas.CreatesPerSecond),
-		stop:     make(chan struct{}),
+		o:           o,
+		store:       o.Store,
+		catalog:     o.Catalog,
+		log:         o.Log,
+		ids:         instanceid.NewGenerator(),
+		awake:       xsync.NewMap[persistence.ID, *activation](),
+		creating:    xsync.NewMap[replyDigest, *inFlightKey](),
+		eventQuota:  quota.NewBuckets("event", o.Quotas.EventsPerSecond),
+		createQuota: quota.NewBuckets("create", o.Quotas.CreatesPerSecond),
+		stop:        make(chan struct{}),
 	}
 	r.queries = query.New(query.Options{
 		Store: o.Store, Catalog: o.Catalog, Clock: o.Clock, InFlight: &r.inFlight,
@@ -109,10 +109,9 @@ func (r *Router) Stop(ctx context.Context) error {
 			break
 		}
 		select {
-		case <-r.ticks():
 		case <-time.After(time.Millisecond):
 		case <-ctx.Done():
-			err = fmt.Errorf("stop workflows: %d calls, %d queries and %d lists still open: %w",
+			err = fmt.Errorf("stop workflows: %d calls still open, %d slots of queries and %d of lists still held: %w",
 				r.inFlight.Load(), queries, lists, ctx.Err())
 		}
 	}
@@ -153,7 +152,11 @@ func (r *Router) accepting() error {
 	return nil
 }
 
-// Send delivers one event to an instance.
+// Send delivers one event to an instance: ErrNotFound without such an instance or a
+// newest definition, ErrForbidden without the right to the workflow or to the event,
+// ErrInvalid for what the definition does not declare, ErrNotAllowed, ErrPrecondition,
+// ErrTooLarge, ErrExecution when an action fails, ErrKeyReused for a key of another
+// request, ErrBusy, ErrInstanceBusy and ErrQuota, ErrUnavailable, and ErrOutcomeUnknown.
 func (r *Router) Send(_ context.Context, req *EventRequest) (*Reply, error) {
 	d, err := r.catalog.Newest(req.WorkflowID)
 	if err != nil {
@@ -163,7 +166,7 @@ func (r *Router) Send(_ context.Context, req *EventRequest) (*Reply, error) {
 		return nil, failure.In("send to", req.WorkflowID, failure.ErrForbidden)
 	}
 	if err = r.accepting(); err == nil {
-		err = r.countRefusal(r.events.Take(req.Caller.ID, r.o.Clock()))
+		err = r.countRefusal(r.eventQuota.Take(req.Caller.ID, r.o.Clock()))
 	}
 	if err != nil {
 		return nil, failure.In("send to", req.WorkflowID, err)
@@ -180,7 +183,9 @@ func (r *Router) countRefusal(err error) error {
 	return err
 }
 
-// Load returns an instance as it is after everything that was acknowledged.
+// Load returns an instance as it is after everything that was acknowledged: ErrNotFound,
+// ErrForbidden without the right to read the workflow, ErrExecution when what is stored
+// cannot be read, ErrBusy and ErrInstanceBusy, ErrUnavailable, and ErrOutcomeUnknown.
 func (r *Router) Load(_ context.Context, req *LoadRequest) (*Reply, error) {
 	reply, err := r.askReader(req, loadInstance{req})
 	return reply, failure.In("load", req.WorkflowID+"/"+req.InstanceID, err)
@@ -286,7 +291,7 @@ func (r *Router) wake(workflowID string, id persistence.ID) (*activation, error)
 	return a, nil
 }
 
-// spawn starts the actor i, of which the caller set what identifies it.
+// spawn starts the actor of i, which has its id and its workflow's.
 func (r *Router) spawn(i *instance) *activation {
 	a := &activation{router: r, id: i.id, workflow: i.workflowID}
 	a.touched.Store(r.round.Load())

@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/identity"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
 )
 
@@ -22,52 +24,47 @@ func TestWhoMayNotGetsTheAnswerOfTheTable(t *testing.T) {
 	id := h.Make(john, "leave", "")
 	other := h.Make(mary, "leave", `{"by": "mary"}`)
 	anOrder := h.Make(john, "order", "")
+	h.MustSend(john, "leave", id, "submit", "")
+	create := func(who *identity.Principal, workflowID string) error {
+		return workflowtest.Second(h.Create(t.Context(), &workflow.CreateRequest{Caller: who, WorkflowID: workflowID}))
+	}
+	look := func(who *identity.Principal, workflowID, id string) error {
+		return workflowtest.Second(h.Look(who, workflowID, id))
+	}
+	send := func(id, name string) error { return workflowtest.Second(h.Try(john, "leave", id, name, "", "")) }
+	back := func(ifMatch ...uint64) error {
+		e := event(john, "leave", id, "back", "", "")
+		e.IfMatch = ifMatch
+		return workflowtest.Second(h.Send(t.Context(), e))
+	}
 	for _, c := range []struct {
-		name string
-		call func() error
-		want error
+		name      string
+		got, want error
 	}{
-		{"create without the role", func() error {
-			_, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: eve, WorkflowID: "leave"})
-			return err
-		}, failure.ErrForbidden},
-		{"create of an unknown workflow", func() error {
-			_, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "nope"})
-			return err
-		}, failure.ErrNotFound},
-		{"load what a when hides", func() error { _, err := h.Look(john, "leave", other); return err }, failure.ErrNotFound},
-		{"send to what a when hides", func() error { _, err := h.Try(john, "leave", other, "submit", "", ""); return err }, failure.ErrNotFound},
-		{"load with another workflow's id", func() error { _, err := h.Look(john, "order", id); return err }, failure.ErrNotFound},
-		{"load with another workflow's id the other way", func() error { _, err := h.Look(mary, "leave", anOrder); return err }, failure.ErrNotFound},
-		{"load an unknown instance", func() error { _, err := h.Look(john, "leave", "01ARZ3NDEKTSV4RRFFQ69G5FAV"); return err }, failure.ErrNotFound},
-		{"load a lower-case id", func() error { _, err := h.Look(john, "leave", strings.ToLower(id)); return err }, failure.ErrNotFound},
-		{"load something else", func() error { _, err := h.Look(john, "leave", "x"); return err }, failure.ErrNotFound},
-		{"an event that only managers may send", func() error {
-			h.MustSend(john, "leave", id, "submit", "")
-			_, err := h.Try(john, "leave", id, "approve", "", "")
-			return err
-		}, failure.ErrForbidden},
-		{"an undeclared event", func() error { _, err := h.Try(john, "leave", id, "nope", "", ""); return err }, failure.ErrInvalid},
-		{"an impossible name", func() error { _, err := h.Try(john, "leave", id, "a b", "", ""); return err }, failure.ErrInvalid},
-		{"a rejected event", func() error { _, err := h.Try(john, "leave", id, "refuse", "", ""); return err }, failure.ErrNotAllowed},
-		{"an event whose action fails", func() error { _, err := h.Try(john, "leave", id, "fail", "", ""); return err }, failure.ErrExecution},
-		{"If-Match with another sequence", func() error {
-			e := event(john, "leave", id, "back", "", "")
-			e.IfMatch = []uint64{1, 7}
-			_, err := h.Send(t.Context(), e)
-			return err
-		}, failure.ErrPrecondition},
+		{"create without the role", create(eve, "leave"), failure.ErrForbidden},
+		{"create of an unknown workflow", create(john, "nope"), failure.ErrNotFound},
+		{"load what a when hides", look(john, "leave", other), failure.ErrNotFound},
+		{"send to what a when hides", send(other, "submit"), failure.ErrNotFound},
+		{"load with another workflow's id", look(john, "order", id), failure.ErrNotFound},
+		{"load with another workflow's id the other way", look(mary, "leave", anOrder), failure.ErrNotFound},
+		{"load an unknown instance", look(john, "leave", "01ARZ3NDEKTSV4RRFFQ69G5FAV"), failure.ErrNotFound},
+		{"load a lower-case id", look(john, "leave", strings.ToLower(id)), failure.ErrNotFound},
+		{"load something else", look(john, "leave", "x"), failure.ErrNotFound},
+		{"an event that only managers may send", send(id, "approve"), failure.ErrForbidden},
+		{"an undeclared event", send(id, "nope"), failure.ErrInvalid},
+		{"an impossible name", send(id, "a b"), failure.ErrInvalid},
+		{"a rejected event", send(id, "refuse"), failure.ErrNotAllowed},
+		{"an event whose action fails", send(id, "fail"), failure.ErrExecution},
+		{"If-Match with another sequence", back(1, 7), failure.ErrPrecondition},
 	} {
-		if err := c.call(); !errors.Is(err, c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
+		if !errors.Is(c.got, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, c.got, c.want)
 		}
 	}
 	if got := events(t, h.MustLook(john, "leave", id)); got != ",submit" {
 		t.Errorf("refused requests left a trace: %s", got)
 	}
-	e := event(john, "leave", id, "back", "", "")
-	e.IfMatch = []uint64{1, 2}
-	if _, err := h.Send(t.Context(), e); err != nil {
+	if err := back(1, 2); err != nil {
 		t.Errorf("If-Match with the right sequence: %v", err)
 	}
 }
@@ -80,9 +77,7 @@ func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
 		return &workflow.CreateRequest{Caller: john, WorkflowID: "leave", WithHistory: true, Retry: workflow.Retry{Key: "create", Fingerprint: [32]byte{1}}}
 	}
 	first, err := h.Create(t.Context(), create())
-	if err != nil {
-		t.Fatal(err)
-	}
+	h.Must(err)
 	id := first.InstanceID
 	submitted := h.MustSend(john, "leave", id, "submit", `{"a": 1}`, "k")
 	ignored := h.MustSend(john, "leave", id, "drop", "", "d")
@@ -234,9 +229,7 @@ func TestAHistoryTooLongForMemoryIsStillWhole(t *testing.T) {
 	}
 	e := event(john, "leave", id, "note", "", "")
 	e.WithHistory = false
-	if _, err := h.Send(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
+	h.Must(workflowtest.Second(h.Send(t.Context(), e)))
 	if r := h.MustLook(john, "leave", id); events(t, r) == "" || r.Sequence != 32 {
 		t.Errorf("after an event with a minimal reply: sequence %d, want 32", r.Sequence)
 	}

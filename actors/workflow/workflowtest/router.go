@@ -26,6 +26,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/logtest"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/persistence"
@@ -43,7 +44,7 @@ type Options struct {
 	// Workflow has limits. Start sets what it makes itself; ReplyWaitMax is twice
 	// CommitWaitMax unless it is set.
 	Workflow workflow.Options
-	// Disk is the store's; nil: a new one.
+	// Disk is the store's; nil: a new one whose power does not fail.
 	Disk *storetest.Disk
 }
 
@@ -56,7 +57,7 @@ type Router struct {
 	System  *actors.System
 	Catalog *catalog.Catalog
 	Parser  *statemachine.Parser
-	Log     Log
+	Log     logtest.Log
 
 	t testing.TB
 	o workflow.Options
@@ -65,31 +66,12 @@ type Router struct {
 	now time.Time // guarded by mu; each look moves it by 1 ms
 }
 
-// Log keeps what the router logs.
-type Log struct {
-	mu   sync.Mutex
-	text strings.Builder // guarded by mu
-}
-
-func (l *Log) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
-
-// Count is how often the log has a text.
-func (l *Log) Count(text string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), text)
-}
-
 // Start runs a router until the test ends.
 func Start(t testing.TB, o Options) *Router {
 	t.Helper()
 	r := &Router{t: t, Disk: o.Disk, o: o.Workflow, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	if r.Disk == nil {
-		r.Disk = storetest.NewDisk()
+		r.Disk = storetest.NewSteadyDisk()
 	}
 	if r.o.ReplyWaitMax == 0 {
 		r.o.ReplyWaitMax = 2 * CommitWaitMax
@@ -105,16 +87,16 @@ func (r *Router) Begin() {
 	r.t.Helper()
 	var err error
 	r.Store, err = r.Disk.Open(persistence.Options{Log: zerolog.Nop(), CommitWaitMax: CommitWaitMax})
-	r.must(err)
+	r.Must(err)
 	r.Parser, err = statemachine.NewParser(statemachine.ParserOptions{})
-	r.must(err)
+	r.Must(err)
 	r.Catalog, err = catalog.Open(r.Store, r.Parser, r.o.Log)
-	r.must(err)
+	r.Must(err)
 	r.System = actors.NewSystem(zerolog.Nop())
 	o := r.o
 	o.Store, o.System, o.Catalog = r.Store, r.System, r.Catalog
 	r.Router, err = workflow.Start(o)
-	r.must(err)
+	r.Must(err)
 }
 
 // End stops the router and closes the store. It can be called again.
@@ -147,12 +129,16 @@ func (r *Router) Pass(d time.Duration) {
 	r.now = r.now.Add(d)
 }
 
-func (r *Router) must(err error) {
+// Must ends the test when there is an error.
+func (r *Router) Must(err error) {
 	if err != nil {
 		r.t.Helper()
 		r.t.Fatal(err)
 	}
 }
+
+// Second is the error of a call whose value nobody needs.
+func Second[T any](_ T, err error) error { return err }
 
 // Sources are definitions as files.
 func (r *Router) Sources(texts ...string) (set []catalog.Source) {
@@ -160,7 +146,7 @@ func (r *Router) Sources(texts ...string) (set []catalog.Source) {
 	for i, text := range texts {
 		file := fmt.Sprintf("workflows/%d.yaml", i)
 		parsed, err := r.Parser.Parse(statemachine.Source{File: file, Text: []byte(text)})
-		r.must(err)
+		r.Must(err)
 		set = append(set, catalog.Source{File: file, Text: []byte(text), Parsed: parsed.Definition})
 	}
 	return set
@@ -169,14 +155,14 @@ func (r *Router) Sources(texts ...string) (set []catalog.Source) {
 // Publish makes these the definitions that there are.
 func (r *Router) Publish(texts ...string) {
 	r.t.Helper()
-	r.must(r.Catalog.Publish(r.Sources(texts...)))
+	r.Must(r.Catalog.Publish(r.Sources(texts...)))
 }
 
 // Make creates an instance with the JSON of its public data and returns its id.
 func (r *Router) Make(who *identity.Principal, workflowID, public string) string {
 	r.t.Helper()
 	reply, err := r.Create(r.t.Context(), &workflow.CreateRequest{Caller: who, WorkflowID: workflowID, Public: Value(public)})
-	r.must(err)
+	r.Must(err)
 	return reply.InstanceID
 }
 
@@ -220,7 +206,7 @@ func (r *Router) Try(who *identity.Principal, workflowID, id, name, body, key st
 func (r *Router) MustSend(who *identity.Principal, workflowID, id, name, body string, key ...string) *workflow.Reply {
 	r.t.Helper()
 	reply, err := r.Try(who, workflowID, id, name, body, strings.Join(key, ""))
-	r.must(err)
+	r.Must(err)
 	return reply
 }
 
@@ -233,7 +219,7 @@ func (r *Router) Look(who *identity.Principal, workflowID, id string) (*workflow
 func (r *Router) MustLook(who *identity.Principal, workflowID, id string) *workflow.Reply {
 	r.t.Helper()
 	reply, err := r.Look(who, workflowID, id)
-	r.must(err)
+	r.Must(err)
 	return reply
 }
 
@@ -255,7 +241,7 @@ func (r *Router) Overwrite(sh persistence.Shard, key, text []byte) {
 	if w.Set(key, text); text == nil {
 		w.Delete(key)
 	}
-	r.must(r.Store.Commit(w))
+	r.Must(r.Store.Commit(w))
 }
 
 // Spoil makes the stored record of an instance unreadable.

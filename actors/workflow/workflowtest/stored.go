@@ -60,7 +60,7 @@ func (r *Router) InstancesIn(at Moment, workflow string) []Stored {
 			all = append(all, s)
 			return nil
 		})
-		r.must(err)
+		r.Must(err)
 	}
 	slices.SortFunc(all, func(a, b Stored) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	return all
@@ -148,7 +148,7 @@ func describe(key string) string {
 func (r *Router) EachRow(visit func(key persistence.Key, text, value []byte)) {
 	r.t.Helper()
 	for sh := range persistence.Shard(r.Store.ShardCount()) {
-		r.must(r.Store.Scan(persistence.ShardPrefix(nil, sh), func(text, value []byte) error {
+		r.Must(r.Store.Scan(persistence.ShardPrefix(nil, sh), func(text, value []byte) error {
 			key, ok := persistence.ParseKey(text)
 			if !ok {
 				r.t.Errorf("key %x", text)
@@ -241,7 +241,7 @@ func (r *Router) workflows() []string {
 		ids = append(ids, parsed.Workflow)
 		return nil
 	})
-	r.must(err)
+	r.Must(err)
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
