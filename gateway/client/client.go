@@ -74,20 +74,15 @@ type answer struct {
 // sequence reads the entity tag of an instance, which may be that of packed
 // bytes; 0 when there is none.
 func (a *answer) sequence() uint64 {
-	tag := a.header.Get("ETag")
-	if len(tag) < 2 || tag[0] != '"' || tag[len(tag)-1] != '"' {
-		return 0
-	}
-	n, err := strconv.ParseUint(strings.TrimSuffix(tag[1:len(tag)-1], api.GzipSuffix), 10, 64)
+	tag := strings.Trim(a.header.Get("ETag"), `"`)
+	n, err := strconv.ParseUint(strings.TrimSuffix(tag, api.GzipSuffix), 10, 64)
 	if err != nil {
 		return 0
 	}
 	return n
 }
 
-// decode reads the body into a struct of package api.
-func (a *answer) decode(to any) error { return decode(a.body, to) }
-
+// decode reads an answer, or a part of one, into a struct of package api.
 func decode(text []byte, to any) error {
 	if err := json.Unmarshal(text, to); err != nil {
 		return fmt.Errorf("%w: %w", ErrProtocol, err)

@@ -1,8 +1,8 @@
 package client
 
 import (
+	"cmp"
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func connect(t *testing.T, address string, o Options) *Client {
 	t.Helper()
 	o.Address = address
-	setDefault(&o.RetryWait, 1)
+	o.RetryWait = cmp.Or(o.RetryWait, 1)
 	c, err := New(o)
 	if err != nil {
 		t.Fatalf("New: %v", err)
@@ -49,12 +49,12 @@ func unkept() *http.Client {
 func TestNewRefuses(t *testing.T) {
 	tests := []struct{ name, address, token, want string }{
 		{"no address", "", "", "must be a URL"},
-		{"no scheme", "127.0.0.1:8080", "", "no URL"},
-		{"a host alone", "localhost:8080", "", "must be a URL"},
+		{"no scheme", "127.0.0.1:18082", "", "must be a URL: http://127.0.0.1:18082 or"},
+		{"a host with its port", "localhost:8080", "", "must be a URL: http://localhost:8080 or"},
 		{"another scheme", "ftp://localhost", "", "must be a URL"},
 		{"no host", "http:///x", "", "must be a URL"},
 		{"a password", "http://u:hidden@localhost", "", "must not hold a user"},
-		{"a broken password", "http://u:hidden@local host", "", "no URL"},
+		{"a broken password", "http://u:hidden@local host", "", "must be a URL such as"},
 		{"a query", "http://localhost?x=1", "", "must end with its path"},
 		{"an empty query", "http://localhost?", "", "must end with its path"},
 		{"a fragment", "http://localhost#x", "", "must end with its path"},
@@ -115,6 +115,9 @@ func TestSend(t *testing.T) {
 	}
 	_, err = c.Send(t.Context(), SendRequest{WorkflowID: "leave", InstanceID: id, Event: "approve", IfMatch: 1})
 	wantStatus(t, err, 412, "PreconditionFailed")
+	if again := s.Requests()[1].Header.Get("Idempotency-Key"); again == r.Header.Get("Idempotency-Key") || again == "" {
+		t.Errorf("got the key %q again", again)
+	}
 }
 
 func wantStatus(t *testing.T, err error, status int, code string) {
@@ -240,18 +243,24 @@ func TestHistoryPages(t *testing.T) {
 	}
 }
 
+// handled makes a client of a service that a handler of the test is.
+func handled(t *testing.T, o Options, handle http.HandlerFunc) *Client {
+	t.Helper()
+	s := httptest.NewServer(handle)
+	t.Cleanup(s.Close)
+	return connect(t, s.URL, o)
+}
+
 // answering makes a client of a service that answers all with one body.
 func answering(t *testing.T, status int, header, body string) *Client {
 	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return handled(t, Options{BodyBytesMax: 1000, RetryMax: -1}, func(w http.ResponseWriter, _ *http.Request) {
 		if name, value, ok := strings.Cut(header, ": "); ok {
 			w.Header().Set(name, value)
 		}
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(body))
-	}))
-	t.Cleanup(s.Close)
-	return connect(t, s.URL, Options{BodyBytesMax: 1000, RetryMax: -1})
+	})
 }
 
 func TestAnswersThatAreNone(t *testing.T) {
@@ -286,6 +295,22 @@ func TestPagesEndWhenTheServiceGoesRound(t *testing.T) {
 	}
 	if pages != 3 { // two pages and the error
 		t.Errorf("got %d, want two pages and an error", pages)
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	for text, want := range map[string]string{
+		"Ana é 日本 😀 a\\b":         "Ana é 日本 😀 a\\b",
+		"a\tb\nc\x1b[31m\x00\x7f": `a\tb\nc\x1b[31m\x00\x7f`,
+		"\u009b31m":               `\u009b31m`,          // C1
+		"a\u202eb\u2066":          `a\u202eb\u2066`,     // direction
+		"\u2028\u2029\u0085":      `\u2028\u2029\u0085`, // line separators
+		"a\xff\xc3":               `a\xff\xc3`,          // no UTF-8
+		"�":                       "�",
+	} {
+		if got := Printable(text); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 
@@ -335,17 +360,9 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 			_, err := c.Create(ctx, CreateRequest{WorkflowID: "leave", Public: json.RawMessage("{")})
 			return err
 		},
-		"a watch of nothing": func() error {
-			for _, err := range c.Watch(ctx, WatchRequest{}) {
-				return err
-			}
-			return nil
-		},
+		"a watch of nothing": func() error { return endOf(t, c.Watch(ctx, WatchRequest{})) },
 		"a place with a line end": func() error {
-			for _, err := range c.Watch(ctx, WatchRequest{WorkflowID: "leave", LastEventID: "1\r\nX: y"}) {
-				return err
-			}
-			return nil
+			return endOf(t, c.Watch(ctx, WatchRequest{WorkflowID: "leave", LastEventID: "1\r\nX: y"}))
 		},
 	}
 	for name, call := range calls {
@@ -399,20 +416,11 @@ func TestConnectionsAreKept(t *testing.T) {
 	})
 }
 
-func TestCancelledCall(t *testing.T) {
-	_, c := started(t, Options{})
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := c.Choices(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
-	}
-}
-
 // TestPackedAnswers: the package's own client asks for plain bytes; a caller's own may
 // ask for packed ones, and their tag says the same.
 func TestPackedAnswers(t *testing.T) {
 	asked := make(chan string, 1)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	pack := func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.Header.Get("Accept-Encoding")
 		text := []byte(`{"state":{"_id":"i1","workflowId":"w"}}`)
 		w.Header().Set("Content-Type", "application/json")
@@ -426,10 +434,9 @@ func TestPackedAnswers(t *testing.T) {
 			return
 		}
 		_, _ = w.Write(text)
-	}))
-	t.Cleanup(s.Close)
+	}
 	for want, own := range map[string]*http.Client{"": nil, "gzip": unkept()} {
-		got, err := connect(t, s.URL, Options{HTTP: own}).Instance(t.Context(), InstanceRequest{WorkflowID: "w", InstanceID: "i1"})
+		got, err := handled(t, Options{HTTP: own}, pack).Instance(t.Context(), InstanceRequest{WorkflowID: "w", InstanceID: "i1"})
 		if accepted := <-asked; accepted != want {
 			t.Errorf("asked for %q, want %q", accepted, want)
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 var (
@@ -46,29 +47,36 @@ func (e *Error) Error() string {
 	if code == "" {
 		code = http.StatusText(e.Status)
 	}
-	text := strings.TrimSpace(strconv.Itoa(e.Status) + " " + printable(code))
+	text := strings.TrimSpace(strconv.Itoa(e.Status) + " " + Printable(code))
 	if message == "" {
 		return text
 	}
-	return text + ": " + printable(message)
+	return text + ": " + Printable(message)
 }
 
-// printable escapes what does not print, as a Go string would, so that an error
-// can be shown on a terminal.
-func printable(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return r == '�' || !strconv.IsPrint(r) }) < 0 {
-		return s
-	}
+// Printable escapes what does not print, so that it can be shown on a terminal:
+// control characters, line ends, marks that turn the direction of writing, bytes
+// that are no UTF-8.
+func Printable(s string) string {
 	var b strings.Builder
-	for _, r := range s {
-		if strconv.IsPrint(r) {
-			b.WriteRune(r)
-			continue
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		if strconv.IsPrint(r) && (r != utf8.RuneError || size > 1) {
+			b.WriteString(s[:size])
+		} else {
+			quoted := strconv.QuoteToASCII(s[:size])
+			b.WriteString(quoted[1 : len(quoted)-1])
 		}
-		quoted := strconv.QuoteRune(r)
-		b.WriteString(quoted[1 : len(quoted)-1])
+		s = s[size:]
 	}
 	return b.String()
+}
+
+// asking puts what was asked for in front of an error of a method.
+func asking(err *error, format string, names ...any) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", Printable(fmt.Sprintf(format, names...)), *err)
+	}
 }
 
 // unknownOutcome is an error after which nobody knows whether the request was

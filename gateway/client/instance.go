@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"troupe/gateway/api"
 )
@@ -34,15 +35,8 @@ type CreateRequest struct {
 
 // Create makes an instance; it is durable when Create returns. Errors wrap
 // *Error, ErrInvalid, ErrProtocol, ErrOutcomeUnknown, or the context's.
-func (c *Client) Create(ctx context.Context, r CreateRequest) (*Instance, error) {
-	made, err := c.create(ctx, &r)
-	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", printable(r.WorkflowID), err)
-	}
-	return made, nil
-}
-
-func (c *Client) create(ctx context.Context, r *CreateRequest) (*Instance, error) {
+func (c *Client) Create(ctx context.Context, r CreateRequest) (made *Instance, err error) {
+	defer asking(&err, "create %s", r.WorkflowID)
 	if err := checkWorkflow(r.WorkflowID); err != nil {
 		return nil, err
 	}
@@ -70,15 +64,8 @@ type SendRequest struct {
 
 // Send sends an event; its outcome is durable when Send returns. Errors are
 // those of Create.
-func (c *Client) Send(ctx context.Context, r SendRequest) (*Instance, error) {
-	moved, err := c.send(ctx, &r)
-	if err != nil {
-		return nil, fmt.Errorf("send %s to %s/%s: %w", printable(r.Event), printable(r.WorkflowID), printable(r.InstanceID), err)
-	}
-	return moved, nil
-}
-
-func (c *Client) send(ctx context.Context, r *SendRequest) (*Instance, error) {
+func (c *Client) Send(ctx context.Context, r SendRequest) (moved *Instance, err error) {
+	defer asking(&err, "send %s to %s/%s", r.Event, r.WorkflowID, r.InstanceID)
 	if err := checkInstance(r.WorkflowID, r.InstanceID); err != nil {
 		return nil, err
 	}
@@ -111,11 +98,23 @@ func (c *Client) instance(ctx context.Context, r *request) (*Instance, error) {
 		return nil, err
 	}
 	var reply api.InstanceReply
-	if err := a.decode(&reply); err != nil {
+	if err := decode(a.body, &reply); err != nil {
 		return nil, err
 	}
 	i := &Instance{Sequence: a.sequence()}
-	return i, i.read(reply.State)
+	if err := i.read(reply.State); err != nil {
+		return nil, err
+	}
+	return i, nil
+}
+
+// get reads what is at a path into a struct of package api.
+func (c *Client) get(ctx context.Context, path []string, query url.Values, to any) (*answer, error) {
+	a, err := c.call(ctx, &request{method: http.MethodGet, path: path, query: query})
+	if err != nil {
+		return nil, err
+	}
+	return a, decode(a.body, to)
 }
 
 // read takes a record apart.
@@ -155,31 +154,22 @@ type InstanceRequest struct {
 }
 
 // Instance returns an instance as everything acknowledged before has left it.
-func (c *Client) Instance(ctx context.Context, r InstanceRequest) (*Instance, error) {
-	err := checkInstance(r.WorkflowID, r.InstanceID)
-	var found *Instance
-	if err == nil {
-		found, err = c.instance(ctx, &request{
-			method: http.MethodGet, path: []string{"instance", r.WorkflowID, r.InstanceID}, minimal: r.Minimal,
-		})
+func (c *Client) Instance(ctx context.Context, r InstanceRequest) (found *Instance, err error) {
+	defer asking(&err, "load %s/%s", r.WorkflowID, r.InstanceID)
+	if err := checkInstance(r.WorkflowID, r.InstanceID); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("load %s/%s: %w", printable(r.WorkflowID), printable(r.InstanceID), err)
-	}
-	return found, nil
+	return c.instance(ctx, &request{
+		method: http.MethodGet, path: []string{"instance", r.WorkflowID, r.InstanceID}, minimal: r.Minimal,
+	})
 }
 
 // Choices lists the workflows that the caller may create.
-func (c *Client) Choices(ctx context.Context) ([]api.Choice, error) {
+func (c *Client) Choices(ctx context.Context) (choices []api.Choice, err error) {
+	defer asking(&err, "list choices")
 	var list api.ChoiceList
-	a, err := c.call(ctx, &request{method: http.MethodGet, path: []string{"choices"}})
-	if err == nil {
-		err = a.decode(&list)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list choices: %w", err)
-	}
-	return list.Workflows, nil
+	_, err = c.get(ctx, []string{"choices"}, nil, &list)
+	return list.Workflows, err
 }
 
 // Events is what can be sent to an instance.
@@ -192,18 +182,15 @@ type Events struct {
 }
 
 // Events lists the events that the caller may send to an instance now.
-func (c *Client) Events(ctx context.Context, workflowID, instanceID string) (*Events, error) {
-	err := checkInstance(workflowID, instanceID)
-	var a *answer
+func (c *Client) Events(ctx context.Context, workflowID, instanceID string) (events *Events, err error) {
+	defer asking(&err, "list events of %s/%s", workflowID, instanceID)
+	if err := checkInstance(workflowID, instanceID); err != nil {
+		return nil, err
+	}
 	var list api.EventList
-	if err == nil {
-		a, err = c.call(ctx, &request{method: http.MethodGet, path: []string{"instance", workflowID, instanceID, "events"}})
-	}
-	if err == nil {
-		err = a.decode(&list)
-	}
+	a, err := c.get(ctx, []string{"instance", workflowID, instanceID, "events"}, nil, &list)
 	if err != nil {
-		return nil, fmt.Errorf("list events of %s/%s: %w", printable(workflowID), printable(instanceID), err)
+		return nil, err
 	}
 	return &Events{Events: list.Events, Sequence: a.sequence(), Raw: a.body}, nil
 }

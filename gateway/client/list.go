@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"troupe/gateway/api"
@@ -51,15 +49,8 @@ type InstancePage struct {
 }
 
 // Instances returns one page.
-func (c *Client) Instances(ctx context.Context, r ListRequest) (*InstancePage, error) {
-	page, err := c.instances(ctx, &r)
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", printable(r.WorkflowID), err)
-	}
-	return page, nil
-}
-
-func (c *Client) instances(ctx context.Context, r *ListRequest) (*InstancePage, error) {
+func (c *Client) Instances(ctx context.Context, r ListRequest) (page *InstancePage, err error) {
+	defer asking(&err, "list %s", r.WorkflowID)
 	if err := checkWorkflow(r.WorkflowID); err != nil {
 		return nil, err
 	}
@@ -67,28 +58,19 @@ func (c *Client) instances(ctx context.Context, r *ListRequest) (*InstancePage, 
 		return nil, err
 	}
 	q := url.Values{}
-	setUnlessEmpty(q, "filter", r.Filter)
-	if r.Limit > 0 {
-		q.Set("limit", strconv.Itoa(r.Limit))
-	}
-	setUnlessEmpty(q, "cursor", r.Cursor)
-	setUnlessEmpty(q, "sort", r.Sort)
-	setUnlessEmpty(q, "fields", strings.Join(r.Fields, ","))
-	if r.Count {
-		q.Set("count", "true")
-	}
-	if r.Explain {
-		q.Set("explain", "true")
-	}
-	a, err := c.call(ctx, &request{method: http.MethodGet, path: []string{"instances", r.WorkflowID}, query: q})
+	setUnlessZero(q, "filter", r.Filter)
+	setUnlessZero(q, "limit", r.Limit)
+	setUnlessZero(q, "cursor", r.Cursor)
+	setUnlessZero(q, "sort", r.Sort)
+	setUnlessZero(q, "fields", strings.Join(r.Fields, ","))
+	setUnlessZero(q, "count", r.Count)
+	setUnlessZero(q, "explain", r.Explain)
+	var list api.InstanceList
+	a, err := c.get(ctx, []string{"instances", r.WorkflowID}, q, &list)
 	if err != nil {
 		return nil, err
 	}
-	var list api.InstanceList
-	if err := a.decode(&list); err != nil {
-		return nil, err
-	}
-	page := &InstancePage{
+	page = &InstancePage{
 		Instances: make([]Instance, len(list.Instances)), Next: list.Next,
 		Count: list.Count, Explain: list.Explain, Raw: a.body,
 	}
@@ -108,16 +90,15 @@ func (c *Client) InstancePages(ctx context.Context, r ListRequest) iter.Seq2[*In
 	if r.Limit == 0 {
 		r.Limit = pageMax / 2
 	}
-	return pages(r.Cursor, func(cursor string) (*InstancePage, string, error) {
+	return pages(r.Cursor, func(cursor string) (*InstancePage, error) {
 		r.Cursor = cursor
 		page, err := c.Instances(ctx, r)
 		r.Count, r.Explain = false, false
-		if err != nil {
-			return nil, "", err
-		}
-		return page, page.Next, nil
+		return page, err
 	})
 }
+
+func (p *InstancePage) next() string { return p.Next }
 
 // HistoryRequest asks for a part of an instance's history.
 type HistoryRequest struct {
@@ -145,15 +126,8 @@ type HistoryEntry struct {
 }
 
 // History returns one page of an instance's history.
-func (c *Client) History(ctx context.Context, r HistoryRequest) (*HistoryPage, error) {
-	page, err := c.history(ctx, &r)
-	if err != nil {
-		return nil, fmt.Errorf("history of %s/%s: %w", printable(r.WorkflowID), printable(r.InstanceID), err)
-	}
-	return page, nil
-}
-
-func (c *Client) history(ctx context.Context, r *HistoryRequest) (*HistoryPage, error) {
+func (c *Client) History(ctx context.Context, r HistoryRequest) (page *HistoryPage, err error) {
+	defer asking(&err, "history of %s/%s", r.WorkflowID, r.InstanceID)
 	if err := checkInstance(r.WorkflowID, r.InstanceID); err != nil {
 		return nil, err
 	}
@@ -161,21 +135,14 @@ func (c *Client) history(ctx context.Context, r *HistoryRequest) (*HistoryPage, 
 		return nil, err
 	}
 	q := url.Values{}
-	if r.Limit > 0 {
-		q.Set("limit", strconv.Itoa(r.Limit))
-	}
-	setUnlessEmpty(q, "cursor", r.Cursor)
-	a, err := c.call(ctx, &request{
-		method: http.MethodGet, path: []string{"instance", r.WorkflowID, r.InstanceID, "history"}, query: q,
-	})
+	setUnlessZero(q, "limit", r.Limit)
+	setUnlessZero(q, "cursor", r.Cursor)
+	var list api.HistoryList
+	a, err := c.get(ctx, []string{"instance", r.WorkflowID, r.InstanceID, "history"}, q, &list)
 	if err != nil {
 		return nil, err
 	}
-	var list api.HistoryList
-	if err := a.decode(&list); err != nil {
-		return nil, err
-	}
-	page := &HistoryPage{Entries: make([]HistoryEntry, len(list.Entries)), Next: list.Next, Raw: a.body}
+	page = &HistoryPage{Entries: make([]HistoryEntry, len(list.Entries)), Next: list.Next, Raw: a.body}
 	for i, text := range list.Entries {
 		page.Entries[i].Raw = text
 		if err := decode(text, &page.Entries[i].HistoryEntry); err != nil {
@@ -191,30 +158,28 @@ func (c *Client) HistoryPages(ctx context.Context, r HistoryRequest) iter.Seq2[*
 	if r.Limit == 0 {
 		r.Limit = pageMax / 2
 	}
-	return pages(r.Cursor, func(cursor string) (*HistoryPage, string, error) {
+	return pages(r.Cursor, func(cursor string) (*HistoryPage, error) {
 		r.Cursor = cursor
-		page, err := c.History(ctx, r)
-		if err != nil {
-			return nil, "", err
-		}
-		return page, page.Next, nil
+		return c.History(ctx, r)
 	})
 }
 
-// pages follows the cursors. load returns a page and the cursor of the next.
-func pages[P any](first string, load func(cursor string) (P, string, error)) iter.Seq2[P, error] {
+func (p *HistoryPage) next() string { return p.Next }
+
+// pages follows the cursors.
+func pages[P interface{ next() string }](first string, load func(cursor string) (P, error)) iter.Seq2[P, error] {
 	return func(yield func(P, error) bool) {
 		for cursor := first; ; {
-			page, next, err := load(cursor)
-			if !yield(page, err) || err != nil || next == "" {
+			page, err := load(cursor)
+			if !yield(page, err) || err != nil || page.next() == "" {
 				return
 			}
-			if next == cursor {
+			if page.next() == cursor {
 				var none P
 				yield(none, fmt.Errorf("%w: the next page is the same page", ErrProtocol))
 				return
 			}
-			cursor = next
+			cursor = page.next()
 		}
 	}
 }
@@ -226,8 +191,8 @@ func checkLimit(limit int) error {
 	return nil
 }
 
-func setUnlessEmpty(q url.Values, name, value string) {
-	if value != "" {
-		q.Set(name, value)
+func setUnlessZero[T comparable](q url.Values, name string, value T) {
+	if zero := *new(T); value != zero {
+		q.Set(name, fmt.Sprint(value))
 	}
 }

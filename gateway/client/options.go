@@ -1,9 +1,11 @@
 package client
 
 import (
+	"cmp"
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -48,31 +50,28 @@ type Options struct {
 
 // defaults fills in what is zero.
 func (o *Options) defaults() {
-	setDefault(&o.RetryMax, 4)
-	o.RetryMax = max(o.RetryMax, 0)
-	setDefault(&o.RetryWait, 100*time.Millisecond)
-	setDefault(&o.RetryWaitMax, 30*time.Second)
-	setDefault(&o.CallMax, 90*time.Second)
-	setDefault(&o.BodyBytesMax, 64<<20)
-	setDefault(&o.EventBytesMax, 4<<20)
-	setDefault(&o.SilenceMax, 45*time.Second)
-	setDefault(&o.UserAgent, "troupe-client")
+	o.RetryMax = max(cmp.Or(o.RetryMax, 4), 0)
+	o.RetryWait = cmp.Or(o.RetryWait, 100*time.Millisecond)
+	o.RetryWaitMax = cmp.Or(o.RetryWaitMax, 30*time.Second)
+	o.CallMax = cmp.Or(o.CallMax, 90*time.Second)
+	o.BodyBytesMax = cmp.Or(o.BodyBytesMax, 64<<20)
+	o.EventBytesMax = cmp.Or(o.EventBytesMax, 4<<20)
+	o.SilenceMax = cmp.Or(o.SilenceMax, 45*time.Second)
+	o.UserAgent = cmp.Or(o.UserAgent, "troupe-client")
 }
 
-func setDefault[T comparable](field *T, standard T) {
-	if zero := *new(T); *field == zero {
-		*field = standard
-	}
-}
+// hostPort is an address that lacks its scheme only. A user or a password has no place
+// in it.
+var hostPort = regexp.MustCompile(`^[A-Za-z0-9.-]+:[0-9]+$`)
 
 // parseAddress returns the URL of a service without a slash at its end.
 func parseAddress(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
-	case err != nil:
+	case hostPort.MatchString(address):
+		return nil, invalid("the address must be a URL: http://%s or https://%s", address, address)
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		// NB: the error of url.Parse repeats the text, which may hold a password.
-		return nil, invalid("the address is no URL")
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return nil, invalid("the address must be a URL such as http://127.0.0.1:8080 or https://example.org/platform")
 	case u.User != nil:
 		return nil, invalid("the address must not hold a user or a password")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -113,19 +114,6 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-func TestKeysDiffer(t *testing.T) {
-	s, c := started(t, Options{})
-	for range 2 {
-		if _, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r := s.Requests()
-	if a, b := r[0].Header.Get("Idempotency-Key"), r[1].Header.Get("Idempotency-Key"); a == b || a == "" {
-		t.Errorf("got the keys %q and %q, want two", a, b)
-	}
-}
-
 func TestWaits(t *testing.T) {
 	s, c := started(t, Options{RetryWait: 100 * time.Millisecond, RetryWaitMax: time.Second})
 	waits := recorded(c)
@@ -181,7 +169,8 @@ func TestCancelledWait(t *testing.T) {
 	}
 }
 
-// TestNobodyThere holds that what was never sent is not unknown.
+// TestNobodyThere holds that what was never sent is not unknown, and that a watch
+// gives up that was never open.
 func TestNobodyThere(t *testing.T) {
 	address := "http://" + servertest.Nobody(t)
 	c := connect(t, address, Options{})
@@ -193,13 +182,17 @@ func TestNobodyThere(t *testing.T) {
 	if _, err = c.Choices(t.Context()); err == nil || len(*waits) != 4 {
 		t.Errorf("a read: got %v after %d waits, want no more", err, len(*waits))
 	}
+	err = endOf(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"}))
+	if err == nil || !strings.Contains(err.Error(), address) || len(*waits) != 8 {
+		t.Errorf("a watch: got %v after %d waits, want an error that names %s after 4 more", err, len(*waits), address)
+	}
 }
 
 // TestStrangerIsNotAskedAgain holds that a wrong certificate is no broken
 // connection.
 func TestStrangerIsNotAskedAgain(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
-	s.Config.ErrorLog = discarded()
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	defer s.Close()
 	c := connect(t, s.URL, Options{})
@@ -213,13 +206,11 @@ func TestStrangerIsNotAskedAgain(t *testing.T) {
 // TestCutCallIsUnknown cancels while the service works.
 func TestCutCallIsUnknown(t *testing.T) {
 	arrived := make(chan struct{})
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	c := handled(t, Options{}, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // only then does net/http see a caller go
 		close(arrived)
 		<-r.Context().Done()
-	}))
-	defer s.Close()
-	c := connect(t, s.URL, Options{})
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-arrived; cancel() }()
 	_, err := c.Create(ctx, CreateRequest{WorkflowID: "leave", Key: "the-key"})

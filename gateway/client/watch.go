@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,7 +66,7 @@ func (c *Client) Watch(ctx context.Context, r WatchRequest) iter.Seq2[*Notice, e
 	return func(yield func(*Notice, error) bool) {
 		w := watcher{client: c, request: r, retry: c.options.RetryWait, yield: yield}
 		if err := w.run(ctx); err != nil && !w.left {
-			yield(nil, fmt.Errorf("watch %s: %w", printable(w.subject()), err))
+			yield(nil, fmt.Errorf("watch %s: %w", Printable(w.subject()), err))
 		}
 	}
 }
@@ -188,7 +189,7 @@ func (w *watcher) open(ctx context.Context) (io.ReadCloser, error) {
 	if w.request.InstanceID != "" {
 		path = append(path, w.request.InstanceID)
 	}
-	setUnlessEmpty(q, "filter", w.request.Filter)
+	setUnlessZero(q, "filter", w.request.Filter)
 	if strings.IndexFunc(w.request.LastEventID, unicode.IsControl) >= 0 {
 		return nil, invalid("the last event id holds control characters")
 	}
@@ -222,23 +223,21 @@ func (w *watcher) deliver(b *block) error {
 	if b.data == nil {
 		return nil
 	}
-	n := &Notice{ID: b.id}
+	n := &Notice{ID: b.id, Raw: bytes.Clone(b.data)}
+	var err error
 	switch b.kind {
 	case api.WatchEntry:
-		n.Raw = append(n.Raw, b.data...)
 		n.Entry = new(api.Watched)
-		if err := decode(n.Raw, n.Entry); err != nil {
-			return err
-		}
+		err = decode(n.Raw, n.Entry)
 	case api.WatchLost:
-		n.Raw = append(n.Raw, b.data...)
 		var lost api.Lost
-		if err := decode(n.Raw, &lost); err != nil {
-			return err
-		}
+		err = decode(n.Raw, &lost)
 		n.Lost = lost.Message
 	default:
 		return nil
+	}
+	if err != nil {
+		return err
 	}
 	if !w.yield(n, nil) {
 		w.left = true

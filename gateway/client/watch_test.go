@@ -5,17 +5,13 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"log"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"troupe/gateway/servertest"
 )
-
-func discarded() *log.Logger { return log.New(io.Discard, "", 0) }
 
 // notices pulls the notices of a watch one by one.
 func notices(t *testing.T, seq iter.Seq2[*Notice, error]) (next func() (*Notice, error), stop func()) {
@@ -28,6 +24,18 @@ func notices(t *testing.T, seq iter.Seq2[*Notice, error]) (next func() (*Notice,
 		}
 		return n, err
 	}, stop
+}
+
+// endOf is the error that a watch ends with, which brings nothing else.
+func endOf(t *testing.T, watch iter.Seq2[*Notice, error]) (end error) {
+	t.Helper()
+	for n, err := range watch {
+		if n != nil || end != nil {
+			t.Errorf("got %+v, %v, want one error alone", n, err)
+		}
+		end = err
+	}
+	return end
 }
 
 func TestWatch(t *testing.T) {
@@ -117,11 +125,22 @@ func TestWatchGoesOn(t *testing.T) {
 	if got := waits[4]; got < 2*time.Second || got > 3*time.Second {
 		t.Errorf("got the wait %v after a success, want 2 to 3 s", got)
 	}
+	s.Fail("watch", servertest.Fault{Status: 401, Code: "Unauthorized"}) // the token was revoked
+	s.Drain()
+	_, err := next()
+	wantStatus(t, err, 401, "Unauthorized")
 }
 
-func TestWatchLost(t *testing.T) {
+// TestWatchFromAPlace goes on behind one that the service knows, and tells of a loss
+// behind any other.
+func TestWatchFromAPlace(t *testing.T) {
 	s, c := started(t, Options{})
 	id := s.Create(`{}`, "submit")
+	behind, end := notices(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave", InstanceID: id, LastEventID: "1"}))
+	defer end()
+	if n, err := behind(); err != nil || n.Entry == nil || n.Entry.Sequence != 2 {
+		t.Errorf("got %+v, %v, want the entry behind a place that is known", n, err)
+	}
 	next, stop := notices(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave", LastEventID: "of-another-process"}))
 	defer stop()
 	n, err := next()
@@ -134,59 +153,15 @@ func TestWatchLost(t *testing.T) {
 	}
 }
 
-func TestWatchResumes(t *testing.T) {
-	s, c := started(t, Options{})
-	id := s.Create(`{}`, "submit", "approve")
-	next, stop := notices(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave", InstanceID: id, LastEventID: "2"}))
-	defer stop()
-	if n, err := next(); err != nil || n.Entry.Sequence != 3 || s.Requests()[0].Header.Get("Last-Event-ID") != "2" {
-		t.Errorf("got %+v, %v, want the entry behind the place", n, err)
-	}
-}
-
 // TestWatchEnds is about errors that another attempt would not cure.
 func TestWatchEnds(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 302} {
 		s, c := started(t, Options{})
 		s.Fail("watch", servertest.Fault{Status: status, Code: "x"})
-		for n, err := range c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"}) {
-			if n != nil {
-				t.Errorf("got %+v", n)
-			}
-			wantStatus(t, err, status, "x")
-		}
+		wantStatus(t, endOf(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"})), status, "x")
 		if n := len(s.Requests()); n != 1 {
 			t.Errorf("%d: got %d requests, want 1", status, n)
 		}
-	}
-}
-
-func TestWatchEndsWhenTheTokenIsRevoked(t *testing.T) {
-	s, c := started(t, Options{})
-	s.Create(`{}`)
-	opened := make(chan string, 1)
-	go func() {
-		<-opened
-		s.Fail("watch", servertest.Fault{Status: 401, Code: "Unauthorized"})
-		s.Drain()
-	}()
-	for _, err := range c.Watch(t.Context(), WatchRequest{WorkflowID: "leave", Opened: func(id string) { opened <- id }}) {
-		wantStatus(t, err, 401, "Unauthorized")
-	}
-}
-
-func TestWatchNobodyThere(t *testing.T) {
-	address := "http://" + servertest.Nobody(t)
-	c := connect(t, address, Options{RetryMax: 3})
-	waits := recorded(c)
-	ended := 0
-	for _, err := range c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"}) {
-		if ended++; err == nil || !strings.Contains(err.Error(), address) {
-			t.Errorf("got %v, want an error that names %s", err, address)
-		}
-	}
-	if len(*waits) != 3 || ended != 1 {
-		t.Errorf("got %d waits and %d errors, want 3 and 1", len(*waits), ended)
 	}
 }
 
@@ -194,29 +169,22 @@ func TestWatchCancelled(t *testing.T) {
 	s, c := started(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	s.Create(`{}`)
-	errs := 0
-	for n, err := range c.Watch(ctx, WatchRequest{WorkflowID: "leave", Opened: func(string) { cancel() }}) {
-		if errs++; n != nil || !errors.Is(err, context.Canceled) {
-			t.Errorf("got %+v, %v, want context.Canceled", n, err)
-		}
-	}
-	if errs != 1 {
-		t.Errorf("got %d errors, want 1", errs)
+	watch := c.Watch(ctx, WatchRequest{WorkflowID: "leave", Opened: func(string) { cancel() }})
+	if err := endOf(t, watch); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 }
 
 // streaming is a service whose every stream is the given text, and then open.
 func streaming(t *testing.T, kind, text string, o Options) *Client {
 	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return handled(t, o, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", kind)
 		_, _ = io.WriteString(w, text)
 		if err := http.NewResponseController(w).Flush(); err == nil {
 			<-r.Context().Done()
 		}
-	}))
-	t.Cleanup(s.Close)
-	return connect(t, s.URL, o)
+	})
 }
 
 func TestWatchThatIsNone(t *testing.T) {
@@ -231,14 +199,8 @@ func TestWatchThatIsNone(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			c := streaming(t, test.kind, test.text, Options{EventBytesMax: 1000})
-			errs := 0
-			for n, err := range c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"}) {
-				if errs++; n != nil || !errors.Is(err, ErrProtocol) {
-					t.Errorf("got %+v, %v, want ErrProtocol", n, err)
-				}
-			}
-			if errs != 1 {
-				t.Errorf("got %d errors, want 1", errs)
+			if err := endOf(t, c.Watch(t.Context(), WatchRequest{WorkflowID: "leave"})); !errors.Is(err, ErrProtocol) {
+				t.Errorf("got %v, want ErrProtocol", err)
 			}
 		})
 	}
@@ -258,14 +220,13 @@ func TestWatchSilence(t *testing.T) {
 	c := streaming(t, "text/event-stream", "retry: 1\nid: 5\n\n", Options{SilenceMax: 20 * time.Millisecond})
 	ctx, cancel := context.WithCancel(t.Context())
 	var reasons []error
-	for _, err := range c.Watch(ctx, WatchRequest{WorkflowID: "leave", Broken: func(err error, _ time.Duration) {
+	watch := c.Watch(ctx, WatchRequest{WorkflowID: "leave", Broken: func(err error, _ time.Duration) {
 		if reasons = append(reasons, err); len(reasons) == 2 {
 			cancel()
 		}
-	}}) {
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v, want context.Canceled", err)
-		}
+	}})
+	if err := endOf(t, watch); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 	if len(reasons) != 2 || !errors.Is(reasons[0], errSilent) || !errors.Is(reasons[1], errSilent) {
 		t.Errorf("got the reasons %v, want silence twice", reasons)
