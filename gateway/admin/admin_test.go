@@ -8,95 +8,47 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"troupe/actors/actorstest"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeIdentities keeps what it was given.
-type fakeIdentities struct {
-	mu          sync.Mutex
-	credentials []identity.Credential
-	passwords   map[identity.UserID]string
-	fail        error
+// openIdentities starts a real service whose users are john.doe and jane.
+func openIdentities(t *testing.T) *identity.Service {
+	t.Helper()
+	return actorstest.Start(t, actorstest.Options{Files: map[string]string{
+		"identity.yaml": "roles: []\nusers: [{id: john.doe}, {id: jane}]\n",
+	}}).Identities
 }
 
-func (f *fakeIdentities) SetPassword(_ context.Context, user identity.UserID, password string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.fail != nil {
-		return fmt.Errorf("set password of %q: %w", user, f.fail)
-	}
-	if f.passwords == nil {
-		f.passwords = map[identity.UserID]string{}
-	}
-	f.passwords[user] = password
-	return nil
+// failing is a service that refuses all that would change it, and finds nothing.
+type failing struct {
+	*identity.Service
+	err error
 }
 
-var moment = time.Date(2026, 11, 21, 10, 0, 0, 123000000, time.UTC)
-
-func (f *fakeIdentities) create(kind identity.Kind, r identity.CreateCredential) (string, identity.Credential, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.fail != nil {
-		return "", identity.Credential{}, fmt.Errorf("create %s for %q: %w", kind, r.User, f.fail)
-	}
-	c := identity.Credential{ID: fmt.Sprintf("id%d", len(f.credentials)), Kind: kind, User: r.User, Note: r.Note, Created: moment}
-	if r.Expires > 0 {
-		c.Expires = moment.Add(r.Expires)
-	}
-	f.credentials = append(f.credentials, c)
-	return c.ID + ".secret", c, nil
+func (f *failing) CreateToken(context.Context, identity.CreateCredential) (string, identity.Credential, error) {
+	return "", identity.Credential{}, fmt.Errorf("create a token: %w", f.err)
 }
 
-func (f *fakeIdentities) CreateToken(_ context.Context, r identity.CreateCredential) (string, identity.Credential, error) {
-	return f.create(identity.Token, r)
-}
-
-func (f *fakeIdentities) CreateSession(_ context.Context, r identity.CreateCredential) (string, identity.Credential, error) {
-	return f.create(identity.Session, r)
-}
-
-func (f *fakeIdentities) Credentials(kind identity.Kind) []identity.Credential {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var found []identity.Credential
-	for _, c := range f.credentials {
-		if c.Kind&kind != 0 {
-			found = append(found, c)
-		}
-	}
-	return found
-}
-
-func (f *fakeIdentities) Revoke(_ context.Context, kind identity.Kind, id string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for i, c := range f.credentials {
-		if c.ID == id && c.Kind == kind {
-			f.credentials[i].Revoked = moment
-			return nil
-		}
-	}
+func (f *failing) Revoke(_ context.Context, kind identity.Kind, id string) error {
 	return fmt.Errorf("revoke %s %q: %w", kind, id, failure.ErrNotFound)
 }
 
-func (f *fakeIdentities) setFail(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.fail = err
+func (f *failing) SetPassword(context.Context, identity.UserID, string) error {
+	return fmt.Errorf("set a password: %w", f.err)
 }
 
 // stop stops a server.
@@ -108,9 +60,8 @@ func stop(tb testing.TB, s interface{ Stop(context.Context) error }) {
 }
 
 // startServer starts a server that the end of the test stops.
-func startServer(t *testing.T, path string) (*fakeIdentities, *Client) {
+func startServer(t *testing.T, path string, identities Identities) *Client {
 	t.Helper()
-	identities := new(fakeIdentities)
 	s, err := Start(Options{Path: path, Identities: identities})
 	if err != nil {
 		t.Fatalf("Start: %v", err)
@@ -120,54 +71,34 @@ func startServer(t *testing.T, path string) (*fakeIdentities, *Client) {
 	if err != nil {
 		t.Fatalf("Dial: %v", err)
 	}
-	return identities, c
+	return c
 }
 
 // TestCommands goes through what the command line does (cmd/troupe/HOME.md,
-// "Commands").
+// "Commands"). A password travels as it is.
 func TestCommands(t *testing.T) {
-	identities, c := startServer(t, filepath.Join(t.TempDir(), "admin.sock"))
-	ctx := t.Context()
-	secret, made, err := c.CreateToken(ctx, identity.CreateCredential{User: "john.doe", Expires: 30 * 24 * time.Hour, Note: "für \"CI\""})
-	if err != nil || secret != "id0.secret" || !reflect.DeepEqual(made, identities.credentials[0]) {
-		t.Errorf("CreateToken: got %q, %+v, %v; want %+v", secret, made, err, identities.credentials[0])
+	identities := openIdentities(t)
+	c, ctx := startServer(t, filepath.Join(t.TempDir(), "admin.sock"), identities), t.Context()
+	secret, made, err := c.Create(ctx, identity.Token, identity.CreateCredential{User: "john.doe", Expires: 30 * 24 * time.Hour, Note: "für \"CI\""})
+	if caller, bad := identities.Authenticate(identity.Token, secret); err != nil || bad != nil || caller.ID != "john.doe" || made.Expires.Sub(made.Created) != 30*24*time.Hour {
+		t.Errorf("a token: got %+v, %v, of %+v, %v", made, err, caller, bad)
 	}
-	if _, _, err := c.CreateSession(ctx, identity.CreateCredential{User: "jane"}); err != nil || identities.credentials[1].Kind != identity.Session {
-		t.Errorf("CreateSession: got %v, %+v", err, identities.credentials[1])
+	if _, _, err := c.Create(ctx, identity.Session, identity.CreateCredential{User: "jane"}); err != nil {
+		t.Errorf("a session: %v", err)
 	}
-	if err := c.Revoke(ctx, identity.Token, "id0"); err != nil {
+	if err := c.Revoke(ctx, identity.Token, made.ID); err != nil {
 		t.Errorf("Revoke: %v", err)
 	}
 	for _, kind := range []identity.Kind{identity.Token, identity.Session} {
 		got, err := c.Credentials(ctx, kind)
-		if want := identities.Credentials(kind); err != nil || !reflect.DeepEqual(got, want) {
+		if want := identities.Credentials(kind); err != nil || len(got) != 1 || !reflect.DeepEqual(got, want) {
 			t.Errorf("Credentials(%v): got %+v, %v; want %+v", kind, got, err, want)
 		}
 	}
-}
-
-// TestSetPassword holds that a password travels as it is, and with its errors.
-func TestSetPassword(t *testing.T) {
-	identities, c := startServer(t, filepath.Join(t.TempDir(), "admin.sock"))
-	for _, password := range []string{"an old oak", `quoted " and \ and <&>`, "Café\u2028 🐎", strings.Repeat("é", 256), ""} {
-		if err := c.SetPassword(t.Context(), "john.doe", password); err != nil || identities.passwords["john.doe"] != password {
-			t.Errorf("got %q, %v, want %q", identities.passwords["john.doe"], err, password)
-		}
-	}
-	if err := c.SetPassword(t.Context(), "john.doe", "no UTF-8\xff"); !errors.Is(err, failure.ErrInvalid) || identities.passwords["john.doe"] != "" {
-		t.Errorf("no UTF-8: got %v, want ErrInvalid", err)
-	}
-	if err := c.SetPassword(t.Context(), "", "an old oak"); !errors.Is(err, ErrUnknownRequest) {
-		t.Errorf("no user: got %v, want ErrRequest", err)
-	}
-	if err := c.SetPassword(t.Context(), "john.doe", strings.Repeat("x", bodyBytesMax)); !errors.Is(err, ErrUnknownRequest) {
-		t.Errorf("too much: got %v, want ErrRequest", err)
-	}
-	for _, want := range []error{failure.ErrNotFound, failure.ErrInvalid, failure.ErrBusy, failure.ErrUnavailable} {
-		identities.setFail(want)
-		direct := identities.SetPassword(t.Context(), "john.doe", "x")
-		if err := c.SetPassword(t.Context(), "john.doe", "x"); !errors.Is(err, want) || err.Error() != direct.Error() {
-			t.Errorf("got %v, want %v", err, direct)
+	for _, password := range []string{"an old oak", `quoted " and \ and <&>`, "Café\u2028 crème 🐎", strings.Repeat("ein Öhr ", 32)} {
+		set := c.SetPassword(ctx, "john.doe", password)
+		if _, _, err := identities.SignIn(ctx, "john.doe", password, netip.Addr{}); set != nil || err != nil {
+			t.Errorf("%q: set %v, signed in %v", password, set, err)
 		}
 	}
 }
@@ -175,7 +106,7 @@ func TestSetPassword(t *testing.T) {
 // TestListsAreNeverNull holds the shape of the socket.
 func TestListsAreNeverNull(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "admin.sock")
-	_, c := startServer(t, path)
+	c := startServer(t, path, openIdentities(t))
 	if got := raw(t, path, "GET /v1/token HTTP/1.0\r\n\r\n"); !strings.HasSuffix(got, "\r\n\r\n{\"credentials\":[]}\n") {
 		t.Errorf("got %q", got)
 	}
@@ -187,42 +118,50 @@ func TestListsAreNeverNull(t *testing.T) {
 // TestErrorsKeepTheirCause holds that a command sees the same errors through
 // the socket as without a server.
 func TestErrorsKeepTheirCause(t *testing.T) {
-	identities, c := startServer(t, filepath.Join(t.TempDir(), "admin.sock"))
+	f := &failing{Service: openIdentities(t)}
+	c, ctx := startServer(t, filepath.Join(t.TempDir(), "admin.sock"), f), t.Context()
 	create := func() error {
-		_, _, err := c.CreateToken(t.Context(), identity.CreateCredential{User: "x"})
+		_, _, err := c.Create(ctx, identity.Token, identity.CreateCredential{User: "x"})
 		return err
 	}
-	for _, want := range []error{failure.ErrNotFound, failure.ErrInvalid, failure.ErrBusy, failure.ErrUnavailable} {
-		identities.setFail(want)
-		_, _, direct := identities.CreateToken(t.Context(), identity.CreateCredential{User: "x"})
-		if err := create(); !errors.Is(err, want) || err.Error() != direct.Error() {
-			t.Errorf("got %v, want %v", err, direct)
+	for _, want := range []error{failure.ErrNotFound, failure.ErrInvalid, failure.ErrBusy, failure.ErrUnavailable, failure.ErrOutcomeUnknown} {
+		f.err = want
+		if err := create(); !errors.Is(err, want) || err.Error() != "create a token: "+want.Error() {
+			t.Errorf("create: got %v, want %v", err, want)
+		}
+		if err := c.SetPassword(ctx, "jane", "x"); !errors.Is(err, want) || err.Error() != "set a password: "+want.Error() {
+			t.Errorf("set a password: got %v, want %v", err, want)
 		}
 	}
-	identities.setFail(errors.New("disk on fire"))
+	f.err = errors.New("disk on fire")
 	if err := create(); !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "disk on fire") {
 		t.Errorf("an unknown error: got %v, want ErrFailed with its text", err)
 	}
 	for _, id := range []string{"nothing", "a/b", "a b", "ü", "?", "%2F"} {
-		err := c.Revoke(t.Context(), identity.Session, id)
+		err := c.Revoke(ctx, identity.Session, id)
 		if !errors.Is(err, failure.ErrNotFound) || !strings.Contains(err.Error(), fmt.Sprintf("%q", id)) {
 			t.Errorf("Revoke %q: got %v, want ErrNotFound", id, err)
 		}
 	}
-	for _, id := range []string{"", "..", "."} {
-		if err := c.Revoke(t.Context(), identity.Session, id); !errors.Is(err, ErrUnknownRequest) {
-			t.Errorf("Revoke %q: got %v, want ErrRequest", id, err)
-		}
+	if err := c.SetPassword(ctx, "jane", "no UTF-8\xff"); !errors.Is(err, failure.ErrInvalid) {
+		t.Errorf("no UTF-8: got %v, want ErrInvalid", err)
 	}
-	if _, _, err := c.CreateToken(t.Context(), identity.CreateCredential{}); !errors.Is(err, ErrUnknownRequest) {
-		t.Errorf("no user: got %v, want ErrRequest", err)
+	_, _, nobody := c.Create(ctx, identity.Token, identity.CreateCredential{})
+	for name, err := range map[string]error{
+		"nobody": nobody, "a password of nobody": c.SetPassword(ctx, "", "an old oak"),
+		"a long password": c.SetPassword(ctx, "jane", strings.Repeat("x", bodyBytesMax)),
+		"no id":           c.Revoke(ctx, identity.Session, ""), "dots": c.Revoke(ctx, identity.Session, ".."), "a dot": c.Revoke(ctx, identity.Session, "."),
+	} {
+		if !errors.Is(err, ErrUnknownRequest) {
+			t.Errorf("%s: got %v, want ErrUnknownRequest", name, err)
+		}
 	}
 }
 
 // TestBrokenRequests holds what the server does with what is not from a Client.
 func TestBrokenRequests(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "admin.sock")
-	startServer(t, path)
+	startServer(t, path, openIdentities(t))
 	post := func(body string) string {
 		return fmt.Sprintf("POST /v1/token HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	}
@@ -261,7 +200,7 @@ func raw(t *testing.T, path, text string) string {
 // TestSocketFile holds cmd/troupe/HOME.md, "The folder": mode 0600; and what
 // happens to what stands at its place.
 func TestSocketFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "admin.sock")
+	path, identities := filepath.Join(t.TempDir(), "admin.sock"), openIdentities(t)
 	t.Run("nobody listens", func(t *testing.T) {
 		if _, err := Dial(t.Context(), path); !errors.Is(err, ErrNoServer) {
 			t.Errorf("got %v, want ErrNoServer", err)
@@ -277,7 +216,7 @@ func TestSocketFile(t *testing.T) {
 		if _, err := Dial(t.Context(), path); !errors.Is(err, ErrNoServer) {
 			t.Errorf("Dial: got %v, want ErrNoServer", err)
 		}
-		s, err := Start(Options{Path: path, Identities: new(fakeIdentities)})
+		s, err := Start(Options{Path: path, Identities: identities})
 		if err != nil {
 			t.Fatalf("Start: %v", err)
 		}
@@ -285,7 +224,7 @@ func TestSocketFile(t *testing.T) {
 		if err != nil || info.Mode() != fs.ModeSocket|0o600 {
 			t.Errorf("got the mode %v, %v; want a socket with 0600", info.Mode(), err)
 		}
-		if _, err := Start(Options{Path: path, Identities: new(fakeIdentities)}); !errors.Is(err, ErrInUse) {
+		if _, err := Start(Options{Path: path, Identities: identities}); !errors.Is(err, ErrInUse) {
 			t.Errorf("a second server: got %v, want ErrInUse", err)
 		}
 		c, err := Dial(t.Context(), path)
@@ -305,7 +244,7 @@ func TestSocketFile(t *testing.T) {
 		if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Start(Options{Path: path, Identities: new(fakeIdentities)}); !errors.Is(err, ErrNotSocket) {
+		if _, err := Start(Options{Path: path, Identities: identities}); !errors.Is(err, ErrNotSocket) {
 			t.Errorf("got %v, want ErrNotSocket", err)
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != "mine" {
@@ -313,7 +252,7 @@ func TestSocketFile(t *testing.T) {
 		}
 	})
 	t.Run("no folder", func(t *testing.T) {
-		_, err := Start(Options{Path: filepath.Join(path, "x", "admin.sock"), Identities: new(fakeIdentities)})
+		_, err := Start(Options{Path: filepath.Join(path, "x", "admin.sock"), Identities: identities})
 		if err == nil {
 			t.Error("got no error")
 		}
@@ -325,6 +264,7 @@ func TestLongPath(t *testing.T) {
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skip("this system has no /proc/self/fd")
 	}
+	identities := openIdentities(t)
 	for _, length := range []int{socketPathMax, socketPathMax + 1, 107, 108, 109, 500, 2000} {
 		t.Run(fmt.Sprint(length), func(t *testing.T) {
 			dir, err := os.MkdirTemp("", "s") //nolint:usetesting // t.TempDir is too long for the shortest case
@@ -346,9 +286,9 @@ func TestLongPath(t *testing.T) {
 			if len(path) != length {
 				t.Fatalf("the test made a path of %d bytes", len(path))
 			}
-			identities, c := startServer(t, path)
-			if _, _, err := c.CreateToken(t.Context(), identity.CreateCredential{User: "x"}); err != nil || len(identities.credentials) != 1 {
-				t.Errorf("got %v", err)
+			c := startServer(t, path, identities)
+			if _, _, err := c.Create(t.Context(), identity.Token, identity.CreateCredential{User: "jane"}); err != nil {
+				t.Error(err)
 			}
 			info, err := os.Stat(path)
 			if err != nil || info.Mode() != fs.ModeSocket|0o600 {
@@ -394,7 +334,7 @@ func TestStopAnswersWhatWasAccepted(t *testing.T) {
 }
 
 type slowIdentities struct {
-	fakeIdentities
+	*identity.Service
 	entered, leave chan struct{}
 }
 

@@ -43,19 +43,11 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	return c, nil
 }
 
-// CreateToken is that of identity.Service: the secret exists nowhere else. An
-// error beside ErrNoServer and those of package failure leaves it open whether
-// a token was made; the list shows it.
-func (c *Client) CreateToken(ctx context.Context, request identity.CreateCredential) (secret string, made identity.Credential, err error) {
-	return c.create(ctx, identity.Token, request)
-}
-
-// CreateSession is that of identity.Service; see CreateToken.
-func (c *Client) CreateSession(ctx context.Context, request identity.CreateCredential) (secret string, made identity.Credential, err error) {
-	return c.create(ctx, identity.Session, request)
-}
-
-func (c *Client) create(ctx context.Context, kind identity.Kind, request identity.CreateCredential) (string, identity.Credential, error) {
+// Create makes a token or a session, as identity.Service does: the secret exists
+// nowhere else. An error beside ErrNoServer and those of package failure other than
+// failure.ErrOutcomeUnknown leaves it open whether the credential was made; the list
+// shows it.
+func (c *Client) Create(ctx context.Context, kind identity.Kind, request identity.CreateCredential) (secret string, made identity.Credential, err error) {
 	body := createRequest{User: string(request.User), Note: request.Note}
 	if request.Expires != 0 {
 		body.Expires = request.Expires.String()
@@ -85,10 +77,10 @@ func (c *Client) Revoke(ctx context.Context, kind identity.Kind, id string) erro
 	return c.call(ctx, http.MethodDelete, pathOf(kind)+"/"+url.PathEscape(id), nil, new(emptyReply))
 }
 
-// SetPassword is that of identity.Service. An error beside ErrNoServer and those
-// of package failure leaves it open whether the password was set. A password
-// that is not valid UTF-8 is failure.ErrInvalid here already: JSON would change
-// it.
+// SetPassword is that of identity.Service. An error beside ErrNoServer and those of
+// package failure other than failure.ErrOutcomeUnknown leaves it open whether the
+// password was set. A password that is not valid UTF-8 is failure.ErrInvalid here
+// already: JSON would change it.
 func (c *Client) SetPassword(ctx context.Context, user identity.UserID, password string) error {
 	if !utf8.ValidString(password) {
 		return fmt.Errorf("set password of %q: %w", user, failure.Refuse(failure.ErrInvalid, "the password is not valid UTF-8"))

@@ -106,35 +106,29 @@ func (s *Server) Stop(ctx context.Context) error {
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	for _, kind := range []identity.Kind{identity.Token, identity.Session} {
-		path := pathOf(kind)
-		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
-			s.answer(w, r, func() (any, error) { return s.create(w, r, kind) })
-		})
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-			s.answer(w, r, func() (any, error) { return s.list(kind), nil })
-		})
-		mux.HandleFunc("DELETE "+path+"/{id}", func(w http.ResponseWriter, r *http.Request) {
-			s.answer(w, r, func() (any, error) {
-				return emptyReply{}, s.options.Identities.Revoke(r.Context(), kind, r.PathValue("id"))
-			})
+	handle := func(pattern string, do func(r *http.Request) (any, error)) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			r.Body = http.MaxBytesReader(w, r.Body, bodyBytesMax)
+			s.answer(w, r, do)
 		})
 	}
-	mux.HandleFunc("PUT "+pathPassword, func(w http.ResponseWriter, r *http.Request) {
-		s.answer(w, r, func() (any, error) { return s.setPassword(w, r) })
-	})
-	mux.HandleFunc("GET "+pathFaults, func(w http.ResponseWriter, r *http.Request) {
-		s.answer(w, r, func() (any, error) { return s.check() })
-	})
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.answer(w, r, func() (any, error) { return nil, ErrUnknownRequest })
-	})
+	for _, kind := range []identity.Kind{identity.Token, identity.Session} {
+		path := pathOf(kind)
+		handle("POST "+path, func(r *http.Request) (any, error) { return s.create(r, kind) })
+		handle("GET "+path, func(*http.Request) (any, error) { return s.list(kind), nil })
+		handle("DELETE "+path+"/{id}", func(r *http.Request) (any, error) {
+			return emptyReply{}, s.options.Identities.Revoke(r.Context(), kind, r.PathValue("id"))
+		})
+	}
+	handle("PUT "+pathPassword, s.setPassword)
+	handle("GET "+pathFaults, s.check)
+	handle("/", func(*http.Request) (any, error) { return nil, ErrUnknownRequest })
 	return mux
 }
 
 // decode reads a JSON body and refuses unknown members.
-func decode(w http.ResponseWriter, r *http.Request, into any) error {
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyBytesMax))
+func decode(r *http.Request, into any) error {
+	decoder := json.NewDecoder(r.Body)
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
 		return errors.Join(ErrUnknownRequest, err)
@@ -142,9 +136,9 @@ func decode(w http.ResponseWriter, r *http.Request, into any) error {
 	return nil
 }
 
-func (s *Server) setPassword(w http.ResponseWriter, r *http.Request) (any, error) {
+func (s *Server) setPassword(r *http.Request) (any, error) {
 	var request passwordRequest
-	if err := decode(w, r, &request); err != nil {
+	if err := decode(r, &request); err != nil {
 		return nil, err
 	}
 	if request.User == "" {
@@ -153,9 +147,9 @@ func (s *Server) setPassword(w http.ResponseWriter, r *http.Request) (any, error
 	return emptyReply{}, s.options.Identities.SetPassword(r.Context(), identity.UserID(request.User), request.Password)
 }
 
-func (s *Server) create(w http.ResponseWriter, r *http.Request, kind identity.Kind) (any, error) {
+func (s *Server) create(r *http.Request, kind identity.Kind) (any, error) {
 	var request createRequest
-	if err := decode(w, r, &request); err != nil {
+	if err := decode(r, &request); err != nil {
 		return nil, err
 	}
 	parsed, err := request.parse()
@@ -170,7 +164,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, kind identity.Ki
 	return createReply{Secret: secret, Credential: toWire(c)}, err
 }
 
-func (s *Server) check() (any, error) {
+func (s *Server) check(*http.Request) (any, error) {
 	answer := faultList{Faults: []definitionFault{}}
 	if s.options.Check == nil {
 		return answer, nil
@@ -192,8 +186,8 @@ func (s *Server) list(kind identity.Kind) any {
 
 // answer writes what do returns: a value as JSON, or an error as errorMappings says.
 // Errors that are in no row are logged, because the command shows only their text.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, do func() (any, error)) {
-	body, err := do()
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, do func(*http.Request) (any, error)) {
+	body, err := do(r)
 	status := http.StatusOK
 	if err != nil {
 		f := mappingOf(err)
