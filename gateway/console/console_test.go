@@ -49,7 +49,7 @@ func TestEveryNamedFileIsThere(t *testing.T) {
 			t.Errorf("nothing names the asset %s", entry.Name())
 		}
 		if !regexp.MustCompile(`-[A-Za-z0-9_-]{8}\.[a-z]+$`).MatchString(entry.Name()) {
-			t.Errorf("the name of %s does not change with its content, but it may be kept for ever", entry.Name())
+			t.Errorf("the name of %s does not change with its content, but it may be kept forever", entry.Name())
 		}
 	}
 }

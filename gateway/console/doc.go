@@ -25,7 +25,7 @@
 //
 // The pages work under Policy, which lets them load and run nothing but their
 // own files. Names of assets change with their content, so an asset may be kept
-// for ever; the shell names the assets of its own version.
+// forever; the shell names the assets of its own version.
 //
 // All functions may be called concurrently; what Asset returns is shared and
 // must not be changed. Nothing is read from disk: the files are in the program.

@@ -192,11 +192,11 @@ test("a draft that could not be discarded goes on being saved", async () => {
   await make(john, "form", "Leave request");
   await page.getByLabel("Reason").fill("first");
   await page.getByText(/Saved at/).waitFor();
-  const busy = { status: 503, contentType: "application/json", body: '{"error":"Busy","message":"too much is asked at once"}' };
+  const busy = { status: 503, contentType: "application/json", body: '{"error":"Busy","message":"the service is busy"}' };
   await page.route("**/api/v1/draft/**", (route) => route.fulfill(busy), { times: 1 });
   await page.getByRole("button", { name: "Discard draft" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Discard", exact: true }).click();
-  await page.getByText("Too much is asked at once.").waitFor();
+  await page.getByText("The service is busy.").waitFor();
   await saved(page, () => page.getByLabel("Reason").fill("second"));
   await page.reload();
   assert.equal(await page.getByLabel("Reason").inputValue(), "second");

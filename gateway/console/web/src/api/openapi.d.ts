@@ -43,8 +43,8 @@ export interface paths {
          * @description The instance moves as its definition says, the history gains an entry, and the answer shows the instance afterwards. The answer leaves when the step is durable.
          *
          *     - An event that the definition nowhere declares is 400, and nothing is stored.
-         *     - An event that nothing takes in the present state is recorded: 200, an entry with equal `startState` and `endState`, the data not applied.
-         *       A definition may instead take the data (`apply`), refuse (`reject`, 409 `EventNotAllowed`) or pass over the event (`ignore`, 200 without an entry).
+         *     - An event that no transition takes in the current state is recorded: 200, an entry with equal `startState` and `endState`, the data not applied.
+         *       A definition may instead take the data (`apply`), refuse (`reject`, 409 `EventNotAllowed`) or ignore the event (`ignore`, 200 without an entry).
          *     - An event that is possible now, but not for this caller, is 403 and leaves no trace.
          *
          *     `event.data` merges into `svcPublic` as a JSON Merge Patch. Data with only the objects `svcPublic` and `svcPrivate` merge into each; mixing these two with other
@@ -174,7 +174,7 @@ export interface paths {
          * @description All instances that the caller may read, ordered by `_id`, at one moment with everything acknowledged before it. Each entry carries `_id`, `workflowId`, `svcPublic` and `states`; `fields` adds more.
          *
          *     `filter` is a JSON object in the match language of MongoDB, for example `{"states.nodeId":"review"}`. The paths begin with `_id`, `workflowId`, `states`, `svcPublic` or `svcHistory`, and for
-         *     holders of `mod-workflows` also with `svcPrivate`. What is not supported is 400, never passed over.
+         *     holders of `mod-workflows` also with `svcPrivate`. What is not supported is 400, never ignored.
          *
          *     With `limit` the answer is one page with the member `next` and the header `Link`. Without it the whole list is streamed. A query that takes longer than its budget is 503 before the first byte;
          *     after it the connection is cut.
@@ -505,7 +505,7 @@ export interface paths {
         put?: never;
         /**
          * Make a checklist
-         * @description The answer is the id of the checklist as plain text. An unknown template, and one that the caller may not see, is 404.
+         * @description The answer is the id of the checklist as plain text. `checklistId` is the id of the template, which every list calls `formId`. An unknown template, and one that the caller may not see, is 404.
          */
         post: operations["createChecklist"];
         delete?: never;
@@ -587,7 +587,7 @@ export interface paths {
         /**
          * Keep the caller's draft of a form
          * @description Replaces the draft. `If-Match` with the entity tag of a draft replaces only that one, and `If-None-Match: *` saves only when there is none yet; otherwise 412. The answer leaves when the draft is durable.
-         *     A form that cannot be submitted in its present state, or whose template is gone, is 409.
+         *     Keeping one needs `mod-form` for a form and `mod-checklist` for a checklist as well. A form that cannot be submitted in its present state, or whose template is gone, is 409.
          */
         put: operations["saveDraft"];
         post?: never;
@@ -613,7 +613,7 @@ export interface paths {
         /**
          * Submit a form
          * @description Sends the template's submit event with the data to the form's instance, and gives the form its submission id when it is the first time. The data must fit the template's schema, otherwise 400.
-         *     The answer leaves when that is durable. A form that cannot be submitted in its present state, or whose template is gone, is 409.
+         *     The answer leaves when that is durable. It needs `mod-form` for a form and `mod-checklist` for a checklist as well. A form that cannot be submitted in its present state or with this data, because no transition takes the event, or whose template is gone, is 409.
          */
         post: operations["submitForm"];
         delete?: never;
@@ -711,7 +711,7 @@ export interface paths {
         post: operations["signIn"];
         /**
          * Sign out
-         * @description Ends the session and removes its cookie. The answer leaves when that is durable.
+         * @description Ends the session and removes its cookie. The answer leaves when that is durable. 504 means that the session is refused, and that it is not known whether that is durable; ask again.
          */
         delete: operations["signOut"];
         options?: never;
@@ -886,7 +886,7 @@ export interface paths {
         };
         /**
          * A file of the pages
-         * @description Its name changes with its content, so it may be kept for ever.
+         * @description Its name changes with its content, so it may be kept forever.
          */
         get: operations["getAsset"];
         put?: never;
@@ -1126,7 +1126,7 @@ export interface components {
             keysRead: number;
             /**
              * Format: int64
-             * @description Instances that were read.
+             * @description Records of instances that were read. With `limit` and `count=true` the page and the count read them each for themselves, so it can exceed the number of instances.
              */
             recordsRead: number;
             /**
@@ -1585,7 +1585,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description It is not known whether this was done. Repeat with the same `Idempotency-Key`. */
+        /** @description It is not known whether this was done. Repeat it, with the same `Idempotency-Key` if it had one. */
         OutcomeUnknown: {
             headers: {
                 [name: string]: unknown;
@@ -1686,7 +1686,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description Something is wrong in the service, or the data could not be processed. Nothing was stored when the word is `MarshallingError`. The message has an id under which the log has more. */
+        /** @description Something is wrong in the service, or the data could not be processed. It is not known whether a change was made. Repeat it, with the same `Idempotency-Key` if it had one. The message has an id under which the log has more. */
         PortalInternal: {
             headers: {
                 [name: string]: unknown;
@@ -1705,7 +1705,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description It is not known whether this was done. Repeat with the same `Idempotency-Key`. */
+        /** @description It is not known whether this was done. Repeat it, with the same `Idempotency-Key` if it had one. */
         PortalOutcomeUnknown: {
             headers: {
                 [name: string]: unknown;
@@ -1789,7 +1789,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description It is not known whether this was done. Repeat with the same `Idempotency-Key`. */
+        /** @description It is not known whether this was done. Repeat it, with the same `Idempotency-Key` if it had one. */
         FileOutcomeUnknown: {
             headers: {
                 [name: string]: unknown;
@@ -1855,7 +1855,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description There were too many failed attempts, or too much is asked at once. Nothing was looked at. */
+        /** @description There were too many failed attempts, or the service is busy. Nothing was checked. */
         OwnBusy: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -1865,7 +1865,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description Something is wrong in the service, or the data could not be processed. Nothing was stored when the word is `MarshallingError`. The message has an id under which the log has more. */
+        /** @description Something is wrong in the service. It is not known whether a change was made. The message has an id under which the log has more. */
         OwnInternal: {
             headers: {
                 [name: string]: unknown;
@@ -1886,7 +1886,7 @@ export interface components {
                 "text/html": components["schemas"]["HTML"];
             };
         };
-        /** @description It is not known whether this was done. Repeat with the same `Idempotency-Key`. */
+        /** @description It is not known whether this was done. Repeat it, with the same `Idempotency-Key` if it had one. */
         OwnOutcomeUnknown: {
             headers: {
                 [name: string]: unknown;
@@ -1923,7 +1923,7 @@ export interface components {
          */
         IfMatch: string;
         /**
-         * @description `return=minimal` leaves `svcHistory` out of the record. What cannot be read is passed over.
+         * @description `return=minimal` leaves `svcHistory` out of the record. What cannot be read is ignored.
          * @example return=minimal
          */
         Prefer: string;
@@ -1997,7 +1997,7 @@ export interface operations {
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description `return=minimal` leaves `svcHistory` out of the record. What cannot be read is passed over.
+                 * @description `return=minimal` leaves `svcHistory` out of the record. What cannot be read is ignored.
                  * @example return=minimal
                  */
                 Prefer?: components["parameters"]["Prefer"];
@@ -2040,7 +2040,7 @@ export interface operations {
                  */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /**
-                 * @description `return=minimal` leaves `svcHistory` out of the record. What cannot be read is passed over.
+                 * @description `return=minimal` leaves `svcHistory` out of the record. What cannot be read is ignored.
                  * @example return=minimal
                  */
                 Prefer?: components["parameters"]["Prefer"];
@@ -2075,7 +2075,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description `return=minimal` leaves `svcHistory` out of the record. What cannot be read is passed over.
+                 * @description `return=minimal` leaves `svcHistory` out of the record. What cannot be read is ignored.
                  * @example return=minimal
                  */
                 Prefer?: components["parameters"]["Prefer"];
@@ -2215,8 +2215,8 @@ export interface operations {
                 /** @description The member `next` of the page before. It needs `limit` where there are no pages without it. */
                 cursor?: components["parameters"]["Cursor"];
                 /**
-                 * @description Indexed paths, separated by commas; a `-` in front of one is descending.
-                 * @example -svcPublic.days
+                 * @description `_id`, or one path that the newest definition lists in `indexes`; a `-` in front is descending. Another path is 400.
+                 * @example -svcPublic.requester
                  */
                 sort?: string;
                 /**
@@ -2628,7 +2628,7 @@ export interface operations {
             path: {
                 /**
                  * @description A role of the caller's.
-                 * @example employee
+                 * @example inspector
                  */
                 roleId: components["schemas"]["Identifier"];
             };
@@ -2901,7 +2901,7 @@ export interface operations {
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description `return=minimal` leaves `svcHistory` out of the record. What cannot be read is passed over.
+                 * @description `return=minimal` leaves `svcHistory` out of the record. What cannot be read is ignored.
                  * @example return=minimal
                  */
                 Prefer?: components["parameters"]["Prefer"];
@@ -2921,7 +2921,6 @@ export interface operations {
             403: components["responses"]["PortalAccessDenied"];
             404: components["responses"]["PortalNotFound"];
             409: components["responses"]["PortalConflict"];
-            412: components["responses"]["PortalPreconditionFailed"];
             413: components["responses"]["PortalTooLarge"];
             415: components["responses"]["PortalUnsupportedMediaType"];
             422: components["responses"]["PortalKeyReused"];
@@ -2936,7 +2935,7 @@ export interface operations {
             query: {
                 /**
                  * @description The path of the file as `listFiles` shows it, with its leading slash.
-                 * @example /reports/invoice.rml
+                 * @example /reports/leave-summary.rml
                  */
                 rml: string;
             };
@@ -2962,7 +2961,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description The path of the file as `listFiles` shows it, with its leading slash.
+                 * @description The path of the file as `listFiles` shows it, with its leading slash. The example home has no document template.
                  * @example /letters/offer.docx
                  */
                 docx: string;

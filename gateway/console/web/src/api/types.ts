@@ -1,5 +1,5 @@
 // The JSON of the service as these pages read it, from gateway/openapi.yaml. Members
-// that a newer service adds are passed over.
+// that a newer service adds are ignored.
 import type { components } from "./openapi";
 
 type Schemas = components["schemas"];

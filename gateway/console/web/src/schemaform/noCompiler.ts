@@ -1,3 +1,3 @@
-// Stands in for the compiling validator that a test helper inside of the form
+// Stands in for the compiling validator that a test helper inside the form
 // library imports. Nothing here uses that helper.
 export default undefined;

@@ -2,7 +2,7 @@ import type { JSONObject } from "../api/types";
 import { readable } from "../words";
 import { asObject } from "./layout";
 
-/** Follows a reference inside of the same schema. */
+/** Follows a reference inside the same schema. */
 export function resolved(part: unknown, whole: JSONObject): JSONObject {
   let at = asObject(part);
   // NB: bounded, as a schema may refer to itself.
