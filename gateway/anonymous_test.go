@@ -34,7 +34,7 @@ func (s *testServer) slowSignIn(t *testing.T, from string) net.Conn {
 func TestAnonymousRequestsDoNotTakeAllPlaces(t *testing.T) {
 	s := startServer(t, Options{InFlightMax: 16, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}, nil)
 	get := func(from string) int {
-		return s.do(t, request{method: "GET", path: "/login", headers: []string{"X-Forwarded-For: " + from}}).status
+		return s.do(t, request{Method: "GET", Path: "/login", Headers: []string{"X-Forwarded-For: " + from}}).Status
 	}
 	var slow []net.Conn
 	for range 4 {
@@ -52,8 +52,8 @@ func TestAnonymousRequestsDoNotTakeAllPlaces(t *testing.T) {
 	if got := get("192.0.2.2"); got != 503 {
 		t.Errorf("a ninth of all: got %d, want 503", got)
 	}
-	if a := s.do(t, post("event", eventBody)); a.status != 200 {
-		t.Errorf("with a credential: got %d, want 200", a.status)
+	if a := s.do(t, post("event", eventBody)); a.Status != 200 {
+		t.Errorf("with a credential: got %d, want 200", a.Status)
 	}
 	for _, c := range slow {
 		_ = c.Close()

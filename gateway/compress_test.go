@@ -16,8 +16,6 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
-	"troupe/gateway/console"
-	"troupe/gateway/login"
 )
 
 func TestAcceptsGzip(t *testing.T) {
@@ -110,32 +108,32 @@ func TestWhatIsCompressed(t *testing.T) {
 		{"a byte less", gzipJSONBytesMin - 1, get(instance, gz), false, plainVary},
 		{"nobody asks", gzipJSONBytesMin, get(instance), false, packedVary},
 		{"plain bytes are liked better", gzipJSONBytesMin, get(instance, "Accept-Encoding: gzip;q=0.5, identity"), false, packedVary},
-		{"a session, a page of ours", gzipJSONBytesMin, request{method: "GET", path: instance, headers: []string{session, gz, "Sec-Fetch-Site: same-origin"}}, true, packedVary},
-		{"a session, no page", gzipJSONBytesMin, request{method: "GET", path: instance, headers: []string{session, gz, "Sec-Fetch-Site: none"}}, true, packedVary},
-		{"a session, another site's page", gzipJSONBytesMin, request{method: "GET", path: instance, headers: []string{session, gz, "Sec-Fetch-Site: cross-site"}}, false, plainVary},
-		{"a session, a sibling's page", gzipJSONBytesMin, request{method: "GET", path: instance, headers: []string{session, gz, "Sec-Fetch-Site: same-site"}}, false, plainVary},
+		{"a session, a page of ours", gzipJSONBytesMin, request{Method: "GET", Path: instance, Headers: []string{session, gz, "Sec-Fetch-Site: same-origin"}}, true, packedVary},
+		{"a session, no page", gzipJSONBytesMin, request{Method: "GET", Path: instance, Headers: []string{session, gz, "Sec-Fetch-Site: none"}}, true, packedVary},
+		{"a session, another site's page", gzipJSONBytesMin, request{Method: "GET", Path: instance, Headers: []string{session, gz, "Sec-Fetch-Site: cross-site"}}, false, plainVary},
+		{"a session, a sibling's page", gzipJSONBytesMin, request{Method: "GET", Path: instance, Headers: []string{session, gz, "Sec-Fetch-Site: same-site"}}, false, plainVary},
 		{"a short list", gzipJSONBytesMin, get("/workflow/api/v1/instances/leave", gz), true, packedVary},
 		{"a list that is streamed", 2 * streamBytes, get("/workflow/api/v1/instances/leave", gz), false, plainVary},
 		{"a watch", 0, get("/workflow/api/v1/watch/leave", gz), false, plainVary},
 		{"an error", 0, get("/workflow/api/v1/nowhere", gz), false, plainVary},
-		{"a page of an error", 0, request{method: "GET", path: "/nowhere", headers: []string{gz, "Accept: " + browser}}, true, plainVary + ", Accept, Accept-Encoding"},
-		{"the login page", 0, request{method: "GET", path: "/login", headers: []string{gz}}, true, packedVary},
+		{"a page of an error", 0, request{Method: "GET", Path: "/nowhere", Headers: []string{gz, "Accept: " + browser}}, true, plainVary + ", Accept, Accept-Encoding"},
+		{"the login page", 0, request{Method: "GET", Path: "/login", Headers: []string{gz}}, true, packedVary},
 	} {
 		size, item = c.size, append(bytes.Repeat([]byte(" "), c.size), listedOne...)
 		got := s.do(t, c.request)
-		if isPacked := got.header.Get("Content-Encoding") == "gzip"; isPacked != c.packed || len(got.header.Values("Content-Encoding")) > 1 {
-			t.Errorf("%s: Content-Encoding is %q", c.line, got.header.Values("Content-Encoding"))
+		if isPacked := got.Header.Get("Content-Encoding") == "gzip"; isPacked != c.packed || len(got.Header.Values("Content-Encoding")) > 1 {
+			t.Errorf("%s: Content-Encoding is %q", c.line, got.Header.Values("Content-Encoding"))
 			continue
 		}
-		if vary := strings.Join(got.header.Values("Vary"), ";"); vary != c.vary {
+		if vary := strings.Join(got.Header.Values("Vary"), ";"); vary != c.vary {
 			t.Errorf("%s: Vary is %q, want %q", c.line, vary, c.vary)
 		}
-		if c.request.path == instance && c.request.method == "GET" {
+		if c.request.Path == instance && c.request.Method == "GET" {
 			want := `"5"`
 			if c.packed {
 				want = `"5-gzip"`
 			}
-			if tag := got.header.Get("ETag"); tag != want {
+			if tag := got.Header.Get("ETag"); tag != want {
 				t.Errorf("%s: the tag is %s, want %s", c.line, tag, want)
 			}
 		}
@@ -143,30 +141,30 @@ func TestWhatIsCompressed(t *testing.T) {
 			continue
 		}
 		plain := c.request
-		plain.headers = append(slices.DeleteFunc(slices.Clone(c.request.headers), func(h string) bool { return h == gz }), "Accept-Encoding: identity")
-		if text := gunzip(t, []byte(got.body)); text != s.do(t, plain).body || len(got.body) >= len(text) {
-			t.Errorf("%s: %d packed bytes are not the %d plain ones", c.line, len(got.body), len(text))
+		plain.Headers = append(slices.DeleteFunc(slices.Clone(c.request.Headers), func(h string) bool { return h == gz }), "Accept-Encoding: identity")
+		if text := gunzip(t, []byte(got.Body)); text != s.do(t, plain).Body || len(got.Body) >= len(text) {
+			t.Errorf("%s: %d packed bytes are not the %d plain ones", c.line, len(got.Body), len(text))
 		}
-		if length := got.header.Get("Content-Length"); length != "" && length != strconv.Itoa(len(got.body)) {
-			t.Errorf("%s: Content-Length %s of %d", c.line, length, len(got.body))
+		if length := got.Header.Get("Content-Length"); length != "" && length != strconv.Itoa(len(got.Body)) {
+			t.Errorf("%s: Content-Length %s of %d", c.line, length, len(got.Body))
 		}
-		if c.request.method == "GET" {
+		if c.request.Method == "GET" {
 			head := c.request
-			head.method = "HEAD"
+			head.Method = "HEAD"
 			a := s.do(t, head)
 			for _, name := range []string{"Content-Encoding", "ETag", "Vary", "Content-Length", "Content-Type"} {
-				if a.header.Get(name) != got.header.Get(name) {
-					t.Errorf("HEAD, %s: %s is %q, want %q", c.line, name, a.header.Get(name), got.header.Get(name))
+				if a.Header.Get(name) != got.Header.Get(name) {
+					t.Errorf("HEAD, %s: %s is %q, want %q", c.line, name, a.Header.Get(name), got.Header.Get(name))
 				}
 			}
 		}
 	}
 	// The tag that came with packed bytes is good for an event.
-	if a := s.do(t, post("event", eventBody, `If-Match: "5-gzip"`)); a.status != 200 {
-		t.Errorf("If-Match with the packed tag: got %d %s", a.status, a.body)
+	if a := s.do(t, post("event", eventBody, `If-Match: "5-gzip"`)); a.Status != 200 {
+		t.Errorf("If-Match with the packed tag: got %d %s", a.Status, a.Body)
 	}
-	if a := s.do(t, post("event", eventBody, `If-Match: "6-gzip"`)); a.status != 412 {
-		t.Errorf("If-Match with another packed tag: got %d", a.status)
+	if a := s.do(t, post("event", eventBody, `If-Match: "6-gzip"`)); a.Status != 412 {
+		t.Errorf("If-Match with another packed tag: got %d", a.Status)
 	}
 }
 
@@ -204,42 +202,6 @@ func TestSecretsAreNotCompressed(t *testing.T) {
 	}
 	if seen != len(secret) {
 		t.Errorf("%d routes are secret, want %d", seen, len(secret))
-	}
-}
-
-// TestStaticFilesAreCompressedOnce: the program's own files, with tags of their own.
-func TestStaticFilesAreCompressedOnce(t *testing.T) {
-	s := startServer(t, Options{}, nil)
-	script, _, _ := console.Asset(assetName(t))
-	for path, want := range map[string][]byte{
-		"/assets/" + assetName(t): script, "/login/style.css": login.Style(), "/login/script.js": login.Script(),
-	} {
-		plain, packed := s.do(t, request{method: "GET", path: path}), s.do(t, request{method: "GET", path: path, headers: []string{"Accept-Encoding: br, gzip"}})
-		if packed.header.Get("Content-Encoding") != "gzip" || gunzip(t, []byte(packed.body)) != string(want) || plain.header.Get("Content-Encoding") != "" || plain.body != string(want) {
-			t.Errorf("%s: got %v and %v", path, packed.header, plain.header)
-		}
-		for _, a := range []*answer{plain, packed} {
-			if !strings.HasSuffix(a.header.Get("Vary"), ", Accept-Encoding") {
-				t.Errorf("%s: Vary is %q", path, a.header.Get("Vary"))
-			}
-		}
-		if path[:7] != "/assets" {
-			continue
-		}
-		for tag, statuses := range map[string][2]int{plain.header.Get("ETag"): {304, 200}, packed.header.Get("ETag"): {200, 304}} {
-			for i, encoding := range []string{"identity", "gzip"} {
-				a := s.do(t, request{method: "GET", path: path, headers: []string{"If-None-Match: " + tag, "Accept-Encoding: " + encoding}})
-				if a.status != statuses[i] || !strings.HasSuffix(a.header.Get("Vary"), ", Accept-Encoding") || a.status == 304 && a.header.Get("Content-Encoding") != "" {
-					t.Errorf("%s has %s, wants %s: got %d, want %d", path, tag, encoding, a.status, statuses[i])
-				}
-			}
-		}
-	}
-	// What is small is not worth it, and then it does not vary.
-	for _, path := range []string{"/", "/favicon.ico"} {
-		if a := s.do(t, request{method: "GET", path: path, headers: []string{"Accept-Encoding: gzip"}}); a.header.Get("Content-Encoding") != "" || strings.Contains(a.header.Get("Vary"), "Encoding") {
-			t.Errorf("%s: got %v", path, a.header)
-		}
 	}
 }
 

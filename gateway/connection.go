@@ -110,6 +110,9 @@ func (l *listener) evict() bool {
 		}
 		if c.state.CompareAndSwap(state, connectionEvicted) { // otherwise a request has just come
 			l.count.evicted.Add(1)
+			if state == connectionFinishing {
+				c.resetAtClose()
+			}
 			_ = c.Close()
 			return true
 		}
@@ -148,6 +151,20 @@ func isStuck(c *connection, s connectionState) bool {
 // stuckMin is the age at which the end of an answer counts as stuck, and a new
 // connection without a request as unused.
 const stuckMin = 2 * time.Second
+
+// resetUnfinished makes Close reset the connections that are in the middle of a request
+// or of its answer.
+func (l *listener) resetUnfinished() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, table := range []*originTable{&l.mu.anonymous, &l.mu.authenticated} {
+		for c := range table.all {
+			if s := c.state.Load(); s == connectionBusy || s == connectionFinishing {
+				c.resetAtClose()
+			}
+		}
+	}
+}
 
 // wake makes a waiting Accept check again.
 func (l *listener) wake() {
@@ -245,7 +262,7 @@ func (c *connection) sent() {
 	}
 }
 
-// markAuthenticated is after a valid credential has come.
+// markAuthenticated is called when the connection has sent a valid credential.
 func (c *connection) markAuthenticated() {
 	if c.authenticated.Load() {
 		return
@@ -279,6 +296,26 @@ func (c *connection) unregister() {
 	l.wake()
 }
 
+// Write resets the connection at its end when not everything could be sent: net/http
+// says nothing of the last bytes of an answer.
+func (c *connection) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if err != nil {
+		c.resetAtClose()
+	}
+	return n, err
+}
+
+// resetAtClose makes Close reset the connection, so that nobody takes what was sent
+// for the whole answer.
+func (c *connection) resetAtClose() {
+	// NB: to HTTP/1.0, which many proxies speak to us, an orderly end of the
+	// connection is the end of the answer. A reset is not.
+	if tcp, ok := c.Conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // best effort
+	}
+}
+
 // CloseWrite lets net/http end a connection so that a caller who is still
 // sending gets to read the answer.
 func (c *connection) CloseWrite() error {
@@ -309,15 +346,10 @@ func onConnState(c net.Conn, state http.ConnState) {
 	}
 }
 
-// abort closes the connection of a request, so that nobody takes what was sent for
-// the whole answer. It does not return.
+// abort resets the connection of a request. It does not return.
 func (s *Server) abort(r *http.Request) {
-	// NB: to HTTP/1.0, which many proxies speak to us, an orderly end of the
-	// connection is the end of the answer. A reset is not.
 	if c := connectionOf(r); c != nil {
-		if tcp, ok := c.Conn.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0) // best effort
-		}
+		c.resetAtClose()
 	}
 	panic(http.ErrAbortHandler)
 }

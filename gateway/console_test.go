@@ -1,13 +1,15 @@
 package gateway
 
 import (
-	"bytes"
-	"net/http"
+	"maps"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"troupe/gateway/console"
+	"troupe/gateway/login"
+	"troupe/gateway/reference"
 )
 
 // assetName returns the name of the script that the pages begin with.
@@ -20,49 +22,81 @@ func assetName(t testing.TB) string {
 	return string(found[1])
 }
 
-func TestPagesAreOneShell(t *testing.T) {
+// TestStaticFiles holds what the program serves of its own: to everybody, below the base
+// path, packed once for those who take that, and with a tag for each form
+// (gateway/INTERFACE.md, "Compression").
+func TestStaticFiles(t *testing.T) {
+	const html, ofItself = "text/html; charset=utf-8", "-" // the body that came is the one to compare with
+	script, _, _ := console.Asset(assetName(t))
 	for _, base := range []string{"", "/platform"} {
 		s := startServer(t, Options{BasePath: base}, nil)
-		for _, path := range []string{"/", "/?kind=checklists&show=archived", "/form-runtime/f/-/i/index.html", "/form-runtime/f/w/i/index.html?x=%zz"} {
-			w := newRecorder()
-			s.ServeHTTP(w, newTestRequest("GET", base+path, ""))
-			if w.status != 200 || !bytes.Equal(w.body.Bytes(), console.Shell(base)) {
-				t.Errorf("%s: got %d %.200s", base+path, w.status, w.body.String())
+		shell := string(console.Shell(base))
+		for _, c := range []struct {
+			path, contentType, cache, policy, body string
+			tagged, packed                         bool // what is small is not worth packing
+		}{
+			{"/", html, "no-cache", console.Policy, shell, true, false},
+			{"/?kind=checklists&show=archived", html, "no-cache", console.Policy, shell, true, false},
+			{"/form-runtime/f/-/i/index.html", html, "no-cache", console.Policy, shell, true, false},
+			{"/form-runtime/f/w/i/index.html?x=%zz", html, "no-cache", console.Policy, shell, true, false},
+			{"/assets/" + assetName(t), "text/javascript; charset=utf-8", "public, max-age=31536000, immutable", "", string(script), true, true},
+			{"/login/style.css", "text/css; charset=utf-8", "no-store", "", string(login.Style()), false, true},
+			{"/login/script.js", "text/javascript; charset=utf-8", "no-store", "", string(login.Script()), false, true},
+			{"/favicon.ico", "image/vnd.microsoft.icon", "public, max-age=86400", "", string(login.Icon()), true, false},
+			{"/openapi.yaml", "application/yaml", console.ShellCache, "", string(openapiYAML), true, true},
+			{"/openapi.json", "application/json", console.ShellCache, "", ofItself, true, true},
+			{"/docs", html, console.ShellCache, reference.Policy, ofItself, true, true},
+		} {
+			ask := func(headers ...string) answer { return s.do(t, request{Method: "GET", Path: c.path, Headers: headers}) }
+			plain, packed := ask(), ask("Accept-Encoding: br, gzip")
+			if c.body == ofItself {
+				c.body = plain.Body
 			}
-			checkHeaders(t, path, w.header, map[string]string{
-				"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": console.Policy, "X-Frame-Options": "DENY",
-				"Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin", "X-Content-Type-Options": "nosniff",
-				"Cache-Control": "no-cache",
-			})
+			if plain.Status != 200 || plain.Body != c.body {
+				t.Errorf("%s: got %d %.200s", c.path, plain.Status, plain.Body)
+			}
+			vary, encoding := "Cookie, Authorization, Authentication", ""
+			if c.packed {
+				vary, encoding, packed.Body = vary+", Accept-Encoding", "gzip", gunzip(t, []byte(packed.Body))
+			}
+			if packed.Status != 200 || packed.Body != c.body {
+				t.Errorf("%s: the packed bytes are not the plain ones", c.path)
+			}
+			common := map[string]string{"Content-Type": c.contentType, "Cache-Control": c.cache, "Vary": vary, "Content-Security-Policy": c.policy}
+			if c.policy == console.Policy {
+				maps.Copy(common, map[string]string{"X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin"})
+			}
+			checkHeaders(t, c.path, plain.Header, common)
+			common["Content-Encoding"] = encoding
+			checkHeaders(t, c.path, packed.Header, common)
+			tag, packedTag := plain.Header.Get("ETag"), packed.Header.Get("ETag")
+			want := console.Tag([]byte(c.body))
+			if name, ok := strings.CutPrefix(c.path, "/assets/"); ok {
+				want = strconv.Quote(name) // which has a hash
+			}
+			if (tag != "") != c.tagged || c.tagged && tag != want || (tag != packedTag) != (c.tagged && c.packed) {
+				t.Errorf("%s: got the tags %s and %s", c.path, tag, packedTag)
+			}
+			if !c.tagged {
+				continue
+			}
+			for line, want := range map[string]int{
+				tag: 304, `"other", ` + tag: 304, "W/" + tag: 304, "*": 304, `"other"`: 200, "": 200, "garbage": 200, tag + "x": 200, `"` + tag: 200,
+			} {
+				if a := ask("If-None-Match: " + line); a.Status != want || a.Status == 304 && a.Body != "" {
+					t.Errorf("%s, If-None-Match %s: got %d with %d bytes, want %d", c.path, line, a.Status, len(a.Body), want)
+				}
+			}
+			if c.packed {
+				if a, b := ask("Accept-Encoding: gzip", "If-None-Match: "+packedTag), ask("Accept-Encoding: gzip", "If-None-Match: "+tag); a.Status != 304 || b.Status != 200 {
+					t.Errorf("%s, packed: got %d with its tag and %d with that of the plain bytes", c.path, a.Status, b.Status)
+				}
+			}
 		}
-	}
-}
-
-func TestAssetsAreCacheable(t *testing.T) {
-	s := startServer(t, Options{}, nil)
-	get := func(name string, headers ...string) *recorder {
-		w := newRecorder()
-		s.ServeHTTP(w, newTestRequest("GET", "/assets/"+name, "", headers...))
-		return w
-	}
-	name := assetName(t)
-	body, _, _ := console.Asset(name)
-	w := get(name)
-	tag := w.header.Get("Etag")
-	if w.status != 200 || !bytes.Equal(w.body.Bytes(), body) || !strings.Contains(w.header.Get("Cache-Control"), "immutable") ||
-		w.header.Get("Content-Type") != "text/javascript; charset=utf-8" || tag == "" {
-		t.Errorf("got %d, %v, %d bytes", w.status, w.header, w.body.Len())
-	}
-	for line, want := range map[string]int{
-		tag: 304, `"other", ` + tag: 304, "W/" + tag: 304, "*": 304, `"other"`: 200, "": 200, "garbage": 200, tag + "x": 200, `"` + tag: 200,
-	} {
-		if w := get(name, "If-None-Match: "+line); w.status != want || w.status == 304 && w.body.Len() > 0 {
-			t.Errorf("If-None-Match %s: got %d with %d bytes, want %d", line, w.status, w.body.Len(), want)
-		}
-	}
-	for _, name := range []string{"no.js", "..%2findex.html", "index.html", "licenses.md", "%00.js", ".js"} {
-		if w := get(name); w.status != http.StatusNotFound || w.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("%s: got %d, %v", name, w.status, w.header)
+		for _, name := range []string{"no.js", "..%2findex.html", "index.html", "licenses.md", "%00.js", ".js"} {
+			if a := s.do(t, request{Method: "GET", Path: "/assets/" + name}); a.Status != 404 {
+				t.Errorf("%s: got %d, want 404", name, a.Status)
+			}
 		}
 	}
 }

@@ -9,10 +9,11 @@
 //	                                 403
 //
 // What a path takes, and from whom, is a row of the table in routes.go. A row
-// that does not say who may use it is an error of New. Every answer that this
-// package makes is JSON, errors are {error, message}, and nothing redirects, but
-// for pages (packages login, console, errorpage and reference), the way to an identity provider and back
-// (package provider), and the id of a new form, which is plain text.
+// that does not say who may use it is an error of New. Answers are JSON, and
+// errors are {error, message}. The exceptions: pages (packages login, console,
+// errorpage and reference), streams of events, and the id of a new form, which is
+// plain text. Only the way to an identity provider and back redirects (package
+// provider).
 //
 // # What the caller must do
 //

@@ -53,11 +53,11 @@ var errorMappings = [failure.Kinds]errorMapping{
 	},
 	failure.ErrNotAllowed: {
 		status: 409, labels: labelsOf("Conflict", "EventNotAllowed"),
-		text: "nothing takes this event in the present state",
+		text: "no transition takes this event in the current state",
 	},
 	failure.ErrPrecondition: {
 		status: 412, labels: labelsOf("Precondition failed", "PreconditionFailed"),
-		text: "what the condition in the request demands does not hold, or not any more",
+		text: "the condition in the request does not hold, or no longer holds",
 	},
 	failure.ErrTooLarge:      {status: 413, labels: labelsOf("Too large", "TooLarge"), text: "the instance would become too large"},
 	failure.ErrMediaType:     {status: 415, labels: labelsOf("Unsupported media type", "UnsupportedMediaType"), text: failure.ErrMediaType.Error()},
@@ -69,13 +69,13 @@ var errorMappings = [failure.Kinds]errorMapping{
 	failure.ErrUnavailable:   {status: 503, labels: labelsOf("Busy", "Unavailable"), text: textUnavailable, retry: true},
 	failure.ErrOutcomeUnknown: {
 		status: 504, labels: labelsOf("Busy", "OutcomeUnknown"),
-		text: "it is not known whether this was done; ask again with the same Idempotency-Key",
+		text: "it is not known whether this was done; repeat it, with the same Idempotency-Key if it had one",
 	},
 	failure.ErrExecution: {
 		status: 500, labels: labelsOf("Server error", "MarshallingError"), internal: true,
 		text: "the workflow's data could not be processed; nothing was stored",
 	},
-	failure.ErrInternal: {status: 500, labels: labelsOf("Server error", "Internal"), text: "something is wrong on our side", internal: true},
+	failure.ErrInternal: {status: 500, labels: labelsOf("Server error", "Internal"), text: "an internal error occurred", internal: true},
 }
 
 var (
@@ -87,11 +87,15 @@ var (
 const (
 	textForbidden    = "you have no right to do this"
 	textNotFound     = "there is nothing here, or nothing that you may see"
-	textBusy         = "too much is asked at once; nothing was done, try again later"
+	textBusy         = "the service is busy; nothing was done, try again later"
 	textUnavailable  = "the service takes no requests now; nothing was done, try again later"
 	textUnauthorized = "a valid API token or session is needed"
 	// textSessionNeeded is for group A, which takes nothing else.
 	textSessionNeeded = "a session is needed"
+	// textWrongPassword answers a sign-in, whatever was wrong with it.
+	textWrongPassword = "wrong user or password"
+	// textFormClosed is for group A, where nobody has sent an event.
+	textFormClosed = "the form takes no draft or submission now, or not with this data"
 )
 
 // mappingOf returns the row of an error.

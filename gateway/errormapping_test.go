@@ -90,16 +90,16 @@ func TestErrorsOfEveryRoute(t *testing.T) {
 		want, tried := errorMappings[kind], 0
 		for g, ofGroup := range requests {
 			for _, r := range ofGroup {
-				if !describes(r, want.status) || kind == failure.ErrUnprocessable && g == groupWorkflow || kind == failure.ErrExecution && r.path == "/session" {
+				if !describes(r, want.status) || kind == failure.ErrUnprocessable && g == groupWorkflow || kind == failure.ErrExecution && r.Path == "/session" {
 					continue // it has no such error
 				}
 				tried++
 				a := s.do(t, r)
-				if a.status != want.status || a.label() != want.labels[g] || strings.Contains(a.body, "secret") || a.header.Get("ETag") != "" || a.header.Get("Set-Cookie") != "" {
-					t.Errorf("%s %s: got %d %s %v, want %d %s", r.method, r.path, a.status, a.body, a.header, want.status, want.labels[g])
+				if a.Status != want.status || a.Label() != want.labels[g] || strings.Contains(a.Body, "secret") || a.Header.Get("ETag") != "" || a.Header.Get("Set-Cookie") != "" {
+					t.Errorf("%s %s: got %d %s %v, want %d %s", r.Method, r.Path, a.Status, a.Body, a.Header, want.status, want.labels[g])
 				}
-				if got := a.header.Get("Retry-After") != ""; got != want.retry {
-					t.Errorf("%s %s: %d: Retry-After: got %v, want %v", r.method, r.path, a.status, got, want.retry)
+				if got := a.Header.Get("Retry-After") != ""; got != want.retry {
+					t.Errorf("%s %s: %d: Retry-After: got %v, want %v", r.Method, r.Path, a.Status, got, want.retry)
 				}
 			}
 		}
@@ -109,9 +109,9 @@ func TestErrorsOfEveryRoute(t *testing.T) {
 	}
 	fail(errors.New("disk on fire"))
 	a := s.do(t, get(instance))
-	id := a.message()[strings.LastIndexByte(a.message(), ' ')+1:]
-	if log := s.log.String(); a.status != 500 || !strings.Contains(log, `"request":"`+id+`"`) || !strings.Contains(log, "disk on fire") {
-		t.Errorf("an error that nobody knows: got %d, and the log has nothing about %q: %s", a.status, id, log)
+	id := a.Message()[strings.LastIndexByte(a.Message(), ' ')+1:]
+	if log := s.log.String(); a.Status != 500 || !strings.Contains(log, `"request":"`+id+`"`) || !strings.Contains(log, "disk on fire") {
+		t.Errorf("an error that nobody knows: got %d, and the log has nothing about %q: %s", a.Status, id, log)
 	}
 	if got := s.sessions.address.String(); got != "127.0.0.1" {
 		t.Errorf("the sign-in came from %s", got)
@@ -123,12 +123,12 @@ func TestServicesThatAreNotThere(t *testing.T) {
 	s := startClosed(t, Options{})
 	s.Open(Services{Workflows: new(fakeWorkflows), Credentials: fakeCredentials{}})
 	for _, r := range []request{askSignIn, askSignOut, get(filesPath), get("/login/oidc"), get("/login/oidc/callback")} {
-		if a := s.do(t, r); a.status != 404 {
-			t.Errorf("%s %s: got %d, want 404", r.method, r.path, a.status)
+		if a := s.do(t, r); a.Status != 404 {
+			t.Errorf("%s %s: got %d, want 404", r.Method, r.Path, a.Status)
 		}
 	}
-	if a := s.do(t, get("/login")); strings.Contains(a.body, "oidc") {
-		t.Errorf("the page has a button for no provider: %s", a.body)
+	if a := s.do(t, get("/login")); strings.Contains(a.Body, "oidc") {
+		t.Errorf("the page has a button for no provider: %s", a.Body)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestErrorMessages(t *testing.T) {
 			t.Errorf("%v: got %q, want %q", c.err, got, c.want)
 		}
 	}
-	if f := mappingOf(errors.New("new")); f != &errorMappings[failure.ErrInternal] || f.message(nil, "id7") != "something is wrong on our side; the log has more under id7" {
+	if f := mappingOf(errors.New("new")); f != &errorMappings[failure.ErrInternal] || f.message(nil, "id7") != "an internal error occurred; the log has more under id7" {
 		t.Errorf("an unknown error: got %+v", f)
 	}
 }
@@ -185,9 +185,9 @@ func TestQuotaErrorNamesTheQuota(t *testing.T) {
 			return nil, fmt.Errorf("send to leave: %w", c.err)
 		}})
 		a := s.do(t, post("event", eventBody))
-		got := a.header.Get("Retry-After")
-		if a.status != 429 || a.label() != "Busy" || a.message() != c.want+"; nothing was done" || got != c.retry {
-			t.Errorf("got %d %s and Retry-After %q, want 429 Busy, %q and %q", a.status, a.body, got, c.want, c.retry)
+		got := a.Header.Get("Retry-After")
+		if a.Status != 429 || a.Label() != "Busy" || a.Message() != c.want+"; nothing was done" || got != c.retry {
+			t.Errorf("got %d %s and Retry-After %q, want 429 Busy, %q and %q", a.Status, a.Body, got, c.want, c.retry)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func (s *Server) isAPI(path string) bool {
 	})
 }
 
-// answerErrorPage is answerError with an HTML page, outside of groups A to D
+// answerErrorPage is answerError with an HTML page, outside groups A to D
 // (gateway/INTERFACE.md, "Pages for people").
 func (x *exchange) answerErrorPage(f *errorMapping, id string) {
 	x.varyAccept = true

@@ -3,19 +3,17 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
 	"strings"
 	"testing"
 
 	"troupe/actors/failure"
 	"troupe/gateway/errorpage"
-	"troupe/gateway/login"
 )
 
 // browser is the Accept of a browser that goes to an address.
 const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 
-// TestErrorPages holds gateway/INTERFACE.md, "Pages for people": outside of
+// TestErrorPages holds gateway/INTERFACE.md, "Pages for people": outside
 // groups A to D a request that names text/html gets a page for 403, 404, 500 and
 // 503; everybody else, and everything else, gets JSON.
 func TestErrorPages(t *testing.T) {
@@ -99,21 +97,5 @@ func checkErrorPage(t *testing.T, line string, w *recorder, page bool, base stri
 	}
 	if want := errorpage.Page(errorpage.Options{Base: base, Status: w.status, ID: id}); !bytes.Equal(w.body.Bytes(), want) || (id != "") != (w.status == 500) {
 		t.Errorf("%s: got %s, want %s", line, w.body.String(), want)
-	}
-}
-
-// TestIcon: browsers ask for it by themselves, and may keep it.
-func TestIcon(t *testing.T) {
-	s := startServer(t, Options{BasePath: "/platform"}, nil)
-	a := s.do(t, request{method: "GET", path: "/favicon.ico"})
-	if a.status != 200 || a.body != string(login.Icon()) || !strings.HasPrefix(a.body, "\x00\x00\x01\x00") ||
-		a.header.Get("Content-Type") != "image/vnd.microsoft.icon" || a.header.Get("Cache-Control") != "public, max-age=86400" {
-		t.Errorf("got %d, %v, %d bytes", a.status, a.header, len(a.body))
-	}
-	if http.DetectContentType([]byte(a.body)) != "image/x-icon" {
-		t.Errorf("the icon is a %s", http.DetectContentType([]byte(a.body)))
-	}
-	if again := s.do(t, request{method: "GET", path: "/favicon.ico", headers: []string{"If-None-Match: " + a.header.Get("ETag")}}); again.status != 304 || again.body != "" {
-		t.Errorf("with its tag: got %d", again.status)
 	}
 }

@@ -62,7 +62,7 @@ type exchange struct {
 // outBytesKept is the largest buffer that goes back to the pool.
 const outBytesKept = 1 << 20
 
-// ServeHTTP answers every request, from any goroutine, with a JSON body.
+// ServeHTTP answers every request, from any goroutine. doc.go says with what.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c := connectionOf(r); c != nil {
 		if !c.begin(r) {
@@ -235,7 +235,11 @@ func (x *exchange) authenticate() error {
 			return err
 		}
 	}
-	if x.caller, err = x.services.Credentials.Authenticate(x.kind, x.credential); err != nil {
+	accepted := x.kind
+	if x.route.access.ending {
+		accepted |= identity.Ending
+	}
+	if x.caller, err = x.services.Credentials.Authenticate(accepted, x.credential); err != nil {
 		return err
 	}
 	if x.connection != nil {
@@ -417,9 +421,14 @@ func (x *exchange) answerError(f *errorMapping, err error) {
 		return
 	}
 	message := f.message(err, id)
-	if f.status == http.StatusUnauthorized && x.route.group == groupPortal {
+	switch {
+	case f.status == http.StatusUnauthorized && x.route.access.signIn:
+		message = textWrongPassword
+	case f.status == http.StatusUnauthorized && x.route.group == groupPortal:
 		message = textSessionNeeded
 		x.w.Header()["Www-Authenticate"] = x.server.sessionChallenge
+	case f.status == http.StatusConflict && x.route.group == groupPortal:
+		message = textFormClosed
 	}
 	x.out = f.appendBody(x.out[:0], x.route.group, message)
 	x.send(f.status)

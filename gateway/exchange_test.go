@@ -16,6 +16,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
+	"troupe/actors/logtest"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
 )
@@ -27,16 +28,15 @@ func TestPanic(t *testing.T) {
 		load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) { panic("secret thing") },
 	})
 	a := s.do(t, get("/workflow/api/v1/instance/leave/i1"))
-	if a.status != 500 || a.label() != "Internal" || strings.Contains(a.body, "secret") {
-		t.Errorf("got %d %s, want 500 Internal without the reason", a.status, a.body)
+	if a.Status != 500 || a.Label() != "Internal" || strings.Contains(a.Body, "secret") {
+		t.Errorf("got %d %s, want 500 Internal without the reason", a.Status, a.Body)
 	}
-	checkCommonHeaders(t, a.header, "application/json")
-	id := a.message()[strings.LastIndexByte(a.message(), ' ')+1:]
+	id := a.Message()[strings.LastIndexByte(a.Message(), ' ')+1:]
 	if log := s.log.String(); !strings.Contains(log, `"request":"`+id+`"`) || !strings.Contains(log, "secret thing") || !strings.Contains(log, "exchange_test.go") {
 		t.Errorf("the log lacks the id, the reason or the stack: %s", log)
 	}
-	if a := s.do(t, post("event", eventBody)); a.status != 200 {
-		t.Errorf("the next request: got %d, want 200", a.status)
+	if a := s.do(t, post("event", eventBody)); a.Status != 200 {
+		t.Errorf("the next request: got %d, want 200", a.Status)
 	}
 	if m := s.Metrics(); m.Panics != 1 || m.InFlight != 0 {
 		t.Errorf("metrics: got %d panics and %d in flight, want 1 and 0", m.Panics, m.InFlight)
@@ -139,7 +139,7 @@ func TestAccessLog(t *testing.T) {
 		zerolog.DebugLevel: {`"route":"create"`, `"status":200`, `"status":500`, `"status":400`, `"user":"ann"`, `"level":"debug"`},
 		zerolog.InfoLevel:  {`"level":"error"`},
 	} {
-		log := new(lockedBuffer)
+		log := new(logtest.Log)
 		server, err := New(Options{Log: zerolog.New(log).Level(level)})
 		if err != nil {
 			t.Fatal(err)
@@ -151,7 +151,7 @@ func TestAccessLog(t *testing.T) {
 			post("event", `{"workflowId":"w","instanceId":"i","event":{"name":"n","data":{"k":"`+private+`"}}}`),
 			post("create", `{"`+private+`":1}`, "Cookie: session="+sessionAnn),
 		} {
-			server.ServeHTTP(newRecorder(), newTestRequest(r.method, r.path, r.body, r.headers...))
+			server.ServeHTTP(newRecorder(), newTestRequest(r.Method, r.Path, r.Body, r.Headers...))
 		}
 		text := log.String()
 		for _, want := range lines {

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,8 +34,8 @@ func (s *testServer) open(t *testing.T, text string) net.Conn {
 func (s *testServer) checkLive(t *testing.T) {
 	t.Helper()
 	for range 2 * s.options.ConnectionsMax {
-		if a := s.do(t, request{method: "GET", path: "/livez"}); a.status != 200 {
-			t.Errorf("/livez: got %d, want 200", a.status)
+		if a := s.do(t, request{Method: "GET", Path: "/livez"}); a.Status != 200 {
+			t.Errorf("/livez: got %d, want 200", a.Status)
 		}
 	}
 	if n := s.Metrics().Connections; n > int64(s.options.ConnectionsMax) {
@@ -71,8 +72,8 @@ func TestHealthAnswersWithAllConnectionsOpen(t *testing.T) {
 				s.open(t, text)
 			}
 			s.checkLive(t)
-			if a := s.do(t, postAsBob("event", eventBody)); a.status != 200 {
-				t.Errorf("another user: got %d, want 200", a.status)
+			if a := s.do(t, postAsBob("event", eventBody)); a.Status != 200 {
+				t.Errorf("another user: got %d, want 200", a.Status)
 			}
 			if m := s.Metrics(); m.ConnectionsEvicted == 0 {
 				t.Error("no connection was closed for another one")
@@ -86,10 +87,10 @@ func TestRequestsAreNotAborted(t *testing.T) {
 	const most = 8
 	g := newGate()
 	s := startServer(t, Options{ConnectionsMax: most}, &fakeWorkflows{send: g.send})
-	var answers []<-chan *answer
+	var answers []<-chan answer
 	for n, credential := range []string{withToken, withToken, withToken, asBob, asBob, asBob, withModToken} {
 		r := post("event", eventBody)
-		r.headers = []string{credential}
+		r.Headers = []string{credential}
 		answers = append(answers, s.async(t, r))
 		<-g.entered
 		if got := s.Metrics().InFlight; got != int64(n+1) {
@@ -97,14 +98,14 @@ func TestRequestsAreNotAborted(t *testing.T) {
 		}
 	}
 	// An eighth of the connections stays for health.
-	if a := s.do(t, request{method: "GET", path: "/workflow/api/v1/choices", headers: []string{withModToken}}); a.status != 503 {
-		t.Errorf("one more: got %d, want 503", a.status)
+	if a := s.do(t, request{Method: "GET", Path: "/workflow/api/v1/choices", Headers: []string{withModToken}}); a.Status != 503 {
+		t.Errorf("one more: got %d, want 503", a.Status)
 	}
 	s.checkLive(t)
 	close(g.leave)
 	for n, a := range answers {
-		if a := <-a; a.status != 200 {
-			t.Errorf("request %d: got %d, want 200", n, a.status)
+		if a := <-a; a.Status != 200 {
+			t.Errorf("request %d: got %d, want 200", n, a.Status)
 		}
 	}
 }
@@ -121,21 +122,21 @@ func TestOneUserHasHalfOfTheRequests(t *testing.T) {
 		waitFor(t, "the request to be counted", func() bool { return mine.requests.Load() == int64(n+1) })
 	}
 	for range 16 {
-		if a := s.do(t, post("event", eventBody)); a.status != 503 || a.label() != "Busy" || a.header.Get("Retry-After") == "" {
-			t.Errorf("a ninth: got %d %s, want 503 Busy", a.status, a.body)
+		if a := s.do(t, post("event", eventBody)); a.Status != 503 || a.Label() != "Busy" || a.Header.Get("Retry-After") == "" {
+			t.Errorf("a ninth: got %d %s, want 503 Busy", a.Status, a.Body)
 		}
 	}
 	for range 16 {
-		if a := s.do(t, postAsBob("event", eventBody)); a.status != 200 {
-			t.Errorf("another user: got %d, want 200", a.status)
+		if a := s.do(t, postAsBob("event", eventBody)); a.Status != 200 {
+			t.Errorf("another user: got %d, want 200", a.Status)
 		}
 	}
 	for _, c := range slow {
 		_ = c.Close()
 	}
 	waitFor(t, "the slow ones to be gone", func() bool { return s.Metrics().InFlight == 0 })
-	if a := s.do(t, post("event", eventBody)); a.status != 200 {
-		t.Errorf("after them: got %d, want 200", a.status)
+	if a := s.do(t, post("event", eventBody)); a.Status != 200 {
+		t.Errorf("after them: got %d, want 200", a.Status)
 	}
 	if mine.requests.Load() != 0 || mine.answerBytes.Load() != 0 {
 		t.Errorf("at the end the user has %d requests and %d bytes", mine.requests.Load(), mine.answerBytes.Load())
@@ -265,6 +266,49 @@ func TestStuckAnswersAreEvictedLast(t *testing.T) {
 			t.Errorf("got the states %d and %d, want the first closed", all[0].state.Load(), all[1].state.Load())
 		}
 	})
+}
+
+// TestUnfinishedAnswersEndWithAReset holds gateway/INTERFACE.md, "What an answer means",
+// for the last bytes of an answer, which net/http sends after the handler.
+func TestUnfinishedAnswersEndWithAReset(t *testing.T) {
+	for line, end := range map[string]func(*listener, *connection) bool{
+		"evicted for a new one": func(l *listener, c *connection) bool {
+			c.opened = c.opened.Add(-stuckMin)
+			return l.evict()
+		},
+		"nobody reads for the time of an answer": func(_ *listener, c *connection) bool {
+			_ = c.SetWriteDeadline(time.Unix(1, 0))
+			_, err := c.Write([]byte("the rest"))
+			return err != nil && c.Close() == nil
+		},
+	} {
+		t.Run(line, func(t *testing.T) {
+			inner, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = inner.Close() }()
+			caller, err := net.Dial("tcp", inner.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = caller.Close() }()
+			l := limitConnections(inner, 1, new(connectionCounts), func(netip.Addr) bool { return false })
+			accepted, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := accepted.(*connection)
+			c.begin(new(http.Request))
+			c.end()
+			if !end(l, c) {
+				t.Fatal("the connection was not closed")
+			}
+			if _, err := io.ReadAll(caller); !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("got the end %v, want a reset", err)
+			}
+		})
+	}
 }
 
 // TestEvictedConnectionServesNothing: a request that comes while its connection is

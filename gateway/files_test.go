@@ -44,7 +44,7 @@ func TestLongListsOfFiles(t *testing.T) {
 	}}})
 	a := s.do(t, get(filesPath))
 	var paths []string
-	if err := json.Unmarshal([]byte(a.body), &paths); err != nil || len(paths) != many || paths[many-1] != "/folder/049999.rml" || a.header.Get("Content-Length") != "" {
-		t.Errorf("got %d paths, %v and Content-Length %q, want %d, streamed", len(paths), err, a.header.Get("Content-Length"), many)
+	if err := json.Unmarshal([]byte(a.Body), &paths); err != nil || len(paths) != many || paths[many-1] != "/folder/049999.rml" || a.Header.Get("Content-Length") != "" {
+		t.Errorf("got %d paths, %v and Content-Length %q, want %d, streamed", len(paths), err, a.Header.Get("Content-Length"), many)
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // Portal is what group A and the form runtime need; formportal.Portal does it.
-// What it returns is only read. Errors are those of package workflow, wrapped.
+// What it returns is only read. Errors are those of package failure.
 type Portal interface {
 	// RoleInfo returns the roles with which the caller can make forms.
 	RoleInfo(ctx context.Context, caller *identity.Principal) (formportal.RoleInfo, error)
@@ -139,12 +139,12 @@ func appendSummary(dst []byte, f *formportal.Summary) []byte {
 
 // createForm answers POST form-portal/forms/create.
 func createForm(x *exchange) error {
-	return x.create(form.Plain, "formId", "workflowId")
+	return x.create(form.KindForm, "formId", "workflowId")
 }
 
 // createChecklist answers POST form-portal/checklists/create.
 func createChecklist(x *exchange) error {
-	return x.create(form.Checklist, "checklistId", "")
+	return x.create(form.KindChecklist, "checklistId", "")
 }
 
 // create makes a form and answers with its id as plain text. templateMember and

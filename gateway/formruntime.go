@@ -49,11 +49,11 @@ func showForm(x *exchange) error {
 // showTemplate answers GET form-runtime/api/v1/template/{kind}/{formId}: what a
 // page asks before it makes a form.
 func showTemplate(x *exchange) error {
-	kind, privilege := form.Plain, identity.Form
+	kind, privilege := form.KindForm, identity.Form
 	switch x.params.ByName("kind") {
-	case form.Plain.String():
-	case form.Checklist.String():
-		kind, privilege = form.Checklist, identity.Checklist
+	case form.KindForm.String():
+	case form.KindChecklist.String():
+		kind, privilege = form.KindChecklist, identity.Checklist
 	default:
 		return failure.ErrNotFound
 	}

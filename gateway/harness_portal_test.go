@@ -46,14 +46,10 @@ var usersOfSets = func() []*identity.Principal {
 // withPortal is the cookie of a user with all privileges of group A.
 var withPortal = "Cookie: session=" + sessionOf(allPrivileges)
 
-// fakePortal answers with something small, and remembers what it was asked. list, if
-// it is set, is called for lists.
+// fakePortal answers with something small, list, if it is set, is called for lists.
 type fakePortal struct {
 	planned
-	list   func(item func(*formportal.Summary) error) error
-	create *formportal.CreateRequest
-	draft  *formportal.DraftRequest
-	submit *formportal.SubmitRequest
+	list func(item func(*formportal.Summary) error) error
 }
 
 func (f *fakePortal) RoleInfo(context.Context, *identity.Principal) (formportal.RoleInfo, error) {
@@ -83,7 +79,7 @@ func (f *fakePortal) List(_ context.Context, _ *formportal.ListRequest, item fun
 }
 
 func (f *fakePortal) Create(_ context.Context, r *formportal.CreateRequest) (string, error) {
-	return instanceOne, f.ask(func() { f.create = r })
+	return instanceOne, f.ask(func() { f.asked = r })
 }
 
 func (f *fakePortal) Form(context.Context, *formportal.FormRequest) (*formportal.View, error) {
@@ -91,11 +87,11 @@ func (f *fakePortal) Form(context.Context, *formportal.FormRequest) (*formportal
 }
 
 func (f *fakePortal) SaveDraft(_ context.Context, r *formportal.DraftRequest) (form.Draft, error) {
-	return form.Draft{}, f.ask(func() { f.draft = r })
+	return form.Draft{}, f.ask(func() { f.asked = r })
 }
 
 func (f *fakePortal) Submit(_ context.Context, r *formportal.SubmitRequest) (*workflow.Reply, error) {
-	return smallReply(r.WorkflowID, r.InstanceID, 2, true), f.ask(func() { f.submit = r })
+	return smallReply(r.WorkflowID, r.InstanceID, 2, true), f.ask(func() { f.asked = r })
 }
 
 // leaveForm is a form with something in every member.
@@ -131,5 +127,5 @@ func requestOf(t testing.TB, rt *route) request {
 	if rt.access.kinds == identity.Session {
 		credential = withPortal
 	}
-	return request{method: rt.method, path: path + query[rt.name], body: body[rt.name], headers: []string{credential, jsonLine}}
+	return request{Method: rt.method, Path: path + query[rt.name], Body: body[rt.name], Headers: []string{credential, jsonLine}}
 }

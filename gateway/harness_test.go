@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -15,18 +14,18 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/logtest"
 	"troupe/actors/query"
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
-	"troupe/gateway/api"
 	"troupe/gateway/provider"
+	"troupe/gateway/wiretest"
 	"troupe/statemachine"
 )
 
@@ -50,6 +49,7 @@ var (
 type fakeCredentials struct{}
 
 func (fakeCredentials) Authenticate(kind identity.Kind, credential string) (*identity.Principal, error) {
+	kind &^= identity.Ending // none is
 	switch {
 	case kind == identity.Token && credential == tokenAnn, kind == identity.Session && credential == sessionAnn:
 		return ann, nil
@@ -74,10 +74,12 @@ const (
 	signInBody  = `{"user":"ann","password":"a \"quoted\" \\ oak"}`
 )
 
-// planned counts the calls of a fake, and has the error that answers all of them.
+// planned counts the calls of a fake, remembers the last request that had a body, and
+// has the error that answers all of them.
 type planned struct {
 	mu    sync.Mutex
-	count int // guarded by mu, as is fail
+	count int // guarded by mu, as is the rest
+	asked any
 	fail  error
 }
 
@@ -113,7 +115,7 @@ type fakeSessions struct {
 }
 
 func (f *fakeSessions) SignIn(_ context.Context, user identity.UserID, password string, address netip.Addr) (string, *identity.Principal, error) {
-	if err := f.ask(func() { f.address = address }); err != nil {
+	if err := f.ask(func() { f.address, f.asked = address, [2]string{string(user), password} }); err != nil {
 		return "", nil, err
 	}
 	if user == userAnn && password == passwordAnn {
@@ -177,11 +179,11 @@ type fakeWorkflows struct {
 }
 
 func (f *fakeWorkflows) Create(_ context.Context, r *workflow.CreateRequest) (*workflow.Reply, error) {
-	return smallReply(r.WorkflowID, instanceOne, 1, r.WithHistory), f.ask()
+	return smallReply(r.WorkflowID, instanceOne, 1, r.WithHistory), f.ask(func() { f.asked = r })
 }
 
 func (f *fakeWorkflows) Send(ctx context.Context, r *workflow.EventRequest) (*workflow.Reply, error) {
-	err := f.ask()
+	err := f.ask(func() { f.asked = r })
 	if f.send != nil {
 		return f.send(ctx, r)
 	}
@@ -275,8 +277,8 @@ type testServer struct {
 	sessions  *fakeSessions
 	portal    *fakePortal
 	provider  *fakeProvider
-	log       *lockedBuffer
-	base      string // "http://127.0.0.1:port" and the base path
+	log       *logtest.Log
+	client    *wiretest.Client
 }
 
 // startServer starts and opens a server that the end of the test stops.
@@ -296,7 +298,7 @@ func startServer(t testing.TB, o Options, workflows *fakeWorkflows) *testServer 
 func startClosed(t testing.TB, o Options) *testServer {
 	t.Helper()
 	o.Addr = "127.0.0.1:0"
-	log := new(lockedBuffer)
+	log := new(logtest.Log)
 	o.Log = zerolog.New(log)
 	server, err := New(o)
 	if err != nil {
@@ -308,7 +310,9 @@ func startClosed(t testing.TB, o Options) *testServer {
 		t.Fatalf("Start: %v", err)
 	}
 	t.Cleanup(func() { stop(t, server) }) // NB: before the observer says what it saw
-	return &testServer{Server: server, observed: observed, log: log, base: "http://" + server.Addr().String() + server.options.BasePath}
+	return &testServer{Server: server, observed: observed, log: log, client: &wiretest.Client{
+		Address: func() (string, error) { return server.Addr().String(), nil },
+	}}
 }
 
 // stop stops a server.
@@ -322,47 +326,10 @@ func stop(tb testing.TB, s interface{ Stop(context.Context) error }) {
 // ServeHTTP answers as the Server does.
 func (s *testServer) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.observed.ServeHTTP(w, r) }
 
-// lockedBuffer takes a log that several goroutines write.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
-
-// request is what a test sends. Headers are "Name: value" lines.
-type request struct {
-	method, path string
-	headers      []string
-	body         string
-}
-
-// answer is what came back.
-type answer struct {
-	status int
-	header http.Header
-	body   string
-}
-
-// fault is the body of an error. A body that is none has an empty one.
-func (a *answer) fault() (f api.Fault) {
-	_ = json.Unmarshal([]byte(a.body), &f)
-	return f
-}
-
-func (a *answer) label() string { return a.fault().Error }
-
-func (a *answer) message() string { return a.fault().Message }
+type (
+	request = wiretest.Request
+	answer  = wiretest.Answer
+)
 
 const (
 	withToken    = "Authorization: svc.token " + tokenAnn
@@ -370,33 +337,11 @@ const (
 	asBob        = "Authorization: svc.token " + tokenBob
 )
 
-// do sends a request on a connection of its own.
-func (s *testServer) do(t testing.TB, r request) *answer {
+// do sends a request below the base path, on a connection of its own.
+func (s *testServer) do(t testing.TB, r request) answer {
 	t.Helper()
-	req, err := http.NewRequest(r.method, s.base+r.path, strings.NewReader(r.body))
-	if err != nil {
-		t.Fatalf("%s %s: %v", r.method, r.path, err)
-	}
-	for _, line := range r.headers {
-		name, value, _ := strings.Cut(line, ": ")
-		req.Header[name] = append(req.Header[name], value)
-	}
-	req.Close = true
-	client := http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true}, // a test says itself what it takes
-		Timeout:       10 * time.Second,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	res, err := client.Do(req)
-	if err != nil {
-		t.Fatalf("%s %s: %v", r.method, r.path, err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatalf("%s %s: read the answer: %v", r.method, r.path, err)
-	}
-	return &answer{status: res.StatusCode, header: res.Header, body: string(body)}
+	r.Path = s.options.BasePath + r.Path
+	return s.client.Send(t, r)
 }
 
 func (s *testServer) rawErr(t testing.TB, text string) (string, error) {
@@ -413,14 +358,11 @@ func (s *testServer) rawErr(t testing.TB, text string) (string, error) {
 
 func (s *testServer) dial(t testing.TB) *net.TCPConn {
 	t.Helper()
-	c, err := net.Dial("tcp", s.Addr().String())
+	c, err := s.client.Dial()
 	if err != nil {
-		t.Fatalf("dial: %v", err)
+		t.Fatal(err)
 	}
-	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		t.Fatalf("set the deadline: %v", err)
-	}
-	return c.(*net.TCPConn)
+	return c
 }
 
 // eventBody is a body that the event route takes.
@@ -430,16 +372,16 @@ const eventBody = `{"workflowId":"leave","instanceId":"` + instanceOne + `","eve
 const createBody = `{"workflowId":"leave","data":{"svcPublic":{"a":1},"svcPrivate":{"b":2}}}`
 
 func post(route, body string, headers ...string) request {
-	return request{method: "POST", path: "/workflow/api/v1/" + route, body: body, headers: append([]string{withToken}, headers...)}
+	return request{Method: "POST", Path: "/workflow/api/v1/" + route, Body: body, Headers: append([]string{withToken}, headers...)}
 }
 
 // postAsBob is post of another user.
 func postAsBob(route, body string) request {
-	return request{method: "POST", path: "/workflow/api/v1/" + route, body: body, headers: []string{asBob}}
+	return request{Method: "POST", Path: "/workflow/api/v1/" + route, Body: body, Headers: []string{asBob}}
 }
 
 func get(path string, headers ...string) request {
-	return request{method: "GET", path: path, headers: append([]string{withToken}, headers...)}
+	return request{Method: "GET", Path: path, Headers: append([]string{withToken}, headers...)}
 }
 
 // recorder is a small http.ResponseWriter for tests that need no connection.

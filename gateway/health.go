@@ -7,7 +7,8 @@ import (
 	"troupe/statemachine/data"
 )
 
-// Part is something that must work for the service to take requests.
+// Part is something whose state /readyz shows. A part that is not Optional turns it
+// to 503 while it is not ready; no part decides whether a request is taken.
 type Part struct {
 	// Name is shown to everybody who can reach the server, like the text of
 	// what Ready returns.
@@ -20,7 +21,8 @@ type Part struct {
 	Optional bool
 }
 
-// Build says how the program was built: its version, its commit and the version of Go. Everybody who can reach the server may see it.
+// Build says how the program was built: its version, its commit and the version of
+// Go. Everybody who can reach the server may see it.
 type Build struct {
 	Version, Commit, Go string
 }
@@ -36,7 +38,7 @@ func (b Build) append(dst []byte) []byte {
 }
 
 // answerLive answers GET /livez: always 200. A restart would not repair what is broken
-// outside of the process.
+// outside the process.
 func answerLive(x *exchange) error {
 	x.out = append(x.out, `{"status":"ok"}`...)
 	x.send(http.StatusOK)

@@ -5,21 +5,23 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"troupe/gateway/wiretest"
 )
 
 // TestInterfaceBodies holds gateway/INTERFACE.md, "Bodies", and gateway/INTERFACE.md,
 // "Identifiers": what is wrong with a body is named, and nothing acts on it.
 func TestInterfaceBodies(t *testing.T) {
 	s := newScene(t)
-	r := s.ann.create(t, "plain", "").record(t)
+	r := s.ann.Create(t, "plain", "").Record(t)
 	depth := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	data := func(data string) string { return `{"workflowId":"plain","data":` + data + `}` }
 	event := func(event string) string {
 		return `{"workflowId":"plain","instanceId":"` + r.ID + `","event":` + event + `}`
 	}
-	good := createBody("plain", `{"svcPublic":{"a":1},"svcPrivate":{"b":2}}`)
+	good := wiretest.CreateBody("plain", `{"svcPublic":{"a":1},"svcPrivate":{"b":2}}`)
 	const mostBytes = 1 << 20
-	before, created, sent := len(s.instances(t, s.adm, "plain")), 0, 0
+	before, created, sent := len(s.instances(t, "plain")), 0, 0
 	for _, c := range []struct {
 		line    string
 		route   string
@@ -88,9 +90,9 @@ func TestInterfaceBodies(t *testing.T) {
 		{"1 MiB and one byte", "create", good + strings.Repeat(" ", mostBytes-len(good)+1), 413, "1048576"},
 		{"10 MiB", "event", strings.Repeat(" ", 10*mostBytes), 413, "1048576"},
 	} {
-		a := s.ann.post(t, root+"/"+c.route, c.body)
+		a := s.ann.Post(t, wiretest.Root+"/"+c.route, c.body)
 		if c.status == 200 {
-			a.record(t)
+			a.Record(t)
 			if c.route == "create" {
 				created++
 			} else {
@@ -99,20 +101,14 @@ func TestInterfaceBodies(t *testing.T) {
 			continue
 		}
 		word := map[int]string{400: "InvalidContent", 404: "NotFound", 413: "TooLarge"}[c.status]
-		if reason := faultReason(a, c.status, word); reason != "" || !strings.Contains(a.message(t), c.message) {
-			t.Errorf("%s: got %d %s, want %d with %q; %s", c.line, a.status, a.body, c.status, c.message, reason)
+		if reason := a.FaultReason(c.status, word); reason != "" || !strings.Contains(a.Message(), c.message) {
+			t.Errorf("%s: got %d %s, want %d with %q; %s", c.line, a.Status, a.Body, c.status, c.message, reason)
 		}
 	}
 	s.wantInstances(t, "plain", before, created)
-	if after := s.ann.load(t, "plain", r.ID).record(t); len(after.History) != 1+sent {
+	if after := s.ann.Load(t, "plain", r.ID).Record(t); len(after.History) != 1+sent {
 		t.Errorf("history: got %d entries, want %d", len(after.History), 1+sent)
 	}
-}
-
-// message returns the member message of an error.
-func (a answer) message(t testing.TB) string {
-	t.Helper()
-	return decode[string](t, objectOf(t, a.body, "error", "message")["message"])
 }
 
 // TestInterfaceIdentifiers holds gateway/INTERFACE.md, "Identifiers".
@@ -120,9 +116,9 @@ func TestInterfaceIdentifiers(t *testing.T) {
 	s := newScene(t)
 	longest := "L" + strings.Repeat("-._~", 31) + "xyz"
 	s.Write("workflows/longest.yaml", strings.Replace(plainFlow, "id: plain", "id: "+longest, 1))
-	r := s.ann.create(t, longest, "").record(t)
+	r := s.ann.Create(t, longest, "").Record(t)
 	s.unchanged(t, r)
-	wantFault(t, s.ann.load(t, longest+"x", r.ID), 404, "NotFound")
+	s.ann.Load(t, longest+"x", r.ID).WantFault(t, 404, "NotFound")
 }
 
 // TestInterfaceContentTypes holds gateway/INTERFACE.md, "Content types": wrong types,
@@ -155,15 +151,15 @@ func TestInterfaceContentTypes(t *testing.T) {
 		{"Content-Encoding: identity, gzip", 415},
 		{"Content-Encoding: ", 415},
 	} {
-		a := s.send(t, ask{method: "POST", path: root + "/create", headers: append([]string{c.header}, s.ann.credential...), body: createBody("plain", "")})
+		a := s.Send(t, request{Method: "POST", Path: wiretest.Root + "/create", Headers: append([]string{c.header}, s.ann.Credential...), Body: wiretest.CreateBody("plain", "")})
 		if c.status == 200 {
-			a.record(t)
-		} else if reason := faultReason(a, c.status, "UnsupportedMediaType"); reason != "" {
+			a.Record(t)
+		} else if reason := a.FaultReason(c.status, "UnsupportedMediaType"); reason != "" {
 			t.Errorf("%s: %s", c.header, reason)
 		}
 	}
-	a := s.send(t, ask{method: "GET", path: root + "/choices", headers: append([]string{"Content-Type: text/plain"}, s.ann.credential...), body: "whatever"})
-	wantStatus(t, a, 200)
+	a := s.Send(t, request{Method: "GET", Path: wiretest.Root + "/choices", Headers: append([]string{"Content-Type: text/plain"}, s.ann.Credential...), Body: "whatever"})
+	a.WantStatus(t, 200)
 }
 
 // quoted is a JSON string.
@@ -177,24 +173,24 @@ func quoted(s string) string {
 func TestInterfaceMessages(t *testing.T) {
 	s := newScene(t)
 	long := strings.Repeat("Ä\x1b[31m\n\u202e\x7f<b>", 500)
-	r := s.ann.create(t, "plain", "").record(t)
+	r := s.ann.Create(t, "plain", "").Record(t)
 	for name, a := range map[string]answer{
-		"member":       s.ann.post(t, root+"/create", `{"workflowId":"plain",`+quoted(long)+`:1}`),
-		"data member":  s.ann.create(t, "plain", `{`+quoted(long)+`:1}`),
-		"workflow":     s.ann.post(t, root+"/create", `{"workflowId":`+quoted(long)+`}`),
-		"event":        s.ann.post(t, root+"/event", fmt.Sprintf(`{"workflowId":"plain","instanceId":"%s","event":{"name":%s}}`, r.ID, quoted(long))),
-		"not JSON":     s.ann.post(t, root+"/create", long),
-		"duplicate":    s.ann.post(t, root+"/create", `{`+quoted(long)+`:1,`+quoted(long)+`:2}`),
+		"member":       s.ann.Post(t, wiretest.Root+"/create", `{"workflowId":"plain",`+quoted(long)+`:1}`),
+		"data member":  s.ann.Create(t, "plain", `{`+quoted(long)+`:1}`),
+		"workflow":     s.ann.Post(t, wiretest.Root+"/create", `{"workflowId":`+quoted(long)+`}`),
+		"event":        s.ann.Post(t, wiretest.Root+"/event", fmt.Sprintf(`{"workflowId":"plain","instanceId":"%s","event":{"name":%s}}`, r.ID, quoted(long))),
+		"not JSON":     s.ann.Post(t, wiretest.Root+"/create", long),
+		"duplicate":    s.ann.Post(t, wiretest.Root+"/create", `{`+quoted(long)+`:1,`+quoted(long)+`:2}`),
 		"filter":       s.ann.query(t, "plain", filterOf(`{`+quoted(long)+`:1}`)),
 		"operator":     s.ann.query(t, "plain", filterOf(`{"svcPublic.x":{"$`+long[:40]+strings.Repeat("x", 300)+`":1}}`)),
 		"parameter":    s.ann.query(t, "plain", escape(long)+"=1"),
-		"content type": s.ann.with("Content-Type: "+strings.Repeat("x", 500)).post(t, root+"/create", "{}"),
-		"key":          s.ann.create(t, "plain", "", key(strings.Repeat("x", 500))),
+		"content type": s.ann.with("Content-Type: "+strings.Repeat("x", 500)).Post(t, wiretest.Root+"/create", "{}"),
+		"key":          s.ann.Create(t, "plain", "", key(strings.Repeat("x", 500))),
 	} {
-		if a.status < 400 || a.status >= 500 {
-			t.Errorf("%s: got %d, want a refusal", name, a.status)
+		if a.Status < 400 || a.Status >= 500 {
+			t.Errorf("%s: got %d, want a refusal", name, a.Status)
 		}
-		message := a.message(t)
+		message := a.Message()
 		if strings.ContainsAny(message, "\x1b\n\u202e\x7f") || strings.Contains(message, strings.Repeat("x", 65)) || len(message) > 300 {
 			t.Errorf("%s: the message repeats too much, or raw input: %q", name, message)
 		}

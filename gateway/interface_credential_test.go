@@ -6,76 +6,57 @@ import (
 
 	"troupe/actors/actorstest"
 	"troupe/gateway"
+	"troupe/gateway/wiretest"
 )
 
 // TestInterfaceCredentials holds gateway/INTERFACE.md, "Two headers, one parser",
 // gateway/INTERFACE.md, "401 is one answer", gateway/INTERFACE.md, "Ambiguous
 // credentials", and gateway/INTERFACE.md, "Cross-site requests" (persistence/PROMISES.md,
 // "F18"). TOKEN and SESSION are ann's; SECRET is that of TOKEN without its id.
+// FuzzTokenHeaders and FuzzCookie go through what is no token and no session.
 func TestInterfaceCredentials(t *testing.T) {
 	s := newScene(t)
 	token, session := s.Token("ann"), s.Session("ann")
 	id, secret, _ := strings.Cut(token, ".")
-	names := strings.NewReplacer("TOKEN", token, "SESSION", session, "CUT", token[:len(token)-1], "SECRET", secret, "BOB", s.Token("bob"),
-		"UNKNOWN", strings.Repeat("x", len(id)), "GARBLED", token[:50]+"+"+token[51:])
+	names := strings.NewReplacer("TOKEN", token, "SESSION", session, "SECRET", secret, "BOB", s.Token("bob"), "UNKNOWN", strings.Repeat("x", len(id)))
 	const create, untyped = "create", "create without a type"
-	before, created := len(s.instances(t, s.adm, "codes")), 0
+	before, created := len(s.instances(t, "codes")), 0
 	var refused answer
 	for status, requests := range map[int]map[string]string{ // what is sent, and its headers
 		200: {
 			"a token":                     "Authorization: svc.token TOKEN",
-			"Bearer":                      "Authorization: Bearer TOKEN",
 			"the other header":            "Authentication: svc.token TOKEN",
 			"both":                        "Authentication: Bearer TOKEN",
-			"case of the scheme":          "authorization: SVC.ToKeN TOKEN",
 			"a session":                   "Cookie: session=SESSION",
-			"among other cookies":         "Cookie: a=b; session=SESSION;c=d; sessions=x; Session=y",
-			"in the second line":          "Cookie: a=b\nCookie: session=SESSION",
 			"one token in both headers":   "Authorization: svc.token TOKEN\nAuthentication: Bearer TOKEN",
 			"a token wins over a session": "Authorization: svc.token TOKEN\nCookie: session=" + strings.Repeat("x", 50),
 
 			create + " by cookie":            "Cookie: session=SESSION",
 			create + " of the same origin":   "Cookie: session=SESSION\nSec-Fetch-Site: same-origin",
 			create + " of no page":           "Cookie: session=SESSION\nSec-Fetch-Site: none",
-			create + " of the same Origin":   "Cookie: session=SESSION\nOrigin: http://" + s.address,
+			create + " of the same Origin":   "Cookie: session=SESSION\nOrigin: http://" + s.gateway.Addr().String(),
 			create + " by token, cross-site": "Authorization: svc.token TOKEN\nSec-Fetch-Site: cross-site",
 			"a safe method of another site":  "Cookie: session=SESSION\nSec-Fetch-Site: cross-site",
 			untyped + " needs none":          "Authorization: svc.token TOKEN",
-			untyped + " with the same type":  "Cookie: session=SESSION\n" + jsonType,
+			untyped + " with the same type":  "Cookie: session=SESSION\n" + wiretest.JSONType,
 		},
 		400: {
 			"two different tokens":               "Authorization: svc.token TOKEN\nAuthentication: svc.token BOB",
 			"the same header twice":              "Authorization: svc.token TOKEN\nAuthorization: svc.token TOKEN",
-			"the other header twice":             "Authentication: svc.token TOKEN\nAuthentication: svc.token TOKEN",
 			"a list in one header":               "Authorization: svc.token TOKEN, svc.token BOB",
-			"a list in the other header":         "Authentication: svc.token TOKEN, svc.token BOB",
 			"two session cookies":                "Cookie: session=SESSION; session=TOKEN",
-			"two equal session cookies":          "Cookie: session=SESSION; session=SESSION",
-			"two session cookies in two lines":   "Cookie: session=SESSION\nCookie: session=SESSION",
-			"one name with a blank":              "Cookie: session=SESSION; session =TOKEN",
 			"two session cookies beside a token": "Authorization: svc.token TOKEN\nCookie: session=SESSION; session=SESSION",
 			create + " with two tokens":          "Authorization: svc.token TOKEN\nAuthentication: svc.token BOB",
 		},
 		401: {
 			"missing":                            "X-Token: TOKEN\nProxy-Authorization: svc.token TOKEN",
 			"an empty header":                    "Authorization: ",
-			"no scheme":                          "Authorization: TOKEN",
-			"the scheme alone":                   "Authorization: svc.token",
 			"another scheme":                     "Authorization: Basic TOKEN",
-			"two blanks":                         "Authorization: svc.token  TOKEN",
-			"a tab":                              "Authorization: svc.token\tTOKEN",
-			"something behind the token":         "Authorization: svc.token TOKEN x",
-			"a letter that only folds to s":      "Authorization: ſvc.token TOKEN",
-			"too short":                          "Authorization: svc.token CUT",
-			"a letter outside the alphabet":      "Authorization: svc.token GARBLED",
 			"an unknown id":                      "Authorization: svc.token UNKNOWN.SECRET",
 			"a wrong secret":                     "Authorization: svc.token " + id + "." + strings.Repeat("A", len(secret)),
 			"an unknown session":                 "Cookie: session=UNKNOWN.SECRET",
 			"a token is no session":              "Cookie: session=TOKEN",
 			"a session is no token":              "Authorization: svc.token SESSION",
-			"an empty cookie":                    "Cookie: session=",
-			"a quoted cookie":                    `Cookie: session="SESSION"`,
-			"another case of the cookie's name":  "Cookie: Session=SESSION",
 			"a malformed token beside a session": "Authorization: Basic x\nCookie: session=SESSION",
 			"an unknown token beside a session":  "Authorization: svc.token UNKNOWN.SECRET\nCookie: session=SESSION",
 			"one header well-formed, one is not": "Authorization: svc.token TOKEN\nAuthentication: Basic x",
@@ -97,34 +78,34 @@ func TestInterfaceCredentials(t *testing.T) {
 	} {
 		word := map[int]string{400: "InvalidContent", 401: "Unauthorized", 403: "AccessDenied", 415: "UnsupportedMediaType"}[status]
 		for line, headers := range requests {
-			r := ask{method: "GET", path: root + "/choices", headers: strings.Split(names.Replace(headers), "\n")}
+			r := request{Method: "GET", Path: wiretest.Root + "/choices", Headers: strings.Split(names.Replace(headers), "\n")}
 			if strings.HasPrefix(line, create) {
-				r.method, r.path, r.body = "POST", root+"/create", createBody("codes", "")
+				r.Method, r.Path, r.Body = "POST", wiretest.Root+"/create", wiretest.CreateBody("codes", "")
 			}
 			if strings.HasPrefix(line, create) && !strings.HasPrefix(line, untyped) {
-				r.headers = append(r.headers, jsonType)
+				r.Headers = append(r.Headers, wiretest.JSONType)
 			}
-			a := s.send(t, r)
+			a := s.Send(t, r)
 			if status == 200 {
-				if a.status != 200 {
-					t.Errorf("%s: got %d %s, want 200", line, a.status, a.body)
+				if a.Status != 200 {
+					t.Errorf("%s: got %d %s, want 200", line, a.Status, a.Body)
 				}
-				created += len(r.body) / len(createBody("codes", ""))
+				created += len(r.Body) / len(wiretest.CreateBody("codes", ""))
 				continue
 			}
-			if reason := faultReason(a, status, word); reason != "" {
+			if reason := a.FaultReason(status, word); reason != "" {
 				t.Errorf("%s: %s", line, reason)
 			}
 			if status != 401 {
 				continue
 			}
-			if refused.status == 0 {
+			if refused.Status == 0 {
 				refused = a
 			}
 			wantSameAnswer(t, a, refused)
 		}
 	}
-	if got, want := refused.header.Get("WWW-Authenticate"), `svc.token realm="troupe", Bearer realm="troupe"`; got != want {
+	if got, want := refused.Header.Get("WWW-Authenticate"), `svc.token realm="troupe", Bearer realm="troupe"`; got != want {
 		t.Errorf("WWW-Authenticate: got %q, want %q", got, want)
 	}
 	s.wantInstances(t, "codes", before, created)
@@ -132,6 +113,6 @@ func TestInterfaceCredentials(t *testing.T) {
 	desk := startService(t, serviceOptions{Options: actorstest.Options{Files: flows()}, Gateway: gateway.Options{SessionCookie: "desk"}})
 	session = desk.Session("ann")
 	for cookie, want := range map[string]int{"desk=" + session: 200, "session=" + session: 401, "desk=" + session + "; session=" + session: 200} {
-		wantStatus(t, user{desk, []string{"Cookie: " + cookie}}.get(t, root+"/choices"), want)
+		desk.user("Cookie: "+cookie).Get(t, wiretest.Root+"/choices").WantStatus(t, want)
 	}
 }

@@ -3,7 +3,10 @@ package gateway_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
+
+	"troupe/gateway/wiretest"
 )
 
 func TestInterfaceEvent(t *testing.T) {
@@ -22,30 +25,30 @@ func TestInterfaceEvent(t *testing.T) {
 // unchanged demands that an instance is as it was.
 func (s *scene) unchanged(t testing.TB, r record) {
 	t.Helper()
-	if got := s.adm.load(t, r.WorkflowID, r.ID).record(t).text; got != r.text {
-		t.Errorf("the instance changed:\n got %s\nwant %s", clip(got), clip(r.text))
+	if got := s.adm.Load(t, r.WorkflowID, r.ID).Record(t).Text; got != r.Text {
+		t.Errorf("the instance changed:\n got %s\nwant %s", got, r.Text)
 	}
 }
 
 func eventMoves(t *testing.T, s *scene) {
-	r := s.ann.create(t, "order", "").record(t)
+	r := s.ann.Create(t, "order", "").Record(t)
 	for i, step := range []struct {
 		who    user
 		event  string
-		states []position
+		states []string
 	}{
-		{s.ann, "leap", []position{{"review", "pending"}, {"billing", "unpaid"}}},
-		{s.bob, "reject", []position{{"review", "draft"}, {"billing", "unpaid"}}},
-		{s.ann, "pay", []position{{"review", "draft"}, {"billing", "paid"}}},
-		{s.bob, "note", []position{{"review", "draft"}, {"billing", "paid"}}},
+		{s.ann, "leap", []string{"review/pending", "billing/unpaid"}},
+		{s.bob, "reject", []string{"review/draft", "billing/unpaid"}},
+		{s.ann, "pay", []string{"review/draft", "billing/paid"}},
+		{s.bob, "note", []string{"review/draft", "billing/paid"}},
 	} {
-		a := step.who.event(t, "order", r.ID, step.event, fmt.Sprintf(`{"step":%d}`, i))
-		after := a.record(t)
-		if reason := headersReason(a) + checkHistory(after.History, after.States); reason != "" {
+		a := step.who.Event(t, "order", r.ID, step.event, fmt.Sprintf(`{"step":%d}`, i))
+		after := a.Record(t)
+		if reason := after.HistoryReason(); reason != "" {
 			t.Error(reason)
 		}
-		if after.ID != r.ID || !slices.Equal(after.States, step.states) || len(after.History) != i+2 {
-			t.Fatalf("after %s: got %s, want %v and %d entries", step.event, after.text, step.states, i+2)
+		if after.ID != r.ID || !slices.Equal(after.Where(), step.states) || len(after.History) != i+2 {
+			t.Fatalf("after %s: got %s, want %v and %d entries", step.event, after.Text, step.states, i+2)
 		}
 		if last := after.History[i+1]; last.TransitionEvent != step.event || last.User != []string{"ann", "bob"}[i%2] {
 			t.Errorf("the entry of %s is %v", step.event, last)
@@ -57,10 +60,14 @@ func eventMoves(t *testing.T, s *scene) {
 }
 
 func undeclaredIsRefused(t *testing.T, s *scene) {
-	r := s.ann.create(t, "order", "").record(t)
+	r := s.ann.Create(t, "order", "").Record(t)
 	for _, name := range []string{"unknown", "Submit", "submit ", "sub", "submit.x", "done.state.review", "error.execution", "*", ""} {
-		if reason := faultReason(s.ann.event(t, "order", r.ID, name, `{"x":1}`), 400, "InvalidContent"); reason != "" {
+		a := s.ann.Event(t, "order", r.ID, name, `{"x":1}`)
+		if reason := a.FaultReason(400, "InvalidContent"); reason != "" {
 			t.Errorf("event %q: %s", name, reason)
+		}
+		if got, want := a.Message(), "event is not declared by the workflow: "+strconv.Quote(name); name != "" && got != want {
+			t.Errorf("event %q: got %q, want %q", name, got, want)
 		}
 	}
 	s.unchanged(t, r)
@@ -80,56 +87,56 @@ func unmatchedEvents(t *testing.T, s *scene) {
 		{"rejecting", "noted", `{"x":1}`, 200, 2},
 		{"ignoring", "back", `{"x":1}`, 200, 1},
 	} {
-		r := s.ann.create(t, c.workflow, "").record(t)
-		a := s.ann.event(t, c.workflow, r.ID, c.event, c.data)
-		after := s.ann.load(t, c.workflow, r.ID).record(t)
+		r := s.ann.Create(t, c.workflow, "").Record(t)
+		a := s.ann.Event(t, c.workflow, r.ID, c.event, c.data)
+		after := s.ann.Load(t, c.workflow, r.ID).Record(t)
 		switch {
 		case c.status != 200:
-			if reason := faultReason(a, c.status, "EventNotAllowed"); reason != "" {
+			if reason := a.FaultReason(c.status, "EventNotAllowed"); reason != "" {
 				t.Errorf("%s: %s", c.event, reason)
 			}
-		case a.record(t).text != after.text:
-			t.Errorf("%s: got %s, want the record %s", c.event, a.body, after.text)
+		case a.Record(t).Text != after.Text:
+			t.Errorf("%s: got %s, want the record %s", c.event, a.Body, after.Text)
 		}
-		if len(after.History) != c.entries || after.Public != r.Public || after.Private != r.Private || !slices.Equal(after.States, r.States) || c.entries == 1 && after.text != r.text {
-			t.Errorf("%s: got %s, want %d entries and nothing else", c.event, after.text, c.entries)
+		if len(after.History) != c.entries || after.Public != r.Public || after.Private != r.Private || !slices.Equal(after.States, r.States) || c.entries == 1 && after.Text != r.Text {
+			t.Errorf("%s: got %s, want %d entries and nothing else", c.event, after.Text, c.entries)
 		}
-		if reason := checkHistory(after.History, after.States); reason != "" {
+		if reason := after.HistoryReason(); reason != "" {
 			t.Error(reason)
 		}
 	}
 }
 
 func oneOfManyWins(t *testing.T, s *scene) {
-	r := s.ann.create(t, "rejecting", "").record(t)
-	answers := s.atOnce(t, 16, s.ann.posting(root+"/event", eventBody("rejecting", r.ID, "go", `{"a":1}`)))
+	r := s.ann.Create(t, "rejecting", "").Record(t)
+	answers := s.AtOnce(t, 16, s.ann.Posting(wiretest.Root+"/event", wiretest.EventBody("rejecting", r.ID, "go", `{"a":1}`)))
 	won := 0
 	for _, a := range answers {
-		if a.status == 200 {
+		if a.Status == 200 {
 			won++
-		} else if reason := faultReason(a, 409, "EventNotAllowed"); reason != "" {
+		} else if reason := a.FaultReason(409, "EventNotAllowed"); reason != "" {
 			t.Error(reason)
 		}
 	}
-	if after := s.ann.load(t, "rejecting", r.ID).record(t); won != 1 || len(after.History) != 2 {
+	if after := s.ann.Load(t, "rejecting", r.ID).Record(t); won != 1 || len(after.History) != 2 {
 		t.Errorf("got %d winners and %d entries, want 1 and 2", won, len(after.History))
 	}
 }
 
 func enabledButForbidden(t *testing.T, s *scene) {
-	r := s.ann.create(t, "order", "").record(t)
-	r = s.ann.event(t, "order", r.ID, "submit", "").record(t)
-	wantFault(t, s.ann.event(t, "order", r.ID, "approve", `{"x":1}`), 403, "AccessDenied")
+	r := s.ann.Create(t, "order", "").Record(t)
+	r = s.ann.Event(t, "order", r.ID, "submit", "").Record(t)
+	s.ann.Event(t, "order", r.ID, "approve", `{"x":1}`).WantFault(t, 403, "AccessDenied")
 	s.unchanged(t, r)
-	r = s.bob.event(t, "order", r.ID, "approve", "").record(t)
-	if !slices.Equal(nodes(r.States), []string{"approved", "unpaid"}) {
+	r = s.bob.Event(t, "order", r.ID, "approve", "").Record(t)
+	if !slices.Equal(r.Nodes(), []string{"approved", "unpaid"}) {
 		t.Errorf("states after the approver's event: got %v", r.States)
 	}
 }
 
 func executionErrorStoresNothing(t *testing.T, s *scene) {
-	r := s.ann.create(t, "order", "").record(t)
-	wantFault(t, s.ann.event(t, "order", r.ID, "boom", `{"a":1}`), 500, "MarshallingError")
+	r := s.ann.Create(t, "order", "").Record(t)
+	s.ann.Event(t, "order", r.ID, "boom", `{"a":1}`).WantFault(t, 500, "MarshallingError")
 	s.unchanged(t, r)
-	s.ann.event(t, "order", r.ID, "note", "").record(t)
+	s.ann.Event(t, "order", r.ID, "note", "").Record(t)
 }

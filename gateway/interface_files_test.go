@@ -97,37 +97,34 @@ var fileLines = []struct {
 func TestInterfaceFiles(t *testing.T) {
 	s := startService(t, serviceOptions{Options: actorstest.Options{Files: fileHome()}})
 	users := map[string]user{
-		"": {s, nil}, "nobody": {s, []string{"Authentication: svc.token tok_" + strings.Repeat("a", 60)}}, "session": s.desk("ann"), "authorization": s.as("ann"),
+		"": s.user(), "nobody": s.user("Authentication: svc.token tok_" + strings.Repeat("a", 60)), "session": s.desk("ann"), "authorization": s.as("ann"),
 	}
 	for _, name := range []identity.UserID{"ann", "bob", "eve", "adm"} {
-		users[string(name)] = user{s, []string{"Authentication: svc.token " + s.Token(name)}}
+		users[string(name)] = s.user("Authentication: svc.token " + s.Token(name))
 	}
 	for _, l := range fileLines {
 		t.Run(nameOf(l.rule, l.says), func(t *testing.T) {
 			u := users[l.who]
-			a := u.get(t, l.path)
-			if status, rest, _ := strings.Cut(l.want, " "); a.status == 200 {
-				if a.body != l.want {
-					t.Errorf("got %s, want %s", a.body, l.want)
+			a := u.Get(t, l.path)
+			if status, rest, _ := strings.Cut(l.want, " "); a.Status == 200 {
+				if a.Body != l.want {
+					t.Errorf("got %s, want %s", a.Body, l.want)
 				}
-			} else if word, part, _ := strings.Cut(rest, " "); fmt.Sprint(a.status) != status || !strings.Contains(a.body, strings.ReplaceAll(part, `"`, `\"`)) {
-				t.Errorf("got %d %s, want %s", a.status, a.body, l.want)
-			} else if reason := faultReason(a, a.status, word); reason != "" {
+			} else if word, part, _ := strings.Cut(rest, " "); fmt.Sprint(a.Status) != status || !strings.Contains(a.Body, strings.ReplaceAll(part, `"`, `\"`)) {
+				t.Errorf("got %d %s, want %s", a.Status, a.Body, l.want)
+			} else if reason := a.FaultReason(a.Status, word); reason != "" {
 				t.Error(reason)
 			}
-			if reason := headersReason(a); reason != "" {
-				t.Error(reason)
-			}
-			if head := s.send(t, ask{method: "HEAD", path: l.path, headers: u.credential}); head.status != a.status || head.body != "" {
-				t.Errorf("HEAD: got %d %q", head.status, head.body)
+			if head := s.Send(t, request{Method: "HEAD", Path: l.path, Headers: u.Credential}); head.Status != a.Status || head.Body != "" {
+				t.Errorf("HEAD: got %d %q", head.Status, head.Body)
 			}
 		})
 	}
 	t.Run(nameOf(`gateway/INTERFACE.md, "404 is constant"`, "a template that is missing, unreadable or no path"), func(t *testing.T) {
-		missing := users["bob"].get(t, rmlOf+"/nowhere.rml")
-		wantFault(t, missing, 404, "NotFound")
+		missing := users["bob"].Get(t, rmlOf+"/nowhere.rml")
+		missing.WantFault(t, 404, "NotFound")
 		for _, path := range []string{"/closed.rml", "/Sales/../Sales/a.rml", "Sales/a.rml", "../../etc/passwd", "/Sales", strings.Repeat("x", 5000), "/Sales/a.rml%00"} {
-			wantSameAnswer(t, users["bob"].get(t, rmlOf+path), missing)
+			wantSameAnswer(t, users["bob"].Get(t, rmlOf+path), missing)
 		}
 	})
 }

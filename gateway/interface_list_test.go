@@ -1,9 +1,11 @@
 package gateway_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"troupe/actors/actorstest"
 	"troupe/gateway"
+	"troupe/gateway/wiretest"
 )
 
 // TestInterfaceList holds what may be asked of a list and how it is answered. Which
@@ -38,7 +41,7 @@ func (s *scene) batch(t testing.TB, name string, publics ...string) (ids []strin
 	t.Helper()
 	for i, public := range publics {
 		content := fmt.Sprintf(`{"svcPublic":{"batch":%q,%s"i":%d},"svcPrivate":{"cost":%d}}`, name, public, i, 100-i)
-		ids = append(ids, s.ann.create(t, "stock", content).record(t).ID)
+		ids = append(ids, s.ann.Create(t, "stock", content).Record(t).ID)
 	}
 	return ids, filterOf(fmt.Sprintf(`{"svcPublic.batch":%q}`, name))
 }
@@ -52,10 +55,10 @@ func (s *service) followLink(t testing.TB, link string) string {
 		return ""
 	}
 	parts := linkForm.FindStringSubmatch(link)
-	if parts == nil || !strings.HasPrefix(parts[1], s.base+root) {
+	if parts == nil || !strings.HasPrefix(parts[1], s.Base+wiretest.Root) {
 		t.Fatalf("Link: got %q", link)
 	}
-	return strings.TrimPrefix(parts[1], s.base)
+	return strings.TrimPrefix(parts[1], s.Base)
 }
 
 func linkLeadsOn(t *testing.T, _ *scene) {
@@ -64,18 +67,19 @@ func linkLeadsOn(t *testing.T, _ *scene) {
 	slices.Sort(all)
 	slices.Reverse(all)
 	for limit, pages := range map[int]int{1: 7, 2: 4, 7: 1, 1000: 1} {
-		path := fmt.Sprintf("%s/instances/stoc%%6B?%s&limit=%d&sort=-_id&fields=svcHistory&count=true", root, filter, limit)
+		path := fmt.Sprintf("%s/instances/stoc%%6B?%s&limit=%d&sort=-_id&fields=svcHistory&count=true", wiretest.Root, filter, limit)
 		var got []string
 		for asked := 0; path != ""; asked++ {
-			p := s.bob.get(t, path).page(t)
+			a := s.bob.Get(t, path)
+			p := pageOf(t, a)
 			got = append(got, p.ids()...)
-			if p.count != 7 || !p.hasNext || len(p.items) > limit || !strings.Contains(p.items[0].text, "svcHistory") || (p.next == "") != (asked == pages-1) {
-				t.Fatalf("page %d of %d: got %+v", asked+1, pages, p)
+			if *p.Count != 7 || !strings.Contains(a.Body, `"next":`) || len(p.Instances) > limit || p.Instances[0].History == nil || (p.next == "") != (asked == pages-1) {
+				t.Fatalf("page %d of %d: got %s", asked+1, pages, a.Body)
 			}
-			if path = s.followLink(t, p.link); path != "" {
+			if path = s.followLink(t, a.Header.Get("Link")); path != "" {
 				reference, err := url.Parse(path)
-				if err != nil || reference.Query().Get("cursor") != p.next || reference.Path != root+"/instances/stock" {
-					t.Errorf("Link %q does not lead to %q", p.link, p.next)
+				if err != nil || reference.Query().Get("cursor") != p.next || reference.Path != wiretest.Root+"/instances/stock" {
+					t.Errorf("%s does not lead to %q", path, p.next)
 				}
 			}
 		}
@@ -83,26 +87,26 @@ func linkLeadsOn(t *testing.T, _ *scene) {
 			t.Errorf("limit %d: got %v, want %v", limit, got, all)
 		}
 	}
-	if head := s.send(t, ask{method: "HEAD", path: s.base + root + "/instances/stock?limit=1", headers: s.bob.credential}); head.status != 200 || head.header.Get("Link") == "" {
-		t.Errorf("HEAD: got %d with Link %q, want 200 and a Link", head.status, head.header.Get("Link"))
+	if head := s.Send(t, request{Method: "HEAD", Path: s.Base + wiretest.Root + "/instances/stock?limit=1", Headers: s.bob.Credential}); head.Status != 200 || head.Header.Get("Link") == "" {
+		t.Errorf("HEAD: got %d with Link %q, want 200 and a Link", head.Status, head.Header.Get("Link"))
 	}
-	if p := s.bob.query(t, "stock", filter).page(t); p.hasNext {
-		t.Errorf("without a limit: got the next %q", p.next)
+	if a := s.bob.query(t, "stock", filter); strings.Contains(a.Body, `"next":`) {
+		t.Errorf("without a limit: got %s", a.Body)
 	}
-	if a := s.bob.query(t, "stock", "limit=5&"+filterOf(`{"svcPublic.batch":"none"}`)); a.body != `{"instances":[],"next":null}` {
-		t.Errorf("no match: got %s", a.body)
+	if a := s.bob.query(t, "stock", "limit=5&"+filterOf(`{"svcPublic.batch":"none"}`)); a.Body != `{"instances":[],"next":null}` {
+		t.Errorf("no match: got %s", a.Body)
 	}
 }
 
 func cursorIsOfItsList(t *testing.T, s *scene) {
 	_, filter := s.batch(t, "cursor", make([]string, 5)...)
-	next := s.bob.query(t, "stock", filter+"&limit=2").page(t).next
-	if got := s.eve.query(t, "stock", filter+"&limit=3&cursor="+escape(next)).items(t); len(got) != 3 {
+	next := s.bob.page(t, "stock", filter+"&limit=2").next
+	if got := s.eve.page(t, "stock", filter+"&limit=3&cursor="+escape(next)).Instances; len(got) != 3 {
 		t.Errorf("another caller with another limit: got %v, want the other three", got)
 	}
 	cursor := "&cursor=" + escape(next)
-	s.bob.refusesQuery(t, root+"/instances/plain", "limit=2"+cursor)
-	s.bob.refusesQuery(t, root+"/instances/stock",
+	s.bob.refusesQuery(t, wiretest.Root+"/instances/plain", "limit=2"+cursor)
+	s.bob.refusesQuery(t, wiretest.Root+"/instances/stock",
 		"limit=2"+cursor, filter+"&sort=-_id&limit=2"+cursor, filter+"&sort=svcPublic.n&limit=2"+cursor, filter+cursor, filter+"&limit=2"+cursor+cursor,
 		filter+"&limit=2&cursor=", filter+"&limit=2&cursor=1", filter+"&limit=2&cursor="+next[1:], filter+"&limit=2&cursor="+next+"A", filter+"&limit=2&cursor=+"+next,
 		filter+"&limit=2&cursor="+next+"%0A", filter+"&limit=2&cursor=%C3%BC", filter+"&limit=2&cursor="+strings.Repeat("A", 20_000))
@@ -122,51 +126,53 @@ func listIsSorted(t *testing.T, s *scene) {
 		{s.bob, "-svcPublic.n", down},
 		{s.adm, "svcPrivate.cost", down},
 	} {
-		if got := c.user.query(t, "stock", filter+"&sort="+c.sort).page(t).ids(); !slices.Equal(got, c.want) {
+		if got := c.user.page(t, "stock", filter+"&sort="+c.sort).ids(); !slices.Equal(got, c.want) {
 			t.Errorf("sort=%s: got %v, want %v", c.sort, got, c.want)
 		}
 	}
 	// An event moves an instance to its new place.
-	s.ann.event(t, "stock", made[0], "note", `{"i":100}`).record(t)
-	if got := s.bob.query(t, "stock", filter+"&sort=-svcPublic.i&limit=1").page(t).ids(); !slices.Equal(got, made[:1]) {
+	s.ann.Event(t, "stock", made[0], "note", `{"i":100}`).Record(t)
+	if got := s.bob.page(t, "stock", filter+"&sort=-svcPublic.i&limit=1").ids(); !slices.Equal(got, made[:1]) {
 		t.Errorf("after an event: got %v, want %v", got, made[:1])
 	}
 }
 
 func fieldsAdd(t *testing.T, s *scene) {
-	r := s.ann.create(t, "guide", `{"svcPrivate":{"k":1}}`).record(t)
-	whole := objectOf(t, r.text, "_id", "workflowId", "svcPublic", "svcPrivate", "svcHistory", "states", "svcRedirect")
-	entry := func(u user, id, fields string, names ...string) map[string]json.RawMessage {
-		t.Helper()
-		items := u.query(t, "guide", "fields="+fields+"&"+filterOf(`{"_id":"`+id+`"}`)).items(t)
-		return objectOf(t, items[0].text, append(names, "_id", "workflowId", "svcPublic", "states")...)
-	}
-	for name, text := range entry(s.ann, r.ID, "svcRedirect,svcHistory", "svcRedirect", "svcHistory") {
-		if string(text) != string(whole[name]) {
-			t.Errorf("%s: got %s, want %s", name, text, whole[name])
+	r := s.ann.Create(t, "guide", `{"svcPrivate":{"k":1}}`).Record(t)
+	whole := wiretest.Decode[map[string]json.RawMessage](t, r.Text)
+	for _, c := range []struct {
+		user   user
+		fields string
+	}{{s.ann, "svcRedirect,svcHistory"}, {s.adm, "svcPrivate"}} {
+		want := map[string]json.RawMessage{}
+		for _, name := range append(strings.Split(c.fields, ","), "_id", "workflowId", "svcPublic", "states") {
+			want[name] = whole[name]
+		}
+		shown := c.user.page(t, "guide", "fields="+c.fields+"&"+filterOf(`{"_id":"`+r.ID+`"}`)).Instances[0]
+		if got := wiretest.Decode[map[string]json.RawMessage](t, shown.Text); !reflect.DeepEqual(got, want) {
+			t.Errorf("fields=%s: got %s, want %s", c.fields, got, want)
 		}
 	}
-	if got := entry(s.adm, r.ID, "svcPrivate", "svcPrivate")["svcPrivate"]; string(got) != r.Private {
-		t.Errorf("svcPrivate: got %s, want %s", got, r.Private)
+	s.ann.Event(t, "guide", r.ID, "leave", "").Record(t)
+	if got := s.ann.page(t, "guide", "fields=svcRedirect").Instances[0]; got.Redirect != nil {
+		t.Errorf("a redirect that is not set any more: got %s", got.Text)
 	}
-	s.ann.event(t, "guide", r.ID, "leave", "").record(t)
-	entry(s.ann, r.ID, "svcRedirect") // it is not set any more
 }
 
 func countByRight(t *testing.T, s *scene) {
 	for _, owner := range []string{"ann", "bob", "ann", "nobody", "ann"} {
-		s.adm.create(t, "mine", `{"svcPublic":{"owner":"`+owner+`","counted":1}}`).record(t)
+		s.adm.Create(t, "mine", `{"svcPublic":{"owner":"`+owner+`","counted":1}}`).Record(t)
 	}
 	counted := filterOf(`{"svcPublic.counted":1}`)
 	for want, u := range map[int]user{3: s.ann, 1: s.bob, 0: s.eve} {
 		for _, limit := range []string{"", "&limit=1", "&limit=3"} {
-			if got := u.query(t, "mine", counted+"&count=true"+limit).page(t); got.count != want || limit != "&limit=1" && len(got.items) != want {
+			if got := u.page(t, "mine", counted+"&count=true"+limit); *got.Count != want || limit != "&limit=1" && len(got.Instances) != want {
 				t.Errorf("%q: got %+v, want %d", limit, got, want)
 			}
 		}
 	}
-	if got := s.ann.query(t, "mine", counted+"&count=false&explain=false").page(t).count; got != -1 {
-		t.Errorf("count=false: got %d, want none", got)
+	if got := s.ann.page(t, "mine", counted+"&count=false&explain=false").Count; got != nil {
+		t.Errorf("count=false: got %d, want none", *got)
 	}
 }
 
@@ -176,43 +182,48 @@ func explainNames(t *testing.T, s *scene) {
 		filter, index, plan string
 		matched             int
 	}{
-		{`{"svcPublic.batch":"explain"}`, `"svcPublic.batch"`, "index", 3},
-		{`{"_id":"` + made[0] + `"}`, "null", "ids", 1},
-		{`{"svcPublic.other":"nothing"}`, "null", "scan", 0},
+		{`{"svcPublic.batch":"explain"}`, "svcPublic.batch", "index", 3},
+		{`{"_id":"` + made[0] + `"}`, "", "ids", 1},
+		{`{"svcPublic.other":"nothing"}`, "", "scan", 0},
 	} {
 		a := s.adm.query(t, "stock", "explain=true&count=true&limit=100&"+filterOf(c.filter))
-		if !regexp.MustCompile(`^\{"instances":\[.*\],"next":null,"count":\d+,"explain":\{"index":.*\}\}$`).MatchString(a.body) {
-			t.Errorf("got %s, want the members in order", a.body)
+		if !regexp.MustCompile(`^\{"instances":\[.*\],"next":null,"count":\d+,"explain":\{"index":.*\}\}$`).MatchString(a.Body) {
+			t.Errorf("got %s, want the members in order", a.Body)
 		}
-		whole := objectOf(t, a.body, "instances", "next", "count", "explain")
-		m := objectOf(t, string(whole["explain"]), "index", "plan", "keysRead", "recordsRead", "matched", "milliseconds", "considered")
-		if index, plan, matched := string(m["index"]), decode[string](t, m["plan"]), decode[int](t, m["matched"]); index != c.index || plan != c.plan || matched != c.matched {
-			t.Errorf("filter %s: got %s, want %s, %q and %d", c.filter, whole["explain"], c.index, c.plan, c.matched)
+		got := wiretest.Decode[struct {
+			Explain struct {
+				Index   *string
+				Plan    string
+				Matched int
+			}
+		}](t, a.Body).Explain
+		if index := cmp.Or(got.Index, new(string)); *index != c.index || got.Plan != c.plan || got.Matched != c.matched {
+			t.Errorf("filter %s: got %s, want %q, %q and %d", c.filter, a.Body, c.index, c.plan, c.matched)
 		}
 	}
 	for _, u := range []user{s.ann, s.bob, s.eve} {
-		u.refuses(t, 403, "AccessDenied", root+"/instances/stock?explain=true", root+"/instances/vault?explain=true")
+		u.refuses(t, 403, "AccessDenied", wiretest.Root+"/instances/stock?explain=true", wiretest.Root+"/instances/vault?explain=true")
 	}
 }
 
 // listIsStrict: FuzzQueryParameters knows what each parameter may be
 // (persistence/PROMISES.md, "F17").
 func listIsStrict(t *testing.T, s *scene) {
-	s.adm.refusesQuery(t, root+"/instances/stock",
+	s.adm.refusesQuery(t, wiretest.Root+"/instances/stock",
 		"limit=", "limit=0", "limit=1001", "limit=1&limit=1", "Limit=1", "offset=1", "limit=1;count=true", "cursor=x",
 		"sort=", "sort=-", "sort=--_id", "sort=svcPublic.other", "sort=_id,svcPublic.n", "sort=states.nodeId", "sort=svcPublic.n%20", "sort="+strings.Repeat("x", 5000),
 		"fields=", "fields=_id", "fields=svcHistory,", "fields=svcHistory,svcHistory", "count=", "count=1", "explain=1",
 		"filter=%zz", "filter=%7B%257D", "filter=%2B%7B%7D", "filter=%ff", "filter[a]=1", "filter=%7B%7D&filter=%7B%7D", "svcPublic.n=1")
-	s.adm.refusesQuery(t, root+"/instances/plain", "sort=svcPublic.n") // its index is another workflow's
+	s.adm.refusesQuery(t, wiretest.Root+"/instances/plain", "sort=svcPublic.n") // its index is another workflow's
 	for _, route := range []string{"/choices", "/instance/plain/x", "/instance/plain/x/events", "/instance/plain/x/history"} {
-		s.ann.refusesQuery(t, root+route, "filter=%7B%7D")
+		s.ann.refusesQuery(t, wiretest.Root+route, "filter=%7B%7D")
 	}
 }
 
 func filterFinds(t *testing.T, s *scene) {
-	one := s.ann.create(t, "order", `{"svcPublic":{"n":9007199254740993,"o":{"a":[{"b":"x+y"}]}}}`).record(t).ID
-	two := s.ann.create(t, "order", `{"svcPublic":{"n":9007199254740992,"o":{"a":[{"b":"x y"}]}}}`).record(t).ID
-	s.ann.event(t, "order", two, "submit", "").record(t)
+	one := s.ann.Create(t, "order", `{"svcPublic":{"n":9007199254740993,"o":{"a":[{"b":"x+y"}]}}}`).Record(t).ID
+	two := s.ann.Create(t, "order", `{"svcPublic":{"n":9007199254740992,"o":{"a":[{"b":"x y"}]}}}`).Record(t).ID
+	s.ann.Event(t, "order", two, "submit", "").Record(t)
 	for filter, want := range map[string][]string{
 		"":                                  {one, two},
 		escape(` { } `):                     {one, two},
@@ -227,7 +238,7 @@ func filterFinds(t *testing.T, s *scene) {
 		"%7B%22svcPublic.o.a.b%22:%22x%2By%22%7D":                                                  {one},
 		"%7B%22svcPublic.o.a.b%22:%22x+y%22%7D":                                                    {two},
 	} {
-		got := s.bob.query(t, "order", "filter="+filter).page(t).ids()
+		got := s.bob.page(t, "order", "filter="+filter).ids()
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
 			t.Errorf("filter %s: got %v, want %v", filter, got, want)
@@ -239,8 +250,8 @@ func filterIsStrict(t *testing.T, s *scene) {
 	for _, operator := range []string{"$where", "$expr", "$nonsense", "$GT"} {
 		for _, filter := range []string{`{"` + operator + `":[{"svcPublic.n":1}]}`, `{"svcPublic.n":{"` + operator + `":1}}`} {
 			a := s.adm.query(t, "plain", filterOf(filter))
-			if reason := faultReason(a, 400, "InvalidContent"); reason != "" || !strings.Contains(a.body, operator) {
-				t.Errorf("filter %s: got %s; %s", filter, a.body, reason)
+			if reason := a.FaultReason(400, "InvalidContent"); reason != "" || !strings.Contains(a.Body, operator) {
+				t.Errorf("filter %s: got %s; %s", filter, a.Body, reason)
 			}
 		}
 	}
@@ -249,23 +260,23 @@ func filterIsStrict(t *testing.T, s *scene) {
 		`{"":1}`, `{"other":1}`, `{"svcPublic..b":1}`, `{"svcRedirect":1}`, `{"__proto__.x":1}`, `{"svcPublic.a":{"$in":1}}`, `{"svcPublic.a":{"$regex":"(?=x)"}}`,
 		`{"svcPublic.a":` + strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001) + `}`, `{"svcPublic.a":"` + strings.Repeat("x", 16<<10) + `"}`,
 	} {
-		s.adm.refusesQuery(t, root+"/instances/plain", filterOf(filter))
-		s.adm.refusesQuery(t, root+"/watch/plain", filterOf(filter))
+		s.adm.refusesQuery(t, wiretest.Root+"/instances/plain", filterOf(filter))
+		s.adm.refusesQuery(t, wiretest.Root+"/watch/plain", filterOf(filter))
 	}
 	for _, filter := range []string{`{}`, `{`, `{"svcPrivate.x":1}`} { // who may not ask is not told what is wrong
-		s.eve.refuses(t, 404, "NotFound", root+"/instances/missing?"+filterOf(filter), root+"/watch/missing?"+filterOf(filter))
-		s.eve.refuses(t, 403, "AccessDenied", root+"/instances/vault?"+filterOf(filter), root+"/watch/vault?"+filterOf(filter))
+		s.eve.refuses(t, 404, "NotFound", wiretest.Root+"/instances/missing?"+filterOf(filter), wiretest.Root+"/watch/missing?"+filterOf(filter))
+		s.eve.refuses(t, 403, "AccessDenied", wiretest.Root+"/instances/vault?"+filterOf(filter), wiretest.Root+"/watch/vault?"+filterOf(filter))
 	}
 }
 
 func privateIsPrivate(t *testing.T, s *scene) {
 	made, filter := s.batch(t, "private", "", "")
 	private := filterOf(`{"svcPublic.batch":"private","svcPrivate.cost":100}`)
-	if got := s.adm.query(t, "stock", private+"&fields=svcPrivate").page(t).ids(); !slices.Equal(got, made[:1]) {
+	if got := s.adm.page(t, "stock", private+"&fields=svcPrivate").ids(); !slices.Equal(got, made[:1]) {
 		t.Errorf("with mod-workflows: got %v, want %v", got, made[:1])
 	}
 	for _, u := range []user{s.ann, s.bob, s.eve} {
-		u.refusesQuery(t, root+"/instances/stock", private, filterOf(`{"$or":[{"_id":"x"},{"svcPrivate":{"cost":1}}]}`), filter+"&sort=svcPrivate.cost", filter+"&fields=svcPrivate")
-		u.refusesQuery(t, root+"/watch/stock", private)
+		u.refusesQuery(t, wiretest.Root+"/instances/stock", private, filterOf(`{"$or":[{"_id":"x"},{"svcPrivate":{"cost":1}}]}`), filter+"&sort=svcPrivate.cost", filter+"&fields=svcPrivate")
+		u.refusesQuery(t, wiretest.Root+"/watch/stock", private)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"troupe/actors/actorstest"
 	"troupe/gateway"
+	"troupe/gateway/wiretest"
 )
 
 // TestInterfacePaths holds gateway/INTERFACE.md, "Paths", and gateway/INTERFACE.md, "404
@@ -14,64 +15,61 @@ import (
 // (gateway/INTERFACE.md, "Versioning").
 func TestInterfacePaths(t *testing.T) {
 	s := newScene(t)
-	id := s.ann.create(t, "plain", "").record(t).ID
-	instance := root + "/instance/plain/" + id
+	id := s.ann.Create(t, "plain", "").Record(t).ID
+	instance := wiretest.Root + "/instance/plain/" + id
 	const of = " HTTP/1.1\r\nHost: x\r\nX-HTTP-Method-Override: POST\r\nX-Method-Override: DELETE\r\nX-HTTP-Method: PUT\r\n"
-	first := s.ann.load(t, "plain", nowhere)
+	first := s.ann.Load(t, "plain", nowhere)
 	for status, requests := range map[int][]string{
 		200: {
 			"GET " + instance, "GET /%77orkflow/api/v1/instance/%70lain/" + id, "HEAD " + instance,
 		},
-		400: {"GET " + root + "/choices%zz", "GET " + root + "/choices\x01", "GET workflow/api/v1/choices", "GET " + root + "/instances/plain ?x"},
+		400: {"GET " + wiretest.Root + "/choices%zz", "GET " + wiretest.Root + "/choices\x01", "GET workflow/api/v1/choices", "GET " + wiretest.Root + "/instances/plain ?x"},
 		404: {
-			"GET /nowhere", "GET //", "GET /workflow", "GET " + root, "GET " + root + "/", "GET " + root + "/unknown", "GET /metrics", "GET /debug/pprof/",
+			"GET /nowhere", "GET //", "GET /workflow", "GET " + wiretest.Root, "GET " + wiretest.Root + "/", "GET " + wiretest.Root + "/unknown", "GET /metrics", "GET /debug/pprof/",
 			"GET /workflow/api/v2/choices", "GET /workflow/api/choices", "GET /api/v1/choices", "GET /workflow/api/v1/../v1/choices", "GET /workflow/./api/v1/choices",
-			"GET " + root + "/choices/", "POST " + root + "/create/", "GET " + instance + "/", "GET " + instance + "/events/", "GET " + root + "/watch/plain/",
-			"GET /" + root + "/choices", "GET /workflow//api/v1/choices", "POST " + root + "//create", "GET " + root + "/instance//" + id, "GET " + root + "/instance/plain//" + id,
-			"GET /Workflow/api/v1/choices", "GET /workflow/api/v1/Choices", "GET /workflow%2Fapi/v1/choices", "GET " + root + "/instance/plain%2f" + id, "GET " + root + "/instances/",
-			"GET " + root + "/instance/plain", "GET " + instance + "/event", "GET " + instance + "#x", "GET " + root + "/instance/%2570lain/" + id,
-			"GET http://evil.example" + root + "/choices", "GET *", "OPTIONS *", "CONNECT evil.example:80",
+			"GET " + wiretest.Root + "/choices/", "POST " + wiretest.Root + "/create/", "GET " + instance + "/", "GET " + instance + "/events/", "GET " + wiretest.Root + "/watch/plain/",
+			"GET /" + wiretest.Root + "/choices", "GET /workflow//api/v1/choices", "POST " + wiretest.Root + "//create", "GET " + wiretest.Root + "/instance//" + id, "GET " + wiretest.Root + "/instance/plain//" + id,
+			"GET /Workflow/api/v1/choices", "GET /workflow/api/v1/Choices", "GET /workflow%2Fapi/v1/choices", "GET " + wiretest.Root + "/instance/plain%2f" + id, "GET " + wiretest.Root + "/instances/",
+			"GET " + wiretest.Root + "/instance/plain", "GET " + instance + "/event", "GET " + instance + "#x", "GET " + wiretest.Root + "/instance/%2570lain/" + id,
+			"GET http://evil.example" + wiretest.Root + "/choices", "GET *", "OPTIONS *", "CONNECT evil.example:80",
 		},
 		405: {
-			"PUT " + root + "/choices", "POST " + root + "/choices", "GET " + root + "/create", "HEAD " + root + "/create", "OPTIONS " + root + "/create", "TRACE " + root + "/event",
-			"DELETE " + instance, "PATCH " + instance + "/events", "POST " + instance + "/history", "POST " + root + "/watch/plain", "DELETE " + root + "/watch/plain/" + id,
-			"get " + root + "/choices", "FROB " + root + "/instances/plain", "POST /readyz", "PROPFIND /livez",
+			"PUT " + wiretest.Root + "/choices", "POST " + wiretest.Root + "/choices", "GET " + wiretest.Root + "/create", "HEAD " + wiretest.Root + "/create", "OPTIONS " + wiretest.Root + "/create", "TRACE " + wiretest.Root + "/event",
+			"DELETE " + instance, "PATCH " + instance + "/events", "POST " + instance + "/history", "POST " + wiretest.Root + "/watch/plain", "DELETE " + wiretest.Root + "/watch/plain/" + id,
+			"get " + wiretest.Root + "/choices", "FROB " + wiretest.Root + "/instances/plain", "POST /readyz", "PROPFIND /livez",
 		},
 	} {
 		for _, request := range requests {
-			answers := s.raw(t, request+of+s.ann.credential[0]+"\r\n\r\n")
-			if len(answers) != 1 || answers[0].status != status || answers[0].header.Get("Location") != "" {
+			answers := s.Raw(t, request+of+s.ann.Credential[0]+"\r\n\r\n")
+			if len(answers) != 1 || answers[0].Status != status || answers[0].Header.Get("Location") != "" {
 				t.Errorf("%s: got %v, want one answer with %d", request, answers, status)
 				continue
 			}
 			a := answers[0]
 			switch {
-			case status == 404 && a.body != first.body:
-				t.Errorf("%s: got %s, want %s", request, a.body, first.body)
+			case status == 404 && a.Body != first.Body:
+				t.Errorf("%s: got %s, want %s", request, a.Body, first.Body)
 			case status == 405:
 				want := "GET, HEAD"
 				if strings.HasSuffix(request, "create") || strings.HasSuffix(request, "event") {
 					want = "POST"
 				}
-				if got := a.header.Get("Allow"); got != want {
+				if got := a.Header.Get("Allow"); got != want {
 					t.Errorf("%s: Allow: got %q, want %q", request, got, want)
 				}
 			}
-			if reason := headersReason(a); status != 400 && reason != "" {
-				t.Errorf("%s: %s", request, reason)
-			}
-			if reason := faultReason(a, 405, "MethodNotAllowed"); status == 405 && a.body != "" && reason != "" {
+			if reason := a.FaultReason(405, "MethodNotAllowed"); status == 405 && a.Body != "" && reason != "" {
 				t.Error(reason)
 			}
 		}
 	}
 	for name, a := range map[string]answer{
-		"workflow": s.ann.load(t, "missing", nowhere), "other workflow": s.ann.load(t, "codes", id), "create": s.ann.create(t, "missing", ""),
-		"event": s.ann.event(t, "plain", nowhere, "go", ""), "event of a workflow": s.ann.event(t, "missing", id, "go", ""), "instances": s.ann.query(t, "missing", ""),
+		"workflow": s.ann.Load(t, "missing", nowhere), "other workflow": s.ann.Load(t, "codes", id), "create": s.ann.Create(t, "missing", ""),
+		"event": s.ann.Event(t, "plain", nowhere, "go", ""), "event of a workflow": s.ann.Event(t, "missing", id, "go", ""), "instances": s.ann.query(t, "missing", ""),
 	} {
-		wantFault(t, a, 404, "NotFound")
-		if a.body != first.body {
-			t.Errorf("%s: got %s, want %s", name, a.body, first.body)
+		a.WantFault(t, 404, "NotFound")
+		if a.Body != first.Body {
+			t.Errorf("%s: got %s, want %s", name, a.Body, first.Body)
 		}
 	}
 }
@@ -80,12 +78,12 @@ func TestInterfacePaths(t *testing.T) {
 func TestInterfaceBasePath(t *testing.T) {
 	s := startService(t, serviceOptions{Options: actorstest.Options{Files: flows()}, Gateway: gateway.Options{BasePath: "/platform/flows"}})
 	ann := s.as("ann")
-	r := ann.create(t, "plain", "").record(t)
-	ann.load(t, "plain", r.ID).record(t)
-	wantStatus(t, ann.get(t, "/livez"), 200)
-	for _, path := range []string{root + "/choices", "/readyz", "/livez", "/platform" + root + "/choices", "/", "/platform", "/platform/flows", "/platform/flows//"} {
-		a := s.send(t, ask{method: "GET", path: path, headers: ann.credential})
-		if reason := faultReason(a, 404, "NotFound"); reason != "" {
+	r := ann.Create(t, "plain", "").Record(t)
+	ann.Load(t, "plain", r.ID).Record(t)
+	ann.Get(t, "/livez").WantStatus(t, 200)
+	for _, path := range []string{wiretest.Root + "/choices", "/readyz", "/livez", "/platform" + wiretest.Root + "/choices", "/", "/platform", "/platform/flows", "/platform/flows//"} {
+		a := s.Send(t, request{Method: "GET", Path: path, Headers: ann.Credential})
+		if reason := a.FaultReason(404, "NotFound"); reason != "" {
 			t.Errorf("%s: %s", path, reason)
 		}
 	}
@@ -95,40 +93,36 @@ func TestInterfaceBasePath(t *testing.T) {
 // "Common headers": faultReason and headersReason know what an answer has.
 func TestInterfaceAnswers(t *testing.T) {
 	s := newScene(t)
-	r := s.ann.create(t, "order", "").record(t)
-	forbidden := s.ann.create(t, "order", "").record(t)
-	s.ann.event(t, "order", forbidden.ID, "submit", "").record(t)
-	s.ann.create(t, "plain", "", key("error-values")).record(t)
+	r := s.ann.Create(t, "order", "").Record(t)
+	forbidden := s.ann.Create(t, "order", "").Record(t)
+	s.ann.Event(t, "order", forbidden.ID, "submit", "").Record(t)
+	s.ann.Create(t, "plain", "", key("error-values")).Record(t)
 	for _, c := range []struct {
 		status int
 		word   string
 		answer answer
 	}{
-		{200, "", s.ann.get(t, "/livez")},
-		{200, "", s.ann.get(t, root+"/choices")},
+		{200, "", s.ann.Get(t, "/livez")},
+		{200, "", s.ann.Get(t, wiretest.Root+"/choices")},
 		{200, "", s.ann.query(t, "order", "limit=1")},
-		{400, "InvalidContent", s.ann.post(t, root+"/create", `{`)},
-		{400, "InvalidContent", s.ann.event(t, "order", r.ID, "submit", "", "If-Match: 3")},
-		{401, "Unauthorized", s.send(t, ask{method: "GET", path: root + "/choices"})},
-		{403, "AccessDenied", s.ann.event(t, "order", forbidden.ID, "approve", "")},
-		{404, "NotFound", s.ann.create(t, "missing", "")},
-		{405, "MethodNotAllowed", s.ann.get(t, root+"/create")},
-		{409, "EventNotAllowed", s.ann.event(t, "order", r.ID, "ship", "")},
-		{412, "PreconditionFailed", s.ann.event(t, "order", r.ID, "submit", "", `If-Match: "9"`)},
-		{413, "TooLarge", s.ann.post(t, root+"/create", strings.Repeat(" ", 1<<20+1))},
-		{415, "UnsupportedMediaType", s.ann.post(t, root+"/create", `{}`, "Content-Encoding: br")},
-		{422, "KeyReused", s.ann.create(t, "codes", "", key("error-values"))},
-		{500, "MarshallingError", s.ann.event(t, "order", r.ID, "boom", "")},
+		{400, "InvalidContent", s.ann.Post(t, wiretest.Root+"/create", `{`)},
+		{400, "InvalidContent", s.ann.Event(t, "order", r.ID, "submit", "", "If-Match: 3")},
+		{401, "Unauthorized", s.Send(t, request{Method: "GET", Path: wiretest.Root + "/choices"})},
+		{403, "AccessDenied", s.ann.Event(t, "order", forbidden.ID, "approve", "")},
+		{404, "NotFound", s.ann.Create(t, "missing", "")},
+		{405, "MethodNotAllowed", s.ann.Get(t, wiretest.Root+"/create")},
+		{409, "EventNotAllowed", s.ann.Event(t, "order", r.ID, "ship", "")},
+		{412, "PreconditionFailed", s.ann.Event(t, "order", r.ID, "submit", "", `If-Match: "9"`)},
+		{413, "TooLarge", s.ann.Post(t, wiretest.Root+"/create", strings.Repeat(" ", 1<<20+1))},
+		{415, "UnsupportedMediaType", s.ann.Post(t, wiretest.Root+"/create", `{}`, "Content-Encoding: br")},
+		{422, "KeyReused", s.ann.Create(t, "codes", "", key("error-values"))},
+		{500, "MarshallingError", s.ann.Event(t, "order", r.ID, "boom", "")},
 	} {
-		reason := headersReason(c.answer)
-		if c.word != "" {
-			reason = faultReason(c.answer, c.status, c.word)
-		}
-		if reason != "" || c.answer.status != c.status {
-			t.Errorf("%d: got %d; %s", c.status, c.answer.status, reason)
+		if reason := c.answer.FaultReason(c.status, c.word); c.word != "" && reason != "" || c.answer.Status != c.status {
+			t.Errorf("%d: got %d; %s", c.status, c.answer.Status, reason)
 		}
 		for _, name := range []string{"Server", "X-Powered-By", "Access-Control-Allow-Origin", "Set-Cookie", "Location"} {
-			if got := c.answer.header.Get(name); got != "" {
+			if got := c.answer.Header.Get(name); got != "" {
 				t.Errorf("%d: header %s: got %q, want none", c.status, name, got)
 			}
 		}
@@ -140,7 +134,7 @@ func TestInterfaceHealth(t *testing.T) {
 	s := newScene(t)
 	for _, path := range []string{"/livez", "/readyz", "/readyz?verbose"} {
 		for _, headers := range [][]string{nil, {"Authorization: svc.token garbage"}, {"Cookie: session=a; session=b"}} {
-			wantStatus(t, s.send(t, ask{method: "GET", path: path, headers: headers}), 200)
+			s.Send(t, request{Method: "GET", Path: path, Headers: headers}).WantStatus(t, 200)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"troupe/actors/actorstest"
+	"troupe/gateway/wiretest"
 )
 
 // portalPeople are the users of group A. ann is an employee, bob everything, eve has
@@ -89,9 +90,9 @@ var portalLists = []string{
 func (u user) where(t testing.TB, id string) (lists string, shown formItem) {
 	t.Helper()
 	for _, list := range portalLists {
-		a := u.get(t, "/form-portal/"+list)
-		wantStatus(t, a, 200)
-		items := decode[[]formItem](t, json.RawMessage(a.body))
+		a := u.Get(t, "/form-portal/"+list)
+		a.WantStatus(t, 200)
+		items := wiretest.Decode[[]formItem](t, a.Body)
 		if i := slices.IndexFunc(items, func(f formItem) bool { return f.ID == id }); i >= 0 {
 			lists, shown = lists+list, items[i]
 		}
@@ -100,25 +101,25 @@ func (u user) where(t testing.TB, id string) (lists string, shown formItem) {
 }
 
 // sending is a request of the portal: the way is method and path, its root left out.
-func (u user) sending(way, body string, headers ...string) ask {
+func (u user) sending(way, body string, headers ...string) request {
 	method, path, _ := strings.Cut(way, " ")
 	root := "/form-runtime/api/v1/"
 	if strings.HasPrefix(path, "forms/") || strings.HasPrefix(path, "checklists/") || !strings.Contains(path, "/") && path != "submit" {
 		root = "/form-portal/"
 	}
 	if body != "" {
-		headers = append(headers, jsonType)
+		headers = append(headers, wiretest.JSONType)
 	}
-	return ask{method: method, path: u.base + root + path, headers: append(headers, u.credential...), body: body}
+	return request{Method: method, Path: u.Base + root + path, Headers: append(headers, u.Credential...), Body: body}
 }
 
 func (u user) sends(t testing.TB, way, body string, headers ...string) answer {
 	t.Helper()
-	return u.send(t, u.sending(way, body, headers...))
+	return u.Send(t, u.sending(way, body, headers...))
 }
 
 // making is a request for a form, a checklist for safety.
-func (u user) making(template, workflow string, headers ...string) ask {
+func (u user) making(template, workflow string, headers ...string) request {
 	switch {
 	case template == "safety":
 		return u.sending("POST checklists/create", `{"checklistId":"safety"}`, headers...)
@@ -131,9 +132,9 @@ func (u user) making(template, workflow string, headers ...string) ask {
 // form creates a form and returns its place: "workflow/id".
 func (u user) form(t testing.TB, template, workflow string) string {
 	t.Helper()
-	a := u.send(t, u.making(template, workflow))
-	wantStatus(t, a, 200)
-	return workflow + "/" + a.body
+	a := u.Send(t, u.making(template, workflow))
+	a.WantStatus(t, 200)
+	return workflow + "/" + a.Body
 }
 
 func submission(place, data string) string {
@@ -158,12 +159,13 @@ type draft struct {
 	Data     json.RawMessage
 }
 
-// saved reads the answer to a draft that was kept, and returns its tag.
-func (a answer) saved(t testing.TB) string {
+// saved keeps a draft and returns its tag.
+func (u user) saved(t testing.TB, place, data string, headers ...string) string {
 	t.Helper()
-	wantStatus(t, a, 200)
-	tag := strconv.Quote(strconv.FormatUint(decode[draft](t, json.RawMessage(a.body)).Revision, 10))
-	if got := a.header.Get("ETag"); got != tag {
+	a := u.save(t, place, data, headers...)
+	a.WantStatus(t, 200)
+	tag := strconv.Quote(strconv.FormatUint(wiretest.Decode[draft](t, a.Body).Revision, 10))
+	if got := a.Header.Get("ETag"); got != tag {
 		t.Errorf("ETag: got %s, want the revision %s", got, tag)
 	}
 	return tag
@@ -182,6 +184,6 @@ type view struct {
 func (u user) view(t testing.TB, place string) view {
 	t.Helper()
 	a := u.sends(t, "GET form/"+place, "")
-	wantStatus(t, a, 200)
-	return decode[view](t, json.RawMessage(a.body))
+	a.WantStatus(t, 200)
+	return wiretest.Decode[view](t, a.Body)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"troupe/actors/identity"
+	"troupe/gateway/wiretest"
 )
 
 // TestInterfacePortal asks a service with forms.
@@ -68,12 +69,9 @@ func whatIsOffered(t *testing.T, s *scene) {
 		if strings.HasPrefix(c.path, "template/") {
 			path = "/form-runtime/api/v1/" + c.path
 		}
-		a := s.desk(identity.UserID(c.who)).get(t, path)
-		wantStatus(t, a, 200)
-		wantSameMeaning(t, a.body, c.want)
-		if reason := headersReason(a); reason != "" {
-			t.Error(reason)
-		}
+		a := s.desk(identity.UserID(c.who)).Get(t, path)
+		a.WantStatus(t, 200)
+		wantSameMeaning(t, a.Body, c.want)
 	}
 }
 
@@ -83,8 +81,8 @@ func choicesOfThePortal(t *testing.T, s *scene) {
 		"bob": `[{"id":"broken","name":"broken"},{"id":"leave","name":"Leave"},{"id":"payroll","name":"payroll"}]`,
 	} {
 		u := s.desk(identity.UserID(name))
-		if a, choices := u.get(t, "/form-portal/workflows"), u.get(t, root+"/choices"); a.body != want || choices.body != `{"workflows":`+want+`}` {
-			t.Errorf("%s: got %s and the choices %s, want %s", name, a.body, choices.body, want)
+		if a, choices := u.Get(t, "/form-portal/workflows"), u.Get(t, wiretest.Root+"/choices"); a.Body != want || choices.Body != `{"workflows":`+want+`}` {
+			t.Errorf("%s: got %s and the choices %s, want %s", name, a.Body, choices.Body, want)
 		}
 	}
 }
@@ -123,13 +121,13 @@ func lifeOfForms(t *testing.T, _ *scene) {
 			return v
 		}
 		look("current", c.draft)
-		bob.save(t, place, c.data).saved(t)
-		if v := look("current", c.draft); string(decode[draft](t, v.Draft).Data) != c.data {
+		bob.saved(t, place, c.data)
+		if v := look("current", c.draft); string(wiretest.Decode[draft](t, v.Draft).Data) != c.data {
 			t.Errorf("with a draft: %+v", v)
 		}
-		record := bob.submit(t, place, c.data).record(t)
+		record := bob.submit(t, place, c.data).Record(t)
 		v := look("submitted", c.submitted)
-		at := func(e entry) int64 {
+		at := func(e wiretest.Entry) int64 {
 			ts, err := time.Parse(time.RFC3339, e.TS)
 			if err != nil {
 				t.Fatal(err)
@@ -138,10 +136,10 @@ func lifeOfForms(t *testing.T, _ *scene) {
 		}
 		if string(v.Draft) != "null" || string(v.Data) != c.data || record.Public != c.data || !slices.Equal(v.States, record.States) ||
 			v.Form.When != at(record.History[0]) || v.SubmittedAt != at(record.History[1]) {
-			t.Errorf("submitted: %+v, the record is %s", v, record.text)
+			t.Errorf("submitted: %+v, the record is %s", v, record.Text)
 		}
 		if c.workflow != "-" {
-			bob.event(t, c.workflow, c.want.ID, "approve", "").record(t)
+			bob.Event(t, c.workflow, c.want.ID, "approve", "").Record(t)
 			c.submitted = "approved"
 			if lists, _ := ann.where(t, c.want.ID); lists != "" {
 				t.Errorf("ann's lists show it: %q", lists)
@@ -156,15 +154,12 @@ func lifeOfForms(t *testing.T, _ *scene) {
 func createAnswersText(t *testing.T, s *scene) {
 	bob := s.desk("bob")
 	for template, workflow := range map[string]string{"leave-form": "leave", "feedback": "-", "safety": "-"} {
-		a := bob.send(t, bob.making(template, workflow, "Accept: application/json"))
-		wantStatus(t, a, 200)
-		if lists, _ := bob.where(t, a.body); a.header.Get("Content-Type") != "text/plain; charset=utf-8" || !strings.HasSuffix(lists, "/mycurrent") {
-			t.Errorf("%s: %q is in %q; headers %v", template, a.body, lists, a.header)
+		a := bob.Send(t, bob.making(template, workflow, "Accept: application/json"))
+		a.WantStatus(t, 200)
+		if lists, _ := bob.where(t, a.Body); a.Header.Get("Content-Type") != "text/plain; charset=utf-8" || !strings.HasSuffix(lists, "/mycurrent") {
+			t.Errorf("%s: %q is in %q; headers %v", template, a.Body, lists, a.Header)
 		}
-		a.header.Set("Content-Type", "application/json")
-		if reason := headersReason(a); reason != "" {
-			t.Error(reason)
-		}
+		a.Header.Set("Content-Type", "application/json")
 	}
 }
 
@@ -175,7 +170,7 @@ func portalRefuses(t *testing.T, s *scene) {
 	deep := strings.Repeat(`{"a":`, 64) + "1" + strings.Repeat("}", 64)
 	count := func() (n int) {
 		for _, list := range portalLists {
-			n += len(decode[[]formItem](t, []byte(s.desk("bob").get(t, "/form-portal/"+list).body)))
+			n += len(wiretest.Decode[[]formItem](t, s.desk("bob").Get(t, "/form-portal/"+list).Body))
 		}
 		return n
 	}
@@ -188,16 +183,11 @@ func portalRefuses(t *testing.T, s *scene) {
 		{"", "POST forms/create", `{"formId":"nothing"}`, 404, ""},
 		{"", "POST forms/create", `{"formId":"off"}`, 404, ""},
 		{"", "POST forms/create", `{"formId":"safety"}`, 404, ""},
-		{"", "POST forms/create", `{"formId":""}`, 404, ""},
-		{"", "POST forms/create", `{"formId":"a/b"}`, 404, ""},
 		{"", "POST forms/create", `{"formId":"leave-form","workflowId":"nothing"}`, 404, ""},
-		{"", "POST forms/create", `{"formId":"leave-form","workflowId":".."}`, 404, ""},
 		{"", "POST forms/create", `{"formId":"feedback","workflowId":"-"}`, 404, ""},
 		{"ann", "POST forms/create", `{"formId":"leave-form","workflowId":"payroll"}`, 404, ""},
 		{"lou", "POST forms/create", `{"formId":"feedback"}`, 404, ""},
 		{"lou", "POST checklists/create", `{"checklistId":"safety"}`, 404, ""},
-		{"", "POST checklists/create", `{"checklistId":"a\u0000b"}`, 404, ""},
-		{"", "POST checklists/create", `{"checklistId":"` + strings.Repeat("c", 129) + `"}`, 404, ""},
 		{"kim", "POST forms/create", `{"formId":1`, 403, ""},
 		{"ann", "POST checklists/create", `{"checklistId":"safety"}`, 403, ""},
 		{"", "POST forms/create", `{"formId":"leave-form"}`, 400, ""},
@@ -233,8 +223,6 @@ func portalRefuses(t *testing.T, s *scene) {
 
 		{"", "GET form/" + nobodys, "", 404, ""},
 		{"", "GET form/-/%2e%2e", "", 404, ""},
-		{"", "GET form/-/-", "", 404, ""},
-		{"", "GET form/--/i", "", 404, ""},
 		{"", "GET form//i", "", 404, ""},
 		{"", "PUT draft/-/%00", `{"data":{}}`, 404, ""},
 		{"", "DELETE draft/-/-", "", 404, ""},
@@ -244,17 +232,12 @@ func portalRefuses(t *testing.T, s *scene) {
 		{"ann", "GET template/checklist/safety", "", 403, ""},
 		{"ann", "GET forms/role/boss", "", 404, ""},
 		{"ann", "GET forms/role/nothing", "", 404, ""},
-		{"ann", "GET forms/role/..", "", 404, ""},
 		{"ann", "GET forms/role/%2e%2e", "", 404, ""},
-		{"ann", "GET forms/role/a%2Fb", "", 404, ""},
 		{"ann", "GET forms/role/%00", "", 404, ""},
-		{"ann", "GET forms/role/%ff", "", 404, ""},
 		{"ann", "GET forms/role/", "", 404, ""},
-		{"ann", "GET forms/role/" + strings.Repeat("a", 5000), "", 404, ""},
 		{"kim", "GET forms/role/a%20b", "", 403, ""},
 		{"ann", "GET forms/mydeleted", "", 404, ""},
 		{"ann", "GET Role-Info", "", 404, ""},
-		{"ann", "GET v1", "", 404, ""},
 		{"eve", "GET role-info?x=1", "", 403, ""},
 		{"ann", "GET role-info?x=1", "", 400, "unknown query parameter"},
 		{"", "POST forms/mycurrent", "{}", 405, "GET, HEAD"},
@@ -265,12 +248,12 @@ func portalRefuses(t *testing.T, s *scene) {
 		u := s.desk(identity.UserID(cmp.Or(c.who, "bob")))
 		a := u.sends(t, c.way, c.body)
 		word := map[int]string{400: "Bad request", 403: "Access denied", 404: "Not found", 405: "Method not allowed", 413: "Too large"}[c.status]
-		if reason := faultReason(a, c.status, word); reason != "" {
+		if reason := a.FaultReason(c.status, word); reason != "" {
 			t.Errorf("%s %.80s: %s", c.way, c.body, reason)
 		}
-		switch said := decode[struct{ Message string }](t, []byte(a.body)).Message; {
-		case c.status == 405 && a.header.Get("Allow") != c.says, c.status != 405 && !strings.Contains(said, c.says):
-			t.Errorf("%s %.80s: got %s and %v, want %s", c.way, c.body, a.body, a.header, c.says)
+		switch said := a.Message(); {
+		case c.status == 405 && a.Header.Get("Allow") != c.says, c.status != 405 && !strings.Contains(said, c.says):
+			t.Errorf("%s %.80s: got %s and %v, want %s", c.way, c.body, a.Body, a.Header, c.says)
 		case c.status == 404:
 			wantSameAnswer(t, a, missing)
 		}
@@ -283,21 +266,21 @@ func portalRefuses(t *testing.T, s *scene) {
 func portalWords(t *testing.T, s *scene) {
 	ann := s.desk("ann")
 	place, broken := ann.form(t, "feedback", "-"), ann.form(t, "broken-form", "broken")
-	ann.save(t, place, `{}`).saved(t)
-	ann.save(t, broken, `{"kept":1}`).saved(t)
+	ann.saved(t, place, `{}`)
+	ann.saved(t, broken, `{"kept":1}`)
 	for _, c := range []struct {
 		status int
 		word   string
 		answer answer
 	}{
-		{401, "Unauthorized", s.ann.get(t, "/form-portal/role-info")},
+		{401, "Unauthorized", s.ann.Get(t, "/form-portal/role-info")},
 		{412, "Precondition failed", ann.save(t, place, `{}`, `If-Match: "7"`)},
 		{415, "Unsupported media type", ann.save(t, place, `{}`, "Content-Encoding: br")},
 		{500, "Server error", ann.submit(t, broken, `{}`)},
 	} {
-		wantFault(t, c.answer, c.status, c.word)
+		c.answer.WantFault(t, c.status, c.word)
 	}
-	if v := ann.view(t, broken); v.Category != "current" || string(decode[draft](t, v.Draft).Data) != `{"kept":1}` {
+	if v := ann.view(t, broken); v.Category != "current" || string(wiretest.Decode[draft](t, v.Draft).Data) != `{"kept":1}` {
 		t.Errorf("a submission that failed left a trace: %+v", v)
 	}
 }
@@ -305,63 +288,62 @@ func portalWords(t *testing.T, s *scene) {
 func draftConditions(t *testing.T, s *scene) {
 	ann, bob := s.desk("ann"), s.desk("bob")
 	place := ann.form(t, "leave-form", "leave")
-	wantFault(t, ann.save(t, place, `{"days":1}`, "If-Match: *"), 412, "Precondition failed")
-	first := ann.save(t, place, `{"days":"what does not fit yet"}`, "If-None-Match: *").saved(t)
-	last := ann.save(t, place, `{"days":2}`, "If-Match: "+first).saved(t)
-	bob.save(t, place, `{"days":40}`).saved(t)
+	ann.save(t, place, `{"days":1}`, "If-Match: *").WantFault(t, 412, "Precondition failed")
+	first := ann.saved(t, place, `{"days":"what does not fit yet"}`, "If-None-Match: *")
+	last := ann.saved(t, place, `{"days":2}`, "If-Match: "+first)
+	bob.saved(t, place, `{"days":40}`)
 	for header, status := range map[string]int{
 		"If-None-Match: *": 412, `If-None-Match: "5"`: 400, "If-None-Match: x": 400,
 		"If-Match: " + first: 412, "If-Match: W/" + last: 412, `If-Match: "03"`: 412, "If-Match: 3": 400, "If-Match: *, " + last: 400,
 	} {
 		word := map[int]string{400: "Bad request", 412: "Precondition failed"}[status]
-		wantFault(t, ann.save(t, place, `{"days":3}`, header), status, word)
+		ann.save(t, place, `{"days":3}`, header).WantFault(t, status, word)
 		if strings.HasPrefix(header, "If-Match") {
-			wantFault(t, ann.sends(t, "DELETE draft/"+place, "", header), status, word)
+			ann.sends(t, "DELETE draft/"+place, "", header).WantFault(t, status, word)
 		}
 	}
 	for u, want := range map[*user]string{&ann: `{"days":2}`, &bob: `{"days":40}`} {
-		if d := decode[draft](t, u.view(t, place).Draft); string(d.Data) != want {
+		if d := wiretest.Decode[draft](t, u.view(t, place).Draft); string(d.Data) != want {
 			t.Errorf("got %s, want the draft %s", d.Data, want)
 		}
 	}
 	_, id, _ := strings.Cut(place, "/")
-	if r := s.ann.load(t, "leave", id).record(t); len(r.History) != 1 || strings.Contains(r.Public, "days") {
-		t.Errorf("drafts are in the instance: %s", r.text)
+	if r := s.ann.Load(t, "leave", id).Record(t); len(r.History) != 1 || strings.Contains(r.Public, "days") {
+		t.Errorf("drafts are in the instance: %s", r.Text)
 	}
-	ann.save(t, place, `{"days":3}`, `If-Match: "3", `+last).saved(t)
-	if a := ann.sends(t, "DELETE draft/"+place, "", "If-Match: *"); a.status != 200 || a.body != `{}` || string(ann.view(t, place).Draft) != "null" {
-		t.Errorf("dropped: got %d %s", a.status, a.body)
+	ann.saved(t, place, `{"days":3}`, `If-Match: "3", `+last)
+	if a := ann.sends(t, "DELETE draft/"+place, "", "If-Match: *"); a.Status != 200 || a.Body != `{}` || string(ann.view(t, place).Draft) != "null" {
+		t.Errorf("dropped: got %d %s", a.Status, a.Body)
 	}
-	ann.submit(t, place, `{"days":5}`).record(t)
-	wantFault(t, bob.save(t, place, `{}`), 409, "Conflict")
-	wantStatus(t, bob.sends(t, "DELETE draft/"+place, ""), 200)
+	ann.submit(t, place, `{"days":5}`, `If-Match: "7"`).Record(t) // ignored
+	late := bob.save(t, place, `{}`)
+	late.WantFault(t, 409, "Conflict")
+	if got := late.Message(); got != "the form takes no draft or submission now, or not with this data" {
+		t.Errorf("a draft of what is submitted: got %q", got)
+	}
+	bob.sends(t, "DELETE draft/"+place, "no JSON").WantStatus(t, 200)
 }
 
+// othersForms: the tests of actors/formportal go through users and kinds of forms.
 func othersForms(t *testing.T, s *scene) {
-	ann := s.desk("ann")
+	ann, adm := s.desk("ann"), s.desk("adm")
 	plain, bound := ann.form(t, "feedback", "-"), ann.form(t, "leave-form", "leave")
 	missing := ann.sends(t, "GET form/-/01JD0000000000000000000000", "")
-	for place, who := range map[string][]string{
-		plain: {"bob", "adm", "kim"}, bound: {"adm", "kim"}, "leave/" + plain[2:]: {"ann"}, "-/" + bound[6:]: {"ann"}, "payroll/" + bound[6:]: {"ann"},
+	for _, a := range []answer{
+		adm.sends(t, "GET form/"+plain, ""), adm.save(t, plain, `{}`), adm.sends(t, "DELETE draft/"+bound, ""), adm.submit(t, bound, `{"days":1}`),
+		ann.sends(t, "GET form/leave/"+plain[2:], ""), ann.save(t, "-/"+bound[6:], `{}`),
 	} {
-		for _, name := range who {
-			u := s.desk(identity.UserID(name))
-			for _, a := range []answer{
-				u.sends(t, "GET form/"+place, ""), u.save(t, place, `{}`), u.sends(t, "DELETE draft/"+place, ""), u.submit(t, place, `{"days":1}`),
-			} {
-				wantSameAnswer(t, a, missing)
-			}
-		}
+		wantSameAnswer(t, a, missing)
 	}
 	if v := s.desk("bob").view(t, bound); v.Form.By != "ann" || v.Data == nil { // who may read the instance
 		t.Errorf("bob sees %+v", v)
 	}
 	// Group B has no name for what is bound to no workflow.
 	for _, path := range []string{"/instance/" + plain, "/instances/-", "/instance/" + plain + "/events", "/watch/" + plain} {
-		wantFault(t, s.ann.get(t, root+path), 404, "NotFound")
+		s.ann.Get(t, wiretest.Root+path).WantFault(t, 404, "NotFound")
 	}
-	wantFault(t, s.ann.event(t, "-", plain[2:], "submit", ""), 404, "NotFound")
-	wantFault(t, s.ann.create(t, "-", ""), 404, "NotFound")
+	s.ann.Event(t, "-", plain[2:], "submit", "").WantFault(t, 404, "NotFound")
+	s.ann.Create(t, "-", "").WantFault(t, 404, "NotFound")
 }
 
 // submissions holds gateway/INTERFACE.md, "Retries", for group A.
@@ -375,23 +357,23 @@ func submissions(t *testing.T, s *scene) {
 		place := bob.form(t, c.template, c.workflow)
 		key := "Idempotency-Key: " + place[len(place)-26:]
 		a := bob.submit(t, place, c.bad)
-		if reason := faultReason(a, 400, "Bad request"); reason != "" || !strings.Contains(a.body, c.place) {
-			t.Errorf("%s: got %s, want 400 with the place; %s", c.template, a.body, reason)
+		if reason := a.FaultReason(400, "Bad request"); reason != "" || !strings.Contains(a.Body, c.place) {
+			t.Errorf("%s: got %s, want 400 with the place; %s", c.template, a.Body, reason)
 		}
-		wantFault(t, bob.submit(t, place, c.good, "Idempotency-Key: a b"), 400, "Bad request")
+		bob.submit(t, place, c.good, "Idempotency-Key: a b").WantFault(t, 400, "Bad request")
 		first := bob.submit(t, place, c.good, key)
-		if r := first.record(t); r.WorkflowID+"/"+r.ID != place || len(r.History) != 2 || first.header.Get("ETag") != `"2"` {
-			t.Errorf("%s: got %s and the ETag %s", c.template, r.text, first.header.Get("ETag"))
+		if r := first.Record(t); r.WorkflowID+"/"+r.ID != place || len(r.History) != 2 || first.Header.Get("ETag") != `"2"` {
+			t.Errorf("%s: got %s and the ETag %s", c.template, r.Text, first.Header.Get("ETag"))
 		}
-		for _, again := range bob.atOnce(t, 5, bob.sending("POST submit", " "+submission(place, c.good), key)) {
+		for _, again := range bob.AtOnce(t, 5, bob.sending("POST submit", " "+submission(place, c.good), key)) {
 			wantSameAnswer(t, again, first)
 		}
-		wantFault(t, bob.submit(t, place, c.good), 409, "Conflict")
-		wantFault(t, bob.submit(t, place, c.bad, key), 422, "Unprocessable")
+		bob.submit(t, place, c.good).WantFault(t, 409, "Conflict")
+		bob.submit(t, place, c.bad, key).WantFault(t, 422, "Unprocessable")
 		ids := map[string]bool{}
-		for _, a := range bob.atOnce(t, 5, bob.making(c.template, c.workflow, key)) {
-			wantStatus(t, a, 200)
-			ids[a.body] = true
+		for _, a := range bob.AtOnce(t, 5, bob.making(c.template, c.workflow, key)) {
+			a.WantStatus(t, 200)
+			ids[a.Body] = true
 		}
 		if len(ids) != 1 {
 			t.Errorf("%s: one key made %d forms", c.template, len(ids))

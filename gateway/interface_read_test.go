@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"troupe/actors/actorstest"
 	"troupe/actors/workflow"
+	"troupe/gateway/wiretest"
 )
 
 func TestInterfaceRead(t *testing.T) { runLines(t, readLines()) }
@@ -28,100 +28,58 @@ func readLines() []line {
 	}
 }
 
-// item is an entry of the list of instances.
-type item struct {
-	id, public string
-	states     []position
-	text       string // the whole entry
-}
-
 // page is an answer of the list of instances.
 type page struct {
-	items   []item
-	next    string // "" for null
-	hasNext bool   // the member next is there
-	count   int    // -1 without
-	link    string
+	Instances []record
+	Count     *int
+	next      string // "" at the end
+}
+
+func (p *page) ids() []string {
+	ids := []string{}
+	for _, r := range p.Instances {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// nextOf is the cursor that a page leads on with, "" at the end. It demands that the
+// header Link is there with it.
+func nextOf(t testing.TB, a answer) (next string) {
+	t.Helper()
+	if cursor := wiretest.Decode[struct{ Next *string }](t, a.Body).Next; cursor != nil {
+		next = *cursor
+	}
+	if link := a.Header.Get("Link"); (next != "") != (link != "") {
+		t.Errorf("next is %q and Link %q: one without the other", next, link)
+	}
+	return next
 }
 
 // query asks for instances with a query string, "" for none.
 func (u user) query(t testing.TB, workflow, parameters string) answer {
 	t.Helper()
-	if parameters != "" {
-		parameters = "?" + parameters
-	}
-	return u.get(t, root+"/instances/"+workflow+parameters)
+	return u.Get(t, strings.TrimSuffix(wiretest.Root+"/instances/"+workflow+"?"+parameters, "?"))
 }
 
-// page reads an answer of query.
-func (a answer) page(t testing.TB) page {
+// page demands an answer of query.
+func (u user) page(t testing.TB, workflow, parameters string) *page {
 	t.Helper()
-	wantStatus(t, a, 200)
-	m := objectOf(t, a.body, "instances", "next?", "count?", "explain?")
-	p := page{items: []item{}, count: -1, link: a.header.Get("Link")}
-	for _, text := range decodeList(t, m["instances"]) {
-		entry := objectOf(t, text, "_id", "workflowId", "svcPublic", "states", "svcHistory?", "svcRedirect?", "svcPrivate?")
-		p.items = append(p.items, item{decode[string](t, entry["_id"]), string(entry["svcPublic"]), positionsOf(t, entry["states"]), text})
-	}
-	p.next, p.hasNext = nextOf(t, a, m)
-	if m["count"] != nil {
-		p.count = decode[int](t, m["count"])
-	}
-	return p
+	return pageOf(t, u.query(t, workflow, parameters))
 }
 
-// nextOf reads the member next of a page, "" for null, and demands that the header
-// Link is there with it.
-func nextOf(t testing.TB, a answer, members map[string]json.RawMessage) (next string, there bool) {
+func pageOf(t testing.TB, a answer) *page {
 	t.Helper()
-	text, there := members["next"]
-	if there && string(text) != "null" {
-		next = decode[string](t, text)
-	}
-	if link := a.header.Get("Link"); (next != "") != (link != "") {
-		t.Errorf("next is %q and Link %q: one without the other", next, link)
-	}
-	return next, there
+	a.WantStatus(t, 200)
+	p := wiretest.Decode[page](t, a.Body)
+	p.next = nextOf(t, a)
+	return &p
 }
-
-// items reads the instances of an answer of query.
-func (a answer) items(t testing.TB) []item { t.Helper(); return a.page(t).items }
-
-// ids returns the _id of each item.
-func ids(items []item) []string {
-	out := []string{}
-	for _, i := range items {
-		out = append(out, i.id)
-	}
-	return out
-}
-
-func (p page) ids() []string { return ids(p.items) }
 
 // instances lists the ids of a workflow's instances.
-func (s *scene) instances(t testing.TB, u user, workflow string) []string {
+func (s *scene) instances(t testing.TB, workflow string) []string {
 	t.Helper()
-	return u.query(t, workflow, "").page(t).ids()
-}
-
-// decodeList splits a JSON array into its elements.
-func decodeList(t testing.TB, text json.RawMessage) []string {
-	t.Helper()
-	out := []string{}
-	for _, element := range decode[[]json.RawMessage](t, text) {
-		out = append(out, string(element))
-	}
-	return out
-}
-
-// positionsOf reads the member states.
-func positionsOf(t testing.TB, text json.RawMessage) (positions []position) {
-	t.Helper()
-	for _, one := range decodeList(t, text) {
-		p := objectOf(t, one, "stateMachineId", "nodeId")
-		positions = append(positions, position{decode[string](t, p["stateMachineId"]), decode[string](t, p["nodeId"])})
-	}
-	return positions
+	return s.adm.page(t, workflow, "").ids()
 }
 
 func escape(s string) string { return url.QueryEscape(s) }
@@ -133,8 +91,8 @@ func filterOf(filter string) string { return "filter=" + escape(filter) }
 func (u user) refuses(t testing.TB, status int, word string, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
-		if reason := faultReason(u.get(t, path), status, word); reason != "" {
-			t.Errorf("%s: %s", clip(path), reason)
+		if reason := u.Get(t, path).FaultReason(status, word); reason != "" {
+			t.Errorf("%s: %s", path, reason)
 		}
 	}
 }
@@ -148,48 +106,41 @@ func (u user) refusesQuery(t testing.TB, path string, queries ...string) {
 }
 
 func loadAnswers(t *testing.T, s *scene) {
-	r := s.ann.create(t, "order", `{"svcPublic":{"a":1}}`).record(t)
-	a := s.bob.load(t, "order", r.ID)
-	if got := a.record(t); got.text != r.text {
-		t.Errorf("got %s, want %s", got.text, r.text)
-	}
-	objectOf(t, a.body, "state")
-	if reason := headersReason(a); reason != "" {
-		t.Error(reason)
+	r := s.ann.Create(t, "order", `{"svcPublic":{"a":1}}`).Record(t)
+	a := s.bob.Load(t, "order", r.ID)
+	if got := a.Record(t); got.Text != r.Text {
+		t.Errorf("got %s, want %s", got.Text, r.Text)
 	}
 }
 
 func listIsWhole(t *testing.T, s *scene) {
-	if a := s.adm.query(t, "codes", ""); a.body != `{"instances":[]}` {
-		t.Errorf("without instances: got %s", a.body)
+	if a := s.adm.query(t, "codes", ""); a.Body != `{"instances":[]}` {
+		t.Errorf("without instances: got %s", a.Body)
 	}
 	var made []string
-	for i := range 30 { // with keys and without, so that they lie in all shards
+	for i := range 12 { // with keys and without, so that they lie in all shards
 		var headers []string
 		if i%2 == 0 {
 			headers = []string{fmt.Sprintf("Idempotency-Key: listed-%d", i)}
 		}
-		r := s.ann.create(t, "codes", `{"svcPublic":{"n":9007199254740993}}`, headers...).record(t)
+		r := s.ann.Create(t, "codes", `{"svcPublic":{"n":9007199254740993}}`, headers...).Record(t)
 		made = append(made, r.ID)
 		slices.Sort(made) // NB: two instances of one millisecond have ids in any order
 		a := s.bob.query(t, "codes", "")
-		if got := a.page(t).ids(); !slices.Equal(got, made) {
+		if got := pageOf(t, a).ids(); !slices.Equal(got, made) {
 			t.Fatalf("got %v, want %v", got, made)
 		}
-		if reason := headersReason(a); reason != "" {
-			t.Error(reason)
-		}
-		r = s.ann.event(t, "codes", r.ID, "next", "").record(t)
-		got := s.ann.query(t, "codes", filterOf(`{"_id":"`+r.ID+`"}`)).items(t)
-		if len(got) != 1 || got[0].public != r.Public || !slices.Equal(got[0].states, r.States) {
-			t.Fatalf("the list shows %v, want what was acknowledged: %s", got, r.text)
+		r = s.ann.Event(t, "codes", r.ID, "next", "").Record(t)
+		got := s.ann.page(t, "codes", filterOf(`{"_id":"`+r.ID+`"}`)).Instances
+		if len(got) != 1 || got[0].Public != r.Public || !slices.Equal(got[0].States, r.States) {
+			t.Fatalf("the list shows %v, want what was acknowledged: %s", got, r.Text)
 		}
 	}
 }
 
 func listStreams(t *testing.T, s *scene) {
 	for range 12 {
-		s.ann.create(t, "ignoring", `{"svcPublic":{"text":"`+strings.Repeat("x", 50_000)+`"}}`).record(t)
+		s.ann.Create(t, "ignoring", `{"svcPublic":{"text":"`+strings.Repeat("x", 50_000)+`"}}`).Record(t)
 	}
 	for _, c := range []struct {
 		parameters, end string
@@ -200,59 +151,54 @@ func listStreams(t *testing.T, s *scene) {
 		{"limit=12&count=true", `}],"next":null,"count":12}`, false},
 	} {
 		a := s.ann.query(t, "ignoring", c.parameters)
-		if len(a.items(t)) != 12 || !strings.HasSuffix(a.body, c.end) || (a.header.Get("Content-Length") == "") != c.streamed {
-			t.Errorf("%q: got %d bytes, Content-Length %q and the end %q", c.parameters, len(a.body), a.header.Get("Content-Length"), a.body[len(a.body)-30:])
-		}
-		if reason := headersReason(a); reason != "" {
-			t.Error(reason)
+		if len(pageOf(t, a).Instances) != 12 || !strings.HasSuffix(a.Body, c.end) || (a.Header.Get("Content-Length") == "") != c.streamed {
+			t.Errorf("%q: got %d bytes, Content-Length %q and the end %q", c.parameters, len(a.Body), a.Header.Get("Content-Length"), a.Body[len(a.Body)-30:])
 		}
 	}
 }
 
 func choicesAnswers(t *testing.T, s *scene) {
-	names := map[string]string{}
-	a := s.ann.get(t, root+"/choices")
-	for _, text := range decodeList(t, objectOf(t, a.body, "workflows")["workflows"]) {
-		m := objectOf(t, text, "id", "name")
-		names[decode[string](t, m["id"])] = decode[string](t, m["name"])
+	a := s.ann.Get(t, wiretest.Root+"/choices")
+	choices := wiretest.Decode[struct{ Workflows []struct{ ID, Name string } }](t, a.Body).Workflows
+	for _, want := range []struct{ ID, Name string }{{"order", `Order "handling"`}, {"guide", "guide"}} { // by its name, or by its id
+		if !slices.Contains(choices, want) || len(choices) != len(flows()) {
+			t.Errorf("got %v, want %v among all workflows", choices, want)
+		}
 	}
-	if len(names) != len(flows()) || names["order"] != `Order "handling"` || names["guide"] != "guide" {
-		t.Errorf("got %v, want all workflows by their names, or by their ids", names)
-	}
-	empty := startService(t, serviceOptions{}).as("ann").get(t, root+"/choices")
-	if empty.body != `{"workflows":[]}` {
-		t.Errorf("without workflows: got %s", empty.body)
+	empty := startService(t, serviceOptions{}).as("ann").Get(t, wiretest.Root+"/choices")
+	if empty.Body != `{"workflows":[]}` {
+		t.Errorf("without workflows: got %s", empty.Body)
 	}
 }
 
 // budgetRunsOut before the first byte; TestListsThatFail has what comes later.
 func budgetRunsOut(t *testing.T, _ *scene) {
 	s := startService(t, serviceOptions{Options: actorstest.Options{Files: flows(), Workflow: workflow.Options{QueryTimeMax: time.Nanosecond}}})
-	wantFault(t, s.as("ann").query(t, "plain", ""), 503, "Busy")
-	wantStatus(t, s.as("ann").get(t, root+"/choices"), 200)
+	s.as("ann").query(t, "plain", "").WantFault(t, 503, "Busy")
+	s.as("ann").Get(t, wiretest.Root+"/choices").WantStatus(t, 200)
 }
 
 func repliesCarryTag(t *testing.T, s *scene) {
-	r := s.ann.create(t, "order", "").record(t)
+	r := s.ann.Create(t, "order", "").Record(t)
 	for _, c := range []struct {
 		answer answer
 		want   string
 	}{
-		{s.ann.create(t, "order", ""), `"1"`},
-		{s.ann.event(t, "order", r.ID, "submit", ""), `"2"`},
-		{s.ann.event(t, "order", r.ID, "submit", ""), `"3"`}, // recorded
-		{s.ann.load(t, "order", r.ID), `"3"`},
-		{s.ann.event(t, "order", r.ID, "reject", ""), `"4"`},
-		{s.ann.event(t, "order", r.ID, "ping", ""), `"4"`}, // ignored
+		{s.ann.Create(t, "order", ""), `"1"`},
+		{s.ann.Event(t, "order", r.ID, "submit", ""), `"2"`},
+		{s.ann.Event(t, "order", r.ID, "submit", ""), `"3"`}, // recorded
+		{s.ann.Load(t, "order", r.ID), `"3"`},
+		{s.ann.Event(t, "order", r.ID, "reject", ""), `"4"`},
+		{s.ann.Event(t, "order", r.ID, "ping", ""), `"4"`}, // ignored
 	} {
-		if got := c.answer.header.Values("ETag"); !slices.Equal(got, []string{c.want}) {
+		if got := c.answer.Header.Values("ETag"); !slices.Equal(got, []string{c.want}) {
 			t.Errorf("ETag: got %q, want %q", got, c.want)
 		}
 	}
 }
 
 func ifMatchIsHonoured(t *testing.T, s *scene) {
-	r := s.ann.create(t, "plain", "").record(t)
+	r := s.ann.Create(t, "plain", "").Record(t)
 	for _, c := range []struct {
 		match  string
 		status int
@@ -268,13 +214,13 @@ func ifMatchIsHonoured(t *testing.T, s *scene) {
 		{`"7","8"`, 412},     // none of them
 		{`"7" , "4" ,`, 200}, // 4 → 5
 	} {
-		before := s.ann.load(t, "plain", r.ID).record(t)
-		a := s.ann.event(t, "plain", r.ID, "go", "", "If-Match: "+c.match)
+		before := s.ann.Load(t, "plain", r.ID).Record(t)
+		a := s.ann.Event(t, "plain", r.ID, "go", "", "If-Match: "+c.match)
 		if c.status == 200 {
-			a.record(t)
+			a.Record(t)
 			continue
 		}
-		if reason := faultReason(a, 412, "PreconditionFailed"); reason != "" {
+		if reason := a.FaultReason(412, "PreconditionFailed"); reason != "" {
 			t.Errorf("If-Match: %s: %s", c.match, reason)
 		}
 		s.unchanged(t, before)
@@ -282,18 +228,18 @@ func ifMatchIsHonoured(t *testing.T, s *scene) {
 }
 
 func minimalHasNoHistory(t *testing.T, s *scene) {
-	r := s.ann.create(t, "plain", "").record(t)
+	r := s.ann.Create(t, "plain", "").Record(t)
 	for name, a := range map[string]answer{
-		"create":   s.ann.create(t, "plain", "", "Prefer: return=minimal"),
-		"event":    s.ann.event(t, "plain", r.ID, "go", "", "Prefer: return=minimal"),
-		"instance": s.ann.with("Prefer: return=minimal").load(t, "plain", r.ID),
+		"create":   s.ann.Create(t, "plain", "", "Prefer: return=minimal"),
+		"event":    s.ann.Event(t, "plain", r.ID, "go", "", "Prefer: return=minimal"),
+		"instance": s.ann.with("Prefer: return=minimal").Load(t, "plain", r.ID),
 	} {
-		if got, applied := a.record(t), a.header.Get("Preference-Applied"); got.History != nil || applied != "return=minimal" {
+		if got, applied := a.Record(t), a.Header.Get("Preference-Applied"); got.History != nil || applied != "return=minimal" {
 			t.Errorf("%s: got %d entries and Preference-Applied %q, want none and return=minimal", name, len(got.History), applied)
 		}
 	}
-	a := s.ann.with("Prefer: return=representation").load(t, "plain", r.ID)
-	if got := a.record(t); len(got.History) != 2 || a.header.Get("Preference-Applied") != "" {
-		t.Errorf("without the preference: got %s and %q, want the history", got.text, a.header.Get("Preference-Applied"))
+	a := s.ann.with("Prefer: return=representation").Load(t, "plain", r.ID)
+	if got := a.Record(t); len(got.History) != 2 || a.Header.Get("Preference-Applied") != "" {
+		t.Errorf("without the preference: got %s and %q, want the history", got.Text, a.Header.Get("Preference-Applied"))
 	}
 }

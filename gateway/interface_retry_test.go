@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"troupe/gateway/wiretest"
 )
 
 func TestInterfaceRetry(t *testing.T) {
@@ -26,99 +28,99 @@ func key(k string) string { return "Idempotency-Key: " + k }
 // wantRepeat demands the first answer again: status, body and entity tag.
 func wantRepeat(t testing.TB, what string, got, first answer) {
 	t.Helper()
-	wantStatus(t, first, 200)
-	if got.status != first.status || got.body != first.body || got.header.Get("ETag") != first.header.Get("ETag") {
+	first.WantStatus(t, 200)
+	if got.Status != first.Status || got.Body != first.Body || got.Header.Get("ETag") != first.Header.Get("ETag") {
 		t.Errorf("%s: got %d %s %s, want the first answer %s %s", what,
-			got.status, got.header.Get("ETag"), clip(got.body), first.header.Get("ETag"), clip(first.body))
+			got.Status, got.Header.Get("ETag"), got.Body, first.Header.Get("ETag"), first.Body)
 	}
 }
 
 // wantInstances demands that a workflow has so many instances more than before.
 func (s *scene) wantInstances(t testing.TB, workflow string, before, more int) {
 	t.Helper()
-	if got := len(s.instances(t, s.adm, workflow)); got != before+more {
+	if got := len(s.instances(t, workflow)); got != before+more {
 		t.Errorf("%s: got %d instances, want %d", workflow, got, before+more)
 	}
 }
 
 func repeats(t *testing.T, s *scene) {
-	before := len(s.instances(t, s.adm, "order"))
+	before := len(s.instances(t, "order"))
 	content := `{"svcPublic":` + torture + `}`
-	created := s.ann.create(t, "order", content, key("create-1"))
-	r := created.record(t)
+	created := s.ann.Create(t, "order", content, key("create-1"))
+	r := created.Record(t)
 	var sent []answer
 	send := func(i int, headers ...string) answer { // moves, is recorded, is ignored
-		return s.ann.event(t, "order", r.ID, []string{"pay", "pay", "ping", "submit"}[i], `{"n":9007199254740993}`, append(headers, key(fmt.Sprint("k", i)))...)
+		return s.ann.Event(t, "order", r.ID, []string{"pay", "pay", "ping", "submit"}[i], `{"n":9007199254740993}`, append(headers, key(fmt.Sprint("k", i)))...)
 	}
 	for i := range 4 {
 		sent = append(sent, send(i))
 	}
 	for range 2 {
-		wantRepeat(t, "create", s.ann.create(t, "order", content, key("create-1")), created)
+		wantRepeat(t, "create", s.ann.Create(t, "order", content, key("create-1")), created)
 		for i := range sent {
 			wantRepeat(t, fmt.Sprint("event ", i), send(i), sent[i])
 			wantRepeat(t, fmt.Sprint("event ", i), send(i, `If-Match: "1"`), sent[i])
 		}
-		s.ann.event(t, "order", r.ID, "note", `{"other":1}`).record(t)
+		s.ann.Event(t, "order", r.ID, "note", `{"other":1}`).Record(t)
 	}
 	minimal := send(0, "Prefer: return=minimal")
-	if got := minimal.record(t); got.History != nil || minimal.header.Get("ETag") != `"2"` {
-		t.Errorf("a minimal repeat: got %s %s", minimal.header.Get("ETag"), got.text)
+	if got := minimal.Record(t); got.History != nil || minimal.Header.Get("ETag") != `"2"` {
+		t.Errorf("a minimal repeat: got %s %s", minimal.Header.Get("ETag"), got.Text)
 	}
-	if got := s.ann.load(t, "order", r.ID).record(t); len(got.History) != 6 {
+	if got := s.ann.Load(t, "order", r.ID).Record(t); len(got.History) != 6 {
 		t.Errorf("history: got %d entries, want 6", len(got.History))
 	}
 	s.wantInstances(t, "order", before, 1)
 }
 
 func repeatsWhenGone(t *testing.T, s *scene) {
-	created := s.ann.create(t, "guide", "", key("before-it-went"))
-	r := created.record(t)
-	sent := s.ann.event(t, "guide", r.ID, "leave", "", key("before-it-went"))
+	created := s.ann.Create(t, "guide", "", key("before-it-went"))
+	r := created.Record(t)
+	sent := s.ann.Event(t, "guide", r.ID, "leave", "", key("before-it-went"))
 	s.Write("workflows/guide.yaml", "")
 	defer s.Write("workflows/guide.yaml", guideFlow)
-	wantFault(t, s.ann.create(t, "guide", ""), 404, "NotFound")
-	wantRepeat(t, "create", s.ann.create(t, "guide", "", key("before-it-went")), created)
-	wantRepeat(t, "event", s.ann.event(t, "guide", r.ID, "leave", "", key("before-it-went")), sent)
+	s.ann.Create(t, "guide", "").WantFault(t, 404, "NotFound")
+	wantRepeat(t, "create", s.ann.Create(t, "guide", "", key("before-it-went")), created)
+	wantRepeat(t, "event", s.ann.Event(t, "guide", r.ID, "leave", "", key("before-it-went")), sent)
 }
 
 // withID is the body of an event go at plain with an id.
 func withID(instance, id string) string {
-	return strings.Replace(eventBody("plain", instance, "go", ""), `"name"`, `"id":`+id+`,"name"`, 1)
+	return strings.Replace(wiretest.EventBody("plain", instance, "go", ""), `"name"`, `"id":`+id+`,"name"`, 1)
 }
 
 func keyForms(t *testing.T, s *scene) {
 	longest := strings.Repeat("~", 254) + "!"
 	for _, forms := range [][2]string{{"k1", `"k1"`}, {`a"b\c`, `"a\"b\\c"`}, {longest, `"` + longest + `"`}} {
-		first := s.ann.create(t, "plain", "", key(forms[0]))
-		wantRepeat(t, forms[1], s.ann.create(t, "plain", "", key(forms[1])), first)
-		r := first.record(t)
-		sent := s.ann.event(t, "plain", r.ID, "go", "", key(forms[1]))
-		wantRepeat(t, forms[0], s.ann.event(t, "plain", r.ID, "go", "", key(forms[0])), sent)
+		first := s.ann.Create(t, "plain", "", key(forms[0]))
+		wantRepeat(t, forms[1], s.ann.Create(t, "plain", "", key(forms[1])), first)
+		r := first.Record(t)
+		sent := s.ann.Event(t, "plain", r.ID, "go", "", key(forms[1]))
+		wantRepeat(t, forms[0], s.ann.Event(t, "plain", r.ID, "go", "", key(forms[0])), sent)
 	}
-	r := s.ann.create(t, "plain", "").record(t)
-	byID := s.ann.post(t, root+"/event", withID(r.ID, `"by-id"`))
-	wantRepeat(t, "event.id", s.ann.post(t, root+"/event", withID(r.ID, `"by-id"`)), byID)
-	wantRepeat(t, "event.id beside the header", s.ann.post(t, root+"/event", withID(r.ID, `"by-id"`), key(`"by-id"`)), byID)
+	r := s.ann.Create(t, "plain", "").Record(t)
+	byID := s.ann.Post(t, wiretest.Root+"/event", withID(r.ID, `"by-id"`))
+	wantRepeat(t, "event.id", s.ann.Post(t, wiretest.Root+"/event", withID(r.ID, `"by-id"`)), byID)
+	wantRepeat(t, "event.id beside the header", s.ann.Post(t, wiretest.Root+"/event", withID(r.ID, `"by-id"`), key(`"by-id"`)), byID)
 }
 
 func wrongKeys(t *testing.T, s *scene) {
 	long := strings.Repeat("k", 256)
-	r := s.ann.create(t, "plain", "").record(t)
-	before := len(s.instances(t, s.adm, "plain"))
+	r := s.ann.Create(t, "plain", "").Record(t)
+	before := len(s.instances(t, "plain"))
 	refused := func(what string, a answer) {
-		if reason := faultReason(a, 400, "InvalidContent"); reason != "" {
-			t.Errorf("%s: %s", clip(what), reason)
+		if reason := a.FaultReason(400, "InvalidContent"); reason != "" {
+			t.Errorf("%s: %s", what, reason)
 		}
 	}
 	for _, k := range []string{"", `""`, long, "a b", `"a b"`, "ä", `"open`, `"`, "a\tb", `"a"b`, `"k1";a=1`, `"k1\"`, `"k\1"`, `"a"b"`} {
-		refused("create with the key "+k, s.ann.create(t, "plain", "", key(k)))
-		refused("event with the key "+k, s.ann.event(t, "plain", r.ID, "go", "", key(k)))
+		refused("create with the key "+k, s.ann.Create(t, "plain", "", key(k)))
+		refused("event with the key "+k, s.ann.Event(t, "plain", r.ID, "go", "", key(k)))
 	}
-	refused("the header twice", s.ann.event(t, "plain", r.ID, "go", "", key("k1"), key("k1")))
-	refused("event.id and another key", s.ann.post(t, root+"/event", withID(r.ID, `"one"`), key("two")))
+	refused("the header twice", s.ann.Event(t, "plain", r.ID, "go", "", key("k1"), key("k1")))
+	refused("event.id and another key", s.ann.Post(t, wiretest.Root+"/event", withID(r.ID, `"one"`), key("two")))
 	for _, id := range []string{`""`, `"a b"`, `"` + long + `"`, `7`, `null`} {
-		refused("event.id "+id, s.ann.post(t, root+"/event", withID(r.ID, id)))
+		refused("event.id "+id, s.ann.Post(t, wiretest.Root+"/event", withID(r.ID, id)))
 	}
 	s.unchanged(t, r)
 	s.wantInstances(t, "plain", before, 0)
@@ -126,29 +128,29 @@ func wrongKeys(t *testing.T, s *scene) {
 
 func keyWithOtherBody(t *testing.T, s *scene) {
 	k := key("other-body")
-	created := s.ann.create(t, "plain", `{"svcPublic":{"a":1}}`, k)
-	r := created.record(t)
-	wantRepeat(t, "other white space", s.ann.create(t, "plain", ` { "svcPublic" : {"a" : 1} } `, k), created)
-	wantFault(t, s.ann.create(t, "plain", `{"svcPublic":{"a":2}}`, k), 422, "KeyReused")
-	wantFault(t, s.ann.create(t, "codes", `{"svcPublic":{"a":1}}`, k), 422, "KeyReused")
-	after := s.ann.event(t, "plain", r.ID, "go", "", k).record(t)
-	wantFault(t, s.ann.event(t, "plain", r.ID, "go", `{}`, k), 422, "KeyReused")
-	wantFault(t, s.ann.event(t, "plain", r.ID, "note", "", k), 422, "KeyReused")
+	created := s.ann.Create(t, "plain", `{"svcPublic":{"a":1}}`, k)
+	r := created.Record(t)
+	wantRepeat(t, "other white space", s.ann.Create(t, "plain", ` { "svcPublic" : {"a" : 1} } `, k), created)
+	s.ann.Create(t, "plain", `{"svcPublic":{"a":2}}`, k).WantFault(t, 422, "KeyReused")
+	s.ann.Create(t, "codes", `{"svcPublic":{"a":1}}`, k).WantFault(t, 422, "KeyReused")
+	after := s.ann.Event(t, "plain", r.ID, "go", "", k).Record(t)
+	s.ann.Event(t, "plain", r.ID, "go", `{}`, k).WantFault(t, 422, "KeyReused")
+	s.ann.Event(t, "plain", r.ID, "note", "", k).WantFault(t, 422, "KeyReused")
 	s.unchanged(t, after)
 }
 
 func repeatsAtOnce(t *testing.T, s *scene) {
 	same := func(path, body string) record {
-		answers := s.atOnce(t, 64, s.ann.posting(root+path, body, key("at-once")))
+		answers := s.AtOnce(t, 64, s.ann.Posting(wiretest.Root+path, body, key("at-once")))
 		for i, a := range answers {
 			wantRepeat(t, fmt.Sprint(path, ", copy ", i), a, answers[0])
 		}
-		return answers[0].record(t)
+		return answers[0].Record(t)
 	}
-	before := len(s.instances(t, s.adm, "plain"))
-	created := same("/create", createBody("plain", ""))
+	before := len(s.instances(t, "plain"))
+	created := same("/create", wiretest.CreateBody("plain", ""))
 	s.wantInstances(t, "plain", before, 1)
-	sent := same("/event", eventBody("plain", created.ID, "go", `{"a":1}`))
+	sent := same("/event", wiretest.EventBody("plain", created.ID, "go", `{"a":1}`))
 	if len(sent.History) != 2 {
 		t.Errorf("history: got %d entries, want 2", len(sent.History))
 	}
@@ -156,10 +158,10 @@ func repeatsAtOnce(t *testing.T, s *scene) {
 }
 
 func manyKeys(t *testing.T, s *scene) {
-	r := s.ann.create(t, "plain", "").record(t)
+	r := s.ann.Create(t, "plain", "").Record(t)
 	var first []answer
 	for i := range 128 {
-		a := s.ann.event(t, "plain", r.ID, "go", fmt.Sprintf(`{"i":%d}`, i%64), key(fmt.Sprint("many-", i%64)))
+		a := s.ann.Event(t, "plain", r.ID, "go", fmt.Sprintf(`{"i":%d}`, i%64), key(fmt.Sprint("many-", i%64)))
 		if first = append(first, a); i >= 64 {
 			wantRepeat(t, fmt.Sprint("event ", i-64), a, first[i-64])
 		}
@@ -167,23 +169,23 @@ func manyKeys(t *testing.T, s *scene) {
 }
 
 func refusedLeavesKey(t *testing.T, s *scene) {
-	r := s.ann.create(t, "rejecting", "").record(t)
-	wantFault(t, s.ann.event(t, "rejecting", r.ID, "back", "", key("refused-first")), 409, "EventNotAllowed")
-	s.ann.event(t, "rejecting", r.ID, "go", "").record(t)
-	if got := s.ann.event(t, "rejecting", r.ID, "back", "", key("refused-first")).record(t); len(got.History) != 3 {
+	r := s.ann.Create(t, "rejecting", "").Record(t)
+	s.ann.Event(t, "rejecting", r.ID, "back", "", key("refused-first")).WantFault(t, 409, "EventNotAllowed")
+	s.ann.Event(t, "rejecting", r.ID, "go", "").Record(t)
+	if got := s.ann.Event(t, "rejecting", r.ID, "back", "", key("refused-first")).Record(t); len(got.History) != 3 {
 		t.Errorf("history: got %d entries, want 3", len(got.History))
 	}
-	wantFault(t, s.ann.create(t, "small", `{"svcPublic":{"size":10}}`, key("refused-first")), 403, "AccessDenied")
-	s.ann.create(t, "small", `{"svcPublic":{"size":1}}`, key("refused-first")).record(t)
+	s.ann.Create(t, "small", `{"svcPublic":{"size":10}}`, key("refused-first")).WantFault(t, 403, "AccessDenied")
+	s.ann.Create(t, "small", `{"svcPublic":{"size":1}}`, key("refused-first")).Record(t)
 }
 
 func keyIsOfOneCaller(t *testing.T, s *scene) {
-	first := s.ann.create(t, "plain", "", key("shared-by-two")).record(t)
-	if second := s.bob.create(t, "plain", "", key("shared-by-two")).record(t); first.ID == second.ID {
+	first := s.ann.Create(t, "plain", "", key("shared-by-two")).Record(t)
+	if second := s.bob.Create(t, "plain", "", key("shared-by-two")).Record(t); first.ID == second.ID {
 		t.Errorf("two callers got the same instance %s", first.ID)
 	}
-	s.ann.event(t, "plain", first.ID, "go", "", key("shared-by-two")).record(t)
-	if got := s.bob.event(t, "plain", first.ID, "go", "", key("shared-by-two")).record(t); len(got.History) != 3 {
+	s.ann.Event(t, "plain", first.ID, "go", "", key("shared-by-two")).Record(t)
+	if got := s.bob.Event(t, "plain", first.ID, "go", "", key("shared-by-two")).Record(t); len(got.History) != 3 {
 		t.Errorf("history: got %d entries, want 3: each caller's event", len(got.History))
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"troupe/gateway/wiretest"
 )
 
 // TestInterfaceRights holds gateway/INTERFACE.md, "Rights to a workflow", and
@@ -42,35 +44,35 @@ func TestInterfaceRights(t *testing.T) {
 		{"nobody else", "ann", "send", "mine", bobsOwn, 404},
 	} {
 		t.Run(strings.Join([]string{c.who, c.does, c.workflow, c.says}, ", "), func(t *testing.T) {
-			u, before := users[c.who], len(s.instances(t, s.adm, c.workflow))
+			u, before := users[c.who], len(s.instances(t, c.workflow))
 			if c.does == "create" {
-				if a := u.create(t, c.workflow, c.content); c.status == 200 {
-					a.record(t)
+				if a := u.Create(t, c.workflow, c.content); c.status == 200 {
+					a.Record(t)
 				} else {
-					wantFault(t, a, c.status, words[c.status])
+					a.WantFault(t, c.status, words[c.status])
 					s.wantInstances(t, c.workflow, before, 0)
 				}
 				return
 			}
-			r := s.adm.create(t, c.workflow, c.content).record(t)
+			r := s.adm.Create(t, c.workflow, c.content).Record(t)
 			does := func(id string) answer {
 				if c.does == "read" {
-					return u.load(t, c.workflow, id)
+					return u.Load(t, c.workflow, id)
 				}
-				return u.event(t, c.workflow, id, events[c.workflow], "")
+				return u.Event(t, c.workflow, id, events[c.workflow], "")
 			}
 			a := does(r.ID)
-			mayRead := u.load(t, c.workflow, r.ID).status == 200
+			mayRead := u.Load(t, c.workflow, r.ID).Status == 200
 			if !mayRead {
 				wantSameAnswer(t, does(nowhere), a)
 			}
 			if c.status == 200 {
-				a.record(t)
+				a.Record(t)
 			} else {
-				wantFault(t, a, c.status, words[c.status])
+				a.WantFault(t, c.status, words[c.status])
 			}
-			if list := u.query(t, c.workflow, ""); list.status != 403 || c.status != 403 {
-				if got := slices.Contains(list.page(t).ids(), r.ID); got != mayRead {
+			if list := u.query(t, c.workflow, ""); list.Status != 403 || c.status != 403 {
+				if got := slices.Contains(pageOf(t, list).ids(), r.ID); got != mayRead {
 					t.Errorf("the list has the instance: %v", got)
 				}
 			}
@@ -80,16 +82,16 @@ func TestInterfaceRights(t *testing.T) {
 		})
 	}
 	t.Run("whoever gives an instance away loses it with the same event", func(t *testing.T) {
-		r := s.ann.create(t, "mine", annsOwn).record(t)
-		s.ann.event(t, "mine", r.ID, "give", `{"owner":"bob"}`).record(t)
-		wantFault(t, s.ann.load(t, "mine", r.ID), 404, "NotFound")
-		s.bob.load(t, "mine", r.ID).record(t)
+		r := s.ann.Create(t, "mine", annsOwn).Record(t)
+		s.ann.Event(t, "mine", r.ID, "give", `{"owner":"bob"}`).Record(t)
+		s.ann.Load(t, "mine", r.ID).WantFault(t, 404, "NotFound")
+		s.bob.Load(t, "mine", r.ID).Record(t)
 	})
 	t.Run("choices are what the caller may create", func(t *testing.T) {
 		for who, want := range map[string]string{"ann": "small vault", "bob": "", "eve": "", "adm": "small vault"} {
-			a := users[who].get(t, root+"/choices")
-			if got := strings.Contains(a.body, `{"id":"vault"`); !strings.Contains(a.body, `{"id":"plain"`) || got != (want != "") || strings.Contains(a.body, `{"id":"small"`) != got {
-				t.Errorf("%s: got %s, want plain %s", who, a.body, want)
+			a := users[who].Get(t, wiretest.Root+"/choices")
+			if got := strings.Contains(a.Body, `{"id":"vault"`); !strings.Contains(a.Body, `{"id":"plain"`) || got != (want != "") || strings.Contains(a.Body, `{"id":"small"`) != got {
+				t.Errorf("%s: got %s, want plain %s", who, a.Body, want)
 			}
 		}
 	})

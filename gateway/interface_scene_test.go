@@ -7,11 +7,9 @@ import (
 	"troupe/actors/actorstest"
 )
 
-// scene is one service with the users of people.
+// scene is one service with the users of wiretest.People.
 type scene struct {
 	*service
-	// ann is a clerk, bob an approver, eve has no role, and adm both roles and
-	// the privilege to manage workflows.
 	ann, bob, eve, adm user
 }
 
@@ -47,14 +45,3 @@ func runLines(t *testing.T, lines []line) {
 		t.Run(nameOf(l.rule, l.says), func(t *testing.T) { l.check(t, s) })
 	}
 }
-
-// people is the identity.yaml of most tests.
-const people = `roles:
-  - {id: clerk, name: Clerk, privileges: [mod-form]}
-  - {id: approver, name: Approver, privileges: []}
-users:
-  - {id: ann, name: Ann, roles: [clerk]}
-  - {id: bob, name: Bob, roles: [approver]}
-  - {id: eve, name: Eve, roles: []}
-  - {id: adm, name: Adam, roles: [clerk, approver], privileges: [mod-workflows]}
-`

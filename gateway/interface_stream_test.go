@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"troupe/gateway/wiretest"
 )
 
 // listener is an open stream of events, read as a browser reads it. One goroutine
@@ -24,12 +26,12 @@ type listener struct {
 // listen opens the stream of a path below watch, and demands its beginning.
 func (u user) listen(t testing.TB, path string, headers ...string) *listener {
 	t.Helper()
-	conn, err := u.dial()
+	conn, err := u.Dial()
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := ask{method: http.MethodGet, path: u.base + root + "/watch/" + path, headers: append(headers, u.credential...)}
-	if _, err := conn.Write(request.text(conn.RemoteAddr().String())); err != nil {
+	request := request{Method: http.MethodGet, Path: u.Base + wiretest.Root + "/watch/" + path, Headers: append(headers, u.Credential...)}
+	if _, err := conn.Write(request.Text(conn.RemoteAddr().String())); err != nil {
 		t.Fatal(err)
 	}
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -54,9 +56,9 @@ func (u user) listen(t testing.TB, path string, headers ...string) *listener {
 	return l
 }
 
-// block reads the lines up to an empty one; heartbeats are passed over.
+// block reads the lines up to an empty one; heartbeats are ignored.
 func (l *listener) block() (lines []string, err error) {
-	if err := l.conn.SetDeadline(time.Now().Add(answerMax)); err != nil {
+	if err := l.conn.SetDeadline(time.Now().Add(wiretest.AnswerMax)); err != nil {
 		return nil, err
 	}
 	for {
@@ -90,14 +92,18 @@ func (l *listener) wantEntryAt(t testing.TB, r record, n int) {
 	if err != nil || len(lines) != 3 || lines[0] != "id: "+l.id || lines[1] != "event: entry" {
 		t.Fatalf("got %q and %v, want an entry", lines, err)
 	}
-	m := objectOf(t, strings.TrimPrefix(lines[2], "data: "), "workflowId", "instanceId", "sequence", "entry", "states")
-	e := entryOf(t, string(m["entry"]))
-	if decode[string](t, m["workflowId"]) != r.WorkflowID || decode[string](t, m["instanceId"]) != r.ID || decode[int](t, m["sequence"]) != n || !reflect.DeepEqual(e, r.History[n-1]) {
-		t.Errorf("got %s, want number %d of %s", lines[2], n, r.text)
+	got := wiretest.Decode[struct {
+		WorkflowID, InstanceID string
+		Sequence               int
+		Entry                  wiretest.Entry
+		States                 []position
+	}](t, strings.TrimPrefix(lines[2], "data: "))
+	shown := record{States: got.States}
+	if got.WorkflowID != r.WorkflowID || got.InstanceID != r.ID || got.Sequence != n || !reflect.DeepEqual(got.Entry, r.History[n-1]) {
+		t.Errorf("got %s, want number %d of %s", lines[2], n, r.Text)
 	}
-	states := positionsOf(t, m["states"])
-	if !slices.Equal(nodes(states), e.EndState) || n == len(r.History) && !slices.Equal(states, r.States) {
-		t.Errorf("states: got %v with the entry %+v, want where it led to", states, e)
+	if !slices.Equal(shown.Nodes(), got.Entry.EndState) || n == len(r.History) && !slices.Equal(got.States, r.States) {
+		t.Errorf("got %s, want where the entry led to", lines[2])
 	}
 }
 

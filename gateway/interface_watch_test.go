@@ -6,6 +6,7 @@ import (
 
 	"troupe/actors/actorstest"
 	"troupe/actors/identity"
+	"troupe/gateway/wiretest"
 )
 
 // TestInterfaceWatch holds what a stream shows. What is heard while events, stops and
@@ -28,19 +29,19 @@ func watchLines() []line {
 }
 
 func watchInstance(t *testing.T, s *scene) {
-	r, other := s.ann.create(t, "order", "").record(t), s.ann.create(t, "order", "").record(t)
+	r, other := s.ann.Create(t, "order", "").Record(t), s.ann.Create(t, "order", "").Record(t)
 	l := s.bob.listen(t, "order/"+r.ID)
-	s.ann.event(t, "order", other.ID, "submit", "").record(t)
-	s.ann.event(t, "order", r.ID, "ping", "").record(t) // ignored: 200, no entry
-	wantStatus(t, s.ann.event(t, "order", r.ID, "ship", ""), 409)
+	s.ann.Event(t, "order", other.ID, "submit", "").Record(t)
+	s.ann.Event(t, "order", r.ID, "ping", "").Record(t) // ignored: 200, no entry
+	s.ann.Event(t, "order", r.ID, "ship", "").WantStatus(t, 409)
 	for _, event := range []string{"note", "submit", "submit", "pay"} { // one leads nowhere
-		l.wantEntry(t, s.ann.event(t, "order", r.ID, event, `{"x":"`+event+`"}`).record(t))
+		l.wantEntry(t, s.ann.Event(t, "order", r.ID, event, `{"x":"`+event+`"}`).Record(t))
 	}
-	l.wantEntry(t, s.bob.event(t, "order", r.ID, "approve", "").record(t))
+	l.wantEntry(t, s.bob.Event(t, "order", r.ID, "approve", "").Record(t))
 }
 
 func watchWorkflow(t *testing.T, s *scene) {
-	before := s.ann.create(t, "codes", "").record(t)
+	before := s.ann.Create(t, "codes", "").Record(t)
 	listeners := []*listener{s.ann.listen(t, "codes"), s.eve.listen(t, "codes?filter=")}
 	expect := func(r record) {
 		t.Helper()
@@ -48,13 +49,13 @@ func watchWorkflow(t *testing.T, s *scene) {
 			l.wantEntry(t, r)
 		}
 	}
-	expect(s.ann.create(t, "codes", "").record(t))
-	keyed := s.bob.create(t, "codes", "", "Idempotency-Key: watched").record(t)
+	expect(s.ann.Create(t, "codes", "").Record(t))
+	keyed := s.bob.Create(t, "codes", "", "Idempotency-Key: watched").Record(t)
 	expect(keyed)
-	s.bob.create(t, "codes", "", "Idempotency-Key: watched").record(t) // the same again
-	s.ann.create(t, "plain", "").record(t)                             // another workflow
-	expect(s.ann.event(t, "codes", keyed.ID, "next", "").record(t))
-	expect(s.ann.event(t, "codes", before.ID, "other", "").record(t))
+	s.bob.Create(t, "codes", "", "Idempotency-Key: watched").Record(t) // the same again
+	s.ann.Create(t, "plain", "").Record(t)                             // another workflow
+	expect(s.ann.Event(t, "codes", keyed.ID, "next", "").Record(t))
+	expect(s.ann.Event(t, "codes", before.ID, "other", "").Record(t))
 	if one, two := listeners[0].id, listeners[1].id; one != two {
 		t.Errorf("the ids of the same event are %q and %q", one, two)
 	}
@@ -63,42 +64,42 @@ func watchWorkflow(t *testing.T, s *scene) {
 func watchFilter(t *testing.T, s *scene) {
 	inB := s.bob.listen(t, "plain?"+filterOf(`{"states.nodeId":"b"}`))
 	private := s.adm.listen(t, "plain?"+filterOf(`{"svcPrivate.x":1}`))
-	small := s.ann.create(t, "plain", `{"svcPublic":{"n":1}}`).record(t)
+	small := s.ann.Create(t, "plain", `{"svcPublic":{"n":1}}`).Record(t)
 	one := s.bob.listen(t, "plain/"+small.ID+"?"+filterOf(`{"svcPublic.n":{"$gte":10}}`))
-	big := s.ann.create(t, "plain", `{"svcPrivate":{"x":1}}`).record(t)
-	inB.wantEntry(t, s.ann.event(t, "plain", small.ID, "go", "").record(t))
-	one.wantEntry(t, s.ann.event(t, "plain", small.ID, "go", `{"n":11}`).record(t))
-	again := s.ann.event(t, "plain", big.ID, "go", "").record(t)
+	big := s.ann.Create(t, "plain", `{"svcPrivate":{"x":1}}`).Record(t)
+	inB.wantEntry(t, s.ann.Event(t, "plain", small.ID, "go", "").Record(t))
+	one.wantEntry(t, s.ann.Event(t, "plain", small.ID, "go", `{"n":11}`).Record(t))
+	again := s.ann.Event(t, "plain", big.ID, "go", "").Record(t)
 	inB.wantEntry(t, again)
 	private.wantEntry(t, big)
 	private.wantEntry(t, again)
 }
 
 func watchRefusals(t *testing.T, s *scene) {
-	mine := s.ann.create(t, "mine", `{"svcPublic":{"owner":"ann"}}`).record(t)
-	vault := s.ann.create(t, "vault", "").record(t)
-	get := func(u user, path string) answer { return u.get(t, root+"/watch/"+path) }
-	wantFault(t, get(s.eve, "vault"), 403, "AccessDenied")
+	mine := s.ann.Create(t, "mine", `{"svcPublic":{"owner":"ann"}}`).Record(t)
+	vault := s.ann.Create(t, "vault", "").Record(t)
+	get := func(u user, path string) answer { return u.Get(t, wiretest.Root+"/watch/"+path) }
+	get(s.eve, "vault").WantFault(t, 403, "AccessDenied")
 	wantSameAnswer(t, get(s.eve, "vault/"+nowhere), get(s.eve, "vault/"+vault.ID))
 	missing := get(s.ann, "missing")
-	wantFault(t, missing, 404, "NotFound")
+	missing.WantFault(t, 404, "NotFound")
 	for _, a := range []answer{get(s.bob, "mine/"+mine.ID), get(s.bob, "mine/"+nowhere), get(s.ann, "plain/"+mine.ID), get(s.ann, "plain/"), get(s.ann, "-plain"), get(s.ann, "mine/"+mine.ID+"/x")} {
 		wantSameAnswer(t, a, missing)
 	}
-	s.ann.refusesQuery(t, root+"/watch/plain", "filter=%7B%7D&filter=%7B%7D", "limit=1", "x", "filter=%zz", "filter=%7B%7D;x=1", filterOf(`{"svcHistory.user":"ann"}`))
+	s.ann.refusesQuery(t, wiretest.Root+"/watch/plain", "filter=%7B%7D&filter=%7B%7D", "limit=1", "x", "filter=%zz", "filter=%7B%7D;x=1", filterOf(`{"svcHistory.user":"ann"}`))
 	for _, headers := range [][]string{
 		{"Last-Event-ID: a b"}, {"Last-Event-ID: " + strings.Repeat("x", 256)}, {"Last-Event-ID: ü"}, {"Last-Event-ID: 1", "Last-Event-ID: 1"},
 	} {
-		s.ann.with(headers...).refuses(t, 400, "InvalidContent", root+"/watch/plain")
+		s.ann.with(headers...).refuses(t, 400, "InvalidContent", wiretest.Root+"/watch/plain")
 	}
 }
 
 func watchInstanceAgain(t *testing.T, s *scene) {
-	r := s.ann.create(t, "plain", "").record(t)
+	r := s.ann.Create(t, "plain", "").Record(t)
 	l := s.bob.listen(t, "plain/"+r.ID)
-	l.wantEntry(t, s.ann.event(t, "plain", r.ID, "go", "").record(t))
+	l.wantEntry(t, s.ann.Event(t, "plain", r.ID, "go", "").Record(t))
 	for range 3 {
-		r = s.ann.event(t, "plain", r.ID, "go", "").record(t)
+		r = s.ann.Event(t, "plain", r.ID, "go", "").Record(t)
 	}
 	l = s.bob.listen(t, "plain/"+r.ID, "last-event-id: "+l.id)
 	for n := 3; n <= 5; n++ {
@@ -106,7 +107,7 @@ func watchInstanceAgain(t *testing.T, s *scene) {
 	}
 	// Where nothing was missed, nothing comes; an empty id is none.
 	again, empty := s.bob.listen(t, "plain/"+r.ID, "Last-Event-ID: "+l.id), s.bob.listen(t, "plain/"+r.ID, "Last-Event-ID: ")
-	r = s.ann.event(t, "plain", r.ID, "go", "").record(t)
+	r = s.ann.Event(t, "plain", r.ID, "go", "").Record(t)
 	again.wantEntry(t, r)
 	empty.wantEntry(t, r)
 	// In front of the first entry of an instance stands everything.
@@ -118,11 +119,11 @@ func watchInstanceAgain(t *testing.T, s *scene) {
 
 func watchWorkflowAgain(t *testing.T, s *scene) {
 	l := s.bob.listen(t, "ignoring")
-	r := s.ann.create(t, "ignoring", "").record(t)
+	r := s.ann.Create(t, "ignoring", "").Record(t)
 	l.wantEntry(t, r)
 	id := l.id
-	missed := s.ann.create(t, "ignoring", "").record(t)
-	r = s.ann.event(t, "ignoring", r.ID, "go", "").record(t)
+	missed := s.ann.Create(t, "ignoring", "").Record(t)
+	r = s.ann.Event(t, "ignoring", r.ID, "go", "").Record(t)
 	l = s.bob.listen(t, "ignoring", "Last-Event-ID: "+id)
 	l.wantEntry(t, missed)
 	l.wantEntry(t, r)
@@ -133,76 +134,76 @@ func watchWorkflowAgain(t *testing.T, s *scene) {
 			l := s.bob.listen(t, path, "Last-Event-ID: "+id)
 			l.wantLost(t)
 			event := map[string]string{"b": "back", "a": "go"}[r.States[0].NodeID]
-			r = s.ann.event(t, "ignoring", r.ID, event, "").record(t)
+			r = s.ann.Event(t, "ignoring", r.ID, event, "").Record(t)
 			l.wantEntry(t, r)
 		}
 	}
 }
 
 func watchByRight(t *testing.T, s *scene) {
-	bobs := s.adm.create(t, "mine", `{"svcPublic":{"owner":"bob"}}`).record(t)
+	bobs := s.adm.Create(t, "mine", `{"svcPublic":{"owner":"bob"}}`).Record(t)
 	ann, bob, eve, onlyBobs := s.ann.listen(t, "mine"), s.bob.listen(t, "mine"), s.eve.listen(t, "mine"), s.bob.listen(t, "mine/"+bobs.ID)
-	ann.wantEntry(t, s.adm.create(t, "mine", `{"svcPublic":{"owner":"ann"}}`).record(t))
-	bobs = s.bob.event(t, "mine", bobs.ID, "give", `{"note":1}`).record(t)
+	ann.wantEntry(t, s.adm.Create(t, "mine", `{"svcPublic":{"owner":"ann"}}`).Record(t))
+	bobs = s.bob.Event(t, "mine", bobs.ID, "give", `{"note":1}`).Record(t)
 	bob.wantEntry(t, bobs)
 	onlyBobs.wantEntry(t, bobs)
 	// Whoever gives it away does not hear of it, nor of what comes then.
-	ann.wantEntry(t, s.bob.event(t, "mine", bobs.ID, "give", `{"owner":"ann"}`).record(t))
-	ann.wantEntry(t, s.ann.event(t, "mine", bobs.ID, "give", `{"note":2}`).record(t))
-	back := s.ann.event(t, "mine", bobs.ID, "give", `{"owner":"bob"}`).record(t)
+	ann.wantEntry(t, s.bob.Event(t, "mine", bobs.ID, "give", `{"owner":"ann"}`).Record(t))
+	ann.wantEntry(t, s.ann.Event(t, "mine", bobs.ID, "give", `{"note":2}`).Record(t))
+	back := s.ann.Event(t, "mine", bobs.ID, "give", `{"owner":"bob"}`).Record(t)
 	bob.wantEntry(t, back)
 	onlyBobs.wantEntry(t, back)
-	eve.wantEntry(t, s.adm.create(t, "mine", `{"svcPublic":{"owner":"eve"}}`).record(t)) // and nothing before
+	eve.wantEntry(t, s.adm.Create(t, "mine", `{"svcPublic":{"owner":"eve"}}`).Record(t)) // and nothing before
 }
 
 func watchEndsWithCredential(t *testing.T, _ *scene) {
 	s := sceneOf(startService(t, serviceOptions{Options: actorstest.Options{Files: flows()}}))
-	r := s.adm.create(t, "plain", "").record(t)
-	send := func() record { t.Helper(); return s.adm.event(t, "plain", r.ID, "go", "").record(t) }
+	r := s.adm.Create(t, "plain", "").Record(t)
+	send := func() record { t.Helper(); return s.adm.Event(t, "plain", r.ID, "go", "").Record(t) }
 	l := s.ann.listen(t, "plain/"+r.ID)
-	s.Write("identity.yaml", strings.Replace(people, "name: Ann,", "name: Anna,", 1))
+	s.Write("identity.yaml", strings.Replace(wiretest.People, "name: Ann,", "name: Anna,", 1))
 	l.wantEntry(t, send())
 	for _, ann := range []string{"roles: [clerk], privileges: [mod-workflows]", "roles: [clerk, approver]", "roles: []"} {
-		s.Write("identity.yaml", strings.Replace(people, "name: Ann, roles: [clerk]", "name: Ann, "+ann, 1))
+		s.Write("identity.yaml", strings.Replace(wiretest.People, "name: Ann, roles: [clerk]", "name: Ann, "+ann, 1))
 		send()
 		l.wantEnd(t)
 		l = s.ann.listen(t, "plain/"+r.ID)
 	}
-	id, _, _ := strings.Cut(strings.TrimPrefix(s.ann.credential[0], "Authorization: svc.token "), ".")
+	id, _, _ := strings.Cut(strings.TrimPrefix(s.ann.Credential[0], "Authorization: svc.token "), ".")
 	if err := s.Identities.Revoke(t.Context(), identity.Token, id); err != nil {
 		t.Fatal(err)
 	}
 	send()
 	l.wantEnd(t)
-	wantFault(t, s.ann.get(t, root+"/watch/plain/"+r.ID), 401, "Unauthorized")
+	s.ann.Get(t, wiretest.Root+"/watch/plain/"+r.ID).WantFault(t, 401, "Unauthorized")
 	if m := s.gateway.Metrics(); m.Cut != 0 {
 		t.Errorf("metrics: got %d aborted, want 0", m.Cut)
 	}
 }
 
 func watchCrossSite(t *testing.T, s *scene) {
-	r := s.ann.create(t, "plain", "").record(t)
+	r := s.ann.Create(t, "plain", "").Record(t)
 	ann, session := s.desk("ann"), s.withCookie("ses_aaaaaaaaaaaaaaaa."+strings.Repeat("A", 43))
-	paths := []string{root + "/watch/plain", root + "/watch/plain/" + r.ID}
+	paths := []string{wiretest.Root + "/watch/plain", wiretest.Root + "/watch/plain/" + r.ID}
 	for _, header := range []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site", "Origin: https://evil.example", "Origin: null"} {
 		ann.with(header).refuses(t, 403, "AccessDenied", paths...)
 		session.with(header).refuses(t, 403, "AccessDenied", paths...)
-		wantStatus(t, s.send(t, ask{method: "HEAD", path: paths[0], headers: ann.with(header).credential}), 403)
+		s.Send(t, request{Method: "HEAD", Path: paths[0], Headers: ann.with(header).Credential}).WantStatus(t, 403)
 	}
 	listeners := []*listener{
 		ann.listen(t, "plain/"+r.ID, "Sec-Fetch-Site: same-origin", "Accept: text/event-stream"), ann.listen(t, "plain", "Sec-Fetch-Site: none"), ann.listen(t, "plain"),
 		s.ann.listen(t, "plain", "Sec-Fetch-Site: cross-site"), // no page sends a token
 	}
-	r = s.ann.event(t, "plain", r.ID, "go", "").record(t)
+	r = s.ann.Event(t, "plain", r.ID, "go", "").Record(t)
 	for _, l := range listeners {
 		l.wantEntry(t, r)
 	}
 }
 
 func watchHead(t *testing.T, s *scene) {
-	a := s.send(t, ask{method: "HEAD", path: root + "/watch/plain", headers: s.ann.credential})
-	if a.status != 200 || a.body != "" || a.header.Get("Content-Type") != "text/event-stream" {
-		t.Errorf("got %d %q %q, want 200 and the header of a stream", a.status, a.body, a.header.Get("Content-Type"))
+	a := s.Send(t, request{Method: "HEAD", Path: wiretest.Root + "/watch/plain", Headers: s.ann.Credential})
+	if a.Status != 200 || a.Body != "" || a.Header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("got %d %q %q, want 200 and the header of a stream", a.Status, a.Body, a.Header.Get("Content-Type"))
 	}
-	wantStatus(t, s.send(t, ask{method: "HEAD", path: root + "/watch/vault", headers: s.eve.credential}), 403)
+	s.Send(t, request{Method: "HEAD", Path: wiretest.Root + "/watch/vault", Headers: s.eve.Credential}).WantStatus(t, 403)
 }

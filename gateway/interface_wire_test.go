@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"troupe/gateway/wiretest"
 )
 
 // TestInterfaceFraming sends what two readers of HTTP could take for different numbers
@@ -15,16 +17,16 @@ import (
 // it is not answered. What net/http refuses before we see it is here as well.
 func TestInterfaceFraming(t *testing.T) {
 	s := newScene(t)
-	body := createBody("codes", "")
+	body := wiretest.CreateBody("codes", "")
 	size := fmt.Sprintf("%x", len(body))
 	head := func(lines ...string) string {
-		return "POST " + root + "/create HTTP/1.1\r\nHost: x\r\n" + strings.Join(append([]string{s.ann.credential[0], jsonType}, lines...), "\r\n") + "\r\n\r\n"
+		return "POST " + wiretest.Root + "/create HTTP/1.1\r\nHost: x\r\n" + strings.Join(append([]string{s.ann.Credential[0], wiretest.JSONType}, lines...), "\r\n") + "\r\n\r\n"
 	}
 	length := func(format string, plus int) string { return fmt.Sprintf("Content-Length: "+format, len(body)+plus) }
 	chunk := func(size, end string) string { return size + "\r\n" + body + "\r\n0\r\n" + end + "\r\n" }
 	const chunked = "Transfer-Encoding: chunked"
-	behind := strings.Replace(head("Content-Length: "+fmt.Sprint(len(createBody("plain", "")))), "\r\n\r\n", "\r\nX-Behind: yes\r\n\r\n", 1) + createBody("plain", "")
-	codes, plain := len(s.instances(t, s.adm, "codes")), len(s.instances(t, s.adm, "plain"))
+	behind := strings.Replace(head("Content-Length: "+fmt.Sprint(len(wiretest.CreateBody("plain", "")))), "\r\n\r\n", "\r\nX-Behind: yes\r\n\r\n", 1) + wiretest.CreateBody("plain", "")
+	codes, plain := len(s.instances(t, "codes")), len(s.instances(t, "plain"))
 	created := 0
 	for _, c := range []struct {
 		line   string
@@ -52,8 +54,8 @@ func TestInterfaceFraming(t *testing.T) {
 		{"two hosts", head("Host: y", length("%d", 0)) + body, 400},
 		{"NUL in a header", head("X: a\x00b", length("%d", 0)) + body, 400},
 		{"a blank before the colon", head("X : y", length("%d", 0)) + body, 400},
-		{"a GET with wrong chunks", strings.Replace(head(chunked), "POST "+root+"/create", "GET "+root+"/choices", 1) + "zz\r\n", 400},
-		{"a refused request with chunks", strings.Replace(head(chunked), s.ann.credential[0], "X: y", 1) + chunk(size, ""), 401},
+		{"a GET with wrong chunks", strings.Replace(head(chunked), "POST "+wiretest.Root+"/create", "GET "+wiretest.Root+"/choices", 1) + "zz\r\n", 400},
+		{"a refused request with chunks", strings.Replace(head(chunked), s.ann.Credential[0], "X: y", 1) + chunk(size, ""), 401},
 		{"a path that is not there with chunks", strings.Replace(head(chunked), "/create", "/nothing", 1) + chunk(size, ""), 404},
 		{"a length that is too large", head("Content-Length: 104857600") + "{", 413},
 		{"no host", strings.Replace(head(length("%d", 0)), "Host: x\r\n", "", 1) + body, 400},
@@ -62,8 +64,8 @@ func TestInterfaceFraming(t *testing.T) {
 		{"an Expect of another", head("Expect: 200-ok", length("%d", 0)) + body, 417},
 		{"no HTTP at all", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400},
 	} {
-		answers := s.raw(t, c.text+behind)
-		if len(answers) != 1 || answers[0].status != c.status || c.status == 200 && !answers[0].closes {
+		answers := s.Raw(t, c.text+behind)
+		if len(answers) != 1 || answers[0].Status != c.status || c.status == 200 && !answers[0].Closes {
 			t.Errorf("%s: got %v, want one answer with %d", c.line, answers, c.status)
 		}
 		if c.status == 200 {
@@ -72,15 +74,15 @@ func TestInterfaceFraming(t *testing.T) {
 	}
 	// Bodies that do not come to their end.
 	for _, text := range []string{head(chunked) + "fff\r\n" + body, head(chunked) + size + "\r\n" + body + "\r\n", head(length("%d", 1)) + body} {
-		if answers := s.raw(t, text); len(answers) != 1 || answers[0].status != 400 {
+		if answers := s.Raw(t, text); len(answers) != 1 || answers[0].Status != 400 {
 			t.Errorf("%q: got %v, want one answer with 400", text, answers)
 		}
 	}
 	s.wantInstances(t, "codes", codes, created)
 	s.wantInstances(t, "plain", plain, 0)
 	// When nothing is wrong with the first, the request behind it is answered.
-	answers := s.raw(t, head(length("%d", 0))+body+behind+"GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"+behind)
-	if len(answers) != 4 || answers[2].body != `{"status":"ok"}` {
+	answers := s.Raw(t, head(length("%d", 0))+body+behind+"GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"+behind)
+	if len(answers) != 4 || answers[2].Body != `{"status":"ok"}` {
 		t.Errorf("got %v, want 4 answers in order", answers)
 	}
 	s.wantInstances(t, "codes", codes, created+1)
@@ -91,14 +93,14 @@ func TestInterfaceFraming(t *testing.T) {
 // when it is wanted, and who sends too much gets to read why.
 func TestInterfaceContinue(t *testing.T) {
 	s := newScene(t)
-	credential := s.ann.credential[0] + "\r\n"
-	body := createBody("plain", "")
+	credential := s.ann.Credential[0] + "\r\n"
+	body := wiretest.CreateBody("plain", "")
 	ask := func(headers, body string) (r *bufio.Reader, done func()) {
-		conn, err := s.dial()
+		conn, err := s.Dial()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.WriteString(conn, "POST "+root+"/create HTTP/1.1\r\nHost: x\r\n"+headers+"\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(conn, "POST "+wiretest.Root+"/create HTTP/1.1\r\nHost: x\r\n"+headers+"\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		sent := make(chan struct{})
@@ -127,9 +129,9 @@ func TestInterfaceContinue(t *testing.T) {
 		"Content-Length: 1100000": large, "Content-Length: 1100000\r\nConnection: close": large, "Transfer-Encoding: chunked": "10c8e0\r\n" + large + "\r\n0\r\n\r\n",
 	} {
 		r, done := ask(credential+headers, body)
-		a, err := readAnswer(r, http.MethodPost)
-		if reason := faultReason(a, 413, "TooLarge"); err != nil || reason != "" || !a.closes {
-			t.Errorf("%s: %s (%v), the connection ends: %v", headers, reason, err, a.closes)
+		a, err := wiretest.ReadAnswer(r, http.MethodPost)
+		if reason := a.FaultReason(413, "TooLarge"); err != nil || reason != "" || !a.Closes {
+			t.Errorf("%s: %s (%v), the connection ends: %v", headers, reason, err, a.Closes)
 		}
 		done()
 	}
@@ -139,13 +141,13 @@ func TestInterfaceContinue(t *testing.T) {
 // once, whole, when all bytes were sent, and not at all before.
 func TestInterfaceCut(t *testing.T) {
 	s := newScene(t)
-	r := s.ann.create(t, "plain", "").record(t)
-	text := string(s.ann.posting(root+"/event", eventBody("plain", r.ID, "go", `{"whole":true}`), key("cut")).text("x"))
+	r := s.ann.Create(t, "plain", "").Record(t)
+	text := string(s.ann.Posting(wiretest.Root+"/event", wiretest.EventBody("plain", r.ID, "go", `{"whole":true}`), key("cut")).Text("x"))
 	for length := range text {
-		s.raw(t, text[:length])
+		s.Raw(t, text[:length])
 	}
 	s.unchanged(t, r)
-	if answers := s.raw(t, text); len(answers) != 1 || len(answers[0].record(t).History) != 2 {
+	if answers := s.Raw(t, text); len(answers) != 1 || len(answers[0].Record(t).History) != 2 {
 		t.Errorf("the whole request: got %v, want one answer", answers)
 	}
 }

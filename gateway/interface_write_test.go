@@ -28,27 +28,27 @@ func TestInterfaceCreate(t *testing.T) {
 }
 
 func createAnswers(t *testing.T, s *scene) {
-	a := s.ann.create(t, "order", "")
-	r := a.record(t) // demands exactly the members of the interface
-	if reason := headersReason(a) + checkHistory(r.History, r.States); reason != "" {
+	a := s.ann.Create(t, "order", "")
+	r := a.Record(t)
+	if reason := r.HistoryReason(); reason != "" {
 		t.Error(reason)
 	}
 	s.unchanged(t, r)
 }
 
 func instancesBegin(t *testing.T, s *scene) {
-	for workflow, want := range map[string][]position{
-		"plain":  {{"main", "a"}},
-		"order":  {{"review", "draft"}, {"billing", "unpaid"}},
-		"codes":  {{"zeta", "z1"}, {"alpha", "a1"}, {"mid", "m1"}},
-		"nested": {{"main", "inner"}},
+	for workflow, want := range map[string][]string{
+		"plain":  {"main/a"},
+		"order":  {"review/draft", "billing/unpaid"},
+		"codes":  {"zeta/z1", "alpha/a1", "mid/m1"},
+		"nested": {"main/inner"},
 	} {
-		r := s.bob.create(t, workflow, "").record(t)
-		if r.WorkflowID != workflow || !slices.Equal(r.States, want) || len(r.History) != 1 {
-			t.Fatalf("%s: got %s, want the states %v and one entry", workflow, r.text, want)
+		r := s.bob.Create(t, workflow, "").Record(t)
+		if r.WorkflowID != workflow || !slices.Equal(r.Where(), want) || len(r.History) != 1 {
+			t.Fatalf("%s: got %s, want the states %v and one entry", workflow, r.Text, want)
 		}
 		first := r.History[0]
-		if start := slices.Repeat([]string{"Start"}, len(want)); first.User != "bob" || first.TransitionEvent != "" || !slices.Equal(first.StartState, start) || !slices.Equal(first.EndState, nodes(want)) {
+		if start := slices.Repeat([]string{"Start"}, len(want)); first.User != "bob" || first.TransitionEvent != "" || !slices.Equal(first.StartState, start) || !slices.Equal(first.EndState, r.Nodes()) {
 			t.Errorf("%s: the first entry is %v", workflow, first)
 		}
 	}
@@ -61,7 +61,7 @@ func idsAreSortable(t *testing.T, s *scene) {
 	last := ""
 	for range 20 {
 		before := time.Now().UnixMilli()
-		id := s.ann.create(t, "plain", "").record(t).ID
+		id := s.ann.Create(t, "plain", "").Record(t).ID
 		if !ulid.MatchString(id) {
 			t.Fatalf("_id: got %q, want a ULID", id)
 		}
@@ -80,13 +80,13 @@ func idsAreSortable(t *testing.T, s *scene) {
 }
 
 func redirectIsShown(t *testing.T, s *scene) {
-	r := s.ann.create(t, "guide", "").record(t)
+	r := s.ann.Create(t, "guide", "").Record(t)
 	if want := "/rooms/" + r.ID; r.Redirect == nil || *r.Redirect != want {
-		t.Errorf("svcRedirect: got %s, want %q", r.text, want)
+		t.Errorf("svcRedirect: got %s, want %q", r.Text, want)
 	}
-	for _, r := range []record{s.ann.event(t, "guide", r.ID, "leave", "").record(t), s.ann.create(t, "plain", "").record(t)} {
+	for _, r := range []record{s.ann.Event(t, "guide", r.ID, "leave", "").Record(t), s.ann.Create(t, "plain", "").Record(t)} {
 		if r.Redirect != nil {
-			t.Errorf("svcRedirect: got %s, want no such member", r.text)
+			t.Errorf("svcRedirect: got %s, want no such member", r.Text)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func createData(t *testing.T, s *scene) {
 			`{"status":null,"limits":{"high":5},"note":"none","new":1}`, `{"margin":{"a":1},"secret":"s3"}`,
 		},
 	} {
-		r := s.ann.create(t, c.workflow, c.content).record(t)
+		r := s.ann.Create(t, c.workflow, c.content).Record(t)
 		wantSameMeaning(t, r.Public, c.public)
 		wantSameMeaning(t, r.Private, c.private)
 	}
@@ -113,11 +113,11 @@ func createBlockIsAsked(t *testing.T, s *scene) {
 	for _, content := range []string{
 		``, `{"svcPublic":{}}`, `{"svcPublic":{"n":"1"}}`, `{"svcPublic":{"n":1,"kind":"best"}}`, `{"svcPublic":{"n":1},"svcPrivate":{"owner":"ann"}}`,
 	} {
-		if reason := faultReason(s.ann.create(t, "bound", content), 400, "InvalidContent"); reason != "" {
+		if reason := s.ann.Create(t, "bound", content).FaultReason(400, "InvalidContent"); reason != "" {
 			t.Errorf("data %s: %s", content, reason)
 		}
 	}
-	r := s.ann.create(t, "bound", `{"svcPublic":{"n":7},"svcPrivate":{}}`).record(t)
+	r := s.ann.Create(t, "bound", `{"svcPublic":{"n":7},"svcPrivate":{}}`).Record(t)
 	wantSameMeaning(t, r.Public+r.Private, `{"n":7,"kind":"plain"}{"owner":"nobody"}`)
 }
 
@@ -127,10 +127,10 @@ const torture = `{"zz":1,"a":9007199254740993,"":"empty key","a.b":1e400,"neg":-
 	`"__proto__":{"constructor":[null]},"$where":"x","Z":[1,[2,[]],{},{"b":2,"a":1},null,true,false],"zZ":"ſK"}`
 
 func dataComesBack(t *testing.T, s *scene) {
-	r := s.ann.create(t, "plain", `{"svcPublic":`+torture+`,"svcPrivate":`+torture+`}`).record(t)
+	r := s.ann.Create(t, "plain", `{"svcPublic":`+torture+`,"svcPrivate":`+torture+`}`).Record(t)
 	wantSameMeaning(t, r.Private, torture)
 	wantSameMeaning(t, r.Public, torture)
-	r = s.ann.event(t, "plain", r.ID, "note", `{"more":`+torture+`}`).record(t)
+	r = s.ann.Event(t, "plain", r.ID, "note", `{"more":`+torture+`}`).Record(t)
 	wantSameMeaning(t, r.Public, strings.TrimSuffix(torture, "}")+`,"more":`+torture+`}`)
 	s.unchanged(t, r)
 }
@@ -158,12 +158,12 @@ func eventData(t *testing.T, s *scene) {
 		{"order", "set", `{"note":"x"}`, `{"status":"new","limits":{"low":1,"high":9},"note":"x","p":1,"q":{"r":1},"by":"ann","plain":"user.id"}`, orderPrivate},
 		{"order", "cheap", `{"amount":50,"limits":{"high":100}}`, orderPublic, orderPrivate}, // the guard sees the old limit
 	} {
-		r := s.ann.create(t, c.workflow, bothPlaces).record(t)
-		after := s.ann.event(t, c.workflow, r.ID, c.event, c.data).record(t)
+		r := s.ann.Create(t, c.workflow, bothPlaces).Record(t)
+		after := s.ann.Event(t, c.workflow, r.ID, c.event, c.data).Record(t)
 		wantSameMeaning(t, after.Public, c.public)
 		wantSameMeaning(t, after.Private, c.private)
 		if after.ID != r.ID || after.Redirect != nil || len(after.History) != 2 || !slices.Equal(after.States, r.States) {
-			t.Errorf("%s with %s: got %s, want nothing but data and an entry", c.event, c.data, after.text)
+			t.Errorf("%s with %s: got %s, want nothing but data and an entry", c.event, c.data, after.Text)
 		}
 	}
 }
@@ -185,9 +185,9 @@ func eventDataIsRefused(t *testing.T, s *scene) {
 			{"checked", `{"comment":7}`},
 		},
 	} {
-		r := s.ann.create(t, workflow, bothPlaces).record(t)
+		r := s.ann.Create(t, workflow, bothPlaces).Record(t)
 		for _, c := range sent {
-			if reason := faultReason(s.ann.event(t, workflow, r.ID, c[0], c[1]), 400, "InvalidContent"); reason != "" {
+			if reason := s.ann.Event(t, workflow, r.ID, c[0], c[1]).FaultReason(400, "InvalidContent"); reason != "" {
 				t.Errorf("%s with %s: %s", c[0], c[1], reason)
 			}
 		}
@@ -196,27 +196,27 @@ func eventDataIsRefused(t *testing.T, s *scene) {
 }
 
 func applyIsAsked(t *testing.T, s *scene) {
-	r := s.ann.create(t, "bound", `{"svcPublic":{"n":11}}`).record(t)
-	r = s.ann.event(t, "bound", r.ID, "close", "").record(t)
-	wantFault(t, s.ann.event(t, "bound", r.ID, "comment", `{"text":"mine"}`), 403, "AccessDenied")
+	r := s.ann.Create(t, "bound", `{"svcPublic":{"n":11}}`).Record(t)
+	r = s.ann.Event(t, "bound", r.ID, "close", "").Record(t)
+	s.ann.Event(t, "bound", r.ID, "comment", `{"text":"mine"}`).WantFault(t, 403, "AccessDenied")
 	s.unchanged(t, r)
-	after := s.bob.event(t, "bound", r.ID, "comment", `{"text":"fine"}`).record(t)
+	after := s.bob.Event(t, "bound", r.ID, "comment", `{"text":"fine"}`).Record(t)
 	wantSameMeaning(t, after.Public, `{"n":11,"kind":"plain","limit":10,"text":"fine"}`)
 	if len(after.History) != 3 || after.States[0] != r.States[0] {
-		t.Errorf("got %s, want one entry more and the same state", after.text)
+		t.Errorf("got %s, want one entry more and the same state", after.Text)
 	}
 }
 
 func sizeIsChecked(t *testing.T, s *scene) {
 	half := `"` + strings.Repeat("x", 600<<10) + `"`
-	r := s.ann.create(t, "plain", `{"svcPublic":{"a":`+half+`}}`).record(t)
-	wantFault(t, s.ann.event(t, "plain", r.ID, "note", `{"b":`+half+`}`), 413, "TooLarge")
+	r := s.ann.Create(t, "plain", `{"svcPublic":{"a":`+half+`}}`).Record(t)
+	s.ann.Event(t, "plain", r.ID, "note", `{"b":`+half+`}`).WantFault(t, 413, "TooLarge")
 	s.unchanged(t, r)
-	s.ann.event(t, "plain", r.ID, "note", `{"a":`+half+`}`).record(t)
+	s.ann.Event(t, "plain", r.ID, "note", `{"a":`+half+`}`).Record(t)
 	// Small events that add up meet the same limit.
 	part := `"` + strings.Repeat("y", 200<<10) + `"`
-	s.ann.event(t, "plain", r.ID, "note", `{"c":`+part+`,"d":`+part+`}`).record(t)
-	wantFault(t, s.ann.event(t, "plain", r.ID, "note", `{"e":`+part+`}`), 413, "TooLarge")
+	s.ann.Event(t, "plain", r.ID, "note", `{"c":`+part+`,"d":`+part+`}`).Record(t)
+	s.ann.Event(t, "plain", r.ID, "note", `{"e":`+part+`}`).WantFault(t, 413, "TooLarge")
 }
 
 // historyIsUnlimited makes a history that is larger than an instance may be without
@@ -228,18 +228,18 @@ func historyIsUnlimited(t *testing.T, s *scene) {
 		regions.WriteString(name + "r: {initial: " + name + ", states: {" + name + ": {}}}, ")
 	}
 	s.Write("workflows/long.yaml", "id: long\nstateMachines: {m: {initial: p, on: {go: {}}, states: {p: {type: parallel, states: {"+regions.String()+"}}}}}\n")
-	r := s.ann.create(t, "long", "").record(t)
-	early := s.ann.event(t, "long", r.ID, "go", "", "Idempotency-Key: early")
+	r := s.ann.Create(t, "long", "").Record(t)
+	early := s.ann.Event(t, "long", r.ID, "go", "", "Idempotency-Key: early")
 	const events = 200
 	for range events {
-		wantStatus(t, s.ann.event(t, "long", r.ID, "go", "", "Prefer: return=minimal"), 200)
+		s.ann.Event(t, "long", r.ID, "go", "", "Prefer: return=minimal").WantStatus(t, 200)
 	}
-	last := s.ann.event(t, "long", r.ID, "go", "", "Idempotency-Key: last")
-	got := last.record(t)
-	if reason := checkHistory(got.History, got.States); reason != "" || len(got.History) != events+3 || len(got.text) < 1<<20 {
-		t.Errorf("got %d entries in %d bytes, want %d in more than 1 MiB; %s", len(got.History), len(got.text), events+3, reason)
+	last := s.ann.Event(t, "long", r.ID, "go", "", "Idempotency-Key: last")
+	got := last.Record(t)
+	if reason := got.HistoryReason(); reason != "" || len(got.History) != events+3 || len(got.Text) < 1<<20 {
+		t.Errorf("got %d entries in %d bytes, want %d in more than 1 MiB; %s", len(got.History), len(got.Text), events+3, reason)
 	}
 	s.unchanged(t, got)
-	wantRepeat(t, "the first event", s.ann.event(t, "long", r.ID, "go", "", "Idempotency-Key: early"), early)
-	wantRepeat(t, "the last event", s.ann.event(t, "long", r.ID, "go", "", "Idempotency-Key: last"), last)
+	wantRepeat(t, "the first event", s.ann.Event(t, "long", r.ID, "go", "", "Idempotency-Key: early"), early)
+	wantRepeat(t, "the last event", s.ann.Event(t, "long", r.ID, "go", "", "Idempotency-Key: last"), last)
 }

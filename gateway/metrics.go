@@ -19,7 +19,7 @@ type Metrics struct {
 	// Cut counts answers that were aborted in the middle.
 	Cut uint64
 	// Routes counts answers, in the order of the table; the last one stands for
-	// everything outside of it.
+	// everything outside it.
 	Routes []RouteMetrics
 }
 

@@ -7,41 +7,7 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
-
-	"troupe/gateway/console"
-	"troupe/gateway/reference"
 )
-
-// TestTheDocumentIsServed in three forms, to everybody, below the base path, and
-// with a tag that says when it has changed.
-func TestTheDocumentIsServed(t *testing.T) {
-	for _, base := range []string{"", "/platform"} {
-		s := startServer(t, Options{BasePath: base}, nil)
-		for path, contentType := range map[string]string{"/openapi.yaml": "application/yaml", "/openapi.json": "application/json", "/docs": "text/html; charset=utf-8"} {
-			a := s.do(t, request{method: "GET", path: path})
-			if a.status != 200 || a.header.Get("Content-Type") != contentType || a.header.Get("Cache-Control") != console.ShellCache {
-				t.Errorf("%s: got %d, %v", path, a.status, a.header)
-			}
-			if got, want := a.header.Get("ETag"), console.Tag([]byte(a.body)); got != want {
-				t.Errorf("%s: ETag: got %s, want %s", path, got, want)
-			}
-			again := s.do(t, request{method: "GET", path: path, headers: []string{"If-None-Match: " + a.header.Get("ETag")}})
-			if again.status != 304 || again.body != "" {
-				t.Errorf("%s: asked again: got %d %.40q, want 304", path, again.status, again.body)
-			}
-			small := s.do(t, request{method: "GET", path: path, headers: []string{"Accept-Encoding: gzip"}})
-			if gunzip(t, []byte(small.body)) != a.body || len(small.body) > 48<<10 {
-				t.Errorf("%s: %d packed bytes are not the %d plain ones", path, len(small.body), len(a.body))
-			}
-			if policy := a.header.Get("Content-Security-Policy"); (policy == reference.Policy) != (path == "/docs") {
-				t.Errorf("%s: got the policy %q", path, policy)
-			}
-		}
-		if a := s.do(t, request{method: "GET", path: "/openapi.yaml"}); a.body != string(openapiYAML) {
-			t.Error("the document is not the one of the source")
-		}
-	}
-}
 
 // TestTheDocumentAsJSON compares with what another reader of YAML makes of the
 // source.

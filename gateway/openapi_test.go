@@ -153,7 +153,10 @@ func TestObserverControl(t *testing.T) {
 		s := &spoken{
 			base: "/platform", method: "POST", url: &url.URL{Path: "/platform/workflow/api/v1/create"},
 			header: http.Header{"Content-Type": {"application/json"}}, body: []byte(createBody),
-			status: 200, answerHeader: http.Header{"Content-Type": {"application/json"}, "Etag": {`"1"`}},
+			status: 200, answerHeader: http.Header{
+				"Content-Type": {"application/json"}, "Etag": {`"1"`}, "Cache-Control": {"no-store"}, "X-Content-Type-Options": {"nosniff"},
+				"Vary": {"Cookie, Authorization, Authentication"},
+			},
 			answer: []byte(`{"workflowId":"leave","instanceId":"i1","state":` + record + `}`),
 		}
 		if change != nil {
@@ -174,7 +177,8 @@ func TestObserverControl(t *testing.T) {
 	}
 	stream := func(events string) *spoken {
 		s := get("/workflow/api/v1/watch/leave", "", events)
-		s.answerHeader = http.Header{"Content-Type": {"text/event-stream"}}
+		s.answerHeader.Set("Content-Type", "text/event-stream")
+		delete(s.answerHeader, "Etag")
 		return s
 	}
 	const entry = `{"workflowId":"leave","instanceId":"i1","sequence":2,"entry":{"user":"ann","startState":[],"transitionEvent":"x","endState":[],"ts":"2026-01-02T03:04:05.000Z"},"states":[]}`
@@ -199,6 +203,10 @@ func TestObserverControl(t *testing.T) {
 		{"another content type", exchange(func(s *spoken) { s.answerHeader.Set("Content-Type", "text/plain") }), "text/plain"},
 		{"a header is missing", exchange(func(s *spoken) { delete(s.answerHeader, "Etag") }), "ETag"},
 		{"a header is wrong", exchange(func(s *spoken) { s.answerHeader.Set("Etag", "7") }), "ETag"},
+		{"an answer that may be kept", exchange(func(s *spoken) { delete(s.answerHeader, "Cache-Control") }), "Cache-Control"},
+		{"a header twice", exchange(func(s *spoken) { s.answerHeader.Add("X-Content-Type-Options", "nosniff") }), "X-Content-Type-Options"},
+		{"what differs by credential", exchange(func(s *spoken) { s.answerHeader.Set("Vary", "Cookie") }), "Vary"},
+		{"Retry-After without a reason", exchange(func(s *spoken) { s.answerHeader.Set("Retry-After", "1") }), "Retry-After"},
 		{"a header that is not declared", exchange(func(s *spoken) { s.answerHeader.Set("X-More", "7") }), "X-More"},
 		{"a member of the request that is not declared", exchange(func(s *spoken) { s.body = []byte(`{"workflowId":"leave","more":1}`) }), "more"},
 		{"no body", exchange(func(s *spoken) { s.body = nil }), "without a body"},
@@ -211,7 +219,7 @@ func TestObserverControl(t *testing.T) {
 		{"a list with an unknown word", get("/workflow/api/v1/instances/leave", "fields=svcHistory,more", `{"instances":[]}`), "fields"},
 		{"an id that is none", get("/workflow/api/v1/instance/-/i1", "", `{"state":`+record+`}`), "workflowId"},
 		{"a path that is none", get("/workflow/api/v1/nothing", "", `{}`), "no such operation"},
-		{"outside of the base path", exchange(func(s *spoken) { s.url = &url.URL{Path: "/workflow/api/v1/create"} }), "no such operation"},
+		{"outside the base path", exchange(func(s *spoken) { s.url = &url.URL{Path: "/workflow/api/v1/create"} }), "no such operation"},
 		{"an event of a stream", exchange(func(s *spoken) { *s = *stream("id: 1\n\nevent: entry\ndata: " + entry + "\n\n: beat\n\n") }), ""},
 		{"an event that is not declared", stream("event: more\ndata: {}\n\n"), "more"},
 		{"the data of an event", stream("event: lost\ndata: {}\n\n"), "message"},
@@ -242,6 +250,9 @@ func (d *deaf) Error(args ...any) { d.told = append(d.told, fmt.Sprint(args...))
 
 // TestTheHarnessObserves holds that what a handler answers gets to the comparison.
 func TestTheHarnessObserves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short the harness does not look")
+	}
 	server, err := New(Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -117,6 +117,28 @@ var (
 	cookieName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 )
 
+// CheckBasePath refuses what cannot be Options.BasePath.
+func CheckBasePath(path string) error {
+	return checkTrimmedPath(strings.TrimSuffix(path, "/"))
+}
+
+// checkTrimmedPath is CheckBasePath behind EnsureDefaults, which has taken the slash
+// at the end: another one is too many.
+func checkTrimmedPath(path string) error {
+	if !basePath.MatchString(path) {
+		return errors.New(`must look like "/platform"`)
+	}
+	return nil
+}
+
+// CheckCookieName refuses what cannot be Options.SessionCookie.
+func CheckCookieName(name string) error {
+	if name != "" && !cookieName.MatchString(name) {
+		return errors.New("must be a valid cookie name, such as session")
+	}
+	return nil
+}
+
 // validate reports everything that cannot work.
 func (o *Options) validate() error {
 	var problems []error
@@ -125,11 +147,15 @@ func (o *Options) validate() error {
 			problems = append(problems, fmt.Errorf(format, args...))
 		}
 	}
-	require(basePath.MatchString(o.BasePath), `option BasePath is %q, but must look like "/platform"`, o.BasePath)
+	if err := checkTrimmedPath(o.BasePath); err != nil {
+		problems = append(problems, fmt.Errorf("option BasePath is %q: %w", o.BasePath, err))
+	}
 	for _, p := range o.TrustedProxies {
 		require(p.IsValid(), "option TrustedProxies holds %v, which is not a range of addresses", p)
 	}
-	require(cookieName.MatchString(o.SessionCookie), "option SessionCookie is %q, which is not a valid cookie name", o.SessionCookie)
+	if err := CheckCookieName(o.SessionCookie); err != nil {
+		problems = append(problems, fmt.Errorf("option SessionCookie is %q: %w", o.SessionCookie, err))
+	}
 	for _, limit := range []struct {
 		name  string
 		value int64

@@ -59,6 +59,17 @@ func (t *originTable) remove(c *connection) {
 	delete(t.groups, g.origin)
 }
 
+// all yields every connection.
+func (t *originTable) all(yield func(*connection) bool) {
+	for _, g := range t.order {
+		for e := g.members.Front(); e != nil; e = e.Next() {
+			if !yield(e.Value.(*connection)) {
+				return
+			}
+		}
+	}
+}
+
 // candidate returns the connection to close first among those that mayClose allows,
 // and its state: one of the origin with the most connections. Nil is none.
 func (t *originTable) candidate(mayClose func(*connection, connectionState) bool) (*connection, connectionState) {

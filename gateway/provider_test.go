@@ -126,18 +126,18 @@ func TestProviderProblems(t *testing.T) {
 	}
 	s := startServer(t, Options{}, nil)
 	s.provider.setFail(provider.ErrUnavailable)
-	a := s.do(t, request{method: "GET", path: "/login/oidc?next=/x"})
-	if a.status != 503 || !strings.Contains(a.body, "in a moment") || !strings.Contains(a.body, `data-next="/x"`) || a.header.Get("Set-Cookie") != "" {
-		t.Errorf("begin: got %d %v %s", a.status, a.header, a.body)
+	a := s.do(t, request{Method: "GET", Path: "/login/oidc?next=/x"})
+	if a.Status != 503 || !strings.Contains(a.Body, "in a moment") || !strings.Contains(a.Body, `data-next="/x"`) || a.Header.Get("Set-Cookie") != "" {
+		t.Errorf("begin: got %d %v %s", a.Status, a.Header, a.Body)
 	}
 	for _, headers := range [][]string{{"Sec-Fetch-Site: cross-site"}, {"Origin: https://evil.example"}} {
-		if a := s.do(t, request{method: "GET", path: "/login/oidc", headers: headers}); a.status != 403 || a.header.Get("Set-Cookie") != "" {
-			t.Errorf("begin on another site: got %d", a.status)
+		if a := s.do(t, request{Method: "GET", Path: "/login/oidc", Headers: headers}); a.Status != 403 || a.Header.Get("Set-Cookie") != "" {
+			t.Errorf("begin on another site: got %d", a.Status)
 		}
 	}
 	// While the server starts, a person sees a page as well.
 	closed := startClosed(t, Options{})
-	if a := closed.do(t, request{method: "GET", path: "/login/oidc"}); a.status != 503 || !strings.Contains(a.body, "<!DOCTYPE html>") {
-		t.Errorf("while starting: got %d %s", a.status, a.body)
+	if a := closed.do(t, request{Method: "GET", Path: "/login/oidc"}); a.Status != 503 || !strings.Contains(a.Body, "<!DOCTYPE html>") {
+		t.Errorf("while starting: got %d %s", a.Status, a.Body)
 	}
 }

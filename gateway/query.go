@@ -75,7 +75,7 @@ func (x *exchange) beginList() *listStream {
 }
 
 // beforeElement puts the comma before the next element; the caller appends that to x.out
-// and calls added.
+// and calls afterElement.
 func (a *listStream) beforeElement() {
 	if a.begun {
 		a.x.out = append(a.x.out, ',')

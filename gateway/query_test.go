@@ -23,8 +23,8 @@ func TestPageThatFailsLate(t *testing.T) {
 		}
 		return nil, fmt.Errorf("query: %w", failure.ErrBusy)
 	}})
-	if a := s.do(t, get("/workflow/api/v1/instances/leave?limit=100")); a.status != 503 || a.header.Get("Link") != "" {
-		t.Errorf("got %d with Link %q, want 503 without", a.status, a.header.Get("Link"))
+	if a := s.do(t, get("/workflow/api/v1/instances/leave?limit=100")); a.Status != 503 || a.Header.Get("Link") != "" {
+		t.Errorf("got %d with Link %q, want 503 without", a.Status, a.Header.Get("Link"))
 	}
 }
 
@@ -34,9 +34,9 @@ func TestExplainThatCannotBeWritten(t *testing.T) {
 	s := startServer(t, Options{}, &fakeWorkflows{query: func(context.Context, *query.Request, func([]byte) error) (*query.End, error) {
 		return &query.End{Next: "c1", Explain: &query.Explain{Milliseconds: math.NaN()}}, nil
 	}})
-	a := s.do(t, request{method: "GET", path: "/workflow/api/v1/instances/leave?limit=1&explain=true", headers: []string{withModToken}})
-	if a.status != 500 || a.label() != "Internal" || a.header.Get("Link") != "" {
-		t.Errorf("got %d %s with Link %q, want 500 without", a.status, a.body, a.header.Get("Link"))
+	a := s.do(t, request{Method: "GET", Path: "/workflow/api/v1/instances/leave?limit=1&explain=true", Headers: []string{withModToken}})
+	if a.Status != 500 || a.Label() != "Internal" || a.Header.Get("Link") != "" {
+		t.Errorf("got %d %s with Link %q, want 500 without", a.Status, a.Body, a.Header.Get("Link"))
 	}
 }
 
@@ -55,8 +55,8 @@ func TestQueryMayTakeLongerThanARequest(t *testing.T) {
 		},
 	})
 	for _, query := range []string{"", "?limit=1"} {
-		if a := s.do(t, get("/workflow/api/v1/instances/leave"+query)); a.status != http.StatusOK {
-			t.Errorf("%q: got %d %s, want 200", query, a.status, a.body)
+		if a := s.do(t, get("/workflow/api/v1/instances/leave"+query)); a.Status != http.StatusOK {
+			t.Errorf("%q: got %d %s, want 200", query, a.Status, a.Body)
 		}
 	}
 }

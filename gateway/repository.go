@@ -8,8 +8,7 @@ import (
 	"troupe/statemachine/data"
 )
 
-// Repository is what group D needs. Errors are those of package workflow,
-// wrapped.
+// Repository is what group D needs. Errors are those of package failure.
 type Repository interface {
 	// List calls yield with the path of each file with the extension that the
 	// caller reads, in ascending order. An error of yield ends the list and is

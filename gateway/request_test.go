@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// checkCommonHeaders holds gateway/INTERFACE.md, "Common headers".
+// checkCommonHeaders is for what is not JSON: the harness holds the headers of the rest.
 func checkCommonHeaders(t *testing.T, h http.Header, contentType string) {
 	t.Helper()
 	checkHeaders(t, "common headers", h, map[string]string{
@@ -38,12 +38,12 @@ func TestHeadWorksWhereverGetDoes(t *testing.T) {
 			fine = []int{303, 400}
 		}
 		full := s.do(t, get)
-		head := s.do(t, request{method: "HEAD", path: get.path, headers: get.headers})
-		if !slices.Contains(fine, full.status) || head.status != full.status || head.body != "" {
-			t.Errorf("%s: got %d %q, want %d without a body", rt.path, head.status, head.body, full.status)
+		head := s.do(t, request{Method: "HEAD", Path: get.Path, Headers: get.Headers})
+		if !slices.Contains(fine, full.Status) || head.Status != full.Status || head.Body != "" {
+			t.Errorf("%s: got %d %q, want %d without a body", rt.path, head.Status, head.Body, full.Status)
 		}
-		checkHeaders(t, rt.path, head.header, map[string]string{
-			"Content-Length": full.header.Get("Content-Length"), "Etag": full.header.Get("Etag"), "Content-Type": full.header.Get("Content-Type"),
+		checkHeaders(t, rt.path, head.Header, map[string]string{
+			"Content-Length": full.Header.Get("Content-Length"), "Etag": full.Header.Get("Etag"), "Content-Type": full.Header.Get("Content-Type"),
 		})
 	}
 }

@@ -45,7 +45,7 @@ type route struct {
 	// something while they last.
 	strict bool
 	// secret marks answers that give out a credential or show whose it is: they are
-	// never packed, see mayCompress.
+	// never compressed, see mayCompress.
 	secret bool
 	// handle answers the request, or returns the error to answer it with.
 	handle func(*exchange) error
@@ -60,6 +60,9 @@ type access struct {
 	// kinds are the credentials that the route takes; none means that it takes
 	// requests without one.
 	kinds identity.Kind
+	// ending marks what ends a session: it also takes a session already ended but not
+	// durably so, so that a repeated sign-out waits.
+	ending bool
 	// probe marks health: answered while starting, draining and full, with any
 	// query, and read by nobody but machines.
 	probe bool
@@ -77,12 +80,16 @@ var (
 	probed = access{declared: true, probe: true}
 	// public is for everybody.
 	public = access{declared: true}
+	// signingOut is for sessions, also those whose end is not durable yet.
+	signingOut = access{declared: true, kinds: identity.Session, ending: true}
 	// signingIn is for everybody who asks on a page of ours, or on none.
 	signingIn = access{declared: true, signIn: true}
 )
 
 // routes is the table of operations, which gateway/openapi.yaml describes.
-func routes() []route { return slices.Concat(workflowRoutes(), portalRoutes(), ownRoutes()) }
+func routes() []route {
+	return slices.Concat(workflowRoutes(), portalRoutes(), ownRoutes(), fileRoutes())
+}
 
 // workflowRoutes is group B.
 func workflowRoutes() []route {
@@ -134,14 +141,14 @@ func portalRoutes() []route {
 	return []route{
 		portalRow("role-info", "/role-info", identity.FormPortal, showRoleInfo),
 		portalRow("portal-workflows", "/workflows", identity.FormPortal, listPortalWorkflows),
-		portalRow("forms-current", "/forms/mycurrent", identity.FormPortal, listForms(form.Plain, formportal.Current)),
-		portalRow("forms-submitted", "/forms/mysubmitted", identity.FormPortal, listForms(form.Plain, formportal.Submitted)),
-		portalRow("forms-archived", "/forms/myarchived", identity.FormPortal, listForms(form.Plain, formportal.Archived)),
-		portalRow("checklists-current", "/checklists/mycurrent", identity.FormPortal, listForms(form.Checklist, formportal.Current)),
-		portalRow("checklists-submitted", "/checklists/mysubmitted", identity.FormPortal, listForms(form.Checklist, formportal.Submitted)),
-		portalRow("checklists-archived", "/checklists/myarchived", identity.FormPortal, listForms(form.Checklist, formportal.Archived)),
-		portalRow("form-templates", "/forms/role/:roleId", identity.Form, listTemplates(form.Plain)),
-		portalRow("checklist-templates", "/checklists/role/:roleId", identity.Checklist, listTemplates(form.Checklist)),
+		portalRow("forms-current", "/forms/mycurrent", identity.FormPortal, listForms(form.KindForm, formportal.Current)),
+		portalRow("forms-submitted", "/forms/mysubmitted", identity.FormPortal, listForms(form.KindForm, formportal.Submitted)),
+		portalRow("forms-archived", "/forms/myarchived", identity.FormPortal, listForms(form.KindForm, formportal.Archived)),
+		portalRow("checklists-current", "/checklists/mycurrent", identity.FormPortal, listForms(form.KindChecklist, formportal.Current)),
+		portalRow("checklists-submitted", "/checklists/mysubmitted", identity.FormPortal, listForms(form.KindChecklist, formportal.Submitted)),
+		portalRow("checklists-archived", "/checklists/myarchived", identity.FormPortal, listForms(form.KindChecklist, formportal.Archived)),
+		portalRow("form-templates", "/forms/role/:roleId", identity.Form, listTemplates(form.KindForm)),
+		portalRow("checklist-templates", "/checklists/role/:roleId", identity.Checklist, listTemplates(form.KindChecklist)),
 		{
 			name: "create-form", method: http.MethodPost, path: portalPath + "/forms/create",
 			group: groupPortal, access: signedIn(identity.Session), privilege: identity.Form, handle: createForm,
@@ -173,12 +180,12 @@ func portalRoutes() []route {
 	}
 }
 
-// ownRoutes is what the interface does not have.
+// ownRoutes belong to no group: sessions, pages, the interface's description, health.
 func ownRoutes() []route {
 	return []route{
 		{name: "sign-in", method: http.MethodPost, path: "/session", access: signingIn, secret: true, handle: signIn},
 		{name: "session", method: http.MethodGet, path: "/session", access: signedIn(identity.Session), secret: true, handle: showSession},
-		{name: "sign-out", method: http.MethodDelete, path: "/session", access: signedIn(identity.Session), secret: true, handle: signOut},
+		{name: "sign-out", method: http.MethodDelete, path: "/session", access: signingOut, secret: true, handle: signOut},
 		{name: "login", method: http.MethodGet, path: "/login", access: public, query: []string{"next"}, handle: showLogin},
 		{
 			name: "login-provider", method: http.MethodGet, path: "/login/oidc", access: signingIn,
@@ -202,6 +209,12 @@ func ownRoutes() []route {
 		{name: "docs", method: http.MethodGet, path: "/docs", access: public, handle: showInterface},
 		{name: "livez", method: http.MethodGet, path: "/livez", access: probed, handle: answerLive},
 		{name: "readyz", method: http.MethodGet, path: "/readyz", access: probed, handle: answerReady},
+	}
+}
+
+// fileRoutes are groups C and D.
+func fileRoutes() []route {
+	return []route{
 		{
 			name: "report-parameters", method: http.MethodGet, path: "/rml-engine/api/v1/parameters",
 			group: groupFile, access: signedIn(identity.Token | identity.Session), query: []string{"rml"}, handle: listParameters(template.Report),
@@ -263,8 +276,8 @@ func (s *Server) newRouter() *httprouter.Router {
 }
 
 // routerOf returns the router that has a path. The pages of forms have the
-// template's id where the API of the form runtime has a word, and httprouter
-// cannot have both in one tree; no template has that word for its id.
+// template's id where the API of the form runtime has the word "api", and httprouter
+// cannot have both in one tree. formportal.reservedID keeps templates from that id.
 func (s *Server) routerOf(path string) *httprouter.Router {
 	if strings.HasPrefix(path, s.options.BasePath+"/form-runtime/api/") {
 		return s.runtimeRouter

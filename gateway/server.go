@@ -89,6 +89,8 @@ type Server struct {
 	limits   limits // set by New, then only read
 	// allAnswered gets an entry when inFlight becomes 0 while draining.
 	allAnswered chan struct{}
+	// lastBytesMax is how long Stop waits for the last bytes of answers; set by New.
+	lastBytesMax time.Duration
 	// failed gets the error that ended serving, if it was not Stop.
 	failed chan error
 	// cancel ends the context of all requests.
@@ -100,7 +102,7 @@ type Server struct {
 	mu struct {
 		sync.Mutex
 		used     bool          // by Start or Stop
-		listener net.Listener  // nil until Start
+		listener *listener     // nil until Start
 		served   chan struct{} // closed when serving has ended; nil until Start
 	}
 	stopOnce sync.Once
@@ -124,6 +126,7 @@ func newServer(o Options, table []route) (*Server, error) {
 		logsRequests:     o.Log.Debug().Enabled(),
 		shell:            newShell(o.BasePath),
 		allAnswered:      make(chan struct{}, 1),
+		lastBytesMax:     time.Second,
 		failed:           make(chan error, 1),
 		usage:            newUsageTable(),
 		limits:           newLimits(&o),
@@ -223,8 +226,8 @@ func (s *Server) Open(services Services) { s.services.Store(&services) }
 
 // Stop drains and closes the server: /readyz and new requests are answered with
 // 503, requests that were accepted before are answered as usual, for at most
-// Options.DrainMax or until ctx ends; then their context is cancelled and the
-// connections are closed. Streams to watchers end after DrainDelay. It takes at
+// Options.DrainMax or until ctx ends; then their context is cancelled, and the
+// connections are closed: with a reset in the middle of an answer. Streams to watchers end after DrainDelay. It takes at
 // most DrainDelay, DrainMax and two seconds. Calling it again waits for the first
 // call. It has no error; the log says whether all requests were answered in time.
 func (s *Server) Stop(ctx context.Context) error {
@@ -235,7 +238,7 @@ func (s *Server) Stop(ctx context.Context) error {
 func (s *Server) stop(ctx context.Context) {
 	s.mu.Lock()
 	s.mu.used = true
-	served := s.mu.served
+	listener, served := s.mu.listener, s.mu.served
 	s.mu.Unlock()
 	defer s.cancel()
 	if served == nil {
@@ -248,10 +251,11 @@ func (s *Server) stop(ctx context.Context) {
 		s.cancel() // the requests that are left answer that the outcome is unknown
 	}
 	// NB: net/http sends the last bytes of an answer after its handler has returned.
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.lastBytesMax)
 	defer cancel()
 	if err := s.http.Shutdown(closing); err != nil {
-		_ = s.http.Close() // connections that wait for no answer
+		listener.resetUnfinished()
+		_ = s.http.Close()
 	}
 	<-served
 	s.options.Log.Info().Bool("drained", drained).Dur("took", time.Since(begun)).Msg("stopped listening")

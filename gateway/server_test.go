@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,7 +19,7 @@ import (
 	"troupe/actors/workflow"
 )
 
-// gate lets a test hold a request inside of the workflows.
+// gate lets a test hold a request inside the workflows.
 type gate struct{ entered, leave chan struct{} }
 
 func newGate() *gate {
@@ -37,8 +38,8 @@ func (g *gate) send(ctx context.Context, r *workflow.EventRequest) (*workflow.Re
 	}
 }
 
-// holding starts a server with an event inside of its workflows.
-func holding(t *testing.T, o Options) (s *testServer, g *gate, first <-chan *answer) {
+// holding starts a server with an event inside its workflows.
+func holding(t *testing.T, o Options) (s *testServer, g *gate, first <-chan answer) {
 	t.Helper()
 	g = newGate()
 	s = startServer(t, o, &fakeWorkflows{send: g.send})
@@ -48,9 +49,9 @@ func holding(t *testing.T, o Options) (s *testServer, g *gate, first <-chan *ans
 }
 
 // async sends a request and gives its answer later.
-func (s *testServer) async(t *testing.T, r request) <-chan *answer {
+func (s *testServer) async(t *testing.T, r request) <-chan answer {
 	t.Helper()
-	result := make(chan *answer, 1)
+	result := make(chan answer, 1)
 	go func() { result <- s.do(t, r) }()
 	return result
 }
@@ -60,11 +61,11 @@ func TestLife(t *testing.T) {
 	s := startClosed(t, Options{})
 	look := func(state, path string, status int, part string) {
 		t.Helper()
-		a := s.do(t, request{method: "GET", path: path, headers: []string{withToken}})
-		if a.status != status || !strings.Contains(a.body, part) {
-			t.Errorf("%s: %s: got %d %s, want %d with %s", state, path, a.status, a.body, status, part)
+		a := s.do(t, request{Method: "GET", Path: path, Headers: []string{withToken}})
+		if a.Status != status || !strings.Contains(a.Body, part) {
+			t.Errorf("%s: %s: got %d %s, want %d with %s", state, path, a.Status, a.Body, status, part)
 		}
-		if retry := a.header.Get("Retry-After") != ""; retry != (status == 503) {
+		if retry := a.Header.Get("Retry-After") != ""; retry != (status == 503) {
 			t.Errorf("%s: %s: Retry-After %v", state, path, retry)
 		}
 	}
@@ -172,7 +173,7 @@ func TestOptions(t *testing.T) {
 	}
 	for path, ok := range map[string]bool{
 		"": true, "/": true, "/a": true, "/a/b.c-d_e~f/": true,
-		"a": false, "//": false, "/a//b": false, "/:a": false, "/*a": false, "/a/..": false, "/./a": false, "/%41": false, "/a b": false,
+		"a": false, "//": false, "/a//": false, "/a//b": false, "/:a": false, "/*a": false, "/a/..": false, "/./a": false, "/%41": false, "/a b": false,
 	} {
 		if _, err := New(Options{BasePath: path}); (err == nil) != ok {
 			t.Errorf("BasePath %q: got %v, want ok %v", path, err, ok)
@@ -207,16 +208,16 @@ func TestDrain(t *testing.T) {
 	waitFor(t, "draining", s.draining.Load)
 
 	w.expectEnd(t)
-	a := s.do(t, request{method: "GET", path: "/readyz"})
-	if a.status != 503 || a.message() != "gateway: stopping" {
-		t.Errorf("/readyz: got %d %s, want 503", a.status, a.body)
+	a := s.do(t, request{Method: "GET", Path: "/readyz"})
+	if a.Status != 503 || a.Message() != "gateway: stopping" {
+		t.Errorf("/readyz: got %d %s, want 503", a.Status, a.Body)
 	}
-	if a := s.do(t, request{method: "GET", path: "/livez"}); a.status != 200 {
-		t.Errorf("/livez: got %d, want 200", a.status)
+	if a := s.do(t, request{Method: "GET", Path: "/livez"}); a.Status != 200 {
+		t.Errorf("/livez: got %d, want 200", a.Status)
 	}
 	for _, r := range []request{post("event", eventBody), get(watchPath)} {
-		if a := s.do(t, r); a.status != 503 || a.label() != "Unavailable" || a.header.Get("Retry-After") == "" {
-			t.Errorf("%s: got %d %s, want 503 Unavailable", r.path, a.status, a.body)
+		if a := s.do(t, r); a.Status != 503 || a.Label() != "Unavailable" || a.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: got %d %s, want 503 Unavailable", r.Path, a.Status, a.Body)
 		}
 	}
 	if status, last := exchangeOn(t, idle, idleReader, plain); status != 503 || !last {
@@ -228,8 +229,8 @@ func TestDrain(t *testing.T) {
 	default:
 	}
 	close(g.leave)
-	if a := <-accepted; a.status != 200 {
-		t.Errorf("the accepted request: got %d %s, want 200", a.status, a.body)
+	if a := <-accepted; a.Status != 200 {
+		t.Errorf("the accepted request: got %d %s, want 200", a.Status, a.Body)
 	}
 	<-stopped
 }
@@ -294,19 +295,19 @@ func TestInFlightMax(t *testing.T) {
 	one, two := s.async(t, post("event", eventBody)), s.async(t, postAsBob("event", eventBody))
 	<-g.entered
 	<-g.entered
-	a := s.do(t, request{method: "GET", path: "/workflow/api/v1/choices", headers: []string{withModToken}})
-	if a.status != 503 || a.label() != "Busy" || a.header.Get("Retry-After") == "" {
-		t.Errorf("the third: got %d %s, want 503 Busy", a.status, a.body)
+	a := s.do(t, request{Method: "GET", Path: "/workflow/api/v1/choices", Headers: []string{withModToken}})
+	if a.Status != 503 || a.Label() != "Busy" || a.Header.Get("Retry-After") == "" {
+		t.Errorf("the third: got %d %s, want 503 Busy", a.Status, a.Body)
 	}
-	if a := s.do(t, request{method: "GET", path: "/readyz"}); a.status != 200 {
-		t.Errorf("/readyz: got %d, want 200: health is not counted", a.status)
+	if a := s.do(t, request{Method: "GET", Path: "/readyz"}); a.Status != 200 {
+		t.Errorf("/readyz: got %d, want 200: health is not counted", a.Status)
 	}
 	close(g.leave)
-	if a, b := <-one, <-two; a.status != 200 || b.status != 200 {
-		t.Errorf("the first two: got %d and %d, want 200", a.status, b.status)
+	if a, b := <-one, <-two; a.Status != 200 || b.Status != 200 {
+		t.Errorf("the first two: got %d and %d, want 200", a.Status, b.Status)
 	}
-	if a := s.do(t, post("event", eventBody)); a.status != 200 {
-		t.Errorf("after them: got %d, want 200", a.status)
+	if a := s.do(t, post("event", eventBody)); a.Status != 200 {
+		t.Errorf("after them: got %d, want 200", a.Status)
 	}
 	if m := s.Metrics(); m.Shed != 1 || m.InFlight != 0 {
 		t.Errorf("metrics: got %d shed and %d in flight, want 1 and 0", m.Shed, m.InFlight)
@@ -325,24 +326,24 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	})
 	read := get("/workflow/api/v1/instance/leave/" + instanceOne)
 	slow := s.dial(t)
-	if _, err := io.WriteString(slow, "GET "+read.path+" HTTP/1.1\r\nHost: x\r\n"+read.headers[0]+"\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(slow, "GET "+read.Path+" HTTP/1.1\r\nHost: x\r\n"+read.Headers[0]+"\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "the answer to be on its way", func() bool { return s.answerBytes.Load() > 0 })
-	if a := s.do(t, request{method: read.method, path: read.path, headers: []string{asBob}}); a.status != 200 || len(a.body) < size {
-		t.Errorf("another user's: got %d and %d bytes, want 200 and all of them", a.status, len(a.body))
+	if a := s.do(t, request{Method: read.Method, Path: read.Path, Headers: []string{asBob}}); a.Status != 200 || len(a.Body) < size {
+		t.Errorf("another user's: got %d and %d bytes, want 200 and all of them", a.Status, len(a.Body))
 	}
-	if a := s.do(t, read); a.status != 503 || a.header.Get("Retry-After") == "" {
-		t.Errorf("a second: got %d, want 503", a.status)
+	if a := s.do(t, read); a.Status != 503 || a.Header.Get("Retry-After") == "" {
+		t.Errorf("a second: got %d, want 503", a.Status)
 	}
-	if a := s.do(t, post("event", eventBody)); a.status != 200 || len(a.body) < size {
-		t.Errorf("an event: got %d and %d bytes, want 200 and all of them", a.status, len(a.body))
+	if a := s.do(t, post("event", eventBody)); a.Status != 200 || len(a.Body) < size {
+		t.Errorf("an event: got %d and %d bytes, want 200 and all of them", a.Status, len(a.Body))
 	}
 	_ = slow.Close()
 	// The user's bytes are free after those among all.
 	waitFor(t, "the answer to be given up", func() bool { return s.answerBytes.Load() == 0 && s.usage.of(ann.ID).answerBytes.Load() == 0 })
-	if a := s.do(t, read); a.status != 200 || len(a.body) < size {
-		t.Errorf("one alone: got %d and %d bytes, want 200 and all of them", a.status, len(a.body))
+	if a := s.do(t, read); a.Status != 200 || len(a.Body) < size {
+		t.Errorf("one alone: got %d and %d bytes, want 200 and all of them", a.Status, len(a.Body))
 	}
 }
 
@@ -350,21 +351,21 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 // request.
 func TestConnectionsMax(t *testing.T) {
 	s, g, first := holding(t, Options{ConnectionsMax: 1})
-	second := s.async(t, request{method: "GET", path: "/livez"})
+	second := s.async(t, request{Method: "GET", Path: "/livez"})
 	waitFor(t, "the limit to be noticed", func() bool { return s.Metrics().ConnectionsFull > 0 })
 	select {
 	case a := <-second:
-		t.Fatalf("the second connection was served: %d", a.status)
+		t.Fatalf("the second connection was served: %d", a.Status)
 	default:
 	}
 	close(g.leave)
-	if a, b := <-first, <-second; a.status != 200 || b.status != 200 {
-		t.Errorf("got %d and %d, want 200 twice", a.status, b.status)
+	if a, b := <-first, <-second; a.Status != 200 || b.Status != 200 {
+		t.Errorf("got %d and %d, want 200 twice", a.Status, b.Status)
 	}
 	waitFor(t, "the connections to be gone", func() bool { return s.Metrics().Connections == 0 })
 }
 
-// TestDrainIsBounded holds that Stop does not wait for ever, whoever is left is told
+// TestDrainIsBounded holds that Stop does not wait forever, whoever is left is told
 // that the outcome is unknown, and the limit of connections does not keep it.
 func TestDrainIsBounded(t *testing.T) {
 	s, _, first := holding(t, Options{ConnectionsMax: 1, DrainMax: time.Millisecond})
@@ -372,8 +373,31 @@ func TestDrainIsBounded(t *testing.T) {
 	defer func() { _ = second.Close() }()
 	waitFor(t, "the limit to be noticed", func() bool { return s.Metrics().ConnectionsFull > 0 })
 	stop(t, s)
-	if a := <-first; a.status != 504 || a.label() != "OutcomeUnknown" {
-		t.Errorf("got %d %s, want 504 OutcomeUnknown", a.status, a.body)
+	if a := <-first; a.Status != 504 || a.Label() != "OutcomeUnknown" {
+		t.Errorf("got %d %s, want 504 OutcomeUnknown", a.Status, a.Body)
+	}
+}
+
+// TestDrainCutsWhatIsLeft holds gateway/INTERFACE.md, "Stopping": an answer that its caller
+// does not read in time ends with a reset, so that its part never looks whole.
+func TestDrainCutsWhatIsLeft(t *testing.T) {
+	workflows, ended := endless()
+	s := startServer(t, Options{DrainMax: time.Millisecond}, workflows)
+	s.lastBytesMax = time.Millisecond
+	c := s.dial(t)
+	defer func() { _ = c.Close() }()
+	if _, err := io.WriteString(c, "GET /workflow/api/v1/instances/leave HTTP/1.0\r\nHost: x\r\n"+withToken+"\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(c, make([]byte, 100_000)); err != nil {
+		t.Fatal(err)
+	}
+	stop(t, s)
+	if _, err := io.Copy(io.Discard, c); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("got the end %v, want a reset", err)
+	}
+	if err := <-ended; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the list ended with %v, want a connection that is closed", err)
 	}
 }
 

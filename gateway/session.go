@@ -15,9 +15,11 @@ import (
 // Sessions begins and ends sessions of people; identity.Service does.
 type Sessions interface {
 	// SignIn returns the secret text of a new session. Errors are those of
-	// package identity and of the store, wrapped.
+	// package failure.
 	SignIn(ctx context.Context, user identity.UserID, password string, address netip.Addr) (string, *identity.Principal, error)
-	// SignOut ends the session of a secret text. It returns when that is durable.
+	// SignOut ends the session of a secret text. It returns when that is durable, or
+	// with failure.ErrOutcomeUnknown when the store does not confirm it; it can then be
+	// called again.
 	SignOut(ctx context.Context, session string) error
 	// SignInVouched is SignIn for a person whom the identity provider has
 	// authenticated.

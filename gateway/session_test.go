@@ -2,23 +2,22 @@ package gateway
 
 import (
 	"crypto/tls"
-	"encoding/json"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/logtest"
 	"troupe/gateway/login"
 )
 
 const jsonLine = "Content-Type: application/json"
 
 var (
-	askSignIn  = request{method: "POST", path: "/session", body: signInBody, headers: []string{jsonLine}}
-	askSignOut = request{method: "DELETE", path: "/session", headers: []string{"Cookie: session=" + sessionAnn}}
+	askSignIn  = request{Method: "POST", Path: "/session", Body: signInBody, Headers: []string{jsonLine}}
+	askSignOut = request{Method: "DELETE", Path: "/session", Headers: []string{"Cookie: session=" + sessionAnn}}
 )
 
 // TestUntrustedProxyIsLoggedOnce: a proxy that nobody has configured is told of once, because all
@@ -35,7 +34,7 @@ func TestUntrustedProxyIsLoggedOnce(t *testing.T) {
 		{"nobody forwards", nil, nil, 0},
 		{"others are trusted", proxies, []string{"X-Forwarded-For: 198.51.100.9"}, 0},
 	} {
-		log := new(lockedBuffer)
+		log := new(logtest.Log)
 		s, err := New(Options{TrustedProxies: c.proxies, Log: zerolog.New(log)})
 		if err != nil {
 			t.Fatal(err)
@@ -130,8 +129,10 @@ func FuzzForwarded(f *testing.F) {
 		r.RemoteAddr = "10.0.0.1:1"
 		got, _ := s.clientOf(r)
 		elements := strings.Split(first+","+second, ",")
-		last, err := netip.ParseAddr(strings.Trim(elements[len(elements)-1], " \t"))
-		if err == nil && !s.isTrusted(last.Unmap().WithZone("")) && got != last.Unmap().WithZone("") {
+		element := strings.Trim(elements[len(elements)-1], " \t")
+		last, err := netip.ParseAddr(element)
+		plain := err == nil && !strings.ContainsAny(element, "[]") // brackets belong to an address with a port; here they would be in the zone
+		if plain && !s.isTrusted(last.Unmap().WithZone("")) && got != last.Unmap().WithZone("") {
 			t.Errorf("%q: got %v, want the last one", lines, got)
 		}
 		if !got.IsValid() || got.Is4In6() || got.Zone() != "" {
@@ -140,63 +141,27 @@ func FuzzForwarded(f *testing.F) {
 	})
 }
 
-func FuzzSignInBody(f *testing.F) {
-	for _, seed := range append(slices.Clone(bodySeeds), signInBody, `{"user":"ann","password":"\ud83d\udc0e"}`, `{"user":"ann","password":"\ud800"}`, `{"user":"","password":""}`) {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		body, err := parseBody(text)
-		if err != nil {
-			checkRefusal(t, err)
-			return
-		}
-		user, password, err := parseSignIn(body)
-		if err != nil {
-			checkRefusal(t, err)
-			if user != "" || password != "" {
-				t.Errorf("%q: got %q and %q beside an error", text, user, password)
-			}
-			return
-		}
-		var std struct{ User, Password *string }
-		if err := json.Unmarshal(text, &std); err != nil || std.User == nil || std.Password == nil || *std.User != user || *std.Password != password {
-			t.Errorf("%q: got %q and %q, encoding/json reads %v, %v, %v", text, user, password, std.User, std.Password, err)
-		}
-	})
-}
-
 // TestLoginPage holds gateway/INTERFACE.md, "Signing in", for the page: its headers,
-// where it leads, and its files. Package login tests where it must not lead.
+// and where it leads. Package login tests where it must not lead.
 func TestLoginPage(t *testing.T) {
 	s := startServer(t, Options{BasePath: "/platform"}, nil)
 	for asked, next := range map[string]string{"": "/platform/", "?next=/platform/%22%3E%3Cb": "/platform/&#34;&gt;&lt;b", "?next=%2F%2Fevil.example": "/platform/"} {
-		a := s.do(t, request{method: "GET", path: "/login" + asked})
-		if a.status != 200 || !strings.Contains(a.body, `data-next="`+next+`"`) || !strings.Contains(a.body, `data-session="/platform/session"`) || strings.Contains(a.body, "evil") {
-			t.Errorf("%s: got %d and a page that does not lead to %s: %s", asked, a.status, next, a.body)
+		a := s.do(t, request{Method: "GET", Path: "/login" + asked})
+		if a.Status != 200 || !strings.Contains(a.Body, `data-next="`+next+`"`) || !strings.Contains(a.Body, `data-session="/platform/session"`) || strings.Contains(a.Body, "evil") {
+			t.Errorf("%s: got %d and a page that does not lead to %s: %s", asked, a.Status, next, a.Body)
 		}
-		checkHeaders(t, asked, a.header, map[string]string{
+		checkHeaders(t, asked, a.Header, map[string]string{
 			"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Content-Security-Policy": login.Policy, "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin", "Set-Cookie": "",
 		})
 	}
-	for path, want := range map[string][2]string{
-		"/login/style.css": {"text/css; charset=utf-8", string(login.Style())},
-		"/login/script.js": {"text/javascript; charset=utf-8", string(login.Script())},
-	} {
-		a := s.do(t, request{method: "GET", path: path})
-		a.header.Set("Vary", strings.TrimSuffix(a.header.Get("Vary"), ", Accept-Encoding"))
-		checkCommonHeaders(t, a.header, want[0])
-		if a.status != 200 || a.body != want[1] {
-			t.Errorf("%s: got %d %.60q", path, a.status, a.body)
-		}
-	}
 	for _, path := range []string{"/login?next=/&next=/", "/login?other=1", "/login?next=%zz", "/login/style.css?x"} {
-		if a := s.do(t, request{method: "GET", path: path}); a.status != 400 || a.label() != "InvalidContent" || a.header.Get("Content-Type") != "application/json" {
-			t.Errorf("%s: got %d %s %v", path, a.status, a.body, a.header)
+		if a := s.do(t, request{Method: "GET", Path: path}); a.Status != 400 || a.Label() != "InvalidContent" || a.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: got %d %s %v", path, a.Status, a.Body, a.Header)
 		}
 	}
 	// A server that starts has no page yet.
 	s = startClosed(t, Options{})
-	if a := s.do(t, request{method: "GET", path: "/login"}); a.status != 503 || a.label() != "Unavailable" {
-		t.Errorf("while starting: got %d %s, want 503", a.status, a.body)
+	if a := s.do(t, request{Method: "GET", Path: "/login"}); a.Status != 503 || a.Label() != "Unavailable" {
+		t.Errorf("while starting: got %d %s, want 503", a.Status, a.Body)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // Templates is what group C needs; template.Service does it.
 type Templates interface {
 	// Parameters returns what a template declares, read as the caller. Errors are
-	// those of packages template, repository and workflow, wrapped.
+	// those of package failure.
 	Parameters(ctx context.Context, caller *identity.Principal, kind template.Kind, path string) ([]template.Param, error)
 }
 

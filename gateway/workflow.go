@@ -17,7 +17,7 @@ import (
 )
 
 // Workflows is what group B needs. Replies belong to the callee and are only
-// read. Errors are those of package workflow, wrapped.
+// read. Errors are those of package failure.
 type Workflows interface {
 	Instances
 	Lists

@@ -9,7 +9,7 @@
 // What is free-form (svcPublic, svcPrivate, schemas) and what a caller may want
 // byte for byte (records, entries) is json.RawMessage: numbers keep their
 // spelling and members their order. Members that a newer service adds are
-// passed over.
+// ignored.
 //
 // The package has no functions and imports nothing of this module, so that a
 // client carries nothing of the server.

@@ -10,7 +10,7 @@ import (
 const BasePath = "/workflow/api/v1"
 
 // GzipSuffix ends the entity tag of an instance whose bytes came packed (gzip),
-// inside of the quotes: a strong tag names bytes (RFC 9110, 8.8.3.3). If-Match takes
+// inside the quotes: a strong tag names bytes (RFC 9110, 8.8.3.3). If-Match takes
 // the tag with and without it.
 const GzipSuffix = "-gzip"
 

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,15 +51,21 @@ type fakeProvider struct {
 	*httptest.Server
 	t *testing.T
 
-	mu        sync.Mutex
-	discovery map[string]any // members that differ
-	token     map[string]any // claims that differ; nil takes one away
-	header    map[string]any // of the ID token
+	mu sync.Mutex
+	says
+	nonce string
+	asked []string // paths, and how the client has shown who it is
+}
+
+// says is what a provider says that a good one would not, or need not; a member that
+// is nil is taken away.
+type says struct {
+	discovery set
+	token     set // claims of the ID token
+	header    set // of the ID token
 	forge     func(signed string) string
-	answer    map[string]any // members of the token endpoint's answer that differ
-	info      map[string]any // of the user info endpoint; nil: it does not exist
-	nonce     string
-	asked     []string // paths, and how the client has shown who it is
+	answer    set // of the token endpoint
+	info      set // of the user info endpoint, all of it; nil: it does not exist
 }
 
 func newFake(t *testing.T) *fakeProvider {
@@ -66,7 +73,7 @@ func newFake(t *testing.T) *fakeProvider {
 	f := &fakeProvider{t: t}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", f.serve(func(*http.Request) any {
-		d := map[string]any{
+		d := set{
 			"issuer": f.URL, "authorization_endpoint": f.URL + "/auth", "token_endpoint": f.URL + "/token", "jwks_uri": f.URL + "/keys",
 			"id_token_signing_alg_values_supported": []string{"RS256"},
 		}
@@ -76,14 +83,14 @@ func newFake(t *testing.T) *fakeProvider {
 		return merge(d, f.discovery)
 	}))
 	mux.HandleFunc("/keys", f.serve(func(*http.Request) any {
-		return map[string]any{"keys": []any{map[string]any{
+		return set{"keys": []any{set{
 			"kty": "RSA", "kid": "1", "use": "sig", "alg": "RS256", "n": base64url(signingKey().N.Bytes()), "e": "AQAB",
 		}}}
 	}))
 	mux.HandleFunc("/token", f.serve(func(r *http.Request) any {
 		_, _, basic := r.BasicAuth()
 		f.asked = append(f.asked, fmt.Sprintf("basic %v, secret %v, verifier %v", basic, r.FormValue("client_secret") != "", len(r.FormValue("code_verifier")) >= 43))
-		return merge(map[string]any{"access_token": "access", "token_type": "Bearer", "expires_in": 60, "id_token": f.idToken()}, f.answer)
+		return merge(set{"access_token": "access", "token_type": "Bearer", "expires_in": 60, "id_token": f.idToken()}, f.answer)
 	}))
 	mux.HandleFunc("/info", f.serve(func(*http.Request) any { return f.info }))
 	f.Server = httptest.NewServer(mux)
@@ -102,7 +109,7 @@ func (f *fakeProvider) serve(answer func(*http.Request) any) http.HandlerFunc {
 			a(w, r)
 		default:
 			w.Header().Set("Content-Type", "application/json")
-			if m, ok := a.(map[string]any); ok && m["error"] != nil {
+			if m, ok := a.(set); ok && m["error"] != nil {
 				w.WriteHeader(http.StatusBadRequest)
 			}
 			_ = json.NewEncoder(w).Encode(a)
@@ -111,7 +118,7 @@ func (f *fakeProvider) serve(answer func(*http.Request) any) http.HandlerFunc {
 }
 
 // merge returns a with the members of b; nil takes one away.
-func merge(a, b map[string]any) map[string]any {
+func merge(a, b set) set {
 	for name, value := range b {
 		if a[name] = value; value == nil {
 			delete(a, name)
@@ -122,11 +129,11 @@ func merge(a, b map[string]any) map[string]any {
 
 func (f *fakeProvider) idToken() string {
 	now := time.Now()
-	claims, _ := json.Marshal(merge(map[string]any{
+	claims, _ := json.Marshal(merge(set{
 		"iss": f.URL, "aud": clientID, "sub": "4711", "nonce": f.nonce, "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(),
 		"preferred_username": "ann",
 	}, f.token))
-	header, _ := json.Marshal(merge(map[string]any{"alg": "RS256", "kid": "1", "typ": "JWT"}, f.header))
+	header, _ := json.Marshal(merge(set{"alg": "RS256", "kid": "1", "typ": "JWT"}, f.header))
 	text := base64url(header) + "." + base64url(claims)
 	sum := sha256.Sum256([]byte(text))
 	signature, err := rsa.SignPKCS1v15(rand.Reader, signingKey(), crypto.SHA256, sum[:])
@@ -160,21 +167,30 @@ func (f *fakeProvider) client(t *testing.T, change func(*Options)) (*Client, *st
 // parameters of the callback.
 func (f *fakeProvider) followLogin(t *testing.T, c *Client, extra url.Values) (Person, error) {
 	t.Helper()
-	start, err := c.Begin(t.Context(), "/x", "http://127.0.0.1:1/login/oidc/callback")
+	cookie, query, err := f.begin(t, c)
 	if err != nil {
 		return Person{}, err
+	}
+	maps.Copy(query, extra)
+	return c.Finish(t.Context(), cookie, query)
+}
+
+// begin begins a sign-in and returns its cookie and the parameters with which the
+// provider sends the person back.
+func (f *fakeProvider) begin(t *testing.T, c *Client) (cookie string, query url.Values, err error) {
+	t.Helper()
+	start, err := c.Begin(t.Context(), "/x", "http://127.0.0.1:1/login/oidc/callback")
+	if err != nil {
+		return "", nil, err
 	}
 	page, err := url.Parse(start.Location)
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := page.Query()
 	f.mu.Lock()
-	f.nonce = asked.Get("nonce")
-	f.mu.Unlock()
-	query := url.Values{"state": {asked.Get("state")}, "code": {"a-code"}}
-	maps.Copy(query, extra)
-	return c.Finish(t.Context(), start.Cookie, query)
+	defer f.mu.Unlock()
+	f.nonce = page.Query().Get("nonce")
+	return start.Cookie, url.Values{"state": {page.Query().Get("state")}, "code": {"a-code"}}, nil
 }
 
 func TestSignIn(t *testing.T) {
@@ -221,77 +237,69 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
+// set is members that differ.
+type set = map[string]any
+
 // TestTokensAreChecked goes through what is wrong with what a provider says.
 func TestTokensAreChecked(t *testing.T) {
-	soon := time.Now().Add(time.Hour).Unix()
+	resign := func(s string) string {
+		text := s[:strings.LastIndexByte(s, '.')]
+		mac := hmac.New(sha256.New, signingKey().N.Bytes())
+		mac.Write([]byte(text))
+		return text + "." + base64url(mac.Sum(nil))
+	}
+	change := func(s string) string {
+		parts := strings.Split(s, ".")
+		claims, _ := base64.RawURLEncoding.DecodeString(parts[1])
+		parts[1] = base64url([]byte(strings.Replace(string(claims), `"ann"`, `"adm"`, 1)))
+		return strings.Join(parts, ".")
+	}
+	unsign := func(s string) string { return s[:strings.LastIndexByte(s, '.')+1] }
+	hash := sha256.Sum256([]byte("access"))
+	past, soon := time.Now().Add(-time.Second).Unix(), time.Now().Add(time.Hour).Unix()
 	tests := []struct {
 		name  string
-		spoil func(f *fakeProvider)
+		spoil says
 		query url.Values
 		want  error
 	}{
-		{"nothing", func(*fakeProvider) {}, nil, nil},
-		{"another audience", func(f *fakeProvider) { f.token = map[string]any{"aud": "another"} }, nil, ErrRefused},
-		{"no audience", func(f *fakeProvider) { f.token = map[string]any{"aud": nil} }, nil, ErrRefused},
-		{"two audiences without a party", func(f *fakeProvider) { f.token = map[string]any{"aud": []string{clientID, "another"}} }, nil, ErrRefused},
-		{"two audiences, and we are the party", func(f *fakeProvider) {
-			f.token = map[string]any{"aud": []string{clientID, "another"}, "azp": clientID}
-		}, nil, nil},
-		{"another party", func(f *fakeProvider) { f.token = map[string]any{"azp": "another"} }, nil, ErrRefused},
-		{"another nonce", func(f *fakeProvider) { f.token = map[string]any{"nonce": "another"} }, nil, ErrRefused},
-		{"no nonce", func(f *fakeProvider) { f.token = map[string]any{"nonce": nil} }, nil, ErrRefused},
-		{"another issuer", func(f *fakeProvider) { f.token = map[string]any{"iss": "https://evil.example"} }, nil, ErrRefused},
-		{"expired", func(f *fakeProvider) { f.token = map[string]any{"exp": time.Now().Add(-time.Second).Unix()} }, nil, ErrRefused},
-		{"without an end", func(f *fakeProvider) { f.token = map[string]any{"exp": nil} }, nil, ErrRefused},
-		{"not yet good", func(f *fakeProvider) { f.token = map[string]any{"nbf": soon} }, nil, ErrRefused},
-		{"about nobody", func(f *fakeProvider) { f.token = map[string]any{"sub": nil} }, nil, ErrRefused},
-		{"of another access token", func(f *fakeProvider) { f.token = map[string]any{"at_hash": base64url(make([]byte, 16))} }, nil, ErrRefused},
-		{"of this access token", func(f *fakeProvider) {
-			sum := sha256.Sum256([]byte("access"))
-			f.token = map[string]any{"at_hash": base64url(sum[:16])}
-		}, nil, nil},
-		{"no login name", func(f *fakeProvider) { f.token = map[string]any{"preferred_username": nil} }, nil, ErrRefused},
-		{"a login name that is none", func(f *fakeProvider) { f.token = map[string]any{"preferred_username": []string{"ann"}} }, nil, ErrRefused},
-		{"a login name that cannot be", func(f *fakeProvider) { f.token = map[string]any{"preferred_username": "ann\n"} }, nil, ErrRefused},
-		{"unsigned", func(f *fakeProvider) {
-			f.header = map[string]any{"alg": "none"}
-			f.forge = func(s string) string { return s[:strings.LastIndexByte(s, '.')+1] }
-		}, nil, ErrRefused},
-		{"signed with the public key as a password", func(f *fakeProvider) {
-			f.header = map[string]any{"alg": "HS256"}
-			f.forge = func(s string) string {
-				text := s[:strings.LastIndexByte(s, '.')]
-				mac := hmac.New(sha256.New, signingKey().N.Bytes())
-				mac.Write([]byte(text))
-				return text + "." + base64url(mac.Sum(nil))
-			}
-		}, nil, ErrRefused},
-		{"with claims that were changed", func(f *fakeProvider) {
-			f.forge = func(s string) string {
-				parts := strings.Split(s, ".")
-				claims, _ := base64.RawURLEncoding.DecodeString(parts[1])
-				parts[1] = base64url([]byte(strings.Replace(string(claims), `"ann"`, `"adm"`, 1)))
-				return strings.Join(parts, ".")
-			}
-		}, nil, ErrRefused},
-		{"with an unknown key", func(f *fakeProvider) { f.header = map[string]any{"kid": "2"} }, nil, ErrRefused},
-		{"no token", func(f *fakeProvider) { f.answer = map[string]any{"id_token": nil} }, nil, ErrRefused},
-		{"no token but rubbish", func(f *fakeProvider) { f.answer = map[string]any{"id_token": "x.y.z"} }, nil, ErrRefused},
-		{"the code is used", func(f *fakeProvider) { f.answer = map[string]any{"error": "invalid_grant"} }, nil, ErrRefused},
-		{"we are not its client", func(f *fakeProvider) { f.answer = map[string]any{"error": "invalid_client"} }, nil, ErrUnavailable},
-		{"the person said no", func(*fakeProvider) {}, url.Values{"error": {"access_denied"}}, ErrRefused},
-		{"no code", func(*fakeProvider) {}, url.Values{"code": nil}, ErrRefused},
-		{"another provider's answer", func(*fakeProvider) {}, url.Values{"iss": {"https://evil.example"}}, ErrRefused},
-		{"an answer without an issuer, which always has one", func(f *fakeProvider) {
-			f.discovery = map[string]any{"authorization_response_iss_parameter_supported": true}
-		}, nil, ErrRefused},
-		{"another state", func(*fakeProvider) {}, url.Values{"state": {"x"}}, ErrFlow},
-		{"no state", func(*fakeProvider) {}, url.Values{"state": nil}, ErrFlow},
+		{"nothing", says{}, nil, nil},
+		{"another audience", says{token: set{"aud": "another"}}, nil, ErrRefused},
+		{"no audience", says{token: set{"aud": nil}}, nil, ErrRefused},
+		{"two audiences without a party", says{token: set{"aud": []string{clientID, "another"}}}, nil, ErrRefused},
+		{"two audiences, and we are the party", says{token: set{"aud": []string{clientID, "another"}, "azp": clientID}}, nil, nil},
+		{"another party", says{token: set{"azp": "another"}}, nil, ErrRefused},
+		{"another nonce", says{token: set{"nonce": "another"}}, nil, ErrRefused},
+		{"no nonce", says{token: set{"nonce": nil}}, nil, ErrRefused},
+		{"another issuer", says{token: set{"iss": "https://evil.example"}}, nil, ErrRefused},
+		{"expired", says{token: set{"exp": past}}, nil, ErrRefused},
+		{"without an end", says{token: set{"exp": nil}}, nil, ErrRefused},
+		{"not yet good", says{token: set{"nbf": soon}}, nil, ErrRefused},
+		{"about nobody", says{token: set{"sub": nil}}, nil, ErrRefused},
+		{"of another access token", says{token: set{"at_hash": base64url(make([]byte, 16))}}, nil, ErrRefused},
+		{"of this access token", says{token: set{"at_hash": base64url(hash[:16])}}, nil, nil},
+		{"no login name", says{token: set{"preferred_username": nil}}, nil, ErrRefused},
+		{"a login name that is none", says{token: set{"preferred_username": []string{"ann"}}}, nil, ErrRefused},
+		{"a login name that cannot be", says{token: set{"preferred_username": "ann\n"}}, nil, ErrRefused},
+		{"unsigned", says{header: set{"alg": "none"}, forge: unsign}, nil, ErrRefused},
+		{"signed with the public key as a password", says{header: set{"alg": "HS256"}, forge: resign}, nil, ErrRefused},
+		{"with claims that were changed", says{forge: change}, nil, ErrRefused},
+		{"with an unknown key", says{header: set{"kid": "2"}}, nil, ErrRefused},
+		{"no token", says{answer: set{"id_token": nil}}, nil, ErrRefused},
+		{"no token but rubbish", says{answer: set{"id_token": "x.y.z"}}, nil, ErrRefused},
+		{"the code is used", says{answer: set{"error": "invalid_grant"}}, nil, ErrRefused},
+		{"we are not its client", says{answer: set{"error": "invalid_client"}}, nil, ErrUnavailable},
+		{"the person said no", says{}, url.Values{"error": {"access_denied"}}, ErrRefused},
+		{"no code", says{}, url.Values{"code": nil}, ErrRefused},
+		{"another provider's answer", says{}, url.Values{"iss": {"https://evil.example"}}, ErrRefused},
+		{"an answer without an issuer, which always has one", says{discovery: set{"authorization_response_iss_parameter_supported": true}}, nil, ErrRefused},
+		{"another state", says{}, url.Values{"state": {"x"}}, ErrFlow},
+		{"no state", says{}, url.Values{"state": nil}, ErrFlow},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFake(t)
-			test.spoil(f)
+			f.says = test.spoil
 			c, log := f.client(t, nil)
 			person, err := f.followLogin(t, c, test.query)
 			if !errors.Is(err, test.want) || (err == nil) != (person.User == "ann") {
@@ -315,22 +323,22 @@ func TestTokensAreChecked(t *testing.T) {
 func TestUserInfo(t *testing.T) {
 	tests := []struct {
 		name  string
-		info  map[string]any
-		token map[string]any
+		info  set
+		token set
 		user  identity.UserID
 		roles []identity.RoleID
 		want  error
 		asks  bool
 	}{
-		{"all is in the token", map[string]any{"sub": "4711"}, map[string]any{"groups": []string{"heads"}}, "ann", []identity.RoleID{"boss", "clerk"}, nil, false},
-		{"groups come with the info", map[string]any{"sub": "4711", "groups": []string{"heads", "x"}}, nil, "ann", []identity.RoleID{"boss", "clerk"}, nil, true},
-		{"the name comes with the info", map[string]any{"sub": "4711", "preferred_username": "bob"}, map[string]any{"preferred_username": nil}, "bob", nil, nil, true},
-		{"what is signed wins", map[string]any{"sub": "4711", "preferred_username": "adm", "groups": "staff"}, nil, "ann", []identity.RoleID{"clerk"}, nil, true},
-		{"whether an address is verified comes with the info", map[string]any{"sub": "4711", "email_verified": true}, map[string]any{"email": "bob@example.com", "groups": "staff"}, "bob", []identity.RoleID{"clerk"}, nil, true},
-		{"another address is verified", map[string]any{"sub": "4711", "email": "evil@example.com", "email_verified": true}, map[string]any{"email": "bob@example.com", "groups": "staff"}, "", nil, ErrRefused, true},
-		{"the info is about somebody else", map[string]any{"sub": "4712", "groups": "heads"}, nil, "", nil, ErrRefused, true},
-		{"the info is about nobody", map[string]any{"groups": "heads"}, nil, "", nil, ErrRefused, true},
-		{"the info fails", map[string]any{"error": "invalid_token"}, nil, "", nil, ErrUnavailable, true},
+		{"all is in the token", set{"sub": "4711"}, set{"groups": []string{"heads"}}, "ann", []identity.RoleID{"boss", "clerk"}, nil, false},
+		{"groups come with the info", set{"sub": "4711", "groups": []string{"heads", "x"}}, nil, "ann", []identity.RoleID{"boss", "clerk"}, nil, true},
+		{"the name comes with the info", set{"sub": "4711", "preferred_username": "bob"}, set{"preferred_username": nil}, "bob", nil, nil, true},
+		{"what is signed wins", set{"sub": "4711", "preferred_username": "adm", "groups": "staff"}, nil, "ann", []identity.RoleID{"clerk"}, nil, true},
+		{"whether an address is verified comes with the info", set{"sub": "4711", "email_verified": true}, set{"email": "bob@example.com", "groups": "staff"}, "bob", []identity.RoleID{"clerk"}, nil, true},
+		{"another address is verified", set{"sub": "4711", "email": "evil@example.com", "email_verified": true}, set{"email": "bob@example.com", "groups": "staff"}, "", nil, ErrRefused, true},
+		{"the info is about somebody else", set{"sub": "4712", "groups": "heads"}, nil, "", nil, ErrRefused, true},
+		{"the info is about nobody", set{"groups": "heads"}, nil, "", nil, ErrRefused, true},
+		{"the info fails", set{"error": "invalid_token"}, nil, "", nil, ErrUnavailable, true},
 		{"there is no info", nil, nil, "ann", nil, nil, false},
 	}
 	for _, test := range tests {
@@ -359,39 +367,25 @@ func TestUserInfo(t *testing.T) {
 // process in which it was begun.
 func TestFlowEnds(t *testing.T) {
 	f := newFake(t)
-	var mu sync.Mutex
-	offset := time.Duration(0)
+	var offset atomic.Int64
 	c, _ := f.client(t, func(o *Options) {
-		o.Clock = func() time.Time {
-			mu.Lock()
-			defer mu.Unlock()
-			return time.Now().Add(offset)
-		}
+		o.Clock = func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }
 	})
-	f.token = map[string]any{"exp": time.Now().Add(time.Hour).Unix()}
-	for _, age := range []time.Duration{FlowMax - time.Minute, FlowMax, -time.Hour} {
-		start, err := c.Begin(t.Context(), "/x", "")
+	other, _ := f.client(t, nil)
+	f.token = set{"exp": time.Now().Add(time.Hour).Unix()}
+	for age, ends := range map[time.Duration]bool{FlowMax - time.Minute: false, FlowMax: true, -time.Hour: true} {
+		offset.Store(0)
+		cookie, query, err := f.begin(t, c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		page, _ := url.Parse(start.Location)
-		f.mu.Lock()
-		f.nonce = page.Query().Get("nonce")
-		f.mu.Unlock()
-		query := url.Values{"state": {page.Query().Get("state")}, "code": {"x"}}
-		other, _ := f.client(t, nil)
-		if _, err := other.Finish(t.Context(), start.Cookie, query); !errors.Is(err, ErrFlow) {
+		if _, err := other.Finish(t.Context(), cookie, query); !errors.Is(err, ErrFlow) {
 			t.Errorf("another process: got %v, want ErrFlow", err)
 		}
-		mu.Lock()
-		offset += age
-		mu.Unlock()
-		if _, err := c.Finish(t.Context(), start.Cookie, query); errors.Is(err, ErrFlow) != (age != FlowMax-time.Minute) {
+		offset.Store(int64(age))
+		if _, err := c.Finish(t.Context(), cookie, query); errors.Is(err, ErrFlow) != ends {
 			t.Errorf("after %v: got %v", age, err)
 		}
-		mu.Lock()
-		offset = 0
-		mu.Unlock()
 	}
 	for _, cookie := range []string{"", "x", strings.Repeat("A", 100), "ä"} {
 		if _, err := c.Finish(t.Context(), cookie, url.Values{}); !errors.Is(err, ErrFlow) {
@@ -404,13 +398,13 @@ func TestFlowEnds(t *testing.T) {
 func TestProviderMisbehaves(t *testing.T) {
 	tests := []struct {
 		name      string
-		discovery map[string]any
+		discovery set
 		says      string
 	}{
-		{"another issuer", map[string]any{"issuer": "https://evil.example"}, "did not match"},
-		{"tokens over plain HTTP", map[string]any{"token_endpoint": "http://evil.example/token"}, "neither https"},
-		{"a page that is none", map[string]any{"authorization_endpoint": "javascript:alert(1)"}, "neither https"},
-		{"an answer without end", map[string]any{"x": strings.Repeat("x", responseBytesMax)}, "decode"},
+		{"another issuer", set{"issuer": "https://evil.example"}, "did not match"},
+		{"tokens over plain HTTP", set{"token_endpoint": "http://evil.example/token"}, "neither https"},
+		{"a page that is none", set{"authorization_endpoint": "javascript:alert(1)"}, "neither https"},
+		{"an answer without end", set{"x": strings.Repeat("x", responseBytesMax)}, "decode"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -435,57 +429,34 @@ func TestProviderMisbehaves(t *testing.T) {
 		f := newFake(t)
 		away := httptest.NewServer(http.RedirectHandler(f.URL+"/token", http.StatusTemporaryRedirect))
 		defer away.Close()
-		f.discovery = map[string]any{"token_endpoint": away.URL + "/token"}
+		f.discovery = set{"token_endpoint": away.URL + "/token"}
 		c, log := f.client(t, nil)
 		if _, err := f.followLogin(t, c, nil); !errors.Is(err, ErrUnavailable) || slices.Contains(f.asked, "/token") {
 			t.Errorf("got %v, and asked %q, want ErrUnavailable\n%s", err, f.asked, log)
 		}
 	})
-	t.Run("it does not answer", func(t *testing.T) {
-		entered, leave := make(chan struct{}, requestsMax), make(chan struct{})
-		slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			entered <- struct{}{}
-			select {
-			case <-leave:
-			case <-r.Context().Done():
-			}
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}))
-		defer slow.Close()
-		c, err := New(Options{Issuer: slow.URL, ClientID: clientID})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		var wait sync.WaitGroup
-		ctx, cancel := context.WithCancel(t.Context())
+	t.Run("too many wait for it", func(t *testing.T) {
+		c, _ := newFake(t).client(t, nil)
 		for range requestsMax {
-			leaveSlot, err := c.acquireSlot()
-			if err != nil {
+			if _, err := c.acquireSlot(); err != nil {
 				t.Fatal(err)
 			}
-			wait.Go(func() {
-				defer leaveSlot()
-				<-ctx.Done()
-			})
 		}
 		if _, err := c.Begin(t.Context(), "/", ""); !errors.Is(err, ErrBusy) {
 			t.Errorf("one more than %d: got %v, want ErrBusy", requestsMax, err)
 		}
-		cancel()
-		wait.Wait()
+	})
+	t.Run("it does not answer before the caller goes", func(t *testing.T) {
 		gone, goes := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() {
-			_, err := c.Begin(gone, "/", "")
-			done <- err
-		}()
-		<-entered
-		goes()
-		if err := <-done; !errors.Is(err, ErrUnavailable) || len(c.slots) != 0 {
-			t.Errorf("a caller who has gone: got %v, and %d slots taken", err, len(c.slots))
+		slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			goes()
+			<-r.Context().Done()
+		}))
+		defer slow.Close()
+		c, _ := newFake(t).client(t, func(o *Options) { o.Issuer = slow.URL })
+		if _, err := c.Begin(gone, "/", ""); !errors.Is(err, ErrUnavailable) || len(c.slots) != 0 {
+			t.Errorf("got %v, and %d slots taken, want ErrUnavailable", err, len(c.slots))
 		}
-		close(leave)
 	})
 }
 
@@ -504,7 +475,7 @@ func TestClientShowsItself(t *testing.T) {
 	} {
 		f := newFake(t)
 		if test.methods != nil {
-			f.discovery = map[string]any{"token_endpoint_auth_methods_supported": test.methods}
+			f.discovery = set{"token_endpoint_auth_methods_supported": test.methods}
 		}
 		c, _ := f.client(t, func(o *Options) { o.ClientSecret = test.secret })
 		if _, err := f.followLogin(t, c, nil); err != nil || !slices.Contains(f.asked, test.want) {
@@ -517,7 +488,7 @@ func TestClaims(t *testing.T) {
 	said := claims{
 		"preferred_username": "ann", "email": "ann@Example.com", "email_verified": true, "upn": "ann@evil.com", "bare": "ann@",
 		"groups": []any{"staff", 7, nil, "heads", "staff"}, "one": "heads", "a.b": "dotted",
-		"realm_access": map[string]any{"roles": []any{"staff"}, "x.y": "z"},
+		"realm_access": set{"roles": []any{"staff"}, "x.y": "z"},
 	}
 	for _, c := range []struct {
 		claim, domain string

@@ -21,7 +21,7 @@ func theInterface(t *testing.T) *Document {
 	return d
 }
 
-// TestLinksLeadSomewhere follows every link of the page: inside of it, or to the
+// TestLinksLeadSomewhere follows every link of the page: inside it, or to the
 // description itself.
 func TestLinksLeadSomewhere(t *testing.T) {
 	page, err := theInterface(t).Page()
