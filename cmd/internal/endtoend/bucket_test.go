@@ -76,25 +76,25 @@ func TestBucketChanges(t *testing.T) {
 		must(edit.Put("/a.rml", "<r>${"+name+"}</r>"))
 		want := fmt.Sprintf(`[{"name":%q,"type":"","defaultValue":""}]`, name)
 		for range 2 { // the second is from memory
-			if got := says(adm.get(t, parameters)); got != want {
+			if got := says(adm.Get(t, parameters)); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		}
 	}
 
 	server.Stop()
-	if got := says(adm.get(t, filesPath+"?extension=rml")); got != `["/a.rml"]` {
+	if got := says(adm.Get(t, filesPath+"?extension=rml")); got != `["/a.rml"]` {
 		t.Errorf("a list without the store: got %s", got)
 	}
-	if got := adm.get(t, parameters); says(got) != "503 Unavailable" || got.header.Get("Retry-After") == "" {
-		t.Errorf("a file without the store: got %d %s", got.status, got.body)
+	if got := adm.Get(t, parameters); says(got) != "503 Unavailable" || got.Header.Get("Retry-After") == "" {
+		t.Errorf("a file without the store: got %d %s", got.Status, got.Body)
 	}
 	p.stop()
 
 	p = start(t, h)
-	ready := p.send(t, ask{method: "GET", path: p.base + "/readyz?verbose"})
-	if ready.status != 200 || !strings.Contains(ready.body, `"name":"repository","ready":false`) {
-		t.Errorf("a start without the store: got %d %s", ready.status, ready.body)
+	ready := p.Send(t, request{Method: "GET", Path: p.Base + "/readyz?verbose"})
+	if ready.Status != 200 || !strings.Contains(ready.Body, `"name":"repository","ready":false`) {
+		t.Errorf("a start without the store: got %d %s", ready.Status, ready.Body)
 	}
 	p.await("the log to say why", 20*time.Second, func() bool { return p.log.has("it is tried again") })
 	p.stop()

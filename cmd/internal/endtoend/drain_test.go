@@ -2,11 +2,15 @@ package endtoend
 
 import (
 	"bufio"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
+
+	"troupe/gateway/wiretest"
 )
 
 // TestDrain ends the program by SIGTERM under load. Every accepted request must
@@ -63,7 +67,7 @@ func drain(t *testing.T, args []string) {
 	<-enough // the load is at its height
 	terminated.Store(1)
 	begin := time.Now()
-	p.terminate()
+	p.signal(syscall.SIGTERM)
 	if len(args) > 0 {
 		notReady(t, p)
 	}
@@ -84,25 +88,26 @@ func drain(t *testing.T, args []string) {
 }
 
 // TestDrainEndsStreams holds gateway/INTERFACE.md, "How a stream ends": the program
-// does not wait for those who watch, and ends their streams in order.
+// does not wait for those who watch, and ends their streams in order. Here it is ended as
+// a terminal does.
 func TestDrainEndsStreams(t *testing.T) {
 	p := start(t, newHome(t, map[string]string{"workflows/load.yaml": loadFlow}))
-	conn, err := p.dial()
+	conn, err := p.Dial()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	watch := ask{method: "GET", path: root + "/watch/load", headers: p.as(p.home.token("ann")).credential}
-	if _, err := conn.Write(watch.text("x")); err != nil {
+	watch := request{Method: "GET", Path: wiretest.Root + "/watch/load", Headers: p.as(p.home.token("ann")).Credential}
+	if _, err := conn.Write(watch.Text("x")); err != nil {
 		t.Fatal(err)
 	}
 	r := bufio.NewReader(conn)
 	if _, err := r.Peek(1); err != nil {
 		t.Fatal(err)
 	}
-	p.terminate()
-	if a, err := readAnswer(r, watch.method); err != nil || a.status != 200 || !strings.HasPrefix(a.body, "retry: ") {
-		t.Errorf("got %d %q and %v, want a stream that ends in order", a.status, a.body, err)
+	p.signal(syscall.SIGINT)
+	if a, err := wiretest.ReadAnswer(r, watch.Method); err != nil || a.Status != 200 || !strings.HasPrefix(a.Body, "retry: ") {
+		t.Errorf("got %d %q and %v, want a stream that ends in order", a.Status, a.Body, err)
 	}
 	if code := p.wait(); code != 0 || !p.log.has(`"drained":true`) {
 		t.Errorf("exit code: got %d, want 0, and all requests answered: %s", code, p.log.all())
@@ -112,17 +117,17 @@ func TestDrainEndsStreams(t *testing.T) {
 // notReady demands that a draining program says so.
 func notReady(t *testing.T, p *program) {
 	t.Helper()
-	p.awaitOrEnd("/readyz to turn", answerMax, func() bool {
-		a, err := p.try(ask{method: "GET", path: "/readyz"})
-		if err == nil && a.status == 503 {
-			if reason := faultReason(a, 503, "Unavailable"); reason != "" {
+	p.awaitOrEnd("/readyz to turn", wiretest.AnswerMax, func() bool {
+		a, err := p.Try(request{Method: "GET", Path: "/readyz"})
+		if err == nil && a.Status == 503 {
+			if reason := a.FaultReason(503, "Unavailable"); reason != "" {
 				t.Error(reason)
 			}
 		}
-		return isClosed(err) || a.status == 503
+		return errors.Is(err, syscall.ECONNREFUSED) || a.Status == 503
 	})
-	if a, err := p.try(ask{method: "GET", path: "/livez"}); err == nil && a.status != 200 {
-		t.Errorf("/livez while draining: got %d, want 200", a.status)
+	if a, err := p.Try(request{Method: "GET", Path: "/livez"}); err == nil && a.Status != 200 {
+		t.Errorf("/livez while draining: got %d, want 200", a.Status)
 	}
 }
 
@@ -140,7 +145,7 @@ func wantOnlyAcknowledged(t *testing.T, p *program, l *ledger, token string) {
 	}
 	var all strings.Builder
 	for _, id := range instances {
-		all.WriteString(u.load(t, "load", id).body)
+		all.WriteString(u.Load(t, "load", id).Body)
 	}
 	for _, pr := range l.mu.promises {
 		if !pr.acked && pr.instance != "" && strings.Contains(all.String(), `"e.`+pr.key+`"`) {

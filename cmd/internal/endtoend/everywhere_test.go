@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"troupe/gateway/wiretest"
 )
 
 // TestInterface is one pass over the interface of a started program: it serves its own
@@ -15,18 +17,18 @@ import (
 // held by the tests of package gateway.
 func TestInterface(t *testing.T) {
 	s := sceneOf(start(t, newHome(t, flows())))
-	r := s.ann.create(t, "plain", "").record(t)
+	r := s.ann.Create(t, "plain", "").Record(t)
 	source, err := os.ReadFile("../../../gateway/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := s.ann.get(t, "/openapi.yaml"); a.status != 200 || a.body != string(source) {
-		t.Errorf("/openapi.yaml: got %d and %d bytes, want the %d of the source", a.status, len(a.body), len(source))
+	if a := s.ann.Get(t, "/openapi.yaml"); a.Status != 200 || a.Body != string(source) {
+		t.Errorf("/openapi.yaml: got %d and %d bytes, want the %d of the source", a.Status, len(a.Body), len(source))
 	}
 	var description struct {
 		Paths map[string]map[string]json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(s.ann.get(t, "/openapi.json").body), &description); err != nil {
+	if err := json.Unmarshal([]byte(s.ann.Get(t, "/openapi.json").Body), &description); err != nil {
 		t.Fatal(err)
 	}
 	session := "Cookie: session=" + s.home.session("ann")
@@ -47,12 +49,12 @@ func TestInterface(t *testing.T) {
 				signedIn = http.MethodHead
 			}
 			for _, a := range []answer{
-				s.send(t, ask{method: method, path: fill.Replace(path)}),
-				s.send(t, ask{method: signedIn, path: fill.Replace(path), headers: []string{session, jsonType}, body: "{}"}),
+				s.Send(t, request{Method: method, Path: fill.Replace(path)}),
+				s.Send(t, request{Method: signedIn, Path: fill.Replace(path), Headers: []string{session, wiretest.JSONType}, Body: "{}"}),
 			} {
 				asked++
-				if _, known := operation.Responses[strconv.Itoa(a.status)]; !known {
-					t.Errorf("%s %s: got %d %s", method, path, a.status, a.body)
+				if _, known := operation.Responses[strconv.Itoa(a.Status)]; !known {
+					t.Errorf("%s %s: got %d %s", method, path, a.Status, a.Body)
 				}
 			}
 		}

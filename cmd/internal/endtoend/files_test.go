@@ -24,12 +24,12 @@ const filesPath = "/repository/api/v1/list-files"
 
 // says is an answer: the body, or the status and the word of an error.
 func says(a answer) string {
-	if a.status == 200 {
-		return a.body
+	if a.Status == 200 {
+		return a.Body
 	}
 	var body struct{ Error, Message string }
-	_ = json.Unmarshal([]byte(a.body), &body)
-	return fmt.Sprintf("%d %s", a.status, body.Error)
+	_ = json.Unmarshal([]byte(a.Body), &body)
+	return fmt.Sprintf("%d %s", a.Status, body.Error)
 }
 
 // awaitFiles waits for an answer.
@@ -37,7 +37,7 @@ func awaitFiles(t *testing.T, u user, what, query, want string) {
 	t.Helper()
 	late := time.Now().Add(filesMax)
 	for {
-		got := says(u.get(t, filesPath+query))
+		got := says(u.Get(t, filesPath+query))
 		if got == want {
 			return
 		}
@@ -67,11 +67,11 @@ func TestFilesChange(t *testing.T) {
 	p.kill()
 	h.write("repository/Sales/c.rml", "x")
 	p = start(t, h)
-	if got, want := says(p.as(h.token("adm")).get(t, filesPath+"?extension=rml")), `["/Sales/b.rml","/Sales/c.rml"]`; got != want {
+	if got, want := says(p.as(h.token("adm")).Get(t, filesPath+"?extension=rml")), `["/Sales/b.rml","/Sales/c.rml"]`; got != want {
 		t.Errorf("after a restart: got %s, want %s", got, want)
 	}
-	ready := p.send(t, ask{method: "GET", path: p.base + "/readyz?verbose"})
-	if !strings.Contains(ready.body, `{"name":"repository","ready":true}`) {
-		t.Errorf("/readyz has no repository: %s", ready.body)
+	ready := p.Send(t, request{Method: "GET", Path: p.Base + "/readyz?verbose"})
+	if !strings.Contains(ready.Body, `{"name":"repository","ready":true}`) {
+		t.Errorf("/readyz has no repository: %s", ready.Body)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"troupe/gateway/wiretest"
 )
 
 // home is a home folder of a test.
@@ -13,19 +15,8 @@ type home struct {
 	basePath string // as its troupe.yaml says; "" without one
 }
 
-// people is the identity.yaml of most tests.
-const people = `roles:
-  - {id: clerk, name: Clerk, privileges: [mod-form]}
-  - {id: approver, name: Approver, privileges: []}
-users:
-  - {id: ann, name: Ann, roles: [clerk]}
-  - {id: bob, name: Bob, roles: [approver]}
-  - {id: eve, name: Eve, roles: []}
-  - {id: adm, name: Adam, roles: [clerk, approver], privileges: [mod-workflows]}
-`
-
 // newHome writes a home with the given files, by their path inside it. Without
-// an identity.yaml it gets people.
+// an identity.yaml its users are those of wiretest.People.
 //
 // NB: not t.TempDir, whose path can be too long for the unix socket inside.
 func newHome(t testing.TB, files map[string]string) *home {
@@ -41,7 +32,7 @@ func newHome(t testing.TB, files map[string]string) *home {
 	})
 	h := &home{t: t, dir: dir}
 	if _, given := files["identity.yaml"]; !given {
-		h.write("identity.yaml", people)
+		h.write("identity.yaml", wiretest.People)
 	}
 	for name, text := range files {
 		h.write(name, text)

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"troupe/gateway/wiretest"
 )
 
 // killing says how TestKill works.
@@ -120,7 +122,7 @@ func (k killing) run(t *testing.T, l *ledger) (got killed) {
 		got.kills++
 		g.shut(len(workers))
 		p = k.recover(p, random, &got)
-		inspector.program = p
+		inspector.Client = p.Client
 		instances, keys := l.due(random, 10, 20)
 		got.check(t, inspector, l, instances, keys)
 		if k.untilLoss && len(got.found.lost) > 0 {
@@ -175,14 +177,14 @@ var variants = [][]string{
 // check looks at instances, and repeats requests that were acknowledged.
 func (got *killed) check(t *testing.T, u user, l *ledger, instances []string, keys []*promise) {
 	t.Helper()
-	address, err := u.log.listening()
+	address, err := u.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := link{credential: u.credential[0]}
+	one := link{credential: u.Credential[0]}
 	defer one.close()
 	for _, id := range instances {
-		a, err := one.do(address, ask{method: "GET", path: root + "/instance/load/" + id, headers: u.credential})
+		a, err := one.do(address, request{Method: "GET", Path: wiretest.Root + "/instance/load/" + id, Headers: u.Credential})
 		if err != nil {
 			t.Fatalf("look at %s: %v", id, err)
 		}
@@ -195,7 +197,7 @@ func (got *killed) check(t *testing.T, u user, l *ledger, instances []string, ke
 		}
 		got.repeats++
 		if sumOf(a) != p.sum {
-			got.found.lost = append(got.found.lost, fmt.Sprintf("the repeat of %s got another answer: %d %s", p.key, a.status, clip(a.body)))
+			got.found.lost = append(got.found.lost, fmt.Sprintf("the repeat of %s got another answer: %d %s", p.key, a.Status, a.Body))
 		}
 	}
 }
@@ -204,22 +206,18 @@ func (got *killed) check(t *testing.T, u user, l *ledger, instances []string, ke
 // all of them are definite.
 func (got *killed) checkList(t *testing.T, u user, l *ledger) {
 	t.Helper()
-	var body struct {
-		Instances []struct {
-			ID        string `json:"_id"`
-			SvcPublic struct{ Key string }
-		}
-	}
-	a := u.get(t, root+"/instances/load")
-	if err := json.Unmarshal([]byte(a.body), &body); err != nil {
-		t.Fatalf("list the instances: %v: %s", err, clip(a.body))
+	var body struct{ Instances []wiretest.Record }
+	a := u.Get(t, wiretest.Root+"/instances/load")
+	if err := json.Unmarshal([]byte(a.Body), &body); err != nil {
+		t.Fatalf("list the instances: %v: %s", err, a.Body)
 	}
 	seen := map[string]string{}
-	for _, i := range body.Instances {
-		if other := seen[i.SvcPublic.Key]; other != "" {
-			got.found.doubled = append(got.found.doubled, fmt.Sprintf("create %s made %s and %s", i.SvcPublic.Key, other, i.ID))
+	for _, r := range body.Instances {
+		key := loadDataOf(&r).Key
+		if other := seen[key]; other != "" {
+			got.found.doubled = append(got.found.doubled, fmt.Sprintf("create %s made %s and %s", key, other, r.ID))
 		}
-		seen[i.SvcPublic.Key] = i.ID
+		seen[key] = r.ID
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

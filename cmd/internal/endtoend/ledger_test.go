@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"troupe/gateway/wiretest"
 )
 
 // promise is one request under a key, and what the program promised by its
@@ -97,12 +99,12 @@ func (l *ledger) unanswered(p *promise) {
 func (l *ledger) answered(p *promise, a answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r, err := stateOf(a)
+	r, err := a.ReadRecord()
 	if err != nil {
-		l.violatedLocked("%s was answered with %d %s (%v)", p.key, a.status, clip(a.body), err)
+		l.violatedLocked("%s: %v", p.key, err)
 		return
 	}
-	p.acked, p.sum, p.position = true, sumOf(a), len(r.SvcHistory)
+	p.acked, p.sum, p.position = true, sumOf(a), len(r.History)
 	l.mu.acks++
 	l.mu.recent = append(l.mu.recent, p)
 	l.mu.touched[r.ID] = true
@@ -113,7 +115,7 @@ func (l *ledger) answered(p *promise, a answer) {
 		l.mu.open = append(l.mu.open, r.ID)
 		return
 	}
-	if last := r.SvcHistory[len(r.SvcHistory)-1].TransitionEvent; r.ID != p.instance || last != "e."+p.key {
+	if last := r.History[len(r.History)-1].TransitionEvent; r.ID != p.instance || last != "e."+p.key {
 		l.violatedLocked("%s was answered with the state after %s of %s", p.key, last, r.ID)
 	}
 }
@@ -145,33 +147,18 @@ func (l *ledger) report(t testing.TB) {
 
 // sumOf stands for all that a repeat must have in common with the first answer.
 func sumOf(a answer) [32]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "%d %s %s", a.status, a.header.Get("ETag"), a.body))
+	return sha256.Sum256(fmt.Appendf(nil, "%d %s %s", a.Status, a.Header.Get("ETag"), a.Body))
 }
 
-// loadState is an instance record of loadFlow.
-type loadState struct {
-	ID        string `json:"_id"`
-	SvcPublic struct {
-		Key, Last string
-		Count     int
-	}
-	SvcHistory []entry
-	States     []position
+// loadData is svcPublic of an instance of loadFlow.
+type loadData struct {
+	Key, Last string
+	Count     int
 }
 
-// stateOf reads the answer of create, event and instance.
-func stateOf(a answer) (loadState, error) {
-	var body struct{ State loadState }
-	if a.status != http.StatusOK {
-		return loadState{}, fmt.Errorf("the status is %d", a.status)
-	}
-	if err := json.Unmarshal([]byte(a.body), &body); err != nil {
-		return loadState{}, err
-	}
-	if body.State.ID == "" || len(body.State.SvcHistory) == 0 {
-		return loadState{}, fmt.Errorf("it is no instance record")
-	}
-	return body.State, nil
+func loadDataOf(r *wiretest.Record) (d loadData) {
+	_ = json.Unmarshal([]byte(r.Public), &d) // what is none has no key
+	return d
 }
 
 // sight is what a reader saw of an instance.
@@ -181,26 +168,26 @@ type sight struct {
 }
 
 func sightOfInstance(a answer) (sight, error) {
-	r, err := stateOf(a)
+	r, err := a.ReadRecord()
 	if err != nil {
 		return sight{}, err
 	}
-	return sight{len(r.SvcHistory), r.SvcHistory[len(r.SvcHistory)-1].TransitionEvent}, nil
+	return sight{len(r.History), r.History[len(r.History)-1].TransitionEvent}, nil
 }
 
 // sightOfList reads a list that has one instance.
 func sightOfList(a answer) (sight, error) {
-	var body struct{ Instances []loadState }
-	if a.status != http.StatusOK {
-		return sight{}, fmt.Errorf("the status is %d", a.status)
+	var body struct{ Instances []wiretest.Record }
+	if a.Status != http.StatusOK {
+		return sight{}, fmt.Errorf("the status is %d", a.Status)
 	}
-	if err := json.Unmarshal([]byte(a.body), &body); err != nil {
+	if err := json.Unmarshal([]byte(a.Body), &body); err != nil {
 		return sight{}, err
 	}
 	if len(body.Instances) != 1 {
 		return sight{}, fmt.Errorf("it has %d instances", len(body.Instances))
 	}
-	public := body.Instances[0].SvcPublic
+	public := loadDataOf(&body.Instances[0])
 	if public.Count == 0 {
 		return sight{entries: 1}, nil
 	}
@@ -258,20 +245,20 @@ func (l *ledger) check(id string, a answer) (f findings) {
 	defer l.mu.Unlock()
 	f.instances = 1
 	created, promised := l.mu.created[id], l.mu.events[id]
-	state, err := stateOf(a)
-	if a.status == http.StatusNotFound {
+	state, err := a.ReadRecord()
+	if a.Status == http.StatusNotFound {
 		f.lost = append(f.lost, fmt.Sprintf("instance %s, created by %s", id, created.key))
 		return f
 	}
 	if err != nil {
-		f.broken = append(f.broken, fmt.Sprintf("instance %s: %v: %s", id, err, clip(a.body)))
+		f.broken = append(f.broken, fmt.Sprintf("instance %s: %v", id, err))
 		return f
 	}
-	if reason := checkHistory(state.SvcHistory, state.States); reason != "" {
+	if reason := state.HistoryReason(); reason != "" {
 		f.broken = append(f.broken, fmt.Sprintf("instance %s: %s", id, reason))
 	}
 	places := map[string][]int{} // by event name, counted from 1
-	for i, e := range state.SvcHistory {
+	for i, e := range state.History {
 		places[e.TransitionEvent] = append(places[e.TransitionEvent], i+1)
 	}
 	if s := l.mu.shown[id]; s.entries > 0 && !slices.Contains(places[s.last], s.entries) {
@@ -293,10 +280,10 @@ func (l *ledger) check(id string, a answer) (f findings) {
 			f.broken = append(f.broken, fmt.Sprintf("instance %s has the event %q that nobody sent to it", id, name))
 		}
 	}
-	last := strings.TrimPrefix(state.SvcHistory[len(state.SvcHistory)-1].TransitionEvent, "e.")
-	if public := state.SvcPublic; public.Key != created.key || public.Count != len(state.SvcHistory)-1 || public.Last != last {
+	last := strings.TrimPrefix(state.History[len(state.History)-1].TransitionEvent, "e.")
+	if public := loadDataOf(&state); public.Key != created.key || public.Count != len(state.History)-1 || public.Last != last {
 		f.broken = append(f.broken, fmt.Sprintf("instance %s: record %+v does not belong to a history of %d that ends with %q",
-			id, public, len(state.SvcHistory), last))
+			id, public, len(state.History), last))
 	}
 	return f
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"troupe/gateway/wiretest"
 )
 
 // loadFlow counts its events, so that a record which does not belong to its
@@ -35,24 +37,24 @@ type link struct {
 }
 
 // do sends a request and reads its answer. An error says that there was none.
-func (l *link) do(address string, a ask) (answer, error) {
+func (l *link) do(address string, a request) (answer, error) {
 	if l.conn == nil || l.address != address {
 		l.close()
-		conn, err := net.DialTimeout("tcp", address, answerMax)
+		conn, err := net.DialTimeout("tcp", address, wiretest.AnswerMax)
 		if err != nil {
 			return answer{}, err
 		}
 		l.conn, l.address, l.r = conn, address, bufio.NewReader(conn)
 	}
-	if err := l.conn.SetDeadline(time.Now().Add(answerMax)); err != nil {
+	if err := l.conn.SetDeadline(time.Now().Add(wiretest.AnswerMax)); err != nil {
 		return answer{}, err
 	}
-	_, err := l.conn.Write(a.text(address))
+	_, err := l.conn.Write(a.Text(address))
 	var got answer
 	if err == nil {
-		got, err = readAnswer(l.r, a.method)
+		got, err = wiretest.ReadAnswer(l.r, a.Method)
 	}
-	if err != nil || got.closes {
+	if err != nil || got.Closes {
 		l.close()
 	}
 	return got, err
@@ -112,10 +114,10 @@ func (w *worker) step(address string) outcome {
 	p := w.pending
 	a, err := w.link.do(address, p.ask(w.link.credential))
 	switch {
-	case err != nil || a.status == http.StatusGatewayTimeout:
+	case err != nil || a.Status == http.StatusGatewayTimeout:
 		w.ledger.unanswered(p)
 		return unknown
-	case a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests:
+	case a.Status == http.StatusServiceUnavailable || a.Status == http.StatusTooManyRequests:
 		w.refusal(a)
 		return refused
 	}
@@ -126,9 +128,9 @@ func (w *worker) step(address string) outcome {
 
 // refusal demands the form of a 503 or 429, Retry-After included.
 func (w *worker) refusal(a answer) {
-	reason := faultReason(a, a.status, "Busy")
-	if reason != "" && a.status == http.StatusServiceUnavailable {
-		reason = faultReason(a, a.status, "Unavailable")
+	reason := a.FaultReason(a.Status, "Busy")
+	if reason != "" && a.Status == http.StatusServiceUnavailable {
+		reason = a.FaultReason(a.Status, "Unavailable")
 	}
 	if reason != "" {
 		w.ledger.violated("a refusal: %s", reason)
@@ -138,22 +140,22 @@ func (w *worker) refusal(a answer) {
 // look reads an instance, alone or in the list. What is shown must hold all that
 // was acknowledged before, and must not be taken back by a kill.
 func (w *worker) look(address, id string) outcome {
-	path, read := root+"/instance/load/"+id, sightOfInstance
+	path, read := wiretest.Root+"/instance/load/"+id, sightOfInstance
 	if w.random.IntN(4) == 0 {
-		path, read = root+"/instances/load?filter="+url.QueryEscape(`{"_id":"`+id+`"}`), sightOfList
+		path, read = wiretest.Root+"/instances/load?filter="+url.QueryEscape(`{"_id":"`+id+`"}`), sightOfList
 	}
 	least := w.ledger.acknowledgedEntries(id)
-	a, err := w.link.do(address, ask{method: http.MethodGet, path: path, headers: []string{w.link.credential}})
+	a, err := w.link.do(address, request{Method: http.MethodGet, Path: path, Headers: []string{w.link.credential}})
 	switch {
 	case err != nil:
 		return unknown
-	case a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests:
+	case a.Status == http.StatusServiceUnavailable || a.Status == http.StatusTooManyRequests:
 		w.refusal(a)
 		return refused
 	}
 	seen, err := read(a)
 	if err != nil {
-		w.ledger.violated("a look at %s: %v in %d %s", id, err, a.status, clip(a.body))
+		w.ledger.violated("a look at %s: %v in %d %s", id, err, a.Status, a.Body)
 	} else if seen.entries < least {
 		w.ledger.violated("a look at %s showed %d entries after %d were acknowledged", id, seen.entries, least)
 	}
@@ -168,19 +170,19 @@ func (w *worker) next() *promise {
 	key := fmt.Sprintf("w%d-%d", w.number, w.sent)
 	instance := w.ledger.openInstance(w.random)
 	if instance == "" || w.random.IntN(20) == 0 {
-		return w.ledger.promise(key, "", createBody("load", `{"svcPublic":{"key":"`+key+`"}}`))
+		return w.ledger.promise(key, "", wiretest.CreateBody("load", `{"svcPublic":{"key":"`+key+`"}}`))
 	}
-	return w.ledger.promise(key, instance, eventBody("load", instance, "e."+key, `{"last":"`+key+`"}`))
+	return w.ledger.promise(key, instance, wiretest.EventBody("load", instance, "e."+key, `{"last":"`+key+`"}`))
 }
 
 // ask is the request of a promise.
-func (p *promise) ask(credential string) ask {
-	path := root + "/event"
+func (p *promise) ask(credential string) request {
+	path := wiretest.Root + "/event"
 	if p.instance == "" {
-		path = root + "/create"
+		path = wiretest.Root + "/create"
 	}
-	return ask{
-		method: http.MethodPost, path: path, body: p.body,
-		headers: []string{jsonType, credential, "Idempotency-Key: " + p.key},
+	return request{
+		Method: http.MethodPost, Path: path, Body: p.body,
+		Headers: []string{wiretest.JSONType, credential, "Idempotency-Key: " + p.key},
 	}
 }

@@ -30,7 +30,7 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	built.folder = folder
-	built.nosync = sync.OnceValues(func() (string, error) { return build("nosync", "mut_nosync") })
+	built.nosync = sync.OnceValues(func() (string, error) { return build("nosync", "-X troupe/persistence.mutant=nosync") })
 	if _, err := build("troupe", ""); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -45,12 +45,12 @@ func run(m *testing.M) int {
 	return code
 }
 
-// build builds the program under a name and returns its path.
-func build(name, tags string) (string, error) {
+// build builds the program under a name, with flags for the linker, and returns its path.
+func build(name, linked string) (string, error) {
 	path := filepath.Join(built.folder, name)
-	out, err := exec.Command("go", "build", "-tags", tags, "-o", path, "troupe/cmd/troupe").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags", linked, "-o", path, "troupe/cmd/troupe").CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("build the program with the tags %q: %w\n%s", tags, err, out)
+		return "", fmt.Errorf("build the program with -ldflags %q: %w\n%s", linked, err, out)
 	}
 	return path, nil
 }

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"troupe/gateway/wiretest"
 )
 
 // TestOperationsPage reads the counters of a running program: each part has
@@ -15,11 +17,11 @@ import (
 func TestOperationsPage(t *testing.T) {
 	p := start(t, newHome(t, map[string]string{"identity.yaml": "users: [{id: ann, privileges: [mod-form-portal, mod-form]}]\n"}), "--admin", "127.0.0.1:0")
 	var found []string
-	p.await("the line that says where the page is", answerMax, func() bool {
+	p.await("the line that says where the page is", wiretest.AnswerMax, func() bool {
 		found = regexp.MustCompile(`"address":"([^"]+)"[^\n]*"metrics and profiles"`).FindStringSubmatch(p.log.all())
 		return found != nil
 	})
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: answerMax}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: wiretest.AnswerMax}
 	read := func() map[string]json.RawMessage {
 		t.Helper()
 		res, err := client.Get("http://" + found[1] + "/metrics")
@@ -31,7 +33,7 @@ func TestOperationsPage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return decode[map[string]json.RawMessage](t, body)
+		return wiretest.Decode[map[string]json.RawMessage](t, body)
 	}
 	portal := func() (m struct{ Open, Begun, Refused, Panics int64 }) {
 		t.Helper()
@@ -44,7 +46,7 @@ func TestOperationsPage(t *testing.T) {
 		t.Errorf("the page has %q", got)
 	}
 	before := portal()
-	wantStatus(t, p.desk("ann").get(t, "/form-portal/forms/mycurrent"), 200)
+	p.desk("ann").Get(t, "/form-portal/forms/mycurrent").WantStatus(t, 200)
 	if after := portal(); after.Begun != before.Begun+1 || after.Open != 0 || after.Refused != 0 || after.Panics != 0 {
 		t.Errorf("after a request: got %+v, before %+v", after, before)
 	}

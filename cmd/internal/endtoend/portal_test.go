@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"troupe/gateway/wiretest"
 )
 
 // portalFiles are the files of a home with forms.
@@ -31,16 +33,16 @@ users:
 func (p *program) desk(name string) user { return p.withCookie(p.home.session(name)) }
 
 // making is a request for a form; "-" is no workflow.
-func (u user) making(template, workflow string) ask {
-	return u.posting("/form-portal/forms/create", `{"formId":"`+template+`","workflowId":"`+strings.Trim(workflow, "-")+`"}`)
+func (u user) making(template, workflow string) request {
+	return u.Posting("/form-portal/forms/create", `{"formId":"`+template+`","workflowId":"`+strings.Trim(workflow, "-")+`"}`)
 }
 
 // listed returns the ids in one of the user's lists.
 func (u user) listed(t testing.TB, list string) (ids []string) {
 	t.Helper()
-	a := u.get(t, "/form-portal/"+list)
-	wantStatus(t, a, 200)
-	for _, form := range decode[[]struct{ ID string }](t, json.RawMessage(a.body)) {
+	a := u.Get(t, "/form-portal/"+list)
+	a.WantStatus(t, 200)
+	for _, form := range wiretest.Decode[[]struct{ ID string }](t, a.Body) {
 		ids = append(ids, form.ID)
 	}
 	return ids
@@ -56,24 +58,24 @@ type keptForm struct {
 
 const submittedData = `{"days":1}`
 
-func (f *keptForm) submission(u user) ask {
-	return u.posting("/form-runtime/api/v1/submit", `{"workflowId":"`+f.workflow+`","instanceId":"`+f.id+`","data":`+submittedData+`}`, "Idempotency-Key: "+f.id)
+func (f *keptForm) submission(u user) request {
+	return u.Posting("/form-runtime/api/v1/submit", `{"workflowId":"`+f.workflow+`","instanceId":"`+f.id+`","data":`+submittedData+`}`, "Idempotency-Key: "+f.id)
 }
 
 // keepForm makes a form, saves it at most twice and perhaps submits it. It returns
 // what was acknowledged, nil for nothing, and whether the program is still there.
 func (u user) keepForm(random *rand.Rand) (f *keptForm, alive bool) {
 	template := [][2]string{{"feedback", "-"}, {"leave-form", "leave"}}[random.IntN(2)]
-	a, err := u.try(u.making(template[0], template[1]))
-	if err != nil || a.status != 200 {
+	a, err := u.Try(u.making(template[0], template[1]))
+	if err != nil || a.Status != 200 {
 		return nil, err == nil
 	}
-	f = &keptForm{workflow: template[1], id: a.body, draft: "null"}
+	f = &keptForm{workflow: template[1], id: a.Body, draft: "null"}
 	for range random.IntN(3) {
 		data := fmt.Sprintf(`{"n":%d}`, random.Int())
-		save := u.posting("/form-runtime/api/v1/draft/"+f.workflow+"/"+f.id, `{"data":`+data+`}`)
-		save.method = "PUT"
-		if a, err = u.try(save); err != nil || a.status != 200 {
+		save := u.Posting("/form-runtime/api/v1/draft/"+f.workflow+"/"+f.id, `{"data":`+data+`}`)
+		save.Method = "PUT"
+		if a, err = u.Try(save); err != nil || a.Status != 200 {
 			f.unsure = true
 			return f, err == nil
 		}
@@ -82,11 +84,11 @@ func (u user) keepForm(random *rand.Rand) (f *keptForm, alive bool) {
 	if random.IntN(2) == 0 {
 		return f, true
 	}
-	if a, err = u.try(f.submission(u)); err != nil || a.status != 200 {
+	if a, err = u.Try(f.submission(u)); err != nil || a.Status != 200 {
 		f.unsure = true
 		return f, err == nil
 	}
-	f.draft, f.submitted = "null", a.body
+	f.draft, f.submitted = "null", a.Body
 	return f, true
 }
 
@@ -99,24 +101,24 @@ func (f *keptForm) lost(t *testing.T, u user, current, submitted bool) string {
 	if f.unsure {
 		return ""
 	}
-	a := u.get(t, "/form-runtime/api/v1/form/"+f.workflow+"/"+f.id)
-	wantStatus(t, a, 200)
-	view := decode[struct {
+	a := u.Get(t, "/form-runtime/api/v1/form/"+f.workflow+"/"+f.id)
+	a.WantStatus(t, 200)
+	view := wiretest.Decode[struct {
 		Draft       *struct{ Data json.RawMessage }
 		SubmittedAt int64
-	}](t, json.RawMessage(a.body))
+	}](t, a.Body)
 	draft := "null"
 	if view.Draft != nil {
 		draft = string(view.Draft.Data)
 	}
 	if draft != f.draft || (view.SubmittedAt != 0) != submitted {
-		return fmt.Sprintf("%s: got %s, want %+v", f.id, a.body, f)
+		return fmt.Sprintf("%s: got %s, want %+v", f.id, a.Body, f)
 	}
 	if !submitted {
 		return ""
 	}
-	if again := u.send(t, f.submission(u)); again.body != f.submitted {
-		return fmt.Sprintf("%s: the repetition got %d %s, want %s", f.id, again.status, clip(again.body), clip(f.submitted))
+	if again := u.Send(t, f.submission(u)); again.Body != f.submitted {
+		return fmt.Sprintf("%s: the repetition got %d %s, want %s", f.id, again.Status, again.Body, f.submitted)
 	}
 	return ""
 }
@@ -182,8 +184,8 @@ func killForms(t *testing.T, binary string, kills int) (lost []string) {
 		p = launch(t, p.home, binary, variants[random.IntN(len(variants))]...)
 		p.ready()
 		for i := range desks {
-			desks[i].program = p
-			wantStatus(t, desks[i].get(t, "/session"), 200)
+			desks[i].Client = p.Client
+			desks[i].Get(t, "/session").WantStatus(t, 200)
 			current, submitted := desks[i].listed(t, "forms/mycurrent"), desks[i].listed(t, "forms/mysubmitted")
 			for _, f := range kept[i] {
 				if reason := f.lost(t, desks[i], slices.Contains(current, f.id), slices.Contains(submitted, f.id)); reason != "" {

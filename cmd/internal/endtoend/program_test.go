@@ -11,12 +11,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"troupe/gateway/wiretest"
 )
 
 const (
-	readyMax = 30 * time.Second // from the start of the program to readiness
-	stopMax  = 15 * time.Second // from SIGTERM to the end
-	pollEach = 2 * time.Millisecond
+	readyMax  = 30 * time.Second // from the start of the program to readiness
+	stopMax   = 15 * time.Second // from SIGTERM to the end
+	reloadMax = 10 * time.Second // from the change of a file to its effect
+	pollEach  = 2 * time.Millisecond
 )
 
 // program is one run of `troupe serve`:
@@ -25,12 +28,12 @@ const (
 //
 // One goroutine of the test uses it; log and exited may be looked at by all.
 type program struct {
+	*wiretest.Client
 	t      testing.TB
 	home   *home
 	cmd    *exec.Cmd
 	log    *logLines
 	exited chan struct{} // closed when the process is gone
-	base   string        // the base path that the home's settings have
 	quiet  bool          // a failed test does not show its log
 }
 
@@ -39,7 +42,8 @@ type program struct {
 // for a disk that hangs, unless args say how long a commit may take.
 func launch(t testing.TB, h *home, binary string, args ...string) *program {
 	t.Helper()
-	p := &program{t: t, home: h, log: newLogLines(), exited: make(chan struct{}), base: h.basePath}
+	p := &program{t: t, home: h, log: newLogLines(), exited: make(chan struct{})}
+	p.Client = &wiretest.Client{Address: p.log.listening, Base: h.basePath}
 	p.cmd = exec.Command(binary, append([]string{"serve", "--home", h.dir, "--listen", "127.0.0.1:0", "--commit-wait-max", "2m"}, args...)...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {
@@ -70,8 +74,8 @@ func start(t testing.TB, h *home, args ...string) *program {
 func (p *program) ready() {
 	p.t.Helper()
 	p.await("readiness", readyMax, func() bool {
-		a, err := p.try(ask{method: "GET", path: p.base + "/readyz"})
-		return err == nil && a.status == 200
+		a, err := p.Try(request{Method: "GET", Path: p.Base + "/readyz"})
+		return err == nil && a.Status == 200
 	})
 }
 
@@ -107,21 +111,21 @@ func (p *program) awaitOrEnd(what string, most time.Duration, holds func() bool)
 // the test behind the answer that it speaks of.
 func (p *program) wantLine(parts ...string) {
 	p.t.Helper()
-	p.await(fmt.Sprintf("a line with %q", parts), answerMax, func() bool { return p.log.has(parts...) })
+	p.await(fmt.Sprintf("a line with %q", parts), wiretest.AnswerMax, func() bool { return p.log.has(parts...) })
 }
 
-// terminate sends SIGTERM and does not wait.
-func (p *program) terminate() {
+// signal sends a signal and does not wait.
+func (p *program) signal(s syscall.Signal) {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		p.t.Fatalf("send SIGTERM: %v", err)
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatalf("send %v: %v", s, err)
 	}
 }
 
 // stop sends SIGTERM and demands an orderly end.
 func (p *program) stop() {
 	p.t.Helper()
-	p.terminate()
+	p.signal(syscall.SIGTERM)
 	if code := p.wait(); code != 0 {
 		p.t.Fatalf("exit code after SIGTERM: got %d, want 0; the program's log:\n%s", code, p.log.tail(30))
 	}

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"troupe/gateway/wiretest"
 )
 
 const (
@@ -93,9 +95,9 @@ func newBrowser(t testing.TB, p *program) *browser {
 	transport := &http.Transport{MaxConnsPerHost: 2}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &browser{t, &http.Client{
-		Jar: jar, Transport: transport, Timeout: answerMax,
+		Jar: jar, Transport: transport, Timeout: wiretest.AnswerMax,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}, "http://" + address + p.base}
+	}, "http://" + address + p.Base}
 }
 
 // get asks for a page and returns it with where it leads.
@@ -130,15 +132,15 @@ func (b *browser) do(method, address string, form url.Values) (answer, string) {
 		}
 		next = to.String()
 	}
-	return answer{status: res.StatusCode, header: res.Header, body: string(body)}, next
+	return answer{Status: res.StatusCode, Header: res.Header, Body: string(body)}, next
 }
 
 // begin asks the program for a sign-in and returns the provider's page.
 func (b *browser) begin(next string) string {
 	b.t.Helper()
 	a, page := b.get(b.root + "/login/oidc?next=" + url.QueryEscape(next))
-	if a.status != http.StatusSeeOther || page == "" {
-		b.t.Fatalf("begin: got %d %s", a.status, a.body)
+	if a.Status != http.StatusSeeOther || page == "" {
+		b.t.Fatalf("begin: got %d %s", a.Status, a.Body)
 	}
 	return page
 }
@@ -152,15 +154,15 @@ func (b *browser) recognise(page, person string) string {
 	a, form := b.get(page)
 	id := requestID.FindStringSubmatch(form)
 	if id == nil {
-		b.t.Fatalf("the provider: got %d %s", a.status, a.body)
+		b.t.Fatalf("the provider: got %d %s", a.Status, a.Body)
 	}
 	a, back := b.do(http.MethodPost, form, url.Values{"id": {id[1]}, "username": {person}, "password": {personPassword}})
 	if back == "" {
-		b.t.Fatalf("the provider's form: got %d %s", a.status, a.body)
+		b.t.Fatalf("the provider's form: got %d %s", a.Status, a.Body)
 	}
 	a, callback := b.get(back)
 	if !strings.HasPrefix(callback, b.root+"/login/oidc/callback?") {
-		b.t.Fatalf("the provider sends the browser to %q: %d %s", callback, a.status, a.body)
+		b.t.Fatalf("the provider sends the browser to %q: %d %s", callback, a.Status, a.Body)
 	}
 	return callback
 }
@@ -185,8 +187,8 @@ func (b *browser) whoAmI() answer {
 // signsIn demands that a callback signs somebody in.
 func (b *browser) signsIn(callback string) {
 	b.t.Helper()
-	if a, _ := b.get(callback); a.status != http.StatusSeeOther {
-		b.t.Fatalf("got %d %s", a.status, a.body)
+	if a, _ := b.get(callback); a.Status != http.StatusSeeOther {
+		b.t.Fatalf("got %d %s", a.Status, a.Body)
 	}
 }
 
@@ -194,11 +196,11 @@ func (b *browser) signsIn(callback string) {
 func (b *browser) turnedAway(callback string, status int) {
 	b.t.Helper()
 	a, _ := b.get(callback)
-	if a.status != status || !strings.HasPrefix(a.body, "<!DOCTYPE html>") || !strings.Contains(a.body, "Sign in with Staff &amp; co") {
-		b.t.Errorf("got %d %s, want %d and the login page", a.status, a.body, status)
+	if a.Status != status || !strings.HasPrefix(a.Body, "<!DOCTYPE html>") || !strings.Contains(a.Body, "Sign in with Staff &amp; co") {
+		b.t.Errorf("got %d %s, want %d and the login page", a.Status, a.Body, status)
 	}
-	if got := b.whoAmI(); got.status != http.StatusUnauthorized {
-		b.t.Errorf("got the session %s", got.body)
+	if got := b.whoAmI(); got.Status != http.StatusUnauthorized {
+		b.t.Errorf("got the session %s", got.Body)
 	}
 }
 
@@ -227,8 +229,8 @@ func TestProviderSignsIn(t *testing.T) {
 	p, _ := newProvided(t)
 	b := newBrowser(t, p)
 	a, _ := b.get(b.root + "/login?next=/x")
-	if !strings.Contains(a.body, `<a href="/login/oidc?next=%2Fx">Sign in with Staff &amp; co</a>`) {
-		t.Errorf("the page has no button: %s", a.body)
+	if !strings.Contains(a.Body, `<a href="/login/oidc?next=%2Fx">Sign in with Staff &amp; co</a>`) {
+		t.Errorf("the page has no button: %s", a.Body)
 	}
 	page := b.begin("/x?a=b")
 	if parameter(t, page, "code_challenge_method") != "S256" || parameter(t, page, "scope") != "openid profile email" || len(parameter(t, page, "nonce")) < 22 {
@@ -236,12 +238,12 @@ func TestProviderSignsIn(t *testing.T) {
 	}
 	callback := b.recognise(page, "ann")
 	a, next := b.get(callback + "&session_state=anything")
-	if a.status != http.StatusSeeOther || next != b.root+"/x?a=b" {
-		t.Fatalf("callback: got %d to %q: %s", a.status, next, a.body)
+	if a.Status != http.StatusSeeOther || next != b.root+"/x?a=b" {
+		t.Fatalf("callback: got %d to %q: %s", a.Status, next, a.Body)
 	}
 	const want = `{"user":"ann","name":"Ann","roles":["approver","clerk"],"privileges":["mod-form"]}`
-	if got := b.whoAmI(); got.body != want {
-		t.Errorf("got %s, want %s", got.body, want)
+	if got := b.whoAmI(); got.Body != want {
+		t.Errorf("got %s, want %s", got.Body, want)
 	}
 	first := b.cookies(b.root + "/login/oidc/callback")
 	if len(first) != 1 || len(first["session"]) < 43 {
@@ -250,23 +252,23 @@ func TestProviderSignsIn(t *testing.T) {
 	// The next sign-in has another id and ends the first one.
 	b.signsIn(b.recognise(b.begin("/"), "bob"))
 	second := b.cookies(b.root)["session"]
-	if second == first["session"] || p.withCookie(first["session"]).get(t, "/session").status != http.StatusUnauthorized {
+	if second == first["session"] || p.withCookie(first["session"]).Get(t, "/session").Status != http.StatusUnauthorized {
 		t.Error("the first session goes on")
 	}
-	if got := b.whoAmI(); !strings.Contains(got.body, `"user":"bob","name":"Bob","roles":["approver"]`) {
-		t.Errorf("got %s, want bob without more roles", got.body)
+	if got := b.whoAmI(); !strings.Contains(got.Body, `"user":"bob","name":"Bob","roles":["approver"]`) {
+		t.Errorf("got %s, want bob without more roles", got.Body)
 	}
 	// Roles survive a restart, and follow identity.yaml.
 	b.signsIn(b.recognise(b.begin("/"), "eve"))
 	eve := b.cookies(b.root)["session"]
 	p.stop()
 	p = start(t, p.home)
-	if got := p.withCookie(eve).get(t, "/session"); got.body != `{"user":"eve","name":"Eve","roles":["approver"],"privileges":[]}` {
-		t.Errorf("after a restart: got %s", got.body)
+	if got := p.withCookie(eve).Get(t, "/session"); got.Body != `{"user":"eve","name":"Eve","roles":["approver"],"privileges":[]}` {
+		t.Errorf("after a restart: got %s", got.Body)
 	}
-	p.home.write("identity.yaml", strings.Replace(people, "name: Approver, privileges: []", "name: Approver, privileges: [mod-admin]", 1))
+	p.home.write("identity.yaml", strings.Replace(wiretest.People, "name: Approver, privileges: []", "name: Approver, privileges: [mod-admin]", 1))
 	p.await("the role to have a privilege", reloadMax, func() bool {
-		return strings.Contains(p.withCookie(eve).get(t, "/session").body, `"privileges":["mod-admin"]`)
+		return strings.Contains(p.withCookie(eve).Get(t, "/session").Body, `"privileges":["mod-admin"]`)
 	})
 	p.stop()
 }
@@ -326,8 +328,8 @@ func TestProviderIsGone(t *testing.T) {
 	p = start(t, p.home)
 	b = newBrowser(t, p)
 	a, _ := b.get(b.root + "/login/oidc")
-	if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" || !strings.Contains(a.body, "in a moment") {
-		t.Errorf("begin: got %d %s", a.status, a.body)
+	if a.Status != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" || !strings.Contains(a.Body, "in a moment") {
+		t.Errorf("begin: got %d %s", a.Status, a.Body)
 	}
 	p.stop()
 }

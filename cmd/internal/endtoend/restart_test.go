@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"troupe/gateway/wiretest"
 )
 
 // flow is a definition in which a version shows by the initial node.
@@ -15,7 +17,7 @@ func flow(version, initial string) string {
 // initial is the node in which a new instance of flow begins.
 func (s *scene) initial(t *testing.T) string {
 	t.Helper()
-	return s.ann.create(t, "flow", "").record(t).States[0].NodeID
+	return s.ann.Create(t, "flow", "").Record(t).States[0].NodeID
 }
 
 // TestReload changes files under a running program (gateway/INTERFACE.md, "Versions of
@@ -23,7 +25,7 @@ func (s *scene) initial(t *testing.T) string {
 // refused as a whole.
 func TestReload(t *testing.T) {
 	s := sceneOf(start(t, newHome(t, map[string]string{"workflows/flow.yaml": flow("1", "a")})))
-	old := s.ann.create(t, "flow", "").record(t)
+	old := s.ann.Create(t, "flow", "").Record(t)
 	refused := func(file, text string, says ...string) {
 		t.Helper()
 		s.home.write(file, text)
@@ -35,10 +37,10 @@ func TestReload(t *testing.T) {
 	refused("workflows/flow.yaml", flow("1", "z"), "raise version to 2")
 	s.home.write("workflows/flow.yaml", flow("2", "b"))
 	refused("workflows/broken.yaml", "id: broken\nstateMachines: {main: {initial: a, states: {a: {on: {go: nowhere}}}}}\n", `"line":2`, "nowhere")
-	wantFault(t, s.ann.create(t, "broken", ""), 404, "NotFound")
+	s.ann.Create(t, "broken", "").WantFault(t, 404, "NotFound")
 	s.home.remove("workflows/broken.yaml")
 	s.await("version 2", reloadMax, func() bool { return s.initial(t) == "b" })
-	s.ann.event(t, "flow", old.ID, "only1", "").record(t)
+	s.ann.Event(t, "flow", old.ID, "only1", "").Record(t)
 
 	form := "id: ask\naccess: {roles: [clerk]}\nworkflows: [flow]\nsubmit: only1\nschema: {type: object}\n"
 	s.home.write("forms/ask.yaml", form)
@@ -46,8 +48,8 @@ func TestReload(t *testing.T) {
 	s.home.write("workflows/flow.yaml", strings.Replace(flow("2", "b"), "go: end", "go: b", 1)) // faulty as well: version 2 is in use
 	s.home.write("identity.yaml", "users: [{id: ann, role: [x]}]\n")
 	s.await("the refusal of the users", reloadMax, func() bool { return s.log.has("identity.yaml", "role") })
-	wantStatus(t, s.bob.get(t, root+"/choices"), 200)
-	s.home.write("identity.yaml", people)
+	s.bob.Get(t, wiretest.Root+"/choices").WantStatus(t, 200)
+	s.home.write("identity.yaml", wiretest.People)
 	s.home.write("forms/ask.yaml", strings.Replace(form, "only1", "only2", 1))
 	s.home.write("workflows/flow.yaml", flow("2", "b"))
 	s.await("the log to tell of the template", reloadMax, func() bool { return s.log.has("changed workflows and templates are in use", `"templates":1`) })
@@ -62,33 +64,33 @@ func TestRestart(t *testing.T) {
 	content := `{"svcPublic":{"a":9007199254740993,"\u0000":[1e400]}}`
 	requests := func(u user, id string) []answer {
 		return []answer{
-			u.event(t, "flow", id, "only1", `{"a":1}`, key), u.event(t, "flow", id, "go", "", another), u.load(t, "flow", id),
-			u.get(t, root+"/instances/flow"), u.create(t, "flow", content, key),
+			u.Event(t, "flow", id, "only1", `{"a":1}`, key), u.Event(t, "flow", id, "go", "", another), u.Load(t, "flow", id),
+			u.Get(t, wiretest.Root+"/instances/flow"), u.Create(t, "flow", content, key),
 		}
 	}
-	created := s.ann.create(t, "flow", content, key)
-	id := created.record(t).ID
+	created := s.ann.Create(t, "flow", content, key)
+	id := created.Record(t).ID
 	before := requests(s.ann, id)
 	s.stop()
 	s.home.write("workflows/flow.yaml", "id: flow\nversion: 2\n")
 	p := start(t, s.home)
-	again := user{p, s.ann.credential} // the token is kept, too
+	again := p.user(s.ann.Credential...) // the token is kept, too
 	for i, a := range requests(again, id) {
-		if want := before[i]; want.status != 200 || a.status != 200 || a.body != want.body || a.header.Get("ETag") != want.header.Get("ETag") {
-			t.Errorf("answer %d: got %d %s %s, want %s %s", i, a.status, a.header.Get("ETag"), clip(a.body), want.header.Get("ETag"), clip(want.body))
+		if want := before[i]; want.Status != 200 || a.Status != 200 || a.Body != want.Body || a.Header.Get("ETag") != want.Header.Get("ETag") {
+			t.Errorf("answer %d: got %d %s %s, want %s %s", i, a.Status, a.Header.Get("ETag"), a.Body, want.Header.Get("ETag"), want.Body)
 		}
 	}
-	wantFault(t, again.event(t, "flow", id, "go", "", key), 422, "KeyReused")
+	again.Event(t, "flow", id, "go", "", key).WantFault(t, 422, "KeyReused")
 	p.wantLine("workflows/flow.yaml", "stateMachines")
-	if got := again.create(t, "flow", "").record(t); got.States[0].NodeID != "a" {
-		t.Errorf("a new instance: got %s, want it to begin in a", got.text)
+	if got := again.Create(t, "flow", "").Record(t); got.States[0].NodeID != "a" {
+		t.Errorf("a new instance: got %s, want it to begin in a", got.Text)
 	}
 	p.home.remove("workflows/flow.yaml")
 	p = p.restart()
-	again.program = p
-	wantFault(t, again.create(t, "flow", ""), 404, "NotFound")
-	if got := again.load(t, "flow", id).record(t); !slices.Equal(nodes(got.States), []string{"end"}) {
-		t.Errorf("without its file: got %s", got.text)
+	again.Client = p.Client
+	again.Create(t, "flow", "").WantFault(t, 404, "NotFound")
+	if got := again.Load(t, "flow", id).Record(t); !slices.Equal(got.Nodes(), []string{"end"}) {
+		t.Errorf("without its file: got %s", got.Text)
 	}
 }
 
@@ -99,22 +101,22 @@ func TestNoSpace(t *testing.T) {
 	h := newHome(t, flows())
 	p := start(t, h)
 	u := p.as(h.token("ann"))
-	r := u.create(t, "plain", "").record(t)
+	r := u.Create(t, "plain", "").Record(t)
 	p.stop()
 	p = launch(t, h, binary(), "--free-bytes-min", "1000000GiB")
 	p.await("readiness", readyMax, func() bool { return p.log.has(`"message":"ready"`) })
-	u.program = p
+	u.Client = p.Client
 	for name, a := range map[string]answer{
-		"create": u.create(t, "plain", ""), "event": u.event(t, "plain", r.ID, "go", ""), "readyz": u.get(t, "/readyz"),
+		"create": u.Create(t, "plain", ""), "event": u.Event(t, "plain", r.ID, "go", ""), "readyz": u.Get(t, "/readyz"),
 	} {
-		if reason := faultReason(a, 503, "Unavailable"); reason != "" { // and Retry-After
+		if reason := a.FaultReason(503, "Unavailable"); reason != "" { // and Retry-After
 			t.Errorf("%s: %s", name, reason)
 		}
 	}
-	for _, path := range []string{"/livez", root + "/choices", root + "/instances/plain"} {
-		wantStatus(t, u.get(t, path), 200)
+	for _, path := range []string{"/livez", wiretest.Root + "/choices", wiretest.Root + "/instances/plain"} {
+		u.Get(t, path).WantStatus(t, 200)
 	}
-	if got := u.load(t, "plain", r.ID).record(t); got.text != r.text {
-		t.Errorf("after a refused event: got %s, want %s", got.text, r.text)
+	if got := u.Load(t, "plain", r.ID).Record(t); got.Text != r.Text {
+		t.Errorf("after a refused event: got %s, want %s", got.Text, r.Text)
 	}
 }

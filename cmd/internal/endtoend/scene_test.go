@@ -1,12 +1,30 @@
 package endtoend
 
-import "testing"
+import (
+	"testing"
 
-// scene is one running program with the users of people.
+	"troupe/gateway/wiretest"
+)
+
+type (
+	request = wiretest.Request
+	answer  = wiretest.Answer
+	record  = wiretest.Record
+)
+
+// user asks in the name of somebody.
+type user struct{ wiretest.User }
+
+func (p *program) user(credential ...string) user {
+	return user{wiretest.User{Client: p.Client, Credential: credential}}
+}
+
+// as returns a user with a token.
+func (p *program) as(token string) user { return p.user("Authorization: svc.token " + token) }
+
+// scene is one running program with the users of wiretest.People.
 type scene struct {
 	*program
-	// ann is a clerk, bob an approver, eve has no role, and adm both roles and
-	// the privilege to manage workflows.
 	ann, bob, eve, adm user
 }
 
@@ -36,7 +54,7 @@ func flows() map[string]string { return map[string]string{"workflows/plain.yaml"
 // unchanged demands that an instance is as it was.
 func (s *scene) unchanged(t testing.TB, r record) {
 	t.Helper()
-	if got := s.adm.load(t, r.WorkflowID, r.ID).record(t).text; got != r.text {
-		t.Errorf("the instance changed:\n got %s\nwant %s", got, r.text)
+	if got := s.adm.Load(t, r.WorkflowID, r.ID).Record(t).Text; got != r.Text {
+		t.Errorf("the instance changed:\n got %s\nwant %s", got, r.Text)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"troupe/gateway/wiretest"
 )
 
 const annsPassword = "an old oak, 1843"
@@ -20,14 +22,14 @@ func (h *home) setPassword(user, password string) {
 // signIn asks for a session.
 func (p *program) signIn(t testing.TB, user, password string, headers ...string) answer {
 	t.Helper()
-	return p.send(t, ask{method: "POST", path: p.base + "/session", headers: append(headers, jsonType), body: `{"user":"` + user + `","password":"` + password + `"}`})
+	return p.Send(t, request{Method: "POST", Path: p.Base + "/session", Headers: append(headers, wiretest.JSONType), Body: `{"user":"` + user + `","password":"` + password + `"}`})
 }
 
 // cookieOf is the value of the session cookie that an answer sets.
 func cookieOf(t testing.TB, a answer) string {
 	t.Helper()
-	wantStatus(t, a, 200)
-	lines := a.header["Set-Cookie"]
+	a.WantStatus(t, 200)
+	lines := a.Header["Set-Cookie"]
 	found := regexp.MustCompile(`^session=([A-Za-z0-9._-]{43,});`).FindStringSubmatch(strings.Join(lines, "\n"))
 	if len(lines) != 1 || found == nil {
 		t.Fatalf("got the cookies %q, want a session", lines)
@@ -36,7 +38,7 @@ func cookieOf(t testing.TB, a answer) string {
 }
 
 func (p *program) withCookie(session string) user {
-	return user{p, []string{"Cookie: session=" + session}}
+	return p.user("Cookie: session=" + session)
 }
 
 // TestOtherProcessPassword sets passwords while the server runs, while it does
@@ -48,7 +50,7 @@ func TestOtherProcessPassword(t *testing.T) {
 	p := start(t, h)
 	a := p.signIn(t, "ann", "before the start", "X-Forwarded-Proto: https")
 	session := cookieOf(t, a)
-	if got, want := a.header.Get("Set-Cookie"), "session="+session+"; Path=/platform; HttpOnly; Secure; SameSite=Lax"; got != want {
+	if got, want := a.Header.Get("Set-Cookie"), "session="+session+"; Path=/platform; HttpOnly; Secure; SameSite=Lax"; got != want {
 		t.Errorf("got the cookie %q, want %q", got, want)
 	}
 	h.setPassword("bob", "beside a server")
@@ -68,13 +70,13 @@ func TestOtherProcessPassword(t *testing.T) {
 		t.Error("the log holds a secret")
 	}
 	p = start(t, h)
-	wantStatus(t, p.withCookie(session).get(t, "/session"), 200)
+	p.withCookie(session).Get(t, "/session").WantStatus(t, 200)
 	cookieOf(t, p.signIn(t, "bob", "beside a server"))
 	p.stop()
 	h.setPassword("ann", "after the stop")
 	p = start(t, h)
-	wantFault(t, p.withCookie(session).get(t, "/session"), 401, "Unauthorized")
-	wantFault(t, p.signIn(t, "ann", "before the start"), 401, "Unauthorized")
+	p.withCookie(session).Get(t, "/session").WantFault(t, 401, "Unauthorized")
+	p.signIn(t, "ann", "before the start").WantFault(t, 401, "Unauthorized")
 	cookieOf(t, p.signIn(t, "ann", "after the stop"))
 	p.stop()
 }
