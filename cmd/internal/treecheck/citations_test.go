@@ -17,7 +17,7 @@ import (
 // quotes. The path counts from the top of the tree or from the folder of the
 // file that cites.
 var (
-	cited        = regexp.MustCompile(`([A-Za-z0-9_.][A-Za-z0-9_./-]*\.md)\b((?:(?:,| and|, and) "[^"]+")*)`)
+	cited        = regexp.MustCompile(`([A-Za-z0-9_.][A-Za-z0-9_./-]*\.md)\b\x60?((?:(?:,| and|, and) "[^"]+")*)`)
 	citedHeading = regexp.MustCompile(`"([^"]+)"`)
 	link         = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	promise      = regexp.MustCompile(`\b[PF][1-9][0-9]?\b`)
@@ -177,30 +177,6 @@ func deadLinks(t *testing.T, tree fs.FS, docs map[string][]heading) (faults []st
 	return faults
 }
 
-// texts reads all files that are wanted, except in git's folder and in what npm
-// installs or makes.
-func texts(t *testing.T, tree fs.FS, wanted func(name string) bool) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules"):
-			return fs.SkipDir
-		case entry.IsDir() || !wanted(name):
-			return nil
-		}
-		text, err := fs.ReadFile(tree, name)
-		all[name] = string(text)
-		return err
-	})
-	if err != nil {
-		t.Fatalf("read the tree: %v", err)
-	}
-	return all
-}
-
 // passages are all places that may cite.
 func passages(t *testing.T, tree fs.FS) (all []passage) {
 	t.Helper()
@@ -267,6 +243,7 @@ func TestCitationsControl(t *testing.T) {
 		{"no such document", comment(`// See gateway/GONE.md, "Retries".`), []string{"gateway/in/a.go:3: there is no gateway/GONE.md"}},
 		{"no such heading", comment(`// See gateway/DOC.md, "Limits".`), []string{`gateway/DOC.md has no heading "Limits"`}},
 		{"no such second heading", comment(`// See gateway/DOC.md, "Retries" and "Limits".`), []string{`no heading "Limits"`}},
+		{"no such heading, the document as code", comment("// See `gateway/DOC.md`, \"Limits\"."), []string{`no heading "Limits"`}},
 		{"no such heading on the next line", comment("// See gateway/DOC.md,\n// \"Limits\"."), []string{`no heading "Limits"`}},
 		{"a citation in a string", comment("var y = `gateway/DOC.md, \"Limits\"`"), []string{`no heading "Limits"`}},
 		{"a promise without its document", comment("// It holds P4."), []string{`P4 needs its document`}},

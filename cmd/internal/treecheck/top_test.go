@@ -3,6 +3,7 @@ package treecheck
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -86,18 +87,8 @@ func TestDependenciesAreExplained(t *testing.T) { holds(t, checkDependencies) }
 // checkDependencies demands that each direct dependency of go.mod is named in a
 // file of decisions, which says what it does for us.
 func checkDependencies(t *testing.T, tree fs.FS) (faults []string) {
-	var designs strings.Builder
-	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.Name() != "DESIGN.md" {
-			return err
-		}
-		text, err := fs.ReadFile(tree, name)
-		designs.Write(text)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	designs := texts(t, tree, func(name string) bool { return path.Base(name) == "DESIGN.md" })
+	explained := strings.Join(slices.Collect(maps.Values(designs)), "\n")
 	text, err := fs.ReadFile(tree, "go.mod")
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +98,7 @@ func checkDependencies(t *testing.T, tree fs.FS) (faults []string) {
 		if majorVersion.MatchString(path.Base(name)) {
 			name = path.Dir(name)
 		}
-		if !strings.Contains(designs.String(), name) {
+		if !strings.Contains(explained, name) {
 			faults = append(faults, fmt.Sprintf("go.mod: no DESIGN.md says what %s does for us", dependency))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"regexp"
@@ -83,34 +84,42 @@ func (s *source) Uses(visit func(at token.Pos, importPath, name string)) {
 }
 
 // sources reads all Go files of a tree, except those in testdata, in hidden
-// folders and in what npm installs.
+// folders and in what npm installs, in the order of their paths.
 func sources(t *testing.T, tree fs.FS) []*source {
 	t.Helper()
+	files := texts(t, tree, func(name string) bool {
+		hidden := strings.HasPrefix(name, ".") || strings.Contains(name, "/.") || strings.Contains("/"+name, "/testdata/")
+		return path.Ext(name) == ".go" && !hidden
+	})
 	var all []*source
-	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		set := token.NewFileSet()
+		syntax, err := parser.ParseFile(set, name, files[name], parser.ParseComments)
 		if err != nil {
+			t.Fatalf("read the tree: %v", err)
+		}
+		all = append(all, &source{Path: name, Lines: strings.Count(files[name], "\n"), Syntax: syntax, Set: set})
+	}
+	return all
+}
+
+// texts reads all files that are wanted, except in git's folder and in what npm
+// installs or makes.
+func texts(t *testing.T, tree fs.FS, wanted func(name string) bool) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
 			return err
-		}
-		if entry.IsDir() {
-			if skipped := strings.HasPrefix(entry.Name(), ".") && name != "."; skipped || entry.Name() == "testdata" || entry.Name() == "node_modules" {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if path.Ext(name) != ".go" {
+		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules"):
+			return fs.SkipDir
+		case entry.IsDir() || !wanted(name):
 			return nil
 		}
 		text, err := fs.ReadFile(tree, name)
-		if err != nil {
-			return err
-		}
-		set := token.NewFileSet()
-		syntax, err := parser.ParseFile(set, name, text, parser.ParseComments)
-		if err != nil {
-			return err
-		}
-		all = append(all, &source{Path: name, Lines: strings.Count(string(text), "\n"), Syntax: syntax, Set: set})
-		return nil
+		all[name] = string(text)
+		return err
 	})
 	if err != nil {
 		t.Fatalf("read the tree: %v", err)
