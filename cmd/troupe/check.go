@@ -25,7 +25,7 @@ func newCheck() *cobra.Command {
 			"When a server is running on the home, also what it would refuse is a fault: other\n" +
 			"content under a version that has instances.",
 		Example: "  troupe check --home ./troupe-home",
-		Args:    usage(cobra.NoArgs),
+		Args:    arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			faults, warnings, err := checkHome(c)
 			if err != nil {
@@ -59,20 +59,13 @@ func newCheck() *cobra.Command {
 
 // checkHome returns the faults of all text files together, and the warnings.
 func checkHome(c *config) (all, warnings document.Faults, err error) {
-	if err := keepFaults(&all, c.load()); err != nil {
-		return nil, nil, err
-	}
+	loadErr := c.load()
 	if err := wantHome(c.home); err != nil {
 		return nil, nil, err
 	}
-	if _, err := c.newGateway(zerolog.Nop()); err != nil {
-		return nil, nil, err
-	}
-	if _, err := c.newProvider(zerolog.Nop()); err != nil {
-		return nil, nil, err
-	}
-	if _, err := c.newBucket(zerolog.Nop()); err != nil {
-		return nil, nil, err
+	all = append(all, settingFaults(loadErr)...)
+	if loadErr == nil {
+		all = append(all, checkParts(c)...)
 	}
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
 	if err != nil {
@@ -87,13 +80,22 @@ func checkHome(c *config) (all, warnings document.Faults, err error) {
 	return all, set.Warnings, nil
 }
 
+// checkParts returns why parts of the server could not be made with the settings.
+func checkParts(c *config) document.Faults {
+	_, gatewayErr := c.newGateway(zerolog.Nop())
+	_, providerErr := c.newProvider(zerolog.Nop())
+	_, bucketErr := c.newBucket(zerolog.Nop())
+	return slices.Concat(settingFaults(gatewayErr), settingFaults(providerErr), settingFaults(bucketErr),
+		settingFaults(c.store.EnsureDefaults().Validate()))
+}
+
 // checkStore returns why the server would not start on the store of the home. The
 // store is not opened: that a server has it open does not matter.
 func checkStore(c *config) document.Faults {
 	path := filepath.Join(c.home, storeIDFile)
 	err := wantFile(path)
 	if err == nil {
-		err = withAdvice(c, persistence.CheckID(filepath.Join(c.home, dataFolder), path))
+		err = withAdvice(c, persistence.CheckStoreID(filepath.Join(c.home, dataFolder), path))
 	}
 	if err == nil {
 		return nil
@@ -134,6 +136,22 @@ func merge(faults, more document.Faults) document.Faults {
 		}
 	}
 	faults.Sort()
+	return faults
+}
+
+// settingFaults are the faults of settings, from whatever source.
+func settingFaults(err error) (faults document.Faults) {
+	switch of := err.(type) { //nolint:errorlint // what a wrapper says in front must stay
+	case nil:
+	case document.Faults:
+		return of
+	case interface{ Unwrap() []error }:
+		for _, part := range of.Unwrap() {
+			faults = append(faults, settingFaults(part)...)
+		}
+	default:
+		faults = document.Faults{{File: "settings", Reason: err.Error()}}
+	}
 	return faults
 }
 

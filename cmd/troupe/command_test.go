@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,10 +12,41 @@ import (
 )
 
 // invoke runs one command line in this process.
-func invoke(args ...string) (code int, stdout, stderr string) {
+func invoke(args ...string) (code int, stdout, stderr string) { return invokeWith("", args...) }
+
+// invokeWith is invoke with standard input.
+func invokeWith(stdin string, args ...string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
-	code = run(args, &out, &err)
+	code = run(args, strings.NewReader(stdin), &out, &err)
 	return code, out.String(), err.String()
+}
+
+// invocation is one command line and what it must do.
+type invocation struct {
+	name, stdin string
+	args        []string
+	code        int
+	stdout      string // exactly
+	stderr      string // a part of it; empty: nothing there
+}
+
+func (i *invocation) run(t *testing.T) {
+	t.Helper()
+	code, stdout, stderr := invokeWith(i.stdin, i.args...)
+	if code != i.code || stdout != i.stdout {
+		t.Errorf("%v: got code %d and\n%s\nwant %d and\n%s\nstderr: %s", i.args, code, stdout, i.code, i.stdout, stderr)
+	}
+	if !strings.Contains(stderr, i.stderr) || i.stderr == "" && stderr != "" {
+		t.Errorf("%v: got %q on stderr, want %q in it", i.args, stderr, i.stderr)
+	}
+}
+
+// runAll runs them in their order.
+func runAll(t *testing.T, all []invocation) {
+	t.Helper()
+	for i := range all {
+		t.Run(all[i].name, all[i].run)
+	}
 }
 
 func exampleHome(t *testing.T) string {
@@ -50,48 +80,24 @@ func TestEveryCommandHelps(t *testing.T) {
 
 func TestExitCodes(t *testing.T) {
 	home := exampleHome(t)
-	tests := []struct {
-		name string
-		args []string
-		want int
-	}{
-		{"no command", nil, exitUsage},
-		{"an unknown command", []string{"server"}, exitUsage},
-		{"a group without a command", []string{"token"}, exitUsage},
-		{"an unknown command of a group", []string{"token", "make"}, exitUsage},
-		{"an unknown flag", []string{"check", "--hom", home}, exitUsage},
-		{"a flag without its value", []string{"check", "--home"}, exitUsage},
-		{"an argument too many", []string{"check", "here"}, exitUsage},
-		{"an argument too few", []string{"token", "revoke", "--home", home}, exitUsage},
-		{"no user", []string{"token", "create", "--home", home}, exitUsage},
-		{"a wrong time", []string{"token", "create", "--home", home, "--user", "john.doe", "--expires", "soon"}, exitUsage},
-		{"no time at all", []string{"token", "create", "--home", home, "--user", "john.doe", "--expires", "0s"}, exitUsage},
-		{"an unknown user", []string{"token", "create", "--home", home, "--user", "nobody"}, exitFailed},
-		{"a note of two lines", []string{"token", "create", "--home", home, "--user", "john.doe", "--note", "a\nb"}, exitFailed},
-		{"an unknown token", []string{"token", "revoke", "--home", home, "tok_aaaaaaaaaaaaaaaa"}, exitFailed},
-		{"a home that is not there", []string{"check", "--home", filepath.Join(home, "no")}, exitFailed},
-		{"a good home", []string{"check", "--home", home}, exitDone},
-		{"the settings", []string{"config", "--home", home}, exitDone},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			code, stdout, stderr := invoke(test.args...)
-			if code != test.want {
-				t.Errorf("got code %d, want %d\n%s%s", code, test.want, stdout, stderr)
-			}
-			if code != exitDone && (stdout != "" || !strings.HasPrefix(lastLines(stderr), "troupe: ")) {
-				t.Errorf("got %q on stdout and %q on stderr, want nothing and a reason", stdout, stderr)
-			}
-		})
-	}
-}
-
-// lastLines leaves out the help that comes before a reason.
-func lastLines(text string) string {
-	if i := strings.LastIndex(text, "troupe: "); i >= 0 {
-		return text[i:]
-	}
-	return text
+	runAll(t, []invocation{
+		{name: "no command", args: nil, code: exitUsage, stderr: "troupe: "},
+		{name: "an unknown command", args: []string{"server"}, code: exitUsage, stderr: `troupe: unknown command "server" for "troupe"`},
+		{name: "a group without a command", args: []string{"token"}, code: exitUsage, stderr: "troupe: "},
+		{name: "an unknown command of a group", args: []string{"token", "make"}, code: exitUsage, stderr: "troupe: "},
+		{name: "an unknown flag", args: []string{"check", "--hom", home}, code: exitUsage, stderr: "troupe: "},
+		{name: "a flag without its value", args: []string{"check", "--home"}, code: exitUsage, stderr: "troupe: "},
+		{name: "an argument too many", args: []string{"check", "here"}, code: exitUsage, stderr: "troupe: \"here\" is one argument too many: troupe check\n"},
+		{name: "an argument too few", args: []string{"token", "revoke", "--home", home}, code: exitUsage, stderr: "troupe: ID is missing: troupe token revoke ID\n"},
+		{name: "no file", args: []string{"parameters"}, code: exitUsage, stderr: "troupe: FILE is missing: troupe parameters FILE...\n"},
+		{name: "no user", args: []string{"token", "create", "--home", home}, code: exitUsage, stderr: "troupe: "},
+		{name: "a wrong time", args: []string{"token", "create", "--home", home, "--user", "john.doe", "--expires", "soon"}, code: exitUsage, stderr: "troupe: "},
+		{name: "no time at all", args: []string{"token", "create", "--home", home, "--user", "john.doe", "--expires", "0s"}, code: exitUsage, stderr: "troupe: "},
+		{name: "an unknown user", args: []string{"token", "create", "--home", home, "--user", "nobody"}, code: exitFailed, stderr: "troupe: "},
+		{name: "a note of two lines", args: []string{"token", "create", "--home", home, "--user", "john.doe", "--note", "a\nb"}, code: exitFailed, stderr: "troupe: "},
+		{name: "an unknown token", args: []string{"token", "revoke", "--home", home, "tok_aaaaaaaaaaaaaaaa"}, code: exitFailed, stderr: "troupe: "},
+		{name: "a home that is not there", args: []string{"check", "--home", filepath.Join(home, "no")}, code: exitFailed, stderr: "troupe: "},
+	})
 }
 
 // noFaultsAlone is what check says of good files while no server runs.
@@ -200,28 +206,25 @@ func TestCredentialsWithoutServer(t *testing.T) {
 	}
 }
 
+// TestHomeIsFilledOnlyWhenEmpty, as a new disk or a new working tree is.
 func TestHomeIsFilledOnlyWhenEmpty(t *testing.T) {
-	dir := exampleHome(t)
-	if filled, err := ensureHome(dir); filled || err != nil {
-		t.Errorf("a home: got %v, %v, want it left alone", filled, err)
-	}
-	other := t.TempDir()
-	if err := os.WriteFile(filepath.Join(other, "notes.txt"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if filled, err := ensureHome(other); filled || err == nil {
-		t.Errorf("a folder with something else: got %v, %v, want it refused", filled, err)
-	}
-	empty := t.TempDir()
-	if filled, err := ensureHome(empty); !filled || err != nil {
-		t.Errorf("an empty folder: got %v, %v, want it filled", filled, err)
-	}
-	disk := t.TempDir()
-	if err := errors.Join(os.Mkdir(filepath.Join(disk, "lost+found"), 0o755), os.Mkdir(filepath.Join(disk, ".git"), 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	if filled, err := ensureHome(disk); !filled || err != nil {
-		t.Errorf("a new disk and working tree: got %v, %v, want it filled", filled, err)
+	for _, test := range []struct {
+		name, file      string // what is in the folder
+		filled, refused bool
+	}{
+		{"a home", "identity.yaml", false, false},
+		{"something else", "notes.txt", false, true},
+		{"nothing", "", true, false},
+		{"a new disk", "lost+found/x", true, false},
+		{"a new working tree", ".git/x", true, false},
+	} {
+		dir := t.TempDir()
+		if test.file != "" {
+			putFile(t, dir, test.file, "")
+		}
+		if filled, err := ensureHome(dir); filled != test.filled || (err != nil) != test.refused {
+			t.Errorf("%s: got %v, %v, want %v, refused %v", test.name, filled, err, test.filled, test.refused)
+		}
 	}
 }
 
@@ -254,7 +257,11 @@ func TestAFolderThatIsNoHomeIsRefused(t *testing.T) {
 		for _, command := range [][]string{
 			{"check"}, {"token", "list"}, {"token", "create", "--user", "john.doe"}, {"session", "list"}, {"store", "create"},
 		} {
-			wantRefusal(t, append(command, "--home", dir), "troupe: there is no home in "+dir+"; give --home, or run troupe serve to make one\n")
+			want := "; give --home, or run troupe serve to make one\n"
+			if dir == other {
+				want = ": it holds files but no identity.yaml; give --home a home\n"
+			}
+			wantRefusal(t, append(command, "--home", dir), "troupe: there is no home in "+dir+want)
 		}
 	}
 	if left, err := os.ReadDir(other); err != nil || len(left) != 1 {
@@ -269,7 +276,7 @@ func TestAFolderThatIsNoHomeIsRefused(t *testing.T) {
 func TestASessionCannotOutlastSessionMax(t *testing.T) {
 	home := exampleHome(t)
 	create := []string{"session", "create", "--home", home, "--user", "john.doe", "--expires"}
-	wantRefusal(t, append(create, "30d"), "a session ends after 168h0m0s in any case: ask for no longer, or change session-max")
+	wantRefusal(t, append(create, "30d"), "a session ends after 168 hours in any case: ask for no longer, or change the setting sessionMax")
 	mustInvoke(t, append(create, "12h")...)
 	if _, help, _ := invoke("session", "create", "--help"); strings.Contains(help, "30d") || !strings.Contains(help, "--expires 12h") {
 		t.Errorf("got a help whose example is refused:\n%s", help)

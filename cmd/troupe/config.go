@@ -3,10 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -53,9 +51,6 @@ func (c *config) newBucket(log zerolog.Logger) (*bucket.Bucket, error) {
 
 // newGateway makes the server of the main listener. It opens nothing.
 func (c *config) newGateway(log zerolog.Logger) (*gateway.Server, error) {
-	if _, _, err := net.SplitHostPort(c.gateway.Addr); err != nil {
-		return nil, fmt.Errorf("the setting listen: %w", err)
-	}
 	o := c.gateway
 	o.Build, o.Log = buildOf(buildInfo()).forGateway(), log
 	return gateway.New(o)
@@ -68,7 +63,11 @@ func (c *config) newProvider(log zerolog.Logger) (*provider.Client, error) {
 	}
 	o := c.provider
 	o.Log = log
-	return provider.New(o)
+	p, err := provider.New(o)
+	if err != nil {
+		return nil, fmt.Errorf("the settings of oidc: %w", err)
+	}
+	return p, nil
 }
 
 // startIdentities starts the service of identities.
@@ -81,15 +80,11 @@ func (c *config) startIdentities(store *persistence.Store, directory *identity.D
 // logger writes to standard error.
 func (c *config) logger() zerolog.Logger {
 	level, _ := zerolog.ParseLevel(c.logLevel) // isLogLevel has looked at it
-	text := c.logFormat == "text"
-	if c.logFormat == "auto" {
-		st, err := os.Stderr.Stat()
-		text = err == nil && st.Mode()&os.ModeCharDevice != 0
+	var to io.Writer = os.Stderr
+	if c.logFormat == "text" || c.logFormat == "auto" && isTerminal(os.Stderr) {
+		to = zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: time.TimeOnly}
 	}
-	if text {
-		return zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: time.TimeOnly}).Level(level).With().Timestamp().Logger()
-	}
-	return zerolog.New(os.Stderr).Level(level).With().Timestamp().Logger()
+	return zerolog.New(to).Level(level).With().Timestamp().Logger()
 }
 
 func newConfigCommand() *cobra.Command {
@@ -99,17 +94,16 @@ func newConfigCommand() *cobra.Command {
 		Short: "Show every setting, its value, where it comes from and what it means",
 		Example: "  troupe config --home ./troupe-home\n" +
 			"  TROUPE_LISTEN=:9000 troupe config",
-		Args: usage(cobra.NoArgs),
+		Args: arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.load(); err != nil {
 				return err
 			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			_, _ = fmt.Fprintln(w, "KEY\tVALUE\tSOURCE\tENVIRONMENT\tMEANING")
+			rows := [][]string{{"KEY", "VALUE", "SOURCE", "ENVIRONMENT", "MEANING"}}
 			for _, s := range c.settings {
-				_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", keyName(s.name), s.value, c.sources[s.name], envName(s.name), s.help)
+				rows = append(rows, []string{keyName(s.name), s.value.String(), c.sources[s.name], envName(s.name), s.help})
 			}
-			return w.Flush()
+			return (&output{to: cmd.OutOrStdout()}).table(rows)
 		},
 	}
 	cmd.Flags().AddFlagSet(c.flags)

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 
 	"troupe/actors/identity"
-	"troupe/actors/quota"
 	"troupe/statemachine/document"
 )
 
@@ -18,18 +18,18 @@ import (
 func homeWith(t *testing.T, settings string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, settingsFile), []byte(settings), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	putFile(t, dir, settingsFile, settings)
 	return dir
 }
 
-// loaded is a config with the settings of a home.
-func loaded(t *testing.T, home string) (*config, error) {
+// loaded is a config with the settings of a home, and with flags: names and values.
+func loaded(t *testing.T, home string, flags ...string) (*config, error) {
 	t.Helper()
 	c := newConfig()
-	if err := c.flags.Set("home", home); err != nil {
-		t.Fatal(err)
+	for pair := range slices.Chunk(append(flags, "home", home), 2) {
+		if err := c.flags.Set(pair[0], pair[1]); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return c, c.load()
 }
@@ -41,6 +41,10 @@ func samples(f *pflag.Flag) [3]string {
 		return [3]string{"debug", "warn", "error"}
 	case f.Name == "log-format":
 		return [3]string{"json", "text", "json"}
+	case f.Name == "listen", f.Name == "admin":
+		return [3]string{"one:1", "two:2", "three:3"}
+	case f.Name == "base-path":
+		return [3]string{"/one", "/two", "/three"}
 	}
 	return map[string][3]string{
 		"secret": {"one", "two", "three"}, "roles": {`{"a":["x"]}`, `{"b":["x","y"],"c=d, e":["z"]}`, `{"f":["x"]}`},
@@ -64,29 +68,21 @@ func TestPrecedence(t *testing.T) {
 					t.Setenv(envName(first), "https://login.example.com")
 				}
 			}
-			wants := func(home, flag, value, source string) {
+			wants := func(home, value, source string, flags ...string) {
 				t.Helper()
-				c := newConfig()
-				if err := c.flags.Set("home", home); err != nil {
-					t.Fatal(err)
-				}
-				if flag != "" {
-					if err := c.flags.Set(f.Name, flag); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if err := c.load(); err != nil {
+				c, err := loaded(t, home, flags...)
+				if err != nil {
 					t.Fatalf("load: %v", err)
 				}
 				if got := textOf(c.flags.Lookup(f.Name)); got != value || c.sources[f.Name] != source {
 					t.Errorf("got %q from %s, want %q from %s", got, c.sources[f.Name], value, source)
 				}
 			}
-			wants(empty, "", f.DefValue, "default")
-			wants(home, "", inFile, settingsFile)
+			wants(empty, f.DefValue, "default")
+			wants(home, inFile, settingsFile)
 			t.Setenv(envName(f.Name), inEnvironment)
-			wants(home, "", inEnvironment, envName(f.Name))
-			wants(home, inFlag, inFlag, "flag")
+			wants(home, inEnvironment, envName(f.Name))
+			wants(home, inFlag, "flag", f.Name, inFlag)
 		})
 	})
 }
@@ -101,8 +97,8 @@ func inSettings(name, value string) string {
 
 // textOf is the value of a flag, also of one that is not shown.
 func textOf(f *pflag.Flag) string {
-	if secret, ok := f.Value.(*secretValue); ok {
-		return string(*secret)
+	if f.Value.Type() == secretType {
+		return *f.Value.(*value[string]).to
 	}
 	return f.Value.String()
 }
@@ -155,17 +151,25 @@ func TestSettingsThatCannotWork(t *testing.T) {
 		"repository: {bucket: a/b}":                                                "the settings of the repository: open bucket: Bucket name",
 		"repository: {bucket: files, endpoint: s3.example.com}":                    "the endpoint must be like",
 		"repository: {bucket: files, accessKey: x}":                                "come together",
-		"listen: 8080":       "the setting listen",
-		"basePath: platform": `"platform"`,
+		"shards: 5000":                   "shards is 5000, must be 1 to 4096",
+		"memTableBytes: 1":               "memtable is 1 bytes",
+		"listen: 127.0.0.1":              "troupe.yaml:1:9: listen: must be host:port, such as 127.0.0.1:8080",
+		"admin: 8080":                    "troupe.yaml:1:8: admin: must be host:port",
+		"queriesMax: -1":                 "troupe.yaml:1:13: queriesMax: must be a whole number from 0 on",
+		"quota: {eventsPerSecond: -1}":   "troupe.yaml:1:26: quota.eventsPerSecond: must be a number from 0 on",
+		"quota: {eventsPerSecond: lots}": "troupe.yaml:1:26: quota.eventsPerSecond: must be a number from 0 on",
+		"basePath: platform":             `troupe.yaml:1:11: basePath: must look like "/platform"`,
+		"sessionCookie: a b":             "troupe.yaml:1:16: sessionCookie: must be a valid cookie name",
 	} {
 		home := exampleHome(t)
-		if err := os.WriteFile(filepath.Join(home, settingsFile), []byte(settings+"\n"), 0o600); err != nil {
-			t.Fatal(err)
+		putFile(t, home, settingsFile, settings+"\n")
+		if code, _, stderr := invoke("serve", "--home", home); code != exitFailed || !strings.Contains(stderr, want) {
+			t.Errorf("troupe serve, %s: got %d, %s, want %q", settings, code, stderr, want)
 		}
-		for _, command := range []string{"check", "serve"} {
-			if code, _, stderr := invoke(command, "--home", home); code != exitFailed || !strings.Contains(stderr, want) {
-				t.Errorf("troupe %s, %s: got %d, %s, want %q", command, settings, code, stderr, want)
-			}
+		// Other faults are not hidden.
+		putFile(t, home, "rights.yaml", "raeders: x\n")
+		if code, stdout, _ := invoke("check", "--home", home); code != exitFailed || !strings.Contains(stdout, want) || !strings.Contains(stdout, "rights.yaml:1:1: ") {
+			t.Errorf("troupe check, %s: got %d, %s, want %q and the fault of rights.yaml", settings, code, stdout, want)
 		}
 	}
 }
@@ -184,8 +188,8 @@ func TestRolesSetting(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"x", "[x]", "{x: {y: z}}", "{x: 1}", "{x: [[y]]}", "{x: 'a b'}", "{x: ''}", "{", "{x: y, x: z}"} {
-		if v := new(rolesValue); v.Set(text) == nil {
-			t.Errorf("%s: got %v, want an error", text, v)
+		if got, err := parseRoles(text); err == nil {
+			t.Errorf("%s: got %v, want an error", text, got)
 		}
 	}
 }
@@ -204,6 +208,8 @@ func TestSettingsFileFaults(t *testing.T) {
 		{"a group in one key", "oidc.issuer: x\n", "troupe.yaml:1:1: unknown key"},
 		{"roles that are none", "oidc:\n  roles: [x]\n", "troupe.yaml:2:10: oidc.roles: must map values to roles"},
 		{"a word for yes or no", "repository:\n  machineRole: maybe\n", "troupe.yaml:2:16: repository.machineRole: "},
+		{"no time for idle sessions", "sessionIdle: 0\n", "troupe.yaml:1:14: sessionIdle: must be at least 1s"},
+		{"hardly any time for sessions", "sessionMax: 999ms\n", "troupe.yaml:1:13: sessionMax: must be at least 1s"},
 		{"the home itself", "home: /elsewhere\n", "troupe.yaml:1:1: unknown key"},
 		{"broken YAML", "listen: [\n", "troupe.yaml:"},
 	}
@@ -215,21 +221,6 @@ func TestSettingsFileFaults(t *testing.T) {
 				t.Errorf("got %v, want a fault that says %q", err, test.want)
 			}
 		})
-	}
-}
-
-// TestQuotas: none by default, and from troupe.yaml as a group.
-func TestQuotas(t *testing.T) {
-	for text, want := range map[string]quota.Limits{
-		"": {},
-		"quota:\n  eventsPerSecond: 20\n  createsPerSecond: 0.5\n  historyEntries: 50000\n": {EventsPerSecond: 20, CreatesPerSecond: 0.5, HistoryEntries: 50_000},
-	} {
-		if c, err := loaded(t, homeWith(t, text)); err != nil || c.workflow.Quotas != want {
-			t.Errorf("%q: got %+v, %v, want %+v", text, c.workflow.Quotas, err, want)
-		}
-	}
-	if _, err := loaded(t, homeWith(t, "quota:\n  eventsPerSecond: -1\n")); err == nil || !strings.Contains(err.Error(), "quota: events per second: -1") {
-		t.Errorf("below zero: got %v", err)
 	}
 }
 
@@ -266,22 +257,6 @@ func TestWrongEnvironment(t *testing.T) {
 	for _, want := range wrong {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want all faults, %q among them", err, want)
-		}
-	}
-}
-
-// TestNoTimeForSessions holds that a limit which leaves sessions no time is
-// refused, and not taken for the default.
-func TestNoTimeForSessions(t *testing.T) {
-	for _, key := range []string{"sessionIdle", "sessionMax"} {
-		for _, text := range []string{"0", "0s", "0d", "999ms"} {
-			if _, err := loaded(t, homeWith(t, key+": "+text+"\n")); err == nil || !strings.Contains(err.Error(), "troupe.yaml:1:") ||
-				!strings.Contains(err.Error(), ": "+key+": must be at least 1s") {
-				t.Errorf("%s: %s: got %v, want a fault", key, text, err)
-			}
-		}
-		if _, err := loaded(t, homeWith(t, key+": 1s\n")); err != nil {
-			t.Errorf("%s: 1s: got %v, want no error", key, err)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,111 +60,83 @@ func (c *connection) client() (*client.Client, error) {
 	return made, nil
 }
 
-// profiles are the contexts of the levels 2, 4 and 5; nil where there is none.
-func (c *connection) profiles() (flag, environment, current *profile, err error) {
-	all, err := loadContexts()
+// source may say where to connect, and with which token.
+type source struct {
+	profile        // its Name is empty unless it is a context
+	label   string // of the token in errors
+}
+
+// sources are those that the command has, the closest first.
+func (c *connection) sources() ([]source, error) {
+	flags := source{profile{Address: c.address, TokenFile: c.tokenFile}, "--token-file"}
+	if c.address != "" && c.tokenFile != "" && c.context == "" {
+		return []source{flags}, nil // nothing else is looked at
+	}
+	contexts, err := loadContexts()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
+	named := func(name, by string) ([]source, error) {
+		if name == "" {
+			return nil, nil
+		}
+		p, err := contexts.named(name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", by, err)
+		}
+		return []source{{*p, "context " + name}}, nil
+	}
+	environment := []source{
+		{profile{Address: os.Getenv("TROUPE_ADDRESS"), Token: os.Getenv("TROUPE_TOKEN")}, "TROUPE_TOKEN"},
+		{profile{TokenFile: os.Getenv("TROUPE_TOKEN_FILE")}, "TROUPE_TOKEN_FILE"},
+	}
+	standard := source{profile: profile{Address: standardAddress}}
 	if c.context != "" {
-		if flag, err = all.named(c.context); err != nil {
-			return nil, nil, nil, fmt.Errorf("--context: %w", err)
-		}
+		chosen, err := named(c.context, "--context")
+		return slices.Concat([]source{flags}, chosen, environment, []source{standard}), err
 	}
-	if name := os.Getenv("TROUPE_CONTEXT"); name != "" && c.context == "" {
-		if environment, err = all.named(name); err != nil {
-			return nil, nil, nil, fmt.Errorf("TROUPE_CONTEXT: %w", err)
-		}
+	chosen, err := named(os.Getenv("TROUPE_CONTEXT"), "TROUPE_CONTEXT")
+	if chosen == nil && err == nil {
+		chosen, err = named(contexts.current, contexts.path)
 	}
-	if c.context == "" && environment == nil && all.current != "" {
-		current = all.find(all.current)
-	}
-	return flag, environment, current, nil
+	return slices.Concat([]source{flags}, environment, chosen, []source{standard}), err
 }
 
 // resolve finds the address and the token.
 func (c *connection) resolve() (address, token string, err error) {
-	var flag, environment, current *profile
-	// With both flags nothing else is looked at.
-	if c.address == "" || c.tokenFile == "" || c.context != "" {
-		if flag, environment, current, err = c.profiles(); err != nil {
-			return "", "", err
-		}
+	sources, err := c.sources()
+	if err != nil {
+		return "", "", err
 	}
-	addressOf := func(p *profile) string {
-		if p == nil {
-			return ""
-		}
-		return p.address
-	}
-	for _, candidate := range []string{
-		c.address, addressOf(flag), os.Getenv("TROUPE_ADDRESS"), addressOf(environment), addressOf(current), standardAddress,
-	} {
-		if candidate != "" {
-			address = candidate
-			break
-		}
-	}
-	token, err = c.token(address, flag, environment, current)
-	return address, token, err
-}
-
-// token finds the token for an address.
-func (c *connection) token(address string, flag, environment, current *profile) (string, error) {
-	if c.tokenFile != "" {
-		return readTokenFile("--token-file", c.tokenFile)
-	}
-	var elsewhere *profile // a context with a token that is for another address
-	of := func(p *profile) (string, error) {
+	address = sources[slices.IndexFunc(sources, func(s source) bool { return s.Address != "" })].Address
+	name, why := "local", "" // for the advice
+	for _, s := range sources {
 		switch {
-		case p == nil || p.token == "" && p.tokenFile == "":
-			return "", nil
-		case !sameAddress(p.address, address):
-			elsewhere = p
-			return "", nil
-		case p.token != "":
-			return checkedToken("context "+p.name, p.token)
+		case s.Name == "":
+		case sameAddress(s.Address, address):
+			name = s.Name
+		case s.Token != "" || s.TokenFile != "":
+			why = fmt.Sprintf(" (that of the context %s is for %s)", s.Name, s.Address)
+			continue
 		}
-		return readTokenFile("context "+p.name, p.tokenFile)
-	}
-	if token, err := of(flag); token != "" || err != nil {
-		return token, err
-	}
-	if token, ok := os.LookupEnv("TROUPE_TOKEN"); ok && token != "" {
-		return checkedToken("TROUPE_TOKEN", token)
-	}
-	if name := os.Getenv("TROUPE_TOKEN_FILE"); name != "" {
-		return readTokenFile("TROUPE_TOKEN_FILE", name)
-	}
-	for _, p := range []*profile{environment, current} {
-		if token, err := of(p); token != "" || err != nil {
-			return token, err
+		switch {
+		case s.Token != "":
+			token, err = checkedToken(s.label, s.Token)
+			return address, token, err
+		case s.TokenFile != "":
+			token, err = readTokenFile(s.label, s.TokenFile)
+			return address, token, err
 		}
 	}
-	return "", noToken(address, elsewhere, flag, environment, current)
-}
-
-func sameAddress(a, b string) bool {
-	return strings.TrimRight(a, "/") == strings.TrimRight(b, "/")
-}
-
-// noToken says how to get a token.
-func noToken(address string, elsewhere *profile, used ...*profile) error {
-	name := "local"
-	for _, p := range used {
-		if p != nil && sameAddress(p.address, address) {
-			name = p.name
-		}
-	}
-	why := ""
-	if elsewhere != nil {
-		why = fmt.Sprintf(" (that of the context %s is for %s)", elsewhere.name, elsewhere.address)
-	}
-	return fmt.Errorf(`there is no token for %s%s. Make one on the server's machine and keep it in a context:
+	return "", "", fmt.Errorf(`there is no token for %s%s. Make one on the server's machine and keep it in a context:
 
   troupe token create --home ./troupe-home --user LOGIN | troupe context set %s --address %s --token-stdin
 
 Or give one with --token-file FILE, or in TROUPE_TOKEN`, address, why, name, address)
+}
+
+func sameAddress(a, b string) bool {
+	return strings.TrimRight(a, "/") == strings.TrimRight(b, "/")
 }
 
 // readTokenFile reads a file that holds a token alone.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -23,7 +24,7 @@ func newContextList() *cobra.Command {
 		Use:     "list",
 		Short:   "List the contexts; tokens are not shown",
 		Example: "  troupe context list",
-		Args:    usage(cobra.NoArgs),
+		Args:    arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := loadContexts()
 			if err != nil {
@@ -32,16 +33,16 @@ func newContextList() *cobra.Command {
 			rows := [][]string{{"CURRENT", "NAME", "ADDRESS", "TOKEN"}}
 			for _, p := range c.all {
 				mark, token := "", "none"
-				if p.name == c.current {
+				if p.Name == c.current {
 					mark = "*"
 				}
 				switch {
-				case p.token != "":
+				case p.Token != "":
 					token = "kept here"
-				case p.tokenFile != "":
-					token = "in " + p.tokenFile
+				case p.TokenFile != "":
+					token = "in " + p.TokenFile
 				}
-				rows = append(rows, []string{mark, p.name, p.address, token})
+				rows = append(rows, []string{mark, p.Name, p.Address, token})
 			}
 			return (&output{to: cmd.OutOrStdout()}).table(rows)
 		},
@@ -58,7 +59,7 @@ func newContextSet() *cobra.Command {
 			"but a new address forgets the token, which was for the old one.",
 		Example: "  troupe token create --user john.doe | troupe context set local --address http://127.0.0.1:8080 --token-stdin\n" +
 			"  troupe context set production --address https://example.org/platform --token-file ~/.troupe-token",
-		Args: usage(cobra.ExactArgs(1)),
+		Args: arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !contextName.MatchString(args[0]) {
 				return usageError{errors.New("a name has 1 to 64 letters, digits, dots, dashes and underscores")}
@@ -66,22 +67,15 @@ func newContextSet() *cobra.Command {
 			if tokenStdin && tokenFile != "" {
 				return usageError{errors.New("--token-file and --token-stdin exclude each other")}
 			}
-			all, err := loadContexts()
-			if err != nil {
-				return err
-			}
-			p := all.find(args[0])
-			if p == nil {
-				all.all = append(all.all, profile{name: args[0]})
-				p = &all.all[len(all.all)-1]
-			}
-			if err := p.change(cmd, address, tokenFile, tokenStdin); err != nil {
-				return err
-			}
-			if all.current == "" {
-				all.current = p.name
-			}
-			return all.store()
+			return changeContexts(func(all *contexts) error {
+				p := all.find(args[0])
+				if p == nil {
+					all.all = append(all.all, profile{Name: args[0]})
+					p = &all.all[len(all.all)-1]
+				}
+				all.current = cmp.Or(all.current, p.Name)
+				return p.change(cmd, address, tokenFile, tokenStdin)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&address, "address", "", "URL of the service (required for a new context)")
@@ -96,15 +90,15 @@ func (p *profile) change(cmd *cobra.Command, address, tokenFile string, tokenStd
 		if _, err := client.New(client.Options{Address: address}); err != nil {
 			return usageError{fmt.Errorf("--address: %w", err)}
 		}
-		if (p.token != "" || p.tokenFile != "") && !sameAddress(address, p.address) {
-			p.token, p.tokenFile = "", ""
+		if (p.Token != "" || p.TokenFile != "") && !sameAddress(address, p.Address) {
+			p.Token, p.TokenFile = "", ""
 			if !tokenStdin && tokenFile == "" {
-				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "the token of %s was for %s and is forgotten\n", p.name, p.address)
+				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "the token of %s was for %s and is forgotten\n", p.Name, p.Address)
 			}
 		}
-		p.address = address
+		p.Address = address
 	}
-	if p.address == "" {
+	if p.Address == "" {
 		return usageError{errors.New("--address is missing")}
 	}
 	switch {
@@ -117,7 +111,7 @@ func (p *profile) change(cmd *cobra.Command, address, tokenFile string, tokenStd
 		if err != nil {
 			return err
 		}
-		p.token, p.tokenFile = token, ""
+		p.Token, p.TokenFile = token, ""
 	case tokenFile != "":
 		if _, err := readTokenFile("--token-file", tokenFile); err != nil {
 			return err
@@ -126,7 +120,7 @@ func (p *profile) change(cmd *cobra.Command, address, tokenFile string, tokenStd
 		if err != nil {
 			return err
 		}
-		p.token, p.tokenFile = "", whole
+		p.Token, p.TokenFile = "", whole
 	}
 	return nil
 }
@@ -136,17 +130,13 @@ func newContextUse() *cobra.Command {
 		Use:     "use NAME",
 		Short:   "Make a context the current one",
 		Example: "  troupe context use local",
-		Args:    usage(cobra.ExactArgs(1)),
+		Args:    arguments,
 		RunE: func(_ *cobra.Command, args []string) error {
-			all, err := loadContexts()
-			if err != nil {
+			return changeContexts(func(all *contexts) error {
+				all.current = args[0]
+				_, err := all.named(args[0])
 				return err
-			}
-			if _, err := all.named(args[0]); err != nil {
-				return err
-			}
-			all.current = args[0]
-			return all.store()
+			})
 		},
 	}
 }
@@ -156,21 +146,19 @@ func newContextRemove() *cobra.Command {
 		Use:     "remove NAME",
 		Short:   "Remove a context and the token that it keeps; the token itself stays valid",
 		Example: "  troupe context remove local",
-		Args:    usage(cobra.ExactArgs(1)),
+		Args:    arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			all, err := loadContexts()
-			if err != nil {
-				return err
-			}
-			if _, err := all.named(args[0]); err != nil {
-				return err
-			}
-			all.all = slices.DeleteFunc(all.all, func(p profile) bool { return p.name == args[0] })
-			if all.current == args[0] {
-				all.current = ""
-				_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "there is no current context now; troupe context use NAME")
-			}
-			return all.store()
+			return changeContexts(func(all *contexts) error {
+				if _, err := all.named(args[0]); err != nil {
+					return err
+				}
+				all.all = slices.DeleteFunc(all.all, func(p profile) bool { return p.Name == args[0] })
+				if all.current == args[0] {
+					all.current = ""
+					_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "there is no current context now; troupe context use NAME")
+				}
+				return nil
+			})
 		},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"troupe/statemachine/document"
@@ -30,10 +31,12 @@ type contexts struct {
 	all     []profile
 }
 
-// profile is one context. Of token and tokenFile at most one is set.
+// profile is one context. Of Token and TokenFile at most one is set.
 type profile struct {
-	name, address    string
-	token, tokenFile string
+	Name      string `json:"-"`
+	Address   string `json:"address"`
+	Token     string `json:"token,omitempty"`
+	TokenFile string `json:"tokenFile,omitempty"`
 }
 
 // contextName is what a context may be called.
@@ -44,7 +47,7 @@ func contextsPath() (string, error) {
 	if path := os.Getenv("TROUPE_CONTEXTS"); path != "" {
 		return path, nil
 	}
-	// NB: a relative XDG_CONFIG_HOME is invalid and passed over, as its
+	// NB: a relative XDG_CONFIG_HOME is invalid and ignored, as its
 	// specification has it.
 	if dir := os.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "troupe", "contexts.yaml"), nil
@@ -122,24 +125,24 @@ func (c *contexts) read(tree *document.Node) error {
 }
 
 func readProfile(faults *document.Collector, field document.Field) profile {
-	p := profile{name: field.Key.Text}
-	if !contextName.MatchString(p.name) {
+	p := profile{Name: field.Key.Text}
+	if !contextName.MatchString(p.Name) {
 		faults.Add(field.Key, "a name has 1 to 64 letters, digits, dots, dashes and underscores")
 	}
 	faults.Known(field.Value, "address", "token", "tokenFile")
-	p.address = faults.Text(field.Value.Field("address"))
-	p.tokenFile = faults.Text(field.Value.Field("tokenFile"))
+	p.Address = faults.Text(field.Value.Field("address"))
+	p.TokenFile = faults.Text(field.Value.Field("tokenFile"))
 	// NB: not by the collector, which shows a wrong value.
 	if token := field.Value.Field("token"); token != nil {
 		if token.Kind != document.String {
 			faults.Add(token, "a token must be a string")
 		}
-		p.token = token.Text
+		p.Token = token.Text
 	}
 	switch {
-	case p.address == "":
+	case p.Address == "":
 		faults.Add(field.Value, "the address is missing")
-	case p.token != "" && p.tokenFile != "":
+	case p.Token != "" && p.TokenFile != "":
 		faults.Add(field.Value, "it has both a token and a tokenFile")
 	}
 	return p
@@ -147,7 +150,7 @@ func readProfile(faults *document.Collector, field document.Field) profile {
 
 // find returns the context of a name, nil when there is none.
 func (c *contexts) find(name string) *profile {
-	i := slices.IndexFunc(c.all, func(p profile) bool { return p.name == name })
+	i := slices.IndexFunc(c.all, func(p profile) bool { return p.Name == name })
 	if i < 0 {
 		return nil
 	}
@@ -169,7 +172,7 @@ func (c *contexts) named(name string) (*profile, error) {
 func (c *contexts) names() []string {
 	names := make([]string, len(c.all))
 	for i := range c.all {
-		names[i] = c.all[i].name
+		names[i] = c.all[i].Name
 	}
 	return names
 }
@@ -204,34 +207,34 @@ func (c *contexts) store() error {
 	return nil
 }
 
+// changeContexts changes the file.
+func changeContexts(change func(all *contexts) error) error {
+	all, err := loadContexts()
+	if err == nil {
+		err = change(all)
+	}
+	if err != nil {
+		return err
+	}
+	return all.store()
+}
+
 // yaml is the text of the file.
 func (c *contexts) yaml() ([]byte, error) {
-	var b strings.Builder
-	quote := func(s string) string {
-		text, err := json.Marshal(s)
-		if err != nil {
-			return `""` // a string always has a form
-		}
-		return string(text)
-	}
-	b.WriteString("{")
-	if c.current != "" {
-		fmt.Fprintf(&b, `"current":%s,`, quote(c.current))
-	}
-	b.WriteString(`"contexts":{`)
+	members := make([]string, len(c.all)) // a map would change their order
 	for i, p := range c.all {
-		if i > 0 {
-			b.WriteString(",")
+		member, err := json.Marshal(p)
+		if err != nil {
+			return nil, err
 		}
-		fmt.Fprintf(&b, `%s:{"address":%s`, quote(p.name), quote(p.address))
-		if p.token != "" {
-			fmt.Fprintf(&b, `,"token":%s`, quote(p.token))
-		}
-		if p.tokenFile != "" {
-			fmt.Fprintf(&b, `,"tokenFile":%s`, quote(p.tokenFile))
-		}
-		b.WriteString("}")
+		members[i] = strconv.Quote(p.Name) + ":" + string(member)
 	}
-	b.WriteString("}}")
-	return appendYAML([]byte("# Services and the tokens for them; `troupe context` writes this file.\n"), []byte(b.String()))
+	text, err := json.Marshal(struct {
+		Current  string          `json:"current,omitempty"`
+		Contexts json.RawMessage `json:"contexts"`
+	}{c.current, json.RawMessage("{" + strings.Join(members, ",") + "}")})
+	if err != nil {
+		return nil, err
+	}
+	return appendYAML([]byte("# Services and the tokens for them; `troupe context` writes this file.\n"), text)
 }

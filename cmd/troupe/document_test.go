@@ -1,10 +1,9 @@
 package main
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"troupe/actors/formportal"
+	"troupe/actors/identity"
+	"troupe/actors/repository"
+	"troupe/actors/template"
+	"troupe/actors/workflow"
+	"troupe/gateway"
+	"troupe/persistence"
 )
 
 const homeDocument = "HOME.md"
@@ -40,29 +47,21 @@ func section(t *testing.T, text, heading string) string {
 // tableRow is a row of a table with three columns whose first begins with code.
 var tableRow = regexp.MustCompile("(?m)^\\| (`.*?) \\| (.*?)\\| (.*?) \\|$")
 
-// TestHomeHasEverySetting holds the tables of settings to what `troupe config`
-// prints: key, default and meaning, in the tables and in the program alike.
+// TestHomeHasEverySetting holds the tables of settings to the program: key, default
+// and meaning. `troupe config` shows them all.
 func TestHomeHasEverySetting(t *testing.T) {
 	documented := tableRow.FindAllString(section(t, readDocument(t, homeDocument), "Settings"), -1)
-	code, printed, stderr := invoke("config", "--home", t.TempDir())
-	if code != exitDone {
-		t.Fatal(stderr)
-	}
-	lines := strings.Split(strings.TrimSpace(printed), "\n")
-	var ends []int // where the columns begin
-	for _, column := range []string{"VALUE", "SOURCE", "ENVIRONMENT", "MEANING"} {
-		ends = append(ends, strings.Index(lines[0], column))
-	}
+	_, printed, _ := invoke("config", "--home", t.TempDir())
 	var known []string
-	for _, line := range lines[1:] {
-		key, value, meaning := strings.TrimSpace(line[:ends[0]]), strings.TrimSpace(line[ends[0]:ends[1]]), line[ends[3]:]
-		if key == "home" { // the test gives another
-			value = newConfig().flags.Lookup("home").DefValue
+	for _, s := range newConfig().settings {
+		key, value := keyName(s.name), s.value.String()
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(key) + ` .*` + regexp.QuoteMeta(s.help) + `$`).MatchString(printed) {
+			t.Errorf("troupe config does not show %s", key)
 		}
 		if value != "" {
 			value = "`" + value + "`"
 		}
-		known = append(known, "| `"+key+"` | "+value+" | "+meaning+" |")
+		known = append(known, "| `"+key+"` | "+value+" | "+s.help+" |")
 	}
 	compare(t, "Settings", documented, known)
 }
@@ -84,6 +83,34 @@ func compare(t *testing.T, heading string, documented, known []string) {
 	if len(documented) != len(known) {
 		t.Errorf("%s, %q has %d rows, the program has %d", homeDocument, heading, len(documented), len(known))
 	}
+}
+
+// TestHomeHasEveryMetric holds the table of metrics to the program: the members of all
+// parts, and no others.
+func TestHomeHasEveryMetric(t *testing.T) {
+	text, err := json.Marshal([]any{
+		gateway.Metrics{Routes: []gateway.RouteMetrics{{}}},
+		formportal.Metrics{},
+		workflow.Metrics{},
+		template.Metrics{},
+		repository.Metrics{},
+		identity.Metrics{},
+		persistence.Metrics{},
+		new(reloads).metrics(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := func(text string, name *regexp.Regexp) (found []string) {
+		for _, n := range name.FindAllStringSubmatch(text, -1) {
+			found = append(found, n[1])
+		}
+		slices.Sort(found)
+		return slices.Compact(found)
+	}
+	_, table, _ := strings.Cut(section(t, readDocument(t, homeDocument), "Metrics"), "|---|")
+	got, want := names(table, regexp.MustCompile("`([A-Z]\\w*)[`\\[]")), names(string(text), regexp.MustCompile(`"(\w+)":`))
+	compare(t, "Metrics", got, want)
 }
 
 var (
@@ -180,14 +207,7 @@ func TestHomeExamplesAreRight(t *testing.T) {
 		})
 	}
 	// The control: the same home with a slip in one of the examples.
-	file := filepath.Join(dir, "rights.yaml")
-	rights, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, bytes.ReplaceAll(rights, []byte("inspector"), []byte("inspecter")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	edit(t, dir, "rights.yaml", "inspector", "inspecter")
 	if code, stdout, _ := invoke("check", "--home", dir); code != exitFailed || !strings.Contains(stdout, "inspecter") {
 		t.Errorf("a slip in rights.yaml: got code %d\n%s", code, stdout)
 	}

@@ -35,11 +35,8 @@ func ensureHome(dir string) (filled bool, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("look at home: %w", err)
 	}
-	empty := !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		return e.Name() != "lost+found" && e.Name() != ".git" // what a new disk and a new working tree hold
-	})
 	cutOff := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == fillingFile })
-	if !empty && !cutOff {
+	if holdsFiles(entries) && !cutOff {
 		if !isHome(dir) {
 			return false, fmt.Errorf("%s holds files but no %s, so it is not a home: give --home an empty or missing folder, or a home", dir, home.IdentityFile)
 		}
@@ -49,6 +46,11 @@ func ensureHome(dir string) (filled bool, err error) {
 		return false, fmt.Errorf("fill home: %w", err)
 	}
 	return true, nil
+}
+
+// holdsFiles reports whether a folder has more than a new disk and a new working tree.
+func holdsFiles(entries []fs.DirEntry) bool {
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != "lost+found" && e.Name() != ".git" })
 }
 
 // fillHome writes the example. While it does, fillingFile is there.
@@ -104,6 +106,9 @@ func wantFile(path string) error {
 func wantHome(dir string) error {
 	if isHome(dir) {
 		return nil
+	}
+	if entries, _ := os.ReadDir(dir); holdsFiles(entries) { // NB: what cannot be read has no entries
+		return fmt.Errorf("there is no home in %s: it holds files but no %s; give --home a home", dir, home.IdentityFile)
 	}
 	return fmt.Errorf("there is no home in %s; give --home, or run troupe serve to make one", dir)
 }

@@ -2,8 +2,8 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,10 +23,14 @@ func newInstance() *cobra.Command {
 		newInstanceHistory(), newInstanceWatch(), newInstanceEvents())
 }
 
-// asking makes the RunE of a command that asks the service: it checks the form
-// of the output, connects, and explains errors.
-func asking(at *connection, out *output, do func(cmd *cobra.Command, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
+// anyForm are the forms of most results.
+var anyForm = []string{formTable, formJSON, formJSONL, formYAML}
+
+// asking makes cmd a command that asks the service: it gets the flags for the
+// connection and for the form of the output, connects, and explains errors.
+func asking(cmd *cobra.Command, forms []string, do func(cmd *cobra.Command, c *client.Client, out *output, args []string) error) *cobra.Command {
+	at, out := addConnection(cmd), addOutput(cmd, forms...)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := out.open(cmd); err != nil {
 			return err
 		}
@@ -35,8 +39,9 @@ func asking(at *connection, out *output, do func(cmd *cobra.Command, c *client.C
 			return err
 		}
 		defer c.Close()
-		return explained(do(cmd, c, args))
+		return explained(do(cmd, c, out, args))
 	}
+	return cmd
 }
 
 // stateText shows where an instance stands: "main: review, billing: open".
@@ -58,6 +63,9 @@ func eventText(e *api.HistoryEntry) string {
 	return e.TransitionEvent
 }
 
+// recordMembers are what the path of a column begins with.
+var recordMembers = []string{"_id", "workflowId", "svcPublic", "svcPrivate", "svcHistory", "states", "svcRedirect"}
+
 // parseColumns checks the paths of --columns.
 func parseColumns(columns []string) ([]data.Path, error) {
 	paths := make([]data.Path, len(columns))
@@ -65,6 +73,9 @@ func parseColumns(columns []string) ([]data.Path, error) {
 		path, err := data.ParsePath(column)
 		if err != nil {
 			return nil, usageError{fmt.Errorf("--columns %q: %w", column, err)}
+		}
+		if !slices.Contains(recordMembers, path[0]) {
+			return nil, usageError{fmt.Errorf("--columns %q: a path begins with %s", column, strings.Join(recordMembers, ", "))}
 		}
 		paths[i] = path
 	}
@@ -135,18 +146,4 @@ var historyHead = []string{"TIME", "USER", "EVENT", "FROM", "TO"}
 
 func historyRow(e *api.HistoryEntry) []string {
 	return []string{timeText(e.Time), e.User, eventText(e), strings.Join(e.StartState, ", "), strings.Join(e.EndState, ", ")}
-}
-
-// checkJSONFlags refuses standard input for two flags.
-func checkJSONFlags(values ...string) error {
-	n := 0
-	for _, v := range values {
-		if v == "-" {
-			n++
-		}
-	}
-	if n > 1 {
-		return usageError{errors.New("standard input can be read once")}
-	}
-	return nil
 }

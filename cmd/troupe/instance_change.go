@@ -1,7 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,19 +21,19 @@ func newInstanceCreate() *cobra.Command {
 			"With --key you choose the key, so that the command itself can be repeated.",
 		Example: "  troupe instance create leave-request --public '{\"from\": \"2026-12-21\"}'\n" +
 			"  troupe instance create leave-request --public @leave.json --key leave-2026-12 -o json",
-		Args: usage(cobra.ExactArgs(1)),
+		Args: arguments,
 	}
 	cmd.Flags().StringVar(&public, "public", "", "svcPublic: a JSON object, @file, or - for standard input")
 	cmd.Flags().StringVar(&private, "private", "", "svcPrivate: a JSON object, @file, or - for standard input")
 	cmd.Flags().StringVar(&key, "key", "", "idempotency key (default: generated)")
-	at, out := addConnection(cmd), addOutput(cmd, formTable, formJSON, formJSONL, formYAML)
-	cmd.RunE = asking(at, out, func(cmd *cobra.Command, c *client.Client, args []string) error {
+	return asking(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, args []string) error {
 		// A table shows no history of what is new.
 		r := client.CreateRequest{WorkflowID: args[0], Key: key, Minimal: out.form == formTable}
-		err := checkJSONFlags(public, private)
-		if err == nil {
-			r.Public, err = jsonInput(cmd, "public", public)
+		var err error
+		if public == "-" && private == "-" {
+			return usageError{errors.New("standard input can be read once")}
 		}
+		r.Public, err = jsonInput(cmd, "public", public)
 		if err == nil {
 			r.Private, err = jsonInput(cmd, "private", private)
 		}
@@ -42,7 +46,6 @@ func newInstanceCreate() *cobra.Command {
 		}
 		return out.show(i)
 	})
-	return cmd
 }
 
 func newInstanceSend() *cobra.Command {
@@ -55,13 +58,12 @@ func newInstanceSend() *cobra.Command {
 			"With --key you choose the key, so that the command itself can be repeated.",
 		Example: "  troupe instance send leave-request 01M7YZAB2GNTJFQE62690KHSQT submit --data '{\"days\": 5}'\n" +
 			"  troupe instance send leave-request 01M7YZAB2GNTJFQE62690KHSQT approve --if-match 2",
-		Args: usage(cobra.ExactArgs(3)),
+		Args: arguments,
 	}
 	cmd.Flags().StringVar(&eventData, "data", "", "event.data: a JSON object, @file, or - for standard input")
 	cmd.Flags().StringVar(&key, "key", "", "idempotency key (default: generated)")
 	cmd.Flags().Uint64Var(&ifMatch, "if-match", 0, "refuse the event unless the instance has this sequence number")
-	at, out := addConnection(cmd), addOutput(cmd, formTable, formJSON, formJSONL, formYAML)
-	cmd.RunE = asking(at, out, func(cmd *cobra.Command, c *client.Client, args []string) error {
+	return asking(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, args []string) error {
 		if ifMatch == 0 && cmd.Flags().Changed("if-match") {
 			return usageError{errors.New("--if-match: sequence numbers begin with 1")}
 		}
@@ -69,14 +71,56 @@ func newInstanceSend() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		i, err := c.Send(cmd.Context(), client.SendRequest{
-			WorkflowID: args[0], InstanceID: args[1], Event: args[2], Data: body,
-			IfMatch: ifMatch, Key: key, Minimal: out.form == formTable,
-		})
+		r := client.SendRequest{WorkflowID: args[0], InstanceID: args[1], Event: args[2], Data: body, IfMatch: ifMatch, Key: key}
+		var before *client.Instance
+		if out.form == formTable { // which shows no history
+			r.Minimal = true
+			before = lookBefore(cmd.Context(), c, &r)
+		}
+		i, err := c.Send(cmd.Context(), r)
 		if err != nil {
 			return err
 		}
+		if stayed(&r, before, i) {
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s moved nothing: the states are as before; troupe instance events %s %s lists what moves it now\n",
+				client.Printable(r.Event), client.Printable(i.WorkflowID), client.Printable(i.ID))
+		}
 		return out.show(i)
 	})
-	return cmd
+}
+
+// lookMax is how long an event waits for the look before it.
+const lookMax = 2 * time.Second
+
+// lookBefore returns the instance without its history as it is before the event, for
+// stayed alone; nil when that cannot be had. The newest entry of a history cannot be
+// asked for by itself.
+func lookBefore(ctx context.Context, c *client.Client, r *client.SendRequest) *client.Instance {
+	ctx, cancel := context.WithTimeout(ctx, lookMax)
+	defer cancel()
+	before, err := c.Instance(ctx, client.InstanceRequest{WorkflowID: r.WorkflowID, InstanceID: r.InstanceID, Minimal: true})
+	if err != nil {
+		return nil
+	}
+	return before
+}
+
+// stayed reports whether the event left all machines in the states where they were: no
+// transition took it, or one without a target. It knows from the history, where after
+// has one: then an ignored event, which leaves no entry, is noticed only if the entry
+// before is of another event. Otherwise it knows from a look before, and says false
+// without one, when something else may have happened in between, and when a key that
+// the caller chose may stand for an event of earlier.
+func stayed(r *client.SendRequest, before, after *client.Instance) bool {
+	if len(after.History) > 0 {
+		last := after.History[len(after.History)-1]
+		return last.TransitionEvent != r.Event || slices.Equal(last.StartState, last.EndState)
+	}
+	if before == nil || before.Sequence == 0 {
+		return false
+	}
+	if after.Sequence == before.Sequence { // it was ignored, or is a repetition
+		return r.Key == ""
+	}
+	return after.Sequence == before.Sequence+1 && slices.Equal(after.States, before.States)
 }

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -25,7 +27,7 @@ func newInstanceList() *cobra.Command {
 			"With -o json and -o yaml a page is what the service answered.",
 		Example: "  troupe instance list leave-request --filter '{\"states.nodeId\": \"review\"}' --columns svcPublic.requester,svcPublic.days\n" +
 			"  troupe instance list leave-request --all -o jsonl",
-		Args: usage(cobra.ExactArgs(1)),
+		Args: arguments,
 	}
 	f := cmd.Flags()
 	f.StringVar(&filter, "filter", "", "only those that match: a JSON filter, @file, or - for standard input")
@@ -37,8 +39,7 @@ func newInstanceList() *cobra.Command {
 	f.BoolVar(&r.Count, "count", false, "count all matches")
 	f.BoolVar(&r.Explain, "explain", false, "explain how they were found (needs mod-workflows)")
 	f.StringSliceVar(&columns, "columns", nil, "paths to show in a table, such as svcPublic.days")
-	at, out := addConnection(cmd), addOutput(cmd, formTable, formJSON, formJSONL, formYAML)
-	cmd.RunE = asking(at, out, func(cmd *cobra.Command, c *client.Client, args []string) error {
+	return asking(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, args []string) error {
 		if len(columns) > 0 && out.form != formTable {
 			return usageError{errors.New("--columns is for tables")}
 		}
@@ -54,26 +55,19 @@ func newInstanceList() *cobra.Command {
 		if all && !cmd.Flags().Changed("limit") {
 			r.Limit = 0 // the client's choice
 		}
-		l := &lister{cmd: cmd, out: out, member: "instances", all: all, head: append([]string{"ID", "STATES"}, columns...)}
+		l := &lister{cmd: cmd, out: out, member: "instances", head: append([]string{"ID", "STATES"}, columns...)}
 		if !all {
 			page, err := c.Instances(cmd.Context(), r)
-			return l.one(instancePage(page, paths), err)
-		}
-		return l.each(func(yield func(*listPage, error) bool) {
-			for page, err := range c.InstancePages(cmd.Context(), r) {
-				if !yield(instancePage(page, paths), err) {
-					return
-				}
+			if err != nil {
+				return err
 			}
-		})
+			return l.one(instancePage(page, paths))
+		}
+		return writePages(l, c.InstancePages(cmd.Context(), r), func(page *client.InstancePage) *listPage { return instancePage(page, paths) })
 	})
-	return cmd
 }
 
 func instancePage(page *client.InstancePage, columns []data.Path) *listPage {
-	if page == nil {
-		return nil
-	}
 	p := &listPage{raw: page.Raw, next: page.Next, count: page.Count, explain: page.Explain}
 	for i := range page.Instances {
 		instance := &page.Instances[i]
@@ -94,37 +88,29 @@ func newInstanceHistory() *cobra.Command {
 		Short: "Show the history of an instance, oldest entry first",
 		Example: "  troupe instance history leave-request 01M7YZAB2GNTJFQE62690KHSQT\n" +
 			"  troupe instance history leave-request 01M7YZAB2GNTJFQE62690KHSQT --all -o jsonl",
-		Args: usage(cobra.ExactArgs(2)),
+		Args: arguments,
 	}
-	cmd.Flags().IntVar(&r.Limit, "limit", 100, "entries of one page, 1 to 1000 (with --all: 500)")
+	cmd.Flags().IntVar(&r.Limit, "limit", 100, "entries of one page, 1 to 1000 (with --all: 500); 0: the default")
 	cmd.Flags().BoolVar(&all, "all", false, "all pages")
 	cmd.Flags().StringVar(&r.Cursor, "cursor", "", "continue where an earlier page ended")
-	at, out := addConnection(cmd), addOutput(cmd, formTable, formJSON, formJSONL, formYAML)
-	cmd.RunE = asking(at, out, func(cmd *cobra.Command, c *client.Client, args []string) error {
+	return asking(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, args []string) error {
 		r.WorkflowID, r.InstanceID = args[0], args[1]
 		if all && !cmd.Flags().Changed("limit") {
 			r.Limit = 0 // the client's choice
 		}
-		l := &lister{cmd: cmd, out: out, member: "history", all: all, head: historyHead}
+		l := &lister{cmd: cmd, out: out, member: "history", head: historyHead}
 		if !all {
 			page, err := c.History(cmd.Context(), r)
-			return l.one(historyPage(page), err)
-		}
-		return l.each(func(yield func(*listPage, error) bool) {
-			for page, err := range c.HistoryPages(cmd.Context(), r) {
-				if !yield(historyPage(page), err) {
-					return
-				}
+			if err != nil {
+				return err
 			}
-		})
+			return l.one(historyPage(page))
+		}
+		return writePages(l, c.HistoryPages(cmd.Context(), r), historyPage)
 	})
-	return cmd
 }
 
 func historyPage(page *client.HistoryPage) *listPage {
-	if page == nil {
-		return nil
-	}
 	p := &listPage{raw: page.Raw, next: page.Next}
 	for i := range page.Entries {
 		p.rows = append(p.rows, historyRow(&page.Entries[i].HistoryEntry))
@@ -149,49 +135,45 @@ type lister struct {
 	out    *output
 	member string   // the list's name in JSON
 	head   []string // of a table
-	all    bool
 
+	begun   bool            // there was a page
 	written int             // items so far
 	count   *int64          // of the first page
 	explain json.RawMessage // of the first page
 }
 
 // one writes a single page and says how to get the next.
-func (l *lister) one(p *listPage, err error) error {
-	if err != nil {
-		return err
-	}
-	switch l.out.form {
-	case formJSON, formYAML:
+func (l *lister) one(p *listPage) (err error) {
+	if l.out.form == formJSON || l.out.form == formYAML {
 		err = l.out.document(p.raw)
-	default:
-		err = l.each(func(yield func(*listPage, error) bool) { yield(p, nil) })
+	} else if err = l.page(p); err == nil {
+		err = l.end()
 	}
 	if err == nil && p.next != "" {
-		_, _ = fmt.Fprintf(l.cmd.ErrOrStderr(), "there is more: --all shows everything, --cursor %s the next page\n", printable(p.next))
+		_, _ = fmt.Fprintf(l.cmd.ErrOrStderr(), "there is more: --all shows everything, --cursor %s the next page\n", client.Printable(p.next))
 	}
 	return err
 }
 
-// each writes pages as they come.
-func (l *lister) each(pages iter.Seq2[*listPage, error]) error {
-	first := true
-	for p, err := range pages {
+// writePages writes all pages as they come. ready makes one ready to be written.
+func writePages[P any](l *lister, pages iter.Seq2[P, error], ready func(P) *listPage) error {
+	for page, err := range pages {
+		if err == nil {
+			err = l.page(ready(page))
+		}
 		if err != nil {
 			return err
 		}
-		if first {
-			l.count, l.explain = p.count, p.explain
-		}
-		if err := l.page(p, first); err != nil {
-			return err
-		}
-		first = false
 	}
 	return l.end()
 }
 
-func (l *lister) page(p *listPage, first bool) error {
+// page writes a page. Behind the last one comes end.
+func (l *lister) page(p *listPage) error {
+	first := !l.begun
+	if first {
+		l.begun, l.count, l.explain = true, p.count, p.explain
+	}
 	if l.out.form == formTable {
 		if first {
 			p.rows = append([][]string{l.head}, p.rows...)
@@ -218,16 +200,12 @@ func (l *lister) item(item json.RawMessage) error {
 	case formJSONL:
 		return l.out.line(item)
 	case formYAML:
-		var head []byte
 		if l.written == 0 {
-			head = []byte(l.member + ":\n")
+			if _, err := io.WriteString(l.out.to, l.member+":\n"); err != nil {
+				return err
+			}
 		}
-		text, err := appendYAMLItem(head, item)
-		if err != nil {
-			return err
-		}
-		_, err = l.out.to.Write(text)
-		return err
+		return l.out.yaml(slices.Concat([]byte("["), item, []byte("]"))) // a sequence in a mapping is not indented
 	}
 	if l.written > 0 {
 		item = append([]byte{','}, item...)
@@ -254,26 +232,18 @@ func (l *lister) end() error {
 		if tail == "" {
 			return nil
 		}
-		text, err := appendYAML(nil, []byte("{"+tail[1:]+"}"))
-		if err != nil {
-			return err
-		}
-		_, err = l.out.to.Write(text)
-		return err
+		return l.out.yaml([]byte("{" + tail[1:] + "}"))
 	}
-	to := l.out.to
+	to, lines := l.out.to, ""
 	if l.out.form == formJSONL {
 		to = l.cmd.ErrOrStderr() // a line is an instance, and nothing else
 	}
 	if l.count != nil {
-		if _, err := fmt.Fprintf(to, "count: %d\n", *l.count); err != nil {
-			return err
-		}
+		lines = fmt.Sprintf("count: %d\n", *l.count)
 	}
 	if l.explain != nil {
-		if _, err := fmt.Fprintf(to, "explain: %s\n", printable(string(l.explain))); err != nil {
-			return err
-		}
+		lines += "explain: " + client.Printable(string(l.explain)) + "\n"
 	}
-	return nil
+	_, err := io.WriteString(to, lines)
+	return err
 }

@@ -15,17 +15,15 @@ func newInstanceShow() *cobra.Command {
 		Short: "Show an instance with its data and history",
 		Example: "  troupe instance show leave-request 01M7YZAB2GNTJFQE62690KHSQT\n" +
 			"  troupe instance show leave-request 01M7YZAB2GNTJFQE62690KHSQT -o yaml",
-		Args: usage(cobra.ExactArgs(2)),
+		Args: arguments,
 	}
-	at, out := addConnection(cmd), addOutput(cmd, formTable, formJSON, formJSONL, formYAML)
-	cmd.RunE = asking(at, out, func(cmd *cobra.Command, c *client.Client, args []string) error {
+	return asking(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, args []string) error {
 		i, err := c.Instance(cmd.Context(), client.InstanceRequest{WorkflowID: args[0], InstanceID: args[1]})
 		if err != nil {
 			return err
 		}
 		return out.show(i)
 	})
-	return cmd
 }
 
 func newInstanceEvents() *cobra.Command {
@@ -35,10 +33,9 @@ func newInstanceEvents() *cobra.Command {
 		Long: "List the events that you may send to an instance now, one line for each transition. " +
 			"The guard is unknown where it depends on the data that comes with the event.",
 		Example: "  troupe instance events leave-request 01M7YZAB2GNTJFQE62690KHSQT",
-		Args:    usage(cobra.ExactArgs(2)),
+		Args:    arguments,
 	}
-	at, out := addConnection(cmd), addOutput(cmd, formTable, formJSON, formJSONL, formYAML)
-	cmd.RunE = asking(at, out, func(cmd *cobra.Command, c *client.Client, args []string) error {
+	return asking(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, args []string) error {
 		e, err := c.Events(cmd.Context(), args[0], args[1])
 		if err != nil {
 			return err
@@ -52,7 +49,6 @@ func newInstanceEvents() *cobra.Command {
 		}
 		return out.table(rows)
 	})
-	return cmd
 }
 
 // eventRows has a row for each transition, one at least.

@@ -1,10 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,47 +28,6 @@ func startService(t *testing.T) *servertest.Server {
 	t.Setenv("TROUPE_ADDRESS", s.URL)
 	t.Setenv("TROUPE_TOKEN", s.Token)
 	return s
-}
-
-// invokeWith is invoke with a context and standard input.
-func invokeWith(ctx context.Context, stdin string, stdout, stderr io.Writer, args ...string) (code int) {
-	root := newRoot()
-	root.SetArgs(args)
-	root.SetIn(strings.NewReader(stdin))
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
-	var wrong usageError
-	switch {
-	case err == nil:
-		return exitDone
-	case errors.As(err, &wrong):
-		_, _ = io.WriteString(stderr, "troupe: "+err.Error()+"\n")
-		return exitUsage
-	}
-	_, _ = io.WriteString(stderr, "troupe: "+err.Error()+"\n")
-	return exitFailed
-}
-
-// invocation is one command line and what it must do.
-type invocation struct {
-	name, stdin string
-	args        []string
-	code        int
-	stdout      string // exactly
-	stderr      string // a part of it; empty: nothing there
-}
-
-func (i *invocation) run(t *testing.T) {
-	t.Helper()
-	var stdout, stderr bytes.Buffer
-	code := invokeWith(t.Context(), i.stdin, &stdout, &stderr, i.args...)
-	if code != i.code || stdout.String() != i.stdout {
-		t.Errorf("%v: got code %d and\n%s\nwant %d and\n%s\nstderr: %s", i.args, code, stdout.String(), i.code, i.stdout, stderr.String())
-	}
-	if got := stderr.String(); !strings.Contains(got, i.stderr) || i.stderr == "" && got != "" {
-		t.Errorf("%v: got %q on stderr, want %q in it", i.args, got, i.stderr)
-	}
 }
 
 func TestInstanceList(t *testing.T) {
@@ -117,7 +72,7 @@ func TestInstanceList(t *testing.T) {
 		{name: "a page as YAML", args: list("-o", "yaml", "--filter", `{"states.nodeId":"x"}`), stdout: "instances: []\nnext: null\n"},
 		{name: "fields", args: list("-o", "jsonl", "--fields", "svcHistory,svcPrivate", "--filter", `{"states.nodeId":"draft"}`), stdout: strings.Replace(second, `,"states"`, `,"svcPrivate":{},"svcHistory":[{"user":"john.doe","startState":["Start"],"transitionEvent":"","endState":["draft"],"ts":"2026-11-21T10:00:02.000Z"}],"states"`, 1) + "\n"},
 
-		{name: "no workflow", args: []string{"instance", "list"}, code: exitUsage, stderr: "accepts 1 arg"},
+		{name: "no workflow", args: []string{"instance", "list"}, code: exitUsage, stderr: "troupe: WORKFLOW is missing: troupe instance list WORKFLOW\n"},
 		{name: "a workflow that cannot be", args: []string{"instance", "list", "../x"}, code: exitUsage, stderr: "cannot be the id of a workflow"},
 		{name: "an unknown workflow", args: []string{"instance", "list", "lave"}, code: exitFailed, stderr: "list lave: 404 NotFound: "},
 		{name: "a filter that is no JSON", args: list("--filter", "{"), code: exitUsage, stderr: "--filter: must be JSON"},
@@ -125,14 +80,13 @@ func TestInstanceList(t *testing.T) {
 		{name: "a limit too large", args: list("--limit", "1001"), code: exitUsage, stderr: "a limit must be"},
 		{name: "an unknown form", args: list("-o", "xml"), code: exitUsage, stderr: "must be one of table, json, jsonl, yaml"},
 		{name: "columns of JSON", args: list("-o", "json", "--columns", "a"), code: exitUsage, stderr: "for tables"},
+		{name: "a column that no instance has", args: list("--columns", "id"), code: exitUsage, stderr: `--columns "id": a path begins with _id, `},
 		{name: "a column that is no path", args: list("--columns", "a..b"), code: exitUsage, stderr: "--columns"},
 		{name: "a field that is none", args: list("--fields", "secret"), code: exitFailed, stderr: "400 InvalidContent"},
 		{name: "a cursor that is none", args: list("--cursor", "x"), code: exitFailed, stderr: "400 InvalidContent"},
 		{name: "a token on the command line", args: list("--token", "x"), code: exitUsage, stderr: "unknown flag: --token"},
 	}
-	for _, test := range tests {
-		t.Run(test.name, test.run)
-	}
+	runAll(t, tests)
 }
 
 // TestInstanceListCursor follows the advice on standard error.
@@ -167,10 +121,9 @@ func TestInstanceListBreaks(t *testing.T) {
 	s.Create(`{}`, "submit")
 	for _, form := range []string{"json", "jsonl", "yaml", "table"} {
 		s.Fail("instances", servertest.Fault{Status: 503, Code: "Busy", RetryAfter: "0"}, servertest.Fault{Status: 403, Code: "AccessDenied"})
-		var stdout, stderr bytes.Buffer
-		code := invokeWith(t.Context(), "", &stdout, &stderr, "instance", "list", "leave", "--all", "--limit", "1", "-o", form)
-		if code != exitFailed || !strings.Contains(stderr.String(), "403 AccessDenied") || strings.HasSuffix(stdout.String(), "}\n") && form == "json" {
-			t.Errorf("%s: got code %d, %q and %q", form, code, stdout.String(), stderr.String())
+		code, stdout, stderr := invoke("instance", "list", "leave", "--all", "--limit", "1", "-o", form)
+		if code != exitFailed || !strings.Contains(stderr, "403 AccessDenied") || strings.HasSuffix(stdout, "}\n") && form == "json" {
+			t.Errorf("%s: got code %d, %q and %q", form, code, stdout, stderr)
 		}
 	}
 }
@@ -189,12 +142,10 @@ func TestInstanceShow(t *testing.T) {
 			"2026-11-21T10:00:01.000Z  john.doe  submit     draft  review\n"},
 		{name: "JSON", args: []string{"instance", "show", "leave", id, "-o", "json"}, stdout: record + "\n"},
 		{name: "an unknown instance", args: []string{"instance", "show", "leave", "x"}, code: exitFailed, stderr: "load leave/x: 404 NotFound"},
-		{name: "no instance", args: []string{"instance", "show", "leave"}, code: exitUsage, stderr: "accepts 2 arg"},
+		{name: "no instance", args: []string{"instance", "show", "leave"}, code: exitUsage, stderr: "troupe: INSTANCE is missing: troupe instance show WORKFLOW INSTANCE\n"},
 		{name: "an empty instance", args: []string{"instance", "show", "leave", ""}, code: exitUsage, stderr: "cannot be the id"},
 	}
-	for _, test := range tests {
-		t.Run(test.name, test.run)
-	}
+	runAll(t, tests)
 }
 
 func TestInstanceHistoryAndEvents(t *testing.T) {
@@ -252,9 +203,7 @@ func TestInstanceHistoryAndEvents(t *testing.T) {
 `},
 		{name: "events of nothing", args: []string{"instance", "events", "leave", "x"}, code: exitFailed, stderr: "404"},
 	}
-	for _, test := range tests {
-		t.Run(test.name, test.run)
-	}
+	runAll(t, tests)
 }
 
 func TestInstanceCreateAndSend(t *testing.T) {
@@ -269,11 +218,10 @@ func TestInstanceCreateAndSend(t *testing.T) {
 	// create makes an instance that stands in draft, and returns its id.
 	create := func(stdin, public, private string, args ...string) string {
 		t.Helper()
-		var stdout, stderr bytes.Buffer
-		code := invokeWith(t.Context(), stdin, &stdout, &stderr, append([]string{"instance", "create", "leave"}, args...)...)
-		id := strings.Fields(stdout.String() + " - -")[1]
-		if want := shown(id, "draft", "1", public, private); code != exitDone || stdout.String() != want || stderr.Len() != 0 {
-			t.Fatalf("%v: got code %d, %q and\n%s\nwant\n%s", args, code, stderr.String(), stdout.String(), want)
+		code, stdout, stderr := invokeWith(stdin, append([]string{"instance", "create", "leave"}, args...)...)
+		id := strings.Fields(stdout + " - -")[1]
+		if want := shown(id, "draft", "1", public, private); code != exitDone || stdout != want || stderr != "" {
+			t.Fatalf("%v: got code %d, %q and\n%s\nwant\n%s", args, code, stderr, stdout, want)
 		}
 		return id
 	}
@@ -285,21 +233,59 @@ func TestInstanceCreateAndSend(t *testing.T) {
 		{name: "send", args: []string{"instance", "send", "leave", firstID, "submit", "--data", `{"days":5}`, "--if-match", "1"}, stdout: shown(firstID, "review", "2", `{"days":5}`, "{}")},
 		{name: "moved on", args: []string{"instance", "send", "leave", firstID, "approve", "--if-match", "1"}, code: exitFailed, stderr: "412 PreconditionFailed"},
 		{name: "not now", args: []string{"instance", "send", "leave", firstID, "submit"}, code: exitFailed, stderr: "409 EventNotAllowed"},
-		{name: "an unknown event", args: []string{"instance", "send", "leave", firstID, "sbumit"}, code: exitFailed, stderr: "send sbumit to leave/" + firstID + ": 400 InvalidContent: event is not declared"},
+		{name: "an unknown event", args: []string{"instance", "send", "leave", firstID, "sbumit"}, code: exitFailed, stderr: "send sbumit to leave/" + firstID + ": 400 InvalidContent: event is not declared by the workflow: \"sbumit\""},
+		{name: "an event that moves nothing", args: []string{"instance", "send", "leave", firstID, "note"}, stdout: shown(firstID, "review", "3", `{"days":5}`, "{}"), stderr: "note moved nothing: the states are as before; troupe instance events leave " + firstID + " lists what moves it now\n"},
 		{name: "JSON has the history", args: []string{"instance", "send", "leave", firstID, "approve", "-o", "json"}, stdout: `{"_id":"` + firstID + `","workflowId":"leave","svcPublic":{"days":5},"svcPrivate":{},"svcHistory":[` +
 			`{"user":"john.doe","startState":["Start"],"transitionEvent":"","endState":["draft"],"ts":"2026-11-21T10:00:00.000Z"},` +
 			`{"user":"john.doe","startState":["draft"],"transitionEvent":"submit","endState":["review"],"ts":"2026-11-21T10:00:04.000Z"},` +
-			`{"user":"john.doe","startState":["review"],"transitionEvent":"approve","endState":["approved"],"ts":"2026-11-21T10:00:08.000Z"}],` +
+			`{"user":"john.doe","startState":["review"],"transitionEvent":"note","endState":["review"],"ts":"2026-11-21T10:00:08.000Z"},` +
+			`{"user":"john.doe","startState":["review"],"transitionEvent":"approve","endState":["approved"],"ts":"2026-11-21T10:00:09.000Z"}],` +
 			`"states":[{"stateMachineId":"main","nodeId":"approved"}]}` + "\n"},
 
 		{name: "data that is no JSON", args: []string{"instance", "create", "leave", "--public", "{a: 1}"}, code: exitUsage, stderr: "--public: must be JSON"},
 		{name: "standard input twice", args: []string{"instance", "create", "leave", "--public", "-", "--private", "-"}, code: exitUsage, stderr: "once"},
 		{name: "an impossible key", args: []string{"instance", "create", "leave", "--key", "a b"}, code: exitUsage, stderr: "idempotency key"},
 		{name: "a sequence of zero", args: []string{"instance", "send", "leave", firstID, "approve", "--if-match", "0"}, code: exitUsage, stderr: "begin with 1"},
-		{name: "no event", args: []string{"instance", "send", "leave", firstID}, code: exitUsage, stderr: "accepts 3 arg"},
+		{name: "no event", args: []string{"instance", "send", "leave", firstID}, code: exitUsage, stderr: "troupe: EVENT is missing: troupe instance send WORKFLOW INSTANCE EVENT\n"},
 	}
-	for _, test := range tests {
-		t.Run(test.name, test.run)
+	runAll(t, tests)
+}
+
+// TestInstanceSendLooks holds that a table says when an event moved nothing, without a
+// history, and that the look which tells it fails no event.
+func TestInstanceSendLooks(t *testing.T) {
+	s := startService(t)
+	send := func(remark bool, event string, args ...string) {
+		t.Helper()
+		id := s.Create(`{}`, "submit", "note")
+		code, stdout, stderr := invoke(append([]string{"instance", "send", "leave", id, event}, args...)...)
+		if code != exitDone || !strings.Contains(stdout, id) || (stderr != "") != remark || remark && !strings.HasPrefix(stderr, event+" moved nothing: ") {
+			t.Errorf("%s %v: got code %d, %q and %q, want a remark: %v", event, args, code, stdout, stderr, remark)
+		}
+	}
+	send(true, "note")
+	send(true, "wave")
+	send(false, "approve")
+	for _, r := range s.Requests() {
+		if r.Header.Get("Prefer") != "return=minimal" {
+			t.Errorf("%s %s asks for a history that is not shown", r.Method, r.Path)
+		}
+	}
+	for _, fault := range []servertest.Fault{{Status: 503, Code: "Busy", RetryAfter: "31"}, {Status: 503, Code: "Busy", RetryAfter: "5"}, {Status: 403, Code: "AccessDenied"}, {}} {
+		s.Fail("instance", fault)
+		send(false, "note")
+	}
+	send(true, "note", "--key", "k")
+	send(false, "wave", "--key", "k") // it could be a repetition
+	send(true, "wave", "-o", "json")
+
+	id := s.Create(`{}`, "submit")
+	s.Fail("event", servertest.Fault{Status: 504, Code: "OutcomeUnknown", Done: true, RetryAfter: "0"})
+	for _, want := range []string{"note moved nothing", ""} {
+		code, _, stderr := invoke("instance", "send", "leave", id, "note", "--key", "k")
+		if code != exitDone || !strings.HasPrefix(stderr, want) || want == "" && stderr != "" {
+			t.Errorf("a repetition: got code %d and %q, want %q", code, stderr, want)
+		}
 	}
 }
 

@@ -28,12 +28,11 @@ func newInstanceWatch() *cobra.Command {
 			"With -o jsonl each line is {\"id\": position, \"event\": \"entry\" or \"lost\", \"data\": what the service sent}; lost says that entries are missing before it.",
 		Example: "  troupe instance watch leave-request --filter '{\"states.nodeId\": \"review\"}'\n" +
 			"  troupe instance watch leave-request 01M7YZAB2GNTJFQE62690KHSQT -o jsonl",
-		Args: usage(cobra.RangeArgs(1, 2)),
+		Args: arguments,
 	}
 	cmd.Flags().StringVar(&filter, "filter", "", "only instances that match: a JSON filter, @file, or - for standard input")
 	cmd.Flags().StringVar(&r.LastEventID, "last-event-id", "", "resume after this position, which an earlier watch printed")
-	at, out := addConnection(cmd), addOutput(cmd, formLine, formJSONL)
-	cmd.RunE = asking(at, out, func(cmd *cobra.Command, c *client.Client, args []string) error {
+	return asking(cmd, []string{formLine, formJSONL}, func(cmd *cobra.Command, c *client.Client, out *output, args []string) error {
 		text, err := jsonInput(cmd, "filter", filter)
 		if err != nil {
 			return err
@@ -49,7 +48,6 @@ func newInstanceWatch() *cobra.Command {
 		defer stop()
 		return follow(ctx, cmd.ErrOrStderr(), out, c, r)
 	})
-	return cmd
 }
 
 // follow writes what a watch brings until ctx ends, which is no error.
@@ -57,7 +55,7 @@ func follow(ctx context.Context, complaints io.Writer, out *output, c *client.Cl
 	place := r.LastEventID
 	r.Opened = func(id string) { place = id }
 	r.Broken = func(err error, wait time.Duration) {
-		_, _ = fmt.Fprintf(complaints, "%s; again in %v\n", printable(err.Error()), wait.Round(time.Millisecond))
+		_, _ = fmt.Fprintf(complaints, "%s; again in %v\n", client.Printable(err.Error()), wait.Round(time.Millisecond))
 	}
 	var failed error
 	for n, err := range c.Watch(ctx, r) {
@@ -71,7 +69,7 @@ func follow(ctx context.Context, complaints io.Writer, out *output, c *client.Cl
 		place = n.ID
 	}
 	if place != "" {
-		_, _ = fmt.Fprintf(complaints, "to resume from here: --last-event-id %s\n", printable(place))
+		_, _ = fmt.Fprintf(complaints, "to resume from here: --last-event-id %s\n", client.Printable(place))
 	}
 	if ctx.Err() != nil && errors.Is(failed, ctx.Err()) {
 		return nil
@@ -94,12 +92,12 @@ func (o *output) notice(complaints io.Writer, n *client.Notice) error {
 		return o.line([]byte(`{"id":` + string(id) + `,"event":"` + kind + `","data":` + string(n.Raw) + `}`))
 	}
 	if n.Entry == nil {
-		_, err := fmt.Fprintf(complaints, "entries are missing here: %s\n", printable(n.Lost))
+		_, err := fmt.Fprintln(complaints, client.Printable(n.Lost))
 		return err
 	}
 	e := n.Entry
-	_, err := fmt.Fprintf(o.to, "%s %s #%d %s by %s: %s -> %s\n", timeText(e.Entry.Time), printable(e.InstanceID), e.Sequence,
-		printable(eventText(&e.Entry)), printable(e.Entry.User), printable(strings.Join(e.Entry.StartState, ", ")),
-		printable(strings.Join(e.Entry.EndState, ", ")))
+	_, err := fmt.Fprintf(o.to, "%s %s #%d %s by %s: %s -> %s\n", timeText(e.Entry.Time), client.Printable(e.InstanceID), e.Sequence,
+		client.Printable(eventText(&e.Entry)), client.Printable(e.Entry.User), client.Printable(strings.Join(e.Entry.StartState, ", ")),
+		client.Printable(strings.Join(e.Entry.EndState, ", ")))
 	return err
 }

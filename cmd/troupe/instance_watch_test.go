@@ -21,7 +21,7 @@ func watching(t *testing.T, args ...string) (line func() string, interrupt func(
 	var stderr bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
-		ended <- invokeWith(t.Context(), "", out, &stderr, append([]string{"instance", "watch"}, args...)...)
+		ended <- run(append([]string{"instance", "watch"}, args...), strings.NewReader(""), out, &stderr)
 		_ = out.Close()
 	}()
 	lines := bufio.NewScanner(in)
@@ -73,7 +73,8 @@ func TestNoticesForTheTerminal(t *testing.T) {
 		if err := (&output{to: &stdout}).notice(&stderr, n); err != nil {
 			t.Fatal(err)
 		}
-		if got := stdout.String() + stderr.String(); strings.Contains(got, "\x1b") || !strings.Contains(got, `\x1b[2J`) {
+		got := stdout.String() + stderr.String()
+		if strings.Contains(got, "\x1b") || !strings.Contains(got, `\x1b[2J`) || n.Entry == nil && got != `m\x1b[2J`+"\n" {
 			t.Errorf("got %q, want the control characters as text", got)
 		}
 	}
@@ -108,7 +109,7 @@ func TestInstanceWatchRefused(t *testing.T) {
 		{args: []string{"instance", "watch", "leave"}, code: exitFailed, stderr: "watch leave: 403 AccessDenied"},
 		{args: []string{"instance", "watch", "leave", "x"}, code: exitFailed, stderr: "watch leave/x: 404 NotFound"},
 		{args: []string{"instance", "watch", "leave", ""}, code: exitUsage, stderr: "empty"},
-		{args: []string{"instance", "watch"}, code: exitUsage, stderr: "accepts between 1 and 2"},
+		{args: []string{"instance", "watch"}, code: exitUsage, stderr: "troupe: WORKFLOW is missing: troupe instance watch WORKFLOW [INSTANCE]\n"},
 		{args: []string{"instance", "watch", "leave", "-o", "json"}, code: exitUsage, stderr: "must be one of line, jsonl"},
 		{args: []string{"instance", "watch", "leave", "--filter", "{"}, code: exitUsage, stderr: "must be JSON"},
 	} {

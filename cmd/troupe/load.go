@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 )
 
@@ -125,7 +126,6 @@ func (c *config) loadFields(faults *document.Collector, n *document.Node, above 
 // loadValue takes over one setting.
 func (c *config) loadValue(faults *document.Collector, s setting, n *document.Node) {
 	var err error
-	structured, isStructured := s.value.(interface{ setNode(*document.Node) error })
 	switch n.Kind {
 	case document.Null:
 		return
@@ -133,8 +133,11 @@ func (c *config) loadValue(faults *document.Collector, s setting, n *document.No
 		err = s.value.Set(n.Text)
 	default:
 		err = errors.New("must be a single value")
-		if isStructured {
-			err = structured.setNode(n)
+		if s.value.Type() == rolesType {
+			var tree data.Value
+			if tree, err = n.Data(); err == nil {
+				err = s.value.Set(tree.String())
+			}
 		}
 	}
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -33,12 +34,13 @@ const (
 	exitUsage  = 2
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 // run carries out one command line and returns the exit code.
-func run(args []string, stdout, stderr io.Writer) int {
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
+	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.Execute()
@@ -64,7 +66,7 @@ func newRoot() *cobra.Command {
 		Version:       buildOf(buildInfo()).String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          usage(cobra.NoArgs),
+		Args:          arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			showHelp(cmd)
 			return usageError{errors.New("a command is missing")}
@@ -83,20 +85,32 @@ func showHelp(cmd *cobra.Command) {
 	_ = cmd.Help() // what is left to do is to end with an error anyway
 }
 
-// usage makes a complaint about arguments a usageError.
-func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usageError{err}
+// arguments takes the arguments that the command's Use names: NAME, [NAME] for one
+// that may be missing, NAME... for one or more.
+func arguments(cmd *cobra.Command, args []string) error {
+	names := strings.Fields(cmd.Use)[1:]
+	most := len(names)
+	for i, name := range names {
+		if strings.HasSuffix(name, "...") {
+			most = max(most, len(args))
 		}
-		return nil
+		if i >= len(args) && !strings.HasPrefix(name, "[") {
+			return usageError{fmt.Errorf("%s is missing: %s", strings.TrimSuffix(name, "..."), strings.Join(append([]string{cmd.CommandPath()}, names...), " "))}
+		}
 	}
+	switch {
+	case len(args) <= most:
+		return nil
+	case cmd.HasSubCommands():
+		return usageError{fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())}
+	}
+	return usageError{fmt.Errorf("%q is one argument too many: %s", args[most], strings.Join(append([]string{cmd.CommandPath()}, names...), " "))}
 }
 
 // group is a command that only has others below it.
 func group(name, short, example string, commands ...*cobra.Command) *cobra.Command {
 	g := &cobra.Command{
-		Use: name, Short: short, Example: example, Args: usage(cobra.NoArgs),
+		Use: name, Short: short, Example: example, Args: arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			showHelp(cmd)
 			return usageError{fmt.Errorf("%s: a command is missing", name)}

@@ -15,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"troupe/gateway/client"
 )
 
 // The forms of a result.
@@ -53,8 +55,9 @@ func (o *output) open(cmd *cobra.Command) error {
 	return nil
 }
 
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
+// isTerminal reports whether a person reads or types a stream.
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
 	if !ok {
 		return false
 	}
@@ -86,12 +89,7 @@ func (o *output) line(text []byte) error {
 func (o *output) document(text []byte) error {
 	switch o.form {
 	case formYAML:
-		yaml, err := appendYAML(nil, text)
-		if err != nil {
-			return err
-		}
-		_, err = o.to.Write(yaml)
-		return err
+		return o.yaml(text)
 	case formJSONL:
 		return o.line(text)
 	}
@@ -102,39 +100,28 @@ func (o *output) document(text []byte) error {
 	return err
 }
 
+// yaml writes a JSON text as YAML.
+func (o *output) yaml(text []byte) error {
+	yaml, err := appendYAML(nil, text)
+	if err != nil {
+		return err
+	}
+	_, err = o.to.Write(yaml)
+	return err
+}
+
 // table lays rows out in columns.
 func (o *output) table(rows [][]string) error {
 	w := tabwriter.NewWriter(o.to, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		for i, cell := range row {
-			row[i] = printable(cell)
+			row[i] = client.Printable(cell)
 		}
 		if _, err := fmt.Fprintln(w, strings.Join(row, "\t")); err != nil {
 			return err
 		}
 	}
 	return w.Flush()
-}
-
-// printable escapes what does not print: control characters, line ends, marks
-// that turn the direction of writing, bytes that are no UTF-8.
-func printable(s string) string {
-	clean := strings.IndexFunc(s, func(r rune) bool { return r == utf8.RuneError || !strconv.IsPrint(r) }) < 0
-	if clean {
-		return s
-	}
-	var b strings.Builder
-	for len(s) > 0 {
-		r, size := utf8.DecodeRuneInString(s)
-		if strconv.IsPrint(r) && (r != utf8.RuneError || size > 1) {
-			b.WriteString(s[:size])
-		} else {
-			quoted := strconv.QuoteToASCII(s[:size])
-			b.WriteString(quoted[1 : len(quoted)-1])
-		}
-		s = s[size:]
-	}
-	return b.String()
 }
 
 // escapeJSON writes what does not print as \u…; in valid JSON it can only stand

@@ -9,25 +9,6 @@ import (
 	"testing"
 )
 
-func TestPrintable(t *testing.T) {
-	tests := []struct{ name, text, want string }{
-		{"plain", "Ana é 日本 😀 a\\b", "Ana é 日本 😀 a\\b"},
-		{"control characters", "a\tb\nc\x1b[31m\x00\x7f", `a\tb\nc\x1b[31m\x00\x7f`},
-		{"C1", "\u009b31m", `\u009b31m`},
-		{"direction", "a\u202eb\u2066", `a\u202eb\u2066`},
-		{"line separators", "\u2028\u2029\u0085", `\u2028\u2029\u0085`},
-		{"no UTF-8", "a\xff\xc3", `a\xff\xc3`},
-		{"a real replacement character", "�", "�"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if got := printable(test.text); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-		})
-	}
-}
-
 // TestJSONOnATerminal holds that JSON cannot steer a terminal, and stays the
 // same JSON.
 func TestJSONOnATerminal(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"troupe/actors/template"
+	"troupe/gateway/client"
 )
 
 // fileParameters is what is known about one file.
@@ -32,7 +33,7 @@ func newParameters() *cobra.Command {
 			"code is 1 if one of them could not be read or is no template.",
 		Example: "  troupe parameters invoice.rml\n" +
 			"  troupe parameters templates/*.docx -o json | jq -r '.[].parameters[]?.name'",
-		Args: usage(cobra.MinimumNArgs(1)),
+		Args: arguments,
 	}
 	out := addOutput(cmd, formTable, formJSON)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -46,7 +47,7 @@ func newParameters() *cobra.Command {
 			if err != nil {
 				refused++
 				files[i].Error = err.Error()
-				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", printable(name), printable(err.Error()))
+				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", client.Printable(name), client.Printable(err.Error()))
 			}
 			files[i].Parameters = params
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -22,8 +21,7 @@ func newPassword() *cobra.Command {
 }
 
 func newPasswordSet() *cobra.Command {
-	c := newConfig()
-	var user string
+	var user, password string
 	cmd := &cobra.Command{
 		Use:   "set",
 		Short: "Set a user's password from standard input, and end the user's sessions",
@@ -32,26 +30,24 @@ func newPasswordSet() *cobra.Command {
 			"is not one of the passwords that are guessed first. Tokens stay as they are.",
 		Example: "  troupe password set --user john.doe < password.txt\n" +
 			"  read -rs P && printf %s \"$P\" | troupe password set --home /srv/troupe --user john.doe",
-		Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: arguments,
+		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if user == "" {
 				return usageError{errors.New("--user is missing")}
 			}
-			if isTyped(cmd.InOrStdin()) {
+			if isTerminal(cmd.InOrStdin()) {
 				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "New password of %s (it shows as you type): ", user)
 			}
-			password, err := readPassword(cmd.InOrStdin())
-			if err != nil {
+			if password, err = readPassword(cmd.InOrStdin()); err != nil {
 				return fmt.Errorf("read the password: %w", err)
 			}
-			return withAdminClient(cmd, c, func(ctx context.Context, a adminClient) error {
-				return a.SetPassword(ctx, identity.UserID(user), password)
-			})
+			return nil
 		},
 	}
-	cmd.Flags().AddFlag(c.flags.Lookup("home"))
 	cmd.Flags().StringVar(&user, "user", "", "login name of the user (required)")
-	return cmd
+	return administering(cmd, func(ctx context.Context, a adminClient, _ []string) error {
+		return a.SetPassword(ctx, identity.UserID(user), password)
+	})
 }
 
 // readPassword reads the only line of in, without its line end. At a terminal it
@@ -70,7 +66,7 @@ func readPassword(in io.Reader) (string, error) {
 			return "", errors.New("the line on standard input is too long")
 		case err != nil && !errors.Is(err, io.EOF):
 			return "", err
-		case err != nil || ended && isTyped(in):
+		case err != nil || ended && isTerminal(in):
 			line = bytes.TrimSuffix(line, []byte("\r"))
 			if len(line) == 0 {
 				return "", errors.New("there is no password on standard input")
@@ -78,14 +74,4 @@ func readPassword(in io.Reader) (string, error) {
 			return string(line), nil
 		}
 	}
-}
-
-// isTyped reports whether somebody types what is read.
-func isTyped(in io.Reader) bool {
-	file, ok := in.(*os.File)
-	if !ok {
-		return false
-	}
-	st, err := file.Stat()
-	return err == nil && st.Mode()&os.ModeCharDevice != 0
 }

@@ -17,7 +17,7 @@ import (
 	"troupe/statemachine/document"
 )
 
-// reloads is how far the two sets of text files are in use.
+// reloads tells of each of the two sets of text files whether the newest are in use.
 type reloads struct{ access, definitions reload }
 
 // reload is how the last reading of one set ended.
@@ -163,7 +163,7 @@ func (s *service) readHome() (err error) {
 // is none. Other faults do not keep the server from starting when definitions were
 // accepted earlier: those go on. again: something is to be tried again.
 func (s *service) firstSets() (again bool, err error) {
-	before := s.catalog.Len()+s.templates.Len() > 0
+	before := s.catalog.Len()+s.formTemplates.Len() > 0
 	access, accessErr := home.LoadAccess(s.config.home)
 	if access.Directory == nil || accessErr != nil && !before {
 		return false, s.allFaults(accessErr)
@@ -205,7 +205,7 @@ func (s *service) takeDefinitions(directory *identity.Directory) (home.Digest, e
 		return home.Digest{}, err
 	}
 	s.reloads.definitions.warn(s.log, set.Warnings)
-	templates, err := s.templates.Prepare(set.Templates)
+	templates, err := s.formTemplates.Prepare(set.Templates)
 	if err != nil {
 		return home.Digest{}, err
 	}
@@ -247,7 +247,7 @@ func (s *service) reloadDefinitions() (again bool) {
 	}
 	again, news := s.reloads.definitions.ended(s.log, definitions, err)
 	if news {
-		s.log.Info().Int("workflows", s.catalog.Len()).Int("templates", s.templates.Len()).Msg("changed workflows and templates are in use")
+		s.log.Info().Int("workflows", s.catalog.Len()).Int("templates", s.formTemplates.Len()).Msg("changed workflows and templates are in use")
 	}
 	return again
 }

@@ -10,9 +10,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"troupe/gateway/admin"
+	"troupe/actors/home"
 	"troupe/persistence"
 	"troupe/persistence/storetest"
+	"troupe/statemachine/document"
 )
 
 // countInstance makes the store count an instance of a version.
@@ -200,13 +201,7 @@ func mustOpenServiceOn(t *testing.T, dir string, disk *storetest.Disk, commitWai
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newConfig()
-	c.home = dir
-	o, err := openServiceOn(t, c, store)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
+	return openServiceOn(t, dir, store)
 }
 
 // TestASetThatIsInUseButNotDurableSaysSo, until the disk has confirmed it: what is
@@ -253,6 +248,9 @@ func TestTheSetOfDefinitionsIsOneCommit(t *testing.T) {
 	dir := exampleHome(t)
 	o := mustOpenService(t, dir)
 	defer o.close()
+	if err := o.router.Stop(t.Context()); err != nil { // it would build the new indexes
+		t.Fatal(err)
+	}
 	before := o.store.Metrics().Appended
 	putFile(t, dir, "workflows/small.yaml", smallFlow)
 	putFile(t, dir, "forms/plain.yaml", plainForm)
@@ -264,31 +262,30 @@ func TestTheSetOfDefinitionsIsOneCommit(t *testing.T) {
 }
 
 // TestOnlyTheFirstFaultsAreShown, each with its place, in what a part of /readyz
-// has room for.
+// has room for, and logged once.
 func TestOnlyTheFirstFaultsAreShown(t *testing.T) {
-	dir := exampleHome(t)
-	o := mustOpenService(t, dir)
-	defer o.close()
+	var log strings.Builder
+	var faults document.Faults
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		putFile(t, dir, "workflows/"+name+".yaml", strings.Replace(faultyFlow, "small", name+strings.Repeat("x", 100), 1))
+		faults = append(faults, document.Fault{File: name + ".yaml", Line: 2, Reason: "unknown " + strings.Repeat("x", 200)})
 	}
-	o.reloadDefinitions()
-	got := o.reloads.definitions.ready().Error()
-	for _, part := range []string{"workflows/a.yaml:2:", `unknown target "c"`, "workflows/b.yaml:2:", "workflows/c.yaml:2:", "; 2 more"} {
+	r := &reload{what: "workflows"}
+	for range 2 {
+		if again, _ := r.ended(zerolog.New(&log), home.Digest{}, faults); !again {
+			t.Error("what was refused is not tried again")
+		}
+	}
+	got := r.ready().Error()
+	for _, part := range []string{"a.yaml:2: unknown x", "b.yaml:2:", "c.yaml:2:", "; 2 more"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("got %q, want it to have %q", got, part)
 		}
 	}
-	if len(got) > 512 {
-		t.Errorf("got %d bytes, more than are shown", len(got))
+	if n := r.metrics().Faults; len(got) > 512 || n != 5 {
+		t.Errorf("got %d bytes, more than are shown, or %d faults in the metrics, want 5", len(got), n)
 	}
-	if n := o.reloads.definitions.metrics().Faults; n != 5 {
-		t.Errorf("metrics: got %d faults, want 5", n)
-	}
-	again := o.log.Len()
-	o.reloadDefinitions()
-	if o.log.Len() != again {
-		t.Errorf("the same faults are logged again:\n%s", o.log)
+	if n := strings.Count(log.String(), "\n"); n != 6 {
+		t.Errorf("got %d lines in the log, want one for each fault and one for all:\n%s", n, log.String())
 	}
 }
 
@@ -299,9 +296,8 @@ func TestCheckBesideAServer(t *testing.T) {
 	o := mustOpenService(t, dir)
 	defer o.close()
 	o.countInstance("leave-request", 1)
-	var err error
-	o.admin, err = admin.Start(admin.Options{Path: filepath.Join(dir, adminSocket), Identities: o.identities, Check: o.checkDefinitions, Log: zerolog.Nop()})
-	if err != nil {
+	o.config.admin = ""
+	if err := o.takeCommands(); err != nil {
 		t.Fatal(err)
 	}
 	if code, stdout, stderr := invoke("check", "--home", dir); code != 0 || stdout != "" || stderr != "no faults\n" {

@@ -38,7 +38,7 @@ func newServe() *cobra.Command {
 			"SIGINT answers every accepted request and ends it with exit code 0.",
 		Example: "  troupe serve\n" +
 			"  troupe serve --home /srv/troupe --listen :8080",
-		Args: usage(cobra.NoArgs),
+		Args: arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.load(); err != nil {
 				return err
@@ -61,22 +61,22 @@ type service struct {
 
 	started stack // what stop has to stop
 
-	gateway    *gateway.Server
-	store      *persistence.Store
-	parser     *statemachine.Parser
-	catalog    *catalog.Catalog
-	templates  *formportal.Templates
-	identities *identity.Service
-	system     *actors.System
-	router     *workflow.Router
-	portal     *formportal.Portal
-	files      files
-	repository *repository.Service
-	parameters *template.Service
-	admin      *admin.Server
-	operations *admin.Operations
-	watcher    *home.Watcher
-	provider   *provider.Client // nil without one
+	gateway            *gateway.Server
+	store              *persistence.Store
+	parser             *statemachine.Parser
+	catalog            *catalog.Catalog
+	formTemplates      *formportal.Templates
+	identities         *identity.Service
+	system             *actors.System
+	router             *workflow.Router
+	portal             *formportal.Portal
+	files              files
+	repository         *repository.Service
+	templateParameters *template.Service
+	admin              *admin.Server
+	operations         *admin.Operations
+	watcher            *home.Watcher
+	provider           *provider.Client // nil without one
 
 	rights  *repository.Rights // as they were at the start
 	reloads reloads
@@ -96,7 +96,7 @@ func serve(ctx context.Context, c *config) (err error) {
 	if err := s.start(); err != nil {
 		return err
 	}
-	s.log.Info().Str("home", c.home).Int("workflows", s.catalog.Len()).Int("templates", s.templates.Len()).Msg("ready")
+	s.log.Info().Str("home", c.home).Int("workflows", s.catalog.Len()).Int("templates", s.formTemplates.Len()).Msg("ready")
 	if filled {
 		s.showTour()
 	}
@@ -117,7 +117,7 @@ func serve(ctx context.Context, c *config) (err error) {
 //	identity provider            connections are closed
 //	watcher of the home          no more changed files are taken over
 //	operations, admin socket     commands that were accepted are answered
-//	portal, templates, repository
+//	portal, template parameters, list of files
 //	router                       instances go to sleep
 //	actor system
 //	identities                   last uses are written
@@ -161,7 +161,7 @@ func (s *service) listen() (err error) {
 	return nil
 }
 
-// open opens the store and what it holds of definitions.
+// open opens the store and what is in it.
 func (s *service) open() (err error) {
 	c := s.config
 	if s.store, err = openStore(c, s.log); err != nil {
@@ -171,6 +171,11 @@ func (s *service) open() (err error) {
 	if err := ignoreStoreID(c.home); err != nil {
 		s.log.Warn().Err(err).Msg("the store's id cannot be kept out of git")
 	}
+	return s.openDefinitions()
+}
+
+// openDefinitions opens what the store holds of definitions.
+func (s *service) openDefinitions() (err error) {
 	if s.parser, err = statemachine.NewParser(statemachine.ParserOptions{}); err != nil {
 		return err
 	}
@@ -180,7 +185,7 @@ func (s *service) open() (err error) {
 	if err = formportal.AddPlainWorkflow(s.catalog, s.parser); err != nil {
 		return err
 	}
-	s.templates, err = formportal.OpenTemplates(s.store, s.log)
+	s.formTemplates, err = formportal.OpenTemplates(s.store, s.log)
 	return err
 }
 
@@ -198,10 +203,10 @@ func (s *service) run() (err error) {
 	s.started.push(s.router)
 	s.repository = repository.Start(repository.Options{System: s.system, Source: s.files, Rights: s.rights, Log: s.log})
 	s.started.push(s.repository)
-	s.parameters = template.Start(template.Options{System: s.system, Files: s.repository, Log: s.log})
-	s.started.push(s.parameters)
+	s.templateParameters = template.Start(template.Options{System: s.system, Files: s.repository, Log: s.log})
+	s.started.push(s.templateParameters)
 	portal := c.portal
-	portal.System, portal.Workflows, portal.Templates, portal.Directory, portal.Log = s.system, s.router, s.templates, s.identities.Directory, s.log
+	portal.System, portal.Workflows, portal.Templates, portal.Directory, portal.Log = s.system, s.router, s.formTemplates, s.identities.Directory, s.log
 	portal.ArchiveAfter = max(portal.ArchiveAfter, 1) // NB: 0 is at once, not the default
 	s.portal = formportal.Start(portal)
 	s.started.push(s.portal)
@@ -226,7 +231,7 @@ func (s *service) takeCommands() (err error) {
 			{Name: "gateway", Metrics: func() any { return s.gateway.Metrics() }},
 			{Name: "formportal", Metrics: func() any { return s.portal.Metrics() }},
 			{Name: "workflow", Metrics: func() any { return s.router.Metrics() }},
-			{Name: "template", Metrics: func() any { return s.parameters.Metrics() }},
+			{Name: "template", Metrics: func() any { return s.templateParameters.Metrics() }},
 			{Name: "repository", Metrics: func() any { return s.repository.Metrics() }},
 			{Name: "identity", Metrics: func() any { return s.identities.Metrics() }},
 			{Name: "store", Metrics: func() any { return s.store.Metrics() }},
@@ -248,7 +253,7 @@ func (s *service) serveRequests() {
 		Credentials: s.identities,
 		Sessions:    s.identities,
 		Repository:  s.repository,
-		Templates:   s.parameters,
+		Templates:   s.templateParameters,
 		Parts: []gateway.Part{
 			{Name: "store", Ready: s.store.Accepting},
 			{Name: "repository", Ready: s.repository.Ready, Optional: true},

@@ -9,71 +9,59 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"troupe/actors"
-	"troupe/actors/catalog"
 	"troupe/actors/form"
-	"troupe/actors/formportal"
-	"troupe/actors/repository"
 	"troupe/persistence"
-	"troupe/statemachine"
 )
 
-// opened is a service with its text files taken over, without a router and
-// without a port. The test says when files are looked at.
+// opened is a service with its text files taken over, without a port. The test says when files are looked at.
 type opened struct {
 	*service
 	t   *testing.T
 	log *strings.Builder
 }
 
-// openService starts as serve does, up to the text files.
-func openService(t *testing.T, dir string) (*opened, error) {
-	t.Helper()
+// newService is a service on a home that start has not been called for. It logs
+// nothing, the logs of its store are short, and its ports are free ones.
+func newService(dir string) *service {
 	c := newConfig()
-	c.home, c.store.Shards, c.store.MemTableBytes, c.store.CacheBytes = dir, 2, 64<<10, 1<<20
-	store, err := openStore(c, zerolog.Nop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return openServiceOn(t, c, store)
+	c.home, c.gateway.Addr, c.admin = dir, "127.0.0.1:0", "127.0.0.1:0"
+	c.store.Shards, c.store.MemTableBytes, c.store.CacheBytes = 2, 64<<10, 1<<20
+	return &service{config: c, log: zerolog.Nop()}
 }
 
-func openServiceOn(t *testing.T, c *config, store *persistence.Store) (*opened, error) {
+// openServiceOn starts as serve does with a store, without ports and watching. What
+// works in goroutines of its own does not log.
+func openServiceOn(t *testing.T, dir string, store *persistence.Store) *opened {
 	t.Helper()
-	o := &opened{service: &service{config: c, store: store}, t: t, log: &strings.Builder{}}
-	o.service.log = zerolog.New(o.log)
+	o := &opened{service: newService(dir), t: t, log: &strings.Builder{}}
+	o.store = store
 	o.started.push(closing{store})
 	var err error
-	if o.parser, err = statemachine.NewParser(statemachine.ParserOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if o.catalog, err = catalog.Open(o.store, o.parser, o.service.log); err != nil {
-		t.Fatal(err)
-	}
-	if o.templates, err = formportal.OpenTemplates(o.store, o.service.log); err != nil {
-		t.Fatal(err)
-	}
-	if err := o.readHome(); err != nil {
-		return o, err
-	}
-	o.system = actors.NewSystem(zerolog.Nop())
-	o.started.push(o.system)
 	if o.files, err = o.config.newFiles(zerolog.Nop()); err != nil {
 		t.Fatal(err)
 	}
 	o.started.push(closing{o.files})
-	o.repository = repository.Start(repository.Options{System: o.system, Source: o.files, Rights: o.rights, Log: zerolog.Nop()})
-	o.started.push(o.repository)
-	return o, nil
+	logged := zerolog.New(o.log)
+	for _, step := range []struct {
+		log zerolog.Logger
+		do  func() error
+	}{{zerolog.Nop(), o.openDefinitions}, {logged, o.readHome}, {zerolog.Nop(), o.run}} {
+		o.service.log = step.log
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.service.log = logged
+	return o
 }
 
 func mustOpenService(t *testing.T, dir string) *opened {
 	t.Helper()
-	o, err := openService(t, dir)
+	store, err := openStore(newService(dir).config, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return o
+	return openServiceOn(t, dir, store)
 }
 
 func (o *opened) close() {
@@ -92,7 +80,7 @@ func (o *opened) reloadAll() (again bool) {
 // wants compares what is offered.
 func (o *opened) wants(when string, workflows, templates int) {
 	o.t.Helper()
-	if w, f := o.catalog.Len(), o.templates.Len(); w != workflows || f != templates {
+	if w, f := o.catalog.Len(), o.formTemplates.Len(); w != workflows || f != templates {
 		o.t.Errorf("%s: got %d workflows and %d templates, want %d and %d\n%s", when, w, f, workflows, templates, o.log)
 	}
 }
@@ -132,79 +120,66 @@ const (
 )
 
 func TestWorkflowsAndTemplatesAreTakenTogetherOrNotAtAll(t *testing.T) {
+	const flow, plain = "workflows/small.yaml", "forms/plain.yaml"
 	dir := exampleHome(t)
 	o := mustOpenService(t, dir)
 	defer o.close()
 	o.wants("the example", 2, 3)
-
-	putFile(t, dir, "workflows/small.yaml", faultyFlow)
-	putFile(t, dir, "forms/plain.yaml", plainForm)
-	o.reloadAll()
-	o.wants("a faulty workflow beside a new form", 2, 3)
-	o.wantsLog("a faulty workflow", `"file":"workflows/small.yaml"`)
-
-	putFile(t, dir, "workflows/small.yaml", smallFlow)
-	putFile(t, dir, "forms/plain.yaml", faultyForm)
-	o.reloadAll()
-	o.wants("a faulty form beside a new workflow", 2, 3)
-	o.wantsLog("a faulty form", `"file":"forms/plain.yaml","line":2,"reason":"unknown role \"employe\"","suggestion":"did you mean \"employee\"?"`)
-
-	putFile(t, dir, "workflows/small.yaml", refusedFlow)
-	putFile(t, dir, "forms/plain.yaml", plainForm)
-	o.reloadAll()
-	o.wants("a workflow that only publishing refuses", 2, 3)
-	o.wantsLog("a refused workflow", `"file":"workflows/small.yaml"`)
-
-	putFile(t, dir, "workflows/small.yaml", smallFlow)
-	o.reloadAll()
-	o.wants("everything right", 3, 4)
-	o.wantsLog("everything right", "changed workflows and templates are in use")
-
-	removeFile(t, dir, "workflows/leave-request.yaml")
-	o.reloadAll()
-	o.wants("a form of a workflow that is gone", 3, 4)
-	o.wantsLog("a form of a workflow that is gone", `"file":"forms/leave-form.yaml"`)
-	removeFile(t, dir, "forms/leave-form.yaml")
-	o.reloadAll()
-	o.wants("both gone", 2, 3)
-	if o.templates.Get(form.Plain, "leave-form") != nil {
+	for _, step := range []struct {
+		name                 string
+		files                map[string]string // "" removes one
+		workflows, templates int
+		log                  string
+	}{
+		{"a faulty workflow beside a new form", map[string]string{flow: faultyFlow, plain: plainForm}, 2, 3, `"file":"workflows/small.yaml"`},
+		{
+			"a faulty form beside a new workflow",
+			map[string]string{flow: smallFlow, plain: faultyForm},
+			2, 3,
+			`"file":"forms/plain.yaml","line":2,"reason":"unknown role \"employe\"","suggestion":"did you mean \"employee\"?"`,
+		},
+		{"a workflow that only publishing refuses", map[string]string{flow: refusedFlow, plain: plainForm}, 2, 3, `"file":"workflows/small.yaml"`},
+		{"everything right", map[string]string{flow: smallFlow}, 3, 4, "changed workflows and templates are in use"},
+		{"a form of a workflow that is gone", map[string]string{"workflows/leave-request.yaml": ""}, 3, 4, `"file":"forms/leave-form.yaml"`},
+		{"both gone", map[string]string{"forms/leave-form.yaml": ""}, 2, 3, "changed workflows and templates are in use"},
+	} {
+		for name, text := range step.files {
+			if text == "" {
+				removeFile(t, dir, name)
+			} else {
+				putFile(t, dir, name, text)
+			}
+		}
+		o.reloadAll()
+		o.wants(step.name, step.workflows, step.templates)
+		o.wantsLog(step.name, step.log)
+	}
+	if o.formTemplates.Get(form.KindForm, "leave-form") != nil {
 		t.Error("a template whose file is gone is offered")
 	}
 }
 
+// TestARestartOnFaultyTemplatesGoesOn with those that were accepted before.
 func TestARestartOnFaultyTemplatesGoesOn(t *testing.T) {
 	dir := exampleHome(t)
 	o := mustOpenService(t, dir)
-	modified := o.templates.Get(form.Plain, "leave-form").Modified
+	modified := o.formTemplates.Get(form.KindForm, "leave-form").Modified
 	o.close()
-	for _, test := range []struct{ name, file, text string }{
-		{"a faulty form", "forms/leave-form.yaml", faultyForm},
-		{"a faulty checklist", "checklists/workplace-safety.yaml", "id: [\n"},
-		{"two forms of one id", "forms/twin.yaml", strings.Replace(plainForm, "plain", "feedback", 1)},
-		{"a form that is too large", "forms/large.yaml", plainForm + strings.Repeat("# \n", 1<<19)},
-		{"a faulty workflow", "workflows/leave-request.yaml", faultyFlow},
-		{"a role that templates name is gone", "identity.yaml", "roles: [{id: employee}, {id: manager}, {id: purchasing}]\nusers: [{id: ann, roles: [employee]}]\n"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			path := filepath.Join(dir, test.file)
-			before, err := os.ReadFile(path)
-			putFile(t, dir, test.file, test.text)
-			o := mustOpenService(t, dir)
-			o.wants("after the restart", 2, 3)
-			o.wantsLog("after the restart", "the set accepted before stays in use")
-			if got := o.templates.Enabled(form.Plain, "leave-form"); got == nil || !got.Modified.Equal(modified) {
-				t.Errorf("got %+v, want the template of %s", got, modified)
-			}
-			if list := o.templates.OfRole(form.Checklist, "inspector"); len(list) != 1 {
-				t.Errorf("checklists of the inspector: got %d, want 1", len(list))
-			}
-			o.close()
-			if err != nil {
-				removeFile(t, dir, test.file)
-			} else {
-				putFile(t, dir, test.file, string(before))
-			}
-		})
+	putFile(t, dir, "checklists/workplace-safety.yaml", "id: [\n")
+	putFile(t, dir, "forms/leave-form.yaml", faultyForm)
+	putFile(t, dir, "forms/large.yaml", plainForm+strings.Repeat("# \n", 1<<19))
+	for _, name := range []string{"faulty templates", "a role that templates name is gone as well"} {
+		o := mustOpenService(t, dir)
+		o.wants(name, 2, 3)
+		o.wantsLog(name, "the set accepted before stays in use")
+		if got := o.formTemplates.Enabled(form.KindForm, "leave-form"); got == nil || !got.Modified.Equal(modified) {
+			t.Errorf("%s: got %+v, want the template of %s", name, got, modified)
+		}
+		if list := o.formTemplates.OfRole(form.KindChecklist, "inspector"); len(list) != 1 {
+			t.Errorf("%s: checklists of the inspector: got %d, want 1", name, len(list))
+		}
+		o.close()
+		putFile(t, dir, "identity.yaml", "roles: [{id: employee}, {id: manager}, {id: purchasing}]\nusers: [{id: ann, roles: [employee]}]\n")
 	}
 }
 
@@ -226,7 +201,7 @@ func TestARestartOnTheSameTemplatesWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.reloadAll()
-	if got := o.templates.Get(form.Plain, "feedback").Modified; !got.Equal(later.Truncate(time.Millisecond)) {
+	if got := o.formTemplates.Get(form.KindForm, "feedback").Modified; !got.Equal(later.Truncate(time.Millisecond)) {
 		t.Errorf("time of modification: got %v, want %v", got, later)
 	}
 }

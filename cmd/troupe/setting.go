@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -56,46 +57,46 @@ type setting struct {
 }
 
 // table has all settings. A new one is one row here, and a field of the Options
-// that it is for, which has the default.
+// that it is for. The default stands in the row, or else in that Options.
 func (c *config) table() []setting {
 	g, w, s := &c.gateway, &c.workflow, &c.store
 	o, b := &c.provider, &c.bucket
 	return []setting{
 		{"home", text(&c.home), "./troupe-home", "folder with the text files and the store"},
-		{"listen", text(&g.Addr), "", "address of the service, host:port"},
-		{"admin", text(&c.admin), "", "address of metrics and profiles, host:port; empty: off"},
-		{"base-path", text(&g.BasePath), "", "path in front of every route, such as /platform"},
-		{"session-cookie", text(&g.SessionCookie), "", "name of the session cookie"},
-		{"trusted-proxies", (*prefixesValue)(&g.TrustedProxies), "", "addresses of the proxies in front, such as 10.0.0.5,192.168.0.0/16: their X-Forwarded-For and -Proto count"},
-		{"archive-after", duration(&c.portal.ArchiveAfter), "", "a completed form stays among the submitted ones for so long"},
-		{"session-idle", checked(duration(&c.identity.SessionIdle), isSessionTime), "", "a session ends when it was not used for so long"},
-		{"session-max", checked(duration(&c.identity.SessionMax), isSessionTime), "", "a session ends after so long in any case"},
+		{"listen", checked(text(&g.Addr), isAddress), "", "address of the service, host:port"},
+		{"admin", checked(text(&c.admin), isAddressOrEmpty), "", "address of metrics and profiles, host:port; empty: off"},
+		{"base-path", checked(text(&g.BasePath), gateway.CheckBasePath), "", "path in front of every route, such as /platform"},
+		{"session-cookie", checked(text(&g.SessionCookie), gateway.CheckCookieName), "", "name of the session cookie"},
+		{"trusted-proxies", prefixes(&g.TrustedProxies), "", "addresses of the proxies in front, such as 10.0.0.5,192.168.0.0/16: their X-Forwarded-For and -Proto count"},
+		{"archive-after", duration(&c.portal.ArchiveAfter), "", "time that a completed form stays among the submitted ones"},
+		{"session-idle", checked(duration(&c.identity.SessionIdle), isSessionTime), "", "time without use after which a session ends"},
+		{"session-max", checked(duration(&c.identity.SessionMax), isSessionTime), "", "time after which a session ends in any case"},
 
 		{"oidc.issuer", text(&o.Issuer), "", "identity provider to sign in with (OpenID Connect), such as https://login.example.com; empty: none"},
 		{"oidc.name", text(&o.Name), "", "what people know the provider by; empty: the issuer's host"},
 		{"oidc.client-id", text(&o.ClientID), "", "what the provider knows this service by"},
-		{"oidc.client-secret", (*secretValue)(&o.ClientSecret), "", "the secret for it; better in a file, named by TROUPE_OIDC_CLIENT_SECRET_FILE"},
+		{"oidc.client-secret", secret(&o.ClientSecret), "", "secret of this service at the provider; better in a file, named by TROUPE_OIDC_CLIENT_SECRET_FILE"},
 		{"oidc.redirect-url", text(&o.RedirectURL), "", "address of /login/oidc/callback as the provider has it; empty: by the header Host"},
-		{"oidc.scopes", (*wordsValue)(&o.Scopes), "", "scopes to ask for beside openid, separated by blanks"},
+		{"oidc.scopes", words(&o.Scopes), "", "scopes to ask for beside openid, separated by blanks"},
 		{"oidc.login-claim", text(&o.LoginClaim), "", "claim that holds the login name of identity.yaml"},
 		{"oidc.login-domain", text(&o.LoginDomain), "", "the claim is like name@domain and must be of this domain; empty: it is the name"},
 		{"oidc.roles-claim", text(&o.RolesClaim), "", "claim with a text or a list, such as groups or realm_access.roles; empty: no roles"},
-		{"oidc.roles", (*rolesValue)(&o.Roles), "", "roles that its values add to a session, such as {staff: employee, heads: [manager, employee]}"},
+		{"oidc.roles", roles(&o.Roles), "", "roles that its values add to a session, such as {staff: employee, heads: [manager, employee]}"},
 
 		{"repository.bucket", text(&b.Bucket), "", "the files are in this bucket of an S3-compatible object store; empty: in the folder repository of the home"},
 		{"repository.endpoint", text(&b.Endpoint), "https://s3.amazonaws.com", "address of the object store"},
 		{"repository.region", text(&b.Region), "", "where the bucket is; empty: the store is asked"},
 		{"repository.prefix", text(&b.Prefix), "", "only what is below this key, such as templates/"},
-		{"repository.access-key", text(&b.AccessKey), "", "the key to sign requests with; empty: they are not signed"},
-		{"repository.secret-key", (*secretValue)(&b.SecretKey), "", "the secret of it; better in a file, named by TROUPE_REPOSITORY_SECRET_KEY_FILE"},
-		{"repository.machine-role", yes(&b.MachineRole), "", "sign with the role that AWS gives to this machine or container, without keys"},
-		{"repository.poll", duration(&b.Poll), "", "pause between two looks at what has changed in the bucket"},
+		{"repository.access-key", text(&b.AccessKey), "", "access key that signs requests; empty: they are not signed"},
+		{"repository.secret-key", secret(&b.SecretKey), "", "secret of the access key; better in a file, named by TROUPE_REPOSITORY_SECRET_KEY_FILE"},
+		{"repository.machine-role", boolean(&b.MachineRole), "", "sign with the role that AWS gives to this machine or container, without keys"},
+		{"repository.poll", duration(&b.Poll), "", "pause between two checks for changes in the bucket"},
 
 		{"log-level", checked(text(&c.logLevel), isLogLevel), "info", "debug, info, warn or error"},
 		{"log-format", checked(text(&c.logFormat), isLogFormat), "auto", "json, text, or auto: text on a terminal"},
 
-		{"idle-after", duration(&w.IdleAfter), "", "an instance goes to sleep when nothing asked it for so long"},
-		{"awake-bytes-max", (*bytesValue)(&w.AwakeBytesMax), "", "memory for awake instances; above it they go to sleep earlier"},
+		{"idle-after", duration(&w.IdleAfter), "", "time without a request after which an instance goes to sleep"},
+		{"awake-bytes-max", size(&w.AwakeBytesMax), "", "memory for awake instances; above it they go to sleep earlier"},
 		{"in-flight-max", count(&w.InFlightMax), "", "requests at instances at a time; more are answered with 503"},
 		{"instance-in-flight-max", count(&w.InstanceInFlightMax), "", "requests at one instance at a time; more are answered with 429"},
 		{"connections-max", count(&g.ConnectionsMax), "", "open connections; a new one beyond takes the place of an idle one"},
@@ -107,13 +108,13 @@ func (c *config) table() []setting {
 		{"quota.events-per-second", rate(&w.Quotas.EventsPerSecond), "", "events that one user may send a second, forms aside; more are answered with 429; 0: no quota"},
 		{"quota.creates-per-second", rate(&w.Quotas.CreatesPerSecond), "", "instances that one user may create a second, forms aside; more are answered with 429; 0: no quota"},
 		{"quota.history-entries", count(&w.Quotas.HistoryEntries), "", "history entries of one instance, forms aside; an event beyond is answered with 429; 0: no quota"},
-		{"drain-delay", duration(&g.DrainDelay), "", "after SIGTERM, how long new requests get 503 before the port closes"},
+		{"drain-delay", duration(&g.DrainDelay), "", "after SIGTERM, how long new requests get 503 before the port closes; 0: not at all"},
 		{"drain-max", duration(&g.DrainMax), "", "after SIGTERM, how long accepted requests may take"},
 
 		{"shards", count(&s.Shards), "", "key ranges of a new store; 0: 16; fixed once the store exists"},
-		{"cache-bytes", (*bytesValue)(&s.CacheBytes), "", "memory for stored blocks"},
-		{"mem-table-bytes", (*bytesValue)(&s.MemTableBytes), "", "writes gathered in memory before they become a table"},
-		{"free-bytes-min", (*bytesValue)(&s.FreeBytesMin), "", "free disk space below which nothing is accepted"},
+		{"cache-bytes", size(&s.CacheBytes), "", "memory for stored blocks"},
+		{"mem-table-bytes", size(&s.MemTableBytes), "", "writes gathered in memory before they become a table"},
+		{"free-bytes-min", size(&s.FreeBytesMin), "", "free disk space below which writes are refused"},
 		{"commit-wait-max", duration(&s.CommitWaitMax), "", "how long a commit may take before its outcome counts as unknown"},
 	}
 }
@@ -155,9 +156,6 @@ func packageDefaults() []setting {
 // validate finds what no single setting shows.
 func (c *config) validate() error {
 	var faults []error
-	if err := c.workflow.Quotas.Validate(); err != nil {
-		faults = append(faults, fmt.Errorf("quota: %w", err))
-	}
 	for _, first := range []string{"oidc.issuer", "repository.bucket"} { // without it the rest of its group means nothing
 		if c.flags.Lookup(first).Value.String() != "" {
 			continue
@@ -180,6 +178,21 @@ func isSessionTime(s string) error {
 		return errors.New("must be at least 1s")
 	}
 	return err
+}
+
+// isAddress wants what can be listened at.
+func isAddress(s string) error {
+	if _, _, err := net.SplitHostPort(s); err != nil {
+		return errors.New("must be host:port, such as 127.0.0.1:8080 or :8080")
+	}
+	return nil
+}
+
+func isAddressOrEmpty(s string) error {
+	if s == "" {
+		return nil
+	}
+	return isAddress(s)
 }
 
 func isLogLevel(s string) error {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +14,6 @@ import (
 	"go.uber.org/goleak"
 
 	"troupe/actors/home"
-	"troupe/gateway"
 )
 
 // noted is a part that notes when it is stopped.
@@ -64,15 +61,6 @@ func TestStack(t *testing.T) {
 	}
 }
 
-// newService is a service that start has not been called for, on an example home
-// and a free port.
-func newService(t *testing.T) *service {
-	t.Helper()
-	c := newConfig()
-	c.home, c.gateway.Addr, c.admin = exampleHome(t), "127.0.0.1:0", "127.0.0.1:0"
-	return &service{config: c, log: zerolog.Nop()}
-}
-
 // startOrder is what start leaves on the stack, the top last.
 const startOrder = "disk.Disk persistence.Store identity.Service actors.System workflow.Router repository.Service template.Service " +
 	"formportal.Portal admin.Server admin.Operations home.Watcher provider.Client gateway.Server"
@@ -94,7 +82,7 @@ func (s *stack) names() string {
 // goroutine.
 func TestEveryPartStopsTwice(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	s := newService(t)
+	s := newService(exampleHome(t))
 	s.config.provider.Issuer, s.config.provider.ClientID = "https://login.example.com", "troupe"
 	if err := s.start(); err != nil {
 		t.Fatal(errors.Join(err, s.stop()))
@@ -115,30 +103,20 @@ func TestEveryPartStopsTwice(t *testing.T) {
 	}
 }
 
-// TestStopBeforeStart is for the parts that are made before they are started, and
-// for all together.
+// TestStopBeforeStart is for the watcher, which is made before it is started, and for
+// all parts together. That of the gateway is in its package.
 func TestStopBeforeStart(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	g, err := gateway.New(gateway.Options{Addr: "127.0.0.1:0"})
+	dir := exampleHome(t)
+	w, err := home.NewWatcher(home.WatchOptions{Dir: dir, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := home.NewWatcher(home.WatchOptions{Dir: exampleHome(t), Log: zerolog.Nop()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range []part{g, w} {
-		for _, when := range []string{"before Start", "again"} {
-			if err := p.Stop(t.Context()); err != nil {
-				t.Errorf("%T, %s: %v", p, when, err)
-			}
-		}
+	if err := errors.Join(w.Stop(t.Context()), w.Stop(t.Context())); err != nil {
+		t.Errorf("a watcher: %v", err)
 	}
 	w.Start() // starts nothing that stays, or goleak finds it
-	if err := g.Start(); !errors.Is(err, gateway.ErrStopped) {
-		t.Errorf("a gateway that is started after Stop: got %v, want ErrStopped", err)
-	}
-	if err := newService(t).stop(); err != nil {
+	if err := newService(dir).stop(); err != nil {
 		t.Errorf("a service that was not started: %v", err)
 	}
 }
@@ -151,54 +129,42 @@ func TestAStartThatFailsStopsWhatWasStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = taken.Close() }()
-	order := strings.Fields(startOrder)
+	order := strings.Fields("disk.Disk gateway.Server persistence.Store home.Watcher identity.Service " +
+		"actors.System workflow.Router repository.Service template.Service formportal.Portal admin.Server")
 	tests := []struct {
-		name   string
-		breaks func(s *service)
-		mends  func(s *service)
-		want   string // what had been started
+		name          string
+		breaks, mends func(s *service)
+		started       int // how many of them had been
 	}{
 		{
 			"the port", func(s *service) { s.config.gateway.Addr = taken.Addr().String() },
-			func(s *service) { s.config.gateway.Addr = "127.0.0.1:0" },
-			order[0],
+			func(s *service) { s.config.gateway.Addr = "127.0.0.1:0" }, 1,
 		},
-		{
-			"the store", func(s *service) { s.config.store.Shards = -1 },
-			func(s *service) { s.config.store.Shards = 0 },
-			order[0] + " gateway.Server",
-		},
+		{"the store", func(s *service) { s.config.store.Shards = -1 }, func(s *service) { s.config.store.Shards = 0 }, 2},
 		{
 			"the home", func(s *service) { putFile(t, s.config.home, "forms/plain.yaml", faultyForm) },
-			func(s *service) { removeFile(t, s.config.home, "forms/plain.yaml") },
-			order[0] + " gateway.Server persistence.Store home.Watcher identity.Service",
+			func(s *service) { removeFile(t, s.config.home, "forms/plain.yaml") }, 5,
 		},
-		{
-			"the router", func(s *service) { s.config.workflow.QueriesMax = -1 },
-			func(s *service) { s.config.workflow.QueriesMax = 0 },
-			order[0] + " gateway.Server persistence.Store home.Watcher identity.Service actors.System",
-		},
+		{"the router", func(s *service) { s.config.workflow.QueriesMax = -1 }, func(s *service) { s.config.workflow.QueriesMax = 0 }, 6},
 		{
 			"the socket", func(s *service) { putFile(t, s.config.home, adminSocket, "no socket") },
-			func(s *service) { removeFile(t, s.config.home, adminSocket) },
-			order[0] + " gateway.Server persistence.Store home.Watcher identity.Service " + strings.Join(order[3:8], " "),
+			func(s *service) { removeFile(t, s.config.home, adminSocket) }, 10,
 		},
 		{
 			"the operations listener", func(s *service) { s.config.admin = taken.Addr().String() },
-			func(s *service) { s.config.admin = "" },
-			order[0] + " gateway.Server persistence.Store home.Watcher identity.Service " + strings.Join(order[3:9], " "),
+			func(s *service) { s.config.admin = "" }, 11,
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-			s := newService(t)
+			s := newService(exampleHome(t))
 			test.breaks(s)
 			if err := s.start(); err == nil {
 				t.Error("start: got no error")
 			}
-			if got := s.started.names(); got != test.want {
-				t.Errorf("started: got %s, want %s", got, test.want)
+			if got, want := s.started.names(), strings.Join(order[:test.started], " "); got != want {
+				t.Errorf("started: got %s, want %s", got, want)
 			}
 			if err := s.stop(); err != nil {
 				t.Errorf("stop: %v", err)
@@ -216,9 +182,7 @@ func TestAStartThatFailsStopsWhatWasStarted(t *testing.T) {
 // over.
 func TestAPartThatIsStuckDoesNotKeepStop(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, home.IdentityFile), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	putFile(t, dir, home.IdentityFile, "")
 	called, release := make(chan struct{}, 100), make(chan struct{})
 	w, err := home.NewWatcher(home.WatchOptions{
 		Dir: dir, Settle: time.Nanosecond, Log: zerolog.Nop(),

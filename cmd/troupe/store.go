@@ -118,7 +118,7 @@ func newStoreCreate() *cobra.Command {
 			"home. Use this command only for a store that is gone for good. It never touches a\n" +
 			"store that is there.",
 		Example: "  troupe store create --home ./troupe-home",
-		Args:    usage(cobra.NoArgs),
+		Args:    arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.load(); err != nil {
 				return err
@@ -133,7 +133,12 @@ func newStoreCreate() *cobra.Command {
 			if err := wantFile(filepath.Join(c.home, storeIDFile)); err != nil {
 				return err
 			}
-			return persistence.Create(filepath.Join(c.home, dataFolder), storeOptions(c, c.logger()))
+			dir := filepath.Join(c.home, dataFolder)
+			if err := persistence.Create(dir, storeOptions(c, c.logger())); err != nil {
+				return err
+			}
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s holds an empty store now\n", dir)
+			return nil
 		},
 	}
 	cmd.Flags().AddFlag(c.flags.Lookup("home"))

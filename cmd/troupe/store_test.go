@@ -71,7 +71,9 @@ func TestAHomeDemandsTheStoreThatItHad(t *testing.T) {
 	}
 
 	mustRename(t, data, away)
-	mustInvoke(t, create...)
+	if code, stdout, stderr := invoke(create...); code != exitDone || stdout != "" || stderr != data+" holds an empty store now\n" {
+		t.Errorf("store create: got code %d, %q and %q", code, stdout, stderr)
+	}
 	if text := mustInvoke(t, list...); strings.Contains(text, "the first") {
 		t.Errorf("token list of an empty store: got\n%s", text)
 	}

@@ -22,26 +22,39 @@ func text(to *string) pflag.Value {
 	return plain(func(f *pflag.FlagSet, name string) { f.StringVar(to, name, *to, "") })
 }
 
-func yes(to *bool) pflag.Value {
+func boolean(to *bool) pflag.Value {
 	return plain(func(f *pflag.FlagSet, name string) { f.BoolVar(to, name, *to, "") })
 }
 
+// rate is a number a second.
 func rate(to *float64) pflag.Value {
-	return plain(func(f *pflag.FlagSet, name string) { f.Float64Var(to, name, *to, "") })
+	return &value[float64]{
+		to, "float64",
+		func(s string) (float64, error) {
+			r, err := strconv.ParseFloat(s, 64)
+			if err != nil || math.IsNaN(r) || math.IsInf(r, 0) || r < 0 {
+				return 0, errors.New("must be a number from 0 on, such as 0.5 or 20")
+			}
+			return r, nil
+		},
+		func(r float64) string { return strconv.FormatFloat(r, 'g', -1, 64) },
+	}
 }
 
+// count is a whole number.
 func count[T int | int64](to *T) pflag.Value {
-	return plain(func(f *pflag.FlagSet, name string) {
-		switch to := any(to).(type) {
-		case *int:
-			f.IntVar(to, name, *to, "")
-		case *int64:
-			f.Int64Var(to, name, *to, "")
-		}
-	})
+	return &value[T]{
+		to, "int",
+		func(s string) (T, error) {
+			n, err := strconv.ParseInt(s, 0, 64)
+			if err != nil || n < 0 || int64(T(n)) != n {
+				return 0, errors.New("must be a whole number from 0 on")
+			}
+			return T(n), nil
+		},
+		func(n T) string { return strconv.FormatInt(int64(n), 10) },
+	}
 }
-
-func duration(to *time.Duration) pflag.Value { return (*durationValue)(to) }
 
 // plain is a value of a type that pflag has.
 func plain(declare func(f *pflag.FlagSet, name string)) pflag.Value {
@@ -66,196 +79,31 @@ func (v *checkedValue) Set(s string) error {
 	return v.Value.Set(s)
 }
 
-// durationValue is a setting that is a time: Go's units, and d for days of 24 h.
-type durationValue time.Duration
+// value is a setting of a type that pflag does not have.
+type value[T any] struct {
+	to    *T
+	kind  string // what --help shows for it
+	parse func(string) (T, error)
+	show  func(T) string
+}
 
-func (v *durationValue) Set(s string) error {
-	d, err := parseDuration(s)
+func (v *value[T]) Set(s string) error {
+	parsed, err := v.parse(s)
 	if err == nil {
-		*v = durationValue(d)
+		*v.to = parsed
 	}
 	return err
 }
 
-// String writes whole days as days, and leaves out what is zero: 7d, 12h, 1m30s.
-func (v *durationValue) String() string {
-	d := time.Duration(*v)
-	if days := d / (24 * time.Hour); days > 1 && d%(24*time.Hour) == 0 {
-		return strconv.Itoa(int(days)) + "d"
-	}
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}
+func (v *value[T]) String() string { return v.show(*v.to) }
 
 // Type is what --help shows for the value.
-func (v *durationValue) Type() string { return "time" }
+func (v *value[T]) Type() string { return v.kind }
 
-// bytesValue is a setting that is a number of bytes, with or without a unit.
-type bytesValue int64
-
-var byteUnits = []struct {
-	suffix string
-	shift  int
-}{{"GiB", 30}, {"MiB", 20}, {"KiB", 10}}
-
-func (v *bytesValue) Set(s string) error {
-	digits, shift := s, 0
-	for _, unit := range byteUnits {
-		if rest, found := strings.CutSuffix(s, unit.suffix); found {
-			digits, shift = rest, unit.shift
-		}
-	}
-	n, err := strconv.ParseUint(digits, 10, 63)
-	if err != nil || n > math.MaxInt64>>shift {
-		return errors.New("must be a number of bytes such as 4096, 64KiB, 1MiB or 2GiB")
-	}
-	*v = bytesValue(n << shift)
-	return nil
+// duration is a time: Go's units, and d for days of 24 h.
+func duration(to *time.Duration) pflag.Value {
+	return &value[time.Duration]{to, "time", parseDuration, showDuration}
 }
-
-// String uses the largest unit that loses nothing.
-func (v *bytesValue) String() string {
-	for _, unit := range byteUnits {
-		if n := int64(*v) >> unit.shift; n > 0 && n<<unit.shift == int64(*v) {
-			return strconv.FormatInt(n, 10) + unit.suffix
-		}
-	}
-	return strconv.FormatInt(int64(*v), 10)
-}
-
-// Type is what --help shows for the value.
-func (v *bytesValue) Type() string { return "bytes" }
-
-// prefixesValue is a setting that is a list of ranges of addresses, separated by
-// commas. An address alone is a range of one.
-type prefixesValue []netip.Prefix
-
-func (v *prefixesValue) Set(s string) error {
-	var list []netip.Prefix
-	for element := range strings.SplitSeq(s, ",") {
-		element = strings.TrimSpace(element)
-		if element == "" && s == "" {
-			break
-		}
-		address, err := netip.ParseAddr(element)
-		prefix := netip.PrefixFrom(address.Unmap(), address.Unmap().BitLen())
-		if err != nil {
-			prefix, err = netip.ParsePrefix(element)
-		}
-		// NB: a range has no zone; netip takes everything behind a % for one.
-		if err != nil || !prefix.IsValid() || prefix.Addr().Is4In6() || address.Zone() != "" {
-			return errors.New("must be addresses or ranges such as 10.0.0.5,192.168.0.0/16, separated by commas")
-		}
-		list = append(list, prefix.Masked())
-	}
-	*v = list
-	return nil
-}
-
-// String writes every range with its length.
-func (v *prefixesValue) String() string {
-	var texts []string
-	for _, p := range *v {
-		texts = append(texts, p.String())
-	}
-	return strings.Join(texts, ",")
-}
-
-// Type is what --help shows for the value.
-func (v *prefixesValue) Type() string { return "addresses" }
-
-// wordsValue is a setting that is a list of words, separated by blanks.
-type wordsValue []string
-
-func (v *wordsValue) Set(s string) error {
-	*v = strings.Fields(s) // NB: without a word it is empty, not nil: nil would be the default
-	return nil
-}
-
-func (v *wordsValue) String() string { return strings.Join(*v, " ") }
-
-// Type is what --help shows for the value.
-func (v *wordsValue) Type() string { return "string" }
-
-// secretType is the type of settings that are not shown, and that can stand in a
-// file of their own.
-const secretType = "secret"
-
-// secretValue is such a setting.
-type secretValue string
-
-func (v *secretValue) Set(s string) error {
-	*v = secretValue(s)
-	return nil
-}
-
-// String tells only whether there is one.
-func (v *secretValue) String() string {
-	if *v == "" {
-		return ""
-	}
-	return "(not shown)"
-}
-
-// Type is what --help shows for the value.
-func (v *secretValue) Type() string { return secretType }
-
-// rolesValue is a setting that maps texts to roles: {staff: employee, heads:
-// [manager, employee]}, in YAML or JSON.
-type rolesValue map[string][]identity.RoleID
-
-func (v *rolesValue) Set(s string) error {
-	n, err := document.Parse("roles", []byte(s))
-	if err != nil {
-		return errRoles
-	}
-	return v.setNode(n)
-}
-
-var errRoles = errors.New("must map values to roles, such as {staff: employee, heads: [manager, employee]}")
-
-// setNode takes the value as troupe.yaml has it.
-func (v *rolesValue) setNode(n *document.Node) error {
-	roles := rolesValue{}
-	if n.Kind != document.Mapping && n.Kind != document.Null {
-		return errRoles
-	}
-	for _, f := range n.Fields {
-		items := []*document.Node{f.Value}
-		if f.Value.Kind == document.Sequence {
-			items = f.Value.Items
-		}
-		for _, item := range items {
-			if item.Kind != document.String || !statemachine.IsIdentifier(item.Text) {
-				return errRoles
-			}
-			roles[f.Key.Text] = append(roles[f.Key.Text], identity.RoleID(item.Text))
-		}
-	}
-	*v = roles
-	return nil
-}
-
-// String writes JSON in one line, sorted by value.
-func (v *rolesValue) String() string {
-	if len(*v) == 0 {
-		return ""
-	}
-	text, err := json.Marshal(map[string][]identity.RoleID(*v))
-	if err != nil {
-		return err.Error() // strings always can be written
-	}
-	return string(text)
-}
-
-// Type is what --help shows for the value.
-func (v *rolesValue) Type() string { return "roles" }
 
 // parseDuration reads a time such as 90s, 1h30m, 30d or 1d12h.
 func parseDuration(s string) (time.Duration, error) {
@@ -276,4 +124,157 @@ func parseDuration(s string) (time.Duration, error) {
 		return 0, wrong
 	}
 	return total + d, nil
+}
+
+// showDuration writes whole days as days, and leaves out what is zero: 7d, 12h, 1m30s.
+func showDuration(d time.Duration) string {
+	if days := d / (24 * time.Hour); days > 1 && d%(24*time.Hour) == 0 {
+		return strconv.Itoa(int(days)) + "d"
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// size is a number of bytes, with or without a unit.
+func size(to *int64) pflag.Value { return &value[int64]{to, "bytes", parseSize, showSize} }
+
+var byteUnits = []struct {
+	suffix string
+	shift  int
+}{{"GiB", 30}, {"MiB", 20}, {"KiB", 10}}
+
+func parseSize(s string) (int64, error) {
+	digits, shift := s, 0
+	for _, unit := range byteUnits {
+		if rest, found := strings.CutSuffix(s, unit.suffix); found {
+			digits, shift = rest, unit.shift
+		}
+	}
+	n, err := strconv.ParseUint(digits, 10, 63)
+	if err != nil || n > math.MaxInt64>>shift {
+		return 0, errors.New("must be a number of bytes such as 4096, 64KiB, 1MiB or 2GiB")
+	}
+	return int64(n << shift), nil
+}
+
+// showSize uses the largest unit that loses nothing.
+func showSize(bytes int64) string {
+	for _, unit := range byteUnits {
+		if n := bytes >> unit.shift; n > 0 && n<<unit.shift == bytes {
+			return strconv.FormatInt(n, 10) + unit.suffix
+		}
+	}
+	return strconv.FormatInt(bytes, 10)
+}
+
+// prefixes is a list of ranges of addresses, separated by commas. An address alone is
+// a range of one.
+func prefixes(to *[]netip.Prefix) pflag.Value {
+	return &value[[]netip.Prefix]{to, "addresses", parsePrefixes, showPrefixes}
+}
+
+func parsePrefixes(s string) (list []netip.Prefix, err error) {
+	if s == "" {
+		return nil, nil
+	}
+	for element := range strings.SplitSeq(s, ",") {
+		element = strings.TrimSpace(element)
+		address, err := netip.ParseAddr(element)
+		prefix := netip.PrefixFrom(address.Unmap(), address.Unmap().BitLen())
+		if err != nil {
+			prefix, err = netip.ParsePrefix(element)
+		}
+		// NB: a range has no zone; netip takes everything behind a % for one.
+		if err != nil || !prefix.IsValid() || prefix.Addr().Is4In6() || address.Zone() != "" {
+			return nil, errors.New("must be addresses or ranges such as 10.0.0.5,192.168.0.0/16, separated by commas")
+		}
+		list = append(list, prefix.Masked())
+	}
+	return list, nil
+}
+
+// showPrefixes writes every range with its length.
+func showPrefixes(list []netip.Prefix) string {
+	texts := make([]string, len(list))
+	for i, p := range list {
+		texts[i] = p.String()
+	}
+	return strings.Join(texts, ",")
+}
+
+// words is a list of words, separated by blanks.
+func words(to *[]string) pflag.Value {
+	return &value[[]string]{
+		to, "string",
+		func(s string) ([]string, error) { return strings.Fields(s), nil }, // NB: without a word empty, not nil: nil would be the default
+		func(list []string) string { return strings.Join(list, " ") },
+	}
+}
+
+// secretType is the type of settings that are not shown, and that can stand in a
+// file of their own.
+const secretType = "secret"
+
+// secret is such a setting. Only whether there is one is shown.
+func secret(to *string) pflag.Value {
+	return &value[string]{
+		to, secretType,
+		func(s string) (string, error) { return s, nil },
+		func(s string) string {
+			if s == "" {
+				return ""
+			}
+			return "(not shown)"
+		},
+	}
+}
+
+// rolesType is the type of the one setting that is not a single value.
+const rolesType = "roles"
+
+// roles maps texts to roles: {staff: employee, heads: [manager, employee]}, in YAML or
+// JSON.
+func roles(to *map[string][]identity.RoleID) pflag.Value {
+	return &value[map[string][]identity.RoleID]{to, rolesType, parseRoles, showRoles}
+}
+
+var errRoles = errors.New("must map values to roles, such as {staff: employee, heads: [manager, employee]}")
+
+func parseRoles(s string) (map[string][]identity.RoleID, error) {
+	n, err := document.Parse("roles", []byte(s))
+	if err != nil || n.Kind != document.Mapping && n.Kind != document.Null {
+		return nil, errRoles
+	}
+	of := map[string][]identity.RoleID{}
+	for _, f := range n.Fields {
+		items := []*document.Node{f.Value}
+		if f.Value.Kind == document.Sequence {
+			items = f.Value.Items
+		}
+		for _, item := range items {
+			if item.Kind != document.String || !statemachine.IsIdentifier(item.Text) {
+				return nil, errRoles
+			}
+			of[f.Key.Text] = append(of[f.Key.Text], identity.RoleID(item.Text))
+		}
+	}
+	return of, nil
+}
+
+// showRoles writes JSON in one line, sorted by value.
+func showRoles(of map[string][]identity.RoleID) string {
+	if len(of) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(of)
+	if err != nil {
+		return err.Error() // strings always can be written
+	}
+	return string(text)
 }

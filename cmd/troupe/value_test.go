@@ -25,10 +25,10 @@ func TestParseDuration(t *testing.T) {
 	}
 }
 
-func TestBytesRefused(t *testing.T) {
+func TestSizesRefused(t *testing.T) {
 	for _, text := range []string{"", "-1", "1.5MiB", "1MB", "MiB", "1 MiB", "9223372036854775808", "8589934592GiB"} {
-		if v := new(bytesValue); v.Set(text) == nil {
-			t.Errorf("%q: got %d, want an error", text, *v)
+		if got, err := parseSize(text); err == nil {
+			t.Errorf("%q: got %d, want an error", text, got)
 		}
 	}
 }
@@ -36,13 +36,13 @@ func TestBytesRefused(t *testing.T) {
 // TestValuesComeBack holds that what "troupe config" prints can be set again.
 func TestValuesComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := durationValue(time.Duration(rapid.Int64Range(0, 65535*24*3600).Draw(t, "seconds")) * time.Second)
-		if again := new(durationValue); again.Set(d.String()) != nil || *again != d {
-			t.Fatalf("%v: got %v back from %q", time.Duration(d), time.Duration(*again), d.String())
+		d := time.Duration(rapid.Int64Range(0, 65535*24*3600).Draw(t, "seconds")) * time.Second
+		if again, err := parseDuration(showDuration(d)); again != d || err != nil {
+			t.Fatalf("%v: got %v, %v back from %q", d, again, err, showDuration(d))
 		}
-		b := bytesValue(rapid.Int64Min(0).Draw(t, "bytes"))
-		if again := new(bytesValue); again.Set(b.String()) != nil || *again != b {
-			t.Fatalf("%d: got %d back from %q", b, *again, b.String())
+		n := rapid.Int64Min(0).Draw(t, "bytes")
+		if again, err := parseSize(showSize(n)); again != n || err != nil {
+			t.Fatalf("%d: got %d, %v back from %q", n, again, err, showSize(n))
 		}
 	})
 }
@@ -51,13 +51,37 @@ func TestShownValues(t *testing.T) {
 	for want, d := range map[string]time.Duration{
 		"0s": 0, "1m": time.Minute, "12h": 12 * time.Hour, "7d": 7 * 24 * time.Hour, "1m30s": 90 * time.Second, "24h": 24 * time.Hour, "1h30m": 90 * time.Minute,
 	} {
-		if got := (*durationValue)(&d).String(); got != want {
+		if got := showDuration(d); got != want {
 			t.Errorf("%v: got %q, want %q", d, got, want)
 		}
 	}
 	for want, n := range map[string]int64{"0": 0, "1023": 1023, "1KiB": 1024, "128MiB": 128 << 20, "1025": 1025, "3GiB": 3 << 30} {
-		if got := (*bytesValue)(&n).String(); got != want {
+		if got := showSize(n); got != want {
 			t.Errorf("%d: got %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestTrustedProxies(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                             "",
+		"10.0.0.5":                     "10.0.0.5/32",
+		"10.0.0.5/8":                   "10.0.0.0/8",
+		" 10.0.0.5 , fd00::/8,::1":     "10.0.0.5/32,fd00::/8,::1/128",
+		"::ffff:10.0.0.5":              "10.0.0.5/32",
+		"127.0.0.1,::1,192.168.0.0/16": "127.0.0.1/32,::1/128,192.168.0.0/16",
+	} {
+		list, err := parsePrefixes(text)
+		if got := showPrefixes(list); err != nil || got != want {
+			t.Errorf("%q: got %q, %v, want %q", text, got, err, want)
+		}
+		if again, err := parsePrefixes(want); err != nil || showPrefixes(again) != want {
+			t.Errorf("%q does not come back: got %v, %v", want, again, err)
+		}
+	}
+	for _, text := range []string{",", "10.0.0.5,", "proxy.example", "10.0.0.5/33", "10.0.0", "*", "::ffff:10.0.0.0/104", "10.0.0.5:80", "fe80::1%eth0/64", "fe80::1%eth0"} {
+		if got, err := parsePrefixes(text); err == nil {
+			t.Errorf("%q: got %v, want an error", text, got)
 		}
 	}
 }

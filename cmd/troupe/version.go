@@ -79,7 +79,7 @@ func newVersion() *cobra.Command {
 		Example: "  troupe version\n" +
 			"  troupe version -o json | jq -r .commit\n" +
 			"  troupe version --sbom > troupe.cdx.json",
-		Args: usage(cobra.NoArgs),
+		Args: arguments,
 	}
 	out := addOutput(cmd, formTable, formJSON, formJSONL, formYAML)
 	sbom := cmd.Flags().Bool("sbom", false, "print a software bill of materials, CycloneDX 1.6 in JSON")

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/CycloneDX/cyclonedx-go"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -67,32 +68,20 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// bill is what the tests read of a bill of materials.
-type bill struct {
-	Metadata struct {
-		Timestamp string
-		Component component
-	}
-	Components []component
-}
-
-type component struct {
-	Type, Name, Version, PURL string
-	Licenses                  []struct{ Expression string }
-	Properties                []struct{ Name, Value string }
-}
-
-func (c component) property(name string) string {
-	for _, p := range c.Properties {
-		if p.Name == name {
-			return p.Value
+// propertyOf is the value of a component's property; empty when it has none.
+func propertyOf(c *cyclonedx.Component, name string) string {
+	if c.Properties != nil {
+		for _, p := range *c.Properties {
+			if p.Name == name {
+				return p.Value
+			}
 		}
 	}
 	return ""
 }
 
 // readBill checks a text against the schema of CycloneDX 1.6 and reads it.
-func readBill(t *testing.T, text []byte) *bill {
+func readBill(t *testing.T, text []byte) *cyclonedx.BOM {
 	t.Helper()
 	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
@@ -101,8 +90,8 @@ func readBill(t *testing.T, text []byte) *bill {
 	if err := cycloneDX(t).Validate(instance); err != nil {
 		t.Fatalf("not as CycloneDX has it: %v\n%s", err, text)
 	}
-	b := new(bill)
-	if err := json.Unmarshal(text, b); err != nil {
+	b := new(cyclonedx.BOM)
+	if err := cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(b); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -150,13 +139,13 @@ func TestSBOMOfARelease(t *testing.T) {
 	}
 	b := readBill(t, text.Bytes())
 	main := b.Metadata.Component
-	if main.Type != "application" || main.PURL != "pkg:golang/troupe@v0.3.1" || main.property("go.version") != "go1.26.8 X:jsonv2" ||
-		main.property("vcs.revision") != "0123456789abcdef0123456789abcdef01234567" || b.Metadata.Timestamp != "2026-11-22T10:00:00Z" {
+	if main.Type != "application" || main.PackageURL != "pkg:golang/troupe@v0.3.1" || propertyOf(main, "go.version") != "go1.26.8 X:jsonv2" ||
+		propertyOf(main, "vcs.revision") != "0123456789abcdef0123456789abcdef01234567" || b.Metadata.Timestamp != "2026-11-22T10:00:00Z" {
 		t.Errorf("the program: got %+v of %s", main, b.Metadata.Timestamp)
 	}
 	got := map[string]string{}
-	for _, c := range b.Components {
-		got[c.PURL] = c.property("go.sum")
+	for _, c := range *b.Components {
+		got[c.PackageURL] = propertyOf(&c, "go.sum")
 	}
 	for purl, sum := range map[string]string{
 		"pkg:golang/std@1.26.8":                             "",
@@ -184,16 +173,14 @@ func TestSBOMOfThisProgram(t *testing.T) {
 	}
 	b := readBill(t, []byte(text))
 	for _, want := range []string{"github.com/cockroachdb/pebble/v2", "github.com/julienschmidt/httprouter", "std", "react", "@rjsf/core"} {
-		i := slices.IndexFunc(b.Components, func(c component) bool { return c.Name == want })
+		i := slices.IndexFunc(*b.Components, func(c cyclonedx.Component) bool { return c.Name == want })
 		if i < 0 {
 			t.Errorf("%s is missing", want)
 			continue
 		}
-		c := b.Components[i]
-		if isGo := strings.Contains(want, "."); isGo != strings.HasPrefix(c.property("go.sum"), "h1:") || c.Version == "" {
-			t.Errorf("got %+v", c)
-		}
-		if isNPM := strings.HasPrefix(c.PURL, "pkg:npm/"); isNPM != (len(c.Licenses) == 1) {
+		c := (*b.Components)[i]
+		isGo, isNPM := strings.Contains(want, "."), strings.HasPrefix(c.PackageURL, "pkg:npm/")
+		if isGo != strings.HasPrefix(propertyOf(&c, "go.sum"), "h1:") || c.Version == "" || isNPM != (c.Licenses != nil) {
 			t.Errorf("got %+v", c)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -27,11 +26,6 @@ func appendYAML(dst, text []byte) ([]byte, error) {
 		return nil, fmt.Errorf("write YAML: %w", err)
 	}
 	return w.out, nil
-}
-
-// appendYAMLItem appends it as an element of a sequence in a mapping at the top.
-func appendYAMLItem(dst, text []byte) ([]byte, error) {
-	return appendYAML(dst, slices.Concat([]byte("["), text, []byte("]")))
 }
 
 // yamlWriter turns one JSON text into YAML.

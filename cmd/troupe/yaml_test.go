@@ -53,7 +53,7 @@ func TestYAMLMeansTheSame(t *testing.T) {
 			t.Fatalf("%s: %v", text, err)
 		}
 		sameYAML(t, got, want)
-		item, err := appendYAMLItem([]byte("list:\n"), []byte(text))
+		item, err := appendYAML([]byte("list:\n"), []byte("["+text+"]"))
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
