@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"testing"
 	"time"
@@ -10,11 +9,10 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
-	"troupe/actors"
-	"troupe/actors/catalog"
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
 	"troupe/bench/load"
+	"troupe/bench/service"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -91,43 +89,27 @@ func openStore(tb testing.TB) *persistence.Store {
 
 // harness is everything below HTTP, on a real store, with the workflow published.
 type harness struct {
-	*workflow.Router
-	store     *persistence.Store
+	*service.Service
 	directory *identity.Directory
 	caller    *identity.Principal
 }
 
 func newHarness(tb testing.TB) *harness {
 	tb.Helper()
-	h := &harness{store: openStore(tb)}
-	var err error
-	if h.directory, err = identity.ParseDirectory("identity.yaml", []byte(load.Identity)); err != nil {
-		tb.Fatal(err)
-	}
-	h.caller = h.directory.Principal(load.UserID)
-	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	directory, err := identity.ParseDirectory("identity.yaml", []byte(load.Identity))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	definitions, err := catalog.Open(h.store, parser, zerolog.Nop())
+	s, err := service.Open(tb.TempDir(), load.Definition, workflow.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	text := []byte(load.Definition)
-	if err := definitions.Publish([]catalog.Source{{File: "leave-request.yaml", Text: text, Parsed: definition(tb)}}); err != nil {
-		tb.Fatal(err)
-	}
-	system := actors.NewSystem(zerolog.Nop())
-	h.Router, err = workflow.Start(workflow.Options{Store: h.store, System: system, Catalog: definitions, Log: zerolog.Nop()})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { // before the store is closed
-		if err := errors.Join(h.Stop(context.Background()), system.Stop(context.Background())); err != nil {
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil {
 			tb.Error(err)
 		}
 	})
-	return h
+	return &harness{s, directory, directory.Principal(load.UserID)}
 }
 
 // create makes n instances and returns their ids.

@@ -18,7 +18,7 @@ import (
 // store. It returns the handler and a token.
 func newServer(tb testing.TB, h *harness) (*gateway.Server, string) {
 	tb.Helper()
-	credentials, err := identity.Start(identity.Options{Store: h.store, Directory: h.directory})
+	credentials, err := identity.Start(identity.Options{Store: h.Store, Directory: h.directory})
 	if err != nil {
 		tb.Fatal(err)
 	}

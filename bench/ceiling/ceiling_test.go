@@ -1,7 +1,6 @@
 package ceiling
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -12,8 +11,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"troupe/bench/load"
 )
 
 // shown is what a test looks at in an answer.
@@ -112,51 +109,24 @@ func TestWhatTheDurableCeilingAnsweredSurvivesALossOfPower(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsNotFound(t *testing.T) {
+func TestStatuses(t *testing.T) {
 	s, err := Open("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range []*http.Request{
-		httptest.NewRequest("GET", "/workflow/api/v1/instance/w/x", nil),
-		httptest.NewRequest("POST", "/workflow/api/v1/event", strings.NewReader(`{"instanceId":"x"}`)),
+	for _, c := range []struct {
+		method, path, body string
+		want               int
+	}{
+		{"GET", "/readyz", "", http.StatusOK},
+		{"GET", "/workflow/api/v1/instance/w/x", "", http.StatusNotFound},
+		{"POST", "/workflow/api/v1/event", `{"instanceId":"x"}`, http.StatusNotFound},
+		{"POST", "/workflow/api/v1/event", `{`, http.StatusBadRequest},
 	} {
 		w := httptest.NewRecorder()
-		s.ServeHTTP(w, r)
-		if w.Code != http.StatusNotFound {
-			t.Errorf("%s: got %d, want 404", r.Method, w.Code)
+		s.ServeHTTP(w, httptest.NewRequest(c.method, c.path, strings.NewReader(c.body)))
+		if w.Code != c.want {
+			t.Errorf("%s %s %s: got %d, want %d", c.method, c.path, c.body, w.Code, c.want)
 		}
-	}
-}
-
-// TestTheLoadGeneratorAcceptsItsAnswers of every kind. A disk that stands still
-// may leave none of a kind in a window; then it is repeated with a longer one.
-func TestTheLoadGeneratorAcceptsItsAnswers(t *testing.T) {
-	s, err := Open(t.TempDir() + "/store")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(s)
-	for _, minimal := range []bool{false, true} {
-		kinds := 0
-		for window := 200 * time.Millisecond; kinds < 3 && window < 15*time.Second; window *= 4 {
-			result, err := load.Run(context.Background(), load.Options{
-				Addr: server.Listener.Addr().String(), Connections: 4, Instances: 10, Minimal: minimal,
-				Mix: load.Mix{1, 8, 1}, WarmUp: -1, Duration: window,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if kinds = len(result.Kinds); result.Failed() != 0 {
-				t.Fatalf("minimal %t, %v: got %d answers of %d kinds and the errors %v", minimal, window, result.All.Count, kinds, result.Errors)
-			}
-		}
-		if kinds != 3 {
-			t.Errorf("minimal %t: got answers of %d kinds even in the longest window, want 3", minimal, kinds)
-		}
-	}
-	server.Close()
-	if err := s.Close(); err != nil {
-		t.Error(err)
 	}
 }

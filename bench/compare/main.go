@@ -22,8 +22,8 @@ import (
 	"time"
 
 	"troupe/bench/load"
-	"troupe/bench/machine"
 	"troupe/bench/process"
+	"troupe/bench/record"
 )
 
 func main() { os.Exit(process.Main("compare", run)) }
@@ -135,7 +135,7 @@ func (p *plan) run(ctx context.Context, out, errs io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	facts, err := machine.Collect(dir)
+	facts, err := record.Collect(dir)
 	if err != nil {
 		return err
 	}

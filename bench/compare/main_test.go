@@ -17,6 +17,7 @@ import (
 
 	"troupe/bench/load"
 	"troupe/bench/process"
+	"troupe/bench/record"
 )
 
 // TestMain makes this test binary a ceiling when it is started as one: compare
@@ -33,14 +34,15 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestARunLeavesARecordAndNothingElse starts both ceilings as processes.
+// TestARunLeavesARecordAndNothingElse starts both ceilings as processes. The load
+// generator accepts their answers of every kind: an error is a failure.
 func TestARunLeavesARecordAndNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	record := filepath.Join(t.TempDir(), "record.md")
 	var out, errs bytes.Buffer
 	err := run(t.Context(), []string{
 		"-targets", "http,durable", "-rounds", "2", "-duration", "100ms", "-warmup", "10ms", "-connections", "2,4",
-		"-instances", "8", "-replies", "minimal", "-dir", dir, "-o", record,
+		"-instances", "8", "-replies", "full,minimal", "-mix", "create=1,event=8,read=1", "-dir", dir, "-o", record,
 	}, &out, &errs)
 	if err != nil {
 		t.Fatalf("%v: %s", err, errs.String())
@@ -97,22 +99,6 @@ func TestAPlanHasACellForEachCombination(t *testing.T) {
 	}
 }
 
-func TestSpreads(t *testing.T) {
-	for _, c := range []struct {
-		values []float64
-		want   spread
-	}{
-		{nil, spread{}},
-		{[]float64{3}, spread{3, 3, 3}},
-		{[]float64{3, 1}, spread{1, 2, 3}},
-		{[]float64{9, 1, 4}, spread{1, 4, 9}},
-	} {
-		if got := spreadOf(slices.Clone(c.values)); got != c.want {
-			t.Errorf("%v: got %v, want %v", c.values, got, c.want)
-		}
-	}
-}
-
 // TestRatiosAreWithinARound plants rounds of which the second is ten times
 // slower for both: a ratio of medians would not show that they are equal.
 func TestRatiosAreWithinARound(t *testing.T) {
@@ -121,10 +107,10 @@ func TestRatiosAreWithinARound(t *testing.T) {
 	}
 	base := []*sample{at("durable", 1, 1000), at("durable", 2, 100), at("durable", 3, 2000)}
 	mine := []*sample{at("troupe", 2, 100), at("troupe", 1, 1000), at("troupe", 3, 1000)}
-	if got, want := ratios(mine, base, (*sample).perSecond), (spread{0.5, 1, 1}); got != want {
+	if got, want := ratios(mine, base, (*sample).perSecond), (record.Spread{Least: 0.5, Middle: 1, Most: 1}); got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if got := ratios(mine, nil, (*sample).perSecond); got != (spread{}) {
+	if got := ratios(mine, nil, (*sample).perSecond); got != (record.Spread{}) {
 		t.Errorf("without a base: got %v", got)
 	}
 }

@@ -4,32 +4,21 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"troupe/bench/record"
 )
 
-// spread is what the rounds gave: the least, the middle and the most.
-type spread struct{ least, middle, most float64 }
-
-// spreadOf sorts its argument. Of an even number the middle is the mean of two.
-func spreadOf(values []float64) spread {
-	slices.Sort(values)
-	n := len(values)
-	if n == 0 {
-		return spread{}
-	}
-	return spread{values[0], (values[(n-1)/2] + values[n/2]) / 2, values[n-1]}
-}
-
 // of collects one figure of some samples.
-func of(samples []*sample, figure func(*sample) float64) spread {
+func of(samples []*sample, figure func(*sample) float64) record.Spread {
 	var values []float64
 	for _, s := range samples {
 		values = append(values, figure(s))
 	}
-	return spreadOf(values)
+	return record.SpreadOf(values)
 }
 
 // ratios divides a figure of each sample by that of the base in the same round.
-func ratios(samples, base []*sample, figure func(*sample) float64) spread {
+func ratios(samples, base []*sample, figure func(*sample) float64) record.Spread {
 	var values []float64
 	for _, s := range samples {
 		i := slices.IndexFunc(base, func(b *sample) bool { return b.round == s.round })
@@ -37,12 +26,19 @@ func ratios(samples, base []*sample, figure func(*sample) float64) spread {
 			values = append(values, figure(s)/figure(base[i]))
 		}
 	}
-	return spreadOf(values)
+	return record.SpreadOf(values)
 }
 
-// text writes all three, each in the format.
-func (s spread) text(format string) string {
-	return fmt.Sprintf(format+"–"+format+"–"+format, s.least, s.middle, s.most)
+// header is the part of a record above the tables.
+func (p *plan) header(f *record.Facts) string {
+	o := p.load
+	loop := "closed"
+	if o.Rate > 0 {
+		loop = fmt.Sprintf("open, %g requests/s", o.Rate)
+	}
+	return f.Header("Comparison", "go run ./bench/compare "+strings.Join(p.args, " "), [2]string{"Load", fmt.Sprintf(
+		"%s loop, %s, %d new instances a run with %d events before, %d rounds of %s after %s",
+		loop, o.Mix, o.Instances, o.Preload, p.rounds, o.Duration, o.WarmUp)})
 }
 
 // report is one table for each cell, in Markdown.
@@ -90,10 +86,10 @@ func (p *plan) table(b *strings.Builder, c cell, samples []*sample) {
 			resident = max(resident, s.resident)
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %.0f | %d | %s | %s | %s | %d, %d, %d |\n", name,
-			of(mine, (*sample).perSecond).text("%.0f"), of(mine, (*sample).p50).text("%.2f"),
-			of(mine, (*sample).p99).text("%.2f"), of(mine, (*sample).serverCost).text("%.1f"),
-			of(mine, (*sample).clientCost).middle, resident>>20,
-			ratios(mine, base, (*sample).perSecond).text("%.2f"), ratios(mine, base, (*sample).serverCost).text("%.2f"),
-			ratios(mine, base, (*sample).p99).text("%.2f"), shed, missed, failed)
+			of(mine, (*sample).perSecond).Text("%.0f"), of(mine, (*sample).p50).Text("%.2f"),
+			of(mine, (*sample).p99).Text("%.2f"), of(mine, (*sample).serverCost).Text("%.1f"),
+			of(mine, (*sample).clientCost).Middle, resident>>20,
+			ratios(mine, base, (*sample).perSecond).Text("%.2f"), ratios(mine, base, (*sample).serverCost).Text("%.2f"),
+			ratios(mine, base, (*sample).p99).Text("%.2f"), shed, missed, failed)
 	}
 }

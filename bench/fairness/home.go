@@ -12,9 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 
+	"troupe/bench/load"
 	"troupe/bench/process"
 )
 
@@ -124,31 +123,18 @@ func (h *home) fill(ctx context.Context, addr string, m *measurement) error {
 // answers name. Any other answer than 200 ends it.
 func (c *caller) createAll(ctx context.Context, n, parallel int, next func(n int) (path, body string)) ([]string, error) {
 	ids := make([]string, n)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var at atomic.Int64
-	var all sync.WaitGroup
-	for range parallel {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				i := int(at.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				path, body := next(i)
-				status, reply, err := c.do(c.request(ctx, path, body))
-				if err != nil || status != http.StatusOK {
-					cancel(fmt.Errorf("fill the store: %s: status %d %s: %w", path, status, reply, err))
-					return
-				}
-				var named struct {
-					ID string `json:"instanceId"`
-				}
-				_ = json.Unmarshal(reply, &named) // group A answers with a text
-				ids[i] = named.ID
-			}
-		})
-	}
-	all.Wait()
-	return ids, context.Cause(ctx)
+	err := load.Each(ctx, parallel, n, func(ctx context.Context, i int) error {
+		path, body := next(i)
+		status, reply, err := c.do(c.request(ctx, path, body))
+		if err != nil || status != http.StatusOK {
+			return fmt.Errorf("fill the store: %s: status %d %s: %w", path, status, reply, err)
+		}
+		var named struct {
+			ID string `json:"instanceId"`
+		}
+		_ = json.Unmarshal(reply, &named) // group A answers with a text
+		ids[i] = named.ID
+		return nil
+	})
+	return ids, err
 }

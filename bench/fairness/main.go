@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"troupe/bench/machine"
 	"troupe/bench/process"
+	"troupe/bench/record"
 )
 
 func main() { os.Exit(process.Main("fairness", run)) }
@@ -92,7 +92,7 @@ func (m *measurement) run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	facts, err := machine.Collect(dir)
+	facts, err := record.Collect(dir)
 	if err != nil {
 		return err
 	}
@@ -124,11 +124,10 @@ func (m *measurement) run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	header := fmt.Sprintf("# Fairness, %s\n\n", facts.At.Format("2006-01-02 15:04 UTC")) +
-		facts.Table("go run ./bench/fairness "+strings.Join(m.args, " "),
-			[2]string{"Server", "`troupe serve " + strings.Join(m.serve, " ") + "`"},
-			[2]string{"Load", fmt.Sprintf("open loop, %g requests/s of the polite user, %s after %s for each attack; %d hostile requests at a time, %d connections held, %d hostile records of 4 KiB",
-				m.rate, m.duration, m.warmUp, m.loops, m.connections, m.records)})
+	header := facts.Header("Fairness", "go run ./bench/fairness "+strings.Join(m.args, " "),
+		[2]string{"Server", "`troupe serve " + strings.Join(m.serve, " ") + "`"},
+		[2]string{"Load", fmt.Sprintf("open loop, %g requests/s of the polite user, %s after %s for each attack; %d hostile requests at a time, %d connections held, %d hostile records of 4 KiB",
+			m.rate, m.duration, m.warmUp, m.loops, m.connections, m.records)})
 	return errors.Join(
 		os.WriteFile(m.record, []byte(header+text), 0o644),
 		os.WriteFile(strings.TrimSuffix(m.record, ".md")+".json", append(figures, '\n'), 0o644))

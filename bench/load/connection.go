@@ -14,9 +14,8 @@ import (
 // connection is one connection to the server. It belongs to one worker, except
 // for interrupt.
 type connection struct {
-	addr    string
-	waitMax time.Duration
-	conn    net.Conn
+	addr string
+	conn net.Conn
 	// until is the deadline that conn has. It is moved on rarely, because that
 	// costs as much as the rest of what happens here for a request.
 	until time.Time
@@ -34,7 +33,7 @@ const firstBufBytes = 4 << 10
 // dial opens the connection, or opens it anew.
 func (c *connection) dial(ctx context.Context) error {
 	c.close()
-	d := net.Dialer{Timeout: c.waitMax}
+	d := net.Dialer{Timeout: answerWaitMax}
 	conn, err := d.DialContext(ctx, "tcp", c.addr)
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", c.addr, err)
@@ -76,8 +75,8 @@ func (c *connection) close() {
 // until the next call. After an error, and when the answer closes, the
 // connection can only be dialled again.
 func (c *connection) exchange(request []byte, now time.Time) (head, []byte, error) {
-	if c.until.Sub(now) < c.waitMax {
-		c.until = now.Add(c.waitMax + c.waitMax/4)
+	if c.until.Sub(now) < answerWaitMax {
+		c.until = now.Add(answerWaitMax + answerWaitMax/4)
 		if err := c.conn.SetDeadline(c.until); err != nil {
 			return head{}, nil, err
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -13,8 +12,8 @@ import (
 // Options says what a run does. Only Addr must be set; a zero field means its
 // default.
 type Options struct {
-	// Addr is the server, "host:port". BasePath stands in front of all paths.
-	Addr, BasePath string
+	// Addr is the server, "host:port".
+	Addr string
 	// Token is an API token of a user who may create, read and send. Empty: no
 	// credential is sent.
 	Token string
@@ -42,26 +41,23 @@ type Options struct {
 	WarmUp time.Duration
 	// Duration is the length of the measured window. Default 5 s.
 	Duration time.Duration
-	// AnswerWaitMax is how long an answer may take; the connection is given up
-	// then, and the request is an error. Default 20 s.
-	AnswerWaitMax time.Duration
 
 	// Began and Ended are called once each, in this order, at the edges of the
 	// measured window, for example to look at the server's processor time. They
 	// must not block. A run that is broken off early may call neither.
 	Began, Ended func()
-	// Progress gets a line a second. Nil: none.
-	Progress io.Writer
 }
+
+// answerWaitMax is how long an answer may take; the connection is given up then, and
+// the request is an error.
+const answerWaitMax = 20 * time.Second
 
 // ensureDefaults replaces zeroes by the defaults.
 func (o *Options) ensureDefaults() {
-	o.BasePath = strings.TrimSuffix(o.BasePath, "/")
 	o.Connections = cmp.Or(o.Connections, 64)
 	o.Instances = cmp.Or(o.Instances, 10_000)
 	o.WarmUp = max(0, cmp.Or(o.WarmUp, time.Second))
 	o.Duration = cmp.Or(o.Duration, 5*time.Second)
-	o.AnswerWaitMax = cmp.Or(o.AnswerWaitMax, 20*time.Second)
 	if o.Mix == (Mix{}) {
 		o.Mix[Event] = 1
 	}
@@ -84,10 +80,8 @@ func (o *Options) validate() error {
 	demand(o.Addr != "", "Addr is missing")
 	demand(o.Connections > 0 && o.Instances > 0, "Connections and Instances must be above 0")
 	demand(o.Preload >= 0 && o.Rate >= 0, "Preload and Rate must not be negative")
-	demand(o.Duration > 0 && o.AnswerWaitMax > 0, "Duration and AnswerWaitMax must be above 0")
-	for _, text := range []string{o.Addr, o.BasePath, o.Token} {
-		demand(!strings.ContainsAny(text, "\r\n "), "Addr, BasePath and Token stand in headers and must not have blanks")
-	}
+	demand(o.Duration > 0, "Duration must be above 0")
+	demand(!strings.ContainsAny(o.Addr+o.Token, "\r\n "), "Addr and Token stand in headers and must not have blanks")
 	return errors.Join(faults...)
 }
 

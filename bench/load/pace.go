@@ -17,8 +17,7 @@ type pacer struct {
 	first  time.Time
 	window window
 
-	missed int64     // due inside the window and sent by nobody
-	lag    Histogram // how late the pacer itself was
+	missed int64 // due inside the window and sent by nobody
 }
 
 // run puts the time of each request into due, when it has come, and closes due
@@ -26,9 +25,6 @@ type pacer struct {
 func (p *pacer) run(ctx context.Context, due chan time.Time) {
 	defer close(due)
 	Pace(ctx, p.rate, p.first, p.window.end, func(at time.Time) {
-		if p.window.counts(at, at) {
-			p.lag.Record(time.Since(at))
-		}
 		select {
 		case due <- at:
 		default:

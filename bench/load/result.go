@@ -9,29 +9,15 @@ import (
 
 // Result is what a run measured.
 type Result struct {
-	// What was asked for.
-	Connections int     `json:"connections"`
-	Instances   int     `json:"instances"`
-	Mix         string  `json:"mix"`
-	Minimal     bool    `json:"minimal"`
-	Rate        float64 `json:"rate"` // zero: a closed loop
-	// Window is the length of the measured window.
-	Window Duration `json:"window"`
-
-	// All are the requests that were answered as they should be; Kinds has the
-	// same by kind, without kinds that were not sent.
-	All   Summary            `json:"all"`
-	Kinds map[string]Summary `json:"kinds"`
+	// All are the requests that were answered as they should be.
+	All Summary
 	// Shed are answers 503 and 429: the server was busy and did nothing.
-	Shed Summary `json:"shed"`
+	Shed Summary
 	// Missed are requests of an open loop for which no connection became free.
 	// They are in no latency: if there are any, the rate was too high.
-	Missed int64 `json:"missed"`
-	// Lag is how late the generator itself was in an open loop. It is a part of
-	// the latencies.
-	Lag Summary `json:"lag"`
+	Missed int64
 	// Errors counts everything else, by its text.
-	Errors map[string]int64 `json:"errors"`
+	Errors map[string]int64
 }
 
 // Failed is the number of errors. Figures of a run that has any say little.
@@ -69,48 +55,33 @@ const errorTextsMax = 20
 
 // tally is what one worker counts.
 type tally struct {
-	kinds  [kinds]Histogram
-	shed   Histogram
-	errors map[string]int64
+	answered, shed Histogram
+	errors         map[string]int64
 }
 
-func (t *tally) answered(k Kind, elapsed time.Duration) { t.kinds[k].Record(elapsed) }
-
-func (t *tally) refused(elapsed time.Duration) { t.shed.Record(elapsed) }
-
-func (t *tally) failed(fault error) {
+func (t *tally) failed(text string) {
 	if t.errors == nil {
 		t.errors = map[string]int64{}
 	}
-	text := fault.Error()
 	if _, known := t.errors[text]; !known && len(t.errors) >= errorTextsMax {
 		text = "others"
 	}
 	t.errors[text]++
 }
 
-// summarize joins what the workers counted.
-func (r *Result) summarize(workers []*worker) {
+// summarize joins what the workers counted in a window.
+func summarize(workers []*worker, window time.Duration) *Result {
 	var all, shed Histogram
-	var kind [kinds]Histogram
-	r.Kinds, r.Errors = map[string]Summary{}, map[string]int64{}
+	r := &Result{Errors: map[string]int64{}}
 	for _, w := range workers {
-		for k := range kind {
-			kind[k].Merge(&w.tally.kinds[k])
-			all.Merge(&w.tally.kinds[k])
-		}
+		all.Merge(&w.tally.answered)
 		shed.Merge(&w.tally.shed)
 		for text, n := range w.tally.errors {
 			r.Errors[text] += n
 		}
 	}
-	window := time.Duration(r.Window)
-	for k := range kind {
-		if s := kind[k].Summary(window); s.Count > 0 {
-			r.Kinds[Kind(k).String()] = s
-		}
-	}
 	r.All, r.Shed = all.Summary(window), shed.Summary(window)
+	return r
 }
 
 // Histogram counts durations from 1 µs to a minute with three digits. The zero

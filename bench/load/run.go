@@ -141,66 +141,23 @@ func (r *run) measure(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{
-		Connections: o.Connections, Instances: o.Instances, Mix: o.Mix.String(), Minimal: o.Minimal,
-		Rate: o.Rate, Window: Duration(o.Duration), Missed: p.missed, Lag: p.lag.Summary(o.Duration),
-	}
-	result.summarize(r.workers)
+	result := summarize(r.workers, o.Duration)
+	result.Missed = p.missed
 	return result, nil
 }
 
-// watch tells about the edges of the window and the progress until the workers
-// have ended. A run that is broken off may not reach the edges.
+// watch tells about the edges of the window, the begin first however late it is, until
+// the workers have ended. A run that is broken off may not reach the edges.
 func (r *run) watch(over <-chan struct{}, win window) {
-	// One timer for both edges: however late this goroutine is, they come in their
-	// order.
-	edge := time.NewTimer(time.Until(win.begin))
-	defer edge.Stop()
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	begun, ended, before := false, false, int64(0)
-	pass := func() {
-		if !begun {
-			begun = true
-			r.options.Began()
-			edge.Reset(time.Until(win.end))
-			return
-		}
-		ended = true
-		r.options.Ended()
-	}
-	for {
+	edges := []time.Time{win.begin, win.end}
+	for i, tell := range []func(){r.options.Began, r.options.Ended} {
 		select {
-		case <-edge.C:
-			pass()
-		case <-ticker.C:
-			before = r.progress(before, win)
+		case <-time.After(time.Until(edges[i])):
 		case <-over:
-			// The timer may be later than the workers.
-			if !begun && !time.Now().Before(win.begin) {
-				pass()
+			if i == 0 && time.Now().Before(win.begin) {
+				return
 			}
-			if begun && !ended {
-				pass()
-			}
-			return
 		}
+		tell()
 	}
-}
-
-// progress writes one line and returns how many answers there are.
-func (r *run) progress(before int64, win window) int64 {
-	if r.options.Progress == nil {
-		return 0
-	}
-	var done int64
-	for _, w := range r.workers {
-		done += w.done.Load()
-	}
-	phase := "measure"
-	if time.Now().Before(win.begin) {
-		phase = "warm up"
-	}
-	fmt.Fprintf(r.options.Progress, "%s: %d answers, %d in the last second\n", phase, done, done-before)
-	return done
 }

@@ -104,7 +104,7 @@ func TestAClosedLoopCountsWhatIsAnsweredInTheWindow(t *testing.T) {
 		if got, want := result.All.PerSecond, float64(result.All.Count)/window.Seconds(); got < want*0.99 || got > want*1.01 {
 			t.Errorf("got %.0f/s, want %.0f", got, want)
 		}
-		// Answers in the window and answers outside of it.
+		// Answers in the window and answers outside it.
 		return result.All.Count > 0 && result.All.Count < sent
 	})
 }
@@ -220,9 +220,6 @@ func TestAnOpenLoopCountsTheWaiting(t *testing.T) {
 	// 100 requests were due in the pause, so about half of all waited.
 	if p90 := time.Duration(result.All.P90); p90 < 100*time.Millisecond {
 		t.Errorf("got p90 %v, want the pause to show", p90)
-	}
-	if result.Lag.Count != 200 {
-		t.Errorf("the pacer noted %d lags, want 200", result.Lag.Count)
 	}
 }
 

@@ -81,8 +81,8 @@ func newScript(o *Options) *script {
 	}
 	const post = "Content-Type: application/json\r\nContent-Length: "
 	s := &script{}
-	s.head[Create] = "POST " + o.BasePath + "/workflow/api/v1/create" + headers + post
-	s.head[Event] = "POST " + o.BasePath + "/workflow/api/v1/event" + headers + post
+	s.head[Create] = "POST /workflow/api/v1/create" + headers + post
+	s.head[Event] = "POST /workflow/api/v1/event" + headers + post
 	s.head[Read] = headers + "\r\n"
 	return s
 }
@@ -117,10 +117,8 @@ func (s *script) post(k Kind) []byte {
 }
 
 // read returns a request for an instance.
-func (s *script) read(basePath, instance string) []byte {
-	s.out = append(s.out[:0], "GET "...)
-	s.out = append(s.out, basePath...)
-	s.out = append(s.out, "/workflow/api/v1/instance/"+WorkflowID+"/"...)
+func (s *script) read(instance string) []byte {
+	s.out = append(s.out[:0], "GET /workflow/api/v1/instance/"+WorkflowID+"/"...)
 	s.out = append(s.out, instance...)
 	s.out = append(s.out, s.head[Read]...)
 	return s.out

@@ -65,18 +65,18 @@ func TestTheEventsGoRound(t *testing.T) {
 }
 
 func TestRequestsAreWhatTheInterfaceAsksFor(t *testing.T) {
-	s := newScript(&Options{Addr: "host:1", BasePath: "/p", Token: "T", Minimal: true})
+	s := newScript(&Options{Addr: "host:1", Token: "T", Minimal: true})
 	for _, c := range []struct {
 		name, path string
 		text       []byte
 		body       string
 	}{
-		{"create", "/p/workflow/api/v1/create", bytes.Clone(s.create()), `{"workflowId":"leave-request","data":` + createData + `}`},
+		{"create", "/workflow/api/v1/create", bytes.Clone(s.create()), `{"workflowId":"leave-request","data":` + createData + `}`},
 		{
-			"event", "/p/workflow/api/v1/event", bytes.Clone(s.event("I", &moves[0])),
+			"event", "/workflow/api/v1/event", bytes.Clone(s.event("I", &moves[0])),
 			`{"workflowId":"leave-request","instanceId":"I","event":{"name":"submit","data":` + moves[0].data + `}}`,
 		},
-		{"read", "/p/workflow/api/v1/instance/leave-request/I", bytes.Clone(s.read("/p", "I")), ""},
+		{"read", "/workflow/api/v1/instance/leave-request/I", bytes.Clone(s.read("I")), ""},
 	} {
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(c.text)))
 		if err != nil {

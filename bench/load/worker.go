@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
@@ -21,8 +20,8 @@ type subject struct {
 	sure bool
 }
 
-// worker drives one connection. Everything in it but done belongs to its
-// goroutine until that has ended.
+// worker drives one connection. Everything in it belongs to its goroutine until that
+// has ended.
 type worker struct {
 	options  *Options
 	conn     connection
@@ -31,15 +30,12 @@ type worker struct {
 	subjects []subject
 	next     int // place in subjects
 	tally    tally
-
-	// done counts the answers, for the progress line.
-	done atomic.Int64
 }
 
 func newWorker(o *Options, number int) *worker {
 	return &worker{
 		options: o,
-		conn:    connection{addr: o.Addr, waitMax: o.AnswerWaitMax},
+		conn:    connection{addr: o.Addr},
 		script:  newScript(o),
 		random:  rand.New(rand.NewPCG(uint64(number), 0)),
 	}
@@ -52,14 +48,14 @@ func (w *worker) prepare(ctx context.Context, n int) error {
 		return err
 	}
 	for range n {
-		id, fault := w.create()
-		if fault != nil {
-			return fmt.Errorf("prepare: %w", fault)
+		id, f := w.create()
+		if f != nil {
+			return fmt.Errorf("prepare: %w", f)
 		}
 		s := subject{id: id, sure: true}
 		for range w.options.Preload {
-			if fault := w.send(&s); fault != nil {
-				return fmt.Errorf("prepare: %w", fault)
+			if f := w.send(&s); f != nil {
+				return fmt.Errorf("prepare: %w", f)
 			}
 		}
 		w.subjects = append(w.subjects, s)
@@ -95,29 +91,25 @@ func (w *worker) openLoop(ctx context.Context, win window, due <-chan time.Time)
 // means that the worker cannot go on.
 func (w *worker) once(ctx context.Context, win window, begun time.Time) error {
 	kind := w.kind()
-	fault := w.request(kind)
-	w.done.Add(1)
+	f := w.request(kind)
 	ended := time.Now()
 	measured := win.counts(begun, ended)
-	if fault == nil {
+	if f == nil {
 		if measured {
-			w.tally.answered(kind, ended.Sub(begun))
+			w.tally.answered.Record(ended.Sub(begun))
 		}
 		return nil
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var status statusFault
-	shed := errors.As(fault, &status) && status.isShed()
 	switch {
-	case measured && shed:
-		w.tally.refused(ended.Sub(begun))
+	case measured && f.shed:
+		w.tally.shed.Record(ended.Sub(begun))
 	case measured:
-		w.tally.failed(fault)
+		w.tally.failed(f.Error())
 	}
-	var transport transportFault
-	if status.closes || errors.As(fault, &transport) {
+	if f.broken {
 		return w.conn.dial(ctx)
 	}
 	return nil
@@ -133,10 +125,10 @@ func (w *worker) kind() Kind {
 }
 
 // request sends one request of a kind to the next subject.
-func (w *worker) request(k Kind) error {
+func (w *worker) request(k Kind) *fault {
 	if k == Create {
-		_, fault := w.create()
-		return fault
+		_, f := w.create()
+		return f
 	}
 	s := &w.subjects[w.next]
 	if w.next++; w.next == len(w.subjects) {
@@ -156,109 +148,96 @@ const (
 )
 
 // create makes an instance and returns its id.
-func (w *worker) create() (string, error) {
-	body, fault := w.ask(Create, w.script.create())
-	if fault != nil {
-		return "", fault
+func (w *worker) create() (string, *fault) {
+	body, f := w.ask(Create, w.script.create())
+	if f != nil {
+		return "", f
 	}
 	rest, ok := bytes.CutPrefix(body, []byte(instanceHead))
 	id, _, closed := bytes.Cut(rest, []byte{'"'})
 	if !ok || !closed || len(id) == 0 {
-		return "", bodyFault{Create, "names no instance"}
+		return "", &fault{kind: Create, reason: "the answer names no instance"}
 	}
 	return string(id), nil
 }
 
 // send brings the subject on by one event.
-func (w *worker) send(s *subject) error {
+func (w *worker) send(s *subject) *fault {
 	m := &moves[s.sent%len(moves)]
 	s.sent++
-	body, fault := w.ask(Event, w.script.event(s.id, m))
-	if fault == nil {
-		fault = w.check(Event, body, instanceHead, s, m.node)
+	body, f := w.ask(Event, w.script.event(s.id, m))
+	if f == nil {
+		f = check(Event, body, instanceHead, s, m.node)
 	}
-	if fault != nil {
+	if f != nil {
 		s.sure = false // it may have happened, or may happen yet
 	}
-	return fault
+	return f
 }
 
 // load reads the subject.
-func (w *worker) load(s *subject) error {
-	body, fault := w.ask(Read, w.script.read(w.options.BasePath, s.id))
-	if fault != nil {
-		return fault
+func (w *worker) load(s *subject) *fault {
+	body, f := w.ask(Read, w.script.read(s.id))
+	if f != nil {
+		return f
 	}
 	node := "draft"
 	if s.sent > 0 {
 		node = moves[(s.sent-1)%len(moves)].node
 	}
-	return w.check(Read, body, recordHead, s, node)
+	return check(Read, body, recordHead, s, node)
 }
 
 // check looks whether an answer is about the subject and shows it in the node.
-func (w *worker) check(k Kind, body []byte, start string, s *subject, node string) error {
+func check(k Kind, body []byte, start string, s *subject, node string) *fault {
 	rest, ok := bytes.CutPrefix(body, []byte(start))
 	if !ok || !bytes.HasPrefix(rest, []byte(s.id)) || body[len(body)-1] != '}' {
-		return bodyFault{k, "is about something else"}
+		return &fault{kind: k, reason: "the answer is about something else"}
 	}
 	if s.sure && !bytes.Contains(body, []byte(`"nodeId":"`+node+`"`)) {
-		return bodyFault{k, "shows another node"}
+		return &fault{kind: k, reason: "the answer shows another node"}
 	}
 	return nil
 }
 
 // ask sends a request and returns the body of its answer.
-func (w *worker) ask(k Kind, request []byte) ([]byte, error) {
+func (w *worker) ask(k Kind, request []byte) ([]byte, *fault) {
 	h, body, err := w.conn.exchange(request, time.Now())
 	switch {
 	case err != nil:
-		return nil, transportFault{k, err}
+		return nil, transportFault(k, err)
 	case h.status != 200 || h.closes:
-		return nil, statusFault{kind: k, code: h.status, closes: h.closes}
+		return nil, statusFault(k, h)
 	}
 	return body, nil
 }
 
+// fault is a request that was not answered as it should be.
+type fault struct {
+	kind   Kind
+	reason string // repeats: it has neither ports nor ids
+	shed   bool   // the server was too busy and did nothing
+	broken bool   // the connection cannot be used again
+}
+
+func (f *fault) Error() string { return f.kind.String() + ": " + f.reason }
+
 // statusFault is an answer other than 200, or one after which the server closes
 // the connection, which no healthy server does.
-type statusFault struct {
-	kind   Kind
-	code   int
-	closes bool
-}
-
-func (f statusFault) Error() string {
-	if f.closes {
-		return fmt.Sprintf("%s: status %d and the connection closed", f.kind, f.code)
+func statusFault(k Kind, h head) *fault {
+	f := &fault{kind: k, reason: fmt.Sprintf("status %d", h.status), shed: h.status == 503 || h.status == 429, broken: h.closes}
+	if h.closes {
+		f.reason += " and the connection closed"
 	}
-	return fmt.Sprintf("%s: status %d", f.kind, f.code)
+	return f
 }
-
-// isShed says that the server was too busy and did nothing.
-func (f statusFault) isShed() bool { return f.code == 503 || f.code == 429 }
-
-// bodyFault is an answer with a wrong body.
-type bodyFault struct {
-	kind   Kind
-	reason string
-}
-
-func (f bodyFault) Error() string { return f.kind.String() + ": the answer " + f.reason }
 
 // transportFault is a request without an answer.
-type transportFault struct {
-	kind  Kind
-	cause error
-}
-
-func (f transportFault) Error() string {
-	reason := f.cause.Error()
+func transportFault(k Kind, cause error) *fault {
+	reason := cause.Error()
 	var op *net.OpError
-	if errors.As(f.cause, &op) { // its text has ports, and would never repeat
+	if errors.As(cause, &op) { // its text has ports
 		reason = op.Op + ": " + op.Err.Error()
 	}
-	return f.kind.String() + ": no answer: " + strings.TrimSpace(reason)
+	return &fault{kind: k, reason: "no answer: " + strings.TrimSpace(reason), broken: true}
 }
-
-func (f transportFault) Unwrap() error { return f.cause }

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"troupe/bench/machine"
 	"troupe/bench/process"
+	"troupe/bench/record"
 )
 
 func main() { os.Exit(process.Main("million", run)) }
@@ -66,12 +66,11 @@ func (m *measurement) run(ctx context.Context) (err error) {
 	if err := os.MkdirAll(m.dir, 0o700); err != nil {
 		return err
 	}
-	facts, err := machine.Collect(m.dir)
+	facts, err := record.Collect(m.dir)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(&m.text, "# A store of %d instances, %s\n\n", m.instances, facts.At.Format("2006-01-02 15:04 UTC"))
-	m.text.WriteString(facts.Table("go run ./bench/million " + strings.Join(m.args, " ")))
+	m.text.WriteString(facts.Header(fmt.Sprintf("A store of %d instances", m.instances), "go run ./bench/million "+strings.Join(m.args, " ")))
 	large := filepath.Join(m.dir, "large")
 	if err := m.build(ctx, large, m.instances); err != nil {
 		return err
@@ -102,15 +101,15 @@ func (m *measurement) build(ctx context.Context, dir string, count int) error {
 	}
 	have, err := h.count(ctx)
 	if err != nil || have == int64(count) {
-		return errors.Join(err, h.close())
+		return errors.Join(err, h.Close())
 	}
 	if have != 0 {
-		return errors.Join(fmt.Errorf("%s has %d instances, not %d: remove it or choose another folder", dir, have, count), h.close())
+		return errors.Join(fmt.Errorf("%s has %d instances, not %d: remove it or choose another folder", dir, have, count), h.Close())
 	}
 	begun := time.Now()
 	err = h.fill(ctx, count, m.errs)
 	elapsed := time.Since(begun)
-	if err = errors.Join(err, h.close()); err == nil {
+	if err = errors.Join(err, h.Close()); err == nil {
 		fmt.Fprintf(&m.text, "\n%d instances were made in %.0f s.\n", count, elapsed.Seconds())
 	}
 	return err
@@ -118,14 +117,14 @@ func (m *measurement) build(ctx context.Context, dir string, count int) error {
 
 // starts measures opening: after a clean close, and after a kill under load.
 func (m *measurement) starts(ctx context.Context, dir string) error {
-	var clean, crashed []time.Duration
+	var clean, crashed []float64 // in ms
 	for range m.rounds {
 		h, err := open(dir)
 		if err != nil {
 			return err
 		}
-		clean = append(clean, h.ready)
-		if err := h.close(); err != nil {
+		clean = append(clean, ms(h.ready))
+		if err := h.Close(); err != nil {
 			return err
 		}
 		if err := m.kill(ctx, dir); err != nil {
@@ -134,17 +133,17 @@ func (m *measurement) starts(ctx context.Context, dir string) error {
 		if h, err = open(dir); err != nil {
 			return err
 		}
-		crashed = append(crashed, h.ready)
-		if !h.store.OpenedAfterCrash() {
+		crashed = append(crashed, ms(h.ready))
+		if !h.Store.OpenedAfterCrash() {
 			err = errors.New("the store was closed cleanly: nothing was killed")
 		}
-		if err := errors.Join(err, h.close()); err != nil {
+		if err := errors.Join(err, h.Close()); err != nil {
 			return err
 		}
 	}
 	fmt.Fprintf(&m.text, "\n## Start\n\nFrom opening the store to taking requests, least–median–most of %d:\n\n", m.rounds)
 	m.text.WriteString("| Start | ms | goal |\n|---|---|---|\n")
-	fmt.Fprintf(&m.text, "| after a clean close | %s | 1000 |\n| after kill -9 under load | %s | 2000 |\n", spread(clean), spread(crashed))
+	fmt.Fprintf(&m.text, "| after a clean close | %s | 1000 |\n| after kill -9 under load | %s | 2000 |\n", figures(clean, "%.1f"), figures(crashed, "%.1f"))
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"troupe/actors/query"
+	"troupe/bench/record"
 )
 
 const (
@@ -57,11 +58,11 @@ func (m *measurement) queries(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, h.close()) }()
+	defer func() { err = errors.Join(err, h.Close()) }()
 	fmt.Fprintf(&m.text, "\n## Queries\n\nBelow HTTP, one at a time, least–median–most of %d. Read is index rows and records.\n\n", m.rounds)
 	m.text.WriteString("| Query | given | plan | read | ms | records/s | goal |\n|---|---|---|---|---|---|---|\n")
 	for _, a := range m.list() {
-		var elapsed []time.Duration
+		var elapsed []float64 // in ms
 		var end *query.End
 		var given int
 		for range m.rounds + 1 { // the first fills the caches and does not count
@@ -69,19 +70,19 @@ func (m *measurement) queries(ctx context.Context, dir string) (err error) {
 			if given, t, end, err = h.ask(ctx, a.req); err != nil {
 				return fmt.Errorf("%s: %w", a.name, err)
 			}
-			elapsed = append(elapsed, t)
+			elapsed = append(elapsed, ms(t))
 		}
 		elapsed = elapsed[1:]
 		rate := ""
 		if a.rate {
-			rate = fmt.Sprintf("%.0f", float64(end.Explain.RecordsRead)/median(elapsed).Seconds())
+			rate = fmt.Sprintf("%.0f", 1000*float64(end.Explain.RecordsRead)/record.SpreadOf(elapsed).Middle)
 		}
 		plan := end.Explain.Plan
 		if end.Explain.Index != nil {
 			plan += " " + *end.Explain.Index
 		}
 		fmt.Fprintf(&m.text, "| %s | %d | %s | %d + %d | %s | %s | %s |\n",
-			a.name, given, plan, end.Explain.KeysRead, end.Explain.RecordsRead, spread(elapsed), rate, a.goal)
+			a.name, given, plan, end.Explain.KeysRead, end.Explain.RecordsRead, figures(elapsed, "%.1f"), rate, a.goal)
 	}
 	return m.beside(ctx, h)
 }
@@ -101,38 +102,29 @@ func (m *measurement) beside(ctx context.Context, h *harness) error {
 	if err != nil {
 		return err
 	}
-	var alone, loaded, both []float64
 	var byNode []time.Duration
-	scan := m.list()[9].req
+	var rates [3][]float64
 	for range m.rounds {
-		for _, with := range []string{"nothing", "scan", "query"} {
-			stop := func() error { return nil }
-			switch with {
-			case "scan":
-				stop = h.again(ctx, scan, nil)
-			case "query":
-				stop = h.again(ctx, m.list()[0].req, &byNode)
-			}
+		for i, start := range []func() (stop func() error){
+			func() func() error { return func() error { return nil } },
+			func() func() error { return h.again(ctx, m.list()[9].req, nil) },
+			func() func() error { return h.again(ctx, m.list()[0].req, &byNode) },
+		} {
+			stop := start()
 			rate, err := h.events(ctx, ids, m.window)
 			if err = errors.Join(err, stop()); err != nil {
 				return err
 			}
-			switch with {
-			case "nothing":
-				alone = append(alone, rate)
-			case "scan":
-				loaded = append(loaded, rate)
-			case "query":
-				both = append(both, rate)
-			}
+			rates[i] = append(rates[i], rate)
 		}
 	}
+	alone, loaded, both := rates[0], rates[1], rates[2]
 	fmt.Fprintf(&m.text, "\n## Beside events\n\n%d senders, %d cores, %s each, in turn, least–median–most of %d; ratios within a round.\n\n",
 		senders, runtime.GOMAXPROCS(0), m.window, m.rounds)
 	m.text.WriteString("| Events/s | | ratio | goal |\n|---|---|---|---|\n")
-	fmt.Fprintf(&m.text, "| alone | %s | | |\n", rates(alone))
-	fmt.Fprintf(&m.text, "| while one full scan after the other runs | %s | %s | 0.9 |\n", rates(loaded), ratios(loaded, alone))
-	fmt.Fprintf(&m.text, "| while the query by node runs again and again | %s | %s | |\n", rates(both), ratios(both, alone))
+	fmt.Fprintf(&m.text, "| alone | %s | | |\n", figures(alone, "%.0f"))
+	fmt.Fprintf(&m.text, "| while one full scan after the other runs | %s | %s | 0.9 |\n", figures(loaded, "%.0f"), ratios(loaded, alone))
+	fmt.Fprintf(&m.text, "| while the query by node runs again and again | %s | %s | |\n", figures(both, "%.0f"), ratios(both, alone))
 	slices.Sort(byNode)
 	fmt.Fprintf(&m.text, "\nThe query by node beside events: p50 %.1f ms, p99 %.1f ms, %d queries.\n",
 		ms(byNode[len(byNode)/2]), ms(byNode[len(byNode)*99/100]), len(byNode))
@@ -235,7 +227,7 @@ func (m *measurement) growth(ctx context.Context, large string) error {
 					r, err = h.events(ctx, ids, m.window)
 				}
 			}
-			if err = errors.Join(err, h.close()); err != nil {
+			if err = errors.Join(err, h.Close()); err != nil {
 				return err
 			}
 			rate[which] = append(rate[which], r)
@@ -244,26 +236,14 @@ func (m *measurement) growth(ctx context.Context, large string) error {
 	fmt.Fprintf(&m.text, "\n## Growth\n\nEvents a second, %d senders, to the same number of instances, least–median–most of %d; ratios within a round.\n\n", senders, m.rounds)
 	m.text.WriteString("| Store | events/s | ratio | goal |\n|---|---|---|---|\n")
 	fmt.Fprintf(&m.text, "| %d instances | %s | | |\n| %d instances | %s | %s | 0.9 |\n",
-		m.small, rates(rate[0]), m.instances, rates(rate[1]), ratios(rate[1], rate[0]))
+		m.small, figures(rate[0], "%.0f"), m.instances, figures(rate[1], "%.0f"), ratios(rate[1], rate[0]))
 	return nil
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func median(all []time.Duration) time.Duration {
-	all = slices.Sorted(slices.Values(all))
-	return all[len(all)/2]
-}
-
-// spread is least–median–most in milliseconds.
-func spread(all []time.Duration) string {
-	return fmt.Sprintf("%.1f–%.1f–%.1f", ms(slices.Min(all)), ms(median(all)), ms(slices.Max(all)))
-}
-
-func rates(all []float64) string {
-	all = slices.Sorted(slices.Values(all))
-	return fmt.Sprintf("%.0f–%.0f–%.0f", all[0], all[len(all)/2], all[len(all)-1])
-}
+// figures are least–median–most.
+func figures(all []float64, format string) string { return record.SpreadOf(all).Text(format) }
 
 // ratios divides round by round.
 func ratios(over, under []float64) string {
@@ -271,6 +251,5 @@ func ratios(over, under []float64) string {
 	for i := range over {
 		all[i] = over[i] / under[i]
 	}
-	slices.Sort(all)
-	return fmt.Sprintf("%.2f–%.2f–%.2f", all[0], all[len(all)/2], all[len(all)-1])
+	return figures(all, "%.2f")
 }

@@ -3,22 +3,16 @@ package main
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/rs/zerolog"
-
-	"troupe/actors"
-	"troupe/actors/catalog"
 	"troupe/actors/identity"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
-	"troupe/persistence"
-	"troupe/statemachine"
+	"troupe/bench/load"
+	"troupe/bench/service"
 	"troupe/statemachine/data"
 )
 
@@ -34,57 +28,19 @@ const inspectedEvery = 10_000
 // clerk may do everything.
 var clerk = &identity.Principal{ID: "clerk", Roles: []string{"clerk"}, Privileges: []string{string(identity.Workflows)}}
 
-// harness is the service below HTTP.
+// harness is the service on a store of the measurement.
 type harness struct {
-	store  *persistence.Store
-	system *actors.System
-	*workflow.Router
+	*service.Service
 	// ready is how long it took from opening the store until it took requests.
 	ready time.Duration
 }
 
-// open starts the service on a folder, as the program does.
-func open(dir string) (h *harness, err error) {
+// open starts the service on a folder. Instances fall asleep as soon as they may, so
+// that memory does not depend on how long filling took.
+func open(dir string) (*harness, error) {
 	begun := time.Now()
-	h = &harness{}
-	if h.store, err = persistence.Open(dir, persistence.Options{Log: zerolog.Nop()}); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, h.store.Close())
-		}
-	}()
-	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		return nil, err
-	}
-	definitions, err := catalog.Open(h.store, parser, zerolog.Nop())
-	if err != nil {
-		return nil, err
-	}
-	parsed, err := parser.Parse(statemachine.Source{File: "order.yaml", Text: []byte(definition)})
-	if err != nil {
-		return nil, err
-	}
-	if err := definitions.Publish([]catalog.Source{{File: "order.yaml", Text: []byte(definition), Parsed: parsed.Definition}}); err != nil {
-		return nil, err
-	}
-	h.system = actors.NewSystem(zerolog.Nop())
-	// Instances fall asleep as soon as they may, so that memory does not depend on
-	// how long filling took.
-	if h.Router, err = workflow.Start(workflow.Options{
-		Store: h.store, System: h.system, Catalog: definitions, Log: zerolog.Nop(), IdleAfter: time.Second,
-	}); err != nil {
-		return nil, errors.Join(err, h.system.Stop(context.Background()))
-	}
-	h.ready = time.Since(begun)
-	return h, nil
-}
-
-func (h *harness) close() error {
-	err := errors.Join(h.Stop(context.Background()), h.system.Stop(context.Background()))
-	return errors.Join(err, h.store.Close())
+	s, err := service.Open(dir, definition, workflow.Options{IdleAfter: time.Second})
+	return &harness{s, time.Since(begun)}, err
 }
 
 // public is svcPublic of the n-th instance: 100 orders a customer, due dates
@@ -99,33 +55,18 @@ func day(n int) string {
 	return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, n).Format(time.DateOnly)
 }
 
-// fill makes instances until there are count, on many goroutines, because one
-// sync serves all creates that wait for it.
+// fill makes instances.
 func (h *harness) fill(ctx context.Context, count int, progress io.Writer) error {
-	const makers = 256
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var next, done atomic.Int64
-	var all sync.WaitGroup
-	for range makers {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				n := int(next.Add(1) - 1)
-				if n >= count {
-					return
-				}
-				if err := h.make(ctx, n); err != nil {
-					cancel(fmt.Errorf("instance %d: %w", n, err))
-					return
-				}
-				if made := done.Add(1); made%100_000 == 0 {
-					fmt.Fprintf(progress, "%d instances\n", made)
-				}
-			}
-		})
-	}
-	all.Wait()
-	return context.Cause(ctx)
+	var done atomic.Int64
+	return load.Each(ctx, 256, count, func(ctx context.Context, n int) error {
+		if err := h.make(ctx, n); err != nil {
+			return fmt.Errorf("instance %d: %w", n, err)
+		}
+		if made := done.Add(1); made%100_000 == 0 {
+			fmt.Fprintf(progress, "%d instances\n", made)
+		}
+		return nil
+	})
 }
 
 func (h *harness) make(ctx context.Context, n int) error {

@@ -4,7 +4,6 @@
 package process
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,10 +13,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 const (
@@ -135,53 +135,25 @@ func freeAddr() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// clockTick is the unit of processor times in /proc, on all machines that Go
-// runs on.
-const clockTick = time.Second / 100
-
 // ProcessorTime returns the processor time, in user and system mode, that a
 // process has used.
 func ProcessorTime(pid int) (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	return parseStat(text)
-}
-
-// parseStat reads utime and stime: the 14th and 15th field, where the second is
-// a name in brackets that can have blanks and brackets.
-func parseStat(text []byte) (time.Duration, error) {
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(fields) < 13 {
-		return 0, errors.New("/proc/PID/stat has too few fields")
-	}
-	var ticks int64
-	for _, field := range fields[11:13] {
-		n, err := strconv.ParseInt(string(field), 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("/proc/PID/stat: %w", err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * clockTick, nil
+	stat, err := statOf(pid)
+	return time.Duration(stat.CPUTime() * float64(time.Second)), err
 }
 
 // ResidentBytes returns how much memory a process has; 0 when it cannot be read.
 func ResidentBytes(pid int) int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	stat, _ := statOf(pid) // zero after an error
+	return int64(stat.ResidentMemory())
+}
+
+func statOf(pid int) (procfs.ProcStat, error) {
+	p, err := procfs.NewProc(pid)
 	if err != nil {
-		return 0
+		return procfs.ProcStat{}, err
 	}
-	fields := bytes.Fields(text)
-	if len(fields) < 2 {
-		return 0
-	}
-	pages, err := strconv.ParseInt(string(fields[1]), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return pages * int64(os.Getpagesize())
+	return p.Stat()
 }
 
 // Output runs a command and returns what it prints, without the line end.

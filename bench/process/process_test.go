@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 )
@@ -19,22 +18,24 @@ func TestAServerThatEndsIsAnErrorWithItsLastWords(t *testing.T) {
 	}
 }
 
-func TestProcessorTimeIsTheSumOfTwoFields(t *testing.T) {
-	// The name has a blank and a bracket.
-	text := "42 (a) b) S 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20 0 1 0 5 6 7"
-	got, err := parseStat([]byte(text))
-	if err != nil || got != 2*time.Second {
-		t.Errorf("got %v, %v; want 2s", got, err)
-	}
-	for _, text := range []string{"", "42 (a) S 1 2", "42 (a) S 1 2 3 4 5 6 7 8 9 10 x 50"} {
-		if _, err := parseStat([]byte(text)); err == nil {
-			t.Errorf("%q: got no error", text)
-		}
-	}
+func TestWhatAProcessHasUsed(t *testing.T) {
 	if own, err := ProcessorTime(os.Getpid()); err != nil || own < 0 {
-		t.Errorf("own: got %v, %v", own, err)
+		t.Errorf("processor time: got %v, %v", own, err)
 	}
-	if ResidentBytes(os.Getpid()) < 1<<20 {
-		t.Errorf("own memory: got %d bytes", ResidentBytes(os.Getpid()))
+	if own := ResidentBytes(os.Getpid()); own < 1<<20 {
+		t.Errorf("memory: got %d bytes", own)
+	}
+	const nobody = 1 << 30 // above the largest number of a process
+	if used, err := ProcessorTime(nobody); err == nil || ResidentBytes(nobody) != 0 {
+		t.Errorf("a process that is not there: got %v", used)
+	}
+}
+
+func TestOutputIsWhatACommandPrints(t *testing.T) {
+	if got, err := Output(t.Context(), "/bin/sh", "-c", "echo one; echo two >&2"); got != "one" || err != nil {
+		t.Errorf("got %q, %v, want one", got, err)
+	}
+	if _, err := Output(t.Context(), "/bin/sh", "-c", "echo two >&2; exit 3"); err == nil || !strings.Contains(err.Error(), "exit status 3\ntwo") {
+		t.Errorf("got %v, want the status and what it says", err)
 	}
 }

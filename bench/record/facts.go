@@ -1,4 +1,4 @@
-package machine
+package record
 
 import (
 	"bytes"
@@ -47,9 +47,10 @@ func Collect(dir string) (*Facts, error) {
 	return f, err
 }
 
-// Table returns the facts as a Markdown table. command is what was run; the rows
-// of more, a name and a value each, come last.
-func (f *Facts) Table(command string, more ...[2]string) string {
+// Header returns the head of a record, in Markdown: its title with the time, and the
+// facts as a table. command is what was run; the rows of more, a name and a value
+// each, come last.
+func (f *Facts) Header(title, command string, more ...[2]string) string {
 	rows := append([][2]string{
 		{"Command", "`" + command + "`"},
 		{"Commit", f.Commit},
@@ -59,7 +60,7 @@ func (f *Facts) Table(command string, more ...[2]string) string {
 		{"Load average before", f.Load},
 	}, more...)
 	var b strings.Builder
-	b.WriteString("| | |\n|---|---|\n")
+	fmt.Fprintf(&b, "# %s, %s\n\n| | |\n|---|---|\n", title, f.At.Format("2006-01-02 15:04 UTC"))
 	for _, row := range rows {
 		fmt.Fprintf(&b, "| %s | %s |\n", row[0], row[1])
 	}
