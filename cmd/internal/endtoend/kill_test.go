@@ -174,7 +174,8 @@ var variants = [][]string{
 	nil, {"--idle-after", "1ms"}, {"--mem-table-bytes", "65536"}, {"--idle-after", "1ms", "--mem-table-bytes", "65536"},
 }
 
-// check looks at instances, and repeats requests that were acknowledged.
+// check looks at the credential and at instances, and repeats requests that were
+// acknowledged.
 func (got *killed) check(t *testing.T, u user, l *ledger, instances []string, keys []*promise) {
 	t.Helper()
 	address, err := u.Address()
@@ -183,6 +184,13 @@ func (got *killed) check(t *testing.T, u user, l *ledger, instances []string, ke
 	}
 	one := link{credential: u.Credential[0]}
 	defer one.close()
+	switch a, err := one.do(address, request{Method: "GET", Path: wiretest.Root + "/choices", Headers: u.Credential}); {
+	case err != nil:
+		t.Fatalf("look at the choices: %v", err)
+	case a.Status != 200:
+		got.found.lost = append(got.found.lost, fmt.Sprintf("the token: %d %s", a.Status, a.Body))
+		return
+	}
 	for _, id := range instances {
 		a, err := one.do(address, request{Method: "GET", Path: wiretest.Root + "/instance/load/" + id, Headers: u.Credential})
 		if err != nil {

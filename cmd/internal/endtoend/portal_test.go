@@ -185,7 +185,10 @@ func killForms(t *testing.T, binary string, kills int) (lost []string) {
 		p.ready()
 		for i := range desks {
 			desks[i].Client = p.Client
-			desks[i].Get(t, "/session").WantStatus(t, 200)
+			if a := desks[i].Get(t, "/session"); a.Status != 200 {
+				lost = append(lost, fmt.Sprintf("a session: %d %s", a.Status, a.Body))
+				continue
+			}
 			current, submitted := desks[i].listed(t, "forms/mycurrent"), desks[i].listed(t, "forms/mysubmitted")
 			for _, f := range kept[i] {
 				if reason := f.lost(t, desks[i], slices.Contains(current, f.id), slices.Contains(submitted, f.id)); reason != "" {
