@@ -40,7 +40,7 @@ func (r *Router) sweep() {
 		r.letSleep(a, round-idle)
 		return true
 	})
-	r.relieve()
+	r.limitMemory()
 }
 
 // letSleep ends an activation that was used last before a round, and owes nothing.
@@ -88,12 +88,7 @@ func (a *activation) count(size int64) {
 		}
 		if a.size.CompareAndSwap(before, size) {
 			r.memory.bytes.Add(size - before)
-			if r.awakeBytes() > r.o.AwakeBytesMax {
-				select {
-				case r.memory.pressure <- struct{}{}:
-				default:
-				}
-			}
+			r.limitMemory()
 			return
 		}
 	}
@@ -122,6 +117,16 @@ func (i *instance) settle() {
 // awakeBytes is about what all awake instances take.
 func (r *Router) awakeBytes() int64 {
 	return r.memory.bytes.Load() + instanceBytes*int64(r.awake.Size())
+}
+
+// limitMemory has relieveLoop make room when awake instances take too much.
+func (r *Router) limitMemory() {
+	if r.awakeBytes() > r.o.AwakeBytesMax {
+		select {
+		case r.memory.pressure <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // relieveLoop makes room whenever awake instances take too much. It is the body of
