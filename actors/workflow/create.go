@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"encoding/binary"
+	"math"
 	"time"
 
 	"github.com/puzpuzpuz/xsync/v4"
@@ -145,8 +146,8 @@ func (r *Router) createAs(req *CreateRequest, id persistence.ID) (*Reply, error)
 		return nil, err
 	}
 	reply, err := r.wait(r.send(a, createInstance{req, pin}))
-	if err != nil && a.uncommitted.Load() == 0 && a.close() {
-		r.remove(a) // nothing was created: nobody will ask for this id
+	if err != nil {
+		r.letSleep(a, math.MaxInt64) // nothing was created: nobody will ask for this id
 	}
 	return reply, err
 }

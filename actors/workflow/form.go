@@ -114,7 +114,7 @@ func (i *instance) formView(req *FormRequest) (*FormView, error) {
 	return &FormView{
 		Form: i.form, Sequence: i.state.Sequence, When: i.state.CreatedAt.UnixMilli(), Public: i.state.Public,
 		States: i.states, Nodes: i.nodeNames(), Draft: draft,
-		Editable: i.mayWrite(req) == nil && i.maySubmit(req) == nil,
+		Editable: i.mayWriteForms(req) == nil && i.maySubmit(req) == nil,
 	}, nil
 }
 
@@ -139,8 +139,9 @@ func (i *instance) maySee(caller *identity.Principal) error {
 	return nil
 }
 
-// mayWriteForms makes the checks of mayWrite without visibility, for a repeated
-// submission after which the caller no longer sees the form.
+// mayWriteForms makes the checks of mayWrite without visibility: for a caller who is
+// known to see the form, and for a repeated submission after which the caller no longer
+// does.
 func (i *instance) mayWriteForms(req *FormRequest) error {
 	newest, err := i.router.catalog.Newest(i.workflowID)
 	if err != nil {

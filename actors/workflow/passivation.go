@@ -44,13 +44,10 @@ func (r *Router) sweep() {
 }
 
 // letSleep ends an activation that was used last before a round, and owes nothing.
-// It reports whether it did.
-func (r *Router) letSleep(a *activation, before int64) bool {
-	if a.touched.Load() >= before || a.uncommitted.Load() != 0 || !a.close() {
-		return false
+func (r *Router) letSleep(a *activation, before int64) {
+	if a.touched.Load() < before && a.uncommitted.Load() == 0 && a.close() {
+		r.remove(a)
 	}
-	r.remove(a)
-	return true
 }
 
 // idleRounds is how many rounds an instance stays awake that nobody asks for.
@@ -146,8 +143,7 @@ func (r *Router) relieveLoop() {
 // relieve puts instances to sleep before their time until awake ones take three
 // quarters of what they may: large ones first, and of these, and of the others,
 // those first that nobody has asked for long. An instance that owes an answer
-// stays. Small ones stay until a round over all finds no large one to end, for
-// large ones may come while it runs.
+// stays.
 func (r *Router) relieve() {
 	if r.awakeBytes() <= r.o.AwakeBytesMax {
 		return
@@ -155,11 +151,10 @@ func (r *Router) relieve() {
 	enough := r.o.AwakeBytesMax / 4 * 3
 	for _, least := range []int64{largeBytes, 0} {
 		for idle := r.idleRounds(); ; idle /= 2 {
-			ended := r.putToSleep(idle, least, enough)
-			if r.awakeBytes() <= enough {
+			if r.putToSleep(idle, least, enough); r.awakeBytes() <= enough {
 				return
 			}
-			if idle == 0 && ended == 0 {
+			if idle == 0 {
 				break
 			}
 		}
@@ -167,15 +162,13 @@ func (r *Router) relieve() {
 }
 
 // putToSleep ends the instances of at least so many bytes that nobody has asked
-// for in so many rounds, until awake ones take no more than enough. It returns how
-// many it ended.
-func (r *Router) putToSleep(idle, least, enough int64) (ended int) {
+// for in so many rounds, until awake ones take no more than enough.
+func (r *Router) putToSleep(idle, least, enough int64) {
 	round := r.round.Load()
 	r.awake.Range(func(_ persistence.ID, a *activation) bool {
-		if a.size.Load() >= least && r.letSleep(a, round-idle+1) {
-			ended++
+		if a.size.Load() >= least {
+			r.letSleep(a, round-idle+1)
 		}
 		return r.memory.bytes.Load() > enough || r.awakeBytes() > enough
 	})
-	return ended
 }

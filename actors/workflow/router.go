@@ -185,7 +185,7 @@ func (r *Router) countRefusal(err error) error {
 
 // Load returns an instance as it is after everything that was acknowledged: ErrNotFound,
 // ErrForbidden without the right to read the workflow, ErrExecution when what is stored
-// cannot be read, ErrBusy and ErrInstanceBusy, ErrUnavailable, and ErrOutcomeUnknown.
+// cannot be read, ErrBusy and ErrInstanceBusy, and ErrUnavailable.
 func (r *Router) Load(_ context.Context, req *LoadRequest) (*Reply, error) {
 	reply, err := r.askReader(req, loadInstance{req})
 	return reply, failure.In("load", req.WorkflowID+"/"+req.InstanceID, err)
