@@ -205,7 +205,7 @@ func pass(d time.Duration) {
 // issued makes a credential that must succeed.
 func issued(t testing.TB, s *Service, kind Kind, user UserID, expires time.Duration) (string, Credential) {
 	t.Helper()
-	secret, c, err := s.issue(t.Context(), kind, CreateCredential{User: user, Expires: expires})
+	secret, c, err := s.Create(t.Context(), kind, CreateCredential{User: user, Expires: expires})
 	if err != nil {
 		t.Fatalf("create %v: %v", kind, err)
 	}

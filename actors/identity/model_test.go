@@ -78,7 +78,7 @@ func equalsModel(t *testing.T, rt *rapid.T) {
 				User:    rapid.SampledFrom(users).Draw(rt, "user"),
 				Expires: time.Duration(rapid.IntRange(0, 300).Draw(rt, "hours")) * time.Hour,
 			}
-			secret, c, err := s.issue(t.Context(), kind, ask)
+			secret, c, err := s.Create(t.Context(), kind, ask)
 			if !m.enabled[ask.User] {
 				if !errors.Is(err, failure.ErrNotFound) {
 					rt.Fatalf("create for a disabled user: got %v, want ErrNotFound", err)

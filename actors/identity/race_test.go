@@ -23,7 +23,7 @@ func TestConcurrentUse(t *testing.T) {
 		}
 		wait.Go(func() {
 			for range rounds {
-				secret, c, err := s.issue(t.Context(), kind, CreateCredential{User: "mary.major"})
+				secret, c, err := s.Create(t.Context(), kind, CreateCredential{User: "mary.major"})
 				if err != nil {
 					t.Errorf("create: %v", err)
 					return

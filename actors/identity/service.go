@@ -312,21 +312,22 @@ func (s *Service) isEnding(e *entry) bool {
 	return ending
 }
 
-// CreateToken makes a token and returns its secret text, which exists nowhere
-// else, once its row is durable. When ctx ends first the outcome is unknown: the list
-// may show a token whose secret nobody has. Errors:
-// ErrNotFound, ErrInvalid, ErrBusy, ErrUnavailable, those of the store.
+// CreateToken is Create for a token.
 func (s *Service) CreateToken(ctx context.Context, c CreateCredential) (string, Credential, error) {
-	return s.issue(ctx, Token, c)
+	return s.Create(ctx, Token, c)
 }
 
-// CreateSession makes a session; otherwise it is as CreateToken. With more than
-// Options.SessionsPerUserMax the one that the user used longest ago ends.
+// CreateSession is Create for a session.
 func (s *Service) CreateSession(ctx context.Context, c CreateCredential) (string, Credential, error) {
-	return s.issue(ctx, Session, c)
+	return s.Create(ctx, Session, c)
 }
 
-func (s *Service) issue(ctx context.Context, kind Kind, c CreateCredential) (string, Credential, error) {
+// Create makes a token or a session and returns its secret text, which exists nowhere
+// else, once its row is durable. When ctx ends first the outcome is unknown: the list
+// may show a credential whose secret nobody has. With more sessions than
+// Options.SessionsPerUserMax the one that the user used longest ago ends. Errors:
+// ErrNotFound, ErrInvalid, ErrBusy, ErrUnavailable, those of the store.
+func (s *Service) Create(ctx context.Context, kind Kind, c CreateCredential) (string, Credential, error) {
 	e, secret, err := s.drawEntry(kind, c)
 	if err == nil {
 		err = s.submit(ctx, change{create: e})

@@ -127,7 +127,7 @@ func (s *Service) signInVouched(ctx context.Context, v Vouched) (string, *Princi
 	slices.Sort(roles)
 	roles = slices.Compact(roles)
 	if len(roles) > sessionRolesMax || slices.ContainsFunc(roles, func(r RoleID) bool { return !statemachine.IsIdentifier(string(r)) }) {
-		return "", nil, failure.Refuse(failure.ErrInvalid, "the roles are too many or too long")
+		return "", nil, failure.Refuse(failure.ErrInvalid, "the roles are too many, or one is not a valid id")
 	}
 	return s.openSession(ctx, opening{user: v.User, roles: roles, how: "signed in by the provider", address: v.Address})
 }

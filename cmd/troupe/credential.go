@@ -65,13 +65,6 @@ type localClient struct {
 	store *persistence.Store
 }
 
-func (d *localClient) Create(ctx context.Context, kind identity.Kind, c identity.CreateCredential) (string, identity.Credential, error) {
-	if kind == identity.Session {
-		return d.CreateSession(ctx, c)
-	}
-	return d.CreateToken(ctx, c)
-}
-
 func (d *localClient) Credentials(_ context.Context, kind identity.Kind) ([]identity.Credential, error) {
 	return d.Service.Credentials(kind), nil
 }

@@ -39,8 +39,8 @@ type failing struct {
 	err error
 }
 
-func (f *failing) CreateToken(context.Context, identity.CreateCredential) (string, identity.Credential, error) {
-	return "", identity.Credential{}, fmt.Errorf("create a token: %w", f.err)
+func (f *failing) Create(_ context.Context, kind identity.Kind, _ identity.CreateCredential) (string, identity.Credential, error) {
+	return "", identity.Credential{}, fmt.Errorf("create a %s: %w", kind, f.err)
 }
 
 func (f *failing) Revoke(_ context.Context, kind identity.Kind, id string) error {

@@ -20,8 +20,7 @@ import (
 
 // Identities is what the commands need of the identity service.
 type Identities interface {
-	CreateToken(context.Context, identity.CreateCredential) (secret string, c identity.Credential, err error)
-	CreateSession(context.Context, identity.CreateCredential) (secret string, c identity.Credential, err error)
+	Create(ctx context.Context, kind identity.Kind, c identity.CreateCredential) (secret string, made identity.Credential, err error)
 	Credentials(kind identity.Kind) []identity.Credential
 	Revoke(ctx context.Context, kind identity.Kind, id string) error
 	SetPassword(ctx context.Context, user identity.UserID, password string) error
@@ -156,11 +155,7 @@ func (s *Server) create(r *http.Request, kind identity.Kind) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	issue := s.options.Identities.CreateToken
-	if kind == identity.Session {
-		issue = s.options.Identities.CreateSession
-	}
-	secret, c, err := issue(r.Context(), parsed)
+	secret, c, err := s.options.Identities.Create(r.Context(), kind, parsed)
 	return createReply{Secret: secret, Credential: toWire(c)}, err
 }
 
