@@ -275,16 +275,19 @@ type Step struct {
 }
 
 // seenMax is how long a change may take to be seen on a machine that has other work:
-// that it is seen is demanded, not how soon. It is far below the pause between two
-// walks of everything, which would find the change anyway.
+// that it is seen is demanded, not how soon.
 const seenMax = 2 * time.Minute
 
 // Follow starts a service on the source, and checks that its lists follow each step.
-// So Watch must tell of the right folders.
+// Watch must tell of the right folders: the next walk of everything, which would find a
+// change anyway, is far away.
 func Follow(t *testing.T, source repository.Source, steps []Step) {
 	t.Helper()
 	system := actors.NewSystem(zerolog.Nop())
-	s := repository.Start(repository.Options{System: system, Source: source, Settle: 10 * time.Millisecond, Log: zerolog.Nop()})
+	s := repository.Start(repository.Options{
+		System: system, Source: source, Settle: 10 * time.Millisecond, Log: zerolog.Nop(),
+		Reconcile: time.Hour, ReconcileUnwatched: time.Hour,
+	})
 	defer func() {
 		if err := errors.Join(s.Stop(context.Background()), system.Stop(context.Background())); err != nil {
 			t.Error(err)
