@@ -308,7 +308,8 @@ func TestALongListInLittleMemory(t *testing.T) {
 				kept = append(kept, s)
 			}
 			if count++; count%1_250 == 0 {
-				grown = max(grown, live()-min(before, live()))
+				now := live()
+				grown = max(grown, now-min(before, now))
 			}
 			return nil
 		})
