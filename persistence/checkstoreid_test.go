@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestCheckIDSaysWhatOpenWould, without a lock: also beside the process that has the
+// TestCheckStoreIDSaysWhatOpenWould, without a lock: also beside the process that has the
 // store open.
-func TestCheckIDSaysWhatOpenWould(t *testing.T) {
+func TestCheckStoreIDSaysWhatOpenWould(t *testing.T) {
 	home := t.TempDir()
 	dir, id, other := filepath.Join(home, "data"), filepath.Join(home, ".store"), filepath.Join(home, ".other")
 	if err := CheckStoreID(dir, id); err != nil {

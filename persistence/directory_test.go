@@ -60,9 +60,9 @@ func TestOpenRefusesWhatIsNotAStore(t *testing.T) {
 	}
 }
 
-// A kill can come before the first file has its name.
 func TestOpenFinishesACutOffCreation(t *testing.T) {
 	for name, files := range map[string][]string{
+		// A kill can come before the first file has its name.
 		"hardly begun": {creatingName + file.TmpSuffix},
 		"with files":   {creatingName, "MANIFEST-000001", "000002.log"},
 	} {

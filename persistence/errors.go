@@ -17,7 +17,8 @@ var (
 	ErrCorrupt = integrity.ErrCorrupt
 
 	// ErrClosed is given to the waiter of an Append, and returned by reads, after Close
-	// was called. Nothing was applied.
+	// was called; by AwaitDurable too, while Close waits for commits. Nothing was
+	// applied.
 	ErrClosed = errors.New("store is closed")
 
 	// ErrReadOnly is given to the waiter of an Append on a store opened read-only.

@@ -34,7 +34,7 @@ func newGeneration(s *Store, o *pebble.Options) (*generation, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	return &generation{database: pebbleDB{db}, readers: readers{gone: make(chan struct{})}, lock: lock}, nil
+	return &generation{database: pebbleDB{db, pebbleView{db}}, readers: readers{gone: make(chan struct{})}, lock: lock}, nil
 }
 
 // Close closes the database. It must have no readers.

@@ -72,42 +72,35 @@ type iterator interface {
 // pebbleOf is the Pebble of a generation, for what is done seldom.
 func pebbleOf(g *generation) *pebble.DB { return g.database.(pebbleDB).DB }
 
-type pebbleDB struct{ *pebble.DB }
-
-func (db pebbleDB) newIter(lower, upper []byte) (iterator, error) { return newIter(db, lower, upper) }
-func (db pebbleDB) newRareIter() (iterator, error)                { return newRareIter(db) }
-
-func (db pebbleDB) newBatch() batch {
-	return db.NewBatch(pebble.WithMaxRetainedSizeBytes(batchRetainedBytes))
-}
-func (db pebbleDB) newSnapshot() view   { return pebbleSnapshot{db.NewSnapshot()} }
-func (db pebbleDB) apply(b batch) error { return db.Apply(b.(*pebble.Batch), pebble.NoSync) }
-func (db pebbleDB) applySynced(b batch) error {
-	return db.ApplyNoSyncWait(b.(*pebble.Batch), pebble.Sync)
-}
-func (db pebbleDB) syncLog() error { return db.LogData(nil, pebble.Sync) }
-
-type pebbleSnapshot struct{ *pebble.Snapshot }
-
-func (sn pebbleSnapshot) newIter(lower, upper []byte) (iterator, error) {
-	return newIter(sn, lower, upper)
-}
-func (sn pebbleSnapshot) newRareIter() (iterator, error) { return newRareIter(sn) }
+// pebbleView is the view of a database or a snapshot.
+type pebbleView struct{ pebble.Reader }
 
 var rareKeys = pebble.IterOptions{UseL6Filters: true}
 
-func newIter(r pebble.Reader, lower, upper []byte) (iterator, error) {
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+func (v pebbleView) newRareIter() (iterator, error) { return v.open(&rareKeys) }
+func (v pebbleView) newIter(lower, upper []byte) (iterator, error) {
+	return v.open(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+}
+
+func (v pebbleView) open(o *pebble.IterOptions) (iterator, error) {
+	it, err := v.NewIter(o)
 	if err != nil {
 		return nil, err // NB: not it, whose nil would be an iterator
 	}
 	return it, nil
 }
 
-func newRareIter(r pebble.Reader) (iterator, error) {
-	it, err := r.NewIter(&rareKeys)
-	if err != nil {
-		return nil, err
-	}
-	return it, nil
+type pebbleDB struct {
+	*pebble.DB
+	pebbleView // of the same
 }
+
+func (db pebbleDB) newBatch() batch {
+	return db.NewBatch(pebble.WithMaxRetainedSizeBytes(batchRetainedBytes))
+}
+func (db pebbleDB) newSnapshot() view   { return pebbleView{db.NewSnapshot()} }
+func (db pebbleDB) apply(b batch) error { return db.Apply(b.(*pebble.Batch), pebble.NoSync) }
+func (db pebbleDB) applySynced(b batch) error {
+	return db.ApplyNoSyncWait(b.(*pebble.Batch), pebble.Sync)
+}
+func (db pebbleDB) syncLog() error { return db.LogData(nil, pebble.Sync) }

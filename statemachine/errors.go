@@ -12,7 +12,7 @@ var (
 	// workflow or of its create block, or event.data says svcPublic or svcPrivate
 	// where it must not. The text names the place; tell the caller.
 	ErrInvalidData = errors.New("data does not fit the schema")
-	// ErrNotSettable: the create block says false for what a creator gave. The text
+	// ErrNotSettable: the create block lets nobody set what a creator gave. The text
 	// names it; tell the caller.
 	ErrNotSettable = errors.New("the definition lets nobody set it")
 	// ErrForbidden: a transition would take the event, but not from this caller.

@@ -63,7 +63,7 @@ type Creation struct {
 
 // Create enters the workflow's initial nodes (statemachine/DEFINITION.md, "Create").
 // It returns ErrForbidden when the caller may not create this instance,
-// ErrInvalidData, ErrTooLarge or ErrExecution.
+// ErrInvalidData, ErrNotSettable, ErrTooLarge or ErrExecution.
 func (d *Definition) Create(c Creation) (Result, error) {
 	now := c.Now.UTC().Truncate(time.Millisecond)
 	in := Instance{

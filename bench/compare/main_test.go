@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestARunLeavesARecordAndNothingElse starts both ceilings as processes. The load
-// generator accepts their answers of every kind: an error is a failure.
+// generator accepts their answers of whatever kinds it drew: an error is a failure.
 func TestARunLeavesARecordAndNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	record := filepath.Join(t.TempDir(), "record.md")

@@ -23,7 +23,7 @@ type Service struct {
 }
 
 // Open starts the service on a folder, as the program does. definition is the text of
-// its workflow; of o only limits are used.
+// its workflow; o's Store, Catalog, System and Log are replaced.
 func Open(dir, definition string, o workflow.Options) (*Service, error) {
 	o.Log = zerolog.Nop()
 	store, err := persistence.Open(dir, persistence.Options{Log: o.Log})

@@ -59,11 +59,18 @@ func (b *bench) setting(n int) *persistence.Writes {
 
 // expectSettings wants settings 0 to n-1 and no other.
 func expectSettings(j Journal, n int) error {
-	var want []string
-	for n := range n {
-		want = append(want, fmt.Sprint(n))
+	seen := 0
+	err := j.Scan(persistence.SettingsPrefix(nil), func(key, value []byte) error {
+		if string(key) != string(settingKey(seen)) || string(value) != fmt.Sprint(seen) {
+			return fmt.Errorf("got %q=%q, want number %d", key, value, seen)
+		}
+		seen++
+		return nil
+	})
+	if err == nil && seen != n {
+		err = fmt.Errorf("got %d settings, want %d", seen, n)
 	}
-	return expectValues(j, want...)
+	return err
 }
 
 // expectValues wants the settings to have these values, in the order of their keys.

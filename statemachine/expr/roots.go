@@ -157,8 +157,8 @@ func (f *field) isSet(a *activation) bool { return f.set == nil || f.set(a) }
 // String stands for the variable in messages.
 func (v *view) String() string { return v.root.name }
 
-// provider tells cel-go about the roots. It hides the protocol buffer messages
-// that every registry knows: an expression has no use for them.
+// provider tells cel-go about the roots. It hides from the checker the protocol buffer
+// messages that every registry knows: an expression has no use for them.
 // Built once, then read only.
 type provider struct {
 	*types.Registry

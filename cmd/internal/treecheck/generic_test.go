@@ -8,7 +8,7 @@ import (
 )
 
 // pebbleInside are the types with Pebble's in them that no other type is made of.
-var pebbleInside = []string{"pebbleDB", "pebbleSnapshot", "CheckOptions", "check"}
+var pebbleInside = []string{"pebbleDB", "pebbleView", "CheckOptions", "check"}
 
 func TestPebbleStaysInside(t *testing.T) { holds(t, checkPebbleStaysInside) }
 
