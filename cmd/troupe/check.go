@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -150,7 +151,9 @@ func settingFaults(err error) (faults document.Faults) {
 			faults = append(faults, settingFaults(part)...)
 		}
 	default:
-		faults = document.Faults{{File: "settings", Reason: err.Error()}}
+		for line := range strings.SplitSeq(err.Error(), "\n") { // joined below a wrapper
+			faults = append(faults, document.Fault{File: "settings", Reason: line})
+		}
 	}
 	return faults
 }

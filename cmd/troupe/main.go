@@ -89,13 +89,14 @@ func showHelp(cmd *cobra.Command) {
 // that may be missing, NAME... for one or more.
 func arguments(cmd *cobra.Command, args []string) error {
 	names := strings.Fields(cmd.Use)[1:]
+	usage := strings.Join(append([]string{cmd.CommandPath()}, names...), " ")
 	most := len(names)
 	for i, name := range names {
 		if strings.HasSuffix(name, "...") {
 			most = max(most, len(args))
 		}
 		if i >= len(args) && !strings.HasPrefix(name, "[") {
-			return usageError{fmt.Errorf("%s is missing: %s", strings.TrimSuffix(name, "..."), strings.Join(append([]string{cmd.CommandPath()}, names...), " "))}
+			return usageError{fmt.Errorf("%s is missing: %s", strings.TrimSuffix(name, "..."), usage)}
 		}
 	}
 	switch {
@@ -104,7 +105,7 @@ func arguments(cmd *cobra.Command, args []string) error {
 	case cmd.HasSubCommands():
 		return usageError{fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())}
 	}
-	return usageError{fmt.Errorf("%q is one argument too many: %s", args[most], strings.Join(append([]string{cmd.CommandPath()}, names...), " "))}
+	return usageError{fmt.Errorf("%q is one argument too many: %s", args[most], usage)}
 }
 
 // group is a command that only has others below it.

@@ -68,9 +68,9 @@ func (c *config) table() []setting {
 		{"base-path", checked(text(&g.BasePath), gateway.CheckBasePath), "", "path in front of every route, such as /platform"},
 		{"session-cookie", checked(text(&g.SessionCookie), gateway.CheckCookieName), "", "name of the session cookie"},
 		{"trusted-proxies", prefixes(&g.TrustedProxies), "", "addresses of the proxies in front, such as 10.0.0.5,192.168.0.0/16: their X-Forwarded-For and -Proto count"},
-		{"archive-after", duration(&c.portal.ArchiveAfter), "", "time that a completed form stays among the submitted ones"},
-		{"session-idle", checked(duration(&c.identity.SessionIdle), isSessionTime), "", "time without use after which a session ends"},
-		{"session-max", checked(duration(&c.identity.SessionMax), isSessionTime), "", "time after which a session ends in any case"},
+		{"archive-after", duration(&c.portal.ArchiveAfter), "", "time that a completed form stays among the submitted ones; 0: none"},
+		{"session-idle", checked(duration(&c.identity.SessionIdle), isSessionTime), "", "time without use after which a session ends, at least 1s"},
+		{"session-max", checked(duration(&c.identity.SessionMax), isSessionTime), "", "time after which a session ends in any case, at least 1s"},
 
 		{"oidc.issuer", text(&o.Issuer), "", "identity provider to sign in with (OpenID Connect), such as https://login.example.com; empty: none"},
 		{"oidc.name", text(&o.Name), "", "what people know the provider by; empty: the issuer's host"},

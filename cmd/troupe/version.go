@@ -81,7 +81,7 @@ func newVersion() *cobra.Command {
 			"  troupe version --sbom > troupe.cdx.json",
 		Args: arguments,
 	}
-	out := addOutput(cmd, formTable, formJSON, formJSONL, formYAML)
+	out := addOutput(cmd, anyForm...)
 	sbom := cmd.Flags().Bool("sbom", false, "print a software bill of materials, CycloneDX 1.6 in JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := out.open(cmd); err != nil {
