@@ -10,9 +10,9 @@
 //
 // What a path takes, and from whom, is a row of the table in routes.go. A row
 // that does not say who may use it is an error of New. Answers are JSON, and
-// errors are {error, message}. The exceptions: pages (packages login, console,
-// errorpage and reference), streams of events, and the id of a new form, which is
-// plain text. Only the way to an identity provider and back redirects (package
+// errors are {error, message}. The exceptions: pages and what belongs to them
+// (packages login, console, errorpage and reference), the interface's description in
+// YAML, streams of events, and the id of a new form, which is plain text. Only the way to an identity provider and back redirects (package
 // provider).
 //
 // # What the caller must do

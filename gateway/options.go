@@ -147,15 +147,13 @@ func (o *Options) validate() error {
 			problems = append(problems, fmt.Errorf(format, args...))
 		}
 	}
-	if err := checkTrimmedPath(o.BasePath); err != nil {
-		problems = append(problems, fmt.Errorf("option BasePath is %q: %w", o.BasePath, err))
-	}
+	err := checkTrimmedPath(o.BasePath)
+	require(err == nil, "option BasePath is %q: %w", o.BasePath, err)
 	for _, p := range o.TrustedProxies {
 		require(p.IsValid(), "option TrustedProxies holds %v, which is not a range of addresses", p)
 	}
-	if err := CheckCookieName(o.SessionCookie); err != nil {
-		problems = append(problems, fmt.Errorf("option SessionCookie is %q: %w", o.SessionCookie, err))
-	}
+	err = CheckCookieName(o.SessionCookie)
+	require(err == nil, "option SessionCookie is %q: %w", o.SessionCookie, err)
 	for _, limit := range []struct {
 		name  string
 		value int64

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"troupe/actors/workflow"
+	"troupe/gateway/wiretest"
 )
 
 // gate lets a test hold a request inside the workflows.
@@ -261,15 +262,11 @@ func exchangeOn(t *testing.T, c net.Conn, r *bufio.Reader, text string) (status 
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatalf("send: %v", err)
 	}
-	res, err := http.ReadResponse(r, nil)
+	a, err := wiretest.ReadAnswer(r, http.MethodGet)
 	if err != nil {
-		t.Fatalf("read the answer: %v", err)
+		t.Fatal(err)
 	}
-	if _, err := io.Copy(io.Discard, res.Body); err != nil {
-		t.Fatalf("read the body: %v", err)
-	}
-	_ = res.Body.Close()
-	return res.StatusCode, res.Close
+	return a.Status, a.Closes
 }
 
 // waitFor waits until a condition that another goroutine makes true.

@@ -168,8 +168,10 @@ func (c *Client) Instance(ctx context.Context, r InstanceRequest) (found *Instan
 func (c *Client) Choices(ctx context.Context) (choices []api.Choice, err error) {
 	defer asking(&err, "list choices")
 	var list api.ChoiceList
-	_, err = c.get(ctx, []string{"choices"}, nil, &list)
-	return list.Workflows, err
+	if _, err = c.get(ctx, []string{"choices"}, nil, &list); err != nil {
+		return nil, err
+	}
+	return list.Workflows, nil
 }
 
 // Events is what can be sent to an instance.

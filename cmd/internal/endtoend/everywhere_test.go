@@ -25,12 +25,9 @@ func TestInterface(t *testing.T) {
 	if a := s.ann.Get(t, "/openapi.yaml"); a.Status != 200 || a.Body != string(source) {
 		t.Errorf("/openapi.yaml: got %d and %d bytes, want the %d of the source", a.Status, len(a.Body), len(source))
 	}
-	var description struct {
+	description := wiretest.Decode[struct {
 		Paths map[string]map[string]json.RawMessage
-	}
-	if err := json.Unmarshal([]byte(s.ann.Get(t, "/openapi.json").Body), &description); err != nil {
-		t.Fatal(err)
-	}
+	}](t, s.ann.Get(t, "/openapi.json").Body)
 	session := "Cookie: session=" + s.home.session("ann")
 	fill := strings.NewReplacer("{workflowId}", "plain", "{instanceId}", r.ID, "{roleId}", "clerk", "{kind}", "form", "{", "", "}", "")
 	asked := 0

@@ -1,7 +1,6 @@
 package endtoend
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -27,9 +26,7 @@ func says(a answer) string {
 	if a.Status == 200 {
 		return a.Body
 	}
-	var body struct{ Error, Message string }
-	_ = json.Unmarshal([]byte(a.Body), &body)
-	return fmt.Sprintf("%d %s", a.Status, body.Error)
+	return fmt.Sprintf("%d %s", a.Status, a.Label())
 }
 
 // awaitFiles waits for an answer.

@@ -1,7 +1,6 @@
 package endtoend
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -214,11 +213,7 @@ func (got *killed) check(t *testing.T, u user, l *ledger, instances []string, ke
 // all of them are definite.
 func (got *killed) checkList(t *testing.T, u user, l *ledger) {
 	t.Helper()
-	var body struct{ Instances []wiretest.Record }
-	a := u.Get(t, wiretest.Root+"/instances/load")
-	if err := json.Unmarshal([]byte(a.Body), &body); err != nil {
-		t.Fatalf("list the instances: %v: %s", err, a.Body)
-	}
+	body := wiretest.Decode[struct{ Instances []wiretest.Record }](t, u.Get(t, wiretest.Root+"/instances/load").Body)
 	seen := map[string]string{}
 	for _, r := range body.Instances {
 		key := loadDataOf(&r).Key
