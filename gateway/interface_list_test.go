@@ -184,6 +184,7 @@ func explainNames(t *testing.T, s *scene) {
 	}{
 		{`{"svcPublic.batch":"explain"}`, "svcPublic.batch", "index", 3},
 		{`{"_id":"` + made[0] + `"}`, "", "ids", 1},
+		{`{"$or":[{"svcPublic.batch":"explain"},{"_id":"` + made[0] + `"}]}`, "_id | svcPublic.batch", "union", 3},
 		{`{"svcPublic.other":"nothing"}`, "", "scan", 0},
 	} {
 		a := s.adm.query(t, "stock", "explain=true&count=true&limit=100&"+filterOf(c.filter))

@@ -41,7 +41,7 @@ func (s *Service) RestAfter(worked time.Duration, user identity.UserID) time.Dur
 // Collected is what a query collects of its first index, of at most so many ids.
 func (s *Service) Collected(req *Request, most int) (count int, all bool, err error) {
 	err = s.with(context.Background(), req, func(q *query) error {
-		accesses, err := q.accesses()
+		accesses, err := q.accesses(q.filter)
 		if err != nil {
 			return err
 		}

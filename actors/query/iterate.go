@@ -111,9 +111,9 @@ type rowKind uint8
 
 const (
 	recordRow rowKind = iota
-	nodeRow
-	indexRow
-	// sortedRow is indexRow where the value decides the order.
+	// entryRow is of the index of nodes or of a declared one.
+	entryRow
+	// sortedRow is of a declared index where the value decides the order.
 	sortedRow
 	// listRow is a row of a user's list, which shows what it is about itself.
 	listRow
@@ -125,10 +125,10 @@ func (k rowKind) parse(key []byte) (value []byte, id persistence.ID, ok bool) {
 	switch k {
 	case recordRow:
 		id, ok = persistence.RecordID(key)
-	case nodeRow:
-		id, ok = persistence.NodeID(key)
-	case indexRow:
-		_, id, ok = persistence.IndexEntry(key)
+	case entryRow:
+		if id, ok = persistence.NodeID(key); !ok {
+			_, id, ok = persistence.IndexEntry(key)
+		}
 	case sortedRow:
 		value, id, ok = persistence.IndexEntry(key)
 	case listRow:

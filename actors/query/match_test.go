@@ -132,6 +132,26 @@ func (a asker) onStates() string {
 		`"states.0.nodeId":"closed"`, `"states":{"$size":2}`)
 }
 
+// driven draws the branches of an $or that indexes can find.
+func (a asker) driven(depth int) string {
+	var branches []string
+	for range rapid.IntRange(2, 4).Draw(a.t, "branches") {
+		switch kind := a.one("value", "value", "$in", "states", "both", "nested"); {
+		case kind == "$in":
+			branches = append(branches, fmt.Sprintf(`{"svcPublic.n":{"$in":%s}}`, a.list(3)))
+		case kind == "states":
+			branches = append(branches, `{`+a.onStates()+`}`)
+		case kind == "both":
+			branches = append(branches, fmt.Sprintf(`{%q:%s,"svcPublic.n":{"$lt":%d}}`, a.one("svcPublic.t", "svcPublic.a", "svcPublic.u"), a.value(), rapid.IntRange(-2, 240).Draw(a.t, "bound")))
+		case kind == "nested" && depth > 0:
+			branches = append(branches, fmt.Sprintf(`{"$and":[{"$or":[%s]},{"svcPublic.n":{"$gte":0}}]}`, a.driven(depth-1)))
+		default:
+			branches = append(branches, fmt.Sprintf(`{%q:%s}`, a.one("svcPublic.n", "svcPublic.n", "svcPublic.t", "svcPublic.a"), a.scalar()))
+		}
+	}
+	return strings.Join(branches, ",")
+}
+
 func (a asker) filter(depth int, private bool) string {
 	var parts []string
 	used := map[string]bool{}
@@ -146,11 +166,13 @@ func (a asker) filter(depth int, private bool) string {
 		paths = append(paths, "svcPrivate.p")
 	}
 	for range rapid.IntRange(1, 3).Draw(a.t, "conditions") {
-		switch kind := a.one("condition", "condition", "condition", "condition", "value", "value", "states", "combined", "history"); {
+		switch kind := a.one("condition", "condition", "condition", "condition", "value", "value", "states", "combined", "driven", "history"); {
 		case kind == "combined" && depth > 0:
 			add(fmt.Sprintf("%q:[%s,%s]", a.one("$and", "$and", "$or", "$nor"), a.filter(depth-1, private), a.filter(depth-1, private)))
 		case kind == "states":
 			add(a.onStates())
+		case kind == "driven":
+			add(`"$or":[` + a.driven(depth) + "]")
 		case kind == "history" && depth == 2:
 			add(`"svcHistory.transitionEvent":` + a.one(`"set"`, `"close"`, `"nothing"`))
 		case kind == "value":
@@ -219,7 +241,7 @@ func TestQueriesAgreeWithBruteForce(t *testing.T) {
 		kind, _, _ := strings.Cut(plan, " ")
 		kinds[kind] += count
 	}
-	for _, kind := range []string{"scan", "index", "sorted"} {
+	for _, kind := range []string{"scan", "index", "union", "sorted"} {
 		if kinds[kind] == 0 && !testing.Short() { // which draws a fifth of the queries
 			t.Errorf("no query used a plan of the kind %q", kind)
 		}
@@ -452,6 +474,20 @@ func TestEveryPlanGivesTheSame(t *testing.T) {
 		{"all, in the order of an index", "", "svcPublic.a", "sorted index svcPublic.a", 12},
 		{"all, in the order of an index, down", "", "-svcPublic.a", "sorted index svcPublic.a", 12},
 		{"most, in the order of an index", `{"svcPublic.a":"common"}`, "svcPublic.t", "sorted index svcPublic.t", 100},
+		{"one of two values", `{"$or":[{"svcPublic.n":7},{"svcPublic.n":401}]}`, "", "union svcPublic.n", 8},
+		{"one of two conditions, and both hold", `{"$or":[{"svcPublic.n":20},{"svcPublic.t":"k20"}]}`, "", "union svcPublic.n | svcPublic.t", 12},
+		{"branches with lists and ids, down", `{"$or":[{"svcPublic.n":{"$in":[20,21,"x"]}},{"_id":{"$in":["` + ids[20] + `","` + ids[7] + `","nonsense"]}}]}`, "-_id", "union _id | svcPublic.n", 4},
+		{"branches of ids only", `{"$or":[{"_id":"` + ids[20] + `"},{"_id":"` + ids[7] + `"}]}`, "", "union _id", 0},
+		{"a branch with a range", `{"$or":[{"svcPublic.n":{"$gte":300,"$lte":305}},{"svcPublic.t":"k02"}]}`, "", "union svcPublic.n | svcPublic.t", 24},
+		{"branches merged, many in both", `{"$or":[{"svcPublic.a":"x"},{"states.nodeId":"closed"}]}`, "", "union states.nodeId | svcPublic.a", 110},
+		{"branches merged, down", `{"$or":[{"svcPublic.a":"x"},{"states.nodeId":"closed"}]}`, "-_id", "union states.nodeId | svcPublic.a", 110},
+		{"branches, sorted in memory", `{"$or":[{"svcPublic.n":{"$in":[3,4]}},{"svcPublic.t":"k20"}]}`, "-svcPublic.n", "union svcPublic.n | svcPublic.t", 14},
+		{"a union in a union", `{"$or":[{"svcPublic.n":3},{"$and":[{"$or":[{"svcPublic.t":"k20"},{"svcPublic.a":9}]},{"svcPublic.a":"common"}]}]}`, "", "union svcPublic.a | svcPublic.n | svcPublic.t", 60},
+		{"the narrower of an index and a union", `{"svcPublic.t":"k01","$or":[{"svcPublic.a":"x"},{"states.nodeId":"closed"}]}`, "", "index svcPublic.t", 140},
+		{"the narrower of a union and an index", `{"svcPublic.a":"x","$or":[{"svcPublic.n":20},{"svcPublic.n":40}]}`, "", "union svcPublic.n", 50},
+		{"a branch that no index finds", `{"$or":[{"svcPublic.n":7},{"svcPublic.u":{"$exists":true}}]}`, "", "scan", 0},
+		{"a branch that most match", `{"$or":[{"svcPublic.n":7},{"svcPublic.a":"common"}]}`, "", "scan", 130},
+		{"neither of two", `{"$nor":[{"svcPublic.n":7},{"svcPublic.n":8}]}`, "", "scan", 0},
 		{"nothing to go by", `{"svcPublic.u":{"$exists":true}}`, "", "scan", 0},
 		{"what most have", `{"svcPublic.a":"common"}`, "", "scan", 40},
 		{"a negation", `{"svcPublic.n":{"$ne":5}}`, "-_id", "scan", 0},

@@ -17,6 +17,7 @@ import (
 const (
 	planIDs    = "ids"          // the filter names them
 	planIndex  = "index"        // from an index, brought into the order of ids
+	planUnion  = "union"        // from an index for each branch of an $or, likewise
 	planSorted = "sorted index" // from the index that sorts, in its order
 	planScan   = "scan"         // all instances
 
@@ -48,24 +49,10 @@ type limits struct {
 
 var usualLimits = limits{ProbeKeys: 1000, Collect: 250_000, Sort: 10_000, Merge: 128, Peek: 1000, PageBytes: 8 << 20}
 
-// access is how an index gives candidates.
-type access struct {
-	index string
-	kind  rowKind
-	// ranges are of every shard.
-	ranges []persistence.Range
-	// points says that an id follows the prefix of each range, so that merging them
-	// gives the order of ids.
-	points bool
-	// keys is about how many rows it has; exact unless atLeast.
-	keys    int64
-	atLeast bool
-}
-
 // plan is what was chosen.
 type plan struct {
 	name string
-	by   *access // planIndex
+	by   *access // planIndex, planUnion
 	// ids are the candidates, in no order, when listed. Otherwise they are read as
 	// they are needed.
 	ids    []persistence.ID
@@ -75,20 +62,14 @@ type plan struct {
 // choose looks at what the filter says and picks the plan with the fewest
 // candidates.
 func (q *query) choose() (plan, error) {
-	if names, ok := q.filter.IDs(); ok {
-		ids := make([]persistence.ID, 0, len(names))
-		for _, name := range names {
-			if id, ok := instanceid.Parse(name); ok {
-				ids = append(ids, id)
-			}
-		}
+	if ids, ok := idsOf(q.filter); ok {
 		return plan{name: planIDs, ids: ids, listed: true}, nil
 	}
 	total, err := q.total()
 	if err != nil {
 		return plan{}, err
 	}
-	accesses, err := q.accesses()
+	accesses, err := q.accesses(q.filter)
 	if err != nil {
 		return plan{}, err
 	}
@@ -99,9 +80,13 @@ func (q *query) choose() (plan, error) {
 	if best == nil || best.keys*recordCost > total {
 		return plan{name: planScan}, nil
 	}
+	chosen := plan{name: planIndex, by: best}
+	if best.union {
+		chosen.name = planUnion
+	}
 	l := &q.service.limits
 	if q.sort == nil && best.keys > int64(l.ProbeKeys) && q.merges(best) {
-		return plan{name: planIndex, by: best}, nil
+		return chosen, nil
 	}
 	most := l.Collect
 	if q.sort != nil {
@@ -112,21 +97,44 @@ func (q *query) choose() (plan, error) {
 	if err != nil || !all {
 		return plan{name: planScan}, err
 	}
-	return plan{name: planIndex, by: best, ids: ids, listed: true}, nil
+	chosen.ids, chosen.listed = ids, true
+	return chosen, nil
 }
 
-// cheapest returns the access with the fewest rows; nil when there is none.
-func (q *query) cheapest(accesses []access, total int64) (best *access, err error) {
-	enough := int64(q.service.limits.ProbeKeys)
+// idsOf returns the instances that a filter names, and whether it does.
+func idsOf(f *filter.Filter) (ids []persistence.ID, ok bool) {
+	names, ok := f.IDs()
+	for _, name := range names {
+		if id, ok := instanceid.Parse(name); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids, ok
+}
+
+// smallest returns the access with the fewest rows, as far as the planner counts at
+// once; nil when there is none.
+func (q *query) smallest(accesses []access) (best *access, err error) {
 	for i := range accesses {
 		a := &accesses[i]
-		if err := q.probe(a, enough); err != nil {
-			return nil, err
+		if !a.probed {
+			if err := q.probe(a, int64(q.service.limits.ProbeKeys)); err != nil {
+				return nil, err
+			}
 		}
 		if best == nil || a.keys < best.keys {
 			best = a
 		}
 	}
+	return best, nil
+}
+
+// cheapest is smallest, and counts on where none has few.
+func (q *query) cheapest(accesses []access, total int64) (best *access, err error) {
+	if best, err = q.smallest(accesses); err != nil {
+		return nil, err
+	}
+	enough := int64(q.service.limits.ProbeKeys)
 	shards := int64(q.service.o.Store.ShardCount())
 	for i := range accesses {
 		a := &accesses[i]
@@ -153,106 +161,13 @@ func (q *query) total() (int64, error) {
 	return total, failure.OfStore(err)
 }
 
-// accesses lists the indexes that the filter lets use.
-func (q *query) accesses() ([]access, error) {
-	var all []access
-	for _, p := range q.filter.Positions() {
-		a, err := q.byNode(p)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, a)
-	}
-	for _, ix := range q.ready {
-		ranges, ok := q.filter.Bounds(ix.Field(), !ix.Several())
-		if !ok {
-			continue
-		}
-		a := access{index: ix.Path(), kind: indexRow, points: true}
-		for _, r := range ranges {
-			a.ranges = append(a.ranges, rangeOf(ix, r))
-			a.points = a.points && r.Point
-		}
-		all = append(all, a)
-	}
-	return all, nil
-}
-
-// rangeOf is the part of the index that has the values of r.
-func rangeOf(ix *catalog.Index, r filter.Range) persistence.Range {
-	if r.Point {
-		return persistence.Range{Prefix: append(ix.Prefix(), r.From...)}
-	}
-	to := r.To
-	if last := len(to) - 1; last >= 0 && to[last] == 0 {
-		// NB: behind a value k, k followed by 0, are the rows of k, which is
-		// followed by an id there.
-		to = persistence.PrefixEnd(to[:last])
-	}
-	return persistence.Range{Prefix: ix.Prefix(), From: r.From, To: to}
-}
-
-// byNode is the access by the index of nodes. Without a machine the ones that are
-// in the node are looked up, by jumping over each.
-func (q *query) byNode(p filter.Positions) (access, error) {
-	a := access{index: nodeIndex, kind: nodeRow, points: true}
-	for _, node := range p.Nodes {
-		machines := []string{p.Machine}
-		if p.Machine == "" {
-			var err error
-			if machines, err = q.machinesIn(node); err != nil {
-				return a, err
-			}
-		}
-		for _, machine := range machines {
-			prefix := persistence.MachinePrefix(nil, persistence.EveryShard, q.workflowID, node, machine)
-			a.ranges = append(a.ranges, persistence.Range{Prefix: prefix})
-		}
-	}
-	return a, nil
-}
-
-func (q *query) machinesIn(node string) (machines []string, err error) {
-	c := q.snapshot.Merge(persistence.Range{Prefix: persistence.NodePrefix(nil, persistence.EveryShard, q.workflowID, node)})
-	defer func() { err = errors.Join(err, failure.OfStore(c.Close())) }()
-	for ok := c.Next(); ok; {
-		q.explain.KeysRead++
-		machine, valid := persistence.NodeMachine(c.Key())
-		if !valid {
-			return nil, failure.OfStore(persistence.ErrCorrupt)
-		}
-		machines = append(machines, string(machine))
-		rest := c.Rest()
-		ok = c.Seek(persistence.PrefixEnd(rest[:len(rest)-len(persistence.ID{})]))
-	}
-	slices.Sort(machines)
-	return machines, failure.OfStore(c.Err())
-}
-
-// probe counts an access's rows, at most so many. Where they are many it is an
-// estimate.
-func (q *query) probe(a *access, most int64) error {
-	e, err := q.snapshot.Estimate(int64(q.service.limits.ProbeKeys), most, a.ranges...)
-	if err != nil {
-		return failure.OfStore(err)
-	}
-	a.keys, a.atLeast = e.Keys, !e.Exact
-	q.explain.KeysRead += e.Read
-	return nil
-}
-
-// merges says whether the access can be read in the order of ids.
-func (q *query) merges(a *access) bool {
-	return a.points && len(a.ranges)*q.service.o.Store.ShardCount() <= q.service.limits.Merge
-}
-
 // open starts the plan in the order of ids, behind a position.
 func (q *query) open(p plan, down bool, after *position) iterator {
 	switch {
 	case p.listed:
 		return newSortedIDs(slices.Clone(p.ids), down, after)
 	case p.by != nil:
-		return q.byID(p.by.ranges, p.by.kind, down, after)
+		return q.byID(p.by.ranges, entryRow, down, after)
 	}
 	records := persistence.Range{Prefix: persistence.RecordPrefix(nil, persistence.EveryShard, q.workflowID)}
 	return q.byID([]persistence.Range{records}, recordRow, down, after)
@@ -300,14 +215,14 @@ func (q *query) merge(ranges []persistence.Range, kind rowKind, down bool, after
 // collect reads the ids of an access, in no order, and some of them twice. all
 // is false when there are more than most.
 func (q *query) collect(a *access, most int) (ids []persistence.ID, all bool, err error) {
-	ids = make([]persistence.ID, 0, min(int(a.keys), most))
+	ids = append(make([]persistence.ID, 0, min(int(a.keys), most)), a.ids...)
 	var stopped error
 	err = q.snapshot.ScanRanges(func(key, _ []byte) error {
-		_, id, ok := a.kind.parse(key)
+		_, id, ok := entryRow.parse(key)
 		if !ok {
 			return persistence.ErrCorrupt
 		}
-		if q.explain.KeysRead++; len(ids) == most {
+		if q.explain.KeysRead++; len(ids) >= most {
 			stopped = errMany
 		} else {
 			stopped = q.chargeStep()

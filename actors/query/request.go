@@ -34,10 +34,11 @@ type End struct {
 
 // Explain says how a query found its instances.
 type Explain struct {
-	// Index is the path whose index gave the candidates; nil for the plans "ids" and
-	// "scan".
+	// Index is the path whose index gave the candidates; for the plan "union" those of
+	// all branches, sorted and joined by " | ", where "_id" stands for ids that a branch
+	// names; nil for the plans "ids" and "scan".
 	Index *string
-	// Plan is "ids", "index", "sorted index" or "scan".
+	// Plan is "ids", "index", "union", "sorted index" or "scan".
 	Plan string
 	// KeysRead counts index rows, RecordsRead instances, Matched those given.
 	KeysRead     int64

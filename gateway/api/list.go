@@ -18,7 +18,8 @@ type InstanceList struct {
 
 // Explain says how a query was answered.
 type Explain struct {
-	// Index is the path whose index was read, nil when none was.
+	// Index is the path whose index was read, nil when none was. For the plan "union" it
+	// is the paths of all branches of an $or, joined by " | ".
 	Index       *string `json:"index"`
 	Plan        string  `json:"plan"`
 	KeysRead    int64   `json:"keysRead"`

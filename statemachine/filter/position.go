@@ -29,6 +29,28 @@ func (f *Filter) IDs() (ids []string, ok bool) {
 	return ids, ok
 }
 
+// Alternatives returns the branches of each $or that every matching instance
+// satisfies: whoever matches f matches at least one branch of each. A branch is a
+// filter of its own. Outer conditions are not in it.
+func (f *Filter) Alternatives() [][]*Filter {
+	var all [][]*Filter
+	for i := range f.all {
+		if f.all[i].kind != anyOf {
+			continue
+		}
+		branches := make([]*Filter, len(f.all[i].nodes))
+		for k, n := range f.all[i].nodes {
+			if n.kind == allOf {
+				branches[k] = &Filter{all: n.nodes}
+			} else {
+				branches[k] = &Filter{all: []node{n}}
+			}
+		}
+		all = append(all, branches)
+	}
+	return all
+}
+
 // values returns what a condition compares for equality with, and false when it
 // does something else.
 func (c *condition) values() ([]data.Value, bool) {

@@ -152,6 +152,9 @@ func TestIndexesFindEveryMatch(t *testing.T) {
 				t.Fatalf("%s matches %s, but Positions has %+v", q.Filter, q.States, p)
 			}
 		}
+		if fault := branchFault(f.Alternatives(), d); fault != "" {
+			t.Fatalf("%s matches %+v, but %s", q.Filter, q, fault)
+		}
 		if called := readsHistory(f, d); called && !f.UsesHistory() {
 			t.Fatalf("%s reads the history, but UsesHistory says no", q.Filter)
 		}
@@ -171,6 +174,16 @@ func isIn(p Positions, states string) bool {
 		}
 	}
 	return false
+}
+
+// branchFault says of which $or no branch matches what the filter matches; "": of none.
+func branchFault(alternatives [][]*Filter, d Document) string {
+	for i, branches := range alternatives {
+		if !slices.ContainsFunc(branches, func(b *Filter) bool { return b.Match(d) }) {
+			return fmt.Sprintf("no branch of $or %d does", i)
+		}
+	}
+	return ""
 }
 
 func readsHistory(f *Filter, d Document) (called bool) {
@@ -202,7 +215,7 @@ func TestTheIndexPropertyTellsBugs(t *testing.T) {
 		},
 	}
 	const tries = 12_000
-	found, used, positions, ids := map[string]int{}, 0, 0, 0
+	found, used, positions, ids, lost := map[string]int{}, 0, 0, 0, 0
 	for seed := range tries {
 		q := questions().Example(seed)
 		f, d := q.parse(t), q.document()
@@ -212,6 +225,11 @@ func TestTheIndexPropertyTellsBugs(t *testing.T) {
 		positions += len(f.Positions())
 		if _, ok := f.IDs(); ok {
 			ids++
+		}
+		for _, branches := range f.Alternatives() {
+			if branchFault([][]*Filter{branches[1:]}, d) != "" {
+				lost++
+			}
 		}
 		for _, path := range indexPaths {
 			field := mustField(t, path)
@@ -233,6 +251,9 @@ func TestTheIndexPropertyTellsBugs(t *testing.T) {
 		if found[name] == 0 {
 			t.Errorf("bug %q is not found in %d tries, want it found", name, tries)
 		}
+	}
+	if lost < tries/1000 {
+		t.Errorf("in %d tries a branch is missed %d times when it is left out, want more", tries, lost)
 	}
 	if used < tries/50 || positions < tries/100 || ids < tries/2000 {
 		t.Errorf("of %d questions %d use an index, %d positions and %d ids, want more", tries, used, positions, ids)

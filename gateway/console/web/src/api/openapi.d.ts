@@ -1115,10 +1115,10 @@ export interface components {
         NextCursor: string | null;
         /** @description How a query was answered. */
         Explain: {
-            /** @description The path whose index was read; null when none was. */
+            /** @description The path whose index was read; null when none was. For the plan `union` the paths of all branches of an `$or`, sorted and joined by ` | `, where `_id` stands for ids that a branch names. */
             index: string | null;
             /** @enum {string} */
-            plan: "ids" | "index" | "sorted index" | "scan";
+            plan: "ids" | "index" | "union" | "sorted index" | "scan";
             /**
              * Format: int64
              * @description Rows of indexes that were read.

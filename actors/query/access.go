@@ -1,0 +1,172 @@
+package query
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"troupe/actors/catalog"
+	"troupe/actors/failure"
+	"troupe/persistence"
+	"troupe/statemachine/filter"
+)
+
+// access is how an index, or those of the branches of an $or together, give
+// candidates.
+type access struct {
+	index string
+	union bool
+	// ranges are of every shard.
+	ranges []persistence.Range
+	// ids are those that branches name. An access that is no union has none.
+	ids []persistence.ID
+	// points says that an id follows the prefix of each range, so that merging them
+	// gives the order of ids.
+	points bool
+	// keys is about how many rows it has; exact unless atLeast. Valid once probed.
+	keys            int64
+	atLeast, probed bool
+}
+
+// accesses lists the indexes that a filter lets use.
+func (q *query) accesses(f *filter.Filter) ([]access, error) {
+	var all []access
+	for _, p := range f.Positions() {
+		a, err := q.byNode(p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, a)
+	}
+	for _, ix := range q.ready {
+		ranges, ok := f.Bounds(ix.Field(), !ix.Several())
+		if !ok {
+			continue
+		}
+		a := access{index: ix.Path(), points: true}
+		for _, r := range ranges {
+			a.ranges = append(a.ranges, rangeOf(ix, r))
+			a.points = a.points && r.Point
+		}
+		all = append(all, a)
+	}
+	for _, branches := range f.Alternatives() {
+		u, ok, err := q.union(branches)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			all = append(all, u)
+		}
+	}
+	return all, nil
+}
+
+// union is the access by all branches of an $or, each by what gives it the fewest
+// candidates. When something else than an index must find those of one branch, ok is
+// false.
+func (q *query) union(branches []*filter.Filter) (u access, ok bool, err error) {
+	u = access{union: true, points: true, probed: true}
+	var names []string
+	ways := make([][]access, len(branches))
+	for i, b := range branches {
+		if ids, ok := idsOf(b); ok {
+			ways[i] = []access{{index: "_id", ids: ids, points: true, keys: int64(len(ids)), probed: true}}
+		} else if ways[i], err = q.accesses(b); err != nil || len(ways[i]) == 0 {
+			return access{}, false, err
+		}
+	}
+	for _, accesses := range ways {
+		best, err := q.smallest(accesses)
+		if err != nil {
+			return access{}, false, err
+		}
+		names = append(names, strings.Split(best.index, unionMark)...)
+		u.ranges, u.ids = append(u.ranges, best.ranges...), append(u.ids, best.ids...)
+		u.keys += best.keys
+		u.points, u.atLeast = u.points && best.points, u.atLeast || best.atLeast
+	}
+	slices.Sort(names)
+	u.index = strings.Join(slices.Compact(names), unionMark)
+	slices.SortFunc(u.ranges, compareRanges) // NB: branches on one index share the range of what has too many values
+	u.ranges = slices.CompactFunc(u.ranges, func(a, b persistence.Range) bool { return compareRanges(a, b) == 0 })
+	return u, true, nil
+}
+
+// unionMark stands between the indexes of a union in an explanation.
+const unionMark = " | "
+
+// compareRanges orders ranges, the same ones next to each other.
+func compareRanges(a, b persistence.Range) int {
+	return cmp.Or(bytes.Compare(a.Prefix, b.Prefix), bytes.Compare(a.From, b.From), bytes.Compare(a.To, b.To))
+}
+
+// rangeOf is the part of the index that has the values of r.
+func rangeOf(ix *catalog.Index, r filter.Range) persistence.Range {
+	if r.Point {
+		return persistence.Range{Prefix: append(ix.Prefix(), r.From...)}
+	}
+	to := r.To
+	if last := len(to) - 1; last >= 0 && to[last] == 0 {
+		// NB: behind a value k, k followed by 0, are the rows of k, which is
+		// followed by an id there.
+		to = persistence.PrefixEnd(to[:last])
+	}
+	return persistence.Range{Prefix: ix.Prefix(), From: r.From, To: to}
+}
+
+// byNode is the access by the index of nodes. Without a machine the ones that are
+// in the node are looked up, by jumping over each.
+func (q *query) byNode(p filter.Positions) (access, error) {
+	a := access{index: nodeIndex, points: true}
+	for _, node := range p.Nodes {
+		machines := []string{p.Machine}
+		if p.Machine == "" {
+			var err error
+			if machines, err = q.machinesIn(node); err != nil {
+				return a, err
+			}
+		}
+		for _, machine := range machines {
+			prefix := persistence.MachinePrefix(nil, persistence.EveryShard, q.workflowID, node, machine)
+			a.ranges = append(a.ranges, persistence.Range{Prefix: prefix})
+		}
+	}
+	return a, nil
+}
+
+func (q *query) machinesIn(node string) (machines []string, err error) {
+	c := q.snapshot.Merge(persistence.Range{Prefix: persistence.NodePrefix(nil, persistence.EveryShard, q.workflowID, node)})
+	defer func() { err = errors.Join(err, failure.OfStore(c.Close())) }()
+	for ok := c.Next(); ok; {
+		q.explain.KeysRead++
+		machine, valid := persistence.NodeMachine(c.Key())
+		if !valid {
+			return nil, failure.OfStore(persistence.ErrCorrupt)
+		}
+		machines = append(machines, string(machine))
+		rest := c.Rest()
+		ok = c.Seek(persistence.PrefixEnd(rest[:len(rest)-len(persistence.ID{})]))
+	}
+	slices.Sort(machines)
+	return machines, failure.OfStore(c.Err())
+}
+
+// probe counts an access's rows, at most so many. Where they are many it is an
+// estimate.
+func (q *query) probe(a *access, most int64) error {
+	e, err := q.snapshot.Estimate(int64(q.service.limits.ProbeKeys), most, a.ranges...)
+	if err != nil {
+		return failure.OfStore(err)
+	}
+	a.keys, a.atLeast, a.probed = e.Keys+int64(len(a.ids)), !e.Exact, true
+	q.explain.KeysRead += e.Read
+	return nil
+}
+
+// merges says whether the access can be read in the order of ids.
+func (q *query) merges(a *access) bool {
+	return a.points && len(a.ids) == 0 && len(a.ranges)*q.service.o.Store.ShardCount() <= q.service.limits.Merge
+}
