@@ -9,6 +9,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/internal/history"
+	"troupe/actors/internal/retry"
 	"troupe/actors/watch"
 	"troupe/persistence"
 	"troupe/statemachine"
@@ -149,12 +150,12 @@ func (i *instance) firstReply(req *EventRequest) (*Reply, error) {
 	if req.Retry.Key == "" {
 		return nil, nil
 	}
-	i.scratch = persistence.ReplyKey(i.scratch[:0], i.shard, i.id, digestOf(string(req.Caller.ID), req.Retry.Key))
-	first, err := i.router.firstAnswer(i.scratch, req.Retry.Fingerprint)
+	i.scratch = persistence.ReplyKey(i.scratch[:0], i.shard, i.id, retry.DigestOf(string(req.Caller.ID), req.Retry.Key))
+	first, err := retry.Load(i.router.store, i.scratch, req.Retry.Fingerprint)
 	if first == nil || err != nil {
 		return nil, err
 	}
-	return i.reply(first.head, first.tail, first.sequence, req.WithHistory)
+	return i.reply(first.Head, first.Tail, first.Sequence, req.WithHistory)
 }
 
 // commit takes the change over and hands it to the journal with the reply that
@@ -275,19 +276,19 @@ func (i *instance) putReply(w *persistence.Writes, ch *change) {
 	if ch.created {
 		scope = persistence.ID{}
 	}
-	row := storedReply{
-		fingerprint: ch.retry.Fingerprint,
-		instance:    i.id,
-		sequence:    i.state.Sequence,
-		at:          i.router.o.Clock().UnixMilli(),
-		head:        i.head,
-		tail:        i.tail,
+	row := retry.First{
+		Fingerprint: ch.retry.Fingerprint,
+		Instance:    i.id,
+		Sequence:    i.state.Sequence,
+		At:          i.router.o.Clock().UnixMilli(),
+		Head:        i.head,
+		Tail:        i.tail,
 	}
 	if !ch.created {
 		i.forgetKeys(w)
 	}
-	key := persistence.ReplyKey(nil, i.shard, scope, digestOf(ch.caller, ch.retry.Key))
-	w.Set(key, row.append(nil))
+	key := persistence.ReplyKey(nil, i.shard, scope, retry.DigestOf(ch.caller, ch.retry.Key))
+	w.Set(key, row.Append(nil))
 }
 
 // log writes what log actions said.

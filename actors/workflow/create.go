@@ -11,6 +11,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/internal/retry"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
@@ -50,7 +51,7 @@ func (r *Router) createNew(req *CreateRequest) (*Reply, error) {
 // that the row that remembers it is written in the same batch as the instance
 // and a retry finds it without a global index.
 func (r *Router) createOnce(req *CreateRequest) (*Reply, error) {
-	digest := digestOf(string(req.Caller.ID), req.Retry.Key)
+	digest := retry.DigestOf(string(req.Caller.ID), req.Retry.Key)
 	// NB: a part of the format on disk: the row of a first answer is found only where it
 	// was put.
 	sh := persistence.Shard(binary.BigEndian.Uint64(digest[:8]) % uint64(r.store.ShardCount()))
@@ -91,8 +92,8 @@ func (r *Router) waitFor(k *inFlightKey) error {
 }
 
 // firstCreation returns the first answer to the key; nil when the key is new.
-func (r *Router) firstCreation(req *CreateRequest, sh persistence.Shard, digest replyDigest) (*Reply, error) {
-	first, err := r.firstAnswer(persistence.ReplyKey(nil, sh, persistence.ID{}, digest), req.Retry.Fingerprint)
+func (r *Router) firstCreation(req *CreateRequest, sh persistence.Shard, digest retry.Digest) (*Reply, error) {
+	first, err := retry.Load(r.store, persistence.ReplyKey(nil, sh, persistence.ID{}, digest), req.Retry.Fingerprint)
 	if first == nil || err != nil {
 		return nil, err
 	}
@@ -100,8 +101,8 @@ func (r *Router) firstCreation(req *CreateRequest, sh persistence.Shard, digest 
 	if err := r.store.AwaitDurable(); err != nil {
 		return nil, failure.OfStore(err)
 	}
-	i := &instance{router: r, id: first.instance, name: instanceid.Text(first.instance), workflowID: req.WorkflowID, shard: sh}
-	return i.reply(first.head, first.tail, first.sequence, req.WithHistory)
+	i := &instance{router: r, id: first.Instance, name: instanceid.Text(first.Instance), workflowID: req.WorkflowID, shard: sh}
+	return i.reply(first.Head, first.Tail, first.Sequence, req.WithHistory)
 }
 
 // drawIn draws until the id lies in the shard.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"troupe/actors/catalog"
+	"troupe/actors/internal/retry"
 	"troupe/persistence"
 )
 
@@ -32,7 +33,7 @@ func (r *Router) Clean() { r.clean() }
 
 // KeysKept is how many idempotency keys of an instance are stored.
 func (r *Router) KeysKept(id persistence.ID) (int, error) {
-	rows, err := r.rows(persistence.ReplyPrefix(nil, r.store.ShardOf(id), id))
+	rows, err := retry.Rows(r.store, persistence.ReplyPrefix(nil, r.store.ShardOf(id), id))
 	return len(rows), err
 }
 

@@ -16,6 +16,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/internal/retry"
 	"troupe/actors/query"
 	"troupe/actors/quota"
 	"troupe/actors/watch"
@@ -36,7 +37,7 @@ type Router struct {
 	// have something to ask, and removed by whoever closed them.
 	awake *xsync.Map[persistence.ID, *activation]
 	// creating has the creates with an idempotency key that are on their way.
-	creating *xsync.Map[replyDigest, *inFlightKey]
+	creating *xsync.Map[retry.Digest, *inFlightKey]
 
 	memory   memory       // of the awake instances
 	inFlight atomic.Int64 // calls admitted and not answered, over all instances
@@ -70,7 +71,7 @@ func Start(o Options) (*Router, error) {
 		log:         o.Log,
 		ids:         instanceid.NewGenerator(),
 		awake:       xsync.NewMap[persistence.ID, *activation](),
-		creating:    xsync.NewMap[replyDigest, *inFlightKey](),
+		creating:    xsync.NewMap[retry.Digest, *inFlightKey](),
 		eventQuota:  quota.NewBuckets("event", o.Quotas.EventsPerSecond),
 		createQuota: quota.NewBuckets("create", o.Quotas.CreatesPerSecond),
 		stop:        make(chan struct{}),

@@ -1,0 +1,128 @@
+// Package retry is the stored form of first answers: what a request with an
+// idempotency key was answered, so that its repetitions get the same
+// (gateway/INTERFACE.md, "Retries").
+package retry
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"troupe/actors/failure"
+	"troupe/persistence"
+	"troupe/statemachine/packed"
+)
+
+// Digest stands for a caller and an idempotency key.
+type Digest [16]byte
+
+// DigestOf is the digest of a user's key.
+func DigestOf(user, key string) Digest {
+	sum := sha256.Sum256(append(append([]byte(user), 0), key...))
+	return Digest(sum[:16])
+}
+
+// First is the first answer to a request with an idempotency key, without its
+// history. The rest is rebuilt from entries 1 to Sequence.
+type First struct {
+	Fingerprint [32]byte
+	Instance    persistence.ID
+	Sequence    uint64
+	At          int64 // when, in Unix ms
+	// Head and Tail are the record's JSON around its history.
+	Head, Tail []byte
+}
+
+// format is the version of the stored form.
+const format = 1
+
+// Append writes format(1) fingerprint(32) instance(16) sequence at head tail.
+func (f *First) Append(dst []byte) []byte {
+	dst = append(dst, format)
+	dst = append(dst, f.Fingerprint[:]...)
+	dst = append(dst, f.Instance[:]...)
+	dst = binary.AppendUvarint(dst, f.Sequence)
+	dst = binary.AppendVarint(dst, f.At)
+	return append(packed.AppendText(dst, f.Head), f.Tail...)
+}
+
+// Parse reads what Append wrote, or failure.ErrExecution; its slices alias b.
+func Parse(b []byte) (*First, error) {
+	r := packed.NewReader(b)
+	if r.Byte() != format {
+		r.Fail()
+	}
+	f := &First{}
+	copy(f.Fingerprint[:], r.Take(len(f.Fingerprint)))
+	copy(f.Instance[:], r.Take(len(f.Instance)))
+	f.Sequence, f.At = r.Uvarint(), r.Varint()
+	f.Head, f.Tail = r.Text(), r.Rest()
+	if !r.Whole() {
+		return nil, failure.Errorf(failure.ErrExecution, "stored reply")
+	}
+	return f, nil
+}
+
+// Load reads what was stored under a row's key; nil when nothing was.
+// failure.ErrKeyReused: it was the answer to another request.
+func Load(store *persistence.Store, key []byte, fingerprint [32]byte) (*First, error) {
+	value, err := store.Load(key)
+	if errors.Is(err, persistence.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, failure.OfStore(err)
+	}
+	first, err := Parse(value)
+	if err != nil {
+		return nil, err
+	}
+	if first.Fingerprint != fingerprint {
+		return nil, failure.ErrKeyReused
+	}
+	return first, nil
+}
+
+// Row is one stored answer as the cleaning sees it.
+type Row struct {
+	key []byte
+	at  int64 // Unix ms
+}
+
+// Rows reads the rows under a prefix.
+func Rows(store *persistence.Store, prefix []byte) ([]Row, error) {
+	var rows []Row
+	err := store.Scan(prefix, func(key, value []byte) error {
+		f, err := Parse(value)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, Row{slices.Clone(key), f.At})
+		return nil
+	})
+	return rows, err
+}
+
+// Forgettable returns the keys of the rows that may go: those from before a time, in
+// Unix ms, that are not among the last to keep. It sorts rows.
+func Forgettable(rows []Row, keep int, before int64) [][]byte {
+	slices.SortFunc(rows, func(a, b Row) int { return int(a.at - b.at) })
+	var keys [][]byte
+	for n := range max(0, len(rows)-keep) {
+		if rows[n].at >= before {
+			break
+		}
+		keys = append(keys, rows[n].key)
+	}
+	return keys
+}
+
+// CleanCreates removes the rows from before a time, in Unix ms, that have no instance to
+// go with.
+func CleanCreates(store *persistence.Store, before int64) error {
+	return store.DeleteWhere(persistence.ReplyPrefix(nil, persistence.EveryShard, persistence.ID{}), func(value []byte) (bool, error) {
+		f, err := Parse(value)
+		return err == nil && f.At < before, err
+	})
+}

@@ -1,0 +1,30 @@
+package retry
+
+import (
+	"errors"
+	"testing"
+
+	"troupe/actors/failure"
+)
+
+// FuzzFirst: any bytes are a first answer or failure.ErrExecution.
+func FuzzFirst(f *testing.F) {
+	whole := (&First{Sequence: 3, At: 5, Head: []byte(`"a":1`), Tail: []byte(`"b":2`)}).Append(nil)
+	f.Add(whole)
+	f.Add(whole[:len(whole)/2])
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := Parse(b)
+		if err != nil {
+			if !errors.Is(err, failure.ErrExecution) {
+				t.Fatalf("error of another kind: %v", err)
+			}
+			return
+		}
+		again, err := Parse(s.Append(nil))
+		if err != nil || again.Sequence != s.Sequence || again.At != s.At ||
+			string(again.Head) != string(s.Head) || string(again.Tail) != string(s.Tail) {
+			t.Fatalf("written and read again: got %+v, %v, want %+v", again, err, s)
+		}
+	})
+}
