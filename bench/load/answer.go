@@ -15,16 +15,17 @@ const (
 // Why an answer cannot be read. They end the connection.
 var (
 	errMalformed = errors.New("answer is not HTTP/1.1")
-	errNoLength  = errors.New("answer has no Content-Length")
+	errNoLength  = errors.New("answer has neither a Content-Length nor chunks")
 	errTooLarge  = errors.New("answer is too large")
 	errTooMuch   = errors.New("bytes after the answer")
 )
 
 // head is what matters of the head of an answer.
 type head struct {
-	status int
-	length int  // of the body
-	closes bool // the server ends the connection after it
+	status  int
+	length  int  // of the body; 0 when it comes in chunks
+	chunked bool // the body comes in chunks
+	closes  bool // the server ends the connection after it
 }
 
 var endOfHead = []byte("\r\n\r\n")
@@ -58,7 +59,11 @@ func parseHead(b []byte) (h head, size int, err error) {
 		}
 	}
 	switch {
+	case h.chunked && h.length >= 0: // two ends: what would be the right one?
+		return h, 0, errMalformed
 	case h.status == 204 || h.status == 304:
+		h.length, h.chunked = 0, false
+	case h.chunked:
 		h.length = 0
 	case h.length < 0:
 		return h, 0, errNoLength
@@ -91,7 +96,10 @@ func (h *head) field(line []byte) error {
 		}
 	case len("Transfer-Encoding"):
 		if bytes.EqualFold(name, []byte("Transfer-Encoding")) {
-			return errNoLength
+			if h.chunked || !bytes.EqualFold(value, []byte("chunked")) {
+				return errMalformed
+			}
+			h.chunked = true
 		}
 	}
 	return nil

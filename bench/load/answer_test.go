@@ -24,7 +24,9 @@ func TestTheHeadOfAnAnswer(t *testing.T) {
 		{"the same length twice", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", head{status: 200, length: 1}, nil},
 		{"two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", head{}, errMalformed},
 		{"no length", "HTTP/1.1 200 OK\r\n\r\n", head{}, errNoLength},
-		{"in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n", head{}, errNoLength},
+		{"in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", head{status: 200, chunked: true}, nil},
+		{"in chunks with a length", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n", head{}, errMalformed},
+		{"packed", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", head{}, errMalformed},
 		{"a length with a sign", "HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\n", head{}, errMalformed},
 		{"an endless length", "HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n", head{}, errTooLarge},
 		{"the old version", "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\n", head{}, errMalformed},
@@ -65,7 +67,7 @@ func FuzzParseHead(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 \n\r\nContent-Length:0\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		h, size, err := parseHead(text)
-		if err != nil || size == 0 {
+		if err != nil || size == 0 || h.chunked {
 			return
 		}
 		full := append(bytes.Clone(text[:size]), make([]byte, min(h.length, 1<<20))...)

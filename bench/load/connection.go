@@ -1,12 +1,15 @@
 package load
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -15,6 +18,7 @@ import (
 // for interrupt.
 type connection struct {
 	addr string
+	tls  *tls.Config // nil: none
 	conn net.Conn
 	// until is the deadline that conn has. It is moved on rarely, because that
 	// costs as much as the rest of what happens here for a request.
@@ -37,6 +41,14 @@ func (c *connection) dial(ctx context.Context) error {
 	conn, err := d.DialContext(ctx, "tcp", c.addr)
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", c.addr, err)
+	}
+	if c.tls != nil {
+		secure := tls.Client(conn, c.tls)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			_ = conn.Close() // nothing was sent
+			return fmt.Errorf("connect to %s: %w", c.addr, err)
+		}
+		conn = secure
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,6 +108,10 @@ func (c *connection) exchange(request []byte, now time.Time) (head, []byte, erro
 		if size == 0 {
 			continue
 		}
+		if h.chunked {
+			body, err := c.chunks(size)
+			return h, body, err
+		}
 		c.buf = slices.Grow(c.buf, max(0, size+h.length-len(c.buf)))
 		for len(c.buf) < size+h.length {
 			if err := c.readMore(); err != nil {
@@ -123,4 +139,69 @@ func (c *connection) readMore() error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
+}
+
+// chunks reads a body in chunks (RFC 9112, 7.1) that begins at from in the buffer, and
+// moves its pieces together.
+func (c *connection) chunks(from int) ([]byte, error) {
+	out, at := from, from // where the body so far ends, and what is not looked at yet
+	for {
+		line, err := c.line(&at)
+		if err != nil {
+			return nil, err
+		}
+		digits, _, _ := bytes.Cut(line, []byte{';'}) // extensions say nothing here
+		n, err := strconv.ParseUint(string(bytes.TrimRight(digits, " \t")), 16, 32)
+		switch {
+		case err != nil:
+			return nil, errMalformed
+		case out-from+int(n) > bodyBytesMax:
+			return nil, errTooLarge
+		case n == 0:
+			return c.buf[from:out], c.trailer(&at)
+		}
+		end := at + int(n)
+		for len(c.buf) < end+2 {
+			if err := c.readMore(); err != nil {
+				return nil, err
+			}
+		}
+		if c.buf[end] != '\r' || c.buf[end+1] != '\n' {
+			return nil, errMalformed
+		}
+		out += copy(c.buf[out:], c.buf[at:end])
+		at = end + 2
+	}
+}
+
+// trailer reads what stands behind the last chunk, which is the end of the answer.
+func (c *connection) trailer(at *int) error {
+	for {
+		line, err := c.line(at)
+		switch {
+		case err != nil:
+			return err
+		case len(line) == 0 && *at < len(c.buf):
+			return errTooMuch
+		case len(line) == 0:
+			return nil
+		}
+	}
+}
+
+// line returns the line at a place of the buffer, and moves on behind it.
+func (c *connection) line(at *int) ([]byte, error) {
+	for {
+		if end := bytes.Index(c.buf[*at:], []byte("\r\n")); end >= 0 {
+			line := c.buf[*at : *at+end]
+			*at += end + 2
+			return line, nil
+		}
+		if len(c.buf)-*at > headBytesMax {
+			return nil, errTooLarge
+		}
+		if err := c.readMore(); err != nil {
+			return nil, err
+		}
+	}
 }

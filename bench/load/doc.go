@@ -11,6 +11,12 @@
 // then; what could not be sent at all is Result.Missed. Nothing is left out of
 // the figures because it was slow.
 //
+// What is sent is a Scenario: a walk of each instance from node to node, by steps that
+// are picked by their weights, with data from templates. A server that is gone is
+// waited for: attempts to connect become errors, Result.Gap says how long nobody had a
+// right answer, and Result.Series shows the window in intervals. With Options.Batch many
+// events go into one request; each counts as an operation.
+//
 // Every answer is checked: its status, that it is about the instance that was
 // asked for, and, where only one connection uses an instance, that the instance
 // is where the event must have brought it. What fails the check is an error in
@@ -18,6 +24,6 @@
 //
 // The generator shares the processors with what it measures. So it speaks
 // HTTP/1.1 itself, over one connection for each goroutine: a request is one
-// write, an answer usually one read, and neither allocates. It understands only
-// answers with a Content-Length.
+// write, an answer usually one read, and neither allocates. Counting a request takes 25
+// ns (BenchmarkRecord), intervals included. Over TLS, crypto/tls does the rest.
 package load

@@ -2,11 +2,12 @@ package load
 
 import (
 	"cmp"
+	"crypto/tls"
 	"errors"
-	"fmt"
-	"strconv"
 	"strings"
 	"time"
+
+	"troupe/statemachine"
 )
 
 // Options says what a run does. Only Addr must be set; a zero field means its
@@ -14,9 +15,25 @@ import (
 type Options struct {
 	// Addr is the server, "host:port".
 	Addr string
+	// Host is what the header of that name says. Default Addr.
+	Host string
+	// TLS is set when the server speaks TLS; its ServerName must be set. Default: none.
+	TLS *tls.Config
+	// BasePath is in front of every route, such as "/platform". Default: nothing.
+	BasePath string
 	// Token is an API token of a user who may create, read and send. Empty: no
 	// credential is sent.
 	Token string
+	// Tokens are those of the users of the scenario, by their names. Who is not in it
+	// has Token.
+	Tokens map[string]string
+
+	// Scenario is what is sent. Default BuiltIn.
+	Scenario *Scenario
+	// Batch is how many events go into one request. Default 0: each is a request of
+	// its own. Events are sent in batches only if the scenario goes round
+	// (Scenario.Round).
+	Batch int
 
 	// Connections is how many connections are kept open, each with one request
 	// at a time. Default 64.
@@ -46,7 +63,16 @@ type Options struct {
 	// measured window, for example to look at the server's processor time. They
 	// must not block. A run that is broken off early may call neither.
 	Began, Ended func()
+
+	// Every is the length of the intervals of Result.Series. Default: there is none.
+	Every time.Duration
+	// Tick is called with each interval when it is over. It must not block, nor keep
+	// the interval.
+	Tick func(*Interval)
 }
+
+// eventsMax bounds a batch, as the interface does.
+const eventsMax = 10_000
 
 // answerWaitMax is how long an answer may take; the connection is given up then, and
 // the request is an error.
@@ -60,6 +86,13 @@ func (o *Options) ensureDefaults() {
 	o.Duration = cmp.Or(o.Duration, 5*time.Second)
 	if o.Mix == (Mix{}) {
 		o.Mix[Event] = 1
+	}
+	o.Host = cmp.Or(o.Host, o.Addr)
+	if o.Scenario == nil {
+		o.Scenario = BuiltIn()
+	}
+	if o.Tick == nil {
+		o.Tick = func(*Interval) {}
 	}
 	if o.Began == nil {
 		o.Began = func() {}
@@ -80,63 +113,16 @@ func (o *Options) validate() error {
 	demand(o.Addr != "", "Addr is missing")
 	demand(o.Connections > 0 && o.Instances > 0, "Connections and Instances must be above 0")
 	demand(o.Preload >= 0 && o.Rate >= 0, "Preload and Rate must not be negative")
-	demand(o.Duration > 0, "Duration must be above 0")
-	demand(!strings.ContainsAny(o.Addr+o.Token, "\r\n "), "Addr and Token stand in headers and must not have blanks")
+	demand(o.Duration > 0 && o.Every >= 0, "Duration must be above 0, and Every must not be negative")
+	_, ok := statemachine.ParseWorkflowID(o.Scenario.WorkflowID)
+	demand(ok, "WorkflowID is not the id of a workflow")
+	demand(o.Batch >= 0 && o.Batch <= eventsMax, "Batch must be between 0 and 10,000")
+	demand(o.Batch == 0 || o.Scenario.Round() && o.Scenario.alone(), "batches need a scenario of one user in which every step says its node, and every node has a step")
+	demand(o.Instances >= o.Connections || o.Scenario.Round(), "connections can share instances only if every step of the scenario says its node, and every node has a step: Instances must not be below Connections")
+	headers := o.Addr + o.Host + o.BasePath + o.Token
+	for _, token := range o.Tokens {
+		headers += token
+	}
+	demand(!strings.ContainsAny(headers, "\r\n "), "Addr, Host, BasePath and Token stand in headers and must not have blanks")
 	return errors.Join(faults...)
-}
-
-// Mix is how many of each kind are sent for every sum of them.
-type Mix [kinds]int
-
-// ParseMix reads "create=1,event=8,read=1". What is not named is not sent.
-func ParseMix(text string) (Mix, error) {
-	var mix Mix
-	sum := 0
-	for part := range strings.SplitSeq(text, ",") {
-		name, number, _ := strings.Cut(strings.TrimSpace(part), "=")
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 0 || n > 1_000_000 {
-			return Mix{}, fmt.Errorf(`mix %q: %q is not like "event=8"`, text, part)
-		}
-		known := false
-		for k := range kinds {
-			if k.String() == name {
-				mix[k], known = n, true
-			}
-		}
-		if !known {
-			return Mix{}, fmt.Errorf("mix %q: %q is none of create, event, read", text, name)
-		}
-		sum += n
-	}
-	if sum == 0 {
-		return Mix{}, fmt.Errorf("mix %q sends nothing", text)
-	}
-	return mix, nil
-}
-
-// String is the text that ParseMix reads.
-func (m Mix) String() string {
-	var parts []string
-	for k := range kinds {
-		if m[k] > 0 {
-			parts = append(parts, fmt.Sprintf("%s=%d", k, m[k]))
-		}
-	}
-	return strings.Join(parts, ",")
-}
-
-// pick chooses a kind by a random number.
-func (m *Mix) pick(random uint64) Kind {
-	sum := 0
-	for _, n := range m {
-		sum += n
-	}
-	at := int(random % uint64(sum))
-	for k := Create; k < kinds; k++ {
-		if at -= m[k]; at < 0 {
-			return k
-		}
-	}
-	return Event
 }

@@ -11,12 +11,14 @@ func TestMixes(t *testing.T) {
 		want Mix
 		ok   bool
 	}{
-		{"event=1", Mix{0, 1, 0}, true},
-		{"create=1,event=8,read=1", Mix{1, 8, 1}, true},
-		{"read=3", Mix{0, 0, 3}, true},
+		{"event=1", Mix{Event: 1}, true},
+		{"create=1,event=8,read=1,query=0.1", Mix{1, 8, 1, 0.1}, true},
+		{"read=3", Mix{Read: 3}, true},
 		{"event=0", Mix{}, false},
 		{"event", Mix{}, false},
 		{"event=-1", Mix{}, false},
+		{"event=NaN", Mix{}, false},
+		{"event=Inf", Mix{}, false},
 		{"delete=1", Mix{}, false},
 		{"", Mix{}, false},
 	} {
@@ -31,21 +33,21 @@ func TestMixes(t *testing.T) {
 }
 
 func TestAMixIsPickedByItsParts(t *testing.T) {
-	mix := Mix{1, 8, 1}
+	mix := Mix{1, 8, 0.5, 0.5}
 	var got Mix
-	for n := range uint64(1000) {
-		got[mix.pick(n)]++
+	for n := range 1000 {
+		got[mix.pick(float64(n)/1000)]++
 	}
-	if want := (Mix{100, 800, 100}); got != want {
+	if want := (Mix{100, 800, 50, 50}); got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
 func TestFaultsOfOptionsAreNamedTogether(t *testing.T) {
-	o := Options{Connections: -1, Rate: -1, Token: "a\r\nb"}
+	o := Options{Connections: -1, Rate: -1, Token: "a\r\nb", Batch: -1}
 	o.ensureDefaults()
 	err := o.validate()
-	for _, part := range []string{"Addr is missing", "Connections", "Rate", "Token"} {
+	for _, part := range []string{"Addr is missing", "Connections", "Rate", "Token", "Batch"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("got %v, want it to name %s", err, part)
 		}

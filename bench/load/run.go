@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,8 +22,10 @@ func (w *window) counts(begun, ended time.Time) bool {
 	if w.open {
 		at = begun
 	}
-	return !at.Before(w.begin) && at.Before(w.end)
+	return w.contains(at)
 }
+
+func (w *window) contains(at time.Time) bool { return !at.Before(w.begin) && at.Before(w.end) }
 
 // Run puts load on a server and returns what it measured. It returns an error
 // when the run could not be carried out: no connection, no instances, or ctx
@@ -33,8 +36,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := &run{options: o}
+	var count atomic.Int64
 	for i := range o.Connections {
-		r.workers = append(r.workers, newWorker(&r.options, i))
+		r.workers = append(r.workers, newWorker(&r.options, i, &count, &r.gap))
 	}
 	defer r.close()
 	if err := r.prepare(ctx); err != nil {
@@ -51,6 +55,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 type run struct {
 	options Options // read only
 	workers []*worker
+	gap     gap
 }
 
 func (r *run) close() {
@@ -121,12 +126,15 @@ func (r *run) measure(ctx context.Context) (*Result, error) {
 	begin := time.Now()
 	win := window{begin: begin.Add(o.WarmUp), open: o.Rate > 0}
 	win.end = win.begin.Add(o.Duration)
+	r.gap.window = win
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var beside sync.WaitGroup
 	over := make(chan struct{})
 	beside.Go(func() { r.watch(over, win) })
+	series := sampler{workers: r.workers, window: win, every: o.Every, tick: o.Tick}
+	beside.Go(func() { series.run(over) })
 	loop := func(ctx context.Context, w *worker, _ int) error { return w.closedLoop(ctx, win) }
 	p := &pacer{rate: o.Rate, first: begin, window: win}
 	if win.open {
@@ -142,7 +150,7 @@ func (r *run) measure(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	result := summarize(r.workers, o.Duration)
-	result.Missed = p.missed
+	result.Missed, result.Gap, result.Series = p.missed, r.gap.end(), series.done
 	return result, nil
 }
 

@@ -23,6 +23,7 @@ type fake struct {
 	created atomic.Int64
 	events  atomic.Int64
 	event   func(w http.ResponseWriter, n int64, id, node string)
+	batch   func(n int64, i int) string // the result of an event of the n-th batch; empty: it went well
 }
 
 func newFake(t *testing.T) *fake {
@@ -30,6 +31,15 @@ func newFake(t *testing.T) *fake {
 	f.server = httptest.NewServer(f)
 	t.Cleanup(f.server.Close)
 	return f
+}
+
+// secure is the same over TLS.
+func (f *fake) secure() *httptest.Server {
+	s := httptest.NewUnstartedServer(f)
+	s.StartTLS()
+	f.t.Cleanup(s.Close)
+	s.Client().Transport.(*http.Transport).TLSClientConfig.ServerName = "example.com"
+	return s
 }
 
 func writeInstance(w http.ResponseWriter, id, node string) {
@@ -45,6 +55,10 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body := make([]byte, r.ContentLength)
 	_, _ = io.ReadFull(r.Body, body)
 	text := string(body)
+	if strings.HasSuffix(r.URL.Path, "/events") {
+		f.answerBatch(w, text)
+		return
+	}
 	_, id, _ = strings.Cut(text, `"instanceId":"`)
 	id, _, _ = strings.Cut(id, `"`)
 	node = "draft"
@@ -52,6 +66,20 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		node = "review"
 	}
 	f.event(w, f.events.Add(1), id, node)
+}
+
+func (f *fake) answerBatch(w http.ResponseWriter, text string) {
+	n := f.events.Add(1)
+	var results []string
+	for i, item := range strings.Split(text, `"instanceId":"`)[1:] {
+		id, _, _ := strings.Cut(item, `"`)
+		result := f.batch(n, i)
+		if result == "" {
+			result = fmt.Sprintf(`{"status":200,"workflowId":"leave-request","instanceId":"%s","sequence":%d}`, id, n)
+		}
+		results = append(results, result)
+	}
+	fmt.Fprintf(w, `{"results":[%s]}`, strings.Join(results, ","))
 }
 
 func (f *fake) run(o Options) *Result {

@@ -1,125 +1,143 @@
 package load
 
 import (
-	_ "embed" // for the texts below
+	"bytes"
+	"math/rand/v2"
+	"net/url"
+	"strconv"
 )
 
-// UserID is the user of Identity whose token a run needs.
-const UserID = "bench"
+// Scenario is what the instances of a run live through: how they are created, and a
+// weighted walk from node to node. It is read only once a run uses it, except for
+// WorkflowID, which may be set before.
+type Scenario struct {
+	WorkflowID string
+	// Definition is the text of the workflow, and DefinitionFile its path. Both are
+	// empty when the scenario names none; BuiltIn has its own.
+	Definition, DefinitionFile string
+	// Refs are the files that the definition refers to, by their names in it.
+	Refs map[string][]byte
+	// Users are those who work at the instances. The first creates and reads them, and
+	// sends what is nobody else's.
+	Users []User
 
-// WorkflowID is the workflow of Definition.
-const WorkflowID = "leave-request"
-
-// Definition is the text of the workflow that a run sends events to. The server
-// must have it.
-//
-//go:embed leave-request.yaml
-var Definition string
-
-// Identity is the text of an identity.yaml with the user of a run.
-//
-//go:embed identity.yaml
-var Identity string
-
-// createData is the data of every new instance, as JSON.
-const createData = `{"svcPublic":{"requester":"bench","days":3,"from":"2026-12-01","reason":"a few days in the mountains"}}`
-
-// move is an event and the node that it leads to.
-type move struct {
-	event, data, node string
+	roles   []string // of the definition
+	create  text
+	creator int // in Users
+	query   string
+	places  map[string]*place
 }
 
-// moves go round: an instance starts before the first.
-var moves = [...]move{
-	{"submit", `{"days":3,"status":"waiting","comment":"my calendar is free, and so is the hut"}`, "review"},
-	{"return", `{"status":"returned","comment":"please say who stands in for you"}`, "draft"},
+// User is somebody who sends requests.
+type User struct {
+	Name              string
+	Roles, Privileges []string
 }
 
-// Turn returns the event that an instance gets after n events, with its data as
-// JSON, and the node that it leads to.
-func Turn(n int) (event, data, node string) {
-	m := &moves[n%len(moves)]
-	return m.event, m.data, m.node
+// place is a node with the steps that lead on from it. One without steps ends a walk.
+type place struct {
+	node  string
+	shown []byte // the node as an answer has it
+	steps []step
+	sum   float64 // of the weights
 }
 
-// CreateData returns the two documents of a new instance as JSON; private is
-// empty when there is none.
-func CreateData() (public, private string) {
-	const head, tail = `{"svcPublic":`, `}`
-	return createData[len(head) : len(createData)-len(tail)], ""
+// step is one event.
+type step struct {
+	event  string
+	data   text // empty: none
+	user   int  // in Scenario.Users
+	weight float64
+	to     *place // where it must lead; nil: wherever the answer says
 }
 
-// Kind is what a request asks for.
-type Kind int
+// place returns the place of a node, which it makes when it is not there.
+func (s *Scenario) place(node string) *place {
+	if s.places[node] == nil {
+		s.places[node] = &place{node: node, shown: []byte(`"nodeId":"` + node + `"`)}
+	}
+	return s.places[node]
+}
 
-// The kinds of requests.
-const (
-	Create Kind = iota
-	Event
-	Read
-	kinds
+func (p *place) add(s step) {
+	p.steps = append(p.steps, s)
+	p.sum += s.weight
+}
+
+// pick chooses a step by its weight.
+func (p *place) pick(random *rand.Rand) *step {
+	if len(p.steps) > 1 {
+		at := random.Float64() * p.sum
+		for i := range p.steps {
+			if at -= p.steps[i].weight; at < 0 {
+				return &p.steps[i]
+			}
+		}
+	}
+	return &p.steps[len(p.steps)-1]
+}
+
+// Round reports whether a walk never ends, and where it stands is known without the
+// answers: every step says where it leads, and every node has a step.
+func (s *Scenario) Round() bool {
+	for _, p := range s.places {
+		if len(p.steps) == 0 {
+			return false
+		}
+		for i := range p.steps {
+			if p.steps[i].to == nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// alone reports whether all steps are one user's.
+func (s *Scenario) alone() bool {
+	users := map[int]bool{}
+	for _, p := range s.places {
+		for i := range p.steps {
+			users[p.steps[i].user] = true
+		}
+	}
+	return len(users) < 2
+}
+
+var (
+	statesHead = []byte(`"states":[`)
+	nodeHead   = []byte(`"nodeId":"`)
 )
 
-// String returns the word that a mix uses.
-func (k Kind) String() string { return [...]string{"create", "event", "read"}[k] }
-
-// script writes requests, each whole, for one connection.
-type script struct {
-	head [kinds]string // request line and headers up to the length of the body
-	out  []byte        // the last request; reused
-	body []byte        // likewise
-}
-
-// newScript prepares what is the same in all requests.
-func newScript(o *Options) *script {
-	headers := " HTTP/1.1\r\nHost: " + o.Addr + "\r\n"
-	if o.Token != "" {
-		headers += "Authorization: svc.token " + o.Token + "\r\n"
+// whereIn returns the place of the first node in an answer that has steps; nil when
+// there is none: the walk is over there.
+func (s *Scenario) whereIn(body []byte) *place {
+	at := bytes.LastIndex(body, statesHead) // data could have such a member too, and stands before
+	if at < 0 {
+		return nil
 	}
-	if o.Minimal {
-		headers += "Prefer: return=minimal\r\n"
+	states := body[at:]
+	for {
+		_, rest, found := bytes.Cut(states, nodeHead)
+		node, rest, closed := bytes.Cut(rest, []byte{'"'})
+		if !found || !closed {
+			return nil
+		}
+		if p := s.places[string(node)]; p != nil && len(p.steps) > 0 {
+			return p
+		}
+		states = rest
 	}
-	const post = "Content-Type: application/json\r\nContent-Length: "
-	s := &script{}
-	s.head[Create] = "POST /workflow/api/v1/create" + headers + post
-	s.head[Event] = "POST /workflow/api/v1/event" + headers + post
-	s.head[Read] = headers + "\r\n"
-	return s
 }
 
-// create returns a request for a new instance. Like all results of a script it
-// is good until the next one.
-func (s *script) create() []byte {
-	s.body = append(s.body[:0], `{"workflowId":"`+WorkflowID+`","data":`...)
-	s.body = append(s.body, createData...)
-	s.body = append(s.body, '}')
-	return s.post(Create)
-}
+// queryLimit is how many instances a query asks for when nobody says otherwise.
+const queryLimit = 20
 
-// event returns a request that sends m to an instance.
-func (s *script) event(instance string, m *move) []byte {
-	s.body = append(s.body[:0], `{"workflowId":"`+WorkflowID+`","instanceId":"`...)
-	s.body = append(s.body, instance...)
-	s.body = append(s.body, `","event":{"name":"`...)
-	s.body = append(s.body, m.event...)
-	s.body = append(s.body, `","data":`...)
-	s.body = append(s.body, m.data...)
-	s.body = append(s.body, `}}`...)
-	return s.post(Event)
-}
-
-func (s *script) post(k Kind) []byte {
-	s.out = append(s.out[:0], s.head[k]...)
-	s.out = appendLength(s.out, len(s.body))
-	s.out = append(s.out, "\r\n\r\n"...)
-	s.out = append(s.out, s.body...)
-	return s.out
-}
-
-// read returns a request for an instance.
-func (s *script) read(instance string) []byte {
-	s.out = append(s.out[:0], "GET /workflow/api/v1/instance/"+WorkflowID+"/"...)
-	s.out = append(s.out, instance...)
-	s.out = append(s.out, s.head[Read]...)
-	return s.out
+// query is what stands behind the question mark of a list.
+func query(filter string, limit int) string {
+	values := url.Values{"limit": {strconv.Itoa(limit)}}
+	if filter != "" {
+		values.Set("filter", filter)
+	}
+	return values.Encode()
 }

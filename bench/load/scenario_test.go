@@ -65,18 +65,31 @@ func TestTheEventsGoRound(t *testing.T) {
 }
 
 func TestRequestsAreWhatTheInterfaceAsksFor(t *testing.T) {
-	s := newScript(&Options{Addr: "host:1", Token: "T", Minimal: true})
+	o := &Options{Addr: "host:1", Token: "T", Minimal: true, BasePath: "/base"}
+	o.ensureDefaults()
+	s := newScript(o, content{})
+	at := o.Scenario.places[firstNode]
+	s.beginBatch()
+	s.addToBatch("I", &at.steps[0])
+	s.addToBatch("J", &at.steps[0])
+	batch := bytes.Clone(s.endBatch(0))
 	for _, c := range []struct {
 		name, path string
 		text       []byte
 		body       string
 	}{
-		{"create", "/workflow/api/v1/create", bytes.Clone(s.create()), `{"workflowId":"leave-request","data":` + createData + `}`},
+		{"create", "/base/workflow/api/v1/create", bytes.Clone(s.create()), `{"workflowId":"leave-request","data":{"svcPublic":` + createPublic + `}}`},
 		{
-			"event", "/workflow/api/v1/event", bytes.Clone(s.event("I", &moves[0])),
+			"event", "/base/workflow/api/v1/event", bytes.Clone(s.event("I", &at.steps[0])),
 			`{"workflowId":"leave-request","instanceId":"I","event":{"name":"submit","data":` + moves[0].data + `}}`,
 		},
-		{"read", "/workflow/api/v1/instance/leave-request/I", bytes.Clone(s.read("I")), ""},
+		{
+			"batch", "/base/workflow/api/v1/events", batch,
+			`[{"workflowId":"leave-request","instanceId":"I","event":{"name":"submit","data":` + moves[0].data + `}},` +
+				`{"workflowId":"leave-request","instanceId":"J","event":{"name":"submit","data":` + moves[0].data + `}}]`,
+		},
+		{"read", "/base/workflow/api/v1/instance/leave-request/I", bytes.Clone(s.read("I")), ""},
+		{"query", "/base/workflow/api/v1/instances/leave-request", bytes.Clone(s.query()), ""},
 	} {
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(c.text)))
 		if err != nil {

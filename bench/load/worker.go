@@ -6,38 +6,45 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
-	"strings"
+	"sync/atomic"
 	"time"
 )
 
 // subject is an instance that a worker sends to.
 type subject struct {
-	id   string
-	sent int // events so far
+	id string
+	at *place // where it stands; nil or without steps: its walk is over
 	// sure says that nobody else sends to it and that no event of ours got
 	// lost, so its node is known.
 	sure bool
 }
 
+// over reports whether there is nothing to send to the instance.
+func (s *subject) over() bool { return s.at == nil || len(s.at.steps) == 0 }
+
 // worker drives one connection. Everything in it belongs to its goroutine until that
-// has ended.
+// has ended, except for what has a mutex.
 type worker struct {
 	options  *Options
 	conn     connection
 	script   *script
 	random   *rand.Rand
 	subjects []subject
-	next     int // place in subjects
+	next     int           // place in subjects
+	batch    []subject     // of the last batch, as they were
+	wait     time.Duration // before the next attempt to connect; 0: none
 	tally    tally
+	gap      *gap
 }
 
-func newWorker(o *Options, number int) *worker {
+func newWorker(o *Options, number int, count *atomic.Int64, g *gap) *worker {
+	random := rand.New(rand.NewPCG(uint64(number), 0))
 	return &worker{
 		options: o,
-		conn:    connection{addr: o.Addr},
-		script:  newScript(o),
-		random:  rand.New(rand.NewPCG(uint64(number), 0)),
+		conn:    connection{addr: o.Addr, tls: o.TLS},
+		script:  newScript(o, content{random, count}),
+		random:  random,
+		gap:     g,
 	}
 }
 
@@ -48,12 +55,17 @@ func (w *worker) prepare(ctx context.Context, n int) error {
 		return err
 	}
 	for range n {
-		id, f := w.create()
+		s, f := w.create()
 		if f != nil {
 			return fmt.Errorf("prepare: %w", f)
 		}
-		s := subject{id: id, sure: true}
+		if s.over() {
+			return errNoStart
+		}
 		for range w.options.Preload {
+			if s.over() {
+				break
+			}
 			if f := w.send(&s); f != nil {
 				return fmt.Errorf("prepare: %w", f)
 			}
@@ -63,6 +75,9 @@ func (w *worker) prepare(ctx context.Context, n int) error {
 	return nil
 }
 
+// errNoStart ends a run before it begins.
+var errNoStart = errors.New("prepare: a new instance stands in no node from which the scenario has a step")
+
 // closedLoop sends one request after the other until the window is over.
 func (w *worker) closedLoop(ctx context.Context, win window) error {
 	for {
@@ -71,7 +86,7 @@ func (w *worker) closedLoop(ctx context.Context, win window) error {
 			return nil
 		}
 		if err := w.once(ctx, win, begun); err != nil {
-			return err
+			return endOf(err)
 		}
 	}
 }
@@ -81,36 +96,86 @@ func (w *worker) closedLoop(ctx context.Context, win window) error {
 func (w *worker) openLoop(ctx context.Context, win window, due <-chan time.Time) error {
 	for at := range due {
 		if err := w.once(ctx, win, at); err != nil {
-			return err
+			return endOf(err)
 		}
 	}
 	return nil
 }
 
+// errOver ends a loop without a fault: the window ended while the server was not there.
+var errOver = errors.New("the window is over")
+
+func endOf(err error) error {
+	if errors.Is(err, errOver) {
+		return nil
+	}
+	return err
+}
+
 // once sends one request and notes how it went, counted from begun. An error
 // means that the worker cannot go on.
 func (w *worker) once(ctx context.Context, win window, begun time.Time) error {
-	kind := w.kind()
-	f := w.request(kind)
+	s := w.request(w.kind())
 	ended := time.Now()
-	measured := win.counts(begun, ended)
-	if f == nil {
-		if measured {
-			w.tally.answered.Record(ended.Sub(begun))
-		}
-		return nil
-	}
-	if ctx.Err() != nil {
+	if s.fault != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	switch {
-	case measured && f.shed:
-		w.tally.shed.Record(ended.Sub(begun))
-	case measured:
-		w.tally.failed(f.Error())
+	if s.operations > 0 {
+		w.gap.answered(ended)
+		w.wait = 0
 	}
-	if f.broken {
-		return w.conn.dial(ctx)
+	if win.counts(begun, ended) {
+		w.tally.record(&s, ended.Sub(begun))
+	}
+	if s.fault != nil && s.fault.broken {
+		return w.redial(ctx, win)
+	}
+	return nil
+}
+
+// How long a worker waits before it connects again when the last attempt brought no
+// right answer: twice as long each time.
+const (
+	redialWaitMin = 10 * time.Millisecond
+	redialWaitMax = time.Second
+)
+
+// redial opens the connection anew, however long the server is gone. Each attempt that
+// fails is an error of the result.
+func (w *worker) redial(ctx context.Context, win window) error {
+	for {
+		if err := w.pause(ctx, win); err != nil {
+			return err
+		}
+		w.wait = min(max(2*w.wait, redialWaitMin), redialWaitMax)
+		err := w.conn.dial(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if win.contains(time.Now()) {
+			w.tally.record(&sent{fault: connectFault(err)}, 0)
+		}
+	}
+}
+
+// pause waits before the next attempt, not all workers equally long.
+func (w *worker) pause(ctx context.Context, win window) error {
+	if w.wait == 0 {
+		return nil
+	}
+	wait := w.wait/2 + time.Duration(w.random.Int64N(int64(w.wait)))
+	timer := time.NewTimer(min(wait, max(0, time.Until(win.end))))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if !time.Now().Before(win.end) {
+		return errOver
 	}
 	return nil
 }
@@ -118,59 +183,100 @@ func (w *worker) once(ctx context.Context, win window, begun time.Time) error {
 // kind is what is sent next.
 func (w *worker) kind() Kind {
 	mix := &w.options.Mix
-	if mix[Create] == 0 && mix[Read] == 0 {
+	if mix[Create] == 0 && mix[Read] == 0 && mix[Query] == 0 {
 		return Event
 	}
-	return mix.pick(w.random.Uint64())
+	return mix.pick(w.random.Float64())
+}
+
+// sent is a request that was sent, and what became of it.
+type sent struct {
+	kind       Kind
+	operations int64  // done, each event of a batch one
+	fault      *fault // nil: everything is as it should be
 }
 
 // request sends one request of a kind to the next subject.
-func (w *worker) request(k Kind) *fault {
-	if k == Create {
+func (w *worker) request(k Kind) sent {
+	switch {
+	case k == Create:
 		_, f := w.create()
-		return f
+		return sentOne(k, f)
+	case k == Query:
+		return sentOne(k, w.list())
+	case k == Event && w.options.Batch > 0:
+		return w.sendBatch(w.options.Batch)
 	}
+	s := w.nextSubject()
+	switch {
+	case k == Read:
+		return sentOne(k, w.load(s))
+	case s.over(): // the walk goes on with a new instance
+		fresh, f := w.create()
+		if f == nil {
+			*s = fresh
+		}
+		return sentOne(Create, f)
+	}
+	return sentOne(k, w.send(s))
+}
+
+func sentOne(k Kind, f *fault) sent {
+	if f != nil {
+		return sent{kind: k, fault: f}
+	}
+	return sent{kind: k, operations: 1}
+}
+
+func (w *worker) nextSubject() *subject {
 	s := &w.subjects[w.next]
 	if w.next++; w.next == len(w.subjects) {
 		w.next = 0
 	}
-	if k == Read {
-		return w.load(s)
-	}
-	return w.send(s)
+	return s
 }
 
-// How answers begin. The servers that are measured write the members in the order
-// of gateway/INTERFACE.md, "The record".
-const (
-	instanceHead = `{"workflowId":"` + WorkflowID + `","instanceId":"`
-	recordHead   = `{"state":{"_id":"`
-)
-
-// create makes an instance and returns its id.
-func (w *worker) create() (string, *fault) {
+// create makes an instance.
+func (w *worker) create() (subject, *fault) {
 	body, f := w.ask(Create, w.script.create())
 	if f != nil {
-		return "", f
+		return subject{}, f
 	}
-	rest, ok := bytes.CutPrefix(body, []byte(instanceHead))
+	rest, ok := w.cutInstance(body)
 	id, _, closed := bytes.Cut(rest, []byte{'"'})
 	if !ok || !closed || len(id) == 0 {
-		return "", &fault{kind: Create, reason: "the answer names no instance"}
+		return subject{}, &fault{kind: Create, reason: "the answer names no instance"}
 	}
-	return string(id), nil
+	return subject{id: string(id), at: w.options.Scenario.whereIn(body), sure: true}, nil
+}
+
+// cutInstance cuts the begin of an answer, up to the id of the instance. The servers that
+// are measured write the members in the order of gateway/INTERFACE.md, "The record".
+func (w *worker) cutInstance(body []byte) (rest []byte, ok bool) {
+	body, ok = bytes.CutPrefix(body, []byte(`{"workflowId":"`))
+	if !ok {
+		return nil, false
+	}
+	if body, ok = bytes.CutPrefix(body, []byte(w.options.Scenario.WorkflowID)); !ok {
+		return nil, false
+	}
+	return bytes.CutPrefix(body, []byte(`","instanceId":"`))
 }
 
 // send brings the subject on by one event.
 func (w *worker) send(s *subject) *fault {
-	m := &moves[s.sent%len(moves)]
-	s.sent++
-	body, f := w.ask(Event, w.script.event(s.id, m))
+	t := s.at.pick(w.random)
+	s.at = t.to
+	body, f := w.ask(Event, w.script.event(s.id, t))
 	if f == nil {
-		f = check(Event, body, instanceHead, s, m.node)
+		rest, ok := w.cutInstance(body)
+		f = check(Event, rest, ok, s)
 	}
-	if f != nil {
+	switch {
+	case f != nil:
 		s.sure = false // it may have happened, or may happen yet
+	case t.to == nil:
+		s.at = w.options.Scenario.whereIn(body)
 	}
 	return f
 }
@@ -181,20 +287,26 @@ func (w *worker) load(s *subject) *fault {
 	if f != nil {
 		return f
 	}
-	node := "draft"
-	if s.sent > 0 {
-		node = moves[(s.sent-1)%len(moves)].node
-	}
-	return check(Read, body, recordHead, s, node)
+	rest, ok := bytes.CutPrefix(body, []byte(`{"state":{"_id":"`))
+	return check(Read, rest, ok, s)
 }
 
-// check looks whether an answer is about the subject and shows it in the node.
-func check(k Kind, body []byte, start string, s *subject, node string) *fault {
-	rest, ok := bytes.CutPrefix(body, []byte(start))
-	if !ok || !bytes.HasPrefix(rest, []byte(s.id)) || body[len(body)-1] != '}' {
+// list asks for the list of the scenario.
+func (w *worker) list() *fault {
+	body, f := w.ask(Query, w.script.query())
+	if f == nil && (!bytes.HasPrefix(body, []byte(`{"instances":[`)) || body[len(body)-1] != '}') {
+		f = &fault{kind: Query, reason: "the answer is no list"}
+	}
+	return f
+}
+
+// check looks whether an answer, of which rest begins with the id, is about the subject
+// and shows it where it must be.
+func check(k Kind, rest []byte, ok bool, s *subject) *fault {
+	if !ok || !bytes.HasPrefix(rest, []byte(s.id)) || rest[len(rest)-1] != '}' {
 		return &fault{kind: k, reason: "the answer is about something else"}
 	}
-	if s.sure && !bytes.Contains(body, []byte(`"nodeId":"`+node+`"`)) {
+	if s.sure && s.at != nil && !bytes.Contains(rest, s.at.shown) {
 		return &fault{kind: k, reason: "the answer shows another node"}
 	}
 	return nil
@@ -210,34 +322,4 @@ func (w *worker) ask(k Kind, request []byte) ([]byte, *fault) {
 		return nil, statusFault(k, h)
 	}
 	return body, nil
-}
-
-// fault is a request that was not answered as it should be.
-type fault struct {
-	kind   Kind
-	reason string // repeats: it has neither ports nor ids
-	shed   bool   // the server was too busy and did nothing
-	broken bool   // the connection cannot be used again
-}
-
-func (f *fault) Error() string { return f.kind.String() + ": " + f.reason }
-
-// statusFault is an answer other than 200, or one after which the server closes
-// the connection, which no healthy server does.
-func statusFault(k Kind, h head) *fault {
-	f := &fault{kind: k, reason: fmt.Sprintf("status %d", h.status), shed: h.status == 503 || h.status == 429, broken: h.closes}
-	if h.closes {
-		f.reason += " and the connection closed"
-	}
-	return f
-}
-
-// transportFault is a request without an answer.
-func transportFault(k Kind, cause error) *fault {
-	reason := cause.Error()
-	var op *net.OpError
-	if errors.As(cause, &op) { // its text has ports
-		reason = op.Op + ": " + op.Err.Error()
-	}
-	return &fault{kind: k, reason: "no answer: " + strings.TrimSpace(reason), broken: true}
 }

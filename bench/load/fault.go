@@ -1,0 +1,59 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+)
+
+// fault is a request that was not answered as it should be.
+type fault struct {
+	kind   Kind
+	reason string // repeats: it has neither ports nor ids
+	count  int64  // events of a batch that it is about; 0: the request
+	shed   bool   // the server was too busy and did nothing
+	broken bool   // the connection cannot be used again
+}
+
+func (f *fault) Error() string {
+	if f.kind < 0 {
+		return f.reason
+	}
+	return f.kind.String() + ": " + f.reason
+}
+
+// statusFault is an answer other than 200, or one after which the server closes
+// the connection, which no healthy server does.
+func statusFault(k Kind, h head) *fault {
+	f := &fault{kind: k, reason: fmt.Sprintf("status %d", h.status), shed: isShed(h.status), broken: h.closes}
+	if h.closes {
+		f.reason += " and the connection closed"
+	}
+	return f
+}
+
+// isShed reports whether a server that answers so was too busy and did nothing.
+func isShed(status int) bool { return status == 503 || status == 429 }
+
+// transportFault is a request without an answer.
+func transportFault(k Kind, cause error) *fault {
+	return &fault{kind: k, reason: "no answer: " + causeText(cause), broken: true}
+}
+
+// connectFault is a connection that could not be opened; no request was sent.
+func connectFault(cause error) *fault {
+	return &fault{kind: -1, reason: "connect: " + causeText(cause)}
+}
+
+// causeText leaves out ports, which would make each error another one.
+func causeText(cause error) string {
+	var op *net.OpError
+	if errors.As(cause, &op) {
+		if op.Op == "dial" {
+			return op.Err.Error()
+		}
+		return op.Op + ": " + op.Err.Error()
+	}
+	return strings.TrimSpace(cause.Error())
+}

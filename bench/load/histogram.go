@@ -1,0 +1,94 @@
+package load
+
+import (
+	"math"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Histogram counts durations from 1 µs to a minute with three digits. The zero
+// value is empty and has no memory. One goroutine uses it at a time.
+type Histogram struct {
+	of     *hdrhistogram.Histogram
+	coarse bool // two digits, in an eighth of the memory
+}
+
+const longest = int64(time.Minute / time.Microsecond)
+
+func (h *Histogram) ensure() {
+	if h.of != nil {
+		return
+	}
+	digits := 3
+	if h.coarse {
+		digits = 2
+	}
+	h.of = hdrhistogram.New(1, longest, digits)
+}
+
+// Record counts d once. A longer one counts as a minute.
+func (h *Histogram) Record(d time.Duration) {
+	h.ensure()
+	// It cannot fail for a value in the range.
+	_ = h.of.RecordValue(min(max(int64(d/time.Microsecond), 1), longest))
+}
+
+// Merge adds what other counted.
+func (h *Histogram) Merge(other *Histogram) {
+	if other.of == nil {
+		return
+	}
+	h.ensure()
+	h.of.Merge(other.of)
+}
+
+// Reset forgets everything and keeps the memory.
+func (h *Histogram) Reset() {
+	if h.of != nil && h.of.TotalCount() > 0 {
+		h.of.Reset()
+	}
+}
+
+func microseconds(v int64) Duration { return Duration(v) * Duration(time.Microsecond) }
+
+// Summary is the distribution; window is how long was counted.
+func (h *Histogram) Summary(window time.Duration) Summary {
+	if h.of == nil {
+		return Summary{}
+	}
+	return Summary{
+		Count:     h.of.TotalCount(),
+		PerSecond: float64(h.of.TotalCount()) / window.Seconds(),
+		Mean:      Duration(h.of.Mean() * float64(time.Microsecond)),
+		P50:       microseconds(h.of.ValueAtQuantile(50)),
+		P90:       microseconds(h.of.ValueAtQuantile(90)),
+		P99:       microseconds(h.of.ValueAtQuantile(99)),
+		P999:      microseconds(h.of.ValueAtQuantile(99.9)),
+		Max:       microseconds(h.of.Max()),
+	}
+}
+
+// Quantile says that a part of all latencies is at most so long.
+type Quantile struct {
+	Part    float64 // 0 to 1
+	Latency Duration
+}
+
+// quantileSteps is how many quantiles there are until what is left has halved.
+const quantileSteps = 4
+
+// Distribution returns quantiles that come closer to 1 as far as the count carries, and
+// the longest as the last.
+func (h *Histogram) Distribution() (all []Quantile) {
+	if h.of == nil || h.of.TotalCount() == 0 {
+		return nil
+	}
+	for k := 0; ; k++ {
+		left := math.Exp2(-float64(k) / quantileSteps)
+		if left*float64(h.of.TotalCount()) < 1 {
+			return append(all, Quantile{1, microseconds(h.of.Max())})
+		}
+		all = append(all, Quantile{1 - left, microseconds(h.of.ValueAtQuantile(100 * (1 - left)))})
+	}
+}

@@ -1,0 +1,306 @@
+package load
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+)
+
+// ReadScenario reads the file of a scenario and the definition that it names
+// (bench/scenarios has one). The error is document.Faults when the
+// files can be read and are wrong.
+func ReadScenario(file string) (*Scenario, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return parseScenario(file, text, os.ReadFile)
+}
+
+// scenarioReader reads a scenario. What it adds to the collector becomes the error.
+type scenarioReader struct {
+	document.Collector
+	scenario *Scenario
+	// roles and privileges are those that the definition names.
+	roles, privileges []string
+	// events and nodes are those of the definition; nil when there is none.
+	events, nodes []string
+}
+
+// parseScenario is ReadScenario on a text. read returns the definition, and what it
+// refers to.
+func parseScenario(file string, src []byte, read func(name string) ([]byte, error)) (*Scenario, error) {
+	root, err := document.Parse(file, src)
+	if err != nil {
+		return nil, err
+	}
+	r := &scenarioReader{Collector: document.Collector{File: file}, scenario: &Scenario{Refs: map[string][]byte{}, places: map[string]*place{}}}
+	r.Known(root, "definition", "workflow", "users", "create", "query", "walk")
+	if name := r.Text(root.Field("definition")); name != "" {
+		if err := r.definition(root.Field("definition"), filepath.Join(filepath.Dir(file), name), read); err != nil {
+			return nil, err
+		}
+	}
+	s := r.scenario
+	if n := root.Field("workflow"); n != nil {
+		s.WorkflowID = r.Text(n)
+		if _, ok := statemachine.ParseWorkflowID(s.WorkflowID); !ok {
+			r.Add(n, "this is not the id of a workflow")
+		}
+	}
+	if s.WorkflowID == "" {
+		r.Add(root, "neither definition nor workflow says whose events these are")
+	}
+	r.users(root.Field("users"))
+	r.creation(root.Field("create"))
+	r.list(root.Field("query"))
+	r.walk(root)
+	return s, r.Err()
+}
+
+// definition reads the workflow and what it names.
+func (r *scenarioReader) definition(at *document.Node, file string, read func(name string) ([]byte, error)) error {
+	text, err := read(file)
+	if err != nil {
+		r.Add(at, "%v", err)
+		return nil
+	}
+	s := r.scenario
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{
+		HasRole:      func(name string) bool { r.roles = append(r.roles, name); return true },
+		HasPrivilege: func(name string) bool { r.privileges = append(r.privileges, name); return true },
+	})
+	if err != nil {
+		return err
+	}
+	parsed, err := parser.Parse(statemachine.Source{File: file, Text: text, Read: func(name string) ([]byte, error) {
+		ref, err := read(filepath.Join(filepath.Dir(file), filepath.FromSlash(name)))
+		s.Refs[name] = ref
+		return ref, err
+	}})
+	if err != nil {
+		return err
+	}
+	s.roles = r.roles
+	s.Definition, s.DefinitionFile, s.WorkflowID = string(text), file, string(parsed.ID)
+	for _, name := range parsed.EventNames() {
+		r.events = append(r.events, string(name))
+	}
+	if tree, err := document.Parse(file, text); err == nil {
+		r.nodes = nodesBelow(tree, nil)
+	}
+	return nil
+}
+
+// nodesBelow collects the names of all states of a definition.
+func nodesBelow(n *document.Node, names []string) []string {
+	if n == nil {
+		return names
+	}
+	for _, f := range n.Fields {
+		if f.Key.Text == "states" {
+			for _, state := range f.Value.Fields {
+				names = append(names, state.Key.Text)
+			}
+		}
+		names = nodesBelow(f.Value, names)
+	}
+	return names
+}
+
+// users reads who works at the instances. Without any there is one who has every role
+// and privilege that the definition names.
+func (r *scenarioReader) users(n *document.Node) {
+	s := r.scenario
+	if n == nil {
+		s.Users = []User{{Name: UserID, Roles: slices.Compact(slices.Sorted(slices.Values(r.roles)))}}
+	} else if n.Kind != document.Mapping || len(n.Fields) == 0 {
+		r.Add(n, "expected the users, each with a list of roles")
+		s.Users = []User{{Name: UserID}}
+	} else {
+		for _, f := range n.Fields {
+			s.Users = append(s.Users, User{Name: f.Key.Text, Roles: r.Texts(f.Value)})
+		}
+	}
+	for i := range s.Users {
+		s.Users[i].Privileges = slices.Compact(slices.Sorted(slices.Values(r.privileges)))
+	}
+}
+
+// user is the place of the user that n names; nil is the first.
+func (r *scenarioReader) user(n *document.Node) int {
+	if n == nil {
+		return 0
+	}
+	users := r.scenario.Users
+	name := r.Text(n)
+	i := slices.IndexFunc(users, func(u User) bool { return u.Name == name })
+	if i < 0 && name != "" {
+		names := make([]string, len(users))
+		for i := range users {
+			names[i] = users[i].Name
+		}
+		r.Add(n, "there is no user %s", data.Quote(name)).Suggestion = "users: " + strings.Join(names, ", ")
+	}
+	return max(0, i)
+}
+
+func (r *scenarioReader) creation(n *document.Node) {
+	r.Known(n, "as", "public", "private")
+	s := r.scenario
+	s.creator = r.user(n.Field("as"))
+	public, private := r.text(n.Field("public")), r.text(n.Field("private"))
+	if public == nil && private == nil {
+		return
+	}
+	comma := ""
+	s.create = text{{literal: "{"}}
+	for _, part := range []struct {
+		name string
+		text text
+	}{{"svcPublic", public}, {"svcPrivate", private}} {
+		if part.text != nil {
+			s.create = append(append(s.create, piece{literal: comma + `"` + part.name + `":`}), part.text...)
+			comma = ","
+		}
+	}
+	s.create = append(s.create, piece{literal: "}"})
+}
+
+// text compiles data with placeholders; nil is none.
+func (r *scenarioReader) text(n *document.Node) text {
+	if n == nil {
+		return nil
+	}
+	value, err := n.Data()
+	if err != nil {
+		r.Add(n, "%v", err)
+		return nil
+	}
+	t, err := parseText(string(value))
+	if err != nil {
+		r.Add(n, "%v", err)
+		return nil
+	}
+	if filled := t.append(nil, newContent(0)); !json.Valid(filled) {
+		r.Add(n, "with its placeholders filled in this is no JSON: %s", filled)
+	}
+	return t
+}
+
+func (r *scenarioReader) list(n *document.Node) {
+	r.Known(n, "filter", "limit")
+	filter, limit := "", queryLimit
+	if f := n.Field("filter"); f != nil {
+		value, err := f.Data()
+		if err != nil {
+			r.Add(f, "%v", err)
+		}
+		filter = string(value)
+	}
+	if number, ok := r.Int(n.Field("limit")); ok {
+		if limit = number; limit < 1 || limit > 1000 {
+			r.Add(n.Field("limit"), "a limit is from 1 to 1000")
+		}
+	}
+	r.scenario.query = query(filter, limit)
+}
+
+func (r *scenarioReader) walk(root *document.Node) {
+	n := root.Field("walk")
+	if n == nil || n.Kind != document.Mapping || len(n.Fields) == 0 {
+		r.Add(cmp.Or(n, root), "walk is missing: the nodes, each with a list of steps such as {event: submit}")
+		return
+	}
+	for _, f := range n.Fields {
+		r.node(f.Key)
+		at := r.scenario.place(f.Key.Text)
+		if f.Value.Kind != document.Sequence || len(f.Value.Items) == 0 {
+			r.Add(f.Value, "expected a list of steps, such as [{event: submit}]")
+		}
+		for _, item := range f.Value.Items {
+			at.add(r.step(item))
+		}
+		if len(f.Value.Items) > 0 && at.sum <= 0 {
+			r.Add(f.Key, "no step of this node has a weight above 0")
+		}
+	}
+}
+
+func (r *scenarioReader) step(n *document.Node) step {
+	r.Known(n, "event", "data", "as", "weight", "to")
+	s := step{event: r.Text(n.Field("event")), data: r.text(n.Field("data")), user: r.user(n.Field("as")), weight: 1}
+	if s.event == "" {
+		r.Add(n, "event is missing")
+	} else if r.events != nil && !slices.Contains(r.events, s.event) {
+		r.unknown(n.Field("event"), "event", r.events)
+	}
+	if !json.Valid([]byte(`"` + s.event + `"`)) {
+		r.Add(n, "this is not the name of an event")
+	}
+	if w := n.Field("weight"); w != nil {
+		weight, err := strconv.ParseFloat(w.Text, 64)
+		if err != nil || w.Kind != document.Number || !(weight >= 0 && weight <= partMax) {
+			r.Add(w, "expected a number from 0 to %d", partMax)
+		}
+		s.weight = weight
+	}
+	if to := n.Field("to"); to != nil {
+		r.node(to)
+		s.to = r.scenario.place(r.Text(to))
+	}
+	return s
+}
+
+// node checks that the definition has the node.
+func (r *scenarioReader) node(n *document.Node) {
+	if r.nodes != nil && !slices.Contains(r.nodes, n.Text) {
+		r.unknown(n, "node", r.nodes)
+	}
+}
+
+func (r *scenarioReader) unknown(n *document.Node, what string, known []string) {
+	fault := r.Add(n, "the workflow has no %s %s", what, data.Quote(n.Text))
+	if near := document.Closest(n.Text, known); near != "" {
+		fault.Suggestion = fmt.Sprintf("did you mean %q?", near)
+	} else {
+		fault.Suggestion = "it has: " + strings.Join(slices.Compact(slices.Sorted(slices.Values(known))), ", ")
+	}
+}
+
+// IdentityText returns an identity.yaml (as JSON, which is YAML) with the users of the
+// scenario, and every role that they or the definition name.
+func (s *Scenario) IdentityText() (string, error) {
+	type role struct {
+		ID         string   `json:"id"`
+		Privileges []string `json:"privileges"`
+	}
+	type user struct {
+		ID         string   `json:"id"`
+		Roles      []string `json:"roles"`
+		Privileges []string `json:"privileges"`
+	}
+	var out struct {
+		Roles []role `json:"roles"`
+		Users []user `json:"users"`
+	}
+	names := slices.Clone(s.roles)
+	for _, u := range s.Users {
+		names = append(names, u.Roles...)
+		out.Users = append(out.Users, user{u.Name, append([]string{}, u.Roles...), append([]string{}, u.Privileges...)})
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		out.Roles = append(out.Roles, role{name, []string{"mod-form-portal"}})
+	}
+	text, err := json.MarshalIndent(out, "", "  ")
+	return string(text) + "\n", err
+}

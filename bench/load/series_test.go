@@ -1,0 +1,242 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"troupe/gateway/servertest"
+)
+
+func TestTheLongestGap(t *testing.T) {
+	begin := time.Now()
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name    string
+		answers []time.Duration
+		want    Gap
+	}{
+		{"in the middle", []time.Duration{-50 * ms, 10 * ms, 20 * ms, 60 * ms, 90 * ms}, Gap{20 * ms, 40 * ms}},
+		{"at the begin", []time.Duration{70 * ms, 90 * ms}, Gap{0, 70 * ms}},
+		{"at the end", []time.Duration{10 * ms, 20 * ms, 120 * ms}, Gap{20 * ms, 80 * ms}},
+		{"everything", nil, Gap{0, 100 * ms}},
+		{"answers out of their order", []time.Duration{60 * ms, 50 * ms, 80 * ms}, Gap{0, 60 * ms}},
+	} {
+		g := gap{window: window{begin: begin, end: begin.Add(100 * ms)}}
+		for _, at := range c.answers {
+			g.answered(begin.Add(at))
+		}
+		if got := g.end(); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestIntervalsAddUpToTheWindow(t *testing.T) {
+	inLongerWindows(t, 100*time.Millisecond, func(window time.Duration) bool {
+		f := newFake(t)
+		right := f.event
+		f.event = func(w http.ResponseWriter, n int64, id, node string) {
+			switch n % 10 {
+			case 0:
+				w.WriteHeader(http.StatusServiceUnavailable)
+			case 5:
+				w.WriteHeader(http.StatusInternalServerError)
+			default:
+				right(w, n, id, node)
+			}
+		}
+		ticks := 0
+		result := f.run(Options{Connections: 2, Instances: 8, Duration: window, Every: window / 8, Tick: func(*Interval) { ticks++ }})
+		var sum Interval
+		for i := range result.Series {
+			at := &result.Series[i]
+			sum.Operations += at.Operations
+			sum.Latency.Count += at.Latency.Count
+			sum.Shed += at.Shed
+			if i > 0 && at.Began != result.Series[i-1].Ended || at.Ended < at.Began {
+				t.Errorf("interval %d: %v to %v", i, at.Began, at.Ended)
+			}
+			for text, n := range at.Errors {
+				if text != "event: status 500" {
+					t.Errorf("got the error %s", text)
+				}
+				sum.Errors = map[string]int64{text: total(sum.Errors) + n}
+			}
+		}
+		if sum.Operations != result.Operations || sum.Latency.Count != result.All.Count || sum.Shed != result.Shed.Count || sum.Failed() != result.Failed() {
+			t.Errorf("got %+v in intervals, %+v in all", sum, result)
+		}
+		if n := len(result.Series); n != ticks || n == 0 || result.Series[n-1].Ended < window {
+			t.Errorf("got %d intervals and %d ticks", n, ticks)
+		}
+		d := result.Distribution
+		return len(result.Series) > 1 && result.Shed.Count > 0 && result.Failed() > 0 &&
+			len(d) > 1 && d[0].Part == 0 && d[len(d)-1] == (Quantile{1, result.All.Max}) && result.Kinds[Event] == result.All
+	})
+}
+
+// TestAServerThatIsGoneIsWaitedFor holds that its absence shows in the errors and does
+// not end the run.
+func TestAServerThatIsGoneIsWaitedFor(t *testing.T) {
+	o := Options{Addr: servertest.Nobody(t)}
+	o.ensureDefaults()
+	var g gap
+	w := newWorker(&o, 1, nil, &g)
+	begin := time.Now()
+	win := window{begin: begin, end: begin.Add(100 * time.Millisecond)}
+	if err := w.redial(t.Context(), win); !errors.Is(err, errOver) {
+		t.Errorf("got %v, want the end of the window", err)
+	}
+	if n := total(w.tally.errors.of); n == 0 || w.tally.errors.of["connect: connect: connection refused"] != n {
+		t.Errorf("got the errors %v", w.tally.errors.of)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.redial(ctx, window{begin: begin, end: begin.Add(time.Hour)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestARunGoesOnOverBrokenConnections breaks all connections for as long as a few
+// attempts take.
+func TestARunGoesOnOverBrokenConnections(t *testing.T) {
+	inLongerWindows(t, 250*time.Millisecond, func(window time.Duration) bool {
+		f := newFake(t)
+		right := f.event
+		f.event = func(w http.ResponseWriter, n int64, id, node string) {
+			if n >= 10 && n < 14 {
+				panic(http.ErrAbortHandler)
+			}
+			right(w, n, id, node)
+		}
+		result := f.run(Options{Connections: 1, Instances: 1, Duration: window})
+		sent, lost := f.events.Load(), result.Errors["event: no answer: unexpected EOF"]
+		if lost != result.Failed() || lost > 4 || sent > 14 && lost != 4 {
+			t.Errorf("got %v in %d events", result.Errors, sent)
+		}
+		if sent > 15 && (result.All.Count < 10 || result.Gap.Length < redialWaitMin/2) {
+			t.Errorf("got %d answers and the gap %v", result.All.Count, result.Gap)
+		}
+		return sent > 15
+	})
+}
+
+func TestBatches(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		done       int64
+		fault      string
+		count      int64
+	}{
+		{"all", `{"results":[{"status":200,"workflowId":"w","instanceId":"a","sequence":2},{"status":200,"workflowId":"w","instanceId":"b","sequence":2}]}`, 2, "", 0},
+		{"one refused", `{"results":[{"status":409,"error":"Conflict","message":"no"},{"status":200,"workflowId":"w","instanceId":"b","sequence":2}]}`, 1, "event: status 409 in a batch", 1},
+		{"all refused", `{"results":[{"status":503,"error":"Busy"},{"status":503,"error":"Busy"}]}`, 0, "event: status 503 in a batch", 2},
+		{"out of order", `{"results":[{"status":200,"workflowId":"w","instanceId":"b"},{"status":200,"workflowId":"w","instanceId":"a"}]}`, 0, "event: a result is about something else", 2},
+		{"too few", `{"results":[{"status":200,"workflowId":"w","instanceId":"a"}]}`, 1, "event: the answer has too few results", 1},
+		{"too many", `{"results":[{"status":200,"instanceId":"a"},{"status":200,"instanceId":"b"},{"status":200,"instanceId":"c"}]}`, 2, "event: the answer has too many results", 0},
+		{"something else", `{"error":"NotFound"}`, 0, "event: the answer has no results", 0},
+		{"no status", `{"results":[{"status":null},{"status":200}]}`, 0, "event: the answer has a result without a status", 2},
+	} {
+		done, f := checkBatch([]byte(c.body), []subject{{id: "a"}, {id: "b"}})
+		text, count := "", int64(0)
+		if f != nil {
+			text, count = f.Error(), f.count
+		}
+		if done != c.done || text != c.fault || count != c.count {
+			t.Errorf("%s: got %d, %q, %d, want %d, %q, %d", c.name, done, text, count, c.done, c.fault, c.count)
+		}
+	}
+}
+
+// TestABatchCountsItsEvents answers batches of three, of which the second event of the
+// fifth is refused.
+func TestABatchCountsItsEvents(t *testing.T) {
+	inLongerWindows(t, 50*time.Millisecond, func(window time.Duration) bool {
+		f := newFake(t)
+		f.batch = func(n int64, i int) string {
+			if n == 5 && i == 1 {
+				return `{"status":409,"error":"Conflict","message":"no"}`
+			}
+			return ""
+		}
+		result := f.run(Options{Connections: 1, Instances: 4, Batch: 3, Duration: window})
+		n := result.All.Count
+		if result.Operations > 3*n || result.Operations < 3*n-1 || result.Failed() > 1 || n > 5 && result.Errors["event: status 409 in a batch"] != 1 {
+			t.Errorf("got %d events in %d requests, errors %v", result.Operations, n, result.Errors)
+		}
+		return n > 5
+	})
+}
+
+func TestAnAnswerInChunks(t *testing.T) {
+	const head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+	for _, c := range []struct {
+		text, want string
+		err        error
+	}{
+		{"5\r\nhello\r\n1;x=y\r\n!\r\n0\r\n\r\n", "hello!", nil},
+		{"A\r\n0123456789\r\n0\r\nEtag: x\r\n\r\n", "0123456789", nil},
+		{"0\r\n\r\n", "", nil},
+		{"0\r\n\r\nHTTP", "", errTooMuch},
+		{"5\r\nhello!\r\n0\r\n\r\n", "", errMalformed},
+		{"-1\r\n", "", errMalformed},
+		{"ffffffff\r\n", "", errTooLarge},
+		{"5\r\nhel", "", io.ErrUnexpectedEOF},
+	} {
+		near, far := net.Pipe()
+		go func() {
+			_, _ = io.ReadFull(far, make([]byte, 1))
+			for _, b := range []byte(head) { // as slowly as can be
+				if _, err := far.Write([]byte{b}); err != nil {
+					return
+				}
+			}
+			if _, err := io.WriteString(far, c.text); err != nil {
+				return
+			}
+			_ = far.Close()
+		}()
+		conn := connection{conn: near}
+		_, body, err := conn.exchange([]byte("x"), time.Now())
+		if !errors.Is(err, c.err) || err == nil && string(body) != c.want {
+			t.Errorf("%q: got %q, %v, want %q, %v", c.text, body, err, c.want, c.err)
+		}
+		_ = near.Close()
+	}
+}
+
+func TestTLS(t *testing.T) {
+	f := newFake(t)
+	secure := f.secure()
+	result, err := Run(t.Context(), Options{
+		Addr: secure.Listener.Addr().String(), TLS: secure.Client().Transport.(*http.Transport).TLSClientConfig,
+		Connections: 2, Instances: 2, Preload: 2, WarmUp: -1, Duration: 20 * time.Millisecond,
+	})
+	if err != nil || result.Failed() > 0 || f.events.Load() < 4 {
+		t.Errorf("got %+v, %v, %d events", result, err, f.events.Load())
+	}
+	_, err = Run(t.Context(), Options{Addr: f.server.Listener.Addr().String(), TLS: secure.Client().Transport.(*http.Transport).TLSClientConfig})
+	if err == nil || !strings.Contains(err.Error(), "connect to") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// BenchmarkRecord is what counting costs for each request.
+func BenchmarkRecord(b *testing.B) {
+	var w worker
+	begin := time.Now()
+	g := gap{window: window{begin: begin, end: begin.Add(time.Hour)}}
+	s := sent{kind: Event, operations: 1}
+	at := begin
+	for b.Loop() {
+		at = at.Add(10 * time.Microsecond)
+		g.answered(at)
+		w.tally.record(&s, 1234*time.Microsecond)
+	}
+}
