@@ -94,7 +94,7 @@ func listTemplates(kind form.Kind) func(*exchange) error {
 
 // listForms answers the six lists of the caller's own forms. A list of any
 // length goes out in pieces.
-func listForms(kind form.Kind, category formportal.Category) func(*exchange) error {
+func listForms(kind form.Kind, category form.Category) func(*exchange) error {
 	return func(x *exchange) error {
 		request := formportal.ListRequest{Caller: x.caller, Kind: kind, Category: category}
 		list := x.beginList()

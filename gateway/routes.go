@@ -10,7 +10,6 @@ import (
 	"github.com/julienschmidt/httprouter"
 
 	"troupe/actors/form"
-	"troupe/actors/formportal"
 	"troupe/actors/identity"
 	"troupe/actors/template"
 )
@@ -141,12 +140,12 @@ func portalRoutes() []route {
 	return []route{
 		portalRow("role-info", "/role-info", identity.FormPortal, showRoleInfo),
 		portalRow("portal-workflows", "/workflows", identity.FormPortal, listPortalWorkflows),
-		portalRow("forms-current", "/forms/mycurrent", identity.FormPortal, listForms(form.KindForm, formportal.Current)),
-		portalRow("forms-submitted", "/forms/mysubmitted", identity.FormPortal, listForms(form.KindForm, formportal.Submitted)),
-		portalRow("forms-archived", "/forms/myarchived", identity.FormPortal, listForms(form.KindForm, formportal.Archived)),
-		portalRow("checklists-current", "/checklists/mycurrent", identity.FormPortal, listForms(form.KindChecklist, formportal.Current)),
-		portalRow("checklists-submitted", "/checklists/mysubmitted", identity.FormPortal, listForms(form.KindChecklist, formportal.Submitted)),
-		portalRow("checklists-archived", "/checklists/myarchived", identity.FormPortal, listForms(form.KindChecklist, formportal.Archived)),
+		portalRow("forms-current", "/forms/mycurrent", identity.FormPortal, listForms(form.KindForm, form.Current)),
+		portalRow("forms-submitted", "/forms/mysubmitted", identity.FormPortal, listForms(form.KindForm, form.Submitted)),
+		portalRow("forms-archived", "/forms/myarchived", identity.FormPortal, listForms(form.KindForm, form.Archived)),
+		portalRow("checklists-current", "/checklists/mycurrent", identity.FormPortal, listForms(form.KindChecklist, form.Current)),
+		portalRow("checklists-submitted", "/checklists/mysubmitted", identity.FormPortal, listForms(form.KindChecklist, form.Submitted)),
+		portalRow("checklists-archived", "/checklists/myarchived", identity.FormPortal, listForms(form.KindChecklist, form.Archived)),
 		portalRow("form-templates", "/forms/role/:roleId", identity.Form, listTemplates(form.KindForm)),
 		portalRow("checklist-templates", "/checklists/role/:roleId", identity.Checklist, listTemplates(form.KindChecklist)),
 		{

@@ -95,7 +95,7 @@ func TestTheFormatDecidesWhoMayOpen(t *testing.T) {
 		format string
 		want   error
 	}{
-		"newer":        {string(file.Seal([]byte("troupe store\nformat 2\nnew things\n"))), ErrNewer},
+		"newer":        {string(file.Seal([]byte("troupe store\nformat 3\nnew things\n"))), ErrNewer},
 		"altered":      {strings.Replace(string(format{1, 16}.encode()), "16", "17", 1), ErrDamaged},
 		"empty":        {"", ErrDamaged},
 		"other file":   {string(file.Seal([]byte("troupe witness\nformat 1\nshards 3\n"))), ErrDamaged},
@@ -108,6 +108,23 @@ func TestTheFormatDecidesWhoMayOpen(t *testing.T) {
 			wantError(t, "open", second(Open("db", small(copied))), c.want)
 		})
 	}
+	t.Run("older", func(t *testing.T) {
+		copied, older := copyMem(t, fs), string(format{formatVersion - 1, 16}.encode())
+		putFile(t, copied, formatName, older)
+		readOnly := small(copied)
+		readOnly.ReadOnly = true
+		for _, c := range []struct {
+			o    Options
+			want string
+		}{{readOnly, older}, {small(copied), string(format{formatVersion, 16}.encode())}} {
+			s, err := Open("db", c.o)
+			must(t, err)
+			must(t, s.Close())
+			if got := getFile(t, copied, formatName); got != c.want {
+				t.Errorf("open with ReadOnly %t leaves %q, want %q", c.o.ReadOnly, got, c.want)
+			}
+		}
+	})
 	t.Run("another number of shards", func(t *testing.T) {
 		o := small(fs)
 		o.Shards = 8
@@ -167,6 +184,13 @@ func memOf(t testing.TB, content string, files ...string) *vfs.MemFS {
 		putFile(t, fs, name, content)
 	}
 	return fs
+}
+
+func getFile(t testing.TB, fs vfs.FS, name string) string {
+	t.Helper()
+	content, err := file.Read(fs, fs.PathJoin("db", name))
+	must(t, err)
+	return string(content)
 }
 
 func putFile(t testing.TB, fs vfs.FS, name, content string) {

@@ -14,13 +14,16 @@ import (
 // stamps, integrity checkpoint and this file. A program reads the versions up to its own.
 //
 //	1  2026-11-21  the first
-const formatVersion = 1
+//	2  2026-11-23  the lists of forms are in several tables (actors/form)
+const formatVersion = 2
 
 // formatName is the file that makes a directory a store. It is written last at
-// creation and never changed. Text, so that a person can read it:
+// creation, and again by the first program of a newer format that opens the store to
+// write, before it writes anything else: earlier programs refuse it from then on.
+// Text, so that a person can read it:
 //
 //	troupe store
-//	format 1
+//	format 2
 //	shards 16
 //	crc 1c291ca3
 const formatName = "FORMAT"
@@ -86,4 +89,17 @@ func (s *Store) readFormat() (format, error) {
 			"the number is fixed when a store is created", f.shards, want)
 	}
 	return f, nil
+}
+
+// raiseFormat makes the store one of this program's format, before anything is written
+// that an earlier program would not understand.
+func (s *Store) raiseFormat(present format) error {
+	if present.version == formatVersion || s.readOnly || s.space.waiting {
+		return nil
+	}
+	if err := file.Replace(s.fs, s.dir, formatName, format{version: formatVersion, shards: present.shards}.encode()); err != nil {
+		return fmt.Errorf("raise the format: %w", err)
+	}
+	s.log.Info().Int("was", present.version).Int("is", formatVersion).Msg("the store has a newer format; earlier programs do not open it any more")
+	return nil
 }

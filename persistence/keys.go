@@ -114,7 +114,12 @@ func ListKey(dst []byte, sh Shard, list byte, user string, when int64, id ID) []
 // ListPrefix appends the prefix of one of a user's lists in sh: the newest come
 // first, those of the same time in the order of their ids.
 func ListPrefix(dst []byte, sh Shard, list byte, user string) []byte {
-	return appendText(append(appendHead(dst, sh, listTable), list), user)
+	return appendText(ListsPrefix(dst, sh, list), user)
+}
+
+// ListsPrefix appends the prefix of the lists of one letter of all users in sh.
+func ListsPrefix(dst []byte, sh Shard, list byte) []byte {
+	return append(appendHead(dst, sh, listTable), list)
 }
 
 // ReplyKey appends the key of a remembered answer. scope is the instance, or

@@ -112,16 +112,19 @@ func (s *Store) open() error {
 	if err != nil {
 		return err
 	}
-	shards, found, err := check(s, lock)
+	present, found, err := check(s, lock)
 	if err != nil {
 		return err
 	}
-	s.shards, s.crashed = shards, found.Crashed
+	s.shards, s.crashed = present.shards, found.Crashed
 	if !s.readOnly {
 		s.recordID()
 	}
 	s.recorder = s.newRecorder()
 	if err := s.roomToOpen(found); err != nil {
+		return err
+	}
+	if err := s.raiseFormat(present); err != nil {
 		return err
 	}
 	if err := s.openDB(s.readOnly || s.space.waiting); err != nil {
@@ -159,15 +162,14 @@ func (s *Store) openDB(readOnly bool) error {
 }
 
 // check looks at the files before any of them is changed.
-func check(s *Store, lock *pebble.Lock) (shards int, found integrity.Found, err error) {
-	format, err := s.readFormat()
-	if err != nil {
-		return 0, integrity.Found{}, err
+func check(s *Store, lock *pebble.Lock) (present format, found integrity.Found, err error) {
+	if present, err = s.readFormat(); err != nil {
+		return format{}, integrity.Found{}, err
 	}
 	o := pebbleOptions(s, lock)
 	o.Logger = pebbleLog{log: s.log, die: func(reason string) { panic(reason) }}
 	found, err = integrity.Check(integrity.CheckOptions{FS: s.fs, Dir: s.dir, Open: o, TableBytesMax: s.options.VerifyBytesMax})
-	return format.shards, found, err
+	return present, found, err
 }
 
 // newRecorder returns what keeps the integrity checkpoint.

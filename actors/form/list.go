@@ -1,6 +1,7 @@
 package form
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 
@@ -10,6 +11,15 @@ import (
 	"troupe/actors/query"
 	"troupe/persistence"
 )
+
+// ListRequest asks for the forms of one kind that a user created.
+type ListRequest struct {
+	Kind     Kind
+	User     identity.UserID
+	Category Category
+	// ArchivedBefore is that of Form.CategoryAt, 0 or later.
+	ArchivedBefore int64
+}
 
 // Listed is one line of a list.
 type Listed struct {
@@ -22,15 +32,16 @@ type Listed struct {
 // listedBytes is about what a Listed takes besides its texts.
 const listedBytes = 400
 
-// List calls yield with the forms of one kind that a user created, the newest
-// first and those of the same millisecond by id. It sees one consistent moment,
-// with everything that was acknowledged before the call, and wakes nobody.
+// List calls yield with the forms of one category, the newest first and those of the
+// same millisecond by id. It sees one consistent moment, with everything that was
+// acknowledged before the call, and wakes nobody. It costs what it shows: rows of other
+// categories are not read, except for those of forms that were created before
+// ArchivedBefore and completed since, in the list of what is archived.
 //
 // It returns failure.ErrBusy when no slot comes free in time or the list takes too
 // long, and yield's own error when it stops early. While yield waits, other lists are
 // read; the time counts all the same.
-func List(ctx context.Context, lists *query.Service, kind Kind, user identity.UserID, yield func(Listed) error) error {
-	prefix := persistence.ListPrefix(nil, persistence.EveryShard, byte(kind), string(user))
+func List(ctx context.Context, lists *query.Service, req *ListRequest, yield func(Listed) error) error {
 	decode := func(r query.Row) (Listed, int, error) {
 		row, err := ParseRow(r.Value)
 		if err != nil {
@@ -39,5 +50,40 @@ func List(ctx context.Context, lists *query.Service, kind Kind, user identity.Us
 		listed := Listed{Row: row, InstanceID: instanceid.Text(r.ID), When: int64(^binary.BigEndian.Uint64(r.Place))}
 		return listed, len(r.Value) + listedBytes, nil
 	}
-	return failure.In("list", kind.String()+"s", query.Rows(ctx, lists, user, prefix, decode, yield))
+	return failure.In("list", req.Kind.String()+"s", query.Rows(ctx, lists, req.User, req.selection(), decode, func(l Listed) error {
+		if l.CategoryAt(req.ArchivedBefore) != req.Category {
+			return nil
+		}
+		return yield(l)
+	}))
+}
+
+// selection says where the rows of a category are. What was created at or after
+// ArchivedBefore was not completed before it.
+func (req *ListRequest) selection() query.Selection {
+	lists := listsOf[req.Kind]
+	prefix := func(list byte) []byte {
+		return persistence.ListPrefix(nil, persistence.EveryShard, list, string(req.User))
+	}
+	cut := behind(place(req.ArchivedBefore))
+	switch req.Category {
+	case Submitted:
+		return query.Selection{
+			Ranges:   []persistence.Range{{Prefix: prefix(lists.underWay)}, {Prefix: prefix(lists.done), To: cut}},
+			Pointers: persistence.Range{Prefix: prefix(lists.ended), To: cut},
+			Target: func(key, value []byte) ([]byte, error) {
+				if bytes.Compare(value, cut) < 0 {
+					return nil, nil
+				}
+				k, ok := persistence.ParseKey(key)
+				if !ok || len(value) != placeBytes {
+					return nil, failure.Errorf(failure.ErrExecution, "row of a completed form")
+				}
+				return persistence.ListKey(nil, k.Shard, lists.done, k.Name, int64(^binary.BigEndian.Uint64(value)), k.ID), nil
+			},
+		}
+	case Archived:
+		return query.Selection{Ranges: []persistence.Range{{Prefix: prefix(lists.done), From: cut}}}
+	}
+	return query.Selection{Ranges: []persistence.Range{{Prefix: prefix(lists.current)}}}
 }

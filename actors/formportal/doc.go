@@ -25,7 +25,8 @@
 //
 // What a caller may not see is ErrNotFound, in the same words as what is not
 // there. A list shows one moment with everything that was acknowledged before it,
-// wakes no instance and is read in bounded memory. A panic in one request is
+// wakes no instance, costs what it shows and is read in little memory: besides some
+// rows, the keys of those forms that were completed late. A panic in one request is
 // answered with ErrInternal and touches no other. Nothing is kept outside the
 // store: after a crash lists, drafts and templates are as they were acknowledged.
 //

@@ -242,7 +242,7 @@ func (h *house) mustSend(who, workflowID, id, event string) {
 }
 
 // list returns one of the six lists of a user.
-func (h *house) list(who string, kind form.Kind, category Category) (all []*Summary) {
+func (h *house) list(who string, kind form.Kind, category form.Category) (all []*Summary) {
 	h.t.Helper()
 	err := h.List(h.t.Context(), &ListRequest{Caller: h.user(who), Kind: kind, Category: category}, func(s *Summary) error {
 		all = append(all, s)
@@ -259,7 +259,7 @@ func (h *house) where(who, id string) string {
 	h.t.Helper()
 	var found []string
 	for _, kind := range []form.Kind{form.KindForm, form.KindChecklist} {
-		for _, category := range []Category{Current, Submitted, Archived} {
+		for _, category := range []form.Category{form.Current, form.Submitted, form.Archived} {
 			if slices.ContainsFunc(h.list(who, kind, category), func(s *Summary) bool { return s.ID == id }) {
 				found = append(found, kind.String()+" "+category.String())
 			}

@@ -148,7 +148,7 @@ func (p *Portal) Template(ctx context.Context, caller *identity.Principal, kind 
 type ListRequest struct {
 	Caller   *identity.Principal
 	Kind     form.Kind
-	Category Category
+	Category form.Category
 }
 
 // List calls yield with each form, the newest first and those of the same
@@ -156,11 +156,10 @@ type ListRequest struct {
 // before the call. An error of yield ends the list and is returned.
 func (p *Portal) List(ctx context.Context, req *ListRequest, yield func(*Summary) error) error {
 	return p.do(ctx, req.Caller, "list", func(ctx context.Context) error {
-		now := p.o.Clock()
-		return p.o.Workflows.Forms(ctx, req.Kind, req.Caller.ID, func(f form.Listed) error {
-			if categoryOf(&f.Form, now, p.o.ArchiveAfter) != req.Category {
-				return nil
-			}
+		list := form.ListRequest{
+			Kind: req.Kind, User: req.Caller.ID, Category: req.Category, ArchivedBefore: archivedBefore(p.o.Clock(), p.o.ArchiveAfter),
+		}
+		return p.o.Workflows.Forms(ctx, &list, func(f form.Listed) error {
 			return yield(summaryOf(&f.Form, f.WorkflowID, f.Nodes, f.InstanceID, f.When))
 		})
 	})

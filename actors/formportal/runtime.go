@@ -22,7 +22,7 @@ type FormRequest struct {
 // View is a form as the page that it is filled in on needs it.
 type View struct {
 	Summary  *Summary
-	Category Category
+	Category form.Category
 	// Template is nil when there is none of that name any more.
 	Template *Template
 	// Data is what was submitted: svcPublic.
@@ -56,7 +56,7 @@ func (p *Portal) Form(ctx context.Context, req *FormRequest) (view *View, err er
 		}
 		view = &View{
 			Summary:  summaryOf(v.Form, req.WorkflowID, v.Nodes, req.InstanceID, v.When),
-			Category: categoryOf(v.Form, p.o.Clock(), p.o.ArchiveAfter),
+			Category: v.Form.CategoryAt(archivedBefore(p.o.Clock(), p.o.ArchiveAfter)),
 			Template: template, Data: v.Public, Draft: v.Draft, States: v.States,
 			SubmittedAt: v.Form.SubmittedAt, Editable: v.Editable, Sequence: v.Sequence,
 		}

@@ -78,7 +78,7 @@ func TestWhoMaySeeAndWrite(t *testing.T) {
 	if got := h.view("mary", "leave", bound); got.Draft == nil || got.Summary.By != "john" {
 		t.Errorf("mary sees %+v", got) // her own draft, of his form
 	}
-	if n := len(h.list("mary", form.KindForm, Current)); n != 0 {
+	if n := len(h.list("mary", form.KindForm, form.Current)); n != 0 {
 		t.Errorf("a draft put the form into mary's list: %d", n)
 	}
 	plainInstance, err := h.Router.Create(t.Context(), &workflow.CreateRequest{Caller: h.user("john"), WorkflowID: "leave"})
@@ -128,7 +128,7 @@ func TestAFormThatNamesNoWorkflowIsSubmittedThroughOne(t *testing.T) {
 		t.Errorf("a %s, editable: %v", v.Summary.FormType, v.Editable)
 	}
 	h.mustSubmit("john", "leave", id, `{"text":"good"}`)
-	if v := h.view("john", "leave", id); v.Category != Submitted || v.Summary.SubmissionID == "" || v.Summary.Status != "review" {
+	if v := h.view("john", "leave", id); v.Category != form.Submitted || v.Summary.SubmissionID == "" || v.Summary.Status != "review" {
 		t.Errorf("after it was submitted: %s, %+v", v.Category, v.Summary)
 	}
 }
@@ -164,7 +164,7 @@ func TestTemplatesThatChange(t *testing.T) {
 	h.offer()
 	for workflowID, id := range map[string]string{"-": second, "leave": bound} {
 		v := h.view("john", workflowID, id)
-		if v.Template != nil || v.Editable || v.Category != Current || h.where("john", id) != "form current" {
+		if v.Template != nil || v.Editable || v.Category != form.Current || h.where("john", id) != "form current" {
 			t.Errorf("without its template: %+v", v)
 		}
 		if _, err := h.save("john", workflowID, id, `{}`); !errors.Is(err, failure.ErrNotAllowed) {

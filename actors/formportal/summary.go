@@ -6,31 +6,15 @@ import (
 	"troupe/actors/form"
 )
 
-// Category is one of the three lists that a form can be in.
-type Category uint8
-
-const (
-	// Current: not submitted yet, or sent back to the start.
-	Current Category = iota
-	// Submitted: on its way, or completed not long ago.
-	Submitted
-	// Archived: completed for longer than Options.ArchiveAfter.
-	Archived
-)
-
-// String returns the word of the interface.
-func (c Category) String() string { return [...]string{"current", "submitted", "archived"}[c] }
-
-// categoryOf decides the category of a form (gateway/INTERFACE.md, "Categories").
-// It depends on the time: a form becomes archived without any write.
-func categoryOf(f *form.Form, now time.Time, archiveAfter time.Duration) Category {
-	switch {
-	case !f.Moved():
-		return Current
-	case f.DoneAt != 0 && now.Sub(time.UnixMilli(f.DoneAt)) > archiveAfter:
-		return Archived
+// archivedBefore returns the moment in Unix milliseconds such that what was completed
+// before it is archived now.
+func archivedBefore(now time.Time, archiveAfter time.Duration) int64 {
+	moment := now.Add(-archiveAfter)
+	ms := moment.UnixMilli()
+	if moment.After(time.UnixMilli(ms)) {
+		ms++
 	}
-	return Submitted
+	return max(0, ms)
 }
 
 // Summary is a form as the lists show it (gateway/INTERFACE.md, "Fields of a form").

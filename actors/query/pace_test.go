@@ -51,7 +51,7 @@ func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 		"lists": {
 			func(h *harness) int { _, lists := h.Open(); return lists },
 			func(h *harness, who *identity.Principal, item func()) error {
-				return form.List(h.t.Context(), h.Service, form.KindForm, who.ID, func(form.Listed) error { item(); return nil })
+				return form.List(h.t.Context(), h.Service, &form.ListRequest{Kind: form.KindForm, User: who.ID}, func(form.Listed) error { item(); return nil })
 			},
 			time.Minute, // people are not sent away for others' sake
 		},

@@ -1,8 +1,10 @@
 package query
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"slices"
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
@@ -17,14 +19,27 @@ type Row struct {
 	Value []byte
 }
 
-// Rows calls yield with what decode makes of each row under a list prefix of
-// persistence.EveryShard, in the order of places and ids. It sees one consistent moment, with everything that
+// Selection says which rows a list has. All keys are built by persistence.ListKey.
+type Selection struct {
+	// Ranges have rows of the list, all of which are read. They are of
+	// persistence.EveryShard, and disjoint.
+	Ranges []persistence.Range
+	// Pointers, unless its prefix is empty, has rows that lead to rows outside of
+	// Ranges. Each is given to Target, which returns the key of one, in storage of its
+	// own, or nil when it leads to none.
+	Pointers persistence.Range
+	Target   func(key, value []byte) ([]byte, error)
+}
+
+// Rows calls yield with what decode makes of each selected row, in the order of
+// places and ids. It sees one consistent moment, with everything that
 // was acknowledged before the call. decode also says how many bytes an item takes,
-// which bounds what is held for a yield that waits; others are read meanwhile.
+// which bounds what is held for a yield that waits; others are read meanwhile. Besides
+// those it holds the keys to which Pointers lead.
 //
 // It returns failure.ErrBusy when no slot comes free in time or the list takes too
 // long, an error of decode, and yield's own.
-func Rows[T any](ctx context.Context, s *Service, user identity.UserID, prefix []byte, decode func(Row) (item T, bytes int, err error), yield func(T) error) error {
+func Rows[T any](ctx context.Context, s *Service, user identity.UserID, of Selection, decode func(Row) (item T, bytes int, err error), yield func(T) error) error {
 	ctx, cancel := s.limit(ctx)
 	defer cancel()
 	if s.stopped.Err() != nil {
@@ -39,7 +54,7 @@ func Rows[T any](ctx context.Context, s *Service, user identity.UserID, prefix [
 		return failure.ErrUnavailable
 	}
 	out, t := batch[T]{yield: yield}, &throttle{service: s, ctx: ctx, slots: slots}
-	err = s.merged(t, prefix, func(row Row) error {
+	err = s.selected(t, of, func(row Row) error {
 		item, bytes, err := decode(row)
 		if err != nil {
 			s.damaged.Add(1)
@@ -53,31 +68,110 @@ func Rows[T any](ctx context.Context, s *Service, user identity.UserID, prefix [
 	return s.reason(err)
 }
 
-// merged calls visit with the rows of all shards in order.
-func (s *Service) merged(t *throttle, prefix []byte, visit func(Row) error) (err error) {
+// selected calls visit with the selected rows of all shards in order.
+func (s *Service) selected(t *throttle, of Selection, visit func(Row) error) (err error) {
 	snapshot := s.o.Store.Snapshot()
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
 	if err := s.o.Store.AwaitDurable(); err != nil {
 		return failure.Errorf(failure.ErrUnavailable, "%w", err) // a read has no outcome to be in doubt about
 	}
-	var read int64
-	m := &merged{cursor: snapshot.Merge(persistence.Range{Prefix: prefix}), kind: listRow, rows: &read}
+	r := &rows{throttle: t, snapshot: snapshot, visit: visit}
+	if err := r.follow(of); err != nil {
+		return err
+	}
+	m := &merged{cursor: snapshot.Merge(of.Ranges...), kind: listRow, rows: new(int64)}
 	defer func() { err = errors.Join(err, failure.OfStore(m.close())) }()
 	for {
-		if read%checkEvery == 0 {
-			if err := t.slots.busy.Yield(t.ctx); err != nil {
-				return err
-			}
-			if err := t.ctx.Err(); err != nil {
-				return err
-			}
+		if err := r.step(); err != nil {
+			return err
 		}
 		c, ok, err := m.next()
-		if err != nil || !ok {
+		if err != nil {
 			return failure.OfStore(err)
+		}
+		if err := r.giveTargets(&c, ok); err != nil || !ok {
+			return err
 		}
 		if err := visit(Row{ID: c.id, Place: c.value, Value: c.record}); err != nil {
 			return err
 		}
 	}
+}
+
+// rows is one reading of a list.
+type rows struct {
+	throttle *throttle
+	snapshot *persistence.Snapshot
+	visit    func(Row) error
+	read     int      // rows so far
+	targets  [][]byte // keys of rows that are to be given, in the order of the list
+}
+
+// step counts one row more. Now and then it lets others work, or ends.
+func (r *rows) step() error {
+	r.read++
+	if r.read%checkEvery != 1 {
+		return nil
+	}
+	if err := r.throttle.slots.busy.Yield(r.throttle.ctx); err != nil {
+		return err
+	}
+	return r.throttle.ctx.Err()
+}
+
+// follow reads the pointers.
+func (r *rows) follow(of Selection) error {
+	if len(of.Pointers.Prefix) == 0 {
+		return nil
+	}
+	var stopped error
+	err := r.snapshot.ScanRanges(func(key, value []byte) error {
+		var target []byte
+		if stopped = r.step(); stopped != nil {
+			return stopped
+		}
+		if target, stopped = of.Target(key, value); stopped != nil {
+			r.throttle.service.damaged.Add(1)
+		} else if target != nil {
+			r.targets = append(r.targets, target)
+		}
+		return stopped
+	}, of.Pointers)
+	slices.SortFunc(r.targets, func(a, b []byte) int { return bytes.Compare(placeOf(a), placeOf(b)) })
+	if stopped != nil {
+		return stopped
+	}
+	return failure.OfStore(err)
+}
+
+// placeOf is what orders the key of a row: its place and id.
+func placeOf(key []byte) []byte {
+	place, _, _ := persistence.ListEntry(key)
+	return key[len(key)-len(place)-len(persistence.ID{}):]
+}
+
+// giveTargets gives the rows in front of c; without c, all that are left.
+func (r *rows) giveTargets(c *candidate, some bool) error {
+	for len(r.targets) > 0 {
+		key := r.targets[0]
+		place, id, ok := persistence.ListEntry(key)
+		if some && orderOf(place, id, &position{id: c.id, value: c.value}) > 0 {
+			return nil
+		}
+		value, err := r.snapshot.Load(key)
+		if !ok || errors.Is(err, persistence.ErrNotFound) {
+			err = persistence.ErrCorrupt
+		}
+		if err != nil {
+			return failure.OfStore(err)
+		}
+		if err := r.step(); err != nil {
+			return err
+		}
+		if err := r.visit(Row{ID: id, Place: place, Value: value}); err != nil {
+			return err
+		}
+		r.targets = r.targets[1:]
+	}
+	return nil
 }

@@ -66,7 +66,7 @@ func TestAnAnswerThatWasReadHasEnded(t *testing.T) {
 	if _, err := h.Query(ctx, &query.Request{Caller: boss, WorkflowID: "order"}, func([]byte) error { return taken(false) }); err != nil {
 		t.Errorf("a query, while mary has the slot: %v", err)
 	}
-	if err := form.List(ctx, h.Service, form.KindForm, john.ID, func(form.Listed) error { return taken(true) }); err != nil {
+	if err := form.List(ctx, h.Service, &form.ListRequest{Kind: form.KindForm, User: john.ID}, func(form.Listed) error { return taken(true) }); err != nil {
 		t.Errorf("a list, while mary has the slot: %v", err)
 	}
 	if read != 2 {

@@ -78,9 +78,11 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 			_, err := h.Form(t.Context(), &workflow.FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"})
 			return err
 		})
-		ask("the list of forms", nil, func() error {
-			return h.Forms(t.Context(), form.KindForm, john.ID, func(form.Listed) error { show("a form"); return nil })
-		})
+		for _, c := range []form.Category{form.Current, form.Submitted} {
+			ask("the list of "+c.String()+" forms", nil, func() error {
+				return h.Forms(t.Context(), &form.ListRequest{Kind: form.KindForm, User: john.ID, Category: c}, func(form.Listed) error { show("a form"); return nil })
+			})
+		}
 		ask("the repeated event", nil, send(func(*workflow.EventRequest) {}))
 		ask("an event that is ignored", nil, send(func(e *workflow.EventRequest) { e.Name, e.Retry = "drop", workflow.Retry{} }))
 		ask("a second submission", failure.ErrNotAllowed, func() error {

@@ -286,13 +286,12 @@ func (i *instance) putForm(w *persistence.Writes, ch *change, statesBefore []byt
 	}
 	attachment := next.Append(nil)
 	changed := string(attachment) != string(i.attachment) || string(i.states) != string(statesBefore)
+	before := i.form
 	i.form, i.attachment = &next, attachment
-	if !changed {
-		return
+	if changed {
+		row := form.Row{Form: next, WorkflowID: i.workflowID, Nodes: i.nodeNames()}
+		row.Put(w, form.Spot{Shard: i.shard, ID: i.id, Made: i.state.CreatedAt.UnixMilli()}, before)
 	}
-	row := form.Row{Form: next, WorkflowID: i.workflowID, Nodes: i.nodeNames()}
-	i.scratch = persistence.ListKey(i.scratch[:0], i.shard, byte(next.Kind), next.By, i.state.CreatedAt.UnixMilli(), i.id)
-	w.Set(i.scratch, row.Append(nil))
 }
 
 // nodeNames lists the present nodes for people.
@@ -304,8 +303,7 @@ func (i *instance) nodeNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Forms calls yield with the forms of one kind that a user created, as form.List
-// says.
-func (r *Router) Forms(ctx context.Context, kind form.Kind, user identity.UserID, yield func(form.Listed) error) error {
-	return form.List(ctx, r.queries, kind, user, yield)
+// Forms calls yield with a user's forms of one kind and category, as form.List says.
+func (r *Router) Forms(ctx context.Context, req *form.ListRequest, yield func(form.Listed) error) error {
+	return form.List(ctx, r.queries, req, yield)
 }

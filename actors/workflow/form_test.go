@@ -2,6 +2,7 @@ package workflow_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -34,13 +35,21 @@ func formOf(who *identity.Principal, workflowID string, kind form.Kind) *workflo
 	}}
 }
 
-// listed returns a user's list.
+// listed returns a user's lists, the current forms first.
 func (h *harness) listed(who *identity.Principal, kind form.Kind) (all []form.Listed) {
 	h.t.Helper()
-	err := h.Forms(h.t.Context(), kind, who.ID, func(f form.Listed) error { all = append(all, f); return nil })
-	h.Must(err)
+	for _, c := range []form.Category{form.Current, form.Submitted} {
+		h.Must(h.Forms(h.t.Context(), &form.ListRequest{Kind: kind, User: who.ID, Category: c}, func(f form.Listed) error {
+			all = append(all, f)
+			return nil
+		}))
+	}
 	return all
 }
+
+// listLetters are the lists of a kind: current, under way, done, and by the time of
+// that.
+var listLetters = map[form.Kind]string{form.KindForm: "fude", form.KindChecklist: "cUDE"}
 
 // checkLists is the invariant: the rows of all lists say what the stored
 // instances say, and there are no others.
@@ -65,8 +74,19 @@ func (h *harness) checkLists() {
 				h.t.Errorf("%s: done at %d, and it is done: %t", s.Name, f.DoneAt, d.IsDone(&in))
 			}
 			row := form.Row{Form: *f, WorkflowID: workflowID, Nodes: strings.Join(nodes, ", ")}
-			key := persistence.ListKey(nil, h.Store.ShardOf(s.ID), byte(f.Kind), f.By, s.Record.CreatedAt.UnixMilli(), s.ID)
-			want[string(key)] = string(row.Append(nil))
+			made, list := s.Record.CreatedAt.UnixMilli(), 0
+			key := func(when int64) string {
+				return string(persistence.ListKey(nil, h.Store.ShardOf(s.ID), listLetters[f.Kind][list], f.By, when, s.ID))
+			}
+			switch {
+			case f.DoneAt != 0:
+				list = 3
+				want[key(f.DoneAt)] = string(binary.BigEndian.AppendUint64(nil, ^uint64(made)))
+				list = 2
+			case f.Moved():
+				list = 1
+			}
+			want[key(made)] = string(row.Append(nil))
 		}
 	}
 	h.EachRow(func(key persistence.Key, text, value []byte) {
@@ -137,6 +157,44 @@ func TestAListFollowsItsInstances(t *testing.T) {
 	}
 }
 
+// TestListsOfEarlierPrograms: all rows were in one list. They are brought to where
+// they belong, also after a crash in between, and once.
+func TestListsOfEarlierPrograms(t *testing.T) {
+	h := start(t, workflow.Options{})
+	for n := range 40 {
+		for _, kind := range []form.Kind{form.KindForm, form.KindChecklist} {
+			id := h.createForm(john, "leave", kind)
+			for _, event := range []string{"submit", "approve"}[:n%3] {
+				h.MustSend(mary, "leave", id, event, "")
+			}
+		}
+	}
+	h.checkLists()
+	before := h.listed(john, form.KindForm)
+	moved := 0
+	h.EachRow(func(k persistence.Key, key, value []byte) {
+		old, ok := map[byte]byte{'u': 'f', 'd': 'f', 'U': 'c', 'D': 'c'}[k.Kind]
+		switch {
+		case k.Table != "list" || k.Kind == byte(form.KindForm) || k.Kind == byte(form.KindChecklist),
+			k.ID[15]%4 == 0: // as if the crash had come behind it
+			return
+		case ok:
+			moved++
+			h.Overwrite(k.Shard, persistence.ListKey(nil, k.Shard, old, k.Name, int64(k.Number), k.ID), value)
+		}
+		h.Overwrite(k.Shard, key, nil)
+	})
+	if moved < 20 {
+		t.Fatalf("%d rows were moved, want more", moved)
+	}
+	h.Overwrite(persistence.Meta, persistence.SettingKey(nil, "form-lists"), nil)
+	h.Restart()
+	h.checkLists()
+	if got := h.listed(john, form.KindForm); len(got) != len(before) {
+		t.Errorf("%d forms are listed, want %d", len(got), len(before))
+	}
+}
+
 // TestTheOrderOfAList holds gateway/INTERFACE.md, "Order of forms": newest first,
 // then by id.
 func TestTheOrderOfAList(t *testing.T) {
@@ -162,7 +220,7 @@ func TestTheOrderOfAList(t *testing.T) {
 		t.Errorf("%d forms, or out of order", len(all))
 	}
 	enough := errors.New("enough")
-	if err := h.Forms(t.Context(), form.KindForm, john.ID, func(form.Listed) error { return enough }); !errors.Is(err, enough) {
+	if err := h.Forms(t.Context(), &form.ListRequest{Kind: form.KindForm, User: john.ID}, func(form.Listed) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("got %v, want the error of yield", err)
 	}
 }
@@ -291,7 +349,7 @@ func TestDamageOfAFormIsSaid(t *testing.T) {
 	when := h.listed(john, form.KindForm)[0].When
 	set := func(key, value []byte) { h.Overwrite(sh, key, value) }
 	set(persistence.ListKey(nil, sh, byte(form.KindForm), "john", when, id), []byte("nonsense"))
-	if err := h.Forms(t.Context(), form.KindForm, john.ID, func(form.Listed) error { return nil }); !errors.Is(err, failure.ErrExecution) {
+	if err := h.Forms(t.Context(), &form.ListRequest{Kind: form.KindForm, User: john.ID}, func(form.Listed) error { return nil }); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("a row: got %v, want ErrExecution", err)
 	}
 	set(persistence.DraftKey(nil, sh, id, "john"), []byte("nonsense"))

@@ -14,6 +14,7 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/retry"
@@ -62,6 +63,9 @@ type Router struct {
 func Start(o Options) (*Router, error) {
 	o.EnsureDefaults()
 	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if err := form.SplitLists(o.Store); err != nil {
 		return nil, err
 	}
 	r := &Router{

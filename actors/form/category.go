@@ -1,0 +1,29 @@
+package form
+
+// Category is one of the three lists that a form can be in.
+type Category uint8
+
+const (
+	// Current: not submitted yet, or sent back to the start.
+	Current Category = iota
+	// Submitted: on its way, or completed not long ago.
+	Submitted
+	// Archived: completed longer ago.
+	Archived
+)
+
+// String returns the word of the interface.
+func (c Category) String() string { return [...]string{"current", "submitted", "archived"}[c] }
+
+// CategoryAt decides the category of a form (gateway/INTERFACE.md, "Categories").
+// archivedBefore is in Unix milliseconds: what was completed before it is archived. So
+// a form becomes archived without any write.
+func (f *Form) CategoryAt(archivedBefore int64) Category {
+	switch {
+	case !f.Moved():
+		return Current
+	case f.DoneAt != 0 && f.DoneAt < archivedBefore:
+		return Archived
+	}
+	return Submitted
+}
