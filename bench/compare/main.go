@@ -51,6 +51,7 @@ type plan struct {
 	dir     string       // where the temporary folder is made
 	against string       // the program of the target "other"; "" without one
 	record  string       // the file for the record; "" is none
+	profile bool         // also take processor profiles
 }
 
 // cell is one combination of settings that all targets are measured with.
@@ -83,6 +84,7 @@ func parsePlan(args []string, errs io.Writer) (*plan, error) {
 	flags.Float64Var(&p.load.Rate, "rate", 0, "requests a second in an open loop; 0 is a closed loop")
 	flags.StringVar(&p.dir, "dir", "", "folder for the stores; empty is the system's temporary one")
 	flags.StringVar(&p.against, "against", "", "another build of troupe, measured beside as the target \"other\"")
+	flags.BoolVar(&p.profile, "profile", false, "also say what the servers' processor time goes to; the profiler costs a few per cent itself")
 	flags.StringVar(&p.record, "o", "", "write a record to this file")
 	if err := flags.Parse(args); err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ type sample struct {
 	// server and client are the processor times of the measured window.
 	server, client time.Duration
 	resident       int64 // bytes that the server had after it
+	shares         costs // of the processor time, by part; nil without a profile
 }
 
 // perSecond is the throughput.
@@ -77,11 +78,22 @@ func (p *plan) measureOne(ctx context.Context, t *target, c cell) (*sample, erro
 	}
 	o := p.load
 	o.Addr, o.Token, o.Connections, o.Minimal = t.Addr, t.token, c.connections, c.minimal
-	o.Began, o.Ended = func() { look(-1) }, func() { look(1) }
+	profiled := make(chan error, 1)
+	o.Began, o.Ended = func() {
+		look(-1)
+		go func() {
+			var err error
+			if p.profile {
+				s.shares, err = profileTarget(ctx, t, o.Duration)
+			}
+			profiled <- err
+		}()
+	}, func() { look(1) }
 	var err error
 	if s.result, err = load.Run(ctx, o); err != nil {
 		return nil, err
 	}
+	fault = errors.Join(fault, <-profiled)
 	s.resident = process.ResidentBytes(t.PID())
 	return s, fault
 }

@@ -46,6 +46,9 @@ func (p *plan) report(samples []*sample) string {
 	var b strings.Builder
 	for _, c := range p.cells {
 		p.table(&b, c, samples)
+		if p.profile {
+			p.partsTable(&b, c, samples)
+		}
 	}
 	fmt.Fprintf(&b, "\nFigures are least–median–most of %d rounds. Ratios are to %s in the same round. "+
 		"CPU is user and system time of the server, and of the load generator, for each answered request.\n", p.rounds, p.base())
@@ -60,24 +63,44 @@ func (p *plan) base() string {
 	return p.targets[0]
 }
 
+// in returns the samples of a target in a cell.
+func in(samples []*sample, target string, c cell) (out []*sample) {
+	for _, s := range samples {
+		if s.target == target && s.cell == c {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// partsTable writes what the processor time of a request goes to: the part's share of
+// the profile times the processor time of a request, the middle one of the rounds.
+func (p *plan) partsTable(b *strings.Builder, c cell, samples []*sample) {
+	b.WriteString("\n| Server CPU µs a request |")
+	for _, name := range p.targets {
+		fmt.Fprintf(b, " %s |", name)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(p.targets)) + "\n")
+	for i := range parts {
+		fmt.Fprintf(b, "| %s |", parts[i].name)
+		for _, name := range p.targets {
+			cost := of(in(samples, name, c), func(s *sample) float64 { return s.shares[i] * s.serverCost() })
+			fmt.Fprintf(b, " %.1f |", cost.Middle)
+		}
+		b.WriteString("\n")
+	}
+}
+
 // table writes the rows of one cell. Shed, missed and errors are sums over the
 // rounds, RSS is the most: a server stays up for all cells, so that it grows
 // from round to round.
 func (p *plan) table(b *strings.Builder, c cell, samples []*sample) {
-	in := func(name string) (out []*sample) {
-		for _, s := range samples {
-			if s.target == name && s.cell == c {
-				out = append(out, s)
-			}
-		}
-		return out
-	}
-	base := in(p.base())
+	base := in(samples, p.base(), c)
 	fmt.Fprintf(b, "\n## %s\n\n", c)
 	b.WriteString("| Target | requests/s | p50 ms | p99 ms | server CPU µs | generator CPU µs | RSS MB | requests/s ratio | CPU ratio | p99 ratio | shed, missed, errors |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, name := range p.targets {
-		mine := in(name)
+		mine := in(samples, name, c)
 		var shed, missed, failed, resident int64
 		for _, s := range mine {
 			shed += s.result.Shed.Count

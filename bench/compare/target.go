@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/pprof"
 	"os"
 	"path/filepath"
 	"time"
@@ -31,6 +32,7 @@ type target struct {
 	*process.Process
 	name  string
 	token string // "" when it takes none
+	admin string // where it has profiles; "" without
 }
 
 // startTargets starts the servers. What it returns to stop them must be called
@@ -48,12 +50,12 @@ func (p *plan) startTargets(ctx context.Context, dir string, errs io.Writer) (al
 		case troupeTarget:
 			program := filepath.Join(dir, "troupe")
 			if _, err = process.Output(ctx, "go", "build", "-o", program, "troupe/cmd/troupe"); err == nil {
-				t, err = startTroupe(ctx, dir, name, program)
+				t, err = p.startTroupe(ctx, dir, name, program)
 			}
 		case otherTarget:
-			t, err = startTroupe(ctx, dir, name, p.against)
+			t, err = p.startTroupe(ctx, dir, name, p.against)
 		default:
-			t, err = startCeiling(ctx, dir, name)
+			t, err = p.startCeiling(ctx, dir, name)
 		}
 		if err != nil {
 			return all, stop, err
@@ -66,7 +68,7 @@ func (p *plan) startTargets(ctx context.Context, dir string, errs io.Writer) (al
 // ceilingCommand is the first argument of this program when it is a ceiling.
 const ceilingCommand = "ceiling"
 
-func startCeiling(ctx context.Context, dir, name string) (*target, error) {
+func (p *plan) startCeiling(ctx context.Context, dir, name string) (*target, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -75,11 +77,16 @@ func startCeiling(ctx context.Context, dir, name string) (*target, error) {
 	if name == durableCeiling {
 		store = filepath.Join(dir, "ceiling")
 	}
-	p, err := process.Start(ctx, filepath.Join(dir, name+".log"), self, ceilingCommand, "-dir", store)
-	if err != nil {
-		return nil, err
+	t := &target{name: name}
+	args := []string{ceilingCommand, "-dir", store}
+	if p.profile {
+		if t.admin, err = process.FreeAddr(); err != nil {
+			return nil, err
+		}
+		args = append(args, "-admin", t.admin)
 	}
-	return &target{Process: p, name: name}, nil
+	t.Process, err = process.Start(ctx, filepath.Join(dir, name+".log"), self, args...)
+	return t, err
 }
 
 // serveCeiling is the other side of startCeiling: it serves until ctx ends.
@@ -87,12 +94,16 @@ func serveCeiling(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet(ceilingCommand, flag.ContinueOnError)
 	listen := flags.String("listen", "", "address")
 	dir := flags.String("dir", "", "folder of the store; empty stores nothing")
+	admin := flags.String("admin", "", "address for profiles; empty has none")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	s, err := ceiling.Open(*dir)
 	if err != nil {
 		return err
+	}
+	if *admin != "" {
+		go servePprof(*admin)
 	}
 	server := &http.Server{Addr: *listen, Handler: s, ReadHeaderTimeout: 5 * time.Second}
 	stopped := make(chan error, 1)
@@ -108,9 +119,17 @@ func serveCeiling(ctx context.Context, args []string) error {
 	return errors.Join(<-stopped, s.Close())
 }
 
+// servePprof serves Go's profiles until the process ends.
+func servePprof(addr string) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	server := &http.Server{Addr: addr, Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	_ = server.ListenAndServe() // whoever asks for a profile sees that there is none
+}
+
 // startTroupe makes a home with the workflow of the load and a token, and serves
 // it.
-func startTroupe(ctx context.Context, dir, name, program string) (*target, error) {
+func (p *plan) startTroupe(ctx context.Context, dir, name, program string) (*target, error) {
 	home := filepath.Join(dir, name+"-home")
 	if err := os.MkdirAll(filepath.Join(home, "workflows"), 0o755); err != nil {
 		return nil, err
@@ -127,9 +146,14 @@ func startTroupe(ctx context.Context, dir, name, program string) (*target, error
 	if err != nil {
 		return nil, err
 	}
-	p, err := process.Start(ctx, filepath.Join(dir, name+".log"), program, "serve", "--home", home)
-	if err != nil {
-		return nil, err
+	t := &target{name: name, token: token}
+	args := []string{"serve", "--home", home}
+	if p.profile {
+		if t.admin, err = process.FreeAddr(); err != nil {
+			return nil, err
+		}
+		args = append(args, "--admin", t.admin)
 	}
-	return &target{Process: p, name: name, token: token}, nil
+	t.Process, err = process.Start(ctx, filepath.Join(dir, name+".log"), program, args...)
+	return t, err
 }

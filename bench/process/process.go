@@ -41,7 +41,7 @@ type Process struct {
 // args where to listen: a loopback address that nobody listens on. All that it prints is
 // appended to the file log.
 func Start(ctx context.Context, log, program string, args ...string) (*Process, error) {
-	listen, err := freeAddr()
+	listen, err := FreeAddr()
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +125,8 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Ended is closed when the process is gone.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// freeAddr returns a loopback address that nobody listens on.
-func freeAddr() (string, error) {
+// FreeAddr returns a loopback address that nobody listens on.
+func FreeAddr() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
