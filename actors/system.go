@@ -13,6 +13,7 @@ import (
 // System is the protoactor system that all actors of one process share.
 type System struct {
 	actors   *actor.ActorSystem
+	workers  *workers
 	stopOnce sync.Once // protoactor panics at a second shutdown
 }
 
@@ -20,7 +21,7 @@ type System struct {
 // stay off: they register on global state.
 func NewSystem(log zerolog.Logger) *System {
 	logger := slog.New(zerolog.NewSlogHandler(log.Level(max(log.GetLevel(), zerolog.WarnLevel))))
-	return &System{actors: actor.NewActorSystem(
+	return &System{workers: newWorkers(), actors: actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }),
 		actor.WithDeadLetterRequestLogging(false),
 		// NB: a goroutine waits that long after a message to an actor that has
@@ -32,9 +33,15 @@ func NewSystem(log zerolog.Logger) *System {
 // Root returns the context that spawns actors and sends to them.
 func (s *System) Root() *actor.RootContext { return s.actors.Root }
 
+// Dispatcher runs the actors that get many short messages.
+func (s *System) Dispatcher() actor.Dispatcher { return s.workers }
+
 // Stop ends the system, at once. protoactor only marks itself as stopped; whoever
 // spawned actors stops them before. It can be called again, and has no error.
 func (s *System) Stop(context.Context) error {
-	s.stopOnce.Do(s.actors.Shutdown)
+	s.stopOnce.Do(func() {
+		s.actors.Shutdown()
+		close(s.workers.quit)
+	})
 	return nil
 }
