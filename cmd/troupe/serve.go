@@ -84,6 +84,7 @@ type service struct {
 
 // serve runs the server until ctx ends or something fails for good.
 func serve(ctx context.Context, c *config) (err error) {
+	paceCollector()
 	s := &service{config: c, log: c.logger()}
 	if err := aloneAt(ctx, c.home); err != nil {
 		return err
