@@ -25,7 +25,7 @@ func newEvent(tb testing.TB, number uint64) *event {
 	d := definition(tb)
 	instance := created(tb, d)
 	e := &event{
-		record: d.AppendRecord(nil, &instance, statemachine.Chain{}, d.AppendStates(nil, &instance), nil),
+		record: d.AppendRecord(nil, &instance, statemachine.Chain{}, nil),
 		from:   "draft", to: "review",
 	}
 	entry := statemachine.Entry{

@@ -37,14 +37,13 @@ func BenchmarkCreate(b *testing.B) {
 func BenchmarkRecord(b *testing.B) {
 	d := definition(b)
 	instance := created(b, d)
-	states := d.AppendStates(nil, &instance)
-	stored := d.AppendRecord(nil, &instance, statemachine.Chain{}, states, nil)
+	stored := d.AppendRecord(nil, &instance, statemachine.Chain{}, nil)
 	b.Run("append", func(b *testing.B) {
 		var dst []byte
 		b.SetBytes(int64(len(stored)))
 		b.ReportAllocs()
 		for b.Loop() {
-			dst = d.AppendRecord(dst[:0], &instance, statemachine.Chain{}, states, nil)
+			dst = d.AppendRecord(dst[:0], &instance, statemachine.Chain{}, nil)
 		}
 	})
 	b.Run("parse", func(b *testing.B) {
@@ -68,7 +67,7 @@ func BenchmarkFilter(b *testing.B) {
 	instance := created(b, d)
 	document := filter.Document{
 		ID: instance.ID, WorkflowID: string(d.ID),
-		States: d.AppendStates(nil, &instance), Public: instance.Public, Private: instance.Private,
+		States: d.States(&instance), Public: instance.Public, Private: instance.Private,
 	}
 	for _, c := range []struct {
 		name, text string

@@ -53,7 +53,7 @@ func gunzip(t testing.TB, body []byte) string {
 func replyOf(size int) *workflow.Reply {
 	reply := smallReply("leave", instanceOne, 5, true)
 	padding := size - len(reply.AppendRecord(nil)) - len(`{"state":}`)
-	reply.Tail = append(bytes.Repeat([]byte(" "), max(padding, 0)), reply.Tail...)
+	reply.States = append(bytes.Repeat([]byte(" "), max(padding, 0)), reply.States...)
 	return reply
 }
 

@@ -27,6 +27,7 @@ import (
 	"troupe/gateway/provider"
 	"troupe/gateway/wiretest"
 	"troupe/statemachine"
+	"troupe/statemachine/data"
 )
 
 // The credentials of the fakes. Their letters have no meaning.
@@ -253,9 +254,8 @@ func (f *fakeWorkflows) Choices(*identity.Principal) []catalog.Choice {
 func smallReply(workflowID, instanceID string, sequence uint64, withHistory bool) *workflow.Reply {
 	return &workflow.Reply{
 		WorkflowID: workflowID, InstanceID: instanceID, Sequence: sequence, WithHistory: withHistory,
-		Head:    []byte(`"_id":"` + instanceID + `","workflowId":"` + workflowID + `","svcPublic":{},"svcPrivate":{}`),
+		Public: data.Value(`{}`), Private: data.Value(`{}`), States: data.Value(`[{"stateMachineId":"main","nodeId":"draft"}]`),
 		History: []byte(entryOfAnn),
-		Tail:    []byte(`"states":[{"stateMachineId":"main","nodeId":"draft"}]`),
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
+	"troupe/statemachine/data"
 )
 
 // TestTheDocumentIsTheTable holds openapi.yaml against the table of routes, both
@@ -258,7 +259,7 @@ func TestTheHarnessObserves(t *testing.T) {
 		t.Fatal(err)
 	}
 	reply := smallReply("leave", instanceOne, 2, true)
-	reply.Tail = []byte(`"states":{}`)
+	reply.States = data.Value(`{}`)
 	server.Open(Services{Credentials: fakeCredentials{}, Workflows: &fakeWorkflows{
 		load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) { return reply, nil },
 	}})

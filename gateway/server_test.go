@@ -18,6 +18,7 @@ import (
 
 	"troupe/actors/workflow"
 	"troupe/gateway/wiretest"
+	"troupe/statemachine/data"
 )
 
 // gate lets a test hold a request inside the workflows.
@@ -316,7 +317,7 @@ func TestInFlightMax(t *testing.T) {
 func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	const size = 24 << 20 // more than what lies between two sockets
 	large := smallReply("leave", instanceOne, 1, true)
-	large.Head = append(large.Head, `,"a":"`+strings.Repeat("x", size)+`"`...)
+	large.Public = data.Value(`{"a":"` + strings.Repeat("x", size) + `"}`)
 	s := startServer(t, Options{AnswerBytesMax: size}, &fakeWorkflows{
 		load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) { return large, nil },
 		send: func(context.Context, *workflow.EventRequest) (*workflow.Reply, error) { return large, nil },

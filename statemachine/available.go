@@ -53,10 +53,11 @@ type AvailableTransition struct {
 // that it matches. Events with unmatched: apply come last, by name. It does not ask
 // whether the caller may send to the instance at all; MaySend does.
 func (d *Definition) Available(in *Instance, c *Caller, now time.Time) []Available {
-	m := d.newMove(in, c, in.timeOf(now))
-	m.scope.Event = &expr.Event{Data: emptyObject}
+	m := d.newMove(in, in.at.active, c, in.timeOf(now))
+	defer m.release()
+	m.setEvent(expr.Event{Data: emptyObject})
 	var out []Available
-	for i := m.in.active.next(1); i >= 0; i = m.in.active.next(i + 1) {
+	for i := m.active.next(1); i >= 0; i = m.active.next(i + 1) {
 		if leaf := d.nodes[i]; leaf.isLeaf() {
 			out = m.availableFrom(leaf, out)
 		}

@@ -92,11 +92,11 @@ func TestAvailable(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		before := parsed.AppendRecord(nil, &r.Instance, Chain{}, nil, nil)
+		before := parsed.AppendRecord(nil, &r.Instance, Chain{}, nil)
 		if got := rendered(parsed.Available(&r.Instance, john, now)); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
-		if after := parsed.AppendRecord(nil, &r.Instance, Chain{}, nil, nil); string(after) != string(before) {
+		if after := parsed.AppendRecord(nil, &r.Instance, Chain{}, nil); string(after) != string(before) {
 			t.Errorf("%s: Available changed the instance", c.name)
 		}
 	}
@@ -193,7 +193,7 @@ func TestAvailableForeseesStep(t *testing.T) {
 						verdict := unforeseen(available, name, moved.Outcome, err, counts)
 						if verdict != "" {
 							rt.Fatalf("step %d, %s with %s by %+v: %s, outcome %d, %v\nin %s\n%s\n%s", n, name, given, caller, verdict, moved.Outcome, err,
-								d.AppendStates(nil, &r.Instance), rendered(available), text)
+								d.States(&r.Instance), rendered(available), text)
 						}
 						if err == nil && moved.Outcome == Moved {
 							holdStates(rt, d, &moved, text)
@@ -243,11 +243,11 @@ func unforeseen(available []Available, name EventName, outcome Outcome, err erro
 
 // holdStates holds StatesOf, and that the instance is whole.
 func holdStates(t *rapid.T, d *Definition, r *Result, text string) {
-	if !d.isWhole(r.Instance.active) {
-		t.Fatalf("no configuration: %s\n%s", d.AppendStates(nil, &r.Instance), text)
+	if !d.isWhole(r.Instance.at.active) {
+		t.Fatalf("no configuration: %s\n%s", d.States(&r.Instance), text)
 	}
 	entry := r.Entry.AppendJSON(nil)
-	if got, want := string(d.StatesOf(entry)), string(d.AppendStates(nil, &r.Instance)); got != want {
+	if got, want := string(d.StatesOf(entry)), string(d.States(&r.Instance)); got != want {
 		t.Fatalf("positions of %s:\n got %s\nwant %s\n%s", entry, got, want, text)
 	}
 }

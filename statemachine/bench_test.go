@@ -41,10 +41,9 @@ func BenchmarkStep(b *testing.B) {
 
 func BenchmarkAppendRecord(b *testing.B) {
 	d, in := benchInstance(b)
-	states := d.AppendStates(nil, &in)
 	var buf []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		buf = d.AppendRecord(buf[:0], &in, Chain{}, states, nil)
+		buf = d.AppendRecord(buf[:0], &in, Chain{}, nil)
 	}
 }

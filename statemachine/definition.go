@@ -34,6 +34,8 @@ type Definition struct {
 	nodes    []*node
 	machines []*node // children of the root, in the order of the file
 	regions  map[MachineID]*node
+
+	configurations configurations
 }
 
 // kind is what a node of the chart is.

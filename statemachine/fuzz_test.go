@@ -106,10 +106,10 @@ func FuzzParse(f *testing.F) {
 // form gives the same instance again, and that it says the same positions.
 func checkWhole(t *testing.T, d *Definition, in *Instance) {
 	t.Helper()
-	if !d.isWhole(in.active) {
-		t.Fatalf("not a configuration: %s", d.AppendStates(nil, in))
+	if !d.isWhole(in.at.active) {
+		t.Fatalf("not a configuration: %s", d.States(in))
 	}
-	stored := d.AppendRecord(nil, in, Chain{1}, d.AppendStates(nil, in), nil)
+	stored := d.AppendRecord(nil, in, Chain{1}, nil)
 	record, err := ParseRecord(stored)
 	if err != nil {
 		t.Fatal(err)
@@ -118,10 +118,10 @@ func checkWhole(t *testing.T, d *Definition, in *Instance) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := d.AppendRecord(nil, &again, Chain{1}, d.AppendStates(nil, &again), nil); string(got) != string(stored) {
+	if got := d.AppendRecord(nil, &again, Chain{1}, nil); string(got) != string(stored) {
 		t.Fatalf("stored form: got %q, want %q", got, stored)
 	}
-	attached, err := ParseRecord(d.AppendRecord(nil, in, Chain{1}, d.AppendStates(nil, in), []byte("beside it")))
+	attached, err := ParseRecord(d.AppendRecord(nil, in, Chain{1}, []byte("beside it")))
 	if err != nil || string(attached.Attachment) != "beside it" || !bytes.Equal(attached.Public, record.Public) || record.Attachment != nil {
 		t.Fatalf("with an attachment: got %+v, %v", attached, err)
 	}
@@ -141,9 +141,9 @@ func FuzzRecord(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	whole := d.AppendRecord(nil, &r.Instance, Chain{1, 2, 3}, d.AppendStates(nil, &r.Instance), nil)
+	whole := d.AppendRecord(nil, &r.Instance, Chain{1, 2, 3}, nil)
 	f.Add(whole)
-	f.Add(d.AppendRecord(nil, &r.Instance, Chain{}, d.AppendStates(nil, &r.Instance), []byte("beside it")))
+	f.Add(d.AppendRecord(nil, &r.Instance, Chain{}, []byte("beside it")))
 	for i := range whole {
 		f.Add(whole[:i])
 		flipped := append([]byte(nil), whole...)
@@ -173,7 +173,7 @@ func FuzzRecord(f *testing.F) {
 func TestEveryFlippedBitOfARecordIsNoticed(t *testing.T) {
 	d := parseChart(t, "id: a\n"+chartOfRights)
 	r := started(t, d)
-	whole := d.AppendRecord(nil, &r.Instance, Chain{}, d.AppendStates(nil, &r.Instance), nil)
+	whole := d.AppendRecord(nil, &r.Instance, Chain{}, nil)
 	for i := range whole {
 		for bit := range 8 {
 			b := append([]byte(nil), whole...)

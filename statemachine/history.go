@@ -10,9 +10,9 @@ import (
 // (statemachine/DEFINITION.md, "History entries").
 type Entry struct {
 	User  string
-	Start []NodeID // in the order of states
+	Start []NodeID // in the order of states; shared, so not to be changed
 	Event EventName
-	End   []NodeID
+	End   []NodeID // likewise
 	At    time.Time
 }
 
@@ -44,16 +44,6 @@ func appendNodes(dst []byte, nodes []NodeID) []byte {
 		dst = data.AppendString(dst, string(n))
 	}
 	return append(dst, ']')
-}
-
-// endState returns the nodes of states, in their order.
-func (d *Definition) endState(in *Instance) []NodeID {
-	positions := d.Positions(in)
-	out := make([]NodeID, len(positions))
-	for i, p := range positions {
-		out[i] = p.Node
-	}
-	return out
 }
 
 // StatesOf returns the JSON array of positions that a history entry of an

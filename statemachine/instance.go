@@ -26,7 +26,7 @@ type Instance struct {
 	// Redirect is svcRedirect; "" when it is not set.
 	Redirect string
 
-	active nodeSet
+	at *configuration // set by Create, Step and Restore
 	// memory is what history nodes remember, in no order. It is replaced and never
 	// changed in place.
 	memory []memory
@@ -46,14 +46,13 @@ type Position struct {
 
 // Positions returns the instance's states in the order of the definition's
 // machines (statemachine/DEFINITION.md, "Positions"). A nested parallel node stands
-// for its machine and is followed by one position for each of its regions.
-func (d *Definition) Positions(in *Instance) []Position {
-	out := make([]Position, 0, len(d.machines)+2)
-	for _, m := range d.machines {
-		out = appendPositions(out, m, in.active)
-	}
-	return out
-}
+// for its machine and is followed by one position for each of its regions. The result
+// is shared and must not be changed.
+func (d *Definition) Positions(in *Instance) []Position { return in.at.positions }
+
+// States returns the JSON array of the instance's positions, which is shared and must
+// not be changed.
+func (d *Definition) States(in *Instance) data.Value { return in.at.states }
 
 func appendPositions(out []Position, region *node, active nodeSet) []Position {
 	n := region
@@ -82,11 +81,6 @@ func activeChild(n *node, active nodeSet) *node {
 	return nil
 }
 
-// AppendStates appends the JSON array of the instance's positions.
-func (d *Definition) AppendStates(dst []byte, in *Instance) []byte {
-	return appendPositionList(dst, d.Positions(in))
-}
-
 func appendPositionList(dst []byte, positions []Position) []byte {
 	dst = append(dst, '[')
 	for i, p := range positions {
@@ -105,7 +99,7 @@ func appendPositionList(dst []byte, positions []Position) []byte {
 // IsDone reports whether every state machine is in a final node.
 func (d *Definition) IsDone(in *Instance) bool {
 	for _, m := range d.machines {
-		if !isDone(m, in.active) {
+		if !isDone(m, in.at.active) {
 			return false
 		}
 	}

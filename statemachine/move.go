@@ -2,6 +2,7 @@ package statemachine
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"troupe/statemachine/data"
@@ -29,9 +30,15 @@ const (
 // that only the move changes.
 type move struct {
 	d      *Definition
-	in     Instance
+	in     Instance // all but at, which is where the instance was
+	active nodeSet
 	caller *Caller
 	scope  expr.Scope
+	event  expr.Event // what scope.Event points to
+	// leave, enter, domains and picked are the room of a microstep.
+	leave, enter nodeSet
+	domains      []*node
+	picked       []*transition
 	// queue is SCXML's internal queue; head is its first event.
 	queue   []internalEvent
 	head    int
@@ -51,22 +58,46 @@ type internalEvent struct {
 	done *node // see trigger.done
 }
 
-func (d *Definition) newMove(in *Instance, caller *Caller, now time.Time) *move {
-	m := &move{d: d, in: *in, caller: caller, budget: expr.NewBudget(maxCost)}
-	m.in.active = in.active.clone()
-	m.scope = expr.Scope{
-		Public:   in.Public,
-		Private:  in.Private,
-		User:     caller.user(),
-		Now:      now,
-		Instance: d.exprInstance(&m.in),
-		In:       m.isIn,
-		Budget:   &m.budget,
-	}
+// moves are used again: a move is a large value, and most of what it needs is room.
+var moves = sync.Pool{New: func() any {
+	m := &move{}
+	m.scope.In = func(name string) bool { return m.d.isIn(m.active, name) }
+	m.scope.Instance.States = func() data.Value { return m.d.newConfiguration(m.active).states }
+	return m
+}}
+
+// newMove begins a macrostep of an instance with these active nodes. release ends it.
+func (d *Definition) newMove(in *Instance, active nodeSet, caller *Caller, now time.Time) *move {
+	m := moves.Get().(*move)
+	m.d, m.in, m.caller, m.budget = d, *in, caller, expr.NewBudget(maxCost)
+	m.active = append(m.active[:0], active...)
+	m.scope.Public, m.scope.Private, m.scope.User, m.scope.Now, m.scope.Budget = in.Public, in.Private, caller.user(), now, &m.budget
+	states := m.scope.Instance.States
+	m.scope.Instance = d.exprInstance(in)
+	m.scope.Instance.States = states
 	return m
 }
 
-func (m *move) isIn(name string) bool { return m.d.isIn(m.in.active, name) }
+// release gives the room of a move back. What the move made must have been copied out.
+func (m *move) release() {
+	in, states := m.scope.In, m.scope.Instance.States
+	*m = move{
+		active: m.active[:0], leave: m.leave[:0], enter: m.enter[:0], domains: emptied(m.domains), picked: emptied(m.picked),
+		queue: emptied(m.queue),
+	}
+	m.scope.In, m.scope.Instance.States = in, states
+	moves.Put(m)
+}
+
+// emptied keeps the room of a small slice, and nothing that it pointed to.
+func emptied[T any](s []T) []T {
+	const kept = 64
+	if cap(s) > kept {
+		return nil
+	}
+	clear(s[:cap(s)])
+	return s[:0]
+}
 
 // exprInstance is the variable instance of expressions.
 func (d *Definition) exprInstance(in *Instance) expr.Instance {
@@ -75,8 +106,14 @@ func (d *Definition) exprInstance(in *Instance) expr.Instance {
 		WorkflowID: string(d.ID),
 		Version:    int(d.Version),
 		CreatedAt:  in.CreatedAt,
-		States:     func() data.Value { return d.AppendStates(nil, in) },
+		States:     func() data.Value { return in.at.states },
 	}
+}
+
+// setEvent is the event that expressions see from now on.
+func (m *move) setEvent(e expr.Event) {
+	m.event = e
+	m.scope.Event = &m.event
 }
 
 // enqueue puts an event on the internal queue, or fails the macrostep when too much
@@ -186,7 +223,7 @@ func (m *move) takeInternal() {
 	if m.head == len(m.queue) {
 		m.queue, m.head = m.queue[:0], 0
 	}
-	m.scope.Event = &expr.Event{Name: string(e.name), Data: e.data}
+	m.setEvent(expr.Event{Name: string(e.name), Data: e.data})
 	picked, _ := m.selectTransitions(trigger{name: e.name, done: e.done})
 	if len(picked) > 0 {
 		m.microstep(picked)
@@ -208,18 +245,19 @@ func (m *move) microstep(picked []*transition) {
 		m.fail(errTooManyMicrosteps)
 		return
 	}
-	leave := newNodeSet(len(m.d.nodes))
-	enter := newNodeSet(len(m.d.nodes))
+	m.leave, m.enter = m.leave.emptyFor(len(m.d.nodes)), m.enter.emptyFor(len(m.d.nodes))
+	leave, enter := m.leave, m.enter
 	// The domains are those before the exit. SCXML computes them again for the
 	// entry, when history nodes remember something else, and can then leave a
 	// gap between what was left and what is entered.
-	domains := make([]*node, len(picked))
+	domains := append(m.domains[:0], make([]*node, len(picked))...)
+	m.domains = domains
 	for i, t := range picked {
 		if len(t.targets) == 0 {
 			continue
 		}
 		domains[i] = m.domain(t)
-		for j := m.in.active.next(domains[i].index + 1); j >= 0 && j <= domains[i].last; j = m.in.active.next(j + 1) {
+		for j := m.active.next(domains[i].index + 1); j >= 0 && j <= domains[i].last; j = m.active.next(j + 1) {
 			leave.add(j)
 		}
 	}
@@ -232,7 +270,7 @@ func (m *move) microstep(picked []*transition) {
 			m.planEntry(enter, t.targets, domains[i])
 		}
 	}
-	m.enter(enter)
+	m.enterAll(enter)
 }
 
 // exit leaves the nodes in reverse document order, after the history nodes beside
@@ -246,13 +284,13 @@ func (m *move) exit(leave nodeSet) {
 	}
 	for i := leave.previous(len(m.d.nodes) - 1); i > 0; i = leave.previous(i - 1) {
 		m.runBlock(m.d.nodes[i].exit)
-		m.in.active.remove(i)
+		m.active.remove(i)
 	}
 }
 
 func (m *move) remember(h *node) {
 	var nodes []int
-	for i := m.in.active.next(h.parent.index + 1); i >= 0 && i <= h.parent.last; i = m.in.active.next(i + 1) {
+	for i := m.active.next(h.parent.index + 1); i >= 0 && i <= h.parent.last; i = m.active.next(i + 1) {
 		n := m.d.nodes[i]
 		if h.kind == deepHistory && n.isLeaf() || h.kind == shallowHistory && n.parent == h.parent {
 			nodes = append(nodes, i)
@@ -268,7 +306,7 @@ func (m *move) planEntry(enter nodeSet, targets []*node, domain *node) {
 	for _, n := range targets {
 		m.planDescendants(enter, n)
 	}
-	for _, n := range m.effectiveTargets(targets, nil) {
+	for _, n := range m.effectiveTargets(targets) {
 		m.planAncestors(enter, n, domain)
 	}
 	if domain.kind == parallel {
@@ -280,7 +318,7 @@ func (m *move) planEntry(enter nodeSet, targets []*node, domain *node) {
 
 func (m *move) planDescendants(enter nodeSet, n *node) {
 	if n.kind.isHistory() {
-		stands := m.effectiveTargets([]*node{n}, nil)
+		stands := m.effectiveTargets([]*node{n})
 		for _, s := range stands {
 			m.planDescendants(enter, s)
 		}
@@ -295,7 +333,7 @@ func (m *move) planDescendants(enter nodeSet, n *node) {
 		for _, s := range n.initial {
 			m.planDescendants(enter, s)
 		}
-		for _, s := range m.effectiveTargets(n.initial, nil) {
+		for _, s := range m.effectiveTargets(n.initial) {
 			m.planAncestors(enter, s, n)
 		}
 	case parallel:
@@ -325,14 +363,14 @@ func (m *move) planAncestors(enter nodeSet, n, ancestor *node) {
 	}
 }
 
-// enter enters the nodes in document order and raises what is done by it.
-func (m *move) enter(enter nodeSet) {
+// enterAll enters the nodes in document order and raises what is done by it.
+func (m *move) enterAll(enter nodeSet) {
 	for i := enter.next(1); i >= 0; i = enter.next(i + 1) {
-		if m.in.active.has(i) {
+		if m.active.has(i) {
 			continue
 		}
 		n := m.d.nodes[i]
-		m.in.active.add(i)
+		m.active.add(i)
 		m.runBlock(n.entry)
 		if n.kind == final {
 			m.finish(n)
@@ -354,7 +392,7 @@ func (m *move) finish(n *node) {
 	}
 	p := n.parent
 	m.enqueue(internalEvent{name: p.done, data: output, done: p})
-	if g := p.parent; g != nil && g.parent != nil && g.kind == parallel && isDone(g, m.in.active) {
+	if g := p.parent; g != nil && g.parent != nil && g.kind == parallel && isDone(g, m.active) {
 		m.enqueue(internalEvent{name: g.done, done: g})
 	}
 }

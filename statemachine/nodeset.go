@@ -8,6 +8,17 @@ type nodeSet []uint64
 
 func newNodeSet(nodes int) nodeSet { return make(nodeSet, (nodes+63)/64) }
 
+// emptyFor is an empty set for so many nodes, in the room of s where it has enough.
+func (s nodeSet) emptyFor(nodes int) nodeSet {
+	words := (nodes + 63) / 64
+	if cap(s) < words {
+		return make(nodeSet, words)
+	}
+	s = s[:words]
+	clear(s)
+	return s
+}
+
 func (s nodeSet) has(i int) bool { return s[i>>6]&(1<<(i&63)) != 0 }
 func (s nodeSet) add(i int)      { s[i>>6] |= 1 << (i & 63) }
 func (s nodeSet) remove(i int)   { s[i>>6] &^= 1 << (i & 63) }

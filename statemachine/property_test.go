@@ -117,24 +117,24 @@ func TestRandomChartsStayWhole(t *testing.T) {
 		follow(rt, active, r.Logs)
 		for n := range 12 {
 			e := Event{Name: EventName(fmt.Sprintf("e%d", rapid.IntRange(0, 2).Draw(rt, "event"))), Caller: &Caller{ID: "u"}, Now: time.Unix(int64(n), 0)}
-			before := string(d.AppendRecord(nil, &r.Instance, Chain{}, d.AppendStates(nil, &r.Instance), nil))
+			before := string(d.AppendRecord(nil, &r.Instance, Chain{}, nil))
 			next, err := d.Step(&r.Instance, e)
 			if err != nil {
 				rt.Fatalf("step %d: %v\n%s", n, err, c.b.String())
 			}
 			again, _ := d.Step(&r.Instance, e)
-			if got := string(d.AppendRecord(nil, &r.Instance, Chain{}, d.AppendStates(nil, &r.Instance), nil)); got != before {
+			if got := string(d.AppendRecord(nil, &r.Instance, Chain{}, nil)); got != before {
 				rt.Fatalf("step %d changed its argument\n%s", n, c.b.String())
 			}
-			if a, b := d.AppendRecord(nil, &next.Instance, Chain{}, nil, nil), d.AppendRecord(nil, &again.Instance, Chain{}, nil, nil); string(a) != string(b) {
+			if a, b := d.AppendRecord(nil, &next.Instance, Chain{}, nil), d.AppendRecord(nil, &again.Instance, Chain{}, nil); string(a) != string(b) {
 				rt.Fatalf("step %d is not deterministic\n%s", n, c.b.String())
 			}
 			follow(rt, active, next.Logs)
-			if !d.isWhole(next.Instance.active) {
-				rt.Fatalf("step %d leaves no configuration: %s\n%s", n, d.AppendStates(nil, &next.Instance), c.b.String())
+			if !d.isWhole(next.Instance.at.active) {
+				rt.Fatalf("step %d leaves no configuration: %s\n%s", n, d.States(&next.Instance), c.b.String())
 			}
 			for _, node := range d.nodes {
-				if node.kind != final && node.parent != nil && !node.kind.isHistory() && active[string(node.id)] != next.Instance.active.has(node.index) {
+				if node.kind != final && node.parent != nil && !node.kind.isHistory() && active[string(node.id)] != next.Instance.at.active.has(node.index) {
 					rt.Fatalf("step %d: entries and exits say %s is active: %v\n%s", n, node.id, active[string(node.id)], c.b.String())
 				}
 			}

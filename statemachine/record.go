@@ -44,7 +44,7 @@ type Record struct {
 //	chain(16) states redirect public private memory  (each with its length)
 //	attachment                                       (the same, when there is one)
 //	crc32c(4) of all before it
-func (d *Definition) AppendRecord(dst []byte, in *Instance, chain Chain, states, attachment []byte) []byte {
+func (d *Definition) AppendRecord(dst []byte, in *Instance, chain Chain, attachment []byte) []byte {
 	start := len(dst)
 	if len(attachment) == 0 {
 		dst = append(dst, recordFormat)
@@ -56,7 +56,7 @@ func (d *Definition) AppendRecord(dst []byte, in *Instance, chain Chain, states,
 	dst = binary.AppendVarint(dst, in.CreatedAt.UnixMilli())
 	dst = binary.AppendVarint(dst, in.UpdatedAt.UnixMilli())
 	dst = append(dst, chain[:]...)
-	dst = packed.AppendText(dst, states)
+	dst = packed.AppendText(dst, in.at.states)
 	dst = packed.AppendText(dst, in.Redirect)
 	dst = packed.AppendText(dst, in.Public)
 	dst = packed.AppendText(dst, in.Private)
@@ -123,8 +123,9 @@ func ParseRecord(b []byte) (Record, error) {
 func (d *Definition) Restore(id string, r Record) (Instance, error) {
 	in := Instance{
 		ID: id, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Sequence: r.Sequence,
-		Redirect: r.Redirect, active: newNodeSet(len(d.nodes)),
+		Redirect: r.Redirect,
 	}
+	active := newNodeSet(len(d.nodes))
 	if r.Version != d.Version {
 		return in, fmt.Errorf("%w: version %d read with definition %d", ErrRecord, r.Version, d.Version)
 	}
@@ -141,13 +142,14 @@ func (d *Definition) Restore(id string, r Record) (Instance, error) {
 	for _, s := range states.Elements() {
 		machine, _ := s.Lookup("stateMachineId")
 		name, _ := s.Lookup("nodeId")
-		if !d.activate(in.active, MachineID(machine.Text()), NodeID(name.Text())) {
+		if !d.activate(active, MachineID(machine.Text()), NodeID(name.Text())) {
 			return in, fmt.Errorf("%w: node %q is not in definition %s version %d", ErrRecord, shorten(name.Text()), d.ID, d.Version)
 		}
 	}
-	if !d.isWhole(in.active) {
+	if !d.isWhole(active) {
 		return in, fmt.Errorf("%w: states do not make a configuration of %s version %d", ErrRecord, d.ID, d.Version)
 	}
+	in.at = d.configurationOf(active)
 	in.memory, err = d.restoreMemory(r.memory)
 	return in, err
 }

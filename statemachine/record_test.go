@@ -52,7 +52,7 @@ stateMachines:
 		}
 	}
 	for _, attachment := range []string{"", "beside it"} {
-		whole := d.AppendRecord(nil, &r.Instance, Chain{1, 2, 3}, d.AppendStates(nil, &r.Instance), []byte(attachment))
+		whole := d.AppendRecord(nil, &r.Instance, Chain{1, 2, 3}, []byte(attachment))
 		body := whole[: len(whole)-4 : len(whole)-4]
 		for i := range body {
 			try(append([]byte(nil), body[:i]...))

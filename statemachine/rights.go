@@ -158,7 +158,7 @@ func (v View) scope(c *Caller, now time.Time) *expr.Scope {
 		User:     c.user(),
 		Now:      now,
 		Instance: of.exprInstance(in),
-		In:       func(name string) bool { return of.isIn(in.active, name) },
+		In:       func(name string) bool { return of.isIn(in.at.active, name) },
 	}
 }
 

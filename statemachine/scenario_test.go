@@ -122,7 +122,7 @@ func (s *scenario) show(r statemachine.Result, err error) string {
 		b.Write(r.Entry.AppendJSON(nil))
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "states %s\n", s.d.AppendStates(nil, &r.Instance))
+	fmt.Fprintf(&b, "states %s\n", s.d.States(&r.Instance))
 	fmt.Fprintf(&b, "public %s private %s\n", r.Instance.Public, r.Instance.Private)
 	if r.Instance.Redirect != "" {
 		fmt.Fprintf(&b, "redirect %s\n", r.Instance.Redirect)
@@ -138,7 +138,7 @@ func (s *scenario) show(r statemachine.Result, err error) string {
 }
 
 func fingerprint(d *statemachine.Definition, in *statemachine.Instance) string {
-	return string(d.AppendRecord(nil, in, statemachine.Chain{}, d.AppendStates(nil, in), nil))
+	return string(d.AppendRecord(nil, in, statemachine.Chain{}, nil))
 }
 
 // restored writes the instance and reads it again; both must be the same.

@@ -22,10 +22,12 @@ type trigger struct {
 //
 // allow takes part like a guard: a transition that the caller may not take is
 // ignored, so that one event can mean different things to different
-// callers (statemachine/DEFINITION.md, "Selection").
+// callers (statemachine/DEFINITION.md, "Selection"). The result is good until the next
+// call.
 func (m *move) selectTransitions(t trigger) (picked []*transition, forbidden bool) {
+	picked = m.picked[:0]
 	var refused []*transition // seen and not enabled: ask each guard once
-	for i := m.in.active.next(1); i >= 0; i = m.in.active.next(i + 1) {
+	for i := m.active.next(1); i >= 0; i = m.active.next(i + 1) {
 		leaf := m.d.nodes[i]
 		if !leaf.isLeaf() {
 			continue
@@ -53,6 +55,7 @@ func (m *move) selectTransitions(t trigger) (picked []*transition, forbidden boo
 			}
 		}
 	}
+	m.picked = picked
 	if len(picked) > 1 {
 		picked = m.withoutConflicts(picked)
 	}
@@ -121,7 +124,7 @@ func (m *move) conflict(t1, t2 *transition) bool {
 	}
 	from1, to1 := m.claim(t1)
 	from2, to2 := m.claim(t2)
-	return m.in.active.anyIn(max(from1, from2), min(to1, to2))
+	return m.active.anyIn(max(from1, from2), min(to1, to2))
 }
 
 // claim returns the places in document order that the transition needs for
@@ -138,7 +141,7 @@ func (m *move) claim(t *transition) (from, to int) {
 // transition leaves. It never reaches beyond the state machine, so that one
 // machine cannot stop another (statemachine/DEFINITION.md, "Domains").
 func (m *move) domain(t *transition) *node {
-	targets := m.effectiveTargets(t.targets, nil)
+	targets := m.effectiveTargets(t.targets)
 	if !t.reenter && !slices.ContainsFunc(targets, func(n *node) bool {
 		return n != t.source && !t.source.contains(n)
 	}) {
@@ -153,7 +156,14 @@ func (m *move) domain(t *transition) *node {
 }
 
 // effectiveTargets replaces history nodes by what they stand for now.
-func (m *move) effectiveTargets(targets, out []*node) []*node {
+func (m *move) effectiveTargets(targets []*node) []*node {
+	if !slices.ContainsFunc(targets, func(n *node) bool { return n.kind.isHistory() }) {
+		return targets
+	}
+	return m.appendEffective(nil, targets)
+}
+
+func (m *move) appendEffective(out, targets []*node) []*node {
 	for _, n := range targets {
 		switch {
 		case !n.kind.isHistory():
@@ -167,7 +177,7 @@ func (m *move) effectiveTargets(targets, out []*node) []*node {
 				}
 			}
 		default:
-			out = m.effectiveTargets(n.defaults(), out)
+			out = m.appendEffective(out, n.defaults())
 		}
 	}
 	return out

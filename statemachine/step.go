@@ -72,9 +72,11 @@ func (d *Definition) Create(c Creation) (Result, error) {
 		UpdatedAt: now,
 		Public:    data.Overlay(d.public, c.Public),
 		Private:   data.Overlay(d.private, c.Private),
-		active:    newNodeSet(len(d.nodes)),
 	}
-	m := d.newMove(&in, c.Caller, now)
+	var none nodeSet
+	none = none.emptyFor(len(d.nodes))
+	m := d.newMove(&in, none, c.Caller, now)
+	defer m.release()
 	if len(in.Public)+len(in.Private) > MaxDataBytes {
 		return Result{}, ErrTooLarge
 	}
@@ -87,9 +89,9 @@ func (d *Definition) Create(c Creation) (Result, error) {
 	if err := d.checkData(&in); err != nil {
 		return Result{}, err
 	}
-	enter := newNodeSet(len(d.nodes))
-	m.planRegions(enter, d.nodes[0])
-	m.enter(enter)
+	m.enter = m.enter.emptyFor(len(d.nodes))
+	m.planRegions(m.enter, d.nodes[0])
+	m.enterAll(m.enter)
 	m.settle()
 	start := make([]NodeID, len(d.machines))
 	for i := range start {
@@ -130,10 +132,11 @@ func (d *Definition) Step(in *Instance, e Event) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	m := d.newMove(in, e.Caller, in.timeOf(e.Now))
+	m := d.newMove(in, in.at.active, e.Caller, in.timeOf(e.Now))
+	defer m.release()
 	m.in.Redirect = "" // it belongs to the entry before
-	m.scope.Event = &expr.Event{Name: string(e.Name), ID: e.ID, Data: given}
-	start := d.endState(in)
+	m.setEvent(expr.Event{Name: string(e.Name), ID: e.ID, Data: given})
+	start := in.at.end
 
 	if !rule.mayTake(e.Caller, &m.scope) {
 		return Result{}, ErrForbidden
@@ -191,6 +194,7 @@ func (m *move) finishWith(o Outcome, start []NodeID, event EventName, before *In
 			return Result{}, err
 		}
 	}
+	m.in.at = m.d.configurationOf(m.active)
 	m.in.Sequence++
 	m.in.UpdatedAt = m.scope.Now
 	return Result{
@@ -200,7 +204,7 @@ func (m *move) finishWith(o Outcome, start []NodeID, event EventName, before *In
 			User:  m.caller.ID,
 			Start: start,
 			Event: event,
-			End:   m.d.endState(&m.in),
+			End:   m.in.at.end,
 			At:    m.scope.Now,
 		},
 		Logs: m.logs,

@@ -25,13 +25,13 @@ func TestInstancesStayOnTheirVersion(t *testing.T) {
 	h.Publish(version2(strings.NewReplacer("initial: a", "initial: c", "a: {on: {go: b}}", "c: {on: {jump: b}}").Replace(plain)))
 	fresh := h.Make(john, "plain", "")
 	h.Restart()
-	if got := string(h.MustSend(john, "plain", old, "go", "").Tail); !strings.Contains(got, `"b"`) {
+	if got := string(h.MustSend(john, "plain", old, "go", "").States); !strings.Contains(got, `"b"`) {
 		t.Errorf("old version's event: got %s", got)
 	}
 	if _, err := h.Try(john, "plain", old, "jump", "", ""); !errors.Is(err, failure.ErrInvalid) {
 		t.Errorf("new version's event at an old instance: got %v", err)
 	}
-	if got := string(h.MustSend(john, "plain", fresh, "jump", "").Tail); !strings.Contains(got, `"b"`) {
+	if got := string(h.MustSend(john, "plain", fresh, "jump", "").States); !strings.Contains(got, `"b"`) {
 		t.Errorf("new version's event: got %s", got)
 	}
 }

@@ -20,7 +20,6 @@ import (
 type change struct {
 	next    statemachine.Instance
 	entry   *statemachine.Entry // nil: the event left no entry
-	before  []statemachine.Position
 	retry   Retry
 	caller  string
 	created bool
@@ -110,12 +109,12 @@ func (req sendEvent) run(i *instance, c *call) error {
 	i.log(result.Logs)
 	i.router.metrics.events.Add(1)
 	ch := &change{
-		next: result.Instance, before: i.of.Positions(&i.state), retry: req.Retry, caller: string(req.Caller.ID), dropDraft: req.form != nil,
+		next: result.Instance, retry: req.Retry, caller: string(req.Caller.ID), dropDraft: req.form != nil,
 	}
 	if result.Outcome != statemachine.Ignored {
 		ch.entry = &result.Entry
 	} else if req.Retry.Key == "" {
-		reply, err := i.reply(i.head, i.tail, i.state.Sequence, req.WithHistory)
+		reply, err := i.reply(req.WithHistory)
 		if err != nil {
 			return err
 		}
@@ -155,7 +154,7 @@ func (i *instance) firstReply(req *EventRequest) (*Reply, error) {
 	if first == nil || err != nil {
 		return nil, err
 	}
-	return i.reply(first.Head, first.Tail, first.Sequence, req.WithHistory)
+	return i.repeated(first, req.WithHistory)
 }
 
 // commit takes the change over and hands it to the journal with the reply that
@@ -173,15 +172,19 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 	// are read below are those that the batch is for.
 	defer r.catalog.EndCommit(r.catalog.BeginCommit(i.shard))
 	w := r.store.NewWrites(i.shard)
-	was, statesBefore := i.state, i.states
+	was := i.state
 	i.state = ch.next
-	i.show()
 	joined := before
 	if ch.entry != nil {
 		joined = i.putEntry(w, c, ch.entry, before)
-		i.putForm(w, ch, statesBefore)
+		var positions []statemachine.Position
+		var states data.Value
+		if !ch.created {
+			positions, states = i.of.Positions(&was), i.of.States(&was)
+		}
+		i.putForm(w, ch, states)
 		i.putRecord(w)
-		i.putNodes(w, ch.before)
+		i.putNodes(w, positions)
 	}
 	if indexes := (*r.catalog.Indexes())[i.workflowID]; len(indexes) > 0 {
 		old := &was
@@ -197,14 +200,12 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 	if ch.dropDraft {
 		w.Delete(persistence.DraftKey(nil, i.shard, i.id, ch.caller))
 	}
+	reply := i.shown(withHistory)
+	reply.History = joined
 	if ch.retry.Key != "" {
-		i.putReply(w, ch)
+		i.putReply(w, ch, reply)
 	}
 	i.loaded = true
-	reply := &Reply{
-		WorkflowID: i.workflowID, InstanceID: i.name, Sequence: i.state.Sequence,
-		Head: i.head, Tail: i.tail, History: joined, WithHistory: withHistory,
-	}
 	if !i.handOver(w, c, reply) {
 		// Nothing was written: the next call reads what there is. The waiter
 		// answers this one.
@@ -223,7 +224,7 @@ func (i *instance) putEntry(w *persistence.Writes, c *call, e *statemachine.Entr
 	if c.feeds = i.router.watches.Feeds(i.workflowID, i.id); c.feeds != nil {
 		c.item = &watch.Item{
 			ID: i.id, Name: i.name, Sequence: i.state.Sequence, Entry: value[history.HeadBytes:],
-			States: i.states, State: i.state, Of: i.of,
+			States: i.of.States(&i.state), State: i.state, Of: i.of,
 		}
 	}
 	return i.extendHistory(before, value[history.HeadBytes:])
@@ -242,7 +243,7 @@ func (i *instance) putIndexes(w *persistence.Writes, indexes []*catalog.Index, b
 
 func (i *instance) putRecord(w *persistence.Writes) {
 	key := persistence.RecordKey(i.scratch[:0], i.shard, i.workflowID, i.id)
-	both := i.of.AppendRecord(key, &i.state, i.chain, i.states, i.attachment)
+	both := i.of.AppendRecord(key, &i.state, i.chain, i.attachment)
 	w.Set(both[:len(key)], both[len(key):])
 	i.scratch = both
 }
@@ -271,7 +272,7 @@ func (i *instance) nodeKey(p statemachine.Position) []byte {
 
 // putReply remembers the answer under the request's idempotency key. A create's
 // row stands outside the instance, because a retry does not know its id.
-func (i *instance) putReply(w *persistence.Writes, ch *change) {
+func (i *instance) putReply(w *persistence.Writes, ch *change, reply *Reply) {
 	scope := i.id
 	if ch.created {
 		scope = persistence.ID{}
@@ -281,8 +282,8 @@ func (i *instance) putReply(w *persistence.Writes, ch *change) {
 		Instance:    i.id,
 		Sequence:    i.state.Sequence,
 		At:          i.router.o.Clock().UnixMilli(),
-		Head:        i.head,
-		Tail:        i.tail,
+		Head:        reply.appendHead(nil),
+		Tail:        reply.appendTail(nil),
 	}
 	if !ch.created {
 		i.forgetKeys(w)

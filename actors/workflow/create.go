@@ -102,7 +102,7 @@ func (r *Router) firstCreation(req *CreateRequest, sh persistence.Shard, digest 
 		return nil, failure.OfStore(err)
 	}
 	i := &instance{router: r, id: first.Instance, name: instanceid.Text(first.Instance), workflowID: req.WorkflowID, shard: sh}
-	return i.reply(first.Head, first.Tail, first.Sequence, req.WithHistory)
+	return i.repeated(first, req.WithHistory)
 }
 
 // drawIn draws until the id lies in the shard.

@@ -113,7 +113,7 @@ func (i *instance) formView(req *FormRequest) (*FormView, error) {
 	}
 	return &FormView{
 		Form: i.form, Sequence: i.state.Sequence, When: i.state.CreatedAt.UnixMilli(), Public: i.state.Public,
-		States: i.states, Nodes: i.nodeNames(), Draft: draft,
+		States: i.of.States(&i.state), Nodes: i.nodeNames(), Draft: draft,
 		Editable: i.mayWriteForms(req) == nil && i.maySubmit(req) == nil,
 	}, nil
 }
@@ -277,15 +277,15 @@ func (i *instance) putForm(w *persistence.Writes, ch *change, statesBefore []byt
 	newID := func() string { return instanceid.Text(i.router.ids.Draw(at)) }
 	var next form.Form
 	if created != nil {
-		next = created.Begin(i.states, done, at, newID)
+		next = created.Begin(i.of.States(&i.state), done, at, newID)
 	} else {
-		next = i.form.Next(i.states, done, at, newID)
+		next = i.form.Next(i.of.States(&i.state), done, at, newID)
 		if next.Moved() && !i.form.Moved() { // by whatever event: the caller's draft is over
 			w.Delete(persistence.DraftKey(nil, i.shard, i.id, ch.caller))
 		}
 	}
 	attachment := next.Append(nil)
-	changed := string(attachment) != string(i.attachment) || string(i.states) != string(statesBefore)
+	changed := string(attachment) != string(i.attachment) || string(i.of.States(&i.state)) != string(statesBefore)
 	before := i.form
 	i.form, i.attachment = &next, attachment
 	if changed {

@@ -363,7 +363,7 @@ func TestDamageOfAFormIsSaid(t *testing.T) {
 	d, _ := h.Catalog.Newest("leave")
 	in, err := d.Restore(instanceid.Text(id), record)
 	h.Must(err)
-	set(persistence.RecordKey(nil, sh, "leave", id), d.AppendRecord(nil, &in, record.Chain, d.AppendStates(nil, &in), []byte("nonsense")))
+	set(persistence.RecordKey(nil, sh, "leave", id), d.AppendRecord(nil, &in, record.Chain, []byte("nonsense")))
 	h.Restart()
 	if _, err := h.Look(john, "leave", instanceid.Text(id)); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("a record: got %v, want ErrExecution", err)

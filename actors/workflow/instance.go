@@ -31,9 +31,6 @@ type instance struct {
 	of     *statemachine.Definition // the version that the instance runs under
 	state  statemachine.Instance
 	chain  statemachine.Chain
-	states []byte // JSON of state's positions
-	// head and tail are the current record's JSON around svcHistory.
-	head, tail []byte
 	// history is the JSON of all entries, joined by commas, when hasHistory.
 	// It only grows, so replies may hold on to a prefix of it.
 	history    []byte
@@ -126,15 +123,8 @@ func (i *instance) ensureLoaded() error {
 	}
 	i.chain = record.Chain
 	i.history, i.hasHistory = nil, false
-	i.show()
 	i.loaded = true
 	return nil
-}
-
-// show renders the current state.
-func (i *instance) show() {
-	i.states = i.of.AppendStates(nil, &i.state)
-	i.head, i.tail = render(i.workflowID, i.name, i.state.Public, i.state.Private, i.states, i.state.Redirect)
 }
 
 // view is the instance as rights see it.
@@ -164,7 +154,7 @@ func (req loadInstance) run(i *instance, c *call) error {
 	if err := i.mayRead(req.Caller); err != nil {
 		return err
 	}
-	reply, err := i.reply(i.head, i.tail, i.state.Sequence, req.WithHistory)
+	reply, err := i.reply(req.WithHistory)
 	if err != nil {
 		return err
 	}
@@ -191,18 +181,4 @@ func (i *instance) handOver(w *persistence.Writes, c *call, reply *Reply) (taken
 	c.prepared = reply
 	i.activation.uncommitted.Add(1)
 	return i.router.store.Append(w, c)
-}
-
-// reply builds an answer for the given state of the record.
-func (i *instance) reply(head, tail []byte, sequence uint64, withHistory bool) (*Reply, error) {
-	r := &Reply{
-		WorkflowID: i.workflowID, InstanceID: i.name, Sequence: sequence,
-		Head: head, Tail: tail, WithHistory: withHistory,
-	}
-	if !withHistory {
-		return r, nil
-	}
-	var err error
-	r.History, err = i.historyUpTo(sequence)
-	return r, err
 }

@@ -35,8 +35,8 @@ func TestAwakeInstancesHaveABound(t *testing.T) {
 		all.Go(func() {
 			for i := part; i < len(ids); i += 4 {
 				r := h.MustLook(boss, "stock", ids[i])
-				if want := fmt.Sprintf(`"a":%d,`, i); !strings.Contains(string(r.Head), want) {
-					t.Errorf("%s: no %s in %.100s", ids[i], want, r.Head)
+				if want := fmt.Sprintf(`"a":%d,`, i); !strings.Contains(string(r.Public), want) {
+					t.Errorf("%s: no %s in %.100s", ids[i], want, r.Public)
 				}
 			}
 		})

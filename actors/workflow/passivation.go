@@ -100,7 +100,7 @@ func (a *activation) uncount() {
 
 // size is about how many bytes the instance's data takes.
 func (i *instance) size() int64 {
-	return int64(len(i.head) + len(i.tail) + len(i.states) + len(i.state.Public) + len(i.state.Private) + cap(i.history) + cap(i.scratch) + len(i.attachment))
+	return int64(len(i.state.Public) + len(i.state.Private) + cap(i.history) + cap(i.scratch) + len(i.attachment))
 }
 
 // settle is the end of a message.

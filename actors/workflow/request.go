@@ -84,36 +84,3 @@ type HistoryPage struct {
 	// Next is the cursor of the next page; empty when there is none.
 	Next string
 }
-
-// Reply is what an instance answers. Its bytes belong to the reader, but may be
-// shared with other readers: they must not be changed.
-type Reply struct {
-	WorkflowID string
-	InstanceID string
-	// Sequence is the number of history entries: the entity tag.
-	Sequence uint64
-	// Head is the start of the instance record's JSON object, from its first
-	// member to svcPrivate, without braces or a trailing comma. Tail is the
-	// rest, from states on.
-	Head, Tail []byte
-	// History is the JSON of the entries, separated by commas, without
-	// brackets. It is meant only when the request asked WithHistory.
-	History []byte
-	// WithHistory repeats what was asked.
-	WithHistory bool
-}
-
-// AppendRecord appends the instance record (gateway/INTERFACE.md, "The record") as
-// JSON to dst.
-func (r *Reply) AppendRecord(dst []byte) []byte {
-	dst = append(dst, '{')
-	dst = append(dst, r.Head...)
-	if r.WithHistory {
-		dst = append(dst, `,"svcHistory":[`...)
-		dst = append(dst, r.History...)
-		dst = append(dst, ']')
-	}
-	dst = append(dst, ',')
-	dst = append(dst, r.Tail...)
-	return append(dst, '}')
-}

@@ -301,7 +301,7 @@ func (r *Router) spawn(i *instance) *activation {
 	a := &activation{router: r, id: i.id, workflow: i.workflowID}
 	a.touched.Store(r.round.Load())
 	i.router, i.activation, i.name, i.shard = r, a, instanceid.Text(i.id), r.store.ShardOf(i.id)
-	a.pid = r.o.System.Root().Spawn(actor.PropsFromFunc(i.Receive))
+	a.pid = r.o.System.Root().Spawn(actor.PropsFromFunc(i.Receive, actor.WithDispatcher(r.o.System.Dispatcher())))
 	r.metrics.woken.Add(1)
 	return a
 }

@@ -283,8 +283,8 @@ func TestEventsAreInOrderUnderLoad(t *testing.T) {
 			t.Errorf("sequence %d, want 121", r.Sequence)
 		}
 		for g := i; g < 8; g += 2 {
-			if want := fmt.Sprintf(`"g%d":29`, g); !strings.Contains(string(r.Head), want) {
-				t.Errorf("last value of %d is missing in %s", g, r.Head)
+			if want := fmt.Sprintf(`"g%d":29`, g); !strings.Contains(string(r.Public), want) {
+				t.Errorf("last value of %d is missing in %s", g, r.Public)
 			}
 		}
 	}
