@@ -71,7 +71,9 @@ func profileTarget(ctx context.Context, t *target, length time.Duration) (shares
 	if err != nil {
 		return nil, err
 	}
-	reply, err := http.DefaultClient.Do(request)
+	client := &http.Client{Timeout: length + 30*time.Second}
+	defer client.CloseIdleConnections()
+	reply, err := client.Do(request)
 	if err != nil {
 		return nil, err
 	}

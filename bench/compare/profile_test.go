@@ -1,0 +1,40 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/pprof/profile"
+)
+
+// TestPartsAreAskedInOrder: what serves others is counted where it happens, and the rest
+// by who asked for it.
+func TestPartsAreAskedInOrder(t *testing.T) {
+	const handler, step = "troupe/gateway.(*exchange).run", "troupe/statemachine.(*Definition).Step"
+	p := &profile.Profile{}
+	want := map[string]float64{}
+	for _, c := range []struct {
+		part  string
+		stack []string // the innermost first
+	}{
+		{"garbage collection", []string{"runtime.gcAssistAlloc", "runtime.mallocgc", step, handler, "net/http.(*conn).serve"}},
+		{"allocation", []string{"runtime.mallocgc", step, handler, "net/http.(*conn).serve"}},
+		{"step of the statechart", []string{step, handler, "net/http.(*conn).serve"}},
+		{"handler, the rest", []string{handler, "net/http.(*conn).serve"}},
+		{"net/http: the rest", []string{"net/http.(*conn).serve"}},
+		{"everything else", []string{"main.main"}},
+		{"everything else", nil},
+		{"log: write and sync", []string{"syscall.fdatasync", "github.com/cockroachdb/pebble/v2/vfs.(*syncingFile).Sync", "github.com/cockroachdb/pebble/v2/record.(*LogWriter).flushLoop"}},
+	} {
+		s := &profile.Sample{Value: []int64{1, 10}}
+		for _, f := range c.stack {
+			s.Location = append(s.Location, &profile.Location{Line: []profile.Line{{Function: &profile.Function{Name: f}}}})
+		}
+		p.Sample = append(p.Sample, s)
+		want[c.part] += 1. / 8
+	}
+	for i, share := range sharesOf(p) {
+		if share != want[parts[i].name] {
+			t.Errorf("%s: got a share of %v, want %v", parts[i].name, share, want[parts[i].name])
+		}
+	}
+}
