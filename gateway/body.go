@@ -52,6 +52,9 @@ func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64) ([]byte, e
 		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 			return nil, failure.Refuse(failure.ErrTooLarge, "the body must not be larger than %d bytes", maxBytes)
 		}
+		if errors.Is(err, failure.ErrBusy) {
+			return nil, err
+		}
 		return nil, malformed("the body cannot be read to its end")
 	}
 }

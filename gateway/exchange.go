@@ -52,6 +52,7 @@ type exchange struct {
 	// wants to go, and whether the cookie of that sign-in has to be removed.
 	next      string
 	flowEnded bool
+	bodyKept  int64     // see keepBody
 	id        string    // see requestID
 	begun     time.Time // zero unless requests are logged
 
@@ -196,6 +197,9 @@ func (x *exchange) run() error {
 		return err
 	}
 	var err error
+	if x.route.readsBody {
+		return x.route.handle(x)
+	}
 	if x.body, err = readBody(x.w, x.r, x.bodyBytesMax()); err != nil {
 		return err // NB: net/http closes a connection whose body it could not read to the end
 	}
@@ -301,6 +305,9 @@ func (x *exchange) checkContent() error {
 	if x.kind == identity.Session && x.r.ContentLength != 0 || x.route.access.signIn {
 		contentType = headerRequired
 	}
+	if x.route.readsBody && isLines(x.r.Header) {
+		return nil
+	}
 	return checkContentType(x.r.Header, contentType)
 }
 
@@ -316,6 +323,8 @@ var (
 	valueClose        = []string{"close"}
 	valueChallenge    = []string{`svc.token realm="troupe", Bearer realm="troupe"`}
 	valueMinimal      = []string{"return=minimal"}
+	valueRepresented  = []string{"return=representation"}
+	valueLines        = []string{"application/x-ndjson"}
 	lengthSetBytesMin = 2048 // below, net/http sets Content-Length without an allocation
 )
 

@@ -46,6 +46,7 @@ type operation struct {
 
 // theInterface is the document of the tree.
 var theInterface = sync.OnceValue(func() *contract {
+	openapi3filter.RegisterBodyDecoder("application/x-ndjson", openapi3filter.PlainBodyDecoder)
 	d, err := describe(openapiYAML)
 	if err != nil {
 		panic("openapi.yaml: " + err.Error())
@@ -312,6 +313,8 @@ func (d *contract) lookAtNewAnswer(declared *openapi3.Response, s *spoken) error
 	switch mediaType {
 	case "text/event-stream":
 		return d.lookAtStream(content, body)
+	case "application/x-ndjson":
+		return d.lookAtLines(content, body)
 	case "text/plain":
 		if s.method != http.MethodHead {
 			return content.Schema.Value.VisitJSON(string(body), openapi3.EnableJSONSchema2020())
@@ -348,6 +351,22 @@ func (d *contract) lookAtStream(content *openapi3.MediaType, body []byte) error 
 		}
 		if err := d.doc.Components.Schemas[schema].Value.VisitJSON(value, openapi3.EnableJSONSchema2020()); err != nil {
 			return fmt.Errorf("event %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// lookAtLines holds each line against the schema of all.
+func (d *contract) lookAtLines(content *openapi3.MediaType, body []byte) error {
+	reference, _ := content.Extensions["x-line"].(map[string]any)
+	schema := strings.TrimPrefix(fmt.Sprint(reference["$ref"]), "#/components/schemas/")
+	for line := range strings.Lines(string(body)) {
+		var value any
+		if err := json.Unmarshal([]byte(line), &value); err != nil {
+			return fmt.Errorf("line %s: %w", line, err)
+		}
+		if err := d.doc.Components.Schemas[schema].Value.VisitJSON(value, openapi3.EnableJSONSchema2020()); err != nil {
+			return fmt.Errorf("line %s: %w", line, err)
 		}
 	}
 	return nil

@@ -191,6 +191,24 @@ func (f *fakeWorkflows) Send(ctx context.Context, r *workflow.EventRequest) (*wo
 	return smallReply(r.WorkflowID, r.InstanceID, 2, r.WithHistory), err
 }
 
+func (f *fakeWorkflows) PostEvent(r *workflow.EventRequest, to workflow.Recipient) (workflow.Posted, error) {
+	reply, err := f.Send(context.Background(), r)
+	if err == nil {
+		to.Answered(reply, nil)
+	}
+	return workflow.Posted{}, err
+}
+
+func (f *fakeWorkflows) PostCreate(r *workflow.CreateRequest, to workflow.Recipient) (workflow.Posted, error) {
+	reply, err := f.Create(context.Background(), r)
+	if err == nil {
+		to.Answered(reply, nil)
+	}
+	return workflow.Posted{}, err
+}
+
+func (f *fakeWorkflows) KeepKey(*identity.Principal, workflow.Retry) error { return f.ask() }
+
 func (f *fakeWorkflows) Load(ctx context.Context, r *workflow.LoadRequest) (*workflow.Reply, error) {
 	err := f.ask()
 	if f.load != nil {

@@ -174,18 +174,24 @@ func entityTag(sequence uint64) string {
 	return `"` + strconv.FormatUint(sequence, 10) + `"`
 }
 
-// prefersMinimal reports whether the Prefer header asks for return=minimal (RFC
-// 7240). A preference is optional, so malformed ones are ignored. Of several
+// prefersMinimal reports whether the Prefer header asks for return=minimal.
+func prefersMinimal(lines []string) bool { return preferredReturn(lines) == "minimal" }
+
+// preferredReturn returns what the Prefer header asks for with return (RFC 7240), empty
+// for nothing. A preference is optional, so malformed ones are ignored. Of several
 // "return" the first counts.
-func prefersMinimal(lines []string) bool {
+func preferredReturn(lines []string) string {
 	for preference := range listElements(lines) {
 		name, value, _ := strings.Cut(preference, "=")
 		if equalASCII(trimBlanks(name), "return") {
 			value = trimBlanks(value)
-			return value == "minimal" || value == `"minimal"`
+			if len(value) > 1 && value[0] == '"' && value[len(value)-1] == '"' {
+				value = value[1 : len(value)-1]
+			}
+			return value
 		}
 	}
-	return false
+	return ""
 }
 
 // listElements returns the elements of a list in a header, each with its parameters (RFC
@@ -286,21 +292,27 @@ func checkEncoding(h http.Header) error {
 	return failure.Refuse(failure.ErrMediaType, "the body must not have a Content-Encoding")
 }
 
-// checkContentType demands application/json. It accepts charset=utf-8, the encoding of
-// JSON, and ignores other parameters.
+// checkContentType demands application/json.
 func checkContentType(h http.Header, need presence) error {
-	lines := h["Content-Type"]
-	if len(lines) == 0 && need == headerOptional || len(lines) == 1 && lines[0] == "application/json" {
+	if len(h["Content-Type"]) == 0 && need == headerOptional || hasType(h, "application/json") {
 		return nil
 	}
-	if len(lines) == 1 {
-		mediaType, params, err := mime.ParseMediaType(lines[0])
-		charset, given := params["charset"]
-		if err == nil && mediaType == "application/json" && (!given || equalASCII(charset, "utf-8")) {
-			return nil
-		}
-	}
 	return failure.Refuse(failure.ErrMediaType, "the Content-Type must be application/json in UTF-8")
+}
+
+// isLines reports whether the body is JSON in lines.
+func isLines(h http.Header) bool { return hasType(h, "application/x-ndjson") }
+
+// hasType reports whether the Content-Type is a type. It accepts charset=utf-8, the
+// encoding of JSON, and ignores other parameters.
+func hasType(h http.Header, wanted string) bool {
+	lines := h["Content-Type"]
+	if len(lines) != 1 || lines[0] == wanted {
+		return len(lines) == 1
+	}
+	mediaType, params, err := mime.ParseMediaType(lines[0])
+	charset, given := params["charset"]
+	return err == nil && mediaType == wanted && (!given || equalASCII(charset, "utf-8"))
 }
 
 // presence says whether a header is required.

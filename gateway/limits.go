@@ -22,6 +22,8 @@ type userUsage struct {
 	requests    atomic.Int64 // in flight
 	watchers    atomic.Int64 // open or about to be
 	answerBytes atomic.Int64 // of large answers that are being sent
+	batches     atomic.Int64 // on their way
+	batchBytes  atomic.Int64 // of their large bodies
 }
 
 func (t usageTable) of(user identity.UserID) *userUsage {

@@ -46,6 +46,8 @@ type route struct {
 	// secret marks answers that give out a credential or show whose it is: they are
 	// never compressed, see mayCompress.
 	secret bool
+	// readsBody: handle reads the body itself, which may be JSON in lines too.
+	readsBody bool
 	// handle answers the request, or returns the error to answer it with.
 	handle func(*exchange) error
 
@@ -102,6 +104,10 @@ func workflowRoutes() []route {
 		{
 			name: "event", method: http.MethodPost, path: workflowPath + "/event",
 			group: groupWorkflow, access: workflowAccess, handle: sendEvent,
+		},
+		{
+			name: "batch", method: http.MethodPost, path: workflowPath + "/events",
+			group: groupWorkflow, access: workflowAccess, readsBody: true, handle: sendBatch,
 		},
 		{
 			name: "instance", method: http.MethodGet, path: workflowPath + "/instance/:workflowId/:instanceId",

@@ -83,6 +83,9 @@ type Server struct {
 	anonymous anonymousRequests
 	// answerBytes counts the bytes of large answers that are being sent.
 	answerBytes atomic.Int64
+	// batches counts the batches on their way, and batchBytes the bytes of their large
+	// bodies.
+	batches, batchBytes atomic.Int64
 	// watchers counts the streams that are open or about to be.
 	watchers atomic.Int64
 	usage    usageTable

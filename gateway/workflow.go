@@ -11,6 +11,7 @@ import (
 	"troupe/actors/query"
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
+	"troupe/actors/workflow/batch"
 	"troupe/gateway/api"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -20,6 +21,7 @@ import (
 // read. Errors are those of package failure.
 type Workflows interface {
 	Instances
+	Batches
 	Lists
 	Watches
 }
@@ -36,6 +38,13 @@ type Instances interface {
 	Events(context.Context, *workflow.LoadRequest) (*workflow.EventsReply, error)
 	// History returns a page of an instance's history.
 	History(context.Context, *workflow.HistoryRequest) (*workflow.HistoryPage, error)
+}
+
+// Batches has what many creates and events in one request need.
+type Batches interface {
+	batch.Router
+	// KeepKey remembers durably that a key of the caller's stands for a batch.
+	KeepKey(caller *identity.Principal, key workflow.Retry) error
 }
 
 // Lists has the operations on many.

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"errors"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -34,8 +35,9 @@ type call struct {
 	feeds []*watch.Feed
 	item  *watch.Item
 	// replies has room for one, so that an answer never waits for a caller who
-	// gave up.
-	replies chan answer
+	// gave up. It is nil with a recipient, who gets the answer instead.
+	replies   chan answer
+	recipient Recipient
 	// taken says who owns the outcome: see the constants.
 	taken atomic.Int32
 }
@@ -54,8 +56,12 @@ type answer struct {
 	err   error
 }
 
-func newCall(a *activation, m request) *call {
-	return &call{request: m, activation: a, replies: make(chan answer, 1)}
+func newCall(a *activation, m request, to Recipient) *call {
+	c := &call{request: m, activation: a, recipient: to}
+	if to == nil {
+		c.replies = make(chan answer, 1)
+	}
+	return c
 }
 
 // begin is the actor's side: false when the caller has gone.
@@ -65,7 +71,22 @@ func (c *call) begin() bool { return c.taken.CompareAndSwap(waiting, running) }
 // that nobody meets a call of their own that was answered already.
 func (c *call) answer(r *Reply, err error) {
 	c.end()
+	if _, create := c.request.(createInstance); create && err != nil {
+		a := c.activation
+		a.router.letSleep(a, math.MaxInt64) // nothing was created: nobody will ask for this id
+	}
+	if c.recipient != nil {
+		c.recipient.Answered(r, err)
+		return
+	}
 	c.replies <- answer{r, err}
+}
+
+// notApplied tells a recipient early that nothing is done, and why.
+func (c *call) notApplied(err error) {
+	if c.recipient != nil {
+		c.recipient.Refused(err)
+	}
 }
 
 // end gives back what the call holds.
@@ -151,10 +172,15 @@ func (r *Router) wait(c *call) (*Reply, error) {
 		case deadline.IsZero():
 			deadline = now.Add(r.o.ReplyWaitMax - time.Second)
 		case now.After(deadline):
-			if c.taken.CompareAndSwap(waiting, abandoned) {
-				return nil, failure.ErrBusy
-			}
-			return nil, c.undecided()
+			return nil, c.giveUp()
 		}
 	}
+}
+
+// giveUp is the caller's end of a call that is not answered in time.
+func (c *call) giveUp() error {
+	if c.taken.CompareAndSwap(waiting, abandoned) {
+		return failure.ErrBusy
+	}
+	return c.undecided()
 }

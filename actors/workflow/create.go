@@ -3,72 +3,78 @@ package workflow
 import (
 	"context"
 	"encoding/binary"
-	"math"
 	"time"
 
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/retry"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
 
-// inFlightKey makes requests with the same idempotency key wait for each other.
-type inFlightKey struct{ done chan struct{} }
-
 // Create makes a new instance.
 func (r *Router) Create(_ context.Context, req *CreateRequest) (*Reply, error) {
+	reply, err := r.create(req)
+	return reply, failure.In("create", req.WorkflowID, err)
+}
+
+func (r *Router) create(req *CreateRequest) (*Reply, error) {
+	if err := r.mayAskToCreate(req); err != nil {
+		return nil, err
+	}
+	switch {
+	case req.Retry.Key != "":
+		return r.createOnce(req)
+	case req.Refusal != nil:
+		return nil, req.Refusal
+	}
+	return r.createAs(req, r.ids.Draw(r.o.Clock()))
+}
+
+// PostCreate is Create for a caller who does not wait, as PostEvent is Send.
+func (r *Router) PostCreate(req *CreateRequest, to Recipient) (Posted, error) {
+	if req.Retry.Key != "" { // NB: it may wait for another request with the key
+		go func() { to.Answered(r.create(req)) }()
+		return Posted{}, nil
+	}
+	var c *call
+	err := r.mayAskToCreate(req)
+	if err == nil {
+		c, err = r.postCreate(req, r.ids.Draw(r.o.Clock()), to)
+	}
+	return Posted{c, r.round.Load()}, err
+}
+
+// mayAskToCreate makes the checks of a create that come before its key.
+func (r *Router) mayAskToCreate(req *CreateRequest) error {
 	definition := r.catalog.Creatable
 	if req.Retry.Key != "" {
 		definition = r.catalog.Newest // a retry is answered also when the file has gone
 	}
 	d, err := definition(req.WorkflowID)
 	if err != nil {
-		return nil, failure.In("create", req.WorkflowID, err)
+		return err
 	}
 	if d.CreateRight(catalog.CallerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
-		return nil, failure.In("create", req.WorkflowID, failure.ErrForbidden)
+		return failure.ErrForbidden
 	}
-	create := r.createNew
-	if req.Retry.Key != "" {
-		create = r.createOnce
-	} else if req.Refusal != nil {
-		return nil, req.Refusal
-	}
-	reply, err := create(req)
-	return reply, failure.In("create", req.WorkflowID, err)
-}
-
-// createNew creates with an id drawn freely.
-func (r *Router) createNew(req *CreateRequest) (*Reply, error) {
-	return r.createAs(req, r.ids.Draw(r.o.Clock()))
+	return nil
 }
 
 // createOnce creates under an idempotency key. The key chooses the shard, so
 // that the row that remembers it is written in the same batch as the instance
 // and a retry finds it without a global index.
 func (r *Router) createOnce(req *CreateRequest) (*Reply, error) {
-	digest := retry.DigestOf(string(req.Caller.ID), req.Retry.Key)
-	// NB: a part of the format on disk: the row of a first answer is found only where it
-	// was put.
-	sh := persistence.Shard(binary.BigEndian.Uint64(digest[:8]) % uint64(r.store.ShardCount()))
-	own := &inFlightKey{make(chan struct{})}
-	for {
-		held, loaded := r.creating.LoadOrStore(digest, own)
-		if !loaded {
-			break
-		}
-		if err := r.waitFor(held); err != nil {
-			return nil, err
-		}
+	digest, sh := r.placeOf(req.Caller, req.Retry.Key)
+	release, err := r.keys.Hold(digest, r.waitFor)
+	if err != nil {
+		return nil, err
 	}
-	defer func() {
-		r.creating.Delete(digest)
-		close(own.done)
-	}()
+	defer release()
 	first, err := r.firstCreation(req, sh, digest)
 	if first == nil && err == nil {
 		err = req.Refusal
@@ -79,11 +85,34 @@ func (r *Router) createOnce(req *CreateRequest) (*Reply, error) {
 	return r.createAs(req, r.drawIn(r.o.Clock(), sh))
 }
 
-// waitFor waits until the request with the key has its answer, or failure.ErrBusy.
-func (r *Router) waitFor(k *inFlightKey) error {
+// placeOf returns the digest of a key that belongs to no instance, and the shard of its row.
+func (r *Router) placeOf(caller *identity.Principal, key string) (retry.Digest, persistence.Shard) {
+	digest := retry.DigestOf(string(caller.ID), key)
+	// NB: a part of the format on disk: the row of a first answer is found only where it
+	// was put.
+	return digest, persistence.Shard(binary.BigEndian.Uint64(digest[:8]) % uint64(r.store.ShardCount()))
+}
+
+// KeepKey remembers that a key of the caller's stands for all that fingerprint is of, and
+// returns when that is durable: failure.ErrKeyReused when it stands for something else.
+func (r *Router) KeepKey(caller *identity.Principal, key Retry) error {
+	digest, sh := r.placeOf(caller, key.Key)
+	release, err := r.keys.Hold(digest, r.waitFor)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := r.accepting(); err != nil {
+		return err
+	}
+	return retry.Keep(r.store, sh, digest, &retry.First{Fingerprint: key.Fingerprint, At: r.o.Clock().UnixMilli()})
+}
+
+// waitFor waits until the request that holds a key has its answer, or failure.ErrBusy.
+func (r *Router) waitFor(done <-chan struct{}) error {
 	for range int(r.o.ReplyWaitMax/sweepEvery) + 1 {
 		select {
-		case <-k.done:
+		case <-done:
 			return nil
 		case <-r.ticks():
 		}
@@ -117,14 +146,25 @@ func (r *Router) drawIn(now time.Time, sh persistence.Shard) persistence.ID {
 // mayCreate says whether the service and the caller's quota allow a create that
 // repeats no other.
 func (r *Router) mayCreate(req *CreateRequest) error {
-	if err := r.accepting(); err != nil || req.NoQuota {
-		return err
+	err := r.accepting()
+	if err == nil && !req.NoQuota && !req.counted {
+		err = r.countRefusal(r.createQuota.Take(req.Caller.ID, r.o.Clock()))
+		req.counted = err == nil
 	}
-	return r.countRefusal(r.createQuota.Take(req.Caller.ID, r.o.Clock()))
+	return err
 }
 
-// createAs starts an actor under a new id and lets it create the instance.
+// createAs creates under a new id.
 func (r *Router) createAs(req *CreateRequest, id persistence.ID) (*Reply, error) {
+	c, err := r.postCreate(req, id, nil)
+	if err != nil {
+		return nil, err
+	}
+	return r.wait(c)
+}
+
+// postCreate starts an actor under a new id and lets it create the instance.
+func (r *Router) postCreate(req *CreateRequest, id persistence.ID, to Recipient) (*call, error) {
 	pin, err := r.catalog.Pin(req.WorkflowID)
 	if err != nil {
 		return nil, err
@@ -146,9 +186,5 @@ func (r *Router) createAs(req *CreateRequest, id persistence.ID) (*Reply, error)
 		r.inFlight.Add(-1)
 		return nil, err
 	}
-	reply, err := r.wait(r.send(a, createInstance{req, pin}))
-	if err != nil {
-		r.letSleep(a, math.MaxInt64) // nothing was created: nobody will ask for this id
-	}
-	return reply, err
+	return r.send(a, createInstance{req, pin}, to), nil
 }

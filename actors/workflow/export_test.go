@@ -67,5 +67,5 @@ func (r *Router) sendUnchecked(id persistence.ID, m request) (*Reply, error) {
 		return nil, err
 	}
 	r.inFlight.Add(1)
-	return r.wait(r.send(a, m))
+	return r.wait(r.send(a, m, nil))
 }

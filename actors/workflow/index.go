@@ -35,7 +35,7 @@ func (r *Router) EnterIndex(workflowID string, id persistence.ID, ix *catalog.In
 			return nil, err
 		}
 		r.inFlight.Add(1)
-		c := r.send(a, enterIndex{ix})
+		c := r.send(a, enterIndex{ix}, nil)
 		return func() error {
 			_, err := r.wait(c)
 			if woken {

@@ -69,11 +69,22 @@ func (i *instance) Receive(ctx actor.Context) {
 			}
 		}
 	}()
-	if err := c.request.run(i, c); err != nil {
+	if err := i.run(c); err != nil {
+		c.notApplied(err)
 		i.refuse(c, err)
 	}
 	answered = true
 	i.settle()
+}
+
+// run carries out a call, unless its recipient does not want that any more.
+func (i *instance) run(c *call) error {
+	if c.recipient != nil {
+		if err := c.recipient.Begin(); err != nil {
+			return err
+		}
+	}
+	return c.request.run(i, c)
 }
 
 // refuse answers with an error, which shows what the instance is like as any
@@ -180,5 +191,8 @@ func (i *instance) deliver(c *call, reply *Reply) {
 func (i *instance) handOver(w *persistence.Writes, c *call, reply *Reply) (taken bool) {
 	c.prepared = reply
 	i.activation.uncommitted.Add(1)
-	return i.router.store.Append(w, c)
+	if taken = i.router.store.Append(w, c); !taken {
+		c.notApplied(failure.ErrUnavailable)
+	}
+	return taken
 }

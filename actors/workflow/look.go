@@ -3,8 +3,6 @@ package workflow
 import (
 	"context"
 	"encoding/binary"
-	"errors"
-	"fmt"
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
@@ -15,12 +13,8 @@ import (
 	"troupe/statemachine"
 )
 
-const (
-	// pageMax is the most entries of a page, and pageBytesMax ends one early, so that
-	// it fits into memory.
-	pageMax      = 1000
-	pageBytesMax = 8 << 20
-)
+// pageMax is the most entries of a page.
+const pageMax = 1000
 
 // Events lists what the caller may send to an instance now, each with its
 // transitions, the result of its guard and the schema of its data. The errors
@@ -84,20 +78,8 @@ func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage
 	}
 	page := &HistoryPage{}
 	end := seen + min(last-seen, uint64(req.Limit))
-	sh := r.store.ShardOf(id)
-	for n := seen + 1; n <= end; n++ {
-		value, err := r.store.Load(persistence.EntryKey(nil, sh, id, n))
-		entry, ok := history.Entry(value)
-		if err == nil && !ok || errors.Is(err, persistence.ErrNotFound) {
-			err = persistence.ErrCorrupt
-		}
-		if err != nil {
-			return nil, fmt.Errorf("history entry %d: %w", n, failure.OfStore(err))
-		}
-		page.Entries = history.Join(page.Entries, entry)
-		if len(page.Entries) >= pageBytesMax {
-			end = n
-		}
+	if page.Entries, end, err = history.Page(r.store, r.store.ShardOf(id), id, seen, end); err != nil {
+		return nil, failure.OfStore(err)
 	}
 	if end < last {
 		page.Next = entries.Cursor(binary.BigEndian.AppendUint64(nil, end))

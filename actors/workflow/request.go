@@ -34,6 +34,8 @@ type CreateRequest struct {
 	NoQuota bool
 	// WithHistory says whether the reply carries svcHistory.
 	WithHistory bool
+
+	counted bool // by the caller's quota
 }
 
 // EventRequest asks to send one event to an instance.
@@ -52,6 +54,40 @@ type EventRequest struct {
 	IfMatch []uint64
 	// WithHistory says whether the reply carries svcHistory.
 	WithHistory bool
+
+	counted bool // by the caller's quota
+}
+
+// Recipient gets the answer to a request that was posted. Its methods must not block.
+type Recipient interface {
+	// Begin is called when the instance comes to the request. An error is its
+	// answer, and nothing is done.
+	Begin() error
+	// Refused is called when nothing was done, before the instance comes to its next
+	// request; Answered follows.
+	Refused(err error)
+	// Answered is called once.
+	Answered(reply *Reply, err error)
+}
+
+// Posted is a request on its way to its instance.
+type Posted struct {
+	call  *call // nil: the answer comes in any case
+	round int64 // of the sweep, when it was posted
+}
+
+// GiveUp says what a request has come to that was not answered in time: failure.ErrBusy
+// when it will never be applied, else failure.ErrOutcomeUnknown; nil while there is time.
+// An answer may still come.
+func (p Posted) GiveUp() error {
+	if p.call == nil {
+		return nil
+	}
+	r := p.call.activation.router
+	if r.round.Load()-p.round <= int64(r.o.ReplyWaitMax/sweepEvery) {
+		return nil
+	}
+	return p.call.giveUp()
 }
 
 // LoadRequest asks for one instance.

@@ -37,8 +37,8 @@ type Router struct {
 	// awake has every instance that has an actor. Activations are added by those who
 	// have something to ask, and removed by whoever closed them.
 	awake *xsync.Map[persistence.ID, *activation]
-	// creating has the creates with an idempotency key that are on their way.
-	creating *xsync.Map[retry.Digest, *inFlightKey]
+	// keys has the idempotency keys of creates and batches that are on their way.
+	keys retry.Keys
 
 	memory   memory       // of the awake instances
 	inFlight atomic.Int64 // calls admitted and not answered, over all instances
@@ -75,7 +75,7 @@ func Start(o Options) (*Router, error) {
 		log:         o.Log,
 		ids:         instanceid.NewGenerator(),
 		awake:       xsync.NewMap[persistence.ID, *activation](),
-		creating:    xsync.NewMap[retry.Digest, *inFlightKey](),
+		keys:        retry.NewKeys(),
 		eventQuota:  quota.NewBuckets("event", o.Quotas.EventsPerSecond),
 		createQuota: quota.NewBuckets("create", o.Quotas.CreatesPerSecond),
 		stop:        make(chan struct{}),
@@ -163,21 +163,39 @@ func (r *Router) accepting() error {
 // ErrTooLarge, ErrExecution when an action fails, ErrKeyReused for a key of another
 // request, ErrBusy, ErrInstanceBusy and ErrQuota, ErrUnavailable, and ErrOutcomeUnknown.
 func (r *Router) Send(_ context.Context, req *EventRequest) (*Reply, error) {
-	d, err := r.catalog.Newest(req.WorkflowID)
-	if err != nil {
-		return nil, failure.In("send to", req.WorkflowID, err)
-	}
-	if d.SendRight(catalog.CallerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
-		return nil, failure.In("send to", req.WorkflowID, failure.ErrForbidden)
-	}
-	if err = r.accepting(); err == nil {
-		err = r.countRefusal(r.eventQuota.Take(req.Caller.ID, r.o.Clock()))
-	}
-	if err != nil {
+	if err := r.maySend(req); err != nil {
 		return nil, failure.In("send to", req.WorkflowID, err)
 	}
 	reply, err := r.ask(req.WorkflowID, req.InstanceID, sendEvent{EventRequest: req})
 	return reply, failure.In("send to", req.WorkflowID+"/"+req.InstanceID, err)
+}
+
+// PostEvent is Send for a caller who does not wait: to gets the answer. The errors that
+// it returns are answers themselves, and to gets none. The same request may be posted
+// again after ErrBusy and ErrInstanceBusy; it counts once towards its caller's quota.
+func (r *Router) PostEvent(req *EventRequest, to Recipient) (Posted, error) {
+	err := r.maySend(req)
+	var c *call
+	if err == nil {
+		c, err = r.post(req.WorkflowID, req.InstanceID, sendEvent{EventRequest: req}, to)
+	}
+	return Posted{c, r.round.Load()}, err
+}
+
+// maySend makes the checks of an event that come before its instance.
+func (r *Router) maySend(req *EventRequest) error {
+	d, err := r.catalog.Newest(req.WorkflowID)
+	if err != nil {
+		return err
+	}
+	if d.SendRight(catalog.CallerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
+		return failure.ErrForbidden
+	}
+	if err = r.accepting(); err == nil && !req.counted {
+		err = r.countRefusal(r.eventQuota.Take(req.Caller.ID, r.o.Clock()))
+		req.counted = err == nil
+	}
+	return err
 }
 
 // countRefusal counts the refusals of quotas among errors.
@@ -239,8 +257,17 @@ func (r *Router) Declares(workflowID, event string) bool {
 	return ok && err == nil && d.Declares(name)
 }
 
-// ask finds the instance's actor, waking it if needed, and waits for its answer.
+// ask posts a request and waits for its answer.
 func (r *Router) ask(workflowID, instanceID string, m request) (*Reply, error) {
+	c, err := r.post(workflowID, instanceID, m, nil)
+	if err != nil {
+		return nil, err
+	}
+	return r.wait(c)
+}
+
+// post gives a request to the instance's actor, waking it if needed.
+func (r *Router) post(workflowID, instanceID string, m request, to Recipient) (*call, error) {
 	id, ok := instanceid.Parse(instanceID)
 	if !ok {
 		return nil, failure.ErrNotFound
@@ -270,13 +297,13 @@ func (r *Router) ask(workflowID, instanceID string, m request) (*Reply, error) {
 			r.metrics.refused.Add(1)
 			return nil, err
 		}
-		return r.wait(r.send(a, m))
+		return r.send(a, m, to), nil
 	}
 }
 
 // send puts a request that was admitted into the mailbox of an activation.
-func (r *Router) send(a *activation, m request) *call {
-	c := newCall(a, m)
+func (r *Router) send(a *activation, m request, to Recipient) *call {
+	c := newCall(a, m, to)
 	r.o.System.Root().Send(a.pid, c)
 	return c
 }

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
@@ -19,14 +20,34 @@ import (
 // When src has no white space to remove but around the value, the result is a
 // slice of src; otherwise it is new. So src belongs to the Value afterwards and
 // must not be changed. Errors are *SyntaxError and wrap ErrSyntax.
-func Clean(src []byte) (Value, error) {
+func Clean(src []byte) (Value, error) { return clean(src, 0) }
+
+// CleanArray is Clean for an array whose elements are values of their own, each of which
+// may be MaxDepth deep. It returns them; they are slices of one Value.
+func CleanArray(src []byte) ([]Value, error) {
+	v, err := clean(src, -1)
+	if err != nil {
+		return nil, err
+	}
+	if v.Kind() != Array {
+		return nil, &SyntaxError{Offset: bytes.IndexByte(src, v[0]), Reason: "expected an array"}
+	}
+	elements := []Value{}
+	for _, e := range v.Elements() {
+		elements = append(elements, e)
+	}
+	return elements, nil
+}
+
+// clean is Clean for a value that is inside so many objects and arrays.
+func clean(src []byte, depth int) (Value, error) {
 	s := scanner{src: src}
 	start := 0
 	for start < len(src) && isSpace(src[start]) {
 		start++
 	}
 	s.copied = start
-	end := s.value(start, 0)
+	end := s.value(start, depth)
 	if end < 0 {
 		return nil, s.err
 	}

@@ -50,6 +50,28 @@ func Entry(stored []byte) (data.Value, bool) {
 	return data.Value(stored[HeadBytes:]), true
 }
 
+// pageBytesMax ends a page early, so that it fits into memory.
+const pageBytesMax = 8 << 20
+
+// Page returns the JSON of the entries after seen up to last, joined by commas, and the
+// number of the last one in it, which is less than last when the page would be too large.
+// A missing entry is persistence.ErrCorrupt.
+func Page(store *persistence.Store, sh persistence.Shard, id persistence.ID, seen, last uint64) (page []byte, end uint64, err error) {
+	for end = seen; end < last && len(page) < pageBytesMax; {
+		end++
+		value, err := store.Load(persistence.EntryKey(nil, sh, id, end))
+		entry, ok := Entry(value)
+		if err == nil && !ok || errors.Is(err, persistence.ErrNotFound) {
+			err = persistence.ErrCorrupt
+		}
+		if err != nil {
+			return nil, 0, fmt.Errorf("history entry %d: %w", end, err)
+		}
+		page = Join(page, entry)
+	}
+	return page, end, nil
+}
+
 // Join appends an entry to entries that are joined by commas.
 func Join(joined, entry []byte) []byte {
 	if len(joined) > 0 {

@@ -60,6 +60,36 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflow/api/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send many events and creates in one request
+         * @description An item is a body of `sendEvent`, or of `createInstance` when it has no `instanceId`. There are at most 10,000 items and 16 MiB. Each has the checks, rights and limits that it would have alone, and its result says what it
+         *     would be answered alone, without the record. Results come in the order of the items, each when it is durable. The answer is 200, whatever the results are.
+         *
+         *     An array is read to its end before anything is done: when it is not well-formed, too long or too large, that is 400 or 413 and nothing was done. Of lines (`application/x-ndjson`) each is done when it has come, and
+         *     results go out while items come in. A line that is not well-formed JSON, item 10,001, the first byte beyond 16 MiB and a body that breaks off end the answer with one more line, which is an error.
+         *
+         *     Items of one instance are done in their order. One that fails stops no other; but after a 429, 503 or 504 the later items of that instance are 503 and not done, or 504 when they were on their way already.
+         *
+         *     `event.id` of an item means what it means alone. The header `Idempotency-Key` is for the whole batch: with it, the same batch gets the first results again, and another batch is 422. Lines with that header are read to their end first.
+         *
+         *     With `Prefer: return=representation` a result of 200 also has `state`, the record without `svcHistory`. `If-Match` has no meaning here.
+         */
+        post: operations["sendBatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflow/api/v1/instance/{workflowId}/{instanceId}": {
         parameters: {
             query?: never;
@@ -1041,6 +1071,24 @@ export interface components {
                 /** @description The same as the header `Idempotency-Key`. When both are there they must be equal. */
                 id?: string;
             };
+        };
+        BatchItem: components["schemas"]["EventRequest"] | components["schemas"]["CreateRequest"] | unknown;
+        BatchReply: {
+            results: components["schemas"]["BatchResult"][];
+        };
+        /** @description What one item is answered. */
+        BatchResult: {
+            /** @constant */
+            status?: 200;
+            workflowId: components["schemas"]["Identifier"];
+            instanceId: components["schemas"]["Identifier"];
+            /** @description The number of history entries: the entity tag. */
+            sequence: number;
+            state?: components["schemas"]["Instance"];
+        } | {
+            status?: number;
+            error: string;
+            message: string;
         };
         InstanceReply: {
             workflowId: components["schemas"]["FormWorkflow"];
@@ -2065,6 +2113,54 @@ export interface operations {
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["KeyReused"];
             429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    sendBatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to repeat. 1 to 255 visible ASCII characters, bare or as a quoted string; `abc` and `"abc"` are the same key.
+                 * @example 6f1f2a7e
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description `return=representation` adds the record to the results. What cannot be read is ignored.
+                 * @example return=representation
+                 */
+                Prefer?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BatchItem"][];
+                "application/x-ndjson": string;
+            };
+        };
+        responses: {
+            /** @description The results. */
+            200: {
+                headers: {
+                    /** @description The results of 200 have the record. */
+                    "Preference-Applied"?: "return=representation";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BatchReply"];
+                    "application/x-ndjson": string;
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["OutcomeUnknown"];

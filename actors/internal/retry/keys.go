@@ -1,0 +1,47 @@
+package retry
+
+import (
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"troupe/actors/failure"
+	"troupe/persistence"
+)
+
+// Keys makes requests with the same idempotency key wait for each other.
+type Keys struct {
+	held *xsync.Map[Digest, chan struct{}] // each is closed when the key is free
+}
+
+// NewKeys returns Keys of which none is held.
+func NewKeys() Keys { return Keys{xsync.NewMap[Digest, chan struct{}]()} }
+
+// Hold returns when no other request has the key; others wait until release is called.
+// wait waits until done is closed, and its errors are Hold's.
+func (k Keys) Hold(key Digest, wait func(done <-chan struct{}) error) (release func(), err error) {
+	own := make(chan struct{})
+	for {
+		held, loaded := k.held.LoadOrStore(key, own)
+		if !loaded {
+			return func() {
+				k.held.Delete(key)
+				close(own)
+			}, nil
+		}
+		if err := wait(held); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Keep stores what a key outside every instance stands for, unless that is stored, and
+// returns when it is durable: failure.ErrKeyReused when the key stands for something else.
+// Its caller holds the key.
+func Keep(store *persistence.Store, sh persistence.Shard, key Digest, f *First) error {
+	row := persistence.ReplyKey(nil, sh, persistence.ID{}, key)
+	if first, err := Load(store, row, f.Fingerprint); first != nil || err != nil {
+		return err
+	}
+	w := store.NewWrites(sh)
+	w.Set(row, f.Append(nil))
+	return failure.OfStore(store.Commit(w))
+}

@@ -1,0 +1,291 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/batch"
+	"troupe/statemachine/data"
+)
+
+// A batch is many creates and events in one request (gateway/INTERFACE.md, "Batches"):
+//
+//	source ──items──► batch.Batch ──► instances
+//	(array or lines)      │
+//	                      └──answers, in order──► x.out ──► caller
+//
+// One goroutine does all of that but read lines. It never waits, for items, answers or
+// the caller, before what it has handed over is flushed: so no instance waits for a
+// caller who is slow.
+
+const (
+	batchItemsMax = 10_000
+	batchBytesMax = 16 << 20
+	// batchWindow is how many items of one batch are on their way at most.
+	batchWindow = 256
+	// batchWindowsMax bounds them over all batches, and half of it for one user: three
+	// quarters of what the workflows take at once. Each batch has one in any case.
+	batchWindowsMax = 12_288
+)
+
+// sendBatch answers POST workflow/api/v1/events.
+func sendBatch(x *exchange) error {
+	run := &batchRun{x: x, batch: batch.New(x.services.Workflows), results: isLines(x.r.Header)}
+	key, err := parseIdempotencyKey(x.r.Header["Idempotency-Key"])
+	if err != nil {
+		return err
+	}
+	run.represent = preferredReturn(x.r.Header["Prefer"]) == "representation"
+	defer x.releaseBody()
+	if run.results && key == "" {
+		run.source = x.streamItems()
+	} else if run.source, err = x.readItems(run.results); err != nil {
+		return err
+	}
+	defer run.source.close()
+	if key != "" {
+		retry := workflow.Retry{Key: key, Fingerprint: run.source.fingerprint(x)}
+		if err := x.services.Workflows.KeepKey(x.caller, retry); err != nil {
+			return err
+		}
+		run.key = key
+	}
+	defer run.batch.Flush()
+	x.usage.batches.Add(1)
+	x.server.batches.Add(1)
+	defer x.server.batches.Add(-1)
+	defer x.usage.batches.Add(-1)
+	return run.do()
+}
+
+// batchRun is a batch on its way.
+type batchRun struct {
+	x      *exchange
+	source *itemSource
+	batch  *batch.Batch
+	// results says that each answer is a line, not an element of an array.
+	results bool
+	// represent: answers have the record.
+	represent bool
+	key       string // that of the whole batch; empty without one
+	taken     int    // items that the batch has
+	answered  int    // items whose answer is in x.out or behind it
+	waiting   data.Value
+}
+
+// do sends the items and answers them.
+func (run *batchRun) do() error {
+	x := run.x
+	run.begin()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		if err := run.answer(); err != nil {
+			return err
+		}
+		hasRoom := run.batch.Len() < run.window()
+		if hasRoom && run.take() {
+			continue
+		}
+		if run.batch.Len() == 0 && run.source.ended() {
+			return run.end()
+		}
+		run.batch.Flush()
+		if err := run.push(); err != nil {
+			return err
+		}
+		var more <-chan chunk
+		if hasRoom && run.waiting == nil {
+			more = run.source.chunks
+		}
+		select {
+		case c := <-more:
+			run.source.add(x, c)
+		case <-run.batch.Ready():
+		case <-ticker.C:
+			run.batch.GiveUp()
+			if run.batch.Len() == 0 && x.server.draining.Load() && run.source.err == nil {
+				run.source.fail(failure.ErrUnavailable)
+			}
+		}
+	}
+}
+
+// window is how many items may be on their way now.
+func (run *batchRun) window() int {
+	ofAll := batchWindowsMax / max(1, run.x.server.batches.Load())
+	ofUser := batchWindowsMax / 2 / max(1, run.x.usage.batches.Load())
+	return int(max(1, min(batchWindow, ofAll, ofUser)))
+}
+
+// take sends the next item, and is false when there is none at hand or no room for it.
+func (run *batchRun) take() bool {
+	item := run.waiting
+	if run.waiting = nil; item == nil {
+		var ok bool
+		if item, ok = run.source.next(); !ok {
+			return false
+		}
+		if run.taken == batchItemsMax {
+			run.source.fail(failure.Refuse(failure.ErrTooLarge, "a batch must not have more than %d items", batchItemsMax))
+			return false
+		}
+	}
+	if !run.send(item) {
+		run.waiting = item
+		return false
+	}
+	run.taken++
+	return true
+}
+
+// send hands one item over. It is false when there is no room for it.
+func (run *batchRun) send(item data.Value) bool {
+	x := run.x
+	if int64(len(item)) > x.server.options.BodyBytesMax {
+		run.batch.Refuse(failure.Refuse(failure.ErrTooLarge, "an item must not be larger than %d bytes", x.server.options.BodyBytesMax))
+		return true
+	}
+	if item.Kind() != data.Object {
+		run.batch.Refuse(malformed("an item must be a JSON object, not %s", withArticle(item.Kind())))
+		return true
+	}
+	if _, isEvent := item.Lookup("instanceId"); !isEvent {
+		request, err := parseCreate(item)
+		if err != nil {
+			run.batch.Refuse(err)
+			return true
+		}
+		request.Caller = x.caller
+		request.Retry = run.retryOf("", "create", item)
+		return run.batch.Create(request)
+	}
+	request, err := parseEvent(item)
+	if err != nil {
+		run.batch.Refuse(err)
+		return true
+	}
+	request.Caller = x.caller
+	request.Retry = run.retryOf(request.ID, "event", item)
+	return run.batch.Event(request)
+}
+
+// retryOf is the key of an item. It means the same as the key of a request of its own.
+func (run *batchRun) retryOf(eventID, route string, item data.Value) workflow.Retry {
+	key := eventID
+	if key == "" && run.key != "" {
+		key = run.key + "\x00" + strconv.Itoa(run.taken) // NB: no key of a caller's has that
+	}
+	if key == "" {
+		return workflow.Retry{}
+	}
+	return workflow.Retry{Key: key, Fingerprint: fingerprint(http.MethodPost, route, item)}
+}
+
+// begin begins the answer.
+func (run *batchRun) begin() {
+	x := run.x
+	if run.represent {
+		x.w.Header()["Preference-Applied"] = valueRepresented
+	}
+	if run.results {
+		x.contentType = valueLines
+		return
+	}
+	x.out = append(x.out, `{"results":[`...)
+}
+
+// answer adds the answers that there are.
+func (run *batchRun) answer() error {
+	x := run.x
+	for {
+		reply, err, ok := run.batch.Next()
+		if !ok {
+			return nil
+		}
+		if run.answered++; run.answered > 1 && !run.results {
+			x.out = append(x.out, ',')
+		}
+		if err != nil {
+			run.appendError(err)
+		} else {
+			run.appendReply(reply)
+		}
+		if run.results {
+			x.out = append(x.out, '\n')
+		}
+		if len(x.out) >= streamBytes {
+			run.batch.Flush()
+			if err := x.flush(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (run *batchRun) appendReply(reply *workflow.Reply) {
+	x := run.x
+	x.out = append(x.out, `{"status":200,"workflowId":"`...)
+	x.out = append(x.out, reply.WorkflowID...) // NB: identifiers need no escapes
+	x.out = append(x.out, `","instanceId":"`...)
+	x.out = append(x.out, reply.InstanceID...)
+	x.out = append(x.out, `","sequence":`...)
+	x.out = strconv.AppendUint(x.out, reply.Sequence, 10)
+	if run.represent {
+		x.out = append(x.out, `,"state":`...)
+		x.out = reply.AppendRecord(x.out)
+	}
+	x.out = append(x.out, '}')
+}
+
+func (run *batchRun) appendError(err error) {
+	x := run.x
+	f := mappingOf(err)
+	id := ""
+	if f.internal {
+		id = x.requestID()
+		x.server.options.Log.Error().Err(err).Str("request", id).Str("route", x.route.name).Msg("item failed")
+	}
+	x.out = append(x.out, `{"status":`...)
+	x.out = strconv.AppendInt(x.out, int64(f.status), 10)
+	x.out = append(x.out, ',')
+	at := len(x.out)
+	x.out = f.appendBody(x.out, x.route.group, f.message(err, id))
+	x.out = append(x.out[:at], x.out[at+1:]...) // the brace of the body
+}
+
+// push sends what there is to a caller who may wait for it.
+func (run *batchRun) push() error {
+	x := run.x
+	if !run.results || len(x.out) == 0 {
+		return nil
+	}
+	if err := x.flush(); err != nil {
+		return err
+	}
+	if err := http.NewResponseController(x.w).Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return errors.Join(errAborted, err)
+	}
+	return nil
+}
+
+// end ends the answer.
+func (run *batchRun) end() error {
+	x := run.x
+	x.renewWriteTime()
+	if !run.results {
+		x.out = append(x.out, "]}"...)
+		return x.sendRest()
+	}
+	if err := run.source.err; !errors.Is(err, io.EOF) {
+		run.appendError(err)
+		x.out = append(x.out, '\n')
+		return run.push() // NB: before the rest of the body is read
+	}
+	return x.sendRest()
+}

@@ -1,0 +1,301 @@
+package gateway
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/statemachine/data"
+)
+
+// itemSource has the items of a batch. It belongs to the goroutine of the request.
+type itemSource struct {
+	items []data.Value // that were read, of an array or of lines with a key
+	lines []byte       // that were read of a stream, each with its end
+	// chunks gives more lines; nil when there are no more to come.
+	chunks <-chan chunk
+	// err is why nothing comes behind items and lines: io.EOF when that is all.
+	err error
+	// whole: the body was read to its end.
+	whole bool
+	// stop ends the reading of a stream; nil without one.
+	stop func()
+}
+
+// chunk is a piece of a stream of whole lines. It is valid until the next one is taken.
+type chunk struct {
+	lines []byte
+	err   error // why it is the last; nil when it is not
+}
+
+// next returns the next item that is at hand. Its bytes are nobody else's.
+func (s *itemSource) next() (data.Value, bool) {
+	if len(s.items) > 0 {
+		item := s.items[0]
+		s.items = s.items[1:]
+		return data.Value(slices.Clone(item)), true // NB: whoever keeps a part of it must not keep the whole batch
+	}
+	for len(s.lines) > 0 {
+		var line []byte
+		line, s.lines = cutLine(s.lines)
+		if line == nil {
+			continue
+		}
+		item, err := cleanLine(slices.Clone(line))
+		if err != nil {
+			s.fail(err)
+			return nil, false
+		}
+		return item, true
+	}
+	return nil, false
+}
+
+// cutLine cuts the first line off; nil when it is blank.
+func cutLine(text []byte) (line, rest []byte) {
+	line = text
+	if end := bytes.IndexByte(text, '\n'); end >= 0 {
+		line, rest = text[:end], text[end+1:]
+	}
+	if line = bytes.TrimSpace(line); len(line) == 0 {
+		line = nil
+	}
+	return line, rest
+}
+
+func cleanLine(line []byte) (data.Value, error) {
+	item, err := data.Clean(line)
+	if err != nil {
+		return nil, malformed("the line is %v", err)
+	}
+	return item, nil
+}
+
+// ended reports whether no item is at hand and none will come.
+func (s *itemSource) ended() bool { return s.err != nil && len(s.items) == 0 && len(s.lines) == 0 }
+
+// fail ends the items, whatever was read. The first end counts.
+func (s *itemSource) fail(err error) {
+	s.items, s.lines, s.chunks = nil, nil, nil
+	if s.err == nil || errors.Is(s.err, io.EOF) {
+		s.err = err
+	}
+}
+
+// add takes a chunk over. The caller must still have a right to send what is in it.
+func (s *itemSource) add(x *exchange, c chunk) {
+	s.lines = c.lines
+	if c.err != nil {
+		s.err, s.chunks = c.err, nil
+		s.whole = errors.Is(c.err, io.EOF)
+	}
+	now, err := x.services.Credentials.Authenticate(x.kind, x.credential)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	x.caller = now
+}
+
+// close ends the reading of a stream.
+func (s *itemSource) close() {
+	if s.stop != nil {
+		s.stop()
+	}
+}
+
+// fingerprint is the same for batches with the same items.
+func (s *itemSource) fingerprint(x *exchange) [32]byte {
+	h := sha256.New()
+	_, _ = io.WriteString(h, x.r.Method+" "+x.route.name+"\n") // a hash takes everything
+	for _, item := range s.items {
+		_, _ = h.Write(item)
+		_, _ = h.Write([]byte{'\n'})
+	}
+	return [32]byte(h.Sum(nil))
+}
+
+// readItems reads a batch to its end. Of an array nothing is left to be found wrong
+// but in its items.
+func (x *exchange) readItems(lines bool) (*itemSource, error) {
+	body := &countedBody{x: x, r: x.r.Body}
+	r := *x.r
+	r.Body = body
+	text, err := readBody(x.w, &r, batchBytesMax)
+	if err != nil {
+		return nil, err
+	}
+	if x.connection != nil {
+		x.connection.bodyPending = false
+	}
+	s := &itemSource{err: io.EOF}
+	if lines {
+		for len(text) > 0 {
+			var line []byte
+			if line, text = cutLine(text); line == nil {
+				continue
+			}
+			item, err := cleanLine(line)
+			if err != nil {
+				s.err = err
+				break
+			}
+			s.items = append(s.items, item)
+		}
+		return s, nil
+	}
+	if s.items, err = data.CleanArray(text); err != nil {
+		return nil, malformed("the body is %v", err)
+	}
+	if len(s.items) > batchItemsMax {
+		return nil, failure.Refuse(failure.ErrTooLarge, "a batch must not have more than %d items", batchItemsMax)
+	}
+	return s, nil
+}
+
+// countedBody counts what is read beyond the largest body of one item towards what
+// batches may take of the memory.
+type countedBody struct {
+	x    *exchange
+	r    io.ReadCloser
+	read int64
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	b.read += int64(n)
+	if kept := b.x.keepBody(b.read); kept != nil {
+		return n, kept
+	}
+	return n, err
+}
+
+func (b *countedBody) Close() error { return b.r.Close() }
+
+// keepBody counts the bytes of a batch's body that are in memory: failure.ErrBusy when
+// those of all or of the caller are too many.
+func (x *exchange) keepBody(size int64) error {
+	more := size - x.server.options.BodyBytesMax - x.bodyKept
+	if more <= 0 {
+		return nil
+	}
+	x.bodyKept += more
+	ofUser, ofAll := x.usage.batchBytes.Add(more), x.server.batchBytes.Add(more)
+	if ofUser > batchBodiesMax/2 || ofAll > batchBodiesMax {
+		x.server.metrics.shed.Add(1)
+		return failure.ErrBusy
+	}
+	return nil
+}
+
+// releaseBody is the end of keepBody.
+func (x *exchange) releaseBody() {
+	x.usage.batchBytes.Add(-x.bodyKept)
+	x.server.batchBytes.Add(-x.bodyKept)
+	x.bodyKept = 0
+}
+
+// batchBodiesMax bounds the bodies of all batches, as far as they are larger than those
+// of other requests, and half of it those of one user.
+const batchBodiesMax = 256 << 20
+
+// lineBytes is what is set aside for lines at first.
+const lineBytes = 32 << 10
+
+// streamItems reads lines while the batch is carried out, and answers go out while lines
+// come in.
+func (x *exchange) streamItems() *itemSource {
+	control := http.NewResponseController(x.w)
+	_ = control.EnableFullDuplex() // where it is not supported, a test stands behind x.w
+	chunks, stopped, done := make(chan chunk), make(chan struct{}), make(chan struct{})
+	reader := &lineReader{x: x, control: control, body: x.r.Body}
+	go func() {
+		defer close(done)
+		for {
+			c := reader.read()
+			select {
+			case chunks <- c:
+			case <-stopped:
+				return
+			}
+			if c.err != nil {
+				return
+			}
+		}
+	}()
+	s := &itemSource{chunks: chunks}
+	s.stop = func() {
+		close(stopped)
+		if s.whole {
+			<-done
+			if x.connection != nil {
+				x.connection.bodyPending = false
+			}
+			return
+		}
+		// NB: a read that waits would hold up net/http behind the handler. And a
+		// connection that is closed before all was read is reset: a caller who is
+		// still sending would not see the last line.
+		_ = control.SetReadDeadline(time.Now().Add(lingerMax))
+		<-done
+		_, _ = io.Copy(io.Discard, x.r.Body)
+	}
+	return s
+}
+
+// lingerMax is how long lines are read that nobody wants any more.
+const lingerMax = 500 * time.Millisecond
+
+// lineReader reads whole lines. It belongs to the goroutine of streamItems, but for
+// what two chunks alternate in.
+type lineReader struct {
+	x       *exchange
+	control *http.ResponseController
+	body    io.Reader
+	buffers [2][]byte
+	turn    int
+	rest    []byte // of the last read: a line without its end
+	total   int
+}
+
+// read waits for lines, and returns as many as there are.
+func (l *lineReader) read() chunk {
+	buffer := append(l.buffers[l.turn][:0], l.rest...)
+	if cap(buffer) == 0 {
+		buffer = make([]byte, 0, lineBytes)
+	}
+	for {
+		if len(buffer) == cap(buffer) {
+			if err := l.x.keepBody(2 * int64(cap(buffer))); err != nil {
+				return chunk{err: err}
+			}
+			buffer = slices.Grow(buffer, cap(buffer))
+		}
+		_ = l.control.SetReadDeadline(time.Now().Add(l.x.server.options.ReadMax))
+		n, err := l.body.Read(buffer[len(buffer):cap(buffer)])
+		whole := bytes.LastIndexByte(buffer[:len(buffer)+n], '\n') + 1
+		buffer = buffer[:len(buffer)+n]
+		l.total += n
+		switch {
+		case l.total > batchBytesMax:
+			over := l.total - batchBytesMax
+			whole = bytes.LastIndexByte(buffer[:max(0, len(buffer)-over)], '\n') + 1
+			err = failure.Refuse(failure.ErrTooLarge, "a batch must not be larger than %d bytes", batchBytesMax)
+		case errors.Is(err, io.EOF):
+			whole = len(buffer) // the last line needs no end
+		case err != nil:
+			err = malformed("the body cannot be read to its end")
+		case whole == 0:
+			continue
+		}
+		l.buffers[l.turn] = buffer
+		l.turn = 1 - l.turn
+		l.rest = buffer[whole:]
+		return chunk{buffer[:whole], err}
+	}
+}

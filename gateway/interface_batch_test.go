@@ -1,0 +1,402 @@
+package gateway_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"troupe/gateway/wiretest"
+)
+
+func TestInterfaceBatch(t *testing.T) {
+	runLines(t, []line{
+		{`gateway/INTERFACE.md, "Batches"`, "a result for each item, in order, as it is answered alone", resultsAreThoseOfSingles},
+		{`gateway/INTERFACE.md, "Batches"`, "lines go in and out at the same time", linesBothWays},
+		{`gateway/INTERFACE.md, "Batches"`, "framing is 400, and nothing of an array is done", brokenArrays},
+		{`gateway/INTERFACE.md, "Batches"`, "framing ends the lines with an error", brokenLines},
+		{`gateway/INTERFACE.md, "Batches"`, "no item, 10,000 and one more", numberOfItems},
+		{`gateway/INTERFACE.md, "Batches"`, "16 MiB and one byte more", sizeOfBatch},
+		{`gateway/INTERFACE.md, "Batches"`, "event.id of an item is that of an event alone", idOfItem},
+		{`gateway/INTERFACE.md, "Batches"`, "a key of the whole batch", keyOfBatch},
+		{`gateway/INTERFACE.md, "Batches"`, "return=representation adds the record", representation},
+		{`gateway/INTERFACE.md, "Batches"`, "a caller who leaves in the middle has the items done that were answered", leavingBatch},
+	})
+}
+
+const lines = "Content-Type: application/x-ndjson"
+
+// result is one of a batch.
+type result struct {
+	Status                                 int
+	WorkflowID, InstanceID, Error, Message string
+	Sequence                               int
+	State                                  *record
+}
+
+// sendBatch sends items as an array.
+func (u user) sendBatch(t testing.TB, items []string, headers ...string) []result {
+	t.Helper()
+	return readBatch(t, u.Post(t, wiretest.Root+"/events", "["+strings.Join(items, ",")+"]", headers...))
+}
+
+func readBatch(t testing.TB, a answer) []result {
+	t.Helper()
+	a.WantStatus(t, 200)
+	return wiretest.Decode[struct{ Results []result }](t, a.Body).Results
+}
+
+// postLines sends lines.
+func (u user) postLines(t testing.TB, text string, headers ...string) answer {
+	t.Helper()
+	return u.Send(t, request{Method: "POST", Path: wiretest.Root + "/events", Headers: slices.Concat(u.Credential, []string{lines}, headers), Body: text})
+}
+
+// sendLines sends items as lines.
+func (u user) sendLines(t testing.TB, items []string, headers ...string) []result {
+	t.Helper()
+	return resultLines(t, u.postLines(t, strings.Join(items, "\n"), headers...))
+}
+
+func resultLines(t testing.TB, a answer) (results []result) {
+	t.Helper()
+	a.WantStatus(t, 200)
+	for line := range strings.Lines(a.Body) {
+		results = append(results, wiretest.Decode[result](t, line))
+	}
+	return results
+}
+
+func statuses(results []result) (all []int) {
+	for _, r := range results {
+		all = append(all, r.Status)
+	}
+	return all
+}
+
+func wantStatuses(t testing.TB, what string, got []result, want ...int) {
+	t.Helper()
+	if !slices.Equal(statuses(got), want) {
+		t.Errorf("%s: got %+v, want %v", what, got, want)
+	}
+}
+
+func resultsAreThoseOfSingles(t *testing.T, s *scene) {
+	for name, send := range map[string]func(testing.TB, []string, ...string) []result{"array": s.ann.sendBatch, "lines": s.ann.sendLines} {
+		r, twin := s.ann.Create(t, "order", "").Record(t), s.ann.Create(t, "order", "").Record(t)
+		items := func(id string) []string {
+			return []string{
+				wiretest.EventBody("order", id, "pay", `{"n":1}`),
+				wiretest.EventBody("order", id, "unknown", ""),
+				wiretest.EventBody("order", "01JD0000000000000000000001", "pay", ""),
+				wiretest.EventBody("order", "~", "pay", ""),
+				wiretest.EventBody("secret", id, "pay", ""),
+				wiretest.EventBody("order", id, "submit", `{"svcPublic":1}`),
+				`{"workflowId":"order","instanceId":"` + id + `"}`,
+				`{"workflowId":"order","instanceId":7,"event":{"name":"pay"}}`,
+				`{"workflowId":"order","event":{"name":"pay"}}`,
+				wiretest.EventBody("order", id, "leap", `{"a":"`+strings.Repeat("a", 1<<20)+`"}`),
+				wiretest.EventBody("order", id, "leap", ""),
+				wiretest.CreateBody("order", `{"svcPublic":{"n":2}}`),
+				wiretest.CreateBody("nowhere", ""),
+				wiretest.EventBody("order", id, "note", ""),
+			}
+		}
+		got := send(t, items(r.ID))
+		if len(got) != len(items("")) {
+			t.Fatalf("%s: got %d results", name, len(got))
+		}
+		for i, item := range items(twin.ID) {
+			path := "/event"
+			if strings.Contains(item, `"data":{"svcPublic":{"n":2`) || strings.Contains(item, "nowhere") || i == 8 {
+				path = "/create"
+			}
+			alone := s.ann.Post(t, wiretest.Root+path, item)
+			if alone.Status != got[i].Status || alone.Status != 200 && (alone.Label() != got[i].Error || i != 9 && alone.Message() != got[i].Message) {
+				t.Errorf("%s, item %d: got %+v, alone %d %.300s", name, i, got[i], alone.Status, alone.Body)
+			}
+			if alone.Status == 200 && (got[i].Sequence != len(alone.Record(t).History) || got[i].WorkflowID != "order") {
+				t.Errorf("%s, item %d: got %+v, alone %s", name, i, got[i], alone.Body)
+			}
+		}
+		after := s.ann.Load(t, "order", r.ID).Record(t)
+		if len(after.History) != 4 || s.ann.Load(t, "order", got[11].InstanceID).Record(t).Public == "" {
+			t.Errorf("%s: the instance is %s", name, after.Text)
+		}
+	}
+	wantStatuses(t, "what is no object", s.ann.sendBatch(t, []string{"1", "true", `"a"`, "[]"}), 400, 400, 400, 400)
+	s.ann.Send(t, request{Method: "POST", Path: wiretest.Root + "/events", Headers: append(s.ann.Credential, "Content-Type: text/plain"), Body: "[]"}).WantFault(t, 415, "UnsupportedMediaType")
+}
+
+func linesBothWays(t *testing.T, s *scene) {
+	r := s.ann.Create(t, "order", "").Record(t)
+	conn, err := s.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	send := func(text string) {
+		if _, err := io.WriteString(conn, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chunk := func(text string) { send(fmt.Sprintf("%x\r\n%s\r\n", len(text), text)) }
+	send("POST " + wiretest.Root + "/events HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n" + s.ann.Credential[0] + "\r\n" + lines + "\r\n\r\n")
+	var answers *bufio.Reader
+	for n := range 5 {
+		item := wiretest.EventBody("order", r.ID, "note", "") + "\n\r\n  \n"
+		chunk(item[:7])
+		chunk(item[7:])
+		if answers == nil {
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil || res.Header.Get("Content-Type") != "application/x-ndjson" {
+				t.Fatalf("got %v %v", res, err)
+			}
+			answers = bufio.NewReader(res.Body)
+		}
+		line, err := answers.ReadString('\n')
+		if got := wiretest.Decode[result](t, line); err != nil || got.Status != 200 || got.Sequence != n+2 {
+			t.Fatalf("line %d: got %+v %v", n, got, err)
+		}
+	}
+	send("0\r\n\r\n")
+	if rest, err := io.ReadAll(answers); err != nil || len(rest) != 0 {
+		t.Errorf("behind the last line: got %q %v", rest, err)
+	}
+}
+
+func brokenArrays(t *testing.T, s *scene) {
+	r := s.ann.Create(t, "order", "").Record(t)
+	item := wiretest.EventBody("order", r.ID, "note", "")
+	deep := strings.Repeat("[", 63) + strings.Repeat("]", 63)
+	for _, body := range []string{
+		"", "{}", "null", item, "[" + item, "[" + item + ",]", "[" + item + "] x", "[" + item + item + "]", "[" + item + ",{\"a\":1,\"a\":2}]", "[" + item + ",[" + deep + "[]]]",
+		"[" + item + ",\"\xff\"]", item + "\n" + item,
+	} {
+		if body == "["+item+",["+deep+"[]]]" {
+			body = "[" + item + "," + strings.Repeat("[", 65) + strings.Repeat("]", 65) + "]"
+		}
+		s.ann.Post(t, wiretest.Root+"/events", body).WantFault(t, 400, "InvalidContent")
+	}
+	for _, text := range []string{"Content-Length: 5000\r\n\r\n[" + item, "Transfer-Encoding: chunked\r\n\r\n" + fmt.Sprintf("%x\r\n[%s]\r\n", len(item)+2, item)} {
+		for _, a := range s.Raw(t, "POST "+wiretest.Root+"/events HTTP/1.1\r\nHost: x\r\n"+s.ann.Credential[0]+"\r\n"+text) {
+			a.WantFault(t, 400, "InvalidContent")
+		}
+	}
+	s.unchanged(t, r)
+	wantStatuses(t, "as deep as a body may be", s.ann.sendBatch(t, []string{`{"a":` + deep + "}"}), 400)
+}
+
+func brokenLines(t *testing.T, s *scene) {
+	for _, broken := range []string{"{", "x", item64() + "]", `{"a":1,"a":2}`, "\xff", "{}{}"} {
+		r := s.ann.Create(t, "order", "").Record(t)
+		item := wiretest.EventBody("order", r.ID, "note", "") + "\n"
+		wantStatuses(t, broken, resultLines(t, s.ann.postLines(t, item+"1\n"+item+broken+"\n"+item)), 200, 400, 200, 400)
+		if got := s.ann.Load(t, "order", r.ID).Record(t); len(got.History) != 3 {
+			t.Errorf("%q: the instance is %s", broken, got.Text)
+		}
+	}
+	// A line is done when it is whole, and the last one is whole at the end of the body.
+	r := s.ann.Create(t, "order", "").Record(t)
+	item := wiretest.EventBody("order", r.ID, "note", "")
+	for text, want := range map[string][]int{
+		fmt.Sprintf("Content-Length: %d\r\n\r\n%s\n%s", 2*len(item)+2, item, item):               {200, 400},
+		fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\n\r\nzz\r\n", len(item)+1, item): {200, 400},
+	} {
+		answers := s.Raw(t, "POST "+wiretest.Root+"/events HTTP/1.1\r\nHost: x\r\n"+lines+"\r\n"+s.ann.Credential[0]+"\r\n"+text)
+		if len(answers) != 1 {
+			t.Fatalf("got %v", answers)
+		}
+		wantStatuses(t, text, resultLines(t, answers[0]), want...)
+	}
+	if got := s.ann.Load(t, "order", r.ID).Record(t); len(got.History) != 3 {
+		t.Errorf("broken off: the instance is %s", got.Text)
+	}
+}
+
+// item64 is an array that is as deep as it may be, without its end.
+func item64() string { return strings.Repeat("[", 65) + strings.Repeat("]", 64) }
+
+func numberOfItems(t *testing.T, s *scene) {
+	if a := s.ann.Post(t, wiretest.Root+"/events", " [ ] "); a.Status != 200 || a.Body != `{"results":[]}` {
+		t.Errorf("no item: got %d %s", a.Status, a.Body)
+	}
+	if a := s.ann.postLines(t, "\n"); a.Status != 200 || a.Body != "" {
+		t.Errorf("no line: got %d %s", a.Status, a.Body)
+	}
+	many := strings.Repeat("1,           ", 9_999) // NB: with blanks, so that nobody compares so many with their schema
+	if got := readBatch(t, s.ann.Post(t, wiretest.Root+"/events", "["+many+"1]")); len(got) != 10_000 {
+		t.Errorf("got %d results", len(got))
+	}
+	s.ann.Post(t, wiretest.Root+"/events", "["+many+"1,1]").WantFault(t, 413, "TooLarge")
+	many = strings.Repeat("1           \n", 10_000)
+	if got := resultLines(t, s.ann.postLines(t, many)); len(got) != 10_000 || got[9_999].Status != 400 {
+		t.Errorf("got %d results", len(got))
+	}
+	if got := resultLines(t, s.ann.postLines(t, many+"1\n1\n")); len(got) != 10_001 || got[10_000].Status != 413 {
+		t.Errorf("got %d results", len(got))
+	}
+}
+
+func sizeOfBatch(t *testing.T, s *scene) {
+	r := s.ann.Create(t, "order", "").Record(t)
+	item := wiretest.EventBody("order", r.ID, "note", "")
+	blanks := strings.Repeat(strings.Repeat(" ", 1<<16-1)+"\n", 256)
+	const max = 16 << 20
+	array := "[" + item + "]"
+	wantStatuses(t, "largest array", readBatch(t, s.ann.Post(t, wiretest.Root+"/events", blanks[:max-len(array)]+array)), 200)
+	s.ann.Post(t, wiretest.Root+"/events", blanks[:max+1-len(array)]+array).WantFault(t, 413, "TooLarge")
+	text := item + "\n"
+	wantStatuses(t, "largest lines", resultLines(t, s.ann.postLines(t, text+blanks[:max-2*len(text)]+"\n"+text[:len(text)-1])), 200, 200)
+	wantStatuses(t, "too many bytes", resultLines(t, s.ann.postLines(t, text+blanks[:max-2*len(text)]+"\n"+text)), 200, 413)
+	if got := s.ann.Load(t, "order", r.ID).Record(t); len(got.History) != 5 {
+		t.Errorf("the instance is %s", got.Text)
+	}
+}
+
+func idOfItem(t *testing.T, s *scene) {
+	r := s.ann.Create(t, "order", "").Record(t)
+	item := func(id, event string) string {
+		return `{"workflowId":"order","instanceId":"` + r.ID + `","event":{"name":"` + event + `","id":"` + id + `"}}`
+	}
+	first := s.ann.sendBatch(t, []string{item("a", "note"), item("a", "note"), item("a", "pay"), item("b", "note"), item("a b", "note")})
+	wantStatuses(t, "first", first, 200, 200, 422, 200, 400)
+	again := s.ann.sendLines(t, []string{item("b", "note"), item("a", "note"), item("c", "note")})
+	wantStatuses(t, "again", again, 200, 200, 200)
+	if first[1] != first[0] || again[0] != first[3] || again[1] != first[0] || again[2].Sequence != 4 {
+		t.Errorf("first %+v, again %+v", first, again)
+	}
+	alone := s.ann.Post(t, wiretest.Root+"/event", item("b", "note")).Record(t)
+	if len(alone.History) != first[3].Sequence {
+		t.Errorf("alone: got %s", alone.Text)
+	}
+}
+
+func keyOfBatch(t *testing.T, s *scene) {
+	r, other := s.ann.Create(t, "order", "").Record(t), s.ann.Create(t, "order", "").Record(t)
+	items := []string{wiretest.EventBody("order", r.ID, "note", ""), wiretest.CreateBody("order", ""), wiretest.EventBody("order", r.ID, "note", ""), wiretest.EventBody("order", r.ID, "unknown", "")}
+	before := len(s.instances(t, "order"))
+	for _, send := range []func(testing.TB, []string, ...string) []result{s.ann.sendBatch, s.ann.sendLines} {
+		if n := len(s.instances(t, "order")); n != before && n != before+1 {
+			t.Errorf("%d instances, want one more than %d", n, before)
+		}
+		first := s.ann.sendBatch(t, items, key("whole"))
+		wantStatuses(t, "with a key", first, 200, 200, 200, 400)
+		if again := send(t, items, key("whole")); !slices.Equal(again, first) {
+			t.Errorf("again: got %+v, want %+v", again, first)
+		}
+	}
+	s.ann.Post(t, wiretest.Root+"/events", "["+wiretest.EventBody("order", other.ID, "note", "")+"]", key("whole")).WantFault(t, 422, "KeyReused")
+	s.ann.postLines(t, items[0], key("whole")).WantFault(t, 422, "KeyReused")
+	s.ann.Post(t, wiretest.Root+"/create", items[1], key("whole")).WantFault(t, 422, "KeyReused")
+	s.unchanged(t, other)
+	for _, a := range s.AtOnce(t, 8, s.ann.Posting(wiretest.Root+"/events", "["+strings.Join(items, ",")+"]", key("at-once"))) {
+		wantStatuses(t, "at once", readBatch(t, a), 200, 200, 200, 400)
+	}
+	if got := s.ann.Load(t, "order", r.ID).Record(t); len(got.History) != 5 {
+		t.Errorf("the instance is %s", got.Text)
+	}
+	s.wantInstances(t, "order", before, 2)
+}
+
+func representation(t *testing.T, s *scene) {
+	a := s.ann.Post(t, wiretest.Root+"/events", "["+wiretest.CreateBody("order", `{"svcPublic":{"n":1}}`)+"]", "Prefer: return=representation")
+	got := readBatch(t, a)
+	if a.Header.Get("Preference-Applied") != "return=representation" || got[0].State == nil || got[0].State.History != nil {
+		t.Fatalf("got %v %s", a.Header, a.Body)
+	}
+	alone := s.ann.with("Prefer: return=minimal").Load(t, "order", got[0].InstanceID).Record(t)
+	if got[0].State.Text != alone.Text {
+		t.Errorf("got %s, want %s", got[0].State.Text, alone.Text)
+	}
+}
+
+func leavingBatch(t *testing.T, s *scene) {
+	r := s.ann.Create(t, "order", "").Record(t)
+	text := strings.Repeat(wiretest.EventBody("order", r.ID, "note", "")+"\n", 5)
+	conn, err := s.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, "POST "+wiretest.Root+"/events HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n"+s.ann.Credential[0]+"\r\n"+lines+"\r\n\r\n"+text); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := bufio.NewReader(res.Body)
+	for n := range 5 {
+		if line, err := answers.ReadString('\n'); err != nil {
+			t.Fatalf("line %d: %q %v", n, line, err)
+		}
+	}
+	_ = conn.Close()
+	if got := s.ann.Load(t, "order", r.ID).Record(t); len(got.History) != 6 {
+		t.Errorf("the instance is %s", got.Text)
+	}
+}
+
+// TestABatchIsItsItems holds gateway/INTERFACE.md, "Batches": a batch leaves the same
+// instances and gives the same results as its items one by one.
+func TestABatchIsItsItems(t *testing.T) {
+	s := newScene(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		var single, many []string
+		for range 3 {
+			single = append(single, s.ann.Create(t, "order", "").Record(t).ID)
+			many = append(many, s.ann.Create(t, "order", "").Record(t).ID)
+		}
+		var alone []result
+		var items []string
+		for range rapid.IntRange(1, 12).Draw(rt, "items") {
+			n := rapid.IntRange(0, 2).Draw(rt, "instance")
+			event := rapid.SampledFrom([]string{"pay", "note", "leap", "submit", "reject", "ping", "unknown"}).Draw(rt, "event")
+			id := ""
+			if k := rapid.IntRange(0, 6).Draw(rt, "id"); k > 0 {
+				id = fmt.Sprintf(`,"id":"k%d"`, k)
+			}
+			body := func(instance string) string {
+				return `{"workflowId":"order","instanceId":"` + instance + `","event":{"name":"` + event + `","data":{"n":1}` + id + `}}`
+			}
+			a := s.ann.Post(t, wiretest.Root+"/event", body(single[n]))
+			r := result{Status: a.Status, Error: a.Label(), Message: a.Message()}
+			if a.Status == 200 {
+				r = result{Status: 200, WorkflowID: "order", InstanceID: many[n], Sequence: len(a.Record(t).History)}
+			}
+			alone = append(alone, r)
+			items = append(items, body(many[n]))
+		}
+		send := s.ann.sendBatch
+		if rapid.Bool().Draw(rt, "lines") {
+			send = s.ann.sendLines
+		}
+		if got := send(t, items); !slices.Equal(got, alone) {
+			rt.Fatalf("got %+v, alone %+v", got, alone)
+		}
+		for n := range single {
+			if got, want := s.stripped(t, many[n]), s.stripped(t, single[n]); got != want {
+				rt.Fatalf("got %s, alone %s", got, want)
+			}
+		}
+	})
+}
+
+// stripped is an instance of "order" without its id and times.
+func (s *scene) stripped(t testing.TB, id string) string {
+	r := s.ann.Load(t, "order", id).Record(t)
+	for i := range r.History {
+		r.History[i].TS = ""
+	}
+	text, err := json.Marshal([]any{r.Public, r.Private, r.States, r.History})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
