@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"troupe/persistence"
+	"troupe/statemachine"
 )
 
 // Kind says why a request failed. It is an error itself: errors.Is(err, ErrNotFound)
@@ -154,6 +155,21 @@ func OfStore(err error) error {
 		return nil
 	}
 	return &Error{Kind: Of(err).Kind, Cause: err}
+}
+
+// OfStep translates why the state machine took no step.
+func OfStep(err error) error {
+	switch {
+	case errors.Is(err, statemachine.ErrUnknownEvent), errors.Is(err, statemachine.ErrInvalidData), errors.Is(err, statemachine.ErrNotSettable):
+		return Refuse(ErrInvalid, "%w", err)
+	case errors.Is(err, statemachine.ErrForbidden):
+		return ErrForbidden
+	case errors.Is(err, statemachine.ErrRejected):
+		return ErrNotAllowed
+	case errors.Is(err, statemachine.ErrTooLarge):
+		return ErrTooLarge
+	}
+	return Errorf(ErrExecution, "%w", err)
 }
 
 // Of returns the outermost Error of err. An error without one gets the kind of the

@@ -40,7 +40,7 @@ func (req createInstance) run(i *instance, c *call) error {
 		ID: i.name, Caller: catalog.CallerOf(req.Caller), Public: req.Public, Private: req.Private, Now: i.router.o.Clock(),
 	})
 	if err != nil {
-		return stepError(err)
+		return failure.OfStep(err)
 	}
 	i.log(result.Logs)
 	i.router.metrics.creates.Add(1)
@@ -96,7 +96,7 @@ func (req sendEvent) run(i *instance, c *call) error {
 		if errors.Is(err, statemachine.ErrExecution) {
 			i.router.log.Warn().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Msg("event undone by an execution error")
 		}
-		return stepError(err)
+		return failure.OfStep(err)
 	}
 	if req.form != nil && result.Outcome != statemachine.Moved {
 		return failure.ErrNotAllowed

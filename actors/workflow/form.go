@@ -14,36 +14,11 @@ import (
 	"troupe/statemachine/data"
 )
 
-// FormRequest asks for an instance as a form, or to write it. What depends on the
-// form's template the caller finds out before, with FormOf.
-type FormRequest struct {
-	Caller                 *identity.Principal
-	WorkflowID, InstanceID string
-	// Event submits the form; empty: nothing does.
-	Event string
-	// Privilege is what it takes to write the form besides the workflow's rights;
-	// empty: nothing.
-	Privilege identity.Privilege
-	// Refusal is why nobody can write this now; nil: it can be written.
-	Refusal error
-}
-
-// FormView is an instance as a form, at one moment.
-type FormView struct {
-	Form     *form.Form
-	Sequence uint64
-	// When is the creation, in Unix milliseconds.
-	When   int64
-	Public data.Value
-	// States is the JSON of the positions, Nodes the names of their nodes,
-	// joined with ", ".
-	States []byte
-	Nodes  string
-	// Editable: the caller may send the event that submits the form now.
-	Editable bool
-	// Draft is the caller's; nil when there is none.
-	Draft *form.Draft
-}
+// FormRequest asks for an instance as a form, or to write it, and FormView is the answer.
+type (
+	FormRequest = form.Request
+	FormView    = form.View
+)
 
 // DraftRequest asks to keep a draft, or to drop it.
 type DraftRequest struct {
