@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"strings"
 )
 
@@ -23,10 +24,16 @@ func (f *fault) Error() string {
 	return f.kind.String() + ": " + f.reason
 }
 
+// errorCode is how the body of a refusal begins.
+var errorCode = regexp.MustCompile(`^\{"error":"([A-Za-z]{1,40})"`)
+
 // statusFault is an answer other than 200, or one after which the server closes
 // the connection, which no healthy server does.
-func statusFault(k Kind, h head) *fault {
+func statusFault(k Kind, h head, body []byte) *fault {
 	f := &fault{kind: k, reason: fmt.Sprintf("status %d", h.status), shed: isShed(h.status), broken: h.closes}
+	if code := errorCode.FindSubmatch(body); code != nil {
+		f.reason += " " + string(code[1])
+	}
 	if h.closes {
 		f.reason += " and the connection closed"
 	}
@@ -43,7 +50,7 @@ func transportFault(k Kind, cause error) *fault {
 
 // connectFault is a connection that could not be opened; no request was sent.
 func connectFault(cause error) *fault {
-	return &fault{kind: -1, reason: "connect: " + causeText(cause)}
+	return &fault{kind: -1, reason: "connect: " + strings.TrimPrefix(causeText(cause), "connect: ")}
 }
 
 // causeText leaves out ports, which would make each error another one.
@@ -53,7 +60,7 @@ func causeText(cause error) string {
 		if op.Op == "dial" {
 			return op.Err.Error()
 		}
-		return op.Op + ": " + op.Err.Error()
+		return op.Op + ": " + strings.TrimPrefix(op.Err.Error(), op.Op+": ")
 	}
 	return strings.TrimSpace(cause.Error())
 }

@@ -32,7 +32,7 @@ type Options struct {
 	Scenario *Scenario
 	// Batch is how many events go into one request. Default 0: each is a request of
 	// its own. Events are sent in batches only if the scenario goes round
-	// (Scenario.Round).
+	// (Scenario.Batches).
 	Batch int
 
 	// Connections is how many connections are kept open, each with one request
@@ -71,18 +71,18 @@ type Options struct {
 	Tick func(*Interval)
 }
 
-// eventsMax bounds a batch, as the interface does.
-const eventsMax = 10_000
+// BatchMax bounds a batch, as the interface does.
+const BatchMax = 10_000
 
 // answerWaitMax is how long an answer may take; the connection is given up then, and
 // the request is an error.
 const answerWaitMax = 20 * time.Second
 
-// ensureDefaults replaces zeroes by the defaults.
-func (o *Options) ensureDefaults() {
+// EnsureDefaults replaces zeroes by the defaults.
+func (o *Options) EnsureDefaults() {
 	o.Connections = cmp.Or(o.Connections, 64)
 	o.Instances = cmp.Or(o.Instances, 10_000)
-	o.WarmUp = max(0, cmp.Or(o.WarmUp, time.Second))
+	o.WarmUp = cmp.Or(o.WarmUp, time.Second)
 	o.Duration = cmp.Or(o.Duration, 5*time.Second)
 	if o.Mix == (Mix{}) {
 		o.Mix[Event] = 1
@@ -102,8 +102,8 @@ func (o *Options) ensureDefaults() {
 	}
 }
 
-// validate reports everything that is wrong at once.
-func (o *Options) validate() error {
+// Validate reports everything that is wrong at once. The defaults must have been set.
+func (o *Options) Validate() error {
 	var faults []error
 	demand := func(ok bool, text string) {
 		if !ok {
@@ -116,8 +116,8 @@ func (o *Options) validate() error {
 	demand(o.Duration > 0 && o.Every >= 0, "Duration must be above 0, and Every must not be negative")
 	_, ok := statemachine.ParseWorkflowID(o.Scenario.WorkflowID)
 	demand(ok, "WorkflowID is not the id of a workflow")
-	demand(o.Batch >= 0 && o.Batch <= eventsMax, "Batch must be between 0 and 10,000")
-	demand(o.Batch == 0 || o.Scenario.Round() && o.Scenario.alone(), "batches need a scenario of one user in which every step says its node, and every node has a step")
+	demand(o.Batch >= 0 && o.Batch <= BatchMax, "Batch must be between 0 and 10,000")
+	demand(o.Batch == 0 || o.Scenario.Batches(), "batches need a scenario of one user in which every step says its node, and every node has a step")
 	demand(o.Instances >= o.Connections || o.Scenario.Round(), "connections can share instances only if every step of the scenario says its node, and every node has a step: Instances must not be below Connections")
 	headers := o.Addr + o.Host + o.BasePath + o.Token
 	for _, token := range o.Tokens {

@@ -45,8 +45,8 @@ func TestAMixIsPickedByItsParts(t *testing.T) {
 
 func TestFaultsOfOptionsAreNamedTogether(t *testing.T) {
 	o := Options{Connections: -1, Rate: -1, Token: "a\r\nb", Batch: -1}
-	o.ensureDefaults()
-	err := o.validate()
+	o.EnsureDefaults()
+	err := o.Validate()
 	for _, part := range []string{"Addr is missing", "Connections", "Rate", "Token", "Batch"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("got %v, want it to name %s", err, part)

@@ -31,8 +31,8 @@ func (w *window) contains(at time.Time) bool { return !at.Before(w.begin) && at.
 // when the run could not be carried out: no connection, no instances, or ctx
 // ended. Requests that failed are no error; see Result.Failed.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	o.ensureDefaults()
-	if err := o.validate(); err != nil {
+	o.EnsureDefaults()
+	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	r := &run{options: o}
@@ -124,7 +124,7 @@ func share(n, parts, i int) int {
 func (r *run) measure(ctx context.Context) (*Result, error) {
 	o := &r.options
 	begin := time.Now()
-	win := window{begin: begin.Add(o.WarmUp), open: o.Rate > 0}
+	win := window{begin: begin.Add(max(0, o.WarmUp)), open: o.Rate > 0}
 	win.end = win.begin.Add(o.Duration)
 	r.gap.window = win
 

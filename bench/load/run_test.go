@@ -173,6 +173,10 @@ func TestWrongAnswersAreErrors(t *testing.T) {
 		{"another instance", func(w http.ResponseWriter, _ int64, _, node string) { writeInstance(w, "other", node) }, "event: the answer is about something else"},
 		{"another node", func(w http.ResponseWriter, _ int64, id, _ string) { writeInstance(w, id, "approved") }, "event: the answer shows another node"},
 		{"a status", func(w http.ResponseWriter, _ int64, _, _ string) { w.WriteHeader(500) }, "event: status 500"},
+		{"a status with its reason", func(w http.ResponseWriter, _ int64, _, _ string) {
+			w.WriteHeader(409)
+			fmt.Fprint(w, `{"error":"Rejected","message":"no"}`)
+		}, "event: status 409 Rejected"},
 		{"an empty body", func(http.ResponseWriter, int64, string, string) {}, "event: the answer is about something else"},
 		{"no answer", func(http.ResponseWriter, int64, string, string) { panic(http.ErrAbortHandler) }, "event: no answer: unexpected EOF"},
 		{"a connection that closes", func(w http.ResponseWriter, _ int64, id, node string) {

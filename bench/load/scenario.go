@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"strconv"
 )
 
@@ -32,6 +33,11 @@ type Scenario struct {
 type User struct {
 	Name              string
 	Roles, Privileges []string
+}
+
+// HasUser reports whether somebody of that name works at the instances.
+func (s *Scenario) HasUser(name string) bool {
+	return slices.ContainsFunc(s.Users, func(u User) bool { return u.Name == name })
 }
 
 // place is a node with the steps that lead on from it. One without steps ends a walk.
@@ -93,15 +99,16 @@ func (s *Scenario) Round() bool {
 	return true
 }
 
-// alone reports whether all steps are one user's.
-func (s *Scenario) alone() bool {
+// Batches reports whether events can be sent in batches: a walk never ends and all steps
+// are one user's.
+func (s *Scenario) Batches() bool {
 	users := map[int]bool{}
 	for _, p := range s.places {
 		for i := range p.steps {
 			users[p.steps[i].user] = true
 		}
 	}
-	return len(users) < 2
+	return s.Round() && len(users) < 2
 }
 
 var (

@@ -66,7 +66,7 @@ func TestTheEventsGoRound(t *testing.T) {
 
 func TestRequestsAreWhatTheInterfaceAsksFor(t *testing.T) {
 	o := &Options{Addr: "host:1", Token: "T", Minimal: true, BasePath: "/base"}
-	o.ensureDefaults()
+	o.EnsureDefaults()
 	s := newScript(o, content{})
 	at := o.Scenario.places[firstNode]
 	s.beginBatch()

@@ -16,7 +16,7 @@ import (
 )
 
 // ReadScenario reads the file of a scenario and the definition that it names
-// (bench/scenarios has one). The error is document.Faults when the
+// (cmd/troupe/HOME.md, "A load of your own"). The error is document.Faults when the
 // files can be read and are wrong.
 func ReadScenario(file string) (*Scenario, error) {
 	text, err := os.ReadFile(file)

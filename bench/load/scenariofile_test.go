@@ -156,7 +156,7 @@ func TestTheExampleScenario(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.WorkflowID != "leave-request" || len(s.Users) != 2 || len(s.places) != 3 || s.Round() || s.alone() {
+	if s.WorkflowID != "leave-request" || len(s.Users) != 2 || len(s.places) != 3 || s.Round() || s.Batches() {
 		t.Errorf("got %+v", s)
 	}
 }

@@ -48,7 +48,11 @@ func (s *sampler) run(over <-chan struct{}) {
 		due := s.window.begin.Add(time.Duration(k) * s.every)
 		if !due.Before(s.window.end) {
 			<-over // the last one is for all that comes late
-			s.take(max(time.Since(s.window.begin), s.window.end.Sub(s.window.begin)))
+			ended := s.window.end.Sub(s.window.begin)
+			if s.window.open { // what was due in the window may have been answered later
+				ended = max(ended, time.Since(s.window.begin))
+			}
+			s.take(ended)
 			return
 		}
 		timer := time.NewTimer(time.Until(due))

@@ -85,7 +85,7 @@ func TestIntervalsAddUpToTheWindow(t *testing.T) {
 // not end the run.
 func TestAServerThatIsGoneIsWaitedFor(t *testing.T) {
 	o := Options{Addr: servertest.Nobody(t)}
-	o.ensureDefaults()
+	o.EnsureDefaults()
 	var g gap
 	w := newWorker(&o, 1, nil, &g)
 	begin := time.Now()
@@ -93,7 +93,7 @@ func TestAServerThatIsGoneIsWaitedFor(t *testing.T) {
 	if err := w.redial(t.Context(), win); !errors.Is(err, errOver) {
 		t.Errorf("got %v, want the end of the window", err)
 	}
-	if n := total(w.tally.errors.of); n == 0 || w.tally.errors.of["connect: connect: connection refused"] != n {
+	if n := total(w.tally.errors.of); n == 0 || w.tally.errors.of["connect: connection refused"] != n {
 		t.Errorf("got the errors %v", w.tally.errors.of)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -319,7 +319,7 @@ func (w *worker) ask(k Kind, request []byte) ([]byte, *fault) {
 	case err != nil:
 		return nil, transportFault(k, err)
 	case h.status != 200 || h.closes:
-		return nil, statusFault(k, h)
+		return nil, statusFault(k, h, body)
 	}
 	return body, nil
 }

@@ -24,15 +24,13 @@ type Facts struct {
 	Commit    string
 }
 
-// Collect gathers the facts. The cost of a synced write is measured in dir. What cannot
-// be found out is "unknown".
-func Collect(dir string) (*Facts, error) {
+// Here says what this machine is, and how busy. What cannot be found out is "unknown".
+func Here() *Facts {
 	f := &Facts{
 		At:        time.Now().UTC(),
 		Processor: "unknown",
 		Kernel:    firstLine("/proc/sys/kernel/osrelease"),
 		Load:      firstLine("/proc/loadavg"),
-		Commit:    commit(),
 	}
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		for line := range strings.Lines(string(text)) {
@@ -42,6 +40,14 @@ func Collect(dir string) (*Facts, error) {
 			}
 		}
 	}
+	return f
+}
+
+// Collect gathers the facts of Here, the commit of the folder that this program runs in,
+// and what a synced write costs in dir.
+func Collect(dir string) (*Facts, error) {
+	f := Here()
+	f.Commit = commit()
 	var err error
 	f.Sync, err = syncCost(dir)
 	return f, err

@@ -6,7 +6,11 @@ import (
 )
 
 // Spread is what the rounds of a measurement gave: the least, the middle and the most.
-type Spread struct{ Least, Middle, Most float64 }
+type Spread struct {
+	Least  float64 `json:"least"`
+	Middle float64 `json:"median"`
+	Most   float64 `json:"most"`
+}
 
 // SpreadOf returns the spread of figures. Of an even number the middle is the mean of
 // two.

@@ -8,6 +8,7 @@
 //	troupe store      make an empty store in place of one that is gone
 //	troupe instance   work with instances of a running service
 //	troupe context    name services and keep the tokens for them
+//	troupe bench      measure a service under load
 //	troupe check      check the text files of a home
 //	troupe parameters list the parameters of template files
 //	troupe config     show every setting, its value and where it comes from
@@ -73,7 +74,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newConfigCommand(), newInstance(), newContext(), newParameters(), newStore(), newVersion())
+	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newConfigCommand(), newInstance(), newContext(), newParameters(), newStore(), newBench(), newVersion())
 	root.SetVersionTemplate("{{.Version}}\n")
 	return root
 }

@@ -1,0 +1,3 @@
+// Package report is what a measurement of `troupe bench` leaves: figures as JSON, and a
+// page of HTML that needs nothing else.
+package report

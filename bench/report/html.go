@@ -1,0 +1,120 @@
+package report
+
+import (
+	_ "embed" // for the page
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"slices"
+	"strings"
+)
+
+//go:embed page.html
+var pageText string
+
+// page is parsed once. It holds to what html/template escapes by itself; only the plots
+// are HTML before.
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"ms": milliseconds, "count": grouped, "count64": func(n int) string { return grouped(int64(n)) }, "number": number, "figure": FigureName, "rounded": func(v float64) string { return grouped(int64(math.Round(v))) },
+}).Parse(pageText))
+
+// milliseconds writes three digits that count.
+func milliseconds(v float64) string {
+	switch {
+	case v >= 100:
+		return grouped(int64(math.Round(v)))
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// pageContent is what the page shows.
+type pageContent struct {
+	*Report
+	Headline     *Run // the only run; nil when there are several
+	RatePlot     template.HTML
+	Distribution template.HTML
+	Runs         []runContent
+	AnyMissed    bool
+	AnyCPU       bool
+}
+
+// runContent is a run with its plots.
+type runContent struct {
+	*Run
+	Name                             string
+	LatencyPlot, ThroughputPlot      template.HTML
+	CPUPlot, MemoryPlot              template.HTML
+	ErrorBars                        []errorBar
+	SeveralKinds                     bool
+	ServerCPU, GeneratorCPU, ServMiB string
+}
+
+// errorBar is a cause with how long its bar is.
+type errorBar struct {
+	Text    string
+	Count   int64
+	Percent float64 // of the most frequent one
+}
+
+// distributionsMax is how many runs one plot of distributions shows: those of the first
+// round.
+const distributionsMax = 8
+
+// WriteHTML writes the report as one page that needs nothing else: no script, no other
+// file, no network.
+func (r *Report) WriteHTML(w io.Writer) error {
+	c := &pageContent{Report: r}
+	if len(r.Runs) == 1 {
+		c.Headline = r.Runs[0]
+	}
+	rates := r.ratePlot()
+	if rates != nil {
+		c.RatePlot = rates.svg()
+	}
+	shown := slices.DeleteFunc(slices.Clone(r.Runs), func(run *Run) bool { return len(run.Percentiles) == 0 || run.Round > 1 })
+	if len(shown) > 0 {
+		p := distributionPlot(shown[:min(len(shown), distributionsMax)], func(run *Run) string {
+			if len(r.Runs) == 1 {
+				return ""
+			}
+			return strings.TrimSuffix(run.Name(r), ", round 1")
+		})
+		p.wide = rates == nil
+		c.Distribution = p.svg()
+	}
+	for _, run := range r.Runs {
+		c.Runs = append(c.Runs, run.content(r))
+		c.AnyMissed = c.AnyMissed || run.RatePerSecond > 0
+		c.AnyCPU = c.AnyCPU || run.ServerCPUMicrosPerOperation != nil
+	}
+	return page.Execute(w, c)
+}
+
+func (r *Run) content(rep *Report) runContent {
+	latency, throughput := r.latencyPlot(), r.throughputPlot()
+	c := runContent{Run: r, Name: r.Name(rep), ThroughputPlot: throughput.svg(), SeveralKinds: len(r.Kinds) > 1}
+	if r.Requests > 0 {
+		c.LatencyPlot = latency.svg()
+	}
+	if cpu, memory := r.resourcePlots(); cpu != nil {
+		c.CPUPlot, c.MemoryPlot = cpu.svg(), memory.svg()
+	}
+	_, most := r.MostFrequentError()
+	for _, text := range r.ErrorTexts() {
+		n := r.Errors[text]
+		c.ErrorBars = append(c.ErrorBars, errorBar{text, n, 100 * float64(n) / float64(most)})
+	}
+	if v := r.ServerCPUMicrosPerOperation; v != nil {
+		c.ServerCPU = milliseconds(*v)
+	}
+	if v := r.GeneratorCPUMicrosPerOperation; v != nil {
+		c.GeneratorCPU = milliseconds(*v)
+	}
+	if v := r.ServerResidentBytes; v != nil {
+		c.ServMiB = grouped(*v >> 20)
+	}
+	return c
+}

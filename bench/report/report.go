@@ -1,0 +1,195 @@
+package report
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"troupe/bench/record"
+)
+
+// Format is the version of the JSON of a Report. It is raised when a member changes its
+// meaning or goes; new members may come.
+const Format = 1
+
+// Report is what a measurement found out. Units stand in the names of the members.
+type Report struct {
+	Format    int       `json:"format"`
+	Command   string    `json:"command"` // without secrets
+	Began     time.Time `json:"began"`
+	Generator Machine   `json:"generator"`
+	Load      Load      `json:"load"`
+	Targets   []Target  `json:"targets"`
+	Runs      []*Run    `json:"runs"`
+	// Ratios are the first target's figures divided by the second's of the same round;
+	// empty without a second one.
+	Ratios     []Ratio     `json:"ratios,omitempty"`
+	Thresholds []Threshold `json:"thresholds,omitempty"`
+	// Warnings say why figures may be wrong.
+	Warnings []string `json:"warnings"`
+}
+
+// Machine is where the load generator ran.
+type Machine struct {
+	Program     string `json:"program"` // its version
+	OS          string `json:"os"`
+	Arch        string `json:"arch"`
+	Go          string `json:"go"`
+	Kernel      string `json:"kernel"`
+	Processor   string `json:"processor"`
+	Cores       int    `json:"cores"`
+	LoadAverage string `json:"loadAverage"` // when it began
+}
+
+// Load is what was sent.
+type Load struct {
+	Workflow        string  `json:"workflow"`
+	Scenario        string  `json:"scenario"` // the file; empty: the built-in one
+	Mix             string  `json:"mix"`
+	Connections     int     `json:"connections"`
+	Instances       int     `json:"instances"`
+	Preload         int     `json:"preload"`
+	Batch           int     `json:"batch"` // events of a request; 0: no batches
+	Minimal         bool    `json:"minimal"`
+	WarmUpSeconds   float64 `json:"warmUpSeconds"`
+	DurationSeconds float64 `json:"durationSeconds"`
+	Rounds          int     `json:"rounds"`
+}
+
+// Target is a server that was measured.
+type Target struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	Build   string `json:"build"` // what it says of itself; empty: nothing
+	// Local says that the program started it, so that its processor time is known.
+	Local bool `json:"local"`
+}
+
+// Run is one window on one target. What is null is not known.
+type Run struct {
+	Target string `json:"target"`
+	Round  int    `json:"round"` // from 1
+	// RatePerSecond is that of an open loop; 0: closed.
+	RatePerSecond float64 `json:"ratePerSecond"`
+
+	Operations          int64           `json:"operations"` // each event of a batch counts
+	OperationsPerSecond float64         `json:"operationsPerSecond"`
+	Requests            int64           `json:"requests"`
+	RequestsPerSecond   float64         `json:"requestsPerSecond"`
+	Latency             Latency         `json:"latency"`
+	Kinds               map[string]Kind `json:"kinds"`
+
+	Shed        int64            `json:"shed"`
+	Missed      int64            `json:"missed"`
+	ErrorsTotal int64            `json:"errorsTotal"`
+	Errors      map[string]int64 `json:"errors"`
+
+	LongestGapSeconds   float64 `json:"longestGapSeconds"`
+	LongestGapAtSeconds float64 `json:"longestGapAtSeconds"`
+
+	ServerCPUMicrosPerOperation    *float64 `json:"serverCpuMicrosPerOperation"`
+	ServerCPUCores                 *float64 `json:"serverCpuCores"`
+	ServerResidentBytes            *int64   `json:"serverResidentBytes"` // at the end
+	GeneratorCPUMicrosPerOperation *float64 `json:"generatorCpuMicrosPerOperation"`
+	GeneratorCPUCores              *float64 `json:"generatorCpuCores"`
+
+	Series      []Interval   `json:"series"`
+	Percentiles []Percentile `json:"percentiles"`
+}
+
+// Latency is a distribution. That of an open loop counts from when a request was due.
+type Latency struct {
+	MeanMs float64 `json:"meanMs"`
+	P50Ms  float64 `json:"p50Ms"`
+	P90Ms  float64 `json:"p90Ms"`
+	P99Ms  float64 `json:"p99Ms"`
+	P999Ms float64 `json:"p999Ms"`
+	MaxMs  float64 `json:"maxMs"`
+}
+
+// Kind are the requests of a kind.
+type Kind struct {
+	Requests int64   `json:"requests"`
+	Latency  Latency `json:"latency"`
+}
+
+// Interval is a part of the window. Times count from its begin.
+type Interval struct {
+	BeganSeconds        float64  `json:"beganSeconds"`
+	EndedSeconds        float64  `json:"endedSeconds"`
+	OperationsPerSecond float64  `json:"operationsPerSecond"`
+	Requests            int64    `json:"requests"`
+	Latency             Latency  `json:"latency"` // all zero without a request
+	Shed                int64    `json:"shed"`
+	Errors              int64    `json:"errors"`
+	ServerCPUCores      *float64 `json:"serverCpuCores"`
+	ServerResidentBytes *int64   `json:"serverResidentBytes"`
+}
+
+// Percentile says that so many of a hundred requests took at most so long.
+type Percentile struct {
+	Percentile float64 `json:"percentile"`
+	Ms         float64 `json:"ms"`
+}
+
+// Ratio is a figure of the first target divided by that of the second, over the rounds.
+type Ratio struct {
+	RatePerSecond float64       `json:"ratePerSecond"`
+	Figure        string        `json:"figure"`
+	Spread        record.Spread `json:"spread"`
+}
+
+// Threshold is a condition under which the measurement counts as failed.
+type Threshold struct {
+	Text   string `json:"text"`
+	Failed bool   `json:"failed"`
+	// By says which run failed it first, and with what.
+	By string `json:"by,omitempty"`
+}
+
+// Name says which run of the report it is, as far as there are several.
+func (r *Run) Name(rep *Report) string {
+	var parts []string
+	if len(rep.Targets) > 1 {
+		parts = append(parts, r.Target)
+	}
+	if r.RatePerSecond > 0 {
+		parts = append(parts, strconv.FormatFloat(r.RatePerSecond, 'f', -1, 64)+"/s")
+	} else {
+		parts = append(parts, "closed loop")
+	}
+	if rep.Load.Rounds > 1 {
+		parts = append(parts, "round "+strconv.Itoa(r.Round))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ErrorTexts returns the causes of errors, the most frequent first.
+func (r *Run) ErrorTexts() []string {
+	return slices.SortedFunc(maps.Keys(r.Errors), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.Errors[b], r.Errors[a]), cmp.Compare(a, b))
+	})
+}
+
+// MostFrequentError returns a cause and its count; the cause is empty without errors.
+func (r *Run) MostFrequentError() (text string, n int64) {
+	if texts := r.ErrorTexts(); len(texts) > 0 {
+		text = texts[0]
+	}
+	return text, r.Errors[text]
+}
+
+// FigureName is what people call the figure of a ratio.
+func FigureName(figure string) string {
+	name, known := map[string]string{
+		"operationsPerSecond": "operations per second", "p50Ms": "p50", "p99Ms": "p99",
+		"serverCpuMicrosPerOperation": "server CPU per operation",
+	}[figure]
+	if !known {
+		return figure
+	}
+	return name
+}

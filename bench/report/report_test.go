@@ -1,0 +1,190 @@
+package report
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"troupe/bench/record"
+)
+
+// example is a report with everything that one can have: two targets, two rates, errors, a
+// gap, and a cause that would be markup.
+func example() *Report {
+	r := &Report{
+		Format: Format, Command: `troupe bench --fail-if 'p99>1ms'`, Began: time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC),
+		Generator: Machine{Program: "troupe v1", OS: "linux", Arch: "amd64", Go: "go1.26", Kernel: "6.1", Processor: "A processor", Cores: 2, LoadAverage: "0.5"},
+		Load:      Load{Workflow: "leave-request", Mix: "event=1", Connections: 64, Instances: 10_000, WarmUpSeconds: 2, DurationSeconds: 4, Rounds: 1},
+		Targets:   []Target{{Name: "troupe", Address: "127.0.0.1:1", Build: "v1", Local: true}, {Name: "far", Address: "127.0.0.1:2"}},
+		Ratios:    []Ratio{{RatePerSecond: 1000, Figure: "p99Ms", Spread: record.Spread{Least: 0.5, Middle: 0.75, Most: 1.25}}},
+		Thresholds: []Threshold{
+			{Text: "p99>1ms", Failed: true, By: "p99 was 9.00 ms at 1000/s"}, {Text: "errors>9999"},
+		},
+		Warnings: []string{"1000/s: 1234 errors"},
+	}
+	for _, rate := range []float64{1000, 2000} {
+		for _, t := range r.Targets {
+			run := &Run{
+				Target: t.Name, Round: 1, RatePerSecond: rate, Operations: 12_345, OperationsPerSecond: 3086.25, Requests: 12_345,
+				Latency:     Latency{MeanMs: 2, P50Ms: 1.25, P90Ms: 3.5, P99Ms: 9, P999Ms: 44.4, MaxMs: 777},
+				Kinds:       map[string]Kind{"event": {Requests: 12_000}, "query": {Requests: 345}},
+				Percentiles: []Percentile{{0, 0.5}, {50, 1.25}, {90, 3.5}, {99, 9}, {100, 777}},
+				Errors:      map[string]int64{}, LongestGapSeconds: 1.25, LongestGapAtSeconds: 1,
+			}
+			for k := range 4 {
+				i := Interval{BeganSeconds: float64(k), EndedSeconds: float64(k + 1), OperationsPerSecond: 3000, Requests: 3000, Latency: run.Latency}
+				if k == 1 {
+					i = Interval{BeganSeconds: 1, EndedSeconds: 2, Errors: 1234}
+				}
+				if t.Local {
+					cores, bytes := 0.5, int64(200<<20)
+					i.ServerCPUCores, i.ServerResidentBytes = &cores, &bytes
+				}
+				run.Series = append(run.Series, i)
+			}
+			if t.Local {
+				micros, bytes := 66.6, int64(211<<20)
+				run.ServerCPUMicrosPerOperation, run.ServerResidentBytes = &micros, &bytes
+				run.Errors["connect: <connection> refused"], run.ErrorsTotal = 1234, 1234
+			}
+			r.Runs = append(r.Runs, run)
+		}
+	}
+	return r
+}
+
+func pageOf(t *testing.T, r *Report) string {
+	t.Helper()
+	var b strings.Builder
+	if err := r.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestThePageIsWellFormedAndNeedsNothingElse reads it as XML, which is stricter than HTML.
+func TestThePageIsWellFormedAndNeedsNothingElse(t *testing.T) {
+	for name, r := range map[string]*Report{"everything": example(), "nothing": {Runs: []*Run{{}}}, "no run": {}} {
+		text := pageOf(t, r)
+		decoder := xml.NewDecoder(strings.NewReader(text))
+		for {
+			token, err := decoder.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			element, ok := token.(xml.StartElement)
+			if !ok {
+				continue
+			}
+			if tag := element.Name.Local; tag == "script" || tag == "link" || tag == "img" || tag == "iframe" {
+				t.Errorf("%s: there is a %s", name, tag)
+			}
+			for _, a := range element.Attr {
+				if n := a.Name.Local; n == "src" || n == "href" || strings.HasPrefix(n, "on") {
+					t.Errorf("%s: %s has %s=%q", name, element.Name.Local, n, a.Value)
+				}
+			}
+		}
+		if found := regexp.MustCompile(`https?://|url\(|@import|NaN|Inf|ZgotmplZ|%!`).FindString(text); found != "" {
+			t.Errorf("%s: there is %s", name, found)
+		}
+	}
+}
+
+func TestThePageHasTheFigures(t *testing.T) {
+	text := pageOf(t, example())
+	for part, times := range map[string]int{
+		"<svg ": 2 + 4*2 + 2*2, "Latency over time": 4, "Server memory": 2, "<h3>Latency by rate": 1, "troupe beside 127.0.0.1:2 under load": 1,
+		"12,000": 4, "<td>1.25</td>": 5, "777": 4, "66.6": 2, "0.75": 1, "connect: &lt;connection&gt; refused": 2, `class="gap"`: 8,
+		"Processor and memory of the server are not shown": 2, "p99 was 9.00 ms at 1000/s": 1, "passed": 1, "1000/s: 1234 errors": 1,
+		"troupe bench --fail-if &#39;p99&gt;1ms&#39;": 1, "A processor, 2 cores": 1, "10,000 new instances": 1, "No errors.": 2,
+	} {
+		if n := strings.Count(text, part); n != times {
+			t.Errorf("got %q %d times, want %d", part, n, times)
+		}
+	}
+}
+
+// TestTheJSONIsStable holds the names of the members: whoever reads them relies on them.
+func TestTheJSONIsStable(t *testing.T) {
+	text, err := json.Marshal(example())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, member := range []string{
+		`{"format":1,"command":`, `"began":"2026-11-23T10:00:00Z"`, `"generator":{"program":"troupe v1"`, `"cores":2`, `"warmUpSeconds":2,"durationSeconds":4`,
+		`"targets":[{"name":"troupe","address":"127.0.0.1:1","build":"v1","local":true}`, `"operationsPerSecond":3086.25`,
+		`"latency":{"meanMs":2,"p50Ms":1.25,"p90Ms":3.5,"p99Ms":9,"p999Ms":44.4,"maxMs":777}`, `"kinds":{"event":{"requests":12000,`,
+		`"errorsTotal":1234`, `"longestGapSeconds":1.25,"longestGapAtSeconds":1`, `"serverCpuMicrosPerOperation":66.6`, `"serverCpuMicrosPerOperation":null`,
+		`"series":[{"beganSeconds":0,"endedSeconds":1,`, `"percentiles":[{"percentile":0,"ms":0.5}`,
+		`"spread":{"least":0.5,"median":0.75,"most":1.25}`, `"thresholds":[{"text":"p99\u003e1ms","failed":true,"by":"`, `"warnings":["`,
+	} {
+		if !strings.Contains(string(text), member) {
+			t.Errorf("the JSON lacks %s:\n%s", member, text)
+		}
+	}
+}
+
+func TestTicksAreRound(t *testing.T) {
+	for _, c := range []struct {
+		axis axis
+		want string
+	}{
+		{linear("", 0, 7, 5), "0 2 4 6 8"},
+		{linear("", 0, 0.13, 5), "0 0.05 0.1 0.15"},
+		{linear("", 0, 0, 5), "0 0.2 0.4 0.6 0.8 1"},
+		{linear("", 0, 24_000, 5), "0 5000 10k 15k 20k 25k"},
+		{logarithmic("", 0.3, 60), "0.2 0.5 1 2 5 10 20 50 100"},
+		{logarithmic("", 0.02, 5000), "0.01 0.1 1 10 100 1000"},
+		{logarithmic("", 1, 1), "1"},
+	} {
+		var got []string
+		for _, tick := range c.axis.ticks {
+			got = append(got, tick.text)
+		}
+		if text := strings.Join(got, " "); text != c.want {
+			t.Errorf("got %s, want %s", text, c.want)
+		}
+		for _, tick := range c.axis.ticks {
+			if at := c.axis.part(tick.at); at < -1e-9 || at > 1+1e-9 {
+				t.Errorf("%s: the tick %s is at %v", c.want, tick.text, at)
+			}
+		}
+	}
+}
+
+func TestALineIsBrokenWhereNothingIsKnown(t *testing.T) {
+	p := plot{x: linear("", 0, 3, 3), y: linear("", 0, 1, 2), lines: []line{{colour: 1, xs: []float64{0, 1, 2, 3}, ys: []float64{1, math.NaN(), 0, 1}}}}
+	if got := strings.Count(string(p.svg()), `class="line c1"`); got != 2 {
+		t.Errorf("got %d parts, want 2: %s", got, p.svg())
+	}
+}
+
+func TestSpansThatTouchAreJoined(t *testing.T) {
+	got := joined([]span{{4, 5}, {1, 2}, {1.5, 3}, {3, 3.5}})
+	if len(got) != 2 || got[0] != (span{1, 3.5}) || got[1] != (span{4, 5}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestNumbersHaveTheDigitsThatCount(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 0.0512: "0.0512", 1.5: "1.5", 12.345: "12.35", 100: "100", 12_345: "12.3k", 2_500_000: "2.5M"} {
+		if got := number(v); got != want {
+			t.Errorf("%v: got %s, want %s", v, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567"} {
+		if got := grouped(n); got != want {
+			t.Errorf("%d: got %s, want %s", n, got, want)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package trial
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"troupe/bench/load"
+	"troupe/bench/process"
+	"troupe/bench/report"
+)
+
+// Target is a server that is measured: a program that is started on a temporary home, or
+// one that runs already.
+type Target struct {
+	// Name is what the report calls it.
+	Name string
+	// Program is the path of a program to start; empty: Address is asked.
+	Program string
+	// Address is a URL that ParseAddress takes.
+	Address string
+	// Token is the credential at Address, and Tokens are those of further users of the
+	// scenario.
+	Token  string
+	Tokens map[string]string
+}
+
+// ParseAddress checks the URL of a service: http or https, with a base path or without.
+func ParseAddress(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		return nil, errors.New("must be like http://127.0.0.1:8080 or https://example.org/platform")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("must have no user, query or fragment")
+	}
+	return u, nil
+}
+
+// server is a target that runs.
+type server struct {
+	*Target
+	at      *url.URL
+	process *process.Process // nil: somebody else's
+	tokens  map[string]string
+}
+
+// start starts the program of the target, if it has one. Its files are made in dir.
+func (t *Target) start(ctx context.Context, dir string, scenario *load.Scenario) (*server, error) {
+	if t.Program == "" {
+		at, err := ParseAddress(t.Address)
+		return &server{Target: t, at: at, tokens: t.Tokens}, err
+	}
+	home := filepath.Join(dir, "home")
+	if err := writeHome(home, scenario); err != nil {
+		return nil, err
+	}
+	s := &server{Target: t, tokens: map[string]string{}}
+	for _, u := range scenario.Users {
+		token, err := process.Output(ctx, t.Program, "token", "create", "--home", home, "--user", u.Name)
+		if err != nil {
+			return nil, err
+		}
+		s.tokens[u.Name] = token
+	}
+	var err error
+	s.process, err = process.Start(ctx, home+".log", t.Program, "serve", "--home", home, "--base-path", "")
+	if err != nil {
+		return nil, err
+	}
+	s.at = &url.URL{Scheme: "http", Host: s.process.Addr}
+	return s, nil
+}
+
+// writeHome makes a home with the workflow of the scenario and its users.
+func writeHome(home string, scenario *load.Scenario) error {
+	if scenario.Definition == "" {
+		return errors.New("the scenario names no definition, so no server can be started with it: name one, or give the address of a server that has the workflow")
+	}
+	identity, err := scenario.IdentityText()
+	if err != nil {
+		return err
+	}
+	file := filepath.Base(cmp.Or(scenario.DefinitionFile, "workflow.yaml"))
+	files := map[string][]byte{"identity.yaml": []byte(identity), filepath.Join("workflows", file): []byte(scenario.Definition)}
+	for name, text := range scenario.Refs {
+		if !filepath.IsLocal(filepath.FromSlash(name)) {
+			return fmt.Errorf("the definition refers to %s, which is not below its folder", name)
+		}
+		files[filepath.Join("workflows", filepath.FromSlash(name))] = text
+	}
+	for name, text := range files {
+		name = filepath.Join(home, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *server) stop() {
+	if s.process != nil {
+		s.process.Stop()
+	}
+}
+
+// aim sets where a load goes.
+func (s *server) aim(o *load.Options) {
+	port := cmp.Or(s.at.Port(), map[string]string{"http": "80", "https": "443"}[s.at.Scheme])
+	o.Addr, o.Host, o.BasePath = net.JoinHostPort(s.at.Hostname(), port), s.at.Host, strings.TrimRight(s.at.EscapedPath(), "/")
+	o.Token, o.Tokens = s.Token, s.tokens
+	if s.at.Scheme == "https" {
+		o.TLS = &tls.Config{ServerName: s.at.Hostname(), MinVersion: tls.VersionTLS12}
+	}
+}
+
+// trialEvents is how many events are tried before anything is measured.
+const trialEvents = 6
+
+// try lets one instance go through a few events, so that a wrong workflow, a missing
+// right or a wrong token is told at once and not as thousands of errors.
+func (s *server) try(ctx context.Context, o load.Options) error {
+	s.aim(&o)
+	o.Connections, o.Instances, o.Preload, o.Batch, o.Rate = 1, 1, trialEvents, 0, 0
+	if !o.Scenario.Round() {
+		o.Instances = 3 // more of its ways
+	}
+	o.Mix = load.Mix{load.Read: 1}
+	o.WarmUp, o.Duration, o.Every = -1, time.Millisecond, 0
+	if _, err := load.Run(ctx, o); err != nil {
+		return fmt.Errorf("%w\n%s", err, s.advice())
+	}
+	return nil
+}
+
+func (s *server) advice() string {
+	if s.process != nil {
+		return "The end of its log:\n" + s.process.LastWords()
+	}
+	return "A few events were tried before measuring. The server must have the workflow of the load, and the token must be of a user who may create, read and send: troupe bench --print-workflow, or --scenario FILE for a workflow of yours."
+}
+
+// describe asks the server what it is.
+func (s *server) describe(ctx context.Context) report.Target {
+	t := report.Target{Name: s.Name, Address: s.at.String(), Local: s.process != nil}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(t.Address, "/")+"/readyz?verbose", nil)
+	if err != nil {
+		return t
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return t
+	}
+	defer func() { _ = answer.Body.Close() }() // it was only read
+	var ready struct {
+		Build struct{ Version, Commit, Go string }
+	}
+	if json.NewDecoder(answer.Body).Decode(&ready) == nil && ready.Build.Version != "" {
+		t.Build = strings.TrimSpace(ready.Build.Version + " " + ready.Build.Commit + " " + ready.Build.Go)
+	}
+	return t
+}

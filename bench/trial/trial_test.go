@@ -1,0 +1,152 @@
+package trial
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"troupe/bench/load"
+	"troupe/bench/report"
+)
+
+func TestThresholds(t *testing.T) {
+	micros := 70.0
+	run := &report.Run{
+		Round: 2, RatePerSecond: 1000, Requests: 10, ErrorsTotal: 3, Missed: 4, Shed: 5, OperationsPerSecond: 900, LongestGapSeconds: 1.5,
+		Latency: report.Latency{P50Ms: 1, P90Ms: 2, P99Ms: 20, P999Ms: 30, MaxMs: 40}, ServerCPUMicrosPerOperation: &micros,
+	}
+	for _, c := range []struct {
+		text, by string // by is empty when it holds
+	}{
+		{"p99>20ms", ""},
+		{"p99>=20ms", "p99 was 20.00 ms at 1000/s in round 2"},
+		{" p99 > 19.9ms ", "p99 was 20.00 ms at 1000/s in round 2"},
+		{"p50>900us", "p50 was 1.00 ms at 1000/s in round 2"},
+		{"p90>1s", ""},
+		{"p99.9>29ms", "p99.9 was 30.00 ms at 1000/s in round 2"},
+		{"max<40ms", ""},
+		{"max<=40ms", "max was 40.00 ms at 1000/s in round 2"},
+		{"errors>0", "errors was 3 at 1000/s in round 2"},
+		{"missed>4", ""},
+		{"shed>4", "shed was 5 at 1000/s in round 2"},
+		{"rate<1000/s", "rate was 900/s at 1000/s in round 2"},
+		{"rate<800", ""},
+		{"gap>1s", "gap was 1.50 s at 1000/s in round 2"},
+		{"cpu>69.5us", "cpu was 70.00 µs at 1000/s in round 2"},
+	} {
+		all, err := ParseThresholds(c.text)
+		if err != nil || len(all) != 1 {
+			t.Errorf("%s: got %v, %v", c.text, all, err)
+			continue
+		}
+		got := all[0].judge([]*report.Run{run}, 2)
+		if got.By != c.by || got.Failed != (c.by != "") || got.Text != strings.ReplaceAll(c.text, " ", "") {
+			t.Errorf("%s: got %+v, want %q", c.text, got, c.by)
+		}
+	}
+	all, err := ParseThresholds("p99>1ms,errors>0")
+	if err != nil || len(all) != 2 {
+		t.Fatalf("got %v, %v", all, err)
+	}
+	if got := all[0].judge([]*report.Run{{}}, 1); !got.Failed || !strings.Contains(got.By, "p99 is not known") {
+		t.Errorf("without an answer: got %+v", got)
+	}
+	if got := all[0].judge([]*report.Run{{Requests: 1}, run}, 1); got.By != "p99 was 20.00 ms at 1000/s" {
+		t.Errorf("the second of two runs: got %+v", got)
+	}
+}
+
+func TestWrongThresholds(t *testing.T) {
+	for text, want := range map[string]string{
+		"":               `"": a condition is like p99>20ms`,
+		"p99":            "a condition is like",
+		"p99=1ms":        "a condition is like",
+		"errors>0,":      `"": a condition is like`,
+		"p95>1ms":        "p95 is no figure of a run: did you mean p90?",
+		"latency>1ms":    "one of p50, p90, p99, p99.9, max, errors",
+		"p99>20":         "p99 needs a time with its unit",
+		"p99>-1ms":       "p99 needs a time",
+		"errors>few":     "errors needs a number",
+		"errors>NaN":     "errors needs a number",
+		"rate<10ms":      "rate needs a number",
+		"errors>0 or up": "a condition is like",
+	} {
+		if _, err := ParseThresholds(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestRatiosAreOfTheSameRound plants a second round that is slow for both.
+func TestRatiosAreOfTheSameRound(t *testing.T) {
+	rep := &report.Report{Targets: []report.Target{{Name: "mine"}, {Name: "other"}}}
+	for _, r := range []struct {
+		target    string
+		round     int
+		rate, p99 float64
+	}{{"mine", 1, 1000, 4}, {"other", 1, 500, 8}, {"other", 2, 50, 0}, {"mine", 2, 50, 3}, {"mine", 3, 100, 5}} {
+		rep.Runs = append(rep.Runs, &report.Run{Target: r.target, Round: r.round, OperationsPerSecond: r.rate, Latency: report.Latency{P99Ms: r.p99}})
+	}
+	got := ratios(rep, 0)
+	if len(got) != 2 || got[0].Figure != "operationsPerSecond" || got[0].Spread.Least != 1 || got[0].Spread.Middle != 1.5 || got[0].Spread.Most != 2 ||
+		got[1].Figure != "p99Ms" || got[1].Spread.Middle != 0.5 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	number := func(f float64) *float64 { return &f }
+	rep := &report.Report{Generator: report.Machine{Cores: 2}, Load: report.Load{Connections: 8}}
+	for want, r := range map[string]*report.Run{
+		"":                                   {Requests: 9, GeneratorCPUCores: number(0.9), ServerCPUCores: number(1.1)},
+		"7 requests were due":                {Missed: 7},
+		`3 errors, most often "b" (2 times)`: {ErrorsTotal: 3, Errors: map[string]int64{"a": 1, "b": 2}},
+		"5 requests were refused":            {Shed: 5},
+		"was itself the bottleneck":          {GeneratorCPUCores: number(1.7)},
+		"more of the processors":             {GeneratorCPUCores: number(1.2), ServerCPUCores: number(0.7)},
+		"for 2.00 s, from second 1.0 on":     {Requests: 9, LongestGapSeconds: 2, LongestGapAtSeconds: 1, Latency: report.Latency{MeanMs: 3}},
+	} {
+		got := warnings(r, rep)
+		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0], want)) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := warnings(&report.Run{Requests: 1, RatePerSecond: 1, LongestGapSeconds: 1, Latency: report.Latency{MeanMs: 3}}, rep); len(got) > 0 {
+		t.Errorf("one request a second: got %q", got)
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"http://127.0.0.1:8080": true, "https://example.org/platform/": true, "127.0.0.1:8080": false, "ftp://x": false,
+		"http://": false, "http://u:p@x": false, "http://x?a": false, "http://x y": false,
+	} {
+		if _, err := ParseAddress(text); (err == nil) != ok {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+	for text, want := range map[string][3]string{
+		"http://127.0.0.1:8080": {"127.0.0.1:8080", "127.0.0.1:8080", ""}, "https://example.org/platform/": {"example.org:443", "example.org", "/platform"},
+		"http://[::1]": {"[::1]:80", "[::1]", ""},
+	} {
+		at, err := ParseAddress(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var o load.Options
+		(&server{Target: &Target{}, at: at}).aim(&o)
+		if got := [3]string{o.Addr, o.Host, o.BasePath}; got != want || (o.TLS != nil) != strings.HasPrefix(text, "https") {
+			t.Errorf("%s: got %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestIntervals(t *testing.T) {
+	for window, want := range map[time.Duration]time.Duration{
+		time.Second: 100 * time.Millisecond, 10 * time.Second: 200 * time.Millisecond, 5 * time.Minute: time.Second, time.Hour: 6 * time.Second,
+	} {
+		if got := intervalOf(window); got != want {
+			t.Errorf("%v: got %v, want %v", window, got, want)
+		}
+	}
+}

@@ -1,0 +1,312 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"troupe/bench/load"
+	"troupe/bench/report"
+	"troupe/bench/trial"
+)
+
+// benchCommand is what the flags of troupe bench say.
+type benchCommand struct {
+	at                    connection
+	as                    []string
+	workflow, scenario    string
+	against, againstToken string
+	rates                 []string
+	mix, failIf, page     string
+	rounds                int
+	load                  load.Options
+	printWorkflow         bool
+	out                   *output
+}
+
+func newBench() *cobra.Command {
+	b := &benchCommand{load: load.Options{WarmUp: 2 * time.Second, Duration: 10 * time.Second}}
+	b.load.EnsureDefaults()
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure throughput and latency of a service under load",
+		Long: "Measure throughput and latency of a service under load. Without --address it starts this program on a temporary home, which it removes " +
+			"afterwards. With --address or --context it puts the load on a service that runs; the instances that it creates stay there.\n\n" +
+			"Without --rate every connection sends its next request when the last one was answered (a closed loop). With --rate requests leave at that rate " +
+			"whatever the service does, and a latency counts from when a request should have left (an open loop).\n\n" +
+			"The exit code is 1 when a condition of --fail-if holds, or when nothing could be measured.",
+		Example: "  troupe bench\n" +
+			"  troupe bench --rate 1000,2000,5000 --report bench.html\n" +
+			"  troupe bench --mix create=1,event=8,read=1,query=0.1 --fail-if 'p99>20ms,errors>0'\n" +
+			"  troupe bench --context staging --scenario load.yaml --as mary=mary.token --rate 200 --duration 5m\n" +
+			"  troupe bench --against ./troupe-before --rounds 5",
+		Args: arguments,
+	}
+	b.out = addOutput(cmd, anyForm...)
+	b.addFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := b.out.open(cmd); err != nil {
+			return err
+		}
+		if b.printWorkflow {
+			_, err := io.WriteString(b.out.to, load.Definition)
+			return err
+		}
+		plan, err := b.plan()
+		if err != nil {
+			return err
+		}
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		return b.run(ctx, cmd, plan)
+	}
+	return cmd
+}
+
+func (b *benchCommand) addFlags(cmd *cobra.Command) {
+	f, o := cmd.Flags(), &b.load
+	f.StringVar(&b.at.address, "address", "", "URL of a running service (default: a server of its own)")
+	f.StringVar(&b.at.tokenFile, "token-file", "", "file with the API token for the service")
+	f.StringVar(&b.at.context, "context", "", "context that has address and token; see troupe context")
+	f.StringArrayVar(&b.as, "as", nil, "USER=FILE: the API token of a further user of the scenario, once for each")
+	f.StringVar(&b.workflow, "workflow", "", "id of the workflow at the service (default: the scenario's, else "+load.WorkflowID+")")
+	f.StringVar(&b.scenario, "scenario", "", "file with the load: a workflow and a walk through its events")
+	f.BoolVar(&b.printWorkflow, "print-workflow", false, "print the workflow that is used without --scenario, and do nothing else")
+	f.StringSliceVar(&b.rates, "rate", nil, "requests a second of an open loop; several with commas are measured one after the other (default: a closed loop)")
+	f.Var(count(&o.Connections), "connections", "connections, each with one request at a time")
+	f.Var(count(&o.Instances), "instances", "instances that events and reads go to")
+	f.Var(count(&o.Preload), "preload", "events that each instance gets before")
+	f.Var(duration(&o.Duration), "duration", "how long is measured")
+	f.Var(duration(&o.WarmUp), "warmup", "how long the load runs before")
+	f.StringVar(&b.mix, "mix", o.Mix.String(), "what is sent, how often: create, event, read, query, such as create=1,event=8,query=0.1")
+	f.Var(count(&o.Batch), "batch", "events in one request (POST workflow/api/v1/events); 0: each is a request")
+	f.BoolVar(&o.Minimal, "minimal", false, "ask for answers without history (Prefer: return=minimal)")
+	f.StringVar(&b.against, "against", "", "path of another build or URL of another service, measured in turn")
+	f.StringVar(&b.againstToken, "against-token-file", "", "file with the API token for the other service")
+	f.Var(count(&b.rounds), "rounds", "how often everything is measured (default 1; with --against 3)")
+	f.StringVar(&b.failIf, "fail-if", "", "conditions that make the exit code 1, such as 'p99>20ms,errors>0': "+strings.Join(trial.MetricNames(), " "))
+	f.StringVar(&b.page, "report", "", "write a page with plots, one HTML file that needs nothing else")
+}
+
+// plan checks the flags together.
+func (b *benchCommand) plan() (*trial.Plan, error) {
+	p := &trial.Plan{Command: commandLine(os.Args[1:]), Build: buildOf(buildInfo()).String(), Load: b.load, ScenarioFile: b.scenario, Rounds: b.rounds}
+	wrong := func(flag string, err error) error { return usageError{fmt.Errorf("--%s %w", flag, err)} }
+	o, err := &p.Load, error(nil)
+	if o.WarmUp == 0 {
+		o.WarmUp = -1 // in Options 0 is the default
+	}
+	if o.Mix, err = load.ParseMix(b.mix); err != nil {
+		return nil, usageError{fmt.Errorf("--%w", err)}
+	}
+	if p.Rates, err = parseRates(b.rates); err != nil {
+		return nil, wrong("rate", err)
+	}
+	if b.failIf != "" {
+		if p.Thresholds, err = trial.ParseThresholds(b.failIf); err != nil {
+			return nil, wrong("fail-if", err)
+		}
+	}
+	if b.page != "" {
+		if info, err := os.Stat(filepath.Dir(b.page)); err != nil || !info.IsDir() {
+			return nil, wrong("report", fmt.Errorf("%q: its folder is not there", b.page))
+		}
+	}
+	o.Scenario = load.BuiltIn()
+	if b.scenario != "" {
+		if o.Scenario, err = load.ReadScenario(b.scenario); err != nil {
+			return nil, fmt.Errorf("--scenario: %w", err)
+		}
+	}
+	if err := checkLoad(o); err != nil {
+		return nil, usageError{err}
+	}
+	if err := b.targets(p); err != nil {
+		return nil, err
+	}
+	if p.Rounds == 0 {
+		p.Rounds = 1 + 2*(len(p.Targets)-1)
+	}
+	if err := p.Check(); err != nil { // what is left
+		return nil, usageError{err}
+	}
+	return p, nil
+}
+
+// checkLoad names flags where Options would name its fields.
+func checkLoad(o *load.Options) error {
+	switch {
+	case o.Connections == 0:
+		return errors.New("--connections must be above 0")
+	case o.Instances == 0:
+		return errors.New("--instances must be above 0")
+	case o.Duration == 0:
+		return errors.New("--duration must be above 0")
+	case o.Batch > load.BatchMax:
+		return fmt.Errorf("--batch must be at most 10,000")
+	case o.Batch > 0 && !o.Scenario.Batches():
+		return errors.New("--batch needs a scenario of one user in which every step has `to`, and every node has a step: the answers to a batch do not say where an instance stands")
+	case o.Instances < o.Connections && !o.Scenario.Round():
+		return fmt.Errorf("--instances %d is less than --connections %d: connections can share instances only if every step of the scenario has `to`, and every node has a step", o.Instances, o.Connections)
+	}
+	return nil
+}
+
+func parseRates(texts []string) (rates []float64, err error) {
+	for _, text := range texts {
+		r, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil || !(r > 0 && r <= 10_000_000) {
+			return nil, fmt.Errorf("%q: must be a number of requests a second above 0, such as 1000 or 1000,2000,5000", text)
+		}
+		rates = append(rates, r)
+	}
+	return rates, nil
+}
+
+// targets says what is measured: a server of its own or one that runs, and what it is
+// compared with.
+func (b *benchCommand) targets(p *trial.Plan) (err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	mine := trial.Target{Name: "troupe", Program: self}
+	if elsewhere := b.at.address != "" || b.at.context != ""; elsewhere {
+		if mine, err = b.service(mine.Name, b.at, p.Load.Scenario); err != nil {
+			return err
+		}
+	} else if b.at.tokenFile != "" || len(b.as) > 0 || b.workflow != "" {
+		// NB: nor does the current context: nobody shall put load on it by accident.
+		return usageError{errors.New("--token-file, --as and --workflow are for a service that runs: name it by --address or --context")}
+	}
+	p.Targets = []trial.Target{mine}
+	p.Load.Scenario.WorkflowID = cmp.Or(b.workflow, p.Load.Scenario.WorkflowID)
+	for _, t := range p.Thresholds {
+		if t.NeedsProcess() && mine.Program == "" {
+			return usageError{fmt.Errorf("--fail-if %s: the processor time is known only of a server that troupe bench starts", t.Text())}
+		}
+	}
+	isURL := strings.Contains(b.against, "://")
+	switch {
+	case b.againstToken != "" && !isURL:
+		return usageError{errors.New("--against-token-file is for --against with a URL")}
+	case b.against == "":
+		return nil
+	case isURL:
+		other, err := b.service("other", connection{address: b.against, tokenFile: b.againstToken}, p.Load.Scenario)
+		p.Targets = append(p.Targets, other)
+		return err
+	}
+	program, err := filepath.Abs(b.against)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(program); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+		return usageError{fmt.Errorf("--against %q: must be a program, or the URL of a service", b.against)}
+	}
+	name := filepath.Base(program)
+	if name == mine.Name {
+		name = "other"
+	}
+	p.Targets = append(p.Targets, trial.Target{Name: name, Program: program})
+	return nil
+}
+
+// service is a target that runs already.
+func (b *benchCommand) service(name string, at connection, scenario *load.Scenario) (trial.Target, error) {
+	address, token, err := at.resolve()
+	if err != nil {
+		return trial.Target{}, err
+	}
+	if _, err := trial.ParseAddress(address); err != nil {
+		return trial.Target{}, usageError{fmt.Errorf("%q %w", address, err)}
+	}
+	t := trial.Target{Name: name, Address: address, Token: token, Tokens: map[string]string{}}
+	for _, as := range b.as {
+		user, file, ok := strings.Cut(as, "=")
+		if !ok || !scenario.HasUser(user) {
+			return t, usageError{fmt.Errorf("--as %q: must be USER=FILE with a user of the scenario", as)}
+		}
+		if t.Tokens[user], err = readTokenFile("--as", file); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+// commandLine is what was typed. Secrets are not in it: they come in files and in the
+// environment.
+func commandLine(args []string) string {
+	words := []string{"troupe"}
+	for _, arg := range args {
+		if strings.ContainsAny(arg, " \t\n'\"$&|;<>(){}*?!\\`") || arg == "" {
+			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+		words = append(words, arg)
+	}
+	return strings.Join(words, " ")
+}
+
+// run measures and shows what came out.
+func (b *benchCommand) run(ctx context.Context, cmd *cobra.Command, plan *trial.Plan) error {
+	live := newLiveLine(cmd.ErrOrStderr())
+	plan.Progress = live.show
+	rep, err := plan.Run(ctx)
+	live.clear()
+	if err != nil {
+		return err
+	}
+	if b.page != "" {
+		if err := writePage(b.page, rep); err != nil {
+			return err
+		}
+	}
+	if b.out.form == formTable {
+		err = b.out.benchTables(rep)
+	} else {
+		var text []byte
+		if text, err = json.MarshalIndent(rep, "", "  "); err == nil {
+			err = b.out.document(text)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	for _, w := range rep.Warnings {
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", w)
+	}
+	if slices.ContainsFunc(rep.Runs, func(r *report.Run) bool { return r.Requests == 0 }) {
+		return errors.New("nothing was answered as it should be")
+	}
+	var failed []string
+	for _, t := range rep.Thresholds {
+		if t.Failed {
+			failed = append(failed, fmt.Sprintf("%s (%s)", t.Text, t.By))
+		}
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("--fail-if: %s", strings.Join(failed, "; "))
+	}
+	return nil
+}
+
+func writePage(name string, rep *report.Report) (err error) {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(rep.WriteHTML(file), file.Close())
+}

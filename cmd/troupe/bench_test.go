@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"troupe/bench/load"
+	"troupe/bench/report"
+	"troupe/bench/trial"
+	"troupe/gateway/servertest"
+)
+
+// TestBench measures two servers of its own with the scenario in the tree and every kind
+// of request. What is asserted are counts: 60 requests are due in each window.
+func TestBench(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts servers")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	temporary, page := t.TempDir(), filepath.Join(t.TempDir(), "bench.html")
+	t.Setenv(asProgram, "1")
+	t.Setenv("TMPDIR", temporary)
+	code, stdout, stderr := invoke("bench", "--scenario", "../../bench/scenarios/leave-request.yaml", "--mix", "create=1,event=8,read=1,query=0.5",
+		"--rate", "200", "--connections", "4", "--instances", "8", "--duration", "300ms", "--warmup", "0s", "--against", self, "--rounds", "1",
+		"--fail-if", "errors>0,cpu>10s", "--report", page, "-o", "json")
+	var rep report.Report
+	if err := json.Unmarshal([]byte(stdout), &rep); code != exitDone || err != nil || len(rep.Runs) != 2 {
+		t.Fatalf("got code %d, %v, %s\n%s", code, err, stderr, stdout)
+	}
+	for _, r := range rep.Runs {
+		if due := r.Requests + r.Missed + r.Shed; due != 60 || r.ErrorsTotal != 0 || r.Requests == 0 || r.Operations != r.Requests {
+			t.Errorf("%s: got %d of 60 requests, errors %v", r.Target, due, r.Errors)
+		}
+		if r.Kinds["event"].Requests == 0 || len(r.Series) == 0 || len(r.Percentiles) == 0 || r.ServerCPUCores == nil {
+			t.Errorf("%s: got %+v", r.Target, r)
+		}
+	}
+	if rep.Load.Workflow != "leave-request" || !rep.Targets[0].Local || rep.Targets[0].Build == "" || len(rep.Ratios) < 3 || len(rep.Thresholds) != 2 {
+		t.Errorf("got %+v", rep)
+	}
+	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "beside") {
+		t.Errorf("the page: %v", err)
+	}
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestBenchOfAnAddress measures a program that runs, with the token of a context.
+func TestBenchOfAnAddress(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a server")
+	}
+	p := startProgram(t)
+	t.Setenv("TROUPE_CONTEXTS", filepath.Join(t.TempDir(), "contexts.yaml"))
+	address := "http://" + p.Addr
+	p.shell("./troupe token create --user john.doe > john.token; ./troupe token create --user mary.major > mary.token\n" +
+		"TROUPE_CONTEXTS=$PWD/c.yaml ./troupe context set here --address " + address + " --token-file john.token")
+	t.Setenv("TROUPE_CONTEXTS", "c.yaml")
+	putFile(t, ".", "load.yaml", "workflow: leave-request\nusers: {john: [], mary: []}\n"+
+		"walk:\n  draft: [{event: submit, data: {days: 5}, to: review}]\n  review: [{event: approve, as: mary, to: approved}]\n")
+	small := []string{"bench", "--connections", "2", "--instances", "4", "--duration", "100ms", "--warmup", "0s"}
+	code, stdout, stderr := invoke(append(small, "--context", "here", "--scenario", "load.yaml", "--as", "mary=mary.token", "--fail-if", "errors>0,rate>0")...)
+	if code != exitFailed || !strings.Contains(stderr, "troupe: --fail-if: rate>0 (rate was ") || strings.Contains(stderr, "errors>0 (") || !strings.Contains(stdout, "create") {
+		t.Errorf("got code %d, %s\n%s", code, stderr, stdout)
+	}
+	// The example's leave request does not take the data of the built-in load.
+	code, _, stderr = invoke(append(small, "--context", "here")...)
+	if code != exitFailed || !strings.Contains(stderr, "prepare: create: status 400 InvalidContent") || !strings.Contains(stderr, "--print-workflow") {
+		t.Errorf("another workflow: got code %d, %s", code, stderr)
+	}
+}
+
+func TestBenchRefusesWhatMakesNoSense(t *testing.T) {
+	t.Setenv("TROUPE_CONTEXTS", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("TROUPE_TOKEN", "token")
+	dir := t.TempDir()
+	putFile(t, dir, "load.yaml", "workflow: x\nwalk: {a: [{event: b}]}\n")
+	putFile(t, dir, "wrong.yaml", "workflow: x\nwalk: {a: [{evnet: b}]}\n")
+	here, wrong := filepath.Join(dir, "load.yaml"), filepath.Join(dir, "wrong.yaml")
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--rate", "fast"}, exitUsage, `--rate "fast": must be a number of requests a second above 0`},
+		{[]string{"--rate", "100,0"}, exitUsage, `--rate "0"`},
+		{[]string{"--mix", "delete=1"}, exitUsage, `--mix "delete=1": "delete" is none of create, event, read, query`},
+		{[]string{"--connections", "0"}, exitUsage, "--connections must be above 0"},
+		{[]string{"--duration", "soon"}, exitUsage, "must be a time such as"},
+		{[]string{"--batch", "20000"}, exitUsage, "--batch must be at most 10,000"},
+		{[]string{"--fail-if", "p99>20"}, exitUsage, "p99 needs a time with its unit"},
+		{[]string{"--address", "http://127.0.0.1:1", "--fail-if", "cpu>1us"}, exitUsage, "known only of a server that troupe bench starts"},
+		{[]string{"--address", "127.0.0.1:1"}, exitUsage, `"127.0.0.1:1"`},
+		{[]string{"--token-file", "x"}, exitUsage, "are for a service that runs"},
+		{[]string{"--against-token-file", "x"}, exitUsage, "--against-token-file is for --against with a URL"},
+		{[]string{"--workflow", "x"}, exitUsage, "are for a service that runs"},
+		{[]string{"--scenario", "gone.yaml"}, exitFailed, "--scenario: open gone.yaml"},
+		{[]string{"--scenario", wrong}, exitFailed, `wrong.yaml:2:13: unknown key "evnet" (did you mean "event"?)`},
+		{[]string{"--scenario", here}, exitFailed, "the scenario names no definition"},
+		{[]string{"--scenario", here, "--batch", "5"}, exitUsage, "--batch needs a scenario"},
+		{[]string{"--scenario", here, "--instances", "5"}, exitUsage, "--instances 5 is less than --connections 64"},
+		{[]string{"--against", "gone"}, exitUsage, `--against "gone": must be a program`},
+		{[]string{"--report", "/gone/x.html"}, exitUsage, "its folder is not there"},
+		{[]string{"--as", "bob=x", "--address", "http://127.0.0.1:1"}, exitUsage, "--as \"bob=x\": must be USER=FILE with a user of the scenario"},
+		{[]string{"-o", "xml"}, exitUsage, "must be one of table"},
+		{[]string{"--address", "http://" + servertest.Nobody(t)}, exitFailed, "connection refused"},
+	} {
+		code, stdout, stderr := invoke(append([]string{"bench"}, c.args...)...)
+		if code != c.code || !strings.Contains(stderr, c.want) || stdout != "" {
+			t.Errorf("%v: got code %d, %s%s\nwant %d, %s", c.args, code, stderr, stdout, c.code, c.want)
+		}
+	}
+}
+
+func TestBenchPrintsItsWorkflow(t *testing.T) {
+	if code, stdout, stderr := invoke("bench", "--print-workflow"); code != exitDone || stdout != load.Definition || stderr != "" {
+		t.Errorf("got code %d, %s%s", code, stdout, stderr)
+	}
+}
+
+func TestTheLiveLine(t *testing.T) {
+	var now load.Interval
+	now.Began, now.Ended, now.Operations = time.Second, 1500*time.Millisecond, 500
+	now.Latency.P50, now.Latency.P99 = load.Duration(1500*time.Microsecond), load.Duration(20*time.Millisecond)
+	for _, c := range []struct {
+		p    trial.Progress
+		want string
+	}{
+		{trial.Progress{Target: "troupe", Doing: "starting"}, "troupe: starting"},
+		{
+			trial.Progress{Target: "troupe", RatePerSecond: 1000, Round: 2, Rounds: 3, Failed: 7, Now: now, Total: 10 * time.Second},
+			"troupe 1000/s 2/3: 1000/s  p50 1.5 ms  p99 20.0 ms  errors 7  2s of 10s",
+		},
+	} {
+		if got := liveText(&c.p); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+	var b strings.Builder
+	l := newLiveLine(&b) // nobody's terminal
+	l.show(trial.Progress{})
+	l.clear()
+	if b.Len() > 0 {
+		t.Errorf("got %q on a pipe", b.String())
+	}
+}
+
+func TestTheCommandLineIsShownAsItCanBeTyped(t *testing.T) {
+	got := commandLine([]string{"bench", "--fail-if", "p99>20ms,errors>0", "--rate=1,2", "it's", ""})
+	if want := `troupe bench --fail-if 'p99>20ms,errors>0' --rate=1,2 'it'\''s' ''`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
