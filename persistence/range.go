@@ -65,8 +65,9 @@ type Estimate struct {
 // Estimate counts the keys of ranges. Once a shard is done and enough were counted,
 // it takes the other shards for like those that it has read: ids are spread over them
 // by a hash. It reads no more than most keys, most is not less than enough, and all
-// ranges are of EveryShard.
-func (sn *Snapshot) Estimate(enough, most int64, ranges ...Range) (Estimate, error) {
+// ranges are of EveryShard. visit is called with each key that it reads; the slice is
+// valid during the call only.
+func (sn *Snapshot) Estimate(enough, most int64, visit func(key []byte), ranges ...Range) (Estimate, error) {
 	var e Estimate
 	shards := int64(sn.store.shards)
 	for sh := range shards {
@@ -74,6 +75,7 @@ func (sn *Snapshot) Estimate(enough, most int64, ranges ...Range) (Estimate, err
 			c := sn.Cursor(r.in(Shard(sh)))
 			for e.Read < most && c.Next() {
 				e.Read++
+				visit(c.Key())
 			}
 			if err := errors.Join(c.Err(), c.Close()); err != nil {
 				return Estimate{}, err

@@ -207,8 +207,14 @@ func TestAnEstimateIsExactBelowWhatIsEnough(t *testing.T) {
 		{total/4 + 1, total, Estimate{Keys: total, Read: total / 2}},
 		{10, 10, Estimate{Keys: 40, Read: 10}},
 	} {
-		if got, err := snapshot.Estimate(c.enough, c.most, records); err != nil || got != c.want {
-			t.Errorf("enough %d, most %d: got %+v, %v, want %+v", c.enough, c.most, got, err, c.want)
+		visited := int64(0)
+		visit := func(key []byte) {
+			if _, ok := RecordID(key); ok {
+				visited++
+			}
+		}
+		if got, err := snapshot.Estimate(c.enough, c.most, visit, records); err != nil || got != c.want || visited != c.want.Read {
+			t.Errorf("enough %d, most %d: got %+v of %d visited, %v, want %+v", c.enough, c.most, got, visited, err, c.want)
 		}
 	}
 }

@@ -28,6 +28,9 @@ type access struct {
 	// keys is about how many rows it has; exact unless atLeast. Valid once probed.
 	keys            int64
 	atLeast, probed bool
+	// found has an id for each row that was read to count them, and those in ids, in no
+	// order. They are all there are if they are as many as keys, and that is exact.
+	found []persistence.ID
 }
 
 // accesses lists the indexes that a filter lets use.
@@ -73,7 +76,7 @@ func (q *query) union(branches []*filter.Filter) (u access, ok bool, err error) 
 	ways := make([][]access, len(branches))
 	for i, b := range branches {
 		if ids, ok := idsOf(b); ok {
-			ways[i] = []access{{index: "_id", ids: ids, points: true, keys: int64(len(ids)), probed: true}}
+			ways[i] = []access{{index: "_id", ids: ids, points: true, keys: int64(len(ids)), probed: true, found: ids}}
 		} else if ways[i], err = q.accesses(b); err != nil || len(ways[i]) == 0 {
 			return access{}, false, err
 		}
@@ -87,6 +90,7 @@ func (q *query) union(branches []*filter.Filter) (u access, ok bool, err error) 
 		u.ranges, u.ids = append(u.ranges, best.ranges...), append(u.ids, best.ids...)
 		u.keys += best.keys
 		u.points, u.atLeast = u.points && best.points, u.atLeast || best.atLeast
+		u.found = append(u.found, best.found...)
 	}
 	slices.Sort(names)
 	u.index = strings.Join(slices.Compact(names), unionMark)
@@ -157,13 +161,19 @@ func (q *query) machinesIn(node string) (machines []string, err error) {
 // probe counts an access's rows, at most so many. Where they are many it is an
 // estimate.
 func (q *query) probe(a *access, most int64) error {
-	e, err := q.snapshot.Estimate(int64(q.service.limits.ProbeKeys), most, a.ranges...)
+	few := q.service.limits.ProbeKeys
+	a.found = slices.Clone(a.ids)
+	e, err := q.snapshot.Estimate(int64(few), most, func(key []byte) {
+		if _, id, ok := entryRow.parse(key); ok && len(a.found) < few {
+			a.found = append(a.found, id)
+		}
+	}, a.ranges...)
 	if err != nil {
 		return failure.OfStore(err)
 	}
 	a.keys, a.atLeast, a.probed = e.Keys+int64(len(a.ids)), !e.Exact, true
 	q.explain.KeysRead += e.Read
-	return nil
+	return q.chargeSteps(int(e.Read))
 }
 
 // merges says whether the access can be read in the order of ids.

@@ -35,7 +35,7 @@ func (s *Service) Enter(ctx context.Context, lists bool, user identity.UserID) (
 
 // RestAfter is how long a query of a user rests after it has worked for a time.
 func (s *Service) RestAfter(worked time.Duration, user identity.UserID) time.Duration {
-	return s.restAfter(worked, user)
+	return s.restAfter(time.Now().Add(-worked), user)
 }
 
 // Collected is what a query collects of its first index, of at most so many ids.

@@ -47,7 +47,7 @@ type limits struct {
 	PageBytes int
 }
 
-var usualLimits = limits{ProbeKeys: 1000, Collect: 250_000, Sort: 10_000, Merge: 128, Peek: 1000, PageBytes: 8 << 20}
+var usualLimits = limits{ProbeKeys: 256, Collect: 250_000, Sort: 10_000, Merge: 128, Peek: 1000, PageBytes: 8 << 20}
 
 // plan is what was chosen.
 type plan struct {
@@ -92,8 +92,11 @@ func (q *query) choose() (plan, error) {
 	if q.sort != nil {
 		most = l.Sort
 	}
-	// NB: keys may have been a guess.
-	ids, all, err := q.collect(best, min(most, max(l.ProbeKeys, int(total/recordCost))))
+	most = min(most, max(l.ProbeKeys, int(total/recordCost))) // NB: keys may have been a guess
+	ids, all := best.found, !best.atLeast && int64(len(best.found)) == best.keys && len(best.found) <= most
+	if !all {
+		ids, all, err = q.collect(best, most)
+	}
 	if err != nil || !all {
 		return plan{name: planScan}, err
 	}

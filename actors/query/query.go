@@ -277,6 +277,8 @@ func (q *query) awaitDurable() error {
 	if q.durable {
 		return nil
 	}
+	begun := time.Now()
+	defer func() { q.resumed = q.resumed.Add(time.Since(begun)) }() // to wait is no work
 	select {
 	case err := <-q.confirmed:
 		if err != nil {
@@ -289,10 +291,14 @@ func (q *query) awaitDurable() error {
 	}
 }
 
-// chargeStep counts a step. Now and then it looks at the clock and lets events go
-// first.
-func (q *query) chargeStep() error {
-	if q.steps++; q.steps%checkEvery != 1 {
+// chargeStep counts a step.
+func (q *query) chargeStep() error { return q.chargeSteps(1) }
+
+// chargeSteps counts steps. At first, and now and then, it looks at the clock and lets
+// events go first.
+func (q *query) chargeSteps(n int) error {
+	before := q.steps
+	if q.steps += n; before > 0 && before/checkEvery == q.steps/checkEvery {
 		return nil
 	}
 	q.unchecked = 0

@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 	"runtime"
-	"sync"
 	"time"
 
 	"troupe/actors/failure"
@@ -25,7 +24,7 @@ type readers struct {
 func newReaders(open, busy int) *readers {
 	return &readers{
 		open: semaphore.NewReserving(open), busy: semaphore.New(busy),
-		shares: shares{working: map[identity.UserID]int{}},
+		shares: newShares(),
 	}
 }
 
@@ -88,35 +87,6 @@ func (s *slots) leave() {
 	}
 }
 
-// shares counts the queries and looks that have work to do, by user, so that
-// each user has the same share of the machine, whatever that is used for.
-type shares struct {
-	mu      sync.Mutex
-	working map[identity.UserID]int // guarded by mu; none is 0
-}
-
-func (t *shares) enter(user identity.UserID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.working[user]++
-}
-
-// leave is the opposite of enter.
-func (t *shares) leave(user identity.UserID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.working[user]--; t.working[user] == 0 {
-		delete(t.working, user)
-	}
-}
-
-// parts returns the divisor of queryShare for one query of the user.
-func (t *shares) parts(user identity.UserID) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return max(1, len(t.working)) * max(1, t.working[user])
-}
-
 // throttle keeps long work to its share of the machine, and ends it.
 type throttle struct {
 	service *Service
@@ -132,7 +102,7 @@ func (p *throttle) check() error {
 		return err
 	}
 	var err error
-	if rest := p.service.restAfter(time.Since(p.resumed), p.slots.user); rest > 0 {
+	if rest := p.service.restAfter(p.resumed, p.slots.user); rest > 0 {
 		err = p.rest(rest)
 	} else {
 		err = p.slots.busy.Yield(p.ctx)
@@ -169,19 +139,25 @@ func (p *throttle) resume() error {
 // with 0.02 they keep 0.97 of their rate (bench/results, "Beside events").
 const queryShare = 0.02
 
-// restAfter is how long a user's query rests after having worked for a while, so
-// that queries keep to their share. While fewer calls are open than there are
-// processors, nobody waits for a processor, and nobody rests.
-func (s *Service) restAfter(worked time.Duration, user identity.UserID) time.Duration {
+// restAfter is how long a user's query rests after having worked since a moment, so
+// that queries keep to their share. What the user has saved up is no reason to rest:
+// few short queries are answered at once, whatever the machine has to do. While fewer
+// calls are open than there are processors, nobody waits for a processor, and nobody
+// rests.
+func (s *Service) restAfter(since time.Time, user identity.UserID) time.Duration {
 	processors := float64(runtime.GOMAXPROCS(0))
 	if float64(s.o.InFlight.Load()) < processors {
 		return 0
 	}
-	mine := queryShare * processors / float64(s.queries.parts(user))
+	users, own := s.queries.parts(user)
+	share := queryShare * processors / float64(users)
+	mine := share / float64(own)
 	if mine >= 1 {
 		return 0
 	}
-	return time.Duration(float64(min(worked, restWorkedMax)) * (1/mine - 1))
+	now := time.Now()
+	owed := s.queries.spend(user, min(now.Sub(since), restWorkedMax), share, now)
+	return time.Duration(float64(owed) * (1/mine - 1))
 }
 
 // restWorkedMax bounds what is taken for work: a query that was not let run for
