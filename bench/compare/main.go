@@ -52,15 +52,23 @@ type plan struct {
 	against string       // the program of the target "other"; "" without one
 	record  string       // the file for the record; "" is none
 	profile bool         // also take processor profiles
+
+	queries  float64 // a second, beside the load; 0: none
+	node     string  // that they ask for
+	scenario *load.Scenario
 }
 
 // cell is one combination of settings that all targets are measured with.
 type cell struct {
 	connections int
 	minimal     bool
+	batch       int // events in a request; 0: requests are single
 }
 
 func (c cell) String() string {
+	if c.batch > 0 {
+		return fmt.Sprintf("%d connections, batches of %d", c.connections, c.batch)
+	}
 	reply := "full"
 	if c.minimal {
 		reply = "minimal"
@@ -75,6 +83,7 @@ func parsePlan(args []string, errs io.Writer) (*plan, error) {
 	targets := flags.String("targets", strings.Join(targetNames, ","), "what is measured, in this order in the first round")
 	connections := flags.String("connections", "64", "connections, or several numbers with commas")
 	replies := flags.String("replies", "full", "full, minimal or full,minimal: whether replies carry the history")
+	batches := flags.String("batch", "", "also batches of so many events, or of several numbers with commas; their ratios are to single events")
 	mix := flags.String("mix", "event=1", "how often each kind is sent, like create=1,event=8,read=1")
 	flags.IntVar(&p.rounds, "rounds", 3, "rounds")
 	flags.DurationVar(&p.load.Duration, "duration", 5*time.Second, "measured time of each run")
@@ -82,6 +91,8 @@ func parsePlan(args []string, errs io.Writer) (*plan, error) {
 	flags.IntVar(&p.load.Instances, "instances", 10_000, "instances; each run makes new ones")
 	flags.IntVar(&p.load.Preload, "preload", 0, "events that each instance gets before")
 	flags.Float64Var(&p.load.Rate, "rate", 0, "requests a second in an open loop; 0 is a closed loop")
+	flags.Float64Var(&p.queries, "queries", 0, "measure each run with so many queries by node a second beside it, too")
+	flags.StringVar(&p.node, "node", parkedNode, fmt.Sprintf("what the queries ask for: %s, where %d instances stand, or %s, which all others enter and leave", parkedNode, parked, movingNode))
 	flags.StringVar(&p.dir, "dir", "", "folder for the stores; empty is the system's temporary one")
 	flags.StringVar(&p.against, "against", "", "another build of troupe, measured beside as the target \"other\"")
 	flags.BoolVar(&p.profile, "profile", false, "also say what the servers' processor time goes to; the profiler costs a few per cent itself")
@@ -105,28 +116,55 @@ func parsePlan(args []string, errs io.Writer) (*plan, error) {
 	if p.against != "" {
 		p.targets = append(p.targets, otherTarget)
 	}
+	if p.queries < 0 || p.queries > 0 && (slices.Contains(p.targets, httpCeiling) || slices.Contains(p.targets, durableCeiling)) {
+		return nil, errors.New("-queries must not be negative, and the ceilings answer none: -targets troupe")
+	}
 	if p.rounds < 1 || p.load.Duration <= 0 || p.load.Instances < 1 || p.load.Preload < 0 || p.load.Rate < 0 {
 		return nil, errors.New("numbers must be positive")
 	}
-	p.cells, err = parseCells(*connections, *replies)
+	p.cells, err = parseCells(*connections, *replies, *batches)
 	return p, err
 }
 
-func parseCells(connections, replies string) ([]cell, error) {
+func parseCells(connections, replies, batches string) ([]cell, error) {
+	sizes, err := parseNumbers("batch", batches)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := parseNumbers("connections", connections)
+	if err != nil {
+		return nil, err
+	}
 	var cells []cell
-	for part := range strings.SplitSeq(connections, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(part))
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("connections %q", part)
-		}
+	for _, n := range counts {
+		minimal := false
 		for reply := range strings.SplitSeq(replies, ",") {
 			if reply != "full" && reply != "minimal" {
 				return nil, fmt.Errorf("replies %q are neither full nor minimal", reply)
 			}
-			cells = append(cells, cell{n, reply == "minimal"})
+			minimal = minimal || reply == "minimal"
+			cells = append(cells, cell{n, reply == "minimal", 0})
+		}
+		for _, size := range sizes {
+			cells = append(cells, cell{n, minimal, size})
 		}
 	}
 	return cells, nil
+}
+
+// parseNumbers reads numbers above 0 with commas between them.
+func parseNumbers(name, text string) (numbers []int, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("%s %q", name, part)
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers, nil
 }
 
 // run carries the plan out and writes the tables, and the record if there shall
@@ -139,6 +177,9 @@ func (p *plan) run(ctx context.Context, out, errs io.Writer) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	facts, err := record.Collect(dir)
 	if err != nil {
+		return err
+	}
+	if err := p.readQueries(dir); err != nil {
 		return err
 	}
 	all, stop, err := p.startTargets(ctx, dir, errs)
@@ -160,6 +201,9 @@ func (p *plan) run(ctx context.Context, out, errs io.Writer) (err error) {
 	for _, s := range samples {
 		if n := s.result.Failed(); n > 0 {
 			err = errors.Join(err, fmt.Errorf("%s, %s, round %d: %d errors: %v", s.target, s.cell, s.round, n, s.result.Errors))
+		}
+		if s.queries != nil && s.queries.Failed() > 0 {
+			err = errors.Join(err, fmt.Errorf("%s, %s, round %d: queries: %v", s.target, s.cell, s.round, s.queries.Errors))
 		}
 	}
 	return err

@@ -72,6 +72,7 @@ func TestWrongUsage(t *testing.T) {
 		{"-targets", "nothing"},
 		{"-connections", "many"},
 		{"-connections", "0"},
+		{"-batch", "0"},
 		{"-replies", "short"},
 		{"-mix", "delete=1"},
 		{"-rounds", "0"},
@@ -87,11 +88,20 @@ func TestWrongUsage(t *testing.T) {
 
 func TestAPlanHasACellForEachCombination(t *testing.T) {
 	var errs bytes.Buffer
-	p, err := parsePlan([]string{"-connections", "16,64", "-replies", "full,minimal", "-against", "x"}, &errs)
+	p, err := parsePlan([]string{"-connections", "16,64", "-replies", "full,minimal", "-batch", "100,1000", "-against", "x"}, &errs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []cell{{16, false}, {16, true}, {64, false}, {64, true}}; !slices.Equal(p.cells, want) {
+	if want := []cell{
+		{16, false, 0},
+		{16, true, 0},
+		{16, true, 100},
+		{16, true, 1000},
+		{64, false, 0},
+		{64, true, 0},
+		{64, true, 100},
+		{64, true, 1000},
+	}; !slices.Equal(p.cells, want) {
 		t.Errorf("got %v, want %v", p.cells, want)
 	}
 	if want := []string{"http", "durable", "troupe", "other"}; !slices.Equal(p.targets, want) {
@@ -103,7 +113,7 @@ func TestAPlanHasACellForEachCombination(t *testing.T) {
 // slower for both: a ratio of medians would not show that they are equal.
 func TestRatiosAreWithinARound(t *testing.T) {
 	at := func(target string, round int, perSecond float64) *sample {
-		return &sample{target: target, round: round, result: &load.Result{All: load.Summary{PerSecond: perSecond}}}
+		return &sample{target: target, round: round, result: &load.Result{PerSecond: perSecond}}
 	}
 	base := []*sample{at("durable", 1, 1000), at("durable", 2, 100), at("durable", 3, 2000)}
 	mine := []*sample{at("troupe", 2, 100), at("troupe", 1, 1000), at("troupe", 3, 1000)}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"sync"
 	"time"
 
 	"troupe/bench/load"
@@ -18,6 +20,8 @@ type sample struct {
 	cell   cell
 	round  int // from 1
 	result *load.Result
+	// queries is what became of the queries beside it; nil without any.
+	queries *load.Result
 	// server and client are the processor times of the measured window.
 	server, client time.Duration
 	resident       int64 // bytes that the server had after it
@@ -25,19 +29,19 @@ type sample struct {
 }
 
 // perSecond is the throughput.
-func (s *sample) perSecond() float64 { return s.result.All.PerSecond }
+func (s *sample) perSecond() float64 { return s.result.PerSecond }
 
 // p50 and p99 are latencies in milliseconds.
 func (s *sample) p50() float64 { return s.result.All.P50.Milliseconds() }
 func (s *sample) p99() float64 { return s.result.All.P99.Milliseconds() }
 
 // serverCost and clientCost are processor time in microseconds for each request
-// that was answered.
+// that was answered, and for each event of a batch.
 func (s *sample) serverCost() float64 { return cost(s.server, s.result) }
 func (s *sample) clientCost() float64 { return cost(s.client, s.result) }
 
 func cost(used time.Duration, r *load.Result) float64 {
-	return float64(used.Microseconds()) / float64(max(1, r.All.Count))
+	return float64(used.Microseconds()) / float64(max(1, r.Operations))
 }
 
 // measure puts the load on each target in turn. Every round begins with another
@@ -45,27 +49,38 @@ func cost(used time.Duration, r *load.Result) float64 {
 func (p *plan) measure(ctx context.Context, all []*target, errs io.Writer) ([]*sample, error) {
 	var samples []*sample
 	for _, c := range p.cells {
+		all := slices.DeleteFunc(slices.Clone(all), func(t *target) bool { return !t.takes(c) })
 		for round := range p.rounds {
 			for i := range all {
 				t := all[(i+round)%len(all)]
-				s, err := p.measureOne(ctx, t, c)
-				if err != nil {
-					return nil, fmt.Errorf("%s, %s, round %d: %w\n%s", t.name, c, round+1, err, t.LastWords())
+				for _, asked := range p.variants(round) {
+					s, err := p.measureOne(ctx, t, c, asked)
+					if err != nil {
+						return nil, fmt.Errorf("%s, %s, round %d: %w\n%s", t.name, c, round+1, err, t.LastWords())
+					}
+					s.round = round + 1
+					samples = append(samples, s)
+					fmt.Fprintf(errs, "%s, round %d of %d: %-8s %7.0f/s, p99 %6.2f ms, %5.1f µs%s\n",
+						c, s.round, p.rounds, t.name, s.perSecond(), s.p99(), s.serverCost(), s.asked())
 				}
-				s.round = round + 1
-				samples = append(samples, s)
-				fmt.Fprintf(errs, "%s, round %d of %d: %-8s %7.0f/s, p99 %6.2f ms, %5.1f µs\n",
-					c, s.round, p.rounds, t.name, s.perSecond(), s.p99(), s.serverCost())
 			}
 		}
 	}
 	return samples, nil
 }
 
-// measureOne is one run: new instances, warm-up, window. Processor times are read
-// at the edges of the window, to a hundredth of a second, so windows below a
-// second say little about them.
-func (p *plan) measureOne(ctx context.Context, t *target, c cell) (*sample, error) {
+// asked says what became of the queries.
+func (s *sample) asked() string {
+	if s.queries == nil {
+		return ""
+	}
+	return fmt.Sprintf("; %d queries, p50 %.1f ms, p99 %.1f ms", s.queries.All.Count, s.queries.All.P50.Milliseconds(), s.queries.All.P99.Milliseconds())
+}
+
+// measureOne is one run: new instances, warm-up, window, with queries beside it or
+// without. Processor times are read at the edges of the window, to a hundredth of a
+// second, so windows below a second say little about them.
+func (p *plan) measureOne(ctx context.Context, t *target, c cell, asked bool) (*sample, error) {
 	s := &sample{target: t.name, cell: c}
 	var fault error
 	// look adds the processor times so far, with a sign.
@@ -77,8 +92,10 @@ func (p *plan) measureOne(ctx context.Context, t *target, c cell) (*sample, erro
 		s.client += sign * client
 	}
 	o := p.load
-	o.Addr, o.Token, o.Connections, o.Minimal = t.Addr, t.token, c.connections, c.minimal
+	o.Addr, o.Token, o.Connections, o.Minimal, o.Batch = t.Addr, t.token, c.connections, c.minimal, c.batch
 	profiled := make(chan error, 1)
+	var beside sync.WaitGroup
+	var err, failed error
 	o.Began, o.Ended = func() {
 		look(-1)
 		go func() {
@@ -88,9 +105,13 @@ func (p *plan) measureOne(ctx context.Context, t *target, c cell) (*sample, erro
 			}
 			profiled <- err
 		}()
+		if asked {
+			beside.Go(func() { s.queries, failed = p.ask(ctx, t, o.Duration*9/10) })
+		}
 	}, func() { look(1) }
-	var err error
-	if s.result, err = load.Run(ctx, o); err != nil {
+	s.result, err = load.Run(ctx, o)
+	beside.Wait()
+	if err = errors.Join(err, failed); err != nil {
 		return nil, err
 	}
 	fault = errors.Join(fault, <-profiled)

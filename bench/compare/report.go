@@ -49,9 +49,13 @@ func (p *plan) report(samples []*sample) string {
 		if p.profile {
 			p.partsTable(&b, c, samples)
 		}
+		if p.queries > 0 {
+			p.besideTable(&b, c, samples)
+		}
 	}
 	fmt.Fprintf(&b, "\nFigures are least–median–most of %d rounds. Ratios are to %s in the same round. "+
-		"CPU is user and system time of the server, and of the load generator, for each answered request.\n", p.rounds, p.base())
+		"CPU is user and system time of the server, and of the load generator, for each answered request. "+
+		"Of batches, ratios are to single events of %s, and CPU is for each event.\n", p.rounds, p.base(), troupeTarget)
 	return b.String()
 }
 
@@ -63,10 +67,10 @@ func (p *plan) base() string {
 	return p.targets[0]
 }
 
-// in returns the samples of a target in a cell.
+// in returns the samples of a target in a cell, without those beside queries.
 func in(samples []*sample, target string, c cell) (out []*sample) {
 	for _, s := range samples {
-		if s.target == target && s.cell == c {
+		if s.target == target && s.cell == c && s.queries == nil {
 			out = append(out, s)
 		}
 	}
@@ -95,12 +99,18 @@ func (p *plan) partsTable(b *strings.Builder, c cell, samples []*sample) {
 // rounds, RSS is the most: a server stays up for all cells, so that it grows
 // from round to round.
 func (p *plan) table(b *strings.Builder, c cell, samples []*sample) {
-	base := in(samples, p.base(), c)
+	base, unit := in(samples, p.base(), c), "requests"
+	if c.batch > 0 {
+		base, unit = in(samples, troupeTarget, cell{c.connections, c.minimal, 0}), "events"
+	}
 	fmt.Fprintf(b, "\n## %s\n\n", c)
-	b.WriteString("| Target | requests/s | p50 ms | p99 ms | server CPU µs | generator CPU µs | RSS MB | requests/s ratio | CPU ratio | p99 ratio | shed, missed, errors |\n")
+	fmt.Fprintf(b, "| Target | %s/s | p50 ms | p99 ms | server CPU µs | generator CPU µs | RSS MB | %[1]s/s ratio | CPU ratio | p99 ratio | shed, missed, errors |\n", unit)
 	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, name := range p.targets {
 		mine := in(samples, name, c)
+		if len(mine) == 0 {
+			continue
+		}
 		var shed, missed, failed, resident int64
 		for _, s := range mine {
 			shed += s.result.Shed.Count

@@ -33,6 +33,13 @@ type target struct {
 	name  string
 	token string // "" when it takes none
 	admin string // where it has profiles; "" without
+	// parked: the instances that queries find were made.
+	parked bool
+}
+
+// takes reports whether the target can be asked what a cell says.
+func (t *target) takes(c cell) bool {
+	return c.batch == 0 || t.name == troupeTarget || t.name == otherTarget
 }
 
 // startTargets starts the servers. What it returns to stop them must be called
