@@ -48,6 +48,7 @@
 //	files watch           repository.Service Service.Stop
 //	notices of the disk   disk.Disk          Disk.Close
 //	instance actor        workflow.Router    sweep, relief, or Router.Stop
+//	instance workers      actors.System      System.Stop
 //	router sweep          workflow.Router    Router.Stop
 //	router cleaner        workflow.Router    Router.Stop
 //	memory relief         workflow.Router    Router.Stop
@@ -69,7 +70,7 @@
 // # Restart rules
 //
 // protoactor never restarts one of our actors: a panic in an instance actor is
-// caught inside Receive, the request that caused it gets an error, the state in
+// caught inside receive, the request that caused it gets an error, the state in
 // memory is dropped and read again from the store with the next request. What
 // was not durable then was not acknowledged either.
 //

@@ -8,12 +8,14 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
+
+	"troupe/actors/internal/mailbox"
 )
 
 // System is the protoactor system that all actors of one process share.
 type System struct {
 	actors   *actor.ActorSystem
-	workers  *workers
+	workers  *mailbox.Workers
 	stopOnce sync.Once // protoactor panics at a second shutdown
 }
 
@@ -21,7 +23,7 @@ type System struct {
 // stay off: they register on global state.
 func NewSystem(log zerolog.Logger) *System {
 	logger := slog.New(zerolog.NewSlogHandler(log.Level(max(log.GetLevel(), zerolog.WarnLevel))))
-	return &System{workers: newWorkers(), actors: actor.NewActorSystem(
+	return &System{workers: mailbox.NewWorkers(), actors: actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }),
 		actor.WithDeadLetterRequestLogging(false),
 		// NB: a goroutine waits that long after a message to an actor that has
@@ -33,15 +35,19 @@ func NewSystem(log zerolog.Logger) *System {
 // Root returns the context that spawns actors and sends to them.
 func (s *System) Root() *actor.RootContext { return s.actors.Root }
 
-// Dispatcher runs the actors that get many short messages.
-func (s *System) Dispatcher() actor.Dispatcher { return s.workers }
+// PropsOfMany returns the properties that all actors of one kind share, of which there
+// are many: they take little memory, and the same goroutines run them. receive gets the
+// messages of all; what belongs to one actor comes with the message.
+func (s *System) PropsOfMany(receive actor.ReceiveFunc) *actor.Props {
+	return actor.PropsFromFunc(receive, actor.WithMailbox(func() actor.Mailbox { return mailbox.New(s.workers) }))
+}
 
 // Stop ends the system, at once. protoactor only marks itself as stopped; whoever
 // spawned actors stops them before. It can be called again, and has no error.
 func (s *System) Stop(context.Context) error {
 	s.stopOnce.Do(func() {
 		s.actors.Shutdown()
-		close(s.workers.quit)
+		s.workers.Stop()
 	})
 	return nil
 }

@@ -1,0 +1,148 @@
+// Package mailbox is the mailbox of an actor of which there are many: it takes little
+// memory and is emptied by goroutines that all such actors share.
+package mailbox
+
+import (
+	"runtime"
+	"sync"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// Mailbox is an unbounded actor.Mailbox: messages are handled one after the other, in
+// the order in which they came, those of protoactor before those of users. Whoever
+// posts bounds how many wait. It does not take an actor.MessageBatch apart.
+type Mailbox struct {
+	workers *Workers
+	invoker actor.MessageInvoker // set once, before the first message
+
+	mu sync.Mutex
+	// running: a worker empties the mailbox, or is about to.
+	running, suspended bool
+	// first is the oldest message of a user, the rest are in more. An instance is mostly
+	// asked one thing at a time, and needs no queue then.
+	first        any
+	more, system []any
+}
+
+// New returns the mailbox of one actor.
+func New(w *Workers) *Mailbox { return &Mailbox{workers: w} }
+
+var _ actor.Mailbox = (*Mailbox)(nil)
+
+// turnMessages is how many messages of one actor are handled before others get a turn.
+const turnMessages = 300
+
+// RegisterHandlers implements actor.Mailbox. The workers are the dispatcher.
+func (m *Mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatcher) {
+	m.invoker = invoker
+}
+
+// Start implements actor.Mailbox.
+func (m *Mailbox) Start() {}
+
+// UserMessageCount implements actor.Mailbox.
+func (m *Mailbox) UserMessageCount() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := len(m.more)
+	if m.first != nil {
+		n++
+	}
+	return n
+}
+
+// PostUserMessage implements actor.Mailbox. message is not nil.
+func (m *Mailbox) PostUserMessage(message any) {
+	m.mu.Lock()
+	if m.first == nil && len(m.more) == 0 {
+		m.first = message
+	} else {
+		m.more = append(m.more, message)
+	}
+	m.wake(!m.suspended)
+}
+
+// PostSystemMessage implements actor.Mailbox.
+func (m *Mailbox) PostSystemMessage(message any) {
+	m.mu.Lock()
+	m.system = append(m.system, message)
+	m.wake(true)
+}
+
+// wake unlocks, and calls a worker when there is something to do and none is there.
+func (m *Mailbox) wake(due bool) {
+	call := due && !m.running
+	m.running = m.running || call
+	m.mu.Unlock()
+	if call {
+		m.workers.empty(m)
+	}
+}
+
+// process handles messages until there are none.
+func (m *Mailbox) process() {
+	for n := 1; ; n++ {
+		message, system := m.take()
+		if message == nil {
+			return
+		}
+		m.invoke(message, system)
+		if n%turnMessages == 0 {
+			runtime.Gosched()
+		}
+	}
+}
+
+// take removes the next message. When there is none, nobody empties the mailbox any
+// more.
+func (m *Mailbox) take() (message any, system bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case len(m.system) > 0:
+		if message, m.system = m.system[0], m.system[1:]; len(m.system) == 0 {
+			m.system = nil
+		}
+		return message, true
+	case m.first != nil && !m.suspended:
+		message, m.first = m.first, nil
+		if len(m.more) > 0 {
+			m.first, m.more[0] = m.more[0], nil // NB: what was handled is not kept
+			if m.more = m.more[1:]; len(m.more) == 0 {
+				m.more = nil
+			}
+		}
+		return message, false
+	}
+	m.running = false
+	return nil, false
+}
+
+// invoke hands one message to the actor. A panic, which an actor of ours keeps to
+// itself, goes to protoactor's supervision.
+func (m *Mailbox) invoke(message any, system bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			m.invoker.EscalateFailure(r, message)
+		}
+	}()
+	switch message.(type) {
+	case *actor.SuspendMailbox:
+		m.suspend(true)
+	case *actor.ResumeMailbox:
+		m.suspend(false)
+	default:
+		if system {
+			m.invoker.InvokeSystemMessage(message)
+		} else {
+			m.invoker.InvokeUserMessage(message)
+		}
+	}
+}
+
+func (m *Mailbox) suspend(suspended bool) {
+	m.mu.Lock()
+	m.suspended = suspended
+	m.mu.Unlock()
+}

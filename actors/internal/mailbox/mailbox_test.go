@@ -1,0 +1,151 @@
+package mailbox
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// seen is an actor that notes its messages.
+type seen struct {
+	mu       sync.Mutex
+	messages []any
+	failed   []any
+	handle   func(message any) // nil: nothing more
+}
+
+func (s *seen) note(message any) {
+	s.mu.Lock()
+	s.messages = append(s.messages, message)
+	s.mu.Unlock()
+	if s.handle != nil {
+		s.handle(message)
+	}
+}
+
+func (s *seen) InvokeSystemMessage(message any) { s.note(message) }
+func (s *seen) InvokeUserMessage(message any)   { s.note(message) }
+
+func (s *seen) EscalateFailure(_, message any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = append(s.failed, message)
+}
+
+// start returns a mailbox with an actor that is told last when it got the message "end".
+func start(t *testing.T, s *seen) (m *Mailbox, ended chan struct{}) {
+	t.Helper()
+	w := NewWorkers()
+	t.Cleanup(w.Stop)
+	m, ended = New(w), make(chan struct{})
+	handle := s.handle
+	s.handle = func(message any) {
+		if handle != nil {
+			handle(message)
+		}
+		if message == "end" {
+			close(ended)
+		}
+	}
+	m.RegisterHandlers(s, nil)
+	m.Start()
+	return m, ended
+}
+
+// TestMessagesOfManyAreHandledOneByOne in the order of each sender.
+func TestMessagesOfManyAreHandledOneByOne(t *testing.T) {
+	const senders, each = 8, 1000
+	type message struct{ sender, number int }
+	var running sync.Mutex
+	next := make([]int, senders)
+	s := &seen{handle: func(x any) {
+		if !running.TryLock() {
+			t.Error("two messages at a time")
+			return
+		}
+		defer running.Unlock()
+		if m, ok := x.(message); ok {
+			if next[m.sender] != m.number {
+				t.Errorf("sender %d: got message %d, want %d", m.sender, m.number, next[m.sender])
+			}
+			next[m.sender] = m.number + 1
+		}
+	}}
+	m, ended := start(t, s)
+	var all sync.WaitGroup
+	for sender := range senders {
+		all.Go(func() {
+			for number := range each {
+				m.PostUserMessage(message{sender, number})
+			}
+		})
+	}
+	all.Wait()
+	m.PostUserMessage("end")
+	<-ended
+	if len(s.messages) != senders*each+1 || m.UserMessageCount() != 0 {
+		t.Errorf("got %d messages and %d left, want %d and 0", len(s.messages), m.UserMessageCount(), senders*each+1)
+	}
+}
+
+// TestASuspendedMailboxTakesOnlySystemMessages, and the others when it goes on.
+func TestASuspendedMailboxTakesOnlySystemMessages(t *testing.T) {
+	s := &seen{}
+	suspended := make(chan struct{})
+	s.handle = func(x any) {
+		if x == "suspended" {
+			close(suspended)
+		}
+	}
+	m, ended := start(t, s)
+	m.PostSystemMessage(&actor.SuspendMailbox{})
+	m.PostUserMessage("first")
+	m.PostUserMessage("end")
+	m.PostSystemMessage("suspended")
+	<-suspended
+	if m.UserMessageCount() != 2 {
+		t.Errorf("suspended: got %d messages that wait, want 2", m.UserMessageCount())
+	}
+	m.PostSystemMessage(&actor.ResumeMailbox{})
+	<-ended
+	if want := []any{"suspended", "first", "end"}; !slices.Equal(s.messages, want) {
+		t.Errorf("got %v, want %v", s.messages, want)
+	}
+}
+
+// TestAPanicIsEscalated with its message, and the next message is handled.
+func TestAPanicIsEscalated(t *testing.T) {
+	s := &seen{handle: func(x any) {
+		if x == "panic" {
+			panic("on purpose")
+		}
+	}}
+	m, ended := start(t, s)
+	m.PostUserMessage("panic")
+	m.PostUserMessage("end")
+	<-ended
+	if want := []any{"panic"}; !slices.Equal(s.failed, want) {
+		t.Errorf("escalated: got %v, want %v", s.failed, want)
+	}
+}
+
+// TestWorkersAreUsedAgain and no more are kept than workersKept.
+func TestWorkersAreUsedAgain(t *testing.T) {
+	w := NewWorkers()
+	var all sync.WaitGroup
+	hold := make(chan struct{})
+	for range 2 * workersKept { // all at once, so each has a worker of its own
+		all.Add(1)
+		m := New(w)
+		m.RegisterHandlers(&seen{handle: func(any) { <-hold; all.Done() }}, nil)
+		m.PostUserMessage("wait")
+	}
+	close(hold)
+	all.Wait()
+	w.Stop() // goleak sees a worker that does not end
+}
