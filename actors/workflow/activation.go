@@ -16,6 +16,7 @@ type activation struct {
 	// workflow is the instance's; asking for it under another is asking for
 	// something that does not exist.
 	workflow string
+	instance *instance
 	pid      *actor.PID // written once, before the activation is in the map
 
 	// pending counts the calls that were admitted and not answered. closed is
@@ -55,4 +56,8 @@ func (a *activation) release() {
 }
 
 // close reports whether the activation owes nothing and takes no call from now on.
-func (a *activation) close() bool { return a.pending.CompareAndSwap(0, closed) }
+func (a *activation) close() bool {
+	// NB: counted before, so that whoever sees the activation closed sees that one ended.
+	a.router.ended.Add(1)
+	return a.pending.CompareAndSwap(0, closed)
+}

@@ -13,7 +13,7 @@ import (
 
 // request is a message to an instance.
 type request interface {
-	// run carries it out inside Receive. It answers c, hands it to the journal, or
+	// run carries it out inside receive. It answers c, hands it to the journal, or
 	// returns why nothing was done.
 	run(i *instance, c *call) error
 }

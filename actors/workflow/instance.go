@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -16,7 +17,7 @@ import (
 )
 
 // instance is the actor of one workflow instance. Everything in it is touched
-// only inside Receive.
+// only inside receive.
 type instance struct {
 	router     *Router
 	activation *activation
@@ -35,7 +36,10 @@ type instance struct {
 	// It only grows, so replies may hold on to a prefix of it.
 	history    []byte
 	hasHistory bool
-	scratch    []byte // for keys and values; free between messages
+	scratch    []byte // for keys and values while a message is handled
+	// stored is the record that the router read before the actor began; nil when it
+	// may be out of date, and after the first look.
+	stored []byte
 	// form is what makes the instance a form, nil for others, and attachment its
 	// stored bytes. Both are replaced, never changed.
 	form       *form.Form
@@ -46,18 +50,23 @@ type instance struct {
 	keyRows, keyRowsLook int
 }
 
-// Receive implements the actor.
-func (i *instance) Receive(ctx actor.Context) {
-	c, ok := ctx.Message().(*call)
-	if !ok {
-		return // protoactor's own messages
+// receive is what the actors of all instances do with a message.
+func receive(ctx actor.Context) {
+	if c, ok := ctx.Message().(*call); ok { // the others are protoactor's own
+		c.activation.instance.receive(c)
 	}
+}
+
+// receive handles one call.
+func (i *instance) receive(c *call) {
 	if !c.begin() {
 		c.end()
 		return
 	}
 	// A panic answers its own call and costs only this instance's memory.
 	answered := false
+	room := scratches.Get().(*[]byte)
+	i.scratch = *room
 	defer func() {
 		if p := recover(); p != nil {
 			i.loaded = false
@@ -74,7 +83,7 @@ func (i *instance) Receive(ctx actor.Context) {
 		i.refuse(c, err)
 	}
 	answered = true
-	i.settle()
+	i.settle(room)
 }
 
 // run carries out a call, unless its recipient does not want that any more.
@@ -86,6 +95,9 @@ func (i *instance) run(c *call) error {
 	}
 	return c.request.run(i, c)
 }
+
+// scratches holds the scratch of instances that handle a message.
+var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
 // refuse answers with an error, which shows what the instance is like as any
 // reply does: it leaves when that is durable.
@@ -113,10 +125,13 @@ func (i *instance) ensureLoaded() error {
 	if i.loaded {
 		return nil
 	}
-	r := i.router
-	stored, err := r.load(i.workflowID, i.id)
-	if err != nil {
-		return err
+	r, stored := i.router, i.stored
+	i.stored = nil
+	if stored == nil {
+		var err error
+		if stored, err = r.load(i.workflowID, i.id); err != nil {
+			return err
+		}
 	}
 	record, err := statemachine.ParseRecord(stored)
 	if err == nil {

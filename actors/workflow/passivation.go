@@ -54,14 +54,15 @@ func (r *Router) letSleep(a *activation, before int64) {
 func (r *Router) idleRounds() int64 { return int64(r.o.IdleAfter / sweepEvery) }
 
 const (
-	// instanceBytes is about what an awake instance takes without its data.
-	instanceBytes = 3 << 10
+	// instanceBytes is about what an awake instance takes without its data
+	// (BenchmarkAwake of package bench).
+	instanceBytes = 5 << 8
 	// sizeStepBytes is how much the size of an instance changes before it is
 	// counted anew.
-	sizeStepBytes = 4 << 10
+	sizeStepBytes = 1 << 10
 	// largeBytes is from where an instance goes to sleep before small ones do.
-	largeBytes = 64 << 10
-	// scratchBytesKept is the largest scratch that an instance keeps.
+	largeBytes = 32 << 10
+	// scratchBytesKept is the largest scratch that is kept for the next message.
 	scratchBytesKept = 64 << 10
 )
 
@@ -100,14 +101,16 @@ func (a *activation) uncount() {
 
 // size is about how many bytes the instance's data takes.
 func (i *instance) size() int64 {
-	return int64(len(i.state.Public) + len(i.state.Private) + cap(i.history) + cap(i.scratch) + len(i.attachment))
+	return int64(len(i.state.Public) + len(i.state.Private) + cap(i.history) + len(i.attachment))
 }
 
 // settle is the end of a message.
-func (i *instance) settle() {
-	if cap(i.scratch) > scratchBytesKept {
-		i.scratch = nil
+func (i *instance) settle(room *[]byte) {
+	if cap(i.scratch) <= scratchBytesKept {
+		*room = i.scratch[:0]
 	}
+	i.scratch = nil
+	scratches.Put(room)
 	i.activation.count(i.size())
 }
 

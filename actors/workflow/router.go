@@ -33,6 +33,7 @@ type Router struct {
 	catalog *catalog.Catalog
 	log     zerolog.Logger
 	ids     instanceid.Generator
+	props   *actor.Props // of every instance
 
 	// awake has every instance that has an actor. Activations are added by those who
 	// have something to ask, and removed by whoever closed them.
@@ -43,6 +44,7 @@ type Router struct {
 	memory   memory       // of the awake instances
 	inFlight atomic.Int64 // calls admitted and not answered, over all instances
 	round    atomic.Int64 // sweeps since the start
+	ended    atomic.Int64 // activations that were closed or nearly so; see close
 	stopping atomic.Bool
 	queries  *query.Service
 	watches  *watch.Service
@@ -74,6 +76,7 @@ func Start(o Options) (*Router, error) {
 		catalog:     o.Catalog,
 		log:         o.Log,
 		ids:         instanceid.NewGenerator(),
+		props:       o.System.PropsOfMany(receive),
 		awake:       xsync.NewMap[persistence.ID, *activation](),
 		keys:        retry.NewKeys(),
 		eventQuota:  quota.NewBuckets("event", o.Quotas.EventsPerSecond),
@@ -311,24 +314,30 @@ func (r *Router) send(a *activation, m request, to Recipient) *call {
 // wake starts the actor of an instance that the store has. What the store shows
 // without an actor is durable: an actor only goes to sleep when all it wrote is.
 func (r *Router) wake(workflowID string, id persistence.ID) (*activation, error) {
-	if _, err := r.load(workflowID, id); err != nil {
+	ended := r.ended.Load()
+	stored, err := r.load(workflowID, id)
+	if err != nil {
 		return nil, err
 	}
 	a, _ := r.awake.Compute(id, func(old *activation, loaded bool) (*activation, xsync.ComputeOp) {
 		if loaded {
 			return old, xsync.CancelOp
 		}
-		return r.spawn(&instance{workflowID: workflowID, id: id}), xsync.UpdateOp
+		i := &instance{workflowID: workflowID, id: id}
+		if r.ended.Load() == ended { // otherwise an actor of this instance may have written and gone
+			i.stored = stored
+		}
+		return r.spawn(i), xsync.UpdateOp
 	})
 	return a, nil
 }
 
 // spawn starts the actor of i, which has its id and its workflow's.
 func (r *Router) spawn(i *instance) *activation {
-	a := &activation{router: r, id: i.id, workflow: i.workflowID}
+	a := &activation{router: r, id: i.id, workflow: i.workflowID, instance: i}
 	a.touched.Store(r.round.Load())
 	i.router, i.activation, i.name, i.shard = r, a, instanceid.Text(i.id), r.store.ShardOf(i.id)
-	a.pid = r.o.System.Root().Spawn(actor.PropsFromFunc(i.Receive, actor.WithDispatcher(r.o.System.Dispatcher())))
+	a.pid = r.o.System.Root().Spawn(r.props)
 	r.metrics.woken.Add(1)
 	return a
 }

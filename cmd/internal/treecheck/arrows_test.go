@@ -23,7 +23,7 @@ var arrows = map[string][]string{
 // innerArrows says which packages of actors a package of actors may import besides
 // those of its own folder. "." is actors itself.
 var innerArrows = map[string][]string{
-	".":                   {},
+	".":                   {"internal/mailbox"},
 	"failure":             {},
 	"logtest":             {},
 	"identity":            {"failure"},
@@ -31,6 +31,7 @@ var innerArrows = map[string][]string{
 	"internal/grace":      {},
 	"internal/history":    {},
 	"internal/instanceid": {},
+	"internal/mailbox":    {},
 	"internal/semaphore":  {"identity"},
 	"internal/supervise":  {".", "failure", "identity", "internal/semaphore"},
 	"quota":               {"failure", "identity"},
