@@ -86,22 +86,9 @@ func (i *instance) shown(withHistory bool) *Reply {
 }
 
 // repeated is the first answer to a request.
-func (i *instance) repeated(first *retry.First, withHistory bool) (*Reply, error) {
-	record := slices.Concat([]byte("{"), first.Head, []byte(","), first.Tail, []byte("}"))
-	r := &Reply{WorkflowID: i.workflowID, InstanceID: i.name, Sequence: first.Sequence, WithHistory: withHistory}
-	for name, v := range data.Value(record).Members() {
-		switch name {
-		case "svcPublic":
-			r.Public = v
-		case "svcPrivate":
-			r.Private = v
-		case "states":
-			r.States = v
-		case "svcRedirect":
-			r.Redirect = v.Text()
-		}
-	}
-	var err error
+func (i *instance) repeated(first *retry.First, withHistory bool) (r *Reply, err error) {
+	r = &Reply{WorkflowID: i.workflowID, InstanceID: i.name, Sequence: first.Sequence, WithHistory: withHistory}
+	r.Public, r.Private, r.States, r.Redirect = first.Shown()
 	if withHistory {
 		r.History, err = i.historyUpTo(first.Sequence)
 	}

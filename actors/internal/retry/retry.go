@@ -11,6 +11,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/statemachine/data"
 	"troupe/statemachine/packed"
 )
 
@@ -32,6 +33,24 @@ type First struct {
 	At          int64 // when, in Unix ms
 	// Head and Tail are the record's JSON around its history.
 	Head, Tail []byte
+}
+
+// Shown returns the members of the record that Head and Tail are of.
+func (f *First) Shown() (public, private, states data.Value, redirect string) {
+	record := slices.Concat([]byte("{"), f.Head, []byte(","), f.Tail, []byte("}"))
+	for name, v := range data.Value(record).Members() {
+		switch name {
+		case "svcPublic":
+			public = v
+		case "svcPrivate":
+			private = v
+		case "states":
+			states = v
+		case "svcRedirect":
+			redirect = v.Text()
+		}
+	}
+	return public, private, states, redirect
 }
 
 // format is the version of the stored form.
