@@ -6,17 +6,12 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"troupe/actors/failure"
-	"troupe/persistence"
 )
 
 // activation is the router's side of one awake instance.
 type activation struct {
-	router *Router
-	id     persistence.ID
-	// workflow is the instance's; asking for it under another is asking for
-	// something that does not exist.
-	workflow string
-	instance *instance
+	router   *Router
+	instance *instance  // only its actor looks inside, but for what it is called
 	pid      *actor.PID // written once, before the activation is in the map
 
 	// pending counts the calls that were admitted and not answered. closed is

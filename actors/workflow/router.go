@@ -287,7 +287,7 @@ func (r *Router) post(workflowID, instanceID string, m request, to Recipient) (*
 				return nil, err
 			}
 		}
-		if a.workflow != workflowID {
+		if a.instance.workflowID != workflowID { // there is nothing by that name
 			r.inFlight.Add(-1)
 			return nil, failure.ErrNotFound
 		}
@@ -334,7 +334,7 @@ func (r *Router) wake(workflowID string, id persistence.ID) (*activation, error)
 
 // spawn starts the actor of i, which has its id and its workflow's.
 func (r *Router) spawn(i *instance) *activation {
-	a := &activation{router: r, id: i.id, workflow: i.workflowID, instance: i}
+	a := &activation{router: r, instance: i}
 	a.touched.Store(r.round.Load())
 	i.router, i.activation, i.name, i.shard = r, a, instanceid.Text(i.id), r.store.ShardOf(i.id)
 	a.pid = r.o.System.Root().Spawn(r.props)
@@ -344,7 +344,7 @@ func (r *Router) spawn(i *instance) *activation {
 
 // forget takes an activation out of the map, if it is there.
 func (r *Router) forget(a *activation) {
-	r.awake.Compute(a.id, func(old *activation, loaded bool) (*activation, xsync.ComputeOp) {
+	r.awake.Compute(a.instance.id, func(old *activation, loaded bool) (*activation, xsync.ComputeOp) {
 		if loaded && old == a {
 			return nil, xsync.DeleteOp
 		}
