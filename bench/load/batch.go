@@ -42,7 +42,7 @@ var (
 )
 
 // checkBatch reads the results, one for each subject and in their order
-// (gateway/openapi.yaml, sendEvents), and returns how many were carried out.
+// (gateway/openapi.yaml, sendBatch), and returns how many were carried out.
 func checkBatch(body []byte, batch []subject) (done int64, f *fault) {
 	rest, ok := bytes.CutPrefix(body, resultsHead)
 	if !ok {

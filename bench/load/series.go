@@ -7,8 +7,8 @@ import (
 
 // Interval is what happened in a part of the window.
 type Interval struct {
-	// Began and Ended count from the begin of the window. The last interval of an
-	// open loop ends with its last answer.
+	// Began and Ended count from the begin of the window. An open loop has one more
+	// interval behind the window for what was due in it and answered later.
 	Began, Ended time.Duration
 	// Operations are those that were answered as they should be, each event of a batch
 	// one.
@@ -44,26 +44,51 @@ func (s *sampler) run(over <-chan struct{}) {
 	if s.every <= 0 {
 		return
 	}
-	for k := 1; ; k++ {
-		due := s.window.begin.Add(time.Duration(k) * s.every)
-		if !due.Before(s.window.end) {
-			<-over // the last one is for all that comes late
-			ended := s.window.end.Sub(s.window.begin)
-			if s.window.open { // what was due in the window may have been answered later
-				ended = max(ended, time.Since(s.window.begin))
-			}
-			s.take(ended)
-			return
+	length := s.window.end.Sub(s.window.begin)
+	for at := s.every; at < length && s.wait(over, at); at += s.every {
+		now := time.Since(s.window.begin)
+		if now >= length { // it came that late
+			break
 		}
-		timer := time.NewTimer(time.Until(due))
-		select {
-		case <-timer.C:
-			s.take(time.Since(s.window.begin))
-		case <-over: // it was broken off
-			timer.Stop()
-			return
+		s.take(now)
+	}
+	if s.window.open && s.wait(over, length) {
+		s.take(length)
+	}
+	<-over
+	n := len(s.done)
+	switch late := time.Since(s.window.begin); {
+	case n == 0 || s.done[n-1].Ended < length:
+		s.take(length)
+	case s.pending():
+		s.take(max(late, s.done[n-1].Ended))
+	}
+}
+
+// wait waits for a moment of the window. It is false when the run was over before.
+func (s *sampler) wait(over <-chan struct{}, at time.Duration) bool {
+	timer := time.NewTimer(time.Until(s.window.begin.Add(at)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-over:
+		return false
+	}
+}
+
+// pending reports whether something was counted since the last interval.
+func (s *sampler) pending() bool {
+	for _, w := range s.workers {
+		w.tally.mu.Lock()
+		r := &w.tally.mu.recent
+		found := r.operations+r.shed+total(r.errors.of) > 0
+		w.tally.mu.Unlock()
+		if found {
+			return true
 		}
 	}
+	return false
 }
 
 // take ends an interval.

@@ -72,12 +72,34 @@ func TestIntervalsAddUpToTheWindow(t *testing.T) {
 		if sum.Operations != result.Operations || sum.Latency.Count != result.All.Count || sum.Shed != result.Shed.Count || sum.Failed() != result.Failed() {
 			t.Errorf("got %+v in intervals, %+v in all", sum, result)
 		}
-		if n := len(result.Series); n != ticks || n == 0 || result.Series[n-1].Ended < window {
-			t.Errorf("got %d intervals and %d ticks", n, ticks)
+		if n := len(result.Series); n != ticks || n == 0 || result.Series[n-1].Ended != window {
+			t.Errorf("got %d intervals and %d ticks, to %v of %v", n, ticks, result.Series[n-1].Ended, window)
 		}
 		d := result.Distribution
 		return len(result.Series) > 1 && result.Shed.Count > 0 && result.Failed() > 0 &&
 			len(d) > 1 && d[0].Part == 0 && d[len(d)-1] == (Quantile{1, result.All.Max}) && result.Kinds[Event] == result.All
+	})
+}
+
+// TestWhatIsLateHasAnIntervalBehindTheWindow answers the first request only when the
+// window is over.
+func TestWhatIsLateHasAnIntervalBehindTheWindow(t *testing.T) {
+	inLongerWindows(t, 50*time.Millisecond, func(window time.Duration) bool {
+		f := newFake(t)
+		right := f.event
+		f.event = func(w http.ResponseWriter, n int64, id, node string) {
+			<-time.After(2 * window)
+			right(w, n, id, node)
+		}
+		result := f.run(Options{Connections: 1, Instances: 1, Rate: 100, Duration: window, Every: window / 2})
+		if f.events.Load() == 0 {
+			return false
+		}
+		n := len(result.Series)
+		if n < 2 || result.Series[n-2].Ended != window || result.Series[n-1].Began != window || result.Series[n-1].Operations != result.Operations {
+			t.Errorf("got %+v", result)
+		}
+		return true
 	})
 }
 

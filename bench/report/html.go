@@ -94,12 +94,13 @@ func (r *Report) WriteHTML(w io.Writer) error {
 }
 
 func (r *Run) content(rep *Report) runContent {
-	latency, throughput := r.latencyPlot(), r.throughputPlot()
+	window := rep.Load.DurationSeconds
+	latency, throughput := r.latencyPlot(window), r.throughputPlot(window)
 	c := runContent{Run: r, Name: r.Name(rep), ThroughputPlot: throughput.svg(), SeveralKinds: len(r.Kinds) > 1}
 	if r.Requests > 0 {
 		c.LatencyPlot = latency.svg()
 	}
-	if cpu, memory := r.resourcePlots(); cpu != nil {
+	if cpu, memory := r.resourcePlots(window); cpu != nil {
 		c.CPUPlot, c.MemoryPlot = cpu.svg(), memory.svg()
 	}
 	_, most := r.MostFrequentError()

@@ -45,12 +45,12 @@ func answered(of func(l *Latency) float64) func(i *Interval) float64 {
 
 // silent are the times without a right answer: intervals without one, and the longest gap
 // when it is at least as long as an interval.
-func (r *Run) silent() (spans []span) {
+func (r *Run) silent(window float64) (spans []span) {
 	shortest := math.Inf(1)
 	for k := range r.Series {
 		i := &r.Series[k]
 		shortest = math.Min(shortest, i.EndedSeconds-i.BeganSeconds)
-		if i.Requests == 0 {
+		if i.Requests == 0 && i.BeganSeconds < window {
 			spans = append(spans, span{i.BeganSeconds, i.EndedSeconds})
 		}
 	}
@@ -73,7 +73,7 @@ func joined(spans []span) (all []span) {
 	return all
 }
 
-func (r *Run) latencyPlot() plot {
+func (r *Run) latencyPlot(window float64) plot {
 	lines := []line{
 		r.overTime("p50", 1, answered(func(l *Latency) float64 { return l.P50Ms })),
 		r.overTime("p90", 3, answered(func(l *Latency) float64 { return l.P90Ms })),
@@ -81,20 +81,32 @@ func (r *Run) latencyPlot() plot {
 		r.overTime("max", 4, answered(func(l *Latency) float64 { return l.MaxMs })),
 	}
 	lines[3].dashed = true
-	return plot{title: "Latency percentiles over time", x: r.timeAxis(), y: latencyAxis(lines), lines: lines, shaded: r.silent()}
+	return plot{title: "Latency percentiles over time", x: r.timeAxis(), y: latencyAxis(lines), lines: lines, shaded: r.silent(window)}
 }
 
-func (r *Run) throughputPlot() plot {
-	done := r.overTime("answered", 1, func(i *Interval) float64 { return i.OperationsPerSecond })
+// inWindow leaves out an interval behind the window, in which nothing was sent any more.
+func inWindow(window float64, of func(i *Interval) float64) func(i *Interval) float64 {
+	return func(i *Interval) float64 {
+		if i.BeganSeconds >= window {
+			return math.NaN()
+		}
+		return of(i)
+	}
+}
+
+func (r *Run) throughputPlot(window float64) plot {
+	done := r.overTime("answered", 1, inWindow(window, func(i *Interval) float64 { return i.OperationsPerSecond }))
 	done.area = true
 	lines := []line{done}
 	most := 0.0
 	for _, v := range done.ys {
-		most = math.Max(most, v)
+		if v > most { // NB: not NaN
+			most = v
+		}
 	}
 	x := r.timeAxis()
 	if r.RatePerSecond > 0 {
-		lines = append(lines, line{name: "asked for", colour: 5, dashed: true, xs: []float64{0, x.to}, ys: []float64{r.RatePerSecond, r.RatePerSecond}})
+		lines = append(lines, line{name: "asked for", colour: 5, dashed: true, xs: []float64{0, math.Min(window, x.to)}, ys: []float64{r.RatePerSecond, r.RatePerSecond}})
 		most = math.Max(most, r.RatePerSecond)
 	}
 	if r.ErrorsTotal+r.Shed > 0 {
@@ -106,11 +118,11 @@ func (r *Run) throughputPlot() plot {
 		}
 		lines = append(lines, failed)
 	}
-	return plot{title: "Throughput over time", x: x, y: linear("operations per second", 0, most, 5), lines: lines, shaded: r.silent()}
+	return plot{title: "Throughput over time", x: x, y: linear("operations per second", 0, most, 5), lines: lines, shaded: r.silent(window)}
 }
 
 // resourcePlots are processor and memory of the server; none when nobody knows them.
-func (r *Run) resourcePlots() (cpu, memory *plot) {
+func (r *Run) resourcePlots(window float64) (cpu, memory *plot) {
 	known := false
 	for k := range r.Series {
 		known = known || r.Series[k].ServerCPUCores != nil && r.Series[k].ServerResidentBytes != nil
@@ -119,12 +131,12 @@ func (r *Run) resourcePlots() (cpu, memory *plot) {
 		return nil, nil
 	}
 	one := func(title, label string, colour int, of func(i *Interval) float64) *plot {
-		l := r.overTime("", colour, func(i *Interval) float64 {
+		l := r.overTime("", colour, inWindow(window, func(i *Interval) float64 {
 			if i.ServerCPUCores == nil || i.ServerResidentBytes == nil {
 				return math.NaN()
 			}
 			return of(i)
-		})
+		}))
 		l.area = true
 		most := 0.0
 		for _, v := range l.ys {

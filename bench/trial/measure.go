@@ -37,7 +37,7 @@ func (s *server) measure(ctx context.Context, p *Plan, at Progress) (*report.Run
 	o := p.Load
 	s.aim(&o)
 	o.Rate = at.RatePerSecond
-	at.Doing = fmt.Sprintf("preparing %d instances", o.Instances)
+	at.Doing = fmt.Sprintf("preparing %d instances, warming up for %v", o.Instances, max(0, o.WarmUp))
 	p.Progress(at)
 	at.Doing = ""
 

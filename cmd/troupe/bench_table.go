@@ -106,7 +106,11 @@ func liveText(p *trial.Progress) string {
 	if d := p.Now.Ended - p.Now.Began; d > 0 {
 		perSecond = float64(p.Now.Operations) / d.Seconds()
 	}
+	grain := 100 * time.Millisecond
+	if p.Total >= time.Minute {
+		grain = time.Second
+	}
 	return fmt.Sprintf("%s: %.0f/s  p50 %.1f ms  p99 %.1f ms  errors %d  %s of %s", where, perSecond,
 		p.Now.Latency.P50.Milliseconds(), p.Now.Latency.P99.Milliseconds(), p.Failed,
-		p.Now.Ended.Round(time.Second), p.Total)
+		p.Now.Ended.Round(grain), p.Total)
 }

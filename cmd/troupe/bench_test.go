@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +47,14 @@ func TestBench(t *testing.T) {
 	}
 	if rep.Load.Workflow != "leave-request" || !rep.Targets[0].Local || rep.Targets[0].Build == "" || len(rep.Ratios) < 3 || len(rep.Thresholds) != 2 {
 		t.Errorf("got %+v", rep)
+	}
+	code, stdout, stderr = invoke("bench", "--batch", "5", "--connections", "2", "--instances", "10", "--duration", "200ms", "--warmup", "0s", "-o", "json")
+	rep = report.Report{}
+	if err := json.Unmarshal([]byte(stdout), &rep); code != exitDone || err != nil || len(rep.Runs) != 1 || rep.Runs[0].ErrorsTotal > 0 {
+		t.Fatalf("batches: got code %d, %v, %s\n%s", code, err, stderr, stdout)
+	}
+	if r := rep.Runs[0]; r.Operations+5*r.Shed != 5*(r.Requests+r.Shed) {
+		t.Errorf("batches: got %d events in %d requests", r.Operations, r.Requests)
 	}
 	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "beside") {
 		t.Errorf("the page: %v", err)
@@ -120,6 +131,39 @@ func TestBenchRefusesWhatMakesNoSense(t *testing.T) {
 	}
 }
 
+// jsonNames adds the names of the members of a type, and of those in it.
+func jsonNames(of reflect.Type, names []string) []string {
+	switch of.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		return jsonNames(of.Elem(), names)
+	case reflect.Struct:
+		for i := range of.NumField() {
+			if name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); name != "" {
+				names = jsonNames(of.Field(i).Type, append(names, name))
+			}
+		}
+	}
+	return names
+}
+
+// TestHomeHasTheJSONOfAMeasurement holds the table to the program: all members, and no
+// others.
+func TestHomeHasTheJSONOfAMeasurement(t *testing.T) {
+	_, text, found := strings.Cut(section(t, readDocument(t, homeDocument), "Measuring"), "\n### The JSON of a measurement\n")
+	if !found {
+		t.Fatal("there is no such section")
+	}
+	_, table, _ := strings.Cut(text, "|---|")
+	var got []string
+	for _, name := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(table, -1) {
+		got = append(got, name[1])
+	}
+	want := jsonNames(reflect.TypeFor[report.Report](), nil)
+	slices.Sort(got)
+	slices.Sort(want)
+	compare(t, "The JSON of a measurement", slices.Compact(got), slices.Compact(want))
+}
+
 func TestBenchPrintsItsWorkflow(t *testing.T) {
 	if code, stdout, stderr := invoke("bench", "--print-workflow"); code != exitDone || stdout != load.Definition || stderr != "" {
 		t.Errorf("got code %d, %s%s", code, stdout, stderr)
@@ -137,7 +181,7 @@ func TestTheLiveLine(t *testing.T) {
 		{trial.Progress{Target: "troupe", Doing: "starting"}, "troupe: starting"},
 		{
 			trial.Progress{Target: "troupe", RatePerSecond: 1000, Round: 2, Rounds: 3, Failed: 7, Now: now, Total: 10 * time.Second},
-			"troupe 1000/s 2/3: 1000/s  p50 1.5 ms  p99 20.0 ms  errors 7  2s of 10s",
+			"troupe 1000/s 2/3: 1000/s  p50 1.5 ms  p99 20.0 ms  errors 7  1.5s of 10s",
 		},
 	} {
 		if got := liveText(&c.p); got != c.want {
