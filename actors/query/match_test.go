@@ -425,7 +425,6 @@ func differ(all []workflowtest.Stored, got, want []string) string {
 func TestEveryPlanGivesTheSame(t *testing.T) {
 	const count = 500
 	h := start(t, query.Options{})
-	h.Limits().ProbeKeys = 40
 	h.Publish(stock("stock", 1, workflowtest.StockIndexes...))
 	all := make([]string, count)
 	for n := range all {
@@ -492,10 +491,15 @@ func TestEveryPlanGivesTheSame(t *testing.T) {
 		{"what most have", `{"svcPublic.a":"common"}`, "", "scan", 40},
 		{"a negation", `{"svcPublic.n":{"$ne":5}}`, "-_id", "scan", 0},
 		{"nothing", `{"svcPublic.n":"none"}`, "", "index svcPublic.n", 0},
+		{"so few that nobody asks what a scan would read", `{"svcPublic.a":"common"}`, "", "index svcPublic.a", 460},
 		{"more than are collected", `{"svcPublic.n":{"$lt":60}}`, "", "scan", 140},
 		{"more than are sorted in memory", `{"states.nodeId":"closed"}`, "svcPublic.n", "sorted index svcPublic.n", 140},
 	} {
-		if strings.HasPrefix(c.name, "more than are") {
+		h.Limits().ProbeKeys = 40
+		switch {
+		case strings.HasPrefix(c.name, "so few"):
+			h.Limits().ProbeKeys = 1000
+		case strings.HasPrefix(c.name, "more than are"):
 			h.Limits().Collect, h.Limits().Sort = 20, 20
 		}
 		callers := []*identity.Principal{boss, guest}[:1+n%2]

@@ -65,26 +65,34 @@ func (q *query) choose() (plan, error) {
 	if ids, ok := idsOf(q.filter); ok {
 		return plan{name: planIDs, ids: ids, listed: true}, nil
 	}
-	total, err := q.total()
-	if err != nil {
-		return plan{}, err
-	}
 	accesses, err := q.accesses(q.filter)
 	if err != nil {
 		return plan{}, err
 	}
-	best, err := q.cheapest(accesses, total)
-	if err != nil {
+	best, err := q.smallest(accesses)
+	if err != nil || best == nil {
+		return plan{name: planScan}, err
+	}
+	l := &q.service.limits
+	var total int64
+	// NB: where many instances were made lately, to count all costs as much as to read
+	// some hundreds, so nobody asks when there are few candidates.
+	few := !best.atLeast && best.keys <= int64(l.ProbeKeys)
+	if !few {
+		if total, err = q.total(); err != nil {
+			return plan{}, err
+		}
+	}
+	if best, err = q.cheapest(accesses, best, total); err != nil {
 		return plan{}, err
 	}
-	if best == nil || best.keys*recordCost > total {
+	if !few && best.keys*recordCost > total {
 		return plan{name: planScan}, nil
 	}
 	chosen := plan{name: planIndex, by: best}
 	if best.union {
 		chosen.name = planUnion
 	}
-	l := &q.service.limits
 	if q.sort == nil && best.keys > int64(l.ProbeKeys) && q.merges(best) {
 		return chosen, nil
 	}
@@ -132,18 +140,16 @@ func (q *query) smallest(accesses []access) (best *access, err error) {
 	return best, nil
 }
 
-// cheapest is smallest, and counts on where none has few.
-func (q *query) cheapest(accesses []access, total int64) (best *access, err error) {
-	if best, err = q.smallest(accesses); err != nil {
-		return nil, err
-	}
+// cheapest returns the access with the fewest rows. best is the smallest so far: where
+// it has many, all are counted on.
+func (q *query) cheapest(accesses []access, best *access, total int64) (*access, error) {
 	enough := int64(q.service.limits.ProbeKeys)
-	shards := int64(q.service.o.Store.ShardCount())
+	shards, many := int64(q.service.o.Store.ShardCount()), best.atLeast
 	for i := range accesses {
 		a := &accesses[i]
 		// Where none has few, it matters how many they have, unless a page ends
 		// it soon.
-		if best.atLeast && (q.req.Limit == 0 || q.req.Count || !q.merges(a)) {
+		if many && (q.req.Limit == 0 || q.req.Count || !q.merges(a)) {
 			if err := q.probe(a, max(enough, total/shards/recordCost+1)); err != nil {
 				return nil, err
 			}
