@@ -149,6 +149,23 @@ func TestARunGoesOnOverBrokenConnections(t *testing.T) {
 	})
 }
 
+// TestAWalkThatIsOverGoesOnWithANewInstance has one event, which ends each instance.
+func TestAWalkThatIsOverGoesOnWithANewInstance(t *testing.T) {
+	inLongerWindows(t, 50*time.Millisecond, func(window time.Duration) bool {
+		f := newFake(t)
+		scenario, err := parseScenario("load.yaml", []byte("workflow: leave-request\nwalk: {draft: [{event: submit}]}\n"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result := f.run(Options{Connections: 1, Instances: 1, Duration: window, Scenario: scenario})
+		// Each event has its own instance, and the last request was of either kind.
+		if created, sent := f.created.Load(), f.events.Load(); created != sent && created != sent+1 || result.Failed() > 0 {
+			t.Errorf("got %d instances and %d events, errors %v", created, sent, result.Errors)
+		}
+		return f.events.Load() > 2
+	})
+}
+
 func TestBatches(t *testing.T) {
 	for _, c := range []struct {
 		name, body string

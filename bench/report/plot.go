@@ -11,7 +11,7 @@ import (
 // The size of a plot in its own units, and the margins around what is drawn.
 const (
 	plotWidth, wideWidth              = 640, 1290
-	marginLeft, marginRight           = 58, 14
+	marginLeft, marginRight           = 58, 20
 	marginTop, marginBottom           = 14, 44
 	drawnHeight                       = 226
 	legendRow, legendDash, legendStep = 18, 18, 14 // a row, a dash, between entries

@@ -2,10 +2,13 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"troupe/bench/record"
 )
 
 // timeAxis is that of a run.
@@ -181,7 +184,7 @@ func distributionPlot(runs []*Run, name func(*Run) string) plot {
 	return plot{title: "Distribution of the latencies", x: x, y: latencyAxis(lines), lines: lines}
 }
 
-// ratePlot shows how latencies grow with the rate; nil unless there are several rates.
+// ratePlot shows how latencies grow with the rate, as medians of the rounds; nil unless there are several rates.
 func (r *Report) ratePlot() *plot {
 	type column struct {
 		name   string
@@ -204,9 +207,15 @@ func (r *Report) ratePlot() *plot {
 			if len(r.Targets) > 1 {
 				l.name = t.Name + " " + c.name
 			}
-			for _, run := range r.Runs {
-				if run.Target == t.Name && run.Round == 1 && run.Requests > 0 {
-					l.xs, l.ys = append(l.xs, run.RatePerSecond), append(l.ys, c.of(&run.Latency))
+			for _, rate := range slices.Sorted(maps.Keys(rates)) {
+				var rounds []float64
+				for _, run := range r.Runs {
+					if run.Target == t.Name && run.RatePerSecond == rate && run.Requests > 0 {
+						rounds = append(rounds, c.of(&run.Latency))
+					}
+				}
+				if len(rounds) > 0 {
+					l.xs, l.ys = append(l.xs, rate), append(l.ys, record.SpreadOf(rounds).Middle)
 				}
 			}
 			p.lines = append(p.lines, l)

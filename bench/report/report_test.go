@@ -169,6 +169,24 @@ func TestALineIsBrokenWhereNothingIsKnown(t *testing.T) {
 	}
 }
 
+// TestTheRatePlotHasTheMedianOfTheRounds gives one of three rounds a latency that is far
+// off.
+func TestTheRatePlotHasTheMedianOfTheRounds(t *testing.T) {
+	r := &Report{Targets: []Target{{Name: "troupe"}}}
+	for round, p99 := range []float64{4, 900, 5} {
+		for _, rate := range []float64{2000, 1000} {
+			r.Runs = append(r.Runs, &Run{Target: "troupe", Round: round + 1, RatePerSecond: rate, Requests: 1, Latency: Latency{P50Ms: 1, P99Ms: p99}})
+		}
+	}
+	p := r.ratePlot()
+	if p == nil || len(p.lines) != 2 || len(p.lines[1].xs) != 2 || p.lines[1].xs[0] != 1000 || p.lines[1].ys[0] != 5 || p.lines[1].ys[1] != 5 {
+		t.Errorf("got %+v", p)
+	}
+	if r.Runs = r.Runs[:1]; r.ratePlot() != nil {
+		t.Error("got a plot of one rate")
+	}
+}
+
 func TestSpansThatTouchAreJoined(t *testing.T) {
 	got := joined([]span{{4, 5}, {1, 2}, {1.5, 3}, {3, 3.5}})
 	if len(got) != 2 || got[0] != (span{1, 3.5}) || got[1] != (span{4, 5}) {
