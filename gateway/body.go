@@ -36,7 +36,7 @@ func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64) ([]byte, e
 		src = http.MaxBytesReader(w, r.Body, maxBytes)
 		room = 512
 	}
-	body := make([]byte, 0, min(room, bodyFirstBytes))
+	body := make([]byte, 0, min(room, bodyFirstBytes)+1) // NB: the end is found by reading one byte more
 	for {
 		if len(body) == cap(body) {
 			body = slices.Grow(body, max(512, min(len(body), int(maxBytes)-len(body)+1)))
