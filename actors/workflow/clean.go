@@ -36,8 +36,8 @@ func (i *instance) forgetKeys(w *persistence.Writes) {
 	for _, key := range gone {
 		w.Delete(key)
 	}
-	i.keyRows = len(rows) - len(gone) + 1
-	i.keyRowsLook = 2 * max(i.keyRows, i.router.o.KeysKept)
+	i.keyRows = int32(len(rows) - len(gone) + 1)
+	i.keyRowsLook = 2 * max(i.keyRows, int32(i.router.o.KeysKept))
 }
 
 // clean forgets the keys of old creates.

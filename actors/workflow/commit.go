@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"time"
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
@@ -51,19 +52,12 @@ func (req createInstance) run(i *instance, c *call) error {
 	}, req.WithHistory)
 }
 
-// sendEvent is the request of Send: one step.
-type sendEvent struct {
-	*EventRequest
-	// form is what the event submits; nil: it submits none.
-	form *FormRequest
-}
-
-func (req sendEvent) run(i *instance, c *call) error {
+// run makes one step.
+func (req *EventRequest) run(i *instance, c *call) error {
 	if err := i.ensureLoaded(); err != nil {
 		return err
 	}
-	caller := catalog.CallerOf(req.Caller)
-	if first, err := i.firstReply(req.EventRequest); err != nil {
+	if first, err := i.firstReply(req); err != nil {
 		return err
 	} else if first != nil {
 		if req.form != nil {
@@ -82,7 +76,8 @@ func (req sendEvent) run(i *instance, c *call) error {
 			return req.form.Refusal
 		}
 	}
-	if err := i.mayReceive(req.EventRequest, caller); err != nil {
+	now := i.router.o.Clock()
+	if err := i.mayReceive(req, req.caller, now); err != nil {
 		return err
 	}
 	name, ok := statemachine.ParseEventName(req.Name)
@@ -90,7 +85,7 @@ func (req sendEvent) run(i *instance, c *call) error {
 		return failure.Refuse(failure.ErrInvalid, "%w: %s", statemachine.ErrUnknownEvent, data.Quote(req.Name))
 	}
 	result, err := i.of.Step(&i.state, statemachine.Event{
-		Name: name, ID: req.ID, Data: req.Data, Caller: caller, Now: i.router.o.Clock(),
+		Name: name, ID: req.ID, Data: req.Data, Caller: req.caller, Now: now,
 	})
 	if err != nil {
 		if errors.Is(err, statemachine.ErrExecution) {
@@ -125,12 +120,11 @@ func (req sendEvent) run(i *instance, c *call) error {
 }
 
 // mayReceive asks the workflow's rules about this instance, and If-Match.
-func (i *instance) mayReceive(req *EventRequest, caller *statemachine.Caller) error {
+func (i *instance) mayReceive(req *EventRequest, caller *statemachine.Caller, now time.Time) error {
 	newest, err := i.router.catalog.Newest(i.workflowID)
 	if err != nil {
 		return err
 	}
-	now := i.router.o.Clock()
 	if !newest.MaySend(i.view(), caller, now) {
 		if newest.ReadRight(caller, now) != statemachine.Denied && newest.MayRead(i.view(), caller, now) {
 			return failure.ErrForbidden // the caller sees the instance anyway

@@ -52,7 +52,10 @@ func (r *Router) OccupyAll(n int64) (release func()) {
 
 // SendUnchecked sends an event to an awake instance without the checks of Send.
 func (r *Router) SendUnchecked(id persistence.ID, e *EventRequest) (*Reply, error) {
-	return r.sendUnchecked(id, sendEvent{EventRequest: e})
+	if e.Caller != nil {
+		e.caller = catalog.CallerOf(e.Caller)
+	}
+	return r.sendUnchecked(id, e)
 }
 
 // EnterAwake enters an awake instance into an index, as a late call of the builder does.

@@ -133,7 +133,7 @@ func (i *instance) mayWriteForms(req *FormRequest) error {
 // failure.ErrNotAllowed, failure.ErrForbidden or req.Refusal if not.
 func (i *instance) maySubmit(req *FormRequest) error {
 	caller := catalog.CallerOf(req.Caller)
-	if err := i.mayReceive(&EventRequest{}, caller); err != nil {
+	if err := i.mayReceive(&EventRequest{}, caller, i.router.o.Clock()); err != nil {
 		return err
 	}
 	if req.Refusal != nil {
@@ -189,8 +189,11 @@ func (r *Router) Submit(_ context.Context, req *SubmitRequest) (reply *Reply, er
 type submitForm struct{ *SubmitRequest }
 
 func (req submitForm) run(i *instance, c *call) error {
-	event := &EventRequest{Caller: req.Caller, Name: req.Event, Data: req.Data, Retry: req.Retry, WithHistory: req.WithHistory}
-	return sendEvent{event, &req.FormRequest}.run(i, c)
+	event := &EventRequest{
+		Caller: req.Caller, Name: req.Event, Data: req.Data, Retry: req.Retry, WithHistory: req.WithHistory,
+		caller: catalog.CallerOf(req.Caller), form: &req.FormRequest,
+	}
+	return event.run(i, c)
 }
 
 // saveDraft is the request of SaveDraft.

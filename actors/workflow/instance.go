@@ -29,13 +29,13 @@ type instance struct {
 	// loaded says that the fields below are what the store has, or will have
 	// when the journal is through.
 	loaded bool
-	of     *statemachine.Definition // the version that the instance runs under
-	state  statemachine.Instance
-	chain  statemachine.Chain
 	// history is the JSON of all entries, joined by commas, when hasHistory.
 	// It only grows, so replies may hold on to a prefix of it.
-	history    []byte
 	hasHistory bool
+	history    []byte
+	of         *statemachine.Definition // the version that the instance runs under
+	state      statemachine.Instance
+	chain      statemachine.Chain
 	scratch    []byte // for keys and values while a message is handled
 	// stored is the record that the router read before the actor began; nil when it
 	// may be out of date, and after the first look.
@@ -47,7 +47,7 @@ type instance struct {
 	revision   uint64 // the highest that a draft got since the actor began
 	// keyRows is about how many idempotency rows there are since the actor
 	// began to count, and keyRowsLook when to look for old ones.
-	keyRows, keyRowsLook int
+	keyRows, keyRowsLook int32
 }
 
 // receive is what the actors of all instances do with a message.

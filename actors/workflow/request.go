@@ -55,7 +55,9 @@ type EventRequest struct {
 	// WithHistory says whether the reply carries svcHistory.
 	WithHistory bool
 
-	counted bool // by the caller's quota
+	counted bool                 // by the caller's quota
+	caller  *statemachine.Caller // as the definition's rules see Caller; set by maySend
+	form    *FormRequest         // what the event submits; nil: it submits none
 }
 
 // Recipient gets the answer to a request that was posted. Its methods must not block.

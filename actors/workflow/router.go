@@ -169,8 +169,11 @@ func (r *Router) Send(_ context.Context, req *EventRequest) (*Reply, error) {
 	if err := r.maySend(req); err != nil {
 		return nil, failure.In("send to", req.WorkflowID, err)
 	}
-	reply, err := r.ask(req.WorkflowID, req.InstanceID, sendEvent{EventRequest: req})
-	return reply, failure.In("send to", req.WorkflowID+"/"+req.InstanceID, err)
+	reply, err := r.ask(req.WorkflowID, req.InstanceID, req)
+	if err != nil {
+		return nil, failure.In("send to", req.WorkflowID+"/"+req.InstanceID, err)
+	}
+	return reply, nil
 }
 
 // PostEvent is Send for a caller who does not wait: to gets the answer. The errors that
@@ -180,7 +183,7 @@ func (r *Router) PostEvent(req *EventRequest, to Recipient) (Posted, error) {
 	err := r.maySend(req)
 	var c *call
 	if err == nil {
-		c, err = r.post(req.WorkflowID, req.InstanceID, sendEvent{EventRequest: req}, to)
+		c, err = r.post(req.WorkflowID, req.InstanceID, req, to)
 	}
 	return Posted{c, r.round.Load()}, err
 }
@@ -191,11 +194,13 @@ func (r *Router) maySend(req *EventRequest) error {
 	if err != nil {
 		return err
 	}
-	if d.SendRight(catalog.CallerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
+	req.caller = catalog.CallerOf(req.Caller)
+	now := r.o.Clock()
+	if d.SendRight(req.caller, now) == statemachine.Denied {
 		return failure.ErrForbidden
 	}
 	if err = r.accepting(); err == nil && !req.counted {
-		err = r.countRefusal(r.eventQuota.Take(req.Caller.ID, r.o.Clock()))
+		err = r.countRefusal(r.eventQuota.Take(req.Caller.ID, now))
 		req.counted = err == nil
 	}
 	return err
