@@ -26,6 +26,7 @@ import (
 	"troupe/actors/workflow"
 	"troupe/gateway/provider"
 	"troupe/gateway/wiretest"
+	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -206,6 +207,8 @@ func (f *fakeWorkflows) PostCreate(r *workflow.CreateRequest, to workflow.Recipi
 	}
 	return workflow.Posted{}, err
 }
+
+func (f *fakeWorkflows) NewGroup() *persistence.Group { return nil }
 
 func (f *fakeWorkflows) KeepKey(*identity.Principal, workflow.Retry) error { return f.ask() }
 

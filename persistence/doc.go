@@ -51,6 +51,7 @@
 //
 //	Append            a share of one fsync; one copy of keys and values, no allocation
 //	Barrier           a place in the queue; nothing is written
+//	Group.Join        one more copy; the commit is shared by up to 128 members
 //	AwaitDurable      nothing while no commit waits, else a Barrier and its wait
 //	Load              one lookup and one copy
 //	Load, not there   for an answer to an idempotency key Bloom filters, no block

@@ -27,7 +27,7 @@ type view interface {
 // database is an open Pebble.
 type database interface {
 	view
-	newBatch() batch
+	newBatch(retainedBytes int) batch
 	newSnapshot() view
 	// apply makes a batch visible, without a sync of the log.
 	apply(batch) error
@@ -90,13 +90,16 @@ func (v pebbleView) open(o *pebble.IterOptions) (iterator, error) {
 	return it, nil
 }
 
+// join appends what is in a part.
+func join(to, part batch) error { return to.(*pebble.Batch).Apply(part.(*pebble.Batch), nil) }
+
 type pebbleDB struct {
 	*pebble.DB
 	pebbleView // of the same
 }
 
-func (db pebbleDB) newBatch() batch {
-	return db.NewBatch(pebble.WithMaxRetainedSizeBytes(batchRetainedBytes))
+func (db pebbleDB) newBatch(retainedBytes int) batch {
+	return db.NewBatch(pebble.WithMaxRetainedSizeBytes(retainedBytes))
 }
 func (db pebbleDB) newSnapshot() view   { return pebbleView{db.NewSnapshot()} }
 func (db pebbleDB) apply(b batch) error { return db.Apply(b.(*pebble.Batch), pebble.NoSync) }

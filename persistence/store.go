@@ -36,6 +36,8 @@ type Store struct {
 	recorder   *integrity.Recorder
 
 	pool    sync.Pool // of *Writes with an empty batch
+	parts   sync.Pool // of *Writes for Group.Join
+	joints  sync.Pool // of *Writes of a Joint
 	commits commits
 	gate    gate
 	kept    keptTables

@@ -23,6 +23,7 @@ type Writes struct {
 	shard Shard
 	batch batch
 	db    *generation // that the batch was made for
+	pool  *sync.Pool  // that w goes back to
 
 	// What follows is the ticket of a running Append. It is written by Append
 	// before the queue gets it, then owned as said at each field.
@@ -55,16 +56,32 @@ func (s *Store) NewWrites(sh Shard) *Writes {
 	if sh != Meta && int(sh) >= s.shards {
 		panic(fmt.Sprintf("persistence: shard %d of %d", sh, s.shards))
 	}
-	w, _ := s.pool.Get().(*Writes)
+	w := s.newWrites(sh, &s.pool)
+	// Each batch begins with a stamp in the log only; Append fills it in.
+	w.must(integrity.Reserve(w.batch))
+	return w
+}
+
+// newJointWrites is NewWrites for a Joint, which has parts of many shards.
+func (s *Store) newJointWrites() *Writes {
+	w := s.newWrites(Meta, &s.joints)
+	w.must(integrity.Reserve(w.batch))
+	return w
+}
+
+func (s *Store) newWrites(sh Shard, pool *sync.Pool) *Writes {
+	w, _ := pool.Get().(*Writes)
 	if db := s.db.Load(); w == nil || w.db != db {
-		w = &Writes{store: s, db: db}
+		w = &Writes{store: s, db: db, pool: pool}
 		if db != nil {
-			w.batch = db.newBatch()
+			retained := batchRetainedBytes
+			if pool == &s.joints {
+				retained = 2 * jointBytesMax
+			}
+			w.batch = db.newBatch(retained)
 		}
 	}
 	w.shard = sh
-	// Each batch begins with a stamp in the log only; Append fills it in.
-	w.must(integrity.Reserve(w.batch))
 	return w
 }
 
@@ -130,5 +147,5 @@ func (w *Writes) recycle() {
 	w.waiter, w.refusal = nil, nil
 	w.barrier, w.unsynced = false, false
 	w.state.Store(waiting)
-	w.store.pool.Put(w)
+	w.pool.Put(w)
 }

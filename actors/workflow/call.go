@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/internal/grace"
 	"troupe/actors/watch"
 	"troupe/persistence"
 )
 
-// request is a message to an instance.
-type request interface {
+// message is a request to an instance.
+type message interface {
 	// run carries it out inside receive. It answers c, hands it to the journal, or
 	// returns why nothing was done.
 	run(i *instance, c *call) error
@@ -24,7 +25,7 @@ type request interface {
 // It is answered once: by the actor when it is refused or needs no commit, by
 // the journal when the commit is durable. Whoever answers releases the activation.
 type call struct {
-	request    request
+	request    message
 	activation *activation
 	// prepared is the answer that leaves when the commit is durable. Written
 	// by the actor before it hands the call to the journal.
@@ -38,6 +39,10 @@ type call struct {
 	// gave up. It is nil with a recipient, who gets the answer instead.
 	replies   chan answer
 	recipient Recipient
+	// group gathers what the call writes; nil: that is a commit of its own.
+	group *persistence.Group
+	// commit is under way since catalog.BeginCommit, when the call has joined group.
+	commit grace.Reader
 	// taken says who owns the outcome: see the constants.
 	taken atomic.Int32
 }
@@ -56,10 +61,12 @@ type answer struct {
 	err   error
 }
 
-func newCall(a *activation, m request, to Recipient) *call {
+func newCall(a *activation, m message, to Recipient) *call {
 	c := &call{request: m, activation: a, recipient: to}
 	if to == nil {
 		c.replies = make(chan answer, 1)
+	} else {
+		c.group = to.Group()
 	}
 	return c
 }
@@ -103,9 +110,10 @@ func (c *call) Committed(err error) {
 	if errors.Is(err, persistence.ErrOutcomeUnknown) {
 		// NB: the instance stays uncommitted, and so awake: its state must not be
 		// shown as durable before it is.
-		c.activation.router.store.Barrier(unsettled{c.activation})
+		c.activation.router.store.Barrier(unsettled{c.activation, c.commit})
 	} else {
 		c.activation.uncommitted.Add(-1)
+		c.activation.router.endCommit(c.commit)
 	}
 	for _, f := range c.feeds {
 		switch {
@@ -128,16 +136,28 @@ func (c *call) Committed(err error) {
 }
 
 // unsettled waits for the end of a commit whose outcome is unknown.
-type unsettled struct{ activation *activation }
+type unsettled struct {
+	activation *activation
+	commit     grace.Reader
+}
 
 // Committed implements persistence.Waiter. Any other error means that the store is
 // closed: nothing is shown any more.
 func (u unsettled) Committed(err error) {
-	switch {
-	case err == nil: // what was in front is durable too
-		u.activation.uncommitted.Add(-1)
-	case errors.Is(err, persistence.ErrOutcomeUnknown):
+	if errors.Is(err, persistence.ErrOutcomeUnknown) {
 		u.activation.router.store.Barrier(u)
+		return
+	}
+	if err == nil { // what was in front is durable too
+		u.activation.uncommitted.Add(-1)
+	}
+	u.activation.router.endCommit(u.commit)
+}
+
+// endCommit is the end of a commit that a group has had.
+func (r *Router) endCommit(commit grace.Reader) {
+	if commit != (grace.Reader{}) {
+		r.catalog.EndCommit(commit)
 	}
 }
 

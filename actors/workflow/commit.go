@@ -143,6 +143,10 @@ func (i *instance) firstReply(req *EventRequest) (*Reply, error) {
 	if req.Retry.Key == "" {
 		return nil, nil
 	}
+	if i.joint != nil && !i.joint.Settle() {
+		i.loaded = false
+		return nil, failure.ErrUnavailable
+	}
 	i.scratch = persistence.ReplyKey(i.scratch[:0], i.shard, i.id, retry.DigestOf(string(req.Caller.ID), req.Retry.Key))
 	first, err := retry.Load(i.router.store, i.scratch, req.Retry.Fingerprint)
 	if first == nil || err != nil {
@@ -164,8 +168,13 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 	}
 	// NB: a Publish waits until this batch is in the store, so the indexes and feeds that
 	// are read below are those that the batch is for.
-	defer r.catalog.EndCommit(r.catalog.BeginCommit(i.shard))
-	w := r.store.NewWrites(i.shard)
+	underWay := r.catalog.BeginCommit(i.shard)
+	if c.group != nil {
+		c.commit = underWay // until it is durable: the group may keep it from the store for a while
+	} else {
+		defer r.catalog.EndCommit(underWay)
+	}
+	w := i.newWrites(c)
 	was := i.state
 	i.state = ch.next
 	joined := before
@@ -276,8 +285,8 @@ func (i *instance) putReply(w *persistence.Writes, ch *change, reply *Reply) {
 		Instance:    i.id,
 		Sequence:    i.state.Sequence,
 		At:          i.router.o.Clock().UnixMilli(),
-		Head:        reply.appendHead(nil),
-		Tail:        reply.appendTail(nil),
+		Head:        reply.AppendHead(nil),
+		Tail:        reply.AppendTail(nil),
 	}
 	if !ch.created {
 		i.forgetKeys(w)

@@ -147,9 +147,9 @@ func (r *Router) drawIn(now time.Time, sh persistence.Shard) persistence.ID {
 // repeats no other.
 func (r *Router) mayCreate(req *CreateRequest) error {
 	err := r.accepting()
-	if err == nil && !req.NoQuota && !req.counted {
+	if err == nil && !req.NoQuota && !req.Counted {
 		err = r.countRefusal(r.createQuota.Take(req.Caller.ID, r.o.Clock()))
-		req.counted = err == nil
+		req.Counted = err == nil
 	}
 	return err
 }

@@ -27,6 +27,8 @@
 //	query     queries, and lists of forms
 //	watch     feeds, to which the journal's goroutine gives what has become durable
 //	form      what a form's record and row are, and drafts
+//	request   what callers ask and are answered
+//	batch     many requests of one caller, which share commits
 //	quota     rates, and the length of histories
 //	failure   the errors that all of them return
 //

@@ -64,7 +64,7 @@ func (r *Router) EnterAwake(id persistence.ID, ix *catalog.Index) error {
 	return err
 }
 
-func (r *Router) sendUnchecked(id persistence.ID, m request) (*Reply, error) {
+func (r *Router) sendUnchecked(id persistence.ID, m message) (*Reply, error) {
 	a, _ := r.awake.Load(id)
 	if err := a.acquire(); err != nil {
 		return nil, err

@@ -26,6 +26,9 @@ type instance struct {
 	workflowID string
 	shard      persistence.Shard
 
+	// joint is the last commit of a group that the instance has joined, nil when it is
+	// in the store: until it is, what the fields below say is in memory only.
+	joint *persistence.Joint
 	// loaded says that the fields below are what the store has, or will have
 	// when the journal is through.
 	loaded bool
@@ -59,6 +62,7 @@ func receive(ctx actor.Context) {
 
 // receive handles one call.
 func (i *instance) receive(c *call) {
+	defer c.group.Leave()
 	if !c.begin() {
 		c.end()
 		return
@@ -93,7 +97,26 @@ func (i *instance) run(c *call) error {
 			return err
 		}
 	}
+	if err := i.catchUp(c.group); err != nil {
+		return err
+	}
 	return c.request.run(i, c)
+}
+
+// catchUp has the store catch up with what is in memory, unless a request is of the same
+// group. When the store has refused that, it is failure.ErrUnavailable for requests of
+// the group, which build on it; for others what the store has is read again.
+func (i *instance) catchUp(g *persistence.Group) error {
+	if i.joint == nil || i.joint.IsOpenIn(g) {
+		return nil
+	}
+	taken := i.joint.Settle()
+	i.loaded = i.loaded && taken
+	if !taken && i.joint.Of(g) {
+		return failure.ErrUnavailable
+	}
+	i.joint = nil
+	return nil
 }
 
 // scratches holds the scratch of instances that handle a message.
@@ -107,8 +130,7 @@ func (i *instance) refuse(c *call, err error) {
 		return
 	}
 	c.refusal = err
-	i.activation.uncommitted.Add(1)
-	i.router.store.Barrier(c)
+	i.handOver(nil, c, nil)
 }
 
 // load reads an instance's record from the store.
@@ -196,17 +218,41 @@ func (i *instance) deliver(c *call, reply *Reply) {
 		c.answer(reply, nil)
 		return
 	}
-	c.prepared = reply
-	i.activation.uncommitted.Add(1)
-	i.router.store.Barrier(c)
+	i.handOver(nil, c, reply)
 }
 
-// handOver gives the journal a batch and the reply that leaves when it is durable.
-// taken is false when nothing was written; the journal answers the call even then.
+// newWrites returns what a call may fill and hand over.
+func (i *instance) newWrites(c *call) *persistence.Writes {
+	if c.group != nil {
+		return c.group.NewWrites(i.shard)
+	}
+	return i.router.store.NewWrites(i.shard)
+}
+
+// handOver gives the journal a batch, nil for none, and the reply that leaves when it is
+// durable. taken is false when nothing was written; the call is answered even then.
 func (i *instance) handOver(w *persistence.Writes, c *call, reply *Reply) (taken bool) {
 	c.prepared = reply
 	i.activation.uncommitted.Add(1)
-	if taken = i.router.store.Append(w, c); !taken {
+	switch {
+	case c.group != nil:
+		var joint *persistence.Joint
+		if joint, taken = c.group.Join(w, c, i.joint); taken {
+			i.joint = joint
+			return true
+		}
+		if w != nil {
+			w.Discard()
+		}
+		i.loaded = false
+		defer c.Committed(persistence.ErrStalled)
+	case w == nil:
+		i.router.store.Barrier(c)
+		return true
+	default:
+		taken = i.router.store.Append(w, c)
+	}
+	if !taken {
 		c.notApplied(failure.ErrUnavailable)
 	}
 	return taken

@@ -1,42 +1,23 @@
 package workflow
 
 import (
-	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/actors/workflow/request"
+	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
 
-// Retry identifies a request that may be repeated. The zero value means that
-// the caller gave no key.
-type Retry struct {
-	// Key is the Idempotency-Key or event.id: 1 to 255 visible ASCII characters.
-	Key string
-	// Fingerprint is a hash of what was asked; the same key with another
-	// fingerprint is failure.ErrKeyReused.
-	Fingerprint [32]byte
-}
-
-// CreateRequest asks for a new instance.
-type CreateRequest struct {
-	Caller     *identity.Principal
-	WorkflowID string
-	// Public and Private are the objects of the body's data; absent when it had
-	// none. They are checked and compact.
-	Public, Private data.Value
-	// Form makes the instance a form; nil: it is none.
-	Form  *form.Form
-	Retry Retry
-	// Refusal answers a new request; nil: it is done. A repetition still gets its first
-	// answer, while its caller has the right to the workflow.
-	Refusal error
-	// NoQuota: quotas do not apply. It is for people at forms (group A).
-	NoQuota bool
-	// WithHistory says whether the reply carries svcHistory.
-	WithHistory bool
-
-	counted bool // by the caller's quota
-}
+// What callers ask and are answered; package request has the fields.
+type (
+	Retry          = request.Retry
+	CreateRequest  = request.Create
+	LoadRequest    = request.Load
+	HistoryRequest = request.History
+	EventsReply    = request.Events
+	HistoryPage    = request.Page
+	Reply          = request.Reply
+)
 
 // EventRequest asks to send one event to an instance.
 type EventRequest struct {
@@ -62,6 +43,8 @@ type EventRequest struct {
 
 // Recipient gets the answer to a request that was posted. Its methods must not block.
 type Recipient interface {
+	// Group gathers what the request writes; nil: that is a commit of its own.
+	Group() *persistence.Group
 	// Begin is called when the instance comes to the request. An error is its
 	// answer, and nothing is done.
 	Begin() error
@@ -90,35 +73,4 @@ func (p Posted) GiveUp() error {
 		return nil
 	}
 	return p.call.giveUp()
-}
-
-// LoadRequest asks for one instance.
-type LoadRequest struct {
-	Caller                 *identity.Principal
-	WorkflowID, InstanceID string
-	WithHistory            bool
-}
-
-// EventsReply is what a caller may send to an instance now.
-type EventsReply struct {
-	Sequence uint64
-	Events   []statemachine.Available
-}
-
-// HistoryRequest asks for a part of an instance's history.
-type HistoryRequest struct {
-	Caller                 *identity.Principal
-	WorkflowID, InstanceID string
-	// Limit is the most entries that the page may have, 1 to 1,000.
-	Limit int
-	// Cursor is HistoryPage.Next of the page before; empty is the first page.
-	Cursor string
-}
-
-// HistoryPage is a part of a history, oldest entry first.
-type HistoryPage struct {
-	// Entries is the JSON of the entries, joined by commas.
-	Entries []byte
-	// Next is the cursor of the next page; empty when there is none.
-	Next string
 }

@@ -176,6 +176,9 @@ func (r *Router) Send(_ context.Context, req *EventRequest) (*Reply, error) {
 	return reply, nil
 }
 
+// NewGroup returns what gathers the writes of many requests.
+func (r *Router) NewGroup() *persistence.Group { return r.store.NewGroup() }
+
 // PostEvent is Send for a caller who does not wait: to gets the answer. The errors that
 // it returns are answers themselves, and to gets none. The same request may be posted
 // again after ErrBusy and ErrInstanceBusy; it counts once towards its caller's quota.
@@ -223,7 +226,7 @@ func (r *Router) Load(_ context.Context, req *LoadRequest) (*Reply, error) {
 }
 
 // askReader asks an instance what only readers of the workflow may ask.
-func (r *Router) askReader(req *LoadRequest, m request) (*Reply, error) {
+func (r *Router) askReader(req *LoadRequest, m message) (*Reply, error) {
 	d, err := r.catalog.Newest(req.WorkflowID)
 	if err != nil {
 		return nil, err
@@ -266,7 +269,7 @@ func (r *Router) Declares(workflowID, event string) bool {
 }
 
 // ask posts a request and waits for its answer.
-func (r *Router) ask(workflowID, instanceID string, m request) (*Reply, error) {
+func (r *Router) ask(workflowID, instanceID string, m message) (*Reply, error) {
 	c, err := r.post(workflowID, instanceID, m, nil)
 	if err != nil {
 		return nil, err
@@ -275,7 +278,7 @@ func (r *Router) ask(workflowID, instanceID string, m request) (*Reply, error) {
 }
 
 // post gives a request to the instance's actor, waking it if needed.
-func (r *Router) post(workflowID, instanceID string, m request, to Recipient) (*call, error) {
+func (r *Router) post(workflowID, instanceID string, m message, to Recipient) (*call, error) {
 	id, ok := instanceid.Parse(instanceID)
 	if !ok {
 		return nil, failure.ErrNotFound
@@ -310,8 +313,9 @@ func (r *Router) post(workflowID, instanceID string, m request, to Recipient) (*
 }
 
 // send puts a request that was admitted into the mailbox of an activation.
-func (r *Router) send(a *activation, m request, to Recipient) *call {
+func (r *Router) send(a *activation, m message, to Recipient) *call {
 	c := newCall(a, m, to)
+	c.group.Enter()
 	r.o.System.Root().Send(a.pid, c)
 	return c
 }

@@ -70,6 +70,31 @@ func (j splitBatch) appendEvent(e event, waiter persistence.Waiter) {
 	j.Append(second, waiter)
 }
 
+// Grouped is a journal whose commits are those of a [persistence.Group]: who appends at
+// the same time shares one.
+func Grouped(open Opener) Opener {
+	return wrapped(open, func(j Journal) Journal {
+		return grouped{j, j.(interface{ NewGroup() *persistence.Group }).NewGroup()}
+	})
+}
+
+type grouped struct {
+	Journal
+	group *persistence.Group
+}
+
+func (j grouped) NewWrites(sh persistence.Shard) *persistence.Writes { return j.group.NewWrites(sh) }
+
+func (j grouped) Append(w *persistence.Writes, waiter persistence.Waiter) bool {
+	j.group.Enter()
+	joint, _ := j.group.Join(w, waiter, nil) // nothing builds on another
+	j.group.Flush()
+	j.group.Leave()
+	return joint.Settle()
+}
+
+func (j grouped) Barrier(waiter persistence.Waiter) { j.Append(nil, waiter) }
+
 // StartOver is a journal with a bug: where it should refuse a damaged store, it
 // begins a new one. [Sweep] must find that.
 func StartOver(open Opener) Opener {

@@ -23,10 +23,12 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/workflow"
+	"troupe/persistence"
 )
 
 // Router is what a batch needs of workflow.Router.
 type Router interface {
+	NewGroup() *persistence.Group
 	PostEvent(*workflow.EventRequest, workflow.Recipient) (workflow.Posted, error)
 	PostCreate(*workflow.CreateRequest, workflow.Recipient) (workflow.Posted, error)
 }
@@ -34,6 +36,7 @@ type Router interface {
 // Batch is a number of requests on their way. Its methods belong to one goroutine.
 type Batch struct {
 	router Router
+	group  *persistence.Group
 	window []*item // not taken by Next yet, oldest first
 	count  int     // items so far
 
@@ -51,7 +54,9 @@ type Batch struct {
 }
 
 // New returns an empty batch.
-func New(r Router) *Batch { return &Batch{router: r, ready: make(chan struct{}, 1)} }
+func New(r Router) *Batch {
+	return &Batch{router: r, group: r.NewGroup(), ready: make(chan struct{}, 1)}
+}
 
 // item is one request. It is written by whoever answers it, before answered.
 type item struct {
@@ -90,7 +95,11 @@ func (b *Batch) Create(req *workflow.CreateRequest) (added bool) {
 }
 
 // Refuse adds an item that is answered already.
-func (b *Batch) Refuse(err error) { b.add(b.newItem(""), err) }
+func (b *Batch) Refuse(err error) {
+	m := b.newItem("")
+	m.Answered(nil, err)
+	b.add(m, nil)
+}
 
 func (b *Batch) newItem(instance string) *item {
 	return &item{batch: b, number: b.count, instance: instance}
@@ -111,7 +120,7 @@ func (b *Batch) add(m *item, err error) bool {
 }
 
 // Flush has everything that was added done, as soon as there is room.
-func (b *Batch) Flush() {}
+func (b *Batch) Flush() { b.group.Flush() }
 
 // Next returns the answer to the oldest item, and false when there is none yet.
 func (b *Batch) Next() (reply *workflow.Reply, err error, ok bool) {
@@ -128,14 +137,18 @@ func (b *Batch) Next() (reply *workflow.Reply, err error, ok bool) {
 	return m.reply, m.err, true
 }
 
-// Ready returns a channel that gets an entry when half of the items in the window are
-// answered, and so it is worthwhile to call Next. Entries may come early.
+// Ready returns a channel that gets an entry when it is worthwhile to call Next: when half
+// of the window is answered, or its oldest item later than that. Entries may come early.
 func (b *Batch) Ready() <-chan struct{} {
-	if len(b.window) > 0 {
-		m := b.window[(len(b.window)-1)/2]
+	for k := (len(b.window) - 1) / 2; len(b.window) > 0; k = 0 {
+		m := b.window[k]
 		b.awaited.Store(m)
-		if m.answered.Load() {
+		if !m.answered.Load() {
+			break
+		}
+		if k == 0 {
 			b.signal()
+			break
 		}
 	}
 	return b.ready
@@ -164,6 +177,9 @@ func (b *Batch) GiveUp() {
 	}
 	b.signal()
 }
+
+// Group implements workflow.Recipient.
+func (m *item) Group() *persistence.Group { return m.batch.group }
 
 // Begin implements workflow.Recipient.
 func (m *item) Begin() error {

@@ -39,7 +39,7 @@ var innerArrows = map[string][]string{
 	"query":               {"catalog", "failure", "identity", "internal/history", "internal/instanceid", "internal/semaphore"},
 	"watch":               {"query", "catalog", "failure", "identity", "internal/history"},
 	"form":                {"query", "failure", "identity", "internal/instanceid"},
-	"workflow":            {".", "watch", "form", "query", "catalog", "quota", "failure", "identity", "logtest", "internal/retry", "internal/history", "internal/instanceid"},
+	"workflow":            {".", "watch", "form", "query", "catalog", "quota", "failure", "identity", "logtest", "internal/grace", "internal/retry", "internal/history", "internal/instanceid"},
 	"formportal":          {".", "workflow", "form", "catalog", "failure", "identity", "internal/supervise"},
 	"repository":          {".", "failure", "identity", "internal/supervise"},
 	"template":            {".", "repository", "failure", "identity", "internal/semaphore", "internal/supervise"},

@@ -1,0 +1,261 @@
+package batch_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"go.uber.org/goleak"
+
+	"troupe/actors/failure"
+	"troupe/actors/quota"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/batch"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence/clocktest"
+	"troupe/persistence/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var john = workflowtest.John
+
+func start(t *testing.T, o workflow.Options) *workflowtest.Router {
+	t.Helper()
+	r := workflowtest.Start(t, workflowtest.Options{Workflow: o, Disk: storetest.NewDisk()})
+	r.Publish(workflowtest.Leave, workflowtest.Order, workflowtest.Stock("stock", 1))
+	return r
+}
+
+func note(id string) *workflow.EventRequest {
+	e := workflowtest.Event(john, "leave", id, "note", "", "")
+	e.WithHistory = false
+	return e
+}
+
+// results takes the answers to all items, in order.
+func results(t *testing.T, b *batch.Batch) (all string) {
+	t.Helper()
+	b.Flush()
+	for b.Len() > 0 {
+		reply, err, ok := b.Next()
+		switch {
+		case !ok:
+			<-b.Ready()
+		case err != nil:
+			all += fmt.Sprintf("%v ", failure.Of(err).Kind)
+		default:
+			all += fmt.Sprintf("%d ", reply.Sequence)
+		}
+	}
+	return strings.TrimSpace(all)
+}
+
+func want(t *testing.T, what, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %q, want %q", what, got, want)
+	}
+}
+
+// TestNoneOvertakesOneThatWasNotDone: after a 429 or 503 the later items of an instance are
+// not done, and those of others are.
+func TestNoneOvertakesOneThatWasNotDone(t *testing.T) {
+	t.Run("quota of a user", func(t *testing.T) {
+		h := start(t, workflow.Options{Quotas: quota.Limits{EventsPerSecond: 3}})
+		a, c := h.Make(john, "leave", ""), h.Make(john, "leave", "")
+		b := batch.New(h.Router)
+		for _, id := range []string{a, c, a, a} {
+			b.Event(note(id))
+		}
+		h.Pass(10e9) // new tokens
+		for _, id := range []string{a, c, a} {
+			b.Event(note(id))
+		}
+		want(t, "results", results(t, b), "2 2 3 quota is used up unavailable 3 unavailable")
+		b = batch.New(h.Router)
+		b.Event(note(a))
+		want(t, "another batch", results(t, b), "4")
+	})
+	t.Run("quota of a history", func(t *testing.T) {
+		h := start(t, workflow.Options{Quotas: quota.Limits{HistoryEntries: 2}})
+		a, c := h.Make(john, "leave", ""), h.Make(john, "leave", "")
+		b := batch.New(h.Router)
+		for _, id := range []string{a, a, c, a, a} {
+			e := note(id)
+			if b.Len() > 2 {
+				e.Name = "drop" // would leave no entry
+			}
+			b.Event(e)
+		}
+		want(t, "results", results(t, b), "2 quota is used up 2 unavailable unavailable")
+	})
+	t.Run("refused by the store", refusedByTheStore)
+	t.Run("other refusals", func(t *testing.T) {
+		h := start(t, workflow.Options{})
+		a := h.Make(john, "leave", "")
+		b := batch.New(h.Router)
+		e := note(a)
+		e.Name = "refuse"
+		b.Event(e)
+		b.Event(note(a))
+		e = note(a)
+		e.Name = "unknown"
+		b.Event(e)
+		b.Refuse(failure.ErrBusy)
+		b.Event(note(a))
+		b.Create(&workflow.CreateRequest{Caller: john, WorkflowID: "nowhere"})
+		b.Create(&workflow.CreateRequest{Caller: john, WorkflowID: "leave"})
+		want(t, "results", results(t, b), "2 3 invalid content busy 4 not found 1")
+	})
+}
+
+// refusedByTheStore: the disk becomes full between the steps of some items and their commit.
+// Nothing of them is left, and nothing builds on them.
+func refusedByTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := start(t, workflow.Options{})
+		defer h.End()
+		a, c := h.Make(john, "leave", ""), h.Make(john, "leave", "")
+		b := batch.New(h.Router)
+		for _, id := range []string{a, a, c} {
+			b.Event(note(id))
+		}
+		b.Create(&workflow.CreateRequest{Caller: john, WorkflowID: "leave"})
+		synctest.Wait() // the instances have made their steps
+		h.Disk.SetFree(0)
+		clocktest.Advance(1e9)
+		if h.Store.Accepting() == nil {
+			t.Fatal("the store takes writes: this test shows nothing")
+		}
+		b.Flush()
+		h.Disk.SetFree(1 << 40)
+		clocktest.Advance(1e9)
+		for _, id := range []string{a, c} {
+			b.Event(note(id)) // before anybody has looked at the answers
+		}
+		free := h.Make(john, "leave", "")
+		b.Event(note(free))
+		want(t, "results", results(t, b), "unavailable unavailable unavailable unavailable unavailable unavailable 2")
+		if n := len(h.Instances("leave")); n != 3 {
+			t.Errorf("%d instances, want 3: a create was refused", n)
+		}
+		for _, id := range []string{a, c} {
+			if got := h.MustSend(john, "leave", id, "submit", "").Sequence; got != 2 {
+				t.Errorf("after the disk had space again: entry %d, want 2", got)
+			}
+		}
+	})
+}
+
+// TestABatchIsShownToNobodyEarlyAndKeepsNobodyWaiting: who else asks an instance has its
+// part of the batch written first.
+func TestABatchIsShownToNobodyEarlyAndKeepsNobodyWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := start(t, workflow.Options{})
+		defer h.End()
+		a, c := h.Make(john, "leave", ""), h.Make(john, "leave", "")
+		b, other := batch.New(h.Router), batch.New(h.Router)
+		commits := h.Store.Metrics().Appended
+		b.Event(note(a))
+		b.Event(note(c))
+		synctest.Wait()
+		if n := h.Store.Metrics().Appended; n != commits {
+			t.Errorf("%d commits before anybody has asked for one: this test shows nothing", n-commits)
+		}
+		want(t, "a read", fmt.Sprint(h.MustLook(john, "leave", a).Sequence), "2")
+		b.Event(note(a))
+		synctest.Wait()
+		want(t, "an event alone", fmt.Sprint(h.MustSend(john, "leave", a, "note", "").Sequence), "4")
+		b.Event(note(c))
+		synctest.Wait()
+		other.Event(note(c))
+		other.Event(note(a))
+		want(t, "another batch", results(t, other), "4 5")
+		want(t, "the batch", results(t, b), "2 2 3 3")
+		keyed := func() {
+			e := note(a)
+			e.Retry = workflow.Retry{Key: "k"}
+			b.Event(e)
+		}
+		keyed()
+		keyed() // NB: looks for the row of the one before
+		want(t, "a repetition in the batch", results(t, b), "6 6")
+	})
+}
+
+// TestAnUnknownOutcomeIsSaidOfAllThatWereOnTheirWay, and what comes later is not done.
+func TestAnUnknownOutcomeIsSaidOfAllThatWereOnTheirWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := start(t, workflow.Options{})
+		defer h.End()
+		a := h.Make(john, "leave", "")
+		b := batch.New(h.Router)
+		b.Event(note(a))
+		hanging := h.Disk.Hold()
+		b.Flush()
+		<-hanging
+		b.Event(note(a))
+		b.Flush()
+		for done := false; !done; {
+			clocktest.Advance(workflowtest.CommitWaitMax)
+			_, err, ok := b.Next()
+			if done = ok; ok && !errors.Is(err, failure.ErrOutcomeUnknown) {
+				t.Fatalf("got %v, want ErrOutcomeUnknown", err)
+			}
+		}
+		h.Disk.Release()
+		clocktest.Advance(2e9)
+		b.Event(note(a))
+		want(t, "results", results(t, b), "outcome unknown unavailable")
+		want(t, "the instance", fmt.Sprint(h.MustLook(john, "leave", a).Sequence), "3")
+	})
+}
+
+// TestAPublishWaitsForABatch, as for every commit that began with other indexes.
+func TestAPublishWaitsForABatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := start(t, workflow.Options{})
+		defer h.End()
+		id := h.Make(workflowtest.Boss, "stock", `{"a":1}`)
+		b := batch.New(h.Router)
+		set := workflowtest.Event(workflowtest.Boss, "stock", id, "set", `{"a":2}`, "")
+		b.Event(set)
+		synctest.Wait()
+		published := make(chan struct{})
+		go func() {
+			h.Publish(workflowtest.Stock("stock", 2, "svcPublic.a"))
+			close(published)
+		}()
+		synctest.Wait()
+		b.Flush()
+		<-published
+		synctest.Wait()
+		h.AwaitIndexes()
+		h.CheckIndexes()
+		want(t, "results", results(t, b), "2")
+	})
+}
+
+// TestLimitsWaitForABatchsOwnItems before they refuse one.
+func TestLimitsWaitForABatchsOwnItems(t *testing.T) {
+	h := start(t, workflow.Options{InstanceInFlightMax: 2, InFlightMax: 3, Quotas: quota.Limits{EventsPerSecond: 100}})
+	a := h.Make(john, "leave", "")
+	b := batch.New(h.Router)
+	sent, all := 0, ""
+	for sent < 10 {
+		if b.Event(note(a)) {
+			sent++
+			continue
+		}
+		b.Flush()
+		<-b.Ready()
+		if reply, err, ok := b.Next(); ok {
+			h.Must(err)
+			all += fmt.Sprint(reply.Sequence, " ")
+		}
+	}
+	want(t, "results", all+results(t, b), "2 3 4 5 6 7 8 9 10 11")
+}
