@@ -20,10 +20,13 @@ type access struct {
 	union bool
 	// ranges are of every shard.
 	ranges []persistence.Range
+	// nodes are those whose ranges have the rows of several machines, one machine after
+	// the other: split makes them ranges that an id follows.
+	nodes []string
 	// ids are those that branches name. An access that is no union has none.
 	ids []persistence.ID
-	// points says that an id follows the prefix of each range, so that merging them
-	// gives the order of ids.
+	// points says that an id follows the prefix of each range that is of no node, so
+	// that merging them gives the order of ids.
 	points bool
 	// keys is about how many rows it has; exact unless atLeast. Valid once probed.
 	keys            int64
@@ -37,11 +40,7 @@ type access struct {
 func (q *query) accesses(f *filter.Filter) ([]access, error) {
 	var all []access
 	for _, p := range f.Positions() {
-		a, err := q.byNode(p)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, a)
+		all = append(all, q.byNode(p))
 	}
 	for _, ix := range q.ready {
 		ranges, ok := f.Bounds(ix.Field(), !ix.Several())
@@ -87,7 +86,7 @@ func (q *query) union(branches []*filter.Filter) (u access, ok bool, err error) 
 			return access{}, false, err
 		}
 		names = append(names, strings.Split(best.index, unionMark)...)
-		u.ranges, u.ids = append(u.ranges, best.ranges...), append(u.ids, best.ids...)
+		u.ranges, u.ids, u.nodes = append(u.ranges, best.ranges...), append(u.ids, best.ids...), append(u.nodes, best.nodes...)
 		u.keys += best.keys
 		u.points, u.atLeast = u.points && best.points, u.atLeast || best.atLeast
 		u.found = append(u.found, best.found...)
@@ -121,28 +120,47 @@ func rangeOf(ix *catalog.Index, r filter.Range) persistence.Range {
 	return persistence.Range{Prefix: ix.Prefix(), From: r.From, To: to}
 }
 
-// byNode is the access by the index of nodes. Without a machine the ones that are
-// in the node are looked up, by jumping over each.
-func (q *query) byNode(p filter.Positions) (access, error) {
+// byNode is the access by the index of nodes.
+func (q *query) byNode(p filter.Positions) access {
 	a := access{index: nodeIndex, points: true}
 	for _, node := range p.Nodes {
-		machines := []string{p.Machine}
-		if p.Machine == "" {
-			var err error
-			if machines, err = q.machinesIn(node); err != nil {
-				return a, err
-			}
+		prefix := q.nodePrefix(node)
+		if p.Machine != "" {
+			prefix = persistence.MachinePrefix(nil, persistence.EveryShard, q.workflowID, node, p.Machine)
+		} else {
+			a.nodes = append(a.nodes, node)
 		}
-		for _, machine := range machines {
-			prefix := persistence.MachinePrefix(nil, persistence.EveryShard, q.workflowID, node, machine)
-			a.ranges = append(a.ranges, persistence.Range{Prefix: prefix})
-		}
+		a.ranges = append(a.ranges, persistence.Range{Prefix: prefix})
 	}
-	return a, nil
+	return a
 }
 
+func (q *query) nodePrefix(node string) []byte {
+	return persistence.NodePrefix(nil, persistence.EveryShard, q.workflowID, node)
+}
+
+// split takes the nodes of an access apart, by the machines that are in them, so that
+// it can be merged. Few rows are collected, and nobody has to know.
+func (q *query) split(a *access) error {
+	slices.Sort(a.nodes)
+	for _, node := range slices.Compact(a.nodes) {
+		machines, err := q.machinesIn(node)
+		if err != nil {
+			return err
+		}
+		whole := q.nodePrefix(node)
+		a.ranges = slices.DeleteFunc(a.ranges, func(r persistence.Range) bool { return bytes.Equal(r.Prefix, whole) })
+		for _, machine := range machines {
+			a.ranges = append(a.ranges, persistence.Range{Prefix: persistence.MachinePrefix(nil, persistence.EveryShard, q.workflowID, node, machine)})
+		}
+	}
+	a.nodes = nil
+	return nil
+}
+
+// machinesIn returns the machines that are in a node, by jumping over the rows of each.
 func (q *query) machinesIn(node string) (machines []string, err error) {
-	c := q.snapshot.Merge(persistence.Range{Prefix: persistence.NodePrefix(nil, persistence.EveryShard, q.workflowID, node)})
+	c := q.snapshot.Merge(persistence.Range{Prefix: q.nodePrefix(node)})
 	defer func() { err = errors.Join(err, failure.OfStore(c.Close())) }()
 	for ok := c.Next(); ok; {
 		q.explain.KeysRead++
@@ -178,5 +196,5 @@ func (q *query) probe(a *access, most int64) error {
 
 // merges says whether the access can be read in the order of ids.
 func (q *query) merges(a *access) bool {
-	return a.points && len(a.ids) == 0 && len(a.ranges)*q.service.o.Store.ShardCount() <= q.service.limits.Merge
+	return a.points && len(a.ids) == 0 && len(a.nodes) == 0 && len(a.ranges)*q.service.o.Store.ShardCount() <= q.service.limits.Merge
 }

@@ -79,7 +79,11 @@ func (q *query) choose() (plan, error) {
 	// some hundreds, so nobody asks when there are few candidates.
 	few := !best.atLeast && best.keys <= int64(l.ProbeKeys)
 	if !few {
-		if total, err = q.total(); err != nil {
+		total, err = q.total()
+		for i := range accesses {
+			err = errors.Join(err, q.split(&accesses[i]))
+		}
+		if err != nil {
 			return plan{}, err
 		}
 	}
