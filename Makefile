@@ -1,7 +1,7 @@
 # Shortcuts. `make help` lists them; .ci/run is what must hold before a change lands.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint format fuzz bench fairness layers kill vulnerabilities pages ci
+.PHONY: help build test race lint format fuzz bench fairness overload layers kill vulnerabilities pages ci
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ bench: ## measure the program beside the two ceilings, 64 connections
 
 fairness: ## show what a hostile user takes from a polite one
 	go run ./bench/fairness
+
+overload: ## offer more than the program can do, and show what it still does
+	go run ./bench/overload
 
 layers: ## run the benchmarks of all layers
 	go test -run '^$$' -bench . -benchmem ./...

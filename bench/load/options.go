@@ -53,6 +53,10 @@ type Options struct {
 	// Rate is how many requests a second are sent, whatever the answers do.
 	// Zero is a closed loop.
 	Rate float64
+	// QueueMax is how many requests of an open loop may wait for a free connection;
+	// more are missed. Default 65,536; negative is none, for callers who give up at once
+	// when all their connections are busy.
+	QueueMax int
 	// WarmUp is how long the load runs before it is measured. Default 1 s;
 	// negative is not at all.
 	WarmUp time.Duration
@@ -84,6 +88,7 @@ func (o *Options) EnsureDefaults() {
 	o.Instances = cmp.Or(o.Instances, 10_000)
 	o.WarmUp = cmp.Or(o.WarmUp, time.Second)
 	o.Duration = cmp.Or(o.Duration, 5*time.Second)
+	o.QueueMax = max(0, cmp.Or(o.QueueMax, 1<<16))
 	if o.Mix == (Mix{}) {
 		o.Mix[Event] = 1
 	}

@@ -6,10 +6,6 @@ import (
 	"time"
 )
 
-// dueMax bounds the requests that wait for a free connection. What does not fit
-// is missed.
-const dueMax = 1 << 16
-
 // pacer says when the requests of an open loop are due. Its fields are read when
 // it is over.
 type pacer struct {

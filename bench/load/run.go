@@ -138,7 +138,7 @@ func (r *run) measure(ctx context.Context) (*Result, error) {
 	loop := func(ctx context.Context, w *worker, _ int) error { return w.closedLoop(ctx, win) }
 	p := &pacer{rate: o.Rate, first: begin, window: win}
 	if win.open {
-		due := make(chan time.Time, dueMax)
+		due := make(chan time.Time, o.QueueMax)
 		beside.Go(func() { p.run(ctx, due) })
 		loop = func(ctx context.Context, w *worker, _ int) error { return w.openLoop(ctx, win, due) }
 	}

@@ -22,6 +22,7 @@ type fake struct {
 	server  *httptest.Server
 	created atomic.Int64
 	events  atomic.Int64
+	create  func(w http.ResponseWriter) (answered bool) // nil: it goes well
 	event   func(w http.ResponseWriter, n int64, id, node string)
 	batch   func(n int64, i int) string // the result of an event of the n-th batch; empty: it went well
 }
@@ -48,6 +49,9 @@ func writeInstance(w http.ResponseWriter, id, node string) {
 
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasSuffix(r.URL.Path, "/create") {
+		if f.create != nil && f.create(w) {
+			return
+		}
 		writeInstance(w, fmt.Sprint("i", f.created.Add(1)), "draft")
 		return
 	}
@@ -288,5 +292,55 @@ func TestNobodyThereIsAnError(t *testing.T) {
 	_, err := Run(t.Context(), Options{Addr: servertest.Nobody(t), Connections: 2})
 	if err == nil || !strings.Contains(err.Error(), "connect to") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestARefusalLeavesAnInstanceWhereItIs: the next event is the one that was refused, and
+// also before the window a refusal is tried again.
+func TestARefusalLeavesAnInstanceWhereItIs(t *testing.T) {
+	inLongerWindows(t, 50*time.Millisecond, func(window time.Duration) bool {
+		f := newFake(t)
+		refusals := 3
+		f.create = func(w http.ResponseWriter) bool {
+			if refusals--; refusals >= 0 {
+				w.WriteHeader(503)
+			}
+			return refusals >= 0
+		}
+		right, last := f.event, "draft"
+		f.event = func(w http.ResponseWriter, n int64, id, node string) {
+			if node == last {
+				t.Errorf("the event %d leads to %s, where the instance is", n, node)
+			}
+			if n%2 == 0 {
+				w.WriteHeader(429)
+				return
+			}
+			last = node
+			right(w, n, id, node)
+		}
+		result := f.run(Options{Connections: 1, Instances: 1, Duration: window})
+		if result.Failed() != 0 || refusals >= 0 {
+			t.Errorf("got the errors %v, and %d creates were not refused", result.Errors, refusals+1)
+		}
+		return result.Shed.Count > 2 && result.All.Count > 2
+	})
+}
+
+// TestWithoutAQueueABusyConnectionMisses what is due: the only connection waits for its
+// first answer, and later ones are not kept for it.
+func TestWithoutAQueueABusyConnectionMisses(t *testing.T) {
+	f := newFake(t)
+	right, answer := f.event, make(chan struct{})
+	f.event = func(w http.ResponseWriter, n int64, id, node string) {
+		if n == 1 {
+			<-answer
+		}
+		right(w, n, id, node)
+	}
+	time.AfterFunc(20*time.Millisecond, func() { close(answer) })
+	result := f.run(Options{Connections: 1, Instances: 1, Rate: 1000, QueueMax: -1, Duration: 50 * time.Millisecond})
+	if result.Missed == 0 || result.All.Count+result.Missed != 50 {
+		t.Errorf("got %d missed and %d answered, want some missed of 50", result.Missed, result.All.Count)
 	}
 }

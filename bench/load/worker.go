@@ -37,15 +37,24 @@ type worker struct {
 	gap      *gap
 }
 
+// exactConnectionsMax is the number of connections above which each keeps its histograms
+// with two digits: with three they take 0.2 MB each.
+const exactConnectionsMax = 256
+
 func newWorker(o *Options, number int, count *atomic.Int64, g *gap) *worker {
 	random := rand.New(rand.NewPCG(uint64(number), 0))
-	return &worker{
+	w := &worker{
 		options: o,
 		conn:    connection{addr: o.Addr, tls: o.TLS},
 		script:  newScript(o, content{random, count}),
 		random:  random,
 		gap:     g,
 	}
+	w.tally.shed.coarse = o.Connections > exactConnectionsMax
+	for k := range kinds {
+		w.tally.answered[k].coarse = w.tally.shed.coarse
+	}
+	return w
 }
 
 // prepare creates n instances and brings each to the history that was asked
@@ -56,6 +65,12 @@ func (w *worker) prepare(ctx context.Context, n int) error {
 	}
 	for range n {
 		s, f := w.create()
+		for f != nil && f.shed && !f.broken { // many connections may be more than the server takes
+			if err := sleepFor(ctx, redialWaitMin); err != nil {
+				return err
+			}
+			s, f = w.create()
+		}
 		if f != nil {
 			return fmt.Errorf("prepare: %w", f)
 		}
@@ -167,17 +182,25 @@ func (w *worker) pause(ctx context.Context, win window) error {
 		return nil
 	}
 	wait := w.wait/2 + time.Duration(w.random.Int64N(int64(w.wait)))
-	timer := time.NewTimer(min(wait, max(0, time.Until(win.end))))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := sleepFor(ctx, min(wait, max(0, time.Until(win.end)))); err != nil {
+		return err
 	}
 	if !time.Now().Before(win.end) {
 		return errOver
 	}
 	return nil
+}
+
+// sleepFor waits, or returns the error of ctx when that ends.
+func sleepFor(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // kind is what is sent next.
@@ -265,7 +288,7 @@ func (w *worker) cutInstance(body []byte) (rest []byte, ok bool) {
 
 // send brings the subject on by one event.
 func (w *worker) send(s *subject) *fault {
-	t := s.at.pick(w.random)
+	t, before := s.at.pick(w.random), s.at
 	s.at = t.to
 	body, f := w.ask(Event, w.script.event(s.id, t))
 	if f == nil {
@@ -273,6 +296,8 @@ func (w *worker) send(s *subject) *fault {
 		f = check(Event, rest, ok, s)
 	}
 	switch {
+	case f != nil && f.shed:
+		s.at = before // nothing was done
 	case f != nil:
 		s.sure = false // it may have happened, or may happen yet
 	case t.to == nil:

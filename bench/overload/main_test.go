@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"troupe/bench/ceiling"
+	"troupe/bench/load"
+	"troupe/bench/process"
+)
+
+// TestMain makes this test binary the program that is measured when it is started with
+// one of its commands: a server without a store that refuses every fourth event.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "token" {
+		_, _ = os.Stdout.WriteString("secret\n")
+		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == "serve" {
+		if err := serve(os.Args[2:]); err != nil {
+			panic(err)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func serve(args []string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
+	listen, admin := flags.String("listen", "", ""), flags.String("admin", "", "")
+	for _, unused := range []string{"home", "drain-max", "requests-max"} {
+		flags.String(unused, "", "")
+	}
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	s, err := ceiling.Open("")
+	if err != nil {
+		return err
+	}
+	var events atomic.Int64
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/livez" || r.URL.Path == "/metrics":
+		case strings.HasSuffix(r.URL.Path, "/event") && events.Add(1)%4 == 0:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		default:
+			s.ServeHTTP(w, r)
+		}
+	})
+	servers := []*http.Server{
+		{Addr: *listen, Handler: handler, ReadHeaderTimeout: time.Minute},
+		{Addr: *admin, Handler: handler, ReadHeaderTimeout: time.Minute},
+	}
+	defer context.AfterFunc(ctx, func() {
+		for _, s := range servers {
+			_ = s.Close()
+		}
+	})()
+	go func() { _ = servers[1].ListenAndServe() }()
+	if err := servers[0].ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return s.Close()
+}
+
+func TestARunLeavesARecordAndNothingElse(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Under the race detector every program sleeps a second before it exits.
+	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "record.md")
+	var out, errs bytes.Buffer
+	err = run(t.Context(), []string{
+		"-program", self, "-loads", "0.5,hot,storm,idle", "-rounds", "2", "-duration", "50ms", "-warmup", "1ms", "-share", "0",
+		"-connections", "4", "-idle", "3", "-dir", dir, "-o", file, "--", "--requests-max", "9",
+	}, &out, &errs)
+	if err != nil {
+		t.Fatalf("%v: %s", err, errs.String())
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		"| Command | `go run ./bench/overload -program", "| Commit |", "`troupe serve --requests-max 9`", "no share was asked for",
+		"\n| 0.5 | ", "\n| hot | ", "\n| storm | ", "\n| idle | ", "- hot: ten times",
+	} {
+		if !strings.Contains(string(text), part) {
+			t.Errorf("the record lacks %q:\n%s", part, text)
+		}
+	}
+	if strings.Contains(string(text), "Errors:") {
+		t.Errorf("the record has errors:\n%s", text)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestWrongUsage(t *testing.T) {
+	for _, args := range [][]string{{"-loads", "1,11"}, {"-duration", "2h"}, {"-connections", "100000"}, {"-share", "-1"}, {"-idle", "0"}, {"-unknown"}} {
+		var out, errs bytes.Buffer
+		if err := run(t.Context(), args, &out, &errs); !errors.Is(err, process.ErrUsage) {
+			t.Errorf("%v: got %v, want ErrUsage", args, err)
+		}
+	}
+}
+
+// TestWhatComesTooLateIsNotUseful: one of four answers came after the limit.
+func TestWhatComesTooLateIsNotUseful(t *testing.T) {
+	var h load.Histogram
+	for _, d := range []time.Duration{time.Millisecond, 2 * time.Millisecond, usefulMax / 2, 2 * usefulMax} {
+		h.Record(d)
+	}
+	if got := usefulOf(&load.Result{All: h.Summary(time.Second), Distribution: h.Distribution()}); got != 3 {
+		t.Errorf("got %v useful answers a second, want 3", got)
+	}
+}
+
+// TestThePeakIsTheMostOfItsKind: a load has no more than the best one to as many
+// instances, and the closed loop counts.
+func TestThePeakIsTheMostOfItsKind(t *testing.T) {
+	m := &measurement{loads: []phase{{name: "a"}, {name: "b"}, {name: "hot", hot: true}}}
+	all := []*outcome{{}, {}, {}}
+	for i, n := range []float64{50, 200, 30} {
+		all[i].figures[useful] = n
+	}
+	m.comparePeak(all, map[bool]float64{false: 100, true: 60})
+	if got := []float64{all[0].figures[peakPart], all[1].figures[peakPart], all[2].figures[peakPart]}; !slices.Equal(got, []float64{0.25, 1, 0.5}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestAFolderIsNoControlGroup: only the kernel makes the files of one.
+func TestAFolderIsNoControlGroup(t *testing.T) {
+	root := t.TempDir()
+	end, err := limitShare(root, os.Getpid(), 0.5)
+	if err == nil {
+		t.Errorf("the share was limited in a plain folder: %v", end())
+	}
+	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestProbesSayWhatFailed(t *testing.T) {
+	p := &probes{all: []*probe{{name: "livez"}, {name: "metrics"}}}
+	p.all[0].count(true, 20*time.Millisecond)
+	p.all[0].count(true, 30*time.Millisecond)
+	p.all[1].count(false, time.Second)
+	errors := map[string]int64{}
+	if got := p.worst(errors); got < 29 || got > 31 || errors["metrics without an answer"] != 1 {
+		t.Errorf("got %v ms and %v", got, errors)
+	}
+}
