@@ -78,9 +78,11 @@ func newLiveLine(to io.Writer) *liveLine {
 // clearLine takes the cursor to the begin of the line and erases it (ECMA-48, EL).
 const clearLine = "\r\x1b[K"
 
-func (l *liveLine) show(p trial.Progress) {
+func (l *liveLine) show(p trial.Progress) { l.say(liveText(&p)) }
+
+func (l *liveLine) say(text string) {
 	if l.to != nil {
-		_, _ = io.WriteString(l.to, clearLine+liveText(&p))
+		_, _ = io.WriteString(l.to, clearLine+text)
 	}
 }
 

@@ -49,21 +49,40 @@ func newInstanceCreate() *cobra.Command {
 }
 
 func newInstanceSend() *cobra.Command {
-	var eventData, key string
+	var eventData, key, file string
 	var ifMatch uint64
 	cmd := &cobra.Command{
 		Use:   "send WORKFLOW INSTANCE EVENT",
-		Short: "Send an event to an instance",
+		Short: "Send an event to an instance, or many from a file",
 		Long: "Send an event to an instance. It is sent once, however often the request has to be repeated: the command generates an idempotency key. " +
-			"With --key you choose the key, so that the command itself can be repeated.",
+			"With --key you choose the key, so that the command itself can be repeated.\n\n" +
+			"With --file it sends many: each item of the file is {\"workflowId\", \"instanceId\", \"event\": {\"name\", \"data\", \"id\"}}, or {\"workflowId\", \"data\"} to make an instance. " +
+			"What was refused is listed, and makes the exit code 1. With --key the same file can be sent again after an interruption: what was done is not done twice.",
 		Example: "  troupe instance send leave-request 01M7YZAB2GNTJFQE62690KHSQT submit --data '{\"days\": 5}'\n" +
-			"  troupe instance send leave-request 01M7YZAB2GNTJFQE62690KHSQT approve --if-match 2",
-		Args: arguments,
+			"  troupe instance send leave-request 01M7YZAB2GNTJFQE62690KHSQT approve --if-match 2\n" +
+			"  troupe instance send --file events.ndjson --key import-2026-12",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if file == "" {
+				return arguments(cmd, args)
+			}
+			if len(args) > 0 || cmd.Flags().Changed("data") || cmd.Flags().Changed("if-match") {
+				return usageError{errors.New("--file says everything: no arguments, --data or --if-match beside it")}
+			}
+			return nil
+		},
 	}
+	cmd.Flags().StringVar(&file, "file", "", "file with many items, one JSON object a line or in an array; - for standard input")
 	cmd.Flags().StringVar(&eventData, "data", "", "event.data: a JSON object, @file, or - for standard input")
 	cmd.Flags().StringVar(&key, "key", "", "idempotency key (default: generated)")
 	cmd.Flags().Uint64Var(&ifMatch, "if-match", 0, "refuse the event unless the instance has this sequence number")
 	return asking(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, args []string) error {
+		if file != "" {
+			if key == "" {
+				key = client.NewKey()
+			}
+			s := &sendFile{cmd: cmd, client: c, key: key, live: newLiveLine(cmd.ErrOrStderr()), began: time.Now(), Failures: []failedItem{}}
+			return s.run(file, out)
+		}
 		if ifMatch == 0 && cmd.Flags().Changed("if-match") {
 			return usageError{errors.New("--if-match: sequence numbers begin with 1")}
 		}
