@@ -8,7 +8,7 @@ import (
 )
 
 // savedMax is the most work that a user can have saved up, and what users have who have
-// not asked for a while: some dozens of queries that find a hundred instances each.
+// not asked for a while: fifty queries or more that find a hundred instances each.
 const savedMax = 50 * time.Millisecond
 
 // shares counts the queries and looks that have work to do, by user, so that
