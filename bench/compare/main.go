@@ -52,6 +52,7 @@ type plan struct {
 	against string       // the program of the target "other"; "" without one
 	record  string       // the file for the record; "" is none
 	profile bool         // also take processor profiles
+	cores   int          // that each server may use; 0: all
 
 	queries  float64 // a second, beside the load; 0: none
 	node     string  // that they ask for
@@ -95,6 +96,7 @@ func parsePlan(args []string, errs io.Writer) (*plan, error) {
 	flags.StringVar(&p.node, "node", parkedNode, fmt.Sprintf("what the queries ask for: %s, where %d instances stand, or %s, which all others enter and leave", parkedNode, parked, movingNode))
 	flags.StringVar(&p.dir, "dir", "", "folder for the stores; empty is the system's temporary one")
 	flags.StringVar(&p.against, "against", "", "another build of troupe, measured beside as the target \"other\"")
+	flags.IntVar(&p.cores, "cores", 0, "processors that each server may use (GOMAXPROCS); 0 is all")
 	flags.BoolVar(&p.profile, "profile", false, "also say what the servers' processor time goes to; the profiler costs a few per cent itself")
 	flags.StringVar(&p.record, "o", "", "write a record to this file")
 	if err := flags.Parse(args); err != nil {
@@ -119,7 +121,7 @@ func parsePlan(args []string, errs io.Writer) (*plan, error) {
 	if p.queries < 0 || p.queries > 0 && (slices.Contains(p.targets, httpCeiling) || slices.Contains(p.targets, durableCeiling)) {
 		return nil, errors.New("-queries must not be negative, and the ceilings answer none: -targets troupe")
 	}
-	if p.rounds < 1 || p.load.Duration <= 0 || p.load.Instances < 1 || p.load.Preload < 0 || p.load.Rate < 0 {
+	if p.cores < 0 || p.rounds < 1 || p.load.Duration <= 0 || p.load.Instances < 1 || p.load.Preload < 0 || p.load.Rate < 0 {
 		return nil, errors.New("numbers must be positive")
 	}
 	p.cells, err = parseCells(*connections, *replies, *batches)

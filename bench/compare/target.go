@@ -10,6 +10,7 @@ import (
 	"net/http/pprof"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"troupe/bench/ceiling"
@@ -48,6 +49,11 @@ func (p *plan) startTargets(ctx context.Context, dir string, errs io.Writer) (al
 	stop = func() {
 		for _, t := range all {
 			t.Stop()
+		}
+	}
+	if p.cores > 0 { // NB: this process has read it at its start; those that it starts inherit it
+		if err := os.Setenv("GOMAXPROCS", strconv.Itoa(p.cores)); err != nil {
+			return nil, stop, err
 		}
 	}
 	for _, name := range p.targets {
