@@ -120,6 +120,17 @@ func (l *ledger) answered(p *promise, a answer) {
 	}
 }
 
+// promised notes the result of an event in a batch, which has no record.
+func (l *ledger) promised(p *promise, sequence int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p.acked, p.position = true, sequence
+	l.mu.acks++
+	l.mu.recent = append(l.mu.recent, p)
+	l.mu.touched[p.instance] = true
+	l.mu.acked[p.instance] = max(l.mu.acked[p.instance], sequence)
+}
+
 // violated notes something that must not happen, besides losses.
 func (l *ledger) violated(format string, args ...any) {
 	l.mu.Lock()

@@ -2,7 +2,10 @@ package endtoend
 
 import (
 	"bufio"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -75,7 +78,8 @@ type worker struct {
 	random  *rand.Rand
 	number  int
 	sent    int
-	pending *promise // unanswered; the next one to be sent
+	pending *promise   // unanswered; the next one to be sent
+	batch   []*promise // likewise, of events that are sent together
 }
 
 // newWorkers makes workers that write into one ledger.
@@ -108,6 +112,9 @@ func (w *worker) step(address string) outcome {
 			return w.look(address, id)
 		}
 	}
+	if w.pending == nil && (len(w.batch) > 0 || w.random.IntN(8) == 0 && w.fillBatch()) {
+		return w.stepBatch(address)
+	}
 	if w.pending == nil {
 		w.pending = w.next()
 	}
@@ -124,6 +131,83 @@ func (w *worker) step(address string) outcome {
 	w.pending = nil
 	w.ledger.answered(p, a)
 	return acknowledged
+}
+
+// fillBatch invents events that are sent together, when there are instances for them.
+func (w *worker) fillBatch() bool {
+	for range 1 + w.random.IntN(20) {
+		w.sent++
+		key := fmt.Sprintf("w%d-%d", w.number, w.sent)
+		if id := w.ledger.openInstance(w.random); id != "" {
+			body := wiretest.EventBody("load", id, "e."+key, `{"last":"`+key+`"},"id":"`+key+`"`)
+			w.batch = append(w.batch, w.ledger.promise(key, id, body))
+		}
+	}
+	return len(w.batch) > 0
+}
+
+// stepBatch sends the batch once, as lines. A result that was read whole is a promise, also
+// of an answer that breaks off.
+func (w *worker) stepBatch(address string) outcome {
+	r := request{Method: http.MethodPost, Path: wiretest.Root + "/events", Headers: []string{"Content-Type: application/x-ndjson", w.link.credential}}
+	for _, p := range w.batch {
+		r.Body += p.body + "\n"
+	}
+	status, lines, whole := w.link.lines(address, r)
+	var left []*promise
+	end := refused
+	for i, p := range w.batch {
+		var result struct{ Status, Sequence int }
+		if i < len(lines) {
+			_ = json.Unmarshal([]byte(lines[i]), &result) // what is none has no status
+		}
+		switch {
+		case result.Status == http.StatusOK:
+			w.ledger.promised(p, result.Sequence)
+			end = acknowledged
+			continue
+		case i >= len(lines) && (whole || status == http.StatusServiceUnavailable), result.Status == http.StatusServiceUnavailable, result.Status == http.StatusTooManyRequests:
+		case i >= len(lines) || result.Status == http.StatusGatewayTimeout:
+			w.ledger.unanswered(p)
+			end = unknown
+		default:
+			w.ledger.violated("%s in a batch was answered with %s", p.key, lines[i])
+		}
+		left = append(left, p)
+	}
+	w.batch = left
+	return end
+}
+
+// lines sends a request and reads the lines of its answer: also those of one that breaks
+// off, which is not whole. Status 0: there was no answer.
+func (l *link) lines(address string, r request) (status int, lines []string, whole bool) {
+	l.close()
+	conn, err := net.DialTimeout("tcp", address, wiretest.AnswerMax)
+	if err != nil {
+		return 0, nil, false
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(wiretest.AnswerMax))
+	if _, err := conn.Write(r.Text(address)); err != nil {
+		return 0, nil, false
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return 0, nil, false
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		return res.StatusCode, nil, false
+	}
+	body := bufio.NewReader(res.Body)
+	for {
+		line, err := body.ReadString('\n')
+		if err != nil {
+			return res.StatusCode, lines, errors.Is(err, io.EOF)
+		}
+		lines = append(lines, line)
+	}
 }
 
 // refusal demands the form of a 503 or 429, Retry-After included.
