@@ -15,6 +15,7 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/query"
 	"troupe/actors/watch"
+	"troupe/actors/workflow/batch"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/clocktest"
 	"troupe/persistence/storetest"
@@ -85,6 +86,19 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 		}
 		ask("the repeated event", nil, send(func(*workflow.EventRequest) {}))
 		ask("an event that is ignored", nil, send(func(e *workflow.EventRequest) { e.Name, e.Retry = "drop", workflow.Retry{} }))
+		for _, name := range []string{"drop", "note"} { // one leaves no entry, the other does
+			ask("the event "+name+" of a batch", nil, func() error {
+				b := batch.New(h.Router)
+				b.Event(event(john, "leave", map[string]string{"drop": id, "note": drafted}[name], name, "", ""))
+				b.Flush()
+				for {
+					if _, err, ok := b.Next(); ok {
+						return err
+					}
+					<-b.Ready()
+				}
+			})
+		}
 		ask("a second submission", failure.ErrNotAllowed, func() error {
 			_, err := h.Submit(t.Context(), &workflow.SubmitRequest{FormRequest: workflow.FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"}})
 			return err
