@@ -142,6 +142,14 @@ func (s *sweep) build(o SweepOptions) error {
 	s.load.run(j, func() bool { return true })
 	s.older = copyOf(mem)
 	if o.HoldTables {
+		// NB: opening writes the tables of the first half. Those that still waited would
+		// fill the memtables up together with the second, and the load would never end.
+		if err := j.Close(); err != nil {
+			return err
+		}
+		if j, err = s.open(errorfs.Wrap(mem, tables)); err != nil {
+			return err
+		}
 		tables.hold()
 	}
 	s.load.from, s.load.events = all/2, all
