@@ -205,7 +205,7 @@ func pebbleOptions(s *Store, lock *pebble.Lock) *pebble.Options {
 		CacheSize:                   s.options.CacheBytes,
 		MemTableSize:                uint64(s.options.MemTableBytes),
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       2,
+		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       64,
 		MaxManifestFileSize:         16 << 20,
 		CompactionConcurrencyRange:  func() (lower, upper int) { return 1, 2 },
