@@ -2,9 +2,10 @@ package mailbox
 
 import "sync/atomic"
 
-// workersKept is how many workers wait for the next mailbox while there is none. Under
-// load there are about as many as processors; more only while the disk is slow.
-const workersKept = 64
+// workersKept is how many workers wait for the next mailbox while there is none. A batch
+// needs as many as it has instances, single requests about as many as processors, and more
+// only while the disk is slow.
+const workersKept = 256
 
 // Workers are the goroutines that empty mailboxes. A new goroutine for each message
 // begins with a small stack, which is copied into a larger one step by step on the way
