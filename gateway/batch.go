@@ -204,7 +204,7 @@ func (run *batchRun) begin() {
 func (run *batchRun) answer() error {
 	x := run.x
 	for {
-		reply, err, ok := run.batch.Next()
+		reply, ok, err := run.batch.Next()
 		if !ok {
 			return nil
 		}

@@ -158,6 +158,7 @@ func linesBothWays(t *testing.T, s *scene) {
 			if err != nil || res.Header.Get("Content-Type") != "application/x-ndjson" {
 				t.Fatalf("got %v %v", res, err)
 			}
+			defer func() { _ = res.Body.Close() }()
 			answers = bufio.NewReader(res.Body)
 		}
 		line, err := answers.ReadString('\n')
@@ -248,13 +249,13 @@ func sizeOfBatch(t *testing.T, s *scene) {
 	r := s.ann.Create(t, "order", "").Record(t)
 	item := wiretest.EventBody("order", r.ID, "note", "")
 	blanks := strings.Repeat(strings.Repeat(" ", 1<<16-1)+"\n", 256)
-	const max = 16 << 20
+	const most = 16 << 20
 	array := "[" + item + "]"
-	wantStatuses(t, "largest array", readBatch(t, s.ann.Post(t, wiretest.Root+"/events", blanks[:max-len(array)]+array)), 200)
-	s.ann.Post(t, wiretest.Root+"/events", blanks[:max+1-len(array)]+array).WantFault(t, 413, "TooLarge")
+	wantStatuses(t, "largest array", readBatch(t, s.ann.Post(t, wiretest.Root+"/events", blanks[:most-len(array)]+array)), 200)
+	s.ann.Post(t, wiretest.Root+"/events", blanks[:most+1-len(array)]+array).WantFault(t, 413, "TooLarge")
 	text := item + "\n"
-	wantStatuses(t, "largest lines", resultLines(t, s.ann.postLines(t, text+blanks[:max-2*len(text)]+"\n"+text[:len(text)-1])), 200, 200)
-	wantStatuses(t, "too many bytes", resultLines(t, s.ann.postLines(t, text+blanks[:max-2*len(text)]+"\n"+text)), 200, 413)
+	wantStatuses(t, "largest lines", resultLines(t, s.ann.postLines(t, text+blanks[:most-2*len(text)]+"\n"+text[:len(text)-1])), 200, 200)
+	wantStatuses(t, "too many bytes", resultLines(t, s.ann.postLines(t, text+blanks[:most-2*len(text)]+"\n"+text)), 200, 413)
 	if got := s.ann.Load(t, "order", r.ID).Record(t); len(got.History) != 5 {
 		t.Errorf("the instance is %s", got.Text)
 	}
@@ -331,6 +332,7 @@ func leavingBatch(t *testing.T, s *scene) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _ = res.Body.Close() }()
 	answers := bufio.NewReader(res.Body)
 	for n := range 5 {
 		if line, err := answers.ReadString('\n'); err != nil {

@@ -92,7 +92,7 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 				b.Event(event(john, "leave", map[string]string{"drop": id, "note": drafted}[name], name, "", ""))
 				b.Flush()
 				for {
-					if _, err, ok := b.Next(); ok {
+					if _, ok, err := b.Next(); ok {
 						return err
 					}
 					<-b.Ready()

@@ -14,11 +14,11 @@ import (
 	"troupe/statemachine/data"
 )
 
-// FormRequest asks for an instance as a form, or to write it, and FormView is the answer.
-type (
-	FormRequest = form.Request
-	FormView    = form.View
-)
+// FormRequest asks for an instance as a form, or to write it.
+type FormRequest = form.Request
+
+// FormView is the answer.
+type FormView = form.View
 
 // DraftRequest asks to keep a draft, or to drop it.
 type DraftRequest struct {

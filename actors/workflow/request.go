@@ -8,15 +8,22 @@ import (
 	"troupe/statemachine/data"
 )
 
-// What callers ask and are answered; package request has the fields.
+// Package request has the fields of these.
 type (
-	Retry          = request.Retry
-	CreateRequest  = request.Create
-	LoadRequest    = request.Load
+	// Retry identifies a request that may be repeated.
+	Retry = request.Retry
+	// CreateRequest asks for a new instance.
+	CreateRequest = request.Create
+	// LoadRequest asks for one instance.
+	LoadRequest = request.Load
+	// HistoryRequest asks for a part of an instance's history.
 	HistoryRequest = request.History
-	EventsReply    = request.Events
-	HistoryPage    = request.Page
-	Reply          = request.Reply
+	// EventsReply is what a caller may send to an instance now.
+	EventsReply = request.Events
+	// HistoryPage is a part of a history, oldest entry first.
+	HistoryPage = request.Page
+	// Reply is what an instance answers.
+	Reply = request.Reply
 )
 
 // EventRequest asks to send one event to an instance.

@@ -123,18 +123,18 @@ func (b *Batch) add(m *item, err error) bool {
 func (b *Batch) Flush() { b.group.Flush() }
 
 // Next returns the answer to the oldest item, and false when there is none yet.
-func (b *Batch) Next() (reply *workflow.Reply, err error, ok bool) {
+func (b *Batch) Next() (reply *workflow.Reply, ok bool, err error) {
 	if len(b.window) == 0 || !b.window[0].answered.Load() {
-		return nil, nil, false
+		return nil, false, nil
 	}
 	m := b.window[0]
 	b.window[0] = nil
 	b.window = b.window[1:]
 	if m.err == nil && b.isBehindFailed(m) {
 		// NB: it was on its way when the outcome of one before it was not known in time.
-		return nil, failure.ErrOutcomeUnknown, true
+		return nil, true, failure.ErrOutcomeUnknown
 	}
-	return m.reply, m.err, true
+	return m.reply, true, m.err
 }
 
 // Ready returns a channel that gets an entry when it is worthwhile to call Next: when half

@@ -40,7 +40,7 @@ func results(t *testing.T, b *batch.Batch) (all string) {
 	t.Helper()
 	b.Flush()
 	for b.Len() > 0 {
-		reply, err, ok := b.Next()
+		reply, ok, err := b.Next()
 		switch {
 		case !ok:
 			<-b.Ready()
@@ -201,7 +201,7 @@ func TestAnUnknownOutcomeIsSaidOfAllThatWereOnTheirWay(t *testing.T) {
 		b.Flush()
 		for done := false; !done; {
 			clocktest.Advance(workflowtest.CommitWaitMax)
-			_, err, ok := b.Next()
+			_, ok, err := b.Next()
 			if done = ok; ok && !errors.Is(err, failure.ErrOutcomeUnknown) {
 				t.Fatalf("got %v, want ErrOutcomeUnknown", err)
 			}
@@ -252,7 +252,7 @@ func TestLimitsWaitForABatchsOwnItems(t *testing.T) {
 		}
 		b.Flush()
 		<-b.Ready()
-		if reply, err, ok := b.Next(); ok {
+		if reply, ok, err := b.Next(); ok {
 			h.Must(err)
 			all += fmt.Sprint(reply.Sequence, " ")
 		}
