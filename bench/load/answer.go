@@ -26,6 +26,7 @@ type head struct {
 	length  int  // of the body; 0 when it comes in chunks
 	chunked bool // the body comes in chunks
 	closes  bool // the server ends the connection after it
+	retry   int  // seconds of Retry-After
 }
 
 var endOfHead = []byte("\r\n\r\n")
@@ -82,6 +83,10 @@ func (h *head) field(line []byte) error {
 	case len("Connection"):
 		if bytes.EqualFold(name, []byte("Connection")) {
 			h.closes = h.closes || bytes.EqualFold(value, []byte("close"))
+		}
+	case len("Retry-After"):
+		if bytes.EqualFold(name, []byte("Retry-After")) {
+			h.retry, _ = parseDigits(value) // a date says nothing here
 		}
 	case len("Content-Length"):
 		if bytes.EqualFold(name, []byte("Content-Length")) {

@@ -17,7 +17,7 @@ func TestTheHeadOfAnAnswer(t *testing.T) {
 		err        error
 	}{
 		{"a length", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", head{status: 200, length: 5}, nil},
-		{"in other letters", "HTTP/1.1 503 Busy\r\nRetry-After: 1\r\ncontent-length:  12 \r\n\r\n", head{status: 503, length: 12}, nil},
+		{"in other letters", "HTTP/1.1 503 Busy\r\nRetry-After: 1\r\ncontent-length:  12 \r\n\r\n", head{status: 503, length: 12, retry: 1}, nil},
 		{"without a reason", "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", head{status: 200}, nil},
 		{"no content", "HTTP/1.1 204 No Content\r\n\r\n", head{status: 204}, nil},
 		{"that closes", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\n", head{status: 200, length: 1, closes: true}, nil},

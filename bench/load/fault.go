@@ -15,6 +15,7 @@ type fault struct {
 	count  int64  // events of a batch that it is about; 0: the request
 	shed   bool   // the server was too busy and did nothing
 	broken bool   // the connection cannot be used again
+	retry  int    // seconds until the server wants to be asked again
 }
 
 func (f *fault) Error() string {
@@ -30,7 +31,7 @@ var errorCode = regexp.MustCompile(`^\{"error":"([A-Za-z]{1,40})"`)
 // statusFault is an answer other than 200, or one after which the server closes
 // the connection, which no healthy server does.
 func statusFault(k Kind, h head, body []byte) *fault {
-	f := &fault{kind: k, reason: fmt.Sprintf("status %d", h.status), shed: isShed(h.status), broken: h.closes}
+	f := &fault{kind: k, reason: fmt.Sprintf("status %d", h.status), shed: isShed(h.status), broken: h.closes, retry: h.retry}
 	if code := errorCode.FindSubmatch(body); code != nil {
 		f.reason += " " + string(code[1])
 	}

@@ -2,6 +2,7 @@ package load
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"strings"
@@ -57,12 +58,18 @@ type Options struct {
 	// more are missed. Default 65,536; negative is none, for callers who give up at once
 	// when all their connections are busy.
 	QueueMax int
+	// Heed makes a connection whose request was refused send nothing for as long as
+	// Retry-After says.
+	Heed bool
 	// WarmUp is how long the load runs before it is measured. Default 1 s;
 	// negative is not at all.
 	WarmUp time.Duration
 	// Duration is the length of the measured window. Default 5 s.
 	Duration time.Duration
 
+	// Prepared is called when the instances are there, before the warm-up. It may block,
+	// until ctx ends, to let several runs begin together. Default: nothing is called.
+	Prepared func(ctx context.Context)
 	// Began and Ended are called once each, in this order, at the edges of the
 	// measured window, for example to look at the server's processor time. They
 	// must not block. A run that is broken off early may call neither.
@@ -95,6 +102,9 @@ func (o *Options) EnsureDefaults() {
 	o.Host = cmp.Or(o.Host, o.Addr)
 	if o.Scenario == nil {
 		o.Scenario = BuiltIn()
+	}
+	if o.Prepared == nil {
+		o.Prepared = func(context.Context) {}
 	}
 	if o.Tick == nil {
 		o.Tick = func(*Interval) {}

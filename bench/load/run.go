@@ -44,6 +44,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := r.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("load %s: %w", o.Addr, err)
 	}
+	r.options.Prepared(ctx)
 	result, err := r.measure(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", o.Addr, err)

@@ -344,3 +344,25 @@ func TestWithoutAQueueABusyConnectionMisses(t *testing.T) {
 		t.Errorf("got %d missed and %d answered, want some missed of 50", result.Missed, result.All.Count)
 	}
 }
+
+// TestRunsThatBeginTogether: nothing is sent before Prepared has returned, and a connection
+// that heeds a refusal sends nothing more in this window.
+func TestRunsThatBeginTogether(t *testing.T) {
+	f := newFake(t)
+	f.event = func(w http.ResponseWriter, _ int64, _, _ string) {
+		w.Header().Set("Retry-After", "3")
+		w.WriteHeader(503)
+	}
+	prepared := 0
+	result := f.run(Options{
+		Connections: 2, Instances: 5, Heed: true, Duration: 50 * time.Millisecond,
+		Prepared: func(context.Context) {
+			if prepared++; f.created.Load() != 5 || f.events.Load() != 0 {
+				t.Errorf("got %d instances and %d events before", f.created.Load(), f.events.Load())
+			}
+		},
+	})
+	if prepared != 1 || f.events.Load() != 2 || result.Failed() != 0 {
+		t.Errorf("prepared %d times, got %d events, want one of each connection; errors %v", prepared, f.events.Load(), result.Errors)
+	}
+}

@@ -142,8 +142,11 @@ func (w *worker) once(ctx context.Context, win window, begun time.Time) error {
 	if win.counts(begun, ended) {
 		w.tally.record(&s, ended.Sub(begun))
 	}
-	if s.fault != nil && s.fault.broken {
+	switch f := s.fault; {
+	case f != nil && f.broken:
 		return w.redial(ctx, win)
+	case f != nil && f.shed && w.options.Heed:
+		return sleepFor(ctx, min(time.Duration(f.retry)*time.Second, max(0, time.Until(win.end))))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"troupe/bench/load"
@@ -25,6 +26,7 @@ type phase struct {
 	// storm: beside it the second user repeats each request at once.
 	storm bool
 	idle  bool // beside connections that are only held
+	deaf  bool // refused callers come again at once
 }
 
 // normal is a load that the server can do, in capacities.
@@ -37,6 +39,7 @@ func phases() []phase {
 		{name: "2", what: "twice the capacity", rate: 2},
 		{name: "5", what: "five times the capacity", rate: 5},
 		{name: "10", what: "ten times the capacity", rate: 10},
+		{name: "deaf", what: "ten times the capacity, by callers who do not heed Retry-After", rate: 10, deaf: true},
 		{name: "hot", what: "ten times the capacity of one instance, for one instance", rate: 10, hot: true},
 		{name: "storm", what: "half of the capacity, beside another user who repeats each request at once, refused or not", rate: normal, storm: true},
 		{name: "idle", what: "half of the capacity, beside idle connections", rate: normal, idle: true},
@@ -185,7 +188,7 @@ func (m *measurement) comparePeak(all []*outcome, capacity map[bool]float64) {
 func (m *measurement) measure(ctx context.Context, t *target, p phase, capacity float64) (*outcome, error) {
 	o := &outcome{errors: map[string]int64{}}
 	main := m.options(t, load.UserID)
-	main.Rate = p.rate * capacity
+	main.Rate, main.Heed = p.rate*capacity, !p.deaf
 	if p.rate >= 1 {
 		main.Connections = m.connections
 	}
@@ -212,19 +215,20 @@ func (m *measurement) measure(ctx context.Context, t *target, p phase, capacity 
 	var beside sync.WaitGroup
 	probes := newProbes(t)
 	defer probes.close()
-	beside.Go(func() { probes.run(probing) })
+	together(loads, func() { beside.Go(func() { probes.run(probing) }) })
+	var begun, used time.Duration
+	var err1, err2 error
+	loads[0].Began = func() { begun, err1 = process.ProcessorTime(t.PID()) }
+	loads[0].Ended = func() { used, err2 = process.ProcessorTime(t.PID()) }
 	beside.Go(func() { o.figures[peakMB] = float64(peak(probing, t.PID()) >> 20) })
-	begun := time.Now()
-	used, err1 := process.ProcessorTime(t.PID())
 	results := make([]*load.Result, len(loads))
 	err := load.Each(ctx, len(loads), len(loads), func(ctx context.Context, i int) (err error) {
 		results[i], err = load.Run(ctx, loads[i])
 		return err
 	})
-	later, err2 := process.ProcessorTime(t.PID())
-	o.figures[processorCores] = (later - used).Seconds() / time.Since(begun).Seconds()
 	stop()
 	beside.Wait()
+	o.figures[processorCores] = (used - begun).Seconds() / m.duration.Seconds()
 	if err := errors.Join(err, err1, err2); err != nil {
 		return nil, err
 	}
@@ -243,6 +247,25 @@ func (m *measurement) measure(ctx context.Context, t *target, p phase, capacity 
 		}
 	}
 	return o, ctx.Err()
+}
+
+// together makes the loads begin at the same moment, when all have their instances. begin is
+// called then, once.
+func together(loads []load.Options, begin func()) {
+	var prepared atomic.Int64
+	all := make(chan struct{})
+	for i := range loads {
+		loads[i].Prepared = func(ctx context.Context) {
+			if prepared.Add(1) == int64(len(loads)) {
+				begin()
+				close(all)
+			}
+			select {
+			case <-all:
+			case <-ctx.Done():
+			}
+		}
+	}
 }
 
 // take notes what the load got.
