@@ -72,9 +72,7 @@ func (d *Definition) newMove(in *Instance, active nodeSet, caller *Caller, now t
 	m.d, m.in, m.caller, m.budget = d, *in, caller, expr.NewBudget(maxCost)
 	m.active = append(m.active[:0], active...)
 	m.scope.Public, m.scope.Private, m.scope.User, m.scope.Now, m.scope.Budget = in.Public, in.Private, caller.user(), now, &m.budget
-	states := m.scope.Instance.States
-	m.scope.Instance = d.exprInstance(in)
-	m.scope.Instance.States = states
+	m.scope.Instance = d.exprInstance(in, m.scope.Instance.States)
 	return m
 }
 
@@ -100,13 +98,13 @@ func emptied[T any](s []T) []T {
 }
 
 // exprInstance is the variable instance of expressions.
-func (d *Definition) exprInstance(in *Instance) expr.Instance {
+func (d *Definition) exprInstance(in *Instance, states func() data.Value) expr.Instance {
 	return expr.Instance{
 		ID:         in.ID,
 		WorkflowID: string(d.ID),
 		Version:    int(d.Version),
 		CreatedAt:  in.CreatedAt,
-		States:     func() data.Value { return in.at.states },
+		States:     states,
 	}
 }
 

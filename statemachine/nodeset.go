@@ -12,7 +12,7 @@ func newNodeSet(nodes int) nodeSet { return make(nodeSet, (nodes+63)/64) }
 func (s nodeSet) emptyFor(nodes int) nodeSet {
 	words := (nodes + 63) / 64
 	if cap(s) < words {
-		return make(nodeSet, words)
+		return newNodeSet(nodes)
 	}
 	s = s[:words]
 	clear(s)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
 )
 
@@ -157,7 +158,7 @@ func (v View) scope(c *Caller, now time.Time) *expr.Scope {
 		Private:  in.Private,
 		User:     c.user(),
 		Now:      now,
-		Instance: of.exprInstance(in),
+		Instance: of.exprInstance(in, func() data.Value { return in.at.states }),
 		In:       func(name string) bool { return of.isIn(in.at.active, name) },
 	}
 }

@@ -73,9 +73,7 @@ func (d *Definition) Create(c Creation) (Result, error) {
 		Public:    data.Overlay(d.public, c.Public),
 		Private:   data.Overlay(d.private, c.Private),
 	}
-	var none nodeSet
-	none = none.emptyFor(len(d.nodes))
-	m := d.newMove(&in, none, c.Caller, now)
+	m := d.newMove(&in, newNodeSet(len(d.nodes)), c.Caller, now)
 	defer m.release()
 	if len(in.Public)+len(in.Private) > MaxDataBytes {
 		return Result{}, ErrTooLarge

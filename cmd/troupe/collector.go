@@ -25,8 +25,12 @@ func paceCollector() {
 		return
 	}
 	// NB: a finalizer runs once after the collection that found its object dead; it
-	// brings the object back for the next one.
-	type collected struct{ percent int }
+	// brings the object back for the next one. The object is not so small that it would
+	// share its place with others, whose life would be its own (runtime.SetFinalizer).
+	type collected struct {
+		percent int
+		_       [3]int
+	}
 	var pace func(c *collected)
 	pace = func(c *collected) {
 		if percent := roomPercent(usedBytes()); changesMuch(c.percent, percent) {

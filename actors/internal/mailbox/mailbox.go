@@ -19,8 +19,8 @@ type Mailbox struct {
 	mu sync.Mutex
 	// running: a worker empties the mailbox, or is about to.
 	running, suspended bool
-	// first is the oldest message of a user, the rest are in more. An instance is mostly
-	// asked one thing at a time, and needs no queue then.
+	// first is the oldest message of a user, the rest are in more, which is empty without a
+	// first. An instance is mostly asked one thing at a time, and needs no queue then.
 	first        any
 	more, system []any
 }
@@ -55,7 +55,7 @@ func (m *Mailbox) UserMessageCount() int {
 // PostUserMessage implements actor.Mailbox. message is not nil.
 func (m *Mailbox) PostUserMessage(message any) {
 	m.mu.Lock()
-	if m.first == nil && len(m.more) == 0 {
+	if m.first == nil {
 		m.first = message
 	} else {
 		m.more = append(m.more, message)
