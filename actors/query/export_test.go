@@ -23,6 +23,12 @@ func (s Slots) Leave() { s.leave() }
 // Pause lets others have them.
 func (s Slots) Pause() { s.pause() }
 
+// Resume waits for them again.
+func (s Slots) Resume(ctx context.Context) error { return s.resume(ctx) }
+
+// Check is what work does now and then.
+func (s Slots) Check(ctx context.Context) error { return (&throttle{ctx: ctx, slots: s.slots}).check() }
+
 // Enter takes slots among the queries, or among the lists.
 func (s *Service) Enter(ctx context.Context, lists bool, user identity.UserID) (Slots, error) {
 	of := s.queries
@@ -31,11 +37,6 @@ func (s *Service) Enter(ctx context.Context, lists bool, user identity.UserID) (
 	}
 	got, err := s.enter(ctx, of, user, time.Second)
 	return Slots{got}, err
-}
-
-// RestAfter is how long a query of a user rests after it has worked for a time.
-func (s *Service) RestAfter(worked time.Duration, user identity.UserID) time.Duration {
-	return s.restAfter(time.Now().Add(-worked), user)
 }
 
 // Collected is what a query collects of its first index, of at most so many ids.

@@ -93,7 +93,7 @@ func (s *Service) newQuery(req *Request, yield func([]byte) error) (*query, erro
 		return nil, err
 	}
 	q := &query{
-		service: s, throttle: throttle{service: s}, req: req, rules: d, workflowID: req.WorkflowID, caller: catalog.CallerOf(req.Caller), now: s.o.Clock(),
+		service: s, req: req, rules: d, workflowID: req.WorkflowID, caller: catalog.CallerOf(req.Caller), now: s.o.Clock(),
 		out: batch[[]byte]{yield: yield}, end: &End{}, begun: time.Now(), explain: Explain{Considered: []Considered{}},
 	}
 	q.right = d.ReadRight(q.caller, q.now)
@@ -176,7 +176,7 @@ func (q *query) withSlots(ctx context.Context) error {
 	if s.stopped.Err() != nil { // NB: Stop waits for slots that were taken before
 		return failure.ErrUnavailable
 	}
-	q.ctx, q.slots, q.resumed = ctx, slots, time.Now()
+	q.ctx, q.slots = ctx, slots
 	return s.reason(q.run())
 }
 
@@ -225,7 +225,7 @@ func (q *query) answer() error {
 		return err
 	}
 	if q.req.Count && q.req.Limit > 0 {
-		if err := q.resume(); err != nil {
+		if err := q.slots.resume(q.ctx); err != nil {
 			return err
 		}
 		if err := q.count(chosen); err != nil {
@@ -278,7 +278,7 @@ func (q *query) awaitDurable() error {
 		return nil
 	}
 	begun := time.Now()
-	defer func() { q.resumed = q.resumed.Add(time.Since(begun)) }() // to wait is no work
+	defer func() { q.slots.since = q.slots.since.Add(time.Since(begun)) }() // to wait is no work
 	select {
 	case err := <-q.confirmed:
 		if err != nil {

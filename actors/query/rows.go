@@ -53,7 +53,7 @@ func Rows[T any](ctx context.Context, s *Service, user identity.UserID, of Selec
 	if s.stopped.Err() != nil { // NB: Stop waits for slots that were taken before
 		return failure.ErrUnavailable
 	}
-	out, t := batch[T]{yield: yield}, &throttle{service: s, ctx: ctx, slots: slots}
+	out, t := batch[T]{yield: yield}, &throttle{ctx: ctx, slots: slots}
 	err = s.selected(t, of, func(row Row) error {
 		item, bytes, err := decode(row)
 		if err != nil {
@@ -75,7 +75,7 @@ func (s *Service) selected(t *throttle, of Selection, visit func(Row) error) (er
 	if err := s.o.Store.AwaitDurable(); err != nil {
 		return failure.Errorf(failure.ErrUnavailable, "%w", err) // a read has no outcome to be in doubt about
 	}
-	r := &rows{throttle: t, snapshot: snapshot, visit: visit}
+	r := &rows{service: s, throttle: t, snapshot: snapshot, visit: visit}
 	if err := r.follow(of); err != nil {
 		return err
 	}
@@ -100,6 +100,7 @@ func (s *Service) selected(t *throttle, of Selection, visit func(Row) error) (er
 
 // rows is one reading of a list.
 type rows struct {
+	service  *Service
 	throttle *throttle
 	snapshot *persistence.Snapshot
 	visit    func(Row) error
@@ -131,7 +132,7 @@ func (r *rows) follow(of Selection) error {
 			return stopped
 		}
 		if target, stopped = of.Target(key, value); stopped != nil {
-			r.throttle.service.damaged.Add(1)
+			r.service.damaged.Add(1)
 		} else if target != nil {
 			r.targets = append(r.targets, target)
 		}

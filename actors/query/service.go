@@ -48,7 +48,7 @@ type Service struct {
 func New(o Options) *Service {
 	s := &Service{
 		o: o, limits: usualLimits,
-		queries: newReaders(o.QueriesOpenMax, o.QueriesMax), lists: newReaders(o.ListsOpenMax, o.ListsMax),
+		queries: newReaders(o.QueriesOpenMax, o.QueriesMax, newShares(o.InFlight)), lists: newReaders(o.ListsOpenMax, o.ListsMax, nil),
 	}
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	return s
@@ -92,7 +92,7 @@ func (s *Service) Match(ctx context.Context, user identity.UserID, f *filter.Fil
 	defer got.leave()
 	ctx, cancel := context.WithTimeout(ctx, s.o.TimeMax)
 	defer cancel()
-	t := throttle{service: s, ctx: ctx, slots: got, resumed: time.Now()}
+	t := throttle{ctx: ctx, slots: got}
 	var ended error
 	d.Ended = func() bool {
 		if ended == nil {

@@ -3,21 +3,17 @@ package query_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"troupe/actors/failure"
 	"troupe/actors/form"
-	"troupe/actors/identity"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence/clocktest"
 )
 
 // TestCollecting ends soon, before the first candidate too, and is bounded: an index whose
@@ -73,59 +69,6 @@ func TestAnAnswerThatWasReadHasEnded(t *testing.T) {
 	}
 	if read != 2 {
 		t.Errorf("%d items were read, want 2", read)
-	}
-}
-
-// TestUsersShareTheRestOfTheMachine: a user's queries rest as if others had one
-// each, once what the user has saved up is spent.
-func TestUsersShareTheRestOfTheMachine(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // on a large machine nobody rests
-	synctest.Test(t, usersShare)
-}
-
-func usersShare(t *testing.T) {
-	h := start(t, query.Options{QueriesMax: 8})
-	h.o.InFlight.Add(1 << 20) // events keep the machine busy
-	slots := func(who *identity.Principal) query.Slots {
-		got, err := h.Enter(t.Context(), false, who.ID)
-		h.Must(err)
-		t.Cleanup(got.Leave)
-		return got
-	}
-	alone := slots(mary)
-	slots(john)
-	const saved = 50 * time.Millisecond
-	for _, user := range []identity.UserID{"mary", "john"} {
-		for worked := time.Duration(0); worked < saved; worked += time.Millisecond {
-			if got := h.RestAfter(time.Millisecond, user); got != 0 {
-				t.Fatalf("%s rests %s after %s of work, want to have %s without rest", user, got, worked, saved)
-			}
-		}
-	}
-	want := h.RestAfter(time.Millisecond, "mary")
-	for range 3 {
-		slots(john)
-	}
-	if got := h.RestAfter(time.Millisecond, "mary"); got != want || got == 0 {
-		t.Errorf("mary rests %s beside four of john's, %s beside one, want the same", got, want)
-	}
-	if got := h.RestAfter(time.Millisecond, "john"); got <= 3*want {
-		t.Errorf("one of john's four rests %s, want about four times %s", got, want)
-	}
-	clocktest.Advance(time.Second) // in which a user's share is 20 ms
-	for _, want := range []bool{false, true} {
-		h.RestAfter(5*time.Millisecond, "mary")
-		h.RestAfter(5*time.Millisecond, "mary")
-		h.RestAfter(5*time.Millisecond, "mary")
-		if got := h.RestAfter(5*time.Millisecond, "mary"); (got != 0) != want {
-			t.Errorf("mary rests %s after what was saved in a second, or twice that", got)
-		}
-	}
-	for h.RestAfter(5*time.Millisecond, "john") == 0 { // so he has saved nothing again
-	}
-	alone.Pause()
-	if got := h.RestAfter(time.Millisecond, "john"); got >= 3*want {
-		t.Errorf("one of john's four rests %s while mary's waits for its reader, want about twice %s", got, want)
 	}
 }
 

@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"runtime"
 	"time"
 
 	"troupe/actors/failure"
@@ -18,14 +17,12 @@ type readers struct {
 	// busy has a slot for each that works now. It is given back whenever there is
 	// something to wait for.
 	busy *semaphore.Semaphore
-	shares
+	// shares has the work of queries; nil for lists, which never rest.
+	shares *shares
 }
 
-func newReaders(open, busy int) *readers {
-	return &readers{
-		open: semaphore.NewReserving(open), busy: semaphore.New(busy),
-		shares: newShares(),
-	}
+func newReaders(open, busy int, shares *shares) *readers {
+	return &readers{open: semaphore.NewReserving(open), busy: semaphore.New(busy), shares: shares}
 }
 
 // count is how many slots are held. A query that works holds one of each kind.
@@ -55,16 +52,20 @@ type slots struct {
 	user    identity.UserID
 	open    *semaphore.Slot // nil for the look of a watch, which has no snapshot
 	busy    *semaphore.Slot
-	counted bool // in the shares, which is from resume to pause
+	working bool      // from resume to pause
+	since   time.Time // while working: what was done before is charged
 }
 
-// resume waits until work can go on.
+// resume waits until work can go on, unless it does.
 func (s *slots) resume(ctx context.Context) error {
+	if s.working {
+		return nil
+	}
 	if err := s.busy.Acquire(ctx); err != nil {
 		return err
 	}
-	if !s.counted {
-		s.counted = true
+	s.working, s.since = true, time.Now()
+	if s.of.shares != nil {
 		s.of.shares.enter(s.user)
 	}
 	return nil
@@ -73,10 +74,10 @@ func (s *slots) resume(ctx context.Context) error {
 // pause lets others work. It can be called again.
 func (s *slots) pause() {
 	s.busy.Release()
-	if s.counted {
-		s.counted = false
+	if s.working && s.of.shares != nil {
 		s.of.shares.leave(s.user)
 	}
+	s.working = false
 }
 
 // leave gives the slots back.
@@ -87,12 +88,22 @@ func (s *slots) leave() {
 	}
 }
 
+// charge charges the work since the last time, and returns for how long to rest.
+func (s *slots) charge() (rest time.Duration) {
+	now := time.Now()
+	rest = s.of.shares.charge(s.user, min(now.Sub(s.since), workedMax), now)
+	s.since = now
+	return rest
+}
+
+// workedMax bounds what is taken for work between two checks: a query that was not let
+// run for a while has not worked.
+const workedMax = 5 * time.Millisecond
+
 // throttle keeps long work to its share of the machine, and ends it.
 type throttle struct {
-	service *Service
-	ctx     context.Context // of the whole work
-	slots   *slots
-	resumed time.Time // when it began, or last had a rest
+	ctx   context.Context // of the whole work
+	slots *slots
 }
 
 // check ends the work when nobody waits for it any more, and lets events and other
@@ -102,12 +113,12 @@ func (p *throttle) check() error {
 		return err
 	}
 	var err error
-	if rest := p.service.restAfter(p.resumed, p.slots.user); rest > 0 {
+	if rest := p.slots.charge(); rest > 0 {
 		err = p.rest(rest)
 	} else {
 		err = p.slots.busy.Yield(p.ctx)
 	}
-	p.resumed = time.Now()
+	p.slots.since = time.Now()
 	return err
 }
 
@@ -123,46 +134,6 @@ func (p *throttle) rest(rest time.Duration) error {
 	}
 	return p.slots.busy.Acquire(p.ctx)
 }
-
-// resume waits for the slot again, if the reader paused.
-func (p *throttle) resume() error {
-	if p.slots.counted {
-		return nil
-	}
-	err := p.slots.resume(p.ctx)
-	p.resumed = time.Now()
-	return err
-}
-
-// queryShare is how much of the machine all queries together may take while
-// events keep it busy. With 0.1 a full scan slowed the events down by a third;
-// with 0.02 they keep 0.97 of their rate (bench/results, "Beside events").
-const queryShare = 0.02
-
-// restAfter is how long a user's query rests after having worked since a moment, so
-// that queries keep to their share. What the user has saved up is no reason to rest:
-// few short queries are answered at once, whatever the machine has to do. While fewer
-// calls are open than there are processors, nobody waits for a processor, and nobody
-// rests.
-func (s *Service) restAfter(since time.Time, user identity.UserID) time.Duration {
-	processors := float64(runtime.GOMAXPROCS(0))
-	if float64(s.o.InFlight.Load()) < processors {
-		return 0
-	}
-	users, own := s.queries.parts(user)
-	share := queryShare * processors / float64(users)
-	mine := share / float64(own)
-	if mine >= 1 {
-		return 0
-	}
-	now := time.Now()
-	owed := s.queries.spend(user, min(now.Sub(since), restWorkedMax), share, now)
-	return time.Duration(float64(owed) * (1/mine - 1))
-}
-
-// restWorkedMax bounds what is taken for work: a query that was not let run for
-// a while has not worked.
-const restWorkedMax = 5 * time.Millisecond
 
 // batchBytes is how much is read before it is handed over. As long as that takes,
 // the reader has no slot.
@@ -184,7 +155,7 @@ func (b *batch[T]) add(p *throttle, item T, size int) error {
 	if err := b.flush(p); err != nil {
 		return err
 	}
-	return p.resume()
+	return p.slots.resume(p.ctx)
 }
 
 // flush hands over what there is, until ctx ends. If there is anything, the reader

@@ -1,0 +1,152 @@
+package query_test
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/actors/identity"
+	"troupe/actors/query"
+	"troupe/persistence/clocktest"
+)
+
+const (
+	workFor = time.Minute
+	saved   = 50 * time.Millisecond // by each user
+	share   = workFor * 2 * 2 / 100 // a fiftieth of two processors
+)
+
+// TestAMinuteOfQueries: what queries work in a minute in which events keep two
+// processors busy.
+func TestAMinuteOfQueries(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	for name, c := range map[string]struct {
+		users, queries int           // queries of each user
+		chunk          time.Duration // of work between two checks; 1 ms
+		turns          bool          // each user works once, and another one comes
+		least, most    time.Duration // of work, of all together
+	}{
+		"one query":             {users: 1, queries: 1, least: share, most: share + saved},
+		"one that looks often":  {users: 1, queries: 1, chunk: 100 * time.Microsecond, least: share, most: share + saved},
+		"four of one user":      {users: 1, queries: 4, least: share, most: share + saved},
+		"those of four users":   {users: 4, queries: 2, least: share, most: share + 4*saved},
+		"those of forty users":  {users: 40, queries: 1, least: share, most: 2*share + 4*saved},
+		"always somebody new":   {users: 1, queries: 1, turns: true, least: share, most: 2*share + 4*saved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := start(t, query.Options{QueriesMax: 100, QueriesOpenMax: 200})
+				h.o.InFlight.Store(64)
+				chunk := cmp.Or(c.chunk, time.Millisecond)
+				end := time.Now().Add(workFor)
+				var all sync.WaitGroup
+				chunks := make([]int, c.users*c.queries)
+				for n := range chunks {
+					all.Go(func() {
+						user := identity.UserID(fmt.Sprint(n / c.queries))
+						got, err := h.Enter(t.Context(), false, user)
+						for err == nil && time.Now().Before(end) {
+							if err = got.Check(t.Context()); err != nil {
+								break
+							}
+							<-time.After(chunk) // it works
+							chunks[n]++
+							if c.turns {
+								err = got.Check(t.Context())
+								got.Leave()
+								if err == nil {
+									got, err = h.Enter(t.Context(), false, identity.UserID(fmt.Sprint("new", chunks[n])))
+								}
+							}
+						}
+						if got.Leave(); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				all.Wait()
+				var worked time.Duration
+				for _, n := range chunks {
+					worked += time.Duration(n) * chunk
+				}
+				slack := time.Duration(2*len(chunks)) * chunk // the first of each, and what it is in the middle of
+				if worked < c.least-slack || worked > c.most+slack {
+					t.Errorf("worked %s of %s, want %s to %s", worked, workFor, c.least, c.most)
+				}
+			})
+		})
+	}
+}
+
+// TestUsersShareTheRestOfTheMachine: a user's queries rest as if others had one
+// each, once what the user has saved up is spent.
+func TestUsersShareTheRestOfTheMachine(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	synctest.Test(t, usersShare)
+}
+
+func usersShare(t *testing.T) {
+	h := start(t, query.Options{QueriesMax: 8})
+	h.o.InFlight.Add(1 << 20) // events keep the machine busy
+	slots := func(who *identity.Principal) query.Slots {
+		got, err := h.Enter(t.Context(), false, who.ID)
+		h.Must(err)
+		t.Cleanup(got.Leave)
+		return got
+	}
+	hers, his, other := slots(mary), slots(john), slots(mary)
+	slots(john)
+	// works is how long one rests after a millisecond of work.
+	works := func(s query.Slots) (rest time.Duration) {
+		s.Pause()
+		h.Must(s.Resume(t.Context()))
+		clocktest.Advance(time.Millisecond)
+		begun := time.Now()
+		h.Must(s.Check(t.Context()))
+		rest = time.Since(begun)
+		s.Pause()
+		return rest
+	}
+	// spend works until it has to rest, and says how many milliseconds.
+	spend := func(s query.Slots) (n int) {
+		for works(s) == 0 {
+			n++
+		}
+		return n
+	}
+	for name, s := range map[string]query.Slots{"mary": hers, "john": his} {
+		if n := spend(s); n < 50 || n > 52 { // of which 20 µs come back in each
+			t.Errorf("%s worked %d ms without rest, want 50", name, n)
+		}
+	}
+	spend(hers)
+	about := func(what string, got, want time.Duration) {
+		t.Helper()
+		if got < want-want/10 || got > want+want/10 {
+			t.Errorf("%s: rests %s, want about %s", what, got, want)
+		}
+	}
+	about("mary beside one", works(hers), 50*time.Millisecond)
+	for range 3 {
+		slots(john)
+	}
+	about("mary beside four of john's", works(hers), 50*time.Millisecond)
+	other.Pause()
+	spend(his)
+	about("john while mary waits for her reader", works(his), 25*time.Millisecond)
+	clocktest.Advance(time.Second) // in which his share is 40 ms
+	if n := spend(his); n < 39 || n > 44 {
+		t.Errorf("john worked %d ms after a second, want 40", n)
+	}
+	h.o.InFlight.Store(1)
+	clocktest.Advance(time.Second)
+	for range 200 {
+		if rest := works(his); rest != 0 {
+			t.Fatalf("john rests %s where nobody waits for a processor", rest)
+		}
+	}
+}
