@@ -27,15 +27,19 @@ func TestAMinuteOfQueries(t *testing.T) {
 	for name, c := range map[string]struct {
 		users, queries int           // queries of each user
 		chunk          time.Duration // of work between two checks; 1 ms
-		turns          bool          // each user works once, and another one comes
+		short          bool          // each query makes one look, and another one comes
+		turns          bool          // of another user
+		pauses         bool          // what was read is handed over after each look
 		least, most    time.Duration // of work, of all together
 	}{
-		"one query":             {users: 1, queries: 1, least: share, most: share + saved},
-		"one that looks often":  {users: 1, queries: 1, chunk: 100 * time.Microsecond, least: share, most: share + saved},
-		"four of one user":      {users: 1, queries: 4, least: share, most: share + saved},
-		"those of four users":   {users: 4, queries: 2, least: share, most: share + 4*saved},
-		"those of forty users":  {users: 40, queries: 1, least: share, most: 2*share + 4*saved},
-		"always somebody new":   {users: 1, queries: 1, turns: true, least: share, most: 2*share + 4*saved},
+		"one query":            {users: 1, queries: 1, least: share, most: share + saved},
+		"one that looks often": {users: 1, queries: 1, chunk: 100 * time.Microsecond, least: share, most: share + saved},
+		"four of one user":     {users: 1, queries: 4, least: share, most: share + saved},
+		"those of four users":  {users: 4, queries: 2, least: share, most: share + 4*saved},
+		"those of forty users": {users: 40, queries: 1, least: share, most: 2*share + 4*saved},
+		"short ones":           {users: 1, queries: 1, short: true, least: share, most: share + saved},
+		"one that hands over":  {users: 1, queries: 1, pauses: true, least: share, most: share + saved},
+		"always somebody new":  {users: 1, queries: 1, short: true, turns: true, least: share, most: 2*share + 4*saved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -56,11 +60,15 @@ func TestAMinuteOfQueries(t *testing.T) {
 							<-time.After(chunk) // it works
 							chunks[n]++
 							if c.turns {
-								err = got.Check(t.Context())
+								user = identity.UserID(fmt.Sprint("new", chunks[n]))
+							}
+							switch {
+							case c.short:
 								got.Leave()
-								if err == nil {
-									got, err = h.Enter(t.Context(), false, identity.UserID(fmt.Sprint("new", chunks[n])))
-								}
+								got, err = h.Enter(t.Context(), false, user)
+							case c.pauses:
+								got.Pause()
+								err = got.Resume(t.Context())
 							}
 						}
 						if got.Leave(); err != nil {

@@ -71,10 +71,11 @@ func (s *slots) resume(ctx context.Context) error {
 	return nil
 }
 
-// pause lets others work. It can be called again.
+// pause charges the work and lets others work. It can be called again.
 func (s *slots) pause() {
 	s.busy.Release()
 	if s.working && s.of.shares != nil {
+		s.charge(tailMax)
 		s.of.shares.leave(s.user)
 	}
 	s.working = false
@@ -88,17 +89,22 @@ func (s *slots) leave() {
 	}
 }
 
-// charge charges the work since the last time, and returns for how long to rest.
-func (s *slots) charge() (rest time.Duration) {
+// charge charges the work since the last time, at most so much, and returns for how long
+// to rest.
+func (s *slots) charge(most time.Duration) (rest time.Duration) {
 	now := time.Now()
-	rest = s.of.shares.charge(s.user, min(now.Sub(s.since), workedMax), now)
+	rest = s.of.shares.charge(s.user, min(now.Sub(s.since), most), now)
 	s.since = now
 	return rest
 }
 
-// workedMax bounds what is taken for work between two checks: a query that was not let
-// run for a while has not worked.
-const workedMax = 5 * time.Millisecond
+// What is taken for work is bounded: a query that was not let run for a while has not
+// worked.
+const (
+	workedMax = 5 * time.Millisecond // between two checks
+	// tailMax is what less than checkEvery steps and checkBytes take.
+	tailMax = time.Millisecond
+)
 
 // throttle keeps long work to its share of the machine, and ends it.
 type throttle struct {
@@ -113,7 +119,7 @@ func (p *throttle) check() error {
 		return err
 	}
 	var err error
-	if rest := p.slots.charge(); rest > 0 {
+	if rest := p.slots.charge(workedMax); rest > 0 {
 		err = p.rest(rest)
 	} else {
 		err = p.slots.busy.Yield(p.ctx)
