@@ -93,13 +93,13 @@ func (s *Store) readFormat() (format, error) {
 
 // raiseFormat makes the store one of this program's format, before anything is written
 // that an earlier program would not understand.
-func (s *Store) raiseFormat(present format) error {
-	if present.version == formatVersion || s.readOnly || s.space.waiting {
+func (s *Store) raiseFormat() error {
+	if s.found == formatVersion {
 		return nil
 	}
-	if err := file.Replace(s.fs, s.dir, formatName, format{version: formatVersion, shards: present.shards}.encode()); err != nil {
+	if err := file.Replace(s.fs, s.dir, formatName, format{version: formatVersion, shards: s.shards}.encode()); err != nil {
 		return fmt.Errorf("raise the format: %w", err)
 	}
-	s.log.Info().Int("was", present.version).Int("is", formatVersion).Msg("the store has a newer format; earlier programs do not open it any more")
+	s.log.Info().Int("was", s.found).Int("is", formatVersion).Msg("the store has a newer format; earlier programs do not open it any more")
 	return nil
 }

@@ -31,6 +31,7 @@ type Store struct {
 	log        zerolog.Logger
 	fs         vfs.FS
 	shards     int
+	found      int  // the version of the format that the store had
 	crashed    bool // the last process did not close the store
 	started    time.Time
 	recorder   *integrity.Recorder
@@ -118,15 +119,12 @@ func (s *Store) open() error {
 	if err != nil {
 		return err
 	}
-	s.shards, s.crashed = present.shards, found.Crashed
+	s.shards, s.found, s.crashed = present.shards, present.version, found.Crashed
 	if !s.readOnly {
 		s.recordID()
 	}
 	s.recorder = s.newRecorder()
 	if err := s.roomToOpen(found); err != nil {
-		return err
-	}
-	if err := s.raiseFormat(present); err != nil {
 		return err
 	}
 	if err := s.openDB(s.readOnly || s.space.waiting); err != nil {
@@ -142,9 +140,14 @@ func (s *Store) open() error {
 	return nil
 }
 
-// openDB opens the files, which were checked before, and begins to record what is
-// durable unless they are only read.
+// openDB opens the files, which were checked before. Unless they are only read, it makes
+// them a store of this program's format and begins to record what is durable.
 func (s *Store) openDB(readOnly bool) error {
+	if !readOnly {
+		if err := s.raiseFormat(); err != nil {
+			return err
+		}
+	}
 	o := pebbleOptions(s, nil)
 	o.ReadOnly = readOnly
 	o.EventListener = listener(s)
