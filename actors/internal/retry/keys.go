@@ -38,8 +38,12 @@ func (k Keys) Hold(key Digest, wait func(done <-chan struct{}) error) (release f
 // Its caller holds the key.
 func Keep(store *persistence.Store, sh persistence.Shard, key Digest, f *First) error {
 	row := persistence.ReplyKey(nil, sh, persistence.ID{}, key)
-	if first, err := Load(store, row, f.Fingerprint); first != nil || err != nil {
+	first, err := Load(store, row, f.Fingerprint)
+	if err != nil {
 		return err
+	}
+	if first != nil { // by a request that may have given up before it was durable
+		return failure.OfStore(store.AwaitDurable())
 	}
 	w := store.NewWrites(sh)
 	w.Set(row, f.Append(nil))
