@@ -36,9 +36,8 @@ type access struct {
 	found []persistence.ID
 }
 
-// accesses lists the indexes that a filter lets use.
-func (q *query) accesses(f *filter.Filter) ([]access, error) {
-	var all []access
+// accesses lists the indexes that a filter lets use, without those of an $or.
+func (q *query) accesses(f *filter.Filter) (all []access) {
 	for _, p := range f.Positions() {
 		all = append(all, q.byNode(p))
 	}
@@ -54,16 +53,32 @@ func (q *query) accesses(f *filter.Filter) ([]access, error) {
 		}
 		all = append(all, a)
 	}
+	return all
+}
+
+// withUnions adds what finds all branches of an $or to the accesses of a filter, and says
+// which has the fewest rows; nil when there is none. It takes a look at an index for each
+// branch, so nothing is added where one of the accesses has few rows.
+func (q *query) withUnions(f *filter.Filter, accesses []access) (all []access, best *access, err error) {
+	if best, err = q.smallest(accesses); err != nil || best != nil && q.few(best) {
+		return accesses, best, err
+	}
 	for _, branches := range f.Alternatives() {
 		u, ok, err := q.union(branches)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if ok {
-			all = append(all, u)
+			accesses = append(accesses, u)
 		}
 	}
-	return all, nil
+	best, err = q.smallest(accesses)
+	return accesses, best, err
+}
+
+// few reports whether a probed access has so few rows that nothing else is asked.
+func (q *query) few(a *access) bool {
+	return !a.atLeast && a.keys <= int64(q.service.limits.ProbeKeys)
 }
 
 // union is the access by all branches of an $or, each by what gives it the fewest
@@ -76,13 +91,13 @@ func (q *query) union(branches []*filter.Filter) (u access, ok bool, err error) 
 	for i, b := range branches {
 		if ids, ok := idsOf(b); ok {
 			ways[i] = []access{{index: "_id", ids: ids, points: true, keys: int64(len(ids)), probed: true, found: ids}}
-		} else if ways[i], err = q.accesses(b); err != nil || len(ways[i]) == 0 {
-			return access{}, false, err
+		} else if ways[i] = q.accesses(b); len(ways[i]) == 0 && len(b.Alternatives()) == 0 {
+			return access{}, false, nil
 		}
 	}
-	for _, accesses := range ways {
-		best, err := q.smallest(accesses)
-		if err != nil {
+	for i, b := range branches {
+		_, best, err := q.withUnions(b, ways[i])
+		if best == nil || err != nil {
 			return access{}, false, err
 		}
 		names = append(names, strings.Split(best.index, unionMark)...)

@@ -42,11 +42,7 @@ func (s *Service) Enter(ctx context.Context, lists bool, user identity.UserID) (
 // Collected is what a query collects of its first index, of at most so many ids.
 func (s *Service) Collected(req *Request, most int) (count int, all bool, err error) {
 	err = s.with(context.Background(), req, func(q *query) error {
-		accesses, err := q.accesses(q.filter)
-		if err != nil {
-			return err
-		}
-		ids, whole, err := q.collect(&accesses[0], most)
+		ids, whole, err := q.collect(&q.accesses(q.filter)[0], most)
 		count, all = len(ids), whole
 		return err
 	})

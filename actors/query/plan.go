@@ -65,11 +65,7 @@ func (q *query) choose() (plan, error) {
 	if ids, ok := idsOf(q.filter); ok {
 		return plan{name: planIDs, ids: ids, listed: true}, nil
 	}
-	accesses, err := q.accesses(q.filter)
-	if err != nil {
-		return plan{}, err
-	}
-	best, err := q.smallest(accesses)
+	accesses, best, err := q.withUnions(q.filter, q.accesses(q.filter))
 	if err != nil || best == nil {
 		return plan{name: planScan}, err
 	}
@@ -77,7 +73,7 @@ func (q *query) choose() (plan, error) {
 	var total int64
 	// NB: where many instances were made lately, to count all costs as much as to read
 	// some hundreds, so nobody asks when there are few candidates.
-	few := !best.atLeast && best.keys <= int64(l.ProbeKeys)
+	few := q.few(best)
 	if !few {
 		total, err = q.total()
 		for i := range accesses {
