@@ -65,19 +65,28 @@ type Estimate struct {
 // Estimate counts the keys of ranges. Once a shard is done and enough were counted,
 // it takes the other shards for like those that it has read: ids are spread over them
 // by a hash. It reads no more than most keys, most is not less than enough, and all
-// ranges are of EveryShard. visit is called with each key that it reads; the slice is
-// valid during the call only.
-func (sn *Snapshot) Estimate(enough, most int64, visit func(key []byte), ranges ...Range) (Estimate, error) {
+// ranges are of EveryShard. visit is called with each key that it reads, and with nil
+// before it looks for the first one of a range in a shard, which costs as much as some
+// keys. The slice is valid during the call only. An error of visit ends it and is returned
+// as it is.
+func (sn *Snapshot) Estimate(enough, most int64, visit func(key []byte) error, ranges ...Range) (Estimate, error) {
 	var e Estimate
 	shards := int64(sn.store.shards)
 	for sh := range shards {
 		for _, r := range ranges {
-			c := sn.Cursor(r.in(Shard(sh)))
-			for e.Read < most && c.Next() {
-				e.Read++
-				visit(c.Key())
+			err := visit(nil)
+			if err != nil {
+				return Estimate{}, err
 			}
-			if err := errors.Join(c.Err(), c.Close()); err != nil {
+			c := sn.Cursor(r.in(Shard(sh)))
+			for err == nil && e.Read < most && c.Next() {
+				e.Read++
+				err = visit(c.Key())
+			}
+			if cerr := errors.Join(c.Err(), c.Close()); err == nil {
+				err = cerr
+			}
+			if err != nil {
 				return Estimate{}, err
 			}
 		}

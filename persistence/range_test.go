@@ -207,14 +207,29 @@ func TestAnEstimateIsExactBelowWhatIsEnough(t *testing.T) {
 		{total/4 + 1, total, Estimate{Keys: total, Read: total / 2}},
 		{10, 10, Estimate{Keys: 40, Read: 10}},
 	} {
-		visited := int64(0)
-		visit := func(key []byte) {
+		visited, begun := int64(0), int64(0)
+		stopAt := int64(-1)
+		stopped := errors.New("stopped")
+		visit := func(key []byte) error {
+			if visited+begun == stopAt {
+				return stopped
+			}
 			if _, ok := RecordID(key); ok {
 				visited++
+			} else if key == nil {
+				begun++
 			}
+			return nil
 		}
-		if got, err := snapshot.Estimate(c.enough, c.most, visit, records); err != nil || got != c.want || visited != c.want.Read {
-			t.Errorf("enough %d, most %d: got %+v of %d visited, %v, want %+v", c.enough, c.most, got, visited, err, c.want)
+		got, err := snapshot.Estimate(c.enough, c.most, visit, records)
+		if err != nil || got != c.want || visited != c.want.Read || begun != (visited+total/4-1)/(total/4) {
+			t.Errorf("enough %d, most %d: got %+v of %d visited in %d shards, %v, want %+v", c.enough, c.most, got, visited, begun, err, c.want)
+		}
+		for visits := visited + begun; stopAt < visits-1; {
+			visited, begun, stopAt = 0, 0, stopAt+1
+			if _, err := snapshot.Estimate(c.enough, c.most, visit, records); !errors.Is(err, stopped) {
+				t.Errorf("enough %d, most %d, stopped at visit %d: got %v", c.enough, c.most, stopAt, err)
+			}
 		}
 	}
 }

@@ -178,6 +178,9 @@ func (q *query) machinesIn(node string) (machines []string, err error) {
 	c := q.snapshot.Merge(persistence.Range{Prefix: q.nodePrefix(node)})
 	defer func() { err = errors.Join(err, failure.OfStore(c.Close())) }()
 	for ok := c.Next(); ok; {
+		if err := q.chargeSteps(q.service.o.Store.ShardCount()); err != nil {
+			return nil, err
+		}
 		q.explain.KeysRead++
 		machine, valid := persistence.NodeMachine(c.Key())
 		if !valid {
@@ -196,17 +199,23 @@ func (q *query) machinesIn(node string) (machines []string, err error) {
 func (q *query) probe(a *access, most int64) error {
 	few := q.service.limits.ProbeKeys
 	a.found = slices.Clone(a.ids)
-	e, err := q.snapshot.Estimate(int64(few), most, func(key []byte) {
+	var stopped error
+	e, err := q.snapshot.Estimate(int64(few), most, func(key []byte) error {
 		if _, id, ok := entryRow.parse(key); ok && len(a.found) < few {
 			a.found = append(a.found, id)
 		}
+		stopped = q.chargeStep()
+		return stopped
 	}, a.ranges...)
+	if stopped != nil {
+		return stopped
+	}
 	if err != nil {
 		return failure.OfStore(err)
 	}
 	a.keys, a.atLeast, a.probed = e.Keys+int64(len(a.ids)), !e.Exact, true
 	q.explain.KeysRead += e.Read
-	return q.chargeSteps(int(e.Read))
+	return nil
 }
 
 // merges says whether the access can be read in the order of ids.

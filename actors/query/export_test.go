@@ -11,6 +11,9 @@ import (
 
 // What tests outside the package ask of its inside.
 
+// CheckEvery is how many steps a query makes between two looks at the clock.
+const CheckEvery = checkEvery
+
 // Limits are where a plan or a page ends. Tests set them before they ask.
 func (s *Service) Limits() *limits { return &s.limits }
 

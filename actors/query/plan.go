@@ -226,7 +226,7 @@ func (q *query) merge(ranges []persistence.Range, kind rowKind, down bool, after
 func (q *query) collect(a *access, most int) (ids []persistence.ID, all bool, err error) {
 	ids = append(make([]persistence.ID, 0, min(int(a.keys), most)), a.ids...)
 	var stopped error
-	err = q.snapshot.ScanRanges(func(key, _ []byte) error {
+	visit := func(key, _ []byte) error {
 		_, id, ok := entryRow.parse(key)
 		if !ok {
 			return persistence.ErrCorrupt
@@ -238,7 +238,15 @@ func (q *query) collect(a *access, most int) (ids []persistence.ID, all bool, er
 		}
 		ids = append(ids, id)
 		return stopped
-	}, a.ranges...)
+	}
+	for _, r := range a.ranges {
+		if stopped = q.chargeSteps(q.service.o.Store.ShardCount()); stopped == nil {
+			err = q.snapshot.ScanRanges(visit, r)
+		}
+		if stopped != nil || err != nil {
+			break
+		}
+	}
 	switch {
 	case errors.Is(stopped, errMany):
 		return nil, false, nil

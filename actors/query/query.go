@@ -294,7 +294,8 @@ func (q *query) awaitDurable() error {
 // chargeStep counts a step.
 func (q *query) chargeStep() error { return q.chargeSteps(1) }
 
-// chargeSteps counts steps. At first, and now and then, it looks at the clock and lets
+// chargeSteps counts steps: rows that are read, and places in the store that are looked
+// for. At first, and now and then, it looks at the clock and lets
 // events go first.
 func (q *query) chargeSteps(n int) error {
 	before := q.steps

@@ -3,7 +3,9 @@ package query_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +43,50 @@ func TestCollecting(t *testing.T) {
 	id := h.ID(h.Make(boss, "stock", ""))
 	if err := h.ReadHistory(cancelled, &req, id); !errors.Is(err, context.Canceled) || errors.Is(err, failure.ErrInternal) {
 		t.Errorf("reading a history, which may be longer than all else: got %v, want context.Canceled", err)
+	}
+}
+
+// counting counts how often somebody looks whether it has ended.
+type counting struct {
+	context.Context
+	looks int
+}
+
+func (c *counting) Err() error { c.looks++; return c.Context.Err() }
+
+// TestPlanningLooksUpAlsoWhereThereIsNothing: to look for a value costs time, whether it
+// is there or not.
+func TestPlanningLooksUpAlsoWhereThereIsNothing(t *testing.T) {
+	h := start(t, query.Options{})
+	h.Publish(stock("stock", 1, "svcPublic.t", "svcPublic.n"))
+	h.Fill("stock", append(slices.Repeat([]string{`{"t":"some"}`}, 100), slices.Repeat([]string{`{}`}, 500)...))
+	h.AwaitIndexes()
+	h.Limits().ProbeKeys = 40
+	none := make([]string, 640)
+	for n := range none {
+		none[n] = fmt.Sprint(n)
+	}
+	in := `{"svcPublic.n":{"$in":[` + strings.Join(none, ",") + `]}}`
+	all := len(none) * h.Store.ShardCount() // places to look at
+	var branches []string
+	for n := range 64 {
+		branches = append(branches, `{"svcPublic.n":{"$in":[`+strings.Join(none[10*n:10*n+10], ",")+`]}}`)
+	}
+	for name, c := range map[string]struct {
+		filter string
+		steps  int // at least
+	}{
+		"a list of values":                       {in, all},
+		"branches":                               {`{"$or":[` + strings.Join(branches, ",") + `]}`, all},
+		"what is counted in part, and collected": {`{"svcPublic.t":{"$in":["some","` + strings.Join(none, `","`) + `"]}}`, all + all/2},
+	} {
+		ctx := &counting{Context: t.Context()}
+		if err := h.Choose(ctx, &query.Request{Caller: boss, WorkflowID: "stock", Filter: c.filter, Sort: "svcPublic.n"}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if want := c.steps / query.CheckEvery; ctx.looks < want {
+			t.Errorf("%s: the query looks up %d times, want %d", name, ctx.looks, want)
+		}
 	}
 }
 
