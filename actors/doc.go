@@ -53,6 +53,7 @@
 //	router cleaner        workflow.Router    Router.Stop
 //	memory relief         workflow.Router    Router.Stop
 //	index builder         workflow.Router    Router.Stop
+//	splitting of lists    workflow.Router    Router.Stop
 //	slow match            watch.Service      its call of Watch
 //	identity flush        identity.Service   Service.Stop
 //	home watch            home.Watcher       Watcher.Stop

@@ -19,6 +19,8 @@ type ListRequest struct {
 	Category Category
 	// ArchivedBefore is that of Form.CategoryAt, 0 or later.
 	ArchivedBefore int64
+	// Unsplit: the lists are not, or not all, as this program writes them; see Lists.
+	Unsplit bool
 }
 
 // Listed is one line of a list.
@@ -64,6 +66,9 @@ func (req *ListRequest) selection() query.Selection {
 	lists := listsOf[req.Kind]
 	prefix := func(list byte) []byte {
 		return persistence.ListPrefix(nil, persistence.EveryShard, list, string(req.User))
+	}
+	if req.Unsplit { // a row may be in each of them
+		return query.Selection{Ranges: []persistence.Range{{Prefix: prefix(lists.current)}, {Prefix: prefix(lists.underWay)}, {Prefix: prefix(lists.done)}}}
 	}
 	cut := behind(place(req.ArchivedBefore))
 	switch req.Category {

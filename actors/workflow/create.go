@@ -102,7 +102,7 @@ func (r *Router) KeepKey(caller *identity.Principal, key Retry) error {
 		return err
 	}
 	defer release()
-	if err := r.accepting(); err != nil {
+	if err := r.Accepting(); err != nil {
 		return err
 	}
 	return retry.Keep(r.store, sh, digest, &retry.First{Fingerprint: key.Fingerprint, At: r.o.Clock().UnixMilli()})
@@ -146,7 +146,7 @@ func (r *Router) drawIn(now time.Time, sh persistence.Shard) persistence.ID {
 // mayCreate says whether the service and the caller's quota allow a create that
 // repeats no other.
 func (r *Router) mayCreate(req *CreateRequest) error {
-	err := r.accepting()
+	err := r.Accepting()
 	if err == nil && !req.NoQuota && !req.Counted {
 		err = r.countRefusal(r.createQuota.Take(req.Caller.ID, r.o.Clock()))
 		req.Counted = err == nil

@@ -163,7 +163,7 @@ func (i *instance) mayDraft(req *DraftRequest) error {
 // returns. Besides the errors of Send: failure.ErrPrecondition, and failure.ErrNotAllowed when
 // there is something to keep and the caller may not submit the form now.
 func (r *Router) SaveDraft(_ context.Context, req *DraftRequest) (form.Draft, error) {
-	err := r.accepting()
+	err := r.Accepting()
 	if err == nil {
 		_, err = r.ask(req.WorkflowID, req.InstanceID, saveDraft{req})
 	}
@@ -179,7 +179,7 @@ func (r *Router) SaveDraft(_ context.Context, req *DraftRequest) (form.Draft, er
 // see the form gets failure.ErrNotFound alone, unless it repeats a submission of the
 // caller's.
 func (r *Router) Submit(_ context.Context, req *SubmitRequest) (reply *Reply, err error) {
-	if err = r.accepting(); err == nil {
+	if err = r.Accepting(); err == nil {
 		reply, err = r.ask(req.WorkflowID, req.InstanceID, submitForm{req})
 	}
 	return reply, failure.In("submit", req.WorkflowID+"/"+req.InstanceID, err)
@@ -283,5 +283,7 @@ func (i *instance) nodeNames() string {
 
 // Forms calls yield with a user's forms of one kind and category, as form.List says.
 func (r *Router) Forms(ctx context.Context, req *form.ListRequest, yield func(form.Listed) error) error {
-	return form.List(ctx, r.queries, req, yield)
+	of := *req
+	of.Unsplit = r.lists.Ready() != nil
+	return form.List(ctx, r.queries, &of, yield)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"troupe/actors/failure"
@@ -18,6 +19,8 @@ import (
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
+	"troupe/persistence/clocktest"
+	"troupe/persistence/storetest"
 	"troupe/statemachine"
 )
 
@@ -157,26 +160,16 @@ func TestAListFollowsItsInstances(t *testing.T) {
 	}
 }
 
-// TestListsOfEarlierPrograms: all rows were in one list. They are brought to where
-// they belong, also after a crash in between, and once.
-func TestListsOfEarlierPrograms(t *testing.T) {
-	h := start(t, workflow.Options{})
-	for n := range 40 {
-		for _, kind := range []form.Kind{form.KindForm, form.KindChecklist} {
-			id := h.createForm(john, "leave", kind)
-			for _, event := range []string{"submit", "approve"}[:n%3] {
-				h.MustSend(mary, "leave", id, event, "")
-			}
-		}
-	}
-	h.checkLists()
-	before := h.listed(john, form.KindForm)
+// unsplit brings the lists to where earlier programs had all rows: in one of them. Some
+// stay, as if a crash had come behind them.
+func (h *harness) unsplit() {
+	h.t.Helper()
 	moved := 0
 	h.EachRow(func(k persistence.Key, key, value []byte) {
 		old, ok := map[byte]byte{'u': 'f', 'd': 'f', 'U': 'c', 'D': 'c'}[k.Kind]
 		switch {
 		case k.Table != "list" || k.Kind == byte(form.KindForm) || k.Kind == byte(form.KindChecklist),
-			k.ID[15]%4 == 0: // as if the crash had come behind it
+			k.ID[15]%4 == 0:
 			return
 		case ok:
 			moved++
@@ -185,14 +178,83 @@ func TestListsOfEarlierPrograms(t *testing.T) {
 		h.Overwrite(k.Shard, key, nil)
 	})
 	if moved < 20 {
-		t.Fatalf("%d rows were moved, want more", moved)
+		h.t.Fatalf("%d rows were moved, want more", moved)
 	}
 	h.Overwrite(persistence.Meta, persistence.SettingKey(nil, "form-lists"), nil)
+}
+
+// TestListsOfEarlierPrograms: all rows were in one list. They are brought to where
+// they belong, also after a crash in between, and once.
+func TestListsOfEarlierPrograms(t *testing.T) {
+	h := start(t, workflow.Options{})
+	h.createForms()
+	h.checkLists()
+	before := h.listed(john, form.KindForm)
+	h.unsplit()
 	h.Restart()
 	h.checkLists()
 	if got := h.listed(john, form.KindForm); len(got) != len(before) {
 		t.Errorf("%d forms are listed, want %d", len(got), len(before))
 	}
+}
+
+// createForms creates 40 forms and 40 checklists of john's, in all states.
+func (h *harness) createForms() (ids []string) {
+	h.t.Helper()
+	for n := range 40 {
+		for _, kind := range []form.Kind{form.KindForm, form.KindChecklist} {
+			id := h.createForm(john, "leave", kind)
+			for _, event := range []string{"submit", "approve"}[:n%3] {
+				h.MustSend(mary, "leave", id, event, "")
+			}
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// TestListsOfEarlierProgramsOnAFullDisk are read as they are, and nothing is written
+// before they are brought to where they belong (persistence/PROMISES.md, "P4").
+func TestListsOfEarlierProgramsOnAFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := startOn(t, storetest.NewSteadyDisk(), workflow.Options{})
+		ids := h.createForms()
+		half := h.Clock().UnixMilli()
+		h.createForms()
+		h.MustSend(mary, "leave", ids[2], "approve", "") // made before half, and completed since
+		lists := func() (all string) {
+			for _, kind := range []form.Kind{form.KindForm, form.KindChecklist} {
+				for _, c := range []form.Category{form.Current, form.Submitted, form.Archived} {
+					req := &form.ListRequest{Kind: kind, User: john.ID, Category: c, ArchivedBefore: half}
+					all += fmt.Sprintf("\n%s %s:", kind, c)
+					h.Must(h.Forms(t.Context(), req, func(f form.Listed) error { all += " " + f.InstanceID[20:]; return nil }))
+				}
+			}
+			return all
+		}
+		before := lists()
+		h.unsplit()
+		h.Disk.SetFree(1)
+		for range 2 {
+			h.Restart()
+			if got := lists(); got != before {
+				t.Errorf("on a full disk: got %s\nwant %s", got, before)
+			}
+		}
+		h.Disk.SetFree(1 << 40)
+		clocktest.Advance(500 * time.Millisecond)
+		_, err := h.Try(mary, "leave", ids[8], "approve", "", "")
+		if h.Store.Accepting() != nil || h.Accepting() == nil || !errors.Is(err, failure.ErrUnavailable) {
+			t.Errorf("an event before the lists are split: got %v, want ErrUnavailable; the store: %v", err, h.Store.Accepting())
+		}
+		clocktest.Advance(time.Second)
+		h.checkLists()
+		if got := lists(); got != before {
+			t.Errorf("with room again: got %s\nwant %s", got, before)
+		}
+		h.MustSend(mary, "leave", ids[8], "approve", "")
+		h.checkLists()
+	})
 }
 
 // TestTheOrderOfAList holds gateway/INTERFACE.md, "Order of forms": newest first,

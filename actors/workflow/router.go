@@ -31,6 +31,7 @@ type Router struct {
 	o       Options // read only after Start
 	store   *persistence.Store
 	catalog *catalog.Catalog
+	lists   *form.Lists
 	log     zerolog.Logger
 	ids     instanceid.Generator
 	props   *actor.Props // of every instance
@@ -57,7 +58,7 @@ type Router struct {
 	stopOnce sync.Once
 	done     sync.WaitGroup
 
-	// endBuilding ends the building of indexes.
+	// endBuilding ends the building of indexes and of the lists of forms.
 	endBuilding context.CancelFunc
 }
 
@@ -67,13 +68,15 @@ func Start(o Options) (*Router, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if err := form.SplitLists(o.Store); err != nil {
+	lists, err := form.OpenLists(o.Store)
+	if err != nil {
 		return nil, err
 	}
 	r := &Router{
 		o:           o,
 		store:       o.Store,
 		catalog:     o.Catalog,
+		lists:       lists,
 		log:         o.Log,
 		ids:         instanceid.NewGenerator(),
 		props:       o.System.PropsOfMany(receive),
@@ -99,6 +102,7 @@ func Start(o Options) (*Router, error) {
 	go r.every(sweepEvery, r.sweep)
 	go r.every(cleanEvery, r.clean)
 	r.done.Go(func() { r.catalog.BuildIndexes(building, r) })
+	r.done.Go(func() { r.lists.Run(building, r.log) })
 	return r, nil
 }
 
@@ -138,8 +142,8 @@ func (r *Router) Stop(ctx context.Context) error {
 // costs no timer.
 func (r *Router) ticks() <-chan struct{} { return *r.tick.Load() }
 
-// admit counts one more call, or says why not. Calls that write ask accepting
-// first; reads go on when the store takes nothing (persistence/PROMISES.md, "P4").
+// admit counts one more call, or says why not. Calls that write ask Accepting
+// first; reads go on when nothing is taken (persistence/PROMISES.md, "P4").
 func (r *Router) admit() error {
 	if r.stopping.Load() {
 		return failure.Errorf(failure.ErrUnavailable, "stopping")
@@ -152,12 +156,12 @@ func (r *Router) admit() error {
 	return nil
 }
 
-// accepting says whether the store takes writes now.
-func (r *Router) accepting() error {
+// Accepting returns nil while writes are taken, else failure.ErrUnavailable.
+func (r *Router) Accepting() error {
 	if err := r.store.Accepting(); err != nil {
 		return failure.OfStore(err)
 	}
-	return nil
+	return r.lists.Ready()
 }
 
 // Send delivers one event to an instance: ErrNotFound without such an instance or a
@@ -202,7 +206,7 @@ func (r *Router) maySend(req *EventRequest) error {
 	if d.SendRight(req.caller, now) == statemachine.Denied {
 		return failure.ErrForbidden
 	}
-	if err = r.accepting(); err == nil && !req.counted {
+	if err = r.Accepting(); err == nil && !req.counted {
 		err = r.countRefusal(r.eventQuota.Take(req.Caller.ID, now))
 		req.counted = err == nil
 	}

@@ -256,7 +256,7 @@ func (s *service) serveRequests() {
 		Repository:  s.repository,
 		Templates:   s.templateParameters,
 		Parts: []gateway.Part{
-			{Name: "store", Ready: s.store.Accepting},
+			{Name: "store", Ready: s.router.Accepting},
 			{Name: "repository", Ready: s.repository.Ready, Optional: true},
 			{Name: "access", Ready: s.reloads.access.ready, Optional: true},
 			{Name: "definitions", Ready: s.reloads.definitions.ready, Optional: true},
