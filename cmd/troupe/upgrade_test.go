@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -10,8 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -75,14 +78,16 @@ func TestHomesOfEarlierReleases(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := copyHome(t, home)
-			r := runHome(t, dir)
+			r := runHome(t, dir, never)
 			r.token = want.Token
 			r.readsAsBefore(&want)
+			r.listsAsBefore(&want, false)
 			r.goesOn(&want)
 			r.stop()
-			r = runHome(t, dir)
+			r = runHome(t, dir, 1)
 			r.token = want.Token
 			r.repeats(want.Replays)
+			r.listsAsBefore(&want, true)
 			r.stop()
 		})
 	}
@@ -109,9 +114,13 @@ type running struct {
 	token, session string
 }
 
-func runHome(t *testing.T, dir string) *running {
+// never is after what time forms are archived in a run, unless they are.
+const never = 100 * 365 * 24 * time.Hour
+
+func runHome(t *testing.T, dir string, archiveAfter time.Duration) *running {
 	t.Helper()
 	r := &running{service: newService(dir), t: t}
+	r.config.portal.ArchiveAfter = archiveAfter
 	r.service.log = zerolog.New(&r.log).Level(zerolog.WarnLevel)
 	r.config.store.Shards = 0 // as the release had it
 	if err := r.start(); err != nil {
@@ -197,6 +206,49 @@ func (r *running) readsAsBefore(want *expected) {
 	r.repeats(want.Replays)
 }
 
+// listsAsBefore compares the six lists with the forms as the release showed each. archived
+// says that those are in the archive now that were completed.
+func (r *running) listsAsBefore(want *expected, archived bool) {
+	r.t.Helper()
+	lists := map[string][]map[string]any{}
+	for _, e := range want.Reads {
+		read, _ := decoded(r.t, e.Answer).(map[string]any)
+		form, ok := read["form"].(map[string]any)
+		if !ok {
+			continue
+		}
+		kind, category := "forms", read["category"]
+		if form["formType"] == "Checklist" {
+			kind = "checklists"
+		}
+		if archived && category == "submitted" && form["formType"] != "WorkflowForm" { // leave waits for a judge
+			category = "archived"
+		}
+		path := fmt.Sprintf("/form-portal/%s/my%s", kind, category)
+		lists[path] = append(lists[path], form)
+	}
+	for _, kind := range []string{"forms", "checklists"} {
+		for _, category := range []string{"current", "submitted", "archived"} {
+			path := fmt.Sprintf("/form-portal/%s/my%s", kind, category)
+			slices.SortFunc(lists[path], func(a, b map[string]any) int {
+				return cmp.Or(-cmp.Compare(fmt.Sprint(a["when"]), fmt.Sprint(b["when"])), cmp.Compare(fmt.Sprint(a["id"]), fmt.Sprint(b["id"])))
+			})
+			whole := make([]any, len(lists[path]))
+			for n, form := range lists[path] {
+				whole[n] = form
+			}
+			answer := r.must(exchange{Session: true, Method: http.MethodGet, Path: path})
+			if !covers(decoded(r.t, answer), whole) {
+				r.t.Errorf("%s: got\n%s\nwant at least\n%v", path, answer, whole)
+			}
+			delete(lists, path)
+		}
+	}
+	if len(lists) > 0 {
+		r.t.Errorf("no list has %v", lists)
+	}
+}
+
 func decoded(t *testing.T, text string) (v any) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
@@ -273,7 +325,7 @@ func keepHome(t *testing.T, folder string) {
 		t.Fatalf("%s is there; what a release has written is never made again", folder)
 	}
 	dir := copyHome(t, filepath.Join(homesFolder, newHome))
-	k := &keeper{running: runHome(t, dir)}
+	k := &keeper{running: runHome(t, dir, never)}
 	secret, _, err := k.identities.CreateToken(t.Context(), identity.CreateCredential{User: "bob", Note: "of " + filepath.Base(folder)})
 	if err != nil {
 		t.Fatal(err)
@@ -284,7 +336,7 @@ func keepHome(t *testing.T, folder string) {
 	// Another start, so that there are tables as well as logs, and a second version.
 	edit(t, dir, "workflows/door.yaml", "version: 1", "version: 2")
 	edit(t, dir, "workflows/door.yaml", "knock: {}", "knock: {}, ring: {}")
-	k.running = runHome(t, dir)
+	k.running = runHome(t, dir, never)
 	k.token = secret
 	k.secondHalf()
 	k.note()
