@@ -19,9 +19,7 @@ import (
 //	(array or lines)      │
 //	                      └──answers, in order──► x.out ──► caller
 //
-// One goroutine does all of that but read lines. It never waits, for items, answers or
-// the caller, before what it has handed over is flushed: so no instance waits for a
-// caller who is slow.
+// One goroutine does all of that but read lines.
 
 const (
 	batchItemsMax = 10_000
@@ -55,7 +53,6 @@ func sendBatch(x *exchange) error {
 		}
 		run.key = key
 	}
-	defer run.batch.Flush()
 	x.usage.batches.Add(1)
 	x.server.batches.Add(1)
 	defer x.server.batches.Add(-1)
@@ -95,7 +92,6 @@ func (run *batchRun) do() error {
 		if run.batch.Len() == 0 && run.source.ended() {
 			return run.end()
 		}
-		run.batch.Flush()
 		if err := run.push(); err != nil {
 			return err
 		}
@@ -220,7 +216,6 @@ func (run *batchRun) answer() error {
 			x.out = append(x.out, '\n')
 		}
 		if len(x.out) >= streamBytes {
-			run.batch.Flush()
 			if err := x.flush(); err != nil {
 				return err
 			}

@@ -26,7 +26,6 @@ import (
 	"troupe/actors/workflow"
 	"troupe/gateway/provider"
 	"troupe/gateway/wiretest"
-	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -207,8 +206,6 @@ func (f *fakeWorkflows) PostCreate(r *workflow.CreateRequest, to workflow.Recipi
 	}
 	return workflow.Posted{}, err
 }
-
-func (f *fakeWorkflows) NewGroup() *persistence.Group { return nil }
 
 func (f *fakeWorkflows) KeepKey(*identity.Principal, workflow.Retry) error { return f.ask() }
 

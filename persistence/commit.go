@@ -1,37 +1,70 @@
 package persistence
 
 import (
+	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 
-	"github.com/cockroachdb/pebble/v2/record"
+	"troupe/persistence/integrity"
 )
 
-// syncsMax is how many commits may wait for a sync of their own. Pebble has
-// room for record.SyncConcurrency of them and blocks the next one until a sync
-// is over, which Append promises not to do.
-const syncsMax = record.SyncConcurrency / 2
+const (
+	// groupsMax is how many groups may wait for a sync. One sync serves all that are there
+	// when it begins; what comes while that many wait gathers in larger groups.
+	groupsMax = 64
+	// groupTicketsMax and groupBytesMax are how much is enough for one group: what a group
+	// costs by itself is little beside that, and its log record is written while the next
+	// group is gathered.
+	groupTicketsMax = 256
+	groupBytesMax   = 256 << 10
+)
 
-// commits is the state of the commit path.
+// commits is the state of the commit path:
+//
+//	Append ──► queue ──► applier ──► committer ──► Waiter
+//	                     one group   waits for
+//	                     at a time   its sync
+//
+// The applier and the committer are a goroutine each, so that whoever appends waits for
+// neither memory nor disk.
 type commits struct {
 	queue *queue
+	// free has the groups that nobody uses, applied those that the committer has not passed.
+	// Both have room for all.
+	free, applied chan *group
 	// done is closed when the committer has returned.
 	done chan struct{}
-	// syncs counts the tickets that are applied, or on the way there, and that the
-	// committer has not passed yet.
-	syncs atomic.Int64
-	// waitingSince is when the ticket that the committer is waiting for was
-	// appended, zero while it waits for none. The watchdog reads it.
-	waitingSince atomic.Int64
+	// writing counts the tickets with changes that were taken and that the committer has
+	// not passed yet.
+	writing atomic.Int64
 }
 
-// Append applies w and returns. The changes are visible to every reader at once
-// and durable when the waiter is told so. One sync serves all commits that arrive
-// while the sync before it is running.
+// group is tickets that share one batch of Pebble's and one sync. It belongs to the
+// applier, then to the committer.
+type group struct {
+	tickets []*Writes   // in the order of Append; changed under the queue's lock
+	db      *generation // that the batch was made for
+	batch   batch       // empty: the tickets only wait
+	log     uint64      // the newest log when the group was applied
+}
+
+func (c *commits) init() {
+	c.queue, c.done = newQueue(), make(chan struct{})
+	c.free, c.applied = make(chan *group, groupsMax), make(chan *group, groupsMax)
+	for range groupsMax {
+		c.free <- &group{}
+	}
+}
+
+// Append takes w over and returns. The changes become visible to every reader at once,
+// in the order of the calls, soon after; see [Store.AwaitVisible]. They are durable when
+// the waiter is told so. One sync serves all commits that arrive while the sync before it
+// is running.
 //
-// Append never waits for a sync. It does wait, like every writer, while the
-// store has no room in memory because flushing cannot keep up; Accepting says
-// so, and the waiter is told after Options.CommitWaitMax even then.
+// Append never waits, not even while the store has no room in memory because flushing
+// cannot keep up; Accepting says so then, and the waiter is told after
+// Options.CommitWaitMax at the latest.
 //
 // While the store takes nothing (see [Store.Accepting]) nothing is applied:
 // Append returns false, and the waiter gets the reason, in its turn. After Close
@@ -39,41 +72,29 @@ type commits struct {
 // it wrote in memory must drop it before anything is built on top of it.
 func (s *Store) Append(w *Writes, waiter Waiter) (taken bool) {
 	w.waiter = waiter
-	w.barrier = w.Len() == 0
-	if !w.barrier { // waiting for what is there is always possible
+	if w.Len() > 0 { // waiting for what is there is always possible
 		// NB: counted before the gate is asked, so that nobody is on the way in once
 		// the gate is closed and the count is zero.
-		w.unsynced = s.commits.syncs.Add(1) > syncsMax
+		s.commits.writing.Add(1)
 		if w.refusal = s.gate.refusal(); w.refusal == nil && w.db != s.db.Load() {
 			w.refusal = errReopened
 		}
 		if w.refusal != nil {
-			s.commits.syncs.Add(-1)
+			s.commits.writing.Add(-1)
 		}
 	}
 	w.since = s.clock.Load()
 	taken = w.refusal == nil
-	apply := taken && !w.barrier
-	if apply {
-		w.log = s.recorder.NewestLog()
-		w.applied.Add(1)
+	if s.commits.queue.push(w) {
+		return taken // NB: w belongs to the applier
 	}
-	if !s.commits.queue.push(w) {
-		if apply {
-			s.commits.syncs.Add(-1)
-			w.applied.Done()
-		}
-		w.recycle()
-		s.metrics.refused.Add(1)
-		waiter.Committed(ErrClosed)
-		return false
+	if w.writes() {
+		s.commits.writing.Add(-1)
 	}
-	// NB: from here on the committer owns w: as soon as applied is done, or at
-	// once when there is nothing to apply.
-	if apply {
-		s.apply(w)
-	}
-	return taken
+	w.recycle()
+	s.metrics.refused.Add(1)
+	waiter.Committed(ErrClosed)
+	return false
 }
 
 // Commit is [Store.Append] for a caller who waits: it returns when the changes are
@@ -104,12 +125,49 @@ func (s *Store) AwaitDurable() error {
 	return <-durable
 }
 
+// AwaitVisible returns when every reader sees what was appended before. It does not wait
+// for a sync. It returns ErrStalled when that takes longer than Options.CommitWaitMax.
+func (s *Store) AwaitVisible() error {
+	if s.readOnly || s.commits.queue.empty() {
+		return nil
+	}
+	visible := make(visibility, 2)
+	s.Barrier(visible)
+	err := <-visible
+	if errors.Is(err, ErrOutcomeUnknown) {
+		err = fmt.Errorf("%w: commits do not get through", ErrStalled)
+	}
+	return err
+}
+
 type outcome chan error
 
 func (o outcome) Committed(err error) { o <- err }
 
-// apply puts the batch into the log buffer and makes it visible.
-func (s *Store) apply(w *Writes) {
+// visibility has room for both.
+type visibility chan error
+
+func (v visibility) Applied()            { v <- nil }
+func (v visibility) Committed(err error) { v <- err }
+
+// applyLoop is the applier: it gathers tickets into groups until the queue is closed and
+// empty.
+func (s *Store) applyLoop() {
+	defer close(s.commits.applied)
+	for g := range s.commits.free {
+		// NB: those who can run and are about to append do so first. That makes groups as
+		// large as the processors are busy, and costs nothing when they are not.
+		runtime.Gosched()
+		if !s.commits.queue.take(g) {
+			return
+		}
+		s.apply(g)
+		s.commits.applied <- g
+	}
+}
+
+// apply puts what the tickets of a group write into the log buffer and makes it visible.
+func (s *Store) apply(g *group) {
 	defer func() {
 		// Pebble panics, with its locks held, when the log cannot be written. A
 		// caller that recovers would leave a store that never answers again.
@@ -117,96 +175,83 @@ func (s *Store) apply(w *Writes) {
 			s.die(fmt.Sprintf("apply batch: %v", r))
 		}
 	}()
-	s.recorder.Stamp(w.batch.Repr())
-	s.metrics.appended.Add(1)
-	s.metrics.appendedBytes.Add(uint64(w.batch.Len()))
-	var err error
-	if ackBeforeSync || w.unsynced {
-		err = w.db.apply(w.batch)
-	} else {
-		err = w.db.applySynced(w.batch)
+	for _, t := range g.tickets {
+		if t.writes() {
+			g.add(t)
+			s.metrics.appended.Add(1)
+		}
 	}
-	if err != nil {
-		s.die(fmt.Sprintf("apply batch: %v", err))
+	if g.writes() {
+		g.log = s.recorder.NewestLog()
+		s.recorder.Stamp(g.batch.Repr())
+		s.metrics.appendedBytes.Add(uint64(g.batch.Len()))
+		apply := g.db.applySynced
+		if ackBeforeSync {
+			apply = g.db.apply
+		}
+		if err := apply(g.batch); err != nil {
+			s.die(fmt.Sprintf("apply batch: %v", err))
+		}
 	}
-	w.applied.Done()
+	for _, t := range g.tickets {
+		if w, ok := t.waiter.(VisibleWaiter); ok && t.refusal == nil {
+			w.Applied()
+		}
+	}
 }
 
-// commitLoop is the committer: it answers the tickets in order until the queue
-// is closed and empty.
+// add appends what a ticket writes.
+func (g *group) add(t *Writes) {
+	if g.db != t.db {
+		g.db, g.batch = t.db, t.db.newBatch(2*groupBytesMax)
+	}
+	if g.batch.Count() == 0 {
+		// Each batch begins with a stamp in the log only.
+		t.must(integrity.Reserve(g.batch))
+	}
+	t.must(join(g.batch, t.batch))
+}
+
+// writes reports whether there is anything to apply.
+func (g *group) writes() bool { return g.batch != nil && g.batch.Count() > 0 }
+
+// commitLoop is the committer: it answers the tickets in order until the applier has
+// ended.
 func (s *Store) commitLoop() {
 	defer close(s.commits.done)
-	for {
-		tickets, ok := s.commits.queue.take()
-		if !ok {
-			return
-		}
-		s.completeAll(tickets)
-		s.commits.waitingSince.Store(0)
-		s.commits.queue.release()
-	}
-}
-
-// completeAll waits for each ticket in turn and answers it.
-func (s *Store) completeAll(tickets []*Writes) {
-	for len(tickets) > 0 {
-		t := tickets[0]
-		s.commits.waitingSince.Store(t.since)
-		n := 1
-		switch {
-		case t.barrier || t.refusal != nil:
-			s.complete(t, t.refusal)
-		case t.unsynced && !ackBeforeSync:
-			n = s.completeUnsynced(tickets)
-		default:
-			t.applied.Wait()
-			if !ackBeforeSync {
-				if err := t.batch.SyncWait(); err != nil {
-					s.die(fmt.Sprintf("sync log: %v", err))
-				}
+	for g := range s.commits.applied {
+		if g.writes() && !ackBeforeSync {
+			if err := g.batch.SyncWait(); err != nil {
+				s.die(fmt.Sprintf("sync log: %v", err))
 			}
-			s.complete(t, nil)
+			s.recorder.Durable(g.log, uint64(g.batch.SeqNum())+uint64(g.batch.Count()))
 		}
-		tickets = tickets[n:]
+		for _, t := range g.tickets {
+			s.complete(t)
+		}
+		if g.batch != nil {
+			g.batch.Reset()
+		}
+		s.commits.queue.release(g)
+		s.commits.free <- g
 	}
 }
 
-// completeUnsynced answers the run of unsynced tickets at the front and returns how
-// many they were. They are in the log without a sync; one empty record behind
-// them, synced, makes all of them durable.
-func (s *Store) completeUnsynced(tickets []*Writes) int {
-	n := 0
-	for n < len(tickets) && tickets[n].unsynced && tickets[n].refusal == nil && !tickets[n].barrier {
-		tickets[n].applied.Wait()
-		n++
-	}
-	if err := s.db.Load().syncLog(); err != nil {
-		s.die(fmt.Sprintf("sync log: %v", err))
-	}
-	for _, t := range tickets[:n] {
-		s.complete(t, nil)
-	}
-	return n
-}
-
-// complete records a durable ticket and answers it, unless the watchdog has. Once
+// complete answers a ticket that is durable or was refused, unless the watchdog has. Once
 // the process is about to end, nothing is acknowledged.
-func (s *Store) complete(t *Writes, err error) {
-	if !t.barrier && t.refusal == nil {
-		s.commits.syncs.Add(-1)
-		if !ackBeforeSync {
-			end := uint64(t.batch.SeqNum()) + uint64(t.batch.Count())
-			s.recorder.Durable(t.log, end)
-		}
-	}
-	if t.refusal != nil {
+func (s *Store) complete(t *Writes) {
+	writes := t.writes()
+	switch {
+	case writes:
+		s.commits.writing.Add(-1)
+	case t.refusal != nil:
 		s.metrics.refused.Add(1)
 	}
-	if err == nil && s.gate.dead.Load() {
+	if t.refusal == nil && s.gate.dead.Load() {
 		return // what was synced may stand in a file that is not ours any more
 	}
-	if answer(t, err) {
-		if err == nil && !t.barrier {
+	if answer(t, t.refusal) {
+		if writes {
 			s.metrics.committed.Add(1)
 		}
 		return

@@ -76,7 +76,7 @@ func mustCommit(t testing.TB, s *Store, name, value string) (end uint64) {
 	t.Helper()
 	w := s.NewWrites(Meta)
 	w.Set(SettingKey(nil, name), []byte(value))
-	done := sequenced{writes: w, end: make(chan uint64, 1), waitFor: make(waitFor, 1)}
+	done := sequenced{store: s, end: make(chan uint64, 1), waitFor: make(waitFor, 1)}
 	s.Append(w, done)
 	if err := <-done.waitFor; err != nil {
 		t.Fatalf("commit %s: %v", name, err)
@@ -86,13 +86,17 @@ func mustCommit(t testing.TB, s *Store, name, value string) (end uint64) {
 
 // sequenced is a waiter that also tells the sequence number behind its writes.
 type sequenced struct {
-	writes *Writes
-	end    chan uint64
+	store *Store
+	end   chan uint64
 	waitFor
 }
 
 func (s sequenced) Committed(err error) {
-	s.end <- uint64(s.writes.batch.SeqNum()) + uint64(s.writes.batch.Count())
+	q := s.store.commits.queue
+	q.mu.Lock()
+	g := q.mu.groups[0]
+	q.mu.Unlock()
+	s.end <- uint64(g.batch.SeqNum()) + uint64(g.batch.Count())
 	s.waitFor <- err
 }
 

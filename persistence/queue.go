@@ -1,6 +1,9 @@
 package persistence
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // The states of a ticket. Whoever moves it from waiting to answering calls the
 // waiter; nobody else ever does.
@@ -33,8 +36,8 @@ type queue struct {
 
 	mu struct {
 		sync.Mutex
-		pending []*Writes     // not taken by the committer yet, oldest first
-		busy    []*Writes     // taken by the committer; it alone changes the slice
+		pending []*Writes     // not in a group yet, oldest first
+		groups  []*group      // taken and not released, oldest first
 		closed  bool          // push refuses
 		sweep   chan struct{} // closed when the running sweep is over; nil without one
 	}
@@ -73,56 +76,88 @@ func (q *queue) close() {
 	q.signal()
 }
 
-// take waits for tickets and gives them to the committer, which must release
-// them. It is false when the queue is closed and empty.
-func (q *queue) take() ([]*Writes, bool) {
+// take waits for tickets and moves the oldest into g, as many as are enough. It is false
+// when the queue is closed and empty.
+func (q *queue) take(g *group) bool {
 	for {
 		q.mu.Lock()
-		if len(q.mu.pending) > 0 {
-			q.mu.busy, q.mu.pending = q.mu.pending, q.mu.busy[:0]
-			busy := q.mu.busy
+		if n := q.enough(); n > 0 {
+			g.tickets = append(g.tickets, q.mu.pending[:n]...)
+			q.mu.pending = slices.Delete(q.mu.pending, 0, n)
+			q.mu.groups = append(q.mu.groups, g)
 			q.mu.Unlock()
-			return busy, true
+			return true
 		}
 		closed := q.mu.closed
 		q.mu.Unlock()
 		if closed {
-			return nil, false
+			return false
 		}
 		<-q.wake
 	}
 }
 
-// release ends the committer's hold on the tickets of the last take and gives
-// their memory back. All of them are answered, so a sweep that begins later
-// does not see them; one that is running may still read their states.
-func (q *queue) release() {
+// enough is how many of the pending tickets make a group.
+func (q *queue) enough() int {
+	bytes := 0
+	for n, t := range q.mu.pending {
+		if bytes += t.batch.Len(); n > 0 && bytes > groupBytesMax || n == groupTicketsMax {
+			return n
+		}
+	}
+	return len(q.mu.pending)
+}
+
+// release ends the hold on the tickets of the oldest group and gives their memory back.
+// All of them are answered, so a sweep that begins later does not see them; one that is
+// running may still read their states.
+func (q *queue) release(g *group) {
 	q.mu.Lock()
-	done := q.mu.busy
-	q.mu.busy = q.mu.busy[:0]
-	seen := q.mu.sweep != nil
-	q.mu.Unlock()
-	for i, t := range done {
-		if !seen {
+	q.mu.groups = slices.Delete(q.mu.groups, 0, 1)
+	if q.mu.sweep == nil {
+		for _, t := range g.tickets {
 			t.recycle()
 		}
-		done[i] = nil
 	}
+	clear(g.tickets)
+	g.tickets = g.tickets[:0]
+	q.mu.Unlock()
 }
 
 // empty says whether no ticket is left, also none that the watchdog has answered: all
-// that was applied is durable.
+// that was appended is durable.
 func (q *queue) empty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.mu.pending) == 0 && len(q.mu.busy) == 0
+	return len(q.mu.pending) == 0 && len(q.mu.groups) == 0
 }
 
 // length is the number of tickets, those being answered included.
 func (q *queue) length() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.mu.pending) + len(q.mu.busy)
+	return len(q.ticketsLocked())
+}
+
+// oldest is when the first ticket was appended, on the watchdog's clock; zero without one.
+func (q *queue) oldest() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case len(q.mu.groups) > 0:
+		return q.mu.groups[0].tickets[0].since
+	case len(q.mu.pending) > 0:
+		return q.mu.pending[0].since
+	}
+	return 0
+}
+
+// ticketsLocked returns all tickets in order.
+func (q *queue) ticketsLocked() (tickets []*Writes) {
+	for _, g := range q.mu.groups {
+		tickets = append(tickets, g.tickets...)
+	}
+	return append(tickets, q.mu.pending...)
 }
 
 // beginSweep returns all tickets in order. endSweep must follow.
@@ -130,8 +165,7 @@ func (q *queue) beginSweep() []*Writes {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.mu.sweep = make(chan struct{})
-	tickets := make([]*Writes, 0, len(q.mu.busy)+len(q.mu.pending))
-	return append(append(tickets, q.mu.busy...), q.mu.pending...)
+	return q.ticketsLocked()
 }
 
 func (q *queue) endSweep() {

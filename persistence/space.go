@@ -106,7 +106,7 @@ func (s *Store) reclaimSpace(free int64) {
 	}
 	s.recorder.SetScarce(free < s.options.FreeBytesMin+scarceLogs*s.options.logBytes())
 	applied := s.metrics.appended.Load()
-	if !s.gate.isFull() || s.space.flushed == applied || s.commits.syncs.Load() != 0 {
+	if !s.gate.isFull() || s.space.flushed == applied || s.commits.writing.Load() != 0 {
 		return // NB: only without running commits can a writer not hold up the flush
 	}
 	db := pebbleOf(s.db.Load())

@@ -37,8 +37,6 @@ type Store struct {
 	recorder   *integrity.Recorder
 
 	pool    sync.Pool // of *Writes with an empty batch
-	parts   sync.Pool // of *Writes for Group.Join
-	joints  sync.Pool // of *Writes of a Joint
 	commits commits
 	gate    gate
 	kept    keptTables
@@ -96,8 +94,7 @@ func newStore(dir string, o Options, createOnly bool) (*Store, error) {
 	}
 	s.clock.Store(1)
 	s.metrics.freeBytes.Store(-1)
-	s.commits.queue = newQueue()
-	s.commits.done = make(chan struct{})
+	s.commits.init()
 	if err := s.open(); err != nil {
 		for i := len(s.undo) - 1; i >= 0; i-- {
 			err = errors.Join(err, s.undo[i]())
@@ -187,6 +184,7 @@ func (s *Store) newRecorder() *integrity.Recorder {
 
 // start begins the store's own goroutines. Close ends them.
 func (s *Store) start() {
+	go s.applyLoop()
 	go s.commitLoop()
 	go s.watchdogLoop()
 	if s.readOnly {

@@ -134,7 +134,7 @@ func TestACursorSeeksAndWalks(t *testing.T) {
 	for seq := uint64(1); seq <= 5; seq++ {
 		w := s.NewWrites(1)
 		w.Set(EntryKey(nil, 1, ID{1}, seq*10), []byte{byte(seq)})
-		s.Append(w, make(waitFor, 1))
+		must(t, s.Commit(w))
 	}
 	sn := s.Snapshot()
 	defer sn.Close()

@@ -40,7 +40,7 @@ func (s *Store) checkCommits() {
 	s.clock.Store(now)
 	s.gate.forgetBackground(time.Now(), backgroundHold)
 
-	since := s.commits.waitingSince.Load()
+	since := s.commits.queue.oldest()
 	stalled := since != 0 && now-since > int64(s.options.CommitWaitMax/4)
 	if begun := s.writeStall.Load(); begun != 0 && now-begun > int64(writeStallMax) {
 		stalled = true

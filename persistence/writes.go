@@ -3,10 +3,7 @@ package persistence
 import (
 	"encoding/binary"
 	"fmt"
-	"sync"
 	"sync/atomic"
-
-	"troupe/persistence/integrity"
 )
 
 // batchRetainedBytes is the largest buffer that a pooled batch keeps.
@@ -23,20 +20,14 @@ type Writes struct {
 	shard Shard
 	batch batch
 	db    *generation // that the batch was made for
-	pool  *sync.Pool  // that w goes back to
 
 	// What follows is the ticket of a running Append. It is written by Append
 	// before the queue gets it, then owned as said at each field.
 
-	waiter   Waiter
-	barrier  bool   // nothing to write, only a place in the queue
-	refusal  error  // why the writes were not applied; nil when they were
-	unsynced bool   // written without a sync of its own, see commit.go
-	since    int64  // when Append was called, on the watchdog's clock
-	log      uint64 // the newest log when Append was called
+	waiter  Waiter
+	refusal error // why the writes were not taken; nil when they were
+	since   int64 // when Append was called, on the watchdog's clock
 
-	// applied is done when the batch is in the log buffer and visible.
-	applied sync.WaitGroup
 	// state says who may call the waiter; see the constants at queue.
 	state atomic.Uint32
 }
@@ -50,35 +41,25 @@ type Waiter interface {
 	Committed(err error)
 }
 
+// VisibleWaiter is a Waiter that is also told when every reader sees what it waits for.
+type VisibleWaiter interface {
+	Waiter
+	// Applied is called once, by the applier, unless the changes were refused. It must
+	// not block. Committed comes later, but for a stuck disk: then it may have come before.
+	Applied()
+}
+
 // NewWrites returns an empty set of changes for sh. It comes from a pool; give
 // it to Append or call Discard.
 func (s *Store) NewWrites(sh Shard) *Writes {
 	if sh != Meta && int(sh) >= s.shards {
 		panic(fmt.Sprintf("persistence: shard %d of %d", sh, s.shards))
 	}
-	w := s.newWrites(sh, &s.pool)
-	// Each batch begins with a stamp in the log only; Append fills it in.
-	w.must(integrity.Reserve(w.batch))
-	return w
-}
-
-// newJointWrites is NewWrites for a Joint, which has parts of many shards.
-func (s *Store) newJointWrites() *Writes {
-	w := s.newWrites(Meta, &s.joints)
-	w.must(integrity.Reserve(w.batch))
-	return w
-}
-
-func (s *Store) newWrites(sh Shard, pool *sync.Pool) *Writes {
-	w, _ := pool.Get().(*Writes)
+	w, _ := s.pool.Get().(*Writes)
 	if db := s.db.Load(); w == nil || w.db != db {
-		w = &Writes{store: s, db: db, pool: pool}
+		w = &Writes{store: s, db: db}
 		if db != nil {
-			retained := batchRetainedBytes
-			if pool == &s.joints {
-				retained = 2 * jointBytesMax
-			}
-			w.batch = db.newBatch(retained)
+			w.batch = db.newBatch(batchRetainedBytes)
 		}
 	}
 	w.shard = sh
@@ -123,6 +104,9 @@ func (w *Writes) Add(key []byte, delta int64) {
 // Len returns the number of changes.
 func (w *Writes) Len() int { return int(w.batch.Count()) }
 
+// writes reports whether there is anything to apply.
+func (w *Writes) writes() bool { return w.refusal == nil && w.Len() > 0 }
+
 // Discard gives w back without applying it.
 func (w *Writes) Discard() { w.recycle() }
 
@@ -145,7 +129,6 @@ func (w *Writes) must(err error) {
 func (w *Writes) recycle() {
 	w.batch.Reset()
 	w.waiter, w.refusal = nil, nil
-	w.barrier, w.unsynced = false, false
 	w.state.Store(waiting)
-	w.pool.Put(w)
+	w.store.pool.Put(w)
 }

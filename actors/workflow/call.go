@@ -39,9 +39,7 @@ type call struct {
 	// gave up. It is nil with a recipient, who gets the answer instead.
 	replies   chan answer
 	recipient Recipient
-	// group gathers what the call writes; nil: that is a commit of its own.
-	group *persistence.Group
-	// commit is under way since catalog.BeginCommit, when the call has joined group.
+	// commit is under way since catalog.BeginCommit. Written like prepared.
 	commit grace.Reader
 	// taken says who owns the outcome: see the constants.
 	taken atomic.Int32
@@ -65,8 +63,6 @@ func newCall(a *activation, m message, to Recipient) *call {
 	c := &call{request: m, activation: a, recipient: to}
 	if to == nil {
 		c.replies = make(chan answer, 1)
-	} else {
-		c.group = to.Group()
 	}
 	return c
 }
@@ -104,16 +100,26 @@ func (c *call) end() {
 	c.activation.release()
 }
 
+// Applied implements persistence.VisibleWaiter: a Publish, which waits for commits that
+// are under way, sees what this one wrote.
+func (c *call) Applied() { c.endCommit() }
+
+// endCommit is the end of beginCommit.
+func (c *call) endCommit() {
+	if c.commit != (grace.Reader{}) {
+		c.activation.router.catalog.EndCommit(c.commit)
+	}
+}
+
 // Committed implements persistence.Waiter: the journal says whether what the
 // prepared reply shows is durable.
 func (c *call) Committed(err error) {
 	if errors.Is(err, persistence.ErrOutcomeUnknown) {
 		// NB: the instance stays uncommitted, and so awake: its state must not be
 		// shown as durable before it is.
-		c.activation.router.store.Barrier(unsettled{c.activation, c.commit})
+		c.activation.router.store.Barrier(unsettled{c.activation})
 	} else {
 		c.activation.uncommitted.Add(-1)
-		c.activation.router.endCommit(c.commit)
 	}
 	for _, f := range c.feeds {
 		switch {
@@ -136,10 +142,7 @@ func (c *call) Committed(err error) {
 }
 
 // unsettled waits for the end of a commit whose outcome is unknown.
-type unsettled struct {
-	activation *activation
-	commit     grace.Reader
-}
+type unsettled struct{ activation *activation }
 
 // Committed implements persistence.Waiter. Any other error means that the store is
 // closed: nothing is shown any more.
@@ -150,14 +153,6 @@ func (u unsettled) Committed(err error) {
 	}
 	if err == nil { // what was in front is durable too
 		u.activation.uncommitted.Add(-1)
-	}
-	u.activation.router.endCommit(u.commit)
-}
-
-// endCommit is the end of a commit that a group has had.
-func (r *Router) endCommit(commit grace.Reader) {
-	if commit != (grace.Reader{}) {
-		r.catalog.EndCommit(commit)
 	}
 }
 
@@ -171,8 +166,8 @@ func (c *call) undecided() error {
 }
 
 var (
-	_ persistence.Waiter = (*call)(nil)
-	_ persistence.Waiter = unsettled{}
+	_ persistence.VisibleWaiter = (*call)(nil)
+	_ persistence.Waiter        = unsettled{}
 )
 
 // wait returns the answer, or an error when it does not come in time. It does

@@ -26,7 +26,11 @@ func (i *instance) forgetKeys(w *persistence.Writes) {
 	if i.keyRows++; i.keyRows < i.keyRowsLook {
 		return
 	}
-	rows, err := retry.Rows(i.router.store, persistence.ReplyPrefix(nil, i.shard, i.id))
+	var rows []retry.Row
+	store, err := i.rows()
+	if err == nil {
+		rows, err = retry.Rows(store, persistence.ReplyPrefix(nil, i.shard, i.id))
+	}
 	if err != nil {
 		i.router.log.Warn().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Msg("idempotency keys cannot be read")
 		i.keyRowsLook = 2 * i.keyRows

@@ -143,12 +143,12 @@ func (i *instance) firstReply(req *EventRequest) (*Reply, error) {
 	if req.Retry.Key == "" {
 		return nil, nil
 	}
-	if i.joint != nil && !i.joint.Settle() {
-		i.loaded = false
-		return nil, failure.ErrUnavailable
+	store, err := i.rows()
+	if err != nil {
+		return nil, err
 	}
 	i.scratch = persistence.ReplyKey(i.scratch[:0], i.shard, i.id, retry.DigestOf(string(req.Caller.ID), req.Retry.Key))
-	first, err := retry.Load(i.router.store, i.scratch, req.Retry.Fingerprint)
+	first, err := retry.Load(store, i.scratch, req.Retry.Fingerprint)
 	if first == nil || err != nil {
 		return nil, err
 	}
@@ -166,15 +166,10 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 			return err
 		}
 	}
-	// NB: a Publish waits until this batch is in the store, so the indexes and feeds that
-	// are read below are those that the batch is for.
-	underWay := r.catalog.BeginCommit(i.shard)
-	if c.group != nil {
-		c.commit = underWay // until it is durable: the group may keep it from the store for a while
-	} else {
-		defer r.catalog.EndCommit(underWay)
-	}
-	w := i.newWrites(c)
+	// NB: a Publish waits until this batch is visible, so the indexes and feeds that are
+	// read below are those that the batch is for.
+	c.commit = r.catalog.BeginCommit(i.shard)
+	w := r.store.NewWrites(i.shard)
 	was := i.state
 	i.state = ch.next
 	joined := before

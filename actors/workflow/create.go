@@ -122,11 +122,14 @@ func (r *Router) waitFor(done <-chan struct{}) error {
 
 // firstCreation returns the first answer to the key; nil when the key is new.
 func (r *Router) firstCreation(req *CreateRequest, sh persistence.Shard, digest retry.Digest) (*Reply, error) {
+	if err := r.store.AwaitVisible(); err != nil { // the first request may have given up before that
+		return nil, failure.OfStore(err)
+	}
 	first, err := retry.Load(r.store, persistence.ReplyKey(nil, sh, persistence.ID{}, digest), req.Retry.Fingerprint)
 	if first == nil || err != nil {
 		return nil, err
 	}
-	// The first request may have given up before its commit was durable.
+	// Nor need it be durable.
 	if err := r.store.AwaitDurable(); err != nil {
 		return nil, failure.OfStore(err)
 	}

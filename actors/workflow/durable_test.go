@@ -90,7 +90,6 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 			ask("the event "+name+" of a batch", nil, func() error {
 				b := batch.New(h.Router)
 				b.Event(event(john, "leave", map[string]string{"drop": id, "note": drafted}[name], name, "", ""))
-				b.Flush()
 				for {
 					if _, ok, err := b.Next(); ok {
 						return err

@@ -82,7 +82,7 @@ func (i *instance) formView(req *FormRequest) (*FormView, error) {
 	if i.form == nil {
 		return nil, failure.ErrNotFound
 	}
-	draft, err := i.form.LoadDraft(i.router.store, i.shard, i.id, req.Caller.ID)
+	draft, err := i.loadDraft(req.Caller.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +91,15 @@ func (i *instance) formView(req *FormRequest) (*FormView, error) {
 		States: i.of.States(&i.state), Nodes: i.nodeNames(), Draft: draft,
 		Editable: i.mayWriteForms(req) == nil && i.maySubmit(req) == nil,
 	}, nil
+}
+
+// loadDraft returns a user's draft, nil without one.
+func (i *instance) loadDraft(user identity.UserID) (*form.Draft, error) {
+	store, err := i.rows()
+	if err != nil {
+		return nil, err
+	}
+	return i.form.LoadDraft(store, i.shard, i.id, user)
 }
 
 // mayWrite asks whether the caller sees the form, has the privilege to write it, and
@@ -205,7 +214,7 @@ func (req saveDraft) run(i *instance, c *call) error {
 	}
 	before := &form.Draft{}
 	if req.Data != nil || req.Demands() { // what cannot be read can be dropped
-		present, err := i.form.LoadDraft(i.router.store, i.shard, i.id, req.Caller.ID)
+		present, err := i.loadDraft(req.Caller.ID)
 		if err != nil {
 			return err
 		}

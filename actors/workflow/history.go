@@ -14,7 +14,11 @@ func (i *instance) historyUpTo(sequence uint64) ([]byte, error) {
 	if i.hasHistory && sequence == i.state.Sequence {
 		return i.history, nil
 	}
-	joined, chain, err := history.Load(i.router.store, i.shard, i.id, sequence)
+	store, err := i.rows()
+	if err != nil {
+		return nil, err
+	}
+	joined, chain, err := history.Load(store, i.shard, i.id, sequence)
 	if errors.Is(err, history.ErrDamaged) {
 		return nil, i.damagedHistory(err)
 	}

@@ -54,12 +54,16 @@ func (m enterIndex) run(i *instance, c *call) (err error) {
 	r := i.router
 	stored := &filter.Document{Public: i.state.Public, Private: i.state.Private}
 	if !i.loaded {
+		if _, err = i.rows(); err != nil {
+			return err
+		}
 		if stored, err = r.storedDocument(i.shard, i.workflowID, i.id); err != nil {
 			return failure.OfStore(err)
 		}
 	}
-	defer r.catalog.EndCommit(r.catalog.BeginCommit(i.shard))
+	c.commit = r.catalog.BeginCommit(i.shard)
 	if stored == nil || !r.catalog.Maintains(i.workflowID, m.index) {
+		c.endCommit()
 		i.deliver(c, &Reply{})
 		return nil
 	}

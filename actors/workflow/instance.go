@@ -26,9 +26,6 @@ type instance struct {
 	workflowID string
 	shard      persistence.Shard
 
-	// joint is the last commit of a group that the instance has joined, nil when it is
-	// in the store: until it is, what the fields below say is in memory only.
-	joint *persistence.Joint
 	// loaded says that the fields below are what the store has, or will have
 	// when the journal is through.
 	loaded bool
@@ -62,7 +59,6 @@ func receive(ctx actor.Context) {
 
 // receive handles one call.
 func (i *instance) receive(c *call) {
-	defer c.group.Leave()
 	if !c.begin() {
 		c.end()
 		return
@@ -78,6 +74,7 @@ func (i *instance) receive(c *call) {
 			i.router.log.Error().Str("workflow", i.workflowID).Str("instance", i.name).
 				Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("instance panicked; its state is read again")
 			if !answered {
+				c.endCommit()
 				c.answer(nil, failure.ErrInternal)
 			}
 		}
@@ -97,26 +94,17 @@ func (i *instance) run(c *call) error {
 			return err
 		}
 	}
-	if err := i.catchUp(c.group); err != nil {
-		return err
-	}
 	return c.request.run(i, c)
 }
 
-// catchUp has the store catch up with what is in memory, unless a request is of the same
-// group. When the store has refused that, it is failure.ErrUnavailable for requests of
-// the group, which build on it; for others what the store has is read again.
-func (i *instance) catchUp(g *persistence.Group) error {
-	if i.joint == nil || i.joint.IsOpenIn(g) {
-		return nil
+// rows returns the store, in which the instance may read its own rows: all that it wrote
+// is visible there.
+func (i *instance) rows() (*persistence.Store, error) {
+	s := i.router.store
+	if i.activation == nil || i.activation.uncommitted.Load() == 0 { // it is no actor, or at rest
+		return s, nil
 	}
-	taken := i.joint.Settle()
-	i.loaded = i.loaded && taken
-	if !taken && i.joint.Of(g) {
-		return failure.ErrUnavailable
-	}
-	i.joint = nil
-	return nil
+	return s, failure.OfStore(s.AwaitVisible())
 }
 
 // scratches holds the scratch of instances that handle a message.
@@ -130,7 +118,7 @@ func (i *instance) refuse(c *call, err error) {
 		return
 	}
 	c.refusal = err
-	i.handOver(nil, c, nil)
+	i.awaitDurable(c)
 }
 
 // load reads an instance's record from the store.
@@ -150,8 +138,11 @@ func (i *instance) ensureLoaded() error {
 	r, stored := i.router, i.stored
 	i.stored = nil
 	if stored == nil {
-		var err error
-		if stored, err = r.load(i.workflowID, i.id); err != nil {
+		_, err := i.rows()
+		if err == nil {
+			stored, err = r.load(i.workflowID, i.id)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -218,42 +209,24 @@ func (i *instance) deliver(c *call, reply *Reply) {
 		c.answer(reply, nil)
 		return
 	}
-	i.handOver(nil, c, reply)
+	c.prepared = reply
+	i.awaitDurable(c)
 }
 
-// newWrites returns what a call may fill and hand over.
-func (i *instance) newWrites(c *call) *persistence.Writes {
-	if c.group != nil {
-		return c.group.NewWrites(i.shard)
-	}
-	return i.router.store.NewWrites(i.shard)
-}
-
-// handOver gives the journal a batch, nil for none, and the reply that leaves when it is
-// durable. taken is false when nothing was written; the call is answered even then.
+// handOver gives the journal a batch, and the reply that leaves when it is durable. taken is
+// false when nothing was written; the call is answered even then.
 func (i *instance) handOver(w *persistence.Writes, c *call, reply *Reply) (taken bool) {
 	c.prepared = reply
 	i.activation.uncommitted.Add(1)
-	switch {
-	case c.group != nil:
-		var joint *persistence.Joint
-		if joint, taken = c.group.Join(w, c, i.joint); taken {
-			i.joint = joint
-			return true
-		}
-		if w != nil {
-			w.Discard()
-		}
-		i.loaded = false
-		defer c.Committed(persistence.ErrStalled)
-	case w == nil:
-		i.router.store.Barrier(c)
-		return true
-	default:
-		taken = i.router.store.Append(w, c)
-	}
-	if !taken {
+	if taken = i.router.store.Append(w, c); !taken {
+		c.endCommit()
 		c.notApplied(failure.ErrUnavailable)
 	}
 	return taken
+}
+
+// awaitDurable has a call answered when everything that the instance wrote is durable.
+func (i *instance) awaitDurable(c *call) {
+	i.activation.uncommitted.Add(1)
+	i.router.store.Barrier(c)
 }

@@ -3,7 +3,6 @@ package workflow
 import (
 	"troupe/actors/identity"
 	"troupe/actors/workflow/request"
-	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -50,8 +49,6 @@ type EventRequest struct {
 
 // Recipient gets the answer to a request that was posted. Its methods must not block.
 type Recipient interface {
-	// Group gathers what the request writes; nil: that is a commit of its own.
-	Group() *persistence.Group
 	// Begin is called when the instance comes to the request. An error is its
 	// answer, and nothing is done.
 	Begin() error

@@ -180,9 +180,6 @@ func (r *Router) Send(_ context.Context, req *EventRequest) (*Reply, error) {
 	return reply, nil
 }
 
-// NewGroup returns what gathers the writes of many requests.
-func (r *Router) NewGroup() *persistence.Group { return r.store.NewGroup() }
-
 // PostEvent is Send for a caller who does not wait: to gets the answer. The errors that
 // it returns are answers themselves, and to gets none. The same request may be posted
 // again after ErrBusy and ErrInstanceBusy; it counts once towards its caller's quota.
@@ -319,7 +316,6 @@ func (r *Router) post(workflowID, instanceID string, m message, to Recipient) (*
 // send puts a request that was admitted into the mailbox of an activation.
 func (r *Router) send(a *activation, m message, to Recipient) *call {
 	c := newCall(a, m, to)
-	c.group.Enter()
 	r.o.System.Root().Send(a.pid, c)
 	return c
 }

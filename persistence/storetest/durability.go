@@ -9,10 +9,12 @@ import (
 	"troupe/persistence"
 )
 
-func visibleAtOnce(open Opener) error {
+func visibleBeforeSync(open Opener) error {
 	return with(open, func(b *bench) error {
 		b.syncs.hold()
-		b.Append(b.setting(0), newAck())
+		visible := make(applied, 1)
+		b.Append(b.setting(0), visible)
+		<-visible
 		return expectSettings(b, 1)
 	})
 }

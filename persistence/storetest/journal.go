@@ -47,9 +47,9 @@ func EarlyAck(open Opener) Opener {
 type earlyAck struct{ Journal }
 
 func (j earlyAck) Append(w *persistence.Writes, waiter persistence.Waiter) bool {
-	applied := j.Journal.Append(w, ignore{})
+	taken := j.Journal.Append(w, ignore{})
 	waiter.Committed(nil)
-	return applied
+	return taken
 }
 
 // SplitBatch is a journal with a bug: what belongs together is committed in two
@@ -66,34 +66,11 @@ func (j splitBatch) appendEvent(e event, waiter persistence.Waiter) {
 	first, second := j.NewWrites(e.Shard), j.NewWrites(e.Shard)
 	e.writeEntry(first)
 	e.writeRest(second)
-	j.Append(first, ignore{})
+	visible := make(applied, 1)
+	j.Append(first, visible)
+	<-visible // NB: together they would be one batch of the store's
 	j.Append(second, waiter)
 }
-
-// Grouped is a journal whose commits are those of a [persistence.Group]: who appends at
-// the same time shares one.
-func Grouped(open Opener) Opener {
-	return wrapped(open, func(j Journal) Journal {
-		return grouped{j, j.(interface{ NewGroup() *persistence.Group }).NewGroup()}
-	})
-}
-
-type grouped struct {
-	Journal
-	group *persistence.Group
-}
-
-func (j grouped) NewWrites(sh persistence.Shard) *persistence.Writes { return j.group.NewWrites(sh) }
-
-func (j grouped) Append(w *persistence.Writes, waiter persistence.Waiter) bool {
-	j.group.Enter()
-	joint, _ := j.group.Join(w, waiter, nil) // nothing builds on another
-	j.group.Flush()
-	j.group.Leave()
-	return joint.Settle()
-}
-
-func (j grouped) Barrier(waiter persistence.Waiter) { j.Append(nil, waiter) }
 
 // StartOver is a journal with a bug: where it should refuse a damaged store, it
 // begins a new one. [Sweep] must find that.
@@ -123,6 +100,19 @@ func wrapped(open Opener, with func(Journal) Journal) Opener {
 type ignore struct{}
 
 func (ignore) Committed(error) {}
+
+// applied is told when what it waits for is visible, or will never be.
+type applied chan struct{}
+
+func (a applied) Applied()        { a.tell() }
+func (a applied) Committed(error) { a.tell() }
+
+func (a applied) tell() {
+	select {
+	case a <- struct{}{}:
+	default:
+	}
+}
 
 // ack is a Waiter that can be waited for. It notices a second call.
 type ack struct {

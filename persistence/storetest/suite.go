@@ -15,7 +15,7 @@ type Check struct {
 // Checks is the conformance suite, for those who want to run a part of it.
 func Checks() []Check {
 	return []Check{
-		{"what was appended is visible at once", visibleAtOnce},
+		{"what was appended is visible before its sync", visibleBeforeSync},
 		{"the changes of one append come together", changesComeTogether},
 		{"an overwritten and a deleted key stay so after a restart", lastChangeWins},
 		{"a deleted range goes with all that is in it and nothing else", rangesGo},

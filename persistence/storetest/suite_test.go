@@ -15,10 +15,6 @@ func TestTheStorePassesTheSuite(t *testing.T) {
 	storetest.Run(t, storetest.Store(suiteOptions))
 }
 
-func TestTheStorePassesTheSuiteInGroups(t *testing.T) {
-	storetest.Run(t, storetest.Grouped(storetest.Store(suiteOptions)))
-}
-
 func TestTheSuiteFindsAnEarlyAcknowledgement(t *testing.T) {
 	finders := []string{
 		"a waiter is not told before the log is synced",

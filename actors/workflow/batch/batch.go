@@ -12,8 +12,7 @@
 // # What the caller must do
 //
 // Use a Batch on one goroutine. Look at Len before something is added, and take answers
-// with Next. Call Flush before anything that may take long, such as a wait for Ready or
-// for the network, and at the end. While waiting, call GiveUp once a second.
+// with Next. While waiting, call GiveUp once a second.
 package batch
 
 import (
@@ -23,12 +22,10 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/workflow"
-	"troupe/persistence"
 )
 
 // Router is what a batch needs of workflow.Router.
 type Router interface {
-	NewGroup() *persistence.Group
 	PostEvent(*workflow.EventRequest, workflow.Recipient) (workflow.Posted, error)
 	PostCreate(*workflow.CreateRequest, workflow.Recipient) (workflow.Posted, error)
 }
@@ -36,7 +33,6 @@ type Router interface {
 // Batch is a number of requests on their way. Its methods belong to one goroutine.
 type Batch struct {
 	router Router
-	group  *persistence.Group
 	window []*item // not taken by Next yet, oldest first
 	count  int     // items so far
 
@@ -55,7 +51,7 @@ type Batch struct {
 
 // New returns an empty batch.
 func New(r Router) *Batch {
-	return &Batch{router: r, group: r.NewGroup(), ready: make(chan struct{}, 1)}
+	return &Batch{router: r, ready: make(chan struct{}, 1)}
 }
 
 // item is one request. It is written by whoever answers it, before answered.
@@ -119,9 +115,6 @@ func (b *Batch) add(m *item, err error) bool {
 	return true
 }
 
-// Flush has everything that was added done, as soon as there is room.
-func (b *Batch) Flush() { b.group.Flush() }
-
 // Next returns the answer to the oldest item, and false when there is none yet.
 func (b *Batch) Next() (reply *workflow.Reply, ok bool, err error) {
 	if len(b.window) == 0 || !b.window[0].answered.Load() {
@@ -177,9 +170,6 @@ func (b *Batch) GiveUp() {
 	}
 	b.signal()
 }
-
-// Group implements workflow.Recipient.
-func (m *item) Group() *persistence.Group { return m.batch.group }
 
 // Begin implements workflow.Recipient.
 func (m *item) Begin() error {
