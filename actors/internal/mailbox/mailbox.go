@@ -60,52 +60,64 @@ func (m *Mailbox) PostUserMessage(message any) {
 	} else {
 		m.more = append(m.more, message)
 	}
-	m.wake(!m.suspended)
+	m.wake()
 }
 
 // PostSystemMessage implements actor.Mailbox.
 func (m *Mailbox) PostSystemMessage(message any) {
 	m.mu.Lock()
 	m.system = append(m.system, message)
-	m.wake(true)
+	m.wake()
 }
 
-// wake unlocks, and calls a worker when there is something to do and none is there.
-func (m *Mailbox) wake(due bool) {
-	call := due && !m.running
-	m.running = m.running || call
+// wake unlocks, and handles the message when nobody is at the mailbox. What comes
+// meanwhile is for a worker.
+func (m *Mailbox) wake() {
+	first := m.due() && !m.running
+	m.running = m.running || first
 	m.mu.Unlock()
-	if call {
+	if first && !m.handle(1) {
 		m.workers.empty(m)
 	}
 }
 
 // process handles messages until there are none.
 func (m *Mailbox) process() {
-	for n := 1; ; n++ {
-		message, system := m.take()
-		if message == nil {
-			return
-		}
-		m.invoke(message, system)
-		if n%turnMessages == 0 {
-			runtime.Gosched()
-		}
+	for !m.handle(turnMessages) {
+		runtime.Gosched()
 	}
 }
 
-// take removes the next message. When there is none, nobody empties the mailbox any
-// more.
+// handle handles at most n messages, and reports whether there are no more.
+func (m *Mailbox) handle(n int) (done bool) {
+	for range n {
+		message, system := m.take()
+		if message == nil {
+			break
+		}
+		m.invoke(message, system)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.running = m.due()
+	return !m.running
+}
+
+// due reports whether there is something to handle now.
+func (m *Mailbox) due() bool { return len(m.system) > 0 || m.first != nil && !m.suspended }
+
+// take removes the next message, nil when nothing is due.
 func (m *Mailbox) take() (message any, system bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
+	case !m.due():
 	case len(m.system) > 0:
 		if message, m.system = m.system[0], m.system[1:]; len(m.system) == 0 {
 			m.system = nil
 		}
 		return message, true
-	case m.first != nil && !m.suspended:
+	default:
 		message, m.first = m.first, nil
 		if len(m.more) > 0 {
 			m.first, m.more[0] = m.more[0], nil // NB: what was handled is not kept
@@ -113,10 +125,8 @@ func (m *Mailbox) take() (message any, system bool) {
 				m.more = nil
 			}
 		}
-		return message, false
 	}
-	m.running = false
-	return nil, false
+	return message, false
 }
 
 // invoke hands one message to the actor. A panic, which an actor of ours keeps to

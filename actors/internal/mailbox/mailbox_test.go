@@ -142,8 +142,16 @@ func TestWorkersAreUsedAgain(t *testing.T) {
 	for range 2 * workersKept { // all at once, so each has a worker of its own
 		all.Add(1)
 		m := New(w)
-		m.RegisterHandlers(&seen{handle: func(any) { <-hold; all.Done() }}, nil)
-		m.PostUserMessage("wait")
+		m.RegisterHandlers(&seen{handle: func(x any) {
+			switch x {
+			case "wait":
+				<-hold
+				all.Done()
+			case "more": // while its sender handles it, the next is for a worker
+				m.PostUserMessage("wait")
+			}
+		}}, nil)
+		m.PostUserMessage("more")
 	}
 	close(hold)
 	all.Wait()
