@@ -69,10 +69,10 @@ type batchRun struct {
 	results bool
 	// represent: answers have the record.
 	represent bool
-	key       string // that of the whole batch; empty without one
-	taken     int    // items that the batch has
-	answered  int    // items whose answer is in x.out or behind it
-	waiting   data.Value
+	key       string      // that of the whole batch; empty without one
+	taken     int         // items that the batch has
+	answered  int         // items whose answer is in x.out or behind it
+	waiting   func() bool // hands over an item that there was no room for; nil without one
 }
 
 // do sends the items and answers them.
@@ -121,54 +121,55 @@ func (run *batchRun) window() int {
 
 // take sends the next item, and is false when there is none at hand or no room for it.
 func (run *batchRun) take() bool {
-	item := run.waiting
-	if run.waiting = nil; item == nil {
-		var ok bool
-		if item, ok = run.source.next(); !ok {
+	send := run.waiting
+	if run.waiting = nil; send == nil {
+		item, ok := run.source.next()
+		if !ok {
 			return false
 		}
 		if run.taken == batchItemsMax {
 			run.source.fail(failure.Refuse(failure.ErrTooLarge, "a batch must not have more than %d items", batchItemsMax))
 			return false
 		}
+		send = run.sending(item)
 	}
-	if !run.send(item) {
-		run.waiting = item
+	if !send() {
+		run.waiting = send
 		return false
 	}
 	run.taken++
 	return true
 }
 
-// send hands one item over. It is false when there is no room for it.
-func (run *batchRun) send(item data.Value) bool {
+// sending returns what hands an item over. That is false when there is no room for it, and
+// then it can be called again: it is the same request, which counts once.
+func (run *batchRun) sending(item data.Value) func() bool {
 	x := run.x
+	refuse := func(err error) func() bool {
+		return func() bool { run.batch.Refuse(err); return true }
+	}
 	if int64(len(item)) > x.server.options.BodyBytesMax {
-		run.batch.Refuse(failure.Refuse(failure.ErrTooLarge, "an item must not be larger than %d bytes", x.server.options.BodyBytesMax))
-		return true
+		return refuse(failure.Refuse(failure.ErrTooLarge, "an item must not be larger than %d bytes", x.server.options.BodyBytesMax))
 	}
 	if item.Kind() != data.Object {
-		run.batch.Refuse(malformed("an item must be a JSON object, not %s", withArticle(item.Kind())))
-		return true
+		return refuse(malformed("an item must be a JSON object, not %s", withArticle(item.Kind())))
 	}
 	if _, isEvent := item.Lookup("instanceId"); !isEvent {
 		request, err := parseCreate(item)
 		if err != nil {
-			run.batch.Refuse(err)
-			return true
+			return refuse(err)
 		}
 		request.Caller = x.caller
 		request.Retry = run.retryOf("", "create", item)
-		return run.batch.Create(request)
+		return func() bool { return run.batch.Create(request) }
 	}
 	request, err := parseEvent(item)
 	if err != nil {
-		run.batch.Refuse(err)
-		return true
+		return refuse(err)
 	}
 	request.Caller = x.caller
 	request.Retry = run.retryOf(request.ID, "event", item)
-	return run.batch.Event(request)
+	return func() bool { return run.batch.Event(request) }
 }
 
 // retryOf is the key of an item. It means the same as the key of a request of its own.

@@ -9,9 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"troupe/actors/actorstest"
+	"troupe/actors/quota"
+	"troupe/actors/workflow"
 	"troupe/gateway/wiretest"
 )
 
@@ -343,6 +347,18 @@ func leavingBatch(t *testing.T, s *scene) {
 	if got := s.ann.Load(t, "order", r.ID).Record(t); len(got.History) != 6 {
 		t.Errorf("the instance is %s", got.Text)
 	}
+}
+
+// TestABatchCountsEachItemOnce towards quotas, however often it finds no room.
+func TestABatchCountsEachItemOnce(t *testing.T) {
+	at := newClock().at
+	s := sceneOf(startService(t, serviceOptions{Options: actorstest.Options{
+		Files: flows(), Clock: func() time.Time { return at },
+		Workflow: workflow.Options{InstanceInFlightMax: 2, Quotas: quota.Limits{EventsPerSecond: 10}},
+	}}))
+	r := s.ann.Create(t, "order", "").Record(t)
+	items := slices.Repeat([]string{wiretest.EventBody("order", r.ID, "note", "")}, 11)
+	wantStatuses(t, "as many as one second has, and one more", s.ann.sendBatch(t, items), 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 429)
 }
 
 // TestABatchIsItsItems holds gateway/INTERFACE.md, "Batches": a batch leaves the same
