@@ -105,7 +105,7 @@ func (run *batchRun) do() error {
 		case <-run.batch.Ready():
 		case <-ticker.C:
 			run.batch.GiveUp()
-			if run.batch.Len() == 0 && x.server.draining.Load() && run.source.err == nil {
+			if x.server.draining.Load() && run.source.err == nil {
 				run.source.fail(failure.ErrUnavailable)
 			}
 		}

@@ -1,0 +1,69 @@
+package gateway
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/actors/workflow"
+	"troupe/persistence/clocktest"
+)
+
+// patientWorkflows keeps its answers back.
+type patientWorkflows struct {
+	fakeWorkflows
+	asked chan workflow.Recipient
+}
+
+func (w *patientWorkflows) PostEvent(_ *workflow.EventRequest, to workflow.Recipient) (workflow.Posted, error) {
+	w.asked <- to
+	return workflow.Posted{}, nil
+}
+
+// TestABusyStreamEndsWhenTheServerDrains, with the answers to what it has handed over.
+func TestABusyStreamEndsWhenTheServerDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &patientWorkflows{asked: make(chan workflow.Recipient, 2)}
+		s.Open(Services{Workflows: w, Credentials: fakeCredentials{}})
+		body, lines := io.Pipe()
+		r := httptest.NewRequest(http.MethodPost, s.options.BasePath+"/workflow/api/v1/events", body)
+		r.Header.Set("Content-Type", "application/x-ndjson")
+		r.Header.Set("Authorization", "svc.token "+tokenAnn)
+		answer, done := httptest.NewRecorder(), make(chan struct{})
+		go func() { s.ServeHTTP(answer, r); close(done) }()
+		const item = `{"workflowId":"leave","instanceId":"` + instanceOne + `","event":{"name":"note"}}` + "\n"
+		if _, err := io.WriteString(lines, item); err != nil {
+			t.Fatal(err)
+		}
+		to := <-w.asked
+		s.draining.Store(true)
+		clocktest.Advance(time.Second)
+		if _, err := io.WriteString(lines, item); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		to.Answered(smallReply("leave", instanceOne, 2, false), nil)
+		synctest.Wait()
+		select {
+		case to := <-w.asked:
+			t.Error("an item was taken while the server drained")
+			to.Answered(smallReply("leave", instanceOne, 3, false), nil)
+		default:
+		}
+		if err := lines.Close(); err != nil {
+			t.Fatal(err)
+		}
+		<-done
+		if got := answer.Body.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, `"status":200`) || !strings.Contains(got, `"status":503`) {
+			t.Errorf("got %q, want the answer and the end", got)
+		}
+	})
+}
