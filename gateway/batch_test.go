@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,6 +66,48 @@ func TestABusyStreamEndsWhenTheServerDrains(t *testing.T) {
 		<-done
 		if got := answer.Body.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, `"status":200`) || !strings.Contains(got, `"status":503`) {
 			t.Errorf("got %q, want the answer and the end", got)
+		}
+	})
+}
+
+// lateReader is an answer whose first deadline, which the reader of lines sets, comes behind
+// the second, with which the reading is stopped.
+type lateReader struct {
+	http.ResponseWriter
+	net.Conn
+	calls           atomic.Int32
+	reading, second chan struct{}
+}
+
+func (w *lateReader) Write(p []byte) (int, error) { return w.ResponseWriter.Write(p) }
+
+func (w *lateReader) SetReadDeadline(at time.Time) error {
+	switch w.calls.Add(1) {
+	case 1:
+		close(w.reading)
+		<-w.second
+	case 2:
+		defer close(w.second)
+	}
+	return w.Conn.SetReadDeadline(at)
+}
+
+// TestTheReaderOfLinesIsStopped, also one that is just about to read.
+func TestTheReaderOfLinesIsStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		caller, conn := net.Pipe()
+		defer func() { _ = caller.Close() }()
+		w := &lateReader{ResponseWriter: httptest.NewRecorder(), Conn: conn, reading: make(chan struct{}), second: make(chan struct{})}
+		source := (&exchange{server: s, w: w, r: &http.Request{Body: conn}}).streamItems()
+		<-w.reading
+		began := time.Now()
+		source.close()
+		if took := time.Since(began); took != lingerMax {
+			t.Errorf("stopping took %v, want %v", took, lingerMax)
 		}
 	})
 }

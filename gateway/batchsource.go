@@ -213,7 +213,7 @@ func (x *exchange) streamItems() *itemSource {
 	control := http.NewResponseController(x.w)
 	_ = control.EnableFullDuplex() // where it is not supported, a test stands behind x.w
 	chunks, stopped, done := make(chan chunk), make(chan struct{}), make(chan struct{})
-	reader := &lineReader{x: x, control: control, body: x.r.Body}
+	reader := &lineReader{x: x, control: control, body: x.r.Body, stopped: stopped}
 	go func() {
 		defer close(done)
 		for {
@@ -243,6 +243,7 @@ func (x *exchange) streamItems() *itemSource {
 		// still sending would not see the last line.
 		_ = control.SetReadDeadline(time.Now().Add(lingerMax))
 		<-done
+		_ = control.SetReadDeadline(time.Now().Add(lingerMax)) // the reader may have set its own meanwhile
 		_, _ = io.Copy(io.Discard, x.r.Body)
 	}
 	return s
@@ -257,6 +258,7 @@ type lineReader struct {
 	x       *exchange
 	control *http.ResponseController
 	body    io.Reader
+	stopped <-chan struct{} // nobody wants lines any more
 	buffers [2][]byte
 	turn    int
 	rest    []byte // of the last read: a line without its end
@@ -277,6 +279,11 @@ func (l *lineReader) read() chunk {
 			buffer = slices.Grow(buffer, cap(buffer))
 		}
 		_ = l.control.SetReadDeadline(time.Now().Add(l.x.server.options.ReadMax))
+		select {
+		case <-l.stopped: // NB: after the deadline, which may stand in place of that of stop
+			return chunk{err: io.ErrUnexpectedEOF}
+		default:
+		}
 		n, err := l.body.Read(buffer[len(buffer):cap(buffer)])
 		whole := bytes.LastIndexByte(buffer[:len(buffer)+n], '\n') + 1
 		buffer = buffer[:len(buffer)+n]
