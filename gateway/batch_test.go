@@ -111,3 +111,25 @@ func TestTheReaderOfLinesIsStopped(t *testing.T) {
 		}
 	})
 }
+
+// TestTheMemoryOfLinesIsCounted: that of both buffers, which take turns.
+func TestTheMemoryOfLinesIsCounted(t *testing.T) {
+	s, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &exchange{server: s, w: httptest.NewRecorder(), usage: new(userUsage)}
+	line := strings.Repeat("x", 3<<20)
+	l := &lineReader{x: x, control: http.NewResponseController(x.w), body: strings.NewReader(line + "\n" + line + "\n" + line)}
+	for c := (chunk{}); c.err == nil; {
+		c = l.read()
+	}
+	kept := int64(cap(l.buffers[0]) + cap(l.buffers[1]))
+	if most := x.bodyKept + s.options.BodyBytesMax; kept < int64(2*len(line)) || most < kept || most > 2*kept {
+		t.Errorf("%d bytes were counted, two buffers have %d", most, kept)
+	}
+	x.releaseBody()
+	if s.batchBytes.Load() != 0 || x.usage.batchBytes.Load() != 0 {
+		t.Error("bytes are counted that nobody has any more")
+	}
+}

@@ -273,10 +273,10 @@ func (l *lineReader) read() chunk {
 	}
 	for {
 		if len(buffer) == cap(buffer) {
-			if err := l.x.keepBody(2 * int64(cap(buffer))); err != nil {
-				return chunk{err: err}
-			}
 			buffer = slices.Grow(buffer, cap(buffer))
+		}
+		if err := l.x.keepBody(int64(cap(buffer) + cap(l.buffers[1-l.turn]))); err != nil {
+			return chunk{err: err}
 		}
 		_ = l.control.SetReadDeadline(time.Now().Add(l.x.server.options.ReadMax))
 		select {
