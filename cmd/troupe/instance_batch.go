@@ -32,8 +32,8 @@ type sendFile struct {
 	Sent     int          `json:"sent"`
 	Failed   int          `json:"failed"`
 	Failures []failedItem `json:"failures"`
-	began    time.Time    //
-	batches  int          //
+	began    time.Time
+	batches  int
 }
 
 // failedItem is an item that was refused.

@@ -27,6 +27,7 @@ func TestInstanceSendFile(t *testing.T) {
 		{name: "lines", args: send(file, "--key", "k"), stdout: done},
 		{name: "again", args: send(file, "--key", "k"), stdout: done},
 		{name: "an array", args: send("-"), stdin: " [" + note + ", " + note + "]\n", stdout: "2 sent, 2 done, 0 failed\n"},
+		{name: "JSON without a failure", args: send("-", "-o", "json"), stdin: note, stdout: `{"sent":1,"failed":0,"failures":[]}` + "\n"},
 		{name: "nothing", args: send("-"), stdin: " \n", stdout: "0 sent, 0 done, 0 failed\n"},
 		{name: "an item fails", args: send("-"), stdin: mixed, code: exitFailed, stdout: failures + "2 sent, 1 done, 1 failed\n", stderr: "1 of 2 items have failed"},
 		{
@@ -40,7 +41,7 @@ func TestInstanceSendFile(t *testing.T) {
 		{name: "a file and an instance", args: send(file, "leave"), code: exitUsage, stderr: "--file says everything"},
 	})
 	_, stdout, _ := invoke("instance", "show", "leave", id, "-o", "json")
-	if n := strings.Count(stdout, `"transitionEvent":"note"`); n != batchItems+1+2+2 {
-		t.Errorf("%d notes are there, want %d", n, batchItems+1+2+2)
+	if n := strings.Count(stdout, `"transitionEvent":"note"`); n != batchItems+1+2+1+2 {
+		t.Errorf("%d notes are there, want %d", n, batchItems+1+2+1+2)
 	}
 }
