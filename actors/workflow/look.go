@@ -64,12 +64,7 @@ func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage
 		}
 		seen = binary.BigEndian.Uint64(position)
 	}
-	var last uint64 // entries up to here are durable, and may be seen
-	var id persistence.ID
-	err := r.look(ctx, &LoadRequest{Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID}, func(i *instance) error {
-		last, id = i.state.Sequence, i.id
-		return nil
-	})
+	id, last, err := r.Locate(ctx, req.Caller, req.WorkflowID, req.InstanceID) // entries up to last are durable, and may be seen
 	if err != nil {
 		return nil, err
 	}

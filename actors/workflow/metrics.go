@@ -1,8 +1,6 @@
 package workflow
 
-import (
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // metrics are counted since the start.
 type metrics struct {
