@@ -165,9 +165,6 @@ func (c *Catalog) readInUse(published map[string][]uint64) error {
 
 // hasInstances reports whether the store counts an instance of the version.
 func (c *Catalog) hasInstances(key versionKey) (bool, error) {
-	if err := c.store.AwaitVisible(); err != nil { // of a create whose outcome is unknown
-		return false, err
-	}
 	n, err := c.store.CountAll(persistence.CountKey(nil, persistence.EveryShard, key.workflow, key.version))
 	return n > 0, err
 }

@@ -39,6 +39,8 @@ type call struct {
 	// gave up. It is nil with a recipient, who gets the answer instead.
 	replies   chan answer
 	recipient Recipient
+	// done gives back what a create holds.
+	done func()
 	// commit is under way since catalog.BeginCommit. Written like prepared.
 	commit grace.Reader
 	// taken says who owns the outcome: see the constants.
@@ -61,6 +63,9 @@ type answer struct {
 
 func newCall(a *activation, m message, to Recipient) *call {
 	c := &call{request: m, activation: a, recipient: to}
+	if create, ok := m.(createInstance); ok {
+		c.done = create.done
+	}
 	if to == nil {
 		c.replies = make(chan answer, 1)
 	}
@@ -94,8 +99,8 @@ func (c *call) notApplied(err error) {
 
 // end gives back what the call holds.
 func (c *call) end() {
-	if create, ok := c.request.(createInstance); ok {
-		create.pin.Release()
+	if c.done != nil {
+		c.done()
 	}
 	c.activation.release()
 }
@@ -117,7 +122,9 @@ func (c *call) Committed(err error) {
 	if errors.Is(err, persistence.ErrOutcomeUnknown) {
 		// NB: the instance stays uncommitted, and so awake: its state must not be
 		// shown as durable before it is.
-		c.activation.router.store.Barrier(unsettled{c.activation})
+		// Nor may a create be tried again, or its definition go, before it is visible.
+		c.activation.router.store.Barrier(unsettled{c.activation, c.done})
+		c.done = nil
 	} else {
 		c.activation.uncommitted.Add(-1)
 	}
@@ -142,7 +149,10 @@ func (c *call) Committed(err error) {
 }
 
 // unsettled waits for the end of a commit whose outcome is unknown.
-type unsettled struct{ activation *activation }
+type unsettled struct {
+	activation *activation
+	done       func() // of a create
+}
 
 // Committed implements persistence.Waiter. Any other error means that the store is
 // closed: nothing is shown any more.
@@ -153,6 +163,9 @@ func (u unsettled) Committed(err error) {
 	}
 	if err == nil { // what was in front is durable too
 		u.activation.uncommitted.Add(-1)
+	}
+	if u.done != nil {
+		u.done()
 	}
 }
 

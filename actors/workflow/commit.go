@@ -30,10 +30,10 @@ type change struct {
 }
 
 // createInstance is the request of Create. Its actor is new and nobody else has its
-// id. Whoever answers releases the pin.
+// id. done is called when it is known what became of it.
 type createInstance struct {
 	*CreateRequest
-	pin catalog.Pin
+	done func()
 }
 
 func (req createInstance) run(i *instance, c *call) error {

@@ -2,8 +2,6 @@ package workflow
 
 import (
 	"context"
-	"encoding/binary"
-	"time"
 
 	"github.com/puzpuzpuz/xsync/v4"
 
@@ -26,27 +24,62 @@ func (r *Router) create(req *CreateRequest) (*Reply, error) {
 	if err := r.mayAskToCreate(req); err != nil {
 		return nil, err
 	}
-	switch {
-	case req.Retry.Key != "":
-		return r.createOnce(req)
-	case req.Refusal != nil:
+	id, release := r.ids.Draw(r.o.Clock()), func() {}
+	if req.Retry.Key != "" {
+		sh, held, first, err := r.claim(req, r.waitFor)
+		switch {
+		case first != nil:
+			return r.firstCreation(req, first)
+		case err != nil:
+			return nil, err
+		}
+		id, release = r.drawIn(sh), held
+	}
+	if req.Refusal != nil {
+		release()
 		return nil, req.Refusal
 	}
-	return r.createAs(req, r.ids.Draw(r.o.Clock()))
+	c, err := r.postCreate(req, id, nil, release)
+	if err != nil {
+		return nil, err
+	}
+	return r.wait(c)
 }
 
 // PostCreate is Create for a caller who does not wait, as PostEvent is Send.
 func (r *Router) PostCreate(req *CreateRequest, to Recipient) (Posted, error) {
-	if req.Retry.Key != "" { // NB: it may wait for another request with the key
-		go func() { to.Answered(r.create(req)) }()
-		return Posted{}, nil
+	if err := r.mayAskToCreate(req); err != nil {
+		return Posted{}, err
 	}
-	var c *call
-	err := r.mayAskToCreate(req)
-	if err == nil {
-		c, err = r.postCreate(req, r.ids.Draw(r.o.Clock()), to)
+	id, release := r.ids.Draw(r.o.Clock()), func() {}
+	if req.Retry.Key != "" {
+		sh, held, _, _ := r.claim(req, func(<-chan struct{}) error { return failure.ErrBusy })
+		if held == nil { // it may have to wait
+			err := r.admit()
+			if err == nil {
+				go r.createFor(req, to)
+			}
+			return Posted{}, err
+		}
+		id, release = r.drawIn(sh), held
 	}
+	c, err := r.postCreate(req, id, to, release)
 	return Posted{c, r.round.Load()}, err
+}
+
+// createFor is Create for a recipient. It may wait for another request with the key, and
+// was admitted: Stop waits for it.
+func (r *Router) createFor(req *CreateRequest, to Recipient) {
+	var reply *Reply
+	err := error(failure.ErrInternal) // of a panic
+	defer func() {
+		if p := recover(); p != nil {
+			r.notePanic(p, req.WorkflowID, "")
+		}
+		r.inFlight.Add(-1)
+		to.Answered(reply, err)
+	}()
+	reply, err = r.create(req)
 }
 
 // mayAskToCreate makes the checks of a create that come before its key.
@@ -65,38 +98,19 @@ func (r *Router) mayAskToCreate(req *CreateRequest) error {
 	return nil
 }
 
-// createOnce creates under an idempotency key. The key chooses the shard, so
-// that the row that remembers it is written in the same batch as the instance
-// and a retry finds it without a global index.
-func (r *Router) createOnce(req *CreateRequest) (*Reply, error) {
-	digest, sh := r.placeOf(req.Caller, req.Retry.Key)
-	release, err := r.keys.Hold(digest, r.waitFor)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	first, err := r.firstCreation(req, sh, digest)
-	if first == nil && err == nil {
-		err = req.Refusal
-	}
-	if first != nil || err != nil {
-		return first, err
-	}
-	return r.createAs(req, r.drawIn(r.o.Clock(), sh))
-}
-
-// placeOf returns the digest of a key that belongs to no instance, and the shard of its row.
-func (r *Router) placeOf(caller *identity.Principal, key string) (retry.Digest, persistence.Shard) {
-	digest := retry.DigestOf(string(caller.ID), key)
-	// NB: a part of the format on disk: the row of a first answer is found only where it
-	// was put.
-	return digest, persistence.Shard(binary.BigEndian.Uint64(digest[:8]) % uint64(r.store.ShardCount()))
+// claim holds the key of a create, unless it has a first answer. The key chooses the shard,
+// so that the row that remembers it is written in the same batch as the instance and a
+// retry finds it without a global index.
+func (r *Router) claim(req *CreateRequest, wait func(<-chan struct{}) error) (sh persistence.Shard, release func(), first *retry.First, err error) {
+	digest, sh := retry.PlaceOf(r.store, string(req.Caller.ID), req.Retry.Key)
+	release, first, err = r.keys.Claim(r.store, sh, digest, req.Retry.Fingerprint, wait)
+	return sh, release, first, err
 }
 
 // KeepKey remembers that a key of the caller's stands for all that fingerprint is of, and
 // returns when that is durable: failure.ErrKeyReused when it stands for something else.
 func (r *Router) KeepKey(caller *identity.Principal, key Retry) error {
-	digest, sh := r.placeOf(caller, key.Key)
+	digest, sh := retry.PlaceOf(r.store, string(caller.ID), key.Key)
 	release, err := r.keys.Hold(digest, r.waitFor)
 	if err != nil {
 		return err
@@ -120,30 +134,20 @@ func (r *Router) waitFor(done <-chan struct{}) error {
 	return failure.ErrBusy
 }
 
-// firstCreation returns the first answer to the key; nil when the key is new.
-func (r *Router) firstCreation(req *CreateRequest, sh persistence.Shard, digest retry.Digest) (*Reply, error) {
-	if err := r.store.AwaitVisible(); err != nil { // the first request may have given up before that
-		return nil, failure.OfStore(err)
-	}
-	first, err := retry.Load(r.store, persistence.ReplyKey(nil, sh, persistence.ID{}, digest), req.Retry.Fingerprint)
-	if first == nil || err != nil {
-		return nil, err
-	}
-	// Nor need it be durable.
+// firstCreation is the first answer to a create.
+func (r *Router) firstCreation(req *CreateRequest, first *retry.First) (*Reply, error) {
+	// The first request may have given up before its commit was durable.
 	if err := r.store.AwaitDurable(); err != nil {
 		return nil, failure.OfStore(err)
 	}
-	i := &instance{router: r, id: first.Instance, name: instanceid.Text(first.Instance), workflowID: req.WorkflowID, shard: sh}
+	id := first.Instance
+	i := &instance{router: r, id: id, name: instanceid.Text(id), workflowID: req.WorkflowID, shard: r.store.ShardOf(id)}
 	return i.repeated(first, req.WithHistory)
 }
 
-// drawIn draws until the id lies in the shard.
-func (r *Router) drawIn(now time.Time, sh persistence.Shard) persistence.ID {
-	for {
-		if id := r.ids.Draw(now); r.store.ShardOf(id) == sh {
-			return id
-		}
-	}
+// drawIn draws an id in a shard.
+func (r *Router) drawIn(sh persistence.Shard) persistence.ID {
+	return r.ids.DrawWhere(r.o.Clock(), func(id persistence.ID) bool { return r.store.ShardOf(id) == sh })
 }
 
 // mayCreate says whether the service and the caller's quota allow a create that
@@ -157,26 +161,20 @@ func (r *Router) mayCreate(req *CreateRequest) error {
 	return err
 }
 
-// createAs creates under a new id.
-func (r *Router) createAs(req *CreateRequest, id persistence.ID) (*Reply, error) {
-	c, err := r.postCreate(req, id, nil)
-	if err != nil {
-		return nil, err
-	}
-	return r.wait(c)
-}
-
-// postCreate starts an actor under a new id and lets it create the instance.
-func (r *Router) postCreate(req *CreateRequest, id persistence.ID, to Recipient) (*call, error) {
+// postCreate starts an actor under a new id and lets it create the instance. release is
+// called when it is known what became of it, and with an error.
+func (r *Router) postCreate(req *CreateRequest, id persistence.ID, to Recipient, release func()) (*call, error) {
 	pin, err := r.catalog.Pin(req.WorkflowID)
 	if err != nil {
+		release()
 		return nil, err
 	}
+	done := func() { pin.Release(); release() }
 	if err = r.mayCreate(req); err == nil {
 		err = r.admit()
 	}
 	if err != nil {
-		pin.Release()
+		done()
 		return nil, err
 	}
 	a, _ := r.awake.Compute(id, func(*activation, bool) (*activation, xsync.ComputeOp) {
@@ -185,9 +183,9 @@ func (r *Router) postCreate(req *CreateRequest, id persistence.ID, to Recipient)
 		return a, xsync.UpdateOp
 	})
 	if err != nil {
-		pin.Release()
+		done()
 		r.inFlight.Add(-1)
 		return nil, err
 	}
-	return r.send(a, createInstance{req, pin}, to), nil
+	return r.send(a, createInstance{req, done}, to), nil
 }

@@ -58,6 +58,12 @@ func (r *Router) SendUnchecked(id persistence.ID, e *EventRequest) (*Reply, erro
 	return r.sendUnchecked(id, e)
 }
 
+// CreateFor is what PostCreate does with a request that may have to wait.
+func (r *Router) CreateFor(req *CreateRequest, to Recipient) {
+	r.inFlight.Add(1)
+	r.createFor(req, to)
+}
+
 // EnterAwake enters an awake instance into an index, as a late call of the builder does.
 func (r *Router) EnterAwake(id persistence.ID, ix *catalog.Index) error {
 	_, err := r.sendUnchecked(id, enterIndex{ix})

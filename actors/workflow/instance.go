@@ -70,9 +70,7 @@ func (i *instance) receive(c *call) {
 	defer func() {
 		if p := recover(); p != nil {
 			i.loaded = false
-			i.router.metrics.panics.Add(1)
-			i.router.log.Error().Str("workflow", i.workflowID).Str("instance", i.name).
-				Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("instance panicked; its state is read again")
+			i.router.notePanic(p, i.workflowID, i.name)
 			if !answered {
 				c.endCommit()
 				c.answer(nil, failure.ErrInternal)
@@ -85,6 +83,13 @@ func (i *instance) receive(c *call) {
 	}
 	answered = true
 	i.settle(room)
+}
+
+// notePanic counts and logs a panic that was caught.
+func (r *Router) notePanic(p any, workflow, instance string) {
+	r.metrics.panics.Add(1)
+	r.log.Error().Str("workflow", workflow).Str("instance", instance).
+		Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("request panicked; its instance is read again")
 }
 
 // run carries out a call, unless its recipient does not want that any more.

@@ -190,10 +190,23 @@ func TestAPanicCostsOneAnswerAndNothingElse(t *testing.T) {
 	if got := events(t, h.MustSend(john, "leave", id, "submit", "")); got != ",submit" {
 		t.Errorf("after the panic: history %s", got)
 	}
-	if m := h.Metrics(); m.Panics != 1 || m.InFlight != 0 {
-		t.Errorf("metrics %+v, want one panic and nothing in flight", m)
+	var create recipient
+	h.CreateFor(&workflow.CreateRequest{WorkflowID: "leave"}, &create)
+	if !errors.Is(create.err, failure.ErrInternal) {
+		t.Errorf("a create: got %v, want ErrInternal", create.err)
+	}
+	if m := h.Metrics(); m.Panics != 2 || m.InFlight != 0 {
+		t.Errorf("metrics %+v, want two panics and nothing in flight", m)
 	}
 }
+
+// recipient has the error that it was answered.
+type recipient struct {
+	workflow.Recipient
+	err error
+}
+
+func (r *recipient) Answered(_ *workflow.Reply, err error) { r.err = err }
 
 // TestDamageStopsTheInstanceAndNotTheOthers holds persistence/PROMISES.md, "P7", for a
 // store that lost an entry.

@@ -45,3 +45,12 @@ func (g Generator) Draw(now time.Time) persistence.ID {
 		at++ // the millisecond is used up
 	}
 }
+
+// DrawWhere draws until ok.
+func (g Generator) DrawWhere(now time.Time, ok func(persistence.ID) bool) persistence.ID {
+	for {
+		if id := g.Draw(now); ok(id) {
+			return id
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package retry
 
 import (
+	"encoding/binary"
+
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"troupe/actors/failure"
@@ -31,6 +33,29 @@ func (k Keys) Hold(key Digest, wait func(done <-chan struct{}) error) (release f
 			return nil, err
 		}
 	}
+}
+
+// PlaceOf returns the digest of a user's key that belongs to no instance, and the shard of
+// its row.
+func PlaceOf(store *persistence.Store, user, key string) (Digest, persistence.Shard) {
+	digest := DigestOf(user, key)
+	// NB: a part of the format on disk: the row of a first answer is found only where it
+	// was put.
+	return digest, persistence.Shard(binary.BigEndian.Uint64(digest[:8]) % uint64(store.ShardCount()))
+}
+
+// Claim is Hold for a key outside every instance that is new. When the key has a first
+// answer, and with an error, nothing is held and release is nil.
+func (k Keys) Claim(store *persistence.Store, sh persistence.Shard, key Digest, fingerprint [32]byte, wait func(done <-chan struct{}) error) (release func(), first *First, err error) {
+	if release, err = k.Hold(key, wait); err != nil {
+		return nil, nil, err
+	}
+	first, err = Load(store, persistence.ReplyKey(nil, sh, persistence.ID{}, key), fingerprint)
+	if first != nil || err != nil {
+		release()
+		return nil, first, err
+	}
+	return release, nil, nil
 }
 
 // Keep stores what a key outside every instance stands for, unless that is stored, and

@@ -169,6 +169,29 @@ func TestARepetitionInABatchGetsTheFirstAnswer(t *testing.T) {
 	want(t, "results", results(t, b), "2 2 3")
 }
 
+// TestACreateWaitsForAnotherWithItsKey, which is not done yet, and is its repetition then.
+func TestACreateWaitsForAnotherWithItsKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := start(t, workflow.Options{})
+		defer h.End()
+		h.Disk.Hold()
+		first, second := batch.New(h.Router), batch.New(h.Router)
+		for _, b := range []*batch.Batch{first, second} {
+			b.Create(&workflow.CreateRequest{Caller: john, WorkflowID: "leave", Retry: workflow.Retry{Key: "k"}})
+		}
+		synctest.Wait()
+		if _, ok, _ := second.Next(); ok {
+			t.Error("two creates with a key were done at the same time")
+		}
+		h.Disk.Release()
+		want(t, "the first", results(t, first), "1")
+		want(t, "the second", results(t, second), "1")
+		if n := len(h.Instances("leave")); n != 1 {
+			t.Errorf("%d instances, want 1", n)
+		}
+	})
+}
+
 // TestAnUnknownOutcomeIsSaidOfAllThatWereOnTheirWay, and what comes later is not done.
 func TestAnUnknownOutcomeIsSaidOfAllThatWereOnTheirWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -237,4 +260,16 @@ func TestLimitsWaitForABatchsOwnItems(t *testing.T) {
 		}
 	}
 	want(t, "results", all+results(t, b), "2 3 4 5 6 7 8 9 10 11")
+	create := func(key string) bool {
+		return b.Create(&workflow.CreateRequest{Caller: john, WorkflowID: "leave", Retry: workflow.Retry{Key: key}})
+	}
+	b.Event(note(a))
+	b.Event(note(a))
+	if !create("k1") || create("k2") || create("k1") {
+		t.Error("a create was refused with room for it, or taken without")
+	}
+	want(t, "creates", results(t, b), "12 13 1")
+	create("k1")
+	create("k2")
+	want(t, "the creates again", results(t, b), "1 1")
 }
