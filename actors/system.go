@@ -15,7 +15,6 @@ import (
 // System is the protoactor system that all actors of one process share.
 type System struct {
 	actors   *actor.ActorSystem
-	workers  *mailbox.Workers
 	stopOnce sync.Once // protoactor panics at a second shutdown
 }
 
@@ -23,7 +22,7 @@ type System struct {
 // stay off: they register on global state.
 func NewSystem(log zerolog.Logger) *System {
 	logger := slog.New(zerolog.NewSlogHandler(log.Level(max(log.GetLevel(), zerolog.WarnLevel))))
-	return &System{workers: mailbox.NewWorkers(), actors: actor.NewActorSystem(
+	return &System{actors: actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }),
 		actor.WithDeadLetterRequestLogging(false),
 		// NB: a goroutine waits that long after a message to an actor that has
@@ -36,18 +35,15 @@ func NewSystem(log zerolog.Logger) *System {
 func (s *System) Root() *actor.RootContext { return s.actors.Root }
 
 // PropsOfMany returns the properties that all actors of one kind share, of which there
-// are many: they take little memory, and the same goroutines run them. receive gets the
-// messages of all; what belongs to one actor comes with the message.
+// are many: they take little memory, and who sends to an idle one runs it meanwhile. receive
+// gets the messages of all; what belongs to one actor comes with the message.
 func (s *System) PropsOfMany(receive actor.ReceiveFunc) *actor.Props {
-	return actor.PropsFromFunc(receive, actor.WithMailbox(func() actor.Mailbox { return mailbox.New(s.workers) }))
+	return actor.PropsFromFunc(receive, actor.WithMailbox(func() actor.Mailbox { return new(mailbox.Mailbox) }))
 }
 
 // Stop ends the system, at once. protoactor only marks itself as stopped; whoever
 // spawned actors stops them before. It can be called again, and has no error.
 func (s *System) Stop(context.Context) error {
-	s.stopOnce.Do(func() {
-		s.actors.Shutdown()
-		s.workers.Stop()
-	})
+	s.stopOnce.Do(s.actors.Shutdown)
 	return nil
 }

@@ -1,5 +1,5 @@
 // Package mailbox is the mailbox of an actor of which there are many: it takes little
-// memory and is emptied by goroutines that all such actors share.
+// memory, and who posts to an idle actor handles the message.
 package mailbox
 
 import (
@@ -13,11 +13,10 @@ import (
 // the order in which they came, those of protoactor before those of users. Whoever
 // posts bounds how many wait. It does not take an actor.MessageBatch apart.
 type Mailbox struct {
-	workers *Workers
 	invoker actor.MessageInvoker // set once, before the first message
 
 	mu sync.Mutex
-	// running: a worker empties the mailbox, or is about to.
+	// running: somebody handles messages, or is about to.
 	running, suspended bool
 	// first is the oldest message of a user, the rest are in more, which is empty without a
 	// first. An instance is mostly asked one thing at a time, and needs no queue then.
@@ -25,15 +24,12 @@ type Mailbox struct {
 	more, system []any
 }
 
-// New returns the mailbox of one actor.
-func New(w *Workers) *Mailbox { return &Mailbox{workers: w} }
-
 var _ actor.Mailbox = (*Mailbox)(nil)
 
 // turnMessages is how many messages of one actor are handled before others get a turn.
 const turnMessages = 300
 
-// RegisterHandlers implements actor.Mailbox. The workers are the dispatcher.
+// RegisterHandlers implements actor.Mailbox.
 func (m *Mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatcher) {
 	m.invoker = invoker
 }
@@ -71,13 +67,13 @@ func (m *Mailbox) PostSystemMessage(message any) {
 }
 
 // wake unlocks, and handles the message when nobody is at the mailbox. What comes
-// meanwhile is for a worker.
+// meanwhile gets a goroutine, so that nobody is kept by the messages of others.
 func (m *Mailbox) wake() {
 	first := m.due() && !m.running
 	m.running = m.running || first
 	m.mu.Unlock()
 	if first && !m.handle(1) {
-		m.workers.empty(m)
+		go m.process()
 	}
 }
 

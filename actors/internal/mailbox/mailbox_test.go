@@ -40,9 +40,7 @@ func (s *seen) EscalateFailure(_, message any) {
 // start returns a mailbox with an actor that is told last when it got the message "end".
 func start(t *testing.T, s *seen) (m *Mailbox, ended chan struct{}) {
 	t.Helper()
-	w := NewWorkers()
-	t.Cleanup(w.Stop)
-	m, ended = New(w), make(chan struct{})
+	m, ended = new(Mailbox), make(chan struct{})
 	handle := s.handle
 	s.handle = func(message any) {
 		if handle != nil {
@@ -134,26 +132,22 @@ func TestAPanicIsEscalated(t *testing.T) {
 	}
 }
 
-// TestWorkersAreUsedAgain and no more are kept than workersKept.
-func TestWorkersAreUsedAgain(t *testing.T) {
-	w := NewWorkers()
-	var all sync.WaitGroup
+// TestWhoPostsHandlesOneMessage, its own, and not those that come meanwhile.
+func TestWhoPostsHandlesOneMessage(t *testing.T) {
+	s := &seen{}
 	hold := make(chan struct{})
-	for range 2 * workersKept { // all at once, so each has a worker of its own
-		all.Add(1)
-		m := New(w)
-		m.RegisterHandlers(&seen{handle: func(x any) {
-			switch x {
-			case "wait":
-				<-hold
-				all.Done()
-			case "more": // while its sender handles it, the next is for a worker
-				m.PostUserMessage("wait")
-			}
-		}}, nil)
-		m.PostUserMessage("more")
+	var m *Mailbox
+	s.handle = func(x any) {
+		switch x {
+		case "first":
+			m.PostUserMessage("end")
+		case "end":
+			<-hold
+		}
 	}
+	var ended chan struct{}
+	m, ended = start(t, s)
+	m.PostUserMessage("first") // NB: with "end" it would never return
 	close(hold)
-	all.Wait()
-	w.Stop() // goleak sees a worker that does not end
+	<-ended
 }
