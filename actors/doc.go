@@ -48,7 +48,6 @@
 //	files watch           repository.Service Service.Stop
 //	notices of the disk   disk.Disk          Disk.Close
 //	instance actor        workflow.Router    sweep, relief, or Router.Stop
-//	instance workers      actors.System      System.Stop
 //	router sweep          workflow.Router    Router.Stop
 //	router cleaner        workflow.Router    Router.Stop
 //	memory relief         workflow.Router    Router.Stop
@@ -113,6 +112,8 @@
 //	                      waiter is told when that is durable
 //	ticket                a batch in the queue of the journal. The committer answers
 //	                      tickets in their order, or the watchdog when it takes too long
+//	applier               the goroutine that joins what many have appended into one batch
+//	                      of Pebble's, and makes it visible
 //	group commit          one fsync that makes the batches of many instances durable
 //	durable               on the disk: no crash takes it back
 //	AwaitDurable          returns when everything that a reader can see is durable

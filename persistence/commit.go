@@ -125,8 +125,9 @@ func (s *Store) AwaitDurable() error {
 	return <-durable
 }
 
-// AwaitVisible returns when every reader sees what was appended before. It does not wait
-// for a sync. It returns ErrStalled when that takes longer than Options.CommitWaitMax.
+// AwaitVisible returns when every reader sees what was appended before, which is before it
+// is durable unless many groups wait for a slow disk. It returns ErrStalled when it takes
+// longer than Options.CommitWaitMax.
 func (s *Store) AwaitVisible() error {
 	if s.readOnly || s.commits.queue.empty() {
 		return nil

@@ -1,17 +1,17 @@
 // Package persistence keeps bytes under keys, in Pebble, behind a journal with
 // group commit. It knows no workflow rule.
 //
-//	NewWrites ──Set, Delete, Add──► Append ──► log buffer, visible to readers
-//	                                  │              │ one sync serves all that wait
-//	                                  └─ queue ──────┴──► Waiter.Committed, in order
+//	NewWrites ──Set, Delete, Add──► Append ──► queue ──► applier, groups what waits
+//	                                                        │ log buffer, visible to readers
+//	                       Waiter.Committed, in order ◄── committer, one sync for all
 //
 // # What is durable when
 //
 // Append applies a set of writes as one: all of it or nothing is there after any
-// crash. It is visible to every reader at once and durable when its waiter is
-// told so, not before. A reader who shows what it read to somebody either is the
-// writer and waits, or calls AwaitDurable in between. Barrier is told when
-// everything appended before is durable.
+// crash. It is visible to every reader at once, soon, and durable when its waiter is
+// told so, not before. A writer who reads what it wrote calls AwaitVisible in between. A
+// reader who shows what it read to somebody either is the writer and waits, or calls
+// AwaitDurable. Barrier is told when everything appended before is durable.
 //
 // A failed write or sync of the log ends the process (Options.Fatal): an fsync
 // that failed must not be tried again, because the kernel may have dropped the
@@ -49,9 +49,10 @@
 //
 // # What it costs
 //
-//	Append            a share of one fsync; one copy of keys and values, no allocation
+//	Append            a share of one fsync and of one batch of Pebble's; two copies of
+//	                  keys and values, no allocation
 //	Barrier           a place in the queue; nothing is written
-//	Group.Join        one more copy; the commit is shared by up to 128 members
+//	AwaitVisible      nothing while no commit waits, else a place in the queue
 //	AwaitDurable      nothing while no commit waits, else a Barrier and its wait
 //	Load              one lookup and one copy
 //	Load, not there   for an answer to an idempotency key Bloom filters, no block

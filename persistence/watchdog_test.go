@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -158,6 +159,61 @@ func TestAppendDoesNotWaitForRoomInMemory(t *testing.T) {
 		release()
 		clocktest.Advance(time.Minute)
 		wantError(t, "accepting after it healed", s.Accepting(), nil)
+	})
+}
+
+// TestWhatIsVisibleIsSaid while its sync hangs, and that it is not when it cannot be.
+func TestWhatIsVisibleIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, disk := hangable(t)
+		release := disk.hold()
+		commit := appendSetting(s, "a", "1")
+		must(t, s.AwaitVisible())
+		wantSetting(t, s, "a", "1")
+		wantUntold(t, commit)
+		release()
+		must(t, <-commit)
+
+		f := &faultyFS{suffix: ".sst", kinds: []errorfs.OpKind{errorfs.OpCreate}}
+		o := small(errorfs.Wrap(vfs.NewMem(), f))
+		o.MemTableBytes = 64 << 10
+		s = open(t, o)
+		release = f.hold()
+		for range 400 { // of 1 KiB: more than four memtables
+			appendSetting(s, "big", string(make([]byte, 1<<10)))
+		}
+		wantError(t, "without room in memory", s.AwaitVisible(), ErrStalled)
+		release()
+		clocktest.Advance(time.Minute)
+		must(t, s.AwaitVisible())
+	})
+}
+
+// TestWhatWaitsForASlowDiskGathers: there are no more groups than there may be, and all
+// appends are in one of them, in their order.
+func TestWhatWaitsForASlowDiskGathers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, disk := hangable(t)
+		release := disk.hold()
+		commits := make([]waitFor, 4*groupTicketsMax)
+		for n := range commits {
+			commits[n] = appendSetting(s, "a", fmt.Sprint(n))
+			if n < groupsMax {
+				synctest.Wait() // a group of its own
+			}
+		}
+		synctest.Wait()
+		wantSetting(t, s, "a", fmt.Sprint(groupsMax-1))
+		s.commits.queue.mu.Lock()
+		if groups := len(s.commits.queue.mu.groups); groups != groupsMax {
+			t.Errorf("got %d groups, want %d", groups, groupsMax)
+		}
+		s.commits.queue.mu.Unlock()
+		release()
+		for _, c := range commits {
+			must(t, <-c)
+		}
+		wantSetting(t, s, "a", fmt.Sprint(len(commits)-1))
 	})
 }
 

@@ -4,7 +4,7 @@
 //	request ─► Router ─► instance actor ─► statemachine.Step
 //	              ▲            │ one batch: record, history entry, node index,
 //	              │            ▼ count, idempotency key
-//	              │      persistence.Append ──► fsync, shared by many
+//	              │      persistence.Append ──► applier ──► fsync, shared by many
 //	              └──── reply, when the batch is durable ◄──┘
 //
 // # The life of an instance
