@@ -57,6 +57,7 @@
 //	identity flush        identity.Service   Service.Stop
 //	home watch            home.Watcher       Watcher.Stop
 //	home followers, two   home.Watcher       Watcher.Stop
+//	journal applier       persistence.Store  Store.Close
 //	journal committer     persistence.Store  Store.Close
 //	store watchdog        persistence.Store  Store.Close
 //	store space loop      persistence.Store  Store.Close
