@@ -218,9 +218,10 @@ type connection struct {
 	authenticated atomic.Bool
 	closeOnce     sync.Once
 
-	// bodyPending: the body of the request is not read. It belongs to the goroutine
-	// that handles the request.
-	bodyPending bool
+	// What follows belongs to the goroutine that handles a request.
+
+	bodyPending bool          // the body of the request is not read
+	retryAt     time.Duration // its age when the caller is to come again
 
 	position tablePosition // guarded by listener.mu
 }
@@ -241,6 +242,18 @@ func (c *connection) begin(r *http.Request) bool {
 			return true
 		}
 	}
+}
+
+// rest makes a busy connection one that may be closed, while its caller waits to be
+// refused; resume ends that. Each reports false when the connection is being closed.
+func (c *connection) rest() bool {
+	ok := c.state.CompareAndSwap(connectionBusy, connectionIdle)
+	c.listener.wake()
+	return ok
+}
+
+func (c *connection) resume() bool {
+	return c.state.CompareAndSwap(connectionIdle, connectionBusy)
 }
 
 // end is called after a request was handled. If its body was not read, net/http

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"math/rand/v2"
+	"strconv"
 
 	"troupe/actors/failure"
 	"troupe/statemachine/data"
@@ -119,10 +120,14 @@ func (f *errorMapping) appendBody(dst []byte, g group, message string) []byte {
 	return append(dst, '}')
 }
 
-// retryAfter draws the seconds of a Retry-After, so that callers who were
+// retryAfter draws the seconds of a Retry-After, at most longest, so that callers who were
 // refused together do not come back together.
-func retryAfter() []string {
-	return retrySeconds[rand.IntN(len(retrySeconds))]
-}
+func retryAfter(longest int64) []string { return retrySeconds[rand.Int64N(longest)] }
 
-var retrySeconds = [...][]string{{"1"}, {"2"}, {"3"}}
+// retrySeconds are the values of the header from one second on.
+var retrySeconds = func() (values [retryAfterMax][]string) {
+	for i := range values {
+		values[i] = []string{strconv.Itoa(i + 1)}
+	}
+	return values
+}()

@@ -170,7 +170,7 @@ func TestErrorMessages(t *testing.T) {
 func TestRetryAfterHasJitter(t *testing.T) {
 	seen := map[string]bool{}
 	for range 200 {
-		seen[retryAfter()[0]] = true
+		seen[retryAfter(retryAfterMin)[0]] = true
 	}
 	if len(seen) != 3 {
 		t.Errorf("got the values %v, want all of 1, 2 and 3", seen)

@@ -112,20 +112,20 @@ func (s *Server) serve(rt *route, w http.ResponseWriter, r *http.Request, params
 			x.refuse(failure.ErrUnavailable)
 			return
 		}
-		if inFlight > s.limits.inFlight || inFlight+s.watchers.Load() > s.limits.busyConnections || !x.admitAnonymous() {
-			x.shed()
+		if inFlight > s.pressure.limit.Load() || inFlight+s.watchers.Load() > s.limits.busyConnections || !x.admitAnonymous() {
+			x.refuseInTime(x.shed())
 			return
 		}
 	}
 	if err := x.run(); err != nil {
-		x.refuse(err)
+		x.refuseInTime(err)
 	}
 }
 
-// shed refuses a request because a limit is reached.
-func (x *exchange) shed() {
+// shed counts a request that is refused because a limit is reached, and returns the reason.
+func (x *exchange) shed() error {
 	x.server.metrics.shed.Add(1)
-	x.refuse(failure.ErrBusy)
+	return failure.ErrBusy
 }
 
 // admitAnonymous admits a request to a route that takes no credential.
@@ -187,8 +187,7 @@ func (x *exchange) run() error {
 		return err
 	}
 	if x.caller != nil && !x.admitUser() {
-		x.shed()
-		return nil
+		return x.shed()
 	}
 	if err := x.parseQuery(); err != nil {
 		return err
@@ -344,7 +343,7 @@ func (x *exchange) send(status int) {
 		defer s.answerBytes.Add(-size)
 		if (ofUser > s.limits.userAnswerBytes || ofAll > s.options.AnswerBytesMax) && isSafe(x.r.Method) {
 			x.out = nil
-			x.shed()
+			x.refuse(x.shed())
 			return
 		}
 	}
@@ -417,8 +416,11 @@ func (x *exchange) answerError(f *errorMapping, err error) {
 		id = x.requestID()
 	}
 	setErrorHeaders(x.w.Header(), f)
-	if wait := failure.Of(err).Wait; wait > 0 {
-		x.w.Header()["Retry-After"] = []string{strconv.Itoa(int((wait + time.Second - 1) / time.Second))}
+	switch reason := failure.Of(err); {
+	case reason.Wait > 0:
+		x.w.Header()["Retry-After"] = []string{strconv.Itoa(int((reason.Wait + time.Second - 1) / time.Second))}
+	case reason.Kind == failure.ErrBusy:
+		x.w.Header()["Retry-After"] = retryAfter(x.server.pressure.retryAfter.Load())
 	}
 	x.contentType, x.cacheControl = nil, nil
 	if x.route.page {
@@ -453,7 +455,7 @@ func setErrorHeaders(h http.Header, f *errorMapping) {
 		h["Www-Authenticate"] = valueChallenge
 	}
 	if f.retry {
-		h["Retry-After"] = retryAfter()
+		h["Retry-After"] = retryAfter(retryAfterMin)
 	}
 }
 

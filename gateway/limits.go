@@ -44,13 +44,13 @@ const idlePart = 8
 
 // limits are the limits of capacity that follow from the Options.
 type limits struct {
-	// inFlight bounds the requests in flight: Options.InFlightMax, or as many as
-	// there are connections for.
+	// inFlight is the most that pressure ever bounds the requests in flight to:
+	// Options.InFlightMax, or as many as there are connections for.
 	inFlight int64
 	// busyConnections bounds them and the watchers together.
 	busyConnections int64
-	// userInFlight and so on are what one user may have of each.
-	userInFlight, userBusyConnections, userWatchers, userAnswerBytes int64
+	// userBusyConnections and so on are what one user may have of each.
+	userBusyConnections, userWatchers, userAnswerBytes int64
 	// anonymous is what all requests to routes without a credential may have of
 	// inFlight together. anonymousPerNetwork is for those of one network: a quarter,
 	// because many people may sign in from one.
@@ -63,8 +63,8 @@ func newLimits(o *Options) limits {
 	inFlight := min(o.InFlightMax, busy)
 	return limits{
 		inFlight: inFlight, busyConnections: busy,
-		userInFlight: half(inFlight), userBusyConnections: half(connections),
-		userWatchers: min(o.WatchersPerUserMax, half(o.WatchersMax)), userAnswerBytes: half(o.AnswerBytesMax),
+		userBusyConnections: half(connections),
+		userWatchers:        min(o.WatchersPerUserMax, half(o.WatchersMax)), userAnswerBytes: half(o.AnswerBytesMax),
 		anonymous: half(inFlight), anonymousPerNetwork: max(1, inFlight/4),
 	}
 }
@@ -75,5 +75,5 @@ func (x *exchange) admitUser() bool {
 	x.usage = x.server.usage.of(x.caller.ID)
 	requests := x.usage.requests.Add(1)
 	l := &x.server.limits
-	return requests <= l.userInFlight && requests+x.usage.watchers.Load() <= l.userBusyConnections
+	return requests <= half(x.server.pressure.limit.Load()) && requests+x.usage.watchers.Load() <= l.userBusyConnections
 }

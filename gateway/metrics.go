@@ -7,6 +7,9 @@ type Metrics struct {
 	// InFlight is the number of requests, Watchers of streams and Connections of open
 	// connections at present.
 	InFlight, Watchers, Connections int64
+	// Places is how many requests may be in flight at present: Options.InFlightMax, and
+	// fewer while goroutines wait long for a processor.
+	Places int64
 	// ConnectionsEvicted counts those that were closed at Options.ConnectionsMax
 	// for new ones, and ConnectionsFull the times that a new one had to wait,
 	// because all had a request.
@@ -70,6 +73,7 @@ func (m *routeMetrics) snapshot() RouteMetrics {
 func (s *Server) Metrics() Metrics {
 	m := Metrics{
 		InFlight:           s.inFlight.Load(),
+		Places:             s.pressure.limit.Load(),
 		Watchers:           s.watchers.Load(),
 		Connections:        s.connections.open.Load(),
 		ConnectionsFull:    s.connections.full.Load(),

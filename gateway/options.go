@@ -44,7 +44,8 @@ type Options struct {
 	// the limit of open files must be above it.
 	ConnectionsMax int
 	// InFlightMax bounds the requests that are worked on at once; more are
-	// answered with 503 Busy, and so are those of one user beyond half of them.
+	// answered with 503 Busy, and so are those of one user beyond half of them. While
+	// goroutines wait long for a processor there are fewer, down to 64 for each.
 	// Health is not counted. Zero is 2,048; never more than connections can be
 	// busy. In the worst case each holds a body of BodyBytesMax.
 	InFlightMax int64

@@ -78,6 +78,9 @@ type Server struct {
 	warnedUntrustedProxy atomic.Bool
 	// draining is set by Stop, before it waits for inFlight to become 0.
 	draining atomic.Bool
+	// stopping is closed when draining is set.
+	stopping chan struct{}
+	pressure *pressure
 	// inFlight counts the requests in serve, probes and watchers left out.
 	inFlight  atomic.Int64
 	anonymous anonymousRequests
@@ -128,6 +131,8 @@ func newServer(o Options, table []route) (*Server, error) {
 		sessionChallenge: []string{`Cookie realm="troupe", cookie-name="` + o.SessionCookie + `"`},
 		logsRequests:     o.Log.Debug().Enabled(),
 		shell:            newShell(o.BasePath),
+		stopping:         make(chan struct{}),
+		pressure:         newPressure(newLimits(&o).inFlight),
 		allAnswered:      make(chan struct{}, 1),
 		lastBytesMax:     time.Second,
 		failed:           make(chan error, 1),
@@ -193,6 +198,7 @@ func (s *Server) Start() error {
 	}
 	s.mu.listener = limitConnections(inner, s.options.ConnectionsMax, &s.connections, s.isTrusted)
 	s.mu.served = make(chan struct{})
+	go s.pressure.run(s.stopping, &s.inFlight, &s.metrics.shed)
 	go s.run(s.mu.listener, s.mu.served)
 	line := s.options.Log.Info().Stringer("address", inner.Addr())
 	if s.options.BasePath != "" {
@@ -249,6 +255,7 @@ func (s *Server) stop(ctx context.Context) {
 	}
 	begun := time.Now()
 	s.draining.Store(true)
+	close(s.stopping)
 	drained := s.drain(ctx)
 	if !drained {
 		s.cancel() // the requests that are left answer that the outcome is unknown

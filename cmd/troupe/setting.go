@@ -100,7 +100,7 @@ func (c *config) table() []setting {
 		{"in-flight-max", count(&w.InFlightMax), "", "requests at instances at a time; more are answered with 503"},
 		{"instance-in-flight-max", count(&w.InstanceInFlightMax), "", "requests at one instance at a time; more are answered with 429"},
 		{"connections-max", count(&g.ConnectionsMax), "", "open connections; a new one beyond takes the place of an idle one"},
-		{"requests-max", count(&g.InFlightMax), "", "requests worked on at a time, at most half of them for one user; more are answered with 503"},
+		{"requests-max", count(&g.InFlightMax), "", "requests worked on at a time, fewer while processors are short; at most half of them for one user; more are answered with 503"},
 		{"queries-max", count(&w.QueriesMax), "", "queries that work at a time"},
 		{"watchers-max", count(&g.WatchersMax), "", "streams of events that are open at a time; more are answered with 503"},
 		{"watchers-per-user-max", count(&g.WatchersPerUserMax), "", "streams of events of one user at a time, at most half of all; more are answered with 503"},

@@ -1,0 +1,117 @@
+package gateway
+
+import (
+	"runtime"
+	"strconv"
+	"testing"
+)
+
+// TestWhoComesAgainAtOnceWaits, without a place, until Stop or until it was to come again.
+func TestWhoComesAgainAtOnceWaits(t *testing.T) {
+	g := newGate()
+	s := startServer(t, Options{InFlightMax: 2}, &fakeWorkflows{send: g.send})
+	first := s.async(t, post("event", eventBody))
+	<-g.entered
+	if a := s.do(t, post("event", eventBody)); a.Status != 503 || a.Label() != "Busy" {
+		t.Errorf("the second: got %d %s, want 503 Busy", a.Status, a.Body)
+	}
+	refused := s.async(t, post("event", eventBody)) // on the connection of the second
+	waitFor(t, "the third to give up its place", func() bool { return s.Metrics().Shed == 2 && s.inFlight.Load() == 1 })
+	close(g.leave)
+	if a := <-first; a.Status != 200 {
+		t.Errorf("the first: got %d, want 200", a.Status)
+	}
+	if a := s.do(t, postAsBob("event", eventBody)); a.Status != 200 {
+		t.Errorf("another beside the one that waits: got %d, want 200", a.Status)
+	}
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-refused; a.Status != 503 || a.Label() != "Busy" {
+		t.Errorf("the one that waited: got %d %s, want 503 Busy", a.Status, a.Body)
+	}
+}
+
+// TestARestingConnectionMayBeClosed for a new one, and is not taken up again then.
+func TestARestingConnectionMayBeClosed(t *testing.T) {
+	l := &listener{freed: make(chan struct{}, 1)}
+	c := &connection{listener: l}
+	c.state.Store(connectionBusy)
+	if !c.rest() || !isIdle(c, c.state.Load()) || !c.resume() || c.state.Load() != connectionBusy {
+		t.Errorf("got the state %d, want idle and then busy", c.state.Load())
+	}
+	if !c.rest() || !c.state.CompareAndSwap(connectionIdle, connectionEvicted) || c.resume() || c.state.Load() != connectionEvicted {
+		t.Errorf("got the state %d of a connection that was closed", c.state.Load())
+	}
+}
+
+func TestTheLimitFollowsThePressure(t *testing.T) {
+	p := &pressure{least: 100, most: 1000}
+	p.limit.Store(1000)
+	for i, step := range []struct {
+		waited         float64
+		inFlight, want int64
+	}{
+		{0, 1000, 1000},           // never above
+		{2 * waitGoal, 500, 400},  // from what there is, not from what there may be
+		{2 * waitGoal, 600, 320},  // requests from before the limit
+		{waitGoal, 320, 353},      // the goal is met
+		{0, 0, 389},               // without load
+		{2 * waitGoal, 50, 100},   // never below
+		{2 * waitGoal, 5000, 100}, // nor later
+	} {
+		if p.follow(step.waited, step.inFlight); p.limit.Load() != step.want {
+			t.Errorf("step %d: got %d, want %d", i, p.limit.Load(), step.want)
+			p.limit.Store(step.want)
+		}
+	}
+}
+
+// TestRefusedCallersAreSpread over as many seconds as bring few of them back in each.
+func TestRefusedCallersAreSpread(t *testing.T) {
+	p := newPressure(1000)
+	goal := uint64(refusalsGoal * runtime.GOMAXPROCS(0))
+	for i, step := range []struct {
+		refused uint64
+		want    int64
+	}{
+		{0, retryAfterMin},
+		{goal, retryAfterMin},
+		{4 * goal, 4 * retryAfterMin},
+		{goal, 4 * retryAfterMin}, // what it should come to
+		{2 * goal, 8 * retryAfterMin},
+		{20 * goal, retryAfterMax},
+		{goal / 2, retryAfterMax / 2},
+		{0, retryAfterMin},
+	} {
+		if p.spread(step.refused); p.retryAfter.Load() != step.want {
+			t.Errorf("second %d: got %d s, want %d", i, p.retryAfter.Load(), step.want)
+		}
+	}
+	for range 1000 {
+		if s, err := strconv.Atoi(retryAfter(retryAfterMax)[0]); err != nil || s < 1 || s > retryAfterMax {
+			t.Fatalf("got %d, %v", s, err)
+		}
+	}
+}
+
+// TestTheLimitIsWithinTheOption also where the processors are many.
+func TestTheLimitIsWithinTheOption(t *testing.T) {
+	if p := newPressure(3); p.least != 3 || p.limit.Load() != 3 {
+		t.Errorf("got from %d, now %d, want 3", p.least, p.limit.Load())
+	}
+}
+
+// TestTheRuntimeSaysHowLongGoroutinesWait: the histogram is there under its name, and
+// each look counts what came since the last one.
+func TestTheRuntimeSaysHowLongGoroutinesWait(t *testing.T) {
+	p := newPressure(10)
+	_ = p.waited()
+	seen := uint64(0)
+	for _, n := range p.before {
+		seen += n
+	}
+	if seen == 0 || p.waited() < 0 {
+		t.Errorf("got %d goroutines in all", seen)
+	}
+}
