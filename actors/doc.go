@@ -66,7 +66,9 @@
 //	admin socket          admin.Server       Server.Stop
 //	operations listener   admin.Operations   Operations.Stop
 //
-// Every other goroutine is net/http's own, one for each connection, or Pebble's.
+// Every other goroutine is net/http's own, one for each connection, or Pebble's, or ends by
+// itself soon: one that handles the messages of a busy instance, one for a create of a batch that
+// waits for another with its key, and one that reads the lines of a batch.
 //
 // # Restart rules
 //
@@ -109,12 +111,14 @@
 //	privilege             a right that the interface asks for, such as mod-form; roles
 //	                      give privileges, and workflows name roles
 //	shard                 a range of keys; an instance lies wholly in one
-//	journal               the store as the writers see it: Append takes a batch, and its
-//	                      waiter is told when that is durable
-//	ticket                a batch in the queue of the journal. The committer answers
-//	                      tickets in their order, or the watchdog when it takes too long
+//	journal               the store as the writers see it: Append takes writes, and their
+//	                      waiter is told when they are durable
+//	ticket                what one Append takes, in the queue of the journal. The committer
+//	                      answers tickets in their order, or the watchdog when it takes too
+//	                      long
 //	applier               the goroutine that joins what many have appended into one batch
 //	                      of Pebble's, and makes it visible
+//	group                 tickets that share one batch of Pebble's and one sync
 //	group commit          one fsync that makes the batches of many instances durable
 //	durable               on the disk: no crash takes it back
 //	AwaitDurable          returns when everything that a reader can see is durable

@@ -27,8 +27,8 @@
 //
 // # What it promises
 //
-// A request acts only after its credential, its headers and its whole body were
-// found to be good. Who is refused with 401, 404, 429 or 503 has changed
+// A request acts only after its credential, its headers and its whole body, or its line in
+// a stream of them, were found to be good. Who is refused with 401, 404, 429 or 503 has changed
 // nothing, and every cause of a 401 has the same bytes. A list that is broken
 // off never looks whole: the connection is reset. A page says whether there is
 // another one in its body and in its header Link.
@@ -49,8 +49,9 @@
 //
 // All methods of a Server may be called concurrently. It starts one goroutine
 // (serving) beside those of net/http, one for each connection; Stop ends them
-// all. Nothing is started, and no timer is set, for a request; a watcher holds
-// the goroutine of its connection.
+// all. Nothing is started, and no timer is set, for a request, but for a batch: a ticker,
+// and a goroutine that reads lines while others are carried out. A watcher holds the
+// goroutine of its connection.
 //
 // # What it does not do
 //

@@ -242,22 +242,20 @@ func (s *Store) commitLoop() {
 // the process is about to end, nothing is acknowledged.
 func (s *Store) complete(t *Writes) {
 	writes := t.writes()
-	switch {
-	case writes:
+	if writes {
 		s.commits.writing.Add(-1)
-	case t.refusal != nil:
-		s.metrics.refused.Add(1)
 	}
 	if t.refusal == nil && s.gate.dead.Load() {
 		return // what was synced may stand in a file that is not ours any more
 	}
-	if answer(t, t.refusal) {
-		if writes {
-			s.metrics.committed.Add(1)
-		}
-		return
+	switch {
+	case !answer(t, t.refusal):
+		s.commits.queue.awaitSweep()
+	case t.refusal != nil:
+		s.metrics.refused.Add(1)
+	case writes:
+		s.metrics.committed.Add(1)
 	}
-	s.commits.queue.awaitSweep()
 }
 
 // die ends the process. If Options.Fatal returns in spite of its contract, the

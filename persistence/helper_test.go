@@ -92,11 +92,12 @@ type sequenced struct {
 }
 
 func (s sequenced) Committed(err error) {
-	q := s.store.commits.queue
-	q.mu.Lock()
-	g := q.mu.groups[0]
-	q.mu.Unlock()
-	s.end <- uint64(g.batch.SeqNum()) + uint64(g.batch.Count())
+	if q := s.store.commits.queue; err == nil {
+		q.mu.Lock()
+		g := q.mu.groups[0]
+		q.mu.Unlock()
+		s.end <- uint64(g.batch.SeqNum()) + uint64(g.batch.Count())
+	}
 	s.waitFor <- err
 }
 

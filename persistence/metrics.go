@@ -26,7 +26,7 @@ type Metrics struct {
 	Refused       uint64 // turned away without being applied
 	Unknown       uint64 // told ErrOutcomeUnknown
 	Barriers      uint64
-	Waiting       int // tickets not answered yet
+	Waiting       int // tickets not answered, and those whose outcome is not known yet
 
 	Syncs       uint64        // of the log
 	SyncMean    time.Duration // of one sync, over all of them

@@ -20,7 +20,7 @@ const (
 // instead. A lock around the calls would do, but then a slow waiter would hold
 // up every Append. So the tickets have states:
 //
-//  1. The committer walks the tickets in order. It waits for a ticket's sync and
+//  1. The committer walks the tickets in order. It waits for the sync of a ticket's group and
 //     moves it from waiting to answering.
 //  2. The watchdog walks the same tickets in order. It passes those answered,
 //     stops at one that the committer is answering, and takes over the first one
@@ -31,7 +31,7 @@ const (
 // Tickets are used again, so a sweep would see a ticket change under it. Those
 // released while a sweep is running are left to the garbage collector.
 type queue struct {
-	// wake holds a token while the committer has something to look at.
+	// wake holds a token while the applier has something to look at.
 	wake chan struct{}
 
 	mu struct {
@@ -68,7 +68,7 @@ func (q *queue) signal() {
 	}
 }
 
-// close makes push refuse and, once all tickets are answered, take end.
+// close makes push refuse and, once no ticket is pending, take end.
 func (q *queue) close() {
 	q.mu.Lock()
 	q.mu.closed = true
@@ -168,8 +168,11 @@ func (q *queue) beginSweep() []*Writes {
 	return q.ticketsLocked()
 }
 
+// endSweep also drops tickets that are answered and write nothing: while a disk hangs there
+// would be more of them all the time.
 func (q *queue) endSweep() {
 	q.mu.Lock()
+	q.mu.pending = slices.DeleteFunc(q.mu.pending, func(t *Writes) bool { return t.state.Load() == answered && !t.writes() })
 	close(q.mu.sweep)
 	q.mu.sweep = nil
 	q.mu.Unlock()

@@ -77,7 +77,9 @@ func (s *Store) sweep(now int64) {
 		if !answer(t, err) {
 			return // the committer is at work again
 		}
-		if t.refusal == nil {
+		if t.refusal != nil {
+			s.metrics.refused.Add(1)
+		} else {
 			s.metrics.unknown.Add(1)
 		}
 	}

@@ -70,7 +70,6 @@ func TestAStalledStoreRefusesWithoutApplying(t *testing.T) {
 
 // orderWaiter counts its answers and their order.
 type orderWaiter struct {
-	n     int
 	calls *atomic.Int64 // of all waiters
 	own   atomic.Int64
 	at    atomic.Int64 // which call it was
@@ -98,7 +97,7 @@ func TestEveryWaiterIsToldOnceInOrderWhenTheDiskHangsAndHeals(t *testing.T) {
 				waiters := make([]*orderWaiter, 30)
 				time.AfterFunc(healAfter, release)
 				for n := range waiters {
-					waiters[n] = &orderWaiter{n: n, calls: &calls}
+					waiters[n] = &orderWaiter{calls: &calls}
 					w := s.NewWrites(Meta)
 					w.Set(SettingKey(nil, "a"), []byte{byte(n)})
 					s.Append(w, waiters[n])
@@ -111,6 +110,9 @@ func TestEveryWaiterIsToldOnceInOrderWhenTheDiskHangsAndHeals(t *testing.T) {
 					}
 					if at := w.at.Load(); at != int64(n+1) {
 						t.Errorf("waiter %d: told as number %d", n, at)
+					}
+					if err := *w.err.Load(); err != nil && !errors.Is(err, ErrOutcomeUnknown) && !errors.Is(err, ErrStalled) {
+						t.Errorf("waiter %d: told %v", n, err)
 					}
 				}
 				if err := s.Accepting(); err != nil {
@@ -214,6 +216,42 @@ func TestWhatWaitsForASlowDiskGathers(t *testing.T) {
 			must(t, <-c)
 		}
 		wantSetting(t, s, "a", fmt.Sprint(len(commits)-1))
+	})
+}
+
+// TestAHangingDiskGathersNothing: who asks again and again is told, and forgotten.
+func TestAHangingDiskGathersNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &faultyFS{suffix: ".sst", kinds: []errorfs.OpKind{errorfs.OpCreate}}
+		o := small(errorfs.Wrap(vfs.NewMem(), f))
+		o.MemTableBytes = 64 << 10
+		s := open(t, o)
+		release := f.hold()
+		const appends = 400 // of 1 KiB: more than four memtables
+		for range appends {
+			appendSetting(s, "big", string(make([]byte, 1<<10)))
+		}
+		clocktest.Advance(2 * s.options.CommitWaitMax)
+		for range 10 {
+			told := make(waitFor, 10)
+			for range cap(told) / 2 {
+				s.Barrier(told)
+				w := s.NewWrites(Meta)
+				w.Set(SettingKey(nil, "b"), nil)
+				s.Append(w, told)
+			}
+			clocktest.Advance(2 * s.options.CommitWaitMax)
+			if len(told) != cap(told) {
+				t.Fatalf("%d of %d waiters were told", len(told), cap(told))
+			}
+		}
+		if m := s.Metrics(); m.Waiting > appends || m.Refused != 50 {
+			t.Errorf("%d tickets wait and %d were refused, want %d at most and 50", m.Waiting, m.Refused, appends)
+		}
+		release()
+		must(t, s.AwaitDurable())
+		clocktest.Advance(time.Second) // some ticks of the watchdog
+		mustCommit(t, s, "a", "1")
 	})
 }
 

@@ -22,7 +22,7 @@ type Writes struct {
 	db    *generation // that the batch was made for
 
 	// What follows is the ticket of a running Append. It is written by Append
-	// before the queue gets it, then owned as said at each field.
+	// before the queue gets it.
 
 	waiter  Waiter
 	refusal error // why the writes were not taken; nil when they were
@@ -124,8 +124,7 @@ func (w *Writes) must(err error) {
 	}
 }
 
-// recycle empties w and gives it to the pool. The batch must not be in use: it
-// was never applied, or its sync was waited for.
+// recycle empties w and gives it to the pool. Its batch was copied, or will never be.
 func (w *Writes) recycle() {
 	w.batch.Reset()
 	w.waiter, w.refusal = nil, nil

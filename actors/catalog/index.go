@@ -176,8 +176,7 @@ func (c *Catalog) indexSetLocked(rows storedIndexes) (Indexes, error) {
 }
 
 // installIndexesLocked makes the rows, and the set of them, what commits keep up.
-// When it returns, no commit that looked at the set before is still on its way to
-// the journal.
+// When it returns, what every commit wrote that looked at the set before is visible.
 func (c *Catalog) installIndexesLocked(rows storedIndexes, now Indexes) {
 	for _, row := range rows.Indexes {
 		if row.State != dropping {
@@ -267,15 +266,14 @@ func (c *Catalog) unfinished() []storedIndex {
 }
 
 // BeginCommit is called before a commit looks at the Indexes, and at whatever else
-// AwaitCommits waits for; the reader leaves when the journal has the batch. Commits
-// of different shards do not contend, and nobody keeps them waiting.
+// AwaitCommits waits for; the reader leaves when what the commit wrote is visible, or was
+// refused. Commits of different shards do not contend, and nobody keeps them waiting.
 func (c *Catalog) BeginCommit(sh persistence.Shard) grace.Reader { return c.commits.Enter(uint16(sh)) }
 
 // EndCommit is the end of BeginCommit.
 func (c *Catalog) EndCommit(commit grace.Reader) { c.commits.Leave(commit) }
 
-// AwaitCommits returns when the journal has every batch of a commit that began
-// before.
+// AwaitCommits returns when what every commit wrote that began before is visible.
 func (c *Catalog) AwaitCommits() { c.commits.Wait() }
 
 // Maintains says whether commits maintain an index. Within a commit: those that

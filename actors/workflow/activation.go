@@ -17,8 +17,8 @@ type activation struct {
 	// pending counts the calls that were admitted and not answered. closed is
 	// added to it, once, by whoever puts the instance to sleep.
 	pending atomic.Int32
-	// uncommitted counts the batches that were handed to the journal and are
-	// not durable yet. A reply that shows their state has to wait for them.
+	// uncommitted counts what was handed to the journal and is not durable yet: writes, and
+	// answers that wait for them. A reply that shows the state has to wait for it.
 	uncommitted atomic.Int32
 	// touched is the sweep's round in which it was used last.
 	touched atomic.Int64

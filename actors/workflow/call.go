@@ -109,10 +109,11 @@ func (c *call) end() {
 // are under way, sees what this one wrote.
 func (c *call) Applied() { c.endCommit() }
 
-// endCommit is the end of beginCommit.
+// endCommit ends the commit that is under way, if there is one.
 func (c *call) endCommit() {
 	if c.commit != (grace.Reader{}) {
 		c.activation.router.catalog.EndCommit(c.commit)
+		c.commit = grace.Reader{} // NB: an answer that waits for the journal is told Applied, too
 	}
 }
 

@@ -32,6 +32,14 @@
 //	quota     rates, and the length of histories
 //	failure   the errors that all of them return
 //
+// # On whose goroutine
+//
+// Whoever sends to an idle instance runs it: the goroutine of the connection, of a batch, or
+// the sweep. What comes meanwhile gets a goroutine. A step ends with Append, which never
+// waits; reading may, for a disk, and for what the instance itself has just written. The
+// journal's committer, or its watchdog, gives the answer to whoever waits, and it may end the
+// actor of a create that failed.
+//
 // # What is promised
 //
 // A reply leaves when everything that it shows is durable: the actor goes on

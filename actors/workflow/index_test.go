@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"troupe/actors/failure"
@@ -404,6 +405,32 @@ func TestALateEntryOfAnIndexThatIsGoneIsNotWritten(t *testing.T) {
 		t.Errorf("got %v, want nothing to be done", err)
 	}
 	h.CheckIndexes()
+}
+
+// TestALateEntryBehindACommitEndsItsOwnOnce: its answer waits for that commit, and a
+// Publish afterwards for nobody.
+func TestALateEntryBehindACommitEndsItsOwnOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := start(t, workflow.Options{})
+		defer h.End()
+		h.Publish(leave, order, stock("stock", 1, "svcPublic.a"))
+		id := h.Make(boss, "stock", `{"a":1}`)
+		h.AwaitIndexes()
+		ix := h.Catalog.Indexes().Find("stock", "svcPublic.a")
+		h.Publish(leave, order, stock("stock", 2))
+		h.AwaitIndexes()
+		h.Disk.Hold()
+		var both sync.WaitGroup
+		both.Go(func() { h.MustSend(boss, "stock", id, "close", "") })
+		synctest.Wait()
+		both.Go(func() { h.Must(h.EnterAwake(h.ID(id), ix)) })
+		synctest.Wait()
+		h.Disk.Release()
+		both.Wait()
+		h.Publish(leave, order, stock("stock", 3, "svcPublic.a"))
+		h.AwaitIndexes()
+		h.CheckIndexes()
+	})
 }
 
 // TestADamagedInstanceIsInNoIndexAndTheOthersAre also for one that is awake.

@@ -60,6 +60,7 @@ func receive(ctx actor.Context) {
 // receive handles one call.
 func (i *instance) receive(c *call) {
 	if !c.begin() {
+		c.notApplied(failure.ErrBusy) // before the next item of its batch
 		c.end()
 		return
 	}

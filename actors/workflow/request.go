@@ -53,7 +53,7 @@ type Recipient interface {
 	// answer, and nothing is done.
 	Begin() error
 	// Refused is called when nothing was done, before the instance comes to its next
-	// request; Answered follows.
+	// request, and perhaps again; Answered comes before or after it.
 	Refused(err error)
 	// Answered is called once.
 	Answered(reply *Reply, err error)

@@ -148,6 +148,11 @@ func TestWhoPostsHandlesOneMessage(t *testing.T) {
 	var ended chan struct{}
 	m, ended = start(t, s)
 	m.PostUserMessage("first") // NB: with "end" it would never return
+	s.mu.Lock()
+	if len(s.messages) == 0 || s.messages[0] != "first" {
+		t.Errorf("handled %v when the first was posted", s.messages)
+	}
+	s.mu.Unlock()
 	close(hold)
 	<-ended
 }
