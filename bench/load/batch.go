@@ -5,8 +5,25 @@ import (
 	"fmt"
 )
 
+// batched is an event of a batch.
+type batched struct {
+	subject *subject
+	before  *place // where the subject stood
+	became  became
+}
+
+// became says what became of an event.
+type became int
+
+const (
+	unknown became = iota // it may have happened, or may happen yet
+	done
+	refused // the server was too busy and did nothing
+)
+
 // sendBatch brings n subjects on by one event each, in one request. Some may fail
 // while others do not: the fault is then the first one's reason and the number of all.
+// Those that were refused are counted apart, and stay where they were.
 func (w *worker) sendBatch(n int) sent {
 	w.batch = w.batch[:0]
 	w.script.beginBatch()
@@ -15,24 +32,35 @@ func (w *worker) sendBatch(n int) sent {
 		s := w.nextSubject()
 		t := s.at.pick(w.random)
 		w.script.addToBatch(s.id, t)
-		w.batch = append(w.batch, *s)
+		w.batch = append(w.batch, batched{subject: s, before: s.at})
 		s.at, user = t.to, t.user
 	}
+	s := w.askBatch(user)
+	for i := n - 1; i >= 0; i-- { // the last first: a subject may be there twice
+		switch b := &w.batch[i]; b.became {
+		case refused:
+			b.subject.at = b.before
+		case unknown:
+			b.subject.sure = false
+		}
+	}
+	return s
+}
+
+// askBatch sends the batch and notes what became of each event.
+func (w *worker) askBatch(user int) sent {
 	body, f := w.ask(Event, w.script.endBatch(user))
-	if f != nil {
-		// Each of them may have happened, or may happen yet.
-		for i := range w.subjects {
-			w.subjects[i].sure = false
+	switch {
+	case f == nil:
+		return readBatch(body, w.batch)
+	case f.shed:
+		for i := range w.batch {
+			w.batch[i].became = refused
 		}
-		return sent{kind: Event, fault: f}
+		return sent{kind: Event, shed: int64(len(w.batch)), fault: f}
 	}
-	done, f := checkBatch(body, w.batch)
-	if f != nil {
-		for i := range w.subjects {
-			w.subjects[i].sure = false
-		}
-	}
-	return sent{kind: Event, operations: done, fault: f}
+	f.count = int64(len(w.batch))
+	return sent{kind: Event, fault: f}
 }
 
 var (
@@ -41,37 +69,47 @@ var (
 	instanceKey = []byte(`"instanceId":"`)
 )
 
-// checkBatch reads the results, one for each subject and in their order
-// (gateway/openapi.yaml, sendBatch), and returns how many were carried out.
-func checkBatch(body []byte, batch []subject) (done int64, f *fault) {
+// readBatch reads the results, one for each event and in their order
+// (gateway/openapi.yaml, sendBatch), and notes what became of each.
+func readBatch(body []byte, batch []batched) sent {
+	s := sent{kind: Event}
+	fail := func(count int, reason string) sent {
+		if s.fault == nil {
+			s.fault = &fault{kind: Event, reason: reason}
+		}
+		s.fault.count += int64(count)
+		return s
+	}
 	rest, ok := bytes.CutPrefix(body, resultsHead)
 	if !ok {
-		return 0, &fault{kind: Event, reason: "the answer has no results"}
+		return fail(len(batch), "the answer has no results")
 	}
 	for i := range batch {
 		_, after, found := bytes.Cut(rest, resultHead)
 		if !found || len(after) < 4 {
-			return done, &fault{kind: Event, reason: "the answer has too few results", count: int64(len(batch) - i)}
+			return fail(len(batch)-i, "the answer has too few results")
 		}
 		rest = after
 		status, err := parseDigits(after[:3])
 		switch {
 		case err != nil:
-			return done, &fault{kind: Event, reason: "the answer has a result without a status", count: int64(len(batch) - i)}
+			return fail(len(batch)-i, "the answer has a result without a status")
 		case status == 200:
-			if _, after, found = bytes.Cut(rest, instanceKey); !found || !bytes.HasPrefix(after, []byte(batch[i].id)) {
-				return done, &fault{kind: Event, reason: "a result is about something else", count: int64(len(batch) - i)}
+			if _, after, found = bytes.Cut(rest, instanceKey); !found || !bytes.HasPrefix(after, []byte(batch[i].subject.id)) {
+				return fail(len(batch)-i, "a result is about something else")
 			}
 			rest = after
-			done++
-		case f == nil:
-			f = &fault{kind: Event, reason: fmt.Sprintf("status %d in a batch", status), shed: isShed(status), count: 1}
+			batch[i].became = done
+			s.operations++
+		case IsShed(status):
+			batch[i].became = refused
+			s.shed++
 		default:
-			f.count++
+			fail(1, fmt.Sprintf("status %d in a batch", status))
 		}
 	}
 	if bytes.Contains(rest, resultHead) {
-		return done, &fault{kind: Event, reason: "the answer has too many results"}
+		return fail(1, "the answer has too many results")
 	}
-	return done, f
+	return s
 }

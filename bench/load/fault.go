@@ -31,7 +31,7 @@ var errorCode = regexp.MustCompile(`^\{"error":"([A-Za-z]{1,40})"`)
 // statusFault is an answer other than 200, or one after which the server closes
 // the connection, which no healthy server does.
 func statusFault(k Kind, h head, body []byte) *fault {
-	f := &fault{kind: k, reason: fmt.Sprintf("status %d", h.status), shed: isShed(h.status), broken: h.closes, retry: h.retry}
+	f := &fault{kind: k, reason: fmt.Sprintf("status %d", h.status), shed: IsShed(h.status), broken: h.closes, retry: h.retry}
 	if code := errorCode.FindSubmatch(body); code != nil {
 		f.reason += " " + string(code[1])
 	}
@@ -41,8 +41,8 @@ func statusFault(k Kind, h head, body []byte) *fault {
 	return f
 }
 
-// isShed reports whether a server that answers so was too busy and did nothing.
-func isShed(status int) bool { return status == 503 || status == 429 }
+// IsShed reports whether a server that answers so was too busy and did nothing.
+func IsShed(status int) bool { return status == 503 || status == 429 }
 
 // transportFault is a request without an answer.
 func transportFault(k Kind, cause error) *fault {

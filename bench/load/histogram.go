@@ -28,10 +28,12 @@ func (h *Histogram) ensure() {
 }
 
 // Record counts d once. A longer one counts as a minute.
-func (h *Histogram) Record(d time.Duration) {
+func (h *Histogram) Record(d time.Duration) { h.recordTimes(d, 1) }
+
+func (h *Histogram) recordTimes(d time.Duration, n int64) {
 	h.ensure()
 	// It cannot fail for a value in the range.
-	_ = h.of.RecordValue(min(max(int64(d/time.Microsecond), 1), longest))
+	_ = h.of.RecordValues(min(max(int64(d/time.Microsecond), 1), longest), n)
 }
 
 // Merge adds what other counted.

@@ -15,7 +15,8 @@ type Result struct {
 	// counts. PerSecond is their number a second.
 	Operations int64
 	PerSecond  float64
-	// Shed are answers 503 and 429: the server was busy and did nothing.
+	// Shed are answers 503 and 429: the server was busy and did nothing. Each event of a
+	// batch counts, here and in Errors.
 	Shed Summary
 	// Missed are requests of an open loop for which no connection became free.
 	// They are in no latency: if there are any, the rate was too high.

@@ -4,115 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"troupe/gateway/servertest"
 )
-
-// fake is a server that says of every instance what the generator expects,
-// unless event is set.
-type fake struct {
-	t       *testing.T
-	server  *httptest.Server
-	created atomic.Int64
-	events  atomic.Int64
-	create  func(w http.ResponseWriter) (answered bool) // nil: it goes well
-	event   func(w http.ResponseWriter, n int64, id, node string)
-	batch   func(n int64, i int) string // the result of an event of the n-th batch; empty: it went well
-}
-
-func newFake(t *testing.T) *fake {
-	f := &fake{t: t, event: func(w http.ResponseWriter, _ int64, id, node string) { writeInstance(w, id, node) }}
-	f.server = httptest.NewServer(f)
-	t.Cleanup(f.server.Close)
-	return f
-}
-
-// secure is the same over TLS.
-func (f *fake) secure() *httptest.Server {
-	s := httptest.NewUnstartedServer(f)
-	s.StartTLS()
-	f.t.Cleanup(s.Close)
-	s.Client().Transport.(*http.Transport).TLSClientConfig.ServerName = "example.com"
-	return s
-}
-
-func writeInstance(w http.ResponseWriter, id, node string) {
-	fmt.Fprintf(w, `{"workflowId":"leave-request","instanceId":"%s","state":{"states":[{"nodeId":"%s"}]}}`, id, node)
-}
-
-func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if strings.HasSuffix(r.URL.Path, "/create") {
-		if f.create != nil && f.create(w) {
-			return
-		}
-		writeInstance(w, fmt.Sprint("i", f.created.Add(1)), "draft")
-		return
-	}
-	var id, node string
-	body := make([]byte, r.ContentLength)
-	_, _ = io.ReadFull(r.Body, body)
-	text := string(body)
-	if strings.HasSuffix(r.URL.Path, "/events") {
-		f.answerBatch(w, text)
-		return
-	}
-	_, id, _ = strings.Cut(text, `"instanceId":"`)
-	id, _, _ = strings.Cut(id, `"`)
-	node = "draft"
-	if strings.Contains(text, "submit") {
-		node = "review"
-	}
-	f.event(w, f.events.Add(1), id, node)
-}
-
-func (f *fake) answerBatch(w http.ResponseWriter, text string) {
-	n := f.events.Add(1)
-	var results []string
-	for i, item := range strings.Split(text, `"instanceId":"`)[1:] {
-		id, _, _ := strings.Cut(item, `"`)
-		result := f.batch(n, i)
-		if result == "" {
-			result = fmt.Sprintf(`{"status":200,"workflowId":"leave-request","instanceId":"%s","sequence":%d}`, id, n)
-		}
-		results = append(results, result)
-	}
-	fmt.Fprintf(w, `{"results":[%s]}`, strings.Join(results, ","))
-}
-
-func (f *fake) run(o Options) *Result {
-	f.t.Helper()
-	o.Addr = f.server.Listener.Addr().String()
-	if o.WarmUp == 0 {
-		o.WarmUp = -1
-	}
-	result, err := Run(f.t.Context(), o)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return result
-}
-
-// inLongerWindows calls round with a window and, for as long as too little
-// happened in it, with one that is four times as long: a machine that stood still
-// for a while is no fault. A round holds what must be so however little happened,
-// and returns whether it was enough.
-func inLongerWindows(t *testing.T, window time.Duration, round func(window time.Duration) (enough bool)) {
-	t.Helper()
-	for range 4 {
-		if round(window) || t.Failed() {
-			return
-		}
-		window *= 4
-	}
-	t.Errorf("too little happened even in %v", window/4)
-}
 
 func TestAClosedLoopCountsWhatIsAnsweredInTheWindow(t *testing.T) {
 	inLongerWindows(t, 150*time.Millisecond, func(window time.Duration) bool {

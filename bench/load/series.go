@@ -15,7 +15,7 @@ type Interval struct {
 	Operations int64
 	// Latency is that of the requests that were answered as they should be.
 	Latency Summary
-	Shed    int64
+	Shed    int64 // each event of a batch one, as in Errors
 	Errors  map[string]int64
 }
 
@@ -131,12 +131,11 @@ func (t *tally) record(s *sent, took time.Duration) {
 		t.operations += s.operations
 		r.operations += s.operations
 	}
-	switch f := s.fault; {
-	case f == nil:
-	case f.shed:
-		t.shed.Record(took)
-		r.shed++
-	default:
+	if s.shed > 0 {
+		t.shed.recordTimes(took, s.shed)
+		r.shed += s.shed
+	}
+	if f := s.fault; f != nil && !f.shed {
 		t.errors.add(f.Error(), max(1, f.count))
 		r.errors.add(f.Error(), max(1, f.count))
 	}

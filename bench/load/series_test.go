@@ -166,53 +166,6 @@ func TestAWalkThatIsOverGoesOnWithANewInstance(t *testing.T) {
 	})
 }
 
-func TestBatches(t *testing.T) {
-	for _, c := range []struct {
-		name, body string
-		done       int64
-		fault      string
-		count      int64
-	}{
-		{"all", `{"results":[{"status":200,"workflowId":"w","instanceId":"a","sequence":2},{"status":200,"workflowId":"w","instanceId":"b","sequence":2}]}`, 2, "", 0},
-		{"one refused", `{"results":[{"status":409,"error":"Conflict","message":"no"},{"status":200,"workflowId":"w","instanceId":"b","sequence":2}]}`, 1, "event: status 409 in a batch", 1},
-		{"all refused", `{"results":[{"status":503,"error":"Busy"},{"status":503,"error":"Busy"}]}`, 0, "event: status 503 in a batch", 2},
-		{"out of order", `{"results":[{"status":200,"workflowId":"w","instanceId":"b"},{"status":200,"workflowId":"w","instanceId":"a"}]}`, 0, "event: a result is about something else", 2},
-		{"too few", `{"results":[{"status":200,"workflowId":"w","instanceId":"a"}]}`, 1, "event: the answer has too few results", 1},
-		{"too many", `{"results":[{"status":200,"instanceId":"a"},{"status":200,"instanceId":"b"},{"status":200,"instanceId":"c"}]}`, 2, "event: the answer has too many results", 0},
-		{"something else", `{"error":"NotFound"}`, 0, "event: the answer has no results", 0},
-		{"no status", `{"results":[{"status":null},{"status":200}]}`, 0, "event: the answer has a result without a status", 2},
-	} {
-		done, f := checkBatch([]byte(c.body), []subject{{id: "a"}, {id: "b"}})
-		text, count := "", int64(0)
-		if f != nil {
-			text, count = f.Error(), f.count
-		}
-		if done != c.done || text != c.fault || count != c.count {
-			t.Errorf("%s: got %d, %q, %d, want %d, %q, %d", c.name, done, text, count, c.done, c.fault, c.count)
-		}
-	}
-}
-
-// TestABatchCountsItsEvents answers batches of three, of which the second event of the
-// fifth is refused.
-func TestABatchCountsItsEvents(t *testing.T) {
-	inLongerWindows(t, 50*time.Millisecond, func(window time.Duration) bool {
-		f := newFake(t)
-		f.batch = func(n int64, i int) string {
-			if n == 5 && i == 1 {
-				return `{"status":409,"error":"Conflict","message":"no"}`
-			}
-			return ""
-		}
-		result := f.run(Options{Connections: 1, Instances: 4, Batch: 3, Duration: window})
-		n := result.All.Count
-		if result.Operations > 3*n || result.Operations < 3*n-1 || result.Failed() > 1 || n > 5 && result.Errors["event: status 409 in a batch"] != 1 {
-			t.Errorf("got %d events in %d requests, errors %v", result.Operations, n, result.Errors)
-		}
-		return n > 5
-	})
-}
-
 func TestAnAnswerInChunks(t *testing.T) {
 	const head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 	for _, c := range []struct {

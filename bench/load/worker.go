@@ -31,7 +31,7 @@ type worker struct {
 	random   *rand.Rand
 	subjects []subject
 	next     int           // place in subjects
-	batch    []subject     // of the last batch, as they were
+	batch    []batched     // of the last batch
 	wait     time.Duration // before the next attempt to connect; 0: none
 	tally    tally
 	gap      *gap
@@ -219,7 +219,8 @@ func (w *worker) kind() Kind {
 type sent struct {
 	kind       Kind
 	operations int64  // done, each event of a batch one
-	fault      *fault // nil: everything is as it should be
+	shed       int64  // refused because the server was too busy, likewise
+	fault      *fault // nil: everything else is as it should be
 }
 
 // request sends one request of a kind to the next subject.
@@ -248,10 +249,13 @@ func (w *worker) request(k Kind) sent {
 }
 
 func sentOne(k Kind, f *fault) sent {
-	if f != nil {
-		return sent{kind: k, fault: f}
+	switch {
+	case f == nil:
+		return sent{kind: k, operations: 1}
+	case f.shed:
+		return sent{kind: k, shed: 1, fault: f}
 	}
-	return sent{kind: k, operations: 1}
+	return sent{kind: k, fault: f}
 }
 
 func (w *worker) nextSubject() *subject {

@@ -82,7 +82,7 @@ type Run struct {
 	Latency             Latency         `json:"latency"`
 	Kinds               map[string]Kind `json:"kinds"`
 
-	Shed        int64            `json:"shed"`
+	Shed        int64            `json:"shed"` // each event of a batch counts, in errors too
 	Missed      int64            `json:"missed"`
 	ErrorsTotal int64            `json:"errorsTotal"`
 	Errors      map[string]int64 `json:"errors"`

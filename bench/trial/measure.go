@@ -175,7 +175,7 @@ func warnings(r *report.Run, rep *report.Report) (all []string) {
 		add("%d errors, most often %q (%d times). Figures of a run with errors say little.", r.ErrorsTotal, text, n)
 	}
 	if r.Shed > 0 {
-		add("%d requests were refused with 429 or 503, because the server was too busy or a quota was reached.", r.Shed)
+		add("%d requests or events of batches were refused with 429 or 503, because the server was too busy or a quota was reached.", r.Shed)
 	}
 	if g := r.GeneratorCPUCores; g != nil {
 		cores := float64(rep.Generator.Cores)

@@ -101,10 +101,10 @@ func TestWarnings(t *testing.T) {
 		"":                                   {Requests: 9, GeneratorCPUCores: number(0.9), ServerCPUCores: number(1.1)},
 		"7 requests were due":                {Missed: 7},
 		`3 errors, most often "b" (2 times)`: {ErrorsTotal: 3, Errors: map[string]int64{"a": 1, "b": 2}},
-		"5 requests were refused":            {Shed: 5},
-		"was itself the bottleneck":          {GeneratorCPUCores: number(1.7)},
-		"more of the processors":             {GeneratorCPUCores: number(1.2), ServerCPUCores: number(0.7)},
-		"for 2.00 s, from second 1.0 on":     {Requests: 9, LongestGapSeconds: 2, LongestGapAtSeconds: 1, Latency: report.Latency{MeanMs: 3}},
+		"5 requests or events of batches were refused": {Shed: 5},
+		"was itself the bottleneck":                    {GeneratorCPUCores: number(1.7)},
+		"more of the processors":                       {GeneratorCPUCores: number(1.2), ServerCPUCores: number(0.7)},
+		"for 2.00 s, from second 1.0 on":               {Requests: 9, LongestGapSeconds: 2, LongestGapAtSeconds: 1, Latency: report.Latency{MeanMs: 3}},
 	} {
 		got := warnings(r, rep)
 		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0], want)) {

@@ -53,8 +53,8 @@ func TestBench(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &rep); code != exitDone || err != nil || len(rep.Runs) != 1 || rep.Runs[0].ErrorsTotal > 0 {
 		t.Fatalf("batches: got code %d, %v, %s\n%s", code, err, stderr, stdout)
 	}
-	if r := rep.Runs[0]; r.Operations+5*r.Shed != 5*(r.Requests+r.Shed) {
-		t.Errorf("batches: got %d events in %d requests", r.Operations, r.Requests)
+	if r := rep.Runs[0]; (r.Operations+r.Shed)%5 != 0 || r.Operations+r.Shed < 5*r.Requests || r.Requests == 0 {
+		t.Errorf("batches: got %d events done and %d refused in %d requests", r.Operations, r.Shed, r.Requests)
 	}
 	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "beside") {
 		t.Errorf("the page: %v", err)
