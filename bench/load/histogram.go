@@ -71,6 +71,20 @@ func (h *Histogram) Summary(window time.Duration) Summary {
 	}
 }
 
+// AtMost returns how many are at most d, as exactly as they are counted.
+func (h *Histogram) AtMost(d time.Duration) (n int64) {
+	if h.of == nil {
+		return 0
+	}
+	for _, bar := range h.of.Distribution() {
+		if microseconds(bar.From) > Duration(d) {
+			break
+		}
+		n += bar.Count
+	}
+	return n
+}
+
 // Quantile says that a part of all latencies is at most so long.
 type Quantile struct {
 	Part    float64 // 0 to 1

@@ -25,8 +25,8 @@ type Result struct {
 	Errors map[string]int64
 	// Gap is the longest time of the window without a right answer, to the millisecond.
 	Gap Gap
-	// Distribution are the latencies of All, from the least on.
-	Distribution []Quantile
+	// Latencies are those of All.
+	Latencies Histogram
 	// Series is the window in intervals, if Options.Every asked for it.
 	Series []Interval
 }
@@ -57,7 +57,7 @@ func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.Millisec
 
 // summarize joins what the workers counted in a window.
 func summarize(workers []*worker, window time.Duration) *Result {
-	var all, shed Histogram
+	var shed Histogram
 	var errors causes
 	r := &Result{Kinds: map[Kind]Summary{}}
 	for k := range kinds {
@@ -65,7 +65,7 @@ func summarize(workers []*worker, window time.Duration) *Result {
 		for _, w := range workers {
 			one.Merge(&w.tally.answered[k])
 		}
-		all.Merge(&one)
+		r.Latencies.Merge(&one)
 		if s := one.Summary(window); s.Count > 0 {
 			r.Kinds[k] = s
 		}
@@ -78,7 +78,6 @@ func summarize(workers []*worker, window time.Duration) *Result {
 		}
 	}
 	r.PerSecond = float64(r.Operations) / window.Seconds()
-	r.All, r.Shed, r.Errors = all.Summary(window), shed.Summary(window), errors.of
-	r.Distribution = all.Distribution()
+	r.All, r.Shed, r.Errors = r.Latencies.Summary(window), shed.Summary(window), errors.of
 	return r
 }

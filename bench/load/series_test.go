@@ -75,7 +75,7 @@ func TestIntervalsAddUpToTheWindow(t *testing.T) {
 		if n := len(result.Series); n != ticks || n == 0 || result.Series[n-1].Ended != window {
 			t.Errorf("got %d intervals and %d ticks, to %v of %v", n, ticks, result.Series[n-1].Ended, window)
 		}
-		d := result.Distribution
+		d := result.Latencies.Distribution()
 		return len(result.Series) > 1 && result.Shed.Count > 0 && result.Failed() > 0 &&
 			len(d) > 1 && d[0].Part == 0 && d[len(d)-1] == (Quantile{1, result.All.Max}) && result.Kinds[Event] == result.All
 	})

@@ -94,13 +94,7 @@ const usefulMax = time.Second
 
 // usefulOf returns how many answers a second came in time.
 func usefulOf(r *load.Result) float64 {
-	part := 0.0
-	for _, q := range r.Distribution {
-		if q.Latency <= load.Duration(usefulMax) {
-			part = q.Part
-		}
-	}
-	return part * r.All.PerSecond
+	return r.All.PerSecond * float64(r.Latencies.AtMost(usefulMax)) / float64(max(1, r.All.Count))
 }
 
 // capacityConnections are those of the closed loop that finds the capacity, and of a

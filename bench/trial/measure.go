@@ -132,7 +132,7 @@ func fill(r *report.Run, result *load.Result) {
 		r.Errors[text] = n
 	}
 	r.LongestGapSeconds, r.LongestGapAtSeconds = result.Gap.Length.Seconds(), result.Gap.Began.Seconds()
-	for _, q := range result.Distribution {
+	for _, q := range result.Latencies.Distribution() {
 		r.Percentiles = append(r.Percentiles, report.Percentile{Percentile: 100 * q.Part, Ms: q.Latency.Milliseconds()})
 	}
 }
