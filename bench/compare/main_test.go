@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -12,26 +15,107 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
+	"troupe/bench/ceiling"
 	"troupe/bench/load"
 	"troupe/bench/process"
 	"troupe/bench/record"
 )
 
 // TestMain makes this test binary a ceiling when it is started as one: compare
-// starts itself.
+// starts itself. With the commands of troupe it is a server that has empty lists.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == ceilingCommand {
-		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-		defer stop()
-		if err := serveCeiling(ctx, os.Args[2:]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-		return
+	command := ""
+	if len(os.Args) > 1 {
+		command = os.Args[1]
 	}
-	goleak.VerifyTestMain(m)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	var err error
+	switch command {
+	case ceilingCommand:
+		err = serveCeiling(ctx, os.Args[2:])
+	case "token":
+		_, err = os.Stdout.WriteString("secret\n")
+	case "serve":
+		err = serve(ctx, os.Args[2:])
+	default:
+		stop()
+		goleak.VerifyTestMain(m)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+func serve(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
+	listen := flags.String("listen", "", "")
+	flags.String("home", "", "")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	s, err := ceiling.Open("")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Addr: *listen, ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, "/workflow/api/v1/instances/") {
+			s.ServeHTTP(w, r)
+			return
+		}
+		fmt.Fprint(w, `{"instances":[]}`)
+	})}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return s.Close()
+}
+
+// TestQueriesLastAsLongAsTheEvents: all that are due in the window of the events are sent, in
+// the first run, which makes the instances that they find, as in later ones.
+func TestQueriesLastAsLongAsTheEvents(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
+	dir := t.TempDir()
+	p, err := parsePlan([]string{
+		"-targets", "troupe", "-against", self, "-queries", "100", "-rounds", "2", "-duration", "100ms", "-warmup", "10ms",
+		"-connections", "2", "-instances", "8",
+	}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.targets = []string{otherTarget}
+	if err := p.readQueries(dir); err != nil {
+		t.Fatal(err)
+	}
+	all, stop, err := p.startTargets(t.Context(), dir, io.Discard)
+	defer stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples, err := p.measure(t.Context(), all, io.Discard)
+	if err != nil || len(samples) != 4 {
+		t.Fatalf("got %d samples, %v", len(samples), err)
+	}
+	for _, s := range samples {
+		if s.queries == nil {
+			continue
+		}
+		if got := s.queries.All.Count + s.queries.Missed; got != 10 || s.queries.Failed() > 0 {
+			t.Errorf("round %d: got %d queries, want 10; errors %v", s.round, got, s.queries.Errors)
+		}
+	}
+	if text := p.report(samples); !strings.Contains(text, "### Beside 100 queries/s for what is in the node approved") {
+		t.Errorf("the report lacks the queries:\n%s", text)
+	}
 }
 
 // TestARunLeavesARecordAndNothingElse starts both ceilings as processes. The load

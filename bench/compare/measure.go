@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"troupe/bench/load"
@@ -94,8 +93,6 @@ func (p *plan) measureOne(ctx context.Context, t *target, c cell, asked bool) (*
 	o := p.load
 	o.Addr, o.Token, o.Connections, o.Minimal, o.Batch = t.Addr, t.token, c.connections, c.minimal, c.batch
 	profiled := make(chan error, 1)
-	var beside sync.WaitGroup
-	var err, failed error
 	o.Began, o.Ended = func() {
 		look(-1)
 		go func() {
@@ -105,14 +102,17 @@ func (p *plan) measureOne(ctx context.Context, t *target, c cell, asked bool) (*
 			}
 			profiled <- err
 		}()
-		if asked {
-			beside.Go(func() { s.queries, failed = p.ask(ctx, t, o.Duration*9/10) })
-		}
 	}, func() { look(1) }
-	s.result, err = load.Run(ctx, o)
-	beside.Wait()
-	if err = errors.Join(err, failed); err != nil {
+	loads := []load.Options{o}
+	if asked {
+		loads = append(loads, p.asking(t, o))
+	}
+	results, err := load.RunTogether(ctx, loads, func() {})
+	if err != nil {
 		return nil, err
+	}
+	if s.result = results[0]; asked {
+		s.queries = results[1]
 	}
 	fault = errors.Join(fault, <-profiled)
 	s.resident = process.ResidentBytes(t.PID())

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"troupe/bench/load"
 )
@@ -47,17 +45,17 @@ func (p *plan) readQueries(dir string) error {
 	return err
 }
 
-// ask sends queries in an open loop for a time, over a connection of its own. The first
-// time it makes the instances that they find.
-func (p *plan) ask(ctx context.Context, t *target, during time.Duration) (*load.Result, error) {
+// asking returns the queries beside a load: an open loop for as long as that, over a
+// connection of its own. The first one makes the instances that all find.
+func (p *plan) asking(t *target, beside load.Options) load.Options {
 	o := load.Options{
 		Addr: t.Addr, Token: t.token, Scenario: p.scenario, Connections: 1, Instances: 1,
-		Mix: load.Mix{load.Query: 1}, Rate: p.queries, WarmUp: -1, Duration: during,
+		Mix: load.Mix{load.Query: 1}, Rate: p.queries, WarmUp: beside.WarmUp, Duration: beside.Duration,
 	}
 	if !t.parked {
 		t.parked, o.Instances, o.Preload = true, parked, 2
 	}
-	return load.Run(ctx, o)
+	return o
 }
 
 // variants are the runs of one target in one round: without queries and, if there

@@ -246,9 +246,9 @@ func TestWithoutAQueueABusyConnectionMisses(t *testing.T) {
 	})
 }
 
-// TestRunsThatBeginTogether: nothing is sent before Prepared has returned, and a connection
-// that heeds a refusal sends nothing more in this window.
-func TestRunsThatBeginTogether(t *testing.T) {
+// TestARunThatHeedsRefusals sends nothing before Prepared has returned, and after a refusal a
+// connection sends nothing more in this window.
+func TestARunThatHeedsRefusals(t *testing.T) {
 	inLongerWindows(t, 50*time.Millisecond, func(window time.Duration) bool {
 		f := newFake(t)
 		f.event = func(w http.ResponseWriter, _ int64, _, _ string) {

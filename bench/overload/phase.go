@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"troupe/bench/load"
@@ -209,17 +208,12 @@ func (m *measurement) measure(ctx context.Context, t *target, p phase, capacity 
 	var beside sync.WaitGroup
 	probes := newProbes(t)
 	defer probes.close()
-	together(loads, func() { beside.Go(func() { probes.run(probing) }) })
 	var begun, used time.Duration
 	var err1, err2 error
 	loads[0].Began = func() { begun, err1 = process.ProcessorTime(t.PID()) }
 	loads[0].Ended = func() { used, err2 = process.ProcessorTime(t.PID()) }
 	beside.Go(func() { o.figures[peakMB] = float64(peak(probing, t.PID()) >> 20) })
-	results := make([]*load.Result, len(loads))
-	err := load.Each(ctx, len(loads), len(loads), func(ctx context.Context, i int) (err error) {
-		results[i], err = load.Run(ctx, loads[i])
-		return err
-	})
+	results, err := load.RunTogether(ctx, loads, func() { beside.Go(func() { probes.run(probing) }) })
 	stop()
 	beside.Wait()
 	o.figures[processorCores] = (used - begun).Seconds() / m.duration.Seconds()
@@ -241,25 +235,6 @@ func (m *measurement) measure(ctx context.Context, t *target, p phase, capacity 
 		}
 	}
 	return o, ctx.Err()
-}
-
-// together makes the loads begin at the same moment, when all have their instances. begin is
-// called then, once.
-func together(loads []load.Options, begin func()) {
-	var prepared atomic.Int64
-	all := make(chan struct{})
-	for i := range loads {
-		loads[i].Prepared = func(ctx context.Context) {
-			if prepared.Add(1) == int64(len(loads)) {
-				begin()
-				close(all)
-			}
-			select {
-			case <-all:
-			case <-ctx.Done():
-			}
-		}
-	}
 }
 
 // take notes what the load got.
