@@ -1,6 +1,6 @@
 // Package process starts the servers that are measured, each as a process of its
-// own, ends them, and reads what they used. Processor times and memory come from
-// /proc.
+// own, ends them, and reads what they used. On Linux they end even when this program is
+// killed. Processor times and memory come from /proc.
 package process
 
 import (
@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -58,19 +59,33 @@ func Start(ctx context.Context, log, program string, args ...string) (*Process, 
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.cmd.WaitDelay = stopWaitMax
-	if err := p.cmd.Start(); err != nil {
+	endWithParent(p.cmd)
+	started := make(chan error)
+	go p.run(started)
+	if err := <-started; err != nil {
 		cancel()
 		return nil, fmt.Errorf("start %s: %w", program, err)
 	}
-	go func() {
-		p.err = p.cmd.Wait()
-		close(p.ended)
-	}()
 	if err := p.waitReady(ctx); err != nil {
 		p.Stop()
 		return nil, fmt.Errorf("%s %s: %w\n%s", filepath.Base(program), strings.Join(args, " "), err, p.LastWords())
 	}
 	return p, nil
+}
+
+// run starts the process and waits for its end.
+func (p *Process) run(started chan<- error) {
+	// NB: for the kernel the parent is this thread, see endWithParent. It ends with a
+	// goroutine that is locked to it, and other threads of Go's when they like.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := p.cmd.Start()
+	started <- err
+	if err != nil {
+		return
+	}
+	p.err = p.cmd.Wait()
+	close(p.ended)
 }
 
 // waitReady returns when GET /readyz answers 200.
