@@ -49,8 +49,10 @@ var parts = []part{
 	}},
 	{"reading the record", []string{"troupe/actors/workflow.(*instance).ensureLoaded", "troupe/actors/workflow.(*Router).wake", "troupe/actors/workflow.(*Router).load"}},
 	{"encoding of record, entry and rows", []string{"troupe/actors/workflow.(*instance).commit"}},
-	{"committer and journal", []string{"troupe/persistence."}},
-	{"actor and mailbox", []string{"github.com/asynkron/protoactor-go", "troupe/actors/workflow.(*instance)", "troupe/actors/workflow.(*Router)"}},
+	{"applier and committer", []string{"troupe/persistence."}},
+	{"actor and mailbox", []string{
+		"github.com/asynkron/protoactor-go", "troupe/actors/internal/mailbox.", "troupe/actors/workflow.(*instance)", "troupe/actors/workflow.(*Router)",
+	}},
 	{"credential", []string{"troupe/actors/identity.", "troupe/gateway.(*exchange).authenticate"}},
 	{"body", []string{"troupe/gateway.(*exchange).readBody", "troupe/gateway.decode", "troupe/gateway/", "encoding/json"}},
 	{"net/http: read the request", []string{"net/http.(*conn).readRequest", "net/http.(*body)"}},
