@@ -61,8 +61,8 @@ func (p *plan) startTargets(ctx context.Context, dir string, errs io.Writer) (al
 		var t *target
 		switch name {
 		case troupeTarget:
-			program := filepath.Join(dir, "troupe")
-			if _, err = process.Output(ctx, "go", "build", "-o", program, "troupe/cmd/troupe"); err == nil {
+			var program string
+			if program, err = process.Build(ctx, dir); err == nil {
 				t, err = p.startTroupe(ctx, dir, name, program)
 			}
 		case otherTarget:

@@ -100,15 +100,10 @@ func statusText(status int, body []byte) string {
 		Message string `json:"message"`
 	}
 	text := "status " + strconv.Itoa(status)
-	if isRefusal(status) && json.Unmarshal(body, &reply) == nil && reply.Message != "" {
+	if load.IsShed(status) && json.Unmarshal(body, &reply) == nil && reply.Message != "" {
 		text += " (" + reply.Message + ")"
 	}
 	return text
-}
-
-// isRefusal says that the server did nothing because it was busy.
-func isRefusal(status int) bool {
-	return status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests
 }
 
 // cause is why there was no answer, without ports, so that it repeats.

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"troupe/bench/load"
 )
 
 // hostile tries what it can to keep the server from others.
@@ -69,11 +71,11 @@ func (e *hostile) loop(ctx context.Context, c *caller, n int, next func(number i
 				case ctx.Err() != nil:
 				case err != nil:
 					e.got.add(cause(err))
-					pause(ctx, pauseAfterRefusal)
+					load.Sleep(ctx, pauseAfterRefusal)
 				default:
 					e.got.add(statusText(status, reply))
-					if isRefusal(status) {
-						pause(ctx, pauseAfterRefusal)
+					if load.IsShed(status) {
+						load.Sleep(ctx, pauseAfterRefusal)
 					}
 				}
 			}
@@ -90,7 +92,7 @@ func (e *hostile) hold(ctx context.Context, n int, text []byte, slow bool) {
 		all.Go(func() {
 			for e.goes(ctx) {
 				e.got.add(e.holdOne(ctx, text, slow))
-				pause(ctx, pauseAfterClose)
+				load.Sleep(ctx, pauseAfterClose)
 			}
 		})
 	}
@@ -114,7 +116,7 @@ func (e *hostile) holdOne(ctx context.Context, text []byte, slow bool) string {
 	writing.Go(func() {
 		_, err := conn.Write(text)
 		for slow && err == nil && ctx.Err() == nil {
-			pause(ctx, trickle)
+			load.Sleep(ctx, trickle)
 			_, err = conn.Write([]byte{' '})
 		}
 	})
@@ -128,7 +130,7 @@ func (e *hostile) holdOne(ctx context.Context, text []byte, slow bool) string {
 	case err != nil:
 		return cause(err)
 	case string(line[9:]) == "200":
-		pause(ctx, heldMax)
+		load.Sleep(ctx, heldMax)
 		return "status 200, not read"
 	}
 	return "status " + string(line[9:])

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -97,8 +96,7 @@ func (m *measurement) run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	if m.program == "" {
-		m.program = filepath.Join(dir, "troupe")
-		if _, err := process.Output(ctx, "go", "build", "-o", m.program, "troupe/cmd/troupe"); err != nil {
+		if m.program, err = process.Build(ctx, dir); err != nil {
 			return err
 		}
 	}

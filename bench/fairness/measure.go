@@ -59,7 +59,7 @@ func (m *measurement) measure(ctx context.Context, h *home, a attack) (*phase, e
 	attacking, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() { a.run(attacking, e) })
-	beside.Go(func() { result.PeakBytes = peak(attacking, s.PID()) })
+	beside.Go(func() { result.PeakBytes = process.PeakBytes(attacking, s.PID()) })
 	begun := time.Now()
 	used, err1 := process.ProcessorTime(s.PID())
 	p.run(ctx, m.rate, begun, m.warmUp, m.duration)
@@ -83,13 +83,4 @@ func (m *measurement) measure(ctx context.Context, h *home, a attack) (*phase, e
 		result.Kinds[k.name] = &outcome{Summary: o.latency.Summary(m.duration), Errors: o.errors.counts}
 	}
 	return result, ctx.Err()
-}
-
-// peak looks at the memory of a process until ctx ends.
-func peak(ctx context.Context, pid int) (bytes int64) {
-	for ctx.Err() == nil {
-		bytes = max(bytes, process.ResidentBytes(pid))
-		pause(ctx, 50*time.Millisecond)
-	}
-	return bytes
 }

@@ -148,7 +148,7 @@ func (p *polite) recovered(ctx context.Context) time.Duration {
 		if good == 2 {
 			return time.Since(begun)
 		}
-		pause(ctx, 20*time.Millisecond)
+		load.Sleep(ctx, 20*time.Millisecond)
 	}
 	return recoverMax
 }
@@ -158,14 +158,4 @@ const recoverMax = 15 * time.Second
 func (p *polite) close() {
 	p.caller.close()
 	p.fresh.close()
-}
-
-// pause waits, or returns when ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

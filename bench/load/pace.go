@@ -74,3 +74,13 @@ func sleepUntil(ctx context.Context, t time.Time) bool {
 		sleep(min(left, sleepMax))
 	}
 }
+
+// Sleep waits for d, or until ctx ends.
+func Sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

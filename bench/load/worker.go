@@ -66,8 +66,8 @@ func (w *worker) prepare(ctx context.Context, n int) error {
 	for range n {
 		s, f := w.create()
 		for f != nil && f.shed && !f.broken { // many connections may be more than the server takes
-			if err := sleepFor(ctx, redialWaitMin); err != nil {
-				return err
+			if Sleep(ctx, redialWaitMin); ctx.Err() != nil {
+				return ctx.Err()
 			}
 			s, f = w.create()
 		}
@@ -146,7 +146,8 @@ func (w *worker) once(ctx context.Context, win window, begun time.Time) error {
 	case f != nil && f.broken:
 		return w.redial(ctx, win)
 	case f != nil && f.shed && w.options.Heed:
-		return sleepFor(ctx, min(time.Duration(f.retry)*time.Second, max(0, time.Until(win.end))))
+		Sleep(ctx, min(time.Duration(f.retry)*time.Second, max(0, time.Until(win.end))))
+		return ctx.Err()
 	}
 	return nil
 }
@@ -185,25 +186,13 @@ func (w *worker) pause(ctx context.Context, win window) error {
 		return nil
 	}
 	wait := w.wait/2 + time.Duration(w.random.Int64N(int64(w.wait)))
-	if err := sleepFor(ctx, min(wait, max(0, time.Until(win.end)))); err != nil {
-		return err
+	if Sleep(ctx, min(wait, max(0, time.Until(win.end)))); ctx.Err() != nil {
+		return ctx.Err()
 	}
 	if !time.Now().Before(win.end) {
 		return errOver
 	}
 	return nil
-}
-
-// sleepFor waits, or returns the error of ctx when that ends.
-func sleepFor(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // kind is what is sent next.

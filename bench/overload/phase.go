@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 
 	"troupe/bench/load"
 	"troupe/bench/process"
+	"troupe/bench/report"
 )
 
 // phase is one load.
@@ -146,7 +146,7 @@ func (m *measurement) round(ctx context.Context, home string) (_ []*outcome, err
 				return nil, err
 			}
 			if capacity[p.hot] = r.PerSecond; r.PerSecond == 0 {
-				return nil, fmt.Errorf("no event was answered: %v", r.Errors)
+				return nil, fmt.Errorf("%w: %v", errNoEvent, r.Errors)
 			}
 			fmt.Fprintf(m.errs, "capacity %.0f/s (one instance: %v), p50 %.0f ms\n", r.PerSecond, p.hot, r.All.P50.Milliseconds())
 		}
@@ -160,6 +160,9 @@ func (m *measurement) round(ctx context.Context, home string) (_ []*outcome, err
 	m.comparePeak(all, capacity)
 	return all, nil
 }
+
+// errNoEvent ends a round: without a capacity there is no load.
+var errNoEvent = errors.New("no event was answered")
 
 // hotConnections fill the queue of one instance to a quarter.
 const hotConnections = 64
@@ -212,7 +215,7 @@ func (m *measurement) measure(ctx context.Context, t *target, p phase, capacity 
 	var err1, err2 error
 	loads[0].Began = func() { begun, err1 = process.ProcessorTime(t.PID()) }
 	loads[0].Ended = func() { used, err2 = process.ProcessorTime(t.PID()) }
-	beside.Go(func() { o.figures[peakMB] = float64(peak(probing, t.PID()) >> 20) })
+	beside.Go(func() { o.figures[peakMB] = float64(process.PeakBytes(probing, t.PID()) >> 20) })
 	results, err := load.RunTogether(ctx, loads, func() { beside.Go(func() { probes.run(probing) }) })
 	stop()
 	beside.Wait()
@@ -258,25 +261,6 @@ func (o *outcome) add(r *load.Result) {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// peak looks at the memory of a process until ctx ends.
-func peak(ctx context.Context, pid int) (bytes int64) {
-	for ctx.Err() == nil {
-		bytes = max(bytes, process.ResidentBytes(pid))
-		pause(ctx, 50*time.Millisecond)
-	}
-	return bytes
-}
-
-// pause waits, or returns when ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
-
 // connections are held and not used.
 type connections []net.Conn
 
@@ -302,9 +286,8 @@ func (c connections) close() {
 // causes writes the errors by how often they came.
 func causes(of map[string]int64) string {
 	var parts []string
-	for _, text := range slices.SortedFunc(maps.Keys(of), func(a, b string) int {
-		return cmp.Or(cmp.Compare(of[b], of[a]), strings.Compare(a, b))
-	}) {
+	run := report.Run{Errors: of}
+	for _, text := range run.ErrorTexts() {
 		parts = append(parts, fmt.Sprintf("%d %s", of[text], text))
 	}
 	return strings.Join(parts, ", ")

@@ -133,7 +133,7 @@ func (p *probes) recovered(ctx context.Context) time.Duration {
 		if quick {
 			return time.Since(begun)
 		}
-		pause(ctx, 10*time.Millisecond)
+		load.Sleep(ctx, 10*time.Millisecond)
 	}
 	return recoverMax
 }

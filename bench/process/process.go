@@ -163,12 +163,33 @@ func ResidentBytes(pid int) int64 {
 	return int64(stat.ResidentMemory())
 }
 
+// PeakBytes looks at the memory of a process until ctx ends, and returns the most.
+func PeakBytes(ctx context.Context, pid int) (bytes int64) {
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		bytes = max(bytes, ResidentBytes(pid))
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return bytes
+		}
+	}
+}
+
 func statOf(pid int) (procfs.ProcStat, error) {
 	p, err := procfs.NewProc(pid)
 	if err != nil {
 		return procfs.ProcStat{}, err
 	}
 	return p.Stat()
+}
+
+// Build builds troupe from this tree into a folder and returns its path.
+func Build(ctx context.Context, dir string) (program string, err error) {
+	program = filepath.Join(dir, "troupe")
+	_, err = Output(ctx, "go", "build", "-o", program, "troupe/cmd/troupe")
+	return program, err
 }
 
 // Output runs a command and returns what it prints, without the line end.

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,11 @@ func TestWhatAProcessHasUsed(t *testing.T) {
 	}
 	if own := ResidentBytes(os.Getpid()); own < 1<<20 {
 		t.Errorf("memory: got %d bytes", own)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if own := PeakBytes(ended, os.Getpid()); own < 1<<20 {
+		t.Errorf("the most memory: got %d bytes", own)
 	}
 	const nobody = 1 << 30 // above the largest number of a process
 	if used, err := ProcessorTime(nobody); err == nil || ResidentBytes(nobody) != 0 {
