@@ -96,7 +96,11 @@ type harness struct {
 
 func newHarness(tb testing.TB) *harness {
 	tb.Helper()
-	directory, err := identity.ParseDirectory("identity.yaml", []byte(load.Identity))
+	text, err := load.BuiltIn().IdentityText()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	directory, err := identity.ParseDirectory("identity.yaml", []byte(text))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -144,22 +144,14 @@ func servePprof(addr string) {
 // it.
 func (p *plan) startTroupe(ctx context.Context, dir, name, program string) (*target, error) {
 	home := filepath.Join(dir, name+"-home")
-	if err := os.MkdirAll(filepath.Join(home, "workflows"), 0o755); err != nil {
+	if err := load.BuiltIn().WriteHome(home); err != nil {
 		return nil, err
 	}
-	for file, text := range map[string]string{
-		"identity.yaml":                load.Identity,
-		"workflows/leave-request.yaml": load.Definition,
-	} {
-		if err := os.WriteFile(filepath.Join(home, file), []byte(text), 0o644); err != nil {
-			return nil, err
-		}
-	}
-	token, err := process.Output(ctx, program, "token", "create", "--home", home, "--user", load.UserID)
+	tokens, err := process.Tokens(ctx, program, home, []string{load.UserID})
 	if err != nil {
 		return nil, err
 	}
-	t := &target{name: name, token: token}
+	t := &target{name: name, token: tokens[load.UserID]}
 	args := []string{"serve", "--home", home}
 	if p.profile {
 		if t.admin, err = process.FreeAddr(); err != nil {

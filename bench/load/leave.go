@@ -1,10 +1,8 @@
 package load
 
-import (
-	_ "embed" // for the texts below
-)
+import _ "embed" // for the text below
 
-// UserID is the user of Identity whose token a run needs.
+// UserID is the user of BuiltIn whose token a run needs.
 const UserID = "bench"
 
 // WorkflowID is the workflow of Definition.
@@ -15,11 +13,6 @@ const WorkflowID = "leave-request"
 //
 //go:embed leave-request.yaml
 var Definition string
-
-// Identity is the text of an identity.yaml with the user of a run.
-//
-//go:embed identity.yaml
-var Identity string
 
 // createPublic is svcPublic of every new instance, as JSON.
 const createPublic = `{"requester":"bench","days":3,"from":"2026-12-01","reason":"a few days in the mountains"}`

@@ -15,7 +15,11 @@ import (
 )
 
 func TestTheDirectoryHasTheUser(t *testing.T) {
-	directory, err := identity.ParseDirectory("identity.yaml", []byte(Identity))
+	text, err := BuiltIn().IdentityText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory, err := identity.ParseDirectory("identity.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -276,31 +276,3 @@ func (r *scenarioReader) unknown(n *document.Node, what string, known []string) 
 		fault.Suggestion = "it has: " + strings.Join(slices.Compact(slices.Sorted(slices.Values(known))), ", ")
 	}
 }
-
-// IdentityText returns an identity.yaml (as JSON, which is YAML) with the users of the
-// scenario, and every role that they or the definition name.
-func (s *Scenario) IdentityText() (string, error) {
-	type role struct {
-		ID         string   `json:"id"`
-		Privileges []string `json:"privileges"`
-	}
-	type user struct {
-		ID         string   `json:"id"`
-		Roles      []string `json:"roles"`
-		Privileges []string `json:"privileges"`
-	}
-	var out struct {
-		Roles []role `json:"roles"`
-		Users []user `json:"users"`
-	}
-	names := slices.Clone(s.roles)
-	for _, u := range s.Users {
-		names = append(names, u.Roles...)
-		out.Users = append(out.Users, user{u.Name, append([]string{}, u.Roles...), append([]string{}, u.Privileges...)})
-	}
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
-		out.Roles = append(out.Roles, role{name, []string{"mod-form-portal"}})
-	}
-	text, err := json.MarshalIndent(out, "", "  ")
-	return string(text) + "\n", err
-}

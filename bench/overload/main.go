@@ -123,24 +123,18 @@ type target struct {
 
 // start makes a home and serves it.
 func (m *measurement) start(ctx context.Context, home string) (*target, error) {
-	if err := os.MkdirAll(filepath.Join(home, "workflows"), 0o755); err != nil {
+	scenario := load.BuiltIn()
+	scenario.Users = nil
+	for _, u := range users {
+		scenario.Users = append(scenario.Users, load.User{Name: u, Roles: []string{"employee"}})
+	}
+	if err := scenario.WriteHome(home); err != nil {
 		return nil, err
 	}
-	identity := "roles:\n  - {id: employee, privileges: [mod-form-portal]}\nusers:\n"
-	for _, u := range users {
-		identity += "  - {id: " + u + ", roles: [employee]}\n"
-	}
-	err := errors.Join(
-		os.WriteFile(filepath.Join(home, "identity.yaml"), []byte(identity), 0o644),
-		os.WriteFile(filepath.Join(home, "workflows", "leave-request.yaml"), []byte(load.Definition), 0o644))
-	if err != nil {
+	t := &target{}
+	var err error
+	if t.tokens, err = process.Tokens(ctx, m.program, home, users); err != nil {
 		return nil, err
-	}
-	t := &target{tokens: map[string]string{}}
-	for _, u := range users {
-		if t.tokens[u], err = process.Output(ctx, m.program, "token", "create", "--home", home, "--user", u); err != nil {
-			return nil, err
-		}
 	}
 	if t.admin, err = process.FreeAddr(); err != nil {
 		return nil, err

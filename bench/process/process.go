@@ -192,6 +192,18 @@ func Build(ctx context.Context, dir string) (program string, err error) {
 	return program, err
 }
 
+// Tokens makes an API token for each of some users of a home, with a build of troupe.
+func Tokens(ctx context.Context, program, home string, users []string) (map[string]string, error) {
+	tokens := map[string]string{}
+	for _, u := range users {
+		var err error
+		if tokens[u], err = Output(ctx, program, "token", "create", "--home", home, "--user", u); err != nil {
+			return nil, err
+		}
+	}
+	return tokens, nil
+}
+
 // Output runs a command and returns what it prints, without the line end.
 func Output(ctx context.Context, name string, args ...string) (string, error) {
 	text, err := exec.CommandContext(ctx, name, args...).Output()

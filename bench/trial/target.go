@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -64,53 +63,20 @@ func (t *Target) start(ctx context.Context, dir string, scenario *load.Scenario)
 		return &server{Target: t, at: at, tokens: t.Tokens}, err
 	}
 	home := filepath.Join(dir, "home")
-	if err := writeHome(home, scenario); err != nil {
+	if err := scenario.WriteHome(home); err != nil {
 		return nil, err
 	}
-	s := &server{Target: t, tokens: map[string]string{}}
-	for _, u := range scenario.Users {
-		token, err := process.Output(ctx, t.Program, "token", "create", "--home", home, "--user", u.Name)
-		if err != nil {
-			return nil, err
-		}
-		s.tokens[u.Name] = token
-	}
+	s := &server{Target: t}
 	var err error
+	if s.tokens, err = process.Tokens(ctx, t.Program, home, scenario.UserNames()); err != nil {
+		return nil, err
+	}
 	s.process, err = process.Start(ctx, home+".log", t.Program, "serve", "--home", home, "--base-path", "")
 	if err != nil {
 		return nil, err
 	}
 	s.at = &url.URL{Scheme: "http", Host: s.process.Addr}
 	return s, nil
-}
-
-// writeHome makes a home with the workflow of the scenario and its users.
-func writeHome(home string, scenario *load.Scenario) error {
-	if scenario.Definition == "" {
-		return errors.New("the scenario names no definition, so no server can be started with it: name one, or give the address of a server that has the workflow")
-	}
-	identity, err := scenario.IdentityText()
-	if err != nil {
-		return err
-	}
-	file := filepath.Base(cmp.Or(scenario.DefinitionFile, "workflow.yaml"))
-	files := map[string][]byte{"identity.yaml": []byte(identity), filepath.Join("workflows", file): []byte(scenario.Definition)}
-	for name, text := range scenario.Refs {
-		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			return fmt.Errorf("the definition refers to %s, which is not below its folder", name)
-		}
-		files[filepath.Join("workflows", filepath.FromSlash(name))] = text
-	}
-	for name, text := range files {
-		name = filepath.Join(home, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(name, text, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (s *server) stop() {
