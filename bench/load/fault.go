@@ -1,6 +1,7 @@
 package load
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -16,6 +17,8 @@ type fault struct {
 	shed   bool   // the server was too busy and did nothing
 	broken bool   // the connection cannot be used again
 	retry  int    // seconds until the server wants to be asked again
+	status int    // of the answer; 0: there is none, or it is 200
+	body   []byte // likewise; good until the next request
 }
 
 func (f *fault) Error() string {
@@ -25,13 +28,34 @@ func (f *fault) Error() string {
 	return f.kind.String() + ": " + f.reason
 }
 
+// PrepareError is a request before the window that was not answered as it should be, which
+// ends a run.
+type PrepareError struct {
+	// Status is that of the answer; 0: there was none, or it was right and something else
+	// was not.
+	Status int
+	text   string
+}
+
+func (e *PrepareError) Error() string { return "prepare: " + e.text }
+
+// prepareError says of a fault what was asked, and what the server said about it.
+func prepareError(f *fault, asked string) error {
+	e := &PrepareError{Status: f.status, text: asked + ": " + f.reason}
+	var said struct{ Message string }
+	if json.Unmarshal(f.body, &said) == nil && said.Message != "" {
+		e.text += ": " + said.Message
+	}
+	return e
+}
+
 // errorCode is how the body of a refusal begins.
 var errorCode = regexp.MustCompile(`^\{"error":"([A-Za-z]{1,40})"`)
 
 // statusFault is an answer other than 200, or one after which the server closes
 // the connection, which no healthy server does.
 func statusFault(k Kind, h head, body []byte) *fault {
-	f := &fault{kind: k, reason: fmt.Sprintf("status %d", h.status), shed: IsShed(h.status), broken: h.closes, retry: h.retry}
+	f := &fault{kind: k, reason: fmt.Sprintf("status %d", h.status), shed: IsShed(h.status), broken: h.closes, retry: h.retry, status: h.status, body: body}
 	if code := errorCode.FindSubmatch(body); code != nil {
 		f.reason += " " + string(code[1])
 	}

@@ -73,7 +73,7 @@ func TestWrongAnswersAreErrors(t *testing.T) {
 		want  string
 	}{
 		{"another instance", func(w http.ResponseWriter, _ int64, _, node string) { writeInstance(w, "other", node) }, "event: the answer is about something else"},
-		{"another node", func(w http.ResponseWriter, _ int64, id, _ string) { writeInstance(w, id, "approved") }, "event: the answer shows another node"},
+		{"another node", func(w http.ResponseWriter, _ int64, id, _ string) { writeInstance(w, id, "approved") }, "event: the answer shows the node approved, not review"},
 		{"a status", func(w http.ResponseWriter, _ int64, _, _ string) { w.WriteHeader(500) }, "event: status 500"},
 		{"a status with its reason", func(w http.ResponseWriter, _ int64, _, _ string) {
 			w.WriteHeader(409)
@@ -269,4 +269,37 @@ func TestARunThatHeedsRefusals(t *testing.T) {
 		}
 		return f.events.Load() == 2
 	})
+}
+
+// TestAFaultBeforeTheWindowSaysWhatWasAsked: who sent which event where, and what the
+// server said.
+func TestAFaultBeforeTheWindowSaysWhatWasAsked(t *testing.T) {
+	refuse := func(w http.ResponseWriter) {
+		w.WriteHeader(400)
+		fmt.Fprint(w, `{"error":"InvalidContent","message":"at /points: too many"}`)
+	}
+	for _, c := range []struct {
+		create func(w http.ResponseWriter) bool
+		event  func(w http.ResponseWriter, n int64, id, node string)
+		want   string
+		status int
+	}{
+		{func(w http.ResponseWriter) bool { refuse(w); return true }, nil, "prepare: create as bench: status 400 InvalidContent: at /points: too many", 400},
+		{
+			nil, func(w http.ResponseWriter, _ int64, _, _ string) { refuse(w) },
+			"prepare: event submit in node draft as bench, instance i1: status 400 InvalidContent: at /points: too many", 400,
+		},
+		{
+			nil, func(w http.ResponseWriter, _ int64, id, _ string) { writeInstance(w, id, "gone") },
+			"prepare: event submit in node draft as bench, instance i1: the answer shows the node gone, not review", 0,
+		},
+	} {
+		f := newFake(t)
+		f.create, f.event = c.create, c.event
+		_, err := Run(t.Context(), Options{Addr: f.server.Listener.Addr().String(), Connections: 1, Instances: 1, Preload: 1})
+		var refused *PrepareError
+		if !errors.As(err, &refused) || refused.Error() != c.want || refused.Status != c.status {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Scenario is what the instances of a run live through: how they are created, and a
@@ -135,6 +136,16 @@ func (s *Scenario) whereIn(body []byte) *place {
 		}
 		states = rest
 	}
+}
+
+// nodesIn returns the nodes in an answer with commas between them, for messages.
+func nodesIn(body []byte) string {
+	var names []string
+	for _, part := range bytes.Split(body[max(0, bytes.LastIndex(body, statesHead)):], nodeHead)[1:] {
+		node, _, _ := bytes.Cut(part, []byte{'"'})
+		names = append(names, string(node))
+	}
+	return strings.Join(names, ", ")
 }
 
 // queryLimit is how many instances a query asks for when nobody says otherwise.

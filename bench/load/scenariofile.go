@@ -129,6 +129,12 @@ func (r *scenarioReader) users(n *document.Node) {
 	} else {
 		for _, f := range n.Fields {
 			s.Users = append(s.Users, User{Name: f.Key.Text, Roles: r.Texts(f.Value)})
+			for _, role := range f.Value.Items {
+				// NB: an expression may name a role too.
+				if r.events != nil && !strings.Contains(s.Definition, role.Text) {
+					r.unknown(role, "role", r.roles)
+				}
+			}
 		}
 	}
 	for i := range s.Users {

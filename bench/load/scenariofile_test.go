@@ -133,6 +133,7 @@ func TestFaultsOfAScenarioHaveTheirPlaces(t *testing.T) {
 		head + "walk: {draft: [{event: submit, weight: -1}]}":               "expected a number from 0",
 		head + "walk: {draft: [{event: submit, weight: 0}]}":                "no step of this node has a weight above 0",
 		head + "walk: {draft: [{event: submit, as: bob}]}":                  `there is no user "bob" (users: bench)`,
+		head + "users: {bob: [emploee]}\nwalk: {draft: [{event: submit}]}":  `2:15: the workflow has no role "emploee" (did you mean "employee"?)`,
 		head + "users: {}\nwalk: {draft: [{event: submit}]}":                "2:8: expected the users",
 		head + "wakl: {}\nwalk: {draft: [{event: submit}]}":                 `unknown key "wakl" (did you mean "walk"?)`,
 		head + "walk: {draft: [{event: submit, data: {a: '{{rnd}}'}}]}":     "{{rnd}}: a placeholder is",

@@ -72,7 +72,7 @@ func (w *worker) prepare(ctx context.Context, n int) error {
 			s, f = w.create()
 		}
 		if f != nil {
-			return fmt.Errorf("prepare: %w", f)
+			return prepareError(f, "create as "+w.userName(w.options.Scenario.creator))
 		}
 		if s.over() {
 			return errNoStart
@@ -81,14 +81,17 @@ func (w *worker) prepare(ctx context.Context, n int) error {
 			if s.over() {
 				break
 			}
-			if f := w.send(&s); f != nil {
-				return fmt.Errorf("prepare: %w", f)
+			t, from := s.at.pick(w.random), s.at.node
+			if f := w.send(&s, t); f != nil {
+				return prepareError(f, fmt.Sprintf("event %s in node %s as %s, instance %s", t.event, from, w.userName(t.user), s.id))
 			}
 		}
 		w.subjects = append(w.subjects, s)
 	}
 	return nil
 }
+
+func (w *worker) userName(i int) string { return w.options.Scenario.Users[i].Name }
 
 // errNoStart ends a run before it begins.
 var errNoStart = errors.New("prepare: a new instance stands in no node from which the scenario has a step")
@@ -234,7 +237,7 @@ func (w *worker) request(k Kind) sent {
 		}
 		return sentOne(Create, f)
 	}
-	return sentOne(k, w.send(s))
+	return sentOne(k, w.send(s, s.at.pick(w.random)))
 }
 
 func sentOne(k Kind, f *fault) sent {
@@ -283,8 +286,8 @@ func (w *worker) cutInstance(body []byte) (rest []byte, ok bool) {
 }
 
 // send brings the subject on by one event.
-func (w *worker) send(s *subject) *fault {
-	t, before := s.at.pick(w.random), s.at
+func (w *worker) send(s *subject, t *step) *fault {
+	before := s.at
 	s.at = t.to
 	body, f := w.ask(Event, w.script.event(s.id, t))
 	if f == nil {
@@ -328,7 +331,7 @@ func check(k Kind, rest []byte, ok bool, s *subject) *fault {
 		return &fault{kind: k, reason: "the answer is about something else"}
 	}
 	if s.sure && s.at != nil && !bytes.Contains(rest, s.at.shown) {
-		return &fault{kind: k, reason: "the answer shows another node"}
+		return &fault{kind: k, reason: fmt.Sprintf("the answer shows the node %s, not %s", nodesIn(rest), s.at.node)}
 	}
 	return nil
 }

@@ -109,14 +109,30 @@ func (s *server) try(ctx context.Context, o load.Options) error {
 	o.Mix = load.Mix{load.Read: 1}
 	o.WarmUp, o.Duration, o.Every = -1, time.Millisecond, 0
 	if _, err := load.Run(ctx, o); err != nil {
-		return fmt.Errorf("%w\n%s", err, s.advice())
+		if advice := s.advice(err, o.Scenario); advice != "" {
+			return fmt.Errorf("%w\n%s", err, advice)
+		}
+		return err
 	}
 	return nil
 }
 
-func (s *server) advice() string {
-	if s.process != nil {
+// advice says what may help when the trial failed; empty: the error says it all.
+func (s *server) advice(err error, scenario *load.Scenario) string {
+	var refused *load.PrepareError
+	status := 0
+	if errors.As(err, &refused) {
+		status = refused.Status
+	}
+	switch {
+	case s.process != nil && status != 0:
+		return "" // it runs, and has said what is wrong
+	case s.process != nil:
 		return "The end of its log:\n" + s.process.LastWords()
+	case status == http.StatusBadRequest && scenario.DefinitionFile == "" && scenario.Definition != "":
+		return "The service has another workflow of the id " + scenario.WorkflowID + " than the built-in load: troupe bench --print-workflow prints that one. For the leave request of the example home there is a load: --scenario bench/scenarios/leave-request.yaml --as mary=FILE"
+	case status != http.StatusForbidden && status != http.StatusNotFound:
+		return ""
 	}
 	return "A few events were tried before measuring. The server must have the workflow of the load, and the token must be of a user who may create, read and send: troupe bench --print-workflow, or --scenario FILE for a workflow of yours."
 }

@@ -84,7 +84,7 @@ func TestBenchOfAnAddress(t *testing.T) {
 	}
 	// The example's leave request does not take the data of the built-in load.
 	code, _, stderr = invoke(append(small, "--context", "here")...)
-	if code != exitFailed || !strings.Contains(stderr, "prepare: create: status 400 InvalidContent") || !strings.Contains(stderr, "--print-workflow") {
+	if code != exitFailed || !strings.Contains(stderr, "prepare: create as bench: status 400 InvalidContent: ") || !strings.Contains(stderr, "--as mary=FILE") {
 		t.Errorf("another workflow: got code %d, %s", code, stderr)
 	}
 }
