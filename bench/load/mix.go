@@ -32,6 +32,7 @@ const partMax = 1_000_000
 // ParseMix reads "create=1,event=8,read=1,query=0.1". What is not named is not sent.
 func ParseMix(text string) (Mix, error) {
 	var mix Mix
+	var named [kinds]bool
 	for part := range strings.SplitSeq(text, ",") {
 		name, number, _ := strings.Cut(strings.TrimSpace(part), "=")
 		n, err := strconv.ParseFloat(number, 64)
@@ -41,7 +42,10 @@ func ParseMix(text string) (Mix, error) {
 		known := false
 		for k := range kinds {
 			if k.String() == name {
-				mix[k], known = n, true
+				if named[k] {
+					return Mix{}, fmt.Errorf("mix %q names %s twice", text, name)
+				}
+				mix[k], named[k], known = n, true, true
 			}
 		}
 		if !known {

@@ -20,6 +20,7 @@ func TestMixes(t *testing.T) {
 		{"event=NaN", Mix{}, false},
 		{"event=Inf", Mix{}, false},
 		{"delete=1", Mix{}, false},
+		{"event=1,event=0", Mix{}, false},
 		{"", Mix{}, false},
 	} {
 		got, err := ParseMix(c.text)

@@ -159,7 +159,7 @@ const (
 	generatorShareMax       = 0.8 // of the machine, when the server is elsewhere
 	generatorToServerMax    = 1.0 // of what the server uses, when it is here
 	busyShareMin            = 0.8 // of the machine, below which nothing was short
-	gapToMeanLatencyFactor  = 20  // a gap of so many latencies stands out
+	gapToLatencyFactor      = 2   // a gap of so many median latencies stands out, also when the requests that waited for its end are half of all
 	noticeableGapSecondsMin = 0.25
 )
 
@@ -167,15 +167,18 @@ const (
 func warnings(r *report.Run, rep *report.Report) (all []string) {
 	add := func(format string, args ...any) { all = append(all, r.Name(rep)+": "+fmt.Sprintf(format, args...)) }
 	if r.Missed > 0 {
-		add("%d requests were due and found no free connection: the rate is more than the server can do, or %d connections are too few. They are in no latency.",
-			r.Missed, rep.Load.Connections)
+		cause := "the rate is more than the server can do"
+		if r.LongestGapSeconds > noticeableGapSecondsMin && !sparse(r) {
+			cause = "the server stood still, the server could not be reached"
+		}
+		add("%d requests were due and found no free connection: %s, or %d connections are too few. They are in no latency.", r.Missed, cause, rep.Load.Connections)
 	}
 	if r.ErrorsTotal > 0 {
 		text, n := r.MostFrequentError()
 		add("%d errors, most often %q (%d times). Figures of a run with errors say little.", r.ErrorsTotal, text, n)
 	}
 	if r.Shed > 0 {
-		add("%d requests or events of batches were refused with 429 or 503, because the server was too busy or a quota was reached.", r.Shed)
+		add("%d requests or events of batches were refused with 429 or 503, because the server was too busy, was starting or ending, or a quota was reached.", r.Shed)
 	}
 	if g := r.GeneratorCPUCores; g != nil {
 		cores := float64(rep.Generator.Cores)
@@ -186,7 +189,7 @@ func warnings(r *report.Run, rep *report.Report) (all []string) {
 			add("the load generator used more of the processors (%.1f cores) than the server (%.1f): the throughput is not what the server can do. Look at its CPU for each operation, or measure from another machine.", *g, *s)
 		}
 	}
-	if r.Requests > 0 && r.LongestGapSeconds > noticeableGapSecondsMin && r.LongestGapSeconds*1000 > gapToMeanLatencyFactor*r.Latency.MeanMs && !sparse(r) {
+	if r.Requests > 0 && r.LongestGapSeconds > noticeableGapSecondsMin && r.LongestGapSeconds*1000 > gapToLatencyFactor*r.Latency.P50Ms && !sparse(r) {
 		add("for %.2f s, from second %.1f on, there was no right answer.", r.LongestGapSeconds, r.LongestGapAtSeconds)
 	}
 	return all

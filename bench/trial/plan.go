@@ -177,6 +177,12 @@ func (p *Plan) judge(rep *report.Report) {
 	for _, t := range p.Thresholds {
 		rep.Thresholds = append(rep.Thresholds, t.judge(mine, p.Rounds))
 	}
+	for _, t := range unmentioned(p.Thresholds) {
+		if judged := t.judge(mine, p.Rounds); judged.Failed {
+			judged.By += ", and no condition is about " + t.metric.name
+			rep.Thresholds = append(rep.Thresholds, judged)
+		}
+	}
 }
 
 // ratios divides the figures of the first target by those of the second in the same round.

@@ -147,6 +147,25 @@ func (t *Threshold) judge(runs []*report.Run, rounds int) report.Threshold {
 	return out
 }
 
+// unmentioned are conditions that nobody wrote and that hold all the same: where there are
+// thresholds, requests that were not answered as they should be are a failure unless a
+// threshold says how many may be. Otherwise a server that is gone would be within every
+// bound on latencies.
+func unmentioned(thresholds []Threshold) (all []Threshold) {
+	for _, name := range []string{"errors", "missed", "shed"} {
+		mentions := func(t Threshold) bool { return t.metric.name == name }
+		if len(thresholds) == 0 || slices.ContainsFunc(thresholds, mentions) {
+			continue
+		}
+		t, err := parseThreshold(name + ">0")
+		if err != nil {
+			panic(err) // the names above are metrics
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
 func (t *Threshold) broken(value float64) bool {
 	switch t.sign {
 	case ">":

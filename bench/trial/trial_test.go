@@ -56,6 +56,33 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
+// TestRequestsWithoutAnAnswerFail unless a condition is about them, or there is none at all.
+func TestRequestsWithoutAnAnswerFail(t *testing.T) {
+	for text, want := range map[string]string{
+		"p99>1s":                      "errors>0: errors was 3, and no condition is about errors; missed>0: missed was 4, and no condition is about missed; ",
+		"errors>3":                    "missed>0: missed was 4, and no condition is about missed; ",
+		"errors>3,missed>=4":          "missed>=4: missed was 4; ",
+		"p99>1s,errors>100,missed>10": "",
+		"":                            "",
+	} {
+		p := &Plan{Targets: []Target{{Name: "mine"}}, Rounds: 1}
+		if text != "" {
+			p.Thresholds, _ = ParseThresholds(text)
+		}
+		rep := &report.Report{Runs: []*report.Run{{Target: "mine", Requests: 9, ErrorsTotal: 3, Missed: 4}}}
+		p.judge(rep)
+		got := ""
+		for _, judged := range rep.Thresholds {
+			if judged.Failed {
+				got += judged.Text + ": " + judged.By + "; "
+			}
+		}
+		if got != want {
+			t.Errorf("%s: got %s\nwant %s", text, got, want)
+		}
+	}
+}
+
 func TestWrongThresholds(t *testing.T) {
 	for text, want := range map[string]string{
 		"":               `"": a condition is like p99>20ms`,
@@ -104,14 +131,15 @@ func TestWarnings(t *testing.T) {
 		"5 requests or events of batches were refused": {Shed: 5},
 		"was itself the bottleneck":                    {GeneratorCPUCores: number(1.7)},
 		"more of the processors":                       {GeneratorCPUCores: number(1.2), ServerCPUCores: number(0.7)},
-		"for 2.00 s, from second 1.0 on":               {Requests: 9, LongestGapSeconds: 2, LongestGapAtSeconds: 1, Latency: report.Latency{MeanMs: 3}},
+		"for 2.00 s, from second 1.0 on":               {Requests: 9, LongestGapSeconds: 2, LongestGapAtSeconds: 1, Latency: report.Latency{P50Ms: 900}},
+		"the server could not be reached, or 8":        {Missed: 7, LongestGapSeconds: 2, Requests: 9, Latency: report.Latency{P50Ms: 1500}},
 	} {
 		got := warnings(r, rep)
 		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0], want)) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if got := warnings(&report.Run{Requests: 1, RatePerSecond: 1, LongestGapSeconds: 1, Latency: report.Latency{MeanMs: 3}}, rep); len(got) > 0 {
+	if got := warnings(&report.Run{Requests: 1, RatePerSecond: 1, LongestGapSeconds: 1, Latency: report.Latency{P50Ms: 3}}, rep); len(got) > 0 {
 		t.Errorf("one request a second: got %q", got)
 	}
 }

@@ -65,7 +65,7 @@ func newBench() *cobra.Command {
 			_, err := io.WriteString(b.out.to, load.Definition)
 			return err
 		}
-		plan, err := b.plan()
+		plan, err := b.plan(cmd.Flags().Changed)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (b *benchCommand) addFlags(cmd *cobra.Command) {
 	f.StringVar(&b.workflow, "workflow", "", "id of the workflow at the service (default: the scenario's, else "+load.WorkflowID+")")
 	f.StringVar(&b.scenario, "scenario", "", "file with the load: a workflow and a walk through its events")
 	f.BoolVar(&b.printWorkflow, "print-workflow", false, "print the workflow that is used without --scenario, and do nothing else")
-	f.StringSliceVar(&b.rates, "rate", nil, "requests a second of an open loop; several with commas are measured one after the other (default: a closed loop)")
+	f.StringSliceVar(&b.rates, "rate", nil, "requests a second of an open loop (with --batch: batches); several with commas are measured one after the other (default: a closed loop)")
 	f.Var(count(&o.Connections), "connections", "connections, each with one request at a time")
 	f.Var(count(&o.Instances), "instances", "instances that events and reads go to")
 	f.Var(count(&o.Preload), "preload", "events that each instance gets before")
@@ -97,12 +97,13 @@ func (b *benchCommand) addFlags(cmd *cobra.Command) {
 	f.StringVar(&b.against, "against", "", "path of another build or URL of another service, measured in turn")
 	f.StringVar(&b.againstToken, "against-token-file", "", "file with the API token for the other service")
 	f.Var(count(&b.rounds), "rounds", "how often everything is measured (default 1; with --against 3)")
-	f.StringVar(&b.failIf, "fail-if", "", "conditions that make the exit code 1, such as 'p99>20ms,errors>0': "+strings.Join(trial.MetricNames(), " "))
+	f.StringVar(&b.failIf, "fail-if", "", "conditions that make the exit code 1, such as 'p99>20ms,errors>0': "+strings.Join(trial.MetricNames(), " ")+
+		" (operations a second: each event of a batch counts); errors, missed and shed must be 0 unless a condition is about them")
 	f.StringVar(&b.page, "report", "", "write a page with plots, one HTML file that needs nothing else")
 }
 
-// plan checks the flags together.
-func (b *benchCommand) plan() (*trial.Plan, error) {
+// plan checks the flags together. given says which there were.
+func (b *benchCommand) plan(given func(flag string) bool) (*trial.Plan, error) {
 	p := &trial.Plan{Command: commandLine(os.Args[1:]), Build: buildOf(buildInfo()).String(), Load: b.load, ScenarioFile: b.scenario, Rounds: b.rounds}
 	wrong := func(flag string, err error) error { return usageError{fmt.Errorf("--%s %w", flag, err)} }
 	o, err := &p.Load, error(nil)
@@ -112,10 +113,13 @@ func (b *benchCommand) plan() (*trial.Plan, error) {
 	if o.Mix, err = load.ParseMix(b.mix); err != nil {
 		return nil, usageError{fmt.Errorf("--%w", err)}
 	}
+	if given("rounds") && b.rounds == 0 {
+		return nil, wrong("rounds", errors.New("must be above 0"))
+	}
 	if p.Rates, err = parseRates(b.rates); err != nil {
 		return nil, wrong("rate", err)
 	}
-	if b.failIf != "" {
+	if given("fail-if") {
 		if p.Thresholds, err = trial.ParseThresholds(b.failIf); err != nil {
 			return nil, wrong("fail-if", err)
 		}
@@ -157,6 +161,8 @@ func checkLoad(o *load.Options) error {
 		return errors.New("--duration must be above 0")
 	case o.Batch > load.BatchMax:
 		return fmt.Errorf("--batch must be at most 10,000")
+	case o.Batch > 0 && o.Mix[load.Event] == 0:
+		return fmt.Errorf("--batch: --mix %s has no events", o.Mix)
 	case o.Batch > 0 && !o.Scenario.Batches():
 		return errors.New("--batch needs a scenario of one user in which every step has `to`, and every node has a step: the answers to a batch do not say where an instance stands")
 	case o.Instances < o.Connections && !o.Scenario.Round():

@@ -32,7 +32,7 @@ func TestBench(t *testing.T) {
 	t.Setenv("TMPDIR", temporary)
 	code, stdout, stderr := invoke("bench", "--scenario", "../../bench/scenarios/leave-request.yaml", "--mix", "create=1,event=8,read=1,query=0.5",
 		"--rate", "200", "--connections", "4", "--instances", "8", "--duration", "300ms", "--warmup", "0s", "--against", self, "--rounds", "1",
-		"--fail-if", "errors>0,cpu>10s", "--report", page, "-o", "json")
+		"--fail-if", "errors>0,missed>1000,shed>1000,cpu>10s", "--report", page, "-o", "json")
 	var rep report.Report
 	if err := json.Unmarshal([]byte(stdout), &rep); code != exitDone || err != nil || len(rep.Runs) != 2 {
 		t.Fatalf("got code %d, %v, %s\n%s", code, err, stderr, stdout)
@@ -45,7 +45,7 @@ func TestBench(t *testing.T) {
 			t.Errorf("%s: got %+v", r.Target, r)
 		}
 	}
-	if rep.Load.Workflow != "leave-request" || !rep.Targets[0].Local || rep.Targets[0].Build == "" || len(rep.Ratios) < 3 || len(rep.Thresholds) != 2 {
+	if rep.Load.Workflow != "leave-request" || !rep.Targets[0].Local || rep.Targets[0].Build == "" || len(rep.Ratios) < 3 || len(rep.Thresholds) != 4 {
 		t.Errorf("got %+v", rep)
 	}
 	code, stdout, stderr = invoke("bench", "--batch", "5", "--connections", "2", "--instances", "10", "--duration", "200ms", "--warmup", "0s", "-o", "json")
@@ -107,6 +107,9 @@ func TestBenchRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"--connections", "0"}, exitUsage, "--connections must be above 0"},
 		{[]string{"--duration", "soon"}, exitUsage, "must be a time such as"},
 		{[]string{"--batch", "20000"}, exitUsage, "--batch must be at most 10,000"},
+		{[]string{"--batch", "5", "--mix", "read=1"}, exitUsage, "--batch: --mix read=1 has no events"},
+		{[]string{"--rounds", "0"}, exitUsage, "--rounds must be above 0"},
+		{[]string{"--fail-if", ""}, exitUsage, `--fail-if "": a condition is like`},
 		{[]string{"--fail-if", "p99>20"}, exitUsage, "p99 needs a time with its unit"},
 		{[]string{"--address", "http://127.0.0.1:1", "--fail-if", "cpu>1us"}, exitUsage, "known only of a server that troupe bench starts"},
 		{[]string{"--address", "127.0.0.1:1"}, exitUsage, `"127.0.0.1:1"`},
