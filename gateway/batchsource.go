@@ -17,6 +17,7 @@ import (
 type itemSource struct {
 	items []data.Value // that were read, of an array or of lines with a key
 	lines []byte       // that were read of a stream, each with its end
+	line  int          // how many lines were cut off
 	// chunks gives more lines; nil when there are no more to come.
 	chunks <-chan chunk
 	// err is why nothing comes behind items and lines: io.EOF when that is all.
@@ -43,10 +44,11 @@ func (s *itemSource) next() (data.Value, bool) {
 	for len(s.lines) > 0 {
 		var line []byte
 		line, s.lines = cutLine(s.lines)
+		s.line++
 		if line == nil {
 			continue
 		}
-		item, err := cleanLine(slices.Clone(line))
+		item, err := s.clean(slices.Clone(line))
 		if err != nil {
 			s.fail(err)
 			return nil, false
@@ -68,10 +70,11 @@ func cutLine(text []byte) (line, rest []byte) {
 	return line, rest
 }
 
-func cleanLine(line []byte) (data.Value, error) {
+// clean makes an item of the line that was cut off last.
+func (s *itemSource) clean(line []byte) (data.Value, error) {
 	item, err := data.Clean(line)
 	if err != nil {
-		return nil, malformed("the line is %v", err)
+		return nil, malformed("line %d is %v", s.line, err)
 	}
 	return item, nil
 }
@@ -120,8 +123,8 @@ func (s *itemSource) fingerprint(x *exchange) [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// readItems reads a batch to its end. Of an array nothing is left to be found wrong
-// but in its items.
+// readItems reads a batch to its end. Nothing is left to be found wrong but in its
+// items.
 func (x *exchange) readItems(lines bool) (*itemSource, error) {
 	body := &countedBody{x: x, r: x.r.Body}
 	r := *x.r
@@ -134,23 +137,23 @@ func (x *exchange) readItems(lines bool) (*itemSource, error) {
 		x.connection.bodyPending = false
 	}
 	s := &itemSource{err: io.EOF}
-	if lines {
-		for len(text) > 0 {
-			var line []byte
-			if line, text = cutLine(text); line == nil {
-				continue
-			}
-			item, err := cleanLine(line)
-			if err != nil {
-				s.err = err
-				break
-			}
-			s.items = append(s.items, item)
+	for lines && len(text) > 0 {
+		var line []byte
+		line, text = cutLine(text)
+		s.line++
+		if line == nil {
+			continue
 		}
-		return s, nil
+		item, err := s.clean(line)
+		if err != nil {
+			return nil, err
+		}
+		s.items = append(s.items, item)
 	}
-	if s.items, err = data.CleanArray(text); err != nil {
-		return nil, malformed("the body is %v", err)
+	if !lines {
+		if s.items, err = data.CleanArray(text); err != nil {
+			return nil, malformed("the body is %v", err)
+		}
 	}
 	if len(s.items) > batchItemsMax {
 		return nil, failure.Refuse(failure.ErrTooLarge, "a batch must not have more than %d items", batchItemsMax)

@@ -307,7 +307,11 @@ func (x *exchange) checkContent() error {
 	if x.route.readsBody && isLines(x.r.Header) {
 		return nil
 	}
-	return checkContentType(x.r.Header, contentType)
+	err := checkContentType(x.r.Header, contentType)
+	if err != nil && x.route.readsBody {
+		return failure.Refuse(failure.ErrMediaType, "the Content-Type must be application/json or application/x-ndjson, in UTF-8")
+	}
+	return err
 }
 
 // Values of headers. They are shared by all answers and never changed.

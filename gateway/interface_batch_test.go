@@ -135,7 +135,11 @@ func resultsAreThoseOfSingles(t *testing.T, s *scene) {
 		}
 	}
 	wantStatuses(t, "what is no object", s.ann.sendBatch(t, []string{"1", "true", `"a"`, "[]"}), 400, 400, 400, 400)
-	s.ann.Send(t, request{Method: "POST", Path: wiretest.Root + "/events", Headers: append(s.ann.Credential, "Content-Type: text/plain"), Body: "[]"}).WantFault(t, 415, "UnsupportedMediaType")
+	a := s.ann.Send(t, request{Method: "POST", Path: wiretest.Root + "/events", Headers: append(s.ann.Credential, "Content-Type: text/plain"), Body: "[]"})
+	a.WantFault(t, 415, "UnsupportedMediaType")
+	if !strings.Contains(a.Message(), "application/x-ndjson") {
+		t.Errorf("got %s, which does not name both types", a.Body)
+	}
 }
 
 func linesBothWays(t *testing.T, s *scene) {
@@ -202,7 +206,18 @@ func brokenLines(t *testing.T, s *scene) {
 	for _, broken := range []string{"{", "x", item64() + "]", `{"a":1,"a":2}`, "\xff", "{}{}"} {
 		r := s.ann.Create(t, "order", "").Record(t)
 		item := wiretest.EventBody("order", r.ID, "note", "") + "\n"
-		wantStatuses(t, broken, resultLines(t, s.ann.postLines(t, item+"1\n"+item+broken+"\n"+item)), 200, 400, 200, 400)
+		text := item + "1\n\n" + item + broken + "\n" + item
+		got := resultLines(t, s.ann.postLines(t, text))
+		wantStatuses(t, broken, got, 200, 400, 200, 400)
+		if !strings.HasPrefix(got[len(got)-1].Message, "line 5 is ") {
+			t.Errorf("%q: got %+v, which does not name line 5", broken, got)
+		}
+		// With a key nothing is done.
+		if a := s.ann.postLines(t, text, key("broken")); !strings.HasPrefix(a.Message(), "line 5 is ") {
+			t.Errorf("%q: got %s, which does not name line 5", broken, a.Body)
+		} else {
+			a.WantFault(t, 400, "InvalidContent")
+		}
 		if got := s.ann.Load(t, "order", r.ID).Record(t); len(got.History) != 3 {
 			t.Errorf("%q: the instance is %s", broken, got.Text)
 		}
@@ -244,6 +259,7 @@ func numberOfItems(t *testing.T, s *scene) {
 	if got := resultLines(t, s.ann.postLines(t, many)); len(got) != 10_000 || got[9_999].Status != 400 {
 		t.Errorf("got %d results", len(got))
 	}
+	s.ann.postLines(t, many+"1\n1\n", key("many")).WantFault(t, 413, "TooLarge")
 	if got := resultLines(t, s.ann.postLines(t, many+"1\n1\n")); len(got) != 10_001 || got[10_000].Status != 413 {
 		t.Errorf("got %d results", len(got))
 	}

@@ -74,12 +74,12 @@ export interface paths {
          * @description An item is a body of `sendEvent`, or of `createInstance` when it has no `instanceId`. There are at most 10,000 items and 16 MiB. Each has the checks, rights and limits that it would have alone, and its result says what it
          *     would be answered alone, without the record. Results come in the order of the items, each when it is durable. The answer is 200, whatever the results are.
          *
-         *     An array is read to its end before anything is done: when it is not well-formed, too long or too large, that is 400 or 413 and nothing was done. Of lines (`application/x-ndjson`) each is done when it has come, and
+         *     An array is read to its end before anything is done: when it is not well-formed, too long or too large, that is 400 or 413 and nothing was done. Of lines (`application/x-ndjson`) without `Idempotency-Key` each is done when it has come, and
          *     results go out while items come in. A line that is not well-formed JSON, item 10,001, the first byte beyond 16 MiB and a body that breaks off end the answer with one more line, which is an error.
          *
          *     Items of one instance are done in their order. One that fails stops no other; but after a 429, 503 or 504 the later items of that instance are 503 and not done, or 504 when they were on their way already.
          *
-         *     `event.id` of an item means what it means alone. The header `Idempotency-Key` is for the whole batch: with it, the same batch gets the first results again, and another batch is 422. Lines with that header are read to their end first.
+         *     `event.id` of an item means what it means alone. The header `Idempotency-Key` is for the whole batch: with it, the same batch gets the first results again, and another batch is 422. Lines with that header are read to their end first, as an array is.
          *
          *     With `Prefer: return=representation` a result of 200 also has `state`, the record without `svcHistory`. `If-Match` has no meaning here.
          */
