@@ -5,6 +5,14 @@
 //	made, err := c.Create(ctx, client.CreateRequest{WorkflowID: "leave-request"})
 //	for entry, err := range c.Watch(ctx, client.WatchRequest{WorkflowID: "leave-request"}) { … }
 //
+// # How to import it
+//
+// The name of the module is no address, so go get does not find it. Name a clone of it
+// in your go.mod, and run go mod tidy:
+//
+//	require troupe v0.0.0
+//	replace troupe => ./path/to/clone
+//
 // # What the caller must do
 //
 //  1. New with Options, once for a service. A Client may be used by any number
@@ -24,8 +32,8 @@
 //
 // Create and Send are safe because each carries an idempotency key: one that is
 // drawn at random, unless the caller has its own. When they fail and it is open
-// whether the service has done it, the error is ErrOutcomeUnknown as well and
-// names the key with which it can be asked again.
+// whether the service has done it, the error wraps an UnknownError, which names the
+// key with which it can be asked again. Batch is as Create and Send are.
 //
 // What the service refuses is an *Error. Free-form data and records keep the
 // service's bytes. Every answer is bounded (Options.BodyBytesMax), read to its

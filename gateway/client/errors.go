@@ -17,7 +17,7 @@ var (
 	ErrInvalid = errors.New("invalid request")
 	// ErrOutcomeUnknown is wrapped, beside the cause, by errors of Create and
 	// Send when the service may have done what was asked. Ask again with the same
-	// key, which the error's text names: it is done once in all.
+	// key, which UnknownError has: it is done once in all.
 	ErrOutcomeUnknown = errors.New("it is not known whether this was done")
 	// ErrProtocol is wrapped when an answer is none of this interface, or larger
 	// than Options allow. Either the address is wrong or the service is newer.
@@ -79,18 +79,23 @@ func asking(err *error, format string, names ...any) {
 	}
 }
 
-// unknownOutcome is an error after which nobody knows whether the request was
-// carried out.
-type unknownOutcome struct {
-	cause error
-	key   string
+// UnknownError is an error after which nobody knows whether the request was carried
+// out. It wraps ErrOutcomeUnknown and Cause.
+type UnknownError struct {
+	// Cause is why the last attempt failed. Where that one surely did nothing, but one
+	// before it may have, its text says so.
+	Cause error
+	// Key is the idempotency key with which to ask again.
+	Key string
 }
 
-func (u *unknownOutcome) Error() string {
-	return fmt.Sprintf("%v; %v: ask again with the key %s", u.cause, ErrOutcomeUnknown, u.key)
+// Error returns the cause and the key.
+func (u *UnknownError) Error() string {
+	return fmt.Sprintf("%v; %v: ask again with the key %s", u.Cause, ErrOutcomeUnknown, u.Key)
 }
 
-func (u *unknownOutcome) Unwrap() []error { return []error{ErrOutcomeUnknown, u.cause} }
+// Unwrap returns ErrOutcomeUnknown and the cause.
+func (u *UnknownError) Unwrap() []error { return []error{ErrOutcomeUnknown, u.Cause} }
 
 // invalid returns an error that wraps ErrInvalid.
 func invalid(format string, args ...any) error {

@@ -31,8 +31,11 @@ func (c *Client) call(ctx context.Context, r *request) (*answer, error) {
 				err = fmt.Errorf("%w, after: %w", ended, err)
 			}
 		}
+		if unknown && !v.unknown {
+			err = fmt.Errorf("%w (so the last attempt, one before it may have been carried out)", err)
+		}
 		if unknown {
-			err = &unknownOutcome{cause: err, key: r.key}
+			err = &UnknownError{Cause: err, Key: r.key}
 		}
 		return nil, err
 	}
@@ -95,7 +98,9 @@ func (c *Client) await(ctx context.Context, asked time.Duration, attempt int) er
 	if asked > c.options.RetryWaitMax {
 		return context.DeadlineExceeded
 	}
-	return c.pause(ctx, spread(max(asked, c.backoff(c.options.RetryWait, attempt))))
+	// NB: no wait is so long that much of CallMax would be left when it does not fit any more.
+	own := min(c.backoff(c.options.RetryWait, attempt), c.options.CallMax/10)
+	return c.pause(ctx, spread(max(asked, own)))
 }
 
 // backoff is the wait after a number of failures: doubled with each.

@@ -100,7 +100,7 @@ func TestRetries(t *testing.T) {
 					t.Errorf("got another key or body when it was repeated")
 				}
 			}
-			if test.wantUnknown && !strings.Contains(err.Error(), key) {
+			if u := (*UnknownError)(nil); test.wantUnknown && (!errors.As(err, &u) || u.Key != key || !strings.Contains(err.Error(), key)) {
 				t.Errorf("got %q, want the key %s in it", err, key)
 			}
 			if !test.create || err != nil {
@@ -134,6 +134,24 @@ func TestWaits(t *testing.T) {
 	var refused *Error
 	if !errors.As(err, &refused) || refused.RetryAfter != 2*time.Second || errors.Is(err, ErrOutcomeUnknown) {
 		t.Errorf("got %v, want the 503 with its Retry-After", err)
+	}
+}
+
+// TestManyAttempts holds that waits stay short enough for the time of the call to be used,
+// and that a last answer "nothing was done" does not speak for the attempts before it.
+func TestManyAttempts(t *testing.T) {
+	s, c := started(t, Options{RetryMax: 20, RetryWait: 100 * time.Millisecond, RetryWaitMax: 30 * time.Second})
+	waits := recorded(c)
+	s.Fail("create", servertest.Fault{})
+	for range 20 {
+		s.Fail("create", servertest.Fault{Status: 503, Code: "Unavailable", RetryAfter: "1"})
+	}
+	_, err := c.Create(t.Context(), CreateRequest{WorkflowID: "leave"})
+	if !errors.Is(err, ErrOutcomeUnknown) || !strings.Contains(err.Error(), "(so the last attempt, one before it may have been carried out)") {
+		t.Errorf("got %v, want both what the last attempt got and that the first is open", err)
+	}
+	if got := (*waits)[19]; len(*waits) != 20 || got < 9*time.Second || got > 13500*time.Millisecond {
+		t.Errorf("got %v for the last of %d waits, want a tenth of CallMax to half as much again", got, len(*waits))
 	}
 }
 
