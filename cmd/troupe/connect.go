@@ -45,14 +45,14 @@ func addConnection(cmd *cobra.Command) *connection {
 	return c
 }
 
-// client makes the client of the service.
-func (c *connection) client() (*client.Client, error) {
+// client makes the client of the service; retryMax is that of its options.
+func (c *connection) client(retryMax int) (*client.Client, error) {
 	address, token, err := c.resolve()
 	if err != nil {
 		return nil, err
 	}
 	made, err := client.New(client.Options{
-		Address: address, Token: token, CallMax: c.timeout, UserAgent: "troupe",
+		Address: address, Token: token, CallMax: c.timeout, RetryMax: retryMax, UserAgent: "troupe",
 	})
 	if err != nil {
 		return nil, usageError{err}

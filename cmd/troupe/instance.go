@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +35,7 @@ func asking(cmd *cobra.Command, forms []string, do func(cmd *cobra.Command, c *c
 		if err := out.open(cmd); err != nil {
 			return err
 		}
-		c, err := at.client()
+		c, err := at.client(repetitions(cmd))
 		if err != nil {
 			return err
 		}
@@ -42,6 +43,15 @@ func asking(cmd *cobra.Command, forms []string, do func(cmd *cobra.Command, c *c
 		return explained(do(cmd, c, out, args))
 	}
 	return cmd
+}
+
+// repetitions is client.Options.RetryMax for a command. Who sends a file waits until
+// --timeout rather than begin again.
+func repetitions(cmd *cobra.Command) int {
+	if cmd.Flags().Changed("file") {
+		return math.MaxInt32
+	}
+	return 0
 }
 
 // stateText shows where an instance stands: "main: review, billing: open".

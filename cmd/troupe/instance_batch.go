@@ -1,11 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net/http"
 	"os"
 	"strconv"
 	"time"
@@ -29,21 +30,33 @@ type sendFile struct {
 	key    string // of batch n it is key-n
 	live   *liveLine
 
-	Sent     int          `json:"sent"`
-	Failed   int          `json:"failed"`
-	Failures []failedItem `json:"failures"`
+	Sent     int           `json:"sent"`
+	Done     int           `json:"done"`
+	Failed   int           `json:"failed"`
+	Created  []createdItem `json:"created"`
+	Failures []failedItem  `json:"failures"`
 	began    time.Time
 	batches  int
 }
 
-// failedItem is an item that was refused.
-type failedItem struct {
-	Item int `json:"item"` // from 1
-	client.BatchResult
+// itemPlace says where an item stands in the file. Both count from 1.
+type itemPlace struct {
+	Item int `json:"item"`
+	Line int `json:"line"` // where it begins
 }
 
-// errFailures makes the exit code 1. The failures were listed.
-var errFailures = errors.New("items have failed; the same command again tries only them, if it had the same --key")
+// createdItem is an instance that an item made.
+type createdItem struct {
+	itemPlace
+	WorkflowID string `json:"workflowId"`
+	InstanceID string `json:"instanceId"`
+}
+
+// failedItem is an item that was refused.
+type failedItem struct {
+	itemPlace
+	client.BatchResult
+}
 
 func (s *sendFile) run(name string, out *output) error {
 	in := s.cmd.InOrStdin()
@@ -55,89 +68,116 @@ func (s *sendFile) run(name string, out *output) error {
 		defer func() { _ = file.Close() }() // it was only read
 		in = file
 	}
-	err := s.read(bufio.NewReader(in))
+	err := s.read(in)
 	s.live.clear()
 	if shown := s.show(out); err == nil {
 		err = shown
 	}
 	if err == nil && s.Failed > 0 {
-		err = fmt.Errorf("%d of %d %w", s.Failed, s.Sent, errFailures)
+		err = fmt.Errorf("%d of %d items have failed; %s, which tries only them", s.Failed, s.Sent, s.again())
 	}
 	return err
 }
 
+// again is how to go on with the file.
+func (s *sendFile) again() string { return "repeat the same command with --key " + s.key }
+
+// fileItem is an item as it stands in the file.
+type fileItem struct {
+	text json.RawMessage
+	line int
+}
+
 // read sends what a stream has: values of JSON one after the other, or an array.
-func (s *sendFile) read(in *bufio.Reader) error {
-	d := json.NewDecoder(in)
-	array, err := beginsArray(in)
-	if err != nil {
-		return fmt.Errorf("--file: %w", err)
-	}
-	if array {
-		_, _ = d.Token() // the bracket
-	}
-	var items []json.RawMessage
+func (s *sendFile) read(stream io.Reader) error {
+	in := newItemReader(stream)
+	var items []fileItem
 	size := 0
-	for !array || d.More() {
-		var item json.RawMessage
-		err := d.Decode(&item)
-		if errors.Is(err, io.EOF) && !array {
-			break
+	for {
+		item, err := in.next()
+		if errors.Is(err, io.EOF) {
+			return s.send(items)
 		}
 		if err != nil {
-			return usageError{fmt.Errorf("--file: item %d: %w", s.Sent+len(items)+1, err)}
+			return s.unread(err)
 		}
-		if len(items) == batchItems || len(items) > 0 && size+len(item) > batchBytes {
+		if len(items) == batchItems || len(items) > 0 && size+len(item.text) > batchBytes {
 			if err := s.send(items); err != nil {
 				return err
 			}
 			items, size = items[:0], 0
 		}
 		items = append(items, item)
-		size += len(item)
-	}
-	if array {
-		if _, err := d.Token(); err != nil {
-			return usageError{fmt.Errorf("--file: behind item %d: %w", s.Sent+len(items), err)}
-		}
-	}
-	return s.send(items)
-}
-
-// beginsArray looks at the first byte that is no white space.
-func beginsArray(in *bufio.Reader) (bool, error) {
-	for {
-		c, err := in.ReadByte()
-		if errors.Is(err, io.EOF) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
-			return c == '[', in.UnreadByte()
-		}
+		size += len(item.text)
 	}
 }
 
-func (s *sendFile) send(items []json.RawMessage) error {
+// unread is the error of a file that cannot be read to its end.
+func (s *sendFile) unread(err error) error {
+	failed := (*fs.PathError)(nil)
+	if s.Sent == 0 && errors.As(err, &failed) {
+		return fmt.Errorf("--file: %w", err)
+	}
+	if s.Sent == 0 {
+		return usageError{fmt.Errorf("--file: %w; nothing was sent", err)}
+	}
+	return fmt.Errorf("--file: %w; the first %d items were sent: mend the rest of the file, then %s (what was done is not done again)", err, s.Sent, s.again())
+}
+
+func (s *sendFile) send(items []fileItem) error {
 	if len(items) == 0 {
 		return nil
 	}
-	results, err := s.client.Batch(s.cmd.Context(), client.BatchRequest{Items: items, Key: s.key + "-" + strconv.Itoa(s.batches)})
+	r := client.BatchRequest{Key: s.key + "-" + strconv.Itoa(s.batches)}
+	for _, item := range items {
+		r.Items = append(r.Items, item.text)
+	}
+	results, err := s.client.Batch(s.cmd.Context(), r)
 	if err != nil {
-		return fmt.Errorf("items %d to %d: %w", s.Sent+1, s.Sent+len(items), err)
+		return s.unsent(err, len(items))
 	}
 	for i := range results {
-		if results[i].Err() != nil {
-			s.Failed++
-			s.Failures = append(s.Failures, failedItem{s.Sent + i + 1, results[i]})
+		at := itemPlace{s.Sent + i + 1, items[i].line}
+		switch {
+		case results[i].Err() != nil:
+			s.Failures = append(s.Failures, failedItem{at, results[i]})
+		case isCreate(items[i].text):
+			s.Created = append(s.Created, createdItem{at, results[i].WorkflowID, results[i].InstanceID})
 		}
 	}
 	s.batches++
 	s.Sent += len(items)
+	s.Failed = len(s.Failures)
+	s.Done = s.Sent - s.Failed
 	s.live.say(fmt.Sprintf("%d sent, %d failed, %.0f/s", s.Sent, s.Failed, float64(s.Sent)/max(time.Since(s.began).Seconds(), 0.001)))
 	return nil
+}
+
+// unsent is the error of a batch, with how to go on where that helps. NB: not with the
+// key of the batch, which is not for --key.
+func (s *sendFile) unsent(err error, items int) error {
+	from, to := s.Sent+1, s.Sent+items
+	var refused *client.Error
+	var unknown *client.UnknownError
+	switch {
+	case errors.As(err, &unknown):
+		return fmt.Errorf("items %d to %d: it is not known whether they were done: %w; %s: what was done is not done again", from, to, unknown.Cause, s.again())
+	case errors.Is(err, client.ErrInvalid):
+		return err
+	case errors.As(err, &refused) && refused.Status == http.StatusUnprocessableEntity:
+		return fmt.Errorf("items %d to %d: %w; with this --key other items were sent", from, to, err)
+	}
+	mend := ""
+	if errors.As(err, &refused) && refused.Status < 500 && refused.Status != http.StatusTooManyRequests {
+		mend = "mend that, then "
+	}
+	return fmt.Errorf("items %d to %d were not done: %w; %s%s: what was done is not done again", from, to, err, mend, s.again())
+}
+
+// isCreate reports whether an item makes an instance.
+func isCreate(item json.RawMessage) bool {
+	var event struct{ InstanceID json.RawMessage }
+	return json.Unmarshal(item, &event) == nil && event.InstanceID == nil
 }
 
 // show writes the failures and the summary.
@@ -150,14 +190,14 @@ func (s *sendFile) show(out *output) error {
 		return out.document(text)
 	}
 	if len(s.Failures) > 0 {
-		rows := [][]string{{"ITEM", "STATUS", "ERROR", "MESSAGE"}}
+		rows := [][]string{{"ITEM", "LINE", "STATUS", "ERROR", "MESSAGE"}}
 		for _, f := range s.Failures {
-			rows = append(rows, []string{strconv.Itoa(f.Item), strconv.Itoa(f.Status), f.Code, f.Message})
+			rows = append(rows, []string{strconv.Itoa(f.Item), strconv.Itoa(f.Line), strconv.Itoa(f.Status), f.Code, f.Message})
 		}
 		if err := out.table(rows); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(out.to, "%d sent, %d done, %d failed\n", s.Sent, s.Sent-s.Failed, s.Failed)
+	_, err := fmt.Fprintf(out.to, "%d sent, %d done, %d failed\n", s.Sent, s.Done, s.Failed)
 	return err
 }

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"troupe/gateway/servertest"
 )
 
 // TestInstanceSendFile holds that a file is sent whole, in both forms, and that a key makes
@@ -22,26 +26,59 @@ func TestInstanceSendFile(t *testing.T) {
 	send := func(args ...string) []string { return append([]string{"instance", "send", "--file"}, args...) }
 	done := fmt.Sprintf("%d sent, %[1]d done, 0 failed\n", batchItems+1)
 	mixed := note + "\n\n" + `{"workflowId":"leave","instanceId":"` + id + `","event":{"name":"sbumit"}}` + "\n"
-	failures := "ITEM  STATUS  ERROR           MESSAGE\n2     400     InvalidContent  event is not declared by the workflow: \"sbumit\"\n"
+	failures := "ITEM  LINE  STATUS  ERROR           MESSAGE\n2     3     400     InvalidContent  event is not declared by the workflow: \"sbumit\"\n"
 	runAll(t, []invocation{
 		{name: "lines", args: send(file, "--key", "k"), stdout: done},
 		{name: "again", args: send(file, "--key", "k"), stdout: done},
 		{name: "an array", args: send("-"), stdin: " [" + note + ", " + note + "]\n", stdout: "2 sent, 2 done, 0 failed\n"},
-		{name: "JSON without a failure", args: send("-", "-o", "json"), stdin: note, stdout: `{"sent":1,"failed":0,"failures":[]}` + "\n"},
+		{name: "JSON without a failure", args: send("-", "-o", "json"), stdin: note, stdout: `{"sent":1,"done":1,"failed":0,"created":[],"failures":[]}` + "\n"},
 		{name: "nothing", args: send("-"), stdin: " \n", stdout: "0 sent, 0 done, 0 failed\n"},
-		{name: "an item fails", args: send("-"), stdin: mixed, code: exitFailed, stdout: failures + "2 sent, 1 done, 1 failed\n", stderr: "1 of 2 items have failed"},
+		{name: "an item fails", args: send("-"), stdin: mixed, code: exitFailed, stdout: failures + "2 sent, 1 done, 1 failed\n", stderr: "1 of 2 items have failed; repeat the same command with --key "},
 		{
-			name: "JSON", args: send("-", "-o", "json"), stdin: mixed, code: exitFailed, stderr: "1 of 2 items have failed",
-			stdout: `{"sent":2,"failed":1,"failures":[{"item":2,"status":400,"error":"InvalidContent","message":"event is not declared by the workflow: \"sbumit\""}]}` + "\n",
+			name: "JSON", args: send("-", "-o", "json", "--key", "m"), stdin: mixed, code: exitFailed, stderr: "1 of 2 items have failed; repeat the same command with --key m, which tries only them\n",
+			stdout: `{"sent":2,"done":1,"failed":1,"created":[],"failures":[{"item":2,"line":3,"status":400,"error":"InvalidContent","message":"event is not declared by the workflow: \"sbumit\""}]}` + "\n",
 		},
-		{name: "no JSON behind an item", args: send("-"), stdin: note + "\n{", code: exitUsage, stdout: "0 sent, 0 done, 0 failed\n", stderr: "item 2: "},
-		{name: "an array without an end", args: send("-"), stdin: "[" + note, code: exitUsage, stdout: "0 sent, 0 done, 0 failed\n", stderr: "behind item 1: "},
-		{name: "the key of another file", args: send("-", "--key", "k"), stdin: note, code: exitFailed, stdout: "0 sent, 0 done, 0 failed\n", stderr: "items 1 to 1: send a batch: 422 KeyReused"},
+		{name: "the end of an item is missing", args: send("-"), stdin: note + "\n\n{", code: exitUsage, stdout: "0 sent, 0 done, 0 failed\n", stderr: "line 3: the file ends in the middle of an item; nothing was sent"},
+		{name: "an array without an end", args: send("-"), stdin: "\n[" + note, code: exitUsage, stdout: "0 sent, 0 done, 0 failed\n", stderr: "line 2: the file ends before its array does: a ] is missing"},
+		{name: "an item that is no JSON", args: send("-"), stdin: "[\n" + note + ",\n\nx]", code: exitUsage, stdout: "0 sent, 0 done, 0 failed\n", stderr: "line 4: invalid character 'x'"},
+		{name: "more than an array", args: send("-"), stdin: "[\n" + note + "]\n{}", code: exitUsage, stdout: "0 sent, 0 done, 0 failed\n", stderr: "something stands behind the array"},
+		{name: "a byte order mark", args: send("-"), stdin: "\ufeff" + note, code: exitUsage, stdout: "0 sent, 0 done, 0 failed\n", stderr: "the file begins with a byte order mark"},
+		{
+			name: "a fault behind the first batch", args: send("-", "--key", "k"), stdin: many[:batchItems*(len(note)+1)] + note + "\nx", code: exitFailed,
+			stdout: fmt.Sprintf("%d sent, %[1]d done, 0 failed\n", batchItems),
+			stderr: fmt.Sprintf("line %d: invalid character 'x' looking for beginning of value; the first %d items were sent: mend the rest of the file, then repeat the same command with --key k", batchItems+2, batchItems),
+		},
+		{name: "the key of another file", args: send("-", "--key", "k"), stdin: note, code: exitFailed, stdout: "0 sent, 0 done, 0 failed\n", stderr: "items 1 to 1: send a batch: 422 KeyReused: "},
 		{name: "no file", args: send("no-such-file"), code: exitFailed, stderr: "no-such-file"},
 		{name: "a file and an instance", args: send(file, "leave"), code: exitUsage, stderr: "--file says everything"},
 	})
-	_, stdout, _ := invoke("instance", "show", "leave", id, "-o", "json")
-	if n := strings.Count(stdout, `"transitionEvent":"note"`); n != batchItems+1+2+1+2 {
-		t.Errorf("%d notes are there, want %d", n, batchItems+1+2+1+2)
+	s.Fail("events", servertest.Fault{Status: 504, Code: "OutcomeUnknown", RetryAfter: "31"}, servertest.Fault{Status: 503, Code: "Busy", RetryAfter: "31"})
+	runAll(t, []invocation{
+		{name: "in doubt", args: send("-", "--key", "d"), stdin: note, code: exitFailed, stdout: "0 sent, 0 done, 0 failed\n", stderr: "items 1 to 1: it is not known whether they were done: 504 OutcomeUnknown: as the test wants it; repeat the same command with --key d: what was done is not done again\n"},
+		{name: "refused", args: send("-", "--key", "d"), stdin: note, code: exitFailed, stdout: "0 sent, 0 done, 0 failed\n", stderr: "items 1 to 1 were not done: send a batch: 503 Busy: as the test wants it; repeat the same command with --key d: what was done is not done again\n"},
+	})
+	code, stdout, stderr := invokeWith(`{"workflowId":"leave"}`+"\n"+note+"\n"+`{"workflowId":"leave"}`, send("-", "-o", "json")...)
+	var reply struct{ Created []createdItem }
+	if err := json.Unmarshal([]byte(stdout), &reply); code != exitDone || err != nil || len(reply.Created) != 2 || reply.Created[1].Line != 3 || reply.Created[1].InstanceID == "" {
+		t.Errorf("got %d %s %s, want two instances created", code, stdout, stderr)
+	}
+	_, stdout, _ = invoke("instance", "show", "leave", id, "-o", "json")
+	if n := strings.Count(stdout, `"transitionEvent":"note"`); n != batchItems+1+2+1+2+1 {
+		t.Errorf("%d notes are there, want %d", n, batchItems+1+2+1+2+1)
+	}
+}
+
+// TestInstanceSendFileIsPatient: its requests are repeated until --timeout.
+func TestInstanceSendFileIsPatient(t *testing.T) {
+	for file, want := range map[string]int{"": 0, "-": math.MaxInt32} {
+		cmd := newInstanceSend()
+		if file != "" {
+			if err := cmd.ParseFlags([]string{"--file", file}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := repetitions(cmd); got != want {
+			t.Errorf("--file %q: got %d, want %d", file, got, want)
+		}
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/signal"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,7 +59,8 @@ func newInstanceSend() *cobra.Command {
 		Long: "Send an event to an instance. It is sent once, however often the request has to be repeated: the command generates an idempotency key. " +
 			"With --key you choose the key, so that the command itself can be repeated.\n\n" +
 			"With --file it sends many: each item of the file is {\"workflowId\", \"instanceId\", \"event\": {\"name\", \"data\", \"id\"}}, or {\"workflowId\", \"data\"} to make an instance. " +
-			"What was refused is listed, and makes the exit code 1. With --key the same file can be sent again after an interruption: what was done is not done twice.",
+			"What was refused is listed, and makes the exit code 1. With the same --key the same file can be sent again after an interruption: what was done is not done twice. " +
+			"Without --key one is generated, and shown where it is needed.",
 		Example: "  troupe instance send leave-request 01M7YZAB2GNTJFQE62690KHSQT submit --data '{\"days\": 5}'\n" +
 			"  troupe instance send leave-request 01M7YZAB2GNTJFQE62690KHSQT approve --if-match 2\n" +
 			"  troupe instance send --file events.ndjson --key import-2026-12",
@@ -80,7 +83,11 @@ func newInstanceSend() *cobra.Command {
 			if key == "" {
 				key = client.NewKey()
 			}
-			s := &sendFile{cmd: cmd, client: c, key: key, live: newLiveLine(cmd.ErrOrStderr()), began: time.Now(), Failures: []failedItem{}}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			context.AfterFunc(ctx, stop) // the second one ends it at once
+			cmd.SetContext(ctx)
+			s := &sendFile{cmd: cmd, client: c, key: key, live: newLiveLine(cmd.ErrOrStderr()), began: time.Now(), Created: []createdItem{}, Failures: []failedItem{}}
 			return s.run(file, out)
 		}
 		if ifMatch == 0 && cmd.Flags().Changed("if-match") {
