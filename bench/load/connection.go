@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -20,6 +21,8 @@ type connection struct {
 	addr string
 	tls  *tls.Config // nil: none
 	conn net.Conn
+	raw  syscall.RawConn // of conn, below TLS
+	last time.Time       // when the last request was sent on it
 	// until is the deadline that conn has. It is moved on rarely, because that
 	// costs as much as the rest of what happens here for a request.
 	until time.Time
@@ -42,6 +45,11 @@ func (c *connection) dial(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", c.addr, err)
 	}
+	raw, err := conn.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		_ = conn.Close() // nothing was sent
+		return fmt.Errorf("connect to %s: %w", c.addr, err)
+	}
 	if c.tls != nil {
 		secure := tls.Client(conn, c.tls)
 		if err := secure.HandshakeContext(ctx); err != nil {
@@ -52,7 +60,7 @@ func (c *connection) dial(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.conn, c.mu.conn, c.until = conn, conn, time.Time{}
+	c.conn, c.raw, c.mu.conn, c.last, c.until = conn, raw, conn, time.Now(), time.Time{}
 	if c.mu.interrupted {
 		c.close()
 		return errInterrupted
@@ -87,6 +95,7 @@ func (c *connection) close() {
 // until the next call. After an error, and when the answer closes, the
 // connection can only be dialled again.
 func (c *connection) exchange(request []byte, now time.Time) (head, []byte, error) {
+	c.last = now
 	if c.until.Sub(now) < answerWaitMax {
 		c.until = now.Add(answerWaitMax + answerWaitMax/4)
 		if err := c.conn.SetDeadline(c.until); err != nil {

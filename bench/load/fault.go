@@ -75,7 +75,7 @@ func transportFault(k Kind, cause error) *fault {
 
 // connectFault is a connection that could not be opened; no request was sent.
 func connectFault(cause error) *fault {
-	return &fault{kind: -1, reason: "connect: " + strings.TrimPrefix(causeText(cause), "connect: ")}
+	return &fault{kind: -1, reason: "attempt to connect: " + strings.TrimPrefix(causeText(cause), "connect: ")}
 }
 
 // causeText leaves out ports, which would make each error another one.

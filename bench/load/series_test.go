@@ -116,7 +116,7 @@ func TestAServerThatIsGoneIsWaitedFor(t *testing.T) {
 			t.Errorf("got %v, want the end of the window", err)
 		}
 		n := total(w.tally.errors.of)
-		if w.tally.errors.of["connect: connection refused"] != n {
+		if w.tally.errors.of["attempt to connect: connection refused"] != n {
 			t.Errorf("got the errors %v", w.tally.errors.of)
 		}
 		return n > 0

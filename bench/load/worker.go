@@ -133,6 +133,9 @@ func endOf(err error) error {
 // once sends one request and notes how it went, counted from begun. An error
 // means that the worker cannot go on.
 func (w *worker) once(ctx context.Context, win window, begun time.Time) error {
+	if err := w.rested(ctx, win, begun); err != nil {
+		return err
+	}
 	s := w.request(w.kind())
 	ended := time.Now()
 	if s.fault != nil && ctx.Err() != nil {
@@ -151,49 +154,6 @@ func (w *worker) once(ctx context.Context, win window, begun time.Time) error {
 	case f != nil && f.shed && w.options.Heed:
 		Sleep(ctx, min(time.Duration(f.retry)*time.Second, max(0, time.Until(win.end))))
 		return ctx.Err()
-	}
-	return nil
-}
-
-// How long a worker waits before it connects again when the last attempt brought no
-// right answer: twice as long each time.
-const (
-	redialWaitMin = 10 * time.Millisecond
-	redialWaitMax = time.Second
-)
-
-// redial opens the connection anew, however long the server is gone. Each attempt that
-// fails is an error of the result.
-func (w *worker) redial(ctx context.Context, win window) error {
-	for {
-		if err := w.pause(ctx, win); err != nil {
-			return err
-		}
-		w.wait = min(max(2*w.wait, redialWaitMin), redialWaitMax)
-		err := w.conn.dial(ctx)
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if win.contains(time.Now()) {
-			w.tally.record(&sent{fault: connectFault(err)}, 0)
-		}
-	}
-}
-
-// pause waits before the next attempt, not all workers equally long.
-func (w *worker) pause(ctx context.Context, win window) error {
-	if w.wait == 0 {
-		return nil
-	}
-	wait := w.wait/2 + time.Duration(w.random.Int64N(int64(w.wait)))
-	if Sleep(ctx, min(wait, max(0, time.Until(win.end)))); ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if !time.Now().Before(win.end) {
-		return errOver
 	}
 	return nil
 }
