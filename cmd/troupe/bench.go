@@ -26,7 +26,7 @@ import (
 // benchCommand is what the flags of troupe bench say.
 type benchCommand struct {
 	at                    connection
-	as                    []string
+	as, againstAs         []string
 	workflow, scenario    string
 	against, againstToken string
 	rates                 []string
@@ -96,6 +96,7 @@ func (b *benchCommand) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.Minimal, "minimal", false, "ask for answers without history (Prefer: return=minimal)")
 	f.StringVar(&b.against, "against", "", "path of another build or URL of another service, measured in turn")
 	f.StringVar(&b.againstToken, "against-token-file", "", "file with the API token for the other service")
+	f.StringArrayVar(&b.againstAs, "against-as", nil, "USER=FILE: the API token of a further user of the scenario at the other service")
 	f.Var(count(&b.rounds), "rounds", "how often everything is measured (default 1; with --against 3)")
 	f.StringVar(&b.failIf, "fail-if", "", "conditions that make the exit code 1, such as 'p99>20ms,errors>0': "+strings.Join(trial.MetricNames(), " ")+
 		" (operations a second: each event of a batch counts); errors, missed and shed must be 0 unless a condition is about them")
@@ -191,7 +192,7 @@ func (b *benchCommand) targets(p *trial.Plan) (err error) {
 	}
 	mine := trial.Target{Name: "troupe", Program: self}
 	if elsewhere := b.at.address != "" || b.at.context != ""; elsewhere {
-		if mine, err = b.service(mine.Name, b.at, p.Load.Scenario); err != nil {
+		if mine, err = runningTarget(mine.Name, b.at, "--as", b.as, p.Load.Scenario); err != nil {
 			return err
 		}
 	} else if b.at.tokenFile != "" || len(b.as) > 0 || b.workflow != "" {
@@ -207,12 +208,17 @@ func (b *benchCommand) targets(p *trial.Plan) (err error) {
 	}
 	isURL := strings.Contains(b.against, "://")
 	switch {
-	case b.againstToken != "" && !isURL:
-		return usageError{errors.New("--against-token-file is for --against with a URL")}
+	case (b.againstToken != "" || len(b.againstAs) > 0) && !isURL:
+		return usageError{errors.New("--against-token-file and --against-as are for --against with a URL")}
 	case b.against == "":
 		return nil
 	case isURL:
-		other, err := b.service("other", connection{address: b.against, tokenFile: b.againstToken}, p.Load.Scenario)
+		// NB: a token goes to the service that it was given for: not even that of the
+		// environment goes to a second one.
+		if b.againstToken == "" {
+			return fmt.Errorf("there is no token for %s: give one with --against-token-file FILE", b.against)
+		}
+		other, err := runningTarget("other", connection{address: b.against, tokenFile: b.againstToken}, "--against-as", b.againstAs, p.Load.Scenario)
 		p.Targets = append(p.Targets, other)
 		return err
 	}
@@ -231,22 +237,23 @@ func (b *benchCommand) targets(p *trial.Plan) (err error) {
 	return nil
 }
 
-// service is a target that runs already.
-func (b *benchCommand) service(name string, at connection, scenario *load.Scenario) (trial.Target, error) {
+// runningTarget is a target that runs already. further are the tokens of further users, which
+// the flag as has.
+func runningTarget(name string, at connection, as string, further []string, scenario *load.Scenario) (trial.Target, error) {
 	address, token, err := at.resolve()
 	if err != nil {
-		return trial.Target{}, err
+		return trial.Target{}, fmt.Errorf("%w.\nA context is used here only when it is named, such as --context local", err)
 	}
 	if _, err := trial.ParseAddress(address); err != nil {
 		return trial.Target{}, usageError{fmt.Errorf("%q %w", address, err)}
 	}
 	t := trial.Target{Name: name, Address: address, Token: token, Tokens: map[string]string{}}
-	for _, as := range b.as {
-		user, file, ok := strings.Cut(as, "=")
+	for _, text := range further {
+		user, file, ok := strings.Cut(text, "=")
 		if !ok || !scenario.HasUser(user) {
-			return t, usageError{fmt.Errorf("--as %q: must be USER=FILE with a user of the scenario", as)}
+			return t, usageError{fmt.Errorf("%s %q: must be USER=FILE with a user of the scenario", as, text)}
 		}
-		if t.Tokens[user], err = readTokenFile("--as", file); err != nil {
+		if t.Tokens[user], err = readTokenFile(as, file); err != nil {
 			return t, err
 		}
 	}

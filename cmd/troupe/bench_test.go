@@ -114,7 +114,8 @@ func TestBenchRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"--address", "http://127.0.0.1:1", "--fail-if", "cpu>1us"}, exitUsage, "known only of a server that troupe bench starts"},
 		{[]string{"--address", "127.0.0.1:1"}, exitUsage, `"127.0.0.1:1"`},
 		{[]string{"--token-file", "x"}, exitUsage, "are for a service that runs"},
-		{[]string{"--against-token-file", "x"}, exitUsage, "--against-token-file is for --against with a URL"},
+		{[]string{"--against-token-file", "x"}, exitUsage, "--against-token-file and --against-as are for --against with a URL"},
+		{[]string{"--against", "http://127.0.0.1:1"}, exitFailed, "there is no token for http://127.0.0.1:1: give one with --against-token-file FILE"},
 		{[]string{"--workflow", "x"}, exitUsage, "are for a service that runs"},
 		{[]string{"--scenario", "gone.yaml"}, exitFailed, "--scenario: open gone.yaml"},
 		{[]string{"--scenario", wrong}, exitFailed, `wrong.yaml:2:13: unknown key "evnet" (did you mean "event"?)`},
@@ -131,6 +132,29 @@ func TestBenchRefusesWhatMakesNoSense(t *testing.T) {
 		if code != c.code || !strings.Contains(stderr, c.want) || stdout != "" {
 			t.Errorf("%v: got code %d, %s%s\nwant %d, %s", c.args, code, stderr, stdout, c.code, c.want)
 		}
+	}
+}
+
+// TestEachServiceGetsItsOwnTokens: none of one service goes to the other.
+func TestEachServiceGetsItsOwnTokens(t *testing.T) {
+	t.Setenv("TROUPE_CONTEXTS", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("TROUPE_TOKEN", "mine")
+	dir := t.TempDir()
+	putFile(t, dir, "john", "john")
+	putFile(t, dir, "mary", "mary")
+	b := benchCommand{as: []string{"bench=" + filepath.Join(dir, "john")}, against: "http://127.0.0.1:2", againstToken: filepath.Join(dir, "mary")}
+	b.at.address = "http://127.0.0.1:1"
+	plan := trial.Plan{Load: load.Options{Scenario: load.BuiltIn()}}
+	if err := b.targets(&plan); err != nil {
+		t.Fatal(err)
+	}
+	mine, other := plan.Targets[0], plan.Targets[1]
+	if mine.Token != "mine" || mine.Tokens["bench"] != "john" || other.Token != "mary" || len(other.Tokens) != 0 {
+		t.Errorf("got %+v and %+v", mine, other)
+	}
+	t.Setenv("TROUPE_TOKEN", "")
+	if err := b.targets(&plan); err == nil || !strings.Contains(err.Error(), "--context local") {
+		t.Errorf("without a token: got %v", err)
 	}
 }
 
