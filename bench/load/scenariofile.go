@@ -57,7 +57,7 @@ func parseScenario(file string, src []byte, read func(name string) ([]byte, erro
 			r.Add(n, "this is not the id of a workflow")
 		}
 	}
-	if s.WorkflowID == "" {
+	if s.WorkflowID == "" && r.Err() == nil { // otherwise a definition that cannot be read may say it
 		r.Add(root, "neither definition nor workflow says whose events these are")
 	}
 	r.users(root.Field("users"))

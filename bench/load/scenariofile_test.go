@@ -23,6 +23,9 @@ func TestPlaceholders(t *testing.T) {
 		{`"{{uuid}}"`, `"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"`, true},
 		{`"{{choice a b}} or {{choice c}}"`, `"[ab] or c"`, true},
 		{`"{{choice x}}"`, `"x"`, true},
+		{`{"a":"{{uuid"}`, `{{ has no }}`, false},
+		{`["{{n","{{n}}"]`, `{{ has no }}`, false},
+		{`{"a":{"b":"}} {"}}`, `\{"a":\{"b":"\}\} \{"\}\}`, true},
 		{`"{{ }} {n}"`, `a placeholder is`, false},
 		{`"{{name}}"`, `{{name}}: a placeholder is`, false},
 		{`"{{random 2 1}}"`, `the smaller one first`, false},
@@ -144,6 +147,10 @@ func TestFaultsOfAScenarioHaveTheirPlaces(t *testing.T) {
 		if _, err := scenarioOf(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\ngot %v\nwant %s", text, err, want)
 		}
+	}
+	// A definition that cannot be read may name the workflow, so nothing is said about that.
+	if _, err := scenarioOf("definition: gone.yaml\nwalk: {a: [{event: x}]}"); err == nil || strings.Contains(err.Error(), "neither") {
+		t.Errorf("got %v", err)
 	}
 	if _, err := ReadScenario("gone.yaml"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)

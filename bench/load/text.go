@@ -58,6 +58,13 @@ func parseText(json string) (text, error) {
 	var t text
 	for {
 		at := placeholder.FindStringSubmatchIndex(json)
+		literal := json
+		if at != nil {
+			literal = json[:at[0]]
+		}
+		if strings.Contains(literal, "{{") { // outside a text no JSON has that
+			return nil, errNoEnd
+		}
 		if at == nil {
 			return append(t, piece{literal: json}), nil
 		}
@@ -78,6 +85,8 @@ func parseText(json string) (text, error) {
 		json = after
 	}
 }
+
+var errNoEnd = errors.New("{{ has no }}: a placeholder begins with the one and ends with the other")
 
 var errPlaceholder = errors.New("a placeholder is {{n}}, {{random 1 100}}, {{choice a b}} or {{uuid}}")
 

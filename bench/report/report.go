@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -41,7 +42,7 @@ type Machine struct {
 	Kernel      string `json:"kernel"`
 	Processor   string `json:"processor"`
 	Cores       int    `json:"cores"`
-	LoadAverage string `json:"loadAverage"` // when it began
+	LoadAverage string `json:"loadAverage"` // of 1, 5 and 15 minutes, when it began
 }
 
 // Load is what was sent.
@@ -100,7 +101,8 @@ type Run struct {
 	Percentiles []Percentile `json:"percentiles"`
 }
 
-// Latency is a distribution. That of an open loop counts from when a request was due.
+// Latency is a distribution. That of an open loop counts from when a request was due. All
+// is zero when nothing was answered, which is null in JSON.
 type Latency struct {
 	MeanMs float64 `json:"meanMs"`
 	P50Ms  float64 `json:"p50Ms"`
@@ -108,6 +110,15 @@ type Latency struct {
 	P99Ms  float64 `json:"p99Ms"`
 	P999Ms float64 `json:"p999Ms"`
 	MaxMs  float64 `json:"maxMs"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (l Latency) MarshalJSON() ([]byte, error) {
+	if l == (Latency{}) {
+		return []byte("null"), nil
+	}
+	type plain Latency
+	return json.Marshal(plain(l))
 }
 
 // Kind are the requests of a kind.
@@ -122,7 +133,7 @@ type Interval struct {
 	EndedSeconds        float64  `json:"endedSeconds"`
 	OperationsPerSecond float64  `json:"operationsPerSecond"`
 	Requests            int64    `json:"requests"`
-	Latency             Latency  `json:"latency"` // all zero without a request
+	Latency             Latency  `json:"latency"`
 	Shed                int64    `json:"shed"`
 	Errors              int64    `json:"errors"`
 	ServerCPUCores      *float64 `json:"serverCpuCores"`

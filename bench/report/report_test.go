@@ -206,3 +206,15 @@ func TestNumbersHaveTheDigitsThatCount(t *testing.T) {
 		}
 	}
 }
+
+// TestALatencyOfNothingIsNull: a zero would be the best of all.
+func TestALatencyOfNothingIsNull(t *testing.T) {
+	for l, want := range map[Latency]string{
+		{}:          "null",
+		{MeanMs: 1}: `{"meanMs":1,"p50Ms":0,"p90Ms":0,"p99Ms":0,"p999Ms":0,"maxMs":0}`,
+	} {
+		if got, err := json.Marshal(l); string(got) != want || err != nil {
+			t.Errorf("got %s, %v, want %s", got, err, want)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"troupe/bench/load"
@@ -134,7 +135,7 @@ func (p *Plan) newReport() *report.Report {
 		Format: report.Format, Command: p.Command, Began: here.At, Warnings: []string{},
 		Generator: report.Machine{
 			Program: p.Build, OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(),
-			Kernel: here.Kernel, Processor: here.Processor, Cores: runtime.NumCPU(), LoadAverage: here.Load,
+			Kernel: here.Kernel, Processor: here.Processor, Cores: runtime.NumCPU(), LoadAverage: loadAverage(here.Load),
 		},
 		Load: report.Load{
 			Workflow: o.Scenario.WorkflowID, Scenario: p.ScenarioFile, Mix: o.Mix.String(), Connections: o.Connections,
@@ -142,6 +143,12 @@ func (p *Plan) newReport() *report.Report {
 			WarmUpSeconds: max(0, o.WarmUp).Seconds(), DurationSeconds: o.Duration.Seconds(), Rounds: p.Rounds,
 		},
 	}
+}
+
+// loadAverage leaves out what stands behind the three averages, such as the last process.
+func loadAverage(line string) string {
+	fields := strings.Fields(line)
+	return strings.Join(fields[:min(3, len(fields))], " ")
 }
 
 // measure puts the load on each target in turn. Every round begins with another one, so

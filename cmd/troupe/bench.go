@@ -62,8 +62,7 @@ func newBench() *cobra.Command {
 			return err
 		}
 		if b.printWorkflow {
-			_, err := io.WriteString(b.out.to, load.Definition)
-			return err
+			return b.printDefinition()
 		}
 		plan, err := b.plan(cmd.Flags().Changed)
 		if err != nil {
@@ -84,7 +83,7 @@ func (b *benchCommand) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&b.as, "as", nil, "USER=FILE: the API token of a further user of the scenario, once for each")
 	f.StringVar(&b.workflow, "workflow", "", "id of the workflow at the service (default: the scenario's, else "+load.WorkflowID+")")
 	f.StringVar(&b.scenario, "scenario", "", "file with the load: a workflow and a walk through its events")
-	f.BoolVar(&b.printWorkflow, "print-workflow", false, "print the workflow that is used without --scenario, and do nothing else")
+	f.BoolVar(&b.printWorkflow, "print-workflow", false, "print the workflow of the load (that of --scenario, else the built-in one), and do nothing else")
 	f.StringSliceVar(&b.rates, "rate", nil, "requests a second of an open loop (with --batch: batches); several with commas are measured one after the other (default: a closed loop)")
 	f.Var(count(&o.Connections), "connections", "connections, each with one request at a time")
 	f.Var(count(&o.Instances), "instances", "instances that events and reads go to")
@@ -129,6 +128,9 @@ func (b *benchCommand) plan(given func(flag string) bool) (*trial.Plan, error) {
 		if info, err := os.Stat(filepath.Dir(b.page)); err != nil || !info.IsDir() {
 			return nil, wrong("report", fmt.Errorf("%q: its folder is not there", b.page))
 		}
+		if info, err := os.Stat(b.page); err == nil && info.IsDir() {
+			return nil, wrong("report", fmt.Errorf("%q is a folder: name a file", b.page))
+		}
 	}
 	o.Scenario = load.BuiltIn()
 	if b.scenario != "" {
@@ -149,6 +151,21 @@ func (b *benchCommand) plan(given func(flag string) bool) (*trial.Plan, error) {
 		return nil, usageError{err}
 	}
 	return p, nil
+}
+
+func (b *benchCommand) printDefinition() error {
+	definition := load.Definition
+	if b.scenario != "" {
+		s, err := load.ReadScenario(b.scenario)
+		if err != nil {
+			return fmt.Errorf("--scenario: %w", err)
+		}
+		if definition = s.Definition; definition == "" {
+			return fmt.Errorf("%s names no definition", b.scenario)
+		}
+	}
+	_, err := io.WriteString(b.out.to, definition)
+	return err
 }
 
 // checkLoad names flags where Options would name its fields.

@@ -57,6 +57,9 @@ func (o *output) benchTables(rep *report.Report) error {
 }
 
 func latencyCells(l *report.Latency) []string {
+	if *l == (report.Latency{}) { // nothing was answered
+		return []string{"-", "-", "-", "-", "-"}
+	}
 	return []string{decimals(l.P50Ms, 2), decimals(l.P90Ms, 2), decimals(l.P99Ms, 2), decimals(l.P999Ms, 2), decimals(l.MaxMs, 2)}
 }
 

@@ -124,6 +124,9 @@ func TestBenchRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"--scenario", here, "--instances", "5"}, exitUsage, "--instances 5 is less than --connections 64"},
 		{[]string{"--against", "gone"}, exitUsage, `--against "gone": must be a program`},
 		{[]string{"--report", "/gone/x.html"}, exitUsage, "its folder is not there"},
+		{[]string{"--report", dir}, exitUsage, "is a folder"},
+		{[]string{"--raet", "5"}, exitUsage, "Run 'troupe bench --help'."},
+		{[]string{"--print-workflow", "--scenario", here}, exitFailed, "load.yaml names no definition"},
 		{[]string{"--as", "bob=x", "--address", "http://127.0.0.1:1"}, exitUsage, "--as \"bob=x\": must be USER=FILE with a user of the scenario"},
 		{[]string{"-o", "xml"}, exitUsage, "must be one of table"},
 		{[]string{"--address", "http://" + servertest.Nobody(t)}, exitFailed, "connection refused"},
@@ -192,6 +195,10 @@ func TestHomeHasTheJSONOfAMeasurement(t *testing.T) {
 }
 
 func TestBenchPrintsItsWorkflow(t *testing.T) {
+	code, stdout, stderr := invoke("bench", "--print-workflow", "--scenario", "../../bench/scenarios/leave-request.yaml")
+	if example, err := os.ReadFile("example/workflows/leave-request.yaml"); err != nil || code != exitDone || stdout != string(example) || stderr != "" {
+		t.Errorf("of a scenario: got code %d, %v, %s%s", code, err, stdout, stderr)
+	}
 	if code, stdout, stderr := invoke("bench", "--print-workflow"); code != exitDone || stdout != load.Definition || stderr != "" {
 		t.Errorf("got code %d, %s%s", code, stdout, stderr)
 	}

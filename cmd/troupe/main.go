@@ -44,13 +44,17 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.Execute()
+	cmd, err := root.ExecuteC()
 	var usage usageError
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "troupe: %v\nRun 'troupe --help' for the commands, 'troupe COMMAND --help' for one of them.\n", err)
+		hint := "'troupe --help' for the commands, 'troupe COMMAND --help' for one of them"
+		if cmd != root {
+			hint = "'" + cmd.CommandPath() + " --help'"
+		}
+		fmt.Fprintf(stderr, "troupe: %v\nRun %s.\n", err, hint)
 		return exitUsage
 	}
 	fmt.Fprintf(stderr, "troupe: %v\n", err)
