@@ -7,6 +7,8 @@ import (
 
 // Result is what a run measured.
 type Result struct {
+	// Window is how long was measured: Options.Duration, or less when ctx ended before.
+	Window time.Duration
 	// All are the requests that were answered as they should be, and Kinds those of
 	// each kind.
 	All   Summary
@@ -59,7 +61,7 @@ func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.Millisec
 func summarize(workers []*worker, window time.Duration) *Result {
 	var shed Histogram
 	var errors causes
-	r := &Result{Kinds: map[Kind]Summary{}}
+	r := &Result{Window: window, Kinds: map[Kind]Summary{}}
 	for k := range kinds {
 		var one Histogram
 		for _, w := range workers {

@@ -29,7 +29,8 @@ func (w *window) contains(at time.Time) bool { return !at.Before(w.begin) && at.
 
 // Run puts load on a server and returns what it measured. It returns an error
 // when the run could not be carried out: no connection, no instances, or ctx
-// ended. Requests that failed are no error; see Result.Failed.
+// ended. What was measured until ctx ended comes with its error; the result is nil when that
+// was before the window. Requests that failed are no error; see Result.Failed.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	o.EnsureDefaults()
 	if err := o.Validate(); err != nil {
@@ -47,7 +48,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	r.options.Prepared(ctx)
 	result, err := r.measure(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("load %s: %w", o.Addr, err)
+		return result, fmt.Errorf("load %s: %w", o.Addr, err)
 	}
 	return result, nil
 }
@@ -122,20 +123,20 @@ func share(n, parts, i int) int {
 }
 
 // measure runs the loops through warm-up and window.
-func (r *run) measure(ctx context.Context) (*Result, error) {
+func (r *run) measure(whole context.Context) (*Result, error) {
 	o := &r.options
 	begin := time.Now()
 	win := window{begin: begin.Add(max(0, o.WarmUp)), open: o.Rate > 0}
 	win.end = win.begin.Add(o.Duration)
 	r.gap.window = win
 
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
 	var beside sync.WaitGroup
 	over := make(chan struct{})
 	beside.Go(func() { r.watch(over, win) })
 	series := sampler{workers: r.workers, window: win, every: o.Every, tick: o.Tick}
-	beside.Go(func() { series.run(over) })
+	beside.Go(func() { series.run(whole, over) })
 	loop := func(ctx context.Context, w *worker, _ int) error { return w.closedLoop(ctx, win) }
 	p := &pacer{rate: o.Rate, first: begin, window: win}
 	if win.open {
@@ -147,12 +148,17 @@ func (r *run) measure(ctx context.Context) (*Result, error) {
 	cancel()
 	close(over)
 	beside.Wait()
+	length := o.Duration
 	if err != nil {
-		return nil, err
+		length = min(length, time.Since(win.begin))
+		if whole.Err() == nil || length <= 0 {
+			return nil, err
+		}
+		r.gap.window.end = win.begin.Add(length)
 	}
-	result := summarize(r.workers, o.Duration)
+	result := summarize(r.workers, length)
 	result.Missed, result.Gap, result.Series = p.missed, r.gap.end(), series.done
-	return result, nil
+	return result, err
 }
 
 // watch tells about the edges of the window, the begin first however late it is, until

@@ -186,6 +186,30 @@ func TestARunEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// TestWhatWasMeasuredBeforeTheEndOfTheContext comes with the error: two events were
+// answered before.
+func TestWhatWasMeasuredBeforeTheEndOfTheContext(t *testing.T) {
+	f := newFake(t)
+	right := f.event
+	ctx, cancel := context.WithCancel(t.Context())
+	f.event = func(w http.ResponseWriter, n int64, id, node string) {
+		if n < 3 {
+			right(w, n, id, node)
+			return
+		}
+		cancel()
+	}
+	result, err := Run(ctx, Options{
+		Addr: f.server.Listener.Addr().String(), Connections: 1, Instances: 1, WarmUp: -1, Duration: time.Hour, Every: time.Hour,
+	})
+	if !errors.Is(err, context.Canceled) || result == nil {
+		t.Fatalf("got %v, %v", result, err)
+	}
+	if result.All.Count != 2 || result.Failed() != 0 || result.Window >= time.Hour || len(result.Series) != 1 || result.Series[0].Ended > result.Window {
+		t.Errorf("got %+v", result)
+	}
+}
+
 func TestNobodyThereIsAnError(t *testing.T) {
 	_, err := Run(t.Context(), Options{Addr: servertest.Nobody(t), Connections: 2})
 	if err == nil || !strings.Contains(err.Error(), "connect to") {

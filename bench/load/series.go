@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -39,8 +40,9 @@ type sampler struct {
 	done    []Interval
 }
 
-// run takes an interval at a time until over is closed.
-func (s *sampler) run(over <-chan struct{}) {
+// run takes an interval at a time until over is closed. The last one ends early when ctx
+// has ended.
+func (s *sampler) run(ctx context.Context, over <-chan struct{}) {
 	if s.every <= 0 {
 		return
 	}
@@ -56,8 +58,12 @@ func (s *sampler) run(over <-chan struct{}) {
 		s.take(length)
 	}
 	<-over
-	n := len(s.done)
-	switch late := time.Since(s.window.begin); {
+	n, late := len(s.done), time.Since(s.window.begin)
+	if ctx.Err() != nil {
+		length = min(length, late)
+	}
+	switch {
+	case length <= 0: // it was over before the window
 	case n == 0 || s.done[n-1].Ended < length:
 		s.take(length)
 	case s.pending():

@@ -32,7 +32,8 @@ func (s *server) look() (u usage) {
 	return u
 }
 
-// measure is one run: new instances, warm-up, window.
+// measure is one run: new instances, warm-up, window. When ctx ends in the window, what was
+// measured until then comes with the error.
 func (s *server) measure(ctx context.Context, p *Plan, at Progress) (*report.Run, error) {
 	o := p.Load
 	s.aim(&o)
@@ -60,21 +61,21 @@ func (s *server) measure(ctx context.Context, p *Plan, at Progress) (*report.Run
 		at.Now, at.Failed = *i, at.Failed+i.Failed()
 		p.Progress(at)
 	}
-	result, err := load.Run(ctx, o)
-	if err != nil {
-		return nil, err
+	result, interrupted := load.Run(ctx, o)
+	if result == nil {
+		return nil, interrupted
 	}
 	if err := s.alive(); err != nil {
 		return nil, err
 	}
 	fill(r, result)
-	cost(r, begun, ended, o.Duration)
+	cost(r, begun, ended, result.Window)
 	if s.process != nil {
 		if bytes := process.ResidentBytes(s.process.PID()); bytes > 0 {
 			r.ServerResidentBytes = &bytes
 		}
 	}
-	return r, nil
+	return r, interrupted
 }
 
 // alive is an error when a server that was started here has ended.

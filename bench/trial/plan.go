@@ -58,7 +58,7 @@ type Progress struct {
 }
 
 // Run carries the plan out. A run with errors or failed thresholds is no error: the
-// report says so.
+// report says so. When ctx ends, what was measured until then comes with the error.
 func (p *Plan) Run(ctx context.Context) (rep *report.Report, err error) {
 	p.ensureDefaults()
 	dir, err := os.MkdirTemp(p.Dir, "troupe-bench-")
@@ -89,11 +89,15 @@ func (p *Plan) Run(ctx context.Context) (rep *report.Report, err error) {
 		}
 		rep.Targets = append(rep.Targets, s.describe(ctx))
 	}
-	if err := p.measure(ctx, servers, rep); err != nil {
+	err = p.measure(ctx, servers, rep)
+	if err != nil && (ctx.Err() == nil || len(rep.Runs) == 0) {
 		return nil, err
 	}
 	p.judge(rep)
-	return rep, nil
+	if err != nil {
+		rep.Warnings = append(rep.Warnings, "The measurement was interrupted: the last run may be shorter than the others, and some may be missing.")
+	}
+	return rep, err
 }
 
 // at says which of several targets an error is about.
@@ -160,10 +164,12 @@ func (p *Plan) measure(ctx context.Context, servers []*server, rep *report.Repor
 				s := servers[(i+round)%len(servers)]
 				at := Progress{Target: s.Name, RatePerSecond: rate, Round: round + 1, Rounds: p.Rounds, Total: p.Load.Duration}
 				r, err := s.measure(ctx, p, at)
+				if r != nil {
+					rep.Runs = append(rep.Runs, r)
+				}
 				if err != nil {
 					return p.at(s.Name, err)
 				}
-				rep.Runs = append(rep.Runs, r)
 			}
 		}
 	}

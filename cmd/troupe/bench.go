@@ -294,16 +294,12 @@ func commandLine(args []string) string {
 func (b *benchCommand) run(ctx context.Context, cmd *cobra.Command, plan *trial.Plan) error {
 	live := newLiveLine(cmd.ErrOrStderr())
 	plan.Progress = live.show
-	rep, err := plan.Run(ctx)
+	rep, interrupted := plan.Run(ctx)
 	live.clear()
-	if err != nil {
-		return err
+	if rep == nil {
+		return interrupted
 	}
-	if b.page != "" {
-		if err := writePage(b.page, rep); err != nil {
-			return err
-		}
-	}
+	var err error
 	if b.out.form == formTable {
 		err = b.out.benchTables(rep)
 	} else {
@@ -312,11 +308,14 @@ func (b *benchCommand) run(ctx context.Context, cmd *cobra.Command, plan *trial.
 			err = b.out.document(text)
 		}
 	}
-	if err != nil {
-		return err
+	if b.page != "" { // behind the figures: they are shown also when there is no place for the page
+		err = errors.Join(err, writePage(b.page, rep))
 	}
 	for _, w := range rep.Warnings {
 		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", w)
+	}
+	if err = errors.Join(err, interrupted); err != nil {
+		return err
 	}
 	if slices.ContainsFunc(rep.Runs, func(r *report.Run) bool { return r.Requests == 0 }) {
 		return errors.New("nothing was answered as it should be")
