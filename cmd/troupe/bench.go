@@ -258,8 +258,11 @@ func (b *benchCommand) targets(p *trial.Plan) (err error) {
 // the flag as has.
 func runningTarget(name string, at connection, as string, further []string, scenario *load.Scenario) (trial.Target, error) {
 	address, token, err := at.resolve()
-	if err != nil {
+	var none noTokenError
+	if errors.As(err, &none) {
 		return trial.Target{}, fmt.Errorf("%w.\nA context is used here only when it is named, such as --context local", err)
+	} else if err != nil {
+		return trial.Target{}, err
 	}
 	if _, err := trial.ParseAddress(address); err != nil {
 		return trial.Target{}, usageError{fmt.Errorf("%q %w", address, err)}

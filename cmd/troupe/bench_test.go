@@ -155,6 +155,11 @@ func TestEachServiceGetsItsOwnTokens(t *testing.T) {
 	if mine.Token != "mine" || mine.Tokens["bench"] != "john" || other.Token != "mary" || len(other.Tokens) != 0 {
 		t.Errorf("got %+v and %+v", mine, other)
 	}
+	b.at.tokenFile = filepath.Join(dir, "gone")
+	if err := b.targets(&plan); err == nil || strings.Contains(err.Error(), "--context") {
+		t.Errorf("without the file of the token: got %v", err)
+	}
+	b.at.tokenFile = ""
 	t.Setenv("TROUPE_TOKEN", "")
 	if err := b.targets(&plan); err == nil || !strings.Contains(err.Error(), "--context local") {
 		t.Errorf("without a token: got %v", err)

@@ -128,12 +128,15 @@ func (c *connection) resolve() (address, token string, err error) {
 			return address, token, err
 		}
 	}
-	return "", "", fmt.Errorf(`there is no token for %s%s. Make one on the server's machine and keep it in a context:
+	return "", "", noTokenError{fmt.Errorf(`there is no token for %s%s. Make one on the server's machine and keep it in a context:
 
   troupe token create --home ./troupe-home --user LOGIN | troupe context set %s --address %s --token-stdin
 
-Or give one with --token-file FILE, or in TROUPE_TOKEN`, address, why, name, address)
+Or give one with --token-file FILE, or in TROUPE_TOKEN`, address, why, name, address)}
 }
+
+// noTokenError says that no source has a token for the address.
+type noTokenError struct{ error }
 
 func sameAddress(a, b string) bool {
 	return strings.TrimRight(a, "/") == strings.TrimRight(b, "/")
