@@ -134,7 +134,7 @@ func (s *server) advice(err error, scenario *load.Scenario) string {
 	case status != http.StatusForbidden && status != http.StatusNotFound:
 		return ""
 	}
-	return "A few events were tried before measuring. The server must have the workflow of the load, and the token must be of a user who may create, read and send: troupe bench --print-workflow, or --scenario FILE for a workflow of yours."
+	return "A few events were tried before measuring. The server must have the workflow of the load, and the token must be of a user who may create, read and send, as must be that of --as USER=FILE for each further user of the scenario: troupe bench --print-workflow, or --scenario FILE for a workflow of yours."
 }
 
 // describe asks the server what it is.
