@@ -26,6 +26,12 @@ const (
 	batchBytesMax = 16 << 20
 	// batchWindow is how many items of one batch are on their way at most.
 	batchWindow = 256
+	// representWindow is batchWindow when answers have the record, which wait in memory for
+	// a slow caller.
+	representWindow = 16
+	// batchBacklogMax is how many bytes may wait for the store before each batch has one item
+	// on its way only: what batches have ahead of others, who wait behind it.
+	batchBacklogMax = 4 << 20
 	// batchWindowsMax bounds them over all batches, and half of it for one user: three
 	// quarters of what the workflows take at once. Each batch has one in any case.
 	batchWindowsMax = 12_288
@@ -53,10 +59,7 @@ func sendBatch(x *exchange) error {
 		}
 		run.key = key
 	}
-	x.usage.batches.Add(1)
-	x.server.batches.Add(1)
-	defer x.server.batches.Add(-1)
-	defer x.usage.batches.Add(-1)
+	defer run.count(false)
 	return run.do()
 }
 
@@ -69,6 +72,7 @@ type batchRun struct {
 	results bool
 	// represent: answers have the record.
 	represent bool
+	counted   bool        // see count
 	key       string      // that of the whole batch; empty without one
 	taken     int         // items that the batch has
 	answered  int         // items whose answer is in x.out or behind it
@@ -85,6 +89,7 @@ func (run *batchRun) do() error {
 		if err := run.answer(); err != nil {
 			return err
 		}
+		run.count(run.batch.Len() > 0 || run.source.atHand())
 		hasRoom := run.batch.Len() < run.window()
 		if hasRoom && run.take() {
 			continue
@@ -112,11 +117,32 @@ func (run *batchRun) do() error {
 	}
 }
 
+// count counts the batch among those that share batchWindowsMax, while it has items.
+func (run *batchRun) count(has bool) {
+	if has == run.counted {
+		return
+	}
+	run.counted = has
+	n := int64(1)
+	if !has {
+		n = -1
+	}
+	run.x.usage.batches.Add(n)
+	run.x.server.batches.Add(n)
+}
+
 // window is how many items may be on their way now.
 func (run *batchRun) window() int {
+	if run.x.services.Workflows.Backlog() > batchBacklogMax {
+		return 1
+	}
+	most := int64(batchWindow)
+	if run.represent {
+		most = representWindow
+	}
 	ofAll := batchWindowsMax / max(1, run.x.server.batches.Load())
 	ofUser := batchWindowsMax / 2 / max(1, run.x.usage.batches.Load())
-	return int(max(1, min(batchWindow, ofAll, ofUser)))
+	return int(max(1, min(most, ofAll, ofUser)))
 }
 
 // take sends the next item, and is false when there is none at hand or no room for it.

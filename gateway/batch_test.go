@@ -26,47 +26,126 @@ func (w *patientWorkflows) PostEvent(_ *workflow.EventRequest, to workflow.Recip
 	return workflow.Posted{}, nil
 }
 
+// stream is a stream of lines on its way, inside a bubble.
+type stream struct {
+	*Server
+	workflows *patientWorkflows
+	lines     *io.PipeWriter
+	answer    *httptest.ResponseRecorder
+	done      chan struct{}
+}
+
+func startStream(t *testing.T) *stream {
+	t.Helper()
+	s, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &patientWorkflows{asked: make(chan workflow.Recipient, 10)}
+	s.Open(Services{Workflows: w, Credentials: fakeCredentials{}})
+	body, lines := io.Pipe()
+	r := httptest.NewRequest(http.MethodPost, s.options.BasePath+"/workflow/api/v1/events", body)
+	r.Header.Set("Content-Type", "application/x-ndjson")
+	r.Header.Set("Authorization", "svc.token "+tokenAnn)
+	on := &stream{s, w, lines, httptest.NewRecorder(), make(chan struct{})}
+	go func() { s.ServeHTTP(on.answer, r); close(on.done) }()
+	return on
+}
+
+// send sends so many items.
+func (s *stream) send(t *testing.T, n int) {
+	t.Helper()
+	const item = `{"workflowId":"leave","instanceId":"` + instanceOne + `","event":{"name":"note"}}` + "\n"
+	if _, err := io.WriteString(s.lines, strings.Repeat(item, n)); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// end ends the lines, and returns the answer.
+func (s *stream) end(t *testing.T) string {
+	t.Helper()
+	if err := s.lines.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-s.done
+	return s.answer.Body.String()
+}
+
 // TestABusyStreamEndsWhenTheServerDrains, with the answers to what it has handed over.
 func TestABusyStreamEndsWhenTheServerDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := New(Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := &patientWorkflows{asked: make(chan workflow.Recipient, 2)}
-		s.Open(Services{Workflows: w, Credentials: fakeCredentials{}})
-		body, lines := io.Pipe()
-		r := httptest.NewRequest(http.MethodPost, s.options.BasePath+"/workflow/api/v1/events", body)
-		r.Header.Set("Content-Type", "application/x-ndjson")
-		r.Header.Set("Authorization", "svc.token "+tokenAnn)
-		answer, done := httptest.NewRecorder(), make(chan struct{})
-		go func() { s.ServeHTTP(answer, r); close(done) }()
-		const item = `{"workflowId":"leave","instanceId":"` + instanceOne + `","event":{"name":"note"}}` + "\n"
-		if _, err := io.WriteString(lines, item); err != nil {
-			t.Fatal(err)
-		}
-		to := <-w.asked
+		s := startStream(t)
+		s.send(t, 1)
+		to := <-s.workflows.asked
 		s.draining.Store(true)
 		clocktest.Advance(time.Second)
-		if _, err := io.WriteString(lines, item); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
+		s.send(t, 1)
 		to.Answered(smallReply("leave", instanceOne, 2, false), nil)
 		synctest.Wait()
 		select {
-		case to := <-w.asked:
+		case to := <-s.workflows.asked:
 			t.Error("an item was taken while the server drained")
 			to.Answered(smallReply("leave", instanceOne, 3, false), nil)
 		default:
 		}
-		if err := lines.Close(); err != nil {
-			t.Fatal(err)
-		}
-		<-done
-		if got := answer.Body.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, `"status":200`) || !strings.Contains(got, `"status":503`) {
+		if got := s.end(t); strings.Count(got, "\n") != 2 || !strings.Contains(got, `"status":200`) || !strings.Contains(got, `"status":503`) {
 			t.Errorf("got %q, want the answer and the end", got)
 		}
+	})
+}
+
+// TestTheConnectionOfAStreamIsClosed: net/http would take what is left of a body, when
+// reading it was given up, for the next request.
+func TestTheConnectionOfAStreamIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startStream(t)
+		if _, err := io.WriteString(s.lines, "{bad\n"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := s.end(t); !strings.Contains(got, `"status":400`) || s.answer.Header().Get("Connection") != "close" {
+			t.Errorf("got %v %q", s.answer.Header(), got)
+		}
+	})
+}
+
+// TestAStreamThatIsIdleHasNoWindow: the others share without it.
+func TestAStreamThatIsIdleHasNoWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startStream(t)
+		for range 2 {
+			synctest.Wait()
+			if n := s.batches.Load(); n != 0 {
+				t.Errorf("idle: %d batches are counted", n)
+			}
+			s.send(t, 1)
+			if n := s.batches.Load(); n != 1 {
+				t.Errorf("with an item: %d batches are counted", n)
+			}
+			(<-s.workflows.asked).Answered(smallReply("leave", instanceOne, 2, false), nil)
+		}
+		s.end(t)
+		if n := s.batches.Load(); n != 0 {
+			t.Errorf("at the end: %d batches are counted", n)
+		}
+	})
+}
+
+// TestABatchWaitsForTheStore: with a backlog it has one item on its way.
+func TestABatchWaitsForTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startStream(t)
+		s.workflows.backlog.Store(batchBacklogMax + 1)
+		s.send(t, 3)
+		for range 3 {
+			synctest.Wait()
+			if n := len(s.workflows.asked); n != 1 {
+				t.Fatalf("%d items are on their way, want 1", n)
+			}
+			(<-s.workflows.asked).Answered(smallReply("leave", instanceOne, 2, false), nil)
+		}
+		s.end(t)
 	})
 }
 

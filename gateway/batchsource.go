@@ -79,6 +79,9 @@ func (s *itemSource) clean(line []byte) (data.Value, error) {
 	return item, nil
 }
 
+// atHand reports whether there may be a next item.
+func (s *itemSource) atHand() bool { return len(s.items) > 0 || len(s.lines) > 0 }
+
 // ended reports whether no item is at hand and none will come.
 func (s *itemSource) ended() bool { return s.err != nil && len(s.items) == 0 && len(s.lines) == 0 }
 
@@ -137,7 +140,7 @@ func (x *exchange) readItems(lines bool) (*itemSource, error) {
 		x.connection.bodyPending = false
 	}
 	s := &itemSource{err: io.EOF}
-	for lines && len(text) > 0 {
+	for lines && len(text) > 0 && len(s.items) <= batchItemsMax {
 		var line []byte
 		line, text = cutLine(text)
 		s.line++
@@ -151,7 +154,7 @@ func (x *exchange) readItems(lines bool) (*itemSource, error) {
 		s.items = append(s.items, item)
 	}
 	if !lines {
-		if s.items, err = data.CleanArray(text); err != nil {
+		if s.items, err = data.CleanArray(text, batchItemsMax+1); err != nil {
 			return nil, malformed("the body is %v", err)
 		}
 	}
@@ -213,6 +216,9 @@ const lineBytes = 32 << 10
 // streamItems reads lines while the batch is carried out, and answers go out while lines
 // come in.
 func (x *exchange) streamItems() *itemSource {
+	// NB: what is left of a body after a read that had a deadline, net/http would take for
+	// the next request.
+	x.w.Header()["Connection"] = valueClose
 	control := http.NewResponseController(x.w)
 	_ = control.EnableFullDuplex() // where it is not supported, a test stands behind x.w
 	chunks, stopped, done := make(chan chunk), make(chan struct{}), make(chan struct{})

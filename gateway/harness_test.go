@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -177,6 +178,8 @@ type fakeWorkflows struct {
 	query func(context.Context, *query.Request, func([]byte) error) (*query.End, error)
 	watch func(context.Context, *watch.Request, func(watch.Event) error) error
 	stop  func()
+
+	backlog atomic.Int64
 }
 
 func (f *fakeWorkflows) Create(_ context.Context, r *workflow.CreateRequest) (*workflow.Reply, error) {
@@ -206,6 +209,8 @@ func (f *fakeWorkflows) PostCreate(r *workflow.CreateRequest, to workflow.Recipi
 	}
 	return workflow.Posted{}, err
 }
+
+func (f *fakeWorkflows) Backlog() int64 { return f.backlog.Load() }
 
 func (f *fakeWorkflows) KeepKey(*identity.Principal, workflow.Retry) error { return f.ask() }
 

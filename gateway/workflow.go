@@ -43,6 +43,8 @@ type Instances interface {
 // Batches has what many creates and events in one request need.
 type Batches interface {
 	batch.Router
+	// Backlog is how many bytes wait for the store.
+	Backlog() int64
 	// KeepKey remembers durably that a key of the caller's stands for a batch.
 	KeepKey(caller *identity.Principal, key workflow.Retry) error
 }

@@ -36,8 +36,8 @@ type commits struct {
 	// done is closed when the committer has returned.
 	done chan struct{}
 	// writing counts the tickets with changes that were taken and that the committer has
-	// not passed yet.
-	writing atomic.Int64
+	// not passed yet, and bytes what they write.
+	writing, bytes atomic.Int64
 }
 
 // group is tickets that share one batch of Pebble's and one sync. It belongs to the
@@ -85,12 +85,13 @@ func (s *Store) Append(w *Writes, waiter Waiter) (taken bool) {
 	}
 	w.since = s.clock.Load()
 	taken = w.refusal == nil
+	if w.writes() {
+		s.commits.bytes.Add(int64(w.batch.Len()))
+	}
 	if s.commits.queue.push(w) {
 		return taken // NB: w belongs to the applier
 	}
-	if w.writes() {
-		s.commits.writing.Add(-1)
-	}
+	s.passed(w)
 	w.recycle()
 	s.metrics.refused.Add(1)
 	waiter.Committed(ErrClosed)
@@ -238,13 +239,22 @@ func (s *Store) commitLoop() {
 	}
 }
 
+// passed ends the counting of a ticket, and reports whether it writes.
+func (s *Store) passed(t *Writes) (writes bool) {
+	if writes = t.writes(); writes {
+		s.commits.writing.Add(-1)
+		s.commits.bytes.Add(-int64(t.batch.Len()))
+	}
+	return writes
+}
+
+// Backlog is how many bytes were appended that are not durable yet.
+func (s *Store) Backlog() int64 { return s.commits.bytes.Load() }
+
 // complete answers a ticket that is durable or was refused, unless the watchdog has. Once
 // the process is about to end, nothing is acknowledged.
 func (s *Store) complete(t *Writes) {
-	writes := t.writes()
-	if writes {
-		s.commits.writing.Add(-1)
-	}
+	writes := s.passed(t)
 	if t.refusal == nil && s.gate.dead.Load() {
 		return // what was synced may stand in a file that is not ours any more
 	}

@@ -116,7 +116,7 @@ func (r *Router) KeepKey(caller *identity.Principal, key Retry) error {
 		return err
 	}
 	defer release()
-	if err := r.Accepting(); err != nil {
+	if err := r.accepting(); err != nil {
 		return err
 	}
 	return retry.Keep(r.store, sh, digest, &retry.First{Fingerprint: key.Fingerprint, At: r.o.Clock().UnixMilli()})
@@ -134,12 +134,8 @@ func (r *Router) waitFor(done <-chan struct{}) error {
 	return failure.ErrBusy
 }
 
-// firstCreation is the first answer to a create.
+// firstCreation is the first answer to a create, which is durable.
 func (r *Router) firstCreation(req *CreateRequest, first *retry.First) (*Reply, error) {
-	// The first request may have given up before its commit was durable.
-	if err := r.store.AwaitDurable(); err != nil {
-		return nil, failure.OfStore(err)
-	}
 	id := first.Instance
 	i := &instance{router: r, id: id, name: instanceid.Text(id), workflowID: req.WorkflowID, shard: r.store.ShardOf(id)}
 	return i.repeated(first, req.WithHistory)
@@ -153,7 +149,7 @@ func (r *Router) drawIn(sh persistence.Shard) persistence.ID {
 // mayCreate says whether the service and the caller's quota allow a create that
 // repeats no other.
 func (r *Router) mayCreate(req *CreateRequest) error {
-	err := r.Accepting()
+	err := r.accepting()
 	if err == nil && !req.NoQuota && !req.Counted {
 		err = r.countRefusal(r.createQuota.Take(req.Caller.ID, r.o.Clock()))
 		req.Counted = err == nil

@@ -172,7 +172,7 @@ func (i *instance) mayDraft(req *DraftRequest) error {
 // returns. Besides the errors of Send: failure.ErrPrecondition, and failure.ErrNotAllowed when
 // there is something to keep and the caller may not submit the form now.
 func (r *Router) SaveDraft(_ context.Context, req *DraftRequest) (form.Draft, error) {
-	err := r.Accepting()
+	err := r.accepting()
 	if err == nil {
 		_, err = r.ask(req.WorkflowID, req.InstanceID, saveDraft{req})
 	}
@@ -188,7 +188,7 @@ func (r *Router) SaveDraft(_ context.Context, req *DraftRequest) (form.Draft, er
 // see the form gets failure.ErrNotFound alone, unless it repeats a submission of the
 // caller's.
 func (r *Router) Submit(_ context.Context, req *SubmitRequest) (reply *Reply, err error) {
-	if err = r.Accepting(); err == nil {
+	if err = r.accepting(); err == nil {
 		reply, err = r.ask(req.WorkflowID, req.InstanceID, submitForm{req})
 	}
 	return reply, failure.In("submit", req.WorkflowID+"/"+req.InstanceID, err)

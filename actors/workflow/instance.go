@@ -119,7 +119,8 @@ var scratches = sync.Pool{New: func() any { return new([]byte) }}
 // refuse answers with an error, which shows what the instance is like as any
 // reply does: it leaves when that is durable.
 func (i *instance) refuse(c *call, err error) {
-	if i.activation.uncommitted.Load() == 0 {
+	// NB: an ErrUnavailable shows nothing of the instance, and has waited for the store already.
+	if i.activation.uncommitted.Load() == 0 || errors.Is(err, failure.ErrUnavailable) {
 		c.answer(nil, err)
 		return
 	}

@@ -142,7 +142,7 @@ func (r *Router) Stop(ctx context.Context) error {
 // costs no timer.
 func (r *Router) ticks() <-chan struct{} { return *r.tick.Load() }
 
-// admit counts one more call, or says why not. Calls that write ask Accepting
+// admit counts one more call, or says why not. Calls that write ask accepting
 // first; reads go on when nothing is taken (persistence/PROMISES.md, "P4").
 func (r *Router) admit() error {
 	if r.stopping.Load() {
@@ -163,6 +163,24 @@ func (r *Router) Accepting() error {
 	}
 	return r.lists.Ready()
 }
+
+// backlogMax is how much may wait for the store, in bytes, before writes are refused: less
+// than a second of what a disk takes. Large records would fill the memory, and the store
+// would take the wait for a disk that hangs.
+const backlogMax = 64 << 20
+
+// accepting says whether a write may begin: Accepting, and failure.ErrBusy.
+func (r *Router) accepting() error {
+	err := r.Accepting()
+	if err == nil && r.Backlog() > backlogMax {
+		r.metrics.refused.Add(1)
+		err = failure.ErrBusy
+	}
+	return err
+}
+
+// Backlog is how many bytes wait for the store.
+func (r *Router) Backlog() int64 { return r.store.Backlog() }
 
 // Send delivers one event to an instance: ErrNotFound without such an instance or a
 // newest definition, ErrForbidden without the right to the workflow or to the event,
@@ -203,7 +221,7 @@ func (r *Router) maySend(req *EventRequest) error {
 	if d.SendRight(req.caller, now) == statemachine.Denied {
 		return failure.ErrForbidden
 	}
-	if err = r.Accepting(); err == nil && !req.counted {
+	if err = r.accepting(); err == nil && !req.counted {
 		err = r.countRefusal(r.eventQuota.Take(req.Caller.ID, now))
 		req.counted = err == nil
 	}

@@ -23,8 +23,8 @@ import (
 func Clean(src []byte) (Value, error) { return clean(src, 0) }
 
 // CleanArray is Clean for an array whose elements are values of their own, each of which
-// may be MaxDepth deep. It returns them; they are slices of one Value.
-func CleanArray(src []byte) ([]Value, error) {
+// may be MaxDepth deep. It returns them, but no more than most; they are slices of one Value.
+func CleanArray(src []byte, most int) ([]Value, error) {
 	v, err := clean(src, -1)
 	if err != nil {
 		return nil, err
@@ -34,6 +34,9 @@ func CleanArray(src []byte) ([]Value, error) {
 	}
 	elements := []Value{}
 	for _, e := range v.Elements() {
+		if len(elements) == most {
+			break
+		}
 		elements = append(elements, e)
 	}
 	return elements, nil

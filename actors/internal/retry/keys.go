@@ -50,7 +50,7 @@ func (k Keys) Claim(store *persistence.Store, sh persistence.Shard, key Digest, 
 	if release, err = k.Hold(key, wait); err != nil {
 		return nil, nil, err
 	}
-	first, err = Load(store, persistence.ReplyKey(nil, sh, persistence.ID{}, key), fingerprint)
+	first, err = loadDurable(store, persistence.ReplyKey(nil, sh, persistence.ID{}, key), fingerprint)
 	if first != nil || err != nil {
 		release()
 		return nil, first, err
@@ -63,12 +63,9 @@ func (k Keys) Claim(store *persistence.Store, sh persistence.Shard, key Digest, 
 // Its caller holds the key.
 func Keep(store *persistence.Store, sh persistence.Shard, key Digest, f *First) error {
 	row := persistence.ReplyKey(nil, sh, persistence.ID{}, key)
-	first, err := Load(store, row, f.Fingerprint)
-	if err != nil {
+	first, err := loadDurable(store, row, f.Fingerprint)
+	if first != nil || err != nil {
 		return err
-	}
-	if first != nil { // by a request that may have given up before it was durable
-		return failure.OfStore(store.AwaitDurable())
 	}
 	w := store.NewWrites(sh)
 	w.Set(row, f.Append(nil))

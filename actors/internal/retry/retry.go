@@ -103,6 +103,17 @@ func Load(store *persistence.Store, key []byte, fingerprint [32]byte) (*First, e
 	return first, nil
 }
 
+// loadDurable is Load for rows outside every instance. What it returns is durable.
+func loadDurable(store *persistence.Store, key []byte, fingerprint [32]byte) (*First, error) {
+	first, err := Load(store, key, fingerprint)
+	if first != nil || errors.Is(err, failure.ErrKeyReused) { // NB: of a request that may have given up before
+		if wait := store.AwaitDurable(); wait != nil {
+			return nil, failure.OfStore(wait)
+		}
+	}
+	return first, err
+}
+
 // Row is one stored answer as the cleaning sees it.
 type Row struct {
 	key []byte
