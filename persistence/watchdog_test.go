@@ -123,18 +123,27 @@ func TestEveryWaiterIsToldOnceInOrderWhenTheDiskHangsAndHeals(t *testing.T) {
 	}
 }
 
+// memoryAppends is how many appends of 1 KiB are more than a store of withoutRoom has in
+// memory: four memtables.
+const memoryAppends = 400
+
+// withoutRoom opens a store that writes no table until release is called.
+func withoutRoom(t *testing.T) (s *Store, release func()) {
+	t.Helper()
+	f := &faultyFS{suffix: ".sst", kinds: []errorfs.OpKind{errorfs.OpCreate}}
+	o := small(errorfs.Wrap(vfs.NewMem(), f))
+	o.MemTableBytes = 64 << 10
+	s = open(t, o)
+	return s, f.hold()
+}
+
 // TestAppendDoesNotWaitForRoomInMemory though commits do, before they are in the log at
 // all. That is noticed too.
 func TestAppendDoesNotWaitForRoomInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &faultyFS{suffix: ".sst", kinds: []errorfs.OpKind{errorfs.OpCreate}}
-		o := small(errorfs.Wrap(vfs.NewMem(), f))
-		o.MemTableBytes = 64 << 10
-		s := open(t, o)
-		release := f.hold()
-		const appends = 400 // of 1 KiB: more than four memtables
-		told := make(waitFor, appends)
-		for range appends {
+		s, release := withoutRoom(t)
+		told := make(waitFor, memoryAppends)
+		for range memoryAppends {
 			w := s.NewWrites(Meta)
 			w.Set(SettingKey(nil, "big"), make([]byte, 1<<10))
 			s.Append(w, told)
@@ -146,8 +155,8 @@ func TestAppendDoesNotWaitForRoomInMemory(t *testing.T) {
 		clocktest.Advance(writeStallMax + time.Second)
 		wantError(t, "accepting", s.Accepting(), ErrStalled)
 		clocktest.Advance(s.options.CommitWaitMax)
-		if len(told) != appends {
-			t.Errorf("told: got %d waiters, want all %d", len(told), appends)
+		if len(told) != memoryAppends {
+			t.Errorf("told: got %d waiters, want all %d", len(told), memoryAppends)
 		}
 		unknown := 0
 		for len(told) > 0 {
@@ -176,12 +185,8 @@ func TestWhatIsVisibleIsSaid(t *testing.T) {
 		release()
 		must(t, <-commit)
 
-		f := &faultyFS{suffix: ".sst", kinds: []errorfs.OpKind{errorfs.OpCreate}}
-		o := small(errorfs.Wrap(vfs.NewMem(), f))
-		o.MemTableBytes = 64 << 10
-		s = open(t, o)
-		release = f.hold()
-		for range 400 { // of 1 KiB: more than four memtables
+		s, release = withoutRoom(t)
+		for range memoryAppends {
 			appendSetting(s, "big", string(make([]byte, 1<<10)))
 		}
 		wantError(t, "without room in memory", s.AwaitVisible(), ErrStalled)
@@ -222,13 +227,8 @@ func TestWhatWaitsForASlowDiskGathers(t *testing.T) {
 // TestAHangingDiskGathersNothing: who asks again and again is told, and forgotten.
 func TestAHangingDiskGathersNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &faultyFS{suffix: ".sst", kinds: []errorfs.OpKind{errorfs.OpCreate}}
-		o := small(errorfs.Wrap(vfs.NewMem(), f))
-		o.MemTableBytes = 64 << 10
-		s := open(t, o)
-		release := f.hold()
-		const appends = 400 // of 1 KiB: more than four memtables
-		for range appends {
+		s, release := withoutRoom(t)
+		for range memoryAppends {
 			appendSetting(s, "big", string(make([]byte, 1<<10)))
 		}
 		clocktest.Advance(2 * s.options.CommitWaitMax)
@@ -245,8 +245,8 @@ func TestAHangingDiskGathersNothing(t *testing.T) {
 				t.Fatalf("%d of %d waiters were told", len(told), cap(told))
 			}
 		}
-		if m := s.Metrics(); m.Waiting > appends || m.Refused != 50 {
-			t.Errorf("%d tickets wait and %d were refused, want %d at most and 50", m.Waiting, m.Refused, appends)
+		if m := s.Metrics(); m.Waiting > memoryAppends || m.Refused != 50 {
+			t.Errorf("%d tickets wait and %d were refused, want %d at most and 50", m.Waiting, m.Refused, memoryAppends)
 		}
 		release()
 		must(t, s.AwaitDurable())
