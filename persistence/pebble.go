@@ -34,8 +34,6 @@ type database interface {
 	// applySynced makes a batch visible and has the log synced; SyncWait of the batch
 	// waits for that.
 	applySynced(batch) error
-	// syncLog returns when everything that was applied is durable.
-	syncLog() error
 }
 
 // batch is a *pebble.Batch.
@@ -106,4 +104,3 @@ func (db pebbleDB) apply(b batch) error { return db.Apply(b.(*pebble.Batch), peb
 func (db pebbleDB) applySynced(b batch) error {
 	return db.ApplyNoSyncWait(b.(*pebble.Batch), pebble.Sync)
 }
-func (db pebbleDB) syncLog() error { return db.LogData(nil, pebble.Sync) }
