@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -87,6 +88,33 @@ func TestTheCheckpointFollowsCommitsAndTheClose(t *testing.T) {
 	if read().clean {
 		t.Error("an open store says that it was closed")
 	}
+}
+
+// The last commit may be the first of its log, and the log before be in tables.
+func TestTheCheckpointOfTheCloseKnowsTheLogOfTheLastCommit(t *testing.T) {
+	fs := vfs.NewMem()
+	o := small(fs)
+	o.MemTableBytes = 64 << 10
+	s := mustOpen(t, "db", o)
+	newest := s.recorder.NewestLog()
+	for s.recorder.NewestLog() == newest {
+		mustCommit(t, s, "a", strings.Repeat("x", 1<<10))
+	}
+	newest = s.recorder.NewestLog()
+	eventually(t, "the log before is in tables", func() bool { return pebbleOf(s.db.Load()).Metrics().Flush.Count > 0 })
+	must(t, s.Close())
+	c, err := loadCheckpoint(fs)
+	must(t, err)
+	if c.log != newest {
+		t.Errorf("got log %d, want %d", c.log, newest)
+	}
+	must(t, fs.Remove(fs.PathJoin("db", fmt.Sprintf("%06d.log", newest))))
+	f, err := fs.Create(fs.PathJoin("db", fmt.Sprintf("%06d.log", newest)), vfs.WriteCategoryUnspecified)
+	must(t, err)
+	_, err = f.Write(make([]byte, c.logs[newest]))
+	must(t, errors.Join(err, f.Close()))
+	_, err = Open("db", o)
+	wantError(t, "a start after the log was emptied", err, ErrDamaged)
 }
 
 func TestAStoreGoesOnWithoutItsCheckpoint(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -131,8 +132,31 @@ func (r *Recorder) Close() error {
 	if err := r.observe(&c); err != nil {
 		return err
 	}
+	if err := r.locate(&c.watermark, c.logs); err != nil {
+		return err
+	}
 	c.clean = true
 	return r.put(c)
+}
+
+// locate makes the watermark of a store that nobody writes to exact. NewestLog is asked
+// before a batch is applied, and a batch that does not fit into memory begins a new log:
+// then its watermark names the log before, and says nothing once that one is in tables.
+func (r *Recorder) locate(w *watermark, logs []logSize) error {
+	for _, l := range slices.Backward(logs) {
+		if l.number <= w.log {
+			break
+		}
+		data, err := file.Read(r.fs, r.fs.PathJoin(r.dir, logName(l.number)))
+		if err != nil {
+			return err
+		}
+		if scanLog(data, l.number).end > 0 {
+			w.log = l.number
+			break
+		}
+	}
+	return nil
 }
 
 // NewestLog returns the number of a log: a batch that is applied from now on goes to
