@@ -206,10 +206,12 @@ func pebbleOptions(s *Store, lock *pebble.Lock) *pebble.Options {
 		CacheSize:                   s.options.CacheBytes,
 		MemTableSize:                uint64(s.options.MemTableBytes),
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       4,
-		L0StopWritesThreshold:       64,
-		MaxManifestFileSize:         16 << 20,
-		CompactionConcurrencyRange:  func() (lower, upper int) { return 1, 2 },
+		// Eight flushes are merged into the next level at once (DESIGN.md, "When are flushed
+		// tables merged?").
+		L0CompactionThreshold:      16,
+		L0StopWritesThreshold:      64,
+		MaxManifestFileSize:        16 << 20,
+		CompactionConcurrencyRange: func() (lower, upper int) { return 1, 2 },
 	}
 	for i := range o.Levels {
 		// Most lookups of an idempotency key find nothing; ten bits per key let 99
