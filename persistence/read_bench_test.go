@@ -29,7 +29,7 @@ func BenchmarkLoadMissing(b *testing.B) {
 	}
 	must(b, s.AwaitDurable())
 	must(b, pebbleOf(s.db.Load()).Flush())
-	must(b, pebbleOf(s.db.Load()).Compact(context.Background(), []byte{0}, []byte{0xFF}, false))
+	must(b, pebbleOf(s.db.Load()).Compact(context.Background(), []byte{0}, []byte{0xFF, 0xFF, 0xFF}, false))
 	b.Run("missing", func(b *testing.B) {
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {

@@ -160,7 +160,7 @@ func TestNobodyWaitsForASnapshotWhenThereIsRoomAgain(t *testing.T) {
 		wantError(t, "accepting while somebody reads", s.Accepting(), nil)
 		mustCommit(t, s, "a", "2")
 		if err := errors.Join(pebbleOf(s.db.Load()).Flush(),
-			pebbleOf(s.db.Load()).Compact(t.Context(), []byte{0}, []byte{0xFF}, false)); err != nil {
+			pebbleOf(s.db.Load()).Compact(t.Context(), []byte{0}, []byte{0xFF, 0xFF, 0xFF}, false)); err != nil {
 			t.Fatal(err)
 		}
 		clocktest.Advance(spaceInterval) // tables are removed in the background
