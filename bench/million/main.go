@@ -75,16 +75,17 @@ func (m *measurement) run(ctx context.Context) (err error) {
 	if err := m.build(ctx, large, m.instances); err != nil {
 		return err
 	}
+	// NB: before the large store gets events that the small one does not get.
+	if m.small > 0 {
+		if err := m.growth(ctx, large); err != nil {
+			return err
+		}
+	}
 	if err := m.starts(ctx, large); err != nil {
 		return err
 	}
 	if err := m.queries(ctx, large); err != nil {
 		return err
-	}
-	if m.small > 0 {
-		if err := m.growth(ctx, large); err != nil {
-			return err
-		}
 	}
 	_, _ = io.WriteString(m.out, m.text.String())
 	if m.record != "" {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"troupe/actors/query"
+	"troupe/bench/process"
 	"troupe/bench/record"
 )
 
@@ -212,32 +214,53 @@ func (m *measurement) growth(ctx context.Context, large string) error {
 	if err := m.build(ctx, small, m.small); err != nil {
 		return err
 	}
-	var rate [2][]float64
+	var rate, cost [2][]float64 // cost in µs of processor time an event
 	for round := range m.rounds {
 		for k := range 2 {
 			which := (round + k) % 2 // each goes first in turn
-			h, err := open([]string{small, large}[which])
+			r, c, err := m.eventsIn(ctx, []string{small, large}[which])
 			if err != nil {
 				return err
 			}
-			ids, err := h.some(ctx, min(eventInstances, m.small/2))
-			var r float64
-			if err == nil {
-				if _, err = h.events(ctx, ids, m.window/2); err == nil { // to warm up
-					r, err = h.events(ctx, ids, m.window)
-				}
-			}
-			if err = errors.Join(err, h.Close()); err != nil {
-				return err
-			}
-			rate[which] = append(rate[which], r)
+			rate[which], cost[which] = append(rate[which], r), append(cost[which], c)
 		}
 	}
-	fmt.Fprintf(&m.text, "\n## Growth\n\nEvents a second, %d senders, to the same number of instances, least–median–most of %d; ratios within a round.\n\n", senders, m.rounds)
-	m.text.WriteString("| Store | events/s | ratio | goal |\n|---|---|---|---|\n")
-	fmt.Fprintf(&m.text, "| %d instances | %s | | |\n| %d instances | %s | %s | 0.9 |\n",
-		m.small, figures(rate[0], "%.0f"), m.instances, figures(rate[1], "%.0f"), ratios(rate[1], rate[0]))
+	fmt.Fprintf(&m.text, "\n## Growth\n\nEvents a second, %d senders, %s after %s to warm up, to the same number of instances, least–median–most of %d; ratios within a round. ",
+		senders, m.window, m.window, m.rounds)
+	m.text.WriteString("CPU is that of the process, senders included, in µs an event.\n\n")
+	m.text.WriteString("| Store | events/s | ratio | goal | CPU | ratio |\n|---|---|---|---|---|---|\n")
+	fmt.Fprintf(&m.text, "| %d instances | %s | | | %s | |\n", m.small, figures(rate[0], "%.0f"), figures(cost[0], "%.1f"))
+	fmt.Fprintf(&m.text, "| %d instances | %s | %s | 0.9 | %s | %s |\n",
+		m.instances, figures(rate[1], "%.0f"), ratios(rate[1], rate[0]), figures(cost[1], "%.1f"), ratios(cost[1], cost[0]))
 	return nil
+}
+
+// eventsIn opens a store, warms it up, and measures events a second and the processor
+// time of one in µs.
+func (m *measurement) eventsIn(ctx context.Context, dir string) (rate, cost float64, err error) {
+	h, err := open(dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	ids, err := h.some(ctx, min(eventInstances, m.small/2))
+	if err != nil {
+		return 0, 0, err
+	}
+	if _, err := h.events(ctx, ids, m.window); err != nil {
+		return 0, 0, err
+	}
+	before, err := process.ProcessorTime(os.Getpid())
+	if err != nil {
+		return 0, 0, err
+	}
+	begun := time.Now()
+	if rate, err = h.events(ctx, ids, m.window); err != nil {
+		return 0, 0, err
+	}
+	elapsed := time.Since(begun)
+	after, err := process.ProcessorTime(os.Getpid())
+	return rate, float64((after - before).Microseconds()) / (rate * elapsed.Seconds()), err
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
