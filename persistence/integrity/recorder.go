@@ -143,6 +143,9 @@ func (r *Recorder) Close() error {
 // before a batch is applied, and a batch that does not fit into memory begins a new log:
 // then its watermark names the log before, and says nothing once that one is in tables.
 func (r *Recorder) locate(w *watermark, logs []logSize) error {
+	if *w == (watermark{}) {
+		return nil // nothing was committed
+	}
 	for _, l := range slices.Backward(logs) {
 		if l.number <= w.log {
 			break
