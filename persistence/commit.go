@@ -118,7 +118,13 @@ func (s *Store) Barrier(waiter Waiter) {
 // nothing is written, and all callers that wait at the same time are served by
 // the same sync.
 func (s *Store) AwaitDurable() error {
-	if s.readOnly || s.commits.queue.empty() {
+	if s.readOnly {
+		return nil
+	}
+	if s.commits.queue.empty() {
+		if s.gate.dead.Load() { // NB: asked after the queue, which complete empties without an answer then
+			return errEnding
+		}
 		return nil
 	}
 	durable := make(outcome, 1)

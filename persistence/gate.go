@@ -36,6 +36,9 @@ func (g *gate) refusal() error {
 	return nil
 }
 
+// errEnding is the reason of a store whose process is about to end.
+var errEnding = fmt.Errorf("%w: the process is ending", ErrStalled)
+
 // update puts the most important reason in force.
 func (g *gate) update() {
 	g.mu.Lock()
@@ -51,7 +54,7 @@ func (g *gate) updateLocked() {
 	case g.mu.readOnly:
 		err = ErrReadOnly
 	case g.dead.Load():
-		err = fmt.Errorf("%w: the process is ending", ErrStalled)
+		err = errEnding
 	case g.mu.full != nil:
 		err = g.mu.full
 	case g.mu.background != nil:

@@ -247,4 +247,5 @@ func TestADyingStoreAcknowledgesNothing(t *testing.T) {
 	release()
 	_ = s.Close() // waits until the committer has passed it
 	wantUntold(t, c)
+	wantError(t, "whether what is visible is durable", s.AwaitDurable(), ErrStalled)
 }
