@@ -32,9 +32,6 @@ const (
 	// batchBacklogMax is how many bytes may wait for the store before each batch has one item
 	// on its way only: what batches have ahead of others, who wait behind it.
 	batchBacklogMax = 4 << 20
-	// batchWindowsMax bounds them over all batches, and half of it for one user: three
-	// quarters of what the workflows take at once. Each batch has one in any case.
-	batchWindowsMax = 12_288
 )
 
 // sendBatch answers POST workflow/api/v1/events.
@@ -107,7 +104,7 @@ func (run *batchRun) do() error {
 		select {
 		case c := <-more:
 			run.source.add(x, c)
-		case <-run.batch.Ready():
+		case <-run.batch.Ready(more == nil):
 		case <-ticker.C:
 			run.batch.GiveUp()
 			if x.server.draining.Load() && run.source.err == nil {
@@ -117,7 +114,7 @@ func (run *batchRun) do() error {
 	}
 }
 
-// count counts the batch among those that share batchWindowsMax, while it has items.
+// count counts the batch among those that share what there is of windows, while it has items.
 func (run *batchRun) count(has bool) {
 	if has == run.counted {
 		return
@@ -140,8 +137,11 @@ func (run *batchRun) window() int {
 	if run.represent {
 		most = representWindow
 	}
-	ofAll := batchWindowsMax / max(1, run.x.server.batches.Load())
-	ofUser := batchWindowsMax / 2 / max(1, run.x.usage.batches.Load())
+	// Batches together have three quarters of what the workflows take at once, and those of
+	// a user half of that. Each has one item in any case.
+	all := int64(run.x.services.Workflows.InFlightMax()) * 3 / 4
+	ofAll := all / max(1, run.x.server.batches.Load())
+	ofUser := all / 2 / max(1, run.x.usage.batches.Load())
 	return int(max(1, min(most, ofAll, ofUser)))
 }
 

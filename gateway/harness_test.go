@@ -210,7 +210,8 @@ func (f *fakeWorkflows) PostCreate(r *workflow.CreateRequest, to workflow.Recipi
 	return workflow.Posted{}, err
 }
 
-func (f *fakeWorkflows) Backlog() int64 { return f.backlog.Load() }
+func (f *fakeWorkflows) Backlog() int64   { return f.backlog.Load() }
+func (f *fakeWorkflows) InFlightMax() int { return 16_384 }
 
 func (f *fakeWorkflows) KeepKey(*identity.Principal, workflow.Retry) error { return f.ask() }
 

@@ -94,7 +94,7 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 					if _, ok, err := b.Next(); ok {
 						return err
 					}
-					<-b.Ready()
+					<-b.Ready(true)
 				}
 			})
 		}

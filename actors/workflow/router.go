@@ -179,6 +179,9 @@ func (r *Router) accepting() error {
 	return err
 }
 
+// InFlightMax is Options.InFlightMax.
+func (r *Router) InFlightMax() int { return r.o.InFlightMax }
+
 // Backlog is how many bytes wait for the store.
 func (r *Router) Backlog() int64 { return r.store.Backlog() }
 

@@ -130,10 +130,15 @@ func (b *Batch) Next() (reply *workflow.Reply, ok bool, err error) {
 	return m.reply, true, m.err
 }
 
-// Ready returns a channel that gets an entry when it is worthwhile to call Next: when half
-// of the window is answered, or its oldest item later than that. Entries may come early.
-func (b *Batch) Ready() <-chan struct{} {
-	for k := (len(b.window) - 1) / 2; len(b.window) > 0; k = 0 {
+// Ready returns a channel that gets an entry when it is worthwhile to call Next: when the
+// oldest item is answered or, with many, when half of the window is, and the oldest if that
+// is later. Entries may come early.
+func (b *Batch) Ready(many bool) <-chan struct{} {
+	k := 0
+	if many {
+		k = (len(b.window) - 1) / 2
+	}
+	for ; len(b.window) > 0; k = 0 {
 		m := b.window[k]
 		b.awaited.Store(m)
 		if !m.answered.Load() {

@@ -42,7 +42,7 @@ func results(t *testing.T, b *batch.Batch) (all string) {
 		reply, ok, err := b.Next()
 		switch {
 		case !ok:
-			<-b.Ready()
+			<-b.Ready(true)
 		case err != nil:
 			all += fmt.Sprintf("%v ", failure.Of(err).Kind)
 		default:
@@ -218,6 +218,33 @@ func TestAnUnknownOutcomeIsSaidOfAllThatWereOnTheirWay(t *testing.T) {
 	})
 }
 
+// TestAFewResultsDoNotWaitForASlowOne: of many, half is worth a look.
+func TestAFewResultsDoNotWaitForASlowOne(t *testing.T) {
+	h := start(t, workflow.Options{})
+	a := h.Make(john, "leave", "")
+	b := batch.New(h.Router)
+	b.Event(note(a))
+	for range 2 {
+		<-b.Ready(true) // the second entry is that of Ready itself
+	}
+	h.Disk.Hold()
+	for range 3 {
+		b.Event(note(a))
+	}
+	select {
+	case <-b.Ready(true):
+		t.Error("half of the window is not answered, and there was an entry")
+	default:
+	}
+	select {
+	case <-b.Ready(false):
+	default:
+		t.Error("the oldest is answered, and there was no entry")
+	}
+	h.Disk.Release()
+	want(t, "results", results(t, b), "2 3 4 5")
+}
+
 // TestLimitsWaitForABatchsOwnItems before they refuse one.
 func TestLimitsWaitForABatchsOwnItems(t *testing.T) { synctest.Test(t, limitsWait) }
 
@@ -232,7 +259,7 @@ func limitsWait(t *testing.T) {
 			sent++
 			continue
 		}
-		<-b.Ready()
+		<-b.Ready(true)
 		if reply, ok, err := b.Next(); ok {
 			h.Must(err)
 			all += fmt.Sprint(reply.Sequence, " ")
