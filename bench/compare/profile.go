@@ -54,7 +54,10 @@ var parts = []part{
 		"github.com/asynkron/protoactor-go", "troupe/actors/internal/mailbox.", "troupe/actors/workflow.(*instance)", "troupe/actors/workflow.(*Router)",
 	}},
 	{"credential", []string{"troupe/actors/identity.", "troupe/gateway.(*exchange).authenticate"}},
-	{"body", []string{"troupe/gateway.(*exchange).readBody", "troupe/gateway.decode", "troupe/gateway/", "encoding/json"}},
+	{"body", []string{
+		"troupe/gateway.readBody", "troupe/gateway.parseBody", "troupe/gateway.parseEvent", "troupe/gateway.parseCreate", "troupe/gateway.(*itemSource)",
+		"troupe/bench/ceiling.decode", "encoding/json",
+	}},
 	{"net/http: read the request", []string{"net/http.(*conn).readRequest", "net/http.(*body)"}},
 	{"handler, the rest", []string{"troupe/gateway.", "troupe/bench/ceiling."}},
 	{"net/http: the answer's head and end", []string{"net/http.(*response)", "net/http.(*chunkWriter)"}},

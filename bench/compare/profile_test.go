@@ -1,6 +1,13 @@
 package main
 
 import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/pprof/profile"
@@ -41,4 +48,51 @@ func TestPartsAreAskedInOrder(t *testing.T) {
 			t.Errorf("%s: got a share of %v, want %v", parts[i].name, share, want)
 		}
 	}
+}
+
+// TestPartsNameWhatThereIs: a function of ours that has another name now would be counted
+// elsewhere.
+func TestPartsNameWhatThereIs(t *testing.T) {
+	for _, p := range parts {
+		for _, frame := range p.frames {
+			inTree, ours := strings.CutPrefix(frame, "troupe/")
+			if !ours {
+				continue
+			}
+			slash := strings.LastIndexByte(inTree, '/') + 1
+			name, function, _ := strings.Cut(inTree[slash:], ".")
+			if !declares(t, filepath.Join("..", "..", inTree[:slash], name), function) {
+				t.Errorf("%s: there is no %s", p.name, frame)
+			}
+		}
+	}
+}
+
+// declares reports whether a package has a function whose name in a profile begins so.
+func declares(t *testing.T, dir, function string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			d, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			name := d.Name.Name
+			if d.Recv != nil {
+				name = fmt.Sprintf("(%s).%s", types.ExprString(d.Recv.List[0].Type), name)
+			}
+			if strings.HasPrefix(name, function) {
+				return true
+			}
+		}
+	}
+	return false
 }
