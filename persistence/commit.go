@@ -57,8 +57,8 @@ func (c *commits) init() {
 	}
 }
 
-// Append takes w over and returns. The changes become visible to every reader at once,
-// in the order of the calls, soon after; see [Store.AwaitVisible]. They are durable when
+// Append takes w over and returns. The changes become visible soon after, to all readers
+// at the same moment and in the order of the calls; see [Store.AwaitVisible]. They are durable when
 // the waiter is told so. One sync serves all commits that arrive while the sync before it
 // is running.
 //
@@ -163,7 +163,7 @@ func (v visibility) Committed(err error) { v <- err }
 func (s *Store) applyLoop() {
 	defer close(s.commits.applied)
 	for g := range s.commits.free {
-		// NB: those who can run and are about to append do so first. That makes groups as
+		// NB: those who can run and are about to append do so before the next look. That makes groups as
 		// large as the processors are busy, and costs nothing when they are not.
 		runtime.Gosched()
 		if !s.commits.queue.take(g) {

@@ -83,11 +83,15 @@ func (g *gate) setReadOnly() {
 	g.updateLocked()
 }
 
-// setFull records why the disk counts as full; nil opens the gate again. since
-// is when a write found no space, or zero. It says whether the gate moved.
+// setFull records why the disk counts as full; nil opens the gate again. since is when a
+// write found no space. It is zero for what the free space says, which counts for nothing
+// until that has been spaceHold ago. It says whether the gate moved.
 func (g *gate) setFull(reason error, since time.Time) (changed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if since.IsZero() && time.Since(g.mu.fullSince) < spaceHold {
+		return false
+	}
 	changed = (g.mu.full != nil) != (reason != nil)
 	g.mu.full, g.mu.fullSince = reason, since
 	g.updateLocked()

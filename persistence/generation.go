@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"sync"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -61,13 +62,18 @@ type lockedFS struct{ vfs.FS }
 func (lockedFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 // reopen opens a read-only store for writing. Reads go on: new ones use the new
-// generation, running ones the old one, whose tables are kept until they end.
-func (s *Store) reopen() {
+// generation, running ones the old one, whose tables are kept until they end. It is false
+// when there was no room after all; then it is to be called again.
+func (s *Store) reopen() bool {
 	old := s.db.Load()
 	tables, err := integrity.Tables(pebbleOf(old))
 	if err == nil {
 		s.kept.hold(tables)
 		err = s.openDB(false)
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		s.log.Warn().Err(err).Msg("there was not enough space to open the store for writing")
+		return false
 	}
 	if err != nil {
 		s.die(fmt.Sprintf("open the store for writing: %v", err))
@@ -75,6 +81,7 @@ func (s *Store) reopen() {
 	s.space.waiting, s.space.old = false, old
 	old.shut()
 	s.log.Info().Str("dir", s.dir).Msg("there is space again, the store is open for writing")
+	return true
 }
 
 // closeOld closes the previous generation once it has no readers.

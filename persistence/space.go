@@ -76,8 +76,8 @@ func (s *Store) pollSpace() {
 		need = max(need, s.space.openBytes)
 	}
 	if free < 0 || need < 0 || free >= need {
-		if s.space.waiting {
-			s.reopen()
+		if s.space.waiting && !s.reopen() {
+			return
 		}
 		if s.gate.setFull(nil, time.Time{}) {
 			s.log.Info().Int64("free_bytes", free).Msg("there is space again, taking writes")
@@ -135,12 +135,17 @@ func (s *Store) roomToOpen(found integrity.Found) error {
 	if s.hasRoom() {
 		return nil
 	}
+	s.awaitRoom()
+	return nil
+}
+
+// awaitRoom has the store opened to read, and for writing when there is room.
+func (s *Store) awaitRoom() {
 	s.space.waiting = true
 	reason := fmt.Errorf("%w: opening for writing needs %d MiB", ErrDiskFull, s.space.openBytes>>20)
 	s.gate.setFull(reason, time.Time{})
 	s.log.Error().Int64("free_bytes", freeBytes(s.fs, s.dir)).Int64("needed_bytes", s.space.openBytes).
 		Msg("disk is full, opening the store read-only until there is room")
-	return nil
 }
 
 func (s *Store) hasRoom() bool {

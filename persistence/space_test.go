@@ -120,6 +120,40 @@ func TestOpenOnAFullDiskServesReads(t *testing.T) {
 	})
 }
 
+// TestOpeningThatFindsNoRoomAfterAllServesReads: what the opening itself writes may take
+// the room, at the start and later.
+func TestOpeningThatFindsNoRoomAfterAllServesReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := vfs.NewMem()
+		mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1000 << 20})
+		f := &faultyFS{suffix: ".log", kinds: []errorfs.OpKind{errorfs.OpFileWriteAt}}
+		o := small(errorfs.Wrap(mem, f))
+		o.FreeBytesMin = 1 << 20
+		first := mustOpen(t, "db", o)
+		mustCommit(t, first, "a", "1")
+		must(t, first.Close())
+		f.fail(&os.PathError{Op: "write", Path: "log", Err: syscall.ENOSPC})
+		s := open(t, o)
+		for range 3 {
+			met := f.met.Load()
+			wantSetting(t, s, "a", "1")
+			wantError(t, "accepting without room", s.Accepting(), ErrDiskFull)
+			clocktest.Advance(spaceHold + 2*spaceInterval)
+			if f.met.Load() == met {
+				t.Error("opening for writing was not tried again")
+			}
+		}
+		f.fault.Store(nil)
+		clocktest.Advance(spaceHold + 2*spaceInterval)
+		wantError(t, "accepting with room", s.Accepting(), nil)
+		mustCommit(t, s, "b", "2")
+		must(t, s.Close())
+		s = open(t, o)
+		wantSetting(t, s, "a", "1")
+		wantSetting(t, s, "b", "2")
+	})
+}
+
 // TestNobodyWaitsForASnapshotWhenThereIsRoomAgain: what was opened to read is read
 // to the end, while the store takes writes.
 func TestNobodyWaitsForASnapshotWhenThereIsRoomAgain(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -124,7 +125,14 @@ func (s *Store) open() error {
 	if err := s.roomToOpen(found); err != nil {
 		return err
 	}
-	if err := s.openDB(s.readOnly || s.space.waiting); err != nil {
+	readOnly := s.readOnly || s.space.waiting
+	err = s.openDB(readOnly)
+	if errors.Is(err, syscall.ENOSPC) && !readOnly {
+		// What opening writes by itself, merges of tables among it, has taken the room.
+		s.awaitRoom()
+		err = s.openDB(true)
+	}
+	if err != nil {
 		return err
 	}
 	s.undo = append(s.undo, s.closeDB)

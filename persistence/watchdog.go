@@ -13,7 +13,7 @@ const (
 	backgroundHold = 5 * time.Second
 )
 
-// watchdogLoop is the watchdog. It does no I/O and takes no lock that somebody
+// watchdogLoop is the watchdog. It asks nothing of the disk and takes no lock that somebody
 // holds over I/O, so it runs on when the disk hangs. One ticker serves all
 // commits; there is no timer for each.
 func (s *Store) watchdogLoop() {
