@@ -63,6 +63,7 @@
 //	store space loop      persistence.Store  Store.Close
 //	integrity recorder    persistence.Store  Store.Close
 //	gateway, serving      gateway.Server     Server.Stop
+//	gateway, places       gateway.Server     Server.Stop
 //	admin socket          admin.Server       Server.Stop
 //	operations listener   admin.Operations   Operations.Stop
 //

@@ -19,7 +19,7 @@ const (
 	// the full rate: more only makes all of them slower.
 	inFlightMin = 64
 	// refusalsGoal is how many requests a second each processor may refuse, about. A caller
-	// who comes back after seconds is in no cache any more, so a refusal takes 0.1 ms.
+	// who comes back after seconds is in no cache any more, so a refusal costs as much as an event.
 	refusalsGoal = 100
 	// retryAfterMax is the longest Retry-After, in seconds, and retryAfterMin what the
 	// longest is while few are refused.
@@ -99,18 +99,24 @@ func (p *pressure) waited() float64 {
 	if p.before == nil {
 		p.before = make([]uint64, len(h.Counts))
 	}
+	waited := leastOfTop(h, p.before)
+	copy(p.before, h.Counts)
+	return waited
+}
+
+// leastOfTop returns the lower bound of the bucket that the least of the highest tenth is
+// in, of what a histogram has more than before; 0 of nothing.
+func leastOfTop(h *gometrics.Float64Histogram, before []uint64) float64 {
 	all := uint64(0)
 	for i, n := range h.Counts {
-		all += n - p.before[i]
+		all += n - before[i]
 	}
-	waited, above := 0.0, uint64(0)
+	above := uint64(0)
 	for i := len(h.Counts) - 1; i >= 0; i-- {
-		above += h.Counts[i] - p.before[i]
+		above += h.Counts[i] - before[i]
 		if above*10 > all {
-			waited = h.Buckets[i]
-			break
+			return math.Max(0, h.Buckets[i]) // the first bucket begins at minus infinity
 		}
 	}
-	copy(p.before, h.Counts)
-	return math.Max(0, waited) // the first bucket begins at minus infinity
+	return 0
 }
