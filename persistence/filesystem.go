@@ -90,10 +90,10 @@ func (o storeFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCa
 	return &logFile{File: f, fs: o}, nil
 }
 
-// reserve reserves space for a file, unless the disk would count as full then. It
-// reports whether it did.
+// reserve reserves space for a file, unless the disk would count as full then or have no
+// room for the tables that take the content of a log. It reports whether it did.
 func (o storeFS) reserve(f vfs.File, offset, length int64) (bool, error) {
-	if free := freeBytes(o.FS, o.dir); o.freeBytesMin >= 0 && free >= 0 && free-length < o.freeBytesMin {
+	if free := freeBytes(o.FS, o.dir); o.freeBytesMin >= 0 && free >= 0 && free-2*length < o.freeBytesMin {
 		return false, nil
 	}
 	err := f.Preallocate(offset, length)
