@@ -214,8 +214,7 @@ func pebbleOptions(s *Store, lock *pebble.Lock) *pebble.Options {
 		CacheSize:                   s.options.CacheBytes,
 		MemTableSize:                uint64(s.options.MemTableBytes),
 		MemTableStopWritesThreshold: 4,
-		// Eight flushes are merged into the next level at once (DESIGN.md, "When are flushed
-		// tables merged?").
+		// Eight flushes are merged into the next level at once; DESIGN.md has a row about it.
 		L0CompactionThreshold:      16,
 		L0StopWritesThreshold:      64,
 		MaxManifestFileSize:        16 << 20,
