@@ -68,7 +68,11 @@ func newBench() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+		ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+		if !signal.Ignored(syscall.SIGHUP) { // as nohup makes it
+			ends = append(ends, syscall.SIGHUP)
+		}
+		ctx, stop := signal.NotifyContext(cmd.Context(), ends...)
 		defer stop()
 		return b.run(ctx, cmd, plan)
 	}
@@ -299,7 +303,13 @@ func (b *benchCommand) run(ctx context.Context, cmd *cobra.Command, plan *trial.
 	plan.Progress = live.show
 	rep, interrupted := plan.Run(ctx)
 	live.clear()
-	if rep == nil {
+	if ctx.Err() != nil && interrupted != nil {
+		interrupted = errInterrupted // and not what broke off because of it
+	}
+	switch {
+	case rep == nil && ctx.Err() != nil:
+		return fmt.Errorf("%w, nothing was measured yet", interrupted)
+	case rep == nil:
 		return interrupted
 	}
 	var err error
@@ -334,6 +344,9 @@ func (b *benchCommand) run(ctx context.Context, cmd *cobra.Command, plan *trial.
 	}
 	return nil
 }
+
+// errInterrupted is what a command says that a signal has ended.
+var errInterrupted = errors.New("interrupted")
 
 func writePage(name string, rep *report.Report) (err error) {
 	file, err := os.Create(name)

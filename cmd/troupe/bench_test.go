@@ -2,12 +2,17 @@ package main
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -135,6 +140,43 @@ func TestBenchRefusesWhatMakesNoSense(t *testing.T) {
 		if code != c.code || !strings.Contains(stderr, c.want) || stdout != "" {
 			t.Errorf("%v: got code %d, %s%s\nwant %d, %s", c.args, code, stderr, stdout, c.code, c.want)
 		}
+	}
+}
+
+// TestBenchLeavesNothingWhenItsTerminalCloses: it is interrupted by that.
+func TestBenchLeavesNothingWhenItsTerminalCloses(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // NB: before, nobody notices that the connection has ended
+		asked <- struct{}{}
+		<-r.Context().Done() // no answer
+	}))
+	defer s.Close()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	temporary := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), self, "bench", "--address", s.URL)
+	cmd.Env = append(os.Environ(), asProgram+"=1", "TMPDIR="+temporary, "TROUPE_TOKEN=x", "TROUPE_CONTEXTS="+filepath.Join(temporary, "none"))
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if during, err := os.ReadDir(temporary); err != nil || len(during) != 1 {
+		t.Errorf("got %v, %v, want a folder while it runs", during, err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // the code is looked at
+	if got := stderr.String(); cmd.ProcessState.ExitCode() != exitFailed || got != "troupe: interrupted, nothing was measured yet\n" {
+		t.Errorf("got %v, %q", cmd.ProcessState, got)
+	}
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 

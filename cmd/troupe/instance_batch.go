@@ -74,9 +74,29 @@ func (s *sendFile) run(name string, out *output) error {
 		err = shown
 	}
 	if err == nil && s.Failed > 0 {
-		err = fmt.Errorf("%d of %d items have failed; %s, which tries only them", s.Failed, s.Sent, s.again())
+		err = s.refused()
 	}
 	return err
+}
+
+// refused is the error of a file of which everything was sent and something refused. NB: what
+// was wrong in an item is wrong again with the same key, and a batch must not change under it.
+func (s *sendFile) refused() error {
+	const mend = "put the mended lines into a new file and send it without --key"
+	passing := 0 // those that may be taken the next time
+	for _, f := range s.Failures {
+		if f.Status == http.StatusTooManyRequests || f.Status >= 500 {
+			passing++
+		}
+	}
+	next := s.again() + ", which tries only them"
+	switch {
+	case passing == 0:
+		next = mend
+	case passing < s.Failed:
+		next = fmt.Sprintf("for the %d with status 429 or 5xx %s; for the others %s", passing, s.again(), mend)
+	}
+	return fmt.Errorf("%d of %d items have failed; %s", s.Failed, s.Sent, next)
 }
 
 // again is how to go on with the file.
@@ -159,13 +179,20 @@ func (s *sendFile) unsent(err error, items int) error {
 	from, to := s.Sent+1, s.Sent+items
 	var refused *client.Error
 	var unknown *client.UnknownError
+	isUnknown := errors.As(err, &unknown)
+	if isUnknown {
+		err = unknown.Cause
+	}
+	if s.cmd.Context().Err() != nil {
+		err = errInterrupted
+	}
 	switch {
-	case errors.As(err, &unknown):
-		return fmt.Errorf("items %d to %d: it is not known whether they were done: %w; %s: what was done is not done again", from, to, unknown.Cause, s.again())
+	case isUnknown:
+		return fmt.Errorf("items %d to %d: it is not known whether they were done: %w; %s: what was done is not done again", from, to, err, s.again())
 	case errors.Is(err, client.ErrInvalid):
 		return err
 	case errors.As(err, &refused) && refused.Status == http.StatusUnprocessableEntity:
-		return fmt.Errorf("items %d to %d: %w; with this --key other items were sent", from, to, err)
+		return fmt.Errorf("items %d to %d: %w; this file was changed since it was sent with this --key: send the file as it was, or send without --key what is missing", from, to, err)
 	}
 	mend := ""
 	if errors.As(err, &refused) && refused.Status < 500 && refused.Status != http.StatusTooManyRequests {

@@ -91,8 +91,13 @@ func (r *itemReader) end() error {
 // explain says where and why the file cannot be read on.
 func (r *itemReader) explain(err error) error {
 	rest, _ := io.ReadAll(r.decoder.Buffered()) // from memory
-	blank := len(rest) - len(bytes.TrimLeftFunc(rest, func(c rune) bool { return c == ',' || isBlank(c) }))
-	line := r.lines.line(r.decoder.InputOffset()) + bytes.Count(rest[:blank], []byte{'\n'})
+	item := bytes.TrimLeftFunc(rest, isBlank)
+	before := len(rest) - len(item)
+	// NB: the offsets in errors of a Decoder leave out what stands between items.
+	if fault := (*json.SyntaxError)(nil); errors.As(json.Unmarshal(item, new(json.RawMessage)), &fault) && fault.Error() == err.Error() {
+		before += int(fault.Offset) - 1
+	}
+	line := r.lines.line(r.decoder.InputOffset()) + bytes.Count(rest[:before], []byte{'\n'})
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		err = errors.New("the file ends in the middle of an item")

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -9,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"troupe/gateway/client"
 	"troupe/gateway/servertest"
 )
 
@@ -33,14 +36,18 @@ func TestInstanceSendFile(t *testing.T) {
 		{name: "an array", args: send("-"), stdin: " [" + note + ", " + note + "]\n", stdout: "2 sent, 2 done, 0 failed\n"},
 		{name: "JSON without a failure", args: send("-", "-o", "json"), stdin: note, stdout: `{"sent":1,"done":1,"failed":0,"created":[],"failures":[]}` + "\n"},
 		{name: "nothing", args: send("-"), stdin: " \n", stdout: "0 sent, 0 done, 0 failed\n"},
-		{name: "an item fails", args: send("-"), stdin: mixed, code: exitFailed, stdout: failures + "2 sent, 1 done, 1 failed\n", stderr: "1 of 2 items have failed; repeat the same command with --key "},
+		{name: "an item fails", args: send("-"), stdin: mixed, code: exitFailed, stdout: failures + "2 sent, 1 done, 1 failed\n", stderr: "1 of 2 items have failed; put the mended lines into a new file and send it without --key\n"},
 		{
-			name: "JSON", args: send("-", "-o", "json", "--key", "m"), stdin: mixed, code: exitFailed, stderr: "1 of 2 items have failed; repeat the same command with --key m, which tries only them\n",
+			name: "JSON", args: send("-", "-o", "json", "--key", "m"), stdin: mixed, code: exitFailed, stderr: "1 of 2 items have failed; put the mended lines into a new file and send it without --key\n",
 			stdout: `{"sent":2,"done":1,"failed":1,"created":[],"failures":[{"item":2,"line":3,"status":400,"error":"InvalidContent","message":"event is not declared by the workflow: \"sbumit\""}]}` + "\n",
 		},
 		{name: "the end of an item is missing", args: send("-"), stdin: note + "\n\n{", code: exitUsage, stdout: "0 sent, 0 done, 0 failed\n", stderr: "line 3: the file ends in the middle of an item; nothing was sent"},
 		{name: "an array without an end", args: send("-"), stdin: "\n[" + note, code: exitUsage, stdout: "0 sent, 0 done, 0 failed\n", stderr: "line 2: the file ends before its array does: a ] is missing"},
 		{name: "an item that is no JSON", args: send("-"), stdin: "[\n" + note + ",\n\nx]", code: exitUsage, stdout: "0 sent, 0 done, 0 failed\n", stderr: "line 4: invalid character 'x'"},
+		{name: "a comma behind a line", args: send("-"), stdin: note + ",\n\n" + note, code: exitUsage, stdout: "0 sent, 0 done, 0 failed\n", stderr: "line 1: invalid character ','"},
+		{name: "two commas in an array", args: send("-"), stdin: "[" + note + ",\n,\n" + note + "]", code: exitUsage, stdout: "0 sent, 0 done, 0 failed\n", stderr: "line 2: invalid character ','"},
+		{name: "no comma in an array", args: send("-"), stdin: "[" + note + "\n" + note + "]", code: exitUsage, stdout: "0 sent, 0 done, 0 failed\n", stderr: "line 2: expected comma after array element"},
+		{name: "an item without its end", args: send("-"), stdin: note + "\n{\"workflowId\":\n\n" + note + "\n{", code: exitUsage, stdout: "0 sent, 0 done, 0 failed\n", stderr: "line 5: invalid character '{'"},
 		{name: "more than an array", args: send("-"), stdin: "[\n" + note + "]\n{}", code: exitUsage, stdout: "0 sent, 0 done, 0 failed\n", stderr: "something stands behind the array"},
 		{name: "a byte order mark", args: send("-"), stdin: "\ufeff" + note, code: exitUsage, stdout: "0 sent, 0 done, 0 failed\n", stderr: "the file begins with a byte order mark"},
 		{
@@ -48,7 +55,7 @@ func TestInstanceSendFile(t *testing.T) {
 			stdout: fmt.Sprintf("%d sent, %[1]d done, 0 failed\n", batchItems),
 			stderr: fmt.Sprintf("line %d: invalid character 'x' looking for beginning of value; the first %d items were sent: mend the rest of the file, then repeat the same command with --key k", batchItems+2, batchItems),
 		},
-		{name: "the key of another file", args: send("-", "--key", "k"), stdin: note, code: exitFailed, stdout: "0 sent, 0 done, 0 failed\n", stderr: "items 1 to 1: send a batch: 422 KeyReused: "},
+		{name: "the key of another file", args: send("-", "--key", "k"), stdin: note, code: exitFailed, stdout: "0 sent, 0 done, 0 failed\n", stderr: "this file was changed since it was sent with this --key: send the file as it was, or send without --key what is missing\n"},
 		{name: "no file", args: send("no-such-file"), code: exitFailed, stderr: "no-such-file"},
 		{name: "a file and an instance", args: send(file, "leave"), code: exitUsage, stderr: "--file says everything"},
 	})
@@ -65,6 +72,33 @@ func TestInstanceSendFile(t *testing.T) {
 	_, stdout, _ = invoke("instance", "show", "leave", id, "-o", "json")
 	if n := strings.Count(stdout, `"transitionEvent":"note"`); n != batchItems+1+2+1+2+1 {
 		t.Errorf("%d notes are there, want %d", n, batchItems+1+2+1+2+1)
+	}
+}
+
+// TestInstanceSendFileSaysHowToGoOn: what may pass is tried again with the same key, and what
+// is wrong is sent anew.
+func TestInstanceSendFileSaysHowToGoOn(t *testing.T) {
+	for want, statuses := range map[string][]int{
+		"1 of 9 items have failed; put the mended lines into a new file and send it without --key":                                                                                       {400},
+		"3 of 9 items have failed; repeat the same command with --key k, which tries only them":                                                                                          {429, 503, 504},
+		"3 of 9 items have failed; for the 2 with status 429 or 5xx repeat the same command with --key k; for the others put the mended lines into a new file and send it without --key": {429, 403, 503},
+	} {
+		s := sendFile{key: "k", Sent: 9, Failed: len(statuses)}
+		for _, status := range statuses {
+			s.Failures = append(s.Failures, failedItem{BatchResult: client.BatchResult{Status: status}})
+		}
+		if got := s.refused().Error(); got != want {
+			t.Errorf("%v: got %q, want %q", statuses, got, want)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("interrupt signal received"))
+	cmd := newInstanceSend()
+	cmd.SetContext(ctx)
+	s := sendFile{cmd: cmd, key: "k"}
+	want := "items 1 to 2 were not done: interrupted; repeat the same command with --key k: what was done is not done again"
+	if got := s.unsent(context.Cause(ctx), 2).Error(); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
