@@ -90,7 +90,7 @@ func (r *run) each(ctx context.Context, work func(ctx context.Context, w *worker
 	return context.Cause(ctx)
 }
 
-// prepare opens the connections and creates the instances.
+// prepare opens the connections, tries the list if there is one, and creates the instances.
 func (r *run) prepare(ctx context.Context) error {
 	err := r.each(ctx, func(ctx context.Context, w *worker, i int) error {
 		return w.prepare(ctx, share(r.options.Instances, len(r.workers), i))

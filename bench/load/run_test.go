@@ -295,6 +295,20 @@ func TestARunThatHeedsRefusals(t *testing.T) {
 	})
 }
 
+// TestAListThatIsRefusedEndsTheRun before anything is created.
+func TestAListThatIsRefusedEndsTheRun(t *testing.T) {
+	f := newFake(t)
+	f.event = func(w http.ResponseWriter, _ int64, _, _ string) {
+		w.WriteHeader(400)
+		fmt.Fprint(w, `{"error":"InvalidContent","message":"unknown operator $foo"}`)
+	}
+	_, err := Run(t.Context(), Options{Addr: f.server.Listener.Addr().String(), Connections: 1, Instances: 1, Mix: Mix{Query: 1}})
+	var refused *PrepareError
+	if want := "prepare: query as bench: status 400 InvalidContent: unknown operator $foo"; !errors.As(err, &refused) || refused.Error() != want || f.created.Load() > 0 {
+		t.Errorf("got %v and %d instances, want %s", err, f.created.Load(), want)
+	}
+}
+
 // TestAFaultBeforeTheWindowSaysWhatWasAsked: who sent which event where, and what the
 // server said.
 func TestAFaultBeforeTheWindowSaysWhatWasAsked(t *testing.T) {

@@ -35,6 +35,8 @@ type worker struct {
 	wait     time.Duration // before the next attempt to connect; 0: none
 	tally    tally
 	gap      *gap
+	// triesList says that the list is tried before instances are created; one does for all.
+	triesList bool
 }
 
 // exactConnectionsMax is the number of connections above which each keeps its histograms
@@ -49,6 +51,8 @@ func newWorker(o *Options, number int, count *atomic.Int64, g *gap) *worker {
 		script:  newScript(o, content{random, count}),
 		random:  random,
 		gap:     g,
+
+		triesList: number == 0 && o.Mix[Query] > 0,
 	}
 	w.tally.shed.coarse = o.Connections > exactConnectionsMax
 	for k := range kinds {
@@ -63,14 +67,17 @@ func (w *worker) prepare(ctx context.Context, n int) error {
 	if err := w.conn.dial(ctx); err != nil {
 		return err
 	}
-	for range n {
-		s, f := w.create()
-		for f != nil && f.shed && !f.broken { // many connections may be more than the server takes
-			if Sleep(ctx, redialWaitMin); ctx.Err() != nil {
-				return ctx.Err()
-			}
-			s, f = w.create()
+	if w.triesList {
+		if f := patiently(ctx, w.list); f != nil {
+			return prepareError(f, "query as "+w.userName(w.options.Scenario.creator))
 		}
+	}
+	for range n {
+		var s subject
+		f := patiently(ctx, func() (f *fault) {
+			s, f = w.create()
+			return f
+		})
 		if f != nil {
 			return prepareError(f, "create as "+w.userName(w.options.Scenario.creator))
 		}
@@ -89,6 +96,17 @@ func (w *worker) prepare(ctx context.Context, n int) error {
 		w.subjects = append(w.subjects, s)
 	}
 	return nil
+}
+
+// patiently asks until the server is not too busy: many connections may be more than it
+// takes. It ends with ctx.
+func patiently(ctx context.Context, ask func() *fault) *fault {
+	f := ask()
+	for f != nil && f.shed && !f.broken && ctx.Err() == nil {
+		Sleep(ctx, redialWaitMin)
+		f = ask()
+	}
+	return f
 }
 
 func (w *worker) userName(i int) string { return w.options.Scenario.Users[i].Name }
