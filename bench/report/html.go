@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	_ "embed" // for the page
 	"fmt"
 	"html/template"
@@ -94,7 +95,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 }
 
 func (r *Run) content(rep *Report) runContent {
-	window := rep.Load.DurationSeconds
+	window := cmp.Or(r.DurationSeconds, rep.Load.DurationSeconds)
 	latency, throughput := r.latencyPlot(window), r.throughputPlot(window)
 	c := runContent{Run: r, Name: r.Name(rep), ThroughputPlot: throughput.svg(), SeveralKinds: len(r.Kinds) > 1}
 	if r.Requests > 0 {

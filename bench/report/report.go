@@ -75,6 +75,8 @@ type Run struct {
 	Round  int    `json:"round"` // from 1
 	// RatePerSecond is that of an open loop; 0: closed.
 	RatePerSecond float64 `json:"ratePerSecond"`
+	// DurationSeconds is how long was measured: less than Load says when it was interrupted.
+	DurationSeconds float64 `json:"durationSeconds"`
 
 	Operations          int64           `json:"operations"` // each event of a batch counts
 	OperationsPerSecond float64         `json:"operationsPerSecond"`
@@ -158,7 +160,20 @@ type Threshold struct {
 	Text   string `json:"text"`
 	Failed bool   `json:"failed"`
 	// By says which run failed it first, and with what.
-	By string `json:"by,omitempty"`
+	By string `json:"by"` // empty: nothing did, which is null in JSON
+}
+
+// MarshalJSON implements json.Marshaler.
+func (t Threshold) MarshalJSON() ([]byte, error) {
+	type plain Threshold
+	out := struct {
+		plain
+		By *string `json:"by"`
+	}{plain: plain(t)}
+	if t.By != "" {
+		out.By = &t.By
+	}
+	return json.Marshal(out)
 }
 
 // Name says which run of the report it is, as far as there are several.
@@ -176,6 +191,17 @@ func (r *Run) Name(rep *Report) string {
 		parts = append(parts, "round "+strconv.Itoa(r.Round))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// SetDurations notes of each run how long was measured, by its intervals, of which one may
+// stand behind the window.
+func (r *Report) SetDurations() {
+	for _, run := range r.Runs {
+		run.DurationSeconds = r.Load.DurationSeconds
+		if n := len(run.Series); n > 0 {
+			run.DurationSeconds = min(run.DurationSeconds, run.Series[n-1].EndedSeconds)
+		}
+	}
 }
 
 // ErrorTexts returns the causes of errors, the most frequent first.

@@ -218,3 +218,25 @@ func TestALatencyOfNothingIsNull(t *testing.T) {
 		}
 	}
 }
+
+// TestAnInterruptedRunSaysHowLongItWas, and what failed nothing has a null for it.
+func TestAnInterruptedRunSaysHowLongItWas(t *testing.T) {
+	r := &Report{Load: Load{DurationSeconds: 4}, Thresholds: []Threshold{{Text: "a"}, {Text: "b", Failed: true, By: "errors was 1"}}}
+	for _, ended := range []float64{1.25, 4, 4.5} { // the last is an interval behind the window
+		r.Runs = append(r.Runs, &Run{Requests: 1, Series: []Interval{{EndedSeconds: ended}}})
+	}
+	r.SetDurations()
+	var page strings.Builder
+	if err := r.WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(page.String(), "Interrupted: 1.25 s were measured, of 4 s."); n != 1 || strings.Count(page.String(), "Interrupted:") != 1 {
+		t.Errorf("the page says it %d times, want once", n)
+	}
+	text, err := json.Marshal(r)
+	for _, want := range []string{`"durationSeconds":1.25`, `{"text":"a","failed":false,"by":null}`, `{"text":"b","failed":true,"by":"errors was 1"}`} {
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("got %v, %s, want %s", err, text, want)
+		}
+	}
+}
