@@ -139,7 +139,7 @@ func (b *benchCommand) plan(given func(flag string) bool) (*trial.Plan, error) {
 	o.Scenario = load.BuiltIn()
 	if b.scenario != "" {
 		if o.Scenario, err = load.ReadScenario(b.scenario); err != nil {
-			return nil, fmt.Errorf("--scenario: %w", err)
+			return nil, usageError{fmt.Errorf("--scenario: %w", err)}
 		}
 	}
 	if err := checkLoad(o); err != nil {
@@ -162,7 +162,7 @@ func (b *benchCommand) printDefinition() error {
 	if b.scenario != "" {
 		s, err := load.ReadScenario(b.scenario)
 		if err != nil {
-			return fmt.Errorf("--scenario: %w", err)
+			return usageError{fmt.Errorf("--scenario: %w", err)}
 		}
 		if definition = s.Definition; definition == "" {
 			return fmt.Errorf("%s names no definition", b.scenario)
@@ -172,6 +172,9 @@ func (b *benchCommand) printDefinition() error {
 	return err
 }
 
+// durationMin is the shortest window of which a figure says anything.
+const durationMin = 100 * time.Millisecond
+
 // checkLoad names flags where Options would name its fields.
 func checkLoad(o *load.Options) error {
 	switch {
@@ -179,8 +182,8 @@ func checkLoad(o *load.Options) error {
 		return errors.New("--connections must be above 0")
 	case o.Instances == 0:
 		return errors.New("--instances must be above 0")
-	case o.Duration == 0:
-		return errors.New("--duration must be above 0")
+	case o.Duration < durationMin:
+		return fmt.Errorf("--duration must be at least %v", durationMin)
 	case o.Batch > load.BatchMax:
 		return fmt.Errorf("--batch must be at most 10,000")
 	case o.Batch > 0 && o.Mix[load.Event] == 0:
@@ -312,6 +315,7 @@ func (b *benchCommand) run(ctx context.Context, cmd *cobra.Command, plan *trial.
 	case rep == nil:
 		return interrupted
 	}
+	rep.SetDurations()
 	var err error
 	if b.out.form == formTable {
 		err = b.out.benchTables(rep)

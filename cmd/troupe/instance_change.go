@@ -77,7 +77,7 @@ func newInstanceSend() *cobra.Command {
 	cmd.Flags().StringVar(&file, "file", "", "file with many items, one JSON object a line or in an array; - for standard input")
 	cmd.Flags().StringVar(&eventData, "data", "", "event.data: a JSON object, @file, or - for standard input")
 	cmd.Flags().StringVar(&key, "key", "", "idempotency key (default: generated)")
-	cmd.Flags().Uint64Var(&ifMatch, "if-match", 0, "refuse the event unless the instance has this sequence number")
+	cmd.Flags().Var(sequence(&ifMatch), "if-match", "refuse the event unless the instance has this sequence number")
 	return asking(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, args []string) error {
 		if file != "" {
 			if key == "" {
@@ -89,9 +89,6 @@ func newInstanceSend() *cobra.Command {
 			cmd.SetContext(ctx)
 			s := &sendFile{cmd: cmd, client: c, key: key, live: newLiveLine(cmd.ErrOrStderr()), began: time.Now(), Created: []createdItem{}, Failures: []failedItem{}}
 			return s.run(file, out)
-		}
-		if ifMatch == 0 && cmd.Flags().Changed("if-match") {
-			return usageError{errors.New("--if-match: sequence numbers begin with 1")}
 		}
 		body, err := jsonInput(cmd, "data", eventData)
 		if err != nil {

@@ -231,7 +231,7 @@ func TestInstanceCreateAndSend(t *testing.T) {
 		{name: "again with the same key", stdin: `{"b": 2, "a": "<"}`, args: []string{"instance", "create", "leave", "--public", "@" + file, "--private", "-", "--key", "k1"}, stdout: shown(secondID, "draft", "1", `{"days":1e400}`, `{"b":2,"a":"<"}`)},
 		{name: "the key for something else", args: []string{"instance", "create", "leave", "--key", "k1"}, code: exitFailed, stderr: "422 KeyReused"},
 		{name: "send", args: []string{"instance", "send", "leave", firstID, "submit", "--data", `{"days":5}`, "--if-match", "1"}, stdout: shown(firstID, "review", "2", `{"days":5}`, "{}")},
-		{name: "moved on", args: []string{"instance", "send", "leave", firstID, "approve", "--if-match", "1"}, code: exitFailed, stderr: "412 PreconditionFailed"},
+		{name: "moved on", args: []string{"instance", "send", "leave", firstID, "approve", "--if-match", `"1"`}, code: exitFailed, stderr: "412 PreconditionFailed"},
 		{name: "not now", args: []string{"instance", "send", "leave", firstID, "submit"}, code: exitFailed, stderr: "409 EventNotAllowed"},
 		{name: "an unknown event", args: []string{"instance", "send", "leave", firstID, "sbumit"}, code: exitFailed, stderr: "send sbumit to leave/" + firstID + ": 400 InvalidContent: event is not declared by the workflow: \"sbumit\""},
 		{name: "an event that moves nothing", args: []string{"instance", "send", "leave", firstID, "note"}, stdout: shown(firstID, "review", "3", `{"days":5}`, "{}"), stderr: "note moved nothing: the states are as before; troupe instance events leave " + firstID + " lists what moves it now\n"},

@@ -56,6 +56,24 @@ func count[T int | int64](to *T) pflag.Value {
 	}
 }
 
+// sequence is the sequence number of an instance, also as the ETag that has it.
+func sequence(to *uint64) pflag.Value {
+	return &value[uint64]{
+		to, "uint64",
+		func(s string) (uint64, error) {
+			if len(s) > 2 && s[0] == '"' && s[len(s)-1] == '"' {
+				s = s[1 : len(s)-1]
+			}
+			n, err := strconv.ParseUint(s, 10, 64)
+			if err != nil || n == 0 {
+				return 0, errors.New("must be a sequence number such as 2; they begin with 1")
+			}
+			return n, nil
+		},
+		func(n uint64) string { return strconv.FormatUint(n, 10) },
+	}
+}
+
 // plain is a value of a type that pflag has.
 func plain(declare func(f *pflag.FlagSet, name string)) pflag.Value {
 	const name = "value"
