@@ -77,10 +77,14 @@ func in(samples []*sample, target string, c cell) (out []*sample) {
 	return out
 }
 
-// partsTable writes what the processor time of a request goes to: the part's share of
-// the profile times the processor time of a request, the middle one of the rounds.
+// partsTable writes what the processor time of a request, or of an event of a batch, goes
+// to: the part's share of the profile times that time, the middle one of the rounds.
 func (p *plan) partsTable(b *strings.Builder, c cell, samples []*sample) {
-	b.WriteString("\n| Server CPU µs a request |")
+	what := "request"
+	if c.batch > 0 {
+		what = "event"
+	}
+	fmt.Fprintf(b, "\n| Server CPU µs of one %s |", what)
 	for _, name := range p.targets {
 		fmt.Fprintf(b, " %s |", name)
 	}

@@ -156,7 +156,7 @@ func (s *server) describe(ctx context.Context) report.Target {
 		Build struct{ Version, Commit, Go string }
 	}
 	if json.NewDecoder(answer.Body).Decode(&ready) == nil && ready.Build.Version != "" {
-		t.Build = strings.TrimSpace(ready.Build.Version + " " + ready.Build.Commit + " " + ready.Build.Go)
+		t.Build = strings.Join(strings.Fields(ready.Build.Version+" "+ready.Build.Commit+" "+ready.Build.Go), " ")
 	}
 	return t
 }
