@@ -199,8 +199,8 @@ func TestAnUnknownOutcomeIsSaidOfAllThatWereOnTheirWay(t *testing.T) {
 		defer h.End()
 		a := h.Make(john, "leave", "")
 		b := batch.New(h.Router)
-		b.Event(note(a))
 		hanging := h.Disk.Hold()
+		b.Event(note(a))
 		<-hanging
 		b.Event(note(a))
 		for done := false; !done; {
@@ -220,29 +220,32 @@ func TestAnUnknownOutcomeIsSaidOfAllThatWereOnTheirWay(t *testing.T) {
 
 // TestAFewResultsDoNotWaitForASlowOne: of many, half is worth a look.
 func TestAFewResultsDoNotWaitForASlowOne(t *testing.T) {
-	h := start(t, workflow.Options{})
-	a := h.Make(john, "leave", "")
-	b := batch.New(h.Router)
-	b.Event(note(a))
-	for range 2 {
-		<-b.Ready(true) // the second entry is that of Ready itself
-	}
-	h.Disk.Hold()
-	for range 3 {
+	synctest.Test(t, func(t *testing.T) {
+		h := start(t, workflow.Options{})
+		defer h.End()
+		a := h.Make(john, "leave", "")
+		b := batch.New(h.Router)
 		b.Event(note(a))
-	}
-	select {
-	case <-b.Ready(true):
-		t.Error("half of the window is not answered, and there was an entry")
-	default:
-	}
-	select {
-	case <-b.Ready(false):
-	default:
-		t.Error("the oldest is answered, and there was no entry")
-	}
-	h.Disk.Release()
-	want(t, "results", results(t, b), "2 3 4 5")
+		synctest.Wait() // it is answered
+		hanging := h.Disk.Hold()
+		for range 3 {
+			b.Event(note(a))
+		}
+		<-hanging
+		synctest.Wait()
+		select {
+		case <-b.Ready(true):
+			t.Error("half of the window is not answered, and there was an entry")
+		default:
+		}
+		select {
+		case <-b.Ready(false):
+		default:
+			t.Error("the oldest is answered, and there was no entry")
+		}
+		h.Disk.Release()
+		want(t, "results", results(t, b), "2 3 4 5")
+	})
 }
 
 // TestLimitsWaitForABatchsOwnItems before they refuse one.
