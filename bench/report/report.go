@@ -193,17 +193,6 @@ func (r *Run) Name(rep *Report) string {
 	return strings.Join(parts, ", ")
 }
 
-// SetDurations notes of each run how long was measured, by its intervals, of which one may
-// stand behind the window.
-func (r *Report) SetDurations() {
-	for _, run := range r.Runs {
-		run.DurationSeconds = r.Load.DurationSeconds
-		if n := len(run.Series); n > 0 {
-			run.DurationSeconds = min(run.DurationSeconds, run.Series[n-1].EndedSeconds)
-		}
-	}
-}
-
 // ErrorTexts returns the causes of errors, the most frequent first.
 func (r *Run) ErrorTexts() []string {
 	return slices.SortedFunc(maps.Keys(r.Errors), func(a, b string) int {

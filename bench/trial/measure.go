@@ -121,6 +121,7 @@ func latency(s load.Summary) report.Latency {
 
 // fill takes over what the generator measured.
 func fill(r *report.Run, result *load.Result) {
+	r.DurationSeconds = result.Window.Seconds()
 	r.Operations, r.OperationsPerSecond = result.Operations, result.PerSecond
 	r.Requests, r.RequestsPerSecond = result.All.Count, result.All.PerSecond
 	r.Latency, r.Kinds = latency(result.All), map[string]report.Kind{}

@@ -315,7 +315,6 @@ func (b *benchCommand) run(ctx context.Context, cmd *cobra.Command, plan *trial.
 	case rep == nil:
 		return interrupted
 	}
-	rep.SetDurations()
 	var err error
 	if b.out.form == formTable {
 		err = b.out.benchTables(rep)
