@@ -9,8 +9,8 @@ import (
 
 // Callers who come again at once when the service has refused them for want of room can
 // take the processors from the requests that were accepted: a refusal costs half as much as
-// an event, or more (gateway/DESIGN.md, "Overload"). So whoever is refused once more on the same
-// connection, before the time that Retry-After said, hears of it at that time.
+// an event, or more (gateway/DESIGN.md, "Overload"). So whoever is refused once more on the
+// same connection, before the time that Retry-After said, hears of it at that time.
 
 // retryHeldMax is the longest Retry-After that is waited for.
 const retryHeldMax = 3 * time.Second

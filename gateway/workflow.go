@@ -45,6 +45,7 @@ type Batches interface {
 	batch.Router
 	// Backlog is how many bytes wait for the store.
 	Backlog() int64
+	// InFlightMax is how many requests the workflows take at once.
 	InFlightMax() int
 	// KeepKey remembers durably that a key of the caller's stands for a batch.
 	KeepKey(caller *identity.Principal, key workflow.Retry) error

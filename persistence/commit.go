@@ -58,9 +58,9 @@ func (c *commits) init() {
 }
 
 // Append takes w over and returns. The changes become visible soon after, to all readers
-// at the same moment and in the order of the calls; see [Store.AwaitVisible]. They are durable when
-// the waiter is told so. One sync serves all commits that arrive while the sync before it
-// is running.
+// at the same moment and in the order of the calls; see [Store.AwaitVisible]. They are
+// durable when the waiter is told so. One sync serves all commits that arrive while the
+// sync before it is running.
 //
 // Append never waits, not even while the store has no room in memory because flushing
 // cannot keep up; Accepting says so then, and the waiter is told after
@@ -163,8 +163,8 @@ func (v visibility) Committed(err error) { v <- err }
 func (s *Store) applyLoop() {
 	defer close(s.commits.applied)
 	for g := range s.commits.free {
-		// NB: those who can run and are about to append do so before the next look. That makes groups as
-		// large as the processors are busy, and costs nothing when they are not.
+		// NB: those who can run and are about to append do so before the next look. That makes
+		// groups as large as the processors are busy, and costs nothing when they are not.
 		runtime.Gosched()
 		if !s.commits.queue.take(g) {
 			return

@@ -9,9 +9,9 @@
 //
 // Append applies a set of writes as one: all of it or nothing is there after any
 // crash. It becomes visible soon, to all readers at the same moment, and durable when its
-// waiter is told so, not before. A writer who reads what it wrote calls AwaitVisible in between. A
-// reader who shows what it read to somebody either is the writer and waits, or calls
-// AwaitDurable. Barrier is told when everything appended before is durable.
+// waiter is told so, not before. A writer who reads what it wrote calls AwaitVisible in
+// between. A reader who shows what it read to somebody either is the writer and waits, or
+// calls AwaitDurable. Barrier is told when everything appended before is durable.
 //
 // A failed write or sync of the log ends the process (Options.Fatal): an fsync
 // that failed must not be tried again, because the kernel may have dropped the

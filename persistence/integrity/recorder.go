@@ -92,8 +92,8 @@ func Record(o RecordOptions) *Recorder {
 }
 
 // Start writes the first checkpoint of this process, and goes on in the background
-// until Stop. It is called until it returns no error, when the database is open for writing and nothing has
-// been written to it. tables lists the tables that it has at the moment.
+// until Stop. It is called until it returns no error, when the database is open for
+// writing and nothing has been written to it. tables lists the tables that it has at the moment.
 func (r *Recorder) Start(tables func() ([]Table, error)) error {
 	r.tables = tables
 	if err := r.write(true); err != nil {
