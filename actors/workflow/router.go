@@ -244,7 +244,10 @@ func (r *Router) countRefusal(err error) error {
 // cannot be read, ErrBusy and ErrInstanceBusy, and ErrUnavailable.
 func (r *Router) Load(_ context.Context, req *LoadRequest) (*Reply, error) {
 	reply, err := r.askReader(req, loadInstance{req})
-	return reply, failure.In("load", req.WorkflowID+"/"+req.InstanceID, err)
+	if err != nil {
+		return nil, failure.In("load", req.WorkflowID+"/"+req.InstanceID, err)
+	}
+	return reply, nil
 }
 
 // askReader asks an instance what only readers of the workflow may ask.
@@ -364,6 +367,9 @@ func (r *Router) wake(workflowID string, id persistence.ID) (*activation, error)
 
 // spawn starts the actor of i, which has its id and its workflow's.
 func (r *Router) spawn(i *instance) *activation {
+	if d, err := r.catalog.Newest(i.workflowID); err == nil && string(d.ID) == i.workflowID {
+		i.workflowID = string(d.ID) // NB: one text for all; that of a request keeps the request
+	}
 	a := &activation{router: r, instance: i}
 	a.touched.Store(r.round.Load())
 	i.router, i.activation, i.name, i.shard = r, a, instanceid.Text(i.id), r.store.ShardOf(i.id)
