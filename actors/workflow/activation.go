@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -14,8 +15,8 @@ type activation struct {
 	instance *instance  // only its actor looks inside, but for what it is called
 	pid      *actor.PID // written once, before the activation is in the map
 
-	// pending counts the calls that were admitted and not answered. closed is
-	// added to it, once, by whoever puts the instance to sleep.
+	// pending counts the calls that were admitted and not answered, and those whose outcome
+	// is not known yet. closed is added to it, once, by whoever puts the instance to sleep.
 	pending atomic.Int32
 	// uncommitted counts what was handed to the journal and is not durable yet: writes, and
 	// answers that wait for them. A reply that shows the state has to wait for it.
@@ -27,6 +28,10 @@ type activation struct {
 }
 
 const closed = -1 << 30
+
+// errAsleep: the instance was put to sleep between looking it up and asking it;
+// the router looks again. It never leaves the package.
+var errAsleep = errors.New("instance is asleep")
 
 // acquire admits one more call. It fails with errAsleep when the activation is no
 // longer in the map, and with failure.ErrInstanceBusy above the limit.
@@ -52,7 +57,5 @@ func (a *activation) release() {
 
 // close reports whether the activation owes nothing and takes no call from now on.
 func (a *activation) close() bool {
-	// NB: counted before, so that whoever sees the activation closed sees that one ended.
-	a.router.ended.Add(1)
 	return a.pending.CompareAndSwap(0, closed)
 }

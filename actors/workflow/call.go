@@ -121,9 +121,10 @@ func (c *call) endCommit() {
 // prepared reply shows is durable.
 func (c *call) Committed(err error) {
 	if errors.Is(err, persistence.ErrOutcomeUnknown) {
-		// NB: the instance stays uncommitted, and so awake: its state must not be
-		// shown as durable before it is.
+		// NB: the instance stays uncommitted and awake: its state must not be shown
+		// as durable before it is, and the store may not have it.
 		// Nor may a create be tried again, or its definition go, before it is visible.
+		c.activation.pending.Add(1)
 		c.activation.router.store.Barrier(unsettled{c.activation, c.done})
 		c.done = nil
 	} else {
@@ -164,6 +165,7 @@ func (u unsettled) Committed(err error) {
 	}
 	if err == nil { // what was in front is durable too
 		u.activation.uncommitted.Add(-1)
+		u.activation.pending.Add(-1)
 	}
 	if u.done != nil {
 		u.done()

@@ -24,18 +24,13 @@ func (r *Router) create(req *CreateRequest) (*Reply, error) {
 	if err := r.mayAskToCreate(req); err != nil {
 		return nil, err
 	}
-	id, release := r.ids.Draw(r.o.Clock()), func() {}
-	if req.Retry.Key != "" {
-		sh, held, first, err := r.claim(req, r.waitFor)
-		switch {
-		case first != nil:
-			return r.firstCreation(req, first)
-		case err != nil:
-			return nil, err
-		}
-		id, release = r.drawIn(sh), held
-	}
-	if req.Refusal != nil {
+	id, release, first, err := r.claim(req, r.waitFor)
+	switch {
+	case first != nil:
+		return r.firstCreation(req, first)
+	case err != nil:
+		return nil, err
+	case req.Refusal != nil:
 		release()
 		return nil, req.Refusal
 	}
@@ -51,17 +46,13 @@ func (r *Router) PostCreate(req *CreateRequest, to Recipient) (Posted, error) {
 	if err := r.mayAskToCreate(req); err != nil {
 		return Posted{}, err
 	}
-	id, release := r.ids.Draw(r.o.Clock()), func() {}
-	if req.Retry.Key != "" {
-		sh, held, _, _ := r.claim(req, func(<-chan struct{}) error { return failure.ErrBusy })
-		if held == nil { // it may have to wait
-			err := r.admit()
-			if err == nil {
-				go r.createFor(req, to)
-			}
-			return Posted{}, err
+	id, release, _, _ := r.claim(req, func(<-chan struct{}) error { return failure.ErrBusy })
+	if release == nil { // it was answered before, or has to wait
+		err := r.admit()
+		if err == nil {
+			go r.createFor(req, to)
 		}
-		id, release = r.drawIn(sh), held
+		return Posted{}, err
 	}
 	c, err := r.postCreate(req, id, to, release)
 	return Posted{c, r.round.Load()}, err
@@ -98,13 +89,19 @@ func (r *Router) mayAskToCreate(req *CreateRequest) error {
 	return nil
 }
 
-// claim holds the key of a create, unless it has a first answer. The key chooses the shard,
-// so that the row that remembers it is written in the same batch as the instance and a
-// retry finds it without a global index.
-func (r *Router) claim(req *CreateRequest, wait func(<-chan struct{}) error) (sh persistence.Shard, release func(), first *retry.First, err error) {
+// claim holds the key of a create, if it has one, and draws an id; release is nil when the
+// key has a first answer or cannot be held. The key chooses the shard, so that the row that
+// remembers it is written in the same batch as the instance and a retry finds it without a
+// global index.
+func (r *Router) claim(req *CreateRequest, wait func(<-chan struct{}) error) (id persistence.ID, release func(), first *retry.First, err error) {
+	if req.Retry.Key == "" {
+		return r.ids.Draw(r.o.Clock()), func() {}, nil, nil
+	}
 	digest, sh := retry.PlaceOf(r.store, string(req.Caller.ID), req.Retry.Key)
-	release, first, err = r.keys.Claim(r.store, sh, digest, req.Retry.Fingerprint, wait)
-	return sh, release, first, err
+	if release, first, err = r.keys.Claim(r.store, sh, digest, req.Retry.Fingerprint, wait); release != nil {
+		id = r.ids.DrawWhere(r.o.Clock(), func(id persistence.ID) bool { return r.store.ShardOf(id) == sh })
+	}
+	return id, release, first, err
 }
 
 // KeepKey remembers that a key of the caller's stands for all that fingerprint is of, and
@@ -139,11 +136,6 @@ func (r *Router) firstCreation(req *CreateRequest, first *retry.First) (*Reply, 
 	id := first.Instance
 	i := &instance{router: r, id: id, name: instanceid.Text(id), workflowID: req.WorkflowID, shard: r.store.ShardOf(id)}
 	return i.repeated(first, req.WithHistory)
-}
-
-// drawIn draws an id in a shard.
-func (r *Router) drawIn(sh persistence.Shard) persistence.ID {
-	return r.ids.DrawWhere(r.o.Clock(), func(id persistence.ID) bool { return r.store.ShardOf(id) == sh })
 }
 
 // mayCreate says whether the service and the caller's quota allow a create that

@@ -201,3 +201,21 @@ func TestAnUnknownOutcomeKeepsAwakeUntilItIsKnown(t *testing.T) {
 		}
 	})
 }
+
+// TestAWakingReadsNothingOlderThanItsInstance: who read a record before the instance was
+// awake, got an event and slept again must not begin with it.
+func TestAWakingReadsNothingOlderThanItsInstance(t *testing.T) {
+	h := start(t, workflow.Options{})
+	id := h.Make(john, "leave", "")
+	h.sleepAll()
+	wake, err := h.ReadToWake("leave", h.ID(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.MustSend(john, "leave", id, "note", "")
+	h.sleepAll()
+	wake()
+	if got := events(t, h.MustSend(john, "leave", id, "note", "")); got != ",note,note" {
+		t.Errorf("events: got %q, want both notes", got)
+	}
+}

@@ -50,6 +50,13 @@ func (r *Router) OccupyAll(n int64) (release func()) {
 	return func() { r.inFlight.Add(-n) }
 }
 
+// ReadToWake reads an instance's record as whoever wakes it does; wake is the rest of that.
+func (r *Router) ReadToWake(workflowID string, id persistence.ID) (wake func(), err error) {
+	ended := r.ended.Load()
+	stored, err := r.load(workflowID, id)
+	return func() { r.wakeWith(workflowID, id, stored, ended) }, err
+}
+
 // SendUnchecked sends an event to an awake instance without the checks of Send.
 func (r *Router) SendUnchecked(id persistence.ID, e *EventRequest) (*Reply, error) {
 	if e.Caller != nil {

@@ -45,7 +45,7 @@ func (r *Router) sweep() {
 
 // letSleep ends an activation that was used last before a round, and owes nothing.
 func (r *Router) letSleep(a *activation, before int64) {
-	if a.touched.Load() < before && a.uncommitted.Load() == 0 && a.close() {
+	if a.touched.Load() < before && a.close() {
 		r.remove(a)
 	}
 }

@@ -45,7 +45,7 @@ type Router struct {
 	memory   memory       // of the awake instances
 	inFlight atomic.Int64 // calls admitted and not answered, over all instances
 	round    atomic.Int64 // sweeps since the start
-	ended    atomic.Int64 // activations that were closed or nearly so; see close
+	ended    atomic.Int64 // activations that were in awake and are no longer
 	stopping atomic.Bool
 	queries  *query.Service
 	watches  *watch.Service
@@ -244,10 +244,7 @@ func (r *Router) countRefusal(err error) error {
 // cannot be read, ErrBusy and ErrInstanceBusy, and ErrUnavailable.
 func (r *Router) Load(_ context.Context, req *LoadRequest) (*Reply, error) {
 	reply, err := r.askReader(req, loadInstance{req})
-	if err != nil {
-		return nil, failure.In("load", req.WorkflowID+"/"+req.InstanceID, err)
-	}
-	return reply, nil
+	return reply, failure.In("load", req.WorkflowID+"/"+req.InstanceID, err)
 }
 
 // askReader asks an instance what only readers of the workflow may ask.
@@ -352,6 +349,11 @@ func (r *Router) wake(workflowID string, id persistence.ID) (*activation, error)
 	if err != nil {
 		return nil, err
 	}
+	return r.wakeWith(workflowID, id, stored, ended), nil
+}
+
+// wakeWith is wake after the record was read, before which so many activations had ended.
+func (r *Router) wakeWith(workflowID string, id persistence.ID, stored []byte, ended int64) *activation {
 	a, _ := r.awake.Compute(id, func(old *activation, loaded bool) (*activation, xsync.ComputeOp) {
 		if loaded {
 			return old, xsync.CancelOp
@@ -362,7 +364,7 @@ func (r *Router) wake(workflowID string, id persistence.ID) (*activation, error)
 		}
 		return r.spawn(i), xsync.UpdateOp
 	})
-	return a, nil
+	return a
 }
 
 // spawn starts the actor of i, which has its id and its workflow's.
@@ -382,6 +384,7 @@ func (r *Router) spawn(i *instance) *activation {
 func (r *Router) forget(a *activation) {
 	r.awake.Compute(a.instance.id, func(old *activation, loaded bool) (*activation, xsync.ComputeOp) {
 		if loaded && old == a {
+			r.ended.Add(1) // NB: after all that a wrote, and before another can take its place
 			return nil, xsync.DeleteOp
 		}
 		return old, xsync.CancelOp
