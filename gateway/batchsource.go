@@ -293,10 +293,16 @@ func (l *lineReader) read() chunk {
 			return chunk{err: io.ErrUnexpectedEOF}
 		default:
 		}
-		n, err := l.body.Read(buffer[len(buffer):cap(buffer)])
-		whole := bytes.LastIndexByte(buffer[:len(buffer)+n], '\n') + 1
-		buffer = buffer[:len(buffer)+n]
+		before := len(buffer)
+		n, err := l.body.Read(buffer[before:cap(buffer)])
+		buffer = buffer[:before+n]
 		l.total += n
+		whole := 0
+		// NB: no line ends in what was there before; to look there after each byte of a long
+		// line would take a processor from others.
+		if end := bytes.LastIndexByte(buffer[before:], '\n'); end >= 0 {
+			whole = before + end + 1
+		}
 		switch {
 		case l.total > batchBytesMax:
 			over := l.total - batchBytesMax

@@ -2,36 +2,74 @@ package gateway
 
 import (
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"runtime"
 	gometrics "runtime/metrics"
 	"slices"
 	"strconv"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/actors/failure"
 )
 
-// TestWhoComesAgainAtOnceWaits, without a place, until Stop or until it was to come again.
-func TestWhoComesAgainAtOnceWaits(t *testing.T) {
-	g := newGate()
-	s := startServer(t, Options{InFlightMax: 2}, &fakeWorkflows{send: g.send})
-	first := s.async(t, post("event", eventBody))
-	<-g.entered
-	if a := s.do(t, post("event", eventBody)); a.Status != 503 || a.Label() != "Busy" {
-		t.Errorf("the second: got %d %s, want 503 Busy", a.Status, a.Body)
-	}
-	refused := s.async(t, post("event", eventBody)) // on the connection of the second
-	waitFor(t, "the third to give up its place", func() bool { return s.Metrics().Shed == 2 && s.inFlight.Load() == 1 })
-	close(g.leave)
-	if a := <-first; a.Status != 200 {
-		t.Errorf("the first: got %d, want 200", a.Status)
-	}
-	if a := s.do(t, postAsBob("event", eventBody)); a.Status != 200 {
-		t.Errorf("another beside the one that waits: got %d, want 200", a.Status)
-	}
-	if err := s.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if a := <-refused; a.Status != 503 || a.Label() != "Busy" {
-		t.Errorf("the one that waited: got %d %s, want 503 Busy", a.Status, a.Body)
+// TestWhoComesAgainEarlyWaits until the time that Retry-After said, without a place, or until
+// Stop; who comes later is refused at once, and whose connection is closed meanwhile is not
+// answered.
+func TestWhoComesAgainEarlyWaits(t *testing.T) {
+	const told = retryAfterMin * time.Second
+	for name, c := range map[string]struct {
+		after  time.Duration // between the two requests
+		during func(s *Server, c *connection)
+		waited time.Duration
+		status int
+	}{
+		"at once":              {0, nil, told, http.StatusServiceUnavailable},
+		"a little early":       {told - time.Second, nil, time.Second, http.StatusServiceUnavailable},
+		"in time":              {told, nil, 0, http.StatusServiceUnavailable},
+		"and the server stops": {0, func(s *Server, _ *connection) { close(s.stopping) }, time.Second, http.StatusServiceUnavailable},
+		"and is closed":        {0, func(_ *Server, c *connection) { c.state.CompareAndSwap(connectionIdle, connectionEvicted) }, told, statusAborted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, err := New(Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				conn := &connection{listener: &listener{freed: make(chan struct{}, 1)}, opened: time.Now()}
+				refuse := func() int {
+					x := &exchange{server: s, route: &s.unmatched[groupWorkflow], w: httptest.NewRecorder(), r: httptest.NewRequest("GET", "/", nil), connection: conn}
+					conn.state.Store(connectionBusy)
+					s.inFlight.Add(1)
+					x.counted = true
+					x.refuseInTime(&failure.Error{Kind: failure.ErrBusy, Wait: told})
+					x.endAdmission()
+					return x.status
+				}
+				begun := time.Now()
+				if status := refuse(); status != http.StatusServiceUnavailable || time.Since(begun) != 0 {
+					t.Fatalf("the first: got %d after %v, want 503 at once", status, time.Since(begun))
+				}
+				time.Sleep(c.after)
+				begun = time.Now()
+				ended := make(chan int)
+				go func() { ended <- refuse() }()
+				time.Sleep(c.waited / 2)
+				synctest.Wait()
+				if n := s.inFlight.Load(); n != 0 {
+					t.Errorf("%d requests have a place while it waits, want none", n)
+				}
+				if c.during != nil {
+					time.Sleep(time.Second - c.waited/2)
+					c.during(s, conn)
+				}
+				if status := <-ended; status != c.status || time.Since(begun) != c.waited {
+					t.Errorf("got %d after %v, want %d after %v", status, time.Since(begun), c.status, c.waited)
+				}
+			})
+		})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // attack is something that a hostile user or a stranger does.
@@ -41,12 +42,12 @@ func readAttacks() []attack {
 	return []attack{
 		{"nobody", "no attack: what the others are compared with", func(ctx context.Context, _ *hostile) { <-ctx.Done() }},
 		{"queries-unread", "pages of 1,000 records whose answers are never read", func(ctx context.Context, e *hostile) {
-			e.hold(ctx, e.connections/2, bytes.Repeat(e.raw(queryAll(`{"states.nodeId":"open"}`, "&limit=1000"), ""), 8), false)
+			e.hold(ctx, e.connections/2, bytes.Repeat(e.raw(queryAll(`{"states.nodeId":"open"}`, "&limit=1000"), ""), 8), 0)
 		}},
 		{"queries-regex", "the slowest regular expression over all records", loop(func(*hostile, int) string { return queryAll(slowMatch, "") })},
 		{"queries-scan", "full scans for nothing", loop(func(*hostile, int) string { return queryAll(noneMatches, "&count=true") })},
 		{"histories-unread", "an instance with a long history, many times on each connection, never read", func(ctx context.Context, e *hostile) {
-			e.hold(ctx, e.connections/2, bytes.Repeat(e.raw(workflowPath+"/instance/ticket/"+e.hot, ""), 64), false)
+			e.hold(ctx, e.connections/2, bytes.Repeat(e.raw(workflowPath+"/instance/ticket/"+e.hot, ""), 64), 0)
 		}},
 		{"forms-lists", "lists of group A", loop(func(_ *hostile, n int) string { return "/form-portal/" + lists[n%len(lists)] })},
 	}
@@ -56,18 +57,22 @@ func readAttacks() []attack {
 func heldAttacks() []attack {
 	return []attack{
 		{"idle-connections", "connections without a credential that send nothing", func(ctx context.Context, e *hostile) {
-			e.hold(ctx, e.connections, nil, false)
+			e.hold(ctx, e.connections, nil, 0)
 		}},
 		{"slow-bodies", "bodies of an event that come byte by byte, with a credential", func(ctx context.Context, e *hostile) {
-			e.hold(ctx, e.connections, slowBody(e.caller, workflowPath+"/event"), true)
+			e.hold(ctx, e.connections, slowBody(e.caller, workflowPath+"/event"), trickle)
 		}},
 		{"slow-bodies-stranger", "bodies of a sign-in that come byte by byte, without a credential", func(ctx context.Context, e *hostile) {
-			e.hold(ctx, e.connections, slowBody(e.stranger, "/session"), true)
+			e.hold(ctx, e.connections, slowBody(e.stranger, "/session"), trickle)
+		}},
+		{"line-without-end", "batches of lines: eight lines of 15 MiB that go on byte by byte", func(ctx context.Context, e *hostile) {
+			head := e.head(workflowPath+"/events", "application/x-ndjson", 16<<20)
+			e.hold(ctx, 8, append(head, `{"workflowId":"`+strings.Repeat("x", 15<<20)...), time.Millisecond)
 		}},
 		{"watches", "streams of events that are never read, while events come", func(ctx context.Context, e *hostile) {
 			watch := e.raw(workflowPath+"/watch/ticket?filter="+url.QueryEscape(`{"svcPublic.comment":{"$regex":"number .*7$"}}`), "")
 			together(
-				func() { e.hold(ctx, e.connections, watch, false) },
+				func() { e.hold(ctx, e.connections, watch, 0) },
 				func() { e.loop(ctx, e.caller, 4, e.floodEvents) },
 			)
 		}},

@@ -84,14 +84,14 @@ func (e *hostile) loop(ctx context.Context, c *caller, n int, next func(number i
 	all.Wait()
 }
 
-// hold keeps n connections open until ctx ends. Each sends text, then a byte now and
-// then if slow, and does not read more of an answer than its status.
-func (e *hostile) hold(ctx context.Context, n int, text []byte, slow bool) {
+// hold keeps n connections open until ctx ends. Each sends text, then a byte after each
+// pause, unless that is 0, and does not read more of an answer than its status.
+func (e *hostile) hold(ctx context.Context, n int, text []byte, pause time.Duration) {
 	var all sync.WaitGroup
 	for range n {
 		all.Go(func() {
 			for e.goes(ctx) {
-				e.got.add(e.holdOne(ctx, text, slow))
+				e.got.add(e.holdOne(ctx, text, pause))
 				load.Sleep(ctx, pauseAfterClose)
 			}
 		})
@@ -100,7 +100,7 @@ func (e *hostile) hold(ctx context.Context, n int, text []byte, slow bool) {
 }
 
 // holdOne is one connection of hold. It returns what became of it.
-func (e *hostile) holdOne(ctx context.Context, text []byte, slow bool) string {
+func (e *hostile) holdOne(ctx context.Context, text []byte, pause time.Duration) string {
 	conn, err := e.dialer.DialContext(ctx, "tcp", e.addr)
 	if err != nil {
 		return "not connected: " + cause(err)
@@ -115,8 +115,8 @@ func (e *hostile) holdOne(ctx context.Context, text []byte, slow bool) string {
 	}
 	writing.Go(func() {
 		_, err := conn.Write(text)
-		for slow && err == nil && ctx.Err() == nil {
-			load.Sleep(ctx, trickle)
+		for pause > 0 && err == nil && ctx.Err() == nil {
+			load.Sleep(ctx, pause)
 			_, err = conn.Write([]byte{' '})
 		}
 	})
@@ -145,11 +145,16 @@ func together(parts ...func()) {
 	all.Wait()
 }
 
-// slowBody is the head of a request whose body never comes to its end.
+// slowBody is the beginning of a request whose body never comes to its end.
 func slowBody(c *caller, path string) []byte {
-	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 65536\r\n", path, c.addr)
+	return append(c.head(path, "application/json", 65536), '{')
+}
+
+// head is the head of a request with a body of so many bytes.
+func (c *caller) head(path, contentType string, length int) []byte {
+	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n", path, c.addr, contentType, length)
 	if c.token != "" {
 		head += "Authorization: svc.token " + c.token + "\r\n"
 	}
-	return []byte(head + "\r\n{")
+	return []byte(head + "\r\n")
 }

@@ -153,7 +153,7 @@ func TestASlowBodyGoesOn(t *testing.T) {
 		}
 		stop()
 	})
-	e.hold(ctx, 1, slowBody(e.caller, workflowPath+"/event"), true)
+	e.hold(ctx, 1, slowBody(e.caller, workflowPath+"/event"), trickle)
 	if want := map[string]int64{"held to the end without an answer": 1}; !maps.Equal(e.got.counts, want) {
 		t.Errorf("got %v, want %v", e.got.counts, want)
 	}
@@ -171,7 +171,7 @@ func TestAHeldConnectionTellsItsStatusAndHowItEnded(t *testing.T) {
 			stop()
 		}
 	})
-	e.hold(ctx, 1, e.raw("/livez", ""), false)
+	e.hold(ctx, 1, e.raw("/livez", ""), 0)
 	want := map[string]int64{"status 429": 1, "closed without an answer": 1, "held to the end without an answer": 1}
 	if !maps.Equal(e.got.counts, want) {
 		t.Errorf("got %v, want %v", e.got.counts, want)
