@@ -170,7 +170,8 @@ func parseNumbers(name, text string) (numbers []int, err error) {
 }
 
 // run carries the plan out and writes the tables, and the record if there shall
-// be one. A run with errors still shows its table; it is a failure all the same.
+// be one. A run with errors still shows its table; it is a failure all the same, and
+// leaves no record.
 func (p *plan) run(ctx context.Context, out, errs io.Writer) (err error) {
 	dir, err := os.MkdirTemp(p.dir, "troupe-compare-")
 	if err != nil {
@@ -195,11 +196,14 @@ func (p *plan) run(ctx context.Context, out, errs io.Writer) (err error) {
 	}
 	text := p.report(samples)
 	fmt.Fprint(out, text)
-	if p.record != "" {
-		if err := os.WriteFile(p.record, []byte(p.header(facts)+text), 0o644); err != nil {
-			return err
-		}
+	if err := failures(samples); err != nil || p.record == "" {
+		return err
 	}
+	return os.WriteFile(p.record, []byte(p.header(facts)+text), 0o644)
+}
+
+// failures are the errors of all runs. Figures of which any has one are not recorded.
+func failures(samples []*sample) (err error) {
 	for _, s := range samples {
 		if n := s.result.Failed(); n > 0 {
 			err = errors.Join(err, fmt.Errorf("%s, %s, round %d: %d errors: %v", s.target, s.cell, s.round, n, s.result.Errors))

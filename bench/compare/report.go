@@ -32,12 +32,12 @@ func ratios(samples, base []*sample, figure func(*sample) float64) record.Spread
 // header is the part of a record above the tables.
 func (p *plan) header(f *record.Facts) string {
 	o := p.load
-	loop := "closed"
+	loop := "closed loop"
 	if o.Rate > 0 {
-		loop = fmt.Sprintf("open, %g requests/s", o.Rate)
+		loop = fmt.Sprintf("open loop of %g requests/s", o.Rate)
 	}
 	return f.Header("Comparison", "go run ./bench/compare "+strings.Join(p.args, " "), [2]string{"Load", fmt.Sprintf(
-		"%s loop, %s, %d new instances a run with %d events before, %d rounds of %s after %s",
+		"%s, %s, %d new instances a run with %d events before, %d rounds of %s after %s",
 		loop, o.Mix, o.Instances, o.Preload, p.rounds, o.Duration, o.WarmUp)})
 }
 

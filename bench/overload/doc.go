@@ -5,8 +5,9 @@
 // It builds the program, starts it on loopback with a temporary home and a fixed small
 // share of the processors, and measures in each round what the server does in a closed
 // loop. Then it offers 0.5, 1, 2, 5 and 10 times that in an open loop, ten times that
-// of one hot instance, normal load beside clients that repeat each refused request at once,
-// and normal load beside idle connections.
+// of one hot instance, ten times the capacity from callers who do not heed Retry-After,
+// normal load beside clients that repeat each refused request at once, and normal load
+// beside idle connections.
 //
 // Beside every load a polite user sends a few events, and health and metrics are asked
 // for. The record has what was offered and answered in useful time, how long a refusal

@@ -100,8 +100,8 @@ func (m *measurement) run(ctx context.Context, out io.Writer) (err error) {
 	}
 	text := m.report(rounds)
 	fmt.Fprint(out, text)
-	if m.record == "" {
-		return nil
+	if err := m.failures(rounds); err != nil || m.record == "" {
+		return err
 	}
 	header := facts.Header("Overload", "go run ./bench/overload "+strings.Join(m.args, " "),
 		[2]string{"Server", strings.TrimSpace("`troupe serve "+strings.Join(m.serve, " ")) + "`"},

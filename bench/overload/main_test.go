@@ -39,6 +39,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// faulty in the environment makes the server answer 500 instead of refusing.
+const faulty = "OVERLOAD_TEST_FAULTY"
+
 func serve(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -54,12 +57,16 @@ func serve(args []string) error {
 	if err != nil {
 		return err
 	}
+	refusal := http.StatusServiceUnavailable
+	if os.Getenv(faulty) != "" {
+		refusal = http.StatusInternalServerError
+	}
 	var events atomic.Int64
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/livez" || r.URL.Path == "/metrics":
 		case strings.HasSuffix(r.URL.Path, "/event") && events.Add(1)%4 == 0:
-			w.WriteHeader(http.StatusServiceUnavailable)
+			w.WriteHeader(refusal)
 		default:
 			s.ServeHTTP(w, r)
 		}
@@ -118,6 +125,32 @@ func TestARunLeavesARecordAndNothingElse(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestErrorsLeaveNoRecord: the table is shown, and the errors end the run.
+func TestErrorsLeaveNoRecord(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
+	t.Setenv(faulty, "1")
+	file := filepath.Join(t.TempDir(), "record.md")
+	var out, errs bytes.Buffer
+	for _, window := range []string{"50ms", "200ms", "1s"} { // a machine may stand still for a while
+		err = run(t.Context(), []string{
+			"-program", self, "-loads", "0.5", "-rounds", "1", "-duration", window, "-warmup", "1ms", "-share", "0", "-connections", "4", "-idle", "3", "-o", file,
+		}, &out, &errs)
+		if err != nil && !errors.Is(err, errNoEvent) {
+			break
+		}
+	}
+	if err == nil || !strings.Contains(err.Error(), "load 0.5, round 1: ") || !strings.Contains(out.String(), "**Errors:**") {
+		t.Errorf("got %v\n%s", err, out.String())
+	}
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("there is a record: %v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -47,6 +48,19 @@ var tables = []struct {
 	}},
 }
 
+// failures are the errors of all loads; refusals are none. Figures with errors are not
+// recorded.
+func (m *measurement) failures(rounds [][]*outcome) (err error) {
+	for n, r := range rounds {
+		for i, o := range r {
+			if len(o.errors) > 0 {
+				err = errors.Join(err, fmt.Errorf("load %s, round %d: %s", m.loads[i].name, n+1, causes(o.errors)))
+			}
+		}
+	}
+	return err
+}
+
 // report is the tables of all loads, in Markdown, and what they mean.
 func (m *measurement) report(rounds [][]*outcome) string {
 	var b strings.Builder
@@ -71,14 +85,14 @@ func (m *measurement) report(rounds [][]*outcome) string {
 	b.WriteString("\nEach figure is the least, the middle and the most of all rounds.\n\n")
 	for i, p := range m.loads {
 		b.WriteString("- " + p.name + ": " + p.what)
-		errors := map[string]int64{}
+		found := map[string]int64{}
 		for _, r := range rounds {
 			for text, n := range r[i].errors {
-				errors[text] += n
+				found[text] += n
 			}
 		}
-		if len(errors) > 0 {
-			b.WriteString(". **Errors:** " + causes(errors))
+		if len(found) > 0 {
+			b.WriteString(". **Errors:** " + causes(found))
 		}
 		b.WriteString("\n")
 	}
