@@ -52,17 +52,17 @@ func TestWhoComesAgainEarlyWaits(t *testing.T) {
 				if status := refuse(); status != http.StatusServiceUnavailable || time.Since(begun) != 0 {
 					t.Fatalf("the first: got %d after %v, want 503 at once", status, time.Since(begun))
 				}
-				time.Sleep(c.after)
+				<-time.After(c.after)
 				begun = time.Now()
 				ended := make(chan int)
 				go func() { ended <- refuse() }()
-				time.Sleep(c.waited / 2)
+				<-time.After(c.waited / 2)
 				synctest.Wait()
 				if n := s.inFlight.Load(); n != 0 {
 					t.Errorf("%d requests have a place while it waits, want none", n)
 				}
 				if c.during != nil {
-					time.Sleep(time.Second - c.waited/2)
+					<-time.After(time.Second - c.waited/2)
 					c.during(s, conn)
 				}
 				if status := <-ended; status != c.status || time.Since(begun) != c.waited {
