@@ -218,6 +218,31 @@ func TestAnUnknownOutcomeIsSaidOfAllThatWereOnTheirWay(t *testing.T) {
 	})
 }
 
+// recording is a router whose requests the test answers.
+type recording struct{ to *[]workflow.Recipient }
+
+func (r recording) PostEvent(_ *workflow.EventRequest, to workflow.Recipient) (workflow.Posted, error) {
+	*r.to = append(*r.to, to)
+	return workflow.Posted{}, nil
+}
+
+func (r recording) PostCreate(_ *workflow.CreateRequest, to workflow.Recipient) (workflow.Posted, error) {
+	return r.PostEvent(nil, to)
+}
+
+// TestWhatWasDoneBehindAnUnknownOutcomeIsUnknownToo: its caller repeats from the first on.
+func TestWhatWasDoneBehindAnUnknownOutcomeIsUnknownToo(t *testing.T) {
+	var told []workflow.Recipient
+	b := batch.New(recording{&told})
+	for _, id := range []string{"a", "a", "c"} {
+		b.Event(note(id))
+	}
+	told[1].Answered(&workflow.Reply{Sequence: 3}, nil)
+	told[2].Answered(&workflow.Reply{Sequence: 2}, nil)
+	told[0].Answered(nil, failure.ErrOutcomeUnknown)
+	want(t, "results", results(t, b), "outcome unknown outcome unknown 2")
+}
+
 // TestAFewResultsDoNotWaitForASlowOne: of many, half is worth a look.
 func TestAFewResultsDoNotWaitForASlowOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
