@@ -6,7 +6,8 @@
 //
 //   - load is the generator, trial what `troupe bench` does with it, and report writes its
 //     JSON and its page
-//   - compare sets the program beside ceiling, which is as little as can be
+//   - compare sets the program beside ceiling, which is as little as can be, and beside peers,
+//     which is a module of its own with Restate, DBOS and Temporal
 //   - overload offers more than the program can do, fairness has one user attack it while
 //     another works, and million is about a store of a million instances
 //   - process, service and record start servers, open stores, and say where it was measured

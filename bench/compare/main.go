@@ -50,6 +50,7 @@ type plan struct {
 	load    load.Options // of every run, except for what a cell says
 	dir     string       // where the temporary folder is made
 	against string       // the program of the target "other"; "" without one
+	peers   []peer       // targets of another make
 	record  string       // the file for the record; "" is none
 	profile bool         // also take processor profiles
 	cores   int          // that each server may use; 0: all
@@ -96,6 +97,7 @@ func parsePlan(args []string, errs io.Writer) (*plan, error) {
 	flags.StringVar(&p.node, "node", parkedNode, fmt.Sprintf("what the queries ask for: %s, where %d instances stand, or %s, which all others enter and leave", parkedNode, parked, movingNode))
 	flags.StringVar(&p.dir, "dir", "", "folder for the stores; empty is the system's temporary one")
 	flags.StringVar(&p.against, "against", "", "another build of troupe, measured beside as the target \"other\"")
+	flags.Func("peer", "`NAME=PROGRAM`, measured beside as the target NAME; may be repeated. It is started with --dir FOLDER --listen ADDRESS and answers like the ceilings (bench/peers)", p.addPeer)
 	flags.IntVar(&p.cores, "cores", 0, "processors that each server may use (GOMAXPROCS); 0 is all")
 	flags.BoolVar(&p.profile, "profile", false, "also say what the servers' processor time goes to; the profiler costs a few per cent itself")
 	flags.StringVar(&p.record, "o", "", "write a record to this file")
@@ -117,6 +119,15 @@ func parsePlan(args []string, errs io.Writer) (*plan, error) {
 	}
 	if p.against != "" {
 		p.targets = append(p.targets, otherTarget)
+	}
+	for _, peer := range p.peers {
+		if slices.Contains(p.targets, peer.name) {
+			return nil, fmt.Errorf("two targets %q", peer.name)
+		}
+		p.targets = append(p.targets, peer.name)
+	}
+	if len(p.peers) > 0 && (p.profile || p.queries != 0) {
+		return nil, errors.New("peers have neither -profile nor -queries")
 	}
 	if p.queries < 0 || p.queries > 0 && (slices.Contains(p.targets, httpCeiling) || slices.Contains(p.targets, durableCeiling)) {
 		return nil, errors.New("-queries must not be negative, and the ceilings answer none: -targets troupe")
@@ -178,6 +189,9 @@ func (p *plan) run(ctx context.Context, out, errs io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := os.Chmod(dir, 0o711); err != nil { // the server of a peer may run as another user
+		return err
+	}
 	facts, err := record.Collect(dir)
 	if err != nil {
 		return err

@@ -35,12 +35,14 @@ func TestMain(m *testing.M) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	var err error
-	switch command {
-	case ceilingCommand:
+	switch {
+	case os.Getenv(asPeer) != "":
+		err = servePeer(ctx, os.Args[1:])
+	case command == ceilingCommand:
 		err = serveCeiling(ctx, os.Args[2:])
-	case "token":
+	case command == "token":
 		_, err = os.Stdout.WriteString("secret\n")
-	case "serve":
+	case command == "serve":
 		err = serve(ctx, os.Args[2:])
 	default:
 		stop()
@@ -204,6 +206,12 @@ func TestWrongUsage(t *testing.T) {
 		{"-mix", "delete=1"},
 		{"-rounds", "0"},
 		{"-unknown"},
+		{"-peer", "program"},
+		{"-peer", "=program"},
+		{"-peer", "a|b=program"},
+		{"-peer", "troupe=program"},
+		{"-peer", "a=program", "-peer", "a=other"},
+		{"-peer", "a=program", "-profile"},
 		{"something"},
 	} {
 		var out, errs bytes.Buffer

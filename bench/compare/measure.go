@@ -21,9 +21,10 @@ type sample struct {
 	result *load.Result
 	// queries is what became of the queries beside it; nil without any.
 	queries *load.Result
-	// server and client are the processor times of the measured window.
+	// server and client are the processor times of the measured window. Of the server they
+	// and memory are with the processes below it.
 	server, client time.Duration
-	resident       int64 // bytes that the server had after it
+	memory         int64 // bytes that the server had after it
 	shares         costs // of the processor time, by part; nil without a profile
 }
 
@@ -84,7 +85,7 @@ func (p *plan) measureOne(ctx context.Context, t *target, c cell, asked bool) (*
 	var fault error
 	// look adds the processor times so far, with a sign.
 	look := func(sign time.Duration) {
-		server, err := process.ProcessorTime(t.PID())
+		server, err := process.TreeTime(t.PID())
 		client, err2 := process.ProcessorTime(os.Getpid())
 		fault = errors.Join(fault, err, err2)
 		s.server += sign * server
@@ -115,6 +116,6 @@ func (p *plan) measureOne(ctx context.Context, t *target, c cell, asked bool) (*
 		s.queries = results[1]
 	}
 	fault = errors.Join(fault, <-profiled)
-	s.resident = process.ResidentBytes(t.PID())
+	s.memory = process.TreeBytes(t.PID())
 	return s, fault
 }

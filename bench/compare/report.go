@@ -46,6 +46,9 @@ func (p *plan) report(samples []*sample) string {
 	var b strings.Builder
 	for _, c := range p.cells {
 		p.table(&b, c, samples)
+		if len(p.peers) > 0 && slices.Contains(p.targets, troupeTarget) {
+			p.peersTable(&b, c, samples)
+		}
 		if p.profile {
 			p.partsTable(&b, c, samples)
 		}
@@ -54,7 +57,8 @@ func (p *plan) report(samples []*sample) string {
 		}
 	}
 	fmt.Fprintf(&b, "\nFigures are least–median–most of %d rounds. Ratios are to %s in the same round. "+
-		"CPU is user and system time of the server, and of the load generator, for each answered request. "+
+		"CPU is user and system time of the server with the processes that it started, and of the load generator, for each answered request. "+
+		"Memory is theirs, too (PSS). "+
 		"Of batches, ratios are to single events of %s, and CPU is for each event.\n", p.rounds, p.base(), troupeTarget)
 	return b.String()
 }
@@ -75,6 +79,21 @@ func in(samples []*sample, target string, c cell) (out []*sample) {
 		}
 	}
 	return out
+}
+
+// peersTable writes how many times as much as each peer troupe does, and how many times as
+// much a peer takes.
+func (p *plan) peersTable(b *strings.Builder, c cell, samples []*sample) {
+	b.WriteString("\n| Peer | troupe's requests/s are N times its | its CPU is N times troupe's | its p99 is N times troupe's |\n|---|---|---|---|\n")
+	ours := in(samples, troupeTarget, c)
+	for _, peer := range p.peers {
+		its := in(samples, peer.name, c)
+		if len(its) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", peer.name, ratios(ours, its, (*sample).perSecond).Text("%.1f"),
+			ratios(its, ours, (*sample).serverCost).Text("%.1f"), ratios(its, ours, (*sample).p99).Text("%.1f"))
+	}
 }
 
 // partsTable writes what the processor time of a request, or of an event of a batch, goes
@@ -100,7 +119,7 @@ func (p *plan) partsTable(b *strings.Builder, c cell, samples []*sample) {
 }
 
 // table writes the rows of one cell. Shed, missed and errors are sums over the
-// rounds, RSS is the most: a server stays up for all cells, so that it grows
+// rounds, memory is the most: a server stays up for all cells, so that it grows
 // from round to round.
 func (p *plan) table(b *strings.Builder, c cell, samples []*sample) {
 	base, unit := in(samples, p.base(), c), "requests"
@@ -108,24 +127,24 @@ func (p *plan) table(b *strings.Builder, c cell, samples []*sample) {
 		base, unit = in(samples, troupeTarget, cell{c.connections, c.minimal, 0}), "events"
 	}
 	fmt.Fprintf(b, "\n## %s\n\n", c)
-	fmt.Fprintf(b, "| Target | %s/s | p50 ms | p99 ms | server CPU µs | generator CPU µs | RSS MB | %[1]s/s ratio | CPU ratio | p99 ratio | shed, missed, errors |\n", unit)
+	fmt.Fprintf(b, "| Target | %s/s | p50 ms | p99 ms | server CPU µs | generator CPU µs | memory MB | %[1]s/s ratio | CPU ratio | p99 ratio | shed, missed, errors |\n", unit)
 	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, name := range p.targets {
 		mine := in(samples, name, c)
 		if len(mine) == 0 {
 			continue
 		}
-		var shed, missed, failed, resident int64
+		var shed, missed, failed, memory int64
 		for _, s := range mine {
 			shed += s.result.Shed.Count
 			missed += s.result.Missed
 			failed += s.result.Failed()
-			resident = max(resident, s.resident)
+			memory = max(memory, s.memory)
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %.0f | %d | %s | %s | %s | %d, %d, %d |\n", name,
 			of(mine, (*sample).perSecond).Text("%.0f"), of(mine, (*sample).p50).Text("%.2f"),
 			of(mine, (*sample).p99).Text("%.2f"), of(mine, (*sample).serverCost).Text("%.1f"),
-			of(mine, (*sample).clientCost).Middle, resident>>20,
+			of(mine, (*sample).clientCost).Middle, memory>>20,
 			ratios(mine, base, (*sample).perSecond).Text("%.2f"), ratios(mine, base, (*sample).serverCost).Text("%.2f"),
 			ratios(mine, base, (*sample).p99).Text("%.2f"), shed, missed, failed)
 	}

@@ -10,7 +10,9 @@ import (
 	"net/http/pprof"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"troupe/bench/ceiling"
@@ -67,8 +69,10 @@ func (p *plan) startTargets(ctx context.Context, dir string, errs io.Writer) (al
 			}
 		case otherTarget:
 			t, err = p.startTroupe(ctx, dir, name, p.against)
-		default:
+		case httpCeiling, durableCeiling:
 			t, err = p.startCeiling(ctx, dir, name)
+		default:
+			t, err = p.startPeer(ctx, dir, name)
 		}
 		if err != nil {
 			return all, stop, err
@@ -138,6 +142,35 @@ func servePprof(addr string) {
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	server := &http.Server{Addr: addr, Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	_ = server.ListenAndServe() // whoever asks for a profile sees that there is none
+}
+
+// peer is a server that somebody else makes, behind a program that answers like a ceiling.
+type peer struct{ name, program string }
+
+// addPeer reads one NAME=PROGRAM.
+func (p *plan) addPeer(text string) error {
+	name, program, ok := strings.Cut(text, "=")
+	if !ok || name == "" || program == "" || strings.ContainsAny(name, `/\ |`) {
+		return fmt.Errorf("%q is not NAME=PROGRAM", text)
+	}
+	p.peers = append(p.peers, peer{name, program})
+	return nil
+}
+
+// startPeer starts the program of a peer, which starts what else it needs.
+func (p *plan) startPeer(ctx context.Context, dir, name string) (t *target, err error) {
+	i := slices.IndexFunc(p.peers, func(q peer) bool { return q.name == name })
+	folder := filepath.Join(dir, name)
+	if err := os.Mkdir(folder, 0o711); err != nil {
+		return nil, err
+	}
+	program, err := filepath.Abs(p.peers[i].program)
+	if err != nil {
+		return nil, err
+	}
+	t = &target{name: name}
+	t.Process, err = process.Start(ctx, filepath.Join(dir, name+".log"), program, "--dir", folder)
+	return t, err
 }
 
 // startTroupe makes a home with the workflow of the load and a token, and serves
