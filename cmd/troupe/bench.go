@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,11 +67,7 @@ func newBench() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
-		if !signal.Ignored(syscall.SIGHUP) { // as nohup makes it
-			ends = append(ends, syscall.SIGHUP)
-		}
-		ctx, stop := signal.NotifyContext(cmd.Context(), ends...)
+		ctx, stop := signal.NotifyContext(cmd.Context(), endSignals()...)
 		defer stop()
 		return b.run(ctx, cmd, plan)
 	}

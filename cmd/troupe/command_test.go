@@ -2,10 +2,14 @@ package main
 
 import (
 	"bytes"
+	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -78,8 +82,30 @@ func TestEveryCommandHelps(t *testing.T) {
 	visit(newRoot())
 }
 
+// TestEndSignals: a signal that is ignored stays so.
+func TestEndSignals(t *testing.T) {
+	was := signal.Ignored(syscall.SIGHUP)
+	defer func() {
+		if !was {
+			signal.Reset(syscall.SIGHUP)
+		}
+	}()
+	if got := endSignals(); slices.Contains(got, os.Signal(syscall.SIGHUP)) == was {
+		t.Errorf("SIGHUP ignored: %v, got %v", was, got)
+	}
+	signal.Ignore(syscall.SIGHUP)
+	if got := endSignals(); slices.Contains(got, os.Signal(syscall.SIGHUP)) {
+		t.Errorf("beside nohup: got %v", got)
+	}
+}
+
 func TestExitCodes(t *testing.T) {
 	home := exampleHome(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
 	runAll(t, []invocation{
 		{name: "no command", args: nil, code: exitUsage, stderr: "troupe: "},
 		{name: "an unknown command", args: []string{"server"}, code: exitUsage, stderr: `troupe: unknown command "server" for "troupe"`},
@@ -96,6 +122,8 @@ func TestExitCodes(t *testing.T) {
 		{name: "an unknown user", args: []string{"token", "create", "--home", home, "--user", "nobody"}, code: exitFailed, stderr: "troupe: "},
 		{name: "a note of two lines", args: []string{"token", "create", "--home", home, "--user", "john.doe", "--note", "a\nb"}, code: exitFailed, stderr: "troupe: "},
 		{name: "an unknown token", args: []string{"token", "revoke", "--home", home, "tok_aaaaaaaaaaaaaaaa"}, code: exitFailed, stderr: "troupe: "},
+		{name: "a port that is taken", args: []string{"serve", "--home", home, "--listen", taken.Addr().String()}, code: exitFailed, stderr: "address already in use; choose another address with --listen, or with listen: in troupe.yaml\n"},
+		{name: "another port that is taken", args: []string{"serve", "--home", home, "--listen", "127.0.0.1:0", "--admin", taken.Addr().String()}, code: exitFailed, stderr: "address already in use; choose another address with --admin, or with admin: in troupe.yaml\n"},
 		{name: "a home that is not there", args: []string{"check", "--home", filepath.Join(home, "no")}, code: exitFailed, stderr: "troupe: "},
 	})
 }

@@ -82,25 +82,29 @@ func (s *sendFile) run(name string, out *output) error {
 // refused is the error of a file of which everything was sent and something refused. NB: what
 // was wrong in an item is wrong again with the same key, and a batch must not change under it.
 func (s *sendFile) refused() error {
-	const mend = "put the mended lines into a new file and send it without --key"
+	const mend = "put the mended lines%s into a new file and send it without --key"
 	passing := 0 // those that may be taken the next time
 	for _, f := range s.Failures {
 		if f.Status == http.StatusTooManyRequests || f.Status >= 500 {
 			passing++
 		}
 	}
-	next := s.again() + ", which tries only them"
+	next := "only they are tried again when you " + s.again()
 	switch {
 	case passing == 0:
-		next = mend
+		next = fmt.Sprintf(mend, "")
 	case passing < s.Failed:
-		next = fmt.Sprintf("for the %d with status 429 or 5xx %s; for the others %s", passing, s.again(), mend)
+		next = fmt.Sprintf(mend+"; the %d with status 429 or 5xx are tried again when you %s", " of the others", passing, s.again())
 	}
 	return fmt.Errorf("%d of %d items have failed; %s", s.Failed, s.Sent, next)
 }
 
-// again is how to go on with the file.
+// again is how to go on with the file. NB: nothing may stand behind it, or it is copied as a
+// part of the key, and everything is done twice.
 func (s *sendFile) again() string { return "repeat the same command with --key " + s.key }
+
+// onlyRest is again for what was not sent.
+func (s *sendFile) onlyRest() string { return "what was done is not done again when you " + s.again() }
 
 // fileItem is an item as it stands in the file.
 type fileItem struct {
@@ -110,13 +114,18 @@ type fileItem struct {
 
 // read sends what a stream has: values of JSON one after the other, or an array.
 func (s *sendFile) read(stream io.Reader) error {
-	in := newItemReader(stream)
+	pipe := interruptible(s.cmd.Context(), stream)
+	defer func() { _ = pipe.Close() }() // never fails
+	in := newItemReader(pipe)
 	var items []fileItem
 	size := 0
 	for {
 		item, err := in.next()
 		if errors.Is(err, io.EOF) {
 			return s.send(items)
+		}
+		if s.cmd.Context().Err() != nil { // NB: not what broke off because of it
+			return fmt.Errorf("%w when %d items were sent; %s", errInterrupted, s.Sent, s.onlyRest())
 		}
 		if err != nil {
 			return s.unread(err)
@@ -141,7 +150,7 @@ func (s *sendFile) unread(err error) error {
 	if s.Sent == 0 {
 		return usageError{fmt.Errorf("--file: %w; nothing was sent", err)}
 	}
-	return fmt.Errorf("--file: %w; the first %d items were sent: mend the rest of the file, then %s (what was done is not done again)", err, s.Sent, s.again())
+	return fmt.Errorf("--file: %w; the first %d items were sent: mend the rest of the file; %s", err, s.Sent, s.onlyRest())
 }
 
 func (s *sendFile) send(items []fileItem) error {
@@ -188,7 +197,7 @@ func (s *sendFile) unsent(err error, items int) error {
 	}
 	switch {
 	case isUnknown:
-		return fmt.Errorf("items %d to %d: it is not known whether they were done: %w; %s: what was done is not done again", from, to, err, s.again())
+		return fmt.Errorf("items %d to %d: it is not known whether they were done: %w; %s", from, to, err, s.onlyRest())
 	case errors.Is(err, client.ErrInvalid):
 		return err
 	case errors.As(err, &refused) && refused.Status == http.StatusUnprocessableEntity:
@@ -196,9 +205,9 @@ func (s *sendFile) unsent(err error, items int) error {
 	}
 	mend := ""
 	if errors.As(err, &refused) && refused.Status < 500 && refused.Status != http.StatusTooManyRequests {
-		mend = "mend that, then "
+		mend = "mend that; "
 	}
-	return fmt.Errorf("items %d to %d were not done: %w; %s%s: what was done is not done again", from, to, err, mend, s.again())
+	return fmt.Errorf("items %d to %d were not done: %w; %s%s", from, to, err, mend, s.onlyRest())
 }
 
 // isCreate reports whether an item makes an instance.

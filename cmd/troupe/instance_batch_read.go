@@ -3,12 +3,26 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 )
+
+// interruptible reads a stream until ctx ends: then its reads return errInterrupted, although
+// one of the stream itself may wait on, as for a quiet standard input. Who has read enough
+// closes it.
+func interruptible(ctx context.Context, stream io.Reader) *io.PipeReader {
+	in, out := io.Pipe()
+	context.AfterFunc(ctx, func() { _ = out.CloseWithError(errInterrupted) }) // never fails
+	go func() {
+		_, err := io.Copy(out, stream)
+		_ = out.CloseWithError(err) // without one: io.EOF
+	}()
+	return in
+}
 
 // itemReader reads the items of a file: values of JSON one after the other, or an array.
 type itemReader struct {

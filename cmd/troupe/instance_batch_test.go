@@ -1,14 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"troupe/gateway/client"
@@ -53,7 +56,7 @@ func TestInstanceSendFile(t *testing.T) {
 		{
 			name: "a fault behind the first batch", args: send("-", "--key", "k"), stdin: many[:batchItems*(len(note)+1)] + note + "\nx", code: exitFailed,
 			stdout: fmt.Sprintf("%d sent, %[1]d done, 0 failed\n", batchItems),
-			stderr: fmt.Sprintf("line %d: invalid character 'x' looking for beginning of value; the first %d items were sent: mend the rest of the file, then repeat the same command with --key k", batchItems+2, batchItems),
+			stderr: fmt.Sprintf("line %d: invalid character 'x' looking for beginning of value; the first %d items were sent: mend the rest of the file; what was done is not done again when you repeat the same command with --key k\n", batchItems+2, batchItems),
 		},
 		{name: "the key of another file", args: send("-", "--key", "k"), stdin: note, code: exitFailed, stdout: "0 sent, 0 done, 0 failed\n", stderr: "this file was changed since it was sent with this --key: send the file as it was, or send without --key what is missing\n"},
 		{name: "no file", args: send("no-such-file"), code: exitFailed, stderr: "no-such-file"},
@@ -61,8 +64,8 @@ func TestInstanceSendFile(t *testing.T) {
 	})
 	s.Fail("events", servertest.Fault{Status: 504, Code: "OutcomeUnknown", RetryAfter: "31"}, servertest.Fault{Status: 503, Code: "Busy", RetryAfter: "31"})
 	runAll(t, []invocation{
-		{name: "in doubt", args: send("-", "--key", "d"), stdin: note, code: exitFailed, stdout: "0 sent, 0 done, 0 failed\n", stderr: "items 1 to 1: it is not known whether they were done: 504 OutcomeUnknown: as the test wants it; repeat the same command with --key d: what was done is not done again\n"},
-		{name: "refused", args: send("-", "--key", "d"), stdin: note, code: exitFailed, stdout: "0 sent, 0 done, 0 failed\n", stderr: "items 1 to 1 were not done: send a batch: 503 Busy: as the test wants it; repeat the same command with --key d: what was done is not done again\n"},
+		{name: "in doubt", args: send("-", "--key", "d"), stdin: note, code: exitFailed, stdout: "0 sent, 0 done, 0 failed\n", stderr: "items 1 to 1: it is not known whether they were done: 504 OutcomeUnknown: as the test wants it; what was done is not done again when you repeat the same command with --key d\n"},
+		{name: "refused", args: send("-", "--key", "d"), stdin: note, code: exitFailed, stdout: "0 sent, 0 done, 0 failed\n", stderr: "items 1 to 1 were not done: send a batch: 503 Busy: as the test wants it; what was done is not done again when you repeat the same command with --key d\n"},
 	})
 	code, stdout, stderr := invokeWith(`{"workflowId":"leave"}`+"\n"+note+"\n"+`{"workflowId":"leave"}`, send("-", "-o", "json")...)
 	var reply struct{ Created []createdItem }
@@ -79,9 +82,9 @@ func TestInstanceSendFile(t *testing.T) {
 // is wrong is sent anew.
 func TestInstanceSendFileSaysHowToGoOn(t *testing.T) {
 	for want, statuses := range map[string][]int{
-		"1 of 9 items have failed; put the mended lines into a new file and send it without --key":                                                                                       {400},
-		"3 of 9 items have failed; repeat the same command with --key k, which tries only them":                                                                                          {429, 503, 504},
-		"3 of 9 items have failed; for the 2 with status 429 or 5xx repeat the same command with --key k; for the others put the mended lines into a new file and send it without --key": {429, 403, 503},
+		"1 of 9 items have failed; put the mended lines into a new file and send it without --key":                                                                                                           {400},
+		"3 of 9 items have failed; only they are tried again when you repeat the same command with --key k":                                                                                                  {429, 503, 504},
+		"3 of 9 items have failed; put the mended lines of the others into a new file and send it without --key; the 2 with status 429 or 5xx are tried again when you repeat the same command with --key k": {429, 403, 503},
 	} {
 		s := sendFile{key: "k", Sent: 9, Failed: len(statuses)}
 		for _, status := range statuses {
@@ -96,9 +99,50 @@ func TestInstanceSendFileSaysHowToGoOn(t *testing.T) {
 	cmd := newInstanceSend()
 	cmd.SetContext(ctx)
 	s := sendFile{cmd: cmd, key: "k"}
-	want := "items 1 to 2 were not done: interrupted; repeat the same command with --key k: what was done is not done again"
+	want := "items 1 to 2 were not done: interrupted; what was done is not done again when you repeat the same command with --key k"
 	if got := s.unsent(context.Cause(ctx), 2).Error(); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	s.Sent = 3
+	want = "interrupted when 3 items were sent; what was done is not done again when you repeat the same command with --key k"
+	if err := s.read(strings.NewReader("a line that is broken")); err == nil || err.Error() != want {
+		t.Errorf("a broken line after the interruption: got %v, want %q", err, want)
+	}
+}
+
+// quietStdin interrupts this process when it is read, and then brings nothing until the test
+// ends.
+type quietStdin struct{ ctx context.Context }
+
+func (q quietStdin) Read([]byte) (int, error) {
+	if err := syscall.Kill(syscall.Getpid(), syscall.SIGINT); err != nil {
+		return 0, err
+	}
+	<-q.ctx.Done()
+	return 0, io.EOF
+}
+
+// TestInstanceSendFileIsInterruptedWhileItWaits: it ends although standard input brings nothing
+// and does not end, and the key that it names goes on with the same items.
+func TestInstanceSendFileIsInterruptedWhileItWaits(t *testing.T) {
+	s := startService(t)
+	id := s.Create(`{}`, "submit")
+	// NB: what stands behind the first batch is more than anybody reads ahead.
+	note := `{"workflowId":"leave","instanceId":"` + id + `","event":{"name":"note"}}` + "\n"
+	many := strings.Repeat(note, 2*batchItems)
+	send := []string{"instance", "send", "--file", "-"}
+	var stdout, stderr bytes.Buffer
+	code := run(send, io.MultiReader(strings.NewReader(many), quietStdin{t.Context()}), &stdout, &stderr)
+	said := fmt.Sprintf("troupe: interrupted when %d items were sent; what was done is not done again when you repeat the same command with --key ", batchItems)
+	key, found := strings.CutPrefix(stderr.String(), said)
+	if code != exitFailed || stdout.String() != fmt.Sprintf("%d sent, %[1]d done, 0 failed\n", batchItems) || !found {
+		t.Fatalf("got %d, %s, %s", code, stdout.String(), stderr.String())
+	}
+	invocation := invocation{args: append(send, "--key", strings.TrimSuffix(key, "\n")), stdin: many, stdout: fmt.Sprintf("%d sent, %[1]d done, 0 failed\n", 2*batchItems)}
+	invocation.run(t)
+	_, shown, _ := invoke("instance", "show", "leave", id, "-o", "json")
+	if n := strings.Count(shown, `"transitionEvent":"note"`); n != 2*batchItems {
+		t.Errorf("%d notes are there, want %d", n, 2*batchItems)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os/signal"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,7 +82,7 @@ func newInstanceSend() *cobra.Command {
 			if key == "" {
 				key = client.NewKey()
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			ctx, stop := signal.NotifyContext(cmd.Context(), endSignals()...)
 			defer stop()
 			context.AfterFunc(ctx, stop) // the second one ends it at once
 			cmd.SetContext(ctx)

@@ -23,7 +23,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -59,6 +61,16 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintf(stderr, "troupe: %v\n", err)
 	return exitFailed
+}
+
+// endSignals are those that end a command in order. SIGHUP says that the terminal has closed,
+// and is not among them where it is ignored, as nohup makes it.
+func endSignals() []os.Signal {
+	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		ends = append(ends, syscall.SIGHUP)
+	}
+	return ends
 }
 
 // usageError is a command line that makes no sense.
