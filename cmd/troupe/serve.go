@@ -34,8 +34,8 @@ func newServe() *cobra.Command {
 		Use:   "serve",
 		Short: "Run the server",
 		Long: "Run the server on a home folder. A missing or empty folder is filled with a small\n" +
-			"working example first. It is ready when GET /readyz answers 200; SIGTERM or\n" +
-			"SIGINT answers every accepted request and ends it with exit code 0.",
+			"working example first. It is ready when GET /readyz answers 200; SIGTERM,\n" +
+			"SIGINT or SIGHUP answers every accepted request and ends it with exit code 0.",
 		Example: "  troupe serve\n" +
 			"  troupe serve --home /srv/troupe --listen :8080",
 		Args: arguments,
@@ -43,7 +43,7 @@ func newServe() *cobra.Command {
 			if err := c.load(); err != nil {
 				return err
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
+			ctx, stop := signal.NotifyContext(cmd.Context(), endSignals()...)
 			defer stop()
 			// A second signal ends the process at once.
 			context.AfterFunc(ctx, stop)
@@ -156,7 +156,7 @@ func (s *service) listen() (err error) {
 	s.files = files // NB: not before, since a nil pointer in an interface is not nil
 	s.started.push(closing{files})
 	if err := s.gateway.Start(); err != nil {
-		return err
+		return explainTaken(err, "listen")
 	}
 	s.started.push(s.gateway)
 	return nil
@@ -240,10 +240,18 @@ func (s *service) takeCommands() (err error) {
 		},
 		Log: s.log,
 	}); err != nil {
-		return err
+		return explainTaken(err, "admin")
 	}
 	s.started.push(s.operations)
 	return nil
+}
+
+// explainTaken adds to an address that something else has which setting chooses another.
+func explainTaken(err error, setting string) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w; choose another address with --%s, or with %[2]s: in troupe.yaml", err, setting)
+	}
+	return err
 }
 
 // serveRequests begins to answer requests.
