@@ -100,6 +100,14 @@
 //	passivation           an activation leaves memory, because nobody asked for it or
 //	                      memory is short; the instance stays in the store
 //	in-flight key         an idempotency key whose first request is still running
+//	batch                 many requests of a caller in one (POST workflow/api/v1/events). Of the
+//	                      store: what one Append takes, all of it or nothing; or Pebble's, which
+//	                      joins those of many
+//	item                  one request of a batch
+//	window                the items of a batch that are on their way. Of bench: the time measured
+//	place                 the room of one request among all that are worked on at once
+//	round                 the time between two sweeps of the router, a second. Of bench: each
+//	                      target measured once, in turn
 //	form                  an instance made from a template: besides its record it has
 //	                      an owner, a draft for each user, and when it was submitted.
 //	                      Its kind is form or checklist
@@ -121,6 +129,9 @@
 //	                      of Pebble's, and makes it visible
 //	group                 tickets that share one batch of Pebble's and one sync
 //	group commit          one fsync that makes the batches of many instances durable
+//	backlog               the bytes that were appended and are not durable yet
+//	generation            one opening of the store's database; a set that is replaced as a
+//	                      whole, such as all indexes or the tree of files
 //	durable               on the disk: no crash takes it back
 //	AwaitDurable          returns when everything that a reader can see is durable
 //	durability watermark  up to which write the store is durable

@@ -85,7 +85,7 @@ func (s *itemSource) atHand() bool { return len(s.items) > 0 || len(s.lines) > 0
 // ended reports whether no item is at hand and none will come.
 func (s *itemSource) ended() bool { return s.err != nil && len(s.items) == 0 && len(s.lines) == 0 }
 
-// fail ends the items, whatever was read. The first end counts.
+// fail ends the items, whatever was read. The first error counts; io.EOF is none.
 func (s *itemSource) fail(err error) {
 	s.items, s.lines, s.chunks = nil, nil, nil
 	if s.err == nil || errors.Is(s.err, io.EOF) {

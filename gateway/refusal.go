@@ -8,11 +8,11 @@ import (
 )
 
 // Callers who come again at once when the service has refused them for want of room can
-// take the processors from the requests that were accepted: a refusal costs half as much as
-// an event, or more (gateway/DESIGN.md, "Overload"). So whoever is refused once more on the
-// same connection, before the time that Retry-After said, hears of it at that time.
+// take the processors from the requests that were accepted: a refusal may cost as much as an
+// event (gateway/DESIGN.md, "Overload"). So whoever is refused once more on the same connection,
+// before the time that Retry-After said, hears of it at that time, or after retryHeldMax.
 
-// retryHeldMax is the longest Retry-After that is waited for.
+// retryHeldMax is how long such a caller waits at most, however long Retry-After is.
 const retryHeldMax = 3 * time.Second
 
 // refuseInTime is refuse for an error of a request that no answer has.

@@ -44,8 +44,9 @@ type Waiter interface {
 // VisibleWaiter is a Waiter that is also told when every reader sees what it waits for.
 type VisibleWaiter interface {
 	Waiter
-	// Applied is called once, by the applier, unless the changes were refused. It must
-	// not block. Committed comes later, but for a stuck disk: then it may have come before.
+	// Applied is called once, by the applier, before Committed. It is not called when the
+	// changes were refused. While the disk is stuck it may come behind Committed, and what
+	// writes nothing may not get it at all. It must not block.
 	Applied()
 }
 

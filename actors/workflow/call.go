@@ -22,8 +22,9 @@ type message interface {
 // call is one request on its way through an instance's mailbox, and the place
 // for its answer.
 //
-// It is answered once: by the actor when it is refused or needs no commit, by
-// the journal when the commit is durable. Whoever answers releases the activation.
+// It is answered once: by the actor when it is refused or needs no commit, by the journal
+// when the commit is durable; not at all when its caller has abandoned it. end releases
+// the activation in each case.
 type call struct {
 	request    message
 	activation *activation

@@ -34,8 +34,9 @@
 //
 // # On whose goroutine
 //
-// Whoever sends to an idle instance runs it: the goroutine of the connection, of a batch, or
-// the sweep. What comes meanwhile gets a goroutine. A step ends with Append, which never
+// Whoever sends to an idle instance runs it: the goroutine of a connection, of a batch, of a
+// create in it that waits for another with its key, of a worker of the form portal, the index
+// builder, the sweep, or the memory relief. What comes meanwhile gets a goroutine. A step ends with Append, which never
 // waits; reading may, for a disk, and for what the instance itself has just written. The
 // journal's committer, or its watchdog, gives the answer to whoever waits, and it may end the
 // actor of a create that failed.

@@ -49,13 +49,13 @@ type EventRequest struct {
 
 // Recipient gets the answer to a request that was posted. Its methods must not block.
 type Recipient interface {
-	// Begin is called when the instance comes to the request. An error is its
-	// answer, and nothing is done.
+	// Begin is called when the instance comes to the request; never for a create whose key
+	// was held or had an answer. An error is the answer, and nothing is done.
 	Begin() error
 	// Refused is called when nothing was done, before the instance comes to its next
 	// request, and perhaps again; Answered comes before or after it.
 	Refused(err error)
-	// Answered is called once.
+	// Answered is called once; never when GiveUp has said failure.ErrBusy.
 	Answered(reply *Reply, err error)
 }
 
@@ -66,8 +66,8 @@ type Posted struct {
 }
 
 // GiveUp says what a request has come to that was not answered in time: failure.ErrBusy
-// when it will never be applied, else failure.ErrOutcomeUnknown; nil while there is time.
-// An answer may still come.
+// when it will never be applied, else failure.ErrOutcomeUnknown, and then an answer may still
+// come; nil while there is time.
 func (p Posted) GiveUp() error {
 	if p.call == nil {
 		return nil

@@ -5,9 +5,10 @@
 //	        │                       ▲
 //	        └──► workflow.Router ───┘ Answered, in any order
 //
-// Requests of one instance are applied in their order. When one of them was not done
-// for want of room or time (429, 503, 504), the later ones of its instance are not done
-// either, so that none overtakes another.
+// Requests of one instance are applied in their order. When one of them was not done for want
+// of room (429, 503), or its outcome is not known (504), the later ones of its instance are
+// not begun, so that none overtakes another. Those that were on their way already when a 504
+// became known may be done, and are 504 too.
 //
 // # What the caller must do
 //

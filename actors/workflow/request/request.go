@@ -36,7 +36,7 @@ type Create struct {
 	// WithHistory says whether the reply carries svcHistory.
 	WithHistory bool
 
-	// Counted: the caller's quota has counted it. The router sets it.
+	// Counted: the caller's quota has counted it. It is the router's, in another package.
 	Counted bool
 }
 
