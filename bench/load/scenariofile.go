@@ -13,6 +13,7 @@ import (
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	filters "troupe/statemachine/filter"
 )
 
 // ReadScenario reads the file of a scenario and the definition that it names
@@ -212,6 +213,9 @@ func (r *scenarioReader) list(n *document.Node) {
 			r.Add(f, "%v", err)
 		}
 		filter = string(value)
+		if _, fault := filters.Parse(value, filters.Options{Private: true}); err == nil && fault != nil {
+			r.Add(f, "%v", fault)
+		}
 	}
 	if number, ok := r.Int(n.Field("limit")); ok {
 		if limit = number; limit < 1 || limit > 1000 {

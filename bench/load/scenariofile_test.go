@@ -142,6 +142,7 @@ func TestFaultsOfAScenarioHaveTheirPlaces(t *testing.T) {
 		head + "walk: {draft: [{event: submit, data: {a: '{{rnd}}'}}]}":     "{{rnd}}: a placeholder is",
 		head + "walk: {draft: [{event: submit, data: {'{{n}}': a}}]}":       "filled in this is no JSON",
 		head + "query: {limit: 2000}\nwalk: {draft: [{event: submit}]}":     "2:16: a limit is from 1 to 1000",
+		head + "query: {filter: {a: 1}}\nwalk: {draft: [{event: submit}]}":  "2:17: ",
 		head + "query: {filter: {a: *b}}\nwalk: {draft: [{event: submit}]}": "home/load.yaml:2",
 	} {
 		if _, err := scenarioOf(text); err == nil || !strings.Contains(err.Error(), want) {

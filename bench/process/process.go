@@ -68,7 +68,11 @@ func Start(ctx context.Context, log, program string, args ...string) (*Process, 
 	}
 	if err := p.waitReady(ctx); err != nil {
 		p.Stop()
-		return nil, fmt.Errorf("%s %s: %w\n%s", filepath.Base(program), strings.Join(args, " "), err, p.LastWords())
+		err = fmt.Errorf("%s %s: %w", filepath.Base(program), strings.Join(args, " "), err)
+		if words := p.LastWords(); words != "" {
+			err = fmt.Errorf("%w\n%s", err, words)
+		}
+		return nil, err
 	}
 	return p, nil
 }
@@ -109,14 +113,17 @@ func (p *Process) waitReady(ctx context.Context) error {
 		select {
 		case <-ticker.C:
 		case <-p.ended:
-			return fmt.Errorf("it ended: %w", errors.Join(p.err, errEnded))
+			if p.err != nil {
+				return fmt.Errorf("%w: %w", errEnded, p.err)
+			}
+			return errEnded
 		case <-ctx.Done():
 			return fmt.Errorf("not ready: %w", ctx.Err())
 		}
 	}
 }
 
-var errEnded = errors.New("the server is gone")
+var errEnded = errors.New("the program did not serve: it ended")
 
 // Stop asks the process to end, kills it when that takes too long, and returns
 // when it is gone.

@@ -17,6 +17,15 @@ func TestAServerThatEndsIsAnErrorWithItsLastWords(t *testing.T) {
 	}
 }
 
+// TestAProgramThatDoesNotServe is named as that, without an empty log behind it.
+func TestAProgramThatDoesNotServe(t *testing.T) {
+	for program, want := range map[string]string{"true": ": the program did not serve: it ended", "false": ": the program did not serve: it ended: exit status 1"} {
+		if _, err := Start(t.Context(), filepath.Join(t.TempDir(), "log"), program, "serve"); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: got %v, want it to end with %q", program, err, want)
+		}
+	}
+}
+
 func TestWhatAProcessHasUsed(t *testing.T) {
 	if own, err := ProcessorTime(os.Getpid()); err != nil || own < 0 {
 		t.Errorf("processor time: got %v, %v", own, err)
