@@ -85,7 +85,7 @@ func (p *plan) besideTable(b *strings.Builder, c cell, samples []*sample) {
 				without = append(without, s)
 			default:
 				with = append(with, s)
-				shed, missed, failed = shed+s.queries.Shed.Count, missed+s.queries.Missed, failed+s.queries.Failed()
+				shed, missed, failed = shed+s.queries.Refused, missed+s.queries.Missed, failed+s.queries.Failed()
 			}
 		}
 		figure := func(of func(*load.Summary) load.Duration) func(*sample) float64 {

@@ -136,7 +136,7 @@ func (p *plan) table(b *strings.Builder, c cell, samples []*sample) {
 		}
 		var shed, missed, failed, memory int64
 		for _, s := range mine {
-			shed += s.result.Shed.Count
+			shed += s.result.Refused
 			missed += s.result.Missed
 			failed += s.result.Failed()
 			memory = max(memory, s.memory)

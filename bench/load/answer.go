@@ -6,10 +6,13 @@ import (
 	"strconv"
 )
 
-// Bounds on an answer. What is beyond them is no answer of the interface.
+// Bounds on answers. A history of 100,000 entries takes tens of megabytes.
 const (
 	headBytesMax = 64 << 10
-	bodyBytesMax = 256 << 20
+	bodyBytesMax = 128 << 20
+	// heldBytesMax is what the connections of a run hold together. Growing takes as much again
+	// for a while.
+	heldBytesMax = 512 << 20
 )
 
 // Why an answer cannot be read. They end the connection.
@@ -17,6 +20,7 @@ var (
 	errMalformed = errors.New("answer is not HTTP/1.1")
 	errNoLength  = errors.New("answer has neither a Content-Length nor chunks")
 	errTooLarge  = errors.New("answer is too large")
+	errTooMany   = errors.New("all connections together hold too much of answers: large ones need fewer connections")
 	errTooMuch   = errors.New("bytes after the answer")
 )
 

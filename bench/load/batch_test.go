@@ -73,7 +73,7 @@ func TestABatchThatIsRefusedLeavesInstancesWhereTheyAre(t *testing.T) {
 		w := f.worker(c.instances)
 		for range 20 {
 			s := w.sendBatch(c.batch)
-			w.tally.record(&s, time.Millisecond)
+			w.tally.record(&s, time.Millisecond, part{true, true})
 		}
 		if got := w.tally.shed.Summary(time.Second).Count; got != c.shed || w.tally.operations != int64(20*c.batch)-c.shed || len(w.tally.errors.of) > 0 {
 			t.Errorf("%s: got %d refused and %d done, want %d refused of %d; errors %v", c.name, got, w.tally.operations, c.shed, 20*c.batch, w.tally.errors.of)
@@ -100,7 +100,7 @@ func TestWhatABatchLeavesUnknown(t *testing.T) {
 	w := f.worker(5)
 	for _, want := range []string{"true false true true true, 1 errors", "false false true false false, 4 errors"} {
 		s := w.sendBatch(3)
-		w.tally.record(&s, time.Millisecond)
+		w.tally.record(&s, time.Millisecond, part{true, true})
 		got := ""
 		for i := range w.subjects {
 			got += fmt.Sprint(w.subjects[i].sure, " ")

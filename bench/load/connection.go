@@ -1,16 +1,14 @@
 package load
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"slices"
-	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -27,6 +25,10 @@ type connection struct {
 	// costs as much as the rest of what happens here for a request.
 	until time.Time
 	buf   []byte // what was read; the last answer's body is a part of it
+	// held is what the connections of the run hold together, beside their first buffers, and
+	// own what this one does, in bytes.
+	held *atomic.Int64
+	own  int64
 
 	mu struct {
 		sync.Mutex
@@ -40,6 +42,9 @@ const firstBufBytes = 4 << 10
 // dial opens the connection, or opens it anew.
 func (c *connection) dial(ctx context.Context) error {
 	c.close()
+	if c.own > 0 || c.buf == nil {
+		c.release()
+	}
 	d := net.Dialer{Timeout: answerWaitMax}
 	conn, err := d.DialContext(ctx, "tcp", c.addr)
 	if err != nil {
@@ -65,9 +70,28 @@ func (c *connection) dial(ctx context.Context) error {
 		c.close()
 		return errInterrupted
 	}
-	if c.buf == nil {
-		c.buf = make([]byte, 0, firstBufBytes)
+	return nil
+}
+
+// release gives back what answers took.
+func (c *connection) release() {
+	c.held.Add(-c.own)
+	c.own, c.buf = 0, make([]byte, 0, firstBufBytes)
+}
+
+// room makes room for n more bytes.
+func (c *connection) room(n int) error {
+	if cap(c.buf)-len(c.buf) >= n {
+		return nil
 	}
+	size := max(len(c.buf)+n, cap(c.buf)+cap(c.buf)/2)
+	more := int64(size - cap(c.buf))
+	if c.held.Add(more) > heldBytesMax {
+		c.held.Add(-more)
+		return errTooMany
+	}
+	c.own += more
+	c.buf = append(make([]byte, 0, size), c.buf...)
 	return nil
 }
 
@@ -118,10 +142,12 @@ func (c *connection) exchange(request []byte, now time.Time) (head, []byte, erro
 			continue
 		}
 		if h.chunked {
-			body, err := c.chunks(size)
+			body, err := (&chunks{c, size, size, size}).read()
 			return h, body, err
 		}
-		c.buf = slices.Grow(c.buf, max(0, size+h.length-len(c.buf)))
+		if err := c.room(size + h.length - len(c.buf)); err != nil {
+			return head{}, nil, err
+		}
 		for len(c.buf) < size+h.length {
 			if err := c.readMore(); err != nil {
 				return head{}, nil, err
@@ -136,8 +162,8 @@ func (c *connection) exchange(request []byte, now time.Time) (head, []byte, erro
 
 // readMore appends what one read gives.
 func (c *connection) readMore() error {
-	if len(c.buf) == cap(c.buf) {
-		c.buf = slices.Grow(c.buf, firstBufBytes)
+	if err := c.room(1); err != nil {
+		return err
 	}
 	n, err := c.conn.Read(c.buf[len(c.buf):cap(c.buf)])
 	c.buf = c.buf[:len(c.buf)+n]
@@ -148,69 +174,4 @@ func (c *connection) readMore() error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
-}
-
-// chunks reads a body in chunks (RFC 9112, 7.1) that begins at from in the buffer, and
-// moves its pieces together.
-func (c *connection) chunks(from int) ([]byte, error) {
-	out, at := from, from // where the body so far ends, and what is not looked at yet
-	for {
-		line, err := c.line(&at)
-		if err != nil {
-			return nil, err
-		}
-		digits, _, _ := bytes.Cut(line, []byte{';'}) // extensions say nothing here
-		n, err := strconv.ParseUint(string(bytes.TrimRight(digits, " \t")), 16, 32)
-		switch {
-		case err != nil:
-			return nil, errMalformed
-		case out-from+int(n) > bodyBytesMax:
-			return nil, errTooLarge
-		case n == 0:
-			return c.buf[from:out], c.trailer(&at)
-		}
-		end := at + int(n)
-		for len(c.buf) < end+2 {
-			if err := c.readMore(); err != nil {
-				return nil, err
-			}
-		}
-		if c.buf[end] != '\r' || c.buf[end+1] != '\n' {
-			return nil, errMalformed
-		}
-		out += copy(c.buf[out:], c.buf[at:end])
-		at = end + 2
-	}
-}
-
-// trailer reads what stands behind the last chunk, which is the end of the answer.
-func (c *connection) trailer(at *int) error {
-	for {
-		line, err := c.line(at)
-		switch {
-		case err != nil:
-			return err
-		case len(line) == 0 && *at < len(c.buf):
-			return errTooMuch
-		case len(line) == 0:
-			return nil
-		}
-	}
-}
-
-// line returns the line at a place of the buffer, and moves on behind it.
-func (c *connection) line(at *int) ([]byte, error) {
-	for {
-		if end := bytes.Index(c.buf[*at:], []byte("\r\n")); end >= 0 {
-			line := c.buf[*at : *at+end]
-			*at += end + 2
-			return line, nil
-		}
-		if len(c.buf)-*at > headBytesMax {
-			return nil, errTooLarge
-		}
-		if err := c.readMore(); err != nil {
-			return nil, err
-		}
-	}
 }

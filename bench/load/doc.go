@@ -9,7 +9,9 @@
 // open loop sends at a rate, whatever the server does. Its latencies count from
 // the moment when a request should have left, also when no connection was free
 // then; what could not be sent at all is Result.Missed. Nothing is left out of
-// the figures because it was slow.
+// the figures because it was slow. What the server does in the window is counted by when
+// its answers came, also of requests that had waited since the warm-up; so a rate that is
+// too high shows what the server can do, and Missed what it could not.
 //
 // What is sent is a Scenario: a walk of each instance from node to node, by steps that
 // are picked by their weights, with data from templates. A server that is gone is

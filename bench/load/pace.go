@@ -38,7 +38,7 @@ func (p *pacer) run(ctx context.Context, due chan time.Time) {
 }
 
 func (p *pacer) miss(at time.Time) {
-	if p.window.counts(at, at) {
+	if p.window.contains(at) {
 		p.missed++
 	}
 }

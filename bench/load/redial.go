@@ -18,8 +18,8 @@ func (w *worker) rested(ctx context.Context, win window, begun time.Time) error 
 		return nil
 	}
 	err := w.redial(ctx, win)
-	if win.open && errors.Is(err, errOver) && win.counts(begun, begun) {
-		w.tally.record(&sent{fault: &fault{kind: -1, reason: "there was no connection until the end"}}, 0)
+	if win.open && errors.Is(err, errOver) && win.contains(begun) {
+		w.tally.record(&sent{fault: &fault{kind: -1, reason: "there was no connection until the end"}}, 0, part{})
 	}
 	return err
 }
@@ -47,18 +47,19 @@ func (w *worker) redial(ctx context.Context, win window) error {
 			return ctx.Err()
 		}
 		if win.contains(time.Now()) {
-			w.tally.record(&sent{fault: connectFault(err)}, 0)
+			w.tally.record(&sent{fault: connectFault(err)}, 0, part{})
 		}
 	}
 }
 
-// pause waits before the next attempt, not all workers equally long.
+// pause waits before the next attempt, not all workers equally long. After the window there
+// is none.
 func (w *worker) pause(ctx context.Context, win window) error {
-	if w.wait == 0 {
-		return nil
+	if w.wait > 0 {
+		wait := w.wait/2 + time.Duration(w.random.Int64N(int64(w.wait)))
+		Sleep(ctx, min(wait, max(0, time.Until(win.end))))
 	}
-	wait := w.wait/2 + time.Duration(w.random.Int64N(int64(w.wait)))
-	if Sleep(ctx, min(wait, max(0, time.Until(win.end)))); ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if !time.Now().Before(win.end) {

@@ -40,7 +40,7 @@ func TestAConnectionThatEndedWhileItRestedIsNoError(t *testing.T) {
 	}()
 	o := Options{Addr: listener.Addr().String()}
 	o.EnsureDefaults()
-	w := newWorker(&o, 0, new(atomic.Int64), new(gap))
+	w := newWorker(&o, 0, new(atomic.Int64), new(atomic.Int64), new(gap))
 	defer w.conn.close()
 	if err := w.prepare(t.Context(), 1); err != nil {
 		t.Fatal(err)

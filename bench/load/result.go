@@ -9,21 +9,28 @@ import (
 type Result struct {
 	// Window is how long was measured: Options.Duration, or less when ctx ended before.
 	Window time.Duration
-	// All are the requests that were answered as they should be, and Kinds those of
-	// each kind.
+	// Requests are those that were answered as they should be while the window was open, and
+	// Operations what was carried out by them: each event of a batch counts. PerSecond is the
+	// number of operations a second.
+	Requests, Operations int64
+	PerSecond            float64
+	// All are the latencies of the requests that were answered as they should be, and Kinds
+	// those of each kind. In a closed loop they are those of Requests. In an open one they
+	// are those of what was due in the window, also when it was answered later: at a rate
+	// that is too high, fewer than Requests, and none if the window was over before what
+	// had waited since the warm-up was sent.
 	All   Summary
 	Kinds map[Kind]Summary
-	// Operations are what was carried out: the same requests, but each event of a batch
-	// counts. PerSecond is their number a second.
-	Operations int64
-	PerSecond  float64
-	// Shed are answers 503 and 429: the server was busy and did nothing. Each event of a
-	// batch counts, here and in Errors.
-	Shed Summary
-	// Missed are requests of an open loop for which no connection became free.
-	// They are in no latency: if there are any, the rate was too high.
+	// Shed are answers 503 and 429, of the requests that All is about: the server was busy
+	// and did nothing. Refused also has those of an open loop that came in the window and
+	// were due before it. Each event of a batch counts, here and in Errors.
+	Shed    Summary
+	Refused int64
+	// Missed are requests of an open loop that were due in the window and for which no
+	// connection became free. They are in no latency: if there are any, the rate was too high.
 	Missed int64
-	// Errors counts everything else, by its text.
+	// Errors counts everything else that was due or came in the window, and requests that
+	// had no answer until its end, by its text.
 	Errors map[string]int64
 	// Gap is the longest time of the window without a right answer, to the millisecond.
 	Gap Gap
@@ -74,7 +81,9 @@ func summarize(workers []*worker, window time.Duration) *Result {
 	}
 	for _, w := range workers {
 		shed.Merge(&w.tally.shed)
+		r.Requests += w.tally.requests
 		r.Operations += w.tally.operations
+		r.Refused += w.tally.refused
 		for text, n := range w.tally.errors.of {
 			errors.add(text, n)
 		}

@@ -14,15 +14,22 @@ type window struct {
 	open       bool // an open loop
 }
 
-// counts reports whether a request belongs to the window: in a closed loop by
-// when it was answered, in an open one by when it was due, so that a slow
-// answer cannot fall out of it.
-func (w *window) counts(begun, ended time.Time) bool {
-	at := ended
-	if w.open {
-		at = begun
+// part says what a request has to do with the window.
+type part struct {
+	// came: it was answered inside. By that, what the server does in the window is counted:
+	// requests of an open loop may have waited since the warm-up for their connection.
+	came bool
+	// due: its latency counts. In a closed loop that is the same; in an open one it was
+	// due inside, so that a slow answer cannot fall out of the latencies.
+	due bool
+}
+
+func (w *window) part(begun, ended time.Time) part {
+	came := w.contains(ended)
+	if !w.open {
+		return part{came, came}
 	}
-	return w.contains(at)
+	return part{came, w.contains(begun)}
 }
 
 func (w *window) contains(at time.Time) bool { return !at.Before(w.begin) && at.Before(w.end) }
@@ -37,9 +44,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := &run{options: o}
-	var count atomic.Int64
+	var count, held atomic.Int64
 	for i := range o.Connections {
-		r.workers = append(r.workers, newWorker(&r.options, i, &count, &r.gap))
+		r.workers = append(r.workers, newWorker(&r.options, i, &count, &held, &r.gap))
 	}
 	defer r.close()
 	if err := r.prepare(ctx); err != nil {

@@ -8,8 +8,9 @@ import (
 
 // Interval is what happened in a part of the window.
 type Interval struct {
-	// Began and Ended count from the begin of the window. An open loop has one more
-	// interval behind the window for what was due in it and answered later.
+	// Began and Ended count from the begin of the window. What happened is counted by when
+	// the answers came. There may be one more interval behind the window: for answers of an
+	// open loop to what was due in it, and for requests that had no answer.
 	Began, Ended time.Duration
 	// Operations are those that were answered as they should be, each event of a batch
 	// one.
@@ -114,9 +115,11 @@ func (s *sampler) take(ended time.Duration) {
 
 // tally is what one worker counts.
 type tally struct {
-	answered   [kinds]Histogram
-	operations int64
+	answered   [kinds]Histogram // of those that were due in the window, as shed is
 	shed       Histogram
+	requests   int64 // answered in the window, as operations are
+	operations int64
+	refused    int64 // due or answered in the window, as those in errors are
 	errors     causes
 
 	mu struct {
@@ -125,20 +128,28 @@ type tally struct {
 	}
 }
 
-// record counts a request.
-func (t *tally) record(s *sent, took time.Duration) {
+// record counts a request that has to do with the window, or an error.
+func (t *tally) record(s *sent, took time.Duration, p part) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := &t.mu.recent
 	if s.operations > 0 {
-		t.answered[s.kind].Record(took)
+		if p.due {
+			t.answered[s.kind].Record(took)
+		}
+		if p.came {
+			t.requests++
+			t.operations += s.operations
+		}
 		r.answered.coarse = true
 		r.answered.Record(took)
-		t.operations += s.operations
 		r.operations += s.operations
 	}
 	if s.shed > 0 {
-		t.shed.recordTimes(took, s.shed)
+		if p.due {
+			t.shed.recordTimes(took, s.shed)
+		}
+		t.refused += s.shed
 		r.shed += s.shed
 	}
 	if f := s.fault; f != nil && !f.shed {

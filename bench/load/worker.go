@@ -43,11 +43,13 @@ type worker struct {
 // with two digits: with three they take 0.2 MB each.
 const exactConnectionsMax = 256
 
-func newWorker(o *Options, number int, count *atomic.Int64, g *gap) *worker {
+// newWorker has what it shares with the others: the number of {{n}}, the bytes that their
+// answers hold, and the gap.
+func newWorker(o *Options, number int, count, held *atomic.Int64, g *gap) *worker {
 	random := rand.New(rand.NewPCG(uint64(number), 0))
 	w := &worker{
 		options: o,
-		conn:    connection{addr: o.Addr, tls: o.TLS},
+		conn:    connection{addr: o.Addr, tls: o.TLS, held: held},
 		script:  newScript(o, content{random, count}),
 		random:  random,
 		gap:     g,
@@ -156,15 +158,20 @@ func (w *worker) once(ctx context.Context, win window, begun time.Time) error {
 	}
 	s := w.request(w.kind())
 	ended := time.Now()
-	if s.fault != nil && ctx.Err() != nil {
+	if s.fault != nil && ctx.Err() != nil { // it was cut
+		if !ended.Before(win.end) {
+			w.tally.record(&sent{fault: &fault{kind: s.kind, reason: "no answer yet when the run was interrupted", count: s.fault.count}}, 0, part{})
+		}
 		return ctx.Err()
 	}
 	if s.operations > 0 {
 		w.gap.answered(ended)
 		w.wait = 0
 	}
-	if win.counts(begun, ended) {
-		w.tally.record(&s, ended.Sub(begun))
+	// NB: a request of a closed loop that has no answer at all comes behind the window.
+	never := s.fault != nil && s.fault.broken && s.fault.status == 0 && !ended.Before(win.end)
+	if p := win.part(begun, ended); p.due || p.came || never {
+		w.tally.record(&s, ended.Sub(begun), p)
 	}
 	switch f := s.fault; {
 	case f != nil && f.broken:

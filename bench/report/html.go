@@ -17,7 +17,7 @@ var pageText string
 // page is parsed once. It holds to what html/template escapes by itself; only the plots
 // are HTML before.
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"ms": milliseconds, "count": grouped, "count64": func(n int) string { return grouped(int64(n)) }, "number": number, "figure": FigureName, "rounded": func(v float64) string { return grouped(int64(math.Round(v))) },
+	"ms": milliseconds, "cells": latencyCells, "count": grouped, "count64": func(n int) string { return grouped(int64(n)) }, "number": number, "figure": FigureName, "rounded": func(v float64) string { return grouped(int64(math.Round(v))) },
 }).Parse(pageText))
 
 // milliseconds writes three digits that count.
@@ -29,6 +29,17 @@ func milliseconds(v float64) string {
 		return fmt.Sprintf("%.1f", v)
 	}
 	return fmt.Sprintf("%.2f", v)
+}
+
+// latencyCells writes a latency for a row of a table.
+func latencyCells(l Latency) []string {
+	cells := []string{"–", "–", "–", "–", "–"}
+	if l.Known() {
+		for i, v := range []float64{l.P50Ms, l.P90Ms, l.P99Ms, l.P999Ms, l.MaxMs} {
+			cells[i] = milliseconds(v)
+		}
+	}
+	return cells
 }
 
 // pageContent is what the page shows.
@@ -98,7 +109,7 @@ func (r *Run) content(rep *Report) runContent {
 	window := cmp.Or(r.DurationSeconds, rep.Load.DurationSeconds)
 	latency, throughput := r.latencyPlot(window), r.throughputPlot(window)
 	c := runContent{Run: r, Name: r.Name(rep), ThroughputPlot: throughput.svg(), SeveralKinds: len(r.Kinds) > 1}
-	if r.Requests > 0 {
+	if r.Answered() {
 		c.LatencyPlot = latency.svg()
 	}
 	if cpu, memory := r.resourcePlots(window); cpu != nil {

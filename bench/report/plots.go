@@ -52,8 +52,11 @@ func (r *Run) silent(window float64) (spans []span) {
 	shortest := math.Inf(1)
 	for k := range r.Series {
 		i := &r.Series[k]
+		if i.BeganSeconds >= window { // what is late says nothing about gaps
+			continue
+		}
 		shortest = math.Min(shortest, i.EndedSeconds-i.BeganSeconds)
-		if i.Requests == 0 && i.BeganSeconds < window {
+		if i.Requests == 0 {
 			spans = append(spans, span{i.BeganSeconds, i.EndedSeconds})
 		}
 	}
@@ -210,7 +213,7 @@ func (r *Report) ratePlot() *plot {
 			for _, rate := range slices.Sorted(maps.Keys(rates)) {
 				var rounds []float64
 				for _, run := range r.Runs {
-					if run.Target == t.Name && run.RatePerSecond == rate && run.Requests > 0 {
+					if run.Target == t.Name && run.RatePerSecond == rate && run.Latency.Known() {
 						rounds = append(rounds, c.of(&run.Latency))
 					}
 				}

@@ -78,12 +78,16 @@ type Run struct {
 	// DurationSeconds is how long was measured: less than Load says when it was interrupted.
 	DurationSeconds float64 `json:"durationSeconds"`
 
-	Operations          int64           `json:"operations"` // each event of a batch counts
-	OperationsPerSecond float64         `json:"operationsPerSecond"`
-	Requests            int64           `json:"requests"`
-	RequestsPerSecond   float64         `json:"requestsPerSecond"`
-	Latency             Latency         `json:"latency"`
-	Kinds               map[string]Kind `json:"kinds"`
+	// Operations and Requests are those whose right answers came in the window; each event
+	// of a batch is an operation.
+	Operations          int64   `json:"operations"`
+	OperationsPerSecond float64 `json:"operationsPerSecond"`
+	Requests            int64   `json:"requests"`
+	RequestsPerSecond   float64 `json:"requestsPerSecond"`
+	// Latency and Kinds, in an open loop, are about the requests that were due in the
+	// window and answered.
+	Latency Latency         `json:"latency"`
+	Kinds   map[string]Kind `json:"kinds"`
 
 	Shed        int64            `json:"shed"` // each event of a batch counts, in errors too
 	Missed      int64            `json:"missed"`
@@ -114,9 +118,12 @@ type Latency struct {
 	MaxMs  float64 `json:"maxMs"`
 }
 
+// Known is false when nothing was answered.
+func (l *Latency) Known() bool { return *l != Latency{} }
+
 // MarshalJSON implements json.Marshaler.
 func (l Latency) MarshalJSON() ([]byte, error) {
-	if l == (Latency{}) {
+	if !l.Known() {
 		return []byte("null"), nil
 	}
 	type plain Latency
@@ -159,6 +166,8 @@ type Ratio struct {
 type Threshold struct {
 	Text   string `json:"text"`
 	Failed bool   `json:"failed"`
+	// Implied says that nobody wrote it: it holds where there are others.
+	Implied bool `json:"implied"`
 	// By says which run failed it first, and with what.
 	By string `json:"by"` // empty: nothing did, which is null in JSON
 }
@@ -192,6 +201,18 @@ func (r *Run) Name(rep *Report) string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// InLatencies is how many requests the latencies are about.
+func (r *Run) InLatencies() (n int64) {
+	for _, k := range r.Kinds {
+		n += k.Requests
+	}
+	return n
+}
+
+// Answered reports whether anything was answered as it should be, in the window or to what
+// was due in it.
+func (r *Run) Answered() bool { return r.Requests > 0 || r.InLatencies() > 0 }
 
 // ErrorTexts returns the causes of errors, the most frequent first.
 func (r *Run) ErrorTexts() []string {

@@ -24,7 +24,7 @@ func example() *Report {
 		Targets:   []Target{{Name: "troupe", Address: "127.0.0.1:1", Build: "v1", Local: true}, {Name: "far", Address: "127.0.0.1:2"}},
 		Ratios:    []Ratio{{RatePerSecond: 1000, Figure: "p99Ms", Spread: record.Spread{Least: 0.5, Middle: 0.75, Most: 1.25}}},
 		Thresholds: []Threshold{
-			{Text: "p99>1ms", Failed: true, By: "p99 was 9.00 ms at 1000/s"}, {Text: "errors>9999"},
+			{Text: "p99>1ms", Failed: true, By: "p99 was 9.00 ms at 1000/s"}, {Text: "errors>9999"}, {Text: "missed>0", Implied: true},
 		},
 		Warnings: []string{"1000/s: 1234 errors"},
 	}
@@ -105,7 +105,7 @@ func TestThePageHasTheFigures(t *testing.T) {
 	for part, times := range map[string]int{
 		"<svg ": 2 + 4*2 + 2*2, "Latency over time": 4, "Server memory": 2, "<h3>Latency by rate": 1, "troupe beside 127.0.0.1:2 under load": 1,
 		"12,000": 4, "<td>1.25</td>": 5, "777": 4, "66.6": 2, "0.75": 1, "connect: &lt;connection&gt; refused": 2, `class="gap"`: 8,
-		"Processor and memory of the server are not shown": 2, "p99 was 9.00 ms at 1000/s": 1, "passed": 1, "1000/s: 1234 errors": 1,
+		"Processor and memory of the server are not shown": 2, "p99 was 9.00 ms at 1000/s": 1, "passed": 2, "<code>missed&gt;0</code> <span class=\"soft\">(implied)</span>": 1, "(implied)": 1, "1000/s: 1234 errors": 1,
 		"troupe bench --fail-if &#39;p99&gt;1ms&#39;": 1, "A processor, 2 cores": 1, "10,000 new instances": 1, "No errors.": 2,
 	} {
 		if n := strings.Count(text, part); n != times {
@@ -126,7 +126,7 @@ func TestTheJSONIsStable(t *testing.T) {
 		`"latency":{"meanMs":2,"p50Ms":1.25,"p90Ms":3.5,"p99Ms":9,"p999Ms":44.4,"maxMs":777}`, `"kinds":{"event":{"requests":12000,`,
 		`"errorsTotal":1234`, `"longestGapSeconds":1.25,"longestGapAtSeconds":1`, `"serverCpuMicrosPerOperation":66.6`, `"serverCpuMicrosPerOperation":null`,
 		`"series":[{"beganSeconds":0,"endedSeconds":1,`, `"percentiles":[{"percentile":0,"ms":0.5}`,
-		`"spread":{"least":0.5,"median":0.75,"most":1.25}`, `"thresholds":[{"text":"p99\u003e1ms","failed":true,"by":"`, `"warnings":["`,
+		`"spread":{"least":0.5,"median":0.75,"most":1.25}`, `"thresholds":[{"text":"p99\u003e1ms","failed":true,"implied":false,"by":"`, `"warnings":["`,
 	} {
 		if !strings.Contains(string(text), member) {
 			t.Errorf("the JSON lacks %s:\n%s", member, text)
@@ -187,6 +187,19 @@ func TestTheRatePlotHasTheMedianOfTheRounds(t *testing.T) {
 	}
 }
 
+// TestAShortGapIsNotShaded, also when what came late took no longer than it.
+func TestAShortGapIsNotShaded(t *testing.T) {
+	r := &Run{LongestGapSeconds: 0.02, LongestGapAtSeconds: 0.3, Series: []Interval{
+		{EndedSeconds: 0.5, Requests: 9}, {BeganSeconds: 0.5, EndedSeconds: 1, Requests: 9}, {BeganSeconds: 1, EndedSeconds: 1.002, Requests: 1},
+	}}
+	if got := r.silent(1); len(got) > 0 {
+		t.Errorf("got %v", got)
+	}
+	if r.LongestGapSeconds = 0.5; len(r.silent(1)) != 1 {
+		t.Errorf("a gap as long as an interval: got %v", r.silent(1))
+	}
+}
+
 func TestSpansThatTouchAreJoined(t *testing.T) {
 	got := joined([]span{{4, 5}, {1, 2}, {1.5, 3}, {3, 3.5}})
 	if len(got) != 2 || got[0] != (span{1, 3.5}) || got[1] != (span{4, 5}) {
@@ -219,6 +232,15 @@ func TestALatencyOfNothingIsNull(t *testing.T) {
 	}
 }
 
+// TestARunWithoutLatenciesHasNone: above the capacity all answers of a window may belong to
+// requests of the warm-up.
+func TestARunWithoutLatenciesHasNone(t *testing.T) {
+	text := pageOf(t, &Report{Runs: []*Run{{RatePerSecond: 9, Requests: 5, Series: []Interval{{EndedSeconds: 1, Requests: 5, Latency: Latency{P50Ms: 70}}}}}})
+	if n := strings.Count(text, "<td>–</td>"); n != 6 || !strings.Contains(text, "<b>– ms</b><span>median latency") || strings.Contains(text, `class="gap"`) || !strings.Contains(text, "Latency over time") {
+		t.Errorf("got %d empty cells, want 5 latencies and a CPU:\n%s", n, text)
+	}
+}
+
 // TestAnInterruptedRunSaysHowLongItWas, and what failed nothing has a null for it.
 func TestAnInterruptedRunSaysHowLongItWas(t *testing.T) {
 	r := &Report{Load: Load{DurationSeconds: 4}, Thresholds: []Threshold{{Text: "a"}, {Text: "b", Failed: true, By: "errors was 1"}}}
@@ -233,7 +255,7 @@ func TestAnInterruptedRunSaysHowLongItWas(t *testing.T) {
 		t.Errorf("the page says it %d times, want once", n)
 	}
 	text, err := json.Marshal(r)
-	for _, want := range []string{`"durationSeconds":1.25`, `{"text":"a","failed":false,"by":null}`, `{"text":"b","failed":true,"by":"errors was 1"}`} {
+	for _, want := range []string{`"durationSeconds":1.25`, `{"text":"a","failed":false,"implied":false,"by":null}`, `{"text":"b","failed":true,"implied":false,"by":"errors was 1"}`} {
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("got %v, %s, want %s", err, text, want)
 		}

@@ -123,12 +123,12 @@ func latency(s load.Summary) report.Latency {
 func fill(r *report.Run, result *load.Result) {
 	r.DurationSeconds = result.Window.Seconds()
 	r.Operations, r.OperationsPerSecond = result.Operations, result.PerSecond
-	r.Requests, r.RequestsPerSecond = result.All.Count, result.All.PerSecond
+	r.Requests, r.RequestsPerSecond = result.Requests, perSecond(result.Requests, result.Window)
 	r.Latency, r.Kinds = latency(result.All), map[string]report.Kind{}
 	for k, s := range result.Kinds {
 		r.Kinds[k.String()] = report.Kind{Requests: s.Count, Latency: latency(s)}
 	}
-	r.Shed, r.Missed, r.ErrorsTotal = result.Shed.Count, result.Missed, result.Failed()
+	r.Shed, r.Missed, r.ErrorsTotal = result.Refused, result.Missed, result.Failed()
 	r.Errors = map[string]int64{}
 	for text, n := range result.Errors {
 		r.Errors[text] = n
@@ -173,7 +173,8 @@ func warnings(r *report.Run, rep *report.Report) (all []string) {
 		if r.LongestGapSeconds > noticeableGapSecondsMin && !sparse(r) {
 			cause = "the server stood still, the server could not be reached"
 		}
-		add("%d requests were due and found no free connection: %s, or %d connections are too few. They are in no latency.", r.Missed, cause, rep.Load.Connections)
+		add("%d requests were due in the window and found no free connection: %s, or %d connections are too few. They are in no latency; the latencies are those of the %d that were due in it and answered.",
+			r.Missed, cause, rep.Load.Connections, r.InLatencies())
 	}
 	if r.ErrorsTotal > 0 {
 		text, n := r.MostFrequentError()

@@ -191,10 +191,12 @@ func (p *Plan) judge(rep *report.Report) {
 		rep.Thresholds = append(rep.Thresholds, t.judge(mine, p.Rounds))
 	}
 	for _, t := range unmentioned(p.Thresholds) {
-		if judged := t.judge(mine, p.Rounds); judged.Failed {
+		judged := t.judge(mine, p.Rounds)
+		judged.Implied = true
+		if judged.Failed {
 			judged.By += ", and no condition is about " + t.metric.name
-			rep.Thresholds = append(rep.Thresholds, judged)
 		}
+		rep.Thresholds = append(rep.Thresholds, judged)
 	}
 }
 

@@ -38,6 +38,8 @@ type Target struct {
 func ParseAddress(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
+	case !strings.Contains(text, "://"):
+		return nil, fmt.Errorf("must be a URL such as http://%s", cmp.Or(text, "127.0.0.1:8080"))
 	case err != nil:
 		return nil, err
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":

@@ -24,7 +24,7 @@ type Threshold struct {
 // metric is a figure of a run that a threshold can be set for.
 type metric struct {
 	name string
-	unit string // ms, s, µs: a time is demanded; /s or "": a number
+	unit string // ms, µs: a time is demanded; /s or "": a number
 	of   func(r *report.Run) (value float64, known bool)
 }
 
@@ -33,9 +33,9 @@ func known(of func(r *report.Run) float64) func(r *report.Run) (float64, bool) {
 	return func(r *report.Run) (float64, bool) { return of(r), true }
 }
 
-// latencyOf is a figure that a run without answers does not have.
+// latencyOf is a figure that a run does not have without answers to what belongs to it.
 func latencyOf(of func(l *report.Latency) float64) func(r *report.Run) (float64, bool) {
-	return func(r *report.Run) (float64, bool) { return of(&r.Latency), r.Requests > 0 }
+	return func(r *report.Run) (float64, bool) { return of(&r.Latency), r.Latency.Known() }
 }
 
 var metrics = []*metric{
@@ -48,7 +48,7 @@ var metrics = []*metric{
 	{"missed", "", known(func(r *report.Run) float64 { return float64(r.Missed) })},
 	{"shed", "", known(func(r *report.Run) float64 { return float64(r.Shed) })},
 	{"rate", "/s", known(func(r *report.Run) float64 { return r.OperationsPerSecond })},
-	{"gap", "s", known(func(r *report.Run) float64 { return r.LongestGapSeconds })},
+	{"gap", "ms", known(func(r *report.Run) float64 { return 1000 * r.LongestGapSeconds })},
 	{"cpu", "µs", func(r *report.Run) (float64, bool) {
 		if r.ServerCPUMicrosPerOperation == nil {
 			return 0, false
@@ -74,6 +74,9 @@ func ParseThresholds(text string) (all []Threshold, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		t, err := parseThreshold(part)
 		if err != nil {
+			if strings.TrimSpace(part) == "" {
+				part = text // there is nothing to show of it alone
+			}
 			return nil, fmt.Errorf("%q: %w", part, err)
 		}
 		all = append(all, t)
@@ -101,7 +104,7 @@ func parseThreshold(text string) (t Threshold, err error) {
 
 // parse reads a bound into the unit of the metric.
 func (m *metric) parse(text string) (float64, error) {
-	if unit, isTime := map[string]time.Duration{"ms": time.Millisecond, "s": time.Second, "µs": time.Microsecond}[m.unit]; isTime {
+	if unit, isTime := map[string]time.Duration{"ms": time.Millisecond, "µs": time.Microsecond}[m.unit]; isTime {
 		d, err := time.ParseDuration(text)
 		if err != nil || d < 0 {
 			return 0, fmt.Errorf("%s needs a time with its unit, such as 20ms, 500us or 1.5s", m.name)
@@ -134,7 +137,7 @@ func (t *Threshold) judge(runs []*report.Run, rounds int) report.Threshold {
 		out.Failed = true
 		out.By = fmt.Sprintf("%s was %s", t.metric.name, t.metric.show(value))
 		if !ok {
-			out.By = t.metric.name + " is not known, because nothing was answered"
+			out.By = t.metric.name + " is not known, because no request of the window was answered"
 		}
 		if r.RatePerSecond > 0 {
 			out.By += fmt.Sprintf(" at %g/s", r.RatePerSecond)

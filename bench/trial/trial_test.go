@@ -31,7 +31,8 @@ func TestThresholds(t *testing.T) {
 		{"shed>4", "shed was 5 at 1000/s in round 2"},
 		{"rate<1000/s", "rate was 900/s at 1000/s in round 2"},
 		{"rate<800", ""},
-		{"gap>1s", "gap was 1.50 s at 1000/s in round 2"},
+		{"gap>1s", "gap was 1500.00 ms at 1000/s in round 2"},
+		{"gap>1501ms", ""},
 		{"cpu>69.5us", "cpu was 70.00 µs at 1000/s in round 2"},
 	} {
 		all, err := ParseThresholds(c.text)
@@ -51,7 +52,7 @@ func TestThresholds(t *testing.T) {
 	if got := all[0].judge([]*report.Run{{}}, 1); !got.Failed || !strings.Contains(got.By, "p99 is not known") {
 		t.Errorf("without an answer: got %+v", got)
 	}
-	if got := all[0].judge([]*report.Run{{Requests: 1}, run}, 1); got.By != "p99 was 20.00 ms at 1000/s" {
+	if got := all[0].judge([]*report.Run{{Latency: report.Latency{P50Ms: 1}}, run}, 1); got.By != "p99 was 20.00 ms at 1000/s" {
 		t.Errorf("the second of two runs: got %+v", got)
 	}
 }
@@ -69,16 +70,22 @@ func TestRequestsWithoutAnAnswerFail(t *testing.T) {
 		if text != "" {
 			p.Thresholds, _ = ParseThresholds(text)
 		}
-		rep := &report.Report{Runs: []*report.Run{{Target: "mine", Requests: 9, ErrorsTotal: 3, Missed: 4}}}
+		rep := &report.Report{Runs: []*report.Run{{Target: "mine", Requests: 9, ErrorsTotal: 3, Missed: 4, Latency: report.Latency{P99Ms: 1}}}}
 		p.judge(rep)
 		got := ""
-		for _, judged := range rep.Thresholds {
+		for i, judged := range rep.Thresholds {
+			if written := i < len(p.Thresholds); judged.Implied == written {
+				t.Errorf("%s: %s: got implied %v", text, judged.Text, judged.Implied)
+			}
 			if judged.Failed {
 				got += judged.Text + ": " + judged.By + "; "
 			}
 		}
 		if got != want {
 			t.Errorf("%s: got %s\nwant %s", text, got, want)
+		}
+		if named := len(rep.Thresholds); text != "" && named < 3 || text == "" && named > 0 {
+			t.Errorf("%s: got %d conditions, want those that hold too", text, named)
 		}
 	}
 }
@@ -88,7 +95,8 @@ func TestWrongThresholds(t *testing.T) {
 		"":               `"": a condition is like p99>20ms`,
 		"p99":            "a condition is like",
 		"p99=1ms":        "a condition is like",
-		"errors>0,":      `"": a condition is like`,
+		"errors>0,":      `"errors>0,": a condition is like`,
+		"p99>1ms, ,":     `"p99>1ms, ,": a condition is like`,
 		"p95>1ms":        "p95 is no figure of a run: did you mean p90?",
 		"latency>1ms":    "one of p50, p90, p99, p99.9, max, errors",
 		"p99>20":         "p99 needs a time with its unit",
@@ -125,9 +133,10 @@ func TestWarnings(t *testing.T) {
 	number := func(f float64) *float64 { return &f }
 	rep := &report.Report{Generator: report.Machine{Cores: 2}, Load: report.Load{Connections: 8}}
 	for want, r := range map[string]*report.Run{
-		"":                                   {Requests: 9, GeneratorCPUCores: number(0.9), ServerCPUCores: number(1.1)},
-		"7 requests were due":                {Missed: 7},
-		`3 errors, most often "b" (2 times)`: {ErrorsTotal: 3, Errors: map[string]int64{"a": 1, "b": 2}},
+		"":                                    {Requests: 9, GeneratorCPUCores: number(0.9), ServerCPUCores: number(1.1)},
+		"7 requests were due":                 {Missed: 7},
+		"those of the 12 that were due in it": {Missed: 8, Kinds: map[string]report.Kind{"event": {Requests: 9}, "read": {Requests: 3}}},
+		`3 errors, most often "b" (2 times)`:  {ErrorsTotal: 3, Errors: map[string]int64{"a": 1, "b": 2}},
 		"5 requests or events of batches were refused": {Shed: 5},
 		"was itself the bottleneck":                    {GeneratorCPUCores: number(1.7)},
 		"more of the processors":                       {GeneratorCPUCores: number(1.2), ServerCPUCores: number(0.7)},
@@ -166,6 +175,26 @@ func TestAddresses(t *testing.T) {
 		if got := [3]string{o.Addr, o.Host, o.BasePath}; got != want || (o.TLS != nil) != strings.HasPrefix(text, "https") {
 			t.Errorf("%s: got %v, want %v", text, got, want)
 		}
+	}
+}
+
+// TestAnAddressWithoutAScheme is told what to type.
+func TestAnAddressWithoutAScheme(t *testing.T) {
+	if _, err := ParseAddress("127.0.0.1:8080"); err == nil || err.Error() != "must be a URL such as http://127.0.0.1:8080" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestARunHasWhatCameAndWhatWasDue: answers that came to requests of the warm-up are in the
+// throughput and in no latency.
+func TestARunHasWhatCameAndWhatWasDue(t *testing.T) {
+	used := usage{server: 3 * time.Second, serverKnown: true}
+	var r report.Run
+	result := &load.Result{Window: 2 * time.Second, Requests: 3000, Operations: 3000, PerSecond: 1500, Refused: 7, Missed: 9}
+	fill(&r, result)
+	cost(&r, usage{serverKnown: true}, used, result.Window)
+	if r.RequestsPerSecond != 1500 || r.OperationsPerSecond != 1500 || r.Requests != 3000 || r.Shed != 7 || *r.ServerCPUMicrosPerOperation != 1000 || r.Latency.Known() || !r.Answered() {
+		t.Errorf("got %+v", r)
 	}
 }
 

@@ -115,7 +115,10 @@ func (b *benchCommand) plan(given func(flag string) bool) (*trial.Plan, error) {
 	if given("rounds") && b.rounds == 0 {
 		return nil, wrong("rounds", errors.New("must be above 0"))
 	}
-	if p.Rates, err = parseRates(b.rates); err != nil {
+	if p.Rates, err = parseRates(b.rates); err == nil && given("rate") && len(p.Rates) == 0 {
+		_, err = parseRates([]string{""})
+	}
+	if err != nil {
 		return nil, wrong("rate", err)
 	}
 	if given("fail-if") {
@@ -195,6 +198,9 @@ func parseRates(texts []string) (rates []float64, err error) {
 	for _, text := range texts {
 		r, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 		if err != nil || !(r > 0 && r <= 10_000_000) {
+			if strings.TrimSpace(text) == "" {
+				text = strings.Join(texts, ",") // there is nothing to show of it alone
+			}
 			return nil, fmt.Errorf("%q: must be a number of requests a second above 0, such as 1000 or 1000,2000,5000", text)
 		}
 		rates = append(rates, r)
@@ -259,6 +265,17 @@ func (b *benchCommand) targets(p *trial.Plan) (err error) {
 // runningTarget is a target that runs already. further are the tokens of further users, which
 // the flag as has.
 func runningTarget(name string, at connection, as string, further []string, scenario *load.Scenario) (trial.Target, error) {
+	check := func(address string) error {
+		if _, err := trial.ParseAddress(address); err != nil {
+			return usageError{fmt.Errorf("%q %w", address, err)}
+		}
+		return nil
+	}
+	if at.address != "" { // before its token is asked for
+		if err := check(at.address); err != nil {
+			return trial.Target{}, err
+		}
+	}
 	address, token, err := at.resolve()
 	var none noTokenError
 	if errors.As(err, &none) {
@@ -266,8 +283,8 @@ func runningTarget(name string, at connection, as string, further []string, scen
 	} else if err != nil {
 		return trial.Target{}, err
 	}
-	if _, err := trial.ParseAddress(address); err != nil {
-		return trial.Target{}, usageError{fmt.Errorf("%q %w", address, err)}
+	if err := check(address); err != nil {
+		return trial.Target{}, err
 	}
 	t := trial.Target{Name: name, Address: address, Token: token, Tokens: map[string]string{}}
 	for _, text := range further {
@@ -328,7 +345,7 @@ func (b *benchCommand) run(ctx context.Context, cmd *cobra.Command, plan *trial.
 	if err = errors.Join(err, interrupted); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(rep.Runs, func(r *report.Run) bool { return r.Requests == 0 }) {
+	if slices.ContainsFunc(rep.Runs, func(r *report.Run) bool { return !r.Answered() }) {
 		return errors.New("nothing was answered as it should be")
 	}
 	var failed []string

@@ -57,7 +57,7 @@ func (o *output) benchTables(rep *report.Report) error {
 }
 
 func latencyCells(l *report.Latency) []string {
-	if *l == (report.Latency{}) { // nothing was answered
+	if !l.Known() {
 		return []string{"-", "-", "-", "-", "-"}
 	}
 	return []string{decimals(l.P50Ms, 2), decimals(l.P90Ms, 2), decimals(l.P99Ms, 2), decimals(l.P999Ms, 2), decimals(l.MaxMs, 2)}

@@ -43,7 +43,7 @@ func TestBench(t *testing.T) {
 		t.Fatalf("got code %d, %v, %s\n%s", code, err, stderr, stdout)
 	}
 	for _, r := range rep.Runs {
-		if due := r.Requests + r.Missed + r.Shed; due != 60 || r.ErrorsTotal != 0 || r.Requests == 0 || r.Operations != r.Requests {
+		if due := r.InLatencies() + r.Missed + r.Shed; due != 60 || r.ErrorsTotal != 0 || r.Requests == 0 || r.Operations != r.Requests {
 			t.Errorf("%s: got %d of 60 requests, errors %v", r.Target, due, r.Errors)
 		}
 		if r.Kinds["event"].Requests == 0 || len(r.Series) == 0 || len(r.Percentiles) == 0 || r.ServerCPUCores == nil {
@@ -119,7 +119,10 @@ func TestBenchRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"--fail-if", ""}, exitUsage, `--fail-if "": a condition is like`},
 		{[]string{"--fail-if", "p99>20"}, exitUsage, "p99 needs a time with its unit"},
 		{[]string{"--address", "http://127.0.0.1:1", "--fail-if", "cpu>1us"}, exitUsage, "known only of a server that troupe bench starts"},
-		{[]string{"--address", "127.0.0.1:1"}, exitUsage, `"127.0.0.1:1"`},
+		{[]string{"--address", "127.0.0.1:18300", "--token-file", "gone"}, exitUsage, `"127.0.0.1:18300" must be a URL such as http://127.0.0.1:18300`},
+		{[]string{"--rate", "100,,200"}, exitUsage, `--rate "100,,200": must be a number`},
+		{[]string{"--rate", ""}, exitUsage, `--rate "": must be a number`},
+		{[]string{"--fail-if", "p99>20ms,"}, exitUsage, `--fail-if "p99>20ms,": a condition is like`},
 		{[]string{"--token-file", "x"}, exitUsage, "are for a service that runs"},
 		{[]string{"--against-token-file", "x"}, exitUsage, "--against-token-file and --against-as are for --against with a URL"},
 		{[]string{"--against", "http://127.0.0.1:1"}, exitFailed, "there is no token for http://127.0.0.1:1: give one with --against-token-file FILE"},

@@ -1,0 +1,185 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestARateThatIsTooHighShowsWhatTheServerDoes: what is answered in the window counts, also
+// when it waited since the warm-up, and all that was due in the window was answered or missed.
+func TestARateThatIsTooHighShowsWhatTheServerDoes(t *testing.T) {
+	inLongerWindows(t, 100*time.Millisecond, func(window time.Duration) bool {
+		f := newFake(t)
+		right := f.event
+		f.event = func(w http.ResponseWriter, n int64, id, node string) {
+			<-time.After(time.Millisecond)
+			right(w, n, id, node)
+		}
+		result := f.run(Options{Connections: 1, Instances: 1, Rate: 20_000, WarmUp: window, Duration: window, Every: window / 4})
+		if got, want := result.All.Count+result.Missed, 20*window.Milliseconds(); got != want || result.Failed() > 0 || result.Missed == 0 {
+			t.Errorf("%v: got %d answered and %d missed of %d, errors %v", window, result.All.Count, result.Missed, want, result.Errors)
+		}
+		sum := int64(0)
+		for _, at := range result.Series {
+			if at.Began < window {
+				sum += at.Operations
+			}
+		}
+		if result.Operations != result.Requests || sum < result.Operations-1 || result.Requests > f.events.Load() {
+			t.Errorf("%v: got %d requests, %d operations and %d in intervals, of %d events", window, result.Requests, result.Operations, sum, f.events.Load())
+		}
+		return result.Requests > 10 && result.Gap.Length < window/2 && f.events.Load() > result.Requests+10
+	})
+}
+
+// TestWhatARequestCountsFor: six answers come in the window of an open loop, of which four
+// were due before it; two that were due in it come behind it.
+func TestWhatARequestCountsFor(t *testing.T) {
+	f := newFake(t)
+	w := f.worker(1)
+	begin := time.Now()
+	win := window{begin: begin, end: begin.Add(time.Hour), open: true}
+	for i := range 6 {
+		due := begin
+		if i < 4 {
+			due = begin.Add(-time.Minute)
+		}
+		if err := w.once(t.Context(), win, due); err != nil {
+			t.Fatal(err)
+		}
+	}
+	win.end = time.Now()
+	for range 2 {
+		if err := w.once(t.Context(), win, begin); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.event = func(w http.ResponseWriter, _ int64, _, _ string) { w.WriteHeader(503) }
+	win.end = begin.Add(time.Hour)
+	for _, due := range []time.Time{begin, begin.Add(-time.Minute)} {
+		if err := w.once(t.Context(), win, due); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := summarize([]*worker{w}, time.Second)
+	if r.Requests != 6 || r.Operations != 6 || r.PerSecond != 6 || r.All.Count != 4 || r.Shed.Count != 1 || r.Refused != 2 {
+		t.Errorf("got %+v", r)
+	}
+	if recent := &w.tally.mu.recent; recent.operations != 8 || recent.shed != 2 {
+		t.Errorf("in intervals: got %d operations, %d shed", recent.operations, recent.shed)
+	}
+}
+
+// silent reads a request and never answers it; dripping sends a byte a second, without end.
+func silent(far net.Conn) { _, _ = io.Copy(io.Discard, far) }
+
+func dripping(far net.Conn) {
+	_, _ = far.Read(make([]byte, 1<<16))
+	_, err := io.WriteString(far, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+	for err == nil {
+		<-time.After(time.Second)
+		_, err = io.WriteString(far, "1\r\nx\r\n")
+	}
+}
+
+// TestARequestWithoutAnAnswerIsAnError, when it came neither in time nor until the run was
+// interrupted; an interrupt ends it at once. What is on its way when the window is
+// interrupted is none.
+func TestARequestWithoutAnAnswerIsAnError(t *testing.T) {
+	for name, c := range map[string]struct {
+		server func(far net.Conn)
+		open   bool
+		cut    time.Duration // 0: never
+		want   map[string]int64
+		ends   time.Duration
+		err    error
+	}{
+		"silent":                       {server: silent, want: map[string]int64{"event: no answer: read: i/o timeout": 1}, ends: 25 * time.Second, err: errOver},
+		"dripping":                     {server: dripping, want: map[string]int64{"event: no answer: read: i/o timeout": 1}, ends: 25 * time.Second, err: errOver},
+		"silent, open loop":            {server: silent, open: true, want: map[string]int64{"event: no answer: read: i/o timeout": 1}, ends: 25 * time.Second, err: errOver},
+		"dripping, then interrupted":   {server: dripping, cut: 1500 * time.Millisecond, want: map[string]int64{"event: no answer yet when the run was interrupted": 1}, ends: 1500 * time.Millisecond, err: context.Canceled},
+		"interrupted in the window":    {server: silent, cut: 300 * time.Millisecond, ends: 300 * time.Millisecond, err: context.Canceled},
+		"open, interrupted, behind it": {server: silent, open: true, cut: 2 * time.Second, want: map[string]int64{"event: no answer yet when the run was interrupted": 1}, ends: 2 * time.Second, err: context.Canceled},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			near, far := net.Pipe()
+			var serving sync.WaitGroup
+			serving.Go(func() { c.server(far) })
+			defer serving.Wait()
+			defer near.Close()
+			o := Options{Addr: "127.0.0.1:1"}
+			o.EnsureDefaults()
+			w := newWorker(&o, 0, new(atomic.Int64), new(atomic.Int64), new(gap))
+			w.subjects = []subject{{id: "i1", at: o.Scenario.places[firstNode], sure: true}}
+			begin := time.Now()
+			w.conn.conn, w.conn.mu.conn, w.conn.last = near, near, begin
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if c.cut > 0 {
+				time.AfterFunc(c.cut, func() {
+					cancel()
+					w.conn.interrupt()
+				})
+			}
+			err := w.once(ctx, window{begin: begin, end: begin.Add(600 * time.Millisecond), open: c.open}, begin)
+			if got := summarize([]*worker{w}, time.Second).Errors; !errors.Is(err, c.err) || !maps.Equal(got, c.want) || time.Since(begin) != c.ends {
+				t.Errorf("%s: got %v, %v after %v; want %v, %v after %v", name, err, got, time.Since(begin), c.err, c.want, c.ends)
+			}
+		})
+	}
+}
+
+// answering is a connection on which the text comes as the answer to the next request.
+func answering(t *testing.T, text string, held *atomic.Int64) *connection {
+	near, far := net.Pipe()
+	t.Cleanup(func() { _ = near.Close() })
+	go func() {
+		_, _ = far.Read(make([]byte, 16))
+		_, _ = io.WriteString(far, text) // it ends with the connection
+	}()
+	return &connection{conn: near, held: held}
+}
+
+const chunkedHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+// TestChunksTakeWhatTheyBring: a chunk of one byte comes in six.
+func TestChunksTakeWhatTheyBring(t *testing.T) {
+	const n = 100_000
+	var held atomic.Int64
+	c := answering(t, chunkedHead+strings.Repeat("1\r\nx\r\n", n)+"0\r\n\r\n", &held)
+	_, body, err := c.exchange([]byte("x"), time.Now())
+	if err != nil || string(body) != strings.Repeat("x", n) || held.Load() > 2*n {
+		t.Errorf("got %d bytes, %v, and hold %d", len(body), err, held.Load())
+	}
+}
+
+// TestConnectionsHoldOnlySoMuchTogether: one that has no room for its answer ends with an error, and
+// gives back what it had when it is opened anew.
+func TestConnectionsHoldOnlySoMuchTogether(t *testing.T) {
+	const n, others = 1 << 20, heldBytesMax - 1<<19
+	text := strings.Repeat("x", n)
+	for _, answer := range []string{chunkedHead + "100000\r\n" + text + "\r\n0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n" + text} {
+		for by, want := range map[int64]error{others: errTooMany, 0: nil} {
+			var held atomic.Int64
+			held.Store(by)
+			c := answering(t, answer, &held)
+			_, body, err := c.exchange([]byte("x"), time.Now())
+			if !errors.Is(err, want) || err == nil && len(body) != n || held.Load() > heldBytesMax {
+				t.Errorf("beside %d: got %d bytes, %v, and hold %d", by, len(body), err, held.Load())
+			}
+			if c.release(); held.Load() != by {
+				t.Errorf("beside %d: %d bytes are held behind it", by, held.Load())
+			}
+		}
+	}
+}
