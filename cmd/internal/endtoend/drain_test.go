@@ -3,6 +3,7 @@ package endtoend
 import (
 	"bufio"
 	"errors"
+	"os/signal"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -89,8 +90,17 @@ func drain(t *testing.T, args []string) {
 
 // TestDrainEndsStreams holds gateway/INTERFACE.md, "How a stream ends": the program
 // does not wait for those who watch, and ends their streams in order. Here it is ended as
-// a terminal does.
+// a terminal does, by Ctrl-C and when it is closed.
 func TestDrainEndsStreams(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP} {
+		t.Run(s.String(), func(t *testing.T) { drainStreams(t, s) })
+	}
+}
+
+func drainStreams(t *testing.T, s syscall.Signal) {
+	if signal.Ignored(s) {
+		t.Skip("the program inherits that it is ignored")
+	}
 	p := start(t, newHome(t, map[string]string{"workflows/load.yaml": loadFlow}))
 	conn, err := p.Dial()
 	if err != nil {
@@ -105,7 +115,7 @@ func TestDrainEndsStreams(t *testing.T) {
 	if _, err := r.Peek(1); err != nil {
 		t.Fatal(err)
 	}
-	p.signal(syscall.SIGINT)
+	p.signal(s)
 	if a, err := wiretest.ReadAnswer(r, watch.Method); err != nil || a.Status != 200 || !strings.HasPrefix(a.Body, "retry: ") {
 		t.Errorf("got %d %q and %v, want a stream that ends in order", a.Status, a.Body, err)
 	}
