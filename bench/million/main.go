@@ -183,10 +183,10 @@ func runUntilKilled(ctx context.Context, dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if _, err := h.events(ctx, ids, time.Second); err != nil {
+	if _, _, err := h.events(ctx, ids, time.Second); err != nil {
 		return err
 	}
 	fmt.Fprintln(out)
-	_, err = h.events(ctx, ids, time.Minute)
+	_, _, err = h.events(ctx, ids, time.Minute)
 	return err
 }

@@ -10,10 +10,10 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"troupe/actors/query"
+	"troupe/bench/load"
 	"troupe/bench/process"
 	"troupe/bench/record"
 )
@@ -113,7 +113,7 @@ func (m *measurement) beside(ctx context.Context, h *harness) error {
 			func() func() error { return h.again(ctx, m.list()[0].req, &byNode) },
 		} {
 			stop := start()
-			rate, err := h.events(ctx, ids, m.window)
+			rate, _, err := h.events(ctx, ids, m.window)
 			if err = errors.Join(err, stop()); err != nil {
 				return err
 			}
@@ -184,11 +184,11 @@ func (h *harness) some(ctx context.Context, n int) ([]string, error) {
 }
 
 // events sends events that change the state for a while and returns how many a
-// second were acknowledged.
-func (h *harness) events(ctx context.Context, ids []string, window time.Duration) (float64, error) {
+// second were acknowledged, and the p99 of their latency in ms.
+func (h *harness) events(ctx context.Context, ids []string, window time.Duration) (rate, p99 float64, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var sent atomic.Int64
+	latencies := make([]load.Histogram, senders)
 	var all sync.WaitGroup
 	begun := time.Now()
 	for s := range senders {
@@ -198,17 +198,22 @@ func (h *harness) events(ctx context.Context, ids []string, window time.Duration
 				// Each goes there and back, so that the store stays as it is but
 				// for its histories.
 				for _, name := range []string{"pay", "reopen"} {
+					asked := time.Now()
 					if err := h.event(context.WithoutCancel(ctx), id, name); err != nil {
 						cancel(fmt.Errorf("event %s to %s: %w", name, id, err))
 						return
 					}
-					sent.Add(1)
+					latencies[s].Record(time.Since(asked))
 				}
 			}
 		})
 	}
 	all.Wait()
-	return float64(sent.Load()) / time.Since(begun).Seconds(), context.Cause(ctx)
+	for s := range latencies[1:] {
+		latencies[0].Merge(&latencies[1+s])
+	}
+	of := latencies[0].Summary(time.Since(begun))
+	return of.PerSecond, of.P99.Milliseconds(), context.Cause(ctx)
 }
 
 // growth measures events in the large store beside a small one.
@@ -217,53 +222,53 @@ func (m *measurement) growth(ctx context.Context, large string) error {
 	if err := m.build(ctx, small, m.small); err != nil {
 		return err
 	}
-	var rate, cost [2][]float64 // cost in µs of processor time an event
+	var rate, cost, p99 [2][]float64 // cost in µs of processor time an event, p99 in ms
 	for round := range m.rounds {
 		for k := range 2 {
 			which := (round + k) % 2 // each goes first in turn
-			r, c, err := m.eventsIn(ctx, []string{small, large}[which])
+			r, c, l, err := m.eventsIn(ctx, []string{small, large}[which])
 			if err != nil {
 				return err
 			}
-			rate[which], cost[which] = append(rate[which], r), append(cost[which], c)
+			rate[which], cost[which], p99[which] = append(rate[which], r), append(cost[which], c), append(p99[which], l)
 		}
 	}
 	fmt.Fprintf(&m.text, "\n## Growth\n\nEvents a second, %d senders, %s after %s to warm up, to the same number of instances, least–median–most of %d; ratios within a round. ",
 		senders, m.window, m.window, m.rounds)
 	m.text.WriteString("CPU is that of the process, senders included, in µs an event.\n\n")
-	m.text.WriteString("| Store | events/s | ratio | goal | CPU | ratio |\n|---|---|---|---|---|---|\n")
-	fmt.Fprintf(&m.text, "| %d instances | %s | | | %s | |\n", m.small, figures(rate[0], "%.0f"), figures(cost[0], "%.1f"))
-	fmt.Fprintf(&m.text, "| %d instances | %s | %s | 0.9 | %s | %s |\n",
-		m.instances, figures(rate[1], "%.0f"), ratios(rate[1], rate[0]), figures(cost[1], "%.1f"), ratios(cost[1], cost[0]))
+	m.text.WriteString("| Store | events/s | ratio | goal | p99 ms | ratio | goal | CPU | ratio |\n|---|---|---|---|---|---|---|---|---|\n")
+	fmt.Fprintf(&m.text, "| %d instances | %s | | | %s | | | %s | |\n", m.small, figures(rate[0], "%.0f"), figures(p99[0], "%.2f"), figures(cost[0], "%.1f"))
+	fmt.Fprintf(&m.text, "| %d instances | %s | %s | 0.9 | %s | %s | 1.1 | %s | %s |\n", m.instances, figures(rate[1], "%.0f"), ratios(rate[1], rate[0]),
+		figures(p99[1], "%.2f"), ratios(p99[1], p99[0]), figures(cost[1], "%.1f"), ratios(cost[1], cost[0]))
 	return nil
 }
 
-// eventsIn opens a store, warms it up, and measures events a second and the processor
-// time of one in µs.
-func (m *measurement) eventsIn(ctx context.Context, dir string) (rate, cost float64, err error) {
+// eventsIn opens a store, warms it up, and measures events a second, the processor
+// time of one in µs and the p99 of their latency in ms.
+func (m *measurement) eventsIn(ctx context.Context, dir string) (rate, cost, p99 float64, err error) {
 	h, err := open(dir)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	defer func() { err = errors.Join(err, h.Close()) }()
 	ids, err := h.some(ctx, min(eventInstances, m.small/2))
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
-	if _, err := h.events(ctx, ids, m.window); err != nil {
-		return 0, 0, err
+	if _, _, err := h.events(ctx, ids, m.window); err != nil {
+		return 0, 0, 0, err
 	}
 	before, err := process.ProcessorTime(os.Getpid())
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	begun := time.Now()
-	if rate, err = h.events(ctx, ids, m.window); err != nil {
-		return 0, 0, err
+	if rate, p99, err = h.events(ctx, ids, m.window); err != nil {
+		return 0, 0, 0, err
 	}
 	elapsed := time.Since(begun)
 	after, err := process.ProcessorTime(os.Getpid())
-	return rate, float64((after - before).Microseconds()) / (rate * elapsed.Seconds()), err
+	return rate, float64((after - before).Microseconds()) / (rate * elapsed.Seconds()), p99, err
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
