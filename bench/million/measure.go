@@ -209,10 +209,11 @@ func (h *harness) events(ctx context.Context, ids []string, window time.Duration
 		})
 	}
 	all.Wait()
-	for s := range latencies[1:] {
-		latencies[0].Merge(&latencies[1+s])
+	var sum load.Histogram
+	for s := range latencies {
+		sum.Merge(&latencies[s])
 	}
-	of := latencies[0].Summary(time.Since(begun))
+	of := sum.Summary(time.Since(begun))
 	return of.PerSecond, of.P99.Milliseconds(), context.Cause(ctx)
 }
 
