@@ -1,6 +1,7 @@
 package integrity
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -19,6 +20,8 @@ type Table struct {
 	number uint64
 	// smallest and largest are the bounds that the MANIFEST has.
 	smallest, largest []byte
+	// part: the database uses a part of the file, to which the bounds belong.
+	part bool
 }
 
 // Name is the name of the table's file.
@@ -37,7 +40,7 @@ func Tables(db *pebble.DB) ([]Table, error) {
 		for _, info := range level {
 			tables = append(tables, Table{
 				Bytes: int64(info.Size), number: uint64(info.BackingSSTNum),
-				smallest: info.Smallest.UserKey, largest: info.Largest.UserKey,
+				smallest: info.Smallest.UserKey, largest: info.Largest.UserKey, part: info.Virtual,
 			})
 		}
 	}
@@ -94,21 +97,55 @@ func CheckTable(t Table, fsys vfs.FS, dir string, o sstable.ReaderOptions) (err 
 
 // checkBounds compares the first and the last key with those in the MANIFEST.
 func checkBounds(t Table, r *sstable.Reader) error {
-	it, err := r.NewIter(sstable.NoTransforms, nil, nil, sstable.AssertNoBlobHandles)
-	if err != nil {
+	first, last, err := bounds(r)
+	switch {
+	case err != nil:
 		return Damaged(t.Name(), err.Error())
-	}
-	defer func() { _ = it.Close() }() // what it read was checked
-	first := it.First()
-	if first == nil {
+	case first == nil:
 		return Damaged(t.Name(), "it has no keys")
-	}
-	if !slices.Equal(first.K.UserKey, t.smallest) {
+	case t.part && bytes.Compare(first, t.smallest) <= 0 && bytes.Compare(last, t.largest) >= 0:
+		return nil
+	case t.part:
+		return Damaged(t.Name(), "it does not have the part that the MANIFEST says")
+	case !bytes.Equal(first, t.smallest):
 		return Damaged(t.Name(), "its first key is not the one that the MANIFEST has")
-	}
-	last := it.Last()
-	if last == nil || !slices.Equal(last.K.UserKey, t.largest) {
+	case !bytes.Equal(last, t.largest):
 		return Damaged(t.Name(), "its last key is not the one that the MANIFEST has")
 	}
 	return nil
+}
+
+// bounds returns the first and the last key of a table, counting the ends of ranges that
+// it deletes; nil when it has none.
+func bounds(r *sstable.Reader) (first, last []byte, err error) {
+	it, err := r.NewIter(sstable.NoTransforms, nil, nil, sstable.AssertNoBlobHandles)
+	if err != nil {
+		return nil, nil, err
+	}
+	if kv := it.First(); kv != nil {
+		first = slices.Clone(kv.K.UserKey)
+	}
+	if kv := it.Last(); kv != nil {
+		last = slices.Clone(kv.K.UserKey)
+	}
+	if err = it.Close(); err != nil {
+		return nil, nil, err
+	}
+	ranges, err := r.NewRawRangeDelIter(context.Background(), sstable.NoFragmentTransforms, sstable.NoReadEnv)
+	if ranges == nil || err != nil {
+		return first, last, err
+	}
+	defer ranges.Close()
+	begin, err := ranges.First()
+	if begin != nil && (first == nil || bytes.Compare(begin.Start, first) < 0) {
+		first = slices.Clone(begin.Start)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	end, err := ranges.Last()
+	if end != nil && bytes.Compare(end.End, last) > 0 {
+		last = slices.Clone(end.End)
+	}
+	return first, last, err
 }
