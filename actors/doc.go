@@ -62,12 +62,17 @@
 //	store watchdog        persistence.Store  Store.Close
 //	store space loop      persistence.Store  Store.Close
 //	integrity recorder    persistence.Store  Store.Close
+//	proposer of a shard   replica.Group      Store.Close, Store.Leave
+//	finisher of a shard   replica.Group      Store.Close, Store.Leave
+//	leadership of a shard replica.Group      Store.Close, Store.Leave
+//	trimming of a log     replica.Group      Store.Close, Store.Leave
+//	checking of messages  replica.transport  Store.Close, Store.Leave
 //	gateway, serving      gateway.Server     Server.Stop
 //	gateway, places       gateway.Server     Server.Stop
 //	admin socket          admin.Server       Server.Stop
 //	operations listener   admin.Operations   Operations.Stop
 //
-// Every other goroutine is net/http's own, one for each connection, or Pebble's, or ends by
+// Every other goroutine is net/http's own, one for each connection, or Pebble's or Raft's, or ends by
 // itself soon: one that handles the messages of a busy instance, one for a create of a batch that
 // waits for another with its key, and one that reads the lines of a batch.
 //
@@ -120,6 +125,11 @@
 //	privilege             a right that the interface asks for, such as mod-form; roles
 //	                      give privileges, and workflows name roles
 //	shard                 a range of keys; an instance lies wholly in one
+//	replica               a node's copy of a shard
+//	group                 the replicas of a shard, which have one log (Raft); one of them
+//	                      leads. Of the journal: tickets that share one batch of Pebble's
+//	                      and one sync
+//	epoch                 the time in which one node leads a shard without a break
 //	journal               the store as the writers see it: Append takes writes, and their
 //	                      waiter is told when they are durable
 //	ticket                what one Append takes, in the queue of the journal. The committer
@@ -127,7 +137,6 @@
 //	                      long
 //	applier               the goroutine that joins what many have appended into one batch
 //	                      of Pebble's, and makes it visible
-//	group                 tickets that share one batch of Pebble's and one sync
 //	group commit          one fsync that makes the batches of many instances durable
 //	backlog               the bytes that were appended and are not durable yet
 //	generation            one opening of the store's database; a set that is replaced as a

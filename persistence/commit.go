@@ -46,6 +46,7 @@ type group struct {
 	tickets []*Writes   // in the order of Append; changed under the queue's lock
 	db      *generation // that the batch was made for
 	batch   batch       // empty: the tickets only wait
+	synced  bool        // somebody waits for a sync of the batch
 	log     uint64      // the newest log when the group was applied
 }
 
@@ -70,13 +71,26 @@ func (c *commits) init() {
 // Append returns false, and the waiter gets the reason, in its turn. After Close
 // it is called at once, on the caller's goroutine. Whoever keeps the state that
 // it wrote in memory must drop it before anything is built on top of it.
+//
+// A store with replicas gives the changes to the group of their shard; see [Replication].
 func (s *Store) Append(w *Writes, waiter Waiter) (taken bool) {
+	if s.replicas != nil {
+		return s.replicate(w, waiter)
+	}
+	return s.appendHere(w, waiter)
+}
+
+// appendHere is Append on this node alone.
+func (s *Store) appendHere(w *Writes, waiter Waiter) (taken bool) {
 	w.waiter = waiter
 	if w.Len() > 0 { // waiting for what is there is always possible
 		// NB: counted before the gate is asked, so that nobody is on the way in once
 		// the gate is closed and the count is zero.
 		s.commits.writing.Add(1)
-		if w.refusal = s.gate.refusal(); w.refusal == nil && w.db != s.db.Load() {
+		if !w.confirmed {
+			w.refusal = s.gate.refusal()
+		}
+		if w.refusal == nil && w.db != s.db.Load() {
 			w.refusal = errReopened
 		}
 		if w.refusal != nil {
@@ -194,7 +208,7 @@ func (s *Store) apply(g *group) {
 		s.recorder.Stamp(g.batch.Repr())
 		s.metrics.appendedBytes.Add(uint64(g.batch.Len()))
 		apply := g.db.applySynced
-		if ackBeforeSync {
+		if ackBeforeSync || !g.synced {
 			apply = g.db.apply
 		}
 		if err := apply(g.batch); err != nil {
@@ -218,6 +232,7 @@ func (g *group) add(t *Writes) {
 		t.must(integrity.Reserve(g.batch))
 	}
 	t.must(join(g.batch, t.batch))
+	g.synced = g.synced || !t.confirmed
 }
 
 // writes reports whether there is anything to apply.
@@ -228,7 +243,7 @@ func (g *group) writes() bool { return g.batch != nil && g.batch.Count() > 0 }
 func (s *Store) commitLoop() {
 	defer close(s.commits.done)
 	for g := range s.commits.applied {
-		if g.writes() && !ackBeforeSync {
+		if g.writes() && g.synced && !ackBeforeSync {
 			if err := g.batch.SyncWait(); err != nil {
 				s.die(fmt.Sprintf("sync log: %v", err))
 			}
@@ -240,6 +255,7 @@ func (s *Store) commitLoop() {
 		if g.batch != nil {
 			g.batch.Reset()
 		}
+		g.synced = false
 		s.commits.queue.release(g)
 		s.commits.free <- g
 	}

@@ -83,9 +83,9 @@ func (s *Store) findStore() (dirState, error) {
 		return state, err
 	}
 	switch {
-	case s.createOnly && state == dirWhole:
+	case s.purpose.createOnly && state == dirWhole:
 		return state, fmt.Errorf("%w: move %s away first; nothing was changed", ErrExists, s.dir)
-	case s.createOnly:
+	case s.purpose.createOnly:
 		return state, s.removeIDFile()
 	case s.ids.wanted != "" && state != dirWhole:
 		return state, s.missing()

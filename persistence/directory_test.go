@@ -95,7 +95,7 @@ func TestTheFormatDecidesWhoMayOpen(t *testing.T) {
 		format string
 		want   error
 	}{
-		"newer":        {string(file.Seal([]byte("troupe store\nformat 3\nnew things\n"))), ErrNewer},
+		"newer":        {string(file.Seal([]byte("troupe store\nformat 4\nnew things\n"))), ErrNewer},
 		"altered":      {strings.Replace(string(format{1, 16}.encode()), "16", "17", 1), ErrDamaged},
 		"empty":        {"", ErrDamaged},
 		"other file":   {string(file.Seal([]byte("troupe witness\nformat 1\nshards 3\n"))), ErrDamaged},

@@ -32,9 +32,15 @@
 //	         'p' list user when id             list of a user, newest first
 //	         'k' scope key                     first answer to an idempotency key
 //	         'c' workflow version              count, a sum that is merged
+//	         'a' kind                          how far the replica of the shard is
 //	  Meta   'd' workflow version              definition
 //	         's' name                          setting
 //	         't' kind id                       token or session
+//
+// A store with replicas also has, outside the shards, the logs of their groups:
+//
+//	0xFFFD 'a' shard(2) 'l' index              entry of the log
+//	                    'v' name               the group's term and vote
 //
 // Texts carry their length, ids and numbers have a fixed width, so no two tuples
 // make the same key and no key of a table is the prefix of another; of the values of
@@ -46,6 +52,16 @@
 // Who reads many instances does not see shards. A prefix that is built for EveryShard
 // means that prefix in each numbered shard: Scan and CountAll take it, and
 // Snapshot.Merge gives the rows of all shards in one order.
+//
+// # Replicas
+//
+// With Options.Replication the store is one of several that have the same shards; package
+// replica has how. Append gives what is written to the group of its shard, and the waiter
+// is told when a majority of nodes has it on disk; it is visible then, and not before.
+// What a writer holds in memory belongs to the epoch in which it read it (NewWritesIn,
+// BarrierIn). ErrNotLed means that nothing was applied, ErrLost that nobody knows; after
+// both, and when Leads.Ended is called, it is dropped. Waiters of one shard are told in
+// the order of Append, those of two shards at the same time.
 //
 // # What it costs
 //

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"troupe/persistence/integrity"
+	"troupe/persistence/replica"
 )
 
 var (
@@ -30,6 +31,21 @@ var (
 	// what it holds in memory, shows nothing of it until a Barrier succeeds, and lets
 	// its own caller repeat with the same idempotency key.
 	ErrOutcomeUnknown = errors.New("commit not confirmed in time, outcome unknown")
+
+	// ErrNotLed is given to the waiter of an Append, and returned by reads, when another
+	// node leads the shard, or the epoch of the writes is over. Nothing was applied; who
+	// holds in memory what it read in that epoch drops it.
+	ErrNotLed = replica.ErrNotLed
+
+	// ErrLost is given to a waiter when this node lost the leadership of the shard before
+	// a majority had confirmed the writes. They may still be applied: the caller drops
+	// what it holds in memory, and lets its own caller repeat with the same idempotency key.
+	ErrLost = replica.ErrLost
+
+	// ErrReplicated is returned by Open for a store whose shards have replicas, when
+	// Options.Replication is nil: whatever this node wrote alone would divide them.
+	// Nothing was changed on disk.
+	ErrReplicated = errors.New("the store is one of a cluster's")
 
 	// ErrStalled is returned by Accepting and given to the waiter of an Append
 	// while commits do not get through: the disk hangs, or flushing cannot keep

@@ -28,6 +28,7 @@ func listener(s *Store) *pebble.EventListener {
 		},
 		FlushEnd:        func(info pebble.FlushInfo) { s.tablesChanged(info.Err) },
 		CompactionEnd:   func(info pebble.CompactionInfo) { s.tablesChanged(info.Err) },
+		TableIngested:   func(info pebble.TableIngestInfo) { s.tablesChanged(info.Err) },
 		ManifestCreated: func(pebble.ManifestCreateInfo) { s.recorder.StructureChanged() },
 		WALCreated:      func(info pebble.WALCreateInfo) { s.walCreated(uint64(info.FileNum), info.Err) },
 		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {

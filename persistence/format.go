@@ -15,7 +15,11 @@ import (
 //
 //	1  2026-11-21  the first
 //	2  2026-11-23  the lists of forms are in several tables (actors/form)
+//	3  2026-11-24  the shards have replicas; a store that stands alone stays at 2
 const formatVersion = 2
+
+// replicatedVersion is the format of a store whose shards have replicas.
+const replicatedVersion = 3
 
 // formatName is the file that makes a directory a store. It is written last at
 // creation, and again by the first program of a newer format that opens the store to
@@ -52,9 +56,9 @@ func parseFormat(data []byte) (format, error) {
 	if _, err := fmt.Sscanf(lines[1], "format %d", &f.version); err != nil || f.version < 1 {
 		return format{}, errors.New("it has no version")
 	}
-	if f.version > formatVersion {
+	if f.version > replicatedVersion {
 		return f, fmt.Errorf("%w: format %d, this program reads up to %d; install the newer program again",
-			ErrNewer, f.version, formatVersion)
+			ErrNewer, f.version, replicatedVersion)
 	}
 	if len(lines) != 4 || lines[3] != "" {
 		return format{}, errors.New("it has other lines than expected")
@@ -94,12 +98,18 @@ func (s *Store) readFormat() (format, error) {
 // raiseFormat makes the store one of this program's format, before anything is written
 // that an earlier program would not understand.
 func (s *Store) raiseFormat() error {
-	if s.found == formatVersion {
+	return s.setFormat(formatVersion)
+}
+
+// setFormat makes the format a version, unless it is that or a later one.
+func (s *Store) setFormat(version int) error {
+	if s.found >= version {
 		return nil
 	}
-	if err := file.Replace(s.fs, s.dir, formatName, format{version: formatVersion, shards: s.shards}.encode()); err != nil {
+	if err := file.Replace(s.fs, s.dir, formatName, format{version: version, shards: s.shards}.encode()); err != nil {
 		return fmt.Errorf("raise the format: %w", err)
 	}
-	s.log.Info().Int("was", s.found).Int("is", formatVersion).Msg("the store has a newer format; earlier programs do not open it any more")
+	s.log.Info().Int("was", s.found).Int("is", version).Msg("the store has a newer format; earlier programs do not open it any more")
+	s.found = version
 	return nil
 }

@@ -17,11 +17,17 @@ type Shard uint16
 // numbered shards.
 const Meta Shard = 0xFFFF
 
+// replicaLog begins the keys of the logs of shards with replicas. They stand outside
+// their shards, so that a copy of a shard does not have them. It sorts behind all numbered
+// shards.
+const replicaLog Shard = 0xFFFD
+
 // table is the third byte of every key: which kind of row this is. The letters
 // are part of the on-disk format.
 type table byte
 
 const (
+	replicaTable    table = 'a' // name                      -> how far this replica is
 	countTable      table = 'c' // workflow, version         -> sum of int64 (merged)
 	definitionTable table = 'd' // workflow, version         -> definition
 	entryTable      table = 'e' // id, sequence              -> history entry
@@ -176,6 +182,15 @@ func CredentialKey(dst []byte, kind byte, id string) []byte {
 // CredentialPrefix appends the prefix of all credentials of one kind.
 func CredentialPrefix(dst []byte, kind byte) []byte {
 	return append(appendHead(dst, Meta, credentialTable), kind)
+}
+
+// replicaPrefix appends the prefix of the rows that say how far the replica of sh is.
+// They are the first of the shard, and are copied with it.
+func replicaPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, replicaTable) }
+
+// replicaLogPrefix appends the prefix of the log of sh.
+func replicaLogPrefix(dst []byte, sh Shard) []byte {
+	return ShardPrefix(replicaPrefix(dst, replicaLog), sh)
 }
 
 // ShardPrefix appends the prefix of everything in sh.

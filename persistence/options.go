@@ -67,6 +67,10 @@ type Options struct {
 	// is read or written.
 	IDFile string
 
+	// Replication makes the store one of several that have the same shards. Nil: it
+	// stands alone.
+	Replication *Replication
+
 	// Log gets what a person should know. The zero Logger is silent.
 	Log zerolog.Logger
 

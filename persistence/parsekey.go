@@ -10,7 +10,7 @@ import (
 //
 // Which fields are set depends on Table; the others are zero.
 type Key struct {
-	Table    string // "record", "entry", "draft", "node", "list", "index", "reply", "count", "definition", "setting" or "credential"
+	Table    string // "record", "entry", "draft", "node", "list", "index", "reply", "count", "definition", "setting", "credential" or "replica"
 	Shard    Shard
 	Workflow string   // record, node, count, definition
 	Node     string   // node
@@ -18,14 +18,15 @@ type Key struct {
 	ID       ID       // record, entry, draft, node, list, index; the scope of a reply
 	Value    string   // index
 	Reply    [16]byte // reply
-	Number   uint64   // sequence of an entry; version of a count or definition; number of an index; time of a list
-	Name     string   // setting; the id of a credential; the user of a draft or list
-	Kind     byte     // credential, list
+	Number   uint64   // sequence of an entry; version of a count or definition; number of an index; time of a list; index of a replica's log
+	Name     string   // setting; the id of a credential; the user of a draft or list; what a replica's vote is about
+	Kind     byte     // credential, list, replica
 }
 
 var tableNames = map[table]string{
 	countTable: "count", definitionTable: "definition", entryTable: "entry", draftTable: "draft", listTable: "list", replyTable: "reply",
 	indexTable: "index", nodeTable: "node", recordTable: "record", settingTable: "setting", credentialTable: "credential",
+	replicaTable: "replica",
 }
 
 // ParseKey takes key apart. It is false for bytes that no builder of this
@@ -60,6 +61,8 @@ func ParseKey(key []byte) (Key, bool) {
 		k.Name = p.text()
 	case credentialTable:
 		k.Kind, k.Name = p.byte(), p.text()
+	case replicaTable:
+		p.replica(&k)
 	default:
 		return Key{}, false
 	}
@@ -68,6 +71,25 @@ func ParseKey(key []byte) (Key, bool) {
 		return Key{}, false
 	}
 	return k, true
+}
+
+// replica reads a row of package replica: one about the state of a shard, or one of its
+// log, in which the shard comes second.
+func (p *keyParser) replica(k *Key) {
+	if k.Shard != replicaLog {
+		k.Kind = p.byte()
+		p.bad = p.bad || k.Kind != 'p' && k.Kind != 's'
+		return
+	}
+	k.Shard, k.Kind = Shard(p.uint16()), p.byte()
+	switch k.Kind {
+	case 'l':
+		k.Number = p.uint64()
+	case 'v':
+		k.Name = string(p.take(len(p.rest)))
+	default:
+		p.bad = true
+	}
 }
 
 // String renders a key for people. It holds no workflow data.
@@ -95,6 +117,8 @@ func (k Key) String() string {
 		return "setting " + k.Name
 	case "credential":
 		return fmt.Sprintf("credential %q %s", k.Kind, k.Name)
+	case "replica":
+		return fmt.Sprintf("row %q %s %d of the replica of shard %d", k.Kind, k.Name, k.Number, k.Shard)
 	}
 	return "unknown key"
 }

@@ -91,6 +91,15 @@ func (v pebbleView) open(o *pebble.IterOptions) (iterator, error) {
 // join appends what is in a part.
 func join(to, part batch) error { return to.(*pebble.Batch).Apply(part.(*pebble.Batch), nil) }
 
+// joinRepr appends what another set of writes is made of; see [Writes.Repr].
+func joinRepr(to batch, repr []byte) error {
+	var part pebble.Batch
+	if err := part.SetRepr(repr); err != nil {
+		return err
+	}
+	return to.(*pebble.Batch).Apply(&part, nil)
+}
+
 type pebbleDB struct {
 	*pebble.DB
 	pebbleView // of the same

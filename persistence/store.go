@@ -24,18 +24,18 @@ type Store struct {
 
 	// Built by Open, then read only.
 
-	dir        string
-	options    Options // defaults filled in
-	readOnly   bool
-	createOnly bool // create, or fail
-	ids        ids
-	log        zerolog.Logger
-	fs         vfs.FS
-	shards     int
-	found      int  // the version of the format that the store had
-	crashed    bool // the last process did not close the store
-	started    time.Time
-	recorder   *integrity.Recorder
+	dir      string
+	options  Options // defaults filled in
+	readOnly bool
+	purpose  purpose
+	ids      ids
+	log      zerolog.Logger
+	fs       vfs.FS
+	shards   int
+	found    int  // the version of the format that the store had
+	crashed  bool // the last process did not close the store
+	started  time.Time
+	recorder *integrity.Recorder
 
 	pool    sync.Pool // of *Writes with an empty batch
 	commits commits
@@ -49,6 +49,9 @@ type Store struct {
 	// writeStall is when Pebble began to hold writers back, on clock; zero while
 	// it does not.
 	writeStall atomic.Int64
+
+	// replicas is nil in a store that stands alone.
+	replicas *replicas
 
 	space space // of the space loop's goroutine; of Open and Close outside its life
 
@@ -71,26 +74,32 @@ type Store struct {
 //
 // It returns ErrLocked, ErrMissing, ErrOtherStore, ErrIncomplete, ErrDamaged or
 // ErrNewer, wrapped with what to do, or the file system's own error.
-func Open(dir string, o Options) (*Store, error) { return newStore(dir, o, false) }
+func Open(dir string, o Options) (*Store, error) { return newStore(dir, o, purpose{}) }
 
 // Create makes a new store in dir, which must be absent or empty, and closes it.
 // From then on it is the one that Options.IDFile demands. It returns ErrExists
 // when there is a store, and the errors of Open.
 func Create(dir string, o Options) error {
-	s, err := newStore(dir, o, true)
+	s, err := newStore(dir, o, purpose{createOnly: true})
 	if err != nil {
 		return err
 	}
 	return s.Close()
 }
 
-func newStore(dir string, o Options, createOnly bool) (*Store, error) {
+// purpose is what a store is opened for beside being used.
+type purpose struct {
+	createOnly bool // create, or fail
+	foundAgain bool // its groups are founded again, so it may be open without them
+}
+
+func newStore(dir string, o Options, p purpose) (*Store, error) {
 	o = o.EnsureDefaults()
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", dir, err)
 	}
 	s := &Store{
-		dir: dir, options: o, readOnly: o.ReadOnly, createOnly: createOnly, log: o.Log, started: time.Now(),
+		dir: dir, options: o, readOnly: o.ReadOnly, purpose: p, log: o.Log, started: time.Now(),
 		stop: make(chan struct{}), watchdogDone: make(chan struct{}), spaceDone: make(chan struct{}),
 	}
 	s.clock.Store(1)
@@ -118,6 +127,9 @@ func (s *Store) open() error {
 		return err
 	}
 	s.shards, s.found, s.crashed = present.shards, present.version, found.Crashed
+	if s.found == replicatedVersion && s.options.Replication == nil && !s.readOnly && !s.purpose.foundAgain {
+		return ErrReplicated
+	}
 	if !s.readOnly {
 		s.recordID()
 	}
@@ -140,6 +152,10 @@ func (s *Store) open() error {
 		s.gate.setReadOnly()
 	}
 	s.start()
+	if err := s.startReplicas(); err != nil {
+		s.stopReplicas()
+		return errors.Join(err, s.endLoops())
+	}
 	s.log.Info().Str("dir", s.dir).Int("shards", s.shards).Bool("after_crash", s.crashed).
 		Dur("took", time.Since(s.started)).Msg("store is open")
 	return nil
@@ -239,18 +255,10 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) close() error {
-	s.gate.close()
-	s.commits.queue.close()
-	timer := time.NewTimer(s.options.CommitWaitMax)
-	defer timer.Stop()
-	select {
-	case <-s.commits.done:
-	case <-timer.C:
-		return fmt.Errorf("close store %s: %w", s.dir, ErrStalled)
+	s.stopReplicas()
+	if err := s.endLoops(); err != nil {
+		return fmt.Errorf("close store %s: %w", s.dir, err)
 	}
-	close(s.stop)
-	<-s.watchdogDone
-	<-s.spaceDone
 	if !s.awaitReaders() {
 		return fmt.Errorf("close store %s: readers or snapshots are still open", s.dir)
 	}
@@ -262,6 +270,24 @@ func (s *Store) close() error {
 		return fmt.Errorf("close store %s: %w", s.dir, err)
 	}
 	s.log.Info().Str("dir", s.dir).Msg("store is closed")
+	return nil
+}
+
+// endLoops takes no more writes, and ends what start began once everything appended is
+// answered.
+func (s *Store) endLoops() error {
+	s.gate.close()
+	s.commits.queue.close()
+	timer := time.NewTimer(s.options.CommitWaitMax)
+	defer timer.Stop()
+	select {
+	case <-s.commits.done:
+	case <-timer.C:
+		return ErrStalled
+	}
+	close(s.stop)
+	<-s.watchdogDone
+	<-s.spaceDone
 	return nil
 }
 

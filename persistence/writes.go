@@ -25,8 +25,12 @@ type Writes struct {
 	// before the queue gets it.
 
 	waiter  Waiter
-	refusal error // why the writes were not taken; nil when they were
-	since   int64 // when Append was called, on the watchdog's clock
+	refusal error  // why the writes were not taken; nil when they were
+	epoch   uint64 // of a shard with replicas, in which its writer has read
+	// confirmed: a majority of the replicas has the changes in its log. They are taken
+	// whatever the gate says, and nobody waits for a sync of them.
+	confirmed bool
+	since     int64 // when Append was called, on the watchdog's clock
 
 	// state says who may call the waiter; see the constants at queue.
 	state atomic.Uint32
@@ -56,6 +60,22 @@ func (s *Store) NewWrites(sh Shard) *Writes {
 	if sh != Meta && int(sh) >= s.shards {
 		panic(fmt.Sprintf("persistence: shard %d of %d", sh, s.shards))
 	}
+	w := s.newWrites(sh)
+	if s.replicas != nil {
+		w.epoch = s.Epoch(sh)
+	}
+	return w
+}
+
+// NewWritesIn is [Store.NewWrites] for a writer that goes on with what it has read in an
+// epoch of the shard. When that is over, the changes are refused.
+func (s *Store) NewWritesIn(sh Shard, epoch uint64) *Writes {
+	w := s.NewWrites(sh)
+	w.epoch = epoch
+	return w
+}
+
+func (s *Store) newWrites(sh Shard) *Writes {
 	w, _ := s.pool.Get().(*Writes)
 	if db := s.db.Load(); w == nil || w.db != db {
 		w = &Writes{store: s, db: db}
@@ -128,7 +148,7 @@ func (w *Writes) must(err error) {
 // recycle empties w and gives it to the pool. Its batch was copied, or will never be.
 func (w *Writes) recycle() {
 	w.batch.Reset()
-	w.waiter, w.refusal = nil, nil
+	w.waiter, w.refusal, w.epoch, w.confirmed = nil, nil, 0, false
 	w.state.Store(waiting)
 	w.store.pool.Put(w)
 }

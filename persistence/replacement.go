@@ -1,0 +1,121 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"troupe/persistence/internal/file"
+	"troupe/persistence/replica"
+)
+
+// replacementTableBytes is the size of the tables in which a shard arrives.
+const replacementTableBytes = 64 << 20
+
+// replacement is the rows of a shard that another node sends: replica.Replacement. They
+// are written into tables beside the store's, which take the place of the shard's rows in
+// one step of Pebble's.
+type replacement struct {
+	s     *Store
+	sh    Shard
+	table tableWriter // nil between two tables
+	bytes int64       // of the table being written
+	paths []string
+}
+
+// tableWriter is a *sstable.Writer.
+type tableWriter interface {
+	Set(key, value []byte) error
+	Close() error
+}
+
+// Replace implements replica.Store.
+func (l localRows) Replace() (replica.Replacement, error) {
+	if err := l.s.gate.refusal(); err != nil {
+		return nil, err
+	}
+	return &replacement{s: l.s, sh: l.sh}, nil
+}
+
+// Set implements replica.Replacement.
+func (r *replacement) Set(key, value []byte) error {
+	if sh := Shard(uint16(key[0])<<8 | uint16(key[1])); len(key) < 3 || sh != r.sh {
+		return fmt.Errorf("key %x in a copy of shard %d", key, r.sh)
+	}
+	if r.table == nil {
+		if err := r.begin(); err != nil {
+			return err
+		}
+	}
+	if err := r.table.Set(key, value); err != nil {
+		return err
+	}
+	if r.bytes += int64(len(key) + len(value)); r.bytes > replacementTableBytes {
+		return r.end()
+	}
+	return nil
+}
+
+func (r *replacement) begin() error {
+	s := r.s
+	// NB: the name has the suffix of files that Open removes.
+	path := s.fs.PathJoin(s.dir, fmt.Sprintf("shard-%d-%d%s", r.sh, len(r.paths), file.TmpSuffix))
+	f, err := s.fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	r.paths = append(r.paths, path)
+	g := s.read()
+	if g == nil {
+		return errors.Join(ErrClosed, f.Close())
+	}
+	defer g.leave()
+	o := pebbleOptions(s, nil)
+	o.EnsureDefaults()
+	r.table, r.bytes = sstable.NewWriter(objstorageprovider.NewFileWritable(f), o.MakeWriterOptions(0, pebbleOf(g).TableFormat())), 0
+	return nil
+}
+
+func (r *replacement) end() error {
+	table := r.table
+	r.table = nil
+	if table == nil {
+		return nil
+	}
+	return table.Close()
+}
+
+// Commit implements replica.Replacement.
+func (r *replacement) Commit() error {
+	if err := r.end(); err != nil {
+		r.Abort()
+		return err
+	}
+	g := r.s.read()
+	if g == nil {
+		r.Abort()
+		return ErrClosed
+	}
+	defer g.leave()
+	prefix := ShardPrefix(nil, r.sh)
+	_, err := pebbleOf(g).IngestAndExcise(context.Background(), r.paths, nil, nil, pebble.KeyRange{Start: prefix, End: PrefixEnd(prefix)})
+	r.Abort() // Pebble has links of its own
+	if err != nil {
+		return fmt.Errorf("put a copy of shard %d in place: %w", r.sh, err)
+	}
+	return nil
+}
+
+// Abort implements replica.Replacement.
+func (r *replacement) Abort() {
+	_ = r.end()
+	for _, path := range r.paths {
+		_ = r.s.fs.Remove(path) // Open removes what stays
+	}
+	r.paths = nil
+}

@@ -1,0 +1,505 @@
+package replica
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+const (
+	// groupChangesMax and groupBytesMax are how much is enough for one entry.
+	groupChangesMax = 256
+	groupBytesMax   = 256 << 10
+	// proposalsMax is how many entries may wait for a majority.
+	proposalsMax = 8
+	// transitionsMax is how many changes of leadership Raft may report before it waits.
+	transitionsMax = 64
+)
+
+// Group is this node's replica of one shard. All methods are safe for concurrent use.
+type Group struct {
+	o       Options
+	raft    *raft.Raft
+	log     *entries
+	state   *state
+	network *transport
+
+	wake      chan struct{}  // has an entry while the proposer has something to look at
+	proposals chan proposal  // to the finisher
+	failed    chan uint64    // epochs in which a proposal failed; to followLeadership
+	leading   chan bool      // from Raft
+	stop      chan struct{}  // closed by Stop
+	done      sync.WaitGroup // of the four goroutines
+	stopOnce  sync.Once
+	proposed  atomic.Uint64 // entries of writes, for Stats
+
+	mu struct {
+		sync.Mutex
+		epoch    uint64 // 0: this node does not lead, or not yet
+		term     uint64 // Raft's, in which epoch began
+		revision uint64 // of the next entry of writes
+		queue    []queued
+		inFlight int           // changes that were taken from the queue and are not done
+		drained  chan struct{} // closed when nothing is queued or in flight; nil unless handing over
+	}
+}
+
+type queued struct {
+	change Change
+	epoch  uint64
+}
+
+// proposal is an entry on its way, or a question whether this node leads still.
+type proposal struct {
+	changes []Change
+	future  raft.Future
+	epoch   uint64
+	term    uint64
+}
+
+// Start begins to take part in the group with what the store has of it, which may be
+// nothing: then the leader sends it. [Found] begins a group.
+func Start(o Options) (*Group, error) {
+	o.ensureDefaults()
+	g := &Group{
+		o: o, wake: make(chan struct{}, 1), proposals: make(chan proposal, proposalsMax), failed: make(chan uint64, 2*proposalsMax),
+		leading: make(chan bool, transitionsMax), stop: make(chan struct{}),
+	}
+	if err := g.start(); err != nil {
+		return nil, fmt.Errorf("start replica of shard %d: %w", o.Shard, err)
+	}
+	return g, nil
+}
+
+func (g *Group) start() (err error) {
+	o := &g.o
+	if g.state, err = openState(o.Store, o.StatePrefix, o.Fatal); err != nil {
+		return err
+	}
+	saved := newSnapshots(o.Store, o.StatePrefix, g.state)
+	if err = saved.check(); err != nil {
+		return err
+	}
+	if g.log, err = openEntries(o.Store, o.LogPrefix, g.watchWrite); err != nil {
+		return err
+	}
+	logger := raftLog(o.Log)
+	g.network = newTransport(o, logger)
+	g.raft, err = raft.NewRaft(g.config(logger), g.state, g.log, newVotes(o.Store, o.LogPrefix), saved, g.network)
+	if err != nil {
+		return errors.Join(err, g.network.Close())
+	}
+	for _, loop := range []func(){g.proposeLoop, g.finishLoop, g.followLeadership, g.trimLoop} {
+		g.done.Go(loop)
+	}
+	return nil
+}
+
+func (g *Group) config(logger raftLogger) *raft.Config {
+	c := raft.DefaultConfig()
+	c.LocalID = raft.ServerID(g.o.Node)
+	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = g.o.Tick, g.o.Tick, g.o.Tick/2
+	c.MaxAppendEntries = 16 // of up to groupBytesMax each
+	c.ShutdownOnRemove = false
+	c.NoSnapshotRestoreOnStart = true // the rows are there
+	c.NoLegacyTelemetry = true
+	c.SnapshotInterval, c.SnapshotThreshold = time.Hour, 1<<62 // trimLoop asks for them
+	c.NotifyCh = g.leading
+	c.Logger = logger
+	return c
+}
+
+// watchWrite has Options.TooSlow called when a write of the log takes too long.
+func (g *Group) watchWrite() (end func()) {
+	if g.o.TooSlow == nil {
+		return func() {}
+	}
+	timer := time.AfterFunc(g.o.LogWriteMax, g.o.TooSlow)
+	return func() { timer.Stop() }
+}
+
+// Stop leaves the group at once: what is on its way has an unknown outcome, and nothing is
+// handed over; see [Group.Drain] and [Group.HandOver]. It may be called more than once.
+func (g *Group) Stop() {
+	g.stopOnce.Do(func() {
+		close(g.stop)
+		_ = g.raft.Shutdown().Error() // has none
+		_ = g.network.Close()
+	})
+	g.done.Wait()
+}
+
+// Append takes a change that was made in an epoch, or returns ErrNotLed; then Done is not
+// called.
+func (g *Group) Append(c Change, epoch uint64) error {
+	g.mu.Lock()
+	if epoch == 0 || epoch != g.mu.epoch || g.mu.drained != nil {
+		g.mu.Unlock()
+		return ErrNotLed
+	}
+	g.mu.queue = append(g.mu.queue, queued{c, epoch})
+	first := len(g.mu.queue) == 1
+	g.mu.Unlock()
+	if first {
+		g.signal()
+	}
+	return nil
+}
+
+func (g *Group) signal() {
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Epoch is the epoch in which this node may write, 0 when it does not lead.
+func (g *Group) Epoch() uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.drained != nil {
+		return 0
+	}
+	return g.mu.epoch
+}
+
+// Leader is the id of the node that leads as far as this one knows, "" when it knows none.
+func (g *Group) Leader() string {
+	_, id := g.raft.LeaderWithID()
+	return string(id)
+}
+
+// Applied is the last entry that the state contains. What was acknowledged before is
+// in it on the leader.
+func (g *Group) Applied() uint64 {
+	at, _ := g.state.position()
+	return at.applied
+}
+
+// AwaitApplied returns when the state contains an entry.
+func (g *Group) AwaitApplied(ctx context.Context, index uint64) error {
+	for {
+		at, changed := g.state.position()
+		if at.applied >= index {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-g.stop:
+			return ErrNotLed
+		}
+	}
+}
+
+// Stats says what a group has done since it was started, and how far it is.
+type Stats struct {
+	Applied   uint64 // the last entry that the state contains
+	Term      uint64 // Raft's
+	LogBytes  int64
+	Proposed  uint64 // entries of writes that this node made
+	Stale     uint64 // entries that every node has passed over
+	Installed uint64 // copies of the shard that were put in place
+}
+
+// Stats may be called at any time.
+func (g *Group) Stats() Stats {
+	at, _ := g.state.position()
+	bytes, _ := g.log.size()
+	return Stats{
+		Applied: at.applied, Term: g.raft.CurrentTerm(), LogBytes: bytes, Proposed: g.proposed.Load(),
+		Stale: g.state.stale.Load(), Installed: g.state.installed.Load(),
+	}
+}
+
+// proposeLoop is the proposer: it makes entries of what is queued.
+func (g *Group) proposeLoop() {
+	defer close(g.proposals)
+	for {
+		p, data := g.take()
+		switch {
+		case p.changes == nil:
+			select {
+			case <-g.wake:
+			case <-g.stop:
+				g.refuseQueued(0)
+				return
+			}
+			continue
+		case data == nil:
+			p.future = g.raft.VerifyLeader()
+		default:
+			g.proposed.Add(1)
+			p.future = g.raft.Apply(data, 0)
+		}
+		g.proposals <- p
+	}
+}
+
+// take returns the next changes and the data of their entry, which is nil when they
+// write nothing.
+func (g *Group) take() (p proposal, data []byte) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p.epoch, p.term = g.mu.epoch, g.mu.term
+	n, size := 0, 0
+	for ; n < len(g.mu.queue) && n < groupChangesMax && g.mu.queue[n].epoch == p.epoch; n++ {
+		repr := len(g.mu.queue[n].change.Repr())
+		if n > 0 && size+repr > groupBytesMax {
+			break
+		}
+		size += repr
+	}
+	if n == 0 {
+		return proposal{}, nil // what is left is of an epoch that is over, and about to be refused
+	}
+	p.changes = make([]Change, n)
+	for i := range n {
+		p.changes[i] = g.mu.queue[i].change
+	}
+	if size > 0 {
+		data = appendWritesHead(make([]byte, 0, writesHeadBytes+size+n*binary.MaxVarintLen32), p.epoch, g.mu.revision)
+		for _, c := range p.changes {
+			if repr := c.Repr(); len(repr) > 0 {
+				data = append(binary.AppendUvarint(data, uint64(len(repr))), repr...)
+			}
+		}
+		g.mu.revision++
+	}
+	rest := copy(g.mu.queue, g.mu.queue[n:])
+	clear(g.mu.queue[rest:])
+	g.mu.queue = g.mu.queue[:rest]
+	g.mu.inFlight += n
+	return p, data
+}
+
+// finishLoop is the finisher: it answers changes in their order.
+func (g *Group) finishLoop() {
+	for p := range g.proposals {
+		err := g.outcome(p)
+		if err != nil {
+			g.end(p.epoch)
+		}
+		for _, c := range p.changes {
+			c.Done(err)
+		}
+		g.mu.Lock()
+		g.mu.inFlight -= len(p.changes)
+		g.checkDrainedLocked()
+		g.mu.Unlock()
+		if err != nil {
+			// NB: what was queued behind it may be built on it.
+			g.refuseQueued(p.epoch)
+			g.failed <- p.epoch
+		}
+	}
+}
+
+// outcome waits for what became of a proposal.
+func (g *Group) outcome(p proposal) error {
+	err := p.future.Error()
+	apply, writes := p.future.(raft.ApplyFuture)
+	switch {
+	case err == nil && writes:
+		err, _ = apply.Response().(error)
+		return err
+	case err == nil:
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		// NB: it may lead again, after another node; and a change before this one may
+		// have been lost.
+		if g.mu.epoch != p.epoch || g.raft.CurrentTerm() != p.term {
+			return ErrNotLed
+		}
+		return nil
+	case !writes, errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress),
+		errors.Is(err, raft.ErrEnqueueTimeout):
+		return fmt.Errorf("%w: %w", ErrNotLed, err)
+	case errors.Is(err, ErrRefused):
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrLost, err)
+}
+
+// end takes no more changes in an epoch.
+func (g *Group) end(epoch uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.epoch == epoch {
+		g.mu.epoch = 0
+	}
+}
+
+// refuseQueued answers what was queued in an epoch; 0 stands for every one.
+func (g *Group) refuseQueued(epoch uint64) {
+	g.mu.Lock()
+	var refused []Change
+	kept := g.mu.queue[:0]
+	for _, q := range g.mu.queue {
+		if epoch == 0 || q.epoch == epoch {
+			refused = append(refused, q.change)
+		} else {
+			kept = append(kept, q)
+		}
+	}
+	clear(g.mu.queue[len(kept):])
+	g.mu.queue = kept
+	g.mu.Unlock()
+	for _, c := range refused {
+		c.Done(ErrNotLed)
+	}
+	g.mu.Lock()
+	g.checkDrainedLocked()
+	g.mu.Unlock()
+}
+
+func (g *Group) checkDrainedLocked() {
+	if g.mu.drained != nil && g.mu.inFlight == 0 && len(g.mu.queue) == 0 {
+		select {
+		case <-g.mu.drained:
+		default:
+			close(g.mu.drained)
+		}
+	}
+}
+
+// followLeadership begins and ends epochs as Raft says. It alone calls the observer.
+func (g *Group) followLeadership() {
+	var told uint64 // the epoch that the observer was told of
+	ended := func() {
+		if told != 0 {
+			g.end(told)
+			g.refuseQueued(told)
+			g.o.Observer.Ended(told)
+			told = 0
+		}
+	}
+	defer ended()
+	leading := false
+	for {
+		select {
+		case leading = <-g.leading:
+			ended()
+		case epoch := <-g.failed:
+			if epoch != told {
+				continue
+			}
+			ended()
+		case <-g.stop:
+			return
+		}
+		for leading && told == 0 && len(g.leading) == 0 {
+			epoch, err := g.beginEpoch()
+			if err == nil {
+				told = epoch
+				g.o.Observer.Led(epoch)
+				break
+			}
+			g.o.Log.Debug().Err(err).Uint16("shard", g.o.Shard).Msg("an epoch did not begin")
+			select {
+			case <-time.After(g.o.Tick / 20):
+			case <-g.stop:
+				return
+			}
+		}
+	}
+}
+
+// beginEpoch commits the entry of an epoch. Everything that was committed before is applied
+// then.
+func (g *Group) beginEpoch() (epoch uint64, err error) {
+	f := g.raft.Apply([]byte{entryVersion, kindEpoch}, 0)
+	if err := f.Error(); err != nil {
+		return 0, err
+	}
+	epoch, _ = f.Response().(uint64)
+	at, _ := g.state.position()
+	if epoch == 0 || at.epoch != epoch {
+		return 0, ErrNotLed
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.epoch, g.mu.term, g.mu.revision = epoch, at.term, 0
+	return epoch, nil
+}
+
+// Drain takes no more changes, and returns when those it has are answered. resume takes
+// changes again, if this node leads still.
+func (g *Group) Drain(ctx context.Context) (resume func(), err error) {
+	g.mu.Lock()
+	if g.mu.drained != nil {
+		g.mu.Unlock()
+		return func() {}, ErrNotLed
+	}
+	drained := make(chan struct{})
+	g.mu.drained = drained
+	g.checkDrainedLocked()
+	g.mu.Unlock()
+	resume = func() {
+		g.mu.Lock()
+		g.mu.drained = nil
+		g.mu.Unlock()
+	}
+	select {
+	case <-drained:
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-g.stop:
+		err = ErrNotLed
+	}
+	return resume, err
+}
+
+// HandOver gives the leadership to a node, or to the one that is least behind when node is
+// empty: it takes no more changes, waits until those it has are answered, and has the other
+// elected. After an error this node may lead still, and takes changes again.
+func (g *Group) HandOver(ctx context.Context, node string) error {
+	if g.Epoch() == 0 {
+		return ErrNotLed
+	}
+	resume, err := g.Drain(ctx)
+	defer resume()
+	if err != nil {
+		return err
+	}
+	var f raft.Future
+	if node == "" {
+		f = g.raft.LeadershipTransfer()
+	} else {
+		f = g.raft.LeadershipTransferToServer(raft.ServerID(node), raft.ServerAddress(node))
+	}
+	return f.Error()
+}
+
+// trimLoop keeps the log short.
+func (g *Group) trimLoop() {
+	ticker := time.NewTicker(g.o.Tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-g.stop:
+			return
+		}
+		bytes, trailing := g.log.size()
+		if bytes <= g.o.LogBytesMax {
+			continue
+		}
+		reloaded := g.raft.ReloadableConfig()
+		reloaded.TrailingLogs = max(trailing, 1)
+		err := g.raft.ReloadConfig(reloaded)
+		if err == nil {
+			err = g.raft.Snapshot().Error()
+		}
+		if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) && !errors.Is(err, raft.ErrRaftShutdown) {
+			g.o.Log.Warn().Err(err).Uint16("shard", g.o.Shard).Msg("the log of a shard could not be shortened")
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+func logOf(term uint64, indexes ...uint64) (logs []*raft.Log) {
+	for _, i := range indexes {
+		logs = append(logs, &raft.Log{
+			Index: i, Term: term, Type: raft.LogCommand, Data: fmt.Appendf(nil, "%d of %d", i, term),
+			Extensions: []byte{byte(i)}, AppendedAt: time.Unix(5, 6),
+		})
+	}
+	return logs
+}
+
+// terms is the log as text: first index, and the term of each entry.
+func terms(t *testing.T, e *entries) string {
+	t.Helper()
+	first, _ := e.FirstIndex()
+	last, _ := e.LastIndex()
+	text := fmt.Sprint(first, ":")
+	for i := first; i != 0 && i <= last; i++ {
+		var l raft.Log
+		if err := e.GetLog(i, &l); err != nil {
+			t.Fatalf("entry %d: %v", i, err)
+		}
+		if l.Index != i || string(l.Data) != fmt.Sprintf("%d of %d", i, l.Term) || string(l.Extensions) != string(rune(i)) || !l.AppendedAt.Equal(time.Unix(5, 6)) {
+			t.Fatalf("entry %d is %+v", i, l)
+		}
+		text += fmt.Sprint(" ", l.Term)
+	}
+	return text
+}
+
+// TestTheLogIsWhatRaftBelieves: after each step, and after a restart there.
+func TestTheLogIsWhatRaftBelieves(t *testing.T) {
+	m := newMemory()
+	open := func() *entries {
+		e, err := openEntries(m, []byte("log "), func() func() { return func() {} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	e := open()
+	refused := fmt.Errorf("disk full: %w", ErrRefused)
+	for _, step := range []struct {
+		what string
+		do   func() error
+		fail error
+		want string
+	}{
+		{"empty", func() error { return nil }, nil, "0:"},
+		{"the first", func() error { return e.StoreLogs(logOf(1, 1, 2, 3)) }, nil, "1: 1 1 1"},
+		{"one more", func() error { return e.StoreLog(logOf(2, 4)[0]) }, nil, "1: 1 1 1 2"},
+		{"an end that was replaced and could not be written", func() error {
+			return errors.Join(e.DeleteRange(3, 4), e.StoreLogs(logOf(3, 3)))
+		}, refused, "1: 1 1 1 2"},
+		{"an end that is replaced by a shorter one", func() error {
+			return errors.Join(e.DeleteRange(3, 4), e.StoreLogs(logOf(3, 3)))
+		}, nil, "1: 1 1 3"},
+		{"the whole is replaced", func() error {
+			return errors.Join(e.DeleteRange(1, 3), e.StoreLogs(logOf(4, 1, 2, 3, 4, 5)))
+		}, nil, "1: 4 4 4 4 4"},
+		{"the beginning goes", func() error { return e.DeleteRange(1, 3) }, nil, "4: 4 4"},
+		{"behind a snapshot", func() error { return e.StoreLogs(logOf(5, 9, 10)) }, nil, "9: 5 5"},
+		{"again", func() error { return e.StoreLogs(logOf(5, 11)) }, nil, "9: 5 5 5"},
+	} {
+		m.fail = step.fail
+		if err := step.do(); !errors.Is(err, step.fail) || step.fail == nil && err != nil {
+			t.Fatalf("%s: %v", step.what, err)
+		}
+		m.fail = nil
+		if got := terms(t, e); got != step.want {
+			t.Errorf("%s: got %s, want %s", step.what, got, step.want)
+		}
+		bytes, _ := e.size()
+		e = open()
+		if got := terms(t, e); got != step.want {
+			t.Errorf("%s, after a restart: got %s, want %s", step.what, got, step.want)
+		}
+		if again, _ := e.size(); again != bytes {
+			t.Errorf("%s: it counts %d bytes, and %d after a restart", step.what, bytes, again)
+		}
+	}
+	if err := e.GetLog(8, new(raft.Log)); !errors.Is(err, raft.ErrLogNotFound) {
+		t.Errorf("an entry before the log: %v", err)
+	}
+}
+
+// TestAWriteThatMayHaveHappenedLeavesNoEnd: entries that a failed write left behind must not
+// stand behind those of a later leader.
+func TestAWriteThatMayHaveHappenedLeavesNoEnd(t *testing.T) {
+	m := newMemory()
+	e, _ := openEntries(m, nil, func() func() { return func() {} })
+	if err := e.StoreLogs(logOf(1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	m.fail = errors.New("unknown")
+	if err := e.StoreLogs(logOf(1, 2, 3, 4)); err == nil {
+		t.Fatal("the write did not fail")
+	}
+	m.fail = nil
+	for _, l := range logOf(1, 2, 3, 4) { // it had happened
+		m.rows[string(e.key(l.Index))] = string(encodeEntry(l))
+	}
+	if got := terms(t, e); got != "1: 1" {
+		t.Errorf("the log shows what was not confirmed: %s", got)
+	}
+	if err := e.StoreLogs(logOf(2, 2)); err != nil {
+		t.Fatal(err)
+	}
+	again, err := openEntries(m, nil, nil)
+	if err != nil || terms(t, again) != "1: 1 2" {
+		t.Errorf("after a restart: %s (%v), want 1: 1 2", terms(t, again), err)
+	}
+}
+
+// TestAWriteThatHangsIsNoticed: Raft's heartbeats would go on, and nobody else would lead.
+func TestAWriteThatHangsIsNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow, release := make(chan time.Time, 1), make(chan struct{})
+		g := &Group{o: Options{TooSlow: func() { slow <- time.Now() }, LogWriteMax: 4 * time.Second}}
+		e, err := openEntries(hanging{newMemory(), release}, nil, g.watchWrite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored, begun := make(chan error), time.Now()
+		go func() { stored <- e.StoreLogs(logOf(1, 1)) }()
+		if took := (<-slow).Sub(begun); took != 4*time.Second {
+			t.Errorf("it was noticed after %s", took)
+		}
+		close(release)
+		if err := <-stored; err != nil {
+			t.Error(err)
+		}
+		if err := e.StoreLogs(logOf(1, 2)); err != nil {
+			t.Error(err)
+		}
+		<-time.After(time.Hour)
+		if len(slow) > 0 {
+			t.Error("a write that did not hang was called slow")
+		}
+	})
+}
+
+// hanging is a store whose writes wait.
+type hanging struct {
+	*memory
+	release <-chan struct{}
+}
+
+func (h hanging) Write(sync bool, fill func(Batch)) error {
+	<-h.release
+	return h.memory.Write(sync, fill)
+}
+
+func TestADamagedLogIsRefused(t *testing.T) {
+	for name, damage := range map[string]func(*memory, *entries){
+		"a gap":       func(m *memory, e *entries) { delete(m.rows, string(e.key(2))) },
+		"a short row": func(m *memory, e *entries) { m.rows[string(e.key(2))] = "short" },
+		"a long key":  func(m *memory, e *entries) { m.rows[string(e.key(2))+"x"] = string(encodeEntry(logOf(1, 2)[0])) },
+	} {
+		m := newMemory()
+		e, _ := openEntries(m, nil, func() func() { return func() {} })
+		if err := e.StoreLogs(logOf(1, 1, 2, 3)); err != nil {
+			t.Fatal(err)
+		}
+		damage(m, e)
+		if _, err := openEntries(m, nil, nil); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: got %v, want ErrDamaged", name, err)
+		}
+	}
+}
+
+// TestMessagesThatRaftWouldPanicAtAreRefused: another node must not be able to end this one.
+func TestMessagesThatRaftWouldPanicAtAreRefused(t *testing.T) {
+	servers := raft.EncodeConfiguration(raft.Configuration{Servers: []raft.Server{{ID: "a", Address: "a"}}})
+	entry := func(kind raft.LogType, data []byte) *raft.AppendEntriesRequest {
+		return &raft.AppendEntriesRequest{PrevLogEntry: 4, Entries: []*raft.Log{{Index: 5, Type: kind, Data: data}}}
+	}
+	for _, test := range []struct {
+		what string
+		rpc  any
+		ok   bool
+	}{
+		{"a heartbeat", &raft.AppendEntriesRequest{}, true},
+		{"an entry", entry(raft.LogCommand, nil), true},
+		{"a configuration", entry(raft.LogConfiguration, servers), true},
+		{"a vote", &raft.RequestVoteRequest{}, true},
+		{"a snapshot", &raft.InstallSnapshotRequest{SnapshotVersion: 1, Size: 1, Configuration: servers}, true},
+		{"no entry", &raft.AppendEntriesRequest{Entries: []*raft.Log{nil}}, false},
+		{"an entry too far", &raft.AppendEntriesRequest{PrevLogEntry: 4, Entries: []*raft.Log{{Index: 6}}}, false},
+		{"an unknown entry", entry(99, nil), false},
+		{"an entry of old Rafts", entry(raft.LogAddPeerDeprecated, nil), false},
+		{"a broken configuration", entry(raft.LogConfiguration, []byte{0xC1}), false},
+		{"an empty snapshot", &raft.InstallSnapshotRequest{SnapshotVersion: 1, Configuration: servers}, false},
+		{"an old snapshot", &raft.InstallSnapshotRequest{Size: 1, Configuration: servers}, false},
+		{"a snapshot of nobody", &raft.InstallSnapshotRequest{SnapshotVersion: 1, Size: 1, Configuration: []byte{0xC1}}, false},
+	} {
+		if err := checkRequest(test.rpc); (err == nil) != test.ok {
+			t.Errorf("%s: got %v", test.what, err)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package replica
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/raft"
+)
+
+// Member is a replica of the group.
+type Member struct {
+	Node string
+	// Voter: it counts for majorities. Others get the log and never lead.
+	Voter bool
+}
+
+// Found writes the beginning of a group of one node: this one, with the rows that the
+// shard has now. It must not have begun before.
+func Found(o Options) error {
+	s, err := openState(o.Store, o.StatePrefix, o.Fatal)
+	if err != nil {
+		return err
+	}
+	if s.at.applied != 0 {
+		return fmt.Errorf("shard %d is replicated already", o.Shard)
+	}
+	return found(&o, s, position{applied: 1}, 1)
+}
+
+// FoundAgain makes a group of one node out of what this one has, whatever the others
+// have: what only they had confirmed is lost. No group may be running.
+func FoundAgain(o Options) error {
+	s, err := openState(o.Store, o.StatePrefix, o.Fatal)
+	if err != nil {
+		return err
+	}
+	log, err := openEntries(o.Store, o.LogPrefix, func() func() { return func() {} })
+	if err != nil {
+		return err
+	}
+	term, err := newVotes(o.Store, o.LogPrefix).GetUint64([]byte("CurrentTerm"))
+	if err != nil && err.Error() != errNoVote.Error() {
+		return err
+	}
+	// NB: entries that were not applied may have been confirmed by others, so they count.
+	_, last := log.mu.first, log.mu.last
+	for index := s.at.applied + 1; index <= last; index++ {
+		var l raft.Log
+		if err := log.GetLog(index, &l); err != nil {
+			return err
+		}
+		if l.Type == raft.LogCommand {
+			s.Apply(&l)
+		}
+	}
+	at := s.at
+	at.applied = max(at.applied, last)
+	return found(&o, s, at, term+1)
+}
+
+// found makes this node the only member, and lets the log begin behind a position.
+func found(o *Options, s *state, at position, term uint64) error {
+	saved := newSnapshots(o.Store, o.StatePrefix, s)
+	sink, err := saved.Create(raft.SnapshotVersionMax, at.applied, term, raft.Configuration{Servers: []raft.Server{
+		{ID: raft.ServerID(o.Node), Address: raft.ServerAddress(o.Node)},
+	}}, at.applied, nil)
+	if err != nil {
+		return err
+	}
+	votes := newVotes(o.Store, o.LogPrefix)
+	log := entries{prefix: append(o.LogPrefix[:len(o.LogPrefix):len(o.LogPrefix)], 'l')}
+	err = o.Store.Write(true, func(b Batch) {
+		b.DeleteRange(log.key(0), log.end())
+		b.Set(votes.key([]byte("CurrentTerm")), encodeUint64(term))
+		b.Set(s.key, at.encode())
+		b.Set(saved.key, sink.(*install).encode())
+	})
+	return err
+}
+
+// Members returns the replicas of the group as this node knows them.
+func (g *Group) Members() []Member {
+	f := g.raft.GetConfiguration()
+	if f.Error() != nil {
+		return nil
+	}
+	var members []Member
+	for _, s := range f.Configuration().Servers {
+		members = append(members, Member{Node: string(s.ID), Voter: s.Suffrage == raft.Voter})
+	}
+	return members
+}
+
+// AddLearner has a node get the log without a vote. Like the next two, it works on the
+// leader only, and returns when the change is confirmed by a majority.
+func (g *Group) AddLearner(node string) error {
+	return g.raft.AddNonvoter(raft.ServerID(node), raft.ServerAddress(node), 0, 2*g.o.Tick).Error()
+}
+
+// AddVoter gives a node a vote. It should have the log before: until then it counts for a
+// majority that is harder to reach.
+func (g *Group) AddVoter(node string) error {
+	return g.raft.AddVoter(raft.ServerID(node), raft.ServerAddress(node), 0, 2*g.o.Tick).Error()
+}
+
+// Remove takes a node out of the group.
+func (g *Group) Remove(node string) error {
+	return g.raft.RemoveServer(raft.ServerID(node), 0, 2*g.o.Tick).Error()
+}

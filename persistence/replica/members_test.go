@@ -1,0 +1,124 @@
+package replica_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"troupe/persistence"
+	"troupe/persistence/replica"
+)
+
+// leader returns the node that leads a shard, waiting until there is one.
+func (c *cluster) leader(sh persistence.Shard) *node {
+	for range 600 {
+		for _, n := range c.nodes {
+			if n.store != nil && n.store.Epoch(sh) != 0 {
+				return n
+			}
+		}
+		c.pass(100 * time.Millisecond)
+	}
+	c.t.Fatalf("nobody leads shard %d within a minute", sh)
+	return nil
+}
+
+// TestNodesAreReplacedWhileOthersWrite: each node in turn is lost with its disk, and a new
+// one takes its place.
+func TestNodesAreReplacedWhileOthersWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(7, 7))
+		c := newCluster(t, simulation{})
+		c.load(r, 50)
+		for i, fresh := range []string{"node3", "node4", "node5"} {
+			lost := c.nodes[i]
+			c.net.isolate(lost.name, c.names, true)
+			c.check(lost.stop())
+			c.load(r, 100)
+			n := &node{c: c, name: fresh, fs: vfs.NewCrashableMem()}
+			c.nodes[i], c.names = n, append(c.names, fresh)
+			n.start()
+			for sh := range n.store.AllShards() {
+				c.check(n.store.Join(sh))
+				c.check(c.leader(sh).store.Replica(sh).AddLearner(fresh))
+				c.load(r, 10)
+				c.check(n.store.AwaitApplied(t.Context(), sh, c.leader(sh).store.Replica(sh).Applied()))
+				c.check(c.leader(sh).store.Replica(sh).AddVoter(fresh))
+				c.check(c.leader(sh).store.Replica(sh).Remove(lost.name))
+			}
+			c.load(r, 100)
+		}
+		c.settle()
+		for _, f := range c.faults() {
+			t.Error(f)
+		}
+		for sh := range c.nodes[0].store.AllShards() {
+			members := c.nodes[0].store.Replica(sh).Members()
+			if len(members) != simNodes || slices.ContainsFunc(members, func(m replica.Member) bool { return !m.Voter }) {
+				t.Errorf("shard %d has the members %v", sh, members)
+			}
+		}
+		c.close()
+	})
+}
+
+// TestOneNodeIsMadeAClusterAgain: when a majority is lost for good, what one node has goes on.
+func TestOneNodeIsMadeAClusterAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(8, 8))
+		c := newCluster(t, simulation{})
+		c.load(r, 200)
+		c.settle()
+		for _, n := range c.nodes {
+			c.check(n.stop())
+		}
+		left := c.nodes[1]
+		missing, err := persistence.FoundAgain("store", left.options(nil), left.name)
+		if err != nil || len(missing) > 0 {
+			t.Fatalf("found again: %v, %v missing", err, missing)
+		}
+		c.nodes = []*node{left}
+		left.start()
+		for sh := range left.store.AllShards() {
+			c.leader(sh)
+		}
+		before := len(c.acked)
+		c.load(r, 100)
+		c.settle()
+		for _, f := range c.faults() {
+			t.Error(f)
+		}
+		if len(c.acked) == before {
+			t.Error("it takes no writes")
+		}
+		c.close()
+	})
+}
+
+// TestAStoreOfAClusterIsNotOpenedAlone: what one node writes alone would divide the replicas.
+func TestAStoreOfAClusterIsNotOpenedAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, simulation{})
+		n := c.nodes[0]
+		c.close()
+		if s, err := persistence.Open("store", n.options(nil)); !errors.Is(err, persistence.ErrReplicated) {
+			t.Errorf("got %v (%v), want ErrReplicated", err, s)
+		}
+		o := n.options(nil)
+		o.ReadOnly = true
+		s, err := persistence.Open("store", o)
+		c.check(err)
+		if _, err := s.Load(persistence.RecordKey(nil, 0, "before", persistence.ID{})); err != nil {
+			t.Errorf("to be read it is not whole: %v", err)
+		}
+		if _, err := s.Verify(t.Context()); err != nil {
+			t.Errorf("verify: %v", err)
+		}
+		c.check(s.Close())
+	})
+}

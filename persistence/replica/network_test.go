@@ -1,0 +1,153 @@
+package replica_test
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"troupe/persistence"
+	"troupe/persistence/replica"
+)
+
+// network joins nodes in memory. Links can be cut in one direction: what is sent over
+// them is lost, and the stream that it was lost from stays dead.
+type network struct {
+	mu        sync.Mutex
+	listeners map[place]*listener
+	cut       map[link]bool
+}
+
+type place struct {
+	node  string
+	shard persistence.Shard
+}
+
+type link struct{ from, to string }
+
+func newNetwork() *network {
+	return &network{listeners: map[place]*listener{}, cut: map[link]bool{}}
+}
+
+// set cuts or heals what goes from one node to another.
+func (n *network) set(from, to string, cut bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cut[link{from, to}] = cut
+}
+
+// isolate cuts or heals all links of a node.
+func (n *network) isolate(node string, others []string, cut bool) {
+	for _, other := range others {
+		if other != node {
+			n.set(node, other, cut)
+			n.set(other, node, cut)
+		}
+	}
+}
+
+func (n *network) isCut(l link) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.cut[l]
+}
+
+// streams returns the streams of a node.
+func (n *network) streams(node string) func(persistence.Shard) replica.Streams {
+	return func(sh persistence.Shard) replica.Streams {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		l := &listener{of: n, at: place{node, sh}, streams: make(chan net.Conn, 16), closed: make(chan struct{})}
+		n.listeners[l.at] = l
+		return l
+	}
+}
+
+type listener struct {
+	of      *network
+	at      place
+	streams chan net.Conn
+	closed  chan struct{}
+	once    sync.Once
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.streams:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *listener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *listener) Dial(node string, timeout time.Duration) (net.Conn, error) {
+	there := link{l.at.node, node}
+	l.of.mu.Lock()
+	to := l.of.listeners[place{node, l.at.shard}]
+	cut := l.of.cut[there] || l.of.cut[link{node, l.at.node}]
+	l.of.mu.Unlock()
+	if cut {
+		<-time.After(timeout)
+	}
+	if to == nil || cut {
+		return nil, errors.New("nobody is there")
+	}
+	mine, theirs := net.Pipe()
+	select {
+	case to.streams <- &lossy{Conn: theirs, of: l.of, link: link{node, l.at.node}}:
+		return &lossy{Conn: mine, of: l.of, link: there}, nil
+	case <-to.closed:
+		return nil, errors.New("nobody is there any more")
+	}
+}
+
+// lossy is one end of a stream.
+type lossy struct {
+	net.Conn
+	of   *network
+	link link // that this end sends over
+	mu   sync.Mutex
+	dead bool
+}
+
+func (c *lossy) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	c.dead = c.dead || c.of.isCut(c.link)
+	dead := c.dead
+	c.mu.Unlock()
+	if dead {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
+
+// lyingFS says that everything is synced and syncs nothing.
+type lyingFS struct{ vfs.FS }
+
+func (l lyingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return lying(l.FS.Create(name, category))
+}
+
+func (l lyingFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return lying(l.FS.ReuseForWrite(oldname, newname, category))
+}
+
+func lying(f vfs.File, err error) (vfs.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return lyingFile{f}, nil
+}
+
+type lyingFile struct{ vfs.File }
+
+func (lyingFile) Sync() error                { return nil }
+func (lyingFile) SyncData() error            { return nil }
+func (lyingFile) SyncTo(int64) (bool, error) { return true, nil }

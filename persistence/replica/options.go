@@ -1,0 +1,136 @@
+package replica
+
+import (
+	"cmp"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+var (
+	// ErrNotLed is the error of a change that another node would have to take, or of an
+	// epoch that is over. Nothing was applied.
+	ErrNotLed = errors.New("this node does not lead the shard")
+
+	// ErrLost is the error of a change whose leader lost the leadership before a
+	// majority had confirmed it. It may become part of the shard, or not: whoever made
+	// it drops what it holds, and asks the next leader.
+	ErrLost = errors.New("the leadership of the shard was lost, outcome unknown")
+
+	// ErrDamaged is the error of a group whose state is older than its log says.
+	ErrDamaged = errors.New("the state of the shard is older than its log")
+)
+
+// Options of a group.
+type Options struct {
+	Shard uint16
+	// Node is the id of this node, which is its address for Raft as well: Streams finds
+	// out where a node is.
+	Node  string
+	Store Store
+	// LogPrefix begins the keys of the log, StatePrefix those of rows about the state.
+	// The latter stands in the range of the shard, before all other rows.
+	LogPrefix, StatePrefix []byte
+	Streams                Streams
+	Observer               Observer
+
+	// Tick is the time on which all others hang: a follower that hears nothing for so
+	// long asks for an election, and a leader that reaches no majority for half of it
+	// steps down. Zero: one second; shorter ones lead to elections when the processor is
+	// short.
+	Tick time.Duration
+	// LogWriteMax is how long one write of the log may take before TooSlow is called.
+	// Zero: four seconds. Raft has no leader step down whose disk hangs
+	// (hashicorp/raft#503): its heartbeats go on.
+	LogWriteMax time.Duration
+	TooSlow     func()
+	// LogBytesMax is how large the log may become before Raft drops the part that
+	// the state contains. Half of it stays, for nodes that are a little behind. Zero: 16 MiB.
+	LogBytesMax int64
+
+	Log zerolog.Logger
+	// Fatal ends the process; it does not return.
+	Fatal func(reason string)
+}
+
+func (o *Options) ensureDefaults() {
+	o.Tick = cmp.Or(o.Tick, time.Second)
+	o.LogWriteMax = cmp.Or(o.LogWriteMax, 4*time.Second)
+	o.LogBytesMax = cmp.Or(o.LogBytesMax, 16<<20)
+}
+
+// Streams carries bytes between the replicas of one shard.
+type Streams interface {
+	// Accept returns the next stream that another node has opened, or an error once
+	// the streams are closed.
+	Accept() (net.Conn, error)
+	// Dial opens a stream to a node.
+	Dial(node string, timeout time.Duration) (net.Conn, error)
+	// Close ends Accept.
+	Close() error
+}
+
+// Observer is told who leads the shard. It must not block, and is called by one
+// goroutine.
+type Observer interface {
+	// Led is called when this node leads the shard and everything that was committed
+	// before is visible here. It may write in this epoch.
+	Led(epoch uint64)
+	// Ended is called when an epoch that Led began is over.
+	Ended(epoch uint64)
+}
+
+// Store is where a group keeps its rows. Values belong to the caller.
+type Store interface {
+	// Load returns the value under key, nil when there is none.
+	Load(key []byte) ([]byte, error)
+	// Scan calls visit with all rows from from up to but not including to.
+	Scan(from, to []byte, visit func(key, value []byte) error) error
+	// Write makes changes visible together, in the order of the calls, and with sync
+	// durable before it returns. Without, they are durable no later than those of the next
+	// call with sync. An error that wraps ErrRefused means that nothing was written.
+	Write(sync bool, fill func(Batch)) error
+	// Snapshot returns the shard as it is now.
+	Snapshot() Snapshot
+	// Replace puts rows, which come in the order of their keys, in the place of all rows
+	// of the shard, in one durable step. Until Commit nothing has happened.
+	Replace() (Replacement, error)
+}
+
+// ErrRefused says that a store has not written anything.
+var ErrRefused = errors.New("the store takes nothing")
+
+// Batch gathers changes of one Write.
+type Batch interface {
+	Set(key, value []byte)
+	// DeleteRange removes all keys from from up to but not including to.
+	DeleteRange(from, to []byte)
+	// Apply adds the changes of a set of writes.
+	Apply(repr []byte)
+}
+
+// Snapshot is a shard at one moment.
+type Snapshot interface {
+	// Scan calls visit with all rows of the shard, in the order of their keys.
+	Scan(visit func(key, value []byte) error) error
+	Close() error
+}
+
+// Replacement gathers the rows of Store.Replace. After Set one of the two others is called.
+type Replacement interface {
+	Set(key, value []byte) error
+	Commit() error
+	Abort()
+}
+
+// Change is a set of writes that is to be replicated.
+type Change interface {
+	// Repr is the writes, in the form that Batch.Apply takes. Empty: there are none, and
+	// Done is called when everything before is applied and this node leads still.
+	Repr() []byte
+	// Done is told once how it ended. The calls for one group come one after the other in
+	// the order of Append. It must not block.
+	Done(error)
+}

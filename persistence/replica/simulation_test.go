@@ -1,0 +1,584 @@
+package replica_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"troupe/persistence"
+	"troupe/persistence/replica"
+)
+
+const (
+	simNodes     = 3
+	simShards    = 2
+	simInstances = 3 // of each shard
+	simLogBytes  = 4 << 10
+	simAhead     = 3 // writes of an instance that may be on their way
+)
+
+// cluster is some stores that have the same shards, and writers where they are led.
+type cluster struct {
+	t     *testing.T
+	net   *network
+	names []string
+	nodes []*node
+	sim   simulation
+
+	mu     sync.Mutex
+	next   uint64                // id of the next write
+	acked  map[uint64]position   // by id
+	shown  map[instanceAt]uint64 // the last entry of each instance that anybody was shown
+	stale  []string              // what was shown that had been overtaken
+	epochs int                   // that began
+	stats  replica.Stats         // summed up over all groups that were stopped
+	broken []string              // what kept nodes from starting
+}
+
+// instanceAt is an instance of a shard.
+type instanceAt struct {
+	shard persistence.Shard
+	id    persistence.ID
+}
+
+// position is where a write was acknowledged to be.
+type position struct {
+	shard persistence.Shard
+	id    persistence.ID
+	seq   uint64
+}
+
+// simulation says what is wrong with a cluster on purpose; the zero value is right.
+type simulation struct {
+	noSync   bool // the disks lie about syncs
+	memory   bool // writers go on in a new epoch with what they remember
+	tooEarly bool // an answer is taken for good that says that the outcome is unknown
+	unasked  bool // readers do not ask whether the node leads still
+}
+
+type node struct {
+	c     *cluster
+	name  string
+	fs    *vfs.MemFS
+	store *persistence.Store
+
+	mu      sync.Mutex
+	writers map[persistence.Shard]*writer
+}
+
+func newCluster(t *testing.T, sim simulation) *cluster {
+	c := &cluster{t: t, net: newNetwork(), sim: sim, acked: map[uint64]position{}, shown: map[instanceAt]uint64{}}
+	for i := range simNodes {
+		c.names = append(c.names, fmt.Sprintf("node%d", i))
+		c.nodes = append(c.nodes, &node{c: c, name: c.names[i], fs: vfs.NewCrashableMem()})
+	}
+	c.found()
+	return c
+}
+
+// found makes the first node a cluster of one, and has the others join.
+func (c *cluster) found() {
+	first := c.nodes[0]
+	s, err := persistence.Open("store", first.options(nil))
+	c.check(err)
+	w := s.NewWrites(0) // a store that stood alone before has rows already
+	w.Set(persistence.RecordKey(nil, 0, "before", persistence.ID{}), []byte("kept"))
+	c.check(s.Commit(w))
+	c.check(s.Found(first.name))
+	c.check(s.Close())
+	for _, n := range c.nodes {
+		n.start()
+		if n != first {
+			for sh := range n.store.AllShards() {
+				c.check(n.store.Join(sh))
+			}
+		}
+	}
+	for sh := range first.store.AllShards() {
+		for first.store.Epoch(sh) == 0 {
+			c.pass(100 * time.Millisecond)
+		}
+		for _, name := range c.names[1:] {
+			c.check(first.store.Replica(sh).AddLearner(name))
+			c.check(first.store.Replica(sh).AddVoter(name))
+		}
+	}
+}
+
+func (c *cluster) check(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// pass lets virtual time pass.
+func (c *cluster) pass(d time.Duration) { <-time.After(d) }
+
+func (n *node) options(o *persistence.Replication) persistence.Options {
+	var fs vfs.FS = n.fs
+	if n.c.sim.noSync {
+		fs = lyingFS{fs}
+	}
+	return persistence.Options{
+		FS: fs, Shards: simShards, CacheBytes: 1 << 20, MemTableBytes: 256 << 10, FreeBytesMin: -1,
+		Replication: o, Fatal: func(reason string) { panic(n.name + ": " + reason) },
+	}
+}
+
+func (n *node) start() {
+	n.mu.Lock()
+	n.writers = map[persistence.Shard]*writer{}
+	n.mu.Unlock()
+	s, err := persistence.Open("store", n.options(&persistence.Replication{Node: n.name, Streams: n.c.net.streams(n.name), Leads: n, LogBytesMax: simLogBytes}))
+	if err != nil {
+		n.c.broken = append(n.c.broken, fmt.Sprintf("%s: %v", n.name, err))
+		return
+	}
+	n.mu.Lock()
+	n.store = s
+	n.mu.Unlock()
+}
+
+// stop closes the store, as far as it can be.
+func (n *node) stop() error {
+	if n.store == nil {
+		return nil
+	}
+	c := n.c
+	for sh := range n.store.AllShards() {
+		stats := n.store.Replica(sh).Stats()
+		c.stats.Installed += stats.Installed
+	}
+	err := n.store.Close()
+	n.store = nil
+	return err
+}
+
+// crash takes the power from a node: what was not synced is lost, or part of it.
+func (n *node) crash(unsyncedPercent int) {
+	n.c.net.isolate(n.name, n.c.names, true)
+	after := n.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsyncedPercent, RNG: rand.New(rand.NewPCG(1, 2))})
+	_ = n.stop()
+	n.fs = after
+}
+
+func (n *node) restart() {
+	n.c.net.isolate(n.name, n.c.names, false)
+	n.start()
+}
+
+// Led implements persistence.Leads.
+func (n *node) Led(sh persistence.Shard, epoch uint64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.c.mu.Lock()
+	n.c.epochs++
+	n.c.mu.Unlock()
+	w := &writer{n: n, shard: sh, epoch: epoch}
+	if old := n.writers[sh]; old != nil && n.c.sim.memory {
+		w.at = old.at
+	}
+	n.writers[sh] = w
+}
+
+// Ended implements persistence.Leads.
+func (n *node) Ended(sh persistence.Shard, _ uint64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if w := n.writers[sh]; w != nil {
+		w.end()
+	}
+}
+
+// writer stands for the actors of all instances of a shard: it remembers what it wrote
+// and builds on it before it is confirmed.
+type writer struct {
+	n     *node
+	shard persistence.Shard
+	epoch uint64
+
+	order sync.Mutex // held while a write is appended
+
+	mu    sync.Mutex
+	over  bool
+	ahead int
+	at    map[persistence.ID]uint64 // the last sequence of each instance; nil before it is read
+}
+
+func (w *writer) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+}
+
+// instance returns the id of an instance of the test. The store that it is asked of says
+// which shard an id belongs to; these rows stand in whichever shard the test likes.
+func instance(sh persistence.Shard, i int) persistence.ID {
+	return persistence.ID{0: byte(sh), 1: byte(sh >> 8), 15: byte(i)}
+}
+
+// write appends one more entry to an instance, if the writer may.
+func (w *writer) write(i int) {
+	w.order.Lock()
+	defer w.order.Unlock()
+	a := w.prepare(i)
+	if a == nil {
+		return
+	}
+	id, seq := a.at.id, a.at.seq
+	writes := w.n.store.NewWritesIn(w.shard, w.epoch)
+	writes.Set(persistence.EntryKey(nil, w.shard, id, seq), binary.BigEndian.AppendUint64(nil, a.id))
+	writes.Set(persistence.RecordKey(nil, w.shard, "w", id), binary.BigEndian.AppendUint64(nil, seq))
+	writes.Add(persistence.CountKey(nil, w.shard, "w", 1), 1)
+	w.n.store.Append(writes, a)
+}
+
+// prepare remembers the entry that is to be appended; nil when there is none.
+func (w *writer) prepare(i int) *appended {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over || w.ahead >= simAhead*simInstances || !w.read() {
+		return nil
+	}
+	id := instance(w.shard, i)
+	w.at[id]++
+	w.ahead++
+	c := w.n.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next++
+	return &appended{w: w, id: c.next, at: position{w.shard, id, w.at[id]}}
+}
+
+// read reads what there is of the instances, once.
+func (w *writer) read() bool {
+	if w.at != nil {
+		return true
+	}
+	at := map[persistence.ID]uint64{}
+	for i := range simInstances {
+		id := instance(w.shard, i)
+		stored, err := w.n.store.Load(persistence.RecordKey(nil, w.shard, "w", id))
+		switch {
+		case err == nil:
+			at[id] = binary.BigEndian.Uint64(stored)
+		case !errors.Is(err, persistence.ErrNotFound):
+			return false // the store is closed
+		}
+	}
+	w.at = at
+	return true
+}
+
+// appended is one write on its way.
+type appended struct {
+	w  *writer
+	id uint64
+	at position
+}
+
+// Committed implements persistence.Waiter.
+func (a *appended) Committed(err error) {
+	a.w.mu.Lock()
+	defer a.w.mu.Unlock()
+	a.w.ahead--
+	if err != nil {
+		a.w.over = true // what it holds in memory may not be there
+	}
+	if err != nil && !(a.w.n.c.sim.tooEarly && errors.Is(err, persistence.ErrLost)) {
+		return
+	}
+	c := a.w.n.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.acked[a.id] = a.at
+	c.show(instanceAt{a.at.shard, a.at.id}, a.at.seq)
+}
+
+// show notes that somebody was shown an entry. c.mu is held.
+func (c *cluster) show(at instanceAt, seq uint64) { c.shown[at] = max(c.shown[at], seq) }
+
+// look shows somebody an instance as the writer holds it, once that is durable and the
+// node leads still.
+func (w *writer) look(i int) {
+	w.order.Lock()
+	defer w.order.Unlock()
+	w.mu.Lock()
+	if w.over || !w.read() {
+		w.mu.Unlock()
+		return
+	}
+	c, at := w.n.c, instanceAt{w.shard, instance(w.shard, i)}
+	c.mu.Lock()
+	l := &looked{c, at, w.at[at.id], c.shown[at]}
+	c.mu.Unlock()
+	w.mu.Unlock()
+	if c.sim.unasked {
+		l.Committed(nil)
+		return
+	}
+	w.n.store.BarrierIn(w.shard, w.epoch, l)
+}
+
+// looked is a look on its way.
+type looked struct {
+	c  *cluster
+	at instanceAt
+	// seq is what it shows, and least what somebody was shown before it began.
+	seq, least uint64
+}
+
+// Committed implements persistence.Waiter.
+func (l *looked) Committed(err error) {
+	if err != nil {
+		return
+	}
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	if l.seq < l.least {
+		l.c.stale = append(l.c.stale, fmt.Sprintf("%x of shard %d was shown with %d entries after %d", l.at.id, l.at.shard, l.seq, l.least))
+	}
+	l.c.show(l.at, l.seq)
+}
+
+// load has writers write for a while, on every node that believes that it leads.
+func (c *cluster) load(r *rand.Rand, steps int) {
+	for range steps {
+		for _, n := range c.nodes {
+			if n.store == nil {
+				continue
+			}
+			for sh := range n.store.AllShards() {
+				n.mu.Lock()
+				w := n.writers[sh]
+				n.mu.Unlock()
+				if w != nil && sh != persistence.Meta {
+					w.write(r.IntN(simInstances))
+					w.look(r.IntN(simInstances))
+				}
+			}
+		}
+		c.pass(time.Duration(5+r.IntN(30)) * time.Millisecond)
+	}
+}
+
+// fault does something bad to the cluster while it works, and ends it.
+func (c *cluster) fault(r *rand.Rand) {
+	n := c.nodes[r.IntN(simNodes)]
+	other := c.nodes[(r.IntN(simNodes-1)+1+index(c, n))%simNodes]
+	kind := r.IntN(6)
+	if c.sim.memory { // those after which it remembers too much, and leads again
+		kind = 2 + 3*r.IntN(2)
+	}
+	switch kind {
+	case 0: // one loses power
+		n.crash(r.IntN(101))
+		c.load(r, r.IntN(60))
+		n.restart()
+	case 1: // all lose power at once
+		for _, n := range c.nodes {
+			c.net.isolate(n.name, c.names, true)
+		}
+		percent := r.IntN(101)
+		for _, n := range c.nodes {
+			n.crash(percent)
+		}
+		for _, n := range c.nodes {
+			n.restart()
+		}
+	case 2: // one is cut off
+		c.net.isolate(n.name, c.names, true)
+		c.load(r, 40+r.IntN(200))
+		c.net.isolate(n.name, c.names, false)
+	case 3: // what one sends to another is lost
+		c.net.set(n.name, other.name, true)
+		c.load(r, 40+r.IntN(200))
+		c.net.set(n.name, other.name, false)
+	case 4: // two do not reach each other; the third reaches both
+		c.net.set(n.name, other.name, true)
+		c.net.set(other.name, n.name, true)
+		c.load(r, 40+r.IntN(200))
+		c.net.set(n.name, other.name, false)
+		c.net.set(other.name, n.name, false)
+	case 5: // leaderships are handed over
+		for sh := range n.store.AllShards() {
+			if g := n.store.Replica(sh); n.store.Epoch(sh) != 0 {
+				go func() { _ = g.HandOver(c.t.Context(), "") }()
+			}
+		}
+		c.load(r, 20)
+	}
+	c.load(r, 20+r.IntN(40))
+}
+
+func index(c *cluster, n *node) int {
+	for i := range c.nodes {
+		if c.nodes[i] == n {
+			return i
+		}
+	}
+	return -1
+}
+
+// settle waits until one node leads each shard and all have the same.
+func (c *cluster) settle() {
+	for range 600 {
+		if c.settled() {
+			return
+		}
+		c.pass(100 * time.Millisecond)
+	}
+	c.t.Fatal("a minute after the last fault the nodes do not agree")
+}
+
+func (c *cluster) settled() bool {
+	for sh := range c.nodes[0].store.AllShards() {
+		leaders := 0
+		for _, n := range c.nodes {
+			if n.store.Epoch(sh) != 0 {
+				leaders++
+			}
+			if n.store.Replica(sh).Applied() != c.nodes[0].store.Replica(sh).Applied() {
+				return false
+			}
+		}
+		if leaders != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// faults compares what the nodes have with what was acknowledged.
+func (c *cluster) faults() (faults []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	faults = c.stale
+	for _, n := range c.nodes {
+		found, total := map[uint64]position{}, int64(0)
+		for sh := range persistence.Shard(simShards) {
+			for i := range simInstances {
+				id := instance(sh, i)
+				var seq uint64
+				err := n.store.Scan(persistence.EntryPrefix(nil, sh, id), func(key, value []byte) error {
+					total++
+					if seq++; seq != binary.BigEndian.Uint64(key[len(key)-8:]) {
+						fault("%s: entry %d of %x is missing", n.name, seq, id)
+						seq = binary.BigEndian.Uint64(key[len(key)-8:])
+					}
+					write := binary.BigEndian.Uint64(value)
+					if twice, is := found[write]; is {
+						fault("%s: write %d is there twice: %v", n.name, write, twice)
+					}
+					found[write] = position{sh, id, seq}
+					return nil
+				})
+				c.check(err)
+				if shown := c.shown[instanceAt{sh, id}]; seq < shown {
+					fault("%s: %x has %d entries, and somebody was shown %d", n.name, id, seq, shown)
+				}
+			}
+		}
+		for write, at := range c.acked {
+			if found[write] != at {
+				fault("%s: write %d was acknowledged at %v and is at %v", n.name, write, at, found[write])
+			}
+		}
+		counted, err := n.store.CountAll(persistence.CountPrefix(nil, persistence.EveryShard, "w"))
+		c.check(err)
+		if counted != total {
+			fault("%s: it counts %d entries and has %d", n.name, counted, total)
+		}
+		if kept, err := n.store.Load(persistence.RecordKey(nil, 0, "before", persistence.ID{})); err != nil || string(kept) != "kept" {
+			fault("%s: what was there before the cluster is not: %v", n.name, err)
+		}
+	}
+	return faults
+}
+
+func (c *cluster) close() {
+	for _, n := range c.nodes {
+		c.check(n.stop())
+	}
+}
+
+// result is what became of a simulation.
+type result struct {
+	faults []string
+	acks   int
+	epochs int
+	stats  replica.Stats
+}
+
+// simulate runs rounds of faults and says what is wrong afterwards.
+func simulate(t *testing.T, seed uint64, rounds int, sim simulation) (done result) {
+	synctest.Test(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		c := newCluster(t, sim)
+		c.load(r, 50)
+		for i := 0; i < rounds && c.broken == nil; i++ {
+			c.fault(r)
+		}
+		done.faults = c.broken
+		if c.broken == nil {
+			c.settle()
+			done.faults = c.faults()
+		}
+		c.close()
+		done.acks, done.epochs, done.stats = len(c.acked), c.epochs, c.stats
+	})
+	return done
+}
+
+// TestNothingIsLostUnderFaults has writers build on what is not confirmed yet while nodes
+// lose power and links: all that was acknowledged is there once, in its place, on every
+// node, and nobody is shown what was overtaken or what is lost later.
+func TestNothingIsLostUnderFaults(t *testing.T) {
+	var total result
+	seeds := uint64(10)
+	if testing.Short() { // with the race detector
+		seeds = 2
+	}
+	for seed := range seeds {
+		done := simulate(t, seed, 24, simulation{})
+		for _, f := range done.faults {
+			t.Errorf("seed %d: %s", seed, f)
+		}
+		total.acks += done.acks
+		total.epochs += done.epochs
+		total.stats.Installed += done.stats.Installed
+	}
+	t.Logf("%d acknowledged writes, %d epochs, %d copies of shards installed", total.acks, total.epochs, total.stats.Installed)
+	if total.acks < 1000*int(seeds) || total.epochs < 15*int(seeds) || total.stats.Installed == 0 {
+		t.Error("the faults do not reach what they are there for")
+	}
+}
+
+// TestTheSimulationFindsWhatIsWrong: without these the test above would mean nothing.
+func TestTheSimulationFindsWhatIsWrong(t *testing.T) {
+	for name, sim := range map[string]simulation{
+		"disks that lie about syncs":         {noSync: true},
+		"writers that keep what they hold":   {memory: true},
+		"unknown outcomes taken for success": {tooEarly: true},
+		"readers that do not ask":            {unasked: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(200) {
+				if done := simulate(t, seed, 12, sim); len(done.faults) > 0 {
+					t.Logf("seed %d: %d faults, such as %s", seed, len(done.faults), done.faults[0])
+					return
+				}
+			}
+			t.Error("nothing was found in 200 runs")
+		})
+	}
+}

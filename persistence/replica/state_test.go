@@ -1,0 +1,194 @@
+package replica
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/raft"
+)
+
+func command(index uint64, data []byte) *raft.Log {
+	return &raft.Log{Index: index, Term: 7, Type: raft.LogCommand, Data: data}
+}
+
+var epochEntry = []byte{entryVersion, kindEpoch}
+
+// TestWhatWasBuiltOnSomethingLostIsPassedOver: an entry counts when its epoch and the
+// revision that it follows are those of the shard.
+func TestWhatWasBuiltOnSomethingLostIsPassedOver(t *testing.T) {
+	m := newMemory()
+	s, err := openState(m, []byte("state "), func(reason string) { t.Fatal(reason) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		what  string
+		index uint64
+		data  []byte
+		want  any
+		row   string // that is set by it; the first letter is the key
+	}{
+		{"before any epoch", 2, writesOf(1, 0, "a1"), errStale, ""},
+		{"an epoch begins", 3, epochEntry, uint64(3), ""},
+		{"its first", 4, writesOf(3, 0, "a1", "b1"), nil, "a1"},
+		{"its second", 5, writesOf(3, 1, "a2"), nil, "a2"},
+		{"the second again", 6, writesOf(3, 1, "a9"), errStale, ""},
+		{"one behind a gap", 7, writesOf(3, 3, "a9"), errStale, ""},
+		{"the third", 8, writesOf(3, 2, "a3"), nil, "a3"},
+		{"an epoch begins again", 9, epochEntry, uint64(9), ""},
+		{"of the epoch before", 10, writesOf(3, 3, "a9"), errStale, ""},
+		{"of this", 11, writesOf(9, 0, "a4"), nil, "a4"},
+		{"applied before", 11, writesOf(9, 1, "a9"), nil, ""},
+	} {
+		before, _ := m.Load([]byte("row a"))
+		if got := s.Apply(command(step.index, step.data)); got != step.want {
+			t.Errorf("%s: got %v, want %v", step.what, got, step.want)
+		}
+		want := string(before)
+		if step.row != "" {
+			want = step.row[1:]
+		}
+		if got, _ := m.Load([]byte("row a")); string(got) != want {
+			t.Errorf("%s: the row is %q, want %q", step.what, got, want)
+		}
+	}
+	if !errors.Is(errStale, ErrNotLed) {
+		t.Error("an entry that was passed over is not said to be without effect")
+	}
+	again, err := openState(m, []byte("state "), nil)
+	if err != nil || again.at != s.at || again.at.applied != 11 || again.at.term != 7 {
+		t.Errorf("after a restart the position is %+v (%v), want %+v", again.at, err, s.at)
+	}
+}
+
+func TestEntriesThatNobodyKnowsEndTheProcess(t *testing.T) {
+	for name, data := range map[string][]byte{
+		"empty":           {},
+		"a newer version": {entryVersion + 1, kindEpoch},
+		"another kind":    {entryVersion, 9},
+		"a short head":    writesOf(0, 0)[:10],
+		"a short set":     append(writesOf(0, 0), 9, 'a'),
+		"no length":       append(writesOf(0, 0), 0xFF),
+	} {
+		t.Run(name, func(t *testing.T) {
+			type fatal string
+			s, err := openState(newMemory(), nil, func(reason string) { panic(fatal(reason)) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if _, is := recover().(fatal); !is {
+					t.Error("it was applied")
+				}
+			}()
+			s.Apply(command(5, data))
+		})
+	}
+}
+
+// TestAStateOlderThanItsLogIsDamaged: Raft counts on what the snapshot says that there is.
+func TestAStateOlderThanItsLogIsDamaged(t *testing.T) {
+	m := newMemory()
+	s, _ := openState(m, []byte("state "), nil)
+	saved := newSnapshots(m, []byte("state "), s)
+	s.Apply(command(4, epochEntry))
+	take(t, saved, 4)
+	if err := saved.check(); err != nil {
+		t.Fatal(err)
+	}
+	delete(m.rows, "state p")
+	s.at = position{applied: 3}
+	if err := saved.check(); !errors.Is(err, ErrDamaged) {
+		t.Errorf("got %v, want ErrDamaged", err)
+	}
+}
+
+func take(t *testing.T, s *snapshots, index uint64) {
+	t.Helper()
+	sink, err := s.Create(raft.SnapshotVersionMax, index, 7, raft.Configuration{}, 1, nil)
+	if err == nil {
+		err = rowsAsTheyAre{}.Persist(sink)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestACopyHasTheRowsAsTheyAreNow: who gets a snapshot gets rows that may be newer, and
+// its own row about the snapshot, in one step.
+func TestACopyHasTheRowsAsTheyAreNow(t *testing.T) {
+	from := newMemory()
+	s, _ := openState(from, []byte("a "), nil)
+	saved := newSnapshots(from, []byte("a "), s)
+	s.Apply(command(4, epochEntry))
+	take(t, saved, 4)
+	s.Apply(command(5, writesOf(4, 0, "x1", "y"+strings.Repeat("long", 1000))))
+	meta, rows, err := saved.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent, err := io.ReadAll(rows)
+	if err != nil || int64(len(sent)) != meta.Size || meta.Index != 4 {
+		t.Fatalf("got %d bytes up to entry %d (%v), want %d up to 4", len(sent), meta.Index, err, meta.Size)
+	}
+
+	install := func(sent []byte) (*memory, *state, *snapshots, error) {
+		to := newMemory()
+		to.rows["row old"] = "of before"
+		state, _ := openState(to, []byte("a "), nil)
+		received := newSnapshots(to, []byte("a "), state)
+		sink, _ := received.Create(raft.SnapshotVersionMax, 4, 7, raft.Configuration{Servers: []raft.Server{{ID: "me"}}}, 2, nil)
+		for part := range slices.Chunk(sent, 100) {
+			if _, err := sink.Write(part); err != nil {
+				return to, state, received, errors.Join(err, sink.Cancel())
+			}
+		}
+		return to, state, received, sink.Close()
+	}
+	to, state, received, err := install(sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(from.rows, "a s")
+	own := to.rows["a s"]
+	delete(to.rows, "a s")
+	if !mapsEqual(from.rows, to.rows) || !strings.Contains(own, `"me"`) {
+		t.Errorf("got %d rows and %s, want %d rows and its own", len(to.rows), own, len(from.rows))
+	}
+	to.rows["a s"] = own
+	if at, _ := state.position(); at.applied != 5 || at.revision != 1 {
+		t.Errorf("the position is %+v, want that of the rows", at)
+	}
+	if got := state.Apply(command(5, writesOf(4, 0, "x9"))); got != nil || to.rows["row x"] != "1" {
+		t.Error("an entry that the copy contains was applied again")
+	}
+	_, rows, err = received.Open("")
+	if err != nil || state.Restore(rows) != nil {
+		t.Errorf("Raft cannot go on with the copy: %v", err)
+	}
+	for name, broken := range map[string][]byte{
+		"cut off":           sent[:len(sent)-1],
+		"a row too large":   append([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0}, sent...),
+		"rows out of order": append(bytes.Clone(sent), sent...),
+	} {
+		if to, _, _, err := install(broken); err == nil || to.rows["row old"] != "of before" {
+			t.Errorf("%s: got %v and %q, want an error and nothing changed", name, err, to.rows)
+		}
+	}
+}
+
+func mapsEqual(a, b map[string]string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for key, value := range a {
+		if b[key] != value {
+			return false
+		}
+	}
+	return true
+}

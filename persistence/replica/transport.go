@@ -1,0 +1,154 @@
+package replica
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+	"github.com/rs/zerolog"
+)
+
+// transport is Raft's, over Streams. It passes on no message that Raft would panic at.
+type transport struct {
+	*raft.NetworkTransport
+	streams  Streams
+	requests chan raft.RPC
+	stop     chan struct{}
+	ended    chan struct{}
+
+	closeOnce sync.Once
+}
+
+func newTransport(o *Options, logger raftLogger) *transport {
+	t := &transport{
+		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+			Stream: streamLayer{o.Streams, nodeAddress(o.Node)}, MaxPool: 3, Timeout: 2 * o.Tick, Logger: logger,
+			MaxRPCsInFlight: 1, // with more, a group can stand still (hashicorp/raft#612)
+		}),
+		streams: o.Streams, requests: make(chan raft.RPC), stop: make(chan struct{}), ended: make(chan struct{}),
+	}
+	go t.checkLoop()
+	return t
+}
+
+// Consumer implements raft.Transport.
+func (t *transport) Consumer() <-chan raft.RPC { return t.requests }
+
+// Close ends all streams. Raft calls it too.
+func (t *transport) Close() error {
+	err := t.NetworkTransport.Close()
+	t.CloseStreams()
+	t.closeOnce.Do(func() { close(t.stop) })
+	<-t.ended
+	return err
+}
+
+// checkLoop passes on what other nodes ask.
+func (t *transport) checkLoop() {
+	defer close(t.ended)
+	for {
+		select {
+		case rpc := <-t.NetworkTransport.Consumer():
+			if err := checkRequest(rpc.Command); err != nil {
+				rpc.Respond(nil, err)
+				continue
+			}
+			select {
+			case t.requests <- rpc:
+			case <-t.stop:
+				return
+			}
+		case <-t.stop:
+			return
+		}
+	}
+}
+
+// checkRequest refuses what Raft takes for granted: it panics at entries that are missing,
+// of no known type, or that have a configuration which cannot be read.
+func checkRequest(command any) error {
+	switch c := command.(type) {
+	case *raft.AppendEntriesRequest:
+		for i, l := range c.Entries {
+			if l == nil || l.Index != c.PrevLogEntry+1+uint64(i) {
+				return fmt.Errorf("entries behind %d are not in order", c.PrevLogEntry)
+			}
+			switch l.Type {
+			case raft.LogCommand, raft.LogNoop, raft.LogBarrier:
+			case raft.LogConfiguration:
+				if err := checkConfiguration(l.Data); err != nil {
+					return err
+				}
+			default:
+				return fmt.Errorf("entry %d has type %d", l.Index, l.Type)
+			}
+		}
+	case *raft.InstallSnapshotRequest:
+		if c.SnapshotVersion != raft.SnapshotVersionMax || c.Size <= 0 {
+			return fmt.Errorf("a snapshot of version %d and %d bytes", c.SnapshotVersion, c.Size)
+		}
+		return checkConfiguration(c.Configuration)
+	}
+	return nil
+}
+
+func checkConfiguration(data []byte) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("a configuration cannot be read: %v", r)
+		}
+	}()
+	raft.DecodeConfiguration(data)
+	return nil
+}
+
+// streamLayer is Streams as Raft wants it.
+type streamLayer struct {
+	Streams
+	node nodeAddress
+}
+
+// Addr implements net.Listener.
+func (l streamLayer) Addr() net.Addr { return l.node }
+
+// Dial implements raft.StreamLayer.
+func (l streamLayer) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	return l.Streams.Dial(string(to), timeout)
+}
+
+// nodeAddress is the id of a node as an address.
+type nodeAddress string
+
+// Network implements net.Addr.
+func (nodeAddress) Network() string { return "node" }
+
+// String implements net.Addr.
+func (a nodeAddress) String() string { return string(a) }
+
+// raftLogger is what Raft logs to.
+type raftLogger = hclog.Logger
+
+// raftLog gives what Raft says to those who debug it; operators get lines of our own.
+func raftLog(log zerolog.Logger) raftLogger {
+	if !log.Debug().Enabled() {
+		return hclog.NewNullLogger()
+	}
+	l := hclog.NewInterceptLogger(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Debug})
+	l.RegisterSink(debugLines{log})
+	return l
+}
+
+type debugLines struct{ log zerolog.Logger }
+
+// Accept implements hclog.SinkAdapter.
+func (d debugLines) Accept(_ string, _ hclog.Level, msg string, args ...any) {
+	e := d.log.Debug()
+	for i := 0; i+1 < len(args); i += 2 {
+		e = e.Str(fmt.Sprint(args[i]), fmt.Sprint(args[i+1]))
+	}
+	e.Msg("raft: " + msg)
+}

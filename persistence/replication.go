@@ -1,0 +1,415 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"troupe/persistence/replica"
+)
+
+// Replication says how the shards of a store are kept on several nodes.
+type Replication struct {
+	// Node is the id of this node.
+	Node string
+	// Streams returns the streams between the replicas of a shard.
+	Streams func(Shard) replica.Streams
+	// Leads is told which shards this node leads. Its calls must not block; those for one
+	// shard come one after the other.
+	Leads Leads
+
+	// Tick, LogWriteMax and LogBytesMax are those of [replica.Options].
+	Tick, LogWriteMax time.Duration
+	LogBytesMax       int64
+}
+
+// Leads is told which shards a node leads.
+type Leads interface {
+	// Led is called when this node leads a shard: in this epoch it may read and write there.
+	Led(sh Shard, epoch uint64)
+	// Ended is called when an epoch that Led began is over. Everybody drops what they hold
+	// of the shard.
+	Ended(sh Shard, epoch uint64)
+}
+
+// alone is the epoch of all shards of a store without replicas.
+const alone uint64 = 1
+
+// replicas are the groups of a store's shards.
+type replicas struct {
+	mu     sync.Mutex                      // held while groups start and stop
+	groups []atomic.Pointer[replica.Group] // by shard; the last is Meta
+}
+
+func (s *Store) replicaOf(sh Shard) *atomic.Pointer[replica.Group] {
+	if sh == Meta {
+		return &s.replicas.groups[s.shards]
+	}
+	return &s.replicas.groups[sh]
+}
+
+// AllShards are the numbered shards and Meta.
+func (s *Store) AllShards() iter.Seq[Shard] {
+	return func(yield func(Shard) bool) {
+		for sh := range Shard(s.shards) {
+			if !yield(sh) {
+				return
+			}
+		}
+		yield(Meta)
+	}
+}
+
+// Found makes the store the first of a cluster: every shard gets a group of one node. It
+// is called once, before the first Open with Options.Replication, on a store that is open
+// without. From then on a program that knows no replicas refuses the store.
+func (s *Store) Found(node string) error {
+	if err := s.setFormat(replicatedVersion); err != nil {
+		return err
+	}
+	// NB: after a crash in between it is called again, and goes on with the rest.
+	for sh := range s.AllShards() {
+		founded, err := s.hasReplica(sh)
+		if err == nil && !founded {
+			err = replica.Found(s.groupOptions(sh, &Replication{Node: node}))
+		}
+		if err != nil {
+			return fmt.Errorf("found shard %d: %w", sh, err)
+		}
+	}
+	return nil
+}
+
+// FoundAgain makes the store in dir the only node of a new cluster, with what it has: what
+// only other nodes have is lost, and they must never be started again. It returns the shards
+// that this node had no replica of; they are empty now. The store must be in use by nobody.
+func FoundAgain(dir string, o Options, node string) (missing []Shard, err error) {
+	s, err := newStore(dir, o, purpose{foundAgain: true})
+	if err != nil {
+		return nil, err
+	}
+	for sh := range s.AllShards() {
+		has, err := s.hasReplica(sh)
+		options := s.groupOptions(sh, &Replication{Node: node})
+		switch {
+		case err != nil:
+		case has:
+			err = replica.FoundAgain(options)
+		default:
+			missing = append(missing, sh)
+			err = replica.Found(options)
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("found shard %d again: %w", sh, err), s.Close())
+		}
+	}
+	return missing, s.Close()
+}
+
+// hasReplica says whether the store has a replica of a shard.
+func (s *Store) hasReplica(sh Shard) (bool, error) {
+	found := false
+	for _, prefix := range [][]byte{replicaPrefix(nil, sh), replicaLogPrefix(nil, sh)} {
+		err := s.Scan(prefix, func([]byte, []byte) error {
+			found = true
+			return errEnough
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			return false, err
+		}
+	}
+	return found, nil
+}
+
+var errEnough = errors.New("enough")
+
+// startReplicas starts the groups of all shards that the store has a replica of.
+func (s *Store) startReplicas() error {
+	o := s.options.Replication
+	if o == nil {
+		return nil
+	}
+	if s.readOnly || s.space.waiting {
+		return fmt.Errorf("%w: a replica needs to write", ErrDiskFull)
+	}
+	s.replicas = &replicas{groups: make([]atomic.Pointer[replica.Group], s.shards+1)}
+	for sh := range s.AllShards() {
+		has, err := s.hasReplica(sh)
+		if err == nil && has {
+			err = s.Join(sh)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Join begins to take part in the group of a shard. A store that has nothing of it gets it
+// from the leader, once that has added this node.
+func (s *Store) Join(sh Shard) error {
+	s.replicas.mu.Lock()
+	defer s.replicas.mu.Unlock()
+	at := s.replicaOf(sh)
+	if at.Load() != nil {
+		return nil
+	}
+	g, err := replica.Start(s.groupOptions(sh, s.options.Replication))
+	if err != nil {
+		return err
+	}
+	at.Store(g)
+	return nil
+}
+
+// Leave ends the taking part in the group of a shard that this node was removed from, and
+// removes what the store has of it.
+func (s *Store) Leave(sh Shard) error {
+	s.replicas.mu.Lock()
+	defer s.replicas.mu.Unlock()
+	if g := s.replicaOf(sh).Swap(nil); g != nil {
+		g.Stop()
+	}
+	return localRows{s, sh}.Write(true, func(b replica.Batch) {
+		for _, prefix := range [][]byte{ShardPrefix(nil, sh), replicaLogPrefix(nil, sh)} {
+			b.DeleteRange(prefix, PrefixEnd(prefix))
+		}
+	})
+}
+
+// stopReplicas leaves all groups once everything appended is answered, or after
+// Options.CommitWaitMax.
+func (s *Store) stopReplicas() {
+	if s.replicas == nil {
+		return
+	}
+	s.replicas.mu.Lock()
+	defer s.replicas.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), s.options.CommitWaitMax)
+	defer cancel()
+	var stopped sync.WaitGroup
+	for i := range s.replicas.groups {
+		if g := s.replicas.groups[i].Load(); g != nil {
+			stopped.Go(func() {
+				_, _ = g.Drain(ctx) // what it did not answer, Stop does
+				g.Stop()
+			})
+		}
+	}
+	stopped.Wait()
+}
+
+func (s *Store) groupOptions(sh Shard, o *Replication) replica.Options {
+	options := replica.Options{
+		Shard: uint16(sh), Node: o.Node, Store: localRows{s, sh},
+		LogPrefix: replicaLogPrefix(nil, sh), StatePrefix: replicaPrefix(nil, sh),
+		Observer: leadsOf{s.options.Replication, sh},
+		Tick:     o.Tick, LogWriteMax: o.LogWriteMax, LogBytesMax: o.LogBytesMax, TooSlow: s.logTooSlow,
+		Log: s.log, Fatal: s.die,
+	}
+	if o.Streams != nil {
+		options.Streams = o.Streams(sh)
+	}
+	return options
+}
+
+// logTooSlow ends the process when the disk hangs, so that other nodes lead. A full disk
+// does not hang: it takes writes again when there is room.
+func (s *Store) logTooSlow() {
+	if !s.gate.isFull() {
+		s.die("the disk does not take a write of the replicas' logs; the other nodes go on")
+	}
+}
+
+type leadsOf struct {
+	o  *Replication
+	sh Shard
+}
+
+// Led implements replica.Observer.
+func (l leadsOf) Led(epoch uint64) { l.o.Leads.Led(l.sh, epoch) }
+
+// Ended implements replica.Observer.
+func (l leadsOf) Ended(epoch uint64) { l.o.Leads.Ended(l.sh, epoch) }
+
+// Replica returns this node's replica of a shard, nil when it has none or the store stands alone.
+func (s *Store) Replica(sh Shard) *replica.Group {
+	if s.replicas == nil {
+		return nil
+	}
+	return s.replicaOf(sh).Load()
+}
+
+// Epoch returns the epoch in which this node may read and write a shard, 0 when it
+// does not lead it. A store that stands alone has one epoch, for good.
+func (s *Store) Epoch(sh Shard) uint64 {
+	if s.replicas == nil {
+		return alone
+	}
+	if g := s.replicaOf(sh).Load(); g != nil {
+		return g.Epoch()
+	}
+	return 0
+}
+
+// BarrierIn tells waiter when everything appended before to a shard is durable and
+// visible, and this node leads the shard still in the epoch.
+func (s *Store) BarrierIn(sh Shard, epoch uint64, waiter Waiter) {
+	w := s.newWrites(sh)
+	w.epoch = epoch
+	s.metrics.barriers.Add(1)
+	s.Append(w, waiter)
+}
+
+// replicate is Append for a shard with replicas.
+func (s *Store) replicate(w *Writes, waiter Waiter) (taken bool) {
+	w.waiter = waiter
+	var err error
+	if w.Len() > 0 {
+		err = s.gate.refusal()
+	}
+	if err == nil {
+		size := int64(w.batch.Len())
+		s.commits.bytes.Add(size)
+		err = ErrNotLed
+		if g := s.replicaOf(w.shard).Load(); g != nil {
+			err = g.Append(w, w.epoch)
+		}
+		if err == nil {
+			return true // NB: w belongs to the group
+		}
+		s.commits.bytes.Add(-size)
+	}
+	w.recycle()
+	s.metrics.refused.Add(1)
+	waiter.Committed(err)
+	return false
+}
+
+// Repr implements replica.Change.
+func (w *Writes) Repr() []byte {
+	if w.Len() == 0 {
+		return nil
+	}
+	return w.batch.Repr()
+}
+
+// Done implements replica.Change.
+func (w *Writes) Done(err error) {
+	s, waiter, writes := w.store, w.waiter, w.Len() > 0
+	s.commits.bytes.Add(-int64(w.batch.Len()))
+	w.recycle()
+	switch {
+	case errors.Is(err, ErrLost):
+		s.metrics.unknown.Add(1)
+	case err != nil:
+		s.metrics.refused.Add(1)
+	case writes:
+		s.metrics.committed.Add(1)
+	}
+	if v, ok := waiter.(VisibleWaiter); ok && err == nil {
+		v.Applied()
+	}
+	waiter.Committed(err)
+}
+
+// localRows is the store of a replica: what a group writes goes through the same queue as
+// the writes of a store that stands alone, so one sync serves the logs of all groups.
+type localRows struct {
+	s  *Store
+	sh Shard
+}
+
+// Load implements replica.Store.
+func (l localRows) Load(key []byte) ([]byte, error) {
+	value, err := l.s.Load(key)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	return value, err
+}
+
+// Scan implements replica.Store.
+func (l localRows) Scan(from, to []byte, visit func(key, value []byte) error) error {
+	g := l.s.read()
+	if g == nil {
+		return ErrClosed
+	}
+	defer g.leave()
+	return l.s.scanPart(g, from, to, visit)
+}
+
+// Write implements replica.Store.
+func (l localRows) Write(sync bool, fill func(replica.Batch)) error {
+	w := l.s.newWrites(l.sh)
+	w.confirmed = !sync
+	fill(rowsOf{w})
+	done := make(localOutcome, 2)
+	l.s.appendHere(w, done)
+	for {
+		switch o := <-done; {
+		case o.visible && sync:
+			continue
+		case !sync && errors.Is(o.err, ErrOutcomeUnknown):
+			continue // the disk hangs; it becomes visible when that has passed
+		case errors.Is(o.err, ErrOutcomeUnknown):
+			return o.err
+		case o.err != nil:
+			return fmt.Errorf("%w: %w", replica.ErrRefused, o.err)
+		default:
+			return nil
+		}
+	}
+}
+
+// localOutcome has room for both.
+type localOutcome chan localResult
+
+type localResult struct {
+	visible bool
+	err     error
+}
+
+// Applied implements VisibleWaiter.
+func (o localOutcome) Applied() { o <- localResult{visible: true} }
+
+// Committed implements Waiter.
+func (o localOutcome) Committed(err error) { o <- localResult{err: err} }
+
+// rowsOf is a set of writes as a group fills it. Its keys are not all of one shard.
+type rowsOf struct{ w *Writes }
+
+// Set implements replica.Batch.
+func (r rowsOf) Set(key, value []byte) { r.w.must(r.w.batch.Set(key, value, nil)) }
+
+// DeleteRange implements replica.Batch.
+func (r rowsOf) DeleteRange(from, to []byte) { r.w.must(r.w.batch.DeleteRange(from, to, nil)) }
+
+// Apply implements replica.Batch.
+func (r rowsOf) Apply(repr []byte) { r.w.must(joinRepr(r.w.batch, repr)) }
+
+// Snapshot implements replica.Store.
+func (l localRows) Snapshot() replica.Snapshot { return shardSnapshot{l.s.Snapshot(), l.sh} }
+
+type shardSnapshot struct {
+	*Snapshot
+	sh Shard
+}
+
+// Scan implements replica.Snapshot.
+func (sn shardSnapshot) Scan(visit func(key, value []byte) error) error {
+	return sn.Snapshot.Scan(ShardPrefix(nil, sn.sh), visit)
+}
+
+// AwaitApplied returns when this node's replica of a shard contains an entry of its log.
+func (s *Store) AwaitApplied(ctx context.Context, sh Shard, index uint64) error {
+	g := s.Replica(sh)
+	if g == nil {
+		return ErrNotLed
+	}
+	return g.AwaitApplied(ctx, index)
+}
