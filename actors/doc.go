@@ -35,6 +35,8 @@
 //	quota               internal/supervise
 //	  failure   identity   internal/…
 //
+// cluster/peer, the port between the nodes of a cluster, imports none of them.
+//
 // # Actors and goroutines
 //
 //	name                  owner              ends with
@@ -57,6 +59,9 @@
 //	identity flush        identity.Service   Service.Stop
 //	home watch            home.Watcher       Watcher.Stop
 //	home followers, two   home.Watcher       Watcher.Stop
+//	cluster port, Accept  peer.Port          Port.Stop
+//	handshake of a node   peer.Port          5.5 s, or Port.Stop
+//	calls and joins, two  peer.Port          Port.Stop
 //	journal applier       persistence.Store  Store.Close
 //	journal committer     persistence.Store  Store.Close
 //	store watchdog        persistence.Store  Store.Close
@@ -124,6 +129,9 @@
 //	credential            a token or a session
 //	privilege             a right that the interface asks for, such as mod-form; roles
 //	                      give privileges, and workflows name roles
+//	node                  a server of a cluster; its id stays when its address changes
+//	authority             the key of a cluster that signs the certificates of its nodes
+//	stream                a connection between two nodes for one shard
 //	shard                 a range of keys; an instance lies wholly in one
 //	replica               a node's copy of a shard
 //	group                 the replicas of a shard, which have one log (Raft); one of them

@@ -1,0 +1,172 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// countDials counts the connections that a port opens.
+func countDials(p *Port) *atomic.Int64 {
+	var dials atomic.Int64
+	connect := p.connectTo
+	p.connectTo = func(ctx context.Context, address string) (net.Conn, error) {
+		dials.Add(1)
+		return connect(ctx, address)
+	}
+	return &dials
+}
+
+// TestCallsShareConnections begins hundreds of calls at once, before there is a
+// connection. net/http sends a hundred on each until it knows the bound.
+func TestCallsShareConnections(t *testing.T) {
+	const callers = 300
+	a, at := newAuthority(testCluster), &addresses{}
+	var came sync.WaitGroup
+	came.Add(callers)
+	startPort(t, member(a, nodeID(1)), at, func(o *Options) {
+		o.Calls = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { came.Done(); came.Wait() })
+	})
+	two, _ := newPort(t, member(a, nodeID(2)), at, nil)
+	dials := countDials(two)
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			if _, err := call(t.Context(), two, nodeID(1), "/"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if dials.Load() > callers/100 {
+		t.Errorf("%d connections for %d calls", dials.Load(), callers)
+	}
+}
+
+// TestCallsMax: beyond the bound of a connection there are more connections, and no more
+// than that.
+func TestCallsMax(t *testing.T) {
+	const most, callers = callsMaxMin, 500
+	a, at := newAuthority(testCluster), &addresses{}
+	var came sync.WaitGroup
+	came.Add(callers)
+	startPort(t, member(a, nodeID(1)), at, func(o *Options) {
+		o.CallsMax = most
+		o.Calls = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/first" {
+				came.Done()
+				came.Wait()
+			}
+		})
+	})
+	two, _ := newPort(t, member(a, nodeID(2)), at, nil)
+	dials := countDials(two)
+	if _, err := call(t.Context(), two, nodeID(1), "/first"); err != nil { // NB: the bound comes with the first answer
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			if _, err := call(t.Context(), two, nodeID(1), "/"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if got := dials.Load(); got < callers/most || got > 2*callers/most {
+		t.Errorf("got %d connections for %d calls at once, %d on each", got, callers, most)
+	}
+}
+
+// TestNodeMoves stops a node under calls and starts it at another address.
+func TestNodeMoves(t *testing.T) {
+	a, at := newAuthority(testCluster), &addresses{}
+	i := member(a, nodeID(1))
+	two, _ := newPort(t, member(a, nodeID(2)), at, nil)
+	dials := countDials(two)
+	const moves = 5
+	var old string
+	for range moves {
+		one, _ := startPort(t, i, at, func(o *Options) { o.Calls = whoAsks })
+		if address := one.Addr().String(); address == old {
+			t.Fatalf("got the address %s again", old)
+		}
+		old = one.Addr().String()
+		two.outgoing.mu.Lock()
+		clear(two.outgoing.mu.failures) // as if 250 ms had passed
+		two.outgoing.mu.Unlock()
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				for { // the end of the old connection may come with a call
+					got, err := call(t.Context(), two, nodeID(1), "/")
+					if err == nil {
+						if !strings.HasPrefix(got, string(nodeID(2))) {
+							t.Errorf("got %q", got)
+						}
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		_ = one.Stop(ended())
+		if got, err := call(t.Context(), two, nodeID(1), "/"); err == nil {
+			t.Errorf("a node that is stopped has answered %q", got)
+		}
+	}
+	if got := dials.Load(); got < moves || got > 3*moves {
+		t.Errorf("%d connections for %d moves", got, moves)
+	}
+}
+
+type closing struct {
+	io.Reader
+	closed *bool
+}
+
+func (c closing) Close() error {
+	*c.closed = true
+	return nil
+}
+
+func TestRoundTripRefuses(t *testing.T) {
+	a, at := newAuthority(testCluster), &addresses{}
+	one, _ := startPort(t, member(a, nodeID(1)), at, nil)
+	for url, want := range map[string]string{
+		"http://" + string(nodeID(1)) + "/":      "https://NODE/PATH",
+		"https://" + string(nodeID(2)) + "/":     ErrUnknownNode.Error(),
+		"https://" + string(nodeID(1)) + ":80/":  ErrUnknownNode.Error(),
+		"https://127.0.0.1/":                     ErrUnknownNode.Error(),
+		"https://" + strings.Repeat("x", 1000):   ErrUnknownNode.Error(),
+		"https://" + string(nodeID(1)) + "@a/":   ErrUnknownNode.Error(),
+		"https://" + string(nodeID(1))[:25] + "": ErrUnknownNode.Error(),
+	} {
+		var closed bool
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, closing{strings.NewReader("x"), &closed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := one.RoundTrip(r)
+		if err == nil {
+			_ = answer.Body.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || !closed {
+			t.Errorf("%.60s: got %v and a closed body: %t, want %q", url, err, closed, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := call(ctx, one, nodeID(1), "/"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that is done: got %v", err)
+	}
+	if got, err := call(t.Context(), one, nodeID(1), "/"); err != nil || !strings.HasPrefix(got, "404") {
+		t.Errorf("a port without Calls, by itself: got %q, %v", got, err)
+	}
+}

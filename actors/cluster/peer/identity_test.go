@@ -1,0 +1,116 @@
+package peer
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestAccept(t *testing.T) {
+	a, elsewhere := newAuthority(testCluster), newAuthority("01J0000000000000000000000D")
+	again := newAuthority(testCluster)
+	i, good := identify(a, nodeID(1), time.Now())
+	sign := func(a *Authority, at time.Time) []byte { return must(a.Sign(must(i.CSR()), nodeID(1), at)) }
+	if _, err := i.Marshal(); !errors.Is(err, ErrNoCertificate) || !i.NeedsRenewal(time.Now()) || i.Cluster() != "" || !i.Expires().IsZero() {
+		t.Errorf("before Accept: got %v, want ErrNoCertificate and no cluster", err)
+	}
+	_, other := identify(a, nodeID(2), time.Now())
+	_, otherKey := identify(a, nodeID(1), time.Now())
+	refused := func(name string, certificate, authority []byte, want error) {
+		t.Helper()
+		if err := i.Accept(certificate, authority); err == nil || want != nil && !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", name, err, want)
+		}
+	}
+	refused("bytes", []byte("x"), a.Certificate(), nil)
+	refused("another node's", other, a.Certificate(), ErrOtherNode)
+	refused("for another key", otherKey, a.Certificate(), nil)
+	refused("another authority's", good, again.Certificate(), ErrNotIssued)
+	refused("an authority of bytes", good, []byte("x"), nil)
+	refused("no authority", good, nil, nil)
+	refused("the authority's own", a.Certificate(), a.Certificate(), ErrOtherNode)
+	refused("expired", sign(a, time.Now().Add(-91*24*time.Hour)), a.Certificate(), ErrExpired)
+	refused("of a clock an hour ahead", sign(a, time.Now().Add(time.Hour)), a.Certificate(), ErrExpired)
+	if err := i.Accept(sign(a, time.Now().Add(9*time.Minute)), a.Certificate()); err != nil {
+		t.Errorf("a clock 9 minutes ahead: %v", err)
+	}
+	refused("of another cluster than before", sign(elsewhere, time.Now()), elsewhere.Certificate(), ErrOtherCluster)
+	if err := i.Accept(good, again.Certificate(), a.Certificate()); err != nil || i.Cluster() != testCluster {
+		t.Errorf("two authorities: got %v in %s", err, i.Cluster())
+	}
+	if got := must(ParseIdentity(must(i.Marshal()))); len(got.held.Load().trust.authorities) != 2 {
+		t.Errorf("of two authorities, %d came back", len(got.held.Load().trust.authorities))
+	}
+}
+
+func TestNeedsRenewalAfterTwoThirds(t *testing.T) {
+	a, now := newAuthority(testCluster), time.Now()
+	i := member(a, nodeID(1))
+	life := nodeLife + clockSkewMax
+	if want := now.Add(nodeLife); i.Expires().Sub(want).Abs() > time.Minute {
+		t.Errorf("got an end on %s, want %s", i.Expires(), want)
+	}
+	begin := i.Expires().Add(-life)
+	for after, want := range map[time.Duration]bool{-time.Hour: false, 0: false, life*2/3 - time.Minute: false, life*2/3 + time.Minute: true, 2 * life: true} {
+		if got := i.NeedsRenewal(begin.Add(after)); got != want {
+			t.Errorf("%s after its begin: got %t, want %t", after, got, want)
+		}
+	}
+}
+
+func TestSave(t *testing.T) {
+	a := newAuthority(testCluster)
+	i := member(a, nodeID(1))
+	path := filepath.Join(t.TempDir(), "identity")
+	if err := os.WriteFile(path+".tmp", []byte("of a crash"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second replaces the first
+		if err := i.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil || info.Mode() != 0o600 {
+			t.Errorf("got the mode %v, %v, want 0600", info.Mode(), err)
+		}
+		got, err := LoadIdentity(path)
+		if err != nil || !bytes.Equal(must(got.Marshal()), must(i.Marshal())) || got.Node() != nodeID(1) {
+			t.Errorf("got %v, want what was saved", err)
+		}
+		if _, err := os.Stat(path + ".tmp"); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the file beside it: got %v, want none", err)
+		}
+		if err := i.Accept(must(a.Sign(must(i.CSR()), nodeID(1), time.Now())), a.Certificate()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := i.Save(filepath.Join(path, "x")); err == nil {
+		t.Error("saved below a file")
+	}
+	if _, err := LoadIdentity(path + "x"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: got %v", err)
+	}
+	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadIdentity(path); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a damaged file: got %v", err)
+	}
+}
+
+// TestIdentityOutlivesItsCertificate holds that a node that was off for long can load
+// its key and be signed anew.
+func TestIdentityOutlivesItsCertificate(t *testing.T) {
+	a := newAuthority(testCluster)
+	old := forced(a, nodeID(1), time.Now().Add(-200*24*time.Hour))
+	i, err := ParseIdentity(must(old.Marshal()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Accept(must(a.Sign(must(i.CSR()), i.Node(), time.Now())), a.Certificate()); err != nil {
+		t.Error(err)
+	}
+}

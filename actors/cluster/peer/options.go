@@ -1,0 +1,84 @@
+package peer
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/rs/zerolog"
+)
+
+// Options configures a port.
+type Options struct {
+	// Address is where the port listens, "host:port".
+	Address string
+	// Identity is who this node is. It must have a certificate. Renew it at will.
+	Identity *Identity
+	// Resolve returns the address of a node, "host:port", and whether one is known. It is
+	// asked before each dial, must not block, and may be called from many goroutines.
+	Resolve func(NodeID) (address string, ok bool)
+	// Admits decides whether a node with a good certificate may connect and call; a removed
+	// one keeps its certificate for up to 90 days. It is called like Resolve. Nil: every
+	// node of the cluster may.
+	Admits func(NodeID) bool
+	// Calls answers the calls of other nodes; NodeOf says whose they are. Nil: 404 for all.
+	Calls http.Handler
+	// Join answers those who have no certificate yet. Nil: nobody can join here.
+	Join http.Handler
+	// Log gets a warning for each node that is refused, at most one a second.
+	Log zerolog.Logger
+
+	// ConnectionsMax bounds the connections that others have opened here. Zero: 4,096.
+	ConnectionsMax int
+	// HandshakesMax bounds those of them that have not shown yet who they are. Zero: 256.
+	HandshakesMax int
+	// HandshakesPerAddressMax is the share of one address in HandshakesMax. A node that
+	// starts opens a stream for each shard at once. Zero: 64.
+	HandshakesPerAddressMax int
+	// CallsMax bounds the calls of another node that are answered at once on a connection;
+	// for more of them it opens another one. Zero: 4,096; at least 100.
+	CallsMax int
+	// StreamsQueued bounds a shard's streams that wait for Accept. Zero: 16.
+	StreamsQueued int
+}
+
+const callsMaxMin = 100
+
+func (o *Options) ensureDefaults() {
+	for _, d := range []struct {
+		value   *int
+		standin int
+	}{
+		{&o.ConnectionsMax, 4096},
+		{&o.HandshakesMax, 256},
+		{&o.HandshakesPerAddressMax, 64},
+		{&o.CallsMax, 4096},
+		{&o.StreamsQueued, 16},
+	} {
+		if *d.value == 0 {
+			*d.value = d.standin
+		}
+	}
+	if o.Admits == nil {
+		o.Admits = func(NodeID) bool { return true }
+	}
+	if o.Calls == nil {
+		o.Calls = http.NotFoundHandler()
+	}
+}
+
+func (o *Options) validate() (err error) {
+	fault := func(wrong bool, text string) {
+		if wrong {
+			err = errors.Join(err, errors.New(text))
+		}
+	}
+	fault(o.Address == "", "no address to listen on")
+	fault(o.Resolve == nil, "no way to resolve a node")
+	fault(o.Identity == nil, "no identity")
+	if o.Identity != nil && o.Identity.held.Load() == nil {
+		err = errors.Join(err, ErrNoCertificate)
+	}
+	fault(o.CallsMax < callsMaxMin, "CallsMax is less than 100: net/http sends so many before it knows a bound")
+	fault(min(o.ConnectionsMax, o.HandshakesMax, o.HandshakesPerAddressMax, o.StreamsQueued) < 0, "a bound below zero")
+	return err
+}
