@@ -57,6 +57,10 @@ const (
 	// ErrUnavailable: the service is draining, or the store takes nothing now
 	// (503). Nothing was applied.
 	ErrUnavailable
+	// ErrElsewhere: another node leads the shard that the request needs, which Error.Shard
+	// names. Nothing was done. The gateway asks that node; a node that stands alone answers as
+	// for ErrUnavailable.
+	ErrElsewhere
 	// ErrOutcomeUnknown: the commit was not confirmed in time, or the request was
 	// given up in the middle (504). Retry with the same idempotency key.
 	ErrOutcomeUnknown
@@ -85,6 +89,7 @@ var texts = [Kinds]string{
 	ErrQuota:          "quota is used up",
 	ErrBusy:           "busy",
 	ErrUnavailable:    "unavailable",
+	ErrElsewhere:      "led by another node",
 	ErrOutcomeUnknown: "outcome unknown",
 	ErrExecution:      "workflow data could not be processed",
 	ErrInternal:       "internal error",
@@ -104,6 +109,8 @@ type Error struct {
 	Reason string
 	// Wait is the time after which the request may pass; 0 when it is not known.
 	Wait time.Duration
+	// Shard is the one that is led elsewhere, of ErrElsewhere.
+	Shard uint16
 	// Cause is what went wrong; it may be nil.
 	Cause error
 }
@@ -140,13 +147,16 @@ func Errorf(kind Kind, format string, args ...any) error {
 	return &Error{Kind: kind, Cause: fmt.Errorf(format, args...)}
 }
 
+// Elsewhere returns ErrElsewhere for a shard.
+func Elsewhere(shard uint16) error { return &Error{Kind: ErrElsewhere, Shard: shard} }
+
 // In says which request of what an error is of; nil stays nil.
 func In(op, subject string, err error) error {
 	if err == nil {
 		return nil
 	}
 	of := Of(err)
-	return &Error{Kind: of.Kind, Op: op, Subject: subject, Reason: of.Reason, Wait: of.Wait, Cause: err}
+	return &Error{Kind: of.Kind, Op: op, Subject: subject, Reason: of.Reason, Wait: of.Wait, Shard: of.Shard, Cause: err}
 }
 
 // OfStore translates what the store says; nil stays nil.

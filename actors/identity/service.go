@@ -306,6 +306,27 @@ func (s *Service) Authenticate(kind Kind, credential string) (*Principal, error)
 	return p, nil
 }
 
+// Principal returns a user whose credential another node of the cluster has authenticated, with
+// the rights of the present directory. roles are those that the credential has beyond the user's
+// own; unknown ones are ignored. A user who is unknown or disabled is
+// failure.ErrUnauthorized.
+func (s *Service) Principal(user UserID, roles []string) (*Principal, error) {
+	d := s.directory.Load()
+	p := d.Principal(user)
+	if p == nil {
+		s.refused.Add(1)
+		return nil, failure.ErrUnauthorized
+	}
+	if len(roles) == 0 {
+		return p, nil
+	}
+	more := make([]RoleID, 0, len(roles))
+	for _, role := range roles {
+		more = append(more, RoleID(role))
+	}
+	return d.extend(p, more), nil
+}
+
 // isEnding reports whether the credential was revoked, and that is not durable yet.
 func (s *Service) isEnding(e *entry) bool {
 	_, ending := s.ending.Load(e.id)

@@ -110,3 +110,29 @@ func TestVouchedIsRefused(t *testing.T) {
 		t.Errorf("a caller who has gone: got %v", err)
 	}
 }
+
+// TestPrincipal: what another node has authenticated has the rights that the present directory
+// gives, and the roles of its credential.
+func TestPrincipal(t *testing.T) {
+	s := open(t, newMemory(), Options{})
+	for _, c := range []struct {
+		user  UserID
+		roles []string
+		want  string
+	}{
+		{"john.doe", nil, "[clerk] [mod-form mod-form-portal]"},
+		{"john.doe", []string{"boss", "unknown"}, "[boss clerk] [mod-form mod-form-portal mod-workflows]"},
+		{"gone.girl", []string{"boss"}, ""},
+		{"nobody", nil, ""},
+		{"", nil, ""},
+	} {
+		p, err := s.Principal(c.user, c.roles)
+		got := ""
+		if p != nil {
+			got = fmt.Sprint(p.Roles, p.Privileges)
+		}
+		if got != c.want || (err != nil) != (c.want == "") || err != nil && !errors.Is(err, failure.ErrUnauthorized) {
+			t.Errorf("%s with %v: got %s, %v, want %s", c.user, c.roles, got, err, c.want)
+		}
+	}
+}

@@ -191,7 +191,7 @@ func (m *item) Refused(err error) {
 		return
 	}
 	switch failure.Of(err).Kind {
-	case failure.ErrInstanceBusy, failure.ErrQuota, failure.ErrBusy, failure.ErrUnavailable, failure.ErrOutcomeUnknown:
+	case failure.ErrInstanceBusy, failure.ErrQuota, failure.ErrBusy, failure.ErrUnavailable, failure.ErrElsewhere, failure.ErrOutcomeUnknown:
 		m.batch.fail(m)
 	}
 }
