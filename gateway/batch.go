@@ -290,10 +290,7 @@ func (run *batchRun) push() error {
 	if err := x.flush(); err != nil {
 		return err
 	}
-	if err := http.NewResponseController(x.w).Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return errors.Join(errAborted, err)
-	}
-	return nil
+	return x.push()
 }
 
 // end ends the answer.

@@ -100,7 +100,7 @@ func (s *itemSource) add(x *exchange, c chunk) {
 		s.err, s.chunks = c.err, nil
 		s.whole = errors.Is(c.err, io.EOF)
 	}
-	now, err := x.services.Credentials.Authenticate(x.kind, x.credential)
+	now, err := x.identify(x.kind)
 	if err != nil {
 		s.fail(err)
 		return

@@ -7,9 +7,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"testing"
 
+	"troupe/actors/failure"
 	"troupe/actors/workflow"
 )
 
@@ -133,6 +135,32 @@ func BenchmarkEventHTTP(b *testing.B) {
 		_ = server.Close()
 		<-served
 	})
+}
+
+// BenchmarkForward is BenchmarkEventHTTP through a node that does not lead, beside the leader
+// itself. Both are in this process.
+func BenchmarkForward(b *testing.B) {
+	text := "POST /workflow/api/v1/event HTTP/1.1\r\nHost: x\r\n" + withToken +
+		"\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(benchBody)) + "\r\n\r\n" + benchBody
+	leading, following := benchServer(b), benchServer(b)
+	port := httptest.NewServer(leading.PeerHandler(func(*http.Request) string { return "A" }))
+	defer port.Close()
+	transport := &http.Transport{MaxIdleConnsPerHost: 100, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", port.Listener.Addr().String())
+	}}
+	defer transport.CloseIdleConnections()
+	elsewhere := &fakeWorkflows{send: func(context.Context, *workflow.EventRequest) (*workflow.Reply, error) {
+		return nil, failure.Elsewhere(7)
+	}}
+	peers := &fakePeers{answers: []leader{{Peer: Peer{Node: "B", Transport: transport}}}}
+	following.Open(Services{Workflows: elsewhere, Credentials: fakeCredentials{}, Peers: peers})
+	for name, s := range map[string]*Server{"at the leader": leading, "through another node": following} {
+		if err := s.Start(); err != nil {
+			b.Fatal(err)
+		}
+		defer stop(b, s)
+		b.Run(name, func(b *testing.B) { benchConnection(b, s.Addr().String(), text) })
+	}
 }
 
 func benchConnection(b *testing.B, addr, text string) {

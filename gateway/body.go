@@ -263,6 +263,7 @@ func retryOf(x *exchange, header, eventID string, body data.Value) (workflow.Ret
 	if key == "" {
 		return workflow.Retry{}, nil
 	}
+	x.keyed = true
 	return workflow.Retry{Key: key, Fingerprint: fingerprint(x.r.Method, x.route.name, body)}, nil
 }
 

@@ -21,6 +21,7 @@
 //  2. Start. The port is open; /livez answers 200, everything else waits with
 //     503 until the next step.
 //  3. Open with the Services, when they work.
+//     In a cluster, mount PeerHandler where only other nodes reach it.
 //  4. Watch Failed: an error there means that the port is lost.
 //  5. Stop before the services are stopped. It answers what was accepted, and
 //     ends the streams of those who watch.
@@ -44,13 +45,17 @@
 // Stop does not wait for them.
 //
 // A panic of a handler is a 500 for its caller and touches no other request.
+// In a cluster any node takes any request: what another node leads, that node carries out
+// (forward.go, peer.go; gateway/DESIGN.md, "Forwarding").
+//
 // The package keeps nothing on disk, so a crash loses only answers; with an
 // Idempotency-Key they can be asked for again.
 //
 // All methods of a Server may be called concurrently. It starts one goroutine
 // (serving) beside those of net/http, one for each connection; Stop ends them
-// all. Nothing is started, and no timer is set, for a request, but for a batch: a ticker,
-// and a goroutine that reads lines while others are carried out. A watcher holds the
+// all. Nothing is started, and no timer is set, for a request, with two exceptions: a batch has a ticker,
+// and a goroutine that reads lines while others are carried out; a request that another node
+// carries out has timers. A watcher holds the
 // goroutine of its connection.
 //
 // # What it does not do

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"math/rand/v2"
+	"net/http"
 	"strconv"
 
 	"troupe/actors/failure"
@@ -68,6 +69,7 @@ var errorMappings = [failure.Kinds]errorMapping{
 	failure.ErrQuota:         {status: 429, labels: labelsBusy, text: failure.ErrQuota.Error(), retry: true},
 	failure.ErrBusy:          {status: 503, labels: labelsBusy, text: textBusy, retry: true},
 	failure.ErrUnavailable:   {status: 503, labels: labelsOf("Busy", "Unavailable"), text: textUnavailable, retry: true},
+	failure.ErrElsewhere:     {status: 503, labels: labelsOf("Busy", "Unavailable"), text: textUnavailable, retry: true},
 	failure.ErrOutcomeUnknown: {
 		status: 504, labels: labelsOf("Busy", "OutcomeUnknown"),
 		text: "it is not known whether this was done; repeat it, with the same Idempotency-Key if it had one",
@@ -78,6 +80,9 @@ var errorMappings = [failure.Kinds]errorMapping{
 	},
 	failure.ErrInternal: {status: 500, labels: labelsOf("Server error", "Internal"), text: "an internal error occurred", internal: true},
 }
+
+// misdirected is the row of failure.ErrElsewhere for another node, which asks for the leader again.
+var misdirected = errorMapping{status: http.StatusMisdirectedRequest, labels: labelsOf("Elsewhere", "Elsewhere"), text: failure.ErrElsewhere.Error()}
 
 var (
 	labelsInvalid   = [groups]string{groupPortal: "Bad request", groupWorkflow: "InvalidContent", groupFile: "BadRequest"}

@@ -52,9 +52,16 @@ type exchange struct {
 	// wants to go, and whether the cookie of that sign-in has to be removed.
 	next      string
 	flowEnded bool
-	bodyKept  int64     // see keepBody
-	id        string    // see requestID
-	begun     time.Time // zero unless requests are logged
+	// sender is what another node that forwarded the request says of it; nil when the caller
+	// asked here.
+	sender *sender
+	// keyed: the request has an idempotency key that its handler knows.
+	keyed bool
+	// leader is the node that the request was forwarded to last; empty for none.
+	leader   string
+	bodyKept int64     // see keepBody
+	id       string    // see requestID
+	begun    time.Time // zero unless requests are logged
 
 	// out is where the answer is built. It is kept from request to request.
 	out []byte
@@ -109,7 +116,7 @@ func (s *Server) serve(rt *route, w http.ResponseWriter, r *http.Request, params
 		// NB: the order matters to Stop, which sets draining and then waits for
 		// inFlight: every request is either counted or sees draining.
 		if s.draining.Load() {
-			x.refuse(failure.ErrUnavailable)
+			x.refuse(x.closed())
 			return
 		}
 		if inFlight > s.pressure.limit.Load() || inFlight+s.watchers.Load() > s.limits.busyConnections || !x.admitAnonymous() {
@@ -158,7 +165,7 @@ func (x *exchange) endAdmission() {
 // acquire takes an exchange from the pool.
 func (s *Server) acquire(rt *route, w http.ResponseWriter, r *http.Request, params httprouter.Params) *exchange {
 	x := s.exchanges.Get().(*exchange)
-	*x = exchange{server: s, route: rt, w: w, r: r, params: params, connection: connectionOf(r), out: x.out[:0]}
+	*x = exchange{server: s, route: rt, w: w, r: r, params: params, connection: connectionOf(r), sender: senderOf(r), out: x.out[:0]}
 	if s.logsRequests {
 		x.begun = time.Now()
 	}
@@ -181,7 +188,7 @@ func (x *exchange) run() error {
 		return x.route.handle(x) // NB: probes are not counted, so they must not wait for a body
 	}
 	if x.services = x.server.services.Load(); x.services == nil {
-		return failure.ErrUnavailable
+		return x.closed()
 	}
 	if err := x.authenticate(); err != nil {
 		return err
@@ -205,7 +212,16 @@ func (x *exchange) run() error {
 	if x.connection != nil {
 		x.connection.bodyPending = false
 	}
-	return x.route.handle(x)
+	return x.carryOut()
+}
+
+// closed is why nothing is taken before Open and while the server stops. Another node asks
+// for the leader again then.
+func (x *exchange) closed() error {
+	if x.sender != nil {
+		return failure.ErrElsewhere
+	}
+	return failure.ErrUnavailable
 }
 
 func (x *exchange) bodyBytesMax() int64 {
@@ -242,7 +258,7 @@ func (x *exchange) authenticate() error {
 	if x.route.access.ending {
 		accepted |= identity.Ending
 	}
-	if x.caller, err = x.services.Credentials.Authenticate(accepted, x.credential); err != nil {
+	if x.caller, err = x.identify(accepted); err != nil {
 		return err
 	}
 	if x.connection != nil {
@@ -391,6 +407,11 @@ func (s *Server) setCommonHeaders(h http.Header, r *http.Request) {
 	h["Cache-Control"] = valueNoStore
 	h["Vary"] = valueVary
 	h["X-Content-Type-Options"] = valueNosniff
+	s.setConnectionHeader(h, r)
+}
+
+// setConnectionHeader says whether the connection is closed behind the answer.
+func (s *Server) setConnectionHeader(h http.Header, r *http.Request) {
 	// NB: net/http serves the request behind a chunked body even when there was
 	// a Content-Length too (persistence/PROMISES.md, "F11"); so the connection is closed.
 	if len(r.TransferEncoding) > 0 || s.draining.Load() {
@@ -402,6 +423,9 @@ func (s *Server) setCommonHeaders(h http.Header, r *http.Request) {
 // already begun.
 func (x *exchange) refuse(err error) {
 	f := mappingOf(err)
+	if x.sender != nil && failure.Of(err).Kind == failure.ErrElsewhere {
+		f = &misdirected
+	}
 	if f.internal && !errors.Is(err, errAborted) {
 		x.server.options.Log.Error().Err(err).Str("request", x.requestID()).Str("route", x.route.name).
 			Msg("request failed")
@@ -491,6 +515,12 @@ func (x *exchange) finish() (aborted bool) {
 			Int("status", x.status).Dur("took", time.Since(x.begun))
 		if x.caller != nil {
 			e = e.Str("user", string(x.caller.ID))
+		}
+		if x.leader != "" {
+			e = e.Str("leader", x.leader)
+		}
+		if x.sender != nil { // its log has the request under that id
+			e = e.Str("from", x.sender.node).Str("origin", x.sender.Request)
 		}
 		e.Msg("request")
 	}

@@ -12,6 +12,9 @@ import (
 // (Options.TrustedProxies); from any other peer they are ignored. The address is
 // zero when it is unknown.
 func (s *Server) clientOf(r *http.Request) (address netip.Addr, secure bool) {
+	if from := senderOf(r); from != nil {
+		return from.Client, from.Secure
+	}
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Addr{}, r.TLS != nil
@@ -26,7 +29,7 @@ func (s *Server) clientOf(r *http.Request) (address netip.Addr, secure bool) {
 // warnUntrustedProxy logs once that a request has X-Forwarded-For while no proxy is
 // trusted: if it comes from a proxy, all callers behind it count as one.
 func (s *Server) warnUntrustedProxy(r *http.Request) {
-	if len(s.options.TrustedProxies) > 0 || len(r.Header["X-Forwarded-For"]) == 0 || !s.warnedUntrustedProxy.CompareAndSwap(false, true) {
+	if len(s.options.TrustedProxies) > 0 || len(r.Header["X-Forwarded-For"]) == 0 || senderOf(r) != nil || !s.warnedUntrustedProxy.CompareAndSwap(false, true) {
 		return
 	}
 	s.options.Log.Warn().Str("peer", r.RemoteAddr).

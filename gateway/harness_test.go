@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -63,6 +64,20 @@ func (fakeCredentials) Authenticate(kind identity.Kind, credential string) (*ide
 	for set, user := range usersOfSets {
 		if kind == identity.Session && credential == sessionOf(set) {
 			return user, nil
+		}
+	}
+	return nil, failure.ErrUnauthorized
+}
+
+func (fakeCredentials) Principal(user identity.UserID, roles []string) (*identity.Principal, error) {
+	for _, p := range append([]*identity.Principal{ann, bob, mod}, usersOfSets...) {
+		if p.ID == user && len(roles) > 0 {
+			more := *p
+			more.Roles = append(slices.Clone(p.Roles), roles...)
+			p = &more
+		}
+		if p.ID == user {
+			return p, nil
 		}
 	}
 	return nil, failure.ErrUnauthorized

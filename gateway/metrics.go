@@ -21,6 +21,17 @@ type Metrics struct {
 	Panics uint64
 	// Cut counts answers that were aborted in the middle.
 	Cut uint64
+	// Forwarded counts requests that another node has answered, ForwardRepeated tries that were
+	// made again because the node did not lead, was not reached or did not answer.
+	// ForwardRefused counts requests that were refused with 503 because they found no leader in
+	// time or too many waited for one, and ForwardUnknown those whose outcome is not known.
+	Forwarded, ForwardRepeated, ForwardRefused, ForwardUnknown uint64
+	// LeaderWaits counts the times that a request had to wait for a leader, and LeaderWaiting
+	// those that do so at present.
+	LeaderWaits   uint64
+	LeaderWaiting int64
+	// Taken counts requests that other nodes have forwarded to this one.
+	Taken uint64
 	// Routes counts answers, in the order of the table; the last one stands for
 	// everything outside it.
 	Routes []RouteMetrics
@@ -37,9 +48,12 @@ type RouteMetrics struct {
 // metrics is where a Server counts. The list of routes is complete before the
 // first request.
 type metrics struct {
-	shed, watchersFull, panics, aborted atomic.Uint64
-	routes                              []*routeMetrics
-	unmatched                           routeMetrics
+	shed, watchersFull, panics, aborted                        atomic.Uint64
+	forwarded, forwardRepeated, forwardRefused, forwardUnknown atomic.Uint64
+	leaderWaits, taken                                         atomic.Uint64
+
+	routes    []*routeMetrics
+	unmatched routeMetrics
 }
 
 type routeMetrics struct {
@@ -82,6 +96,13 @@ func (s *Server) Metrics() Metrics {
 		WatchersFull:       s.metrics.watchersFull.Load(),
 		Panics:             s.metrics.panics.Load(),
 		Cut:                s.metrics.aborted.Load(),
+		Forwarded:          s.metrics.forwarded.Load(),
+		ForwardRepeated:    s.metrics.forwardRepeated.Load(),
+		ForwardRefused:     s.metrics.forwardRefused.Load(),
+		ForwardUnknown:     s.metrics.forwardUnknown.Load(),
+		LeaderWaits:        s.metrics.leaderWaits.Load(),
+		LeaderWaiting:      s.leaderWaits.Load(),
+		Taken:              s.metrics.taken.Load(),
 	}
 	for _, route := range s.metrics.routes {
 		m.Routes = append(m.Routes, route.snapshot())

@@ -74,6 +74,9 @@ type Options struct {
 	// event. Zero is 60 s. It must be above the time after which a commit is
 	// given up.
 	WriteMax time.Duration
+	// LeaderWaitMax is how long a request waits in all for the node that leads the shard it
+	// needs, in a cluster. Zero is 10 s.
+	LeaderWaitMax time.Duration
 	// IdleMax is how long a connection may wait for its next request. Zero is
 	// 2 min. A proxy in front should close its side earlier.
 	IdleMax time.Duration
@@ -106,6 +109,7 @@ func (o *Options) EnsureDefaults() {
 	o.HeaderReadMax = cmp.Or(o.HeaderReadMax, 5*time.Second)
 	o.ReadMax = cmp.Or(o.ReadMax, 30*time.Second)
 	o.WriteMax = cmp.Or(o.WriteMax, time.Minute)
+	o.LeaderWaitMax = cmp.Or(o.LeaderWaitMax, 10*time.Second)
 	o.IdleMax = cmp.Or(o.IdleMax, 2*time.Minute)
 	o.DrainMax = cmp.Or(o.DrainMax, 8*time.Second)
 }
@@ -169,6 +173,7 @@ func (o *Options) validate() error {
 		{"HeaderReadMax", int64(o.HeaderReadMax)},
 		{"ReadMax", int64(o.ReadMax)},
 		{"WriteMax", int64(o.WriteMax)},
+		{"LeaderWaitMax", int64(o.LeaderWaitMax)},
 		{"IdleMax", int64(o.IdleMax)},
 		{"DrainMax", int64(o.DrainMax)},
 	} {

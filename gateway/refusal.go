@@ -23,9 +23,14 @@ func (x *exchange) refuseInTime(err error) {
 	}
 	x.refuse(err)
 	if busy && x.status != statusAborted {
-		seconds, _ := strconv.Atoi(x.w.Header().Get("Retry-After"))
-		x.connection.retryAt = x.connection.age() + min(time.Duration(seconds)*time.Second, retryHeldMax)
+		x.expectRetry()
 	}
+}
+
+// expectRetry remembers when the caller of a refusal was told to come again.
+func (x *exchange) expectRetry() {
+	seconds, _ := strconv.Atoi(x.w.Header().Get("Retry-After"))
+	x.connection.retryAt = x.connection.age() + min(time.Duration(seconds)*time.Second, retryHeldMax)
 }
 
 // awaitRetry waits until the caller was to come again. The request has left its place to

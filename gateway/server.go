@@ -20,10 +20,12 @@ import (
 	"troupe/actors/identity"
 )
 
-// Credentials authenticates callers. The error of Authenticate is
-// failure.ErrUnauthorized for every cause.
+// Credentials authenticates callers. Errors are failure.ErrUnauthorized for every cause.
 type Credentials interface {
 	Authenticate(kind identity.Kind, credential string) (*identity.Principal, error)
+	// Principal returns a user whose credential another node has authenticated. roles are
+	// those that the credential has beyond the user's own.
+	Principal(user identity.UserID, roles []string) (*identity.Principal, error)
 }
 
 // Services is what the handlers call. The server does not change it.
@@ -42,6 +44,8 @@ type Services struct {
 	// Templates lists the parameters that templates declare. Nil: there are none, and the routes
 	// for them answer 404.
 	Templates Templates
+	// Peers reaches the other nodes of a cluster. Nil: the node stands alone.
+	Peers Peers
 	// Parts are asked by /readyz; they do not decide whether a request is taken.
 	Parts []Part
 }
@@ -89,10 +93,11 @@ type Server struct {
 	// batches counts the batches on their way, and batchBytes the bytes of their large
 	// bodies.
 	batches, batchBytes atomic.Int64
-	// watchers counts the streams that are open or about to be.
-	watchers atomic.Int64
-	usage    usageTable
-	limits   limits // set by New, then only read
+	// watchers counts the streams that are open or about to be, and leaderWaits the requests
+	// that wait for a leader.
+	watchers, leaderWaits atomic.Int64
+	usage                 usageTable
+	limits                limits // set by New, then only read
 	// allAnswered gets an entry when inFlight becomes 0 while draining.
 	allAnswered chan struct{}
 	// lastBytesMax is how long Stop waits for the last bytes of answers; set by New.
@@ -101,6 +106,9 @@ type Server struct {
 	failed chan error
 	// cancel ends the context of all requests.
 	cancel context.CancelFunc
+	// watching ends when drain ends the streams; endWatching ends it.
+	watching    context.Context
+	endWatching context.CancelFunc
 
 	metrics     metrics
 	connections connectionCounts
@@ -149,6 +157,7 @@ func newServer(o Options, table []route) (*Server, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
+	s.watching, s.endWatching = context.WithCancel(ctx)
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	s.http = &http.Server{
@@ -280,6 +289,7 @@ func (s *Server) drain(ctx context.Context) bool {
 		case <-ctx.Done():
 		}
 	}
+	s.endWatching()
 	if services := s.services.Load(); services != nil {
 		services.Workflows.StopWatching()
 	}

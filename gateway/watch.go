@@ -44,14 +44,10 @@ func watchInstances(x *exchange) error {
 		return err
 	}
 	request.WorkflowID, request.InstanceID = x.params.ByName("workflowId"), x.params.ByName("instanceId")
-	s := x.server
-	defer x.usage.watchers.Add(-1)
-	defer s.watchers.Add(-1)
-	ofUser, ofAll := x.usage.watchers.Add(1), s.watchers.Add(1)
-	if ofUser > s.limits.userWatchers || ofAll > s.options.WatchersMax {
-		s.metrics.watchersFull.Add(1)
-		return failure.ErrBusy
+	if err := x.admitWatcher(); err != nil {
+		return err
 	}
+	defer x.releaseWatcher()
 	var sendErr error
 	err = x.services.Workflows.Watch(x.r.Context(), &request, func(e watch.Event) error {
 		sendErr = x.sendWatchEvent(e)
@@ -61,6 +57,24 @@ func watchInstances(x *exchange) error {
 		err = sendErr
 	}
 	return x.endStream(err)
+}
+
+// admitWatcher counts a watcher, or refuses it because there are too many.
+func (x *exchange) admitWatcher() error {
+	s := x.server
+	ofUser, ofAll := x.usage.watchers.Add(1), s.watchers.Add(1)
+	if ofUser > s.limits.userWatchers || ofAll > s.options.WatchersMax {
+		x.releaseWatcher()
+		s.metrics.watchersFull.Add(1)
+		return failure.ErrBusy
+	}
+	return nil
+}
+
+// releaseWatcher ends a watcher that admitWatcher has counted.
+func (x *exchange) releaseWatcher() {
+	x.server.watchers.Add(-1)
+	x.usage.watchers.Add(-1)
 }
 
 // sendWatchEvent sends one event to the watcher. An error ends Watch.
@@ -75,7 +89,11 @@ func (x *exchange) sendWatchEvent(e watch.Event) error {
 	if err := x.flush(); err != nil {
 		return err
 	}
-	// NB: without this net/http sends nothing until its buffer is full.
+	return x.push()
+}
+
+// push sends what was written. Without it net/http sends nothing until its buffer is full.
+func (x *exchange) push() error {
 	if err := http.NewResponseController(x.w).Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return errors.Join(errAborted, err)
 	}
@@ -101,7 +119,7 @@ func (x *exchange) beginStream() {
 // also ends when the caller's rights have changed, because the filter was checked
 // with them; clients reconnect and are then checked with the new rights.
 func (x *exchange) reauthorize() (*identity.Principal, error) {
-	now, err := x.services.Credentials.Authenticate(x.kind, x.credential)
+	now, err := x.identify(x.kind)
 	if err != nil {
 		return nil, err
 	}

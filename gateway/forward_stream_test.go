@@ -1,0 +1,274 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/query"
+	"troupe/actors/watch"
+	"troupe/actors/workflow"
+)
+
+// watched starts two nodes, of which B has the feed.
+func watched(t *testing.T, o Options) (a, b *node, f *feed) {
+	t.Helper()
+	nodes := startNodes(t, o, "A", "B")
+	f = newFeed()
+	a, b = nodes["A"], nodes["B"]
+	b.workflows.watch, b.workflows.stop = f.watch, f.stop
+	a.follow(b)
+	return a, b, f
+}
+
+// TestForwardedWatch: a stream through another node is as one of the leader.
+func TestForwardedWatch(t *testing.T) {
+	t.Run("the caller leaves", func(t *testing.T) {
+		a, b, f := watched(t, Options{WatchersPerUserMax: 1})
+		w := a.watch(t, withToken)
+		w.expect(t, opening)
+		f.events <- watch.Event{Kind: watch.Heartbeat}
+		w.expect(t, ": beat\n\n")
+		for name, m := range map[string]Metrics{"A": a.Metrics(), "B": b.Metrics()} {
+			if m.Watchers != 1 || m.InFlight != 0 {
+				t.Errorf("%s has %d watchers and %d in flight, want 1 and 0", name, m.Watchers, m.InFlight)
+			}
+		}
+		a.do(t, get(watchPath)).WantFault(t, 503, "Busy") // one too many
+		_ = w.conn.Close()
+		if err := <-f.ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("the leader's stream ended with %v", err)
+		}
+		if cut := a.Metrics().Cut; cut != 0 {
+			t.Errorf("%d answers were cut", cut)
+		}
+	})
+	t.Run("one more at the node than its user may have", func(t *testing.T) {
+		a, b, _ := watched(t, Options{})
+		a.limits.userWatchers = 0
+		a.do(t, get(watchPath)).WantFault(t, 503, "Busy")
+		if a.Metrics().Watchers != 0 || b.Metrics().Taken != 0 {
+			t.Errorf("the leader was asked: %+v", b.Metrics())
+		}
+	})
+	t.Run("the leader stops", func(t *testing.T) {
+		a, b, _ := watched(t, Options{})
+		w := a.watch(t, withToken)
+		w.expect(t, opening)
+		stop(t, b.Server)
+		w.expectEnd(t)
+	})
+	t.Run("the node stops", func(t *testing.T) {
+		a, _, f := watched(t, Options{})
+		w := a.watch(t, withToken)
+		w.expect(t, opening)
+		stop(t, a.Server)
+		w.expectEnd(t)
+		if err := <-f.ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("the leader's stream ended with %v", err)
+		}
+	})
+	t.Run("the credential ends", func(t *testing.T) {
+		a, _, f := watched(t, Options{})
+		var gone atomic.Bool
+		a.open(func(s *Services) { s.Credentials = leaving{gone: &gone} })
+		w := a.watch(t, withToken)
+		w.expect(t, opening)
+		gone.Store(true)
+		f.events <- entryEvent("p1", watchedOne)
+		w.expectEnd(t) // before the event
+		if err := <-f.ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("the leader's stream ended with %v", err)
+		}
+	})
+	t.Run("the leader dies", func(t *testing.T) {
+		a, b, _ := watched(t, Options{})
+		w := a.watch(t, withToken)
+		w.expect(t, opening)
+		b.port.CloseClientConnections()
+		if _, err := io.ReadAll(w.body); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("the stream ended with %v, want a reset", err)
+		}
+	})
+}
+
+// leaving is somebody whose credential ends when gone says so.
+type leaving struct {
+	fakeCredentials
+	gone *atomic.Bool
+}
+
+func (l leaving) Authenticate(kind identity.Kind, credential string) (*identity.Principal, error) {
+	if l.gone.Load() {
+		return nil, failure.ErrUnauthorized
+	}
+	return l.fakeCredentials.Authenticate(kind, credential)
+}
+
+// TestForwardedBytes: large bodies and answers pass whole, and what ends early never looks whole.
+func TestForwardedBytes(t *testing.T) {
+	nodes := startNodes(t, Options{}, "A", "B")
+	a, b := nodes["A"], nodes["B"]
+	a.follow(b)
+	t.Run("a body", func(t *testing.T) {
+		text := strings.Repeat("x", 1<<20-300)
+		a.do(t, post("event", strings.Replace(eventBody, `{"a":1}`, `{"a":"`+text+`"}`, 1))).WantStatus(t, 200)
+		if got := b.workflows.asked.(*workflow.EventRequest).Data; string(got) != `{"a":"`+text+`"}` {
+			t.Errorf("B got %d bytes", len(got))
+		}
+	})
+	t.Run("an answer", func(t *testing.T) {
+		entries := strings.Repeat(entryOfAnn+",", 50_000) + entryOfBob // 6 MB, sent whole
+		b.workflows.load = func(_ context.Context, r *workflow.LoadRequest) (*workflow.Reply, error) {
+			reply := smallReply(r.WorkflowID, r.InstanceID, 2, true)
+			reply.History = []byte(entries)
+			return reply, nil
+		}
+		r := get("/workflow/api/v1/instance/leave/" + instanceOne)
+		if want, got := b.do(t, r), a.do(t, r); got.Body != want.Body || got.Header.Get("Content-Length") == "" {
+			t.Errorf("got %d bytes, want %d", len(got.Body), len(want.Body))
+		}
+	})
+	const items = 2_000 // 20 MB, streamed
+	broken := false
+	b.workflows.query = func(_ context.Context, _ *query.Request, item func([]byte) error) (*query.End, error) {
+		for range items {
+			if err := item(bigItem); err != nil {
+				return nil, err
+			}
+		}
+		if broken {
+			return nil, failure.ErrBusy
+		}
+		return smallEnd(), nil
+	}
+	r := get("/workflow/api/v1/instances/leave")
+	t.Run("a list", func(t *testing.T) {
+		if got := a.do(t, r); strings.Count(got.Body, `"_id"`) != items || !strings.HasSuffix(got.Body, "]}") || got.Header.Get("Content-Length") != "" {
+			t.Errorf("got %d bytes", len(got.Body))
+		}
+	})
+	t.Run("a list that ends early", func(t *testing.T) {
+		broken = true
+		text, err := askOpen(t, a, "GET "+r.Path+" HTTP/1.0\r\nHost: x\r\n"+withToken+"\r\n\r\n")
+		if !errors.Is(err, syscall.ECONNRESET) || strings.Contains(text, "]}") {
+			t.Errorf("got the end %v behind %d bytes, want a reset", err, len(text))
+		}
+		if cut := a.Metrics().Cut; cut != 1 {
+			t.Errorf("%d answers were cut, want 1", cut)
+		}
+	})
+	t.Run("a body in chunks", func(t *testing.T) {
+		text, err := askOpen(t, a, "POST /workflow/api/v1/event HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"+withToken+"\r\n\r\n"+
+			fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(eventBody), eventBody))
+		if err != nil || !strings.HasPrefix(text, "HTTP/1.1 200 ") || !strings.Contains(text, "\r\nConnection: close\r\n") {
+			t.Errorf("got %v and %.300s, want 200 and the end of the connection", err, text)
+		}
+	})
+}
+
+// askOpen is rawErr of a caller who does not close its side: net/http takes that for one who leaves.
+func askOpen(t *testing.T, n *node, text string) (string, error) {
+	t.Helper()
+	c := n.dial(t)
+	defer func() { _ = c.Close() }()
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	reply, err := io.ReadAll(c)
+	return string(reply), err
+}
+
+// ledger is what a cluster of fakes knows: who leads each instance, and what was done.
+type ledger struct {
+	mu    sync.Mutex
+	leads map[string]string // by instance; guarded by mu, as is the rest
+	done  map[string]int
+	turn  int
+}
+
+// at is the workflows of one node, which carries out only what it leads. Every fifth event the
+// leadership of its instance moves on.
+func (l *ledger) at(n *node, names []string) *fakeWorkflows {
+	return &fakeWorkflows{send: func(_ context.Context, r *workflow.EventRequest) (*workflow.Reply, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.leads[r.InstanceID] != n.name {
+			return nil, failure.Elsewhere(uint16(r.InstanceID[0]))
+		}
+		l.done[r.InstanceID]++
+		if l.turn++; l.turn%5 == 0 {
+			l.leads[r.InstanceID] = names[l.turn/5%len(names)]
+		}
+		return smallReply(r.WorkflowID, r.InstanceID, uint64(l.done[r.InstanceID]), r.WithHistory), nil
+	}}
+}
+
+// reports says who leads an instance, whose name begins with the number of its shard.
+type reports struct {
+	*ledger
+	nodes map[string]*node
+	self  string
+}
+
+func (p reports) Leader(_ context.Context, shard uint16) (Peer, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for instance, name := range p.leads {
+		if uint16(instance[0]) == shard {
+			if name == p.self {
+				return Peer{Node: name}, nil
+			}
+			return p.nodes[name].peer, nil
+		}
+	}
+	return Peer{}, errLeaderless
+}
+
+// TestForwardingUnderLoad: whoever asks any node while the leaders move is answered, and each
+// event is done once.
+func TestForwardingUnderLoad(t *testing.T) {
+	names := []string{"A", "B", "C"}
+	nodes := startNodes(t, Options{}, names...)
+	l := &ledger{leads: map[string]string{"a": "A", "b": "B", "c": "C"}, done: map[string]int{}}
+	for _, n := range nodes {
+		n.open(func(s *Services) { s.Workflows, s.Peers = l.at(n, names), reports{l, nodes, n.name} })
+	}
+	const each = 40
+	var callers sync.WaitGroup
+	for i := range 6 {
+		callers.Go(func() {
+			for k := range each {
+				instance, name := string(rune('a'+(i+k)%3)), names[(i+k/2)%3]
+				r := post("event", strings.Replace(eventBody, instanceOne, instance, 1))
+				if got, err := nodes[name].client.Try(r); err != nil || got.Status != http.StatusOK {
+					t.Errorf("%s at %s: got %d %s, %v", instance, name, got.Status, got.Body, err)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	done, forwarded := 0, uint64(0)
+	for _, n := range l.done {
+		done += n
+	}
+	for _, n := range nodes {
+		m := n.Metrics()
+		forwarded += m.Forwarded
+		if m.InFlight != 0 || m.LeaderWaiting != 0 {
+			t.Errorf("%s: %d are in flight and %d wait", n.name, m.InFlight, m.LeaderWaiting)
+		}
+	}
+	if done != 6*each || forwarded == 0 {
+		t.Errorf("%d events were done and %d forwarded, want %d and some", done, forwarded, 6*each)
+	}
+}

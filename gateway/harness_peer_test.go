@@ -1,0 +1,133 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"troupe/actors/failure"
+)
+
+// node is a started server of a cluster, with the port on which the others reach it.
+type node struct {
+	*testServer
+	name  string
+	port  *httptest.Server
+	peer  Peer // as the others see it
+	peers *fakePeers
+}
+
+// startNodes starts servers that reach each other. All of them say that the first one named by
+// lead leads every shard. No fake knows of shards: see elsewhere.
+func startNodes(t testing.TB, o Options, names ...string) map[string]*node {
+	t.Helper()
+	nodes := map[string]*node{}
+	for _, name := range names {
+		n := &node{testServer: startServer(t, o, nil), name: name, peers: &fakePeers{}}
+		n.port = httptest.NewServer(n.PeerHandler(func(r *http.Request) string { return r.Header.Get("X-Node-Of-Test") }))
+		transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", n.port.Listener.Addr().String())
+		}}
+		// NB: mutual TLS has the name of the sender; here a header stands for it.
+		n.peer = Peer{Node: name, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			r.Header.Set("X-Node-Of-Test", "a-node")
+			return transport.RoundTrip(r)
+		})}
+		t.Cleanup(func() {
+			transport.CloseIdleConnections()
+			n.port.CloseClientConnections()
+			n.port.Close()
+		})
+		nodes[name] = n
+	}
+	for _, n := range nodes {
+		n.open(nil)
+	}
+	return nodes
+}
+
+// open opens the node with its fakes, which change may exchange.
+func (n *node) open(change func(*Services)) {
+	services := Services{
+		Workflows: n.workflows, Credentials: fakeCredentials{}, Sessions: n.sessions, Portal: n.portal, Provider: n.provider,
+		Repository: fakeFiles{}, Templates: fakeFiles{}, Peers: n.peers,
+	}
+	if change != nil {
+		change(&services)
+	}
+	n.Open(services)
+}
+
+// fail makes all fakes fail.
+func (n *node) fail(err error) {
+	n.workflows.setFail(err)
+	n.sessions.setFail(err)
+	n.portal.setFail(err)
+	n.provider.setFail(err)
+	n.open(func(s *Services) {
+		files := fakeFiles{fail: err, list: func(func(string) error) error { return err }}
+		s.Repository, s.Templates = files, files
+	})
+}
+
+// follow makes the node believe that another one leads everything.
+func (n *node) follow(leader *node) {
+	n.fail(failure.Elsewhere(7))
+	n.peers.say(leading(leader.peer))
+}
+
+// fakePeers says who leads: one answer for each call, and the last one for ever.
+type fakePeers struct {
+	mu      sync.Mutex
+	answers []leader // guarded by mu, as is the rest
+	shards  []uint16 // of the calls
+}
+
+// leader is one answer of fakePeers, given after a time. Without a name there is no leader.
+type leader struct {
+	Peer
+	after time.Duration
+}
+
+func leading(p Peer) leader { return leader{Peer: p} }
+
+var errLeaderless = errors.New("nobody leads")
+
+func (f *fakePeers) say(answers ...leader) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answers = answers
+}
+
+func (f *fakePeers) Leader(ctx context.Context, shard uint16) (Peer, error) {
+	f.mu.Lock()
+	if len(f.shards) < 100 { // NB: a benchmark asks for ever
+		f.shards = append(f.shards, shard)
+	}
+	answer := f.answers[0]
+	if len(f.answers) > 1 {
+		f.answers = f.answers[1:]
+	}
+	f.mu.Unlock()
+	if answer.after > 0 {
+		select {
+		case <-time.After(answer.after):
+		case <-ctx.Done():
+			return Peer{}, ctx.Err()
+		}
+	}
+	if answer.Node == "" {
+		return Peer{}, errLeaderless
+	}
+	return answer.Peer, nil
+}
+
+// roundTrip makes an http.RoundTripper of a function.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

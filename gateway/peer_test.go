@@ -1,0 +1,189 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/workflow"
+)
+
+// TestEveryRouteIsForwarded holds gateway/INTERFACE.md, "Any node takes any request": the answer
+// through another node is that of the leader.
+func TestEveryRouteIsForwarded(t *testing.T) {
+	nodes := startNodes(t, Options{BasePath: "/platform"}, "A", "B")
+	a, b := nodes["A"], nodes["B"]
+	a.follow(b)
+	forwarded := uint64(0)
+	compare := func(r request) {
+		t.Helper()
+		want, got := b.do(t, r), a.do(t, r)
+		for _, h := range []http.Header{want.Header, got.Header} {
+			h.Del("Date")
+			if h.Get("Retry-After") != "" {
+				h.Set("Retry-After", "some seconds")
+			}
+		}
+		if got.Status != want.Status || got.Body != want.Body || got.Closes != want.Closes || fmt.Sprint(got.Header) != fmt.Sprint(want.Header) {
+			t.Errorf("%s %s:\ngot  %d %v %.300s\nwant %d %v %.300s", r.Method, r.Path, got.Status, got.Header, got.Body, want.Status, want.Header, want.Body)
+		}
+		forwarded++
+		if n := a.Metrics().Forwarded; n != forwarded {
+			t.Fatalf("%s %s: %d requests were forwarded, want %d", r.Method, r.Path, n, forwarded)
+		}
+	}
+	for _, rt := range a.table {
+		// NB: those that are public and no sign-in are the same files everywhere; session and
+		// choices ask no actor that could be elsewhere, and a batch has many shards.
+		if rt.access.kinds == 0 && !rt.access.signIn && rt.name != "login-callback" || slices.Contains([]string{"session", "choices", "batch"}, rt.name) {
+			continue
+		}
+		r := requestOf(t, &rt)
+		r.Headers = append(r.Headers, "Accept-Encoding: gzip")
+		if rt.name == "login-callback" {
+			r.Path += "?user=ann&state=x&anything=goes"
+			r.Headers[0] = "Cookie: session-oidc=" + flowCookie
+		}
+		for _, err := range []error{nil, failure.ErrNotFound, failure.ErrBusy} {
+			if err != nil && !describes(r, mappingOf(err).status) {
+				continue
+			}
+			b.fail(err)
+			compare(r)
+			if rt.method == http.MethodGet {
+				head := r
+				head.Method = http.MethodHead
+				compare(head)
+			}
+		}
+	}
+	if forwarded < 40 {
+		t.Errorf("only %d requests were forwarded", forwarded)
+	}
+	if m := b.Metrics(); m.Taken != forwarded {
+		t.Errorf("B took %d requests, want %d", m.Taken, forwarded)
+	}
+}
+
+// TestWhatANodeTellsTheLeader: who asks, with which rights, from where, and under which id the
+// request stands in the log.
+func TestWhatANodeTellsTheLeader(t *testing.T) {
+	nodes := startNodes(t, Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, "A", "B")
+	a, b := nodes["A"], nodes["B"]
+	a.follow(b)
+	t.Run("the caller, who is not looked up again", func(t *testing.T) {
+		a.open(func(s *Services) { s.Credentials = provided{} })
+		r := post("event", eventBody, "Troupe-Sender: {\"user\":\"mod\"}")
+		r.Headers[0] = "Authorization: svc.token " + tokenNobody // which B does not know
+		a.do(t, r).WantStatus(t, 200)
+		caller := b.workflows.asked.(*workflow.EventRequest).Caller
+		if caller.ID != "ann" || !slices.Equal(caller.Roles, []string{"clerk", "visitor"}) {
+			t.Errorf("got the caller %+v, want ann with the role of her credential", caller)
+		}
+	})
+	a.follow(b)
+	t.Run("the address and TLS", func(t *testing.T) {
+		r := request{Method: "POST", Path: "/session", Body: signInBody, Headers: []string{jsonLine, "X-Forwarded-For: 192.0.2.7", "X-Forwarded-Proto: https"}}
+		got := a.do(t, r)
+		if got.Status != 200 || b.sessions.address != netip.MustParseAddr("192.0.2.7") || !strings.Contains(got.Header.Get("Set-Cookie"), "Secure") {
+			t.Errorf("got %d %v from %v", got.Status, got.Header, b.sessions.address)
+		}
+	})
+	t.Run("the session that is to end", func(t *testing.T) {
+		a.do(t, request{Method: "DELETE", Path: "/session", Headers: []string{"Cookie: session=" + sessionAnn}}).WantStatus(t, 200)
+		if !slices.Equal(b.sessions.ended, []string{sessionAnn}) {
+			t.Errorf("B ended %q", b.sessions.ended)
+		}
+	})
+	t.Run("the id", func(t *testing.T) {
+		before := len(b.log.String())
+		a.do(t, get("/workflow/api/v1/instance/leave/"+instanceOne)).WantStatus(t, 200)
+		_, id, _ := strings.Cut(b.log.String()[before:], `"from":"a-node","origin":"`)
+		id, _, _ = strings.Cut(id, `"`)
+		if log := a.log.String(); id == "" || !strings.Contains(log, `"request":"`+id+`"`) || !strings.Contains(log, `"leader":"B"`) {
+			t.Errorf("the logs cannot be joined:\n%s%s", log, b.log.String())
+		}
+	})
+}
+
+// provided knows ann under a token of nobody else's, with a role that a provider gave her.
+type provided struct{ fakeCredentials }
+
+func (provided) Authenticate(identity.Kind, string) (*identity.Principal, error) {
+	p := *ann
+	p.Roles = []string{"clerk", "visitor"}
+	return &p, nil
+}
+
+// TestWhoMayForward: what a node says of a request counts at the port of the nodes and nowhere
+// else.
+func TestWhoMayForward(t *testing.T) {
+	nodes := startNodes(t, Options{}, "A")
+	a := nodes["A"]
+	ask := func(handler http.Handler, headers ...string) int {
+		t.Helper()
+		w := newRecorder()
+		handler.ServeHTTP(w, newTestRequest("POST", "/workflow/api/v1/event", eventBody, headers...))
+		return w.status
+	}
+	known := a.PeerHandler(func(*http.Request) string { return "B" })
+	const asAnn, asMod = `Troupe-Sender: {"user":"ann","client":"192.0.2.7"}`, `Troupe-Sender: {"user":"mod"}`
+	unknownToken := "Authorization: svc.token " + tokenNobody
+	for _, c := range []struct {
+		name    string
+		handler http.Handler
+		headers []string
+		want    int
+	}{
+		{"a node", known, []string{asAnn, unknownToken}, 200},
+		{"a node that says nothing", known, []string{withToken}, 403},
+		{"a node that says two things", known, []string{asAnn, asMod, withToken}, 403},
+		{"a node that says nonsense", known, []string{"Troupe-Sender: ann", withToken}, 403},
+		{"somebody who is no node", a.PeerHandler(func(*http.Request) string { return "" }), []string{asAnn, withToken}, 403},
+		{"a user who is gone", known, []string{`Troupe-Sender: {"user":"eve"}`, withToken}, 401},
+		{"no user", known, []string{`Troupe-Sender: {}`, withToken}, 401},
+		{"a request without a credential", known, []string{asAnn}, 401},
+		{"a page of another site", known, []string{asAnn, "Cookie: session=" + sessionAnn, jsonLine, "Sec-Fetch-Site: cross-site"}, 403},
+		{"a client with a token", a, []string{asMod, withToken}, 200},
+		{"a client without a token", a, []string{asAnn}, 401},
+		{"a client with a wrong token", a, []string{asAnn, unknownToken}, 401},
+	} {
+		if got := ask(c.handler, c.headers...); got != c.want {
+			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
+		}
+	}
+	if caller := a.workflows.asked.(*workflow.EventRequest).Caller; caller != ann {
+		t.Errorf("a client made itself %s", caller.ID)
+	}
+	w := newRecorder()
+	known.ServeHTTP(w, newTestRequest("POST", "/session", signInBody, asAnn, jsonLine, "X-Forwarded-For: 192.0.2.9"))
+	if w.status != 200 || a.sessions.address != netip.MustParseAddr("192.0.2.7") {
+		t.Errorf("got %d from %v, want the address that the node has told", w.status, a.sessions.address)
+	}
+	if log := a.log.String(); strings.Contains(log, "untrusted peer") {
+		t.Errorf("a node is taken for a proxy: %s", log)
+	}
+	a.workflows.setFail(failure.Elsewhere(3))
+	if got, calls := ask(known, asAnn, withToken), len(a.peers.shards); got != 421 || calls > 0 {
+		t.Errorf("a request that is led elsewhere: got %d, and %d looks for the leader", got, calls)
+	}
+	fresh, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(fresh.PeerHandler(func(*http.Request) string { return "B" }), asAnn, withToken); got != 421 {
+		t.Errorf("before Open: got %d, want 421", got)
+	}
+	stop(t, a.Server)
+	if got := ask(known, asAnn, withToken); got != 421 {
+		t.Errorf("after Stop: got %d, want 421", got)
+	}
+	if got := ask(a, withToken); got != 503 {
+		t.Errorf("a client after Stop: got %d, want 503", got)
+	}
+}
