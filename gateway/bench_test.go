@@ -145,7 +145,7 @@ func BenchmarkForward(b *testing.B) {
 	leading, following := benchServer(b), benchServer(b)
 	port := httptest.NewServer(leading.PeerHandler(func(*http.Request) string { return "A" }))
 	defer port.Close()
-	transport := &http.Transport{MaxIdleConnsPerHost: 100, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	transport := &http.Transport{MaxIdleConnsPerHost: 100, DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", port.Listener.Addr().String())
 	}}
 	defer transport.CloseIdleConnections()

@@ -249,7 +249,7 @@ func (x *exchange) forwarded(ctx context.Context, node string) (*http.Request, e
 	}
 	h[senderHeader] = []string{from}
 	target := *x.r.URL
-	target.Scheme, target.Host = "http", node
+	target.Scheme, target.Host = "https", node
 	r := &http.Request{
 		Method: x.r.Method, URL: &target, Host: x.r.Host, Header: h,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

@@ -342,7 +342,7 @@ func TestForwardedRequest(t *testing.T) {
 	if w := askHandler(t.Context(), s, r); w.status != 200 {
 		t.Fatalf("got %d %s", w.status, w.body.String())
 	}
-	if got.Method != "POST" || got.Host != "x" || got.URL.String() != "http://01ARZ3NDEKTSV4RRFFQ69G5FAV/workflow/api/v1/event" || body != " "+eventBody || got.ContentLength != int64(len(body)) {
+	if got.Method != "POST" || got.Host != "x" || got.URL.String() != "https://01ARZ3NDEKTSV4RRFFQ69G5FAV/workflow/api/v1/event" || body != " "+eventBody || got.ContentLength != int64(len(body)) {
 		t.Errorf("got %s %s with %d bytes %s", got.Method, got.URL, got.ContentLength, body)
 	}
 	for name, want := range map[string]string{

@@ -30,7 +30,8 @@ func startNodes(t testing.TB, o Options, names ...string) map[string]*node {
 	for _, name := range names {
 		n := &node{testServer: startServer(t, o, nil), name: name, peers: &fakePeers{}}
 		n.port = httptest.NewServer(n.PeerHandler(func(r *http.Request) string { return r.Header.Get("X-Node-Of-Test") }))
-		transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		// NB: what the connection is encrypted with is not the subject; TestClusterPort has the real one.
+		transport := &http.Transport{DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", n.port.Listener.Addr().String())
 		}}
 		// NB: mutual TLS has the name of the sender; here a header stands for it.

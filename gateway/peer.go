@@ -22,7 +22,7 @@ type Peer struct {
 	// Node is its id.
 	Node string
 	// Transport sends requests to its PeerHandler; nil when it is this node. In a request's URL
-	// the scheme is "http" and the host is Node; the header Host is the caller's. A Transport adds no
+	// the scheme is "https" and the host is Node, as peer.Port wants it; the header Host is the caller's. A Transport adds no
 	// encoding and follows no redirect. A node that falls silent must become an
 	// error, at the latest when another one leads. As net/http's own does, it tells an
 	// httptrace.ClientTrace when it looks for a connection and when it has one: an error without a
