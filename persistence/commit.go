@@ -120,8 +120,13 @@ func (s *Store) Commit(w *Writes) error {
 	return <-durable
 }
 
-// Barrier tells waiter when everything appended before is durable.
+// Barrier tells waiter when everything appended before is durable. With replicas what
+// is visible is confirmed, and the waiter is told at once; writers call [Store.BarrierIn].
 func (s *Store) Barrier(waiter Waiter) {
+	if s.replicas != nil {
+		waiter.Committed(nil)
+		return
+	}
 	w := s.NewWrites(Meta)
 	s.metrics.barriers.Add(1)
 	s.Append(w, waiter)
@@ -132,7 +137,7 @@ func (s *Store) Barrier(waiter Waiter) {
 // nothing is written, and all callers that wait at the same time are served by
 // the same sync.
 func (s *Store) AwaitDurable() error {
-	if s.readOnly {
+	if s.readOnly || s.replicas != nil {
 		return nil
 	}
 	if s.commits.queue.empty() {
@@ -150,7 +155,7 @@ func (s *Store) AwaitDurable() error {
 // is durable unless many groups wait for a slow disk. It returns ErrStalled when it takes
 // longer than Options.CommitWaitMax.
 func (s *Store) AwaitVisible() error {
-	if s.readOnly || s.commits.queue.empty() {
+	if s.readOnly || s.replicas != nil || s.commits.queue.empty() {
 		return nil
 	}
 	visible := make(visibility, 2)

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"errors"
+	"fmt"
 
 	"troupe/persistence/integrity"
 	"troupe/persistence/replica"
@@ -86,3 +87,21 @@ var (
 	// than this one. Nothing was changed on disk.
 	ErrNewer = errors.New("store was written by a newer version")
 )
+
+// ShardError says of which shard an ErrNotLed or ErrLost is.
+type ShardError struct {
+	Shard Shard
+	Err   error
+}
+
+func (e *ShardError) Error() string { return fmt.Sprintf("shard %d: %v", e.Shard, e.Err) }
+
+func (e *ShardError) Unwrap() error { return e.Err }
+
+// ofShard says of which shard an error of its group is.
+func ofShard(sh Shard, err error) error {
+	if errors.Is(err, ErrNotLed) || errors.Is(err, ErrLost) {
+		return &ShardError{sh, err}
+	}
+	return err
+}

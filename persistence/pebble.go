@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"io"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -98,6 +99,21 @@ func joinRepr(to batch, repr []byte) error {
 		return err
 	}
 	return to.(*pebble.Batch).Apply(&part, nil)
+}
+
+// appendKeys appends the keys that a set of writes changes; see [Writes.Repr].
+func appendKeys(keys [][]byte, repr []byte) [][]byte {
+	var part pebble.Batch
+	if part.SetRepr(repr) != nil {
+		return keys
+	}
+	for r := part.Reader(); ; {
+		_, key, _, ok, err := r.Next()
+		if !ok || err != nil {
+			return keys
+		}
+		keys = append(keys, slices.Clone(key))
+	}
 }
 
 type pebbleDB struct {

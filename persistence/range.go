@@ -101,9 +101,12 @@ func (sn *Snapshot) Estimate(enough, most int64, visit func(key []byte) error, r
 
 // DeletePrefixes removes every key that begins with one of the prefixes, which are
 // built for EveryShard: one durable set of writes for each shard. After an error or a
-// crash it is called again.
+// crash it is called again. With replicas it does so in the shards that this node leads.
 func (s *Store) DeletePrefixes(prefixes ...[]byte) error {
 	for sh := range s.shards {
+		if s.Epoch(Shard(sh)) == 0 {
+			continue
+		}
 		w := s.NewWrites(Shard(sh))
 		for _, prefix := range prefixes {
 			w.DeleteRange(Range{Prefix: prefix}.in(Shard(sh)))
@@ -120,10 +123,14 @@ const deletesMax = 1000
 
 // DeleteWhere removes every key that begins with prefix, which is built for
 // EveryShard, and of whose value gone says so: in durable sets of writes, shard after
-// shard. What it cannot read or write in one shard keeps it from no other.
+// shard. What it cannot read or write in one shard keeps it from no other. With replicas
+// it does so in the shards that this node leads.
 func (s *Store) DeleteWhere(prefix []byte, gone func(value []byte) (bool, error)) error {
 	var failed error
 	for sh := range s.shards {
+		if s.Epoch(Shard(sh)) == 0 {
+			continue
+		}
 		inShard, _ := Range{Prefix: prefix}.in(Shard(sh))
 		w := s.NewWrites(Shard(sh))
 		err := s.Scan(inShard, func(key, value []byte) error {

@@ -21,6 +21,8 @@ type Replication struct {
 	// Leads is told which shards this node leads. Its calls must not block; those for one
 	// shard come one after the other.
 	Leads Leads
+	// Meta is told what changes in the shard Meta, on every node. Nil: nobody is.
+	Meta Follower
 
 	// Tick, LogWriteMax and LogBytesMax are those of [replica.Options].
 	Tick, LogWriteMax time.Duration
@@ -35,6 +37,31 @@ type Leads interface {
 	// of the shard.
 	Ended(sh Shard, epoch uint64)
 }
+
+// Follower is told what changes in a shard, whichever node leads it. Its calls come one after
+// the other and must not block.
+type Follower interface {
+	// Changed is called with the keys that were written, when they are visible. They
+	// belong to the callee. A range that was deleted counts as its first key.
+	Changed(keys [][]byte)
+	// Replaced is called when all rows may be others.
+	Replaced()
+}
+
+// follower hands changes on.
+type follower struct{ to Follower }
+
+// Changed implements replica.Follower.
+func (f follower) Changed(reprs [][]byte) {
+	var keys [][]byte
+	for _, repr := range reprs {
+		keys = appendKeys(keys, repr)
+	}
+	f.to.Changed(keys)
+}
+
+// Replaced implements replica.Follower.
+func (f follower) Replaced() { f.to.Replaced() }
 
 // alone is the epoch of all shards of a store without replicas.
 const alone uint64 = 1
@@ -214,6 +241,9 @@ func (s *Store) groupOptions(sh Shard, o *Replication) replica.Options {
 	if o.Streams != nil {
 		options.Streams = o.Streams(sh)
 	}
+	if sh == Meta && o.Meta != nil {
+		options.Follower = follower{o.Meta}
+	}
 	return options
 }
 
@@ -265,6 +295,35 @@ func (s *Store) BarrierIn(sh Shard, epoch uint64, waiter Waiter) {
 	s.Append(w, waiter)
 }
 
+// AwaitVisibleIn is [Store.AwaitVisible] for one shard, in the epoch of a writer there. With
+// replicas it also says whether this node leads the shard still; else the error wraps
+// ErrNotLed.
+func (s *Store) AwaitVisibleIn(sh Shard, epoch uint64) error {
+	if s.replicas == nil {
+		return s.AwaitVisible()
+	}
+	done := make(outcome, 1)
+	s.BarrierIn(sh, epoch, done)
+	return <-done
+}
+
+// AwaitLed returns nil when this node leads a shard still, in an epoch: what it has read there
+// was not overtaken by another node's writes when AwaitLed was called. A store alone
+// leads for good.
+func (s *Store) AwaitLed(sh Shard, epoch uint64) error {
+	if s.replicas == nil {
+		return nil
+	}
+	return s.AwaitVisibleIn(sh, epoch)
+}
+
+// Alone says whether the store has no replicas: what is read in it needs no confirmation by
+// other nodes.
+func (s *Store) Alone() bool { return s.replicas == nil }
+
+// NotLed is the error of a request that needs a shard which another node leads.
+func NotLed(sh Shard) error { return &ShardError{sh, ErrNotLed} }
+
 // replicate is Append for a shard with replicas.
 func (s *Store) replicate(w *Writes, waiter Waiter) (taken bool) {
 	w.waiter = waiter
@@ -284,6 +343,7 @@ func (s *Store) replicate(w *Writes, waiter Waiter) (taken bool) {
 		}
 		s.commits.bytes.Add(-size)
 	}
+	err = ofShard(w.shard, err)
 	w.recycle()
 	s.metrics.refused.Add(1)
 	waiter.Committed(err)
@@ -302,6 +362,7 @@ func (w *Writes) Repr() []byte {
 func (w *Writes) Done(err error) {
 	s, waiter, writes := w.store, w.waiter, w.Len() > 0
 	s.commits.bytes.Add(-int64(w.batch.Len()))
+	err = ofShard(w.shard, err)
 	w.recycle()
 	switch {
 	case errors.Is(err, ErrLost):

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"troupe/persistence"
+	"troupe/persistence/replica/replicatest"
 	"troupe/persistence/storetest"
 )
 
@@ -45,7 +46,7 @@ func openAlone(fs vfs.FS) (storetest.Journal, error) {
 	}
 	led := make(awaitLed, 100)
 	o.Replication = &persistence.Replication{
-		Node: "only", Streams: newNetwork().streams("only"), Leads: led, LogWriteMax: time.Hour,
+		Node: "only", Streams: replicatest.NewNetwork().Streams("only"), Leads: led, LogWriteMax: time.Hour,
 	}
 	if s, err = persistence.Open("db", o); err != nil {
 		return nil, err

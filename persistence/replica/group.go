@@ -38,6 +38,7 @@ type Group struct {
 	done      sync.WaitGroup // of the four goroutines
 	stopOnce  sync.Once
 	proposed  atomic.Uint64 // entries of writes, for Stats
+	epoch     atomic.Uint64 // in which changes are taken, 0 for none; follows mu
 
 	mu struct {
 		sync.Mutex
@@ -82,6 +83,7 @@ func (g *Group) start() (err error) {
 	if g.state, err = openState(o.Store, o.StatePrefix, o.Fatal); err != nil {
 		return err
 	}
+	g.state.told = o.Follower
 	saved := newSnapshots(o.Store, o.StatePrefix, g.state)
 	if err = saved.check(); err != nil {
 		return err
@@ -139,7 +141,7 @@ func (g *Group) Stop() {
 // called.
 func (g *Group) Append(c Change, epoch uint64) error {
 	g.mu.Lock()
-	if epoch == 0 || epoch != g.mu.epoch || g.mu.drained != nil {
+	if epoch == 0 || epoch != g.epoch.Load() {
 		g.mu.Unlock()
 		return ErrNotLed
 	}
@@ -160,13 +162,15 @@ func (g *Group) signal() {
 }
 
 // Epoch is the epoch in which this node may write, 0 when it does not lead.
-func (g *Group) Epoch() uint64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (g *Group) Epoch() uint64 { return g.epoch.Load() }
+
+// publishLocked makes the epoch known in which changes are taken.
+func (g *Group) publishLocked() {
 	if g.mu.drained != nil {
-		return 0
+		g.epoch.Store(0)
+		return
 	}
-	return g.mu.epoch
+	g.epoch.Store(g.mu.epoch)
 }
 
 // Leader is the id of the node that leads as far as this one knows, "" when it knows none.
@@ -334,6 +338,7 @@ func (g *Group) end(epoch uint64) {
 	defer g.mu.Unlock()
 	if g.mu.epoch == epoch {
 		g.mu.epoch = 0
+		g.publishLocked()
 	}
 }
 
@@ -427,6 +432,7 @@ func (g *Group) beginEpoch() (epoch uint64, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.epoch, g.mu.term, g.mu.revision = epoch, at.term, 0
+	g.publishLocked()
 	return epoch, nil
 }
 
@@ -440,11 +446,13 @@ func (g *Group) Drain(ctx context.Context) (resume func(), err error) {
 	}
 	drained := make(chan struct{})
 	g.mu.drained = drained
+	g.publishLocked()
 	g.checkDrainedLocked()
 	g.mu.Unlock()
 	resume = func() {
 		g.mu.Lock()
 		g.mu.drained = nil
+		g.publishLocked()
 		g.mu.Unlock()
 	}
 	select {

@@ -37,7 +37,7 @@ func TestNodesAreReplacedWhileOthersWrite(t *testing.T) {
 		c.load(r, 50)
 		for i, fresh := range []string{"node3", "node4", "node5"} {
 			lost := c.nodes[i]
-			c.net.isolate(lost.name, c.names, true)
+			c.net.Isolate(lost.name, c.names, true)
 			c.check(lost.stop())
 			c.load(r, 100)
 			n := &node{c: c, name: fresh, fs: vfs.NewCrashableMem()}

@@ -35,6 +35,8 @@ type Options struct {
 	LogPrefix, StatePrefix []byte
 	Streams                Streams
 	Observer               Observer
+	// Follower may be nil.
+	Follower Follower
 
 	// Tick is the time on which all others hang: a follower that hears nothing for so
 	// long asks for an election, and a leader that reaches no majority for half of it
@@ -80,6 +82,15 @@ type Observer interface {
 	Led(epoch uint64)
 	// Ended is called when an epoch that Led began is over.
 	Ended(epoch uint64)
+}
+
+// Follower is told what becomes of the state, on every node alike. Its calls come one after
+// the other and must not block.
+type Follower interface {
+	// Changed is called with the sets of writes of an entry when they are visible.
+	Changed(reprs [][]byte)
+	// Replaced is called when the rows of the shard were replaced by a copy.
+	Replaced()
 }
 
 // Store is where a group keeps its rows. Values belong to the caller.

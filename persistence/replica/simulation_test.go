@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"troupe/persistence"
 	"troupe/persistence/replica"
+	"troupe/persistence/replica/replicatest"
 )
 
 const (
@@ -27,7 +29,7 @@ const (
 // cluster is some stores that have the same shards, and writers where they are led.
 type cluster struct {
 	t     *testing.T
-	net   *network
+	net   *replicatest.Network
 	names []string
 	nodes []*node
 	sim   simulation
@@ -71,10 +73,11 @@ type node struct {
 
 	mu      sync.Mutex
 	writers map[persistence.Shard]*writer
+	mirror  map[string]string // the rows of Meta, as who follows its changes has them; nil before the first look
 }
 
 func newCluster(t *testing.T, sim simulation) *cluster {
-	c := &cluster{t: t, net: newNetwork(), sim: sim, acked: map[uint64]position{}, shown: map[instanceAt]uint64{}}
+	c := &cluster{t: t, net: replicatest.NewNetwork(), sim: sim, acked: map[uint64]position{}, shown: map[instanceAt]uint64{}}
 	for i := range simNodes {
 		c.names = append(c.names, fmt.Sprintf("node%d", i))
 		c.nodes = append(c.nodes, &node{c: c, name: c.names[i], fs: vfs.NewCrashableMem()})
@@ -125,7 +128,7 @@ func (c *cluster) pass(d time.Duration) { <-time.After(d) }
 func (n *node) options(o *persistence.Replication) persistence.Options {
 	var fs vfs.FS = n.fs
 	if n.c.sim.noSync {
-		fs = lyingFS{fs}
+		fs = replicatest.LyingFS{FS: fs}
 	}
 	return persistence.Options{
 		FS: fs, Shards: simShards, CacheBytes: 1 << 20, MemTableBytes: 256 << 10, FreeBytesMin: -1,
@@ -137,14 +140,59 @@ func (n *node) start() {
 	n.mu.Lock()
 	n.writers = map[persistence.Shard]*writer{}
 	n.mu.Unlock()
-	s, err := persistence.Open("store", n.options(&persistence.Replication{Node: n.name, Streams: n.c.net.streams(n.name), Leads: n, LogBytesMax: simLogBytes}))
+	s, err := persistence.Open("store", n.options(&persistence.Replication{Node: n.name, Streams: n.c.net.Streams(n.name), Leads: n, Meta: n, LogBytesMax: simLogBytes}))
 	if err != nil {
 		n.c.broken = append(n.c.broken, fmt.Sprintf("%s: %v", n.name, err))
 		return
 	}
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.store = s
-	n.mu.Unlock()
+	n.mirrorAll()
+}
+
+// mirrorAll reads all rows of Meta, but those about the replica. n.mu is held.
+func (n *node) mirrorAll() { n.mirror = n.metaRows() }
+
+func (n *node) metaRows() map[string]string {
+	rows := map[string]string{}
+	err := n.store.Scan(persistence.ShardPrefix(nil, persistence.Meta), func(key, value []byte) error {
+		if k, _ := persistence.ParseKey(key); k.Table != "replica" {
+			rows[string(key)] = string(value)
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, persistence.ErrClosed) {
+		panic(err)
+	}
+	return rows
+}
+
+// Changed implements persistence.Follower.
+func (n *node) Changed(keys [][]byte) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, key := range keys {
+		if n.store == nil { // it is read when the store is open
+			return
+		}
+		value, err := n.store.Load(key)
+		switch {
+		case err == nil:
+			n.mirror[string(key)] = string(value)
+		case errors.Is(err, persistence.ErrNotFound):
+			delete(n.mirror, string(key))
+		}
+	}
+}
+
+// Replaced implements persistence.Follower.
+func (n *node) Replaced() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.store != nil {
+		n.mirrorAll()
+	}
 }
 
 // stop closes the store, as far as it can be.
@@ -158,20 +206,22 @@ func (n *node) stop() error {
 		c.stats.Installed += stats.Installed
 	}
 	err := n.store.Close()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.store = nil
 	return err
 }
 
 // crash takes the power from a node: what was not synced is lost, or part of it.
 func (n *node) crash(unsyncedPercent int) {
-	n.c.net.isolate(n.name, n.c.names, true)
+	n.c.net.Isolate(n.name, n.c.names, true)
 	after := n.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsyncedPercent, RNG: rand.New(rand.NewPCG(1, 2))})
 	_ = n.stop()
 	n.fs = after
 }
 
 func (n *node) restart() {
-	n.c.net.isolate(n.name, n.c.names, false)
+	n.c.net.Isolate(n.name, n.c.names, false)
 	n.start()
 }
 
@@ -360,7 +410,7 @@ func (c *cluster) load(r *rand.Rand, steps int) {
 				n.mu.Lock()
 				w := n.writers[sh]
 				n.mu.Unlock()
-				if w != nil && sh != persistence.Meta {
+				if w != nil {
 					w.write(r.IntN(simInstances))
 					w.look(r.IntN(simInstances))
 				}
@@ -385,7 +435,7 @@ func (c *cluster) fault(r *rand.Rand) {
 		n.restart()
 	case 1: // all lose power at once
 		for _, n := range c.nodes {
-			c.net.isolate(n.name, c.names, true)
+			c.net.Isolate(n.name, c.names, true)
 		}
 		percent := r.IntN(101)
 		for _, n := range c.nodes {
@@ -395,19 +445,19 @@ func (c *cluster) fault(r *rand.Rand) {
 			n.restart()
 		}
 	case 2: // one is cut off
-		c.net.isolate(n.name, c.names, true)
+		c.net.Isolate(n.name, c.names, true)
 		c.load(r, 40+r.IntN(200))
-		c.net.isolate(n.name, c.names, false)
+		c.net.Isolate(n.name, c.names, false)
 	case 3: // what one sends to another is lost
-		c.net.set(n.name, other.name, true)
+		c.net.Set(n.name, other.name, true)
 		c.load(r, 40+r.IntN(200))
-		c.net.set(n.name, other.name, false)
+		c.net.Set(n.name, other.name, false)
 	case 4: // two do not reach each other; the third reaches both
-		c.net.set(n.name, other.name, true)
-		c.net.set(other.name, n.name, true)
+		c.net.Set(n.name, other.name, true)
+		c.net.Set(other.name, n.name, true)
 		c.load(r, 40+r.IntN(200))
-		c.net.set(n.name, other.name, false)
-		c.net.set(other.name, n.name, false)
+		c.net.Set(n.name, other.name, false)
+		c.net.Set(other.name, n.name, false)
 	case 5: // leaderships are handed over
 		for sh := range n.store.AllShards() {
 			if g := n.store.Replica(sh); n.store.Epoch(sh) != 0 {
@@ -465,12 +515,19 @@ func (c *cluster) faults() (faults []string) {
 	faults = c.stale
 	for _, n := range c.nodes {
 		found, total := map[uint64]position{}, int64(0)
-		for sh := range persistence.Shard(simShards) {
+		n.mu.Lock()
+		if rows := n.metaRows(); !maps.Equal(rows, n.mirror) {
+			fault("%s: who follows Meta has %d rows, and it has %d", n.name, len(n.mirror), len(rows))
+		}
+		n.mu.Unlock()
+		for sh := range n.store.AllShards() {
 			for i := range simInstances {
 				id := instance(sh, i)
 				var seq uint64
 				err := n.store.Scan(persistence.EntryPrefix(nil, sh, id), func(key, value []byte) error {
-					total++
+					if sh != persistence.Meta { // whose counters CountAll leaves out
+						total++
+					}
 					if seq++; seq != binary.BigEndian.Uint64(key[len(key)-8:]) {
 						fault("%s: entry %d of %x is missing", n.name, seq, id)
 						seq = binary.BigEndian.Uint64(key[len(key)-8:])

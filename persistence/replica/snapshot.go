@@ -219,7 +219,13 @@ func (i *install) Close() error {
 	s.installed = true
 	s.mu.Unlock()
 	s.state.installed.Add(1)
-	return s.state.load()
+	if err := s.state.load(); err != nil {
+		return err
+	}
+	if s.state.told != nil {
+		s.state.told.Replaced()
+	}
+	return nil
 }
 
 // Cancel implements raft.SnapshotSink.

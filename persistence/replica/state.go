@@ -66,6 +66,7 @@ type state struct {
 	store Store
 	key   []byte // of the position
 	fatal func(string)
+	told  Follower // nil: nobody follows
 
 	mu      sync.Mutex // held while the rows change
 	at      position
@@ -115,6 +116,7 @@ func (s *state) ApplyBatch(logs []*raft.Log) []any {
 	defer s.mu.Unlock()
 	answers := make([]any, len(logs))
 	at := s.at
+	var reprs [][]byte
 	err := s.store.Write(false, func(b Batch) {
 		for i, l := range logs {
 			if l.Index <= at.applied {
@@ -122,7 +124,11 @@ func (s *state) ApplyBatch(logs []*raft.Log) []any {
 			}
 			at.applied = l.Index
 			if l.Type == raft.LogCommand {
-				answers[i] = s.apply(b, &at, l)
+				var changes [][]byte
+				answers[i], changes = s.apply(b, &at, l)
+				if s.told != nil {
+					reprs = append(reprs, changes...)
+				}
 			}
 		}
 		b.Set(s.key, at.encode())
@@ -132,11 +138,14 @@ func (s *state) ApplyBatch(logs []*raft.Log) []any {
 	}
 	s.at = at
 	s.signalLocked()
+	if len(reprs) > 0 {
+		s.told.Changed(reprs)
+	}
 	return answers
 }
 
-// apply carries out one entry.
-func (s *state) apply(b Batch, at *position, l *raft.Log) any {
+// apply carries out one entry, and returns what it changes.
+func (s *state) apply(b Batch, at *position, l *raft.Log) (answer any, changes [][]byte) {
 	d := l.Data
 	if len(d) < 2 || d[0] != entryVersion {
 		s.fatal(fmt.Sprintf("entry %d of a shard's log was written by a newer program; install that one here too", l.Index))
@@ -144,14 +153,14 @@ func (s *state) apply(b Batch, at *position, l *raft.Log) any {
 	switch {
 	case d[1] == kindEpoch:
 		*at = position{applied: l.Index, epoch: l.Index, term: l.Term}
-		return l.Index
+		return l.Index, nil
 	case d[1] != kindWrites || len(d) < writesHeadBytes:
 		s.fatal(fmt.Sprintf("entry %d of a shard's log is of no known kind", l.Index))
 	}
 	epoch, revision := binary.BigEndian.Uint64(d[2:]), binary.BigEndian.Uint64(d[10:])
 	if epoch != at.epoch || revision != at.revision {
 		s.stale.Add(1)
-		return errStale
+		return errStale, nil
 	}
 	at.revision++
 	for d = d[writesHeadBytes:]; len(d) > 0; {
@@ -159,10 +168,12 @@ func (s *state) apply(b Batch, at *position, l *raft.Log) any {
 		if n <= 0 || size > uint64(len(d)-n) {
 			s.fatal(fmt.Sprintf("entry %d of a shard's log is cut off", l.Index))
 		}
-		b.Apply(d[n : n+int(size)])
+		set := d[n : n+int(size)]
+		b.Apply(set)
+		changes = append(changes, set)
 		d = d[n+int(size):]
 	}
-	return nil
+	return nil, changes
 }
 
 // Snapshot implements raft.FSM: the rows themselves are the snapshot.

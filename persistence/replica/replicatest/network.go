@@ -1,4 +1,6 @@
-package replica_test
+// Package replicatest joins stores with replicas in memory, over links that can be cut, and
+// on disks that lie. Only tests import it.
+package replicatest
 
 import (
 	"errors"
@@ -12,9 +14,9 @@ import (
 	"troupe/persistence/replica"
 )
 
-// network joins nodes in memory. Links can be cut in one direction: what is sent over
+// Network joins nodes in memory. Links can be cut in one direction: what is sent over
 // them is lost, and the stream that it was lost from stays dead.
-type network struct {
+type Network struct {
 	mu        sync.Mutex
 	listeners map[place]*listener
 	cut       map[link]bool
@@ -27,35 +29,36 @@ type place struct {
 
 type link struct{ from, to string }
 
-func newNetwork() *network {
-	return &network{listeners: map[place]*listener{}, cut: map[link]bool{}}
+// NewNetwork returns a network without nodes.
+func NewNetwork() *Network {
+	return &Network{listeners: map[place]*listener{}, cut: map[link]bool{}}
 }
 
-// set cuts or heals what goes from one node to another.
-func (n *network) set(from, to string, cut bool) {
+// Set cuts or heals what goes from one node to another.
+func (n *Network) Set(from, to string, cut bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.cut[link{from, to}] = cut
 }
 
-// isolate cuts or heals all links of a node.
-func (n *network) isolate(node string, others []string, cut bool) {
+// Isolate cuts or heals all links of a node.
+func (n *Network) Isolate(node string, others []string, cut bool) {
 	for _, other := range others {
 		if other != node {
-			n.set(node, other, cut)
-			n.set(other, node, cut)
+			n.Set(node, other, cut)
+			n.Set(other, node, cut)
 		}
 	}
 }
 
-func (n *network) isCut(l link) bool {
+func (n *Network) isCut(l link) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.cut[l]
 }
 
-// streams returns the streams of a node.
-func (n *network) streams(node string) func(persistence.Shard) replica.Streams {
+// Streams returns the streams of a node.
+func (n *Network) Streams(node string) func(persistence.Shard) replica.Streams {
 	return func(sh persistence.Shard) replica.Streams {
 		n.mu.Lock()
 		defer n.mu.Unlock()
@@ -66,7 +69,7 @@ func (n *network) streams(node string) func(persistence.Shard) replica.Streams {
 }
 
 type listener struct {
-	of      *network
+	of      *Network
 	at      place
 	streams chan net.Conn
 	closed  chan struct{}
@@ -111,7 +114,7 @@ func (l *listener) Dial(node string, timeout time.Duration) (net.Conn, error) {
 // lossy is one end of a stream.
 type lossy struct {
 	net.Conn
-	of   *network
+	of   *Network
 	link link // that this end sends over
 	mu   sync.Mutex
 	dead bool
@@ -128,14 +131,16 @@ func (c *lossy) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// lyingFS says that everything is synced and syncs nothing.
-type lyingFS struct{ vfs.FS }
+// LyingFS says that everything is synced and syncs nothing.
+type LyingFS struct{ vfs.FS }
 
-func (l lyingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+// Create implements vfs.FS.
+func (l LyingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	return lying(l.FS.Create(name, category))
 }
 
-func (l lyingFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+// ReuseForWrite implements vfs.FS.
+func (l LyingFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	return lying(l.FS.ReuseForWrite(oldname, newname, category))
 }
 
