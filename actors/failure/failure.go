@@ -164,7 +164,8 @@ func OfStore(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{Kind: Of(err).Kind, Cause: err}
+	of := Of(err)
+	return &Error{Kind: of.Kind, Shard: of.Shard, Cause: err}
 }
 
 // OfStep translates why the state machine took no step.
@@ -190,7 +191,12 @@ func Of(err error) *Error {
 		return known.failure()
 	}
 	kind := ErrInternal
+	var of *persistence.ShardError
 	switch {
+	case errors.As(err, &of) && errors.Is(err, persistence.ErrNotLed):
+		return &Error{Kind: ErrElsewhere, Shard: uint16(of.Shard), Cause: err}
+	case errors.Is(err, persistence.ErrLost):
+		kind = ErrOutcomeUnknown
 	case errors.Is(err, persistence.ErrOutcomeUnknown), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		kind = ErrOutcomeUnknown
 	case errors.Is(err, persistence.ErrStalled), errors.Is(err, persistence.ErrDiskFull),

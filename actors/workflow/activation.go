@@ -7,6 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"troupe/actors/failure"
+	"troupe/persistence"
 )
 
 // activation is the router's side of one awake instance.
@@ -14,6 +15,9 @@ type activation struct {
 	router   *Router
 	instance *instance  // only its actor looks inside, but for what it is called
 	pid      *actor.PID // written once, before the activation is in the map
+	// epoch is that of the instance's shard in which the activation began; it writes and
+	// answers in no other.
+	epoch uint64
 
 	// pending counts the calls that were admitted and not answered, and those whose outcome
 	// is not known yet. closed is added to it, once, by whoever puts the instance to sleep.
@@ -22,7 +26,8 @@ type activation struct {
 	// answers that wait for them. A reply that shows the state has to wait for it.
 	uncommitted atomic.Int32
 	// touched is the sweep's round in which it was used last.
-	touched atomic.Int64
+	touched   atomic.Int64
+	abandoned atomic.Bool
 	// size is how many bytes of the instance's are counted in Router.memory.
 	size atomic.Int64
 }
@@ -51,8 +56,37 @@ func (a *activation) acquire() error {
 
 // release is the end of a call that acquire admitted.
 func (a *activation) release() {
-	a.pending.Add(-1)
 	a.router.inFlight.Add(-1)
+	if a.pending.Add(-1) == closed { // it was abandoned
+		a.end()
+	}
+}
+
+// barrier has waiter told when everything that the instance wrote is durable.
+func (a *activation) barrier(waiter persistence.Waiter) {
+	a.router.store.BarrierIn(a.instance.shard, a.epoch, waiter)
+}
+
+// isOver reports whether the epoch of the activation is.
+func (a *activation) isOver() bool { return a.epoch != a.router.store.Epoch(a.instance.shard) }
+
+// abandon takes an activation out of the map whose epoch is over, or whose memory may not be
+// what the shard has. The calls that it has can still be answered, with errors; who comes
+// later looks again.
+func (a *activation) abandon() {
+	if a.abandoned.CompareAndSwap(false, true) {
+		a.router.forget(a)
+		a.uncount()
+		if a.pending.Add(closed) == closed {
+			a.end()
+		}
+	}
+}
+
+// end lets the actor go.
+func (a *activation) end() {
+	a.router.o.System.Root().Poison(a.pid)
+	a.router.metrics.slept.Add(1)
 }
 
 // close reports whether the activation owes nothing and takes no call from now on.

@@ -126,25 +126,30 @@ func (c *call) Committed(err error) {
 		// as durable before it is, and the store may not have it.
 		// Nor may a create be tried again, or its definition go, before it is visible.
 		c.activation.pending.Add(1)
-		c.activation.router.store.Barrier(unsettled{c.activation, c.done})
+		c.activation.barrier(unsettled{c.activation, c.done})
 		c.done = nil
 	} else {
 		c.activation.uncommitted.Add(-1)
+	}
+	if err != nil && !c.activation.router.store.Alone() {
+		c.activation.abandon()
 	}
 	for _, f := range c.feeds {
 		switch {
 		case err == nil:
 			f.Publish(c.item)
-		case errors.Is(err, persistence.ErrOutcomeUnknown):
+		case errors.Is(err, persistence.ErrOutcomeUnknown), errors.Is(err, persistence.ErrLost):
 			f.Publish(&watch.Item{Gap: true})
 		}
 	}
 	switch {
 	case err == nil:
 		c.answer(c.prepared, c.refusal)
+	case errors.Is(err, persistence.ErrNotLed):
+		c.answer(nil, failure.OfStore(err))
 	case c.refusal != nil: // nothing was done
 		c.answer(nil, failure.ErrUnavailable)
-	case errors.Is(err, persistence.ErrOutcomeUnknown):
+	case errors.Is(err, persistence.ErrOutcomeUnknown), errors.Is(err, persistence.ErrLost):
 		c.answer(nil, c.undecided())
 	default:
 		c.answer(nil, failure.OfStore(err))
@@ -161,7 +166,7 @@ type unsettled struct {
 // closed: nothing is shown any more.
 func (u unsettled) Committed(err error) {
 	if errors.Is(err, persistence.ErrOutcomeUnknown) {
-		u.activation.router.store.Barrier(u)
+		u.activation.barrier(u)
 		return
 	}
 	if err == nil { // what was in front is durable too

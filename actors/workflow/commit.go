@@ -169,7 +169,7 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 	// NB: a Publish waits until this batch is visible, so the indexes and feeds that are
 	// read below are those that the batch is for.
 	c.commit = r.catalog.BeginCommit(i.shard)
-	w := r.store.NewWrites(i.shard)
+	w := i.writes()
 	was := i.state
 	i.state = ch.next
 	joined := before

@@ -24,17 +24,17 @@ func (r *Router) create(req *CreateRequest) (*Reply, error) {
 	if err := r.mayAskToCreate(req); err != nil {
 		return nil, err
 	}
-	id, release, first, err := r.claim(req, r.waitFor)
+	claimed, first, err := r.claim(req, r.waitFor)
 	switch {
 	case first != nil:
 		return r.firstCreation(req, first)
 	case err != nil:
 		return nil, err
 	case req.Refusal != nil:
-		release()
+		claimed.release()
 		return nil, req.Refusal
 	}
-	c, err := r.postCreate(req, id, nil, release)
+	c, err := r.postCreate(req, claimed, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -46,15 +46,15 @@ func (r *Router) PostCreate(req *CreateRequest, to Recipient) (Posted, error) {
 	if err := r.mayAskToCreate(req); err != nil {
 		return Posted{}, err
 	}
-	id, release, _, _ := r.claim(req, func(<-chan struct{}) error { return failure.ErrBusy })
-	if release == nil { // it was answered before, or has to wait
+	claimed, _, _ := r.claim(req, func(<-chan struct{}) error { return failure.ErrBusy })
+	if claimed == nil { // it was answered before, or has to wait
 		err := r.admit()
 		if err == nil {
 			go r.createFor(req, to)
 		}
 		return Posted{}, err
 	}
-	c, err := r.postCreate(req, id, to, release)
+	c, err := r.postCreate(req, claimed, to)
 	return Posted{c, r.round.Load()}, err
 }
 
@@ -89,25 +89,50 @@ func (r *Router) mayAskToCreate(req *CreateRequest) error {
 	return nil
 }
 
-// claim holds the key of a create, if it has one, and draws an id; release is nil when the
+// claimed is the id of an instance that is about to be created, in an epoch of its shard,
+// and a hold on the create's key.
+type claimed struct {
+	id      persistence.ID
+	epoch   uint64
+	release func()
+}
+
+// claim holds the key of a create, if it has one, and draws an id; it is nil when the
 // key has a first answer or cannot be held. The key chooses the shard, so that the row that
 // remembers it is written in the same batch as the instance and a retry finds it without a
-// global index.
-func (r *Router) claim(req *CreateRequest, wait func(<-chan struct{}) error) (id persistence.ID, release func(), first *retry.First, err error) {
+// global index. Without a key the shard is one that is led here.
+func (r *Router) claim(req *CreateRequest, wait func(<-chan struct{}) error) (*claimed, *retry.First, error) {
 	if req.Retry.Key == "" {
-		return r.ids.Draw(r.o.Clock()), func() {}, nil, nil
+		id := r.ids.Draw(r.o.Clock())
+		for range 8 * r.store.ShardCount() {
+			if epoch := r.store.Epoch(r.store.ShardOf(id)); epoch != 0 {
+				return &claimed{id, epoch, func() {}}, nil, nil
+			}
+			id = r.ids.Draw(r.o.Clock())
+		}
+		return nil, nil, failure.Elsewhere(uint16(r.store.ShardOf(id)))
 	}
 	digest, sh := retry.PlaceOf(r.store, string(req.Caller.ID), req.Retry.Key)
-	if release, first, err = r.keys.Claim(r.store, sh, digest, req.Retry.Fingerprint, wait); release != nil {
-		id = r.ids.DrawWhere(r.o.Clock(), func(id persistence.ID) bool { return r.store.ShardOf(id) == sh })
+	epoch, err := r.epochOf(sh) // NB: before the key's row is read
+	if err != nil {
+		return nil, nil, err
 	}
-	return id, release, first, err
+	release, first, err := r.keys.Claim(r.store, sh, digest, req.Retry.Fingerprint, wait)
+	if release == nil {
+		return nil, first, err
+	}
+	id := r.ids.DrawWhere(r.o.Clock(), func(id persistence.ID) bool { return r.store.ShardOf(id) == sh })
+	return &claimed{id, epoch, release}, nil, nil
 }
 
 // KeepKey remembers that a key of the caller's stands for all that fingerprint is of, and
 // returns when that is durable: failure.ErrKeyReused when it stands for something else.
 func (r *Router) KeepKey(caller *identity.Principal, key Retry) error {
 	digest, sh := retry.PlaceOf(r.store, string(caller.ID), key.Key)
+	epoch, err := r.epochOf(sh)
+	if err != nil {
+		return err
+	}
 	release, err := r.keys.Hold(digest, r.waitFor)
 	if err != nil {
 		return err
@@ -116,7 +141,7 @@ func (r *Router) KeepKey(caller *identity.Principal, key Retry) error {
 	if err := r.accepting(); err != nil {
 		return err
 	}
-	return retry.Keep(r.store, sh, digest, &retry.First{Fingerprint: key.Fingerprint, At: r.o.Clock().UnixMilli()})
+	return retry.Keep(r.store, sh, epoch, digest, &retry.First{Fingerprint: key.Fingerprint, At: r.o.Clock().UnixMilli()})
 }
 
 // waitFor waits until the request that holds a key has its answer, or failure.ErrBusy.
@@ -149,9 +174,10 @@ func (r *Router) mayCreate(req *CreateRequest) error {
 	return err
 }
 
-// postCreate starts an actor under a new id and lets it create the instance. release is
-// called when it is known what became of it, and with an error.
-func (r *Router) postCreate(req *CreateRequest, id persistence.ID, to Recipient, release func()) (*call, error) {
+// postCreate starts an actor under a new id and lets it create the instance. What was
+// claimed is released when it is known what became of it, and with an error.
+func (r *Router) postCreate(req *CreateRequest, of *claimed, to Recipient) (*call, error) {
+	id, release := of.id, of.release
 	pin, err := r.catalog.Pin(req.WorkflowID)
 	if err != nil {
 		release()
@@ -166,7 +192,7 @@ func (r *Router) postCreate(req *CreateRequest, id persistence.ID, to Recipient,
 		return nil, err
 	}
 	a, _ := r.awake.Compute(id, func(*activation, bool) (*activation, xsync.ComputeOp) {
-		a := r.spawn(&instance{workflowID: req.WorkflowID, id: id, of: pin.Definition()})
+		a := r.spawn(&instance{workflowID: req.WorkflowID, id: id, of: pin.Definition()}, of.epoch)
 		err = a.acquire() // before the sweep can see it
 		return a, xsync.UpdateOp
 	})

@@ -54,7 +54,7 @@ func (r *Router) OccupyAll(n int64) (release func()) {
 func (r *Router) ReadToWake(workflowID string, id persistence.ID) (wake func(), err error) {
 	ended := r.ended.Load()
 	stored, err := r.load(workflowID, id)
-	return func() { r.wakeWith(workflowID, id, stored, ended) }, err
+	return func() { r.wakeWith(workflowID, id, r.store.Epoch(r.store.ShardOf(id)), stored, ended) }, err
 }
 
 // SendUnchecked sends an event to an awake instance without the checks of Send.

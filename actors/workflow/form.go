@@ -226,7 +226,7 @@ func (req saveDraft) run(i *instance, c *call) error {
 		}
 	}
 	now := i.router.o.Clock().UnixMilli()
-	w := i.router.store.NewWrites(i.shard)
+	w := i.writes()
 	key := persistence.DraftKey(nil, i.shard, i.id, string(req.Caller.ID))
 	if req.Data == nil {
 		w.Delete(key)

@@ -18,6 +18,10 @@ import (
 // EnterIndex implements catalog.Instances. An instance that it wakes goes back to
 // sleep as soon as its entries are durable.
 func (r *Router) EnterIndex(workflowID string, id persistence.ID, ix *catalog.Index) (wait func() error, err error) {
+	epoch, err := r.epochOf(r.store.ShardOf(id))
+	if err != nil {
+		return nil, err
+	}
 	for {
 		woken := false
 		a, _ := r.awake.Compute(id, func(old *activation, loaded bool) (*activation, xsync.ComputeOp) {
@@ -25,7 +29,7 @@ func (r *Router) EnterIndex(workflowID string, id persistence.ID, ix *catalog.In
 				return old, xsync.CancelOp
 			}
 			woken = true
-			return r.spawn(&instance{workflowID: workflowID, id: id}), xsync.UpdateOp
+			return r.spawn(&instance{workflowID: workflowID, id: id}, epoch), xsync.UpdateOp
 		})
 		switch err := a.acquire(); {
 		case errors.Is(err, errAsleep):
@@ -67,7 +71,7 @@ func (m enterIndex) run(i *instance, c *call) (err error) {
 		i.deliver(c, &Reply{})
 		return nil
 	}
-	w := r.store.NewWrites(i.shard)
+	w := i.writes()
 	i.scratch = m.index.Enter(w, i.scratch, i.shard, i.id, *stored)
 	i.handOver(w, c, &Reply{})
 	return nil

@@ -110,7 +110,7 @@ func (i *instance) rows() (*persistence.Store, error) {
 	if i.activation == nil || i.activation.uncommitted.Load() == 0 { // it is no actor, or at rest
 		return s, nil
 	}
-	return s, failure.OfStore(s.AwaitVisible())
+	return s, failure.OfStore(s.AwaitVisibleIn(i.shard, i.activation.epoch))
 }
 
 // scratches holds the scratch of instances that handle a message.
@@ -119,8 +119,8 @@ var scratches = sync.Pool{New: func() any { return new([]byte) }}
 // refuse answers with an error, which shows what the instance is like as any
 // reply does: it leaves when that is durable.
 func (i *instance) refuse(c *call, err error) {
-	// NB: an ErrUnavailable shows nothing of the instance, and has waited for the store already.
-	if i.activation.uncommitted.Load() == 0 || errors.Is(err, failure.ErrUnavailable) {
+	// NB: these two show nothing of the instance, and have waited for the store already.
+	if i.isConfirmed() || errors.Is(err, failure.ErrUnavailable) || errors.Is(err, failure.ErrElsewhere) {
 		c.answer(nil, err)
 		return
 	}
@@ -212,12 +212,23 @@ func (req loadInstance) run(i *instance, c *call) error {
 // behind the journal's queue otherwise (promise: no reply shows state that a
 // crash could take back).
 func (i *instance) deliver(c *call, reply *Reply) {
-	if i.activation.uncommitted.Load() == 0 {
+	if i.isConfirmed() {
 		c.answer(reply, nil)
 		return
 	}
 	c.prepared = reply
 	i.awaitDurable(c)
+}
+
+// isConfirmed reports whether what the instance is like may be shown as it is: all of it is
+// durable, and no other node can have changed it.
+func (i *instance) isConfirmed() bool {
+	return i.activation.uncommitted.Load() == 0 && i.router.store.Alone()
+}
+
+// writes begins a set of changes.
+func (i *instance) writes() *persistence.Writes {
+	return i.router.store.NewWritesIn(i.shard, i.activation.epoch)
 }
 
 // handOver gives the journal a batch, and the reply that leaves when it is durable. taken is
@@ -235,5 +246,5 @@ func (i *instance) handOver(w *persistence.Writes, c *call, reply *Reply) (taken
 // awaitDurable has a call answered when everything that the instance wrote is durable.
 func (i *instance) awaitDurable(c *call) {
 	i.activation.uncommitted.Add(1)
-	i.router.store.Barrier(c)
+	i.activation.barrier(c)
 }

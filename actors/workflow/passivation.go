@@ -37,6 +37,9 @@ func (r *Router) sweep() {
 	r.createQuota.Sweep(now)
 	round, idle := r.round.Add(1), r.idleRounds()
 	r.awake.Range(func(_ persistence.ID, a *activation) bool {
+		if a.isOver() {
+			a.abandon()
+		}
 		r.letSleep(a, round-idle)
 		return true
 	})

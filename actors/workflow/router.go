@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -310,6 +311,10 @@ func (r *Router) post(workflowID, instanceID string, m message, to Recipient) (*
 	}
 	for {
 		a, ok := r.awake.Load(id)
+		if ok && a.isOver() {
+			a.abandon()
+			continue
+		}
 		if !ok {
 			var err error
 			if a, err = r.wake(workflowID, id); err != nil {
@@ -345,15 +350,32 @@ func (r *Router) send(a *activation, m message, to Recipient) *call {
 // without an actor is durable: an actor only goes to sleep when all it wrote is.
 func (r *Router) wake(workflowID string, id persistence.ID) (*activation, error) {
 	ended := r.ended.Load()
-	stored, err := r.load(workflowID, id)
+	epoch, err := r.epochOf(r.store.ShardOf(id)) // NB: before anything of the shard is read
 	if err != nil {
 		return nil, err
 	}
-	return r.wakeWith(workflowID, id, stored, ended), nil
+	stored, err := r.load(workflowID, id)
+	if errors.Is(err, failure.ErrNotFound) {
+		// NB: another node may have it by now.
+		err = cmp.Or(failure.OfStore(r.store.AwaitLed(r.store.ShardOf(id), epoch)), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.wakeWith(workflowID, id, epoch, stored, ended), nil
+}
+
+// epochOf is the epoch of a shard, or failure.ErrElsewhere.
+func (r *Router) epochOf(sh persistence.Shard) (uint64, error) {
+	epoch := r.store.Epoch(sh)
+	if epoch == 0 {
+		return 0, failure.Elsewhere(uint16(sh))
+	}
+	return epoch, nil
 }
 
 // wakeWith is wake after the record was read, before which so many activations had ended.
-func (r *Router) wakeWith(workflowID string, id persistence.ID, stored []byte, ended int64) *activation {
+func (r *Router) wakeWith(workflowID string, id persistence.ID, epoch uint64, stored []byte, ended int64) *activation {
 	a, _ := r.awake.Compute(id, func(old *activation, loaded bool) (*activation, xsync.ComputeOp) {
 		if loaded {
 			return old, xsync.CancelOp
@@ -362,17 +384,17 @@ func (r *Router) wakeWith(workflowID string, id persistence.ID, stored []byte, e
 		if r.ended.Load() == ended { // otherwise an actor of this instance may have written and gone
 			i.stored = stored
 		}
-		return r.spawn(i), xsync.UpdateOp
+		return r.spawn(i, epoch), xsync.UpdateOp
 	})
 	return a
 }
 
-// spawn starts the actor of i, which has its id and its workflow's.
-func (r *Router) spawn(i *instance) *activation {
+// spawn starts the actor of i, which has its id and its workflow's, in an epoch of its shard.
+func (r *Router) spawn(i *instance, epoch uint64) *activation {
 	if d, err := r.catalog.Newest(i.workflowID); err == nil && string(d.ID) == i.workflowID {
 		i.workflowID = string(d.ID) // NB: one text for all; that of a request keeps the request
 	}
-	a := &activation{router: r, instance: i}
+	a := &activation{router: r, instance: i, epoch: epoch}
 	a.touched.Store(r.round.Load())
 	i.router, i.activation, i.name, i.shard = r, a, instanceid.Text(i.id), r.store.ShardOf(i.id)
 	a.pid = r.o.System.Root().Spawn(r.props)
@@ -395,6 +417,5 @@ func (r *Router) forget(a *activation) {
 func (r *Router) remove(a *activation) {
 	r.forget(a)
 	a.uncount()
-	r.o.System.Root().Poison(a.pid)
-	r.metrics.slept.Add(1)
+	a.end()
 }

@@ -60,14 +60,14 @@ func (k Keys) Claim(store *persistence.Store, sh persistence.Shard, key Digest, 
 
 // Keep stores what a key outside every instance stands for, unless that is stored, and
 // returns when it is durable: failure.ErrKeyReused when the key stands for something else.
-// Its caller holds the key.
-func Keep(store *persistence.Store, sh persistence.Shard, key Digest, f *First) error {
+// Its caller holds the key, and asked for the epoch of the shard before.
+func Keep(store *persistence.Store, sh persistence.Shard, epoch uint64, key Digest, f *First) error {
 	row := persistence.ReplyKey(nil, sh, persistence.ID{}, key)
 	first, err := loadDurable(store, row, f.Fingerprint)
 	if first != nil || err != nil {
 		return err
 	}
-	w := store.NewWrites(sh)
+	w := store.NewWritesIn(sh, epoch)
 	w.Set(row, f.Append(nil))
 	return failure.OfStore(store.Commit(w))
 }

@@ -21,7 +21,7 @@ func TestAKeyIsKeptWhenItIsDurable(t *testing.T) {
 			t.Fatal(err)
 		}
 		keep := func(fingerprint byte) error {
-			return Keep(store, 0, Digest{1}, &First{Fingerprint: [32]byte{fingerprint}})
+			return Keep(store, 0, store.Epoch(0), Digest{1}, &First{Fingerprint: [32]byte{fingerprint}})
 		}
 		disk.Hold()
 		if err := keep(1); !errors.Is(err, failure.ErrOutcomeUnknown) {

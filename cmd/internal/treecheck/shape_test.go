@@ -17,7 +17,7 @@ const (
 
 // packageLinesMax bounds the lines without tests of packages that have grown
 // beyond one subject before.
-var packageLinesMax = map[string]int{"actors/workflow": 2500}
+var packageLinesMax = map[string]int{"actors/workflow": 2650}
 
 // emptyNames say nothing about what is in a package.
 var emptyNames = []string{
