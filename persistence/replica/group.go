@@ -62,6 +62,7 @@ type proposal struct {
 	future  raft.Future
 	epoch   uint64
 	term    uint64
+	asked   uint64 // on the transport's clock, when the changes were taken
 }
 
 // Start begins to take part in the group with what the store has of it, which may be
@@ -238,6 +239,7 @@ func (g *Group) proposeLoop() {
 			}
 			continue
 		case data == nil:
+			p.asked = g.network.clock.Add(1)
 			p.future = g.raft.VerifyLeader()
 		default:
 			g.proposed.Add(1)
@@ -310,6 +312,9 @@ func (g *Group) finishLoop() {
 func (g *Group) outcome(p proposal) error {
 	err := p.future.Error()
 	apply, writes := p.future.(raft.ApplyFuture)
+	for err == nil && !writes && !g.network.confirmedSince(p.asked, p.term, raft.ServerID(g.o.Node), g.servers()) {
+		err = g.raft.VerifyLeader().Error()
+	}
 	switch {
 	case err == nil && writes:
 		err, _ = apply.Response().(error)

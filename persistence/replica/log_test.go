@@ -180,6 +180,32 @@ func TestADamagedLogIsRefused(t *testing.T) {
 	}
 }
 
+// TestOldAnswersDoNotConfirmALeader: only a majority of voters that was asked after the
+// reader, and in the same term.
+func TestOldAnswersDoNotConfirmALeader(t *testing.T) {
+	servers := []raft.Server{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "learner", Suffrage: raft.Nonvoter}}
+	for _, test := range []struct {
+		what   string
+		agreed map[raft.ServerID]agreement
+		of     []raft.Server
+		want   bool
+	}{
+		{"nobody", nil, servers, false},
+		{"one after", map[raft.ServerID]agreement{"b": {7, 5}}, servers, true},
+		{"both before", map[raft.ServerID]agreement{"b": {7, 4}, "c": {7, 4}}, servers, false},
+		{"in another term", map[raft.ServerID]agreement{"b": {6, 9}, "c": {8, 9}}, servers, false},
+		{"a learner", map[raft.ServerID]agreement{"learner": {7, 9}}, servers, false},
+		{"who is no member", map[raft.ServerID]agreement{"d": {7, 9}}, servers, false},
+		{"a group of one", nil, servers[:1], true},
+		{"one of four", map[raft.ServerID]agreement{"b": {7, 9}}, append([]raft.Server{{ID: "d"}}, servers...), false},
+	} {
+		tr := &transport{agreed: test.agreed}
+		if got := tr.confirmedSince(5, 7, "a", test.of); got != test.want {
+			t.Errorf("%s: got %v, want %v", test.what, got, test.want)
+		}
+	}
+}
+
 // TestMessagesThatRaftWouldPanicAtAreRefused: another node must not be able to end this one.
 func TestMessagesThatRaftWouldPanicAtAreRefused(t *testing.T) {
 	servers := raft.EncodeConfiguration(raft.Configuration{Servers: []raft.Server{{ID: "a", Address: "a"}}})

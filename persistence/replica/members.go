@@ -79,15 +79,19 @@ func found(o *Options, s *state, at position, term uint64) error {
 
 // Members returns the replicas of the group as this node knows them.
 func (g *Group) Members() []Member {
+	var members []Member
+	for _, s := range g.servers() {
+		members = append(members, Member{Node: string(s.ID), Voter: s.Suffrage == raft.Voter})
+	}
+	return members
+}
+
+func (g *Group) servers() []raft.Server {
 	f := g.raft.GetConfiguration()
 	if f.Error() != nil {
 		return nil
 	}
-	var members []Member
-	for _, s := range f.Configuration().Servers {
-		members = append(members, Member{Node: string(s.ID), Voter: s.Suffrage == raft.Voter})
-	}
-	return members
+	return f.Configuration().Servers
 }
 
 // AddLearner has a node get the log without a vote. Like the next two, it works on the

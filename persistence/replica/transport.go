@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -21,6 +22,52 @@ type transport struct {
 	ended    chan struct{}
 
 	closeOnce sync.Once
+
+	// clock counts questions of readers; see confirmedSince.
+	clock  atomic.Uint64
+	mu     sync.Mutex
+	agreed map[raft.ServerID]agreement
+}
+
+// agreement is the last message to a node that it has agreed to.
+type agreement struct {
+	term uint64
+	at   uint64 // on the transport's clock, when the message was sent
+}
+
+// AppendEntries implements raft.Transport. It notes who agrees to be led.
+func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	at := t.clock.Load()
+	err := t.NetworkTransport.AppendEntries(id, to, args, resp)
+	if err == nil && resp.Success {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if before := t.agreed[id]; before.term != args.Term || before.at < at {
+			t.agreed[id] = agreement{args.Term, at}
+		}
+	}
+	return err
+}
+
+// confirmedSince says whether a majority of the voters has agreed to messages of this node
+// in a term that were sent after a reading of the clock.
+//
+// NB: Raft's VerifyLeader also counts the answers to messages that were sent before it was
+// called. They can be as old as the process stood still, and another node may lead by now.
+func (t *transport) confirmedSince(at, term uint64, self raft.ServerID, servers []raft.Server) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	voters, agreed := 0, 0
+	for _, s := range servers {
+		if s.Suffrage != raft.Voter {
+			continue
+		}
+		voters++
+		if a := t.agreed[s.ID]; s.ID == self || a.term == term && a.at >= at {
+			agreed++
+		}
+	}
+	return agreed > voters/2
 }
 
 func newTransport(o *Options, logger raftLogger) *transport {
@@ -29,7 +76,7 @@ func newTransport(o *Options, logger raftLogger) *transport {
 			Stream: streamLayer{o.Streams, nodeAddress(o.Node)}, MaxPool: 3, Timeout: 2 * o.Tick, Logger: logger,
 			MaxRPCsInFlight: 1, // with more, a group can stand still (hashicorp/raft#612)
 		}),
-		streams: o.Streams, requests: make(chan raft.RPC), stop: make(chan struct{}), ended: make(chan struct{}),
+		agreed: map[raft.ServerID]agreement{}, streams: o.Streams, requests: make(chan raft.RPC), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go t.checkLoop()
 	return t
