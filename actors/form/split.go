@@ -35,9 +35,14 @@ type Lists struct {
 }
 
 // OpenLists splits the lists, once in the life of a store; where a crash cut that off it
-// goes on. A store that takes no writes now, on a full disk, is left to Run.
+// goes on. A store that takes no writes now, on a full disk, is left to Run. A store gets
+// replicas when its lists are split, so it has nothing to do there.
 func OpenLists(store *persistence.Store) (*Lists, error) {
 	l := &Lists{store: store}
+	if !store.Alone() {
+		l.split.Store(true)
+		return l, nil
+	}
 	if err := l.bring(context.Background()); err != nil && store.Accepting() == nil {
 		return nil, err
 	}

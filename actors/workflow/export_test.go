@@ -85,3 +85,6 @@ func (r *Router) sendUnchecked(id persistence.ID, m message) (*Reply, error) {
 	r.inFlight.Add(1)
 	return r.wait(r.send(a, m, nil))
 }
+
+// Store is the router's.
+func (r *Router) Store() *persistence.Store { return r.store }

@@ -225,10 +225,26 @@ func (r *Router) maySend(req *EventRequest) error {
 	if d.SendRight(req.caller, now) == statemachine.Denied {
 		return failure.ErrForbidden
 	}
+	if err := r.isElsewhere(req.InstanceID); err != nil {
+		return err // before it counts towards a quota, as it does where it is led
+	}
 	if err = r.accepting(); err == nil && !req.counted {
 		err = r.countRefusal(r.eventQuota.Take(req.Caller.ID, now))
 		req.counted = err == nil
 	}
+	return err
+}
+
+// isElsewhere returns failure.ErrElsewhere when another node leads the shard of an instance.
+func (r *Router) isElsewhere(instanceID string) error {
+	if r.store.Alone() {
+		return nil
+	}
+	id, ok := instanceid.Parse(instanceID)
+	if !ok {
+		return nil
+	}
+	_, err := r.epochOf(r.store.ShardOf(id))
 	return err
 }
 

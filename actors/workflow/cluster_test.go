@@ -1,0 +1,376 @@
+package workflow_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/rs/zerolog"
+
+	"troupe/actors"
+	"troupe/actors/catalog"
+	"troupe/actors/failure"
+	"troupe/actors/form"
+	"troupe/actors/workflow"
+	"troupe/persistence"
+	"troupe/persistence/replica/replicatest"
+	"troupe/statemachine"
+)
+
+const (
+	clusterNodes     = 3
+	clusterShards    = 2
+	clusterInstances = 6
+	clusterClients   = 6
+)
+
+// cluster is some nodes that have the same shards, with a router on each.
+type cluster struct {
+	*replicatest.Cluster
+	t     *testing.T
+	begun time.Time
+
+	mu    sync.Mutex // guards the nodes' routers, which are nil while a node is down
+	nodes []*clusterNode
+}
+
+type clusterNode struct {
+	*replicatest.Node
+	c      *cluster
+	system *actors.System
+	router *workflow.Router
+}
+
+func newCluster(t *testing.T) *cluster {
+	c := &cluster{t: t, begun: time.Now()}
+	var err error
+	c.Cluster, err = replicatest.Start(t.Context(), replicatest.Options{Nodes: clusterNodes, Shards: clusterShards, Before: c.publish})
+	c.must(err)
+	for _, n := range c.Nodes {
+		c.nodes = append(c.nodes, &clusterNode{Node: n, c: c})
+	}
+	for _, n := range c.nodes {
+		n.serve()
+	}
+	return c
+}
+
+// publish makes the definitions on a node that stands alone.
+func (c *cluster) publish(store *persistence.Store) error {
+	text := []byte(stock("stock", 1))
+	parsed, err := c.parser().Parse(statemachine.Source{File: "workflows/stock.yaml", Text: text})
+	c.must(err)
+	c.must(c.catalog(store).Publish([]catalog.Source{{File: "workflows/stock.yaml", Text: text, Parsed: parsed.Definition}}))
+	_, err = form.OpenLists(store)
+	return err
+}
+
+func (c *cluster) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// pass lets virtual time pass.
+func (c *cluster) pass(d time.Duration) { <-time.After(d) }
+
+func (c *cluster) parser() *statemachine.Parser {
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	c.must(err)
+	return parser
+}
+
+func (c *cluster) catalog(store *persistence.Store) *catalog.Catalog {
+	definitions, err := catalog.Open(store, c.parser(), zerolog.Nop())
+	c.must(err)
+	return definitions
+}
+
+// serve starts a router on the store.
+func (n *clusterNode) serve() {
+	system := actors.NewSystem(zerolog.Nop())
+	router, err := workflow.Start(workflow.Options{Store: n.Store, System: system, Catalog: n.c.catalog(n.Store), Log: zerolog.Nop(), Clock: time.Now})
+	n.c.must(err)
+	n.c.mu.Lock()
+	defer n.c.mu.Unlock()
+	n.system, n.router = system, router
+}
+
+// stop ends a node.
+func (n *clusterNode) stop() {
+	n.c.mu.Lock()
+	router := n.router
+	n.router = nil
+	n.c.mu.Unlock()
+	ctx := context.Background()
+	n.c.must(errors.Join(router.Stop(ctx), n.system.Stop(ctx), n.Store.Close()))
+}
+
+// crash takes the power from a node, and starts it again after some time.
+func (n *clusterNode) crash(r *rand.Rand, down time.Duration) {
+	n.CutPower(r)
+	n.stop()
+	n.c.pass(down)
+	n.c.must(n.Restore())
+	n.serve()
+}
+
+// ask has one node after the other try until there is an answer: as the gateway does, it goes
+// to the leader of a shard that is led elsewhere, and what has no known outcome is
+// repeated with its key.
+func (c *cluster) ask(r *rand.Rand, try func(*workflow.Router) error) error {
+	next := ""
+	for range 2000 {
+		c.mu.Lock()
+		at := c.nodes[r.IntN(clusterNodes)]
+		for _, n := range c.nodes {
+			if n.Name == next {
+				at = n
+			}
+		}
+		router := at.router
+		c.mu.Unlock()
+		next = ""
+		if router != nil {
+			err := try(router)
+			of := failure.Of(cmp.Or(err, error(failure.ErrInternal)))
+			switch {
+			case err == nil:
+				return nil
+			case of.Kind == failure.ErrElsewhere:
+				next = router.Store().Replica(persistence.Shard(of.Shard)).Leader()
+			case of.Kind != failure.ErrUnavailable && of.Kind != failure.ErrBusy && of.Kind != failure.ErrOutcomeUnknown:
+				return err
+			}
+		}
+		c.pass(time.Duration(5+r.IntN(20)) * time.Millisecond)
+	}
+	return errors.New("no answer for a long time")
+}
+
+// counted is what porcupine knows of an operation: an event, which adds one entry to the
+// history, or a look at how many there are.
+type counted struct {
+	instance string
+	event    bool
+}
+
+// countModel is an instance as a count of its entries.
+var countModel = porcupine.Model{
+	Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
+		of := map[string][]porcupine.Operation{}
+		for _, op := range history {
+			id := op.Input.(counted).instance
+			of[id] = append(of[id], op)
+		}
+		for _, part := range of {
+			parts = append(parts, part)
+		}
+		return parts
+	},
+	Init: func() any { return uint64(1) }, // the create
+	Step: func(state, input, output any) (bool, any) {
+		entries, seen := state.(uint64), output.(uint64)
+		if input.(counted).event {
+			entries++
+		}
+		return seen == entries, entries
+	},
+}
+
+// TestInstancesAreLinearizableOnACluster has clients create, send and look through any node
+// while nodes lose power and links: the history of each instance is that of one that
+// exists once.
+func TestInstancesAreLinearizableOnACluster(t *testing.T) {
+	seeds, rounds := uint64(2), 10
+	if testing.Short() {
+		seeds, rounds = 1, 4
+	}
+	for seed := range seeds {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t)
+			r := rand.New(rand.NewPCG(seed, 1))
+			clients := make([]client, clusterClients)
+			var running sync.WaitGroup
+			stop := make(chan struct{})
+			instances := make([]string, clusterInstances)
+			for i := range instances {
+				instances[i] = c.create(r, fmt.Sprint("first-", i))
+			}
+			for i := range clients {
+				clients[i] = client{c: c, number: i, r: rand.New(rand.NewPCG(seed, uint64(10+i))), instances: instances}
+				running.Go(func() { clients[i].run(stop) })
+			}
+			for range rounds {
+				c.fault(r)
+			}
+			close(stop)
+			running.Wait()
+			var history []porcupine.Operation
+			created := 0
+			for _, client := range clients {
+				history = append(history, client.history...)
+				created += client.created
+			}
+			if verdict := porcupine.CheckOperationsTimeout(countModel, history, 0); verdict != porcupine.Ok {
+				t.Errorf("seed %d: the history of %d operations is %s", seed, len(history), verdict)
+			}
+			if len(history) < 50*rounds {
+				t.Errorf("seed %d: only %d operations went through", seed, len(history))
+			}
+			c.checkCount(created + clusterInstances)
+			for _, n := range c.nodes {
+				n.stop()
+			}
+			t.Logf("seed %d: %d operations, %d creates", seed, len(history), created)
+		})
+	}
+}
+
+// client sends one request after the other.
+type client struct {
+	c         *cluster
+	number    int
+	r         *rand.Rand
+	instances []string
+	history   []porcupine.Operation
+	created   int
+}
+
+func (cl *client) run(stop <-chan struct{}) {
+	for n := 0; ; n++ {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		key := fmt.Sprintf("%d-%d", cl.number, n)
+		if cl.r.IntN(20) == 0 {
+			cl.c.create(cl.r, key)
+			cl.created++
+			continue
+		}
+		in := counted{cl.instances[cl.r.IntN(len(cl.instances))], cl.r.IntN(3) > 0}
+		called := time.Since(cl.c.begun).Nanoseconds()
+		var seen uint64
+		err := cl.c.ask(cl.r, func(router *workflow.Router) error {
+			var reply *workflow.Reply
+			var err error
+			if in.event {
+				reply, err = router.Send(context.Background(), event(boss, "stock", in.instance, "set", `{"a":1}`, key))
+			} else {
+				reply, err = router.Load(context.Background(), &workflow.LoadRequest{Caller: boss, WorkflowID: "stock", InstanceID: in.instance})
+			}
+			if err == nil {
+				seen = reply.Sequence
+			}
+			return err
+		})
+		if err != nil {
+			cl.c.t.Errorf("client %d: %v", cl.number, err)
+			return
+		}
+		cl.history = append(cl.history, porcupine.Operation{
+			ClientId: cl.number, Input: in, Output: seen, Call: called, Return: time.Since(cl.c.begun).Nanoseconds(),
+		})
+		cl.c.pass(time.Duration(cl.r.IntN(10)) * time.Millisecond)
+	}
+}
+
+// create makes one instance, however often it has to ask.
+func (c *cluster) create(r *rand.Rand, key string) (id string) {
+	err := c.ask(r, func(router *workflow.Router) error {
+		reply, err := router.Create(context.Background(), &workflow.CreateRequest{
+			Caller: boss, WorkflowID: "stock", Public: value(`{"a":0}`), Retry: event(boss, "", "", "", "", key).Retry,
+		})
+		if err == nil {
+			id = reply.InstanceID
+		}
+		return err
+	})
+	if err != nil {
+		c.t.Errorf("create %s: %v", key, err)
+	}
+	return id
+}
+
+// fault does something bad to the cluster while clients work, and ends it.
+func (c *cluster) fault(r *rand.Rand) {
+	n := c.nodes[r.IntN(clusterNodes)]
+	switch r.IntN(4) {
+	case 0:
+		n.crash(r, time.Duration(r.IntN(3000))*time.Millisecond)
+	case 1:
+		n.Isolate(true)
+		c.pass(time.Duration(500+r.IntN(4000)) * time.Millisecond)
+		n.Isolate(false)
+	case 2:
+		other := c.nodes[r.IntN(clusterNodes)]
+		c.Net.Set(n.Name, other.Name, true)
+		c.pass(time.Duration(500+r.IntN(4000)) * time.Millisecond)
+		c.Net.Set(n.Name, other.Name, false)
+	case 3:
+		for sh := range n.Store.AllShards() {
+			_ = n.Store.Replica(sh).HandOver(c.t.Context(), "") // it may lead nothing
+		}
+	}
+	c.pass(time.Duration(r.IntN(1500)) * time.Millisecond)
+}
+
+// checkCount says that there are so many instances, on the node that leads them.
+func (c *cluster) checkCount(want int) {
+	c.pass(10 * time.Second) // all followers have what was acknowledged
+	for _, n := range c.nodes {
+		got, err := n.Store.CountAll(persistence.CountPrefix(nil, persistence.EveryShard, "stock"))
+		c.must(err)
+		if int(got) != want {
+			c.t.Errorf("%s has %d instances, want %d", n.Name, got, want)
+		}
+	}
+}
+
+// TestALeaderThatIsCutOffShowsNothing: another node may lead already, whatever this one's
+// clock says.
+func TestALeaderThatIsCutOffShowsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		id := c.create(rand.New(rand.NewPCG(1, 1)), "one")
+		first := c.nodes[0] // it leads everything
+		look := func(id string) error {
+			_, err := first.router.Load(context.Background(), &workflow.LoadRequest{Caller: boss, WorkflowID: "stock", InstanceID: id})
+			return err
+		}
+		c.must(look(id))
+		last := "0"
+		if strings.HasSuffix(id, last) {
+			last = "1"
+		}
+		missing := id[:len(id)-1] + last
+		if err := look(missing); !errors.Is(err, failure.ErrNotFound) {
+			t.Errorf("what is not there: got %v", err)
+		}
+		first.Isolate(true)
+		for what, id := range map[string]string{"awake": id, "missing": missing} {
+			if err := look(id); !errors.Is(err, failure.ErrElsewhere) {
+				t.Errorf("%s: got %v, want ErrElsewhere", what, err)
+			}
+		}
+		if _, err := first.router.Send(context.Background(), event(boss, "stock", id, "set", `{"a":2}`, "")); !errors.Is(err, failure.ErrElsewhere) && !errors.Is(err, failure.ErrOutcomeUnknown) {
+			t.Errorf("an event: got %v", err)
+		}
+		first.Isolate(false)
+		c.pass(10 * time.Second)
+		for _, n := range c.nodes {
+			n.stop()
+		}
+	})
+}
