@@ -181,7 +181,7 @@ func TestADamagedLogIsRefused(t *testing.T) {
 }
 
 // TestOldAnswersDoNotConfirmALeader: only a majority of voters that was asked after the
-// reader, and in the same term.
+// reader, and in the same term (persistence/PROMISES.md, "F20").
 func TestOldAnswersDoNotConfirmALeader(t *testing.T) {
 	servers := []raft.Server{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "learner", Suffrage: raft.Nonvoter}}
 	for _, test := range []struct {
