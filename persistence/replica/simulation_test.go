@@ -3,6 +3,7 @@ package replica_test
 import (
 	"encoding/binary"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -16,6 +17,12 @@ import (
 	"troupe/persistence"
 	"troupe/persistence/replica"
 	"troupe/persistence/replica/replicatest"
+)
+
+// A long run takes more of them; see the Makefile.
+var (
+	seedCount = flag.Uint64("seeds", 10, "how many runs of 24 rounds of faults")
+	firstSeed = flag.Uint64("first-seed", 0, "the first of them")
 )
 
 const (
@@ -601,11 +608,12 @@ func simulate(t *testing.T, seed uint64, rounds int, sim simulation) (done resul
 // node, and nobody is shown what was overtaken or what is lost later.
 func TestNothingIsLostUnderFaults(t *testing.T) {
 	var total result
-	seeds := uint64(10)
+	seeds := *seedCount
 	if testing.Short() { // with the race detector
 		seeds = 2
 	}
-	for seed := range seeds {
+	for i := range seeds {
+		seed := *firstSeed + i
 		done := simulate(t, seed, 24, simulation{})
 		for _, f := range done.faults {
 			t.Errorf("seed %d: %s", seed, f)
