@@ -317,6 +317,21 @@ func (s *Store) AwaitLed(sh Shard, epoch uint64) error {
 	return s.AwaitVisibleIn(sh, epoch)
 }
 
+// ReadIndex returns how far a replica of a shard must be so that it contains everything
+// that was acknowledged before the call. It is asked of the node that leads the shard; any
+// other returns ErrNotLed. Whoever asked waits with [Store.AwaitApplied] for its own
+// replica to be there, and reads in that (Raft's dissertation, 6.4).
+func (s *Store) ReadIndex(sh Shard) (uint64, error) {
+	g := s.Replica(sh)
+	if g == nil {
+		return 0, NotLed(sh)
+	}
+	if err := s.AwaitLed(sh, g.Epoch()); err != nil {
+		return 0, err
+	}
+	return g.Applied(), nil
+}
+
 // Alone says whether the store has no replicas: what is read in it needs no confirmation by
 // other nodes.
 func (s *Store) Alone() bool { return s.replicas == nil }
