@@ -49,6 +49,7 @@ type cluster struct {
 	epochs int                   // that began
 	stats  replica.Stats         // summed up over all groups that were stopped
 	broken []string              // what kept nodes from starting
+	looks  sync.WaitGroup        // those through other nodes than the leader
 }
 
 // instanceAt is an instance of a shard.
@@ -385,6 +386,41 @@ func (w *writer) look(i int) {
 	w.n.store.BarrierIn(w.shard, w.epoch, l)
 }
 
+// lookThere shows somebody an instance as another node has it, once that has all that the
+// leader knew to be acknowledged.
+func (n *node) lookThere(sh persistence.Shard, i int) {
+	c, at := n.c, instanceAt{sh, instance(sh, i)}
+	c.mu.Lock()
+	l := &looked{c, at, 0, c.shown[at]}
+	c.mu.Unlock()
+	store := n.store // NB: it may be closed meanwhile
+	var leader *persistence.Store
+	for _, other := range c.nodes {
+		if other.store != nil && other.store.Epoch(sh) != 0 {
+			leader = other.store
+		}
+	}
+	if leader == nil {
+		return
+	}
+	c.looks.Go(func() {
+		if !c.sim.unasked {
+			index, err := leader.ReadIndex(sh)
+			if err != nil || store.AwaitApplied(c.t.Context(), sh, index) != nil {
+				return
+			}
+		}
+		stored, err := store.Load(persistence.RecordKey(nil, sh, "w", at.id))
+		switch {
+		case err == nil:
+			l.seq = binary.BigEndian.Uint64(stored)
+		case !errors.Is(err, persistence.ErrNotFound):
+			return
+		}
+		l.Committed(nil)
+	})
+}
+
 // looked is a look on its way.
 type looked struct {
 	c  *cluster
@@ -420,6 +456,9 @@ func (c *cluster) load(r *rand.Rand, steps int) {
 				if w != nil {
 					w.write(r.IntN(simInstances))
 					w.look(r.IntN(simInstances))
+				}
+				if r.IntN(4) == 0 {
+					n.lookThere(sh, r.IntN(simInstances))
 				}
 			}
 		}
@@ -595,6 +634,7 @@ func simulate(t *testing.T, seed uint64, rounds int, sim simulation) (done resul
 		done.faults = c.broken
 		if c.broken == nil {
 			c.settle()
+			c.looks.Wait()
 			done.faults = c.faults()
 		}
 		c.close()
