@@ -87,6 +87,14 @@ func build(k Key) []byte {
 		return SettingKey(nil, k.Name)
 	case "credential":
 		return CredentialKey(nil, k.Kind, k.Name)
+	case "replica":
+		switch k.Kind {
+		case 'l':
+			return binary.BigEndian.AppendUint64(append(replicaLogPrefix(nil, k.Shard), 'l'), k.Number)
+		case 'v':
+			return append(append(replicaLogPrefix(nil, k.Shard), 'v'), k.Name...)
+		}
+		return append(replicaPrefix(nil, k.Shard), k.Kind)
 	}
 	panic("unknown table " + k.Table)
 }
@@ -262,6 +270,9 @@ func FuzzParseKey(f *testing.F) {
 	f.Add(ListKey(nil, 1, 'f', "user", 1, ID{1}))
 	f.Add(DraftKey(nil, 1, ID{1}, "user"))
 	f.Add(CredentialKey(nil, 'S', strings.Repeat("x", 300)))
+	f.Add(append(replicaPrefix(nil, 1), 'p'))
+	f.Add(append(replicaLogPrefix(nil, 1), "vCurrentTerm"...))
+	f.Add(append(replicaLogPrefix(nil, 1), "l12345678"...))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, key []byte) {
 		k, ok := ParseKey(key)
