@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,10 +19,11 @@ type Replication struct {
 	Node string
 	// Streams returns the streams between the replicas of a shard.
 	Streams func(Shard) replica.Streams
-	// Leads is told which shards this node leads. Its calls must not block; those for one
-	// shard come one after the other.
+	// Leads is told which shards this node leads, from before any is led. Nil: nobody is, but
+	// for those who call [Store.FollowLeads].
 	Leads Leads
-	// Meta is told what changes in the shard Meta, on every node. Nil: nobody is.
+	// Meta is told what changes in the shard Meta, on every node. Nil: nobody is, but for those
+	// who call [Store.Follow].
 	Meta Follower
 
 	// Tick, LogWriteMax and LogBytesMax are those of [replica.Options].
@@ -29,7 +31,8 @@ type Replication struct {
 	LogBytesMax       int64
 }
 
-// Leads is told which shards a node leads.
+// Leads is told which shards a node leads. Its calls come one after the other and must not
+// block.
 type Leads interface {
 	// Led is called when this node leads a shard: in this epoch it may read and write there.
 	Led(sh Shard, epoch uint64)
@@ -42,14 +45,14 @@ type Leads interface {
 // the other and must not block.
 type Follower interface {
 	// Changed is called with the keys that were written, when they are visible. They
-	// belong to the callee. A range that was deleted counts as its first key.
+	// are nobody's to change. A range that was deleted counts as its first key.
 	Changed(keys [][]byte)
 	// Replaced is called when all rows may be others.
 	Replaced()
 }
 
-// follower hands changes on.
-type follower struct{ to Follower }
+// follower hands changes of Meta on.
+type follower struct{ of *replicas }
 
 // Changed implements replica.Follower.
 func (f follower) Changed(reprs [][]byte) {
@@ -57,11 +60,51 @@ func (f follower) Changed(reprs [][]byte) {
 	for _, repr := range reprs {
 		keys = appendKeys(keys, repr)
 	}
-	f.to.Changed(keys)
+	for _, to := range f.of.listed() {
+		to.Changed(keys)
+	}
 }
 
 // Replaced implements replica.Follower.
-func (f follower) Replaced() { f.to.Replaced() }
+func (f follower) Replaced() {
+	for _, to := range f.of.listed() {
+		to.Replaced()
+	}
+}
+
+// listed are those who follow Meta.
+func (r *replicas) listed() []Follower {
+	r.following.Lock()
+	defer r.following.Unlock()
+	return slices.Clip(r.followers)
+}
+
+// Follow has a follower of the shard Meta told of everything that becomes visible there from
+// now on, until the store is closed; what it reads after Follow has returned is as new as
+// that or newer. The keys that it gets are shared with others. A store that stands alone
+// tells nobody.
+func (s *Store) Follow(f Follower) {
+	if s.replicas == nil {
+		return
+	}
+	s.replicas.following.Lock()
+	defer s.replicas.following.Unlock()
+	s.replicas.followers = append(s.replicas.followers, f)
+}
+
+// FollowLeads has somebody told which shards this node leads, and of every change from now on,
+// until the store is closed. A store that stands alone tells nobody.
+func (s *Store) FollowLeads(l Leads) {
+	if s.replicas == nil {
+		return
+	}
+	s.replicas.telling.Lock()
+	defer s.replicas.telling.Unlock()
+	s.replicas.leads = append(s.replicas.leads, l)
+	for sh, epoch := range s.replicas.led {
+		l.Led(sh, epoch)
+	}
+}
 
 // alone is the epoch of all shards of a store without replicas.
 const alone uint64 = 1
@@ -70,6 +113,13 @@ const alone uint64 = 1
 type replicas struct {
 	mu     sync.Mutex                      // held while groups start and stop
 	groups []atomic.Pointer[replica.Group] // by shard; the last is Meta
+
+	following sync.Mutex
+	followers []Follower // of Meta; under following, and only ever longer
+
+	telling sync.Mutex // held while those are told
+	leads   []Leads
+	led     map[Shard]uint64 // the epochs that they know of
 }
 
 func (s *Store) replicaOf(sh Shard) *atomic.Pointer[replica.Group] {
@@ -163,7 +213,13 @@ func (s *Store) startReplicas() error {
 	if s.readOnly || s.space.waiting {
 		return fmt.Errorf("%w: a replica needs to write", ErrDiskFull)
 	}
-	s.replicas = &replicas{groups: make([]atomic.Pointer[replica.Group], s.shards+1)}
+	s.replicas = &replicas{groups: make([]atomic.Pointer[replica.Group], s.shards+1), led: map[Shard]uint64{}}
+	if o.Meta != nil {
+		s.Follow(o.Meta)
+	}
+	if o.Leads != nil {
+		s.FollowLeads(o.Leads)
+	}
 	for sh := range s.AllShards() {
 		has, err := s.hasReplica(sh)
 		if err == nil && has {
@@ -234,15 +290,15 @@ func (s *Store) groupOptions(sh Shard, o *Replication) replica.Options {
 	options := replica.Options{
 		Shard: uint16(sh), Node: o.Node, Store: localRows{s, sh},
 		LogPrefix: replicaLogPrefix(nil, sh), StatePrefix: replicaPrefix(nil, sh),
-		Observer: leadsOf{s.options.Replication, sh},
+		Observer: leadsOf{s.replicas, sh},
 		Tick:     o.Tick, LogWriteMax: o.LogWriteMax, LogBytesMax: o.LogBytesMax, TooSlow: s.logTooSlow,
 		Log: s.log, Fatal: s.die,
 	}
 	if o.Streams != nil {
 		options.Streams = o.Streams(sh)
 	}
-	if sh == Meta && o.Meta != nil {
-		options.Follower = follower{o.Meta}
+	if sh == Meta && s.replicas != nil {
+		options.Follower = follower{s.replicas}
 	}
 	return options
 }
@@ -256,15 +312,29 @@ func (s *Store) logTooSlow() {
 }
 
 type leadsOf struct {
-	o  *Replication
+	of *replicas
 	sh Shard
 }
 
 // Led implements replica.Observer.
-func (l leadsOf) Led(epoch uint64) { l.o.Leads.Led(l.sh, epoch) }
+func (l leadsOf) Led(epoch uint64) {
+	l.of.telling.Lock()
+	defer l.of.telling.Unlock()
+	l.of.led[l.sh] = epoch
+	for _, to := range l.of.leads {
+		to.Led(l.sh, epoch)
+	}
+}
 
 // Ended implements replica.Observer.
-func (l leadsOf) Ended(epoch uint64) { l.o.Leads.Ended(l.sh, epoch) }
+func (l leadsOf) Ended(epoch uint64) {
+	l.of.telling.Lock()
+	defer l.of.telling.Unlock()
+	delete(l.of.led, l.sh)
+	for _, to := range l.of.leads {
+		to.Ended(l.sh, epoch)
+	}
+}
 
 // Replica returns this node's replica of a shard, nil when it has none or the store stands alone.
 func (s *Store) Replica(sh Shard) *replica.Group {

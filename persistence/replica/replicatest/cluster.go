@@ -103,7 +103,7 @@ func (n *Node) Isolate(cut bool) { n.of.Net.Isolate(n.Name, n.of.Names(), cut) }
 // Open opens the store, which is closed.
 func (n *Node) Open() (err error) {
 	o := n.options()
-	o.Replication = &persistence.Replication{Node: n.Name, Streams: n.of.Net.Streams(n.Name), Leads: nobody{}}
+	o.Replication = &persistence.Replication{Node: n.Name, Streams: n.of.Net.Streams(n.Name)}
 	if n.of.o.Leads != nil {
 		o.Replication.Leads = n.of.o.Leads(n)
 	}
@@ -127,8 +127,3 @@ func (n *Node) Restore() error {
 	n.Isolate(false)
 	return n.Open()
 }
-
-type nobody struct{}
-
-func (nobody) Led(persistence.Shard, uint64)   {}
-func (nobody) Ended(persistence.Shard, uint64) {}

@@ -1,0 +1,97 @@
+package replica_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/persistence"
+	"troupe/persistence/clocktest"
+	"troupe/persistence/replica/replicatest"
+)
+
+// told is what somebody was told, in order.
+type told struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *told) note(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, fmt.Sprintf(format, args...))
+}
+
+func (l *told) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines := l.lines
+	l.lines = nil
+	return lines
+}
+
+func (l *told) Led(sh persistence.Shard, epoch uint64)   { l.note("led %d in %d", sh, epoch) }
+func (l *told) Ended(sh persistence.Shard, epoch uint64) { l.note("ended %d in %d", sh, epoch) }
+func (l *told) Replaced()                                { l.note("replaced") }
+func (l *told) Changed(keys [][]byte) {
+	for _, key := range keys {
+		k, _ := persistence.ParseKey(key)
+		l.note("changed %s %s", k.Table, k.Name)
+	}
+}
+
+// TestWhoComesLateIsToldWhatIsLed: parts of a program are made after the store is open.
+func TestWhoComesLateIsToldWhatIsLed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := replicatest.Start(t.Context(), replicatest.Options{Nodes: 3, Shards: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		leads, follows := make([]told, 3), make([]told, 3)
+		for i, n := range c.Nodes {
+			n.Store.FollowLeads(&leads[i])
+			n.Store.Follow(&follows[i])
+		}
+		first := c.Nodes[0].Store
+		epochs := map[persistence.Shard]uint64{0: first.Epoch(0), persistence.Meta: first.Epoch(persistence.Meta)}
+		got := leads[0].take()
+		slices.Sort(got)
+		if want := []string{fmt.Sprintf("led 0 in %d", epochs[0]), fmt.Sprintf("led %d in %d", persistence.Meta, epochs[persistence.Meta])}; !slices.Equal(got, want) {
+			t.Errorf("the leader's part was told %q, want %q", got, want)
+		}
+		w := first.NewWrites(persistence.Meta)
+		w.Set(persistence.SettingKey(nil, "any"), []byte("value"))
+		if err := storeWrites(first, w); err != nil {
+			t.Fatal(err)
+		}
+		clocktest.Advance(time.Second)
+		for i := range follows {
+			if got := follows[i].take(); !slices.Equal(got, []string{"changed setting any"}) {
+				t.Errorf("node %d was told %q", i, got)
+			}
+		}
+		for _, n := range c.Nodes {
+			if err := n.Store.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		got = leads[0].take()
+		slices.Sort(got)
+		if want := []string{fmt.Sprintf("ended 0 in %d", epochs[0]), fmt.Sprintf("ended %d in %d", persistence.Meta, epochs[persistence.Meta])}; !slices.Equal(got, want) {
+			t.Errorf("at the end the leader's part was told %q, want %q", got, want)
+		}
+	})
+}
+
+func storeWrites(s *persistence.Store, w *persistence.Writes) error {
+	done := make(committed, 1)
+	s.Append(w, done)
+	return <-done
+}
+
+type committed chan error
+
+func (c committed) Committed(err error) { c <- err }
