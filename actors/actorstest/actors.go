@@ -147,7 +147,7 @@ func (a *Actors) put(name, text string) {
 
 func (a *Actors) publish() *home.Set {
 	a.t.Helper()
-	set, err := home.Load(a.Dir, a.parser)
+	set, err := home.Load(os.DirFS(a.Dir), a.parser)
 	a.must(err)
 	templates, err := a.templates.Prepare(set.Templates)
 	a.must(err)

@@ -16,8 +16,7 @@ import (
 	"hash"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"time"
 
@@ -53,6 +52,8 @@ type Access struct {
 	Rights    *repository.Rights  // nil when rights.yaml cannot be used
 	// Digest differs when the files have another content.
 	Digest Digest
+
+	identity, rights []byte // the texts; rights is nil when there is no such file
 }
 
 // Digest stands for the content of files.
@@ -92,17 +93,18 @@ type Set struct {
 	Definitions
 }
 
-// Load reads and checks all text files of the home; see [LoadAccess] and
-// [LoadDefinitions]. The set has what could be used even when there are faults.
-func Load(dir string, parser *statemachine.Parser) (*Set, error) {
+// Load reads and checks all text files of the home, which is a folder (os.DirFS) or what
+// [Unpack] returned; see [LoadAccess] and [LoadDefinitions]. The set has what could be used
+// even when there are faults.
+func Load(files fs.FS, parser *statemachine.Parser) (*Set, error) {
 	set := &Set{}
 	var faults document.Faults
 	var err error
-	set.Access, err = LoadAccess(dir)
+	set.Access, err = LoadAccess(files)
 	if err = collect(&faults, err); err != nil {
 		return set, err
 	}
-	set.Definitions, err = LoadDefinitions(dir, parser, set.Directory)
+	set.Definitions, err = LoadDefinitions(files, parser, set.Directory)
 	if err = collect(&faults, err); err != nil {
 		return set, err
 	}
@@ -114,13 +116,13 @@ func Load(dir string, parser *statemachine.Parser) (*Set, error) {
 
 // LoadDirectory reads and checks identity.yaml alone. The error is as that of
 // [LoadAccess].
-func LoadDirectory(dir string) (*identity.Directory, error) {
-	directory, _, err := loadDirectory(dir)
+func LoadDirectory(files fs.FS) (*identity.Directory, error) {
+	directory, _, err := loadDirectory(files)
 	return directory, err
 }
 
-func loadDirectory(dir string) (directory *identity.Directory, text []byte, err error) {
-	text, _, err = readFile(filepath.Join(dir, IdentityFile))
+func loadDirectory(files fs.FS) (directory *identity.Directory, text []byte, err error) {
+	text, _, err = readFile(files, IdentityFile)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read home: %w", err)
 	}
@@ -131,19 +133,18 @@ func loadDirectory(dir string) (directory *identity.Directory, text []byte, err 
 // LoadAccess reads and checks identity.yaml and rights.yaml. The error is
 // document.Faults when they can be read and are wrong. It returns what one of them says
 // even when the other has faults, so that a user who was disabled does not stay in.
-func LoadAccess(dir string) (Access, error) {
+func LoadAccess(files fs.FS) (Access, error) {
 	var access Access
 	var faults document.Faults
-	var text []byte
 	var err error
-	access.Directory, text, err = loadDirectory(dir)
+	access.Directory, access.identity, err = loadDirectory(files)
 	if err = collect(&faults, err); err != nil {
 		return access, err
 	}
 	digest := sha256.New()
-	add(digest, text)
-	access.Rights, text, err = loadRights(dir, access.Directory)
-	add(digest, text)
+	add(digest, access.identity)
+	access.Rights, access.rights, err = loadRights(files, access.Directory)
+	add(digest, access.rights)
 	digest.Sum(access.Digest[:0])
 	if err = collect(&faults, err); err != nil {
 		return access, err
@@ -158,7 +159,7 @@ func LoadAccess(dir string) (Access, error) {
 // expression language; directory has the roles that they may name, nil: all are
 // taken. The error is document.Faults when the files can be read and are wrong;
 // what is right is returned even then.
-func LoadDefinitions(dir string, parser *statemachine.Parser, directory *identity.Directory) (Definitions, error) {
+func LoadDefinitions(files fs.FS, parser *statemachine.Parser, directory *identity.Directory) (Definitions, error) {
 	options := statemachine.ParserOptions{HasPrivilege: isPrivilege, Privileges: privileges()}
 	if directory != nil {
 		options.HasRole = func(name string) bool { return directory.HasRole(identity.RoleID(name)) }
@@ -167,18 +168,18 @@ func LoadDefinitions(dir string, parser *statemachine.Parser, directory *identit
 		}
 	}
 	var set Definitions
-	faults, whole, err := loadDefinitions(&set, dir, parser.With(options))
+	faults, whole, err := loadDefinitions(&set, files, parser.With(options))
 	if err != nil {
 		return set, err
 	}
-	wrong, err := loadTemplates(&set, dir, templatesMayName(&set, options, whole))
+	wrong, err := loadTemplates(&set, files, templatesMayName(&set, options, whole))
 	if err != nil {
 		return set, err
 	}
 	if faults = append(faults, wrong...); len(faults) > 0 {
 		return set, faults
 	}
-	set.Warnings = append(set.Warnings, ignoredFiles(dir, set.references())...)
+	set.Warnings = append(set.Warnings, ignoredFiles(files, set.references())...)
 	set.Digest = set.digest()
 	return set, nil
 }
@@ -198,8 +199,8 @@ func (d *Definitions) digest() (sum Digest) {
 
 // loadRights reads rights.yaml. A missing file is an empty one. A nil directory has
 // faults of its own: then loadRights finds those of the file, and returns no rights.
-func loadRights(dir string, directory *identity.Directory) (rights *repository.Rights, text []byte, err error) {
-	text, _, err = readFile(filepath.Join(dir, RightsFile))
+func loadRights(files fs.FS, directory *identity.Directory) (rights *repository.Rights, text []byte, err error) {
+	text, _, err = readFile(files, RightsFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, document.Faults{{File: RightsFile, Reason: err.Error()}}
 	}
@@ -212,8 +213,8 @@ func loadRights(dir string, directory *identity.Directory) (rights *repository.R
 
 // loadDefinitions reads the definitions into the set. whole is false when the set lacks
 // some of them because of their faults.
-func loadDefinitions(set *Definitions, dir string, parser *statemachine.Parser) (faults document.Faults, whole bool, err error) {
-	err = eachSource(dir, WorkflowsFolder, &faults, func(f *sourceFile) error {
+func loadDefinitions(set *Definitions, files fs.FS, parser *statemachine.Parser) (faults document.Faults, whole bool, err error) {
+	err = eachSource(files, WorkflowsFolder, &faults, func(f *sourceFile) error {
 		parsed, err := parser.Parse(statemachine.Source{File: f.shown, Text: f.text, Read: f.ref})
 		if err == nil {
 			set.Workflows = append(set.Workflows, catalog.Source{File: f.shown, Text: f.text, Refs: f.refs, Parsed: parsed.Definition})
@@ -269,8 +270,8 @@ func privileges() []string {
 
 // sourceFile is a definition or a template as it was read.
 type sourceFile struct {
-	dir      string // its folder
-	shown    string // its path in the home
+	files    fs.FS  // the home
+	shown    string // its path there
 	text     []byte
 	modified time.Time
 	refs     map[string][]byte // the files that ref has read
@@ -279,7 +280,7 @@ type sourceFile struct {
 // ref reads a file that the definition or template refers to. The parser makes sure
 // that it is below the folder.
 func (f *sourceFile) ref(name string) ([]byte, error) {
-	text, _, err := readFile(filepath.Join(f.dir, filepath.FromSlash(name)))
+	text, _, err := readFile(f.files, path.Join(path.Dir(f.shown), name))
 	if err == nil {
 		f.refs[name] = text
 	}
@@ -288,8 +289,8 @@ func (f *sourceFile) ref(name string) ([]byte, error) {
 
 // eachSource calls load with each file of a folder that is a definition or template, in
 // order, and collects the faults. A folder that is missing has none.
-func eachSource(dir, folder string, faults *document.Faults, load func(f *sourceFile) error) error {
-	entries, err := os.ReadDir(filepath.Join(dir, folder))
+func eachSource(files fs.FS, folder string, faults *document.Faults, load func(f *sourceFile) error) error {
+	entries, err := fs.ReadDir(files, folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		*faults = append(*faults, document.Fault{File: folder, Reason: fmt.Sprintf("the folder cannot be read: %v", err)})
 	}
@@ -297,8 +298,8 @@ func eachSource(dir, folder string, faults *document.Faults, load func(f *source
 		if e.IsDir() || !isSource(e.Name()) {
 			continue
 		}
-		f := &sourceFile{dir: filepath.Join(dir, folder), shown: folder + "/" + e.Name(), refs: map[string][]byte{}}
-		f.text, f.modified, err = readFile(filepath.Join(f.dir, e.Name()))
+		f := &sourceFile{files: files, shown: folder + "/" + e.Name(), refs: map[string][]byte{}}
+		f.text, f.modified, err = readFile(files, f.shown)
 		if err != nil {
 			*faults = append(*faults, document.Fault{File: f.shown, Line: 1, Reason: err.Error()})
 			continue
@@ -311,18 +312,18 @@ func eachSource(dir, folder string, faults *document.Faults, load func(f *source
 }
 
 // readFile reads a regular file of bounded size, and tells when it was changed.
-func readFile(name string) (text []byte, modified time.Time, err error) {
-	st, err := os.Stat(name)
+func readFile(files fs.FS, name string) (text []byte, modified time.Time, err error) {
+	st, err := fs.Stat(files, name)
 	switch {
 	case err != nil:
 		return nil, time.Time{}, err
 	case !st.Mode().IsRegular():
-		return nil, time.Time{}, fmt.Errorf("%s is not a regular file", filepath.Base(name))
+		return nil, time.Time{}, fmt.Errorf("%s is not a regular file", path.Base(name))
 	case st.Size() > maxFileBytes:
-		return nil, time.Time{}, fmt.Errorf("%s is larger than %d bytes", filepath.Base(name), maxFileBytes)
+		return nil, time.Time{}, fmt.Errorf("%s is larger than %d bytes", path.Base(name), maxFileBytes)
 	}
 	// NB: when the file changes in between, the time is older than the text; then the
 	// watcher has everything read again.
-	text, err = os.ReadFile(name)
+	text, err = fs.ReadFile(files, name)
 	return text, st.ModTime(), err
 }

@@ -67,7 +67,7 @@ func TestLoadReadsTheWholeSet(t *testing.T) {
 		"identity.yaml": people, "workflows/simple.yaml": simple, "workflows/simple.schema.json": shape,
 		"workflows/.hidden.yaml": "nonsense", "workflows/readme.txt": "nonsense",
 	})
-	set, err := Load(dir, parser(t))
+	set, err := Load(os.DirFS(dir), parser(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestLoadRefusesAFaultySetWithEveryFault(t *testing.T) {
 		"workflows/d.json":      `{"id": "simple", "stateMachines": {"m": {"states": {"a": {"on": {"go": "b"}}, "b": {"type": "final"}}}}}`,
 		"workflows/e/deep.yaml": "nonsense",
 	})
-	set, err := Load(dir, parser(t))
+	set, err := Load(os.DirFS(dir), parser(t))
 	var faults document.Faults
 	if !errors.As(err, &faults) {
 		t.Fatalf("got %v, want faults", err)
@@ -107,7 +107,7 @@ func TestLoadRefusesAFaultySetWithEveryFault(t *testing.T) {
 }
 
 func TestLoadWithoutAHome(t *testing.T) {
-	if _, err := Load(filepath.Join(t.TempDir(), "nowhere"), parser(t)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Load(os.DirFS(filepath.Join(t.TempDir(), "nowhere")), parser(t)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want not exist", err)
 	}
 }

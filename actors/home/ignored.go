@@ -3,7 +3,6 @@ package home
 import (
 	"io/fs"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"troupe/statemachine/document"
@@ -15,7 +14,7 @@ func isSource(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".schema.json") {
 		return false
 	}
-	switch filepath.Ext(name) {
+	switch path.Ext(name) {
 	case ".yaml", ".yml", ".json":
 		return true
 	}
@@ -24,26 +23,16 @@ func isSource(name string) bool {
 
 // ignoredFiles warns of files that could be definitions or templates and that are not
 // read because they stand in a folder below. referred are files that others refer to.
-func ignoredFiles(dir string, referred map[string]bool) (warnings document.Faults) {
+func ignoredFiles(files fs.FS, referred map[string]bool) (warnings document.Faults) {
 	for _, folder := range folders {
-		top := filepath.Join(dir, folder)
 		// NB: what cannot be read here is not read by Load either.
-		_ = filepath.WalkDir(top+"/.", func(file string, d fs.DirEntry, err error) error {
-			if err != nil {
+		_ = fs.WalkDir(files, folder, func(shown string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil || shown == folder:
 				return nil
-			}
-			rel, err := filepath.Rel(top, file)
-			if err != nil || rel == "." {
-				return err
-			}
-			if d.IsDir() {
-				if strings.HasPrefix(d.Name(), ".") {
-					return fs.SkipDir
-				}
-				return nil
-			}
-			shown := path.Join(folder, filepath.ToSlash(rel))
-			if filepath.Dir(rel) != "." && isSource(d.Name()) && !referred[shown] {
+			case d.IsDir() && strings.HasPrefix(d.Name(), "."):
+				return fs.SkipDir
+			case !d.IsDir() && path.Dir(shown) != folder && isSource(d.Name()) && !referred[shown]:
 				warnings = append(warnings, document.Fault{
 					File: shown, Reason: "is not read, because it stands in a folder below " + folder,
 					Suggestion: "move it to " + folder,

@@ -29,7 +29,7 @@ func TestFilesThatAreNotReadAreWarnedOf(t *testing.T) {
 		"workflows/old/leave.yaml": true, "workflows/old/another/simple2.yaml": true,
 		"checklists/below/deep/check.yml": true, "forms/below/unreferred.json": true,
 	}
-	set, err := Load(dir, parser(t))
+	set, err := Load(os.DirFS(dir), parser(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestFilesThatAreNotReadAreWarnedOf(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "forms")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(dir, parser(t)); err != nil {
+	if _, err := Load(os.DirFS(dir), parser(t)); err != nil {
 		t.Errorf("without one of the folders: %v", err)
 	}
 }
@@ -56,10 +56,10 @@ func TestFilesThatAreNotReadAreWarnedOf(t *testing.T) {
 // TestTheDirectoryIsReadAlone: faults of rights.yaml are none of its own.
 func TestTheDirectoryIsReadAlone(t *testing.T) {
 	dir := folder(t, map[string]string{"identity.yaml": people, "rights.yaml": "- {path: /, reader: [x]}\n"})
-	if d, err := LoadDirectory(dir); err != nil || !d.HasRole("clerk") {
+	if d, err := LoadDirectory(os.DirFS(dir)); err != nil || !d.HasRole("clerk") {
 		t.Errorf("got %v, %v", d, err)
 	}
-	if _, err := LoadAccess(dir); err == nil {
+	if _, err := LoadAccess(os.DirFS(dir)); err == nil {
 		t.Error("the rights have no fault")
 	}
 }

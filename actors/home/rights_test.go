@@ -2,6 +2,7 @@ package home
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -12,7 +13,7 @@ import (
 
 func TestLoadReadsRights(t *testing.T) {
 	dir := folder(t, map[string]string{"identity.yaml": people, "rights.yaml": "- {path: /desk, readers: [role:clerk]}\n"})
-	set, err := Load(dir, parser(t))
+	set, err := Load(os.DirFS(dir), parser(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +24,7 @@ func TestLoadReadsRights(t *testing.T) {
 }
 
 func TestLoadWithoutRights(t *testing.T) {
-	set, err := Load(folder(t, map[string]string{"identity.yaml": people}), parser(t))
+	set, err := Load(os.DirFS(folder(t, map[string]string{"identity.yaml": people})), parser(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestRightsAreAPartOfTheSet(t *testing.T) {
 			if c.rightsStay {
 				files["workflows/w.yaml"] = "id: ["
 			}
-			set, err := Load(folder(t, files), parser(t))
+			set, err := Load(os.DirFS(folder(t, files)), parser(t))
 			var faults document.Faults
 			if !errors.As(err, &faults) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want the fault %q", err, c.want)
@@ -68,7 +69,7 @@ func TestRightsAreAPartOfTheSet(t *testing.T) {
 		if err := syscall.Mkfifo(filepath.Join(dir, "rights.yaml"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Load(dir, parser(t)); err == nil || !strings.Contains(err.Error(), "rights.yaml is not a regular file") {
+		if _, err := Load(os.DirFS(dir), parser(t)); err == nil || !strings.Contains(err.Error(), "rights.yaml is not a regular file") {
 			t.Errorf("got %v, want a fault", err)
 		}
 	})

@@ -1,6 +1,8 @@
 package home
 
 import (
+	"io/fs"
+
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/statemachine"
@@ -40,10 +42,10 @@ var templateFolders = []struct {
 }
 
 // loadTemplates reads the templates of both kinds into the set.
-func loadTemplates(set *Definitions, dir string, known formportal.Known) (document.Faults, error) {
+func loadTemplates(set *Definitions, files fs.FS, known formportal.Known) (document.Faults, error) {
 	var faults document.Faults
 	for _, folder := range templateFolders {
-		err := eachSource(dir, folder.name, &faults, func(f *sourceFile) error {
+		err := eachSource(files, folder.name, &faults, func(f *sourceFile) error {
 			parsed, err := formportal.ParseTemplate(formportal.TemplateText{Kind: folder.kind, File: f.shown, Text: f.text, Modified: f.modified, Read: f.ref}, known)
 			if err == nil {
 				set.Templates = append(set.Templates, formportal.TemplateSource{File: f.shown, Text: f.text, Refs: f.refs, Parsed: parsed})

@@ -29,7 +29,7 @@ func TestLoadReadsTemplates(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(dir, "forms", "survey.yaml"), changed, changed); err != nil {
 		t.Fatal(err)
 	}
-	set, err := Load(dir, parser(t))
+	set, err := Load(os.DirFS(dir), parser(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestLoadReportsTheFaultsOfAllFilesTogether(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "forms", "pipe.yaml"), 0o600); err != nil {
 		t.Skipf("no pipe: %v", err)
 	}
-	_, err := Load(dir, parser(t))
+	_, err := Load(os.DirFS(dir), parser(t))
 	var faults document.Faults
 	if !errors.As(err, &faults) {
 		t.Fatalf("got %v, want faults", err)
@@ -114,7 +114,7 @@ func TestATemplateMayNameTheWorkflowsOfItsSet(t *testing.T) {
 			if test.workflow == two {
 				files["workflows/v.yaml"] = simple
 			}
-			_, err := Load(folder(t, files), parser(t))
+			_, err := Load(os.DirFS(folder(t, files)), parser(t))
 			var got []string
 			var faults document.Faults
 			if errors.As(err, &faults) {
@@ -137,7 +137,7 @@ func TestATemplateMayNameTheWorkflowsOfItsSet(t *testing.T) {
 // that a running server keeps the set that it has.
 func TestAFolderThatIsNoneIsAFault(t *testing.T) {
 	for _, name := range []string{"workflows", "forms", "checklists"} {
-		_, err := Load(folder(t, map[string]string{"identity.yaml": people, name: "text"}), parser(t))
+		_, err := Load(os.DirFS(folder(t, map[string]string{"identity.yaml": people, name: "text"})), parser(t))
 		var faults document.Faults
 		if !errors.As(err, &faults) || len(faults) != 1 || faults[0].File != name {
 			t.Errorf("%s: got %v, want one fault", name, err)

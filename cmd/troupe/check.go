@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -72,7 +73,7 @@ func checkHome(c *config) (all, warnings document.Faults, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	set, err := home.Load(c.home, parser)
+	set, err := home.Load(os.DirFS(c.home), parser)
 	if err := keepFaults(&all, err); err != nil {
 		return nil, nil, err
 	}

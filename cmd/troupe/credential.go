@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -40,7 +41,7 @@ func openAdminClient(ctx context.Context, c *config) (adminClient, error) {
 	if err := wantHome(c.home); err != nil {
 		return nil, err
 	}
-	directory, err := home.LoadDirectory(c.home)
+	directory, err := home.LoadDirectory(os.DirFS(c.home))
 	if err != nil {
 		return nil, err
 	}

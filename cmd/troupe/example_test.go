@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ func exampleWorkflows(t *testing.T) map[string]*statemachine.Definition {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := home.Load(exampleHome(t), parser)
+	set, err := home.Load(os.DirFS(exampleHome(t)), parser)
 	if err != nil {
 		t.Fatal(err)
 	}

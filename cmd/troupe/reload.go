@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -164,7 +165,7 @@ func (s *service) readHome() (err error) {
 // accepted earlier: those go on. again: something is to be tried again.
 func (s *service) firstSets() (again bool, err error) {
 	before := s.catalog.Len()+s.formTemplates.Len() > 0
-	access, accessErr := home.LoadAccess(s.config.home)
+	access, accessErr := home.LoadAccess(os.DirFS(s.config.home))
 	if access.Directory == nil || accessErr != nil && !before {
 		return false, s.allFaults(accessErr)
 	}
@@ -190,7 +191,7 @@ func (s *service) firstSets() (again bool, err error) {
 // allFaults adds the faults of all other files to those that keep the server from
 // starting, so that they can be corrected together.
 func (s *service) allFaults(err error) error {
-	_, all := home.Load(s.config.home, s.parser)
+	_, all := home.Load(os.DirFS(s.config.home), s.parser)
 	if faults := (document.Faults{}); errors.As(err, &faults) && errors.As(all, &faults) {
 		return all
 	}
@@ -200,7 +201,7 @@ func (s *service) allFaults(err error) error {
 // takeDefinitions reads the definitions and templates and publishes them in one
 // commit. It returns what is in use without an error.
 func (s *service) takeDefinitions(directory *identity.Directory) (home.Digest, error) {
-	set, err := home.LoadDefinitions(s.config.home, s.parser, directory)
+	set, err := home.LoadDefinitions(os.DirFS(s.config.home), s.parser, directory)
 	if err != nil {
 		return home.Digest{}, err
 	}
@@ -218,7 +219,7 @@ func (s *service) takeDefinitions(directory *identity.Directory) (home.Digest, e
 // reloadAccess takes users and rights over: a disabled user is out, whatever else
 // is faulty. again: not all is in use.
 func (s *service) reloadAccess() (again bool) {
-	access, err := home.LoadAccess(s.config.home)
+	access, err := home.LoadAccess(os.DirFS(s.config.home))
 	if access.Directory != nil {
 		s.identities.SetDirectory(access.Directory)
 	}
@@ -239,7 +240,7 @@ var errNoDirectory = errors.New("the definitions name roles, and " + home.Identi
 // known to be durable.
 func (s *service) reloadDefinitions() (again bool) {
 	// NB: it is read here as well, because the two sets do not wait for each other.
-	directory, _ := home.LoadDirectory(s.config.home)
+	directory, _ := home.LoadDirectory(os.DirFS(s.config.home))
 	var definitions home.Digest
 	err := errNoDirectory
 	if directory != nil {
@@ -256,7 +257,7 @@ func (s *service) reloadDefinitions() (again bool) {
 // as they can be read, would be refused now. Those that can be found without the
 // store are not among them.
 func (s *service) checkDefinitions() (document.Faults, error) {
-	set, err := home.Load(s.config.home, s.parser)
+	set, err := home.Load(os.DirFS(s.config.home), s.parser)
 	var found, refused document.Faults
 	if err := keepFaults(&found, err); err != nil {
 		return nil, err

@@ -1,0 +1,189 @@
+package home
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing/fstest" // its file system in memory needs nothing of a test
+	"time"
+)
+
+// MaxPackedBytes is how long a packed home may be, and how long all its texts together.
+const MaxPackedBytes = 32 << 20
+
+// maxPackedFiles bounds the entries of a packed home.
+const maxPackedFiles = 10_000
+
+// ErrNotPacked is wrapped by what Unpack returns for an archive that is no home.
+var ErrNotPacked = errors.New("not a packed home")
+
+// packed is a text file of a set.
+type packed struct {
+	text     []byte
+	modified time.Time
+}
+
+// files are the text files that the set was read from, by their paths in the home.
+func (s *Set) files() map[string]packed {
+	all := map[string]packed{IdentityFile: {text: s.identity}}
+	if s.rights != nil {
+		all[RightsFile] = packed{text: s.rights}
+	}
+	put := func(file string, text []byte, refs map[string][]byte, modified time.Time) {
+		all[file] = packed{text, modified}
+		for ref, text := range refs {
+			all[path.Join(path.Dir(file), ref)] = packed{text: text}
+		}
+	}
+	for _, w := range s.Workflows {
+		put(w.File, w.Text, w.Refs, time.Time{})
+	}
+	for _, t := range s.Templates {
+		put(t.File, t.Text, t.Refs, t.Parsed.Modified)
+	}
+	return all
+}
+
+// TextDigest stands for the names and the texts of all files of the set, in hexadecimal.
+// It is the same wherever a copy of them is.
+func (s *Set) TextDigest() string {
+	h, all := sha256.New(), s.files()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		add(h, name)
+		add(h, all[name].text)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Pack returns the text files of a set without faults as a tar archive: identity.yaml,
+// rights.yaml, and the definitions and templates with the files that they refer to.
+func (s *Set) Pack() ([]byte, error) {
+	var out bytes.Buffer
+	w, all := tar.NewWriter(&out), s.files()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		f := all[name]
+		header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(f.text)), ModTime: f.modified, Format: tar.FormatPAX}
+		if err := w.WriteHeader(header); err != nil {
+			return nil, fmt.Errorf("pack %s: %w", name, err)
+		}
+		_, _ = w.Write(f.text) // a buffer takes everything
+	}
+	_ = w.Close() // NB: all texts are as long as their headers say
+	if out.Len() > MaxPackedBytes || len(all) > maxPackedFiles {
+		return nil, fmt.Errorf("pack home: %d files with %d bytes, more than %d or %d", len(all), out.Len(), maxPackedFiles, MaxPackedBytes)
+	}
+	return out.Bytes(), nil
+}
+
+// Unpack reads a tar archive of a home into memory. It may come from anybody: the error wraps
+// ErrNotPacked, with the reason, for one that has anything but regular files and folders, a
+// name twice or out of its place, or what no home has; or it is the reader's. Hidden
+// files are passed over. What the texts say is for [Load] to check.
+func Unpack(archive io.Reader) (fs.FS, error) {
+	all, err := io.ReadAll(io.LimitReader(archive, MaxPackedBytes+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(all) > MaxPackedBytes:
+		return nil, notPacked("it has more than %d bytes", MaxPackedBytes)
+	case !bytes.HasSuffix(all, endOfArchive[:]):
+		// NB: package tar takes an archive whose end is missing: a part of a home would be
+		// published as the whole.
+		return nil, notPacked("it is no tar archive, or a part of one")
+	}
+	return unpack(tar.NewReader(bytes.NewReader(all)))
+}
+
+// endOfArchive is what the last bytes of a tar archive are.
+var endOfArchive [1024]byte
+
+func notPacked(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrNotPacked, fmt.Sprintf(format, args...))
+}
+
+func unpack(r *tar.Reader) (fs.FS, error) {
+	files, left, entries := fstest.MapFS{}, MaxPackedBytes, 0
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files, noFolders(files)
+		}
+		if err != nil {
+			return nil, notPacked("it is no tar archive: %v", err)
+		}
+		if entries++; entries > maxPackedFiles {
+			return nil, notPacked("it has more than %d entries", maxPackedFiles)
+		}
+		name, kept, err := placeOf(h)
+		if err != nil {
+			return nil, err
+		}
+		if !kept {
+			continue
+		}
+		if _, twice := files[name]; twice {
+			return nil, notPacked("%s is there twice", name)
+		}
+		if h.Size > maxFileBytes {
+			return nil, notPacked("%s is larger than %d bytes", name, maxFileBytes)
+		}
+		text, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
+		if err != nil {
+			return nil, notPacked("%s is cut off: %v", name, err)
+		}
+		// NB: what a sparse file stands for can be longer than the archive.
+		if left -= len(text); left < 0 || len(text) > maxFileBytes {
+			return nil, notPacked("its files have more than %d bytes", MaxPackedBytes)
+		}
+		files[name] = &fstest.MapFile{Data: text, Mode: 0o444, ModTime: h.ModTime}
+	}
+}
+
+// placeOf returns where an entry belongs in the home. It is not kept when it is a folder or
+// hidden.
+func placeOf(h *tar.Header) (name string, kept bool, err error) {
+	folder := h.Typeflag == tar.TypeDir
+	if !folder && h.Typeflag != tar.TypeReg {
+		return "", false, notPacked("%.200q is neither a regular file nor a folder", h.Name)
+	}
+	name = strings.TrimPrefix(h.Name, "./") // as "tar -c ." writes them
+	if folder {
+		if name = strings.TrimSuffix(name, "/"); name == "" {
+			return "", false, nil
+		}
+	}
+	if !fs.ValidPath(name) {
+		return "", false, notPacked("%.200q is no path in a home", h.Name)
+	}
+	parts := strings.Split(name, "/")
+	if slices.ContainsFunc(parts, func(part string) bool { return strings.HasPrefix(part, ".") }) {
+		return "", false, nil
+	}
+	isFolder := slices.Contains(folders, parts[0])
+	if belongs := isFolder && (folder || len(parts) > 1) || !folder && (name == IdentityFile || name == RightsFile); !belongs {
+		return "", false, notPacked("%.200q does not belong to what is published: that is %s, %s and the folders %s",
+			name, IdentityFile, RightsFile, strings.Join(folders, ", "))
+	}
+	return name, !folder, nil
+}
+
+// noFolders makes sure that no file stands where another has its folder.
+func noFolders(files fstest.MapFS) error {
+	for name := range files {
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			if files[dir] != nil {
+				return notPacked("%.200q is a file and a folder", dir)
+			}
+		}
+	}
+	return nil
+}
