@@ -59,6 +59,7 @@
 //	identity flush        identity.Service   Service.Stop
 //	home watch            home.Watcher       Watcher.Stop
 //	home followers, two   home.Watcher       Watcher.Stop
+//	published home        home.Published     Published.Stop
 //	cluster port, Accept  peer.Port          Port.Stop
 //	handshake of a node   peer.Port          5.5 s, or Port.Stop
 //	calls and joins, two  peer.Port          Port.Stop

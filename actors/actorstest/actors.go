@@ -77,7 +77,7 @@ func Start(t testing.TB, o Options) *Actors {
 	t.Cleanup(func() { a.must(a.Store.Close()) })
 	a.parser, err = statemachine.NewParser(statemachine.ParserOptions{})
 	a.must(err)
-	a.catalog, err = catalog.Open(a.Store, a.parser, o.Log)
+	a.catalog, err = catalog.Open(catalog.Options{Store: a.Store, Parser: a.parser, Log: o.Log})
 	a.must(err)
 	a.must(formportal.AddPlainWorkflow(a.catalog, a.parser))
 	a.templates, err = formportal.OpenTemplates(a.Store, o.Log)

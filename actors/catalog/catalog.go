@@ -2,11 +2,8 @@ package catalog
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
-	"fmt"
+	"context"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +27,8 @@ type Catalog struct {
 	store  *persistence.Store
 	parser *statemachine.Parser
 	log    zerolog.Logger
+	// awaitCurrent is Options.Current.
+	awaitCurrent func(context.Context) error
 
 	// current has what new instances get, and for workflows whose file is gone what
 	// rules their instances. Replaced, never changed.
@@ -75,113 +74,39 @@ type currentVersion struct {
 // retired is a value of pins below any that creates can bring it to.
 const retired = -1 << 40
 
-type versionKey struct {
-	workflow string
-	version  uint64
+// Options configures Open.
+type Options struct {
+	Store *persistence.Store
+	// Parser brings the expression language. Stored definitions are read again by one
+	// like it that takes every role, because roles come and go, and that minds only what
+	// keeps a definition from running.
+	Parser *statemachine.Parser
+	Log    zerolog.Logger
+	// Current returns when everything that was acknowledged before in any node of the
+	// cluster is visible in Store, or why it is not. Nil: never. It is not called when the
+	// store stands alone.
+	Current func(context.Context) error
 }
 
-// version is one stored definition: what it means, or why it cannot be read.
-type version struct {
-	*statemachine.Definition
-	err error
-}
-
-// listedSetting is the name under which the versions of the current set are
-// kept, so that a restart with faulty files can go on with it.
-const listedSetting = "listed-workflows"
-
-// Open reads what was published before. Stored definitions are read again
-// by a parser like this one that takes every role, because roles come and go, and
-// that minds only what keeps a definition from running.
-func Open(store *persistence.Store, parser *statemachine.Parser, log zerolog.Logger) (*Catalog, error) {
+// Open reads what was published before.
+func Open(o Options) (*Catalog, error) {
 	c := &Catalog{
-		store: store, log: log, versions: xsync.NewMap[versionKey, version](),
-		parser: parser.With(statemachine.ParserOptions{Stored: true}), indexesChanged: make(chan struct{}, 1),
+		store: o.Store, log: o.Log, awaitCurrent: o.Current, versions: xsync.NewMap[versionKey, version](),
+		parser: o.Parser.With(statemachine.ParserOptions{Stored: true}), indexesChanged: make(chan struct{}, 1),
 	}
 	c.builtin = currentVersions{}
 	c.publishing.pins = map[versionKey]*atomic.Int64{}
 	c.indexes.Store(&Indexes{})
-	if err := c.loadIndexes(); err != nil {
-		return nil, err
+	if c.keepsIndexes() {
+		if err := c.loadIndexes(); err != nil {
+			return nil, err
+		}
 	}
-	listed, err := c.loadListed()
+	published, err := c.readCurrentLocked() // NB: nobody else has it yet
 	if err != nil {
 		return nil, err
 	}
-	published, err := c.published(persistence.DefinitionsPrefix(nil))
-	if err != nil {
-		return nil, fmt.Errorf("read published definitions: %w", err)
-	}
-	now := currentVersions{}
-	for workflow, versions := range published {
-		number, isListed := listed[workflow]
-		if !isListed {
-			number = slices.Max(versions)
-		}
-		// NB: one that cannot be read stays here: its instances are not gone.
-		d, err := c.Version(workflow, number)
-		if err != nil && !errors.Is(err, failure.ErrExecution) {
-			return nil, fmt.Errorf("read published definitions: %w", err)
-		}
-		now[workflow] = &currentVersion{
-			Definition: d, version: number, listed: isListed, pins: c.pinsLocked(versionKey{workflow, number}),
-		}
-	}
-	c.current.Store(&now)
 	return c, c.readInUse(published)
-}
-
-// published returns the versions in the store of every workflow whose definitions
-// have the prefix.
-func (c *Catalog) published(prefix []byte) (map[string][]uint64, error) {
-	all := map[string][]uint64{}
-	err := c.store.Scan(prefix, func(key, _ []byte) error {
-		parsed, ok := persistence.ParseKey(key)
-		if !ok {
-			return fmt.Errorf("%w: definition key", persistence.ErrCorrupt)
-		}
-		all[parsed.Workflow] = append(all[parsed.Workflow], parsed.Number)
-		return nil
-	})
-	return all, err
-}
-
-// readInUse reads the definitions of all instances, so that those that cannot be
-// read are known from the start.
-func (c *Catalog) readInUse(published map[string][]uint64) error {
-	for workflow, versions := range published {
-		for _, number := range versions {
-			used, err := c.hasInstances(versionKey{workflow, number})
-			if err == nil && used {
-				_, err = c.Version(workflow, number)
-			}
-			if err != nil && !errors.Is(err, failure.ErrExecution) {
-				return fmt.Errorf("read published definitions: %w", err)
-			}
-		}
-	}
-	return nil
-}
-
-// hasInstances reports whether the store counts an instance of the version.
-func (c *Catalog) hasInstances(key versionKey) (bool, error) {
-	n, err := c.store.CountAll(persistence.CountKey(nil, persistence.EveryShard, key.workflow, key.version))
-	return n > 0, err
-}
-
-func (c *Catalog) loadListed() (map[string]uint64, error) {
-	text, err := c.store.Load(persistence.SettingKey(nil, listedSetting))
-	if errors.Is(err, persistence.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read listed workflows: %w", err)
-	}
-	var listed map[string]uint64
-	if err := json.Unmarshal(text, &listed); err != nil {
-		return nil, fmt.Errorf("read listed workflows: %w: %w", persistence.ErrCorrupt, err)
-	}
-	return listed, nil
 }
 
 // AddBuiltin makes a definition of our own available under an id that no file can
@@ -303,76 +228,4 @@ func (o *currentVersion) choice(id string, caller *statemachine.Caller, now time
 		return Choice{}, false
 	}
 	return Choice{ID: id, Name: o.Name}, true
-}
-
-// Version returns one published version. failure.ErrExecution when it cannot be read.
-func (c *Catalog) Version(workflow string, number uint64) (*statemachine.Definition, error) {
-	key := versionKey{workflow, number}
-	if v, ok := c.versions.Load(key); ok {
-		return v.Definition, v.err
-	}
-	text, err := c.store.Load(persistence.DefinitionKey(nil, workflow, number))
-	if errors.Is(err, persistence.ErrNotFound) || errors.Is(err, persistence.ErrCorrupt) {
-		return c.spoilt(key, err)
-	}
-	if err != nil {
-		return nil, failure.OfStore(err)
-	}
-	d, err := c.parse(text)
-	if err != nil {
-		return c.spoilt(key, err)
-	}
-	v, _ := c.versions.LoadOrStore(key, version{Definition: d})
-	return v.Definition, v.err
-}
-
-// keep makes d what a version means.
-func (c *Catalog) keep(key versionKey, d *statemachine.Definition) {
-	c.versions.Store(key, version{Definition: d})
-}
-
-// spoilt notes that a version cannot be read, until it is published again.
-func (c *Catalog) spoilt(key versionKey, reason error) (*statemachine.Definition, error) {
-	err := failure.Errorf(failure.ErrExecution, "definition %s version %d: %w", key.workflow, key.version, reason)
-	v, known := c.versions.LoadOrStore(key, version{err: err})
-	if !known {
-		c.log.Error().Err(reason).Str("workflow", key.workflow).Uint64("version", key.version).
-			Msg("stored definition cannot be read; requests for its instances fail")
-	}
-	return v.Definition, v.err
-}
-
-// Readable returns nil, or which stored definitions cannot be read and why. The
-// instances that run under one of them cannot be read either.
-func (c *Catalog) Readable() error {
-	var faults []string
-	c.versions.Range(func(key versionKey, v version) bool {
-		if v.err != nil {
-			faults = append(faults, v.err.Error())
-		}
-		return true
-	})
-	if len(faults) == 0 {
-		return nil
-	}
-	slices.Sort(faults)
-	return fmt.Errorf("%d cannot be read: %s", len(faults), strings.Join(faults, "; "))
-}
-
-func (c *Catalog) parse(text []byte) (*statemachine.Definition, error) {
-	var s stored
-	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, err
-	}
-	parsed, err := c.parser.Parse(statemachine.Source{File: s.File, Text: []byte(s.Text), Read: func(name string) ([]byte, error) {
-		ref, ok := s.Refs[name]
-		if !ok {
-			return nil, fmt.Errorf("file %q was not kept", name)
-		}
-		return []byte(ref), nil
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return parsed.Definition, nil
 }

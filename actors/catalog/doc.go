@@ -13,6 +13,10 @@
 // that is under way when that is replacing the very version that Pin wants, or when
 // this version could not be read and is being published again.
 //
+// In a cluster, the store of every node has what was published anywhere, and Reload takes it
+// over. Only the node that leads the shard Meta publishes, content of a version is
+// never replaced, and there are no indexes.
+//
 // BuildIndexes is the body of a goroutine that its caller owns. Everything else is safe
 // for concurrent use as soon as Open has returned and AddBuiltin was called.
 package catalog

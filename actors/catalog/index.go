@@ -128,6 +128,10 @@ var errDropped = errors.New("the index was dropped")
 // indexesSetting is the name under which storedIndexes are kept.
 const indexesSetting = "indexes"
 
+// keepsIndexes: in a cluster no index is built or kept up, and all queries scan
+// (DESIGN.md, "Indexes").
+func (c *Catalog) keepsIndexes() bool { return c.store.Alone() }
+
 func (c *Catalog) loadIndexes() error {
 	text, err := c.store.Load(persistence.SettingKey(nil, indexesSetting))
 	switch {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -94,15 +95,26 @@ type publication struct {
 // journal has it: nothing that is built on it becomes durable before it does, and
 // nothing is acknowledged before it is durable. Publishing the set again tells
 // when it is. Any other error means that nothing was changed.
+//
+// In a cluster the set is published by the node that leads the shard Meta; on any other the
+// error is failure.ErrElsewhere, before anything is done. After failure.ErrOutcomeUnknown it
+// is not in use here until Reload finds it in the store.
 func (c *Catalog) Publish(set []Source, companions ...Companion) error {
 	c.publishing.Lock()
 	defer c.publishing.Unlock()
+	epoch, err := c.beginEpochLocked()
+	if err != nil {
+		return fmt.Errorf("publish: %w", err)
+	}
 	p, err := c.prepareLocked(set)
 	if err != nil {
 		p.undo()
 		return err
 	}
-	taken, err := c.writePublication(p, companions)
+	taken, err := c.writePublication(p, epoch, companions)
+	if err != nil && !c.store.Alone() {
+		return fmt.Errorf("publish: %w", failure.OfStore(err))
+	}
 	if !taken {
 		p.undo()
 		return fmt.Errorf("publish: %w", err)
@@ -112,6 +124,22 @@ func (c *Catalog) Publish(set []Source, companions ...Companion) error {
 		return fmt.Errorf("publish: %w", err)
 	}
 	return nil
+}
+
+// beginEpochLocked returns the epoch of Meta to write in, when all that was published before
+// is here and in use.
+func (c *Catalog) beginEpochLocked() (epoch uint64, err error) {
+	epoch = c.store.Epoch(persistence.Meta)
+	switch {
+	case c.store.Alone():
+		return epoch, nil
+	case epoch == 0:
+		return 0, failure.Elsewhere(uint16(persistence.Meta))
+	}
+	if err := c.store.AwaitLed(persistence.Meta, epoch); err != nil {
+		return 0, failure.OfStore(err)
+	}
+	return epoch, c.reloadLocked()
 }
 
 // Check returns the faults for which Publish would refuse the set now. Nothing is
@@ -191,6 +219,9 @@ func (c *Catalog) prepareLocked(set []Source) (*publication, error) {
 		return p, p.faults
 	}
 	var err error
+	if !c.keepsIndexes() {
+		return p, nil
+	}
 	if p.indexes, p.newIndexes = declaredIndexes(c.publishing.indexes, p.next); p.newIndexes {
 		p.indexSet, err = c.indexSetLocked(p.indexes)
 	}
@@ -229,9 +260,13 @@ func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) er
 	if before.Text == kept.Text && maps.Equal(before.Refs, kept.Refs) {
 		return nil // the file was only renamed
 	}
-	free, err := c.retireLocked(p, key)
-	if err != nil || free {
-		return err
+	reason := "has other content, and in a cluster a version never gets another"
+	if c.store.Alone() { // NB: else other nodes have instances and creates as well
+		free, err := c.retireLocked(p, key)
+		if err != nil || free {
+			return err
+		}
+		reason = "has instances and other content"
 	}
 	published, err := c.published(persistence.DefinitionPrefix(nil, key.workflow))
 	if err != nil {
@@ -239,7 +274,7 @@ func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) er
 	}
 	p.faults = append(p.faults, document.Fault{
 		File: s.File, Line: s.line("version", "id"),
-		Reason:     fmt.Sprintf("workflow %s version %d has instances and other content", key.workflow, key.version),
+		Reason:     fmt.Sprintf("workflow %s version %d %s", key.workflow, key.version, reason),
 		Suggestion: fmt.Sprintf("raise version to %d", slices.Max(published[key.workflow])+1),
 	})
 	return nil
@@ -260,8 +295,8 @@ func (c *Catalog) retireLocked(p *publication, key versionKey) (free bool, err e
 // writePublication stores what is new of the definitions, of what the set lists
 // and of the companions, in one commit. taken: the journal has it; with an error
 // then it is not known whether it is durable.
-func (c *Catalog) writePublication(p *publication, companions []Companion) (taken bool, err error) {
-	w := c.store.NewWrites(persistence.Meta)
+func (c *Catalog) writePublication(p *publication, epoch uint64, companions []Companion) (taken bool, err error) {
+	w := c.store.NewWritesIn(persistence.Meta, epoch)
 	for key, value := range p.writes {
 		w.Set(persistence.DefinitionKey(nil, key.workflow, key.version), value)
 	}

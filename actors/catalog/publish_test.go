@@ -102,7 +102,7 @@ func openCatalog(t *testing.T, store *persistence.Store) *Catalog {
 	t.Helper()
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
 	must(t, err)
-	c, err := Open(store, parser, zerolog.Nop())
+	c, err := Open(Options{Store: store, Parser: parser, Log: zerolog.Nop()})
 	must(t, err)
 	return c
 }

@@ -31,6 +31,9 @@ type TemplateSource struct {
 //
 // Readers are lock-free and see one set or the other, never a part of each.
 type Templates struct {
+	store *persistence.Store
+	log   zerolog.Logger
+
 	// current is replaced when a set is installed, and never changed.
 	current atomic.Pointer[templateSet]
 }
@@ -77,30 +80,42 @@ type storedTemplate struct {
 // templates. One that this program cannot read any more is left out and logged.
 // The error is persistence.ErrCorrupt when the row is damaged, or the store's.
 func OpenTemplates(store *persistence.Store, log zerolog.Logger) (*Templates, error) {
-	t := &Templates{}
-	t.current.Store(newTemplateSet(nil))
-	text, err := store.Load(persistence.SettingKey(nil, templatesSetting))
+	t := &Templates{store: store, log: log}
+	return t, t.Reload()
+}
+
+// ConcernsTemplates reports whether a row of Meta is the set: when it changes in a cluster,
+// Reload is due.
+func ConcernsTemplates(row persistence.Key) bool {
+	return row.Table == "setting" && row.Name == templatesSetting
+}
+
+// Reload makes the set that the store has by now what is offered: in a cluster another node
+// may have published it. The error is that of OpenTemplates; then the set before stays.
+func (t *Templates) Reload() error {
+	text, err := t.store.Load(persistence.SettingKey(nil, templatesSetting))
 	if errors.Is(err, persistence.ErrNotFound) {
-		return t, nil
+		t.current.Store(newTemplateSet(nil))
+		return nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read accepted templates: %w", err)
+		return fmt.Errorf("read accepted templates: %w", err)
 	}
 	var rows []storedTemplate
 	if err := json.Unmarshal(text, &rows); err != nil {
-		return nil, fmt.Errorf("read accepted templates: %w: %w", persistence.ErrCorrupt, err)
+		return fmt.Errorf("read accepted templates: %w: %w", persistence.ErrCorrupt, err)
 	}
 	var templates []*Template
 	for _, row := range rows {
 		parsed, err := row.parse()
 		if err != nil {
-			log.Error().Err(err).Str("file", row.File).Msg("accepted template cannot be read")
+			t.log.Error().Err(err).Str("file", row.File).Msg("accepted template cannot be read")
 			continue
 		}
 		templates = append(templates, parsed)
 	}
 	t.current.Store(newTemplateSet(templates))
-	return t, nil
+	return nil
 }
 
 // parse reads a kept template again. Roles and workflows that it names may be

@@ -27,7 +27,7 @@ func stop(t *testing.T, w *Watcher) {
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	people = "roles: [{id: clerk, privileges: [mod-form]}]\nusers: [{id: ann, roles: [clerk]}]\n"
+	people = "roles: [{id: clerk, privileges: [mod-form]}]\nusers:\n  - {id: ann, roles: [clerk]}\n"
 	simple = "id: simple\nallow: {create: {roles: [clerk]}}\nschema: {svcPublic: {$ref: simple.schema.json}}\n" +
 		"stateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n"
 	shape = `{"type": "object"}`

@@ -90,7 +90,7 @@ func (c *cluster) parser() *statemachine.Parser {
 }
 
 func (c *cluster) catalog(store *persistence.Store) *catalog.Catalog {
-	definitions, err := catalog.Open(store, c.parser(), zerolog.Nop())
+	definitions, err := catalog.Open(catalog.Options{Store: store, Parser: c.parser(), Log: zerolog.Nop()})
 	c.must(err)
 	return definitions
 }

@@ -52,7 +52,7 @@ func publish(store *persistence.Store, definition string) (*catalog.Catalog, err
 	if err != nil {
 		return nil, err
 	}
-	c, err := catalog.Open(store, parser, zerolog.Nop())
+	c, err := catalog.Open(catalog.Options{Store: store, Parser: parser, Log: zerolog.Nop()})
 	if err != nil {
 		return nil, err
 	}

@@ -180,7 +180,7 @@ func (s *service) openDefinitions() (err error) {
 	if s.parser, err = statemachine.NewParser(statemachine.ParserOptions{}); err != nil {
 		return err
 	}
-	if s.catalog, err = catalog.Open(s.store, s.parser, s.log); err != nil {
+	if s.catalog, err = catalog.Open(catalog.Options{Store: s.store, Parser: s.parser, Log: s.log}); err != nil {
 		return err
 	}
 	if err = formportal.AddPlainWorkflow(s.catalog, s.parser); err != nil {

@@ -90,7 +90,7 @@ func (r *Router) Begin() {
 	r.Must(err)
 	r.Parser, err = statemachine.NewParser(statemachine.ParserOptions{})
 	r.Must(err)
-	r.Catalog, err = catalog.Open(r.Store, r.Parser, r.o.Log)
+	r.Catalog, err = catalog.Open(catalog.Options{Store: r.Store, Parser: r.Parser, Log: r.o.Log})
 	r.Must(err)
 	r.System = actors.NewSystem(zerolog.Nop())
 	o := r.o

@@ -1,0 +1,121 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/failure"
+	"troupe/persistence"
+	"troupe/persistence/clocktest"
+	"troupe/persistence/replica/replicatest"
+	"troupe/statemachine"
+)
+
+// late is a cluster whose second node has not got what the first published last.
+type late struct {
+	*replicatest.Cluster
+	first, second *Catalog
+	current       func(context.Context) error // of the second
+}
+
+func startLate(t *testing.T) *late {
+	l := &late{}
+	open := func(store *persistence.Store) *Catalog {
+		parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+		must(t, err)
+		c, err := Open(Options{Store: store, Parser: parser, Log: zerolog.Nop(), Current: func(ctx context.Context) error { return l.current(ctx) }})
+		must(t, err)
+		return c
+	}
+	var err error
+	l.Cluster, err = replicatest.Start(t.Context(), replicatest.Options{Nodes: 3, Shards: 1})
+	must(t, err)
+	l.first, l.second = open(l.Nodes[0].Store), open(l.Nodes[1].Store)
+	must(t, l.first.Publish(l.first.sources(t, plain)))
+	clocktest.Advance(time.Second)
+	must(t, l.second.Reload())
+	l.Nodes[1].Isolate(true)
+	must(t, l.first.Publish(l.first.sources(t, strings.Replace(plain, "version: 1", "version: 2", 1))))
+	return l
+}
+
+func (l *late) stop(t *testing.T) {
+	for _, n := range l.Nodes {
+		must(t, n.Store.Close())
+	}
+}
+
+// TestAVersionThatIsNotHereYetIsWaitedFor: an instance that is led here may have been made
+// elsewhere.
+func TestAVersionThatIsNotHereYetIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := startLate(t)
+		defer l.stop(t)
+		begun := time.Now()
+		l.current = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		if _, err := l.second.Version("plain", 2); !errors.Is(err, failure.ErrUnavailable) {
+			t.Errorf("a node that is cut off: got %v, want ErrUnavailable", err)
+		}
+		if took := time.Since(begun); took != currentWaitMax {
+			t.Errorf("it took %v, want %v", took, currentWaitMax)
+		}
+		l.current = func(context.Context) error {
+			l.Nodes[1].Isolate(false) // NB: it takes some seconds until the streams are made again
+			index, err := l.Nodes[0].Store.ReadIndex(persistence.Meta)
+			return errors.Join(err, l.Nodes[1].Store.AwaitApplied(t.Context(), persistence.Meta, index))
+		}
+		if d, err := l.second.Version("plain", 2); err != nil || d.Version != 2 {
+			t.Errorf("got %v, %v", d, err)
+		}
+		if _, err := l.second.Version("plain", 3); !errors.Is(err, failure.ErrExecution) {
+			t.Errorf("a version that is nowhere: got %v, want ErrExecution", err)
+		}
+		if d, err := l.second.Creatable("plain"); err != nil || d.Version != 1 {
+			t.Errorf("before it is reloaded: got %v, %v", d, err)
+		}
+		must(t, l.first.Publish(l.first.sources(t, strings.Replace(plain, "version: 1", "version: 3", 1))))
+		clocktest.Advance(time.Second)
+		must(t, l.second.Reload())
+		if d, err := l.second.Creatable("plain"); err != nil || d.Version != 3 {
+			t.Errorf("after it is reloaded: got %v, %v", d, err)
+		}
+	})
+}
+
+func TestReloadKeepsWhatIsParsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := startLate(t)
+		defer l.stop(t)
+		before, err := l.second.Version("plain", 1)
+		must(t, err)
+		l.Nodes[1].Isolate(false)
+		clocktest.Advance(10 * time.Second)
+		must(t, l.second.Reload())
+		if after, err := l.second.Version("plain", 1); after != before {
+			t.Errorf("got another definition, %v", err)
+		}
+		if d, err := l.second.Creatable("plain"); err != nil || d.Version != 2 {
+			t.Errorf("got %v, %v", d, err)
+		}
+	})
+}
+
+func TestInAClusterThereAreNoIndexes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := startLate(t)
+		defer l.stop(t)
+		must(t, l.first.Publish(l.first.sources(t, strings.Replace(plain, "id: plain", "id: stock\nindexes: [svcPublic.a]", 1))))
+		if got := *l.first.Indexes(); len(got) != 0 {
+			t.Errorf("got %v", got)
+		}
+		if _, err := l.first.store.Load(persistence.SettingKey(nil, indexesSetting)); !errors.Is(err, persistence.ErrNotFound) {
+			t.Errorf("the row of indexes: got %v, want ErrNotFound", err)
+		}
+	})
+}

@@ -1,0 +1,233 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/persistence"
+	"troupe/statemachine"
+)
+
+type versionKey struct {
+	workflow string
+	version  uint64
+}
+
+// version is one stored definition: what it means, or why it cannot be read.
+type version struct {
+	*statemachine.Definition
+	err error
+}
+
+// listedSetting is the name under which the versions of the current set are
+// kept, so that a restart with faulty files can go on with it.
+const listedSetting = "listed-workflows"
+
+// readCurrentLocked makes the versions that the store lists the current ones, and returns
+// all that it has of each workflow. What was read of them already is not read again.
+func (c *Catalog) readCurrentLocked() (published map[string][]uint64, err error) {
+	// NB: definitions stay, so all that are listed now are among those that are read later.
+	listed, err := c.loadListed()
+	if err != nil {
+		return nil, err
+	}
+	if published, err = c.published(persistence.DefinitionsPrefix(nil)); err != nil {
+		return nil, fmt.Errorf("read published definitions: %w", err)
+	}
+	now := currentVersions{}
+	for workflow, versions := range published {
+		number, isListed := listed[workflow]
+		if !isListed {
+			number = slices.Max(versions)
+		}
+		// NB: one that cannot be read stays here: its instances are not gone.
+		d, err := c.Version(workflow, number)
+		if err != nil && !errors.Is(err, failure.ErrExecution) {
+			return nil, fmt.Errorf("read published definitions: %w", err)
+		}
+		now[workflow] = &currentVersion{
+			Definition: d, version: number, listed: isListed, pins: c.pinsLocked(versionKey{workflow, number}),
+		}
+	}
+	c.current.Store(&now)
+	return published, nil
+}
+
+// Reload makes what the store has by now what is in use: in a cluster another node may have
+// published it.
+func (c *Catalog) Reload() error {
+	c.publishing.Lock()
+	defer c.publishing.Unlock()
+	return c.reloadLocked()
+}
+
+func (c *Catalog) reloadLocked() error {
+	c.versions.Range(func(key versionKey, v version) bool {
+		if errors.Is(v.err, persistence.ErrNotFound) { // it may have come
+			c.versions.Delete(key)
+		}
+		return true
+	})
+	_, err := c.readCurrentLocked()
+	return err
+}
+
+// Concerns reports whether a row of Meta is of the catalog: when it changes in a cluster,
+// Reload is due.
+func Concerns(row persistence.Key) bool {
+	return row.Table == "definition" || row.Table == "setting" && row.Name == listedSetting
+}
+
+// published returns the versions in the store of every workflow whose definitions
+// have the prefix.
+func (c *Catalog) published(prefix []byte) (map[string][]uint64, error) {
+	all := map[string][]uint64{}
+	err := c.store.Scan(prefix, func(key, _ []byte) error {
+		parsed, ok := persistence.ParseKey(key)
+		if !ok {
+			return fmt.Errorf("%w: definition key", persistence.ErrCorrupt)
+		}
+		all[parsed.Workflow] = append(all[parsed.Workflow], parsed.Number)
+		return nil
+	})
+	return all, err
+}
+
+// readInUse reads the definitions of all instances, so that those that cannot be
+// read are known from the start.
+func (c *Catalog) readInUse(published map[string][]uint64) error {
+	for workflow, versions := range published {
+		for _, number := range versions {
+			used, err := c.hasInstances(versionKey{workflow, number})
+			if err == nil && used {
+				_, err = c.Version(workflow, number)
+			}
+			if err != nil && !errors.Is(err, failure.ErrExecution) {
+				return fmt.Errorf("read published definitions: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// hasInstances reports whether the store counts an instance of the version.
+func (c *Catalog) hasInstances(key versionKey) (bool, error) {
+	n, err := c.store.CountAll(persistence.CountKey(nil, persistence.EveryShard, key.workflow, key.version))
+	return n > 0, err
+}
+
+func (c *Catalog) loadListed() (map[string]uint64, error) {
+	text, err := c.store.Load(persistence.SettingKey(nil, listedSetting))
+	if errors.Is(err, persistence.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read listed workflows: %w", err)
+	}
+	var listed map[string]uint64
+	if err := json.Unmarshal(text, &listed); err != nil {
+		return nil, fmt.Errorf("read listed workflows: %w: %w", persistence.ErrCorrupt, err)
+	}
+	return listed, nil
+}
+
+// Version returns one published version. failure.ErrExecution when it cannot be read.
+func (c *Catalog) Version(workflow string, number uint64) (*statemachine.Definition, error) {
+	key := versionKey{workflow, number}
+	if v, ok := c.versions.Load(key); ok {
+		return v.Definition, v.err
+	}
+	text, err := c.loadVersion(key)
+	if errors.Is(err, persistence.ErrNotFound) || errors.Is(err, persistence.ErrCorrupt) {
+		return c.spoilt(key, err)
+	}
+	if err != nil {
+		return nil, failure.OfStore(err)
+	}
+	d, err := c.parse(text)
+	if err != nil {
+		return c.spoilt(key, err)
+	}
+	v, _ := c.versions.LoadOrStore(key, version{Definition: d})
+	return v.Definition, v.err
+}
+
+// loadVersion reads the row of a version. In a cluster an instance can have come from a node
+// that knew of the version before this one: then loadVersion waits until this one is as new. While
+// that is not known, the error is failure.ErrUnavailable.
+func (c *Catalog) loadVersion(key versionKey) ([]byte, error) {
+	row := persistence.DefinitionKey(nil, key.workflow, key.version)
+	text, err := c.store.Load(row)
+	if !errors.Is(err, persistence.ErrNotFound) || c.store.Alone() {
+		return text, err
+	}
+	if c.awaitCurrent == nil {
+		return nil, failure.Errorf(failure.ErrUnavailable, "definition %s version %d is not here yet", key.workflow, key.version)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), currentWaitMax)
+	defer cancel()
+	if err := c.awaitCurrent(ctx); err != nil {
+		return nil, failure.Errorf(failure.ErrUnavailable, "definition %s version %d is not here yet: %w", key.workflow, key.version, err)
+	}
+	return c.store.Load(row)
+}
+
+// currentWaitMax is how long a request waits for a definition that another node had first.
+const currentWaitMax = 2 * time.Second
+
+// keep makes d what a version means.
+func (c *Catalog) keep(key versionKey, d *statemachine.Definition) {
+	c.versions.Store(key, version{Definition: d})
+}
+
+// spoilt notes that a version cannot be read, until it is published again.
+func (c *Catalog) spoilt(key versionKey, reason error) (*statemachine.Definition, error) {
+	err := failure.Errorf(failure.ErrExecution, "definition %s version %d: %w", key.workflow, key.version, reason)
+	v, known := c.versions.LoadOrStore(key, version{err: err})
+	if !known {
+		c.log.Error().Err(reason).Str("workflow", key.workflow).Uint64("version", key.version).
+			Msg("stored definition cannot be read; requests for its instances fail")
+	}
+	return v.Definition, v.err
+}
+
+// Readable returns nil, or which stored definitions cannot be read and why. The
+// instances that run under one of them cannot be read either.
+func (c *Catalog) Readable() error {
+	var faults []string
+	c.versions.Range(func(key versionKey, v version) bool {
+		if v.err != nil {
+			faults = append(faults, v.err.Error())
+		}
+		return true
+	})
+	if len(faults) == 0 {
+		return nil
+	}
+	slices.Sort(faults)
+	return fmt.Errorf("%d cannot be read: %s", len(faults), strings.Join(faults, "; "))
+}
+
+func (c *Catalog) parse(text []byte) (*statemachine.Definition, error) {
+	var s stored
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, err
+	}
+	parsed, err := c.parser.Parse(statemachine.Source{File: s.File, Text: []byte(s.Text), Read: func(name string) ([]byte, error) {
+		ref, ok := s.Refs[name]
+		if !ok {
+			return nil, fmt.Errorf("file %q was not kept", name)
+		}
+		return []byte(ref), nil
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return parsed.Definition, nil
+}

@@ -1,0 +1,224 @@
+package home
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing/fstest" // its file system in memory needs nothing of a test
+	"time"
+
+	"troupe/actors/catalog"
+	"troupe/actors/formportal"
+	"troupe/persistence"
+)
+
+// Names of the settings that the published home is kept in, beside those of the catalog
+// and the templates.
+const (
+	publishedSetting = "home"
+	textSettings     = "home/" // and a name of a file
+)
+
+// ErrUnpublished is returned by OpenPublished for a store in which no home was published.
+var ErrUnpublished = errors.New("no home was published")
+
+// Publication says what is published.
+type Publication struct {
+	Digest string `json:"digest"` // Set.TextDigest
+	Time   int64  `json:"time"`   // Unix milliseconds
+	By     string `json:"by"`     // whose home it was
+}
+
+// PublishedOptions configures OpenPublished.
+type PublishedOptions struct {
+	Store     *persistence.Store
+	Catalog   *catalog.Catalog
+	Templates *formportal.Templates
+	// Took is told whenever something that is published has changed: the users and rights, as
+	// they are now, and why not all of it is in use. Users or rights that cannot be read are nil, and
+	// what was before stays. There is one call at a time. Nil: nobody is told.
+	Took func(access Access, err error)
+}
+
+// Published is the home of a cluster. It is kept in the shard Meta, which every node has: one
+// publishes, and all follow.
+//
+//	Publish, where Meta is led ─► one commit ─► Meta of every node ─► Catalog, Templates, Took
+type Published struct {
+	o      PublishedOptions
+	follow *follower
+
+	// taking is held while what was published is taken over, also over Took: the newest is
+	// given last.
+	taking struct {
+		sync.Mutex
+		access Access // as it was given last
+	}
+
+	starting, stopping sync.Once
+	running            sync.WaitGroup
+}
+
+// OpenPublished reads who may do what. Changes are taken over from Start on, those from before
+// Start included.
+func OpenPublished(o PublishedOptions) (*Published, error) {
+	p := &Published{o: o}
+	p.follow = newFollower(p.changed, 0)
+	o.Store.Follow(p)
+	poke(p.follow.changed) // NB: what the catalog and the templates have may be older
+	_, err := p.Publication()
+	if err != nil {
+		return nil, err
+	}
+	p.taking.access, err = p.loadAccess()
+	if err != nil {
+		return nil, fmt.Errorf("read published home: %w", err)
+	}
+	return p, nil
+}
+
+// Access is who may do what, as it is published.
+func (p *Published) Access() Access {
+	p.taking.Lock()
+	defer p.taking.Unlock()
+	return p.taking.access
+}
+
+// Publication says what is published now. ErrUnpublished: nothing.
+func (p *Published) Publication() (now Publication, err error) {
+	text, err := p.o.Store.Load(persistence.SettingKey(nil, publishedSetting))
+	if errors.Is(err, persistence.ErrNotFound) {
+		return now, ErrUnpublished
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &now)
+	}
+	if err != nil {
+		return now, fmt.Errorf("read what is published: %w", err)
+	}
+	return now, nil
+}
+
+// Start begins to take changes over. It can be called again, and does nothing after Stop.
+func (p *Published) Start() {
+	p.starting.Do(func() { p.running.Go(p.follow.loop) })
+}
+
+// Stop ends it, and returns when nothing is being taken over any more or ctx ends. It can be
+// called again, and before Start.
+func (p *Published) Stop(ctx context.Context) error {
+	p.starting.Do(func() {}) // NB: a Start that comes later does nothing
+	p.stopping.Do(func() { close(p.follow.stop) })
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.running.Wait()
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stop following what is published: %w", ctx.Err())
+	}
+}
+
+// Changed implements persistence.Follower.
+func (p *Published) Changed(keys [][]byte) {
+	for _, key := range keys {
+		row, ok := persistence.ParseKey(key)
+		if ok && (catalog.Concerns(row) || formportal.ConcernsTemplates(row) || concerns(row)) {
+			poke(p.follow.changed)
+			return
+		}
+	}
+}
+
+// Replaced implements persistence.Follower.
+func (p *Published) Replaced() { poke(p.follow.changed) }
+
+func concerns(row persistence.Key) bool {
+	return row.Table == "setting" && (row.Name == publishedSetting || strings.HasPrefix(row.Name, textSettings))
+}
+
+// changed takes over what is published. again: not all of it could be.
+func (p *Published) changed() (again bool) { return p.take() != nil }
+
+// take takes over what the store has. What cannot be read stays as it was.
+func (p *Published) take() error {
+	p.taking.Lock()
+	defer p.taking.Unlock()
+	access, err := p.loadAccess()
+	if access.Directory != nil && access.Rights != nil {
+		p.taking.access = access
+	}
+	err = errors.Join(err, p.o.Catalog.Reload(), p.o.Templates.Reload())
+	if p.o.Took != nil {
+		p.o.Took(access, err)
+	}
+	return err
+}
+
+// loadAccess reads the users and rights that are published.
+func (p *Published) loadAccess() (Access, error) {
+	files := fstest.MapFS{}
+	for _, name := range []string{IdentityFile, RightsFile} {
+		row, err := p.o.Store.Load(persistence.SettingKey(nil, textSettings+name))
+		if errors.Is(err, persistence.ErrNotFound) {
+			continue
+		}
+		var text string
+		if err == nil {
+			err = json.Unmarshal(row, &text)
+		}
+		if err != nil {
+			return Access{}, fmt.Errorf("read published %s: %w", name, err)
+		}
+		files[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return LoadAccess(files)
+}
+
+// Check returns the faults for which Publish would refuse the set now. Nothing is changed.
+func (p *Published) Check(set *Set) error {
+	if _, err := p.o.Templates.Prepare(set.Templates); err != nil {
+		return err
+	}
+	return p.o.Catalog.Check(set.Workflows)
+}
+
+// Publish makes a set without faults what is published: all of it in one commit, or nothing.
+// When it returns nil, it is durable and in use on this node; others follow. The errors are
+// those of catalog.Catalog's Publish. by says whose set it is.
+func (p *Published) Publish(set *Set, by string) error {
+	if err := PublishFirst(p.o, set, by); err != nil {
+		return err
+	}
+	return p.take()
+}
+
+// PublishFirst is Publish on a store in which nothing was published yet. Nobody is told.
+func PublishFirst(o PublishedOptions, set *Set, by string) error {
+	templates, err := o.Templates.Prepare(set.Templates)
+	if err != nil {
+		return err
+	}
+	return o.Catalog.Publish(set.Workflows, templates,
+		row{textSettings + IdentityFile, string(set.identity)},
+		row{textSettings + RightsFile, string(set.rights)},
+		row{publishedSetting, Publication{Digest: set.TextDigest(), Time: time.Now().UnixMilli(), By: by}})
+}
+
+// row is a setting that is published with the definitions.
+type row struct {
+	name  string
+	value any
+}
+
+// Setting implements catalog.Companion.
+func (r row) Setting() (name string, value any, empty bool) { return r.name, r.value, false }
+
+// Install implements catalog.Companion: Published takes over what is in the store.
+func (r row) Install() {}
