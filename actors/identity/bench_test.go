@@ -1,8 +1,12 @@
 package identity
 
 import (
+	"context"
 	"fmt"
 	"testing"
+
+	"troupe/persistence"
+	"troupe/persistence/storetest"
 )
 
 // BenchmarkAuthenticate is part of every request. Its budget is in
@@ -31,5 +35,33 @@ func BenchmarkAuthenticate(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkAuthenticateOnAFollower reads the credential's row for each request.
+func BenchmarkAuthenticateOnAFollower(b *testing.B) {
+	store, err := storetest.NewDisk().Open(persistence.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	s := open(b, storeLedger{store}, Options{})
+	var known string
+	for range 10_000 {
+		known, _ = issued(b, s, Token, "john.doe", 0)
+	}
+	r, err := StartReplicated(ReplicatedOptions{
+		Options: Options{Directory: parse(b, staff), PasswordCost: cheap},
+		Store:   store, Fresh: func() bool { return true }, Current: func(context.Context) error { return nil },
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = r.Stop(b.Context()) }()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Authenticate(Token, known); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

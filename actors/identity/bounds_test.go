@@ -13,7 +13,7 @@ import (
 
 // count returns how many sessions of a user work and how many have ended.
 func count(s *Service, user UserID) (live, ended int) {
-	for _, c := range s.Credentials(Session) {
+	for _, c := range credentialsOf(s, Session) {
 		switch {
 		case c.User != user:
 		case c.Revoked.IsZero() && time.Now().Before(c.Expires):
@@ -27,7 +27,7 @@ func count(s *Service, user UserID) (live, ended int) {
 
 // listed are the ids of the credentials of these kinds.
 func listed(s *Service, kinds Kind) (ids []string) {
-	for _, c := range s.Credentials(kinds) {
+	for _, c := range credentialsOf(s, kinds) {
 		ids = append(ids, c.ID)
 	}
 	return ids

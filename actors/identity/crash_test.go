@@ -60,9 +60,9 @@ func crashOnce(t *testing.T, survivors int, confirmed, lie bool) (broken []strin
 	want(created == nil || newSecret == "" && c.ID == "" && errors.Is(created, context.DeadlineExceeded), "a secret was returned beside an error")
 	want(lie || (created == nil) == confirmed && (revoked == nil) == confirmed, "an answer came before the store's confirmation")
 	if !confirmed && !lie {
-		want(len(s.Credentials(Token)) == 1, "a credential was listed before it was durable")
+		want(len(credentialsOf(s, Token)) == 1, "a credential was listed before it was durable")
 		m.confirm()
-		list := s.Credentials(Token)
+		list := credentialsOf(s, Token)
 		want(len(list) == 2, "a credential that nobody has the secret of is not listed")
 		mustRevoke(t, s, list[1])
 	}

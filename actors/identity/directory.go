@@ -123,6 +123,20 @@ func (d *Directory) principal(u User) *Principal {
 	}
 }
 
+// withRoles returns a user with roles beyond the user's own, nil when there is no such user or the
+// user is disabled.
+func (d *Directory) withRoles(id UserID, roles []string) *Principal {
+	p := d.Principal(id)
+	if p == nil || len(roles) == 0 {
+		return p
+	}
+	more := make([]RoleID, 0, len(roles))
+	for _, role := range roles {
+		more = append(more, RoleID(role))
+	}
+	return d.extend(p, more)
+}
+
 // extend returns the user with more roles. It ignores unknown roles. Without a new
 // role it returns p itself.
 func (d *Directory) extend(p *Principal, more []RoleID) *Principal {

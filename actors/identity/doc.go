@@ -25,6 +25,14 @@
 // store, Authenticate every request, SetDirectory whenever the file changes,
 // Stop before the store is closed.
 //
+// In a cluster each node has a [Replicated] instead, with the same methods. The node that leads
+// the shard persistence.Meta runs a Service for its epoch; the others read rows:
+//
+//	Create, SignIn, … ──► leads? ── no ──► ErrElsewhere: the gateway asks the leader
+//	                        └─ yes ──────► the Service of the epoch
+//	Authenticate ───────► leads? ── yes ─► the Service of the epoch
+//	                        └─ no ───────► the row in the local store ── none ──► Current, once more
+//
 // What it promises:
 //
 //   - Every reason to refuse a credential is the same failure.ErrUnauthorized. A
@@ -46,8 +54,11 @@
 //   - No user fills the table for others: the sessions of a user are bounded, and a
 //     new one ends the one that was used longest ago. Ended credentials give way to
 //     new ones.
-//   - Authenticate takes no lock and never waits for the store. All writes are
+//   - A Service's Authenticate takes no lock and never waits for the store. All writes are
 //     made by one goroutine, which Start starts and Stop ends.
+//   - In a cluster a credential works on every node as soon as it is acknowledged, and an end
+//     holds on every node as soon as its row is there. A node that may not know answers
+//     ErrUnavailable, never ErrUnauthorized.
 //   - No secret and no password is in a stored byte, a log line or an error text.
 //
 // It knows nothing of cookies and headers: it takes the text of a credential.

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"troupe/actors/failure"
+	"troupe/persistence"
 )
 
 var (
@@ -18,6 +19,13 @@ var (
 	errFull = failure.Errorf(failure.ErrBusy, "too many credentials")
 	// errStopped: Stop was called. Nothing was stored.
 	errStopped = failure.Errorf(failure.ErrUnavailable, "identity service is stopped")
+	// errElsewhere: another node leads the credentials. Nothing was done.
+	errElsewhere = failure.Elsewhere(uint16(persistence.Meta))
+	// errNotFresh: this node is cut off, so what it knows of credentials may be old.
+	errNotFresh = failure.Errorf(failure.ErrUnavailable, "cut off from the node that leads the credentials")
+	// errWaiting and errNoAnswer: it is not known whether a credential is a new one.
+	errWaiting  = failure.Errorf(failure.ErrBusy, "too many unknown credentials wait for the node that leads them")
+	errNoAnswer = failure.Errorf(failure.ErrUnavailable, "the node that leads the credentials does not answer")
 	// ErrCorrupt marks a stored row that cannot be read. The row is kept for
 	// inspection, counted, and its credential is refused.
 	ErrCorrupt = errors.New("corrupt credential row")

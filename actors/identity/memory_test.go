@@ -2,6 +2,7 @@ package identity
 
 import (
 	"bytes"
+	"context"
 	"maps"
 	"sync"
 	"testing"
@@ -228,4 +229,10 @@ func refuses(t *testing.T, s *Service, kind Kind, secret string) {
 	if p, err := s.Authenticate(kind, secret); p != nil || err != failure.ErrUnauthorized {
 		t.Errorf("Authenticate: got %+v, %v, want nil and exactly ErrUnauthorized", p, err)
 	}
+}
+
+// credentialsOf are those of the given kinds, which a Service lists without an error.
+func credentialsOf(s *Service, kind Kind) []Credential {
+	list, _ := s.Credentials(context.Background(), kind)
+	return list
 }

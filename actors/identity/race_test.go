@@ -45,15 +45,15 @@ func TestConcurrentUse(t *testing.T) {
 				t.Errorf("create for a user who is gone: got %v, want ErrNotFound", err)
 			}
 			s.SetDirectory(with)
-			s.Credentials(Token | Session)
+			credentialsOf(s, Token|Session)
 			s.Metrics()
 		}
 	})
 	wait.Wait()
-	if got := len(s.Credentials(Token)); got != workers/2*rounds {
+	if got := len(credentialsOf(s, Token)); got != workers/2*rounds {
 		t.Errorf("listed tokens: got %d, want %d", got, workers/2*rounds)
 	}
-	if got := len(s.Credentials(Session)); got < endedSessionsKept || got > 1+endedSessionsKept+workers {
+	if got := len(credentialsOf(s, Session)); got < endedSessionsKept || got > 1+endedSessionsKept+workers {
 		t.Errorf("listed sessions: got %d, want about %d", got, endedSessionsKept)
 	}
 }

@@ -48,7 +48,7 @@ func TestNoSecretIsLeft(t *testing.T) {
 		m.failWith(errors.New("no"))
 		s.SetDirectory(parse(t, staffWithoutJohn))
 		pass(2 * time.Minute)
-		fmt.Fprintf(&said, "%+v %+v\n", s.Credentials(Token|Session), s.Metrics())
+		fmt.Fprintf(&said, "%+v %+v\n", credentialsOf(s, Token|Session), s.Metrics())
 		m.dump(&said)
 		said.Write(log.Bytes())
 		if hits := planted(said.String(), secrets); hits != 0 {

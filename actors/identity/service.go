@@ -149,6 +149,8 @@ type Service struct {
 	stopping chan struct{} // closed by Stop
 	stopped  chan struct{} // closed when the writer is gone
 	stopOnce sync.Once
+	// abandoned: Stop must write nothing, because another node leads.
+	abandoned atomic.Bool
 
 	refused        atomic.Uint64
 	full           atomic.Uint64
@@ -226,18 +228,12 @@ func start(o Options, l ledger) (*Service, error) {
 func (s *Service) load() error {
 	for _, kind := range []Kind{Token, Session} {
 		err := s.ledger.scan(kind, func(id string, row []byte) {
-			e, err := parseRow(row)
-			if err == nil && (e.id != id || e.kind != kind) {
-				err = fmt.Errorf("%w: it stands under the key of another", ErrCorrupt)
-			}
+			e, err := parseCredential(kind, id, row, s.options.SessionMax)
 			if err != nil {
 				s.corrupt++
 				s.options.Log.Error().Err(err).Stringer("kind", kind).Str("credential", id).
 					Msg("a stored credential cannot be read and is refused")
 				return
-			}
-			if e.kind == Session { // the limit may have been lowered
-				e.expires = earlier(e.expires, e.created+s.options.SessionMax.Milliseconds())
 			}
 			s.entries.Store(e.id, e)
 		})
@@ -260,6 +256,16 @@ func (s *Service) Stop(ctx context.Context) error {
 		return fmt.Errorf("stop identity service: last uses are still being written: %w", ctx.Err())
 	}
 }
+
+// abandon is Stop when another node leads: nothing is written any more, and what waits for the
+// writer gets an error.
+func (s *Service) abandon() {
+	s.abandoned.Store(true)
+	_ = s.Stop(context.Background()) // it waits for nothing
+}
+
+// Writable returns nil: a service of a store alone may always write.
+func (*Service) Writable() error { return nil }
 
 // SetDirectory makes a new set of roles and users the present one. It holds for
 // every Authenticate that begins after it returns. Sessions of users who are
@@ -311,20 +317,12 @@ func (s *Service) Authenticate(kind Kind, credential string) (*Principal, error)
 // own; unknown ones are ignored. A user who is unknown or disabled is
 // failure.ErrUnauthorized.
 func (s *Service) Principal(user UserID, roles []string) (*Principal, error) {
-	d := s.directory.Load()
-	p := d.Principal(user)
+	p := s.directory.Load().withRoles(user, roles)
 	if p == nil {
 		s.refused.Add(1)
 		return nil, failure.ErrUnauthorized
 	}
-	if len(roles) == 0 {
-		return p, nil
-	}
-	more := make([]RoleID, 0, len(roles))
-	for _, role := range roles {
-		more = append(more, RoleID(role))
-	}
-	return d.extend(p, more), nil
+	return p, nil
 }
 
 // isEnding reports whether the credential was revoked, and that is not durable yet.
@@ -410,8 +408,8 @@ func (s *Service) Revoke(ctx context.Context, kind Kind, id string) error {
 
 // Credentials lists the credentials of the given kinds, oldest first, those
 // that ended lately included. It is a copy; a credential that is being created
-// shows up once it is durable.
-func (s *Service) Credentials(kind Kind) []Credential {
+// shows up once it is durable. There is no error.
+func (s *Service) Credentials(_ context.Context, kind Kind) ([]Credential, error) {
 	var list []Credential
 	s.entries.Range(func(_ string, e *entry) bool {
 		if e.kind&kind != 0 {
@@ -422,7 +420,7 @@ func (s *Service) Credentials(kind Kind) []Credential {
 	slices.SortFunc(list, func(a, b Credential) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 	})
-	return list
+	return list, nil
 }
 
 // Metrics returns the counters.

@@ -219,7 +219,7 @@ func TestLastUse(t *testing.T) {
 		if m.appends != before {
 			t.Errorf("appends of 1000 uses: got %d, want none", m.appends-before)
 		}
-		if got := s.Credentials(Token)[0].LastUsed; !got.Equal(time.Now()) {
+		if got := credentialsOf(s, Token)[0].LastUsed; !got.Equal(time.Now()) {
 			t.Errorf("last use: got %v, want %v", got, time.Now())
 		}
 		pass(time.Minute)
@@ -227,7 +227,7 @@ func TestLastUse(t *testing.T) {
 		if got := m.appends - before; got != 1 {
 			t.Errorf("appends after 11 minutes: got %d, want 1", got)
 		}
-		if got, want := open(t, m.crash(0), Options{}).Credentials(Token)[0].LastUsed, c.Created.Add(10*time.Second); !got.Equal(want) {
+		if got, want := credentialsOf(open(t, m.crash(0), Options{}), Token)[0].LastUsed, c.Created.Add(10*time.Second); !got.Equal(want) {
 			t.Errorf("last use after a crash: got %v, want %v", got, want)
 		}
 	})
@@ -242,11 +242,11 @@ func TestEndedCredentialsLeave(t *testing.T) {
 		kept, _ := issued(t, s, Token, "john.doe", 0)
 		mustRevoke(t, s, revoked)
 		pass(59 * time.Minute)
-		if got := len(s.Credentials(Token | Session)); got != 4 {
+		if got := len(credentialsOf(s, Token|Session)); got != 4 {
 			t.Errorf("listed after 59 minutes: got %d, want 4", got)
 		}
 		pass(4 * time.Minute)
-		if got := len(s.Credentials(Token | Session)); got != 2 {
+		if got := len(credentialsOf(s, Token|Session)); got != 2 {
 			t.Errorf("listed after 63 minutes: got %d, want 2", got)
 		}
 		pass(13 * time.Hour)

@@ -60,7 +60,7 @@ func TestSignIn(t *testing.T) {
 		accepts(t, s, Session, second, "john.doe")
 		refuses(t, s, Token, first)
 		signedIn(t, s, "mary.major", "Cafe\u0301 cre\u0300me, twice")
-		if list := s.Credentials(Session); len(list) != 3 || list[0].Note != "signed in from 192.0.2.7" {
+		if list := credentialsOf(s, Session); len(list) != 3 || list[0].Note != "signed in from 192.0.2.7" {
 			t.Errorf("sessions: got %+v", list)
 		}
 		if m := s.Metrics(); m.SignIns != 3 || m.SignInsFailed != 0 || m.SignInsRefused != 0 {
@@ -356,7 +356,7 @@ func TestProofIsAskedAgain(t *testing.T) {
 		return derive(p, salt, cost, bytes)
 	}
 	turnedAway(t, s, "john.doe", oak, failure.ErrUnauthorized)
-	if list := s.Credentials(Session); len(list) != 0 {
+	if list := credentialsOf(s, Session); len(list) != 0 {
 		t.Errorf("sessions: got %+v, want none", list)
 	}
 	// The same for a user who is disabled meanwhile.
@@ -446,7 +446,7 @@ func TestConcurrentSignIns(t *testing.T) {
 	})
 	wait.Wait()
 	mustSet(t, s, "john.doe", "the last oak")
-	for _, c := range s.Credentials(Session) {
+	for _, c := range credentialsOf(s, Session) {
 		if c.Revoked.IsZero() {
 			t.Errorf("the session %s has outlived a change of the password", c.ID)
 		}

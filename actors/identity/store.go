@@ -1,6 +1,11 @@
 package identity
 
-import "troupe/persistence"
+import (
+	"fmt"
+	"time"
+
+	"troupe/persistence"
+)
 
 // Store is what the service needs of the store, which *persistence.Store has.
 // Credentials are rows of the shard persistence.Meta.
@@ -20,6 +25,11 @@ func (l storeLedger) append(rows []row, done func(error)) {
 		return
 	}
 	w := l.store.NewWrites(persistence.Meta)
+	fill(w, rows)
+	l.store.Append(w, confirmation(done))
+}
+
+func fill(w *persistence.Writes, rows []row) {
 	for _, r := range rows {
 		key := persistence.CredentialKey(nil, letter(r.kind), r.id)
 		if r.value == nil {
@@ -28,7 +38,6 @@ func (l storeLedger) append(rows []row, done func(error)) {
 			w.Set(key, r.value)
 		}
 	}
-	l.store.Append(w, confirmation(done))
 }
 
 func (l storeLedger) scan(kind Kind, visit func(id string, row []byte)) error {
@@ -38,6 +47,40 @@ func (l storeLedger) scan(kind Kind, visit func(id string, row []byte)) error {
 		visit(parsed.Name, value)
 		return nil
 	})
+}
+
+// epochLedger keeps credentials in a store with replicas, as long as this node leads them: when
+// the epoch is over, every append is refused.
+type epochLedger struct {
+	storeLedger
+	store *persistence.Store
+	epoch uint64
+}
+
+func (l epochLedger) append(rows []row, done func(error)) {
+	if len(rows) == 0 {
+		l.store.BarrierIn(persistence.Meta, l.epoch, confirmation(done))
+		return
+	}
+	w := l.store.NewWritesIn(persistence.Meta, l.epoch)
+	fill(w, rows)
+	l.store.Append(w, confirmation(done))
+}
+
+// parseCredential reads the row that stands under a kind and an id. sessionMax may have been
+// lowered since it was written.
+func parseCredential(kind Kind, id string, row []byte, sessionMax time.Duration) (*entry, error) {
+	e, err := parseRow(row)
+	if err != nil {
+		return nil, err
+	}
+	if e.id != id || e.kind != kind {
+		return nil, fmt.Errorf("%w: it stands under the key of another", ErrCorrupt)
+	}
+	if e.kind == Session {
+		e.expires = earlier(e.expires, e.created+sessionMax.Milliseconds())
+	}
+	return e, nil
 }
 
 // letter marks the keys of a kind.

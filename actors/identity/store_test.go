@@ -53,10 +53,10 @@ func TestRestartsOnTheStore(t *testing.T) {
 		revoked, c = issued(t, s, Token, "john.doe", 0)
 		mustRevoke(t, s, c)
 		accepts(t, s, Token, token, "john.doe")
-		before = s.Credentials(Token | Session)
+		before = credentialsOf(s, Token|Session)
 	})
 	run(func(s *Service) {
-		after := s.Credentials(Token | Session)
+		after := credentialsOf(s, Token|Session)
 		if s.Metrics().Corrupt != 0 || !slices.Equal(after, before) {
 			t.Errorf("got %+v, want %+v", after, before)
 		}

@@ -98,7 +98,7 @@ func TestVouchedIsRefused(t *testing.T) {
 			t.Errorf("%s: got %q, %+v, %v, want %v", name, secret, p, err, c.want)
 		}
 	}
-	if n := len(s.Credentials(Session)); n != 0 {
+	if n := len(credentialsOf(s, Session)); n != 0 {
 		t.Errorf("%d sessions were made", n)
 	}
 	if m := s.Metrics(); m.SignInsFailed != 5 || m.SignIns != 0 {

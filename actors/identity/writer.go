@@ -58,6 +58,9 @@ func (s *Service) submit(ctx context.Context, c change) error {
 	case err := <-c.done:
 		reason := "the outcome is unknown"
 		switch {
+		case errors.Is(err, persistence.ErrNotLed): // nothing was applied, and the table is about to go
+			return failure.OfStore(err)
+		case errors.Is(err, persistence.ErrLost):
 		case err != nil && c.revoke != "" && !errors.Is(err, errNoCredential): // it has ended all the same; see flush
 			reason = "it is refused, but that is not durable yet"
 		case !errors.Is(err, persistence.ErrOutcomeUnknown):
@@ -120,6 +123,9 @@ func (w *writer) run() {
 			w.flush(nil)
 			w.sweep()
 		case <-w.stopping:
+			if w.abandoned.Load() {
+				return
+			}
 			durable := make(chan struct{})
 			w.flush(durable)
 			<-durable

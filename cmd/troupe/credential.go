@@ -66,10 +66,6 @@ type localClient struct {
 	store *persistence.Store
 }
 
-func (d *localClient) Credentials(_ context.Context, kind identity.Kind) ([]identity.Credential, error) {
-	return d.Service.Credentials(kind), nil
-}
-
 func (d *localClient) Close() error {
 	return errors.Join(d.Stop(context.Background()), d.store.Close())
 }

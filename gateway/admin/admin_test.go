@@ -91,7 +91,7 @@ func TestCommands(t *testing.T) {
 	}
 	for _, kind := range []identity.Kind{identity.Token, identity.Session} {
 		got, err := c.Credentials(ctx, kind)
-		if want := identities.Credentials(kind); err != nil || len(got) != 1 || !reflect.DeepEqual(got, want) {
+		if want, _ := identities.Credentials(ctx, kind); err != nil || len(got) != 1 || !reflect.DeepEqual(got, want) {
 			t.Errorf("Credentials(%v): got %+v, %v; want %+v", kind, got, err, want)
 		}
 	}

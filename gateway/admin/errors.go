@@ -38,6 +38,7 @@ var errorMappings = []errorMapping{
 	{failure.ErrInvalid, http.StatusBadRequest, "Invalid"},
 	{failure.ErrBusy, http.StatusServiceUnavailable, "Busy"},
 	{failure.ErrUnavailable, http.StatusServiceUnavailable, "Unavailable"},
+	{failure.ErrElsewhere, http.StatusServiceUnavailable, "Elsewhere"},
 	{failure.ErrOutcomeUnknown, http.StatusGatewayTimeout, "OutcomeUnknown"},
 	{ErrUnknownRequest, http.StatusBadRequest, "Request"},
 	{ErrFailed, http.StatusInternalServerError, "Failed"},

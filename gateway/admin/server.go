@@ -21,7 +21,7 @@ import (
 // Identities is what the commands need of the identity service.
 type Identities interface {
 	Create(ctx context.Context, kind identity.Kind, c identity.CreateCredential) (secret string, made identity.Credential, err error)
-	Credentials(kind identity.Kind) []identity.Credential
+	Credentials(ctx context.Context, kind identity.Kind) ([]identity.Credential, error)
 	Revoke(ctx context.Context, kind identity.Kind, id string) error
 	SetPassword(ctx context.Context, user identity.UserID, password string) error
 }
@@ -114,7 +114,7 @@ func (s *Server) routes() http.Handler {
 	for _, kind := range []identity.Kind{identity.Token, identity.Session} {
 		path := pathOf(kind)
 		handle("POST "+path, func(r *http.Request) (any, error) { return s.create(r, kind) })
-		handle("GET "+path, func(*http.Request) (any, error) { return s.list(kind), nil })
+		handle("GET "+path, func(r *http.Request) (any, error) { return s.list(r.Context(), kind) })
 		handle("DELETE "+path+"/{id}", func(r *http.Request) (any, error) {
 			return emptyReply{}, s.options.Identities.Revoke(r.Context(), kind, r.PathValue("id"))
 		})
@@ -171,12 +171,13 @@ func (s *Server) check(*http.Request) (any, error) {
 	return answer, err
 }
 
-func (s *Server) list(kind identity.Kind) any {
+func (s *Server) list(ctx context.Context, kind identity.Kind) (any, error) {
 	answer := credentialList{Credentials: []credential{}}
-	for _, c := range s.options.Identities.Credentials(kind) {
+	list, err := s.options.Identities.Credentials(ctx, kind)
+	for _, c := range list {
 		answer.Credentials = append(answer.Credentials, toWire(c))
 	}
-	return answer
+	return answer, err
 }
 
 // answer writes what do returns: a value as JSON, or an error as errorMappings says.

@@ -1,0 +1,269 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"troupe/actors/failure"
+	"troupe/persistence"
+)
+
+// Authenticate is that of Service. Two more errors are failure.ErrUnavailable, when this node
+// cannot know whether the credential works, and ErrBusy, when too many wait. A
+// credential that is not known may have been made a moment ago, so for at most a quarter of a
+// second it waits for what other nodes have acknowledged.
+func (r *Replicated) Authenticate(kind Kind, credential string) (*Principal, error) {
+	id, secret, ok := split(credential)
+	if !ok {
+		return nil, r.refuse()
+	}
+	if t := r.present(); t != nil {
+		if s := t.service.Load(); s != nil {
+			if _, known := s.entries.Load(id); known {
+				return s.Authenticate(kind, credential)
+			}
+			if err := r.rounds.await(); err != nil {
+				return nil, err
+			}
+			if r.present() == t {
+				return s.Authenticate(kind, credential)
+			}
+		}
+	}
+	if !r.options.Fresh() {
+		return nil, errNotFresh
+	}
+	e, err := r.read(id)
+	if err == nil && e == unknown {
+		if err = r.rounds.await(); err == nil {
+			e, err = r.read(id)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	now := r.options.Clock().UnixMilli()
+	if at, used := r.uses.Load(id); used && e != unknown {
+		e.lastUsed.Store(max(at, e.stored))
+	}
+	if !e.matches(secret) || e.kind&kind == 0 || !e.usable(now, r.idle) {
+		return nil, r.refuse()
+	}
+	p := e.principal(r.Directory())
+	if p == nil {
+		return nil, r.refuse()
+	}
+	if now-e.lastUsed.Load() >= touchMilliseconds {
+		r.noteUse(id, now)
+	}
+	return p, nil
+}
+
+func (r *Replicated) refuse() error {
+	r.refused.Add(1)
+	return failure.ErrUnauthorized
+}
+
+// read returns a credential as the store has it: unknown where there is none, or none that can be
+// read, which the leader logs when it loads.
+func (r *Replicated) read(id string) (*entry, error) {
+	for _, kind := range []Kind{Token, Session} {
+		if id[:len(kind.prefix())] != kind.prefix() {
+			continue
+		}
+		var key [64]byte
+		row, err := r.options.Store.Load(persistence.CredentialKey(key[:0], letter(kind), id))
+		if errors.Is(err, persistence.ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return nil, failure.OfStore(err)
+		}
+		if e, err := parseCredential(kind, id, row, r.options.SessionMax); err == nil {
+			return e, nil
+		}
+		break
+	}
+	return unknown, nil
+}
+
+// Use is the last use of a credential.
+type Use struct {
+	ID string `json:"id"`
+	At int64  `json:"at"` // Unix milliseconds
+}
+
+// Used takes what TellUses of another node was given. A node that does not lead Meta ignores it:
+// uses are told until the store has them.
+func (r *Replicated) Used(uses []Use) {
+	if s := r.service(); s != nil {
+		s.used(uses)
+	}
+}
+
+// service is that of the present epoch, nil where this node does not lead or is loading.
+func (r *Replicated) service() *Service {
+	if t := r.present(); t != nil {
+		return t.service.Load()
+	}
+	return nil
+}
+
+// used notes uses on other nodes. A clock that is ahead keeps no session alive for longer.
+func (s *Service) used(uses []Use) {
+	now := s.options.Clock().UnixMilli()
+	for _, use := range uses {
+		if e, known := s.entries.Load(use.ID); known {
+			e.touch(min(use.At, now))
+		}
+	}
+}
+
+// eachUnstored visits the last uses that were not appended. The writer is gone.
+func (s *Service) eachUnstored(visit func(id string, at int64)) {
+	s.entries.Range(func(id string, e *entry) bool {
+		if at := e.lastUsed.Load(); at > e.stored {
+			visit(id, at)
+		}
+		return true
+	})
+}
+
+// noteUse remembers a use until the store has it.
+func (r *Replicated) noteUse(id string, at int64) {
+	r.uses.Compute(id, func(last int64, known bool) (int64, xsync.ComputeOp) {
+		if !known && r.uses.Size() >= r.options.CredentialsMax {
+			return 0, xsync.CancelOp
+		}
+		return max(last, at), xsync.UpdateOp
+	})
+}
+
+// unstored returns the uses that the store does not have, and forgets the others.
+func (r *Replicated) unstored() (uses []Use) {
+	r.uses.Range(func(id string, at int64) bool {
+		e, err := r.read(id)
+		// NB: what is less than a touch apart is not stored again.
+		if err == nil && (e == unknown || at-e.stored < touchMilliseconds) {
+			r.uses.Compute(id, func(last int64, _ bool) (int64, xsync.ComputeOp) {
+				if last != at {
+					return 0, xsync.CancelOp
+				}
+				return 0, xsync.DeleteOp
+			})
+			return true
+		}
+		uses = append(uses, Use{id, at})
+		return true
+	})
+	return uses
+}
+
+// tellUses hands the uses on, to this node's own service when it leads.
+func (r *Replicated) tellUses() {
+	flush := time.NewTicker(r.options.FlushEvery)
+	defer flush.Stop()
+	for over := false; !over; {
+		select {
+		case <-flush.C:
+		case <-r.stopping.Done():
+			over = true
+		}
+		uses := r.unstored()
+		if s := r.service(); s != nil {
+			s.used(uses)
+			continue
+		}
+		for ; r.options.TellUses != nil && len(uses) > 0; uses = uses[min(len(uses), rowsMax):] {
+			r.options.TellUses(uses[:min(len(uses), rowsMax)])
+		}
+	}
+}
+
+const (
+	// currentWaitMax is how long a credential that is not known waits for what other nodes
+	// have acknowledged.
+	currentWaitMax = 250 * time.Millisecond
+	// currentWaitersMax bounds those who wait.
+	currentWaitersMax = 256
+)
+
+// rounds shares the calls of Current: one goes on at a time, and those who come meanwhile share
+// the next one, so guessing costs the leader little.
+type rounds struct {
+	ask func(context.Context) error
+	ctx context.Context // bounds all calls
+
+	mu      sync.Mutex
+	asking  bool // run goes on
+	waiting int
+	next    *round // the one that has not begun; nil: nobody waits for it
+}
+
+type round struct {
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+// await returns nil when everything that was acknowledged before the call is visible here.
+func (r *rounds) await() error {
+	mine := r.join()
+	if mine == nil {
+		return errWaiting
+	}
+	defer func() {
+		r.mu.Lock()
+		r.waiting--
+		r.mu.Unlock()
+	}()
+	timer := time.NewTimer(currentWaitMax)
+	defer timer.Stop()
+	select {
+	case <-mine.done:
+		if mine.err != nil {
+			return failure.Errorf(failure.ErrUnavailable, "an unknown credential may be new: %w", mine.err)
+		}
+		return nil
+	case <-timer.C:
+		return errNoAnswer
+	}
+}
+
+// join returns the round that has not begun, nil when too many wait.
+func (r *rounds) join() *round {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiting >= currentWaitersMax {
+		return nil
+	}
+	r.waiting++
+	if r.next == nil {
+		r.next = &round{done: make(chan struct{})}
+	}
+	if !r.asking {
+		r.asking = true
+		go r.run()
+	}
+	return r.next
+}
+
+// run calls until nobody waits for another round.
+func (r *rounds) run() {
+	for {
+		r.mu.Lock()
+		now := r.next
+		r.next, r.asking = nil, now != nil
+		r.mu.Unlock()
+		if now == nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.ctx, currentWaitMax)
+		now.err = r.ask(ctx)
+		cancel()
+		close(now.done)
+	}
+}

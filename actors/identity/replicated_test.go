@@ -1,0 +1,421 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/persistence"
+)
+
+// missing is a credential that nobody has made.
+func missing(like string) string { return "tok_aaaaaaaaaaaaaaaa" + like[idChars:] }
+
+// TestACredentialWorksOnEveryNode: at once when it was made, and no second longer when it was
+// revoked.
+func TestACredentialWorksOnEveryNode(t *testing.T) {
+	onCluster(t, Options{}, func(c *cluster) {
+		secret := c.token()
+		c.everywhere("a token that was just made", Token, secret, nil)
+		c.everywhere("a token as a session", Session, secret, failure.ErrUnauthorized)
+		c.everywhere("a changed secret", Token, changeAt(secret, len(secret)-2), failure.ErrUnauthorized)
+		c.everywhere("an unknown token", Token, missing(secret), failure.ErrUnauthorized)
+		c.everywhere("an id of no kind", Token, "pwd_aaaaaaaaaaaaaaaa"+secret[idChars:], failure.ErrUnauthorized)
+		c.everywhere("no credential", Token, "john.doe", failure.ErrUnauthorized)
+
+		c.ask(func(n *clusterNode) error { return n.SetPassword(c.Context(), "john.doe", "pass the salt") })
+		var session string
+		c.ask(func(n *clusterNode) (err error) {
+			session, _, err = n.SignIn(c.Context(), "john.doe", "pass the salt", netip.Addr{})
+			return err
+		})
+		c.everywhere("a session that was just begun", Session, session, nil)
+		for _, n := range c.nodes { // NB: an unknown role alone leaves the user's own rights
+			n.SetDirectory(&Directory{})
+			n.wants("a session of nobody", Session, session, failure.ErrUnauthorized)
+			n.SetDirectory(parse(t, staff))
+		}
+		c.everywhere("a session of a user who came back at once", Session, session, nil)
+
+		c.revoke(secret)
+		c.ask(func(n *clusterNode) error { return n.SignOut(c.Context(), session) })
+		pass(time.Second)
+		c.everywhere("a revoked token", Token, secret, failure.ErrUnauthorized)
+		c.everywhere("a session that was ended", Session, session, failure.ErrUnauthorized)
+	})
+}
+
+// TestOnlyTheLeaderWrites: any other node does nothing, and says who has to.
+func TestOnlyTheLeaderWrites(t *testing.T) {
+	onCluster(t, Options{}, func(c *cluster) {
+		n, ctx := c.follower(), c.Context()
+		for what, do := range map[string]func(n *clusterNode) error{
+			"Writable":        func(n *clusterNode) error { return n.Writable() },
+			"CreateToken":     func(n *clusterNode) error { return second(n.CreateToken(ctx, CreateCredential{User: "john.doe"})) },
+			"CreateSession":   func(n *clusterNode) error { return second(n.CreateSession(ctx, CreateCredential{User: "john.doe"})) },
+			"Credentials":     func(n *clusterNode) error { _, err := n.Credentials(ctx, Token); return err },
+			"Revoke":          func(n *clusterNode) error { return n.Revoke(ctx, Token, "tok_aaaaaaaaaaaaaaaa") },
+			"SignIn":          func(n *clusterNode) error { return second(n.SignIn(ctx, "john.doe", "pass the salt", netip.Addr{})) },
+			"SignInVouched":   func(n *clusterNode) error { return second(n.SignInVouched(ctx, Vouched{User: "john.doe"})) },
+			"SignOut":         func(n *clusterNode) error { return n.SignOut(ctx, missing(strings.Repeat("x", idChars+1+secretChars))) },
+			"SetPassword":     func(n *clusterNode) error { return n.SetPassword(ctx, "john.doe", "pass the salt") },
+			"CreateForNobody": func(n *clusterNode) error { return second(n.CreateToken(ctx, CreateCredential{User: "nobody"})) },
+		} {
+			if of := failure.Of(errors.Join(do(n), failure.ErrInternal)); of.Kind != failure.ErrElsewhere || of.Shard != uint16(persistence.Meta) {
+				t.Errorf("%s on a node that does not lead: got %v of the shard %d, want ErrElsewhere of Meta", what, of.Kind, of.Shard)
+			}
+			if err := do(c.leader()); errors.Is(err, failure.ErrElsewhere) {
+				t.Errorf("%s on the leader: got %v", what, err)
+			}
+		}
+	})
+}
+
+func second[A, B any](_ A, _ B, err error) error { return err }
+
+// TestANodeThatIsCutOffNeverSaysUnauthorized: it cannot know, whether it led or not.
+func TestANodeThatIsCutOffNeverSaysUnauthorized(t *testing.T) {
+	for _, leads := range []bool{false, true} {
+		t.Run(fmt.Sprintf("leads=%v", leads), func(t *testing.T) {
+			onCluster(t, Options{}, func(c *cluster) {
+				known := c.token()
+				c.everywhere("a token", Token, known, nil)
+				n := c.follower()
+				if leads {
+					n = c.leader()
+				}
+				n.isolate(true)
+				answers := make(chan error)
+				for _, ask := range []func() error{ // NB: at the same moment; later it knows that it leads no more
+					func() error { _, err := n.Credentials(c.Context(), Token); return err },
+					func() error { return n.Revoke(c.Context(), Token, missing(known)) },
+					func() error { return second(n.SignIn(c.Context(), "john.doe", "nobody has this", netip.Addr{})) },
+				} {
+					go func() { answers <- ask() }()
+				}
+				for range 3 {
+					if err := <-answers; !errors.Is(err, failure.ErrElsewhere) && !errors.Is(err, failure.ErrOutcomeUnknown) {
+						t.Errorf("at once: got %v, want ErrElsewhere or ErrOutcomeUnknown", err)
+					}
+				}
+				n.wants("a token, a moment later", Token, known, nil)
+				n.wants("an unknown token, a moment later", Token, missing(known), failure.ErrUnavailable)
+				late := c.token()
+				n.wants("a token that was made elsewhere", Token, late, failure.ErrUnavailable)
+				c.revoke(known)
+				pass(freshMax)
+				for _, secret := range []string{known, late, missing(known)} {
+					n.wants("a token, much later", Token, secret, failure.ErrUnavailable)
+				}
+				if err := n.SetPassword(c.Context(), "john.doe", "pass the salt"); !errors.Is(err, failure.ErrElsewhere) {
+					t.Errorf("SetPassword: got %v, want ErrElsewhere", err)
+				}
+				n.isolate(false)
+				pass(freshMax)
+				n.wants("a token that was revoked elsewhere", Token, known, failure.ErrUnauthorized)
+				n.wants("a token that was made elsewhere", Token, late, nil)
+			})
+		})
+	}
+}
+
+// TestCredentialsOutliveLeaders has the leadership wander and leaders cut off in the middle of
+// writes: what was acknowledged holds on every node.
+func TestCredentialsOutliveLeaders(t *testing.T) {
+	onCluster(t, Options{}, func(c *cluster) {
+		var live, revoked []string
+		for round := range 6 {
+			mine := []string{c.token(), c.token()}
+			c.revoke(mine[0])
+			live, revoked = append(live, mine[1]), append(revoked, mine[0])
+			if round%2 == 0 {
+				c.hand("")
+			} else {
+				old := c.leader()
+				old.isolate(true)
+				// NB: it believes that it leads still, so these go into its log alone.
+				doomed := make(chan error, 2)
+				go func() { doomed <- old.Revoke(c.Context(), Token, live[0]) }()
+				go func() { doomed <- second(old.CreateToken(c.Context(), CreateCredential{User: "john.doe"})) }()
+				for range cap(doomed) {
+					if err := <-doomed; !errors.Is(err, failure.ErrOutcomeUnknown) && !errors.Is(err, failure.ErrElsewhere) {
+						t.Errorf("a write of a leader that was cut off: got %v, want ErrOutcomeUnknown or ErrElsewhere", err)
+					}
+				}
+				c.revoke(mine[1]) // by another leader, while the old one is away
+				revoked, live = append(revoked, mine[1]), live[:len(live)-1]
+				old.isolate(false)
+			}
+			pass(freshMax)
+			for _, secret := range live {
+				c.everywhere(fmt.Sprintf("round %d: a token", round), Token, secret, nil)
+			}
+			for _, secret := range revoked {
+				c.everywhere(fmt.Sprintf("round %d: a revoked token", round), Token, secret, failure.ErrUnauthorized)
+			}
+		}
+		var list []Credential
+		c.ask(func(n *clusterNode) (err error) { list, err = n.Credentials(c.Context(), Token); return err })
+		if want := len(live) + len(revoked); len(list) != want {
+			t.Errorf("got %d tokens, want %d", len(list), want)
+		}
+	})
+}
+
+// TestADeposedLeaderWritesNothing: neither a last use, nor an end, nor at Stop, nor when it leads
+// again.
+func TestADeposedLeaderWritesNothing(t *testing.T) {
+	onCluster(t, Options{}, func(c *cluster) {
+		secret := c.token()
+		old := c.leader()
+		service := old.service()
+		pass(30 * time.Second)
+		old.wants("a token", Token, secret, nil) // a last use that is not stored
+		before := old.Store.Metrics().Refused
+		c.hand("")
+		synctest.Wait()
+		if err := service.Revoke(c.Context(), Token, secret); !errors.Is(err, failure.ErrUnavailable) {
+			t.Errorf("Revoke of the service of an epoch that is over: got %v, want ErrUnavailable", err)
+		}
+		pass(3 * time.Minute)
+		c.must(service.Stop(c.Context()))
+		if after := old.Store.Metrics().Refused; after != before {
+			t.Errorf("it tried to write %d times", after-before)
+		}
+		c.hand(old.Name)
+		outcome := make(chan error, 1)
+		service.ledger.append([]row{{kind: Token, id: secret[:idChars]}}, func(err error) { outcome <- err })
+		if err := <-outcome; !errors.Is(err, persistence.ErrNotLed) {
+			t.Errorf("a write of an epoch that is over: got %v, want ErrNotLed", err)
+		}
+		c.everywhere("the token", Token, secret, nil)
+	})
+}
+
+// TestALeaderThatMayNotWrite: for a moment no writes are taken, as before the leadership is handed
+// over. Nothing is done then, and nothing is left half done.
+func TestALeaderThatMayNotWrite(t *testing.T) {
+	onCluster(t, Options{}, func(c *cluster) {
+		secret, n := c.token(), c.leader()
+		service := n.service()
+		resume, err := n.Store.Replica(persistence.Meta).Drain(c.Context())
+		c.must(err)
+		for what, err := range map[string]error{
+			"Writable":              n.Writable(),
+			"Revoke":                n.Revoke(c.Context(), Token, secret),
+			"Revoke that had begun": service.Revoke(c.Context(), Token, secret),
+		} {
+			if !errors.Is(err, failure.ErrElsewhere) {
+				t.Errorf("%s: got %v, want ErrElsewhere", what, err)
+			}
+		}
+		resume()
+		c.revoke(secret)
+		pass(time.Second)
+		c.everywhere("a revoked token", Token, secret, failure.ErrUnauthorized)
+		for over, want := range map[bool]error{true: failure.ErrElsewhere, false: failure.ErrUnavailable} {
+			whole := n.present()
+			err := n.lead(c.Context(), func(*Service) error {
+				if over {
+					n.term.Store(nil)
+				}
+				return errStopped
+			})
+			if !errors.Is(err, want) {
+				t.Errorf("a service that stopped, with its epoch over %v: got %v, want %v", over, err, want)
+			}
+			n.term.Store(whole)
+		}
+	})
+}
+
+// TestWritesWaitForTheTable: a leader whose credentials are not loaded yet does not guess.
+func TestWritesWaitForTheTable(t *testing.T) {
+	onCluster(t, Options{}, func(c *cluster) {
+		n := c.leader()
+		whole := n.present()
+		loading := &term{epoch: whole.epoch, loaded: make(chan struct{}), ended: make(chan struct{})}
+		n.term.Store(loading)
+		ctx, cancel := context.WithTimeout(c.Context(), time.Second)
+		defer cancel()
+		if err := n.Revoke(ctx, Token, "tok_aaaaaaaaaaaaaaaa"); !errors.Is(err, failure.ErrUnavailable) {
+			t.Errorf("Revoke until the context ends: got %v, want ErrUnavailable", err)
+		}
+		outcome := make(chan error)
+		go func() { outcome <- n.Revoke(c.Context(), Token, "tok_aaaaaaaaaaaaaaaa") }()
+		synctest.Wait()
+		close(loading.ended)
+		if err := <-outcome; !errors.Is(err, failure.ErrElsewhere) {
+			t.Errorf("Revoke until the epoch ends: got %v, want ErrElsewhere", err)
+		}
+		n.term.Store(whole)
+	})
+}
+
+// TestASessionInUseDoesNotEnd: wherever it is used, and whoever leads afterwards.
+func TestASessionInUseDoesNotEnd(t *testing.T) {
+	const idle = time.Minute
+	for name, test := range map[string]struct {
+		flush time.Duration
+		use   func(c *cluster, use func(*clusterNode)) // for less than idle, from the start on
+	}{
+		"used on a follower": {24 * time.Second, func(c *cluster, use func(*clusterNode)) {
+			use(c.follower())
+			pass(30 * time.Second) // until it was told
+		}},
+		"used on a leader that leads no more": {24 * time.Second, func(c *cluster, use func(*clusterNode)) {
+			use(c.leader())
+			c.hand("")
+			pass(30 * time.Second)
+		}},
+		"used on a follower that leads then": {3 * time.Minute, func(c *cluster, use func(*clusterNode)) {
+			n := c.follower()
+			use(n)
+			c.hand(n.Name)
+		}},
+		"used on a leader that is loading": {24 * time.Second, func(c *cluster, use func(*clusterNode)) {
+			n := c.leader()
+			service := n.present().service.Swap(nil)
+			use(n)
+			n.present().service.Store(service)
+			pass(30 * time.Second)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onCluster(t, Options{SessionIdle: idle, FlushEvery: test.flush}, func(c *cluster) {
+				used, forgotten := c.session(), c.session()
+				pass(42 * time.Second)
+				test.use(c, func(n *clusterNode) { n.wants("a session in use", Session, used, nil) })
+				pass(idle - c.since(used))
+				c.leader().wants("a session in use", Session, used, nil)
+				c.leader().wants("a session that nobody used", Session, forgotten, failure.ErrUnauthorized)
+				pass(idle + 2*test.flush)
+				c.everywhere("a session that is used no more", Session, used, failure.ErrUnauthorized)
+				pass(2 * test.flush)
+				for _, n := range c.nodes {
+					if kept := n.uses.Size(); kept != 0 {
+						t.Errorf("%s remembers %d uses that the store has", n.Name, kept)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestUses: what is told is what the store does not have, and no clock that is ahead counts.
+func TestUses(t *testing.T) {
+	onCluster(t, Options{}, func(c *cluster) {
+		id := c.session()[:idChars]
+		leader, follower := c.leader(), c.follower()
+		used := time.Now().UnixMilli()
+		leader.Used([]Use{{id, used + time.Hour.Milliseconds()}, {"ses_of_nobody", used}})
+		pass(2 * time.Minute)
+		list, err := leader.Credentials(c.Context(), Session)
+		if c.must(err); list[0].LastUsed.UnixMilli() != used {
+			t.Errorf("a use in the future counts as of %v, want %v", list[0].LastUsed, time.UnixMilli(used))
+		}
+		follower.noteUse("ses_aaaaaaaaaaaaaaaa", used)
+		follower.noteUse(id, used+touchMilliseconds-1)
+		if uses := follower.unstored(); len(uses) != 0 || follower.uses.Size() != 0 {
+			t.Errorf("got %v, which the store has", uses)
+		}
+		follower.noteUse(id, used+touchMilliseconds)
+		follower.noteUse(id, used)
+		if uses := follower.unstored(); len(uses) != 1 || uses[0] != (Use{id, used + touchMilliseconds}) {
+			t.Errorf("got %v, want one use that the store does not have", uses)
+		}
+	})
+}
+
+// TestANodeKnowsItsOwnUses: a session that is used on a node works there, though the leader has
+// not heard of it.
+func TestANodeKnowsItsOwnUses(t *testing.T) {
+	onCluster(t, Options{SessionIdle: time.Minute, FlushEvery: time.Hour}, func(c *cluster) {
+		session := c.session()
+		for range 4 {
+			pass(50 * time.Second)
+			c.everywhere("a session in use on every node", Session, session, nil)
+		}
+	})
+}
+
+// TestLeaversAreEndedByTheLeader: for good, on every node.
+func TestLeaversAreEndedByTheLeader(t *testing.T) {
+	onCluster(t, Options{}, func(c *cluster) {
+		session := c.session()
+		for _, n := range c.nodes {
+			n.SetDirectory(parse(t, staffWithoutJohn))
+		}
+		pass(time.Second)
+		for _, n := range c.nodes {
+			n.SetDirectory(parse(t, staff))
+		}
+		c.everywhere("a session of a user who left", Session, session, failure.ErrUnauthorized)
+	})
+}
+
+// TestGuessingCostsTheLeaderLittle: those who wait share the calls.
+func TestGuessingCostsTheLeaderLittle(t *testing.T) {
+	onCluster(t, Options{}, func(c *cluster) {
+		guess := missing(c.token())
+		n := c.follower()
+		c.nodes[0].Isolate(true) // nobody can answer; it is not told that it is cut off
+		c.nodes[1].Isolate(true)
+		c.nodes[2].Isolate(true)
+		pass(2 * time.Second)
+		c.asked.Store(0)
+		outcomes := make(chan error)
+		for range currentWaitersMax + 10 {
+			go func() { _, err := n.Authenticate(Token, guess); outcomes <- err }()
+		}
+		begun := time.Now()
+		kinds := map[failure.Kind]int{}
+		for range currentWaitersMax + 10 {
+			kinds[failure.Of(<-outcomes).Kind]++
+		}
+		if kinds[failure.ErrBusy] != 10 || kinds[failure.ErrUnavailable] != currentWaitersMax {
+			t.Errorf("got %v, want 10 times ErrBusy and %d times ErrUnavailable", kinds, currentWaitersMax)
+		}
+		if took := time.Since(begun); took > currentWaitMax {
+			t.Errorf("they waited for %v, want at most %v", took, currentWaitMax)
+		}
+		pass(currentWaitMax)
+		if asked := c.asked.Load(); asked > 2 {
+			t.Errorf("the leader was asked %d times, want at most 2", asked)
+		}
+		for _, n := range c.nodes {
+			n.Isolate(false)
+		}
+	})
+}
+
+// TestARoundBeginsAfterTheCall: a call that has begun already proves nothing to who comes now.
+func TestARoundBeginsAfterTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, answers := 0, make(chan error)
+		r := rounds{ctx: t.Context(), ask: func(context.Context) error { begun++; return <-answers }}
+		done := make(chan error, 3)
+		wait := func() { done <- r.await() }
+		go wait()
+		synctest.Wait()
+		go wait() // NB: while the first call goes on
+		go wait()
+		synctest.Wait()
+		answers <- nil
+		synctest.Wait()
+		if len(done) != 1 || begun != 2 {
+			t.Errorf("the first answer was for %d, in %d calls, want 1 in 2", len(done), begun)
+		}
+		answers <- errors.New("no")
+		synctest.Wait()
+		if first, next := <-done, <-done; first != nil || !errors.Is(next, failure.ErrUnavailable) || len(done) != 1 || begun != 2 {
+			t.Errorf("got %v and %v in %d calls, want nil and ErrUnavailable in 2", first, next, begun)
+		}
+	})
+}
