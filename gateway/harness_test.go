@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -129,7 +130,11 @@ type fakeSessions struct {
 	address netip.Addr
 	ended   []string
 	vouched []identity.Vouched
+	// elsewhere is what Writable returns, and endFails what SignOut does.
+	elsewhere, endFails error
 }
+
+func (f *fakeSessions) Writable() error { return f.elsewhere }
 
 func (f *fakeSessions) SignIn(_ context.Context, user identity.UserID, password string, address netip.Addr) (string, *identity.Principal, error) {
 	if err := f.ask(func() { f.address, f.asked = address, [2]string{string(user), password} }); err != nil {
@@ -153,7 +158,7 @@ func (f *fakeSessions) SignInVouched(_ context.Context, v identity.Vouched) (str
 }
 
 func (f *fakeSessions) SignOut(_ context.Context, session string) error {
-	return f.ask(func() { f.ended = append(f.ended, session) })
+	return errors.Join(f.endFails, f.ask(func() { f.ended = append(f.ended, session) }))
 }
 
 // fakeProvider takes one cookie, and brings back whom the parameter user names.

@@ -64,6 +64,11 @@ func finishProvider(x *exchange) error {
 	if err != nil {
 		return provider.ErrFlow // two cookies: nobody can tell which is the right one
 	}
+	// NB: asked first, because the provider's code can be spent once: afterwards no other node could
+	// carry the request out.
+	if err := x.services.Sessions.Writable(); err != nil {
+		return err
+	}
 	from, secure := s.clientOf(x.r)
 	person, err := x.services.Provider.Finish(x.r.Context(), cookie, x.query)
 	x.next = person.Next
@@ -77,7 +82,9 @@ func finishProvider(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.startSession(session, caller, secure)
+	if err := x.startSession(session, caller, secure); err != nil {
+		return err
+	}
 	s.setFlowCookie(x.w.Header(), "", -1, secure)
 	return x.redirect(login.Destination(s.options.BasePath, person.Next))
 }

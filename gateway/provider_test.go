@@ -67,6 +67,39 @@ func TestFinishProvider(t *testing.T) {
 	}
 }
 
+// TestFinishProviderElsewhere: the provider's code can be spent once, so nobody is asked where the
+// session could not be made.
+func TestFinishProviderElsewhere(t *testing.T) {
+	s := startServer(t, Options{}, nil)
+	s.sessions.elsewhere = failure.Elsewhere(7)
+	if a := s.comeBack(t, "/login/oidc/callback?user=ann", "session-oidc="+flowCookie); a.status != 503 || s.provider.calls() != 0 {
+		t.Errorf("got %d after %d calls of the provider, want 503 and none", a.status, s.provider.calls())
+	}
+}
+
+// TestTheOldSessionMustEnd: nobody gets a session while the one from before may go on, and nobody
+// repeats the sign-in, which has happened.
+func TestTheOldSessionMustEnd(t *testing.T) {
+	for _, c := range []struct {
+		err    error
+		starts bool
+	}{{failure.ErrUnauthorized, true}, {failure.Elsewhere(7), false}, {failure.ErrOutcomeUnknown, false}, {failure.ErrUnavailable, false}} {
+		s := startServer(t, Options{}, nil)
+		s.provider.next = "/x"
+		s.sessions.endFails = c.err
+		old := "Cookie: session=" + sessionAnn
+		for way, w := range map[string]*recorder{
+			"password": askHandler(t.Context(), s.Server, request{Method: "POST", Path: "/session", Body: signInBody, Headers: []string{jsonLine, old}}),
+			"provider": s.comeBack(t, "/login/oidc/callback?user=ann", "session-oidc="+flowCookie+"; session="+sessionAnn),
+		} {
+			started := strings.Contains(strings.Join(w.header["Set-Cookie"], "\n"), sessionNew)
+			if started != c.starts || !c.starts && w.status != 503 {
+				t.Errorf("%s, the end of the old session is %v: got %d, and a session %v", way, c.err, w.status, started)
+			}
+		}
+	}
+}
+
 // comeBack is what a browser sends that the provider has sent back.
 func (s *testServer) comeBack(t *testing.T, target, cookies string) *recorder {
 	t.Helper()

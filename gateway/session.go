@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/netip"
 
@@ -14,6 +15,9 @@ import (
 
 // Sessions begins and ends sessions of people; identity.Service does.
 type Sessions interface {
+	// Writable returns failure.ErrElsewhere where the calls below would: another node has to be
+	// asked.
+	Writable() error
 	// SignIn returns the secret text of a new session. Errors are those of
 	// package failure.
 	SignIn(ctx context.Context, user identity.UserID, password string, address netip.Addr) (string, *identity.Principal, error)
@@ -45,23 +49,30 @@ func signIn(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.startSession(session, caller, secure)
+	if err := x.startSession(session, caller, secure); err != nil {
+		return err
+	}
 	return x.sendCaller()
 }
 
 // startSession gives the browser its new session and ends the one that it had, so that
-// no session from before the sign-in goes on (session fixation).
-func (x *exchange) startSession(session string, caller *identity.Principal, secure bool) {
+// no session from before the sign-in goes on (session fixation). When that cannot be ended, nobody
+// gets the new one.
+func (x *exchange) startSession(session string, caller *identity.Principal, secure bool) error {
 	s := x.server
 	if old, _, err := parseSession(x.r.Header["Cookie"], s.options.SessionCookie); err == nil && old != "" {
-		// NB: the error does not matter: most old sessions are unknown or over.
-		_ = x.services.Sessions.SignOut(x.r.Context(), old)
+		// NB: most old sessions are unknown or over. Nobody may forward the request after an error:
+		// the sign-in has happened.
+		if err := x.services.Sessions.SignOut(x.r.Context(), old); err != nil && !errors.Is(err, failure.ErrUnauthorized) {
+			return failure.Errorf(failure.ErrUnavailable, "end the session from before: %w", err)
+		}
 	}
 	x.caller = caller
 	if x.connection != nil {
 		x.connection.markAuthenticated()
 	}
 	s.setCookie(x.w.Header(), session, 0, secure)
+	return nil
 }
 
 // showSession answers GET /session.
