@@ -129,6 +129,9 @@ func (s *Store) replicaOf(sh Shard) *atomic.Pointer[replica.Group] {
 	return &s.replicas.groups[sh]
 }
 
+// Shards is how many numbered shards the store has.
+func (s *Store) Shards() uint16 { return uint16(s.shards) }
+
 // AllShards are the numbered shards and Meta.
 func (s *Store) AllShards() iter.Seq[Shard] {
 	return func(yield func(Shard) bool) {

@@ -24,6 +24,7 @@ var arrows = map[string][]string{
 // those of its own folder. "." is actors itself.
 var innerArrows = map[string][]string{
 	".":                   {"internal/mailbox"},
+	"cluster":             {"cluster/peer", "failure"},
 	"cluster/peer":        {},
 	"failure":             {},
 	"logtest":             {},

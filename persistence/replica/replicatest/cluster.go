@@ -82,10 +82,17 @@ func (c *Cluster) found() error {
 	return errors.Join(err, s.Found(first.Name), s.Close())
 }
 
-func (n *Node) options() persistence.Options {
+func (n *Node) options() persistence.Options { return storeOptions(n.Name, n.disk, n.of.o.Shards) }
+
+// StoreOptions returns those of a store on a new disk in memory.
+func StoreOptions(name string, shards int) persistence.Options {
+	return storeOptions(name, vfs.NewCrashableMem(), shards)
+}
+
+func storeOptions(name string, disk vfs.FS, shards int) persistence.Options {
 	return persistence.Options{
-		FS: n.disk, Shards: n.of.o.Shards, CacheBytes: 1 << 20, MemTableBytes: 256 << 10, FreeBytesMin: -1,
-		Fatal: func(reason string) { panic(n.Name + ": " + reason) },
+		FS: disk, Shards: shards, CacheBytes: 1 << 20, MemTableBytes: 256 << 10, FreeBytesMin: -1,
+		Fatal: func(reason string) { panic(name + ": " + reason) },
 	}
 }
 

@@ -51,6 +51,9 @@ func (n *Network) Isolate(node string, others []string, cut bool) {
 	}
 }
 
+// Cut says whether what goes from one node to another is lost.
+func (n *Network) Cut(from, to string) bool { return n.isCut(link{from, to}) }
+
 func (n *Network) isCut(l link) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

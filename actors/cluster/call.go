@@ -1,0 +1,238 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"troupe/actors/cluster/peer"
+	"troupe/actors/failure"
+	"troupe/persistence"
+)
+
+// The calls between nodes. Each is a POST with a JSON body, and answered with one.
+const (
+	pathPrefix  = "/cluster/"
+	pathHello   = pathPrefix + "hello"
+	pathIndex   = pathPrefix + "index"
+	pathInvite  = pathPrefix + "invite"
+	pathAdmit   = pathPrefix + "admit"
+	pathRemove  = pathPrefix + "remove"
+	pathGoodbye = pathPrefix + "goodbye"
+)
+
+// callBytesMax bounds a message.
+const callBytesMax = 4 << 20
+
+// kinds are the errors that a call can bring from another node, with their status. Others are
+// failure.ErrUnavailable.
+var kinds = []struct {
+	kind   failure.Kind
+	status int
+}{
+	{failure.ErrInvalid, http.StatusBadRequest},
+	{failure.ErrForbidden, http.StatusForbidden},
+	{failure.ErrNotFound, http.StatusNotFound},
+	{failure.ErrNotAllowed, http.StatusConflict},
+	{failure.ErrPrecondition, http.StatusPreconditionFailed},
+	{failure.ErrElsewhere, http.StatusMisdirectedRequest},
+	{failure.ErrOutcomeUnknown, http.StatusGatewayTimeout},
+}
+
+// Handle has calls to a path answered by do. It is called before Claim.
+func Handle[I, O any](n *Node, path string, do func(ctx context.Context, from peer.NodeID, in I) (O, error)) {
+	n.mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+		if path != pathHello && !n.started.Load() {
+			writeError(w, failure.Refuse(failure.ErrUnavailable, "the node is starting"))
+			return
+		}
+		var in I
+		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, callBytesMax)).Decode(&in)
+		if err != nil {
+			http.Error(w, "the body cannot be read: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+		out, err := do(r.Context(), n.nodeOf(r.Context()), in)
+		if err != nil {
+			writeError(w, err)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(out)
+	})
+}
+
+func writeError(w http.ResponseWriter, err error) {
+	of, status := failure.Of(err), http.StatusServiceUnavailable
+	for _, k := range kinds {
+		if k.kind == of.Kind {
+			status = k.status
+		}
+	}
+	text := of.Reason
+	if text == "" {
+		text = err.Error()
+	}
+	http.Error(w, text, status)
+}
+
+// call asks a node. The error is that of the node, or failure.ErrUnavailable when nothing came.
+func call[I, O any](ctx context.Context, n *Node, to peer.NodeID, path string, in I) (out O, err error) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return out, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+string(to)+path, bytes.NewReader(body))
+	if err != nil {
+		return out, err
+	}
+	answer, err := n.port.RoundTrip(request)
+	if err != nil {
+		return out, failure.Errorf(failure.ErrUnavailable, "%w", err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, callBytesMax))
+	if err != nil {
+		return out, failure.Errorf(failure.ErrUnavailable, "node %s: %w", to, err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return out, readError(answer.StatusCode, string(bytes.TrimSpace(text)))
+	}
+	if err := json.Unmarshal(text, &out); err != nil {
+		return out, failure.Errorf(failure.ErrUnavailable, "node %s: %w", to, err)
+	}
+	return out, nil
+}
+
+func readError(status int, text string) error {
+	for _, k := range kinds {
+		if k.status != status {
+			continue
+		}
+		if k.kind == failure.ErrElsewhere {
+			return failure.Elsewhere(uint16(persistence.Meta))
+		}
+		return failure.Refuse(k.kind, "%s", text)
+	}
+	return failure.Errorf(failure.ErrUnavailable, "%s", text)
+}
+
+// askPause is between two tries to find the leader.
+const askPause = 50 * time.Millisecond
+
+// Ask has the node that leads Meta carry something out, which Handle has it answer under the
+// path. It waits for one that leads until ctx ends. What a node that fell silent has done is not
+// known: then the error is failure.ErrOutcomeUnknown.
+func Ask[I, O any](ctx context.Context, n *Node, path string, here func(context.Context, peer.NodeID, I) (O, error), in I) (out O, err error) {
+	for {
+		var leader peer.NodeID
+		if leader, err = n.Leader(ctx, persistence.Meta); err != nil {
+			return out, err
+		}
+		if leader == n.self {
+			out, err = here(ctx, n.self, in)
+		} else {
+			out, err = call[I, O](ctx, n, leader, path, in)
+		}
+		if !errors.Is(err, failure.ErrElsewhere) {
+			if errors.Is(err, failure.ErrUnavailable) && leader != n.self {
+				err = &failure.Error{Kind: failure.ErrOutcomeUnknown, Cause: err}
+			}
+			return out, err
+		}
+		select {
+		case <-time.After(askPause):
+		case <-ctx.Done():
+			return out, failure.Refuse(failure.ErrUnavailable, "no node leads the cluster's own shard: are most of its nodes running?")
+		}
+	}
+}
+
+// Leader returns the node that leads a shard, which may be this one. It waits until there is one, or
+// returns failure.ErrUnavailable when ctx ends.
+func (n *Node) Leader(ctx context.Context, sh persistence.Shard) (peer.NodeID, error) {
+	for {
+		isNew := n.whenNew()
+		if id := n.leaderNow(sh); id != "" {
+			return id, nil
+		}
+		select {
+		case <-isNew:
+		case <-time.After(askPause / 2):
+		case <-ctx.Done():
+			return "", failure.Refuse(failure.ErrUnavailable, "%s has no leader", shown(sh))
+		}
+	}
+}
+
+// leaderNow returns "" when none is known.
+func (n *Node) leaderNow(sh persistence.Shard) peer.NodeID {
+	if n.store.Epoch(sh) != 0 {
+		return n.self
+	}
+	if g := n.store.Replica(sh); g != nil {
+		if id := peer.NodeID(g.Leader()); id != n.self { // NB: else its epoch has not begun
+			return id
+		}
+		return ""
+	}
+	var leader peer.NodeID
+	var newest uint64
+	for id, said := range n.heard() {
+		if epoch := said.Groups[sh].Epoch; epoch > newest {
+			leader, newest = id, epoch
+		}
+	}
+	return leader
+}
+
+// shown names a shard for people.
+func shown(sh persistence.Shard) string {
+	if sh == persistence.Meta {
+		return "the cluster's own shard"
+	}
+	return fmt.Sprintf("shard %d", sh)
+}
+
+// index answers how far a replica must be so that it has everything that was acknowledged.
+func (n *Node) index(_ context.Context, _ peer.NodeID, sh persistence.Shard) (uint64, error) {
+	at, err := n.store.ReadIndex(sh)
+	return at, failure.OfStore(err)
+}
+
+// Current returns when this node's replica of a shard has everything that any node has
+// acknowledged before the call. It costs a call to the node that leads the shard. The error is
+// failure.ErrUnavailable when none answers before ctx ends, or when this node has no replica.
+func (n *Node) Current(ctx context.Context, sh persistence.Shard) error {
+	for {
+		if n.store.Replica(sh) == nil {
+			return failure.Errorf(failure.ErrUnavailable, "this node keeps no replica of %s", shown(sh))
+		}
+		leader, err := n.Leader(ctx, sh)
+		if err != nil {
+			return err
+		}
+		var at uint64
+		if leader == n.self {
+			at, err = n.index(ctx, leader, sh)
+		} else {
+			at, err = call[persistence.Shard, uint64](ctx, n, leader, pathIndex, sh)
+		}
+		if err == nil {
+			err = n.store.AwaitApplied(ctx, sh, at)
+		}
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(askPause):
+		case <-ctx.Done():
+			return failure.Errorf(failure.ErrUnavailable, "%w", err)
+		}
+	}
+}

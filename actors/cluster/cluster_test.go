@@ -1,0 +1,361 @@
+package cluster
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/actors/cluster/peer"
+	"troupe/persistence"
+	"troupe/persistence/clocktest"
+	"troupe/persistence/replica/replicatest"
+)
+
+// whole reports whether all nodes are as they should be for good: shards complete, leaderships
+// even.
+func (w *world) whole(nodes int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.nodes) != nodes {
+		return false
+	}
+	for _, p := range w.nodes {
+		status := p.Status()
+		if len(status.Nodes) != nodes || len(status.Short) > 0 {
+			return false
+		}
+		least, most := 100, 0
+		for _, n := range status.Nodes {
+			least, most = min(least, n.Led), max(most, n.Led)
+			if !n.Alive || !n.Voter || n.Lag > lagMax {
+				return false
+			}
+		}
+		if most-least > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// TestANodeAfterTheOther: a cluster grows to four nodes, loses one with its disk, takes a new one,
+// and lets one go.
+func TestANodeAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5)
+		defer w.end()
+		a := w.first()
+		w.await("one node alone", func() bool { return w.whole(1) })
+		b := w.join(a)
+		w.await("two nodes", func() bool { return w.whole(2) })
+		c := w.join(b)
+		w.await("three nodes", func() bool { return w.whole(3) })
+		for _, p := range []*process{a, b, c} {
+			for sh := range p.store.AllShards() {
+				if err := p.Current(t.Context(), sh); err != nil {
+					t.Errorf("%s: %v", shown(sh), err)
+				}
+			}
+		}
+		d := w.join(a)
+		w.await("four nodes", func() bool { return w.whole(4) })
+		held := 0
+		for _, n := range d.Status().Nodes {
+			held += n.Held
+		}
+		if want := 3*5 + 4; held != want {
+			w.await("the copies removed that nobody needs", func() bool {
+				held = 0
+				for _, n := range d.Status().Nodes {
+					held += n.Held
+				}
+				return held == want
+			})
+		}
+
+		b.stop(false)
+		w.await("leaders for all shards", func() bool {
+			return !a.isAlive(b.self) && !c.isAlive(b.self) && !slices.ContainsFunc(slices.Collect(a.store.AllShards()), func(sh persistence.Shard) bool {
+				return a.Current(t.Context(), sh) != nil && a.store.Replica(sh) != nil
+			})
+		})
+		if err := c.Remove(t.Context(), b.self, false); err == nil {
+			t.Error("a node that does not answer was to be removed as if it ran")
+		}
+		w.check(c.Remove(t.Context(), b.self, true))
+		w.await("three nodes again", func() bool { return w.whole(3) })
+		e := w.join(d)
+		w.await("four nodes again", func() bool { return w.whole(4) })
+
+		if err := e.Remove(t.Context(), a.self, true); err == nil {
+			t.Error("a node that runs was to be removed as lost")
+		}
+		w.check(e.Remove(t.Context(), a.self, false))
+		w.await("the end of the removed node", func() bool {
+			select {
+			case err := <-a.Failed():
+				return errors.Is(err, errRemoved)
+			default:
+				return false
+			}
+		})
+		a.stop(false)
+		w.await("three nodes at the end", func() bool { return w.whole(3) })
+		if err := b.start(); err == nil && b.isAlive(c.self) {
+			t.Error("a node that was removed is among the others again")
+		} else if err == nil {
+			b.stop(false)
+		}
+	})
+}
+
+// TestWhoHandsOverLeadsNothing: and the others lead at once.
+func TestWhoHandsOverLeadsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 4)
+		defer w.end()
+		a := w.first()
+		b, c := w.join(a), w.join(a)
+		w.await("three nodes", func() bool { return w.whole(3) })
+		begun := time.Now()
+		a.HandOver(t.Context())
+		if len(a.led()) > 0 {
+			t.Errorf("it leads %v still", a.led())
+		}
+		w.await("all led", func() bool { return len(b.led())+len(c.led()) == 5 })
+		if gap := time.Since(begun); gap > 500*time.Millisecond {
+			t.Errorf("it took %s until all shards were led again", gap)
+		}
+		clocktest.Advance(10 * time.Second)
+		if len(a.led()) > 0 {
+			t.Errorf("it was given %v again", a.led())
+		}
+	})
+}
+
+// TestWhoMayNotJoin: a key opens the cluster once, in its time, to a machine that fits.
+func TestWhoMayNotJoin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		defer w.end()
+		a := w.first()
+		w.await("one node alone", func() bool { return w.whole(1) })
+		used, old := w.invite(a, time.Hour), w.invite(a, time.Minute)
+		if _, err := w.joinAs(a, used); err != nil {
+			t.Fatal(err)
+		}
+		clocktest.Advance(2 * time.Minute)
+		stranger := old
+		stranger.ID = "0123456789abcdef"
+		forged := w.invite(a, time.Hour)
+		forged.Secret = old.Secret
+		for _, c := range []struct {
+			what string
+			key  peer.JoinKey
+			want string
+		}{
+			{"a key that was used", used, "was used already, by node "},
+			{"an old key", old, "expired at "},
+			{"a key of another cluster", stranger, "does not know the join key"},
+			{"a key with another secret", forged, "does not know the join key"},
+		} {
+			before := a.directory.Load()
+			_, err := w.joinAs(a, c.key)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: got %v, want one line with %q", c.what, err, c.want)
+			}
+			if !reflect.DeepEqual(a.directory.Load(), before) {
+				t.Errorf("%s: the cluster has changed", c.what)
+			}
+		}
+		good := joinRequest{ID: "x", Node: peer.NodeID(ulidOf(t)), Address: "there:1", Version: "next", Level: level, Clock: time.Now()}
+		for _, c := range []struct {
+			what string
+			edit func(*joinRequest)
+			want string
+		}{
+			{"no node", func(r *joinRequest) { r.Node = "me" }, "neither who it is"},
+			{"no address", func(r *joinRequest) { r.Address = "" }, "nor where"},
+			{"a version far ahead", func(r *joinRequest) { r.Level = level + 2 }, "it runs version next, and the cluster test"},
+			{"a clock ahead", func(r *joinRequest) { r.Clock = r.Clock.Add(2 * time.Minute) }, "its clock differs by 2m0s"},
+			{"a clock behind", func(r *joinRequest) { r.Clock = r.Clock.Add(-time.Hour) }, "its clock differs by 1h0m0s"},
+			{"the address of another", func(r *joinRequest) {
+				key := w.invite(a, time.Hour)
+				r.ID, r.Secret, r.Address = key.ID, key.Secret, a.address
+			}, "has the address " + a.address},
+			{"the id of another", func(r *joinRequest) {
+				key := w.invite(a, time.Hour)
+				r.ID, r.Secret, r.Node = key.ID, key.Secret, a.self
+			}, "there is a node "},
+			{"no request to sign", func(r *joinRequest) {
+				key := w.invite(a, time.Hour)
+				r.ID, r.Secret = key.ID, key.Secret
+			}, "sign the certificate"},
+		} {
+			request := good
+			c.edit(&request)
+			nodes := len(a.directory.Load().Nodes)
+			if _, err := a.admit(t.Context(), "", request); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: got %v, want %q", c.what, err, c.want)
+			}
+			if len(a.directory.Load().Nodes) != nodes {
+				t.Errorf("%s: the cluster has changed", c.what)
+			}
+		}
+	})
+}
+
+func ulidOf(t *testing.T) string {
+	t.Helper()
+	identity, err := newIdentity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(identity.Node())
+}
+
+// TestACopyOfANodeEnds: the process that came first goes on.
+func TestACopyOfANodeEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		defer w.end()
+		a := w.first()
+		b := w.join(a)
+		w.await("two nodes", func() bool { return w.whole(2) })
+		twin := &process{w: w, dir: b.dir, disk: b.disk, address: "elsewhere:9400"}
+		begun := time.Now()
+		err := twin.start()
+		if err == nil || !strings.Contains(err.Error(), "another process is node "+string(b.self)+" already") {
+			t.Errorf("the copy starts: %v", err)
+		}
+		if waited := time.Since(begun); waited > 15*time.Second {
+			t.Errorf("the copy ended after %s", waited)
+		}
+		select {
+		case err := <-b.Failed():
+			t.Errorf("the node itself ends: %v", err)
+		default:
+		}
+		// A crash is no copy: the next process of the node comes at once.
+		b.stop(false)
+		w.check(b.start())
+		w.await("two nodes again", func() bool { return w.whole(2) })
+		// A copy that could not reach anybody at its start ends when it does.
+		w.mu.Lock()
+		delete(w.nodes, b.self)
+		w.mu.Unlock()
+		b.isolate(true)
+		clocktest.Advance(5 * time.Second)
+		other := &process{w: w, dir: b.dir, disk: replicatest.StoreOptions("copy", 2), address: "elsewhere:9400"}
+		b.isolate(false)
+		w.check(other.startNode())
+		w.mu.Lock()
+		w.nodes[b.self] = other
+		w.mu.Unlock()
+		other.greetAll(t.Context())
+		w.await("the end of the one that came later", func() bool {
+			select {
+			case err := <-b.Failed():
+				return strings.Contains(err.Error(), "another process is node")
+			default:
+				other.greetAll(t.Context())
+				return false
+			}
+		})
+		w.check(other.Stop(t.Context()))
+		w.check(b.Stop(t.Context()))
+		w.check(b.store.Close())
+		w.mu.Lock()
+		delete(w.nodes, b.self)
+		w.mu.Unlock()
+	})
+}
+
+// TestWhoIsCutOffKnowsIt: it says so after three seconds, and that it is not ready after five.
+func TestWhoIsCutOffKnowsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		defer w.end()
+		a := w.first()
+		b, c := w.join(a), w.join(a)
+		w.await("three nodes", func() bool { return w.whole(3) })
+		for _, p := range []*process{a, b, c} {
+			if !p.Fresh() || p.Ready() != nil {
+				t.Errorf("node %s is not fresh or not ready: %v", p.address, p.Ready())
+			}
+		}
+		for _, p := range []*process{a, b, c} { // NB: one of them leads Meta
+			p.isolate(true)
+			clocktest.Advance(3500 * time.Millisecond)
+			if p.Fresh() {
+				t.Errorf("node %s is cut off and does not know", p.address)
+			}
+			clocktest.Advance(5 * time.Second)
+			if p.Ready() == nil {
+				t.Errorf("node %s is cut off and says it is ready", p.address)
+			}
+			if n := len(p.Status().Short); n == 0 {
+				t.Errorf("node %s sees nobody and no shard that is short", p.address)
+			}
+			for _, q := range []*process{a, b, c} {
+				if q != p && (!q.Fresh() || q.Ready() != nil) {
+					t.Errorf("node %s is not cut off, and is not ready: %v", q.address, q.Ready())
+				}
+			}
+			p.isolate(false)
+			w.await("all is well again", func() bool { return w.whole(3) && p.Fresh() && p.Ready() == nil })
+		}
+	})
+}
+
+// TestANewClusterFromOneNode: when most nodes are lost with their disks, the rest begins anew, and
+// whoever comes back from before has no part in it.
+func TestANewClusterFromOneNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		defer w.end()
+		a := w.first()
+		b, c := w.join(a), w.join(a)
+		w.await("three nodes", func() bool { return w.whole(3) })
+		w.check(storeWrite(t, a, "kept"))
+		w.check(c.Current(t.Context(), persistence.Meta))
+		for _, p := range []*process{a, b, c} {
+			p.stop(false)
+		}
+		id, err := FoundAgain(c.dir, c.address)
+		w.check(err)
+		missing, err := persistence.FoundAgain("store", c.options(nil), string(id))
+		if err != nil || len(missing) > 0 {
+			t.Fatalf("missing %v: %v", missing, err)
+		}
+		w.check(c.start())
+		w.await("one node alone", func() bool { return w.whole(1) })
+		if _, err := c.store.Load(persistence.SettingKey(nil, "kept")); err != nil {
+			t.Errorf("what was acknowledged is gone: %v", err)
+		}
+		d := w.join(c)
+		w.await("two nodes", func() bool { return w.whole(2) })
+		if c.identity.Cluster() == a.identity.Cluster() || d.identity.Cluster() != c.identity.Cluster() {
+			t.Error("the new cluster has the old one's name")
+		}
+		if !slices.Contains(d.directory.Load().Gone, a.self) {
+			t.Error("a node of the old cluster may come in")
+		}
+	})
+}
+
+func storeWrite(t *testing.T, p *process, name string) error {
+	t.Helper()
+	for _, q := range p.w.nodes {
+		if epoch := q.store.Epoch(persistence.Meta); epoch != 0 {
+			writes := q.store.NewWritesIn(persistence.Meta, epoch)
+			writes.Set(persistence.SettingKey(nil, name), []byte("value"))
+			return q.append(t.Context(), writes)
+		}
+	}
+	return errSilent
+}

@@ -1,0 +1,195 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"troupe/actors/cluster/peer"
+	"troupe/actors/failure"
+	"troupe/persistence"
+)
+
+// directorySetting is the row of the shard Meta that says what the cluster is.
+const directorySetting = "cluster"
+
+// directory is who belongs to the cluster, and what should be where. Once it is in use it is
+// not changed.
+type directory struct {
+	// Authority signs the certificates of the nodes, as peer.Authority.Marshal has it.
+	Authority string                 `json:"authority"`
+	Nodes     map[peer.NodeID]member `json:"nodes"`
+	// Gone are those that were removed, and never come back under their id.
+	Gone []peer.NodeID    `json:"gone,omitempty"`
+	Keys map[string]entry `json:"keys,omitempty"`
+	// Placement is which nodes shall have a vote in which shard.
+	Placement map[persistence.Shard][]peer.NodeID `json:"placement"`
+}
+
+// member is a node of the cluster.
+type member struct {
+	Address string    `json:"address"` // of its cluster port, host:port
+	Joined  time.Time `json:"joined"`
+	Started bool      `json:"started,omitempty"` // it was heard of: it may be given shards
+	Leaving bool      `json:"leaving,omitempty"` // its shards go to others, then it is removed
+}
+
+// entry is a join key, by its id.
+type entry struct {
+	Hash    string      `json:"hash"`
+	Expires time.Time   `json:"expires"`
+	UsedBy  peer.NodeID `json:"usedBy,omitempty"`
+}
+
+// staying are the nodes that may keep shards, in order.
+func (d *directory) staying() []peer.NodeID {
+	var ids []peer.NodeID
+	for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
+		if m := d.Nodes[id]; m.Started && !m.Leaving {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// clone returns a directory that may be changed.
+func (d *directory) clone() *directory {
+	c := *d
+	c.Nodes, c.Keys, c.Placement = maps.Clone(d.Nodes), maps.Clone(d.Keys), maps.Clone(d.Placement)
+	c.Gone = slices.Clone(d.Gone)
+	if c.Keys == nil {
+		c.Keys = map[string]entry{}
+	}
+	return &c
+}
+
+// readDirectory returns nil when the store has none yet.
+func readDirectory(s *persistence.Store) (*directory, error) {
+	text, err := s.Load(persistence.SettingKey(nil, directorySetting))
+	if errors.Is(err, persistence.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := &directory{}
+	if err := json.Unmarshal(text, d); err != nil {
+		return nil, fmt.Errorf("%w: the row of the cluster: %w", persistence.ErrCorrupt, err)
+	}
+	return d, nil
+}
+
+// put adds the directory to writes.
+func (d *directory) put(w *persistence.Writes) error {
+	text, err := json.Marshal(d)
+	if err == nil {
+		w.Set(persistence.SettingKey(nil, directorySetting), text)
+	}
+	return err
+}
+
+// errUnchanged: there is nothing to write.
+var errUnchanged = errors.New("unchanged")
+
+// change has the directory changed, on the node that leads Meta; any other returns
+// failure.ErrElsewhere. Changes come one after the other.
+func (n *Node) change(ctx context.Context, edit func(*directory) error) error {
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	epoch := n.store.Epoch(persistence.Meta)
+	if epoch == 0 {
+		return failure.Elsewhere(uint16(persistence.Meta))
+	}
+	if err := n.store.AwaitLed(persistence.Meta, epoch); err != nil {
+		return failure.OfStore(err)
+	}
+	old, err := readDirectory(n.store)
+	if err != nil {
+		return failure.OfStore(err)
+	}
+	if old == nil {
+		old = &directory{}
+	}
+	d := old.clone()
+	if err := edit(d); err != nil {
+		if errors.Is(err, errUnchanged) {
+			return nil
+		}
+		return err
+	}
+	w := n.store.NewWritesIn(persistence.Meta, epoch)
+	if err := d.put(w); err != nil {
+		w.Discard()
+		return err
+	}
+	if err := n.append(ctx, w); err != nil {
+		return failure.OfStore(err)
+	}
+	n.reread()
+	return nil
+}
+
+// isOfAnother reports whether a directory is that of an earlier cluster, which this node's own has
+// come out of.
+func (n *Node) isOfAnother(d *directory) bool {
+	authority, err := peer.ParseAuthority([]byte(d.Authority))
+	return err == nil && authority.Cluster() != n.identity.Cluster()
+}
+
+// append waits for a write, which goes on when ctx ends.
+func (n *Node) append(ctx context.Context, w *persistence.Writes) error {
+	done := make(outcome, 1)
+	n.store.Append(w, done)
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+type outcome chan error
+
+// Committed implements persistence.Waiter.
+func (o outcome) Committed(err error) { o <- err }
+
+// Changed implements persistence.Follower.
+func (n *Node) Changed(keys [][]byte) {
+	for _, key := range keys {
+		if k, ok := persistence.ParseKey(key); ok && k.Table == "setting" && k.Name == directorySetting {
+			n.Replaced()
+			return
+		}
+	}
+}
+
+// Replaced implements persistence.Follower.
+func (n *Node) Replaced() {
+	select {
+	case n.rereads <- struct{}{}:
+	default:
+	}
+}
+
+// reread takes the newest directory over, and keeps what this node must know before its store
+// is open in files.
+func (n *Node) reread() {
+	n.rereading.Lock()
+	defer n.rereading.Unlock()
+	d, err := readDirectory(n.store)
+	if err == nil && d != nil && !n.isOfAnother(d) {
+		n.directory.Store(d)
+		err = n.files.keep(d)
+		for _, id := range d.Gone {
+			n.port.Disconnect(id)
+		}
+	}
+	if err != nil && !errors.Is(err, persistence.ErrClosed) {
+		n.o.Log.Error().Err(err).Msg("what the cluster is cannot be kept")
+	}
+	n.news()
+}

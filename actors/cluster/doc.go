@@ -1,0 +1,32 @@
+// Package cluster makes several nodes one service: it decides which nodes keep which shard, has
+// shards move when nodes come and go, and knows who leads what.
+//
+//	                 the shard Meta, on every node
+//	                 one row: nodes, wanted placement,
+//	                 join keys, the cluster's authority
+//	                  ▲ written where          │ followed
+//	                  │ Meta is led            ▼ by all
+//	Invite, Join, Remove, place()      tend(shard), where the shard is led:
+//	                                   learner ─► caught up ─► voter ─► others removed
+//
+//	greet: every node tells every other one once a second what it has
+//
+// A Node is this process's part. Its life:
+//
+//	Load ──► Claim ──► the store is opened ──► Run ──► HandOver ──► Stop ──► the store is
+//	            │        with Replication                                     closed ──► ClosePort
+//	            └ opens the cluster port and makes sure that no other
+//	              process has this node's identity
+//
+// # What it promises
+//
+//   - A shard has never fewer voters than it should have because of a move: a node loses its
+//     replica when the one that takes its place has a vote, and has caught up.
+//   - A node that was removed reaches no other one again.
+//   - [Node.Current] returns when everything that was acknowledged before is visible here.
+//   - A node that says it knows what the others wrote ([Node.Fresh]) knows everything that is
+//     older than three seconds.
+//
+// It moves no leadership away from a node that is merely slow, and replaces no node by itself:
+// whether one comes back is known to its operator.
+package cluster

@@ -1,0 +1,87 @@
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"troupe/actors/cluster/peer"
+)
+
+// files are what a node must know before its store is open. They lie beside the store's own,
+// so that who copies the store copies the identity with it.
+type files struct{ dir string }
+
+const (
+	identityFile  = "node.pem"      // this node's key and certificate
+	authorityFile = "authority.pem" // so that a node that was off for long can sign for itself
+	nodesFile     = "nodes.json"    // where the others are
+)
+
+func (f files) path(name string) string { return filepath.Join(f.dir, name) }
+
+// Exists says whether the folder is that of a node.
+func Exists(dir string) bool {
+	_, err := os.Stat(files{dir}.path(identityFile))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// keep writes what differs.
+func (f files) keep(d *directory) error {
+	addresses := map[peer.NodeID]string{}
+	for id, m := range d.Nodes {
+		addresses[id] = m.Address
+	}
+	text, err := json.MarshalIndent(addresses, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := f.write(nodesFile, text); err != nil {
+		return err
+	}
+	return f.write(authorityFile, []byte(d.Authority))
+}
+
+// write replaces a file as a whole, unless it is the same.
+func (f files) write(name string, text []byte) error {
+	path := f.path(name)
+	if old, err := os.ReadFile(path); err == nil && string(old) == string(text) {
+		return nil
+	}
+	if err := os.WriteFile(path+".tmp", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
+}
+
+// addresses returns where the others were; a file that is gone has none.
+func (f files) addresses() (map[peer.NodeID]string, error) {
+	text, err := os.ReadFile(f.path(nodesFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var known map[peer.NodeID]string
+	if err == nil {
+		err = json.Unmarshal(text, &known)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read where the other nodes are: %w", err)
+	}
+	return known, nil
+}
+
+// authority returns the cluster's authority.
+func (f files) authority() (*peer.Authority, error) {
+	text, err := os.ReadFile(f.path(authorityFile))
+	if err != nil {
+		return nil, err
+	}
+	a, err := peer.ParseAuthority(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.path(authorityFile), err)
+	}
+	return a, nil
+}

@@ -1,0 +1,243 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/cluster/peer"
+	"troupe/persistence"
+	"troupe/persistence/clocktest"
+	"troupe/persistence/replica/replicatest"
+)
+
+// world is some nodes in memory, in a bubble of testing/synctest.
+type world struct {
+	t        *testing.T
+	net      *replicatest.Network
+	shards   int
+	machines int
+
+	mu    sync.Mutex
+	nodes map[peer.NodeID]*process // that run
+}
+
+// process is a node that runs, or has run.
+type process struct {
+	*Node
+	w            *world
+	dir, address string
+	disk         persistence.Options
+	store        *persistence.Store
+}
+
+func newWorld(t *testing.T, shards int) *world {
+	return &world{t: t, net: replicatest.NewNetwork(), shards: shards, nodes: map[peer.NodeID]*process{}}
+}
+
+// machine returns one with an empty disk.
+func (w *world) machine() *process {
+	w.machines++
+	address := fmt.Sprintf("machine%d:9400", w.machines)
+	return &process{w: w, dir: filepath.Join(w.t.TempDir(), "node"), disk: replicatest.StoreOptions(address, w.shards), address: address}
+}
+
+// first founds a cluster.
+func (w *world) first() *process {
+	w.t.Helper()
+	p := w.machine()
+	s, err := persistence.Open("store", p.options(nil))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := Found(s, p.dir, p.address); err != nil {
+		w.t.Fatal(err)
+	}
+	w.check(s.Close())
+	w.check(p.start())
+	return p
+}
+
+// join has another node join by an invitation of one that runs.
+func (w *world) join(through *process) *process {
+	w.t.Helper()
+	p, err := w.joinAs(through, w.invite(through, time.Hour))
+	w.check(err)
+	w.check(p.start())
+	return p
+}
+
+func (w *world) invite(through *process, expires time.Duration) peer.JoinKey {
+	w.t.Helper()
+	text, err := through.Invite(w.t.Context(), expires)
+	w.check(err)
+	key, err := peer.ParseJoinKey(text)
+	w.check(err)
+	return key
+}
+
+func (w *world) joinAs(through *process, key peer.JoinKey) (*process, error) {
+	p := w.machine()
+	j, err := joinBy(w.t.Context(), &http.Client{Transport: handled{through.join}}, Joining{Key: key, Advertise: p.address, Version: "test"})
+	if err != nil {
+		return nil, err
+	}
+	if j.Shards != w.shards {
+		w.t.Errorf("the cluster says it has %d shards, want %d", j.Shards, w.shards)
+	}
+	return p, j.Save(p.dir)
+}
+
+// handled is a transport to a handler.
+type handled struct{ to http.HandlerFunc }
+
+func (h handled) RoundTrip(r *http.Request) (*http.Response, error) {
+	recorded := httptest.NewRecorder()
+	h.to(recorded, r)
+	return recorded.Result(), nil
+}
+
+func (p *process) options(r *persistence.Replication) persistence.Options {
+	o := p.disk
+	o.Replication = r
+	return o
+}
+
+func (p *process) start() (err error) {
+	if err := p.startNode(); err != nil {
+		return err
+	}
+	p.w.mu.Lock()
+	p.w.nodes[p.self] = p
+	p.w.mu.Unlock()
+	if p.store, err = persistence.Open("store", p.options(p.Replication())); err != nil {
+		return err
+	}
+	return p.Run(p.store)
+}
+
+// startNode does what comes before the store is opened.
+func (p *process) startNode() (err error) {
+	log := zerolog.Nop()
+	if testing.Verbose() {
+		log = zerolog.New(zerolog.ConsoleWriter{Out: p.w.t.Output(), NoColor: true}).With().Timestamp().Logger()
+	}
+	if p.Node, err = load(Options{Dir: p.dir, Advertise: p.address, Version: "test", Log: log}, func(n *Node) (network, error) {
+		streams := p.w.net.Streams(string(n.self))
+		return network{port: memoryPort{p.w, n}, streams: streams, nodeOf: callerOf}, nil
+	}); err != nil {
+		return err
+	}
+	return p.Claim(context.Background())
+}
+
+// stop ends a node in order, or as a crash would.
+func (p *process) stop(inOrder bool) {
+	p.w.t.Helper()
+	if inOrder {
+		p.HandOver(context.Background())
+	}
+	p.w.mu.Lock()
+	delete(p.w.nodes, p.self)
+	p.w.mu.Unlock()
+	if !inOrder {
+		p.isolate(true)
+		defer p.isolate(false)
+	}
+	p.w.check(p.Stop(context.Background()))
+	p.w.check(p.store.Close())
+	p.w.check(p.ClosePort(context.Background()))
+}
+
+func (p *process) isolate(cut bool) {
+	for _, id := range append(p.known(), "nobody") {
+		p.w.net.Set(string(p.self), string(id), cut)
+		p.w.net.Set(string(id), string(p.self), cut)
+	}
+}
+
+// end stops all nodes that run.
+func (w *world) end() {
+	w.mu.Lock()
+	var all []*process
+	for _, p := range w.nodes {
+		all = append(all, p)
+	}
+	w.mu.Unlock()
+	for _, p := range all {
+		p.stop(true)
+	}
+}
+
+func (w *world) check(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// await waits for at most two minutes.
+func (w *world) await(what string, met func() bool) {
+	w.t.Helper()
+	for range 1200 {
+		if met() {
+			return
+		}
+		clocktest.Advance(100 * time.Millisecond)
+	}
+	w.t.Fatalf("within two minutes: not %s", what)
+}
+
+// memoryPort is a port to the nodes of the world.
+type memoryPort struct {
+	w *world
+	n *Node
+}
+
+func (memoryPort) Start() error                 { return nil }
+func (memoryPort) Stop(context.Context) error   { return nil }
+func (memoryPort) Disconnect(peer.NodeID)       {}
+func (memoryPort) Metrics() (none peer.Metrics) { return none }
+
+type callerKey struct{}
+
+func callerOf(ctx context.Context) peer.NodeID {
+	id, _ := ctx.Value(callerKey{}).(peer.NodeID)
+	return id
+}
+
+var errSilent = errors.New("nothing comes back")
+
+// RoundTrip has the other node answer, unless the links are cut.
+func (m memoryPort) RoundTrip(r *http.Request) (*http.Response, error) {
+	to := r.URL.Host
+	m.w.mu.Lock()
+	there := m.w.nodes[peer.NodeID(to)]
+	m.w.mu.Unlock()
+	if there == nil || there.isGone(m.n.self) {
+		return nil, errSilent
+	}
+	if m.w.net.Cut(string(m.n.self), to) || m.w.net.Cut(to, string(m.n.self)) {
+		<-r.Context().Done()
+		return nil, errSilent
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	recorded := httptest.NewRecorder()
+	asked := httptest.NewRequestWithContext(context.WithValue(r.Context(), callerKey{}, m.n.self), r.Method, r.URL.Path, nil)
+	asked.Body = io.NopCloser(bytes.NewReader(body))
+	there.mux.ServeHTTP(recorded, asked)
+	return recorded.Result(), nil
+}

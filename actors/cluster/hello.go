@@ -1,0 +1,343 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"troupe/actors/cluster/peer"
+	"troupe/actors/failure"
+	"troupe/persistence"
+)
+
+const (
+	// level is what this program can do together with others. Nodes whose levels differ by one
+	// run together, so that a cluster can be upgraded node by node.
+	level = 1
+	// helloEvery is the time between two greetings of a node. One that was not heard for
+	// aliveMax is not alive.
+	helloEvery = time.Second
+	helloMax   = time.Second
+	aliveMax   = 3 * time.Second
+	// claimMax is how long a node that starts waits for its own earlier process to be forgotten,
+	// and how long one that runs bears being taken for another's copy.
+	claimMax = 10 * time.Second
+	// clockMax is how far the clocks of two nodes may differ.
+	clockMax = time.Minute
+	// lagMax is how many entries a replica may lack that has caught up.
+	lagMax = 1000
+)
+
+// hello is what a node says of itself once a second.
+type hello struct {
+	Node     peer.NodeID `json:"node"`
+	Boot     string      `json:"boot"` // differs for each process
+	Starting bool        `json:"starting,omitempty"`
+	Stopping bool        `json:"stopping,omitempty"`
+	Address  string      `json:"address"`
+	Version  string      `json:"version"`
+	Level    int         `json:"level"`
+	Shards   int         `json:"shards,omitempty"`   // 0 while it is not known
+	Settings string      `json:"settings,omitempty"` // a digest
+	Clock    time.Time   `json:"clock"`
+
+	Groups map[persistence.Shard]groupState `json:"groups,omitempty"`
+}
+
+// groupState is a replica.
+type groupState struct {
+	Applied uint64 `json:"applied"`
+	// Epoch is that in which the node leads, and the others are the replicas as it knows
+	// them; of a follower they are empty.
+	Epoch    uint64        `json:"epoch,omitempty"`
+	Voters   []peer.NodeID `json:"voters,omitempty"`
+	Learners []peer.NodeID `json:"learners,omitempty"`
+}
+
+// others is what this node knows of the other nodes.
+type others struct {
+	mu   sync.Mutex
+	by   map[peer.NodeID]*other
+	news chan struct{} // closed and replaced when something is new
+}
+
+type other struct {
+	heard time.Time
+	said  hello
+	// lag is how many entries its replicas lacked of the shards that are led here, when it
+	// was heard last.
+	lag map[persistence.Shard]uint64
+}
+
+func (o *other) alive() bool { return o != nil && time.Since(o.heard) <= aliveMax }
+
+// news wakes who waits for something new.
+func (n *Node) news() {
+	n.others.mu.Lock()
+	defer n.others.mu.Unlock()
+	close(n.others.news)
+	n.others.news = make(chan struct{})
+}
+
+// whenNew is closed when something is new.
+func (n *Node) whenNew() <-chan struct{} {
+	n.others.mu.Lock()
+	defer n.others.mu.Unlock()
+	return n.others.news
+}
+
+// heard returns what nodes that are alive have said last.
+func (n *Node) heard() map[peer.NodeID]hello {
+	n.others.mu.Lock()
+	defer n.others.mu.Unlock()
+	said := map[peer.NodeID]hello{}
+	for id, o := range n.others.by {
+		if o.alive() {
+			said[id] = o.said
+		}
+	}
+	return said
+}
+
+func (n *Node) isAlive(id peer.NodeID) bool {
+	n.others.mu.Lock()
+	defer n.others.mu.Unlock()
+	return id == n.self || n.others.by[id].alive()
+}
+
+// isCaughtUp says whether a node's replica of a shard that is led here lacks next to nothing.
+func (n *Node) isCaughtUp(sh persistence.Shard, id peer.NodeID) bool {
+	n.others.mu.Lock()
+	defer n.others.mu.Unlock()
+	o := n.others.by[id]
+	if !o.alive() {
+		return id == n.self
+	}
+	lag, known := o.lag[sh]
+	return known && lag <= lagMax
+}
+
+// hello is what this node says of itself now.
+func (n *Node) hello() hello {
+	h := hello{
+		Node: n.self, Boot: n.boot, Address: n.o.Advertise, Version: n.o.Version, Level: level,
+		Settings: n.o.Settings, Clock: time.Now(), Stopping: n.stopping.Load(),
+	}
+	if !n.started.Load() {
+		h.Starting = true
+		return h
+	}
+	h.Shards, h.Groups = int(n.store.Shards()), map[persistence.Shard]groupState{}
+	for sh := range n.store.AllShards() {
+		g := n.store.Replica(sh)
+		if g == nil {
+			continue
+		}
+		state := groupState{Applied: g.Applied(), Epoch: n.store.Epoch(sh)}
+		if state.Epoch != 0 {
+			have := n.replicas(sh)
+			state.Voters, state.Learners = have.voters, have.learners
+		}
+		h.Groups[sh] = state
+	}
+	return h
+}
+
+// replicas are those of a shard that this node has.
+func (n *Node) replicas(sh persistence.Shard) (have replicaSet) {
+	g := n.store.Replica(sh)
+	if g == nil {
+		return have
+	}
+	for _, m := range g.Members() {
+		if m.Voter {
+			have.voters = append(have.voters, peer.NodeID(m.Node))
+		} else {
+			have.learners = append(have.learners, peer.NodeID(m.Node))
+		}
+	}
+	return have
+}
+
+// greet exchanges greetings with a node.
+func (n *Node) greet(ctx context.Context, id peer.NodeID) error {
+	ctx, cancel := context.WithTimeout(ctx, helloMax)
+	defer cancel()
+	answer, err := call[hello, hello](ctx, n, id, pathHello, n.hello())
+	if err == nil && answer.Node == id {
+		n.note(answer)
+	}
+	return err
+}
+
+// welcome answers a greeting. A node that must not run with this one is refused.
+func (n *Node) welcome(_ context.Context, from peer.NodeID, said hello) (hello, error) {
+	if said.Node != from {
+		return hello{}, failure.Refuse(failure.ErrInvalid, "a node greets as another one")
+	}
+	if err := n.refusal(said); err != nil {
+		return hello{}, err
+	}
+	n.note(said)
+	return n.hello(), nil
+}
+
+// refusal says why a node must not run beside this one; nil when it may.
+func (n *Node) refusal(said hello) error {
+	n.others.mu.Lock()
+	known := n.others.by[said.Node]
+	taken := known.alive() && known.said.Boot != said.Boot
+	n.others.mu.Unlock()
+	switch {
+	case said.Node == n.self && said.Boot != n.boot, taken:
+		return failure.Refuse(failure.ErrPrecondition, "another process is node %s already; a node's folder must not be copied: an empty home and `troupe cluster join` make another node", said.Node)
+	case n.isGone(said.Node):
+		return failure.Refuse(failure.ErrForbidden, "node %s was removed from the cluster", said.Node)
+	case said.Level > level+1 || said.Level < level-1:
+		return failure.Refuse(failure.ErrForbidden, "it runs version %s, and %s here: only versions that are next to each other run together", said.Version, n.o.Version)
+	case said.Starting && time.Since(said.Clock).Abs() > clockMax:
+		return failure.Refuse(failure.ErrForbidden, "its clock differs by %s from that of node %s: set the clocks", time.Since(said.Clock).Round(time.Second), n.self)
+	case said.Shards != 0 && n.started.Load() && said.Shards != int(n.store.Shards()):
+		return failure.Refuse(failure.ErrForbidden, "its store has %d shards, those of the cluster have %d", said.Shards, n.store.Shards())
+	}
+	return nil
+}
+
+// note remembers what a node has said.
+func (n *Node) note(said hello) {
+	lag := map[persistence.Shard]uint64{}
+	if n.started.Load() {
+		for sh, g := range said.Groups {
+			if own := n.store.Replica(sh); own != nil && n.store.Epoch(sh) != 0 {
+				lag[sh] = max(own.Applied(), g.Applied) - g.Applied
+			}
+		}
+	}
+	n.others.mu.Lock()
+	before := n.others.by[said.Node]
+	now := &other{heard: time.Now(), said: said, lag: lag}
+	if said.Stopping {
+		now.heard = time.Time{} // its next process may come at once
+	}
+	n.others.by[said.Node] = now
+	n.others.mu.Unlock()
+	if before.alive() != now.alive() {
+		n.logAlive(said, now.alive())
+	}
+	if off := time.Since(said.Clock); off.Abs() > clockMax {
+		n.warnings.log(n.o.Log, "clock", func() string {
+			return fmt.Sprintf("the clock of node %s differs by %s from this one: set the clocks", said.Node, off.Round(time.Second))
+		})
+	}
+	if d := n.directory.Load(); d != nil && said.Settings != n.o.Settings {
+		n.warnings.log(n.o.Log, "settings", func() string {
+			return fmt.Sprintf("the settings of node %s differ from those here; troupe config shows them", said.Node)
+		})
+	}
+	n.news()
+}
+
+func (n *Node) logAlive(said hello, alive bool) {
+	line, text := n.o.Log.Info(), "node is here"
+	if !alive {
+		text = "node is stopping"
+	}
+	line.Str("node", string(said.Node)).Str("address", said.Address).Str("version", said.Version).Msg(text)
+}
+
+// greetAll greets every other node, and returns the errors by node.
+func (n *Node) greetAll(ctx context.Context) map[peer.NodeID]error {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	faults := map[peer.NodeID]error{}
+	for _, id := range n.known() {
+		all.Go(func() {
+			if err := n.greet(ctx, id); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				faults[id] = err
+			}
+		})
+	}
+	all.Wait()
+	return faults
+}
+
+// known are the other nodes, in order.
+func (n *Node) known() []peer.NodeID {
+	var ids []peer.NodeID
+	if d := n.directory.Load(); d != nil {
+		ids = slices.Sorted(maps.Keys(d.Nodes))
+	} else {
+		ids = slices.Sorted(maps.Keys(n.seeds))
+	}
+	return slices.DeleteFunc(ids, func(id peer.NodeID) bool { return id == n.self })
+}
+
+// greetLoop greets once a second. A node that others refuse for longer than claimMax ends, because
+// another process is this node, or because it was removed.
+func (n *Node) greetLoop() {
+	var refusedSince time.Time
+	silent := map[peer.NodeID]bool{}
+	n.every(helloEvery, func(ctx context.Context) {
+		var refused error
+		for id, err := range n.greetAll(ctx) {
+			if isRefusal(err) {
+				refused = fmt.Errorf("node %s: %w", id, err)
+			}
+			if !silent[id] && !n.isAlive(id) {
+				n.o.Log.Warn().Err(err).Str("node", string(id)).Msg("node does not answer")
+			}
+		}
+		for _, id := range n.known() {
+			silent[id] = !n.isAlive(id)
+		}
+		switch {
+		case refused == nil:
+			refusedSince = time.Time{}
+		case refusedSince.IsZero():
+			refusedSince = time.Now()
+		case time.Since(refusedSince) >= claimMax:
+			n.fail(refused)
+		}
+	})
+}
+
+// isRefusal reports whether another node will not run beside this one.
+func isRefusal(err error) bool {
+	kind := failure.Of(err).Kind
+	return kind == failure.ErrPrecondition || kind == failure.ErrForbidden
+}
+
+// Claim opens the cluster port and makes sure that this process alone is its node: the others are
+// asked. The store must not be open yet. It returns an error with one line of what to do.
+func (n *Node) Claim(ctx context.Context) error {
+	if err := n.renew(); err != nil {
+		return err
+	}
+	if err := n.port.Start(); err != nil {
+		return err
+	}
+	for begun := time.Now(); ; {
+		var refused error
+		for _, err := range n.greetAll(ctx) {
+			if isRefusal(err) {
+				refused = err
+			}
+		}
+		switch {
+		case refused == nil:
+			return ctx.Err()
+		case failure.Of(refused).Kind != failure.ErrPrecondition, time.Since(begun) >= claimMax:
+			return fmt.Errorf("the cluster does not take this node: %w", refused)
+		}
+		select {
+		case <-time.After(claimMax / 40):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,444 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"troupe/actors/cluster/peer"
+	"troupe/actors/failure"
+	"troupe/persistence"
+)
+
+// keyKept is how long a key is remembered after its end, so that who uses it is told why it is
+// refused.
+const keyKept = 24 * time.Hour
+
+// Invite returns the text of a key with which one node can join, until it expires.
+func (n *Node) Invite(ctx context.Context, expires time.Duration) (string, error) {
+	d := n.directory.Load()
+	if d == nil {
+		return "", failure.Refuse(failure.ErrUnavailable, "this node does not know its cluster yet")
+	}
+	authority, err := peer.ParseAuthority([]byte(d.Authority))
+	if err != nil {
+		return "", err
+	}
+	key, err := peer.NewJoinKey(n.o.Advertise, authority.Fingerprint())
+	if err != nil {
+		return "", err
+	}
+	_, err = Ask(ctx, n, pathInvite, n.takeKey, invitation{ID: key.ID, entry: entry{Hash: peer.Hash(key.Secret), Expires: time.Now().Add(expires)}})
+	return key.String(), err
+}
+
+type invitation struct {
+	ID string `json:"id"`
+	entry
+}
+
+// takeKey keeps what is needed of a join key.
+func (n *Node) takeKey(ctx context.Context, _ peer.NodeID, key invitation) (struct{}, error) {
+	return struct{}{}, n.change(ctx, func(d *directory) error {
+		d.Keys[key.ID] = key.entry
+		return nil
+	})
+}
+
+// joinRequest is what a machine sends that is to become a node.
+type joinRequest struct {
+	ID      string      `json:"id"`
+	Secret  string      `json:"secret"`
+	Node    peer.NodeID `json:"node"`
+	CSR     []byte      `json:"csr"`
+	Address string      `json:"address"`
+	Version string      `json:"version"`
+	Level   int         `json:"level"`
+	Clock   time.Time   `json:"clock"`
+}
+
+// joinAnswer makes it one.
+type joinAnswer struct {
+	Certificate []byte                 `json:"certificate"`
+	Authority   string                 `json:"authority"`
+	Shards      int                    `json:"shards"`
+	Nodes       map[peer.NodeID]string `json:"nodes"` // the address of each
+}
+
+// join answers machines without a certificate.
+func (n *Node) join(w http.ResponseWriter, r *http.Request) {
+	var in joinRequest
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, callBytesMax)).Decode(&in); err != nil {
+		http.Error(w, "the body cannot be read", http.StatusBadRequest)
+		return
+	}
+	if !n.started.Load() {
+		writeError(w, failure.Refuse(failure.ErrUnavailable, "the node is starting"))
+		return
+	}
+	out, err := Ask(r.Context(), n, pathAdmit, n.admit, in)
+	if err != nil {
+		n.o.Log.Warn().Err(err).Str("address", in.Address).Msg("a machine that wants to join is refused")
+		writeError(w, err)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(out)
+}
+
+// admit takes a node into the cluster, where Meta is led.
+func (n *Node) admit(ctx context.Context, _ peer.NodeID, in joinRequest) (answer joinAnswer, err error) {
+	switch _, invalid := peer.ParseNodeID(string(in.Node)); {
+	case invalid != nil || in.Address == "":
+		return answer, failure.Refuse(failure.ErrInvalid, "it says neither who it is nor where")
+	case in.Level > level+1 || in.Level < level-1:
+		return answer, failure.Refuse(failure.ErrForbidden, "it runs version %s, and the cluster %s: only versions that are next to each other run together", in.Version, n.o.Version)
+	case time.Since(in.Clock).Abs() > clockMax:
+		return answer, failure.Refuse(failure.ErrForbidden, "its clock differs by %s from the cluster's: set the clock", time.Since(in.Clock).Abs().Round(time.Second))
+	}
+	err = n.change(ctx, func(d *directory) error {
+		key, known := d.Keys[in.ID]
+		switch {
+		case !known || key.Hash != peer.Hash(in.Secret):
+			return failure.Refuse(failure.ErrForbidden, "the cluster does not know the join key; make a new one with `troupe cluster invite`")
+		case key.UsedBy != "":
+			return failure.Refuse(failure.ErrForbidden, "the join key was used already, by node %s; make a new one with `troupe cluster invite`", key.UsedBy)
+		case time.Now().After(key.Expires):
+			return failure.Refuse(failure.ErrForbidden, "the join key expired at %s; make a new one with `troupe cluster invite`", key.Expires.UTC().Format(time.RFC3339))
+		}
+		for id, m := range d.Nodes {
+			if m.Address == in.Address {
+				return failure.Refuse(failure.ErrForbidden, "node %s has the address %s; remove it first, or listen elsewhere", id, in.Address)
+			}
+		}
+		if _, taken := d.Nodes[in.Node]; taken || slices.Contains(d.Gone, in.Node) {
+			return failure.Refuse(failure.ErrForbidden, "there is a node %s already", in.Node)
+		}
+		authority, err := peer.ParseAuthority([]byte(d.Authority))
+		if err != nil {
+			return err
+		}
+		if answer.Certificate, err = authority.Sign(in.CSR, in.Node, time.Now()); err != nil {
+			return failure.Refuse(failure.ErrInvalid, "%w", err)
+		}
+		key.UsedBy = in.Node
+		d.Keys[in.ID] = key
+		d.Nodes[in.Node] = member{Address: in.Address, Joined: time.Now().UTC()}
+		answer.Authority, answer.Shards, answer.Nodes = d.Authority, int(n.store.Shards()), map[peer.NodeID]string{}
+		for id, m := range d.Nodes {
+			answer.Nodes[id] = m.Address
+		}
+		return nil
+	})
+	if err == nil {
+		n.o.Log.Info().Str("node", string(in.Node)).Str("address", in.Address).Msg("node has joined the cluster; it gets its shards when it runs")
+	}
+	return answer, err
+}
+
+// Joining is what Join needs.
+type Joining struct {
+	Key                peer.JoinKey
+	Advertise, Version string
+}
+
+// Joined is a node that belongs to its cluster and has no files yet.
+type Joined struct {
+	// Shards is the number of shards that its store must have.
+	Shards   int
+	identity *peer.Identity
+	d        directory
+}
+
+// Node is its id.
+func (j *Joined) Node() peer.NodeID { return j.identity.Node() }
+
+// Join asks the cluster that a key names to take this machine in. Nothing is written here.
+func Join(ctx context.Context, o Joining) (*Joined, error) {
+	return joinBy(ctx, peer.JoinClient(o.Key), o)
+}
+
+func joinBy(ctx context.Context, client *http.Client, o Joining) (*Joined, error) {
+	identity, err := newIdentity()
+	if err != nil {
+		return nil, err
+	}
+	csr, err := identity.CSR()
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(joinRequest{
+		ID: o.Key.ID, Secret: o.Key.Secret, Node: identity.Node(), CSR: csr,
+		Address: o.Advertise, Version: o.Version, Level: level, Clock: time.Now(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://cluster/join", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("reach the cluster at %s: %w", o.Key.Address, errors.Unwrap(err))
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(response.Body, callBytesMax))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer of the cluster: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the cluster at %s refuses: %s", o.Key.Address, bytes.TrimSpace(text))
+	}
+	var answer joinAnswer
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return nil, fmt.Errorf("read the answer of the cluster: %w", err)
+	}
+	authority, err := peer.ParseAuthority([]byte(answer.Authority))
+	if err != nil {
+		return nil, err
+	}
+	j := &Joined{Shards: answer.Shards, identity: identity, d: directory{Authority: answer.Authority, Nodes: map[peer.NodeID]member{}}}
+	for id, address := range answer.Nodes {
+		j.d.Nodes[id] = member{Address: address}
+	}
+	return j, identity.Accept(answer.Certificate, authority.Certificate())
+}
+
+// Save writes the node's files, into a folder that is made.
+func (j *Joined) Save(dir string) error { return save(dir, j.identity, &j.d) }
+
+// save writes all files of a node; that of the identity, which makes it one, comes last.
+func save(dir string, identity *peer.Identity, d *directory) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f := files{dir}
+	if err := f.keep(d); err != nil {
+		return err
+	}
+	return identity.Save(f.path(identityFile))
+}
+
+func newIdentity() (*peer.Identity, error) {
+	return peer.NewIdentity(peer.NodeID(ulid.Make().String()))
+}
+
+// found makes an authority, and this node its first.
+func found() (*peer.Identity, *peer.Authority, error) {
+	now := time.Now()
+	authority, err := peer.NewAuthority(peer.ClusterID(ulid.Make().String()), now)
+	if err != nil {
+		return nil, nil, err
+	}
+	identity, err := newIdentity()
+	if err != nil {
+		return nil, nil, err
+	}
+	return identity, authority, sign(authority, identity, now)
+}
+
+func sign(authority *peer.Authority, identity *peer.Identity, now time.Time) error {
+	csr, err := identity.CSR()
+	if err != nil {
+		return err
+	}
+	certificate, err := authority.Sign(csr, identity.Node(), now)
+	if err != nil {
+		return err
+	}
+	return identity.Accept(certificate, authority.Certificate())
+}
+
+// Found makes the store, which stands alone and is open, the first node of a new cluster, and writes
+// the node's files. After a crash it is called again, and goes on.
+func Found(s *persistence.Store, dir, advertise string) (peer.NodeID, error) {
+	identity, err := peer.LoadIdentity(files{dir}.path(identityFile))
+	var authority *peer.Authority
+	if err == nil {
+		authority, err = files{dir}.authority()
+	} else if !Exists(dir) {
+		identity, authority, err = found()
+	}
+	if err != nil {
+		return "", err
+	}
+	d, err := firstDirectory(authority, identity.Node(), advertise, slices.Collect(s.AllShards()))
+	if err != nil {
+		return "", err
+	}
+	if err := save(dir, identity, d); err != nil {
+		return "", err
+	}
+	w := s.NewWrites(persistence.Meta)
+	if err := d.put(w); err != nil {
+		w.Discard()
+		return "", err
+	}
+	done := make(outcome, 1)
+	s.Append(w, done)
+	if err := <-done; err != nil {
+		return "", err
+	}
+	return identity.Node(), s.Found(string(identity.Node()))
+}
+
+// firstDirectory is that of a cluster of one node.
+func firstDirectory(authority *peer.Authority, id peer.NodeID, address string, shards []persistence.Shard) (*directory, error) {
+	text, err := authority.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	return &directory{
+		Authority: string(text),
+		Nodes:     map[peer.NodeID]member{id: {Address: address, Joined: time.Now().UTC(), Started: true}},
+		Placement: place(nil, shards, []peer.NodeID{id}, 1),
+	}, nil
+}
+
+// FoundAgain makes a new identity for the only node of a new cluster, and writes its files, after
+// which the caller founds the store's groups again for it. When that runs, it makes the directory
+// that of the new cluster.
+func FoundAgain(dir, advertise string) (peer.NodeID, error) {
+	identity, authority, err := found()
+	if err != nil {
+		return "", err
+	}
+	d, err := firstDirectory(authority, identity.Node(), advertise, nil)
+	if err != nil {
+		return "", err
+	}
+	return identity.Node(), save(dir, identity, d)
+}
+
+// refound makes the directory that of the cluster of this node's identity, where it is that of an
+// earlier one.
+func (n *Node) refound(d *directory) bool {
+	if !n.isOfAnother(d) {
+		return false
+	}
+	authority, err := n.files.authority()
+	if err != nil || authority.Cluster() != n.identity.Cluster() {
+		return false
+	}
+	first, err := firstDirectory(authority, n.self, n.o.Advertise, slices.Collect(n.store.AllShards()))
+	if err != nil {
+		return false
+	}
+	for id := range d.Nodes {
+		if id != n.self {
+			first.Gone = append(first.Gone, id)
+		}
+	}
+	n.o.Log.Warn().Str("cluster", string(n.identity.Cluster())).Msg("this node is the first of a new cluster, with what it had of the earlier one")
+	*d = *first.clone()
+	return true
+}
+
+// removal asks for the end of a node.
+type removal struct {
+	Node peer.NodeID `json:"node"`
+	Lost bool        `json:"lost"` // it does not run and will not come back
+}
+
+// Remove has a node leave the cluster: its shards go to others, then it is removed. It returns when that
+// has begun; it goes on by itself.
+func (n *Node) Remove(ctx context.Context, id peer.NodeID, lost bool) error {
+	_, err := Ask(ctx, n, pathRemove, n.remove, removal{id, lost})
+	return err
+}
+
+func (n *Node) remove(ctx context.Context, _ peer.NodeID, in removal) (struct{}, error) {
+	return struct{}{}, n.change(ctx, func(d *directory) error {
+		m, known := d.Nodes[in.Node]
+		others := 0
+		for id, other := range d.Nodes {
+			if id != in.Node && other.Started && !other.Leaving {
+				others++
+			}
+		}
+		switch alive := n.isAlive(in.Node); {
+		case !known && slices.Contains(d.Gone, in.Node):
+			return failure.Refuse(failure.ErrNotFound, "node %s was removed already", in.Node)
+		case !known:
+			return failure.Refuse(failure.ErrNotFound, "there is no node %s; troupe cluster status lists them", in.Node)
+		case others == 0:
+			return failure.Refuse(failure.ErrNotAllowed, "node %s is the last one: a cluster has at least one", in.Node)
+		case m.Started && !alive && !in.Lost:
+			return failure.Refuse(failure.ErrNotAllowed, "node %s does not answer: start it, or give --lost if it will not come back", in.Node)
+		case alive && in.Lost:
+			return failure.Refuse(failure.ErrNotAllowed, "node %s is running: without --lost its shards are moved away first", in.Node)
+		case m.Leaving:
+			return errUnchanged
+		}
+		m.Leaving = true
+		d.Nodes[in.Node] = m
+		return nil
+	})
+}
+
+// goodbye ends this node, which was removed.
+func (n *Node) goodbye(context.Context, peer.NodeID, struct{}) (struct{}, error) {
+	n.fail(errRemoved)
+	return struct{}{}, nil
+}
+
+var errRemoved = errors.New("this node was removed from the cluster; its folder is of no use any more")
+
+// renewEvery is the time between two looks at the certificates.
+const renewEvery = time.Hour
+
+// renewLoop keeps the certificates of this node and of the authority valid.
+func (n *Node) renewLoop() {
+	n.every(renewEvery, func(ctx context.Context) {
+		if err := n.renew(); err != nil {
+			n.o.Log.Error().Err(err).Msg("the node's certificate cannot be renewed")
+		}
+		if n.store.Epoch(persistence.Meta) == 0 {
+			return
+		}
+		err := n.change(ctx, func(d *directory) error {
+			authority, err := peer.ParseAuthority([]byte(d.Authority))
+			if err != nil {
+				return err
+			}
+			renewed, err := authority.Renewed(time.Now())
+			if err != nil || renewed == authority {
+				return errors.Join(err, errUnchanged)
+			}
+			text, err := renewed.Marshal()
+			d.Authority = string(text)
+			return err
+		})
+		if err != nil && !errors.Is(err, failure.ErrElsewhere) {
+			n.o.Log.Error().Err(err).Msg("the certificate of the cluster's authority cannot be renewed")
+		}
+	})
+}
+
+// renew signs this node's certificate anew when it is due.
+func (n *Node) renew() error {
+	now := time.Now()
+	if !n.identity.NeedsRenewal(now) {
+		return nil
+	}
+	authority, err := n.files.authority()
+	if err == nil {
+		err = sign(authority, n.identity, now)
+	}
+	if err == nil {
+		err = n.identity.Save(n.files.path(identityFile))
+	}
+	if err == nil {
+		n.o.Log.Info().Time("expires", n.identity.Expires()).Msg("the node's certificate is renewed")
+	}
+	return err
+}

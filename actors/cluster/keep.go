@@ -1,0 +1,334 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/cluster/peer"
+	"troupe/persistence"
+)
+
+// keepEvery is the time between two looks at what is, and what should be.
+const keepEvery = time.Second
+
+// keepLoop brings this node to what the directory wants, and where Meta is led, the directory to
+// what the nodes want.
+func (n *Node) keepLoop() {
+	before := 0
+	n.every(keepEvery, func(ctx context.Context) {
+		if led := len(n.led()); led != before {
+			n.o.Log.Info().Int("shards", led).Int("before", before).Msg("the number of shards that this node leads has changed")
+			before = led
+		}
+		n.keepShards()
+		if n.store.Epoch(persistence.Meta) != 0 {
+			if err := n.keepDirectory(ctx); err != nil {
+				n.warnings.log(n.o.Log, "directory", func() string { return "the cluster's own row cannot be written: " + err.Error() })
+			}
+		}
+		if !n.stopping.Load() {
+			n.balance(ctx)
+		}
+	})
+}
+
+// wanted is who shall have a replica of a shard. All nodes have Meta.
+func (d *directory) wanted(sh persistence.Shard) replicaSet {
+	want := replicaSet{voters: d.Placement[sh]}
+	if sh == persistence.Meta {
+		for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
+			if !d.Nodes[id].Leaving && !slices.Contains(want.voters, id) {
+				want.learners = append(want.learners, id)
+			}
+		}
+	}
+	return want
+}
+
+// keepShards joins the groups of shards that shall be here, and leaves those that this node was
+// removed from.
+func (n *Node) keepShards() {
+	d := n.directory.Load()
+	if d == nil {
+		return
+	}
+	for sh := range n.store.AllShards() {
+		has := n.store.Replica(sh) != nil
+		switch {
+		case sh == persistence.Meta:
+		case !has && d.wanted(sh).has(n.self):
+			if err := n.store.Join(sh); err != nil {
+				n.warnings.log(n.o.Log, "join", func() string { return fmt.Sprintf("%s cannot be taken in: %v", shown(sh), err) })
+			}
+		case has && !d.wanted(sh).has(n.self) && n.Fresh() && n.isOut(sh):
+			n.o.Log.Info().Str("shard", shown(sh)).Msg("shard is kept by other nodes now; removing this copy")
+			if err := n.store.Leave(sh); err != nil {
+				n.warnings.log(n.o.Log, "leave", func() string { return fmt.Sprintf("%s cannot be removed: %v", shown(sh), err) })
+			}
+		}
+	}
+}
+
+// isOut reports whether the leader of a shard says that this node has no part in it.
+func (n *Node) isOut(sh persistence.Shard) bool {
+	var newest groupState
+	for _, said := range n.heard() {
+		if g := said.Groups[sh]; g.Epoch > newest.Epoch {
+			newest = g
+		}
+	}
+	out := replicaSet{newest.Voters, newest.Learners}
+	return n.store.Epoch(sh) == 0 && newest.Epoch != 0 && !out.has(n.self)
+}
+
+// keepDirectory writes what the nodes have said, places the shards, and forgets nodes that have
+// left.
+func (n *Node) keepDirectory(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, keepEvery*5)
+	defer cancel()
+	var left []peer.NodeID
+	if old := n.directory.Load(); old != nil { // NB: looked at before, so that nothing is asked of the others when nothing is to be done
+		d := old.clone()
+		if !n.edit(d) {
+			return nil
+		}
+		left = d.Gone[len(old.Gone):]
+	}
+	for _, id := range left { // while it can be reached
+		ctx, cancel := context.WithTimeout(ctx, helloMax)
+		_, _ = call[struct{}, struct{}](ctx, n, id, pathGoodbye, struct{}{}) // NB: one that is lost hears nothing
+		cancel()
+	}
+	err := n.change(ctx, func(d *directory) error {
+		before := len(d.Gone)
+		if !n.edit(d) {
+			return errUnchanged
+		}
+		left = slices.Clone(d.Gone[before:])
+		return nil
+	})
+	if err == nil {
+		for _, id := range left {
+			n.o.Log.Info().Str("node", string(id)).Msg("node was removed from the cluster")
+		}
+	}
+	return err
+}
+
+// edit makes the directory what it should be, and reports whether it was otherwise.
+func (n *Node) edit(d *directory) (changed bool) {
+	if n.refound(d) {
+		changed = true
+	}
+	said := n.heard()
+	said[n.self] = n.hello()
+	for id, m := range d.Nodes {
+		h, alive := said[id]
+		if alive && (!m.Started || m.Address != h.Address) {
+			m.Started, m.Address = true, h.Address
+			d.Nodes[id] = m
+			changed = true
+		}
+		if m.Leaving && n.hasNothing(id, said) {
+			delete(d.Nodes, id)
+			d.Gone = append(d.Gone, id)
+			changed = true
+		}
+	}
+	for id, key := range d.Keys {
+		if time.Since(key.Expires) > keyKept {
+			delete(d.Keys, id)
+			changed = true
+		}
+	}
+	next := place(d.Placement, slices.Collect(n.store.AllShards()), d.staying(), n.o.Replicas)
+	if len(d.staying()) > 0 && !maps.EqualFunc(next, d.Placement, slices.Equal[[]peer.NodeID]) {
+		d.Placement = next
+		changed = true
+	}
+	return changed
+}
+
+// hasNothing reports whether the leaders of all shards say that a node has no replica of them.
+func (n *Node) hasNothing(id peer.NodeID, said map[peer.NodeID]hello) bool {
+	for sh := range n.store.AllShards() {
+		var newest groupState
+		for _, h := range said {
+			if g := h.Groups[sh]; g.Epoch > newest.Epoch {
+				newest = g
+			}
+		}
+		if set := (replicaSet{newest.Voters, newest.Learners}); newest.Epoch == 0 || set.has(id) {
+			return false
+		}
+	}
+	return true
+}
+
+// balance hands one shard over when this node leads at least two more than another one that
+// could.
+func (n *Node) balance(ctx context.Context) {
+	d := n.directory.Load()
+	if d == nil {
+		return
+	}
+	led, own := map[peer.NodeID]int{}, n.led()
+	for id, said := range n.heard() {
+		for _, g := range said.Groups {
+			if g.Epoch != 0 {
+				led[id]++
+			}
+		}
+		if said.Stopping || said.Starting || d.Nodes[id].Leaving {
+			led[id] += int(n.store.Shards()) + 1
+		}
+	}
+	for _, sh := range own {
+		var best peer.NodeID
+		for _, id := range n.replicas(sh).voters {
+			if id != n.self && slices.Contains(d.Placement[sh], id) && n.isCaughtUp(sh, id) && led[id]+2 <= len(own) && (best == "" || led[id] < led[best]) {
+				best = id
+			}
+		}
+		if best != "" {
+			n.handOver(ctx, sh, best)
+			return
+		}
+	}
+}
+
+// led are the shards that this node leads.
+func (n *Node) led() []persistence.Shard {
+	var own []persistence.Shard
+	for sh := range n.store.AllShards() {
+		if n.store.Epoch(sh) != 0 {
+			own = append(own, sh)
+		}
+	}
+	return own
+}
+
+// handOverMax bounds a hand-over; while it lasts nothing is written.
+const handOverMax = 2 * time.Second
+
+func (n *Node) handOver(ctx context.Context, sh persistence.Shard, to peer.NodeID) {
+	ctx, cancel := context.WithTimeout(ctx, handOverMax)
+	defer cancel()
+	g := n.store.Replica(sh)
+	if g == nil {
+		return
+	}
+	if err := g.HandOver(ctx, string(to)); err != nil {
+		n.warnings.log(n.o.Log, "hand over", func() string { return fmt.Sprintf("%s is not handed over to node %s: %v", shown(sh), to, err) })
+		return
+	}
+	for n.store.Epoch(sh) != 0 && ctx.Err() == nil { // until this node has noticed
+		<-time.After(time.Millisecond)
+	}
+	n.handed.Add(1)
+	n.o.Log.Debug().Str("shard", shown(sh)).Str("node", string(to)).Msg("leadership handed over")
+}
+
+// tending are the shards that are led here, whose replicas this node looks after.
+type tending struct {
+	mu   sync.Mutex
+	stop map[persistence.Shard]context.CancelFunc
+}
+
+// Led implements persistence.Leads.
+func (n *Node) Led(sh persistence.Shard, epoch uint64) {
+	n.tending.mu.Lock()
+	defer n.tending.mu.Unlock()
+	if n.ctx.Err() != nil { // Stop waits already
+		return
+	}
+	ctx, cancel := context.WithCancel(n.ctx)
+	n.tending.stop[sh] = cancel
+	n.o.Log.Debug().Str("shard", shown(sh)).Uint64("epoch", epoch).Msg("leading")
+	n.running.Go(func() { n.tend(ctx, sh) })
+	n.news()
+}
+
+// Ended implements persistence.Leads.
+func (n *Node) Ended(sh persistence.Shard, epoch uint64) {
+	n.tending.mu.Lock()
+	defer n.tending.mu.Unlock()
+	if cancel := n.tending.stop[sh]; cancel != nil {
+		cancel()
+		delete(n.tending.stop, sh)
+	}
+	n.o.Log.Debug().Str("shard", shown(sh)).Uint64("epoch", epoch).Msg("not leading any more")
+	n.news()
+}
+
+// tend brings the replicas of a shard, step by step, to what the directory wants.
+func (n *Node) tend(ctx context.Context, sh persistence.Shard) {
+	for ctx.Err() == nil {
+		pause := keepEvery
+		if d := n.directory.Load(); d != nil && len(d.wanted(sh).voters) > 0 {
+			step, id := nextMove(n.replicas(sh), d.wanted(sh), surroundings{
+				self: n.self, alive: n.isAlive, caughtUp: func(id peer.NodeID) bool { return n.isCaughtUp(sh, id) },
+			})
+			if step != rest && n.move(ctx, sh, step, id) {
+				pause = keepEvery / 20
+			}
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// move makes one step, and reports whether that was done.
+func (n *Node) move(ctx context.Context, sh persistence.Shard, step move, id peer.NodeID) bool {
+	g := n.store.Replica(sh)
+	if g == nil {
+		return false
+	}
+	var err error
+	var done string
+	switch step {
+	case addLearner:
+		err, done = g.AddLearner(string(id)), "node gets a copy of the shard"
+	case addVoter:
+		err, done = g.AddVoter(string(id)), "node has a vote in the shard"
+	case drop:
+		err, done = g.Remove(string(id)), "node has no part in the shard any more"
+	case leave:
+		n.handOver(ctx, sh, id)
+		return true
+	}
+	if err != nil {
+		n.warnings.log(n.o.Log, "move", func() string { return fmt.Sprintf("the replicas of %s cannot be changed now: %v", shown(sh), err) })
+		return false
+	}
+	n.moves.Add(1)
+	n.o.Log.Info().Str("shard", shown(sh)).Str("node", string(id)).Msg(done)
+	return true
+}
+
+// warnings are what may come again and again, and is logged once a minute.
+type warnings struct {
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+func (w *warnings) log(log zerolog.Logger, about string, text func() string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.last == nil {
+		w.last = map[string]time.Time{}
+	}
+	if time.Since(w.last[about]) < time.Minute {
+		return
+	}
+	w.last[about] = time.Now()
+	log.Warn().Msg(text())
+}

@@ -1,0 +1,144 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+
+	"troupe/actors/cluster/peer"
+	"troupe/persistence"
+)
+
+// place decides which nodes shall have a vote in which shard: as many as replicas says, or
+// all nodes when there are fewer. It moves as little as it can: what stays where it is, stays;
+// then the node with the most shards gives one to the one with the fewest, until they differ by
+// one. Meta moves only when it must.
+func place(now map[persistence.Shard][]peer.NodeID, shards []persistence.Shard, nodes []peer.NodeID, replicas int) map[persistence.Shard][]peer.NodeID {
+	next := map[persistence.Shard][]peer.NodeID{}
+	count := map[peer.NodeID]int{}
+	for _, sh := range shards {
+		for _, id := range now[sh] {
+			if slices.Contains(nodes, id) {
+				next[sh] = append(next[sh], id)
+				count[id]++
+			}
+		}
+	}
+	fewest := func(without []peer.NodeID) (best peer.NodeID) {
+		for _, id := range nodes {
+			if !slices.Contains(without, id) && (best == "" || count[id] < count[best]) {
+				best = id
+			}
+		}
+		return best
+	}
+	for _, sh := range shards {
+		for len(next[sh]) > replicas {
+			most := slices.MaxFunc(next[sh], func(a, b peer.NodeID) int { return cmp.Compare(count[a], count[b]) })
+			next[sh] = slices.DeleteFunc(next[sh], func(id peer.NodeID) bool { return id == most })
+			count[most]--
+		}
+		for len(next[sh]) < min(replicas, len(nodes)) {
+			id := fewest(next[sh])
+			next[sh] = append(next[sh], id)
+			count[id]++
+		}
+	}
+	for moved := true; moved; {
+		moved = false
+		for _, sh := range shards {
+			if sh == persistence.Meta {
+				continue
+			}
+			to := fewest(next[sh])
+			for i, from := range next[sh] {
+				if to != "" && count[from] > count[to]+1 {
+					next[sh][i] = to
+					count[from]--
+					count[to]++
+					moved = true
+					break
+				}
+			}
+		}
+	}
+	for _, sh := range shards {
+		slices.Sort(next[sh])
+	}
+	return next
+}
+
+// replicaSet is who has a replica of a shard, or shall have one.
+type replicaSet struct{ voters, learners []peer.NodeID }
+
+func (s replicaSet) has(id peer.NodeID) bool {
+	return slices.Contains(s.voters, id) || slices.Contains(s.learners, id)
+}
+
+// move is what a leader can do with the replicas of its shard.
+type move uint8
+
+const (
+	rest       move = iota // all is as it should be, or must wait
+	addLearner             // have a node get the log
+	addVoter               // give a learner a vote
+	drop                   // take a node out
+	leave                  // hand over to a node, which then takes this one out
+)
+
+// surroundings is what a leader knows of other nodes.
+type surroundings struct {
+	self     peer.NodeID
+	alive    func(peer.NodeID) bool
+	caughtUp func(peer.NodeID) bool // its replica lacks next to nothing
+}
+
+// nextMove returns the next step from the replicas that there are to those that there shall be.
+// No step leaves fewer voters that are alive than a majority needs, and a voter goes only when
+// all who shall vote do, or when it is not alive.
+func nextMove(have, want replicaSet, s surroundings) (move, peer.NodeID) {
+	for _, id := range have.learners {
+		if !want.has(id) {
+			return drop, id
+		}
+	}
+	for _, id := range slices.Concat(want.voters, want.learners) {
+		if !have.has(id) && s.alive(id) {
+			return addLearner, id
+		}
+	}
+	for _, id := range want.voters {
+		if slices.Contains(have.learners, id) && s.alive(id) && s.caughtUp(id) && s.majority(append(slices.Clone(have.voters), id)) {
+			return addVoter, id
+		}
+	}
+	complete := !slices.ContainsFunc(want.voters, func(id peer.NodeID) bool { return !slices.Contains(have.voters, id) })
+	for _, id := range have.voters {
+		if slices.Contains(want.voters, id) || !complete && s.alive(id) {
+			continue
+		}
+		rest := slices.DeleteFunc(slices.Clone(have.voters), func(other peer.NodeID) bool { return other == id })
+		switch {
+		case !s.majority(rest):
+		case id != s.self:
+			return drop, id
+		default:
+			for _, to := range want.voters {
+				if slices.Contains(have.voters, to) && s.alive(to) && s.caughtUp(to) {
+					return leave, to
+				}
+			}
+		}
+	}
+	return rest, ""
+}
+
+// majority reports whether most of the voters are alive.
+func (s surroundings) majority(voters []peer.NodeID) bool {
+	alive := 0
+	for _, id := range voters {
+		if id == s.self || s.alive(id) {
+			alive++
+		}
+	}
+	return 2*alive > len(voters)
+}

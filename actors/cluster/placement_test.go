@@ -1,0 +1,147 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"troupe/actors/cluster/peer"
+	"troupe/persistence"
+)
+
+func nodesDrawn(t *rapid.T, label string) []peer.NodeID {
+	var ids []peer.NodeID
+	for i := range 7 {
+		if rapid.Bool().Draw(t, fmt.Sprint(label, i)) {
+			ids = append(ids, peer.NodeID(fmt.Sprint("node", i)))
+		}
+	}
+	return ids
+}
+
+// TestPlacement: from wherever it was, each shard gets as many nodes as it should have, all
+// have about as many shards, and nothing moves that need not.
+func TestPlacement(t *testing.T) {
+	var shards []persistence.Shard
+	for sh := range persistence.Shard(16) {
+		shards = append(shards, sh)
+	}
+	shards = append(shards, persistence.Meta)
+	rapid.Check(t, func(t *rapid.T) {
+		now := map[persistence.Shard][]peer.NodeID{}
+		for round := range 3 {
+			nodes := nodesDrawn(t, fmt.Sprint("nodes ", round, " "))
+			if len(nodes) == 0 {
+				continue
+			}
+			replicas := rapid.IntRange(1, 5).Draw(t, "replicas")
+			next := place(now, shards, nodes, replicas)
+			count := map[peer.NodeID]int{}
+			for _, sh := range shards {
+				if want := min(replicas, len(nodes)); len(next[sh]) != want {
+					t.Fatalf("shard %d has %d nodes, want %d", sh, len(next[sh]), want)
+				}
+				if !slices.IsSorted(next[sh]) || len(slices.Compact(slices.Clone(next[sh]))) != len(next[sh]) {
+					t.Fatalf("shard %d: %v is not a sorted set", sh, next[sh])
+				}
+				for _, id := range next[sh] {
+					if !slices.Contains(nodes, id) {
+						t.Fatalf("shard %d is placed on %s, which does not stay", sh, id)
+					}
+					if sh != persistence.Meta {
+						count[id]++
+					}
+				}
+			}
+			least, most := len(shards), 0
+			for _, id := range nodes {
+				least, most = min(least, count[id]), max(most, count[id])
+			}
+			if most-least > 2 { // NB: Meta counts as well, and does not move
+				t.Fatalf("some have %d shards and some %d: %v", least, most, count)
+			}
+			if again := place(next, shards, nodes, replicas); fmt.Sprint(again) != fmt.Sprint(next) {
+				t.Fatalf("placed again it is\n%v, not\n%v", again, next)
+			}
+			stay := slices.DeleteFunc(slices.Clone(now[persistence.Meta]), func(id peer.NodeID) bool { return !slices.Contains(nodes, id) })
+			if len(stay) <= replicas && slices.ContainsFunc(stay, func(id peer.NodeID) bool { return !slices.Contains(next[persistence.Meta], id) }) {
+				t.Fatalf("Meta has moved from %v to %v without need", stay, next[persistence.Meta])
+			}
+			now = next
+		}
+	})
+}
+
+// TestMoves: step by step the replicas become those that shall be, and at no time are fewer
+// voters alive than a majority needs.
+func TestMoves(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		have := replicaSet{voters: nodesDrawn(t, "voter ")}
+		want := replicaSet{voters: nodesDrawn(t, "wanted ")}
+		if len(have.voters) == 0 || len(want.voters) == 0 {
+			return
+		}
+		if rapid.Bool().Draw(t, "all others learn") {
+			for i := range 7 {
+				if id := peer.NodeID(fmt.Sprint("node", i)); !want.has(id) {
+					want.learners = append(want.learners, id)
+				}
+			}
+		}
+		down := map[peer.NodeID]bool{}
+		for _, id := range nodesDrawn(t, "down ") {
+			down[id] = true
+		}
+		s := surroundings{
+			self:  rapid.SampledFrom(have.voters).Draw(t, "leader"),
+			alive: func(id peer.NodeID) bool { return !down[id] },
+		}
+		s.caughtUp = s.alive
+		down[s.self] = false
+		if !s.majority(have.voters) {
+			return
+		}
+		anyDown := slices.ContainsFunc(slices.Concat(have.voters, want.voters, want.learners), func(id peer.NodeID) bool { return down[id] })
+		for range 100 {
+			step, id := nextMove(have, want, s)
+			before := len(have.voters)
+			switch step {
+			case rest:
+				slices.Sort(have.voters)
+				slices.Sort(have.learners)
+				if !anyDown && (!slices.Equal(have.voters, want.voters) || !slices.Equal(have.learners, want.learners)) {
+					t.Fatalf("it rests with %v, want %v", have, want)
+				}
+				return
+			case addLearner:
+				have.learners = append(have.learners, id)
+			case addVoter:
+				have.learners = without(have.learners, id)
+				have.voters = append(have.voters, id)
+			case drop:
+				if id == s.self {
+					t.Fatalf("the leader drops itself")
+				}
+				if slices.Contains(have.voters, id) && s.alive(id) && before <= len(want.voters) {
+					t.Fatalf("a voter that is alive goes while there are only %d of %d", before, len(want.voters))
+				}
+				have.learners, have.voters = without(have.learners, id), without(have.voters, id)
+			case leave:
+				if !slices.Contains(have.voters, id) || down[id] {
+					t.Fatalf("it hands over to %s", id)
+				}
+				s.self = id
+			}
+			if !s.majority(have.voters) {
+				t.Fatalf("after step %d with %s too few voters are alive: %v", step, id, have)
+			}
+		}
+		t.Fatalf("it does not come to rest: %v, want %v", have, want)
+	})
+}
+
+func without(ids []peer.NodeID, id peer.NodeID) []peer.NodeID {
+	return slices.DeleteFunc(slices.Clone(ids), func(other peer.NodeID) bool { return other == id })
+}

@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"maps"
+	"slices"
+
+	"troupe/actors/cluster/peer"
+	"troupe/persistence"
+)
+
+// Status is the cluster as this node knows it.
+type Status struct {
+	Self  peer.NodeID  `json:"self"`
+	Nodes []NodeStatus `json:"nodes"`
+	// Short are the shards that have fewer voters that are alive than they should, by number;
+	// persistence.Meta is the cluster's own.
+	Short []persistence.Shard `json:"short"`
+}
+
+// NodeStatus is one node. What a node has that is not alive is as it was heard last.
+type NodeStatus struct {
+	ID      peer.NodeID `json:"id"`
+	Address string      `json:"address"`
+	Alive   bool        `json:"alive"`
+	Voter   bool        `json:"voter"` // it has a vote in every shard that it shall keep, and that is at least one
+	Leaving bool        `json:"leaving,omitempty"`
+	Version string      `json:"version"`
+	Led     int         `json:"led"`  // shards, the cluster's own included
+	Held    int         `json:"held"` // the same
+	Lag     uint64      `json:"lag"`  // entries that the replica lacks that is behind the most, a second ago
+	// SettingsDiffer: from those of Self.
+	SettingsDiffer bool `json:"settingsDiffer"`
+}
+
+// Status returns the cluster as this node knows it.
+func (n *Node) Status() Status {
+	status := Status{Self: n.self, Nodes: []NodeStatus{}, Short: []persistence.Shard{}}
+	d := n.directory.Load()
+	if d == nil {
+		return status
+	}
+	said := map[peer.NodeID]hello{}
+	n.others.mu.Lock()
+	for id, o := range n.others.by {
+		said[id] = o.said
+	}
+	n.others.mu.Unlock()
+	said[n.self] = n.hello()
+
+	leaders := map[persistence.Shard]groupState{}
+	for id, h := range said {
+		for sh, g := range h.Groups {
+			if g.Epoch > leaders[sh].Epoch && n.isAlive(id) {
+				leaders[sh] = g
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
+		m, h := d.Nodes[id], said[id]
+		node := NodeStatus{ID: id, Address: m.Address, Alive: n.isAlive(id), Leaving: m.Leaving, Version: h.Version, Held: len(h.Groups)}
+		node.SettingsDiffer = h.Settings != n.o.Settings && h.Node != ""
+		shall, votes := 0, 0
+		for sh := range n.store.AllShards() {
+			g := h.Groups[sh]
+			if g.Epoch != 0 && node.Alive {
+				node.Led++
+			}
+			if _, held := h.Groups[sh]; held {
+				node.Lag = max(node.Lag, max(leaders[sh].Applied, g.Applied)-g.Applied)
+			}
+			if slices.Contains(d.Placement[sh], id) {
+				shall++
+				if slices.Contains(leaders[sh].Voters, id) {
+					votes++
+				}
+			}
+		}
+		node.Voter = shall > 0 && votes == shall
+		status.Nodes = append(status.Nodes, node)
+	}
+	for sh := range n.store.AllShards() {
+		alive := 0
+		for _, id := range leaders[sh].Voters {
+			if n.isAlive(id) {
+				alive++
+			}
+		}
+		if alive < len(d.Placement[sh]) || alive == 0 {
+			status.Short = append(status.Short, sh)
+		}
+	}
+	return status
+}
+
+// Metrics are what a node counts, and how the cluster is as it knows.
+type Metrics struct {
+	Nodes, Alive int    // that belong to the cluster, and that are alive, this one included
+	Led, Held    int    // shards, the cluster's own included
+	Short        int    // shards with fewer voters alive than they should have
+	Lag          uint64 // entries that this node's most backward replica lacks
+	Moves        uint64 // changes of replicas that this node made
+	HandOvers    uint64 // leaderships that this node gave to others
+	SecondsStale float64
+	Port         peer.Metrics
+}
+
+// Metrics may be called at any time after Run.
+func (n *Node) Metrics() Metrics {
+	status := n.Status()
+	m := Metrics{
+		Nodes: len(status.Nodes), Short: len(status.Short), Moves: n.moves.Load(), HandOvers: n.handed.Load(),
+		SecondsStale: n.staleFor().Seconds(), Port: n.port.Metrics(),
+	}
+	for _, node := range status.Nodes {
+		if node.Alive {
+			m.Alive++
+		}
+		if node.ID == n.self {
+			m.Led, m.Held, m.Lag = node.Led, node.Held, node.Lag
+		}
+	}
+	return m
+}
