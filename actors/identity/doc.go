@@ -59,7 +59,8 @@
 //   - In a cluster a credential works on every node as soon as it is acknowledged, and an end
 //     holds on every node as soon as its row is there. A node that may not know answers
 //     ErrUnavailable, never ErrUnauthorized.
-//   - No secret and no password is in a stored byte, a log line or an error text.
+//   - No secret and no password is in a stored byte, a log line or an error text. In a
+//     cluster the key that seals sign-ins on their way is a row.
 //
 // It knows nothing of cookies and headers: it takes the text of a credential.
 package identity

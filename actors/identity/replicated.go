@@ -143,6 +143,7 @@ func (r *Replicated) serve(t *term) {
 	if s == nil {
 		return
 	}
+	r.makeFlowKey(t.epoch)
 	r.mu.Lock()
 	t.service.Store(s)
 	s.SetDirectory(r.Directory()) // NB: it may have changed since load

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -96,12 +97,13 @@ func TestANodeThatIsCutOffNeverSaysUnauthorized(t *testing.T) {
 					func() error { _, err := n.Credentials(c.Context(), Token); return err },
 					func() error { return n.Revoke(c.Context(), Token, missing(known)) },
 					func() error { return second(n.SignIn(c.Context(), "john.doe", "nobody has this", netip.Addr{})) },
+					func() error { _, err := n.Authenticate(Token, missing(known)); return err },
 				} {
 					go func() { answers <- ask() }()
 				}
-				for range 3 {
-					if err := <-answers; !errors.Is(err, failure.ErrElsewhere) && !errors.Is(err, failure.ErrOutcomeUnknown) {
-						t.Errorf("at once: got %v, want ErrElsewhere or ErrOutcomeUnknown", err)
+				for range 4 {
+					if err := <-answers; err == nil || errors.Is(err, failure.ErrUnauthorized) || errors.Is(err, failure.ErrNotFound) {
+						t.Errorf("at once: got %v, which it cannot know", err)
 					}
 				}
 				n.wants("a token, a moment later", Token, known, nil)
@@ -357,6 +359,30 @@ func TestLeaversAreEndedByTheLeader(t *testing.T) {
 			n.SetDirectory(parse(t, staff))
 		}
 		c.everywhere("a session of a user who left", Session, session, failure.ErrUnauthorized)
+	})
+}
+
+// TestAllNodesShareTheKeyOfSignIns: it is made once, and stays.
+func TestAllNodesShareTheKeyOfSignIns(t *testing.T) {
+	onCluster(t, Options{}, func(c *cluster) {
+		if _, err := c.follower().FlowKey(); err != nil && !errors.Is(err, failure.ErrUnavailable) {
+			t.Errorf("before it is made: got %v, want ErrUnavailable", err)
+		}
+		c.token() // NB: it is made before anything else
+		want, err := c.leader().FlowKey()
+		if c.must(err); len(want) != 32 || bytes.Equal(want, make([]byte, 32)) {
+			t.Fatalf("got the key %x", want)
+		}
+		for range 2 {
+			c.hand("")
+			c.token()
+			pass(time.Second)
+			for _, n := range c.nodes {
+				if got, err := n.FlowKey(); err != nil || !bytes.Equal(got, want) {
+					t.Errorf("%s: got %x, %v, want the same key on every node", n.Name, got, err)
+				}
+			}
+		}
 	})
 }
 

@@ -28,12 +28,12 @@ const (
 	responseBytesMax = 1 << 20          // of one response
 	requestsMax      = 16               // sign-ins that wait for the provider at a time
 	loggedBytesMax   = 64               // of a text of the provider in the log
+	clocksApartMax   = time.Minute      // of the nodes on which a sign-in begins and ends
 )
 
 // Client is the relying party. Use New.
 type Client struct {
 	options Options
-	sealer  sealer
 	http    *http.Client
 	slots   chan struct{} // one entry for each sign-in that waits for the provider
 
@@ -74,12 +74,8 @@ func New(o Options) (*Client, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("identity provider: %w", err)
 	}
-	s, err := newSealer()
-	if err != nil {
-		return nil, fmt.Errorf("identity provider: %w", err)
-	}
 	return &Client{
-		options: o, sealer: s, slots: make(chan struct{}, requestsMax),
+		options: o, slots: make(chan struct{}, requestsMax),
 		http: &http.Client{
 			Transport:     limitedTransport{newTransport()},
 			Timeout:       requestTimeMax,
@@ -145,12 +141,29 @@ func (c *Client) Begin(ctx context.Context, next, redirect string) (Start, error
 		State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(),
 		Redirect: redirect, Next: next, Begun: c.options.Clock().UnixMilli(),
 	}
-	cookie, err := c.sealer.seal(f)
+	s, err := c.sealer()
+	if err != nil {
+		return Start{}, err
+	}
+	cookie, err := s.seal(f)
 	if err != nil {
 		return Start{}, fmt.Errorf("begin a sign-in: %w", err)
 	}
 	location := c.config(k, redirect).AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier))
 	return Start{Location: location, Cookie: cookie}, nil
+}
+
+// sealer is that of the present key. The error is ErrUnavailable when there is none.
+func (c *Client) sealer() (sealer, error) {
+	key, err := c.options.Key()
+	var s sealer
+	if err == nil {
+		s, err = newSealer(key)
+	}
+	if err != nil {
+		return sealer{}, fmt.Errorf("%w: the key of sign-ins: %w", ErrUnavailable, err)
+	}
+	return s, nil
 }
 
 func (c *Client) config(k *discovery, redirect string) *oauth2.Config {
@@ -244,11 +257,15 @@ func (c *Client) Finish(ctx context.Context, cookie string, query url.Values) (P
 
 // openFlow returns the flow in the cookie, if the request belongs to it.
 func (c *Client) openFlow(cookie string, query url.Values) (*flow, error) {
-	f, ok := c.sealer.open(cookie)
-	if !ok {
-		return nil, fmt.Errorf("%w: the cookie is missing or not of this process", ErrFlow)
+	s, err := c.sealer()
+	if err != nil {
+		return nil, err
 	}
-	if age := c.options.Clock().Sub(time.UnixMilli(f.Begun)); age < 0 || age >= FlowMax {
+	f, ok := s.open(cookie)
+	if !ok {
+		return nil, fmt.Errorf("%w: the cookie is missing or sealed with another key", ErrFlow)
+	}
+	if age := c.options.Clock().Sub(time.UnixMilli(f.Begun)); age < -clocksApartMax || age >= FlowMax {
 		return nil, fmt.Errorf("%w: it began %v ago", ErrFlow, age.Round(time.Second))
 	}
 	if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(f.State)) != 1 {

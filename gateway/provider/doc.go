@@ -21,7 +21,8 @@
 //
 // A sign-in ends in the browser in which it was begun, within ten minutes, or not
 // at all. The cookie is sealed with a key of this process, so nobody can make or
-// read one; a restart ends the sign-ins that are on their way. Nothing else is
+// read one; a restart ends the sign-ins that are on their way. Nodes of a cluster share the key
+// instead (Options.Key), so a sign-in may end on another node. Nothing else is
 // kept, so any number of sign-ins that are begun cost no memory; at most 16 at a
 // time ask the provider, more are answered with ErrBusy.
 //

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"cmp"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -46,6 +47,10 @@ type Options struct {
 	// Roles are the roles that a value of RolesClaim stands for.
 	Roles map[string][]identity.RoleID
 
+	// Key returns the 32 bytes with which sign-ins on their way are sealed; it is called for each.
+	// Nodes of a cluster share them. Nil: random ones of this process. An error
+	// becomes ErrUnavailable.
+	Key func() ([]byte, error)
 	// Clock tells the time. Nil is time.Now.
 	Clock func() time.Time
 	Log   zerolog.Logger
@@ -63,6 +68,11 @@ func (o *Options) EnsureDefaults() {
 		o.Scopes = []string{"profile", "email"}
 	}
 	o.LoginClaim = cmp.Or(o.LoginClaim, "preferred_username")
+	if o.Key == nil {
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // crypto/rand never returns an error; it ends the program
+		o.Key = func() ([]byte, error) { return key, nil }
+	}
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}

@@ -373,7 +373,7 @@ func TestFlowEnds(t *testing.T) {
 	})
 	other, _ := f.client(t, nil)
 	f.token = set{"exp": time.Now().Add(time.Hour).Unix()}
-	for age, ends := range map[time.Duration]bool{FlowMax - time.Minute: false, FlowMax: true, -time.Hour: true} {
+	for age, ends := range map[time.Duration]bool{FlowMax - time.Minute: false, FlowMax: true, -30 * time.Second: false, -time.Hour: true} {
 		offset.Store(0)
 		cookie, query, err := f.begin(t, c)
 		if err != nil {
@@ -386,6 +386,16 @@ func TestFlowEnds(t *testing.T) {
 		if _, err := c.Finish(t.Context(), cookie, query); errors.Is(err, ErrFlow) != ends {
 			t.Errorf("after %v: got %v", age, err)
 		}
+	}
+	shared := func(o *Options) { o.Key = func() ([]byte, error) { return []byte(strings.Repeat("k", 32)), nil } }
+	one, _ := f.client(t, shared)
+	two, _ := f.client(t, shared)
+	cookie, query, err := f.begin(t, one)
+	if err == nil {
+		_, err = two.Finish(t.Context(), cookie, query)
+	}
+	if err != nil {
+		t.Errorf("another node with the same key: got %v", err)
 	}
 	for _, cookie := range []string{"", "x", strings.Repeat("A", 100), "ä"} {
 		if _, err := c.Finish(t.Context(), cookie, url.Values{}); !errors.Is(err, ErrFlow) {
@@ -561,9 +571,24 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// TestNoKey: a sign-in waits for a key that all nodes have, and is not refused.
+func TestNoKey(t *testing.T) {
+	f := newFake(t)
+	for name, key := range map[string]func() ([]byte, error){
+		"not made yet": func() ([]byte, error) { return nil, errors.New("none") },
+		"too short":    func() ([]byte, error) { return make([]byte, 31), nil },
+	} {
+		c, _ := f.client(t, func(o *Options) { o.Key = key })
+		_, err := c.Begin(t.Context(), "/x", "http://127.0.0.1:1/back")
+		if _, finishErr := c.Finish(t.Context(), "x", url.Values{}); !errors.Is(err, ErrUnavailable) || !errors.Is(finishErr, ErrUnavailable) {
+			t.Errorf("a key that is %s: got %v and %v, want ErrUnavailable", name, err, finishErr)
+		}
+	}
+}
+
 // FuzzOpen holds that no text but one that was sealed here is a flow.
 func FuzzOpen(f *testing.F) {
-	s, err := newSealer()
+	s, err := newSealer(make([]byte, 32))
 	if err != nil {
 		f.Fatal(err)
 	}
