@@ -38,7 +38,7 @@ func visitors() []visitor {
 		{headers: []string{here}, session: true, privileges: privilegesAnn},
 		{headers: []string{here, there}, session: true, elsewhere: true, privileges: privilegesAnn},
 	}
-	for set := range allPrivileges + 1 {
+	for set := range privilegeAdmin + 1 {
 		cookie := "Cookie: session=" + sessionOf(set)
 		all = append(all, visitor{headers: []string{cookie}, session: true, privileges: set},
 			visitor{headers: []string{cookie, withToken}, session: true, token: true, privileges: set},
@@ -54,7 +54,7 @@ const privilegesAnn = 2
 // gateway/INTERFACE.md: the table of routes says which credentials and privileges a
 // route demands, and openapi.yaml says the same.
 func admits(rt *route, v visitor, method, contentType string) int {
-	rightType := strings.HasPrefix(contentType, "application/json") && !strings.Contains(contentType, "latin1")
+	rightType := strings.HasPrefix(contentType, "application/json") && !strings.Contains(contentType, "latin1") && rt.content == "" || contentType == rt.content && contentType != ""
 	unsafe := method != http.MethodGet && method != http.MethodHead
 	needed := 0
 	for i, p := range portalPrivileges {
@@ -63,6 +63,9 @@ func admits(rt *route, v visitor, method, contentType string) int {
 		}
 	}
 	byToken := v.token && rt.access.kinds&identity.Token != 0
+	if byToken {
+		v.privileges = privilegesAnn
+	}
 	switch {
 	case method != rt.method && (method != http.MethodHead || rt.method != http.MethodGet):
 		return 405
@@ -116,6 +119,8 @@ func TestAccessMatrix(t *testing.T) {
 					types = contentTypes[:1]
 				case method == "GET", method == "HEAD":
 					types = []string{"", "text/plain"} // neither is looked at
+				case rt.content != "":
+					types = append(slices.Clone(types), rt.content)
 				}
 				for _, contentType := range types {
 					cells++

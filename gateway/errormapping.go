@@ -57,6 +57,7 @@ var errorMappings = [failure.Kinds]errorMapping{
 		status: 409, labels: labelsOf("Conflict", "EventNotAllowed"),
 		text: "no transition takes this event in the current state",
 	},
+	failure.ErrConflict: {status: 409, labels: labelsOf("Conflict", "Conflict"), text: failure.ErrConflict.Error()},
 	failure.ErrPrecondition: {
 		status: 412, labels: labelsOf("Precondition failed", "PreconditionFailed"),
 		text: "the condition in the request does not hold, or no longer holds",

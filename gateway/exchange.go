@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -225,6 +226,9 @@ func (x *exchange) closed() error {
 }
 
 func (x *exchange) bodyBytesMax() int64 {
+	if x.route.contentBytesMax > 0 {
+		return x.route.contentBytesMax
+	}
 	if x.route.access.kinds == 0 {
 		return min(x.server.options.BodyBytesMax, anonymousBodyBytesMax)
 	}
@@ -323,7 +327,7 @@ func (x *exchange) checkContent() error {
 	if x.route.readsBody && isLines(x.r.Header) {
 		return nil
 	}
-	err := checkContentType(x.r.Header, contentType)
+	err := checkContentType(x.r.Header, cmp.Or(x.route.content, "application/json"), contentType)
 	if err != nil && x.route.readsBody {
 		return failure.Refuse(failure.ErrMediaType, "the Content-Type must be application/json or application/x-ndjson, in UTF-8")
 	}

@@ -218,7 +218,7 @@ func FuzzContentType(f *testing.F) {
 	}
 	simple := regexp.MustCompile(`(?i)^application/json[ \t]*(;[ \t]*charset=("utf-8"|utf-8)[ \t]*)?;?[ \t]*$`)
 	f.Fuzz(func(t *testing.T, line string) {
-		err := checkContentType(http.Header{"Content-Type": {line}}, headerRequired)
+		err := checkContentType(http.Header{"Content-Type": {line}}, "application/json", headerRequired)
 		lower := strings.ToLower(strings.TrimSpace(line))
 		if err == nil && !strings.HasPrefix(lower, "application/json") {
 			t.Errorf("%q passed", line)

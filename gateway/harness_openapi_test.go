@@ -47,6 +47,7 @@ type operation struct {
 // theInterface is the document of the tree.
 var theInterface = sync.OnceValue(func() *contract {
 	openapi3filter.RegisterBodyDecoder("application/x-ndjson", openapi3filter.PlainBodyDecoder)
+	openapi3filter.RegisterBodyDecoder("application/x-tar", openapi3filter.FileBodyDecoder)
 	d, err := describe(openapiYAML)
 	if err != nil {
 		panic("openapi.yaml: " + err.Error())

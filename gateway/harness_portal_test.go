@@ -17,11 +17,14 @@ import (
 	"troupe/statemachine/data"
 )
 
-// portalPrivileges are the privileges of group A. A set of them is a number: bit
-// i stands for privilege i.
-var portalPrivileges = []identity.Privilege{identity.FormPortal, identity.Form, identity.Checklist}
+// portalPrivileges are the privileges of group A, and that of admins. A set of them is a
+// number: bit i stands for privilege i.
+var portalPrivileges = []identity.Privilege{identity.FormPortal, identity.Form, identity.Checklist, identity.Admin}
 
-const allPrivileges = 7
+const (
+	allPrivileges  = 7 // of group A
+	privilegeAdmin = 8 // and no other
+)
 
 // sessionOf is the session of a user who holds a set of the privileges.
 func sessionOf(set int) string {
@@ -30,7 +33,7 @@ func sessionOf(set int) string {
 
 // usersOfSets are the users of these sessions.
 var usersOfSets = func() []*identity.Principal {
-	users := make([]*identity.Principal, allPrivileges+1)
+	users := make([]*identity.Principal, privilegeAdmin+1)
 	for set := range users {
 		users[set] = &identity.Principal{ID: identity.UserID(fmt.Sprintf("set%d", set)), Roles: []string{"clerk"}}
 		for i, p := range portalPrivileges {
@@ -121,11 +124,18 @@ func requestOf(t testing.TB, rt *route) request {
 	query := map[string]string{"report-parameters": "?rml=/a.rml", "document-parameters": "?docx=/a.docx", "list-files": "?extension=rml"}
 	body := map[string]string{
 		"create": createBody, "event": eventBody, "batch": "[" + eventBody + "," + createBody + "]", "create-form": formBody, "create-checklist": checklistBody, "save-draft": draftBody, "submit-form": submitBody,
-		"sign-in": signInBody,
+		"sign-in": signInBody, "publish-home": "an archive",
 	}
 	credential := withToken
 	if rt.access.kinds == identity.Session {
 		credential = withPortal
 	}
-	return request{Method: rt.method, Path: path + query[rt.name], Body: body[rt.name], Headers: []string{credential, jsonLine}}
+	if rt.privilege == identity.Admin {
+		credential = "Cookie: session=" + sessionOf(privilegeAdmin)
+	}
+	content := jsonLine
+	if rt.content != "" {
+		content = "Content-Type: " + rt.content
+	}
+	return request{Method: rt.method, Path: path + query[rt.name], Body: body[rt.name], Headers: []string{credential, content}}
 }

@@ -27,6 +27,7 @@ import (
 	"troupe/actors/query"
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
+	"troupe/gateway/api"
 	"troupe/gateway/provider"
 	"troupe/gateway/wiretest"
 	"troupe/statemachine"
@@ -290,6 +291,12 @@ func (f *fakeWorkflows) StopWatching() {
 	}
 }
 
+// PublishHome remembers the archive.
+func (f *fakeWorkflows) PublishHome(_ context.Context, _ *identity.Principal, archive []byte, dryRun bool) (api.PublishedHome, error) {
+	err := f.ask(func() { f.asked = fmt.Sprint(string(archive), dryRun) })
+	return api.PublishedHome{Workflows: 1, Warnings: []api.FileFault{}}, err
+}
+
 func (f *fakeWorkflows) Choices(*identity.Principal) []catalog.Choice {
 	_ = f.ask() // the caller is told of no error
 	return nil
@@ -334,7 +341,7 @@ func startServer(t testing.TB, o Options, workflows *fakeWorkflows) *testServer 
 		s.workflows = new(fakeWorkflows)
 	}
 	s.sessions, s.portal, s.provider = new(fakeSessions), new(fakePortal), new(fakeProvider)
-	s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Portal: s.portal, Provider: s.provider, Repository: fakeFiles{}, Templates: fakeFiles{}})
+	s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Portal: s.portal, Provider: s.provider, Repository: fakeFiles{}, Templates: fakeFiles{}, Homes: s.workflows})
 	return s
 }
 

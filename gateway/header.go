@@ -292,10 +292,13 @@ func checkEncoding(h http.Header) error {
 	return failure.Refuse(failure.ErrMediaType, "the body must not have a Content-Encoding")
 }
 
-// checkContentType demands application/json.
-func checkContentType(h http.Header, need presence) error {
-	if len(h["Content-Type"]) == 0 && need == headerOptional || hasType(h, "application/json") {
+// checkContentType demands a type.
+func checkContentType(h http.Header, wanted string, need presence) error {
+	if len(h["Content-Type"]) == 0 && need == headerOptional || hasType(h, wanted) {
 		return nil
+	}
+	if wanted != "application/json" {
+		return failure.Refuse(failure.ErrMediaType, "the Content-Type must be %s", wanted)
 	}
 	return failure.Refuse(failure.ErrMediaType, "the Content-Type must be application/json in UTF-8")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/julienschmidt/httprouter"
 
 	"troupe/actors/form"
+	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/actors/template"
 )
@@ -48,6 +49,10 @@ type route struct {
 	secret bool
 	// readsBody: handle reads the body itself, which may be JSON in lines too.
 	readsBody bool
+	// content is the type of the body, if it is not JSON, and contentBytesMax its bound in place of
+	// Options.BodyBytesMax.
+	content         string
+	contentBytesMax int64
 	// handle answers the request, or returns the error to answer it with.
 	handle func(*exchange) error
 
@@ -89,7 +94,7 @@ var (
 
 // routes is the table of operations, which gateway/openapi.yaml describes.
 func routes() []route {
-	return slices.Concat(workflowRoutes(), portalRoutes(), ownRoutes(), fileRoutes())
+	return slices.Concat(workflowRoutes(), portalRoutes(), ownRoutes(), fileRoutes(), adminRoutes())
 }
 
 // workflowRoutes is group B.
@@ -235,11 +240,23 @@ func fileRoutes() []route {
 	}
 }
 
-// apiPaths is what groups A to D hang below, and the form runtime's interface:
+// adminRoutes are for those who run the service.
+func adminRoutes() []route {
+	return []route{
+		{
+			name: "publish-home", method: http.MethodPut, path: adminPath + "/home",
+			access: signedIn(identity.Token | identity.Session), privilege: identity.Admin,
+			query: []string{"dryRun"}, content: "application/x-tar", contentBytesMax: home.MaxPackedBytes, handle: publishHome,
+		},
+	}
+}
+
+// apiPaths is what groups A to D hang below, the form runtime's interface and that for admins:
 // whoever asks there is a program.
-var apiPaths = []string{portalPath, runtimePath, "/workflow", "/rml-engine", "/docx-engine", "/repository"}
+var apiPaths = []string{portalPath, runtimePath, "/workflow", "/rml-engine", "/docx-engine", "/repository", adminPath}
 
 const (
+	adminPath   = "/admin/api/v1"
 	portalPath  = "/form-portal"
 	runtimePath = "/form-runtime/api/v1"
 )

@@ -35,6 +35,9 @@ const (
 	// ErrNotAllowed: no transition takes the event now and the definition says reject,
 	// or a form takes no draft or submission now (409 EventNotAllowed). Nothing was stored.
 	ErrNotAllowed
+	// ErrConflict: the way in which this server is run does not have what the request is about
+	// (409 Conflict).
+	ErrConflict
 	// ErrPrecondition: If-Match names another sequence number of the instance, or
 	// another revision of the draft (412).
 	ErrPrecondition
@@ -80,6 +83,7 @@ var texts = [Kinds]string{
 	ErrNotFound:       "not found",
 	ErrMethod:         "method not allowed",
 	ErrNotAllowed:     "event not allowed",
+	ErrConflict:       "conflict",
 	ErrPrecondition:   "precondition failed",
 	ErrTooLarge:       "too large",
 	ErrMediaType:      "media type not supported",

@@ -153,7 +153,7 @@ func unpack(r *tar.Reader) (fs.FS, error) {
 func placeOf(h *tar.Header) (name string, kept bool, err error) {
 	folder := h.Typeflag == tar.TypeDir
 	if !folder && h.Typeflag != tar.TypeReg {
-		return "", false, notPacked("%.200q is neither a regular file nor a folder", h.Name)
+		return "", false, notPacked("%.60q is neither a regular file nor a folder", h.Name)
 	}
 	name = strings.TrimPrefix(h.Name, "./") // as "tar -c ." writes them
 	if folder {
@@ -162,7 +162,7 @@ func placeOf(h *tar.Header) (name string, kept bool, err error) {
 		}
 	}
 	if !fs.ValidPath(name) {
-		return "", false, notPacked("%.200q is no path in a home", h.Name)
+		return "", false, notPacked("%.60q is no path in a home", h.Name)
 	}
 	parts := strings.Split(name, "/")
 	if slices.ContainsFunc(parts, func(part string) bool { return strings.HasPrefix(part, ".") }) {
@@ -170,7 +170,7 @@ func placeOf(h *tar.Header) (name string, kept bool, err error) {
 	}
 	isFolder := slices.Contains(folders, parts[0])
 	if belongs := isFolder && (folder || len(parts) > 1) || !folder && (name == IdentityFile || name == RightsFile); !belongs {
-		return "", false, notPacked("%.200q does not belong to what is published: that is %s, %s and the folders %s",
+		return "", false, notPacked("%.60q does not belong to what is published: that is %s, %s and the folders %s",
 			name, IdentityFile, RightsFile, strings.Join(folders, ", "))
 	}
 	return name, !folder, nil
@@ -181,7 +181,7 @@ func noFolders(files fstest.MapFS) error {
 	for name := range files {
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 			if files[dir] != nil {
-				return notPacked("%.200q is a file and a folder", dir)
+				return notPacked("%.60q is a file and a folder", dir)
 			}
 		}
 	}

@@ -86,4 +86,6 @@ type InstanceReply struct {
 type Fault struct {
 	Error   string `json:"error"`
 	Message string `json:"message"`
+	// Faults are those of the text files of a home; nil in all other errors.
+	Faults []FileFault `json:"faults,omitempty"`
 }

@@ -720,6 +720,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/api/v1/home": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Publish the home of a cluster
+         * @description The body is a tar archive of `identity.yaml`, `rights.yaml` and the folders `workflows`, `forms` and `checklists`. It is checked as one set and taken as a whole or refused as a whole; what it does
+         *     not have is not in use any more. With the answer it is durable, and within a second every node uses it. `troupe publish` makes the archive from a folder.
+         *
+         *     In a cluster the content of a version of a definition never changes: raise `version`. A server that stands alone uses the files of its home, and answers 409.
+         */
+        put: operations["publishHome"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/session": {
         parameters: {
             query?: never;
@@ -1051,6 +1074,34 @@ export interface components {
             error: string;
             /** @description A sentence for people. It may change. */
             message: string;
+        };
+        /** @description The body of an error about a home. */
+        HomeFault: {
+            /** @constant */
+            error: "InvalidContent";
+            /** @description A sentence for people. It may change. */
+            message: string;
+            faults?: components["schemas"]["FileFault"][];
+        };
+        /** @description What is wrong in a text file of a home, or should be looked at. */
+        FileFault: {
+            /** @description Its path in the home. */
+            file: string;
+            /** @description From 1; 0 is the whole file. */
+            line: number;
+            /** @description From 1; 0 is the whole line. */
+            column: number;
+            reason: string;
+            /** @description What to do. */
+            suggestion?: string;
+        };
+        PublishedHome: {
+            /** @description How many can be created. */
+            workflows: number;
+            /** @description Of forms and of checklists. */
+            templates: number;
+            users: number;
+            warnings: components["schemas"]["FileFault"][];
         };
         CreateRequest: {
             workflowId: components["schemas"]["Identifier"];
@@ -3112,6 +3163,59 @@ export interface operations {
             500: components["responses"]["FileInternal"];
             503: components["responses"]["FileUnavailable"];
             504: components["responses"]["FileOutcomeUnknown"];
+        };
+    };
+    publishHome: {
+        parameters: {
+            query?: {
+                /** @description Only check it. What is answered would be in use. */
+                dryRun?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description At most 32 MiB, and at most 1 MiB for each file. Regular files and folders only; hidden files are passed over, and anything else that no published home has is 400. */
+        requestBody: {
+            content: {
+                "application/x-tar": unknown;
+            };
+        };
+        responses: {
+            /** @description What is in use now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PublishedHome"];
+                };
+            };
+            /** @description The archive is none of a home, or the files have faults, all of which are listed. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HomeFault"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            /** @description The server stands alone. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Fault"];
+                };
+            };
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
         };
     };
     getSession: {

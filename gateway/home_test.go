@@ -1,0 +1,34 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"troupe/actors/failure"
+	"troupe/statemachine/document"
+)
+
+func TestPublishingAHome(t *testing.T) {
+	s := startServer(t, Options{BodyBytesMax: 4096}, nil)
+	ask := requestOf(t, &adminRoutes()[0])
+	ask.Body = strings.Repeat("x", 5000) // NB: its own bound is larger
+	for query, dryRun := range map[string]bool{"": false, "?dryRun=false": false, "?dryRun=true": true} {
+		r := ask
+		r.Path += query
+		a := s.do(t, r)
+		if want := `{"workflows":1,"templates":0,"users":0,"warnings":[]}`; a.Status != 200 || a.Body != want {
+			t.Errorf("%q: got %d %s, want %s", query, a.Status, a.Body, want)
+		}
+		if want := fmt.Sprint(ask.Body, dryRun); s.workflows.asked != want {
+			t.Errorf("%q: asked for %.20v…, want dryRun=%v and the whole archive", query, s.workflows.asked, dryRun)
+		}
+	}
+	faults := document.Faults{{File: "workflows/a.yaml", Line: 2, Column: 3, Reason: "wrong", Suggestion: "right"}, {File: "rights.yaml", Reason: "gone"}}
+	s.workflows.setFail(failure.In("publish", "", &failure.Error{Kind: failure.ErrInvalid, Reason: "2 faults", Cause: faults}))
+	want := `{"error":"InvalidContent","message":"2 faults","faults":[` +
+		`{"file":"workflows/a.yaml","line":2,"column":3,"reason":"wrong","suggestion":"right"},{"file":"rights.yaml","line":0,"column":0,"reason":"gone"}]}`
+	if a := s.do(t, ask); a.Status != 400 || a.Body != want {
+		t.Errorf("got %d %s, want %s", a.Status, a.Body, want)
+	}
+}
