@@ -9,6 +9,8 @@ import (
 	"troupe/statemachine/document"
 )
 
+// TestPublishingAHome holds gateway/INTERFACE.md, "Publishing a home"; what an archive may have is
+// held by the tests of actors/home, and what becomes of it by those of cmd/troupe.
 func TestPublishingAHome(t *testing.T) {
 	s := startServer(t, Options{BodyBytesMax: 4096}, nil)
 	ask := requestOf(t, &adminRoutes()[0])

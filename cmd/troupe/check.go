@@ -33,10 +33,11 @@ func newCheck() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			refused, asked, err := checkServer(cmd, c)
+			refused, said, asked, err := checkServer(cmd, c)
 			if err != nil {
 				return err
 			}
+			warnings = merge(warnings, said)
 			faults = merge(faults, refused)
 			for _, w := range warnings {
 				_, _ = fmt.Fprintln(cmd.OutOrStdout(), "warning: "+w.Error())
@@ -113,21 +114,21 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// checkServer returns what the server that runs on the home would refuse. asked:
-// there is one.
-func checkServer(cmd *cobra.Command, c *config) (faults document.Faults, asked bool, err error) {
+// checkServer returns what the server that runs on the home would refuse, and what else it
+// says. asked: there is one.
+func checkServer(cmd *cobra.Command, c *config) (faults, warnings document.Faults, asked bool, err error) {
 	client, err := admin.Dial(cmd.Context(), filepath.Join(c.home, adminSocket))
 	if errors.Is(err, admin.ErrNoServer) {
-		return nil, false, nil
+		return nil, nil, false, nil
 	}
 	if err == nil {
-		faults, err = client.Check(cmd.Context())
+		faults, warnings, err = client.Check(cmd.Context())
 	}
 	if errors.Is(err, admin.ErrUnknownRequest) {
 		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "the running server is of another version and does not say what it would refuse")
-		return nil, true, nil
+		return nil, nil, true, nil
 	}
-	return faults, true, err
+	return faults, warnings, true, err
 }
 
 // merge adds the faults of more that are not in faults yet.

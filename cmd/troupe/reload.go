@@ -19,7 +19,23 @@ import (
 )
 
 // reloads tells of each of the two sets of text files whether the newest are in use.
-type reloads struct{ access, definitions reload }
+type reloads struct {
+	access, definitions reload
+	// differs says, in a cluster, that the text files are not what is published. Nil or empty: they
+	// are, or there are none.
+	differs atomic.Pointer[string]
+}
+
+// definitionsReady is the set of definitions as a part of the service.
+func (r *reloads) definitionsReady() error {
+	if err := r.definitions.ready(); err != nil {
+		return err
+	}
+	if differs := r.differs.Load(); differs != nil && *differs != "" {
+		return errors.New(*differs)
+	}
+	return nil
+}
 
 // reload is how the last reading of one set ended.
 type reload struct {
@@ -142,6 +158,9 @@ func (r *reloads) metrics() any {
 // is made of one of them. The watcher looks from before they are read: a change in
 // between is not missed. It calls back once all parts are started.
 func (s *service) readHome() (err error) {
+	if !s.store.Alone() {
+		return s.readPublished()
+	}
 	s.reloads.access.what, s.reloads.definitions.what = "users and rights", "workflows and templates"
 	s.watcher, err = home.NewWatcher(home.WatchOptions{
 		Dir: s.config.home, Access: s.reloadAccess, Definitions: s.reloadDefinitions, Log: s.log,
@@ -256,14 +275,15 @@ func (s *service) reloadDefinitions() (again bool) {
 // checkDefinitions returns the faults for which the definitions in the home, as far
 // as they can be read, would be refused now. Those that can be found without the
 // store are not among them.
-func (s *service) checkDefinitions() (document.Faults, error) {
+func (s *service) checkDefinitions() (refused, warnings document.Faults, err error) {
+	if s.published != nil {
+		return s.checkPublished()
+	}
 	set, err := home.Load(os.DirFS(s.config.home), s.parser)
-	var found, refused document.Faults
+	var found document.Faults
 	if err := keepFaults(&found, err); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := keepFaults(&refused, s.catalog.Check(set.Workflows)); err != nil {
-		return nil, err
-	}
-	return refused, nil
+	err = keepFaults(&refused, s.catalog.Check(set.Workflows))
+	return refused, nil, err
 }

@@ -76,6 +76,7 @@ type service struct {
 	admin              *admin.Server
 	operations         *admin.Operations
 	watcher            *home.Watcher
+	published          *home.Published  // nil on a node that stands alone
 	provider           *provider.Client // nil without one
 
 	rights  *repository.Rights // as they were at the start
@@ -136,6 +137,9 @@ func (s *service) start() error {
 	}
 	s.watcher.Start()
 	s.started.push(s.watcher)
+	if s.published != nil {
+		s.followPublished()
+	}
 	s.serveRequests()
 	return nil
 }
@@ -217,9 +221,13 @@ func (s *service) run() (err error) {
 // takeCommands opens the socket of the command line and, when one is wanted, the
 // listener of those who run the service.
 func (s *service) takeCommands() (err error) {
-	if s.admin, err = admin.Start(admin.Options{
+	commands := admin.Options{
 		Path: filepath.Join(s.config.home, adminSocket), Identities: s.identities, Check: s.checkDefinitions, Log: s.log,
-	}); err != nil {
+	}
+	if s.published != nil { // NB: a nil pointer in the interface would not be nil
+		commands.Homes = s.homes()
+	}
+	if s.admin, err = admin.Start(commands); err != nil {
 		return err
 	}
 	s.started.push(s.admin)
@@ -267,9 +275,12 @@ func (s *service) serveRequests() {
 			{Name: "store", Ready: s.router.Accepting},
 			{Name: "repository", Ready: s.repository.Ready, Optional: true},
 			{Name: "access", Ready: s.reloads.access.ready, Optional: true},
-			{Name: "definitions", Ready: s.reloads.definitions.ready, Optional: true},
+			{Name: "definitions", Ready: s.reloads.definitionsReady, Optional: true},
 			{Name: "stored definitions", Ready: s.catalog.Readable, Optional: true},
 		},
+	}
+	if s.published != nil {
+		services.Homes = s.homes()
 	}
 	if s.provider != nil { // NB: a nil client in the interface would not be nil
 		services.Provider = s.provider

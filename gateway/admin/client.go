@@ -14,6 +14,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/gateway/api"
 	"troupe/statemachine/document"
 )
 
@@ -89,17 +90,30 @@ func (c *Client) SetPassword(ctx context.Context, user identity.UserID, password
 }
 
 // Check returns the faults for which the server would refuse the definitions in its
-// home now.
-func (c *Client) Check(ctx context.Context) (document.Faults, error) {
+// home now, and what else it says of them.
+func (c *Client) Check(ctx context.Context) (faults, warnings document.Faults, err error) {
 	var answer faultList
 	if err := c.call(ctx, http.MethodGet, pathFaults, nil, &answer); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var faults document.Faults
-	for _, f := range answer.Faults {
-		faults = append(faults, document.Fault(f))
+	return faultsFromWire(answer.Faults), faultsFromWire(answer.Warnings), nil
+}
+
+// Publish makes a packed home what is in use in the cluster; dryRun only checks it. The
+// error is document.Faults when the home has some; then nothing was changed.
+func (c *Client) Publish(ctx context.Context, archive []byte, dryRun bool) (api.PublishedHome, error) {
+	var answer publishReply
+	path := pathHome
+	if dryRun {
+		path += "?dryRun=true"
 	}
-	return faults, nil
+	if err := c.send(ctx, http.MethodPut, path, bytes.NewReader(archive), &answer); err != nil {
+		return api.PublishedHome{}, err
+	}
+	if len(answer.Faults) > 0 {
+		return api.PublishedHome{}, faultsFromWire(answer.Faults)
+	}
+	return answer.PublishedHome, nil
 }
 
 // call sends one request and reads its answer. A nil body sends none; answer is
@@ -113,6 +127,10 @@ func (c *Client) call(ctx context.Context, method, path string, body, answer any
 		}
 		content = bytes.NewReader(text)
 	}
+	return c.send(ctx, method, path, content, answer)
+}
+
+func (c *Client) send(ctx context.Context, method, path string, content io.Reader, answer any) error {
 	request, err := http.NewRequestWithContext(ctx, method, "http://admin"+path, content)
 	if err != nil {
 		return err

@@ -36,6 +36,7 @@ type errorMapping struct {
 var errorMappings = []errorMapping{
 	{failure.ErrNotFound, http.StatusNotFound, "NotFound"},
 	{failure.ErrInvalid, http.StatusBadRequest, "Invalid"},
+	{failure.ErrConflict, http.StatusConflict, "Conflict"},
 	{failure.ErrBusy, http.StatusServiceUnavailable, "Busy"},
 	{failure.ErrUnavailable, http.StatusServiceUnavailable, "Unavailable"},
 	{failure.ErrElsewhere, http.StatusServiceUnavailable, "Elsewhere"},

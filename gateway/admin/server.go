@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	stdlog "log"
 	"net"
 	"net/http"
@@ -14,7 +15,10 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/failure"
+	"troupe/actors/home"
 	"troupe/actors/identity"
+	"troupe/gateway/api"
 	"troupe/statemachine/document"
 )
 
@@ -26,6 +30,14 @@ type Identities interface {
 	SetPassword(ctx context.Context, user identity.UserID, password string) error
 }
 
+// Homes is what publishing a home needs.
+type Homes interface {
+	// Publish checks a packed home as one set and makes it what is in use in the whole
+	// cluster, whichever node leads that. dryRun only checks it. The error of a home with faults is
+	// failure.ErrInvalid and wraps document.Faults.
+	Publish(ctx context.Context, archive []byte, dryRun bool) (api.PublishedHome, error)
+}
+
 // Options says how a Server works. Path and Identities must be set.
 type Options struct {
 	// Path is where the socket is made: HOME/admin.sock. Its folder must exist.
@@ -33,8 +45,11 @@ type Options struct {
 	// Identities must work until Stop has returned.
 	Identities Identities
 	// Check returns the faults for which the server would refuse the definitions in its
-	// home now. Nil: there are none.
-	Check func() (document.Faults, error)
+	// home now, and what else it says of them. Nil: there are none.
+	Check func() (faults, warnings document.Faults, err error)
+	// Homes publishes homes. Nil: the server stands alone, and what asks for it is
+	// failure.ErrConflict.
+	Homes Homes
 	// Log takes requests that failed with an unexpected error (error), and start and
 	// stop (debug).
 	Log zerolog.Logger
@@ -105,12 +120,13 @@ func (s *Server) Stop(ctx context.Context) error {
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	handle := func(pattern string, do func(r *http.Request) (any, error)) {
+	handleUpTo := func(bytesMax int64, pattern string, do func(r *http.Request) (any, error)) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			r.Body = http.MaxBytesReader(w, r.Body, bodyBytesMax)
+			r.Body = http.MaxBytesReader(w, r.Body, bytesMax)
 			s.answer(w, r, do)
 		})
 	}
+	handle := func(pattern string, do func(r *http.Request) (any, error)) { handleUpTo(bodyBytesMax, pattern, do) }
 	for _, kind := range []identity.Kind{identity.Token, identity.Session} {
 		path := pathOf(kind)
 		handle("POST "+path, func(r *http.Request) (any, error) { return s.create(r, kind) })
@@ -121,6 +137,7 @@ func (s *Server) routes() http.Handler {
 	}
 	handle("PUT "+pathPassword, s.setPassword)
 	handle("GET "+pathFaults, s.check)
+	handleUpTo(home.MaxPackedBytes, "PUT "+pathHome, s.publish)
 	handle("/", func(*http.Request) (any, error) { return nil, ErrUnknownRequest })
 	return mux
 }
@@ -160,15 +177,28 @@ func (s *Server) create(r *http.Request, kind identity.Kind) (any, error) {
 }
 
 func (s *Server) check(*http.Request) (any, error) {
-	answer := faultList{Faults: []definitionFault{}}
+	answer := faultList{Faults: []api.FileFault{}}
 	if s.options.Check == nil {
 		return answer, nil
 	}
-	faults, err := s.options.Check()
-	for _, f := range faults {
-		answer.Faults = append(answer.Faults, definitionFault(f))
-	}
+	faults, warnings, err := s.options.Check()
+	answer.Faults, answer.Warnings = faultsToWire(faults), faultsToWire(warnings)
 	return answer, err
+}
+
+func (s *Server) publish(r *http.Request) (any, error) {
+	if s.options.Homes == nil {
+		return nil, failure.Refuse(failure.ErrConflict, "this server stands alone and uses the files of its home: change those")
+	}
+	archive, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, errors.Join(ErrUnknownRequest, err)
+	}
+	published, err := s.options.Homes.Publish(r.Context(), archive, r.URL.Query().Get("dryRun") == "true")
+	if faults := (document.Faults{}); errors.As(err, &faults) {
+		return publishReply{Faults: faultsToWire(faults)}, nil
+	}
+	return publishReply{PublishedHome: published}, err
 }
 
 func (s *Server) list(ctx context.Context, kind identity.Kind) (any, error) {

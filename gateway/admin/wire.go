@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"troupe/actors/identity"
+	"troupe/gateway/api"
+	"troupe/statemachine/document"
 )
 
 // The messages of the socket. Both sides are the same program, but perhaps in
@@ -16,11 +18,13 @@ import (
 //	DELETE /v1/{token,session}/{id}                    → emptyReply
 //	PUT    /v1/password               passwordRequest  → emptyReply
 //	GET    /v1/faults                                  → faultList
+//	PUT    /v1/home[?dryRun=true]     a tar archive    → publishReply
 const (
 	pathToken    = "/v1/token"
 	pathSession  = "/v1/session"
 	pathPassword = "/v1/password"
 	pathFaults   = "/v1/faults"
+	pathHome     = "/v1/home"
 )
 
 // createRequest asks for a token or a session.
@@ -47,18 +51,31 @@ type credentialList struct {
 }
 
 // faultList has the faults for which the server would refuse the definitions in its
-// home now.
+// home now, and what else it says of them.
 type faultList struct {
-	Faults []definitionFault `json:"faults"`
+	Faults   []api.FileFault `json:"faults"`
+	Warnings []api.FileFault `json:"warnings,omitempty"`
 }
 
-// definitionFault is document.Fault.
-type definitionFault struct {
-	File       string `json:"file"`
-	Line       int    `json:"line"`
-	Column     int    `json:"column"`
-	Reason     string `json:"reason"`
-	Suggestion string `json:"suggestion,omitempty"`
+// publishReply says what is in use now, or why the home was refused.
+type publishReply struct {
+	api.PublishedHome
+	Faults []api.FileFault `json:"faults,omitempty"`
+}
+
+func faultsToWire(faults document.Faults) []api.FileFault {
+	wire := make([]api.FileFault, 0, len(faults))
+	for _, f := range faults {
+		wire = append(wire, api.FileFault(f))
+	}
+	return wire
+}
+
+func faultsFromWire(wire []api.FileFault) (faults document.Faults) {
+	for _, f := range wire {
+		faults = append(faults, document.Fault(f))
+	}
+	return faults
 }
 
 type emptyReply struct{}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,9 +57,12 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // request is one request of a call.
 type request struct {
 	method string
-	path   []string // behind api.BasePath
+	base   string   // empty: api.BasePath
+	path   []string // behind it
 	query  url.Values
 	body   []byte
+	// content is the type of the body; empty: JSON.
+	content string
 	// key is the idempotency key; empty for what has none, which is only read.
 	key     string
 	ifMatch uint64 // 0: none
@@ -104,7 +108,7 @@ func encode(body any) ([]byte, error) {
 
 // newRequest makes the HTTP request of one attempt.
 func (c *Client) newRequest(ctx context.Context, r *request) (*http.Request, error) {
-	target := c.address.JoinPath(append([]string{api.BasePath}, r.path...)...)
+	target := c.address.JoinPath(append([]string{cmp.Or(r.base, api.BasePath)}, r.path...)...)
 	target.RawQuery = r.query.Encode()
 	var body io.Reader
 	if r.body != nil {
@@ -121,7 +125,7 @@ func (c *Client) newRequest(ctx context.Context, r *request) (*http.Request, err
 		h.Set("Authorization", "svc.token "+c.options.Token)
 	}
 	if r.body != nil {
-		h.Set("Content-Type", "application/json")
+		h.Set("Content-Type", cmp.Or(r.content, "application/json"))
 	}
 	if r.key != "" {
 		h.Set("Idempotency-Key", r.key)
@@ -169,7 +173,7 @@ func (c *Client) broken(err error) error {
 }
 
 // faultBytesMax is how much of the body of an error is read.
-const faultBytesMax = 64 << 10
+const faultBytesMax = 1 << 20
 
 // readError makes an Error of an answer that is no success.
 func readError(in *http.Response) *Error {
@@ -178,7 +182,7 @@ func readError(in *http.Response) *Error {
 	text, _ := io.ReadAll(io.LimitReader(in.Body, faultBytesMax))
 	var fault api.Fault
 	if err := json.Unmarshal(text, &fault); err == nil {
-		e.Code, e.Message = fault.Error, fault.Message
+		e.Code, e.Message, e.Faults = fault.Error, fault.Message, fault.Faults
 	}
 	e.RetryAfter, e.notApplied = parseRetryAfter(in.Header.Get("Retry-After"), time.Now())
 	return e

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"troupe/gateway/api"
 )
 
 var (
@@ -36,6 +38,8 @@ type Error struct {
 	// RetryAfter is how long to wait before asking again; 0 when the answer does
 	// not say.
 	RetryAfter time.Duration
+	// Faults are those of the files of a home that was refused.
+	Faults []api.FileFault
 
 	// notApplied says that a Retry-After stood there, however short.
 	notApplied bool
