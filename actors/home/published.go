@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing/fstest" // its file system in memory needs nothing of a test
 	"time"
 
@@ -51,12 +52,11 @@ type Published struct {
 	o      PublishedOptions
 	follow *follower
 
-	// taking is held while what was published is taken over, also over Took: the newest is
-	// given last.
-	taking struct {
-		sync.Mutex
-		access Access // as it was given last
-	}
+	// turn has an entry while a home is published, or what was published is taken over, also
+	// over Took: the newest is given last. It is no mutex, because bubbles of testing/synctest do not
+	// let time pass for who waits for one.
+	turn   chan struct{}
+	access atomic.Pointer[Access] // as it was taken over last; written in turn
 
 	starting, stopping sync.Once
 	running            sync.WaitGroup
@@ -65,7 +65,7 @@ type Published struct {
 // OpenPublished reads who may do what. Changes are taken over from Start on, those from before
 // Start included.
 func OpenPublished(o PublishedOptions) (*Published, error) {
-	p := &Published{o: o}
+	p := &Published{o: o, turn: make(chan struct{}, 1)}
 	p.follow = newFollower(p.changed, 0)
 	o.Store.Follow(p)
 	poke(p.follow.changed) // NB: what the catalog and the templates have may be older
@@ -73,19 +73,16 @@ func OpenPublished(o PublishedOptions) (*Published, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.taking.access, err = p.loadAccess()
+	access, err := p.loadAccess()
 	if err != nil {
 		return nil, fmt.Errorf("read published home: %w", err)
 	}
+	p.access.Store(&access)
 	return p, nil
 }
 
 // Access is who may do what, as it is published.
-func (p *Published) Access() Access {
-	p.taking.Lock()
-	defer p.taking.Unlock()
-	return p.taking.access
-}
+func (p *Published) Access() Access { return *p.access.Load() }
 
 // Publication says what is published now. ErrUnpublished: nothing.
 func (p *Published) Publication() (now Publication, err error) {
@@ -144,15 +141,17 @@ func concerns(row persistence.Key) bool {
 }
 
 // changed takes over what is published. again: not all of it could be.
-func (p *Published) changed() (again bool) { return p.take() != nil }
+func (p *Published) changed() (again bool) {
+	p.turn <- struct{}{}
+	defer func() { <-p.turn }()
+	return p.take() != nil
+}
 
-// take takes over what the store has. What cannot be read stays as it was.
+// take takes over what the store has, in turn. What cannot be read stays as it was.
 func (p *Published) take() error {
-	p.taking.Lock()
-	defer p.taking.Unlock()
 	access, err := p.loadAccess()
 	if access.Directory != nil && access.Rights != nil {
-		p.taking.access = access
+		p.access.Store(&access)
 	}
 	err = errors.Join(err, p.o.Catalog.Reload(), p.o.Templates.Reload())
 	if p.o.Took != nil {
@@ -193,6 +192,8 @@ func (p *Published) Check(set *Set) error {
 // When it returns nil, it is durable and in use on this node; others follow. The errors are
 // those of catalog.Catalog's Publish. by says whose set it is.
 func (p *Published) Publish(set *Set, by string) error {
+	p.turn <- struct{}{}
+	defer func() { <-p.turn }()
 	if err := PublishFirst(p.o, set, by); err != nil {
 		return err
 	}
