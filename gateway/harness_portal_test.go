@@ -17,13 +17,15 @@ import (
 	"troupe/statemachine/data"
 )
 
-// portalPrivileges are the privileges of group A, and that of admins. A set of them is a
+// portalPrivileges are the privileges of group A, and two others. A set of them is a
 // number: bit i stands for privilege i.
-var portalPrivileges = []identity.Privilege{identity.FormPortal, identity.Form, identity.Checklist, identity.Admin}
+var portalPrivileges = []identity.Privilege{identity.FormPortal, identity.Form, identity.Checklist, identity.Admin, identity.Workflows}
 
 const (
-	allPrivileges  = 7 // of group A
-	privilegeAdmin = 8 // and no other
+	allPrivileges = 7 // of group A
+	// These are sets of one.
+	privilegeAdmin     = 8
+	privilegeWorkflows = 16
 )
 
 // sessionOf is the session of a user who holds a set of the privileges.
@@ -33,7 +35,7 @@ func sessionOf(set int) string {
 
 // usersOfSets are the users of these sessions.
 var usersOfSets = func() []*identity.Principal {
-	users := make([]*identity.Principal, privilegeAdmin+1)
+	users := make([]*identity.Principal, privilegeWorkflows+1)
 	for set := range users {
 		users[set] = &identity.Principal{ID: identity.UserID(fmt.Sprintf("set%d", set)), Roles: []string{"clerk"}}
 		for i, p := range portalPrivileges {
@@ -120,7 +122,7 @@ const (
 // requestOf asks a route in the right way.
 func requestOf(t testing.TB, rt *route) request {
 	t.Helper()
-	path := strings.NewReplacer(":workflowId", "leave", ":instanceId", "i1", ":roleId", "clerk", ":kind", "form", ":formId", "leave-form", ":name", assetName(t)).Replace(rt.path)
+	path := strings.NewReplacer(":workflowId", "leave", ":instanceId", "i1", ":roleId", "clerk", ":kind", "form", ":formId", "leave-form", ":version", "1", ":name", assetName(t)).Replace(rt.path)
 	query := map[string]string{"report-parameters": "?rml=/a.rml", "document-parameters": "?docx=/a.docx", "list-files": "?extension=rml"}
 	body := map[string]string{
 		"create": createBody, "event": eventBody, "batch": "[" + eventBody + "," + createBody + "]", "create-form": formBody, "create-checklist": checklistBody, "save-draft": draftBody, "submit-form": submitBody,
@@ -132,6 +134,9 @@ func requestOf(t testing.TB, rt *route) request {
 	}
 	if rt.privilege == identity.Admin {
 		credential = "Cookie: session=" + sessionOf(privilegeAdmin)
+	}
+	if rt.privilege == identity.Workflows {
+		credential = "Cookie: session=" + sessionOf(privilegeWorkflows)
 	}
 	content := jsonLine
 	if rt.content != "" {

@@ -291,6 +291,14 @@ func (f *fakeWorkflows) StopWatching() {
 	}
 }
 
+func (f *fakeWorkflows) List() ([]catalog.Listed, error) {
+	return []catalog.Listed{{ID: "leave", Name: "Leave", Current: 2, Creatable: true, Versions: []uint64{1, 2}}}, f.ask()
+}
+
+func (f *fakeWorkflows) Text(_ string, version uint64) (catalog.Text, error) {
+	return catalog.Text{Version: max(version, 1), File: "workflows/leave.yaml", Text: "id: leave\n", Refs: map[string]string{"a.schema.json": "{}"}}, f.ask()
+}
+
 // PublishHome remembers the archive.
 func (f *fakeWorkflows) PublishHome(_ context.Context, _ *identity.Principal, archive []byte, dryRun bool) (api.PublishedHome, error) {
 	err := f.ask(func() { f.asked = fmt.Sprint(string(archive), dryRun) })
@@ -341,7 +349,7 @@ func startServer(t testing.TB, o Options, workflows *fakeWorkflows) *testServer 
 		s.workflows = new(fakeWorkflows)
 	}
 	s.sessions, s.portal, s.provider = new(fakeSessions), new(fakePortal), new(fakeProvider)
-	s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Portal: s.portal, Provider: s.provider, Repository: fakeFiles{}, Templates: fakeFiles{}, Homes: s.workflows})
+	s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Portal: s.portal, Provider: s.provider, Repository: fakeFiles{}, Templates: fakeFiles{}, Homes: s.workflows, Definitions: s.workflows})
 	return s
 }
 

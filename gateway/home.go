@@ -33,11 +33,7 @@ func publishHome(x *exchange) error {
 	if err != nil {
 		return x.answerFaults(err)
 	}
-	if x.out, err = json.Marshal(published); err != nil {
-		return err
-	}
-	x.send(http.StatusOK)
-	return nil
+	return x.answerJSON(published)
 }
 
 // answerFaults answers with the faults of text files that an error has. Any other error is

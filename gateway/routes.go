@@ -128,6 +128,18 @@ func workflowRoutes() []route {
 			group: groupWorkflow, access: workflowAccess, handle: listChoices,
 		},
 		{
+			name: "definitions", method: http.MethodGet, path: workflowPath + "/definitions",
+			group: groupWorkflow, access: workflowAccess, privilege: identity.Workflows, handle: listDefinitions,
+		},
+		{
+			name: "definition", method: http.MethodGet, path: workflowPath + "/definitions/:workflowId",
+			group: groupWorkflow, access: workflowAccess, privilege: identity.Workflows, handle: showDefinition,
+		},
+		{
+			name: "definition-version", method: http.MethodGet, path: workflowPath + "/definitions/:workflowId/:version",
+			group: groupWorkflow, access: workflowAccess, privilege: identity.Workflows, handle: showDefinition,
+		},
+		{
 			name: "events", method: http.MethodGet, path: workflowPath + "/instance/:workflowId/:instanceId/events",
 			group: groupWorkflow, access: workflowAccess, handle: listEvents,
 		},

@@ -44,6 +44,8 @@ type Services struct {
 	// Templates lists the parameters that templates declare. Nil: there are none, and the routes
 	// for them answer 404.
 	Templates Templates
+	// Definitions shows what was published. Nil: nothing, and the routes for it answer 404.
+	Definitions Definitions
 	// Homes publishes homes. Nil: the node stands alone, and the route for it answers 409.
 	Homes Homes
 	// Peers reaches the other nodes of a cluster. Nil: the node stands alone.

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -118,4 +119,48 @@ func TestInAClusterThereAreNoIndexes(t *testing.T) {
 			t.Errorf("the row of indexes: got %v, want ErrNotFound", err)
 		}
 	})
+}
+
+// TestOnlyTheLeaderListsDefinitions: any other may not have the newest yet.
+func TestOnlyTheLeaderListsDefinitions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := startLate(t)
+		defer l.stop(t)
+		_, err := l.second.List()
+		_, textErr := l.second.Text("plain", 0)
+		if !errors.Is(err, failure.ErrElsewhere) || !errors.Is(textErr, failure.ErrElsewhere) {
+			t.Errorf("another node: got %v and %v, want ErrElsewhere", err, textErr)
+		}
+		checkListed(t, l.first)
+	})
+}
+
+func TestDefinitionsAreListedAndShown(t *testing.T) {
+	c := openCatalog(t, openStore(t))
+	must(t, c.Publish(c.sources(t, plain)))
+	must(t, c.Publish(c.sources(t, strings.Replace(plain, "version: 1", "version: 2", 1))))
+	checkListed(t, c)
+	must(t, c.Publish(nil))
+	if all, err := c.List(); err != nil || len(all) != 1 || all[0].Creatable {
+		t.Errorf("its file is gone: got %+v, %v", all, err)
+	}
+}
+
+// checkListed wants two versions of plain.
+func checkListed(t *testing.T, c *Catalog) {
+	t.Helper()
+	all, err := c.List()
+	if want := []Listed{{ID: "plain", Name: "plain", Current: 2, Creatable: true, Versions: []uint64{1, 2}}}; err != nil || !reflect.DeepEqual(all, want) {
+		t.Errorf("got %+v, %v, want %+v", all, err, want)
+	}
+	for number, version := range map[uint64]uint64{0: 2, 1: 1, 2: 2} {
+		if got, err := c.Text("plain", number); err != nil || got.Version != version || got.Current != (version == 2) || (got.Text == plain) != (version == 1) {
+			t.Errorf("version %d: got %+v, %v", number, got, err)
+		}
+	}
+	for workflow, number := range map[string]uint64{"plain": 3, "other": 0} {
+		if _, err := c.Text(workflow, number); !errors.Is(err, failure.ErrNotFound) {
+			t.Errorf("%s version %d: got %v, want ErrNotFound", workflow, number, err)
+		}
+	}
 }

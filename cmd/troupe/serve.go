@@ -266,6 +266,7 @@ func explainTaken(err error, setting string) error {
 func (s *service) serveRequests() {
 	services := gateway.Services{
 		Workflows:   s.router,
+		Definitions: s.catalog,
 		Portal:      s.portal,
 		Credentials: s.identities,
 		Sessions:    s.identities,

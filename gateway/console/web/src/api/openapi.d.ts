@@ -238,6 +238,83 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflow/api/v1/definitions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List all workflows with their versions
+         * @description Ordered by id. Also those that nobody can create any more, because their instances go on.
+         */
+        get: operations["listDefinitions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/definitions/{workflowId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show the current version of a definition
+         * @description As it was published. Its rules hold for the workflow.
+         */
+        get: operations["showDefinition"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/definitions/{workflowId}/{version}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description The version. Another spelling than that of a number from 1 is not found.
+                 * @example 1
+                 */
+                version: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * Show a version of a definition
+         * @description As it was published. Instances stay on the version that they were created with.
+         */
+        get: operations["showDefinitionVersion"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflow/api/v1/watch/{workflowId}": {
         parameters: {
             query?: never;
@@ -1275,6 +1352,33 @@ export interface components {
             targets: string[];
             guard: components["schemas"]["Guard"];
         };
+        DefinitionList: {
+            definitions: components["schemas"]["PublishedWorkflow"][];
+        };
+        PublishedWorkflow: {
+            id: components["schemas"]["Identifier"];
+            /** @description That of the current version; empty when it cannot be read. */
+            name: string;
+            /** @description The version whose rules hold. */
+            current: number;
+            /** @description New instances can be made. */
+            creatable: boolean;
+            versions: number[];
+        };
+        Definition: {
+            id: components["schemas"]["Identifier"];
+            version: number;
+            /** @description Its rules hold. */
+            current: boolean;
+            /** @description The path that it had in its home. */
+            file: string;
+            /** @description YAML or JSON. */
+            text: string;
+            /** @description The texts of the files that it refers to, by name. */
+            refs?: {
+                [key: string]: string;
+            };
+        };
         ChoiceList: {
             workflows: components["schemas"]["Workflow"][];
         };
@@ -1507,6 +1611,15 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["TemplateParameter"][];
+            };
+        };
+        /** @description The version. */
+        Definition: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Definition"];
             };
         };
         /** @description It is done. */
@@ -2430,6 +2543,87 @@ export interface operations {
             };
             400: components["responses"]["InvalidContent"];
             401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    listDefinitions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The workflows. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DefinitionList"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    showDefinition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Definition"];
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    showDefinitionVersion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description The version. Another spelling than that of a number from 1 is not found.
+                 * @example 1
+                 */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Definition"];
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["OutcomeUnknown"];

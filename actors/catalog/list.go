@@ -1,0 +1,94 @@
+package catalog
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"troupe/actors/failure"
+	"troupe/persistence"
+)
+
+// Listed is a workflow with all its versions.
+type Listed struct {
+	ID   string
+	Name string // empty when the current version cannot be read
+	// Current is the version whose rules hold, which new instances get while the workflow is
+	// Creatable.
+	Current   uint64
+	Creatable bool
+	Versions  []uint64 // ascending
+}
+
+// List returns all workflows that were ever published, by id. In a cluster only the node that
+// leads the shard Meta knows that it has the newest; the error of any other is failure.ErrElsewhere.
+func (c *Catalog) List() ([]Listed, error) {
+	if err := c.awaitNewest(); err != nil {
+		return nil, err
+	}
+	published, err := c.published(persistence.DefinitionsPrefix(nil))
+	if err != nil {
+		return nil, failure.OfStore(err)
+	}
+	all := make([]Listed, 0, len(published))
+	for id, versions := range published {
+		o := (*c.current.Load())[id]
+		if o == nil {
+			continue // it is being published
+		}
+		w := Listed{ID: id, Current: o.version, Creatable: o.listed, Versions: versions}
+		if o.Definition != nil {
+			w.Name = o.Name
+		}
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b Listed) int { return cmp.Compare(a.ID, b.ID) })
+	return all, nil
+}
+
+// Text is a version of a definition as it was published.
+type Text struct {
+	Version uint64
+	Current bool
+	// File is the path that it had in its home.
+	File, Text string
+	// Refs are the files that it refers to, by name.
+	Refs map[string]string
+}
+
+// Text returns a version; 0 is the current one. failure.ErrNotFound when there is none, otherwise
+// the errors of List.
+func (c *Catalog) Text(workflow string, number uint64) (Text, error) {
+	if err := c.awaitNewest(); err != nil {
+		return Text{}, err
+	}
+	o := (*c.current.Load())[workflow]
+	if o == nil {
+		return Text{}, failure.ErrNotFound
+	}
+	number = cmp.Or(number, o.version)
+	text, err := c.store.Load(persistence.DefinitionKey(nil, workflow, number))
+	if errors.Is(err, persistence.ErrNotFound) {
+		return Text{}, failure.ErrNotFound
+	}
+	var s stored
+	if err == nil {
+		if bad := json.Unmarshal(text, &s); bad != nil {
+			err = fmt.Errorf("%w: %w", persistence.ErrCorrupt, bad)
+		}
+	}
+	return Text{Version: number, Current: number == o.version, File: s.File, Text: s.Text, Refs: s.Refs}, failure.OfStore(err)
+}
+
+// awaitNewest returns when everything that was published before is here and in use.
+func (c *Catalog) awaitNewest() error {
+	if c.store.Alone() {
+		return nil
+	}
+	c.publishing.Lock()
+	defer c.publishing.Unlock()
+	_, err := c.beginEpochLocked()
+	return err
+}
