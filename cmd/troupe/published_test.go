@@ -56,7 +56,6 @@ func openCluster(t *testing.T, dir string) *opened {
 	}
 	must(err)
 	o.serveRequests()
-	o.followPublished()
 	return o
 }
 
@@ -65,6 +64,8 @@ func TestPublish(t *testing.T) {
 	dir := exampleHome(t)
 	o := openCluster(t, dir)
 	defer o.close()
+	o.service.log = zerolog.Nop() // NB: the follower is a goroutine of its own
+	o.followPublished()
 	o.wants("first", 2, 3)
 	other := exampleHome(t)
 	edit(t, other, "identity.yaml", "id: john.doe", "id: jim.roe")
