@@ -95,6 +95,14 @@ func (s *Store) findStore() (dirState, error) {
 	return state, nil
 }
 
+// BesideFolder is a folder below that of the store, in which its user may keep what should be copied
+// and lost with it. The store does not look into it.
+const BesideFolder = "cluster"
+
+// isForeign reports whether a name is no part of the store: lost+found is in the root of a mounted
+// disk.
+func isForeign(name string) bool { return name == BesideFolder || name == "lost+found" }
+
 // inspect tells what dir holds without changing anything.
 func inspect(fsys vfs.FS, dir string) (dirState, error) {
 	names, err := fsys.List(dir)
@@ -105,7 +113,7 @@ func inspect(fsys vfs.FS, dir string) (dirState, error) {
 		return dirAbsent, err
 	}
 	names = slices.DeleteFunc(names, func(name string) bool {
-		return name == lockName || name == "lost+found" // the latter is the root of a mounted disk
+		return name == lockName || isForeign(name)
 	})
 	slices.Sort(names)
 	hasTable := slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, ".sst") })
@@ -207,7 +215,7 @@ func (s *Store) clear() error {
 		return err
 	}
 	for _, name := range names {
-		if name == lockName || name == creatingName || name == "lost+found" {
+		if name == lockName || name == creatingName || isForeign(name) {
 			continue
 		}
 		if err := s.fs.Remove(s.fs.PathJoin(s.dir, name)); err != nil {

@@ -3,6 +3,7 @@ package persistence
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +56,27 @@ func TestOpenRefusesWhatIsNotAStore(t *testing.T) {
 			wantError(t, "open", second(Open("db", small(fs))), ErrIncomplete)
 			if got, err := fs.List("db"); err != nil || len(got) != len(files) {
 				t.Errorf("files after the refusal: got %q, %v, want %q", got, err, files)
+			}
+		})
+	}
+}
+
+// TestWhatLiesBesideTheStoreStays: a node of a cluster has its identity there before it has a store.
+func TestWhatLiesBesideTheStoreStays(t *testing.T) {
+	for name, files := range map[string][]string{
+		"before the store":                   nil,
+		"before a creation that was cut off": {creatingName, "MANIFEST-000001", "000002.log"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs := memOf(t, "x", files...)
+			must(t, fs.MkdirAll("db/"+BesideFolder, 0o700))
+			f, err := fs.Create("db/"+BesideFolder+"/node.pem", vfs.WriteCategoryUnspecified)
+			must(t, err)
+			must(t, f.Close())
+			must(t, open(t, small(fs)).Close())
+			must(t, open(t, small(fs)).Close())
+			if names, err := fs.List("db/" + BesideFolder); err != nil || !slices.Equal(names, []string{"node.pem"}) {
+				t.Errorf("beside the store: got %q, %v", names, err)
 			}
 		})
 	}

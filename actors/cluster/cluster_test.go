@@ -326,12 +326,13 @@ func TestANewClusterFromOneNode(t *testing.T) {
 		for _, p := range []*process{a, b, c} {
 			p.stop(false)
 		}
-		id, err := FoundAgain(c.dir, c.address)
+		again, err := NewAgain(c.address)
 		w.check(err)
-		missing, err := persistence.FoundAgain("store", c.options(nil), string(id))
+		missing, err := persistence.FoundAgain("store", c.options(nil), string(again.Node()))
 		if err != nil || len(missing) > 0 {
 			t.Fatalf("missing %v: %v", missing, err)
 		}
+		w.check(again.Save(c.dir))
 		w.check(c.start())
 		w.await("one node alone", func() bool { return w.whole(1) })
 		if _, err := c.store.Load(persistence.SettingKey(nil, "kept")); err != nil {

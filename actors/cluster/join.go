@@ -150,23 +150,23 @@ type Joining struct {
 	Advertise, Version string
 }
 
-// Joined is a node that belongs to its cluster and has no files yet.
-type Joined struct {
-	// Shards is the number of shards that its store must have.
+// Enrolment is a node that belongs to its cluster and has no files yet.
+type Enrolment struct {
+	// Shards is the number of shards that its store must have; 0 where that is known.
 	Shards   int
 	identity *peer.Identity
 	d        directory
 }
 
 // Node is its id.
-func (j *Joined) Node() peer.NodeID { return j.identity.Node() }
+func (e *Enrolment) Node() peer.NodeID { return e.identity.Node() }
 
 // Join asks the cluster that a key names to take this machine in. Nothing is written here.
-func Join(ctx context.Context, o Joining) (*Joined, error) {
+func Join(ctx context.Context, o Joining) (*Enrolment, error) {
 	return joinBy(ctx, peer.JoinClient(o.Key), o)
 }
 
-func joinBy(ctx context.Context, client *http.Client, o Joining) (*Joined, error) {
+func joinBy(ctx context.Context, client *http.Client, o Joining) (*Enrolment, error) {
 	identity, err := newIdentity()
 	if err != nil {
 		return nil, err
@@ -206,15 +206,15 @@ func joinBy(ctx context.Context, client *http.Client, o Joining) (*Joined, error
 	if err != nil {
 		return nil, err
 	}
-	j := &Joined{Shards: answer.Shards, identity: identity, d: directory{Authority: answer.Authority, Nodes: map[peer.NodeID]member{}}}
+	e := &Enrolment{Shards: answer.Shards, identity: identity, d: directory{Authority: answer.Authority, Nodes: map[peer.NodeID]member{}}}
 	for id, address := range answer.Nodes {
-		j.d.Nodes[id] = member{Address: address}
+		e.d.Nodes[id] = member{Address: address}
 	}
-	return j, identity.Accept(answer.Certificate, authority.Certificate())
+	return e, identity.Accept(answer.Certificate, authority.Certificate())
 }
 
 // Save writes the node's files, into a folder that is made.
-func (j *Joined) Save(dir string) error { return save(dir, j.identity, &j.d) }
+func (e *Enrolment) Save(dir string) error { return save(dir, e.identity, &e.d) }
 
 // save writes all files of a node; that of the identity, which makes it one, comes last.
 func save(dir string, identity *peer.Identity, d *directory) error {
@@ -304,19 +304,19 @@ func firstDirectory(authority *peer.Authority, id peer.NodeID, address string, s
 	}, nil
 }
 
-// FoundAgain makes a new identity for the only node of a new cluster, and writes its files, after
-// which the caller founds the store's groups again for it. When that runs, it makes the directory
+// NewAgain makes the only node of a new cluster, whose store has the shards of an earlier one. The
+// caller founds their groups again for it, and saves it. When it runs, it makes the directory
 // that of the new cluster.
-func FoundAgain(dir, advertise string) (peer.NodeID, error) {
+func NewAgain(advertise string) (*Enrolment, error) {
 	identity, authority, err := found()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	d, err := firstDirectory(authority, identity.Node(), advertise, nil)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return identity.Node(), save(dir, identity, d)
+	return &Enrolment{identity: identity, d: *d}, nil
 }
 
 // refound makes the directory that of the cluster of this node's identity, where it is that of an

@@ -30,8 +30,17 @@ type Options struct {
 	// Version is that of the program, for people; Settings is a digest of the settings that should
 	// be the same on all nodes.
 	Version, Settings string
+	// Tick is that of persistence.Replication.
+	Tick time.Duration
 	// Log gets who comes and goes (info, warn) and what fails (error).
 	Log zerolog.Logger
+}
+
+// EnsureDefaults replaces zeroes by the defaults.
+func (o *Options) EnsureDefaults() {
+	if o.Replicas == 0 {
+		o.Replicas = 3
+	}
 }
 
 // Node is this process's part of the cluster. Its methods may be called at once, those that need
@@ -89,9 +98,7 @@ type port interface {
 func Load(o Options) (*Node, error) { return load(o, (*Node).connect) }
 
 func load(o Options, connect func(*Node) (network, error)) (*Node, error) {
-	if o.Replicas == 0 {
-		o.Replicas = 3
-	}
+	o.EnsureDefaults()
 	n := &Node{
 		o: o, boot: rand.Text(), files: files{o.Dir}, mux: http.NewServeMux(),
 		rereads: make(chan struct{}, 1), failed: make(chan error, 1),
@@ -153,7 +160,7 @@ func (n *Node) Transport() http.RoundTripper { return n.port }
 
 // Replication is what the store of the node is opened with.
 func (n *Node) Replication() *persistence.Replication {
-	return &persistence.Replication{Node: string(n.self), Streams: n.streams}
+	return &persistence.Replication{Node: string(n.self), Streams: n.streams, Tick: n.o.Tick}
 }
 
 // noStreams are those of a port that has stopped.

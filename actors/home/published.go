@@ -81,6 +81,15 @@ func OpenPublished(o PublishedOptions) (*Published, error) {
 	return p, nil
 }
 
+// IsPublished reports whether a store has a published home.
+func IsPublished(s *persistence.Store) (bool, error) {
+	_, err := s.Load(persistence.SettingKey(nil, publishedSetting))
+	if errors.Is(err, persistence.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Access is who may do what, as it is published.
 func (p *Published) Access() Access { return *p.access.Load() }
 

@@ -86,7 +86,7 @@ func checkHome(c *config) (all, warnings document.Faults, err error) {
 // checkParts returns why parts of the server could not be made with the settings.
 func checkParts(c *config) document.Faults {
 	_, gatewayErr := c.newGateway(zerolog.Nop())
-	_, providerErr := c.newProvider(zerolog.Nop())
+	_, providerErr := c.newProvider(nil, zerolog.Nop())
 	_, bucketErr := c.newBucket(zerolog.Nop())
 	return slices.Concat(settingFaults(gatewayErr), settingFaults(providerErr), settingFaults(bucketErr),
 		settingFaults(c.store.EnsureDefaults().Validate()))

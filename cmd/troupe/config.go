@@ -56,13 +56,14 @@ func (c *config) newGateway(log zerolog.Logger) (*gateway.Server, error) {
 	return gateway.New(o)
 }
 
-// newProvider makes the client of the identity provider; nil when there is none.
-func (c *config) newProvider(log zerolog.Logger) (*provider.Client, error) {
+// newProvider makes the client of the identity provider; nil when there is none. key is
+// provider.Options.Key.
+func (c *config) newProvider(key func() ([]byte, error), log zerolog.Logger) (*provider.Client, error) {
 	if c.provider.Issuer == "" {
 		return nil, nil
 	}
 	o := c.provider
-	o.Log = log
+	o.Key, o.Log = key, log
 	p, err := provider.New(o)
 	if err != nil {
 		return nil, fmt.Errorf("the settings of oidc: %w", err)

@@ -41,7 +41,9 @@ func samples(f *pflag.Flag) [3]string {
 		return [3]string{"debug", "warn", "error"}
 	case f.Name == "log-format":
 		return [3]string{"json", "text", "json"}
-	case f.Name == "listen", f.Name == "admin":
+	case f.Name == "cluster.replicas":
+		return [3]string{"1", "5", "1"}
+	case f.Name == "listen", f.Name == "admin", f.Name == "cluster.listen", f.Name == "cluster.advertise":
 		return [3]string{"one:1", "two:2", "three:3"}
 	case f.Name == "base-path":
 		return [3]string{"/one", "/two", "/three"}

@@ -41,6 +41,9 @@ func openAdminClient(ctx context.Context, c *config) (adminClient, error) {
 	if err := wantHome(c.home); err != nil {
 		return nil, err
 	}
+	if c.isNode() {
+		return nil, c.errNeedsServer()
+	}
 	directory, err := home.LoadDirectory(os.DirFS(c.home))
 	if err != nil {
 		return nil, err

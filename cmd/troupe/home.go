@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"troupe/actors/cluster"
 	"troupe/actors/home"
 )
 
@@ -86,9 +87,13 @@ func fillHome(dir string) error {
 	return os.Remove(mark)
 }
 
-// isHome reports whether the folder has what no home is without. One that cannot
-// be looked at counts as a home: who reads it gets the reason.
-func isHome(dir string) bool {
+// isHome reports whether the folder has what no home is without. That of a node of a cluster
+// needs no text files.
+func isHome(dir string) bool { return hasText(dir) || cluster.Exists(nodeFolder(dir)) }
+
+// hasText reports whether the folder has the text files of a home. One that cannot
+// be looked at has them: who reads it gets the reason.
+func hasText(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, home.IdentityFile))
 	return !errors.Is(err, fs.ErrNotExist)
 }

@@ -5,6 +5,7 @@
 //	troupe token      create, list and revoke API tokens
 //	troupe session    create, list and revoke sessions
 //	troupe password   set the passwords that people sign in with
+//	troupe cluster    make several nodes one service, and look after it
 //	troupe store      make an empty store in place of one that is gone
 //	troupe instance   work with instances of a running service
 //	troupe context    name services and keep the tokens for them
@@ -90,7 +91,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newPublish(), newConfigCommand(), newInstance(), newContext(), newParameters(), newStore(), newBench(), newVersion())
+	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newPublish(), newConfigCommand(), newInstance(), newContext(), newParameters(), newStore(), newCluster(), newBench(), newVersion())
 	root.SetVersionTemplate("{{.Version}}\n")
 	return root
 }

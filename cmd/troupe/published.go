@@ -62,7 +62,7 @@ func (s *service) readPublished() (err error) {
 		return fmt.Errorf("read what is published: %w", err)
 	}
 	access := s.published.Access()
-	if s.identities, err = s.config.startIdentities(s.store, access.Directory, s.log); err != nil {
+	if s.identities, err = s.startReplicated(access.Directory); err != nil {
 		return err
 	}
 	s.started.push(s.identities)
@@ -111,7 +111,7 @@ func (s *service) tookPublished(access home.Access, err error) {
 // changing them does nothing. A home without identity.yaml has none. again is always false.
 func (s *service) compareHome() (again bool) {
 	differs := ""
-	if isHome(s.config.home) {
+	if hasText(s.config.home) {
 		set, err := home.Load(os.DirFS(s.config.home), s.parser)
 		now, storeErr := s.published.Publication()
 		if storeErr == nil && (err != nil || set.TextDigest() != now.Digest) {

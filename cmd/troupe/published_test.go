@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,19 +11,7 @@ import (
 	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/persistence"
-	"troupe/persistence/replica/replicatest"
 )
-
-// leading is told when this node leads the shard Meta.
-type leading chan struct{}
-
-func (l leading) Led(sh persistence.Shard, _ uint64) {
-	if sh == persistence.Meta {
-		close(l)
-	}
-}
-
-func (l leading) Ended(persistence.Shard, uint64) {}
 
 // openCluster makes the home the first node of a cluster and opens its service.
 func openCluster(t *testing.T, dir string) *opened {
@@ -35,21 +22,17 @@ func openCluster(t *testing.T, dir string) *opened {
 			t.Fatal(err)
 		}
 	}
-	c := newService(dir).config
-	store, err := openStore(c, zerolog.Nop())
+	o := &opened{service: newService(dir), t: t, log: &strings.Builder{}}
+	o.config.cluster.Listen, o.config.cluster.Tick, o.config.logLevel = nodeAddress(), 50*time.Millisecond, "error"
+	_, err := o.config.initCluster(o.config.cluster.Listen)
 	must(err)
-	must(publishFirst(store, dir, zerolog.Nop()))
-	must(store.Found("node0"))
-	must(store.Close())
-	led := make(leading)
-	options := storeOptions(c, zerolog.Nop())
-	options.Replication = &persistence.Replication{
-		Node: "node0", Streams: replicatest.NewNetwork().Streams("node0"), Tick: 50 * time.Millisecond, Leads: led,
-	}
-	store, err = persistence.Open(filepath.Join(dir, dataFolder), options)
+	must(o.claimNode(t.Context()))
+	store, err := o.openReplica()
 	must(err)
-	<-led
-	o := openServiceOn(t, dir, store)
+	must(o.node.Run(store))
+	o.started.push(o.node)
+	must(o.node.Current(t.Context(), persistence.Meta))
+	o.openOn(store)
 	must(o.takeCommands())
 	if o.gateway, err = o.config.newGateway(zerolog.Nop()); err == nil {
 		err = o.gateway.Start()

@@ -15,6 +15,7 @@ import (
 
 	"troupe/actors"
 	"troupe/actors/catalog"
+	"troupe/actors/cluster"
 	"troupe/actors/formportal"
 	"troupe/actors/home"
 	"troupe/actors/identity"
@@ -50,6 +51,7 @@ func newServe() *cobra.Command {
 			return serve(ctx, c)
 		},
 	}
+	cmd.Flags().SetNormalizeFunc(dotted)
 	cmd.Flags().AddFlagSet(c.flags)
 	return cmd
 }
@@ -66,7 +68,8 @@ type service struct {
 	parser             *statemachine.Parser
 	catalog            *catalog.Catalog
 	formTemplates      *formportal.Templates
-	identities         *identity.Service
+	identities         identity.Identities
+	node               *cluster.Node // nil on a server that stands alone
 	system             *actors.System
 	router             *workflow.Router
 	portal             *formportal.Portal
@@ -95,7 +98,10 @@ func serve(ctx context.Context, c *config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	if err := s.start(); err != nil {
+	if err := s.start(ctx); err != nil {
+		if errors.Is(err, errStopped) {
+			return nil
+		}
 		return err
 	}
 	s.log.Info().Str("home", c.home).Int("workflows", s.catalog.Len()).Int("templates", s.formTemplates.Len()).Msg("ready")
@@ -108,12 +114,23 @@ func serve(ctx context.Context, c *config) (err error) {
 		return nil
 	case err := <-s.gateway.Failed():
 		return err
+	case err := <-s.nodeFailed():
+		return err
 	}
+}
+
+// nodeFailed tells when a node must end; never on a server that stands alone.
+func (s *service) nodeFailed() <-chan error {
+	if s.node == nil {
+		return nil
+	}
+	return s.node.Failed()
 }
 
 // start starts the parts from the bottom up and puts each onto the stack, from
 // which stop takes them:
 //
+//	node of a cluster            leaderships are handed over
 //	gateway                      drains: accepted requests are answered while
 //	                             everything below still works
 //	identity provider            connections are closed
@@ -123,14 +140,21 @@ func serve(ctx context.Context, c *config) (err error) {
 //	router                       instances go to sleep
 //	actor system
 //	identities                   last uses are written
+//	node of a cluster            ends what it does by itself
 //	store                        everything appended is durable
+//	cluster port
 //	files of the repository
 //
 // A part that stop must reach earlier than its place says is put on top again: the
 // port opens first, so that /livez and /readyz answer while the store is being
 // opened, and the watcher sees changes from before the home is read.
-func (s *service) start() error {
-	for _, step := range []func() error{s.listen, s.open, s.readHome, s.run, s.takeCommands} {
+func (s *service) start(ctx context.Context) error {
+	for _, step := range []func() error{
+		s.listen,
+		func() error { return s.claimNode(ctx) },
+		func() error { return s.open(ctx) },
+		s.readHome, s.run, s.takeCommands,
+	} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -150,7 +174,7 @@ func (s *service) listen() (err error) {
 	if s.gateway, err = c.newGateway(s.log); err != nil {
 		return err
 	}
-	if s.provider, err = c.newProvider(s.log); err != nil {
+	if s.provider, err = c.newProvider(s.flowKey(), s.log); err != nil {
 		return err
 	}
 	files, err := c.newFiles(s.log)
@@ -167,12 +191,22 @@ func (s *service) listen() (err error) {
 }
 
 // open opens the store and what is in it.
-func (s *service) open() (err error) {
+func (s *service) open(ctx context.Context) (err error) {
 	c := s.config
-	if s.store, err = openStore(c, s.log); err != nil {
+	if s.node != nil {
+		s.store, err = s.openReplica()
+	} else {
+		s.store, err = openStore(c, s.log)
+	}
+	if err != nil {
 		return err
 	}
 	s.started.push(closing{s.store})
+	if s.node != nil {
+		if err := s.joinNode(ctx); err != nil {
+			return err
+		}
+	}
 	if err := ignoreStoreID(c.home); err != nil {
 		s.log.Warn().Err(err).Msg("the store's id cannot be kept out of git")
 	}
@@ -184,7 +218,7 @@ func (s *service) openDefinitions() (err error) {
 	if s.parser, err = statemachine.NewParser(statemachine.ParserOptions{}); err != nil {
 		return err
 	}
-	if s.catalog, err = catalog.Open(catalog.Options{Store: s.store, Parser: s.parser, Log: s.log}); err != nil {
+	if s.catalog, err = catalog.Open(catalog.Options{Store: s.store, Parser: s.parser, Current: s.current, Log: s.log}); err != nil {
 		return err
 	}
 	if err = formportal.AddPlainWorkflow(s.catalog, s.parser); err != nil {
@@ -227,6 +261,9 @@ func (s *service) takeCommands() (err error) {
 	if s.published != nil { // NB: a nil pointer in the interface would not be nil
 		commands.Homes = s.homes()
 	}
+	if s.node != nil {
+		commands.Cluster, commands.Leader = members{s.node}, s.passToLeader
+	}
 	if s.admin, err = admin.Start(commands); err != nil {
 		return err
 	}
@@ -234,18 +271,21 @@ func (s *service) takeCommands() (err error) {
 	if s.config.admin == "" {
 		return nil
 	}
+	sources := []admin.MetricsSource{
+		{Name: "gateway", Metrics: func() any { return s.gateway.Metrics() }},
+		{Name: "formportal", Metrics: func() any { return s.portal.Metrics() }},
+		{Name: "workflow", Metrics: func() any { return s.router.Metrics() }},
+		{Name: "template", Metrics: func() any { return s.templateParameters.Metrics() }},
+		{Name: "repository", Metrics: func() any { return s.repository.Metrics() }},
+		{Name: "identity", Metrics: func() any { return s.identities.Metrics() }},
+		{Name: "store", Metrics: func() any { return s.store.Metrics() }},
+		{Name: "reload", Metrics: s.reloads.metrics},
+	}
+	if s.node != nil {
+		sources = append(sources, admin.MetricsSource{Name: "cluster", Metrics: func() any { return s.node.Metrics() }})
+	}
 	if s.operations, err = admin.StartOperations(admin.OperationsOptions{
-		Addr: s.config.admin,
-		Sources: []admin.MetricsSource{
-			{Name: "gateway", Metrics: func() any { return s.gateway.Metrics() }},
-			{Name: "formportal", Metrics: func() any { return s.portal.Metrics() }},
-			{Name: "workflow", Metrics: func() any { return s.router.Metrics() }},
-			{Name: "template", Metrics: func() any { return s.templateParameters.Metrics() }},
-			{Name: "repository", Metrics: func() any { return s.repository.Metrics() }},
-			{Name: "identity", Metrics: func() any { return s.identities.Metrics() }},
-			{Name: "store", Metrics: func() any { return s.store.Metrics() }},
-			{Name: "reload", Metrics: s.reloads.metrics},
-		},
+		Addr: s.config.admin, Sources: sources,
 		Log: s.log,
 	}); err != nil {
 		return explainTaken(err, "admin")
@@ -287,8 +327,16 @@ func (s *service) serveRequests() {
 		services.Provider = s.provider
 		s.started.push(closing{s.provider})
 	}
+	if s.node != nil {
+		services.Peers = peers{s.node}
+		services.Parts = append(services.Parts, gateway.Part{Name: "cluster", Ready: s.node.Ready})
+	}
 	s.gateway.Open(services)
 	s.started.push(s.gateway)
+	if s.node != nil {
+		s.serveNode()
+		s.started.push(&stopping{func(ctx context.Context) error { s.node.HandOver(ctx); return nil }})
+	}
 }
 
 // stop stops what was started, in the order that start shows.

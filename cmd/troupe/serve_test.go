@@ -34,6 +34,13 @@ func newService(dir string) *service {
 func openServiceOn(t *testing.T, dir string, store *persistence.Store) *opened {
 	t.Helper()
 	o := &opened{service: newService(dir), t: t, log: &strings.Builder{}}
+	o.openOn(store)
+	return o
+}
+
+func (o *opened) openOn(store *persistence.Store) {
+	t := o.t
+	t.Helper()
 	o.store = store
 	o.started.push(closing{store})
 	var err error
@@ -52,7 +59,6 @@ func openServiceOn(t *testing.T, dir string, store *persistence.Store) *opened {
 		}
 	}
 	o.service.log = logged
-	return o
 }
 
 func mustOpenService(t *testing.T, dir string) *opened {

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/pflag"
 
+	"troupe/actors/cluster"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
 	"troupe/actors/repository/bucket"
@@ -34,6 +35,9 @@ type config struct {
 	provider provider.Options
 	bucket   bucket.Options
 	store    persistence.Options
+	cluster  cluster.Options
+
+	joinedShards int // those of the cluster that `cluster join` has joined
 
 	settings []setting         // the table, with c's fields as targets
 	flags    *pflag.FlagSet    // one flag for each setting
@@ -116,6 +120,10 @@ func (c *config) table() []setting {
 		{"mem-table-bytes", size(&s.MemTableBytes), "", "writes gathered in memory before they become a table"},
 		{"free-bytes-min", size(&s.FreeBytesMin), "", "free disk space below which writes are refused"},
 		{"commit-wait-max", duration(&s.CommitWaitMax), "", "how long a commit may take before its outcome counts as unknown"},
+
+		{"cluster.listen", checked(text(&c.cluster.Listen), isAddressOrEmpty), "", "address of the cluster port of a node, host:port; cluster init and join write it here"},
+		{"cluster.advertise", checked(text(&c.cluster.Advertise), isAddressOrEmpty), "", "address at which other nodes reach it; empty: cluster.listen"},
+		{"cluster.replicas", checked(count(&c.cluster.Replicas), isReplicas), "", "nodes that keep each shard, once there are so many: 1, 3 or 5"},
 	}
 }
 
@@ -149,6 +157,7 @@ func packageDefaults() []setting {
 	c.workflow.EnsureDefaults()
 	c.provider.EnsureDefaults()
 	c.bucket.EnsureDefaults()
+	c.cluster.EnsureDefaults()
 	c.store = c.store.EnsureDefaults()
 	return c.table()
 }
@@ -193,6 +202,13 @@ func isAddressOrEmpty(s string) error {
 		return nil
 	}
 	return isAddress(s)
+}
+
+func isReplicas(s string) error {
+	if s != "1" && s != "3" && s != "5" {
+		return errors.New("must be 1, 3 or 5: an even number survives no more losses than one less")
+	}
+	return nil
 }
 
 func isLogLevel(s string) error {

@@ -84,7 +84,7 @@ func TestEveryPartStopsTwice(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := newService(exampleHome(t))
 	s.config.provider.Issuer, s.config.provider.ClientID = "https://login.example.com", "troupe"
-	if err := s.start(); err != nil {
+	if err := s.start(t.Context()); err != nil {
 		t.Fatal(errors.Join(err, s.stop()))
 	}
 	parts := slices.Clone(s.started.parts)
@@ -160,7 +160,7 @@ func TestAStartThatFailsStopsWhatWasStarted(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 			s := newService(exampleHome(t))
 			test.breaks(s)
-			if err := s.start(); err == nil {
+			if err := s.start(t.Context()); err == nil {
 				t.Error("start: got no error")
 			}
 			if got, want := s.started.names(), strings.Join(order[:test.started], " "); got != want {
@@ -171,7 +171,7 @@ func TestAStartThatFailsStopsWhatWasStarted(t *testing.T) {
 			}
 			test.mends(s)
 			again := &service{config: s.config, log: s.log}
-			if err := errors.Join(again.start(), again.stop()); err != nil {
+			if err := errors.Join(again.start(t.Context()), again.stop()); err != nil {
 				t.Errorf("the next start: %v", err)
 			}
 		})

@@ -47,6 +47,9 @@ func openStore(c *config, log zerolog.Logger) (*persistence.Store, error) {
 	if err := wantFile(filepath.Join(c.home, storeIDFile)); err != nil {
 		return nil, err
 	}
+	if c.isNode() {
+		return nil, c.errNeedsServer()
+	}
 	store, err := persistence.Open(dir, storeOptions(c, log))
 	if err != nil {
 		return nil, withAdvice(c, err)
@@ -60,6 +63,9 @@ func withAdvice(c *config, err error) error {
 	case errors.Is(err, persistence.ErrMissing):
 		return fmt.Errorf("%w. Mount %s, or bring it back from a backup; if it is gone for good, `troupe store create --home %s` makes an empty one",
 			err, filepath.Join(c.home, dataFolder), c.home)
+	case errors.Is(err, persistence.ErrReplicated):
+		return fmt.Errorf("%w: it is that of a node of a cluster, but %s, which says which one, is gone. Bring it back from a copy; else, if the node is the last one, `troupe cluster recover`",
+			err, nodeFolder(c.home))
 	case errors.Is(err, persistence.ErrOtherStore):
 		return fmt.Errorf("%w. Bring the right one back, or remove %s to take over the one that is there",
 			err, filepath.Join(c.home, storeIDFile))

@@ -123,7 +123,7 @@ func runHome(t *testing.T, dir string, archiveAfter time.Duration) *running {
 	r.config.portal.ArchiveAfter = archiveAfter
 	r.service.log = zerolog.New(&r.log).Level(zerolog.WarnLevel)
 	r.config.store.Shards = 0 // as the release had it
-	if err := r.start(); err != nil {
+	if err := r.start(t.Context()); err != nil {
 		_ = r.service.stop()
 		t.Fatalf("start on %s: %v\n%s", dir, err, r.log.String())
 	}

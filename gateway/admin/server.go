@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,6 +51,12 @@ type Options struct {
 	// Homes publishes homes. Nil: the server stands alone, and what asks for it is
 	// failure.ErrConflict.
 	Homes Homes
+	// Cluster is the node that the server is. Nil: the server stands alone.
+	Cluster Cluster
+	// Leader sends a command to PeerHandler of the node that leads the shard Meta, and returns
+	// its answer; nil when that is this node. It waits for one until the request's context ends. Nil:
+	// the server stands alone.
+	Leader func(*http.Request) (*http.Response, error)
 	// Log takes requests that failed with an unexpected error (error), and start and
 	// stop (debug).
 	Log zerolog.Logger
@@ -81,7 +88,7 @@ func Start(o Options) (*Server, error) {
 	}
 	s := &Server{options: o, served: make(chan struct{})}
 	s.http = &http.Server{
-		Handler:           s.routes(),
+		Handler:           s.routes(true),
 		ReadHeaderTimeout: readMax,
 		ReadTimeout:       readMax,
 		WriteTimeout:      writeMax,
@@ -118,12 +125,13 @@ func (s *Server) Stop(ctx context.Context) error {
 	return nil
 }
 
-func (s *Server) routes() http.Handler {
+// routes answers commands. passes: those that another node must carry out are passed on to it.
+func (s *Server) routes(passes bool) http.Handler {
 	mux := http.NewServeMux()
 	handleUpTo := func(bytesMax int64, pattern string, do func(r *http.Request) (any, error)) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			r.Body = http.MaxBytesReader(w, r.Body, bytesMax)
-			s.answer(w, r, do)
+			s.carryOut(w, r, do, passes && s.options.Leader != nil)
 		})
 	}
 	handle := func(pattern string, do func(r *http.Request) (any, error)) { handleUpTo(bodyBytesMax, pattern, do) }
@@ -138,6 +146,7 @@ func (s *Server) routes() http.Handler {
 	handle("PUT "+pathPassword, s.setPassword)
 	handle("GET "+pathFaults, s.check)
 	handleUpTo(home.MaxPackedBytes, "PUT "+pathHome, s.publish)
+	s.clusterRoutes(handle)
 	handle("/", func(*http.Request) (any, error) { return nil, ErrUnknownRequest })
 	return mux
 }
@@ -210,19 +219,41 @@ func (s *Server) list(ctx context.Context, kind identity.Kind) (any, error) {
 	return answer, err
 }
 
-// answer writes what do returns: a value as JSON, or an error as errorMappings says.
+// carryOut answers a request with what do returns.
+func (s *Server) carryOut(w http.ResponseWriter, r *http.Request, do func(*http.Request) (any, error), passes bool) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		s.answer(w, r, nil, errors.Join(ErrUnknownRequest, err))
+		return
+	}
+	var value any
+	here := func() error {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		value, err = do(r)
+		return err
+	}
+	err = here()
+	if passes && errors.Is(err, failure.ErrElsewhere) {
+		var answered bool
+		if answered, err = s.pass(w, r, body, here); answered {
+			return
+		}
+	}
+	s.answer(w, r, value, err)
+}
+
+// answer writes a value as JSON, or an error as errorMappings says.
 // Errors that are in no row are logged, because the command shows only their text.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, do func(*http.Request) (any, error)) {
-	body, err := do(r)
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, value any, err error) {
 	status := http.StatusOK
 	if err != nil {
 		f := mappingOf(err)
 		if errors.Is(f.cause, ErrFailed) {
 			s.options.Log.Error().Err(err).Str("method", r.Method).Msg("admin request failed")
 		}
-		status, body = f.status, errorReply{Error: f.label, Message: err.Error()}
+		status, value = f.status, errorReply{Error: f.label, Message: err.Error()}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // NB: an error means that the command has gone
+	_ = json.NewEncoder(w).Encode(value) // NB: an error means that the command has gone
 }

@@ -19,12 +19,18 @@ import (
 //	PUT    /v1/password               passwordRequest  → emptyReply
 //	GET    /v1/faults                                  → faultList
 //	PUT    /v1/home[?dryRun=true]     a tar archive    → publishReply
+//	GET    /v1/cluster                                 → cluster.Status
+//	POST   /v1/cluster/invite         inviteRequest    → inviteReply
+//	DELETE /v1/cluster/nodes/{id}[?lost=true]          → emptyReply
 const (
 	pathToken    = "/v1/token"
 	pathSession  = "/v1/session"
 	pathPassword = "/v1/password"
 	pathFaults   = "/v1/faults"
 	pathHome     = "/v1/home"
+	pathCluster  = "/v1/cluster"
+	pathInvite   = pathCluster + "/invite"
+	pathNodes    = pathCluster + "/nodes"
 )
 
 // createRequest asks for a token or a session.

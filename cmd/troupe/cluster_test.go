@@ -1,0 +1,212 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"troupe/actors/cluster"
+	"troupe/actors/cluster/peer"
+	"troupe/gateway/client"
+)
+
+var nodeAddresses atomic.Int64
+
+// nodeAddress is a loopback address of this process that no other test has.
+func nodeAddress() string {
+	pid, n := os.Getpid(), nodeAddresses.Add(1)
+	return fmt.Sprintf("127.%d.%d.%d:9400", 1+pid>>8&0x7f, pid&0xff, n)
+}
+
+// nodeOn starts the server on a home.
+func nodeOn(t *testing.T, home string) *service {
+	t.Helper()
+	s := newService(home)
+	s.config.store.Shards = 0 // as init made it
+	if err := s.config.load(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.start(t.Context()); err != nil {
+		t.Fatal(err, s.stop())
+	}
+	t.Cleanup(func() {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// says runs a command that must be done, and print a text.
+func says(t *testing.T, want string, args ...string) {
+	t.Helper()
+	if code, stdout, stderr := invoke(args...); code != exitDone || !strings.Contains(stdout, want) {
+		t.Errorf("%q: got %d %q %q, want %q", args, code, stdout, stderr, want)
+	}
+}
+
+// refuses runs a command that must fail with one line.
+func refuses(t *testing.T, want string, args ...string) {
+	t.Helper()
+	if code, stdout, stderr := invoke(args...); code != exitFailed || stdout != "" || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("%q: got %d %q %q, want one line with %q", args, code, stdout, stderr, want)
+	}
+}
+
+// clusterOf is the status as a home's command shows it.
+func clusterOf(t *testing.T, home string) (status cluster.Status) {
+	t.Helper()
+	code, stdout, stderr := invoke("cluster", "status", "--home", home, "-o", "json")
+	if code != exitDone || json.Unmarshal([]byte(stdout), &status) != nil {
+		t.Fatalf("status: %d %s %s", code, stdout, stderr)
+	}
+	return status
+}
+
+// await waits for a condition without a bound of its own.
+func await(t *testing.T, met func() bool) {
+	t.Helper()
+	for !met() {
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatal("the test's time is over")
+		}
+	}
+}
+
+// TestThreeNodes builds a cluster of three by the commands, works through each node, ends one, and
+// removes one.
+func TestThreeNodes(t *testing.T) {
+	homes := []string{exampleHome(t), filepath.Join(t.TempDir(), "b"), filepath.Join(t.TempDir(), "c")}
+	says(t, "is the first of a new cluster", "cluster", "init", "--home", homes[0], "--cluster-listen", nodeAddress(), "--shards", "2")
+	nodes := []*service{nodeOn(t, homes[0])}
+	for _, home := range homes[1:] {
+		code, key, stderr := invoke("cluster", "invite", "--home", homes[0])
+		if code != exitDone {
+			t.Fatalf("invite: %d %s", code, stderr)
+		}
+		says(t, "belongs to the cluster", "cluster", "join", strings.TrimSpace(key), "--home", home, "--cluster-listen", nodeAddress())
+		nodes = append(nodes, nodeOn(t, home))
+	}
+	await(t, func() bool {
+		status := clusterOf(t, homes[2])
+		return len(status.Short) == 0 && !slices.ContainsFunc(status.Nodes, func(n cluster.NodeStatus) bool { return !n.Voter || n.Led != 1 })
+	})
+
+	code, token, stderr := invoke("token", "create", "--home", homes[1], "--user", "john.doe")
+	if code != exitDone {
+		t.Fatalf("token: %d %s", code, stderr)
+	}
+	services := make([]*client.Client, len(nodes))
+	for i, n := range nodes {
+		made, err := client.New(client.Options{Address: "http://" + n.gateway.Addr().String(), Token: strings.TrimSpace(token)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer made.Close()
+		services[i] = made
+	}
+	var ids []string
+	for i, service := range services {
+		made, err := service.Create(t.Context(), client.CreateRequest{WorkflowID: "leave-request"})
+		if err != nil {
+			t.Fatalf("create at node %d: %v", i, err)
+		}
+		ids = append(ids, made.ID)
+	}
+	for i, service := range services {
+		for _, id := range ids {
+			if _, err := service.Instance(t.Context(), client.InstanceRequest{WorkflowID: "leave-request", InstanceID: id}); err != nil {
+				t.Errorf("node %d: %s: %v", i, id, err)
+			}
+		}
+	}
+
+	last := clusterOf(t, homes[2]).Self
+	if err := nodes[2].stop(); err != nil {
+		t.Error(err)
+	}
+	for i, id := range ids {
+		if _, err := services[i%2].Send(t.Context(), client.SendRequest{WorkflowID: "leave-request", InstanceID: id, Event: "submit", Data: []byte(`{"days": 5}`)}); err != nil {
+			t.Errorf("an event while a node is stopped: %v", err)
+		}
+	}
+	refuses(t, "is a node of a cluster: start it", "token", "create", "--home", homes[2], "--user", "john.doe")
+	refuses(t, "does not answer: start it, or give --lost", "cluster", "remove", "--home", homes[0], string(last))
+	says(t, "was removed", "cluster", "remove", "--home", homes[0], string(last), "--lost")
+	if status := clusterOf(t, homes[1]); len(status.Nodes) != 2 {
+		t.Errorf("after a node was removed: %+v", status)
+	}
+}
+
+// TestJoinRefuses: each with one line, and nothing is changed.
+func TestJoinRefuses(t *testing.T) {
+	first, other := exampleHome(t), exampleHome(t)
+	for _, home := range []string{first, other} {
+		says(t, "is the first", "cluster", "init", "--home", home, "--cluster-listen", nodeAddress(), "--shards", "1")
+	}
+	nodeOn(t, first)
+	invite := func() string {
+		t.Helper()
+		code, key, stderr := invoke("cluster", "invite", "--home", first)
+		if code != exitDone {
+			t.Fatalf("invite: %d %s", code, stderr)
+		}
+		return strings.TrimSpace(key)
+	}
+	used, unreachable := invite(), invite()
+	says(t, "belongs to the cluster", "cluster", "join", used, "--home", filepath.Join(t.TempDir(), "b"), "--cluster-listen", nodeAddress())
+	parsed, err := peer.ParseJoinKey(unreachable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed.Address = nodeAddress()
+	unreachable = parsed.String()
+	parsed, err = peer.ParseJoinKey(invite())
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed.Authority[0]++
+	for _, c := range []struct{ what, key, home, listen, want string }{
+		{"a key that was used", used, "", nodeAddress(), "was used already"},
+		{"no key", "troupe_join_1_x", "", nodeAddress(), "join key"},
+		{"a key of another cluster", parsed.String(), "", nodeAddress(), "not issued by the authority"},
+		{"a cluster that is not there", unreachable, "", nodeAddress(), "connection refused"},
+		{"a home with files", invite(), other, nodeAddress(), "is not empty"},
+		{"an address of another machine", invite(), "", "192.0.2.1:9400", "cannot assign requested address"},
+	} {
+		home := cmp.Or(c.home, filepath.Join(t.TempDir(), "new"))
+		before := tree(t, home)
+		code, stdout, stderr := invoke("cluster", "join", c.key, "--home", home, "--cluster-listen", c.listen)
+		if code != exitFailed || stdout != "" || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: got %d %q %q, want one line with %q", c.what, code, stdout, stderr, c.want)
+		}
+		if after := tree(t, home); !slices.Equal(after, before) {
+			t.Errorf("%s: the home has changed from %q to %q", c.what, before, after)
+		}
+	}
+	if n := len(clusterOf(t, first).Nodes); n != 2 {
+		t.Errorf("the cluster has %d nodes, want those two that belong to it", n)
+	}
+}
+
+// tree is the files of a folder, none when it is missing.
+func tree(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil {
+			names = append(names, path)
+		}
+		return nil
+	})
+	return names
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"troupe/actors/cluster"
+	"troupe/actors/cluster/peer"
+	"troupe/actors/home"
+	"troupe/actors/identity"
+	"troupe/gateway"
+	"troupe/persistence"
+)
+
+// What a node of a cluster has that a server alone has not:
+//
+//	claimNode     the cluster port opens; no other process is this node
+//	store         is opened with Replication
+//	joinNode      the node greets the others, gets its shards and leads some
+//	awaitHome     what is published is here
+//	serveNode     other nodes' requests are answered
+//
+// It stops by handing its leaderships over, before anything else.
+
+// Paths of the calls between nodes that are no requests of users.
+const (
+	pathAdminOfPeer = "/admin"
+	pathUses        = "/cluster/uses"
+)
+
+// isNode says whether the home is that of a node of a cluster.
+func (c *config) isNode() bool { return cluster.Exists(nodeFolder(c.home)) }
+
+// errNeedsServer is the error of commands that would write into a replica.
+func (c *config) errNeedsServer() error {
+	return fmt.Errorf("%s is a node of a cluster: start it with `troupe serve --home %s`; without its server nothing can be changed here, because the other nodes would not have it", c.home, c.home)
+}
+
+// claimNode opens the cluster port; nothing on a server that stands alone.
+func (s *service) claimNode(ctx context.Context) (err error) {
+	c := s.config
+	if !c.isNode() {
+		return nil
+	}
+	o := c.cluster
+	o.Dir, o.Log = nodeFolder(c.home), s.log
+	if o.Advertise, err = c.advertised(); err != nil {
+		return fmt.Errorf("%s is a node of a cluster: %w", c.home, err)
+	}
+	o.Version, o.Settings = buildOf(buildInfo()).Version, c.sharedSettings()
+	if s.node, err = cluster.Load(o); err != nil {
+		return err
+	}
+	s.started.push(&stopping{s.node.ClosePort})
+	if err := s.node.Claim(ctx); err != nil {
+		return explainTaken(err, "cluster.listen")
+	}
+	s.log.Info().Str("node", string(s.node.Self())).Str("cluster", o.Advertise).Msg("cluster port open")
+	return nil
+}
+
+// stopping is a part that only has to be stopped.
+type stopping struct{ do func(context.Context) error }
+
+// Stop implements part.
+func (s *stopping) Stop(ctx context.Context) error { return s.do(ctx) }
+
+// localSettings may differ between the nodes of a cluster without any harm.
+var localSettings = []string{"home", "listen", "admin", "cluster.listen", "cluster.advertise", "log-level", "log-format", "shards"}
+
+// sharedSettings is a digest of those that should be the same on all nodes.
+func (c *config) sharedSettings() string {
+	h := sha256.New()
+	for _, s := range c.settings {
+		if !slices.Contains(localSettings, s.name) {
+			_, _ = fmt.Fprintf(h, "%s=%q\n", s.name, s.value.String())
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// openReplica opens the store of the node.
+func (s *service) openReplica() (*persistence.Store, error) {
+	o := storeOptions(s.config, s.log)
+	o.Replication = s.node.Replication()
+	store, err := persistence.Open(filepath.Join(s.config.home, dataFolder), o)
+	if err != nil {
+		return nil, withAdvice(s.config, err)
+	}
+	return store, nil
+}
+
+// homeEvery is the pause between two looks whether what is published has come.
+const homeEvery = 50 * time.Millisecond
+
+// joinNode begins to take part in the cluster, and waits until what is published there is here:
+// at its first start a node has nothing.
+func (s *service) joinNode(ctx context.Context) error {
+	if err := s.node.Run(s.store); err != nil {
+		return err
+	}
+	s.started.push(s.node)
+	waiting := false
+	for {
+		if here, err := home.IsPublished(s.store); here || err != nil {
+			return err
+		}
+		if !waiting {
+			s.log.Info().Msg("waiting for the cluster: what is published there is not here yet")
+			waiting = true
+		}
+		select {
+		case <-time.After(homeEvery):
+		case err := <-s.node.Failed():
+			return err
+		case <-ctx.Done():
+			return errStopped
+		}
+	}
+}
+
+// errStopped: a signal came before the server was ready.
+var errStopped = errors.New("stopped before it was ready")
+
+// current waits until everything that was acknowledged in Meta is visible here.
+func (s *service) current(ctx context.Context) error { return s.node.Current(ctx, persistence.Meta) }
+
+// startReplicated starts the service of identities of a node.
+func (s *service) startReplicated(directory *identity.Directory) (identity.Identities, error) {
+	o := identity.ReplicatedOptions{Options: s.config.identity, Store: s.store, Fresh: s.node.Fresh, Current: s.current}
+	o.Directory, o.Log = directory, s.log
+	var used *identity.Replicated
+	take := func(_ context.Context, _ peer.NodeID, uses []identity.Use) (struct{}, error) {
+		used.Used(uses)
+		return struct{}{}, nil
+	}
+	var telling atomic.Bool
+	o.TellUses = func(uses []identity.Use) {
+		if !telling.CompareAndSwap(false, true) {
+			return // NB: what is not told now, is told again
+		}
+		go func() {
+			defer telling.Store(false)
+			ctx, cancel := context.WithTimeout(context.Background(), askMax)
+			defer cancel()
+			_, _ = cluster.Ask(ctx, s.node, pathUses, take, uses)
+		}()
+	}
+	var err error
+	if used, err = identity.StartReplicated(o); err != nil {
+		return nil, err
+	}
+	cluster.Handle(s.node, pathUses, take)
+	return used, nil
+}
+
+// flowKey is what the nodes of a cluster share for sign-ins through a provider; nil on a server that
+// stands alone.
+func (s *service) flowKey() func() ([]byte, error) {
+	if !s.config.isNode() {
+		return nil
+	}
+	return func() ([]byte, error) { return s.identities.(*identity.Replicated).FlowKey() } // NB: requests come when it is there
+}
+
+// serveNode answers the requests of other nodes, and sends them those that they lead.
+func (s *service) serveNode() {
+	mux := http.NewServeMux()
+	mux.Handle(pathAdminOfPeer+"/", http.StripPrefix(pathAdminOfPeer, s.admin.PeerHandler()))
+	mux.Handle("/", s.gateway.PeerHandler(func(r *http.Request) string { return string(peer.NodeOf(r.Context())) }))
+	s.node.Serve(mux)
+}
+
+// peers are the other nodes as the gateway sees them.
+type peers struct{ node *cluster.Node }
+
+// Leader implements gateway.Peers.
+func (p peers) Leader(ctx context.Context, shard uint16) (gateway.Peer, error) {
+	id, err := p.node.Leader(ctx, persistence.Shard(shard))
+	if err != nil || id == p.node.Self() {
+		return gateway.Peer{Node: string(id)}, err
+	}
+	return gateway.Peer{Node: string(id), Transport: p.node.Transport()}, nil
+}
+
+// members is the cluster as the command line sees it.
+type members struct{ *cluster.Node }
+
+// Remove implements admin.Cluster.
+func (m members) Remove(ctx context.Context, id string, lost bool) error {
+	return m.Node.Remove(ctx, peer.NodeID(strings.ToUpper(id)), lost)
+}
+
+// Status implements admin.Cluster.
+func (m members) Status() any { return m.Node.Status() }
+
+// passToLeader sends a command to the node that leads Meta; nil when that is this one.
+func (s *service) passToLeader(r *http.Request) (*http.Response, error) {
+	id, err := s.node.Leader(r.Context(), persistence.Meta)
+	if err != nil || id == s.node.Self() {
+		return nil, err
+	}
+	r.URL.Scheme, r.URL.Host, r.URL.Path = "https", string(id), pathAdminOfPeer+r.URL.Path
+	return s.node.Transport().RoundTrip(r)
+}
