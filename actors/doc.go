@@ -35,7 +35,7 @@
 //	quota               internal/supervise
 //	  failure   identity   internal/…
 //
-// cluster/peer, the port between the nodes of a cluster, imports none of them.
+// cluster, the node of a cluster, imports failure and its port, cluster/peer, which imports none of them.
 //
 // # Actors and goroutines
 //
@@ -60,6 +60,8 @@
 //	home watch            home.Watcher       Watcher.Stop
 //	home followers, two   home.Watcher       Watcher.Stop
 //	published home        home.Published     Published.Stop
+//	greeting, and four    cluster.Node       Node.Stop
+//	tending of a shard    cluster.Node       the end of its leadership, or Node.Stop
 //	cluster port, Accept  peer.Port          Port.Stop
 //	handshake of a node   peer.Port          5.5 s, or Port.Stop
 //	calls and joins, two  peer.Port          Port.Stop

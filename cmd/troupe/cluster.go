@@ -309,15 +309,26 @@ func newClusterRecover() *cobra.Command {
 	return cmd
 }
 
-// atNode adds to cmd what asks the node that runs on the home.
-func atNode(cmd *cobra.Command, do func(ctx context.Context, node *admin.Client, args []string) error) *cobra.Command {
+// startMax is how long an invitation waits for a server that starts.
+const startMax = 15 * time.Second
+
+// atNode adds to cmd what asks the node that runs on the home, or is starting there.
+func atNode(cmd *cobra.Command, starting time.Duration, do func(ctx context.Context, node *admin.Client, args []string) error) *cobra.Command {
 	c := newConfig()
 	cmd.Flags().AddFlag(c.flags.Lookup("home"))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := c.load(); err != nil {
 			return err
 		}
-		node, err := admin.Dial(cmd.Context(), filepath.Join(c.home, adminSocket))
+		socket := filepath.Join(c.home, adminSocket)
+		node, err := admin.Dial(cmd.Context(), socket)
+		for end := time.Now().Add(starting); errors.Is(err, admin.ErrNoServer) && c.isNode() && time.Now().Before(end); node, err = admin.Dial(cmd.Context(), socket) {
+			select {
+			case <-time.After(removeEvery / 5):
+			case <-cmd.Context().Done():
+				return cmd.Context().Err()
+			}
+		}
 		if errors.Is(err, admin.ErrNoServer) {
 			return fmt.Errorf("no server is running on %s: start it with `troupe serve --home %s`", c.home, c.home)
 		}
@@ -339,7 +350,7 @@ func newClusterInvite() *cobra.Command {
 		Args:    arguments,
 	}
 	cmd.Flags().Var(checked(duration(&expires), isSessionTime), "expires", "time to its end, at least 1s")
-	return atNode(cmd, func(ctx context.Context, node *admin.Client, _ []string) error {
+	return atNode(cmd, startMax, func(ctx context.Context, node *admin.Client, _ []string) error {
 		ctx, cancel := context.WithTimeout(ctx, commandTimeMax)
 		defer cancel()
 		key, err := node.Invite(ctx, expires)
@@ -359,7 +370,7 @@ func newClusterStatus() *cobra.Command {
 		Args: arguments,
 	}
 	o := addOutput(cmd, formTable, formJSON)
-	return atNode(cmd, func(ctx context.Context, node *admin.Client, _ []string) error {
+	return atNode(cmd, 0, func(ctx context.Context, node *admin.Client, _ []string) error {
 		if err := o.open(cmd); err != nil {
 			return err
 		}
@@ -419,7 +430,7 @@ func newClusterRemove() *cobra.Command {
 		Args: arguments,
 	}
 	cmd.Flags().BoolVar(&lost, "lost", false, "the node does not run and will not come back")
-	return atNode(cmd, func(ctx context.Context, node *admin.Client, args []string) error {
+	return atNode(cmd, 0, func(ctx context.Context, node *admin.Client, args []string) error {
 		id := args[0]
 		if err := node.RemoveNode(ctx, id, lost); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"troupe/actors/cluster"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
 	"troupe/actors/repository"
@@ -96,6 +97,7 @@ func TestHomeHasEveryMetric(t *testing.T) {
 		repository.Metrics{},
 		identity.Metrics{},
 		persistence.Metrics{},
+		cluster.Metrics{},
 		new(reloads).metrics(),
 	})
 	if err != nil {

@@ -214,12 +214,12 @@ func (p *Port) closeWhere(chosen func(*connection) bool) {
 
 // Metrics is what a port has counted.
 type Metrics struct {
-	Connections      int    `json:"connections"`      // open now, in both directions
-	Handshakes       int    `json:"handshakes"`       // of those, from others that have not shown who they are
-	Refused          uint64 `json:"refused"`          // connections closed at once: too many
-	HandshakesFailed uint64 `json:"handshakesFailed"` // of others, for any cause
-	StreamsUnwanted  uint64 `json:"streamsUnwanted"`  // closed, as nobody accepts for their shard
-	JoinsRefused     uint64 `json:"joinsRefused"`     // closed, as too many join
+	Connections      int    // open now, in both directions
+	Handshakes       int    // of those, from others that have not shown who they are
+	Refused          uint64 // connections closed at once: too many
+	HandshakesFailed uint64 // of others, for any cause
+	StreamsUnwanted  uint64 // closed, as nobody accepts for their shard
+	JoinsRefused     uint64 // closed, as too many join
 }
 
 // Metrics returns the counters. It does not block.
