@@ -87,7 +87,7 @@ func (s *Store) appendHere(w *Writes, waiter Waiter) (taken bool) {
 		// NB: counted before the gate is asked, so that nobody is on the way in once
 		// the gate is closed and the count is zero.
 		s.commits.writing.Add(1)
-		if !w.confirmed {
+		if !w.ungated {
 			w.refusal = s.gate.refusal()
 		}
 		if w.refusal == nil && w.db != s.db.Load() {
@@ -237,7 +237,7 @@ func (g *group) add(t *Writes) {
 		t.must(integrity.Reserve(g.batch))
 	}
 	t.must(join(g.batch, t.batch))
-	g.synced = g.synced || !t.confirmed
+	g.synced = g.synced || !t.unsynced
 }
 
 // writes reports whether there is anything to apply.

@@ -260,7 +260,7 @@ func (s *Store) Leave(sh Shard) error {
 	if g := s.replicaOf(sh).Swap(nil); g != nil {
 		g.Stop()
 	}
-	return localRows{s, sh}.Write(true, func(b replica.Batch) {
+	return localRows{s, sh}.Write(replica.Synced, func(b replica.Batch) {
 		for _, prefix := range [][]byte{ShardPrefix(nil, sh), replicaLogPrefix(nil, sh)} {
 			b.DeleteRange(prefix, PrefixEnd(prefix))
 		}
@@ -493,17 +493,27 @@ func (l localRows) Scan(from, to []byte, visit func(key, value []byte) error) er
 }
 
 // Write implements replica.Store.
-func (l localRows) Write(sync bool, fill func(replica.Batch)) error {
+func (l localRows) Write(how replica.Write, fill func(replica.Batch)) error {
+	for {
+		err := l.write(how, fill)
+		if how == replica.Vital && errors.Is(err, ErrOutcomeUnknown) {
+			continue // the disk hangs: writing the same again waits for it
+		}
+		return err
+	}
+}
+
+func (l localRows) write(how replica.Write, fill func(replica.Batch)) error {
 	w := l.s.newWrites(l.sh)
-	w.confirmed = !sync
+	w.ungated, w.unsynced = how != replica.Synced, how == replica.Lazy
 	fill(rowsOf{w})
 	done := make(localOutcome, 2)
 	l.s.appendHere(w, done)
 	for {
 		switch o := <-done; {
-		case o.visible && sync:
+		case o.visible && how != replica.Lazy:
 			continue
-		case !sync && errors.Is(o.err, ErrOutcomeUnknown):
+		case how == replica.Lazy && errors.Is(o.err, ErrOutcomeUnknown):
 			continue // the disk hangs; it becomes visible when that has passed
 		case errors.Is(o.err, ErrOutcomeUnknown):
 			return o.err

@@ -43,9 +43,10 @@ type Store struct {
 	kept    keptTables
 	metrics counters
 
-	// clock is the watchdog's: nanoseconds since started at its last tick, so that
-	// a commit's age costs no system call.
-	clock atomic.Int64
+	// clock is the watchdog's: how many nanoseconds the process had run at its last tick, so
+	// that a commit's age costs no system call, and is not zero, which means "not waiting".
+	clock  atomic.Int64
+	ticked time.Time // when that was; the watchdog's
 	// writeStall is when Pebble began to hold writers back, on clock; zero while
 	// it does not.
 	writeStall atomic.Int64

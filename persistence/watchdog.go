@@ -18,6 +18,7 @@ const (
 // commits; there is no timer for each.
 func (s *Store) watchdogLoop() {
 	defer close(s.watchdogDone)
+	s.ticked = time.Now()
 	ticker := time.NewTicker(watchdogInterval(s.options.CommitWaitMax))
 	defer ticker.Stop()
 	for {
@@ -35,9 +36,16 @@ func watchdogInterval(commitWaitMax time.Duration) time.Duration {
 	return min(max(commitWaitMax/40, time.Millisecond), 250*time.Millisecond)
 }
 
+// advanceClock sets the watchdog's clock. What the process did not run (SIGSTOP, a machine that
+// was suspended) counts for a few ticks only: the disk is not to blame for it.
+func (s *Store) advanceClock() int64 {
+	last := s.ticked
+	s.ticked = time.Now()
+	return s.clock.Add(int64(min(s.ticked.Sub(last), 4*watchdogInterval(s.options.CommitWaitMax))))
+}
+
 func (s *Store) checkCommits() {
-	now := int64(time.Since(s.started)) + 1 // never zero, which means "not waiting"
-	s.clock.Store(now)
+	now := s.advanceClock()
 	s.gate.forgetBackground(time.Now(), backgroundHold)
 
 	since := s.commits.queue.oldest()

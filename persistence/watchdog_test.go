@@ -3,12 +3,14 @@ package persistence
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"troupe/persistence/clocktest"
+	"troupe/persistence/replica"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -273,5 +275,54 @@ func TestCloseOfAStuckStoreReturns(t *testing.T) {
 		if err := errors.Join(s.closeDB(), s.undo[0]()); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// TestAStoppedProcessDoesNotBlameTheDisk: after SIGSTOP and SIGCONT, or when a machine was
+// suspended, the age of a commit is the time that the process ran.
+func TestAStoppedProcessDoesNotBlameTheDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Store{options: Options{CommitWaitMax: 4 * time.Second}}
+		tick := watchdogInterval(s.options.CommitWaitMax)
+		s.ticked = time.Now()
+		var took []time.Duration
+		for _, away := range []time.Duration{tick, 2 * tick, time.Hour, tick} {
+			clocktest.Advance(away)
+			before := s.clock.Load()
+			took = append(took, time.Duration(s.advanceClock()-before)/tick)
+		}
+		if want := []time.Duration{1, 2, 4, 1}; !slices.Equal(took, want) {
+			t.Errorf("the clock advanced by %d ticks, want %d", took, want)
+		}
+	})
+}
+
+// TestAVoteWaitsForTheDisk, where other writes are refused: without its term Raft ends the process.
+func TestAVoteWaitsForTheDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, disk := hangable(t)
+		release := disk.hold()
+		appendSetting(s, "a", "1")
+		clocktest.Advance(s.options.CommitWaitMax / 2)
+		wantError(t, "accepting", s.Accepting(), ErrStalled)
+
+		write := func(how replica.Write, name string) <-chan error {
+			done := make(chan error, 1)
+			go func() {
+				done <- localRows{s, Meta}.Write(how, func(b replica.Batch) { b.Set(SettingKey(nil, name), []byte("1")) })
+			}()
+			return done
+		}
+		vote, entry := write(replica.Vital, "vote"), write(replica.Synced, "entry")
+		clocktest.Advance(3 * s.options.CommitWaitMax)
+		wantError(t, "an entry", <-entry, replica.ErrRefused)
+		select {
+		case err := <-vote:
+			t.Errorf("the vote was answered before it was durable: %v", err)
+		default:
+		}
+		release()
+		wantError(t, "the vote", <-vote, nil)
+		wantSetting(t, s, "vote", "1")
 	})
 }

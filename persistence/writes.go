@@ -27,10 +27,10 @@ type Writes struct {
 	waiter  Waiter
 	refusal error  // why the writes were not taken; nil when they were
 	epoch   uint64 // of a shard with replicas, in which its writer has read
-	// confirmed: a majority of the replicas has the changes in its log. They are taken
-	// whatever the gate says, and nobody waits for a sync of them.
-	confirmed bool
-	since     int64 // when Append was called, on the watchdog's clock
+	// ungated: the changes are taken whatever the gate says. unsynced: nobody waits for a
+	// sync of them. See [replica.Write].
+	ungated, unsynced bool
+	since             int64 // when Append was called, on the watchdog's clock
 
 	// state says who may call the waiter; see the constants at queue.
 	state atomic.Uint32
@@ -148,7 +148,7 @@ func (w *Writes) must(err error) {
 // recycle empties w and gives it to the pool. Its batch was copied, or will never be.
 func (w *Writes) recycle() {
 	w.batch.Reset()
-	w.waiter, w.refusal, w.epoch, w.confirmed = nil, nil, 0, false
+	w.waiter, w.refusal, w.epoch, w.ungated, w.unsynced = nil, nil, 0, false, false
 	w.state.Store(waiting)
 	w.store.pool.Put(w)
 }

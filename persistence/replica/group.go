@@ -94,7 +94,7 @@ func (g *Group) start() (err error) {
 	}
 	logger := raftLog(o.Log)
 	g.network = newTransport(o, logger)
-	g.raft, err = raft.NewRaft(g.config(logger), g.state, g.log, newVotes(o.Store, o.LogPrefix), saved, g.network)
+	g.raft, err = raft.NewRaft(g.config(logger), g.state, g.log, newVotes(o.Store, o.LogPrefix, g.watchWrite), saved, g.network)
 	if err != nil {
 		return errors.Join(err, g.network.Close())
 	}
@@ -123,8 +123,39 @@ func (g *Group) watchWrite() (end func()) {
 	if g.o.TooSlow == nil {
 		return func() {}
 	}
-	timer := time.AfterFunc(g.o.LogWriteMax, g.o.TooSlow)
-	return func() { timer.Stop() }
+	w := &writeWatch{left: watchSteps}
+	w.timer = time.AfterFunc(g.o.LogWriteMax/watchSteps, func() { w.step(g) })
+	return w.end
+}
+
+// watchSteps is how many times a write is looked at: a process that was stopped for long finds
+// that one of them is over, and not all.
+const watchSteps = 8
+
+type writeWatch struct {
+	timer *time.Timer
+	mu    sync.Mutex
+	left  int // 0: the write is over, or was too slow
+}
+
+func (w *writeWatch) step(g *Group) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.left == 0 {
+		return
+	}
+	if w.left--; w.left == 0 {
+		go g.o.TooSlow()
+		return
+	}
+	w.timer.Reset(g.o.LogWriteMax / watchSteps)
+}
+
+func (w *writeWatch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.left = 0
+	w.timer.Stop()
 }
 
 // Stop leaves the group at once: what is on its way has an unknown outcome, and nothing is

@@ -135,7 +135,7 @@ func (e *entries) StoreLogs(logs []*raft.Log) error {
 	for i, l := range logs {
 		values[i] = encodeEntry(l)
 	}
-	err := e.store.Write(true, func(b Batch) {
+	err := e.store.Write(Synced, func(b Batch) {
 		switch {
 		case restart:
 			b.DeleteRange(e.key(0), e.end())
@@ -204,7 +204,7 @@ func (e *entries) DeleteRange(low, high uint64) error {
 	if high >= e.mu.last {
 		return nil
 	}
-	if err := e.store.Write(false, func(b Batch) { b.DeleteRange(e.key(low), e.key(high+1)) }); err != nil {
+	if err := e.store.Write(Lazy, func(b Batch) { b.DeleteRange(e.key(low), e.key(high+1)) }); err != nil {
 		return err
 	}
 	gone := int(high + 1 - e.mu.first)
@@ -263,13 +263,14 @@ func decodeEntry(index uint64, value []byte, l *raft.Log) error {
 type votes struct {
 	store  Store
 	prefix []byte
+	watch  func() (end func()) // as of entries
 }
 
 // errNoVote has the text that Raft expects (raft.NewRaft).
 var errNoVote = errors.New("not found")
 
-func newVotes(store Store, prefix []byte) votes {
-	return votes{store, append(prefix[:len(prefix):len(prefix)], 'v')}
+func newVotes(store Store, prefix []byte, watch func() func()) votes {
+	return votes{store, append(prefix[:len(prefix):len(prefix)], 'v'), watch}
 }
 
 func (v votes) key(name []byte) []byte {
@@ -278,7 +279,8 @@ func (v votes) key(name []byte) []byte {
 
 // Set implements raft.StableStore.
 func (v votes) Set(name, value []byte) error {
-	return v.store.Write(true, func(b Batch) { b.Set(v.key(name), value) })
+	defer v.watch()()
+	return v.store.Write(Vital, func(b Batch) { b.Set(v.key(name), value) })
 }
 
 // Get implements raft.StableStore.

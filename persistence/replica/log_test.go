@@ -157,9 +157,9 @@ type hanging struct {
 	release <-chan struct{}
 }
 
-func (h hanging) Write(sync bool, fill func(Batch)) error {
+func (h hanging) Write(how Write, fill func(Batch)) error {
 	<-h.release
-	return h.memory.Write(sync, fill)
+	return h.memory.Write(how, fill)
 }
 
 func TestADamagedLogIsRefused(t *testing.T) {

@@ -37,7 +37,7 @@ func FoundAgain(o Options) error {
 	if err != nil {
 		return err
 	}
-	term, err := newVotes(o.Store, o.LogPrefix).GetUint64([]byte("CurrentTerm"))
+	term, err := newVotes(o.Store, o.LogPrefix, nil).GetUint64([]byte("CurrentTerm"))
 	if err != nil && err.Error() != errNoVote.Error() {
 		return err
 	}
@@ -66,9 +66,9 @@ func found(o *Options, s *state, at position, term uint64) error {
 	if err != nil {
 		return err
 	}
-	votes := newVotes(o.Store, o.LogPrefix)
+	votes := newVotes(o.Store, o.LogPrefix, nil)
 	log := entries{prefix: append(o.LogPrefix[:len(o.LogPrefix):len(o.LogPrefix)], 'l')}
-	err = o.Store.Write(true, func(b Batch) {
+	err = o.Store.Write(Synced, func(b Batch) {
 		b.DeleteRange(log.key(0), log.end())
 		b.Set(votes.key([]byte("CurrentTerm")), encodeUint64(term))
 		b.Set(s.key, at.encode())

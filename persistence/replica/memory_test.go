@@ -36,7 +36,7 @@ func (m *memory) Scan(from, to []byte, visit func(key, value []byte) error) erro
 	return nil
 }
 
-func (m *memory) Write(_ bool, fill func(Batch)) error {
+func (m *memory) Write(_ Write, fill func(Batch)) error {
 	b := &memoryBatch{rows: maps.Clone(m.rows)}
 	fill(b)
 	if m.fail != nil {

@@ -43,7 +43,8 @@ type Options struct {
 	// steps down. Zero: one second; shorter ones lead to elections when the processor is
 	// short.
 	Tick time.Duration
-	// LogWriteMax is how long one write of the log may take before TooSlow is called.
+	// LogWriteMax is how long one write of the log, the term or the vote may take before TooSlow
+	// is called; time in which the process does not run counts for little.
 	// Zero: four seconds. Raft has no leader step down whose disk hangs
 	// (hashicorp/raft#503): its heartbeats go on.
 	LogWriteMax time.Duration
@@ -99,16 +100,30 @@ type Store interface {
 	Load(key []byte) ([]byte, error)
 	// Scan calls visit with all rows from from up to but not including to.
 	Scan(from, to []byte, visit func(key, value []byte) error) error
-	// Write makes changes visible together, in the order of the calls, and with sync
-	// durable before it returns. Without, they are durable no later than those of the next
-	// call with sync. An error that wraps ErrRefused means that nothing was written.
-	Write(sync bool, fill func(Batch)) error
+	// Write makes changes visible together, in the order of the calls. An error that wraps
+	// ErrRefused means that nothing was written. With Vital fill may be called more than once.
+	Write(how Write, fill func(Batch)) error
 	// Snapshot returns the shard as it is now.
 	Snapshot() Snapshot
 	// Replace puts rows, which come in the order of their keys, in the place of all rows
 	// of the shard, in one durable step. Until Commit nothing has happened.
 	Replace() (Replacement, error)
 }
+
+// Write is a way of writing.
+type Write uint8
+
+const (
+	// Lazy changes are durable no later than the next ones that are Synced or Vital. They are
+	// taken even while the store takes nothing new: a majority has them in its log.
+	Lazy Write = iota
+	// Synced changes are durable before Write returns, or it says that this is not known.
+	Synced
+	// Vital changes are Synced, but taken even while the store takes nothing new, and Write
+	// returns when they are known to be durable, however long that takes: Raft cannot go on
+	// without its term and its vote.
+	Vital
+)
 
 // ErrRefused says that a store has not written anything.
 var ErrRefused = errors.New("the store takes nothing")

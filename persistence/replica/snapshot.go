@@ -198,7 +198,7 @@ func (i *install) encode() []byte {
 func (i *install) Close() error {
 	s := i.of
 	if i.rows == nil {
-		return s.store.Write(true, func(b Batch) { b.Set(s.key, i.encode()) })
+		return s.store.Write(Synced, func(b Batch) { b.Set(s.key, i.encode()) })
 	}
 	if len(i.buffer) > 0 {
 		return errors.Join(errors.New("the last row of a snapshot is cut off"), i.Cancel())

@@ -117,7 +117,7 @@ func (s *state) ApplyBatch(logs []*raft.Log) []any {
 	answers := make([]any, len(logs))
 	at := s.at
 	var reprs [][]byte
-	err := s.store.Write(false, func(b Batch) {
+	err := s.store.Write(Lazy, func(b Batch) {
 		for i, l := range logs {
 			if l.Index <= at.applied {
 				continue // NB: a snapshot was newer than its index, or this is a restart
