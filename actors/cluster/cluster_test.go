@@ -321,6 +321,14 @@ func TestANewClusterFromOneNode(t *testing.T) {
 		a := w.first()
 		b, c := w.join(a), w.join(a)
 		w.await("three nodes", func() bool { return w.whole(3) })
+		w.await("nodes that were removed before", func() bool {
+			return slices.ContainsFunc([]*process{a, b, c}, func(p *process) bool { // one of them leads
+				return p.change(t.Context(), func(d *directory) error {
+					d.Gone = []peer.NodeID{"01", "02", "03", "04", "05"}
+					return nil
+				}) == nil
+			})
+		})
 		w.check(storeWrite(t, a, "kept"))
 		w.check(c.Current(t.Context(), persistence.Meta))
 		for _, p := range []*process{a, b, c} {

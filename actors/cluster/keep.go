@@ -94,11 +94,10 @@ func (n *Node) keepDirectory(ctx context.Context) error {
 	defer cancel()
 	var left []peer.NodeID
 	if old := n.directory.Load(); old != nil { // NB: looked at before, so that nothing is asked of the others when nothing is to be done
-		d := old.clone()
-		if !n.edit(d) {
+		var changed bool
+		if changed, left = n.edit(old.clone()); !changed {
 			return nil
 		}
-		left = d.Gone[len(old.Gone):]
 	}
 	for _, id := range left { // while it can be reached
 		ctx, cancel := context.WithTimeout(ctx, helloMax)
@@ -106,11 +105,10 @@ func (n *Node) keepDirectory(ctx context.Context) error {
 		cancel()
 	}
 	err := n.change(ctx, func(d *directory) error {
-		before := len(d.Gone)
-		if !n.edit(d) {
+		var changed bool
+		if changed, left = n.edit(d); !changed {
 			return errUnchanged
 		}
-		left = slices.Clone(d.Gone[before:])
 		return nil
 	})
 	if err == nil {
@@ -121,8 +119,9 @@ func (n *Node) keepDirectory(ctx context.Context) error {
 	return err
 }
 
-// edit makes the directory what it should be, and reports whether it was otherwise.
-func (n *Node) edit(d *directory) (changed bool) {
+// edit makes the directory what it should be. It reports whether it was otherwise, and which nodes
+// have left.
+func (n *Node) edit(d *directory) (changed bool, left []peer.NodeID) {
 	if n.refound(d) {
 		changed = true
 	}
@@ -138,6 +137,7 @@ func (n *Node) edit(d *directory) (changed bool) {
 		if m.Leaving && n.hasNothing(id, said) {
 			delete(d.Nodes, id)
 			d.Gone = append(d.Gone, id)
+			left = append(left, id)
 			changed = true
 		}
 	}
@@ -152,7 +152,7 @@ func (n *Node) edit(d *directory) (changed bool) {
 		d.Placement = next
 		changed = true
 	}
-	return changed
+	return changed, left
 }
 
 // hasNothing reports whether the leaders of all shards say that a node has no replica of them.
