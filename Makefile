@@ -1,7 +1,7 @@
 # Shortcuts. `make help` lists them; .ci/run is what must hold before a change lands.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint format fuzz bench peers fairness overload layers kill simulate vulnerabilities pages ci
+.PHONY: help build test race lint format fuzz bench peers fairness overload layers kill cluster simulate vulnerabilities pages ci
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ layers: ## run the benchmarks of all layers
 
 kill: ## kill servers under load and look for lost answers
 	.ci/kill
+
+cluster: ## hurt a cluster of three processes 1,000 times, in every way; takes root and hours
+	go run ./bench/cluster -episodes 1000 -workers 64 -kinds kill,pause,stop,two,all,replace,cut,mute,deaf,bridge,split,flap,disk
 
 simulate: ## lose power and links of three stores in memory, 6,000 rounds of faults
 	go test -count=1 -timeout 0 -v -run TestNothingIsLostUnderFaults ./persistence/replica -seeds 250 -first-seed 1000

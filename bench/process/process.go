@@ -46,6 +46,23 @@ func Start(ctx context.Context, log, program string, args ...string) (*Process, 
 	if err != nil {
 		return nil, err
 	}
+	p, err := Launch(ctx, log, listen, program, args...)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.waitReady(ctx); err != nil {
+		p.Stop()
+		err = fmt.Errorf("%s %s: %w", filepath.Base(program), strings.Join(p.cmd.Args[1:], " "), err)
+		if words := p.LastWords(); words != "" {
+			err = fmt.Errorf("%w\n%s", err, words)
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+// Launch is Start, but does not wait for the server, and is told where it shall listen.
+func Launch(ctx context.Context, log, listen, program string, args ...string) (*Process, error) {
 	args = append(slices.Clone(args), "--listen", listen)
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -65,14 +82,6 @@ func Start(ctx context.Context, log, program string, args ...string) (*Process, 
 	if err := <-started; err != nil {
 		cancel()
 		return nil, fmt.Errorf("start %s: %w", program, err)
-	}
-	if err := p.waitReady(ctx); err != nil {
-		p.Stop()
-		err = fmt.Errorf("%s %s: %w", filepath.Base(program), strings.Join(args, " "), err)
-		if words := p.LastWords(); words != "" {
-			err = fmt.Errorf("%w\n%s", err, words)
-		}
-		return nil, err
 	}
 	return p, nil
 }
@@ -131,6 +140,16 @@ func (p *Process) Stop() {
 	p.cancel()
 	<-p.ended
 }
+
+// Kill ends the process as a loss of power would, and returns when it is gone.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // an error says that it is gone already
+	<-p.ended
+	p.cancel()
+}
+
+// Signal sends a signal to the process.
+func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
 // LastWords are the last lines that the process printed.
 func (p *Process) LastWords() string {

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"troupe/bench/process"
+)
+
+// diskMiB is the size of a disk that can be held.
+const diskMiB = 4 << 10
+
+// machine is where a node runs: this one, a network namespace with an address of its own,
+// a folder on a file system of its own.
+type machine struct {
+	index     int
+	namespace string // empty: that of this process
+	ip        string
+	disk      string // where its file system is mounted; empty: none of its own
+}
+
+// network is a bridge to which namespaces are tied, one for each node. A link is cut by a wrong
+// hardware address of the other end: what is sent is lost without an error.
+type network struct {
+	bridge string
+	nodes  []*machine
+	undo   []func(context.Context) error
+}
+
+func sh(ctx context.Context, words string) error {
+	w := strings.Fields(words)
+	_, err := process.Output(ctx, w[0], w[1:]...)
+	return err
+}
+
+// hardware is the address of a node, or one that nobody has.
+func (m *machine) hardware(cut bool) string {
+	return fmt.Sprintf("02:00:00:00:%02x:%02x", map[bool]int{true: 1}[cut], m.index+1)
+}
+
+// newNetwork makes the namespaces. close removes what it made, also after an error.
+func newNetwork(ctx context.Context, machines []*machine) (*network, error) {
+	// NB: an interface's name has 15 bytes at most, and other runs may be there.
+	name := "tr" + strconv.Itoa(os.Getpid())
+	subnet := fmt.Sprintf("10.213.%d.", os.Getpid()%250+1)
+	n := &network{bridge: name, nodes: machines}
+	commands := func(lines ...string) error {
+		for _, l := range lines {
+			if err := sh(ctx, l); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := sh(ctx, "ip link add "+n.bridge+" type bridge"); err != nil {
+		return n, err
+	}
+	n.undo = append(n.undo, func(ctx context.Context) error { return sh(ctx, "ip link del "+n.bridge) })
+	if err := commands("ip addr add "+subnet+"1/24 dev "+n.bridge, "ip link set "+n.bridge+" up"); err != nil {
+		return n, err
+	}
+	for _, m := range machines {
+		link := name + string(rune('a'+m.index))
+		if err := sh(ctx, "ip netns add "+link); err != nil {
+			return n, err
+		}
+		m.namespace, m.ip = link, subnet+strconv.Itoa(m.index+11)
+		n.undo = append(n.undo, func(ctx context.Context) error { return sh(ctx, "ip netns del "+link) })
+		err := commands(
+			"ip link add "+link+" type veth peer name eth0 netns "+link,
+			"ip link set "+link+" master "+n.bridge, "ip link set "+link+" up",
+			"ip -n "+link+" link set eth0 address "+m.hardware(false),
+			"ip -n "+link+" addr add "+m.ip+"/24 dev eth0",
+			"ip -n "+link+" link set eth0 up", "ip -n "+link+" link set lo up",
+		)
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, n.heal(ctx)
+}
+
+// link cuts what from sends to to, or mends it.
+func (n *network) link(ctx context.Context, from, to *machine, cut bool) error {
+	return sh(ctx, "ip -n "+from.namespace+" neigh replace "+to.ip+" lladdr "+to.hardware(cut)+" dev eth0 nud permanent")
+}
+
+// cut is link in both directions.
+func (n *network) cut(ctx context.Context, a, b *machine, cut bool) error {
+	return errors.Join(n.link(ctx, a, b, cut), n.link(ctx, b, a, cut))
+}
+
+// heal mends all links.
+func (n *network) heal(ctx context.Context) error {
+	var errs []error
+	for _, from := range n.nodes {
+		for _, to := range n.nodes {
+			if from != to {
+				errs = append(errs, n.link(ctx, from, to, false))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// newDisk gives a machine a file system of its own in a file, below dir.
+func (n *network) newDisk(ctx context.Context, m *machine, dir string) error {
+	image := filepath.Join(dir, string(rune('a'+m.index))+".image")
+	mount := strings.TrimSuffix(image, ".image") + ".disk"
+	file, err := os.Create(image)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(file.Truncate(diskMiB<<20), file.Close(), os.Mkdir(mount, 0o755), sh(ctx, "mkfs.ext4 -q "+image), sh(ctx, "mount -o loop "+image+" "+mount)); err != nil {
+		return err
+	}
+	m.disk = mount
+	n.undo = append(n.undo, func(ctx context.Context) error { return sh(ctx, "umount "+mount) })
+	return nil
+}
+
+// freeze holds all writes of a machine's disk up.
+func (m *machine) freeze(ctx context.Context) error { return sh(ctx, "fsfreeze -f "+m.disk) }
+
+// thaw lets the writes through.
+func (m *machine) thaw(ctx context.Context) error { return sh(ctx, "fsfreeze -u "+m.disk) }
+
+// close removes what was made. No process may run there any more.
+func (n *network) close(ctx context.Context) error {
+	var errs []error
+	for _, undo := range slices.Backward(n.undo) {
+		errs = append(errs, undo(ctx))
+	}
+	n.undo = nil
+	return errors.Join(errs...)
+}
+
+// command is how a program is started on a machine.
+func (m *machine) command(program string, args ...string) []string {
+	command := append([]string{program}, args...)
+	if m.namespace != "" {
+		command = append([]string{"ip", "netns", "exec", m.namespace}, command...)
+	}
+	return command
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"troupe/bench/process"
+	"troupe/bench/record"
+)
+
+func main() { os.Exit(process.Main("cluster", start)) }
+
+// run is one run of the command.
+type run struct {
+	args     []string
+	out      io.Writer
+	episodes int
+	kinds    []string
+	seed     uint64
+	workers  int
+	every    int // episodes between checks
+	dir      string
+	program  string
+	record   string
+	keep     bool
+	limit    time.Duration
+
+	fleet   *fleet
+	ledger  ledger
+	checked map[*instance]uint64 // entries at the last check
+	done    []episode
+}
+
+func start(ctx context.Context, args []string, out, errs io.Writer) error {
+	r := &run{args: args, out: out, checked: map[*instance]uint64{}}
+	flags := flag.NewFlagSet("cluster", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	flags.IntVar(&r.episodes, "episodes", 50, "how often the cluster is hurt")
+	names := flags.String("kinds", strings.Join(simple, ","), "kinds of episodes, with commas; all of them come before one comes again")
+	flags.Uint64Var(&r.seed, "seed", 0, "what the episodes are drawn from; 0 draws it")
+	flags.IntVar(&r.workers, "workers", 16, "how many send events")
+	flags.IntVar(&r.every, "check", 10, "episodes between two reads of everything that changed")
+	flags.DurationVar(&r.limit, "duration", 0, "no episode begins after this time; 0 is no limit")
+	flags.StringVar(&r.dir, "dir", "", "where the homes are made; empty is the system's temporary folder")
+	flags.StringVar(&r.program, "program", "", "the build that is tested; empty builds this tree")
+	flags.StringVar(&r.record, "o", "", "the file for the record")
+	flags.BoolVar(&r.keep, "keep", false, "leave the homes there")
+	if err := flags.Parse(args); err != nil {
+		return fmt.Errorf("%w: %w", process.ErrUsage, err)
+	}
+	r.kinds = strings.Split(*names, ",")
+	for _, k := range r.kinds {
+		if !slices.Contains(simple, k) && !slices.Contains(apart, k) {
+			return fmt.Errorf("%w: there is no episode %q", process.ErrUsage, k)
+		}
+	}
+	if flags.NArg() > 0 || r.episodes < 1 || r.workers < 1 || r.every < 1 {
+		return fmt.Errorf("%w: there are flags only, and numbers are at least 1", process.ErrUsage)
+	}
+	r.seed = cmp.Or(r.seed, rand.Uint64())
+	return r.run(ctx)
+}
+
+func (r *run) run(ctx context.Context) (err error) {
+	if r.dir, err = os.MkdirTemp(r.dir, "troupe-cluster-"); err != nil {
+		return err
+	}
+	fmt.Fprintf(r.out, "seed %d, %s\n", r.seed, r.dir)
+	facts, err := record.Collect(r.dir)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, r.fleet.remove(context.WithoutCancel(ctx)))
+		if err != nil {
+			logs, err2 := keepLogs(r.dir)
+			err = errors.Join(fmt.Errorf("seed %d, logs in %s: %w", r.seed, logs, err), err2)
+		}
+		if !r.keep {
+			err = errors.Join(err, os.RemoveAll(r.dir))
+		}
+	}()
+	if r.program == "" {
+		if r.program, err = process.Build(ctx, r.dir); err != nil {
+			return err
+		}
+	}
+	if r.fleet, err = found(ctx, r.program, r.dir, slices.ContainsFunc(r.kinds, func(k string) bool { return slices.Contains(apart, k) })); err != nil {
+		return err
+	}
+	if err := r.underLoad(ctx); err != nil {
+		return err
+	}
+	if err := r.replicas(ctx); err != nil {
+		return err
+	}
+	text := r.report()
+	fmt.Fprint(r.out, text)
+	if r.record == "" {
+		return nil
+	}
+	header := facts.Header("A cluster under faults", "go run ./bench/cluster "+strings.Join(r.args, " "),
+		[2]string{"Load", fmt.Sprintf("%d workers, each with %d instances and a pause of %s after each event; seed %d", r.workers, held, pace, r.seed)})
+	return os.WriteFile(r.record, []byte(header+text), 0o644)
+}
+
+// underLoad runs the episodes beside the workers. The first error of anybody ends it.
+func (r *run) underLoad(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	r.ledger.begin()
+	var workers []*worker
+	var running sync.WaitGroup
+	for range r.workers {
+		w := &worker{fleet: r.fleet, ledger: &r.ledger}
+		workers = append(workers, w)
+		running.Go(func() {
+			if err := w.run(ctx); err != nil {
+				stop(err)
+			}
+		})
+	}
+	err := r.hurt(ctx, workers)
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	stop(err)
+	if err != nil {
+		r.fleet.close() // NB: or the workers would insist
+		return err
+	}
+	running.Wait()
+	return r.check(context.WithoutCancel(ctx), workers)
+}
+
+// hurt does the episodes.
+func (r *run) hurt(ctx context.Context, workers []*worker) error {
+	draw := rand.New(rand.NewPCG(r.seed, 0))
+	var bag []string
+	begun := time.Now()
+	for i := range r.episodes {
+		if r.limit > 0 && time.Since(begun) > r.limit {
+			break
+		}
+		if len(bag) == 0 {
+			bag = slices.Clone(r.kinds)
+			draw.Shuffle(len(bag), func(i, j int) { bag[i], bag[j] = bag[j], bag[i] })
+		}
+		e := episode{kind: bag[0]}
+		bag = bag[1:]
+		nodes := slices.Clone(r.fleet.nodes[:])
+		draw.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+		r.ledger.begin()
+		err := r.fleet.hurt(ctx, draw, e.kind, nodes, func(what string) {
+			fmt.Fprintf(r.out, "%s episode %d: %s %s", time.Now().UTC().Format("15:04:05.000"), i+1, e.kind, strings.ReplaceAll(what, r.dir+"/", ""))
+		})
+		back := time.Now()
+		if err == nil {
+			err = r.fleet.whole(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("episode %d, %s: %w", i+1, e.kind, err)
+		}
+		e.whole = time.Since(back)
+		wait(ctx, time.Duration(draw.Int64N(int64(time.Second))))
+		e.gap, e.slowest = r.ledger.times()
+		fmt.Fprintf(r.out, ": whole after %s, gap %s, slowest event %s, %d acknowledged\n",
+			short(e.whole), short(e.gap), short(e.slowest), r.ledger.acks)
+		r.done = append(r.done, e)
+		if (i+1)%r.every == 0 {
+			if err := r.check(ctx, workers); err != nil {
+				return fmt.Errorf("after episode %d: %w", i+1, err)
+			}
+		}
+	}
+	return nil
+}
+
+func short(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+
+// report is the table of a record.
+func (r *run) report() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%d episodes; %d acknowledgements for %d instances: none is missing, none is there twice, on each replica alone too.\n\n",
+		len(r.done), r.ledger.acks, len(r.ledger.made))
+	b.WriteString("Seconds, middle–p99–most: nobody acknowledged anything (gap), one event took with all its attempts at any node (slowest event of an episode), " +
+		"from the last command of an episode until all nodes were voters again (whole).\n\n")
+	b.WriteString("| Episode | how many | gap | slowest event | whole |\n|---|---|---|---|---|\n")
+	for _, k := range slices.Concat(simple, apart) {
+		var gaps, slowest, whole []time.Duration
+		for _, e := range r.done {
+			if e.kind == k {
+				gaps, slowest, whole = append(gaps, e.gap), append(slowest, e.slowest), append(whole, e.whole)
+			}
+		}
+		if len(gaps) > 0 {
+			fmt.Fprintf(&b, "| %s | %d | %s | %s | %s |\n", k, len(gaps), spread(gaps), spread(slowest), spread(whole))
+		}
+	}
+	return b.String()
+}
+
+// spread shows middle, p99 and most in seconds.
+func spread(d []time.Duration) string {
+	d = slices.Sorted(slices.Values(d))
+	at := func(part float64) float64 { return d[int(part*float64(len(d)-1)+0.5)].Seconds() }
+	return fmt.Sprintf("%.1f–%.1f–%.1f", at(0.5), at(0.99), at(1))
+}
