@@ -3,12 +3,12 @@ package identity
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"troupe/actors/failure"
+	"troupe/actors/internal/rounds"
 	"troupe/persistence"
 )
 
@@ -26,7 +26,7 @@ func (r *Replicated) Authenticate(kind Kind, credential string) (*Principal, err
 			if _, known := s.entries.Load(id); known {
 				return s.Authenticate(kind, credential)
 			}
-			if err := r.rounds.await(); err != nil {
+			if err := r.awaitCurrent(); err != nil {
 				return nil, err
 			}
 			if r.present() == t {
@@ -39,7 +39,7 @@ func (r *Replicated) Authenticate(kind Kind, credential string) (*Principal, err
 	}
 	e, err := r.read(id)
 	if err == nil && e == unknown {
-		if err = r.rounds.await(); err == nil {
+		if err = r.awaitCurrent(); err == nil {
 			e, err = r.read(id)
 		}
 	}
@@ -192,78 +192,17 @@ const (
 	currentWaitersMax = 256
 )
 
-// rounds shares the calls of Current: one goes on at a time, and those who come meanwhile share
-// the next one, so guessing costs the leader little.
-type rounds struct {
-	ask func(context.Context) error
-	ctx context.Context // bounds all calls
-
-	mu      sync.Mutex
-	asking  bool // run goes on
-	waiting int
-	next    *round // the one that has not begun; nil: nobody waits for it
-}
-
-type round struct {
-	done chan struct{}
-	err  error // set before done is closed
-}
-
-// await returns nil when everything that was acknowledged before the call is visible here.
-func (r *rounds) await() error {
-	mine := r.join()
-	if mine == nil {
-		return errWaiting
-	}
-	defer func() {
-		r.mu.Lock()
-		r.waiting--
-		r.mu.Unlock()
-	}()
-	timer := time.NewTimer(currentWaitMax)
-	defer timer.Stop()
-	select {
-	case <-mine.done:
-		if mine.err != nil {
-			return failure.Errorf(failure.ErrUnavailable, "an unknown credential may be new: %w", mine.err)
-		}
+// awaitCurrent returns nil when everything that was acknowledged before the call is visible here.
+// Those who wait share the calls of Current, so guessing costs the leader little.
+func (r *Replicated) awaitCurrent() error {
+	err := r.rounds.Await(context.Background())
+	switch {
+	case err == nil:
 		return nil
-	case <-timer.C:
+	case errors.Is(err, rounds.ErrWaiting):
+		return errWaiting
+	case errors.Is(err, rounds.ErrNoAnswer):
 		return errNoAnswer
 	}
-}
-
-// join returns the round that has not begun, nil when too many wait.
-func (r *rounds) join() *round {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.waiting >= currentWaitersMax {
-		return nil
-	}
-	r.waiting++
-	if r.next == nil {
-		r.next = &round{done: make(chan struct{})}
-	}
-	if !r.asking {
-		r.asking = true
-		go r.run()
-	}
-	return r.next
-}
-
-// run calls until nobody waits for another round.
-func (r *rounds) run() {
-	for {
-		r.mu.Lock()
-		now := r.next
-		r.next, r.asking = nil, now != nil
-		r.mu.Unlock()
-		if now == nil {
-			return
-		}
-		ctx, cancel := context.WithTimeout(r.ctx, currentWaitMax)
-		now.err = r.ask(ctx)
-		cancel()
-		close(now.done)
-	}
+	return failure.Errorf(failure.ErrUnavailable, "an unknown credential may be new: %w", err)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"troupe/actors/failure"
+	"troupe/actors/internal/rounds"
 	"troupe/persistence"
 )
 
@@ -76,7 +77,7 @@ type Replicated struct {
 	// uses has the last uses on this node that the store does not have yet, in Unix milliseconds
 	// by id.
 	uses    *xsync.Map[string, int64]
-	rounds  rounds
+	rounds  rounds.Rounds
 	refused atomic.Uint64
 
 	stopping context.Context // done when Stop was called
@@ -105,7 +106,8 @@ func StartReplicated(o ReplicatedOptions) (*Replicated, error) {
 	}
 	r := &Replicated{options: o, idle: o.SessionIdle.Milliseconds(), uses: xsync.NewMap[string, int64]()}
 	r.stopping, r.stop = context.WithCancel(context.Background())
-	r.rounds.ask, r.rounds.ctx = o.Current, r.stopping
+	r.rounds.Ask, r.rounds.Context = o.Current, r.stopping
+	r.rounds.WaitMax, r.rounds.WaitersMax = currentWaitMax, currentWaitersMax
 	r.directory.Store(o.Directory)
 	r.running.Go(r.tellUses)
 	o.Store.FollowLeads(leads{r})

@@ -420,28 +420,3 @@ func TestGuessingCostsTheLeaderLittle(t *testing.T) {
 		}
 	})
 }
-
-// TestARoundBeginsAfterTheCall: a call that has begun already proves nothing to who comes now.
-func TestARoundBeginsAfterTheCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begun, answers := 0, make(chan error)
-		r := rounds{ctx: t.Context(), ask: func(context.Context) error { begun++; return <-answers }}
-		done := make(chan error, 3)
-		wait := func() { done <- r.await() }
-		go wait()
-		synctest.Wait()
-		go wait() // NB: while the first call goes on
-		go wait()
-		synctest.Wait()
-		answers <- nil
-		synctest.Wait()
-		if len(done) != 1 || begun != 2 {
-			t.Errorf("the first answer was for %d, in %d calls, want 1 in 2", len(done), begun)
-		}
-		answers <- errors.New("no")
-		synctest.Wait()
-		if first, next := <-done, <-done; first != nil || !errors.Is(next, failure.ErrUnavailable) || len(done) != 1 || begun != 2 {
-			t.Errorf("got %v and %v in %d calls, want nil and ErrUnavailable in 2", first, next, begun)
-		}
-	})
-}
