@@ -29,11 +29,12 @@ const (
 // Query calls yield with the JSON of each instance that matches and that the
 // caller may see, in the order of _id or of the index that sorts. It sees one
 // consistent moment, with everything that was acknowledged before the call
-// (gateway/INTERFACE.md, "Which instances a list has"). The bytes given to yield
-// are valid during the call.
+// (gateway/INTERFACE.md, "Which instances a list has"); in a cluster that is one moment of
+// each shard, and no one moment of all. The bytes given to yield are valid during the call.
 //
 // It returns failure.ErrInvalid for a filter, sort, cursor or field that cannot be,
-// failure.ErrBusy when no slot comes free in time or the query takes too long, and
+// failure.ErrBusy when no slot comes free in time or the query takes too long,
+// failure.ErrUnavailable when it is not known what other nodes have acknowledged, and
 // yield's own error when it stops early. While yield waits, other queries run;
 // the time counts all the same.
 func (s *Service) Query(ctx context.Context, req *Request, yield func(item []byte) error) (*End, error) {
@@ -69,6 +70,7 @@ type query struct {
 	ready     []*catalog.Index // those of them that were whole
 	sort      *catalog.Index   // nil: by id
 	byValue   bool             // candidates come from the index that sorts
+	held      held             // the replicas that it reads in
 	snapshot  *persistence.Snapshot
 	confirmed confirmation // tells when the snapshot is durable
 	durable   bool         // it did
@@ -168,6 +170,10 @@ func (q *query) withSlots(ctx context.Context) error {
 	s := q.service
 	ctx, cancel := s.limit(ctx)
 	defer cancel()
+	var err error
+	if q.held, err = s.current.await(ctx); err != nil { // NB: before the slots, which are for work
+		return err
+	}
 	slots, err := s.enter(ctx, s.queries, q.req.Caller.ID, s.o.QueryWaitMax)
 	if err != nil {
 		return s.reason(err)
@@ -197,6 +203,9 @@ func (s *Service) reason(err error) error {
 func (q *query) run() error {
 	q.openSnapshot()
 	defer func() { _ = q.snapshot.Close() }() // read-only: nothing to lose
+	if err := q.service.current.holds(q.held); err != nil {
+		return err
+	}
 	return q.answer()
 }
 

@@ -33,17 +33,21 @@ type Selection struct {
 
 // Rows calls yield with what decode makes of each selected row, in the order of
 // places and ids. It sees one consistent moment, with everything that
-// was acknowledged before the call. decode also says how many bytes an item takes,
+// was acknowledged before the call, as Query does. decode also says how many bytes an item takes,
 // which bounds what is held for a yield that waits; others are read meanwhile. Besides
 // those it holds the keys to which Pointers lead.
 //
 // It returns failure.ErrBusy when no slot comes free in time or the list takes too
-// long, an error of decode, and yield's own.
+// long, failure.ErrUnavailable as Query does, an error of decode, and yield's own.
 func Rows[T any](ctx context.Context, s *Service, user identity.UserID, of Selection, decode func(Row) (item T, bytes int, err error), yield func(T) error) error {
 	ctx, cancel := s.limit(ctx)
 	defer cancel()
 	if s.stopped.Err() != nil {
 		return failure.ErrUnavailable
+	}
+	held, err := s.current.await(ctx)
+	if err != nil {
+		return err
 	}
 	slots, err := s.enter(ctx, s.lists, user, s.o.TimeMax) // NB: people wait rather than be sent away
 	if err != nil {
@@ -54,7 +58,7 @@ func Rows[T any](ctx context.Context, s *Service, user identity.UserID, of Selec
 		return failure.ErrUnavailable
 	}
 	out, t := batch[T]{yield: yield}, &throttle{ctx: ctx, slots: slots}
-	err = s.selected(t, of, func(row Row) error {
+	err = s.selected(t, held, of, func(row Row) error {
 		item, bytes, err := decode(row)
 		if err != nil {
 			s.damaged.Add(1)
@@ -69,9 +73,12 @@ func Rows[T any](ctx context.Context, s *Service, user identity.UserID, of Selec
 }
 
 // selected calls visit with the selected rows of all shards in order.
-func (s *Service) selected(t *throttle, of Selection, visit func(Row) error) (err error) {
+func (s *Service) selected(t *throttle, h held, of Selection, visit func(Row) error) (err error) {
 	snapshot := s.o.Store.Snapshot()
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
+	if err := s.current.holds(h); err != nil {
+		return err
+	}
 	if err := s.o.Store.AwaitDurable(); err != nil {
 		return failure.Errorf(failure.ErrUnavailable, "%w", err) // a read has no outcome to be in doubt about
 	}

@@ -11,7 +11,7 @@ import (
 	"troupe/statemachine/filter"
 )
 
-// Options says how a Service works. All of it must be set.
+// Options says how a Service works. All but Current must be set.
 type Options struct {
 	Store   *persistence.Store
 	Catalog *catalog.Catalog
@@ -29,6 +29,10 @@ type Options struct {
 	// TimeMax is how long a query or list may take, and how long a list waits for a
 	// slot.
 	TimeMax time.Duration
+	// Current returns when this node's replica of a shard has everything that any node
+	// acknowledged before the call, or an error, at the latest when ctx ends. Nil: the store
+	// stands alone.
+	Current func(context.Context, persistence.Shard) error
 }
 
 // Service runs queries and lists. Its methods are safe for concurrent use.
@@ -37,6 +41,7 @@ type Service struct {
 	limits  limits
 	queries *readers // and filters of watches that take long
 	lists   *readers
+	current *current // nil: the store stands alone
 	// stopped ends when Stop ends the queries and lists.
 	stopped context.Context
 	stop    context.CancelFunc
@@ -51,6 +56,7 @@ func New(o Options) *Service {
 		queries: newReaders(o.QueriesOpenMax, o.QueriesMax, newShares(o.InFlight)), lists: newReaders(o.ListsOpenMax, o.ListsMax, nil),
 	}
 	s.stopped, s.stop = context.WithCancel(context.Background())
+	s.current = newCurrent(s.stopped, &s.o)
 	return s
 }
 

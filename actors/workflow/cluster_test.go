@@ -47,6 +47,8 @@ type clusterNode struct {
 	c      *cluster
 	system *actors.System
 	router *workflow.Router
+	// after is called when the node has become current in a shard; nil: nothing is.
+	after func(persistence.Shard)
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -98,11 +100,33 @@ func (c *cluster) catalog(store *persistence.Store) *catalog.Catalog {
 // serve starts a router on the store.
 func (n *clusterNode) serve() {
 	system := actors.NewSystem(zerolog.Nop())
-	router, err := workflow.Start(workflow.Options{Store: n.Store, System: system, Catalog: n.c.catalog(n.Store), Log: zerolog.Nop(), Clock: time.Now})
+	router, err := workflow.Start(workflow.Options{Store: n.Store, System: system, Catalog: n.c.catalog(n.Store), Log: zerolog.Nop(), Clock: time.Now, Current: n.current})
 	n.c.must(err)
 	n.c.mu.Lock()
 	defer n.c.mu.Unlock()
 	n.system, n.router = system, router
+}
+
+// current asks the leader of a shard, as the cluster port does.
+func (n *clusterNode) current(ctx context.Context, sh persistence.Shard) error {
+	if n.after != nil {
+		defer n.after(sh)
+	}
+	for ctx.Err() == nil {
+		for _, to := range n.c.Nodes {
+			if n.c.Net.Cut(n.Name, to.Name) || n.c.Net.Cut(to.Name, n.Name) {
+				continue
+			}
+			if at, err := to.Store.ReadIndex(sh); err == nil {
+				return n.Store.AwaitApplied(ctx, sh, at)
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return ctx.Err()
 }
 
 // stop ends a node.

@@ -48,7 +48,11 @@ func (r *Router) FormOf(workflowID, instanceID string) (*form.Form, error) {
 	if !ok {
 		return nil, failure.ErrNotFound
 	}
-	stored, err := r.load(workflowID, id)
+	epoch, err := r.epochOf(r.store.ShardOf(id))
+	if err != nil {
+		return nil, err
+	}
+	stored, err := r.loadLed(workflowID, id, epoch)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"time"
 
@@ -24,6 +25,10 @@ type Options struct {
 	// Clock tells the time; nil: time.Now.
 	Clock func() time.Time
 	Log   zerolog.Logger
+	// Current returns when this node's replica of a shard has everything that any node
+	// acknowledged before the call, or an error, at the latest when ctx ends. Required for
+	// a store with replicas.
+	Current func(context.Context, persistence.Shard) error
 
 	// IdleAfter is how long an instance stays awake after its last request.
 	// Default 1 min. Shorter saves memory, longer saves loads.
@@ -95,6 +100,7 @@ func (o *Options) Validate() error {
 		}
 	}
 	require(o.Store != nil, "Store is missing")
+	require(o.Store == nil || o.Store.Alone() || o.Current != nil, "Current is missing")
 	require(o.System != nil, "System is missing")
 	require(o.Catalog != nil, "Catalog is missing")
 	require(o.IdleAfter > 0 && o.ReplyWaitMax > 0 && o.QueryTimeMax > 0, "durations must be positive")

@@ -90,7 +90,7 @@ func Start(o Options) (*Router, error) {
 	r.queries = query.New(query.Options{
 		Store: o.Store, Catalog: o.Catalog, Clock: o.Clock, InFlight: &r.inFlight,
 		QueriesMax: o.QueriesMax, ListsMax: o.ListsMax, QueriesOpenMax: o.QueriesOpenMax, ListsOpenMax: o.ListsOpenMax,
-		QueryWaitMax: o.QueryWaitMax, TimeMax: o.QueryTimeMax,
+		QueryWaitMax: o.QueryWaitMax, TimeMax: o.QueryTimeMax, Current: o.Current,
 	})
 	r.watches = watch.New(watch.Options{Store: o.Store, Catalog: o.Catalog, Queries: r.queries, Instances: r, Clock: o.Clock})
 	building, endBuilding := context.WithCancel(context.Background())
@@ -370,15 +370,21 @@ func (r *Router) wake(workflowID string, id persistence.ID) (*activation, error)
 	if err != nil {
 		return nil, err
 	}
+	stored, err := r.loadLed(workflowID, id, epoch)
+	if err != nil {
+		return nil, err
+	}
+	return r.wakeWith(workflowID, id, epoch, stored, ended), nil
+}
+
+// loadLed reads the record of an instance whose shard this node leads in an epoch.
+func (r *Router) loadLed(workflowID string, id persistence.ID, epoch uint64) ([]byte, error) {
 	stored, err := r.load(workflowID, id)
 	if errors.Is(err, failure.ErrNotFound) {
 		// NB: another node may have it by now.
 		err = cmp.Or(failure.OfStore(r.store.AwaitLed(r.store.ShardOf(id), epoch)), err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return r.wakeWith(workflowID, id, epoch, stored, ended), nil
+	return stored, err
 }
 
 // epochOf is the epoch of a shard, or failure.ErrElsewhere.

@@ -235,6 +235,9 @@ func (s *service) run() (err error) {
 	s.started.push(s.system)
 	workflows := c.workflow
 	workflows.Store, workflows.System, workflows.Catalog, workflows.Log = s.store, s.system, s.catalog, s.log
+	if s.node != nil {
+		workflows.Current = s.node.Current
+	}
 	workflows.ReplyWaitMax = c.store.CommitWaitMax + 5*time.Second
 	if s.router, err = workflow.Start(workflows); err != nil {
 		return err

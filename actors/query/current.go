@@ -1,0 +1,92 @@
+package query
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/actors/internal/rounds"
+	"troupe/persistence"
+	"troupe/persistence/replica"
+)
+
+// currentWaitMax is how long a query or list of a cluster waits until this node has what the
+// others have acknowledged.
+const currentWaitMax = 5 * time.Second
+
+// current makes the replicas of this node contain what was acknowledged anywhere. Many who ask
+// share the calls.
+type current struct {
+	of     *persistence.Store
+	rounds rounds.Rounds
+}
+
+// newCurrent returns nil for a store that stands alone: it always is current.
+func newCurrent(ctx context.Context, o *Options) *current {
+	if o.Current == nil || o.Store.Alone() {
+		return nil
+	}
+	c := &current{of: o.Store}
+	c.rounds.Context, c.rounds.WaitMax = ctx, currentWaitMax
+	c.rounds.Ask = func(ctx context.Context) error {
+		failed := make([]error, o.Store.Shards())
+		var asked sync.WaitGroup
+		for sh := range failed {
+			asked.Go(func() { failed[sh] = o.Current(ctx, persistence.Shard(sh)) })
+		}
+		asked.Wait()
+		for sh, err := range failed {
+			if err != nil {
+				return failure.Errorf(failure.ErrUnavailable, "shard %d is not current here: %w", sh, err)
+			}
+		}
+		return nil
+	}
+	return c
+}
+
+// held are the replicas that a query reads in.
+type held []*replica.Group
+
+// await returns when everything that was acknowledged before the call is visible here, in every
+// shard. failure.ErrUnavailable: it does not become so, or this node has no replica of a shard.
+func (c *current) await(ctx context.Context) (held, error) {
+	if c == nil {
+		return nil, nil
+	}
+	replicas := c.replicas()
+	if missing := slices.Index(replicas, nil); missing >= 0 {
+		return nil, failure.Refuse(failure.ErrUnavailable, "this node keeps no replica of shard %d, so it cannot answer lists and queries; ask another node", missing)
+	}
+	if err := c.rounds.Await(ctx); err != nil {
+		return nil, failure.Errorf(failure.ErrUnavailable, "%w", err)
+	}
+	return replicas, nil
+}
+
+// holds returns nil if a snapshot that was taken after await still had the rows of all replicas:
+// none was taken from this node.
+func (c *current) holds(h held) error {
+	if c == nil || slices.Equal(h, c.replicas()) {
+		return nil
+	}
+	return failure.Errorf(failure.ErrUnavailable, "a replica was taken from this node")
+}
+
+func (c *current) replicas() held {
+	h := make(held, c.of.Shards())
+	for sh := range h {
+		h[sh] = c.of.Replica(persistence.Shard(sh))
+	}
+	return h
+}
+
+// AwaitCurrent returns when everything that was acknowledged before the call is visible on this
+// node, in every shard; in a store that stands alone it always is. failure.ErrUnavailable: it does
+// not become so.
+func (s *Service) AwaitCurrent(ctx context.Context) error {
+	_, err := s.current.await(ctx)
+	return err
+}
