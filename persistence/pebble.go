@@ -116,6 +116,23 @@ func appendKeys(keys [][]byte, repr []byte) [][]byte {
 	}
 }
 
+// eachSet visits what a set of writes sets; key and value are valid during the call.
+func eachSet(repr []byte, visit func(key, value []byte)) {
+	var part pebble.Batch
+	if part.SetRepr(repr) != nil {
+		return
+	}
+	for r := part.Reader(); ; {
+		kind, key, value, ok, err := r.Next()
+		if !ok || err != nil {
+			return
+		}
+		if kind == pebble.InternalKeyKindSet {
+			visit(key, value)
+		}
+	}
+}
+
 type pebbleDB struct {
 	*pebble.DB
 	pebbleView // of the same

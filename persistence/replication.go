@@ -79,6 +79,62 @@ func (r *replicas) listed() []Follower {
 	return slices.Clip(r.followers)
 }
 
+// ShardFollower is told what is written in the numbered shards that this node has replicas of,
+// whichever node leads them. The calls for one shard come one after the other and must not block.
+type ShardFollower interface {
+	// Written is called for each set of writes, when it is visible, in the order in which they
+	// were made. each visits the rows that were set, during the call.
+	Written(sh Shard, each func(visit func(key, value []byte)))
+	// Skipped is called when sets of writes were passed over: the rows of a shard came as a copy,
+	// or this node has no replica of it any more.
+	Skipped(sh Shard)
+}
+
+// shardFollower hands the writes of a numbered shard on.
+type shardFollower struct {
+	of *replicas
+	sh Shard
+}
+
+// Changed implements replica.Follower.
+func (f shardFollower) Changed(reprs [][]byte) {
+	to := f.of.shardFollowers.Load()
+	if to == nil {
+		return
+	}
+	for _, repr := range reprs {
+		each := func(visit func(key, value []byte)) { eachSet(repr, visit) }
+		for _, follower := range *to {
+			follower.Written(f.sh, each)
+		}
+	}
+}
+
+// Replaced implements replica.Follower.
+func (f shardFollower) Replaced() {
+	if to := f.of.shardFollowers.Load(); to != nil {
+		for _, follower := range *to {
+			follower.Skipped(f.sh)
+		}
+	}
+}
+
+// FollowShards has a follower told of everything that becomes visible in the numbered shards from
+// now on, until the store is closed. A store that stands alone tells nobody.
+func (s *Store) FollowShards(f ShardFollower) {
+	if s.replicas == nil {
+		return
+	}
+	s.replicas.following.Lock()
+	defer s.replicas.following.Unlock()
+	var all []ShardFollower
+	if old := s.replicas.shardFollowers.Load(); old != nil {
+		all = slices.Clone(*old)
+	}
+	all = append(all, f)
+	s.replicas.shardFollowers.Store(&all)
+}
+
 // Follow has a follower of the shard Meta told of everything that becomes visible there from
 // now on, until the store is closed; what it reads after Follow has returned is as new as
 // that or newer. The keys that it gets are shared with others. A store that stands alone
@@ -116,6 +172,8 @@ type replicas struct {
 
 	following sync.Mutex
 	followers []Follower // of Meta; under following, and only ever longer
+	// shardFollowers are replaced under following.
+	shardFollowers atomic.Pointer[[]ShardFollower]
 
 	telling sync.Mutex // held while those are told
 	leads   []Leads
@@ -259,6 +317,9 @@ func (s *Store) Leave(sh Shard) error {
 	defer s.replicas.mu.Unlock()
 	if g := s.replicaOf(sh).Swap(nil); g != nil {
 		g.Stop()
+		if sh != Meta {
+			shardFollower{s.replicas, sh}.Replaced()
+		}
 	}
 	return localRows{s, sh}.Write(replica.Synced, func(b replica.Batch) {
 		for _, prefix := range [][]byte{ShardPrefix(nil, sh), replicaLogPrefix(nil, sh)} {
@@ -300,8 +361,12 @@ func (s *Store) groupOptions(sh Shard, o *Replication) replica.Options {
 	if o.Streams != nil {
 		options.Streams = o.Streams(sh)
 	}
-	if sh == Meta && s.replicas != nil {
+	switch {
+	case s.replicas == nil:
+	case sh == Meta:
 		options.Follower = follower{s.replicas}
+	default:
+		options.Follower = shardFollower{s.replicas, sh}
 	}
 	return options
 }

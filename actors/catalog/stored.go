@@ -158,6 +158,18 @@ func (c *Catalog) Version(workflow string, number uint64) (*statemachine.Definit
 	return v.Definition, v.err
 }
 
+// VersionHere is Version for those who must not wait: false when the version has not come to this
+// node yet, or cannot be read.
+func (c *Catalog) VersionHere(workflow string, number uint64) (*statemachine.Definition, bool) {
+	if _, ok := c.versions.Load(versionKey{workflow, number}); !ok {
+		if _, err := c.store.Load(persistence.DefinitionKey(nil, workflow, number)); err != nil {
+			return nil, false
+		}
+	}
+	d, err := c.Version(workflow, number)
+	return d, err == nil
+}
+
 // loadVersion reads the row of a version. In a cluster an instance can have come from a node
 // that knew of the version before this one: then loadVersion waits until this one is as new. While
 // that is not known, the error is failure.ErrUnavailable.

@@ -65,6 +65,9 @@ type Feed struct {
 	epoch string // tells the feed's positions from those of an earlier one
 	// settled says that every commit that is not durable yet knows of the feed.
 	settled atomic.Bool
+	// broken is closed when entries have passed the feed by: all watchers end, and come back
+	// to another one.
+	broken chan struct{}
 
 	mu       sync.Mutex
 	items    []keptItem    // guarded by mu; oldest first
@@ -86,7 +89,7 @@ type keptItem struct {
 func newFeed(key feedKey, all *feeds) *Feed {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // crypto/rand never returns an error; it ends the program
-	return &Feed{key: key, all: all, epoch: hex.EncodeToString(random[:]), wake: make(chan struct{})}
+	return &Feed{key: key, all: all, epoch: hex.EncodeToString(random[:]), wake: make(chan struct{}), broken: make(chan struct{})}
 }
 
 // Publish adds an item. It never waits for a watcher.
@@ -249,6 +252,31 @@ func (fs *feeds) of(workflow string, id persistence.ID) []*Feed {
 	return out
 }
 
+// breakAll ends all feeds and their watchers.
+func (fs *feeds) breakAll() {
+	fs.byKey.Range(func(key feedKey, _ *Feed) bool {
+		fs.byKey.Compute(key, func(f *Feed, loaded bool) (*Feed, xsync.ComputeOp) {
+			if !loaded {
+				return f, xsync.CancelOp
+			}
+			f.mu.Lock()
+			f.forgetLocked()
+			f.mu.Unlock()
+			close(f.broken)
+			return f, xsync.DeleteOp
+		})
+		return true
+	})
+}
+
+// forgetLocked drops all items, and those that come.
+func (f *Feed) forgetLocked() {
+	f.gone = true // NB: a commit that still knows it may come
+	for len(f.items) > 0 {
+		f.drop()
+	}
+}
+
 // sweep forgets feeds that nobody has watched for a while.
 func (fs *feeds) sweep(now time.Time) {
 	fs.byKey.Range(func(key feedKey, _ *Feed) bool {
@@ -261,10 +289,7 @@ func (fs *feeds) sweep(now time.Time) {
 			if f.watchers > 0 || now.Sub(f.left) < feedKeptFor {
 				return f, xsync.CancelOp
 			}
-			f.gone = true // NB: a commit that still knows it may come
-			for len(f.items) > 0 {
-				f.drop()
-			}
+			f.forgetLocked()
 			return f, xsync.DeleteOp
 		})
 		return true

@@ -45,6 +45,7 @@ var errStopped = errors.New("watching has stopped")
 func New(o Options) *Service {
 	s := &Service{o: o, feeds: feeds{byKey: xsync.NewMap[feedKey, *Feed]()}}
 	s.stopped, s.stop = context.WithCancel(context.Background())
+	o.Store.FollowShards(follower{s})
 	return s
 }
 
@@ -52,8 +53,14 @@ func New(o Options) *Service {
 func (s *Service) Stop() { s.stop() }
 
 // Feeds lists the feeds that an instance's next entry goes to, when it is durable. A
-// commit looks within catalog.BeginCommit and EndCommit.
-func (s *Service) Feeds(workflow string, id persistence.ID) []*Feed { return s.feeds.of(workflow, id) }
+// commit looks within catalog.BeginCommit and EndCommit. In a cluster there are none: there
+// the feeds get what becomes visible in the replicas of this node.
+func (s *Service) Feeds(workflow string, id persistence.ID) []*Feed {
+	if !s.o.Store.Alone() {
+		return nil
+	}
+	return s.feeds.of(workflow, id)
+}
 
 // Sweep forgets feeds that nobody has watched for a while.
 func (s *Service) Sweep(now time.Time) { s.feeds.sweep(now) }

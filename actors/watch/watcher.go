@@ -88,7 +88,7 @@ func (w *watcher) open(ctx context.Context) error {
 	default:
 	}
 	w.feed = s.feeds.join(feedKey{w.req.WorkflowID, w.id})
-	err = s.settleCommits(w.feed)
+	err = s.settleCommits(ctx, w.feed)
 	w.next = w.feed.end() // NB: before the instance is asked, so that nothing comes between
 	if err == nil && w.req.InstanceID != "" {
 		err = w.locate(ctx)
@@ -108,13 +108,16 @@ func (w *watcher) locate(ctx context.Context) (err error) {
 
 // settleCommits returns when every commit is durable that did not see the feed.
 // Each watcher waits until one has seen that.
-func (s *Service) settleCommits(f *Feed) error {
+func (s *Service) settleCommits(ctx context.Context, f *Feed) error {
 	if f.settled.Load() {
 		return nil
 	}
 	s.o.Catalog.AwaitCommits()
 	if err := s.o.Store.AwaitDurable(); err != nil {
 		return failure.Errorf(failure.ErrUnavailable, "%w", err)
+	}
+	if err := s.o.Queries.AwaitCurrent(ctx); err != nil {
+		return err // NB: in a cluster, what was visible before the feed may not be acknowledged yet
 	}
 	f.settled.Store(true)
 	return nil
@@ -158,6 +161,8 @@ func (w *watcher) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-w.service.stopped.Done():
+			return errStopped
+		case <-w.feed.broken:
 			return errStopped
 		}
 	}

@@ -40,7 +40,7 @@ var innerArrows = map[string][]string{
 	"quota":               {"failure", "identity"},
 	"catalog":             {"failure", "identity", "internal/grace"},
 	"query":               {"catalog", "failure", "identity", "internal/history", "internal/instanceid", "internal/rounds", "internal/semaphore"},
-	"watch":               {"query", "catalog", "failure", "identity", "internal/history"},
+	"watch":               {"query", "catalog", "failure", "identity", "internal/history", "internal/instanceid"},
 	"form":                {"query", "failure", "identity", "internal/instanceid"},
 	"workflow":            {".", "watch", "form", "query", "catalog", "quota", "failure", "identity", "logtest", "internal/grace", "internal/retry", "internal/history", "internal/instanceid"},
 	"formportal":          {".", "workflow", "form", "catalog", "failure", "identity", "internal/supervise"},

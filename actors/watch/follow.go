@@ -1,0 +1,71 @@
+package watch
+
+import (
+	"bytes"
+
+	"troupe/actors/internal/history"
+	"troupe/actors/internal/instanceid"
+	"troupe/persistence"
+	"troupe/statemachine"
+)
+
+// follower has the feeds of a node of a cluster told what becomes visible in its replicas,
+// whichever node leads the instances.
+type follower struct{ *Service }
+
+// Written implements persistence.ShardFollower.
+func (s follower) Written(_ persistence.Shard, each func(visit func(key, value []byte))) {
+	if s.feeds.byKey.Size() == 0 {
+		return
+	}
+	var record, entry []byte
+	var of, at persistence.Key
+	each(func(key, value []byte) {
+		switch k, _ := persistence.ParseKey(key); k.Table {
+		case "record":
+			of, record = k, value
+		case "entry":
+			at, entry = k, value
+		}
+	})
+	if entry == nil || record == nil || at.ID != of.ID {
+		return // no step of an instance
+	}
+	feeds := s.feeds.of(of.Workflow, of.ID)
+	if feeds == nil {
+		return
+	}
+	item := s.itemOf(of, record, entry)
+	if item == nil {
+		s.feeds.breakAll()
+		return
+	}
+	for _, f := range feeds {
+		f.Publish(item)
+	}
+}
+
+// itemOf is what a step has led to, nil if that cannot be read here.
+func (s follower) itemOf(of persistence.Key, record, entry []byte) *Item {
+	stored, err := statemachine.ParseRecord(bytes.Clone(record))
+	if err != nil {
+		return nil
+	}
+	definition, here := s.o.Catalog.VersionHere(of.Workflow, stored.Version)
+	text, ok := history.Entry(bytes.Clone(entry))
+	if !here || !ok {
+		return nil
+	}
+	name := instanceid.Text(of.ID)
+	state, err := definition.Restore(name, stored)
+	if err != nil {
+		return nil
+	}
+	return &Item{
+		ID: of.ID, Name: name, Sequence: state.Sequence, Entry: text, States: definition.States(&state), State: state, Of: definition,
+	}
+}
+
+// Skipped implements persistence.ShardFollower. Streams of one instance go on from the store when
+// their clients come back, others with lost.
+func (s follower) Skipped(persistence.Shard) { s.feeds.breakAll() }
