@@ -117,6 +117,11 @@ func (n *Node) isCaughtUp(sh persistence.Shard, id peer.NodeID) bool {
 		return id == n.self
 	}
 	lag, known := o.lag[sh]
+	g := n.store.Replica(sh)
+	if !known || lag > lagMax || g == nil {
+		return false
+	}
+	lag, known = g.Behind(string(id))
 	return known && lag <= lagMax
 }
 

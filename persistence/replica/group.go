@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -98,6 +99,8 @@ func (g *Group) start() (err error) {
 	if err != nil {
 		return errors.Join(err, g.network.Close())
 	}
+	leads := g.leadsIn
+	g.network.leads.Store(&leads)
 	for _, loop := range []func(){g.proposeLoop, g.finishLoop, g.followLeadership, g.trimLoop} {
 		g.done.Go(loop)
 	}
@@ -124,6 +127,8 @@ func (g *Group) watchWrite() (end func()) {
 		return func() {}
 	}
 	w := &writeWatch{left: watchSteps}
+	w.mu.Lock() // NB: the first step may come at once
+	defer w.mu.Unlock()
 	w.timer = time.AfterFunc(g.o.LogWriteMax/watchSteps, func() { w.step(g) })
 	return w.end
 }
@@ -216,6 +221,20 @@ func (g *Group) Leader() string {
 func (g *Group) Applied() uint64 {
 	at, _ := g.state.position()
 	return at.applied
+}
+
+// Behind is how many entries of the log another node lacks, as it has said to this one, which
+// leads. It is false for a node that gets no entries now: Raft pauses for up to ten seconds before
+// it tries one again that was away, however alive that is.
+func (g *Group) Behind(node string) (entries uint64, known bool) {
+	matched, known := g.network.matchedIn(g.raft.CurrentTerm(), raft.ServerID(node), g.o.Tick)
+	return max(g.raft.LastIndex(), matched) - matched, known
+}
+
+// leadsIn reports whether this node leads another one in a term.
+func (g *Group) leadsIn(term uint64, id raft.ServerID) bool {
+	return g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term &&
+		slices.ContainsFunc(g.servers(), func(s raft.Server) bool { return s.ID == id })
 }
 
 // AwaitApplied returns when the state contains an entry.

@@ -2,6 +2,7 @@ package replica_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -11,7 +12,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"troupe/persistence"
+	"troupe/persistence/clocktest"
 	"troupe/persistence/replica"
+	"troupe/persistence/replica/replicatest"
 )
 
 // leader returns the node that leads a shard, waiting until there is one.
@@ -120,5 +123,46 @@ func TestAStoreOfAClusterIsNotOpenedAlone(t *testing.T) {
 			t.Errorf("verify: %v", err)
 		}
 		c.check(s.Close())
+	})
+}
+
+// TestANodeThatIsBackHasAPartAtOnce: Raft by itself would pause for ten seconds before it sent
+// entries to a node that was away for long, and the loss of another node would stop the shard.
+func TestANodeThatIsBackHasAPartAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := replicatest.Start(t.Context(), replicatest.Options{Nodes: 3, Shards: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		write := func(s *persistence.Store, name string) error {
+			w := s.NewWritesIn(persistence.Meta, s.Epoch(persistence.Meta))
+			w.Set(persistence.SettingKey(nil, name), nil)
+			return storeWrites(s, w)
+		}
+		leader, away, third := c.Nodes[0], c.Nodes[1], c.Nodes[2]
+		away.Isolate(true)
+		for i := range 60 {
+			if err := write(leader.Store, fmt.Sprint(i)); err != nil {
+				t.Fatal(err)
+			}
+			clocktest.Advance(time.Second)
+		}
+		if _, known := leader.Store.Replica(persistence.Meta).Behind(away.Name); known {
+			t.Error("a node that is away is called up to date")
+		}
+		away.Isolate(false)
+		clocktest.Advance(1500 * time.Millisecond)
+		if lacks, known := leader.Store.Replica(persistence.Meta).Behind(away.Name); !known || lacks > 0 {
+			t.Errorf("a node that is back lacks %d entries (known: %v)", lacks, known)
+		}
+		third.Isolate(true)
+		if err := write(leader.Store, "without the third"); err != nil {
+			t.Error(err)
+		}
+		for _, n := range c.Nodes {
+			if err := n.Store.Close(); err != nil {
+				t.Error(err)
+			}
+		}
 	})
 }

@@ -27,6 +27,20 @@ type transport struct {
 	clock  atomic.Uint64
 	mu     sync.Mutex
 	agreed map[raft.ServerID]agreement
+	// matched is the last entry of the log that a node is known to have.
+	matched map[raft.ServerID]match
+	// answered is when a node has agreed to a message last.
+	answered map[raft.ServerID]time.Time
+
+	tick time.Duration // see Options
+	// leads reports whether this node leads another one in a term; nil while Raft is made.
+	leads atomic.Pointer[func(term uint64, id raft.ServerID) bool]
+}
+
+// match is up to which entry a node had the log of a term's leader, and when it said so.
+type match struct {
+	term, index uint64
+	at          time.Time
 }
 
 // agreement is the last message to a node that it has agreed to.
@@ -35,8 +49,27 @@ type agreement struct {
 	at   uint64 // on the transport's clock, when the message was sent
 }
 
-// AppendEntries implements raft.Transport. It notes who agrees to be led.
+// AppendEntries implements raft.Transport. It notes who agrees to be led. Entries for a node that
+// does not answer wait until it does: Raft would pause for up to ten seconds after an error, and
+// a node that is back would have no part in any majority until then.
 func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	for {
+		begun := time.Now()
+		*resp = raft.AppendEntriesResponse{}
+		err := t.appendEntries(id, to, args, resp)
+		if err == nil || isHeartbeat(args) || !t.awaitAnswer(id, args.Term, begun) {
+			return err
+		}
+	}
+}
+
+// isHeartbeat reports whether a message says nothing of the log. Raft sends those beside the
+// entries, and at least twice in a Tick whatever becomes of them.
+func isHeartbeat(args *raft.AppendEntriesRequest) bool {
+	return args.PrevLogEntry == 0 && len(args.Entries) == 0
+}
+
+func (t *transport) appendEntries(id raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 	at := t.clock.Load()
 	err := t.NetworkTransport.AppendEntries(id, to, args, resp)
 	if err == nil && resp.Success {
@@ -45,8 +78,35 @@ func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, args 
 		if before := t.agreed[id]; before.term != args.Term || before.at < at {
 			t.agreed[id] = agreement{args.Term, at}
 		}
+		t.answered[id] = time.Now()
+		if !isHeartbeat(args) {
+			t.matched[id] = match{args.Term, args.PrevLogEntry + uint64(len(args.Entries)), time.Now()}
+		}
 	}
 	return err
+}
+
+// awaitAnswer waits until a node has agreed to a message after a time. It is false when this node
+// does not lead it in the term any more.
+func (t *transport) awaitAnswer(id raft.ServerID, term uint64, after time.Time) bool {
+	ticker := time.NewTicker(t.tick / 20)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-t.stop:
+			return false
+		}
+		if leads := t.leads.Load(); leads == nil || !(*leads)(term, id) {
+			return false
+		}
+		t.mu.Lock()
+		answered := t.answered[id].After(after)
+		t.mu.Unlock()
+		if answered {
+			return true
+		}
+	}
 }
 
 // confirmedSince says whether a majority of the voters has agreed to messages of this node
@@ -70,13 +130,23 @@ func (t *transport) confirmedSince(at, term uint64, self raft.ServerID, servers 
 	return agreed > voters/2
 }
 
+// matchedIn is the last entry that a node has of the log of a term. It is false unless the node
+// has said so within some time.
+func (t *transport) matchedIn(term uint64, id raft.ServerID, within time.Duration) (index uint64, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := t.matched[id]
+	return m.index, m.term == term && time.Since(m.at) <= within
+}
+
 func newTransport(o *Options, logger raftLogger) *transport {
 	t := &transport{
 		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 			Stream: streamLayer{o.Streams, nodeAddress(o.Node)}, MaxPool: 3, Timeout: 2 * o.Tick, Logger: logger,
 			MaxRPCsInFlight: 1, // with more, a group can stand still (hashicorp/raft#612)
 		}),
-		agreed: map[raft.ServerID]agreement{}, streams: o.Streams, requests: make(chan raft.RPC), stop: make(chan struct{}), ended: make(chan struct{}),
+		agreed: map[raft.ServerID]agreement{}, matched: map[raft.ServerID]match{}, answered: map[raft.ServerID]time.Time{},
+		tick: o.Tick, streams: o.Streams, requests: make(chan raft.RPC), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go t.checkLoop()
 	return t
