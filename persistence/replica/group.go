@@ -224,8 +224,7 @@ func (g *Group) Applied() uint64 {
 }
 
 // Behind is how many entries of the log another node lacks, as it has said to this one, which
-// leads. It is false for a node that gets no entries now: Raft pauses for up to ten seconds before
-// it tries one again that was away, however alive that is.
+// leads. It is false for a node that has not said so within a Tick.
 func (g *Group) Behind(node string) (entries uint64, known bool) {
 	matched, known := g.network.matchedIn(g.raft.CurrentTerm(), raft.ServerID(node), g.o.Tick)
 	return max(g.raft.LastIndex(), matched) - matched, known
