@@ -16,10 +16,10 @@ import (
 // A batch is many creates and events in one request (gateway/INTERFACE.md, "Batches"):
 //
 //	source ──items──► batch.Batch ──► instances
-//	(array or lines)      │
+//	(array or lines)      │         └──► other nodes (batchforward.go)
 //	                      └──answers, in order──► x.out ──► caller
 //
-// One goroutine does all of that but read lines.
+// One goroutine does all of that but read lines, and wait for other nodes.
 
 const (
 	batchItemsMax = 10_000
@@ -36,7 +36,10 @@ const (
 
 // sendBatch answers POST workflow/api/v1/events.
 func sendBatch(x *exchange) error {
-	run := &batchRun{x: x, batch: batch.New(x.services.Workflows), results: isLines(x.r.Header)}
+	if x.sender != nil && x.sender.Part != nil {
+		return sendPart(x)
+	}
+	run := &batchRun{x: x, results: isLines(x.r.Header)}
 	key, err := parseIdempotencyKey(x.r.Header["Idempotency-Key"])
 	if err != nil {
 		return err
@@ -51,11 +54,18 @@ func sendBatch(x *exchange) error {
 	defer run.source.close()
 	if key != "" {
 		retry := workflow.Retry{Key: key, Fingerprint: run.source.fingerprint(x)}
-		if err := x.services.Workflows.KeepKey(x.caller, retry); err != nil {
+		if err := x.keepKey(retry); err != nil {
 			return err
 		}
 		run.key = key
 	}
+	var forwarder batch.Forwarder
+	if x.services.Peers != nil {
+		f := newBatchForwarder(x, key)
+		defer f.stop()
+		forwarder = f
+	}
+	run.batch = batch.New(x.services.Workflows, forwarder)
 	defer run.count(false)
 	return run.do()
 }
@@ -71,6 +81,7 @@ type batchRun struct {
 	represent bool
 	counted   bool        // see count
 	key       string      // that of the whole batch; empty without one
+	numbers   []int       // of the items in the whole batch; nil when this is the whole
 	taken     int         // items that the batch has
 	answered  int         // items whose answer is in x.out or behind it
 	waiting   func() bool // hands over an item that there was no room for; nil without one
@@ -187,7 +198,7 @@ func (run *batchRun) sending(item data.Value) func() bool {
 		}
 		request.Caller = x.caller
 		request.Retry = run.retryOf("", "create", item)
-		return func() bool { return run.batch.Create(request) }
+		return func() bool { return run.batch.Create(request, item) }
 	}
 	request, err := parseEvent(item)
 	if err != nil {
@@ -195,14 +206,18 @@ func (run *batchRun) sending(item data.Value) func() bool {
 	}
 	request.Caller = x.caller
 	request.Retry = run.retryOf(request.ID, "event", item)
-	return func() bool { return run.batch.Event(request) }
+	return func() bool { return run.batch.Event(request, item) }
 }
 
 // retryOf is the key of an item. It means the same as the key of a request of its own.
 func (run *batchRun) retryOf(eventID, route string, item data.Value) workflow.Retry {
 	key := eventID
 	if key == "" && run.key != "" {
-		key = run.key + "\x00" + strconv.Itoa(run.taken) // NB: no key of a caller's has that
+		number := run.taken
+		if run.numbers != nil {
+			number = run.numbers[run.taken]
+		}
+		key = run.key + "\x00" + strconv.Itoa(number) // NB: no key of a caller's has that
 	}
 	if key == "" {
 		return workflow.Retry{}
@@ -227,17 +242,20 @@ func (run *batchRun) begin() {
 func (run *batchRun) answer() error {
 	x := run.x
 	for {
-		reply, ok, err := run.batch.Next()
+		answer, ok := run.batch.Next()
 		if !ok {
 			return nil
 		}
 		if run.answered++; run.answered > 1 && !run.results {
 			x.out = append(x.out, ',')
 		}
-		if err != nil {
-			run.appendError(err)
-		} else {
-			run.appendReply(reply)
+		switch {
+		case answer.Text != nil:
+			x.out = append(x.out, answer.Text...)
+		case answer.Err != nil:
+			run.appendError(answer.Err)
+		default:
+			run.appendReply(answer.Reply)
 		}
 		if run.results {
 			x.out = append(x.out, '\n')
@@ -267,7 +285,7 @@ func (run *batchRun) appendReply(reply *workflow.Reply) {
 
 func (run *batchRun) appendError(err error) {
 	x := run.x
-	f := mappingOf(err)
+	f := x.mappingOf(err)
 	id := ""
 	if f.internal {
 		id = x.requestID()

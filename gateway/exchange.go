@@ -426,10 +426,7 @@ func (s *Server) setConnectionHeader(h http.Header, r *http.Request) {
 // refuse answers with an error, or closes the connection when the answer has
 // already begun.
 func (x *exchange) refuse(err error) {
-	f := mappingOf(err)
-	if x.sender != nil && failure.Of(err).Kind == failure.ErrElsewhere {
-		f = &misdirected
-	}
+	f := x.mappingOf(err)
 	if f.internal && !errors.Is(err, errAborted) {
 		x.server.options.Log.Error().Err(err).Str("request", x.requestID()).Str("route", x.route.name).
 			Msg("request failed")
@@ -439,6 +436,14 @@ func (x *exchange) refuse(err error) {
 		return
 	}
 	x.answerError(f, err)
+}
+
+// mappingOf returns the row of an error. Another node is told where it has to ask.
+func (x *exchange) mappingOf(err error) *errorMapping {
+	if x.sender != nil && failure.Of(err).Kind == failure.ErrElsewhere {
+		return &misdirected
+	}
+	return mappingOf(err)
 }
 
 // answerError writes the answer to an error; err may be nil for internal errors.

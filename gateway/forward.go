@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -230,6 +231,26 @@ func (x *exchange) forwarded(ctx context.Context, node string) (*http.Request, e
 	if err != nil {
 		return nil, err
 	}
+	h, err := x.headerFor(from)
+	if err != nil {
+		return nil, err
+	}
+	if !x.keyed {
+		delete(h, "Idempotency-Key")
+	}
+	body := x.body // NB: a transport may look at it when the exchange is in the pool again
+	if isSafe(x.r.Method) {
+		body = nil
+	}
+	return x.requestFor(ctx, node, h, body), nil
+}
+
+// headerFor returns the header of the request for another node, but for what concerns its body.
+func (x *exchange) headerFor(from *sender) (http.Header, error) {
+	text, err := json.Marshal(from)
+	if err != nil {
+		return nil, failure.Errorf(failure.ErrInternal, "%w", err)
+	}
 	h := x.r.Header.Clone()
 	for _, line := range x.r.Header["Connection"] {
 		for name := range strings.SplitSeq(line, ",") {
@@ -241,26 +262,27 @@ func (x *exchange) forwarded(ctx context.Context, node string) (*http.Request, e
 	}
 	// NB: by these headers net/http believes that it may send a request twice.
 	delete(h, "X-Idempotency-Key")
-	if !x.keyed {
-		delete(h, "Idempotency-Key")
-	}
 	if len(h["Accept-Encoding"]) == 0 { // NB: otherwise net/http asks for gzip and unpacks it
 		h["Accept-Encoding"] = []string{"identity"}
 	}
-	h[senderHeader] = []string{from}
+	h[senderHeader] = []string{string(text)}
+	return h, nil
+}
+
+// requestFor returns a request for another node, whose body may be empty.
+func (x *exchange) requestFor(ctx context.Context, node string, h http.Header, body []byte) *http.Request {
 	target := *x.r.URL
 	target.Scheme, target.Host = "https", node
 	r := &http.Request{
 		Method: x.r.Method, URL: &target, Host: x.r.Host, Header: h,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
-	if len(x.body) > 0 && !isSafe(x.r.Method) {
-		body := x.body // NB: a transport may look at it when the exchange is in the pool again
+	if len(body) > 0 {
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 		r.Body, _ = r.GetBody()
 		r.ContentLength = int64(len(body))
 	}
-	return r.WithContext(ctx), nil
+	return r.WithContext(ctx)
 }
 
 // passing is the answer of another node on its way to the caller.

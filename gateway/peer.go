@@ -46,6 +46,8 @@ type sender struct {
 	// Client and Secure are what clientOf says there.
 	Client netip.Addr `json:"client"`
 	Secure bool       `json:"secure,omitempty"`
+	// Part says that the body is a part of a batch; nil for any other request.
+	Part *part `json:"part,omitempty"`
 }
 
 // senderKey is the key of the sender in the context of a request.
@@ -86,20 +88,19 @@ func (x *exchange) identify(kind identity.Kind) (*identity.Principal, error) {
 	return x.services.Credentials.Authenticate(kind, x.credential)
 }
 
-// introduce returns the value of senderHeader for the request.
-func (x *exchange) introduce() (string, error) {
-	from := sender{Request: x.requestID()}
+// introduce returns what senderHeader says of the request.
+func (x *exchange) introduce() (*sender, error) {
+	from := &sender{Request: x.requestID()}
 	from.Client, from.Secure = x.server.clientOf(x.r)
 	if x.caller != nil {
 		own, err := x.services.Credentials.Principal(x.caller.ID, nil)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		from.User = x.caller.ID
 		if own != x.caller {
 			from.Roles = slices.DeleteFunc(slices.Clone(x.caller.Roles), func(role string) bool { return slices.Contains(own.Roles, role) })
 		}
 	}
-	text, err := json.Marshal(from)
-	return string(text), err
+	return from, nil
 }

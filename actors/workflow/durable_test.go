@@ -88,11 +88,11 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 		ask("an event that is ignored", nil, send(func(e *workflow.EventRequest) { e.Name, e.Retry = "drop", workflow.Retry{} }))
 		for _, name := range []string{"drop", "note"} { // one leaves no entry, the other does
 			ask("the event "+name+" of a batch", nil, func() error {
-				b := batch.New(h.Router)
-				b.Event(event(john, "leave", map[string]string{"drop": id, "note": drafted}[name], name, "", ""))
+				b := batch.New(h.Router, nil)
+				b.Event(event(john, "leave", map[string]string{"drop": id, "note": drafted}[name], name, "", ""), nil)
 				for {
-					if _, ok, err := b.Next(); ok {
-						return err
+					if answer, ok := b.Next(); ok {
+						return answer.Err
 					}
 					<-b.Ready(true)
 				}

@@ -10,10 +10,24 @@
 // not begun, so that none overtakes another. Those that were on their way already when a 504
 // became known may be done, and are 504 too.
 //
+// # In a cluster
+//
+// A request whose shard another node leads has done nothing here. It stays in the window, and a
+// Forwarder gets it with all others of that shard that wait:
+//
+//	posted ── ErrElsewhere ──► waiting ── Ready ──► away ──► answered
+//	   ▲                                             │
+//	   └──────── this node leads the shard ──────────┘
+//
+// A shard has one call of the Forwarder at a time, and an item goes when none of its instance is
+// posted here. So each instance has its order whatever becomes of leaderships. Without a
+// Forwarder such items are answered failure.ErrElsewhere, and so are the later ones of their
+// instances.
+//
 // # What the caller must do
 //
 // Use a Batch on one goroutine. Look at Len before something is added, and take answers
-// with Next. While waiting, call GiveUp once a second.
+// with Next. Wait for Ready, and call GiveUp once a second.
 package batch
 
 import (
@@ -33,37 +47,40 @@ type Router interface {
 
 // Batch is a number of requests on their way. Its methods belong to one goroutine.
 type Batch struct {
-	router Router
-	window []*item // not taken by Next yet, oldest first
-	count  int     // items so far
+	router    Router
+	forwarder Forwarder
+	window    []*Item // not taken by Next yet, oldest first
+	count     int     // items so far
+	// busy has the shards with items away. Written on the batch's goroutine; a lane is free when
+	// its value is false.
+	busy map[uint16]*atomic.Bool
 
 	// awaited is the item whose answer gives ready an entry.
-	awaited atomic.Pointer[item]
+	awaited atomic.Pointer[Item]
 	ready   chan struct{}
 
-	// failed says that mu.first is not empty.
-	failed atomic.Bool
-	mu     struct {
+	// failed says that mu.first is not empty, and moved that mu.shards was not.
+	failed, moved atomic.Bool
+	mu            struct {
 		sync.Mutex
 		// first has the number of the first item that was not done, by instance.
 		first map[string]int
+		// shards has those of the instances that another node leads, by instance.
+		shards map[string]uint16
 	}
 }
 
-// New returns an empty batch.
-func New(r Router) *Batch {
-	return &Batch{router: r, ready: make(chan struct{}, 1)}
+// New returns an empty batch. A nil forwarder forwards nothing.
+func New(r Router, f Forwarder) *Batch {
+	return &Batch{router: r, forwarder: f, ready: make(chan struct{}, 1)}
 }
 
-// item is one request. It is written by whoever answers it, before answered.
-type item struct {
-	batch    *Batch
-	number   int
-	instance string // empty for a create, which no other item can follow
-	posted   workflow.Posted
-	reply    *workflow.Reply
-	err      error
-	answered atomic.Bool
+// Answer is the answer to one item.
+type Answer struct {
+	Reply *workflow.Reply
+	Err   error
+	// Text is what another node answered, in place of Reply and Err; nil when it was this one.
+	Text []byte
 }
 
 // errOvertakes answers items behind one that was not done.
@@ -74,21 +91,18 @@ func (b *Batch) Len() int { return len(b.window) }
 
 // Event adds an event. It is false, and nothing is added, when there is no room for it
 // before earlier items are answered.
-func (b *Batch) Event(req *workflow.EventRequest) bool {
+// text is the item, for a Forwarder.
+func (b *Batch) Event(req *workflow.EventRequest, text []byte) bool {
 	m := b.newItem(req.InstanceID)
-	err := m.Begin()
-	if err == nil {
-		m.posted, err = b.router.PostEvent(req, m)
-	}
-	return b.add(m, err)
+	m.event, m.Text, m.keyed = req, text, req.Retry.Key != ""
+	return b.add(m, m.send())
 }
 
 // Create adds a create, as Event does an event.
-func (b *Batch) Create(req *workflow.CreateRequest) (added bool) {
+func (b *Batch) Create(req *workflow.CreateRequest, text []byte) (added bool) {
 	m := b.newItem("")
-	var err error
-	m.posted, err = b.router.PostCreate(req, m)
-	return b.add(m, err)
+	m.create, m.Text, m.keyed = req, text, req.Retry.Key != ""
+	return b.add(m, m.send())
 }
 
 // Refuse adds an item that is answered already.
@@ -98,17 +112,16 @@ func (b *Batch) Refuse(err error) {
 	b.add(m, nil)
 }
 
-func (b *Batch) newItem(instance string) *item {
-	return &item{batch: b, number: b.count, instance: instance}
+func (b *Batch) newItem(instance string) *Item {
+	return &Item{batch: b, Number: b.count, instance: instance}
 }
 
 // add puts an item into the window; err is why it was not posted.
-func (b *Batch) add(m *item, err error) bool {
+func (b *Batch) add(m *Item, err error) bool {
 	if err != nil {
 		if len(b.window) > 0 && (errors.Is(err, failure.ErrBusy) || errors.Is(err, failure.ErrInstanceBusy)) {
 			return false
 		}
-		m.Refused(err)
 		m.Answered(nil, err)
 	}
 	b.count++
@@ -117,24 +130,25 @@ func (b *Batch) add(m *item, err error) bool {
 }
 
 // Next returns the answer to the oldest item, and false when there is none yet.
-func (b *Batch) Next() (reply *workflow.Reply, ok bool, err error) {
+func (b *Batch) Next() (answer Answer, ok bool) {
 	if len(b.window) == 0 || !b.window[0].answered.Load() {
-		return nil, false, nil
+		return Answer{}, false
 	}
 	m := b.window[0]
 	b.window[0] = nil
 	b.window = b.window[1:]
-	if m.err == nil && b.isBehindFailed(m) {
+	if m.done && b.isBehindFailed(m) {
 		// NB: it was on its way when the outcome of one before it was not known in time.
-		return nil, true, failure.ErrOutcomeUnknown
+		return Answer{Err: failure.ErrOutcomeUnknown}, true
 	}
-	return m.reply, true, m.err
+	return m.answer, true
 }
 
 // Ready returns a channel that gets an entry when it is worthwhile to call Next: when the
 // oldest item is answered or, with many, when half of the window is, and the oldest if that
-// is later. Entries may come early.
+// is later. Entries may come early. Items that wait for another node go to the Forwarder.
 func (b *Batch) Ready(many bool) <-chan struct{} {
+	b.forward()
 	k := 0
 	if many {
 		k = (len(b.window) - 1) / 2
@@ -163,13 +177,13 @@ func (b *Batch) signal() {
 // GiveUp answers items that have waited too long.
 func (b *Batch) GiveUp() {
 	for i, m := range b.window {
-		if m.answered.Load() {
+		if m.answered.Load() || m.place.Load() != here {
 			continue
 		}
 		if err := m.posted.GiveUp(); err != nil {
 			// NB: the answer may still come, to the item that nobody has any more.
 			gone := b.newItem(m.instance)
-			gone.number = m.number
+			gone.Number = m.Number
 			gone.Answered(nil, err)
 			b.window[i] = gone
 		}
@@ -177,57 +191,29 @@ func (b *Batch) GiveUp() {
 	b.signal()
 }
 
-// Begin implements workflow.Recipient.
-func (m *item) Begin() error {
-	if m.batch.isBehindFailed(m) {
-		return errOvertakes
-	}
-	return nil
-}
-
-// Refused implements workflow.Recipient.
-func (m *item) Refused(err error) {
+// fail notes that an item was not done.
+func (b *Batch) fail(m *Item) {
 	if m.instance == "" {
 		return
 	}
-	switch failure.Of(err).Kind {
-	case failure.ErrInstanceBusy, failure.ErrQuota, failure.ErrBusy, failure.ErrUnavailable, failure.ErrElsewhere, failure.ErrOutcomeUnknown:
-		m.batch.fail(m)
-	}
-}
-
-// Answered implements workflow.Recipient.
-func (m *item) Answered(reply *workflow.Reply, err error) {
-	if err != nil {
-		m.Refused(err)
-	}
-	m.reply, m.err = reply, err
-	m.answered.Store(true)
-	if m.batch.awaited.Load() == m {
-		m.batch.signal()
-	}
-}
-
-// fail notes that an item was not done.
-func (b *Batch) fail(m *item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.mu.first == nil {
 		b.mu.first = map[string]int{}
 	}
-	if n, ok := b.mu.first[m.instance]; !ok || m.number < n {
-		b.mu.first[m.instance] = m.number
+	if n, ok := b.mu.first[m.instance]; !ok || m.Number < n {
+		b.mu.first[m.instance] = m.Number
 	}
 	b.failed.Store(true)
 }
 
 // isBehindFailed reports whether an earlier item of the same instance was not done.
-func (b *Batch) isBehindFailed(m *item) bool {
+func (b *Batch) isBehindFailed(m *Item) bool {
 	if !b.failed.Load() || m.instance == "" {
 		return false
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n, ok := b.mu.first[m.instance]
-	return ok && n < m.number
+	return ok && n < m.Number
 }

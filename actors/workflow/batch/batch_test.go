@@ -39,14 +39,16 @@ func note(id string) *workflow.EventRequest {
 func results(t *testing.T, b *batch.Batch) (all string) {
 	t.Helper()
 	for b.Len() > 0 {
-		reply, ok, err := b.Next()
+		answer, ok := b.Next()
 		switch {
 		case !ok:
 			<-b.Ready(true)
-		case err != nil:
-			all += fmt.Sprintf("%v ", failure.Of(err).Kind)
+		case answer.Err != nil:
+			all += fmt.Sprintf("%v ", failure.Of(answer.Err).Kind)
+		case answer.Text != nil:
+			all += string(answer.Text) + " "
 		default:
-			all += fmt.Sprintf("%d ", reply.Sequence)
+			all += fmt.Sprintf("%d ", answer.Reply.Sequence)
 		}
 	}
 	return strings.TrimSpace(all)
@@ -65,29 +67,29 @@ func TestNoneOvertakesOneThatWasNotDone(t *testing.T) {
 	t.Run("quota of a user", func(t *testing.T) {
 		h := start(t, workflow.Options{Quotas: quota.Limits{EventsPerSecond: 3}})
 		a, c := h.Make(john, "leave", ""), h.Make(john, "leave", "")
-		b := batch.New(h.Router)
+		b := batch.New(h.Router, nil)
 		for _, id := range []string{a, c, a, a} {
-			b.Event(note(id))
+			b.Event(note(id), nil)
 		}
 		h.Pass(10e9) // new tokens
 		for _, id := range []string{a, c, a} {
-			b.Event(note(id))
+			b.Event(note(id), nil)
 		}
 		want(t, "results", results(t, b), "2 2 3 quota is used up unavailable 3 unavailable")
-		b = batch.New(h.Router)
-		b.Event(note(a))
+		b = batch.New(h.Router, nil)
+		b.Event(note(a), nil)
 		want(t, "another batch", results(t, b), "4")
 	})
 	t.Run("quota of a history", func(t *testing.T) {
 		h := start(t, workflow.Options{Quotas: quota.Limits{HistoryEntries: 2}})
 		a, c := h.Make(john, "leave", ""), h.Make(john, "leave", "")
-		b := batch.New(h.Router)
+		b := batch.New(h.Router, nil)
 		for _, id := range []string{a, a, c, a, a} {
 			e := note(id)
 			if b.Len() > 2 {
 				e.Name = "drop" // would leave no entry
 			}
-			b.Event(e)
+			b.Event(e, nil)
 		}
 		want(t, "results", results(t, b), "2 quota is used up 2 unavailable unavailable")
 	})
@@ -95,18 +97,18 @@ func TestNoneOvertakesOneThatWasNotDone(t *testing.T) {
 	t.Run("other refusals", func(t *testing.T) {
 		h := start(t, workflow.Options{})
 		a := h.Make(john, "leave", "")
-		b := batch.New(h.Router)
+		b := batch.New(h.Router, nil)
 		e := note(a)
 		e.Name = "refuse"
-		b.Event(e)
-		b.Event(note(a))
+		b.Event(e, nil)
+		b.Event(note(a), nil)
 		e = note(a)
 		e.Name = "unknown"
-		b.Event(e)
+		b.Event(e, nil)
 		b.Refuse(failure.ErrBusy)
-		b.Event(note(a))
-		b.Create(&workflow.CreateRequest{Caller: john, WorkflowID: "nowhere"})
-		b.Create(&workflow.CreateRequest{Caller: john, WorkflowID: "leave"})
+		b.Event(note(a), nil)
+		b.Create(&workflow.CreateRequest{Caller: john, WorkflowID: "nowhere"}, nil)
+		b.Create(&workflow.CreateRequest{Caller: john, WorkflowID: "leave"}, nil)
 		want(t, "results", results(t, b), "2 3 invalid content busy 4 not found 1")
 	})
 }
@@ -118,13 +120,13 @@ func refusedByTheStore(t *testing.T) {
 		h := start(t, workflow.Options{})
 		defer h.End()
 		a, c := h.Make(john, "leave", ""), h.Make(john, "leave", "")
-		b, hold := batch.New(h.Router), make(held)
+		b, hold := batch.New(h.Router, nil), make(held)
 		for _, id := range []string{a, c} {
 			go func() { _, _ = h.Router.PostEvent(note(id), hold) }() // runs the instance, and stops in it
 		}
 		synctest.Wait()
 		for _, id := range []string{a, a, c} {
-			b.Event(note(id))
+			b.Event(note(id), nil)
 		}
 		h.Disk.SetFree(0)
 		clocktest.Advance(1e9)
@@ -136,10 +138,10 @@ func refusedByTheStore(t *testing.T) {
 		h.Disk.SetFree(1 << 40)
 		clocktest.Advance(1e9)
 		for _, id := range []string{a, c} {
-			b.Event(note(id)) // before anybody has looked at the answers
+			b.Event(note(id), nil) // before anybody has looked at the answers
 		}
 		free := h.Make(john, "leave", "")
-		b.Event(note(free))
+		b.Event(note(free), nil)
 		want(t, "results", results(t, b), "unavailable unavailable unavailable unavailable unavailable 2")
 		for _, id := range []string{a, c} {
 			if got := h.MustSend(john, "leave", id, "submit", "").Sequence; got != 2 {
@@ -159,13 +161,13 @@ func (held) Answered(*workflow.Reply, error) {}
 func TestARepetitionInABatchGetsTheFirstAnswer(t *testing.T) {
 	h := start(t, workflow.Options{})
 	a := h.Make(john, "leave", "")
-	b := batch.New(h.Router)
+	b := batch.New(h.Router, nil)
 	for range 2 {
 		e := note(a)
 		e.Retry = workflow.Retry{Key: "k"}
-		b.Event(e)
+		b.Event(e, nil)
 	}
-	b.Event(note(a))
+	b.Event(note(a), nil)
 	want(t, "results", results(t, b), "2 2 3")
 }
 
@@ -175,12 +177,12 @@ func TestACreateWaitsForAnotherWithItsKey(t *testing.T) {
 		h := start(t, workflow.Options{})
 		defer h.End()
 		h.Disk.Hold()
-		first, second := batch.New(h.Router), batch.New(h.Router)
+		first, second := batch.New(h.Router, nil), batch.New(h.Router, nil)
 		for _, b := range []*batch.Batch{first, second} {
-			b.Create(&workflow.CreateRequest{Caller: john, WorkflowID: "leave", Retry: workflow.Retry{Key: "k"}})
+			b.Create(&workflow.CreateRequest{Caller: john, WorkflowID: "leave", Retry: workflow.Retry{Key: "k"}}, nil)
 		}
 		synctest.Wait()
-		if _, ok, _ := second.Next(); ok {
+		if _, ok := second.Next(); ok {
 			t.Error("two creates with a key were done at the same time")
 		}
 		h.Disk.Release()
@@ -198,21 +200,21 @@ func TestAnUnknownOutcomeIsSaidOfAllThatWereOnTheirWay(t *testing.T) {
 		h := start(t, workflow.Options{})
 		defer h.End()
 		a := h.Make(john, "leave", "")
-		b := batch.New(h.Router)
+		b := batch.New(h.Router, nil)
 		hanging := h.Disk.Hold()
-		b.Event(note(a))
+		b.Event(note(a), nil)
 		<-hanging
-		b.Event(note(a))
+		b.Event(note(a), nil)
 		for done := false; !done; {
 			clocktest.Advance(workflowtest.CommitWaitMax)
-			_, ok, err := b.Next()
-			if done = ok; ok && !errors.Is(err, failure.ErrOutcomeUnknown) {
-				t.Fatalf("got %v, want ErrOutcomeUnknown", err)
+			answer, ok := b.Next()
+			if done = ok; ok && !errors.Is(answer.Err, failure.ErrOutcomeUnknown) {
+				t.Fatalf("got %v, want ErrOutcomeUnknown", answer.Err)
 			}
 		}
 		h.Disk.Release()
 		clocktest.Advance(2e9)
-		b.Event(note(a))
+		b.Event(note(a), nil)
 		want(t, "results", results(t, b), "outcome unknown unavailable")
 		want(t, "the instance", fmt.Sprint(h.MustLook(john, "leave", a).Sequence), "3")
 	})
@@ -233,9 +235,9 @@ func (r recording) PostCreate(_ *workflow.CreateRequest, to workflow.Recipient) 
 // TestWhatWasDoneBehindAnUnknownOutcomeIsUnknownToo: its caller repeats from the first on.
 func TestWhatWasDoneBehindAnUnknownOutcomeIsUnknownToo(t *testing.T) {
 	var told []workflow.Recipient
-	b := batch.New(recording{&told})
+	b := batch.New(recording{&told}, nil)
 	for _, id := range []string{"a", "a", "c"} {
-		b.Event(note(id))
+		b.Event(note(id), nil)
 	}
 	told[1].Answered(&workflow.Reply{Sequence: 3}, nil)
 	told[2].Answered(&workflow.Reply{Sequence: 2}, nil)
@@ -249,12 +251,12 @@ func TestAFewResultsDoNotWaitForASlowOne(t *testing.T) {
 		h := start(t, workflow.Options{})
 		defer h.End()
 		a := h.Make(john, "leave", "")
-		b := batch.New(h.Router)
-		b.Event(note(a))
+		b := batch.New(h.Router, nil)
+		b.Event(note(a), nil)
 		synctest.Wait() // it is answered
 		hanging := h.Disk.Hold()
 		for range 3 {
-			b.Event(note(a))
+			b.Event(note(a), nil)
 		}
 		<-hanging
 		synctest.Wait()
@@ -280,26 +282,26 @@ func limitsWait(t *testing.T) {
 	h := start(t, workflow.Options{InstanceInFlightMax: 2, InFlightMax: 3, Quotas: quota.Limits{EventsPerSecond: 100}})
 	defer h.End()
 	a := h.Make(john, "leave", "")
-	b := batch.New(h.Router)
+	b := batch.New(h.Router, nil)
 	sent, all := 0, ""
 	for sent < 10 {
-		if b.Event(note(a)) {
+		if b.Event(note(a), nil) {
 			sent++
 			continue
 		}
 		<-b.Ready(true)
-		if reply, ok, err := b.Next(); ok {
-			h.Must(err)
-			all += fmt.Sprint(reply.Sequence, " ")
+		if answer, ok := b.Next(); ok {
+			h.Must(answer.Err)
+			all += fmt.Sprint(answer.Reply.Sequence, " ")
 		}
 	}
 	want(t, "results", all+results(t, b), "2 3 4 5 6 7 8 9 10 11")
 	create := func(key string) bool {
-		return b.Create(&workflow.CreateRequest{Caller: john, WorkflowID: "leave", Retry: workflow.Retry{Key: key}})
+		return b.Create(&workflow.CreateRequest{Caller: john, WorkflowID: "leave", Retry: workflow.Retry{Key: key}}, nil)
 	}
 	h.Disk.Hold() // so that the two events stay on their way
-	b.Event(note(a))
-	b.Event(note(a))
+	b.Event(note(a), nil)
+	b.Event(note(a), nil)
 	if !create("k1") || create("k2") || create("k1") {
 		t.Error("a create was refused with room for it, or taken without")
 	}

@@ -1,0 +1,176 @@
+package gateway
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/workflow"
+)
+
+// elsewhereWorkflows are those of a node that leads nothing, or what led says.
+type elsewhereWorkflows struct {
+	fakeWorkflows
+	mu     sync.Mutex
+	led    bool
+	events []string // their keys, in the order in which they were posted
+	keys   []workflow.Retry
+}
+
+func (w *elsewhereWorkflows) lead() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.led {
+		return failure.Elsewhere(7)
+	}
+	return nil
+}
+
+func (w *elsewhereWorkflows) PostEvent(req *workflow.EventRequest, to workflow.Recipient) (workflow.Posted, error) {
+	if err := w.lead(); err != nil {
+		return workflow.Posted{}, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, req.Name+"="+req.Retry.Key)
+	if req.Name == "refused" {
+		return workflow.Posted{}, failure.ErrQuota
+	}
+	if err := to.Begin(); err != nil {
+		return workflow.Posted{}, err
+	}
+	to.Answered(smallReply(req.WorkflowID, req.InstanceID, uint64(len(w.events)), false), nil)
+	return workflow.Posted{}, nil
+}
+
+func (w *elsewhereWorkflows) PostCreate(req *workflow.CreateRequest, to workflow.Recipient) (workflow.Posted, error) {
+	if err := w.lead(); err != nil {
+		return workflow.Posted{}, err
+	}
+	to.Answered(smallReply(req.WorkflowID, instanceOne, 1, false), nil)
+	return workflow.Posted{}, nil
+}
+
+func (w *elsewhereWorkflows) KeepKey(_ *identity.Principal, retry workflow.Retry) error {
+	if err := w.lead(); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.keys = append(w.keys, retry)
+	return nil
+}
+
+// startBatchNodes starts A, which leads nothing, and B, which leads everything.
+func startBatchNodes(t *testing.T) (a, b *node, ofA, ofB *elsewhereWorkflows) {
+	t.Helper()
+	nodes := startNodes(t, Options{}, "A", "B")
+	a, b = nodes["A"], nodes["B"]
+	ofA, ofB = &elsewhereWorkflows{}, &elsewhereWorkflows{led: true}
+	a.open(func(s *Services) { s.Workflows = ofA })
+	b.open(func(s *Services) { s.Workflows = ofB })
+	a.peers.say(leading(b.peer))
+	return a, b, ofA, ofB
+}
+
+func batchEvent(name, id string) string {
+	if id != "" {
+		id = `,"id":"` + id + `"`
+	}
+	return `{"workflowId":"leave","instanceId":"` + instanceOne + `","event":{"name":"` + name + `"` + id + `}}`
+}
+
+func (n *node) sendBatch(t *testing.T, headers []string, items ...string) answer {
+	t.Helper()
+	return n.do(t, request{
+		Method: http.MethodPost, Path: n.options.BasePath + "/workflow/api/v1/events",
+		Headers: append([]string{"Authorization: svc.token " + tokenAnn, "Content-Type: application/json"}, headers...),
+		Body:    "[" + strings.Join(items, ",") + "]",
+	})
+}
+
+// TestItemsGoToTheirLeader holds gateway/INTERFACE.md, "Batches": any node takes any batch, the
+// results are those of the leader, and items keep their order and their keys.
+func TestItemsGoToTheirLeader(t *testing.T) {
+	a, b, _, ofB := startBatchNodes(t)
+	items := []string{batchEvent("one", ""), batchEvent("two", "key-2"), `{"workflowId":"leave"}`, `7`, batchEvent("refused", ""), batchEvent("three", "")}
+	got := a.sendBatch(t, nil, items...)
+	events := strings.Join(ofB.events, " ")
+	if want := "one= two=key-2 refused="; events != want {
+		t.Errorf("B got %q, want %q", events, want)
+	}
+	if n := a.Metrics().Forwarded; n != 1 {
+		t.Errorf("%d requests were forwarded, want the items of the shard in one", n)
+	}
+	ofB.events = nil
+	if want := b.sendBatch(t, nil, items...); got.Status != http.StatusOK || got.Body != want.Body {
+		t.Errorf("got  %d %s\nwant %d %s", got.Status, got.Body, want.Status, want.Body)
+	}
+}
+
+// TestTheKeyOfABatchGoesWithItsParts holds gateway/INTERFACE.md, "Batches": wherever its items are
+// done, the same items under the same key are the same requests.
+func TestTheKeyOfABatchGoesWithItsParts(t *testing.T) {
+	a, b, _, ofB := startBatchNodes(t)
+	items := []string{`7`, batchEvent("one", ""), batchEvent("two", "key-2"), batchEvent("three", "")}
+	key := []string{"Idempotency-Key: k"}
+	a.sendBatch(t, key, items...)
+	b.sendBatch(t, key, items...)
+	n := len(ofB.events) / 2
+	if got, want := strings.Join(ofB.events[:n], " "), "one=k\x001 two=key-2 three=k\x003"; got != want || strings.Join(ofB.events[n:], " ") != want {
+		t.Errorf("got %q, want %q twice", ofB.events, want)
+	}
+	if len(ofB.keys) != 2 || ofB.keys[0] != ofB.keys[1] || ofB.keys[0].Key != "k" {
+		t.Errorf("kept %v, want the same twice", ofB.keys)
+	}
+}
+
+// TestAnItemWhoseNodeIsLost holds gateway/INTERFACE.md, "Batches": it is sent again with a key, and
+// 504 without one; a connection that never was does no harm.
+func TestAnItemWhoseNodeIsLost(t *testing.T) {
+	a, b, ofA, ofB := startBatchNodes(t)
+	lost := Peer{Node: "C", Transport: roundTrip(func(*http.Request) (*http.Response, error) { return nil, errors.New("reset") })}
+	a.peers.say(leading(lost), leading(b.peer))
+	got := a.sendBatch(t, nil, batchEvent("one", "key-1"), batchEvent("two", ""), batchEvent("three", "key-3"))
+	if statuses := batchStatuses(got.Body); statuses != "200 504 504" {
+		t.Errorf("got %s (%s)", statuses, got.Body)
+	}
+	if events := strings.Join(ofB.events, " "); events != "one=key-1" {
+		t.Errorf("B got %q", events)
+	}
+
+	// This node leads by now.
+	a.peers.say(leading(Peer{Node: "B", Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		ofA.mu.Lock()
+		defer ofA.mu.Unlock()
+		ofA.led = true
+		return nil, errors.New("reset")
+	})}), leading(Peer{Node: "A"}))
+	got = a.sendBatch(t, nil, batchEvent("one", "key-4"), batchEvent("two", "key-5"))
+	if statuses := batchStatuses(got.Body); statuses != "200 200" || strings.Join(ofA.events, " ") != "one=key-4 two=key-5" {
+		t.Errorf("got %s, A got %q", statuses, ofA.events)
+	}
+
+	// Nobody leads.
+	ofA.mu.Lock()
+	ofA.led = false
+	ofA.mu.Unlock()
+	a.peers.say(leader{})
+	got = a.sendBatch(t, nil, batchEvent("one", "key-6"), batchEvent("two", ""))
+	if statuses := batchStatuses(got.Body); statuses != "503 503" {
+		t.Errorf("without a leader: %s", statuses)
+	}
+}
+
+// batchStatuses returns the statuses of the results of a batch.
+func batchStatuses(body string) string {
+	var all []string
+	for _, piece := range strings.Split(body, `{"status":`)[1:] {
+		all = append(all, piece[:3])
+	}
+	return strings.Join(all, " ")
+}
