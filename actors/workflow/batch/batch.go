@@ -49,11 +49,9 @@ type Router interface {
 type Batch struct {
 	router    Router
 	forwarder Forwarder
-	window    []*Item // not taken by Next yet, oldest first
-	count     int     // items so far
-	// busy has the shards with items away. Written on the batch's goroutine; a lane is free when
-	// its value is false.
-	busy map[uint16]*atomic.Bool
+	window    []*Item          // not taken by Next yet, oldest first
+	count     int              // items so far
+	lanes     map[uint16]*lane // by shard
 
 	// awaited is the item whose answer gives ready an entry.
 	awaited atomic.Pointer[Item]

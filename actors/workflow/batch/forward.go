@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"troupe/actors/failure"
@@ -71,6 +72,19 @@ func (b *Batch) comeBack(instance string) {
 	delete(b.mu.shards, instance)
 }
 
+// lane is what is away of one shard.
+type lane struct {
+	items []*Item
+	state atomic.Int32 // see the constants
+}
+
+// Lanes are free, away, or came back because this node leads the shard by now.
+const (
+	laneFree int32 = iota
+	laneAway
+	laneBack
+)
+
 // forward gives the items that wait to the forwarder.
 func (b *Batch) forward() {
 	if b.forwarder == nil || !b.moved.Load() {
@@ -84,21 +98,21 @@ func (b *Batch) forward() {
 		case m.answered.Load() || m.place.Load() != waits:
 		case b.isBehindFailed(m):
 			m.Answered(nil, errOvertakes)
-		case !posted[m.instance] && !b.isBusy(m.shard):
+		case !posted[m.instance] && b.lane(m.shard).state.Load() == laneFree:
 			m.place.Store(away)
 			parts[m.shard] = append(parts[m.shard], m)
 		}
 	}
 	for shard, items := range parts {
-		busy := b.busy[shard]
-		busy.Store(true)
+		l := b.lane(shard)
+		l.items = slices.Clone(items) // NB: the forwarder may change its own
+		l.state.Store(laneAway)
 		b.forwarder.Forward(shard, items, func(isHere bool) {
-			for _, m := range items {
-				if isHere && !m.answered.Load() {
-					m.place.Store(back)
-				}
+			if isHere {
+				l.state.Store(laneBack)
+			} else {
+				l.state.Store(laneFree)
 			}
-			busy.Store(false)
 			b.signal()
 		})
 	}
@@ -119,6 +133,20 @@ func (b *Batch) posted() map[string]bool {
 // postBack posts the items that have come back, and adds their instances to posted. NB: all later
 // ones of such an instance wait, and are posted with it, before a new one can be.
 func (b *Batch) postBack(posted map[string]bool) {
+	// NB: lanes come back at any time. What comes back during the loop below is for the next
+	// call: there an earlier item of an instance would be passed already, and a later one not.
+	for _, l := range b.lanes {
+		if l.state.Load() != laneBack {
+			continue
+		}
+		for _, m := range l.items {
+			if !m.answered.Load() {
+				m.place.Store(back)
+			}
+		}
+		l.items = nil
+		l.state.Store(laneFree)
+	}
 	returned := map[string]bool{}
 	for _, m := range b.window {
 		place := m.place.Load()
@@ -136,13 +164,13 @@ func (b *Batch) postBack(posted map[string]bool) {
 	}
 }
 
-// isBusy reports whether items of a shard are away.
-func (b *Batch) isBusy(shard uint16) bool {
-	if b.busy == nil {
-		b.busy = map[uint16]*atomic.Bool{}
+// lane returns that of a shard.
+func (b *Batch) lane(shard uint16) *lane {
+	if b.lanes == nil {
+		b.lanes = map[uint16]*lane{}
 	}
-	if b.busy[shard] == nil {
-		b.busy[shard] = new(atomic.Bool)
+	if b.lanes[shard] == nil {
+		b.lanes[shard] = new(lane)
 	}
-	return b.busy[shard].Load()
+	return b.lanes[shard]
 }

@@ -1,6 +1,7 @@
 package batch_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,13 +15,18 @@ import (
 // is elsewhere.
 type scripted struct {
 	elsewhere bool
+	shardOf   map[string]uint16 // by instance; 3 for others
+	onPost    func()            // nil: nothing
 	posted    []workflow.Recipient
 	names     []string
 }
 
 func (s *scripted) PostEvent(e *workflow.EventRequest, to workflow.Recipient) (workflow.Posted, error) {
 	if s.elsewhere {
-		return workflow.Posted{}, failure.Elsewhere(3)
+		return workflow.Posted{}, failure.Elsewhere(cmp.Or(s.shardOf[e.InstanceID], 3))
+	}
+	if s.onPost != nil {
+		s.onPost()
 	}
 	s.posted, s.names = append(s.posted, to), append(s.names, e.Name)
 	return workflow.Posted{}, nil
@@ -43,10 +49,15 @@ func (s *scripted) begin(i int) bool {
 type parts struct {
 	items [][]*batch.Item
 	ends  []func(bool)
+	of    map[uint16]func(bool) // the last end of a shard
 }
 
-func (p *parts) Forward(_ uint16, items []*batch.Item, end func(bool)) {
+func (p *parts) Forward(shard uint16, items []*batch.Item, end func(bool)) {
 	p.items, p.ends = append(p.items, items), append(p.ends, end)
+	if p.of == nil {
+		p.of = map[uint16]func(bool){}
+	}
+	p.of[shard] = end
 }
 
 func (p *parts) String() string {
@@ -127,6 +138,26 @@ func TestWhatComesBackIsPostedWithAllThatWait(t *testing.T) {
 	}
 	want(t, "results", results(t, b), "0 1 2 3 4")
 	want(t, "forwarded", p.String(), "ab")
+}
+
+// TestWhatComesBackMeanwhile waits for the next look at all, or a later item, which is looked at
+// then, would be posted before an earlier one.
+func TestWhatComesBackMeanwhile(t *testing.T) {
+	b, s, p := startForwarding()
+	s.elsewhere, s.shardOf = true, map[string]uint16{"y": 4}
+	sendTo(b, "x", "a")
+	sendTo(b, "y", "b")
+	sendTo(b, "x", "c")
+	b.Ready(false)
+	s.elsewhere = false
+	s.onPost = func() {
+		s.onPost = nil
+		p.of[3](true)
+	}
+	p.of[4](true)
+	b.Ready(false)
+	b.Ready(false)
+	want(t, "posted", strings.Join(s.names, ""), "bac")
 }
 
 // TestAnItemThatIsLost: with a key it may be sent again, and what then says nothing of the first
