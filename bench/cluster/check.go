@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,14 +21,7 @@ const readers = 16
 // check reads instances through a node, and says what is wrong with them.
 func check(ctx context.Context, n *node, all []*instance) error {
 	return load.Each(ctx, readers, len(all), func(ctx context.Context, i int) error {
-		var found *client.Instance
-		err := again(ctx, func() (err error) {
-			found, err = n.client.Instance(ctx, client.InstanceRequest{WorkflowID: load.WorkflowID, InstanceID: all[i].id})
-			if err != nil && !passing(err) {
-				return nil // compare says it
-			}
-			return err
-		})
+		found, err := n.read(ctx, load.WorkflowID, all[i].id)
 		if err == nil {
 			err = compare(found, all[i].acked)
 		}
@@ -38,19 +32,29 @@ func check(ctx context.Context, n *node, all []*instance) error {
 	})
 }
 
+// read reads an instance through a node, which must know it.
+func (n *node) read(ctx context.Context, workflow, id string) (found *client.Instance, err error) {
+	var refused error
+	err = again(ctx, func() (err error) {
+		found, err = n.client.Instance(ctx, client.InstanceRequest{WorkflowID: workflow, InstanceID: id})
+		if err != nil && !passing(err) {
+			refused, err = err, nil
+		}
+		return err
+	})
+	return found, cmp.Or(err, refused)
+}
+
 // compare says how an instance differs from one with so many entries, each of which was
 // acknowledged once.
 func compare(found *client.Instance, acked uint64) error {
-	if found == nil {
-		return errors.New("it is not there")
-	}
 	if found.Sequence != acked || uint64(len(found.History)) != acked {
 		return fmt.Errorf("number %d, %d entries, and %d were acknowledged", found.Sequence, len(found.History), acked)
 	}
 	for i, entry := range found.History {
 		want := ""
 		if i > 0 {
-			want, _, _ = load.Turn(i - 1)
+			want, _ = next(uint64(i))
 		}
 		if entry.TransitionEvent != want {
 			return fmt.Errorf("entry %d is %q, and %q was acknowledged", i, entry.TransitionEvent, want)
@@ -81,7 +85,7 @@ func (r *run) check(ctx context.Context, workers []*worker) error {
 	for _, i := range changed {
 		r.checked[i] = i.acked
 	}
-	return nil
+	return r.pool.judge(ctx, r.fleet.nodes[:])
 }
 
 // count holds that a node lists all instances, and none that was made twice.
@@ -123,7 +127,7 @@ func (r *run) replicas(ctx context.Context) error {
 			return err
 		}
 		err := again(ctx, func() error { return r.count(ctx, n) })
-		if err := errors.Join(err, check(ctx, n, r.ledger.made)); err != nil {
+		if err := errors.Join(err, check(ctx, n, r.ledger.made), r.pool.check(ctx, n)); err != nil {
 			return fmt.Errorf("the replica of %s alone: %w", n.home, err)
 		}
 		n.kill()

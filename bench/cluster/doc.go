@@ -28,10 +28,12 @@
 //
 // Each takes 1 to 8 s, more or less than leases, elections and the write guard of 4 s take.
 //
-// Meanwhile workers send events to instances of their own, each with one key until it is
-// acknowledged, however often and wherever that takes them. So it is known exactly what each
+// Meanwhile workers send events and batches to instances of their own, each with one key until it
+// is acknowledged, however often and wherever that takes them. So it is known exactly what each
 // instance must have: every acknowledgement has to bear the next number of its instance, and
-// reads through any node have to give what was acknowledged last. At the end all nodes are
+// reads through any node have to give what was acknowledged last. Others send to instances that
+// they share, and read them through any node: what they saw must be linearizable, which porcupine
+// judges; when it cannot tell in a minute, that is a failure too. At the end all nodes are
 // killed, and each replica is made a cluster of its own (troupe cluster recover) and must have
 // everything.
 //

@@ -37,6 +37,7 @@ type run struct {
 
 	fleet   *fleet
 	ledger  ledger
+	pool    pool
 	checked map[*instance]uint64 // entries at the last check
 	done    []episode
 }
@@ -48,7 +49,7 @@ func start(ctx context.Context, args []string, out, errs io.Writer) error {
 	flags.IntVar(&r.episodes, "episodes", 50, "how often the cluster is hurt")
 	names := flags.String("kinds", strings.Join(simple, ","), "kinds of episodes, with commas; all of them come before one comes again")
 	flags.Uint64Var(&r.seed, "seed", 0, "what the episodes are drawn from; 0 draws it")
-	flags.IntVar(&r.workers, "workers", 16, "how many send events")
+	flags.IntVar(&r.workers, "workers", 16, "how many send events and batches to instances of their own")
 	flags.IntVar(&r.every, "check", 10, "episodes between two reads of everything that changed")
 	flags.DurationVar(&r.limit, "duration", 0, "no episode begins after this time; 0 is no limit")
 	flags.StringVar(&r.dir, "dir", "", "where the homes are made; empty is the system's temporary folder")
@@ -110,7 +111,7 @@ func (r *run) run(ctx context.Context) (err error) {
 		return nil
 	}
 	header := facts.Header("A cluster under faults", "go run ./bench/cluster "+strings.Join(r.args, " "),
-		[2]string{"Load", fmt.Sprintf("%d workers, each with %d instances and a pause of %s after each event; seed %d", r.workers, held, pace, r.seed)})
+		[2]string{"Load", fmt.Sprintf("%d workers, each with %d instances, send single events and batches of up to %d; %d more send to and read %d shared instances; each pauses %s after a request; seed %d", r.workers, held, batchMax, sharers, sharedNow, pace, r.seed)})
 	return os.WriteFile(r.record, []byte(header+text), 0o644)
 }
 
@@ -118,10 +119,14 @@ func (r *run) run(ctx context.Context) (err error) {
 func (r *run) underLoad(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	r.ledger.begin()
+	r.pool.begun = time.Now()
 	var workers []*worker
 	var running sync.WaitGroup
-	for range r.workers {
-		w := &worker{fleet: r.fleet, ledger: &r.ledger}
+	for i := range r.workers + sharers {
+		w := &worker{fleet: r.fleet, ledger: &r.ledger, number: i}
+		if i >= r.workers {
+			w.pool = &r.pool
+		}
 		workers = append(workers, w)
 		running.Go(func() {
 			if err := w.run(ctx); err != nil {
@@ -190,9 +195,9 @@ func short(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 // report is the table of a record.
 func (r *run) report() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%d episodes; %d acknowledgements for %d instances: none is missing, none is there twice, on each replica alone too.\n\n",
-		len(r.done), r.ledger.acks, len(r.ledger.made))
-	b.WriteString("Seconds, middle–p99–most: nobody acknowledged anything (gap), one event took with all its attempts at any node (slowest event of an episode), " +
+	fmt.Fprintf(&b, "\n%d episodes; %d acknowledgements for %d instances: none is missing, none is there twice, on each replica alone too. %d operations on %d shared instances are linearizable.\n\n",
+		len(r.done), r.ledger.acks, len(r.ledger.made)+len(r.pool.all), r.pool.operations, len(r.pool.all))
+	b.WriteString("Seconds, middle–p99–most: nobody acknowledged anything (gap), one event or batch took with all its attempts at any node (slowest event of an episode), " +
 		"from the last command of an episode until all nodes were voters again (whole).\n\n")
 	b.WriteString("| Episode | how many | gap | slowest event | whole |\n|---|---|---|---|---|\n")
 	for _, k := range slices.Concat(simple, apart) {

@@ -69,6 +69,9 @@ func found(ctx context.Context, program, dir string, apart bool) (*fleet, error)
 	if err := load.BuiltIn().WriteHome(first.home); err != nil {
 		return f, err
 	}
+	if err := os.WriteFile(filepath.Join(first.home, "workflows", counterID+".yaml"), []byte(counter), 0o644); err != nil {
+		return f, err
+	}
 	if _, err := first.output(ctx, "cluster", "init", "--home", first.home, "--cluster-listen", first.cluster); err != nil {
 		return f, err
 	}

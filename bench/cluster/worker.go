@@ -17,13 +17,15 @@ import (
 const (
 	// held is how many instances a worker sends to, and entriesMax how long their histories get
 	// before others take their place.
-	held, entriesMax = 4, 250
+	held, entriesMax = 32, 250
+	// batchMax is the most items of a batch.
+	batchMax = 100
 	// attemptMax is the patience of a first attempt; later ones have more.
 	attemptMax = time.Second
 	// outageMax is how long one event may take with all its attempts.
 	outageMax = 2 * wholeMax
-	// pace is the pause after an event: the cluster shall be loaded and not overloaded.
-	pace = 5 * time.Millisecond
+	// pace is the pause after a request: the cluster shall be loaded and not overloaded.
+	pace = 50 * time.Millisecond
 )
 
 // instance is what one must be like.
@@ -42,15 +44,15 @@ type ledger struct {
 	made    []*instance // all, in any order; each belongs to one worker
 }
 
-// acked notes an acknowledgement of something that was begun at a time.
-func (l *ledger) acked(begun time.Time) {
+// acked notes the acknowledgement of some things that were begun at a time.
+func (l *ledger) acked(begun time.Time, things int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
 	l.gap = max(l.gap, now.Sub(l.last))
 	l.slowest = max(l.slowest, now.Sub(begun))
 	l.last = now
-	l.acks++
+	l.acks += things
 }
 
 // begin forgets the times of what was before.
@@ -67,22 +69,24 @@ func (l *ledger) times() (gap, slowest time.Duration) {
 	return max(l.gap, time.Since(l.last)), l.slowest
 }
 
-// worker sends to instances of its own.
+// worker sends to instances of its own, or to those of a pool.
 type worker struct {
 	fleet     *fleet
 	ledger    *ledger
+	pool      *pool // nil: to its own
+	number    int
 	node      *node
 	instances []*instance
 	// between is held while something is under way. Who locks it finds everything acknowledged.
 	between sync.RWMutex
 }
 
-// run sends events until ctx ends or something is wrong.
+// run sends until ctx ends or something is wrong.
 func (w *worker) run(ctx context.Context) error {
 	w.instances = make([]*instance, held)
 	for ctx.Err() == nil {
 		w.between.RLock()
-		err := w.one(ctx, rand.IntN(held))
+		err := w.step(context.WithoutCancel(ctx)) // NB: what was begun is carried through, so that nothing stays unknown
 		w.between.RUnlock()
 		if err != nil {
 			return err
@@ -92,25 +96,43 @@ func (w *worker) run(ctx context.Context) error {
 	return nil
 }
 
+// step sends one request, until it is acknowledged.
+func (w *worker) step(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, outageMax)
+	defer cancel()
+	switch {
+	case w.pool != nil:
+		return w.share(ctx)
+	case rand.IntN(2) == 0:
+		return w.batch(ctx)
+	}
+	return w.one(ctx, rand.IntN(held))
+}
+
+// full reports whether another instance takes the place of at.
+func (at *instance) full() bool { return at == nil || at.acked >= entriesMax }
+
+// next is the event that comes after some entries.
+func next(entries uint64) (event string, data json.RawMessage) {
+	event, _, _ = load.Turn(int(entries - 1))
+	return event, fmt.Appendf(nil, `{"days":3,"n":%d}`, entries)
+}
+
 // one sends an event to an instance, or makes it.
 func (w *worker) one(ctx context.Context, i int) error {
-	// NB: what was begun is carried through, so that nothing stays unknown.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outageMax)
-	defer cancel()
 	at := w.instances[i]
-	if at == nil || at.acked >= entriesMax {
-		made, err := w.create(ctx)
+	if at.full() {
+		id, err := w.create(ctx, load.WorkflowID, load.CreateData)
 		if err == nil {
-			w.instances[i] = made
+			w.instances[i] = w.ledger.created(id)
 		}
 		return err
 	}
-	event, _, _ := load.Turn(int(at.acked - 1))
-	data := fmt.Sprintf(`{"days":3,"n":%d}`, at.acked)
+	event, data := next(at.acked)
 	key := client.NewKey()
 	var moved *client.Instance
-	err := w.insist(ctx, func(ctx context.Context, c *client.Client) (err error) {
-		moved, err = c.Send(ctx, client.SendRequest{WorkflowID: load.WorkflowID, InstanceID: at.id, Event: event, Data: json.RawMessage(data), Key: key, Minimal: true})
+	err := w.insist(ctx, 1, func(ctx context.Context, c *client.Client) (err error) {
+		moved, err = c.Send(ctx, client.SendRequest{WorkflowID: load.WorkflowID, InstanceID: at.id, Event: event, Data: data, Key: key, Minimal: true})
 		return err
 	})
 	if err != nil {
@@ -123,42 +145,57 @@ func (w *worker) one(ctx context.Context, i int) error {
 	if rand.IntN(20) > 0 {
 		return nil
 	}
-	// NB: without insist: a node that cannot answer may refuse, and one that answers must know it.
-	n := w.fleet.nodes[rand.IntN(nodeCount)]
-	ctx, cancel = context.WithTimeout(ctx, attemptMax)
-	defer cancel()
-	found, err := n.client.Instance(ctx, client.InstanceRequest{WorkflowID: load.WorkflowID, InstanceID: at.id, Minimal: true})
-	if err == nil && found.Sequence != at.acked {
+	n, found, err := w.look(ctx, load.WorkflowID, at.id)
+	if found != nil && found.Sequence != at.acked {
 		return fmt.Errorf("%s was read through %s with %d entries, and has %d", at.id, n.home, found.Sequence, at.acked)
 	}
-	if err != nil && !passing(err) {
-		return fmt.Errorf("read %s through %s: %w", at.id, n.home, err)
-	}
-	return nil
+	return err
 }
 
-func (w *worker) create(ctx context.Context) (*instance, error) {
+// look reads an instance through any node, once: a node that cannot answer may refuse, and one
+// that answers must know it. found is nil when it did not answer.
+func (w *worker) look(ctx context.Context, workflow, id string) (n *node, found *client.Instance, err error) {
+	n = w.fleet.nodes[rand.IntN(nodeCount)]
+	ctx, cancel := context.WithTimeout(ctx, attemptMax)
+	defer cancel()
+	found, err = n.client.Instance(ctx, client.InstanceRequest{WorkflowID: workflow, InstanceID: id, Minimal: true})
+	switch {
+	case err == nil:
+		return n, found, nil
+	case !passing(err):
+		return n, nil, fmt.Errorf("read %s through %s: %w", id, n.home, err)
+	}
+	return n, nil, nil
+}
+
+// create makes an instance.
+func (w *worker) create(ctx context.Context, workflow string, data func() (public, private string)) (id string, err error) {
 	key := client.NewKey()
-	made := &instance{acked: 1}
-	err := w.insist(ctx, func(ctx context.Context, c *client.Client) error {
-		public, _ := load.CreateData()
-		reply, err := c.Create(ctx, client.CreateRequest{WorkflowID: load.WorkflowID, Public: json.RawMessage(public), Key: key, Minimal: true})
+	err = w.insist(ctx, 1, func(ctx context.Context, c *client.Client) error {
+		public, _ := data()
+		reply, err := c.Create(ctx, client.CreateRequest{WorkflowID: workflow, Public: json.RawMessage(public), Key: key, Minimal: true})
 		if err == nil {
-			made.id = reply.ID
+			id = reply.ID
 		}
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("create, key %s: %w", key, err)
+		return "", fmt.Errorf("create, key %s: %w", key, err)
 	}
-	w.ledger.mu.Lock()
-	defer w.ledger.mu.Unlock()
-	w.ledger.made = append(w.ledger.made, made)
-	return made, nil
+	return id, nil
 }
 
-// insist does something at one node, and at others, until it is acknowledged.
-func (w *worker) insist(ctx context.Context, do func(context.Context, *client.Client) error) error {
+// created notes an instance that was made.
+func (l *ledger) created(id string) *instance {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	made := &instance{id: id, acked: 1}
+	l.made = append(l.made, made)
+	return made
+}
+
+// insist does some things at one node, and at others, until they are acknowledged.
+func (w *worker) insist(ctx context.Context, things int, do func(context.Context, *client.Client) error) error {
 	begun := time.Now()
 	for patience := attemptMax; ; patience = min(2*patience, 15*time.Second) {
 		if w.node == nil || rand.IntN(10) == 0 {
@@ -168,7 +205,7 @@ func (w *worker) insist(ctx context.Context, do func(context.Context, *client.Cl
 		err := do(attempt, w.node.client)
 		cancel()
 		if err == nil {
-			w.ledger.acked(begun)
+			w.ledger.acked(begun, things)
 			return nil
 		}
 		if !passing(err) {
@@ -181,11 +218,14 @@ func (w *worker) insist(ctx context.Context, do func(context.Context, *client.Cl
 	}
 }
 
+// errWrong: an answer that no correct cluster gives.
+var errWrong = errors.New("wrong")
+
 // passing reports whether an error is one that a cluster under faults may give.
 func passing(err error) bool {
 	var refused *client.Error
 	if !errors.As(err, &refused) {
-		return !errors.Is(err, client.ErrInvalid) && !errors.Is(err, client.ErrProtocol)
+		return !errors.Is(err, errWrong) && !errors.Is(err, client.ErrInvalid) && !errors.Is(err, client.ErrProtocol)
 	}
 	switch refused.Status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
