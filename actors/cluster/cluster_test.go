@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"context"
 	"errors"
+	"net"
 	"reflect"
 	"slices"
 	"strings"
@@ -172,6 +174,7 @@ func TestWhoMayNotJoin(t *testing.T) {
 				t.Errorf("%s: the cluster has changed", c.what)
 			}
 		}
+		w.words = map[string]string{"taken:1": "somebody else"}
 		good := joinRequest{ID: "x", Node: peer.NodeID(ulidOf(t)), Address: "there:1", Version: "next", Level: level, Clock: time.Now()}
 		for _, c := range []struct {
 			what string
@@ -191,6 +194,15 @@ func TestWhoMayNotJoin(t *testing.T) {
 				key := w.invite(a, time.Hour)
 				r.ID, r.Secret, r.Node = key.ID, key.Secret, a.self
 			}, "there is a node "},
+			{"an address where nobody is", func(r *joinRequest) {
+				key := w.invite(a, time.Hour)
+				r.ID, r.Secret, r.Word = key.ID, key.Secret, "me"
+			}, "cannot be reached at there:1: "},
+			{"an address where another process is", func(r *joinRequest) {
+				key := w.invite(a, time.Hour)
+				r.ID, r.Secret, r.Word, r.Address = key.ID, key.Secret, "me", "taken:1"
+			}, "at taken:1 is another process"},
+			{"no key, and an address to be looked at", func(r *joinRequest) { r.Word = "me" }, "does not know the join key"},
 			{"no request to sign", func(r *joinRequest) {
 				key := w.invite(a, time.Hour)
 				r.ID, r.Secret = key.ID, key.Secret
@@ -216,6 +228,48 @@ func ulidOf(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return string(identity.Node())
+}
+
+// TestWhatIsSaidAtAnAddress: a machine that wants to join is told from others by a word.
+func TestWhatIsSaidAtAnAddress(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		say(l, "it is me")
+	}()
+	for range 2 {
+		if word, err := listenTo(t.Context(), l.Addr().String()); err != nil || word != "it is me" {
+			t.Errorf("got %q, %v", word, err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	<-said
+	if word, err := listenTo(t.Context(), l.Addr().String()); err == nil {
+		t.Errorf("got %q where nobody is", word)
+	}
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		conn, err := silent.Accept()
+		cancel()
+		if err == nil {
+			defer func() { _ = conn.Close() }()
+			_, _ = conn.Read(make([]byte, 1))
+		}
+	}()
+	if word, _ := listenTo(ctx, silent.Addr().String()); word != "" {
+		t.Errorf("got %q of one that says nothing", word)
+	}
 }
 
 // TestACopyOfANodeEnds: the process that came first goes on.

@@ -30,6 +30,16 @@ type world struct {
 
 	mu    sync.Mutex
 	nodes map[peer.NodeID]*process // that run
+	words map[string]string        // what is said at an address by whoever wants to join
+}
+
+// listen is network.listen of all nodes.
+func (w *world) listen(_ context.Context, address string) (string, error) {
+	word, there := w.words[address]
+	if !there {
+		return "", errSilent
+	}
+	return word, nil
 }
 
 // process is a node that runs, or has run.
@@ -134,7 +144,7 @@ func (p *process) startNode() (err error) {
 	}
 	if p.Node, err = load(Options{Dir: p.dir, Advertise: p.address, Version: "test", Log: log}, func(n *Node) (network, error) {
 		streams := p.w.net.Streams(string(n.self))
-		return network{port: memoryPort{p.w, n}, streams: streams, nodeOf: callerOf}, nil
+		return network{port: memoryPort{p.w, n}, streams: streams, nodeOf: callerOf, listen: p.w.listen}, nil
 	}); err != nil {
 		return err
 	}

@@ -2,11 +2,14 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -64,6 +67,9 @@ type joinRequest struct {
 	Version string      `json:"version"`
 	Level   int         `json:"level"`
 	Clock   time.Time   `json:"clock"`
+	// Word is what the machine says at Address while it waits for the answer. Empty: it says
+	// nothing there.
+	Word string `json:"word,omitempty"`
 }
 
 // joinAnswer makes it one.
@@ -104,23 +110,17 @@ func (n *Node) admit(ctx context.Context, _ peer.NodeID, in joinRequest) (answer
 	case time.Since(in.Clock).Abs() > clockMax:
 		return answer, failure.Refuse(failure.ErrForbidden, "its clock differs by %s from the cluster's: set the clock", time.Since(in.Clock).Abs().Round(time.Second))
 	}
+	// NB: before anything is dialed, so that nobody without a key has it dialed.
+	err = n.change(ctx, func(d *directory) error { return cmp.Or(d.refusal(in), errUnchanged) })
+	if err == nil {
+		err = n.find(ctx, in)
+	}
+	if err != nil {
+		return answer, err
+	}
 	err = n.change(ctx, func(d *directory) error {
-		key, known := d.Keys[in.ID]
-		switch {
-		case !known || key.Hash != peer.Hash(in.Secret):
-			return failure.Refuse(failure.ErrForbidden, "the cluster does not know the join key; make a new one with `troupe cluster invite`")
-		case key.UsedBy != "":
-			return failure.Refuse(failure.ErrForbidden, "the join key was used already, by node %s; make a new one with `troupe cluster invite`", key.UsedBy)
-		case time.Now().After(key.Expires):
-			return failure.Refuse(failure.ErrForbidden, "the join key expired at %s; make a new one with `troupe cluster invite`", key.Expires.UTC().Format(time.RFC3339))
-		}
-		for id, m := range d.Nodes {
-			if m.Address == in.Address {
-				return failure.Refuse(failure.ErrForbidden, "node %s has the address %s; remove it first, or listen elsewhere", id, in.Address)
-			}
-		}
-		if _, taken := d.Nodes[in.Node]; taken || slices.Contains(d.Gone, in.Node) {
-			return failure.Refuse(failure.ErrForbidden, "there is a node %s already", in.Node)
+		if err := d.refusal(in); err != nil {
+			return err
 		}
 		authority, err := peer.ParseAuthority([]byte(d.Authority))
 		if err != nil {
@@ -129,6 +129,7 @@ func (n *Node) admit(ctx context.Context, _ peer.NodeID, in joinRequest) (answer
 		if answer.Certificate, err = authority.Sign(in.CSR, in.Node, time.Now()); err != nil {
 			return failure.Refuse(failure.ErrInvalid, "%w", err)
 		}
+		key := d.Keys[in.ID]
 		key.UsedBy = in.Node
 		d.Keys[in.ID] = key
 		d.Nodes[in.Node] = member{Address: in.Address, Joined: time.Now().UTC()}
@@ -144,10 +145,86 @@ func (n *Node) admit(ctx context.Context, _ peer.NodeID, in joinRequest) (answer
 	return answer, err
 }
 
+// refusal says why a machine must not join; nil when it may.
+func (d *directory) refusal(in joinRequest) error {
+	key, known := d.Keys[in.ID]
+	switch {
+	case !known || key.Hash != peer.Hash(in.Secret):
+		return failure.Refuse(failure.ErrForbidden, "the cluster does not know the join key; make a new one with `troupe cluster invite`")
+	case key.UsedBy != "":
+		return failure.Refuse(failure.ErrForbidden, "the join key was used already, by node %s; make a new one with `troupe cluster invite`", key.UsedBy)
+	case time.Now().After(key.Expires):
+		return failure.Refuse(failure.ErrForbidden, "the join key expired at %s; make a new one with `troupe cluster invite`", key.Expires.UTC().Format(time.RFC3339))
+	}
+	for id, m := range d.Nodes {
+		if m.Address == in.Address {
+			return failure.Refuse(failure.ErrForbidden, "node %s has the address %s; remove it first, or listen elsewhere", id, in.Address)
+		}
+	}
+	if _, taken := d.Nodes[in.Node]; taken || slices.Contains(d.Gone, in.Node) {
+		return failure.Refuse(failure.ErrForbidden, "there is a node %s already", in.Node)
+	}
+	return nil
+}
+
+const (
+	// findMax bounds the look for a machine at its address.
+	findMax = 5 * time.Second
+	// wordMax bounds what a machine says there, in bytes.
+	wordMax = 64
+)
+
+// find refuses a machine that the cluster does not reach where it says it is.
+func (n *Node) find(ctx context.Context, in joinRequest) error {
+	if in.Word == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, findMax)
+	defer cancel()
+	switch word, err := n.listen(ctx, in.Address); {
+	case err != nil:
+		return failure.Refuse(failure.ErrInvalid, "the new node cannot be reached at %s: %v; see to the network, or give the address that the others reach it at with --cluster-advertise", in.Address, err)
+	case word != in.Word:
+		return failure.Refuse(failure.ErrInvalid, "at %s is another process than the new node; give the address that the others reach it at with --cluster-advertise", in.Address)
+	}
+	return nil
+}
+
+// listenTo returns what is said at an address.
+func listenTo(ctx context.Context, address string) (string, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return "", err
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	defer func() { _ = conn.Close() }()
+	word, err := io.ReadAll(io.LimitReader(conn, wordMax))
+	if err != nil { // NB: somebody is there, and it is not the new node
+		return "", nil
+	}
+	return string(word), nil
+}
+
+// say has everybody who connects told a word, until the listener is closed.
+func say(l net.Listener, word string) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		_ = conn.SetDeadline(time.Now().Add(findMax))
+		_, _ = io.WriteString(conn, word)
+		_ = conn.Close()
+	}
+}
+
 // Joining is what Join needs.
 type Joining struct {
 	Key                peer.JoinKey
 	Advertise, Version string
+	// Listener is at the address of the node's cluster port: the cluster looks whether it reaches the
+	// machine at Advertise. Join closes it. Nil: the cluster does not look.
+	Listener net.Listener
 }
 
 // Enrolment is a node that belongs to its cluster and has no files yet.
@@ -167,6 +244,12 @@ func Join(ctx context.Context, o Joining) (*Enrolment, error) {
 }
 
 func joinBy(ctx context.Context, client *http.Client, o Joining) (*Enrolment, error) {
+	word := ""
+	if o.Listener != nil {
+		defer func() { _ = o.Listener.Close() }()
+		word = rand.Text()
+		go say(o.Listener, word)
+	}
 	identity, err := newIdentity()
 	if err != nil {
 		return nil, err
@@ -177,7 +260,7 @@ func joinBy(ctx context.Context, client *http.Client, o Joining) (*Enrolment, er
 	}
 	body, err := json.Marshal(joinRequest{
 		ID: o.Key.ID, Secret: o.Key.Secret, Node: identity.Node(), CSR: csr,
-		Address: o.Advertise, Version: o.Version, Level: level, Clock: time.Now(),
+		Address: o.Advertise, Version: o.Version, Level: level, Clock: time.Now(), Word: word,
 	})
 	if err != nil {
 		return nil, err

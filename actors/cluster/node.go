@@ -83,6 +83,7 @@ type network struct {
 	port    port
 	streams func(persistence.Shard) replica.Streams
 	nodeOf  func(context.Context) peer.NodeID // whose call a request is
+	listen  func(ctx context.Context, address string) (string, error)
 }
 
 // port is what a Node needs of peer.Port.
@@ -145,7 +146,7 @@ func (n *Node) connect() (network, error) {
 		}
 		return s
 	}
-	return network{port: p, streams: streams, nodeOf: peer.NodeOf}, err
+	return network{port: p, streams: streams, nodeOf: peer.NodeOf, listen: listenTo}, err
 }
 
 // Self is the id of this node.

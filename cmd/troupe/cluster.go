@@ -99,6 +99,9 @@ func newClusterInit() *cobra.Command {
 		if err != nil {
 			return usageError{err}
 		}
+		if c.isNode() && !exists(filepath.Join(c.home, storeIDFile)) { // it has joined, and did not run yet
+			return errNodeAlready(c.home)
+		}
 		if err := c.fitsFile(); err != nil {
 			return err
 		}
@@ -113,6 +116,10 @@ func newClusterInit() *cobra.Command {
 	return cmd
 }
 
+func errNodeAlready(home string) error {
+	return fmt.Errorf("%s is a node of a cluster already", home)
+}
+
 // initCluster makes the home's store that of the first node.
 func (c *config) initCluster(advertise string) (id peer.NodeID, err error) {
 	if _, err := ensureHome(c.home); err != nil {
@@ -121,7 +128,7 @@ func (c *config) initCluster(advertise string) (id peer.NodeID, err error) {
 	log := c.logger()
 	store, err := persistence.Open(filepath.Join(c.home, dataFolder), storeOptions(c, log))
 	if errors.Is(err, persistence.ErrReplicated) {
-		return "", fmt.Errorf("%s is a node of a cluster already", c.home)
+		return "", errNodeAlready(c.home)
 	}
 	if err != nil {
 		return "", withAdvice(c, err)
@@ -226,12 +233,17 @@ func newClusterJoin() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := canListen(c.cluster.Listen); err != nil {
+		// NB: what can fail here fails before the cluster hears of this machine.
+		if err := canFill(c.home); err != nil {
 			return err
+		}
+		l, err := net.Listen("tcp", c.cluster.Listen)
+		if err != nil {
+			return explainTaken(err, "cluster.listen")
 		}
 		ctx, cancel := context.WithTimeout(ctx, commandTimeMax)
 		defer cancel()
-		joined, err := cluster.Join(ctx, cluster.Joining{Key: key, Advertise: advertise, Version: buildOf(buildInfo()).Version})
+		joined, err := cluster.Join(ctx, cluster.Joining{Key: key, Advertise: advertise, Version: buildOf(buildInfo()).Version, Listener: l})
 		if err != nil {
 			return err
 		}
@@ -251,13 +263,28 @@ func newClusterJoin() *cobra.Command {
 	return cmd
 }
 
-// canListen refuses an address that is taken or not of this machine, before anybody is told of it.
-func canListen(address string) error {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return explainTaken(err, "cluster.listen")
+// canFill refuses a folder in which no file can be made. It leaves it as it was.
+func canFill(dir string) error {
+	missing := dir // the first of the folders that have to be made
+	for parent := filepath.Dir(dir); !exists(parent) && parent != filepath.Dir(parent); parent = filepath.Dir(parent) {
+		missing = parent
 	}
-	return l.Close()
+	if !exists(dir) {
+		defer func() { _ = os.RemoveAll(missing) }()
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, settingsFile+".*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func newClusterRecover() *cobra.Command {

@@ -176,6 +176,10 @@ func TestJoinRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	parsed.Authority[0]++
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ what, key, home, listen, want string }{
 		{"a key that was used", used, "", nodeAddress(), "was used already"},
 		{"no key", "troupe_join_1_x", "", nodeAddress(), "join key"},
@@ -183,6 +187,7 @@ func TestJoinRefuses(t *testing.T) {
 		{"a cluster that is not there", unreachable, "", nodeAddress(), "connection refused"},
 		{"a home with files", invite(), other, nodeAddress(), "is not empty"},
 		{"an address of another machine", invite(), "", "192.0.2.1:9400", "cannot assign requested address"},
+		{"a home that cannot be made", invite(), filepath.Join(file, "b", "c"), nodeAddress(), "not a directory"},
 	} {
 		home := cmp.Or(c.home, filepath.Join(t.TempDir(), "new"))
 		before := tree(t, home)
@@ -194,8 +199,20 @@ func TestJoinRefuses(t *testing.T) {
 			t.Errorf("%s: the home has changed from %q to %q", c.what, before, after)
 		}
 	}
+	kept, nobody := invite(), nodeAddress()
+	fresh := filepath.Join(t.TempDir(), "deep", "new")
+	refuses(t, "cannot be reached at "+nobody, "cluster", "join", kept, "--home", fresh, "--cluster-listen", nodeAddress(), "--cluster-advertise", nobody)
+	if files := tree(t, filepath.Dir(fresh)); len(files) > 0 {
+		t.Errorf("a refused join has left %q", files)
+	}
 	if n := len(clusterOf(t, first).Nodes); n != 2 {
 		t.Errorf("the cluster has %d nodes, want those two that belong to it", n)
+	}
+	says(t, "belongs to the cluster", "cluster", "join", kept, "--home", fresh, "--cluster-listen", nodeAddress())
+	before := tree(t, fresh)
+	refuses(t, "is a node of a cluster already", "cluster", "init", "--home", fresh, "--cluster-listen", nodeAddress())
+	if after := tree(t, fresh); !slices.Equal(after, before) {
+		t.Errorf("a home that has joined was changed from %q to %q", before, after)
 	}
 }
 
