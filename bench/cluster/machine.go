@@ -14,7 +14,7 @@ import (
 )
 
 // diskMiB is the size of a disk that can be held.
-const diskMiB = 4 << 10
+const diskMiB = 16 << 10
 
 // machine is where a node runs: this one, a network namespace with an address of its own,
 // a folder on a file system of its own.
