@@ -25,7 +25,7 @@ const (
 	// outageMax is how long one event may take with all its attempts.
 	outageMax = 2 * wholeMax
 	// pace is the pause after a request: the cluster shall be loaded and not overloaded.
-	pace = 50 * time.Millisecond
+	pace = 20 * time.Millisecond
 )
 
 // instance is what one must be like.
