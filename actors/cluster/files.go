@@ -16,7 +16,8 @@ import (
 type files struct{ dir string }
 
 const (
-	identityFile  = "node.pem"      // this node's key and certificate
+	// IdentityFile has a node's key and certificate.
+	IdentityFile  = "node.pem"
 	authorityFile = "authority.pem" // so that a node that was off for long can sign for itself
 	nodesFile     = "nodes.json"    // where the others are
 )
@@ -25,7 +26,7 @@ func (f files) path(name string) string { return filepath.Join(f.dir, name) }
 
 // Exists says whether the folder is that of a node.
 func Exists(dir string) bool {
-	_, err := os.Stat(files{dir}.path(identityFile))
+	_, err := os.Stat(files{dir}.path(IdentityFile))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
@@ -68,7 +69,7 @@ func (f files) addresses() (map[peer.NodeID]string, error) {
 		err = json.Unmarshal(text, &known)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read where the other nodes are: %w", err)
+		return nil, fmt.Errorf("read where the other nodes are: %s: %w; without the file the node waits until they greet it", f.path(nodesFile), err)
 	}
 	return known, nil
 }

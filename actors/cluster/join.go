@@ -308,7 +308,7 @@ func save(dir string, identity *peer.Identity, d *directory) error {
 	if err := f.keep(d); err != nil {
 		return err
 	}
-	return identity.Save(f.path(identityFile))
+	return identity.Save(f.path(IdentityFile))
 }
 
 func newIdentity() (*peer.Identity, error) {
@@ -344,7 +344,7 @@ func sign(authority *peer.Authority, identity *peer.Identity, now time.Time) err
 // Found makes the store, which stands alone and is open, the first node of a new cluster, and writes
 // the node's files. After a crash it is called again, and goes on.
 func Found(s *persistence.Store, dir, advertise string) (peer.NodeID, error) {
-	identity, err := peer.LoadIdentity(files{dir}.path(identityFile))
+	identity, err := peer.LoadIdentity(files{dir}.path(IdentityFile))
 	var authority *peer.Authority
 	if err == nil {
 		authority, err = files{dir}.authority()
@@ -518,7 +518,7 @@ func (n *Node) renew() error {
 		err = sign(authority, n.identity, now)
 	}
 	if err == nil {
-		err = n.identity.Save(n.files.path(identityFile))
+		err = n.identity.Save(n.files.path(IdentityFile))
 	}
 	if err == nil {
 		n.o.Log.Info().Time("expires", n.identity.Expires()).Msg("the node's certificate is renewed")

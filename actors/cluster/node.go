@@ -108,7 +108,7 @@ func load(o Options, connect func(*Node) (network, error)) (*Node, error) {
 	n.others.by, n.others.news = map[peer.NodeID]*other{}, make(chan struct{})
 	n.tending.stop = map[persistence.Shard]context.CancelFunc{}
 	var err error
-	if n.identity, err = peer.LoadIdentity(n.files.path(identityFile)); err != nil {
+	if n.identity, err = peer.LoadIdentity(n.files.path(IdentityFile)); err != nil {
 		return nil, fmt.Errorf("read the identity of the node: %w", err)
 	}
 	n.self = n.identity.Node()

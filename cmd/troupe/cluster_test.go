@@ -227,3 +227,58 @@ func tree(t *testing.T, dir string) (names []string) {
 	})
 	return names
 }
+
+// TestANodeIsNothingWithoutItsStore: what it has confirmed to others is there and nowhere else, so its identity does
+// not come back with another store.
+func TestANodeIsNothingWithoutItsStore(t *testing.T) {
+	home := exampleHome(t)
+	says(t, "is the first", "cluster", "init", "--home", home, "--cluster-listen", nodeAddress(), "--shards", "1")
+	s := nodeOn(t, home)
+	id := string(s.node.Self())
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(home, dataFolder)
+	serve := []string{"serve", "--home", home, "--listen", "127.0.0.1:0", "--log-level", "error"}
+	want := "`troupe cluster remove " + id + " --lost`, then empty " + home
+	refusesAll := func(what string) {
+		t.Helper()
+		before := tree(t, data)
+		refuses(t, want, serve...)
+		refuses(t, want, "store", "create", "--home", home)
+		if after := tree(t, data); !slices.Equal(after, before) {
+			t.Errorf("%s: the store has changed from %q to %q", what, before, after)
+		}
+	}
+
+	format := filepath.Join(data, "FORMAT")
+	mustRename(t, format, format+".away")
+	refusesAll("a damaged store")
+	mustRename(t, format+".away", format)
+
+	away := filepath.Join(t.TempDir(), "data")
+	mustRename(t, data, away)
+	if err := os.CopyFS(nodeFolder(home), os.DirFS(filepath.Join(away, "cluster"))); err != nil {
+		t.Fatal(err)
+	}
+	refusesAll("no store")
+	demanded := filepath.Join(home, storeIDFile)
+	mustRename(t, demanded, demanded+".away")
+	refusesAll("no store, and nothing that demands it")
+
+	if err := os.WriteFile(demanded, []byte("another\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refusesAll("another store is demanded")
+	mustRename(t, demanded+".away", demanded)
+
+	if err := os.RemoveAll(data); err != nil {
+		t.Fatal(err)
+	}
+	want = "`troupe cluster remove NODE --lost`, then empty " + home
+	refuses(t, want, serve...)
+	mustRename(t, away, data)
+	if again := nodeOn(t, home); string(again.node.Self()) != id {
+		t.Errorf("it is node %s again, want %s", again.node.Self(), id)
+	}
+}

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,6 +42,63 @@ const (
 
 // isNode says whether the home is that of a node of a cluster.
 func (c *config) isNode() bool { return cluster.Exists(nodeFolder(c.home)) }
+
+// wasNode says whether the home had a store and wants to be a node, whatever has become of its identity.
+func (c *config) wasNode() bool {
+	return !c.isNode() && c.cluster.Listen != "" && exists(filepath.Join(c.home, storeIDFile))
+}
+
+// adviceForNode adds to an error about a node what to do. NB: an empty store, or a copy of an earlier
+// day, has not what the node has confirmed to others.
+func (c *config) adviceForNode(err error) error {
+	id := "NODE"
+	if identity, err := peer.LoadIdentity(filepath.Join(nodeFolder(c.home), cluster.IdentityFile)); err == nil {
+		id = string(identity.Node())
+	}
+	return fmt.Errorf("%w. The other nodes count on what this one had, so neither an empty store nor a backup can take its place: "+
+		"on one of them `troupe cluster remove %s --lost`, then empty %s and have it join anew; if there are no others, put a backup of %s back, then `troupe cluster recover`",
+		err, id, c.home, filepath.Join(c.home, dataFolder))
+}
+
+// boundFile lies beside a node's identity, from its first start on, and has what .store has: the
+// identity is of use with that store alone.
+const boundFile = "store"
+
+// demandStore has .store demand the store that the node had.
+func (c *config) demandStore() error {
+	bound, err := os.ReadFile(filepath.Join(nodeFolder(c.home), boundFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	path := filepath.Join(c.home, storeIDFile)
+	if err == nil {
+		err = wantFile(path)
+	}
+	if err != nil {
+		return err
+	}
+	demanded, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return os.WriteFile(path, bound, 0o644)
+	case err == nil && !bytes.Equal(demanded, bound):
+		err = c.adviceForNode(fmt.Errorf("%w: %s demands another one than the node had", persistence.ErrOtherStore, path))
+	}
+	return err
+}
+
+// bindStore binds the identity of the node to the store that is open.
+func (c *config) bindStore() error {
+	text, err := os.ReadFile(filepath.Join(c.home, storeIDFile))
+	path := filepath.Join(nodeFolder(c.home), boundFile)
+	if err != nil || exists(path) {
+		return err
+	}
+	if err := os.WriteFile(path+".tmp", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
+}
 
 // errNeedsServer is the error of commands that would write into a replica.
 func (c *config) errNeedsServer() error {
@@ -90,11 +150,17 @@ func (c *config) sharedSettings() string {
 
 // openReplica opens the store of the node.
 func (s *service) openReplica() (*persistence.Store, error) {
+	if err := s.config.demandStore(); err != nil {
+		return nil, err
+	}
 	o := storeOptions(s.config, s.log)
 	o.Replication = s.node.Replication()
 	store, err := persistence.Open(filepath.Join(s.config.home, dataFolder), o)
 	if err != nil {
 		return nil, withAdvice(s.config, err)
+	}
+	if err := s.config.bindStore(); err != nil {
+		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
 }

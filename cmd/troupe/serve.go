@@ -95,6 +95,9 @@ func serve(ctx context.Context, c *config) (err error) {
 	}
 	filled, err := ensureHome(c.home)
 	if err != nil {
+		if c.wasNode() {
+			err = c.adviceForNode(fmt.Errorf("%s is the home of a node of a cluster, and %s, which says which one, is gone", c.home, nodeFolder(c.home)))
+		}
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,8 +60,13 @@ func openStore(c *config, log zerolog.Logger) (*persistence.Store, error) {
 
 // withAdvice adds to an error about the home's store what to do.
 func withAdvice(c *config, err error) error {
+	lost := errors.Is(err, persistence.ErrMissing)
 	switch {
-	case errors.Is(err, persistence.ErrMissing):
+	case c.isNode() && isOneOf(err, persistence.ErrMissing, persistence.ErrDamaged, persistence.ErrIncomplete, persistence.ErrOtherStore), lost && c.wasNode():
+		return c.adviceForNode(err)
+	case errors.Is(err, persistence.ErrDamaged):
+		return fmt.Errorf("%w. Restore the whole of %s from a backup", err, filepath.Join(c.home, dataFolder))
+	case lost:
 		return fmt.Errorf("%w. Mount %s, or bring it back from a backup; if it is gone for good, `troupe store create --home %s` makes an empty one",
 			err, filepath.Join(c.home, dataFolder), c.home)
 	case errors.Is(err, persistence.ErrReplicated):
@@ -71,6 +77,10 @@ func withAdvice(c *config, err error) error {
 			err, filepath.Join(c.home, storeIDFile))
 	}
 	return err
+}
+
+func isOneOf(err error, targets ...error) bool {
+	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
 
 // ignored are the lines of a .gitignore that serve makes: what is state, and no
@@ -130,6 +140,9 @@ func newStoreCreate() *cobra.Command {
 				return err
 			}
 			c.logLevel = "warn" // this is a command, not the server
+			if c.isNode() {
+				return c.adviceForNode(fmt.Errorf("%s is a node of a cluster; nothing was changed", c.home))
+			}
 			if err := wantHome(c.home); err != nil {
 				return err
 			}

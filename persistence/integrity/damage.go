@@ -22,8 +22,8 @@ var (
 	ErrCorrupt = errors.New("stored bytes are damaged")
 )
 
-// advice ends every message about damage.
-const advice = "nothing was changed; restore the whole directory from a backup"
+// advice ends every message about damage. What is to be done depends on whose store it is.
+const advice = "nothing was changed"
 
 // Damaged is ErrDamaged about one file.
 func Damaged(name, reason string) error {
