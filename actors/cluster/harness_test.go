@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,6 +50,7 @@ type process struct {
 	dir, address string
 	disk         persistence.Options
 	store        *persistence.Store
+	full         atomic.Bool // its disk
 }
 
 func newWorld(t *testing.T, shards int) *world {
@@ -148,6 +150,7 @@ func (p *process) startNode() (err error) {
 	}); err != nil {
 		return err
 	}
+	p.Node.full = p.full.Load
 	return p.Claim(context.Background())
 }
 

@@ -37,6 +37,7 @@ type hello struct {
 	Boot     string      `json:"boot"` // differs for each process
 	Starting bool        `json:"starting,omitempty"`
 	Stopping bool        `json:"stopping,omitempty"`
+	Full     bool        `json:"full,omitempty"` // its disk: it must not lead
 	Address  string      `json:"address"`
 	Version  string      `json:"version"`
 	Level    int         `json:"level"`
@@ -46,6 +47,9 @@ type hello struct {
 
 	Groups map[persistence.Shard]groupState `json:"groups,omitempty"`
 }
+
+// mayLead says whether a node wants shards to lead.
+func (h hello) mayLead() bool { return !h.Starting && !h.Stopping && !h.Full }
 
 // groupState is a replica.
 type groupState struct {
@@ -135,6 +139,7 @@ func (n *Node) hello() hello {
 		h.Starting = true
 		return h
 	}
+	h.Full = n.full()
 	h.Shards, h.Groups = int(n.store.Shards()), map[persistence.Shard]groupState{}
 	for sh := range n.store.AllShards() {
 		g := n.store.Replica(sh)

@@ -32,7 +32,11 @@ func (n *Node) keepLoop() {
 				n.warnings.log(n.o.Log, "directory", func() string { return "the cluster's own row cannot be written: " + err.Error() })
 			}
 		}
-		if !n.stopping.Load() {
+		switch {
+		case n.stopping.Load():
+		case n.full(): // NB: as a follower it goes on, with the room that the store keeps for that
+			n.giveAll(ctx)
+		default:
 			n.balance(ctx)
 		}
 	})
@@ -185,7 +189,7 @@ func (n *Node) balance(ctx context.Context) {
 				led[id]++
 			}
 		}
-		if said.Stopping || said.Starting || d.Nodes[id].Leaving {
+		if !said.mayLead() || d.Nodes[id].Leaving {
 			led[id] += int(n.store.Shards()) + 1
 		}
 	}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -68,6 +69,7 @@ type Node struct {
 	warnings warnings
 	fresh    atomic.Int64 // Unix nanoseconds: what was written before is visible here
 	stopping atomic.Bool
+	full     func() bool // the disk has no room for writes; after Run
 
 	failed  chan error // holds one
 	cancel  context.CancelFunc
@@ -105,6 +107,7 @@ func load(o Options, connect func(*Node) (network, error)) (*Node, error) {
 		rereads: make(chan struct{}, 1), failed: make(chan error, 1),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
+	n.full = func() bool { return errors.Is(n.store.Accepting(), persistence.ErrDiskFull) }
 	n.others.by, n.others.news = map[peer.NodeID]*other{}, make(chan struct{})
 	n.tending.stop = map[persistence.Shard]context.CancelFunc{}
 	var err error
@@ -280,12 +283,17 @@ func (n *Node) Ready() error {
 func (n *Node) HandOver(ctx context.Context) {
 	n.stopping.Store(true)
 	n.greetAll(ctx)
-	taken := map[peer.NodeID]int{}
+	n.giveAll(ctx)
+}
+
+// giveAll hands every shard over that another node can lead.
+func (n *Node) giveAll(ctx context.Context) {
+	taken, said := map[peer.NodeID]int{}, n.heard()
 	var all sync.WaitGroup
 	for _, sh := range n.led() {
 		var to peer.NodeID
 		for _, id := range n.replicas(sh).voters {
-			if id != n.self && n.isCaughtUp(sh, id) && !n.heard()[id].Stopping && (to == "" || taken[id] < taken[to]) {
+			if id != n.self && n.isCaughtUp(sh, id) && said[id].mayLead() && (to == "" || taken[id] < taken[to]) {
 				to = id
 			}
 		}
