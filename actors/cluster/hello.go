@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +23,8 @@ const (
 	helloEvery = time.Second
 	helloMax   = time.Second
 	aliveMax   = 3 * time.Second
+	// askedMax is how long a node may take to answer that is asked whether it is there.
+	askedMax = 5 * time.Second
 	// claimMax is how long a node that starts waits for its own earlier process to be forgotten,
 	// and how long one that runs bears being taken for another's copy.
 	claimMax = 10 * time.Second
@@ -274,6 +277,35 @@ func (n *Node) greetAll(ctx context.Context) map[peer.NodeID]error {
 	}
 	all.Wait()
 	return faults
+}
+
+// Answering returns the other nodes that answer now, and how many nodes the cluster has, this one
+// included, as far as this one knows. It may be called before Run.
+func (n *Node) Answering(ctx context.Context) (answer []peer.NodeID, all int) {
+	ctx, cancel := context.WithTimeout(ctx, askedMax)
+	defer cancel()
+	known := n.known()
+	there := make([]bool, len(known))
+	var asked sync.WaitGroup
+	for i, id := range known {
+		asked.Go(func() {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+string(id)+pathHello, nil)
+			if err != nil {
+				return
+			}
+			if response, err := n.port.RoundTrip(request); err == nil { // NB: that it is no greeting, which the other would remember, does not matter
+				there[i] = true
+				_ = response.Body.Close()
+			}
+		})
+	}
+	asked.Wait()
+	for i, id := range known {
+		if there[i] {
+			answer = append(answer, id)
+		}
+	}
+	return answer, len(known) + 1
 }
 
 // known are the other nodes, in order.

@@ -302,7 +302,7 @@ func newClusterRecover() *cobra.Command {
 	}
 	clusterFlags(cmd, c)
 	cmd.Flags().BoolVar(&accepted, "i-accept-loss", false, "what only the lost nodes have is given up")
-	cmd.RunE = offline(c, func(_ context.Context, cmd *cobra.Command, _ []string) error {
+	cmd.RunE = offline(c, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		dir := nodeFolder(c.home)
 		if !cluster.Exists(dir) {
 			return fmt.Errorf("%s is no node of a cluster", c.home)
@@ -314,6 +314,9 @@ func newClusterRecover() *cobra.Command {
 		advertise, err := c.advertised()
 		if err != nil {
 			return usageError{err}
+		}
+		if err := c.refuseWhole(ctx); err != nil {
+			return err
 		}
 		found, err := cluster.NewAgain(advertise)
 		if err != nil {
@@ -334,6 +337,19 @@ func newClusterRecover() *cobra.Command {
 		return err
 	})
 	return cmd
+}
+
+// refuseWhole refuses to make a new cluster of a node whose own one has a majority: there would be two.
+func (c *config) refuseWhole(ctx context.Context) error {
+	node, err := c.loadNode(c.logger())
+	if err != nil {
+		return nil //nolint:nilerr // whoever is no node any more can ask nobody
+	}
+	defer func() { _ = node.ClosePort(ctx) }()
+	if others, all := node.Answering(ctx); 2*(len(others)+1) > all {
+		return fmt.Errorf("%d of the cluster's %d nodes answer (%s): with this one they are most of them; start it with `troupe serve --home %s`; nothing was changed", len(others), all, others[0], c.home)
+	}
+	return nil
 }
 
 // startMax is how long an invitation waits for a server that starts.

@@ -146,6 +146,17 @@ func TestThreeNodes(t *testing.T) {
 	if status := clusterOf(t, homes[1]); len(status.Nodes) != 2 {
 		t.Errorf("after a node was removed: %+v", status)
 	}
+
+	recovers := []string{"cluster", "recover", "--home", homes[1], "--i-accept-loss"}
+	for _, node := range []*service{nodes[1], nodes[0]} {
+		if err := node.stop(); err != nil {
+			t.Error(err)
+		}
+		if node == nodes[1] {
+			refuses(t, "1 of the cluster's 2 nodes answer", recovers...)
+		}
+	}
+	says(t, "is the only one of a new cluster", recovers...)
 }
 
 // TestJoinRefuses: each with one line, and nothing is changed.

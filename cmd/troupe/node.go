@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,6 +16,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
@@ -111,21 +114,26 @@ func (s *service) claimNode(ctx context.Context) (err error) {
 	if !c.isNode() {
 		return nil
 	}
-	o := c.cluster
-	o.Dir, o.Log = nodeFolder(c.home), s.log
-	if o.Advertise, err = c.advertised(); err != nil {
-		return fmt.Errorf("%s is a node of a cluster: %w", c.home, err)
-	}
-	o.Version, o.Settings = buildOf(buildInfo()).Version, c.sharedSettings()
-	if s.node, err = cluster.Load(o); err != nil {
+	if s.node, err = c.loadNode(s.log); err != nil {
 		return err
 	}
 	s.started.push(&stopping{s.node.ClosePort})
 	if err := s.node.Claim(ctx); err != nil {
 		return explainTaken(err, "cluster.listen")
 	}
-	s.log.Info().Str("node", string(s.node.Self())).Str("cluster", o.Advertise).Msg("cluster port open")
+	s.log.Info().Str("node", string(s.node.Self())).Str("cluster", cmp.Or(c.cluster.Advertise, c.cluster.Listen)).Msg("cluster port open")
 	return nil
+}
+
+// loadNode reads what the home's node is.
+func (c *config) loadNode(log zerolog.Logger) (_ *cluster.Node, err error) {
+	o := c.cluster
+	o.Dir, o.Log = nodeFolder(c.home), log
+	if o.Advertise, err = c.advertised(); err != nil {
+		return nil, fmt.Errorf("%s is a node of a cluster: %w", c.home, err)
+	}
+	o.Version, o.Settings = buildOf(buildInfo()).Version, c.sharedSettings()
+	return cluster.Load(o)
 }
 
 // stopping is a part that only has to be stopped.
