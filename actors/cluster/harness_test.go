@@ -237,8 +237,11 @@ func (m memoryPort) RoundTrip(r *http.Request) (*http.Response, error) {
 	m.w.mu.Lock()
 	there := m.w.nodes[peer.NodeID(to)]
 	m.w.mu.Unlock()
-	if there == nil || there.isGone(m.n.self) {
+	if there == nil {
 		return nil, errSilent
+	}
+	if there.isGone(m.n.self) {
+		return nil, peer.ErrRefused
 	}
 	if m.w.net.Cut(string(m.n.self), to) || m.w.net.Cut(to, string(m.n.self)) {
 		<-r.Context().Done()

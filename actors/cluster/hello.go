@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -325,11 +326,9 @@ func (n *Node) greetLoop() {
 	var refusedSince time.Time
 	silent := map[peer.NodeID]bool{}
 	n.every(helloEvery, func(ctx context.Context) {
-		var refused error
-		for id, err := range n.greetAll(ctx) {
-			if isRefusal(err) {
-				refused = fmt.Errorf("node %s: %w", id, err)
-			}
+		faults := n.greetAll(ctx)
+		refused := n.refusedBy(faults)
+		for id, err := range faults {
 			if !silent[id] && !n.isAlive(id) {
 				n.o.Log.Warn().Err(err).Str("node", string(id)).Msg("node does not answer")
 			}
@@ -348,6 +347,24 @@ func (n *Node) greetLoop() {
 	})
 }
 
+// refusedBy says why this node must end, from what its greetings brought. NB: a node whose clock is wrong
+// takes no other's certificate, so this counts only where the rest has no majority.
+func (n *Node) refusedBy(faults map[peer.NodeID]error) (refused error) {
+	shut := 0
+	for _, id := range slices.Sorted(maps.Keys(faults)) {
+		switch err := faults[id]; {
+		case isRefusal(err):
+			return fmt.Errorf("node %s: %w", id, err)
+		case errors.Is(err, peer.ErrRefused):
+			shut, refused = shut+1, err
+		}
+	}
+	if 2*shut < len(n.known())+1 {
+		return nil
+	}
+	return refused
+}
+
 // isRefusal reports whether another node will not run beside this one.
 func isRefusal(err error) bool {
 	kind := failure.Of(err).Kind
@@ -364,12 +381,7 @@ func (n *Node) Claim(ctx context.Context) error {
 		return err
 	}
 	for begun := time.Now(); ; {
-		var refused error
-		for _, err := range n.greetAll(ctx) {
-			if isRefusal(err) {
-				refused = err
-			}
-		}
+		refused := n.refusedBy(n.greetAll(ctx))
 		switch {
 		case refused == nil:
 			return ctx.Err()

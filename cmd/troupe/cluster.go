@@ -347,7 +347,7 @@ func (c *config) refuseWhole(ctx context.Context) error {
 	}
 	defer func() { _ = node.ClosePort(ctx) }()
 	if others, all := node.Answering(ctx); 2*(len(others)+1) > all {
-		return fmt.Errorf("%d of the cluster's %d nodes answer (%s): with this one they are most of them; start it with `troupe serve --home %s`; nothing was changed", len(others), all, others[0], c.home)
+		return fmt.Errorf("%d of the cluster's %d nodes answer: with this one they are most of them; start it with `troupe serve --home %s`; nothing was changed", len(others), all, c.home)
 	}
 	return nil
 }

@@ -154,9 +154,19 @@ func (p *Port) explain(verb string, node NodeID, err error) error {
 	if p.ctx.Err() != nil {
 		err = ErrStopped
 	}
+	if isRefused(err) {
+		err = fmt.Errorf("%w: %w", ErrRefused, err)
+	}
 	address, known := p.options.Resolve(node)
 	if !known {
 		return fmt.Errorf("%s node %.40q: %w", verb, node, err)
 	}
 	return fmt.Errorf("%s node %s at %s: %w", verb, node, address, err)
+}
+
+// isRefused reports whether the other end has ended a handshake over a certificate. NB: crypto/tls has
+// no type for that, and all that VerifyConnection refuses is a bad certificate to it.
+func isRefused(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error" && op.Err.Error() == "tls: bad certificate"
 }

@@ -15,6 +15,8 @@ var (
 	ErrNotIssued = errors.New("its certificate was not issued by the authority of this cluster")
 	// ErrOtherNode: at the address is another node than the one that was dialed.
 	ErrOtherNode = errors.New("another node answers there")
+	// ErrRefused: the other node does not take the certificate of this one. It does not say why.
+	ErrRefused = errors.New("it does not take the certificate of this node: the node was removed from the cluster, or a clock is wrong")
 	// ErrNotMember: the certificate is good, and Options.Admits does not admit the node.
 	ErrNotMember = errors.New("the node does not belong to the cluster")
 )
