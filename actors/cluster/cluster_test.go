@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"reflect"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"troupe/actors/failure"
 
 	"troupe/actors/cluster/peer"
 	"troupe/persistence"
@@ -107,12 +110,68 @@ func TestANodeAfterTheOther(t *testing.T) {
 		})
 		a.stop(false)
 		w.await("three nodes at the end", func() bool { return w.whole(3) })
-		if err := b.start(); err == nil && b.isAlive(c.self) {
-			t.Error("a node that was removed is among the others again")
-		} else if err == nil {
-			b.stop(false)
+		if err := b.start(); !errors.Is(err, peer.ErrRefused) {
+			t.Errorf("a node that was removed starts: %v", err)
 		}
 	})
+}
+
+// TestWhoLeavesGivesAllAway: a node that does not vote in Meta leads shards still when it is to go.
+func TestWhoLeavesGivesAllAway(t *testing.T) {
+	for phase := range 5 {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, 8)
+			defer w.end()
+			a := w.first()
+			b, c, d := w.join(a), w.join(a), w.join(a)
+			w.await("four nodes", func() bool { return w.whole(4) })
+			clocktest.Advance(time.Duration(phase) * keepEvery / 5)
+			leaving := d
+			for _, p := range []*process{b, c, d} {
+				if !slices.Contains(p.directory.Load().Placement[persistence.Meta], p.self) {
+					leaving = p
+				}
+			}
+			w.check(a.Remove(t.Context(), leaving.self, false))
+			w.await("the end of the removed node", func() bool {
+				select {
+				case err := <-leaving.Failed():
+					return errors.Is(err, errRemoved)
+				default:
+					return false
+				}
+			})
+			leaving.stop(false)
+			w.await("three nodes", func() bool { return w.whole(3) })
+		})
+	}
+}
+
+// TestARefusalOfFew: one node that takes no certificate does not end those whom the others take.
+func TestARefusalOfFew(t *testing.T) {
+	refused := fmt.Errorf("call a node: %w", peer.ErrRefused)
+	for _, c := range []struct {
+		faults map[peer.NodeID]error
+		others int
+		want   bool
+	}{
+		{nil, 2, false},
+		{map[peer.NodeID]error{"b": refused}, 2, false},
+		{map[peer.NodeID]error{"b": refused, "c": errSilent}, 2, false},
+		{map[peer.NodeID]error{"b": refused, "c": refused}, 2, true},
+		{map[peer.NodeID]error{"b": refused}, 1, true},
+		{map[peer.NodeID]error{"b": refused, "c": refused}, 4, false},
+		{map[peer.NodeID]error{"b": refused, "c": refused, "d": refused}, 4, true},
+		{map[peer.NodeID]error{"b": failure.Refuse(failure.ErrForbidden, "no")}, 4, true},
+	} {
+		n := &Node{self: "a", seeds: map[peer.NodeID]string{"a": ""}}
+		for i := range c.others {
+			n.seeds[peer.NodeID("bcde"[i:i+1])] = ""
+		}
+		if err := n.refusedBy(c.faults); (err != nil) != c.want {
+			t.Errorf("%v of %d others: got %v, want an error: %t", c.faults, c.others, err, c.want)
+		}
+	}
 }
 
 // TestWhoHandsOverLeadsNothing: and the others lead at once.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -138,7 +139,7 @@ func (n *Node) edit(d *directory) (changed bool, left []peer.NodeID) {
 			d.Nodes[id] = m
 			changed = true
 		}
-		if m.Leaving && n.hasNothing(id, said) {
+		if m.Leaving && n.hasNone(id, n.store.AllShards(), said) {
 			delete(d.Nodes, id)
 			d.Gone = append(d.Gone, id)
 			left = append(left, id)
@@ -159,9 +160,28 @@ func (n *Node) edit(d *directory) (changed bool, left []peer.NodeID) {
 	return changed, left
 }
 
-// hasNothing reports whether the leaders of all shards say that a node has no replica of them.
-func (n *Node) hasNothing(id peer.NodeID, said map[peer.NodeID]hello) bool {
-	for sh := range n.store.AllShards() {
+// isBusy reports whether a node that is alive has replicas besides that of Meta. NB: one that leads a
+// shard, and was taken out of Meta before it knew that it shall leave, would lead it for ever.
+func (n *Node) isBusy(id peer.NodeID) bool {
+	said := n.heard()
+	said[n.self] = n.hello()
+	return n.isAlive(id) && !n.hasNone(id, n.besides(persistence.Meta), said)
+}
+
+// besides are all shards but one.
+func (n *Node) besides(other persistence.Shard) iter.Seq[persistence.Shard] {
+	return func(yield func(persistence.Shard) bool) {
+		for sh := range n.store.AllShards() {
+			if sh != other && !yield(sh) {
+				return
+			}
+		}
+	}
+}
+
+// hasNone reports whether the leaders of some shards say that a node has no replica of them.
+func (n *Node) hasNone(id peer.NodeID, shards iter.Seq[persistence.Shard], said map[peer.NodeID]hello) bool {
+	for sh := range shards {
 		var newest groupState
 		for _, h := range said {
 			if g := h.Groups[sh]; g.Epoch > newest.Epoch {
@@ -278,6 +298,7 @@ func (n *Node) tend(ctx context.Context, sh persistence.Shard) {
 		if d := n.directory.Load(); d != nil && len(d.wanted(sh).voters) > 0 {
 			step, id := nextMove(n.replicas(sh), d.wanted(sh), surroundings{
 				self: n.self, alive: n.isAlive, caughtUp: func(id peer.NodeID) bool { return n.isCaughtUp(sh, id) },
+				busy: func(id peer.NodeID) bool { return sh == persistence.Meta && n.isBusy(id) },
 			})
 			if step != rest && n.move(ctx, sh, step, id) {
 				pause = keepEvery / 20

@@ -90,6 +90,7 @@ type surroundings struct {
 	self     peer.NodeID
 	alive    func(peer.NodeID) bool
 	caughtUp func(peer.NodeID) bool // its replica lacks next to nothing
+	busy     func(peer.NodeID) bool // it has work that needs this shard: it stays
 }
 
 // nextMove returns the next step from the replicas that there are to those that there shall be.
@@ -97,7 +98,7 @@ type surroundings struct {
 // all who shall vote do, or when it is not alive.
 func nextMove(have, want replicaSet, s surroundings) (move, peer.NodeID) {
 	for _, id := range have.learners {
-		if !want.has(id) {
+		if !want.has(id) && !s.busy(id) {
 			return drop, id
 		}
 	}
@@ -113,7 +114,7 @@ func nextMove(have, want replicaSet, s surroundings) (move, peer.NodeID) {
 	}
 	complete := !slices.ContainsFunc(want.voters, func(id peer.NodeID) bool { return !slices.Contains(have.voters, id) })
 	for _, id := range have.voters {
-		if slices.Contains(want.voters, id) || !complete && s.alive(id) {
+		if slices.Contains(want.voters, id) || !complete && s.alive(id) || s.busy(id) {
 			continue
 		}
 		rest := slices.DeleteFunc(slices.Clone(have.voters), func(other peer.NodeID) bool { return other == id })
