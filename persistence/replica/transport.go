@@ -255,14 +255,14 @@ func raftLog(log zerolog.Logger) raftLogger {
 		return hclog.NewNullLogger()
 	}
 	l := hclog.NewInterceptLogger(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Debug})
-	l.RegisterSink(debugLines{log})
+	l.RegisterSink(&debugLines{log}) // NB: a key of a map there
 	return l
 }
 
 type debugLines struct{ log zerolog.Logger }
 
 // Accept implements hclog.SinkAdapter.
-func (d debugLines) Accept(_ string, _ hclog.Level, msg string, args ...any) {
+func (d *debugLines) Accept(_ string, _ hclog.Level, msg string, args ...any) {
 	e := d.log.Debug()
 	for i := 0; i+1 < len(args); i += 2 {
 		e = e.Str(fmt.Sprint(args[i]), fmt.Sprint(args[i+1]))
