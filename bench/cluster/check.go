@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"troupe/bench/fleet"
 	"troupe/bench/load"
 	"troupe/gateway/client"
 )
@@ -19,24 +20,24 @@ import (
 const readers = 16
 
 // check reads instances through a node, and says what is wrong with them.
-func check(ctx context.Context, n *node, all []*instance) error {
+func check(ctx context.Context, n *fleet.Node, all []*instance) error {
 	return load.Each(ctx, readers, len(all), func(ctx context.Context, i int) error {
-		found, err := n.read(ctx, load.WorkflowID, all[i].id)
+		found, err := read(ctx, n, load.WorkflowID, all[i].id)
 		if err == nil {
 			err = compare(found, all[i].acked)
 		}
 		if err != nil {
-			return fmt.Errorf("%s, read through %s: %w", all[i].id, n.home, err)
+			return fmt.Errorf("%s, read through %s: %w", all[i].id, n.Home, err)
 		}
 		return nil
 	})
 }
 
 // read reads an instance through a node, which must know it.
-func (n *node) read(ctx context.Context, workflow, id string) (found *client.Instance, err error) {
+func read(ctx context.Context, n *fleet.Node, workflow, id string) (found *client.Instance, err error) {
 	var refused error
-	err = again(ctx, func() (err error) {
-		found, err = n.client.Instance(ctx, client.InstanceRequest{WorkflowID: workflow, InstanceID: id})
+	err = fleet.Again(ctx, func() (err error) {
+		found, err = n.Client.Instance(ctx, client.InstanceRequest{WorkflowID: workflow, InstanceID: id})
 		if err != nil && !passing(err) {
 			refused, err = err, nil
 		}
@@ -77,7 +78,7 @@ func (r *run) check(ctx context.Context, workers []*worker) error {
 		defer w.between.Unlock()
 	}
 	changed := slices.DeleteFunc(slices.Clone(r.ledger.made), func(i *instance) bool { return r.checked[i] == i.acked })
-	for _, n := range r.fleet.nodes {
+	for _, n := range r.fleet.Nodes {
 		if err := errors.Join(check(ctx, n, changed), r.count(ctx, n)); err != nil {
 			return err
 		}
@@ -85,25 +86,25 @@ func (r *run) check(ctx context.Context, workers []*worker) error {
 	for _, i := range changed {
 		r.checked[i] = i.acked
 	}
-	return r.pool.judge(ctx, r.fleet.nodes[:])
+	return r.pool.judge(ctx, r.fleet.Nodes[:])
 }
 
 // count holds that a node lists all instances, and none that was made twice.
-func (r *run) count(ctx context.Context, n *node) error {
-	page, err := n.client.Instances(ctx, client.ListRequest{WorkflowID: load.WorkflowID, Limit: 1, Count: true})
+func (r *run) count(ctx context.Context, n *fleet.Node) error {
+	page, err := n.Client.Instances(ctx, client.ListRequest{WorkflowID: load.WorkflowID, Limit: 1, Count: true})
 	if err == nil && *page.Count != int64(len(r.ledger.made)) {
 		err = fmt.Errorf("%d instances are listed, and %d were made", *page.Count, len(r.ledger.made))
 	}
 	if err != nil {
-		return fmt.Errorf("list through %s: %w", n.home, err)
+		return fmt.Errorf("list through %s: %w", n.Home, err)
 	}
 	return nil
 }
 
 // replicas kills all nodes and makes each a cluster of its own, which must have everything.
 func (r *run) replicas(ctx context.Context) error {
-	err := again(ctx, func() error { // what only a majority has shall be everywhere
-		status, err := r.fleet.nodes[0].status(ctx)
+	err := fleet.Again(ctx, func() error { // what only a majority has shall be everywhere
+		status, err := r.fleet.Nodes[0].Status(ctx)
 		for _, n := range status.Nodes {
 			if n.Lag > 0 {
 				err = errors.Join(err, fmt.Errorf("%s lacks %d entries", n.ID, n.Lag))
@@ -115,22 +116,22 @@ func (r *run) replicas(ctx context.Context) error {
 		return err
 	}
 	var all sync.WaitGroup
-	for _, n := range r.fleet.nodes {
-		all.Go(n.kill)
+	for _, n := range r.fleet.Nodes {
+		all.Go(n.Kill)
 	}
 	all.Wait()
-	for _, n := range r.fleet.nodes {
-		if _, err := n.output(ctx, "cluster", "recover", "--i-accept-loss", "--home", n.home); err != nil {
+	for _, n := range r.fleet.Nodes {
+		if _, err := n.Output(ctx, "cluster", "recover", "--i-accept-loss", "--home", n.Home); err != nil {
 			return err
 		}
-		if err := n.start(ctx); err != nil {
+		if err := n.Start(ctx); err != nil {
 			return err
 		}
-		err := again(ctx, func() error { return r.count(ctx, n) })
+		err := fleet.Again(ctx, func() error { return r.count(ctx, n) })
 		if err := errors.Join(err, check(ctx, n, r.ledger.made), r.pool.check(ctx, n)); err != nil {
-			return fmt.Errorf("the replica of %s alone: %w", n.home, err)
+			return fmt.Errorf("the replica of %s alone: %w", n.Home, err)
 		}
-		n.kill()
+		n.Kill()
 	}
 	return nil
 }

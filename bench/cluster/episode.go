@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"troupe/bench/fleet"
 )
 
 // Kinds of episodes, each of which hurts some nodes of a cluster that is whole. Those in apart need
@@ -24,21 +26,21 @@ type episode struct {
 }
 
 // hurt does one episode to some of the nodes, in any order.
-func (f *fleet) hurt(ctx context.Context, draw *rand.Rand, kind string, nodes []*node, say func(string)) error {
+func hurt(ctx context.Context, f *fleet.Fleet, draw *rand.Rand, kind string, nodes []*fleet.Node, say func(string)) error {
 	away := time.Duration(draw.Int64N(int64(6 * time.Second))) // some are back before anybody noticed
 	long := time.Second + time.Duration(draw.Int64N(int64(7*time.Second)))
 	a, b, c := nodes[0], nodes[1], nodes[2]
 	some := nodes[:1]
 	switch kind {
 	case "pause":
-		say(fmt.Sprintf("%s for %s", a.home, long.Round(time.Millisecond)))
-		return a.pause(ctx, long)
+		say(fmt.Sprintf("%s for %s", a.Home, long.Round(time.Millisecond)))
+		return a.Pause(ctx, long)
 	case "cut", "mute", "deaf", "bridge", "split", "flap":
-		say(fmt.Sprintf("%s, %s, %s for %s", a.home, b.home, c.home, long.Round(time.Millisecond)))
-		return f.part(ctx, kind, &a.machine, &b.machine, &c.machine, long)
+		say(fmt.Sprintf("%s, %s, %s for %s", a.Home, b.Home, c.Home, long.Round(time.Millisecond)))
+		return part(ctx, f.Network, kind, &a.Machine, &b.Machine, &c.Machine, long)
 	case "disk":
-		say(fmt.Sprintf("%s for %s", a.home, long.Round(time.Millisecond)))
-		return a.hold(ctx, long)
+		say(fmt.Sprintf("%s for %s", a.Home, long.Round(time.Millisecond)))
+		return hold(ctx, a, long)
 	case "two":
 		some = nodes[:2]
 	case "all":
@@ -46,22 +48,22 @@ func (f *fleet) hurt(ctx context.Context, draw *rand.Rand, kind string, nodes []
 	}
 	var homes []string
 	for _, n := range some {
-		homes = append(homes, n.home)
+		homes = append(homes, n.Home)
 	}
 	say(fmt.Sprintf("%s, %s later", strings.Join(homes, " and "), away.Round(time.Millisecond)))
 	for _, n := range some {
 		if kind == "stop" {
-			n.stop()
+			n.Stop()
 		} else {
-			n.kill()
+			n.Kill()
 		}
 	}
-	wait(ctx, away)
+	fleet.Wait(ctx, away)
 	if kind == "replace" {
-		return f.replace(ctx, a, b)
+		return f.Replace(ctx, a, b)
 	}
 	for _, n := range some {
-		if err := n.start(ctx); err != nil {
+		if err := n.Start(ctx); err != nil {
 			return err
 		}
 	}
@@ -69,50 +71,49 @@ func (f *fleet) hurt(ctx context.Context, draw *rand.Rand, kind string, nodes []
 }
 
 // part cuts links for some time.
-func (f *fleet) part(ctx context.Context, kind string, a, b, c *machine, long time.Duration) error {
-	n := f.network
+func part(ctx context.Context, n *fleet.Network, kind string, a, b, c *fleet.Machine, long time.Duration) error {
 	var err error
 	switch kind {
 	case "cut":
-		err = errors.Join(n.cut(ctx, a, b, true), n.cut(ctx, a, c, true))
+		err = errors.Join(n.Cut(ctx, a, b, true), n.Cut(ctx, a, c, true))
 	case "mute":
-		err = errors.Join(n.link(ctx, a, b, true), n.link(ctx, a, c, true))
+		err = errors.Join(n.Link(ctx, a, b, true), n.Link(ctx, a, c, true))
 	case "deaf":
-		err = errors.Join(n.link(ctx, b, a, true), n.link(ctx, c, a, true))
+		err = errors.Join(n.Link(ctx, b, a, true), n.Link(ctx, c, a, true))
 	case "bridge":
-		err = n.cut(ctx, a, b, true)
+		err = n.Cut(ctx, a, b, true)
 	case "split":
-		err = errors.Join(n.cut(ctx, a, b, true), n.cut(ctx, a, c, true), n.cut(ctx, b, c, true))
+		err = errors.Join(n.Cut(ctx, a, b, true), n.Cut(ctx, a, c, true), n.Cut(ctx, b, c, true))
 	case "flap":
 		for i := range flaps {
-			err = errors.Join(err, n.cut(ctx, a, b, i%2 == 0), n.cut(ctx, a, c, i%2 == 0))
-			wait(ctx, long/flaps)
+			err = errors.Join(err, n.Cut(ctx, a, b, i%2 == 0), n.Cut(ctx, a, c, i%2 == 0))
+			fleet.Wait(ctx, long/flaps)
 		}
 		long = 0
 	}
-	wait(ctx, long)
-	return errors.Join(err, n.heal(context.WithoutCancel(ctx)))
+	fleet.Wait(ctx, long)
+	return errors.Join(err, n.Heal(context.WithoutCancel(ctx)))
 }
 
 // flaps is how many times a link goes or comes back in one episode.
 const flaps = 20
 
-// hold has the node's disk take no writes for some time. A node whose disk hangs for long ends by
+// hold has the disk of a node take no writes for some time. A node whose disk hangs for long ends by
 // itself, and is started again.
-func (n *node) hold(ctx context.Context, long time.Duration) error {
-	if err := n.freeze(ctx); err != nil {
+func hold(ctx context.Context, n *fleet.Node, long time.Duration) error {
+	if err := n.Freeze(ctx); err != nil {
 		return err
 	}
-	wait(ctx, long)
-	if err := n.thaw(context.WithoutCancel(ctx)); err != nil {
+	fleet.Wait(ctx, long)
+	if err := n.Thaw(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
-	return again(ctx, func() error {
+	return fleet.Again(ctx, func() error {
 		select {
-		case <-n.process.Load().Ended():
-			return n.start(ctx)
+		case <-n.Process().Ended():
+			return n.Start(ctx)
 		default:
-			_, err := n.status(ctx)
+			_, err := n.Status(ctx)
 			return err
 		}
 	})

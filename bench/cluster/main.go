@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"troupe/bench/fleet"
 	"troupe/bench/process"
 	"troupe/bench/record"
 )
@@ -35,7 +36,7 @@ type run struct {
 	keep     bool
 	limit    time.Duration
 
-	fleet   *fleet
+	fleet   *fleet.Fleet
 	ledger  ledger
 	pool    pool
 	checked map[*instance]uint64 // entries at the last check
@@ -82,7 +83,7 @@ func (r *run) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, r.fleet.remove(context.WithoutCancel(ctx)))
+		err = errors.Join(err, r.fleet.Remove(context.WithoutCancel(ctx)))
 		if err != nil {
 			logs, err2 := keepLogs(r.dir)
 			err = errors.Join(fmt.Errorf("seed %d, logs in %s: %w", r.seed, logs, err), err2)
@@ -96,7 +97,10 @@ func (r *run) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if r.fleet, err = found(ctx, r.program, r.dir, slices.ContainsFunc(r.kinds, func(k string) bool { return slices.Contains(apart, k) })); err != nil {
+	apart := slices.ContainsFunc(r.kinds, func(k string) bool { return slices.Contains(apart, k) })
+	if r.fleet, err = fleet.Found(ctx, fleet.Options{
+		Program: r.program, Dir: r.dir, Apart: apart, Workflows: map[string]string{counterID + ".yaml": counter},
+	}); err != nil {
 		return err
 	}
 	if err := r.underLoad(ctx); err != nil {
@@ -140,7 +144,7 @@ func (r *run) underLoad(ctx context.Context) error {
 	}
 	stop(err)
 	if err != nil {
-		r.fleet.close() // NB: or the workers would insist
+		r.fleet.Close() // NB: or the workers would insist
 		return err
 	}
 	running.Wait()
@@ -162,21 +166,21 @@ func (r *run) hurt(ctx context.Context, workers []*worker) error {
 		}
 		e := episode{kind: bag[0]}
 		bag = bag[1:]
-		nodes := slices.Clone(r.fleet.nodes[:])
+		nodes := slices.Clone(r.fleet.Nodes[:])
 		draw.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
 		r.ledger.begin()
-		err := r.fleet.hurt(ctx, draw, e.kind, nodes, func(what string) {
+		err := hurt(ctx, r.fleet, draw, e.kind, nodes, func(what string) {
 			fmt.Fprintf(r.out, "%s episode %d: %s %s", time.Now().UTC().Format("15:04:05.000"), i+1, e.kind, strings.ReplaceAll(what, r.dir+"/", ""))
 		})
 		back := time.Now()
 		if err == nil {
-			err = r.fleet.whole(ctx)
+			err = r.fleet.Whole(ctx)
 		}
 		if err != nil {
 			return fmt.Errorf("episode %d, %s: %w", i+1, e.kind, err)
 		}
 		e.whole = time.Since(back)
-		wait(ctx, time.Duration(draw.Int64N(int64(time.Second))))
+		fleet.Wait(ctx, time.Duration(draw.Int64N(int64(time.Second))))
 		e.gap, e.slowest = r.ledger.times()
 		fmt.Fprintf(r.out, ": whole after %s, gap %s, slowest event %s, %d acknowledged\n",
 			short(e.whole), short(e.gap), short(e.slowest), r.ledger.acks)

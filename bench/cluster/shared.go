@@ -10,6 +10,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"troupe/bench/fleet"
 	"troupe/gateway/client"
 )
 
@@ -144,14 +145,14 @@ func (w *worker) chooseShared(ctx context.Context, place int) (*shared, error) {
 // judge holds that what everybody saw of each instance is what a single one in one place would
 // have shown them (linearizability). The workers stand still meanwhile, so what each node shows
 // now belongs to it.
-func (p *pool) judge(ctx context.Context, nodes []*node) error {
+func (p *pool) judge(ctx context.Context, nodes []*fleet.Node) error {
 	for _, in := range p.all {
 		if len(in.history) == 0 {
 			continue
 		}
 		for i, n := range nodes {
 			called := time.Since(p.begun)
-			found, err := n.read(ctx, counterID, in.id)
+			found, err := read(ctx, n, counterID, in.id)
 			if err != nil {
 				return err
 			}
@@ -175,14 +176,14 @@ func (in *shared) judge() error {
 }
 
 // check holds that a node has what was judged.
-func (p *pool) check(ctx context.Context, n *node) error {
+func (p *pool) check(ctx context.Context, n *fleet.Node) error {
 	for _, in := range p.all {
-		found, err := n.read(ctx, counterID, in.id)
+		found, err := read(ctx, n, counterID, in.id)
 		if err != nil {
 			return err
 		}
 		if found.Sequence != in.entries {
-			return fmt.Errorf("%w: %s, read through %s, has %d entries, and everybody saw %d", errWrong, in.id, n.home, found.Sequence, in.entries)
+			return fmt.Errorf("%w: %s, read through %s, has %d entries, and everybody saw %d", errWrong, in.id, n.Home, found.Sequence, in.entries)
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"troupe/bench/fleet"
 	"troupe/bench/load"
 	"troupe/gateway/client"
 )
@@ -23,7 +24,7 @@ const (
 	// attemptMax is the patience of a first attempt; later ones have more.
 	attemptMax = time.Second
 	// outageMax is how long one event may take with all its attempts.
-	outageMax = 2 * wholeMax
+	outageMax = 2 * fleet.WholeMax
 	// pace is the pause after a request: the cluster shall be loaded and not overloaded.
 	pace = 20 * time.Millisecond
 )
@@ -71,11 +72,11 @@ func (l *ledger) times() (gap, slowest time.Duration) {
 
 // worker sends to instances of its own, or to those of a pool.
 type worker struct {
-	fleet     *fleet
+	fleet     *fleet.Fleet
 	ledger    *ledger
 	pool      *pool // nil: to its own
 	number    int
-	node      *node
+	node      *fleet.Node
 	instances []*instance
 	// between is held while something is under way. Who locks it finds everything acknowledged.
 	between sync.RWMutex
@@ -91,7 +92,7 @@ func (w *worker) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		wait(ctx, pace)
+		fleet.Wait(ctx, pace)
 	}
 	return nil
 }
@@ -147,23 +148,23 @@ func (w *worker) one(ctx context.Context, i int) error {
 	}
 	n, found, err := w.look(ctx, load.WorkflowID, at.id)
 	if found != nil && found.Sequence != at.acked {
-		return fmt.Errorf("%s was read through %s with %d entries, and has %d", at.id, n.home, found.Sequence, at.acked)
+		return fmt.Errorf("%s was read through %s with %d entries, and has %d", at.id, n.Home, found.Sequence, at.acked)
 	}
 	return err
 }
 
 // look reads an instance through any node, once: a node that cannot answer may refuse, and one
 // that answers must know it. found is nil when it did not answer.
-func (w *worker) look(ctx context.Context, workflow, id string) (n *node, found *client.Instance, err error) {
-	n = w.fleet.nodes[rand.IntN(nodeCount)]
+func (w *worker) look(ctx context.Context, workflow, id string) (n *fleet.Node, found *client.Instance, err error) {
+	n = w.fleet.Nodes[rand.IntN(fleet.Count)]
 	ctx, cancel := context.WithTimeout(ctx, attemptMax)
 	defer cancel()
-	found, err = n.client.Instance(ctx, client.InstanceRequest{WorkflowID: workflow, InstanceID: id, Minimal: true})
+	found, err = n.Client.Instance(ctx, client.InstanceRequest{WorkflowID: workflow, InstanceID: id, Minimal: true})
 	switch {
 	case err == nil:
 		return n, found, nil
 	case !passing(err):
-		return n, nil, fmt.Errorf("read %s through %s: %w", id, n.home, err)
+		return n, nil, fmt.Errorf("read %s through %s: %w", id, n.Home, err)
 	}
 	return n, nil, nil
 }
@@ -199,20 +200,20 @@ func (w *worker) insist(ctx context.Context, things int, do func(context.Context
 	begun := time.Now()
 	for patience := attemptMax; ; patience = min(2*patience, 15*time.Second) {
 		if w.node == nil || rand.IntN(10) == 0 {
-			w.node = w.fleet.nodes[rand.IntN(nodeCount)]
+			w.node = w.fleet.Nodes[rand.IntN(fleet.Count)]
 		}
 		attempt, cancel := context.WithTimeout(ctx, patience)
-		err := do(attempt, w.node.client)
+		err := do(attempt, w.node.Client)
 		cancel()
 		if err == nil {
 			w.ledger.acked(begun, things)
 			return nil
 		}
 		if !passing(err) {
-			return fmt.Errorf("through %s, after %s: %w", w.node.home, time.Since(begun), err)
+			return fmt.Errorf("through %s, after %s: %w", w.node.Home, time.Since(begun), err)
 		}
 		w.node = nil
-		if !wait(ctx, 20*time.Millisecond) {
+		if !fleet.Wait(ctx, 20*time.Millisecond) {
 			return fmt.Errorf("not acknowledged for %s: %w", time.Since(begun), err)
 		}
 	}

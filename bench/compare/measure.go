@@ -85,14 +85,14 @@ func (p *plan) measureOne(ctx context.Context, t *target, c cell, asked bool) (*
 	var fault error
 	// look adds the processor times so far, with a sign.
 	look := func(sign time.Duration) {
-		server, err := process.TreeTime(t.PID())
+		server, err := t.used()
 		client, err2 := process.ProcessorTime(os.Getpid())
 		fault = errors.Join(fault, err, err2)
 		s.server += sign * server
 		s.client += sign * client
 	}
 	o := p.load
-	o.Addr, o.Token, o.Connections, o.Minimal, o.Batch = t.Addr, t.token, c.connections, c.minimal, c.batch
+	o.Addr, o.More, o.Token, o.Connections, o.Minimal, o.Batch = t.Addr, t.more(), t.token, c.connections, c.minimal, c.batch
 	profiled := make(chan error, 1)
 	o.Began, o.Ended = func() {
 		look(-1)
@@ -116,6 +116,6 @@ func (p *plan) measureOne(ctx context.Context, t *target, c cell, asked bool) (*
 		s.queries = results[1]
 	}
 	fault = errors.Join(fault, <-profiled)
-	s.memory = process.TreeBytes(t.PID())
+	s.memory = t.bytes()
 	return s, fault
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"troupe/bench/ceiling"
+	"troupe/bench/fleet"
 	"troupe/bench/load"
 	"troupe/bench/process"
 )
@@ -25,7 +26,8 @@ const (
 	httpCeiling    = "http"
 	durableCeiling = "durable"
 	troupeTarget   = "troupe"
-	otherTarget    = "other" // another build, see -against
+	clusterTarget  = "cluster" // three nodes of it
+	otherTarget    = "other"   // another build, see -against
 )
 
 var targetNames = []string{httpCeiling, durableCeiling, troupeTarget}
@@ -36,13 +38,52 @@ type target struct {
 	name  string
 	token string // "" when it takes none
 	admin string // where it has profiles; "" without
+	// cluster has the nodes, of which Process is the first; nil for other targets.
+	cluster *fleet.Fleet
 	// parked: the instances that queries find were made.
 	parked bool
 }
 
 // takes reports whether the target can be asked what a cell says.
 func (t *target) takes(c cell) bool {
-	return c.batch == 0 || t.name == troupeTarget || t.name == otherTarget
+	return c.batch == 0 || t.name == troupeTarget || t.name == otherTarget || t.name == clusterTarget
+}
+
+// processes are those of the target that are measured with all below them.
+func (t *target) processes() []*process.Process {
+	if t.cluster == nil {
+		return []*process.Process{t.Process}
+	}
+	var all []*process.Process
+	for _, n := range t.cluster.Nodes {
+		all = append(all, n.Process())
+	}
+	return all
+}
+
+// more are the addresses of the target besides the first.
+func (t *target) more() (addrs []string) {
+	for _, p := range t.processes()[1:] {
+		addrs = append(addrs, p.Addr)
+	}
+	return addrs
+}
+
+// used is the processor time that the target has used.
+func (t *target) used() (used time.Duration, err error) {
+	for _, p := range t.processes() {
+		one, fault := process.TreeTime(p.PID())
+		used, err = used+one, errors.Join(err, fault)
+	}
+	return used, err
+}
+
+// bytes is the memory that the target has.
+func (t *target) bytes() (bytes int64) {
+	for _, p := range t.processes() {
+		bytes += process.TreeBytes(p.PID())
+	}
+	return bytes
 }
 
 // startTargets starts the servers. What it returns to stop them must be called
@@ -50,7 +91,11 @@ func (t *target) takes(c cell) bool {
 func (p *plan) startTargets(ctx context.Context, dir string, errs io.Writer) (all []*target, stop func(), err error) {
 	stop = func() {
 		for _, t := range all {
-			t.Stop()
+			if t.cluster == nil {
+				t.Stop()
+			} else if err := t.cluster.Remove(context.WithoutCancel(ctx)); err != nil {
+				fmt.Fprintf(errs, "remove the cluster: %v\n", err)
+			}
 		}
 	}
 	if p.cores > 0 { // NB: this process has read it at its start; those that it starts inherit it
@@ -67,6 +112,8 @@ func (p *plan) startTargets(ctx context.Context, dir string, errs io.Writer) (al
 			if program, err = process.Build(ctx, dir); err == nil {
 				t, err = p.startTroupe(ctx, dir, name, program)
 			}
+		case clusterTarget:
+			t, err = p.startCluster(ctx, dir, name)
 		case otherTarget:
 			t, err = p.startTroupe(ctx, dir, name, p.against)
 		case httpCeiling, durableCeiling:
@@ -80,6 +127,26 @@ func (p *plan) startTargets(ctx context.Context, dir string, errs io.Writer) (al
 		all = append(all, t)
 	}
 	return all, stop, nil
+}
+
+// startCluster starts three nodes of troupe.
+func (p *plan) startCluster(ctx context.Context, dir, name string) (*target, error) {
+	if p.profile {
+		return nil, fmt.Errorf("%w: the target %s has no profile", process.ErrUsage, name)
+	}
+	dir = filepath.Join(dir, name)
+	if err := os.Mkdir(dir, 0o711); err != nil {
+		return nil, err
+	}
+	program, err := process.Build(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := fleet.Found(ctx, fleet.Options{Program: program, Dir: dir})
+	if err != nil {
+		return nil, errors.Join(err, nodes.Remove(context.WithoutCancel(ctx)))
+	}
+	return &target{name: name, Process: nodes.Nodes[0].Process(), token: nodes.Token, cluster: nodes}, nil
 }
 
 // ceilingCommand is the first argument of this program when it is a ceiling.

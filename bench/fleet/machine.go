@@ -1,4 +1,4 @@
-package main
+package fleet
 
 import (
 	"context"
@@ -16,20 +16,20 @@ import (
 // diskMiB is the size of a disk that can be held.
 const diskMiB = 16 << 10
 
-// machine is where a node runs: this one, a network namespace with an address of its own,
+// Machine is where a node runs: this one, a network namespace with an address of its own,
 // a folder on a file system of its own.
-type machine struct {
+type Machine struct {
 	index     int
 	namespace string // empty: that of this process
 	ip        string
 	disk      string // where its file system is mounted; empty: none of its own
 }
 
-// network is a bridge to which namespaces are tied, one for each node. A link is cut by a wrong
+// Network is a bridge to which namespaces are tied, one for each node. A link is cut by a wrong
 // hardware address of the other end: what is sent is lost without an error.
-type network struct {
+type Network struct {
 	bridge string
-	nodes  []*machine
+	nodes  []*Machine
 	undo   []func(context.Context) error
 }
 
@@ -40,16 +40,16 @@ func sh(ctx context.Context, words string) error {
 }
 
 // hardware is the address of a node, or one that nobody has.
-func (m *machine) hardware(cut bool) string {
+func (m *Machine) hardware(cut bool) string {
 	return fmt.Sprintf("02:00:00:00:%02x:%02x", map[bool]int{true: 1}[cut], m.index+1)
 }
 
 // newNetwork makes the namespaces. close removes what it made, also after an error.
-func newNetwork(ctx context.Context, machines []*machine) (*network, error) {
+func newNetwork(ctx context.Context, machines []*Machine) (*Network, error) {
 	// NB: an interface's name has 15 bytes at most, and other runs may be there.
 	name := "tr" + strconv.Itoa(os.Getpid())
 	subnet := fmt.Sprintf("10.213.%d.", os.Getpid()%250+1)
-	n := &network{bridge: name, nodes: machines}
+	n := &Network{bridge: name, nodes: machines}
 	commands := func(lines ...string) error {
 		for _, l := range lines {
 			if err := sh(ctx, l); err != nil {
@@ -83,26 +83,26 @@ func newNetwork(ctx context.Context, machines []*machine) (*network, error) {
 			return n, err
 		}
 	}
-	return n, n.heal(ctx)
+	return n, n.Heal(ctx)
 }
 
-// link cuts what from sends to to, or mends it.
-func (n *network) link(ctx context.Context, from, to *machine, cut bool) error {
+// Link cuts what from sends to to, or mends it.
+func (n *Network) Link(ctx context.Context, from, to *Machine, cut bool) error {
 	return sh(ctx, "ip -n "+from.namespace+" neigh replace "+to.ip+" lladdr "+to.hardware(cut)+" dev eth0 nud permanent")
 }
 
-// cut is link in both directions.
-func (n *network) cut(ctx context.Context, a, b *machine, cut bool) error {
-	return errors.Join(n.link(ctx, a, b, cut), n.link(ctx, b, a, cut))
+// Cut is Link in both directions.
+func (n *Network) Cut(ctx context.Context, a, b *Machine, cut bool) error {
+	return errors.Join(n.Link(ctx, a, b, cut), n.Link(ctx, b, a, cut))
 }
 
-// heal mends all links.
-func (n *network) heal(ctx context.Context) error {
+// Heal mends all links.
+func (n *Network) Heal(ctx context.Context) error {
 	var errs []error
 	for _, from := range n.nodes {
 		for _, to := range n.nodes {
 			if from != to {
-				errs = append(errs, n.link(ctx, from, to, false))
+				errs = append(errs, n.Link(ctx, from, to, false))
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func (n *network) heal(ctx context.Context) error {
 }
 
 // newDisk gives a machine a file system of its own in a file, below dir.
-func (n *network) newDisk(ctx context.Context, m *machine, dir string) error {
+func (n *Network) newDisk(ctx context.Context, m *Machine, dir string) error {
 	image := filepath.Join(dir, string(rune('a'+m.index))+".image")
 	mount := strings.TrimSuffix(image, ".image") + ".disk"
 	file, err := os.Create(image)
@@ -125,14 +125,14 @@ func (n *network) newDisk(ctx context.Context, m *machine, dir string) error {
 	return nil
 }
 
-// freeze holds all writes of a machine's disk up.
-func (m *machine) freeze(ctx context.Context) error { return sh(ctx, "fsfreeze -f "+m.disk) }
+// Freeze holds all writes of a machine's disk up.
+func (m *Machine) Freeze(ctx context.Context) error { return sh(ctx, "fsfreeze -f "+m.disk) }
 
-// thaw lets the writes through.
-func (m *machine) thaw(ctx context.Context) error { return sh(ctx, "fsfreeze -u "+m.disk) }
+// Thaw lets the writes through.
+func (m *Machine) Thaw(ctx context.Context) error { return sh(ctx, "fsfreeze -u "+m.disk) }
 
 // close removes what was made. No process may run there any more.
-func (n *network) close(ctx context.Context) error {
+func (n *Network) close(ctx context.Context) error {
 	var errs []error
 	for _, undo := range slices.Backward(n.undo) {
 		errs = append(errs, undo(ctx))
@@ -142,7 +142,7 @@ func (n *network) close(ctx context.Context) error {
 }
 
 // command is how a program is started on a machine.
-func (m *machine) command(program string, args ...string) []string {
+func (m *Machine) command(program string, args ...string) []string {
 	command := append([]string{program}, args...)
 	if m.namespace != "" {
 		command = append([]string{"ip", "netns", "exec", m.namespace}, command...)

@@ -1,0 +1,341 @@
+// Package fleet runs the nodes of a cluster as processes, for measurements and faults.
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"troupe/actors/cluster"
+	"troupe/bench/load"
+	"troupe/bench/process"
+	"troupe/gateway/admin"
+	"troupe/gateway/client"
+)
+
+const (
+	// Count is how many nodes there are.
+	Count = 3
+	// WholeMax is how long a cluster may take to be whole again.
+	WholeMax = 2 * time.Minute
+	lookEach = 50 * time.Millisecond
+)
+
+// Fleet is the cluster.
+type Fleet struct {
+	Nodes [Count]*Node
+	// Token is one of load.UserID.
+	Token string
+	// Network is nil unless the nodes are apart.
+	Network *Network
+
+	dir string
+}
+
+// Options say what a cluster is like.
+type Options struct {
+	// Program is the build that the nodes run, and Dir where they have their homes.
+	Program, Dir string
+	// Apart: each node has a network and a disk of its own, which takes root.
+	Apart bool
+	// Workflows are texts of definitions by the names of their files, beside that of package load.
+	Workflows map[string]string
+	// Args are further words for serve.
+	Args []string
+}
+
+// Node is a place for one: a replaced node has the place of the one before.
+type Node struct {
+	Machine
+	Home          string
+	HTTP, cluster string // addresses
+	// Client makes one attempt: who sends chooses another node after a failure.
+	Client *client.Client
+
+	program, log string
+	args         []string
+	process      atomic.Pointer[process.Process] // nil while it does not run
+}
+
+// Found makes a cluster of running nodes. What it returns must be removed, with an error too.
+func Found(ctx context.Context, o Options) (*Fleet, error) {
+	f := &Fleet{dir: o.Dir}
+	for i := range f.Nodes {
+		at := filepath.Join(o.Dir, string(rune('a'+i)))
+		f.Nodes[i] = &Node{program: o.Program, args: o.Args, Home: at, log: at + ".log", Machine: Machine{index: i, ip: "127.0.0.1"}}
+	}
+	if o.Apart {
+		if err := f.setApart(ctx); err != nil {
+			return f, err
+		}
+	}
+	for _, n := range f.Nodes {
+		var err1, err2 error
+		n.HTTP, err1 = n.lastingAddr()
+		n.cluster, err2 = n.lastingAddr()
+		if err := errors.Join(err1, err2); err != nil {
+			return f, err
+		}
+	}
+	first := f.Nodes[0]
+	if err := load.BuiltIn().WriteHome(first.Home); err != nil {
+		return f, err
+	}
+	for name, text := range o.Workflows {
+		if err := os.WriteFile(filepath.Join(first.Home, "workflows", name), []byte(text), 0o644); err != nil {
+			return f, err
+		}
+	}
+	if _, err := first.Output(ctx, "cluster", "init", "--home", first.Home, "--cluster-listen", first.cluster); err != nil {
+		return f, err
+	}
+	if err := first.Start(ctx); err != nil {
+		return f, err
+	}
+	err := Again(ctx, func() (err error) { // the server is not there at once
+		f.Token, err = first.Output(ctx, "token", "create", "--home", first.Home, "--user", load.UserID)
+		return err
+	})
+	if err != nil {
+		return f, err
+	}
+	for _, n := range f.Nodes {
+		n.Client, err = client.New(client.Options{Address: "http://" + n.HTTP, Token: f.Token, RetryMax: -1})
+		if err != nil {
+			return f, err
+		}
+		if n == first {
+			continue
+		}
+		if err := f.join(ctx, n, first); err != nil {
+			return f, err
+		}
+	}
+	return f, f.Whole(ctx)
+}
+
+// setApart gives each node a network namespace and a disk.
+func (f *Fleet) setApart(ctx context.Context) error {
+	var machines []*Machine
+	for _, n := range f.Nodes {
+		machines = append(machines, &n.Machine)
+	}
+	var err error
+	if f.Network, err = newNetwork(ctx, machines); err != nil {
+		return err
+	}
+	for _, n := range f.Nodes {
+		if err := f.Network.newDisk(ctx, &n.Machine, f.dir); err != nil {
+			return err
+		}
+		n.Home = filepath.Join(n.disk, "home")
+	}
+	return nil
+}
+
+// lastingAddr returns an address of the node that nobody listens on. Its port is none that
+// systems give to connections, so that it is still free when a node that was ended comes back.
+func (n *Node) lastingAddr() (string, error) {
+	var err error
+	for range 100 {
+		port := strconv.Itoa(12_000 + rand.IntN(18_000))
+		var l net.Listener
+		if l, err = net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			return net.JoinHostPort(n.ip, port), l.Close()
+		}
+	}
+	return "", err
+}
+
+// Output is what a command of the program says on the machine of the node.
+func (n *Node) Output(ctx context.Context, args ...string) (string, error) {
+	command := n.command(n.program, args...)
+	return process.Output(ctx, command[0], command[1:]...)
+}
+
+// Start starts the node, and returns when it answers.
+func (n *Node) Start(ctx context.Context) error {
+	command := n.command(n.program, append([]string{"serve", "--home", n.Home}, n.args...)...)
+	p, err := process.Launch(ctx, n.log, n.HTTP, command[0], command[1:]...)
+	n.process.Store(p)
+	return err
+}
+
+// Process is the one that runs; nil while none does.
+func (n *Node) Process() *process.Process { return n.process.Load() }
+
+// Kill ends the node with SIGKILL.
+func (n *Node) Kill() {
+	if p := n.process.Swap(nil); p != nil {
+		p.Kill()
+	}
+}
+
+// Stop asks the node to end.
+func (n *Node) Stop() {
+	if p := n.process.Swap(nil); p != nil {
+		p.Stop()
+	}
+}
+
+// Pause makes the node stand still for a while.
+func (n *Node) Pause(ctx context.Context, d time.Duration) error {
+	p := n.process.Load()
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	Wait(ctx, d)
+	return p.Signal(syscall.SIGCONT)
+}
+
+// Close ends all nodes.
+func (f *Fleet) Close() {
+	if f == nil {
+		return
+	}
+	var all sync.WaitGroup
+	for _, n := range f.Nodes {
+		all.Go(n.Kill)
+		if n.Client != nil {
+			n.Client.Close()
+		}
+	}
+	all.Wait()
+}
+
+// Remove ends all nodes, and removes their machines.
+func (f *Fleet) Remove(ctx context.Context) error {
+	f.Close()
+	if f == nil || f.Network == nil {
+		return nil
+	}
+	return f.Network.close(ctx)
+}
+
+// join makes n a node, invited by another one, and starts it.
+func (f *Fleet) join(ctx context.Context, n, by *Node) error {
+	var key string
+	err := Again(ctx, func() (err error) {
+		key, err = by.Output(ctx, "cluster", "invite", "--home", by.Home)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := n.Output(ctx, "cluster", "join", key, "--home", n.Home, "--cluster-listen", n.cluster); err != nil {
+		return err
+	}
+	return n.Start(ctx)
+}
+
+// Replace has n, which does not run, lose its folder and join anew.
+func (f *Fleet) Replace(ctx context.Context, n, by *Node) error {
+	var status cluster.Status
+	err := Again(ctx, func() (err error) {
+		status, err = by.Status(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(n.Home); err != nil {
+		return err
+	}
+	for _, s := range status.Nodes {
+		if s.Address != n.cluster {
+			continue
+		}
+		err := Again(ctx, func() error {
+			if status, err := by.Status(ctx); err == nil && !names(status, n.cluster) {
+				return nil // an earlier attempt did it
+			}
+			_, err := by.Output(ctx, "cluster", "remove", string(s.ID), "--lost", "--home", by.Home)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return f.join(ctx, n, by)
+}
+
+func names(status cluster.Status, address string) bool {
+	for _, n := range status.Nodes {
+		if n.Address == address {
+			return true
+		}
+	}
+	return false
+}
+
+// Status is how a node sees the cluster.
+func (n *Node) Status(ctx context.Context) (status cluster.Status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	c, err := admin.Dial(ctx, filepath.Join(n.Home, "admin.sock"))
+	if err != nil {
+		return status, err
+	}
+	text, err := c.ClusterStatus(ctx)
+	if err != nil {
+		return status, err
+	}
+	return status, json.Unmarshal(text, &status)
+}
+
+// Whole returns when every node says that all are there and nothing lacks replicas.
+func (f *Fleet) Whole(ctx context.Context) error {
+	return Again(ctx, func() error {
+		for _, n := range f.Nodes {
+			status, err := n.Status(ctx)
+			if err != nil {
+				return fmt.Errorf("%s: %w", n.Home, err)
+			}
+			good := len(status.Nodes) == Count && len(status.Short) == 0
+			for _, s := range status.Nodes {
+				good = good && s.Alive && s.Voter
+			}
+			if !good {
+				return fmt.Errorf("not whole, as %s sees it: %+v", n.Home, status)
+			}
+		}
+		return nil
+	})
+}
+
+// Again does something until it works, for WholeMax.
+func Again(ctx context.Context, do func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, WholeMax)
+	defer cancel()
+	for {
+		err := do()
+		if err == nil {
+			return nil
+		}
+		if !Wait(ctx, lookEach) {
+			return fmt.Errorf("%w: %w", ctx.Err(), err)
+		}
+	}
+}
+
+// Wait reports whether the time has passed before ctx ended.
+func Wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
