@@ -206,7 +206,9 @@ func (p *outgoing) take(answer *partAnswer) {
 		}
 		switch {
 		case status == http.StatusMisdirectedRequest:
-			again = append(again, m)
+			if m.NotDone() {
+				again = append(again, m)
+			}
 		case status == http.StatusOK:
 			m.AnsweredBy(text, nil)
 		default:

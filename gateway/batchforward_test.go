@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -40,7 +41,7 @@ func (w *elsewhereWorkflows) PostEvent(req *workflow.EventRequest, to workflow.R
 	if req.Name == "refused" {
 		return workflow.Posted{}, failure.ErrQuota
 	}
-	if err := to.Begin(); err != nil {
+	if err := to.Begin(workflow.Turn{}); err != nil {
 		return workflow.Posted{}, err
 	}
 	to.Answered(smallReply(req.WorkflowID, req.InstanceID, uint64(len(w.events)), false), nil)
@@ -153,6 +154,21 @@ func TestAnItemWhoseNodeIsLost(t *testing.T) {
 	got = a.sendBatch(t, nil, batchEvent("one", "key-4"), batchEvent("two", "key-5"))
 	if statuses := batchStatuses(got.Body); statuses != "200 200" || strings.Join(ofA.events, " ") != "one=key-4 two=key-5" {
 		t.Errorf("got %s, A got %q", statuses, ofA.events)
+	}
+
+	// One node does not know what became of the first item, and leads no more: the second would
+	// overtake it at the next.
+	ofA.mu.Lock()
+	ofA.led = false
+	ofA.mu.Unlock()
+	ofB.events = nil
+	a.peers.say(leading(Peer{Node: "C", Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		body := `{"results":[{"status":504,"error":"OutcomeUnknown","message":"m"},{"status":421,"error":"Misdirected","message":"m"}]}`
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(body))}, nil
+	})}), leading(b.peer))
+	got = a.sendBatch(t, nil, batchEvent("one", "key-4"), batchEvent("two", "key-5"))
+	if statuses := batchStatuses(got.Body); statuses != "504 503" || len(ofB.events) != 0 {
+		t.Errorf("behind an unknown outcome: %s, B got %q", statuses, ofB.events)
 	}
 
 	// Nobody leads.

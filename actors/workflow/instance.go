@@ -96,7 +96,11 @@ func (r *Router) notePanic(p any, workflow, instance string) {
 // run carries out a call, unless its recipient does not want that any more.
 func (i *instance) run(c *call) error {
 	if c.recipient != nil {
-		if err := c.recipient.Begin(); err != nil {
+		var turn Turn
+		if !i.router.store.Alone() {
+			turn = Turn{Shard: uint16(i.shard), Life: i.activation}
+		}
+		if err := c.recipient.Begin(turn); err != nil {
 			return err
 		}
 	}

@@ -35,7 +35,7 @@ func (n noted) note(what string, err error) {
 	n.lines = append(n.lines, strings.TrimSpace(fmt.Sprintln(n.name, what, failure.Of(err).Kind)))
 }
 
-func (n noted) Begin() error {
+func (n noted) Begin(workflow.Turn) error {
 	n.note("begin", nil)
 	if n.held != nil {
 		<-n.held

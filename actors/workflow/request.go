@@ -51,12 +51,22 @@ type EventRequest struct {
 type Recipient interface {
 	// Begin is called when the instance comes to the request; never for a create whose key
 	// was held or had an answer. An error is the answer, and nothing is done.
-	Begin() error
+	Begin(Turn) error
 	// Refused is called when nothing was done, before the instance comes to its next
 	// request, and perhaps again; Answered comes before or after it.
 	Refused(err error)
 	// Answered is called once; never when GiveUp has said failure.ErrBusy.
 	Answered(reply *Reply, err error)
+}
+
+// Turn is when an instance comes to a request.
+type Turn struct {
+	// Shard is that of the instance.
+	Shard uint16
+	// Life is the same for requests of which none is done unless all before it are, or their
+	// outcome is not known; an instance that is read again has another one. nil without replicas,
+	// where nobody comes to a request before what became of the one in front is told.
+	Life any
 }
 
 // Posted is a request on its way to its instance.

@@ -65,7 +65,15 @@ type Batch struct {
 		first map[string]int
 		// shards has those of the instances that another node leads, by instance.
 		shards map[string]uint16
+		// begun has the items that were begun and are not answered, by instance.
+		begun map[string]begun
 	}
+}
+
+// begun is how many items of an instance are begun and not answered, and in which of its lives.
+type begun struct {
+	life  any
+	items int
 }
 
 // New returns an empty batch. A nil forwarder forwards nothing.
@@ -214,4 +222,37 @@ func (b *Batch) isBehindFailed(m *Item) bool {
 	defer b.mu.Unlock()
 	n, ok := b.mu.first[m.instance]
 	return ok && n < m.Number
+}
+
+// begin notes that an item is begun. The error says that what became of those before it is not
+// known yet, and that they may come back.
+func (b *Batch) begin(m *Item, t workflow.Turn) error {
+	if t.Life == nil || m.instance == "" {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := b.mu.begun[m.instance]
+	if before.items > 0 && before.life != t.Life {
+		return failure.Elsewhere(t.Shard)
+	}
+	if b.mu.begun == nil {
+		b.mu.begun = map[string]begun{}
+	}
+	b.mu.begun[m.instance] = begun{t.Life, before.items + 1}
+	m.begun = true
+	return nil
+}
+
+// ended ends what begin has begun.
+func (b *Batch) ended(m *Item) {
+	if !m.begun {
+		return
+	}
+	m.begun = false
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := b.mu.begun[m.instance]
+	before.items--
+	b.mu.begun[m.instance] = before
 }

@@ -154,7 +154,7 @@ func refusedByTheStore(t *testing.T) {
 // held is a recipient that keeps the instance until it is closed, and does nothing then.
 type held chan struct{}
 
-func (h held) Begin() error                  { <-h; return failure.ErrBusy }
+func (h held) Begin(workflow.Turn) error     { <-h; return failure.ErrBusy }
 func (held) Refused(error)                   {}
 func (held) Answered(*workflow.Reply, error) {}
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Forwarder sends items to the node that leads their shard. Forward returns at once. Each item is
-// answered with AnsweredBy or Answered, or reported by Lost and sent again, on any one goroutine;
+// answered with AnsweredBy or Answered, or reported by Lost or NotDone and sent again, on any one goroutine;
 // behind the last of these comes the only call of end. With here, this node leads the shard, and
 // those without an answer are posted here.
 type Forwarder interface {
@@ -39,6 +39,16 @@ func (m *Item) Lost() (again bool) {
 	}
 	m.Answered(nil, failure.ErrOutcomeUnknown)
 	return false
+}
+
+// NotDone notes that another node did not do the item, because yet another one leads its shard.
+// It reports whether the item may be sent again, like Lost.
+func (m *Item) NotDone() (again bool) {
+	if m.batch.isBehindFailed(m) {
+		m.Answered(nil, errOvertakes)
+		return false
+	}
+	return true
 }
 
 // move notes that another node leads the shard of an instance.

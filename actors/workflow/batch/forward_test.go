@@ -37,8 +37,11 @@ func (s *scripted) PostCreate(*workflow.CreateRequest, workflow.Recipient) (work
 }
 
 // begin lets the actor begin a request, which ends it when it may not.
-func (s *scripted) begin(i int) bool {
-	err := s.posted[i].Begin()
+func (s *scripted) begin(i int) bool { return s.beginIn(i, nil) }
+
+// beginIn is begin in a life of the instance.
+func (s *scripted) beginIn(i int, life any) bool {
+	err := s.posted[i].Begin(workflow.Turn{Shard: 3, Life: life})
 	if err != nil {
 		s.posted[i].Answered(nil, err)
 	}
@@ -158,6 +161,48 @@ func TestWhatComesBackMeanwhile(t *testing.T) {
 	b.Ready(false)
 	b.Ready(false)
 	want(t, "posted", strings.Join(s.names, ""), "bac")
+}
+
+// TestTheNextLifeOfAnInstance takes nothing while the last one owes an answer: what was begun there
+// may turn out as not done.
+func TestTheNextLifeOfAnInstance(t *testing.T) {
+	b, s, p := startForwarding()
+	sendTo(b, "x", "abc")
+	if !s.beginIn(0, "first") || !s.beginIn(1, "first") {
+		t.Error("one life did not begin two items")
+	}
+	if s.beginIn(2, "second") {
+		t.Error("c was begun while nobody knows what became of a")
+	}
+	for i := range 2 {
+		s.posted[i].Answered(nil, failure.Elsewhere(3))
+	}
+	b.Ready(false)
+	want(t, "forwarded", p.String(), "abc")
+	p.ends[0](true)
+	b.Ready(false)
+	for i := range 3 {
+		if !s.beginIn(3+i, "second") {
+			t.Errorf("item %d was not begun behind answered ones", i)
+		}
+	}
+}
+
+// TestBehindWhatIsNotKnown elsewhere nothing of its instance is sent again.
+func TestBehindWhatIsNotKnown(t *testing.T) {
+	b, s, p := startForwarding()
+	s.elsewhere = true
+	sendTo(b, "x", "ab")
+	sendTo(b, "y", "c")
+	b.Ready(false)
+	items := p.items[0]
+	items[0].AnsweredBy([]byte("unknown"), failure.ErrOutcomeUnknown)
+	if items[1].NotDone() || !items[2].NotDone() {
+		t.Error("what is behind an item that may be done, or that alone, would be sent again")
+	}
+	items[2].AnsweredBy([]byte("done"), nil)
+	p.ends[0](false)
+	want(t, "results", results(t, b), "unknown unavailable done")
 }
 
 // TestAnItemThatIsLost: with a key it may be sent again, and what then says nothing of the first

@@ -25,6 +25,7 @@ type Item struct {
 	shard uint16
 	// unknown: a node that did not answer may have done it.
 	unknown bool
+	begun   bool // it counts in Batch.mu.begun. Written when it is begun, and then when it is answered
 	// answer and done are written by whoever answers it, before answered.
 	answer   Answer
 	done     bool
@@ -42,7 +43,7 @@ const (
 
 // send posts the item, unless earlier ones of its instance say that it cannot be done now.
 func (m *Item) send() error {
-	err := m.Begin()
+	err := m.mayBegin()
 	switch {
 	case err != nil:
 	case m.event != nil:
@@ -53,8 +54,8 @@ func (m *Item) send() error {
 	return err
 }
 
-// Begin implements workflow.Recipient.
-func (m *Item) Begin() error {
+// mayBegin says why the item must not be begun now.
+func (m *Item) mayBegin() error {
 	if m.batch.isBehindFailed(m) {
 		return errOvertakes
 	}
@@ -62,6 +63,14 @@ func (m *Item) Begin() error {
 		return failure.Elsewhere(shard)
 	}
 	return nil
+}
+
+// Begin implements workflow.Recipient.
+func (m *Item) Begin(t workflow.Turn) error {
+	if err := m.mayBegin(); err != nil {
+		return err
+	}
+	return m.batch.begin(m, t)
 }
 
 // Refused implements workflow.Recipient.
@@ -76,6 +85,7 @@ func (m *Item) Refused(err error) {
 
 // Answered implements workflow.Recipient.
 func (m *Item) Answered(reply *workflow.Reply, err error) {
+	defer m.batch.ended(m)
 	if of := failure.Of(err); err != nil && of.Kind == failure.ErrElsewhere && m.batch.forwarder != nil {
 		m.Refused(err)
 		m.shard = of.Shard
