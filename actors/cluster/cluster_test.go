@@ -198,6 +198,39 @@ func TestWhoHandsOverLeadsNothing(t *testing.T) {
 	})
 }
 
+// TestWhoHasJustComeLeadsNothing: a node that is back is given shards when it has been heard for a while, and not when it
+// was heard before its end.
+func TestWhoHasJustComeLeadsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 4)
+		defer w.end()
+		a := w.first()
+		b, c := w.join(a), w.join(a)
+		w.await("three nodes", func() bool { return w.whole(3) })
+		c.stop(true)
+		w.check(c.start())
+		back := time.Now()
+		w.await("the node that is back", func() bool { return a.isAlive(c.self) && b.isAlive(c.self) })
+		handed := a.handed.Load() + b.handed.Load()
+		for time.Since(back) < 5*time.Second {
+			if a.handed.Load()+b.handed.Load() > handed {
+				t.Fatalf("it was given a shard %s after its start", time.Since(back))
+			}
+			clocktest.Advance(100 * time.Millisecond)
+		}
+		w.await("its part", func() bool { return w.whole(3) })
+
+		c.stop(true)
+		w.check(c.start())
+		w.await("the node that is back again", func() bool { return a.isAlive(c.self) })
+		a.stop(true)
+		if led := c.led(); len(led) > 0 {
+			t.Errorf("who stops has handed %v to the one that has just come", led)
+		}
+		w.check(a.start())
+	})
+}
+
 // TestAFullDiskLeadsNothing: while there is another node that can, and until there is room again.
 func TestAFullDiskLeadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -31,6 +31,9 @@ const (
 	claimMax = 10 * time.Second
 	// clockMax is how far the clocks of two nodes may differ.
 	clockMax = time.Minute
+	// settleTime is how long a node must have been heard before it is given shards to lead without need:
+	// what it sends to others may fail until all have noticed that it is back.
+	settleTime = 5 * time.Second
 	// lagMax is how many entries a replica may lack that has caught up.
 	lagMax = 1000
 )
@@ -74,6 +77,7 @@ type others struct {
 
 type other struct {
 	heard time.Time
+	since time.Time // this process of it was heard without a pause, and had started
 	said  hello
 	// lag is how many entries its replicas lacked of the shards that are led here, when it
 	// was heard last.
@@ -131,6 +135,14 @@ func (n *Node) isCaughtUp(sh persistence.Shard, id peer.NodeID) bool {
 	}
 	lag, known = g.Behind(string(id))
 	return known && lag <= lagMax
+}
+
+// isSettled says whether a node is not one that has only just come.
+func (n *Node) isSettled(id peer.NodeID) bool {
+	n.others.mu.Lock()
+	defer n.others.mu.Unlock()
+	o := n.others.by[id]
+	return o.alive() && time.Since(o.since) >= settleTime
 }
 
 // hello is what this node says of itself now.
@@ -232,7 +244,10 @@ func (n *Node) note(said hello) {
 	}
 	n.others.mu.Lock()
 	before := n.others.by[said.Node]
-	now := &other{heard: time.Now(), said: said, lag: lag}
+	now := &other{heard: time.Now(), since: time.Now(), said: said, lag: lag}
+	if before.alive() && before.said.Boot == said.Boot && !before.said.Starting {
+		now.since = before.since
+	}
 	if said.Stopping {
 		now.heard = time.Time{} // its next process may come at once
 	}

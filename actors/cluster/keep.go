@@ -209,7 +209,7 @@ func (n *Node) balance(ctx context.Context) {
 				led[id]++
 			}
 		}
-		if !said.mayLead() || d.Nodes[id].Leaving {
+		if !said.mayLead() || d.Nodes[id].Leaving || !n.isSettled(id) {
 			led[id] += int(n.store.Shards()) + 1
 		}
 	}

@@ -293,7 +293,10 @@ func (n *Node) giveAll(ctx context.Context) {
 	for _, sh := range n.led() {
 		var to peer.NodeID
 		for _, id := range n.replicas(sh).voters {
-			if id != n.self && n.isCaughtUp(sh, id) && said[id].mayLead() && (to == "" || taken[id] < taken[to]) {
+			if id == n.self || !n.isCaughtUp(sh, id) || !said[id].mayLead() {
+				continue
+			}
+			if better := n.isSettled(id); to == "" || better && !n.isSettled(to) || better == n.isSettled(to) && taken[id] < taken[to] {
 				to = id
 			}
 		}
