@@ -54,7 +54,7 @@ const privilegesAnn = 2
 // gateway/INTERFACE.md: the table of routes says which credentials and privileges a
 // route demands, and openapi.yaml says the same.
 func admits(rt *route, v visitor, method, contentType string) int {
-	rightType := strings.HasPrefix(contentType, "application/json") && !strings.Contains(contentType, "latin1") && rt.content == "" || contentType == rt.content && contentType != ""
+	rightType := strings.HasPrefix(contentType, "application/json") && !strings.Contains(contentType, "latin1") && rt.content == "" || contentType == rt.content && contentType != "" || rt.takesYAML && contentType == "application/yaml"
 	unsafe := method != http.MethodGet && method != http.MethodHead
 	needed := 0
 	for i, p := range portalPrivileges {
@@ -98,7 +98,7 @@ func admits(rt *route, v visitor, method, contentType string) int {
 // gateway/INTERFACE.md, "Privileges", and persistence/PROMISES.md, "P18".
 func TestAccessMatrix(t *testing.T) {
 	methods := []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
-	contentTypes := []string{"", "application/json", "application/json; charset=utf-8", "application/json; charset=latin1", "text/plain", "multipart/form-data; boundary=x"}
+	contentTypes := []string{"", "application/json", "application/json; charset=utf-8", "application/json; charset=latin1", "application/yaml", "text/plain", "multipart/form-data; boundary=x"}
 	s := startServer(t, Options{}, nil)
 	cells := 0
 	for _, rt := range s.table {

@@ -6,14 +6,31 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/identity"
 	"troupe/gateway/api"
 )
 
-// Definitions is what showing definitions needs. Errors are those of package failure.
+// Definitions is what showing and publishing definitions needs. Errors are those of package
+// failure.
 type Definitions interface {
 	List() ([]catalog.Listed, error)
 	// Text returns a version of a workflow; 0 is the current one.
 	Text(workflow string, version uint64) (catalog.Text, error)
+	// PublishDefinition checks a definition and makes it what new instances get. The error of one
+	// with faults is failure.ErrInvalid and wraps document.Faults.
+	PublishDefinition(r *DefinitionRequest) (api.PublishedDefinition, error)
+}
+
+// DefinitionRequest is a definition that somebody publishes.
+type DefinitionRequest struct {
+	Caller *identity.Principal
+	// WorkflowID and Version are what the path says, which the text must say too. Nobody has
+	// looked at them. Version is empty when the path has none.
+	WorkflowID, Version string
+	// File is the name to read the text under: its extension says YAML or JSON.
+	File   string
+	Text   []byte
+	DryRun bool // only check it
 }
 
 // listDefinitions answers GET workflow/api/v1/definitions.
@@ -50,4 +67,27 @@ func showDefinition(x *exchange) error {
 		return err
 	}
 	return x.answerJSON(api.Definition{ID: id, Version: d.Version, Current: d.Current, File: d.File, Text: d.Text, Refs: d.Refs})
+}
+
+// publishDefinition answers PUT workflow/api/v1/definitions/{workflowId} and …/{version}.
+func publishDefinition(x *exchange) error {
+	dryRun, err := parseFlag(x.query, "dryRun")
+	if err != nil {
+		return err
+	}
+	if x.services.Definitions == nil {
+		return failure.ErrNotFound
+	}
+	file := "body.yaml" // NB: without a type as well, since JSON is YAML
+	if hasType(x.r.Header, "application/json") {
+		file = "body.json"
+	}
+	published, err := x.services.Definitions.PublishDefinition(&DefinitionRequest{
+		Caller: x.caller, WorkflowID: x.params.ByName("workflowId"), Version: x.params.ByName("version"),
+		File: file, Text: x.body, DryRun: dryRun,
+	})
+	if err != nil {
+		return x.answerFaults(err)
+	}
+	return x.answerJSON(published)
 }

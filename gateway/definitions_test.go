@@ -1,6 +1,13 @@
 package gateway
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"troupe/actors/failure"
+	"troupe/statemachine/document"
+)
 
 // TestShowingDefinitions holds gateway/INTERFACE.md, "Published definitions".
 func TestShowingDefinitions(t *testing.T) {
@@ -18,6 +25,52 @@ func TestShowingDefinitions(t *testing.T) {
 	for _, version := range []string{"0", "01", "+1", "-1", "1.0", "x", "9223372036854775808", "99999999999999999999"} {
 		if a := s.do(t, request{Method: "GET", Path: path + "/leave/" + version, Headers: []string{withModToken}}); a.Status != 404 {
 			t.Errorf("version %s: got %d, want 404", version, a.Status)
+		}
+	}
+}
+
+// TestPublishingADefinition holds gateway/INTERFACE.md, "Publishing a definition"; what becomes of
+// it is held by the tests of actors/catalog and cmd/troupe.
+func TestPublishingADefinition(t *testing.T) {
+	s := startServer(t, Options{BodyBytesMax: 4096}, nil)
+	const path, text = "/workflow/api/v1/definitions/leave", "id: leave\nversion: 3\n"
+	ask := func(target, contentType, body string) answer {
+		r := request{Method: "PUT", Path: target, Body: body, Headers: []string{withModToken}}
+		if contentType != "" {
+			r.Headers = append(r.Headers, "Content-Type: "+contentType)
+		}
+		return s.do(t, r)
+	}
+	long := text + strings.Repeat("#", 5000) // NB: its own bound is larger
+	for _, c := range []struct{ target, contentType, body, asked string }{
+		{path, "application/yaml", long, "leave  body.yaml " + long + " false"},
+		{path + "?dryRun=false", "application/json", "{}", "leave  body.json {} false"},
+		{path + "/3?dryRun=true", "", definitionBody, "leave 3 body.yaml " + definitionBody + " true"},
+		{path + "/03", "application/yaml; charset=utf-8", text, "leave 03 body.yaml " + text + " false"},
+	} {
+		a := ask(c.target, c.contentType, c.body)
+		if want := `{"id":"leave","version":3,"current":true,"warnings":[]}`; a.Status != 200 || a.Body != want {
+			t.Errorf("%s: got %d %s, want %s", c.target, a.Status, a.Body, want)
+		}
+		if want := "mod " + c.asked; fmt.Sprint(s.workflows.asked) != want {
+			t.Errorf("%s: asked for %.80v, want %.80s", c.target, s.workflows.asked, want)
+		}
+	}
+	if a := ask(path, "text/yaml", text); a.Status != 415 || !strings.Contains(a.Message(), "application/yaml") {
+		t.Errorf("another type: got %d %s", a.Status, a.Body)
+	}
+	if a := ask(path, "application/yaml", strings.Repeat("#", 1<<20+1)); a.Status != 413 {
+		t.Errorf("too long: got %d %s", a.Status, a.Body)
+	}
+	s.workflows.setFail(&failure.Error{Kind: failure.ErrInvalid, Reason: "1 fault", Cause: document.Faults{{File: "body.yaml", Line: 2, Reason: "wrong"}}})
+	want := `{"error":"InvalidContent","message":"1 fault","faults":[{"file":"body.yaml","line":2,"column":0,"reason":"wrong"}]}`
+	if a := ask(path, "application/yaml", text); a.Status != 400 || a.Body != want {
+		t.Errorf("got %d %s, want %s", a.Status, a.Body, want)
+	}
+	for kind, label := range map[failure.Kind]string{failure.ErrExists: "AlreadyExists", failure.ErrConflict: "Conflict"} {
+		s.workflows.setFail(failure.Refuse(kind, "why"))
+		if a := ask(path, "application/yaml", text); a.Status != 409 || a.Label() != label || a.Message() != "why" {
+			t.Errorf("%v: got %d %s", kind, a.Status, a.Body)
 		}
 	}
 }

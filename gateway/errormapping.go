@@ -58,6 +58,7 @@ var errorMappings = [failure.Kinds]errorMapping{
 		text: "no transition takes this event in the current state",
 	},
 	failure.ErrConflict: {status: 409, labels: labelsOf("Conflict", "Conflict"), text: failure.ErrConflict.Error()},
+	failure.ErrExists:   {status: 409, labels: labelsOf("Conflict", "AlreadyExists"), text: failure.ErrExists.Error()},
 	failure.ErrPrecondition: {
 		status: 412, labels: labelsOf("Precondition failed", "PreconditionFailed"),
 		text: "the condition in the request does not hold, or no longer holds",

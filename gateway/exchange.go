@@ -324,12 +324,15 @@ func (x *exchange) checkContent() error {
 	if x.kind == identity.Session && x.r.ContentLength != 0 || x.route.access.signIn {
 		contentType = headerRequired
 	}
-	if x.route.readsBody && isLines(x.r.Header) {
+	if x.route.readsBody && isLines(x.r.Header) || x.route.takesYAML && isYAML(x.r.Header) {
 		return nil
 	}
 	err := checkContentType(x.r.Header, cmp.Or(x.route.content, "application/json"), contentType)
 	if err != nil && x.route.readsBody {
 		return failure.Refuse(failure.ErrMediaType, "the Content-Type must be application/json or application/x-ndjson, in UTF-8")
+	}
+	if err != nil && x.route.takesYAML {
+		return failure.Refuse(failure.ErrMediaType, "the Content-Type must be application/json or application/yaml, in UTF-8")
 	}
 	return err
 }

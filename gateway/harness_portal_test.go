@@ -113,10 +113,11 @@ var leaveJSON = func() string {
 
 // The bodies that the portal's routes take.
 const (
-	formBody      = `{"formId":"leave-form","workflowId":"leave"}`
-	checklistBody = `{"checklistId":"safety"}`
-	draftBody     = `{"data":{"days":4}}`
-	submitBody    = `{"workflowId":"leave","instanceId":"` + instanceOne + `","data":{"days":4}}`
+	formBody       = `{"formId":"leave-form","workflowId":"leave"}`
+	checklistBody  = `{"checklistId":"safety"}`
+	draftBody      = `{"data":{"days":4}}`
+	definitionBody = `{"id":"leave"}`
+	submitBody     = `{"workflowId":"leave","instanceId":"` + instanceOne + `","data":{"days":4}}`
 )
 
 // requestOf asks a route in the right way.
@@ -126,7 +127,7 @@ func requestOf(t testing.TB, rt *route) request {
 	query := map[string]string{"report-parameters": "?rml=/a.rml", "document-parameters": "?docx=/a.docx", "list-files": "?extension=rml"}
 	body := map[string]string{
 		"create": createBody, "event": eventBody, "batch": "[" + eventBody + "," + createBody + "]", "create-form": formBody, "create-checklist": checklistBody, "save-draft": draftBody, "submit-form": submitBody,
-		"sign-in": signInBody, "publish-home": "an archive",
+		"sign-in": signInBody, "publish-home": "an archive", "publish-definition": definitionBody, "publish-definition-version": definitionBody,
 	}
 	credential := withToken
 	if rt.access.kinds == identity.Session {

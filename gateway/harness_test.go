@@ -299,6 +299,14 @@ func (f *fakeWorkflows) Text(_ string, version uint64) (catalog.Text, error) {
 	return catalog.Text{Version: max(version, 1), File: "workflows/leave.yaml", Text: "id: leave\n", Refs: map[string]string{"a.schema.json": "{}"}}, f.ask()
 }
 
+// PublishDefinition remembers what was asked.
+func (f *fakeWorkflows) PublishDefinition(r *DefinitionRequest) (api.PublishedDefinition, error) {
+	err := f.ask(func() {
+		f.asked = fmt.Sprint(r.Caller.ID, " ", r.WorkflowID, " ", r.Version, " ", r.File, " ", string(r.Text), " ", r.DryRun)
+	})
+	return api.PublishedDefinition{ID: "leave", Version: 3, Current: true, Warnings: []api.FileFault{}}, err
+}
+
 // PublishHome remembers the archive.
 func (f *fakeWorkflows) PublishHome(_ context.Context, _ *identity.Principal, archive []byte, dryRun bool) (api.PublishedHome, error) {
 	err := f.ask(func() { f.asked = fmt.Sprint(string(archive), dryRun) })

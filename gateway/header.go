@@ -306,6 +306,9 @@ func checkContentType(h http.Header, wanted string, need presence) error {
 // isLines reports whether the body is JSON in lines.
 func isLines(h http.Header) bool { return hasType(h, "application/x-ndjson") }
 
+// isYAML reports whether the body is YAML (RFC 9512).
+func isYAML(h http.Header) bool { return hasType(h, "application/yaml") }
+
 // hasType reports whether the Content-Type is a type. It accepts charset=utf-8, the
 // encoding of JSON, and ignores other parameters.
 func hasType(h http.Header, wanted string) bool {

@@ -50,8 +50,9 @@ type route struct {
 	// readsBody: handle reads the body itself, which may be JSON in lines too.
 	readsBody bool
 	// content is the type of the body, if it is not JSON, and contentBytesMax its bound in place of
-	// Options.BodyBytesMax.
+	// Options.BodyBytesMax. takesYAML: it may be YAML too, and the handler reads it.
 	content         string
+	takesYAML       bool
 	contentBytesMax int64
 	// handle answers the request, or returns the error to answer it with.
 	handle func(*exchange) error
@@ -138,6 +139,16 @@ func workflowRoutes() []route {
 		{
 			name: "definition-version", method: http.MethodGet, path: workflowPath + "/definitions/:workflowId/:version",
 			group: groupWorkflow, access: workflowAccess, privilege: identity.Workflows, handle: showDefinition,
+		},
+		{
+			name: "publish-definition", method: http.MethodPut, path: workflowPath + "/definitions/:workflowId",
+			group: groupWorkflow, access: workflowAccess, privilege: identity.Workflows,
+			query: []string{"dryRun"}, takesYAML: true, contentBytesMax: home.MaxFileBytes, handle: publishDefinition,
+		},
+		{
+			name: "publish-definition-version", method: http.MethodPut, path: workflowPath + "/definitions/:workflowId/:version",
+			group: groupWorkflow, access: workflowAccess, privilege: identity.Workflows,
+			query: []string{"dryRun"}, takesYAML: true, contentBytesMax: home.MaxFileBytes, handle: publishDefinition,
 		},
 		{
 			name: "events", method: http.MethodGet, path: workflowPath + "/instance/:workflowId/:instanceId/events",

@@ -64,7 +64,9 @@ type currentVersion struct {
 	// Definition is nil when what is stored cannot be read; Catalog.Version knows why.
 	*statemachine.Definition
 	version uint64
-	listed  bool // its file is in the current set: new instances can be made
+	listed  bool // its file is in the current set, or it is published: new instances can be made
+	// published: it came by PublishDefinition, and no file may name the workflow.
+	published bool
 	// pins counts the creates that are on their way with this content of this
 	// version, and is shared by all that have it. It becomes retired, for good, when
 	// other content takes the version.
@@ -131,7 +133,7 @@ func CallerOf(p *identity.Principal) *statemachine.Caller {
 	return &statemachine.Caller{ID: string(p.ID), Roles: p.Roles, Privileges: p.Privileges}
 }
 
-// Len returns how many workflows have a file in the current set.
+// Len returns how many workflows have a file in the current set, or were published singly.
 func (c *Catalog) Len() int {
 	n := 0
 	for _, o := range *c.current.Load() {

@@ -7,7 +7,8 @@
 //	                                     │                 queries read complete ones
 //	                                     └─► BuildIndexes fills and frees
 //
-// A set of files is taken whole or not at all. What an instance was created with stays
+// A set of files is taken whole or not at all. PublishDefinition takes single definitions beside
+// it, of workflows that no file names; they stay when the set changes. What an instance was created with stays
 // in the store and is read again with it; content is replaced under a version only
 // when no instance has it. Readers take no lock, except Pin: it waits for the Publish
 // that is under way when that is replacing the very version that Pin wants, or when

@@ -2,9 +2,7 @@ package catalog
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"troupe/actors/failure"
@@ -52,7 +50,8 @@ func (c *Catalog) List() ([]Listed, error) {
 type Text struct {
 	Version uint64
 	Current bool
-	// File is the path that it had in its home.
+	// File is the path that it had in its home; one that was published singly has none, and File
+	// is the name that it was read under.
 	File, Text string
 	// Refs are the files that it refers to, by name.
 	Refs map[string]string
@@ -69,15 +68,9 @@ func (c *Catalog) Text(workflow string, number uint64) (Text, error) {
 		return Text{}, failure.ErrNotFound
 	}
 	number = cmp.Or(number, o.version)
-	text, err := c.store.Load(persistence.DefinitionKey(nil, workflow, number))
+	s, err := c.loadStored(versionKey{workflow, number})
 	if errors.Is(err, persistence.ErrNotFound) {
 		return Text{}, failure.ErrNotFound
-	}
-	var s stored
-	if err == nil {
-		if bad := json.Unmarshal(text, &s); bad != nil {
-			err = fmt.Errorf("%w: %w", persistence.ErrCorrupt, bad)
-		}
 	}
 	return Text{Version: number, Current: number == o.version, File: s.File, Text: s.Text, Refs: s.Refs}, failure.OfStore(err)
 }

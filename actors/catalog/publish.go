@@ -43,9 +43,9 @@ func (s *Source) stored() stored {
 	return kept
 }
 
-// line returns where the first of the keys stands at the top of the file; 1 when
+// Line returns where the first of the keys stands at the top of the file; 1 when
 // none does.
-func (s *Source) line(keys ...string) int {
+func (s *Source) Line(keys ...string) int {
 	root, err := document.Parse(s.File, s.Text)
 	if err != nil {
 		return 1
@@ -102,28 +102,34 @@ type publication struct {
 func (c *Catalog) Publish(set []Source, companions ...Companion) error {
 	c.publishing.Lock()
 	defer c.publishing.Unlock()
+	_, err := c.publishLocked(set, c.prepareLocked, companions...)
+	return err
+}
+
+// publishLocked is Publish of what prepare decides about the set.
+func (c *Catalog) publishLocked(set []Source, prepare func([]Source) (*publication, error), companions ...Companion) (*publication, error) {
 	epoch, err := c.beginEpochLocked()
 	if err != nil {
-		return fmt.Errorf("publish: %w", err)
+		return nil, fmt.Errorf("publish: %w", err)
 	}
-	p, err := c.prepareLocked(set)
+	p, err := prepare(set)
 	if err != nil {
 		p.undo()
-		return err
+		return nil, err
 	}
 	taken, err := c.writePublication(p, epoch, companions)
 	if err != nil && !c.store.Alone() {
-		return fmt.Errorf("publish: %w", failure.OfStore(err))
+		return nil, fmt.Errorf("publish: %w", failure.OfStore(err))
 	}
 	if !taken {
 		p.undo()
-		return fmt.Errorf("publish: %w", err)
+		return nil, fmt.Errorf("publish: %w", err)
 	}
 	c.installLocked(p, set, companions)
 	if err != nil {
-		return fmt.Errorf("publish: %w", err)
+		return nil, fmt.Errorf("publish: %w", err)
 	}
-	return nil
+	return p, nil
 }
 
 // beginEpochLocked returns the epoch of Meta to write in, when all that was published before
@@ -192,9 +198,9 @@ func (c *Catalog) pinsLocked(key versionKey) *atomic.Int64 {
 // prepareLocked decides about every source. The error is document.Faults with all
 // that is wrong; undo is for the caller even then.
 func (c *Catalog) prepareLocked(set []Source) (*publication, error) {
-	p := &publication{next: currentVersions{}, writes: map[versionKey][]byte{}, replaced: map[versionKey]*atomic.Int64{}}
-	for id, o := range *c.current.Load() {
-		p.next[id] = &currentVersion{Definition: o.Definition, version: o.version} // its file may be gone
+	p := c.newPublication()
+	for _, o := range p.next {
+		o.listed = o.published // its file may be gone
 	}
 	seen := map[versionKey]string{}
 	for i := range set {
@@ -208,6 +214,10 @@ func (c *Catalog) prepareLocked(set []Source) (*publication, error) {
 			continue
 		}
 		seen[key] = s.File
+		if o := p.next[key.workflow]; o != nil && o.published {
+			p.faults = append(p.faults, s.secondSource())
+			continue
+		}
 		if err := c.prepareOneLocked(p, s, key); err != nil {
 			return p, fmt.Errorf("publish %s: %w", s.File, err)
 		}
@@ -218,47 +228,62 @@ func (c *Catalog) prepareLocked(set []Source) (*publication, error) {
 	if len(p.faults) > 0 {
 		return p, p.faults
 	}
-	var err error
+	return p, c.prepareIndexesLocked(p)
+}
+
+// newPublication returns one that changes nothing.
+func (c *Catalog) newPublication() *publication {
+	p := &publication{next: currentVersions{}, writes: map[versionKey][]byte{}, replaced: map[versionKey]*atomic.Int64{}}
+	for id, o := range *c.current.Load() {
+		p.next[id] = &currentVersion{Definition: o.Definition, version: o.version, listed: o.listed, published: o.published}
+	}
+	return p
+}
+
+// prepareIndexesLocked finds out which indexes the definitions in p.next ask for.
+func (c *Catalog) prepareIndexesLocked(p *publication) (err error) {
 	if !c.keepsIndexes() {
-		return p, nil
+		return nil
 	}
 	if p.indexes, p.newIndexes = declaredIndexes(c.publishing.indexes, p.next); p.newIndexes {
 		p.indexSet, err = c.indexSetLocked(p.indexes)
 	}
-	return p, err
+	return err
 }
 
-func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) error {
+// checkIndexes adds the faults of the indexes that a definition declares.
+func (p *publication) checkIndexes(s *Source) {
 	for _, path := range s.Parsed.Indexes() {
 		if _, err := filter.ParseField(path); err != nil {
 			p.faults = append(p.faults, document.Fault{
-				File: s.File, Line: s.line("indexes"), Reason: fmt.Sprintf("index %s: %s", data.Quote(path.String()), err),
+				File: s.File, Line: s.Line("indexes"), Reason: fmt.Sprintf("index %s: %s", data.Quote(path.String()), err),
 			})
 		}
 	}
+}
+
+// write notes that a version is to be stored, unless the store has it as it is. other: it has
+// other content under this version; where the definition came from is none.
+func (c *Catalog) write(p *publication, s *Source) (other bool, err error) {
 	kept := s.stored()
-	text, err := json.Marshal(kept)
-	if err != nil {
+	before, err := c.loadStored(s.key())
+	switch {
+	case errors.Is(err, persistence.ErrNotFound):
+	case err != nil:
+		return false, err
+	case before.Text != kept.Text || !maps.Equal(before.Refs, kept.Refs):
+		other = true
+	case before.File == kept.File:
+		return false, nil
+	}
+	p.writes[s.key()], err = json.Marshal(kept)
+	return other, err
+}
+
+func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) error {
+	p.checkIndexes(s)
+	if other, err := c.write(p, s); err != nil || !other {
 		return err
-	}
-	old, err := c.store.Load(persistence.DefinitionKey(nil, key.workflow, key.version))
-	if errors.Is(err, persistence.ErrNotFound) {
-		p.writes[key] = text
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if string(old) == string(text) {
-		return nil
-	}
-	var before stored
-	if err := json.Unmarshal(old, &before); err != nil {
-		return fmt.Errorf("%w: %w", persistence.ErrCorrupt, err)
-	}
-	p.writes[key] = text
-	if before.Text == kept.Text && maps.Equal(before.Refs, kept.Refs) {
-		return nil // the file was only renamed
 	}
 	reason := "has other content, and in a cluster a version never gets another"
 	if c.store.Alone() { // NB: else other nodes have instances and creates as well
@@ -268,16 +293,25 @@ func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) er
 		}
 		reason = "has instances and other content"
 	}
-	published, err := c.published(persistence.DefinitionPrefix(nil, key.workflow))
+	free, err := c.freeVersion(key.workflow)
 	if err != nil {
 		return err
 	}
 	p.faults = append(p.faults, document.Fault{
-		File: s.File, Line: s.line("version", "id"),
+		File: s.File, Line: s.Line("version", "id"),
 		Reason:     fmt.Sprintf("workflow %s version %d %s", key.workflow, key.version, reason),
-		Suggestion: fmt.Sprintf("raise version to %d", slices.Max(published[key.workflow])+1),
+		Suggestion: fmt.Sprintf("raise version to %d", free),
 	})
 	return nil
+}
+
+// freeVersion is the first version above all that a workflow has.
+func (c *Catalog) freeVersion(workflow string) (uint64, error) {
+	published, err := c.published(persistence.DefinitionPrefix(nil, workflow))
+	if err != nil {
+		return 0, err
+	}
+	return slices.Max(published[workflow]) + 1, nil
 }
 
 // retireLocked makes sure that no instance has, and none will get, the present
@@ -300,13 +334,19 @@ func (c *Catalog) writePublication(p *publication, epoch uint64, companions []Co
 	for key, value := range p.writes {
 		w.Set(persistence.DefinitionKey(nil, key.workflow, key.version), value)
 	}
-	listed := map[string]uint64{}
+	listed, published := map[string]uint64{}, map[string]uint64{}
 	for id, o := range p.next {
-		if o.listed {
+		switch {
+		case o.published:
+			published[id] = o.version
+		case o.listed:
 			listed[id] = o.version
 		}
 	}
-	err = c.putSetting(w, listedSetting, listed, len(listed) == 0)
+	err = errors.Join(
+		c.putSetting(w, listedSetting, listed, len(listed) == 0),
+		c.putSetting(w, publishedSetting, published, len(published) == 0),
+	)
 	if p.newIndexes {
 		err = errors.Join(err, c.putSetting(w, indexesSetting, p.indexes, false))
 	}

@@ -25,15 +25,24 @@ type version struct {
 	err error
 }
 
-// listedSetting is the name under which the versions of the current set are
-// kept, so that a restart with faulty files can go on with it.
-const listedSetting = "listed-workflows"
+// Names of the settings that say which version new instances of a workflow get.
+const (
+	// listedSetting has those of the current set of files, so that a restart with faulty files
+	// can go on with it.
+	listedSetting = "listed-workflows"
+	// publishedSetting has those that came by PublishDefinition.
+	publishedSetting = "published-workflows"
+)
 
 // readCurrentLocked makes the versions that the store lists the current ones, and returns
 // all that it has of each workflow. What was read of them already is not read again.
 func (c *Catalog) readCurrentLocked() (published map[string][]uint64, err error) {
 	// NB: definitions stay, so all that are listed now are among those that are read later.
-	listed, err := c.loadListed()
+	listed, err := c.loadVersions(listedSetting)
+	if err != nil {
+		return nil, err
+	}
+	single, err := c.loadVersions(publishedSetting)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +51,11 @@ func (c *Catalog) readCurrentLocked() (published map[string][]uint64, err error)
 	}
 	now := currentVersions{}
 	for workflow, versions := range published {
-		number, isListed := listed[workflow]
+		number, isPublished := single[workflow]
+		isListed := isPublished
+		if !isPublished {
+			number, isListed = listed[workflow]
+		}
 		if !isListed {
 			number = slices.Max(versions)
 		}
@@ -52,7 +65,7 @@ func (c *Catalog) readCurrentLocked() (published map[string][]uint64, err error)
 			return nil, fmt.Errorf("read published definitions: %w", err)
 		}
 		now[workflow] = &currentVersion{
-			Definition: d, version: number, listed: isListed, pins: c.pinsLocked(versionKey{workflow, number}),
+			Definition: d, version: number, listed: isListed, published: isPublished, pins: c.pinsLocked(versionKey{workflow, number}),
 		}
 	}
 	c.current.Store(&now)
@@ -81,7 +94,7 @@ func (c *Catalog) reloadLocked() error {
 // Concerns reports whether a row of Meta is of the catalog: when it changes in a cluster,
 // Reload is due.
 func Concerns(row persistence.Key) bool {
-	return row.Table == "definition" || row.Table == "setting" && row.Name == listedSetting
+	return row.Table == "definition" || row.Table == "setting" && (row.Name == listedSetting || row.Name == publishedSetting)
 }
 
 // published returns the versions in the store of every workflow whose definitions
@@ -122,19 +135,31 @@ func (c *Catalog) hasInstances(key versionKey) (bool, error) {
 	return n > 0, err
 }
 
-func (c *Catalog) loadListed() (map[string]uint64, error) {
-	text, err := c.store.Load(persistence.SettingKey(nil, listedSetting))
+// loadVersions returns the versions that a setting has, by workflow.
+func (c *Catalog) loadVersions(setting string) (versions map[string]uint64, err error) {
+	text, err := c.store.Load(persistence.SettingKey(nil, setting))
 	if errors.Is(err, persistence.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read listed workflows: %w", err)
+		return nil, fmt.Errorf("read %s: %w", setting, err)
 	}
-	var listed map[string]uint64
-	if err := json.Unmarshal(text, &listed); err != nil {
-		return nil, fmt.Errorf("read listed workflows: %w: %w", persistence.ErrCorrupt, err)
+	if err := json.Unmarshal(text, &versions); err != nil {
+		return nil, fmt.Errorf("read %s: %w: %w", setting, persistence.ErrCorrupt, err)
 	}
-	return listed, nil
+	return versions, nil
+}
+
+// loadStored returns a version as it is kept. persistence.ErrNotFound when there is none.
+func (c *Catalog) loadStored(key versionKey) (s stored, err error) {
+	text, err := c.store.Load(persistence.DefinitionKey(nil, key.workflow, key.version))
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, fmt.Errorf("%w: %w", persistence.ErrCorrupt, err)
+	}
+	return s, nil
 }
 
 // Version returns one published version. failure.ErrExecution when it cannot be read.

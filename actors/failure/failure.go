@@ -36,8 +36,11 @@ const (
 	// or a form takes no draft or submission now (409 EventNotAllowed). Nothing was stored.
 	ErrNotAllowed
 	// ErrConflict: the way in which this server is run does not have what the request is about
-	// (409 Conflict).
+	// (409 Conflict), or it belongs to somebody else. Nothing was stored.
 	ErrConflict
+	// ErrExists: there is something else under this name already, which is not replaced (409
+	// AlreadyExists).
+	ErrExists
 	// ErrPrecondition: If-Match names another sequence number of the instance, or
 	// another revision of the draft (412).
 	ErrPrecondition
@@ -84,6 +87,7 @@ var texts = [Kinds]string{
 	ErrMethod:         "method not allowed",
 	ErrNotAllowed:     "event not allowed",
 	ErrConflict:       "conflict",
+	ErrExists:         "exists already",
 	ErrPrecondition:   "precondition failed",
 	ErrTooLarge:       "too large",
 	ErrMediaType:      "media type not supported",

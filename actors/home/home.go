@@ -42,8 +42,8 @@ const (
 // folders are those whose files are read, in the order of Load.
 var folders = []string{WorkflowsFolder, FormsFolder, ChecklistsFolder}
 
-// maxFileBytes bounds one text file.
-const maxFileBytes = 1 << 20
+// MaxFileBytes bounds one text file.
+const MaxFileBytes = 1 << 20
 
 // Access is who there is and who may read which files: identity.yaml and
 // rights.yaml.
@@ -160,13 +160,7 @@ func LoadAccess(files fs.FS) (Access, error) {
 // taken. The error is document.Faults when the files can be read and are wrong;
 // what is right is returned even then.
 func LoadDefinitions(files fs.FS, parser *statemachine.Parser, directory *identity.Directory) (Definitions, error) {
-	options := statemachine.ParserOptions{HasPrivilege: isPrivilege, Privileges: privileges()}
-	if directory != nil {
-		options.HasRole = func(name string) bool { return directory.HasRole(identity.RoleID(name)) }
-		for _, id := range directory.RoleIDs() {
-			options.Roles = append(options.Roles, string(id))
-		}
-	}
+	options := mayName(directory)
 	var set Definitions
 	faults, whole, err := loadDefinitions(&set, files, parser.With(options))
 	if err != nil {
@@ -182,6 +176,32 @@ func LoadDefinitions(files fs.FS, parser *statemachine.Parser, directory *identi
 	set.Warnings = append(set.Warnings, ignoredFiles(files, set.references())...)
 	set.Digest = set.digest()
 	return set, nil
+}
+
+// mayName says which roles and privileges definitions may name. directory has the roles; nil:
+// all are taken.
+func mayName(directory *identity.Directory) statemachine.ParserOptions {
+	options := statemachine.ParserOptions{HasPrivilege: isPrivilege, Privileges: privileges()}
+	if directory != nil {
+		options.HasRole = func(name string) bool { return directory.HasRole(identity.RoleID(name)) }
+		for _, id := range directory.RoleIDs() {
+			options.Roles = append(options.Roles, string(id))
+		}
+	}
+	return options
+}
+
+// ParseDefinition reads and checks one definition that is in no home, as LoadDefinitions does
+// those that are. file is the name that faults show, and its extension says YAML or JSON. The
+// definition has no files beside it. The error is document.Faults.
+func ParseDefinition(file string, text []byte, parser *statemachine.Parser, directory *identity.Directory) (s catalog.Source, warnings document.Faults, err error) {
+	parsed, err := parser.With(mayName(directory)).Parse(statemachine.Source{File: file, Text: text, Read: func(string) ([]byte, error) {
+		return nil, errors.New("a definition that is published by itself has no files beside it")
+	}})
+	if err != nil {
+		return s, nil, err
+	}
+	return catalog.Source{File: file, Text: text, Parsed: parsed.Definition}, parsed.Warnings, nil
 }
 
 func (d *Definitions) digest() (sum Digest) {
@@ -319,8 +339,8 @@ func readFile(files fs.FS, name string) (text []byte, modified time.Time, err er
 		return nil, time.Time{}, err
 	case !st.Mode().IsRegular():
 		return nil, time.Time{}, fmt.Errorf("%s is not a regular file", path.Base(name))
-	case st.Size() > maxFileBytes:
-		return nil, time.Time{}, fmt.Errorf("%s is larger than %d bytes", path.Base(name), maxFileBytes)
+	case st.Size() > MaxFileBytes:
+		return nil, time.Time{}, fmt.Errorf("%s is larger than %d bytes", path.Base(name), MaxFileBytes)
 	}
 	// NB: when the file changes in between, the time is older than the text; then the
 	// watcher has everything read again.

@@ -133,15 +133,15 @@ func unpack(r *tar.Reader) (fs.FS, error) {
 		if _, twice := files[name]; twice {
 			return nil, notPacked("%s is there twice", name)
 		}
-		if h.Size > maxFileBytes {
-			return nil, notPacked("%s is larger than %d bytes", name, maxFileBytes)
+		if h.Size > MaxFileBytes {
+			return nil, notPacked("%s is larger than %d bytes", name, MaxFileBytes)
 		}
-		text, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
+		text, err := io.ReadAll(io.LimitReader(r, MaxFileBytes+1))
 		if err != nil {
 			return nil, notPacked("%s is cut off: %v", name, err)
 		}
 		// NB: what a sparse file stands for can be longer than the archive.
-		if left -= len(text); left < 0 || len(text) > maxFileBytes {
+		if left -= len(text); left < 0 || len(text) > MaxFileBytes {
 			return nil, notPacked("its files have more than %d bytes", MaxPackedBytes)
 		}
 		files[name] = &fstest.MapFile{Data: text, Mode: 0o444, ModTime: h.ModTime}

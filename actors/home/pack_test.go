@@ -107,8 +107,8 @@ func TestUnpackRefusesWhatIsNoHome(t *testing.T) {
 		many[i] = file(fmt.Sprintf("forms/%d.yaml", i))
 	}
 	var large []tar.Header
-	for i := range MaxPackedBytes / maxFileBytes {
-		large = append(large, tar.Header{Name: fmt.Sprintf("forms/%04d", i), Typeflag: tar.TypeReg, Size: maxFileBytes})
+	for i := range MaxPackedBytes / MaxFileBytes {
+		large = append(large, tar.Header{Name: fmt.Sprintf("forms/%04d", i), Typeflag: tar.TypeReg, Size: MaxFileBytes})
 	}
 	whole := archive(file("identity.yaml"), file("workflows/a.yaml"))
 	for name, c := range map[string]struct {
@@ -126,7 +126,7 @@ func TestUnpackRefusesWhatIsNoHome(t *testing.T) {
 		"symbolic link":    {archive(tar.Header{Name: "identity.yaml", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}), "neither"},
 		"hard link":        {archive(tar.Header{Name: "identity.yaml", Typeflag: tar.TypeLink, Linkname: "rights.yaml"}), "neither"},
 		"device":           {archive(tar.Header{Name: "identity.yaml", Typeflag: tar.TypeChar}), "neither"},
-		"a large file":     {archive(tar.Header{Name: "forms/a.yaml", Typeflag: tar.TypeReg, Size: maxFileBytes + 1}), "larger than"},
+		"a large file":     {archive(tar.Header{Name: "forms/a.yaml", Typeflag: tar.TypeReg, Size: MaxFileBytes + 1}), "larger than"},
 		"too much":         {archive(large...), "more than 33554432 bytes"},
 		"too many":         {archive(many...), "more than 10000 entries"},
 		"cut off":          {whole[:700], "part of one"},

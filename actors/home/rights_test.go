@@ -43,7 +43,7 @@ func TestRightsAreAPartOfTheSet(t *testing.T) {
 		{"an unknown role", people, "- {path: /a, readers: [role:clark]}\n", `rights.yaml:1:24: unknown role "clark" (did you mean "role:clerk"?)`, false},
 		{"an unknown user", people, "- {path: /a, readers: [user:anne]}\n", `rights.yaml:1:24: unknown user "anne" (did you mean "user:ann"?)`, false},
 		{"a faulty identity.yaml makes nobody unknown", "roles: 1\n", "- {path: /a, readers: [user:anne]}\n- {path: b, readers: []}\n", `rights.yaml:2:10: "b" is not a path`, false},
-		{"a file that is too large", people, "# " + strings.Repeat("x", maxFileBytes), "rights.yaml: rights.yaml is larger than", false},
+		{"a file that is too large", people, "# " + strings.Repeat("x", MaxFileBytes), "rights.yaml: rights.yaml is larger than", false},
 		{"a faulty workflow leaves the rights", people, "- {path: /a, readers: [role:clerk]}\n", "workflows/w.yaml:", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

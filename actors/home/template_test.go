@@ -59,7 +59,7 @@ func TestLoadReportsTheFaultsOfAllFilesTogether(t *testing.T) {
 		"forms/b.yaml":           strings.Replace(strings.Replace(survey, "clerk", "clark", 1), "survey", "b", 1),
 		"forms/c.yaml":           strings.Replace(survey, "workflows: [simple]\nsubmit: go\n", "", 1),
 		"forms/d.json":           `{"id": "survey", "access": {"roles": "clerk"}, "schema": {"type": "object"}}`,
-		"forms/large.yaml":       tidy + strings.Repeat("# \n", maxFileBytes/3),
+		"forms/large.yaml":       tidy + strings.Repeat("# \n", MaxFileBytes/3),
 		"checklists/tidy.yaml":   tidy,
 		"checklists/tidier.yaml": tidy,
 		"checklists/survey.yaml": strings.Replace(tidy, "tidy", "survey", 1),

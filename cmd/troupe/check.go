@@ -25,7 +25,7 @@ func newCheck() *cobra.Command {
 		Short: "Check every text file of a home; prints all faults and exits 1 if there are any",
 		Long: "Check every text file of a home; prints all faults and exits 1 if there are any.\n" +
 			"When a server is running on the home, also what it would refuse is a fault: other\n" +
-			"content under a version that has instances.",
+			"content under a version that has instances, and a workflow that is published by itself.",
 		Example: "  troupe check --home ./troupe-home",
 		Args:    arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -50,7 +50,7 @@ func newCheck() *cobra.Command {
 			}
 			verdict := "no faults"
 			if !asked {
-				verdict = "no faults in the files; no server is running here, so it was not checked whether instances use a version that changed"
+				verdict = "no faults in the files; no server is running here, so it was not checked whether instances use a version that changed, or whether a workflow is published by itself already"
 			}
 			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), verdict)
 			return nil

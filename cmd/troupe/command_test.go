@@ -129,7 +129,7 @@ func TestExitCodes(t *testing.T) {
 }
 
 // noFaultsAlone is what check says of good files while no server runs.
-const noFaultsAlone = "no faults in the files; no server is running here, so it was not checked whether instances use a version that changed\n"
+const noFaultsAlone = "no faults in the files; no server is running here, so it was not checked whether instances use a version that changed, or whether a workflow is published by itself already\n"
 
 // TestCheck edits the example home and looks for lines in what is said of it. There are
 // no others when it has no faults.

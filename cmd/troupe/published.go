@@ -189,17 +189,22 @@ func (h *homes) publish(archive []byte, by string, dryRun bool) (api.PublishedHo
 	for _, w := range set.Workflows {
 		workflows[w.Parsed.ID] = true
 	}
-	answer := api.PublishedHome{
-		Workflows: len(workflows), Templates: len(set.Templates), Users: len(set.Directory.Users()), Warnings: []api.FileFault{},
-	}
-	for _, w := range set.Warnings {
-		answer.Warnings = append(answer.Warnings, api.FileFault(w))
-	}
-	return answer, nil
+	return api.PublishedHome{
+		Workflows: len(workflows), Templates: len(set.Templates), Users: len(set.Directory.Users()), Warnings: wireFaults(set.Warnings),
+	}, nil
 }
 
-// refusedHome makes the faults of a home failure.ErrInvalid. Other errors stay, but that of a
-// home without identity.yaml.
+// wireFaults are warnings as they are answered.
+func wireFaults(warnings document.Faults) []api.FileFault {
+	wire := make([]api.FileFault, 0, len(warnings))
+	for _, w := range warnings {
+		wire = append(wire, api.FileFault(w))
+	}
+	return wire
+}
+
+// refusedHome makes the faults of what is published failure.ErrInvalid. Other errors stay, but
+// that of a home without identity.yaml.
 func refusedHome(err error) error {
 	var faults document.Faults
 	switch {

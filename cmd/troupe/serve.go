@@ -312,7 +312,7 @@ func explainTaken(err error, setting string) error {
 func (s *service) serveRequests() {
 	services := gateway.Services{
 		Workflows:   s.router,
-		Definitions: s.catalog,
+		Definitions: s.definitions(),
 		Portal:      s.portal,
 		Credentials: s.identities,
 		Sessions:    s.identities,

@@ -26,3 +26,12 @@ type Definition struct {
 	// Refs are the texts of the files that it refers to, by name.
 	Refs map[string]string `json:"refs,omitempty"`
 }
+
+// PublishedDefinition answers PUT definitions/{workflowId} and …/{version}.
+type PublishedDefinition struct {
+	ID      string `json:"id"`
+	Version uint64 `json:"version"`
+	// Current: new instances get it.
+	Current  bool        `json:"current"`
+	Warnings []FileFault `json:"warnings"`
+}

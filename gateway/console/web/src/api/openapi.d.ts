@@ -276,7 +276,14 @@ export interface paths {
          * @description As it was published. Its rules hold for the workflow.
          */
         get: operations["showDefinition"];
-        put?: never;
+        /**
+         * Publish a definition
+         * @description The body is the definition, whose `id` is that of the path. It is checked as a file of a home is, without files beside it. With the answer it is durable and new instances get it, unless a higher version of the
+         *     workflow was published before; within a second it is in use on every node of a cluster.
+         *
+         *     What a version says never changes: other content is 409 `AlreadyExists`, and the same content again a success. A workflow has one source: one that a file of the home names is 409 `Conflict`.
+         */
+        put: operations["publishDefinition"];
         post?: never;
         delete?: never;
         options?: never;
@@ -307,7 +314,14 @@ export interface paths {
          * @description As it was published. Instances stay on the version that they were created with.
          */
         get: operations["showDefinitionVersion"];
-        put?: never;
+        /**
+         * Publish a version of a definition
+         * @description The body is the definition, whose `id` and `version` are those of the path. It is checked as a file of a home is, without files beside it. With the answer it is durable and new instances get it, unless a higher version of the
+         *     workflow was published before; within a second it is in use on every node of a cluster.
+         *
+         *     What a version says never changes: other content is 409 `AlreadyExists`, and the same content again a success. A workflow has one source: one that a file of the home names is 409 `Conflict`.
+         */
+        put: operations["publishDefinitionVersion"];
         post?: never;
         delete?: never;
         options?: never;
@@ -1152,7 +1166,7 @@ export interface components {
             /** @description A sentence for people. It may change. */
             message: string;
         };
-        /** @description The body of an error about a home. */
+        /** @description The body of an error about a home or a definition. */
         HomeFault: {
             /** @constant */
             error: "InvalidContent";
@@ -1160,9 +1174,9 @@ export interface components {
             message: string;
             faults?: components["schemas"]["FileFault"][];
         };
-        /** @description What is wrong in a text file of a home, or should be looked at. */
+        /** @description What is wrong in a text file of a home or in a definition, or should be looked at. */
         FileFault: {
-            /** @description Its path in the home. */
+            /** @description Its path in the home; `body.yaml` or `body.json` is the body of the request. */
             file: string;
             /** @description From 1; 0 is the whole file. */
             line: number;
@@ -1370,7 +1384,7 @@ export interface components {
             version: number;
             /** @description Its rules hold. */
             current: boolean;
-            /** @description The path that it had in its home. */
+            /** @description The path that it had in its home; `body.yaml` or `body.json` when it was published by itself. */
             file: string;
             /** @description YAML or JSON. */
             text: string;
@@ -1378,6 +1392,14 @@ export interface components {
             refs?: {
                 [key: string]: string;
             };
+        };
+        PublishedDefinition: {
+            id: components["schemas"]["Identifier"];
+            version: number;
+            /** @description New instances get it. */
+            current: boolean;
+            /** @description What its author should look at although it is allowed. */
+            warnings: components["schemas"]["FileFault"][];
         };
         ChoiceList: {
             workflows: components["schemas"]["Workflow"][];
@@ -1620,6 +1642,33 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Definition"];
+            };
+        };
+        /** @description It is in use. */
+        PublishedDefinition: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["PublishedDefinition"];
+            };
+        };
+        /** @description The definition has faults, all of which are listed, or says something else than the path. */
+        DefinitionFaults: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["HomeFault"];
+            };
+        };
+        /** @description `AlreadyExists`: the version is there with other content. `Conflict`: a file of the home names the workflow. */
+        DefinitionConflict: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Fault"];
             };
         };
         /** @description It is done. */
@@ -2114,6 +2163,8 @@ export interface components {
          * @example leave-request
          */
         WorkflowID: components["schemas"]["Identifier"];
+        /** @description Only check it. The answer is that of publishing it now. */
+        DefinitionDryRun: boolean;
         /**
          * @description A workflow, or `-` for a form without one.
          * @example leave-request
@@ -2599,6 +2650,42 @@ export interface operations {
             504: components["responses"]["OutcomeUnknown"];
         };
     };
+    publishDefinition: {
+        parameters: {
+            query?: {
+                /** @description Only check it. The answer is that of publishing it now. */
+                dryRun?: components["parameters"]["DefinitionDryRun"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+            };
+            cookie?: never;
+        };
+        /** @description At most 1 MiB, in the format of a file of `workflows`. Without a type it is read as YAML. */
+        requestBody: {
+            content: {
+                "application/yaml": unknown;
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            200: components["responses"]["PublishedDefinition"];
+            400: components["responses"]["DefinitionFaults"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            409: components["responses"]["DefinitionConflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
     showDefinitionVersion: {
         parameters: {
             query?: never;
@@ -2624,6 +2711,47 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["AccessDenied"];
             404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    publishDefinitionVersion: {
+        parameters: {
+            query?: {
+                /** @description Only check it. The answer is that of publishing it now. */
+                dryRun?: components["parameters"]["DefinitionDryRun"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description The version. Another spelling than that of a number from 1 is not found.
+                 * @example 1
+                 */
+                version: string;
+            };
+            cookie?: never;
+        };
+        /** @description At most 1 MiB, in the format of a file of `workflows`. Without a type it is read as YAML. */
+        requestBody: {
+            content: {
+                "application/yaml": unknown;
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            200: components["responses"]["PublishedDefinition"];
+            400: components["responses"]["DefinitionFaults"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            409: components["responses"]["DefinitionConflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["OutcomeUnknown"];
