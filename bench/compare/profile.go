@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -37,12 +39,17 @@ var parts = []part{
 		"runtime.newproc", "runtime.goexit0", "runtime.gosched_m", "runtime.sysmon", "runtime.startm", "runtime.goschedImpl", "runtime.netpoll",
 	}},
 	{"allocation", []string{"runtime.mallocgc", "runtime.growslice"}},
+	{"messages of Raft", []string{"github.com/hashicorp/raft.(*NetworkTransport)", "github.com/hashicorp/go-msgpack", "troupe/persistence/replica.(*transport)"}},
+	{"calls between nodes", []string{
+		"net/http.http2", "net/http.(*http2", "net/http/internal/http2.", "troupe/gateway.(*forwarding)", "troupe/actors/cluster/peer.", "crypto/tls.", "crypto/internal/",
+	}},
 	{"socket: watch for its end", []string{"net/http.(*connReader).backgroundRead", "net/http.(*connReader).startBackgroundRead", "net/http.(*connReader).abortPendingRead"}},
 	{"socket: deadlines", []string{"net.(*conn).SetReadDeadline", "net.(*conn).SetWriteDeadline", "net.(*conn).SetDeadline"}},
 	{"socket: write", []string{"net.(*conn).Write"}},
 	{"socket: read", []string{"net.(*conn).Read"}},
 	{"memtable", []string{"github.com/cockroachdb/pebble/v2.(*memTable).apply"}},
 	{"batch and commit pipeline", []string{"github.com/cockroachdb/pebble/v2."}},
+	{"Raft, the rest", []string{"github.com/hashicorp/raft.", "troupe/persistence/replica."}},
 	{"step of the statechart", []string{"troupe/statemachine.(*Definition).Step"}},
 	{"rights", []string{
 		"troupe/statemachine.(*Definition).MaySend", "troupe/statemachine.(*Definition).SendRight", "troupe/statemachine.(*Definition).ReadRight",
@@ -68,11 +75,29 @@ var parts = []part{
 // costs is processor time in microseconds for each answered request, by part.
 type costs []float64
 
-// profileTarget takes a profile of a target for a time and says what share of the
-// processor time each part had.
+// profileTarget takes a profile of all processes of a target for a time, and says what share of
+// their processor time each part had.
 func profileTarget(ctx context.Context, t *target, length time.Duration) (shares costs, err error) {
+	profiles, faults := make([]*profile.Profile, len(t.admin)), make([]error, len(t.admin))
+	var all sync.WaitGroup
+	for i, addr := range t.admin {
+		all.Go(func() { profiles[i], faults[i] = takeProfile(ctx, addr, length) })
+	}
+	all.Wait()
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("profile of %s: %w", t.name, err)
+	}
+	merged, err := profile.Merge(profiles)
+	if err != nil {
+		return nil, fmt.Errorf("profile of %s: %w", t.name, err)
+	}
+	return sharesOf(merged), nil
+}
+
+// takeProfile takes a profile of one process.
+func takeProfile(ctx context.Context, addr string, length time.Duration) (*profile.Profile, error) {
 	seconds := max(1, int(length/time.Second))
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", t.admin, seconds), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", addr, seconds), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -85,13 +110,9 @@ func profileTarget(ctx context.Context, t *target, length time.Duration) (shares
 	defer func() { _ = reply.Body.Close() }()
 	if reply.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(reply.Body)
-		return nil, fmt.Errorf("profile of %s: %s: %s", t.name, reply.Status, text)
+		return nil, fmt.Errorf("%s: %s", reply.Status, text)
 	}
-	p, err := profile.Parse(reply.Body)
-	if err != nil {
-		return nil, err
-	}
-	return sharesOf(p), nil
+	return profile.Parse(reply.Body)
 }
 
 // sharesOf sums the samples of a profile by part; all together are 1.

@@ -36,8 +36,8 @@ var targetNames = []string{httpCeiling, durableCeiling, troupeTarget}
 type target struct {
 	*process.Process
 	name  string
-	token string // "" when it takes none
-	admin string // where it has profiles; "" without
+	token string   // "" when it takes none
+	admin []string // where its processes have profiles; none without
 	// cluster has the nodes, of which Process is the first; nil for other targets.
 	cluster *fleet.Fleet
 	// parked: the instances that queries find were made.
@@ -131,9 +131,6 @@ func (p *plan) startTargets(ctx context.Context, dir string, errs io.Writer) (al
 
 // startCluster starts three nodes of troupe.
 func (p *plan) startCluster(ctx context.Context, dir, name string) (*target, error) {
-	if p.profile {
-		return nil, fmt.Errorf("%w: the target %s has no profile", process.ErrUsage, name)
-	}
 	dir = filepath.Join(dir, name)
 	if err := os.Mkdir(dir, 0o711); err != nil {
 		return nil, err
@@ -142,11 +139,17 @@ func (p *plan) startCluster(ctx context.Context, dir, name string) (*target, err
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := fleet.Found(ctx, fleet.Options{Program: program, Dir: dir})
+	nodes, err := fleet.Found(ctx, fleet.Options{Program: program, Dir: dir, Profiled: p.profile})
 	if err != nil {
 		return nil, errors.Join(err, nodes.Remove(context.WithoutCancel(ctx)))
 	}
-	return &target{name: name, Process: nodes.Nodes[0].Process(), token: nodes.Token, cluster: nodes}, nil
+	t := &target{name: name, Process: nodes.Nodes[0].Process(), token: nodes.Token, cluster: nodes}
+	for _, n := range nodes.Nodes {
+		if p.profile {
+			t.admin = append(t.admin, n.Admin)
+		}
+	}
+	return t, nil
 }
 
 // ceilingCommand is the first argument of this program when it is a ceiling.
@@ -164,10 +167,11 @@ func (p *plan) startCeiling(ctx context.Context, dir, name string) (*target, err
 	t := &target{name: name}
 	args := []string{ceilingCommand, "-dir", store}
 	if p.profile {
-		if t.admin, err = process.FreeAddr(); err != nil {
+		addr, err := process.FreeAddr()
+		if err != nil {
 			return nil, err
 		}
-		args = append(args, "-admin", t.admin)
+		t.admin, args = []string{addr}, append(args, "-admin", addr)
 	}
 	t.Process, err = process.Start(ctx, filepath.Join(dir, name+".log"), self, args...)
 	return t, err
@@ -254,10 +258,11 @@ func (p *plan) startTroupe(ctx context.Context, dir, name, program string) (*tar
 	t := &target{name: name, token: tokens[load.UserID]}
 	args := []string{"serve", "--home", home}
 	if p.profile {
-		if t.admin, err = process.FreeAddr(); err != nil {
+		addr, err := process.FreeAddr()
+		if err != nil {
 			return nil, err
 		}
-		args = append(args, "--admin", t.admin)
+		t.admin, args = []string{addr}, append(args, "--admin", addr)
 	}
 	t.Process, err = process.Start(ctx, filepath.Join(dir, name+".log"), program, args...)
 	return t, err

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -52,6 +53,8 @@ type Options struct {
 	Workflows map[string]string
 	// Args are further words for serve.
 	Args []string
+	// Profiled: each node shows profiles of its processor, at Admin.
+	Profiled bool
 }
 
 // Node is a place for one: a replaced node has the place of the one before.
@@ -59,6 +62,7 @@ type Node struct {
 	Machine
 	Home          string
 	HTTP, cluster string // addresses
+	Admin         string // another one, "" unless it is profiled
 	// Client makes one attempt: who sends chooses another node after a failure.
 	Client *client.Client
 
@@ -85,6 +89,13 @@ func Found(ctx context.Context, o Options) (*Fleet, error) {
 		n.cluster, err2 = n.lastingAddr()
 		if err := errors.Join(err1, err2); err != nil {
 			return f, err
+		}
+		if o.Profiled {
+			var err error
+			if n.Admin, err = n.lastingAddr(); err != nil {
+				return f, err
+			}
+			n.args = append(slices.Clone(n.args), "--admin", n.Admin)
 		}
 	}
 	first := f.Nodes[0]
