@@ -520,8 +520,11 @@ func (g *Group) Drain(ctx context.Context) (resume func(), err error) {
 }
 
 // HandOver gives the leadership to a node, or to the one that is least behind when node is
-// empty: it takes no more changes, waits until those it has are answered, and has the other
-// elected. After an error this node may lead still, and takes changes again.
+// empty: it takes no more changes, waits until those it has are answered and the other has the
+// whole log, and has it elected. After an error this node may lead still, and takes changes again.
+//
+// NB: Raft's own transfer can wait without an end for a node that gets no entries; then this one
+// would lead for ever without taking a change (DESIGN.md, "Handing over").
 func (g *Group) HandOver(ctx context.Context, node string) error {
 	if g.Epoch() == 0 {
 		return ErrNotLed
@@ -531,13 +534,54 @@ func (g *Group) HandOver(ctx context.Context, node string) error {
 	if err != nil {
 		return err
 	}
-	var f raft.Future
+	ctx, cancel := context.WithTimeout(ctx, g.o.Tick)
+	defer cancel()
+	term := g.raft.CurrentTerm()
+	leads := func() bool { return g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term }
 	if node == "" {
-		f = g.raft.LeadershipTransfer()
-	} else {
-		f = g.raft.LeadershipTransferToServer(raft.ServerID(node), raft.ServerAddress(node))
+		node = g.leastBehind()
 	}
-	return f.Error()
+	if err := g.awaitWhile(ctx, func() bool { lacks, known := g.Behind(node); return leads() && (!known || lacks > 0) }); err != nil {
+		return fmt.Errorf("hand over to node %q, which has not the whole log: %w", node, err)
+	}
+	request := raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{
+		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(g.o.Node), Addr: []byte(g.o.Node),
+	}}
+	if err := g.network.TimeoutNow(raft.ServerID(node), raft.ServerAddress(node), &request, new(raft.TimeoutNowResponse)); err != nil {
+		return fmt.Errorf("hand over to node %q: %w", node, err)
+	}
+	if err := g.awaitWhile(ctx, leads); err != nil {
+		return fmt.Errorf("node %q was not elected: %w", node, err)
+	}
+	return nil
+}
+
+// leastBehind is the voter that lacks the fewest entries, "" when none has said what it has.
+func (g *Group) leastBehind() (node string) {
+	var fewest uint64
+	for _, s := range g.servers() {
+		lacks, known := g.Behind(string(s.ID))
+		if s.Suffrage == raft.Voter && string(s.ID) != g.o.Node && known && (node == "" || lacks < fewest) {
+			node, fewest = string(s.ID), lacks
+		}
+	}
+	return node
+}
+
+// awaitWhile returns when a condition does not hold any more.
+func (g *Group) awaitWhile(ctx context.Context, holds func() bool) error {
+	ticker := time.NewTicker(g.o.Tick / 1000)
+	defer ticker.Stop()
+	for holds() {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-g.stop:
+			return ErrNotLed
+		}
+	}
+	return nil
 }
 
 // trimLoop keeps the log short.

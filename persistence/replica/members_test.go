@@ -166,3 +166,54 @@ func TestANodeThatIsBackHasAPartAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestAHandOverThatFailsLeavesNothingBehind: a node that gets no entries was to lead, twice, before the
+// leader lost its leadership. With Raft's own transfer every second shard or so would never take a
+// change again where that node leads (persistence/replica/DESIGN.md, "Handing over").
+func TestAHandOverThatFailsLeavesNothingBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := replicatest.Start(t.Context(), replicatest.Options{Nodes: 3, Shards: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, away := c.Nodes[0], c.Nodes[1]
+		away.Isolate(true)
+		for round := range byte(2) {
+			for sh := range first.Store.AllShards() {
+				w := first.Store.NewWritesIn(sh, first.Store.Epoch(sh))
+				w.Set(persistence.RecordKey(nil, sh, "w", persistence.ID{round}), nil)
+				if err := storeWrites(first.Store, w); err != nil {
+					t.Fatal(err)
+				}
+				if err := first.Store.Replica(sh).HandOver(t.Context(), away.Name); err == nil {
+					t.Fatal("the leadership went to a node that nobody reaches")
+				}
+			}
+		}
+		first.Isolate(true)
+		clocktest.Advance(10 * time.Second)
+		first.Isolate(false)
+		away.Isolate(false)
+		for sh := range first.Store.AllShards() {
+			for range 600 {
+				if first.Store.Epoch(sh) != 0 {
+					break
+				}
+				for _, other := range c.Nodes[1:] {
+					if other.Store.Epoch(sh) != 0 {
+						_ = other.Store.Replica(sh).HandOver(t.Context(), first.Name) // it may lack entries still
+					}
+				}
+				clocktest.Advance(100 * time.Millisecond)
+			}
+			if first.Store.Epoch(sh) == 0 {
+				t.Errorf("shard %d: the node that had led it takes no change within a minute", sh)
+			}
+		}
+		for _, n := range c.Nodes {
+			if err := n.Store.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
