@@ -524,7 +524,7 @@ func (g *Group) Drain(ctx context.Context) (resume func(), err error) {
 // whole log, and has it elected. After an error this node may lead still, and takes changes again.
 //
 // NB: Raft's own transfer can wait without an end for a node that gets no entries; then this one
-// would lead for ever without taking a change (DESIGN.md, "Handing over").
+// would lead for ever without taking a change (DESIGN.md says more).
 func (g *Group) HandOver(ctx context.Context, node string) error {
 	if g.Epoch() == 0 {
 		return ErrNotLed

@@ -169,7 +169,7 @@ func TestANodeThatIsBackHasAPartAtOnce(t *testing.T) {
 
 // TestAHandOverThatFailsLeavesNothingBehind: a node that gets no entries was to lead, twice, before the
 // leader lost its leadership. With Raft's own transfer every second shard or so would never take a
-// change again where that node leads (persistence/replica/DESIGN.md, "Handing over").
+// change again where that node leads; persistence/replica/DESIGN.md says why.
 func TestAHandOverThatFailsLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := replicatest.Start(t.Context(), replicatest.Options{Nodes: 3, Shards: 8})
