@@ -125,7 +125,7 @@ func TestWhoLeavesGivesAllAway(t *testing.T) {
 			a := w.first()
 			b, c, d := w.join(a), w.join(a), w.join(a)
 			w.await("four nodes", func() bool { return w.whole(4) })
-			clocktest.Advance(time.Duration(phase) * keepEvery / 5)
+			clocktest.Advance(time.Duration(phase) * paceDefault / 5)
 			leaving := d
 			for _, p := range []*process{b, c, d} {
 				if !slices.Contains(p.directory.Load().Placement[persistence.Meta], p.self) {

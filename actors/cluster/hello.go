@@ -19,11 +19,9 @@ const (
 	// level is what this program can do together with others. Nodes whose levels differ by one
 	// run together, so that a cluster can be upgraded node by node.
 	level = 1
-	// helloEvery is the time between two greetings of a node. One that was not heard for
-	// aliveMax is not alive.
-	helloEvery = time.Second
-	helloMax   = time.Second
-	aliveMax   = 3 * time.Second
+	// A node that was not heard for aliveMax is not alive.
+	helloMax = time.Second
+	aliveMax = 3 * time.Second
 	// askedMax is how long a node may take to answer that is asked whether it is there.
 	askedMax = 5 * time.Second
 	// claimMax is how long a node that starts waits for its own earlier process to be forgotten,
@@ -340,7 +338,7 @@ func (n *Node) known() []peer.NodeID {
 func (n *Node) greetLoop() {
 	var refusedSince time.Time
 	silent := map[peer.NodeID]bool{}
-	n.every(helloEvery, func(ctx context.Context) {
+	n.every(n.o.Pace, func(ctx context.Context) {
 		faults := n.greetAll(ctx)
 		refused := n.refusedBy(faults)
 		for id, err := range faults {

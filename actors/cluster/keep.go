@@ -15,14 +15,17 @@ import (
 	"troupe/persistence"
 )
 
-// keepEvery is the time between two looks at what is, and what should be.
-const keepEvery = time.Second
+// paceDefault is Options.Pace, and keepMax bounds what a node does for the directory at one look.
+const (
+	paceDefault = time.Second
+	keepMax     = 5 * time.Second
+)
 
 // keepLoop brings this node to what the directory wants, and where Meta is led, the directory to
 // what the nodes want.
 func (n *Node) keepLoop() {
 	before := 0
-	n.every(keepEvery, func(ctx context.Context) {
+	n.every(n.o.Pace, func(ctx context.Context) {
 		if led := len(n.led()); led != before {
 			n.o.Log.Info().Int("shards", led).Int("before", before).Msg("the number of shards that this node leads has changed")
 			before = led
@@ -95,7 +98,7 @@ func (n *Node) isOut(sh persistence.Shard) bool {
 // keepDirectory writes what the nodes have said, places the shards, and forgets nodes that have
 // left.
 func (n *Node) keepDirectory(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, keepEvery*5)
+	ctx, cancel := context.WithTimeout(ctx, keepMax)
 	defer cancel()
 	var left []peer.NodeID
 	if old := n.directory.Load(); old != nil { // NB: looked at before, so that nothing is asked of the others when nothing is to be done
@@ -294,14 +297,14 @@ func (n *Node) Ended(sh persistence.Shard, epoch uint64) {
 // tend brings the replicas of a shard, step by step, to what the directory wants.
 func (n *Node) tend(ctx context.Context, sh persistence.Shard) {
 	for ctx.Err() == nil {
-		pause := keepEvery
+		pause := n.o.Pace
 		if d := n.directory.Load(); d != nil && len(d.wanted(sh).voters) > 0 {
 			step, id := nextMove(n.replicas(sh), d.wanted(sh), surroundings{
 				self: n.self, alive: n.isAlive, caughtUp: func(id peer.NodeID) bool { return n.isCaughtUp(sh, id) },
 				busy: func(id peer.NodeID) bool { return sh == persistence.Meta && n.isBusy(id) },
 			})
 			if step != rest && n.move(ctx, sh, step, id) {
-				pause = keepEvery / 20
+				pause = n.o.Pace / 20
 			}
 		}
 		select {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -33,6 +34,9 @@ type Options struct {
 	Version, Settings string
 	// Tick is that of persistence.Replication.
 	Tick time.Duration
+	// Pace is the time between two greetings of a node, and between two looks at what is and what
+	// should be. Zero is one second. Tests that start many clusters have less.
+	Pace time.Duration
 	// Log gets who comes and goes (info, warn) and what fails (error).
 	Log zerolog.Logger
 }
@@ -42,6 +46,7 @@ func (o *Options) EnsureDefaults() {
 	if o.Replicas == 0 {
 		o.Replicas = 3
 	}
+	o.Pace = cmp.Or(o.Pace, paceDefault)
 }
 
 // Node is this process's part of the cluster. Its methods may be called at once, those that need
@@ -251,7 +256,7 @@ const freshMax = 3 * time.Second
 
 // freshLoop keeps Fresh true while Meta can be read.
 func (n *Node) freshLoop() {
-	n.every(helloEvery, func(ctx context.Context) {
+	n.every(n.o.Pace, func(ctx context.Context) {
 		asked := time.Now()
 		ctx, cancel := context.WithTimeout(ctx, freshMax)
 		defer cancel()
