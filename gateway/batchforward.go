@@ -76,7 +76,7 @@ func (x *exchange) keepKey(retry workflow.Retry) error {
 		return err
 	}
 	from.Part = &part{Key: retry.Key, Keep: hex.EncodeToString(retry.Fingerprint[:])}
-	ctx, cancel := context.WithTimeout(x.r.Context(), x.server.options.LeaderWaitMax)
+	ctx, cancel := context.WithTimeout(x.server.requests, x.server.options.LeaderWaitMax)
 	defer cancel()
 	f := forwarding{x: x, shard: shard}
 	for {
@@ -114,7 +114,7 @@ type batchForwarder struct {
 
 func newBatchForwarder(x *exchange, key string) *batchForwarder {
 	f := &batchForwarder{x: x, key: key}
-	f.ctx, f.cancel = context.WithCancel(x.r.Context())
+	f.ctx, f.cancel = context.WithCancel(x.server.requests)
 	return f
 }
 

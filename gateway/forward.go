@@ -79,7 +79,7 @@ type forwarding struct {
 // run tries until a node has answered, or LeaderWaitMax is over.
 func (f *forwarding) run() error {
 	x := f.x
-	ctx, cancel := context.WithTimeout(x.r.Context(), x.server.options.LeaderWaitMax)
+	ctx, cancel := context.WithTimeout(x.server.requests, x.server.options.LeaderWaitMax)
 	defer cancel()
 	for {
 		x.startOver()
@@ -132,24 +132,29 @@ func leavesOpen(status int) bool {
 
 // leader returns the node to try next. A node that was tried in vain is returned after a pause.
 // Requests that wait here have at most half of the places, so that a shard without a leader leaves
-// the other half to the others.
+// the other half to the others; and they wait no longer than their callers. NB: a caller who has closed
+// one side of the connection, which net/http takes for one who has left, reads an answer that needs no wait.
 func (f *forwarding) leader(ctx context.Context) (Peer, error) {
 	x, s := f.x, f.x.server
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(x.r.Context(), cancel)()
 	defer s.leaderWaits.Add(-1)
 	if s.leaderWaits.Add(1) > half(s.pressure.limit.Load()) {
 		return Peer{}, x.shed()
 	}
 	begun := time.Now()
-	peer, err := x.services.Peers.Leader(ctx, f.shard)
+	peer, err := x.services.Peers.Leader(waiting, f.shard)
 	if err == nil && f.tried && peer.Node == f.node {
 		timer := time.NewTimer(f.pause)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-		case <-ctx.Done():
+		case <-waiting.Done():
+			return Peer{}, failure.Errorf(failure.ErrUnavailable, "leader of shard %d: %w", f.shard, waiting.Err())
 		}
 		f.pause = min(2*f.pause, leaderPauseMax)
-		peer, err = x.services.Peers.Leader(ctx, f.shard)
+		peer, err = x.services.Peers.Leader(waiting, f.shard)
 	}
 	if time.Since(begun) >= leaderPauseMin {
 		s.metrics.leaderWaits.Add(1)
@@ -170,7 +175,7 @@ func (f *forwarding) leader(ctx context.Context) (Peer, error) {
 // try is due.
 func (f *forwarding) send(to Peer) (done bool, err error) {
 	x := f.x
-	ctx, cancel := context.WithCancel(x.r.Context())
+	ctx, cancel := context.WithCancel(x.server.requests) // NB: who has left is answered, as by this node itself
 	defer cancel()
 	silence := time.AfterFunc(x.server.options.WriteMax, cancel)
 	defer silence.Stop()
@@ -303,6 +308,7 @@ func (p *passing) run() error {
 		}
 		defer x.releaseWatcher()
 		defer context.AfterFunc(x.server.watching, p.cancel)()
+		defer context.AfterFunc(x.r.Context(), p.cancel)()
 		p.begin()
 		x.endAdmission()
 		return x.endStream(p.copy(true))

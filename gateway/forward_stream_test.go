@@ -159,7 +159,7 @@ func TestForwardedBytes(t *testing.T) {
 	})
 	t.Run("a list that ends early", func(t *testing.T) {
 		broken = true
-		text, err := askOpen(t, a, "GET "+r.Path+" HTTP/1.0\r\nHost: x\r\n"+withToken+"\r\n\r\n")
+		text, err := a.rawErr(t, "GET "+r.Path+" HTTP/1.0\r\nHost: x\r\n"+withToken+"\r\n\r\n")
 		if !errors.Is(err, syscall.ECONNRESET) || strings.Contains(text, "]}") {
 			t.Errorf("got the end %v behind %d bytes, want a reset", err, len(text))
 		}
@@ -168,24 +168,12 @@ func TestForwardedBytes(t *testing.T) {
 		}
 	})
 	t.Run("a body in chunks", func(t *testing.T) {
-		text, err := askOpen(t, a, "POST /workflow/api/v1/event HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"+withToken+"\r\n\r\n"+
+		text, err := a.rawErr(t, "POST /workflow/api/v1/event HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"+withToken+"\r\n\r\n"+
 			fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(eventBody), eventBody))
 		if err != nil || !strings.HasPrefix(text, "HTTP/1.1 200 ") || !strings.Contains(text, "\r\nConnection: close\r\n") {
 			t.Errorf("got %v and %.300s, want 200 and the end of the connection", err, text)
 		}
 	})
-}
-
-// askOpen is rawErr of a caller who does not close its side: net/http takes that for one who leaves.
-func askOpen(t *testing.T, n *node, text string) (string, error) {
-	t.Helper()
-	c := n.dial(t)
-	defer func() { _ = c.Close() }()
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
-	reply, err := io.ReadAll(c)
-	return string(reply), err
 }
 
 // ledger is what a cluster of fakes knows: who leads each instance, and what was done.

@@ -108,8 +108,9 @@ type Server struct {
 	lastBytesMax time.Duration
 	// failed gets the error that ended serving, if it was not Stop.
 	failed chan error
-	// cancel ends the context of all requests.
-	cancel context.CancelFunc
+	// requests is the context of all requests; cancel ends it.
+	requests context.Context
+	cancel   context.CancelFunc
 	// watching ends when drain ends the streams; endWatching ends it.
 	watching    context.Context
 	endWatching context.CancelFunc
@@ -160,7 +161,7 @@ func newServer(o Options, table []route) (*Server, error) {
 		return nil, fmt.Errorf("new gateway: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s.cancel = cancel
+	s.requests, s.cancel = ctx, cancel
 	s.watching, s.endWatching = context.WithCancel(ctx)
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
