@@ -107,17 +107,17 @@ func (w *watcher) locate(ctx context.Context) (err error) {
 }
 
 // settleCommits returns when every commit is durable that did not see the feed.
-// Each watcher waits until one has seen that.
+// Each watcher waits until one has seen that, and in a cluster until its node has what was
+// acknowledged before: a node that cannot know it gives no stream.
 func (s *Service) settleCommits(ctx context.Context, f *Feed) error {
-	if f.settled.Load() {
-		return nil
-	}
-	s.o.Catalog.AwaitCommits()
-	if err := s.o.Store.AwaitDurable(); err != nil {
-		return failure.Errorf(failure.ErrUnavailable, "%w", err)
+	if !f.settled.Load() {
+		s.o.Catalog.AwaitCommits()
+		if err := s.o.Store.AwaitDurable(); err != nil {
+			return failure.Errorf(failure.ErrUnavailable, "%w", err)
+		}
 	}
 	if err := s.o.Queries.AwaitCurrent(ctx); err != nil {
-		return err // NB: in a cluster, what was visible before the feed may not be acknowledged yet
+		return err // NB: in a cluster, a feed may lack what was acknowledged before, and have what is not yet
 	}
 	f.settled.Store(true)
 	return nil
