@@ -34,7 +34,7 @@ func TestInterfaceCredentials(t *testing.T) {
 			create + " by cookie":            "Cookie: session=SESSION",
 			create + " of the same origin":   "Cookie: session=SESSION\nSec-Fetch-Site: same-origin",
 			create + " of no page":           "Cookie: session=SESSION\nSec-Fetch-Site: none",
-			create + " of the same Origin":   "Cookie: session=SESSION\nOrigin: http://" + s.gateway.Addr().String(),
+			create + " of the same Origin":   "Cookie: session=SESSION\nOrigin: http://{host}",
 			create + " by token, cross-site": "Authorization: svc.token TOKEN\nSec-Fetch-Site: cross-site",
 			"a safe method of another site":  "Cookie: session=SESSION\nSec-Fetch-Site: cross-site",
 			untyped + " needs none":          "Authorization: svc.token TOKEN",

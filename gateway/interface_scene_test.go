@@ -42,6 +42,9 @@ func nameOf(rule, says string) string {
 func runLines(t *testing.T, lines []line) {
 	s := newScene(t)
 	for _, l := range lines {
-		t.Run(nameOf(l.rule, l.says), func(t *testing.T) { l.check(t, s) })
+		t.Run(nameOf(l.rule, l.says), func(t *testing.T) {
+			skipOnCluster(t, l.says)
+			l.check(t, s)
+		})
 	}
 }

@@ -1,8 +1,12 @@
 package gateway_test
 
 import (
+	"flag"
 	"maps"
+	"math/rand/v2"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"troupe/actors/actorstest"
@@ -11,13 +15,18 @@ import (
 	"troupe/gateway/wiretest"
 )
 
-// service is the whole service in this process: the handler on the actors, with a
-// store in memory. Its exchanges are held against openapi.yaml.
+// nodes is how many nodes a service has. With more than one it is a cluster, and each request
+// goes to another node than the one before.
+var nodes = flag.Int("nodes", 1, "nodes of the services of TestInterface… and TestABatch…")
+
+// service is the whole service in this process: handlers on actors, with stores in
+// memory. Their exchanges are held against openapi.yaml. What is promoted from
+// Actors is the first node's, or that of all nodes where actorstest says so.
 type service struct {
 	*actorstest.Actors
 	*wiretest.Client
-	gateway *gateway.Server
-	log     func() string // what the gateway logged
+	gateways []*gateway.Server // by node
+	logs     []func() string   // what they logged
 }
 
 // serviceOptions are those of a service. Without an identity.yaml among Files its
@@ -33,13 +42,61 @@ func startService(t testing.TB, o serviceOptions) *service {
 	files := map[string]string{"identity.yaml": wiretest.People}
 	maps.Copy(files, o.Files)
 	o.Files = files
-	s := &service{Actors: actorstest.Start(t, o.Options)}
-	s.gateway, s.log = gateway.StartService(t, o.Gateway, gateway.Services{
-		Workflows: s.Workflows, Credentials: s.Identities, Sessions: s.Identities, Portal: s.Portal, Repository: s.Repository, Templates: s.Parameters,
-		Parts: []gateway.Part{{Name: "store", Ready: s.Store.Accepting}},
-	})
-	s.Client = &wiretest.Client{Base: o.Gateway.BasePath, Address: func() (string, error) { return s.gateway.Addr().String(), nil }}
+	s := &service{}
+	if *nodes > 1 {
+		s.Actors = actorstest.StartCluster(t, o.Options, *nodes)[0]
+	} else {
+		s.Actors = actorstest.Start(t, o.Options)
+	}
+	for _, n := range s.Nodes() {
+		services := gateway.Services{
+			Workflows: n.Workflows, Credentials: n.Identities, Sessions: n.Identities, Portal: n.Portal, Repository: n.Repository, Templates: n.Parameters,
+			Parts: []gateway.Part{{Name: "store", Ready: n.Store.Accepting}},
+		}
+		if n.Node != nil {
+			services.Peers = peers{n.Node}
+			services.Parts = append(services.Parts, gateway.Part{Name: "cluster", Ready: n.Node.Ready})
+		}
+		server, log := gateway.StartService(t, o.Gateway, services)
+		s.gateways, s.logs = append(s.gateways, server), append(s.logs, log)
+		if n.Node != nil {
+			serveNode(n.Node, server)
+		}
+	}
+	s.Client = &wiretest.Client{Base: o.Gateway.BasePath, Address: inTurn(s.gateways)}
 	return s
+}
+
+// inTurn gives the address of another gateway each time, when there are several. Their order is the
+// same in each run, but has no period: tests that repeat some steps would ask the same node for each.
+func inTurn(gateways []*gateway.Server) func() (string, error) {
+	var mu sync.Mutex
+	at, steps := 0, rand.New(rand.NewPCG(0, 0))
+	return func() (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if others := len(gateways) - 1; others > 0 {
+			at = (at + 1 + steps.IntN(others)) % len(gateways)
+		}
+		return gateways[at].Addr().String(), nil
+	}
+}
+
+// log is what all gateways logged.
+func (s *service) log() string {
+	var all strings.Builder
+	for _, log := range s.logs {
+		all.WriteString(log())
+	}
+	return all.String()
+}
+
+// metrics is a counter of all gateways together.
+func (s *service) metrics(of func(gateway.Metrics) uint64) (sum uint64) {
+	for _, server := range s.gateways {
+		sum += of(server.Metrics())
+	}
+	return sum
 }
 
 type (
@@ -65,6 +122,12 @@ func (u user) with(headers ...string) user {
 // as returns a user with a new token.
 func (s *service) as(name identity.UserID) user {
 	return s.user("Authorization: svc.token " + s.Token(name))
+}
+
+// atOneNode returns the user as one who asks the first node only.
+func (s *service) atOneNode(u user) user {
+	u.Client = &wiretest.Client{Base: s.Base, Address: func() (string, error) { return s.gateways[0].Addr().String(), nil }}
+	return u
 }
 
 // desk returns a user with a new session.

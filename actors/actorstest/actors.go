@@ -5,13 +5,17 @@
 //	a.Token("ann")
 //	a.Write("workflows/leave.yaml", …) // takes a changed definition over
 //
+// StartCluster runs several of them, each with a store of its own, as the nodes of one cluster.
+//
 // Only tests import it.
 package actorstest
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +23,8 @@ import (
 
 	"troupe/actors"
 	"troupe/actors/catalog"
+	"troupe/actors/cluster"
+	"troupe/actors/failure"
 	"troupe/actors/formportal"
 	"troupe/actors/home"
 	"troupe/actors/identity"
@@ -52,7 +58,8 @@ type Actors struct {
 	Dir        string
 	Disk       *storetest.Disk // what the store stands on
 	Store      *persistence.Store
-	Identities *identity.Service
+	Node       *cluster.Node // nil where it stands alone
+	Identities identity.Identities
 	Workflows  *workflow.Router
 	Portal     *formportal.Portal
 	Repository *repository.Service
@@ -62,12 +69,16 @@ type Actors struct {
 	parser    *statemachine.Parser
 	catalog   *catalog.Catalog
 	templates *formportal.Templates
+	published *home.Published // nil where it stands alone
+	took      atomic.Uint64   // how often what is published was taken over
+	nodes     []*Actors       // of the cluster, this one included; built once
 }
 
 // Start starts all of it.
 func Start(t testing.TB, o Options) *Actors {
 	t.Helper()
 	a := &Actors{t: t, Dir: t.TempDir(), Disk: storetest.NewDisk()}
+	a.nodes = []*Actors{a}
 	for name, text := range o.Files {
 		a.put(name, text)
 	}
@@ -75,29 +86,52 @@ func Start(t testing.TB, o Options) *Actors {
 	a.Store, err = a.Disk.Open(persistence.Options{Shards: 2})
 	a.must(err)
 	t.Cleanup(func() { a.must(a.Store.Close()) })
-	a.parser, err = statemachine.NewParser(statemachine.ParserOptions{})
-	a.must(err)
-	a.catalog, err = catalog.Open(catalog.Options{Store: a.Store, Parser: a.parser, Log: o.Log})
-	a.must(err)
+	a.openDefinitions(o.Log)
 	a.must(formportal.AddPlainWorkflow(a.catalog, a.parser))
-	a.templates, err = formportal.OpenTemplates(a.Store, o.Log)
-	a.must(err)
 	set := a.publish()
 
 	o.Identity.Store, o.Identity.Directory, o.Identity.Clock, o.Identity.Log = a.Store, set.Directory, o.Clock, o.Log
-	a.Identities, err = identity.Start(o.Identity)
+	identities, err := identity.Start(o.Identity)
 	a.must(err)
-	a.stopAtEnd(a.Identities)
+	a.stopAtEnd(identities)
+	a.Identities = identities
+	a.run(o, set.Rights)
+	return a
+}
+
+// openDefinitions opens what the store holds of definitions.
+func (a *Actors) openDefinitions(log zerolog.Logger) {
+	a.t.Helper()
+	var err error
+	a.parser, err = statemachine.NewParser(statemachine.ParserOptions{})
+	a.must(err)
+	definitions := catalog.Options{Store: a.Store, Parser: a.parser, Log: log}
+	if a.Node != nil {
+		definitions.Current = a.current
+	}
+	a.catalog, err = catalog.Open(definitions)
+	a.must(err)
+	a.templates, err = formportal.OpenTemplates(a.Store, log)
+	a.must(err)
+}
+
+// run starts what works on requests.
+func (a *Actors) run(o Options, rights *repository.Rights) {
+	a.t.Helper()
 	system := actors.NewSystem(o.Log)
 	a.stopAtEnd(system)
 	o.Workflow.Store, o.Workflow.System, o.Workflow.Catalog, o.Workflow.Clock, o.Workflow.Log = a.Store, system, a.catalog, o.Clock, o.Log
+	if a.Node != nil {
+		o.Workflow.Current = a.Node.Current
+	}
+	var err error
 	a.Workflows, err = workflow.Start(o.Workflow)
 	a.must(err)
 	a.stopAtEnd(a.Workflows)
 	files, err := disk.Open(disk.Options{Dir: filepath.Join(a.Dir, home.RepositoryFolder), Log: o.Log})
 	a.must(err)
-	t.Cleanup(func() { a.must(files.Close()) })
-	a.Repository = repository.Start(repository.Options{System: system, Source: files, Rights: set.Rights, Log: o.Log})
+	a.t.Cleanup(func() { a.must(files.Close()) })
+	a.Repository = repository.Start(repository.Options{System: system, Source: files, Rights: rights, Log: o.Log})
 	a.stopAtEnd(a.Repository)
 	a.Parameters = template.Start(template.Options{System: system, Files: a.Repository, Log: o.Log})
 	a.stopAtEnd(a.Parameters)
@@ -105,33 +139,86 @@ func Start(t testing.TB, o Options) *Actors {
 	o.Portal.Clock, o.Portal.Log = o.Clock, o.Log
 	a.Portal = formportal.Start(o.Portal)
 	a.stopAtEnd(a.Portal)
-	return a
 }
 
+// Nodes are those of the cluster, this one included; alone it is the only one.
+func (a *Actors) Nodes() []*Actors { return a.nodes }
+
 // Write puts a file in place of another one, or none for "", and takes all files
-// over as the service does.
+// over as the service does. It returns when every node has done so.
 func (a *Actors) Write(name, text string) {
 	a.t.Helper()
 	a.put(name, text)
+	if a.Node != nil {
+		a.publishToAll()
+		return
+	}
 	set := a.publish()
 	a.Identities.SetDirectory(set.Directory)
 	a.Repository.SetRights(set.Rights)
 }
 
 // Token returns a new token of a user.
-func (a *Actors) Token(user identity.UserID) string {
+func (a *Actors) Token(user identity.UserID) (secret string) {
 	a.t.Helper()
-	secret, _, err := a.Identities.CreateToken(context.Background(), identity.CreateCredential{User: user})
-	a.must(err)
+	a.ChangeIdentities(func(i identity.Identities) (err error) {
+		secret, _, err = i.CreateToken(context.Background(), identity.CreateCredential{User: user})
+		return err
+	})
 	return secret
 }
 
 // Session returns a new session of a user.
-func (a *Actors) Session(user identity.UserID) string {
+func (a *Actors) Session(user identity.UserID) (secret string) {
 	a.t.Helper()
-	secret, _, err := a.Identities.CreateSession(context.Background(), identity.CreateCredential{User: user})
-	a.must(err)
+	a.ChangeIdentities(func(i identity.Identities) (err error) {
+		secret, _, err = i.CreateSession(context.Background(), identity.CreateCredential{User: user})
+		return err
+	})
 	return secret
+}
+
+// ChangeIdentities does something with the identities where they can be changed. It returns when
+// every node knows of it.
+func (a *Actors) ChangeIdentities(do func(identity.Identities) error) {
+	a.t.Helper()
+	a.await("a node that leads the identities", func() bool {
+		for _, n := range a.nodes {
+			if err := do(n.Identities); !errors.Is(err, failure.ErrElsewhere) {
+				a.must(err)
+				return true
+			}
+		}
+		return false
+	})
+	a.AwaitCurrent()
+}
+
+// AwaitCurrent returns when every node knows what any of them has acknowledged of users, credentials and
+// definitions.
+func (a *Actors) AwaitCurrent() {
+	a.t.Helper()
+	for _, n := range a.nodes {
+		if n.Node != nil {
+			a.must(n.current(context.Background()))
+		}
+	}
+}
+
+// await returns when something is so. It fails the test after a minute, which only a broken
+// service needs.
+func (a *Actors) await(what string, met func() bool) {
+	a.t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(time.Minute)
+	for !met() {
+		select {
+		case <-tick.C:
+		case <-late:
+			a.t.Fatalf("actorstest: there is not: %s", what)
+		}
+	}
 }
 
 func (a *Actors) put(name, text string) {
@@ -145,10 +232,17 @@ func (a *Actors) put(name, text string) {
 	a.must(os.WriteFile(path, []byte(text), 0o644))
 }
 
-func (a *Actors) publish() *home.Set {
+// load reads the files of the home.
+func (a *Actors) load() *home.Set {
 	a.t.Helper()
 	set, err := home.Load(os.DirFS(a.Dir), a.parser)
 	a.must(err)
+	return set
+}
+
+func (a *Actors) publish() *home.Set {
+	a.t.Helper()
+	set := a.load()
 	templates, err := a.templates.Prepare(set.Templates)
 	a.must(err)
 	a.must(a.catalog.Publish(set.Workflows, templates))

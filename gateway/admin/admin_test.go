@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // openIdentities starts a real service whose users are john.doe and jane.
-func openIdentities(t *testing.T) *identity.Service {
+func openIdentities(t *testing.T) identity.Identities {
 	t.Helper()
 	return actorstest.Start(t, actorstest.Options{Files: map[string]string{
 		"identity.yaml": "roles: []\nusers: [{id: john.doe}, {id: jane}]\n",
@@ -35,7 +35,7 @@ func openIdentities(t *testing.T) *identity.Service {
 
 // failing is a service that refuses all that would change it, and finds nothing.
 type failing struct {
-	*identity.Service
+	identity.Identities
 	err error
 }
 
@@ -118,7 +118,7 @@ func TestListsAreNeverNull(t *testing.T) {
 // TestErrorsKeepTheirCause holds that a command sees the same errors through
 // the socket as without a server.
 func TestErrorsKeepTheirCause(t *testing.T) {
-	f := &failing{Service: openIdentities(t)}
+	f := &failing{Identities: openIdentities(t)}
 	c, ctx := startServer(t, filepath.Join(t.TempDir(), "admin.sock"), f), t.Context()
 	create := func() error {
 		_, _, err := c.Create(ctx, identity.Token, identity.CreateCredential{User: "x"})

@@ -47,7 +47,7 @@ users:
 // are those that stand here, so that a test can leave out, repeat and garble them.
 type Request struct {
 	Method, Path string
-	Headers      []string // "Name: value"
+	Headers      []string // "Name: value"; {host} stands for the value of Host
 	Body         string
 }
 
@@ -56,7 +56,7 @@ func (r Request) Text(host string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.Method, r.Path, host)
 	for _, h := range r.Headers {
-		b.WriteString(h + "\r\n")
+		b.WriteString(strings.ReplaceAll(h, "{host}", host) + "\r\n")
 	}
 	if r.Body != "" || r.Method == http.MethodPost {
 		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(r.Body))

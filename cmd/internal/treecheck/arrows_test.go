@@ -47,7 +47,7 @@ var innerArrows = map[string][]string{
 	"repository":          {".", "failure", "identity", "internal/supervise"},
 	"template":            {".", "repository", "failure", "identity", "internal/semaphore", "internal/supervise"},
 	"home":                {"formportal", "form", "catalog", "repository", "identity"},
-	"actorstest":          {".", "home", "template", "formportal", "repository", "workflow", "catalog", "identity"},
+	"actorstest":          {".", "cluster", "cluster/peer", "failure", "form", "home", "template", "formportal", "repository", "workflow", "catalog", "identity"},
 }
 
 // homes says where a library, or an inner package of ours, may be imported. A library that stays in one place

@@ -1,0 +1,217 @@
+package actorstest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/cluster"
+	"troupe/actors/cluster/peer"
+	"troupe/actors/form"
+	"troupe/actors/formportal"
+	"troupe/actors/home"
+	"troupe/actors/identity"
+	"troupe/persistence"
+	"troupe/persistence/storetest"
+)
+
+const (
+	// pace is cluster.Options.Pace: at the default a cluster would need seconds to grow.
+	pace = 20 * time.Millisecond
+	// joinMax bounds how long a node may take to join.
+	joinMax = time.Minute
+)
+
+// StartCluster starts nodes that are one service, as the program does in a process for each: with
+// logs of Raft, cluster ports on this machine, and a published home. Every node has a replica of every
+// shard, and leads at least one when there are at most four of them. What they do for each other
+// at requests is the gateway's: see cluster.Node.Serve.
+func StartCluster(t testing.TB, o Options, nodes int) []*Actors {
+	t.Helper()
+	dir, all := t.TempDir(), make([]*Actors, nodes)
+	for i := range all {
+		all[i] = &Actors{t: t, Dir: dir, Disk: storetest.NewSteadyDisk(), nodes: all}
+	}
+	first := all[0]
+	for name, text := range o.Files {
+		first.put(name, text)
+	}
+	folders, addresses := make([]string, nodes), make([]string, nodes)
+	for i := range all {
+		folders[i] = filepath.Join(t.TempDir(), "node")
+	}
+	addresses[0] = first.found(folders[0], nodes)
+	for i, a := range all {
+		if i > 0 {
+			addresses[i] = first.admit(folders[i])
+		}
+		a.startNode(cluster.Options{Dir: folders[i], Listen: addresses[i], Advertise: addresses[i], Replicas: nodes, Pace: pace, Log: o.Log})
+	}
+	first.share()
+	// NB: all that comes now ends before any store is closed: without the others nothing is written.
+	for _, a := range all {
+		a.runNode(o)
+	}
+	return all
+}
+
+// found makes the store that of the first node of a cluster, and what is in the files of the home
+// published there. It returns the address of the node.
+func (a *Actors) found(folder string, nodes int) (address string) {
+	a.t.Helper()
+	var err error
+	a.Store, err = a.Disk.Open(persistence.Options{Shards: nodes})
+	a.must(err)
+	a.openDefinitions(zerolog.Nop())
+	a.must(home.PublishFirst(home.PublishedOptions{Store: a.Store, Catalog: a.catalog, Templates: a.templates}, a.load(), "actorstest"))
+	_, err = form.OpenLists(a.Store)
+	a.must(err)
+	listener := a.listen()
+	address = listener.Addr().String()
+	_, err = cluster.Found(a.Store, folder, address)
+	a.must(err)
+	a.must(a.Store.Close())
+	a.must(listener.Close())
+	return address
+}
+
+// admit has another node join, whose files come into a folder. It returns its address.
+func (a *Actors) admit(folder string) (address string) {
+	a.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), joinMax)
+	defer cancel()
+	text, err := a.Node.Invite(ctx, time.Hour)
+	a.must(err)
+	key, err := peer.ParseJoinKey(text)
+	a.must(err)
+	listener := a.listen()
+	address = listener.Addr().String()
+	joined, err := cluster.Join(ctx, cluster.Joining{Key: key, Advertise: address, Listener: listener})
+	a.must(err)
+	a.must(joined.Save(folder))
+	return address
+}
+
+// listen opens a port for a node. NB: what the system chooses by itself may be the port of a connection
+// by the time the node opens it.
+func (a *Actors) listen() net.Listener {
+	a.t.Helper()
+	for range 1000 {
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(10_000))); err == nil {
+			return l
+		}
+	}
+	a.t.Fatal("actorstest: no port is free")
+	return nil
+}
+
+// startNode opens the cluster port and the store.
+func (a *Actors) startNode(o cluster.Options) {
+	a.t.Helper()
+	over, cancel := context.WithCancel(context.Background())
+	cancel() // nobody needs the answers of calls that go on
+	var err error
+	a.Node, err = cluster.Load(o)
+	a.must(err)
+	a.t.Cleanup(func() { _ = a.Node.ClosePort(over) })
+	a.must(a.Node.Claim(context.Background()))
+	a.Store, err = a.Disk.Open(persistence.Options{Shards: len(a.nodes), Replication: a.Node.Replication()})
+	a.must(err)
+	a.t.Cleanup(func() { a.must(a.Store.Close()) })
+	a.must(a.Node.Run(a.Store))
+	a.stopAtEnd(a.Node)
+}
+
+// share waits until every shard is whole, and has the nodes lead them in turn.
+func (a *Actors) share() {
+	a.t.Helper()
+	a.await("a replica of every shard at every node", func() bool {
+		status := a.Node.Status()
+		if len(status.Nodes) != len(a.nodes) || len(status.Short) > 0 {
+			return false
+		}
+		for _, n := range status.Nodes {
+			if !n.Voter {
+				return false
+			}
+		}
+		return true
+	})
+	for sh := range a.Store.AllShards() {
+		to := a.nodes[(int(sh)+1)%len(a.nodes)]
+		a.await("another node that leads a shard", func() bool {
+			if a.Store.Epoch(sh) != 0 && to != a {
+				ctx, cancel := context.WithTimeout(context.Background(), joinMax)
+				defer cancel()
+				_ = a.Store.Replica(sh).HandOver(ctx, string(to.Node.Self())) // NB: it is tried again
+			}
+			return to.Store.Epoch(sh) != 0
+		})
+	}
+}
+
+// runNode starts what works on requests, with what is published.
+func (a *Actors) runNode(o Options) {
+	a.t.Helper()
+	a.await("what is published, at every node", func() bool {
+		here, err := home.IsPublished(a.Store)
+		a.must(err)
+		return here
+	})
+	a.openDefinitions(o.Log)
+	a.must(formportal.AddPlainWorkflow(a.catalog, a.parser))
+	var err error
+	a.published, err = home.OpenPublished(home.PublishedOptions{Store: a.Store, Catalog: a.catalog, Templates: a.templates, Took: a.tookPublished})
+	a.must(err)
+	access := a.published.Access()
+	o.Identity.Directory, o.Identity.Clock, o.Identity.Log = access.Directory, o.Clock, o.Log
+	identities, err := identity.StartReplicated(identity.ReplicatedOptions{Options: o.Identity, Store: a.Store, Fresh: a.Node.Fresh, Current: a.current})
+	a.must(err)
+	a.stopAtEnd(identities)
+	a.Identities = identities
+	a.run(o, access.Rights)
+	a.published.Start()
+	a.stopAtEnd(a.published)
+}
+
+// current returns when this node has what was acknowledged in Meta.
+func (a *Actors) current(ctx context.Context) error { return a.Node.Current(ctx, persistence.Meta) }
+
+// tookPublished puts users and rights in use.
+func (a *Actors) tookPublished(access home.Access, err error) {
+	if err != nil {
+		a.t.Errorf("actorstest: take over what is published: %v", err)
+		return
+	}
+	a.Identities.SetDirectory(access.Directory)
+	a.Repository.SetRights(access.Rights)
+	a.took.Add(1)
+}
+
+// publishToAll publishes the files of the home, and returns when every node uses them.
+func (a *Actors) publishToAll() {
+	a.t.Helper()
+	a.await("a node that publishes", func() bool {
+		for _, n := range a.nodes {
+			if n.Store.Epoch(persistence.Meta) != 0 {
+				a.must(n.published.Publish(n.load(), "actorstest"))
+				return true
+			}
+		}
+		return false
+	})
+	a.AwaitCurrent()
+	for _, n := range a.nodes {
+		for range 2 { // NB: the first may have begun before
+			before := n.took.Load()
+			n.published.Replaced()
+			a.await("what was published, in use at every node", func() bool { return n.took.Load() > before })
+		}
+	}
+}
