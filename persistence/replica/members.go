@@ -94,8 +94,8 @@ func (g *Group) servers() []raft.Server {
 	return f.Configuration().Servers
 }
 
-// AddLearner has a node get the log without a vote. Like the next two, it works on the
-// leader only, and returns when the change is confirmed by a majority.
+// AddLearner has a node get the log without a vote. Like the next three, it works on the
+// leader only, and returns when the change is confirmed by a majority. A voter keeps its vote.
 func (g *Group) AddLearner(node string) error {
 	return g.raft.AddNonvoter(raft.ServerID(node), raft.ServerAddress(node), 0, 2*g.o.Tick).Error()
 }
@@ -104,6 +104,11 @@ func (g *Group) AddLearner(node string) error {
 // majority that is harder to reach.
 func (g *Group) AddVoter(node string) error {
 	return g.raft.AddVoter(raft.ServerID(node), raft.ServerAddress(node), 0, 2*g.o.Tick).Error()
+}
+
+// Demote takes a node's vote. It gets the log as before.
+func (g *Group) Demote(node string) error {
+	return g.raft.DemoteVoter(raft.ServerID(node), 0, 2*g.o.Tick).Error()
 }
 
 // Remove takes a node out of the group.
