@@ -7,7 +7,7 @@
 //	                  ▲ written where          │ followed
 //	                  │ Meta is led            ▼ by all
 //	Invite, Join, Remove, place()      tend(shard), where the shard is led:
-//	                                   learner ─► caught up ─► voter ─► others removed
+//	                                   learner ─► caught up ─► voter ─► others lose their votes
 //
 //	greet: every node tells every other one once a second what it has
 //
@@ -20,8 +20,10 @@
 //
 // # What it promises
 //
+//   - Every node gets every shard: as many nodes as Options.Replicas says have a vote in it, the
+//     others a copy without one, so each answers lists and streams from its own store.
 //   - A shard has never fewer voters than it should have because of a move: a node loses its
-//     replica when the one that takes its place has a vote, and has caught up.
+//     vote when the one that takes its place has one, and has caught up.
 //   - A node that was removed reaches no other one again.
 //   - [Node.Current] returns when everything that was acknowledged before is visible here.
 //   - A node that says it knows what the others wrote ([Node.Fresh]) knows everything that is

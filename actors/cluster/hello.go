@@ -53,6 +53,16 @@ type hello struct {
 	Groups map[persistence.Shard]groupState `json:"groups,omitempty"`
 }
 
+// leaderIn is the node that leads a shard as some nodes have said, and what it has; "" when none does.
+func leaderIn(said map[peer.NodeID]hello, sh persistence.Shard) (leader peer.NodeID, led groupState) {
+	for id, h := range said {
+		if g := h.Groups[sh]; g.Epoch > led.Epoch {
+			leader, led = id, g
+		}
+	}
+	return leader, led
+}
+
 // mayLead says whether a node wants shards to lead.
 func (h hello) mayLead() bool { return !h.Starting && !h.Stopping && !h.Full }
 

@@ -46,14 +46,13 @@ func (n *Node) keepLoop() {
 	})
 }
 
-// wanted is who shall have a replica of a shard. All nodes have Meta.
+// wanted is who shall have a replica of a shard: those who shall vote, and all others that stay as
+// learners. So every node answers lists and streams from its own store.
 func (d *directory) wanted(sh persistence.Shard) replicaSet {
 	want := replicaSet{voters: d.Placement[sh]}
-	if sh == persistence.Meta {
-		for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
-			if !d.Nodes[id].Leaving && !slices.Contains(want.voters, id) {
-				want.learners = append(want.learners, id)
-			}
+	for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
+		if !d.Nodes[id].Leaving && !slices.Contains(want.voters, id) {
+			want.learners = append(want.learners, id)
 		}
 	}
 	return want
@@ -85,14 +84,9 @@ func (n *Node) keepShards() {
 
 // isOut reports whether the leader of a shard says that this node has no part in it.
 func (n *Node) isOut(sh persistence.Shard) bool {
-	var newest groupState
-	for _, said := range n.heard() {
-		if g := said.Groups[sh]; g.Epoch > newest.Epoch {
-			newest = g
-		}
-	}
-	out := replicaSet{newest.Voters, newest.Learners}
-	return n.store.Epoch(sh) == 0 && newest.Epoch != 0 && !out.has(n.self)
+	leader, led := leaderIn(n.heard(), sh)
+	set := replicaSet{led.Voters, led.Learners}
+	return n.store.Epoch(sh) == 0 && leader != "" && !set.has(n.self)
 }
 
 // keepDirectory writes what the nodes have said, places the shards, and forgets nodes that have
@@ -185,13 +179,8 @@ func (n *Node) besides(other persistence.Shard) iter.Seq[persistence.Shard] {
 // hasNone reports whether the leaders of some shards say that a node has no replica of them.
 func (n *Node) hasNone(id peer.NodeID, shards iter.Seq[persistence.Shard], said map[peer.NodeID]hello) bool {
 	for sh := range shards {
-		var newest groupState
-		for _, h := range said {
-			if g := h.Groups[sh]; g.Epoch > newest.Epoch {
-				newest = g
-			}
-		}
-		if set := (replicaSet{newest.Voters, newest.Learners}); newest.Epoch == 0 || set.has(id) {
+		leader, led := leaderIn(said, sh)
+		if set := (replicaSet{led.Voters, led.Learners}); leader == "" || set.has(id) {
 			return false
 		}
 	}
@@ -327,6 +316,8 @@ func (n *Node) move(ctx context.Context, sh persistence.Shard, step move, id pee
 		err, done = g.AddLearner(string(id)), "node gets a copy of the shard"
 	case addVoter:
 		err, done = g.AddVoter(string(id)), "node has a vote in the shard"
+	case demote:
+		err, done = g.Demote(string(id)), "node keeps its copy of the shard, and has no vote any more"
 	case drop:
 		err, done = g.Remove(string(id)), "node has no part in the shard any more"
 	case leave:

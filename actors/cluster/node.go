@@ -27,7 +27,8 @@ type Options struct {
 	// Listen is the address of the cluster port, host:port, and Advertise the one that other nodes
 	// reach it at.
 	Listen, Advertise string
-	// Replicas is how many nodes keep each shard, once there are so many. Zero is 3.
+	// Replicas is how many nodes have a vote in each shard, once there are so many; the others keep it
+	// without one. Zero is 3.
 	Replicas int
 	// Version is that of the program, for people; Settings is a digest of the settings that should
 	// be the same on all nodes.

@@ -81,6 +81,7 @@ const (
 	rest       move = iota // all is as it should be, or must wait
 	addLearner             // have a node get the log
 	addVoter               // give a learner a vote
+	demote                 // take a node's vote, and leave it a learner
 	drop                   // take a node out
 	leave                  // hand over to a node, which then takes this one out
 )
@@ -94,8 +95,9 @@ type surroundings struct {
 }
 
 // nextMove returns the next step from the replicas that there are to those that there shall be.
-// No step leaves fewer voters that are alive than a majority needs, and a voter goes only when
-// all who shall vote do, or when it is not alive.
+// No step leaves fewer voters that are alive than a majority needs, and a voter loses its vote only
+// when all who shall vote do, or when it is not alive. A node that shall keep a replica is never
+// without one in between.
 func nextMove(have, want replicaSet, s surroundings) (move, peer.NodeID) {
 	for _, id := range have.learners {
 		if !want.has(id) && !s.busy(id) {
@@ -114,12 +116,15 @@ func nextMove(have, want replicaSet, s surroundings) (move, peer.NodeID) {
 	}
 	complete := !slices.ContainsFunc(want.voters, func(id peer.NodeID) bool { return !slices.Contains(have.voters, id) })
 	for _, id := range have.voters {
-		if slices.Contains(want.voters, id) || !complete && s.alive(id) || s.busy(id) {
+		stays := want.has(id)
+		if slices.Contains(want.voters, id) || !complete && s.alive(id) || !stays && s.busy(id) {
 			continue
 		}
 		rest := slices.DeleteFunc(slices.Clone(have.voters), func(other peer.NodeID) bool { return other == id })
 		switch {
 		case !s.majority(rest):
+		case id != s.self && stays:
+			return demote, id
 		case id != s.self:
 			return drop, id
 		default:

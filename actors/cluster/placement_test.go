@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -74,11 +75,40 @@ func TestPlacement(t *testing.T) {
 	})
 }
 
+// TestEveryNodeKeepsEveryShard: with a vote or without, but for those that leave.
+func TestEveryNodeKeepsEveryShard(t *testing.T) {
+	shards := []persistence.Shard{0, 1, 2, persistence.Meta}
+	rapid.Check(t, func(t *rapid.T) {
+		d := &directory{Nodes: map[peer.NodeID]member{}}
+		for _, id := range nodesDrawn(t, "node ") {
+			d.Nodes[id] = member{Started: rapid.Bool().Draw(t, "started"), Leaving: rapid.Bool().Draw(t, "leaving")}
+		}
+		d.Placement = place(nil, shards, d.staying(), rapid.IntRange(1, 5).Draw(t, "replicas"))
+		for _, sh := range shards {
+			want := d.wanted(sh)
+			if !slices.Equal(want.voters, d.Placement[sh]) {
+				t.Fatalf("%v shall vote in shard %d, want %v", want.voters, sh, d.Placement[sh])
+			}
+			for id, m := range d.Nodes {
+				votes, learns := slices.Contains(want.voters, id), slices.Contains(want.learners, id)
+				if votes && learns || (votes || learns) == m.Leaving {
+					t.Fatalf("shard %d: node %s, of which is known %+v: a vote %t, a copy without %t", sh, id, m, votes, learns)
+				}
+			}
+		}
+	})
+}
+
 // TestMoves: step by step the replicas become those that shall be, and at no time are fewer
 // voters alive than a majority needs.
 func TestMoves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		have := replicaSet{voters: nodesDrawn(t, "voter ")}
+		for _, id := range nodesDrawn(t, "learner ") {
+			if !have.has(id) {
+				have.learners = append(have.learners, id)
+			}
+		}
 		want := replicaSet{voters: nodesDrawn(t, "wanted ")}
 		if len(have.voters) == 0 || len(want.voters) == 0 {
 			return
@@ -101,7 +131,7 @@ func TestMoves(t *testing.T) {
 		s.caughtUp = s.alive
 		busy := map[peer.NodeID]bool{}
 		for _, id := range nodesDrawn(t, "busy ") {
-			busy[id] = !want.has(id)
+			busy[id] = true
 		}
 		s.busy = func(id peer.NodeID) bool { return busy[id] }
 		down[s.self] = false
@@ -114,12 +144,15 @@ func TestMoves(t *testing.T) {
 			before := len(have.voters)
 			switch step {
 			case rest:
-				if len(busy) > 0 { // their work is done, and they may go
-					clear(busy)
-					continue
+				if leaving := len(busy); leaving > 0 { // their work is done, and they may go; who stays has work for good
+					maps.DeleteFunc(busy, func(id peer.NodeID, _ bool) bool { return !want.has(id) })
+					if len(busy) < leaving {
+						continue
+					}
 				}
 				slices.Sort(have.voters)
 				slices.Sort(have.learners)
+				slices.Sort(want.learners)
 				if !anyDown && (!slices.Equal(have.voters, want.voters) || !slices.Equal(have.learners, want.learners)) {
 					t.Fatalf("it rests with %v, want %v", have, want)
 				}
@@ -129,7 +162,19 @@ func TestMoves(t *testing.T) {
 			case addVoter:
 				have.learners = without(have.learners, id)
 				have.voters = append(have.voters, id)
+			case demote:
+				if !slices.Contains(have.voters, id) || !slices.Contains(want.learners, id) || id == s.self {
+					t.Fatalf("%s loses its vote, of %v, want %v", id, have, want)
+				}
+				if s.alive(id) && before <= len(want.voters) {
+					t.Fatalf("a voter that is alive loses its vote while there are only %d of %d", before, len(want.voters))
+				}
+				have.voters = without(have.voters, id)
+				have.learners = append(have.learners, id)
 			case drop:
+				if want.has(id) {
+					t.Fatalf("%s is taken out, and shall have a replica: %v, want %v", id, have, want)
+				}
 				if busy[id] {
 					t.Fatalf("%s is taken out, and has work", id)
 				}

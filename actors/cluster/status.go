@@ -22,11 +22,11 @@ type NodeStatus struct {
 	ID      peer.NodeID `json:"id"`
 	Address string      `json:"address"`
 	Alive   bool        `json:"alive"`
-	Voter   bool        `json:"voter"` // it has a vote in every shard that it shall keep, and that is at least one
+	Voter   bool        `json:"voter"` // it has a vote in every shard in which it shall vote, and that is at least one
 	Leaving bool        `json:"leaving,omitempty"`
 	Version string      `json:"version"`
 	Led     int         `json:"led"`  // shards, the cluster's own included
-	Held    int         `json:"held"` // the same
+	Held    int         `json:"held"` // the same; one that it has nothing of yet does not count
 	Lag     uint64      `json:"lag"`  // entries that the replica lacks that is behind the most, a second ago
 	// SettingsDiffer: from those of Self.
 	SettingsDiffer bool `json:"settingsDiffer"`
@@ -57,7 +57,7 @@ func (n *Node) Status() Status {
 	}
 	for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
 		m, h := d.Nodes[id], said[id]
-		node := NodeStatus{ID: id, Address: m.Address, Alive: n.isAlive(id), Leaving: m.Leaving, Version: h.Version, Held: len(h.Groups)}
+		node := NodeStatus{ID: id, Address: m.Address, Alive: n.isAlive(id), Leaving: m.Leaving, Version: h.Version}
 		node.SettingsDiffer = h.Settings != n.o.Settings && h.Node != ""
 		shall, votes := 0, 0
 		for sh := range n.store.AllShards() {
@@ -65,8 +65,11 @@ func (n *Node) Status() Status {
 			if g.Epoch != 0 && node.Alive {
 				node.Led++
 			}
-			if _, held := h.Groups[sh]; held {
+			if _, kept := h.Groups[sh]; kept {
 				node.Lag = max(node.Lag, max(leaders[sh].Applied, g.Applied)-g.Applied)
+			}
+			if g.Applied > 0 {
+				node.Held++
 			}
 			if slices.Contains(d.Placement[sh], id) {
 				shall++

@@ -123,7 +123,7 @@ func (c *config) table() []setting {
 
 		{"cluster.listen", checked(text(&c.cluster.Listen), isAddressOrEmpty), "", "address of the cluster port of a node, host:port; cluster init and join write it here"},
 		{"cluster.advertise", checked(text(&c.cluster.Advertise), isAddressOrEmpty), "", "address at which other nodes reach it; empty: cluster.listen"},
-		{"cluster.replicas", checked(count(&c.cluster.Replicas), isReplicas), "", "nodes that keep each shard, once there are so many: 1, 3 or 5"},
+		{"cluster.replicas", checked(count(&c.cluster.Replicas), isReplicas), "", "nodes with a vote in each shard, once there are so many: 1, 3 or 5"},
 	}
 }
 
