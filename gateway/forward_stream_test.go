@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"troupe/actors/query"
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
+	"troupe/persistence"
 )
 
 // watched starts two nodes, of which B has the feed.
@@ -99,6 +101,23 @@ func TestForwardedWatch(t *testing.T) {
 			t.Errorf("the stream ended with %v, want a reset", err)
 		}
 	})
+}
+
+// TestListsOfANodeThatStillCopies: a node that has all shards answers them, and gives the streams.
+func TestListsOfANodeThatStillCopies(t *testing.T) {
+	a, b, _ := watched(t, Options{})
+	a.fail(failure.Elsewhere(uint16(persistence.EveryShard)))
+	for _, path := range []string{"/workflow/api/v1/instances/leave", "/workflow/api/v1/instances/leave?limit=1&count=true"} {
+		if want, got := b.do(t, get(path)), a.do(t, get(path)); got.Status != http.StatusOK || got.Body != want.Body {
+			t.Errorf("%s: got %d %s, want %s", path, got.Status, got.Body, want.Body)
+		}
+	}
+	a.watch(t, withToken).expect(t, opening)
+	if asked := a.peers.shards; len(asked) != 3 || slices.ContainsFunc(asked, func(sh uint16) bool { return sh != uint16(persistence.EveryShard) }) {
+		t.Errorf("asked who leads %v, want who has all shards, three times", asked)
+	}
+	a.peers.say(leader{})
+	a.do(t, get("/workflow/api/v1/instances/leave")).WantFault(t, 503, "Unavailable")
 }
 
 // leaving is somebody whose credential ends when gone says so.

@@ -175,19 +175,13 @@ func (n *Node) leaderNow(sh persistence.Shard) peer.NodeID {
 	if n.store.Epoch(sh) != 0 {
 		return n.self
 	}
-	if g := n.store.Replica(sh); g != nil {
+	if g := n.store.Replica(sh); g != nil && g.Applied() > 0 {
 		if id := peer.NodeID(g.Leader()); id != n.self { // NB: else its epoch has not begun
 			return id
 		}
 		return ""
 	}
-	var leader peer.NodeID
-	var newest uint64
-	for id, said := range n.heard() {
-		if epoch := said.Groups[sh].Epoch; epoch > newest {
-			leader, newest = id, epoch
-		}
-	}
+	leader, _ := leaderIn(n.heard(), sh) // NB: a replica that has nothing yet knows no leader either
 	return leader
 }
 
@@ -207,11 +201,17 @@ func (n *Node) index(_ context.Context, _ peer.NodeID, sh persistence.Shard) (ui
 
 // Current returns when this node's replica of a shard has everything that any node has
 // acknowledged before the call. It costs a call to the node that leads the shard. The error is
-// failure.ErrUnavailable when none answers before ctx ends, or when this node has no replica.
+// failure.ErrElsewhere for persistence.EveryShard when this node has no replica of a numbered shard,
+// or one that still copies, and another node has all; else failure.ErrUnavailable: nobody answers
+// before ctx ends, or there is no replica.
 func (n *Node) Current(ctx context.Context, sh persistence.Shard) error {
 	for {
-		if n.store.Replica(sh) == nil {
-			return failure.Errorf(failure.ErrUnavailable, "this node keeps no replica of %s", shown(sh))
+		g := n.store.Replica(sh)
+		if g == nil && n.isAnotherComplete() {
+			return failure.Elsewhere(uint16(persistence.EveryShard))
+		}
+		if g == nil {
+			return failure.Refuse(failure.ErrUnavailable, "this node keeps no replica of %s, and no other one keeps all shards", shown(sh))
 		}
 		leader, err := n.Leader(ctx, sh)
 		if err != nil {
@@ -222,6 +222,9 @@ func (n *Node) Current(ctx context.Context, sh persistence.Shard) error {
 			at, err = n.index(ctx, leader, sh)
 		} else {
 			at, err = call[persistence.Shard, uint64](ctx, n, leader, pathIndex, sh)
+		}
+		if err == nil && sh != persistence.Meta && lacksMuch(g.Applied(), at) && n.isAnotherComplete() {
+			return failure.Elsewhere(uint16(persistence.EveryShard))
 		}
 		if err == nil {
 			err = n.store.AwaitApplied(ctx, sh, at)

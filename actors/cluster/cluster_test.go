@@ -127,6 +127,9 @@ func (w *world) currentEverywhere() {
 				w.t.Errorf("%s: %v", shown(sh), err)
 			}
 		}
+		if id, err := p.Complete(); err != nil || id != p.self {
+			w.t.Errorf("lists of node %s go to %q, %v", p.self, id, err)
+		}
 	}
 }
 
@@ -138,24 +141,85 @@ func TestFiveNodesKeepEveryShard(t *testing.T) {
 		defer w.end()
 		a := w.first()
 		b, c, d, e := w.join(a), w.join(a), w.join(a), w.join(a)
-		const any = 100 // who votes in few shards of another's gets few of its leaderships
-		w.await("five nodes", func() bool { return w.complete(5, any) })
+		const uneven = 100 // who votes in few shards of another's gets few of its leaderships
+		w.await("five nodes", func() bool { return w.complete(5, uneven) })
 		w.currentEverywhere()
 
 		f := w.join(b)
-		w.await("six nodes", func() bool { return w.complete(6, any) })
+		w.await("six nodes", func() bool { return w.complete(6, uneven) })
 		w.check(c.Remove(t.Context(), a.self, false))
 		w.awaitRemoved(a)
-		w.await("five nodes, one of them new", func() bool { return w.complete(5, any) })
+		w.await("five nodes, one of them new", func() bool { return w.complete(5, uneven) })
 		w.currentEverywhere()
 
 		b.stop(false)
 		w.await("the silence of the lost node", func() bool { return !d.isAlive(b.self) && !e.isAlive(b.self) })
 		w.check(f.Remove(t.Context(), b.self, true))
-		w.await("four nodes", func() bool { return w.complete(4, any) })
+		w.await("four nodes", func() bool { return w.complete(4, uneven) })
 		w.join(e)
-		w.await("five nodes again", func() bool { return w.complete(5, any) })
+		w.await("five nodes again", func() bool { return w.complete(5, uneven) })
 		w.currentEverywhere()
+	})
+}
+
+// TestListsOfWhoStillCopies: another node answers them, as long as there is one that has everything.
+func TestListsOfWhoStillCopies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		defer w.end()
+		a := w.first()
+		b, c, d := w.join(a), w.join(a), w.join(a)
+		w.await("four nodes", func() bool { return w.whole(4) })
+		w.currentEverywhere()
+		others := []*process{a, b, c}
+
+		// It is as one that has joined, and to which nobody sends anything yet.
+		d.HandOver(t.Context())
+		w.check(d.Stop(t.Context()))
+		w.await("nobody who takes it in", func() bool {
+			return !slices.ContainsFunc(others, func(p *process) bool { return p.isAlive(d.self) })
+		})
+		w.await("a shard without it", func() bool {
+			return slices.ContainsFunc(others, func(p *process) bool {
+				return p.store.Epoch(0) != 0 && p.store.Replica(0).Remove(string(d.self)) == nil
+			})
+		})
+		w.check(d.store.Leave(0))
+		for _, what := range []string{"no replica", "an empty replica"} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			err := d.Current(ctx, 0)
+			if of := failure.Of(err); of.Kind != failure.ErrElsewhere || of.Shard != uint16(persistence.EveryShard) {
+				t.Errorf("%s: got %v, want ErrElsewhere for all shards", what, err)
+			}
+			if id, err := d.Complete(); err != nil || id == d.self {
+				t.Errorf("%s: lists go to %q, %v", what, id, err)
+			}
+			if leader, err := d.Leader(ctx, 0); err != nil || leader == d.self {
+				t.Errorf("%s: the leader is %q, %v", what, leader, err)
+			}
+			if held := slices.IndexFunc(d.Status().Nodes, func(n NodeStatus) bool { return n.ID == d.self && n.Held == 2 }); held < 0 {
+				t.Errorf("%s: it holds another number of shards than 2: %+v", what, d.Status().Nodes)
+			}
+			if err := d.Current(ctx, 1); err != nil {
+				t.Errorf("%s: another shard: %v", what, err)
+			}
+			cancel()
+			w.check(d.store.Join(0))
+		}
+		for _, p := range others {
+			p.stop(false)
+		}
+		w.await("nobody else", func() bool {
+			return !slices.ContainsFunc(others, func(p *process) bool { return d.isAlive(p.self) })
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := d.Current(ctx, 0); !errors.Is(err, failure.ErrUnavailable) {
+			t.Errorf("with nobody else: got %v, want ErrUnavailable", err)
+		}
+		if id, err := d.Complete(); !errors.Is(err, failure.ErrUnavailable) {
+			t.Errorf("with nobody else: lists go to %q, %v", id, err)
+		}
 	})
 }
 

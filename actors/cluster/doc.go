@@ -25,7 +25,8 @@
 //   - A shard has never fewer voters than it should have because of a move: a node loses its
 //     vote when the one that takes its place has one, and has caught up.
 //   - A node that was removed reaches no other one again.
-//   - [Node.Current] returns when everything that was acknowledged before is visible here.
+//   - [Node.Current] returns when everything that was acknowledged before is visible here. A node that
+//     still copies says that another one, [Node.Complete], has all.
 //   - A node that says it knows what the others wrote ([Node.Fresh]) knows everything that is
 //     older than three seconds.
 //

@@ -64,8 +64,8 @@ const (
 	// (503). Nothing was applied.
 	ErrUnavailable
 	// ErrElsewhere: another node leads the shard that the request needs, which Error.Shard
-	// names. Nothing was done. The gateway asks that node; a node that stands alone answers as
-	// for ErrUnavailable.
+	// names, or has all shards, which this one has not yet. Nothing was done. The gateway asks
+	// that node; a node that stands alone answers as for ErrUnavailable.
 	ErrElsewhere
 	// ErrOutcomeUnknown: the commit was not confirmed in time, or the request was
 	// given up in the middle (504). Retry with the same idempotency key.
@@ -117,7 +117,8 @@ type Error struct {
 	Reason string
 	// Wait is the time after which the request may pass; 0 when it is not known.
 	Wait time.Duration
-	// Shard is the one that is led elsewhere, of ErrElsewhere.
+	// Shard is the one that is led elsewhere, of ErrElsewhere; persistence.EveryShard: a node is
+	// needed that has all shards.
 	Shard uint16
 	// Cause is what went wrong; it may be nil.
 	Cause error

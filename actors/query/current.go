@@ -37,9 +37,9 @@ func newCurrent(ctx context.Context, o *Options) *current {
 			asked.Go(func() { failed[sh] = o.Current(ctx, persistence.Shard(sh)) })
 		}
 		asked.Wait()
-		for sh, err := range failed {
+		for _, err := range failed {
 			if err != nil {
-				return failure.Errorf(failure.ErrUnavailable, "shard %d is not current here: %w", sh, err)
+				return notCurrent(err)
 			}
 		}
 		return nil
@@ -47,21 +47,30 @@ func newCurrent(ctx context.Context, o *Options) *current {
 	return c
 }
 
+// notCurrent is the error of what cannot be read here now: failure.ErrElsewhere when another node
+// can, else failure.ErrUnavailable.
+func notCurrent(err error) error {
+	if kind := failure.Of(err).Kind; kind == failure.ErrElsewhere || kind == failure.ErrUnavailable {
+		return err
+	}
+	return failure.Errorf(failure.ErrUnavailable, "%w", err)
+}
+
 // held are the replicas that a query reads in.
 type held []*replica.Group
 
 // await returns when everything that was acknowledged before the call is visible here, in every
-// shard. failure.ErrUnavailable: it does not become so, or this node has no replica of a shard.
+// shard. The error is as of AwaitCurrent.
 func (c *current) await(ctx context.Context) (held, error) {
 	if c == nil {
 		return nil, nil
 	}
 	replicas := c.replicas()
-	if missing := slices.Index(replicas, nil); missing >= 0 {
-		return nil, failure.Refuse(failure.ErrUnavailable, "this node keeps no replica of shard %d, so it cannot answer lists and queries; ask another node", missing)
-	}
 	if err := c.rounds.Await(ctx); err != nil {
-		return nil, failure.Errorf(failure.ErrUnavailable, "%w", err)
+		return nil, notCurrent(err)
+	}
+	if slices.Contains(replicas, nil) {
+		return nil, failure.Errorf(failure.ErrUnavailable, "a replica has come to this node only now")
 	}
 	return replicas, nil
 }
@@ -84,9 +93,18 @@ func (c *current) replicas() held {
 }
 
 // AwaitCurrent returns when everything that was acknowledged before the call is visible on this
-// node, in every shard; in a store that stands alone it always is. failure.ErrUnavailable: it does
-// not become so.
-func (s *Service) AwaitCurrent(ctx context.Context) error {
-	_, err := s.current.await(ctx)
-	return err
+// node, in a shard or in persistence.EveryShard; in a store that stands alone it always is.
+// failure.ErrElsewhere: this node has not all shards yet, and another one has. failure.ErrUnavailable:
+// it does not become so.
+func (s *Service) AwaitCurrent(ctx context.Context, sh persistence.Shard) error {
+	if s.current == nil || sh == persistence.EveryShard {
+		_, err := s.current.await(ctx)
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, currentWaitMax)
+	defer cancel()
+	if err := s.o.Current(ctx, sh); err != nil {
+		return notCurrent(err)
+	}
+	return nil
 }

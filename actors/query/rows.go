@@ -38,7 +38,8 @@ type Selection struct {
 // those it holds the keys to which Pointers lead.
 //
 // It returns failure.ErrBusy when no slot comes free in time or the list takes too
-// long, failure.ErrUnavailable as Query does, an error of decode, and yield's own.
+// long, failure.ErrUnavailable and failure.ErrElsewhere as Query does, an error of decode, and
+// yield's own.
 func Rows[T any](ctx context.Context, s *Service, user identity.UserID, of Selection, decode func(Row) (item T, bytes int, err error), yield func(T) error) error {
 	ctx, cancel := s.limit(ctx)
 	defer cancel()

@@ -30,8 +30,8 @@ type Options struct {
 	// slot.
 	TimeMax time.Duration
 	// Current returns when this node's replica of a shard has everything that any node
-	// acknowledged before the call, or an error, at the latest when ctx ends. Nil: the store
-	// stands alone.
+	// acknowledged before the call, or an error, at the latest when ctx ends and at once without
+	// a replica. failure.ErrElsewhere: another node has all shards. Nil: the store stands alone.
 	Current func(context.Context, persistence.Shard) error
 }
 

@@ -26,7 +26,8 @@ const heartbeatEvery = 15 * time.Second
 // entries are missing, and Heartbeat when there is nothing to say.
 //
 // It returns nil when the service stops, ctx's error, yield's own, or why
-// the request is refused: failure.ErrInvalid, failure.ErrForbidden, failure.ErrNotFound, failure.ErrUnavailable.
+// the request is refused: failure.ErrInvalid, failure.ErrForbidden, failure.ErrNotFound,
+// failure.ErrUnavailable, and failure.ErrElsewhere when another node can give the stream.
 func (s *Service) Watch(ctx context.Context, req *Request, yield func(Event) error) error {
 	w := &watcher{service: s, req: req, caller: catalog.CallerOf(req.Caller), yield: yield}
 	var cancel context.CancelFunc
@@ -88,7 +89,7 @@ func (w *watcher) open(ctx context.Context) error {
 	default:
 	}
 	w.feed = s.feeds.join(feedKey{w.req.WorkflowID, w.id})
-	err = s.settleCommits(ctx, w.feed)
+	err = w.settleCommits(ctx)
 	w.next = w.feed.end() // NB: before the instance is asked, so that nothing comes between
 	if err == nil && w.req.InstanceID != "" {
 		err = w.locate(ctx)
@@ -109,17 +110,21 @@ func (w *watcher) locate(ctx context.Context) (err error) {
 // settleCommits returns when every commit is durable that did not see the feed.
 // Each watcher waits until one has seen that, and in a cluster until its node has what was
 // acknowledged before: a node that cannot know it gives no stream.
-func (s *Service) settleCommits(ctx context.Context, f *Feed) error {
-	if !f.settled.Load() {
+func (w *watcher) settleCommits(ctx context.Context) error {
+	s, shard := w.service, persistence.EveryShard
+	if w.id != (persistence.ID{}) {
+		shard = s.o.Store.ShardOf(w.id) // NB: the node that leads it may lack others
+	}
+	if !w.feed.settled.Load() {
 		s.o.Catalog.AwaitCommits()
 		if err := s.o.Store.AwaitDurable(); err != nil {
 			return failure.Errorf(failure.ErrUnavailable, "%w", err)
 		}
 	}
-	if err := s.o.Queries.AwaitCurrent(ctx); err != nil {
+	if err := s.o.Queries.AwaitCurrent(ctx, shard); err != nil {
 		return err // NB: in a cluster, a feed may lack what was acknowledged before, and have what is not yet
 	}
-	f.settled.Store(true)
+	w.feed.settled.Store(true)
 	return nil
 }
 

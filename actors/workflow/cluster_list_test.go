@@ -1,6 +1,7 @@
 package workflow_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,9 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/form"
+	"troupe/actors/internal/instanceid"
 	"troupe/actors/query"
+	"troupe/actors/watch"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
@@ -115,12 +118,47 @@ func TestANodeThatIsCutOffListsNothing(t *testing.T) {
 			c.pass(10 * time.Second)
 			c.must(list())
 		}
-		c.must(n.Store.Leave(1))
-		for what, list := range lists {
-			if err := list(); !errors.Is(err, failure.ErrUnavailable) || failure.Of(err).Reason == "" {
-				t.Errorf("%s without a replica of a shard: got %v, want ErrUnavailable with a reason", what, err)
+	})
+}
+
+// opens asks a node for a stream, which ends when it has begun.
+func (n *clusterNode) opens(instance string) error {
+	opened := errors.New("opened")
+	err := n.router.Watch(context.Background(), &watch.Request{Caller: boss, WorkflowID: "stock", InstanceID: instance}, func(watch.Event) error { return opened })
+	if errors.Is(err, opened) {
+		return nil
+	}
+	return err
+}
+
+// TestANodeWithoutAShardSendsListsAndStreamsAway: to one that has all, and gives streams of one
+// instance where it leads that.
+func TestANodeWithoutAShardSendsListsAndStreamsAway(t *testing.T) {
+	onClusterOfThree(t, func(t *testing.T, c *cluster) {
+		r := rand.New(rand.NewPCG(1, 1))
+		id := c.create(r, "one")
+		first, n := c.nodes[0], c.nodes[1]
+		parsed, _ := instanceid.Parse(id)
+		other := 1 - first.Store.ShardOf(parsed)
+		c.must(first.Store.Replica(other).HandOver(t.Context(), n.Name))
+		c.must(first.Store.Leave(other))
+		for what, do := range map[string]func() error{
+			"a query": func() error { _, err := first.list(``); return err },
+			"a watch": func() error { return first.opens("") },
+			"a list of forms": func() error {
+				return first.router.Forms(context.Background(), &form.ListRequest{Kind: form.KindForm, User: boss.ID}, func(form.Listed) error { return nil })
+			},
+		} {
+			err := do()
+			if of := failure.Of(cmp.Or(err, error(failure.ErrInternal))); of.Kind != failure.ErrElsewhere || of.Shard != uint16(persistence.EveryShard) {
+				t.Errorf("%s: got %v, want ErrElsewhere for all shards", what, err)
 			}
 		}
+		c.must(first.opens(id))
+		if found, err := n.list(``); err != nil || len(found) != 1 {
+			t.Errorf("a node with all shards lists %d, %v", len(found), err)
+		}
+		c.must(n.opens(""))
 	})
 }
 

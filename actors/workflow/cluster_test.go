@@ -112,6 +112,9 @@ func (n *clusterNode) current(ctx context.Context, sh persistence.Shard) error {
 	if n.after != nil {
 		defer n.after(sh)
 	}
+	if n.Store.Replica(sh) == nil {
+		return failure.Elsewhere(uint16(persistence.EveryShard))
+	}
 	for ctx.Err() == nil {
 		for _, to := range n.c.Nodes {
 			if n.c.Net.Cut(n.Name, to.Name) || n.c.Net.Cut(to.Name, n.Name) {

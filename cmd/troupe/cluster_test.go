@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,32 +85,60 @@ func await(t *testing.T, met func() bool) {
 	}
 }
 
+// statusOf asks a node once.
+func statusOf(t *testing.T, n *service, token, path string) int {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context()) // a stream has no end
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.gateway.Addr().String()+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	r.Header.Set("Authorization", "svc.token "+token)
+	answer, err := transport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode
+}
+
 // TestThreeNodes builds a cluster of three by the commands, works through each node, ends one, and
 // removes one.
 func TestThreeNodes(t *testing.T) {
 	homes := []string{exampleHome(t), filepath.Join(t.TempDir(), "b"), filepath.Join(t.TempDir(), "c")}
 	says(t, "is the first of a new cluster", "cluster", "init", "--home", homes[0], "--cluster-listen", nodeAddress(), "--shards", "2")
 	nodes := []*service{nodeOn(t, homes[0])}
+	await(t, func() bool { return len(clusterOf(t, homes[0]).Short) == 0 })
+	code, token, stderr := invoke("token", "create", "--home", homes[0], "--user", "john.doe")
+	if code != exitDone {
+		t.Fatalf("token: %d %s", code, stderr)
+	}
+	token = strings.TrimSpace(token)
 	for _, home := range homes[1:] {
 		code, key, stderr := invoke("cluster", "invite", "--home", homes[0])
 		if code != exitDone {
 			t.Fatalf("invite: %d %s", code, stderr)
 		}
 		says(t, "belongs to the cluster", "cluster", "join", strings.TrimSpace(key), "--home", home, "--cluster-listen", nodeAddress())
-		nodes = append(nodes, nodeOn(t, home))
+		joined := nodeOn(t, home)
+		nodes = append(nodes, joined)
+		await(t, joined.node.Fresh) // then it knows the token; it has not all shards yet
+		for _, path := range []string{"instances/leave-request?limit=1&count=true", "watch/leave-request"} {
+			if status := statusOf(t, joined, token, "/workflow/api/v1/"+path); status != http.StatusOK {
+				t.Errorf("%s at a node that has just joined: got %d", path, status)
+			}
+		}
 	}
 	await(t, func() bool {
 		status := clusterOf(t, homes[2])
 		return len(status.Short) == 0 && !slices.ContainsFunc(status.Nodes, func(n cluster.NodeStatus) bool { return !n.Voter || n.Led != 1 })
 	})
 
-	code, token, stderr := invoke("token", "create", "--home", homes[1], "--user", "john.doe")
-	if code != exitDone {
-		t.Fatalf("token: %d %s", code, stderr)
-	}
 	services := make([]*client.Client, len(nodes))
 	for i, n := range nodes {
-		made, err := client.New(client.Options{Address: "http://" + n.gateway.Addr().String(), Token: strings.TrimSpace(token)})
+		made, err := client.New(client.Options{Address: "http://" + n.gateway.Addr().String(), Token: token})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,9 +173,7 @@ func TestThreeNodes(t *testing.T) {
 	refuses(t, "is a node of a cluster: start it", "token", "create", "--home", homes[2], "--user", "john.doe")
 	refuses(t, "does not answer: start it, or give --lost", "cluster", "remove", "--home", homes[0], string(last))
 	says(t, "was removed", "cluster", "remove", "--home", homes[0], string(last), "--lost")
-	if status := clusterOf(t, homes[1]); len(status.Nodes) != 2 {
-		t.Errorf("after a node was removed: %+v", status)
-	}
+	await(t, func() bool { return len(clusterOf(t, homes[1]).Nodes) == 2 })
 
 	recovers := []string{"cluster", "recover", "--home", homes[1], "--i-accept-loss"}
 	for _, node := range []*service{nodes[1], nodes[0]} {

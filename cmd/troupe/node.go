@@ -259,7 +259,11 @@ type peers struct{ node *cluster.Node }
 
 // Leader implements gateway.Peers.
 func (p peers) Leader(ctx context.Context, shard uint16) (gateway.Peer, error) {
-	id, err := p.node.Leader(ctx, persistence.Shard(shard))
+	find := func() (peer.NodeID, error) { return p.node.Leader(ctx, persistence.Shard(shard)) }
+	if persistence.Shard(shard) == persistence.EveryShard {
+		find = p.node.Complete
+	}
+	id, err := find()
 	if err != nil || id == p.node.Self() {
 		return gateway.Peer{Node: string(id)}, err
 	}
