@@ -125,13 +125,18 @@ func readError(status int, text string) error {
 // askPause is between two tries to find the leader.
 const askPause = 50 * time.Millisecond
 
+// leaderMax is how long Ask waits for a node that leads.
+const leaderMax = 10 * time.Second
+
 // Ask has the node that leads Meta carry something out, which Handle has it answer under the
-// path. It waits for one that leads until ctx ends. What a node that fell silent has done is not
+// path. It waits 10 s for one that leads, or until ctx ends. What a node that fell silent has done is not
 // known: then the error is failure.ErrOutcomeUnknown.
 func Ask[I, O any](ctx context.Context, n *Node, path string, here func(context.Context, peer.NodeID, I) (O, error), in I) (out O, err error) {
+	waiting, cancel := context.WithTimeout(ctx, leaderMax)
+	defer cancel()
 	for {
 		var leader peer.NodeID
-		if leader, err = n.Leader(ctx, persistence.Meta); err != nil {
+		if leader, err = n.Leader(waiting, persistence.Meta); err != nil {
 			return out, err
 		}
 		if leader == n.self {
@@ -147,7 +152,7 @@ func Ask[I, O any](ctx context.Context, n *Node, path string, here func(context.
 		}
 		select {
 		case <-time.After(askPause):
-		case <-ctx.Done():
+		case <-waiting.Done():
 			return out, failure.Refuse(failure.ErrUnavailable, "no node leads the cluster's own shard: are most of its nodes running?")
 		}
 	}
@@ -165,7 +170,7 @@ func (n *Node) Leader(ctx context.Context, sh persistence.Shard) (peer.NodeID, e
 		case <-isNew:
 		case <-time.After(askPause / 2):
 		case <-ctx.Done():
-			return "", failure.Refuse(failure.ErrUnavailable, "%s has no leader", shown(sh))
+			return "", failure.Refuse(failure.ErrUnavailable, "no node leads %s: are most of its nodes running?", shown(sh))
 		}
 	}
 }

@@ -249,6 +249,7 @@ func TestWhoLeavesGivesAllAway(t *testing.T) {
 // TestARefusalOfFew: one node that takes no certificate does not end those whom the others take.
 func TestARefusalOfFew(t *testing.T) {
 	refused := fmt.Errorf("call a node: %w", peer.ErrRefused)
+	expired := fmt.Errorf("call a node: %w", peer.ErrExpired)
 	for _, c := range []struct {
 		faults map[peer.NodeID]error
 		others int
@@ -262,12 +263,14 @@ func TestARefusalOfFew(t *testing.T) {
 		{map[peer.NodeID]error{"b": refused, "c": refused}, 4, false},
 		{map[peer.NodeID]error{"b": refused, "c": refused, "d": refused}, 4, true},
 		{map[peer.NodeID]error{"b": failure.Refuse(failure.ErrForbidden, "no")}, 4, true},
+		{map[peer.NodeID]error{"b": expired, "c": errSilent}, 2, false},
+		{map[peer.NodeID]error{"b": expired, "c": refused}, 2, true},
 	} {
 		n := &Node{self: "a", seeds: map[peer.NodeID]string{"a": ""}}
 		for i := range c.others {
 			n.seeds[peer.NodeID("bcde"[i:i+1])] = ""
 		}
-		if err := n.refusedBy(c.faults); (err != nil) != c.want {
+		if err := n.refusedBy(c.faults, peer.ErrRefused, peer.ErrExpired); (err != nil) != c.want {
 			t.Errorf("%v of %d others: got %v, want an error: %t", c.faults, c.others, err, c.want)
 		}
 	}
@@ -340,6 +343,13 @@ func TestAFullDiskLeadsNothing(t *testing.T) {
 		w.await("three nodes", func() bool { return w.whole(3) })
 		b.full.Store(true)
 		w.await("all led by others", func() bool { return len(a.led())+len(c.led()) == 5 })
+		for _, p := range []*process{a, b} {
+			for _, node := range p.Status().Nodes {
+				if node.Full != (node.ID == b.self) {
+					t.Errorf("node %s says that the disk of node %s is full: %t", p.self, node.ID, node.Full)
+				}
+			}
+		}
 		clocktest.Advance(10 * time.Second)
 		if led := b.led(); len(led) > 0 {
 			t.Errorf("it was given %v again", led)
@@ -398,9 +408,9 @@ func TestWhoMayNotJoin(t *testing.T) {
 		}{
 			{"no node", func(r *joinRequest) { r.Node = "me" }, "neither who it is"},
 			{"no address", func(r *joinRequest) { r.Address = "" }, "nor where"},
-			{"a version far ahead", func(r *joinRequest) { r.Level = level + 2 }, "it runs version next, and the cluster test"},
-			{"a clock ahead", func(r *joinRequest) { r.Clock = r.Clock.Add(2 * time.Minute) }, "its clock differs by 2m0s"},
-			{"a clock behind", func(r *joinRequest) { r.Clock = r.Clock.Add(-time.Hour) }, "its clock differs by 1h0m0s"},
+			{"a version far ahead", func(r *joinRequest) { r.Level = level + 2 }, "the new node runs version next of level 3, and the cluster test of level 1"},
+			{"a clock ahead", func(r *joinRequest) { r.Clock = r.Clock.Add(2 * time.Minute) }, "the clock of the new node is 2m0s ahead of"},
+			{"a clock behind", func(r *joinRequest) { r.Clock = r.Clock.Add(-time.Hour) }, "the clock of the new node is 1h0m0s behind that of the cluster: set it"},
 			{"the address of another", func(r *joinRequest) {
 				key := w.invite(a, time.Hour)
 				r.ID, r.Secret, r.Address = key.ID, key.Secret, a.address
@@ -578,6 +588,39 @@ func TestWhoIsCutOffKnowsIt(t *testing.T) {
 			p.isolate(false)
 			w.await("all is well again", func() bool { return w.whole(3) && p.Fresh() && p.Ready() == nil })
 		}
+	})
+}
+
+// TestWithoutALeaderCommandsEnd: after 10 s, with a line that says why.
+func TestWithoutALeaderCommandsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		defer w.end()
+		a := w.first()
+		b, c := w.join(a), w.join(a)
+		w.await("three nodes", func() bool { return w.whole(3) })
+		key := w.invite(a, time.Hour)
+		b.stop(false)
+		c.stop(false)
+		w.await("nobody leads", func() bool { return a.leaderNow(persistence.Meta) == "" })
+		for what, do := range map[string]func(context.Context) error{
+			"invite": func(ctx context.Context) error { _, err := a.Invite(ctx, time.Hour); return err },
+			"remove": func(ctx context.Context) error { return a.Remove(ctx, b.self, true) },
+			"join":   func(context.Context) error { _, err := w.joinAs(a, key); return err },
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			begun := time.Now()
+			err := do(ctx)
+			if err == nil || !strings.Contains(err.Error(), "no node leads the cluster's own shard") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: got %v, want one line that nobody leads", what, err)
+			}
+			if waited := time.Since(begun); waited > 11*time.Second {
+				t.Errorf("%s: it ended after %s, want 10s", what, waited)
+			}
+			cancel()
+		}
+		w.check(b.start())
+		w.check(c.start())
 	})
 }
 

@@ -231,13 +231,28 @@ func (n *Node) refusal(said hello) error {
 	case n.isGone(said.Node):
 		return failure.Refuse(failure.ErrForbidden, "node %s was removed from the cluster", said.Node)
 	case said.Level > level+1 || said.Level < level-1:
-		return failure.Refuse(failure.ErrForbidden, "it runs version %s, and %s here: only versions that are next to each other run together", said.Version, n.o.Version)
+		return refuseLevel("node "+string(said.Node), said.Version, said.Level, n.o.Version)
 	case said.Starting && time.Since(said.Clock).Abs() > clockMax:
-		return failure.Refuse(failure.ErrForbidden, "its clock differs by %s from that of node %s: set the clocks", time.Since(said.Clock).Round(time.Second), n.self)
+		return refuseClock("node "+string(said.Node), said.Clock)
 	case said.Shards != 0 && n.started.Load() && said.Shards != int(n.store.Shards()):
-		return failure.Refuse(failure.ErrForbidden, "its store has %d shards, those of the cluster have %d", said.Shards, n.store.Shards())
+		return failure.Refuse(failure.ErrForbidden, "the store of node %s has %d shards, those of the cluster have %d", said.Node, said.Shards, n.store.Shards())
 	}
 	return nil
+}
+
+// refuseLevel says that who comes is too old or too new. Programs that are no releases can have one
+// version and different levels.
+func refuseLevel(who, version string, has int, here string) error {
+	return failure.Refuse(failure.ErrForbidden, "%s runs version %s of level %d, and the cluster %s of level %d: only levels that are next to each other run together", who, version, has, here, level)
+}
+
+// refuseClock says how wrong the clock of who comes is, and in which direction.
+func refuseClock(who string, clock time.Time) error {
+	off, direction := time.Until(clock).Round(time.Second), "ahead of"
+	if off < 0 {
+		direction = "behind"
+	}
+	return failure.Refuse(failure.ErrForbidden, "the clock of %s is %s %s that of the cluster: set it", who, off.Abs(), direction)
 }
 
 // note remembers what a node has said.
@@ -265,12 +280,12 @@ func (n *Node) note(said hello) {
 		n.logAlive(said, now.alive())
 	}
 	if off := time.Since(said.Clock); off.Abs() > clockMax {
-		n.warnings.log(n.o.Log, "clock", func() string {
+		n.warnings.log(n.o.Log, "clock of "+string(said.Node), func() string {
 			return fmt.Sprintf("the clock of node %s differs by %s from this one: set the clocks", said.Node, off.Round(time.Second))
 		})
 	}
 	if d := n.directory.Load(); d != nil && said.Settings != n.o.Settings {
-		n.warnings.log(n.o.Log, "settings", func() string {
+		n.warnings.log(n.o.Log, "settings of "+string(said.Node), func() string {
 			return fmt.Sprintf("the settings of node %s differ from those here; troupe config shows them", said.Node)
 		})
 	}
@@ -350,7 +365,7 @@ func (n *Node) greetLoop() {
 	silent := map[peer.NodeID]bool{}
 	n.every(n.o.Pace, func(ctx context.Context) {
 		faults := n.greetAll(ctx)
-		refused := n.refusedBy(faults)
+		refused := n.refusedBy(faults, peer.ErrRefused)
 		for id, err := range faults {
 			if !silent[id] && !n.isAlive(id) {
 				n.o.Log.Warn().Err(err).Str("node", string(id)).Msg("node does not answer")
@@ -371,14 +386,15 @@ func (n *Node) greetLoop() {
 }
 
 // refusedBy says why this node must end, from what its greetings brought. NB: a node whose clock is wrong
-// takes no other's certificate, so this counts only where the rest has no majority.
-func (n *Node) refusedBy(faults map[peer.NodeID]error) (refused error) {
+// takes no other's certificate, so the causes count only where the rest has no majority.
+func (n *Node) refusedBy(faults map[peer.NodeID]error, causes ...error) (refused error) {
 	shut := 0
 	for _, id := range slices.Sorted(maps.Keys(faults)) {
-		switch err := faults[id]; {
+		err := faults[id]
+		switch is := func(cause error) bool { return errors.Is(err, cause) }; {
 		case isRefusal(err):
 			return fmt.Errorf("node %s: %w", id, err)
-		case errors.Is(err, peer.ErrRefused):
+		case slices.ContainsFunc(causes, is):
 			shut, refused = shut+1, err
 		}
 	}
@@ -396,6 +412,9 @@ func isRefusal(err error) bool {
 
 // Claim opens the cluster port and makes sure that this process alone is its node: the others are
 // asked. The store must not be open yet. It returns an error with one line of what to do.
+//
+// A clock with which most certificates of the others are not valid ends a node here only. One that
+// runs is cut off meanwhile, and goes on when the clock is set.
 func (n *Node) Claim(ctx context.Context) error {
 	if err := n.renew(); err != nil {
 		return err
@@ -404,10 +423,12 @@ func (n *Node) Claim(ctx context.Context) error {
 		return err
 	}
 	for begun := time.Now(); ; {
-		refused := n.refusedBy(n.greetAll(ctx))
+		refused := n.refusedBy(n.greetAll(ctx), peer.ErrRefused, peer.ErrExpired)
 		switch {
 		case refused == nil:
 			return ctx.Err()
+		case errors.Is(refused, peer.ErrExpired):
+			return fmt.Errorf("this node cannot run beside the others: %w", refused)
 		case failure.Of(refused).Kind != failure.ErrPrecondition, time.Since(begun) >= claimMax:
 			return fmt.Errorf("the cluster does not take this node: %w", refused)
 		}

@@ -106,9 +106,9 @@ func (n *Node) admit(ctx context.Context, _ peer.NodeID, in joinRequest) (answer
 	case invalid != nil || in.Address == "":
 		return answer, failure.Refuse(failure.ErrInvalid, "it says neither who it is nor where")
 	case in.Level > level+1 || in.Level < level-1:
-		return answer, failure.Refuse(failure.ErrForbidden, "it runs version %s, and the cluster %s: only versions that are next to each other run together", in.Version, n.o.Version)
+		return answer, refuseLevel("the new node", in.Version, in.Level, n.o.Version)
 	case time.Since(in.Clock).Abs() > clockMax:
-		return answer, failure.Refuse(failure.ErrForbidden, "its clock differs by %s from the cluster's: set the clock", time.Since(in.Clock).Abs().Round(time.Second))
+		return answer, refuseClock("the new node", in.Clock)
 	}
 	// NB: before anything is dialed, so that nobody without a key has it dialed.
 	err = n.change(ctx, func(d *directory) error { return cmp.Or(d.refusal(in), errUnchanged) })

@@ -24,6 +24,7 @@ type NodeStatus struct {
 	Alive   bool        `json:"alive"`
 	Voter   bool        `json:"voter"` // it has a vote in every shard in which it shall vote, and that is at least one
 	Leaving bool        `json:"leaving,omitempty"`
+	Full    bool        `json:"full,omitempty"` // its disk: it leads nothing
 	Version string      `json:"version"`
 	Led     int         `json:"led"`  // shards, the cluster's own included
 	Held    int         `json:"held"` // the same; one that it has nothing of yet does not count
@@ -57,7 +58,7 @@ func (n *Node) Status() Status {
 	}
 	for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
 		m, h := d.Nodes[id], said[id]
-		node := NodeStatus{ID: id, Address: m.Address, Alive: n.isAlive(id), Leaving: m.Leaving, Version: h.Version}
+		node := NodeStatus{ID: id, Address: m.Address, Alive: n.isAlive(id), Leaving: m.Leaving, Full: h.Full, Version: h.Version}
 		node.SettingsDiffer = h.Settings != n.o.Settings && h.Node != ""
 		shall, votes := 0, 0
 		for sh := range n.store.AllShards() {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -239,7 +240,7 @@ func newClusterJoin() *cobra.Command {
 		}
 		l, err := net.Listen("tcp", c.cluster.Listen)
 		if err != nil {
-			return explainTaken(err, "cluster.listen")
+			return explainAddress(err, "cluster.listen")
 		}
 		ctx, cancel := context.WithTimeout(ctx, commandTimeMax)
 		defer cancel()
@@ -423,15 +424,29 @@ func newClusterStatus() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if o.form == formJSON {
-			return o.raw(append(text, '\n'))
-		}
 		var status cluster.Status
 		if err := json.Unmarshal(text, &status); err != nil {
 			return err
 		}
+		if o.form == formJSON {
+			text, err := clusterJSON(status)
+			if err != nil {
+				return err
+			}
+			return o.raw(append(text, '\n'))
+		}
 		return o.table(clusterTable(status))
 	})
+}
+
+// clusterJSON shows a cluster to programs. NB: its fields are a contract; notes are for people, in the
+// table.
+func clusterJSON(status cluster.Status) ([]byte, error) {
+	status.Nodes = slices.Clone(status.Nodes)
+	for i := range status.Nodes {
+		status.Nodes[i].Leaving, status.Nodes[i].Full = false, false
+	}
+	return json.Marshal(status)
 }
 
 // clusterTable shows a cluster to people.
@@ -445,6 +460,9 @@ func clusterTable(status cluster.Status) [][]string {
 		}
 		if n.Leaving {
 			notes = append(notes, "leaving")
+		}
+		if n.Full {
+			notes = append(notes, "disk is full")
 		}
 		if n.SettingsDiffer {
 			notes = append(notes, "other settings")
@@ -475,7 +493,9 @@ func newClusterRemove() *cobra.Command {
 	cmd.Flags().BoolVar(&lost, "lost", false, "the node does not run and will not come back")
 	return atNode(cmd, 0, func(ctx context.Context, node *admin.Client, args []string) error {
 		id := args[0]
-		if err := node.RemoveNode(ctx, id, lost); err != nil {
+		begin, cancel := context.WithTimeout(ctx, commandTimeMax)
+		defer cancel()
+		if err := node.RemoveNode(begin, id, lost); err != nil {
 			return err
 		}
 		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "node %s is leaving; its shards are moving to other nodes\n", id)

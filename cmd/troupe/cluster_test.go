@@ -18,6 +18,7 @@ import (
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
 	"troupe/gateway/client"
+	"troupe/persistence"
 )
 
 var nodeAddresses atomic.Int64
@@ -225,7 +226,7 @@ func TestJoinRefuses(t *testing.T) {
 		{"a key of another cluster", parsed.String(), "", nodeAddress(), "not issued by the authority"},
 		{"a cluster that is not there", unreachable, "", nodeAddress(), "connection refused"},
 		{"a home with files", invite(), other, nodeAddress(), "is not empty"},
-		{"an address of another machine", invite(), "", "192.0.2.1:9400", "cannot assign requested address"},
+		{"an address of another machine", invite(), "", "192.0.2.1:9400", "this machine does not have it; give one that it has with --cluster.listen"},
 		{"a home that cannot be made", invite(), filepath.Join(file, "b", "c"), nodeAddress(), "not a directory"},
 	} {
 		home := cmp.Or(c.home, filepath.Join(t.TempDir(), "new"))
@@ -252,6 +253,23 @@ func TestJoinRefuses(t *testing.T) {
 	refuses(t, "is a node of a cluster already", "cluster", "init", "--home", fresh, "--cluster-listen", nodeAddress())
 	if after := tree(t, fresh); !slices.Equal(after, before) {
 		t.Errorf("a home that has joined was changed from %q to %q", before, after)
+	}
+}
+
+// TestHowAClusterIsShown: people are told what is unusual, and programs have the same fields always.
+func TestHowAClusterIsShown(t *testing.T) {
+	status := cluster.Status{Self: "A", Short: []persistence.Shard{}, Nodes: []cluster.NodeStatus{
+		{ID: "A", Address: "a:1", Alive: true, Voter: true, Version: "v1", Led: 2, Held: 3, Full: true, Leaving: true, SettingsDiffer: true},
+	}}
+	if rows := clusterTable(status); rows[1][8] != "this node, leaving, disk is full, other settings" {
+		t.Errorf("got the notes %q", rows[1][8])
+	}
+	const want = `{"self":"A","nodes":[{"id":"A","address":"a:1","alive":true,"voter":true,"version":"v1","led":2,"held":3,"lag":0,"settingsDiffer":true}],"short":[]}`
+	if got, err := clusterJSON(status); err != nil || string(got) != want {
+		t.Errorf("got %s %v, want %s", got, err, want)
+	}
+	if !status.Nodes[0].Full {
+		t.Error("the status itself has changed")
 	}
 }
 

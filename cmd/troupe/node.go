@@ -119,7 +119,7 @@ func (s *service) claimNode(ctx context.Context) (err error) {
 	}
 	s.started.push(&stopping{s.node.ClosePort})
 	if err := s.node.Claim(ctx); err != nil {
-		return explainTaken(err, "cluster.listen")
+		return explainAddress(err, "cluster.listen")
 	}
 	s.log.Info().Str("node", string(s.node.Self())).Str("cluster", cmp.Or(c.cluster.Advertise, c.cluster.Listen)).Msg("cluster port open")
 	return nil

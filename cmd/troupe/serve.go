@@ -187,7 +187,7 @@ func (s *service) listen() (err error) {
 	s.files = files // NB: not before, since a nil pointer in an interface is not nil
 	s.started.push(closing{files})
 	if err := s.gateway.Start(); err != nil {
-		return explainTaken(err, "listen")
+		return explainAddress(err, "listen")
 	}
 	s.started.push(s.gateway)
 	return nil
@@ -294,16 +294,20 @@ func (s *service) takeCommands() (err error) {
 		Addr: s.config.admin, Sources: sources,
 		Log: s.log,
 	}); err != nil {
-		return explainTaken(err, "admin")
+		return explainAddress(err, "admin")
 	}
 	s.started.push(s.operations)
 	return nil
 }
 
-// explainTaken adds to an address that something else has which setting chooses another.
-func explainTaken(err error, setting string) error {
-	if errors.Is(err, syscall.EADDRINUSE) {
+// explainAddress adds to an address that something else has, or that is another machine's, which
+// setting chooses another.
+func explainAddress(err error, setting string) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%w; choose another address with --%s, or with %[2]s: in troupe.yaml", err, setting)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("%w: this machine does not have it; give one that it has with --%s, or with %[2]s: in troupe.yaml", err, setting)
 	}
 	return err
 }
