@@ -591,6 +591,33 @@ func TestWhoIsCutOffKnowsIt(t *testing.T) {
 	})
 }
 
+// TestAClockOfThePast: a node that takes nobody's certificate does not start, and one that runs waits for
+// its clock to be set.
+func TestAClockOfThePast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		defer w.end()
+		a := w.first()
+		b := w.join(a)
+		w.join(a)
+		w.await("three nodes", func() bool { return w.whole(3) })
+		b.past.Store(true)
+		clocktest.Advance(time.Minute)
+		select {
+		case err := <-b.Failed():
+			t.Errorf("a node that runs ends: %v", err)
+		default:
+		}
+		b.stop(false)
+		if err := b.startNode(); err == nil || !strings.Contains(err.Error(), "this node cannot run beside the others: call node ") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("it starts: got %v, want one line that it cannot", err)
+		}
+		b.past.Store(false)
+		w.check(b.start())
+		w.await("three nodes again", func() bool { return w.whole(3) })
+	})
+}
+
 // TestWithoutALeaderCommandsEnd: after 10 s, with a line that says why.
 func TestWithoutALeaderCommandsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

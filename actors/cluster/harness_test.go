@@ -51,6 +51,7 @@ type process struct {
 	disk         persistence.Options
 	store        *persistence.Store
 	full         atomic.Bool // its disk
+	past         atomic.Bool // its clock lies before all certificates of others
 }
 
 func newWorld(t *testing.T, shards int) *world {
@@ -146,7 +147,7 @@ func (p *process) startNode() (err error) {
 	}
 	if p.Node, err = load(Options{Dir: p.dir, Advertise: p.address, Version: "test", Log: log}, func(n *Node) (network, error) {
 		streams := p.w.net.Streams(string(n.self))
-		return network{port: memoryPort{p.w, n}, streams: streams, nodeOf: callerOf, listen: p.w.listen}, nil
+		return network{port: memoryPort{p.w, n, &p.past}, streams: streams, nodeOf: callerOf, listen: p.w.listen}, nil
 	}); err != nil {
 		return err
 	}
@@ -213,8 +214,9 @@ func (w *world) await(what string, met func() bool) {
 
 // memoryPort is a port to the nodes of the world.
 type memoryPort struct {
-	w *world
-	n *Node
+	w    *world
+	n    *Node
+	past *atomic.Bool
 }
 
 func (memoryPort) Start() error                 { return nil }
@@ -246,6 +248,9 @@ func (m memoryPort) RoundTrip(r *http.Request) (*http.Response, error) {
 	if m.w.net.Cut(string(m.n.self), to) || m.w.net.Cut(to, string(m.n.self)) {
 		<-r.Context().Done()
 		return nil, errSilent
+	}
+	if m.past.Load() {
+		return nil, fmt.Errorf("call node %s: %w", to, peer.ErrExpired)
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
