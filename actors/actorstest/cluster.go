@@ -24,8 +24,9 @@ import (
 const (
 	// pace is cluster.Options.Pace: at the default a cluster would need seconds to grow.
 	pace = 20 * time.Millisecond
-	// joinMax bounds how long a node may take to join.
-	joinMax = time.Minute
+	// joinMax bounds how long a node may take to join, and handOverMax one try of another to lead.
+	joinMax     = time.Minute
+	handOverMax = 5 * time.Second
 )
 
 // StartCluster starts nodes that are one service, as the program does in a process for each: with
@@ -146,10 +147,12 @@ func (a *Actors) share() {
 	for sh := range a.Store.AllShards() {
 		to := a.nodes[(int(sh)+1)%len(a.nodes)]
 		a.await("another node that leads a shard", func() bool {
-			if a.Store.Epoch(sh) != 0 && to != a {
-				ctx, cancel := context.WithTimeout(context.Background(), joinMax)
-				defer cancel()
-				_ = a.Store.Replica(sh).HandOver(ctx, string(to.Node.Self())) // NB: it is tried again
+			for _, n := range a.nodes { // NB: on a machine with much to do another one may lead than before
+				if n != to && n.Store.Epoch(sh) != 0 {
+					ctx, cancel := context.WithTimeout(context.Background(), handOverMax)
+					_ = n.Store.Replica(sh).HandOver(ctx, string(to.Node.Self())) // NB: it is tried again
+					cancel()
+				}
 			}
 			return to.Store.Epoch(sh) != 0
 		})
