@@ -24,6 +24,8 @@ import (
 const (
 	// pace is cluster.Options.Pace: at the default a cluster would need seconds to grow.
 	pace = 20 * time.Millisecond
+	// tick is cluster.Options.Tick: nobody loses what it leads because the processors are short.
+	tick = 2 * time.Second
 	// joinMax bounds how long a node may take to join, and handOverMax one try of another to lead.
 	joinMax     = time.Minute
 	handOverMax = 5 * time.Second
@@ -52,7 +54,7 @@ func StartCluster(t testing.TB, o Options, nodes int) []*Actors {
 		if i > 0 {
 			addresses[i] = first.admit(folders[i])
 		}
-		a.startNode(cluster.Options{Dir: folders[i], Listen: addresses[i], Advertise: addresses[i], Replicas: nodes, Pace: pace, Log: o.Log})
+		a.startNode(cluster.Options{Dir: folders[i], Listen: addresses[i], Advertise: addresses[i], Replicas: nodes, Tick: tick, Pace: pace, Log: o.Log})
 	}
 	first.share()
 	// NB: all that comes now ends before any store is closed: without the others nothing is written.
