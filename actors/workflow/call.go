@@ -132,6 +132,7 @@ func (c *call) Committed(err error) {
 		c.activation.uncommitted.Add(-1)
 	}
 	if err != nil && !c.activation.router.store.Alone() {
+		c.endCommit() // NB: if the next leader has it all the same, it stands before all that this one may write
 		c.activation.abandon()
 	}
 	for _, f := range c.feeds {
@@ -187,10 +188,7 @@ func (c *call) undecided() error {
 	return failure.ErrOutcomeUnknown
 }
 
-var (
-	_ persistence.VisibleWaiter = (*call)(nil)
-	_ persistence.Waiter        = unsettled{}
-)
+var _ persistence.VisibleWaiter = (*call)(nil)
 
 // wait returns the answer, or an error when it does not come in time. It does
 // not look at the request's context: the outcome is decided within
