@@ -37,7 +37,8 @@ type config struct {
 	store    persistence.Options
 	cluster  cluster.Options
 
-	joinedShards int // those of the cluster that `cluster join` has joined
+	readConsistency string // of a cluster: there is one
+	joinedShards    int    // those of the cluster that `cluster join` has joined
 
 	settings []setting         // the table, with c's fields as targets
 	flags    *pflag.FlagSet    // one flag for each setting
@@ -124,6 +125,7 @@ func (c *config) table() []setting {
 		{"cluster.listen", checked(text(&c.cluster.Listen), isAddressOrEmpty), "", "address of the cluster port of a node, host:port; cluster init and join write it here"},
 		{"cluster.advertise", checked(text(&c.cluster.Advertise), isAddressOrEmpty), "", "address at which other nodes reach it; empty: cluster.listen"},
 		{"cluster.replicas", checked(count(&c.cluster.Replicas), isReplicas), "", "nodes with a vote in each shard, once there are so many: 1, 3 or 5"},
+		{"cluster.read-consistency", checked(text(&c.readConsistency), isReadConsistency), "leader", "what a read shows: all that its leader has acknowledged; there is no weaker one"},
 	}
 }
 
@@ -207,6 +209,13 @@ func isAddressOrEmpty(s string) error {
 func isReplicas(s string) error {
 	if s != "1" && s != "3" && s != "5" {
 		return errors.New("must be 1, 3 or 5: an even number survives no more losses than one less")
+	}
+	return nil
+}
+
+func isReadConsistency(s string) error {
+	if s != "leader" {
+		return errors.New("must be leader")
 	}
 	return nil
 }
