@@ -22,6 +22,8 @@ type transport struct {
 	ended    chan struct{}
 
 	closeOnce sync.Once
+	// heartbeats is held shared while one is handled, which may write a term.
+	heartbeats sync.RWMutex
 
 	// clock counts questions of readers; see confirmedSince.
 	clock  atomic.Uint64
@@ -155,12 +157,23 @@ func newTransport(o *Options, logger raftLogger) *transport {
 // Consumer implements raft.Transport.
 func (t *transport) Consumer() <-chan raft.RPC { return t.requests }
 
-// Close ends all streams. Raft calls it too.
+// SetHeartbeatHandler implements raft.Transport.
+func (t *transport) SetHeartbeatHandler(handle func(raft.RPC)) {
+	t.NetworkTransport.SetHeartbeatHandler(func(rpc raft.RPC) {
+		t.heartbeats.RLock()
+		defer t.heartbeats.RUnlock()
+		handle(rpc)
+	})
+}
+
+// Close ends all streams, and returns when no heartbeat is handled any more. Raft calls it too.
 func (t *transport) Close() error {
 	err := t.NetworkTransport.Close()
 	t.CloseStreams()
 	t.closeOnce.Do(func() { close(t.stop) })
 	<-t.ended
+	t.heartbeats.Lock() // NB: the store may be closed next, and Raft panics when a term cannot be written
+	defer t.heartbeats.Unlock()
 	return err
 }
 
