@@ -362,6 +362,11 @@ func (g *Group) outcome(p proposal) error {
 	err := p.future.Error()
 	apply, writes := p.future.(raft.ApplyFuture)
 	for err == nil && !writes && !g.network.confirmedSince(p.asked, p.term, raft.ServerID(g.o.Node), g.servers()) {
+		select {
+		case <-time.After(g.o.Tick / 1000): // NB: Raft counts learners here, so it may agree at once, again and again
+		case <-g.stop:
+			return ErrNotLed
+		}
 		err = g.raft.VerifyLeader().Error()
 	}
 	switch {

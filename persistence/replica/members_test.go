@@ -70,6 +70,37 @@ func TestNodesAreReplacedWhileOthersWrite(t *testing.T) {
 	})
 }
 
+// TestALearnerConfirmsNoLeader: Raft asks it too. A leader whose voters are gone ends, and a learner has the
+// shard still.
+func TestALearnerConfirmsNoLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, simulation{})
+		c.load(rand.New(rand.NewPCG(9, 9)), 10)
+		leader := c.leader(0)
+		others := slices.DeleteFunc(slices.Clone(c.nodes), func(n *node) bool { return n == leader })
+		epoch, g := leader.store.Epoch(0), leader.store.Replica(0)
+		c.check(g.Demote(others[0].name))
+		for _, m := range g.Members() {
+			if m.Voter == (m.Node == others[0].name) {
+				t.Errorf("after %s has lost its vote: %+v", others[0].name, m)
+			}
+		}
+		c.check(leader.store.AwaitLed(0, epoch))
+		c.net.Isolate(others[1].name, c.names, true)
+		if err := leader.store.AwaitLed(0, epoch); !errors.Is(err, persistence.ErrNotLed) {
+			t.Errorf("with a learner alone: got %v, want ErrNotLed", err)
+		}
+		c.net.Isolate(others[1].name, c.names, false)
+		c.check(c.leader(0).store.Replica(0).AddVoter(others[0].name))
+		c.load(rand.New(rand.NewPCG(9, 10)), 10)
+		c.settle()
+		for _, f := range c.faults() {
+			t.Error(f)
+		}
+		c.close()
+	})
+}
+
 // TestOneNodeIsMadeAClusterAgain: when a majority is lost for good, what one node has goes on.
 func TestOneNodeIsMadeAClusterAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
