@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -97,21 +98,38 @@ func (g *Group) servers() []raft.Server {
 // AddLearner has a node get the log without a vote. Like the next three, it works on the
 // leader only, and returns when the change is confirmed by a majority. A voter keeps its vote.
 func (g *Group) AddLearner(node string) error {
-	return g.raft.AddNonvoter(raft.ServerID(node), raft.ServerAddress(node), 0, 2*g.o.Tick).Error()
+	return g.confirm(g.raft.AddNonvoter(raft.ServerID(node), raft.ServerAddress(node), 0, 2*g.o.Tick))
 }
 
 // AddVoter gives a node a vote. It should have the log before: until then it counts for a
 // majority that is harder to reach.
 func (g *Group) AddVoter(node string) error {
-	return g.raft.AddVoter(raft.ServerID(node), raft.ServerAddress(node), 0, 2*g.o.Tick).Error()
+	return g.confirm(g.raft.AddVoter(raft.ServerID(node), raft.ServerAddress(node), 0, 2*g.o.Tick))
 }
 
 // Demote takes a node's vote. It gets the log as before.
 func (g *Group) Demote(node string) error {
-	return g.raft.DemoteVoter(raft.ServerID(node), 0, 2*g.o.Tick).Error()
+	return g.confirm(g.raft.DemoteVoter(raft.ServerID(node), 0, 2*g.o.Tick))
 }
 
 // Remove takes a node out of the group.
 func (g *Group) Remove(node string) error {
-	return g.raft.RemoveServer(raft.ServerID(node), 0, 2*g.o.Tick).Error()
+	return g.confirm(g.raft.RemoveServer(raft.ServerID(node), 0, 2*g.o.Tick))
+}
+
+// confirm waits for a change of the members.
+//
+// NB: Raft sends the entry of a change before it counts by the new members. A new voter that confirms
+// the entry in between is not counted until it confirms another one. When the change needs its
+// voice, and nobody writes, it would wait for ever; so an entry follows it.
+func (g *Group) confirm(change raft.IndexFuture) error {
+	done := make(chan error, 1)
+	go func() { done <- change.Error() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(g.o.Tick):
+	}
+	g.raft.Barrier(g.o.Tick)
+	return <-done
 }
