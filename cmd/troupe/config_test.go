@@ -34,7 +34,7 @@ func loaded(t *testing.T, home string, flags ...string) (*config, error) {
 	return c, c.load()
 }
 
-// samples are values that a setting of a type can have and that no default is.
+// samples are values that a setting of a type can have and that no default is, where it has others.
 func samples(f *pflag.Flag) [3]string {
 	switch {
 	case f.Name == "log-level":
@@ -43,6 +43,8 @@ func samples(f *pflag.Flag) [3]string {
 		return [3]string{"json", "text", "json"}
 	case f.Name == "cluster.replicas":
 		return [3]string{"1", "5", "1"}
+	case f.Name == "cluster.read-consistency":
+		return [3]string{"leader", "leader", "leader"} // it has no other
 	case f.Name == "listen", f.Name == "admin", f.Name == "cluster.listen", f.Name == "cluster.advertise":
 		return [3]string{"one:1", "two:2", "three:3"}
 	case f.Name == "base-path":
