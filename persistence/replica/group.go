@@ -382,8 +382,7 @@ func (g *Group) outcome(p proposal) error {
 			return ErrNotLed
 		}
 		return nil
-	case !writes, errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress),
-		errors.Is(err, raft.ErrEnqueueTimeout):
+	case !writes, errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout):
 		return fmt.Errorf("%w: %w", ErrNotLed, err)
 	case errors.Is(err, ErrRefused):
 		return err
