@@ -198,6 +198,10 @@ func ShardPrefix(dst []byte, sh Shard) []byte {
 	return binary.BigEndian.AppendUint16(dst, uint16(sh))
 }
 
+// shardEnd appends a key behind everything in sh: the byte behind the number of the shard is a
+// letter. It is one for Meta too, which [PrefixEnd] has none for.
+func shardEnd(dst []byte, sh Shard) []byte { return append(ShardPrefix(dst, sh), 0xFF) }
+
 // PrefixEnd returns the first key behind all keys that begin with prefix, in
 // new storage. It is nil, which means no bound, when prefix is empty or made of
 // 0xFF only.

@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func (l localRows) Replace() (replica.Replacement, error) {
 
 // Set implements replica.Replacement.
 func (r *replacement) Set(key, value []byte) error {
-	if sh := Shard(uint16(key[0])<<8 | uint16(key[1])); len(key) < 3 || sh != r.sh {
+	if !bytes.HasPrefix(key, ShardPrefix(nil, r.sh)) || bytes.Compare(key, shardEnd(nil, r.sh)) >= 0 {
 		return fmt.Errorf("key %x in a copy of shard %d", key, r.sh)
 	}
 	if r.table == nil {
@@ -102,8 +103,9 @@ func (r *replacement) Commit() error {
 		return ErrClosed
 	}
 	defer g.leave()
-	prefix := ShardPrefix(nil, r.sh)
-	_, err := pebbleOf(g).IngestAndExcise(context.Background(), r.paths, nil, nil, pebble.KeyRange{Start: prefix, End: PrefixEnd(prefix)})
+	// NB: with a range that has no end, Pebble would put the rows in place and leave the old ones.
+	shard := pebble.KeyRange{Start: ShardPrefix(nil, r.sh), End: shardEnd(nil, r.sh)}
+	_, err := pebbleOf(g).IngestAndExcise(context.Background(), r.paths, nil, nil, shard)
 	r.Abort() // Pebble has links of its own
 	if err != nil {
 		return fmt.Errorf("put a copy of shard %d in place: %w", r.sh, err)

@@ -322,9 +322,8 @@ func (s *Store) Leave(sh Shard) error {
 		}
 	}
 	return localRows{s, sh}.Write(replica.Synced, func(b replica.Batch) {
-		for _, prefix := range [][]byte{ShardPrefix(nil, sh), replicaLogPrefix(nil, sh)} {
-			b.DeleteRange(prefix, PrefixEnd(prefix))
-		}
+		b.DeleteRange(ShardPrefix(nil, sh), shardEnd(nil, sh))
+		b.DeleteRange(replicaLogPrefix(nil, sh), PrefixEnd(replicaLogPrefix(nil, sh)))
 	})
 }
 

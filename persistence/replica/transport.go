@@ -187,6 +187,7 @@ func (t *transport) checkLoop() {
 				rpc.Respond(nil, err)
 				continue
 			}
+			boundCommit(rpc.Command)
 			select {
 			case t.requests <- rpc:
 			case <-t.stop:
@@ -224,6 +225,20 @@ func checkRequest(command any) error {
 		return checkConfiguration(c.Configuration)
 	}
 	return nil
+}
+
+// boundCommit has nothing taken for committed but what this node is known to have as the leader has it:
+// the entries of a message, and those before them.
+//
+// NB: Raft itself takes whatever this node has up to the leader's commit index. Behind what a message
+// speaks of that can be entries of an earlier leader, which another has replaced and a majority
+// has confirmed: they would be applied here, and the right ones passed over. It happens when a
+// new leader's first message to a node, which has no entries, is made late. The rule is
+// that of Raft's paper (figure 2, "index of last new entry").
+func boundCommit(command any) {
+	if c, is := command.(*raft.AppendEntriesRequest); is {
+		c.LeaderCommitIndex = min(c.LeaderCommitIndex, c.PrevLogEntry+uint64(len(c.Entries)))
+	}
 }
 
 func checkConfiguration(data []byte) (err error) {

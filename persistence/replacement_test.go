@@ -1,0 +1,42 @@
+package persistence
+
+import (
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// TestACopyTakesRowsOfItsShardOnly: another node must not be able to end this one, or to change
+// other shards.
+func TestACopyTakesRowsOfItsShardOnly(t *testing.T) {
+	s, err := Open("store", Options{FS: vfs.NewMem(), Shards: 2, FreeBytesMin: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		sh   Shard
+		key  []byte
+		good bool
+	}{
+		{1, RecordKey(nil, 1, "w", ID{}), true},
+		{1, RecordKey(nil, 0, "w", ID{}), false},
+		{1, RecordKey(nil, Meta, "w", ID{}), false},
+		{Meta, SettingKey(nil, "a"), true},
+		{Meta, RecordKey(nil, 1, "w", ID{}), false},
+		{Meta, []byte{0xFF, 0xFF, 0xFF}, false},
+		{1, nil, false},
+		{0, []byte{0}, false},
+	} {
+		copied, err := localRows{s, test.sh}.Replace()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := copied.Set(test.key, nil); (err == nil) != test.good {
+			t.Errorf("key %x in a copy of shard %d: got %v", test.key, test.sh, err)
+		}
+		copied.Abort()
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,78 @@
+package replica_test
+
+import (
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"troupe/persistence"
+	"troupe/persistence/clocktest"
+	"troupe/persistence/replica"
+	"troupe/persistence/replica/replicatest"
+)
+
+// TestEntriesOfAnEarlierLeaderAreNotApplied: a message of a later leader that has no entries says that more
+// is committed than what it speaks of. What this node has there is what its own leadership left,
+// and a majority has something else (persistence/PROMISES.md, "F21").
+func TestEntriesOfAnEarlierLeaderAreNotApplied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := replicatest.Start(t.Context(), replicatest.Options{Nodes: 3, Shards: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		was := c.Nodes[0]
+		group := was.Store.Replica(0)
+		key := func(n byte) []byte { return persistence.RecordKey(nil, 0, "w", persistence.ID{n}) }
+		write := func(n byte) error {
+			w := was.Store.NewWritesIn(0, was.Store.Epoch(0))
+			w.Set(key(n), nil)
+			return storeWrites(was.Store, w)
+		}
+		if err := write(1); err != nil {
+			t.Fatal(err)
+		}
+		confirmed := group.Applied()
+		was.Isolate(true)
+		if write(2) == nil {
+			t.Fatal("a write was confirmed by nobody")
+		}
+
+		late := raft.NewNetworkTransport(streamLayer{c.Net.Streams("later leader")(0)}, 1, time.Second, nil)
+		request := raft.AppendEntriesRequest{
+			RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte("node1"), Addr: []byte("node1")},
+			Term:      1000, PrevLogEntry: confirmed, PrevLogTerm: group.Stats().Term, LeaderCommitIndex: confirmed + 5,
+		}
+		var answer raft.AppendEntriesResponse
+		if err := late.AppendEntries("node0", raft.ServerAddress(was.Name), &request, &answer); err != nil || !answer.Success {
+			t.Fatalf("the message was not taken: %+v, %v", answer, err)
+		}
+		clocktest.Advance(time.Second)
+		if at := group.Applied(); at != confirmed {
+			t.Errorf("entries up to %d are applied, and up to %d they are confirmed", at, confirmed)
+		}
+		if _, err := was.Store.Load(key(2)); err == nil {
+			t.Error("a write that nobody confirmed is there")
+		}
+		late.CloseStreams()
+		if err := late.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, n := range c.Nodes {
+			if err := n.Store.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// streamLayer has Raft's own transport use streams of the test.
+type streamLayer struct{ replica.Streams }
+
+func (streamLayer) Addr() net.Addr { return &net.UnixAddr{} }
+
+func (l streamLayer) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	return l.Streams.Dial(string(to), timeout)
+}
