@@ -133,7 +133,11 @@ func (c *call) Committed(err error) {
 	}
 	if err != nil && !c.activation.router.store.Alone() {
 		c.endCommit() // NB: if the next leader has it all the same, it stands before all that this one may write
-		c.activation.abandon()
+		if c.activation.isOver() {
+			// NB: else it was refused here, as by a full disk, and others may be on their way: who read
+			// the instance in this epoch would not see them.
+			c.activation.abandon()
+		}
 	}
 	for _, f := range c.feeds {
 		switch {

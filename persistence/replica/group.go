@@ -33,7 +33,7 @@ type Group struct {
 
 	wake      chan struct{}  // has an entry while the proposer has something to look at
 	proposals chan proposal  // to the finisher
-	failed    chan uint64    // epochs in which a proposal failed; to followLeadership
+	failed    chan uint64    // epochs that end while this node leads; to followLeadership
 	leading   chan bool      // from Raft
 	stop      chan struct{}  // closed by Stop
 	done      sync.WaitGroup // of the four goroutines
@@ -352,8 +352,16 @@ func (g *Group) finishLoop() {
 		if err != nil {
 			// NB: what was queued behind it may be built on it.
 			g.refuseQueued(p.epoch)
-			g.failed <- p.epoch
+			g.fail(p.epoch)
 		}
+	}
+}
+
+// fail has followLeadership end an epoch in which no more changes are taken, and begin another.
+func (g *Group) fail(epoch uint64) {
+	select {
+	case g.failed <- epoch:
+	case <-g.stop:
 	}
 }
 
@@ -495,7 +503,8 @@ func (g *Group) beginEpoch() (epoch uint64, err error) {
 }
 
 // Drain takes no more changes, and returns when those it has are answered. resume takes
-// changes again, if this node leads still.
+// changes again, if this node leads still: after an error in another epoch, because who reads in
+// this one would not see what is still on its way.
 func (g *Group) Drain(ctx context.Context) (resume func(), err error) {
 	g.mu.Lock()
 	if g.mu.drained != nil {
@@ -509,9 +518,16 @@ func (g *Group) Drain(ctx context.Context) (resume func(), err error) {
 	g.mu.Unlock()
 	resume = func() {
 		g.mu.Lock()
+		var left uint64
+		if g.mu.inFlight > 0 || len(g.mu.queue) > 0 {
+			left, g.mu.epoch = g.mu.epoch, 0
+		}
 		g.mu.drained = nil
 		g.publishLocked()
 		g.mu.Unlock()
+		if left != 0 {
+			g.fail(left)
+		}
 	}
 	select {
 	case <-drained:

@@ -1,6 +1,7 @@
 package replica_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -239,6 +240,45 @@ func TestAHandOverThatFailsLeavesNothingBehind(t *testing.T) {
 			}
 			if first.Store.Epoch(sh) == 0 {
 				t.Errorf("shard %d: the node that had led it takes no change within a minute", sh)
+			}
+		}
+		for _, n := range c.Nodes {
+			if err := n.Store.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestAnEpochEndsWhenItIsNotDrained: while a hand-over waits, nobody takes an instance for one of this
+// node's; when it is over, who reads has to see what was on its way all the time.
+func TestAnEpochEndsWhenItIsNotDrained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := replicatest.Start(t.Context(), replicatest.Options{Nodes: 3, Shards: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := c.Nodes[0].Store
+		hurry, cancel := context.WithCancel(t.Context())
+		cancel()
+		for i := range byte(20) {
+			key := persistence.RecordKey(nil, 0, "w", persistence.ID{i})
+			w := first.NewWritesIn(0, first.Epoch(0))
+			w.Set(key, nil)
+			done := make(committed, 1)
+			first.Append(w, done)
+			if err := first.Replica(0).HandOver(hurry, ""); err == nil {
+				t.Fatal("the leadership was handed over by who had no time for it")
+			}
+			for first.Epoch(0) == 0 {
+				clocktest.Advance(time.Millisecond)
+			}
+			_, missing := first.Load(key)
+			switch err := <-done; {
+			case err == nil && missing != nil:
+				t.Errorf("a write from before this epoch was not visible in it, and is acknowledged: %v", missing)
+			case err != nil && !errors.Is(err, persistence.ErrNotLed): // NB: what had not begun is refused
+				t.Errorf("a write from before: %v", err)
 			}
 		}
 		for _, n := range c.Nodes {
