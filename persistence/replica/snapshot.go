@@ -198,7 +198,7 @@ func (i *install) encode() []byte {
 func (i *install) Close() error {
 	s := i.of
 	if i.rows == nil {
-		return s.store.Write(Synced, func(b Batch) { b.Set(s.key, i.encode()) })
+		return i.closeOwn()
 	}
 	if len(i.buffer) > 0 {
 		return errors.Join(errors.New("the last row of a snapshot is cut off"), i.Cancel())
@@ -220,11 +220,35 @@ func (i *install) Close() error {
 	s.mu.Unlock()
 	s.state.installed.Add(1)
 	if err := s.state.load(); err != nil {
-		return err
+		s.state.fatal(fmt.Sprintf("read where a copy of a shard is: %v", err)) // NB: the rows are new, and the position in memory is not
 	}
 	if s.state.told != nil {
 		s.state.told.Replaced()
 	}
+	return nil
+}
+
+// closeOwn writes the row of a snapshot of this node.
+func (i *install) closeOwn() error {
+	s := i.of
+	s.state.mu.Lock()
+	defer s.state.mu.Unlock()
+	before, err := s.meta()
+	if err != nil {
+		return err
+	}
+	if before != nil && before.Index > i.meta.Index {
+		return fmt.Errorf("a copy of the shard has come that is at entry %d", before.Index)
+	}
+	at := s.state.at
+	at.applied = max(at.applied, i.meta.Index) // NB: Raft does not show the state entries that are barriers
+	if err := s.store.Write(Synced, func(b Batch) {
+		b.Set(s.key, i.encode())
+		b.Set(s.state.key, at.encode())
+	}); err != nil {
+		return err
+	}
+	s.state.at = at
 	return nil
 }
 

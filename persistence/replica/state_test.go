@@ -109,12 +109,39 @@ func TestAStateOlderThanItsLogIsDamaged(t *testing.T) {
 
 func take(t *testing.T, s *snapshots, index uint64) {
 	t.Helper()
+	if err := tryTake(s, index); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tryTake(s *snapshots, index uint64) error {
 	sink, err := s.Create(raft.SnapshotVersionMax, index, 7, raft.Configuration{}, 1, nil)
 	if err == nil {
 		err = rowsAsTheyAre{}.Persist(sink)
 	}
+	return err
+}
+
+// TestASnapshotSaysWhereTheStateIs: Raft counts barriers, which the state does not see, and a copy may
+// come while it takes a snapshot.
+func TestASnapshotSaysWhereTheStateIs(t *testing.T) {
+	m := newMemory()
+	s, _ := openState(m, []byte("state "), nil)
+	saved := newSnapshots(m, []byte("state "), s)
+	s.Apply(command(4, epochEntry))
+	take(t, saved, 5) // behind a barrier
+	again, err := openState(m, []byte("state "), nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if err := newSnapshots(m, []byte("state "), again).check(); err != nil {
+		t.Errorf("after a start: %v", err)
+	}
+	if at, _ := s.position(); at != again.at || at.applied != 5 || at.epoch != 4 {
+		t.Errorf("the state is at %+v, and at %+v after a start", at, again.at)
+	}
+	if tryTake(saved, 4) == nil {
+		t.Error("an older snapshot took the place of a newer one")
 	}
 }
 
