@@ -75,6 +75,9 @@ func Start(o Options) (*Group, error) {
 		leading: make(chan bool, transitionsMax), stop: make(chan struct{}),
 	}
 	if err := g.start(); err != nil {
+		if g.network == nil && o.Streams != nil {
+			err = errors.Join(err, o.Streams.Close()) // NB: else nobody could start the group again
+		}
 		return nil, fmt.Errorf("start replica of shard %d: %w", o.Shard, err)
 	}
 	return g, nil
