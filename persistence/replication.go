@@ -230,6 +230,9 @@ func FoundAgain(dir string, o Options, node string) (missing []Shard, err error)
 	if err != nil {
 		return nil, err
 	}
+	if err := s.setFormat(replicatedVersion); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	for sh := range s.AllShards() {
 		has, err := s.hasReplica(sh)
 		options := s.groupOptions(sh, &Replication{Node: node})
@@ -273,6 +276,9 @@ func (s *Store) startReplicas() error {
 	}
 	if s.readOnly || s.space.waiting {
 		return fmt.Errorf("%w: a replica needs to write", ErrDiskFull)
+	}
+	if err := s.setFormat(replicatedVersion); err != nil { // NB: a node that joins was not founded
+		return err
 	}
 	s.replicas = &replicas{groups: make([]atomic.Pointer[replica.Group], s.shards+1), led: map[Shard]uint64{}}
 	if o.Meta != nil {

@@ -14,6 +14,7 @@ import (
 
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/internal/file"
 	"troupe/persistence/replica"
 	"troupe/persistence/replica/replicatest"
 )
@@ -135,27 +136,59 @@ func TestOneNodeIsMadeAClusterAgain(t *testing.T) {
 	})
 }
 
-// TestAStoreOfAClusterIsNotOpenedAlone: what one node writes alone would divide the replicas.
+// TestAStoreOfAClusterIsNotOpenedAlone: what one node writes alone would divide the replicas, be it the one
+// that was founded, one that has joined, or one that has just begun.
 func TestAStoreOfAClusterIsNotOpenedAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, simulation{})
-		n := c.nodes[0]
+		c.settle()
+		fresh := &node{c: c, name: "fresh", fs: vfs.NewCrashableMem()}
+		fresh.start()
+		c.check(fresh.store.Close())
 		c.close()
-		if s, err := persistence.Open("store", n.options(nil)); !errors.Is(err, persistence.ErrReplicated) {
-			t.Errorf("got %v (%v), want ErrReplicated", err, s)
+		for _, n := range append(c.nodes, fresh) {
+			n.wantReplicated()
+			o := n.options(nil)
+			o.ReadOnly = true
+			s, err := persistence.Open("store", o)
+			c.check(err)
+			if _, err := s.Load(persistence.RecordKey(nil, 0, "before", persistence.ID{})); err != nil && n != fresh {
+				t.Errorf("%s: to be read it is not whole: %v", n.name, err)
+			}
+			if _, err := s.Verify(t.Context()); err != nil {
+				t.Errorf("%s: verify: %v", n.name, err)
+			}
+			c.check(s.Close())
 		}
-		o := n.options(nil)
-		o.ReadOnly = true
-		s, err := persistence.Open("store", o)
+
+		// A program of before has left the format of who joined as it was.
+		joined := c.nodes[1]
+		joined.formatBefore()
+		joined.start()
+		c.check(joined.stop())
+		joined.wantReplicated()
+		joined.formatBefore()
+		_, err := persistence.FoundAgain("store", joined.options(nil), joined.name)
 		c.check(err)
-		if _, err := s.Load(persistence.RecordKey(nil, 0, "before", persistence.ID{})); err != nil {
-			t.Errorf("to be read it is not whole: %v", err)
-		}
-		if _, err := s.Verify(t.Context()); err != nil {
-			t.Errorf("verify: %v", err)
-		}
-		c.check(s.Close())
+		joined.wantReplicated()
 	})
+}
+
+// wantReplicated fails when the store can be opened alone.
+func (n *node) wantReplicated() {
+	n.c.t.Helper()
+	s, err := persistence.Open("store", n.options(nil))
+	if !errors.Is(err, persistence.ErrReplicated) {
+		n.c.t.Errorf("%s: got %v, want ErrReplicated", n.name, err)
+	}
+	if err == nil {
+		n.c.check(s.Close())
+	}
+}
+
+// formatBefore makes the format of the store that of one that stands alone.
+func (n *node) formatBefore() {
+	n.c.check(file.Replace(n.fs, "store", "FORMAT", file.Seal(fmt.Appendf(nil, "troupe store\nformat 2\nshards %d\n", simShards))))
 }
 
 // TestANodeThatIsBackHasAPartAtOnce: Raft by itself would pause for ten seconds before it sent
