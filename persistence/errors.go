@@ -48,6 +48,10 @@ var (
 	// Nothing was changed on disk.
 	ErrReplicated = errors.New("the store is one of a cluster's")
 
+	// ErrAlone is returned by Open with Options.Replication, and by FoundAgain, for a store with rows
+	// that Found has not made one of a cluster, or not wholly. Nothing of it was changed.
+	ErrAlone = errors.New("the store stands alone")
+
 	// ErrStalled is returned by Accepting and given to the waiter of an Append
 	// while commits do not get through: the disk hangs, or flushing cannot keep
 	// up. Nothing was applied; the caller answers 503 and retries later.

@@ -203,23 +203,21 @@ func (s *Store) AllShards() iter.Seq[Shard] {
 }
 
 // Found makes the store the first of a cluster: every shard gets a group of one node. It
-// is called once, before the first Open with Options.Replication, on a store that is open
+// is called before the first Open with Options.Replication, on a store that is open
 // without. From then on a program that knows no replicas refuses the store.
+//
+// When it is cut off, the store stands alone still: what is written there meanwhile is part of
+// the shards, and Found is called again, for the same node or another one. With
+// Options.Replication it is refused until then.
 func (s *Store) Found(node string) error {
-	if err := s.setFormat(replicatedVersion); err != nil {
-		return err
-	}
-	// NB: after a crash in between it is called again, and goes on with the rest.
 	for sh := range s.AllShards() {
-		founded, err := s.hasReplica(sh)
-		if err == nil && !founded {
-			err = replica.Found(s.groupOptions(sh, &Replication{Node: node}))
-		}
-		if err != nil {
+		if err := replica.Found(s.groupOptions(sh, &Replication{Node: node})); err != nil {
 			return fmt.Errorf("found shard %d: %w", sh, err)
 		}
 	}
-	return nil
+	// NB: last, so that before all groups are there the store can be opened to call it again. Their
+	// rows are nothing that a program which knows no replicas would read.
+	return s.setFormat(replicatedVersion)
 }
 
 // FoundAgain makes the store in dir the only node of a new cluster, with what it has: what
@@ -230,7 +228,7 @@ func FoundAgain(dir string, o Options, node string) (missing []Shard, err error)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.setFormat(replicatedVersion); err != nil {
+	if err := s.beginReplicas(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	for sh := range s.AllShards() {
@@ -251,19 +249,45 @@ func FoundAgain(dir string, o Options, node string) (missing []Shard, err error)
 	return missing, s.Close()
 }
 
-// hasReplica says whether the store has a replica of a shard.
-func (s *Store) hasReplica(sh Shard) (bool, error) {
-	found := false
-	for _, prefix := range [][]byte{replicaPrefix(nil, sh), replicaLogPrefix(nil, sh)} {
-		err := s.Scan(prefix, func([]byte, []byte) error {
-			found = true
-			return errEnough
-		})
-		if err != nil && !errors.Is(err, errEnough) {
-			return false, err
+// beginReplicas gives the store the format of one of a cluster, before its groups start. One that was
+// not founded, or not wholly, is refused: what it has would be in no group. A node that joins has
+// nothing, and then its replica of Meta first.
+func (s *Store) beginReplicas() error {
+	if s.found >= replicatedVersion {
+		return nil
+	}
+	began, err := s.hasReplica(Meta) // NB: Found founds it last
+	if err != nil {
+		return err
+	}
+	if !began {
+		some, err := s.hasRow(nil)
+		if err != nil {
+			return err
+		}
+		if some {
+			return ErrAlone
 		}
 	}
-	return found, nil
+	return s.setFormat(replicatedVersion)
+}
+
+// hasReplica says whether the store has a replica of a shard, or has begun to copy it.
+func (s *Store) hasReplica(sh Shard) (bool, error) {
+	has, err := s.hasRow(replicaPrefix(nil, sh))
+	if err == nil && !has {
+		has, err = s.hasRow(replicaLogPrefix(nil, sh))
+	}
+	return has, err
+}
+
+// hasRow says whether there is a key with a prefix.
+func (s *Store) hasRow(prefix []byte) (bool, error) {
+	err := s.Scan(prefix, func([]byte, []byte) error { return errEnough })
+	if errors.Is(err, errEnough) {
+		return true, nil
+	}
+	return false, err
 }
 
 var errEnough = errors.New("enough")
@@ -277,7 +301,7 @@ func (s *Store) startReplicas() error {
 	if s.readOnly || s.space.waiting {
 		return fmt.Errorf("%w: a replica needs to write", ErrDiskFull)
 	}
-	if err := s.setFormat(replicatedVersion); err != nil { // NB: a node that joins was not founded
+	if err := s.beginReplicas(); err != nil {
 		return err
 	}
 	s.replicas = &replicas{groups: make([]atomic.Pointer[replica.Group], s.shards+1), led: map[Shard]uint64{}}

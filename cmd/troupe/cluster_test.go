@@ -256,6 +256,29 @@ func TestJoinRefuses(t *testing.T) {
 	}
 }
 
+// TestAnInitThatWasCutOff: the node has its identity, and its store stands alone. Nothing but another init goes on.
+func TestAnInitThatWasCutOff(t *testing.T) {
+	home, address := exampleHome(t), nodeAddress()
+	alone := nodeOn(t, home)
+	if err := alone.stop(); err != nil {
+		t.Fatal(err)
+	}
+	cut, err := cluster.NewAgain(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cut.Save(nodeFolder(home)); err != nil {
+		t.Fatal(err)
+	}
+	refuses(t, "the store stands alone: `troupe cluster init` was cut off here; run it once more on --home "+home,
+		"serve", "--home", home, "--listen", "127.0.0.1:0", "--cluster.listen", address, "--log-level", "error")
+	refuses(t, "start it with `troupe serve", "cluster", "recover", "--home", home, "--cluster-listen", address, "--i-accept-loss")
+	refuses(t, "is a node of a cluster: start it", "token", "create", "--home", home, "--user", "john.doe")
+	says(t, "node "+string(cut.Node())+" is the first of a new cluster", "cluster", "init", "--home", home, "--cluster-listen", address)
+	nodeOn(t, home)
+	await(t, func() bool { return len(clusterOf(t, home).Short) == 0 })
+}
+
 // TestHowAClusterIsShown: people are told what is unusual, and programs have the same fields always.
 func TestHowAClusterIsShown(t *testing.T) {
 	status := cluster.Status{Self: "A", Short: []persistence.Shard{}, Nodes: []cluster.NodeStatus{

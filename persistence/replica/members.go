@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,17 +16,24 @@ type Member struct {
 }
 
 // Found writes the beginning of a group of one node: this one, with the rows that the
-// shard has now. It must not have begun before.
+// shard has now. It may be called again until the group has begun.
 func Found(o Options) error {
 	s, err := openState(o.Store, o.StatePrefix, o.Fatal)
 	if err != nil {
 		return err
 	}
-	if s.at.applied != 0 {
+	term, err := currentTerm(&o)
+	if err != nil {
+		return err
+	}
+	if at, began := (position{applied: foundedAt}), s.at != (position{}) || term != 0; began && (s.at != at || term != foundedIn) {
 		return fmt.Errorf("shard %d is replicated already", o.Shard)
 	}
-	return found(&o, s, position{applied: 1}, 1)
+	return found(&o, s, position{applied: foundedAt}, foundedIn)
 }
+
+// A group begins behind this entry, in this term.
+const foundedAt, foundedIn = 1, 1
 
 // FoundAgain makes a group of one node out of what this one has, whatever the others
 // have: what only they had confirmed is lost. No group may be running.
@@ -38,8 +46,8 @@ func FoundAgain(o Options) error {
 	if err != nil {
 		return err
 	}
-	term, err := newVotes(o.Store, o.LogPrefix, nil).GetUint64([]byte("CurrentTerm"))
-	if err != nil && err.Error() != errNoVote.Error() {
+	term, err := currentTerm(&o)
+	if err != nil {
 		return err
 	}
 	// NB: entries that were not applied may have been confirmed by others, so they count.
@@ -58,6 +66,18 @@ func FoundAgain(o Options) error {
 	return found(&o, s, at, term+1)
 }
 
+// termKey is that of Raft's term among the votes.
+const termKey = "CurrentTerm"
+
+// currentTerm is Raft's, 0 when there is none.
+func currentTerm(o *Options) (uint64, error) {
+	term, err := newVotes(o.Store, o.LogPrefix, nil).GetUint64([]byte(termKey))
+	if errors.Is(err, errNoVote) {
+		err = nil
+	}
+	return term, err
+}
+
 // found makes this node the only member, and lets the log begin behind a position.
 func found(o *Options, s *state, at position, term uint64) error {
 	saved := newSnapshots(o.Store, o.StatePrefix, s)
@@ -71,7 +91,7 @@ func found(o *Options, s *state, at position, term uint64) error {
 	log := entries{prefix: append(o.LogPrefix[:len(o.LogPrefix):len(o.LogPrefix)], 'l')}
 	err = o.Store.Write(Synced, func(b Batch) {
 		b.DeleteRange(log.key(0), log.end())
-		b.Set(votes.key([]byte("CurrentTerm")), encodeUint64(term))
+		b.Set(votes.key([]byte(termKey)), encodeUint64(term))
 		b.Set(s.key, at.encode())
 		b.Set(saved.key, sink.(*install).encode())
 	})

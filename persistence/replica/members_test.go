@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
@@ -189,6 +192,136 @@ func (n *node) wantReplicated() {
 // formatBefore makes the format of the store that of one that stands alone.
 func (n *node) formatBefore() {
 	n.c.check(file.Replace(n.fs, "store", "FORMAT", file.Seal(fmt.Appendf(nil, "troupe store\nformat 2\nshards %d\n", simShards))))
+}
+
+// TestFoundingGoesOnAfterACrash: the power is cut before each write to the disk. What is left is a cluster
+// of one or still a store that stands alone, which takes writes and is founded again. Nothing is lost, and a
+// node that joins then gets everything.
+func TestFoundingGoesOnAfterACrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cluster{t: t, net: replicatest.NewNetwork(), acked: map[uint64]position{}, shown: map[instanceAt]uint64{}}
+		disk := vfs.NewCrashableMem()
+		cut := &cuts{disk: disk, rng: rand.New(rand.NewPCG(1, 1))}
+		first := &node{c: c, name: "first", fs: disk}
+		o := first.options(nil)
+		o.FS = errorfs.Wrap(disk, cut)
+		s, err := persistence.Open("store", o)
+		c.check(err)
+		c.check(writeEverywhere(s, "before"))
+		cut.on.Store(true)
+		c.check(s.Found(first.name))
+		cut.on.Store(false)
+		cut.take()
+		c.check(s.Close())
+
+		alone, whole := 0, 0
+		for i, left := range cut.left {
+			// As the server of the node would open it.
+			n := &node{c: c, name: first.name, fs: copyOf(left)}
+			s, err := persistence.Open("store", n.options(n.replication()))
+			refused := errors.Is(err, persistence.ErrAlone)
+			if err != nil && !refused {
+				t.Fatalf("cut %d: with replicas: %v", i, err)
+			}
+			if err == nil {
+				for sh := range s.AllShards() {
+					if s.Replica(sh) == nil {
+						t.Errorf("cut %d: it is opened without shard %d", i, sh)
+					}
+				}
+				c.check(s.Close())
+			}
+
+			rows := []string{"before"}
+			n = &node{c: c, name: first.name, fs: left}
+			s, err = persistence.Open("store", n.options(nil))
+			switch {
+			case errors.Is(err, persistence.ErrReplicated):
+				whole++
+				if refused {
+					t.Fatalf("cut %d: it is opened neither alone nor with replicas", i)
+				}
+			case err != nil:
+				t.Fatalf("cut %d: alone: %v", i, err)
+			default:
+				alone++
+				c.check(writeEverywhere(s, "between"))
+				rows = append(rows, "between")
+				if i%2 == 0 {
+					n.name = "other" // the identity was lost as well
+				}
+				c.check(s.Found(n.name))
+				c.check(s.Close())
+			}
+			c.nodes, c.names = []*node{n}, []string{n.name}
+			n.start()
+			joined := &node{c: c, name: "joined", fs: vfs.NewCrashableMem()}
+			joined.start()
+			for sh := range n.store.AllShards() {
+				g := c.leader(sh).store.Replica(sh)
+				c.check(joined.store.Join(sh))
+				c.check(g.AddLearner(joined.name))
+				c.check(joined.store.AwaitApplied(t.Context(), sh, g.Applied()))
+				for _, name := range rows {
+					for _, has := range []*node{n, joined} {
+						if _, err := has.store.Load(persistence.RecordKey(nil, sh, name, persistence.ID{})); err != nil {
+							t.Errorf("cut %d: %s: row %q of shard %d: %v", i, has.name, name, sh, err)
+						}
+					}
+				}
+			}
+			c.check(joined.stop())
+			c.close()
+		}
+		if c.broken != nil || alone < 5 || whole < 2 {
+			t.Errorf("%d cuts left a store that stands alone and %d a cluster; %v", alone, whole, c.broken)
+		}
+	})
+}
+
+// writeEverywhere writes a row of each shard.
+func writeEverywhere(s *persistence.Store, name string) error {
+	for sh := range s.AllShards() {
+		w := s.NewWrites(sh)
+		w.Set(persistence.RecordKey(nil, sh, name, persistence.ID{}), nil)
+		if err := s.Commit(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyOf is a disk with everything that another has.
+func copyOf(disk *vfs.MemFS) *vfs.MemFS {
+	return disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
+}
+
+// cuts has what is left of a disk when the power is cut before each of its writes.
+type cuts struct {
+	disk *vfs.MemFS
+	on   atomic.Bool
+
+	mu   sync.Mutex
+	left []*vfs.MemFS
+	rng  *rand.Rand
+}
+
+func (*cuts) String() string { return "cuts" }
+
+// MaybeError implements errorfs.Injector.
+func (c *cuts) MaybeError(op errorfs.Op) error {
+	if c.on.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+		c.take()
+	}
+	return nil
+}
+
+func (c *cuts) take() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, percent := range []int{0, 50, 100} {
+		c.left = append(c.left, c.disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: c.rng}))
+	}
 }
 
 // TestANodeThatIsBackHasAPartAtOnce: Raft by itself would pause for ten seconds before it sent

@@ -144,11 +144,15 @@ func (n *node) options(o *persistence.Replication) persistence.Options {
 	}
 }
 
+func (n *node) replication() *persistence.Replication {
+	return &persistence.Replication{Node: n.name, Streams: n.c.net.Streams(n.name), Leads: n, Meta: n, LogBytesMax: simLogBytes}
+}
+
 func (n *node) start() {
 	n.mu.Lock()
 	n.writers = map[persistence.Shard]*writer{}
 	n.mu.Unlock()
-	s, err := persistence.Open("store", n.options(&persistence.Replication{Node: n.name, Streams: n.c.net.Streams(n.name), Leads: n, Meta: n, LogBytesMax: simLogBytes}))
+	s, err := persistence.Open("store", n.options(n.replication()))
 	if err != nil {
 		n.c.broken = append(n.c.broken, fmt.Sprintf("%s: %v", n.name, err))
 		return
