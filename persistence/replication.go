@@ -222,7 +222,7 @@ func (s *Store) Found(node string) error {
 
 // FoundAgain makes the store in dir the only node of a new cluster, with what it has: what
 // only other nodes have is lost, and they must never be started again. It returns the shards
-// that this node had no replica of; they are empty now. The store must be in use by nobody.
+// that this node had no copy of, or had only begun to copy; they are empty now. The store must be in use by nobody.
 func FoundAgain(dir string, o Options, node string) (missing []Shard, err error) {
 	s, err := newStore(dir, o, purpose{foundAgain: true})
 	if err != nil {
@@ -232,18 +232,12 @@ func FoundAgain(dir string, o Options, node string) (missing []Shard, err error)
 		return nil, errors.Join(err, s.Close())
 	}
 	for sh := range s.AllShards() {
-		has, err := s.hasReplica(sh)
-		options := s.groupOptions(sh, &Replication{Node: node})
-		switch {
-		case err != nil:
-		case has:
-			err = replica.FoundAgain(options)
-		default:
-			missing = append(missing, sh)
-			err = replica.Found(options)
-		}
+		had, err := replica.FoundAgain(s.groupOptions(sh, &Replication{Node: node}))
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("found shard %d again: %w", sh, err), s.Close())
+		}
+		if !had {
+			missing = append(missing, sh)
 		}
 	}
 	return missing, s.Close()

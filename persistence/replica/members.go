@@ -36,34 +36,36 @@ func Found(o Options) error {
 const foundedAt, foundedIn = 1, 1
 
 // FoundAgain makes a group of one node out of what this one has, whatever the others
-// have: what only they had confirmed is lost. No group may be running.
-func FoundAgain(o Options) error {
+// have: what only they had confirmed is lost. No group may be running. It reports whether this
+// node had anything: one that has only begun to copy the shard has a term and no rows.
+func FoundAgain(o Options) (had bool, err error) {
 	s, err := openState(o.Store, o.StatePrefix, o.Fatal)
 	if err != nil {
-		return err
+		return false, err
 	}
+	had = s.at.applied != 0
 	log, err := openEntries(o.Store, o.LogPrefix, func() func() { return func() {} })
 	if err != nil {
-		return err
+		return false, err
 	}
 	term, err := currentTerm(&o)
 	if err != nil {
-		return err
+		return false, err
 	}
 	// NB: entries that were not applied may have been confirmed by others, so they count.
 	_, last := log.mu.first, log.mu.last
 	for index := s.at.applied + 1; index <= last; index++ {
 		var l raft.Log
 		if err := log.GetLog(index, &l); err != nil {
-			return err
+			return false, err
 		}
 		if l.Type == raft.LogCommand {
 			s.Apply(&l)
 		}
 	}
 	at := s.at
-	at.applied = max(at.applied, last)
-	return found(&o, s, at, term+1)
+	at.applied = max(at.applied, last, foundedAt)
+	return had, found(&o, s, at, term+1)
 }
 
 // termKey is that of Raft's term among the votes.

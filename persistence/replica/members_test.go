@@ -139,6 +139,79 @@ func TestOneNodeIsMadeAClusterAgain(t *testing.T) {
 	})
 }
 
+// TestAShardThatWasBeingCopiedIsMissing: when a majority is lost before a node had the whole of a shard,
+// it says so, and the rest goes on.
+func TestAShardThatWasBeingCopiedIsMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, simulation{})
+		disk := &smallDisk{FS: vfs.NewCrashableMem()}
+		o := persistence.Options{FS: disk, Shards: simShards, CacheBytes: 1 << 20, MemTableBytes: 256 << 10, Fatal: func(reason string) { panic(reason) }}
+		fresh := &node{c: c, name: "fresh"}
+		o.Replication = fresh.replication()
+		var err error
+		fresh.store, err = persistence.Open("store", o)
+		c.check(err)
+		fresh.mirrorAll()
+		fresh.writers = map[persistence.Shard]*writer{}
+		for _, sh := range []persistence.Shard{persistence.Meta, 1, 0} {
+			if sh == 0 { // no room for a copy of this one
+				disk.full.Store(true)
+				for fresh.store.Accepting() == nil {
+					c.pass(time.Second)
+				}
+			}
+			g := c.leader(sh).store.Replica(sh)
+			c.check(fresh.store.Join(sh))
+			c.check(g.AddLearner(fresh.name))
+			if sh != 0 {
+				c.check(fresh.store.AwaitApplied(t.Context(), sh, g.Applied()))
+			}
+		}
+		c.pass(5 * time.Second)
+		if begun := fresh.store.Replica(0).Stats(); begun.Term == 0 || begun.Applied != 0 {
+			t.Fatalf("the copy has not begun, or has ended: %+v", begun)
+		}
+		c.close()
+		c.check(fresh.stop())
+		disk.full.Store(false)
+
+		o.Replication = nil
+		missing, err := persistence.FoundAgain("store", o, fresh.name)
+		if err != nil || !slices.Equal(missing, []persistence.Shard{0}) {
+			t.Errorf("found again: %v, %v missing, want shard 0", err, missing)
+		}
+		o.Replication = fresh.replication()
+		fresh.store, err = persistence.Open("store", o)
+		c.check(err)
+		c.nodes = []*node{fresh}
+		for sh := range fresh.store.AllShards() {
+			c.leader(sh)
+			w := fresh.store.NewWritesIn(sh, fresh.store.Epoch(sh))
+			w.Set(persistence.RecordKey(nil, sh, "after", persistence.ID{}), nil)
+			if err := storeWrites(fresh.store, w); err != nil {
+				t.Errorf("shard %d takes no writes: %v", sh, err)
+			}
+		}
+		c.close()
+	})
+}
+
+// smallDisk is one that can be full.
+type smallDisk struct {
+	vfs.FS
+	full atomic.Bool
+}
+
+// GetDiskUsage implements vfs.FS.
+func (d *smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	usage := vfs.DiskUsage{TotalBytes: 1 << 41, AvailBytes: 1 << 40}
+	if d.full.Load() {
+		usage.AvailBytes = 0
+	}
+	usage.UsedBytes = usage.TotalBytes - usage.AvailBytes
+	return usage, nil
+}
+
 // TestAStoreOfAClusterIsNotOpenedAlone: what one node writes alone would divide the replicas, be it the one
 // that was founded, one that has joined, or one that has just begun.
 func TestAStoreOfAClusterIsNotOpenedAlone(t *testing.T) {
