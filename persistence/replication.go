@@ -335,7 +335,8 @@ func (s *Store) Join(sh Shard) error {
 }
 
 // Leave ends the taking part in the group of a shard that this node was removed from, and
-// removes what the store has of it.
+// removes what the store has of it. On a full disk it does so too, with the room that is kept for what
+// has to be written.
 func (s *Store) Leave(sh Shard) error {
 	s.replicas.mu.Lock()
 	defer s.replicas.mu.Unlock()
@@ -345,7 +346,7 @@ func (s *Store) Leave(sh Shard) error {
 			shardFollower{s.replicas, sh}.Replaced()
 		}
 	}
-	return localRows{s, sh}.Write(replica.Synced, func(b replica.Batch) {
+	return localRows{s, sh}.Write(replica.Vital, func(b replica.Batch) {
 		b.DeleteRange(ShardPrefix(nil, sh), shardEnd(nil, sh))
 		b.DeleteRange(replicaLogPrefix(nil, sh), PrefixEnd(replicaLogPrefix(nil, sh)))
 	})

@@ -144,21 +144,10 @@ func TestOneNodeIsMadeAClusterAgain(t *testing.T) {
 func TestAShardThatWasBeingCopiedIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, simulation{})
-		disk := &smallDisk{FS: vfs.NewCrashableMem()}
-		o := persistence.Options{FS: disk, Shards: simShards, CacheBytes: 1 << 20, MemTableBytes: 256 << 10, Fatal: func(reason string) { panic(reason) }}
-		fresh := &node{c: c, name: "fresh"}
-		o.Replication = fresh.replication()
-		var err error
-		fresh.store, err = persistence.Open("store", o)
-		c.check(err)
-		fresh.mirrorAll()
-		fresh.writers = map[persistence.Shard]*writer{}
+		fresh, disk := c.fresh()
 		for _, sh := range []persistence.Shard{persistence.Meta, 1, 0} {
 			if sh == 0 { // no room for a copy of this one
-				disk.full.Store(true)
-				for fresh.store.Accepting() == nil {
-					c.pass(time.Second)
-				}
+				disk.fill(fresh.store)
 			}
 			g := c.leader(sh).store.Replica(sh)
 			c.check(fresh.store.Join(sh))
@@ -175,13 +164,11 @@ func TestAShardThatWasBeingCopiedIsMissing(t *testing.T) {
 		c.check(fresh.stop())
 		disk.full.Store(false)
 
-		o.Replication = nil
-		missing, err := persistence.FoundAgain("store", o, fresh.name)
+		missing, err := persistence.FoundAgain("store", disk.options(nil), fresh.name)
 		if err != nil || !slices.Equal(missing, []persistence.Shard{0}) {
 			t.Errorf("found again: %v, %v missing, want shard 0", err, missing)
 		}
-		o.Replication = fresh.replication()
-		fresh.store, err = persistence.Open("store", o)
+		fresh.store, err = persistence.Open("store", disk.options(fresh.replication()))
 		c.check(err)
 		c.nodes = []*node{fresh}
 		for sh := range fresh.store.AllShards() {
@@ -196,10 +183,68 @@ func TestAShardThatWasBeingCopiedIsMissing(t *testing.T) {
 	})
 }
 
+// TestAShardIsLeftOnAFullDisk: what would be refused then would stay until the next start.
+func TestAShardIsLeftOnAFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, simulation{})
+		fresh, disk := c.fresh()
+		for sh := range fresh.store.AllShards() {
+			g := c.leader(sh).store.Replica(sh)
+			c.check(fresh.store.Join(sh))
+			c.check(g.AddLearner(fresh.name))
+			c.check(fresh.store.AwaitApplied(t.Context(), sh, g.Applied()))
+		}
+		disk.fill(fresh.store)
+		c.check(c.leader(0).store.Replica(0).Remove(fresh.name))
+		if err := fresh.store.Leave(0); err != nil {
+			t.Errorf("leave: %v", err)
+		}
+		disk.full.Store(false)
+		c.check(fresh.store.Close())
+		var err error
+		fresh.store, err = persistence.Open("store", disk.options(fresh.replication()))
+		c.check(err)
+		if fresh.store.Replica(0) != nil || fresh.store.Replica(1) == nil {
+			t.Error("after a start it has another replica than that of shard 1")
+		}
+		if _, err := fresh.store.Load(persistence.RecordKey(nil, 0, "before", persistence.ID{})); !errors.Is(err, persistence.ErrNotFound) {
+			t.Errorf("a row of the shard: got %v, want ErrNotFound", err)
+		}
+		c.check(fresh.store.Close())
+		c.close()
+	})
+}
+
+// fresh opens the store of one more node, which has nothing yet.
+func (c *cluster) fresh() (*node, *smallDisk) {
+	disk := &smallDisk{FS: vfs.NewCrashableMem()}
+	n := &node{c: c, name: "fresh", writers: map[persistence.Shard]*writer{}}
+	var err error
+	n.store, err = persistence.Open("store", disk.options(n.replication()))
+	c.check(err)
+	n.mirrorAll()
+	return n, disk
+}
+
 // smallDisk is one that can be full.
 type smallDisk struct {
 	vfs.FS
 	full atomic.Bool
+}
+
+func (d *smallDisk) options(o *persistence.Replication) persistence.Options {
+	return persistence.Options{
+		FS: d, Shards: simShards, CacheBytes: 1 << 20, MemTableBytes: 256 << 10,
+		Replication: o, Fatal: func(reason string) { panic(reason) },
+	}
+}
+
+// fill returns when a store on the disk has noticed that there is no room any more.
+func (d *smallDisk) fill(s *persistence.Store) {
+	d.full.Store(true)
+	for s.Accepting() == nil {
+		<-time.After(time.Second)
+	}
 }
 
 // GetDiskUsage implements vfs.FS.
