@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -706,4 +708,30 @@ func storeWrite(t *testing.T, p *process, name string) error {
 		}
 	}
 	return errSilent
+}
+
+// TestFilesAreReplacedAsAWhole: what a crash has left beside a file is of no use, and its mode neither. The
+// authority's file has its key.
+func TestFilesAreReplacedAsAWhole(t *testing.T) {
+	f := files{t.TempDir()}
+	for _, name := range []string{nodesFile, authorityFile} {
+		if err := os.WriteFile(f.path(name+".tmp"), []byte("half"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.keep(&directory{Authority: "the authority"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{nodesFile: "{}", authorityFile: "the authority"} {
+		info, err := os.Stat(f.path(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := os.ReadFile(f.path(name)); err != nil || string(text) != want || info.Mode() != 0o600 {
+			t.Errorf("%s: got %q of mode %v, %v, want %q of mode 0600", name, text, info.Mode(), err, want)
+		}
+		if _, err := os.Stat(f.path(name + ".tmp")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("beside %s: got %v, want nothing", name, err)
+		}
+	}
 }

@@ -52,10 +52,7 @@ func (f files) write(name string, text []byte) error {
 	if old, err := os.ReadFile(path); err == nil && string(old) == string(text) {
 		return nil
 	}
-	if err := os.WriteFile(path+".tmp", text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".tmp", path)
+	return peer.ReplaceFile(path, text)
 }
 
 // addresses returns where the others were; a file that is gone has none.

@@ -362,3 +362,28 @@ func TestANodeIsNothingWithoutItsStore(t *testing.T) {
 		t.Errorf("it is node %s again, want %s", again.node.Self(), id)
 	}
 }
+
+// TestWhatBindsANodeIsWrittenAsAWhole: what a crash has left beside the file is of no use, and its mode neither.
+func TestWhatBindsANodeIsWrittenAsAWhole(t *testing.T) {
+	c := newConfig()
+	c.home = t.TempDir()
+	bound := filepath.Join(nodeFolder(c.home), boundFile)
+	if err := os.MkdirAll(filepath.Dir(bound), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{filepath.Join(c.home, storeIDFile): "its store\n", bound + ".tmp": "half"} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.bindStore(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(bound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(bound); err != nil || string(text) != "its store\n" || info.Mode() != 0o600 {
+		t.Errorf("got %q of mode %v, %v, want that of .store, of mode 0600", text, info.Mode(), err)
+	}
+}

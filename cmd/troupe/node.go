@@ -97,10 +97,7 @@ func (c *config) bindStore() error {
 	if err != nil || exists(path) {
 		return err
 	}
-	if err := os.WriteFile(path+".tmp", text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".tmp", path)
+	return peer.ReplaceFile(path, text)
 }
 
 // errNeedsServer is the error of commands that would write into a replica.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -196,44 +195,16 @@ func parseIdentity(data []byte) (*Identity, error) {
 	return i, nil
 }
 
-// Save writes the identity into a file of mode 0600. After a crash the file is the old
-// or the new one, and once Save has returned nil, the new one. Beside the file it uses
-// one with .tmp behind its name.
+// Save writes the identity into a file; see [ReplaceFile].
 func (i *Identity) Save(path string) error {
 	data, err := i.Marshal()
 	if err == nil {
-		err = replaceFile(path, data)
+		err = ReplaceFile(path, data)
 	}
 	if err != nil {
 		return fmt.Errorf("save the identity of node %s: %w", i.node, err)
 	}
 	return nil
-}
-
-func replaceFile(path string, data []byte) error {
-	temporary := path + ".tmp"
-	if err := os.Remove(temporary); err != nil && !errors.Is(err, os.ErrNotExist) { // what a crash has left may have another mode
-		return err
-	}
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(temporary, path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temporary))
-	}
-	folder, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // LoadIdentity reads what Save has written.
