@@ -248,6 +248,56 @@ func TestWhoLeavesGivesAllAway(t *testing.T) {
 	}
 }
 
+// TestARemovalIsWrittenBeforeItIsTold: else a node would give its folder up for a removal that may be refused.
+func TestARemovalIsWrittenBeforeItIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		defer w.end()
+		told := 0
+		w.dismissed = func(by *Node, id peer.NodeID) error {
+			if told++; !by.isGone(id) {
+				t.Error("a node is told of a removal that is not written")
+			}
+			return nil
+		}
+		a := w.first()
+		b := w.join(a)
+		w.await("two nodes", func() bool { return w.whole(2) })
+		w.check(a.Remove(t.Context(), b.self, false))
+		w.awaitRemoved(b)
+		if told == 0 {
+			t.Error("it was not told")
+		}
+	})
+}
+
+// TestANodeThatIsNotToldOfItsRemoval: it learns from the others, which refuse it.
+func TestANodeThatIsNotToldOfItsRemoval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		defer w.end()
+		w.dismissed = func(*Node, peer.NodeID) error { return errSilent }
+		a := w.first()
+		w.join(a)
+		c := w.join(a)
+		w.await("three nodes", func() bool { return w.whole(3) })
+		w.check(a.Remove(t.Context(), c.self, false))
+		w.await("its end", func() bool {
+			select {
+			case err := <-c.Failed():
+				if !errors.Is(err, peer.ErrRefused) {
+					t.Errorf("got %v, want ErrRefused", err)
+				}
+				return true
+			default:
+				return false
+			}
+		})
+		c.stop(false)
+		w.await("two nodes", func() bool { return w.whole(2) })
+	})
+}
+
 // TestARefusalOfFew: one node that takes no certificate does not end those whom the others take.
 func TestARefusalOfFew(t *testing.T) {
 	refused := fmt.Errorf("call a node: %w", peer.ErrRefused)

@@ -32,6 +32,8 @@ type world struct {
 	mu    sync.Mutex
 	nodes map[peer.NodeID]*process // that run
 	words map[string]string        // what is said at an address by whoever wants to join
+	// dismissed is asked before a node is told that it was removed. Nil: it is told.
+	dismissed func(by *Node, id peer.NodeID) error
 }
 
 // listen is network.listen of all nodes.
@@ -248,6 +250,11 @@ func (m memoryPort) RoundTrip(r *http.Request) (*http.Response, error) {
 	if m.w.net.Cut(string(m.n.self), to) || m.w.net.Cut(to, string(m.n.self)) {
 		<-r.Context().Done()
 		return nil, errSilent
+	}
+	if r.URL.Path == pathGoodbye && m.w.dismissed != nil {
+		if err := m.w.dismissed(m.n, there.self); err != nil {
+			return nil, err
+		}
 	}
 	if m.past.Load() {
 		return nil, fmt.Errorf("call node %s: %w", to, peer.ErrExpired)

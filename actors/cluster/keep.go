@@ -94,18 +94,12 @@ func (n *Node) isOut(sh persistence.Shard) bool {
 func (n *Node) keepDirectory(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, keepMax)
 	defer cancel()
-	var left []peer.NodeID
 	if old := n.directory.Load(); old != nil { // NB: looked at before, so that nothing is asked of the others when nothing is to be done
-		var changed bool
-		if changed, left = n.edit(old.clone()); !changed {
+		if changed, _ := n.edit(old.clone()); !changed {
 			return nil
 		}
 	}
-	for _, id := range left { // while it can be reached
-		ctx, cancel := context.WithTimeout(ctx, helloMax)
-		_, _ = call[struct{}, struct{}](ctx, n, id, pathGoodbye, struct{}{}) // NB: one that is lost hears nothing
-		cancel()
-	}
+	var left []peer.NodeID
 	err := n.change(ctx, func(d *directory) error {
 		var changed bool
 		if changed, left = n.edit(d); !changed {
@@ -113,12 +107,31 @@ func (n *Node) keepDirectory(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err == nil {
-		for _, id := range left {
-			n.o.Log.Info().Str("node", string(id)).Msg("node was removed from the cluster")
+	if err != nil {
+		return err
+	}
+	for _, id := range left {
+		n.o.Log.Info().Str("node", string(id)).Msg("node was removed from the cluster")
+		n.dismiss(ctx, id)
+	}
+	return nil
+}
+
+// dismiss tells a node that it was removed. NB: its connections are being closed, so a try may fail. One that
+// is lost hears nothing, and one that misses it finds that its greetings are refused.
+func (n *Node) dismiss(ctx context.Context, id peer.NodeID) {
+	ctx, cancel := context.WithTimeout(ctx, helloMax)
+	defer cancel()
+	for {
+		if _, err := call[struct{}, struct{}](ctx, n, id, pathGoodbye, struct{}{}); err == nil {
+			return
+		}
+		select {
+		case <-time.After(n.o.Pace / 20):
+		case <-ctx.Done():
+			return
 		}
 	}
-	return err
 }
 
 // edit makes the directory what it should be. It reports whether it was otherwise, and which nodes

@@ -387,3 +387,29 @@ func TestWhatBindsANodeIsWrittenAsAWhole(t *testing.T) {
 		t.Errorf("got %q of mode %v, %v, want that of .store, of mode 0600", text, info.Mode(), err)
 	}
 }
+
+// TestANodeIsToldThatItWasRemoved: at a real port its connections are closed at that moment.
+func TestANodeIsToldThatItWasRemoved(t *testing.T) {
+	homes := []string{exampleHome(t), filepath.Join(t.TempDir(), "b")}
+	says(t, "is the first of a new cluster", "cluster", "init", "--home", homes[0], "--cluster-listen", nodeAddress(), "--shards", "1")
+	nodeOn(t, homes[0])
+	code, key, stderr := invoke("cluster", "invite", "--home", homes[0])
+	if code != exitDone {
+		t.Fatalf("invite: %d %s", code, stderr)
+	}
+	says(t, "belongs to the cluster", "cluster", "join", strings.TrimSpace(key), "--home", homes[1], "--cluster-listen", nodeAddress())
+	joined := nodeOn(t, homes[1])
+	await(t, func() bool {
+		status := clusterOf(t, homes[0])
+		return len(status.Short) == 0 && !slices.ContainsFunc(status.Nodes, func(n cluster.NodeStatus) bool { return !n.Voter })
+	})
+	says(t, "was removed", "cluster", "remove", "--home", homes[0], string(joined.node.Self()))
+	select {
+	case err := <-joined.node.Failed():
+		if !strings.Contains(err.Error(), "its folder is of no use any more") {
+			t.Errorf("it ends with %q, and was not told", err)
+		}
+	case <-t.Context().Done():
+		t.Fatal("the test's time is over")
+	}
+}
