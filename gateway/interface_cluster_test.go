@@ -29,9 +29,9 @@ func serveNode(n *cluster.Node, server *gateway.Server) {
 	n.Serve(server.PeerHandler(func(r *http.Request) string { return string(peer.NodeOf(r.Context())) }))
 }
 
-// TestInterfaceThroughOtherNodes holds gateway/INTERFACE.md, "Any node takes any request": an
-// instance that one node leads is made and moved through any. It also shows that -nodes
-// does what it says.
+// TestInterfaceThroughOtherNodes holds gateway/INTERFACE.md, "Any node takes any request", and
+// persistence/PROMISES.md, "P27": an instance that one node leads is made and moved through any. It
+// also shows that -nodes does what it says.
 func TestInterfaceThroughOtherNodes(t *testing.T) {
 	if *nodes == 1 {
 		t.Skip("one node forwards nothing; see -nodes")

@@ -328,7 +328,7 @@ func TestARefusalOfFew(t *testing.T) {
 	}
 }
 
-// TestWhoHandsOverLeadsNothing: and the others lead at once.
+// TestWhoHandsOverLeadsNothing: and the others lead at once (persistence/PROMISES.md, "P26").
 func TestWhoHandsOverLeadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 4)

@@ -366,7 +366,7 @@ func (c *cluster) checkCount(want int) {
 }
 
 // TestALeaderThatIsCutOffShowsNothing: another node may lead already, whatever this one's
-// clock says.
+// clock says (persistence/PROMISES.md, "P24").
 func TestALeaderThatIsCutOffShowsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

@@ -309,7 +309,7 @@ func tree(t *testing.T, dir string) (names []string) {
 }
 
 // TestANodeIsNothingWithoutItsStore: what it has confirmed to others is there and nowhere else, so its identity does
-// not come back with another store.
+// not come back with another store (persistence/PROMISES.md, "P23").
 func TestANodeIsNothingWithoutItsStore(t *testing.T) {
 	home := exampleHome(t)
 	says(t, "is the first", "cluster", "init", "--home", home, "--cluster-listen", nodeAddress(), "--shards", "1")

@@ -37,7 +37,7 @@ func (c *cluster) leader(sh persistence.Shard) *node {
 }
 
 // TestNodesAreReplacedWhileOthersWrite: each node in turn is lost with its disk, and a new
-// one takes its place.
+// one takes its place (persistence/PROMISES.md, "P22").
 func TestNodesAreReplacedWhileOthersWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 7))
