@@ -23,6 +23,16 @@
 // nothing was applied and nothing will be. ErrLost: leadership was lost meanwhile, and
 // nobody knows yet; the next leader does.
 //
+// What is where when the answer is nil:
+//
+//	                   leader     another of the majority      the others
+//	entry in the log   synced     synced                       perhaps
+//	rows of the shard  visible    with the next message        later
+//
+// The rows need not be synced anywhere: what a crash takes of them is applied again from the
+// log. That an entry is confirmed, a follower learns with the leader's next message, so what it
+// shows is a little behind; AwaitApplied waits.
+//
 // # What stands where
 //
 // The rows of the log, the term and the vote stand outside the shard, so that a copy of

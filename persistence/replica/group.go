@@ -114,7 +114,7 @@ func (g *Group) config(logger raftLogger) *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(g.o.Node)
 	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = g.o.Tick, g.o.Tick, g.o.Tick/2
-	c.MaxAppendEntries = 16 // of up to groupBytesMax each
+	c.MaxAppendEntries = 16 // of up to groupBytesMax each, but for a single change that is larger
 	c.ShutdownOnRemove = false
 	c.NoSnapshotRestoreOnStart = true // the rows are there
 	c.NoLegacyTelemetry = true

@@ -88,7 +88,8 @@ type Observer interface {
 // Follower is told what becomes of the state, on every node alike. Its calls come one after
 // the other and must not block.
 type Follower interface {
-	// Changed is called with the sets of writes of an entry when they are visible.
+	// Changed is called with the sets of writes of one or more entries, in their order, when
+	// all of them are visible.
 	Changed(reprs [][]byte)
 	// Replaced is called when the rows of the shard were replaced by a copy.
 	Replaced()
