@@ -65,14 +65,17 @@ func (c *commits) init() {
 //
 // Append never waits, not even while the store has no room in memory because flushing
 // cannot keep up; Accepting says so then, and the waiter is told after
-// Options.CommitWaitMax at the latest.
+// Options.CommitWaitMax at the latest, in a store that stands alone.
 //
 // While the store takes nothing (see [Store.Accepting]) nothing is applied:
 // Append returns false, and the waiter gets the reason, in its turn. After Close
 // it is called at once, on the caller's goroutine. Whoever keeps the state that
 // it wrote in memory must drop it before anything is built on top of it.
 //
-// A store with replicas gives the changes to the group of their shard; see [Replication].
+// A store with replicas gives the changes to the group of their shard; see [Replication]. Their
+// waiter is told when a majority of nodes has them or this node leads no more, however long
+// that takes: followers that answer and cannot write hold it up. Who cannot wait so
+// long says so to its own caller; the changes may still be confirmed.
 func (s *Store) Append(w *Writes, waiter Waiter) (taken bool) {
 	if s.replicas != nil {
 		return s.replicate(w, waiter)

@@ -57,7 +57,8 @@
 //
 // With Options.Replication the store is one of several that have the same shards; package
 // replica has how. Append gives what is written to the group of its shard, and the waiter
-// is told when a majority of nodes has it on disk; it is visible then, and not before.
+// is told when a majority of nodes has it on disk; it is visible then, and not before. No
+// time bounds that.
 // What a writer holds in memory belongs to the epoch in which it read it (NewWritesIn,
 // BarrierIn). ErrNotLed means that nothing was applied, ErrLost that nobody knows; after
 // both, and when Leads.Ended is called, it is dropped. Waiters of one shard are told in

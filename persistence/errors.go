@@ -28,7 +28,7 @@ var (
 	ErrReadOnly = errors.New("store is read-only")
 
 	// ErrOutcomeUnknown is given to a waiter whose commit was not confirmed within
-	// Options.CommitWaitMax. The writes may still become durable: the caller keeps
+	// Options.CommitWaitMax, in a store that stands alone. The writes may still become durable: the caller keeps
 	// what it holds in memory, shows nothing of it until a Barrier succeeds, and lets
 	// its own caller repeat with the same idempotency key.
 	ErrOutcomeUnknown = errors.New("commit not confirmed in time, outcome unknown")

@@ -33,7 +33,8 @@ type Options struct {
 	MemTableBytes int64
 
 	// CommitWaitMax is how long a commit may take before its waiter is told that
-	// the outcome is unknown. Zero: 10 s. A store whose oldest commit is older
+	// the outcome is unknown; with replicas it bounds the writes of their logs, and
+	// not the commits of writers. Zero: 10 s. A store whose oldest commit is older
 	// than a quarter of it accepts no new writes until that has changed.
 	CommitWaitMax time.Duration
 
