@@ -30,6 +30,6 @@
 //   - A node that says it knows what the others wrote ([Node.Fresh]) knows everything that is
 //     older than three seconds.
 //
-// It moves no leadership away from a node that is merely slow, but from one whose disk is full, and replaces no node by itself:
-// whether one comes back is known to its operator.
+// A node that is merely slow keeps its leaderships. One whose disk is full loses them. No node is
+// replaced without its operator, who knows whether it comes back.
 package cluster

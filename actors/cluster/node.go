@@ -285,7 +285,7 @@ func (n *Node) Ready() error {
 }
 
 // HandOver gives all leaderships to other nodes, where there is one that can take it, and waits until
-// they have them or ctx ends. The node takes none again.
+// they have them or ctx ends. The node is given none again, but Raft may elect it once more.
 func (n *Node) HandOver(ctx context.Context) {
 	n.stopping.Store(true)
 	n.greetAll(ctx)
