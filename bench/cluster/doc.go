@@ -26,7 +26,8 @@
 // Clients reach all nodes meanwhile, also those that are cut off: such a node may refuse, and
 // never shows what is not acknowledged or no longer true.
 //
-// Each takes 1 to 8 s, more or less than leases, elections and the write guard of 4 s take.
+// An episode takes up to 8 s: some are shorter and some longer than a lease, an election, and the
+// 4 s after which a node ends whose disk takes no write.
 //
 // Meanwhile workers send events and batches to instances of their own, each with one key until it
 // is acknowledged, however often and wherever that takes them. So it is known exactly what each
