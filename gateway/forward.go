@@ -175,7 +175,7 @@ func (f *forwarding) leader(ctx context.Context) (Peer, error) {
 // try is due.
 func (f *forwarding) send(to Peer) (done bool, err error) {
 	x := f.x
-	ctx, cancel := context.WithCancel(x.server.requests) // NB: who has left is answered, as by this node itself
+	ctx, cancel := context.WithCancel(x.server.requests) // NB: a caller who left does not cancel the request
 	defer cancel()
 	silence := time.AfterFunc(x.server.options.WriteMax, cancel)
 	defer silence.Stop()
