@@ -43,6 +43,10 @@ var (
 	// what it holds in memory, and lets its own caller repeat with the same idempotency key.
 	ErrLost = replica.ErrLost
 
+	// ErrReplicaDamaged is returned by Open and Join when a replica's log or state is not what
+	// it was. This node has lost something that others may count on.
+	ErrReplicaDamaged = replica.ErrDamaged
+
 	// ErrReplicated is returned by Open for a store whose shards have replicas, when
 	// Options.Replication is nil: whatever this node wrote alone would divide them.
 	// Nothing was changed on disk.

@@ -71,10 +71,11 @@ type Store struct {
 // left; see the package comment for what that finds.
 //
 // On a full disk the store is opened to be read, and takes writes as soon as there
-// is room.
+// is room. With replicas it is not opened then: ErrDiskFull.
 //
 // It returns ErrLocked, ErrMissing, ErrOtherStore, ErrIncomplete, ErrDamaged or
-// ErrNewer, wrapped with what to do, or the file system's own error.
+// ErrNewer, wrapped with what to do, ErrReplicated, ErrReplicaDamaged, or the file
+// system's own error.
 func Open(dir string, o Options) (*Store, error) { return newStore(dir, o, purpose{}) }
 
 // Create makes a new store in dir, which must be absent or empty, and closes it.

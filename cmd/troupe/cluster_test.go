@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -329,6 +330,10 @@ func TestANodeIsNothingWithoutItsStore(t *testing.T) {
 		if after := tree(t, data); !slices.Equal(after, before) {
 			t.Errorf("%s: the store has changed from %q to %q", what, before, after)
 		}
+	}
+
+	if err := withAdvice(s.config, fmt.Errorf("open store: %w", persistence.ErrReplicaDamaged)); !strings.Contains(err.Error(), want) || !errors.Is(err, persistence.ErrReplicaDamaged) {
+		t.Errorf("a damaged replica: got %q, want %q in it", err, want)
 	}
 
 	format := filepath.Join(data, "FORMAT")

@@ -62,7 +62,7 @@ func openStore(c *config, log zerolog.Logger) (*persistence.Store, error) {
 func withAdvice(c *config, err error) error {
 	lost := errors.Is(err, persistence.ErrMissing)
 	switch {
-	case c.isNode() && isOneOf(err, persistence.ErrMissing, persistence.ErrDamaged, persistence.ErrIncomplete, persistence.ErrOtherStore), lost && c.wasNode():
+	case c.isNode() && isOneOf(err, persistence.ErrMissing, persistence.ErrDamaged, persistence.ErrReplicaDamaged, persistence.ErrIncomplete, persistence.ErrOtherStore), lost && c.wasNode():
 		return c.adviceForNode(err)
 	case errors.Is(err, persistence.ErrDamaged):
 		return fmt.Errorf("%w. Restore the whole of %s from a backup", err, filepath.Join(c.home, dataFolder))

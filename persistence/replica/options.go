@@ -19,8 +19,9 @@ var (
 	// it drops what it holds, and asks the next leader.
 	ErrLost = errors.New("the leadership of the shard was lost, outcome unknown")
 
-	// ErrDamaged is the error of a group whose state is older than its log says.
-	ErrDamaged = errors.New("the state of the shard is older than its log")
+	// ErrDamaged is the error of a group whose rows are not what it wrote: the state is older
+	// than its log, or something of the log, the vote or the state is missing or cannot be read.
+	ErrDamaged = errors.New("the replica is damaged")
 )
 
 // Options of a group.
