@@ -130,7 +130,7 @@ func (w *worker) chooseShared(ctx context.Context, place int) (*shared, error) {
 			return in, nil
 		}
 	}
-	id, err := w.create(ctx, counterID, func() (public, private string) { return "{}", "" })
+	id, err := w.create(ctx, counterID, "{}")
 	if err != nil {
 		return nil, err
 	}

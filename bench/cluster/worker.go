@@ -123,7 +123,8 @@ func next(entries uint64) (event string, data json.RawMessage) {
 func (w *worker) one(ctx context.Context, i int) error {
 	at := w.instances[i]
 	if at.full() {
-		id, err := w.create(ctx, load.WorkflowID, load.CreateData)
+		public, _ := load.CreateData()
+		id, err := w.create(ctx, load.WorkflowID, public)
 		if err == nil {
 			w.instances[i] = w.ledger.created(id)
 		}
@@ -170,10 +171,9 @@ func (w *worker) look(ctx context.Context, workflow, id string) (n *fleet.Node, 
 }
 
 // create makes an instance.
-func (w *worker) create(ctx context.Context, workflow string, data func() (public, private string)) (id string, err error) {
+func (w *worker) create(ctx context.Context, workflow, public string) (id string, err error) {
 	key := client.NewKey()
 	err = w.insist(ctx, 1, func(ctx context.Context, c *client.Client) error {
-		public, _ := data()
 		reply, err := c.Create(ctx, client.CreateRequest{WorkflowID: workflow, Public: json.RawMessage(public), Key: key, Minimal: true})
 		if err == nil {
 			id = reply.ID
