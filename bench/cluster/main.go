@@ -181,9 +181,10 @@ func (r *run) hurt(ctx context.Context, workers []*worker) error {
 		}
 		e.whole = time.Since(back)
 		fleet.Wait(ctx, time.Duration(draw.Int64N(int64(time.Second))))
-		e.gap, e.slowest = r.ledger.times()
+		var acks int
+		e.gap, e.slowest, acks = r.ledger.times()
 		fmt.Fprintf(r.out, ": whole after %s, gap %s, slowest event %s, %d acknowledged\n",
-			short(e.whole), short(e.gap), short(e.slowest), r.ledger.acks)
+			short(e.whole), short(e.gap), short(e.slowest), acks)
 		r.done = append(r.done, e)
 		if (i+1)%r.every == 0 {
 			if err := r.check(ctx, workers); err != nil {

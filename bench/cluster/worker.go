@@ -63,11 +63,11 @@ func (l *ledger) begin() {
 	l.last, l.gap, l.slowest = time.Now(), 0, 0
 }
 
-// times are those since begin.
-func (l *ledger) times() (gap, slowest time.Duration) {
+// times are those since begin; acks is how many things were acknowledged so far.
+func (l *ledger) times() (gap, slowest time.Duration, acks int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return max(l.gap, time.Since(l.last)), l.slowest
+	return max(l.gap, time.Since(l.last)), l.slowest, l.acks
 }
 
 // worker sends to instances of its own, or to those of a pool.
