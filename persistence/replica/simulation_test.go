@@ -228,9 +228,9 @@ func (n *node) stop() error {
 }
 
 // crash takes the power from a node: what was not synced is lost, or part of it.
-func (n *node) crash(unsyncedPercent int) {
+func (n *node) crash(r *rand.Rand, unsyncedPercent int) {
 	n.c.net.Isolate(n.name, n.c.names, true)
-	after := n.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsyncedPercent, RNG: rand.New(rand.NewPCG(1, 2))})
+	after := n.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsyncedPercent, RNG: r})
 	_ = n.stop()
 	n.fs = after
 }
@@ -490,7 +490,7 @@ func (c *cluster) fault(r *rand.Rand) {
 	}
 	switch kind {
 	case 0: // one loses power
-		n.crash(r.IntN(101))
+		n.crash(r, r.IntN(101))
 		c.load(r, r.IntN(60))
 		n.restart()
 	case 1: // all lose power at once
@@ -499,7 +499,7 @@ func (c *cluster) fault(r *rand.Rand) {
 		}
 		percent := r.IntN(101)
 		for _, n := range c.nodes {
-			n.crash(percent)
+			n.crash(r, percent)
 		}
 		for _, n := range c.nodes {
 			n.restart()
