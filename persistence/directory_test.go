@@ -20,7 +20,7 @@ func TestOpenCreatesAStoreInAnAbsentOrEmptyDirectory(t *testing.T) {
 	for name, dir := range map[string]string{"absent": absent, "empty": empty, "root of a disk": mounted} {
 		t.Run(name, func(t *testing.T) {
 			s := mustOpen(t, dir, Options{Shards: 3})
-			if got := s.ShardCount(); got != 3 {
+			if got := s.Shards(); got != 3 {
 				t.Errorf("shards: got %d, want 3", got)
 			}
 			if s.OpenedAfterCrash() {

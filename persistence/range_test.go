@@ -24,7 +24,7 @@ func sharded(n int) Options {
 // and other tables beside: what a test of ranges reads.
 func rows(t testing.TB, s *Store) (keys [][]byte) {
 	t.Helper()
-	for sh := range Shard(s.ShardCount()) {
+	for sh := range Shard(s.Shards()) {
 		w := s.NewWrites(sh)
 		for n := range 24 {
 			var id ID

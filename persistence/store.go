@@ -326,9 +326,6 @@ func (s *Store) closeDB() error {
 	return s.recorder.Close()
 }
 
-// ShardCount returns the number of numbered shards, fixed at creation.
-func (s *Store) ShardCount() int { return s.shards }
-
 // ShardOf returns the shard that an instance belongs to, forever.
 func (s *Store) ShardOf(id ID) Shard { return shardOf(id, s.shards) }
 

@@ -93,8 +93,8 @@ func (l *Lists) bring(ctx context.Context) error {
 
 func (l *Lists) splitAll(ctx context.Context, done []byte) error {
 	for _, lists := range listsOf {
-		for sh := range l.store.ShardCount() {
-			if err := l.splitOne(ctx, persistence.Shard(sh), lists.current); err != nil {
+		for sh := range persistence.Shard(l.store.Shards()) {
+			if err := l.splitOne(ctx, sh, lists.current); err != nil {
 				return fmt.Errorf("split the lists of forms: %w", err)
 			}
 		}

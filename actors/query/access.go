@@ -178,7 +178,7 @@ func (q *query) machinesIn(node string) (machines []string, err error) {
 	c := q.snapshot.Merge(persistence.Range{Prefix: q.nodePrefix(node)})
 	defer func() { err = errors.Join(err, failure.OfStore(c.Close())) }()
 	for ok := c.Next(); ok; {
-		if err := q.chargeSteps(q.service.o.Store.ShardCount()); err != nil {
+		if err := q.chargeSteps(int(q.service.o.Store.Shards())); err != nil {
 			return nil, err
 		}
 		q.explain.KeysRead++
@@ -220,5 +220,5 @@ func (q *query) probe(a *access, most int64) error {
 
 // merges says whether the access can be read in the order of ids.
 func (q *query) merges(a *access) bool {
-	return a.points && len(a.ids) == 0 && len(a.nodes) == 0 && len(a.ranges)*q.service.o.Store.ShardCount() <= q.service.limits.Merge
+	return a.points && len(a.ids) == 0 && len(a.nodes) == 0 && len(a.ranges)*int(q.service.o.Store.Shards()) <= q.service.limits.Merge
 }

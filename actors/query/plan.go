@@ -144,7 +144,7 @@ func (q *query) smallest(accesses []access) (best *access, err error) {
 // it has many, all are counted on.
 func (q *query) cheapest(accesses []access, best *access, total int64) (*access, error) {
 	enough := int64(q.service.limits.ProbeKeys)
-	shards, many := int64(q.service.o.Store.ShardCount()), best.atLeast
+	shards, many := int64(q.service.o.Store.Shards()), best.atLeast
 	for i := range accesses {
 		a := &accesses[i]
 		// Where none has few, it matters how many they have, unless a page ends
@@ -240,7 +240,7 @@ func (q *query) collect(a *access, most int) (ids []persistence.ID, all bool, er
 		return stopped
 	}
 	for _, r := range a.ranges {
-		if stopped = q.chargeSteps(q.service.o.Store.ShardCount()); stopped == nil {
+		if stopped = q.chargeSteps(int(q.service.o.Store.Shards())); stopped == nil {
 			err = q.snapshot.ScanRanges(visit, r)
 		}
 		if stopped != nil || err != nil {

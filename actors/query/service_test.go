@@ -67,7 +67,7 @@ func TestPlanningLooksUpAlsoWhereThereIsNothing(t *testing.T) {
 		none[n] = fmt.Sprint(n)
 	}
 	in := `{"svcPublic.n":{"$in":[` + strings.Join(none, ",") + `]}}`
-	all := len(none) * h.Store.ShardCount() // places to look at
+	all := len(none) * int(h.Store.Shards()) // places to look at
 	var branches []string
 	for n := range 64 {
 		branches = append(branches, `{"svcPublic.n":{"$in":[`+strings.Join(none[10*n:10*n+10], ",")+`]}}`)

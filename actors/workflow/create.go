@@ -104,7 +104,7 @@ type claimed struct {
 func (r *Router) claim(req *CreateRequest, wait func(<-chan struct{}) error) (*claimed, *retry.First, error) {
 	if req.Retry.Key == "" {
 		id := r.ids.Draw(r.o.Clock())
-		for range 8 * r.store.ShardCount() {
+		for range 8 * int(r.store.Shards()) {
 			if epoch := r.store.Epoch(r.store.ShardOf(id)); epoch != 0 {
 				return &claimed{id, epoch, func() {}}, nil, nil
 			}

@@ -41,7 +41,7 @@ func PlaceOf(store *persistence.Store, user, key string) (Digest, persistence.Sh
 	digest := DigestOf(user, key)
 	// NB: a part of the format on disk: the row of a first answer is found only where it
 	// was put.
-	return digest, persistence.Shard(binary.BigEndian.Uint64(digest[:8]) % uint64(store.ShardCount()))
+	return digest, persistence.Shard(binary.BigEndian.Uint64(digest[:8]) % uint64(store.Shards()))
 }
 
 // Claim is Hold for a key outside every instance that is new. When the key has a first

@@ -42,7 +42,7 @@ type Moment interface {
 func (r *Router) InstancesIn(at Moment, workflow string) []Stored {
 	r.t.Helper()
 	var all []Stored
-	for sh := range persistence.Shard(r.Store.ShardCount()) {
+	for sh := range persistence.Shard(r.Store.Shards()) {
 		err := at.Scan(persistence.RecordPrefix(nil, sh, workflow), func(key, text []byte) error {
 			parsed, ok := persistence.ParseKey(key)
 			if !ok {
@@ -147,7 +147,7 @@ func describe(key string) string {
 // EachRow calls visit with all rows of all instances.
 func (r *Router) EachRow(visit func(key persistence.Key, text, value []byte)) {
 	r.t.Helper()
-	for sh := range persistence.Shard(r.Store.ShardCount()) {
+	for sh := range persistence.Shard(r.Store.Shards()) {
 		r.Must(r.Store.Scan(persistence.ShardPrefix(nil, sh), func(text, value []byte) error {
 			key, ok := persistence.ParseKey(text)
 			if !ok {
