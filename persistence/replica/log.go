@@ -29,8 +29,8 @@ type entries struct {
 		sizes       []uint32 // of the entries from first on
 		cached      []*raft.Log
 		cachedBytes int
-		// unclear: a write has failed, and some of it may be in the store.
-		unclear bool
+		// mayHoldMore: a write has failed, and the store may have some of its entries.
+		mayHoldMore bool
 	}
 }
 
@@ -125,7 +125,7 @@ func (e *entries) StoreLog(l *raft.Log) error { return e.StoreLogs([]*raft.Log{l
 func (e *entries) StoreLogs(logs []*raft.Log) error {
 	defer e.watch()()
 	e.mu.Lock()
-	last, unclear := e.mu.last, e.mu.unclear
+	last, mayHoldMore := e.mu.last, e.mu.mayHoldMore
 	e.mu.Unlock()
 	begin := logs[0].Index
 	// A log that goes on behind a gap follows a snapshot, which has all that is before.
@@ -139,7 +139,7 @@ func (e *entries) StoreLogs(logs []*raft.Log) error {
 		switch {
 		case restart:
 			b.DeleteRange(e.key(0), e.end())
-		case replace || unclear:
+		case replace || mayHoldMore:
 			b.DeleteRange(e.key(begin), e.end())
 		}
 		for i, l := range logs {
@@ -149,10 +149,10 @@ func (e *entries) StoreLogs(logs []*raft.Log) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err != nil {
-		e.mu.unclear = e.mu.unclear || !errors.Is(err, ErrRefused)
+		e.mu.mayHoldMore = e.mu.mayHoldMore || !errors.Is(err, ErrRefused)
 		return err
 	}
-	e.mu.unclear = false
+	e.mu.mayHoldMore = false
 	switch {
 	case restart:
 		e.clearLocked()
