@@ -53,7 +53,7 @@ func FoundAgain(o Options) (had bool, err error) {
 		return false, err
 	}
 	// NB: entries that were not applied may have been confirmed by others, so they count.
-	_, last := log.mu.first, log.mu.last
+	last := log.mu.last
 	for index := s.at.applied + 1; index <= last; index++ {
 		var l raft.Log
 		if err := log.GetLog(index, &l); err != nil {
