@@ -97,7 +97,7 @@ func benchStores(b *testing.B, nodes int) []*persistence.Store {
 	for i, dir := range dirs {
 		name := fmt.Sprint(i)
 		s, err := persistence.Open(dir, persistence.Options{Replication: &persistence.Replication{
-			Node: name, Streams: network.streams(name), Leads: make(awaitLed, 1),
+			Node: name, Streams: network.streams(name),
 		}})
 		must(err)
 		b.Cleanup(func() { must(s.Close()) })

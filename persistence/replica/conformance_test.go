@@ -44,13 +44,12 @@ func openAlone(fs vfs.FS) (storetest.Journal, error) {
 	case !errors.Is(err, persistence.ErrReplicated):
 		return nil, err
 	}
-	led := make(awaitLed, 100)
-	o.Replication = &persistence.Replication{
-		Node: "only", Streams: replicatest.NewNetwork().Streams("only"), Leads: led, LogWriteMax: time.Hour,
-	}
+	o.Replication = &persistence.Replication{Node: "only", Streams: replicatest.NewNetwork().Streams("only"), LogWriteMax: time.Hour}
 	if s, err = persistence.Open("db", o); err != nil {
 		return nil, err
 	}
+	led := make(awaitLed, 100)
+	s.FollowLeads(led)
 	for sh := range s.AllShards() {
 		for s.Epoch(sh) == 0 {
 			<-led

@@ -145,7 +145,7 @@ func (n *node) options(o *persistence.Replication) persistence.Options {
 }
 
 func (n *node) replication() *persistence.Replication {
-	return &persistence.Replication{Node: n.name, Streams: n.c.net.Streams(n.name), Leads: n, Meta: n, LogBytesMax: simLogBytes}
+	return &persistence.Replication{Node: n.name, Streams: n.c.net.Streams(n.name), LogBytesMax: simLogBytes}
 }
 
 func (n *node) start() {
@@ -158,9 +158,11 @@ func (n *node) start() {
 		return
 	}
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.store = s
+	s.Follow(n)
 	n.mirrorAll()
+	n.mu.Unlock()
+	s.FollowLeads(n)
 }
 
 // mirrorAll reads all rows of Meta. n.mu is held.

@@ -17,9 +17,6 @@ type Options struct {
 	Nodes, Shards int
 	// Before is called with the first node's store while that stands alone. Nil: nothing is done.
 	Before func(*persistence.Store) error
-	// Leads and Meta of a node may be nil.
-	Leads func(*Node) persistence.Leads
-	Meta  func(*Node) persistence.Follower
 }
 
 // Cluster is some nodes in memory that have the same shards. It belongs to a bubble of
@@ -111,12 +108,6 @@ func (n *Node) Isolate(cut bool) { n.of.Net.Isolate(n.Name, n.of.Names(), cut) }
 func (n *Node) Open() (err error) {
 	o := n.options()
 	o.Replication = &persistence.Replication{Node: n.Name, Streams: n.of.Net.Streams(n.Name)}
-	if n.of.o.Leads != nil {
-		o.Replication.Leads = n.of.o.Leads(n)
-	}
-	if n.of.o.Meta != nil {
-		o.Replication.Meta = n.of.o.Meta(n)
-	}
 	n.Store, err = persistence.Open("store", o)
 	return err
 }
