@@ -19,13 +19,6 @@ type Replication struct {
 	Node string
 	// Streams returns the streams between the replicas of a shard.
 	Streams func(Shard) replica.Streams
-	// Leads is told which shards this node leads, from before any is led. Nil: nobody is, but
-	// for those who call [Store.FollowLeads].
-	Leads Leads
-	// Meta is told what changes in the shard Meta, on every node. Nil: nobody is, but for those
-	// who call [Store.Follow].
-	Meta Follower
-
 	// Tick, LogWriteMax and LogBytesMax are those of [replica.Options].
 	Tick, LogWriteMax time.Duration
 	LogBytesMax       int64
@@ -299,12 +292,6 @@ func (s *Store) startReplicas() error {
 		return err
 	}
 	s.replicas = &replicas{groups: make([]atomic.Pointer[replica.Group], s.shards+1), led: map[Shard]uint64{}}
-	if o.Meta != nil {
-		s.Follow(o.Meta)
-	}
-	if o.Leads != nil {
-		s.FollowLeads(o.Leads)
-	}
 	for sh := range s.AllShards() {
 		has, err := s.hasReplica(sh)
 		if err == nil && has {
