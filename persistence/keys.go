@@ -33,6 +33,7 @@ const (
 	entryTable      table = 'e' // id, sequence              -> history entry
 	draftTable      table = 'f' // id, user                  -> draft
 	indexTable      table = 'i' // index, value, id          -> index entry
+	indexStateTable table = 'j' // index                     -> how far the index is in the shard
 	replyTable      table = 'k' // scope, key                -> first answer
 	nodeTable       table = 'n' // workflow, node, machine, id -> index entry
 	listTable       table = 'p' // list, user, when, id      -> what the list shows
@@ -98,6 +99,16 @@ func IndexKey(dst []byte, sh Shard, index uint32, value []byte, id ID) []byte {
 func IndexPrefix(dst []byte, sh Shard, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendHead(dst, sh, indexTable), index)
 }
+
+// IndexStateKey appends the key of how far a declared index is in sh. Only shards with
+// replicas have such rows.
+func IndexStateKey(dst []byte, sh Shard, index uint32) []byte {
+	return binary.BigEndian.AppendUint32(IndexStatePrefix(dst, sh), index)
+}
+
+// IndexStatePrefix appends the prefix of how far all declared indexes are in sh, in the order
+// of their numbers.
+func IndexStatePrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, indexStateTable) }
 
 // DraftKey appends the key of what user has written for instance id and not sent.
 func DraftKey(dst []byte, sh Shard, id ID, user string) []byte {

@@ -16,7 +16,7 @@ import (
 func drawKey(t *rapid.T, label string) Key {
 	k := Key{
 		Table: rapid.SampledFrom([]string{
-			"record", "entry", "draft", "list", "node", "index", "reply", "count", "definition", "setting", "credential",
+			"record", "entry", "draft", "list", "node", "index", "indexstate", "reply", "count", "definition", "setting", "credential",
 		}).Draw(t, label+" table"),
 		Shard: Shard(rapid.SampledFrom([]int{0, 1, 255, 256, 0xFFFF}).Draw(t, label+" shard")),
 	}
@@ -48,6 +48,8 @@ func drawKey(t *rapid.T, label string) Key {
 	case "index":
 		k.Number, k.ID = uint64(uint32(number.Draw(t, label+" index"))), array(label+" id")
 		k.Value = string(appendText(nil, name.Draw(t, label+" value"))) // no value is a prefix of another
+	case "indexstate":
+		k.Number = uint64(uint32(number.Draw(t, label+" index")))
 	case "reply":
 		k.ID, k.Reply = array(label+" id"), array(label+" key")
 	case "count":
@@ -77,6 +79,8 @@ func build(k Key) []byte {
 		return NodeKey(nil, k.Shard, k.Workflow, k.Node, k.Machine, k.ID)
 	case "index":
 		return IndexKey(nil, k.Shard, uint32(k.Number), []byte(k.Value), k.ID)
+	case "indexstate":
+		return IndexStateKey(nil, k.Shard, uint32(k.Number))
 	case "reply":
 		return ReplyKey(nil, k.Shard, k.ID, k.Reply)
 	case "count":
@@ -151,6 +155,8 @@ func TestAPrefixCoversItsKeysAndNoOthers(t *testing.T) {
 			}
 		case "index":
 			prefix, same = IndexPrefix(nil, a.Shard, uint32(a.Number)), sameTable && a.Number == b.Number
+		case "indexstate":
+			prefix, same = IndexStatePrefix(nil, a.Shard), sameTable
 		case "reply":
 			prefix, same = ReplyPrefix(nil, a.Shard, a.ID), sameTable && a.ID == b.ID
 		case "count":
@@ -201,10 +207,11 @@ func TestKeysAreInTheDocumentedOrder(t *testing.T) {
 func TestTheBytesOfKeysDoNotChange(t *testing.T) {
 	id := ID{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
 	for want, key := range map[string][]byte{
-		"000372" + "027766" + "0102030405060708090a0b0c0d0e0f10":                             RecordKey(nil, 3, "wf", id),
-		"000365" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007":                   EntryKey(nil, 3, id, 7),
-		"00036e" + "027766" + "0161" + "016d" + "0102030405060708090a0b0c0d0e0f10":           NodeKey(nil, 3, "wf", "a", "m", id),
-		"000369" + "00000007" + "7600" + "0102030405060708090a0b0c0d0e0f10":                  IndexKey(nil, 3, 7, []byte("v\x00"), id),
+		"000372" + "027766" + "0102030405060708090a0b0c0d0e0f10":                   RecordKey(nil, 3, "wf", id),
+		"000365" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007":         EntryKey(nil, 3, id, 7),
+		"00036e" + "027766" + "0161" + "016d" + "0102030405060708090a0b0c0d0e0f10": NodeKey(nil, 3, "wf", "a", "m", id),
+		"000369" + "00000007" + "7600" + "0102030405060708090a0b0c0d0e0f10":        IndexKey(nil, 3, 7, []byte("v\x00"), id),
+		"00036a" + "00000007": IndexStateKey(nil, 3, 7),
 		"00036b" + "0102030405060708090a0b0c0d0e0f10" + "0102030405060708090a0b0c0d0e0f10":   ReplyKey(nil, 3, id, id),
 		"000363" + "027766" + "0000000000000002":                                             CountKey(nil, 3, "wf", 2),
 		"ffff64" + "027766" + "0000000000000002":                                             DefinitionKey(nil, "wf", 2),
@@ -267,6 +274,7 @@ func FuzzParseKey(f *testing.F) {
 	f.Add(RecordKey(nil, 1, "wf", ID{1}))
 	f.Add(NodeKey(nil, 1, "wf", "node", "machine", ID{1}))
 	f.Add(IndexKey(nil, 1, 9, []byte("value\x00"), ID{1}))
+	f.Add(IndexStateKey(nil, 1, 9))
 	f.Add(ListKey(nil, 1, 'f', "user", 1, ID{1}))
 	f.Add(DraftKey(nil, 1, ID{1}, "user"))
 	f.Add(CredentialKey(nil, 'S', strings.Repeat("x", 300)))

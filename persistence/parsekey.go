@@ -10,7 +10,7 @@ import (
 //
 // Which fields are set depends on Table; the others are zero.
 type Key struct {
-	Table    string // "record", "entry", "draft", "node", "list", "index", "reply", "count", "definition", "setting", "credential" or "replica"
+	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential" or "replica"
 	Shard    Shard
 	Workflow string   // record, node, count, definition
 	Node     string   // node
@@ -18,14 +18,14 @@ type Key struct {
 	ID       ID       // record, entry, draft, node, list, index; the scope of a reply
 	Value    string   // index
 	Reply    [16]byte // reply
-	Number   uint64   // sequence of an entry; version of a count or definition; number of an index; time of a list; index of a replica's log
+	Number   uint64   // sequence of an entry; version of a count or definition; number of an index or index state; time of a list; index of a replica's log
 	Name     string   // setting; the id of a credential; the user of a draft or list; what a replica's vote is about
 	Kind     byte     // credential, list, replica
 }
 
 var tableNames = map[table]string{
 	countTable: "count", definitionTable: "definition", entryTable: "entry", draftTable: "draft", listTable: "list", replyTable: "reply",
-	indexTable: "index", nodeTable: "node", recordTable: "record", settingTable: "setting", credentialTable: "credential",
+	indexTable: "index", indexStateTable: "indexstate", nodeTable: "node", recordTable: "record", settingTable: "setting", credentialTable: "credential",
 	replicaTable: "replica",
 }
 
@@ -51,6 +51,8 @@ func ParseKey(key []byte) (Key, bool) {
 		k.Number = uint64(p.uint32())
 		k.Value = string(p.take(max(0, len(p.rest)-len(ID{}))))
 		k.ID = p.id()
+	case indexStateTable:
+		k.Number = uint64(p.uint32())
 	case replyTable:
 		k.ID, k.Reply = p.id(), p.id()
 	case countTable:
@@ -107,6 +109,8 @@ func (k Key) String() string {
 		return fmt.Sprintf("node %s/%s of %x (%s) in shard %d", k.Workflow, k.Node, k.ID, k.Machine, k.Shard)
 	case "index":
 		return fmt.Sprintf("entry of %x in index %d in shard %d", k.ID, k.Number, k.Shard)
+	case "indexstate":
+		return fmt.Sprintf("state of index %d in shard %d", k.Number, k.Shard)
 	case "reply":
 		return fmt.Sprintf("reply of %x in shard %d", k.ID, k.Shard)
 	case "count":

@@ -215,7 +215,9 @@ func (s *Store) Found(node string) error {
 
 // FoundAgain makes the store in dir the only node of a new cluster, with what it has: what
 // only other nodes have is lost, and they must never be started again. It returns the shards
-// that this node had no copy of, or had only begun to copy; they are empty now. The store must be in use by nobody.
+// that this node had no copy of, or had only begun to copy; they are empty now. The states of indexes
+// are removed, so that all are built anew: Meta may have lost what declared them, and give their
+// numbers again. The store must be in use by nobody.
 func FoundAgain(dir string, o Options, node string) (missing []Shard, err error) {
 	s, err := newStore(dir, o, purpose{foundAgain: true})
 	if err != nil {
@@ -226,6 +228,9 @@ func FoundAgain(dir string, o Options, node string) (missing []Shard, err error)
 	}
 	for sh := range s.AllShards() {
 		had, err := replica.FoundAgain(s.groupOptions(sh, &Replication{Node: node}))
+		if err == nil {
+			err = s.forgetIndexStates(sh)
+		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("found shard %d again: %w", sh, err), s.Close())
 		}
@@ -234,6 +239,12 @@ func FoundAgain(dir string, o Options, node string) (missing []Shard, err error)
 		}
 	}
 	return missing, s.Close()
+}
+
+// forgetIndexStates removes how far indexes are in a shard, past its group.
+func (s *Store) forgetIndexStates(sh Shard) error {
+	prefix := IndexStatePrefix(nil, sh)
+	return localRows{s, sh}.Write(replica.Synced, func(b replica.Batch) { b.DeleteRange(prefix, PrefixEnd(prefix)) })
 }
 
 // beginReplicas gives the store the format of one of a cluster, before its groups start. One that was

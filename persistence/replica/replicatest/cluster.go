@@ -112,6 +112,13 @@ func (n *Node) Open() (err error) {
 	return err
 }
 
+// FoundAgain makes the node, whose store is closed, the only one of a new cluster. The caller
+// calls Open.
+func (n *Node) FoundAgain() error {
+	_, err := persistence.FoundAgain("store", n.options(), n.Name)
+	return err
+}
+
 // CutPower cuts the node's links and remembers what is on the disk: what was not synced is
 // lost, or a part of it. The caller ends what uses the store, closes that, and calls Restore.
 func (n *Node) CutPower(r *rand.Rand) {
