@@ -51,10 +51,8 @@ func TestInterfaceThroughOtherNodes(t *testing.T) {
 
 // onlyAlone are the rows that hold for one node, and why not for a cluster.
 var onlyAlone = map[string]string{
-	"by _id and by an indexed path, - for descending":         `no index is built in a cluster (cmd/troupe/HOME.md, "Publishing")`,
-	"which index was used, for holders of mod-workflows only": `no index is built in a cluster (cmd/troupe/HOME.md, "Publishing")`,
-	"at once, and for good when the disk has room":            "not so yet in a cluster: with the disks of all nodes full, signing out has no answer within 10 s",
-	"503 before the first byte":                               "a nanosecond is over before the node knows what the others have acknowledged, which is 503 Unavailable",
+	"at once, and for good when the disk has room": "not so yet in a cluster: with the disks of all nodes full, signing out has no answer within 10 s",
+	"503 before the first byte":                    "a nanosecond is over before the node knows what the others have acknowledged, which is 503 Unavailable",
 }
 
 // skipOnCluster leaves a row of onlyAlone out.

@@ -31,12 +31,17 @@ const (
 )
 
 // BuildIndexes fills declared indexes, and frees those that no definition declares
-// any more, until ctx ends. It is the body of one goroutine.
+// any more, until ctx ends. It is the body of one goroutine, and is called once. In a
+// cluster it does so in the shards that this node leads.
 //
 // Filling goes over all instances of the workflow while they live on: each enters
 // itself. Those that are made meanwhile do so in their first commit, because commits
 // maintain an index from the moment that it is declared.
 func (c *Catalog) BuildIndexes(ctx context.Context, instances Instances) {
+	if !c.store.Alone() {
+		c.buildLed(ctx, instances)
+		return
+	}
 	for {
 		var again <-chan time.Time
 		for _, row := range c.unfinished() {
@@ -65,15 +70,8 @@ func (c *Catalog) finishIndex(ctx context.Context, instances Instances, row stor
 	if ix == nil || ix.number != row.Number {
 		return nil // it was dropped in the meantime
 	}
-	total, err := c.store.CountAll(persistence.CountPrefix(nil, persistence.EveryShard, row.Workflow))
-	if err != nil {
-		return err
-	}
-	b := &build{catalog: c, instances: instances, row: row, index: ix, begun: time.Now(), total: total}
-	err = b.run(ctx)
-	if collected := b.collect(0); err == nil {
-		err = collected
-	}
+	b := &build{catalog: c, instances: instances, row: row, index: ix, shard: persistence.EveryShard, begun: time.Now()}
+	err := b.run(ctx)
 	if err == nil {
 		err = c.store.AwaitDurable()
 	}
@@ -110,17 +108,31 @@ type build struct {
 	instances   Instances
 	row         storedIndex
 	index       *Index
+	shard       persistence.Shard
 	begun       time.Time
 	logged      time.Time
 	total, seen int64
 	pending     []func() error // wait for instances that were asked, oldest first
 }
 
-func (b *build) run(ctx context.Context) error {
+// run returns when all instances that there were have their entries, or are not going to write any
+// more.
+func (b *build) run(ctx context.Context) (err error) {
+	if b.total, err = b.catalog.store.CountAll(persistence.CountPrefix(nil, b.shard, b.row.Workflow)); err != nil {
+		return err
+	}
+	err = b.scan(ctx)
+	if collected := b.collect(0); err == nil {
+		err = collected
+	}
+	return err
+}
+
+func (b *build) scan(ctx context.Context) error {
 	b.logged = b.begun
 	snapshot := b.catalog.store.Snapshot()
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
-	return snapshot.Scan(persistence.RecordPrefix(nil, persistence.EveryShard, b.row.Workflow), func(key, _ []byte) error {
+	return snapshot.Scan(persistence.RecordPrefix(nil, b.shard, b.row.Workflow), func(key, _ []byte) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,7 +41,7 @@ type Catalog struct {
 	// publishing is held while a set is being published, also over the commit
 	// (DESIGN.md, "Definitions").
 	publishing struct {
-		sync.Mutex
+		turn
 		pins    map[versionKey]*atomic.Int64 // see currentVersion.pins
 		indexes storedIndexes                // as the store has them
 	}
@@ -54,7 +53,19 @@ type Catalog struct {
 	commits grace.Period
 	// indexesChanged has an entry when there may be something to build or drop.
 	indexesChanged chan struct{}
+	// inShards is what the catalog knows of the indexes in shards with replicas.
+	inShards inShards
 }
+
+// turn is a lock. It is no mutex, because bubbles of testing/synctest do not let time pass for
+// who waits for one.
+type turn chan struct{}
+
+// Lock implements sync.Locker.
+func (t turn) Lock() { t <- struct{}{} }
+
+// Unlock implements sync.Locker.
+func (t turn) Unlock() { <-t }
 
 // currentVersions maps workflow ids to their current version.
 type currentVersions map[string]*currentVersion
@@ -97,14 +108,14 @@ func Open(o Options) (*Catalog, error) {
 		parser: o.Parser.With(statemachine.ParserOptions{Stored: true}), indexesChanged: make(chan struct{}, 1),
 	}
 	c.builtin = currentVersions{}
+	c.publishing.turn = make(turn, 1)
 	c.publishing.pins = map[versionKey]*atomic.Int64{}
 	c.indexes.Store(&Indexes{})
-	if c.keepsIndexes() {
-		if err := c.loadIndexes(); err != nil {
-			return nil, err
-		}
+	c.inShards.init(o.Store)
+	if err := c.reloadIndexesLocked(); err != nil { // NB: nobody else has it yet
+		return nil, err
 	}
-	published, err := c.readCurrentLocked() // NB: nobody else has it yet
+	published, err := c.readCurrentLocked()
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -107,16 +108,25 @@ func TestReloadKeepsWhatIsParsed(t *testing.T) {
 	})
 }
 
-func TestInAClusterThereAreNoIndexes(t *testing.T) {
+// TestInAClusterANumberIsForgottenAtOnce: each shard frees by itself what Meta does not declare. The
+// number is not given again.
+func TestInAClusterANumberIsForgottenAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := startLate(t)
 		defer l.stop(t)
-		must(t, l.first.Publish(l.first.sources(t, strings.Replace(plain, "id: plain", "id: stock\nindexes: [svcPublic.a]", 1))))
-		if got := *l.first.Indexes(); len(got) != 0 {
-			t.Errorf("got %v", got)
+		for n, indexes := range []string{"[svcPublic.a, svcPublic.b]", "[svcPublic.b]", "[svcPublic.a, svcPublic.b]"} {
+			text := strings.Replace(plain, "id: plain\nversion: 1", fmt.Sprintf("id: stock\nversion: %d\nindexes: %s", n+1, indexes), 1)
+			must(t, l.first.Publish(l.first.sources(t, text)))
 		}
-		if _, err := l.first.store.Load(persistence.SettingKey(nil, indexesSetting)); !errors.Is(err, persistence.ErrNotFound) {
-			t.Errorf("the row of indexes: got %v, want ErrNotFound", err)
+		l.Nodes[1].Isolate(false)
+		clocktest.Advance(10 * time.Second)
+		must(t, l.second.Reload())
+		want := storedIndexes{Last: 3, Indexes: []storedIndex{{2, "stock", "svcPublic.b", building}, {3, "stock", "svcPublic.a", building}}}
+		for _, c := range []*Catalog{l.first, l.second} {
+			ix := c.Indexes().Find("stock", "svcPublic.a")
+			if rows := c.settledIndexes(); !reflect.DeepEqual(rows, want) || ix == nil || ix.number != 3 || ix.Whole() {
+				t.Errorf("got %+v and %+v, want %+v", rows, ix, want)
+			}
 		}
 	})
 }

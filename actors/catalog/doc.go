@@ -16,7 +16,7 @@
 //
 // In a cluster, the store of every node has what was published anywhere, and Reload takes it
 // over. Only the node that leads the shard Meta publishes, content of a version is
-// never replaced, and there are no indexes.
+// never replaced, and each shard says how far the indexes are in it.
 //
 // BuildIndexes is the body of a goroutine that its caller owns. Everything else is safe
 // for concurrent use as soon as Open has returned and AddBuiltin was called.

@@ -23,7 +23,8 @@ type Index struct {
 	number uint32 // in keys; never used again
 	field  *filter.Field
 	// whole says that every instance has its entries. Until then commits keep
-	// the index up, and nobody asks it.
+	// the index up, and nobody asks it. With replicas it is not set: the rows of each shard
+	// say so.
 	whole atomic.Bool
 	// several says that some instance has, or had, several values. It is set
 	// before the entries are visible, and stays. Where it is not, both ends of a
@@ -38,10 +39,12 @@ func (ix *Index) Field() *filter.Field { return ix.field }
 func (ix *Index) Path() string { return ix.field.Path() }
 
 // Whole says that every instance has its entries: those of any snapshot taken later
-// are all there, as long as the index is among the Indexes after that.
+// are all there, as long as the index is among the Indexes after that. In a cluster it is
+// false, and [Catalog.IsWholeAt] tells.
 func (ix *Index) Whole() bool { return ix.whole.Load() }
 
-// Several says that some instance has, or had, several values.
+// Several says that some instance has, or had, several values. In a cluster that is known of a
+// snapshot after [Catalog.IsWholeAt].
 func (ix *Index) Several() bool { return ix.several.Load() }
 
 // Prefix is what the keys of all shards begin with; a value and an id follow.
@@ -110,10 +113,13 @@ type storedIndex struct {
 	State    indexState `json:"state"`
 }
 
-// indexState is how far an index is. Its life:
+// indexState is how far an index is. Its life in a store that stands alone:
 //
 //	building ──► whole ──► dropping ──► (no row)
 //	    └───────────────────┘
+//
+// In a cluster a row of Meta says that the index is declared, whatever its state, unless that
+// is dropping. How far it is, each shard says; see inShards.
 type indexState string
 
 const (
@@ -128,26 +134,27 @@ var errDropped = errors.New("the index was dropped")
 // indexesSetting is the name under which storedIndexes are kept.
 const indexesSetting = "indexes"
 
-// keepsIndexes: in a cluster no index is built or kept up, and all queries scan
-// (DESIGN.md, "Indexes").
-func (c *Catalog) keepsIndexes() bool { return c.store.Alone() }
-
-func (c *Catalog) loadIndexes() error {
+// reloadIndexesLocked makes the rows that the store has what commits keep up.
+func (c *Catalog) reloadIndexesLocked() error {
+	rows := storedIndexes{}
 	text, err := c.store.Load(persistence.SettingKey(nil, indexesSetting))
 	switch {
 	case errors.Is(err, persistence.ErrNotFound):
 	case err != nil:
 		return fmt.Errorf("read indexes: %w", err)
 	default:
-		if err := json.Unmarshal(text, &c.publishing.indexes); err != nil {
+		if err := json.Unmarshal(text, &rows); err != nil {
 			return fmt.Errorf("read indexes: %w: %w", persistence.ErrCorrupt, err)
 		}
 	}
-	now, err := c.indexSetLocked(c.publishing.indexes)
+	if present := c.publishing.indexes; rows.Last == present.Last && slices.Equal(rows.Indexes, present.Indexes) {
+		return nil
+	}
+	now, err := c.indexSetLocked(rows)
 	if err != nil {
 		return err
 	}
-	c.installIndexesLocked(c.publishing.indexes, now)
+	c.installIndexesLocked(rows, now)
 	return nil
 }
 
@@ -183,11 +190,11 @@ func (c *Catalog) indexSetLocked(rows storedIndexes) (Indexes, error) {
 // When it returns, what every commit wrote that looked at the set before is visible.
 func (c *Catalog) installIndexesLocked(rows storedIndexes, now Indexes) {
 	for _, row := range rows.Indexes {
-		if row.State != dropping {
+		if row.State != dropping && c.store.Alone() {
 			now.Find(row.Workflow, row.Path).whole.Store(row.State == whole)
 		}
 	}
-	c.indexes.Store(&now)
+	c.replaceIndexes(now, rows.Last)
 	c.commits.Wait()
 	c.publishing.indexes = rows
 	select {
@@ -228,6 +235,14 @@ func declaredIndexes(present storedIndexes, next currentVersions) (storedIndexes
 		}
 	}
 	return rows, changed
+}
+
+// withoutDropped forgets the indexes that are dropped, and says whether there are any. In a
+// cluster that is all that dropping takes: each shard frees what no row declares.
+func (rows *storedIndexes) withoutDropped() (some bool) {
+	before := len(rows.Indexes)
+	rows.Indexes = slices.DeleteFunc(rows.Indexes, func(row storedIndex) bool { return row.State == dropping })
+	return len(rows.Indexes) < before
 }
 
 // setIndexState stores that an index is whole or, when to is empty, that nothing

@@ -242,10 +242,11 @@ func (c *Catalog) newPublication() *publication {
 
 // prepareIndexesLocked finds out which indexes the definitions in p.next ask for.
 func (c *Catalog) prepareIndexesLocked(p *publication) (err error) {
-	if !c.keepsIndexes() {
-		return nil
+	p.indexes, p.newIndexes = declaredIndexes(c.publishing.indexes, p.next)
+	if !c.store.Alone() {
+		p.newIndexes = p.indexes.withoutDropped() || p.newIndexes
 	}
-	if p.indexes, p.newIndexes = declaredIndexes(c.publishing.indexes, p.next); p.newIndexes {
+	if p.newIndexes {
 		p.indexSet, err = c.indexSetLocked(p.indexes)
 	}
 	return err

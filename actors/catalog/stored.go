@@ -88,13 +88,13 @@ func (c *Catalog) reloadLocked() error {
 		return true
 	})
 	_, err := c.readCurrentLocked()
-	return err
+	return errors.Join(err, c.reloadIndexesLocked())
 }
 
 // Concerns reports whether a row of Meta is of the catalog: when it changes in a cluster,
 // Reload is due.
 func Concerns(row persistence.Key) bool {
-	return row.Table == "definition" || row.Table == "setting" && (row.Name == listedSetting || row.Name == publishedSetting)
+	return row.Table == "definition" || row.Table == "setting" && slices.Contains([]string{listedSetting, publishedSetting, indexesSetting}, row.Name)
 }
 
 // published returns the versions in the store of every workflow whose definitions

@@ -68,7 +68,7 @@ type query struct {
 	steps     int              // so far
 	unchecked int              // bytes that were read since the last check
 	indexes   []*catalog.Index // of the workflow, when the snapshot was taken
-	ready     []*catalog.Index // those of them that were whole
+	ready     []*catalog.Index // those of them that were whole, in a cluster as far as they are of use
 	sort      *catalog.Index   // nil: by id
 	byValue   bool             // candidates come from the index that sorts
 	held      held             // the replicas that it reads in
@@ -207,6 +207,9 @@ func (q *query) run() error {
 	if err := q.service.current.holds(q.held); err != nil {
 		return err
 	}
+	if err := q.askShards(); err != nil {
+		return err
+	}
 	return q.answer()
 }
 
@@ -273,6 +276,40 @@ func (q *query) openSnapshot() {
 	}
 	q.confirmed = make(confirmation, 1)
 	q.service.o.Store.Barrier(q.confirmed)
+}
+
+// askShards adds the indexes that are whole in the snapshot, in a cluster, where the shards say so.
+// What no condition and no order needs is not asked for.
+func (q *query) askShards() error {
+	if q.service.o.Store.Alone() {
+		return nil
+	}
+	for _, ix := range q.indexes {
+		if ix != q.sort && !isOfUse(q.filter, ix) {
+			continue
+		}
+		isWhole, err := q.service.o.Catalog.IsWholeAt(q.snapshot, ix)
+		if err != nil {
+			return failure.OfStore(err)
+		}
+		if isWhole {
+			q.ready = append(q.ready, ix)
+		}
+	}
+	return nil
+}
+
+// isOfUse reports whether a filter, or a branch of it, lets an index be used.
+func isOfUse(f *filter.Filter, ix *catalog.Index) bool {
+	if _, ok := f.Bounds(ix.Field(), false); ok {
+		return true
+	}
+	for _, branches := range f.Alternatives() {
+		if slices.ContainsFunc(branches, func(b *filter.Filter) bool { return isOfUse(b, ix) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // confirmation is a waiter for one who waits later.

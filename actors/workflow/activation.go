@@ -70,9 +70,8 @@ func (a *activation) barrier(waiter persistence.Waiter) {
 // isOver reports whether the epoch of the activation is.
 func (a *activation) isOver() bool { return a.epoch != a.router.store.Epoch(a.instance.shard) }
 
-// abandon takes an activation out of the map whose epoch is over, or whose memory may not be
-// what the shard has. The calls that it has can still be answered, with errors; who comes
-// later looks again.
+// abandon takes an activation out of the map whose epoch is over. The calls that it has can still
+// be answered, with errors; who comes later looks again.
 func (a *activation) abandon() {
 	if a.abandoned.CompareAndSwap(false, true) {
 		a.router.forget(a)

@@ -132,10 +132,8 @@ func (c *call) Committed(err error) {
 		c.activation.uncommitted.Add(-1)
 	}
 	if err != nil && !c.activation.router.store.Alone() {
-		c.endCommit() // NB: if the next leader has it all the same, it stands before all that this one may write
-		if c.activation.isOver() {
-			// NB: else it was refused here, as by a full disk, and others may be on their way: who read
-			// the instance in this epoch would not see them.
+		c.endCommit()              // NB: if the next leader has it all the same, it stands before all that this one may write
+		if c.activation.isOver() { // NB: else it was refused here, and earlier ones may be on their way
 			c.activation.abandon()
 		}
 	}

@@ -37,6 +37,8 @@ type cluster struct {
 	*replicatest.Cluster
 	t     *testing.T
 	begun time.Time
+	// served is called when a node has its router. Nil: nothing is done.
+	served func(*clusterNode)
 
 	mu    sync.Mutex // guards the nodes' routers, which are nil while a node is down
 	nodes []*clusterNode
@@ -44,17 +46,26 @@ type cluster struct {
 
 type clusterNode struct {
 	*replicatest.Node
-	c      *cluster
-	system *actors.System
-	router *workflow.Router
+	c       *cluster
+	system  *actors.System
+	catalog *catalog.Catalog
+	router  *workflow.Router
+	// stopFollowing ends what follows Meta; nil: nothing does.
+	stopFollowing func()
 	// after is called when the node has become current in a shard; nil: nothing is.
 	after func(persistence.Shard)
 }
 
 func newCluster(t *testing.T) *cluster {
 	c := &cluster{t: t, begun: time.Now()}
+	c.start(c.publish)
+	return c
+}
+
+// start begins with what before makes of the first node while that stands alone.
+func (c *cluster) start(before func(*persistence.Store) error) {
 	var err error
-	c.Cluster, err = replicatest.Start(t.Context(), replicatest.Options{Nodes: clusterNodes, Shards: clusterShards, Before: c.publish})
+	c.Cluster, err = replicatest.Start(c.t.Context(), replicatest.Options{Nodes: clusterNodes, Shards: clusterShards, Before: before})
 	c.must(err)
 	for _, n := range c.Nodes {
 		c.nodes = append(c.nodes, &clusterNode{Node: n, c: c})
@@ -62,7 +73,6 @@ func newCluster(t *testing.T) *cluster {
 	for _, n := range c.nodes {
 		n.serve()
 	}
-	return c
 }
 
 // publish makes the definitions on a node that stands alone.
@@ -99,12 +109,15 @@ func (c *cluster) catalog(store *persistence.Store) *catalog.Catalog {
 
 // serve starts a router on the store.
 func (n *clusterNode) serve() {
-	system := actors.NewSystem(zerolog.Nop())
-	router, err := workflow.Start(workflow.Options{Store: n.Store, System: system, Catalog: n.c.catalog(n.Store), Log: zerolog.Nop(), Clock: time.Now, Current: n.current})
+	system, definitions := actors.NewSystem(zerolog.Nop()), n.c.catalog(n.Store)
+	router, err := workflow.Start(workflow.Options{Store: n.Store, System: system, Catalog: definitions, Log: zerolog.Nop(), Clock: time.Now, Current: n.current})
 	n.c.must(err)
 	n.c.mu.Lock()
-	defer n.c.mu.Unlock()
-	n.system, n.router = system, router
+	n.system, n.catalog, n.router = system, definitions, router
+	n.c.mu.Unlock()
+	if n.c.served != nil {
+		n.c.served(n)
+	}
 }
 
 // current asks the leader of a shard, as the cluster port does.
@@ -138,6 +151,9 @@ func (n *clusterNode) stop() {
 	router := n.router
 	n.router = nil
 	n.c.mu.Unlock()
+	if n.stopFollowing != nil {
+		n.stopFollowing()
+	}
 	ctx := context.Background()
 	n.c.must(errors.Join(router.Stop(ctx), n.system.Stop(ctx), n.Store.Close()))
 }
@@ -315,9 +331,13 @@ func (cl *client) run(stop <-chan struct{}) {
 
 // create makes one instance, however often it has to ask.
 func (c *cluster) create(r *rand.Rand, key string) (id string) {
+	return c.createWith(r, key, `{"a":0}`)
+}
+
+func (c *cluster) createWith(r *rand.Rand, key, public string) (id string) {
 	err := c.ask(r, func(router *workflow.Router) error {
 		reply, err := router.Create(context.Background(), &workflow.CreateRequest{
-			Caller: boss, WorkflowID: "stock", Public: value(`{"a":0}`), Retry: event(boss, "", "", "", "", key).Retry,
+			Caller: boss, WorkflowID: "stock", Public: value(public), Retry: event(boss, "", "", "", "", key).Retry,
 		})
 		if err == nil {
 			id = reply.InstanceID

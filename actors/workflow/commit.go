@@ -169,6 +169,11 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 	// NB: a Publish waits until this batch is visible, so the indexes and feeds that are
 	// read below are those that the batch is for.
 	c.commit = r.catalog.BeginCommit(i.shard)
+	indexes, err := r.indexesIn(i.shard, i.activation.epoch, i.workflowID)
+	if err != nil {
+		c.endCommit()
+		return err
+	}
 	w := i.writes()
 	was := i.state
 	i.state = ch.next
@@ -184,13 +189,7 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 		i.putRecord(w)
 		i.putNodes(w, positions)
 	}
-	if indexes := (*r.catalog.Indexes())[i.workflowID]; len(indexes) > 0 {
-		old := &was
-		if ch.created {
-			old = nil
-		}
-		i.putIndexes(w, indexes, old, &i.state)
-	}
+	i.putIndexes(w, indexes, ch.created, &was)
 	if ch.created {
 		i.scratch = persistence.CountKey(i.scratch[:0], i.shard, i.workflowID, i.of.Version)
 		w.Add(i.scratch, 1)
@@ -228,14 +227,16 @@ func (i *instance) putEntry(w *persistence.Writes, c *call, e *statemachine.Entr
 	return i.extendHistory(before, value[history.HeadBytes:])
 }
 
-// putIndexes writes what a step changes in the declared indexes. before is nil for a
-// new instance.
-func (i *instance) putIndexes(w *persistence.Writes, indexes []*catalog.Index, before, after *statemachine.Instance) {
-	if before != nil && bytes.Equal(before.Public, after.Public) && bytes.Equal(before.Private, after.Private) {
+// putIndexes writes what a step changes in the declared indexes.
+func (i *instance) putIndexes(w *persistence.Writes, indexes []*catalog.Index, created bool, before *statemachine.Instance) {
+	switch {
+	case created:
+		before = nil
+	case len(indexes) == 0 || bytes.Equal(before.Public, i.state.Public) && bytes.Equal(before.Private, i.state.Private):
 		return
 	}
 	for _, ix := range indexes {
-		i.scratch = ix.Update(w, i.scratch, i.shard, i.id, before, after)
+		i.scratch = ix.Update(w, i.scratch, i.shard, i.id, before, &i.state)
 	}
 }
 
@@ -276,12 +277,8 @@ func (i *instance) putReply(w *persistence.Writes, ch *change, reply *Reply) {
 		scope = persistence.ID{}
 	}
 	row := retry.First{
-		Fingerprint: ch.retry.Fingerprint,
-		Instance:    i.id,
-		Sequence:    i.state.Sequence,
-		At:          i.router.o.Clock().UnixMilli(),
-		Head:        reply.AppendHead(nil),
-		Tail:        reply.AppendTail(nil),
+		Fingerprint: ch.retry.Fingerprint, Instance: i.id, Sequence: i.state.Sequence, At: i.router.o.Clock().UnixMilli(),
+		Head: reply.AppendHead(nil), Tail: reply.AppendTail(nil),
 	}
 	if !ch.created {
 		i.forgetKeys(w)

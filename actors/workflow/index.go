@@ -24,6 +24,9 @@ func (r *Router) EnterIndex(workflowID string, id persistence.ID, ix *catalog.In
 	}
 	for {
 		woken := false
+		if a, ok := r.awake.Load(id); ok && a.isOver() {
+			a.abandon()
+		}
 		a, _ := r.awake.Compute(id, func(old *activation, loaded bool) (*activation, xsync.ComputeOp) {
 			if loaded {
 				return old, xsync.CancelOp

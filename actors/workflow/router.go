@@ -29,13 +29,14 @@ import (
 // Router finds or wakes the actor of an instance and hands calls to it. All its
 // methods are safe for concurrent use.
 type Router struct {
-	o       Options // read only after Start
-	store   *persistence.Store
-	catalog *catalog.Catalog
-	lists   *form.Lists
-	log     zerolog.Logger
-	ids     instanceid.Generator
-	props   *actor.Props // of every instance
+	o         Options // read only after Start
+	store     *persistence.Store
+	catalog   *catalog.Catalog
+	indexesIn func(persistence.Shard, uint64, string) ([]*catalog.Index, error) // the catalog's, but in tests
+	lists     *form.Lists
+	log       zerolog.Logger
+	ids       instanceid.Generator
+	props     *actor.Props // of every instance
 
 	// awake has every instance that has an actor. Activations are added by those who
 	// have something to ask, and removed by whoever closed them.
@@ -77,6 +78,7 @@ func Start(o Options) (*Router, error) {
 		o:           o,
 		store:       o.Store,
 		catalog:     o.Catalog,
+		indexesIn:   o.Catalog.IndexesIn,
 		lists:       lists,
 		log:         o.Log,
 		ids:         instanceid.NewGenerator(),

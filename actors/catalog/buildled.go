@@ -1,0 +1,199 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"troupe/persistence"
+)
+
+// ledShards are the numbered shards that this node leads, each with the epoch.
+type ledShards struct {
+	changed chan struct{} // has an entry when the builder has something to look at
+
+	mu     sync.Mutex
+	epochs map[persistence.Shard]uint64
+}
+
+// Led implements persistence.Leads.
+func (l *ledShards) Led(sh persistence.Shard, epoch uint64) {
+	if sh == persistence.Meta {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.epochs[sh] = epoch
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Ended implements persistence.Leads.
+func (l *ledShards) Ended(sh persistence.Shard, epoch uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.epochs[sh] == epoch {
+		delete(l.epochs, sh)
+	}
+}
+
+func (l *ledShards) now() map[persistence.Shard]uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.epochs)
+}
+
+// buildLed is BuildIndexes in a cluster. What it writes in a shard is written in an epoch that
+// this node leads, so a build that another node has taken over cannot call an index whole.
+func (c *Catalog) buildLed(ctx context.Context, instances Instances) {
+	// NB: a node that gives its leaderships away takes no writes for a moment, and goes on in the
+	// same epoch when nobody takes them. So it is asked what it leads, and not where it may write.
+	led := &ledShards{changed: c.indexesChanged, epochs: map[persistence.Shard]uint64{}}
+	c.store.FollowLeads(led)
+	for {
+		var again <-chan time.Time
+		present := led.now()
+		for _, sh := range slices.Sorted(maps.Keys(present)) {
+			t := &tending{catalog: c, instances: instances, shard: sh, epoch: present[sh]}
+			err := t.run(ctx)
+			if ctx.Err() != nil {
+				return
+			}
+			if err != nil && led.now()[sh] == t.epoch {
+				c.log.Warn().Err(err).Uint16("shard", uint16(sh)).Msg("indexes of a shard are not finished, trying again")
+				again = time.After(buildRetry)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-again:
+		case <-c.indexesChanged:
+		}
+	}
+}
+
+// tending brings the indexes of a shard to what is declared, in an epoch of it.
+type tending struct {
+	catalog   *Catalog
+	instances Instances
+	shard     persistence.Shard
+	epoch     uint64
+}
+
+func (t *tending) run(ctx context.Context) error {
+	c := t.catalog
+	if err := c.checkEpoch(t.shard, t.epoch); err != nil {
+		return err
+	}
+	rows := c.settledIndexes()
+	if err := t.free(rows); err != nil {
+		return err
+	}
+	states, err := loadStates(c.store, t.shard)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows.Indexes {
+		if row.State == dropping || states[row.Number] == whole {
+			continue
+		}
+		if failed := t.build(ctx, row, states[row.Number]); failed != nil && !errors.Is(failed, errDropped) {
+			err = errors.Join(err, fmt.Errorf("index %s of %s: %w", row.Path, row.Workflow, failed))
+		}
+	}
+	return err
+}
+
+// settledIndexes returns the rows of Meta that are installed. Commits of this node that looked at
+// earlier ones have ended.
+func (c *Catalog) settledIndexes() storedIndexes {
+	c.publishing.Lock()
+	defer c.publishing.Unlock()
+	return c.publishing.indexes
+}
+
+// free removes what the shard has of indexes that are dropped. A number above the last that is
+// known here is no such index: another node has it from a later row of Meta.
+func (t *tending) free(rows storedIndexes) error {
+	numbers, err := t.catalog.numbersIn(t.shard)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows.Indexes {
+		if row.State != dropping {
+			delete(numbers, row.Number)
+		}
+	}
+	for _, number := range slices.Sorted(maps.Keys(numbers)) {
+		if number > rows.Last {
+			break
+		}
+		w := t.writes()
+		freeIn(w, t.shard, number)
+		if err := t.catalog.store.Commit(w); err != nil {
+			return err
+		}
+		t.catalog.log.Info().Uint16("shard", uint16(t.shard)).Uint32("number", number).Msg("index is gone from a shard")
+	}
+	return nil
+}
+
+// build fills an index whose row in the shard is kept, or not there.
+func (t *tending) build(ctx context.Context, row storedIndex, state indexState) error {
+	c := t.catalog
+	ix := c.Indexes().Find(row.Workflow, row.Path)
+	if ix == nil || ix.number != row.Number {
+		return errDropped
+	}
+	if state != kept {
+		// NB: entries may be there from a leader that had the index, or a store that stood alone,
+		// and since then others have written that did not maintain them.
+		w := t.writes()
+		freeIn(w, t.shard, row.Number)
+		if err := t.put(w, row.Number, kept); err != nil {
+			return err
+		}
+	}
+	b := &build{catalog: c, instances: t.instances, row: row, index: ix, shard: t.shard, begun: time.Now()}
+	if err := b.run(ctx); err != nil {
+		return err
+	}
+	err := t.put(t.writes(), row.Number, whole)
+	if err == nil {
+		c.log.Info().Str("workflow", row.Workflow).Str("index", row.Path).Uint16("shard", uint16(t.shard)).
+			Int64("instances", b.seen).Dur("took", time.Since(b.begun)).Msg("index is whole in a shard")
+	}
+	return err
+}
+
+// put writes the row of an index with other writes, and returns when a majority has it.
+// errDropped: the index was dropped, and nothing is written.
+func (t *tending) put(w *persistence.Writes, number uint32, state indexState) error {
+	c := t.catalog
+	w.Set(persistence.IndexStateKey(nil, t.shard, number), []byte(state))
+	done := make(confirmation, 1)
+	c.inShards.mu.Lock()
+	switch {
+	case !c.indexes.Load().numbers()[number]:
+		done <- errDropped
+		w.Discard()
+	case c.inShards.checked[t.shard].Load() != t.epoch:
+		done <- persistence.NotLed(t.shard)
+		w.Discard()
+	default:
+		c.store.Append(w, done)
+	}
+	c.inShards.mu.Unlock()
+	return <-done
+}
+
+func (t *tending) writes() *persistence.Writes {
+	return t.catalog.store.NewWritesIn(t.shard, t.epoch)
+}

@@ -1,0 +1,241 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"troupe/actors/failure"
+	"troupe/persistence"
+)
+
+// inShards is what a node of a cluster knows of the indexes in the shards (DESIGN.md, "Indexes in
+// a cluster"). The row of an index in a shard says how far it is there:
+//
+//	(no row) ──► kept ──► whole ──► (no row)
+//	    ▲          │
+//	    └──────────┘
+//
+// kept: all writes behind this row in the shard's log maintain the index, as long as the row is
+// there. whole: besides, every instance of the shard has its entries. Without a row, entries may
+// be there or not, and may be old.
+//
+// A commit maintains an index, or the row is removed in front of it in the log. Three things see
+// to that: the check of each commit, the removal of rows when an index is dropped, and the rows of
+// the builder. Nothing of the three waits for the log.
+type inShards struct {
+	// checked has for each shard the epoch in which commits maintain all that it has rows of.
+	// It is read without mu: by a commit, behind its look at the Indexes. Empty in a store that stands
+	// alone.
+	checked []atomic.Uint64
+
+	mu sync.Mutex // held while the Indexes are replaced, and while one of the three appends
+	// last is the last number of an index in the rows of Meta that are installed: every number
+	// up to it that is not among the Indexes is dropped for good.
+	last uint32
+	// owed has dropped indexes whose rows could not be removed in a shard; see checked.
+	owed map[persistence.Shard][]uint32
+}
+
+// kept is a state of an index in a shard; the other one is whole.
+const kept indexState = "kept"
+
+func (s *inShards) init(store *persistence.Store) {
+	s.owed = map[persistence.Shard][]uint32{}
+	if !store.Alone() {
+		s.checked = make([]atomic.Uint64, store.Shards())
+	}
+}
+
+// IndexesIn returns the indexes of a workflow that a commit in an epoch of a shard maintains. It is
+// called after BeginCommit, and before the commit is appended. With an error nothing may be
+// written. failure.ErrUnavailable: the shard has an index that is not known here yet.
+func (c *Catalog) IndexesIn(sh persistence.Shard, epoch uint64, workflow string) ([]*Index, error) {
+	indexes := (*c.indexes.Load())[workflow]
+	// NB: behind the look. Who replaces the Indexes, and cannot remove the rows of those that go,
+	// takes the check back before.
+	return indexes, c.checkEpoch(sh, epoch)
+}
+
+// checkEpoch returns nil when all that is appended from now on in an epoch of a shard, with the
+// Indexes that were looked at before, maintains every index that the shard has a row of. A node
+// may lead the shard that does not have yet what was published last, or that has it earlier
+// than the leader before.
+func (c *Catalog) checkEpoch(sh persistence.Shard, epoch uint64) error {
+	s := &c.inShards
+	if c.store.Alone() || s.checked[sh].Load() == epoch {
+		return nil
+	}
+	if c.store.Epoch(sh) != epoch {
+		return failure.Elsewhere(uint16(sh))
+	}
+	// NB: the epoch has begun, so the rows of all before are here. In this one the builder writes rows
+	// after the check only.
+	states, err := loadStates(c.store, sh)
+	if err != nil {
+		return failure.OfStore(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maintained := c.indexes.Load().numbers()
+	dropped := slices.Clone(s.owed[sh])
+	for number := range states {
+		if number > s.last {
+			return failure.Errorf(failure.ErrUnavailable, "index %d, which shard %d has, is not known here yet", number, sh)
+		}
+		if !maintained[number] {
+			dropped = append(dropped, number)
+		}
+	}
+	if !c.removeRows(sh, epoch, dropped) {
+		return failure.Errorf(failure.ErrUnavailable, "indexes of shard %d that were dropped cannot be removed", sh)
+	}
+	delete(s.owed, sh)
+	s.checked[sh].Store(epoch)
+	return nil
+}
+
+// replaceIndexes makes a set, whose last number is given, what commits maintain.
+func (c *Catalog) replaceIndexes(now Indexes, last uint32) {
+	s := &c.inShards
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var dropped []uint32
+	left := now.numbers()
+	for number := range c.indexes.Load().numbers() {
+		if !left[number] {
+			dropped = append(dropped, number)
+		}
+	}
+	for sh := range s.checked {
+		// NB: a node that could not hand the shard over goes on in the same epoch.
+		if epoch := s.checked[sh].Load(); epoch != 0 && !c.removeRows(persistence.Shard(sh), epoch, dropped) {
+			s.owed[persistence.Shard(sh)] = append(s.owed[persistence.Shard(sh)], dropped...)
+			s.checked[sh].Store(0)
+		}
+	}
+	c.indexes.Store(&now)
+	s.last = last
+}
+
+// removeRows removes the rows of dropped indexes from a shard. It does not wait: what is appended
+// later in the epoch stands behind it in the log, or is lost with it. It is false when the
+// shard takes no writes in the epoch, which may be for a moment only.
+func (c *Catalog) removeRows(sh persistence.Shard, epoch uint64, dropped []uint32) (taken bool) {
+	if len(dropped) == 0 {
+		return true
+	}
+	w := c.store.NewWritesIn(sh, epoch)
+	for _, number := range dropped {
+		w.Delete(persistence.IndexStateKey(nil, sh, number))
+	}
+	return c.store.Append(w, make(confirmation, 1))
+}
+
+// numbers are those of all indexes.
+func (s *Indexes) numbers() map[uint32]bool {
+	numbers := map[uint32]bool{}
+	for _, indexes := range *s {
+		for _, ix := range indexes {
+			numbers[ix.number] = true
+		}
+	}
+	return numbers
+}
+
+// moment is a store as it is, or a snapshot of it.
+type moment interface {
+	Scan(prefix []byte, visit func(key, value []byte) error) error
+}
+
+// loadStates returns how far the indexes are that a shard has rows of, by number.
+func loadStates(at moment, sh persistence.Shard) (map[uint32]indexState, error) {
+	states := map[uint32]indexState{}
+	err := at.Scan(persistence.IndexStatePrefix(nil, sh), func(key, value []byte) error {
+		k, ok := persistence.ParseKey(key)
+		state := indexState(value)
+		if !ok || state != kept && state != whole {
+			return fmt.Errorf("%w: state of an index", persistence.ErrCorrupt)
+		}
+		states[uint32(k.Number)] = state
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read states of indexes in shard %d: %w", sh, err)
+	}
+	return states, nil
+}
+
+// IsWholeAt reports whether an index has all its entries in a snapshot of a cluster's store, which
+// has a replica of every shard. Afterwards Several is true of the snapshot as well.
+func (c *Catalog) IsWholeAt(at *persistence.Snapshot, ix *Index) (bool, error) {
+	for sh := range persistence.Shard(c.store.Shards()) {
+		state, err := at.Load(persistence.IndexStateKey(nil, sh, ix.number))
+		if errors.Is(err, persistence.ErrNotFound) || err == nil && !bytes.Equal(state, []byte(whole)) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if ix.Several() {
+			continue
+		}
+		_, err = at.Load(appendMark(nil, sh, ix.number))
+		switch {
+		case err == nil:
+			ix.several.Store(true)
+		case !errors.Is(err, persistence.ErrNotFound):
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// numbersIn returns the numbers of indexes of which a shard has anything.
+func (c *Catalog) numbersIn(sh persistence.Shard) (map[uint32]bool, error) {
+	at := c.store.Snapshot()
+	defer func() { _ = at.Close() }() // read-only: nothing to lose
+	states, err := loadStates(at, sh)
+	if err != nil {
+		return nil, err
+	}
+	numbers := map[uint32]bool{}
+	for number := range states {
+		numbers[number] = true
+	}
+	err = at.Scan(persistence.IndexPrefix(nil, sh, marks), func(key, _ []byte) error {
+		value, _, ok := persistence.IndexEntry(key)
+		if !ok || len(value) != 4 {
+			return fmt.Errorf("%w: mark of an index", persistence.ErrCorrupt)
+		}
+		numbers[binary.BigEndian.Uint32(value)] = true
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	// NB: one look for each index, however many entries it has.
+	entries := at.Cursor(persistence.IndexPrefix(nil, sh, marks+1), persistence.IndexStatePrefix(nil, sh))
+	for ok := entries.Next(); ok; {
+		k, valid := persistence.ParseKey(entries.Key())
+		if !valid {
+			return nil, errors.Join(fmt.Errorf("%w: entry of an index", persistence.ErrCorrupt), entries.Close())
+		}
+		number := uint32(k.Number)
+		numbers[number] = true
+		ok = number+1 != 0 && entries.Seek(persistence.IndexPrefix(nil, sh, number+1))
+	}
+	return numbers, errors.Join(entries.Err(), entries.Close())
+}
+
+// freeIn adds the end of all that a shard has of an index.
+func freeIn(w *persistence.Writes, sh persistence.Shard, number uint32) {
+	entries := persistence.IndexPrefix(nil, sh, number)
+	w.DeleteRange(entries, persistence.PrefixEnd(entries))
+	w.Delete(appendMark(nil, sh, number))
+	w.Delete(persistence.IndexStateKey(nil, sh, number))
+}
