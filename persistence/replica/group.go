@@ -36,7 +36,7 @@ type Group struct {
 	failed    chan uint64    // epochs that end while this node leads; to followLeadership
 	leading   chan bool      // from Raft
 	stop      chan struct{}  // closed by Stop
-	done      sync.WaitGroup // of the four goroutines
+	done      sync.WaitGroup // of all goroutines
 	stopOnce  sync.Once
 	proposed  atomic.Uint64 // entries of writes, for Stats
 	epoch     atomic.Uint64 // in which changes are taken, 0 for none; follows mu
@@ -107,7 +107,29 @@ func (g *Group) start() (err error) {
 	for _, loop := range []func(){g.proposeLoop, g.finishLoop, g.followLeadership, g.trimLoop} {
 		g.done.Go(loop)
 	}
+	if all := g.servers(); len(all) == 1 && all[0].ID == raft.ServerID(o.Node) {
+		g.done.Go(g.standAtOnce)
+	}
 	return nil
+}
+
+// standAtOnce has this node, which is the only one of the group, elected without the time in which a
+// follower waits for a leader.
+func (g *Group) standAtOnce() {
+	if g.raft.State() != raft.Follower {
+		return
+	}
+	select {
+	case g.network.requests <- raft.RPC{Command: g.timeoutNow(), RespChan: make(chan raft.RPCResponse, 1)}:
+	case <-g.stop:
+	}
+}
+
+// timeoutNow is the message that has a node stand for election.
+func (g *Group) timeoutNow() *raft.TimeoutNowRequest {
+	return &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{
+		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(g.o.Node), Addr: []byte(g.o.Node),
+	}}
 }
 
 func (g *Group) config(logger raftLogger) *raft.Config {
@@ -506,8 +528,8 @@ func (g *Group) beginEpoch() (epoch uint64, err error) {
 }
 
 // Drain takes no more changes, and returns when those it has are answered. resume takes
-// changes again, if this node leads still: after an error in another epoch, because who reads in
-// this one would not see what is still on its way.
+// changes again, if this node leads still, in another epoch: whoever saw meanwhile that this one is over
+// has left it, and what is still on its way in it stands before everything of the next.
 func (g *Group) Drain(ctx context.Context) (resume func(), err error) {
 	g.mu.Lock()
 	if g.mu.drained != nil {
@@ -521,15 +543,12 @@ func (g *Group) Drain(ctx context.Context) (resume func(), err error) {
 	g.mu.Unlock()
 	resume = func() {
 		g.mu.Lock()
-		var left uint64
-		if g.mu.inFlight > 0 || len(g.mu.queue) > 0 {
-			left, g.mu.epoch = g.mu.epoch, 0
-		}
-		g.mu.drained = nil
+		epoch := g.mu.epoch
+		g.mu.epoch, g.mu.drained = 0, nil
 		g.publishLocked()
 		g.mu.Unlock()
-		if left != 0 {
-			g.fail(left)
+		if epoch != 0 {
+			g.fail(epoch)
 		}
 	}
 	select {
@@ -567,10 +586,7 @@ func (g *Group) HandOver(ctx context.Context, node string) error {
 	if err := g.awaitWhile(ctx, func() bool { lacks, known := g.Behind(node); return leads() && (!known || lacks > 0) }); err != nil {
 		return fmt.Errorf("hand over to node %q, which has not the whole log: %w", node, err)
 	}
-	request := raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{
-		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(g.o.Node), Addr: []byte(g.o.Node),
-	}}
-	if err := g.network.TimeoutNow(raft.ServerID(node), raft.ServerAddress(node), &request, new(raft.TimeoutNowResponse)); err != nil {
+	if err := g.network.TimeoutNow(raft.ServerID(node), raft.ServerAddress(node), g.timeoutNow(), new(raft.TimeoutNowResponse)); err != nil {
 		return fmt.Errorf("hand over to node %q: %w", node, err)
 	}
 	if err := g.awaitWhile(ctx, leads); err != nil {

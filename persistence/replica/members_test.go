@@ -534,9 +534,9 @@ func TestAHandOverThatFailsLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-// TestAnEpochEndsWhenItIsNotDrained: while a hand-over waits, nobody takes an instance for one of this
-// node's; when it is over, who reads has to see what was on its way all the time.
-func TestAnEpochEndsWhenItIsNotDrained(t *testing.T) {
+// TestAnEpochEndsWithAHandOver: while one waits, nobody takes an instance for one of this node's; when it has
+// failed, who reads has to see what was on its way all the time, and who wrote before writes no more.
+func TestAnEpochEndsWithAHandOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := replicatest.Start(t.Context(), replicatest.Options{Nodes: 3, Shards: 1})
 		if err != nil {
@@ -546,16 +546,23 @@ func TestAnEpochEndsWhenItIsNotDrained(t *testing.T) {
 		hurry, cancel := context.WithCancel(t.Context())
 		cancel()
 		for i := range byte(20) {
+			before := first.Epoch(0)
 			key := persistence.RecordKey(nil, 0, "w", persistence.ID{i})
 			w := first.NewWritesIn(0, first.Epoch(0))
 			w.Set(key, nil)
 			done := make(committed, 1)
 			first.Append(w, done)
-			if err := first.Replica(0).HandOver(hurry, ""); err == nil {
+			if i%2 == 0 { // nothing is on its way
+				done <- <-done
+			}
+			if err := first.Replica(0).HandOver(hurry, "nobody"); err == nil {
 				t.Fatal("the leadership was handed over by who had no time for it")
 			}
 			for first.Epoch(0) == 0 {
 				clocktest.Advance(time.Millisecond)
+			}
+			if first.Epoch(0) == before {
+				t.Error("the epoch of before the hand-over goes on")
 			}
 			_, missing := first.Load(key)
 			switch err := <-done; {
@@ -569,6 +576,28 @@ func TestAnEpochEndsWhenItIsNotDrained(t *testing.T) {
 			if err := n.Store.Close(); err != nil {
 				t.Error(err)
 			}
+		}
+	})
+}
+
+// TestTheOnlyNodeLeadsAtOnce: there is nobody to wait for.
+func TestTheOnlyNodeLeadsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		c, err := replicatest.Start(t.Context(), replicatest.Options{Nodes: 1, Shards: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for sh := range c.Nodes[0].Store.AllShards() {
+			for c.Nodes[0].Store.Epoch(sh) == 0 {
+				clocktest.Advance(time.Millisecond)
+			}
+		}
+		if took := time.Since(begun); took >= time.Second {
+			t.Errorf("it led after %s, which is as long as a follower waits for a leader", took)
+		}
+		if err := c.Nodes[0].Store.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -240,16 +240,14 @@ func (i *install) closeOwn() error {
 	if before != nil && before.Index > i.meta.Index {
 		return fmt.Errorf("a copy of the shard has come that is at entry %d", before.Index)
 	}
+	// NB: Raft does not show the state entries that are barriers. Only who starts here needs to know that
+	// this one is past them: others wait for what this one says that it has, and may not see them either.
 	at := s.state.at
-	at.applied = max(at.applied, i.meta.Index) // NB: Raft does not show the state entries that are barriers
-	if err := s.store.Write(Synced, func(b Batch) {
+	at.applied = max(at.applied, i.meta.Index)
+	return s.store.Write(Synced, func(b Batch) {
 		b.Set(s.key, i.encode())
 		b.Set(s.state.key, at.encode())
-	}); err != nil {
-		return err
-	}
-	s.state.at = at
-	return nil
+	})
 }
 
 // Cancel implements raft.SnapshotSink.
