@@ -52,8 +52,6 @@ func (l *ledShards) now() map[persistence.Shard]uint64 {
 // buildLed is BuildIndexes in a cluster. What it writes in a shard is written in an epoch that
 // this node leads, so a build that another node has taken over cannot call an index whole.
 func (c *Catalog) buildLed(ctx context.Context, instances Instances) {
-	// NB: a node that gives its leaderships away takes no writes for a moment, and goes on in the
-	// same epoch when nobody takes them. So it is asked what it leads, and not where it may write.
 	led := &ledShards{changed: c.indexesChanged, epochs: map[persistence.Shard]uint64{}}
 	c.store.FollowLeads(led)
 	for {
@@ -93,7 +91,7 @@ func (t *tending) run(ctx context.Context) error {
 		return err
 	}
 	rows := c.settledIndexes()
-	if err := t.free(rows); err != nil {
+	if err := t.free(ctx, rows); err != nil {
 		return err
 	}
 	states, err := loadStates(c.store, t.shard)
@@ -121,7 +119,7 @@ func (c *Catalog) settledIndexes() storedIndexes {
 
 // free removes what the shard has of indexes that are dropped. A number above the last that is
 // known here is no such index: another node has it from a later row of Meta.
-func (t *tending) free(rows storedIndexes) error {
+func (t *tending) free(ctx context.Context, rows storedIndexes) error {
 	numbers, err := t.catalog.numbersIn(t.shard)
 	if err != nil {
 		return err
@@ -137,7 +135,9 @@ func (t *tending) free(rows storedIndexes) error {
 		}
 		w := t.writes()
 		freeIn(w, t.shard, number)
-		if err := t.catalog.store.Commit(w); err != nil {
+		done := make(confirmation, 1)
+		t.catalog.store.Append(w, done)
+		if err := done.await(ctx); err != nil {
 			return err
 		}
 		t.catalog.log.Info().Uint16("shard", uint16(t.shard)).Uint32("number", number).Msg("index is gone from a shard")
@@ -157,7 +157,7 @@ func (t *tending) build(ctx context.Context, row storedIndex, state indexState) 
 		// and since then others have written that did not maintain them.
 		w := t.writes()
 		freeIn(w, t.shard, row.Number)
-		if err := t.put(w, row.Number, kept); err != nil {
+		if err := t.put(ctx, w, row.Number, kept); err != nil {
 			return err
 		}
 	}
@@ -165,7 +165,7 @@ func (t *tending) build(ctx context.Context, row storedIndex, state indexState) 
 	if err := b.run(ctx); err != nil {
 		return err
 	}
-	err := t.put(t.writes(), row.Number, whole)
+	err := t.put(ctx, t.writes(), row.Number, whole)
 	if err == nil {
 		c.log.Info().Str("workflow", row.Workflow).Str("index", row.Path).Uint16("shard", uint16(t.shard)).
 			Int64("instances", b.seen).Dur("took", time.Since(b.begun)).Msg("index is whole in a shard")
@@ -175,7 +175,7 @@ func (t *tending) build(ctx context.Context, row storedIndex, state indexState) 
 
 // put writes the row of an index with other writes, and returns when a majority has it.
 // errDropped: the index was dropped, and nothing is written.
-func (t *tending) put(w *persistence.Writes, number uint32, state indexState) error {
+func (t *tending) put(ctx context.Context, w *persistence.Writes, number uint32, state indexState) error {
 	c := t.catalog
 	w.Set(persistence.IndexStateKey(nil, t.shard, number), []byte(state))
 	done := make(confirmation, 1)
@@ -191,7 +191,7 @@ func (t *tending) put(w *persistence.Writes, number uint32, state indexState) er
 		c.store.Append(w, done)
 	}
 	c.inShards.mu.Unlock()
-	return <-done
+	return done.await(ctx)
 }
 
 func (t *tending) writes() *persistence.Writes {

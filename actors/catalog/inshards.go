@@ -55,16 +55,20 @@ func (s *inShards) init(store *persistence.Store) {
 // called after BeginCommit, and before the commit is appended. With an error nothing may be
 // written. failure.ErrUnavailable: the shard has an index that is not known here yet.
 func (c *Catalog) IndexesIn(sh persistence.Shard, epoch uint64, workflow string) ([]*Index, error) {
-	indexes := (*c.indexes.Load())[workflow]
-	// NB: behind the look. Who replaces the Indexes, and cannot remove the rows of those that go,
-	// takes the check back before.
-	return indexes, c.checkEpoch(sh, epoch)
+	for {
+		present := c.indexes.Load()
+		// NB: looked at on both sides of the check. The check may know an index that came after the first
+		// look; and who replaces the Indexes, and cannot remove the rows of those that go, takes it back before.
+		if err := c.checkEpoch(sh, epoch); err != nil || c.indexes.Load() == present {
+			return (*present)[workflow], err
+		}
+	}
 }
 
 // checkEpoch returns nil when all that is appended from now on in an epoch of a shard, with the
-// Indexes that were looked at before, maintains every index that the shard has a row of. A node
-// may lead the shard that does not have yet what was published last, or that has it earlier
-// than the leader before.
+// Indexes that are looked at behind it, or were before and are the same still, maintains every
+// index that the shard has a row of. A node may lead the shard that does not have yet what was
+// published last, or that has it earlier than the leader before.
 func (c *Catalog) checkEpoch(sh persistence.Shard, epoch uint64) error {
 	s := &c.inShards
 	if c.store.Alone() || s.checked[sh].Load() == epoch {
@@ -112,8 +116,8 @@ func (c *Catalog) replaceIndexes(now Indexes, last uint32) {
 		}
 	}
 	for sh := range s.checked {
-		// NB: a node that could not hand the shard over goes on in the same epoch.
 		if epoch := s.checked[sh].Load(); epoch != 0 && !c.removeRows(persistence.Shard(sh), epoch, dropped) {
+			// NB: what the shard refuses for a moment only, as while the disk is full, does not end the epoch.
 			s.owed[persistence.Shard(sh)] = append(s.owed[persistence.Shard(sh)], dropped...)
 			s.checked[sh].Store(0)
 		}

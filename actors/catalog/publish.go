@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -387,3 +388,13 @@ type confirmation chan error
 
 // Committed implements persistence.Waiter.
 func (c confirmation) Committed(err error) { c <- err }
+
+// await waits for the answer, but not longer than ctx: a cluster may have none for long.
+func (c confirmation) await(ctx context.Context) error {
+	select {
+	case err := <-c:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
