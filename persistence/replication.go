@@ -638,6 +638,9 @@ func (r rowsOf) DeleteRange(from, to []byte) { r.w.must(r.w.batch.DeleteRange(fr
 // Apply implements replica.Batch.
 func (r rowsOf) Apply(repr []byte) { r.w.must(joinRepr(r.w.batch, repr)) }
 
+// Refusal implements replica.Store.
+func (l localRows) Refusal() error { return l.s.gate.refusal() }
+
 // Snapshot implements replica.Store.
 func (l localRows) Snapshot() replica.Snapshot { return shardSnapshot{l.s.Snapshot(), l.sh} }
 

@@ -215,6 +215,38 @@ func TestAShardIsLeftOnAFullDisk(t *testing.T) {
 	})
 }
 
+// TestAFullDiskGetsNoCopies: a node that had room for nothing for long goes on where it was.
+func TestAFullDiskGetsNoCopies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, simulation{})
+		fresh, disk := c.fresh()
+		leader := c.leader(0).store
+		g := leader.Replica(0)
+		c.check(fresh.store.Join(0))
+		c.check(g.AddLearner(fresh.name))
+		c.check(fresh.store.AwaitApplied(t.Context(), 0, g.Applied()))
+		before := fresh.store.Replica(0).Stats()
+		disk.fill(fresh.store)
+		for i := range byte(3) {
+			w := leader.NewWritesIn(0, leader.Epoch(0))
+			w.Set(persistence.RecordKey(nil, 0, "full", persistence.ID{i}), nil)
+			c.check(storeWrites(leader, w))
+		}
+		c.pass(10 * time.Minute)
+		disk.full.Store(false)
+		begun := time.Now()
+		c.check(fresh.store.AwaitApplied(t.Context(), 0, g.Applied()))
+		if took := time.Since(begun); took > 10*time.Second {
+			t.Errorf("it took %s until the node had everything", took)
+		}
+		if got := fresh.store.Replica(0).Stats().Installed; got != before.Installed {
+			t.Errorf("the node was sent %d copies of the shard for three entries", got-before.Installed)
+		}
+		c.check(fresh.store.Close())
+		c.close()
+	})
+}
+
 // fresh opens the store of one more node, which has nothing yet.
 func (c *cluster) fresh() (*node, *smallDisk) {
 	disk := &smallDisk{FS: vfs.NewCrashableMem()}

@@ -46,6 +46,8 @@ func (m *memory) Write(_ Write, fill func(Batch)) error {
 	return nil
 }
 
+func (m *memory) Refusal() error { return m.fail }
+
 func (m *memory) Snapshot() Snapshot { return memorySnapshot{&memory{rows: maps.Clone(m.rows)}} }
 
 func (m *memory) Replace() (Replacement, error) {

@@ -105,6 +105,8 @@ type Store interface {
 	// Write makes changes visible together, in the order of the calls. An error that wraps
 	// ErrRefused means that nothing was written. With Vital fill may be called more than once.
 	Write(how Write, fill func(Batch)) error
+	// Refusal is why Synced writes are refused now, nil when they are not.
+	Refusal() error
 	// Snapshot returns the shard as it is now.
 	Snapshot() Snapshot
 	// Replace puts rows, which come in the order of their keys, in the place of all rows

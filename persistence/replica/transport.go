@@ -34,7 +34,8 @@ type transport struct {
 	// answered is when a node has agreed to a message last.
 	answered map[raft.ServerID]time.Time
 
-	tick time.Duration // see Options
+	tick  time.Duration // see Options
+	store Store
 	// leads reports whether this node leads another one in a term; nil while Raft is made.
 	leads atomic.Pointer[func(term uint64, id raft.ServerID) bool]
 }
@@ -53,13 +54,14 @@ type agreement struct {
 
 // AppendEntries implements raft.Transport. It notes who agrees to be led. Entries for a node that
 // does not answer wait until it does: Raft would pause for up to ten seconds after an error, and
-// a node that is back would have no part in any majority until then.
+// a node that is back would have no part in any majority until then. One that answers and does not
+// take them, as with a full disk, is asked once in a Tick.
 func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
-	for {
+	for pause := time.Duration(0); ; pause = t.tick {
 		begun := time.Now()
 		*resp = raft.AppendEntriesResponse{}
 		err := t.appendEntries(id, to, args, resp)
-		if err == nil || isHeartbeat(args) || !t.awaitAnswer(id, args.Term, begun) {
+		if err == nil || isHeartbeat(args) || !t.awaitAnswer(id, args.Term, begun.Add(pause)) {
 			return err
 		}
 	}
@@ -148,7 +150,7 @@ func newTransport(o *Options, logger raftLogger) *transport {
 			MaxRPCsInFlight: 1, // with more, a group can stand still (hashicorp/raft#612)
 		}),
 		agreed: map[raft.ServerID]agreement{}, matched: map[raft.ServerID]match{}, answered: map[raft.ServerID]time.Time{},
-		tick: o.Tick, streams: o.Streams, requests: make(chan raft.RPC), stop: make(chan struct{}), ended: make(chan struct{}),
+		tick: o.Tick, store: o.Store, streams: o.Streams, requests: make(chan raft.RPC), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go t.checkLoop()
 	return t
@@ -184,6 +186,10 @@ func (t *transport) checkLoop() {
 		select {
 		case rpc := <-t.NetworkTransport.Consumer():
 			if err := checkRequest(rpc.Command); err != nil {
+				rpc.Respond(nil, err)
+				continue
+			}
+			if err := t.refusal(rpc.Command); err != nil {
 				rpc.Respond(nil, err)
 				continue
 			}
@@ -223,6 +229,22 @@ func checkRequest(command any) error {
 			return fmt.Errorf("a snapshot of version %d and %d bytes", c.SnapshotVersion, c.Size)
 		}
 		return checkConfiguration(c.Configuration)
+	}
+	return nil
+}
+
+// refusal is why entries or a copy of the shard cannot be written now.
+//
+// NB: Raft would say that it does not have what is before them, and the leader would send older
+// ones each time, and the whole shard at last.
+func (t *transport) refusal(command any) error {
+	switch c := command.(type) {
+	case *raft.AppendEntriesRequest:
+		if len(c.Entries) > 0 {
+			return t.store.Refusal()
+		}
+	case *raft.InstallSnapshotRequest:
+		return t.store.Refusal()
 	}
 	return nil
 }
