@@ -420,12 +420,8 @@ func newClusterStatus() *cobra.Command {
 		}
 		ctx, cancel := context.WithTimeout(ctx, commandTimeMax)
 		defer cancel()
-		text, err := node.ClusterStatus(ctx)
+		status, err := clusterStatus(ctx, node)
 		if err != nil {
-			return err
-		}
-		var status cluster.Status
-		if err := json.Unmarshal(text, &status); err != nil {
 			return err
 		}
 		if o.form == formJSON {
@@ -492,35 +488,55 @@ func newClusterRemove() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&lost, "lost", false, "the node does not run and will not come back")
 	return atNode(cmd, 0, func(ctx context.Context, node *admin.Client, args []string) error {
-		id := args[0]
+		id := strings.ToUpper(args[0]) // as the cluster has it
 		begin, cancel := context.WithTimeout(ctx, commandTimeMax)
 		defer cancel()
+		before, err := clusterStatus(begin, node)
+		if err != nil {
+			return err
+		}
 		if err := node.RemoveNode(begin, id, lost); err != nil {
 			return err
 		}
 		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "node %s is leaving; its shards are moving to other nodes\n", id)
-		for {
-			text, err := node.ClusterStatus(ctx)
-			var status cluster.Status
-			if err == nil {
-				err = json.Unmarshal(text, &status)
-			}
-			gone := true
-			for _, n := range status.Nodes {
-				gone = gone && string(n.ID) != id
-			}
-			if errors.Is(err, admin.ErrNoServer) || err == nil && gone { // NB: the node itself was asked
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "node %s was removed\n", id)
-				return err
-			}
-			if err != nil {
-				return err
-			}
-			select {
-			case <-time.After(removeEvery):
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+		if err := awaitRemoved(ctx, node, id, string(before.Self) == id); err != nil {
+			return err
 		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "node %s was removed\n", id)
+		return err
 	})
+}
+
+// awaitRemoved waits until the cluster does not list a node any more. A node that is asked about itself
+// ends instead; that another one does not answer says nothing.
+func awaitRemoved(ctx context.Context, asked statusTeller, id string, itself bool) error {
+	for {
+		status, err := clusterStatus(ctx, asked)
+		switch {
+		case itself && errors.Is(err, admin.ErrNoServer):
+			return nil
+		case err != nil:
+			return fmt.Errorf("node %s is leaving, and this command does not see whether it is gone: %w", id, err)
+		case len(status.Nodes) > 0 && !slices.ContainsFunc(status.Nodes, func(n cluster.NodeStatus) bool { return string(n.ID) == id }):
+			return nil // NB: a node that has only just started lists none
+		}
+		select {
+		case <-time.After(removeEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// statusTeller is what clusterStatus needs of admin.Client.
+type statusTeller interface {
+	ClusterStatus(ctx context.Context) ([]byte, error)
+}
+
+func clusterStatus(ctx context.Context, asked statusTeller) (status cluster.Status, err error) {
+	text, err := asked.ClusterStatus(ctx)
+	if err == nil {
+		err = json.Unmarshal(text, &status)
+	}
+	return status, err
 }

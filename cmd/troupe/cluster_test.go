@@ -14,10 +14,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
+	"troupe/gateway/admin"
 	"troupe/gateway/client"
 	"troupe/persistence"
 )
@@ -408,7 +410,10 @@ func TestANodeIsToldThatItWasRemoved(t *testing.T) {
 		status := clusterOf(t, homes[0])
 		return len(status.Short) == 0 && !slices.ContainsFunc(status.Nodes, func(n cluster.NodeStatus) bool { return !n.Voter })
 	})
-	says(t, "was removed", "cluster", "remove", "--home", homes[0], string(joined.node.Self()))
+	says(t, "was removed", "cluster", "remove", "--home", homes[0], strings.ToLower(string(joined.node.Self())))
+	if status := clusterOf(t, homes[0]); len(status.Nodes) != 1 {
+		t.Errorf("said to be removed, and the cluster has %d nodes", len(status.Nodes))
+	}
 	select {
 	case err := <-joined.node.Failed():
 		if !strings.Contains(err.Error(), "its folder is of no use any more") {
@@ -416,5 +421,49 @@ func TestANodeIsToldThatItWasRemoved(t *testing.T) {
 		}
 	case <-t.Context().Done():
 		t.Fatal("the test's time is over")
+	}
+}
+
+// tellers answer one after the other how the cluster is.
+type tellers []func() (cluster.Status, error)
+
+func (a *tellers) ClusterStatus(context.Context) ([]byte, error) {
+	status, err := (*a)[0]()
+	*a = (*a)[1:]
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(status)
+}
+
+func TestWhenANodeCountsAsRemoved(t *testing.T) {
+	nodes := func(ids ...peer.NodeID) func() (cluster.Status, error) {
+		var status cluster.Status
+		for _, id := range ids {
+			status.Nodes = append(status.Nodes, cluster.NodeStatus{ID: id})
+		}
+		return func() (cluster.Status, error) { return status, nil }
+	}
+	silent := func() (cluster.Status, error) { return cluster.Status{}, admin.ErrNoServer }
+	for name, c := range map[string]struct {
+		answers tellers
+		itself  bool
+		want    error
+	}{
+		"not listed":                {tellers{nodes("A", "B"), nodes("A")}, false, nil},
+		"a node without its store":  {tellers{nodes(), nodes("A", "B"), nodes("A")}, false, nil},
+		"the node itself ends":      {tellers{nodes("A", "B"), silent}, true, nil},
+		"another one does not tell": {tellers{nodes("A", "B"), silent}, false, admin.ErrNoServer},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				if err := awaitRemoved(t.Context(), &c.answers, "B", c.itself); !errors.Is(err, c.want) {
+					t.Errorf("got %v, want %v", err, c.want)
+				}
+				if len(c.answers) > 0 {
+					t.Errorf("it ended %d answers early", len(c.answers))
+				}
+			})
+		})
 	}
 }
