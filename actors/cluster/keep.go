@@ -39,7 +39,10 @@ func (n *Node) keepLoop() {
 		switch {
 		case n.stopping.Load():
 		case n.full(): // NB: as a follower it goes on, with the room that the store keeps for that
-			n.giveAll(ctx)
+			if len(n.led()) > 0 {
+				n.greetAll(ctx) // another disk may have become full since it was heard
+				n.giveAll(ctx, n.haveRoom)
+			}
 		default:
 			n.balance(ctx)
 		}
@@ -207,8 +210,8 @@ func (n *Node) balance(ctx context.Context) {
 	if d == nil {
 		return
 	}
-	led, own := map[peer.NodeID]int{}, n.led()
-	for id, said := range n.heard() {
+	led, own, heard := map[peer.NodeID]int{}, n.led(), n.heard()
+	for id, said := range heard {
 		for _, g := range said.Groups {
 			if g.Epoch != 0 {
 				led[id]++
@@ -220,7 +223,11 @@ func (n *Node) balance(ctx context.Context) {
 	}
 	for _, sh := range own {
 		var best peer.NodeID
-		for _, id := range n.replicas(sh).voters {
+		voters := n.replicas(sh).voters
+		if !n.haveRoom(voters, heard) {
+			continue
+		}
+		for _, id := range voters {
 			if id != n.self && slices.Contains(d.Placement[sh], id) && n.isCaughtUp(sh, id) && led[id]+2 <= len(own) && (best == "" || led[id] < led[best]) {
 				best = id
 			}
@@ -230,6 +237,18 @@ func (n *Node) balance(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// haveRoom reports whether a majority of a shard's voters is alive and has room on its disk. Without it
+// nobody can begin an epoch: who leads keeps its own, and reads go on.
+func (n *Node) haveRoom(voters []peer.NodeID, said map[peer.NodeID]hello) bool {
+	room := 0
+	for _, id := range voters {
+		if h, alive := said[id]; id == n.self && !n.full() || alive && !h.Full {
+			room++
+		}
+	}
+	return 2*room > len(voters)
 }
 
 // led are the shards that this node leads.

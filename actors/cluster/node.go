@@ -289,16 +289,20 @@ func (n *Node) Ready() error {
 func (n *Node) HandOver(ctx context.Context) {
 	n.stopping.Store(true)
 	n.greetAll(ctx)
-	n.giveAll(ctx)
+	n.giveAll(ctx, func([]peer.NodeID, map[peer.NodeID]hello) bool { return true })
 }
 
-// giveAll hands every shard over that another node can lead.
-func (n *Node) giveAll(ctx context.Context) {
+// giveAll hands every shard over that another node can lead, and whose voters may have another leader.
+func (n *Node) giveAll(ctx context.Context, may func(voters []peer.NodeID, said map[peer.NodeID]hello) bool) {
 	taken, said := map[peer.NodeID]int{}, n.heard()
 	var all sync.WaitGroup
 	for _, sh := range n.led() {
 		var to peer.NodeID
-		for _, id := range n.replicas(sh).voters {
+		voters := n.replicas(sh).voters
+		if !may(voters, said) {
+			continue
+		}
+		for _, id := range voters {
 			if id == n.self || !n.isCaughtUp(sh, id) || !said[id].mayLead() {
 				continue
 			}

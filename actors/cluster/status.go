@@ -24,7 +24,7 @@ type NodeStatus struct {
 	Alive   bool        `json:"alive"`
 	Voter   bool        `json:"voter"` // it has a vote in every shard in which it shall vote, and that is at least one
 	Leaving bool        `json:"leaving,omitempty"`
-	Full    bool        `json:"full,omitempty"` // its disk: it leads nothing
+	Full    bool        `json:"full,omitempty"` // its disk
 	Version string      `json:"version"`
 	Led     int         `json:"led"`  // shards, the cluster's own included
 	Held    int         `json:"held"` // the same; one that it has nothing of yet does not count

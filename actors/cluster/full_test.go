@@ -1,0 +1,64 @@
+package cluster
+
+import (
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/persistence"
+	"troupe/persistence/clocktest"
+)
+
+// TestAFullDiskLeadsNothing: while there is another node that can, and until there is room again.
+func TestAFullDiskLeadsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 4)
+		defer w.end()
+		a := w.first()
+		b, c := w.join(a), w.join(a)
+		w.await("three nodes", func() bool { return w.whole(3) })
+		b.full.Store(true)
+		w.await("all led by others", func() bool { return len(a.led())+len(c.led()) == 5 })
+		for _, p := range []*process{a, b} {
+			for _, node := range p.Status().Nodes {
+				if node.Full != (node.ID == b.self) {
+					t.Errorf("node %s says that the disk of node %s is full: %t", p.self, node.ID, node.Full)
+				}
+			}
+		}
+		clocktest.Advance(10 * time.Second)
+		if led := b.led(); len(led) > 0 {
+			t.Errorf("it was given %v again", led)
+		}
+		a.stop(true)
+		if led := b.led(); len(led) > 0 {
+			t.Errorf("who stopped has given it %v", led)
+		}
+		w.check(a.start())
+		b.full.Store(false)
+		w.await("three nodes that lead alike", func() bool { return w.whole(3) })
+	})
+}
+
+// TestFullDisksKeepTheirEpochs: where most voters have no room a new leader could begin no epoch.
+func TestFullDisksKeepTheirEpochs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 4)
+		defer w.end()
+		a := w.first()
+		b, c := w.join(a), w.join(a)
+		w.await("three nodes", func() bool { return w.whole(3) })
+		before := [][]persistence.Shard{a.led(), b.led(), c.led()}
+		a.full.Store(true)
+		b.full.Store(true)
+		clocktest.Advance(20 * time.Second)
+		if now := [][]persistence.Shard{a.led(), b.led(), c.led()}; !reflect.DeepEqual(now, before) {
+			t.Errorf("two full disks of three: the nodes lead %v, want %v as before", now, before)
+		}
+		a.full.Store(false)
+		w.await("all led by those with room", func() bool { return len(a.led())+len(c.led()) == 5 })
+		b.full.Store(false)
+		w.await("three nodes that lead alike", func() bool { return w.whole(3) })
+	})
+}
