@@ -319,7 +319,7 @@ func (n *Node) greetAll(ctx context.Context) map[peer.NodeID]error {
 }
 
 // Answering returns the other nodes that answer now, and how many nodes the cluster has, this one
-// included, as far as this one knows. It may be called before Run.
+// included, as far as this one knows. One that refuses this node is there too. It may be called before Run.
 func (n *Node) Answering(ctx context.Context) (answer []peer.NodeID, all int) {
 	ctx, cancel := context.WithTimeout(ctx, askedMax)
 	defer cancel()
@@ -332,10 +332,11 @@ func (n *Node) Answering(ctx context.Context) (answer []peer.NodeID, all int) {
 			if err != nil {
 				return
 			}
-			if response, err := n.port.RoundTrip(request); err == nil { // NB: that it is no greeting, which the other would remember, does not matter
-				there[i] = true
+			response, err := n.port.RoundTrip(request)
+			if err == nil { // NB: that it is no greeting, which the other would remember, does not matter
 				_ = response.Body.Close()
 			}
+			there[i] = err == nil || errors.Is(err, peer.ErrRefused) || errors.Is(err, peer.ErrExpired) || errors.Is(err, peer.ErrOtherNode)
 		})
 	}
 	asked.Wait()
