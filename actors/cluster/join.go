@@ -514,6 +514,9 @@ func (n *Node) renew() error {
 		return nil
 	}
 	authority, err := n.files.authority()
+	if err == nil { // NB: its own certificate may be one of the future too, and here nobody else is needed
+		authority, err = authority.Renewed(now)
+	}
 	if err == nil {
 		err = sign(authority, n.identity, now)
 	}

@@ -132,10 +132,11 @@ func (a *Authority) checkRequest(csr []byte, node NodeID) (*x509.CertificateRequ
 }
 
 // Renewed returns the authority with a new certificate and the same key when less than
-// half of the certificate's life is left, and a itself when it is not due.
+// half of the certificate's life is left, or it has not begun: then the clock was ahead when
+// it was signed. It returns a itself when it is not due.
 func (a *Authority) Renewed(now time.Time) (*Authority, error) {
 	life := a.certificate.NotAfter.Sub(a.certificate.NotBefore)
-	if a.certificate.NotAfter.Sub(now) >= life/2 {
+	if !now.Before(a.certificate.NotBefore) && a.certificate.NotAfter.Sub(now) >= life/2 {
 		return a, nil
 	}
 	return issueAuthority(a.cluster, a.key, now)

@@ -32,7 +32,7 @@ func TestAuthorityIsRenewedWithItsKey(t *testing.T) {
 	now := time.Now()
 	a := newAuthority(testCluster)
 	year := 365 * 24 * time.Hour
-	for after, due := range map[time.Duration]bool{0: false, 4 * year: false, 6 * year: true, 11 * year: true} {
+	for after, due := range map[time.Duration]bool{-time.Hour: true, 0: false, 4 * year: false, 6 * year: true, 11 * year: true} {
 		b, err := a.Renewed(now.Add(after))
 		if err != nil {
 			t.Fatal(err)

@@ -124,15 +124,15 @@ func (i *Identity) parse(certificate []byte, authorities [][]byte) (*held, error
 	return h, nil
 }
 
-// NeedsRenewal reports whether two thirds of the certificate's life are over. It is
-// true before Accept.
+// NeedsRenewal reports whether two thirds of the certificate's life are over, or it has not
+// begun: then the clock was ahead when it was signed. It is true before Accept.
 func (i *Identity) NeedsRenewal(now time.Time) bool {
 	h := i.held.Load()
 	if h == nil {
 		return true
 	}
 	leaf := h.certificate.Leaf
-	return now.Sub(leaf.NotBefore) >= leaf.NotAfter.Sub(leaf.NotBefore)*2/3
+	return now.Before(leaf.NotBefore) || now.Sub(leaf.NotBefore) >= leaf.NotAfter.Sub(leaf.NotBefore)*2/3
 }
 
 // Expires is the end of the certificate, zero before Accept.

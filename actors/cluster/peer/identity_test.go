@@ -54,7 +54,7 @@ func TestNeedsRenewalAfterTwoThirds(t *testing.T) {
 		t.Errorf("got an end on %s, want %s", i.Expires(), want)
 	}
 	begin := i.Expires().Add(-life)
-	for after, want := range map[time.Duration]bool{-time.Hour: false, 0: false, life*2/3 - time.Minute: false, life*2/3 + time.Minute: true, 2 * life: true} {
+	for after, want := range map[time.Duration]bool{-time.Hour: true, 0: false, life*2/3 - time.Minute: false, life*2/3 + time.Minute: true, 2 * life: true} {
 		if got := i.NeedsRenewal(begin.Add(after)); got != want {
 			t.Errorf("%s after its begin: got %t, want %t", after, got, want)
 		}
