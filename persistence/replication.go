@@ -471,10 +471,23 @@ func (s *Store) AwaitVisibleIn(sh Shard, epoch uint64) error {
 // was not overtaken by another node's writes when AwaitLed was called. A store alone
 // leads for good.
 func (s *Store) AwaitLed(sh Shard, epoch uint64) error {
+	return s.AwaitLedUntil(context.Background(), sh, epoch)
+}
+
+// AwaitLedUntil is AwaitLed for who does not wait longer than until ctx ends. NB: while this node
+// cannot reach the others, or its disk takes nothing, nothing is known for any time.
+func (s *Store) AwaitLedUntil(ctx context.Context, sh Shard, epoch uint64) error {
 	if s.replicas == nil {
 		return nil
 	}
-	return s.AwaitVisibleIn(sh, epoch)
+	done := make(outcome, 1) // it has room when nobody waits any more
+	s.BarrierIn(sh, epoch, done)
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // ReadIndex returns how far a replica of a shard must be so that it contains everything
@@ -482,11 +495,16 @@ func (s *Store) AwaitLed(sh Shard, epoch uint64) error {
 // other returns ErrNotLed. Whoever asked waits with [Store.AwaitApplied] for its own
 // replica to be there, and reads in that (Raft's dissertation, 6.4).
 func (s *Store) ReadIndex(sh Shard) (uint64, error) {
+	return s.ReadIndexUntil(context.Background(), sh)
+}
+
+// ReadIndexUntil is ReadIndex for who does not wait longer than until ctx ends.
+func (s *Store) ReadIndexUntil(ctx context.Context, sh Shard) (uint64, error) {
 	g := s.Replica(sh)
 	if g == nil {
 		return 0, NotLed(sh)
 	}
-	if err := s.AwaitLed(sh, g.Epoch()); err != nil {
+	if err := s.AwaitLedUntil(ctx, sh, g.Epoch()); err != nil {
 		return 0, err
 	}
 	return g.Applied(), nil

@@ -488,6 +488,8 @@ func (n *Node) renewLoop() {
 		if n.store.Epoch(persistence.Meta) == 0 {
 			return
 		}
+		ctx, cancel := context.WithTimeout(ctx, keepMax)
+		defer cancel()
 		err := n.change(ctx, func(d *directory) error {
 			authority, err := peer.ParseAuthority([]byte(d.Authority))
 			if err != nil {

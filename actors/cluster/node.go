@@ -318,14 +318,24 @@ func (n *Node) giveAll(ctx context.Context, may func(voters []peer.NodeID, said 
 	all.Wait()
 }
 
-// Stop ends what the node does by itself. The store is closed after it, and then the port.
-func (n *Node) Stop(context.Context) error {
+// Stop ends what the node does by itself, and waits for that until ctx ends. The store is closed after it,
+// and then the port.
+func (n *Node) Stop(ctx context.Context) error {
 	n.stopping.Store(true)
 	n.tending.mu.Lock()
 	n.cancel()
 	n.tending.mu.Unlock()
-	n.running.Wait()
-	return nil
+	ended := make(chan struct{})
+	go func() {
+		n.running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("what the node does by itself has not ended: %w", ctx.Err())
+	}
 }
 
 // ClosePort closes the cluster port. It may be called without Run.

@@ -1,0 +1,64 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/persistence"
+)
+
+// TestNobodyWaitsForAnEntryThatIsStuck: what has a bound ends at it, while a leader cannot know whether it
+// leads still.
+func TestNobodyWaitsForAnEntryThatIsStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		defer w.end()
+		a := w.first()
+		b, c := w.join(a), w.join(a)
+		w.await("three nodes", func() bool { return w.whole(3) })
+		for _, p := range []*process{a, b, c} {
+			if p.store.Epoch(persistence.Meta) == 0 {
+				continue
+			}
+			p.isolate(true)
+			const bound = 50 * time.Millisecond
+			for name, do := range map[string]func(context.Context) error{
+				"a change": func(ctx context.Context) error { return p.change(ctx, func(*directory) error { return errUnchanged }) },
+				"a read": func(ctx context.Context) error {
+					_, err := p.index(ctx, p.self, persistence.Meta)
+					return err
+				},
+			} {
+				ctx, cancel := context.WithTimeout(t.Context(), bound)
+				begun := time.Now()
+				if err := do(ctx); err == nil || errors.Is(err, failure.ErrElsewhere) || time.Since(begun) != bound {
+					t.Errorf("%s ends after %s, with %v", name, time.Since(begun), err)
+				}
+				cancel()
+			}
+			p.isolate(false)
+		}
+		w.await("three nodes again", func() bool { return w.whole(3) })
+	})
+}
+
+func TestStopEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		defer w.end()
+		a := w.first()
+		w.await("one node", func() bool { return w.whole(1) })
+		stuck := make(chan struct{})
+		a.running.Go(func() { <-stuck })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := a.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want that it did not end", err)
+		}
+		close(stuck)
+	})
+}
