@@ -81,7 +81,8 @@ func writeError(w http.ResponseWriter, err error) {
 	http.Error(w, text, status)
 }
 
-// call asks a node. The error is that of the node, or failure.ErrUnavailable when nothing came.
+// call asks a node. The error is that of the node, or failure.ErrUnavailable when nothing came; it wraps
+// peer.ErrNotSent when nothing was sent either.
 func call[I, O any](ctx context.Context, n *Node, to peer.NodeID, path string, in I) (out O, err error) {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -144,7 +145,7 @@ func Ask[I, O any](ctx context.Context, n *Node, path string, here func(context.
 		} else {
 			out, err = call[I, O](ctx, n, leader, path, in)
 		}
-		if !errors.Is(err, failure.ErrElsewhere) {
+		if !errors.Is(err, failure.ErrElsewhere) && !errors.Is(err, peer.ErrNotSent) { // NB: who does not know yet that the leader is gone asks again
 			if errors.Is(err, failure.ErrUnavailable) && leader != n.self {
 				err = &failure.Error{Kind: failure.ErrOutcomeUnknown, Cause: err}
 			}

@@ -242,7 +242,7 @@ func (m memoryPort) RoundTrip(r *http.Request) (*http.Response, error) {
 	there := m.w.nodes[peer.NodeID(to)]
 	m.w.mu.Unlock()
 	if there == nil {
-		return nil, errSilent
+		return nil, fmt.Errorf("%w: %w", peer.ErrNotSent, errSilent)
 	}
 	if there.isGone(m.n.self) {
 		return nil, peer.ErrRefused

@@ -62,3 +62,30 @@ func TestStopEndsWithItsContext(t *testing.T) {
 		close(stuck)
 	})
 }
+
+// TestALeaderThatIsGoneIsNotAsked: nothing was sent to it, so whoever asks meanwhile gets its answer from the
+// next one.
+func TestALeaderThatIsGoneIsNotAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		defer w.end()
+		a := w.first()
+		b, c := w.join(a), w.join(a)
+		w.await("three nodes", func() bool { return w.whole(3) })
+		all := []*process{a, b, c}
+		for i, p := range all {
+			if p.store.Epoch(persistence.Meta) == 0 {
+				continue
+			}
+			next := all[(i+1)%len(all)]
+			p.stop(false)
+			if leader := next.leaderNow(persistence.Meta); leader != p.self {
+				t.Fatalf("node %q is believed to lead, want the one that is gone", leader)
+			}
+			if _, err := next.Invite(t.Context(), time.Hour); err != nil {
+				t.Error(err)
+			}
+			return
+		}
+	})
+}

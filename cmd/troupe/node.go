@@ -21,6 +21,7 @@ import (
 
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
+	"troupe/actors/failure"
 	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/gateway"
@@ -278,12 +279,16 @@ func (m members) Remove(ctx context.Context, id string, lost bool) error {
 // Status implements admin.Cluster.
 func (m members) Status() any { return m.Node.Status() }
 
-// passToLeader sends a command to the node that leads Meta; nil when that is this one.
+// passToLeader implements admin.Options.Leader.
 func (s *service) passToLeader(r *http.Request) (*http.Response, error) {
 	id, err := s.node.Leader(r.Context(), persistence.Meta)
 	if err != nil || id == s.node.Self() {
 		return nil, err
 	}
 	r.URL.Scheme, r.URL.Host, r.URL.Path = "https", string(id), pathAdminOfPeer+r.URL.Path
-	return s.node.Transport().RoundTrip(r)
+	answer, err := s.node.Transport().RoundTrip(r)
+	if errors.Is(err, peer.ErrNotSent) {
+		return nil, failure.Elsewhere(uint16(persistence.Meta))
+	}
+	return answer, err
 }

@@ -54,8 +54,8 @@ type Options struct {
 	// Cluster is the node that the server is. Nil: the server stands alone.
 	Cluster Cluster
 	// Leader sends a command to PeerHandler of the node that leads the shard Meta, and returns
-	// its answer; nil when that is this node. It waits for one until the request's context ends. Nil:
-	// the server stands alone.
+	// its answer; nil when that is this node. It waits for one until the request's context ends. After
+	// failure.ErrElsewhere nothing was sent, and it is called again. Nil: the server stands alone.
 	Leader func(*http.Request) (*http.Response, error)
 	// Log takes requests that failed with an unexpected error (error), and start and
 	// stop (debug).

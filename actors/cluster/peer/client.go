@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -117,7 +119,7 @@ func (c *calls) dial(hostAndPort string) (net.Conn, error) {
 // RoundTrip sends a call to another node. The request's URL is https://NODE/PATH with the
 // node's id. All calls to a node share one HTTP/2 connection, or a few when they are very
 // many. It is opened within 2 s and watched by pings. An error names the node and its address.
-// Unless it is one of this package, it does not say whether the node has had the request.
+// Unless it is ErrNotSent, it does not say whether the node has had the request.
 //
 // A Port is an http.RoundTripper: http.Client{Transport: port}.
 func (p *Port) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -130,13 +132,19 @@ func (p *Port) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (p *Port) roundTrip(r *http.Request) (*http.Response, error) {
 	err := p.checkTarget(r)
-	if err == nil {
-		return p.outgoing.transport.RoundTrip(r)
+	if err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close() // as http.RoundTripper demands
+		}
+		return nil, notSent{err}
 	}
-	if r.Body != nil {
-		_ = r.Body.Close() // as http.RoundTripper demands
+	var connected atomic.Bool
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
+	answer, err := p.outgoing.transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+	if err != nil && !connected.Load() {
+		err = notSent{err}
 	}
-	return nil, err
+	return answer, err
 }
 
 func (p *Port) checkTarget(r *http.Request) error {
@@ -151,7 +159,9 @@ func (p *Port) checkTarget(r *http.Request) error {
 
 // explain says which node an error is about, and where it was looked for.
 func (p *Port) explain(verb string, node NodeID, err error) error {
-	if p.ctx.Err() != nil {
+	if p.ctx.Err() != nil && errors.Is(err, ErrNotSent) {
+		err = notSent{ErrStopped}
+	} else if p.ctx.Err() != nil {
 		err = ErrStopped
 	}
 	if isRefused(err) {

@@ -170,3 +170,30 @@ func TestRoundTripRefuses(t *testing.T) {
 		t.Errorf("a port without Calls, by itself: got %q, %v", got, err)
 	}
 }
+
+// TestWhatWasNotSent: only then can a call be made again that must not be made twice.
+func TestWhatWasNotSent(t *testing.T) {
+	a, at := newAuthority(testCluster), &addresses{}
+	startPort(t, member(a, nodeID(1)), at, func(o *Options) {
+		o.Calls = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	})
+	gone, _ := startPort(t, member(a, nodeID(2)), at, nil)
+	if err := gone.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	three, _ := newPort(t, member(a, nodeID(3)), at, nil)
+	for _, c := range []struct {
+		to      NodeID
+		notSent bool
+	}{{nodeID(1), false}, {nodeID(1), false}, {nodeID(2), true}, {nodeID(4), true}} {
+		if _, err := call(t.Context(), three, c.to, "/"); err == nil || errors.Is(err, ErrNotSent) != c.notSent {
+			t.Errorf("node %s: got %v, want that nothing was sent: %t", c.to, err, c.notSent)
+		}
+	}
+	if err := three.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := call(t.Context(), three, nodeID(2), "/"); !errors.Is(err, ErrStopped) || !errors.Is(err, ErrNotSent) {
+		t.Errorf("a port that has stopped: got %v, want ErrStopped, and that nothing was sent", err)
+	}
+}

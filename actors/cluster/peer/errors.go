@@ -24,6 +24,9 @@ var (
 var (
 	// ErrUnknownNode is for Dial and RoundTrip: Options.Resolve knows no address of the node.
 	ErrUnknownNode = errors.New("no address of the node is known")
+	// ErrNotSent is for RoundTrip: there never was a connection, so the other node has nothing of the
+	// request. The text is that of the cause.
+	ErrNotSent = errors.New("nothing was sent")
 	// ErrStopped is for calls of a port, or of a shard's streams, after their end.
 	ErrStopped = errors.New("the cluster port is stopped")
 	// ErrShardTaken is for Streams: they are in use already. Close them first.
@@ -35,3 +38,8 @@ var (
 	// ErrCorrupt is for stored bytes of an identity or an authority that do not fit together.
 	ErrCorrupt = errors.New("damaged bytes")
 )
+
+// notSent is the cause of an ErrNotSent.
+type notSent struct{ error }
+
+func (n notSent) Unwrap() []error { return []error{ErrNotSent, n.error} }
