@@ -54,6 +54,7 @@ type process struct {
 	store        *persistence.Store
 	full         atomic.Bool // its disk
 	past         atomic.Bool // its clock lies before all certificates of others
+	log          io.Writer   // nil: nobody reads it
 }
 
 func newWorld(t *testing.T, shards int) *world {
@@ -146,6 +147,9 @@ func (p *process) startNode() (err error) {
 	log := zerolog.Nop()
 	if testing.Verbose() {
 		log = zerolog.New(zerolog.ConsoleWriter{Out: p.w.t.Output(), NoColor: true}).With().Timestamp().Logger()
+	}
+	if p.log != nil {
+		log = zerolog.New(p.log)
 	}
 	if p.Node, err = load(Options{Dir: p.dir, Advertise: p.address, Version: "test", Log: log}, func(n *Node) (network, error) {
 		streams := p.w.net.Streams(string(n.self))

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
+	"github.com/rs/zerolog"
 
 	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
@@ -80,6 +81,9 @@ type joinAnswer struct {
 	Nodes       map[peer.NodeID]string `json:"nodes"` // the address of each
 }
 
+// addressMax bounds an address, in bytes: the longest name of DNS, and a port.
+const addressMax = 253 + len(":65535")
+
 // join answers machines without a certificate.
 func (n *Node) join(w http.ResponseWriter, r *http.Request) {
 	var in joinRequest
@@ -93,7 +97,9 @@ func (n *Node) join(w http.ResponseWriter, r *http.Request) {
 	}
 	out, err := Ask(r.Context(), n, pathAdmit, n.admit, in)
 	if err != nil {
-		n.o.Log.Warn().Err(err).Str("address", in.Address).Msg("a machine that wants to join is refused")
+		severity := zerolog.DebugLevel
+		n.strangers.Do(func() { severity = zerolog.WarnLevel })
+		n.o.Log.WithLevel(severity).Err(err).Str("address", in.Address[:min(len(in.Address), addressMax)]).Msg("a machine that wants to join is refused")
 		writeError(w, err)
 		return
 	}
@@ -102,17 +108,18 @@ func (n *Node) join(w http.ResponseWriter, r *http.Request) {
 
 // admit takes a node into the cluster, where Meta is led.
 func (n *Node) admit(ctx context.Context, _ peer.NodeID, in joinRequest) (answer joinAnswer, err error) {
-	switch _, invalid := peer.ParseNodeID(string(in.Node)); {
-	case invalid != nil || in.Address == "":
+	if _, invalid := peer.ParseNodeID(string(in.Node)); invalid != nil || in.Address == "" || len(in.Address) > addressMax {
 		return answer, failure.Refuse(failure.ErrInvalid, "it says neither who it is nor where")
-	case in.Level > level+1 || in.Level < level-1:
-		return answer, refuseLevel("the new node", in.Version, in.Level, n.o.Version)
-	case time.Since(in.Clock).Abs() > clockMax:
-		return answer, refuseClock("the new node", in.Clock)
 	}
-	// NB: before anything is dialed, so that nobody without a key has it dialed.
+	// NB: before all else, so that nobody without a key learns of the cluster, or has something dialed.
 	err = n.change(ctx, func(d *directory) error { return cmp.Or(d.refusal(in), errUnchanged) })
-	if err == nil {
+	switch {
+	case err != nil:
+	case in.Level > level+1 || in.Level < level-1:
+		err = refuseLevel("the new node", in.Version, in.Level, n.o.Version)
+	case time.Since(in.Clock).Abs() > clockMax:
+		err = refuseClock("the new node", in.Clock)
+	default:
 		err = n.find(ctx, in)
 	}
 	if err != nil {

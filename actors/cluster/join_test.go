@@ -1,6 +1,10 @@
 package cluster
 
 import (
+	"bytes"
+	"net/http/httptest"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,6 +33,50 @@ func TestAnAuthorityOfTheFuture(t *testing.T) {
 		w.check(a.start())
 		if !a.identity.Expires().After(expired) {
 			t.Errorf("its certificate ends at %s as before", expired)
+		}
+	})
+}
+
+// lines are those of a log that have a text.
+type lines struct {
+	with string
+	mu   sync.Mutex
+	got  [][]byte
+}
+
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if bytes.Contains(line, []byte(l.with)) {
+		l.got = append(l.got, bytes.Clone(line))
+	}
+	return len(line), nil
+}
+
+// TestStrangersDoNotFillTheLog: one warning a second, and a short one.
+func TestStrangersDoNotFillTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		defer w.end()
+		a, warned := w.first(), &lines{with: `"warn"`}
+		a.stop(true)
+		a.log = warned
+		w.check(a.start())
+		w.await("one node", func() bool { return w.whole(1) })
+		before := len(warned.got)
+		for range 2 {
+			for range 10 {
+				a.join(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "POST", "/join", strings.NewReader(`{"address": "`+strings.Repeat("x", 60000)+`"}`)))
+			}
+			clocktest.Advance(time.Second)
+		}
+		if got := warned.got[before:]; len(got) != 2 {
+			t.Errorf("%d warnings in two seconds, want 2", len(got))
+		}
+		for _, line := range warned.got[before:] {
+			if len(line) > 1000 {
+				t.Errorf("a line of %d bytes", len(line))
+			}
 		}
 	})
 }

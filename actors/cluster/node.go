@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
 
 	"troupe/actors/cluster/peer"
 	"troupe/persistence"
@@ -71,11 +72,12 @@ type Node struct {
 	rereading sync.Mutex
 	rereads   chan struct{}
 
-	others   others
-	warnings warnings
-	fresh    atomic.Int64 // Unix nanoseconds: what was written before is visible here
-	stopping atomic.Bool
-	full     func() bool // the disk has no room for writes; after Run
+	others    others
+	warnings  warnings
+	strangers rate.Sometimes // warnings of machines that may not join
+	fresh     atomic.Int64   // Unix nanoseconds: what was written before is visible here
+	stopping  atomic.Bool
+	full      func() bool // the disk has no room for writes; after Run
 
 	failed  chan error // holds one
 	cancel  context.CancelFunc
@@ -110,7 +112,7 @@ func load(o Options, connect func(*Node) (network, error)) (*Node, error) {
 	o.EnsureDefaults()
 	n := &Node{
 		o: o, boot: rand.Text(), files: files{o.Dir}, mux: http.NewServeMux(),
-		rereads: make(chan struct{}, 1), failed: make(chan error, 1),
+		rereads: make(chan struct{}, 1), failed: make(chan error, 1), strangers: rate.Sometimes{Interval: time.Second},
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.full = func() bool { return errors.Is(n.store.Accepting(), persistence.ErrDiskFull) }
