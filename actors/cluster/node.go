@@ -74,8 +74,8 @@ type Node struct {
 
 	others    others
 	warnings  warnings
-	strangers rate.Sometimes // warnings of machines that may not join
-	fresh     atomic.Int64   // Unix nanoseconds: what was written before is visible here
+	strangers rate.Sometimes            // warnings of machines that may not join
+	fresh     atomic.Pointer[time.Time] // what was written before is visible here; nil: nothing is known
 	stopping  atomic.Bool
 	full      func() bool // the disk has no room for writes; after Run
 
@@ -258,22 +258,28 @@ func (n *Node) rereadLoop() {
 const freshMax = 3 * time.Second
 
 // freshLoop keeps Fresh true while Meta can be read.
-func (n *Node) freshLoop() {
-	n.every(n.o.Pace, func(ctx context.Context) {
-		asked := time.Now()
-		ctx, cancel := context.WithTimeout(ctx, freshMax)
-		defer cancel()
-		if n.Current(ctx, persistence.Meta) == nil {
-			n.fresh.Store(asked.UnixNano())
-		}
-	})
+func (n *Node) freshLoop() { n.every(n.o.Pace, n.freshen) }
+
+func (n *Node) freshen(ctx context.Context) {
+	asked := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, freshMax)
+	defer cancel()
+	if n.Current(ctx, persistence.Meta) == nil {
+		n.fresh.Store(&asked)
+	}
 }
 
 // Fresh reports whether everything that was acknowledged in Meta more than three seconds ago is
 // visible here.
 func (n *Node) Fresh() bool { return n.staleFor() <= freshMax }
 
-func (n *Node) staleFor() time.Duration { return time.Since(time.Unix(0, n.fresh.Load())) }
+// staleFor is by the clock that nobody sets: it does not go back.
+func (n *Node) staleFor() time.Duration {
+	if at := n.fresh.Load(); at != nil {
+		return time.Since(*at)
+	}
+	return time.Since(time.Unix(0, 0))
+}
 
 // readyMax is how long a node may be cut off before it is not ready.
 const readyMax = 5 * time.Second

@@ -89,3 +89,19 @@ func TestALeaderThatIsGoneIsNotAsked(t *testing.T) {
 		}
 	})
 }
+
+// TestNoClockMakesANodeFresh: one that is set back would, for as long as it was, if freshness were by its time
+// of day. NB: the clock of a bubble has that alone.
+func TestNoClockMakesANodeFresh(t *testing.T) {
+	w := newWorld(t, 1)
+	defer w.end()
+	a := w.first()
+	a.freshen(t.Context())
+	at := a.fresh.Load()
+	if at == nil {
+		t.Fatal("a node alone is not fresh")
+	}
+	if *at == at.Round(0) {
+		t.Errorf("%s has no monotonic part", at)
+	}
+}
