@@ -71,6 +71,9 @@ func (c *config) advertised() (string, error) {
 		return "", errors.New("--cluster-listen is missing: the address that other nodes reach this one at, such as 10.0.0.1:9400")
 	}
 	if c.cluster.Advertise != "" {
+		if err := peer.CheckAddress(c.cluster.Advertise); err != nil {
+			return "", fmt.Errorf("other nodes cannot reach this one by --cluster-advertise: %w", err)
+		}
 		return c.cluster.Advertise, nil
 	}
 	host, port, err := net.SplitHostPort(c.cluster.Listen)

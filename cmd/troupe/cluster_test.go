@@ -259,6 +259,20 @@ func TestJoinRefuses(t *testing.T) {
 	}
 }
 
+// TestAnAddressThatNobodyReaches: the first who hears of it is who says it, and not the next node.
+func TestAnAddressThatNobodyReaches(t *testing.T) {
+	for _, address := range []string{"0.0.0.0:9400", "[::]:9400", ":9400", "10.0.0.1:0"} {
+		for _, command := range [][]string{{"init"}, {"join", "troupe_join_1_x"}} {
+			home := filepath.Join(t.TempDir(), "new")
+			args := slices.Concat([]string{"cluster"}, command, []string{"--home", home, "--cluster-listen", nodeAddress(), "--cluster-advertise", address})
+			code, stdout, stderr := invoke(args...)
+			if code != exitUsage || stdout != "" || !strings.Contains(stderr, "other nodes cannot reach") || exists(home) {
+				t.Errorf("%q: got %d %q %q", args, code, stdout, stderr)
+			}
+		}
+	}
+}
+
 // TestAnInitThatWasCutOff: the node has its identity, and its store stands alone. Nothing but another init goes on.
 func TestAnInitThatWasCutOff(t *testing.T) {
 	home, address := exampleHome(t), nodeAddress()

@@ -43,7 +43,7 @@ var joinKeyEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").Wit
 // NewJoinKey makes a key with a new id and secret. The cluster keeps its ID and the Hash of
 // its secret. An error is ErrJoinKey: the address is none that others can dial.
 func NewJoinKey(address string, authority Fingerprint) (JoinKey, error) {
-	if err := checkAddress(address); err != nil {
+	if err := CheckAddress(address); err != nil {
 		return JoinKey{}, fmt.Errorf("%w: %w", ErrJoinKey, err)
 	}
 	random := make([]byte, joinKeyIDBytes+joinKeySecret)
@@ -111,11 +111,11 @@ func parseJoinKey(text string) (k JoinKey, err error) {
 	k.ID, data = hex.EncodeToString(data[:joinKeyIDBytes]), data[joinKeyIDBytes:]
 	k.Secret, data = hex.EncodeToString(data[:joinKeySecret]), data[joinKeySecret:]
 	k.Address = string(data)
-	return k, checkAddress(k.Address)
+	return k, CheckAddress(k.Address)
 }
 
-// checkAddress demands a host and a port that another node can dial.
-func checkAddress(address string) error {
+// CheckAddress demands a host and a port that another node can dial.
+func CheckAddress(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || host == "" || len(address) > joinAddressMax || strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return fmt.Errorf("%.80q is not the address of a node: host:port", address)
