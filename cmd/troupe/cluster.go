@@ -335,12 +335,20 @@ func newClusterRecover() *cobra.Command {
 		}
 		out := cmd.OutOrStdout()
 		for _, sh := range missing {
-			_, _ = fmt.Fprintf(out, "this node had no copy of shard %d: what was in it is lost\n", sh)
+			_, _ = fmt.Fprintf(out, "this node had no copy of %s: what was in it is lost\n", shardName(sh))
 		}
 		_, err = fmt.Fprintf(out, "node %s is the only one of a new cluster; what did not reach it is lost; next:\n  troupe serve --home %s\n  troupe cluster invite --home %s\n", found.Node(), c.home, c.home)
 		return err
 	})
 	return cmd
+}
+
+// shardName says what people lose with a shard.
+func shardName(sh persistence.Shard) string {
+	if sh == persistence.Meta {
+		return "the cluster's own shard (its members, credentials and definitions)"
+	}
+	return fmt.Sprintf("shard %d", sh)
 }
 
 // refuseWhole refuses to make a new cluster of a node whose own one has a majority: there would be two.

@@ -481,3 +481,11 @@ func TestWhenANodeCountsAsRemoved(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatIsLostHasAName(t *testing.T) {
+	for sh, want := range map[persistence.Shard]string{3: "shard 3", persistence.Meta: "credentials and definitions"} {
+		if got := shardName(sh); !strings.Contains(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
