@@ -503,8 +503,11 @@ func (n *Node) renewLoop() {
 				return err
 			}
 			renewed, err := authority.Renewed(time.Now())
-			if err != nil || renewed == authority {
-				return errors.Join(err, errUnchanged)
+			if err == nil && renewed == authority {
+				err = errUnchanged
+			}
+			if err != nil {
+				return err
 			}
 			text, err := renewed.Marshal()
 			d.Authority = string(text)
