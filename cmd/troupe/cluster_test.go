@@ -19,6 +19,7 @@ import (
 
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
+	"troupe/gateway"
 	"troupe/gateway/admin"
 	"troupe/gateway/client"
 	"troupe/persistence"
@@ -112,6 +113,7 @@ func statusOf(t *testing.T, n *service, token, path string) int {
 // removes one.
 func TestThreeNodes(t *testing.T) {
 	homes := []string{exampleHome(t), filepath.Join(t.TempDir(), "b"), filepath.Join(t.TempDir(), "c")}
+	edit(t, homes[0], "identity.yaml", "privileges: [mod-form-portal, mod-checklist]", "privileges: [mod-form-portal, mod-checklist, mod-admin]")
 	says(t, "is the first of a new cluster", "cluster", "init", "--home", homes[0], "--cluster-listen", nodeAddress(), "--shards", "2")
 	nodes := []*service{nodeOn(t, homes[0])}
 	await(t, func() bool { return len(clusterOf(t, homes[0]).Short) == 0 })
@@ -163,6 +165,15 @@ func TestThreeNodes(t *testing.T) {
 				t.Errorf("node %d: %s: %v", i, id, err)
 			}
 		}
+	}
+
+	if gateway.CheckBasePath(pathAdminOfPeer) == nil {
+		t.Errorf("%s can be a base path", pathAdminOfPeer)
+	}
+	t.Setenv("TROUPE_TOKEN", token)
+	for i, n := range nodes { // one of them leads what is published
+		says(t, "in use now", "publish", "--address", "http://"+n.gateway.Addr().String(), homes[0])
+		says(t, "in use now", "publish", "--home", homes[i], homes[0])
 	}
 
 	last := clusterOf(t, homes[2]).Self

@@ -38,9 +38,10 @@ import (
 //
 // It stops by handing its leaderships over, before anything else.
 
-// Paths of the calls between nodes that are no requests of users.
+// Paths of the calls between nodes that are no requests of users. NB: those come to the same port with the
+// paths that they have. pathAdminOfPeer cannot begin one: no route and no base path has a part that begins with a dot.
 const (
-	pathAdminOfPeer = "/admin"
+	pathAdminOfPeer = "/cluster/.admin"
 	pathUses        = "/cluster/uses"
 )
 
