@@ -245,6 +245,7 @@ func (x *exchange) sendItems(ctx context.Context, to Peer, from *sender, items [
 	delete(h, "Idempotency-Key")
 	delete(h, "Content-Length")
 	h["Content-Type"] = valueJSON
+	h["Accept-Encoding"] = []string{"identity"} // NB: this node reads the answer, whatever the caller can read
 	body := []byte{'['}
 	for i, m := range items {
 		if i > 0 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -110,6 +111,16 @@ func TestItemsGoToTheirLeader(t *testing.T) {
 	ofB.events = nil
 	if want := b.sendBatch(t, nil, items...); got.Status != http.StatusOK || got.Body != want.Body {
 		t.Errorf("got  %d %s\nwant %d %s", got.Status, got.Body, want.Status, want.Body)
+	}
+}
+
+// TestABatchInGzip: what the caller can read says nothing of what the nodes send each other.
+func TestABatchInGzip(t *testing.T) {
+	a, _, _, ofB := startBatchNodes(t)
+	items := slices.Repeat([]string{batchEvent("one", "")}, 60) // their answers would be packed
+	got := a.sendBatch(t, []string{"Accept-Encoding: gzip"}, items...)
+	if statuses, want := batchStatuses(gunzip(t, []byte(got.Body))), strings.TrimSpace(strings.Repeat("200 ", len(items))); statuses != want || len(ofB.events) != len(items) {
+		t.Errorf("got %s for %d events that were done", statuses, len(ofB.events))
 	}
 }
 
