@@ -110,6 +110,7 @@ func (f *forwarding) outcome(err error) error {
 		err = failure.Errorf(failure.ErrOutcomeUnknown, "%w", err)
 	}
 	if err != nil && f.x.status == 0 {
+		f.x.renewWriteTime() // NB: WriteMax may be over, since a node was silent for as long
 		switch mappingOf(err).status {
 		case http.StatusGatewayTimeout:
 			f.x.server.metrics.forwardUnknown.Add(1)
