@@ -21,6 +21,9 @@ func (r *Replicated) Authenticate(kind Kind, credential string) (*Principal, err
 	if !ok {
 		return nil, r.refuse()
 	}
+	if _, ended := r.ends.Load(id); ended && kind&Ending == 0 {
+		return nil, r.refuse()
+	}
 	if t := r.present(); t != nil {
 		if s := t.service.Load(); s != nil {
 			if _, known := s.entries.Load(id); known {
@@ -91,10 +94,11 @@ func (r *Replicated) read(id string) (*entry, error) {
 	return unknown, nil
 }
 
-// Use is the last use of a credential.
+// Use is the last use of a credential, or its end.
 type Use struct {
-	ID string `json:"id"`
-	At int64  `json:"at"` // Unix milliseconds
+	ID    string `json:"id"`
+	At    int64  `json:"at"` // Unix milliseconds
+	Ended bool   `json:"ended,omitempty"`
 }
 
 // Used takes what TellUses of another node was given. A node that does not lead Meta ignores it:
@@ -113,12 +117,22 @@ func (r *Replicated) service() *Service {
 	return nil
 }
 
-// used notes uses on other nodes. A clock that is ahead keeps no session alive for longer.
+// used notes uses on other nodes, and ends what ended there. A clock that is ahead keeps no session
+// alive for longer.
 func (s *Service) used(uses []Use) {
 	now := s.options.Clock().UnixMilli()
+	var ended []string
 	for _, use := range uses {
-		if e, known := s.entries.Load(use.ID); known {
+		if use.Ended {
+			ended = append(ended, use.ID)
+		} else if e, known := s.entries.Load(use.ID); known {
 			e.touch(min(use.At, now))
+		}
+	}
+	if len(ended) > 0 {
+		select {
+		case s.changes <- change{end: ended}:
+		case <-s.stopping:
 		}
 	}
 }
@@ -143,8 +157,26 @@ func (r *Replicated) noteUse(id string, at int64) {
 	})
 }
 
-// unstored returns the uses that the store does not have, and forgets the others.
+// noteEnd remembers an end until the store has it. It reports false when there is no room for more.
+func (r *Replicated) noteEnd(id string) bool {
+	if r.ends.Size() >= r.options.CredentialsMax {
+		return false
+	}
+	r.ends.Store(id, struct{}{})
+	return true
+}
+
+// unstored returns the ends and uses that the store does not have, and forgets the others.
 func (r *Replicated) unstored() (uses []Use) {
+	r.ends.Range(func(id string, _ struct{}) bool {
+		// NB: of a credential whose row is not here nobody has the secret.
+		if e, err := r.read(id); err == nil && (e == unknown || e.revoked.Load() != 0) {
+			r.ends.Delete(id)
+		} else {
+			uses = append(uses, Use{ID: id, Ended: true})
+		}
+		return true
+	})
 	r.uses.Range(func(id string, at int64) bool {
 		e, err := r.read(id)
 		// NB: what is less than a touch apart is not stored again.
@@ -157,7 +189,7 @@ func (r *Replicated) unstored() (uses []Use) {
 			})
 			return true
 		}
-		uses = append(uses, Use{id, at})
+		uses = append(uses, Use{ID: id, At: at})
 		return true
 	})
 	return uses

@@ -55,9 +55,10 @@ type ReplicatedOptions struct {
 	// Current returns nil when everything in Meta that was acknowledged anywhere before the
 	// call is visible here. It costs a call to Meta's leader, and must return when ctx ends.
 	Current func(ctx context.Context) error
-	// TellUses is given the last uses of credentials on this node, every FlushEvery and at most
-	// 1,000 at a time, until the store has them. Meta's leader gives them to Used. It must
-	// not block. Nil: nobody is told, so a session that is used here alone ends elsewhere.
+	// TellUses is given the last uses of credentials on this node, and ends that it could not store
+	// while it led, every FlushEvery and at most 1,000 at a time, until the store has them. Meta's
+	// leader gives them to Used. It must not block. Nil: nobody is told, so a session that is used
+	// here alone ends elsewhere.
 	TellUses func([]Use)
 }
 
@@ -76,7 +77,10 @@ type Replicated struct {
 
 	// uses has the last uses on this node that the store does not have yet, in Unix milliseconds
 	// by id.
-	uses    *xsync.Map[string, int64]
+	uses *xsync.Map[string, int64]
+	// ends has the credentials that ended here while this node led, by id, where the store does not
+	// say so yet.
+	ends    *xsync.Map[string, struct{}]
 	rounds  rounds.Rounds
 	refused atomic.Uint64
 
@@ -104,7 +108,7 @@ func StartReplicated(o ReplicatedOptions) (*Replicated, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start identities: %w", err)
 	}
-	r := &Replicated{options: o, idle: o.SessionIdle.Milliseconds(), uses: xsync.NewMap[string, int64]()}
+	r := &Replicated{options: o, idle: o.SessionIdle.Milliseconds(), uses: xsync.NewMap[string, int64](), ends: xsync.NewMap[string, struct{}]()}
 	r.stopping, r.stop = context.WithCancel(context.Background())
 	r.rounds.Ask, r.rounds.Context = o.Current, r.stopping
 	r.rounds.WaitMax, r.rounds.WaitersMax = currentWaitMax, currentWaitersMax
@@ -156,6 +160,7 @@ func (r *Replicated) serve(t *term) {
 	case <-t.ended:
 		s.abandon()
 		s.eachUnstored(r.noteUse)
+		s.ending.Range(func(id string, _ *entry) bool { return r.noteEnd(id) })
 	case <-r.stopping.Done():
 		_ = s.Stop(context.Background()) // the store answers in any case
 	}

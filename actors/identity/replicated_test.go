@@ -143,7 +143,7 @@ func TestCredentialsOutliveLeaders(t *testing.T) {
 				old.isolate(true)
 				// NB: it believes that it leads still, so these go into its log alone.
 				doomed := make(chan error, 2)
-				go func() { doomed <- old.Revoke(c.Context(), Token, live[0]) }()
+				go func() { doomed <- old.Revoke(c.Context(), Token, mine[0]) }()
 				go func() { doomed <- second(old.CreateToken(c.Context(), CreateCredential{User: "john.doe"})) }()
 				for range cap(doomed) {
 					if err := <-doomed; !errors.Is(err, failure.ErrOutcomeUnknown) && !errors.Is(err, failure.ErrElsewhere) {
@@ -168,6 +168,47 @@ func TestCredentialsOutliveLeaders(t *testing.T) {
 			t.Errorf("got %d tokens, want %d", len(list), want)
 		}
 	})
+}
+
+// TestAnEndOutlivesItsLeader: what was ended with an outcome that nobody knew stays ended where that
+// was said, and ends for good under the next leader, also when the node itself is that.
+func TestAnEndOutlivesItsLeader(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		t.Run(fmt.Sprintf("leads again=%v", again), func(t *testing.T) {
+			const flush = time.Minute
+			onCluster(t, Options{FlushEvery: flush}, func(c *cluster) {
+				secret, session, other := c.token(), c.session(), c.token()
+				old := c.leader()
+				old.isolate(true)
+				outcomes := make(chan error)
+				go func() { outcomes <- old.Revoke(c.Context(), Token, secret) }()
+				go func() { outcomes <- old.SignOut(c.Context(), session) }()
+				for range 2 {
+					if err := <-outcomes; !errors.Is(err, failure.ErrOutcomeUnknown) {
+						t.Fatalf("an end on a leader that was cut off: got %v, want ErrOutcomeUnknown", err)
+					}
+				}
+				synctest.Wait()
+				old.wants("a token that was revoked here", Token, secret, failure.ErrUnauthorized)
+				c.leader()
+				old.isolate(false)
+				if again {
+					pass(2 * freshMax)
+					c.hand(old.Name)
+				}
+				pass(2 * flush)
+				c.everywhere("a token whose end was not durable", Token, secret, failure.ErrUnauthorized)
+				c.everywhere("a session whose end was not durable", Session, session, failure.ErrUnauthorized)
+				c.everywhere("another token", Token, other, nil)
+				pass(flush)
+				if kept := old.ends.Size(); kept != 0 {
+					t.Errorf("%s remembers %d ends that the store has", old.Name, kept)
+				}
+				c.hand("")
+				c.everywhere("the token, under another leader", Token, secret, failure.ErrUnauthorized)
+			})
+		})
+	}
 }
 
 // TestADeposedLeaderWritesNothing: neither a last use, nor an end, nor at Stop, nor when it leads
@@ -316,7 +357,7 @@ func TestUses(t *testing.T) {
 		id := c.session()[:idChars]
 		leader, follower := c.leader(), c.follower()
 		used := time.Now().UnixMilli()
-		leader.Used([]Use{{id, used + time.Hour.Milliseconds()}, {"ses_of_nobody", used}})
+		leader.Used([]Use{{ID: id, At: used + time.Hour.Milliseconds()}, {ID: "ses_of_nobody", At: used}})
 		pass(2 * time.Minute)
 		list, err := leader.Credentials(c.Context(), Session)
 		if c.must(err); list[0].LastUsed.UnixMilli() != used {
@@ -329,7 +370,7 @@ func TestUses(t *testing.T) {
 		}
 		follower.noteUse(id, used+touchMilliseconds)
 		follower.noteUse(id, used)
-		if uses := follower.unstored(); len(uses) != 1 || uses[0] != (Use{id, used + touchMilliseconds}) {
+		if uses := follower.unstored(); len(uses) != 1 || uses[0] != (Use{ID: id, At: used + touchMilliseconds}) {
 			t.Errorf("got %v, want one use that the store does not have", uses)
 		}
 	})

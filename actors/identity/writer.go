@@ -33,14 +33,15 @@ type row struct {
 // rowsMax bounds one append of the background writes.
 const rowsMax = 1000
 
-// change asks the writer for one thing: to create an entry, to set a password,
-// or to revoke an id.
+// change asks the writer for one thing: to create an entry, to set a password, to revoke an id, or
+// to end those that ended on another node.
 type change struct {
 	create   *entry
 	proof    *proof // of create: it must still hold; nil: none is needed
 	password *newPassword
 	revoke   string
 	kind     Kind       // of revoke
+	end      []string   // their ids; nobody waits for the outcome
 	done     chan error // holds one; gets the outcome
 }
 
@@ -143,6 +144,9 @@ func (w *writer) apply(c change) {
 	case c.password != nil:
 		w.setPassword(c.password, c.done)
 		return
+	case len(c.end) > 0:
+		w.end(c.end)
+		return
 	}
 	e, known := w.entries.Load(c.revoke)
 	if !known {
@@ -156,6 +160,18 @@ func (w *writer) apply(c change) {
 	// NB: an earlier revocation of the same credential may not be durable yet,
 	// so the row is written again: this answer must not come before.
 	w.append([]row{w.row(e)}, func(err error) { c.done <- err })
+}
+
+// end revokes what ended on a node that led before. flush goes on until that is durable.
+func (w *writer) end(ids []string) {
+	var rows []row
+	for _, id := range ids {
+		if e, known := w.entries.Load(id); known && e.revoked.Load() == 0 {
+			w.revoke(e)
+			rows = append(rows, w.row(e))
+		}
+	}
+	w.write("end credentials", rows, nil)
 }
 
 // append hands rows to the ledger. Once they are durable, entries whose removal is
