@@ -172,11 +172,15 @@ func (a *Actors) runNode(o Options) {
 	a.openDefinitions(o.Log)
 	a.must(formportal.AddPlainWorkflow(a.catalog, a.parser))
 	var err error
-	a.published, err = home.OpenPublished(home.PublishedOptions{Store: a.Store, Catalog: a.catalog, Templates: a.templates, Took: a.tookPublished})
+	a.published, err = home.OpenPublished(home.PublishedOptions{
+		Store: a.Store, Catalog: a.catalog, Templates: a.templates, TookAccess: a.tookAccess, Took: a.tookPublished,
+	})
 	a.must(err)
 	access := a.published.Access()
 	o.Identity.Directory, o.Identity.Clock, o.Identity.Log = access.Directory, o.Clock, o.Log
-	identities, err := identity.StartReplicated(identity.ReplicatedOptions{Options: o.Identity, Store: a.Store, Fresh: a.Node.Fresh, Current: a.current})
+	identities, err := identity.StartReplicated(identity.ReplicatedOptions{
+		Options: o.Identity, Store: a.Store, Fresh: a.Node.Fresh, Current: a.current, ReadDirectory: a.readDirectory,
+	})
 	a.must(err)
 	a.stopAtEnd(identities)
 	a.Identities = identities
@@ -188,14 +192,25 @@ func (a *Actors) runNode(o Options) {
 // current returns when this node has what was acknowledged in Meta.
 func (a *Actors) current(ctx context.Context) error { return a.Node.Current(ctx, persistence.Meta) }
 
-// tookPublished puts users and rights in use.
-func (a *Actors) tookPublished(access home.Access, err error) {
+// readDirectory reads the users for a new leader.
+func (a *Actors) readDirectory(take func(*identity.Directory)) {
+	if err := a.published.ReadAccess(func(access home.Access) { take(access.Directory) }); err != nil {
+		a.t.Errorf("actorstest: read the users: %v", err)
+	}
+}
+
+// tookAccess puts users and rights in use.
+func (a *Actors) tookAccess(access home.Access) {
+	a.Identities.SetDirectory(access.Directory)
+	a.Repository.SetRights(access.Rights)
+}
+
+// tookPublished counts what is in use as a whole.
+func (a *Actors) tookPublished(err error) {
 	if err != nil {
 		a.t.Errorf("actorstest: take over what is published: %v", err)
 		return
 	}
-	a.Identities.SetDirectory(access.Directory)
-	a.Repository.SetRights(access.Rights)
 	a.took.Add(1)
 }
 

@@ -38,16 +38,19 @@ type PublishedOptions struct {
 	Store     *persistence.Store
 	Catalog   *catalog.Catalog
 	Templates *formportal.Templates
-	// Took is told whenever something that is published has changed: the users and rights, as
-	// they are now, and why not all of it is in use. Users or rights that cannot be read are nil, and
-	// what was before stays. There is one call at a time. Nil: nobody is told.
-	Took func(access Access, err error)
+	// TookAccess is given the users and rights whenever something that is published has changed, before
+	// the rest is taken over: that may wait for a shard. Those that cannot be read are not given, and
+	// what was before stays. There is one call at a time, the newest last. Nil: nobody is told.
+	TookAccess func(Access)
+	// Took is told afterwards, and why not all of it is in use. There is one call at a time. Nil: nobody
+	// is told.
+	Took func(err error)
 }
 
 // Published is the home of a cluster. It is kept in the shard Meta, which every node has: one
 // publishes, and all follow.
 //
-//	Publish, where Meta is led ─► one commit ─► Meta of every node ─► Catalog, Templates, Took
+//	Publish, where Meta is led ─► one commit ─► Meta of every node ─► TookAccess, Catalog, Templates, Took
 type Published struct {
 	o      PublishedOptions
 	follow *follower
@@ -57,6 +60,8 @@ type Published struct {
 	// let time pass for who waits for one.
 	turn   chan struct{}
 	access atomic.Pointer[Access] // as it was taken over last; written in turn
+	// reading is held from the read of users and rights until they are taken over.
+	reading sync.Mutex
 
 	starting, stopping sync.Once
 	running            sync.WaitGroup
@@ -158,13 +163,27 @@ func (p *Published) changed() (again bool) {
 
 // take takes over what the store has, in turn. What cannot be read stays as it was.
 func (p *Published) take() error {
-	access, err := p.loadAccess()
-	if access.Directory != nil && access.Rights != nil {
+	err := p.ReadAccess(func(access Access) {
 		p.access.Store(&access)
-	}
+		if p.o.TookAccess != nil {
+			p.o.TookAccess(access)
+		}
+	})
 	err = errors.Join(err, p.o.Catalog.Reload(), p.o.Templates.Reload())
 	if p.o.Took != nil {
-		p.o.Took(access, err)
+		p.o.Took(err)
+	}
+	return err
+}
+
+// ReadAccess gives take the users and rights that the store has, if they can be read. TookAccess is given
+// nothing meanwhile, so it is not given older ones later.
+func (p *Published) ReadAccess(take func(Access)) error {
+	p.reading.Lock()
+	defer p.reading.Unlock()
+	access, err := p.loadAccess()
+	if access.Directory != nil && access.Rights != nil {
+		take(access)
 	}
 	return err
 }

@@ -30,7 +30,8 @@ type publishing struct {
 type publisher struct {
 	*replicatest.Node
 	*Published
-	took int // times that Took was called
+	took   int    // times that Took was called
+	before uint64 // the version that was in use when users and rights were taken over last
 }
 
 func startPublishing(t *testing.T, first map[string]string) *publishing {
@@ -65,7 +66,12 @@ func (c *publishing) options(store *persistence.Store) PublishedOptions {
 
 func (c *publishing) open(n *publisher) {
 	o := c.options(n.Store)
-	o.Took = func(Access, error) { n.took++ }
+	o.TookAccess = func(Access) {
+		if d, err := n.o.Catalog.Creatable("simple"); err == nil {
+			n.before = d.Version
+		}
+	}
+	o.Took = func(error) { n.took++ }
 	var err error
 	n.Published, err = OpenPublished(o)
 	c.must(err)
@@ -136,6 +142,9 @@ func TestWhatIsPublishedIsInUseOnEveryNodeWithinASecond(t *testing.T) {
 		}
 		c.wants(2, "Journey", "bob")
 		for _, n := range c.nodes {
+			if n != c.nodes[0] && n.before != 1 {
+				t.Errorf("%s has taken over the definitions before the users", n.Name)
+			}
 			if got, err := n.Publication(); err != nil || got.Digest != next.TextDigest() || got.By != "node0" {
 				t.Errorf("%s: got %+v, %v", n.Name, got, err)
 			}

@@ -55,6 +55,10 @@ type ReplicatedOptions struct {
 	// Current returns nil when everything in Meta that was acknowledged anywhere before the
 	// call is visible here. It costs a call to Meta's leader, and must return when ctx ends.
 	Current func(ctx context.Context) error
+	// ReadDirectory gives take the directory that the store has, if it can be read, and has no older one given to
+	// SetDirectory afterwards. A new leader asks, before it ends the sessions of users who left: what it was
+	// given before may be older than those sessions. Nil: there is no other directory than those of SetDirectory.
+	ReadDirectory func(take func(*Directory))
 	// TellUses is given the last uses of credentials on this node, and ends that it could not store
 	// while it led, every FlushEvery and at most 1,000 at a time, until the store has them. Meta's
 	// leader gives them to Used. It must not block. Nil: nobody is told, so a session that is used
@@ -172,6 +176,9 @@ const loadPause = time.Second
 // load starts the service of an epoch; nil when that is over before.
 func (r *Replicated) load(t *term) *Service {
 	for {
+		if r.options.ReadDirectory != nil {
+			r.options.ReadDirectory(r.SetDirectory)
+		}
 		o := r.options.Options
 		o.Directory = r.Directory()
 		s, err := start(o, epochLedger{storeLedger{r.options.Store}, r.options.Store, t.epoch})

@@ -22,6 +22,8 @@ type cluster struct {
 	*testing.T
 	nodes []*clusterNode
 	asked atomic.Int64 // calls of Current
+	// stored is the directory that the store has; nil: that of SetDirectory.
+	stored atomic.Pointer[Directory]
 }
 
 type clusterNode struct {
@@ -44,7 +46,9 @@ func onCluster(t *testing.T, o Options, test func(*cluster)) {
 			c.nodes = append(c.nodes, &clusterNode{Node: at, c: c})
 		}
 		for _, n := range c.nodes {
-			n.Replicated, err = StartReplicated(ReplicatedOptions{Options: o, Store: n.Store, Fresh: n.fresh, Current: n.current, TellUses: n.tell})
+			n.Replicated, err = StartReplicated(ReplicatedOptions{
+				Options: o, Store: n.Store, Fresh: n.fresh, Current: n.current, TellUses: n.tell, ReadDirectory: c.readDirectory,
+			})
 			c.must(err)
 		}
 		test(c)
@@ -52,6 +56,12 @@ func onCluster(t *testing.T, o Options, test func(*cluster)) {
 			c.must(errors.Join(n.Stop(context.Background()), n.Store.Close()))
 		}
 	})
+}
+
+func (c *cluster) readDirectory(take func(*Directory)) {
+	if d := c.stored.Load(); d != nil {
+		take(d)
+	}
 }
 
 func (c *cluster) must(err error) {

@@ -403,6 +403,20 @@ func TestLeaversAreEndedByTheLeader(t *testing.T) {
 	})
 }
 
+// TestANewLeaderReadsTheUsersFirst: sessions of users of whom it has not heard before go on.
+func TestANewLeaderReadsTheUsersFirst(t *testing.T) {
+	onCluster(t, Options{}, func(c *cluster) {
+		session := c.session()
+		late := c.follower()
+		late.SetDirectory(parse(t, staffWithoutJohn))
+		c.stored.Store(parse(t, staff))
+		c.hand(late.Name)
+		c.token() // it has begun
+		pass(time.Second)
+		c.everywhere("a session of a new user", Session, session, nil)
+	})
+}
+
 // TestAllNodesShareTheKeyOfSignIns: it is made once, and stays.
 func TestAllNodesShareTheKeyOfSignIns(t *testing.T) {
 	onCluster(t, Options{}, func(c *cluster) {

@@ -211,6 +211,9 @@ func (s *service) current(ctx context.Context) error { return s.node.Current(ctx
 func (s *service) startReplicated(directory *identity.Directory) (identity.Identities, error) {
 	o := identity.ReplicatedOptions{Options: s.config.identity, Store: s.store, Fresh: s.node.Fresh, Current: s.current}
 	o.Directory, o.Log = directory, s.log
+	o.ReadDirectory = func(take func(*identity.Directory)) {
+		_ = s.published.ReadAccess(func(access home.Access) { take(access.Directory) }) // it is told when it is taken over
+	}
 	var used *identity.Replicated
 	take := func(_ context.Context, _ peer.NodeID, uses []identity.Use) (struct{}, error) {
 		used.Used(uses)

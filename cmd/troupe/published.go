@@ -56,7 +56,7 @@ func publishFirst(store *persistence.Store, dir string, log zerolog.Logger) erro
 func (s *service) readPublished() (err error) {
 	s.reloads.access.what, s.reloads.definitions.what = "published users and rights", "published workflows and templates"
 	s.published, err = home.OpenPublished(home.PublishedOptions{
-		Store: s.store, Catalog: s.catalog, Templates: s.formTemplates, Took: s.tookPublished,
+		Store: s.store, Catalog: s.catalog, Templates: s.formTemplates, TookAccess: s.tookAccess, Took: s.tookPublished,
 	})
 	if err != nil {
 		return fmt.Errorf("read what is published: %w", err)
@@ -95,12 +95,14 @@ func digestOf(p *home.Published) (d home.Digest) {
 	return d
 }
 
-// tookPublished puts users and rights in use, and tells what became of the rest.
-func (s *service) tookPublished(access home.Access, err error) {
-	if access.Directory != nil && access.Rights != nil {
-		s.identities.SetDirectory(access.Directory)
-		s.repository.SetRights(access.Rights)
-	}
+// tookAccess puts users and rights in use.
+func (s *service) tookAccess(access home.Access) {
+	s.identities.SetDirectory(access.Directory)
+	s.repository.SetRights(access.Rights)
+}
+
+// tookPublished tells what became of the rest.
+func (s *service) tookPublished(err error) {
 	if _, news := s.reloads.definitions.ended(s.log, digestOf(s.published), err); news {
 		s.log.Info().Int("workflows", s.catalog.Len()).Int("templates", s.formTemplates.Len()).Msg("what was published is in use")
 	}
