@@ -307,6 +307,34 @@ func TestAnInitThatWasCutOff(t *testing.T) {
 	await(t, func() bool { return len(clusterOf(t, home).Short) == 0 })
 }
 
+// TestARecoverThatWasCutOff: the store is that of the new node, and the folder that of the old one. Another
+// recover goes on.
+func TestARecoverThatWasCutOff(t *testing.T) {
+	home, address := exampleHome(t), nodeAddress()
+	says(t, "is the first", "cluster", "init", "--home", home, "--cluster-listen", address, "--shards", "1")
+	first := nodeOn(t, home)
+	if err := first.stop(); err != nil {
+		t.Fatal(err)
+	}
+	cut, err := cluster.NewAgain(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := fmt.Sprintf(`{%q: %q, %q: %q}`, first.node.Self(), address, "01K3Q4V7Z9W2M8N5P6R0S1T2A3", nodeAddress())
+	if err := os.WriteFile(filepath.Join(nodeFolder(home), "nodes.json"), []byte(lost), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := persistence.FoundAgain(filepath.Join(home, dataFolder), storeOptions(first.config, first.log), string(cut.Node())); err != nil {
+		t.Fatal(err)
+	}
+	says(t, "is the only one of a new cluster", "cluster", "recover", "--home", home, "--i-accept-loss")
+	nodeOn(t, home)
+	await(t, func() bool {
+		status := clusterOf(t, home)
+		return len(status.Short) == 0 && len(status.Nodes) == 1 && status.Self != cut.Node()
+	})
+}
+
 // TestHowAClusterIsShown: people are told what is unusual, and programs have the same fields always.
 func TestHowAClusterIsShown(t *testing.T) {
 	status := cluster.Status{Self: "A", Short: []persistence.Shard{}, Nodes: []cluster.NodeStatus{
