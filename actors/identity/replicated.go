@@ -170,6 +170,9 @@ func (r *Replicated) serve(t *term) {
 	}
 }
 
+// confirmMax is how long a change waits for a majority: followers may answer and be unable to write.
+const confirmMax = 5 * time.Second
+
 // loadPause is the time between two tries to read the store.
 const loadPause = time.Second
 
@@ -183,6 +186,7 @@ func (r *Replicated) load(t *term) *Service {
 		o.Directory = r.Directory()
 		s, err := start(o, epochLedger{storeLedger{r.options.Store}, r.options.Store, t.epoch})
 		if err == nil {
+			s.confirmMax = confirmMax
 			return s
 		}
 		r.options.Log.Error().Err(err).Msg("credentials cannot be loaded, although this node leads them; it tries again")

@@ -149,6 +149,9 @@ type Service struct {
 	stopping chan struct{} // closed by Stop
 	stopped  chan struct{} // closed when the writer is gone
 	stopOnce sync.Once
+	// confirmMax is how long a change waits until it is durable, and set before the first one. Zero: a store
+	// that stands alone gives up by itself.
+	confirmMax time.Duration
 	// abandoned: Stop must write nothing, because another node leads.
 	abandoned atomic.Bool
 

@@ -182,6 +182,31 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 }
 
+// TestALateConfirmation: a change of a leader whose followers answer and cannot write has an answer in time.
+func TestALateConfirmation(t *testing.T) {
+	m := newMemory()
+	inBubble(t, m, Options{}, func(t *testing.T, s *Service) {
+		_, made := issued(t, s, Session, "john.doe", 0)
+		s.confirmMax = confirmMax
+		m.holdBack()
+		begun := time.Now()
+		err := s.Revoke(t.Context(), Session, made.ID)
+		if reason := failure.Of(err).Reason; !errors.Is(err, failure.ErrOutcomeUnknown) || !strings.HasPrefix(reason, "it is refused, but that is not durable yet") || time.Since(begun) != confirmMax {
+			t.Errorf("Revoke: got %v after %v", err, time.Since(begun))
+		}
+		if _, _, err := s.CreateToken(t.Context(), CreateCredential{User: "john.doe"}); !errors.Is(err, failure.ErrOutcomeUnknown) {
+			t.Errorf("CreateToken: got %v, want ErrOutcomeUnknown", err)
+		}
+		m.confirm()
+	})
+	onCluster(t, Options{}, func(c *cluster) {
+		c.token()
+		if got := c.leader().service().confirmMax; got != confirmMax {
+			t.Errorf("a leader waits for %v, want %v", got, confirmMax)
+		}
+	})
+}
+
 func TestCreateRefuses(t *testing.T) {
 	m := newMemory()
 	s := open(t, m, Options{})

@@ -45,7 +45,7 @@ type change struct {
 	done     chan error // holds one; gets the outcome
 }
 
-// submit hands a change to the writer and waits until it is durable.
+// submit hands a change to the writer and waits until it is durable, or confirmMax is over.
 func (s *Service) submit(ctx context.Context, c change) error {
 	c.done = make(chan error, 1)
 	select {
@@ -55,23 +55,32 @@ func (s *Service) submit(ctx context.Context, c change) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	var late <-chan time.Time
+	if s.confirmMax > 0 {
+		timer := time.NewTimer(s.confirmMax)
+		defer timer.Stop()
+		late = timer.C
+	}
+	var err error
 	select {
-	case err := <-c.done:
-		reason := "the outcome is unknown"
-		switch {
-		case errors.Is(err, persistence.ErrNotLed): // nothing was applied, and the table is about to go
-			return failure.OfStore(err)
-		case errors.Is(err, persistence.ErrLost):
-		case err != nil && c.revoke != "" && !errors.Is(err, errNoCredential): // it has ended all the same; see flush
-			reason = "it is refused, but that is not durable yet"
-		case !errors.Is(err, persistence.ErrOutcomeUnknown):
-			return err
-		}
-		reason += "; it is safe to repeat the request"
-		return &failure.Error{Kind: failure.ErrOutcomeUnknown, Reason: reason, Cause: fmt.Errorf("%s: %w", reason, err)}
+	case err = <-c.done:
+	case <-late:
+		err = persistence.ErrOutcomeUnknown
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	reason := "the outcome is unknown"
+	switch {
+	case errors.Is(err, persistence.ErrNotLed): // nothing was applied, and the table is about to go
+		return failure.OfStore(err)
+	case errors.Is(err, persistence.ErrLost):
+	case err != nil && c.revoke != "" && !errors.Is(err, errNoCredential): // it has ended all the same; see flush
+		reason = "it is refused, but that is not durable yet"
+	case !errors.Is(err, persistence.ErrOutcomeUnknown):
+		return err
+	}
+	reason += "; it is safe to repeat the request"
+	return &failure.Error{Kind: failure.ErrOutcomeUnknown, Reason: reason, Cause: fmt.Errorf("%s: %w", reason, err)}
 }
 
 // writer is the only goroutine that appends rows. So each row holds everything that
