@@ -210,8 +210,8 @@ func (r *Replicated) tellUses() {
 			s.used(uses)
 			continue
 		}
-		for ; r.options.TellUses != nil && len(uses) > 0; uses = uses[min(len(uses), rowsMax):] {
-			r.options.TellUses(uses[:min(len(uses), rowsMax)])
+		if r.options.TellUses != nil && len(uses) > 0 {
+			r.options.TellUses(uses)
 		}
 	}
 }

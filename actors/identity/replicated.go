@@ -60,9 +60,9 @@ type ReplicatedOptions struct {
 	// given before may be older than those sessions. Nil: there is no other directory than those of SetDirectory.
 	ReadDirectory func(take func(*Directory))
 	// TellUses is given the last uses of credentials on this node, and ends that it could not store
-	// while it led, every FlushEvery and at most 1,000 at a time, until the store has them. Meta's
-	// leader gives them to Used. It must not block. Nil: nobody is told, so a session that is used
-	// here alone ends elsewhere.
+	// while it led, all of them every FlushEvery, until the store has them. Meta's leader gives them to
+	// Used. It must not block. Nil: nobody is told, so a session that is used here alone ends
+	// elsewhere.
 	TellUses func([]Use)
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
+	"troupe/actors/identity"
 	"troupe/gateway"
 	"troupe/gateway/admin"
 	"troupe/gateway/client"
@@ -525,6 +526,21 @@ func TestWhatIsLostHasAName(t *testing.T) {
 	for sh, want := range map[persistence.Shard]string{3: "shard 3", persistence.Meta: "credentials and definitions"} {
 		if got := shardName(sh); !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestAllUsesAreTold: also those that one call does not take.
+func TestAllUsesAreTold(t *testing.T) {
+	told := make(chan int)
+	tell := usesTeller{ask: func(uses []identity.Use) error {
+		told <- len(uses)
+		return nil
+	}}
+	tell.tell(make([]identity.Use, 2*usesMax+1))
+	for i, want := range []int{usesMax, usesMax, 1} {
+		if got := <-told; got != want {
+			t.Errorf("call %d has %d uses, want %d", i, got, want)
 		}
 	}
 }

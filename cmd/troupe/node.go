@@ -219,24 +219,43 @@ func (s *service) startReplicated(directory *identity.Directory) (identity.Ident
 		used.Used(uses)
 		return struct{}{}, nil
 	}
-	var telling atomic.Bool
-	o.TellUses = func(uses []identity.Use) {
-		if !telling.CompareAndSwap(false, true) {
-			return // NB: what is not told now, is told again
-		}
-		go func() {
-			defer telling.Store(false)
-			ctx, cancel := context.WithTimeout(context.Background(), askMax)
-			defer cancel()
-			_, _ = cluster.Ask(ctx, s.node, pathUses, take, uses)
-		}()
-	}
+	tell := usesTeller{ask: func(uses []identity.Use) error {
+		ctx, cancel := context.WithTimeout(context.Background(), askMax)
+		defer cancel()
+		_, err := cluster.Ask(ctx, s.node, pathUses, take, uses)
+		return err
+	}}
+	o.TellUses = tell.tell
 	var err error
 	if used, err = identity.StartReplicated(o); err != nil {
 		return nil, err
 	}
 	cluster.Handle(s.node, pathUses, take)
 	return used, nil
+}
+
+// usesTeller tells the leader of last uses.
+type usesTeller struct {
+	ask  func([]identity.Use) error
+	busy atomic.Bool
+}
+
+// usesMax bounds the uses of one call.
+const usesMax = 1000
+
+// tell does not wait. NB: what is not told now, is told again.
+func (t *usesTeller) tell(uses []identity.Use) {
+	if !t.busy.CompareAndSwap(false, true) {
+		return
+	}
+	go func() {
+		defer t.busy.Store(false)
+		for chunk := range slices.Chunk(uses, usesMax) {
+			if t.ask(chunk) != nil {
+				return
+			}
+		}
+	}()
 }
 
 // flowKey is what the nodes of a cluster share for sign-ins through a provider; nil on a server that
