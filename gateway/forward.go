@@ -189,7 +189,7 @@ func (f *forwarding) send(to Peer) (done bool, err error) {
 	switch {
 	case err != nil && connecting.failed():
 		return false, nil
-	case err != nil && isSafe(x.r.Method):
+	case err != nil && isSafe(x.r.Method) && !x.route.once:
 		return false, nil
 	case err != nil && x.keyed:
 		f.unknown = true

@@ -86,6 +86,7 @@ func TestForwarding(t *testing.T) {
 		withID  = post("event", byID)
 		read    = get("/workflow/api/v1/instance/leave/" + instanceOne)
 		signOut = request{Method: "DELETE", Path: "/session", Headers: []string{"Cookie: session=" + sessionAnn, "Idempotency-Key: k"}}
+		signIn  = request{Method: "GET", Path: "/login/oidc/callback?user=ann&code=c&state=s", Headers: []string{"Cookie: session-oidc=" + flowCookie}}
 		form    = request{Method: "POST", Path: "/form-portal/forms/create", Body: formBody, Headers: []string{withPortal, jsonLine, "Idempotency-Key: k"}}
 	)
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
@@ -115,6 +116,7 @@ func TestForwarding(t *testing.T) {
 		{"broken off", event, says(broken), 504, "B", 0},
 		{"broken off, reading", read, says(broken, broken, answers200), 200, "B B B", ms(30)},
 		{"broken off for ever, reading", read, says(broken), 503, "", 10 * time.Second},
+		{"broken off, a code of a provider", signIn, says(broken), 504, "B", 0},
 		{"broken off, with a key", keyed, says(broken, answers200), 200, "B B", ms(10)},
 		{"broken off, with an event's id", withID, says(broken, answers200), 200, "B B", ms(10)},
 		{"broken off, a form with a key", form, says(broken, answers200), 200, "B B", ms(10)},
@@ -135,6 +137,7 @@ func TestForwarding(t *testing.T) {
 				for _, fail := range []func(error){workflows.setFail, s.services.Load().Portal.(*fakePortal).setFail, s.services.Load().Sessions.(*fakeSessions).setFail} {
 					fail(failure.Elsewhere(7))
 				}
+				s.services.Load().Sessions.(*fakeSessions).elsewhere = failure.Elsewhere(7)
 				peers.say(c.leads(&tries)...)
 				begun := time.Now()
 				w := askHandler(t.Context(), s, c.ask)
@@ -220,7 +223,7 @@ func newForwarding(t *testing.T, o Options) (*Server, *fakePeers, *fakeWorkflows
 		t.Fatal(err)
 	}
 	peers, workflows := new(fakePeers), new(fakeWorkflows)
-	s.Open(Services{Workflows: workflows, Credentials: fakeCredentials{}, Sessions: new(fakeSessions), Portal: new(fakePortal), Peers: peers})
+	s.Open(Services{Workflows: workflows, Credentials: fakeCredentials{}, Sessions: new(fakeSessions), Portal: new(fakePortal), Provider: new(fakeProvider), Peers: peers})
 	return s, peers, workflows
 }
 

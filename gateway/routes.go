@@ -47,6 +47,8 @@ type route struct {
 	// secret marks answers that give out a credential or show whose it is: they are
 	// never compressed, see mayCompress.
 	secret bool
+	// once: although its method is safe, it is not repeated at another node.
+	once bool
 	// readsBody: handle reads the body itself, which may be JSON in lines too.
 	readsBody bool
 	// content is the type of the body, if it is not JSON, and contentBytesMax its bound in place of
@@ -226,7 +228,8 @@ func ownRoutes() []route {
 		},
 		{
 			name: "login-callback", method: http.MethodGet, path: callbackPath, access: public,
-			page: true, anyQuery: true, secret: true, handle: finishProvider,
+			page: true, anyQuery: true, secret: true, once: true, // it spends the provider's code
+			handle: finishProvider,
 		},
 		{name: "favicon", method: http.MethodGet, path: "/favicon.ico", access: public, handle: showIcon},
 		{name: "login-style", method: http.MethodGet, path: "/login/style.css", access: public, handle: showLoginStyle},
