@@ -51,7 +51,7 @@ func TestInterfaceThroughOtherNodes(t *testing.T) {
 
 // onlyAlone are the rows that hold for one node, and why not for a cluster.
 var onlyAlone = map[string]string{
-	"at once, and for good when the disk has room": "not so yet in a cluster: with the disks of all nodes full, signing out has no answer within 10 s",
+	"at once, and for good when the disk has room": "the other nodes know it when it is stored, and the disks of all are full (gateway/INTERFACE.md, \"How a session ends\")",
 	"503 before the first byte":                    "a nanosecond is over before the node knows what the others have acknowledged, which is 503 Unavailable",
 }
 
