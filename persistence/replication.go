@@ -469,14 +469,9 @@ func (s *Store) AwaitVisibleIn(sh Shard, epoch uint64) error {
 
 // AwaitLed returns nil when this node leads a shard still, in an epoch: what it has read there
 // was not overtaken by another node's writes when AwaitLed was called. A store alone
-// leads for good.
-func (s *Store) AwaitLed(sh Shard, epoch uint64) error {
-	return s.AwaitLedUntil(context.Background(), sh, epoch)
-}
-
-// AwaitLedUntil is AwaitLed for who does not wait longer than until ctx ends. NB: while this node
-// cannot reach the others, or its disk takes nothing, nothing is known for any time.
-func (s *Store) AwaitLedUntil(ctx context.Context, sh Shard, epoch uint64) error {
+// leads for good. While this node cannot reach the others, or its disk takes nothing, nothing is
+// known until ctx ends.
+func (s *Store) AwaitLed(ctx context.Context, sh Shard, epoch uint64) error {
 	if s.replicas == nil {
 		return nil
 	}
@@ -494,17 +489,12 @@ func (s *Store) AwaitLedUntil(ctx context.Context, sh Shard, epoch uint64) error
 // that was acknowledged before the call. It is asked of the node that leads the shard; any
 // other returns ErrNotLed. Whoever asked waits with [Store.AwaitApplied] for its own
 // replica to be there, and reads in that (Raft's dissertation, 6.4).
-func (s *Store) ReadIndex(sh Shard) (uint64, error) {
-	return s.ReadIndexUntil(context.Background(), sh)
-}
-
-// ReadIndexUntil is ReadIndex for who does not wait longer than until ctx ends.
-func (s *Store) ReadIndexUntil(ctx context.Context, sh Shard) (uint64, error) {
+func (s *Store) ReadIndex(ctx context.Context, sh Shard) (uint64, error) {
 	g := s.Replica(sh)
 	if g == nil {
 		return 0, NotLed(sh)
 	}
-	if err := s.AwaitLedUntil(ctx, sh, g.Epoch()); err != nil {
+	if err := s.AwaitLed(ctx, sh, g.Epoch()); err != nil {
 		return 0, err
 	}
 	return g.Applied(), nil

@@ -69,7 +69,7 @@ func TestAVersionThatIsNotHereYetIsWaitedFor(t *testing.T) {
 		}
 		l.current = func(context.Context) error {
 			l.Nodes[1].Isolate(false) // NB: it takes some seconds until the streams are made again
-			index, err := l.Nodes[0].Store.ReadIndex(persistence.Meta)
+			index, err := l.Nodes[0].Store.ReadIndex(t.Context(), persistence.Meta)
 			return errors.Join(err, l.Nodes[1].Store.AwaitApplied(t.Context(), persistence.Meta, index))
 		}
 		if d, err := l.second.Version("plain", 2); err != nil || d.Version != 2 {

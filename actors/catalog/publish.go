@@ -143,7 +143,7 @@ func (c *Catalog) beginEpochLocked() (epoch uint64, err error) {
 	case epoch == 0:
 		return 0, failure.Elsewhere(uint16(persistence.Meta))
 	}
-	if err := c.store.AwaitLed(persistence.Meta, epoch); err != nil {
+	if err := c.store.AwaitLed(context.Background(), persistence.Meta, epoch); err != nil {
 		return 0, failure.OfStore(err)
 	}
 	return epoch, c.reloadLocked()

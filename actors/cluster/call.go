@@ -201,7 +201,7 @@ func shown(sh persistence.Shard) string {
 
 // index answers how far a replica must be so that it has everything that was acknowledged.
 func (n *Node) index(ctx context.Context, _ peer.NodeID, sh persistence.Shard) (uint64, error) {
-	at, err := n.store.ReadIndexUntil(ctx, sh)
+	at, err := n.store.ReadIndex(ctx, sh)
 	return at, failure.OfStore(err)
 }
 

@@ -104,7 +104,7 @@ func (n *Node) change(ctx context.Context, edit func(*directory) error) error {
 	if epoch == 0 {
 		return failure.Elsewhere(uint16(persistence.Meta))
 	}
-	if err := n.store.AwaitLedUntil(ctx, persistence.Meta, epoch); err != nil {
+	if err := n.store.AwaitLed(ctx, persistence.Meta, epoch); err != nil {
 		if ctx.Err() != nil { // nothing was done
 			return failure.Errorf(failure.ErrUnavailable, "%w", err)
 		}

@@ -242,7 +242,7 @@ func (r *Replicated) leadTerm(ctx context.Context, do func(*term) error) error {
 
 // confirm returns nil when nobody else has led since the epoch began.
 func (r *Replicated) confirm(t *term) error {
-	return failure.OfStore(r.options.Store.AwaitLed(persistence.Meta, t.epoch))
+	return failure.OfStore(r.options.Store.AwaitLed(context.Background(), persistence.Meta, t.epoch))
 }
 
 // Writable returns failure.ErrElsewhere unless this node leads Meta.

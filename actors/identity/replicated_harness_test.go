@@ -117,7 +117,7 @@ func (n *clusterNode) current(ctx context.Context) error {
 			if n.cut.Load() != 0 || to.cut.Load() != 0 {
 				continue
 			}
-			if at, err := to.Store.ReadIndex(persistence.Meta); err == nil {
+			if at, err := to.Store.ReadIndex(ctx, persistence.Meta); err == nil {
 				return n.Store.AwaitApplied(ctx, persistence.Meta, at)
 			}
 		}

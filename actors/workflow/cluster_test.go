@@ -133,7 +133,7 @@ func (n *clusterNode) current(ctx context.Context, sh persistence.Shard) error {
 			if n.c.Net.Cut(n.Name, to.Name) || n.c.Net.Cut(to.Name, n.Name) {
 				continue
 			}
-			if at, err := to.Store.ReadIndex(sh); err == nil {
+			if at, err := to.Store.ReadIndex(ctx, sh); err == nil {
 				return n.Store.AwaitApplied(ctx, sh, at)
 			}
 		}

@@ -384,7 +384,7 @@ func (r *Router) loadLed(workflowID string, id persistence.ID, epoch uint64) ([]
 	stored, err := r.load(workflowID, id)
 	if errors.Is(err, failure.ErrNotFound) {
 		// NB: another node may have it by now.
-		err = cmp.Or(failure.OfStore(r.store.AwaitLed(r.store.ShardOf(id), epoch)), err)
+		err = cmp.Or(failure.OfStore(r.store.AwaitLed(context.Background(), r.store.ShardOf(id), epoch)), err)
 	}
 	return stored, err
 }

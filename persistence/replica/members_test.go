@@ -90,9 +90,9 @@ func TestALearnerConfirmsNoLeader(t *testing.T) {
 				t.Errorf("after %s has lost its vote: %+v", others[0].name, m)
 			}
 		}
-		c.check(leader.store.AwaitLed(0, epoch))
+		c.check(leader.store.AwaitLed(t.Context(), 0, epoch))
 		c.net.Isolate(others[1].name, c.names, true)
-		if err := leader.store.AwaitLed(0, epoch); !errors.Is(err, persistence.ErrNotLed) {
+		if err := leader.store.AwaitLed(t.Context(), 0, epoch); !errors.Is(err, persistence.ErrNotLed) {
 			t.Errorf("with a learner alone: got %v, want ErrNotLed", err)
 		}
 		c.net.Isolate(others[1].name, c.names, false)
@@ -232,7 +232,7 @@ func TestAFullDiskGetsNoCopies(t *testing.T) {
 			w.Set(persistence.RecordKey(nil, 0, "full", persistence.ID{i}), nil)
 			c.check(storeWrites(leader, w))
 		}
-		c.pass(10 * time.Minute)
+		c.pass(4 * time.Minute)
 		disk.full.Store(false)
 		begun := time.Now()
 		c.check(fresh.store.AwaitApplied(t.Context(), 0, g.Applied()))

@@ -421,7 +421,7 @@ func (n *node) lookThere(sh persistence.Shard, i int) {
 	}
 	c.looks.Go(func() {
 		if !c.sim.unasked {
-			index, err := leader.ReadIndex(sh)
+			index, err := leader.ReadIndex(c.t.Context(), sh)
 			if err != nil || store.AwaitApplied(c.t.Context(), sh, index) != nil {
 				return
 			}
