@@ -66,9 +66,9 @@ func (c *Catalog) finishIndex(ctx context.Context, instances Instances, row stor
 	if row.State == dropping {
 		return c.dropIndex(row)
 	}
-	ix := c.Indexes().Find(row.Workflow, row.Path)
-	if ix == nil || ix.number != row.Number {
-		return nil // it was dropped in the meantime
+	ix := c.indexOf(row)
+	if ix == nil {
+		return nil
 	}
 	b := &build{catalog: c, instances: instances, row: row, index: ix, shard: persistence.EveryShard, begun: time.Now()}
 	err := b.run(ctx)

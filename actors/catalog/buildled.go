@@ -148,8 +148,8 @@ func (t *tending) free(ctx context.Context, rows storedIndexes) error {
 // build fills an index whose row in the shard is kept, or not there.
 func (t *tending) build(ctx context.Context, row storedIndex, state indexState) error {
 	c := t.catalog
-	ix := c.Indexes().Find(row.Workflow, row.Path)
-	if ix == nil || ix.number != row.Number {
+	ix := c.indexOf(row)
+	if ix == nil {
 		return errDropped
 	}
 	if state != kept {

@@ -99,6 +99,14 @@ func (s Indexes) Find(workflow, path string) *Index {
 	return nil
 }
 
+// indexOf returns the index of a row, nil when it was dropped in the meantime.
+func (c *Catalog) indexOf(row storedIndex) *Index {
+	if ix := c.Indexes().Find(row.Workflow, row.Path); ix != nil && ix.number == row.Number {
+		return ix
+	}
+	return nil
+}
+
 // storedIndexes is the form in which the indexes are kept. The row changes in
 // the commit that publishes the definition which declares them.
 type storedIndexes struct {

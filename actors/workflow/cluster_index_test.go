@@ -341,6 +341,14 @@ func (c *indexCluster) checkQueries(n *clusterNode) (plans []string) {
 	return plans
 }
 
+// checkAll is checkShards, and checkQueries of all nodes.
+func (c *indexCluster) checkAll() {
+	c.checkShards()
+	for _, n := range c.nodes {
+		c.checkQueries(n)
+	}
+}
+
 // checkReplicas compares the rows of all nodes, while nobody writes.
 func (c *indexCluster) checkReplicas() {
 	rows := func(n *clusterNode, sh persistence.Shard) map[string]string {

@@ -134,10 +134,7 @@ func newLeader(t *testing.T, careless bool) []string {
 		c.pass(5 * time.Second)
 		c.must(c.setAll(late, `{"a":8,"t":"t03"}`))
 		c.awaitFinished()
-		c.checkShards()
-		for _, n := range c.nodes {
-			c.checkQueries(n)
-		}
+		c.checkAll()
 	})
 }
 
@@ -166,10 +163,7 @@ func TestADroppedIndexIsRightForWhoKnowsItStill(t *testing.T) {
 		release()
 		c.awaitFinished()
 		c.must(c.setAll(late, `{"a":3}`))
-		c.checkShards()
-		for _, n := range c.nodes {
-			c.checkQueries(n)
-		}
+		c.checkAll()
 	}))
 }
 
