@@ -333,9 +333,7 @@ func TestWhoHandsOverLeadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 4)
 		defer w.end()
-		a := w.first()
-		b, c := w.join(a), w.join(a)
-		w.await("three nodes", func() bool { return w.whole(3) })
+		a, b, c := w.three()
 		begun := time.Now()
 		a.HandOver(t.Context())
 		if len(a.led()) > 0 {
@@ -358,9 +356,7 @@ func TestWhoHasJustComeLeadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 4)
 		defer w.end()
-		a := w.first()
-		b, c := w.join(a), w.join(a)
-		w.await("three nodes", func() bool { return w.whole(3) })
+		a, b, c := w.three()
 		c.stop(true)
 		w.check(c.start())
 		back := time.Now()
@@ -583,9 +579,7 @@ func TestWhoIsCutOffKnowsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2)
 		defer w.end()
-		a := w.first()
-		b, c := w.join(a), w.join(a)
-		w.await("three nodes", func() bool { return w.whole(3) })
+		a, b, c := w.three()
 		for _, p := range []*process{a, b, c} {
 			if !p.Fresh() || p.Ready() != nil {
 				t.Errorf("node %s is not fresh or not ready: %v", p.address, p.Ready())
@@ -647,9 +641,7 @@ func TestWithoutALeaderCommandsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
 		defer w.end()
-		a := w.first()
-		b, c := w.join(a), w.join(a)
-		w.await("three nodes", func() bool { return w.whole(3) })
+		a, b, c := w.three()
 		key := w.invite(a, time.Hour)
 		b.stop(false)
 		c.stop(false)
@@ -681,9 +673,7 @@ func TestANewClusterFromOneNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2)
 		defer w.end()
-		a := w.first()
-		b, c := w.join(a), w.join(a)
-		w.await("three nodes", func() bool { return w.whole(3) })
+		a, b, c := w.three()
 		w.await("nodes that were removed before", func() bool {
 			return slices.ContainsFunc([]*process{a, b, c}, func(p *process) bool { // one of them leads
 				return p.change(t.Context(), func(d *directory) error {

@@ -15,9 +15,7 @@ func TestAFullDiskLeadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 4)
 		defer w.end()
-		a := w.first()
-		b, c := w.join(a), w.join(a)
-		w.await("three nodes", func() bool { return w.whole(3) })
+		a, b, c := w.three()
 		b.full.Store(true)
 		w.await("all led by others", func() bool { return len(a.led())+len(c.led()) == 5 })
 		for _, p := range []*process{a, b} {
@@ -46,9 +44,7 @@ func TestFullDisksKeepTheirEpochs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 4)
 		defer w.end()
-		a := w.first()
-		b, c := w.join(a), w.join(a)
-		w.await("three nodes", func() bool { return w.whole(3) })
+		a, b, c := w.three()
 		before := [][]persistence.Shard{a.led(), b.led(), c.led()}
 		a.full.Store(true)
 		b.full.Store(true)

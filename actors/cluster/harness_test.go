@@ -84,6 +84,15 @@ func (w *world) first() *process {
 	return p
 }
 
+// three makes a cluster of three nodes that all do their part.
+func (w *world) three() (a, b, c *process) {
+	w.t.Helper()
+	a = w.first()
+	b, c = w.join(a), w.join(a)
+	w.await("three nodes", func() bool { return w.whole(3) })
+	return a, b, c
+}
+
 // join has another node join by an invitation of one that runs.
 func (w *world) join(through *process) *process {
 	w.t.Helper()

@@ -11,9 +11,7 @@ func TestWhoRefusesIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
 		defer w.end()
-		a := w.first()
-		b, c := w.join(a), w.join(a)
-		w.await("three nodes", func() bool { return w.whole(3) })
+		a, b, c := w.three()
 		answering := func(p *process, why string, want int) {
 			t.Helper()
 			if err := p.startNode(); err == nil {

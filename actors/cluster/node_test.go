@@ -17,9 +17,7 @@ func TestNobodyWaitsForAnEntryThatIsStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
 		defer w.end()
-		a := w.first()
-		b, c := w.join(a), w.join(a)
-		w.await("three nodes", func() bool { return w.whole(3) })
+		a, b, c := w.three()
 		for _, p := range []*process{a, b, c} {
 			if p.store.Epoch(persistence.Meta) == 0 {
 				continue
@@ -69,9 +67,7 @@ func TestALeaderThatIsGoneIsNotAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
 		defer w.end()
-		a := w.first()
-		b, c := w.join(a), w.join(a)
-		w.await("three nodes", func() bool { return w.whole(3) })
+		a, b, c := w.three()
 		all := []*process{a, b, c}
 		for i, p := range all {
 			if p.store.Epoch(persistence.Meta) == 0 {
