@@ -36,7 +36,7 @@ type Group struct {
 	failed    chan uint64    // epochs that end while this node leads; to followLeadership
 	leading   chan bool      // from Raft
 	stop      chan struct{}  // closed by Stop
-	done      sync.WaitGroup // of all goroutines
+	done      sync.WaitGroup // of all goroutines, which may wait for an answer of Raft
 	stopOnce  sync.Once
 	proposed  atomic.Uint64 // entries of writes, for Stats
 	epoch     atomic.Uint64 // in which changes are taken, 0 for none; follows mu
@@ -49,6 +49,7 @@ type Group struct {
 		queue    []queued
 		inFlight int           // changes that were taken from the queue and are not done
 		drained  chan struct{} // closed when nothing is queued or in flight; nil unless handing over
+		stopped  bool          // nothing is added to done any more
 	}
 }
 
@@ -190,13 +191,19 @@ func (w *writeWatch) end() {
 
 // Stop leaves the group at once: what is on its way has an unknown outcome, and nothing is
 // handed over; see [Group.Drain] and [Group.HandOver]. It may be called more than once.
+//
+// NB: Raft forgets to answer entries that it has committed, and not applied, when it is shut down. So
+// it goes on, without other nodes, until it has answered all: it applies them, or leads no more.
 func (g *Group) Stop() {
 	g.stopOnce.Do(func() {
+		g.mu.Lock()
+		g.mu.stopped = true
+		g.mu.Unlock()
 		close(g.stop)
-		_ = g.raft.Shutdown().Error() // has none
 		_ = g.network.Close()
+		g.done.Wait()
+		_ = g.raft.Shutdown().Error() // has none
 	})
-	g.done.Wait()
 }
 
 // Append takes a change that was made in an epoch, or returns ErrNotLed; then Done is not

@@ -120,33 +120,49 @@ func (g *Group) servers() []raft.Server {
 // AddLearner has a node get the log without a vote. Like the next three, it works on the
 // leader only, and returns when the change is confirmed by a majority. A voter keeps its vote.
 func (g *Group) AddLearner(node string) error {
-	return g.confirm(g.raft.AddNonvoter(raft.ServerID(node), raft.ServerAddress(node), 0, 2*g.o.Tick))
+	return g.confirm(func() raft.IndexFuture {
+		return g.raft.AddNonvoter(raft.ServerID(node), raft.ServerAddress(node), 0, 2*g.o.Tick)
+	})
 }
 
 // AddVoter gives a node a vote. It should have the log before: until then it counts for a
 // majority that is harder to reach.
 func (g *Group) AddVoter(node string) error {
-	return g.confirm(g.raft.AddVoter(raft.ServerID(node), raft.ServerAddress(node), 0, 2*g.o.Tick))
+	return g.confirm(func() raft.IndexFuture {
+		return g.raft.AddVoter(raft.ServerID(node), raft.ServerAddress(node), 0, 2*g.o.Tick)
+	})
 }
 
 // Demote takes a node's vote. It gets the log as before.
 func (g *Group) Demote(node string) error {
-	return g.confirm(g.raft.DemoteVoter(raft.ServerID(node), 0, 2*g.o.Tick))
+	return g.confirm(func() raft.IndexFuture {
+		return g.raft.DemoteVoter(raft.ServerID(node), 0, 2*g.o.Tick)
+	})
 }
 
 // Remove takes a node out of the group.
 func (g *Group) Remove(node string) error {
-	return g.confirm(g.raft.RemoveServer(raft.ServerID(node), 0, 2*g.o.Tick))
+	return g.confirm(func() raft.IndexFuture {
+		return g.raft.RemoveServer(raft.ServerID(node), 0, 2*g.o.Tick)
+	})
 }
 
-// confirm waits for a change of the members.
+// confirm makes a change of the members and waits for it.
 //
 // NB: Raft sends the entry of a change before it counts by the new members. A new voter that confirms
 // the entry in between is not counted until it confirms another one. When the change needs its
 // voice, and nobody writes, it would wait for ever; so an entry follows it.
-func (g *Group) confirm(change raft.IndexFuture) error {
+func (g *Group) confirm(change func() raft.IndexFuture) error {
+	g.mu.Lock()
+	if g.mu.stopped {
+		g.mu.Unlock()
+		return ErrNotLed
+	}
+	g.done.Add(1)
+	g.mu.Unlock()
+	defer g.done.Done()
 	done := make(chan error, 1)
-	go func() { done <- change.Error() }()
+	go func() { done <- change().Error() }()
 	select {
 	case err := <-done:
 		return err

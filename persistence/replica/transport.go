@@ -74,6 +74,11 @@ func isHeartbeat(args *raft.AppendEntriesRequest) bool {
 }
 
 func (t *transport) appendEntries(id raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	select {
+	case <-t.stop:
+		return raft.ErrTransportShutdown
+	default:
+	}
 	at := t.clock.Load()
 	err := t.NetworkTransport.AppendEntries(id, to, args, resp)
 	if err == nil && resp.Success {
@@ -168,7 +173,8 @@ func (t *transport) SetHeartbeatHandler(handle func(raft.RPC)) {
 	})
 }
 
-// Close ends all streams, and returns when no heartbeat is handled any more. Raft calls it too.
+// Close ends all streams, and returns when no heartbeat is handled any more. Nothing is sent to those whom
+// this node leads from now on. Raft calls it too.
 func (t *transport) Close() error {
 	err := t.NetworkTransport.Close()
 	t.CloseStreams()

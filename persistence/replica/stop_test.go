@@ -1,0 +1,63 @@
+package replica_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/persistence"
+	"troupe/persistence/replica/replicatest"
+)
+
+// TestWhoStopsAnswersAll: Raft does not answer what it has committed, and not applied, when it is shut down; and
+// whoever waits for that would wait for ever (persistence/PROMISES.md, "F23").
+func TestWhoStopsAnswersAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := replicatest.Start(t.Context(), replicatest.Options{Nodes: 1, Shards: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := c.Nodes[0].Store
+		slow := slowFollower{begun: make(chan struct{}, 100), release: make(chan struct{})}
+		s.Follow(slow)
+		const writes = 8 // that Raft applies the last of them by chance, and leaves none, happens once in a hundred times
+		done := make(committed, writes)
+		for range writes {
+			w := s.NewWritesIn(persistence.Meta, s.Epoch(persistence.Meta))
+			w.Set(persistence.SettingKey(nil, "any"), []byte("value"))
+			s.Append(w, done)
+			synctest.Wait()
+		}
+		<-slow.begun
+		stopped := make(chan struct{})
+		go func() {
+			s.Replica(persistence.Meta).Stop()
+			close(stopped)
+		}()
+		synctest.Wait()
+		close(slow.release)
+		select {
+		case <-stopped:
+		case <-time.After(time.Hour):
+			t.Fatal("it does not stop")
+		}
+		for range writes {
+			if err := <-done; err != nil {
+				t.Errorf("what was committed was told: %v", err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// slowFollower takes its time over every change.
+type slowFollower struct{ begun, release chan struct{} }
+
+func (f slowFollower) Changed([][]byte) {
+	f.begun <- struct{}{}
+	<-f.release
+}
+
+func (slowFollower) Replaced() {}
