@@ -609,6 +609,27 @@ func TestWhoIsCutOffKnowsIt(t *testing.T) {
 	})
 }
 
+// TestTheVotesOfOthersStay: that a leader is gone, and no other is elected yet, is no news of who has a vote.
+func TestTheVotesOfOthersStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 4)
+		defer w.end()
+		a, b, c := w.three()
+		a.stop(false)
+		for range 50 {
+			clocktest.Advance(100 * time.Millisecond)
+			for _, p := range []*process{b, c} {
+				for _, node := range p.Status().Nodes {
+					if !node.Voter {
+						t.Errorf("node %s says that node %s has no vote", p.address, node.Address)
+					}
+				}
+			}
+		}
+		w.check(a.start())
+	})
+}
+
 // TestAClockOfThePast: a node that takes nobody's certificate does not start, and one that runs waits for
 // its clock to be set.
 func TestAClockOfThePast(t *testing.T) {

@@ -69,9 +69,9 @@ func (h hello) mayLead() bool { return !h.Starting && !h.Stopping && !h.Full }
 // groupState is a replica.
 type groupState struct {
 	Applied uint64 `json:"applied"`
-	// Epoch is that in which the node leads, and the others are the replicas as it knows
-	// them; of a follower they are empty.
-	Epoch    uint64        `json:"epoch,omitempty"`
+	// Epoch is that in which the node leads, 0 of one that follows.
+	Epoch uint64 `json:"epoch,omitempty"`
+	// Voters and Learners are the replicas as the node knows them.
 	Voters   []peer.NodeID `json:"voters,omitempty"`
 	Learners []peer.NodeID `json:"learners,omitempty"`
 }
@@ -170,12 +170,8 @@ func (n *Node) hello() hello {
 		if g == nil {
 			continue
 		}
-		state := groupState{Applied: g.Applied(), Epoch: n.store.Epoch(sh)}
-		if state.Epoch != 0 {
-			have := n.replicas(sh)
-			state.Voters, state.Learners = have.voters, have.learners
-		}
-		h.Groups[sh] = state
+		have := n.replicas(sh)
+		h.Groups[sh] = groupState{Applied: g.Applied(), Epoch: n.store.Epoch(sh), Voters: have.voters, Learners: have.learners}
 	}
 	return h
 }

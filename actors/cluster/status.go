@@ -48,11 +48,15 @@ func (n *Node) Status() Status {
 	n.others.mu.Unlock()
 	said[n.self] = n.hello()
 
-	leaders := map[persistence.Shard]groupState{}
+	// NB: until another node leads a shard, those that follow know who has a vote.
+	best := map[persistence.Shard]groupState{}
 	for id, h := range said {
+		if !n.isAlive(id) {
+			continue
+		}
 		for sh, g := range h.Groups {
-			if g.Epoch > leaders[sh].Epoch && n.isAlive(id) {
-				leaders[sh] = g
+			if than := best[sh]; g.Epoch > than.Epoch || g.Epoch == than.Epoch && g.Applied > than.Applied {
+				best[sh] = g
 			}
 		}
 	}
@@ -67,14 +71,14 @@ func (n *Node) Status() Status {
 				node.Led++
 			}
 			if _, kept := h.Groups[sh]; kept {
-				node.Lag = max(node.Lag, max(leaders[sh].Applied, g.Applied)-g.Applied)
+				node.Lag = max(node.Lag, max(best[sh].Applied, g.Applied)-g.Applied)
 			}
 			if g.Applied > 0 {
 				node.Held++
 			}
 			if slices.Contains(d.Placement[sh], id) {
 				shall++
-				if slices.Contains(leaders[sh].Voters, id) {
+				if slices.Contains(best[sh].Voters, id) {
 					votes++
 				}
 			}
@@ -84,7 +88,7 @@ func (n *Node) Status() Status {
 	}
 	for sh := range n.store.AllShards() {
 		alive := 0
-		for _, id := range leaders[sh].Voters {
+		for _, id := range best[sh].Voters {
 			if n.isAlive(id) {
 				alive++
 			}
