@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -205,7 +206,26 @@ func (c *config) keepInFile(advertise string) error {
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		add = "\n" + add
 	}
-	return os.WriteFile(path, append(text, add...), 0o644)
+	return appendDurably(path, add)
+}
+
+// appendDurably adds to a file, or leaves what was in it.
+func appendDurably(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	had, err := f.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = f.WriteString(text)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		err = errors.Join(err, f.Truncate(had))
+	}
+	return errors.Join(err, f.Close())
 }
 
 func newClusterJoin() *cobra.Command {
