@@ -21,8 +21,9 @@ const (
 	held, entriesMax = 32, 250
 	// batchMax is the most items of a batch.
 	batchMax = 100
-	// attemptMax is the patience of a first attempt; later ones have more.
-	attemptMax = time.Second
+	// attemptMax is the patience of a first attempt; later ones have more. NB: with a second, what a loaded
+	// cluster had still to do was repeated, and it did half as much.
+	attemptMax = 3 * time.Second
 	// outageMax is how long one event may take with all its attempts.
 	outageMax = 2 * fleet.WholeMax
 	// pace is the pause after a request: the cluster shall be loaded and not overloaded.
