@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -258,11 +257,8 @@ func (x *exchange) headerFor(from *sender) (http.Header, error) {
 		return nil, failure.Errorf(failure.ErrInternal, "%w", err)
 	}
 	h := x.r.Header.Clone()
-	for _, line := range x.r.Header["Connection"] {
-		for name := range strings.SplitSeq(line, ",") {
-			h.Del(trimBlanks(name))
-		}
-	}
+	// NB: headers that Connection names stay. A node takes a key that is among them when it is asked
+	// itself, so it must take it when another one asks.
 	for _, name := range hopByHop {
 		delete(h, name)
 	}

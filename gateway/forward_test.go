@@ -369,7 +369,7 @@ func TestForwardedRequest(t *testing.T) {
 		}
 		return answers200(r)
 	})}))
-	r := post("event", " "+eventBody, "Connection: close, X-Mine", "X-Mine: 1", "X-Other: 2", "Expect: 100-continue", "TE: trailers", "X-Idempotency-Key: k",
+	r := post("event", " "+eventBody, "Connection: close, X-Mine, Idempotency-Key", "X-Mine: 1", "X-Other: 2", "Expect: 100-continue", "TE: trailers", "X-Idempotency-Key: k",
 		"Idempotency-Key: k", "Troupe-Sender: x", "Cookie: a=b")
 	if w := askHandler(t.Context(), s, r); w.status != 200 {
 		t.Fatalf("got %d %s", w.status, w.body.String())
@@ -378,7 +378,7 @@ func TestForwardedRequest(t *testing.T) {
 		t.Errorf("got %s %s with %d bytes %s", got.Method, got.URL, got.ContentLength, body)
 	}
 	for name, want := range map[string]string{
-		"Connection": "", "X-Mine": "", "Expect": "", "Te": "", "X-Idempotency-Key": "", "X-Other": "2", "Idempotency-Key": "k", "Cookie": "a=b",
+		"Connection": "", "X-Mine": "1", "Expect": "", "Te": "", "X-Idempotency-Key": "", "X-Other": "2", "Idempotency-Key": "k", "Cookie": "a=b",
 		"Authorization": "svc.token " + tokenAnn, "Accept-Encoding": "identity", senderHeader: `{"user":"ann","request":"` + s.idPrefix + `1","client":""}`,
 	} {
 		if h := got.Header.Get(name); h != want || len(got.Header[name]) > 1 {
