@@ -208,7 +208,7 @@ func (n *Node) index(ctx context.Context, _ peer.NodeID, sh persistence.Shard) (
 // Current returns when this node's replica of a shard has everything that any node has
 // acknowledged before the call. It costs a call to the node that leads the shard. The error is
 // failure.ErrElsewhere for persistence.EveryShard when this node has no replica of a numbered shard,
-// or one that still copies, and another node has all; else failure.ErrUnavailable: nobody answers
+// or one that still copies or lags on a full disk, and another node has all; else failure.ErrUnavailable: nobody answers
 // before ctx ends, or there is no replica.
 func (n *Node) Current(ctx context.Context, sh persistence.Shard) error {
 	for {
@@ -229,7 +229,7 @@ func (n *Node) Current(ctx context.Context, sh persistence.Shard) error {
 		} else {
 			at, err = call[persistence.Shard, uint64](ctx, n, leader, pathIndex, sh)
 		}
-		if err == nil && sh != persistence.Meta && lacksMuch(g.Applied(), at) && n.isAnotherComplete() {
+		if err == nil && sh != persistence.Meta && lacks(g.Applied(), at, n.full()) && n.isAnotherComplete() {
 			return failure.Elsewhere(uint16(persistence.EveryShard))
 		}
 		if err == nil {

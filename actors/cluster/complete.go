@@ -26,7 +26,7 @@ func (n *Node) Complete() (peer.NodeID, error) {
 func (n *Node) isComplete(id peer.NodeID, said map[peer.NodeID]hello) bool {
 	for sh := range n.store.AllShards() {
 		_, led := leaderIn(said, sh)
-		if lacksMuch(said[id].Groups[sh].Applied, led.Applied) {
+		if lacks(said[id].Groups[sh].Applied, led.Applied, said[id].Full) {
 			return false
 		}
 	}
@@ -39,6 +39,8 @@ func (n *Node) isAnotherComplete() bool {
 	return err == nil && id != n.self
 }
 
-// lacksMuch reports whether a replica still copies: it has nothing yet, or has not caught up with
-// its leader. NB: a shard can have gigabytes in its first entry, which is the store of a single node.
-func lacksMuch(applied, led uint64) bool { return applied == 0 || led > applied+lagMax }
+// lacks reports whether a replica will not have soon what its leader has: it still copies, or lags on a disk
+// that is full. NB: a shard can have gigabytes in its first entry, which is the store of a single node.
+func lacks(applied, led uint64, full bool) bool {
+	return applied == 0 || led > applied+lagMax || full && led > applied
+}

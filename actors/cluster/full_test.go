@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"reflect"
 	"testing"
 	"testing/synctest"
@@ -56,5 +57,33 @@ func TestFullDisksKeepTheirEpochs(t *testing.T) {
 		w.await("all led by those with room", func() bool { return len(a.led())+len(c.led()) == 5 })
 		b.full.Store(false)
 		w.await("three nodes that lead alike", func() bool { return w.whole(3) })
+	})
+}
+
+// TestWhoHasEverything: a disk that is full takes nothing of what is missing, however little that is.
+func TestWhoHasEverything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		defer w.end()
+		a, b, _ := w.three()
+		for _, c := range []struct {
+			lag  uint64
+			full bool
+			want bool
+		}{{0, false, true}, {0, true, true}, {1, false, true}, {1, true, false}, {lagMax, false, true}, {lagMax + 1, false, false}} {
+			said := a.heard()
+			said[a.self] = a.hello()
+			leads := said[a.self].Groups[0]
+			leads.Epoch, leads.Applied = 1<<40, leads.Applied+lagMax+1
+			said[a.self].Groups[0] = leads
+			follows := said[b.self]
+			follows.Full = c.full
+			follows.Groups = maps.Clone(follows.Groups)
+			follows.Groups[0] = groupState{Applied: leads.Applied - c.lag}
+			said[b.self] = follows
+			if got := a.isComplete(b.self, said); got != c.want {
+				t.Errorf("%d entries behind, full: %t: got %t, want %t", c.lag, c.full, got, c.want)
+			}
+		}
 	})
 }

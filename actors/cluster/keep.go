@@ -38,7 +38,7 @@ func (n *Node) keepLoop() {
 		}
 		switch {
 		case n.stopping.Load():
-		case n.full(): // NB: as a follower it goes on, with the room that the store keeps for that
+		case n.full():
 			if len(n.led()) > 0 {
 				n.greetAll(ctx) // another disk may have become full since it was heard
 				n.giveAll(ctx, n.haveRoom)

@@ -289,7 +289,7 @@ func (n *Node) Ready() error {
 	if n.staleFor() <= readyMax {
 		return nil
 	}
-	return fmt.Errorf("this node has not reached the leader of the cluster's own shard for %s or longer", readyMax)
+	return fmt.Errorf("this node has not had all of the cluster's own shard for %s or longer: it is cut off from the leader, or has no room", readyMax)
 }
 
 // HandOver gives all leaderships to other nodes, where there is one that can take it, and waits until
