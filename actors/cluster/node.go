@@ -105,6 +105,9 @@ type port interface {
 	Metrics() peer.Metrics
 }
 
+// ErrIdentity is the error of a node whose key or certificate cannot be read.
+var ErrIdentity = errors.New("read the identity of the node")
+
 // Load reads the node's files. Nothing runs yet.
 func Load(o Options) (*Node, error) { return load(o, (*Node).connect) }
 
@@ -120,7 +123,7 @@ func load(o Options, connect func(*Node) (network, error)) (*Node, error) {
 	n.tending.stop = map[persistence.Shard]context.CancelFunc{}
 	var err error
 	if n.identity, err = peer.LoadIdentity(n.files.path(IdentityFile)); err != nil {
-		return nil, fmt.Errorf("read the identity of the node: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrIdentity, err)
 	}
 	n.self = n.identity.Node()
 	if n.seeds, err = n.files.addresses(); err != nil {

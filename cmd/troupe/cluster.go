@@ -378,7 +378,11 @@ func (c *config) refuseWhole(ctx context.Context) error {
 		return nil //nolint:nilerr // whoever is no node any more can ask nobody
 	}
 	defer func() { _ = node.ClosePort(ctx) }()
-	if others, all := node.Answering(ctx); 2*(len(others)+1) > all {
+	others, all := node.Answering(ctx)
+	if all == 1 {
+		return fmt.Errorf("the cluster has this node alone, so nothing is lost; start it with `troupe serve --home %s`; nothing was changed", c.home)
+	}
+	if 2*(len(others)+1) > all {
 		return fmt.Errorf("%d of the cluster's %d nodes answer: with this one they are most of them; start it with `troupe serve --home %s`; nothing was changed", len(others), all, c.home)
 	}
 	return nil

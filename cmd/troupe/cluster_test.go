@@ -419,6 +419,13 @@ func TestANodeIsNothingWithoutItsStore(t *testing.T) {
 	want = "`troupe cluster remove NODE --lost`, then empty " + home
 	refuses(t, want, serve...)
 	mustRename(t, away, data)
+	pem := filepath.Join(nodeFolder(home), cluster.IdentityFile)
+	mustRename(t, pem, pem+".away")
+	if err := os.WriteFile(pem, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refuses(t, want, serve...)
+	mustRename(t, pem+".away", pem)
 	if again := nodeOn(t, home); string(again.node.Self()) != id {
 		t.Errorf("it is node %s again, want %s", again.node.Self(), id)
 	}

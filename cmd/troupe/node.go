@@ -132,7 +132,11 @@ func (c *config) loadNode(log zerolog.Logger) (_ *cluster.Node, err error) {
 		return nil, fmt.Errorf("%s is a node of a cluster: %w", c.home, err)
 	}
 	o.Version, o.Settings = buildOf(buildInfo()).Version, c.sharedSettings()
-	return cluster.Load(o)
+	node, err := cluster.Load(o)
+	if errors.Is(err, cluster.ErrIdentity) {
+		err = c.adviceForNode(err)
+	}
+	return node, err
 }
 
 // stopping is a part that only has to be stopped.
