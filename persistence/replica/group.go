@@ -560,6 +560,7 @@ func (g *Group) Drain(ctx context.Context) (resume func(), err error) {
 	}
 	select {
 	case <-drained:
+		err = ctx.Err()
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-g.stop:
@@ -569,14 +570,27 @@ func (g *Group) Drain(ctx context.Context) (resume func(), err error) {
 }
 
 // HandOver gives the leadership to a node, or to the one that is least behind when node is
-// empty: it takes no more changes, waits until those it has are answered and the other has the
-// whole log, and has it elected. After an error this node may lead still, and takes changes again.
+// empty: once that lacks next to nothing, it takes no more changes, waits until those it has are answered and
+// the other has the whole log, and has it elected. After an error this node may lead still, and takes changes again.
 //
 // NB: Raft's own transfer can wait without an end for a node that gets no entries; then this one
 // would lead for ever without taking a change (DESIGN.md says more).
 func (g *Group) HandOver(ctx context.Context, node string) error {
 	if g.Epoch() == 0 {
 		return ErrNotLed
+	}
+	if node == "" {
+		node = g.leastBehind()
+	}
+	term := g.raft.CurrentTerm()
+	leads := func() bool { return g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term }
+	lacksMore := func(than uint64) func() bool {
+		return func() bool { lacks, known := g.Behind(node); return leads() && (!known || lacks > than) }
+	}
+	near, stopNear := context.WithTimeout(ctx, g.o.Tick)
+	defer stopNear()
+	if err := g.awaitWhile(near, lacksMore(proposalsMax)); err != nil {
+		return fmt.Errorf("hand over to node %q, which is far behind: %w", node, err)
 	}
 	resume, err := g.Drain(ctx)
 	defer resume()
@@ -585,12 +599,7 @@ func (g *Group) HandOver(ctx context.Context, node string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.o.Tick)
 	defer cancel()
-	term := g.raft.CurrentTerm()
-	leads := func() bool { return g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term }
-	if node == "" {
-		node = g.leastBehind()
-	}
-	if err := g.awaitWhile(ctx, func() bool { lacks, known := g.Behind(node); return leads() && (!known || lacks > 0) }); err != nil {
+	if err := g.awaitWhile(ctx, lacksMore(0)); err != nil {
 		return fmt.Errorf("hand over to node %q, which has not the whole log: %w", node, err)
 	}
 	if err := g.network.TimeoutNow(raft.ServerID(node), raft.ServerAddress(node), g.timeoutNow(), new(raft.TimeoutNowResponse)); err != nil {

@@ -587,8 +587,11 @@ func TestAnEpochEndsWithAHandOver(t *testing.T) {
 			if i%2 == 0 { // nothing is on its way
 				done <- <-done
 			}
-			if err := first.Replica(0).HandOver(hurry, "nobody"); err == nil {
+			if err := first.Replica(0).HandOver(hurry, c.Nodes[1].Name); err == nil {
 				t.Fatal("the leadership was handed over by who had no time for it")
+			}
+			if now := first.Epoch(0); now == before {
+				t.Fatal("the epoch of before the hand-over goes on")
 			}
 			for first.Epoch(0) == 0 {
 				clocktest.Advance(time.Millisecond)
@@ -603,6 +606,40 @@ func TestAnEpochEndsWithAHandOver(t *testing.T) {
 			case err != nil && !errors.Is(err, persistence.ErrNotLed): // NB: what had not begun is refused
 				t.Errorf("a write from before: %v", err)
 			}
+		}
+		for _, n := range c.Nodes {
+			if err := n.Store.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestNobodyWaitsForWhoIsFarBehind: a node that does not answer, or lacks much, is not handed anything, and
+// who writes meanwhile does not notice.
+func TestNobodyWaitsForWhoIsFarBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := replicatest.Start(t.Context(), replicatest.Options{Nodes: 3, Shards: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := c.Nodes[0].Store
+		before := first.Epoch(0)
+		c.Nodes[1].Isolate(true)
+		clocktest.Advance(3 * time.Second)
+		handed := make(chan error, 1)
+		go func() { handed <- first.Replica(0).HandOver(t.Context(), c.Nodes[1].Name) }()
+		for range 100 {
+			begun := time.Now()
+			w := first.NewWritesIn(0, before)
+			w.Set(persistence.RecordKey(nil, 0, "w", persistence.ID{1}), nil)
+			if err := storeWrites(first, w); err != nil || time.Since(begun) > 100*time.Millisecond {
+				t.Fatalf("a write took %s: %v", time.Since(begun), err)
+			}
+			clocktest.Advance(20 * time.Millisecond)
+		}
+		if err := <-handed; err == nil {
+			t.Error("the leadership was handed over to a node that nobody reaches")
 		}
 		for _, n := range c.Nodes {
 			if err := n.Store.Close(); err != nil {
