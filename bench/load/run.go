@@ -52,7 +52,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := r.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("load %s: %w", o.Addr, err)
 	}
-	r.options.Prepared(ctx)
+	if r.options.Prepared(ctx); ctx.Err() != nil { // NB: else there would be an event before anybody notices
+		return nil, fmt.Errorf("load %s: %w", o.Addr, ctx.Err())
+	}
 	result, err := r.measure(ctx)
 	if err != nil {
 		return result, fmt.Errorf("load %s: %w", o.Addr, err)
