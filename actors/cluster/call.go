@@ -41,6 +41,7 @@ var kinds = []struct {
 	{failure.ErrNotAllowed, http.StatusConflict},
 	{failure.ErrPrecondition, http.StatusPreconditionFailed},
 	{failure.ErrElsewhere, http.StatusMisdirectedRequest},
+	{errUnfit, http.StatusUnprocessableEntity},
 	{failure.ErrOutcomeUnknown, http.StatusGatewayTimeout},
 }
 

@@ -55,6 +55,7 @@ type process struct {
 	full         atomic.Bool // its disk
 	past         atomic.Bool // its clock lies before all certificates of others
 	log          io.Writer   // nil: nobody reads it
+	shards       int         // Options.Shards
 }
 
 func newWorld(t *testing.T, shards int) *world {
@@ -160,7 +161,7 @@ func (p *process) startNode() (err error) {
 	if p.log != nil {
 		log = zerolog.New(p.log)
 	}
-	if p.Node, err = load(Options{Dir: p.dir, Advertise: p.address, Version: "test", Log: log}, func(n *Node) (network, error) {
+	if p.Node, err = load(Options{Dir: p.dir, Advertise: p.address, Version: "test", Shards: p.shards, Log: log}, func(n *Node) (network, error) {
 		streams := p.w.net.Streams(string(n.self))
 		return network{port: memoryPort{p.w, n, &p.past}, streams: streams, nodeOf: callerOf, listen: p.w.listen}, nil
 	}); err != nil {

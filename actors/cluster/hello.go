@@ -160,7 +160,7 @@ func (n *Node) hello() hello {
 		Settings: n.o.Settings, Clock: time.Now(), Stopping: n.stopping.Load(),
 	}
 	if !n.started.Load() {
-		h.Starting = true
+		h.Starting, h.Shards = true, n.o.Shards
 		return h
 	}
 	h.Full = n.full()
@@ -231,15 +231,19 @@ func (n *Node) refusal(said hello) error {
 	case said.Starting && time.Since(said.Clock).Abs() > clockMax:
 		return refuseClock("node "+string(said.Node), said.Clock)
 	case said.Shards != 0 && n.started.Load() && said.Shards != int(n.store.Shards()):
-		return failure.Refuse(failure.ErrForbidden, "the store of node %s has %d shards, those of the cluster have %d", said.Node, said.Shards, n.store.Shards())
+		return failure.Refuse(errUnfit, "the store of node %s has %d shards, or would have, and that of node %s has %d: all nodes of a cluster have as many", said.Node, said.Shards, n.self, n.store.Shards())
 	}
 	return nil
 }
 
+// errUnfit is the kind of a refusal to run beside another node as the two are. Each may say so of the other,
+// so it ends a node that starts, and one that runs when most of the others say it.
+const errUnfit = failure.ErrUnprocessable
+
 // refuseLevel says that who comes is too old or too new. Programs that are no releases can have one
 // version and different levels.
 func refuseLevel(who, version string, has int, here string) error {
-	return failure.Refuse(failure.ErrForbidden, "%s runs version %s of level %d, and the cluster %s of level %d: only levels that are next to each other run together", who, version, has, here, level)
+	return failure.Refuse(errUnfit, "%s runs version %s of level %d, and the cluster %s of level %d: only levels that are next to each other run together", who, version, has, here, level)
 }
 
 // refuseClock says how wrong the clock of who comes is, and in which direction.
@@ -248,7 +252,7 @@ func refuseClock(who string, clock time.Time) error {
 	if off < 0 {
 		direction = "behind"
 	}
-	return failure.Refuse(failure.ErrForbidden, "the clock of %s is %s %s that of the cluster: set it", who, off.Abs(), direction)
+	return failure.Refuse(errUnfit, "the clock of %s is %s %s that of the cluster: set it", who, off.Abs(), direction)
 }
 
 // note remembers what a node has said.
@@ -383,19 +387,22 @@ func (n *Node) greetLoop() {
 }
 
 // refusedBy says why this node must end, from what its greetings brought. NB: a node whose clock is wrong
-// takes no other's certificate, so the causes count only where the rest has no majority.
+// takes no other's certificate, so the causes count only where the rest has no majority; and one that
+// fits nobody says so of all, so against a node that runs it counts where it is a majority itself.
 func (n *Node) refusedBy(faults map[peer.NodeID]error, causes ...error) (refused error) {
-	shut := 0
+	shut, unfit := 0, 0
 	for _, id := range slices.Sorted(maps.Keys(faults)) {
 		err := faults[id]
 		switch is := func(cause error) bool { return errors.Is(err, cause) }; {
 		case isRefusal(err):
 			return fmt.Errorf("node %s: %w", id, err)
+		case is(errUnfit):
+			shut, unfit, refused = shut+1, unfit+1, fmt.Errorf("node %s: %w", id, err)
 		case slices.ContainsFunc(causes, is):
 			shut, refused = shut+1, err
 		}
 	}
-	if 2*shut < len(n.known())+1 {
+	if all := len(n.known()) + 1; 2*shut < all || 2*shut == all && unfit > 0 && n.started.Load() {
 		return nil
 	}
 	return refused

@@ -278,7 +278,7 @@ func joinBy(ctx context.Context, client *http.Client, o Joining) (*Enrolment, er
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("reach the cluster at %s: %w", o.Key.Address, errors.Unwrap(err))
+		return nil, fmt.Errorf("reach the node that made the key, at %s: %w; a key of another node would do as well", o.Key.Address, errors.Unwrap(err))
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(response.Body, callBytesMax))

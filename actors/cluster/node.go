@@ -34,6 +34,8 @@ type Options struct {
 	// Version is that of the program, for people; Settings is a digest of the settings that should
 	// be the same on all nodes.
 	Version, Settings string
+	// Shards is how many a store that is made would have. Zero: nothing is said of it before the store is open.
+	Shards int
 	// Tick is that of persistence.Replication.
 	Tick time.Duration
 	// Pace is the time between two greetings of a node, and between two looks at what is and what

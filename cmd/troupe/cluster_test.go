@@ -129,9 +129,14 @@ func TestThreeNodes(t *testing.T) {
 			t.Fatalf("invite: %d %s", code, stderr)
 		}
 		says(t, "belongs to the cluster", "cluster", "join", strings.TrimSpace(key), "--home", home, "--cluster-listen", nodeAddress())
+		refuses(t, "leave --shards and TROUPE_SHARDS away", "serve", "--home", home, "--listen", "127.0.0.1:0", "--shards", "3", "--log-level", "error")
 		joined := nodeOn(t, home)
 		nodes = append(nodes, joined)
 		await(t, joined.node.Fresh) // then it knows the token; it has not all shards yet
+		if code, stdout, stderr := invoke("check", "--home", home); code != exitDone || stdout != "" {
+			t.Errorf("check of a node without text files: %d %s %s", code, stdout, stderr)
+		}
+		refuses(t, "no text files to publish in "+home, "publish", "--home", home)
 		for _, path := range []string{"instances/leave-request?limit=1&count=true", "watch/leave-request"} {
 			if status := statusOf(t, joined, token, "/workflow/api/v1/"+path); status != http.StatusOK {
 				t.Errorf("%s at a node that has just joined: got %d", path, status)

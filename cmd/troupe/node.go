@@ -113,6 +113,13 @@ func (s *service) claimNode(ctx context.Context) (err error) {
 	if !c.isNode() {
 		return nil
 	}
+	of, err := c.fileOnly()
+	if err != nil {
+		return err
+	}
+	if joined := of.store.Shards; joined != 0 && joined != c.store.Shards {
+		return fmt.Errorf("%s has shards: %d, as many as the cluster, and not %d: leave --shards and TROUPE_SHARDS away", settingsFile, joined, c.store.Shards)
+	}
 	if s.node, err = c.loadNode(s.log); err != nil {
 		return err
 	}
@@ -120,7 +127,7 @@ func (s *service) claimNode(ctx context.Context) (err error) {
 	if err := s.node.Claim(ctx); err != nil {
 		return explainAddress(err, "cluster.listen")
 	}
-	s.log.Info().Str("node", string(s.node.Self())).Str("cluster", cmp.Or(c.cluster.Advertise, c.cluster.Listen)).Msg("cluster port open")
+	s.log.Info().Str("node", string(s.node.Self())).Str("cluster", cmp.Or(c.cluster.Advertise, c.cluster.Listen)).Msg("no other process is this node")
 	return nil
 }
 
@@ -131,7 +138,7 @@ func (c *config) loadNode(log zerolog.Logger) (_ *cluster.Node, err error) {
 	if o.Advertise, err = c.advertised(); err != nil {
 		return nil, fmt.Errorf("%s is a node of a cluster: %w", c.home, err)
 	}
-	o.Version, o.Settings = buildOf(buildInfo()).Version, c.sharedSettings()
+	o.Version, o.Settings, o.Shards = buildOf(buildInfo()).Version, c.sharedSettings(), c.store.Shards
 	node, err := cluster.Load(o)
 	if errors.Is(err, cluster.ErrIdentity) {
 		err = c.adviceForNode(err)
