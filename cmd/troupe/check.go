@@ -70,17 +70,20 @@ func checkHome(c *config) (all, warnings document.Faults, err error) {
 	if loadErr == nil {
 		all = append(all, checkParts(c)...)
 	}
-	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		return nil, nil, err
-	}
-	set, err := home.Load(os.DirFS(c.home), parser)
-	if err := keepFaults(&all, err); err != nil {
-		return nil, nil, err
+	if hasText(c.home) { // NB: the home of a node need not have any
+		parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+		if err != nil {
+			return nil, nil, err
+		}
+		set, err := home.Load(os.DirFS(c.home), parser)
+		if err := keepFaults(&all, err); err != nil {
+			return nil, nil, err
+		}
+		warnings = set.Warnings
 	}
 	all = append(all, checkStore(c)...)
 	all.Sort()
-	return all, set.Warnings, nil
+	return all, warnings, nil
 }
 
 // checkParts returns why parts of the server could not be made with the settings.

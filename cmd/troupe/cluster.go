@@ -484,10 +484,17 @@ func clusterJSON(status cluster.Status) ([]byte, error) {
 func clusterTable(status cluster.Status) [][]string {
 	rows := [][]string{{"NODE", "ADDRESS", "ALIVE", "VOTER", "VERSION", "LED", "HELD", "LAG", "NOTE"}}
 	word := map[bool]string{true: "yes", false: "no"}
+	led := 0
+	for _, n := range status.Nodes {
+		led += n.Led
+	}
 	for _, n := range status.Nodes {
 		var notes []string
 		if n.ID == status.Self {
 			notes = append(notes, "this node")
+		}
+		if n.ID == status.Self && led == 0 {
+			notes = append(notes, "nobody leads")
 		}
 		if n.Leaving {
 			notes = append(notes, "leaving")

@@ -54,8 +54,8 @@ func newPublish() *cobra.Command {
 
 // packHome checks the text files of a folder and packs them.
 func packHome(dir string) (archive []byte, warnings document.Faults, err error) {
-	if err := wantHome(dir); err != nil {
-		return nil, nil, err
+	if !hasText(dir) {
+		return nil, nil, fmt.Errorf("there are no text files to publish in %s: it has no %s; name the folder that has them, troupe publish DIR", dir, home.IdentityFile)
 	}
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
 	if err != nil {

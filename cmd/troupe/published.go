@@ -131,6 +131,9 @@ const ownFilesDiffer = "the text files of this home are not what is published, a
 // checkPublished returns the faults for which the home would not be published now. That its files
 // are not what is published is a warning.
 func (s *service) checkPublished() (faults, warnings document.Faults, err error) {
+	if !hasText(s.config.home) {
+		return nil, nil, nil
+	}
 	set, err := home.Load(os.DirFS(s.config.home), s.parser)
 	var found document.Faults
 	if err := keepFaults(&found, err); err != nil {
