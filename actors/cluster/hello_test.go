@@ -1,8 +1,12 @@
 package cluster
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
+
+	"troupe/persistence/clocktest"
 )
 
 // TestWhoRefusesIsThere: `cluster recover` must not make a second cluster of a node that the first one shuts
@@ -31,5 +35,72 @@ func TestWhoRefusesIsThere(t *testing.T) {
 		w.check(a.Remove(t.Context(), b.self, false))
 		w.awaitRemoved(b)
 		answering(b, "a node that was removed", 2)
+	})
+}
+
+// TestWhoFitsNobodyEnds: and nobody else does, though each refuses the other, when a node that has joined
+// would have, or has, a store with another number of shards.
+func TestWhoFitsNobodyEnds(t *testing.T) {
+	for nodes := 1; nodes <= 3; nodes++ {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, 2)
+			defer w.end()
+			all := []*process{w.first()}
+			for len(all) < nodes {
+				all = append(all, w.join(all[0]))
+			}
+			w.await("all nodes", func() bool { return w.whole(nodes) })
+			odd, err := w.joinAs(all[0], w.invite(all[0], time.Hour))
+			w.check(err)
+			odd.shards, odd.disk.Shards = 5, 5
+			if err := odd.start(); err == nil || !strings.Contains(err.Error(), "5 shards, or would have") {
+				t.Errorf("a node of %d that would have 5 shards: got %v", nodes+1, err)
+			}
+			w.check(odd.ClosePort(t.Context()))
+			odd.shards = 0 // it does not know
+			w.check(odd.start())
+			for range 300 {
+				clocktest.Advance(100 * time.Millisecond)
+				for _, p := range all {
+					select {
+					case err := <-p.Failed():
+						t.Fatalf("a node of %d that fits ends: %v", nodes+1, err)
+					default:
+					}
+				}
+			}
+			select {
+			case err := <-odd.Failed():
+				if !strings.Contains(err.Error(), "5 shards") {
+					t.Errorf("it ends: %v", err)
+				}
+			default:
+				if nodes > 1 { // NB: two that refuse each other are no majority
+					t.Errorf("a node of %d that does not fit goes on", nodes+1)
+				}
+			}
+			odd.stop(false)
+		})
+	}
+}
+
+// TestTheVotesOfOthersStay: that a leader is gone, and no other is elected yet, is no news of who has a vote.
+func TestTheVotesOfOthersStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 4)
+		defer w.end()
+		a, b, c := w.three()
+		a.stop(false)
+		for range 50 {
+			clocktest.Advance(100 * time.Millisecond)
+			for _, p := range []*process{b, c} {
+				for _, node := range p.Status().Nodes {
+					if !node.Voter {
+						t.Errorf("node %s says that node %s has no vote", p.address, node.Address)
+					}
+				}
+			}
+		}
+		w.check(a.start())
 	})
 }

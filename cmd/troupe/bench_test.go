@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -161,6 +162,9 @@ func TestBenchLeavesNothingWhenItsTerminalCloses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP) // NB: below nohup the program would inherit that it is ignored
+	defer signal.Stop(caught)
 	temporary := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), self, "bench", "--address", s.URL)
 	cmd.Env = append(os.Environ(), asProgram+"=1", "TMPDIR="+temporary, "TROUPE_TOKEN=x", "TROUPE_CONTEXTS="+filepath.Join(temporary, "none"))
