@@ -483,6 +483,9 @@ func TestIndexesOfAClusterAgreeWithScans(t *testing.T) {
 // TestIndexesControl plants the mistake that a new leader does not wait until it knows the
 // indexes of its shard.
 func TestIndexesControl(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector learns nothing from a mistake that is planted")
+	}
 	for seed := range uint64(10) {
 		if faults := runIndexes(t, seed, true); len(faults) > 0 {
 			t.Logf("seed %d finds it: %s", seed, faults[0])

@@ -39,7 +39,7 @@ type killed struct {
 // persistence/PROMISES.md, "P11"; gateway/INTERFACE.md, "What an answer means"). It
 // prints how long the starts took (persistence/PROMISES.md, "P15").
 func TestKill(t *testing.T) {
-	kills := 10
+	kills := 5 // .ci/kill makes more
 	if text := os.Getenv("TROUPE_TEST_KILLS"); text != "" {
 		var err error
 		if kills, err = strconv.Atoi(text); err != nil {
