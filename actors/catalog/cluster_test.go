@@ -48,9 +48,7 @@ func startLate(t *testing.T) *late {
 }
 
 func (l *late) stop(t *testing.T) {
-	for _, n := range l.Nodes {
-		must(t, n.Store.Close())
-	}
+	must(t, l.Close())
 }
 
 // TestAVersionThatIsNotHereYetIsWaitedFor: an instance that is led here may have been made

@@ -46,10 +46,7 @@ func (l *told) Changed(keys [][]byte) {
 // TestWhoComesLateIsToldWhatIsLed: parts of a program are made after the store is open.
 func TestWhoComesLateIsToldWhatIsLed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := replicatest.Start(t.Context(), replicatest.Options{Nodes: 3, Shards: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := startCluster(t, 3, 1)
 		leads, follows := make([]told, 3), make([]told, 3)
 		for i, n := range c.Nodes {
 			n.Store.FollowLeads(&leads[i])
@@ -73,10 +70,8 @@ func TestWhoComesLateIsToldWhatIsLed(t *testing.T) {
 				t.Errorf("node %d was told %q", i, got)
 			}
 		}
-		for _, n := range c.Nodes {
-			if err := n.Store.Close(); err != nil {
-				t.Error(err)
-			}
+		if err := c.Close(); err != nil {
+			t.Error(err)
 		}
 		got = leads[0].take()
 		slices.Sort(got)
@@ -84,6 +79,21 @@ func TestWhoComesLateIsToldWhatIsLed(t *testing.T) {
 			t.Errorf("at the end the leader's part was told %q, want %q", got, want)
 		}
 	})
+}
+
+// startCluster starts some nodes, which are closed at the end.
+func startCluster(t *testing.T, nodes, shards int) *replicatest.Cluster {
+	t.Helper()
+	c, err := replicatest.Start(t.Context(), replicatest.Options{Nodes: nodes, Shards: shards})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
 }
 
 func storeWrites(s *persistence.Store, w *persistence.Writes) error {

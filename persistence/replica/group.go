@@ -560,13 +560,11 @@ func (g *Group) Drain(ctx context.Context) (resume func(), err error) {
 	}
 	select {
 	case <-drained:
-		err = ctx.Err()
 	case <-ctx.Done():
-		err = ctx.Err()
 	case <-g.stop:
-		err = ErrNotLed
+		return resume, ErrNotLed
 	}
-	return resume, err
+	return resume, ctx.Err()
 }
 
 // HandOver gives the leadership to a node, or to the one that is least behind when node is

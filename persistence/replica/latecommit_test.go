@@ -11,7 +11,6 @@ import (
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
 	"troupe/persistence/replica"
-	"troupe/persistence/replica/replicatest"
 )
 
 // TestEntriesOfAnEarlierLeaderAreNotApplied: a message of a later leader that has no entries says that more
@@ -19,10 +18,7 @@ import (
 // and a majority has something else (persistence/PROMISES.md, "F21").
 func TestEntriesOfAnEarlierLeaderAreNotApplied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := replicatest.Start(t.Context(), replicatest.Options{Nodes: 3, Shards: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := startCluster(t, 3, 1)
 		was := c.Nodes[0]
 		group := was.Store.Replica(0)
 		key := func(n byte) []byte { return persistence.RecordKey(nil, 0, "w", persistence.ID{n}) }
@@ -59,11 +55,6 @@ func TestEntriesOfAnEarlierLeaderAreNotApplied(t *testing.T) {
 		late.CloseStreams()
 		if err := late.Close(); err != nil {
 			t.Error(err)
-		}
-		for _, n := range c.Nodes {
-			if err := n.Store.Close(); err != nil {
-				t.Error(err)
-			}
 		}
 	})
 }

@@ -6,17 +6,13 @@ import (
 	"time"
 
 	"troupe/persistence"
-	"troupe/persistence/replica/replicatest"
 )
 
 // TestWhoStopsAnswersAll: Raft does not answer what it has committed, and not applied, when it is shut down; and
 // whoever waits for that would wait for ever (persistence/PROMISES.md, "F23").
 func TestWhoStopsAnswersAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := replicatest.Start(t.Context(), replicatest.Options{Nodes: 1, Shards: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := startCluster(t, 1, 1)
 		s := c.Nodes[0].Store
 		slow := slowFollower{begun: make(chan struct{}, 100), release: make(chan struct{})}
 		s.Follow(slow)
@@ -45,9 +41,6 @@ func TestWhoStopsAnswersAll(t *testing.T) {
 			if err := <-done; err != nil {
 				t.Errorf("what was committed was told: %v", err)
 			}
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
 		}
 	})
 }

@@ -66,6 +66,14 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
+// Close closes the stores of all nodes.
+func (c *Cluster) Close() (err error) {
+	for _, n := range c.Nodes {
+		err = errors.Join(err, n.Store.Close())
+	}
+	return err
+}
+
 // found makes the first node's store one of a cluster.
 func (c *Cluster) found() error {
 	first := c.Nodes[0]
