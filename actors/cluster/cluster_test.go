@@ -298,10 +298,11 @@ func TestANodeThatIsNotToldOfItsRemoval(t *testing.T) {
 	})
 }
 
-// TestARefusalOfFew: one node that takes no certificate does not end those whom the others take.
+// TestARefusalOfFew: one node that takes no certificate, or fits nobody, does not end those whom the others take.
 func TestARefusalOfFew(t *testing.T) {
 	refused := fmt.Errorf("call a node: %w", peer.ErrRefused)
 	expired := fmt.Errorf("call a node: %w", peer.ErrExpired)
+	unfit := failure.Refuse(errUnfit, "no")
 	for _, c := range []struct {
 		faults map[peer.NodeID]error
 		others int
@@ -317,6 +318,10 @@ func TestARefusalOfFew(t *testing.T) {
 		{map[peer.NodeID]error{"b": failure.Refuse(failure.ErrForbidden, "no")}, 4, true},
 		{map[peer.NodeID]error{"b": expired, "c": errSilent}, 2, false},
 		{map[peer.NodeID]error{"b": expired, "c": refused}, 2, true},
+		{map[peer.NodeID]error{"b": unfit}, 2, false},
+		{map[peer.NodeID]error{"b": unfit, "c": errSilent}, 2, false},
+		{map[peer.NodeID]error{"b": unfit}, 1, true},
+		{map[peer.NodeID]error{"b": unfit, "c": unfit}, 2, true},
 	} {
 		n := &Node{self: "a", seeds: map[peer.NodeID]string{"a": ""}}
 		for i := range c.others {

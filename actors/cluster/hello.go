@@ -237,7 +237,7 @@ func (n *Node) refusal(said hello) error {
 }
 
 // errUnfit is the kind of a refusal to run beside another node as the two are. Each may say so of the other,
-// so it ends a node that starts, and one that runs when most of the others say it.
+// so it ends a node that starts when half of the nodes say it, and one that runs when most do.
 const errUnfit = failure.ErrUnprocessable
 
 // refuseLevel says that who comes is too old or too new. Programs that are no releases can have one

@@ -492,9 +492,9 @@ func clusterTable(status cluster.Status) [][]string {
 		var notes []string
 		if n.ID == status.Self {
 			notes = append(notes, "this node")
-		}
-		if n.ID == status.Self && led == 0 {
-			notes = append(notes, "nobody leads")
+			if led == 0 {
+				notes = append(notes, "nobody leads")
+			}
 		}
 		if n.Leaving {
 			notes = append(notes, "leaving")

@@ -356,6 +356,10 @@ func TestHowAClusterIsShown(t *testing.T) {
 	if !status.Nodes[0].Full {
 		t.Error("the status itself has changed")
 	}
+	status.Nodes = []cluster.NodeStatus{{ID: "A", Alive: true}, {ID: "B"}}
+	if rows := clusterTable(status); rows[1][8] != "this node, nobody leads" || rows[2][8] != "" {
+		t.Errorf("got the notes %q and %q", rows[1][8], rows[2][8])
+	}
 }
 
 // tree is the files of a folder, none when it is missing.
