@@ -21,7 +21,7 @@ var (
 	errStopped = failure.Errorf(failure.ErrUnavailable, "identity service is stopped")
 	// errElsewhere: another node leads the credentials. Nothing was done.
 	errElsewhere = failure.Elsewhere(uint16(persistence.Meta))
-	// errNotFresh: this node is cut off, so what it knows of credentials may be old.
+	// errNotFresh: this node is cut off or its disk is full, so what it knows of credentials may be old.
 	errNotFresh = failure.Errorf(failure.ErrUnavailable, "cut off from the node that leads the credentials, or without room for what it says")
 	// errWaiting and errNoAnswer: it is not known whether a credential is a new one.
 	errWaiting  = failure.Errorf(failure.ErrBusy, "too many unknown credentials wait for the node that leads them")
