@@ -132,6 +132,7 @@ type install struct {
 	meta   raft.SnapshotMeta
 	rows   Replacement // nil: it is of this node
 	put    bool        // its own row was written among them
+	at     position    // of the rows
 	buffer []byte      // a row that is not whole yet
 }
 
@@ -176,6 +177,12 @@ func (i *install) set(key, value []byte) error {
 	if bytes.Equal(key, i.of.key) {
 		return nil
 	}
+	if bytes.Equal(key, i.of.state.key) {
+		var err error
+		if i.at, err = decodePosition(value); err != nil {
+			return err
+		}
+	}
 	return i.rows.Set(key, value)
 }
 
@@ -202,6 +209,10 @@ func (i *install) Close() error {
 	}
 	if len(i.buffer) > 0 {
 		return errors.Join(errors.New("the last row of a snapshot is cut off"), i.Cancel())
+	}
+	if i.at.applied < i.meta.Index {
+		err := fmt.Errorf("%w: a snapshot up to entry %d has rows up to %d", ErrDamaged, i.meta.Index, i.at.applied)
+		return errors.Join(err, i.Cancel()) // NB: once the rows are in place it is too late
 	}
 	if !i.put {
 		if err := i.setOwn(); err != nil {

@@ -197,7 +197,15 @@ func TestACopyHasTheRowsAsTheyAreNow(t *testing.T) {
 	if err != nil || state.Restore(rows) != nil {
 		t.Errorf("Raft cannot go on with the copy: %v", err)
 	}
+	at := bytes.Index(sent, []byte("a p")) + len("a p")
+	old := bytes.Clone(sent)
+	old[at+7] = 3 // the number of the last entry that was applied
+	short := slices.Delete(bytes.Clone(sent), at, at+1)
+	short[at-len("a p")-1]--
 	for name, broken := range map[string][]byte{
+		"behind its index":  old,
+		"a short position":  short,
+		"without position":  {0, 0, 0, 1, 0, 0, 0, 1, 'a', 'b'},
 		"cut off":           sent[:len(sent)-1],
 		"a row too large":   append([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0}, sent...),
 		"rows out of order": append(bytes.Clone(sent), sent...),
