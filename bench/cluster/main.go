@@ -127,7 +127,7 @@ func (r *run) underLoad(ctx context.Context) error {
 	var workers []*worker
 	var running sync.WaitGroup
 	for i := range r.workers + sharers {
-		w := &worker{fleet: r.fleet, ledger: &r.ledger, number: i}
+		w := &worker{fleet: r.fleet, ledger: &r.ledger, number: i, node: i % fleet.Count}
 		if i >= r.workers {
 			w.pool = &r.pool
 		}

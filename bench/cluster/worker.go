@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"troupe/bench/fleet"
@@ -43,7 +44,19 @@ type ledger struct {
 	gap     time.Duration // the longest time without one
 	slowest time.Duration // the longest time that one event took, with all its attempts
 	acks    int
-	made    []*instance // all, in any order; each belongs to one worker
+	made    []*instance               // all, in any order; each belongs to one worker
+	asked   [fleet.Count]atomic.Int64 // requests that wait for an answer, by node
+}
+
+// choose returns one of two nodes, the one that has fewer requests to answer, as balancers do: or all
+// workers would soon wait for a node that is ill. It is not the one at not.
+func (l *ledger) choose(not int) int {
+	a := rand.IntN(fleet.Count)
+	b := (a + 1 + rand.IntN(fleet.Count-1)) % fleet.Count
+	if a == not || b != not && l.asked[b].Load() < l.asked[a].Load() {
+		return b
+	}
+	return a
 }
 
 // acked notes the acknowledgement of some things that were begun at a time.
@@ -77,7 +90,7 @@ type worker struct {
 	ledger    *ledger
 	pool      *pool // nil: to its own
 	number    int
-	node      *fleet.Node
+	node      int // among those of the fleet: where it sends
 	instances []*instance
 	// between is held while something is under way. Who locks it finds everything acknowledged.
 	between sync.RWMutex
@@ -200,20 +213,23 @@ func (l *ledger) created(id string) *instance {
 func (w *worker) insist(ctx context.Context, things int, do func(context.Context, *client.Client) error) error {
 	begun := time.Now()
 	for patience := attemptMax; ; patience = min(2*patience, 15*time.Second) {
-		if w.node == nil || rand.IntN(10) == 0 {
-			w.node = w.fleet.Nodes[rand.IntN(fleet.Count)]
+		if rand.IntN(10) == 0 {
+			w.node = w.ledger.choose(-1)
 		}
+		node := w.fleet.Nodes[w.node]
+		w.ledger.asked[w.node].Add(1)
 		attempt, cancel := context.WithTimeout(ctx, patience)
-		err := do(attempt, w.node.Client)
+		err := do(attempt, node.Client)
 		cancel()
+		w.ledger.asked[w.node].Add(-1)
 		if err == nil {
 			w.ledger.acked(begun, things)
 			return nil
 		}
 		if !passing(err) {
-			return fmt.Errorf("through %s, after %s: %w", w.node.Home, time.Since(begun), err)
+			return fmt.Errorf("through %s, after %s: %w", node.Home, time.Since(begun), err)
 		}
-		w.node = nil
+		w.node = w.ledger.choose(w.node)
 		if !fleet.Wait(ctx, 20*time.Millisecond) {
 			return fmt.Errorf("not acknowledged for %s: %w", time.Since(begun), err)
 		}
