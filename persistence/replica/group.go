@@ -97,6 +97,9 @@ func (g *Group) start() (err error) {
 	if g.log, err = openEntries(o.Store, o.LogPrefix, g.watchWrite); err != nil {
 		return err
 	}
+	if err = saved.raise(g.log); err != nil {
+		return err
+	}
 	logger := raftLog(o.Log)
 	g.network = newTransport(o, logger)
 	g.raft, err = raft.NewRaft(g.config(logger), g.state, g.log, newVotes(o.Store, o.LogPrefix, g.watchWrite), saved, g.network)

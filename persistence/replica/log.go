@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -21,6 +22,8 @@ type entries struct {
 	prefix []byte
 	// watch is called around each write of the log.
 	watch func() (end func())
+	// configurations are the entries about the members that were there when it was opened.
+	configurations []*raft.Log
 
 	mu struct {
 		sync.Mutex
@@ -49,7 +52,12 @@ func openEntries(store Store, prefix []byte, watch func() func()) (*entries, err
 			return fmt.Errorf("%w: entry %d of the log follows entry %d", ErrDamaged, index, e.mu.last)
 		}
 		e.addLocked(index, len(value))
-		return nil
+		if raft.LogType(value[8]) != raft.LogConfiguration {
+			return nil
+		}
+		l := new(raft.Log)
+		e.configurations = append(e.configurations, l)
+		return decodeEntry(index, bytes.Clone(value), l)
 	})
 	return e, err
 }

@@ -83,21 +83,17 @@ func currentTerm(o *Options) (uint64, error) {
 // found makes this node the only member, and lets the log begin behind a position.
 func found(o *Options, s *state, at position, term uint64) error {
 	saved := newSnapshots(o.Store, o.StatePrefix, s)
-	sink, err := saved.Create(raft.SnapshotVersionMax, at.applied, term, raft.Configuration{Servers: []raft.Server{
+	own := saved.create(raft.SnapshotVersionMax, at.applied, term, raft.Configuration{Servers: []raft.Server{
 		{ID: raft.ServerID(o.Node), Address: raft.ServerAddress(o.Node)},
-	}}, at.applied, nil)
-	if err != nil {
-		return err
-	}
+	}}, at.applied)
 	votes := newVotes(o.Store, o.LogPrefix, nil)
 	log := entries{prefix: append(o.LogPrefix[:len(o.LogPrefix):len(o.LogPrefix)], 'l')}
-	err = o.Store.Write(Synced, func(b Batch) {
+	return o.Store.Write(Synced, func(b Batch) {
 		b.DeleteRange(log.key(0), log.end())
 		b.Set(votes.key([]byte(termKey)), encodeUint64(term))
 		b.Set(s.key, at.encode())
-		b.Set(saved.key, sink.(*install).encode())
+		b.Set(saved.key, own.encode())
 	})
-	return err
 }
 
 // Members returns the replicas of the group as this node knows them.

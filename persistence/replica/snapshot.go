@@ -62,6 +62,34 @@ func (s *snapshots) check() error {
 	return nil
 }
 
+// raise moves the snapshot up to the entry that the rows are at, when the log has it. Raft reads what is
+// behind the snapshot when it starts, and has it applied: with logs of many MiB, for seconds.
+func (s *snapshots) raise(log *entries) error {
+	meta, err := s.meta()
+	if err != nil {
+		return err
+	}
+	if meta == nil {
+		meta = new(raft.SnapshotMeta)
+	}
+	at, _ := s.state.position()
+	for _, l := range log.configurations {
+		if l.Index > meta.ConfigurationIndex && l.Index <= at.applied {
+			meta.Configuration, meta.ConfigurationIndex = raft.DecodeConfiguration(l.Data), l.Index
+		}
+	}
+	var last raft.Log
+	err = log.GetLog(at.applied, &last)
+	if errors.Is(err, raft.ErrLogNotFound) || meta.ConfigurationIndex == 0 || last.Index <= meta.Index {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	own := s.create(raft.SnapshotVersionMax, last.Index, last.Term, meta.Configuration, meta.ConfigurationIndex)
+	return s.store.Write(Lazy, func(b Batch) { b.Set(s.key, own.encode()) })
+}
+
 // List implements raft.SnapshotStore.
 func (s *snapshots) List() ([]*raft.SnapshotMeta, error) {
 	meta, err := s.meta()
@@ -73,10 +101,14 @@ func (s *snapshots) List() ([]*raft.SnapshotMeta, error) {
 
 // Create implements raft.SnapshotStore.
 func (s *snapshots) Create(version raft.SnapshotVersion, index, term uint64, servers raft.Configuration, serversIndex uint64, _ raft.Transport) (raft.SnapshotSink, error) {
+	return s.create(version, index, term, servers, serversIndex), nil
+}
+
+func (s *snapshots) create(version raft.SnapshotVersion, index, term uint64, servers raft.Configuration, serversIndex uint64) *install {
 	return &install{of: s, meta: raft.SnapshotMeta{
 		Version: version, ID: fmt.Sprintf("%d-%d", term, index), Index: index, Term: term,
 		Configuration: servers, ConfigurationIndex: serversIndex,
-	}}, nil
+	}}
 }
 
 // Open implements raft.SnapshotStore. The reader sends the rows as they are now.

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"slices"
@@ -104,6 +105,69 @@ func TestAStateOlderThanItsLogIsDamaged(t *testing.T) {
 	s.at = position{applied: 3}
 	if err := saved.check(); !errors.Is(err, ErrDamaged) {
 		t.Errorf("got %v, want ErrDamaged", err)
+	}
+}
+
+// TestWhatWasAppliedIsNotReadAgain: the snapshot of a group that starts goes up to where the rows are, with the
+// members of that moment.
+func TestWhatWasAppliedIsNotReadAgain(t *testing.T) {
+	members := func(names ...string) (c raft.Configuration) {
+		for _, n := range names {
+			c.Servers = append(c.Servers, raft.Server{ID: raft.ServerID(n)})
+		}
+		return c
+	}
+	logs := logOf(2, 4, 5, 6, 7, 8)
+	for i, c := range map[int]raft.Configuration{1: members("a", "b"), 4: members("a", "b", "c")} {
+		logs[i].Type, logs[i].Data = raft.LogConfiguration, raft.EncodeConfiguration(c)
+	}
+	type snapshot struct {
+		index, term, of uint64
+		members         int
+	}
+	for name, c := range map[string]struct {
+		applied  uint64
+		snapshot snapshot // before; none if it is zero
+		logs     []*raft.Log
+		want     snapshot
+	}{
+		"behind members":           {7, snapshot{3, 1, 1, 1}, logs, snapshot{7, 2, 5, 2}},
+		"before members":           {4, snapshot{3, 1, 1, 1}, logs, snapshot{4, 2, 1, 1}},
+		"at the end":               {8, snapshot{3, 1, 1, 1}, logs, snapshot{8, 2, 8, 3}},
+		"no snapshot yet":          {5, snapshot{}, logs, snapshot{5, 2, 5, 2}},
+		"members are unknown":      {4, snapshot{}, logs, snapshot{}},
+		"a copy behind the log":    {9, snapshot{3, 1, 1, 1}, logs, snapshot{3, 1, 1, 1}},
+		"a copy and no log":        {9, snapshot{3, 1, 1, 1}, nil, snapshot{3, 1, 1, 1}},
+		"nothing new":              {8, snapshot{8, 2, 8, 3}, logs, snapshot{8, 2, 8, 3}},
+		"newer members than known": {6, snapshot{5, 2, 5, 2}, logs, snapshot{6, 2, 5, 2}},
+	} {
+		m := newMemory()
+		m.rows["state p"] = string(position{applied: c.applied}.encode())
+		s, _ := openState(m, []byte("state "), nil)
+		saved := newSnapshots(m, []byte("state "), s)
+		if was := c.snapshot; was.index > 0 {
+			m.rows["state s"] = string(saved.create(raft.SnapshotVersionMax, was.index, was.term, members([]string{"a", "b", "c"}[:was.members]...), was.of).encode())
+		}
+		for _, l := range c.logs {
+			m.rows["log l"+string(binary.BigEndian.AppendUint64(nil, l.Index))] = string(encodeEntry(l))
+		}
+		log, err := openEntries(m, []byte("log "), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := saved.raise(log); err != nil {
+			t.Fatal(err)
+		}
+		got, err := saved.meta()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got == nil {
+			got = new(raft.SnapshotMeta)
+		}
+		if g := (snapshot{got.Index, got.Term, got.ConfigurationIndex, len(got.Configuration.Servers)}); g != c.want {
+			t.Errorf("%s: the snapshot is %+v, want %+v", name, g, c.want)
+		}
 	}
 }
 
