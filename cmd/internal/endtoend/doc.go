@@ -20,6 +20,6 @@
 //
 // # Settings
 //
-//	TROUPE_TEST_KILLS   how many kills TestKill makes
+//	TROUPE_TEST_KILLS   how many kills TestKill makes; the controls run with it only
 //	TROUPE_TEST_SEED    the seed of TestKill; each run prints its own
 package endtoend

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
 	"troupe/gateway/wiretest"
 )
 
@@ -127,9 +127,9 @@ func (f *keptForm) lost(t *testing.T, u user, current, submitted bool) string {
 // submitted. All that was acknowledged must be there afterwards, in the right list,
 // and the sessions must still be good.
 func TestKillForms(t *testing.T) {
-	kills := 6
-	if testing.Short() {
-		kills = 2
+	kills := 3
+	if os.Getenv(killsName) != "" {
+		kills = 6
 	}
 	if lost := killForms(t, binary(), kills); len(lost) > 0 {
 		t.Errorf("what was acknowledged is not what there is:\n%s", strings.Join(lost, "\n"))
@@ -138,12 +138,8 @@ func TestKillForms(t *testing.T) {
 
 // TestKillFormsControl is TestKillControl for forms.
 func TestKillFormsControl(t *testing.T) {
-	binary, err := built.nosync()
-	if err != nil {
-		t.Fatal(err)
-	}
 	const kills = 40
-	if lost := killForms(t, binary, kills); len(lost) == 0 {
+	if lost := killForms(t, nosync(t), kills); len(lost) == 0 {
 		t.Errorf("the planted bug was not seen in %d kills: the harness is blind", kills)
 	}
 }
