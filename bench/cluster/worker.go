@@ -39,13 +39,14 @@ type instance struct {
 
 // ledger is what workers know and found.
 type ledger struct {
+	asked [fleet.Count]atomic.Int64 // requests that wait for an answer, by node
+
 	mu      sync.Mutex
 	last    time.Time     // of the last acknowledgement
 	gap     time.Duration // the longest time without one
 	slowest time.Duration // the longest time that one event took, with all its attempts
 	acks    int
-	made    []*instance               // all, in any order; each belongs to one worker
-	asked   [fleet.Count]atomic.Int64 // requests that wait for an answer, by node
+	made    []*instance // all, in any order; each belongs to one worker
 }
 
 // choose returns one of two nodes, the one that has fewer requests to answer, as balancers do: or all
