@@ -39,5 +39,6 @@
 // everything.
 //
 // Times are recorded and never judged, except that a cluster that is not whole two minutes after
-// an episode is a failure. The order of episodes comes from -seed; what they meet does not.
+// an episode is a failure. The order of episodes comes from -seed; what they meet does not. An
+// interrupt ends the run after the episode that is under way, and what was seen is judged and recorded.
 package main

@@ -35,6 +35,7 @@ type run struct {
 	record   string
 	keep     bool
 	limit    time.Duration
+	over     <-chan struct{} // closed when no more episodes shall begin
 
 	fleet   *fleet.Fleet
 	ledger  ledger
@@ -103,6 +104,8 @@ func (r *run) run(ctx context.Context) (err error) {
 	}); err != nil {
 		return err
 	}
+	r.over = ctx.Done()
+	ctx = context.WithoutCancel(ctx) // NB: who interrupts a run wants to know what came out so far
 	if err := r.underLoad(ctx); err != nil {
 		return err
 	}
@@ -157,7 +160,7 @@ func (r *run) hurt(ctx context.Context, workers []*worker) error {
 	var bag []string
 	begun := time.Now()
 	for i := range r.episodes {
-		if r.limit > 0 && time.Since(begun) > r.limit {
+		if r.isOver() || r.limit > 0 && time.Since(begun) > r.limit {
 			break
 		}
 		if len(bag) == 0 {
@@ -193,6 +196,16 @@ func (r *run) hurt(ctx context.Context, workers []*worker) error {
 		}
 	}
 	return nil
+}
+
+// isOver reports whether the run was interrupted.
+func (r *run) isOver() bool {
+	select {
+	case <-r.over:
+		return true
+	default:
+		return false
+	}
 }
 
 func short(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
