@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+
 	"troupe/gateway/wiretest"
 )
 
