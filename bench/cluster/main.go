@@ -35,7 +35,7 @@ type run struct {
 	record   string
 	keep     bool
 	limit    time.Duration
-	over     <-chan struct{} // closed when no more episodes shall begin
+	over     func() error // not nil when no more episodes shall begin
 
 	fleet   *fleet.Fleet
 	ledger  ledger
@@ -104,7 +104,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	}); err != nil {
 		return err
 	}
-	r.over = ctx.Done()
+	r.over = ctx.Err
 	ctx = context.WithoutCancel(ctx) // NB: who interrupts a run wants to know what came out so far
 	if err := r.underLoad(ctx); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (r *run) hurt(ctx context.Context, workers []*worker) error {
 	var bag []string
 	begun := time.Now()
 	for i := range r.episodes {
-		if r.isOver() || r.limit > 0 && time.Since(begun) > r.limit {
+		if r.over() != nil || r.limit > 0 && time.Since(begun) > r.limit {
 			break
 		}
 		if len(bag) == 0 {
@@ -196,16 +196,6 @@ func (r *run) hurt(ctx context.Context, workers []*worker) error {
 		}
 	}
 	return nil
-}
-
-// isOver reports whether the run was interrupted.
-func (r *run) isOver() bool {
-	select {
-	case <-r.over:
-		return true
-	default:
-		return false
-	}
 }
 
 func short(d time.Duration) time.Duration { return d.Round(time.Millisecond) }

@@ -11,9 +11,9 @@ import (
 // FuzzACopyFromAnotherNode: whatever a node sends as the rows of a shard, it is put in place
 // whole or refused.
 func FuzzACopyFromAnotherNode(f *testing.F) {
-	position := append([]byte{0, 0, 0, 3, 0, 0, 0, 4 * 8, 'a', ' ', 'p'}, position{applied: 5, epoch: 4}.encode()...)
-	f.Add(append(bytes.Clone(position), 0, 0, 0, 1, 0, 0, 0, 1, 'b', 'c'))
-	f.Add(position[:len(position)-1])
+	at := append([]byte{0, 0, 0, 3, 0, 0, 0, 4 * 8, 'a', ' ', 'p'}, position{applied: 5, epoch: 4}.encode()...)
+	f.Add(append(bytes.Clone(at), 0, 0, 0, 1, 0, 0, 0, 1, 'b', 'c'))
+	f.Add(at[:len(at)-1])
 	f.Add([]byte{0, 0, 0, 3, 0, 0, 0, 1, 'a', ' ', 'p', 5})
 	f.Add([]byte{0, 0, 0, 1, 0, 0, 0, 1, 'a', 'b'})
 	f.Add([]byte{0, 0, 0, 3, 0, 0, 0, 0, 'a', ' ', 's', 0, 0, 0, 1, 0, 0, 0, 0, 'b'})

@@ -79,12 +79,13 @@ func (s *snapshots) raise(log *entries) error {
 		}
 	}
 	var last raft.Log
-	err = log.GetLog(at.applied, &last)
-	if errors.Is(err, raft.ErrLogNotFound) || meta.ConfigurationIndex == 0 || last.Index <= meta.Index {
-		return nil
-	}
-	if err != nil {
+	switch err := log.GetLog(at.applied, &last); {
+	case errors.Is(err, raft.ErrLogNotFound):
+		return nil // a copy of the shard was newer than the log
+	case err != nil:
 		return err
+	case meta.ConfigurationIndex == 0 || last.Index <= meta.Index:
+		return nil
 	}
 	own := s.create(raft.SnapshotVersionMax, last.Index, last.Term, meta.Configuration, meta.ConfigurationIndex)
 	return s.store.Write(Lazy, func(b Batch) { b.Set(s.key, own.encode()) })

@@ -2,7 +2,6 @@ package replica
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"io"
 	"slices"
@@ -148,8 +147,9 @@ func TestWhatWasAppliedIsNotReadAgain(t *testing.T) {
 		if was := c.snapshot; was.index > 0 {
 			m.rows["state s"] = string(saved.create(raft.SnapshotVersionMax, was.index, was.term, members([]string{"a", "b", "c"}[:was.members]...), was.of).encode())
 		}
+		before := entries{prefix: []byte("log l")}
 		for _, l := range c.logs {
-			m.rows["log l"+string(binary.BigEndian.AppendUint64(nil, l.Index))] = string(encodeEntry(l))
+			m.rows[string(before.key(l.Index))] = string(encodeEntry(l))
 		}
 		log, err := openEntries(m, []byte("log "), nil)
 		if err != nil {
