@@ -421,7 +421,7 @@ func TestWhoMayNotJoin(t *testing.T) {
 			}
 		}
 		w.words = map[string]string{"taken:1": "somebody else"}
-		good := joinRequest{ID: "x", Node: peer.NodeID(ulidOf(t)), Address: "there:1", Version: "next", Level: level, Clock: time.Now()}
+		good := joinRequest{ID: "x", Node: peer.NodeID(ulidOf(t)), Address: "there:1", Version: "next", Level: levelHere, Clock: time.Now()}
 		invited := func(r *joinRequest) {
 			key := w.invite(a, time.Hour)
 			r.ID, r.Secret = key.ID, key.Secret
@@ -433,7 +433,7 @@ func TestWhoMayNotJoin(t *testing.T) {
 		}{
 			{"no node", func(r *joinRequest) { r.Node = "me" }, "neither who it is"},
 			{"no address", func(r *joinRequest) { r.Address = "" }, "nor where"},
-			{"a version far ahead", func(r *joinRequest) { invited(r); r.Level = level + 2 }, "the new node runs version next of level 3, and the cluster test of level 1"},
+			{"a version far ahead", func(r *joinRequest) { invited(r); r.Level = levelHere + 2 }, "the new node runs version next of level 3, and the cluster test of level 1"},
 			{"a clock ahead", func(r *joinRequest) { invited(r); r.Clock = r.Clock.Add(2 * time.Minute) }, "the clock of the new node is 2m0s ahead of"},
 			{"a clock behind", func(r *joinRequest) { invited(r); r.Clock = r.Clock.Add(-time.Hour) }, "the clock of the new node is 1h0m0s behind that of the cluster: set it"},
 			{"the address of another", func(r *joinRequest) {
@@ -453,7 +453,7 @@ func TestWhoMayNotJoin(t *testing.T) {
 				r.Word, r.Address = "me", "taken:1"
 			}, "at taken:1 is another process"},
 			{"an address without an end", func(r *joinRequest) { r.Address = strings.Repeat("x", 300) }, "nor where"},
-			{"no key, and a version far ahead", func(r *joinRequest) { r.Level = level + 2 }, "does not know the join key"},
+			{"no key, and a version far ahead", func(r *joinRequest) { r.Level = levelHere + 2 }, "does not know the join key"},
 			{"no key, and a clock ahead", func(r *joinRequest) { r.Clock = r.Clock.Add(2 * time.Minute) }, "does not know the join key"},
 			{"no key, and an address to be looked at", func(r *joinRequest) { r.Word = "me" }, "does not know the join key"},
 			{"no request to sign", invited, "sign the certificate"},

@@ -21,8 +21,11 @@ const directorySetting = "cluster"
 // not changed.
 type directory struct {
 	// Authority signs the certificates of the nodes, as peer.Authority.Marshal has it.
-	Authority string                 `json:"authority"`
-	Nodes     map[peer.NodeID]member `json:"nodes"`
+	Authority string `json:"authority"`
+	// Level is the highest that all nodes have had. What a program of a lower one does not know may be in
+	// use, so it runs here no more.
+	Level int                    `json:"level,omitempty"`
+	Nodes map[peer.NodeID]member `json:"nodes"`
 	// Gone are those that were removed, and never come back under their id.
 	Gone []peer.NodeID    `json:"gone,omitempty"`
 	Keys map[string]entry `json:"keys,omitempty"`
@@ -34,6 +37,7 @@ type directory struct {
 type member struct {
 	Address string    `json:"address"` // of its cluster port, host:port
 	Joined  time.Time `json:"joined"`
+	Level   int       `json:"level,omitempty"`   // as it said last
 	Started bool      `json:"started,omitempty"` // it was heard of: it may be given shards
 	Leaving bool      `json:"leaving,omitempty"` // its shards go to others, then it is removed
 }
@@ -185,7 +189,9 @@ func (n *Node) reread() {
 	defer n.rereading.Unlock()
 	d, err := readDirectory(n.store)
 	if err == nil && d != nil && !n.isOfAnother(d) {
-		n.directory.Store(d)
+		if before := n.directory.Swap(d); before != nil && before.Level != 0 && before.Level < d.Level {
+			n.o.Log.Info().Int("level", d.Level).Int("before", before.Level).Msg("all nodes have this level now; a program of a lower one does not run here any more")
+		}
 		err = n.files.keep(d)
 		for _, id := range d.Gone {
 			n.port.Disconnect(id)

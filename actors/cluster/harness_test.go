@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +57,7 @@ type process struct {
 	past         atomic.Bool // its clock lies before all certificates of others
 	log          io.Writer   // nil: nobody reads it
 	shards       int         // Options.Shards
+	level        int         // that of its program; 0: levelHere
 }
 
 func newWorld(t *testing.T, shards int) *world {
@@ -168,6 +170,7 @@ func (p *process) startNode() (err error) {
 		return err
 	}
 	p.Node.full = p.full.Load
+	p.Node.level = cmp.Or(p.level, levelHere)
 	return p.Claim(context.Background())
 }
 

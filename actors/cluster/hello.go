@@ -16,9 +16,6 @@ import (
 )
 
 const (
-	// level is what this program can do together with others. Nodes whose levels differ by one
-	// run together, so that a cluster can be upgraded node by node.
-	level = 1
 	// A node that was not heard for aliveMax is not alive.
 	helloMax = time.Second
 	aliveMax = 3 * time.Second
@@ -156,7 +153,7 @@ func (n *Node) isSettled(id peer.NodeID) bool {
 // hello is what this node says of itself now.
 func (n *Node) hello() hello {
 	h := hello{
-		Node: n.self, Boot: n.boot, Address: n.o.Advertise, Version: n.o.Version, Level: level,
+		Node: n.self, Boot: n.boot, Address: n.o.Advertise, Version: n.o.Version, Level: n.level,
 		Settings: n.o.Settings, Clock: time.Now(), Stopping: n.stopping.Load(),
 	}
 	if !n.started.Load() {
@@ -221,13 +218,14 @@ func (n *Node) refusal(said hello) error {
 	known := n.others.by[said.Node]
 	taken := known.alive() && known.said.Boot != said.Boot
 	n.others.mu.Unlock()
+	level := n.levelRefusal("node "+string(said.Node), said.Version, said.Level)
 	switch {
 	case said.Node == n.self && said.Boot != n.boot, taken:
 		return failure.Refuse(failure.ErrPrecondition, "another process is node %s already; a node's folder must not be copied: an empty home and `troupe cluster join` make another node", said.Node)
 	case n.isGone(said.Node):
 		return failure.Refuse(failure.ErrForbidden, "node %s was removed from the cluster", said.Node)
-	case said.Level > level+1 || said.Level < level-1:
-		return refuseLevel("node "+string(said.Node), said.Version, said.Level, n.o.Version)
+	case level != nil:
+		return level
 	case said.Starting && time.Since(said.Clock).Abs() > clockMax:
 		return refuseClock("node "+string(said.Node), said.Clock)
 	case said.Shards != 0 && n.started.Load() && said.Shards != int(n.store.Shards()):
@@ -239,12 +237,6 @@ func (n *Node) refusal(said hello) error {
 // errUnfit is the kind of a refusal to run beside another node as the two are. Each may say so of the other,
 // so it ends a node that starts when half of the nodes say it, and one that runs when most do.
 const errUnfit = failure.ErrUnprocessable
-
-// refuseLevel says that who comes is too old or too new. Programs that are no releases can have one
-// version and different levels.
-func refuseLevel(who, version string, has int, here string) error {
-	return failure.Refuse(errUnfit, "%s runs version %s of level %d, and the cluster %s of level %d: only levels that are next to each other run together", who, version, has, here, level)
-}
 
 // refuseClock says how wrong the clock of who comes is, and in which direction.
 func refuseClock(who string, clock time.Time) error {

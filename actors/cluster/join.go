@@ -113,10 +113,11 @@ func (n *Node) admit(ctx context.Context, _ peer.NodeID, in joinRequest) (answer
 	}
 	// NB: before all else, so that nobody without a key learns of the cluster, or has something dialed.
 	err = n.change(ctx, func(d *directory) error { return cmp.Or(d.refusal(in), errUnchanged) })
+	level := n.levelRefusal("the new node", in.Version, in.Level)
 	switch {
 	case err != nil:
-	case in.Level > level+1 || in.Level < level-1:
-		err = refuseLevel("the new node", in.Version, in.Level, n.o.Version)
+	case level != nil:
+		err = level
 	case time.Since(in.Clock).Abs() > clockMax:
 		err = refuseClock("the new node", in.Clock)
 	default:
@@ -139,7 +140,7 @@ func (n *Node) admit(ctx context.Context, _ peer.NodeID, in joinRequest) (answer
 		key := d.Keys[in.ID]
 		key.UsedBy = in.Node
 		d.Keys[in.ID] = key
-		d.Nodes[in.Node] = member{Address: in.Address, Joined: time.Now().UTC()}
+		d.Nodes[in.Node] = member{Address: in.Address, Joined: time.Now().UTC(), Level: in.Level}
 		answer.Authority, answer.Shards, answer.Nodes = d.Authority, int(n.store.Shards()), map[peer.NodeID]string{}
 		for id, m := range d.Nodes {
 			answer.Nodes[id] = m.Address
@@ -267,7 +268,7 @@ func joinBy(ctx context.Context, client *http.Client, o Joining) (*Enrolment, er
 	}
 	body, err := json.Marshal(joinRequest{
 		ID: o.Key.ID, Secret: o.Key.Secret, Node: identity.Node(), CSR: csr,
-		Address: o.Advertise, Version: o.Version, Level: level, Clock: time.Now(), Word: word,
+		Address: o.Advertise, Version: o.Version, Level: levelHere, Clock: time.Now(), Word: word,
 	})
 	if err != nil {
 		return nil, err
@@ -423,6 +424,7 @@ func (n *Node) refound(d *directory) bool {
 	if err != nil {
 		return false
 	}
+	first.Level = d.Level
 	for id := range d.Nodes {
 		if id != n.self {
 			first.Gone = append(first.Gone, id)

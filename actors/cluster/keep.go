@@ -147,8 +147,8 @@ func (n *Node) edit(d *directory) (changed bool, left []peer.NodeID) {
 	said[n.self] = n.hello()
 	for id, m := range d.Nodes {
 		h, alive := said[id]
-		if alive && (!m.Started || m.Address != h.Address) {
-			m.Started, m.Address = true, h.Address
+		if alive && (!m.Started || m.Address != h.Address || m.Level != h.Level) {
+			m.Started, m.Address, m.Level = true, h.Address, h.Level
 			d.Nodes[id] = m
 			changed = true
 		}
@@ -164,6 +164,10 @@ func (n *Node) edit(d *directory) (changed bool, left []peer.NodeID) {
 			delete(d.Keys, id)
 			changed = true
 		}
+	}
+	if level := d.levelOfAll(); level != d.Level {
+		d.Level = level
+		changed = true
 	}
 	next := place(d.Placement, slices.Collect(n.store.AllShards()), d.staying(), n.o.Replicas)
 	if len(d.staying()) > 0 && !maps.EqualFunc(next, d.Placement, slices.Equal[[]peer.NodeID]) {

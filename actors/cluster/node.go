@@ -57,6 +57,7 @@ func (o *Options) EnsureDefaults() {
 // the store after Run.
 type Node struct {
 	o     Options
+	level int // levelHere
 	self  peer.NodeID
 	boot  string
 	files files
@@ -116,7 +117,7 @@ func Load(o Options) (*Node, error) { return load(o, (*Node).connect) }
 func load(o Options, connect func(*Node) (network, error)) (*Node, error) {
 	o.EnsureDefaults()
 	n := &Node{
-		o: o, boot: rand.Text(), files: files{o.Dir}, mux: http.NewServeMux(),
+		o: o, level: levelHere, boot: rand.Text(), files: files{o.Dir}, mux: http.NewServeMux(),
 		rereads: make(chan struct{}, 1), failed: make(chan error, 1), strangers: rate.Sometimes{Interval: time.Second},
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
@@ -215,6 +216,9 @@ func (n *Node) Run(s *persistence.Store) error {
 	n.started.Store(true)
 	s.Follow(n)
 	n.reread()
+	if d := n.directory.Load(); d != nil && d.Level > n.level {
+		return fmt.Errorf("this is version %s of level %d, and all nodes of the cluster have had level %d: start a newer program", n.o.Version, n.level, d.Level)
+	}
 	if err := s.Join(persistence.Meta); err != nil {
 		return err
 	}
