@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"troupe/actors/failure"
@@ -46,7 +47,8 @@ func answerLive(x *exchange) error {
 }
 
 // answerReady answers GET /readyz: 200 when requests are taken, otherwise 503
-// with the first reason. "verbose" in the query adds all parts, and the build.
+// with the first reason. "verbose" in the query adds all parts, the build, and the nodes of a
+// cluster.
 func answerReady(x *exchange) error {
 	parts := x.server.readiness()
 	status, reason := http.StatusOK, ""
@@ -69,6 +71,13 @@ func answerReady(x *exchange) error {
 			x.out = b.append(x.out)
 		}
 		x.out = appendParts(x.out, parts)
+		if services := x.server.services.Load(); services != nil && services.Cluster != nil {
+			text, err := json.Marshal(services.Cluster())
+			if err != nil {
+				return err
+			}
+			x.out = append(append(x.out, `,"cluster":`...), text...)
+		}
 	}
 	x.out = append(x.out, '}')
 	x.send(status)

@@ -50,6 +50,9 @@ type Services struct {
 	Homes Homes
 	// Peers reaches the other nodes of a cluster. Nil: the node stands alone.
 	Peers Peers
+	// Cluster is the cluster as this node knows it, for "verbose" of /readyz: something that is
+	// JSON, and that everybody may see who can reach the server. Nil: the node stands alone.
+	Cluster func() any
 	// Parts are asked by /readyz; they do not decide whether a request is taken.
 	Parts []Part
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -77,6 +78,7 @@ func TestLife(t *testing.T) {
 	look("started", "/workflow/api/v1/choices", 503, `"error":"Unavailable"`)
 	look("started", "/nowhere", 404, "NotFound")
 
+	const nodes = `{"self":"A","nodes":[{"id":"A","alive":true,"voter":true,"version":"v1","led":2,"held":3,"lag":0,"settingsDiffer":false}],"short":[65535]}`
 	var storeFault error
 	var mu sync.Mutex
 	setStore := func(err error) {
@@ -86,6 +88,7 @@ func TestLife(t *testing.T) {
 	}
 	s.Open(Services{
 		Workflows: new(fakeWorkflows), Credentials: fakeCredentials{},
+		Cluster: func() any { return json.RawMessage(nodes) },
 		Parts: []Part{{Name: "store", Ready: func() error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -94,7 +97,7 @@ func TestLife(t *testing.T) {
 	})
 	look("open", "/livez", 200, "ok")
 	look("open", "/readyz", 200, `{"status":"ready"}`)
-	look("open", "/readyz?verbose", 200, `{"status":"ready","parts":[{"name":"gateway","ready":true},{"name":"store","ready":true},{"name":"files","ready":false,"reason":"still looking"}]}`)
+	look("open", "/readyz?verbose", 200, `{"status":"ready","parts":[{"name":"gateway","ready":true},{"name":"store","ready":true},{"name":"files","ready":false,"reason":"still looking"}],"cluster":`+nodes+`}`)
 	look("open", "/readyz?x=%zz&verbose", 200, `"parts"`)
 	look("open", "/workflow/api/v1/choices", 200, "workflows")
 

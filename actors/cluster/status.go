@@ -20,7 +20,7 @@ type Status struct {
 // NodeStatus is one node. What a node has that is not alive is as it was heard last.
 type NodeStatus struct {
 	ID      peer.NodeID `json:"id"`
-	Address string      `json:"address"`
+	Address string      `json:"address,omitempty"`
 	Alive   bool        `json:"alive"`
 	Voter   bool        `json:"voter"` // it has a vote in every shard in which it shall vote, and that is at least one
 	Leaving bool        `json:"leaving,omitempty"`

@@ -460,7 +460,7 @@ func newClusterStatus() *cobra.Command {
 			return err
 		}
 		if o.form == formJSON {
-			text, err := clusterJSON(status)
+			text, err := json.Marshal(contractOf(status))
 			if err != nil {
 				return err
 			}
@@ -470,14 +470,14 @@ func newClusterStatus() *cobra.Command {
 	})
 }
 
-// clusterJSON shows a cluster to programs. NB: its fields are a contract; notes are for people, in the
+// contractOf is a cluster as programs see it. NB: its fields are a contract; notes are for people, in the
 // table.
-func clusterJSON(status cluster.Status) ([]byte, error) {
+func contractOf(status cluster.Status) cluster.Status {
 	status.Nodes = slices.Clone(status.Nodes)
 	for i := range status.Nodes {
 		status.Nodes[i].Leaving, status.Nodes[i].Full = false, false
 	}
-	return json.Marshal(status)
+	return status
 }
 
 // clusterTable shows a cluster to people.

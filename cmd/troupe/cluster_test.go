@@ -110,6 +110,25 @@ func statusOf(t *testing.T, n *service, token, path string) int {
 	return answer.StatusCode
 }
 
+// readinessOf is the cluster as a node shows it to everybody.
+func readinessOf(t *testing.T, n *service) cluster.Status {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+n.gateway.Addr().String()+"/readyz?verbose", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	var ready struct{ Cluster cluster.Status }
+	if err := json.NewDecoder(answer.Body).Decode(&ready); err != nil {
+		t.Fatal(err)
+	}
+	return ready.Cluster
+}
+
 // TestThreeNodes builds a cluster of three by the commands, works through each node, ends one, and
 // removes one.
 func TestThreeNodes(t *testing.T) {
@@ -150,6 +169,9 @@ func TestThreeNodes(t *testing.T) {
 
 	services := make([]*client.Client, len(nodes))
 	for i, n := range nodes {
+		if ready := readinessOf(t, n); ready.Self != n.node.Self() || len(ready.Nodes) != len(nodes) || !ready.Nodes[i].Alive {
+			t.Errorf("/readyz?verbose of node %d has %+v", i, ready)
+		}
 		made, err := client.New(client.Options{Address: "http://" + n.gateway.Addr().String(), Token: token})
 		if err != nil {
 			t.Fatal(err)
@@ -350,10 +372,14 @@ func TestHowAClusterIsShown(t *testing.T) {
 		t.Errorf("got the notes %q", rows[1][8])
 	}
 	const want = `{"self":"A","nodes":[{"id":"A","address":"a:1","alive":true,"voter":true,"version":"v1","led":2,"held":3,"lag":0,"settingsDiffer":true}],"short":[]}`
-	if got, err := clusterJSON(status); err != nil || string(got) != want {
+	if got, err := json.Marshal(contractOf(status)); err != nil || string(got) != want {
 		t.Errorf("got %s %v, want %s", got, err, want)
 	}
-	if !status.Nodes[0].Full {
+	public := strings.Replace(want, `"address":"a:1",`, "", 1)
+	if got, err := json.Marshal(publicStatus(status)); err != nil || string(got) != public {
+		t.Errorf("everybody sees %s %v, want %s", got, err, public)
+	}
+	if !status.Nodes[0].Full || status.Nodes[0].Address == "" {
 		t.Error("the status itself has changed")
 	}
 	status.Nodes = []cluster.NodeStatus{{ID: "A", Alive: true}, {ID: "B"}}

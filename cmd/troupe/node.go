@@ -302,6 +302,15 @@ func (p peers) Leader(ctx context.Context, shard uint16) (gateway.Peer, error) {
 	return gateway.Peer{Node: string(id), Transport: p.node.Transport()}, nil
 }
 
+// publicStatus is what everybody may see of a cluster who can reach a node: all but where the nodes listen.
+func publicStatus(status cluster.Status) cluster.Status {
+	status = contractOf(status)
+	for i := range status.Nodes {
+		status.Nodes[i].Address = ""
+	}
+	return status
+}
+
 // members is the cluster as the command line sees it.
 type members struct{ *cluster.Node }
 

@@ -339,6 +339,7 @@ func (s *service) serveRequests() {
 	}
 	if s.node != nil {
 		services.Peers = peers{s.node}
+		services.Cluster = func() any { return publicStatus(s.node.Status()) }
 		services.Parts = append(services.Parts, gateway.Part{Name: "cluster", Ready: s.node.Ready})
 	}
 	s.gateway.Open(services)

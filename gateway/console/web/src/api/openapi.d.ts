@@ -1574,6 +1574,7 @@ export interface components {
             status: "ready";
             build?: components["schemas"]["Build"];
             parts?: components["schemas"]["Part"][];
+            cluster?: components["schemas"]["Cluster"];
         };
         NotReady: {
             /** @constant */
@@ -1582,6 +1583,30 @@ export interface components {
             message: string;
             build?: components["schemas"]["Build"];
             parts?: components["schemas"]["Part"][];
+            cluster?: components["schemas"]["Cluster"];
+        };
+        /** @description The nodes of the cluster as the one that answers knows them. A server that stands alone has none. */
+        Cluster: {
+            /** @description The node that answers. */
+            self: string;
+            nodes: {
+                id: string;
+                /** @description It was heard within 3 s. */
+                alive: boolean;
+                /** @description It has a vote in every shard in which it shall have one. */
+                voter: boolean;
+                version: string;
+                /** @description Shards that it leads. */
+                led: number;
+                /** @description Shards that it has something of. */
+                held: number;
+                /** @description Entries that its most backward replica lacks. */
+                lag: number;
+                /** @description From those of the node that answers. */
+                settingsDiffer: boolean;
+            }[];
+            /** @description Shards that have fewer votes alive than they should. */
+            short: number[];
         };
         /** @description From what the program was made. */
         Build: {
@@ -3885,7 +3910,7 @@ export interface operations {
     getReady: {
         parameters: {
             query?: {
-                /** @description When it is there, the answer has all parts, and from what the program was built. */
+                /** @description When it is there, the answer has all parts, from what the program was built, and on a node of a cluster all nodes. */
                 verbose?: string;
             };
             header?: never;
