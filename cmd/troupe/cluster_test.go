@@ -91,8 +91,8 @@ func await(t *testing.T, met func() bool) {
 	}
 }
 
-// statusOf asks a node once.
-func statusOf(t *testing.T, n *service, token, path string) int {
+// askNode asks a node once.
+func askNode(t *testing.T, n *service, token, path string, read func(*http.Response)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context()) // a stream has no end
 	defer cancel()
@@ -100,33 +100,14 @@ func statusOf(t *testing.T, n *service, token, path string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &http.Transport{DisableKeepAlives: true}
 	r.Header.Set("Authorization", "svc.token "+token)
+	transport := &http.Transport{DisableKeepAlives: true}
 	answer, err := transport.RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
 	}
+	read(answer)
 	_ = answer.Body.Close()
-	return answer.StatusCode
-}
-
-// readinessOf is the cluster as a node shows it to everybody.
-func readinessOf(t *testing.T, n *service) cluster.Status {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+n.gateway.Addr().String()+"/readyz?verbose", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	var ready struct{ Cluster cluster.Status }
-	if err := json.NewDecoder(answer.Body).Decode(&ready); err != nil {
-		t.Fatal(err)
-	}
-	return ready.Cluster
 }
 
 // TestThreeNodes builds a cluster of three by the commands, works through each node, ends one, and
@@ -157,9 +138,11 @@ func TestThreeNodes(t *testing.T) {
 		}
 		refuses(t, "no text files to publish in "+home, "publish", "--home", home)
 		for _, path := range []string{"instances/leave-request?limit=1&count=true", "watch/leave-request"} {
-			if status := statusOf(t, joined, token, "/workflow/api/v1/"+path); status != http.StatusOK {
-				t.Errorf("%s at a node that has just joined: got %d", path, status)
-			}
+			askNode(t, joined, token, "/workflow/api/v1/"+path, func(answer *http.Response) {
+				if answer.StatusCode != http.StatusOK {
+					t.Errorf("%s at a node that has just joined: got %d", path, answer.StatusCode)
+				}
+			})
 		}
 	}
 	await(t, func() bool {
@@ -169,9 +152,12 @@ func TestThreeNodes(t *testing.T) {
 
 	services := make([]*client.Client, len(nodes))
 	for i, n := range nodes {
-		if ready := readinessOf(t, n); ready.Self != n.node.Self() || len(ready.Nodes) != len(nodes) || !ready.Nodes[i].Alive {
-			t.Errorf("/readyz?verbose of node %d has %+v", i, ready)
-		}
+		askNode(t, n, "", "/readyz?verbose", func(answer *http.Response) {
+			var ready struct{ Cluster cluster.Status }
+			if err := json.NewDecoder(answer.Body).Decode(&ready); err != nil || ready.Cluster.Self != n.node.Self() || len(ready.Cluster.Nodes) != len(nodes) {
+				t.Errorf("/readyz?verbose of node %d has %+v, %v", i, ready, err)
+			}
+		})
 		made, err := client.New(client.Options{Address: "http://" + n.gateway.Addr().String(), Token: token})
 		if err != nil {
 			t.Fatal(err)
