@@ -97,7 +97,8 @@ func (g *Group) start() (err error) {
 	if g.log, err = openEntries(o.Store, o.LogPrefix, g.watchWrite); err != nil {
 		return err
 	}
-	if err = saved.raise(g.log); err != nil {
+	saved.log = g.log
+	if err = saved.raise(); err != nil {
 		return err
 	}
 	logger := raftLog(o.Log)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,16 +23,15 @@ type entries struct {
 	prefix []byte
 	// watch is called around each write of the log.
 	watch func() (end func())
-	// configurations are the entries about the members that were there when it was opened.
-	configurations []*raft.Log
-
-	mu struct {
+	mu    struct {
 		sync.Mutex
 		first, last uint64   // 0 when there are none
 		bytes       int64    // of all entries
 		sizes       []uint32 // of the entries from first on
 		cached      []*raft.Log
 		cachedBytes int
+		// configurations are the entries about the members.
+		configurations []*raft.Log
 		// mayHoldMore: a write has failed, and the store may have some of its entries.
 		mayHoldMore bool
 	}
@@ -56,7 +56,7 @@ func openEntries(store Store, prefix []byte, watch func() func()) (*entries, err
 			return nil
 		}
 		l := new(raft.Log)
-		e.configurations = append(e.configurations, l)
+		e.mu.configurations = append(e.mu.configurations, l)
 		return decodeEntry(index, bytes.Clone(value), l)
 	})
 	return e, err
@@ -171,6 +171,9 @@ func (e *entries) StoreLogs(logs []*raft.Log) error {
 		e.addLocked(l.Index, len(values[i]))
 		e.mu.cached = append(e.mu.cached, l)
 		e.mu.cachedBytes += len(values[i])
+		if l.Type == raft.LogConfiguration {
+			e.mu.configurations = append(e.mu.configurations, l)
+		}
 	}
 	drop := 0
 	for ; drop < len(e.mu.cached)-1 && e.mu.cachedBytes > cacheBytesMax; drop++ {
@@ -184,7 +187,19 @@ func (e *entries) StoreLogs(logs []*raft.Log) error {
 // clearLocked forgets all entries.
 func (e *entries) clearLocked() {
 	e.mu.first, e.mu.last, e.mu.bytes, e.mu.sizes = 0, 0, 0, nil
-	e.mu.cached, e.mu.cachedBytes = nil, 0
+	e.mu.cached, e.mu.cachedBytes, e.mu.configurations = nil, 0, nil
+}
+
+// configuration returns the last entry about the members up to an index, nil when there is none.
+func (e *entries) configuration(index uint64) (last *raft.Log) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, l := range e.mu.configurations {
+		if l.Index <= index {
+			last = l
+		}
+	}
+	return last
 }
 
 // truncateLocked forgets the entries from index on.
@@ -200,6 +215,7 @@ func (e *entries) truncateLocked(index uint64) {
 	e.mu.sizes = e.mu.sizes[:keep]
 	e.mu.last = index - 1
 	e.mu.cached, e.mu.cachedBytes = nil, 0
+	e.mu.configurations = slices.DeleteFunc(e.mu.configurations, func(l *raft.Log) bool { return l.Index >= index })
 }
 
 // DeleteRange implements raft.LogStore. Raft removes what the state contains from the
@@ -221,6 +237,7 @@ func (e *entries) DeleteRange(low, high uint64) error {
 	}
 	e.mu.sizes = append([]uint32(nil), e.mu.sizes[gone:]...)
 	e.mu.first = high + 1
+	e.mu.configurations = slices.DeleteFunc(e.mu.configurations, func(l *raft.Log) bool { return l.Index <= high })
 	return nil
 }
 

@@ -95,6 +95,54 @@ func TestTheLogIsWhatRaftBelieves(t *testing.T) {
 	}
 }
 
+// TestTheLogKnowsItsMembers: the entries about them come and go with the log.
+func TestTheLogKnowsItsMembers(t *testing.T) {
+	m := newMemory()
+	open := func() *entries {
+		e, err := openEntries(m, []byte("log "), func() func() { return func() {} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	members := func(term uint64, indexes ...uint64) []*raft.Log {
+		logs := logOf(term, indexes...)
+		for _, l := range logs {
+			if l.Index%3 == 0 {
+				l.Type = raft.LogConfiguration
+			}
+		}
+		return logs
+	}
+	e := open()
+	for _, step := range []struct {
+		what string
+		do   func() error
+		want [10]uint64 // the entry about the members up to each
+	}{
+		{"entries", func() error { return e.StoreLogs(members(1, 1, 2, 3, 4, 5, 6, 7)) }, [10]uint64{0, 0, 0, 3, 3, 3, 6, 6, 6, 6}},
+		{"another end", func() error { return errors.Join(e.DeleteRange(6, 7), e.StoreLogs(logOf(2, 6))) }, [10]uint64{0, 0, 0, 3, 3, 3, 3, 3, 3, 3}},
+		{"it goes on", func() error { return e.StoreLogs(members(3, 7, 8, 9)) }, [10]uint64{0, 0, 0, 3, 3, 3, 3, 3, 3, 9}},
+		{"the beginning goes", func() error { return e.DeleteRange(1, 3) }, [10]uint64{9: 9}},
+		{"behind a snapshot", func() error { return e.StoreLogs(logOf(4, 12, 13)) }, [10]uint64{}},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.what, err)
+		}
+		for _, log := range []*entries{e, open()} {
+			for i, want := range step.want {
+				got := uint64(0)
+				if l := log.configuration(uint64(i)); l != nil {
+					got = l.Index
+				}
+				if got != want {
+					t.Errorf("%s: up to entry %d the members are those of entry %d, want %d", step.what, i, got, want)
+				}
+			}
+		}
+	}
+}
+
 // TestAWriteThatMayHaveHappenedLeavesNoEnd: entries that a failed write left behind must not
 // stand behind those of a later leader.
 func TestAWriteThatMayHaveHappenedLeavesNoEnd(t *testing.T) {

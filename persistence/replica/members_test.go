@@ -75,6 +75,32 @@ func TestNodesAreReplacedWhileOthersWrite(t *testing.T) {
 	})
 }
 
+// TestACopyNeedsNoOldLog: who gets a copy of a shard gets none of the entries that are in it.
+func TestACopyNeedsNoOldLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(7, 8))
+		c := newCluster(t, simulation{})
+		c.load(r, 200)
+		fresh := &node{c: c, name: "fresh", fs: vfs.NewCrashableMem()}
+		fresh.start()
+		for sh := range fresh.store.AllShards() {
+			leader := c.leader(sh).store.Replica(sh)
+			c.check(fresh.store.Join(sh))
+			c.check(leader.AddLearner(fresh.name))
+			c.check(fresh.store.AwaitApplied(t.Context(), sh, leader.Applied()))
+			if sh == persistence.Meta {
+				continue // it has no load
+			}
+			got, all := fresh.store.Replica(sh).Stats(), leader.Stats()
+			if got.Installed != 1 || got.LogBytes > all.LogBytes/4 {
+				t.Errorf("shard %d: %d copies, and a log of %d bytes; the leader's has %d", sh, got.Installed, got.LogBytes, all.LogBytes)
+			}
+		}
+		c.check(fresh.stop())
+		c.close()
+	})
+}
+
 // TestALearnerConfirmsNoLeader: Raft asks it too. A leader whose voters are gone ends, and a learner has the
 // shard still.
 func TestALearnerConfirmsNoLeader(t *testing.T) {

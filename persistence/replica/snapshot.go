@@ -22,6 +22,7 @@ type snapshots struct {
 	store Store
 	state *state
 	key   []byte
+	log   *entries // nil: nothing is known of it
 
 	mu        sync.Mutex
 	installed bool // the rows of the snapshot that Raft asks for next are in place
@@ -64,7 +65,7 @@ func (s *snapshots) check() error {
 
 // raise moves the snapshot up to the entry that the rows are at, when the log has it. Raft reads what is
 // behind the snapshot when it starts, and has it applied: with logs of many MiB, for seconds.
-func (s *snapshots) raise(log *entries) error {
+func (s *snapshots) raise() error {
 	meta, err := s.meta()
 	if err != nil {
 		return err
@@ -73,22 +74,37 @@ func (s *snapshots) raise(log *entries) error {
 		meta = new(raft.SnapshotMeta)
 	}
 	at, _ := s.state.position()
-	for _, l := range log.configurations {
-		if l.Index > meta.ConfigurationIndex && l.Index <= at.applied {
-			meta.Configuration, meta.ConfigurationIndex = raft.DecodeConfiguration(l.Data), l.Index
-		}
+	raised, err := s.raised(meta, at.applied)
+	if err != nil || raised == meta {
+		return err
+	}
+	own := s.create(raft.SnapshotVersionMax, raised.Index, raised.Term, raised.Configuration, raised.ConfigurationIndex)
+	return s.store.Write(Lazy, func(b Batch) { b.Set(s.key, own.encode()) })
+}
+
+// raised returns what a snapshot would be that is taken at a later entry, which the rows are at. It is meta itself
+// where the log does not have that entry, as when a copy of the shard was newer than the log, or
+// where the members are not known.
+func (s *snapshots) raised(meta *raft.SnapshotMeta, applied uint64) (*raft.SnapshotMeta, error) {
+	if s.log == nil || applied <= meta.Index {
+		return meta, nil
 	}
 	var last raft.Log
-	switch err := log.GetLog(at.applied, &last); {
-	case errors.Is(err, raft.ErrLogNotFound):
-		return nil // a copy of the shard was newer than the log
-	case err != nil:
-		return err
-	case meta.ConfigurationIndex == 0 || last.Index <= meta.Index:
-		return nil
+	if err := s.log.GetLog(applied, &last); err != nil {
+		if errors.Is(err, raft.ErrLogNotFound) {
+			err = nil
+		}
+		return meta, err
 	}
-	own := s.create(raft.SnapshotVersionMax, last.Index, last.Term, meta.Configuration, meta.ConfigurationIndex)
-	return s.store.Write(Lazy, func(b Batch) { b.Set(s.key, own.encode()) })
+	later := *meta
+	later.Index, later.Term = last.Index, last.Term
+	if l := s.log.configuration(applied); l != nil && l.Index > meta.ConfigurationIndex {
+		later.Configuration, later.ConfigurationIndex = raft.DecodeConfiguration(l.Data), l.Index
+	}
+	if later.ConfigurationIndex == 0 {
+		return meta, nil
+	}
+	return &later, nil
 }
 
 // List implements raft.SnapshotStore.
@@ -112,7 +128,9 @@ func (s *snapshots) create(version raft.SnapshotVersion, index, term uint64, ser
 	}}
 }
 
-// Open implements raft.SnapshotStore. The reader sends the rows as they are now.
+// Open implements raft.SnapshotStore. The reader sends the rows as they are now, and the snapshot is one of
+// now: who gets it needs no entries of the log that the rows contain. With logs of many MiB those
+// were hundreds of messages, with a sync for each.
 func (s *snapshots) Open(string) (*raft.SnapshotMeta, io.ReadCloser, error) {
 	s.mu.Lock()
 	installed := s.installed
@@ -129,14 +147,23 @@ func (s *snapshots) Open(string) (*raft.SnapshotMeta, io.ReadCloser, error) {
 		return meta, io.NopCloser(bytes.NewReader(nil)), nil
 	}
 	now := s.store.Snapshot()
+	var at position
+	size := int64(0)
 	// NB: Raft wants to know the size before, so the rows are read twice.
-	err = now.Scan(func(key, value []byte) error {
-		meta.Size += int64(rowHeadBytes + len(key) + len(value))
-		return nil
+	err = now.Scan(func(key, value []byte) (err error) {
+		size += int64(rowHeadBytes + len(key) + len(value))
+		if bytes.Equal(key, s.state.key) {
+			at, err = decodePosition(value)
+		}
+		return err
 	})
+	if err == nil {
+		meta, err = s.raised(meta, at.applied)
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, now.Close())
 	}
+	meta.Size = size
 	r, w := io.Pipe()
 	go func() {
 		_ = w.CloseWithError(errors.Join(sendRows(w, now), now.Close()))

@@ -155,7 +155,8 @@ func TestWhatWasAppliedIsNotReadAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := saved.raise(log); err != nil {
+		saved.log = log
+		if err := saved.raise(); err != nil {
 			t.Fatal(err)
 		}
 		got, err := saved.meta()
@@ -225,6 +226,30 @@ func TestACopyHasTheRowsAsTheyAreNow(t *testing.T) {
 	sent, err := io.ReadAll(rows)
 	if err != nil || int64(len(sent)) != meta.Size || meta.Index != 4 {
 		t.Fatalf("got %d bytes up to entry %d (%v), want %d up to 4", len(sent), meta.Index, err, meta.Size)
+	}
+	for name, c := range map[string]struct {
+		log         []*raft.Log
+		index, term uint64
+	}{
+		"a log that has the entry":       {logOf(9, 5), 5, 9},
+		"one that goes on":               {logOf(9, 5, 6), 5, 9},
+		"one that begins behind it":      {logOf(9, 6, 7), 4, 7},
+		"one that ends before it":        {logOf(9, 4), 4, 7},
+		"one that does not know members": {nil, 4, 7},
+	} {
+		log, err := openEntries(newMemory(), nil, func() func() { return func() {} })
+		if err == nil && c.log != nil {
+			err = log.StoreLogs(c.log)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		with := &snapshots{store: from, state: s, key: saved.key, log: log}
+		meta, rows, err := with.Open("")
+		if err != nil || meta.Index != c.index || meta.Term != c.term || meta.ConfigurationIndex != 1 || int64(len(sent)) != meta.Size {
+			t.Errorf("%s: got %+v, %v, want entry %d of term %d", name, meta, err, c.index, c.term)
+		}
+		_ = rows.Close()
 	}
 
 	install := func(sent []byte) (*memory, *state, *snapshots, error) {
