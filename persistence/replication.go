@@ -378,7 +378,7 @@ func (s *Store) groupOptions(sh Shard, o *Replication) replica.Options {
 		LogPrefix: replicaLogPrefix(nil, sh), StatePrefix: replicaPrefix(nil, sh),
 		Observer: leadsOf{s.replicas, sh},
 		Tick:     o.Tick, LogWriteMax: o.LogWriteMax, LogBytesMax: o.LogBytesMax, TooSlow: s.logTooSlow,
-		Log: s.log, Fatal: s.die,
+		Log: s.log.With().Uint16("shard", uint16(sh)).Logger(), Fatal: s.die,
 	}
 	if o.Streams != nil {
 		options.Streams = o.Streams(sh)

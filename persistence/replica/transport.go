@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -305,11 +306,9 @@ func (a nodeAddress) String() string { return string(a) }
 // raftLogger is what Raft logs to.
 type raftLogger = hclog.Logger
 
-// raftLog gives what Raft says to those who debug it; operators get lines of our own.
+// raftLog gives what Raft says to those who debug it; operators get lines of our own, and of Raft's those
+// about copies of the shard.
 func raftLog(log zerolog.Logger) raftLogger {
-	if !log.Debug().Enabled() {
-		return hclog.NewNullLogger()
-	}
 	l := hclog.NewInterceptLogger(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Debug})
 	l.RegisterSink(&debugLines{log}) // NB: a key of a map there
 	return l
@@ -317,9 +316,21 @@ func raftLog(log zerolog.Logger) raftLogger {
 
 type debugLines struct{ log zerolog.Logger }
 
+// copyLines are what Raft says of copies of the shard that are sent and received.
+var copyLines = []string{
+	"installing snapshot on", "failed to install snapshot", "failed to open snapshot", "installSnapshot rejected to",
+	"copied to local snapshot", "Installed remote snapshot", "failed to copy snapshot", "failed to receive whole snapshot",
+	"failed to finalize snapshot", "failed to restore snapshot", "ignoring installSnapshot request with older term than current term",
+}
+
 // Accept implements hclog.SinkAdapter.
-func (d *debugLines) Accept(_ string, _ hclog.Level, msg string, args ...any) {
+func (d *debugLines) Accept(_ string, level hclog.Level, msg string, args ...any) {
 	e := d.log.Debug()
+	if slices.Contains(copyLines, msg) {
+		if e = d.log.Info(); level >= hclog.Warn {
+			e = d.log.Warn()
+		}
+	}
 	for i := 0; i+1 < len(args); i += 2 {
 		e = e.Str(fmt.Sprint(args[i]), fmt.Sprint(args[i+1]))
 	}
