@@ -39,16 +39,20 @@ func terms(t *testing.T, e *entries) string {
 	return text
 }
 
+// openLog opens a log that nobody watches.
+func openLog(t *testing.T, m *memory) *entries {
+	t.Helper()
+	e, err := openEntries(m, []byte("log "), func() func() { return func() {} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
 // TestTheLogIsWhatRaftBelieves: after each step, and after a restart there.
 func TestTheLogIsWhatRaftBelieves(t *testing.T) {
 	m := newMemory()
-	open := func() *entries {
-		e, err := openEntries(m, []byte("log "), func() func() { return func() {} })
-		if err != nil {
-			t.Fatal(err)
-		}
-		return e
-	}
+	open := func() *entries { return openLog(t, m) }
 	e := open()
 	refused := fmt.Errorf("disk full: %w", ErrRefused)
 	for _, step := range []struct {
@@ -98,13 +102,7 @@ func TestTheLogIsWhatRaftBelieves(t *testing.T) {
 // TestTheLogKnowsItsMembers: the entries about them come and go with the log.
 func TestTheLogKnowsItsMembers(t *testing.T) {
 	m := newMemory()
-	open := func() *entries {
-		e, err := openEntries(m, []byte("log "), func() func() { return func() {} })
-		if err != nil {
-			t.Fatal(err)
-		}
-		return e
-	}
+	open := func() *entries { return openLog(t, m) }
 	members := func(term uint64, indexes ...uint64) []*raft.Log {
 		logs := logOf(term, indexes...)
 		for _, l := range logs {

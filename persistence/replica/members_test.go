@@ -75,6 +75,17 @@ func TestNodesAreReplacedWhileOthersWrite(t *testing.T) {
 	})
 }
 
+// copyTo has a node keep a shard as a learner, and waits until it has what the leader has, whose replica it
+// returns.
+func (c *cluster) copyTo(n *node, sh persistence.Shard) *replica.Group {
+	c.t.Helper()
+	leader := c.leader(sh).store.Replica(sh)
+	c.check(n.store.Join(sh))
+	c.check(leader.AddLearner(n.name))
+	c.check(n.store.AwaitApplied(c.t.Context(), sh, leader.Applied()))
+	return leader
+}
+
 // TestACopyNeedsNoOldLog: who gets a copy of a shard gets none of the entries that are in it.
 func TestACopyNeedsNoOldLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -84,10 +95,7 @@ func TestACopyNeedsNoOldLog(t *testing.T) {
 		fresh := &node{c: c, name: "fresh", fs: vfs.NewCrashableMem()}
 		fresh.start()
 		for sh := range fresh.store.AllShards() {
-			leader := c.leader(sh).store.Replica(sh)
-			c.check(fresh.store.Join(sh))
-			c.check(leader.AddLearner(fresh.name))
-			c.check(fresh.store.AwaitApplied(t.Context(), sh, leader.Applied()))
+			leader := c.copyTo(fresh, sh)
 			if sh == persistence.Meta {
 				continue // it has no load
 			}
@@ -434,10 +442,7 @@ func TestFoundingGoesOnAfterACrash(t *testing.T) {
 			joined := &node{c: c, name: "joined", fs: vfs.NewCrashableMem()}
 			joined.start()
 			for sh := range n.store.AllShards() {
-				g := c.leader(sh).store.Replica(sh)
-				c.check(joined.store.Join(sh))
-				c.check(g.AddLearner(joined.name))
-				c.check(joined.store.AwaitApplied(t.Context(), sh, g.Applied()))
+				c.copyTo(joined, sh)
 				for _, name := range rows {
 					for _, has := range []*node{n, joined} {
 						if _, err := has.store.Load(persistence.RecordKey(nil, sh, name, persistence.ID{})); err != nil {

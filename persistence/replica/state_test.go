@@ -151,11 +151,7 @@ func TestWhatWasAppliedIsNotReadAgain(t *testing.T) {
 		for _, l := range c.logs {
 			m.rows[string(before.key(l.Index))] = string(encodeEntry(l))
 		}
-		log, err := openEntries(m, []byte("log "), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		saved.log = log
+		saved.log = openLog(t, m)
 		if err := saved.raise(); err != nil {
 			t.Fatal(err)
 		}
@@ -231,18 +227,17 @@ func TestACopyHasTheRowsAsTheyAreNow(t *testing.T) {
 		log         []*raft.Log
 		index, term uint64
 	}{
-		"a log that has the entry":       {logOf(9, 5), 5, 9},
-		"one that goes on":               {logOf(9, 5, 6), 5, 9},
-		"one that begins behind it":      {logOf(9, 6, 7), 4, 7},
-		"one that ends before it":        {logOf(9, 4), 4, 7},
-		"one that does not know members": {nil, 4, 7},
+		"a log that has the entry":  {logOf(9, 5), 5, 9},
+		"one that goes on":          {logOf(9, 5, 6), 5, 9},
+		"one that begins behind it": {logOf(9, 6, 7), 4, 7},
+		"one that ends before it":   {logOf(9, 4), 4, 7},
+		"an empty one":              {nil, 4, 7},
 	} {
-		log, err := openEntries(newMemory(), nil, func() func() { return func() {} })
-		if err == nil && c.log != nil {
-			err = log.StoreLogs(c.log)
-		}
-		if err != nil {
-			t.Fatal(err)
+		log := openLog(t, newMemory())
+		if c.log != nil {
+			if err := log.StoreLogs(c.log); err != nil {
+				t.Fatal(err)
+			}
 		}
 		with := &snapshots{store: from, state: s, key: saved.key, log: log}
 		meta, rows, err := with.Open("")

@@ -309,12 +309,12 @@ type raftLogger = hclog.Logger
 // raftLog gives what Raft says to those who debug it; operators get lines of our own, and of Raft's those
 // about copies of the shard.
 func raftLog(log zerolog.Logger) raftLogger {
-	l := hclog.NewInterceptLogger(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Debug})
-	l.RegisterSink(&debugLines{log}) // NB: a key of a map there
+	l := hclog.NewInterceptLogger(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Off}) // the sink gets all
+	l.RegisterSink(&raftLines{log})                                                           // NB: a key of a map there
 	return l
 }
 
-type debugLines struct{ log zerolog.Logger }
+type raftLines struct{ log zerolog.Logger }
 
 // copyLines are what Raft says of copies of the shard that are sent and received.
 var copyLines = []string{
@@ -324,12 +324,16 @@ var copyLines = []string{
 }
 
 // Accept implements hclog.SinkAdapter.
-func (d *debugLines) Accept(_ string, level hclog.Level, msg string, args ...any) {
-	e := d.log.Debug()
+func (r *raftLines) Accept(_ string, level hclog.Level, msg string, args ...any) {
+	of := zerolog.DebugLevel
 	if slices.Contains(copyLines, msg) {
-		if e = d.log.Info(); level >= hclog.Warn {
-			e = d.log.Warn()
+		if of = zerolog.InfoLevel; level >= hclog.Warn {
+			of = zerolog.WarnLevel
 		}
+	}
+	e := r.log.WithLevel(of)
+	if !e.Enabled() {
+		return
 	}
 	for i := 0; i+1 < len(args); i += 2 {
 		e = e.Str(fmt.Sprint(args[i]), fmt.Sprint(args[i+1]))
