@@ -179,17 +179,27 @@ func (p *process) stop(inOrder bool) {
 	p.w.t.Helper()
 	if inOrder {
 		p.HandOver(context.Background())
-	}
-	p.w.mu.Lock()
-	delete(p.w.nodes, p.self)
-	p.w.mu.Unlock()
-	if !inOrder {
-		p.isolate(true)
+		p.forget()
+	} else {
+		p.vanish()
 		defer p.isolate(false)
 	}
 	p.w.check(p.Stop(context.Background()))
 	p.w.check(p.store.Close())
 	p.w.check(p.ClosePort(context.Background()))
+}
+
+// forget has nobody reach the node by calls.
+func (p *process) forget() {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	delete(p.w.nodes, p.self)
+}
+
+// vanish has nobody reach the node, nor it anybody.
+func (p *process) vanish() {
+	p.forget()
+	p.isolate(true)
 }
 
 func (p *process) isolate(cut bool) {

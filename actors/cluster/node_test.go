@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
 	"troupe/persistence"
 )
@@ -68,21 +69,21 @@ func TestALeaderThatIsGoneIsNotAsked(t *testing.T) {
 		w := newWorld(t, 1)
 		defer w.end()
 		a, b, c := w.three()
-		all := []*process{a, b, c}
-		for i, p := range all {
-			if p.store.Epoch(persistence.Meta) == 0 {
-				continue
-			}
-			next := all[(i+1)%len(all)]
-			p.stop(false)
-			if leader := next.leaderNow(persistence.Meta); leader != p.self {
-				t.Fatalf("node %q is believed to lead, want the one that is gone", leader)
-			}
-			if _, err := next.Invite(t.Context(), time.Hour); err != nil {
+		nodes := map[peer.NodeID]*process{a.self: a, b.self: b, c.self: c}
+		var leader peer.NodeID
+		w.await("all know the leader", func() bool {
+			leader = a.leaderNow(persistence.Meta)
+			return leader != "" && b.leaderNow(persistence.Meta) == leader && c.leaderNow(persistence.Meta) == leader
+		})
+		gone := nodes[leader]
+		delete(nodes, leader)
+		gone.vanish() // NB: no time passes, so the others believe that it leads
+		for _, p := range nodes {
+			if _, err := p.Invite(t.Context(), time.Hour); err != nil {
 				t.Error(err)
 			}
-			return
 		}
+		gone.stop(false)
 	})
 }
 
