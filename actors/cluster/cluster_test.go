@@ -549,10 +549,7 @@ func TestACopyOfANodeEnds(t *testing.T) {
 		w.check(b.start())
 		w.await("two nodes again", func() bool { return w.whole(2) })
 		// A copy that could not reach anybody at its start ends when it does.
-		w.mu.Lock()
-		delete(w.nodes, b.self)
-		w.mu.Unlock()
-		b.isolate(true)
+		b.vanish()
 		clocktest.Advance(5 * time.Second)
 		other := &process{w: w, dir: b.dir, disk: replicatest.StoreOptions("copy", 2), address: "elsewhere:9400"}
 		b.isolate(false)
@@ -573,9 +570,7 @@ func TestACopyOfANodeEnds(t *testing.T) {
 		w.check(other.Stop(t.Context()))
 		w.check(b.Stop(t.Context()))
 		w.check(b.store.Close())
-		w.mu.Lock()
-		delete(w.nodes, b.self)
-		w.mu.Unlock()
+		b.forget()
 	})
 }
 

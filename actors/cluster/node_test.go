@@ -69,16 +69,14 @@ func TestALeaderThatIsGoneIsNotAsked(t *testing.T) {
 		w := newWorld(t, 1)
 		defer w.end()
 		a, b, c := w.three()
-		nodes := map[peer.NodeID]*process{a.self: a, b.self: b, c.self: c}
 		var leader peer.NodeID
 		w.await("all know the leader", func() bool {
 			leader = a.leaderNow(persistence.Meta)
 			return leader != "" && b.leaderNow(persistence.Meta) == leader && c.leaderNow(persistence.Meta) == leader
 		})
-		gone := nodes[leader]
-		delete(nodes, leader)
+		gone := w.nodes[leader]
 		gone.vanish() // NB: no time passes, so the others believe that it leads
-		for _, p := range nodes {
+		for _, p := range w.nodes {
 			if _, err := p.Invite(t.Context(), time.Hour); err != nil {
 				t.Error(err)
 			}
