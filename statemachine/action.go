@@ -108,9 +108,19 @@ func checkRedirect(to string) error {
 }
 
 // logLine adds a line to Result.Logs (statemachine/DEFINITION.md, "Log lines").
-type logLine struct{ message *template }
+type logLine struct {
+	message *template // no text: it is written as JSON
+	text    *prose
+}
 
 func (a logLine) run(m *move) error {
+	if a.text != nil {
+		text, err := a.text.text(&m.scope)
+		if err == nil {
+			m.logs = append(m.logs, data.Clip(text, maxLogBytes))
+		}
+		return err
+	}
 	v, err := a.message.eval(&m.scope)
 	if err != nil {
 		return err

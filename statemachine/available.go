@@ -79,7 +79,7 @@ func (m *move) availableFrom(leaf *node, out []Available) []Available {
 	var settled []EventName // a transition of this leaf takes them for certain
 	for n := leaf; n.parent != nil; n = n.parent {
 		for _, tr := range n.on {
-			if tr.onDone != nil {
+			if tr.onDone != nil || tr.after != nil || tr.told != nil {
 				continue
 			}
 			guard := m.foresee(tr)
@@ -157,14 +157,14 @@ func (r *rule) readsEvent() bool { return r.when != nil && r.when.Reads("event")
 // namesOf lists the names that callers can send for a pattern.
 func (d *Definition) namesOf(p eventPattern) []EventName {
 	if !p.any && !p.prefix {
-		if isReserved(p.name) {
+		if isReserved(p.name) || d.owned[p.name] {
 			return nil
 		}
 		return []EventName{p.name}
 	}
 	var names []EventName
 	for _, name := range slices.Sorted(maps.Keys(d.declared.exact)) {
-		if p.matches(name) && !isReserved(name) {
+		if p.matches(name) && !isReserved(name) && !d.owned[name] {
 			names = append(names, name)
 		}
 	}

@@ -119,7 +119,7 @@ func (b *builder) checkShadowed() {
 		for _, list := range [][]*transition{n.on, n.always} {
 			for i, t := range list {
 				for _, earlier := range list[:i] {
-					if earlier.guard == nil && earlier.allow == nil && earlier.shadows(t) {
+					if earlier.guard == nil && earlier.allow == nil && earlier.shadows(t) && !(b.d.isExact(t.event) && earlier.event != t.event) {
 						b.advise(at(t.line), "give the earlier one a guard, or put this one before it", "the transition can never be taken: the one in line %d has no guard and comes first", earlier.line)
 						break
 					}
@@ -130,8 +130,13 @@ func (b *builder) checkShadowed() {
 }
 
 func (tr *transition) shadows(later *transition) bool {
-	if tr.onDone != nil {
+	switch {
+	case tr.onDone != nil:
 		return later.onDone == tr.onDone
+	case tr.after != nil, later.after != nil:
+		return later.after == tr.after
+	case tr.told != nil, later.told != nil:
+		return tr.told != nil && later.told != nil && *later.told == *tr.told
 	}
 	return tr.event == later.event || tr.event.covers(later.event)
 }
@@ -250,6 +255,11 @@ func (b *builder) checkEvents() {
 	for _, r := range b.raised {
 		if !taken(r.name) {
 			b.suggest(r.at, string(r.name), used, "unknown event %q: no transition takes it", string(r.name))
+		}
+	}
+	for _, n := range b.cancelled {
+		if !slices.Contains(b.sent, n.Text) {
+			b.suggest(n, n.Text, b.sent, "unknown id %q: nothing is sent under it", shorten(n.Text))
 		}
 	}
 	for name, c := range b.d.events {

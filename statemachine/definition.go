@@ -27,6 +27,13 @@ type Definition struct {
 	indexes            []data.Path
 	events             map[EventName]*contract
 	declared           declaredNames
+	// owned are the events that only the service sends: outcomes.
+	owned     map[EventName]bool
+	webhooks  map[string]*Webhook
+	invoked   []Reference
+	schedules []*Schedule
+	mailLine  int // of the first action that is a mail; 0: none is
+	ownLine   int // of the first thing that the instance does by itself; 0: none
 
 	// nodes is the whole chart in document order; nodes[0] is the implicit
 	// parallel root. A node's descendants are the places right behind it, up
@@ -69,10 +76,13 @@ type node struct {
 	// means the default entry of its parent.
 	fallback []*node
 
-	on     []*transition // by event, in document order
+	on     []*transition // by event and, behind these, by timer; in document order
 	always []*transition
 	entry  []action
 	exit   []action
+	after  []*after
+	invoke []*invoke
+	failed bool      // final: an instance that ends here has failed
 	output *template // final: the data of done.state
 	done   EventName // "done.state.<id>"
 }
@@ -97,6 +107,8 @@ type transition struct {
 	into    root      // where event.data goes; rootUnset: as the event says
 	apply   applyRule // how; applyUnset: as the event says
 	onDone  *node     // only for the done event of this very node
+	after   *after    // only for the event of this timer
+	told    *telling  // only for what becomes of this child
 	line    int
 }
 
@@ -168,17 +180,22 @@ func (d *declaredNames) has(name EventName) bool {
 }
 
 // isReserved reports whether only the machine itself raises events of the name:
-// SCXML's platform events (statemachine/DEFINITION.md, "Declared events").
+// SCXML's platform events, and those of timers and of the parent (statemachine/DEFINITION.md, "Declared events").
 func isReserved(name EventName) bool {
 	s := string(name)
-	return strings.HasPrefix(s, "done.state.") || strings.HasPrefix(s, "done.invoke.") ||
-		s == "error" || strings.HasPrefix(s, "error.")
+	return name == parentCancelled || strings.HasPrefix(s, "done.state.") || strings.HasPrefix(s, "done.invoke.") ||
+		strings.HasPrefix(s, "after.") || s == "error" || strings.HasPrefix(s, "error.")
 }
 
 // Declares reports whether a caller may use the name: some node, machine or
-// contract of the definition mentions it, and it is not a platform event.
+// contract of the definition mentions it, and it is neither a platform event nor an outcome.
 func (d *Definition) Declares(name EventName) bool {
-	return !isReserved(name) && d.declared.has(name)
+	return !isReserved(name) && !d.owned[name] && d.declared.has(name)
+}
+
+// isExact reports whether only the service sends what the pattern names, so that no wider pattern takes it.
+func (d *Definition) isExact(p eventPattern) bool {
+	return !p.any && !p.prefix && (p.name == parentCancelled || d.owned[p.name])
 }
 
 // contract is the declaration of one event (statemachine/DEFINITION.md,
@@ -190,6 +207,7 @@ type contract struct {
 	apply     applyRule
 	unmatched unmatched
 	private   bool  // event.data may hold svcPrivate
+	unkept    bool  // the history does not keep event.data
 	allow     *rule // asked in every state; nil: anyone who may send to the workflow
 }
 

@@ -50,14 +50,21 @@ func TestTheDocumentHasEveryKey(t *testing.T) {
 		{"Top of the file", 0, definitionKeys},
 		{"Top of the file", 1, rightKeys},
 		{"Top of the file", 2, documentKeys},
+		{"Webhooks", 0, webhookKeys},
+		{"Webhooks", 1, retryKeys},
+		{"Schedules", 0, scheduleKeys},
 		{"Event declarations", 0, eventKeys},
 		{"State machines and states", 0, nodeKeys},
+		{"State machines and states", 1, invokeKeys},
 		{"Transitions", 0, transitionKeys},
 		{"Rules", 0, ruleKeys},
 		{"Actions", 0, actionKeys},
 		{"Actions", 1, raiseKeys},
-		{"Actions", 2, ifKeys},
-		{"Actions", 3, forEachKeys},
+		{"Actions", 2, sendKeys},
+		{"Actions", 3, sendOutKeys},
+		{"Actions", 4, mailKeys},
+		{"Actions", 5, ifKeys},
+		{"Actions", 6, forEachKeys},
 	} {
 		if documented := firstCells(t, c.heading, c.table); !slices.Equal(documented, c.keys) {
 			t.Errorf("%s, table %d: DEFINITION.md has\n%q, the parser knows\n%q", c.heading, c.table, documented, c.keys)
@@ -67,8 +74,8 @@ func TestTheDocumentHasEveryKey(t *testing.T) {
 	if known := slices.Sorted(maps.Keys(later)); !slices.Equal(slices.Sorted(slices.Values(documented)), known) {
 		t.Errorf("later versions: DEFINITION.md has %q, the parser knows %q", documented, known)
 	}
-	if all := len(markdown.Tables(markdown.Section(readDocument(t), "Keys"))); all != 11 {
-		t.Errorf("%d tables below Keys, 11 are compared", all)
+	if all := len(markdown.Tables(markdown.Section(readDocument(t), "Keys"))); all != 18 {
+		t.Errorf("%d tables below Keys, 18 are compared", all)
 	}
 }
 
@@ -148,7 +155,7 @@ func TestTheCompleteExampleHasNoFaults(t *testing.T) {
 	}
 	walk(tree)
 	for _, keys := range [][]string{
-		definitionKeys, documentKeys, rightKeys, ruleKeys, eventKeys, nodeKeys, transitionKeys, guardKeys, actionKeys, raiseKeys,
+		definitionKeys, documentKeys, rightKeys, ruleKeys, eventKeys, nodeKeys, invokeKeys, transitionKeys, guardKeys, actionKeys, raiseKeys, sendKeys, sendOutKeys, mailKeys, webhookKeys, retryKeys, scheduleKeys,
 		ifKeys, branchKeys, forEachKeys,
 	} {
 		for _, key := range keys {
@@ -181,7 +188,7 @@ func TestTheCompleteExampleRuns(t *testing.T) {
 		{"pause", "", "parked payment unpaid open", manager},
 		{"resume", "", "waiting payment unpaid open", manager},
 		{"approve", "", "approved payment unpaid open", manager},
-		{"file", "", "approved payment unpaid filed", clerk},
+		{"file", "", "approved payment unpaid open", clerk},
 	} {
 		if r, err = d.Step(&r.Instance, Event{Name: EventName(c.event), Data: data.Value(c.data), Caller: c.caller, Now: now}); err != nil {
 			t.Fatalf("%s: %v", c.event, err)

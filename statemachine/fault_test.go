@@ -18,6 +18,7 @@ func TestFault(t *testing.T) {
 		Roles:        []string{"manager", "employee"},
 		HasPrivilege: func(name string) bool { return name == "mod-form" },
 		Privileges:   []string{"mod-form"},
+		HasZone:      func(name string) bool { return name == "Europe/Berlin" },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,9 @@ type Entry struct {
 	Event EventName
 	End   []NodeID // likewise
 	At    time.Time
+	// Data is what the event brought, and no part of the JSON; nil for nothing, and where the event's declaration says
+	// history: false.
+	Data data.Value
 }
 
 // TimeLayout is how times are written: RFC 3339, UTC, milliseconds

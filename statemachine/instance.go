@@ -30,12 +30,23 @@ type Instance struct {
 	// memory is what history nodes remember, in no order. It is replaced and never
 	// changed in place.
 	memory []memory
+	// timers wait, in the order in which they began. It is replaced and never changed in place.
+	timers []timer
+	// children run, or have ended not long ago, in the order in which they began. It is replaced and never changed in place.
+	children []child
+	parent   *Parent // nil: nobody has invoked it
+	ended    bool    // the parent has cancelled it
 }
 
 // memory is what one history node recorded when its parent was last left.
 type memory struct {
 	history int
 	nodes   []int
+}
+
+// hasParts reports whether there is something to end when the instance is done.
+func (in *Instance) hasParts() bool {
+	return len(in.timers) > 0 || len(in.children) > 0 || in.parent != nil
 }
 
 // Position is one entry of states: where one active machine or region is.

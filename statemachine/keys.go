@@ -5,21 +5,28 @@ package statemachine
 var (
 	definitionKeys = []string{
 		"$schema", "id", "name", "description", "version", "allow", "unmatched", "const", "context", "create",
-		"schema", "indexes", "events", "stateMachines", "guards", "actions", "tags", "meta",
+		"schema", "indexes", "events", "stateMachines", "guards", "actions", "webhooks", "schedules", "tags", "meta",
 	}
 	// documentKeys are those of context, create and schema.
 	documentKeys = []string{"svcPublic", "svcPrivate"}
 	rightKeys    = []string{"create", "read", "send"}
 	ruleKeys     = []string{"roles", "privileges", "users", "when", "deny"}
-	eventKeys    = []string{"data", "into", "apply", "unmatched", "private", "allow", "description"}
+	eventKeys    = []string{"data", "into", "apply", "unmatched", "private", "history", "allow", "description"}
 	nodeKeys     = []string{
-		"type", "initial", "states", "on", "always", "entry", "exit", "onDone", "history", "target", "output",
+		"type", "initial", "states", "on", "always", "after", "invoke", "entry", "exit", "onDone", "history", "target", "output",
 		"tags", "meta", "description",
 	}
 	transitionKeys = []string{"target", "guard", "allow", "actions", "reenter", "into", "apply", "description"}
 	guardKeys      = []string{"type"}
-	actionKeys     = []string{"assign", "raise", "redirect", "log", "if", "foreach"}
+	actionKeys     = []string{"assign", "raise", "send", "cancel", "webhook", "mail", "redirect", "log", "if", "foreach"}
+	invokeKeys     = []string{"workflow", "version", "data", "onDone", "onError"}
 	raiseKeys      = []string{"event", "data"}
+	sendKeys       = []string{"event", "data", "delay", "id"}
+	sendOutKeys    = []string{"to", "body"}
+	mailKeys       = []string{"to", "subject", "body"}
+	webhookKeys    = []string{"url", "retry", "onDone", "onError"}
+	scheduleKeys   = []string{"cron", "zone", "create", "missed", "as"}
+	retryKeys      = []string{"limit", "delay", "backoff", "jitter", "maxDelay"}
 	ifKeys         = []string{"if", "then", "elseif", "else"}
 	branchKeys     = []string{"if", "then"} // of elseif
 	forEachKeys    = []string{"array", "item", "index", "do"}
@@ -34,20 +41,15 @@ var (
 	unmatchedWords = map[string]unmatched{
 		"record": unmatchedRecord, "reject": unmatchedReject, "ignore": unmatchedIgnore, "apply": unmatchedApply,
 	}
-	intoWords  = map[string]root{"svcPublic": rootPublic, "svcPrivate": rootPrivate}
-	applyWords = map[string]applyRule{"merge": applyMerge, "replace": applyReplace, "none": applyNone}
+	missedWords = map[string]Missed{"one": MissedOne, "skip": MissedSkip, "all": MissedAll}
+	intoWords   = map[string]root{"svcPublic": rootPublic, "svcPrivate": rootPrivate}
+	applyWords  = map[string]applyRule{"merge": applyMerge, "replace": applyReplace, "none": applyNone}
 )
 
 // later names keys of statecharts that this version does not run, with what they
 // are for (statemachine/DEFINITION.md, "Later versions").
 var later = map[string]string{
-	"after":    "timers",
-	"invoke":   "child workflows",
-	"webhook":  "webhooks",
-	"webhooks": "webhooks",
-	"send":     "delayed events",
-	"cancel":   "delayed events",
-	"migrate":  "migration of running instances",
-	"import":   "imports",
-	"imports":  "imports",
+	"migrate": "migration of running instances",
+	"import":  "imports",
+	"imports": "imports",
 }

@@ -44,8 +44,13 @@ type move struct {
 	head    int
 	waiting int // bytes of data in the queue
 	logs    []string
+	brought data.Value // what the event brought that the history keeps
 
 	microsteps, actions int
+	parts               uint32 // timers and children that have begun
+	out                 []Out
+	outBytes            int
+	toInvoke            []*node // with children that have not begun yet
 	budget              expr.Budget
 	// failure ends the macrostep: nothing of it is kept.
 	failure error
@@ -73,6 +78,7 @@ func (d *Definition) newMove(in *Instance, active nodeSet, caller *Caller, now t
 	m.active = append(m.active[:0], active...)
 	m.scope.Public, m.scope.Private, m.scope.User, m.scope.Now, m.scope.Budget = in.Public, in.Private, caller.user(), now, &m.budget
 	m.scope.Instance = d.exprInstance(in, m.scope.Instance.States)
+	m.scope.Parent = in.exprParent()
 	return m
 }
 
@@ -204,10 +210,14 @@ func (m *move) settle() {
 			m.microstep(picked)
 			continue
 		}
-		if m.head == len(m.queue) {
+		if m.head < len(m.queue) {
+			m.takeInternal()
+			continue
+		}
+		if len(m.toInvoke) == 0 {
 			return
 		}
-		m.takeInternal()
+		m.beginChildren()
 	}
 }
 
@@ -282,6 +292,8 @@ func (m *move) exit(leave nodeSet) {
 	}
 	for i := leave.previous(len(m.d.nodes) - 1); i > 0; i = leave.previous(i - 1) {
 		m.runBlock(m.d.nodes[i].exit)
+		m.endAfter(m.d.nodes[i])
+		m.endChildren(m.d.nodes[i])
 		m.active.remove(i)
 	}
 }
@@ -370,6 +382,10 @@ func (m *move) enterAll(enter nodeSet) {
 		n := m.d.nodes[i]
 		m.active.add(i)
 		m.runBlock(n.entry)
+		m.beginAfter(n)
+		if len(n.invoke) > 0 {
+			m.toInvoke = append(m.toInvoke, n)
+		}
 		if n.kind == final {
 			m.finish(n)
 		}

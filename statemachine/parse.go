@@ -19,6 +19,8 @@ type ParserOptions struct {
 	HasRole, HasPrivilege func(name string) bool
 	// Roles and Privileges are the existing names, for suggestions.
 	Roles, Privileges []string
+	// HasZone reports whether there is a time zone of the name; nil: all are.
+	HasZone func(name string) bool
 	// Stored reads a text that was accepted before, perhaps by another release. Only
 	// what keeps the definition from running is a fault then
 	// (statemachine/DEFINITION.md, "Stored definitions").
@@ -106,6 +108,9 @@ type builder struct {
 	byName       map[*node]map[NodeID]*node
 	pending      []pendingTarget
 	raised       []raisedEvent
+	sent         []string         // ids of delayed events
+	cancelled    []*document.Node // ids that a cancel names
+	webhooked    []*document.Node // webhooks that actions name
 	programs     []placedProgram
 	guards       []placedProgram  // those of programs that are conditions
 	slips        []*document.Node // texts in actions that have "${" and are no expressions
@@ -216,9 +221,12 @@ func (b *builder) definition(n *document.Node) {
 	b.schemas(n.Field("schema"))
 	b.indexes(n.Field("indexes"))
 	b.events(n.Field("events"))
+	b.webhooks(n.Field("webhooks"))
+	b.schedules(n.Field("schedules"))
 	b.namedGuards = b.named(n.Field("guards"))
 	b.namedActions = b.named(n.Field("actions"))
 	b.stateMachines(n)
+	b.checkWebhooks()
 	b.checkApplied(n.Field("unmatched"))
 }
 
@@ -418,6 +426,9 @@ func (b *builder) events(n *document.Node) {
 		c.apply = oneOf(b, f.Value.Field("apply"), applyWords)
 		c.unmatched = oneOf(b, f.Value.Field("unmatched"), unmatchedWords)
 		c.private = b.Bool(f.Value.Field("private"))
+		if at := f.Value.Field("history"); at != nil {
+			c.unkept = !b.Bool(at)
+		}
 		if at := f.Value.Field("private"); c.into != rootUnset && at != nil {
 			b.advise(at, "leave out one of them", "\"into\" takes the data as a whole, so \"private\" says nothing")
 		}

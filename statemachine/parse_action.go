@@ -16,7 +16,7 @@ import (
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
 // reservedVariables are the names that every expression knows already.
-var reservedVariables = []string{"event", "svcPublic", "svcPrivate", "user", "instance", "now"}
+var reservedVariables = []string{"event", "svcPublic", "svcPrivate", "user", "instance", "parent", "now"}
 
 // env is the expression language where the builder stands: with the variables
 // of the foreach bodies around.
@@ -202,10 +202,21 @@ func (b *builder) action(n *document.Node) []action {
 		return one(b.assign(v))
 	case "raise":
 		return one(b.raise(v))
+	case "send":
+		return one(b.send(v))
+	case "cancel":
+		return one(b.cancel(v))
+	case "webhook":
+		return one(b.sendOut(v))
+	case "mail":
+		return one(b.sendMail(v))
 	case "redirect":
 		return one(redirect{b.template(v)})
 	case "log":
-		return one(logLine{b.template(v)})
+		if _, isExpression := splitProse(v.Text); v.Kind == document.String && (len(isExpression) != 1 || !isExpression[0]) {
+			return one(logLine{text: b.prose(v)})
+		}
+		return one(logLine{message: b.template(v)})
 	case "foreach":
 		return one(b.forEach(v))
 	}
@@ -292,6 +303,49 @@ func (b *builder) raise(n *document.Node) action {
 	return a
 }
 
+// send reads {event, data, delay, id}.
+func (b *builder) send(n *document.Node) action {
+	var a send
+	if !b.known(n, sendKeys) {
+		return a
+	}
+	at := n.Field("event")
+	if at == nil {
+		b.Add(n, "send needs an event")
+		return a
+	}
+	name, ok := ParseEventName(b.Text(at))
+	if !ok || isReserved(name) {
+		b.Add(at, "%q cannot be sent", shorten(at.Text))
+		return a
+	}
+	a.event = name
+	b.raised = append(b.raised, raisedEvent{at, name})
+	if v := n.Field("data"); v != nil {
+		a.data = b.template(v)
+	}
+	if v := n.Field("delay"); v != nil {
+		a.delay = b.delay(v)
+	}
+	if v := n.Field("id"); v != nil {
+		a.id = b.Text(v)
+		b.sent = append(b.sent, a.id)
+	}
+	return a
+}
+
+// cancel reads the id of what was sent.
+func (b *builder) cancel(n *document.Node) action {
+	if n.Kind != document.String {
+		b.Add(n, "cancel takes the id of a send")
+		return cancel{}
+	}
+	if _, ok := expression(n.Text); !ok {
+		b.cancelled = append(b.cancelled, n)
+	}
+	return cancel{b.template(n)}
+}
+
 // choose reads {if, then, elseif: [{if, then}], else}.
 func (b *builder) choose(n *document.Node) action {
 	b.known(n, ifKeys)
@@ -346,7 +400,8 @@ func (b *builder) forEach(n *document.Node) action {
 			return ""
 		}
 		v := b.Text(at)
-		if !variable.MatchString(v) || slices.Contains(reservedVariables, v) || slices.Contains(b.locals, v) {
+		older := b.parser.options.Stored && v == "parent" // it was no word of the language then
+		if !variable.MatchString(v) || slices.Contains(reservedVariables, v) && !older || slices.Contains(b.locals, v) {
 			b.Add(at, "%q cannot be a variable here", shorten(v))
 			return ""
 		}

@@ -2,6 +2,8 @@ package statemachine
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 
 	"troupe/statemachine/document"
 )
@@ -108,13 +110,13 @@ func (b *builder) kind(n *node, v *document.Node) {
 		}
 	}
 	if n.kind.isHistory() {
-		refuse("a history node", "initial", "states", "on", "always", "entry", "exit", "onDone", "output")
+		refuse("a history node", "initial", "states", "on", "always", "after", "invoke", "entry", "exit", "onDone", "output")
 		return
 	}
 	refuse("a node that is not of type history", "history", "target")
 	switch n.kind {
 	case final:
-		refuse("a final node", "initial", "states", "on", "always", "onDone")
+		refuse("a final node", "initial", "states", "on", "always", "after", "invoke", "onDone")
 		if n.parent.kind == parallel && n.machine != n {
 			b.advise(v, "put it into a region", "a final node cannot be a region of a parallel node")
 		}
@@ -155,6 +157,11 @@ func (b *builder) content(n *node, v *document.Node) {
 	if always := v.Field("always"); always != nil {
 		n.always = b.transitions(n, always, eventPattern{})
 	}
+	b.afters(n, v.Field("after"))
+	b.invokes(n, v.Field("invoke"))
+	if tags := v.Field("tags"); tags != nil && tags.Kind == document.Sequence {
+		n.failed = slices.ContainsFunc(tags.Items, func(tag *document.Node) bool { return tag.Text == "failed" })
+	}
 	if done := v.Field("onDone"); done != nil {
 		list := b.transitions(n, done, eventPattern{name: n.done})
 		for _, t := range list {
@@ -172,6 +179,34 @@ func (b *builder) on(n *node, f document.Field) {
 	}
 	b.d.declared.add(p)
 	n.on = append(n.on, b.transitions(n, f.Value, p)...)
+}
+
+// afters reads the timers of a node: delays, each with its transitions.
+func (b *builder) afters(n *node, v *document.Node) {
+	if v == nil {
+		return
+	}
+	if v.Kind != document.Mapping {
+		b.Add(v, "must be a mapping of delays to transitions")
+		return
+	}
+	computed := 0
+	for _, f := range v.Fields {
+		a := &after{node: n, delay: b.delay(f.Key)}
+		name := f.Key.Text
+		if a.delay.value != nil {
+			name = "computed"
+			if computed++; computed > 1 {
+				name += strconv.Itoa(computed)
+			}
+		}
+		a.event = EventName("after." + name + "." + string(n.id))
+		n.after = append(n.after, a)
+		for _, t := range b.transitions(n, f.Value, eventPattern{}) {
+			t.after = a
+			n.on = append(n.on, t)
+		}
+	}
 }
 
 // states reads the children of a compound or parallel node.
@@ -291,7 +326,7 @@ func (b *builder) transition(n *node, v *document.Node, p eventPattern) *transit
 	}
 	if a := v.Field("allow"); a != nil {
 		if p == (eventPattern{}) {
-			b.Add(a, "an eventless transition has no caller whose rights could be asked")
+			b.Add(a, "nobody sends what leads here, so there is nobody whose rights could be asked")
 		}
 		t.allow = b.rule(a)
 	}

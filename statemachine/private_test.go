@@ -99,9 +99,9 @@ func TestWarnings(t *testing.T) {
 		{"an if", "id: w\ncontext: {svcPrivate: {limit: 5}}\nstateMachines: {m: {initial: a, states: {a: {on: {go: {actions: [{if: 'svcPrivate.?limit.hasValue()', then: []}]}}}}}}\n", at("3:71", "limit")},
 		{"a named guard, used twice", "id: w\ncontext: {svcPrivate: {limit: 5}}\nguards: {big: 'svcPrivate.limit > 1'}\nstateMachines: {m: {initial: a, states: {a: {on: {go: {guard: big, target: a}, to: {guard: big, target: a}}}}}}\n", at("3:15", "limit")},
 		{
-			"texts that are no expressions", "id: w\nactions: {tell: [{log: 'by ${user.id}'}]}\nstateMachines: {m: {initial: a, states: {a: {on: {go: {actions: [tell, tell, " +
+			"texts that are no expressions", "id: w\nactions: {tell: [{redirect: 'by ${user.id}'}]}\nstateMachines: {m: {initial: a, states: {a: {on: {go: {actions: [tell, tell, " +
 				"{assign: {svcPublic.x: ['${user.id', '${user.id}', '$ {']}}]}}}}}}\n",
-			`w.yaml:2:24: "by ${user.id}" has "${" and is no expression: only a text that is wholly ${…} is one (${'…' + …} joins texts)` + "\n" +
+			`w.yaml:2:29: "by ${user.id}" has "${" and is no expression: only a text that is wholly ${…} is one (${'…' + …} joins texts)` + "\n" +
 				`w.yaml:3:102: "${user.id" has "${" and is no expression: only a text that is wholly ${…} is one (${'…' + …} joins texts)`,
 		},
 		{"all at once", "id: w\ncontext: {svcPrivate: {a: 5, b: 6}}\nguards: {big: 'size(svcPrivate) > 1'}\nstateMachines: {m: {initial: a, states: {a: {on: {go: {guard: big, target: a}}}}}}\n", at("3:15", "a") + "\n" + at("3:15", "b")},

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"time"
 
 	"troupe/statemachine/data"
@@ -16,6 +17,17 @@ const (
 	recordFormat = 1
 	// attachedFormat is recordFormat with an attachment behind the rest.
 	attachedFormat = 2
+	// sectionFormat is recordFormat with sections behind the rest, each of a kind and with its length, in
+	// ascending order of kinds. It is written where there is more than an attachment.
+	sectionFormat = 3
+)
+
+// The kinds of sections.
+const (
+	attachmentSection = 1
+	timerSection      = 2
+	childSection      = 3
+	parentSection     = 4
 )
 
 // Chain is a hash over an instance's history, entry after entry. The state
@@ -34,22 +46,26 @@ type Record struct {
 	Redirect             string
 	// Attachment is data that the caller keeps with the instance; nil for none. The
 	// state machine does not read it.
-	Attachment []byte
-	memory     []byte
+	Attachment                       []byte
+	memory, timers, children, parent []byte
 }
 
 // AppendRecord appends the stored form of the instance:
 //
 //	format(1) version sequence created updated  (varints; times in ms)
 //	chain(16) states redirect public private memory  (each with its length)
-//	attachment                                       (the same, when there is one)
+//	attachment                                       (the same, when there is one; or sections)
 //	crc32c(4) of all before it
 func (d *Definition) AppendRecord(dst []byte, in *Instance, chain Chain, attachment []byte) []byte {
 	start := len(dst)
-	if len(attachment) == 0 {
-		dst = append(dst, recordFormat)
-	} else {
+	sections := in.hasParts() || in.ended
+	switch {
+	case sections:
+		dst = append(dst, sectionFormat)
+	case len(attachment) > 0:
 		dst = append(dst, attachedFormat)
+	default:
+		dst = append(dst, recordFormat)
 	}
 	dst = binary.AppendUvarint(dst, d.Version)
 	dst = binary.AppendUvarint(dst, in.Sequence)
@@ -61,7 +77,22 @@ func (d *Definition) AppendRecord(dst []byte, in *Instance, chain Chain, attachm
 	dst = packed.AppendText(dst, in.Public)
 	dst = packed.AppendText(dst, in.Private)
 	dst = packed.AppendText(dst, d.appendMemory(nil, in.memory))
-	if len(attachment) > 0 {
+	switch {
+	case sections:
+		for _, section := range []struct {
+			kind byte
+			text []byte
+		}{
+			{attachmentSection, attachment},
+			{timerSection, appendTimers(nil, in.timers)},
+			{childSection, appendChildren(nil, in.children)},
+			{parentSection, in.appendParent(nil)},
+		} {
+			if len(section.text) > 0 {
+				dst = packed.AppendText(append(dst, section.kind), section.text)
+			}
+		}
+	case len(attachment) > 0:
 		dst = packed.AppendText(dst, attachment)
 	}
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
@@ -88,7 +119,7 @@ func (d *Definition) appendMemory(dst []byte, memories []memory) []byte {
 // AppendRecord did not write.
 func ParseRecord(b []byte) (Record, error) {
 	var r Record
-	if len(b) < 5 || b[0] != recordFormat && b[0] != attachedFormat {
+	if len(b) < 5 || b[0] < recordFormat || b[0] > sectionFormat {
 		return r, fmt.Errorf("%w: unknown format", ErrRecord)
 	}
 	body := b[:len(b)-4]
@@ -106,16 +137,49 @@ func ParseRecord(b []byte) (Record, error) {
 	r.Public = data.Value(rd.Text())
 	r.Private = data.Value(rd.Text())
 	r.memory = rd.Text()
-	if b[0] == attachedFormat {
-		r.Attachment = rd.Text()
-		if len(r.Attachment) == 0 {
-			rd.Fail()
-		}
+	switch b[0] {
+	case attachedFormat:
+		r.Attachment = notEmpty(&rd)
+	case sectionFormat:
+		r.sections(&rd)
 	}
 	if !rd.Whole() {
 		return Record{}, fmt.Errorf("%w: layout", ErrRecord)
 	}
 	return r, nil
+}
+
+// notEmpty takes a text that is written only when there is one.
+func notEmpty(rd *packed.Reader) []byte {
+	text := rd.Text()
+	if len(text) == 0 {
+		rd.Fail()
+	}
+	return text
+}
+
+func (r *Record) sections(rd *packed.Reader) {
+	for last := byte(0); !rd.Whole() && !rd.Failed(); {
+		kind := rd.Byte()
+		switch {
+		case kind <= last:
+			rd.Fail()
+		case kind == attachmentSection:
+			r.Attachment = notEmpty(rd)
+		case kind == timerSection:
+			r.timers = notEmpty(rd)
+		case kind == childSection:
+			r.children = notEmpty(rd)
+		case kind == parentSection:
+			r.parent = notEmpty(rd)
+		default:
+			rd.Fail()
+		}
+		last = kind
+	}
+	if r.timers == nil && r.children == nil && r.parent == nil {
+		rd.Fail()
+	}
 }
 
 // Restore makes the instance that r was written from, under the definition that
@@ -150,8 +214,16 @@ func (d *Definition) Restore(id string, r Record) (Instance, error) {
 		return in, fmt.Errorf("%w: states do not make a configuration of %s version %d", ErrRecord, d.ID, d.Version)
 	}
 	in.at = d.configurationOf(active)
-	in.memory, err = d.restoreMemory(r.memory)
-	return in, err
+	if in.memory, err = d.restoreMemory(r.memory); err != nil {
+		return in, err
+	}
+	if in.timers, err = d.restoreTimers(r.timers, active); err != nil {
+		return in, err
+	}
+	if in.children, err = d.restoreChildren(r.children); err != nil {
+		return in, err
+	}
+	return in, in.restoreParent(r.parent)
 }
 
 // activate adds the node that one position names, with its ancestors.
@@ -231,4 +303,239 @@ func (d *Definition) restoreMemory(b []byte) ([]memory, error) {
 		out = append(out, m)
 	}
 	return out, nil
+}
+
+// appendTimers writes timers, those of nodes by name, as appendMemory does.
+func appendTimers(dst []byte, timers []timer) []byte {
+	for i := range timers {
+		t := &timers[i]
+		var flags byte
+		if t.failed {
+			flags |= timerFailed
+		}
+		switch {
+		case t.told != nil:
+			flags |= timerTold
+			if t.told.failed {
+				flags |= timerToldFailed
+			}
+			if n := t.told.invoke.node; n.machine == n {
+				flags |= timerOfMachine
+			}
+		case t.after == nil:
+			flags |= timerSent
+		case t.after.node.machine == t.after.node:
+			flags |= timerOfMachine
+		}
+		dst = append(dst, flags)
+		dst = binary.AppendUvarint(dst, t.id.Sequence)
+		dst = binary.AppendUvarint(dst, uint64(t.id.Number))
+		dst = binary.AppendVarint(dst, t.due.UnixMilli())
+		dst = packed.AppendText(dst, t.name())
+		if t.after != nil {
+			dst = packed.AppendText(dst, t.after.node.machine.id)
+			dst = packed.AppendText(dst, t.after.node.id)
+			continue
+		}
+		if t.told != nil {
+			dst = packed.AppendText(t.told.invoke.append(dst), t.data)
+			continue
+		}
+		dst = packed.AppendText(dst, t.send)
+		dst = packed.AppendText(dst, t.data)
+	}
+	return dst
+}
+
+// The flags of a timer.
+const (
+	timerFailed byte = 1 << iota
+	timerSent
+	timerOfMachine // a node in it can have the same name
+	timerTold      // what has become of a child
+	timerToldFailed
+)
+
+// errTimers: the timers do not fit the definition, or what is active.
+var errTimers = fmt.Errorf("%w: timers", ErrRecord)
+
+func (d *Definition) restoreTimers(b []byte, active nodeSet) ([]timer, error) {
+	var out []timer
+	rd := packed.NewReader(b)
+	for !rd.Whole() {
+		flags := rd.Byte()
+		sequence, number := rd.Uvarint(), rd.Uvarint()
+		t := timer{
+			id:  PartID{sequence, uint32(number)}, //nolint:gosec // bounded below
+			due: time.UnixMilli(rd.Varint()).UTC(), failed: flags&timerFailed != 0,
+		}
+		if number > math.MaxUint32 {
+			return nil, errTimers
+		}
+		name := EventName(rd.Text())
+		if flags&timerTold != 0 {
+			t.told = &telling{d.readInvoke(&rd, flags&timerOfMachine != 0), flags&timerToldFailed != 0}
+			if t.told.invoke == nil {
+				return nil, errTimers
+			}
+			if text := rd.Text(); len(text) > 0 {
+				var err error
+				if t.data, err = data.Clean(text); err != nil {
+					return nil, errTimers
+				}
+			}
+		} else if flags&timerSent != 0 {
+			t.event, t.send = name, string(rd.Text())
+			if text := rd.Text(); len(text) > 0 {
+				var err error
+				if t.data, err = data.Clean(text); err != nil {
+					return nil, errTimers
+				}
+			}
+		} else {
+			machine, node := d.regions[MachineID(rd.Text())], NodeID(rd.Text())
+			if rd.Failed() || machine == nil || machine.machine != machine {
+				return nil, errTimers
+			}
+			if t.after = d.findAfter(machine, node, name, flags&timerOfMachine != 0); t.after == nil || !active.has(t.after.node.index) {
+				return nil, errTimers
+			}
+		}
+		if rd.Failed() {
+			return nil, errTimers
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// findAfter returns the after of a node whose event has this name, or of the state machine itself; nil when there
+// is none.
+func (d *Definition) findAfter(machine *node, name NodeID, event EventName, ofMachine bool) *after {
+	n := machine
+	if !ofMachine {
+		n = d.find(machine, name)
+	}
+	if n == nil {
+		return nil
+	}
+	for _, a := range n.after {
+		if a.event == event {
+			return a
+		}
+	}
+	return nil
+}
+
+// append writes where an invoke stands: machine, node and its number there.
+func (inv *invoke) append(dst []byte) []byte {
+	dst = packed.AppendText(dst, inv.node.machine.id)
+	dst = packed.AppendText(dst, inv.node.id)
+	return binary.AppendUvarint(dst, uint64(inv.number)) //nolint:gosec // not negative
+}
+
+// readInvoke returns nil when the definition has no such invoke.
+func (d *Definition) readInvoke(rd *packed.Reader, ofMachine bool) *invoke {
+	machine, name, number := d.regions[MachineID(rd.Text())], NodeID(rd.Text()), rd.Uvarint()
+	if rd.Failed() || machine == nil || machine.machine != machine {
+		return nil
+	}
+	n := machine
+	if !ofMachine {
+		n = d.find(machine, name)
+	}
+	if n == nil || number >= uint64(len(n.invoke)) {
+		return nil
+	}
+	return n.invoke[number]
+}
+
+// childOfMachine is a flag beside the status of a child: a state machine has invoked it.
+const childOfMachine = 1 << 7
+
+// errChildren: the children do not fit the definition.
+var errChildren = fmt.Errorf("%w: children", ErrRecord)
+
+// appendChildren writes each: status and flag(1) sequence number begun, in ms, and where the invoke stands.
+func appendChildren(dst []byte, children []child) []byte {
+	for i := range children {
+		c := &children[i]
+		flags := byte(c.status)
+		if c.invoke.node.machine == c.invoke.node {
+			flags |= childOfMachine
+		}
+		dst = append(dst, flags)
+		dst = binary.AppendUvarint(dst, c.id.Sequence)
+		dst = binary.AppendUvarint(dst, uint64(c.id.Number))
+		dst = binary.AppendVarint(dst, c.begun.UnixMilli())
+		dst = c.invoke.append(dst)
+	}
+	return dst
+}
+
+func (d *Definition) restoreChildren(b []byte) ([]child, error) {
+	var out []child
+	rd := packed.NewReader(b)
+	for !rd.Whole() {
+		flags := rd.Byte()
+		sequence, number := rd.Uvarint(), rd.Uvarint()
+		c := child{
+			id: PartID{sequence, uint32(number)}, begun: time.UnixMilli(rd.Varint()).UTC(), //nolint:gosec // bounded below
+			status: ChildStatus(flags &^ childOfMachine),
+		}
+		c.invoke = d.readInvoke(&rd, flags&childOfMachine != 0)
+		if rd.Failed() || number > math.MaxUint32 || c.invoke == nil || c.status < ChildRuns || c.status > ChildCancelled {
+			return nil, errChildren
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// The flags of the section of the parent.
+const (
+	parentThere byte = 1 << iota
+	parentEnded      // the instance was cancelled
+)
+
+// appendParent writes flags(1) and, where there is a parent, workflow, instance, sequence, number and depth.
+func (in *Instance) appendParent(dst []byte) []byte {
+	if in.parent == nil && !in.ended {
+		return dst
+	}
+	var flags byte
+	if in.ended {
+		flags |= parentEnded
+	}
+	if in.parent == nil {
+		return append(dst, flags)
+	}
+	dst = packed.AppendText(append(dst, flags|parentThere), in.parent.Workflow)
+	dst = packed.AppendText(dst, in.parent.Instance)
+	dst = binary.AppendUvarint(dst, in.parent.Child.Sequence)
+	dst = binary.AppendUvarint(dst, uint64(in.parent.Child.Number))
+	return binary.AppendUvarint(dst, uint64(in.parent.Depth)) //nolint:gosec // not negative
+}
+
+func (in *Instance) restoreParent(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	rd := packed.NewReader(b)
+	flags := rd.Byte()
+	in.ended = flags&parentEnded != 0
+	if flags&parentThere != 0 {
+		p := Parent{Workflow: string(rd.Text()), Instance: string(rd.Text())}
+		number, depth := uint64(0), uint64(0)
+		p.Child.Sequence, number, depth = rd.Uvarint(), rd.Uvarint(), rd.Uvarint()
+		if number > math.MaxUint32 || depth > MaxDepth {
+			rd.Fail()
+		}
+		p.Child.Number, p.Depth = uint32(number), int(depth) //nolint:gosec // bounded above
+		in.parent = &p
+	}
+	if !rd.Whole() || flags > parentThere|parentEnded || flags == 0 {
+		return fmt.Errorf("%w: parent", ErrRecord)
+	}
+	return nil
 }

@@ -1,9 +1,11 @@
 package statemachine_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +21,10 @@ import (
 //	define                      the definition that the rest of the file uses
 //	create user=… roles=…       svcPublic and svcPrivate as the input
 //	send EVENT user=… roles=…   event.data as the input
+//	wait DURATION               every timer that is due by then, in order
+//	told SEQUENCE.NUMBER done   what has become of a child, or failed; its data as the input
+//	cancel                      the parent has left the node that had invoked the instance
+//	create parent=DEPTH …       by a parent
 //
 // Every step also goes through the stored form: what is written and read again
 // must behave as the instance that stayed in memory.
@@ -59,9 +65,12 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 		body := clean(t, cmd.Input)
 		public, _ := body.Lookup("svcPublic")
 		private, _ := body.Lookup("svcPrivate")
-		return s.show(s.d.Create(statemachine.Creation{
-			ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Caller: caller(cmd), Public: public, Private: private, Now: s.now,
-		}))
+		c := statemachine.Creation{ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Caller: caller(cmd), Public: public, Private: private, Now: s.now}
+		if cmd.HasArg("parent") {
+			c.Caller, c.ByItself, c.Parent = nil, true, &statemachine.Parent{Workflow: "above", Instance: "01ARZ3NDEKTSV4RRFFQ69G5FAA", Child: statemachine.PartID{Sequence: 7, Number: 1}}
+			cmd.ScanArgs(t, "parent", &c.Parent.Depth)
+		}
+		return s.show(s.d.Create(c))
 	case "send":
 		before := fingerprint(s.d, &s.in)
 		result, err := s.d.Step(&s.in, statemachine.Event{
@@ -72,8 +81,70 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 		}
 		return s.show(result, err)
 	}
+	switch cmd.Cmd {
+	case "wait":
+		return s.wait(cmd.CmdArgs[0].Key)
+	case "cancel":
+		return s.show(s.d.Cancel(&s.in, s.now))
+	case "told":
+		var id statemachine.PartID
+		if _, err := fmt.Sscanf(cmd.CmdArgs[0].Key, "%d.%d", &id.Sequence, &id.Number); err != nil {
+			t.Fatal(err)
+		}
+		failed := cmd.CmdArgs[1].Key == "failed"
+		r, err := s.d.Told(&s.in, id, failed, clean(t, cmd.Input), s.now)
+		if errors.Is(err, statemachine.ErrExecution) {
+			if s.in, err = s.d.FailTold(&s.in, id, failed, clean(t, cmd.Input), s.now); err != nil {
+				t.Fatal(err)
+			}
+			s.in = restored(t, s.d, &s.in)
+			return fmt.Sprintf("incident %v\n", s.in.Timers())
+		}
+		return s.show(r, err)
+	}
 	t.Fatalf("unknown command %q", cmd.Cmd)
 	return ""
+}
+
+// wait fires what is due within a time, each timer at its own.
+func (s *scenario) wait(text string) string {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var out strings.Builder
+	for until := s.now.Add(d); ; {
+		next := slices.MinFunc(append(s.in.Timers(), statemachine.Timer{Due: until.Add(1)}), func(a, b statemachine.Timer) int {
+			return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.ID.Sequence, b.ID.Sequence), cmp.Compare(a.ID.Number, b.ID.Number))
+		})
+		if next.Due.After(until) {
+			s.now = until
+			break
+		}
+		s.now = later(s.now, next.Due)
+		before := fingerprint(s.d, &s.in)
+		r, err := s.d.Fire(&s.in, next.ID, s.now)
+		if after := fingerprint(s.d, &s.in); after != before {
+			s.t.Fatalf("Fire changed its argument:\n got %q\nwant %q", after, before)
+		}
+		out.WriteString(s.show(r, err))
+		if err != nil {
+			if s.in, err = s.d.Drop(&s.in, next.ID); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}
+	if out.Len() == 0 {
+		return "nothing\n"
+	}
+	return out.String()
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func clean(t *testing.T, text string) data.Value {
@@ -107,7 +178,7 @@ func (s *scenario) show(r statemachine.Result, err error) string {
 	if err != nil {
 		for _, known := range []error{
 			statemachine.ErrUnknownEvent, statemachine.ErrInvalidData, statemachine.ErrNotSettable, statemachine.ErrForbidden,
-			statemachine.ErrRejected, statemachine.ErrExecution, statemachine.ErrTooLarge,
+			statemachine.ErrRejected, statemachine.ErrExecution, statemachine.ErrTooLarge, statemachine.ErrEnded, statemachine.ErrNoChild,
 		} {
 			if errors.Is(err, known) {
 				return err.Error() + "\n"
@@ -129,6 +200,29 @@ func (s *scenario) show(r statemachine.Result, err error) string {
 	}
 	for _, line := range r.Logs {
 		fmt.Fprintf(&b, "log %s\n", line)
+	}
+	for _, out := range r.Out {
+		switch {
+		case out.Webhook != "":
+			fmt.Fprintf(&b, "webhook %s %s\n", out.Webhook, out.Body)
+		case out.Start != nil:
+			fmt.Fprintf(&b, "start %d.%d %s version %d public %s private %s depth %d\n", out.Start.ID.Sequence, out.Start.ID.Number, out.Start.Workflow, out.Start.Version, out.Start.Public, out.Start.Private, out.Start.Depth)
+		case out.End != nil:
+			fmt.Fprintf(&b, "end %d.%d %s\n", out.End.ID.Sequence, out.End.ID.Number, out.End.Workflow)
+		case out.Tell != nil:
+			fmt.Fprintf(&b, "tell %s/%s about %d.%d: failed %t, output %s\n", out.Tell.Parent.Workflow, out.Tell.Parent.Instance, out.Tell.Parent.Child.Sequence, out.Tell.Parent.Child.Number, out.Tell.Failed, out.Tell.Output)
+		default:
+			fmt.Fprintf(&b, "mail to %s: %s: %q\n", strings.Join(out.To, ", "), out.Subject, out.Text)
+		}
+	}
+	for _, c := range r.Instance.Children() {
+		fmt.Fprintf(&b, "child %d.%d %s %s\n", c.ID.Sequence, c.ID.Number, c.Workflow, c.Status)
+	}
+	for _, timer := range r.Instance.Timers() {
+		fmt.Fprintf(&b, "timer %d.%d %s at %s\n", timer.ID.Sequence, timer.ID.Number, timer.Event, timer.Due.Format(statemachine.TimeLayout))
+	}
+	if r.Instance.IsEnded() {
+		b.WriteString("ended\n")
 	}
 	if s.d.IsDone(&r.Instance) {
 		b.WriteString("done\n")

@@ -11,6 +11,14 @@ type trigger struct {
 	name EventName // "" selects the eventless ones
 	// done is the node whose completion raised the event; nil for all others.
 	done *node
+	// after is the timer that ended; nil for all others. Its event is no name that a pattern matches.
+	after *after
+	// told is what has become of a child; nil for all others. Its event is no name that a pattern matches.
+	told *telling
+	// exact: only a transition that names the event takes it, and no pattern.
+	exact bool
+	// ending: the instance takes nothing behind this. nothing: no transition takes it.
+	ending, nothing bool
 	// external: a caller sent it, so that allow is asked.
 	external bool
 }
@@ -63,8 +71,16 @@ func (m *move) selectTransitions(t trigger) (picked []*transition, forbidden boo
 }
 
 func (tr *transition) takes(t trigger) bool {
-	if tr.onDone != nil {
+	switch {
+	case tr.onDone != nil:
 		return tr.onDone == t.done
+	case tr.after != nil, t.after != nil:
+		return tr.after == t.after
+	case tr.told != nil, t.told != nil:
+		return tr.told != nil && t.told != nil && *tr.told == *t.told
+	}
+	if t.exact {
+		return tr.event == eventPattern{name: t.name}
 	}
 	return tr.event.matches(t.name)
 }

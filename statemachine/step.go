@@ -24,8 +24,8 @@ const (
 	Ignored
 )
 
-// Result is what Create and Step return: the new instance, its history entry and its
-// log lines.
+// Result is what Create and Step return: the new instance, its history entry, its
+// log lines, and what it sends out.
 type Result struct {
 	Outcome  Outcome
 	Instance Instance
@@ -34,6 +34,8 @@ type Result struct {
 	// Logs are the texts of log actions, in order. A text of more than 2 KiB is
 	// cut there and ends with "…".
 	Logs []string
+	// Out is what the event sends out, in order.
+	Out []Out
 }
 
 // executionError is an error.execution that no transition took.
@@ -59,6 +61,10 @@ type Creation struct {
 	// must be what the definition's create block lets callers set.
 	Public, Private data.Value
 	Now             time.Time
+	// Parent invokes the instance; nil: nobody does. ByItself: nobody asked for it, so that the create block binds nobody, and
+	// without a Caller neither does allow: then it is the service itself.
+	Parent   *Parent
+	ByItself bool
 }
 
 // Create enters the workflow's initial nodes (statemachine/DEFINITION.md, "Create").
@@ -73,16 +79,23 @@ func (d *Definition) Create(c Creation) (Result, error) {
 		Public:    data.Overlay(d.public, c.Public),
 		Private:   data.Overlay(d.private, c.Private),
 	}
+	in.parent = c.Parent
+	asked := c.Caller != nil
+	if !asked {
+		c.Caller = systemCaller
+	}
 	m := d.newMove(&in, newNodeSet(len(d.nodes)), c.Caller, now)
 	defer m.release()
 	if len(in.Public)+len(in.Private) > MaxDataBytes {
 		return Result{}, ErrTooLarge
 	}
-	if !d.create.admits(c.Caller, &m.scope) {
+	if asked && !d.create.admits(c.Caller, &m.scope) {
 		return Result{}, ErrForbidden
 	}
-	if err := d.checkCreation(&c); err != nil {
-		return Result{}, err
+	if !c.ByItself {
+		if err := d.checkCreation(&c); err != nil {
+			return Result{}, err
+		}
 	}
 	if err := d.checkData(&in); err != nil {
 		return Result{}, err
@@ -116,6 +129,14 @@ func (d *Definition) Step(in *Instance, e Event) (Result, error) {
 	if !d.Declares(e.Name) {
 		return Result{}, fmt.Errorf("%w: %s", ErrUnknownEvent, data.Quote(string(e.Name)))
 	}
+	return d.take(in, &e, trigger{name: e.Name, external: true})
+}
+
+// take makes the macrostep of an event from outside, or of one that came by itself.
+func (d *Definition) take(in *Instance, e *Event, t trigger) (Result, error) {
+	if in.ended {
+		return Result{}, ErrEnded
+	}
 	given := e.Data
 	if given.Kind() == data.Absent {
 		given = emptyObject
@@ -134,23 +155,35 @@ func (d *Definition) Step(in *Instance, e Event) (Result, error) {
 	defer m.release()
 	m.in.Redirect = "" // it belongs to the entry before
 	m.setEvent(expr.Event{Name: string(e.Name), ID: e.ID, Data: given})
+	if rule == nil || !rule.unkept {
+		m.brought = e.Data
+	}
 	start := in.at.end
 
-	if !rule.mayTake(e.Caller, &m.scope) {
+	if t.external && !rule.mayTake(e.Caller, &m.scope) {
 		return Result{}, ErrForbidden
 	}
-	picked, forbidden := m.selectTransitions(trigger{name: e.Name, external: true})
+	var picked []*transition
+	forbidden := false
+	if !t.nothing {
+		picked, forbidden = m.selectTransitions(t)
+	}
 	if m.isSpent() {
 		return Result{}, m.failure
 	}
 	if len(picked) == 0 && len(m.queue) == 0 {
+		if t.ending {
+			m.endInstance()
+			return m.finishWith(Recorded, start, e.Name, in)
+		}
 		if forbidden {
 			return Result{}, ErrForbidden
 		}
-		switch d.unmatchedRule(e.Name) {
-		case unmatchedReject:
-			return Result{}, ErrRejected
-		case unmatchedIgnore:
+		switch word := d.unmatchedRule(e.Name); word {
+		case unmatchedReject, unmatchedIgnore:
+			if t.external && word == unmatchedReject {
+				return Result{}, ErrRejected
+			}
 			return Result{Outcome: Ignored, Instance: *in}, nil
 		case unmatchedApply:
 			if err := m.applyData(nil, rule, e.Data, &parts); err != nil {
@@ -167,6 +200,9 @@ func (d *Definition) Step(in *Instance, e Event) (Result, error) {
 		m.microstep(picked)
 	}
 	m.settle()
+	if t.ending {
+		m.endInstance()
+	}
 	return m.finishWith(Moved, start, e.Name, in)
 }
 
@@ -193,6 +229,14 @@ func (m *move) finishWith(o Outcome, start []NodeID, event EventName, before *In
 		}
 	}
 	m.in.at = m.d.configurationOf(m.active)
+	if m.in.hasParts() && m.d.IsDone(&m.in) {
+		m.in.timers = nil // what would come has nobody to take it
+		m.cancelChildren(func(*child) bool { return true })
+		m.tellParent(before)
+		if m.failure != nil {
+			return Result{}, m.failure
+		}
+	}
 	m.in.Sequence++
 	m.in.UpdatedAt = m.scope.Now
 	return Result{
@@ -204,8 +248,10 @@ func (m *move) finishWith(o Outcome, start []NodeID, event EventName, before *In
 			Event: event,
 			End:   m.in.at.end,
 			At:    m.scope.Now,
+			Data:  m.brought,
 		},
 		Logs: m.logs,
+		Out:  m.out,
 	}, nil
 }
 

@@ -36,6 +36,7 @@ func TestWhatWasAcceptedStaysReadable(t *testing.T) {
 		{"a role that is gone", head + "a: {on: {go: {allow: {roles: [clerk]}, target: b}}}, b: {type: final}" + tail, `unknown role "clerk"`, true},
 		{"a target that there is not", head + "a: {on: {go: x}}" + tail, `unknown target "x"`, false},
 		{"an expression that is none", head + "a: {on: {go: {guard: '1 +', target: b}}}, b: {type: final}" + tail, "not complete", false},
+		{"a text that had no expressions once", head + "a: {entry: [{log: 'costs ${1 +} EUR'}], on: {go: b}}, b: {type: final}" + tail, "not complete", true},
 		{"a key that means nothing here", head + "a: {on: {go: {target: b, permit: {roles: [clerk]}}}}, b: {type: final}" + tail, `unknown key "permit"`, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -9,7 +9,7 @@
 // Both formats mean the same here. YAML is read as version 1.2 with its core
 // schema: on, yes and timestamps are strings, and so is everything in quotes. What
 // two readers of YAML may understand differently is refused: duplicate keys,
-// keys that are no strings, merge keys, tags, several documents, numbers with a
+// keys that are neither strings nor whole numbers, merge keys, tags, several documents, numbers with a
 // leading zero, infinities.
 //
 // A loader reads a file in two steps: Parse, then its own walk with a

@@ -109,7 +109,8 @@ func TestParseRefuses(t *testing.T) {
 	for _, c := range []struct{ name, file, src, want string }{
 		{"a duplicate key", "a.yaml", "a: 1\nb: 2\na: 3\n", `a.yaml:3:1: duplicate key "a", the first is in line 1 (leave one of them out)`},
 		{"duplicate keys in two spellings", "a.yaml", "{a: 1, \"a\": 2}", `a.yaml:1:8: duplicate key "a", the first is in line 1 (leave one of them out)`},
-		{"a number as key", "a.yaml", "after:\n  1000: x\n", `a.yaml:2:3: a key must be a text, and "1000" is a number (quote it)`},
+		{"a number as key", "a.yaml", "after:\n  1e3: x\n", `a.yaml:2:3: a key must be a text, and "1e3" is a number (quote it)`},
+		{"a whole number as key in two spellings", "a.yaml", "1000: x\n\"1000\": x\n", `a.yaml:2:1: duplicate key "1000", the first is in line 1 (leave one of them out)`},
 		{"true as key", "a.yaml", "true: x\n", `a.yaml:1:1: a key must be a text, and "true" is true or false (quote it)`},
 		{"null as key", "a.yaml", "~: x\n", `a.yaml:1:1: a key must be a text, and "~" is null (quote it)`},
 		{"a list as key", "a.yaml", "? [a]\n: 1\n", `a.yaml:1:3: a key must be a text (quote a text that begins with a special character)`},
@@ -155,7 +156,7 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestAllFaultsAreFoundAtOnce(t *testing.T) {
-	_, err := Parse("a.yaml", []byte("b: 01\na: .inf\n1: x\nb: 2\n"))
+	_, err := Parse("a.yaml", []byte("b: 01\na: .inf\n1.0: x\nb: 2\n"))
 	want := []string{"a.yaml:1:4: a number with", "a.yaml:2:4: JSON has no", "a.yaml:3:1: a key must", "a.yaml:4:1: duplicate key"}
 	lines := strings.Split(fmt.Sprint(err), "\n")
 	if len(lines) != len(want) {

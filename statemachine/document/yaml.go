@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -202,6 +203,9 @@ func (b *yamlBuilder) fields(n *Node, y *yaml.Node, depth int) {
 	}
 }
 
+// wholeNumber is a number that as a key is its digits.
+var wholeNumber = regexp.MustCompile(`^-?(0|[1-9]\d*)$`)
+
 // key returns the node of a key, and false after it has reported a fault.
 func (b *yamlBuilder) key(y *yaml.Node) (*Node, bool) {
 	n := &Node{Line: y.Line, Column: y.Column}
@@ -222,6 +226,9 @@ func (b *yamlBuilder) key(y *yaml.Node) (*Node, bool) {
 	// A plain number may be a fault by itself; then one message is enough.
 	before := b.faults.count()
 	b.scalar(n, y)
+	if n.Kind == Number && wholeNumber.MatchString(n.Text) { // after: {250: x}
+		n.Kind = String
+	}
 	if n.Kind != String && b.faults.count() == before {
 		b.faults.Add(n, "a key must be a text, and %s is %s", data.Quote(n.Text), n.Kind).Suggestion = "quote it"
 	}

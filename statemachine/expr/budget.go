@@ -84,7 +84,7 @@ func readingOf(names []string) reading {
 			r.private = true
 		case eventRoot:
 			r.event = true
-		case userRoot, instanceRoot, nowRoot, nodesRoot:
+		case userRoot, instanceRoot, parentRoot, nowRoot, nodesRoot:
 		default:
 			r.locals = append(r.locals, name)
 		}

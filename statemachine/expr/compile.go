@@ -136,7 +136,7 @@ func fieldsAsked(src string, err *CompileError) []string {
 	}
 	line := []rune(lines[err.Line-1])
 	name := strings.TrimSpace(lastWord.FindString(string(line[:min(err.Column-1, len(line))])))
-	of := map[string]*root{eventRoot: eventType, userRoot: userType, instanceRoot: instanceType}[name]
+	of := map[string]*root{eventRoot: eventType, userRoot: userType, instanceRoot: instanceType, parentRoot: parentType}[name]
 	if of == nil {
 		return nil
 	}
@@ -178,7 +178,7 @@ func plainMessage(s string) string {
 // them.
 var typeNames = strings.NewReplacer(
 	"google.protobuf.Timestamp", "timestamp", "google.protobuf.Duration", "duration",
-	eventType.name, "event", userType.name, "user", instanceType.name, "instance",
+	eventType.name, "event", userType.name, "user", instanceType.name, "instance", parentType.name, "parent",
 	"*expr.object", "map", "*expr.mapping", "map", "*expr.list", "list", "*expr.view", "variable",
 )
 

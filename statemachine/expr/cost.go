@@ -39,7 +39,7 @@ func (sizes) EstimateSize(n cost.AstNode) *cost.SizeEstimate {
 		return nil
 	}
 	switch path[0] {
-	case userRoot, instanceRoot:
+	case userRoot, instanceRoot, parentRoot:
 		if last := path[len(path)-1]; slices.Contains([]string{"roles", "privileges", "states"}, last) {
 			return upTo(assumedNames)
 		}

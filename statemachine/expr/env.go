@@ -88,6 +88,7 @@ func New(o Options) (*Env, error) {
 		cel.Variable(eventRoot, eventType.typ),
 		cel.Variable(userRoot, userType.typ),
 		cel.Variable(instanceRoot, instanceType.typ),
+		cel.Variable(parentRoot, parentType.typ),
 		cel.Variable(nowRoot, cel.TimestampType),
 		cel.Variable(nodesRoot, cel.MapType(cel.StringType, cel.BoolType)),
 		cel.Macros(cel.GlobalMacro("In", 1, expandIn)),
@@ -105,7 +106,7 @@ func New(o Options) (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("expression environment: %w", err)
 	}
-	names := []string{eventRoot, publicRoot, privateRoot, userRoot, instanceRoot, nowRoot}
+	names := []string{eventRoot, publicRoot, privateRoot, userRoot, instanceRoot, parentRoot, nowRoot}
 	return &Env{options: o, cel: e, names: names}, nil
 }
 
@@ -151,6 +152,7 @@ func (e *Env) With(names ...string) (*Env, error) {
 		switch {
 		case !IsName(name):
 			return nil, fmt.Errorf("%w: %s", ErrName, oneLine(name))
+		case name == parentRoot && !slices.Contains(known[len(e.names):], name): // NB: definitions from before there were parents
 		case slices.Contains(known, name):
 			return nil, fmt.Errorf("%w: %s is taken", ErrName, name)
 		}

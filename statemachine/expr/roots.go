@@ -10,7 +10,7 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 )
 
-// The variables event, user and instance are not maps but have types of their
+// The variables event, user, instance and parent are not maps but have types of their
 // own, for two reasons: the checker knows their fields, and a field is read from
 // the Scope when it is asked for, so that nothing is built per evaluation.
 
@@ -20,6 +20,7 @@ var errNotSet = map[*root]error{
 	eventType:    errors.New("event is not set"),
 	userType:     errors.New("the user is null"),
 	instanceType: errors.New("the instance is null"),
+	parentType:   errors.New("the instance has no parent"),
 }
 
 // root is the type of one of the variables.
@@ -57,6 +58,10 @@ var (
 			return types.Timestamp{Time: a.scope.Instance.CreatedAt.UTC()}
 		}, nil},
 		{"states", cel.DynType, func(a *activation) ref.Val { return a.statesOfInstance() }, nil},
+	})
+	parentType = newRoot("troupe.Parent", []field{
+		{"workflowId", cel.StringType, text(func(s *Scope) string { return s.Parent.WorkflowID }), nil},
+		{"instanceId", cel.StringType, text(func(s *Scope) string { return s.Parent.InstanceID }), nil},
 	})
 )
 
@@ -139,6 +144,8 @@ func (v *view) weight() int {
 	switch v.root {
 	case eventType:
 		return len(s.Event.Name) + len(s.Event.ID) + len(s.Event.Data)
+	case parentType:
+		return len(s.Parent.WorkflowID) + len(s.Parent.InstanceID)
 	case instanceType:
 		return len(s.Instance.ID) + len(s.Instance.WorkflowID) + len(v.activation.statesText())
 	}
@@ -165,14 +172,14 @@ type provider struct {
 	roots map[string]*root
 }
 
-// newProvider returns a provider of the three roots.
+// newProvider returns a provider of the roots.
 func newProvider() (*provider, error) {
 	registry, err := types.NewRegistry()
 	if err != nil {
 		return nil, err
 	}
 	p := &provider{Registry: registry, roots: make(map[string]*root)}
-	for _, r := range []*root{eventType, userType, instanceType} {
+	for _, r := range []*root{eventType, userType, instanceType, parentType} {
 		p.roots[r.name] = r
 	}
 	return p, nil

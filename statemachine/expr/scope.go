@@ -24,6 +24,8 @@ type Scope struct {
 	Public, Private data.Value
 	User            User
 	Instance        Instance
+	// Parent is the variable parent; nil: there is none, parent is null, and reading a field of it is an error.
+	Parent *Parent
 	// Now is the variable now, in whatever zone; expressions see UTC.
 	Now time.Time
 	// In answers In("node") and In("machine.node"); nil: no node is active.
@@ -60,6 +62,9 @@ type Instance struct {
 	States func() data.Value
 }
 
+// Parent is the instance that has invoked this one.
+type Parent struct{ WorkflowID, InstanceID string }
+
 // The names that every expression knows.
 const (
 	eventRoot    = "event"
@@ -67,6 +72,7 @@ const (
 	privateRoot  = "svcPrivate"
 	userRoot     = "user"
 	instanceRoot = "instance"
+	parentRoot   = "parent"
 	nowRoot      = "now"
 
 	// nodesRoot stands behind In(…). No expression can write this name.
@@ -89,6 +95,7 @@ type activation struct {
 	event           view
 	user            view
 	instance        view
+	parent          view
 	nodes           nodes
 	locals          []local
 }
@@ -106,6 +113,7 @@ var activations = sync.Pool{New: func() any {
 	a.event = view{eventType, a}
 	a.user = view{userType, a}
 	a.instance = view{instanceType, a}
+	a.parent = view{parentType, a}
 	a.nodes = nodes{Mapper: noEntries, activation: a}
 	return a
 }}
@@ -153,6 +161,14 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		return &a.user, true
 	case instanceRoot:
 		return &a.instance, true
+	case parentRoot:
+		if v, ok := a.local(name); ok { // NB: older definitions may have a variable of that name
+			return v, true
+		}
+		if a.scope.Parent == nil {
+			return types.NullValue, true
+		}
+		return &a.parent, true
 	case nowRoot:
 		return types.Timestamp{Time: a.scope.Now.UTC()}, true
 	case nodesRoot:

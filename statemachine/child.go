@@ -1,0 +1,342 @@
+package statemachine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/expr"
+)
+
+// Bounds of the children of one instance (statemachine/DEFINITION.md, "Children").
+const (
+	maxChildren      = 100 // that run
+	maxChildrenEnded = 10  // that are remembered
+	// MaxDepth is how many instances can stand above one.
+	MaxDepth = 16
+)
+
+var (
+	errTooManyChildren error = executionError{fmt.Sprintf("more than %d children", maxChildren)}
+	errTooDeep               = fmt.Errorf("invoke: more than %d instances would stand above the child", MaxDepth)
+	errChildData             = errors.New("invoke: svcPublic and svcPrivate must be objects")
+)
+
+// ErrNoChild: the instance does not wait for such a child any more.
+var ErrNoChild = errors.New("there is no such child")
+
+// ErrEnded: the instance was cancelled by its parent, and takes nothing more.
+var ErrEnded = errors.New("the instance was cancelled with the node that had invoked it")
+
+// ChildStatus is what has become of a child.
+type ChildStatus byte
+
+// A child runs until it is done, has failed, or the node that invoked it was left.
+const (
+	ChildRuns ChildStatus = iota + 1
+	ChildDone
+	ChildFailed
+	ChildCancelled
+)
+
+// String is the word of the interface.
+func (s ChildStatus) String() string {
+	return []string{"", "running", "done", "failed", "cancelled"}[s]
+}
+
+// Child is an instance that a node has invoked.
+type Child struct {
+	ID       PartID
+	Workflow string
+	Begun    time.Time
+	Status   ChildStatus
+}
+
+// child is a Child as the machine keeps it.
+type child struct {
+	id     PartID
+	invoke *invoke
+	begun  time.Time
+	status ChildStatus
+}
+
+// invoke is one child that a node has while it is active.
+type invoke struct {
+	node            *node
+	number          int // among those of the node
+	workflow        string
+	version         uint64    // 0: the newest
+	public, private *template // nil: none
+}
+
+// telling is what has become of a child.
+type telling struct {
+	invoke *invoke
+	failed bool
+}
+
+func (t *telling) event() EventName {
+	if t.failed {
+		return EventName("error.invoke." + string(t.invoke.node.id))
+	}
+	return EventName("done.invoke." + string(t.invoke.node.id))
+}
+
+// ChildStart has a child created. The instance's own PartID and Begun make the id of the child, so that it is the same
+// however often it is asked for.
+type ChildStart struct {
+	ID              PartID
+	Begun           time.Time
+	Workflow        string
+	Version         uint64 // 0: the newest
+	Public, Private data.Value
+	Depth           int // how many instances stand above it
+}
+
+// ChildEnd has a child cancelled.
+type ChildEnd struct {
+	ID       PartID
+	Begun    time.Time
+	Workflow string
+}
+
+// ParentNews tells the parent what has become of its child.
+type ParentNews struct {
+	Parent Parent
+	Failed bool
+	Output data.Value // null without one
+}
+
+// Parent is the instance that has invoked another one.
+type Parent struct {
+	Workflow, Instance string
+	Child              PartID // how it calls its child
+	Depth              int    // how many instances stand above the child
+}
+
+// Children returns those that run, and the last ones that have ended, in the order in which they began.
+func (in *Instance) Children() []Child {
+	if len(in.children) == 0 {
+		return nil
+	}
+	out := make([]Child, len(in.children))
+	for i := range in.children {
+		c := &in.children[i]
+		out[i] = Child{ID: c.id, Workflow: c.invoke.workflow, Begun: c.begun, Status: c.status}
+	}
+	return out
+}
+
+// Parent returns the instance that has invoked this one; nil when none has.
+func (in *Instance) Parent() *Parent { return in.parent }
+
+// IsEnded reports whether the parent has cancelled the instance.
+func (in *Instance) IsEnded() bool { return in.ended }
+
+// beginChildren begins those of the nodes that were entered. It comes behind everything else of the step, so that a node
+// which is left again in it has none (W3C SCXML, section 6.4).
+func (m *move) beginChildren() {
+	entered := m.toInvoke
+	m.toInvoke = nil
+	slices.SortFunc(entered, func(a, b *node) int { return cmp.Compare(a.index, b.index) })
+	for _, n := range entered {
+		for _, inv := range n.invoke {
+			if m.failure == nil {
+				m.beginChild(inv)
+			}
+		}
+	}
+}
+
+func (m *move) beginChild(inv *invoke) {
+	depth := 1
+	if m.in.parent != nil {
+		depth = m.in.parent.Depth + 1
+	}
+	running := 0
+	for i := range m.in.children {
+		if m.in.children[i].status == ChildRuns {
+			running++
+		}
+	}
+	start := ChildStart{Begun: m.scope.Now, Workflow: inv.workflow, Version: inv.version, Depth: depth}
+	var err error
+	switch {
+	case depth > MaxDepth:
+		err = errTooDeep
+	case running >= maxChildren:
+		m.fail(errTooManyChildren)
+		return
+	default:
+		if start.Public, err = m.childData(inv.public); err == nil {
+			start.Private, err = m.childData(inv.private)
+		}
+	}
+	if err != nil {
+		m.raiseError(err)
+		return
+	}
+	start.ID = m.nextPart()
+	m.in.children = append(slices.Clip(m.in.children), child{id: start.ID, invoke: inv, begun: start.Begun, status: ChildRuns})
+	m.putOut(Out{Start: &start}, len(start.Public)+len(start.Private))
+}
+
+func (m *move) childData(t *template) (data.Value, error) {
+	if t == nil {
+		return nil, nil
+	}
+	v, err := t.eval(&m.scope)
+	if err == nil && v.Kind() != data.Object {
+		err = errChildData
+	}
+	return v, err
+}
+
+// endChildren cancels those of a node that is left.
+func (m *move) endChildren(n *node) {
+	if len(n.invoke) == 0 {
+		return
+	}
+	m.toInvoke = slices.DeleteFunc(m.toInvoke, func(other *node) bool { return other == n })
+	m.cancelChildren(func(c *child) bool { return c.invoke.node == n })
+	m.end(func(t *timer) bool { return t.told != nil && t.told.invoke.node == n })
+}
+
+// cancelChildren cancels those that run and match.
+func (m *move) cancelChildren(matches func(*child) bool) {
+	cloned := false
+	for i := range m.in.children {
+		c := &m.in.children[i]
+		if c.status != ChildRuns || !matches(c) {
+			continue
+		}
+		if !cloned {
+			m.in.children, cloned = slices.Clone(m.in.children), true
+			c = &m.in.children[i]
+		}
+		c.status = ChildCancelled
+		m.putOut(Out{End: &ChildEnd{c.id, c.begun, c.invoke.workflow}}, 0)
+	}
+	if cloned {
+		m.in.children = forgetEnded(m.in.children)
+	}
+}
+
+// forgetEnded keeps the last ones of those that have ended. It may change children.
+func forgetEnded(children []child) []child {
+	ended := 0
+	for i := len(children) - 1; i >= 0; i-- {
+		if children[i].status == ChildRuns {
+			continue
+		}
+		if ended++; ended > maxChildrenEnded {
+			children = slices.Delete(children, i, i+1)
+		}
+	}
+	return children
+}
+
+// tellParent has the parent know what has become of the instance, when that is the end of it.
+func (m *move) tellParent(before *Instance) {
+	if m.in.parent == nil || m.in.ended || !m.d.IsDone(&m.in) || before.at != nil && m.d.IsDone(before) {
+		return
+	}
+	news := ParentNews{Parent: *m.in.parent}
+	outputs := []byte{'{'}
+	for i, machine := range m.d.machines {
+		at := activeChild(machine, m.active)
+		output := data.Value("null")
+		if at != nil && at.kind == final {
+			news.Failed = news.Failed || at.failed
+			if at.output != nil {
+				if v, err := at.output.eval(&m.scope); err == nil {
+					output = v
+				}
+			}
+		}
+		if news.Output = output; len(m.d.machines) == 1 {
+			break
+		}
+		if i > 0 {
+			outputs = append(outputs, ',')
+		}
+		outputs = append(data.AppendString(outputs, string(machine.id)), ':')
+		outputs = append(outputs, output...)
+	}
+	if len(m.d.machines) > 1 {
+		news.Output = append(outputs, '}')
+	}
+	m.putOut(Out{Tell: &news}, len(news.Output))
+}
+
+// Told takes what has become of a child, as Receive takes an event. It returns ErrNoChild when nobody waits for it.
+func (d *Definition) Told(in *Instance, id PartID, failed bool, brought data.Value, now time.Time) (Result, error) {
+	next, told, err := in.withoutChild(id, failed)
+	if err != nil {
+		return Result{}, err
+	}
+	return d.take(&next, &Event{Name: told.event(), Data: brought, Caller: systemCaller, Now: now}, trigger{name: told.event(), told: told})
+}
+
+// FailTold returns the instance with what Told could not take, as a timer that has failed.
+func (d *Definition) FailTold(in *Instance, id PartID, failed bool, brought data.Value, now time.Time) (Instance, error) {
+	next, told, err := in.withoutChild(id, failed)
+	if err != nil {
+		return next, err
+	}
+	return next.withIncident(timer{due: now, told: told, data: brought}), nil
+}
+
+// withoutChild returns the instance with a child that has ended.
+func (in *Instance) withoutChild(id PartID, failed bool) (Instance, *telling, error) {
+	next := *in
+	i := slices.IndexFunc(in.children, func(c child) bool { return c.id == id && c.status == ChildRuns })
+	if i < 0 || in.ended {
+		return next, nil, ErrNoChild
+	}
+	told := &telling{in.children[i].invoke, failed}
+	next.children = slices.Clone(in.children)
+	next.children[i].status = ChildDone
+	if failed {
+		next.children[i].status = ChildFailed
+	}
+	next.children = forgetEnded(next.children)
+	return next, told, nil
+}
+
+const parentCancelled EventName = "parent.cancelled"
+
+// Cancel takes parent.cancelled, which the instance may handle, and ends it: it takes nothing more, has no timers, and its
+// own children are cancelled. Where an action of that fails, it ends all the same. One that is done stays as it is. It returns
+// ErrEnded when it has ended already.
+func (d *Definition) Cancel(in *Instance, now time.Time) (Result, error) {
+	if in.ended {
+		return Result{}, ErrEnded
+	}
+	if d.IsDone(in) {
+		return Result{Outcome: Ignored, Instance: *in}, nil
+	}
+	e := &Event{Name: parentCancelled, Caller: systemCaller, Now: now}
+	result, err := d.take(in, e, trigger{name: parentCancelled, ending: true})
+	if err != nil {
+		result, err = d.take(in, e, trigger{ending: true, nothing: true})
+	}
+	return result, err
+}
+
+// endInstance is the last of a step that ends the instance.
+func (m *move) endInstance() {
+	m.in.ended, m.in.timers = true, nil
+	m.cancelChildren(func(*child) bool { return true })
+}
+
+// exprParent is the variable parent of expressions.
+func (in *Instance) exprParent() *expr.Parent {
+	if in.parent == nil {
+		return nil
+	}
+	return &expr.Parent{WorkflowID: in.parent.Workflow, InstanceID: in.parent.Instance}
+}

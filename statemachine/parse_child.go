@@ -1,0 +1,75 @@
+package statemachine
+
+import (
+	"slices"
+
+	"troupe/statemachine/document"
+)
+
+// invokes reads the children of a node: one, or a list.
+func (b *builder) invokes(n *node, v *document.Node) {
+	if v == nil {
+		return
+	}
+	items := []*document.Node{v}
+	if v.Kind == document.Sequence {
+		items = v.Items
+	}
+	for _, item := range items {
+		b.invoke(n, item)
+	}
+}
+
+func (b *builder) invoke(n *node, v *document.Node) {
+	if !b.known(v, invokeKeys) {
+		return
+	}
+	b.byItself(v)
+	inv := &invoke{node: n, number: len(n.invoke)}
+	n.invoke = append(n.invoke, inv)
+	of := v.Field("workflow")
+	if of == nil {
+		b.Add(v, "invoke needs \"workflow\"")
+		return
+	}
+	if inv.workflow = b.Text(of); !IsIdentifier(inv.workflow) {
+		b.Add(of, "%q cannot be the id of a workflow", shorten(inv.workflow))
+	}
+	b.d.invoked = append(b.d.invoked, Reference{inv.workflow, of.Line})
+	if at := v.Field("version"); at != nil {
+		version, ok := b.Int(at)
+		if ok && version < 1 {
+			b.Add(at, "a version is 1 or more")
+		}
+		inv.version = uint64(max(version, 0)) //nolint:gosec // not negative
+	}
+	if at := v.Field("data"); at != nil && b.known(at, documentKeys) {
+		for key, to := range map[string]**template{"svcPublic": &inv.public, "svcPrivate": &inv.private} {
+			if part := at.Field(key); part != nil {
+				*to = b.template(part)
+			}
+		}
+	}
+	for key, failed := range map[string]bool{"onDone": false, "onError": true} {
+		at := v.Field(key)
+		if at == nil {
+			continue
+		}
+		list := b.transitions(n, at, eventPattern{})
+		for _, t := range list {
+			t.told = &telling{inv, failed}
+		}
+		n.on = append(n.on, list...)
+	}
+}
+
+// Reference is a name of a workflow that a definition needs.
+type Reference struct {
+	Workflow string
+	Line     int
+}
+
+// Invokes returns the workflows whose instances this one creates, in document order, each once.
+func (d *Definition) Invokes() []Reference {
+	return slices.CompactFunc(slices.Clone(d.invoked), func(a, b Reference) bool { return a.Workflow == b.Workflow })
+}

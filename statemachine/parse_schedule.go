@@ -1,0 +1,63 @@
+package statemachine
+
+import (
+	"troupe/statemachine/cron"
+	"troupe/statemachine/document"
+)
+
+// schedules reads the mapping of names to schedules.
+func (b *builder) schedules(n *document.Node) {
+	if n == nil {
+		return
+	}
+	if n.Kind != document.Mapping {
+		b.Add(n, "must be a mapping of names")
+		return
+	}
+	b.byItself(n)
+	for _, f := range n.Fields {
+		if !IsIdentifier(f.Key.Text) {
+			b.Add(f.Key, "%q is not a name of a schedule: letters, digits and . _ ~ -", shorten(f.Key.Text))
+			continue
+		}
+		if s := b.schedule(f); s != nil {
+			b.d.schedules = append(b.d.schedules, s)
+		}
+	}
+}
+
+func (b *builder) schedule(f document.Field) *Schedule {
+	if !b.known(f.Value, scheduleKeys) {
+		return nil
+	}
+	s := &Schedule{Name: f.Key.Text, Zone: "UTC", Missed: oneOf(b, f.Value.Field("missed"), missedWords)}
+	at := f.Value.Field("cron")
+	if at == nil {
+		b.Add(f.Value, "a schedule needs \"cron\"")
+		return nil
+	}
+	s.Cron = b.Text(at)
+	var err error
+	if s.Spec, err = cron.Parse(s.Cron); err != nil && s.Cron != "" {
+		b.Add(at, "%q: %v", shorten(s.Cron), err)
+	}
+	if at := f.Value.Field("zone"); at != nil {
+		s.Zone = b.Text(at)
+		if has := b.parser.options.HasZone; has != nil && !has(s.Zone) {
+			b.Add(at, "unknown zone %q", shorten(s.Zone)).Suggestion = "a name of the IANA database, such as Europe/Berlin"
+		}
+	}
+	if at := f.Value.Field("as"); at != nil {
+		if s.As = b.Text(at); !IsIdentifier(s.As) {
+			b.Add(at, "%q cannot be a user", shorten(s.As))
+		}
+	}
+	if at := f.Value.Field("create"); at != nil && b.known(at, documentKeys) {
+		for key, to := range map[string]**template{"svcPublic": &s.public, "svcPrivate": &s.private} {
+			if part := at.Field(key); part != nil {
+				*to = b.template(part)
+			}
+		}
+	}
+	return s
+}

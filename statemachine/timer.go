@@ -1,0 +1,271 @@
+package statemachine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"troupe/statemachine/data"
+)
+
+// Bounds of what waits in one instance (statemachine/DEFINITION.md, "Bounds of one event").
+const (
+	maxTimers     = 1000
+	maxTimerBytes = 1 << 20 // of their data
+)
+
+var (
+	errTooManyTimers error = executionError{fmt.Sprintf("more than %d timers", maxTimers)}
+	errTimersLarge   error = executionError{fmt.Sprintf("timers with more than %d MiB of data", maxTimerBytes>>20)}
+)
+
+// PartID tells a timer or child from every other one that its instance ever has: the history entry that began it, and
+// its place among those that began with that entry, counted from 0.
+type PartID struct {
+	Sequence uint64
+	Number   uint32
+}
+
+// Timer is an event that comes to an instance by itself: that of an after of a node, or one that was sent with a
+// delay (statemachine/DEFINITION.md, "Timers").
+type Timer struct {
+	ID PartID
+	// Event is its name, and Due when it comes.
+	Event EventName
+	Due   time.Time
+	// At is the node whose after it is; the zero value for an event that was sent.
+	At Position
+	// Failed: it came, and an action failed (Definition.Fail). It does not come by itself again.
+	Failed bool
+}
+
+// timer is a Timer as the machine keeps it.
+type timer struct {
+	id     PartID
+	due    time.Time
+	after  *after // nil: sent
+	event  EventName
+	send   string // the name under which it can be cancelled; ""
+	data   data.Value
+	failed bool
+	// told is what has become of a child, for an event that has failed; nil for all others.
+	told *telling
+}
+
+// after is one delay of a node, with its transitions in node.on.
+type after struct {
+	node  *node
+	event EventName // "after.<delay>.<node>"
+	delay delay
+}
+
+func (t *timer) name() EventName {
+	switch {
+	case t.after != nil:
+		return t.after.event
+	case t.told != nil:
+		return t.told.event()
+	}
+	return t.event
+}
+
+// Timers returns what waits in the instance, in no order.
+func (in *Instance) Timers() []Timer {
+	if len(in.timers) == 0 {
+		return nil
+	}
+	out := make([]Timer, len(in.timers))
+	for i := range in.timers {
+		t := &in.timers[i]
+		out[i] = Timer{ID: t.id, Event: t.name(), Due: t.due, Failed: t.failed}
+		if t.after != nil {
+			out[i].At = Position{MachineID(t.after.node.machine.id), t.after.node.id}
+		}
+	}
+	return out
+}
+
+// TimerChanges compares with the instance before: a timer that has failed or may come again is in both.
+func (in *Instance) TimerChanges(before *Instance) (ended, begun []Timer) {
+	if len(in.timers) == len(before.timers) && (len(in.timers) == 0 || &in.timers[0] == &before.timers[0]) {
+		return nil, nil
+	}
+	old, now := before.Timers(), in.Timers()
+	for _, t := range old {
+		if !slices.Contains(now, t) {
+			ended = append(ended, t)
+		}
+	}
+	for _, t := range now {
+		if !slices.Contains(old, t) {
+			begun = append(begun, t)
+		}
+	}
+	return ended, begun
+}
+
+// begin starts a timer. The instance's own list is never changed in place.
+func (m *move) begin(t timer) {
+	if len(m.in.timers) >= maxTimers {
+		m.fail(errTooManyTimers)
+		return
+	}
+	bytes := len(t.data)
+	for i := range m.in.timers {
+		bytes += len(m.in.timers[i].data)
+	}
+	if bytes > maxTimerBytes {
+		m.fail(errTimersLarge)
+		return
+	}
+	t.id, t.due = m.nextPart(), t.due.Truncate(time.Millisecond)
+	m.in.timers = append(slices.Clip(m.in.timers), t)
+}
+
+// nextPart is the id of a timer or child that begins now.
+func (m *move) nextPart() PartID {
+	m.parts++
+	return PartID{m.in.Sequence + 1, m.parts - 1}
+}
+
+// end removes the timers that match.
+func (m *move) end(matches func(*timer) bool) {
+	at := func(t timer) bool { return matches(&t) }
+	if slices.ContainsFunc(m.in.timers, at) {
+		m.in.timers = slices.DeleteFunc(slices.Clone(m.in.timers), at)
+	}
+}
+
+// beginAfter starts the timers of a node that was entered, behind its entry actions.
+func (m *move) beginAfter(n *node) {
+	for _, a := range n.after {
+		if m.failure != nil {
+			return
+		}
+		due, err := a.delay.due(m)
+		if err != nil {
+			m.raiseError(fmt.Errorf("after: %w", err))
+			continue
+		}
+		m.begin(timer{due: due, after: a})
+	}
+}
+
+// endAfter ends the timers of a node that is left.
+func (m *move) endAfter(n *node) {
+	if len(n.after) > 0 {
+		m.end(func(t *timer) bool { return t.after != nil && t.after.node == n })
+	}
+}
+
+// send has an event come later: as a step of its own, behind this one.
+type send struct {
+	event EventName
+	data  *template // nil: none
+	delay delay
+	id    string // "": it cannot be cancelled
+}
+
+func (a send) run(m *move) error {
+	var v data.Value
+	if a.data != nil {
+		var err error
+		if v, err = a.data.eval(&m.scope); err != nil {
+			return err
+		}
+	}
+	due, err := a.delay.due(m)
+	if err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	m.begin(timer{due: due, event: a.event, send: a.id, data: v})
+	return nil
+}
+
+// cancel removes what was sent under a name and has not come yet.
+type cancel struct{ id *template }
+
+func (a cancel) run(m *move) error {
+	v, err := a.id.eval(&m.scope)
+	if err != nil {
+		return err
+	}
+	if v.Kind() != data.String || v.TextIs("") {
+		return errors.New("cancel: the id is not a text")
+	}
+	m.end(func(t *timer) bool { return t.send != "" && v.TextIs(t.send) })
+	return nil
+}
+
+// System is the user of events that nobody sent. It has no roles.
+const System = "system"
+
+var systemCaller = &Caller{ID: System}
+
+// ErrNoTimer: the instance has no such timer any more.
+var ErrNoTimer = errors.New("there is no such timer")
+
+// Fire takes the event of a timer, as Step takes one from a caller, and ends the timer. It is for the caller to
+// wait until it is due. Outcome Ignored means here that the event left no entry; the timer is gone all the same.
+// It returns ErrNoTimer, or ErrInvalidData, ErrTooLarge or ErrExecution, which mean that nothing happened.
+func (d *Definition) Fire(in *Instance, id PartID, now time.Time) (Result, error) {
+	i := slices.IndexFunc(in.timers, func(t timer) bool { return t.id == id })
+	if i < 0 {
+		return Result{}, ErrNoTimer
+	}
+	t := in.timers[i]
+	without := *in
+	without.timers = slices.Delete(slices.Clone(in.timers), i, i+1)
+	return d.take(&without, &Event{Name: t.name(), Data: t.data, Caller: systemCaller, Now: now}, trigger{name: t.name(), after: t.after, told: t.told})
+}
+
+// Receive takes an event that the service itself sends, such as what became of a delivery. Otherwise it is Fire.
+func (d *Definition) Receive(in *Instance, name EventName, brought data.Value, now time.Time) (Result, error) {
+	return d.take(in, &Event{Name: name, Data: brought, Caller: systemCaller, Now: now}, trigger{name: name, exact: true})
+}
+
+// incidentNumbers are those of timers that stand for events which failed: no step begins so many timers.
+const incidentNumbers = 1 << 31
+
+// FailEvent returns the instance with an event that Receive could not take, as a timer that has failed.
+func (d *Definition) FailEvent(in *Instance, name EventName, brought data.Value, now time.Time) Instance {
+	return in.withIncident(timer{due: now, event: name, data: brought})
+}
+
+// withIncident returns the instance with an event that has failed.
+func (in *Instance) withIncident(t timer) Instance {
+	next := *in
+	t.id, t.due, t.failed = PartID{in.Sequence + 1, incidentNumbers}, t.due.Truncate(time.Millisecond), true
+	for slices.ContainsFunc(in.timers, func(other timer) bool { return other.id == t.id }) {
+		t.id.Number++
+	}
+	next.timers = append(slices.Clip(in.timers), t)
+	return next
+}
+
+// Fail returns the instance with a timer that does not come by itself any more, because its event failed.
+func (d *Definition) Fail(in *Instance, id PartID) (Instance, error) {
+	return d.withTimers(in, id, func(ts []timer, i int) []timer {
+		ts[i].failed = true
+		return ts
+	})
+}
+
+// Drop returns the instance without a timer.
+func (d *Definition) Drop(in *Instance, id PartID) (Instance, error) {
+	return d.withTimers(in, id, func(ts []timer, i int) []timer { return slices.Delete(ts, i, i+1) })
+}
+
+func (*Definition) withTimers(in *Instance, id PartID, edit func(ts []timer, i int) []timer) (Instance, error) {
+	next := *in
+	i := slices.IndexFunc(in.timers, func(t timer) bool { return t.id == id })
+	if i < 0 {
+		return next, ErrNoTimer
+	}
+	next.timers = edit(slices.Clone(in.timers), i)
+	return next, nil
+}
+
+// byItself reports whether the event came from nobody.
+func (m *move) byItself() bool { return m.caller == systemCaller }
