@@ -15,11 +15,16 @@ import (
 //
 //	1  2026-11-21  the first
 //	2  2026-11-23  the lists of forms are in several tables (actors/form)
-//	3  2026-11-24  the shards have replicas; a store that stands alone stays at 2
-const formatVersion = 2
+//	3  2026-11-24  that of a store whose shards have replicas
+//	4  2026-11-26  timers, deliveries and incidents have tables
+//	5  2026-11-26  4 with replicas. One that has 3 stays at it: the cluster's level says when such rows come
+const formatVersion = 4
 
 // replicatedVersion is the format of a store whose shards have replicas.
-const replicatedVersion = 3
+const replicatedVersion = 5
+
+// hasReplicas reports whether the shards of a store of a format have replicas.
+func hasReplicas(version int) bool { return version == 3 || version == replicatedVersion }
 
 // formatName is the file that makes a directory a store. It is written last at
 // creation, and again by the first program of a newer format that opens the store to

@@ -36,10 +36,15 @@ const (
 	indexStateTable table = 'j' // index                     -> how far the index is in the shard
 	replyTable      table = 'k' // scope, key                -> first answer
 	nodeTable       table = 'n' // workflow, node, machine, id -> index entry
+	deliveryTable   table = 'o' // id, queue, sequence, number -> delivery
 	listTable       table = 'p' // list, user, when, id      -> what the list shows
+	attemptTable    table = 'q' // workflow, queue, when, id, sequence, number -> nothing
 	recordTable     table = 'r' // workflow, id              -> record
 	settingTable    table = 's' // name                      -> setting
 	credentialTable table = 't' // kind, id                  -> credential
+	timerTable      table = 'w' // deadline, id, sequence, number -> workflow
+	incidentTable   table = 'x' // id, sequence, number      -> incident
+	scheduleTable   table = 'y' // workflow, name            -> what became of the schedule's runs
 )
 
 // longText marks a text of 255 bytes or more: two length bytes follow.
@@ -149,6 +154,98 @@ func ReplyKey(dst []byte, sh Shard, scope ID, key [16]byte) []byte {
 func ReplyPrefix(dst []byte, sh Shard, scope ID) []byte {
 	return append(appendHead(dst, sh, replyTable), scope[:]...)
 }
+
+// Timer is a timer of an instance as keys name it: its deadline in Unix milliseconds, 0 or later, and what tells
+// it from the others of the instance.
+type Timer struct {
+	Due      int64
+	ID       ID
+	Sequence uint64
+	Number   uint32
+}
+
+// TimerKey appends the key of a timer that is pending.
+func TimerKey(dst []byte, sh Shard, t Timer) []byte {
+	dst = append(appendPlace(TimerPrefix(dst, sh), t.Due), t.ID[:]...)
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(dst, t.Sequence), t.Number)
+}
+
+// TimerPrefix appends the prefix of all timers in sh, in the order of their deadlines.
+func TimerPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, timerTable) }
+
+// TimePlace is the place of the first key of a time in Unix milliseconds: of timers behind TimerPrefix, and of attempts behind
+// StreamPrefix.
+func TimePlace(due int64) []byte { return appendPlace(nil, due) }
+
+func appendPlace(dst []byte, due int64) []byte {
+	return binary.BigEndian.AppendUint64(dst, uint64(max(due, 0)))
+}
+
+// PlaceTime is the time of a place.
+func PlaceTime(place []byte) int64 { return int64(binary.BigEndian.Uint64(place)) }
+
+// Delivery is what an instance sends out, as keys name it: in the order of the history entries that sent it, and
+// among those of one entry in the order of their numbers, for each instance and queue.
+type Delivery struct {
+	ID       ID
+	Queue    string
+	Sequence uint64
+	Number   uint32
+}
+
+// DeliveryKey appends the key of a delivery.
+func DeliveryKey(dst []byte, sh Shard, d Delivery) []byte {
+	return d.appendEnd(DeliveryQueuePrefix(dst, sh, d.ID, d.Queue))
+}
+
+func (d Delivery) appendEnd(dst []byte) []byte {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(dst, d.Sequence), d.Number)
+}
+
+// DeliveryQueuePrefix appends the prefix of one queue of an instance.
+func DeliveryQueuePrefix(dst []byte, sh Shard, id ID, queue string) []byte {
+	return appendText(DeliveryPrefix(dst, sh, id), queue)
+}
+
+// DeliveryPrefix appends the prefix of all deliveries of an instance.
+func DeliveryPrefix(dst []byte, sh Shard, id ID) []byte {
+	return append(DeliveriesPrefix(dst, sh), id[:]...)
+}
+
+// DeliveriesPrefix appends the prefix of all deliveries in sh.
+func DeliveriesPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, deliveryTable) }
+
+// AttemptKey appends the key of the next attempt of a delivery, at a time in Unix milliseconds, 0 or later.
+func AttemptKey(dst []byte, sh Shard, workflow string, when int64, d Delivery) []byte {
+	dst = append(appendPlace(StreamPrefix(dst, sh, workflow, d.Queue), when), d.ID[:]...)
+	return d.appendEnd(dst)
+}
+
+// StreamPrefix appends the prefix of the next attempts of all deliveries of a workflow's instances in a queue, in the
+// order of their times.
+func StreamPrefix(dst []byte, sh Shard, workflow, queue string) []byte {
+	return appendText(appendText(StreamsPrefix(dst, sh), workflow), queue)
+}
+
+// StreamsPrefix appends the prefix of all next attempts in sh.
+func StreamsPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, attemptTable) }
+
+// IncidentKey appends the key of an event of instance id that came by itself and failed.
+func IncidentKey(dst []byte, sh Shard, id ID, sequence uint64, number uint32) []byte {
+	dst = append(IncidentPrefix(dst, sh), id[:]...)
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(dst, sequence), number)
+}
+
+// IncidentPrefix appends the prefix of all incidents in sh, in the order of the instances.
+func IncidentPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, incidentTable) }
+
+// ScheduleKey appends the key of a schedule of a workflow, in the shard that it belongs to.
+func ScheduleKey(dst []byte, sh Shard, workflow, name string) []byte {
+	return appendText(appendText(SchedulePrefix(dst, sh), workflow), name)
+}
+
+// SchedulePrefix appends the prefix of all schedules in sh.
+func SchedulePrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, scheduleTable) }
 
 // CountKey appends the key of a counter: the instances of one version of a
 // workflow in sh. Counters are written with [Writes.Add] only.

@@ -17,6 +17,7 @@ func drawKey(t *rapid.T, label string) Key {
 	k := Key{
 		Table: rapid.SampledFrom([]string{
 			"record", "entry", "draft", "list", "node", "index", "indexstate", "reply", "count", "definition", "setting", "credential",
+			"timer", "incident", "delivery", "attempt", "schedule",
 		}).Draw(t, label+" table"),
 		Shard: Shard(rapid.SampledFrom([]int{0, 1, 255, 256, 0xFFFF}).Draw(t, label+" shard")),
 	}
@@ -60,6 +61,19 @@ func drawKey(t *rapid.T, label string) Key {
 		k.Shard, k.Name = Meta, name.Draw(t, label+" name")
 	case "credential":
 		k.Shard, k.Kind, k.Name = Meta, rapid.Byte().Draw(t, label+" kind"), name.Draw(t, label+" id")
+	case "schedule":
+		k.Workflow, k.Name = name.Draw(t, label+" workflow"), name.Draw(t, label+" name")
+	case "timer", "incident", "delivery", "attempt":
+		k.ID, k.Number, k.Place = array(label+" id"), number.Draw(t, label+" seq"), uint32(number.Draw(t, label+" place"))
+		if k.Table == "timer" || k.Table == "attempt" {
+			k.Due = int64(number.Draw(t, label+" due") >> 1)
+		}
+		if k.Table == "delivery" || k.Table == "attempt" {
+			k.Name = name.Draw(t, label+" queue")
+		}
+		if k.Table == "attempt" {
+			k.Workflow = name.Draw(t, label+" workflow")
+		}
 	}
 	return k
 }
@@ -91,6 +105,16 @@ func build(k Key) []byte {
 		return SettingKey(nil, k.Name)
 	case "credential":
 		return CredentialKey(nil, k.Kind, k.Name)
+	case "schedule":
+		return ScheduleKey(nil, k.Shard, k.Workflow, k.Name)
+	case "timer":
+		return TimerKey(nil, k.Shard, Timer{k.Due, k.ID, k.Number, k.Place})
+	case "incident":
+		return IncidentKey(nil, k.Shard, k.ID, k.Number, k.Place)
+	case "delivery":
+		return DeliveryKey(nil, k.Shard, Delivery{k.ID, k.Name, k.Number, k.Place})
+	case "attempt":
+		return AttemptKey(nil, k.Shard, k.Workflow, k.Due, Delivery{k.ID, k.Name, k.Number, k.Place})
 	case "replica":
 		switch k.Kind {
 		case 'l':
@@ -167,6 +191,19 @@ func TestAPrefixCoversItsKeysAndNoOthers(t *testing.T) {
 			prefix, same = SettingsPrefix(nil), sameTable
 		case "credential":
 			prefix, same = CredentialPrefix(nil, a.Kind), sameTable && a.Kind == b.Kind
+		case "schedule":
+			prefix, same = SchedulePrefix(nil, a.Shard), sameTable
+		case "timer":
+			prefix, same = TimerPrefix(nil, a.Shard), sameTable
+		case "incident":
+			prefix, same = IncidentPrefix(nil, a.Shard), sameTable
+		case "delivery":
+			prefix, same = DeliveryPrefix(nil, a.Shard, a.ID), sameTable && a.ID == b.ID
+			if rapid.Bool().Draw(t, "of one queue") {
+				prefix, same = DeliveryQueuePrefix(nil, a.Shard, a.ID, a.Name), same && a.Name == b.Name
+			}
+		case "attempt":
+			prefix, same = StreamPrefix(nil, a.Shard, a.Workflow, a.Name), sameTable && a.Workflow == b.Workflow && a.Name == b.Name
 		}
 		key, end := build(b), PrefixEnd(prefix)
 		inRange := bytes.Compare(prefix, key) <= 0 && (end == nil || bytes.Compare(key, end) < 0)
@@ -193,6 +230,15 @@ func TestKeysAreInTheDocumentedOrder(t *testing.T) {
 			IndexKey(nil, 3, 7, []byte("a\x00"), id(1)), IndexKey(nil, 3, 7, []byte("a\x00"), id(2)),
 			IndexKey(nil, 3, 7, []byte("aa\x00"), id(1)), IndexKey(nil, 3, 8, nil, id(1)),
 		},
+		"timers by deadline": {
+			TimerKey(nil, 3, Timer{255, id(2), 1, 0}), TimerKey(nil, 3, Timer{256, id(1), 9, 0}), TimerKey(nil, 3, Timer{256, id(1), 9, 1}), TimerKey(nil, 3, Timer{1 << 40, id(0), 0, 0}),
+		},
+		"deliveries by queue, then sequence": {
+			DeliveryKey(nil, 3, Delivery{id(1), "a", 9, 1}), DeliveryKey(nil, 3, Delivery{id(1), "a", 256, 0}), DeliveryKey(nil, 3, Delivery{id(1), "b", 1, 0}), DeliveryKey(nil, 3, Delivery{id(2), "a", 1, 0}),
+		},
+		"attempts by stream, then time": {
+			AttemptKey(nil, 3, "wf", 255, Delivery{id(2), "a", 1, 0}), AttemptKey(nil, 3, "wf", 256, Delivery{id(1), "a", 1, 0}), AttemptKey(nil, 3, "wf", 1, Delivery{id(1), "b", 1, 0}),
+		},
 		"definitions by version": {DefinitionKey(nil, "wf", 9), DefinitionKey(nil, "wf", 10), DefinitionKey(nil, "wf", 256)},
 		"shards, meta last":      {ShardPrefix(nil, 0), RecordKey(nil, 0, "", id(1)), ShardPrefix(nil, 1), ShardPrefix(nil, 300), ShardPrefix(nil, Meta)},
 	} {
@@ -212,12 +258,17 @@ func TestTheBytesOfKeysDoNotChange(t *testing.T) {
 		"00036e" + "027766" + "0161" + "016d" + "0102030405060708090a0b0c0d0e0f10": NodeKey(nil, 3, "wf", "a", "m", id),
 		"000369" + "00000007" + "7600" + "0102030405060708090a0b0c0d0e0f10":        IndexKey(nil, 3, 7, []byte("v\x00"), id),
 		"00036a" + "00000007": IndexStateKey(nil, 3, 7),
-		"00036b" + "0102030405060708090a0b0c0d0e0f10" + "0102030405060708090a0b0c0d0e0f10":   ReplyKey(nil, 3, id, id),
-		"000363" + "027766" + "0000000000000002":                                             CountKey(nil, 3, "wf", 2),
-		"ffff64" + "027766" + "0000000000000002":                                             DefinitionKey(nil, "wf", 2),
-		"ffff73" + "0178":                                                                    SettingKey(nil, "x"),
-		"ffff74" + "54" + "0178":                                                             CredentialKey(nil, 'T', "x"),
-		"000372" + "ff00ff" + strings.Repeat("61", 255) + "0102030405060708090a0b0c0d0e0f10": RecordKey(nil, 3, strings.Repeat("a", 255), id),
+		"00036b" + "0102030405060708090a0b0c0d0e0f10" + "0102030405060708090a0b0c0d0e0f10": ReplyKey(nil, 3, id, id),
+		"000363" + "027766" + "0000000000000002":                                           CountKey(nil, 3, "wf", 2),
+		"ffff64" + "027766" + "0000000000000002":                                           DefinitionKey(nil, "wf", 2),
+		"ffff73" + "0178":                                                                  SettingKey(nil, "x"),
+		"ffff74" + "54" + "0178":                                                           CredentialKey(nil, 'T', "x"),
+		"000377" + "0000000000000009" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007" + "00000002": TimerKey(nil, 3, Timer{9, id, 7, 2}),
+		"000379" + "027766" + "0173": ScheduleKey(nil, 3, "wf", "s"),
+		"000378" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007" + "00000002":                                          IncidentKey(nil, 3, id, 7, 2),
+		"00036f" + "0102030405060708090a0b0c0d0e0f10" + "0168" + "0000000000000007" + "00000002":                                 DeliveryKey(nil, 3, Delivery{id, "h", 7, 2}),
+		"000371" + "027766" + "0168" + "0000000000000009" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007" + "00000002": AttemptKey(nil, 3, "wf", 9, Delivery{id, "h", 7, 2}),
+		"000372" + "ff00ff" + strings.Repeat("61", 255) + "0102030405060708090a0b0c0d0e0f10":                                     RecordKey(nil, 3, strings.Repeat("a", 255), id),
 	} {
 		if got := hex.EncodeToString(key); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -267,6 +318,16 @@ func TestThePartsOfAKeyCanBeReadAlone(t *testing.T) {
 		if p, id, ok := ListEntry(key); ok != (k.Table == "list") || (ok && (binary.BigEndian.Uint64(p) != ^k.Number || id != k.ID)) {
 			t.Fatalf("ListEntry of %+v: got %x %x, %t", k, p, id, ok)
 		}
+		if p, timer, ok := TimerEntry(key); ok != (k.Table == "timer") || (ok && (PlaceTime(p) != k.Due || timer != Timer{k.Due, k.ID, k.Number, k.Place})) {
+			t.Fatalf("TimerEntry of %+v: got %x %+v, %t", k, p, timer, ok)
+		}
+		if d, ok := DeliveryEntry(key); ok != (k.Table == "delivery") || (ok && d != Delivery{k.ID, k.Name, k.Number, k.Place}) {
+			t.Fatalf("DeliveryEntry of %+v: got %+v, %t", k, d, ok)
+		}
+		if w, p, when, d, ok := AttemptEntry(key); ok != (k.Table == "attempt") ||
+			(ok && (w != k.Workflow || PlaceTime(p) != k.Due || when != k.Due || d != Delivery{k.ID, k.Name, k.Number, k.Place})) {
+			t.Fatalf("AttemptEntry of %+v: got %q %x %d %+v, %t", k, w, p, when, d, ok)
+		}
 	})
 }
 
@@ -281,6 +342,11 @@ func FuzzParseKey(f *testing.F) {
 	f.Add(append(replicaPrefix(nil, 1), 'p'))
 	f.Add(append(replicaLogPrefix(nil, 1), "vCurrentTerm"...))
 	f.Add(append(replicaLogPrefix(nil, 1), "l12345678"...))
+	f.Add(ScheduleKey(nil, 1, "wf", "s"))
+	f.Add(TimerKey(nil, 1, Timer{9, ID{1}, 7, 2}))
+	f.Add(DeliveryKey(nil, 1, Delivery{ID{1}, "hook", 7, 2}))
+	f.Add(AttemptKey(nil, 1, "wf", 9, Delivery{ID{1}, "hook", 7, 2}))
+	f.Add(IncidentKey(nil, 1, ID{1}, 7, 2))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, key []byte) {
 		k, ok := ParseKey(key)

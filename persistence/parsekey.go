@@ -10,23 +10,25 @@ import (
 //
 // Which fields are set depends on Table; the others are zero.
 type Key struct {
-	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential" or "replica"
+	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule" or "replica"
 	Shard    Shard
-	Workflow string   // record, node, count, definition
+	Workflow string   // record, node, count, definition, schedule
 	Node     string   // node
 	Machine  string   // node
-	ID       ID       // record, entry, draft, node, list, index; the scope of a reply
+	ID       ID       // record, entry, draft, node, list, index, timer, incident, delivery, attempt; the scope of a reply
 	Value    string   // index
 	Reply    [16]byte // reply
-	Number   uint64   // sequence of an entry; version of a count or definition; number of an index or index state; time of a list; index of a replica's log
-	Name     string   // setting; the id of a credential; the user of a draft or list; what a replica's vote is about
+	Number   uint64   // sequence of an entry; version of a count or definition; number of an index or index state; time of a list; index of a replica's log; sequence of a timer, incident, delivery or attempt
+	Due      int64    // timer, attempt
+	Place    uint32   // number of a timer, incident, delivery or attempt
+	Name     string   // setting; the id of a credential; the user of a draft or list; the queue of a delivery or attempt; that of a schedule; what a replica's vote is about
 	Kind     byte     // credential, list, replica
 }
 
 var tableNames = map[table]string{
 	countTable: "count", definitionTable: "definition", entryTable: "entry", draftTable: "draft", listTable: "list", replyTable: "reply",
 	indexTable: "index", indexStateTable: "indexstate", nodeTable: "node", recordTable: "record", settingTable: "setting", credentialTable: "credential",
-	replicaTable: "replica",
+	deliveryTable: "delivery", attemptTable: "attempt", timerTable: "timer", incidentTable: "incident", scheduleTable: "schedule", replicaTable: "replica",
 }
 
 // ParseKey takes key apart. It is false for bytes that no builder of this
@@ -63,6 +65,18 @@ func ParseKey(key []byte) (Key, bool) {
 		k.Name = p.text()
 	case credentialTable:
 		k.Kind, k.Name = p.byte(), p.text()
+	case timerTable:
+		k.Due, k.ID, k.Number, k.Place = int64(p.uint64()), p.id(), p.uint64(), p.uint32()
+		p.bad = p.bad || k.Due < 0
+	case deliveryTable:
+		k.ID, k.Name, k.Number, k.Place = p.id(), p.text(), p.uint64(), p.uint32()
+	case attemptTable:
+		k.Workflow, k.Name, k.Due, k.ID, k.Number, k.Place = p.text(), p.text(), int64(p.uint64()), p.id(), p.uint64(), p.uint32()
+		p.bad = p.bad || k.Due < 0
+	case scheduleTable:
+		k.Workflow, k.Name = p.text(), p.text()
+	case incidentTable:
+		k.ID, k.Number, k.Place = p.id(), p.uint64(), p.uint32()
 	case replicaTable:
 		p.replica(&k)
 	default:
@@ -121,6 +135,16 @@ func (k Key) String() string {
 		return "setting " + k.Name
 	case "credential":
 		return fmt.Sprintf("credential %q %s", k.Kind, k.Name)
+	case "timer":
+		return fmt.Sprintf("timer %d.%d of %x in shard %d", k.Number, k.Place, k.ID, k.Shard)
+	case "delivery":
+		return fmt.Sprintf("delivery %d.%d of %x to %q in shard %d", k.Number, k.Place, k.ID, k.Name, k.Shard)
+	case "attempt":
+		return fmt.Sprintf("attempt of delivery %d.%d of %x to %q in shard %d", k.Number, k.Place, k.ID, k.Name, k.Shard)
+	case "schedule":
+		return fmt.Sprintf("schedule %s of %s in shard %d", k.Name, k.Workflow, k.Shard)
+	case "incident":
+		return fmt.Sprintf("incident %d.%d of %x in shard %d", k.Number, k.Place, k.ID, k.Shard)
 	case "replica":
 		return fmt.Sprintf("row %q %s %d of the replica of shard %d", k.Kind, k.Name, k.Number, k.Shard)
 	}
@@ -188,6 +212,34 @@ func ListEntry(key []byte) (place []byte, id ID, ok bool) {
 	place = p.take(8)
 	id = p.id()
 	return place, id, ok && p.done()
+}
+
+// TimerEntry returns a timer's key taken apart, and its place, which is a part of key.
+func TimerEntry(key []byte) (place []byte, t Timer, ok bool) {
+	p := keyParser{rest: key}
+	ok = p.head(timerTable)
+	place = p.rest
+	t = Timer{Due: int64(p.uint64()), ID: p.id(), Sequence: p.uint64(), Number: p.uint32()}
+	return place, t, ok && p.done() && t.Due >= 0
+}
+
+// DeliveryEntry returns a delivery's key taken apart.
+func DeliveryEntry(key []byte) (d Delivery, ok bool) {
+	p := keyParser{rest: key}
+	ok = p.head(deliveryTable)
+	d = Delivery{ID: p.id(), Queue: p.text(), Sequence: p.uint64(), Number: p.uint32()}
+	return d, ok && p.done()
+}
+
+// AttemptEntry returns an attempt's key taken apart, and its place in its stream, which is a part of key.
+func AttemptEntry(key []byte) (workflow string, place []byte, when int64, d Delivery, ok bool) {
+	p := keyParser{rest: key}
+	ok = p.head(attemptTable)
+	workflow, d.Queue = p.text(), p.text()
+	place = p.rest
+	when = int64(p.uint64())
+	d.ID, d.Sequence, d.Number = p.id(), p.uint64(), p.uint32()
+	return workflow, place, when, d, ok && p.done() && when >= 0
 }
 
 // keyParser reads a key from the front. After a part that is not there it is

@@ -106,6 +106,17 @@ func (s *Store) Scan(prefix []byte, visit func(key, value []byte) error) error {
 	return s.scan(g, visit, Range{Prefix: prefix})
 }
 
+// ScanRanges calls visit for every key of the ranges, in no order: range after range and shard after shard. Otherwise
+// it is Scan.
+func (s *Store) ScanRanges(visit func(key, value []byte) error, ranges ...Range) error {
+	g := s.read()
+	if g == nil {
+		return ErrClosed
+	}
+	defer g.leave()
+	return s.scan(g, visit, ranges...)
+}
+
 func (s *Store) scan(v view, visit func(key, value []byte) error, ranges ...Range) error {
 	for _, r := range ranges {
 		for sh := range s.shardsOf(r) {

@@ -251,7 +251,7 @@ func (s *Store) forgetIndexStates(sh Shard) error {
 // not founded, or not wholly, is refused: what it has would be in no group. A node that joins has
 // nothing, and then its replica of Meta first.
 func (s *Store) beginReplicas() error {
-	if s.found >= replicatedVersion {
+	if hasReplicas(s.found) {
 		return nil
 	}
 	began, err := s.hasReplica(Meta) // NB: Found founds it last

@@ -86,7 +86,7 @@ func TestOpenOnAFullDiskServesReads(t *testing.T) {
 		free := func(mib uint64) { fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: mib << 20}) }
 		free(1000)
 		closeStore(t, small(fs))
-		older := string(format{formatVersion - 1, 16}.encode())
+		older := string(format{2, 16}.encode())
 		putFile(t, fs, formatName, older)
 		before := fs.String()
 		free(1)

@@ -129,7 +129,7 @@ func (s *Store) open() error {
 		return err
 	}
 	s.shards, s.found, s.crashed = present.shards, present.version, found.Crashed
-	if s.found == replicatedVersion && s.options.Replication == nil && !s.readOnly && !s.purpose.foundAgain {
+	if hasReplicas(s.found) && s.options.Replication == nil && !s.readOnly && !s.purpose.foundAgain {
 		return ErrReplicated
 	}
 	if !s.readOnly {
