@@ -1,0 +1,171 @@
+// Package child has what parents and children tell each other, as it stands in the outbox and goes to another node.
+//
+//	parent ── Start, End ──► outbox ──► child's shard
+//	parent ◄── outbox ◄── News ── child
+//
+// The id of a child follows from its parent and from how that calls it, so it is the same however often the child is asked for.
+package child
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"troupe/actors/internal/instanceid"
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+// Ref names an instance.
+type Ref struct {
+	Workflow string `json:"workflow"`
+	Instance string `json:"instance"`
+}
+
+// ID is that of the child of a parent.
+func ID(parent persistence.ID, part statemachine.PartID, begun time.Time) persistence.ID {
+	h := sha256.New()
+	h.Write(parent[:])
+	h.Write(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(nil, part.Sequence), part.Number))
+	var id ulid.ULID
+	_ = id.SetTime(uint64(max(begun.UnixMilli(), 0))) // NB: it is no later than what a record can hold
+	_ = id.SetEntropy(h.Sum(nil)[:10])                // it has 10 bytes
+	return persistence.ID(id)
+}
+
+// Message is one of the three.
+type Message struct {
+	// From is who sends it: the parent, and with News the child.
+	From Ref `json:"from,omitzero"`
+	// Part is how the parent calls the child.
+	Part  Part   `json:"part"`
+	Start *Start `json:"start,omitempty"`
+	End   *End   `json:"end,omitempty"`
+	News  *News  `json:"news,omitempty"`
+}
+
+// Part is a statemachine.PartID.
+type Part struct {
+	Sequence uint64 `json:"sequence"`
+	Number   uint32 `json:"number"`
+}
+
+// Start has the child created.
+type Start struct {
+	Child   string          `json:"child"`
+	To      string          `json:"to"`                // its workflow
+	Version uint64          `json:"version,omitempty"` // 0: the newest
+	Public  json.RawMessage `json:"public,omitempty"`
+	Private json.RawMessage `json:"private,omitempty"`
+	Depth   int             `json:"depth"`
+}
+
+// End has the child cancelled.
+type End struct {
+	Child string `json:"child"`
+	To    string `json:"to"`
+}
+
+// News tells the parent what has become of the child.
+type News struct {
+	Parent Ref             `json:"parent"`
+	Failed bool            `json:"failed,omitempty"`
+	Output json.RawMessage `json:"output,omitempty"`
+}
+
+// Of returns the body of the delivery for what an instance sends; nil when that is for neither a child nor a parent.
+func Of(sender persistence.ID, out *statemachine.Out) data.Value {
+	var m Message
+	name := func(part statemachine.PartID, begun time.Time) string {
+		m.Part = Part(part)
+		return instanceid.Text(ID(sender, part, begun))
+	}
+	switch {
+	case out.Start != nil:
+		s := out.Start
+		m.Start = &Start{
+			Child: name(s.ID, s.Begun), To: s.Workflow, Version: s.Version, Public: json.RawMessage(s.Public), Private: json.RawMessage(s.Private), Depth: s.Depth,
+		}
+	case out.End != nil:
+		m.End = &End{Child: name(out.End.ID, out.End.Begun), To: out.End.Workflow}
+	case out.Tell != nil:
+		p := out.Tell.Parent
+		m.Part = Part(p.Child)
+		m.News = &News{Parent: Ref{p.Workflow, p.Instance}, Failed: out.Tell.Failed, Output: json.RawMessage(out.Tell.Output)}
+	default:
+		return nil
+	}
+	var body bytes.Buffer
+	e := json.NewEncoder(&body)
+	e.SetEscapeHTML(false) // NB: data stays as it is, byte for byte
+	if err := e.Encode(m); err != nil {
+		panic(err) // the raw messages are values of the state machine: JSON
+	}
+	return data.Value(bytes.TrimSpace(body.Bytes()))
+}
+
+// ErrMessage: it is none of the three.
+var ErrMessage = errors.New("a message between parent and child cannot be read")
+
+// Parse reads the body of a delivery.
+func Parse(body []byte) (m Message, err error) {
+	if err := json.Unmarshal(body, &m); err != nil {
+		return m, fmt.Errorf("%w: %w", ErrMessage, err)
+	}
+	return m, m.Check()
+}
+
+// Value is a part of a message as the state machine takes values; nothing for nothing.
+func Value(raw json.RawMessage) (data.Value, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	return data.Clean(raw)
+}
+
+// Check returns nil for one of the three messages.
+func (m *Message) Check() error {
+	n := 0
+	for _, there := range []bool{m.Start != nil, m.End != nil, m.News != nil} {
+		if there {
+			n++
+		}
+	}
+	if n != 1 {
+		return ErrMessage
+	}
+	parts := []json.RawMessage{}
+	switch {
+	case m.Start != nil:
+		parts = append(parts, m.Start.Public, m.Start.Private)
+	case m.News != nil:
+		parts = append(parts, m.News.Output)
+	}
+	for _, part := range parts {
+		if _, err := Value(part); err != nil {
+			return fmt.Errorf("%w: %w", ErrMessage, err)
+		}
+	}
+	return nil
+}
+
+// To is the instance that the message is for.
+func (m *Message) To() Ref {
+	switch {
+	case m.Start != nil:
+		return Ref{m.Start.To, m.Start.Child}
+	case m.End != nil:
+		return Ref{m.End.To, m.End.Child}
+	}
+	return m.News.Parent
+}
+
+// PartID is Part.
+func (m *Message) PartID() statemachine.PartID { return statemachine.PartID(m.Part) }

@@ -1,0 +1,86 @@
+package child
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+var (
+	sender = persistence.ID{1, 2, 3}
+	begun  = time.UnixMilli(1_800_000_000_123)
+	part   = statemachine.PartID{Sequence: 7, Number: 1}
+)
+
+func outs() []statemachine.Out {
+	return []statemachine.Out{
+		{Start: &statemachine.ChildStart{ID: part, Begun: begun, Workflow: "check", Version: 3, Public: data.Value(`{"a":"<&>"}`), Depth: 2}},
+		{End: &statemachine.ChildEnd{ID: part, Begun: begun, Workflow: "check"}},
+		{Tell: &statemachine.ParentNews{Parent: statemachine.Parent{Workflow: "order", Instance: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Child: part}, Failed: true, Output: data.Value("1.50")}},
+	}
+}
+
+func TestMessages(t *testing.T) {
+	for i, out := range outs() {
+		m, err := Parse(Of(sender, &out))
+		if err != nil || m.PartID() != part {
+			t.Fatalf("%d: got %+v, %v", i, m, err)
+		}
+		to := m.To()
+		switch {
+		case m.News != nil:
+			output, err := Value(m.News.Output)
+			if to.Workflow != "order" || to.Instance != "01ARZ3NDEKTSV4RRFFQ69G5FAV" || !m.News.Failed || string(output) != "1.50" || err != nil {
+				t.Errorf("news: %+v", m.News)
+			}
+		case to.Workflow != "check" || len(to.Instance) != 26:
+			t.Errorf("%d: it is for %v", i, to)
+		case m.Start != nil:
+			public, err := Value(m.Start.Public)
+			if string(public) != `{"a":"<&>"}` || err != nil || m.Start.Version != 3 || m.Start.Depth != 2 || m.Start.Private != nil {
+				t.Errorf("start: %+v, %s, %v", m.Start, public, err)
+			}
+		}
+	}
+	if Of(sender, &statemachine.Out{Webhook: "hook"}) != nil {
+		t.Error("a webhook is a message")
+	}
+}
+
+// TestTheIDOfAChild is the same for the same child, and another one for every other.
+func TestTheIDOfAChild(t *testing.T) {
+	id := ID(sender, part, begun)
+	for what, other := range map[string]persistence.ID{
+		"another parent": ID(persistence.ID{1, 2, 4}, part, begun), "another entry": ID(sender, statemachine.PartID{Sequence: 8, Number: 1}, begun),
+		"another number": ID(sender, statemachine.PartID{Sequence: 7, Number: 2}, begun), "another time": ID(sender, part, begun.Add(time.Millisecond)),
+	} {
+		if other == id {
+			t.Errorf("%s has the same child", what)
+		}
+	}
+	if ID(sender, part, begun) != id {
+		t.Error("the same child has another id")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, out := range outs() {
+		f.Add([]byte(Of(sender, &out)))
+	}
+	f.Add([]byte(`{"part":{},"start":{},"end":{}}`))
+	f.Add([]byte(`{}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		m, err := Parse(body)
+		if err != nil {
+			if !errors.Is(err, ErrMessage) {
+				t.Errorf("got %v", err)
+			}
+			return
+		}
+		_ = m.To()
+	})
+}

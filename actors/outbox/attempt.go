@@ -1,0 +1,176 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+// mailRules are those of a mail that is not taken.
+var mailRules = statemachine.Webhook{RetryLimit: 8, Delay: 5 * time.Second, MaxDelay: time.Hour, Backoff: 2, Jitter: true}
+
+// try makes one attempt, and writes what became of it.
+func (s *Service) try(ctx context.Context, sh persistence.Shard, epoch uint64, key persistence.Delivery, row *Delivery) error {
+	if isInside(key.Queue) {
+		return s.tryInside(ctx, sh, epoch, key, row)
+	}
+	hook, err := s.rulesOf(key, row)
+	answer := Answer{Err: err, Final: hook == nil}
+	if err == nil {
+		answer = s.o.Sender.Send(ctx, attemptOf(key, row, hook))
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if hook == nil {
+		hook = &statemachine.Webhook{}
+	}
+	next := *row
+	next.Attempts++
+	next.LastStatus, next.LastError = uint32(max(answer.Status, 0)), ""
+	event := hook.OnDone
+	switch {
+	case answer.Err == nil:
+		s.metrics.delivered.Add(1)
+	case answer.Final || int(next.Attempts) > hook.RetryLimit:
+		s.metrics.dead.Add(1)
+		next.State, next.LastError, event = Dead, answer.Err.Error(), hook.OnError
+	default:
+		s.metrics.failed.Add(1)
+		next.LastError, event = answer.Err.Error(), ""
+		next.Next = s.o.Clock().Add(max(pauseBefore(hook, next.Attempts), answer.After))
+	}
+	var after *Delivery
+	if answer.Err != nil {
+		after = &next
+	}
+	return s.write(&written{sh, epoch, key, row, after}, event, outcomeData(answer, next.Attempts))
+}
+
+// insidePause is between two attempts to reach another instance: ten a minute.
+const insidePause = 6 * time.Second
+
+// tryInside makes one attempt to tell another instance, and writes what became of it. What cannot be carried out is gone with
+// it: the instance that had wanted a child is told.
+func (s *Service) tryInside(ctx context.Context, sh persistence.Shard, epoch uint64, key persistence.Delivery, row *Delivery) error {
+	answer := s.o.Inside(ctx, key, row)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	c := &written{sh, epoch, key, row, nil}
+	switch {
+	case answer.Err == nil:
+		s.metrics.delivered.Add(1)
+	case answer.Final:
+		s.metrics.dead.Add(1)
+		return s.tell(&Outcome{Workflow: row.Workflow, Key: key, Refused: answer.Err.Error(), Writes: c.put})
+	default:
+		s.metrics.failed.Add(1)
+		next := *row
+		next.Attempts++
+		next.LastError, next.Next = answer.Err.Error(), s.o.Clock().Add(insidePause)
+		c.after = &next
+	}
+	return s.write(c, "", nil)
+}
+
+func attemptOf(key persistence.Delivery, row *Delivery, hook *statemachine.Webhook) Attempt {
+	return Attempt{ID: IDOf(key), Instance: key.ID, Queue: key.Queue, Webhook: hook, Delivery: row}
+}
+
+// URL is where a delivery goes; "" for a mail, and where nobody knows.
+func (s *Service) URL(key persistence.Delivery, row *Delivery) string {
+	hook, err := s.rulesOf(key, row)
+	if err != nil || isInside(key.Queue) {
+		return ""
+	}
+	return s.o.Sender.URL(attemptOf(key, row, hook))
+}
+
+// rulesOf returns how a delivery is tried. An error without rules is final.
+func (s *Service) rulesOf(key persistence.Delivery, row *Delivery) (*statemachine.Webhook, error) {
+	if key.Queue == MailQueue {
+		return &mailRules, nil
+	}
+	d, err := s.o.Definition(row.Workflow, row.Version)
+	if err != nil {
+		return &mailRules, err
+	}
+	hook := d.Webhook(key.Queue)
+	if hook == nil {
+		return nil, errors.New("the definition has no such webhook")
+	}
+	return hook, nil
+}
+
+// written is a change of a delivery.
+type written struct {
+	shard  persistence.Shard
+	epoch  uint64
+	key    persistence.Delivery
+	before *Delivery
+	after  *Delivery // nil: it is gone
+}
+
+func (c *written) put(w *persistence.Writes) {
+	if c.before.State == Pending {
+		w.Delete(persistence.AttemptKey(nil, c.shard, c.before.Workflow, c.before.Next.UnixMilli(), c.key))
+	}
+	if c.after == nil {
+		w.Delete(persistence.DeliveryKey(nil, c.shard, c.key))
+		return
+	}
+	w.Set(persistence.DeliveryKey(nil, c.shard, c.key), c.after.Append(nil))
+	if c.after.State == Pending {
+		w.Set(persistence.AttemptKey(nil, c.shard, c.before.Workflow, c.after.Next.UnixMilli(), c.key), nil)
+	}
+}
+
+// write commits a change, and tells the instance with it when there is an event. It returns when that is visible.
+func (s *Service) write(c *written, event statemachine.EventName, brought data.Value) error {
+	if event == "" {
+		w := s.o.Store.NewWritesIn(c.shard, c.epoch)
+		c.put(w)
+		return s.o.Store.Commit(w)
+	}
+	return s.tell(&Outcome{Workflow: c.before.Workflow, Key: c.key, Event: event, Data: brought, Writes: c.put})
+}
+
+// tell returns when an instance has been told an outcome.
+func (s *Service) tell(o *Outcome) error {
+	told := make(chan error, 1)
+	s.o.Tell(o, func(err error) { told <- err })
+	return <-told
+}
+
+// pauseBefore is how long the attempt behind so many waits.
+func pauseBefore(hook *statemachine.Webhook, attempts uint32) time.Duration {
+	pause := float64(hook.Delay)
+	for range attempts - 1 {
+		if pause *= hook.Backoff; pause >= float64(hook.MaxDelay) {
+			break
+		}
+	}
+	pause = min(pause, float64(hook.MaxDelay))
+	if hook.Jitter {
+		pause -= pause / 2 * rand.Float64() //nolint:gosec // no secret
+	}
+	return time.Duration(pause)
+}
+
+// outcomeData is event.data of an outcome.
+func outcomeData(a Answer, attempts uint32) data.Value {
+	out := fmt.Appendf(nil, `{"status":%d,"body":`, a.Status)
+	if len(a.Body) > 0 {
+		out = append(out, a.Body...)
+	} else {
+		out = append(out, "null"...)
+	}
+	return data.Value(fmt.Appendf(out, `,"attempts":%d}`, attempts))
+}

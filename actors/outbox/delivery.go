@@ -1,0 +1,168 @@
+package outbox
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"troupe/actors/child"
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/packed"
+)
+
+// Queues of an instance that are none of a webhook: no webhook has such a name.
+const (
+	MailQueue   = ":mail"   // its mails
+	ChildQueue  = ":child"  // what it tells its children
+	ParentQueue = ":parent" // what it tells its parent
+)
+
+// isInside reports whether a queue leads to other instances.
+func isInside(queue string) bool { return queue == ChildQueue || queue == ParentQueue }
+
+// State says whether a delivery is still tried.
+type State string
+
+const (
+	// Pending deliveries are tried.
+	Pending State = "pending"
+	// Dead ones are kept, and tried again only when a person says so.
+	Dead State = "dead"
+)
+
+// states are the stored forms, from 1 on.
+var states = []State{"", Pending, Dead}
+
+// Delivery is one row of the outbox: what is sent, and what became of it so far.
+type Delivery struct {
+	Workflow string
+	Version  uint64 // of the definition
+	Created  time.Time
+	State    State
+	Attempts uint32
+	Next     time.Time // of a pending one
+	// LastStatus is that of the last answer, 0 when there was none; LastError says what was wrong.
+	LastStatus uint32
+	LastError  string
+	// Body is that of a webhook, the rest that of a mail.
+	Body          data.Value
+	To            []string
+	Subject, Text string
+}
+
+// deliveryFormat is the version of the stored form.
+const deliveryFormat = 1
+
+// lastErrorMax bounds LastError, in bytes.
+const lastErrorMax = 1 << 10
+
+// ErrDamaged: a row of the outbox cannot be read.
+var ErrDamaged = errors.New("a delivery cannot be read")
+
+// Append appends the stored form:
+//
+//	format(1) state(1) version attempts status created next  (varints; times in ms)
+//	workflow error body subject text  (each with its length), the number of addressees, and each
+func (d *Delivery) Append(dst []byte) []byte {
+	dst = append(dst, deliveryFormat, byte(slices.Index(states, d.State)))
+	dst = binary.AppendUvarint(dst, d.Version)
+	dst = binary.AppendUvarint(dst, uint64(d.Attempts))
+	dst = binary.AppendUvarint(dst, uint64(d.LastStatus))
+	dst = binary.AppendVarint(dst, d.Created.UnixMilli())
+	dst = binary.AppendVarint(dst, d.Next.UnixMilli())
+	dst = packed.AppendText(dst, d.Workflow)
+	dst = packed.AppendText(dst, data.Clip(d.LastError, lastErrorMax))
+	dst = packed.AppendText(dst, d.Body)
+	dst = packed.AppendText(dst, d.Subject)
+	dst = packed.AppendText(dst, d.Text)
+	dst = binary.AppendUvarint(dst, uint64(len(d.To)))
+	for _, to := range d.To {
+		dst = packed.AppendText(dst, to)
+	}
+	return dst
+}
+
+// Parse reads the stored form, and keeps nothing of it.
+func Parse(stored []byte) (*Delivery, error) {
+	r := packed.NewReader(stored)
+	if r.Byte() != deliveryFormat {
+		return nil, fmt.Errorf("%w: unknown format", ErrDamaged)
+	}
+	state := int(r.Byte())
+	d := &Delivery{Version: r.Uvarint()}
+	d.Attempts, d.LastStatus = uint32(r.Uvarint()), uint32(r.Uvarint())
+	d.Created, d.Next = time.UnixMilli(r.Varint()).UTC(), time.UnixMilli(r.Varint()).UTC()
+	d.Workflow, d.LastError = string(r.Text()), string(r.Text())
+	if body := r.Text(); len(body) > 0 {
+		d.Body = data.Value(bytes.Clone(body))
+	}
+	d.Subject, d.Text = string(r.Text()), string(r.Text())
+	for n := r.Uvarint(); n > 0 && !r.Failed(); n-- {
+		d.To = append(d.To, string(r.Text()))
+	}
+	if !r.Whole() || state < 1 || state >= len(states) {
+		return nil, fmt.Errorf("%w: layout", ErrDamaged)
+	}
+	d.State = states[state]
+	return d, nil
+}
+
+// Put writes what an event sends out, into the commit of that event.
+func Put(w *persistence.Writes, of Origin, outs []statemachine.Out) {
+	for i := range outs {
+		out := &outs[i]
+		d := Delivery{
+			Workflow: of.Workflow, Version: of.Version, Created: of.At, Next: of.At, State: Pending,
+			Body: out.Body, To: out.To, Subject: out.Subject, Text: out.Text,
+		}
+		if message := child.Of(of.Instance, out); message != nil {
+			d.Body = message
+		}
+		key := persistence.Delivery{ID: of.Instance, Queue: QueueOf(out), Sequence: of.Sequence, Number: uint32(i)} //nolint:gosec // few
+		w.Set(persistence.DeliveryKey(nil, of.Shard, key), d.Append(nil))
+		w.Set(persistence.AttemptKey(nil, of.Shard, of.Workflow, of.At.UnixMilli(), key), nil)
+	}
+}
+
+// KindOf says what a delivery of a queue is: "webhook", "mail" or "invoke", and the name of the webhook or the workflow that it
+// goes to.
+func (d *Delivery) KindOf(queue string) (kind, name string) {
+	switch {
+	case queue == MailQueue:
+		return "mail", ""
+	case isInside(queue):
+		if m, err := child.Parse(d.Body); err == nil {
+			name = m.To().Workflow
+		}
+		return "invoke", name
+	}
+	return "webhook", queue
+}
+
+// Origin is the event that sends out.
+type Origin struct {
+	Shard    persistence.Shard
+	Workflow string
+	Version  uint64
+	Instance persistence.ID
+	Sequence uint64 // of its history entry
+	At       time.Time
+}
+
+// QueueOf is the queue in which something waits for what its instance sent before to the same place.
+func QueueOf(out *statemachine.Out) string {
+	switch {
+	case out.Start != nil, out.End != nil:
+		return ChildQueue
+	case out.Tell != nil:
+		return ParentQueue
+	case out.Webhook == "":
+		return MailQueue
+	}
+	return out.Webhook
+}

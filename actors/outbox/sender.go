@@ -1,0 +1,307 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/persistence"
+)
+
+// sender is the goroutine of a shard: it alone decides what is tried when, so that the deliveries of one instance and
+// queue come one after the other. The attempts themselves have goroutines of their own.
+type sender struct {
+	service *Service
+	shard   *shard
+
+	epoch   uint64
+	streams map[streamName]*stream
+	results chan result
+	cancel  context.CancelFunc // of the attempts of this epoch
+	ctx     context.Context    //nolint:containedctx // likewise
+}
+
+// stream is what the instances of one workflow send to one place. It is read in the order of the times of attempts.
+type stream struct {
+	name streamName
+	from []byte                   // the place of the row that comes next
+	next int64                    // the time of the earliest attempt behind it, as far as known
+	busy map[persistence.ID]*work // instances with something under way
+}
+
+// work is under way for an instance in a stream: an attempt, or what a person wants.
+type work struct {
+	cancel context.CancelFunc
+	asked  []*ask // come next
+}
+
+// result is the end of an attempt: what was written of it is visible.
+type result struct {
+	stream *stream
+	of     persistence.ID
+	epoch  uint64
+	err    error // nothing was written
+}
+
+func (s *sender) run() {
+	defer s.end()
+	for s.service.ctx.Err() == nil {
+		epoch := s.service.o.Store.Epoch(s.shard.number)
+		if epoch != s.epoch {
+			s.begin(epoch)
+		}
+		next := int64(never)
+		if epoch != 0 {
+			next = s.look()
+		} else {
+			s.refuse(s.shard.takeAsked())
+		}
+		s.wait(next)
+	}
+}
+
+// begin forgets the epoch before. What was under way there is not waited for: its writes are refused.
+func (s *sender) begin(epoch uint64) {
+	s.end()
+	s.epoch, s.streams, s.results = epoch, map[streamName]*stream{}, make(chan result, window)
+	s.ctx, s.cancel = context.WithCancel(s.service.ctx)
+	if epoch == 0 {
+		return
+	}
+	if err := s.findStreams(); err != nil {
+		s.service.o.Log.Error().Err(err).Uint16("shard", uint16(s.shard.number)).Msg("the outbox cannot be read")
+		s.epoch = 0 // and again
+	}
+}
+
+func (s *sender) end() {
+	if s.cancel != nil {
+		s.cancel()
+	}
+	for _, st := range s.streams {
+		for _, w := range st.busy {
+			s.refuse(w.asked)
+		}
+	}
+}
+
+// refuse answers people whose wish this node cannot carry out.
+func (s *sender) refuse(asked []*ask) {
+	for _, a := range asked {
+		a.done <- failure.Elsewhere(uint16(s.shard.number))
+	}
+}
+
+// findStreams looks for the streams that have something, with one seek each.
+func (s *sender) findStreams() error {
+	var from []byte
+	prefix := persistence.StreamsPrefix(nil, s.shard.number)
+	for {
+		var found streamName
+		err := s.service.o.Store.ScanRanges(func(key, _ []byte) error {
+			workflow, _, _, d, ok := persistence.AttemptEntry(key)
+			if !ok {
+				return persistence.ErrCorrupt
+			}
+			found = streamName{workflow, d.Queue}
+			return errEnough
+		}, persistence.Range{Prefix: prefix, From: from})
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, errEnough) {
+			return err
+		}
+		s.stream(found).next = 0
+		from = persistence.PrefixEnd(persistence.StreamPrefix(nil, s.shard.number, found.workflow, found.queue))[len(prefix):]
+	}
+}
+
+func (s *sender) stream(name streamName) *stream {
+	st := s.streams[name]
+	if st == nil {
+		st = &stream{name: name, next: never, busy: map[persistence.ID]*work{}}
+		s.streams[name] = st
+	}
+	return st
+}
+
+// look starts what is due, and returns when something else will be.
+func (s *sender) look() (next int64) {
+	s.shard.mu.Lock()
+	begun := s.shard.begun
+	s.shard.begun = map[streamName]int64{}
+	s.shard.mu.Unlock()
+	for name, at := range begun {
+		st := s.stream(name)
+		if len(st.from) > 0 && at <= persistence.PlaceTime(st.from) {
+			st.from = persistence.TimePlace(at)
+		}
+		st.next = min(st.next, at)
+	}
+	for _, a := range s.shard.takeAsked() {
+		if st := s.stream(a.stream()); st.busy[a.key.ID] != nil {
+			st.busy[a.key.ID].asked = append(st.busy[a.key.ID].asked, a)
+			st.busy[a.key.ID].cancel() // NB: an attempt that waits for its host may wait long; it is made again
+		} else {
+			s.carryOut(st, a, nil)
+		}
+	}
+	now, next := s.service.o.Clock(), int64(never)
+	for _, st := range s.streams {
+		if st.next <= now.UnixMilli() && len(st.busy) < window {
+			if err := s.fill(st, now); err != nil {
+				s.service.o.Log.Error().Err(err).Str("workflow", st.name.workflow).Str("queue", st.name.queue).Msg("the outbox cannot be read")
+				st.next = now.Add(againAfter).UnixMilli()
+			}
+		}
+		if len(st.busy) < window {
+			next = min(next, st.next)
+		}
+	}
+	return next
+}
+
+// fill starts what is due in a stream, as far as there is room.
+func (s *sender) fill(st *stream, now time.Time) error {
+	var due []persistence.Delivery
+	st.next = never
+	err := s.service.o.Store.ScanRanges(func(key, _ []byte) error {
+		_, place, when, d, ok := persistence.AttemptEntry(key)
+		switch {
+		case !ok:
+			return persistence.ErrCorrupt
+		case when > now.UnixMilli():
+			st.next = when
+			return errEnough
+		case len(due) == window:
+			st.next = 0
+			return errEnough
+		}
+		st.from = append(append(st.from[:0], place...), 0) // behind it
+		if st.busy[d.ID] == nil {
+			due = append(due, d)
+		}
+		return nil
+	}, persistence.Range{Prefix: persistence.StreamPrefix(nil, s.shard.number, st.name.workflow, st.name.queue), From: st.from})
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	for _, d := range due {
+		if st.busy[d.ID] == nil {
+			if err := s.tryFirst(st, d.ID, now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tryFirst starts the first delivery of an instance in a stream that is pending, when it is due. What stands behind it
+// waits: its row in the stream was read and is not read again, but it is found here when the first is done.
+func (s *sender) tryFirst(st *stream, id persistence.ID, now time.Time) error {
+	var first persistence.Delivery
+	var row *Delivery
+	err := s.service.o.Store.ScanRanges(func(key, value []byte) error {
+		d, ok := persistence.DeliveryEntry(key)
+		if !ok {
+			return persistence.ErrCorrupt
+		}
+		parsed, err := Parse(value)
+		if err != nil {
+			return err
+		}
+		if parsed.State == Pending {
+			first, row = d, parsed
+			return errEnough
+		}
+		return nil
+	}, persistence.Range{Prefix: persistence.DeliveryQueuePrefix(nil, s.shard.number, id, st.name.queue)})
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	if row == nil || row.Next.After(now) {
+		return nil
+	}
+	s.start(st, id, nil, func(ctx context.Context, epoch uint64) error {
+		return s.service.try(ctx, s.shard.number, epoch, first, row)
+	})
+	return nil
+}
+
+// carryOut begins what a person wants; others want something behind it.
+func (s *sender) carryOut(st *stream, a *ask, others []*ask) {
+	s.start(st, a.key.ID, others, func(_ context.Context, epoch uint64) error {
+		err := s.service.change(s.shard.number, epoch, a)
+		a.done <- err
+		if errors.Is(err, failure.ErrNotFound) { // another person was faster
+			err = nil
+		}
+		return err
+	})
+}
+
+// start begins something for an instance in a stream.
+func (s *sender) start(st *stream, id persistence.ID, asked []*ask, do func(context.Context, uint64) error) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	st.busy[id] = &work{cancel, asked}
+	all, epoch, results := s.ctx, s.epoch, s.results
+	s.service.running.Go(func() {
+		defer cancel()
+		err := do(ctx, epoch)
+		select {
+		case results <- result{st, id, epoch, err}:
+		case <-all.Done():
+		}
+	})
+}
+
+// wait returns when there is something to look at.
+func (s *sender) wait(next int64) {
+	var timeout <-chan time.Time
+	if next != never {
+		pause := min(time.UnixMilli(next).Sub(s.service.o.Clock()), lookMax)
+		timer := time.NewTimer(max(pause, 0))
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	select {
+	case <-s.shard.wake:
+	case <-timeout:
+	case <-s.service.ctx.Done():
+	case r := <-s.results:
+		s.done(r)
+		for {
+			select {
+			case r := <-s.results:
+				s.done(r)
+				continue
+			default:
+			}
+			return
+		}
+	}
+}
+
+// done goes on with what the instance has sent next.
+func (s *sender) done(r result) {
+	if r.epoch != s.epoch {
+		return
+	}
+	asked := r.stream.busy[r.of].asked
+	delete(r.stream.busy, r.of)
+	now := s.service.o.Clock()
+	if len(asked) > 0 {
+		s.carryOut(r.stream, asked[0], asked[1:])
+		return
+	}
+	if r.err != nil { // it is found again by its row
+		r.stream.from, r.stream.next = nil, now.Add(againAfter).UnixMilli()
+		return
+	}
+	if err := s.tryFirst(r.stream, r.of, now); err != nil {
+		s.service.o.Log.Error().Err(err).Msg("the outbox cannot be read")
+	}
+	r.stream.next = min(r.stream.next, now.UnixMilli()) // there is room now, and what was tried may have a row behind the place
+}

@@ -1,0 +1,167 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+const (
+	// window is how many deliveries of one stream of a shard are on their way at once, those included that wait
+	// for their host.
+	window = 16
+	// lookMax is the longest sleep beside an attempt that is pending: the clock may be set meanwhile.
+	lookMax = time.Second
+	// againAfter is the pause after the store did not take or give what was asked of it.
+	againAfter = time.Second
+)
+
+// Options configures a Service. All fields are required.
+type Options struct {
+	Store *persistence.Store
+	Clock func() time.Time
+	// Definition returns the version of a workflow under which a delivery was sent.
+	Definition func(workflow string, version uint64) (*statemachine.Definition, error)
+	Sender     Sender
+	// Tell gives an instance the event of an outcome, in one commit with writes. done is called once, when that is
+	// durable; it must not block. Where the delivery is not there any more, nothing is done.
+	Tell func(o *Outcome, done func(error))
+	// Inside makes one attempt to carry out a message to another instance, of package child. An answer that is final has it
+	// told to the instance that sent it.
+	Inside func(ctx context.Context, key persistence.Delivery, row *Delivery) Answer
+	Log    zerolog.Logger
+}
+
+// Sender sends to the outside.
+type Sender interface {
+	// Send makes one attempt. It ends when ctx does.
+	Send(ctx context.Context, a Attempt) Answer
+	// URL is where an attempt goes; "" for a mail.
+	URL(a Attempt) string
+}
+
+// Attempt is one try to deliver.
+type Attempt struct {
+	// ID is the same for every try of a delivery, and another for every other delivery.
+	ID       string
+	Instance persistence.ID
+	Queue    string
+	Webhook  *statemachine.Webhook // of a mail only how it is tried
+	*Delivery
+}
+
+// Answer is what became of an attempt.
+type Answer struct {
+	// Err is nil when it was delivered. Final: another try would end the same way.
+	Err   error
+	Final bool
+	// Status and Body are those of the answer, 0 and nothing without one.
+	Status int
+	Body   data.Value
+	// After is how long the other side wants to be left alone; 0 when it does not say.
+	After time.Duration
+}
+
+// Outcome is what an instance is told.
+type Outcome struct {
+	Workflow string
+	Key      persistence.Delivery
+	Event    statemachine.EventName
+	Data     data.Value
+	Refused  string // with a message to another instance: why it will never be carried out
+	// Writes adds what the outcome changes in the outbox.
+	Writes func(*persistence.Writes)
+}
+
+// Service sends what the instances of all shards that are led here send out.
+type Service struct {
+	o       Options
+	shards  []*shard
+	ctx     context.Context //nolint:containedctx // of the service's goroutines
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	metrics metrics
+}
+
+// streamName is what a stream is called: a workflow and a queue.
+type streamName struct{ workflow, queue string }
+
+// shard is what is known of the outbox of one shard.
+type shard struct {
+	number persistence.Shard
+	wake   chan struct{} // has room for one
+
+	mu    sync.Mutex
+	begun map[streamName]int64 // the earliest time of what was added since the last look
+	asked []*ask               // what people want
+}
+
+const never = math.MaxInt64
+
+// New returns a service that sends nothing before Start. Whoever it calls may call it from then on.
+func New(o Options) *Service {
+	s := &Service{o: o}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	for sh := range persistence.Shard(o.Store.Shards()) {
+		x := &shard{number: sh, wake: make(chan struct{}, 1), begun: map[streamName]int64{}}
+		s.shards = append(s.shards, x)
+	}
+	return s
+}
+
+// Start begins.
+func (s *Service) Start() {
+	for _, x := range s.shards {
+		s.running.Go(func() { (&sender{service: s, shard: x}).run() })
+	}
+	s.o.Store.FollowLeads(leads{s})
+}
+
+// Stop ends attempts that are under way, and returns when nothing is sent any more. Such an attempt is made again
+// after the next start.
+func (s *Service) Stop() {
+	s.cancel()
+	s.running.Wait()
+}
+
+// Began says that an instance has sent something out, which is visible.
+func (s *Service) Began(sh persistence.Shard, workflow, queue string, at time.Time) {
+	x, name, ms := s.shards[sh], streamName{workflow, queue}, at.UnixMilli()
+	x.mu.Lock()
+	if before, ok := x.begun[name]; !ok || ms < before {
+		x.begun[name] = ms
+	}
+	x.mu.Unlock()
+	x.rouse()
+}
+
+func (x *shard) rouse() {
+	select {
+	case x.wake <- struct{}{}:
+	default:
+	}
+}
+
+// leads wakes the goroutines of shards that are led here from now on.
+type leads struct{ s *Service }
+
+// Led implements persistence.Leads.
+func (l leads) Led(sh persistence.Shard, _ uint64) {
+	if int(sh) < len(l.s.shards) {
+		l.s.shards[sh].rouse()
+	}
+}
+
+// Ended implements persistence.Leads.
+func (leads) Ended(persistence.Shard, uint64) {}
+
+// errEnough ends a scan.
+var errEnough = errors.New("enough")

@@ -1,0 +1,256 @@
+package outbox
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"troupe/actors/internal/instanceid"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+const (
+	// perHost is how many requests a host gets at a time.
+	perHost = 8
+	// bodyMax is how much of an answer is read and kept, in bytes.
+	bodyMax = 64 << 10
+	// afterMax bounds what an answer can demand by Retry-After.
+	afterMax      = 24 * time.Hour
+	secretPrefix  = "whsec_"
+	secretMinimum = 24 // bytes, as Standard Webhooks asks
+)
+
+// Endpoint is what the service's settings say of a webhook.
+type Endpoint struct {
+	URL     string // "": that of the definition
+	Headers map[string]string
+	Secret  []byte // nil: nothing is signed
+}
+
+// ParseSecret reads a secret as Standard Webhooks writes it: whsec_ and base64.
+func ParseSecret(text string) ([]byte, error) {
+	encoded, ok := strings.CutPrefix(strings.TrimSpace(text), secretPrefix)
+	secret, err := base64.StdEncoding.DecodeString(encoded)
+	if !ok || err != nil || len(secret) < secretMinimum {
+		return nil, fmt.Errorf("a secret is %s and the base64 of %d bytes or more", secretPrefix, secretMinimum)
+	}
+	return secret, nil
+}
+
+// WebhookOptions configures Webhooks.
+type WebhookOptions struct {
+	// Endpoint returns what the settings say of a webhook of a workflow; the zero value: nothing.
+	Endpoint func(workflow, name string) Endpoint
+	// Allow are networks that are reached although they are private, loopback or of the machine's own link.
+	Allow []netip.Prefix
+	// Source begins the source of events; the path of the interface.
+	Source string
+	// AttemptMax bounds an attempt, the wait for its host not counted. Zero is 10 s.
+	AttemptMax time.Duration
+	Clock      func() time.Time
+}
+
+// Webhooks sends to webhooks.
+type Webhooks struct {
+	o      WebhookOptions
+	client *http.Client
+	hosts  *hosts
+}
+
+// NewWebhooks returns a sender of deliveries to webhooks.
+func NewWebhooks(o WebhookOptions) *Webhooks {
+	o.AttemptMax = cmp.Or(o.AttemptMax, 10*time.Second)
+	w := &Webhooks{o: o, hosts: newHosts(o.Clock)}
+	dialer := &net.Dialer{Control: w.mayReach}
+	w.client = &http.Client{
+		Transport: &http.Transport{
+			DialContext: dialer.DialContext, MaxIdleConnsPerHost: perHost, IdleConnTimeout: time.Minute,
+			MaxResponseHeaderBytes: bodyMax, ForceAttemptHTTP2: true,
+		},
+		// NB: another host would get what is meant for this one, and a GET nothing of it.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return w
+}
+
+// Close closes connections that nothing uses.
+func (w *Webhooks) Close() { w.client.CloseIdleConnections() }
+
+// errNotAllowed: the address is one that only a setting opens.
+var errNotAllowed = errors.New("the address is private, and webhooks.allow does not name its network")
+
+// mayReach looks at the address that a connection is about to be made to: after the name was resolved, so that a
+// name cannot stand for another address by then.
+func (w *Webhooks) mayReach(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	ip := at.Addr().Unmap()
+	if slices.ContainsFunc(w.o.Allow, func(p netip.Prefix) bool { return p.Contains(ip) }) {
+		return nil
+	}
+	if ip.IsGlobalUnicast() && !ip.IsPrivate() && !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(ip) }) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", errNotAllowed, ip)
+}
+
+// special are networks that are no public ones, of IANA's registries, beside those that net/netip knows.
+var special = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),
+	netip.MustParsePrefix("100.64.0.0/10"),  // shared by carriers
+	netip.MustParsePrefix("192.0.0.0/24"),   // protocols
+	netip.MustParsePrefix("198.18.0.0/15"),  // benchmarks
+	netip.MustParsePrefix("240.0.0.0/4"),    // reserved
+	netip.MustParsePrefix("64:ff9b::/96"),   // of IPv4 addresses
+	netip.MustParsePrefix("64:ff9b:1::/48"), // likewise
+	netip.MustParsePrefix("2002::/16"),      // likewise
+}
+
+// endpoint is where a delivery goes, as the definition and the settings have it.
+func (w *Webhooks) endpoint(a Attempt) Endpoint {
+	to := w.o.Endpoint(a.Workflow, a.Webhook.Name)
+	to.URL = cmp.Or(to.URL, a.Webhook.URL)
+	return to
+}
+
+// URL implements Sender.
+func (w *Webhooks) URL(a Attempt) string { return w.endpoint(a).URL }
+
+// Send implements Sender.
+func (w *Webhooks) Send(ctx context.Context, a Attempt) Answer {
+	to := w.endpoint(a)
+	if to.URL == "" {
+		return Answer{Err: fmt.Errorf("webhook %s has no url, neither in the definition nor in webhooks.endpoints", a.Webhook.Name), Final: true}
+	}
+	u, err := url.Parse(to.URL)
+	if err == nil {
+		err = statemachine.CheckWebhookURL(to.URL)
+	}
+	if err != nil {
+		return Answer{Err: err, Final: true}
+	}
+	release, err := w.hosts.acquire(ctx, u.Host)
+	if err != nil {
+		return Answer{Err: err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.o.AttemptMax)
+	defer cancel()
+	answer := w.post(ctx, a, to)
+	release(answer.Status != 0 || errors.Is(answer.Err, errNotAllowed))
+	return answer
+}
+
+func (w *Webhooks) post(ctx context.Context, a Attempt, to Endpoint) Answer {
+	body := w.event(a)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL, bytes.NewReader(body))
+	if err != nil {
+		return Answer{Err: err, Final: true}
+	}
+	for name, value := range to.Headers {
+		r.Header.Set(name, value)
+	}
+	r.Header.Set("Content-Type", "application/cloudevents+json; charset=utf-8")
+	r.Header.Set("User-Agent", "troupe")
+	stamp := strconv.FormatInt(w.o.Clock().Unix(), 10)
+	r.Header.Set("Webhook-Id", a.ID)
+	r.Header.Set("Webhook-Timestamp", stamp)
+	if to.Secret != nil {
+		r.Header.Set("Webhook-Signature", "v1,"+sign(to.Secret, a.ID, stamp, body))
+	}
+	response, err := w.client.Do(r)
+	if err != nil {
+		var of *url.Error
+		if errors.As(err, &of) { // NB: its text has the URL, which may have a secret
+			err = of.Err
+		}
+		return Answer{Err: err}
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(response.Body, bodyMax))
+	answer := Answer{Status: response.StatusCode, Body: bodyOf(response.Header.Get("Content-Type"), text)}
+	switch code := response.StatusCode; {
+	case code >= 200 && code < 300 && err == nil:
+	case code >= 200 && code < 300:
+		answer.Err = fmt.Errorf("the answer broke off: %w", err)
+	default:
+		answer.Err = fmt.Errorf("the answer was %d", code)
+		answer.Final = code == http.StatusGone
+		if code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable {
+			answer.After = retryAfter(response.Header.Get("Retry-After"), w.o.Clock())
+		}
+	}
+	return answer
+}
+
+// sign is the signature of Standard Webhooks, version 1.
+func sign(secret []byte, id, stamp string, body []byte) string {
+	mac := hmac.New(sha256.New, secret)
+	_, _ = fmt.Fprintf(mac, "%s.%s.%s", id, stamp, body)
+	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// event is the body: an event of CloudEvents 1.0 in JSON.
+func (w *Webhooks) event(a Attempt) []byte {
+	instance := instanceid.Text(a.Instance)
+	out := append([]byte(nil), `{"specversion":"1.0","id":`...)
+	out = data.AppendString(out, a.ID)
+	out = append(out, `,"source":`...)
+	out = data.AppendString(out, w.o.Source+"/instance/"+a.Workflow+"/"+instance)
+	out = append(out, `,"type":`...)
+	out = data.AppendString(out, a.Workflow+"."+a.Queue)
+	out = append(out, `,"subject":`...)
+	out = data.AppendString(out, instance)
+	out = append(out, `,"time":`...)
+	out = data.AppendString(out, a.Created.UTC().Format(statemachine.TimeLayout))
+	out = append(out, `,"datacontenttype":"application/json","data":`...)
+	if len(a.Body) > 0 {
+		out = append(out, a.Body...)
+	} else {
+		out = append(out, "null"...)
+	}
+	return append(out, '}')
+}
+
+// bodyOf is an answer as event.data has it: JSON as it is, other texts as a text, and nothing else.
+func bodyOf(contentType string, text []byte) data.Value {
+	if len(text) == 0 {
+		return nil
+	}
+	kind, _, _ := mime.ParseMediaType(contentType)
+	if kind == "application/json" || strings.HasSuffix(kind, "+json") {
+		if v, err := data.Clean(text); err == nil {
+			return v
+		}
+	}
+	return data.AppendString(nil, strings.ToValidUTF8(string(text), "\uFFFD"))
+}
+
+// retryAfter reads the header: seconds, or a time.
+func retryAfter(text string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return min(time.Duration(seconds)*time.Second, afterMax)
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(at.Sub(now), 0), afterMax)
+	}
+	return 0
+}

@@ -1,0 +1,173 @@
+package outbox_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"troupe/actors/outbox"
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+
+func webhooks(t *testing.T, o outbox.WebhookOptions) *outbox.Webhooks {
+	t.Helper()
+	o.Clock = func() time.Time { return time.Unix(1_800_000_000, 0) }
+	if o.Endpoint == nil {
+		o.Endpoint = func(string, string) outbox.Endpoint { return outbox.Endpoint{} }
+	}
+	o.Source = "/workflow/api/v1"
+	w := outbox.NewWebhooks(o)
+	t.Cleanup(w.Close)
+	return w
+}
+
+func attempt(url string) outbox.Attempt {
+	return outbox.Attempt{
+		ID: "msg_1", Instance: persistence.ID{1}, Queue: "hook", Webhook: &statemachine.Webhook{Name: "hook", URL: url},
+		Delivery: &outbox.Delivery{Workflow: "order", Created: time.Unix(1_700_000_000, 0), Body: data.Value(`{"n":1}`)},
+	}
+}
+
+// TestWhatAReceiverGets holds the headers and the signature of Standard Webhooks, and the body of CloudEvents.
+func TestWhatAReceiverGets(t *testing.T) {
+	secret := []byte(strings.Repeat("s", 32))
+	var got *http.Request
+	var body []byte
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		body, _ = io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		_, _ = w.Write([]byte(`{"ok": true}`))
+	}))
+	defer s.Close()
+	parsed, err := outbox.ParseSecret("whsec_" + base64.StdEncoding.EncodeToString(secret) + "\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := webhooks(t, outbox.WebhookOptions{Allow: loopback, Endpoint: func(workflow, name string) outbox.Endpoint {
+		if workflow != "order" || name != "hook" {
+			t.Errorf("asked for %s/%s", workflow, name)
+		}
+		return outbox.Endpoint{URL: s.URL + "/in", Headers: map[string]string{"Authorization": "Bearer x"}, Secret: parsed}
+	}})
+	a := w.Send(t.Context(), attempt("https://example.org"))
+	if a.Err != nil || a.Status != 200 || string(a.Body) != `{"ok":true}` {
+		t.Fatalf("got %+v", a)
+	}
+	if got.Method != http.MethodPost || got.URL.Path != "/in" || got.Header.Get("Authorization") != "Bearer x" {
+		t.Errorf("got %s %s %v", got.Method, got.URL, got.Header)
+	}
+	if id, stamp := got.Header.Get("Webhook-Id"), got.Header.Get("Webhook-Timestamp"); id != "msg_1" || stamp != "1800000000" {
+		t.Errorf("id %q, timestamp %q", id, stamp)
+	}
+	mac := hmac.New(sha256.New, secret)
+	_, _ = mac.Write([]byte("msg_1.1800000000." + string(body)))
+	if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); got.Header.Get("Webhook-Signature") != want {
+		t.Errorf("signature %q, want %q", got.Header.Get("Webhook-Signature"), want)
+	}
+	var event map[string]any
+	if err := json.Unmarshal(body, &event); err != nil {
+		t.Fatal(err)
+	}
+	if event["specversion"] != "1.0" || event["id"] != "msg_1" || event["type"] != "order.hook" || fmt.Sprint(event["data"]) != "map[n:1]" ||
+		!strings.HasPrefix(got.Header.Get("Content-Type"), "application/cloudevents+json") {
+		t.Errorf("got %s", body)
+	}
+}
+
+func TestBadReceivers(t *testing.T) {
+	handler := map[string]http.HandlerFunc{
+		"/500": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "broken", http.StatusInternalServerError) },
+		"/410": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) },
+		"/429": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "30")
+			w.WriteHeader(http.StatusTooManyRequests)
+		},
+		"/never": func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body); <-r.Context().Done() },
+		"/half": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			_, _ = w.Write([]byte("half"))
+		},
+		"/huge": func(w http.ResponseWriter, _ *http.Request) {
+			for range 1 << 10 {
+				if _, err := w.Write(make([]byte, 1<<14)); err != nil {
+					return
+				}
+			}
+		},
+		"/private": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://10.0.0.1/", http.StatusPermanentRedirect)
+		},
+		"/moved": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/500", http.StatusMovedPermanently)
+		},
+		"/text": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("a\"\xff")) },
+		"/json": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"a":1`))
+		},
+	}
+	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler[r.URL.Path](w, r) })
+	plain, secure := httptest.NewServer(serve), httptest.NewTLSServer(serve)
+	defer plain.Close()
+	defer secure.Close()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = closed.Close()
+	open := webhooks(t, outbox.WebhookOptions{Allow: loopback, AttemptMax: 300 * time.Millisecond})
+	shut := webhooks(t, outbox.WebhookOptions{})
+	for _, c := range []struct {
+		what, url string
+		by        *outbox.Webhooks
+		want      string // in the error; "" for none
+		status    int
+		final     bool
+		body      string
+		after     time.Duration
+	}{
+		{what: "an error", url: plain.URL + "/500", by: open, want: "the answer was 500", status: 500, body: `"broken\n"`},
+		{what: "gone", url: plain.URL + "/410", by: open, want: "the answer was 410", status: 410, final: true},
+		{what: "too many", url: plain.URL + "/429", by: open, want: "the answer was 429", status: 429, after: 30 * time.Second},
+		{what: "no answer", url: plain.URL + "/never", by: open, want: "deadline exceeded"},
+		{what: "half an answer", url: plain.URL + "/half", by: open, want: "broke off", status: 200, body: `"half"`},
+		{what: "a redirect to a private address", url: plain.URL + "/private", by: open, want: "the answer was 308", status: 308},
+		{what: "a redirect", url: plain.URL + "/moved", by: open, want: "the answer was 301", status: 301},
+		{what: "a text", url: plain.URL + "/text", by: open, status: 200, body: "\"a\\\"\uFFFD\""},
+		{what: "half of JSON", url: plain.URL + "/json", by: open, status: 200, body: `"{\"a\":1"`},
+		{what: "an unknown authority", url: secure.URL + "/500", by: open, want: "certificate"},
+		{what: "nobody there", url: "http://" + closed.Addr().String(), by: open, want: "refused"},
+		{what: "loopback", url: plain.URL + "/text", by: shut, want: "webhooks.allow"},
+		{what: "loopback by name", url: strings.Replace(plain.URL, "127.0.0.1", "localhost", 1) + "/text", by: shut, want: "webhooks.allow"},
+		{what: "a network of a carrier", url: "http://100.64.1.1/", by: shut, want: "webhooks.allow"},
+		{what: "an address of the link", url: "http://169.254.169.254/latest", by: shut, want: "webhooks.allow"},
+		{what: "a private address inside IPv6", url: "http://[::ffff:10.0.0.1]/", by: shut, want: "webhooks.allow"},
+		{what: "nothing", url: "", by: open, want: "has no url", final: true},
+	} {
+		a := c.by.Send(t.Context(), attempt(c.url))
+		if (a.Err == nil) != (c.want == "") || a.Err != nil && !strings.Contains(a.Err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.what, a.Err, c.want)
+		}
+		if a.Status != c.status || a.Final != c.final || string(a.Body) != c.body || a.After != c.after {
+			t.Errorf("%s: got %+v", c.what, a)
+		}
+	}
+	if a := open.Send(t.Context(), attempt(plain.URL+"/huge")); a.Err != nil || len(a.Body) > 1<<20 {
+		t.Errorf("a huge body: %d bytes, %v", len(a.Body), a.Err)
+	}
+}

@@ -1,0 +1,169 @@
+// Package pending lists what waits in the whole store: deliveries that have not arrived, and incidents.
+//
+//	GET outbox, GET incidents ──► Lists ──► rows of all shards, page by page
+//	GET pending of an instance ──► Lists.OfInstance
+//
+// A list is not of one moment: each page has what is there when it is read, in the order of the keys, so nothing is left
+// out that is there from the first page to the last. In a cluster a page has everything that was acknowledged before it was
+// asked for.
+package pending
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"troupe/actors/failure"
+	"troupe/actors/internal/instanceid"
+	"troupe/actors/outbox"
+	"troupe/actors/query"
+	"troupe/actors/timer"
+	"troupe/persistence"
+	"troupe/statemachine"
+)
+
+// Lists reads them.
+type Lists struct {
+	store   *persistence.Store
+	queries *query.Service
+	outbox  *outbox.Service // nil: nothing leaves
+}
+
+// New returns the lists of a store.
+func New(s *persistence.Store, q *query.Service, o *outbox.Service) *Lists { return &Lists{s, q, o} }
+
+// errEnough ends a scan.
+var errEnough = errors.New("enough")
+
+// scannedMax is how many rows a page of a list looks at.
+const scannedMax = 100_000
+
+// Deliveries lists what has not left, or not got there, of all instances. The errors are failure.ErrInvalid for a cursor
+// of another list, failure.ErrUnavailable and failure.ErrElsewhere.
+func (l *Lists) Deliveries(ctx context.Context, req *DeliveryList) (page *DeliveryPage, err error) {
+	page = &DeliveryPage{}
+	page.Next, err = l.page(ctx, query.List{"outbox", string(req.State)}, req.Cursor, persistence.DeliveriesPrefix, func(key, value []byte) (bool, error) {
+		d, err := l.deliveryOf(key, value)
+		if err == nil && (req.State == "" || d.State == req.State) {
+			page.Deliveries = append(page.Deliveries, d)
+		}
+		return len(page.Deliveries) < req.Limit, err
+	})
+	return page, failure.In("list", "the outbox", err)
+}
+
+// Incidents lists events that came by themselves and failed. The errors are those of Deliveries.
+func (l *Lists) Incidents(ctx context.Context, req *IncidentList) (page *IncidentPage, err error) {
+	page = &IncidentPage{}
+	page.Next, err = l.page(ctx, query.List{"incidents"}, req.Cursor, persistence.IncidentPrefix, func(key, value []byte) (bool, error) {
+		in, err := incidentOf(key, value)
+		page.Incidents = append(page.Incidents, in)
+		return len(page.Incidents) < req.Limit, err
+	})
+	return page, failure.In("list", "incidents", err)
+}
+
+// OfInstance returns the deliveries of an instance.
+func (l *Lists) OfInstance(id persistence.ID) (out []Delivery, err error) {
+	err = l.store.ScanRanges(func(key, value []byte) error {
+		d, err := l.deliveryOf(key, value)
+		out = append(out, d)
+		return err
+	}, persistence.Range{Prefix: persistence.DeliveryPrefix(nil, l.store.ShardOf(id), id)})
+	return out, failure.OfStore(err)
+}
+
+// Incident returns an incident where its shard is led: failure.ErrNotFound, failure.ErrElsewhere.
+func (l *Lists) Incident(id string) (in Incident, err error) {
+	instance, sequence, number, ok := instanceid.ParsePart(id)
+	if !ok {
+		return in, failure.ErrNotFound
+	}
+	sh := l.store.ShardOf(instance)
+	epoch := l.store.Epoch(sh)
+	if epoch == 0 {
+		return in, failure.Elsewhere(uint16(sh))
+	}
+	key := persistence.IncidentKey(nil, sh, instance, sequence, number)
+	stored, err := l.store.Load(key)
+	switch {
+	case errors.Is(err, persistence.ErrNotFound):
+		if err := l.store.AwaitLed(context.Background(), sh, epoch); err != nil { // NB: another node may have it by now
+			return in, failure.OfStore(err)
+		}
+		return in, failure.ErrNotFound
+	case err != nil:
+		return in, failure.OfStore(err)
+	}
+	return incidentOf(key, stored)
+}
+
+func incidentOf(key, value []byte) (Incident, error) {
+	k, ok := persistence.ParseKey(key)
+	in, err := timer.ParseIncident(value)
+	if err != nil || !ok {
+		return Incident{}, damaged(err)
+	}
+	return Incident{
+		ID: instanceid.PartText(k.ID, k.Number, k.Place), InstanceID: instanceid.Text(k.ID),
+		Timer: statemachine.PartID{Sequence: k.Number, Number: k.Place}, Incident: in,
+	}, nil
+}
+
+// page calls visit for the rows of a table in all shards, behind those of the pages before, until it says that it has enough.
+func (l *Lists) page(ctx context.Context, of query.List, cursor string, prefix func([]byte, persistence.Shard) []byte, visit func(key, value []byte) (more bool, err error)) (next string, err error) {
+	first, from := persistence.Shard(0), []byte(nil)
+	if cursor != "" {
+		position, err := of.Position(cursor)
+		if err != nil {
+			return "", err
+		}
+		if len(position) < 2 {
+			return "", query.ErrCursor
+		}
+		first, from = persistence.Shard(binary.BigEndian.Uint16(position)), position[2:]
+	}
+	if err := l.queries.AwaitCurrent(ctx, persistence.EveryShard); err != nil {
+		return "", err
+	}
+	scanned := 0
+	for sh := first; sh < persistence.Shard(l.store.Shards()); sh++ {
+		in := prefix(nil, sh)
+		var last []byte
+		err := l.store.ScanRanges(func(key, value []byte) error {
+			last = append(last[:0], key[len(in):]...)
+			more, err := visit(key, value)
+			if scanned++; err == nil && (!more || scanned >= scannedMax || ctx.Err() != nil) {
+				err = errEnough
+			}
+			return err
+		}, persistence.Range{Prefix: in, From: from})
+		if errors.Is(err, errEnough) {
+			return of.Cursor(append(append(binary.BigEndian.AppendUint16(nil, uint16(sh)), last...), 0)), nil // behind it
+		}
+		if err != nil {
+			return "", failure.OfStore(err)
+		}
+		from = nil
+	}
+	return "", nil
+}
+
+func (l *Lists) deliveryOf(key, value []byte) (out Delivery, err error) {
+	k, ok := persistence.DeliveryEntry(key)
+	d, err := outbox.Parse(value)
+	if err != nil || !ok {
+		return out, damaged(err)
+	}
+	out = Delivery{ID: outbox.IDOf(k), InstanceID: instanceid.Text(k.ID), Delivery: d}
+	out.Kind, out.Name = d.KindOf(k.Queue)
+	if l.outbox != nil {
+		out.URL = l.outbox.URL(k, d)
+	}
+	return out, nil
+}
+
+// damaged is the error of a row that cannot be read.
+func damaged(err error) error {
+	return failure.Errorf(failure.ErrExecution, "a row cannot be read: %w", errors.Join(err, persistence.ErrCorrupt))
+}

@@ -1,0 +1,53 @@
+package pending
+
+import (
+	"troupe/actors/outbox"
+	"troupe/actors/timer"
+	"troupe/statemachine"
+)
+
+// Delivery is a row of the outbox.
+type Delivery struct {
+	ID         string
+	InstanceID string
+	// Kind is "webhook", "mail" or "invoke", a message between a parent and its child. Name is that of the webhook, or the
+	// workflow that the message goes to; "" for a mail.
+	Kind, Name string
+	// URL is where it goes; "" for a mail, and where nobody knows.
+	URL string
+	*outbox.Delivery
+}
+
+// DeliveryList asks for a part of the outbox.
+type DeliveryList struct {
+	State  outbox.State // 0: all
+	Cursor string       // DeliveryPage.Next of the page before; empty is the first page
+	Limit  int
+}
+
+// DeliveryPage is a part of the outbox, in the order of shards and instances.
+type DeliveryPage struct {
+	Deliveries []Delivery
+	Next       string // the cursor of the next page; empty when there is none
+}
+
+// Incident is an event that came by itself and failed.
+type Incident struct {
+	ID         string
+	InstanceID string
+	// Timer is how the instance calls the event.
+	Timer statemachine.PartID
+	timer.Incident
+}
+
+// IncidentList asks for a part of the incidents.
+type IncidentList struct {
+	Cursor string // IncidentPage.Next of the page before; empty is the first page
+	Limit  int
+}
+
+// IncidentPage is a part of the incidents, in the order of shards and instances.
+type IncidentPage struct {
+	Incidents []Incident
+	Next      string // the cursor of the next page; empty when there is none
+}

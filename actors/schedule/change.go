@@ -1,0 +1,111 @@
+package schedule
+
+import (
+	"errors"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/persistence"
+	"troupe/statemachine"
+)
+
+// Action is what a person can do with a schedule.
+type Action string
+
+const (
+	// Pause ends its runs until Resume, behind which it has missed nothing.
+	Pause  Action = "pause"
+	Resume Action = "resume"
+	// Run creates an instance now.
+	Run Action = "run"
+)
+
+// State is a schedule as people see it.
+type State struct {
+	Workflow string
+	*statemachine.Schedule
+	Paused bool
+	// Last is when an instance was created last, Next when one will be; zero: never. LastError is why the last run created none.
+	Last, Next time.Time
+	LastError  string
+}
+
+// List returns all schedules, as this node has them. It does not wait for anything.
+func (s *Service) List() (out []State, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sc := range s.o.Schedules() {
+		n := name{sc.Workflow, sc.Name}
+		state := State{Workflow: sc.Workflow, Schedule: sc.Schedule}
+		r := &row{upTo: s.o.Clock()}
+		stored, err := s.o.Store.Load(persistence.ScheduleKey(nil, s.shardOf(n), n.workflow, n.schedule))
+		if err == nil {
+			r, err = parseRow(stored)
+		}
+		if err != nil && !errors.Is(err, persistence.ErrNotFound) {
+			return nil, failure.Errorf(failure.ErrExecution, "%w", err)
+		}
+		zone, err := s.zone(sc.Zone)
+		if err == nil && !r.paused {
+			state.Next = sc.Spec.Next(r.upTo, zone)
+		}
+		state.Paused, state.Last, state.LastError = r.paused, r.last, r.lastError
+		if err != nil {
+			state.LastError = err.Error()
+		}
+		out = append(out, state)
+	}
+	return out, nil
+}
+
+// Change does what a person wants with a schedule where its shard is led: failure.ErrNotFound, failure.ErrElsewhere, and with Run the
+// reason for which nothing was created.
+func (s *Service) Change(workflow, schedule string, action Action) error {
+	n := name{workflow, schedule}
+	var sc *statemachine.Schedule
+	for _, of := range s.o.Schedules() {
+		if of.Workflow == workflow && of.Name == schedule {
+			sc = of.Schedule
+		}
+	}
+	if sc == nil {
+		return failure.ErrNotFound
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, sh, err := s.load(n, sc)
+	if err != nil {
+		return failure.OfStore(err)
+	}
+	if k == nil {
+		return failure.Elsewhere(uint16(sh))
+	}
+	now := s.o.Clock()
+	if action == Run {
+		return s.runNow(n, sc, k, sh, now)
+	}
+	next := *k.row
+	next.paused = action == Pause
+	if k.row.paused && !next.paused {
+		next.upTo = now
+	}
+	if next == *k.row {
+		return nil
+	}
+	if err := s.write(sh, k.epoch, n, &next); err != nil {
+		delete(s.known, n)
+		return err
+	}
+	k.row = &next
+	return s.plan(k, sc)
+}
+
+// runNow makes a run beside those that are due.
+func (s *Service) runNow(n name, sc *statemachine.Schedule, k *known, sh persistence.Shard, now time.Time) error {
+	refused, err := s.create(n, sc, k, sh, now, s.idOf(name{n.workflow, n.schedule + "\x00now"}, now, sh), k.row.upTo)
+	if err != nil {
+		delete(s.known, n)
+		return err
+	}
+	return refused
+}

@@ -1,0 +1,87 @@
+package timer
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/packed"
+)
+
+// Incident is the row of an event that came by itself and failed. The event itself waits in its instance, as a timer
+// that has failed.
+type Incident struct {
+	Workflow, Event, Error string
+	At                     time.Time
+}
+
+// ErrDamaged: the row of an incident cannot be read.
+var ErrDamaged = errors.New("an incident cannot be read")
+
+const (
+	// incidentFormat is the version of the stored form.
+	incidentFormat = 1
+	// errorMax bounds Incident.Error, in bytes.
+	errorMax = 2 << 10
+)
+
+// Append appends the stored form: format(1) workflow event error, each with its length, and the time in milliseconds.
+func (in Incident) Append(dst []byte) []byte {
+	dst = packed.AppendText(append(dst, incidentFormat), in.Workflow)
+	dst = packed.AppendText(dst, in.Event)
+	dst = packed.AppendText(dst, data.Clip(in.Error, errorMax))
+	return binary.AppendVarint(dst, in.At.UnixMilli())
+}
+
+// ParseIncident reads the stored form.
+func ParseIncident(stored []byte) (in Incident, err error) {
+	r := packed.NewReader(stored)
+	format := r.Byte()
+	in = Incident{Workflow: string(r.Text()), Event: string(r.Text()), Error: string(r.Text()), At: time.UnixMilli(r.Varint()).UTC()}
+	if format != incidentFormat || !r.Whole() {
+		return Incident{}, fmt.Errorf("%w: layout", ErrDamaged)
+	}
+	return in, nil
+}
+
+// Origin is the event that changes timers of an instance.
+type Origin struct {
+	Shard    persistence.Shard
+	Workflow string
+	Instance persistence.ID
+	At       time.Time
+	Fault    error // why it failed, if it did
+}
+
+// Put writes what an event changes in the timers of its instance, into the commit of that event. It returns the
+// earliest deadline of those that begin; zero for none.
+func Put(w *persistence.Writes, of *Origin, ended, begun []statemachine.Timer) (first time.Time) {
+	for _, t := range ended {
+		w.Delete(of.key(t))
+	}
+	for _, t := range begun {
+		if t.Failed {
+			w.Set(of.key(t), Incident{Workflow: of.Workflow, Event: string(t.Event), Error: of.Fault.Error(), At: of.At}.Append(nil))
+			continue
+		}
+		w.Set(of.key(t), []byte(of.Workflow))
+		if first.IsZero() || t.Due.Before(first) {
+			first = t.Due
+		}
+	}
+	return first
+}
+
+// key is that of a timer's row: of its incident when it has failed.
+func (of *Origin) key(t statemachine.Timer) []byte {
+	if t.Failed {
+		return persistence.IncidentKey(nil, of.Shard, of.Instance, t.ID.Sequence, t.ID.Number)
+	}
+	return persistence.TimerKey(nil, of.Shard, persistence.Timer{
+		Due: t.Due.UnixMilli(), ID: of.Instance, Sequence: t.ID.Sequence, Number: t.ID.Number,
+	})
+}

@@ -1,0 +1,37 @@
+package timer
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+var incident = Incident{Workflow: "order", Event: "after.PT1H.open", Error: "division by zero", At: time.UnixMilli(1_800_000_000_123).UTC()}
+
+func TestAnIncidentIsReadAsItWasWritten(t *testing.T) {
+	if got, err := ParseIncident(incident.Append(nil)); err != nil || got != incident {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if n := len((Incident{Error: strings.Repeat("x", 1<<20)}).Append(nil)); n > 3000 {
+		t.Errorf("an error of a megabyte takes %d bytes", n)
+	}
+}
+
+func FuzzParseIncident(f *testing.F) {
+	f.Add(incident.Append(nil))
+	f.Fuzz(func(t *testing.T, stored []byte) {
+		in, err := ParseIncident(stored)
+		if err != nil {
+			if !errors.Is(err, ErrDamaged) {
+				t.Errorf("got %v", err)
+			}
+			return
+		}
+		again, err := ParseIncident(in.Append(nil))
+		if err != nil || !bytes.Equal(again.Append(nil), in.Append(nil)) {
+			t.Errorf("%+v is read as %+v, %v", in, again, err)
+		}
+	})
+}
