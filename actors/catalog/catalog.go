@@ -3,6 +3,8 @@ package catalog
 import (
 	"cmp"
 	"context"
+	"errors"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -28,6 +30,7 @@ type Catalog struct {
 	log    zerolog.Logger
 	// awaitCurrent is Options.Current.
 	awaitCurrent func(context.Context) error
+	level        func() int // nil: the store stands alone
 
 	// current has what new instances get, and for workflows whose file is gone what
 	// rules their instances. Replaced, never changed.
@@ -99,12 +102,17 @@ type Options struct {
 	// cluster is visible in Store, or why it is not. Nil: never. It is not called when the
 	// store stands alone.
 	Current func(context.Context) error
+	// Level is the one that all nodes of the cluster have (cluster.Node.Level). Nil: the store stands alone.
+	Level func() int
 }
+
+// levelOfTime is that of programs whose instances do something by themselves.
+const levelOfTime = 2
 
 // Open reads what was published before.
 func Open(o Options) (*Catalog, error) {
 	c := &Catalog{
-		store: o.Store, log: o.Log, awaitCurrent: o.Current, versions: xsync.NewMap[versionKey, version](),
+		store: o.Store, log: o.Log, awaitCurrent: o.Current, level: o.Level, versions: xsync.NewMap[versionKey, version](),
 		parser: o.Parser.With(statemachine.ParserOptions{Stored: true}), indexesChanged: make(chan struct{}, 1),
 	}
 	c.builtin = currentVersions{}
@@ -208,11 +216,61 @@ func (c *Catalog) Pin(workflow string) (Pin, error) {
 	}
 }
 
+// PinVersion is Pin for a version that need not be the current one: failure.ErrNotFound without it.
+func (c *Catalog) PinVersion(workflow string, number uint64) (Pin, error) {
+	pin, err := c.Pin(workflow)
+	if err == nil && (number == 0 || pin.Definition().Version == number) {
+		return pin, nil
+	}
+	if err == nil {
+		pin.Release()
+	}
+	if number == 0 {
+		return Pin{}, err
+	}
+	for {
+		c.publishing.Lock()
+		pins := c.pinsLocked(versionKey{workflow, number})
+		c.publishing.Unlock()
+		if pins.Add(1) > 0 {
+			d, err := c.Version(workflow, number)
+			if err != nil {
+				pins.Add(-1)
+				if errors.Is(err, persistence.ErrNotFound) {
+					err = failure.ErrNotFound
+				}
+				return Pin{}, err
+			}
+			return Pin{&currentVersion{Definition: d, version: number, pins: pins}}, nil
+		}
+		pins.Add(-1) // other content takes the version: look again
+	}
+}
+
 // Definition is what is pinned.
 func (p Pin) Definition() *statemachine.Definition { return p.version.Definition }
 
 // Release ends the pin. It is called once.
 func (p Pin) Release() { p.version.pins.Add(-1) }
+
+// Schedule is one of a workflow that can be created.
+type Schedule struct {
+	Workflow string
+	*statemachine.Schedule
+}
+
+// Schedules returns those of the current versions, by workflow and then as the definition has them.
+func (c *Catalog) Schedules() (out []Schedule) {
+	all := *c.current.Load()
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		if o := all[id]; o.listed && o.Definition != nil {
+			for _, s := range o.Definition.Schedules() {
+				out = append(out, Schedule{id, s})
+			}
+		}
+	}
+	return out
+}
 
 // Choice is a workflow that a caller may create.
 type Choice struct{ ID, Name string }

@@ -254,6 +254,19 @@ func (c *Catalog) prepareIndexesLocked(p *publication) (err error) {
 }
 
 // checkIndexes adds the faults of the indexes that a definition declares.
+// checkLevel refuses what a node of the cluster cannot run yet.
+func (c *Catalog) checkLevel(p *publication, s *Source) {
+	if c.level == nil || c.level() >= levelOfTime {
+		return
+	}
+	if line := s.Parsed.ByItselfLine(); line > 0 {
+		p.faults = append(p.faults, document.Fault{
+			File: s.File, Line: line, Reason: "it does something by itself, and some node of the cluster still runs a program that cannot",
+			Suggestion: "start all nodes with the newer program first",
+		})
+	}
+}
+
 func (p *publication) checkIndexes(s *Source) {
 	for _, path := range s.Parsed.Indexes() {
 		if _, err := filter.ParseField(path); err != nil {
@@ -284,6 +297,7 @@ func (c *Catalog) write(p *publication, s *Source) (other bool, err error) {
 
 func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) error {
 	p.checkIndexes(s)
+	c.checkLevel(p, s)
 	if other, err := c.write(p, s); err != nil || !other {
 		return err
 	}

@@ -44,6 +44,7 @@ func (p *publication) isCurrent(s *Source) bool {
 func (c *Catalog) prepareDefinitionLocked(set []Source) (*publication, error) {
 	p, s := c.newPublication(), &set[0]
 	key := s.key()
+	c.checkLevel(p, s)
 	if p.checkIndexes(s); len(p.faults) > 0 {
 		return p, p.faults
 	}

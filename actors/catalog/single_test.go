@@ -169,3 +169,27 @@ func TestADefinitionPublishedInACluster(t *testing.T) {
 		l.second.wantCreatable(t, "at another node", "door", 1)
 	})
 }
+
+// TestWhatANodeCannotRunIsNotPublished: until all nodes of a cluster have a program whose instances do something by
+// themselves.
+func TestWhatANodeCannotRunIsNotPublished(t *testing.T) {
+	level := 1
+	c := openCatalog(t, openStore(t))
+	c.level = func() int { return level }
+	timed := strings.Replace(door, "{on:", "{after: {PT1H: b}, on:", 1)
+	for what, publish := range map[string]func() error{
+		"a home": func() error { return c.Publish(c.sources(t, timed)) },
+		"a definition": func() error {
+			_, err := c.PublishDefinition(c.single(t, timed))
+			return err
+		},
+	} {
+		var faults document.Faults
+		if err := publish(); !errors.As(err, &faults) || len(faults) != 1 || faults[0].Line == 0 || !strings.Contains(faults[0].Reason, "some node of the cluster") {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+	c.publishSingle(t, door)
+	level = levelOfTime
+	c.publishSingle(t, strings.Replace(timed, "version: 1", "version: 2", 1))
+}

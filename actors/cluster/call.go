@@ -27,7 +27,7 @@ const (
 )
 
 // callBytesMax bounds a message.
-const callBytesMax = 4 << 20
+const callBytesMax = 8 << 20
 
 // kinds are the errors that a call can bring from another node, with their status. Others are
 // failure.ErrUnavailable.
@@ -45,7 +45,7 @@ var kinds = []struct {
 	{failure.ErrOutcomeUnknown, http.StatusGatewayTimeout},
 }
 
-// Handle has calls to a path answered by do. It is called before Claim.
+// Handle has calls to a path answered by do.
 func Handle[I, O any](n *Node, path string, do func(ctx context.Context, from peer.NodeID, in I) (O, error)) {
 	n.mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
 		if path != pathHello && !n.started.Load() {
@@ -85,11 +85,13 @@ func writeError(w http.ResponseWriter, err error) {
 // call asks a node. The error is that of the node, or failure.ErrUnavailable when nothing came; it wraps
 // peer.ErrNotSent when nothing was sent either.
 func call[I, O any](ctx context.Context, n *Node, to peer.NodeID, path string, in I) (out O, err error) {
-	body, err := json.Marshal(in)
-	if err != nil {
+	var body bytes.Buffer
+	e := json.NewEncoder(&body)
+	e.SetEscapeHTML(false) // NB: what is JSON already stays as it is
+	if err := e.Encode(in); err != nil {
 		return out, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+string(to)+path, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+string(to)+path, &body)
 	if err != nil {
 		return out, err
 	}
@@ -130,15 +132,20 @@ const askPause = 50 * time.Millisecond
 // leaderMax is how long Ask waits for a node that leads.
 const leaderMax = 10 * time.Second
 
-// Ask has the node that leads Meta carry something out, which Handle has it answer under the
+// Ask is AskIn for Meta.
+func Ask[I, O any](ctx context.Context, n *Node, path string, here func(context.Context, peer.NodeID, I) (O, error), in I) (O, error) {
+	return AskIn(ctx, n, persistence.Meta, path, here, in)
+}
+
+// AskIn has the node that leads a shard carry something out, which Handle has it answer under the
 // path. It waits 10 s for one that leads, or until ctx ends. What a node that fell silent has done is not
 // known: then the error is failure.ErrOutcomeUnknown.
-func Ask[I, O any](ctx context.Context, n *Node, path string, here func(context.Context, peer.NodeID, I) (O, error), in I) (out O, err error) {
+func AskIn[I, O any](ctx context.Context, n *Node, sh persistence.Shard, path string, here func(context.Context, peer.NodeID, I) (O, error), in I) (out O, err error) {
 	waiting, cancel := context.WithTimeout(ctx, leaderMax)
 	defer cancel()
 	for {
 		var leader peer.NodeID
-		if leader, err = n.Leader(waiting, persistence.Meta); err != nil {
+		if leader, err = n.Leader(waiting, sh); err != nil {
 			return out, err
 		}
 		if leader == n.self {
@@ -155,7 +162,7 @@ func Ask[I, O any](ctx context.Context, n *Node, path string, here func(context.
 		select {
 		case <-time.After(askPause):
 		case <-waiting.Done():
-			return out, failure.Refuse(failure.ErrUnavailable, "no node leads the cluster's own shard: are most of its nodes running?")
+			return out, failure.Refuse(failure.ErrUnavailable, "no node leads %s: are most of its nodes running?", shown(sh))
 		}
 	}
 }

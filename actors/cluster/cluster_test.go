@@ -433,7 +433,7 @@ func TestWhoMayNotJoin(t *testing.T) {
 		}{
 			{"no node", func(r *joinRequest) { r.Node = "me" }, "neither who it is"},
 			{"no address", func(r *joinRequest) { r.Address = "" }, "nor where"},
-			{"a version far ahead", func(r *joinRequest) { invited(r); r.Level = levelHere + 2 }, "the new node runs version next of level 3, and the cluster test of level 1"},
+			{"a version far ahead", func(r *joinRequest) { invited(r); r.Level = levelHere + 2 }, fmt.Sprintf("the new node runs version next of level %d, and the cluster test of level %d", levelHere+2, levelHere)},
 			{"a clock ahead", func(r *joinRequest) { invited(r); r.Clock = r.Clock.Add(2 * time.Minute) }, "the clock of the new node is 2m0s ahead of"},
 			{"a clock behind", func(r *joinRequest) { invited(r); r.Clock = r.Clock.Add(-time.Hour) }, "the clock of the new node is 1h0m0s behind that of the cluster: set it"},
 			{"the address of another", func(r *joinRequest) {

@@ -390,7 +390,8 @@ func firstDirectory(authority *peer.Authority, id peer.NodeID, address string, s
 	}
 	return &directory{
 		Authority: string(text),
-		Nodes:     map[peer.NodeID]member{id: {Address: address, Joined: time.Now().UTC(), Started: true}},
+		Nodes:     map[peer.NodeID]member{id: {Address: address, Joined: time.Now().UTC(), Started: true, Level: levelHere}},
+		Level:     levelHere,
 		Placement: place(nil, shards, []peer.NodeID{id}, 1),
 	}, nil
 }

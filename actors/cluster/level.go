@@ -9,7 +9,18 @@ import (
 // levelHere is what this program can do together with others. It goes up when programs of the level before
 // cannot work with what this one sends or writes, which it does once all nodes have the level (directory).
 // Nodes whose levels differ by one run together, so that a cluster can be upgraded node by node.
-const levelHere = 1
+//
+//	1  2026-11-24  the first
+//	2  2026-11-26  timers, deliveries and incidents have rows, and records that have timers another format
+const levelHere = 2
+
+// Level is the highest that all nodes of the cluster have had.
+func (n *Node) Level() int {
+	if d := n.directory.Load(); d != nil {
+		return d.Level
+	}
+	return 0
+}
 
 // levelRefusal says that who comes is too old or too new; nil when it is neither. Programs that are no
 // releases can have one version and different levels.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 
 // TestTheLevelGoesUpWhenAllHaveIt: until then a node can go back to the program before, and after it none can.
 func TestTheLevelGoesUpWhenAllHaveIt(t *testing.T) {
+	const before, next = levelHere, levelHere + 1
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2)
 		defer w.end()
@@ -34,37 +36,37 @@ func TestTheLevelGoesUpWhenAllHaveIt(t *testing.T) {
 			w.check(p.start())
 			w.await("three nodes", func() bool { return w.whole(3) })
 		}
-		w.await("level 1", have(1))
-		runs(a, 2)
-		runs(b, 2)
+		w.await("the level before", have(before))
+		runs(a, next)
+		runs(b, next)
 		for range 100 {
 			clocktest.Advance(100 * time.Millisecond)
-			if !have(1)() {
+			if !have(before)() {
 				t.Fatal("the level goes up, or a node is missing, while one has the program before")
 			}
 		}
-		runs(b, 1)
-		runs(c, 2)
-		runs(b, 2)
-		w.await("level 2", have(2))
+		runs(b, before)
+		runs(c, next)
+		runs(b, next)
+		w.await("the next level", have(next))
 
 		c.stop(true)
-		c.level = 1
-		if err := c.startNode(); err == nil || !strings.Contains(err.Error(), "level 1, and all nodes of the cluster have had level 2: start it with a newer program") {
+		c.level = before
+		if err := c.startNode(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("level %d, and all nodes of the cluster have had level %d: start it with a newer program", before, next)) {
 			t.Errorf("a node that goes back among others: %v", err)
 		}
 		w.check(c.ClosePort(t.Context()))
-		if _, err := w.joinAs(a, w.invite(a, time.Hour)); err == nil || !strings.Contains(err.Error(), "the new node runs version test of level 1, and all nodes") {
+		if _, err := w.joinAs(a, w.invite(a, time.Hour)); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("the new node runs version test of level %d, and all nodes", before)) {
 			t.Errorf("a new node of the level before: %v", err)
 		}
 		b.stop(true)
 		a.stop(false)
-		a.level = 1
+		a.level = before
 		w.check(a.startNode())
 		var err error
 		a.store, err = persistence.Open("store", a.options(a.Replication()))
 		w.check(err)
-		if err := a.Run(a.store); err == nil || !strings.Contains(err.Error(), "level 1, and all nodes of the cluster have had level 2: start a newer program") {
+		if err := a.Run(a.store); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("level %d, and all nodes of the cluster have had level %d: start a newer program", before, next)) {
 			t.Errorf("a node that goes back while no other runs: %v", err)
 		}
 		w.check(a.Stop(t.Context()))

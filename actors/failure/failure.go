@@ -35,6 +35,9 @@ const (
 	// ErrNotAllowed: no transition takes the event now and the definition says reject,
 	// or a form takes no draft or submission now (409 EventNotAllowed). Nothing was stored.
 	ErrNotAllowed
+	// ErrEnded: the instance was cancelled with the node that had invoked it, and takes nothing more (409 Ended). Nothing
+	// was stored.
+	ErrEnded
 	// ErrConflict: the way in which this server is run does not have what the request is about
 	// (409 Conflict), or it belongs to somebody else. Nothing was stored.
 	ErrConflict
@@ -86,6 +89,7 @@ var texts = [Kinds]string{
 	ErrNotFound:       "not found",
 	ErrMethod:         "method not allowed",
 	ErrNotAllowed:     "event not allowed",
+	ErrEnded:          "ended",
 	ErrConflict:       "conflict",
 	ErrExists:         "exists already",
 	ErrPrecondition:   "precondition failed",
@@ -186,6 +190,8 @@ func OfStep(err error) error {
 		return ErrForbidden
 	case errors.Is(err, statemachine.ErrRejected):
 		return ErrNotAllowed
+	case errors.Is(err, statemachine.ErrEnded):
+		return ErrEnded
 	case errors.Is(err, statemachine.ErrTooLarge):
 		return ErrTooLarge
 	}

@@ -25,6 +25,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/repository"
 	"troupe/statemachine"
+	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 )
 
@@ -174,14 +175,38 @@ func LoadDefinitions(files fs.FS, parser *statemachine.Parser, directory *identi
 		return set, faults
 	}
 	set.Warnings = append(set.Warnings, ignoredFiles(files, set.references())...)
+	set.Warnings = append(set.Warnings, set.unknownChildren()...)
 	set.Digest = set.digest()
 	return set, nil
+}
+
+// unknownChildren warns of workflows whose instances would be children, and that no file defines.
+func (d *Definitions) unknownChildren() (warnings document.Faults) {
+	known := map[string]bool{}
+	var ids []string
+	for i := range d.Workflows {
+		id := string(d.Workflows[i].Parsed.ID)
+		known[id], ids = true, append(ids, id)
+	}
+	for i := range d.Workflows {
+		for _, of := range d.Workflows[i].Parsed.Invokes() {
+			if known[of.Workflow] {
+				continue
+			}
+			f := document.Fault{File: d.Workflows[i].File, Line: of.Line, Reason: fmt.Sprintf("no file defines workflow %s", data.Quote(of.Workflow)), Suggestion: "it must be published by itself"}
+			if near := document.Closest(of.Workflow, ids); near != "" {
+				f.Suggestion = fmt.Sprintf("did you mean %q?", near)
+			}
+			warnings = append(warnings, f)
+		}
+	}
+	return warnings
 }
 
 // mayName says which roles and privileges definitions may name. directory has the roles; nil:
 // all are taken.
 func mayName(directory *identity.Directory) statemachine.ParserOptions {
-	options := statemachine.ParserOptions{HasPrivilege: isPrivilege, Privileges: privileges()}
+	options := statemachine.ParserOptions{HasPrivilege: isPrivilege, Privileges: privileges(), HasZone: isZone}
 	if directory != nil {
 		options.HasRole = func(name string) bool { return directory.HasRole(identity.RoleID(name)) }
 		for _, id := range directory.RoleIDs() {
@@ -189,6 +214,12 @@ func mayName(directory *identity.Directory) statemachine.ParserOptions {
 		}
 	}
 	return options
+}
+
+// isZone reports whether there is a time zone of the name. The machine's own is none: it is another one elsewhere.
+func isZone(name string) bool {
+	_, err := time.LoadLocation(name)
+	return err == nil && name != "" && name != "Local"
 }
 
 // ParseDefinition reads and checks one definition that is in no home, as LoadDefinitions does

@@ -63,3 +63,19 @@ func TestTheDirectoryIsReadAlone(t *testing.T) {
 		t.Error("the rights have no fault")
 	}
 }
+
+// TestAChildThatNoFileDefinesIsWarnedOf: it may be published by itself.
+func TestAChildThatNoFileDefinesIsWarnedOf(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"identity.yaml": people,
+		"workflows/parent.yaml": "id: parent\nallow: {create: {roles: [clerk]}}\nstateMachines:\n  m:\n    initial: a\n    states:\n" +
+			"      a: {invoke: [{workflow: parent}, {workflow: parnet}], on: {go: b}}\n      b: {type: final}\n",
+	})
+	set, err := Load(os.DirFS(dir), parser(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(set.Warnings) != 1 || set.Warnings[0].Line != 7 || set.Warnings[0].Suggestion != `did you mean "parent"?` {
+		t.Errorf("got %v", set.Warnings)
+	}
+}

@@ -3,7 +3,9 @@ package identity
 import (
 	"fmt"
 	"maps"
+	"net/mail"
 	"slices"
+	"strings"
 
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -23,6 +25,7 @@ type User struct {
 	Name       string
 	Roles      []RoleID
 	Privileges []Privilege
+	Email      string // "": none
 	Disabled   bool
 }
 
@@ -103,6 +106,20 @@ func (d *Directory) HasRole(id RoleID) bool {
 // Principal returns the user with the rights of this directory, nil when there
 // is no such user or the user is disabled.
 func (d *Directory) Principal(id UserID) *Principal { return d.principals[id] }
+
+// Addresses returns the addresses of "user:LOGIN", and of "role:ROLE" those of all its users, in the order of the file.
+// Disabled users, and those who have none, are left out. Roles that a provider adds to sessions do not count.
+func (d *Directory) Addresses(addressee string) (out []string) {
+	login, isUser := strings.CutPrefix(addressee, "user:")
+	role, isRole := strings.CutPrefix(addressee, "role:")
+	for i := range d.users {
+		u := &d.users[i]
+		if u.Email != "" && !u.Disabled && (isUser && string(u.ID) == login || isRole && slices.Contains(u.Roles, RoleID(role))) {
+			out = append(out, u.Email)
+		}
+	}
+	return out
+}
 
 // principal gathers what a user may do.
 func (d *Directory) principal(u User) *Principal {
@@ -202,7 +219,7 @@ func (p *directoryParser) role(n *document.Node) {
 }
 
 func (p *directoryParser) user(n *document.Node) {
-	p.Known(n, "id", "name", "roles", "privileges", "disabled")
+	p.Known(n, "id", "name", "email", "roles", "privileges", "disabled")
 	id, ok := p.id(n, "user")
 	if !ok {
 		return
@@ -211,6 +228,7 @@ func (p *directoryParser) user(n *document.Node) {
 		ID: UserID(id), Name: p.name(n, id),
 		Roles:      p.roles(n.Field("roles")),
 		Privileges: p.privileges(n.Field("privileges")),
+		Email:      p.email(n.Field("email")),
 		Disabled:   p.Bool(n.Field("disabled")),
 	}
 	switch {
@@ -255,6 +273,17 @@ func (p *directoryParser) name(n *document.Node, id string) string {
 		return p.Text(field)
 	}
 	return id
+}
+
+func (p *directoryParser) email(n *document.Node) string {
+	if n == nil {
+		return ""
+	}
+	text := p.Text(n)
+	if a, err := mail.ParseAddress(text); n.Kind == document.String && (err != nil || a.Address != text) {
+		p.Add(n, "%s is not an address", data.Quote(text)).Suggestion = "one alone, such as john.doe@example.com"
+	}
+	return text
 }
 
 func (p *directoryParser) privileges(n *document.Node) []Privilege {

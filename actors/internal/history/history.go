@@ -1,6 +1,7 @@
 // Package history is the stored form of an instance's history. An entry is
 // format(1) chain(16) JSON; the chain is a hash over all entries up to this one, so
-// that a missing or foreign entry shows.
+// that a missing or foreign entry shows. One that keeps what its event brought is
+// format(2) chain(16) JSON brought kind(1) and the length of the JSON(4).
 package history
 
 import (
@@ -15,19 +16,45 @@ import (
 )
 
 const (
-	format = 1
+	format     = 1
+	withFormat = 2
 	// HeadBytes is what stands before the JSON.
 	HeadBytes = 1 + len(statemachine.Chain{})
+	// tailBytes is what stands behind what the event brought.
+	tailBytes = 1 + 4
+	// DataBytesMax is the most that is kept of what an event brought.
+	DataBytesMax = 16 << 10
+)
+
+// The kinds of what is kept of what an event brought.
+const (
+	wholeKind  byte = iota + 1
+	digestKind      // {"sha256", "bytes"}
 )
 
 // ErrDamaged: what is stored is no history, or lacks a part of one.
 var ErrDamaged = errors.New("stored history cannot be read")
 
+// Keep appends to an entry, whose JSON stands behind HeadBytes that are free, what its event brought. It comes before Seal.
+func Keep(entry []byte, brought data.Value) []byte {
+	end, kind := len(entry)-HeadBytes, wholeKind
+	if len(brought) > DataBytesMax {
+		sum := sha256.Sum256(brought)
+		brought = fmt.Appendf(nil, `{"sha256":"%x","bytes":%d}`, sum, len(brought))
+		kind = digestKind
+	}
+	entry[0] = withFormat
+	entry = append(append(entry, brought...), kind)
+	return binary.BigEndian.AppendUint32(entry, uint32(end)) //nolint:gosec // of an entry
+}
+
 // Seal completes a stored entry, whose JSON stands behind HeadBytes that are free.
 // before is the chain up to the entry; Seal returns the one with it.
 func Seal(stored []byte, before statemachine.Chain) statemachine.Chain {
 	chain := link(before, stored[HeadBytes:])
-	stored[0] = format
+	if stored[0] != withFormat {
+		stored[0] = format
+	}
 	copy(stored[1:], chain[:])
 	return chain
 }
@@ -44,30 +71,71 @@ func link(chain statemachine.Chain, entry []byte) statemachine.Chain {
 // Entry returns the JSON of a stored entry, which it aliases. It is false when the bytes
 // are no entry. It does not check the chain.
 func Entry(stored []byte) (data.Value, bool) {
-	if len(stored) < HeadBytes || stored[0] != format {
-		return nil, false
+	entry, _, _, ok := split(stored)
+	return entry, ok
+}
+
+// split takes a stored entry apart: its JSON, and what is kept of what the event brought, nil for nothing.
+func split(stored []byte) (entry, brought data.Value, kind byte, ok bool) {
+	if len(stored) < HeadBytes {
+		return nil, nil, 0, false
 	}
-	return data.Value(stored[HeadBytes:]), true
+	rest := stored[HeadBytes:]
+	switch stored[0] {
+	case format:
+		return data.Value(rest), nil, 0, true
+	case withFormat:
+		if len(rest) < tailBytes {
+			return nil, nil, 0, false
+		}
+		at := len(rest) - tailBytes
+		end := binary.BigEndian.Uint32(rest[at+1:])
+		if kind = rest[at]; uint64(end) > uint64(at) || kind != wholeKind && kind != digestKind {
+			return nil, nil, 0, false
+		}
+		return data.Value(rest[:end]), data.Value(rest[end:at]), kind, true
+	}
+	return nil, nil, 0, false
+}
+
+// appendWith appends an entry with what its event brought as the member data, or dataDigest when that was too long to be kept.
+func appendWith(dst []byte, entry, brought data.Value, kind byte) []byte {
+	if kind == 0 || len(entry) == 0 {
+		return append(dst, entry...)
+	}
+	dst = append(dst, entry[:len(entry)-1]...)
+	if kind == digestKind {
+		dst = append(dst, `,"data":null,"dataDigest":`...)
+	} else {
+		dst = append(dst, `,"data":`...)
+	}
+	return append(append(dst, brought...), '}')
 }
 
 // pageBytesMax ends a page early, so that it fits into memory.
 const pageBytesMax = 8 << 20
 
 // Page returns the JSON of the entries after seen up to last, joined by commas, and the
-// number of the last one in it, which is less than last when the page would be too large.
-// A missing entry is persistence.ErrCorrupt.
-func Page(store *persistence.Store, sh persistence.Shard, id persistence.ID, seen, last uint64) (page []byte, end uint64, err error) {
+// number of the last one in it, which is less than last when the page would be too large. With withData it has what
+// the events brought. A missing entry is persistence.ErrCorrupt.
+func Page(store *persistence.Store, sh persistence.Shard, id persistence.ID, seen, last uint64, withData bool) (page []byte, end uint64, err error) {
 	for end = seen; end < last && len(page) < pageBytesMax; {
 		end++
 		value, err := store.Load(persistence.EntryKey(nil, sh, id, end))
-		entry, ok := Entry(value)
+		entry, brought, kind, ok := split(value)
 		if err == nil && !ok || errors.Is(err, persistence.ErrNotFound) {
 			err = persistence.ErrCorrupt
 		}
 		if err != nil {
 			return nil, 0, fmt.Errorf("history entry %d: %w", end, err)
 		}
-		page = Join(page, entry)
+		if !withData {
+			kind = 0
+		}
+		if len(page) > 0 {
+			page = append(page, ',')
+		}
+		page = appendWith(page, entry, brought, kind)
 	}
 	return page, end, nil
 }
@@ -96,7 +164,7 @@ func Load(store *persistence.Store, sh persistence.Shard, id persistence.ID, seq
 		if !ok || binary.BigEndian.Uint64(key[len(key)-8:]) != seen {
 			return fmt.Errorf("%w: entry %d", ErrDamaged, seen)
 		}
-		if chain = link(chain, entry); chain != statemachine.Chain(stored[1:HeadBytes]) {
+		if chain = link(chain, stored[HeadBytes:]); chain != statemachine.Chain(stored[1:HeadBytes]) {
 			return fmt.Errorf("%w: entry %d", ErrDamaged, seen)
 		}
 		joined = Join(joined, entry)

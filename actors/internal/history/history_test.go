@@ -1,8 +1,10 @@
 package history
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -10,6 +12,7 @@ import (
 	"troupe/persistence"
 	"troupe/persistence/storetest"
 	"troupe/statemachine"
+	"troupe/statemachine/data"
 )
 
 // entry is the JSON of the nth entry.
@@ -23,6 +26,72 @@ func sealed(n int) (entries [][]byte, chain statemachine.Chain) {
 		entries = append(entries, stored)
 	}
 	return entries, chain
+}
+
+// with is the nth entry, which keeps what its event brought.
+func with(n int, brought string) []byte {
+	return Keep(append(make([]byte, HeadBytes), entry(n)...), data.Value(brought))
+}
+
+// TestWhatAnEventBrought stands beside its entry, and in the chain.
+func TestWhatAnEventBrought(t *testing.T) {
+	store, err := storetest.NewDisk().Open(persistence.Options{Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	long := `{"text":"` + strings.Repeat("x", DataBytesMax) + `"}`
+	id := persistence.ID{7}
+	sh := store.ShardOf(id)
+	w := store.NewWrites(sh)
+	var chain statemachine.Chain
+	var all [][]byte
+	for n, e := range [][]byte{append(make([]byte, HeadBytes), entry(1)...), with(2, `{"a":1}`), with(3, long)} {
+		chain = Seal(e, chain)
+		w.Set(persistence.EntryKey(nil, sh, id, uint64(n+1)), e)
+		all = append(all, e)
+	}
+	if err := store.Commit(w); err != nil {
+		t.Fatal(err)
+	}
+	want := entry(1) + "," + entry(2) + "," + entry(3)
+	if joined, got, err := Load(store, sh, id, 3); string(joined) != want || got != chain || err != nil {
+		t.Errorf("got %s, %x, %v", joined, got, err)
+	}
+	if page, end, err := Page(store, sh, id, 0, 3, false); string(page) != want || end != 3 || err != nil {
+		t.Errorf("a page: %s, %d, %v", page, end, err)
+	}
+	want = entry(1) + `,{"n":2,"data":{"a":1}},{"n":3,"data":null,"dataDigest":{"sha256":"` + fmt.Sprintf("%x", sha256.Sum256([]byte(long))) + fmt.Sprintf(`","bytes":%d}}`, len(long))
+	if page, _, err := Page(store, sh, id, 0, 3, true); string(page) != want || err != nil {
+		t.Errorf("a page with data: %s, %v", page, err)
+	}
+	all[1][len(all[1])-tailBytes-2]++ // of what the event brought
+	w = store.NewWrites(sh)
+	w.Set(persistence.EntryKey(nil, sh, id, 2), all[1])
+	if err := store.Commit(w); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Load(store, sh, id, 3); !errors.Is(err, ErrDamaged) {
+		t.Errorf("when what an event brought is altered: %v", err)
+	}
+}
+
+func FuzzEntry(f *testing.F) {
+	for _, e := range [][]byte{append(make([]byte, HeadBytes), entry(1)...), with(2, `{"a":1}`)} {
+		Seal(e, statemachine.Chain{})
+		f.Add(e)
+	}
+	f.Fuzz(func(t *testing.T, stored []byte) {
+		entry, brought, kind, ok := split(stored)
+		if ok && HeadBytes+len(entry)+len(brought) > len(stored) {
+			t.Errorf("%d bytes hold %d and %d", len(stored), len(entry), len(brought))
+		}
+		_ = appendWith(nil, entry, brought, kind)
+	})
 }
 
 // TestLoad: a history comes whole and in order, and what is missing, altered, foreign
@@ -91,7 +160,8 @@ func TestEntry(t *testing.T) {
 		{entries[0], entry(1), true},
 		{entries[0][:HeadBytes], "", true},
 		{entries[0][:HeadBytes-1], "", false},
-		{append([]byte{format + 1}, entries[0][1:]...), "", false},
+		{append([]byte{withFormat + 1}, entries[0][1:]...), "", false},
+		{append([]byte{withFormat}, entries[0][1:]...), "", false},
 		{nil, "", false},
 	} {
 		if got, ok := Entry(c.stored); string(got) != c.want || ok != c.ok {

@@ -4,6 +4,9 @@ package instanceid
 
 import (
 	"crypto/rand"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -53,4 +56,22 @@ func (g Generator) DrawWhere(now time.Time, ok func(persistence.ID) bool) persis
 			return id
 		}
 	}
+}
+
+// PartText names something of an instance that came with one of its history entries: INSTANCE-SEQUENCE-NUMBER.
+func PartText(id persistence.ID, sequence uint64, number uint32) string {
+	return fmt.Sprintf("%s-%d-%d", Text(id), sequence, number)
+}
+
+// ParsePart reads the one spelling that PartText writes.
+func ParsePart(s string) (id persistence.ID, sequence uint64, number uint32, ok bool) {
+	parts := strings.Split(s, "-")
+	if len(parts) != 3 {
+		return id, 0, 0, false
+	}
+	id, ok = Parse(parts[0])
+	sequence, err := strconv.ParseUint(parts[1], 10, 64)
+	place, err2 := strconv.ParseUint(parts[2], 10, 32)
+	number = uint32(place)
+	return id, sequence, number, ok && err == nil && err2 == nil && PartText(id, sequence, number) == s
 }

@@ -55,3 +55,18 @@ func TestDraw(t *testing.T) {
 		t.Errorf("before 1970: got %s", Text(id))
 	}
 }
+
+// TestParsePart: a part has one spelling.
+func TestParsePart(t *testing.T) {
+	const id = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+	for text, want := range map[string]bool{
+		id + "-1-0": true, id + "-18446744073709551615-4294967295": true,
+		id: false, id + "-1": false, id + "-1-0-0": false, id + "-01-0": false, id + "-+1-0": false, id + "-1-": false, "-1-0": false,
+		id + "-18446744073709551616-0": false, id + "-1-4294967296": false, strings.ToLower(id) + "-1-0": false, id + "--1-0": false,
+	} {
+		at, sequence, number, ok := ParsePart(text)
+		if ok != want || ok && PartText(at, sequence, number) != text {
+			t.Errorf("%s: got %t", text, ok)
+		}
+	}
+}
