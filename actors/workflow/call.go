@@ -42,6 +42,11 @@ type call struct {
 	recipient Recipient
 	// done gives back what a create holds.
 	done func()
+	// began is the earliest deadline of the timers that begin with the commit; zero for none. Written like
+	// prepared.
+	began time.Time
+	// sent are the queues of what the commit sends out. Written like prepared.
+	sent []string
 	// commit is under way since catalog.BeginCommit. Written like prepared.
 	commit grace.Reader
 	// taken says who owns the outcome: see the constants.
@@ -64,13 +69,22 @@ type answer struct {
 
 func newCall(a *activation, m message, to Recipient) *call {
 	c := &call{request: m, activation: a, recipient: to}
-	if create, ok := m.(createInstance); ok {
-		c.done = create.done
-	}
+	c.done, _ = creates(m)
 	if to == nil {
 		c.replies = make(chan answer, 1)
 	}
 	return c
+}
+
+// creates reports whether a request makes its instance, and what is to be done when that has ended.
+func creates(m message) (done func(), ok bool) {
+	switch m := m.(type) {
+	case createInstance:
+		return m.done, true
+	case createUnasked:
+		return m.done, true
+	}
+	return nil, false
 }
 
 // begin is the actor's side: false when the caller has gone.
@@ -80,7 +94,7 @@ func (c *call) begin() bool { return c.taken.CompareAndSwap(waiting, running) }
 // that nobody meets a call of their own that was answered already.
 func (c *call) answer(r *Reply, err error) {
 	c.end()
-	if _, create := c.request.(createInstance); create && err != nil {
+	if _, create := creates(c.request); create && err != nil {
 		a := c.activation
 		a.router.letSleep(a, math.MaxInt64) // nothing was created: nobody will ask for this id
 	}
@@ -108,7 +122,13 @@ func (c *call) end() {
 
 // Applied implements persistence.VisibleWaiter: a Publish, which waits for commits that
 // are under way, sees what this one wrote.
-func (c *call) Applied() { c.endCommit() }
+func (c *call) Applied() {
+	c.endCommit()
+	if !c.began.IsZero() {
+		c.activation.router.timers.Began(c.activation.instance.shard, c.began)
+	}
+	c.activation.router.sentOut(c)
+}
 
 // endCommit ends the commit that is under way, if there is one.
 func (c *call) endCommit() {

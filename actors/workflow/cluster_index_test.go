@@ -448,7 +448,7 @@ func (c *indexCluster) load(seed uint64, round int, stop <-chan struct{}) *sync.
 				}
 				key := fmt.Sprintf("%d-%d-%d", round, g, i)
 				if r.IntN(12) == 0 {
-					c.createWith(r, key, workflowtest.RandomPublic(r, r.IntN(10)))
+					c.createWith(r, key, "stock", workflowtest.RandomPublic(r, r.IntN(10)))
 					continue
 				}
 				id, data := ids[r.IntN(len(ids))], workflowtest.RandomSet(r)

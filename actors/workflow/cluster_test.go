@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"troupe/actors"
 	"troupe/actors/catalog"
+	"troupe/actors/child"
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/workflow"
@@ -77,11 +79,15 @@ func (c *cluster) start(before func(*persistence.Store) error) {
 
 // publish makes the definitions on a node that stands alone.
 func (c *cluster) publish(store *persistence.Store) error {
-	text := []byte(stock("stock", 1))
-	parsed, err := c.parser().Parse(statemachine.Source{File: "workflows/stock.yaml", Text: text})
-	c.must(err)
-	c.must(c.catalog(store).Publish([]catalog.Source{{File: "workflows/stock.yaml", Text: text, Parsed: parsed.Definition}}))
-	_, err = form.OpenLists(store)
+	var set []catalog.Source
+	for _, text := range []string{stock("stock", 1), remind, above, below, deepest, minutely} {
+		file := fmt.Sprintf("workflows/%d.yaml", len(set))
+		parsed, err := c.parser().Parse(statemachine.Source{File: file, Text: []byte(text)})
+		c.must(err)
+		set = append(set, catalog.Source{File: file, Text: []byte(text), Parsed: parsed.Definition})
+	}
+	c.must(c.catalog(store).Publish(set))
+	_, err := form.OpenLists(store)
 	return err
 }
 
@@ -110,7 +116,7 @@ func (c *cluster) catalog(store *persistence.Store) *catalog.Catalog {
 // serve starts a router on the store.
 func (n *clusterNode) serve() {
 	system, definitions := actors.NewSystem(zerolog.Nop()), n.c.catalog(n.Store)
-	router, err := workflow.Start(workflow.Options{Store: n.Store, System: system, Catalog: definitions, Log: zerolog.Nop(), Clock: time.Now, Current: n.current})
+	router, err := workflow.Start(workflow.Options{Store: n.Store, System: system, Catalog: definitions, Log: zerolog.Nop(), Clock: time.Now, Current: n.current, Sender: &receiver{}, Elsewhere: n.elsewhere})
 	n.c.must(err)
 	n.c.mu.Lock()
 	n.system, n.catalog, n.router = system, definitions, router
@@ -118,6 +124,23 @@ func (n *clusterNode) serve() {
 	if n.c.served != nil {
 		n.c.served(n)
 	}
+}
+
+// elsewhere has the leader of a shard take a message between instances, over links that are not cut.
+func (n *clusterNode) elsewhere(ctx context.Context, sh uint16, m *child.Message) (string, error) {
+	n.c.mu.Lock()
+	nodes := slices.Clone(n.c.nodes)
+	n.c.mu.Unlock()
+	for _, to := range nodes {
+		n.c.mu.Lock()
+		router := to.router
+		n.c.mu.Unlock()
+		if router == nil || n.c.Net.Cut(n.Name, to.Name) || n.c.Net.Cut(to.Name, n.Name) || router.Store().Epoch(persistence.Shard(sh)) == 0 {
+			continue
+		}
+		return router.Inside(ctx, m)
+	}
+	return "", failure.ErrUnavailable
 }
 
 // current asks the leader of a shard, as the cluster port does.
@@ -331,13 +354,13 @@ func (cl *client) run(stop <-chan struct{}) {
 
 // create makes one instance, however often it has to ask.
 func (c *cluster) create(r *rand.Rand, key string) (id string) {
-	return c.createWith(r, key, `{"a":0}`)
+	return c.createWith(r, key, "stock", `{"a":0}`)
 }
 
-func (c *cluster) createWith(r *rand.Rand, key, public string) (id string) {
+func (c *cluster) createWith(r *rand.Rand, key, workflowID, public string) (id string) {
 	err := c.ask(r, func(router *workflow.Router) error {
 		reply, err := router.Create(context.Background(), &workflow.CreateRequest{
-			Caller: boss, WorkflowID: "stock", Public: value(public), Retry: event(boss, "", "", "", "", key).Retry,
+			Caller: boss, WorkflowID: workflowID, Public: value(public), Retry: event(boss, "", "", "", "", key).Retry,
 		})
 		if err == nil {
 			id = reply.InstanceID

@@ -25,6 +25,11 @@ type change struct {
 	caller  string
 	created bool
 	form    *form.Form // with created: what makes the instance a form
+	// fault is why an event that came by itself has failed.
+	fault error
+	out   []statemachine.Out
+	// writes adds what else is in the commit. Nil: nothing.
+	writes func(*persistence.Writes)
 	// dropDraft: the caller's draft goes.
 	dropDraft bool
 }
@@ -47,7 +52,7 @@ func (req createInstance) run(i *instance, c *call) error {
 	i.router.metrics.creates.Add(1)
 	i.hasHistory = req.WithHistory // NB: it is empty, and known to be
 	return i.commit(c, &change{
-		next: result.Instance, entry: &result.Entry, retry: req.Retry,
+		next: result.Instance, entry: &result.Entry, retry: req.Retry, out: result.Out,
 		caller: string(req.Caller.ID), created: true, form: req.Form,
 	}, req.WithHistory)
 }
@@ -104,7 +109,7 @@ func (req *EventRequest) run(i *instance, c *call) error {
 	i.log(result.Logs)
 	i.router.metrics.events.Add(1)
 	ch := &change{
-		next: result.Instance, retry: req.Retry, caller: string(req.Caller.ID), dropDraft: req.form != nil,
+		next: result.Instance, retry: req.Retry, caller: string(req.Caller.ID), dropDraft: req.form != nil, out: result.Out,
 	}
 	if result.Outcome != statemachine.Ignored {
 		ch.entry = &result.Entry
@@ -189,6 +194,18 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 		i.putRecord(w)
 		i.putNodes(w, positions)
 	}
+	if ended, begun := i.state.TimerChanges(&was); len(ended)+len(begun) > 0 {
+		if ch.entry == nil {
+			i.putRecord(w)
+		}
+		i.putTimers(w, c, ch, ended, begun)
+	}
+	if len(ch.out) > 0 {
+		i.putOut(w, c, ch.out)
+	}
+	if ch.writes != nil {
+		ch.writes(w)
+	}
 	i.putIndexes(w, indexes, ch.created, &was)
 	if ch.created {
 		i.scratch = persistence.CountKey(i.scratch[:0], i.shard, i.workflowID, i.of.Version)
@@ -215,17 +232,27 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 // durable, and returns the history with it: before is the one without.
 func (i *instance) putEntry(w *persistence.Writes, c *call, e *statemachine.Entry, before []byte) []byte {
 	value := e.AppendJSON(make([]byte, history.HeadBytes, 256))
+	end := len(value)
+	if len(e.Data) > 0 && i.router.keepsData() {
+		value = history.Keep(value, e.Data)
+	}
 	i.chain = history.Seal(value, i.chain)
 	i.scratch = persistence.EntryKey(i.scratch[:0], i.shard, i.id, i.state.Sequence)
 	w.Set(i.scratch, value)
 	if c.feeds = i.router.watches.Feeds(i.workflowID, i.id); c.feeds != nil {
 		c.item = &watch.Item{
-			ID: i.id, Name: i.name, Sequence: i.state.Sequence, Entry: value[history.HeadBytes:],
+			ID: i.id, Name: i.name, Sequence: i.state.Sequence, Entry: value[history.HeadBytes:end],
 			States: i.of.States(&i.state), State: i.state, Of: i.of,
 		}
 	}
-	return i.extendHistory(before, value[history.HeadBytes:])
+	return i.extendHistory(before, value[history.HeadBytes:end])
 }
+
+// keepsData reports whether entries can keep what their events brought: all nodes can read such ones.
+func (r *Router) keepsData() bool { return r.o.Level == nil || r.o.Level() >= levelOfData }
+
+// levelOfData is the cluster's level (cluster.Node.Level) from which on entries keep data.
+const levelOfData = 2
 
 // putIndexes writes what a step changes in the declared indexes.
 func (i *instance) putIndexes(w *persistence.Writes, indexes []*catalog.Index, created bool, before *statemachine.Instance) {

@@ -73,7 +73,7 @@ func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage
 	}
 	page := &HistoryPage{}
 	end := seen + min(last-seen, uint64(req.Limit))
-	if page.Entries, end, err = history.Page(r.store, r.store.ShardOf(id), id, seen, end); err != nil {
+	if page.Entries, end, err = history.Page(r.store, r.store.ShardOf(id), id, seen, end, req.WithData); err != nil {
 		return nil, failure.OfStore(err)
 	}
 	if end < last {

@@ -1,10 +1,15 @@
 package workflow
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"troupe/actors/outbox"
+	"troupe/actors/timer"
+)
 
 // metrics are counted since the start.
 type metrics struct {
-	woken, slept, refused, panics, damaged, events, creates, overQuota atomic.Int64
+	woken, slept, refused, panics, damaged, events, creates, overQuota, incidents atomic.Int64
 }
 
 // Metrics is a snapshot of the router's counters.
@@ -13,13 +18,16 @@ type Metrics struct {
 	Awake, AwakeBytes, InFlight int64
 	// The rest is counted since the start: Refused by limits of capacity, OverQuota
 	// by Options.Quotas.
-	Woken, Slept, Refused, OverQuota, Panics, Damaged, Events, Creates int64
+	Woken, Slept, Refused, OverQuota, Panics, Damaged, Events, Creates, Incidents int64
+	// Timers and Outbox are those of what happens by itself.
+	Timers timer.Metrics
+	Outbox outbox.Metrics
 }
 
 // Metrics returns the counters as they are now.
 func (r *Router) Metrics() Metrics {
 	queries := r.queries.Metrics()
-	return Metrics{
+	m := Metrics{
 		Awake:      int64(r.awake.Size()),
 		AwakeBytes: r.awakeBytes(),
 		InFlight:   r.inFlight.Load(),
@@ -31,5 +39,11 @@ func (r *Router) Metrics() Metrics {
 		Damaged:    r.metrics.damaged.Load() + queries.Damaged,
 		Events:     r.metrics.events.Load(),
 		Creates:    r.metrics.creates.Load(),
+		Incidents:  r.metrics.incidents.Load(),
+		Timers:     r.timers.Metrics(),
 	}
+	if r.outbox != nil {
+		m.Outbox = r.outbox.Metrics()
+	}
+	return m
 }

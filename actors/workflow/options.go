@@ -10,6 +10,9 @@ import (
 
 	"troupe/actors"
 	"troupe/actors/catalog"
+	"troupe/actors/child"
+	"troupe/actors/identity"
+	"troupe/actors/outbox"
 	"troupe/actors/quota"
 	"troupe/persistence"
 )
@@ -29,6 +32,17 @@ type Options struct {
 	// acknowledged before the call, or an error, at the latest when ctx ends. Required for
 	// a store with replicas.
 	Current func(context.Context, persistence.Shard) error
+
+	// Sender sends what instances send out. Nil: it waits in the store.
+	Sender outbox.Sender
+	// Level is the one that all nodes of the cluster have (cluster.Node.Level). Nil: the store stands alone.
+	Level func() int
+	// Principal returns a user with the rights of now, nil when there is none or the user is disabled. Nil: nobody can be named
+	// by a schedule.
+	Principal func(identity.UserID) *identity.Principal
+	// Elsewhere has the node that leads a shard carry out a message between instances (Router.Inside). Nil: the store stands
+	// alone.
+	Elsewhere func(ctx context.Context, shard uint16, m *child.Message) (refused string, err error)
 
 	// IdleAfter is how long an instance stays awake after its last request.
 	// Default 1 min. Shorter saves memory, longer saves loads.

@@ -23,6 +23,12 @@ type (
 	HistoryPage = request.Page
 	// Reply is what an instance answers.
 	Reply = request.Reply
+	// Pending is what an instance waits for.
+	Pending = request.Pending
+	// Timer is a timer of an instance.
+	Timer = request.Timer
+	// Child is an instance that another one has invoked.
+	Child = request.Child
 )
 
 // EventRequest asks to send one event to an instance.

@@ -19,8 +19,12 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/retry"
+	"troupe/actors/outbox"
+	"troupe/actors/pending"
 	"troupe/actors/query"
 	"troupe/actors/quota"
+	"troupe/actors/schedule"
+	"troupe/actors/timer"
 	"troupe/actors/watch"
 	"troupe/persistence"
 	"troupe/statemachine"
@@ -29,6 +33,8 @@ import (
 // Router finds or wakes the actor of an instance and hands calls to it. All its
 // methods are safe for concurrent use.
 type Router struct {
+	*pending.Lists // of what waits in the whole store
+
 	o         Options // read only after Start
 	store     *persistence.Store
 	catalog   *catalog.Catalog
@@ -51,7 +57,11 @@ type Router struct {
 	stopping atomic.Bool
 	queries  *query.Service
 	watches  *watch.Service
-	metrics  metrics
+	timers   *timer.Service
+	// schedules creates instances at their times.
+	schedules *schedule.Service
+	outbox    *outbox.Service // nil: nothing leaves
+	metrics   metrics
 	// eventQuota and createQuota are those of users; nil without one.
 	eventQuota, createQuota *quota.Buckets
 
@@ -95,6 +105,7 @@ func Start(o Options) (*Router, error) {
 		QueryWaitMax: o.QueryWaitMax, TimeMax: o.QueryTimeMax, Current: o.Current,
 	})
 	r.watches = watch.New(watch.Options{Store: o.Store, Catalog: o.Catalog, Queries: r.queries, Instances: r, Clock: o.Clock})
+	r.makeByItself()
 	building, endBuilding := context.WithCancel(context.Background())
 	r.endBuilding = endBuilding
 	first := make(chan struct{})
@@ -106,6 +117,7 @@ func Start(o Options) (*Router, error) {
 	go r.every(cleanEvery, r.clean)
 	r.done.Go(func() { r.catalog.BuildIndexes(building, r) })
 	r.done.Go(func() { r.lists.Run(building, r.log) })
+	r.startByItself()
 	return r, nil
 }
 
@@ -115,6 +127,7 @@ func Start(o Options) (*Router, error) {
 func (r *Router) Stop(ctx context.Context) error {
 	r.stopping.Store(true)
 	r.endBuilding()
+	r.stopByItself()
 	r.watches.Stop()
 	r.queries.Stop()
 	var err error
@@ -327,6 +340,11 @@ func (r *Router) post(workflowID, instanceID string, m message, to Recipient) (*
 	if err := r.admit(); err != nil {
 		return nil, err
 	}
+	return r.dispatch(workflowID, id, m, to)
+}
+
+// dispatch is post of a request that was admitted.
+func (r *Router) dispatch(workflowID string, id persistence.ID, m message, to Recipient) (*call, error) {
 	for {
 		a, ok := r.awake.Load(id)
 		if ok && a.isOver() {

@@ -61,6 +61,8 @@ type History struct {
 	Limit int
 	// Cursor is Page.Next of the page before; empty is the first page.
 	Cursor string
+	// WithData asks for what the events brought.
+	WithData bool
 }
 
 // Page is a part of a history, oldest entry first.

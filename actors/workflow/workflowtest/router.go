@@ -41,7 +41,7 @@ const CommitWaitMax = time.Minute
 
 // Options of Start.
 type Options struct {
-	// Workflow has limits. Start sets what it makes itself; ReplyWaitMax is twice
+	// Workflow has limits, and a clock when it shall not be [Router.Clock]. Start sets what it makes itself; ReplyWaitMax is twice
 	// CommitWaitMax unless it is set.
 	Workflow workflow.Options
 	// Disk is the store's; nil: a new one whose power does not fail.
@@ -76,7 +76,10 @@ func Start(t testing.TB, o Options) *Router {
 	if r.o.ReplyWaitMax == 0 {
 		r.o.ReplyWaitMax = 2 * CommitWaitMax
 	}
-	r.o.Clock, r.o.Log = r.Clock, zerolog.New(&r.Log)
+	if r.o.Clock == nil {
+		r.o.Clock = r.Clock
+	}
+	r.o.Log = zerolog.New(&r.Log)
 	r.Begin()
 	t.Cleanup(r.End)
 	return r

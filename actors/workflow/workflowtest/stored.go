@@ -70,7 +70,8 @@ func (r *Router) InstancesIn(at Moment, workflow string) []Stored {
 func (r *Router) StoredHistory(at Moment, id persistence.ID) data.Value {
 	var entries [][]byte
 	err := at.Scan(persistence.EntryPrefix(nil, r.Store.ShardOf(id), id), func(_, value []byte) error {
-		entries = append(entries, bytes.Clone(value[history.HeadBytes:]))
+		entry, _ := history.Entry(value)
+		entries = append(entries, bytes.Clone(entry))
 		return nil
 	})
 	if err != nil {

@@ -1,0 +1,229 @@
+package workflow
+
+import (
+	"errors"
+	"slices"
+
+	"troupe/actors/failure"
+	"troupe/actors/outbox"
+	"troupe/actors/pending"
+	"troupe/actors/schedule"
+	"troupe/actors/timer"
+	"troupe/persistence"
+	"troupe/statemachine"
+)
+
+// makeByItself makes what comes by itself. NB: before anything runs that commits, since each commit tells it.
+func (r *Router) makeByItself() {
+	if r.o.Sender != nil {
+		r.outbox = outbox.New(outbox.Options{
+			Store: r.store, Clock: r.o.Clock, Definition: r.catalog.Version, Sender: r.o.Sender, Tell: r.tell, Inside: r.deliverInside, Log: r.log,
+		})
+	}
+	r.Lists = pending.New(r.store, r.queries, r.outbox)
+	r.timers = timer.New(timer.Options{Store: r.store, Clock: r.o.Clock, Fire: r.fire, Log: r.log})
+	r.schedules = schedule.New(schedule.Options{Store: r.store, Clock: r.o.Clock, Schedules: r.catalog.Schedules, Create: r.createScheduled, Log: r.log})
+}
+
+// startByItself starts it.
+func (r *Router) startByItself() {
+	r.timers.Start()
+	if r.outbox != nil {
+		r.outbox.Start()
+	}
+	r.schedules.Start()
+}
+
+// stopByItself returns when nothing comes by itself any more.
+func (r *Router) stopByItself() {
+	r.schedules.Stop()
+	r.timers.Stop()
+	if r.outbox != nil {
+		r.outbox.Stop()
+	}
+}
+
+// fireTimer is the request of a timer that is due.
+type fireTimer struct{ id statemachine.PartID }
+
+func (req fireTimer) run(i *instance, c *call) error {
+	if err := i.ensureLoaded(); err != nil {
+		return err
+	}
+	result, err := i.of.Fire(&i.state, req.id, i.router.o.Clock())
+	if errors.Is(err, statemachine.ErrNoTimer) { // it was cancelled, or has come already
+		i.deliver(c, nil)
+		return nil
+	}
+	return i.commitByItself(c, result, err, nil, func() (statemachine.Instance, error) { return i.of.Fail(&i.state, req.id) })
+}
+
+// commitByItself commits the event that nobody sent, with writes. One that has failed becomes an incident: failed
+// returns the instance with it.
+func (i *instance) commitByItself(c *call, result statemachine.Result, err error, writes func(*persistence.Writes), failed func() (statemachine.Instance, error)) error {
+	if err == nil {
+		if err = i.mayAdd(&result); err == nil {
+			return i.commitResult(c, &result, writes)
+		}
+	}
+	if errors.Is(err, statemachine.ErrEnded) || errors.Is(err, statemachine.ErrNoChild) { // nobody waits for it any more
+		if writes == nil {
+			i.deliver(c, nil)
+			return nil
+		}
+		return i.commit(c, &change{next: i.state, caller: statemachine.System, writes: writes}, false)
+	}
+	i.router.metrics.incidents.Add(1)
+	i.router.log.Warn().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Msg("an event that came by itself has failed; it is an incident")
+	next, restored := failed()
+	if restored != nil {
+		return failure.Errorf(failure.ErrInternal, "%w", restored)
+	}
+	return i.commit(c, &change{next: next, caller: statemachine.System, fault: err, writes: writes}, false)
+}
+
+// mayAdd asks the quota of the history.
+func (i *instance) mayAdd(result *statemachine.Result) error {
+	if result.Outcome == statemachine.Ignored {
+		return nil
+	}
+	return i.router.countRefusal(i.router.o.Quotas.MayAdd(i.state.Sequence))
+}
+
+// commitResult commits the step of an event that nobody sent.
+func (i *instance) commitResult(c *call, result *statemachine.Result, writes func(*persistence.Writes)) error {
+	ch := &change{next: result.Instance, caller: statemachine.System, out: result.Out, writes: writes}
+	if result.Outcome != statemachine.Ignored {
+		ch.entry = &result.Entry
+	}
+	i.log(result.Logs)
+	i.router.metrics.events.Add(1)
+	return i.commit(c, ch, false)
+}
+
+// changeIncident is the request to retry an event that failed, or to drop it.
+type changeIncident struct {
+	id   statemachine.PartID
+	drop bool
+}
+
+func (req changeIncident) run(i *instance, c *call) error {
+	if err := i.ensureLoaded(); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(i.state.Timers(), func(t statemachine.Timer) bool { return t.ID == req.id && t.Failed }) {
+		return failure.ErrNotFound
+	}
+	if req.drop {
+		next, err := i.of.Drop(&i.state, req.id)
+		if err != nil {
+			return failure.Errorf(failure.ErrInternal, "%w", err)
+		}
+		return i.commit(c, &change{next: next, caller: statemachine.System}, false)
+	}
+	result, err := i.of.Fire(&i.state, req.id, i.router.o.Clock())
+	if err != nil {
+		return failure.OfStep(err) // it stays an incident
+	}
+	if err := i.mayAdd(&result); err != nil {
+		return err
+	}
+	return i.commitResult(c, &result, nil)
+}
+
+// tellOutcome is the request to tell an instance what became of what it sent out.
+type tellOutcome struct{ *outbox.Outcome }
+
+func (req tellOutcome) run(i *instance, c *call) error {
+	if err := i.ensureLoaded(); err != nil {
+		return err
+	}
+	store, err := i.rows()
+	if err != nil {
+		return err
+	}
+	stored, err := store.Load(persistence.DeliveryKey(i.scratch[:0], i.shard, req.Key))
+	if errors.Is(err, persistence.ErrNotFound) { // it was told already, or dropped
+		i.deliver(c, nil)
+		return nil
+	}
+	if err != nil {
+		return failure.OfStore(err)
+	}
+	if req.Refused != "" {
+		return i.takeRefusal(c, req.Outcome, stored)
+	}
+	now := i.router.o.Clock()
+	result, err := i.of.Receive(&i.state, req.Event, req.Data, now)
+	return i.commitByItself(c, result, err, req.Writes, func() (statemachine.Instance, error) {
+		return i.of.FailEvent(&i.state, req.Event, req.Data, now), nil
+	})
+}
+
+// tell gives an instance the event of an outcome.
+func (r *Router) tell(o *outbox.Outcome, done func(error)) {
+	r.postByItself(o.Workflow, o.Key.ID, tellOutcome{o}, done)
+}
+
+// putOut writes what a step sends out.
+func (i *instance) putOut(w *persistence.Writes, c *call, outs []statemachine.Out) {
+	outbox.Put(w, outbox.Origin{
+		Shard: i.shard, Workflow: i.workflowID, Version: i.of.Version, Instance: i.id, Sequence: i.state.Sequence, At: i.state.UpdatedAt,
+	}, outs)
+	for k := range outs {
+		if queue := outbox.QueueOf(&outs[k]); !slices.Contains(c.sent, queue) {
+			c.sent = append(c.sent, queue)
+		}
+	}
+}
+
+// sentOut tells the outbox of what a commit has added.
+func (r *Router) sentOut(c *call) {
+	if r.outbox == nil {
+		return
+	}
+	for _, queue := range c.sent {
+		i := c.activation.instance
+		r.outbox.Began(i.shard, i.workflowID, queue, r.o.Clock())
+	}
+}
+
+// putTimers writes what a step changes in the timers of the instance.
+func (i *instance) putTimers(w *persistence.Writes, c *call, ch *change, ended, begun []statemachine.Timer) {
+	c.began = timer.Put(w, &timer.Origin{
+		Shard: i.shard, Workflow: i.workflowID, Instance: i.id, At: i.router.o.Clock(), Fault: ch.fault,
+	}, ended, begun)
+}
+
+// fire gives an instance the event of a timer.
+func (r *Router) fire(row timer.Row, done func(error)) {
+	r.postByItself(row.Workflow, row.Instance, fireTimer{row.Timer}, done)
+}
+
+// postByItself gives an instance what nobody sent. It is not refused because many others ask: what comes by itself
+// bounds its own number.
+func (r *Router) postByItself(workflowID string, id persistence.ID, m message, done func(error)) {
+	err := r.Accepting()
+	if err == nil && r.stopping.Load() {
+		err = failure.ErrUnavailable
+	}
+	if err == nil {
+		r.inFlight.Add(1)
+		_, err = r.dispatch(workflowID, id, m, told{done})
+	}
+	if err != nil {
+		done(err)
+	}
+}
+
+// told is the recipient of the answer to an event that nobody sent.
+type told struct{ done func(error) }
+
+// Begin implements Recipient.
+func (told) Begin(Turn) error { return nil }
+
+// Refused implements Recipient.
+func (told) Refused(error) {}
+
+// Answered implements Recipient.
+func (f told) Answered(_ *Reply, err error) { f.done(err) }

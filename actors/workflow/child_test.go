@@ -1,0 +1,258 @@
+package workflow_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence"
+	"troupe/persistence/clocktest"
+	"troupe/persistence/storetest"
+)
+
+const above = `
+id: above
+stateMachines:
+  main:
+    initial: open
+    states:
+      open: {on: {go: busy, bad: wrong}}
+      busy:
+        invoke: {workflow: below, data: {svcPublic: {n: '${svcPublic.?n.orValue(0)}', deep: '${svcPublic.?deep.orValue(false)}'}}, onDone: {target: good, actions: [{assign: {svcPublic.answer: '${event.data}'}}]}, onError: {target: open, actions: [{assign: {svcPublic.reason: '${event.data}'}}]}}
+        on: {stop: open}
+      wrong: {invoke: {workflow: nothing, onError: {target: open, actions: [{assign: {svcPublic.reason: '${event.data.message}'}}]}}}
+      good: {type: final}
+`
+
+const below = `
+id: below
+create: {svcPublic: false}
+schema: {svcPublic: {type: object, properties: {n: {type: number, minimum: 0}}}}
+stateMachines:
+  main:
+    initial: open
+    states:
+      open:
+        invoke: {workflow: deepest}
+        after: {PT1H: late}
+        on: {finish: end, fail: late, parent.cancelled: {actions: [{assign: {svcPublic.cancelledBy: '${parent.instanceId}'}}]}}
+      end: {type: final, output: {twice: '${svcPublic.n * 2}'}}
+      late: {type: final, tags: [failed]}
+`
+
+const deepest = `
+id: deepest
+stateMachines: {main: {initial: open, states: {open: {on: {finish: end}}, end: {type: final}}}}
+`
+
+// family is a harness with those workflows.
+func family(t *testing.T, test func(h *harness)) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &harness{workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{Clock: time.Now, Sender: &receiver{}}, Disk: storetest.NewDisk()}), t}
+		h.Publish(above, below, deepest)
+		test(h)
+		h.End()
+	})
+}
+
+// child returns the id of the last child of an instance, and what has become of it.
+func (h *harness) child(workflowID, id string) (child, status string) {
+	h.t.Helper()
+	children := h.pending(workflowID, id).Children
+	if len(children) == 0 {
+		return "", ""
+	}
+	c := children[len(children)-1]
+	return c.InstanceID, c.Status.String()
+}
+
+func TestAChildIsCreatedAndTellsItsParent(t *testing.T) {
+	family(t, func(h *harness) {
+		id := h.Make(boss, "above", `{"n":21}`)
+		h.MustSend(boss, "above", id, "go", "")
+		clocktest.Advance(time.Second)
+		child, status := h.child("above", id)
+		if status != "running" {
+			t.Fatalf("the child is %q", status)
+		}
+		if got := string(h.MustLook(boss, "below", child).Public); got != `{"n":21,"deep":false}` {
+			t.Errorf("the child has %s", got)
+		}
+		if _, status := h.child("below", child); status != "running" {
+			t.Errorf("its own child is %q", status)
+		}
+		h.MustSend(boss, "below", child, "finish", "")
+		clocktest.Advance(time.Second)
+		reply := h.MustLook(boss, "above", id)
+		if got, want := string(reply.Public), `{"n":21,"answer":{"workflowId":"below","instanceId":"`+child+`","output":{"twice":42}}}`; got != want {
+			t.Errorf("the parent has %s, want %s", got, want)
+		}
+		if got := events(t, reply); got != ",go,done.invoke.busy" {
+			t.Errorf("the parent was told %q", got)
+		}
+		grandchild := h.pending("below", child).Children[0]
+		if p := h.pending("deepest", grandchild.InstanceID); !p.IsEnded {
+			t.Error("the child's child goes on although the child is done")
+		}
+		if n := h.rows(persistence.DeliveriesPrefix); n != 0 {
+			t.Errorf("%d messages are left", n)
+		}
+	})
+}
+
+func TestAChildIsCancelledWithItsNode(t *testing.T) {
+	family(t, func(h *harness) {
+		id := h.Make(boss, "above", "")
+		h.MustSend(boss, "above", id, "go", "")
+		clocktest.Advance(time.Second)
+		child, _ := h.child("above", id)
+		grandchild, _ := h.child("below", child)
+		h.MustSend(boss, "above", id, "stop", "")
+		clocktest.Advance(time.Second)
+		if _, status := h.child("above", id); status != "cancelled" {
+			t.Errorf("for its parent the child is %q", status)
+		}
+		p, reply := h.pending("below", child), h.MustLook(boss, "below", child)
+		if !p.IsEnded || len(p.Timers) != 0 || !strings.Contains(string(reply.Public), `"cancelledBy":"`+id+`"`) {
+			t.Errorf("the child waits for %+v, and has %s", p, reply.Public)
+		}
+		if !h.pending("deepest", grandchild).IsEnded {
+			t.Error("the child's child goes on")
+		}
+		for workflowID, of := range map[string]string{"below": child, "deepest": grandchild} {
+			if _, err := h.Try(boss, workflowID, of, "finish", "", ""); !errors.Is(err, failure.ErrEnded) {
+				t.Errorf("%s takes an event: %v", workflowID, err)
+			}
+		}
+		h.Restart()
+		if _, err := h.Try(boss, "below", child, "finish", "", ""); !errors.Is(err, failure.ErrEnded) {
+			t.Errorf("after a restart: %v", err)
+		}
+	})
+}
+
+func TestAChildThatFails(t *testing.T) {
+	family(t, func(h *harness) {
+		for what, c := range map[string]struct{ public, event, want string }{
+			"no such workflow":       {"", "bad", "not found"},
+			"data that does not fit": {`{"n":-1}`, "go", "svcPublic"},
+		} {
+			id := h.Make(boss, "above", c.public)
+			h.MustSend(boss, "above", id, c.event, "")
+			clocktest.Advance(time.Second)
+			if got := string(h.MustLook(boss, "above", id).Public); !strings.Contains(got, c.want) || !strings.Contains(got, "reason") {
+				t.Errorf("%s: the parent has %s", what, got)
+			}
+			if _, status := h.child("above", id); status != "failed" {
+				t.Errorf("%s: the child is %q", what, status)
+			}
+		}
+		id := h.Make(boss, "above", "")
+		h.MustSend(boss, "above", id, "go", "")
+		clocktest.Advance(2 * time.Hour)
+		if got := string(h.MustLook(boss, "above", id).Public); !strings.Contains(got, `"output":null`) {
+			t.Errorf("when it failed by itself the parent has %s", got)
+		}
+		if n := h.rows(persistence.DeliveriesPrefix); n != 0 {
+			t.Errorf("%d messages are left", n)
+		}
+	})
+}
+
+// TestAParentThatLeavesAtOnce: the child is created, and cancelled behind that, in this order.
+func TestAParentThatLeavesAtOnce(t *testing.T) {
+	family(t, func(h *harness) {
+		id := h.Make(boss, "above", "")
+		for range 3 {
+			h.MustSend(boss, "above", id, "go", "")
+			h.MustSend(boss, "above", id, "stop", "")
+		}
+		clocktest.Advance(time.Second)
+		children := h.pending("above", id).Children
+		if len(children) != 3 {
+			t.Fatalf("got %v", children)
+		}
+		for _, c := range children {
+			if !h.pending("below", c.InstanceID).IsEnded {
+				t.Errorf("%v goes on", c)
+			}
+		}
+	})
+}
+
+// TestNoOrphanAndNoSecondChild: the power fails again and again, at any step (persistence/PROMISES.md, "P30").
+func TestNoOrphanAndNoSecondChild(t *testing.T) {
+	family(t, func(h *harness) {
+		var ids []string
+		for range 5 {
+			ids = append(ids, h.Make(boss, "above", `{"n":1}`))
+		}
+		for _, id := range ids {
+			h.MustSend(boss, "above", id, "go", "")
+		}
+		for n := range 12 {
+			h.crashAt(n % 6)
+		}
+		clocktest.Advance(time.Minute)
+		for _, id := range ids {
+			child, status := h.child("above", id)
+			if status != "running" {
+				t.Fatalf("the child is %q", status)
+			}
+			h.MustSend(boss, "below", child, "finish", "")
+		}
+		for n := range 12 {
+			h.crashAt(n % 6)
+		}
+		clocktest.Advance(time.Minute)
+		for _, id := range ids {
+			if got := events(t, h.MustLook(boss, "above", id)); got != ",go,done.invoke.busy" {
+				t.Errorf("the parent was told %q", got)
+			}
+		}
+		for workflowID, want := range map[string]int{"above": 5, "below": 5, "deepest": 5} {
+			if n, made := h.count(workflowID), h.made(workflowID); n != want || made != want {
+				t.Errorf("%d instances of %s, which were made %d times, want %d", n, workflowID, made, want)
+			}
+		}
+		if n := h.rows(persistence.DeliveriesPrefix) + h.rows(persistence.StreamsPrefix); n != 0 {
+			t.Errorf("%d messages are left", n)
+		}
+	})
+}
+
+// crashAt loses the power behind about so many syncs of the log, in the middle of the next one, and starts again.
+func (h *harness) crashAt(syncs int) {
+	h.t.Helper()
+	for range syncs {
+		h.Disk.Hold()
+		synctest.Wait()
+		h.Disk.Release()
+	}
+	h.Disk.Hold()
+	synctest.Wait()
+	after := h.Disk.AfterCrash()
+	h.Disk.Release()
+	h.End()
+	h.Disk = after
+	h.Begin()
+}
+
+func (h *harness) count(workflowID string) (n int) {
+	h.t.Helper()
+	h.Must(h.Store.Scan(persistence.RecordPrefix(nil, persistence.EveryShard, workflowID), func(_, _ []byte) error { n++; return nil }))
+	return n
+}
+
+// made is how often instances of a workflow were created.
+func (h *harness) made(workflowID string) int {
+	h.t.Helper()
+	count, err := h.Store.CountAll(persistence.CountPrefix(nil, persistence.EveryShard, workflowID))
+	h.Must(err)
+	return int(count)
+}

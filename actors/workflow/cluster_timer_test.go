@@ -1,0 +1,52 @@
+package workflow_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/actors/workflow"
+	"troupe/persistence"
+)
+
+// TestTimersComeOnceOnACluster, whichever node leads when they are due.
+func TestTimersComeOnceOnACluster(t *testing.T) {
+	rounds := 12
+	if testing.Short() {
+		rounds = 4
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		r := rand.New(rand.NewPCG(1, 7))
+		var ids []string
+		for i := range 40 {
+			wait := fmt.Sprintf(`{"wait":"%dms"}`, r.IntN(4000*rounds))
+			ids = append(ids, c.createWith(r, fmt.Sprint(i), "remind", wait))
+		}
+		for range rounds {
+			c.fault(r)
+		}
+		c.pass(time.Minute)
+		for _, id := range ids {
+			var reply *workflow.Reply
+			c.must(c.ask(r, func(router *workflow.Router) (err error) {
+				reply, err = router.Load(context.Background(), &workflow.LoadRequest{Caller: boss, WorkflowID: "remind", InstanceID: id, WithHistory: true})
+				return err
+			}))
+			if got := events(t, reply); got != ",after.computed.waiting" {
+				t.Errorf("got %q", got)
+			}
+		}
+		for _, n := range c.nodes {
+			left := 0
+			c.must(n.Store.Scan(persistence.TimerPrefix(nil, persistence.EveryShard), func(_, _ []byte) error { left++; return nil }))
+			if left != 0 {
+				t.Errorf("%s has %d timers", n.Name, left)
+			}
+			n.stop()
+		}
+	})
+}

@@ -1,0 +1,59 @@
+package workflow
+
+import (
+	"context"
+
+	"troupe/actors/child"
+	"troupe/actors/failure"
+	"troupe/actors/internal/instanceid"
+	"troupe/actors/outbox"
+	"troupe/actors/pending"
+	"troupe/actors/workflow/request"
+	"troupe/persistence"
+)
+
+// Pending lists what an instance waits for. The errors are those of Load.
+func (r *Router) Pending(ctx context.Context, req *LoadRequest) (*Pending, error) {
+	out := &Pending{}
+	var id persistence.ID
+	err := r.look(ctx, req, func(i *instance) error {
+		id, out.IsDone, out.IsEnded = i.id, i.of.IsDone(&i.state), i.state.IsEnded()
+		for _, c := range i.state.Children() {
+			out.Children = append(out.Children, request.Child{WorkflowID: c.Workflow, InstanceID: instanceid.Text(child.ID(i.id, c.ID, c.Begun)), Status: c.Status})
+		}
+		for _, t := range i.state.Timers() {
+			out.Timers = append(out.Timers, Timer{ID: instanceid.PartText(i.id, t.ID.Sequence, t.ID.Number), Timer: t})
+		}
+		return nil
+	})
+	if err == nil {
+		out.Deliveries, err = r.OfInstance(id)
+	}
+	return out, failure.In("pending of", req.WorkflowID+"/"+req.InstanceID, err)
+}
+
+// ChangeDelivery retries or drops a delivery, as outbox.Service says.
+func (r *Router) ChangeDelivery(ctx context.Context, id string, action outbox.Action) error {
+	err := r.accepting()
+	if err == nil && r.outbox == nil {
+		err = failure.ErrUnavailable
+	}
+	if err == nil {
+		err = r.outbox.Change(ctx, id, action)
+	}
+	return failure.In(string(action), "delivery "+id, err)
+}
+
+// ChangeIncident gives an instance the event that failed once more, or drops it: failure.ErrNotFound, ErrExecution when it
+// fails again, and otherwise the errors of Send.
+func (r *Router) ChangeIncident(_ context.Context, id string, drop bool) error {
+	err := r.accepting()
+	var in pending.Incident
+	if err == nil {
+		in, err = r.Incident(id)
+	}
+	if err == nil {
+		_, err = r.ask(in.Workflow, in.InstanceID, changeIncident{in.Timer, drop})
+	}
+	return failure.In("change", "incident "+id, err)
+}

@@ -1,0 +1,161 @@
+package workflow_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/actors/outbox"
+	"troupe/actors/pending"
+	"troupe/actors/workflow"
+	"troupe/persistence"
+	"troupe/persistence/clocktest"
+)
+
+func (h *harness) deliveries(state outbox.State) (out []pending.Delivery) {
+	h.t.Helper()
+	for cursor := ""; ; {
+		page, err := h.Deliveries(context.Background(), &pending.DeliveryList{State: state, Cursor: cursor, Limit: 2})
+		h.Must(err)
+		out = append(out, page.Deliveries...)
+		if cursor = page.Next; cursor == "" {
+			return out
+		}
+	}
+}
+
+func (h *harness) incidents() (out []pending.Incident) {
+	h.t.Helper()
+	for cursor := ""; ; {
+		page, err := h.Incidents(context.Background(), &pending.IncidentList{Cursor: cursor, Limit: 2})
+		h.Must(err)
+		out = append(out, page.Incidents...)
+		if cursor = page.Next; cursor == "" {
+			return out
+		}
+	}
+}
+
+func (h *harness) pending(workflowID, id string) *workflow.Pending {
+	h.t.Helper()
+	out, err := h.Pending(context.Background(), &workflow.LoadRequest{Caller: boss, WorkflowID: workflowID, InstanceID: id})
+	h.Must(err)
+	return out
+}
+
+func TestAPersonChangesDeliveries(t *testing.T) {
+	delivering(t, func(h *harness, to *receiver) {
+		var up atomic.Bool
+		to.answer = func(a outbox.Attempt) outbox.Answer {
+			if !up.Load() && a.Queue == "hook" {
+				return outbox.Answer{Status: 503, Err: errors.New("the answer was 503"), Final: string(a.Body) == "1"}
+			}
+			return outbox.Answer{Status: 200}
+		}
+		id := h.Make(boss, "notify", "")
+		h.MustSend(boss, "notify", id, "both", "")
+		clocktest.Advance(time.Millisecond)
+		h.MustSend(boss, "notify", id, "tell", `{"n":4}`)
+		clocktest.Advance(time.Second)
+		dead, pending := h.deliveries(outbox.Dead), h.deliveries(outbox.Pending)
+		if len(dead) != 1 || string(dead[0].Body) != "1" || dead[0].LastStatus != 503 || dead[0].InstanceID != id || len(pending) != 2 {
+			t.Fatalf("dead %v, pending %v", dead, pending)
+		}
+		if p := h.pending("notify", id); len(p.Deliveries) != 3 || len(h.deliveries("")) != 3 {
+			t.Errorf("the instance waits for %v", p.Deliveries)
+		}
+		h.Must(h.ChangeDelivery(context.Background(), pending[0].ID, outbox.Drop))
+		clocktest.Advance(time.Millisecond) // the next one is tried
+		if got := events(t, h.MustLook(boss, "notify", id)); got != ",both,untold,tell,untold" {
+			t.Errorf("when it was dropped the instance was told %q", got)
+		}
+		up.Store(true)
+		h.Must(h.ChangeDelivery(context.Background(), dead[0].ID, outbox.Retry))
+		clocktest.Advance(time.Millisecond)
+		if got := to.all(); got[len(got)-1] != "hook 1" && got[len(got)-2] != "hook 1" {
+			t.Errorf("got %q, want the dead one again at once", got)
+		}
+		clocktest.Advance(20 * time.Second)
+		if got := to.all(); got[len(got)-1] != "hook 4" || slices.Contains(got[4:], "hook 3") {
+			t.Errorf("got %q", got)
+		}
+		if n := h.rows(persistence.DeliveriesPrefix) + h.rows(persistence.StreamsPrefix); n != 0 {
+			t.Errorf("%d rows are left", n)
+		}
+		for _, of := range []string{dead[0].ID, "x", id + "-1-1", id} {
+			if err := h.ChangeDelivery(context.Background(), of, outbox.Drop); !errors.Is(err, failure.ErrNotFound) {
+				t.Errorf("%s: got %v", of, err)
+			}
+		}
+	})
+}
+
+// TestADeliveryThatIsOnItsWayIsDropped: whoever drops one need not wait until its host answers.
+func TestADeliveryThatIsOnItsWayIsDropped(t *testing.T) {
+	delivering(t, func(h *harness, to *receiver) {
+		to.hang = true
+		id := h.Make(boss, "notify", "")
+		h.MustSend(boss, "notify", id, "both", "")
+		clocktest.Advance(time.Minute)
+		for _, d := range h.deliveries(outbox.Pending) {
+			if d.Name == "hook" {
+				h.Must(h.ChangeDelivery(context.Background(), d.ID, outbox.Drop))
+			}
+		}
+		if left := h.deliveries(""); len(left) != 1 || left[0].Name != "other" {
+			t.Errorf("left: %v", left)
+		}
+	})
+}
+
+func TestAPersonChangesIncidents(t *testing.T) {
+	delivering(t, func(h *harness, to *receiver) {
+		to.answer = func(outbox.Attempt) outbox.Answer { return outbox.Answer{Status: 299} }
+		var ids []string
+		for range 3 {
+			ids = append(ids, h.Make(boss, "notify", ""))
+			h.MustSend(boss, "notify", ids[len(ids)-1], "tell", `{"n":1}`)
+		}
+		clocktest.Advance(time.Second)
+		all := h.incidents()
+		if len(all) != 3 || all[0].Event != "told" || all[0].Error == "" || all[0].Workflow != "notify" {
+			t.Fatalf("got %v", all)
+		}
+		if p := h.pending("notify", all[0].InstanceID); len(p.Timers) != 1 || !p.Timers[0].Failed || p.Timers[0].ID != all[0].ID {
+			t.Errorf("the instance waits for %v", p.Timers)
+		}
+		if err := h.ChangeIncident(context.Background(), all[0].ID, false); !errors.Is(err, failure.ErrExecution) {
+			t.Errorf("it fails again: got %v", err)
+		}
+		h.Must(h.ChangeIncident(context.Background(), all[1].ID, true))
+		if left := h.incidents(); len(left) != 2 {
+			t.Errorf("left: %v", left)
+		}
+		for _, of := range []string{all[1].ID, "x", ids[0] + "-9-9", ids[0]} {
+			if err := h.ChangeIncident(context.Background(), of, true); !errors.Is(err, failure.ErrNotFound) {
+				t.Errorf("%s: got %v", of, err)
+			}
+		}
+	})
+}
+
+func TestATimerIsShown(t *testing.T) {
+	timed(t, func(h *harness, _ *atomic.Int64) {
+		begun := time.Now()
+		id := h.Make(boss, "remind", "")
+		p := h.pending("remind", id)
+		if len(p.Timers) != 1 || p.Timers[0].Event != "after.computed.waiting" || !p.Timers[0].Due.Equal(begun.Add(time.Hour)) || p.IsDone ||
+			fmt.Sprint(p.Timers[0].At) != "{main waiting}" {
+			t.Errorf("got %+v", p)
+		}
+		h.MustSend(boss, "remind", id, "decide", "")
+		if p := h.pending("remind", id); len(p.Timers) != 0 || !p.IsDone {
+			t.Errorf("got %+v", p)
+		}
+	})
+}

@@ -1,0 +1,27 @@
+package request
+
+import (
+	"troupe/actors/pending"
+	"troupe/statemachine"
+)
+
+// Pending is what an instance waits for.
+type Pending struct {
+	Timers     []Timer
+	Deliveries []pending.Delivery
+	Children   []Child
+	// IsDone: all its state machines have reached a final node. IsEnded: its parent has cancelled it.
+	IsDone, IsEnded bool
+}
+
+// Child is an instance that another one has invoked.
+type Child struct {
+	WorkflowID, InstanceID string
+	Status                 statemachine.ChildStatus
+}
+
+// Timer is a timer of an instance.
+type Timer struct {
+	ID string
+	statemachine.Timer
+}

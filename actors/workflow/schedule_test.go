@@ -1,0 +1,200 @@
+package workflow_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/schedule"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence"
+	"troupe/persistence/clocktest"
+	"troupe/persistence/storetest"
+)
+
+// The bubble's clock begins at midnight of 2000-01-01, in UTC.
+const nightly = `
+id: nightly
+create: {svcPublic: false}
+allow: {create: {roles: [clerk]}}
+schedules:
+  hourly: {cron: '0 * * * *', create: {svcPublic: {at: '${now}'}}}
+  daily: {cron: '0 3 * * *', zone: Europe/Berlin, missed: skip}
+  every: {cron: '*/10 * * * *', missed: all, as: clara}
+  failing: {cron: '30 5 * * *', create: {svcPublic: {bad: true}}}
+stateMachines:
+  main:
+    initial: open
+    states:
+      open: {entry: [{assign: {svcPublic.by: '${user.id}'}}, {if: 'has(svcPublic.bad)', then: [{assign: {svcPublic.x: '${1 / 0}'}}]}], on: {go: end}}
+      end: {type: final}
+`
+
+// clara is a user, who has such roles, and with none is gone.
+type clara struct{ now atomic.Pointer[identity.Principal] }
+
+func (c *clara) has(roles ...string) {
+	if len(roles) == 0 {
+		c.now.Store(nil)
+		return
+	}
+	c.now.Store(&identity.Principal{ID: "clara", Roles: roles})
+}
+
+func scheduled(t *testing.T, test func(h *harness, of *clara)) {
+	synctest.Test(t, func(t *testing.T) {
+		of := &clara{}
+		of.has("clerk")
+		h := &harness{workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{Clock: time.Now, Principal: func(user identity.UserID) *identity.Principal {
+			if user == "clara" {
+				return of.now.Load()
+			}
+			return nil
+		}}, Disk: storetest.NewDisk()}), t}
+		h.Publish(nightly)
+		test(h, of)
+		h.End()
+	})
+}
+
+// runs are the instances of nightly: by whom, or for when.
+func (h *harness) runs() (hourly, clara, others int) {
+	h.t.Helper()
+	for _, i := range h.Instances("nightly") {
+		switch public := string(i.Record.Public); {
+		case strings.Contains(public, `"at":"2000-01-`):
+			hourly++
+		case strings.Contains(public, `"by":"clara"`):
+			clara++
+		default:
+			others++
+		}
+	}
+	return hourly, clara, others
+}
+
+func (h *harness) schedule(name string) schedule.State {
+	h.t.Helper()
+	list, err := h.Schedules(context.Background())
+	h.Must(err)
+	for _, s := range list {
+		if s.Name == name {
+			return s
+		}
+	}
+	h.t.Fatalf("there is no schedule %s", name)
+	return schedule.State{}
+}
+
+func TestSchedulesCreateInstances(t *testing.T) {
+	scheduled(t, func(h *harness, _ *clara) {
+		clocktest.Advance(6*time.Hour + time.Second)
+		if hourly, clara, others := h.runs(); hourly != 6 || clara != 36 || others != 1 {
+			t.Errorf("after six hours there are %d hourly ones, %d of clara, and %d others, want 6, 36, and the daily one", hourly, clara, others)
+		}
+		if s := h.schedule("failing"); !strings.Contains(s.LastError, "division by zero") || !s.Last.IsZero() {
+			t.Errorf("the one that fails: %+v", s)
+		}
+		s := h.schedule("daily")
+		if want := time.Date(2000, 1, 2, 2, 0, 0, 0, time.UTC); !s.Next.Equal(want) || s.Last.Hour() != 2 || s.Zone != "Europe/Berlin" {
+			t.Errorf("the daily one: %+v, want it next at %s", s, want)
+		}
+	})
+}
+
+func TestMissedRuns(t *testing.T) {
+	scheduled(t, func(h *harness, _ *clara) {
+		clocktest.Advance(time.Second)
+		h.End()
+		clocktest.Advance(5*time.Hour + 30*time.Second)
+		h.Begin()
+		clocktest.Advance(time.Second)
+		// Hourly: the one of 5 h was not missed, and those before are one. Daily: missed. Every ten minutes: all.
+		if hourly, clara, others := h.runs(); hourly != 2 || clara != 30 || others != 0 {
+			t.Errorf("after a gap there are %d hourly ones, %d of clara, and %d others, want 2, 30 and 0", hourly, clara, others)
+		}
+		h.End()
+		clocktest.Advance(10 * 24 * time.Hour)
+		h.Begin()
+		clocktest.Advance(time.Second)
+		if _, clara, _ := h.runs(); clara != 30+100+1 {
+			t.Errorf("after ten days clara has %d, want 100 more and the one of now", clara)
+		}
+	})
+}
+
+func TestASchedulesUser(t *testing.T) {
+	scheduled(t, func(h *harness, of *clara) {
+		of.has("guest")
+		clocktest.Advance(10*time.Minute + time.Second)
+		if s := h.schedule("every"); !strings.Contains(s.LastError, "access denied") && !strings.Contains(s.LastError, "may not create") {
+			t.Errorf("without the right: %q", s.LastError)
+		}
+		of.has()
+		clocktest.Advance(10 * time.Minute)
+		if s := h.schedule("every"); !strings.Contains(s.LastError, "no user clara") {
+			t.Errorf("without the user: %q", s.LastError)
+		}
+		of.has("clerk")
+		clocktest.Advance(10 * time.Minute)
+		if s := h.schedule("every"); s.LastError != "" || s.Last.IsZero() {
+			t.Errorf("with the right: %+v", s)
+		}
+	})
+}
+
+func TestAPersonChangesSchedules(t *testing.T) {
+	scheduled(t, func(h *harness, of *clara) {
+		h.Must(h.ChangeSchedule(context.Background(), "nightly", "every", schedule.Pause))
+		h.Restart()
+		clocktest.Advance(time.Hour)
+		if s := h.schedule("every"); !s.Paused || !s.Next.IsZero() {
+			t.Errorf("paused: %+v", s)
+		}
+		h.Must(h.ChangeSchedule(context.Background(), "nightly", "every", schedule.Resume))
+		clocktest.Advance(time.Second)
+		if _, clara, _ := h.runs(); clara != 0 {
+			t.Errorf("%d were made up for, although nothing is missed by a pause", clara)
+		}
+		h.Must(h.ChangeSchedule(context.Background(), "nightly", "every", schedule.Run))
+		h.Must(h.ChangeSchedule(context.Background(), "nightly", "every", schedule.Run))
+		if _, clara, _ := h.runs(); clara != 1 { // NB: no time has passed between the two
+			t.Errorf("%d were run by hand, want 1", clara)
+		}
+		of.has()
+		if err := h.ChangeSchedule(context.Background(), "nightly", "every", schedule.Run); !errors.Is(err, failure.ErrForbidden) && err != nil {
+			t.Errorf("without the user: %v", err)
+		}
+		if err := h.ChangeSchedule(context.Background(), "nightly", "none", schedule.Run); !errors.Is(err, failure.ErrNotFound) {
+			t.Errorf("an unknown one: %v", err)
+		}
+		if err := h.ChangeSchedule(context.Background(), "none", "every", schedule.Pause); !errors.Is(err, failure.ErrNotFound) {
+			t.Errorf("an unknown workflow: %v", err)
+		}
+	})
+}
+
+// TestARunIsMadeOnce, although the power fails in the middle of it, again and again.
+func TestARunIsMadeOnce(t *testing.T) {
+	scheduled(t, func(h *harness, _ *clara) {
+		for n := range 40 {
+			clocktest.Advance(10*time.Minute - time.Until(time.Now().Truncate(10*time.Minute).Add(10*time.Minute))%(10*time.Minute))
+			h.crashAt(n % 4)
+		}
+		clocktest.Advance(20 * time.Minute)
+		passed := time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
+		if _, clara, _ := h.runs(); clara != int(passed/(10*time.Minute)) || h.made("nightly") != h.count("nightly") {
+			t.Errorf("%d runs in %s, and %d instances that were made %d times", clara, passed, h.count("nightly"), h.made("nightly"))
+		}
+		if n := h.rows(persistence.SchedulePrefix); n != 4 {
+			t.Errorf("%d rows", n)
+		}
+	})
+}

@@ -1,0 +1,145 @@
+package workflow_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence"
+	"troupe/persistence/clocktest"
+)
+
+const remind = `
+id: remind
+stateMachines:
+  main:
+    initial: waiting
+    states:
+      waiting:
+        after: {'${svcPublic.?wait.orValue("PT1H")}': {target: late, actions: [{if: 'has(svcPublic.bad)', then: [{assign: {svcPublic.x: '${1 / 0}'}}]}]}}
+        on: {decide: decided, again: {target: waiting, reenter: true}}
+      late: {on: {decide: decided}}
+      decided: {type: final}
+`
+
+// timed is a router on the bubble's clock, which can be set by an offset.
+func timed(t *testing.T, test func(h *harness, set *atomic.Int64)) {
+	synctest.Test(t, func(t *testing.T) {
+		var set atomic.Int64
+		h := &harness{workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{
+			Clock: func() time.Time { return time.Now().Add(time.Duration(set.Load())) },
+		}}), t}
+		h.Publish(remind)
+		test(h, &set)
+		h.End()
+	})
+}
+
+func (h *harness) rows(prefix func([]byte, persistence.Shard) []byte) int {
+	h.t.Helper()
+	n := 0
+	h.Must(h.Store.Scan(prefix(nil, persistence.EveryShard), func(_, _ []byte) error { n++; return nil }))
+	return n
+}
+
+func (h *harness) history(id string) string {
+	h.t.Helper()
+	return events(h.t.(*testing.T), h.MustLook(boss, "remind", id))
+}
+
+// TestATimerComesByItself holds persistence/PROMISES.md, "P28".
+func TestATimerComesByItself(t *testing.T) {
+	timed(t, func(h *harness, _ *atomic.Int64) {
+		gone, kept, left := h.Make(boss, "remind", ""), h.Make(boss, "remind", ""), h.Make(boss, "remind", "")
+		h.MustSend(boss, "remind", gone, "decide", "")
+		clocktest.Advance(30 * time.Minute)
+		h.MustSend(boss, "remind", left, "again", "")
+		if n := h.rows(persistence.TimerPrefix); n != 2 {
+			t.Errorf("%d timers are pending, want 2", n)
+		}
+		clocktest.Advance(30*time.Minute + 50*time.Millisecond)
+		for id, want := range map[string]string{gone: ",decide", kept: ",after.computed.waiting", left: ",again"} {
+			if got := h.history(id); got != want {
+				t.Errorf("after an hour: got %q, want %q", got, want)
+			}
+		}
+		if text := string(h.MustLook(boss, "remind", kept).AppendRecord(nil)); !strings.Contains(text, `"user":"system"`) {
+			t.Errorf("nobody else sent it, but %s", text)
+		}
+		clocktest.Advance(30 * time.Minute)
+		if got := h.history(left); got != ",again,after.computed.waiting" {
+			t.Errorf("after an hour and a half: got %q", got)
+		}
+		if n := h.rows(persistence.TimerPrefix); n != 0 {
+			t.Errorf("%d timers are pending, want none", n)
+		}
+	})
+}
+
+// TestWhatIsOverdueComesAfterAStart in the order of the deadlines.
+func TestWhatIsOverdueComesAfterAStart(t *testing.T) {
+	timed(t, func(h *harness, _ *atomic.Int64) {
+		var ids []string
+		for range 200 {
+			ids = append(ids, h.Make(boss, "remind", ""))
+			clocktest.Advance(time.Second)
+		}
+		h.End()
+		clocktest.Advance(24 * time.Hour)
+		h.Begin()
+		clocktest.Advance(time.Second)
+		for _, id := range ids {
+			if got := h.history(id); got != ",after.computed.waiting" {
+				t.Fatalf("got %q", got)
+			}
+		}
+	})
+}
+
+func TestTheClockIsSet(t *testing.T) {
+	timed(t, func(h *harness, set *atomic.Int64) {
+		id := h.Make(boss, "remind", "")
+		clocktest.Advance(50 * time.Minute)
+		set.Store(int64(-2 * time.Hour))
+		clocktest.Advance(50 * time.Minute)
+		if got := h.history(id); got != "" {
+			t.Errorf("it came before its time: %q", got)
+		}
+		set.Store(int64(time.Hour))
+		clocktest.Advance(2 * time.Second)
+		set.Store(int64(-5 * time.Hour))
+		clocktest.Advance(24 * time.Hour)
+		if got := h.history(id); got != ",after.computed.waiting" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// TestATimerThatFailsIsAnIncident: nothing of its step is kept, it does not come again by itself, and it goes with
+// its node.
+func TestATimerThatFailsIsAnIncident(t *testing.T) {
+	timed(t, func(h *harness, _ *atomic.Int64) {
+		id := h.Make(boss, "remind", `{"bad":1}`)
+		clocktest.Advance(3 * time.Hour)
+		h.Restart()
+		clocktest.Advance(3 * time.Hour)
+		if got := h.history(id); got != "" {
+			t.Errorf("history: got %q", got)
+		}
+		if timers, incidents := h.rows(persistence.TimerPrefix), h.rows(persistence.IncidentPrefix); timers != 0 || incidents != 1 {
+			t.Errorf("%d timers and %d incidents, want an incident alone", timers, incidents)
+		}
+		if n := strings.Count(fmt.Sprint(&h.Log), "it is an incident"); n != 1 {
+			t.Errorf("it was logged %d times", n)
+		}
+		h.MustSend(boss, "remind", id, "decide", "")
+		if n := h.rows(persistence.IncidentPrefix); n != 0 {
+			t.Errorf("%d incidents when the node was left", n)
+		}
+	})
+}
