@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -15,6 +16,7 @@ func historyLines() []line {
 	return []line{
 		{`gateway/INTERFACE.md, "Pages of a history"`, "the entries of the record, oldest first, in pages", historyInPages},
 		{`gateway/INTERFACE.md, "Pages of a history"`, "entries that come between two pages", historyGrows},
+		{`gateway/INTERFACE.md, "Pages of a history"`, "what the events brought, on request", historyHasData},
 		{`gateway/INTERFACE.md, "Pages of a history"`, "parameters and cursors that cannot be", historyIsStrict},
 		{`gateway/INTERFACE.md, "Unknown instances"`, "rights of a history and of events as for the instance", historyByRight},
 		{`gateway/INTERFACE.md, "Identifiers"`, "whatever stands in a path, it is never another instance", strangePaths},
@@ -81,6 +83,37 @@ func historyGrows(t *testing.T, s *scene) {
 	}
 }
 
+// historyHasData: what the events brought, for whoever reads the instance, and on request only.
+func historyHasData(t *testing.T, s *scene) {
+	id := s.ann.Create(t, "plain", "").Record(t).ID
+	s.ann.Event(t, "plain", id, "go", `{"a":{"b":1.50}}`).Record(t)
+	s.ann.Event(t, "plain", id, "go", `{"text":"`+strings.Repeat("x", 17<<10)+`"}`).Record(t)
+	s.ann.Event(t, "plain", id, "go", "").Record(t)
+	type entry struct {
+		Data   json.RawMessage `json:"data"`
+		Digest *struct {
+			Bytes  int    `json:"bytes"`
+			SHA256 string `json:"sha256"`
+		} `json:"dataDigest"`
+	}
+	page := func(parameters string) []entry {
+		a := s.bob.history(t, "plain", id, parameters)
+		a.WantStatus(t, 200)
+		return wiretest.Decode[struct{ History []entry }](t, a.Body).History
+	}
+	got := page("fields=data&limit=10")
+	if len(got) != 4 || got[0].Data != nil || string(got[1].Data) != `{"a":{"b":1.50}}` || string(got[2].Data) != "null" || got[3].Data != nil {
+		t.Errorf("got %+v", got)
+	} else if d := got[2].Digest; d == nil || d.Bytes != 17<<10+len(`{"text":""}`) || len(d.SHA256) != 64 {
+		t.Errorf("of a long one: got %+v", d)
+	}
+	for _, e := range page("") {
+		if e.Data != nil || e.Digest != nil {
+			t.Errorf("without the parameter: got %s", e.Data)
+		}
+	}
+}
+
 func historyIsStrict(t *testing.T, s *scene) {
 	id, other := s.grown(t, 3).ID, s.grown(t, 3).ID
 	_, next := entries(t, s.ann.history(t, "plain", id, "limit=2"))
@@ -88,7 +121,7 @@ func historyIsStrict(t *testing.T, s *scene) {
 	path := wiretest.Root + "/instance/plain/" + id
 	s.ann.refusesQuery(t, path+"/history",
 		"limit=", "limit=0", "limit=1001", "limit=01", "limit=1&limit=1", "cursor=", "cursor=x", "cursor="+next[1:], "cursor="+next+"A", "cursor="+escape(list), "cursor=%zz",
-		"filter=%7B%7D", "sort=_id", "fields=svcHistory", "count=true", "limit=1;cursor=x")
+		"filter=%7B%7D", "sort=_id", "fields=svcHistory", "fields=", "fields=data,data", "count=true", "limit=1;cursor=x")
 	s.ann.refusesQuery(t, wiretest.Root+"/instance/plain/"+other+"/history", "cursor="+next)
 	s.ann.refusesQuery(t, wiretest.Root+"/instances/plain", "limit=2&cursor="+next)
 	s.ann.refusesQuery(t, path+"/events", "limit=1")

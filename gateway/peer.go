@@ -42,6 +42,8 @@ type sender struct {
 	// credential has beyond the user's own.
 	User  identity.UserID `json:"user,omitempty"`
 	Roles []string        `json:"roles,omitempty"`
+	// Operator: the caller is who runs the service, in place of a user.
+	Operator bool `json:"operator,omitempty"`
 	// Request is the id of the request in the log of the node.
 	Request string `json:"request"`
 	// Client and Secure are what clientOf says there.
@@ -93,7 +95,10 @@ func (x *exchange) identify(kind identity.Kind) (*identity.Principal, error) {
 func (x *exchange) introduce() (*sender, error) {
 	from := &sender{Request: x.requestID()}
 	from.Client, from.Secure = x.server.clientOf(x.r)
-	if x.caller != nil {
+	switch {
+	case x.caller == operator:
+		from.Operator = true
+	case x.caller != nil:
 		own, err := x.services.Credentials.Principal(x.caller.ID, nil)
 		if err != nil {
 			return nil, err

@@ -186,6 +186,11 @@ func listHistory(x *exchange) error {
 	if request.Cursor, err = parseCursor(x.query); err != nil {
 		return err
 	}
+	fields, err := parseChoice(x.query, "fields", "data")
+	if err != nil {
+		return err
+	}
+	request.WithData = fields != ""
 	if err := x.checkIdentifiers(); err != nil {
 		return err
 	}

@@ -97,7 +97,7 @@ var (
 
 // routes is the table of operations, which gateway/openapi.yaml describes.
 func routes() []route {
-	return slices.Concat(workflowRoutes(), portalRoutes(), ownRoutes(), fileRoutes(), adminRoutes())
+	return slices.Concat(workflowRoutes(), operationRoutes(), portalRoutes(), ownRoutes(), fileRoutes(), adminRoutes())
 }
 
 // workflowRoutes is group B.
@@ -158,7 +158,7 @@ func workflowRoutes() []route {
 		},
 		{
 			name: "history", method: http.MethodGet, path: workflowPath + "/instance/:workflowId/:instanceId/history",
-			group: groupWorkflow, access: workflowAccess, query: []string{"limit", "cursor"}, handle: listHistory,
+			group: groupWorkflow, access: workflowAccess, query: []string{"limit", "cursor", "fields"}, handle: listHistory,
 		},
 		{
 			name: "watch", method: http.MethodGet, path: workflowPath + "/watch/:workflowId",

@@ -24,6 +24,7 @@ type Workflows interface {
 	Batches
 	Lists
 	Watches
+	Operations
 }
 
 // Instances has the operations on one instance.

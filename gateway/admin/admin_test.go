@@ -104,6 +104,28 @@ func TestCommands(t *testing.T) {
 }
 
 // TestListsAreNeverNull holds the shape of the socket.
+// TestTheOperatorsRequests go to the handler as they are.
+func TestTheOperatorsRequests(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "admin.sock")
+	s, err := Start(Options{Path: path, Identities: &failing{}, Operator: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		_, _ = fmt.Fprintf(w, "%s %s %s", r.Method, r.URL, body)
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop(t, s)
+	c := http.Client{Transport: Transport(path)}
+	answer, err := c.Post("http://home.invalid/workflow/api/v1/outbox/x?y=z", "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err = errors.Join(err, answer.Body.Close()); err != nil || string(text) != "POST /workflow/api/v1/outbox/x?y=z {}" {
+		t.Errorf("got %q, %v", text, err)
+	}
+}
+
 func TestListsAreNeverNull(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "admin.sock")
 	c := startServer(t, path, openIdentities(t))

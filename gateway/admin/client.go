@@ -35,13 +35,18 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	}
 	_ = probe.Close()
 	c := &Client{path: path}
-	c.http.Transport = &http.Transport{
+	c.http.Transport = Transport(path)
+	return c, nil
+}
+
+// Transport sends requests to the socket at path, whichever host they name. Errors wrap ErrNoServer when nobody listens.
+func Transport(path string) http.RoundTripper {
+	return &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return connect(ctx, path)
 		},
 	}
-	return c, nil
 }
 
 // Create makes a token or a session, as identity.Service does: the secret exists

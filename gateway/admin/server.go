@@ -57,6 +57,8 @@ type Options struct {
 	// its answer; nil when that is this node. It waits for one until the request's context ends. After
 	// failure.ErrElsewhere nothing was sent, and it is called again. Nil: the server stands alone.
 	Leader func(*http.Request) (*http.Response, error)
+	// Operator answers requests below /workflow. Nil: nobody does.
+	Operator http.Handler
 	// Log takes requests that failed with an unexpected error (error), and start and
 	// stop (debug).
 	Log zerolog.Logger
@@ -147,6 +149,9 @@ func (s *Server) routes(passes bool) http.Handler {
 	handle("GET "+pathFaults, s.check)
 	handleUpTo(home.MaxPackedBytes, "PUT "+pathHome, s.publish)
 	s.clusterRoutes(handle)
+	if s.options.Operator != nil {
+		mux.Handle("/workflow/", s.options.Operator)
+	}
 	handle("/", func(*http.Request) (any, error) { return nil, ErrUnknownRequest })
 	return mux
 }

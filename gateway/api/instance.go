@@ -45,6 +45,10 @@ type HistoryEntry struct {
 	TransitionEvent string    `json:"transitionEvent"`
 	EndState        []string  `json:"endState"`
 	Time            time.Time `json:"ts"`
+	// Data is what the event brought, on request; null when that was longer than 16 KiB, and then DataDigest has its SHA-256 and
+	// size.
+	Data       json.RawMessage `json:"data,omitempty"`
+	DataDigest json.RawMessage `json:"dataDigest,omitempty"`
 }
 
 // CreateRequest is the body of POST create.

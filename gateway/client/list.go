@@ -107,6 +107,8 @@ type HistoryRequest struct {
 	Limit int
 	// Cursor is HistoryPage.Next of the page before; empty begins at the oldest.
 	Cursor string
+	// Data asks for what the events brought.
+	Data bool
 }
 
 // HistoryPage is a part of a history, oldest entry first.
@@ -137,6 +139,9 @@ func (c *Client) History(ctx context.Context, r HistoryRequest) (page *HistoryPa
 	q := url.Values{}
 	setUnlessZero(q, "limit", r.Limit)
 	setUnlessZero(q, "cursor", r.Cursor)
+	if r.Data {
+		q.Set("fields", "data")
+	}
 	var list api.HistoryList
 	a, err := c.get(ctx, []string{"instance", r.WorkflowID, r.InstanceID, "history"}, q, &list)
 	if err != nil {

@@ -8,14 +8,15 @@
 //	… ask s.URL with s.Token …
 //	s.Requests()
 //
-// Only tests import it. What it serves is the one workflow of leave.yaml, and its
-// one user may do everything.
+// Only tests import it. What it serves is the one workflow of leave.yaml, or that of notice.yaml, which does something by
+// itself, and its one user may do everything.
 package servertest
 
 import (
 	"context"
 	_ "embed" // for the texts below
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -24,6 +25,9 @@ import (
 	"time"
 
 	"troupe/actors/actorstest"
+	"troupe/actors/outbox"
+	"troupe/actors/pending"
+	"troupe/actors/workflow"
 	"troupe/gateway"
 	"troupe/gateway/api"
 )
@@ -32,11 +36,15 @@ import (
 const (
 	Workflow = "leave"
 	User     = "john.doe"
+	// Notice is the workflow of StartNotice.
+	Notice = "notice"
 )
 
 var (
 	//go:embed leave.yaml
 	definition []byte
+	//go:embed notice.yaml
+	notice []byte
 	//go:embed identity.yaml
 	users []byte
 )
@@ -47,8 +55,9 @@ type Server struct {
 	// URL is the address, Token a token of User.
 	URL, Token string
 
-	t       testing.TB
-	service http.Handler
+	t         testing.TB
+	service   http.Handler
+	workflows *workflow.Router
 
 	mu struct {
 		sync.Mutex
@@ -62,17 +71,51 @@ type Server struct {
 // Start runs a service until the test ends.
 func Start(t testing.TB) *Server {
 	t.Helper()
+	return start(t, map[string]string{"workflows/leave.yaml": string(definition)})
+}
+
+// StartNotice runs a service with the workflow notice until the test ends. It returns an instance whose event "tell" has
+// sent something to a webhook that answered 500, so that it is a dead letter, and has had an event come that failed, so that it
+// is an incident.
+func StartNotice(t testing.TB) (s *Server, id string) {
+	t.Helper()
+	s = start(t, map[string]string{"workflows/notice.yaml": string(notice)})
+	id = s.post("create", api.CreateRequest{WorkflowID: Notice})
+	s.post("event", api.EventRequest{WorkflowID: Notice, InstanceID: id, Event: api.SentEvent{Name: "tell"}})
+	for {
+		dead, err := s.workflows.Deliveries(t.Context(), &pending.DeliveryList{State: outbox.Dead, Limit: 1})
+		s.must(err)
+		incidents, err := s.workflows.Incidents(t.Context(), &pending.IncidentList{Limit: 1})
+		s.must(err)
+		if len(dead.Deliveries)+len(incidents.Incidents) == 2 {
+			return s, id
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+// refusing is the other side of all webhooks.
+type refusing struct{}
+
+func (refusing) Send(context.Context, outbox.Attempt) outbox.Answer {
+	return outbox.Answer{Status: http.StatusInternalServerError, Err: errors.New("the answer was 500")}
+}
+func (refusing) URL(a outbox.Attempt) string { return a.Webhook.URL }
+
+func start(t testing.TB, files map[string]string) *Server {
+	t.Helper()
 	s := &Server{t: t}
+	files["identity.yaml"] = string(users)
 	s.mu.now = time.Date(2026, 11, 21, 9, 59, 59, 0, time.UTC)
 	s.mu.faults, s.mu.streams = map[string][]Fault{}, newStreams()
 	a := actorstest.Start(t, actorstest.Options{
-		Files: map[string]string{"workflows/leave.yaml": string(definition), "identity.yaml": string(users)},
-		Clock: s.clock,
+		Files: files, Clock: s.clock, Workflow: workflow.Options{Sender: refusing{}},
 	})
 	s.Token = a.Token(User)
 	handler, err := gateway.New(gateway.Options{})
 	s.must(err)
 	t.Cleanup(func() { s.must(handler.Stop(context.Background())) })
+	s.workflows = a.Workflows
 	handler.Open(gateway.Services{Workflows: a.Workflows, Credentials: a.Identities})
 	s.service = handler
 	port := httptest.NewServer(http.HandlerFunc(s.serve))

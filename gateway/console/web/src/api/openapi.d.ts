@@ -186,6 +186,183 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflow/api/v1/instance/{workflowId}/{instanceId}/pending": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description An instance.
+                 * @example 01JD0000000000000000000001
+                 */
+                instanceId: components["parameters"]["InstanceID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List what an instance waits for
+         * @description Its timers, what it has sent out that has not arrived, and the instances that it has invoked. For whoever may read the instance; `url`, `lastStatus` and `lastError` are for holders of `mod-workflows`.
+         */
+        get: operations["listPending"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/outbox": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what has not been delivered
+         * @description Webhooks, mails and messages between parents and children of all instances, in no order that means anything. A page has 100 entries unless `limit` says otherwise, or fewer, also none, where many were looked at; `next` is the cursor of the next page, and `null` on the
+         *     last one. In a cluster it has everything acknowledged before the call.
+         */
+        get: operations["listOutbox"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/outbox/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A delivery.
+                 * @example 01JD0000000000000000000001-2-0
+                 */
+                id: components["parameters"]["DeliveryID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry or drop a delivery
+         * @description `retry` tries it now; a dead one gets all its attempts again, and may arrive behind others that its instance has sent since. `drop` removes it; dropping one that is still tried tells its instance as when it dies (`onError`), and
+         *     frees what waits behind it. An attempt that is under way may have arrived.
+         */
+        post: operations["changeDelivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/incidents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List events that came by themselves and failed
+         * @description An event of a timer, or of what became of a delivery, whose actions failed while no caller waited. Nothing of it was done. Its instance keeps it until a person retries or drops it, or the instance leaves the node whose timer it
+         *     is. Pages are those of `listOutbox`.
+         */
+        get: operations["listIncidents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/incidents/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description An incident.
+                 * @example 01JD0000000000000000000001-2-0
+                 */
+                id: components["parameters"]["IncidentID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry or drop an incident
+         * @description `retry` gives the instance its event once more, as of now. When it fails again, the answer says why, and it stays an incident. `drop` removes it.
+         */
+        post: operations["changeIncident"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the schedules of all workflows
+         * @description Those of the current versions, with when an instance was created last and will be next, and why the last run created none.
+         */
+        get: operations["listSchedules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/schedules/{workflowId}/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description A schedule of the workflow.
+                 * @example monthly
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause, resume or run a schedule
+         * @description `pause` ends its runs until `resume`; meanwhile it misses nothing. `run` creates an instance now; when that is refused, the answer says why.
+         */
+        post: operations["changeSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflow/api/v1/instances/{workflowId}": {
         parameters: {
             query?: never;
@@ -1142,6 +1319,11 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * Format: date-time
+         * @description UTC, in milliseconds.
+         */
+        Time: string;
         /** @description Names a workflow, an instance, a template or a role. Another text is not found. */
         Identifier: string;
         /** @description A workflow, or `-` for a form without one. */
@@ -1288,6 +1470,13 @@ export interface components {
              * @description UTC, in milliseconds. It never goes back within an instance.
              */
             ts: string;
+            /** @description What the event brought. Only on request, and when there is something; null when it was longer than 16 KiB. */
+            data?: components["schemas"]["Object"] | null;
+            /** @description Of what the event brought when that was longer than 16 KiB. */
+            dataDigest?: {
+                sha256: string;
+                bytes: number;
+            };
         };
         InstanceList: {
             instances: components["schemas"]["ListedInstance"][];
@@ -1340,6 +1529,111 @@ export interface components {
         HistoryList: {
             history: components["schemas"]["HistoryEntry"][];
             next: components["schemas"]["NextCursor"];
+        };
+        Pending: {
+            timers: components["schemas"]["Timer"][];
+            deliveries: components["schemas"]["PendingDelivery"][];
+            children: components["schemas"]["Child"][];
+            /** @description `done` when all its state machines have reached a final node; `cancelled` when its parent has left the node that had invoked it. */
+            ended: ("done" | "cancelled") | null;
+        };
+        /** @description An instance that this one has invoked. Of those that have ended, the last ten are shown. */
+        Child: {
+            workflowId: components["schemas"]["Identifier"];
+            instanceId: components["schemas"]["Identifier"];
+            /** @enum {unknown} */
+            status: "running" | "done" | "failed" | "cancelled";
+        };
+        /** @description An event that comes to the instance by itself. */
+        Timer: {
+            id: string;
+            event: string;
+            /** @description Null for an event that was sent with a delay. */
+            stateMachineId: string | null;
+            nodeId: string | null;
+            due: components["schemas"]["Time"];
+            /** @description It came and failed. It is among the incidents under the same id. */
+            incident: boolean;
+        };
+        PendingDelivery: {
+            /** @description Also what a webhook gets as `webhook-id`. */
+            id: string;
+            /**
+             * @description `invoke`: a message between a parent and its child.
+             * @enum {unknown}
+             */
+            kind: "webhook" | "mail" | "invoke";
+            /** @description That of the webhook, or the workflow of the other instance; empty for a mail. */
+            name: string;
+            /** @enum {unknown} */
+            state: "pending" | "dead";
+            attempts: number;
+            nextAttempt: components["schemas"]["Time"] | null;
+            url?: string;
+            lastStatus?: number;
+            lastError?: string;
+        };
+        DeliveryList: {
+            outbox: components["schemas"]["Delivery"][];
+            next: components["schemas"]["NextCursor"];
+        };
+        Delivery: {
+            /** @description Also what a webhook gets as `webhook-id`. */
+            id: string;
+            /**
+             * @description `invoke`: a message between a parent and its child.
+             * @enum {unknown}
+             */
+            kind: "webhook" | "mail" | "invoke";
+            workflowId: components["schemas"]["Identifier"];
+            instanceId: components["schemas"]["Identifier"];
+            /** @description That of the webhook, or the workflow of the other instance; empty for a mail. */
+            name: string;
+            /** @enum {unknown} */
+            state: "pending" | "dead";
+            attempts: number;
+            created: components["schemas"]["Time"];
+            nextAttempt: components["schemas"]["Time"] | null;
+            /** @description That of the last answer; 0 without one. */
+            lastStatus: number;
+            lastError: string;
+        };
+        IncidentList: {
+            incidents: components["schemas"]["Incident"][];
+            next: components["schemas"]["NextCursor"];
+        };
+        /** @description An event that came by itself and failed. */
+        Incident: {
+            id: string;
+            workflowId: components["schemas"]["Identifier"];
+            instanceId: components["schemas"]["Identifier"];
+            event: string;
+            error: string;
+            ts: components["schemas"]["Time"];
+        };
+        ScheduleList: {
+            schedules: components["schemas"]["Schedule"][];
+        };
+        /** @description What creates instances of a workflow at times. */
+        Schedule: {
+            workflowId: components["schemas"]["Identifier"];
+            name: string;
+            /** @description Minute, hour, day of the month, month, day of the week. */
+            cron: string;
+            zone: string;
+            paused: boolean;
+            last: components["schemas"]["Time"] | null;
+            next: components["schemas"]["Time"] | null;
+            /** @description Why the last run created nothing. */
+            lastError: string;
+        };
+        ScheduleRequest: {
+            /** @enum {string} */
+            action: "pause" | "resume" | "run";
+        };
+        OperationRequest: {
+            /** @enum {string} */
+            action: "retry" | "drop";
         };
         EventList: {
             events: components["schemas"]["Event"][];
@@ -2201,6 +2495,16 @@ export interface components {
          */
         InstanceID: components["schemas"]["Identifier"];
         /**
+         * @description A delivery.
+         * @example 01JD0000000000000000000001-2-0
+         */
+        DeliveryID: string;
+        /**
+         * @description An incident.
+         * @example 01JD0000000000000000000001-2-0
+         */
+        IncidentID: string;
+        /**
          * @description Makes the request safe to repeat. 1 to 255 visible ASCII characters, bare or as a quoted string; `abc` and `"abc"` are the same key.
          * @example 6f1f2a7e
          */
@@ -2500,6 +2804,8 @@ export interface operations {
                 limit?: components["parameters"]["Limit"];
                 /** @description The member `next` of the page before. It needs `limit` where there are no pages without it. */
                 cursor?: components["parameters"]["Cursor"];
+                /** @description `data`: each entry has what its event brought, too. */
+                fields?: "data";
             };
             header?: never;
             path: {
@@ -2532,6 +2838,238 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["AccessDenied"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    listPending: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description An instance.
+                 * @example 01JD0000000000000000000001
+                 */
+                instanceId: components["parameters"]["InstanceID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What it waits for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pending"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    listOutbox: {
+        parameters: {
+            query?: {
+                /** @description `pending`: they are still tried. `dead`: given up; a person can retry or drop them. */
+                state?: "pending" | "dead";
+                /** @description The most entries of a page. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The member `next` of the page before. It needs `limit` where there are no pages without it. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the outbox. */
+            200: {
+                headers: {
+                    Link: components["headers"]["NextPage"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryList"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    changeDelivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A delivery.
+                 * @example 01JD0000000000000000000001-2-0
+                 */
+                id: components["parameters"]["DeliveryID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OperationRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Nothing"];
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    listIncidents: {
+        parameters: {
+            query?: {
+                /** @description The most entries of a page. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The member `next` of the page before. It needs `limit` where there are no pages without it. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the incidents. */
+            200: {
+                headers: {
+                    Link: components["headers"]["NextPage"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IncidentList"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    changeIncident: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description An incident.
+                 * @example 01JD0000000000000000000001-2-0
+                 */
+                id: components["parameters"]["IncidentID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OperationRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Nothing"];
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    listSchedules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The schedules. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleList"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    changeSchedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description A schedule of the workflow.
+                 * @example monthly
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ScheduleRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Nothing"];
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["Busy"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];

@@ -1,0 +1,108 @@
+package api
+
+// Pending answers GET instance/{workflowId}/{instanceId}/pending: what an instance waits for.
+type Pending struct {
+	Timers     []Timer           `json:"timers"`
+	Deliveries []PendingDelivery `json:"deliveries"`
+	Children   []Child           `json:"children"`
+	// Ended is "done" when all state machines have reached a final node, and "cancelled" when the parent has cancelled the
+	// instance; nil while it goes on.
+	Ended *string `json:"ended"`
+}
+
+// Child is an instance that another one has invoked.
+type Child struct {
+	WorkflowID string `json:"workflowId"`
+	InstanceID string `json:"instanceId"`
+	Status     string `json:"status"` // "running", "done", "failed" or "cancelled"
+}
+
+// Timer is an event that comes to an instance by itself.
+type Timer struct {
+	ID    string `json:"id"`
+	Event string `json:"event"`
+	// StateMachineID and NodeID are nil for an event that was sent with a delay.
+	StateMachineID *string `json:"stateMachineId"`
+	NodeID         *string `json:"nodeId"`
+	Due            string  `json:"due"`
+	// Incident: it came, and an action failed. It is among the incidents under the same id.
+	Incident bool `json:"incident"`
+}
+
+// PendingDelivery is what an instance has sent out and what has not arrived.
+type PendingDelivery struct {
+	ID       string `json:"id"`
+	Kind     string `json:"kind"` // "webhook", "mail" or "invoke"
+	Name     string `json:"name"` // of the webhook, or the workflow of the other instance; empty for a mail
+	State    string `json:"state"`
+	Attempts uint32 `json:"attempts"`
+	// NextAttempt is nil when there is none.
+	NextAttempt *string `json:"nextAttempt"`
+	// URL, LastStatus and LastError are for holders of mod-workflows.
+	URL        string `json:"url,omitempty"`
+	LastStatus uint32 `json:"lastStatus,omitempty"`
+	LastError  string `json:"lastError,omitempty"`
+}
+
+// DeliveryList answers GET outbox.
+type DeliveryList struct {
+	Outbox []Delivery `json:"outbox"`
+	Next   string     `json:"next"`
+}
+
+// Delivery is a row of the outbox.
+type Delivery struct {
+	ID          string  `json:"id"`
+	Kind        string  `json:"kind"` // "webhook", "mail" or "invoke"
+	WorkflowID  string  `json:"workflowId"`
+	InstanceID  string  `json:"instanceId"`
+	Name        string  `json:"name"`  // of the webhook, or the workflow of the other instance; empty for a mail
+	State       string  `json:"state"` // "pending" or "dead"
+	Attempts    uint32  `json:"attempts"`
+	Created     string  `json:"created"`
+	NextAttempt *string `json:"nextAttempt"`
+	// LastStatus is that of the last answer, 0 without one.
+	LastStatus uint32 `json:"lastStatus"`
+	LastError  string `json:"lastError"`
+}
+
+// IncidentList answers GET incidents.
+type IncidentList struct {
+	Incidents []Incident `json:"incidents"`
+	Next      string     `json:"next"`
+}
+
+// Incident is an event that came by itself and failed.
+type Incident struct {
+	ID         string `json:"id"`
+	WorkflowID string `json:"workflowId"`
+	InstanceID string `json:"instanceId"`
+	Event      string `json:"event"`
+	Error      string `json:"error"`
+	TS         string `json:"ts"`
+}
+
+// ScheduleList answers GET schedules.
+type ScheduleList struct {
+	Schedules []Schedule `json:"schedules"`
+}
+
+// Schedule creates instances of a workflow at times.
+type Schedule struct {
+	WorkflowID string `json:"workflowId"`
+	Name       string `json:"name"`
+	Cron       string `json:"cron"`
+	Zone       string `json:"zone"`
+	Paused     bool   `json:"paused"`
+	// Last is when an instance was created last, Next when one will be; nil: never.
+	Last *string `json:"last"`
+	Next *string `json:"next"`
+	// LastError is why the last run created none.
+	LastError string `json:"lastError"`
+}
+
+// OperationRequest is the body of POST outbox/{id}, incidents/{id} and schedules/{workflowId}/{name}.
+type OperationRequest struct {
+	// Action is "retry" or "drop", and of a schedule "pause", "resume" or "run".
+	Action string `json:"action"`
+}

@@ -1,0 +1,49 @@
+package client
+
+import (
+	"testing"
+
+	"troupe/gateway/servertest"
+)
+
+func TestOperations(t *testing.T) {
+	s, id := servertest.StartNotice(t)
+	c := connect(t, s.URL, Options{Token: s.Token})
+	p, err := c.Pending(t.Context(), servertest.Notice, id)
+	if err != nil || len(p.Timers) != 2 || len(p.Deliveries) != 1 || p.Deliveries[0].URL != "https://example.org/hook" || p.Ended != nil {
+		t.Fatalf("got %+v, %v", p, err)
+	}
+	var outbox, incidents []string
+	for page, err := range c.OutboxPages(t.Context(), OutboxRequest{State: "dead", Limit: 1}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range page.Outbox {
+			outbox = append(outbox, d.ID)
+		}
+	}
+	for page, err := range c.IncidentsPages(t.Context(), IncidentsRequest{Limit: 1}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range page.Incidents {
+			incidents = append(incidents, in.ID)
+		}
+	}
+	if len(outbox) != 1 || outbox[0] != p.Deliveries[0].ID || len(incidents) != 1 {
+		t.Fatalf("got %v and %v", outbox, incidents)
+	}
+	wantStatus(t, c.ChangeIncident(t.Context(), incidents[0], Retry), 500, "MarshallingError")
+	for _, err := range []error{
+		c.ChangeIncident(t.Context(), incidents[0], Drop), c.ChangeDelivery(t.Context(), outbox[0], Retry), c.ChangeDelivery(t.Context(), outbox[0], Drop),
+	} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	wantStatus(t, c.ChangeDelivery(t.Context(), outbox[0], Drop), 404, "NotFound")
+	wantStatus(t, c.ChangeIncident(t.Context(), incidents[0], Drop), 404, "NotFound")
+	if _, err := c.Outbox(t.Context(), OutboxRequest{Limit: 1001}); err == nil {
+		t.Error("a limit of 1001 is taken")
+	}
+}

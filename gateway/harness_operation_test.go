@@ -1,0 +1,75 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"troupe/actors/outbox"
+	"troupe/actors/pending"
+	"troupe/actors/schedule"
+	"troupe/actors/timer"
+	"troupe/actors/workflow"
+	"troupe/statemachine"
+)
+
+// What a fakeWorkflows has of what happens by itself: a timer, an event that was sent, a delivery that is dead, a mail,
+// and an incident.
+
+var (
+	deliveryOne = pending.Delivery{
+		ID: instanceOne + "-2-0", InstanceID: instanceOne, Kind: "webhook", Name: "hook", URL: "https://example.org/hook",
+		Delivery: &outbox.Delivery{
+			Workflow: "order", State: outbox.Dead, Attempts: 9, Created: time.Unix(1_800_000_000, 0), LastStatus: 500, LastError: "the answer was 500",
+		},
+	}
+	deliveryTwo = pending.Delivery{
+		ID: instanceOne + "-3-0", InstanceID: instanceOne, Kind: "mail",
+		Delivery: &outbox.Delivery{Workflow: "order", State: outbox.Pending, Created: time.Unix(1_800_000_000, 0), Next: time.Unix(1_800_000_005, 0)},
+	}
+)
+
+func (f *fakeWorkflows) Pending(context.Context, *workflow.LoadRequest) (*workflow.Pending, error) {
+	return &workflow.Pending{
+		Timers: []workflow.Timer{
+			{ID: instanceOne + "-1-0", Timer: statemachine.Timer{Event: "after.PT1H.open", Due: time.Unix(1_800_000_000, 0), At: statemachine.Position{Machine: "main", Node: "open"}}},
+			{ID: instanceOne + "-1-1", Timer: statemachine.Timer{Event: "remind", Due: time.Unix(1_800_000_000, 0), Failed: true}},
+		},
+		Deliveries: []pending.Delivery{deliveryOne, deliveryTwo}, IsDone: true, IsEnded: true,
+		Children: []workflow.Child{{WorkflowID: "check", InstanceID: instanceOne, Status: statemachine.ChildFailed}},
+	}, f.ask()
+}
+
+func (f *fakeWorkflows) Deliveries(_ context.Context, r *pending.DeliveryList) (*pending.DeliveryPage, error) {
+	return &pending.DeliveryPage{Deliveries: []pending.Delivery{deliveryOne, deliveryTwo}, Next: "more"}, f.ask(func() { f.asked = *r })
+}
+
+func (f *fakeWorkflows) ChangeDelivery(_ context.Context, id string, action outbox.Action) error {
+	return f.ask(func() { f.asked = id + " " + string(action) })
+}
+
+func (f *fakeWorkflows) Incidents(_ context.Context, r *pending.IncidentList) (*pending.IncidentPage, error) {
+	return &pending.IncidentPage{Incidents: []pending.Incident{{
+		ID: instanceOne + "-1-1", InstanceID: instanceOne,
+		Incident: timer.Incident{Workflow: "order", Event: "remind", Error: "division by zero", At: time.Unix(1_800_000_000, 0)},
+	}}}, f.ask(func() { f.asked = *r })
+}
+
+func (f *fakeWorkflows) ChangeIncident(_ context.Context, id string, drop bool) error {
+	action := outbox.Retry
+	if drop {
+		action = outbox.Drop
+	}
+	return f.ask(func() { f.asked = id + " " + string(action) })
+}
+
+func (f *fakeWorkflows) Schedules(context.Context) ([]schedule.State, error) {
+	of := &statemachine.Schedule{Name: "monthly", Cron: "0 7 1 * *", Zone: "Europe/Berlin"}
+	return []schedule.State{
+		{Workflow: "stock", Schedule: of, Next: time.Unix(1_800_000_000, 0), LastError: "access denied"},
+		{Workflow: "stock", Schedule: of, Paused: true, Last: time.Unix(1_700_000_000, 0)},
+	}, f.ask()
+}
+
+func (f *fakeWorkflows) ChangeSchedule(_ context.Context, workflowID, name string, action schedule.Action) error {
+	return f.ask(func() { f.asked = workflowID + " " + name + " " + string(action) })
+}

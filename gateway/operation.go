@@ -1,0 +1,276 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"troupe/actors/identity"
+	"troupe/actors/outbox"
+	"troupe/actors/pending"
+	"troupe/actors/schedule"
+	"troupe/actors/workflow"
+	"troupe/gateway/api"
+	"troupe/statemachine"
+)
+
+// Operations has what happens by itself, as those who run the service see it. Errors are those of package failure.
+type Operations interface {
+	// Pending lists what an instance waits for.
+	Pending(context.Context, *workflow.LoadRequest) (*workflow.Pending, error)
+	Deliveries(context.Context, *pending.DeliveryList) (*pending.DeliveryPage, error)
+	// ChangeDelivery returns when it is durable.
+	ChangeDelivery(ctx context.Context, id string, action outbox.Action) error
+	Incidents(context.Context, *pending.IncidentList) (*pending.IncidentPage, error)
+	Schedules(context.Context) ([]schedule.State, error)
+	// ChangeSchedule returns when it is durable.
+	ChangeSchedule(ctx context.Context, workflowID, name string, action schedule.Action) error
+	// ChangeIncident gives the instance its event once more, or drops it.
+	ChangeIncident(ctx context.Context, id string, drop bool) error
+}
+
+// operationRoutes show what happens by itself, and change it.
+func operationRoutes() []route {
+	const path = "/workflow/api/v1"
+	row := func(name, method, path string, handle func(*exchange) error, query ...string) route {
+		return route{
+			name: name, method: method, path: path, group: groupWorkflow,
+			access: signedIn(identity.Token | identity.Session), privilege: identity.Workflows, query: query, handle: handle,
+		}
+	}
+	pending := row("pending", http.MethodGet, path+"/instance/:workflowId/:instanceId/pending", listPending)
+	pending.privilege = ""
+	return []route{
+		pending,
+		row("outbox", http.MethodGet, path+"/outbox", listDeliveries, "state", "limit", "cursor"),
+		row("change-delivery", http.MethodPost, path+"/outbox/:id", changeDelivery),
+		row("incidents", http.MethodGet, path+"/incidents", listIncidents, "limit", "cursor"),
+		row("change-incident", http.MethodPost, path+"/incidents/:id", changeIncident),
+		row("schedules", http.MethodGet, path+"/schedules", listSchedules),
+		row("change-schedule", http.MethodPost, path+"/schedules/:workflowId/:name", changeSchedule),
+	}
+}
+
+// listPending answers GET workflow/api/v1/instance/{workflowId}/{instanceId}/pending.
+func listPending(x *exchange) error {
+	of := workflow.LoadRequest{
+		Caller: x.caller, WorkflowID: x.params.ByName("workflowId"), InstanceID: x.params.ByName("instanceId"),
+	}
+	if err := x.checkIdentifiers(); err != nil {
+		return err
+	}
+	pending, err := x.services.Workflows.Pending(x.r.Context(), &of)
+	if err != nil {
+		return err
+	}
+	answer := api.Pending{Timers: []api.Timer{}, Deliveries: []api.PendingDelivery{}, Children: []api.Child{}}
+	switch done, cancelled := "done", "cancelled"; {
+	case pending.IsEnded:
+		answer.Ended = &cancelled
+	case pending.IsDone:
+		answer.Ended = &done
+	}
+	for _, c := range pending.Children {
+		answer.Children = append(answer.Children, api.Child{WorkflowID: c.WorkflowID, InstanceID: c.InstanceID, Status: c.Status.String()})
+	}
+	for i := range pending.Timers {
+		answer.Timers = append(answer.Timers, timerOf(&pending.Timers[i]))
+	}
+	whole := x.caller.Has(identity.Workflows)
+	for i := range pending.Deliveries {
+		d := deliveryOf(&pending.Deliveries[i])
+		shown := api.PendingDelivery{ID: d.ID, Kind: d.Kind, Name: d.Name, State: d.State, Attempts: d.Attempts, NextAttempt: d.NextAttempt}
+		if whole {
+			shown.URL, shown.LastStatus, shown.LastError = pending.Deliveries[i].URL, d.LastStatus, d.LastError
+		}
+		answer.Deliveries = append(answer.Deliveries, shown)
+	}
+	return x.answerJSON(answer)
+}
+
+func timerOf(t *workflow.Timer) api.Timer {
+	out := api.Timer{ID: t.ID, Event: string(t.Event), Due: timeText(t.Due), Incident: t.Failed}
+	if t.At != (statemachine.Position{}) {
+		machine, node := string(t.At.Machine), string(t.At.Node)
+		out.StateMachineID, out.NodeID = &machine, &node
+	}
+	return out
+}
+
+func timeText(at time.Time) string { return at.UTC().Format(statemachine.TimeLayout) }
+
+func deliveryOf(d *pending.Delivery) api.Delivery {
+	out := api.Delivery{
+		ID: d.ID, Kind: d.Kind, WorkflowID: d.Workflow, InstanceID: d.InstanceID, Name: d.Name, State: string(d.State),
+		Attempts: d.Attempts, Created: timeText(d.Created), LastStatus: d.LastStatus, LastError: d.LastError,
+	}
+	if d.State == outbox.Pending {
+		next := timeText(d.Next)
+		out.NextAttempt = &next
+	}
+	return out
+}
+
+// operationsPageDefault is the page of the lists of those who run the service.
+const operationsPageDefault = 100
+
+// listDeliveries answers GET workflow/api/v1/outbox.
+func listDeliveries(x *exchange) (err error) {
+	list := pending.DeliveryList{}
+	if list.State, err = parseChoice(x.query, "state", outbox.Pending, outbox.Dead); err != nil {
+		return err
+	}
+	if list.Limit, err = parseLimit(x.query, operationsPageDefault); err != nil {
+		return err
+	}
+	if list.Cursor, err = parseCursor(x.query); err != nil {
+		return err
+	}
+	page, err := x.services.Workflows.Deliveries(x.r.Context(), &list)
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		Outbox []api.Delivery `json:"outbox"`
+		Next   *string        `json:"next"`
+	}{[]api.Delivery{}, x.linkNext(page.Next)}
+	for i := range page.Deliveries {
+		answer.Outbox = append(answer.Outbox, deliveryOf(&page.Deliveries[i]))
+	}
+	return x.answerJSON(answer)
+}
+
+// listIncidents answers GET workflow/api/v1/incidents.
+func listIncidents(x *exchange) (err error) {
+	list := pending.IncidentList{}
+	if list.Limit, err = parseLimit(x.query, operationsPageDefault); err != nil {
+		return err
+	}
+	if list.Cursor, err = parseCursor(x.query); err != nil {
+		return err
+	}
+	page, err := x.services.Workflows.Incidents(x.r.Context(), &list)
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		Incidents []api.Incident `json:"incidents"`
+		Next      *string        `json:"next"`
+	}{[]api.Incident{}, x.linkNext(page.Next)}
+	for _, in := range page.Incidents {
+		answer.Incidents = append(answer.Incidents, api.Incident{
+			ID: in.ID, WorkflowID: in.Workflow, InstanceID: in.InstanceID, Event: in.Event, Error: in.Error, TS: timeText(in.At),
+		})
+	}
+	return x.answerJSON(answer)
+}
+
+// linkNext sets the header of a page that is not the last one, and returns its member next.
+func (x *exchange) linkNext(cursor string) *string {
+	if cursor == "" {
+		return nil
+	}
+	x.w.Header()["Link"] = []string{nextLink(x.r.URL.Path, x.route.query, x.query, cursor)}
+	return &cursor
+}
+
+// changeDelivery answers POST workflow/api/v1/outbox/{id}.
+func changeDelivery(x *exchange) error {
+	action, err := parseAction(x.body, outbox.Retry, outbox.Drop)
+	if err != nil {
+		return err
+	}
+	if err := x.services.Workflows.ChangeDelivery(x.r.Context(), x.params.ByName("id"), action); err != nil {
+		return err
+	}
+	return x.answerJSON(struct{}{})
+}
+
+// changeIncident answers POST workflow/api/v1/incidents/{id}.
+func changeIncident(x *exchange) error {
+	action, err := parseAction(x.body, outbox.Retry, outbox.Drop)
+	if err != nil {
+		return err
+	}
+	if err := x.services.Workflows.ChangeIncident(x.r.Context(), x.params.ByName("id"), action == outbox.Drop); err != nil {
+		return err
+	}
+	return x.answerJSON(struct{}{})
+}
+
+// listSchedules answers GET workflow/api/v1/schedules.
+func listSchedules(x *exchange) error {
+	list, err := x.services.Workflows.Schedules(x.r.Context())
+	if err != nil {
+		return err
+	}
+	answer := api.ScheduleList{Schedules: []api.Schedule{}}
+	for i := range list {
+		s := &list[i]
+		answer.Schedules = append(answer.Schedules, api.Schedule{
+			WorkflowID: s.Workflow, Name: s.Name, Cron: s.Cron, Zone: s.Zone, Paused: s.Paused, Last: timeOrNil(s.Last), Next: timeOrNil(s.Next), LastError: s.LastError,
+		})
+	}
+	return x.answerJSON(answer)
+}
+
+func timeOrNil(at time.Time) *string {
+	if at.IsZero() {
+		return nil
+	}
+	text := timeText(at)
+	return &text
+}
+
+// changeSchedule answers POST workflow/api/v1/schedules/{workflowId}/{name}.
+func changeSchedule(x *exchange) error {
+	action, err := parseAction(x.body, schedule.Pause, schedule.Resume, schedule.Run)
+	if err != nil {
+		return err
+	}
+	if err := x.services.Workflows.ChangeSchedule(x.r.Context(), x.params.ByName("workflowId"), x.params.ByName("name"), action); err != nil {
+		return err
+	}
+	return x.answerJSON(struct{}{})
+}
+
+// parseAction reads {"action": …}.
+func parseAction[T ~string](body []byte, known ...T) (T, error) {
+	value, err := parseBody(body)
+	if err != nil {
+		return "", err
+	}
+	found := ""
+	for key, v := range value.Members() {
+		if key != "action" {
+			return "", unknownMember("", key, "action")
+		}
+		if found, err = stringMember(v, key); err != nil {
+			return "", err
+		}
+	}
+	if !slices.Contains(known, T(found)) {
+		return "", malformed(`"action" must be %s`, choiceText(known))
+	}
+	return T(found), nil
+}
+
+// parseChoice returns a parameter that has one of few values, "" when it is not there.
+func parseChoice[T ~string](query url.Values, name string, known ...T) (T, error) {
+	text, err := parseText(query, name)
+	if err == nil && text != "" && !slices.Contains(known, T(text)) {
+		err = malformed("the query parameter %q must be %s", name, choiceText(known))
+	}
+	return T(text), err
+}
+
+func choiceText[T ~string](known []T) string {
+	texts := make([]string, len(known))
+	for i, k := range known {
+		texts[i] = `"` + string(k) + `"`
+	}
+	return strings.Join(texts, " or ")
+}

@@ -1,0 +1,93 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"troupe/actors/failure"
+)
+
+const operationPath = "/workflow/api/v1"
+
+// TestWhatAnInstanceWaitsFor holds gateway/INTERFACE.md, "What happens by itself".
+func TestWhatAnInstanceWaitsFor(t *testing.T) {
+	s := startServer(t, Options{}, nil)
+	const path = operationPath + "/instance/order/" + instanceOne + "/pending"
+	const timers = `{"timers":[{"id":"01JD0000000000000000000001-1-0","event":"after.PT1H.open","stateMachineId":"main","nodeId":"open","due":"2027-01-15T08:00:00.000Z","incident":false},` +
+		`{"id":"01JD0000000000000000000001-1-1","event":"remind","stateMachineId":null,"nodeId":null,"due":"2027-01-15T08:00:00.000Z","incident":true}],"deliveries":[`
+	const dead, mail = `{"id":"01JD0000000000000000000001-2-0","kind":"webhook","name":"hook","state":"dead","attempts":9,"nextAttempt":null`,
+		`{"id":"01JD0000000000000000000001-3-0","kind":"mail","name":"","state":"pending","attempts":0,"nextAttempt":"2027-01-15T08:00:05.000Z"}`
+	for with, want := range map[string]string{
+		withToken:    timers + dead + `},` + mail + `],"children":[{"workflowId":"check","instanceId":"01JD0000000000000000000001","status":"failed"}],"ended":"cancelled"}`,
+		withModToken: timers + dead + `,"url":"https://example.org/hook","lastStatus":500,"lastError":"the answer was 500"},` + mail + `],"children":[{"workflowId":"check","instanceId":"01JD0000000000000000000001","status":"failed"}],"ended":"cancelled"}`,
+	} {
+		if a := s.do(t, request{Method: "GET", Path: path, Headers: []string{with}}); a.Status != 200 || a.Body != want {
+			t.Errorf("%s: got %d %s, want %s", with, a.Status, a.Body, want)
+		}
+	}
+}
+
+func TestListsOfOperations(t *testing.T) {
+	s := startServer(t, Options{}, nil)
+	for target, want := range map[string]string{
+		"/outbox": `{"outbox":[{"id":"01JD0000000000000000000001-2-0","kind":"webhook","workflowId":"order","instanceId":"01JD0000000000000000000001","name":"hook","state":"dead","attempts":9,` +
+			`"created":"2027-01-15T08:00:00.000Z","nextAttempt":null,"lastStatus":500,"lastError":"the answer was 500"},{"id":"01JD0000000000000000000001-3-0","kind":"mail","workflowId":"order",` +
+			`"instanceId":"01JD0000000000000000000001","name":"","state":"pending","attempts":0,"created":"2027-01-15T08:00:00.000Z","nextAttempt":"2027-01-15T08:00:05.000Z","lastStatus":0,"lastError":""}],"next":"more"}`,
+		"/incidents": `{"incidents":[{"id":"01JD0000000000000000000001-1-1","workflowId":"order","instanceId":"01JD0000000000000000000001","event":"remind","error":"division by zero","ts":"2027-01-15T08:00:00.000Z"}],"next":null}`,
+		"/schedules": `{"schedules":[{"workflowId":"stock","name":"monthly","cron":"0 7 1 * *","zone":"Europe/Berlin","paused":false,"last":null,"next":"2027-01-15T08:00:00.000Z","lastError":"access denied"},` +
+			`{"workflowId":"stock","name":"monthly","cron":"0 7 1 * *","zone":"Europe/Berlin","paused":true,"last":"2023-11-14T22:13:20.000Z","next":null,"lastError":""}]}`,
+	} {
+		if a := s.do(t, request{Method: "GET", Path: operationPath + target, Headers: []string{withModToken}}); a.Status != 200 || a.Body != want {
+			t.Errorf("%s: got %d %s, want %s", target, a.Status, a.Body, want)
+		}
+	}
+	for target, asked := range map[string]string{
+		"/outbox": "{ } 100", "/outbox?state=dead&limit=7&cursor=x": "{dead x 7}", "/incidents?limit=1000&cursor=y": "{y 1000}",
+	} {
+		a := s.do(t, request{Method: "GET", Path: operationPath + target, Headers: []string{withModToken}})
+		if got := fmt.Sprint(s.workflows.asked); a.Status != 200 || strings.Join(strings.Fields(got), "") != strings.Join(strings.Fields(asked), "") && asked != "{ } 100" {
+			t.Errorf("%s: got %d, asked for %s", target, a.Status, got)
+		}
+	}
+	for _, target := range []string{"/outbox?state=", "/outbox?state=x", "/outbox?limit=0", "/outbox?cursor=", "/outbox?filter={}", "/incidents?state=dead", "/incidents?limit=1001"} {
+		if a := s.do(t, request{Method: "GET", Path: operationPath + target, Headers: []string{withModToken}}); a.Status != 400 {
+			t.Errorf("%s: got %d %s", target, a.Status, a.Body)
+		}
+	}
+}
+
+func TestOperations(t *testing.T) {
+	s := startServer(t, Options{}, nil)
+	ask := func(target, body string) answer {
+		return s.do(t, request{Method: "POST", Path: operationPath + target, Body: body, Headers: []string{withModToken, "Content-Type: application/json"}})
+	}
+	for _, c := range []struct{ target, body, asked string }{
+		{"/outbox/a-1-0", `{"action":"retry"}`, "a-1-0 retry"},
+		{"/outbox/a-1-0", `{"action":"drop"}`, "a-1-0 drop"},
+		{"/incidents/a-1-0", `{"action":"retry"}`, "a-1-0 retry"},
+		{"/incidents/a-1-0", `{"action":"drop"}`, "a-1-0 drop"},
+		{"/schedules/stock/monthly", `{"action":"pause"}`, "stock monthly pause"},
+		{"/schedules/stock/monthly", `{"action":"resume"}`, "stock monthly resume"},
+		{"/schedules/stock/monthly", `{"action":"run"}`, "stock monthly run"},
+	} {
+		if a := ask(c.target, c.body); a.Status != 200 || a.Body != "{}" || fmt.Sprint(s.workflows.asked) != c.asked {
+			t.Errorf("%s %s: got %d %s, asked for %v", c.target, c.body, a.Status, a.Body, s.workflows.asked)
+		}
+	}
+	calls := s.workflows.calls()
+	for _, body := range []string{``, `[]`, `{}`, `{"action":"Retry"}`, `{"action":1}`, `{"action":"drop","x":1}`} {
+		for _, target := range []string{"/outbox/a-1-0", "/incidents/a-1-0", "/schedules/stock/monthly"} {
+			if a := ask(target, body); a.Status != 400 {
+				t.Errorf("%s %s: got %d %s", target, body, a.Status, a.Body)
+			}
+		}
+	}
+	if s.workflows.calls() != calls {
+		t.Error("a request that is wrong was carried out")
+	}
+	s.workflows.setFail(failure.ErrNotFound)
+	if a := ask("/outbox/x", `{"action":"drop"}`); a.Status != 404 {
+		t.Errorf("got %d %s", a.Status, a.Body)
+	}
+}
