@@ -79,7 +79,7 @@ func checkHome(c *config) (all, warnings document.Faults, err error) {
 		if err := keepFaults(&all, err); err != nil {
 			return nil, nil, err
 		}
-		warnings = set.Warnings
+		warnings = append(set.Warnings, c.warnOfMails(set.Workflows)...)
 	}
 	all = append(all, checkStore(c)...)
 	all.Sort()
@@ -91,7 +91,8 @@ func checkParts(c *config) document.Faults {
 	_, gatewayErr := c.newGateway(zerolog.Nop())
 	_, providerErr := c.newProvider(nil, zerolog.Nop())
 	_, bucketErr := c.newBucket(zerolog.Nop())
-	return slices.Concat(settingFaults(gatewayErr), settingFaults(providerErr), settingFaults(bucketErr),
+	_, senderErr := c.newSender(nil)
+	return slices.Concat(settingFaults(gatewayErr), settingFaults(providerErr), settingFaults(bucketErr), settingFaults(senderErr),
 		settingFaults(c.store.EnsureDefaults().Validate()))
 }
 

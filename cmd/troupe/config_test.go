@@ -47,11 +47,14 @@ func samples(f *pflag.Flag) [3]string {
 		return [3]string{"leader", "leader", "leader"} // it has no other
 	case f.Name == "listen", f.Name == "admin", f.Name == "cluster.listen", f.Name == "cluster.advertise":
 		return [3]string{"one:1", "two:2", "three:3"}
+	case f.Name == "mail.tls":
+		return [3]string{"implicit", "starttls", "implicit"}
 	case f.Name == "base-path":
 		return [3]string{"/one", "/two", "/three"}
 	}
 	return map[string][3]string{
-		"secret": {"one", "two", "three"}, "roles": {`{"a":["x"]}`, `{"b":["x","y"],"c=d, e":["z"]}`, `{"f":["x"]}`},
+		"secret": {"one", "two", "three"}, "endpoints": {`{"a":{"b":{"url":"http://one"}}}`, `{"a":{"b":{"url":"http://two"}},"c":{"d":{"url":"http://e"}}}`, `{"a":{"b":{"url":"http://three"}}}`},
+		"roles":  {`{"a":["x"]}`, `{"b":["x","y"],"c=d, e":["z"]}`, `{"f":["x"]}`},
 		"string": {"one", "two", "three"}, "int": {"11", "12", "13"}, "int64": {"11", "12", "13"}, "float64": {"1.5", "12", "0.25"}, "bool": {"true", "true", "true"},
 		"addresses": {"10.0.0.1/32", "10.0.0.0/8,fd00::/8", "192.168.7.0/24"}, "time": {"11s", "12s", "13s"}, "bytes": {"11KiB", "12KiB", "13KiB"},
 	}[f.Value.Type()]
@@ -67,7 +70,7 @@ func TestPrecedence(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			inFile, inEnvironment, inFlag := samples(f)[0], samples(f)[1], samples(f)[2]
 			empty, home := homeWith(t, ""), homeWith(t, inSettings(f.Name, inFile))
-			for _, first := range []string{"oidc.issuer", "repository.bucket"} { // the rest of its group needs it
+			for _, first := range []string{"oidc.issuer", "repository.bucket", "mail.host"} { // the rest of its group needs it
 				if group, _, _ := strings.Cut(first, "."); strings.HasPrefix(f.Name, group+".") && f.Name != first {
 					t.Setenv(envName(first), "https://login.example.com")
 				}

@@ -2,20 +2,27 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"troupe/gateway/admin"
 	"troupe/gateway/client"
 )
 
 // standardAddress is where `troupe serve` listens when nobody says otherwise.
 const standardAddress = "http://127.0.0.1:8080"
+
+// adminHost stands for the socket in the home where a URL needs a host.
+const adminHost = "home.invalid"
 
 // connection says which service a command asks, and as whom. What stands closer
 // to the command wins:
@@ -31,6 +38,7 @@ const standardAddress = "http://127.0.0.1:8080"
 // --address cannot hand it to another service.
 type connection struct {
 	address, tokenFile, context string
+	home                        string // "": the flag was not given
 	timeout                     time.Duration
 }
 
@@ -45,15 +53,36 @@ func addConnection(cmd *cobra.Command) *connection {
 	return c
 }
 
+// addHome adds --home: the service that runs on it is asked over its socket, without a token.
+func (c *connection) addHome(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.home, "home", "", "ask the service that runs on this home on the same machine, without a token")
+}
+
 // client makes the client of the service; retryMax is that of its options.
 func (c *connection) client(retryMax int) (*client.Client, error) {
-	address, token, err := c.resolve()
-	if err != nil {
-		return nil, err
+	o := client.Options{CallMax: c.timeout, RetryMax: retryMax, UserAgent: "troupe"}
+	if c.home != "" {
+		if c.address != "" || c.context != "" || c.tokenFile != "" {
+			return nil, usageError{errors.New("--home is a service of this machine: it goes without --address, --context and --token-file")}
+		}
+		socket := filepath.Join(c.home, adminSocket)
+		ctx, cancel := context.WithTimeout(context.Background(), askMax)
+		defer cancel()
+		if _, err := admin.Dial(ctx, socket); err != nil {
+			if errors.Is(err, admin.ErrNoServer) {
+				err = fmt.Errorf("no server is running on %s: start it, or name a service with --address or --context", c.home)
+			}
+			return nil, err
+		}
+		o.Address = "http://" + adminHost
+		o.HTTP = &http.Client{Transport: admin.Transport(socket)}
+	} else {
+		var err error
+		if o.Address, o.Token, err = c.resolve(); err != nil {
+			return nil, err
+		}
 	}
-	made, err := client.New(client.Options{
-		Address: address, Token: token, CallMax: c.timeout, RetryMax: retryMax, UserAgent: "troupe",
-	})
+	made, err := client.New(o)
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -46,6 +46,11 @@ func (d *definitions) PublishDefinition(r *gateway.DefinitionRequest) (answer ap
 	if faults := disagreements(r, &source); len(faults) > 0 {
 		return answer, refusedHome(faults)
 	}
+	for _, s := range source.Parsed.Schedules() {
+		if s.As != "" && !r.Caller.Has(identity.Admin) {
+			return answer, failure.Refuse(failure.ErrForbidden, "schedule %s creates instances as %s: that is for holders of mod-admin", s.Name, s.As)
+		}
+	}
 	publish := d.Catalog.PublishDefinition
 	if r.DryRun {
 		publish = d.CheckDefinition

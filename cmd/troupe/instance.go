@@ -21,7 +21,7 @@ func newInstance() *cobra.Command {
 		"  troupe instance create leave-request --public '{\"from\": \"2026-12-21\"}'\n"+
 			"  troupe instance list leave-request --filter '{\"states.nodeId\": \"review\"}'",
 		newInstanceList(), newInstanceShow(), newInstanceCreate(), newInstanceSend(),
-		newInstanceHistory(), newInstanceWatch(), newInstanceEvents())
+		newInstanceHistory(), newInstancePending(), newInstanceWatch(), newInstanceEvents())
 }
 
 // anyForm are the forms of most results.
@@ -29,8 +29,25 @@ var anyForm = []string{formTable, formJSON, formJSONL, formYAML}
 
 // asking makes cmd a command that asks the service: it gets the flags for the
 // connection and for the form of the output, connects, and explains errors.
-func asking(cmd *cobra.Command, forms []string, do func(cmd *cobra.Command, c *client.Client, out *output, args []string) error) *cobra.Command {
-	at, out := addConnection(cmd), addOutput(cmd, forms...)
+func asking(cmd *cobra.Command, forms []string, do doing) *cobra.Command {
+	return askingAt(cmd, addConnection(cmd), forms, do)
+}
+
+// doing is what a command does with the service.
+type doing = func(cmd *cobra.Command, c *client.Client, out *output, args []string) error
+
+// operating is asking for a command of those who run the service, who may ask it over the socket in its home.
+func operating(cmd *cobra.Command, forms []string, do doing) *cobra.Command {
+	at := addConnection(cmd)
+	at.addHome(cmd)
+	return askingAt(cmd, at, forms, do)
+}
+
+func askingAt(cmd *cobra.Command, at *connection, forms []string, do doing) *cobra.Command {
+	out := &output{forms: []string{""}}
+	if len(forms) > 0 {
+		out = addOutput(cmd, forms...)
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := out.open(cmd); err != nil {
 			return err

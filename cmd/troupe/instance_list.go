@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,8 +21,9 @@ func newInstanceList() *cobra.Command {
 	var filter string
 	var all bool
 	var columns []string
+	var incidents bool
 	cmd := &cobra.Command{
-		Use:   "list WORKFLOW",
+		Use:   "list [WORKFLOW]",
 		Short: "List the instances of a workflow that you may read",
 		Long: "List the instances of a workflow that you may read: one page, or with --all every one, page by page. " +
 			"With -o json and -o yaml a page is what the service answered.",
@@ -39,7 +41,17 @@ func newInstanceList() *cobra.Command {
 	f.BoolVar(&r.Count, "count", false, "count all matches")
 	f.BoolVar(&r.Explain, "explain", false, "explain how they were found (needs mod-workflows)")
 	f.StringSliceVar(&columns, "columns", nil, "paths to show in a table, such as svcPublic.days")
+	f.BoolVar(&incidents, "incidents", false, "list incidents of all workflows instead, as troupe incident list")
 	return asking(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, args []string) error {
+		if incidents || len(args) == 0 {
+			if !incidents {
+				return usageError{errors.New("WORKFLOW is missing: troupe instance list WORKFLOW")}
+			}
+			if len(args) > 0 {
+				return usageError{errors.New("--incidents lists those of all workflows")}
+			}
+			return listIncidents(cmd, c, out, &paging{limit: r.Limit, cursor: r.Cursor, all: all})
+		}
 		if len(columns) > 0 && out.form != formTable {
 			return usageError{errors.New("--columns is for tables")}
 		}
@@ -93,27 +105,37 @@ func newInstanceHistory() *cobra.Command {
 	cmd.Flags().IntVar(&r.Limit, "limit", 100, "entries of one page, 1 to 1000 (with --all: 500); 0: the default")
 	cmd.Flags().BoolVar(&all, "all", false, "all pages")
 	cmd.Flags().StringVar(&r.Cursor, "cursor", "", "continue where an earlier page ended")
+	cmd.Flags().BoolVar(&r.Data, "data", false, "what the events brought, too")
 	return asking(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, args []string) error {
 		r.WorkflowID, r.InstanceID = args[0], args[1]
 		if all && !cmd.Flags().Changed("limit") {
 			r.Limit = 0 // the client's choice
 		}
 		l := &lister{cmd: cmd, out: out, member: "history", head: historyHead}
+		if r.Data {
+			l.head = append(slices.Clone(historyHead), "DATA")
+		}
+		ready := func(page *client.HistoryPage) *listPage { return historyPage(page, r.Data) }
 		if !all {
 			page, err := c.History(cmd.Context(), r)
 			if err != nil {
 				return err
 			}
-			return l.one(historyPage(page))
+			return l.one(ready(page))
 		}
-		return writePages(l, c.HistoryPages(cmd.Context(), r), historyPage)
+		return writePages(l, c.HistoryPages(cmd.Context(), r), ready)
 	})
 }
 
-func historyPage(page *client.HistoryPage) *listPage {
+func historyPage(page *client.HistoryPage, withData bool) *listPage {
 	p := &listPage{raw: page.Raw, next: page.Next}
 	for i := range page.Entries {
-		p.rows = append(p.rows, historyRow(&page.Entries[i].HistoryEntry))
+		e := &page.Entries[i].HistoryEntry
+		row := historyRow(e)
+		if withData {
+			row = append(row, cmp.Or(string(e.DataDigest), string(e.Data)))
+		}
+		p.rows = append(p.rows, row)
 		p.items = append(p.items, page.Entries[i].Raw)
 	}
 	return p

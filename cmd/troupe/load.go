@@ -133,10 +133,15 @@ func (c *config) loadValue(faults *document.Collector, s setting, n *document.No
 		err = s.value.Set(n.Text)
 	default:
 		err = errors.New("must be a single value")
-		if s.value.Type() == rolesType {
+		switch s.value.Type() {
+		case rolesType, endpointsType:
 			var tree data.Value
 			if tree, err = n.Data(); err == nil {
 				err = s.value.Set(tree.String())
+			}
+		case prefixesType:
+			if n.Kind == document.Sequence {
+				err = s.value.Set(strings.Join(faults.Texts(n), ","))
 			}
 		}
 	}

@@ -8,6 +8,9 @@
 //	troupe cluster    make several nodes one service, and look after it
 //	troupe store      make an empty store in place of one that is gone
 //	troupe instance   work with instances of a running service
+//	troupe outbox     list, retry and drop what has not been delivered
+//	troupe incident   list, retry and drop events that came by themselves and failed
+//	troupe schedule   list, pause, resume and run schedules
 //	troupe context    name services and keep the tokens for them
 //	troupe bench      measure a service under load
 //	troupe check      check the text files of a home
@@ -27,6 +30,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	_ "time/tzdata" // zones of schedules, where the machine has none
 
 	"github.com/spf13/cobra"
 )
@@ -91,7 +95,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newPublish(), newConfigCommand(), newInstance(), newContext(), newParameters(), newStore(), newCluster(), newBench(), newVersion())
+	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newPublish(), newConfigCommand(), newInstance(), newOutbox(), newIncident(), newSchedule(), newContext(), newParameters(), newStore(), newCluster(), newBench(), newVersion())
 	root.SetVersionTemplate("{{.Version}}\n")
 	return root
 }
@@ -110,7 +114,7 @@ func arguments(cmd *cobra.Command, args []string) error {
 	usage := strings.Join(append([]string{cmd.CommandPath()}, names...), " ")
 	most := len(names)
 	for i, name := range names {
-		if strings.HasSuffix(name, "...") {
+		if strings.HasSuffix(strings.TrimSuffix(name, "]"), "...") {
 			most = max(most, len(args))
 		}
 		if i >= len(args) && !strings.HasPrefix(name, "[") {

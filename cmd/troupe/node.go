@@ -19,6 +19,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/child"
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
@@ -43,6 +44,7 @@ import (
 const (
 	pathAdminOfPeer = "/cluster/.admin"
 	pathUses        = "/cluster/uses"
+	pathInside      = "/cluster/inside"
 )
 
 // isNode says whether the home is that of a node of a cluster.
@@ -243,6 +245,23 @@ func (s *service) startReplicated(directory *identity.Directory) (identity.Ident
 	}
 	cluster.Handle(s.node, pathUses, take)
 	return used, nil
+}
+
+// insideAnswer is what becomes of a message between a parent and its child.
+type insideAnswer struct {
+	Refused string `json:"refused,omitempty"`
+}
+
+// takeInside carries out a message whose instance is led here.
+func (s *service) takeInside(ctx context.Context, _ peer.NodeID, m child.Message) (a insideAnswer, err error) {
+	a.Refused, err = s.router.Inside(ctx, &m)
+	return a, err
+}
+
+// tellElsewhere has the node that leads a shard carry out a message.
+func (s *service) tellElsewhere(ctx context.Context, shard uint16, m *child.Message) (refused string, err error) {
+	a, err := cluster.AskIn(ctx, s.node, persistence.Shard(shard), pathInside, s.takeInside, *m)
+	return a.Refused, err
 }
 
 // usesTeller tells the leader of last uses.

@@ -19,6 +19,7 @@ import (
 	"troupe/actors/formportal"
 	"troupe/actors/home"
 	"troupe/actors/identity"
+	"troupe/actors/outbox"
 	"troupe/actors/repository"
 	"troupe/actors/template"
 	"troupe/actors/workflow"
@@ -81,6 +82,7 @@ type service struct {
 	watcher            *home.Watcher
 	published          *home.Published  // nil on a node that stands alone
 	provider           *provider.Client // nil without one
+	sender             outbox.Senders
 
 	rights  *repository.Rights // as they were at the start
 	reloads reloads
@@ -180,6 +182,9 @@ func (s *service) listen() (err error) {
 	if s.provider, err = c.newProvider(s.flowKey(), s.log); err != nil {
 		return err
 	}
+	if s.sender, err = c.newSender(func() *identity.Directory { return s.identities.Directory() }); err != nil {
+		return err
+	}
 	files, err := c.newFiles(s.log)
 	if err != nil {
 		return err
@@ -221,7 +226,11 @@ func (s *service) openDefinitions() (err error) {
 	if s.parser, err = statemachine.NewParser(statemachine.ParserOptions{}); err != nil {
 		return err
 	}
-	if s.catalog, err = catalog.Open(catalog.Options{Store: s.store, Parser: s.parser, Current: s.current, Log: s.log}); err != nil {
+	o := catalog.Options{Store: s.store, Parser: s.parser, Current: s.current, Log: s.log}
+	if s.node != nil {
+		o.Level = s.node.Level
+	}
+	if s.catalog, err = catalog.Open(o); err != nil {
 		return err
 	}
 	if err = formportal.AddPlainWorkflow(s.catalog, s.parser); err != nil {
@@ -239,13 +248,18 @@ func (s *service) run() (err error) {
 	workflows := c.workflow
 	workflows.Store, workflows.System, workflows.Catalog, workflows.Log = s.store, s.system, s.catalog, s.log
 	if s.node != nil {
-		workflows.Current = s.node.Current
+		workflows.Current, workflows.Elsewhere, workflows.Level = s.node.Current, s.tellElsewhere, s.node.Level
 	}
+	workflows.Sender = s.sender
+	workflows.Principal = func(user identity.UserID) *identity.Principal { return s.identities.Directory().Principal(user) }
 	workflows.ReplyWaitMax = c.store.CommitWaitMax + 5*time.Second
 	if s.router, err = workflow.Start(workflows); err != nil {
 		return err
 	}
 	s.started.push(s.router)
+	if s.node != nil {
+		cluster.Handle(s.node, pathInside, s.takeInside)
+	}
 	s.repository = repository.Start(repository.Options{System: s.system, Source: s.files, Rights: s.rights, Log: s.log})
 	s.started.push(s.repository)
 	s.templateParameters = template.Start(template.Options{System: s.system, Files: s.repository, Log: s.log})
@@ -262,7 +276,8 @@ func (s *service) run() (err error) {
 // listener of those who run the service.
 func (s *service) takeCommands() (err error) {
 	commands := admin.Options{
-		Path: filepath.Join(s.config.home, adminSocket), Identities: s.identities, Check: s.checkDefinitions, Log: s.log,
+		Path: filepath.Join(s.config.home, adminSocket), Identities: s.identities, Check: s.checkDefinitions,
+		Operator: s.gateway.OperatorHandler(), Log: s.log,
 	}
 	if s.published != nil { // NB: a nil pointer in the interface would not be nil
 		commands.Homes = s.homes()

@@ -14,6 +14,7 @@ import (
 	"troupe/actors/cluster"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
+	"troupe/actors/outbox"
 	"troupe/actors/repository/bucket"
 	"troupe/actors/workflow"
 	"troupe/gateway"
@@ -34,10 +35,14 @@ type config struct {
 	workflow workflow.Options
 	provider provider.Options
 	bucket   bucket.Options
+	webhooks outbox.WebhookOptions
+	mail     outbox.MailOptions
 	store    persistence.Options
 	cluster  cluster.Options
 
 	readConsistency string // of a cluster: there is one
+	endpoints       endpointMap
+	mailTLS         string // starttls or implicit
 	joinedShards    int    // those of the cluster that `cluster join` has joined
 
 	settings []setting         // the table, with c's fields as targets
@@ -96,6 +101,15 @@ func (c *config) table() []setting {
 		{"repository.secret-key", secret(&b.SecretKey), "", "secret of the access key; better in a file, named by TROUPE_REPOSITORY_SECRET_KEY_FILE"},
 		{"repository.machine-role", boolean(&b.MachineRole), "", "sign with the role that AWS gives to this machine or container, without keys"},
 		{"repository.poll", duration(&b.Poll), "", "pause between two checks for changes in the bucket"},
+
+		{"webhooks.allow", prefixes(&c.webhooks.Allow), "", "private networks that webhooks may reach, such as 10.0.0.0/8,127.0.0.0/8; empty: none"},
+		{"webhooks.endpoints", endpoints(&c.endpoints), "", "url, headers and secret of webhooks, by workflow and name, such as {order: {ship: {url: https://example.com, secretFile: ship.key}}}"},
+		{"mail.host", text(&c.mail.Host), "", "server that takes mails; empty: mails become dead letters"},
+		{"mail.port", count(&c.mail.Port), "", "its port; 0: 587, or 465 with mail.tls implicit"},
+		{"mail.user", text(&c.mail.User), "", "who signs in there; empty: nobody does"},
+		{"mail.password", secret(&c.mail.Password), "", "password of that user; better in a file, named by TROUPE_MAIL_PASSWORD_FILE"},
+		{"mail.from", text(&c.mail.From), "", "who sends, such as Troupe <troupe@example.com>"},
+		{"mail.tls", checked(text(&c.mailTLS), isMailTLS), "starttls", "starttls, which is demanded unless the host is this machine, or implicit"},
 
 		{"log-level", checked(text(&c.logLevel), isLogLevel), "info", "debug, info, warn or error"},
 		{"log-format", checked(text(&c.logFormat), isLogFormat), "auto", "json, text, or auto: text on a terminal"},
@@ -167,7 +181,7 @@ func packageDefaults() []setting {
 // validate finds what no single setting shows.
 func (c *config) validate() error {
 	var faults []error
-	for _, first := range []string{"oidc.issuer", "repository.bucket"} { // without it the rest of its group means nothing
+	for _, first := range []string{"oidc.issuer", "repository.bucket", "mail.host"} { // without it the rest of its group means nothing
 		if c.flags.Lookup(first).Value.String() != "" {
 			continue
 		}
@@ -209,6 +223,13 @@ func isAddressOrEmpty(s string) error {
 func isReplicas(s string) error {
 	if s != "1" && s != "3" && s != "5" {
 		return errors.New("must be 1, 3 or 5: an even number survives no more losses than one less")
+	}
+	return nil
+}
+
+func isMailTLS(s string) error {
+	if s != "starttls" && s != "implicit" {
+		return errors.New("must be starttls or implicit")
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/netip"
 	"strconv"
@@ -193,8 +194,11 @@ func showSize(bytes int64) string {
 
 // prefixes is a list of ranges of addresses, separated by commas. An address alone is
 // a range of one.
+// prefixesType is the type of settings that name networks.
+const prefixesType = "addresses"
+
 func prefixes(to *[]netip.Prefix) pflag.Value {
-	return &value[[]netip.Prefix]{to, "addresses", parsePrefixes, showPrefixes}
+	return &value[[]netip.Prefix]{to, prefixesType, parsePrefixes, showPrefixes}
 }
 
 func parsePrefixes(s string) (list []netip.Prefix, err error) {
@@ -239,6 +243,9 @@ func words(to *[]string) pflag.Value {
 // file of their own.
 const secretType = "secret"
 
+// notShown stands for a secret.
+const notShown = "(not shown)"
+
 // secret is such a setting. Only whether there is one is shown.
 func secret(to *string) pflag.Value {
 	return &value[string]{
@@ -248,7 +255,7 @@ func secret(to *string) pflag.Value {
 			if s == "" {
 				return ""
 			}
-			return "(not shown)"
+			return notShown
 		},
 	}
 }
@@ -291,6 +298,108 @@ func showRoles(of map[string][]identity.RoleID) string {
 		return ""
 	}
 	text, err := json.Marshal(of)
+	if err != nil {
+		return err.Error() // strings always can be written
+	}
+	return string(text)
+}
+
+// endpointsType is the type of the setting that maps workflows and their webhooks to endpoints.
+const endpointsType = "endpoints"
+
+// endpoint is what webhooks.endpoints says of a webhook.
+type endpoint struct {
+	URL        string            `json:"url,omitempty"`
+	Headers    map[string]string `json:"headers,omitempty"`
+	Secret     string            `json:"secret,omitempty"`
+	SecretFile string            `json:"secretFile,omitempty"`
+}
+
+// endpointMap has them by workflow and name.
+type endpointMap map[string]map[string]endpoint
+
+func endpoints(to *endpointMap) pflag.Value {
+	return &value[endpointMap]{to, endpointsType, parseEndpoints, showEndpoints}
+}
+
+// parseEndpoints reads YAML or JSON: {WORKFLOW: {WEBHOOK: {url, headers, secret, secretFile}}}.
+func parseEndpoints(s string) (endpointMap, error) {
+	n, err := document.Parse(endpointsType, []byte(s))
+	if err != nil {
+		return nil, errors.New("must map workflows to webhooks, and those to url, headers, secret or secretFile")
+	}
+	if n.Kind == document.Null {
+		return nil, nil
+	}
+	of, faults := endpointMap{}, &document.Collector{File: endpointsType}
+	for _, w := range fieldsOf(faults, n) {
+		of[w.Key.Text] = map[string]endpoint{}
+		for _, h := range fieldsOf(faults, w.Value) {
+			of[w.Key.Text][h.Key.Text] = parseEndpoint(faults, h.Value)
+		}
+	}
+	for _, f := range faults.Faults() {
+		return nil, fmt.Errorf("%s %s", f.Reason, f.Suggestion)
+	}
+	return of, nil
+}
+
+func fieldsOf(faults *document.Collector, n *document.Node) []document.Field {
+	if n.Kind != document.Mapping {
+		faults.Add(n, "must be a mapping")
+		return nil
+	}
+	return n.Fields
+}
+
+func parseEndpoint(faults *document.Collector, n *document.Node) (e endpoint) {
+	if len(fieldsOf(faults, n)) == 0 {
+		return e
+	}
+	faults.Known(n, "url", "headers", "secret", "secretFile")
+	for key, to := range map[string]*string{"url": &e.URL, "secret": &e.Secret, "secretFile": &e.SecretFile} {
+		if at := n.Field(key); at != nil {
+			*to = faults.Text(at)
+		}
+	}
+	if at := n.Field("headers"); at != nil {
+		e.Headers = map[string]string{}
+		for _, h := range fieldsOf(faults, at) {
+			e.Headers[h.Key.Text] = faults.Text(h.Value)
+		}
+	}
+	if e.URL != "" {
+		if err := statemachine.CheckWebhookURL(e.URL); err != nil {
+			faults.Add(n, "url: %v", err)
+		}
+	}
+	if e.Secret != "" && e.SecretFile != "" {
+		faults.Add(n, "secret and secretFile are both set")
+	}
+	return e
+}
+
+// showEndpoints writes JSON in one line. Values of headers and secrets are not shown.
+func showEndpoints(of endpointMap) string {
+	if len(of) == 0 {
+		return ""
+	}
+	shown := endpointMap{}
+	for workflow, hooks := range of {
+		shown[workflow] = map[string]endpoint{}
+		for name, e := range hooks {
+			headers := map[string]string{}
+			for h := range e.Headers {
+				headers[h] = notShown
+			}
+			e.Headers = headers
+			if e.Secret != "" {
+				e.Secret = notShown
+			}
+			shown[workflow][name] = e
+		}
+	}
+	text, err := json.Marshal(shown)
 	if err != nil {
 		return err.Error() // strings always can be written
 	}

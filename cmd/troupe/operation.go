@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"troupe/gateway/api"
+	"troupe/gateway/client"
+)
+
+func newOutbox() *cobra.Command {
+	return group("outbox", "List what instances have sent out that has not arrived, and retry or drop it",
+		"  troupe outbox list --state dead\n"+
+			"  troupe outbox retry 01M7YZAB2GNTJFQE62690KHSQT-3-0",
+		newOutboxList(),
+		newOperation("retry", "Try deliveries now",
+			"Try deliveries now. A dead one gets all its attempts again, and may arrive behind\nothers that its instance has sent since.", "outbox", (*client.Client).ChangeDelivery),
+		newOperation("drop", "Remove deliveries",
+			"Remove deliveries. One that is still tried tells its instance as when it dies, and\nfrees what waits behind it.", "outbox", (*client.Client).ChangeDelivery))
+}
+
+func newIncident() *cobra.Command {
+	return group("incident", "List events that came by themselves and failed, and retry or drop them",
+		"  troupe incident list\n"+
+			"  troupe incident retry 01M7YZAB2GNTJFQE62690KHSQT-3-0",
+		newIncidentList(),
+		newOperation("retry", "Give instances the events once more, as of now", "", "incident", (*client.Client).ChangeIncident),
+		newOperation("drop", "Remove incidents", "", "incident", (*client.Client).ChangeIncident))
+}
+
+func newSchedule() *cobra.Command {
+	return group("schedule", "List the schedules of workflows, and pause, resume or run them",
+		"  troupe schedule list\n"+
+			"  troupe schedule pause stock-take/monthly",
+		newScheduleList(),
+		newScheduleChange(client.Pause, "End the runs of schedules until they are resumed"),
+		newScheduleChange(client.Resume, "Have schedules run again"),
+		newScheduleChange(client.Run, "Create an instance now"))
+}
+
+func newScheduleList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the schedules of all workflows (needs mod-workflows)", Args: arguments,
+		Example: "  troupe schedule list -o json",
+	}
+	return operating(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, _ []string) error {
+		list, err := c.Schedules(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if out.form != formTable {
+			return out.document(list.Raw)
+		}
+		rows := [][]string{{"SCHEDULE", "CRON", "ZONE", "PAUSED", "LAST", "NEXT", "ERROR"}}
+		for _, s := range list.Schedules {
+			rows = append(rows, []string{s.WorkflowID + "/" + s.Name, s.Cron, s.Zone, strconv.FormatBool(s.Paused), shownText(s.Last), shownText(s.Next), s.LastError})
+		}
+		return out.table(rows)
+	})
+}
+
+func newScheduleChange(action, short string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: action + " [WORKFLOW/NAME...]", Short: short + " (needs mod-workflows)", Args: arguments,
+		Example: "  troupe schedule " + action + " stock-take/monthly",
+	}
+	all := false
+	if action == client.Resume {
+		cmd.Flags().BoolVar(&all, "all", false, "all that are paused")
+	}
+	return operating(cmd, nil, func(cmd *cobra.Command, c *client.Client, _ *output, args []string) error {
+		if all == (len(args) > 0) {
+			return usageError{errors.New("WORKFLOW/NAME is missing: troupe schedule " + action + " WORKFLOW/NAME")}
+		}
+		if all {
+			list, err := c.Schedules(cmd.Context())
+			if err != nil {
+				return err
+			}
+			for _, s := range list.Schedules {
+				if s.Paused {
+					args = append(args, s.WorkflowID+"/"+s.Name)
+				}
+			}
+		}
+		var faults []error
+		for _, arg := range args {
+			workflow, name, found := strings.Cut(arg, "/")
+			if !found {
+				return usageError{fmt.Errorf("%q: a schedule is WORKFLOW/NAME", arg)}
+			}
+			faults = append(faults, c.ChangeSchedule(cmd.Context(), workflow, name, action))
+		}
+		return errors.Join(faults...)
+	})
+}
+
+// paging has the flags of a list in pages.
+type paging struct {
+	limit  int
+	cursor string
+	all    bool
+}
+
+func (p *paging) add(cmd *cobra.Command) {
+	cmd.Flags().IntVar(&p.limit, "limit", 100, "entries of one page, 1 to 1000")
+	cmd.Flags().BoolVar(&p.all, "all", false, "all pages")
+	cmd.Flags().StringVar(&p.cursor, "cursor", "", "continue where an earlier page ended")
+}
+
+func newOutboxList() *cobra.Command {
+	var state string
+	var p paging
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List what has not been delivered (needs mod-workflows)",
+		Example: "  troupe outbox list --state dead\n" +
+			"  troupe outbox list --all -o jsonl",
+		Args: arguments,
+	}
+	cmd.Flags().StringVar(&state, "state", "", "pending: still tried; dead: given up")
+	p.add(cmd)
+	return operating(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, _ []string) error {
+		r := client.OutboxRequest{State: state, Limit: p.limit, Cursor: p.cursor}
+		l := &lister{cmd: cmd, out: out, member: "outbox", head: []string{"ID", "WORKFLOW", "KIND", "NAME", "STATE", "ATTEMPTS", "NEXT", "STATUS", "ERROR"}}
+		if p.all {
+			return writePages(l, c.OutboxPages(cmd.Context(), r), outboxPage)
+		}
+		page, err := c.Outbox(cmd.Context(), r)
+		if err != nil {
+			return err
+		}
+		return l.one(outboxPage(page))
+	})
+}
+
+func outboxPage(page *client.OutboxPage) *listPage {
+	p := &listPage{raw: page.Raw, next: page.Next}
+	for i := range page.Outbox {
+		d := &page.Outbox[i]
+		p.rows = append(p.rows, []string{
+			d.ID, d.WorkflowID, d.Kind, d.Name, d.State, strconv.Itoa(int(d.Attempts)), shownText(d.NextAttempt), statusText(d.LastStatus), d.LastError,
+		})
+		p.items = append(p.items, itemOf(d))
+	}
+	return p
+}
+
+func newIncidentList() *cobra.Command {
+	var p paging
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List events that came by themselves and failed (needs mod-workflows)",
+		Example: "  troupe incident list --all -o jsonl",
+		Args:    arguments,
+	}
+	p.add(cmd)
+	return operating(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, _ []string) error {
+		return listIncidents(cmd, c, out, &p)
+	})
+}
+
+func listIncidents(cmd *cobra.Command, c *client.Client, out *output, p *paging) error {
+	r := client.IncidentsRequest{Limit: p.limit, Cursor: p.cursor}
+	l := &lister{cmd: cmd, out: out, member: "incidents", head: []string{"ID", "WORKFLOW", "INSTANCE", "EVENT", "TIME", "ERROR"}}
+	if p.all {
+		return writePages(l, c.IncidentsPages(cmd.Context(), r), incidentsPage)
+	}
+	page, err := c.Incidents(cmd.Context(), r)
+	if err != nil {
+		return err
+	}
+	return l.one(incidentsPage(page))
+}
+
+func incidentsPage(page *client.IncidentsPage) *listPage {
+	p := &listPage{raw: page.Raw, next: page.Next}
+	for i := range page.Incidents {
+		in := &page.Incidents[i]
+		p.rows = append(p.rows, []string{in.ID, in.WorkflowID, in.InstanceID, in.Event, in.TS, in.Error})
+		p.items = append(p.items, itemOf(in))
+	}
+	return p
+}
+
+// itemOf is an entry of a list as JSON.
+func itemOf(entry any) json.RawMessage {
+	text, err := json.Marshal(entry)
+	if err != nil {
+		panic(err) // it came as JSON
+	}
+	return text
+}
+
+func shownText(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func statusText(status uint32) string {
+	if status == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(status))
+}
+
+// newOperation makes a command that does something with each of its arguments, and goes on behind one that fails.
+func newOperation(action, short, long, of string, do func(c *client.Client, ctx context.Context, id, action string) error) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: action + " ID...", Short: short + " (needs mod-workflows)", Long: long, Args: arguments,
+		Example: "  troupe " + of + " " + action + " 01M7YZAB2GNTJFQE62690KHSQT-3-0",
+	}
+	return operating(cmd, nil, func(cmd *cobra.Command, c *client.Client, _ *output, args []string) error {
+		var faults []error
+		for _, id := range args {
+			faults = append(faults, do(c, cmd.Context(), id, action))
+		}
+		return errors.Join(faults...)
+	})
+}
+
+func newInstancePending() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "pending WORKFLOW INSTANCE",
+		Short:   "Show what an instance waits for: its timers and what it has sent out",
+		Example: "  troupe instance pending leave-request 01M7YZAB2GNTJFQE62690KHSQT",
+		Args:    arguments,
+	}
+	return asking(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, args []string) error {
+		p, err := c.Pending(cmd.Context(), args[0], args[1])
+		if err != nil {
+			return err
+		}
+		if out.form != formTable {
+			return out.document(p.Raw)
+		}
+		return out.table(slices.Concat([][]string{{"ID", "WHAT", "NAME", "STATE", "WHEN"}}, timerRows(p.Timers), deliveryRows(p.Deliveries)))
+	})
+}
+
+func timerRows(timers []api.Timer) (rows [][]string) {
+	for _, t := range timers {
+		state := "pending"
+		if t.Incident {
+			state = "incident"
+		}
+		rows = append(rows, []string{t.ID, "timer", t.Event, state, t.Due})
+	}
+	return rows
+}
+
+func deliveryRows(deliveries []api.PendingDelivery) (rows [][]string) {
+	for _, d := range deliveries {
+		rows = append(rows, []string{d.ID, d.Kind, d.Name, d.State, shownText(d.NextAttempt)})
+	}
+	return rows
+}

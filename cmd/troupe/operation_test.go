@@ -1,0 +1,74 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"troupe/gateway/servertest"
+)
+
+// startNotice starts a service that the commands of the test ask, with a dead letter and an incident.
+func startNotice(t *testing.T) (id string) {
+	t.Helper()
+	isolated(t)
+	s, id := servertest.StartNotice(t)
+	t.Setenv("TROUPE_ADDRESS", s.URL)
+	t.Setenv("TROUPE_TOKEN", s.Token)
+	return id
+}
+
+func TestOperations(t *testing.T) {
+	id := startNotice(t)
+	delivery := `{"id":"` + id + `-2-0","kind":"webhook","workflowId":"notice","instanceId":"` + id + `","name":"hook","state":"dead","attempts":1,` +
+		`"created":"2026-11-21T10:00:01.000Z","nextAttempt":null,"lastStatus":500,"lastError":"the answer was 500"}`
+	_, shown, _ := invoke("incident", "list", "-o", "jsonl")
+	incident := strings.TrimSuffix(shown, "\n") // its error is held by the tests of statemachine
+	if !strings.HasPrefix(incident, `{"id":"`+id+`-2-`) || !strings.Contains(incident, `"event":"late"`) {
+		t.Fatalf("got the incident %s", incident)
+	}
+	failed := incident[len(`{"id":"`):strings.Index(incident, `","workflowId"`)]
+	runAll(t, []invocation{
+		{name: "a table", args: []string{"outbox", "list"}, stdout: "" +
+			"ID                              WORKFLOW  KIND     NAME  STATE  ATTEMPTS  NEXT  STATUS  ERROR\n" +
+			id + "-2-0  notice    webhook  hook  dead   1               500     the answer was 500\n"},
+		{name: "JSON", args: []string{"outbox", "list", "-o", "json", "--state", "dead"}, stdout: `{"outbox":[` + delivery + `],"next":null}` + "\n"},
+		{name: "lines of all pages", args: []string{"outbox", "list", "-o", "jsonl", "--all", "--limit", "1"}, stdout: delivery + "\n"},
+		{name: "none", args: []string{"outbox", "list", "-o", "jsonl", "--state", "pending"}},
+		{name: "an unknown state", args: []string{"outbox", "list", "--state", "late"}, code: exitFailed, stderr: `"state" must be "pending" or "dead"`},
+		{name: "incidents", args: []string{"instance", "list", "--incidents", "-o", "json"}, stdout: `{"incidents":[` + incident + `],"next":null}` + "\n"},
+		{name: "incidents of all pages", args: []string{"incident", "list", "-o", "jsonl", "--all", "--limit", "1"}, stdout: incident + "\n"},
+		{name: "incidents of a workflow", args: []string{"instance", "list", "notice", "--incidents"}, code: exitUsage, stderr: "those of all workflows"},
+		{name: "pending", args: []string{"instance", "pending", "notice", id}, stdout: "" +
+			"ID                              WHAT     NAME            STATE     WHEN\n" +
+			id + "-1-0  timer    after.P1D.open  pending   2026-11-22T10:00:00.000Z\n" +
+			failed + "  timer    late            incident  2026-11-21T10:00:01.000Z\n" +
+			id + "-2-0  webhook  hook            dead      \n"},
+		{name: "retry fails again", args: []string{"incident", "retry", failed}, code: exitFailed, stderr: "500 MarshallingError"},
+		{name: "retry of a dead letter", args: []string{"outbox", "retry", id + "-2-0"}},
+		{name: "one of two is there", args: []string{"incident", "drop", "nothing", failed}, code: exitFailed, stderr: "drop incident nothing: 404 NotFound"},
+		{name: "no incidents", args: []string{"incident", "list"}, stdout: "ID  WORKFLOW  INSTANCE  EVENT  TIME  ERROR\n"},
+		{name: "drop", args: []string{"outbox", "drop", id + "-2-0"}},
+		{name: "an empty outbox", args: []string{"outbox", "list"}, stdout: "ID  WORKFLOW  KIND  NAME  STATE  ATTEMPTS  NEXT  STATUS  ERROR\n"},
+		{name: "no id", args: []string{"outbox", "drop"}, code: exitUsage, stderr: "ID is missing"},
+		{name: "a home without a server", args: []string{"outbox", "list", "--home", t.TempDir()}, code: exitFailed, stderr: "no server is running on "},
+		{name: "a home and an address", args: []string{"outbox", "list", "--home", ".", "--address", "http://localhost"}, code: exitUsage, stderr: "--home is a service of this machine"},
+	})
+}
+
+func TestScheduleCommands(t *testing.T) {
+	startNotice(t)
+	runAll(t, []invocation{
+		{name: "a table", args: []string{"schedule", "list"}, stdout: "" +
+			"SCHEDULE       CRON       ZONE           PAUSED  LAST  NEXT                      ERROR\n" +
+			"notice/yearly  0 7 1 1 *  Europe/Berlin  false         2027-01-01T06:00:00.000Z  \n"},
+		{name: "run", args: []string{"schedule", "run", "notice/yearly"}},
+		{name: "pause", args: []string{"schedule", "pause", "notice/yearly"}},
+		{name: "JSON", args: []string{"schedule", "list", "-o", "json"}, stdout: `{"schedules":[{"workflowId":"notice","name":"yearly","cron":"0 7 1 1 *","zone":"Europe/Berlin","paused":true,"last":"2026-11-21T10:00:02.000Z","next":null,"lastError":""}]}` + "\n"},
+		{name: "resume all", args: []string{"schedule", "resume", "--all"}},
+		{name: "nothing to resume", args: []string{"schedule", "resume", "--all"}},
+		{name: "one of two is there", args: []string{"schedule", "pause", "notice/none", "notice/yearly"}, code: exitFailed, stderr: "pause schedule notice/none: 404 NotFound"},
+		{name: "no schedule", args: []string{"schedule", "run"}, code: exitUsage, stderr: "WORKFLOW/NAME is missing"},
+		{name: "no workflow", args: []string{"schedule", "run", "yearly"}, code: exitUsage, stderr: "WORKFLOW/NAME"},
+		{name: "all and one", args: []string{"schedule", "resume", "--all", "notice/yearly"}, code: exitUsage, stderr: "WORKFLOW/NAME"},
+	})
+}
