@@ -1,0 +1,14 @@
+// Command byitself measures what instances do by themselves, in a server that is a process of its own:
+//
+//	go run ./bench/byitself -o bench/results/NAME.md
+//
+// Pending: so many timers that are not due, and beside it a store of as many instances without any: how long a start takes,
+// and how much memory the process has then.
+//
+// Storm: so many timers that are due at the same moment, while other instances get events all the time: how fast
+// the timers come, and what callers notice.
+//
+// Outbox: so many deliveries to a receiver that is away, then it comes, and the server is killed again and again until all
+// have arrived. It demands that each has arrived at least once, those of one instance in their order, and always under the same
+// id. What it finds otherwise ends it with an error.
+package main
