@@ -2,6 +2,7 @@ package statemachine_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -37,6 +38,10 @@ func TestFault(t *testing.T) {
 	}
 	datadriven.Walk(t, "testdata/fault", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(_ *testing.T, cmd *datadriven.TestData) string {
+			if cmd.Cmd == "plan" {
+				_, err := parser.ParsePlan("plan.yaml", []byte(cmd.Input), twoVersions(t, parser))
+				return fmt.Sprintln(err)
+			}
 			file := "w." + cmd.Cmd
 			_, err := parser.Parse(statemachine.Source{File: file, Text: []byte(cmd.Input), Read: read})
 			if err != nil {
@@ -45,6 +50,28 @@ func TestFault(t *testing.T) {
 			return "ok\n"
 		})
 	})
+}
+
+// twoVersions are what the plans of testdata/fault/plan.txt are about.
+func twoVersions(t *testing.T, parser *statemachine.Parser) func(uint64) (*statemachine.Definition, error) {
+	all := map[uint64]*statemachine.Definition{}
+	for number, machines := range map[uint64]string{
+		1: "{main: {initial: a, states: {a: {on: {x: b}}, b: {initial: c, states: {c: {on: {y: a}}}}}}, old: {initial: o, states: {o: {type: final}}}}",
+		2: "{main: {initial: review, states: {review: {on: {x: group}}, group: {initial: inner, states: {h: {type: history}, inner: {on: {y: review, z: h}}}}}}}",
+	} {
+		text := fmt.Sprintf("id: w\nversion: %d\nstateMachines: %s\n", number, machines)
+		parsed, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[number] = parsed.Definition
+	}
+	return func(number uint64) (*statemachine.Definition, error) {
+		if d := all[number]; d != nil {
+			return d, nil
+		}
+		return nil, errors.New("not found")
+	}
 }
 
 // TestNamesThatAreNoIdentifiers holds the forms of identifiers.

@@ -46,10 +46,15 @@ var (
 	applyWords  = map[string]applyRule{"merge": applyMerge, "replace": applyReplace, "none": applyNone}
 )
 
-// later names keys of statecharts that this version does not run, with what they
+// later names keys that definitions are to have, and that this version does not run, with what they
 // are for (statemachine/DEFINITION.md, "Later versions").
 var later = map[string]string{
-	"migrate": "migration of running instances",
-	"import":  "imports",
-	"imports": "imports",
+	"title":     "how people see an instance in lists",
+	"columns":   "how people see an instance in lists",
+	"label":     "how people see states and events",
+	"tone":      "how people see states",
+	"done":      "how people see events",
+	"style":     "how people see events",
+	"task":      "lists of tasks",
+	"retention": "how long instances are kept",
 }

@@ -25,6 +25,7 @@ import (
 //	told SEQUENCE.NUMBER done   what has become of a child, or failed; its data as the input
 //	cancel                      the parent has left the node that had invoked the instance
 //	create parent=DEPTH …       by a parent
+//	migrate user=…              to another version that was defined; the plan as the input
 //
 // Every step also goes through the stored form: what is written and read again
 // must behave as the instance that stayed in memory.
@@ -38,9 +39,11 @@ func TestScenario(t *testing.T) {
 type scenario struct {
 	t    *testing.T
 	file string
-	d    *statemachine.Definition
-	in   statemachine.Instance
-	now  time.Time
+	// versions are all that were defined; d is that of the instance.
+	versions map[uint64]*statemachine.Definition
+	d        *statemachine.Definition
+	in       statemachine.Instance
+	now      time.Time
 }
 
 func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
@@ -59,7 +62,10 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 			s.d = nil
 			return err.Error() + "\n"
 		}
-		s.d = parsed.Definition
+		if s.d = parsed.Definition; s.versions == nil {
+			s.versions = map[uint64]*statemachine.Definition{}
+		}
+		s.versions[s.d.Version] = s.d
 		return fmt.Sprintf("%s version %d\n", s.d.ID, s.d.Version)
 	case "create":
 		body := clean(t, cmd.Input)
@@ -84,6 +90,8 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 	switch cmd.Cmd {
 	case "wait":
 		return s.wait(cmd.CmdArgs[0].Key)
+	case "migrate":
+		return s.migrate(cmd)
 	case "cancel":
 		return s.show(s.d.Cancel(&s.in, s.now))
 	case "told":
@@ -104,6 +112,33 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 	}
 	t.Fatalf("unknown command %q", cmd.Cmd)
 	return ""
+}
+
+// migrate goes to another version.
+func (s *scenario) migrate(cmd *datadriven.TestData) string {
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	plan, err := parser.ParsePlan("plan.yaml", []byte(cmd.Input), func(number uint64) (*statemachine.Definition, error) {
+		if d := s.versions[number]; d != nil {
+			return d, nil
+		}
+		return nil, errors.New("there is no such version")
+	})
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	s.d = s.versions[plan.From()] // another one was defined since
+	before := fingerprint(s.d, &s.in)
+	result, err := plan.Migrate(&s.in, caller(cmd), s.now)
+	if after := fingerprint(s.d, &s.in); after != before {
+		s.t.Fatalf("Migrate changed its argument:\n got %q\nwant %q", after, before)
+	}
+	if err == nil {
+		s.d = plan.Target()
+	}
+	return s.show(result, err)
 }
 
 // wait fires what is due within a time, each timer at its own.
@@ -179,6 +214,7 @@ func (s *scenario) show(r statemachine.Result, err error) string {
 		for _, known := range []error{
 			statemachine.ErrUnknownEvent, statemachine.ErrInvalidData, statemachine.ErrNotSettable, statemachine.ErrForbidden,
 			statemachine.ErrRejected, statemachine.ErrExecution, statemachine.ErrTooLarge, statemachine.ErrEnded, statemachine.ErrNoChild,
+			statemachine.ErrNotMigrated,
 		} {
 			if errors.Is(err, known) {
 				return err.Error() + "\n"

@@ -140,16 +140,20 @@ func (m *move) end(matches func(*timer) bool) {
 // beginAfter starts the timers of a node that was entered, behind its entry actions.
 func (m *move) beginAfter(n *node) {
 	for _, a := range n.after {
-		if m.failure != nil {
-			return
-		}
-		due, err := a.delay.due(m)
-		if err != nil {
-			m.raiseError(fmt.Errorf("after: %w", err))
-			continue
-		}
-		m.begin(timer{due: due, after: a})
+		m.beginTimer(a)
 	}
+}
+
+func (m *move) beginTimer(a *after) {
+	if m.failure != nil {
+		return
+	}
+	due, err := a.delay.due(m)
+	if err != nil {
+		m.raiseError(fmt.Errorf("after: %w", err))
+		return
+	}
+	m.begin(timer{due: due, after: a})
 }
 
 // endAfter ends the timers of a node that is left.

@@ -1,0 +1,151 @@
+package statemachine
+
+import (
+	"slices"
+
+	"troupe/statemachine/document"
+)
+
+// The keys of a plan, and its words.
+var (
+	planKeys   = []string{"from", "to", "nodes", "timers", "assign"}
+	timerRules = map[string]timerRule{"keep": timersKept, "restart": timersRestarted, "drop": timersDropped}
+)
+
+// ParsePlan reads a plan of migration, in YAML or JSON (statemachine/DEFINITION.md, "Migration"). version returns a version of the
+// workflow, or an error that a fault shows. The error of ParsePlan is document.Faults.
+func (p *Parser) ParsePlan(file string, text []byte, version func(number uint64) (*Definition, error)) (*Plan, error) {
+	tree, err := document.Parse(file, text)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{Collector: document.Collector{File: file}, parser: p, language: p.env, d: &Definition{}}
+	plan := b.plan(tree, version)
+	return plan, b.Err()
+}
+
+func (b *builder) plan(n *document.Node, version func(uint64) (*Definition, error)) *Plan {
+	p := &Plan{}
+	if !b.known(n, planKeys) {
+		return p
+	}
+	p.from, p.to = b.planVersion(n, "from", version), b.planVersion(n, "to", version)
+	p.timers = oneOf(b, n.Field("timers"), timerRules)
+	if at := n.Field("assign"); at != nil {
+		p.assign = []action{b.assign(at)}
+	}
+	if p.from == nil || p.to == nil {
+		return p
+	}
+	if p.from.Version == p.to.Version {
+		b.advise(n.Field("to"), "give two versions of the workflow", "the instances have this version already")
+	}
+	p.counterparts = make([]*node, len(p.from.nodes))
+	for i, old := range p.from.nodes {
+		if old.machine == nil {
+			continue // the root
+		}
+		switch machine := p.to.machine(MachineID(old.machine.id)); {
+		case machine == nil:
+		case old == old.machine:
+			p.counterparts[i] = machine
+		default:
+			p.counterparts[i] = p.to.find(machine, old.id)
+		}
+	}
+	b.mapNodes(p, n.Field("nodes"))
+	return p
+}
+
+// machine returns the state machine of the name; nil when there is none.
+func (d *Definition) machine(id MachineID) *node {
+	if m := d.regions[id]; m != nil && m.machine == m {
+		return m
+	}
+	return nil
+}
+
+func (b *builder) planVersion(n *document.Node, key string, version func(uint64) (*Definition, error)) *Definition {
+	at := n.Field(key)
+	if at == nil {
+		b.Add(n, "%q is missing: the number of a version", key)
+		return nil
+	}
+	number, ok := b.Int(at)
+	if !ok {
+		return nil
+	}
+	if number < 1 {
+		b.Add(at, "version must be 1 or more")
+		return nil
+	}
+	d, err := version(uint64(number))
+	if err != nil {
+		b.Add(at, "version %d: %v", number, err)
+		return nil
+	}
+	return d
+}
+
+// mapNodes reads {machine: {old: new}}.
+func (b *builder) mapNodes(p *Plan, n *document.Node) {
+	if n == nil {
+		return
+	}
+	if n.Kind != document.Mapping {
+		b.Add(n, "must be a mapping of state machines")
+		return
+	}
+	for _, f := range n.Fields {
+		from, to := b.machineOf(p.from, f.Key), b.machineOf(p.to, f.Key)
+		if f.Value.Kind != document.Mapping {
+			b.Add(f.Value, "must be a mapping of nodes to nodes")
+			continue
+		}
+		for _, pair := range f.Value.Fields {
+			if from == nil || to == nil {
+				break
+			}
+			old, next := b.nodeOf(p.from, from, pair.Key), b.nodeOf(p.to, to, pair.Value)
+			if old == nil || next == nil {
+				continue
+			}
+			if old.isLeaf() != next.isLeaf() || !old.isLeaf() && old.kind != next.kind {
+				b.advise(pair.Value, "map a node without nodes inside to another one without, and others to their own kind",
+					"%q cannot be what %q was", shorten(string(next.id)), shorten(string(old.id)))
+				continue
+			}
+			p.counterparts[old.index] = next
+		}
+	}
+}
+
+func (b *builder) machineOf(d *Definition, at *document.Node) *node {
+	if m := d.machine(MachineID(at.Text)); m != nil {
+		return m
+	}
+	var known []string
+	for _, m := range d.machines {
+		known = append(known, string(m.id))
+	}
+	b.suggest(at, at.Text, known, "version %d has no state machine %q", d.Version, shorten(at.Text))
+	return nil
+}
+
+func (b *builder) nodeOf(d *Definition, machine *node, at *document.Node) *node {
+	name := b.Text(at)
+	if n := d.find(machine, NodeID(name)); n != nil {
+		return n
+	}
+	if name == "" {
+		return nil // a fault already, or nothing was written
+	}
+	var known []string
+	for _, n := range d.nodes[machine.index+1 : machine.last+1] {
+		if !slices.Contains(known, string(n.id)) {
+			known = append(known, string(n.id))
+		}
+	}
+	b.suggest(at, name, known, "version %d has no node %q in machine %q", d.Version, shorten(name), machine.id)
+	return nil
+}
