@@ -3,7 +3,6 @@ package catalog
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -233,12 +232,9 @@ func (c *Catalog) PinVersion(workflow string, number uint64) (Pin, error) {
 		pins := c.pinsLocked(versionKey{workflow, number})
 		c.publishing.Unlock()
 		if pins.Add(1) > 0 {
-			d, err := c.Version(workflow, number)
+			d, err := c.Find(workflow, number)
 			if err != nil {
 				pins.Add(-1)
-				if errors.Is(err, persistence.ErrNotFound) {
-					err = failure.ErrNotFound
-				}
 				return Pin{}, err
 			}
 			return Pin{&currentVersion{Definition: d, version: number, pins: pins}}, nil

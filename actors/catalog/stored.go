@@ -195,6 +195,19 @@ func (c *Catalog) VersionHere(workflow string, number uint64) (*statemachine.Def
 	return d, err == nil
 }
 
+// Find is Version for a number that somebody has named: failure.ErrNotFound when there is no such version.
+func (c *Catalog) Find(workflow string, number uint64) (*statemachine.Definition, error) {
+	key := versionKey{workflow, number}
+	if _, ok := c.versions.Load(key); !ok {
+		if _, err := c.loadVersion(key); errors.Is(err, persistence.ErrNotFound) {
+			return nil, failure.ErrNotFound
+		} else if err != nil {
+			return nil, failure.OfStore(err)
+		}
+	}
+	return c.Version(workflow, number)
+}
+
 // loadVersion reads the row of a version. In a cluster an instance can have come from a node
 // that knew of the version before this one: then loadVersion waits until this one is as new. While
 // that is not known, the error is failure.ErrUnavailable.
