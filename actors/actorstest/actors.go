@@ -28,6 +28,7 @@ import (
 	"troupe/actors/formportal"
 	"troupe/actors/home"
 	"troupe/actors/identity"
+	"troupe/actors/migration"
 	"troupe/actors/repository"
 	"troupe/actors/repository/disk"
 	"troupe/actors/template"
@@ -61,6 +62,8 @@ type Actors struct {
 	Node       *cluster.Node // nil where it stands alone
 	Identities identity.Identities
 	Workflows  *workflow.Router
+	// Migrations has no other nodes.
+	Migrations *migration.Service
 	Portal     *formportal.Portal
 	Repository *repository.Service
 	Parameters *template.Service
@@ -128,6 +131,7 @@ func (a *Actors) run(o Options, rights *repository.Rights) {
 	a.Workflows, err = workflow.Start(o.Workflow)
 	a.must(err)
 	a.stopAtEnd(a.Workflows)
+	a.Migrations = migration.New(migration.Options{Instances: a.Workflows, Parser: a.parser, Version: a.catalog.Find, Log: o.Log})
 	files, err := disk.Open(disk.Options{Dir: filepath.Join(a.Dir, home.RepositoryFolder), Log: o.Log})
 	a.must(err)
 	a.t.Cleanup(func() { a.must(files.Close()) })

@@ -36,6 +36,9 @@ func (q *query) evaluate(c *candidate) (show bool, err error) {
 		q.service.damaged.Add(1)
 		return false, failure.Errorf(failure.ErrExecution, "instance %s: %w", q.name, err)
 	}
+	if q.req.Version != 0 && q.record.Version != q.req.Version {
+		return false, nil
+	}
 	if q.right == statemachine.ByInstance {
 		ok, err := q.mayRead()
 		if err != nil || !ok {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -99,7 +100,9 @@ func (s *Service) newQuery(req *Request, yield func([]byte) error) (*query, erro
 		service: s, req: req, rules: d, workflowID: req.WorkflowID, caller: catalog.CallerOf(req.Caller), now: s.o.Clock(),
 		out: batch[[]byte]{yield: yield}, end: &End{}, begun: time.Now(), explain: Explain{Considered: []Considered{}},
 	}
-	q.right = d.ReadRight(q.caller, q.now)
+	if q.right = d.ReadRight(q.caller, q.now); req.Everyones {
+		q.right = statemachine.Granted
+	}
 	manages := req.Caller.Has(identity.Workflows)
 	if q.right == statemachine.Denied || req.Explain && !manages {
 		return nil, failure.ErrForbidden
@@ -117,6 +120,9 @@ func (s *Service) newQuery(req *Request, yield func([]byte) error) (*query, erro
 		return nil, err
 	}
 	q.list = List{"instances", req.WorkflowID, req.Filter, req.Sort}
+	if req.Version != 0 {
+		q.list = append(q.list, strconv.FormatUint(req.Version, 10))
+	}
 	if req.Cursor != "" {
 		position, err := q.list.Position(req.Cursor)
 		if err != nil {

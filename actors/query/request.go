@@ -20,6 +20,10 @@ type Request struct {
 	Fields []string
 	// Count asks for the number of all matches, Explain for how they were found.
 	Count, Explain bool
+	// Version has only instances of that version of the definition; 0 has all.
+	Version uint64
+	// Everyones has all instances, whoever may see them: it is for who runs the service.
+	Everyones bool
 }
 
 // End is what there is to say when all instances have been given.

@@ -76,13 +76,15 @@ func newCall(a *activation, m message, to Recipient) *call {
 	return c
 }
 
-// creates reports whether a request makes its instance, and what is to be done when that has ended.
+// creates reports whether a request makes its instance, and what is to be done when the request has ended; nil for nothing.
 func creates(m message) (done func(), ok bool) {
 	switch m := m.(type) {
 	case createInstance:
 		return m.done, true
 	case createUnasked:
 		return m.done, true
+	case migrateInstance:
+		return m.done, false
 	}
 	return nil, false
 }

@@ -24,7 +24,9 @@ type change struct {
 	retry   Retry
 	caller  string
 	created bool
-	form    *form.Form // with created: what makes the instance a form
+	// of is the definition that the instance gets; nil: it keeps its own.
+	of   *statemachine.Definition
+	form *form.Form // with created: what makes the instance a form
 	// fault is why an event that came by itself has failed.
 	fault error
 	out   []statemachine.Out
@@ -182,6 +184,11 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 	w := i.writes()
 	was := i.state
 	i.state = ch.next
+	if ch.of != nil {
+		i.countVersion(w, -1)
+		i.of = ch.of
+		i.countVersion(w, 1)
+	}
 	joined := before
 	if ch.entry != nil {
 		joined = i.putEntry(w, c, ch.entry, before)
@@ -208,8 +215,7 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 	}
 	i.putIndexes(w, indexes, ch.created, &was)
 	if ch.created {
-		i.scratch = persistence.CountKey(i.scratch[:0], i.shard, i.workflowID, i.of.Version)
-		w.Add(i.scratch, 1)
+		i.countVersion(w, 1)
 	}
 	if ch.dropDraft {
 		w.Delete(persistence.DraftKey(nil, i.shard, i.id, ch.caller))
@@ -226,6 +232,12 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 		i.loaded = false
 	}
 	return nil
+}
+
+// countVersion changes how many instances have the version of this one.
+func (i *instance) countVersion(w *persistence.Writes, by int64) {
+	i.scratch = persistence.CountKey(i.scratch[:0], i.shard, i.workflowID, i.of.Version)
+	w.Add(i.scratch, by)
 }
 
 // putEntry writes one history entry, has it told to those who watch when it is

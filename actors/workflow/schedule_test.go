@@ -38,7 +38,9 @@ stateMachines:
 `
 
 // clara is a user, who has such roles, and with none is gone.
-type clara struct{ now atomic.Pointer[identity.Principal] }
+type clara struct {
+	now atomic.Pointer[identity.Principal]
+}
 
 func (c *clara) has(roles ...string) {
 	if len(roles) == 0 {

@@ -48,11 +48,12 @@ var innerArrows = map[string][]string{
 	"schedule":            {"catalog", "failure"},
 	"pending":             {"timer", "outbox", "query", "failure", "internal/instanceid"},
 	"workflow":            {".", "child", "schedule", "timer", "outbox", "pending", "watch", "form", "query", "catalog", "quota", "failure", "identity", "logtest", "internal/grace", "internal/retry", "internal/history", "internal/instanceid"},
+	"migration":           {"workflow", "catalog", "query", "failure", "identity"},
 	"formportal":          {".", "workflow", "form", "catalog", "failure", "identity", "internal/supervise"},
 	"repository":          {".", "failure", "identity", "internal/supervise"},
 	"template":            {".", "repository", "failure", "identity", "internal/semaphore", "internal/supervise"},
 	"home":                {"formportal", "form", "catalog", "repository", "identity"},
-	"actorstest":          {".", "cluster", "cluster/peer", "failure", "form", "home", "template", "formportal", "repository", "workflow", "catalog", "identity"},
+	"actorstest":          {".", "cluster", "cluster/peer", "failure", "form", "home", "template", "formportal", "repository", "workflow", "migration", "catalog", "identity"},
 }
 
 // homes says where a library, or an inner package of ours, may be imported. A library that stays in one place

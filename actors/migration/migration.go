@@ -1,0 +1,270 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
+
+	"troupe/actors/catalog"
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/query"
+	"troupe/actors/workflow"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+)
+
+// Bounds.
+const (
+	// PageMax is the most instances of one request.
+	PageMax = 1000
+	// perSecond is how many instances of all requests are migrated on one node, so that events go on beside them.
+	perSecond = 1000
+	// atATime is how many of one request: they share fsyncs.
+	atATime = 64
+)
+
+// Instances are those of this node, and the lists of all.
+type Instances interface {
+	Query(context.Context, *query.Request, func(item []byte) error) (*query.End, error)
+	// Migrate is workflow.Router.Migrate.
+	Migrate(workflowID, instanceID string, m *workflow.Migration) (bool, error)
+}
+
+// Options says how a Service works. All but Elsewhere must be set.
+type Options struct {
+	Instances Instances
+	Parser    *statemachine.Parser
+	// Version returns a version of a workflow.
+	Version func(workflowID string, number uint64) (*statemachine.Definition, error)
+	// Elsewhere has the node that leads a shard carry out a part. Nil: the store stands alone.
+	Elsewhere func(ctx context.Context, shard uint16, p *Part) ([]Outcome, error)
+	Log       zerolog.Logger
+}
+
+// Service migrates instances. Its methods are safe for concurrent use.
+type Service struct {
+	o     Options
+	limit *rate.Limiter
+}
+
+// New returns a service.
+func New(o Options) *Service {
+	return &Service{o: o, limit: rate.NewLimiter(perSecond, atATime)}
+}
+
+// Request asks for the migration of a page of instances.
+type Request struct {
+	Caller     *identity.Principal
+	WorkflowID string
+	// Plan is the text of a plan, in YAML or JSON, and File its name in faults.
+	File string
+	Plan []byte
+	// Filter is the text of a filter; empty is all.
+	Filter string
+	// DryRun: nothing changes.
+	DryRun bool
+	// Limit is the most instances, 1 to PageMax.
+	Limit int
+	// Cursor is Answer.Next of the page before; empty is the first page.
+	Cursor string
+}
+
+// Answer says what became of them.
+type Answer struct {
+	Matched, Migrated int
+	Refused           []Refusal
+	// Next is the cursor of the next page; empty when there is none.
+	Next string
+}
+
+// Refusal is an instance that stayed as it was, and why.
+type Refusal struct{ InstanceID, Reason string }
+
+// Part is what one node does.
+type Part struct {
+	WorkflowID string   `json:"workflowId"`
+	Instances  []string `json:"instances"`
+	Plan       []byte   `json:"plan"`
+	DryRun     bool     `json:"dryRun,omitempty"`
+	User       string   `json:"user"`
+	Roles      []string `json:"roles,omitempty"`
+	Privileges []string `json:"privileges,omitempty"`
+}
+
+// Outcome is what became of an instance.
+type Outcome struct {
+	// Migrated, or Refused with the reason. Neither: it does not have the version any more.
+	Migrated bool   `json:"migrated,omitempty"`
+	Refused  string `json:"refused,omitempty"`
+	err      error  // failure.ErrElsewhere
+}
+
+// Migrate migrates a page of instances. It returns document.Faults for a plan that cannot be, failure.ErrNotFound without the
+// workflow, and the errors of a query. What goes wrong with one instance is a Refusal.
+func (s *Service) Migrate(ctx context.Context, req *Request) (*Answer, error) {
+	answer, err := s.migrate(ctx, req)
+	return answer, failure.In("migrate", req.WorkflowID, err)
+}
+
+func (s *Service) migrate(ctx context.Context, req *Request) (*Answer, error) {
+	plan, err := s.plan(req.WorkflowID, req.File, req.Plan)
+	if err != nil {
+		return nil, err
+	}
+	if req.Limit < 1 || req.Limit > PageMax {
+		return nil, failure.Refuse(failure.ErrInvalid, "the limit must be 1 to %d", PageMax)
+	}
+	part := &Part{
+		WorkflowID: req.WorkflowID, Plan: req.Plan, DryRun: req.DryRun,
+		User: string(req.Caller.ID), Roles: req.Caller.Roles, Privileges: req.Caller.Privileges,
+	}
+	end, err := s.o.Instances.Query(ctx, &query.Request{
+		Caller: req.Caller, WorkflowID: req.WorkflowID, Filter: req.Filter, Limit: req.Limit, Cursor: req.Cursor,
+		Version: plan.From(), Everyones: true,
+	}, func(item []byte) error {
+		id, _ := data.Value(item).Lookup("_id")
+		part.Instances = append(part.Instances, id.Text())
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	outcomes := s.here(ctx, plan, part)
+	if s.o.Elsewhere != nil {
+		s.elsewhere(ctx, part, outcomes)
+	}
+	answer := &Answer{Next: end.Next, Refused: []Refusal{}}
+	for i, o := range outcomes {
+		switch {
+		case o.Migrated:
+			answer.Migrated++
+		case o.Refused != "":
+			answer.Refused = append(answer.Refused, Refusal{part.Instances[i], o.Refused})
+		default:
+			continue
+		}
+		answer.Matched++
+	}
+	if !req.DryRun {
+		s.o.Log.Info().Str("workflow", req.WorkflowID).Uint64("from", plan.From()).Uint64("to", plan.To()).Str("user", part.User).
+			Int("migrated", answer.Migrated).Int("refused", len(answer.Refused)).Msg("instances were migrated")
+	}
+	return answer, nil
+}
+
+func (s *Service) plan(workflowID, file string, text []byte) (*statemachine.Plan, error) {
+	plan, err := s.o.Parser.ParsePlan(file, text, func(number uint64) (*statemachine.Definition, error) {
+		d, err := s.o.Version(workflowID, number)
+		if failure.Of(err).Kind == failure.ErrNotFound {
+			return nil, errors.New("there is no such version of " + workflowID)
+		}
+		return d, err
+	})
+	var faults document.Faults
+	if errors.As(err, &faults) {
+		return nil, &failure.Error{Kind: failure.ErrInvalid, Reason: "the plan has faults; nothing was migrated", Cause: faults}
+	}
+	return plan, err
+}
+
+// Here carries out a part for the instances that are led here. The others have the error failure.ErrElsewhere, which fails the call.
+func (s *Service) Here(ctx context.Context, p *Part) ([]Outcome, error) {
+	plan, err := s.plan(p.WorkflowID, "plan", p.Plan)
+	if err != nil {
+		return nil, err
+	}
+	outcomes := s.here(ctx, plan, p)
+	for i := range outcomes {
+		if err := outcomes[i].err; err != nil {
+			return nil, err
+		}
+	}
+	return outcomes, nil
+}
+
+func (s *Service) here(ctx context.Context, plan *statemachine.Plan, p *Part) []Outcome {
+	m := &workflow.Migration{
+		Plan: plan, DryRun: p.DryRun, Caller: catalog.CallerOf(&identity.Principal{ID: identity.UserID(p.User), Roles: p.Roles, Privileges: p.Privileges}),
+	}
+	outcomes := make([]Outcome, len(p.Instances))
+	var all sync.WaitGroup
+	room := make(chan struct{}, atATime)
+	for i, id := range p.Instances {
+		if err := s.limit.Wait(ctx); err != nil {
+			outcomes[i].Refused = "the request ended before"
+			continue
+		}
+		room <- struct{}{}
+		all.Go(func() {
+			defer func() { <-room }()
+			outcomes[i] = s.one(p.WorkflowID, id, m)
+		})
+	}
+	all.Wait()
+	return outcomes
+}
+
+// one migrates an instance. An instance that has too much to do is asked a few times.
+func (s *Service) one(workflowID, id string, m *workflow.Migration) Outcome {
+	for tries := 1; ; tries++ {
+		migrated, err := s.o.Instances.Migrate(workflowID, id, m)
+		switch kind := failure.Of(err).Kind; {
+		case err == nil:
+			return Outcome{Migrated: migrated}
+		case kind == failure.ErrElsewhere:
+			return Outcome{err: err}
+		case kind == failure.ErrNotFound:
+			return Outcome{}
+		case kind == failure.ErrInstanceBusy && tries < 3:
+			continue
+		default:
+			return Outcome{Refused: reasonOf(err)}
+		}
+	}
+}
+
+// reasonOf is what the caller is told.
+func reasonOf(err error) string {
+	if f := failure.Of(err); f.Reason != "" {
+		return f.Reason
+	} else if f.Kind != failure.ErrInternal {
+		return f.Kind.Error()
+	}
+	return err.Error()
+}
+
+// elsewhere has other nodes carry out what is theirs.
+func (s *Service) elsewhere(ctx context.Context, p *Part, outcomes []Outcome) {
+	shards := map[uint16][]int{}
+	for i := range outcomes {
+		if err := outcomes[i].err; err != nil {
+			shard := failure.Of(err).Shard
+			shards[shard] = append(shards[shard], i)
+		}
+	}
+	var all sync.WaitGroup
+	for shard, places := range shards {
+		all.Go(func() {
+			part := *p
+			part.Instances = nil
+			for _, i := range places {
+				part.Instances = append(part.Instances, p.Instances[i])
+			}
+			done, err := s.o.Elsewhere(ctx, shard, &part)
+			for k, i := range places {
+				switch {
+				case err != nil:
+					outcomes[i] = Outcome{Refused: reasonOf(err)}
+				case k < len(done):
+					outcomes[i] = done[k]
+				}
+			}
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,226 @@
+package migration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/failure"
+	"troupe/actors/migration"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence"
+	"troupe/statemachine/document"
+)
+
+const (
+	old = "id: order\nversion: 1\nindexes: [svcPublic.n]\ncreate: {svcPrivate: false}\n" +
+		"stateMachines: {m: {initial: checking, states: {checking: {after: {P2D: {actions: [{log: late}]}}, on: {go: packed}}, packed: {on: {go: checking, odd: strange}}, strange: {on: {go: packed}}}}}\n"
+	next = "id: order\nversion: 2\nindexes: [svcPublic.n, svcPublic.by]\nallow: {read: {users: [john]}}\n" +
+		"stateMachines: {m: {initial: review, states: {review: {after: {P2D: {actions: [{log: late}]}}, on: {done: packed}}, packed: {on: {done: review}}}}}\n"
+	plan = "from: 1\nto: 2\nnodes: {m: {checking: review}}\nassign: {svcPublic.by: '${user.id}'}\n"
+)
+
+type harness struct {
+	*workflowtest.Router
+	*migration.Service
+}
+
+func start(t *testing.T) *harness {
+	h := &harness{Router: workflowtest.Start(t, workflowtest.Options{})}
+	h.Publish(old)
+	h.serve()
+	return h
+}
+
+// serve makes the service for the router that runs.
+func (h *harness) serve() {
+	h.Service = migration.New(migration.Options{Instances: h.Router.Router, Parser: h.Parser, Version: h.Catalog.Find, Log: zerolog.Nop()})
+}
+
+// run asks for one page after the other.
+func (h *harness) run(t *testing.T, req migration.Request) (total migration.Answer, pages int) {
+	t.Helper()
+	for {
+		a, err := h.Service.Migrate(t.Context(), &req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages++
+		total.Matched += a.Matched
+		total.Migrated += a.Migrated
+		total.Refused = append(total.Refused, a.Refused...)
+		if req.Cursor = a.Next; req.Cursor == "" {
+			return total, pages
+		}
+	}
+}
+
+func request(text string) migration.Request {
+	return migration.Request{Caller: workflowtest.Mary, WorkflowID: "order", File: "plan.yaml", Plan: []byte(text), Limit: 10}
+}
+
+// versions counts the instances of each version, as the store has it.
+func (h *harness) versions(t *testing.T) (one, two int64) {
+	t.Helper()
+	for number, to := range map[uint64]*int64{1: &one, 2: &two} {
+		n, err := h.Store.CountAll(persistence.CountKey(nil, persistence.EveryShard, "order", number))
+		if err != nil {
+			t.Fatal(err)
+		}
+		*to = n
+	}
+	return one, two
+}
+
+func TestAPlanIsTriedAndCarriedOut(t *testing.T) {
+	h := start(t)
+	publics := make([]string, 25)
+	for i := range publics {
+		publics[i] = fmt.Sprintf(`{"n":%d}`, i)
+	}
+	ids := h.Fill("order", publics)
+	h.MustSend(workflowtest.John, "order", ids[3], "go", "")
+	h.MustSend(workflowtest.John, "order", ids[3], "odd", "")
+	h.MustSend(workflowtest.John, "order", ids[4], "go", "")
+	h.Publish(next)
+
+	dry := request(plan)
+	dry.DryRun = true
+	want := migration.Refusal{InstanceID: ids[3], Reason: `version 2 has no node "strange" in machine "m": map it`}
+	if a, pages := h.run(t, dry); a.Matched != 25 || a.Migrated != 24 || len(a.Refused) != 1 || a.Refused[0] != want || pages != 3 {
+		t.Errorf("tried: got %+v in %d pages", a, pages)
+	}
+	if one, two := h.versions(t); one != 25 || two != 0 {
+		t.Errorf("tried: got %d and %d instances of the versions", one, two)
+	}
+
+	filtered := request(plan)
+	filtered.Filter = `{"svcPublic.n": {"$lt": 5}}`
+	if a, _ := h.run(t, filtered); a.Matched != 5 || a.Migrated != 4 || len(a.Refused) != 1 {
+		t.Errorf("filtered: got %+v", a)
+	}
+	if a, _ := h.run(t, request(plan)); a.Matched != 21 || a.Migrated != 20 || !slices.Equal(a.Refused, []migration.Refusal{want}) {
+		t.Errorf("the rest: got %+v", a)
+	}
+	if one, two := h.versions(t); one != 1 || two != 24 {
+		t.Errorf("got %d and %d instances of the versions, want 1 and 24", one, two)
+	}
+	h.AwaitIndexes()
+	h.CheckIndexes()
+
+	// What runs is the other version, now and after it was read again.
+	for range 2 {
+		h.MustSend(workflowtest.John, "order", ids[4], "done", "")
+		h.Restart()
+		h.serve()
+	}
+	for _, in := range h.Instances("order") {
+		if in.ID == h.ID(ids[4]) && !strings.Contains(string(in.Document.Public), `"by":"mary"`) {
+			t.Errorf("assigned: got %s", in.Document.Public)
+		}
+	}
+	pending, err := h.Pending(t.Context(), &workflow.LoadRequest{Caller: workflowtest.Mary, WorkflowID: "order", InstanceID: ids[0]})
+	if !errors.Is(err, failure.ErrForbidden) && !errors.Is(err, failure.ErrNotFound) {
+		t.Errorf("version 2 does not let her read: got %+v, %v", pending, err)
+	}
+	last := request(strings.Replace(plan, "checking: review", "checking: review, strange: packed", 1))
+	if a, _ := h.run(t, last); a.Matched != 1 || a.Migrated != 1 {
+		t.Errorf("with a node for it: got %+v", a)
+	}
+	if a, _ := h.run(t, last); a.Matched != 0 {
+		t.Errorf("again: got %+v", a)
+	}
+}
+
+func TestWhatCannotBePlanned(t *testing.T) {
+	h := start(t)
+	h.Make(workflowtest.John, "order", `{}`)
+	h.Publish(next)
+	for _, c := range []struct {
+		what, plan string
+		edit       func(*migration.Request)
+		kind       failure.Kind
+		text       string
+	}{
+		{"a missing node", "from: 1\nto: 2\nnodes: {m: {checking: reviw}}\n", nil, failure.ErrInvalid, `plan.yaml:3:23: version 2 has no node "reviw" in machine "m" (did you mean "review"?)`},
+		{"a missing version", "from: 1\nto: 3\n", nil, failure.ErrInvalid, "plan.yaml:2:5: version 3: there is no such version of order"},
+		{"no plan", "", nil, failure.ErrInvalid, "plan.yaml"},
+		{"a filter", plan, func(r *migration.Request) { r.Filter = "{" }, failure.ErrInvalid, ""},
+		{"a cursor", plan, func(r *migration.Request) { r.Cursor = "x" }, failure.ErrInvalid, ""},
+		{"a limit", plan, func(r *migration.Request) { r.Limit = 1001 }, failure.ErrInvalid, ""},
+		{"a workflow", "from: 1\nto: 2\n", func(r *migration.Request) { r.WorkflowID = "none" }, failure.ErrInvalid, "there is no such version of none"},
+	} {
+		req := request(c.plan)
+		if c.edit != nil {
+			c.edit(&req)
+		}
+		_, err := h.Service.Migrate(t.Context(), &req)
+		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: got %v", c.what, err)
+		}
+		var faults document.Faults
+		if isPlan := strings.Contains(c.text, "plan.yaml"); isPlan && !errors.As(err, &faults) {
+			t.Errorf("%s: got no faults: %v", c.what, err)
+		}
+	}
+	if err := h.Catalog.Readable(); err != nil {
+		t.Errorf("after questions for versions that are not there: %v", err)
+	}
+	if one, two := h.versions(t); one != 1 || two != 0 {
+		t.Errorf("got %d and %d instances of the versions", one, two)
+	}
+}
+
+// TestInstancesMoveWhileTheyAreMigrated: each instance is migrated once, whatever comes in between.
+func TestInstancesMoveWhileTheyAreMigrated(t *testing.T) {
+	h := start(t)
+	ids := h.Fill("order", slices.Repeat([]string{`{"n":1}`}, 40))
+	h.Publish(next)
+	back := request("from: 2\nto: 1\nnodes: {m: {review: checking}}\n")
+	var all sync.WaitGroup
+	migrated := make([]int, 4)
+	for i := range migrated {
+		all.Go(func() {
+			req := request(plan)
+			for {
+				a, err := h.Service.Migrate(context.Background(), &req)
+				if err != nil || len(a.Refused) > 0 {
+					t.Errorf("got %+v, %v", a, err)
+					return
+				}
+				migrated[i] += a.Migrated
+				if req.Cursor = a.Next; req.Cursor == "" {
+					return
+				}
+			}
+		})
+	}
+	all.Go(func() {
+		for _, id := range ids {
+			_, err := h.Try(workflowtest.John, "order", id, "go", "", "") // which only version 1 knows
+			if err != nil && !errors.Is(err, failure.ErrInvalid) {
+				t.Errorf("an event beside: %v", err)
+			}
+		}
+	})
+	all.Wait()
+	total := 0
+	for _, n := range migrated {
+		total += n
+	}
+	if one, two := h.versions(t); total != 40 || one != 0 || two != 40 {
+		t.Errorf("migrated %d times; %d and %d instances of the versions, want 40, 0 and 40", total, one, two)
+	}
+	h.AwaitIndexes()
+	h.CheckIndexes()
+	if a, _ := h.run(t, back); a.Migrated != 40 {
+		t.Errorf("back: got %+v", a)
+	}
+}

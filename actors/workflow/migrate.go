@@ -1,0 +1,70 @@
+package workflow
+
+import (
+	"errors"
+
+	"troupe/actors/failure"
+	"troupe/statemachine"
+)
+
+// Migration gives an instance another version of its workflow.
+type Migration struct {
+	Plan   *statemachine.Plan
+	Caller *statemachine.Caller
+	// DryRun: nothing changes.
+	DryRun bool
+}
+
+// Migrate carries out a plan for one instance, in one commit. It is false when the instance does not have the version
+// Plan.From, and failure.ErrNotAllowed says why it cannot be migrated. The other errors are those of Send.
+func (r *Router) Migrate(workflowID, instanceID string, m *Migration) (bool, error) {
+	if err := r.accepting(); err != nil {
+		return false, err
+	}
+	pin, err := r.catalog.PinVersion(workflowID, m.Plan.To())
+	if err != nil {
+		return false, err
+	}
+	had := false
+	c, err := r.post(workflowID, instanceID, migrateInstance{m, &had, pin.Release}, nil)
+	if err != nil {
+		pin.Release()
+		return false, err
+	}
+	_, err = r.wait(c)
+	return had && err == nil, err
+}
+
+// migrateInstance is the request of Migrate. had is written before the answer. done is called when it is known what became of it.
+type migrateInstance struct {
+	*Migration
+	had  *bool
+	done func()
+}
+
+func (req migrateInstance) run(i *instance, c *call) error {
+	if err := i.ensureLoaded(); err != nil {
+		return err
+	}
+	if i.of.Version != req.Plan.From() {
+		i.deliver(c, nil)
+		return nil
+	}
+	result, err := req.Plan.Migrate(&i.state, req.Caller, i.router.o.Clock())
+	if errors.Is(err, statemachine.ErrNotMigrated) {
+		return failure.Refuse(failure.ErrNotAllowed, "%w", err)
+	}
+	if err != nil {
+		return failure.OfStep(err)
+	}
+	if err := i.mayAdd(&result); err != nil {
+		return err
+	}
+	if *req.had = true; req.DryRun {
+		i.deliver(c, nil)
+		return nil
+	}
+	i.log(result.Logs)
+	i.router.metrics.events.Add(1)
+	return i.commit(c, &change{next: result.Instance, entry: &result.Entry, out: result.Out, caller: req.Caller.ID, of: req.Plan.Target()}, false)
+}
