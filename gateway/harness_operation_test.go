@@ -2,8 +2,10 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"troupe/actors/migration"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
 	"troupe/actors/schedule"
@@ -72,4 +74,10 @@ func (f *fakeWorkflows) Schedules(context.Context) ([]schedule.State, error) {
 
 func (f *fakeWorkflows) ChangeSchedule(_ context.Context, workflowID, name string, action schedule.Action) error {
 	return f.ask(func() { f.asked = workflowID + " " + name + " " + string(action) })
+}
+
+func (f *fakeWorkflows) Migrate(_ context.Context, r *migration.Request) (*migration.Answer, error) {
+	return &migration.Answer{Matched: 3, Migrated: 2, Refused: []migration.Refusal{{InstanceID: instanceOne, Reason: "map it"}}, Next: "more"}, f.ask(func() {
+		f.asked = fmt.Sprint(r.Caller.ID, " ", r.WorkflowID, " ", r.File, " ", string(r.Plan), " ", r.Filter, " ", r.DryRun, " ", r.Limit, " ", r.Cursor)
+	})
 }

@@ -119,6 +119,7 @@ const (
 	definitionBody = `{"id":"leave"}`
 	operationBody  = `{"action":"retry"}`
 	scheduleBody   = `{"action":"pause"}`
+	migrationBody  = `{"plan":{"from":1,"to":2}}`
 	submitBody     = `{"workflowId":"leave","instanceId":"` + instanceOne + `","data":{"days":4}}`
 )
 
@@ -129,7 +130,7 @@ func requestOf(t testing.TB, rt *route) request {
 	query := map[string]string{"report-parameters": "?rml=/a.rml", "document-parameters": "?docx=/a.docx", "list-files": "?extension=rml"}
 	body := map[string]string{
 		"create": createBody, "event": eventBody, "batch": "[" + eventBody + "," + createBody + "]", "create-form": formBody, "create-checklist": checklistBody, "save-draft": draftBody, "submit-form": submitBody,
-		"sign-in": signInBody, "publish-home": "an archive", "change-delivery": operationBody, "change-incident": operationBody, "change-schedule": scheduleBody, "publish-definition": definitionBody, "publish-definition-version": definitionBody,
+		"sign-in": signInBody, "publish-home": "an archive", "change-delivery": operationBody, "change-incident": operationBody, "change-schedule": scheduleBody, "migrate": migrationBody, "publish-definition": definitionBody, "publish-definition-version": definitionBody,
 	}
 	credential := withToken
 	if rt.access.kinds == identity.Session {

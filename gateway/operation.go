@@ -50,6 +50,7 @@ func operationRoutes() []route {
 		row("incidents", http.MethodGet, path+"/incidents", listIncidents, "limit", "cursor"),
 		row("change-incident", http.MethodPost, path+"/incidents/:id", changeIncident),
 		row("schedules", http.MethodGet, path+"/schedules", listSchedules),
+		row("migrate", http.MethodPost, path+"/instances/:workflowId/migrate", migrateInstances),
 		row("change-schedule", http.MethodPost, path+"/schedules/:workflowId/:name", changeSchedule),
 	}
 }

@@ -46,6 +46,8 @@ type Services struct {
 	Templates Templates
 	// Definitions shows what was published. Nil: nothing, and the routes for it answer 404.
 	Definitions Definitions
+	// Migrations gives running instances other versions. Nil: nothing does, and the route for it answers 404.
+	Migrations Migrations
 	// Homes publishes homes. Nil: the node stands alone, and the route for it answers 409.
 	Homes Homes
 	// Peers reaches the other nodes of a cluster. Nil: the node stands alone.

@@ -189,6 +189,16 @@ func TestThreeNodes(t *testing.T) {
 		says(t, "in use now", "publish", "--address", "http://"+n.gateway.Addr().String(), homes[0])
 		says(t, "in use now", "publish", "--home", homes[i], homes[0])
 	}
+	edit(t, homes[0], "workflows/leave-request.yaml", "version: 1", "version: 2")
+	says(t, "in use now", "publish", "--home", homes[1], homes[0])
+	plan := filepath.Join(t.TempDir(), "plan.yaml")
+	if err := os.WriteFile(plan, []byte("from: 1\nto: 2\nassign: {svcPublic.node: all}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// NB: each node has created one of them, where it leads.
+	says(t, "WOULD BE MIGRATED  3", "instance", "migrate", "leave-request", "--plan", plan, "--home", homes[1], "--dry-run", "--limit", "2")
+	says(t, `{"matched":3,"migrated":3,"refused":[],"next":null}`, "instance", "migrate", "leave-request", "--plan", plan, "--home", homes[1], "--limit", "2", "-o", "json")
+	says(t, "MIGRATED  0", "instance", "migrate", "leave-request", "--plan", plan, "--home", homes[2])
 
 	last := clusterOf(t, homes[2]).Self
 	if err := nodes[2].stop(); err != nil {

@@ -25,6 +25,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/home"
 	"troupe/actors/identity"
+	"troupe/actors/migration"
 	"troupe/gateway"
 	"troupe/persistence"
 )
@@ -45,6 +46,7 @@ const (
 	pathAdminOfPeer = "/cluster/.admin"
 	pathUses        = "/cluster/uses"
 	pathInside      = "/cluster/inside"
+	pathMigrate     = "/cluster/migrate"
 )
 
 // isNode says whether the home is that of a node of a cluster.
@@ -262,6 +264,22 @@ func (s *service) takeInside(ctx context.Context, _ peer.NodeID, m child.Message
 func (s *service) tellElsewhere(ctx context.Context, shard uint16, m *child.Message) (refused string, err error) {
 	a, err := cluster.AskIn(ctx, s.node, persistence.Shard(shard), pathInside, s.takeInside, *m)
 	return a.Refused, err
+}
+
+// newMigrations has other nodes migrate what they lead.
+func (s *service) newMigrations() *migration.Service {
+	o := migration.Options{Instances: s.router, Parser: s.parser, Version: s.catalog.Find, Log: s.log}
+	if s.node != nil {
+		o.Elsewhere = func(ctx context.Context, shard uint16, p *migration.Part) ([]migration.Outcome, error) {
+			return cluster.AskIn(ctx, s.node, persistence.Shard(shard), pathMigrate, s.takeMigration, *p)
+		}
+	}
+	return migration.New(o)
+}
+
+// takeMigration migrates instances that are led here.
+func (s *service) takeMigration(ctx context.Context, _ peer.NodeID, p migration.Part) ([]migration.Outcome, error) {
+	return s.migrations.Here(ctx, &p)
 }
 
 // usesTeller tells the leader of last uses.

@@ -19,6 +19,7 @@ import (
 	"troupe/actors/formportal"
 	"troupe/actors/home"
 	"troupe/actors/identity"
+	"troupe/actors/migration"
 	"troupe/actors/outbox"
 	"troupe/actors/repository"
 	"troupe/actors/template"
@@ -73,6 +74,7 @@ type service struct {
 	node               *cluster.Node // nil on a server that stands alone
 	system             *actors.System
 	router             *workflow.Router
+	migrations         *migration.Service
 	portal             *formportal.Portal
 	files              files
 	repository         *repository.Service
@@ -257,8 +259,10 @@ func (s *service) run() (err error) {
 		return err
 	}
 	s.started.push(s.router)
+	s.migrations = s.newMigrations()
 	if s.node != nil {
 		cluster.Handle(s.node, pathInside, s.takeInside)
+		cluster.Handle(s.node, pathMigrate, s.takeMigration)
 	}
 	s.repository = repository.Start(repository.Options{System: s.system, Source: s.files, Rights: s.rights, Log: s.log})
 	s.started.push(s.repository)
@@ -331,7 +335,7 @@ func explainAddress(err error, setting string) error {
 func (s *service) serveRequests() {
 	services := gateway.Services{
 		Workflows:   s.router,
-		Definitions: s.definitions(),
+		Definitions: s.definitions(), Migrations: s.migrations,
 		Portal:      s.portal,
 		Credentials: s.identities,
 		Sessions:    s.identities,

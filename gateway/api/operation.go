@@ -1,5 +1,7 @@
 package api
 
+import "encoding/json"
+
 // Pending answers GET instance/{workflowId}/{instanceId}/pending: what an instance waits for.
 type Pending struct {
 	Timers     []Timer           `json:"timers"`
@@ -105,4 +107,32 @@ type Schedule struct {
 type OperationRequest struct {
 	// Action is "retry" or "drop", and of a schedule "pause", "resume" or "run".
 	Action string `json:"action"`
+}
+
+// MigrationRequest is the body of POST instances/{workflowId}/migrate.
+type MigrationRequest struct {
+	// Plan is an object, or a string with YAML.
+	Plan json.RawMessage `json:"plan"`
+	// Filter is an object; nothing matches all.
+	Filter json.RawMessage `json:"filter,omitempty"`
+	DryRun bool            `json:"dryRun,omitempty"`
+	// Limit is the most instances, 1 to 1000. 0: 1000.
+	Limit int `json:"limit,omitempty"`
+	// Cursor is MigrationAnswer.Next of the answer before; empty is the first.
+	Cursor string `json:"cursor,omitempty"`
+}
+
+// MigrationAnswer answers it.
+type MigrationAnswer struct {
+	Matched  int                `json:"matched"`
+	Migrated int                `json:"migrated"`
+	Refused  []MigrationRefusal `json:"refused"`
+	// Next goes into the next request; nil when there are no more instances.
+	Next *string `json:"next"`
+}
+
+// MigrationRefusal is an instance that stayed as it was, and why.
+type MigrationRefusal struct {
+	InstanceID string `json:"instanceId"`
+	Reason     string `json:"reason"`
 }

@@ -57,6 +57,7 @@ type Server struct {
 
 	t         testing.TB
 	service   http.Handler
+	write     func(name, text string) // a file of the home
 	workflows *workflow.Router
 
 	mu struct {
@@ -116,7 +117,8 @@ func start(t testing.TB, files map[string]string) *Server {
 	s.must(err)
 	t.Cleanup(func() { s.must(handler.Stop(context.Background())) })
 	s.workflows = a.Workflows
-	handler.Open(gateway.Services{Workflows: a.Workflows, Credentials: a.Identities})
+	s.write = a.Write
+	handler.Open(gateway.Services{Workflows: a.Workflows, Credentials: a.Identities, Migrations: a.Migrations})
 	s.service = handler
 	port := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(func() {
@@ -125,6 +127,12 @@ func start(t testing.TB, files map[string]string) *Server {
 	})
 	s.URL = port.URL
 	return s
+}
+
+// Revise publishes version 2 of Workflow, in which the node review is called check.
+func (s *Server) Revise() {
+	s.t.Helper()
+	s.write("workflows/leave.yaml", "version: 2\n"+strings.ReplaceAll(string(definition), "review", "check"))
 }
 
 func (s *Server) must(err error) {

@@ -363,6 +363,36 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflow/api/v1/instances/{workflowId}/migrate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give running instances another version
+         * @description A page of the instances that match and have the version `from` of the plan: each becomes an instance of `to` in one commit with one entry `migrate` in its history, or is refused and stays as it is. Whoever
+         *     may ask migrates all instances, also those that they may not read. One node migrates at most 1,000 a second.
+         *
+         *     `next` goes into the next request; `null` is the end. An instance that was migrated does not have the version `from` any more, so the same requests can be made again after any failure.
+         *     With `dryRun` nothing changes. `statemachine/DEFINITION.md`, "Migration", has the format of plans.
+         */
+        post: operations["migrateInstances"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflow/api/v1/instances/{workflowId}": {
         parameters: {
             query?: never;
@@ -1348,7 +1378,7 @@ export interface components {
             /** @description A sentence for people. It may change. */
             message: string;
         };
-        /** @description The body of an error about a home or a definition. */
+        /** @description The body of an error about a home, a definition or a plan. */
         HomeFault: {
             /** @constant */
             error: "InvalidContent";
@@ -1356,9 +1386,9 @@ export interface components {
             message: string;
             faults?: components["schemas"]["FileFault"][];
         };
-        /** @description What is wrong in a text file of a home or in a definition, or should be looked at. */
+        /** @description What is wrong in a text file of a home, in a definition or in a plan, or should be looked at. */
         FileFault: {
-            /** @description Its path in the home; `body.yaml` or `body.json` is the body of the request. */
+            /** @description Its path in the home; `body.yaml` or `body.json` is the body of the request, `plan.yaml` or `plan.json` its plan. */
             file: string;
             /** @description From 1; 0 is the whole file. */
             line: number;
@@ -1626,6 +1656,36 @@ export interface components {
             next: components["schemas"]["Time"] | null;
             /** @description Why the last run created nothing. */
             lastError: string;
+        };
+        MigrationRequest: {
+            /** @description A plan, or a string with one in YAML. */
+            plan: {
+                [key: string]: unknown;
+            } | string;
+            /** @description A filter as that of a list of instances; without it all match. */
+            filter?: {
+                [key: string]: unknown;
+            };
+            /** @description Nothing changes. */
+            dryRun?: boolean;
+            /**
+             * @description The most instances.
+             * @default 1000
+             */
+            limit: number;
+            /** @description The member `next` of the answer before. */
+            cursor?: string | null;
+        };
+        Migrated: {
+            matched: number;
+            /** @description With `dryRun` those that would be. */
+            migrated: number;
+            refused: {
+                instanceId: components["schemas"]["Identifier"];
+                /** @description For people. */
+                reason: string;
+            }[];
+            next: string | null;
         };
         ScheduleRequest: {
             /** @enum {string} */
@@ -1974,6 +2034,24 @@ export interface components {
         };
         /** @description The definition has faults, all of which are listed, or says something else than the path. */
         DefinitionFaults: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["HomeFault"];
+            };
+        };
+        /** @description What became of the instances of the page. */
+        Migrated: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Migrated"];
+            };
+        };
+        /** @description The request is malformed, or the plan has faults, all of which are listed. */
+        PlanFaults: {
             headers: {
                 [name: string]: unknown;
             };
@@ -3065,6 +3143,38 @@ export interface operations {
         responses: {
             200: components["responses"]["Nothing"];
             400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    migrateInstances: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MigrationRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Migrated"];
+            400: components["responses"]["PlanFaults"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["AccessDenied"];
             404: components["responses"]["NotFound"];
