@@ -10,5 +10,11 @@
 //
 // Outbox: so many deliveries to a receiver that is away, then it comes, and the server is killed again and again until all
 // have arrived. It demands that each has arrived at least once, those of one instance in their order, and always under the same
-// id. What it finds otherwise ends it with an error.
+// id.
+//
+// Children: so many instances that have a child each, half of which leave it, and the server is killed again and again while children
+// are created, answer and are cancelled. It demands that there is one child for each, that all of them have ended, and that each
+// parent that stayed was told once.
+//
+// What it finds otherwise ends it with an error.
 package main

@@ -20,9 +20,9 @@ func main() { os.Exit(process.Main("byitself", run)) }
 
 // measurement is one run of the command.
 type measurement struct {
-	out, errs                   io.Writer
-	pending, storm, rows, kills int
-	dir, program                string
+	out, errs                             io.Writer
+	pending, storm, rows, children, kills int
+	dir, program                          string
 
 	text strings.Builder // of the record
 }
@@ -35,7 +35,8 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (err error) {
 	flags.IntVar(&m.pending, "pending", 1_000_000, "timers that are not due; 0 leaves that out")
 	flags.IntVar(&m.storm, "storm", 100_000, "timers that are due at once; 0 leaves that out")
 	flags.IntVar(&m.rows, "rows", 100_000, "deliveries; 0 leaves that out")
-	flags.IntVar(&m.kills, "kills", 5, "how often the server is killed while they leave")
+	flags.IntVar(&m.children, "children", 20_000, "instances with a child each; 0 leaves that out")
+	flags.IntVar(&m.kills, "kills", 5, "how often the server is killed while deliveries leave, and while there are children")
 	flags.StringVar(&to, "o", "", "the file for the record")
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("%w: %w", process.ErrUsage, err)
@@ -58,7 +59,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (err error) {
 	for _, part := range []struct {
 		count int
 		run   func(context.Context) error
-	}{{m.pending, m.runPending}, {m.storm, m.runStorm}, {m.rows, m.runOutbox}} {
+	}{{m.pending, m.runPending}, {m.storm, m.runStorm}, {m.rows, m.runOutbox}, {m.children, m.runChildren}} {
 		if part.count > 0 {
 			if err := part.run(ctx); err != nil {
 				return err
@@ -72,13 +73,16 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (err error) {
 	return nil
 }
 
-// definitions are the workflows of all homes: one that waits for a time that it is given, one that waits for nothing, and one
-// that sends.
+// definitions are the workflows of all homes: one that waits for a time that it is given, one that waits for nothing, one
+// that sends, and one that has a child until that answers.
 var definitions = map[string]string{
 	"waiting.yaml": "id: waiting\nstateMachines: {main: {initial: open, states: {open: {after: {'${svcPublic.due}': late}, on: {go: late}}, late: {type: final}}}}\n",
 	"resting.yaml": "id: resting\nstateMachines: {main: {initial: open, states: {open: {on: {go: {}, end: late}}, late: {type: final}}}}\n",
 	"sending.yaml": "id: sending\nwebhooks: {to: {retry: {limit: 100, delay: PT1S, maxDelay: PT2S}}}\n" +
 		"stateMachines: {main: {initial: open, states: {open: {on: {go: {actions: [{webhook: {to: to, body: {n: '${event.data.n}', of: '${instance.id}'}}}]}, end: late}}, late: {type: final}}}}\n",
+	"asking.yaml": "id: asking\nstateMachines: {main: {initial: open, states: {open: {invoke: {workflow: answering, data: {svcPublic: {of: '${instance.id}'}}, onDone: heard}, on: {leave: left}}, " +
+		"heard: {type: final}, left: {type: final}}}}\n",
+	"answering.yaml": "id: answering\nstateMachines: {main: {initial: open, states: {open: {after: {PT3S: answered}}, answered: {type: final}}}}\n",
 }
 
 // server is a server on a home of its own.
