@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"mime/quotedprintable"
+	"net/http"
+	"net/mail"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/emersion/go-smtp"
+)
+
+// receiver shows what comes.
+type receiver struct {
+	secret []byte
+	status int
+
+	mu     sync.Mutex
+	out    io.Writer // guarded by mu, as is orders
+	orders int
+}
+
+func (r *receiver) printf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, _ = fmt.Fprintf(r.out, format, args...)
+}
+
+// ServeHTTP takes a webhook.
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, bodyMax))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	var event struct {
+		Source, Type string
+		Data         json.RawMessage
+	}
+	signed := "the signature is wrong"
+	if r.isSigned(req.Header, body) {
+		signed = "the signature is right"
+	}
+	if json.Unmarshal(body, &event) != nil || event.Data == nil {
+		event.Data = body // no event of CloudEvents
+	}
+	r.printf("webhook %s, %s\n  id:   %s\n  type: %s\n  from: %s\n  data: %s\n",
+		req.URL.Path, signed, req.Header.Get("Webhook-Id"), event.Type, event.Source, bytes.TrimSpace(event.Data))
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(r.status)
+	r.mu.Lock()
+	r.orders++
+	number := r.orders
+	r.mu.Unlock()
+	_, _ = fmt.Fprintf(w, `{"orderNumber":"A-%d"}`, number)
+}
+
+// isSigned looks at the signature (Standard Webhooks, "Signature scheme").
+func (r *receiver) isSigned(h http.Header, body []byte) bool {
+	sum := hmac.New(sha256.New, r.secret)
+	_, _ = fmt.Fprintf(sum, "%s.%s.%s", h.Get("Webhook-Id"), h.Get("Webhook-Timestamp"), body)
+	want := "v1," + base64.StdEncoding.EncodeToString(sum.Sum(nil))
+	return slices.ContainsFunc(strings.Fields(h.Get("Webhook-Signature")), func(s string) bool { return hmac.Equal([]byte(s), []byte(want)) })
+}
+
+// mailbox takes mails for anybody.
+type mailbox struct{ *receiver }
+
+// NewSession implements smtp.Backend.
+func (m mailbox) NewSession(*smtp.Conn) (smtp.Session, error) { return &session{of: m.receiver}, nil }
+
+type session struct {
+	of *receiver
+	to []string
+}
+
+// Mail implements smtp.Session.
+func (s *session) Mail(string, *smtp.MailOptions) error { s.to = nil; return nil }
+
+// Rcpt implements smtp.Session.
+func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error { s.to = append(s.to, to); return nil }
+
+// Data implements smtp.Session.
+func (s *session) Data(r io.Reader) error {
+	m, err := mail.ReadMessage(r)
+	if err != nil {
+		return err
+	}
+	body := m.Body
+	if strings.EqualFold(m.Header.Get("Content-Transfer-Encoding"), "quoted-printable") {
+		body = quotedprintable.NewReader(body)
+	}
+	text, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	subject, err := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject"))
+	if err != nil {
+		return err
+	}
+	s.of.printf("mail to %s\n  from:    %s\n  subject: %s\n  %s\n", strings.Join(s.to, ", "), m.Header.Get("From"), subject, strings.TrimSpace(string(text)))
+	return nil
+}
+
+// Reset implements smtp.Session.
+func (s *session) Reset() { s.to = nil }
+
+// Logout implements smtp.Session.
+func (*session) Logout() error { return nil }
