@@ -102,6 +102,7 @@ type builder struct {
 
 	namedGuards  map[string]*document.Node
 	namedActions map[string]*document.Node
+	shapeOnly    bool     // named actions stand for nothing, and faults of expressions do not count
 	built        int      // actions read so far
 	expanding    []string // named actions being read, to find cycles
 	locals       []string // variables of the foreach bodies around
@@ -228,6 +229,24 @@ func (b *builder) definition(n *document.Node) {
 	b.stateMachines(n)
 	b.checkWebhooks()
 	b.checkApplied(n.Field("unmatched"))
+	if b.Err() == nil && !b.parser.options.Stored {
+		b.checkNamed()
+	}
+}
+
+// checkNamed finds faults of named conditions and actions that nothing uses. Their expressions may
+// have variables of the place where they will be used, so only the shape counts.
+func (b *builder) checkNamed() {
+	// NB: a copy, so that what they would do is not the definition's.
+	shape := *b
+	shape.shapeOnly, shape.d = true, &Definition{}
+	for _, name := range keysOf(b.namedGuards) {
+		shape.Text(b.namedGuards[name])
+	}
+	for _, name := range keysOf(b.namedActions) {
+		shape.actions(b.namedActions[name])
+	}
+	b.Collector = shape.Collector
 }
 
 func (b *builder) named(n *document.Node) map[string]*document.Node {

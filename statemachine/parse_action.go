@@ -75,8 +75,11 @@ func (b *builder) expressionAdvice(err error) string {
 func (b *builder) guard(n *document.Node) *expr.Program {
 	if n.Kind == document.Mapping {
 		b.known(n, guardKeys)
-		n = n.Field("type")
-		if n == nil {
+		mapping := n
+		if n = n.Field("type"); n == nil {
+			if !b.parser.options.Stored { // it was no fault once
+				b.Add(mapping, "a condition is an expression, a name, or {type: name}")
+			}
 			return nil
 		}
 		if b.namedGuards[n.Text] == nil {
@@ -101,7 +104,9 @@ func (b *builder) guard(n *document.Node) *expr.Program {
 // compiled notes an expression, or its fault; nil then.
 func (b *builder) compiled(n *document.Node, p *expr.Program, err error) *expr.Program {
 	if err != nil {
-		b.compileFault(n, err)
+		if !b.shapeOnly {
+			b.compileFault(n, err)
+		}
 		return nil
 	}
 	b.programs = append(b.programs, placedProgram{n, p})
@@ -229,6 +234,9 @@ func (b *builder) namedAction(n *document.Node) []action {
 	named := b.namedActions[n.Text]
 	if named == nil {
 		b.suggest(n, n.Text, keysOf(b.namedActions), "unknown action %q", shorten(n.Text))
+		return nil
+	}
+	if b.shapeOnly {
 		return nil
 	}
 	if slices.Contains(b.expanding, n.Text) {
@@ -360,7 +368,7 @@ func (b *builder) choose(n *document.Node) action {
 	add(n)
 	if more := n.Field("elseif"); more != nil {
 		items := more.Items
-		if more.Kind == document.Mapping {
+		if older := b.parser.options.Stored && more.Kind != document.Mapping; more.Kind != document.Sequence && !older { // a text was no fault once
 			items = []*document.Node{more}
 		}
 		for _, item := range items {

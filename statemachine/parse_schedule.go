@@ -38,7 +38,7 @@ func (b *builder) schedule(f document.Field) *Schedule {
 	}
 	s.Cron = b.Text(at)
 	var err error
-	if s.Spec, err = cron.Parse(s.Cron); err != nil && s.Cron != "" {
+	if s.Spec, err = cron.Parse(s.Cron); err != nil && at.Kind == document.String {
 		b.Add(at, "%q: %v", shorten(s.Cron), err)
 	}
 	if at := f.Value.Field("zone"); at != nil {

@@ -37,6 +37,9 @@ func TestWhatWasAcceptedStaysReadable(t *testing.T) {
 		{"a target that there is not", head + "a: {on: {go: x}}" + tail, `unknown target "x"`, false},
 		{"an expression that is none", head + "a: {on: {go: {guard: '1 +', target: b}}}, b: {type: final}" + tail, "not complete", false},
 		{"a text that had no expressions once", head + "a: {entry: [{log: 'costs ${1 +} EUR'}], on: {go: b}}, b: {type: final}" + tail, "not complete", true},
+		{"a condition that names nothing", head + "a: {on: {go: {guard: {}, target: b}}}, b: {type: final}" + tail, "a condition is an expression", true},
+		{"an elseif that is a text", head + "a: {on: {go: b}, exit: {if: 'true', then: [], elseif: x}}, b: {type: final}" + tail, "must be a mapping", true},
+		{"an action that nothing uses", "actions: {x: [{lgo: x}]}\n" + head + "a: {on: {go: b}}, b: {type: final}" + tail, `unknown key "lgo"`, true},
 		{"a key that means nothing here", head + "a: {on: {go: {target: b, permit: {roles: [clerk]}}}}, b: {type: final}" + tail, `unknown key "permit"`, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
