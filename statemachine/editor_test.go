@@ -1,0 +1,233 @@
+package statemachine
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+	"troupe/statemachine/internal/markdown"
+	"troupe/statemachine/schematest"
+)
+
+// beside are files that the definitions of tests refer to.
+func beside(name string) ([]byte, error) {
+	if name == "amount.schema.json" || name == "invoice.schema.json" {
+		return []byte(`{"type": "object", "properties": {"amount": {"type": "number"}}}`), nil
+	}
+	return nil, errors.New("file is not there")
+}
+
+// format is the schema of definitions, or a text in its place, with the parser.
+func format(t testing.TB, schema string) *schematest.Format {
+	t.Helper()
+	doc, err := data.Clean([]byte(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := CompileSchema(doc, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newParser(t)
+	return &schematest.Format{Schema: schema, Check: compiled.Check, Read: func(file []byte) error {
+		_, err := p.Parse(Source{File: "w.json", Text: file, Read: beside})
+		return err
+	}}
+}
+
+// accepted are the definitions in the tree that the parser takes.
+func accepted(t testing.TB) (texts []string) {
+	t.Helper()
+	all := scripts(t)
+	all = append(all, markdown.Blocks(readDefinitionDocument(t), "yaml")...)
+	for _, pattern := range []string{"../cmd/troupe/example/workflows/*", "../cmd/troupe/testdata/homes/*/workflows/*", "../bench/*/*.yaml", "../bench/*/*/workflows/*", "../gateway/servertest/*.yaml", "../actors/formportal/plain.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: no files, %v", pattern, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, string(text))
+		}
+	}
+	p := newParser(t)
+	read := func(string) ([]byte, error) { return []byte(`{}`), nil }
+	for _, text := range all {
+		if _, err := p.Parse(Source{File: "w.yaml", Text: []byte(text), Read: read}); err == nil {
+			texts = append(texts, text)
+		}
+	}
+	if len(texts) < 50 {
+		t.Fatalf("%d definitions, want more", len(texts))
+	}
+	return texts
+}
+
+func readDefinitionDocument(t testing.TB) string {
+	t.Helper()
+	text, err := os.ReadFile("DEFINITION.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestTheSchemaTakesEveryDefinition(t *testing.T) {
+	format(t, DefinitionSchema()).Takes(t, accepted(t)...)
+}
+
+// TestTheSchemaHasEveryKey compares it with the tables of the parser, both ways.
+func TestTheSchemaHasEveryKey(t *testing.T) {
+	tables := map[string][]string{
+		"":                               definitionKeys,
+		"properties/context":             documentKeys,
+		"properties/create":              documentKeys,
+		"properties/schema":              documentKeys,
+		"$defs/instanceData":             documentKeys,
+		"properties/allow":               rightKeys,
+		"$defs/rule":                     ruleKeys,
+		"$defs/event":                    eventKeys,
+		"$defs/node":                     nodeKeys,
+		"$defs/transitions":              transitionKeys,
+		"$defs/condition":                guardKeys,
+		"$defs/actions":                  slices.Concat(actionKeys, ifKeys[1:]),
+		"$defs/branch":                   branchKeys,
+		"$defs/invoke":                   invokeKeys,
+		"$defs/webhook":                  webhookKeys,
+		"$defs/schedule":                 scheduleKeys,
+		"$defs/webhook/properties/retry": retryKeys,
+		"$defs/actions/properties/raise": raiseKeys, "$defs/actions/properties/send": sendKeys,
+		"$defs/actions/properties/webhook": sendOutKeys, "$defs/actions/properties/mail": mailKeys, "$defs/actions/properties/foreach": forEachKeys,
+	}
+	for at, keys := range tables {
+		var path []string
+		if at != "" {
+			path = strings.Split(at, "/")
+		}
+		if got, want := schematest.Keys(t, DefinitionSchema(), path...), slices.Sorted(slices.Values(keys)); !slices.Equal(got, want) {
+			t.Errorf("%q: the schema has\n%q, the parser knows\n%q", at, got, want)
+		}
+	}
+	if got, want := schematest.Closed(t, DefinitionSchema()), slices.Sorted(maps.Keys(tables)); !slices.Equal(got, want) {
+		t.Errorf("the schema has keys at\n%q, compared are\n%q", got, want)
+	}
+}
+
+func TestTheSchemaHasEveryWord(t *testing.T) {
+	for at, words := range map[string][]string{
+		"$defs/node/properties/type":       keysIn(nodeTypes),
+		"$defs/node/properties/history":    keysIn(historyTypes),
+		"$defs/unmatched":                  keysIn(unmatchedWords),
+		"$defs/schedule/properties/missed": keysIn(missedWords),
+		"$defs/into":                       keysIn(intoWords),
+		"$defs/apply":                      keysIn(applyWords),
+	} {
+		if got := schematest.Words(t, DefinitionSchema(), strings.Split(at, "/")...); !slices.Equal(got, words) {
+			t.Errorf("%s: the schema has %q, the parser knows %q", at, got, words)
+		}
+	}
+}
+
+func keysIn[T any](words map[string]T) []string { return slices.Sorted(maps.Keys(words)) }
+
+func TestTheSchemaDescribesEveryKey(t *testing.T) { schematest.Describes(t, DefinitionSchema()) }
+
+// unseen are faults that a schema cannot see, because it knows neither names nor expressions.
+var unseen = []struct{ fault, why string }{
+	{`expression: |In\(…\)`, "the language of expressions"},
+	{`unknown (target|role|privilege|guard|action|webhook|event|id|zone) `, "names that stand elsewhere"},
+	{`duplicate (node|state machine)|contains itself|cannot be a variable|must lie inside|no exit|unreachable|can never be taken|cycle of eventless|cannot be active together|default of history node|needs a target as its default|has no node that can be active|cannot be a region`, "the chart as a whole"},
+	{`cannot be (raised|sent|the event of an outcome|an event that callers send)`, "names that are reserved"},
+	{`is applied in every state|"apply" cannot hold|says nothing: |takes the data as a whole`, "keys that depend on others"},
+	{`JSON Schema: `, "the schemas inside, which have a schema of their own"},
+	{`a constant cannot be an expression|cannot be the name of a constant`, "texts that are expressions, and the words of their language"},
+	{`a delay is at most|"(P|P1DT|1e3)": a delay is a duration`, "the range of a delay, and numbers that are written otherwise"},
+	{`failed to parse int from MOON|it is never due`, "what the fields of cron say"},
+	{`mail: to is|": a webhook is http`, "addresses"},
+}
+
+// TestTheSchemaSeesFaultsOfShape: of each script with faults it refuses those that have a
+// fault which a schema can see.
+func TestTheSchemaSeesFaultsOfShape(t *testing.T) {
+	f := format(t, DefinitionSchema())
+	used := map[string]bool{}
+	var blind []*regexp.Regexp
+	for _, u := range unseen {
+		blind = append(blind, regexp.MustCompile(u.fault))
+	}
+	files, err := filepath.Glob("testdata/fault/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	refused := 0
+	for _, file := range files {
+		datadriven.RunTest(t, file, func(t *testing.T, cmd *datadriven.TestData) string {
+			tree, err := document.Parse("w."+cmd.Cmd, []byte(cmd.Input))
+			if err != nil {
+				return cmd.Expected // no text of the format
+			}
+			definition, err := tree.Data()
+			if err != nil {
+				t.Fatal(err)
+			}
+			shape := ""
+			for line := range strings.Lines(cmd.Expected) {
+				i := slices.IndexFunc(blind, func(r *regexp.Regexp) bool { return r.MatchString(line) })
+				switch {
+				case i >= 0:
+					used[unseen[i].fault] = true
+				case strings.HasPrefix(line, "w."):
+					shape = line
+				}
+			}
+			err = f.Check(definition)
+			if shape != "" && err == nil {
+				t.Errorf("%s: the schema takes what has the fault\n%s", cmd.Pos, shape)
+			}
+			if err != nil {
+				refused++
+			}
+			return cmd.Expected
+		})
+	}
+	if refused < 20 {
+		t.Errorf("the schema refuses %d scripts, want more", refused)
+	}
+	for _, u := range unseen {
+		if !used[u.fault] {
+			t.Errorf("no script has a fault like %s (%s)", u.fault, u.why)
+		}
+	}
+}
+
+func TestTheSchemaIsNeverStricterThanTheParser(t *testing.T) {
+	format(t, DefinitionSchema()).IsNeverStricter(t, accepted(t)...)
+}
+
+// TestAStricterSchemaIsFound is the control.
+func TestAStricterSchemaIsFound(t *testing.T) {
+	all := accepted(t)
+	for _, slip := range []struct{ from, to string }{
+		{`"type": ["string", "object", "array", "null"]`, `"type": ["string", "object", "array"]`},
+		{`"type": ["object", "string", "array", "null"], "minProperties": 1`, `"type": ["object", "array", "null"], "minProperties": 1`},
+		{`"description": {"description": "What the state is for; it has no effect."}`, `"description": {"type": "string"}`},
+	} {
+		schema := strings.Replace(DefinitionSchema(), slip.from, slip.to, 1)
+		if schema == DefinitionSchema() {
+			t.Errorf("the schema has no %s", slip.from)
+		}
+		format(t, schema).IsStricter(t, 2000, all...)
+	}
+}
