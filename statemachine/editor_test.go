@@ -12,7 +12,6 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 	"troupe/statemachine/internal/markdown"
 	"troupe/statemachine/schematest"
@@ -29,19 +28,11 @@ func beside(name string) ([]byte, error) {
 // format is the schema of definitions, or a text in its place, with the parser.
 func format(t testing.TB, schema string) *schematest.Format {
 	t.Helper()
-	doc, err := data.Clean([]byte(schema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiled, err := CompileSchema(doc, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := newParser(t)
-	return &schematest.Format{Schema: schema, Check: compiled.Check, Read: func(file []byte) error {
+	return schematest.New(t, schema, func(file []byte) error {
 		_, err := p.Parse(Source{File: "w.json", Text: file, Read: beside})
 		return err
-	}}
+	})
 }
 
 // accepted are the definitions in the tree that the parser takes.
@@ -90,7 +81,7 @@ func TestTheSchemaTakesEveryDefinition(t *testing.T) {
 
 // TestTheSchemaHasEveryKey compares it with the tables of the parser, both ways.
 func TestTheSchemaHasEveryKey(t *testing.T) {
-	tables := map[string][]string{
+	schematest.HasKeys(t, DefinitionSchema(), map[string][]string{
 		"":                               definitionKeys,
 		"properties/context":             documentKeys,
 		"properties/create":              documentKeys,
@@ -110,19 +101,7 @@ func TestTheSchemaHasEveryKey(t *testing.T) {
 		"$defs/webhook/properties/retry": retryKeys,
 		"$defs/actions/properties/raise": raiseKeys, "$defs/actions/properties/send": sendKeys,
 		"$defs/actions/properties/webhook": sendOutKeys, "$defs/actions/properties/mail": mailKeys, "$defs/actions/properties/foreach": forEachKeys,
-	}
-	for at, keys := range tables {
-		var path []string
-		if at != "" {
-			path = strings.Split(at, "/")
-		}
-		if got, want := schematest.Keys(t, DefinitionSchema(), path...), slices.Sorted(slices.Values(keys)); !slices.Equal(got, want) {
-			t.Errorf("%q: the schema has\n%q, the parser knows\n%q", at, got, want)
-		}
-	}
-	if got, want := schematest.Closed(t, DefinitionSchema()), slices.Sorted(maps.Keys(tables)); !slices.Equal(got, want) {
-		t.Errorf("the schema has keys at\n%q, compared are\n%q", got, want)
-	}
+	})
 }
 
 func TestTheSchemaHasEveryWord(t *testing.T) {
@@ -134,9 +113,7 @@ func TestTheSchemaHasEveryWord(t *testing.T) {
 		"$defs/into":                       keysIn(intoWords),
 		"$defs/apply":                      keysIn(applyWords),
 	} {
-		if got := schematest.Words(t, DefinitionSchema(), strings.Split(at, "/")...); !slices.Equal(got, words) {
-			t.Errorf("%s: the schema has %q, the parser knows %q", at, got, words)
-		}
+		schematest.HasWords(t, DefinitionSchema(), at, words)
 	}
 }
 

@@ -66,6 +66,16 @@ func ParseTemplate(src TemplateText, known Known) (*Template, error) {
 	return p.t, nil
 }
 
+// The keys of each element of a template (cmd/troupe/HOME.md, "Forms", and
+// cmd/troupe/HOME.md, "Checklists").
+var (
+	templateKeys  = []string{"$schema", "id", "name", "description", "enabled", "access", "workflows", "schema", "ui", "submit", "items"}
+	formKeys      = []string{"workflows", "schema", "submit"} // not of checklists
+	checklistKeys = []string{"items"}                         // not of forms
+	accessKeys    = []string{"roles"}
+	itemKeys      = []string{"id", "label", "help", "required"}
+)
+
 // maxNameChars bounds the display name of a template.
 const maxNameChars = 200
 
@@ -89,7 +99,7 @@ func (p *templateParser) suggest(n *document.Node, word string, among []string, 
 
 // template reads the top of the file.
 func (p *templateParser) template(n *document.Node) {
-	p.Known(n, "id", "name", "description", "enabled", "access", "workflows", "schema", "ui", "submit", "items")
+	p.Known(n, templateKeys...)
 	if n.Kind != document.Mapping {
 		return
 	}
@@ -113,11 +123,11 @@ func (p *templateParser) template(n *document.Node) {
 		t.UI = p.object(ui)
 	}
 	if t.Kind == form.KindChecklist {
-		p.refuse(n, "a checklist", "workflows", "schema", "submit")
+		p.refuse(n, "a checklist", formKeys...)
 		p.items(n)
 		return
 	}
-	p.refuse(n, "a form", "items")
+	p.refuse(n, "a form", checklistKeys...)
 	t.Workflows = p.names(n.Field("workflows"), "workflow", p.hasWorkflow, p.known.Workflows)
 	t.AnyWorkflow = n.Field("workflows") == nil
 	p.formSchema(n)
@@ -161,7 +171,7 @@ func (p *templateParser) access(n *document.Node) {
 	if access == nil {
 		access = n
 	} else {
-		p.Known(access, "roles")
+		p.Known(access, accessKeys...)
 		roles := access.Field("roles")
 		p.t.Roles = p.names(roles, "role", p.known.HasRole, p.known.Roles)
 		if access.Kind != document.Mapping || roles != nil && !isEmptyList(roles) {
@@ -366,7 +376,7 @@ func (p *templateParser) items(n *document.Node) {
 	}
 	seen := map[string]bool{}
 	for _, item := range field.Items {
-		p.Known(item, "id", "label", "help", "required")
+		p.Known(item, itemKeys...)
 		if item.Kind != document.Mapping {
 			continue
 		}

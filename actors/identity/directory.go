@@ -174,6 +174,13 @@ func (d *Directory) extend(p *Principal, more []RoleID) *Principal {
 	return &Principal{ID: p.ID, Name: p.Name, Roles: roles, Privileges: sorted(privileges)}
 }
 
+// The keys of identity.yaml and of what it lists.
+var (
+	directoryKeys = []string{"$schema", "roles", "users"}
+	roleKeys      = []string{"id", "name", "privileges"}
+	userKeys      = []string{"id", "name", "email", "roles", "privileges", "disabled"}
+)
+
 // directoryParser collects faults while it reads.
 type directoryParser struct {
 	*document.Collector
@@ -182,7 +189,7 @@ type directoryParser struct {
 }
 
 func (p *directoryParser) root(n *document.Node) {
-	p.Known(n, "roles", "users")
+	p.Known(n, directoryKeys...)
 	for _, item := range p.entries(n.Field("roles")) {
 		p.role(item)
 	}
@@ -204,7 +211,7 @@ func (p *directoryParser) entries(n *document.Node) []*document.Node {
 }
 
 func (p *directoryParser) role(n *document.Node) {
-	p.Known(n, "id", "name", "privileges")
+	p.Known(n, roleKeys...)
 	id, ok := p.id(n, "role")
 	if !ok {
 		return
@@ -219,7 +226,7 @@ func (p *directoryParser) role(n *document.Node) {
 }
 
 func (p *directoryParser) user(n *document.Node) {
-	p.Known(n, "id", "name", "email", "roles", "privileges", "disabled")
+	p.Known(n, userKeys...)
 	id, ok := p.id(n, "user")
 	if !ok {
 		return

@@ -17,6 +17,9 @@ const rightsFolderMax = 1024
 // everyone is how rights.yaml names every signed-in user.
 const everyone = "*"
 
+// entryKeys are those of an entry of rights.yaml.
+var entryKeys = []string{"path", "readers", "writers"}
+
 // The prefixes of roles and users in rights.yaml.
 const (
 	rolePrefix = "role:"
@@ -76,7 +79,7 @@ type rightsParser struct {
 // entry reads {path, readers, writers}. Who may write is checked, but not kept:
 // nothing writes through the service.
 func (p *rightsParser) entry(n *document.Node) {
-	p.Known(n, "path", "readers", "writers")
+	p.Known(n, entryKeys...)
 	if n.Kind != document.Mapping { // a fault already
 		return
 	}

@@ -86,7 +86,7 @@ func (f *Format) changed(t testing.TB, files []string) *rapid.Generator[data.Val
 		t.Fatal("no files")
 	}
 	words := []string{"x", "a b", "1", "250", "P1D", "*", "x.*", ""}
-	words = append(words, allKeys(t, f.Schema)...)
+	words = append(words, allKeys(t, f.text)...)
 	var from []*value
 	for _, text := range files {
 		from = append(from, valueOf(Data(t, text)))

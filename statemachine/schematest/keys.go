@@ -2,7 +2,6 @@ package schematest
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -19,56 +18,46 @@ func decode(t testing.TB, schema string) map[string]any {
 	return v
 }
 
-// place returns the subschema that the names lead to, such as "$defs", "node".
-func place(t testing.TB, schema string, path []string) map[string]any {
+// HasKeys compares the keys of the schema with those of the reader, both ways. tables has the
+// reader's by the place in the schema, such as "$defs/node"; "" is the top.
+func HasKeys(t *testing.T, schema string, tables map[string][]string) {
 	t.Helper()
-	at := decode(t, schema)
-	for _, name := range path {
-		below, ok := at[name].(map[string]any)
-		if !ok {
-			t.Fatalf("the schema has nothing at %s", strings.Join(path, "/"))
-		}
-		at = below
-	}
-	return at
-}
-
-// Keys returns the keys that a mapping has by the subschema that path leads to, in alphabetical
-// order. It fails when the subschema takes others as well.
-func Keys(t testing.TB, schema string, path ...string) []string {
-	t.Helper()
-	at := place(t, schema, path)
-	if more, said := at["additionalProperties"]; !said || more != false {
-		t.Errorf("the schema takes unknown keys at %s", strings.Join(path, "/"))
-	}
-	properties, _ := at["properties"].(map[string]any)
-	return slices.Sorted(maps.Keys(properties))
-}
-
-// Words returns the words that the subschema takes, in alphabetical order.
-func Words(t testing.TB, schema string, path ...string) []string {
-	t.Helper()
-	var words []string
-	list, _ := place(t, schema, path)["enum"].([]any)
-	for _, word := range list {
-		text, _ := word.(string)
-		words = append(words, text)
-	}
-	slices.Sort(words)
-	return words
-}
-
-// Closed returns the places of all mappings with keys of their own in the schema, as Keys takes them.
-func Closed(t testing.TB, schema string) []string {
-	t.Helper()
-	var places []string
+	places := map[string][]string{}
 	walk(decode(t, schema), "", func(path string, at map[string]any) {
 		if at["additionalProperties"] == false {
-			places = append(places, path)
+			properties, _ := at["properties"].(map[string]any)
+			places[path] = slices.Sorted(maps.Keys(properties))
 		}
 	})
-	slices.Sort(places)
-	return places
+	for path, keys := range tables {
+		if got, want := places[path], slices.Sorted(slices.Values(keys)); !slices.Equal(got, want) {
+			t.Errorf("%q: the schema has\n%q, the reader knows\n%q", path, got, want)
+		}
+	}
+	for path := range places {
+		if tables[path] == nil {
+			t.Errorf("%q: nothing says which keys the reader knows", path)
+		}
+	}
+}
+
+// HasWords compares the words that the schema takes at a place with those of the reader.
+func HasWords(t *testing.T, schema, path string, words []string) {
+	t.Helper()
+	at := decode(t, schema)
+	for name := range strings.SplitSeq(path, "/") {
+		at, _ = at[name].(map[string]any)
+	}
+	var got []string
+	list, _ := at["enum"].([]any)
+	for _, word := range list {
+		text, _ := word.(string)
+		got = append(got, text)
+	}
+	slices.Sort(got)
+	if want := slices.Sorted(slices.Values(words)); !slices.Equal(got, want) {
+		t.Errorf("%s: the schema has %q, the reader knows %q", path, got, want)
+	}
 }
 
 // walk calls visit with a schema and all inside it. path is where the schema stands.
@@ -85,21 +74,21 @@ func walk(schema any, path string, visit func(path string, at map[string]any)) {
 			walk(inner, below(keyword+"/"+name), visit)
 		}
 	}
-	for _, keyword := range []string{"additionalProperties", "propertyNames", "items", "if", "then", "else"} {
+	for _, keyword := range []string{"additionalProperties", "propertyNames", "items"} {
 		walk(at[keyword], below(keyword), visit)
 	}
-	list, _ := at["allOf"].([]any)
-	for i, inner := range list {
-		walk(inner, below(fmt.Sprintf("allOf/%d", i)), visit)
-	}
+	// NB: what stands in allOf, if, then and else narrows keys that are described beside it.
 }
 
 // eachKey calls visit with each key that the schema has for mappings, and its subschema.
-func eachKey(schema any, visit func(key string, schema any)) {
-	walk(schema, "", func(_ string, at map[string]any) {
+func eachKey(t testing.TB, schema string, visit func(key string, about map[string]any)) {
+	t.Helper()
+	walk(decode(t, schema), "", func(path string, at map[string]any) {
 		properties, _ := at["properties"].(map[string]any)
 		for key, inner := range properties {
-			visit(key, inner)
+			if about, ok := inner.(map[string]any); ok { // false narrows as well
+				visit(key, about)
+			}
 		}
 	})
 }
@@ -108,13 +97,12 @@ func eachKey(schema any, visit func(key string, schema any)) {
 func allKeys(t testing.TB, schema string) []string {
 	t.Helper()
 	var keys []string
-	eachKey(decode(t, schema), func(key string, _ any) { keys = append(keys, key) })
+	eachKey(t, schema, func(key string, _ map[string]any) { keys = append(keys, key) })
 	slices.Sort(keys)
 	return slices.Compact(keys)
 }
 
-// Describes fails when the schema has no title, says nothing about a key, or says it in no
-// sentence.
+// Describes fails when the schema has no title or id, or says nothing about a key.
 func Describes(t *testing.T, schema string) {
 	t.Helper()
 	top := decode(t, schema)
@@ -123,11 +111,7 @@ func Describes(t *testing.T, schema string) {
 			t.Errorf("the schema has no %s", key)
 		}
 	}
-	eachKey(top, func(key string, schema any) {
-		about, ok := schema.(map[string]any)
-		if _, refines := about["enum"]; !ok || refines && about["type"] == nil || about["const"] != nil {
-			return // it narrows a key that is described elsewhere
-		}
+	eachKey(t, schema, func(key string, about map[string]any) {
 		if text, _ := about["description"].(string); !strings.HasSuffix(text, ".") {
 			t.Errorf("the key %q has the description %q, want a sentence", key, text)
 		}
