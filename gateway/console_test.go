@@ -10,6 +10,7 @@ import (
 	"troupe/gateway/console"
 	"troupe/gateway/login"
 	"troupe/gateway/reference"
+	"troupe/statemachine"
 )
 
 // assetName returns the name of the script that the pages begin with.
@@ -45,6 +46,7 @@ func TestStaticFiles(t *testing.T) {
 			{"/favicon.ico", "image/vnd.microsoft.icon", "public, max-age=86400", "", string(login.Icon()), true, false},
 			{"/openapi.yaml", "application/yaml", console.ShellCache, "", string(openapiYAML), true, true},
 			{"/openapi.json", "application/json", console.ShellCache, "", ofItself, true, true},
+			{"/schemas/definition.schema.json", "application/schema+json", console.ShellCache, "", statemachine.DefinitionSchema(), true, true},
 			{"/docs", html, console.ShellCache, reference.Policy, ofItself, true, true},
 		} {
 			ask := func(headers ...string) answer { return s.do(t, request{Method: "GET", Path: c.path, Headers: headers}) }

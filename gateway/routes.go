@@ -242,6 +242,7 @@ func ownRoutes() []route {
 		{name: "asset", method: http.MethodGet, path: "/assets/:name", access: public, handle: showAsset},
 		{name: "openapi-yaml", method: http.MethodGet, path: "/openapi.yaml", access: public, handle: showInterfaceYAML},
 		{name: "openapi-json", method: http.MethodGet, path: "/openapi.json", access: public, handle: showInterfaceJSON},
+		{name: "schema", method: http.MethodGet, path: "/schemas/:file", access: public, handle: showSchema},
 		{name: "docs", method: http.MethodGet, path: "/docs", access: public, handle: showInterface},
 		{name: "livez", method: http.MethodGet, path: "/livez", access: probed, handle: answerLive},
 		{name: "readyz", method: http.MethodGet, path: "/readyz", access: probed, handle: answerReady},

@@ -1325,6 +1325,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/schemas/{file}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The JSON Schema of a text file of a home
+         * @description For editors and other tools; `troupe schema` prints the same. It is JSON Schema 2020-12.
+         */
+        get: operations["getSchema"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/docs": {
         parameters: {
             query?: never;
@@ -4636,6 +4656,37 @@ export interface operations {
             };
             304: components["responses"]["Unchanged"];
             400: components["responses"]["OwnInvalidContent"];
+            500: components["responses"]["OwnInternal"];
+            503: components["responses"]["OwnUnavailable"];
+        };
+    };
+    getSchema: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The format of the file, with `.schema.json` behind it. */
+                file: "definition.schema.json" | "form.schema.json" | "checklist.schema.json" | "identity.schema.json" | "rights.schema.json";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The schema. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["FileTag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/schema+json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            304: components["responses"]["Unchanged"];
+            400: components["responses"]["OwnInvalidContent"];
+            404: components["responses"]["OwnNotFound"];
             500: components["responses"]["OwnInternal"];
             503: components["responses"]["OwnUnavailable"];
         };
