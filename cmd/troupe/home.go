@@ -54,7 +54,7 @@ func holdsFiles(entries []fs.DirEntry) bool {
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != "lost+found" && e.Name() != ".git" })
 }
 
-// fillHome writes the example. While it does, fillingFile is there.
+// fillHome writes the example, with the schemas that its files name for editors. While it does, fillingFile is there.
 func fillHome(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -82,6 +82,9 @@ func fillHome(dir string) error {
 		return os.WriteFile(target, text, 0o644)
 	})
 	if err != nil {
+		return err
+	}
+	if err := home.WriteSchemas(dir); err != nil {
 		return err
 	}
 	return os.Remove(mark)

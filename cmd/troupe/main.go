@@ -15,6 +15,7 @@
 //	troupe bench      measure a service under load
 //	troupe check      check the text files of a home
 //	troupe parameters list the parameters of template files
+//	troupe schema     print the JSON Schema of a text file, for editors
 //	troupe config     show every setting, its value and where it comes from
 //	troupe version    show what the program was built from
 //
@@ -95,7 +96,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newPublish(), newConfigCommand(), newInstance(), newOutbox(), newIncident(), newSchedule(), newContext(), newParameters(), newStore(), newCluster(), newBench(), newVersion())
+	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newPublish(), newConfigCommand(), newInstance(), newOutbox(), newIncident(), newSchedule(), newContext(), newParameters(), newSchema(), newStore(), newCluster(), newBench(), newVersion())
 	root.SetVersionTemplate("{{.Version}}\n")
 	return root
 }

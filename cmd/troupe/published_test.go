@@ -69,7 +69,7 @@ func TestPublish(t *testing.T) {
 	}
 
 	edit(t, other, "workflows/leave-request.yaml", "name: Leave request", "name: Other")
-	const fault = "workflows/leave-request.yaml:5: workflow leave-request version 1 has other content, and in a cluster a version never gets another (raise version to 2)\n"
+	const fault = "workflows/leave-request.yaml:6: workflow leave-request version 1 has other content, and in a cluster a version never gets another (raise version to 2)\n"
 	(&invocation{args: []string{"publish", "--home", dir, other}, code: exitFailed, stdout: fault, stderr: "1 fault in " + other + "; nothing was published"}).run(t)
 	secret, _, err := o.identities.CreateToken(context.Background(), identity.CreateCredential{User: "paulo.santos"})
 	if err != nil {

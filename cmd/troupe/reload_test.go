@@ -75,7 +75,7 @@ func TestADisabledUserIsOutWhateverElseIsFaulty(t *testing.T) {
 		{"a workflow", "workflows/leave-request.yaml", "target: ", "target: no-", "", "refused: workflows/leave-request.yaml:"},
 		{
 			"a definition that was edited without a new version", "workflows/leave-request.yaml", "name: Leave request", "name: Other",
-			"", "refused: workflows/leave-request.yaml:5: workflow leave-request version 1 has instances and other content (raise version to 2)",
+			"", "refused: workflows/leave-request.yaml:6: workflow leave-request version 1 has instances and other content (raise version to 2)",
 		},
 		{"the rights", "rights.yaml", "readers: ", "reader: ", `refused: rights.yaml:`, ""},
 	} {
@@ -304,7 +304,7 @@ func TestCheckBesideAServer(t *testing.T) {
 		t.Errorf("what is in use: got code %d, %s%s", code, stdout, stderr)
 	}
 	edit(t, dir, "workflows/leave-request.yaml", "name: Leave request", "name: Other")
-	const refused = "workflows/leave-request.yaml:5: workflow leave-request version 1 has instances and other content (raise version to 2)\n"
+	const refused = "workflows/leave-request.yaml:6: workflow leave-request version 1 has instances and other content (raise version to 2)\n"
 	if code, stdout, stderr := invoke("check", "--home", dir); code != exitFailed || stdout != refused || stderr != "troupe: 1 fault in "+dir+"\n" {
 		t.Errorf("other content: got code %d, %s%s, want %s", code, stdout, stderr, refused)
 	}

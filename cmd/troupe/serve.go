@@ -104,6 +104,9 @@ func serve(ctx context.Context, c *config) (err error) {
 		}
 		return err
 	}
+	if err := home.RefreshSchemas(c.home); err != nil { // a home may be read-only
+		s.log.Info().Err(err).Msg("schemas for editors are not brought up to date")
+	}
 	defer func() { err = errors.Join(err, s.stop()) }()
 	if err := s.start(ctx); err != nil {
 		if errors.Is(err, errStopped) {

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"troupe/actors/home"
+)
+
+func TestSchema(t *testing.T) {
+	all := home.Schemas()
+	tests := []invocation{
+		{name: "without a word", args: []string{"schema"}, stdout: all[0].Text},
+		{name: "a slip", args: []string{"schema", "checklst"}, code: exitUsage, stderr: "troupe: there is no schema of \"checklst\": did you mean \"checklist\"?\n"},
+		{name: "another word", args: []string{"schema", "troupe.yaml"}, code: exitUsage, stderr: "troupe: there is no schema of \"troupe.yaml\": known are definition, form, checklist, identity, rights\n"},
+		{name: "two words", args: []string{"schema", "form", "rights"}, code: exitUsage, stderr: "one argument too many: troupe schema [FORMAT]\n"},
+	}
+	for _, s := range all {
+		tests = append(tests, invocation{name: s.Format, args: []string{"schema", s.Format}, stdout: s.Text})
+	}
+	runAll(t, tests)
+	if code, stdout, _ := invoke("__complete", "schema", "che"); code != exitDone || !strings.HasPrefix(stdout, "checklist\n") {
+		t.Errorf("completion: got code %d and %s", code, stdout)
+	}
+}
+
+// TestTheFilesOfANewHomeNameTheirSchemas in their first lines, as a path that leads from the file to the schema.
+func TestTheFilesOfANewHomeNameTheirSchemas(t *testing.T) {
+	dir := exampleHome(t)
+	folders := map[string]string{"workflows": "definition", "forms": "form", "checklists": "checklist"}
+	formats := map[string]string{"identity.yaml": "identity", "rights.yaml": "rights"}
+	for folder, format := range folders {
+		entries, err := os.ReadDir(filepath.Join(dir, folder))
+		if err != nil || len(entries) == 0 {
+			t.Fatalf("%s: no files, %v", folder, err)
+		}
+		for _, e := range entries {
+			formats[folder+"/"+e.Name()] = format
+		}
+	}
+	for file, format := range formats {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := bytes.Cut(text, []byte("\n"))
+		name, found := strings.CutPrefix(string(first), "# yaml-language-server: $schema=")
+		schema, err := os.ReadFile(filepath.Join(dir, filepath.Dir(file), filepath.FromSlash(name)))
+		i := slices.IndexFunc(home.Schemas(), func(s home.Schema) bool { return s.Format == format })
+		if !found || err != nil || string(schema) != home.Schemas()[i].Text {
+			t.Errorf("%s begins with %q, which does not lead to the schema of a %s: %v", file, first, format, err)
+		}
+	}
+}
+
+// TestAStartRefreshesTheSchemas, before anything else of it can fail.
+func TestAStartRefreshesTheSchemas(t *testing.T) {
+	dir := exampleHome(t)
+	s := home.Schemas()[0]
+	name := filepath.Join(home.SchemasFolder, s.File())
+	putFile(t, dir, name, strings.Replace(s.Text, "A workflow", "An old workflow", 1))
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	if code, _, stderr := invoke("serve", "--home", dir, "--listen", taken.Addr().String()); code != exitFailed {
+		t.Errorf("a start without a port: got code %d and %s", code, stderr)
+	}
+	if text := readDocument(t, filepath.Join(dir, name)); text != s.Text {
+		t.Errorf("after a start: got %.200s", text)
+	}
+}
