@@ -50,15 +50,15 @@ func TestFaultsOfAPublishedDefinition(t *testing.T) {
 			}
 		}
 	}
-	o.wants("after what was refused", 2, 3)
+	o.wants("after what was refused", 3, 3)
 	if err := errors.Join(o.publish("", door, true), o.publish("2", door, true)); err != nil {
 		t.Error(err)
 	}
-	o.wants("after a dry run", 2, 3)
+	o.wants("after a dry run", 3, 3)
 	if err := errors.Join(o.publish("2", door, false), o.publish("", door, false)); err != nil {
 		t.Error(err)
 	}
-	o.wants("published", 3, 3)
+	o.wants("published", 4, 3)
 	o.wantsLog("published", `"workflow":"door","version":2,"user":"paulo.santos"`)
 }
 
@@ -76,13 +76,13 @@ func TestAPublishedDefinitionBesideAHome(t *testing.T) {
 	if o.reloadAll() {
 		t.Errorf("the files are tried again:\n%s", o.log)
 	}
-	o.wants("after a reload", 2, 3)
+	o.wants("after a reload", 3, 3)
 	o.close()
 
 	putFile(t, dir, "workflows/door.yaml", door)
 	o = mustOpenService(t, dir)
 	defer o.close()
-	o.wants("after a start with a file that names it", 2, 3)
+	o.wants("after a start with a file that names it", 3, 3)
 	wantsPending(t, "after a start with a file that names it", &o.reloads.definitions, "refused: workflows/door.yaml:1: workflow door is published")
 	if err := o.takeCommands(); err != nil {
 		t.Fatal(err)
@@ -119,13 +119,13 @@ func TestPublishingADefinitionInACluster(t *testing.T) {
 		t.Errorf("got %d %s", a.Status, a.Body)
 	}
 	put(strings.Replace(door, "go:", "move:", 1)).WantFault(t, 409, "AlreadyExists")
-	(&invocation{args: []string{"publish", "--home", dir}, stdout: "in use now: 2 workflows, 3 templates and 3 users\n"}).run(t)
-	o.wants("a home was published", 3, 3)
+	(&invocation{args: []string{"publish", "--home", dir}, stdout: "in use now: 3 workflows, 3 templates and 3 users\n"}).run(t)
+	o.wants("a home was published", 4, 3)
 	putFile(t, dir, "workflows/door.yaml", door)
 	for _, args := range [][]string{{"publish", "--home", dir}, {"publish", "--home", dir, "--dry-run"}, {"check", "--home", dir}} {
 		if code, stdout, _ := invoke(args...); code != exitFailed || !strings.Contains(stdout, "workflows/door.yaml:1: "+doorFault+"\n") {
 			t.Errorf("%v: got %d %s, want the fault", args, code, stdout)
 		}
 	}
-	o.wants("after what was refused", 3, 3)
+	o.wants("after what was refused", 4, 3)
 }

@@ -75,7 +75,7 @@ func (a *attempt) run(d *statemachine.Definition) (in statemachine.Instance, got
 		result, err = d.Step(&before, statemachine.Event{Name: statemachine.EventName(e.name), Data: data.Value(e.data), Caller: by, Now: now})
 	}
 	if err != nil {
-		for _, known := range []error{statemachine.ErrInvalidData, statemachine.ErrNotSettable, statemachine.ErrForbidden, statemachine.ErrRejected} {
+		for _, known := range []error{statemachine.ErrInvalidData, statemachine.ErrNotSettable, statemachine.ErrForbidden, statemachine.ErrRejected, statemachine.ErrUnknownEvent} {
 			if errors.Is(err, known) {
 				return result.Instance, known.Error()
 			}
@@ -98,6 +98,7 @@ func TestNobodyApprovesHimself(t *testing.T) {
 		invalid      = "data does not fit the schema"
 		notSettable  = "the definition lets nobody set it"
 		forbidden    = "caller may not send the event"
+		unknown      = "event is not declared by the workflow"
 		rejected     = "event is not allowed now"
 	)
 	item := func(quantity, price string) string {
@@ -143,7 +144,10 @@ func TestNobodyApprovesHimself(t *testing.T) {
 		{"a manager's, submitted by a colleague", order, mary, `{}`, []sent{{name: "submit", data: expensive.data, by: john}}, forbidden},
 		{"an order before it is approved", order, paulo, `{}`, []sent{expensive, {name: "order"}}, "review waiting"},
 		{"other items after the approval", order, john, `{}`, []sent{{name: "submit", data: item("1", "1")}, {name: "submit", data: item("1", "99999")}}, "approved waiting"},
-		{"an order by who asked for it", order, john, `{}`, []sent{{name: "submit", data: item("1", "1")}, {name: "order"}}, forbidden},
+		{"an order while the supplier is asked", order, john, `{}`, []sent{{name: "submit", data: item("1", "1")}, {name: "order", by: paulo}}, "approved waiting"},
+		{"the supplier's answer", order, john, `{}`, []sent{{name: "submit", data: item("1", "1")}, {name: "supplier.accepted", data: `{"status":200}`}}, unknown},
+		{"that the supplier cannot be reached", order, john, `{}`, []sent{{name: "submit", data: item("1", "1")}, {name: "supplier.failed"}}, unknown},
+		{"a manager's mail before its time", leave, john, `{}`, []sent{{name: "submit", data: `{"days":30}`}, {name: "after.P4D.review"}}, unknown},
 	} {
 		in, got := a.run(flows[a.workflow])
 		if got != a.want {

@@ -75,7 +75,7 @@ func TestADisabledUserIsOutWhateverElseIsFaulty(t *testing.T) {
 		{"a workflow", "workflows/leave-request.yaml", "target: ", "target: no-", "", "refused: workflows/leave-request.yaml:"},
 		{
 			"a definition that was edited without a new version", "workflows/leave-request.yaml", "name: Leave request", "name: Other",
-			"", "refused: workflows/leave-request.yaml:6: workflow leave-request version 1 has instances and other content (raise version to 2)",
+			"", "refused: workflows/leave-request.yaml:7: workflow leave-request version 1 has instances and other content (raise version to 2)",
 		},
 		{"the rights", "rights.yaml", "readers: ", "reader: ", `refused: rights.yaml:`, ""},
 	} {
@@ -96,7 +96,7 @@ func TestADisabledUserIsOutWhateverElseIsFaulty(t *testing.T) {
 			o = mustOpenService(t, dir)
 			defer o.close()
 			o.wantsOut("after a start")
-			o.wants("after a start", 2, 3)
+			o.wants("after a start", 3, 3)
 			wantsPending(t, "after a start", &o.reloads.access, c.access)
 			wantsPending(t, "after a start", &o.reloads.definitions, c.definitions)
 
@@ -182,14 +182,14 @@ func TestAStoreThatRefusesForAMoment(t *testing.T) {
 		t.Error("what the store refused is not tried again")
 	}
 	o.wantsOut("on a full disk")
-	o.wants("on a full disk", 2, 3)
+	o.wants("on a full disk", 3, 3)
 	wantsPending(t, "on a full disk", &o.reloads.definitions, "trying again: publish: disk is full")
 	disk.SetFree(1 << 40)
 	storetest.AwaitAccepting(t, o.store, true)
 	if o.reloadDefinitions() {
 		t.Error("what was taken is tried again")
 	}
-	o.wants("with space again", 3, 3)
+	o.wants("with space again", 4, 3)
 	wantsPending(t, "with space again", &o.reloads.definitions, "")
 	o.close()
 }
@@ -218,7 +218,7 @@ func TestASetThatIsInUseButNotDurableSaysSo(t *testing.T) {
 	if !o.reloadDefinitions() {
 		t.Error("what is not known to be durable is not asked again")
 	}
-	o.wants("while the disk hangs", 3, 3)
+	o.wants("while the disk hangs", 4, 3)
 	const want = "in use, but not yet confirmed to be durable"
 	wantsPending(t, "while the disk hangs", &o.reloads.definitions, want)
 	if strings.Contains(o.log.String(), "accepted before") {
@@ -230,7 +230,7 @@ func TestASetThatIsInUseButNotDurableSaysSo(t *testing.T) {
 	}
 	putFile(t, dir, "workflows/other.yaml", strings.Replace(smallFlow, "small", "other", 1))
 	o.reloadDefinitions()
-	o.wants("changed while the disk hangs", 3, 3)
+	o.wants("changed while the disk hangs", 4, 3)
 	wantsPending(t, "changed while the disk hangs", &o.reloads.definitions, "not taken over, trying again")
 	disk.Release()
 	storetest.AwaitAccepting(t, o.store, true)
@@ -239,7 +239,7 @@ func TestASetThatIsInUseButNotDurableSaysSo(t *testing.T) {
 			break
 		}
 	}
-	o.wants("confirmed", 4, 3)
+	o.wants("confirmed", 5, 3)
 	wantsPending(t, "confirmed", &o.reloads.definitions, "")
 }
 
@@ -255,7 +255,7 @@ func TestTheSetOfDefinitionsIsOneCommit(t *testing.T) {
 	putFile(t, dir, "workflows/small.yaml", smallFlow)
 	putFile(t, dir, "forms/plain.yaml", plainForm)
 	o.reloadAll()
-	o.wants("a workflow and a form", 3, 4)
+	o.wants("a workflow and a form", 4, 4)
 	if n := o.store.Metrics().Appended - before; n != 1 {
 		t.Errorf("a workflow and a form: got %d commits, want 1", n)
 	}
@@ -304,7 +304,7 @@ func TestCheckBesideAServer(t *testing.T) {
 		t.Errorf("what is in use: got code %d, %s%s", code, stdout, stderr)
 	}
 	edit(t, dir, "workflows/leave-request.yaml", "name: Leave request", "name: Other")
-	const refused = "workflows/leave-request.yaml:6: workflow leave-request version 1 has instances and other content (raise version to 2)\n"
+	const refused = "workflows/leave-request.yaml:7: workflow leave-request version 1 has instances and other content (raise version to 2)\n"
 	if code, stdout, stderr := invoke("check", "--home", dir); code != exitFailed || stdout != refused || stderr != "troupe: 1 fault in "+dir+"\n" {
 		t.Errorf("other content: got code %d, %s%s, want %s", code, stdout, stderr, refused)
 	}
@@ -312,7 +312,7 @@ func TestCheckBesideAServer(t *testing.T) {
 	if code, stdout, _ := invoke("check", "--home", dir); code != exitFailed || strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, "workflows/small.yaml:2") {
 		t.Errorf("faults of both kinds: got code %d, %s", code, stdout)
 	}
-	if o.reloadDefinitions(); o.catalog.Len() != 2 {
+	if o.reloadDefinitions(); o.catalog.Len() != 3 {
 		t.Error("checking changed what is in use")
 	}
 	if err := o.admin.Stop(t.Context()); err != nil {

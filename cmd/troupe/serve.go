@@ -93,7 +93,6 @@ type service struct {
 // serve runs the server until ctx ends or something fails for good.
 func serve(ctx context.Context, c *config) (err error) {
 	paceCollector()
-	s := &service{config: c, log: c.logger()}
 	if err := aloneAt(ctx, c.home); err != nil {
 		return err
 	}
@@ -104,6 +103,12 @@ func serve(ctx context.Context, c *config) (err error) {
 		}
 		return err
 	}
+	if filled { // there are settings now
+		if err := c.load(); err != nil {
+			return err
+		}
+	}
+	s := &service{config: c, log: c.logger()}
 	if err := home.RefreshSchemas(c.home); err != nil { // a home may be read-only
 		s.log.Info().Err(err).Msg("schemas for editors are not brought up to date")
 	}

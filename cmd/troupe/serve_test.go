@@ -130,24 +130,24 @@ func TestWorkflowsAndTemplatesAreTakenTogetherOrNotAtAll(t *testing.T) {
 	dir := exampleHome(t)
 	o := mustOpenService(t, dir)
 	defer o.close()
-	o.wants("the example", 2, 3)
+	o.wants("the example", 3, 3)
 	for _, step := range []struct {
 		name                 string
 		files                map[string]string // "" removes one
 		workflows, templates int
 		log                  string
 	}{
-		{"a faulty workflow beside a new form", map[string]string{flow: faultyFlow, plain: plainForm}, 2, 3, `"file":"workflows/small.yaml"`},
+		{"a faulty workflow beside a new form", map[string]string{flow: faultyFlow, plain: plainForm}, 3, 3, `"file":"workflows/small.yaml"`},
 		{
 			"a faulty form beside a new workflow",
 			map[string]string{flow: smallFlow, plain: faultyForm},
-			2, 3,
+			3, 3,
 			`"file":"forms/plain.yaml","line":2,"reason":"unknown role \"employe\"","suggestion":"did you mean \"employee\"?"`,
 		},
-		{"a workflow that only publishing refuses", map[string]string{flow: refusedFlow, plain: plainForm}, 2, 3, `"file":"workflows/small.yaml"`},
-		{"everything right", map[string]string{flow: smallFlow}, 3, 4, "changed workflows and templates are in use"},
-		{"a form of a workflow that is gone", map[string]string{"workflows/leave-request.yaml": ""}, 3, 4, `"file":"forms/leave-form.yaml"`},
-		{"both gone", map[string]string{"forms/leave-form.yaml": ""}, 2, 3, "changed workflows and templates are in use"},
+		{"a workflow that only publishing refuses", map[string]string{flow: refusedFlow, plain: plainForm}, 3, 3, `"file":"workflows/small.yaml"`},
+		{"everything right", map[string]string{flow: smallFlow}, 4, 4, "changed workflows and templates are in use"},
+		{"a form of a workflow that is gone", map[string]string{"workflows/leave-request.yaml": ""}, 4, 4, `"file":"forms/leave-form.yaml"`},
+		{"both gone", map[string]string{"forms/leave-form.yaml": ""}, 3, 3, "changed workflows and templates are in use"},
 	} {
 		for name, text := range step.files {
 			if text == "" {
@@ -176,7 +176,7 @@ func TestARestartOnFaultyTemplatesGoesOn(t *testing.T) {
 	putFile(t, dir, "forms/large.yaml", plainForm+strings.Repeat("# \n", 1<<19))
 	for _, name := range []string{"faulty templates", "a role that templates name is gone as well"} {
 		o := mustOpenService(t, dir)
-		o.wants(name, 2, 3)
+		o.wants(name, 3, 3)
 		o.wantsLog(name, "the set accepted before stays in use")
 		if got := o.formTemplates.Enabled(form.KindForm, "leave-form"); got == nil || !got.Modified.Equal(modified) {
 			t.Errorf("%s: got %+v, want the template of %s", name, got, modified)

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,8 +43,16 @@ func TestTours(t *testing.T) {
 	}
 	for _, file := range []string{filepath.Join("..", "..", "README.md"), "TOUR.md"} {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			blocks := tourBlocks(t, file)
+			blocks, received := tourBlocks(t, file), receivedBlocks(t, file)
+			if len(received) == 0 {
+				startProgram(t).tour(file, blocks)
+				return
+			}
+			output := startReceiver(t)
 			startProgram(t).tour(file, blocks)
+			if got, want := normal(output()), normal(strings.Join(received, "")); !strings.HasSuffix(got, want) {
+				t.Errorf("%s: the receiver prints\n%s\nthe document shows\n%s", file, got, want)
+			}
 		})
 	}
 	t.Run("what a first start shows", func(t *testing.T) { startProgram(t).shownTour() })
@@ -122,6 +134,56 @@ func tourBlocks(t *testing.T, file string) []tourBlock {
 		t.Fatalf("%s has %d marks and %d blocks of commands behind them", file, marks, len(blocks))
 	}
 	return blocks
+}
+
+// receiverShows is what the receiver prints, behind its mark.
+var receiverShows = regexp.MustCompile("(?s)<!-- receiver -->\n```text\n(.*?)```\n")
+
+func receivedBlocks(t *testing.T, file string) (blocks []string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range receiverShows.FindAllSubmatch(text, -1) {
+		blocks = append(blocks, string(found[1]))
+	}
+	return blocks
+}
+
+// startReceiver starts the receiver at addresses of its own, which the program of the test is told, and returns what it has printed.
+func startReceiver(t *testing.T) func() string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "receiver")
+	if text, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "troupe/cmd/receiver").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	receiver := exec.CommandContext(t.Context(), program, "-webhooks", "127.0.0.1:0", "-mails", "127.0.0.1:0")
+	printed, err := receiver.StdoutPipe()
+	if err == nil {
+		err = receiver.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(printed)
+	var webhooks, mails string
+	if _, err := fmt.Fscanf(lines, "webhooks at http://%s mails at %s\n", &webhooks, &mails); err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := strings.Cut(mails, ":")
+	t.Setenv("TROUPE_WEBHOOKS_ENDPOINTS", `{purchase-order: {supplier: {url: "http://`+strings.TrimSuffix(webhooks, ",")+`/orders", secret: whsec_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ=}}}`)
+	t.Setenv("TROUPE_MAIL_HOST", "127.0.0.1")
+	t.Setenv("TROUPE_MAIL_PORT", port)
+	t.Setenv("TROUPE_MAIL_FROM", "Troupe <troupe@example.org>")
+	return func() string {
+		_ = receiver.Process.Signal(os.Interrupt)
+		rest, err := io.ReadAll(lines)
+		if err := errors.Join(err, receiver.Wait()); err != nil {
+			t.Error(err)
+		}
+		return string(rest)
+	}
 }
 
 var (
