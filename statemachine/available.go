@@ -57,7 +57,8 @@ func (d *Definition) Available(in *Instance, c *Caller, now time.Time) []Availab
 	defer m.release()
 	m.setEvent(expr.Event{Data: emptyObject})
 	var out []Available
-	for i := m.active.next(1); i >= 0; i = m.active.next(i + 1) {
+	done := d.isDoneWith(m.active)
+	for i := m.active.next(1); i >= 0 && !done; i = m.active.next(i + 1) {
 		if leaf := d.nodes[i]; leaf.isLeaf() {
 			out = m.availableFrom(leaf, out)
 		}

@@ -76,7 +76,7 @@ type node struct {
 	// means the default entry of its parent.
 	fallback []*node
 
-	on     []*transition // by event and, behind these, by timer; in document order
+	on     []*transition // by event, timer, and child; in document order
 	always []*transition
 	entry  []action
 	exit   []action

@@ -108,9 +108,12 @@ func appendPositionList(dst []byte, positions []Position) []byte {
 }
 
 // IsDone reports whether every state machine is in a final node.
-func (d *Definition) IsDone(in *Instance) bool {
+func (d *Definition) IsDone(in *Instance) bool { return d.isDoneWith(in.at.active) }
+
+// isDoneWith reports whether every state machine is in a final node when these nodes are active.
+func (d *Definition) isDoneWith(active nodeSet) bool {
 	for _, m := range d.machines {
-		if !isDone(m, in.at.active) {
+		if !isDone(m, active) {
 			return false
 		}
 	}

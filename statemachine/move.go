@@ -314,26 +314,32 @@ func (m *move) remember(h *node) {
 // SCXML's computeEntrySet.
 func (m *move) planEntry(enter nodeSet, targets []*node, domain *node) {
 	for _, n := range targets {
-		m.planDescendants(enter, n)
+		m.planDescendants(enter, n, domain)
 	}
 	for _, n := range m.effectiveTargets(targets) {
-		m.planAncestors(enter, n, domain)
+		m.planAncestors(enter, n, domain, domain)
 	}
 	if domain.kind == parallel {
 		// SCXML has only compound domains. This one stays active, and all of its
 		// regions were left.
-		m.planRegions(enter, domain)
+		m.planRegions(enter, domain, domain)
 	}
 }
 
-func (m *move) planDescendants(enter nodeSet, n *node) {
+func (m *move) planDescendants(enter nodeSet, n, domain *node) {
 	if n.kind.isHistory() {
 		stands := m.effectiveTargets([]*node{n})
 		for _, s := range stands {
-			m.planDescendants(enter, s)
+			m.planDescendants(enter, s, domain)
+		}
+		// SCXML goes up to the parent of the history node also when the domain lies inside it, and enters regions
+		// beside the domain that were not left (statemachine/DEFINITION.md, "Domains").
+		upTo := n.parent
+		if upTo.contains(domain) {
+			upTo = domain
 		}
 		for _, s := range stands {
-			m.planAncestors(enter, s, n.parent)
+			m.planAncestors(enter, s, upTo, domain)
 		}
 		return
 	}
@@ -341,34 +347,34 @@ func (m *move) planDescendants(enter nodeSet, n *node) {
 	switch n.kind {
 	case compound:
 		for _, s := range n.initial {
-			m.planDescendants(enter, s)
+			m.planDescendants(enter, s, domain)
 		}
 		for _, s := range m.effectiveTargets(n.initial) {
-			m.planAncestors(enter, s, n)
+			m.planAncestors(enter, s, n, domain)
 		}
 	case parallel:
-		m.planRegions(enter, n)
+		m.planRegions(enter, n, domain)
 	}
 }
 
 // planRegions adds the regions of a parallel node that nothing else enters.
-func (m *move) planRegions(enter nodeSet, p *node) {
+func (m *move) planRegions(enter nodeSet, p, domain *node) {
 	for _, r := range p.children {
 		if !enter.anyIn(r.index, r.last) {
-			m.planDescendants(enter, r)
+			m.planDescendants(enter, r, domain)
 		}
 	}
 }
 
 // planAncestors adds the nodes between n and ancestor, both left out.
-func (m *move) planAncestors(enter nodeSet, n, ancestor *node) {
+func (m *move) planAncestors(enter nodeSet, n, ancestor, domain *node) {
 	if n == ancestor {
 		return // an internal transition to its own source
 	}
 	for p := n.parent; p != nil && p != ancestor; p = p.parent {
 		enter.add(p.index)
 		if p.kind == parallel {
-			m.planRegions(enter, p)
+			m.planRegions(enter, p, domain)
 		}
 	}
 }

@@ -8,9 +8,6 @@ import (
 
 // invokes reads the children of a node: one, or a list.
 func (b *builder) invokes(n *node, v *document.Node) {
-	if v == nil {
-		return
-	}
 	items := []*document.Node{v}
 	if v.Kind == document.Sequence {
 		items = v.Items

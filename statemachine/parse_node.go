@@ -145,29 +145,42 @@ func (b *builder) content(n *node, v *document.Node) {
 	if o := v.Field("output"); o != nil {
 		n.output = b.template(o)
 	}
-	if on := v.Field("on"); on != nil {
-		if on.Kind != document.Mapping {
-			b.Add(on, "must be a mapping of event names")
-		} else {
-			for _, f := range on.Fields {
-				b.on(n, f)
-			}
-		}
-	}
 	if always := v.Field("always"); always != nil {
 		n.always = b.transitions(n, always, eventPattern{})
 	}
-	b.afters(n, v.Field("after"))
-	b.invokes(n, v.Field("invoke"))
+	for _, f := range v.Fields { // in document order: that of on and onDone counts
+		switch f.Key.Text {
+		case "on":
+			b.ons(n, f.Value)
+		case "onDone":
+			b.onDone(n, f.Value)
+		case "after":
+			b.afters(n, f.Value)
+		case "invoke":
+			b.invokes(n, f.Value)
+		}
+	}
 	if tags := v.Field("tags"); tags != nil && tags.Kind == document.Sequence {
 		n.failed = slices.ContainsFunc(tags.Items, func(tag *document.Node) bool { return tag.Text == "failed" })
 	}
-	if done := v.Field("onDone"); done != nil {
-		list := b.transitions(n, done, eventPattern{name: n.done})
-		for _, t := range list {
-			t.onDone = n
-		}
-		n.on = append(n.on, list...)
+}
+
+// ons reads the transitions of a node by event.
+func (b *builder) ons(n *node, v *document.Node) {
+	if v.Kind != document.Mapping {
+		b.Add(v, "must be a mapping of event names")
+		return
+	}
+	for _, f := range v.Fields {
+		b.on(n, f)
+	}
+}
+
+// onDone reads what is taken when the node itself is done.
+func (b *builder) onDone(n *node, v *document.Node) {
+	for _, t := range b.transitions(n, v, eventPattern{name: n.done}) {
+		t.onDone = n
+		n.on = append(n.on, t)
 	}
 }
 
@@ -183,9 +196,6 @@ func (b *builder) on(n *node, f document.Field) {
 
 // afters reads the timers of a node: delays, each with its transitions.
 func (b *builder) afters(n *node, v *document.Node) {
-	if v == nil {
-		return
-	}
 	if v.Kind != document.Mapping {
 		b.Add(v, "must be a mapping of delays to transitions")
 		return

@@ -26,13 +26,17 @@ type trigger struct {
 // selectTransitions picks, for each active leaf in document order, the first
 // enabled transition on the way up, and removes the conflicts (W3C SCXML, Appendix D,
 // selectTransitions). forbidden reports that a transition would have been
-// enabled if the caller were someone else.
+// enabled if the caller were someone else. When all machines are done, no transition is taken any more, also none of
+// the machines themselves (statemachine/DEFINITION.md, "Final nodes and done events").
 //
 // allow takes part like a guard: a transition that the caller may not take is
 // ignored, so that one event can mean different things to different
 // callers (statemachine/DEFINITION.md, "Selection"). The result is good until the next
 // call.
 func (m *move) selectTransitions(t trigger) (picked []*transition, forbidden bool) {
+	if m.d.isDoneWith(m.active) {
+		return nil, false
+	}
 	picked = m.picked[:0]
 	var refused []*transition // seen and not enabled: ask each guard once
 	for i := m.active.next(1); i >= 0; i = m.active.next(i + 1) {

@@ -101,7 +101,7 @@ func (d *Definition) Create(c Creation) (Result, error) {
 		return Result{}, err
 	}
 	m.enter = m.enter.emptyFor(len(d.nodes))
-	m.planRegions(m.enter, d.nodes[0])
+	m.planRegions(m.enter, d.nodes[0], d.nodes[0])
 	m.enterAll(m.enter)
 	m.settle()
 	start := make([]NodeID, len(d.machines))

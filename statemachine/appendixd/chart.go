@@ -1,0 +1,169 @@
+package appendixd
+
+// Kind is what a state is.
+type Kind uint8
+
+// The kinds of states.
+const (
+	Atomic Kind = iota
+	Compound
+	Parallel
+	Final
+	ShallowHistory
+	DeepHistory
+)
+
+// Chart is a document: one implicit parallel root, whose regions are the state machines.
+type Chart struct {
+	Root *State
+	// Events are the declared events, in the order of the file.
+	Events []Declaration
+	// Unmatched is the chart's word for events that nothing takes.
+	Unmatched Unmatched
+	// Variables are the names of the data model, all of them integers, in the order of the file.
+	Variables []string
+	// Mistake makes the interpreter wrong on purpose; the zero value does not.
+	Mistake Mistake
+}
+
+// Unmatched says what becomes of an event that nothing takes.
+type Unmatched uint8
+
+// The words for unmatched events.
+const (
+	Unset Unmatched = iota // as the chart says, and as Record if it says nothing
+	Record
+	Reject
+	Ignore
+)
+
+// Apply says whether an event's data goes into the variables.
+type Apply uint8
+
+// The words for an event's data.
+const (
+	ApplyUnset Apply = iota // that of callers does, that of timers does not
+	ApplyMerge
+	ApplyNone
+)
+
+// Declaration is what the chart says of one event.
+type Declaration struct {
+	Event     string
+	Unmatched Unmatched
+	Apply     Apply
+}
+
+// State is one state, final state, parallel state or history state.
+type State struct {
+	ID        string
+	Kind      Kind
+	Parent    *State
+	Order     int // document order; see Number
+	Children  []*State
+	Histories []*State
+	// Initial are the targets of the initial transition of a compound state; nil: its first child.
+	Initial []*State
+	// Default are the targets of a history state's transition; nil: see defaultHistoryTargets.
+	Default     []*State
+	Transitions []*Transition // in document order
+	OnEntry     []Action
+	OnExit      []Action
+	After       []*After
+	Output      Expression // of a final state; nil: none
+}
+
+// Transition is one transition.
+type Transition struct {
+	Source *State
+	// Event is what it matches: a name, "x.*" or "*"; "" for a transition without event. Done and After have none.
+	Event string
+	// Done: it takes the done event of its own source, and nothing else.
+	Done bool
+	// After: it takes the event of this timer, and nothing else.
+	After   *After
+	Cond    Condition // nil: always
+	Target  []*State
+	Content []Action
+	Reenter bool
+}
+
+// After is a timer of a state.
+type After struct {
+	State *State
+	Delay Delay
+	Event string
+}
+
+// Number sets the document order of all states. Call it when the tree is complete.
+func (c *Chart) Number() {
+	next := 0
+	var number func(s *State)
+	number = func(s *State) {
+		s.Order = next
+		next++
+		for _, child := range s.everyChild() {
+			number(child)
+		}
+	}
+	number(c.Root)
+}
+
+// everyChild are the children and history states, the latter last: that is where they stand in the file.
+func (s *State) everyChild() []*State {
+	return append(append([]*State{}, s.Children...), s.Histories...)
+}
+
+// States are all states in document order, without the root.
+func (c *Chart) States() []*State {
+	var all []*State
+	var visit func(s *State)
+	visit = func(s *State) {
+		for _, child := range s.everyChild() {
+			all = append(all, child)
+			visit(child)
+		}
+	}
+	visit(c.Root)
+	return all
+}
+
+// Machine is the state machine that a state belongs to: the ancestor, or the state itself, below the root.
+func (s *State) Machine() *State {
+	for s.Parent.Parent != nil {
+		s = s.Parent
+	}
+	return s
+}
+
+func isAtomicState(s *State) bool   { return s.Kind == Atomic || s.Kind == Final }
+func isCompoundState(s *State) bool { return s.Kind == Compound }
+func isParallelState(s *State) bool { return s.Kind == Parallel }
+func isFinalState(s *State) bool    { return s.Kind == Final }
+func isHistoryState(s *State) bool  { return s.Kind == ShallowHistory || s.Kind == DeepHistory }
+
+// getChildStates are the children that are no history states.
+func getChildStates(s *State) []*State { return s.Children }
+
+// isDescendant reports whether s1 lies somewhere below s2.
+func isDescendant(s1, s2 *State) bool {
+	for p := s1.Parent; p != nil; p = p.Parent {
+		if p == s2 {
+			return true
+		}
+	}
+	return false
+}
+
+// getProperAncestors are the ancestors of s1 from the inside out, up to s2 and without it; with s2 == nil all of them.
+// It is empty when s2 is s1, its parent or one of its descendants.
+func getProperAncestors(s1, s2 *State) []*State {
+	if s1 == s2 || s2 != nil && isDescendant(s2, s1) {
+		return nil
+	}
+	var ancestors []*State
+	for p := s1.Parent; p != nil && p != s2; p = p.Parent {
+		ancestors = append(ancestors, p)
+	}
+	return ancestors
+}
