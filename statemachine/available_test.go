@@ -70,6 +70,8 @@ func TestAvailable(t *testing.T) {
 		{"not allowed, whatever the event", machineOf(`go: {target: b, allow: {when: 'user.id == "mary"', deny: {when: 'event.data.x == 1'}}}`), ""},
 		{"a wildcard", machineOf(`pay.card: {guard: 'svcPublic.n == 2'}, '*': b`), "pay.card true: main.a false; main.a>b true;\nback true: main.a>b true;"},
 		{"a prefix", "id: w\nevents: {pay: {}, pay.card: {}, payment: {}}\nstateMachines: {main: {initial: a, states: {a: {on: {pay.*: b}}, b: {type: final}}}}\n", "pay true: main.a>b true;\npay.card true: main.a>b true;"},
+		{"done", "id: w\nstateMachines: {main: {on: {go: b}, initial: b, states: {b: {type: final}}}}\n", ""},
+		{"one machine of two is done", "id: w\nstateMachines: {main: {on: {go: b}, initial: b, states: {b: {type: final}}}, other: {states: {c: {on: {end: d}}, d: {type: final}}}}\n", "go true: main.main>b true;\nend true: other.c>d true;"},
 		{"a declared event that nothing takes", "id: w\nevents: {other: {}}\n" + machineOf(`go: b`)[len("id: w\n"):], "go true: main.a>b true;"},
 		{"a schema", "id: w\nevents: {go: {data: {type: object, required: [x]}}}\n" + machineOf(`go: b`)[len("id: w\n"):], `go true: main.a>b true; {"type":"object","required":["x"]}`},
 		{"an event with an allow of its own", "id: w\nevents: {go: {allow: {roles: [boss]}}, note: {allow: {users: [john]}}}\n" + machineOf(`go: b, note: b`)[len("id: w\n"):], "note true: main.a>b true;"},

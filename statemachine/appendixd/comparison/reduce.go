@@ -74,8 +74,8 @@ func omitAll[T any](list *[]T) []omission {
 	return out
 }
 
-// clear sets something to its zero value.
-func clear[T any](at *T) omission {
+// blank sets something to its zero value.
+func blank[T any](at *T) omission {
 	return func() func() {
 		before := *at
 		var zero T
@@ -92,7 +92,7 @@ func (c *Case) omissions() []omission {
 	if len(c.Chart.Root.Children) > 1 {
 		out = append(out, omitAll(&c.Chart.Root.Children)...)
 	}
-	out = append(append(out, omitAll(&c.Chart.Events)...), clear(&c.Chart.Unmatched))
+	out = append(append(out, omitAll(&c.Chart.Events)...), blank(&c.Chart.Unmatched))
 	for _, s := range c.Chart.States() {
 		if s.Parent != c.Chart.Root {
 			out = append(out, c.omitState(s))
@@ -103,12 +103,12 @@ func (c *Case) omissions() []omission {
 			}
 		}
 		out = append(append(out, omitAll(&s.OnEntry)...), omitAll(&s.OnExit)...)
-		out = append(out, clear(&s.Initial), clear(&s.Default), clear(&s.Output))
+		out = append(out, blank(&s.Initial), blank(&s.Default), blank(&s.Output))
 		for k := range s.After {
 			out = append(out, omitAfter(s, k))
 		}
 		for _, t := range s.Transitions {
-			out = append(out, clear(&t.Cond), clear(&t.Reenter))
+			out = append(out, blank(&t.Cond), blank(&t.Reenter))
 			out = append(append(out, omitAll(&t.Content)...), omitAll(&t.Target)...)
 		}
 	}
