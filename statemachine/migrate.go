@@ -136,7 +136,7 @@ func (p *Plan) planMissing(m *move) (nodeSet, error) {
 		}
 		for _, region := range n.children {
 			if !m.active.anyIn(region.index, region.last) {
-				m.planDescendants(m.enter, region)
+				m.planDescendants(m.enter, region, n)
 			}
 		}
 	}
