@@ -69,7 +69,7 @@ func compare(ctx context.Context, steps, seed int, errs io.Writer) (tally compar
 		c := cases.Example(last)
 		one, err := comparison.Run(parser, c)
 		if err != nil && !errors.Is(err, comparison.ErrRefused) {
-			return tally, last, fmt.Errorf("seed %d: %w", last, smaller(c, err))
+			return tally, last, fmt.Errorf("seed %d: %w", last, comparison.Smallest(c, err))
 		}
 		if (tally.Steps+one.Steps)/said > tally.Steps/said {
 			fmt.Fprintf(errs, "%d steps of %d charts\n", tally.Steps+one.Steps, tally.Charts+one.Charts)
@@ -78,18 +78,6 @@ func compare(ctx context.Context, steps, seed int, errs io.Writer) (tally compar
 			return tally, last, nil
 		}
 	}
-}
-
-// smaller is the difference of a reduced case, or the one that there was.
-func smaller(c comparison.Case, err error) error {
-	stored, failed := statemachine.NewParser(statemachine.ParserOptions{Stored: true})
-	if failed != nil {
-		return err
-	}
-	if _, reduced := comparison.Run(stored, comparison.Reduce(stored, c)); reduced != nil {
-		return reduced
-	}
-	return err
 }
 
 // summary is the body of the record.

@@ -49,7 +49,7 @@ func TestCoreFollowsAppendixD(t *testing.T) {
 			continue
 		}
 		if err != nil {
-			t.Fatalf("seed %d: %v", seed, smaller(t, c, err))
+			t.Fatalf("seed %d: %v", seed, comparison.Smallest(c, err))
 		}
 	}
 	t.Logf("%d steps of %d charts; %d charts refused", tally.Steps, tally.Charts, tally.Refused)
@@ -68,15 +68,6 @@ func TestCoreFollowsAppendixD(t *testing.T) {
 			t.Errorf("%v: met %d times, want %d", appendixd.Feature(f), n, least)
 		}
 	}
-}
-
-// smaller is the difference of a reduced case.
-func smaller(t *testing.T, c comparison.Case, err error) error {
-	stored := newParser(t, statemachine.ParserOptions{Stored: true})
-	if _, reduced := comparison.Run(stored, comparison.Reduce(stored, c)); reduced != nil {
-		return reduced
-	}
-	return err
 }
 
 // TestComparisonControl plants each mistake into the interpreter: the comparison must find it.

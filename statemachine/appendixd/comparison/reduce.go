@@ -43,6 +43,18 @@ func Reduce(p *statemachine.Parser, c Case) Case {
 	return c
 }
 
+// Smallest is the difference that is left of a case when it was reduced; err, the one that there was, if that fails.
+func Smallest(c Case, err error) error {
+	stored, failed := statemachine.NewParser(statemachine.ParserOptions{Stored: true})
+	if failed != nil {
+		return err
+	}
+	if _, reduced := Run(stored, Reduce(stored, c)); reduced != nil {
+		return reduced
+	}
+	return err
+}
+
 // size is how much there is to read.
 func (c *Case) size() int {
 	size := len(Definition(c.Chart))
