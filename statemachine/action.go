@@ -31,23 +31,29 @@ func (a assign) run(m *move) error {
 		if err != nil {
 			return err
 		}
-		doc := &m.in.Public
-		if s.root == rootPrivate {
-			doc = &m.in.Private
-		}
-		next := v
-		if len(s.path) > 0 {
-			if next, err = data.Set(*doc, s.path, v); err != nil {
-				return err
-			}
-		} else if v.Kind() != data.Object {
-			return errors.New("assign: a document must be an object")
-		}
-		if err := m.setDocument(s.root, next); err != nil {
+		if err := m.setPath(s.root, s.path, v); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// setPath sets a path of svcPublic or svcPrivate.
+func (m *move) setPath(r root, path data.Path, v data.Value) error {
+	doc := m.in.Public
+	if r == rootPrivate {
+		doc = m.in.Private
+	}
+	switch {
+	case len(path) > 0:
+		var err error
+		if v, err = data.Set(doc, path, v); err != nil {
+			return err
+		}
+	case v.Kind() != data.Object:
+		return errors.New("assign: a document must be an object")
+	}
+	return m.setDocument(r, v)
 }
 
 // raise puts an event on the internal queue.
@@ -64,7 +70,7 @@ func (a raise) run(m *move) error {
 			return err
 		}
 	}
-	m.enqueue(internalEvent{name: a.event, data: v})
+	m.enqueue(internalEvent{name: a.event, data: v, signal: signal{kind: internalSignal}})
 	return nil
 }
 
@@ -150,7 +156,11 @@ func logText(v data.Value) string {
 }
 
 // choose is if / elseif / else.
-type choose struct{ branches []branch }
+type choose struct {
+	branches []branch
+	// lenient: a condition that fails is false and raises error.execution, as SCXML has it.
+	lenient bool
+}
 
 type branch struct {
 	guard   *expr.Program // nil: else
@@ -161,6 +171,10 @@ func (a choose) run(m *move) error {
 	for _, b := range a.branches {
 		if b.guard != nil {
 			ok, err := b.guard.Bool(&m.scope)
+			if err != nil && a.lenient {
+				m.raiseError(err)
+				continue
+			}
 			if err != nil {
 				return err
 			}

@@ -32,7 +32,7 @@ func (m *move) applyData(picked []*transition, c *contract, given data.Value, p 
 	switch {
 	case given.Kind() != data.Object || how == applyNone:
 		return nil
-	case m.byItself() && into == rootUnset && how == applyUnset: // data of nobody's goes where the definition says alone
+	case (m.byItself() || m.d.semantics == scxmlSemantics) && into == rootUnset && how == applyUnset: // data of nobody's goes where the definition says alone
 		return nil
 	case into != rootUnset && p.named():
 		return errWhole

@@ -90,7 +90,7 @@ func (m *move) availableFrom(leaf *node, out []Available) []Available {
 			case ByInstance:
 				guard = min(guard, GuardUnknown)
 			}
-			for _, name := range m.d.namesOf(tr.event) {
+			for _, name := range m.d.namesOf(append([]eventPattern{tr.event}, tr.more...)...) {
 				if slices.Contains(settled, name) {
 					continue
 				}
@@ -143,7 +143,7 @@ func (m *move) foresee(tr *transition) GuardResult {
 	switch {
 	case tr.guard == nil:
 		return GuardTrue
-	case tr.guard.Reads("event"):
+	case tr.guard.Reads("event") || tr.guard.Reads(signalVariable):
 		return GuardUnknown
 	}
 	if ok, err := tr.guard.Bool(&m.scope); err != nil || !ok {
@@ -156,7 +156,18 @@ func (m *move) foresee(tr *transition) GuardResult {
 func (r *rule) readsEvent() bool { return r.when != nil && r.when.Reads("event") }
 
 // namesOf lists the names that callers can send for a pattern.
-func (d *Definition) namesOf(p eventPattern) []EventName {
+func (d *Definition) namesOf(patterns ...eventPattern) (names []EventName) {
+	for _, p := range patterns {
+		for _, name := range d.namesOfOne(p) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func (d *Definition) namesOfOne(p eventPattern) []EventName {
 	if !p.any && !p.prefix {
 		if isReserved(p.name) || d.owned[p.name] {
 			return nil

@@ -12,8 +12,8 @@ import (
 func (b *builder) check() {
 	b.checkTargets()
 	b.checkHistory()
-	if b.Err() != nil || b.parser.options.Stored {
-		return // the walks below need valid targets; a stored text runs with a slip
+	if b.Err() != nil || b.parser.options.Stored || b.d.semantics != nativeSemantics {
+		return // the walks below need valid targets; a stored text runs with a slip, and other tools take one
 	}
 	b.checkReachable()
 	b.checkShadowed()

@@ -61,6 +61,7 @@ type child struct {
 	invoke *invoke
 	begun  time.Time
 	status ChildStatus
+	invoked
 }
 
 // invoke is one child that a node has while it is active.
@@ -70,6 +71,7 @@ type invoke struct {
 	workflow        string
 	version         uint64    // 0: the newest
 	public, private *template // nil: none
+	*scxmlInvoke              // nil: with our own rules
 }
 
 // telling is what has become of a child.
@@ -115,6 +117,7 @@ type Parent struct {
 	Workflow, Instance string
 	Child              PartID // how it calls its child
 	Depth              int    // how many instances stand above the child
+	heard              PartID // the last event that came from it
 }
 
 // Children returns those that run, and the last ones that have ended, in the order in which they began.
@@ -125,7 +128,7 @@ func (in *Instance) Children() []Child {
 	out := make([]Child, len(in.children))
 	for i := range in.children {
 		c := &in.children[i]
-		out[i] = Child{ID: c.id, Workflow: c.invoke.workflow, Begun: c.begun, Status: c.status}
+		out[i] = Child{ID: c.id, Workflow: c.workflowID(), Begun: c.begun, Status: c.status}
 	}
 	return out
 }
@@ -163,6 +166,7 @@ func (m *move) beginChild(inv *invoke) {
 		}
 	}
 	start := ChildStart{Begun: m.scope.Now, Workflow: inv.workflow, Version: inv.version, Depth: depth}
+	var of invoked
 	var err error
 	switch {
 	case depth > MaxDepth:
@@ -170,6 +174,9 @@ func (m *move) beginChild(inv *invoke) {
 	case running >= maxChildren:
 		m.fail(errTooManyChildren)
 		return
+	case inv.scxmlInvoke != nil:
+		start.ID = m.nextPart()
+		of, err = m.invocation(inv, &start)
 	default:
 		if start.Public, err = m.childData(inv.public); err == nil {
 			start.Private, err = m.childData(inv.private)
@@ -179,8 +186,10 @@ func (m *move) beginChild(inv *invoke) {
 		m.raiseError(err)
 		return
 	}
-	start.ID = m.nextPart()
-	m.in.children = append(slices.Clip(m.in.children), child{id: start.ID, invoke: inv, begun: start.Begun, status: ChildRuns})
+	if inv.scxmlInvoke == nil {
+		start.ID = m.nextPart()
+	}
+	m.in.children = append(slices.Clip(m.in.children), child{id: start.ID, invoke: inv, begun: start.Begun, status: ChildRuns, invoked: of})
 	m.putOut(Out{Start: &start}, len(start.Public)+len(start.Private))
 }
 
@@ -218,7 +227,7 @@ func (m *move) cancelChildren(matches func(*child) bool) {
 			c = &m.in.children[i]
 		}
 		c.status = ChildCancelled
-		m.putOut(Out{End: &ChildEnd{c.id, c.begun, c.invoke.workflow}}, 0)
+		m.putOut(Out{End: c.end()}, 0)
 	}
 	if cloned {
 		m.in.children = forgetEnded(m.in.children)
@@ -251,10 +260,8 @@ func (m *move) tellParent(before *Instance) {
 		output := data.Value("null")
 		if at != nil && at.kind == final {
 			news.Failed = news.Failed || at.failed
-			if at.output != nil {
-				if v, err := at.output.eval(&m.scope); err == nil {
-					output = v
-				}
+			if v, err := m.outputOf(at); err == nil && len(v) > 0 {
+				output = v
 			}
 		}
 		if news.Output = output; len(m.d.machines) == 1 {
@@ -278,6 +285,9 @@ func (d *Definition) Told(in *Instance, id PartID, failed bool, brought data.Val
 	if err != nil {
 		return Result{}, err
 	}
+	if d.semantics == scxmlSemantics {
+		return d.take(&next, in.toldEvent(id, failed, brought, now), trigger{name: in.toldName(id, failed)})
+	}
 	return d.take(&next, &Event{Name: told.event(), Data: brought, Caller: systemCaller, Now: now}, trigger{name: told.event(), told: told})
 }
 
@@ -287,13 +297,20 @@ func (d *Definition) FailTold(in *Instance, id PartID, failed bool, brought data
 	if err != nil {
 		return next, err
 	}
+	if d.semantics == scxmlSemantics {
+		return next.withIncident(timer{due: now, event: in.toldName(id, failed), data: brought}), nil
+	}
 	return next.withIncident(timer{due: now, told: told, data: brought}), nil
 }
 
 // withoutChild returns the instance with a child that has ended.
 func (in *Instance) withoutChild(id PartID, failed bool) (Instance, *telling, error) {
 	next := *in
-	i := slices.IndexFunc(in.children, func(c child) bool { return c.id == id && c.status == ChildRuns })
+	i := slices.IndexFunc(in.children, func(c child) bool {
+		// NB: with the rules of SCXML, what a child that was done before it was cancelled has said still counts.
+		late := c.invoke.scxmlInvoke != nil && c.status == ChildCancelled && !failed
+		return c.id == id && (c.status == ChildRuns || late)
+	})
 	if i < 0 || in.ended {
 		return next, nil, ErrNoChild
 	}
@@ -320,7 +337,11 @@ func (d *Definition) Cancel(in *Instance, now time.Time) (Result, error) {
 		return Result{Outcome: Ignored, Instance: *in}, nil
 	}
 	e := &Event{Name: parentCancelled, Caller: systemCaller, Now: now}
-	result, err := d.take(in, e, trigger{name: parentCancelled, ending: true})
+	of := trigger{name: parentCancelled, ending: true}
+	if d.semantics == scxmlSemantics { // it knows no such event, and runs its exits
+		of.nothing, of.leaving = true, true
+	}
+	result, err := d.take(in, e, of)
 	if err != nil {
 		result, err = d.take(in, e, trigger{ending: true, nothing: true})
 	}
@@ -328,7 +349,10 @@ func (d *Definition) Cancel(in *Instance, now time.Time) (Result, error) {
 }
 
 // endInstance is the last of a step that ends the instance.
-func (m *move) endInstance() {
+func (m *move) endInstance(leaving bool) {
+	if leaving {
+		m.leaveAll()
+	}
 	m.in.ended, m.in.timers = true, nil
 	m.cancelChildren(func(*child) bool { return true })
 }

@@ -16,6 +16,7 @@ type Definition struct {
 	Name    string // display name; the id when the file has none
 	Version uint64 // 1 or more
 
+	semantics          semantics
 	create, read, send *rule // nil: see rights.go
 	unmatched          unmatched
 	applies            bool       // some event has unmatched: apply
@@ -45,6 +46,15 @@ type Definition struct {
 	configurations configurations
 }
 
+// semantics says whose rules hold (statemachine/DEFINITION.md, "Semantics of imported files").
+type semantics uint8
+
+const (
+	nativeSemantics semantics = iota
+	scxmlSemantics            // those of W3C SCXML, without our deviations
+	xstateSemantics           // ours, and no faults for what only looks like a slip
+)
+
 // kind is what a node of the chart is.
 type kind uint8
 
@@ -72,6 +82,10 @@ type node struct {
 	line      int
 
 	initial []*node // compound: what is entered by default
+	// opening are the actions of a default entry: of a compound node behind its entry, of a history node that remembers
+	// nothing behind that of its parent. opens: the node or a history node in it has some.
+	opening []action
+	opens   bool
 	// fallback is a history node's target when nothing is remembered; nil
 	// means the default entry of its parent.
 	fallback []*node
@@ -82,9 +96,10 @@ type node struct {
 	exit   []action
 	after  []*after
 	invoke []*invoke
-	failed bool      // final: an instance that ends here has failed
-	output *template // final: the data of done.state
-	done   EventName // "done.state.<id>"
+	failed bool        // final: an instance that ends here has failed
+	output *template   // final: the data of done.state
+	params []parameter // final, with the rules of SCXML: more of that data
+	done   EventName   // "done.state.<id>"
 }
 
 // contains reports whether other is a proper descendant of n.
@@ -99,6 +114,7 @@ func (n *node) isLeaf() bool { return n.kind == atomic || n.kind == final }
 type transition struct {
 	source  *node
 	event   eventPattern
+	more    []eventPattern // others that it takes; only with the rules of SCXML
 	targets []*node
 	guard   *expr.Program // nil: always enabled
 	allow   *rule         // nil: anyone who may send to the workflow

@@ -150,3 +150,6 @@ func (b *builder) constantDelay(n *document.Node) time.Duration {
 	}
 	return d.constant
 }
+
+// ParseDelay reads a constant delay as a definition writes it (statemachine/DEFINITION.md, "Delays").
+func ParseDelay(text string) (time.Duration, error) { return parseDelay(text) }

@@ -92,6 +92,7 @@ func TestTheSchemaHasEveryKey(t *testing.T) {
 		"$defs/event":                    eventKeys,
 		"$defs/node":                     nodeKeys,
 		"$defs/transitions":              transitionKeys,
+		"$defs/opening":                  openingKeys,
 		"$defs/condition":                guardKeys,
 		"$defs/actions":                  slices.Concat(actionKeys, ifKeys[1:]),
 		"$defs/branch":                   branchKeys,
@@ -106,6 +107,7 @@ func TestTheSchemaHasEveryKey(t *testing.T) {
 
 func TestTheSchemaHasEveryWord(t *testing.T) {
 	for at, words := range map[string][]string{
+		"properties/semantics":             keysIn(semanticsWords),
 		"$defs/node/properties/type":       keysIn(nodeTypes),
 		"$defs/node/properties/history":    keysIn(historyTypes),
 		"$defs/unmatched":                  keysIn(unmatchedWords),

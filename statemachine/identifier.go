@@ -2,6 +2,7 @@ package statemachine
 
 import (
 	"regexp"
+	"strings"
 	"unicode"
 )
 
@@ -21,6 +22,14 @@ type EventName string
 // nodeName is the form of state, machine and region names
 // (statemachine/DEFINITION.md, "Names").
 var nodeName = regexp.MustCompile(`^[\p{L}\p{N}_]([\p{L}\p{N}_~ -]{0,62}[\p{L}\p{N}_~-])?$`)
+
+// IsNodeName reports whether a state can have the name; with the rules of SCXML it may have dots.
+func IsNodeName(s string, rulesOfSCXML bool) bool {
+	if rulesOfSCXML {
+		s = strings.ReplaceAll(s, ".", "_")
+	}
+	return nodeName.MatchString(s)
+}
 
 // nameMax is the longest identifier or event name, in bytes.
 const nameMax = 128

@@ -153,3 +153,13 @@ func (d *Definition) isIn(active nodeSet, name string) bool {
 	}
 	return false
 }
+
+// IsParallel reports whether the position is that of a parallel node, whose regions have positions of their own.
+func (d *Definition) IsParallel(p Position) bool {
+	r := d.regions[p.Machine]
+	if r == nil {
+		return false
+	}
+	n := d.find(r.machine, p.Node)
+	return n != nil && n.kind == parallel || n == nil && r.kind == parallel
+}

@@ -1,10 +1,12 @@
 package statemachine
 
+import "slices"
+
 // The keys of each element of a definition (statemachine/DEFINITION.md, "Keys").
 // Messages list them in this order.
 var (
 	definitionKeys = []string{
-		"$schema", "id", "name", "description", "version", "allow", "unmatched", "const", "context", "create",
+		"$schema", "id", "name", "description", "version", "semantics", "allow", "unmatched", "const", "context", "create",
 		"schema", "indexes", "events", "stateMachines", "guards", "actions", "webhooks", "schedules", "tags", "meta",
 	}
 	// documentKeys are those of context, create and schema.
@@ -30,6 +32,15 @@ var (
 	ifKeys         = []string{"if", "then", "elseif", "else"}
 	branchKeys     = []string{"if", "then"} // of elseif
 	forEachKeys    = []string{"array", "item", "index", "do"}
+	openingKeys    = []string{"target", "actions"} // of initial, and of target of a history node
+)
+
+// What the rules of SCXML add (statemachine/DEFINITION.md, "Rules of SCXML").
+var (
+	scxmlNodeKeys       = append(slices.Clip(nodeKeys), "params")
+	scxmlTransitionKeys = append([]string{"event"}, transitionKeys...) // in a list of on
+	scxmlSendKeys       = append(slices.Clip(sendKeys), "to", "type", "idTo", "params")
+	scxmlInvokeKeys     = []string{"workflow", "version", "type", "id", "idTo", "data", "params", "autoforward", "finalize"}
 )
 
 // The words that some of the keys take.
@@ -41,9 +52,10 @@ var (
 	unmatchedWords = map[string]unmatched{
 		"record": unmatchedRecord, "reject": unmatchedReject, "ignore": unmatchedIgnore, "apply": unmatchedApply,
 	}
-	missedWords = map[string]Missed{"one": MissedOne, "skip": MissedSkip, "all": MissedAll}
-	intoWords   = map[string]root{"svcPublic": rootPublic, "svcPrivate": rootPrivate}
-	applyWords  = map[string]applyRule{"merge": applyMerge, "replace": applyReplace, "none": applyNone}
+	semanticsWords = map[string]semantics{"native": nativeSemantics, "scxml": scxmlSemantics, "xstate": xstateSemantics}
+	missedWords    = map[string]Missed{"one": MissedOne, "skip": MissedSkip, "all": MissedAll}
+	intoWords      = map[string]root{"svcPublic": rootPublic, "svcPrivate": rootPrivate}
+	applyWords     = map[string]applyRule{"merge": applyMerge, "replace": applyReplace, "none": applyNone}
 )
 
 // later names keys that definitions are to have, and that this version does not run, with what they

@@ -1,6 +1,7 @@
 package statemachine
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -51,6 +52,8 @@ type move struct {
 	out                 []Out
 	outBytes            int
 	toInvoke            []*node // with children that have not begun yet
+	byDefault           []*node // entered by default, of those with an opening
+	stopped             bool    // a final node at the top was entered, with the rules of SCXML
 	budget              expr.Budget
 	// failure ends the macrostep: nothing of it is kept.
 	failure error
@@ -61,6 +64,7 @@ type internalEvent struct {
 	name EventName
 	data data.Value
 	done *node // see trigger.done
+	signal
 }
 
 // moves are used again: a move is a large value, and most of what it needs is room.
@@ -79,6 +83,9 @@ func (d *Definition) newMove(in *Instance, active nodeSet, caller *Caller, now t
 	m.scope.Public, m.scope.Private, m.scope.User, m.scope.Now, m.scope.Budget = in.Public, in.Private, caller.user(), now, &m.budget
 	m.scope.Instance = d.exprInstance(in, m.scope.Instance.States)
 	m.scope.Parent = in.exprParent()
+	if d.semantics == scxmlSemantics {
+		m.scope.Locals = noSignal
+	}
 	return m
 }
 
@@ -148,11 +155,18 @@ func (m *move) raiseError(cause error) {
 	if m.isSpent() {
 		return
 	}
+	name, s := errorExecution, signal{}
+	if of := (*dispatchError)(nil); errors.As(cause, &of) {
+		name, s = of.event, signal{sendID: of.sendID}
+	}
 	reason := append(data.Value(`{"message":`), data.AppendString(nil, shorten(cause.Error()))...)
-	m.enqueue(internalEvent{name: errorExecution, data: append(reason, '}')})
+	m.enqueue(internalEvent{name: name, data: append(reason, '}'), signal: s})
 }
 
-const errorExecution EventName = "error.execution"
+const (
+	errorExecution     EventName = "error.execution"
+	errorCommunication EventName = "error.communication"
+)
 
 // fail ends the macrostep; the first error counts.
 func (m *move) fail(err error) {
@@ -206,6 +220,10 @@ func (m *move) runAll(actions []action) error {
 // (statemachine/DEFINITION.md, "Run to completion").
 func (m *move) settle() {
 	for m.failure == nil {
+		if m.stopped {
+			m.stop()
+			return
+		}
 		if picked, _ := m.selectTransitions(trigger{}); len(picked) > 0 {
 			m.microstep(picked)
 			continue
@@ -232,12 +250,15 @@ func (m *move) takeInternal() {
 		m.queue, m.head = m.queue[:0], 0
 	}
 	m.setEvent(expr.Event{Name: string(e.name), Data: e.data})
+	if m.d.semantics == scxmlSemantics {
+		m.setSignal(e.name, &e.signal, e.data)
+	}
 	picked, _ := m.selectTransitions(trigger{name: e.name, done: e.done})
 	if len(picked) > 0 {
 		m.microstep(picked)
 		return
 	}
-	if e.name == errorExecution {
+	if e.name == errorExecution && m.d.semantics != scxmlSemantics {
 		text := ""
 		if v, ok := e.data.Lookup("message"); ok {
 			text = v.Text()
@@ -328,6 +349,9 @@ func (m *move) planEntry(enter nodeSet, targets []*node, domain *node) {
 
 func (m *move) planDescendants(enter nodeSet, n, domain *node) {
 	if n.kind.isHistory() {
+		if n.opening != nil && m.remembered(n) == nil {
+			m.byDefault = append(m.byDefault, n)
+		}
 		stands := m.effectiveTargets([]*node{n})
 		for _, s := range stands {
 			m.planDescendants(enter, s, domain)
@@ -346,6 +370,9 @@ func (m *move) planDescendants(enter nodeSet, n, domain *node) {
 	enter.add(n.index)
 	switch n.kind {
 	case compound:
+		if n.opening != nil {
+			m.byDefault = append(m.byDefault, n)
+		}
 		for _, s := range n.initial {
 			m.planDescendants(enter, s, domain)
 		}
@@ -388,6 +415,9 @@ func (m *move) enterAll(enter nodeSet) {
 		n := m.d.nodes[i]
 		m.active.add(i)
 		m.runBlock(n.entry)
+		if n.opens {
+			m.open(n)
+		}
 		m.beginAfter(n)
 		if len(n.invoke) > 0 {
 			m.toInvoke = append(m.toInvoke, n)
@@ -402,15 +432,15 @@ func (m *move) enterAll(enter nodeSet) {
 // node above it when that is its last region (statemachine/DEFINITION.md,
 // "Final nodes and done events").
 func (m *move) finish(n *node) {
-	var output data.Value
-	if n.output != nil {
-		v, err := n.output.eval(&m.scope)
-		if err != nil {
-			m.raiseError(err)
-		}
-		output = v
-	}
 	p := n.parent
+	if p.machine == p && m.d.semantics == scxmlSemantics {
+		m.stopped = true
+		return
+	}
+	output, err := m.outputOf(n)
+	if err != nil {
+		m.raiseError(err)
+	}
 	m.enqueue(internalEvent{name: p.done, data: output, done: p})
 	if g := p.parent; g != nil && g.parent != nil && g.kind == parallel && isDone(g, m.active) {
 		m.enqueue(internalEvent{name: g.done, done: g})

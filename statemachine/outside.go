@@ -37,6 +37,8 @@ type Out struct {
 	Start *ChildStart
 	End   *ChildEnd
 	Tell  *ParentNews
+	// Forward is an event for the parent or a child.
+	Forward *Forward
 }
 
 // Webhook is where deliveries of one name go.
@@ -203,8 +205,8 @@ func (p *prose) text(s *expr.Scope) (string, error) {
 	return b.String(), nil
 }
 
-// splitProse cuts a text into literals and the expressions in ${…}. A ${ whose } is missing is literal.
-func splitProse(text string) (parts []string, isExpression []bool) {
+// SplitText cuts a text for people into literals and the expressions in ${…}. A ${ whose } is missing is literal.
+func SplitText(text string) (parts []string, isExpression []bool) {
 	for text != "" {
 		start := strings.Index(text, "${")
 		end := -1

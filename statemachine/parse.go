@@ -214,7 +214,9 @@ func (b *builder) definition(n *document.Node) {
 			d.Version = uint64(i)
 		}
 	}
+	d.semantics = oneOf(b, n.Field("semantics"), semanticsWords)
 	b.constants(n.Field("const"))
+	b.addSignal()
 	b.allow(n.Field("allow"))
 	d.unmatched = oneOf(b, n.Field("unmatched"), unmatchedWords)
 	b.context(n.Field("context"))

@@ -103,6 +103,9 @@ func (b *builder) guard(n *document.Node) *expr.Program {
 
 // compiled notes an expression, or its fault; nil then.
 func (b *builder) compiled(n *document.Node, p *expr.Program, err error) *expr.Program {
+	if err != nil && b.isSCXML() {
+		return expr.Failing(err)
+	}
 	if err != nil {
 		if !b.shapeOnly {
 			b.compileFault(n, err)
@@ -190,6 +193,9 @@ func (b *builder) action(n *document.Node) []action {
 	if n.Kind == document.String {
 		return b.namedAction(n)
 	}
+	if n.Kind == document.Sequence && b.isSCXML() {
+		return one(block{b.actions(n)})
+	}
 	if n.Kind != document.Mapping || len(n.Fields) == 0 {
 		b.Add(n, "an action is a name or a mapping such as {raise: event}")
 		return nil
@@ -218,7 +224,7 @@ func (b *builder) action(n *document.Node) []action {
 	case "redirect":
 		return one(redirect{b.template(v)})
 	case "log":
-		if _, isExpression := splitProse(v.Text); v.Kind == document.String && (len(isExpression) != 1 || !isExpression[0]) {
+		if _, isExpression := SplitText(v.Text); v.Kind == document.String && (len(isExpression) != 1 || !isExpression[0]) {
 			return one(logLine{text: b.prose(v)})
 		}
 		return one(logLine{message: b.template(v)})
@@ -264,6 +270,9 @@ func (b *builder) assign(n *document.Node) action {
 		b.Add(n, "assign is a mapping of paths to values")
 		return assign{}
 	}
+	if b.isSCXML() {
+		return b.setPlaces(n)
+	}
 	var a assign
 	for _, f := range n.Fields {
 		p, err := data.ParsePath(f.Key.Text)
@@ -302,7 +311,7 @@ func (b *builder) raise(n *document.Node) action {
 		}
 	}
 	name, ok := ParseEventName(b.Text(at))
-	if !ok || isReserved(name) {
+	if !ok || isReserved(name) && !b.isSCXML() {
 		b.Add(at, "%q cannot be raised", shorten(at.Text))
 		return a
 	}
@@ -313,6 +322,9 @@ func (b *builder) raise(n *document.Node) action {
 
 // send reads {event, data, delay, id}.
 func (b *builder) send(n *document.Node) action {
+	if b.isSCXML() {
+		return b.dispatch(n)
+	}
 	var a send
 	if !b.known(n, sendKeys) {
 		return a
@@ -357,7 +369,7 @@ func (b *builder) cancel(n *document.Node) action {
 // choose reads {if, then, elseif: [{if, then}], else}.
 func (b *builder) choose(n *document.Node) action {
 	b.known(n, ifKeys)
-	var c choose
+	c := choose{lenient: b.isSCXML()}
 	add := func(n *document.Node) {
 		if n.Field("if") == nil || n.Field("then") == nil {
 			b.Add(n, "needs \"if\" and \"then\"")
@@ -387,6 +399,9 @@ func (b *builder) choose(n *document.Node) action {
 func (b *builder) forEach(n *document.Node) action {
 	if !b.known(n, forEachKeys) {
 		return forEach{}
+	}
+	if b.isSCXML() {
+		return b.forEachPlace(n)
 	}
 	var a forEach
 	list := n.Field("array")

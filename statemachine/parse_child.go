@@ -18,12 +18,19 @@ func (b *builder) invokes(n *node, v *document.Node) {
 }
 
 func (b *builder) invoke(n *node, v *document.Node) {
-	if !b.known(v, invokeKeys) {
+	keys := invokeKeys
+	if b.isSCXML() {
+		keys = scxmlInvokeKeys
+	}
+	if !b.known(v, keys) {
 		return
 	}
 	b.byItself(v)
 	inv := &invoke{node: n, number: len(n.invoke)}
 	n.invoke = append(n.invoke, inv)
+	if b.isSCXML() && !b.scxmlInvoke(inv, v) {
+		return
+	}
 	of := v.Field("workflow")
 	if of == nil {
 		b.Add(v, "invoke needs \"workflow\"")
@@ -40,7 +47,7 @@ func (b *builder) invoke(n *node, v *document.Node) {
 		}
 		inv.version = uint64(max(version, 0)) //nolint:gosec // not negative
 	}
-	if at := v.Field("data"); at != nil && b.known(at, documentKeys) {
+	if at := v.Field("data"); at != nil && inv.scxmlInvoke == nil && b.known(at, documentKeys) {
 		for key, to := range map[string]**template{"svcPublic": &inv.public, "svcPrivate": &inv.private} {
 			if part := at.Field(key); part != nil {
 				*to = b.template(part)

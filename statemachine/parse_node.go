@@ -40,6 +40,7 @@ func (b *builder) stateMachines(top *document.Node) {
 		return
 	}
 	b.resolve()
+	b.settleInternal()
 }
 
 // region notes a name that stands in states as a stateMachineId.
@@ -60,7 +61,7 @@ func (b *builder) node(f document.Field, parent, machine *node) *node {
 		b.byName[n] = map[NodeID]*node{}
 	}
 	b.d.nodes = append(b.d.nodes, n)
-	if !nodeName.MatchString(f.Key.Text) {
+	if !IsNodeName(f.Key.Text, b.isSCXML()) {
 		b.Add(f.Key, "%q is not a name: letters, digits, _ ~ - and inner blanks, at most 64", shorten(f.Key.Text))
 	}
 	names := b.byName[n.machine]
@@ -76,7 +77,11 @@ func (b *builder) node(f document.Field, parent, machine *node) *node {
 		n.last = n.index
 		return n
 	}
-	if !b.known(v, nodeKeys) {
+	keys := nodeKeys
+	if b.isSCXML() {
+		keys = scxmlNodeKeys
+	}
+	if !b.known(v, keys) {
 		return nil
 	}
 	b.kind(n, v)
@@ -145,6 +150,7 @@ func (b *builder) content(n *node, v *document.Node) {
 	if o := v.Field("output"); o != nil {
 		n.output = b.template(o)
 	}
+	n.params = b.params(v.Field("params"))
 	if always := v.Field("always"); always != nil {
 		n.always = b.transitions(n, always, eventPattern{})
 	}
@@ -167,12 +173,15 @@ func (b *builder) content(n *node, v *document.Node) {
 
 // ons reads the transitions of a node by event.
 func (b *builder) ons(n *node, v *document.Node) {
-	if v.Kind != document.Mapping {
+	switch {
+	case v.Kind == document.Sequence && b.isSCXML():
+		b.onList(n, v)
+	case v.Kind != document.Mapping:
 		b.Add(v, "must be a mapping of event names")
-		return
-	}
-	for _, f := range v.Fields {
-		b.on(n, f)
+	default:
+		for _, f := range v.Fields {
+			b.on(n, f)
+		}
 	}
 }
 
@@ -185,6 +194,10 @@ func (b *builder) onDone(n *node, v *document.Node) {
 }
 
 func (b *builder) on(n *node, f document.Field) {
+	if b.isSCXML() {
+		b.onDescriptors(n, f.Key, f.Value)
+		return
+	}
 	p, ok := parsePattern(f.Key.Text)
 	if !ok {
 		b.Add(f.Key, "%q is not an event name: letters, digits and . _ : ~ -, or a name ending in .*, or *", shorten(f.Key.Text))
@@ -231,6 +244,7 @@ func (b *builder) states(n *node, states *document.Node) {
 		case c == nil:
 		case c.kind.isHistory():
 			n.histories = append(n.histories, c)
+			n.opens = n.opens || c.opening != nil
 		default:
 			n.children = append(n.children, c)
 			if n.kind == parallel {
@@ -245,7 +259,7 @@ func (b *builder) states(n *node, states *document.Node) {
 
 // entryPoint reads initial, and a history node's default target.
 func (b *builder) entryPoint(n *node, v *document.Node) {
-	if t := v.Field("target"); t != nil && n.kind.isHistory() {
+	if t := b.opening(n, v.Field("target")); t != nil && n.kind.isHistory() {
 		b.target(t, n, func(to *node) {
 			if !n.parent.contains(to) {
 				b.advise(t, "name a node that stands beside the history node", "the default of a history node must lie inside %q", string(n.parent.id))
@@ -256,7 +270,8 @@ func (b *builder) entryPoint(n *node, v *document.Node) {
 	if n.kind != compound {
 		return
 	}
-	i := v.Field("initial")
+	i := b.opening(n, v.Field("initial"))
+	n.opens = n.opens || n.opening != nil
 	if i == nil {
 		if len(n.children) > 0 {
 			n.initial = n.children[:1] // document order, as SCXML has it
@@ -314,7 +329,7 @@ func (b *builder) transitions(n *node, v *document.Node, p eventPattern) []*tran
 }
 
 func (b *builder) transition(n *node, v *document.Node, p eventPattern) *transition {
-	t := &transition{source: n, event: p, line: v.Line}
+	t := &transition{source: n, event: p, line: v.Line, reenter: b.isSCXML()}
 	addTarget := func(to *node) { t.targets = append(t.targets, to) }
 	switch v.Kind {
 	case document.Null: // takes the event and does nothing
@@ -327,7 +342,11 @@ func (b *builder) transition(n *node, v *document.Node, p eventPattern) *transit
 		b.Add(v, "a transition is a target, a mapping, or a list of these")
 		return nil
 	}
-	b.known(v, transitionKeys)
+	keys := transitionKeys
+	if b.isSCXML() {
+		keys = scxmlTransitionKeys
+	}
+	b.known(v, keys)
 	if to := v.Field("target"); to != nil && to.Kind != document.Null {
 		b.target(to, n, addTarget)
 	}

@@ -190,7 +190,7 @@ func (b *builder) sendMail(n *document.Node) action {
 // prose reads a text for people, which may have ${…} anywhere.
 func (b *builder) prose(n *document.Node) *prose {
 	p := &prose{}
-	parts, isExpression := splitProse(b.Text(n))
+	parts, isExpression := SplitText(b.Text(n))
 	for i, part := range parts {
 		if !isExpression[i] {
 			p.parts = append(p.parts, prosePart{literal: part})

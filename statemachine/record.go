@@ -313,6 +313,9 @@ func appendTimers(dst []byte, timers []timer) []byte {
 		if t.failed {
 			flags |= timerFailed
 		}
+		if t.to != "" {
+			flags |= timerAimed
+		}
 		switch {
 		case t.told != nil:
 			flags |= timerTold
@@ -343,6 +346,9 @@ func appendTimers(dst []byte, timers []timer) []byte {
 		}
 		dst = packed.AppendText(dst, t.send)
 		dst = packed.AppendText(dst, t.data)
+		if t.to != "" {
+			dst = packed.AppendText(dst, t.to)
+		}
 	}
 	return dst
 }
@@ -354,6 +360,7 @@ const (
 	timerOfMachine // a node in it can have the same name
 	timerTold      // what has become of a child
 	timerToldFailed
+	timerAimed // it leaves the instance
 )
 
 // errTimers: the timers do not fit the definition, or what is active.
@@ -391,6 +398,9 @@ func (d *Definition) restoreTimers(b []byte, active nodeSet) ([]timer, error) {
 				if t.data, err = data.Clean(text); err != nil {
 					return nil, errTimers
 				}
+			}
+			if flags&timerAimed != 0 {
+				t.to = string(notEmpty(&rd))
 			}
 		} else {
 			machine, node := d.regions[MachineID(rd.Text())], NodeID(rd.Text())
@@ -450,8 +460,12 @@ func (d *Definition) readInvoke(rd *packed.Reader, ofMachine bool) *invoke {
 	return n.invoke[number]
 }
 
-// childOfMachine is a flag beside the status of a child: a state machine has invoked it.
-const childOfMachine = 1 << 7
+// The flags beside the status of a child.
+const (
+	childOfMachine = 1 << 7 // a state machine has invoked it
+	childNamed     = 1 << 6 // it has a name and perhaps a workflow of its own
+	childHeard     = 1 << 5 // it has sent events
+)
 
 // errChildren: the children do not fit the definition.
 var errChildren = fmt.Errorf("%w: children", ErrRecord)
@@ -464,13 +478,37 @@ func appendChildren(dst []byte, children []child) []byte {
 		if c.invoke.node.machine == c.invoke.node {
 			flags |= childOfMachine
 		}
+		if c.name != "" {
+			flags |= childNamed
+		}
+		if c.heard != (PartID{}) {
+			flags |= childHeard
+		}
 		dst = append(dst, flags)
 		dst = binary.AppendUvarint(dst, c.id.Sequence)
 		dst = binary.AppendUvarint(dst, uint64(c.id.Number))
 		dst = binary.AppendVarint(dst, c.begun.UnixMilli())
 		dst = c.invoke.append(dst)
+		if c.name != "" {
+			dst = packed.AppendText(packed.AppendText(dst, c.name), c.workflow)
+		}
+		if c.heard != (PartID{}) {
+			dst = c.heard.append(dst)
+		}
 	}
 	return dst
+}
+
+func (id PartID) append(dst []byte) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(dst, id.Sequence), uint64(id.Number))
+}
+
+func readPart(rd *packed.Reader) PartID {
+	sequence, number := rd.Uvarint(), rd.Uvarint()
+	if number > math.MaxUint32 {
+		rd.Fail()
+	}
+	return PartID{sequence, uint32(number)} //nolint:gosec // bounded above
 }
 
 func (d *Definition) restoreChildren(b []byte) ([]child, error) {
@@ -481,9 +519,15 @@ func (d *Definition) restoreChildren(b []byte) ([]child, error) {
 		sequence, number := rd.Uvarint(), rd.Uvarint()
 		c := child{
 			id: PartID{sequence, uint32(number)}, begun: time.UnixMilli(rd.Varint()).UTC(), //nolint:gosec // bounded below
-			status: ChildStatus(flags &^ childOfMachine),
+			status: ChildStatus(flags &^ (childOfMachine | childNamed | childHeard)),
 		}
 		c.invoke = d.readInvoke(&rd, flags&childOfMachine != 0)
+		if flags&childNamed != 0 {
+			c.name, c.workflow = string(notEmpty(&rd)), string(rd.Text())
+		}
+		if flags&childHeard != 0 {
+			c.heard = readPart(&rd)
+		}
 		if rd.Failed() || number > math.MaxUint32 || c.invoke == nil || c.status < ChildRuns || c.status > ChildCancelled {
 			return nil, errChildren
 		}
@@ -496,6 +540,7 @@ func (d *Definition) restoreChildren(b []byte) ([]child, error) {
 const (
 	parentThere byte = 1 << iota
 	parentEnded      // the instance was cancelled
+	parentHeard      // the parent has sent events
 )
 
 // appendParent writes flags(1) and, where there is a parent, workflow, instance, sequence, number and depth.
@@ -510,11 +555,18 @@ func (in *Instance) appendParent(dst []byte) []byte {
 	if in.parent == nil {
 		return append(dst, flags)
 	}
-	dst = packed.AppendText(append(dst, flags|parentThere), in.parent.Workflow)
+	flags |= parentThere
+	if in.parent.heard != (PartID{}) {
+		flags |= parentHeard
+	}
+	dst = packed.AppendText(append(dst, flags), in.parent.Workflow)
 	dst = packed.AppendText(dst, in.parent.Instance)
-	dst = binary.AppendUvarint(dst, in.parent.Child.Sequence)
-	dst = binary.AppendUvarint(dst, uint64(in.parent.Child.Number))
-	return binary.AppendUvarint(dst, uint64(in.parent.Depth)) //nolint:gosec // not negative
+	dst = in.parent.Child.append(dst)
+	dst = binary.AppendUvarint(dst, uint64(in.parent.Depth)) //nolint:gosec // not negative
+	if flags&parentHeard != 0 {
+		dst = in.parent.heard.append(dst)
+	}
+	return dst
 }
 
 func (in *Instance) restoreParent(b []byte) error {
@@ -526,15 +578,18 @@ func (in *Instance) restoreParent(b []byte) error {
 	in.ended = flags&parentEnded != 0
 	if flags&parentThere != 0 {
 		p := Parent{Workflow: string(rd.Text()), Instance: string(rd.Text())}
-		number, depth := uint64(0), uint64(0)
-		p.Child.Sequence, number, depth = rd.Uvarint(), rd.Uvarint(), rd.Uvarint()
-		if number > math.MaxUint32 || depth > MaxDepth {
+		p.Child = readPart(&rd)
+		depth := rd.Uvarint()
+		if depth > MaxDepth {
 			rd.Fail()
 		}
-		p.Child.Number, p.Depth = uint32(number), int(depth) //nolint:gosec // bounded above
+		p.Depth = int(depth) //nolint:gosec // bounded above
+		if flags&parentHeard != 0 {
+			p.heard = readPart(&rd)
+		}
 		in.parent = &p
 	}
-	if !rd.Whole() || flags > parentThere|parentEnded || flags == 0 {
+	if !rd.Whole() || flags > parentThere|parentEnded|parentHeard || flags&^parentHeard == 0 {
 		return fmt.Errorf("%w: parent", ErrRecord)
 	}
 	return nil

@@ -26,6 +26,7 @@ import (
 //	cancel                      the parent has left the node that had invoked the instance
 //	create parent=DEPTH …       by a parent
 //	migrate user=…              to another version that was defined; the plan as the input
+//	hear SEQUENCE.NUMBER EVENT from=SEQUENCE.NUMBER   an event of a child, or of the parent; its data as the input
 //
 // Every step also goes through the stored form: what is written and read again
 // must behave as the instance that stayed in memory.
@@ -94,11 +95,15 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 		return s.migrate(cmd)
 	case "cancel":
 		return s.show(s.d.Cancel(&s.in, s.now))
-	case "told":
-		var id statemachine.PartID
-		if _, err := fmt.Sscanf(cmd.CmdArgs[0].Key, "%d.%d", &id.Sequence, &id.Number); err != nil {
-			t.Fatal(err)
+	case "hear":
+		h := statemachine.Heard{Event: statemachine.EventName(cmd.CmdArgs[1].Key), Data: clean(t, cmd.Input), From: part(t, cmd.CmdArgs[2].Vals[0])}
+		if cmd.CmdArgs[0].Key != "parent" {
+			id := part(t, cmd.CmdArgs[0].Key)
+			h.Child = &id
 		}
+		return s.show(s.d.Hear(&s.in, h, s.now))
+	case "told":
+		id := part(t, cmd.CmdArgs[0].Key)
 		failed := cmd.CmdArgs[1].Key == "failed"
 		r, err := s.d.Told(&s.in, id, failed, clean(t, cmd.Input), s.now)
 		if errors.Is(err, statemachine.ErrExecution) {
@@ -175,6 +180,13 @@ func (s *scenario) wait(text string) string {
 	return out.String()
 }
 
+func part(t *testing.T, text string) (id statemachine.PartID) {
+	if _, err := fmt.Sscanf(text, "%d.%d", &id.Sequence, &id.Number); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -247,6 +259,10 @@ func (s *scenario) show(r statemachine.Result, err error) string {
 			fmt.Fprintf(&b, "end %d.%d %s\n", out.End.ID.Sequence, out.End.ID.Number, out.End.Workflow)
 		case out.Tell != nil:
 			fmt.Fprintf(&b, "tell %s/%s about %d.%d: failed %t, output %s\n", out.Tell.Parent.Workflow, out.Tell.Parent.Instance, out.Tell.Parent.Child.Sequence, out.Tell.Parent.Child.Number, out.Tell.Failed, out.Tell.Output)
+		case out.Forward != nil && out.Forward.Parent != nil:
+			fmt.Fprintf(&b, "to the parent %s %s\n", out.Forward.Event, out.Forward.Data)
+		case out.Forward != nil:
+			fmt.Fprintf(&b, "to the child %d.%d of %s: %s %s\n", out.Forward.Child.ID.Sequence, out.Forward.Child.ID.Number, out.Forward.Child.Workflow, out.Forward.Event, out.Forward.Data)
 		default:
 			fmt.Fprintf(&b, "mail to %s: %s: %q\n", strings.Join(out.To, ", "), out.Subject, out.Text)
 		}

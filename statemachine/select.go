@@ -17,8 +17,8 @@ type trigger struct {
 	told *telling
 	// exact: only a transition that names the event takes it, and no pattern.
 	exact bool
-	// ending: the instance takes nothing behind this. nothing: no transition takes it.
-	ending, nothing bool
+	// ending: the instance takes nothing behind this. nothing: no transition takes it. leaving: it runs its exits at the end.
+	ending, nothing, leaving bool
 	// external: a caller sent it, so that allow is asked.
 	external bool
 }
@@ -86,7 +86,7 @@ func (tr *transition) takes(t trigger) bool {
 	if t.exact {
 		return tr.event == eventPattern{name: t.name}
 	}
-	return tr.event.matches(t.name)
+	return tr.event.matches(t.name) || tr.more != nil && slices.ContainsFunc(tr.more, func(p eventPattern) bool { return p.matches(t.name) })
 }
 
 // isEnabled evaluates the guard and, for an event from outside, allow. byRights: only

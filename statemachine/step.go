@@ -118,6 +118,7 @@ type Event struct {
 	Data   data.Value // an object, or absent
 	Caller *Caller
 	Now    time.Time
+	signal signal // what else the rules of SCXML know of it
 }
 
 // Step sends one event to an instance and runs to completion
@@ -147,9 +148,12 @@ func (d *Definition) take(in *Instance, e *Event, t trigger) (Result, error) {
 			return Result{}, err
 		}
 	}
-	parts, err := partsOf(rule, given)
-	if err != nil {
-		return Result{}, err
+	var parts parts
+	if d.semantics != scxmlSemantics {
+		var err error
+		if parts, err = partsOf(rule, given); err != nil {
+			return Result{}, err
+		}
 	}
 	m := d.newMove(in, in.at.active, e.Caller, in.timeOf(e.Now))
 	defer m.release()
@@ -159,6 +163,10 @@ func (d *Definition) take(in *Instance, e *Event, t trigger) (Result, error) {
 		m.brought = e.Data
 	}
 	start := in.at.end
+	touched := false
+	if d.semantics == scxmlSemantics {
+		touched = m.arrive(e)
+	}
 
 	if t.external && !rule.mayTake(e.Caller, &m.scope) {
 		return Result{}, ErrForbidden
@@ -171,9 +179,9 @@ func (d *Definition) take(in *Instance, e *Event, t trigger) (Result, error) {
 	if m.isSpent() {
 		return Result{}, m.failure
 	}
-	if len(picked) == 0 && len(m.queue) == 0 {
+	if len(picked) == 0 && len(m.queue) == 0 && !touched {
 		if t.ending {
-			m.endInstance()
+			m.endInstance(t.leaving)
 			return m.finishWith(Recorded, start, e.Name, in)
 		}
 		if forbidden {
@@ -201,7 +209,7 @@ func (d *Definition) take(in *Instance, e *Event, t trigger) (Result, error) {
 	}
 	m.settle()
 	if t.ending {
-		m.endInstance()
+		m.endInstance(t.leaving)
 	}
 	return m.finishWith(Moved, start, e.Name, in)
 }

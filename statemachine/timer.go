@@ -47,6 +47,7 @@ type timer struct {
 	after  *after // nil: sent
 	event  EventName
 	send   string // the name under which it can be cancelled; ""
+	to     string // where an event goes that leaves the instance, with the rules of SCXML; "": it stays
 	data   data.Value
 	failed bool
 	// told is what has become of a child, for an event that has failed; nil for all others.
@@ -221,12 +222,15 @@ func (d *Definition) Fire(in *Instance, id PartID, now time.Time) (Result, error
 	t := in.timers[i]
 	without := *in
 	without.timers = slices.Delete(slices.Clone(in.timers), i, i+1)
-	return d.take(&without, &Event{Name: t.name(), Data: t.data, Caller: systemCaller, Now: now}, trigger{name: t.name(), after: t.after, told: t.told})
+	if t.to != "" {
+		return d.fireOut(&without, &t, now)
+	}
+	return d.take(&without, &Event{Name: t.name(), Data: t.data, Caller: systemCaller, Now: now, signal: t.signal(in)}, trigger{name: t.name(), after: t.after, told: t.told})
 }
 
 // Receive takes an event that the service itself sends, such as what became of a delivery. Otherwise it is Fire.
 func (d *Definition) Receive(in *Instance, name EventName, brought data.Value, now time.Time) (Result, error) {
-	return d.take(in, &Event{Name: name, Data: brought, Caller: systemCaller, Now: now}, trigger{name: name, exact: true})
+	return d.take(in, &Event{Name: name, Data: brought, Caller: systemCaller, Now: now}, trigger{name: name, exact: d.semantics != scxmlSemantics})
 }
 
 // incidentNumbers are those of timers that stand for events which failed: no step begins so many timers.

@@ -148,6 +148,9 @@ func (a *Actors) run(o Options, rights *repository.Rights) {
 // Nodes are those of the cluster, this one included; alone it is the only one.
 func (a *Actors) Nodes() []*Actors { return a.nodes }
 
+// Catalog returns the definitions in use.
+func (a *Actors) Catalog() *catalog.Catalog { return a.catalog }
+
 // Write puts a file in place of another one, or none for "", and takes all files
 // over as the service does. It returns when every node has done so.
 func (a *Actors) Write(name, text string) {

@@ -2,6 +2,7 @@
 //
 //	parent ── Start, End ──► outbox ──► child's shard
 //	parent ◄── outbox ◄── News ── child
+//	parent ◄── Event ──► child
 //
 // The id of a child follows from its parent and from how that calls it, so it is the same however often the child is asked for.
 package child
@@ -40,7 +41,7 @@ func ID(parent persistence.ID, part statemachine.PartID, begun time.Time) persis
 	return persistence.ID(id)
 }
 
-// Message is one of the three.
+// Message is one of the four.
 type Message struct {
 	// From is who sends it: the parent, and with News the child.
 	From Ref `json:"from,omitzero"`
@@ -49,6 +50,7 @@ type Message struct {
 	Start *Start `json:"start,omitempty"`
 	End   *End   `json:"end,omitempty"`
 	News  *News  `json:"news,omitempty"`
+	Event *Event `json:"event,omitempty"`
 }
 
 // Part is a statemachine.PartID.
@@ -80,6 +82,17 @@ type News struct {
 	Output json.RawMessage `json:"output,omitempty"`
 }
 
+// Event is an event for the parent or a child.
+type Event struct {
+	To     Ref             `json:"to"`
+	Up     bool            `json:"up,omitempty"` // it is for the parent
+	Name   string          `json:"name"`
+	Data   json.RawMessage `json:"data,omitempty"`
+	SendID string          `json:"sendId,omitempty"`
+	// Mark tells it from every other one of its sender: the history entry that sent it, and its place there. The outbox knows it.
+	Mark Part `json:"mark,omitzero"`
+}
+
 // Of returns the body of the delivery for what an instance sends; nil when that is for neither a child nor a parent.
 func Of(sender persistence.ID, out *statemachine.Out) data.Value {
 	var m Message
@@ -99,6 +112,14 @@ func Of(sender persistence.ID, out *statemachine.Out) data.Value {
 		p := out.Tell.Parent
 		m.Part = Part(p.Child)
 		m.News = &News{Parent: Ref{p.Workflow, p.Instance}, Failed: out.Tell.Failed, Output: json.RawMessage(out.Tell.Output)}
+	case out.Forward != nil:
+		f := out.Forward
+		m.Event = &Event{Name: string(f.Event), Data: json.RawMessage(f.Data), SendID: f.SendID}
+		if p := f.Parent; p != nil {
+			m.Part, m.Event.To, m.Event.Up = Part(p.Child), Ref{p.Workflow, p.Instance}, true
+		} else {
+			m.Event.To = Ref{f.Child.Workflow, name(f.Child.ID, f.Child.Begun)}
+		}
 	default:
 		return nil
 	}
@@ -111,7 +132,7 @@ func Of(sender persistence.ID, out *statemachine.Out) data.Value {
 	return data.Value(bytes.TrimSpace(body.Bytes()))
 }
 
-// ErrMessage: it is none of the three.
+// ErrMessage: it is none of the four.
 var ErrMessage = errors.New("a message between parent and child cannot be read")
 
 // Parse reads the body of a delivery.
@@ -130,10 +151,10 @@ func Value(raw json.RawMessage) (data.Value, error) {
 	return data.Clean(raw)
 }
 
-// Check returns nil for one of the three messages.
+// Check returns nil for one of the four messages.
 func (m *Message) Check() error {
 	n := 0
-	for _, there := range []bool{m.Start != nil, m.End != nil, m.News != nil} {
+	for _, there := range []bool{m.Start != nil, m.End != nil, m.News != nil, m.Event != nil} {
 		if there {
 			n++
 		}
@@ -147,6 +168,8 @@ func (m *Message) Check() error {
 		parts = append(parts, m.Start.Public, m.Start.Private)
 	case m.News != nil:
 		parts = append(parts, m.News.Output)
+	case m.Event != nil:
+		parts = append(parts, m.Event.Data)
 	}
 	for _, part := range parts {
 		if _, err := Value(part); err != nil {
@@ -163,9 +186,43 @@ func (m *Message) To() Ref {
 		return Ref{m.Start.To, m.Start.Child}
 	case m.End != nil:
 		return Ref{m.End.To, m.End.Child}
+	case m.Event != nil:
+		return m.Event.To
 	}
 	return m.News.Parent
 }
 
 // PartID is Part.
 func (m *Message) PartID() statemachine.PartID { return statemachine.PartID(m.Part) }
+
+// IsForParent reports whether a child has sent it.
+func (m *Message) IsForParent() bool { return m.News != nil || m.Event != nil && m.Event.Up }
+
+// SetMark tells an event which one of its sender's it is: the outbox knows.
+func (m *Message) SetMark(of persistence.Delivery) {
+	if m.Event != nil {
+		m.Event.Mark = Part{Sequence: of.Sequence, Number: of.Number}
+	}
+}
+
+// Heard is an event as the state machine takes it.
+func (m *Message) Heard() statemachine.Heard {
+	v, _ := Value(m.Event.Data) // Check has looked at it
+	h := statemachine.Heard{Event: statemachine.EventName(m.Event.Name), Data: v, SendID: m.Event.SendID, From: statemachine.PartID(m.Event.Mark)}
+	if m.Event.Up {
+		part := m.PartID()
+		h.Child = &part
+	}
+	return h
+}
+
+// Brought is event.data of what has become of a child.
+func Brought(of Ref, key string, value data.Value) data.Value {
+	out := append(data.AppendString(append([]byte(nil), `{"workflowId":`...), of.Workflow), `,"instanceId":`...)
+	out = append(data.AppendString(out, of.Instance), ',')
+	out = append(data.AppendString(out, key), ':')
+	if len(value) == 0 {
+		value = data.Value("null")
+	}
+	return append(append(out, value...), '}')
+}

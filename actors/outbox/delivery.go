@@ -157,9 +157,9 @@ type Origin struct {
 // QueueOf is the queue in which something waits for what its instance sent before to the same place.
 func QueueOf(out *statemachine.Out) string {
 	switch {
-	case out.Start != nil, out.End != nil:
+	case out.Start != nil, out.End != nil, out.Forward != nil && out.Forward.Parent == nil:
 		return ChildQueue
-	case out.Tell != nil:
+	case out.Tell != nil, out.Forward != nil:
 		return ParentQueue
 	case out.Webhook == "":
 		return MailQueue

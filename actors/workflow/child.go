@@ -26,6 +26,7 @@ func (r *Router) deliverInside(ctx context.Context, key persistence.Delivery, ro
 		return outbox.Answer{Err: err, Final: true}
 	}
 	m.From = child.Ref{Workflow: row.Workflow, Instance: instanceid.Text(key.ID)}
+	m.SetMark(key)
 	refused, err := r.Inside(ctx, &m)
 	if errors.Is(err, failure.ErrElsewhere) && r.o.Elsewhere != nil {
 		refused, err = r.o.Elsewhere(ctx, failure.Of(err).Shard, &m)
@@ -207,12 +208,14 @@ func (req inside) run(i *instance, c *call) error {
 		if err != nil {
 			return failure.Refuse(failure.ErrInvalid, "%w", err)
 		}
-		return i.takeNews(c, req.PartID(), req.News.Failed, newsOf(req.From, "output", output), nil)
+		return i.takeNews(c, req.PartID(), req.News.Failed, child.Brought(req.From, "output", output), nil)
 	}
-	parent := i.state.Parent()
-	if parent == nil || parent.Instance != req.From.Instance || parent.Child != req.PartID() {
+	if parent := i.state.Parent(); !req.IsForParent() && (parent == nil || parent.Instance != req.From.Instance || parent.Child != req.PartID()) {
 		i.deliver(c, nil) // it is nobody's, or another one's
 		return nil
+	}
+	if req.Event != nil {
+		return i.hear(c, req.Message)
 	}
 	result, err := i.of.Cancel(&i.state, i.router.o.Clock())
 	if errors.Is(err, statemachine.ErrEnded) || err == nil && result.Outcome == statemachine.Ignored {
@@ -223,6 +226,15 @@ func (req inside) run(i *instance, c *call) error {
 		return failure.OfStep(err)
 	}
 	return i.commitResult(c, &result, nil)
+}
+
+// hear takes an event of a child or of the parent.
+func (i *instance) hear(c *call, m *child.Message) error {
+	h, now := m.Heard(), i.router.o.Clock()
+	result, err := i.of.Hear(&i.state, h, now)
+	return i.commitByItself(c, result, err, nil, func() (statemachine.Instance, error) {
+		return i.of.FailEvent(&i.state, h.Event, h.Data, now), nil
+	})
 }
 
 // takeRefusal takes that a message will never be carried out.
@@ -236,7 +248,7 @@ func (i *instance) takeRefusal(c *call, o *outbox.Outcome, stored []byte) error 
 		i.router.log.Error().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Str("reason", o.Refused).Msg("a message to another instance is dropped")
 		return i.commit(c, &change{next: i.state, caller: statemachine.System, writes: o.Writes}, false)
 	}
-	brought := newsOf(child.Ref{Workflow: m.Start.To, Instance: m.Start.Child}, "message", data.AppendString(nil, o.Refused))
+	brought := child.Brought(child.Ref{Workflow: m.Start.To, Instance: m.Start.Child}, "message", data.AppendString(nil, o.Refused))
 	return i.takeNews(c, m.PartID(), true, brought, o.Writes)
 }
 
@@ -247,15 +259,4 @@ func (i *instance) takeNews(c *call, part statemachine.PartID, failed bool, brou
 	return i.commitByItself(c, result, err, writes, func() (statemachine.Instance, error) {
 		return i.of.FailTold(&i.state, part, failed, brought, now)
 	})
-}
-
-// newsOf is event.data of what has become of a child.
-func newsOf(of child.Ref, key string, value data.Value) data.Value {
-	out := append(data.AppendString(append([]byte(nil), `{"workflowId":`...), of.Workflow), `,"instanceId":`...)
-	out = append(data.AppendString(out, of.Instance), ',')
-	out = append(data.AppendString(out, key), ':')
-	if len(value) == 0 {
-		value = data.Value("null")
-	}
-	return append(append(out, value...), '}')
 }

@@ -256,3 +256,52 @@ func (h *harness) made(workflowID string) int {
 	h.Must(err)
 	return int(count)
 }
+
+// Two definitions as SCXML has them: the parent speaks with its child while both run.
+const asking = `
+id: asking
+semantics: scxml
+context: {svcPublic: {heard: null, final: null}}
+stateMachines:
+  main:
+    initial: idle
+    states:
+      idle: {on: {go: busy}}
+      busy:
+        invoke: [{workflow: answering, id: helper, data: {svcPublic: {n: 20}}}]
+        on:
+          ready: {actions: [{send: {event: ask, to: '#_helper', data: {more: 1}}}]}
+          answer: {actions: [{assign: {svcPublic.heard: '${_event.data}'}}, {send: {event: stop, to: '${_event.origin}'}}]}
+          done.invoke.helper: {target: end, actions: [{assign: {svcPublic.final: '${_event.data}'}}]}
+      end: {}
+`
+
+const answering = `
+id: answering
+semantics: scxml
+context: {svcPublic: {n: null}}
+stateMachines:
+  main:
+    initial: open
+    states:
+      open:
+        entry: [{send: {event: ready, to: '#_parent'}}]
+        on:
+          ask: {actions: [{send: {event: answer, to: '#_parent', params: {sum: '${svcPublic.n + _event.data.more}'}}}]}
+          stop: end
+      end: {type: final, output: bye}
+`
+
+func TestParentAndChildSpeakWithEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &harness{workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{Clock: time.Now, Sender: &receiver{}}, Disk: storetest.NewDisk()}), t}
+		h.Publish(asking, answering)
+		id := h.Make(boss, "asking", `{}`)
+		h.MustSend(boss, "asking", id, "go", "")
+		clocktest.Advance(5 * time.Second)
+		if got, want := string(h.MustLook(boss, "asking", id).Public), `{"heard":{"sum":21},"final":"bye"}`; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		h.End()
+	})
+}

@@ -14,6 +14,8 @@
 //	troupe context    name services and keep the tokens for them
 //	troupe bench      measure a service under load
 //	troupe check      check the text files of a home
+//	troupe import     make definitions of files of other tools
+//	troupe export     write a definition in the format of another tool
 //	troupe parameters list the parameters of template files
 //	troupe schema     print the JSON Schema of a text file, for editors
 //	troupe config     show every setting, its value and where it comes from
@@ -96,7 +98,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newPublish(), newConfigCommand(), newInstance(), newOutbox(), newIncident(), newSchedule(), newContext(), newParameters(), newSchema(), newStore(), newCluster(), newBench(), newVersion())
+	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newPublish(), newConfigCommand(), newInstance(), newOutbox(), newIncident(), newSchedule(), newContext(), newImport(), newExport(), newParameters(), newSchema(), newStore(), newCluster(), newBench(), newVersion())
 	root.SetVersionTemplate("{{.Version}}\n")
 	return root
 }

@@ -25,6 +25,8 @@ import (
 	"time"
 
 	"troupe/actors/actorstest"
+	"troupe/actors/catalog"
+	"troupe/actors/failure"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
 	"troupe/actors/workflow"
@@ -95,6 +97,13 @@ func StartNotice(t testing.TB) (s *Server, id string) {
 	}
 }
 
+// shown has the definitions in use. Nobody can publish here.
+type shown struct{ *catalog.Catalog }
+
+func (shown) PublishDefinition(*gateway.DefinitionRequest) (api.PublishedDefinition, error) {
+	return api.PublishedDefinition{}, failure.ErrForbidden
+}
+
 // refusing is the other side of all webhooks.
 type refusing struct{}
 
@@ -118,7 +127,7 @@ func start(t testing.TB, files map[string]string) *Server {
 	t.Cleanup(func() { s.must(handler.Stop(context.Background())) })
 	s.workflows = a.Workflows
 	s.write = a.Write
-	handler.Open(gateway.Services{Workflows: a.Workflows, Credentials: a.Identities, Migrations: a.Migrations})
+	handler.Open(gateway.Services{Workflows: a.Workflows, Credentials: a.Identities, Migrations: a.Migrations, Definitions: shown{a.Catalog()}})
 	s.service = handler
 	port := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(func() {

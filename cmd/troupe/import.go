@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"troupe/actors/home"
+	"troupe/gateway/client"
+	"troupe/statemachine"
+)
+
+func newImport() *cobra.Command {
+	c := newConfig()
+	var into string
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Make definitions of a file of another tool",
+		Long: "Make definitions of a file of another tool: " + foreignNames() + ".\n" +
+			"Writes ID.yaml for each of them and prints its path. What a definition cannot express is\n" +
+			"named with its line, and then nothing is written. What was left out without harm is said\n" +
+			"on standard error.",
+		Example: "  troupe import order.scxml --home ./troupe-home\n" +
+			"  troupe import order.scxml --into workflows --force",
+		Args: arguments,
+	}
+	cmd.Flags().AddFlag(c.flags.Lookup("home"))
+	cmd.Flags().StringVar(&into, "into", "", "the folder that the definitions go to (default: workflows of the home)")
+	cmd.Flags().BoolVar(&force, "force", false, "replace files that are there")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		from, err := foreignOf(args[0])
+		if err != nil {
+			return err
+		}
+		if into == "" {
+			_ = c.load() // only the home is needed, and its settings may have faults
+			if err := wantHome(c.home); err != nil {
+				return fmt.Errorf("%w; or say --into", err)
+			}
+			into = filepath.Join(c.home, home.WorkflowsFolder)
+		}
+		files, err := importFile(from, args[0])
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			for _, note := range f.notes {
+				_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "note: "+client.Printable(note.Error()))
+			}
+		}
+		paths, err := writeImported(into, files, force)
+		for _, path := range paths {
+			_, _ = fmt.Fprintln(cmd.OutOrStdout(), path)
+		}
+		return err
+	}
+	return cmd
+}
+
+// importFile makes definitions of a file, and holds that they are ones.
+func importFile(from *foreign, name string) ([]importedFile, error) {
+	text, err := readInputFile(name)
+	if err != nil {
+		return nil, err
+	}
+	folder := filepath.Dir(name)
+	files, err := from.imports(filepath.Base(name), text, func(other string) ([]byte, error) {
+		if !filepath.IsLocal(filepath.FromSlash(other)) {
+			return nil, fmt.Errorf("%q is not beside the file", other)
+		}
+		return readInputFile(filepath.Join(folder, filepath.FromSlash(other)))
+	})
+	if err != nil {
+		return nil, err
+	}
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if _, err := parser.Parse(statemachine.Source{File: f.id + ".yaml", Text: f.text}); err != nil {
+			return nil, fmt.Errorf("%s makes a definition with faults:\n%w", name, err)
+		}
+	}
+	return files, nil
+}
+
+// writeImported writes the files, or none of them when one is there and force does not allow to replace it. It returns the paths
+// of those that were written.
+func writeImported(into string, files []importedFile, force bool) (paths []string, err error) {
+	if err := os.MkdirAll(into, 0o755); err != nil {
+		return nil, err
+	}
+	path := func(f importedFile) string { return filepath.Join(into, f.id+".yaml") }
+	for _, f := range files {
+		if _, err := os.Lstat(path(f)); !errors.Is(err, fs.ErrNotExist) && !force {
+			if err == nil {
+				err = fmt.Errorf("%s is there: --force replaces it; nothing was written", path(f))
+			}
+			return nil, err
+		}
+	}
+	for _, f := range files {
+		if err := os.WriteFile(path(f), f.text, 0o644); err != nil {
+			return paths, err
+		}
+		paths = append(paths, path(f))
+	}
+	return paths, nil
+}

@@ -1,0 +1,323 @@
+package statemachine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"troupe/statemachine/data"
+)
+
+// dispatch is send with the rules of SCXML: to the instance itself, its parent or a child (W3C SCXML, section 6.2).
+type dispatch struct {
+	event, to, kind *template // to, kind: nil is none
+	id              string    // "": none
+	idTo            *place    // where the id goes that is made; nil: none is
+	payload         payload
+	delay           delay
+}
+
+// processors are the names of the only way to send events.
+var processors = []string{"", "scxml", "http://www.w3.org/TR/scxml/", "http://www.w3.org/TR/scxml", processor}
+
+// dispatchError is an error of an event that was sent. It names the send.
+type dispatchError struct {
+	event  EventName
+	sendID string
+	cause  error
+}
+
+func (e *dispatchError) Error() string { return "send: " + e.cause.Error() }
+func (e *dispatchError) Unwrap() error { return e.cause }
+
+// errUnreachable: there is nobody at the target; error.communication then.
+var errUnreachable = errors.New("nobody is there")
+
+func (a dispatch) run(m *move) error {
+	id := a.id
+	if a.idTo != nil {
+		part := m.nextPart()
+		id = fmt.Sprintf("send.%d.%d", part.Sequence, part.Number)
+		if err := a.idTo.set(m, data.AppendString(nil, id)); err != nil {
+			return err
+		}
+	}
+	if err := a.sendAs(m, id); err != nil {
+		if m.failure != nil {
+			return err
+		}
+		event := errorExecution
+		if errors.Is(err, errUnreachable) {
+			event = errorCommunication
+		}
+		return &dispatchError{event, id, err}
+	}
+	return nil
+}
+
+func (a dispatch) sendAs(m *move, id string) error {
+	var texts [3]string
+	for i, t := range []*template{a.event, a.to, a.kind} {
+		if t == nil {
+			continue
+		}
+		v, err := t.eval(&m.scope)
+		if err != nil {
+			return err
+		}
+		if v.Kind() != data.String {
+			return fmt.Errorf("%s is no text", shorten(string(v)))
+		}
+		texts[i] = v.Text()
+	}
+	name, ok := ParseEventName(texts[0])
+	if !ok {
+		return fmt.Errorf("%q is not an event name", shorten(texts[0]))
+	}
+	if !slices.Contains(processors, texts[2]) {
+		return fmt.Errorf("type %q is not supported", shorten(texts[2]))
+	}
+	due, err := a.delay.due(m)
+	if err != nil {
+		return err
+	}
+	v, err := a.payload.of(m)
+	if err != nil {
+		return err
+	}
+	return m.dispatch(&timer{due: due, event: name, send: id, data: v, to: texts[1]})
+}
+
+// dispatch sends an event to where t.to says, now or when it is due.
+func (m *move) dispatch(t *timer) error {
+	if t.to == sessionPrefix+m.in.ID {
+		t.to = ""
+	}
+	switch {
+	case t.to == "":
+		m.begin(*t)
+		return m.failure
+	case t.to == "#_internal":
+		m.enqueue(internalEvent{name: t.event, data: t.data, signal: signal{kind: internalSignal, sendID: t.send}})
+		return m.failure
+	}
+	f, err := m.aim(t)
+	switch {
+	case err != nil:
+		return err
+	case t.due.After(m.scope.Now):
+		m.begin(*t)
+	default:
+		m.forward(f)
+	}
+	return m.failure
+}
+
+// aim finds the parent or the child that an event is for.
+func (m *move) aim(t *timer) (*Forward, error) {
+	f := &Forward{Event: t.event, Data: t.data, SendID: t.send}
+	name, ok := strings.CutPrefix(t.to, "#_")
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("target %q is not supported", shorten(t.to))
+	case name == "parent", m.in.parent != nil && t.to == sessionPrefix+m.in.parent.Instance:
+		if m.in.parent == nil {
+			return nil, errUnreachable
+		}
+		f.Parent = m.in.parent
+		return f, nil
+	}
+	for i := range m.in.children {
+		if c := &m.in.children[i]; c.status == ChildRuns && c.name == name {
+			f.Child = c.end()
+			return f, nil
+		}
+	}
+	return nil, errUnreachable
+}
+
+// Forward is an event for the parent, or for a child.
+type Forward struct {
+	Parent *Parent   // nil: to the child
+	Child  *ChildEnd // nil: to the parent
+	Event  EventName
+	Data   data.Value
+	SendID string
+}
+
+func (m *move) forward(f *Forward) { m.putOut(Out{Forward: f}, len(f.Data)) }
+
+// signal is what is known of an event that the instance has sent to itself.
+func (t *timer) signal(in *Instance) signal {
+	if t.after != nil || t.told != nil {
+		return signal{}
+	}
+	return signal{sendID: t.send, origin: sessionPrefix + in.ID}
+}
+
+// fireOut makes the step of an event that leaves the instance with a delay.
+func (d *Definition) fireOut(in *Instance, t *timer, now time.Time) (Result, error) {
+	m := d.newMove(in, in.at.active, systemCaller, in.timeOf(now))
+	defer m.release()
+	if in.ended {
+		return Result{}, ErrEnded
+	}
+	m.in.Redirect = ""
+	f, err := m.aim(t)
+	if err != nil {
+		m.raiseError(&dispatchError{errorCommunication, t.send, err})
+		m.settle()
+	} else {
+		m.forward(f)
+	}
+	return m.finishWith(Moved, in.at.end, t.event, in)
+}
+
+// Heard is an event that a Forward has brought. From and Number say which it was, so that one that comes twice is taken once:
+// the history entry of the sender that sent it, and its place there.
+type Heard struct {
+	// Child is how the instance calls the child that has sent the event; nil: its parent has.
+	Child  *PartID
+	Event  EventName
+	Data   data.Value
+	SendID string
+	From   PartID
+}
+
+// Hear takes an event of a child or of the parent, as Receive takes one. It returns ErrNoChild when the instance does not wait for
+// that child any more. An event that it has heard before is Ignored, and so is one whose name only the machine itself can raise.
+func (d *Definition) Hear(in *Instance, h Heard, now time.Time) (Result, error) {
+	next := *in
+	e := &Event{Name: h.Event, Data: h.Data, Caller: systemCaller, Now: now}
+	var last *PartID
+	switch {
+	case in.ended:
+		return Result{}, ErrEnded
+	case h.Child != nil:
+		i := slices.IndexFunc(in.children, func(c child) bool { return c.id == *h.Child && c.status == ChildRuns })
+		if i < 0 {
+			return Result{}, ErrNoChild
+		}
+		next.children = slices.Clone(in.children)
+		c := &next.children[i]
+		last = &c.heard
+		e.signal = signal{sendID: h.SendID, origin: "#_" + c.name, invokeID: c.name}
+	case in.parent == nil:
+		return Result{}, ErrNoChild
+	default:
+		parent := *in.parent
+		next.parent, last = &parent, &parent.heard
+		e.signal = signal{sendID: h.SendID, origin: sessionPrefix + parent.Instance}
+	}
+	if h.From.compare(*last) <= 0 || d.semantics != scxmlSemantics && isReserved(h.Event) {
+		return Result{Outcome: Ignored, Instance: *in}, nil
+	}
+	*last = h.From
+	return d.take(&next, e, trigger{name: h.Event})
+}
+
+func (id PartID) compare(other PartID) int {
+	switch {
+	case id == other:
+		return 0
+	case id.Sequence < other.Sequence || id.Sequence == other.Sequence && id.Number < other.Number:
+		return -1
+	}
+	return 1
+}
+
+// invoked is what a child has beyond its invoke: a name by which events reach it, and its workflow where that is computed.
+type invoked struct {
+	name, workflow string // "": none, and that of the invoke
+	heard          PartID // the last event that came from it
+}
+
+// scxmlInvoke is an invoke with the rules of SCXML (W3C SCXML, section 6.4).
+type scxmlInvoke struct {
+	workflow, kind *template // computed; nil: they are not
+	id             string    // "": it is made
+	idTo           *place    // where it goes; nil: nowhere
+	payload        payload   // svcPublic of the child
+	autoforward    bool
+	finalize       []action
+}
+
+func (c *child) workflowID() string {
+	if c.workflow != "" {
+		return c.workflow
+	}
+	return c.invoke.workflow
+}
+
+func (c *child) end() *ChildEnd { return &ChildEnd{c.id, c.begun, c.workflowID()} }
+
+// invocation evaluates an invoke. start has an ID.
+func (m *move) invocation(inv *invoke, start *ChildStart) (of invoked, err error) {
+	if of.name = inv.id; of.name == "" {
+		of.name = fmt.Sprintf("%s.%d.%d", inv.node.id, start.ID.Sequence, start.ID.Number)
+	}
+	if inv.idTo != nil {
+		if err := inv.idTo.set(m, data.AppendString(nil, of.name)); err != nil {
+			return of, err
+		}
+	}
+	if inv.kind != nil {
+		kind, err := inv.kind.eval(&m.scope)
+		if err != nil {
+			return of, err
+		}
+		if kind.Kind() != data.String || !slices.Contains(processors[1:4], kind.Text()) {
+			return of, fmt.Errorf("invoke: type %s is not supported", shorten(string(kind)))
+		}
+	}
+	if inv.scxmlInvoke.workflow != nil {
+		v, err := inv.scxmlInvoke.workflow.eval(&m.scope)
+		if err != nil {
+			return of, err
+		}
+		if v.Kind() != data.String || !IsIdentifier(v.Text()) {
+			return of, fmt.Errorf("invoke: %s cannot be the id of a workflow", shorten(string(v)))
+		}
+		of.workflow = v.Text()
+		start.Workflow = of.workflow
+	}
+	if start.Public, err = inv.payload.of(m); err == nil && len(start.Public) > 0 && start.Public.Kind() != data.Object {
+		err = errChildData
+	}
+	if err == nil {
+		start.Private, err = m.childData(inv.private)
+	}
+	return of, err
+}
+
+// toldName is the event of what has become of a child.
+func (in *Instance) toldName(id PartID, failed bool) EventName {
+	if failed {
+		return errorCommunication
+	}
+	return EventName("done.invoke." + in.childName(id))
+}
+
+func (in *Instance) childName(id PartID) string {
+	for i := range in.children {
+		if in.children[i].id == id {
+			return in.children[i].name
+		}
+	}
+	return ""
+}
+
+// toldEvent is that event. Its data is what the child has put out.
+func (in *Instance) toldEvent(id PartID, failed bool, brought data.Value, now time.Time) *Event {
+	e := &Event{Name: in.toldName(id, failed), Data: brought, Caller: systemCaller, Now: now}
+	e.signal.invokeID = in.childName(id)
+	if output, ok := brought.Lookup("output"); ok && !failed {
+		e.Data = output
+		if output.Kind() == data.Null {
+			e.Data = nil
+		}
+	}
+	return e
+}

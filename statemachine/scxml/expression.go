@@ -1,0 +1,203 @@
+package scxml
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+	"troupe/statemachine/scxml/ecmascript"
+)
+
+// declare collects the variables of the whole document, which share one scope (W3C SCXML, section B.2.2): data, and those of foreach.
+func (i *importer) declare(e *element) {
+	for _, c := range e.children {
+		if !c.isSCXML() {
+			continue
+		}
+		switch c.name {
+		case "content": // a document inside has variables of its own
+			continue
+		case "data":
+			id, ok := c.attribute("id")
+			if !ok || strings.TrimSpace(id) == "" || strings.ContainsAny(id, ". \t\r\n") {
+				i.Add(c.at(), "%q cannot be the id of data", id)
+			}
+			if !i.isCEL || id != "svcPublic" && id != "svcPrivate" {
+				i.addVariable(id)
+			}
+		case "foreach":
+			for _, key := range []string{"item", "index"} {
+				if v, ok := c.attribute(key); ok && isName(v) {
+					i.addVariable(v)
+				}
+			}
+		}
+		i.declare(c)
+	}
+}
+
+func (i *importer) addVariable(name string) {
+	if !slices.Contains(i.data, name) {
+		i.data = append(i.data, name)
+	}
+}
+
+// isName reports whether a text is a name of ECMAScript that can be declared.
+func isName(s string) bool {
+	e, err := ecmascript.Parse(s)
+	if err != nil || strings.HasPrefix(s, "_") {
+		return false
+	}
+	variable, path, ok := e.Place()
+	return ok && len(path) == 0 && variable == s
+}
+
+// variable returns the CEL of a variable; "" when nobody declares it.
+func (i *importer) variable(name string) string {
+	if !slices.Contains(i.data, name) {
+		return ""
+	}
+	for at, r := range name {
+		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (at == 0 || r < '0' || r > '9') || name == "in" {
+			return "svcPublic[" + string(data.AppendString(nil, name)) + "]"
+		}
+	}
+	return "svcPublic." + name
+}
+
+func (i *importer) scope() ecmascript.Names {
+	return ecmascript.Names{Variable: i.variable, Title: i.title}
+}
+
+// parse reads an expression of ECMAScript; nil after a fault.
+func (i *importer) parse(e *element, src string) *ecmascript.Expression {
+	x, err := ecmascript.Parse(src)
+	if err != nil {
+		i.refuse(e, src, err)
+		return nil
+	}
+	if x.IsBroken() {
+		i.note(e, "%q is no expression, and fails when it runs", shorten(src))
+	}
+	return x
+}
+
+func (i *importer) refuse(e *element, src string, err error) {
+	f := i.Add(e.at(), "%q: %v", shorten(src), err)
+	if refused := (*ecmascript.Refused)(nil); errors.As(err, &refused) {
+		f.Suggestion = "expressions become CEL, which computes values and runs no code"
+	}
+}
+
+// shorten bounds what a message quotes.
+func shorten(s string) string { return data.Clip(strings.Join(strings.Fields(s), " "), 80) }
+
+// condition returns the CEL of a condition.
+func (i *importer) condition(e *element, src string) string {
+	return i.write(e, src, (*ecmascript.Expression).Condition)
+}
+
+// expression returns the CEL of a value.
+func (i *importer) expression(e *element, src string) string {
+	return i.write(e, src, (*ecmascript.Expression).Value)
+}
+
+func (i *importer) write(e *element, src string, how func(*ecmascript.Expression, ecmascript.Names) (string, error)) string {
+	if i.isCEL {
+		return src
+	}
+	x := i.parse(e, src)
+	if x == nil {
+		return ""
+	}
+	out, err := how(x, i.scope())
+	if err != nil {
+		i.refuse(e, src, err)
+	}
+	return out
+}
+
+// value is an expression as a value of the definition: a literal as itself.
+func (i *importer) value(e *element, src string) *document.Node {
+	if !i.isCEL {
+		x := i.parse(e, src)
+		if x == nil {
+			return nil
+		}
+		if v, ok := x.Constant(); ok {
+			return literal(v)
+		}
+	}
+	return text("${" + i.expression(e, src) + "}")
+}
+
+// place is where an assignment goes. What nobody declares stays as it is: nothing can be assigned to it when it runs.
+func (i *importer) place(e *element, location string) string {
+	location = strings.TrimSpace(location)
+	if i.isCEL {
+		return location
+	}
+	bad := "undeclared." + strings.ReplaceAll(location, "svcP", "svc.P")
+	x, err := ecmascript.Parse(location)
+	if err != nil {
+		i.refuse(e, location, err)
+		return bad
+	}
+	if x.IsBroken() {
+		return bad
+	}
+	name, path, ok := x.Place()
+	if !ok {
+		if _, constant := x.Constant(); !constant {
+			i.Add(e.at(), "the location %q is computed, which cannot be expressed", shorten(location))
+		}
+		return bad
+	}
+	if !slices.Contains(i.data, name) {
+		return bad
+	}
+	for _, segment := range append([]string{name}, path...) {
+		if _, err := data.ParsePath("svcPublic." + segment); err != nil || strings.Contains(segment, ".") {
+			i.Add(e.at(), "the location %q cannot be expressed", shorten(location))
+			return bad
+		}
+	}
+	return strings.Join(append([]string{"svcPublic", name}, path...), ".")
+}
+
+// logText is the text of a log: the label, and what is logged.
+func (i *importer) logText(e *element) string {
+	label, labelled := e.attribute("label")
+	expr, ok := e.attribute("expr")
+	var parts []ecmascript.Part
+	if labelled && label != "" {
+		parts = append(parts, ecmascript.Part{Literal: label})
+		if ok && strings.TrimSpace(expr) != "" {
+			parts[0].Literal += ": "
+		}
+	}
+	switch {
+	case !ok || strings.TrimSpace(expr) == "":
+	case i.isCEL:
+		parts = append(parts, ecmascript.Part{Value: expr})
+	default:
+		if x := i.parse(e, expr); x != nil {
+			more, err := x.Text(i.scope())
+			if err != nil {
+				i.refuse(e, expr, err)
+			}
+			parts = append(parts, more...)
+		}
+	}
+	var out strings.Builder
+	for _, part := range parts {
+		if part.Value != "" {
+			out.WriteString("${" + part.Value + "}")
+			continue
+		}
+		out.WriteString(strings.ReplaceAll(part.Literal, "${", `${"${"}`))
+	}
+	return out.String()
+}

@@ -1,0 +1,141 @@
+package scxml
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"troupe/statemachine"
+	"troupe/statemachine/document"
+)
+
+// TestImportScripts plays the scripts in testdata/import, one subject a file:
+//
+//	import          the document; prints the definitions and the notes, or the faults
+//	export          a definition; prints the document and the notes, or the faults
+//
+// Every definition is held against the parser.
+func TestImportScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/import", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, cmd *datadriven.TestData) string {
+			if cmd.Cmd == "export" {
+				x, err := Export("w.yaml", []byte(cmd.Input))
+				if err != nil {
+					return err.Error() + "\n"
+				}
+				return string(x.Text) + notesText(x.Notes)
+			}
+			files, err := ImportBeside("w.scxml", []byte(cmd.Input), func(name string) ([]byte, error) {
+				text, ok := map[string]string{
+					"data.json": ` {"a": [1, 2]} `, "words.txt": "two\n  words", "data.xml": "<a/>", "other.scxml": `<scxml name="else"><final id="x"/></scxml>`,
+					"broken.scxml": `<scxml><script/></scxml>`,
+				}[name]
+				if !ok {
+					return nil, fmt.Errorf("%s is not there", name)
+				}
+				return []byte(text), nil
+			})
+			if err != nil {
+				return err.Error() + "\n"
+			}
+			return definitionsText(t, files)
+		})
+	})
+}
+
+func notesText(notes document.Faults) string {
+	var out strings.Builder
+	for _, n := range notes {
+		out.WriteString("note: " + n.Error() + "\n")
+	}
+	return out.String()
+}
+
+func definitionsText(t *testing.T, files []File) string {
+	var out strings.Builder
+	for _, f := range files {
+		fmt.Fprintf(&out, "%s.yaml\n%s%s", f.ID, f.Text, notesText(f.Notes))
+		if _, err := newParser(t).Parse(statemachine.Source{File: f.ID + ".yaml", Text: f.Text}); err != nil {
+			t.Errorf("the definition has faults: %v", err)
+		}
+	}
+	return out.String()
+}
+
+func TestBounds(t *testing.T) {
+	for sentence, c := range map[string]struct{ text, reason string }{
+		"a large file":      {"<scxml>" + strings.Repeat(" ", maxBytes), "more than 1048576"},
+		"a deep document":   {strings.Repeat("<state>", maxDepth+1), "nested deeper than 60"},
+		"many elements":     {"<scxml>" + strings.Repeat("<state/>", maxElements) + "</scxml>", "more than 20000 elements"},
+		"an entity":         {`<!DOCTYPE x [<!ENTITY a "b">]><scxml><state id="&a;"/></scxml>`, "a document type is not read"},
+		"an unknown entity": {`<scxml><state id="&a;"/></scxml>`, "XML: invalid character entity &a;"},
+		"not XML":           {"<scxml", "XML: unexpected EOF"},
+		"another encoding":  {`<?xml version="1.0" encoding="UTF-16"?><scxml/>`, "XML: "},
+		"nothing":           {"", "no element"},
+		"another root":      {"<html/>", "its element is \"html\""},
+	} {
+		_, err := Import("w.scxml", []byte(c.text))
+		var faults document.Faults
+		if !errors.As(err, &faults) || !strings.Contains(err.Error(), c.reason) {
+			t.Errorf("%s: got %.200v, want %s", sentence, err, c.reason)
+		}
+	}
+}
+
+// TestNames: where the id of a definition comes from.
+func TestNames(t *testing.T) {
+	for _, c := range []struct{ file, name, id string }{
+		{"dir/order.txml.scxml", "", "order"}, {"order.scxml", "Order 7", "Order-7"}, {"ä.scxml", "", "chart"}, {"a.scxml", "..", "a"},
+	} {
+		files, err := Import(c.file, []byte(`<scxml name="`+c.name+`"><final id="x"/></scxml>`))
+		if err != nil || files[0].ID != c.id {
+			t.Errorf("%s named %q: got %v, %v, want %s", c.file, c.name, files, err, c.id)
+		}
+	}
+}
+
+// FuzzImport: whatever the bytes are, the import ends, and what it makes is a text that can be read. What Export writes of that can be
+// imported again, and is the same definition then.
+func FuzzImport(f *testing.F) {
+	f.Add([]byte(`<scxml name="a" initial="s"><datamodel><data id="x" expr="1"/></datamodel><state id="s"><onentry><if cond="x==1"><raise event="e"/><else/><log expr="x"/></if></onentry><transition event="e *" cond="x" target="t" type="internal"/></state><final id="t"><donedata><param name="n" expr="x"/></donedata></final></scxml>`))
+	f.Add([]byte(`<scxml><parallel id="p"><state id="a"><invoke id="i" autoforward="true"><content><scxml><final/></scxml></content><finalize><assign location="x" expr="_event.data"/></finalize></invoke></state><history id="h" type="deep"><transition target="a"/></history></parallel></scxml>`))
+	f.Add([]byte(`<scxml xmlns:troupe="urn:troupe:definition" datamodel="cel" troupe:semantics="native" troupe:rest='{"allow":{}}'><state id="a" troupe:machine="m"><transition event="after.1s.a" troupe:after="1s" target="b"/><state id="b"/></state></scxml>`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		files, err := Import("w.scxml", text)
+		var faults document.Faults
+		if err != nil && !errors.As(err, &faults) {
+			t.Fatalf("the error is none of faults: %v", err)
+		}
+		for _, file := range files {
+			if _, err := document.Parse("w.yaml", file.Text); err != nil {
+				t.Fatalf("%v\n%s", err, file.Text)
+			}
+			x, err := Export("w.yaml", file.Text)
+			if err != nil {
+				continue // a definition that the parser would refuse
+			}
+			if _, err := Import("w.scxml", x.Text); err != nil {
+				if _, wrong := newParser(t).Parse(statemachine.Source{File: "w.yaml", Text: file.Text}); wrong == nil {
+					t.Fatalf("what is exported cannot be imported: %v\n%s\n%s", err, file.Text, x.Text)
+				}
+			}
+		}
+	})
+}
+
+// FuzzExport: whatever the definition is, the export ends.
+func FuzzExport(f *testing.F) {
+	f.Add([]byte("id: a\nguards: {g: 'true'}\nactions: {x: [{log: 'a ${1}'}]}\nstateMachines: {m: {states: {a: {after: {1s: b}, entry: x, on: {go: {guard: g, target: b}}}, b: {type: final}}}}"))
+	f.Add([]byte("id: a\nstateMachines: {m: {type: parallel, states: {a: {initial: {target: b, actions: [{raise: {event: e, data: {x: '${1}'}}}]}, states: {b: {}}}}}, n: {states: {b: {invoke: {workflow: w, data: {svcPublic: {a: 1}}, onDone: b}}}}}"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if _, err := Export("w.yaml", text); err != nil {
+			var faults document.Faults
+			if !errors.As(err, &faults) {
+				t.Fatalf("the error is none of faults: %v", err)
+			}
+		}
+	})
+}
