@@ -276,6 +276,7 @@ func (m *move) microstep(picked []*transition) {
 	}
 	m.leave, m.enter = m.leave.emptyFor(len(m.d.nodes)), m.enter.emptyFor(len(m.d.nodes))
 	leave, enter := m.leave, m.enter
+	m.byDefault = m.byDefault[:0]
 	// The domains are those before the exit. SCXML computes them again for the
 	// entry, when history nodes remember something else, and can then leave a
 	// gap between what was left and what is entered.

@@ -61,8 +61,8 @@ func (d *Definition) Webhook(name string) *Webhook { return d.webhooks[name] }
 // MailLine is the line of the first action that sends a mail; 0 when none does.
 func (d *Definition) MailLine() int { return d.mailLine }
 
-// ByItselfLine is the line of the first delay or destination, for which an instance does something by itself; 0 when
-// there is none.
+// ByItselfLine is the line of the first delay or destination, for which an instance does something by itself, or of another tool's
+// semantics; 0 when there is none.
 func (d *Definition) ByItselfLine() int { return d.ownLine }
 
 // sendOut is the action webhook.

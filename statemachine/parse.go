@@ -214,7 +214,9 @@ func (b *builder) definition(n *document.Node) {
 			d.Version = uint64(i)
 		}
 	}
-	d.semantics = oneOf(b, n.Field("semantics"), semanticsWords)
+	if d.semantics = oneOf(b, n.Field("semantics"), semanticsWords); d.semantics != nativeSemantics {
+		b.byItself(n.Field("semantics")) // NB: earlier programs do not know the key
+	}
 	b.constants(n.Field("const"))
 	b.addSignal()
 	b.allow(n.Field("allow"))
