@@ -12,16 +12,20 @@ import (
 // maxActions bounds what named actions can grow into.
 const maxActions = 10_000
 
+// itemsOf are the elements of a list, or the one that n is.
+func itemsOf(n *document.Node) []*document.Node {
+	if n.Kind == document.Sequence {
+		return n.Items
+	}
+	return []*document.Node{n}
+}
+
 // actions writes a list of actions, or a single one.
 func (e *exporter) actions(n *document.Node) {
 	if n == nil || n.Kind == document.Null {
 		return
 	}
-	items := []*document.Node{n}
-	if n.Kind == document.Sequence {
-		items = n.Items
-	}
-	for _, item := range items {
+	for _, item := range itemsOf(n) {
 		e.action(item)
 	}
 }
@@ -198,14 +202,9 @@ func (e *exporter) logAction(v *document.Node) {
 func (e *exporter) choose(n *document.Node) {
 	e.start("if", attribute{"cond", e.condition(n.Field("if"))})
 	e.actions(n.Field("then"))
-	more := n.Field("elseif")
 	var branches []*document.Node
-	switch {
-	case more == nil:
-	case more.Kind == document.Mapping:
-		branches = []*document.Node{more}
-	default:
-		branches = more.Items
+	if more := n.Field("elseif"); more != nil {
+		branches = itemsOf(more)
 	}
 	for _, b := range branches {
 		e.start("elseif", attribute{"cond", e.condition(b.Field("if"))})

@@ -199,11 +199,7 @@ func (e *exporter) transitions(n *document.Node, attributes ...attribute) {
 	if n == nil {
 		return
 	}
-	items := []*document.Node{n}
-	if n.Kind == document.Sequence {
-		items = n.Items
-	}
-	for _, item := range items {
+	for _, item := range itemsOf(n) {
 		e.transition(item, attributes)
 	}
 }
@@ -235,11 +231,7 @@ func (e *exporter) invokes(n *document.Node, name string) {
 	if n == nil {
 		return
 	}
-	items := []*document.Node{n}
-	if n.Kind == document.Sequence {
-		items = n.Items
-	}
-	for number, item := range items {
+	for number, item := range itemsOf(n) {
 		e.invoke(item)
 		for _, of := range []struct{ key, event string }{{"onDone", "done.invoke."}, {"onError", "error.invoke."}} {
 			if v := item.Field(of.key); v != nil {

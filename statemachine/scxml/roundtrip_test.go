@@ -1,6 +1,7 @@
 package scxml
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -153,4 +154,64 @@ func clean(t *rapid.T, text string) data.Value {
 		t.Fatal(err)
 	}
 	return v
+}
+
+// recorder takes the failures of a property.
+type recorder struct {
+	rapid.TB
+	failed bool
+}
+
+func (r *recorder) Helper()               {}
+func (r *recorder) Name() string          { return "control" }
+func (r *recorder) Logf(string, ...any)   {}
+func (r *recorder) Log(...any)            {}
+func (r *recorder) Errorf(string, ...any) { r.failed = true }
+func (r *recorder) Error(...any)          { r.failed = true }
+func (r *recorder) Fatalf(string, ...any) { r.failed = true }
+func (r *recorder) Fatal(...any)          { r.failed = true }
+func (r *recorder) FailNow()              { r.failed = true }
+func (r *recorder) Fail()                 { r.failed = true }
+func (r *recorder) Failed() bool          { return r.failed }
+
+// TestAChangedDefinitionIsNoticed is the control of TestARoundTripKeepsBehaviour.
+func TestAChangedDefinitionIsNoticed(t *testing.T) {
+	const text = `
+id: w
+context: {svcPublic: {n: 0}}
+stateMachines:
+  main:
+    states:
+      a:
+        entry: [{assign: {svcPublic.n: '${svcPublic.n + 1}'}}]
+        after: {1h: b}
+        on: {again: {target: a, reenter: true}, go: {guard: 'svcPublic.n > 1', target: b}, say: {actions: [{log: 'n is ${svcPublic.n}'}]}}
+      b: {on: {back: a}}
+`
+	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = flag.Set("rapid.nofailfile", "false") }() // it is there
+	parser := newParser(t)
+	parse := func(text string) *statemachine.Definition {
+		d, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Definition
+	}
+	for _, change := range [][2]string{
+		{"reenter: true", "reenter: false"}, {"svcPublic.n > 1", "svcPublic.n > 0"}, {"1h: b", "2h: b"}, {"n is", "n was"}, {"n: 0", "n: 1"}, {"svcPublic.n + 1", "svcPublic.n + 2"},
+	} {
+		r := &recorder{TB: t}
+		func() {
+			defer func() { _ = recover() }() // NB: rapid goes on behind a Fatalf that returns
+			rapid.Check(r, func(t *rapid.T) {
+				compareBehaviour(t, parse(text), parse(strings.Replace(text, change[0], change[1], 1)))
+			})
+		}()
+		if !r.failed {
+			t.Errorf("%s for %s was not noticed", change[1], change[0])
+		}
+	}
 }
