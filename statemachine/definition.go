@@ -52,7 +52,7 @@ type semantics uint8
 const (
 	nativeSemantics semantics = iota
 	scxmlSemantics            // those of W3C SCXML, without our deviations
-	xstateSemantics           // ours, and no faults for what only looks like a slip
+	xstateSemantics           // those of XState, which are ours but for a few
 )
 
 // kind is what a node of the chart is.

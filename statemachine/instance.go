@@ -120,6 +120,11 @@ func (d *Definition) isDoneWith(active nodeSet) bool {
 	return true
 }
 
+// isOver reports whether no transition is ever taken again (statemachine/DEFINITION.md, "Rules of XState").
+func (d *Definition) isOver(active nodeSet) bool {
+	return d.semantics == xstateSemantics && d.isDoneWith(active)
+}
+
 // isDone is isInFinalState of SCXML's appendix D.
 func isDone(n *node, active nodeSet) bool {
 	switch n.kind {

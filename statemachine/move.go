@@ -220,7 +220,7 @@ func (m *move) runAll(actions []action) error {
 // (statemachine/DEFINITION.md, "Run to completion").
 func (m *move) settle() {
 	for m.failure == nil {
-		if m.stopped {
+		if m.stopped || m.d.isOver(m.active) {
 			m.stop()
 			return
 		}
@@ -259,12 +259,17 @@ func (m *move) takeInternal() {
 		return
 	}
 	if e.name == errorExecution && m.d.semantics != scxmlSemantics {
-		text := ""
-		if v, ok := e.data.Lookup("message"); ok {
-			text = v.Text()
-		}
-		m.fail(executionError{text})
+		m.failUntaken(e)
 	}
+}
+
+// failUntaken fails the macrostep for an error.execution that no transition takes.
+func (m *move) failUntaken(e internalEvent) {
+	text := ""
+	if v, ok := e.data.Lookup("message"); ok {
+		text = v.Text()
+	}
+	m.fail(executionError{text})
 }
 
 // microstep leaves nodes, runs the transitions' actions and enters nodes
@@ -443,7 +448,10 @@ func (m *move) finish(n *node) {
 		m.raiseError(err)
 	}
 	m.enqueue(internalEvent{name: p.done, data: output, done: p})
-	if g := p.parent; g != nil && g.parent != nil && g.kind == parallel && isDone(g, m.active) {
+	for g := p.parent; g != nil && g.parent != nil && g.kind == parallel && isDone(g, m.active); g = g.parent {
 		m.enqueue(internalEvent{name: g.done, done: g})
+		if m.d.semantics != xstateSemantics {
+			return // W3C SCXML, Appendix D, enterStates: a parallel node around this one hears nothing
+		}
 	}
 }

@@ -90,7 +90,8 @@ func (m *move) arrive(e *Event) (touched bool) {
 	return touched
 }
 
-// stop ends the macrostep when a final node at the top was entered: what waits is dropped, and all exits run. The
+// stop ends the macrostep when a final node at the top was entered, or with the rules of XState when all machines have
+// come to one: what waits is dropped, and all exits run. The
 // configuration stays, so that everybody sees where the instance has ended (W3C SCXML, Appendix D, exitInterpreter).
 func (m *move) stop() {
 	m.dropQueue()
@@ -98,10 +99,15 @@ func (m *move) stop() {
 	m.leaveAll()
 }
 
-// leaveAll runs the exits of all active nodes. Nobody takes their errors.
+// leaveAll runs the exits of all active nodes. Nobody takes their errors, which only the rules of SCXML forgive.
 func (m *move) leaveAll() {
 	for i := m.active.previous(len(m.d.nodes) - 1); i > 0; i = m.active.previous(i - 1) {
 		m.runBlock(m.d.nodes[i].exit)
+	}
+	for _, e := range m.queue[m.head:] {
+		if e.name == errorExecution && m.d.semantics != scxmlSemantics {
+			m.failUntaken(e)
+		}
 	}
 	m.dropQueue()
 }

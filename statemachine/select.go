@@ -68,10 +68,22 @@ func (m *move) selectTransitions(t trigger) (picked []*transition, forbidden boo
 		}
 	}
 	m.picked = picked
+	if len(picked) > 1 && m.d.semantics == xstateSemantics && t.name != "" {
+		picked = innermost(picked)
+	}
 	if len(picked) > 1 {
 		picked = m.withoutConflicts(picked)
 	}
 	return picked, forbidden
+}
+
+// innermost leaves out the transitions of nodes that have another one of the list inside: in XState, a region that
+// takes an event keeps it from what is around the parallel node (statemachine/DEFINITION.md, "Rules of XState").
+func innermost(picked []*transition) []*transition {
+	all := slices.Clone(picked)
+	return slices.DeleteFunc(picked, func(outer *transition) bool {
+		return slices.ContainsFunc(all, func(inner *transition) bool { return outer.source.contains(inner.source) })
+	})
 }
 
 func (tr *transition) takes(t trigger) bool {
@@ -168,7 +180,7 @@ func (m *move) domain(t *transition) *node {
 		return t.source
 	}
 	for p := t.source.parent; p != nil && p != t.source.machine; p = p.parent {
-		if p.kind == compound && !slices.ContainsFunc(targets, func(n *node) bool { return !p.contains(n) }) {
+		if (p.kind == compound || m.d.semantics == xstateSemantics) && !slices.ContainsFunc(targets, func(n *node) bool { return !p.contains(n) }) {
 			return p
 		}
 	}
