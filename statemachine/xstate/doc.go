@@ -1,0 +1,2 @@
+// Package xstate reads and writes machines of XState v5.
+package xstate

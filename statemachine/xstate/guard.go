@@ -1,0 +1,305 @@
+package xstate
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+)
+
+// params is how conditions and values in the maps of names see the params of a guard or action.
+var params = regexp.MustCompile(`\bparams\b`)
+
+// bounds of what names can grow into.
+const (
+	maxNested    = 16
+	maxCondition = 16_384 // statemachine/DEFINITION.md, "Limits"
+)
+
+// guardOf makes the guard of a transition: the name of one, or a condition.
+func (r *reader) guardOf(n *document.Node) *document.Node {
+	if isWord(n) {
+		if named := r.guards.get(n.Text); named != nil && !r.guards.hasParams(named) {
+			return textAt(n, n.Text)
+		}
+	} else if t := n.Field("type"); isWord(t) && n.Field("params") == nil {
+		if named := r.guards.get(t.Text); named != nil && !r.guards.hasParams(named) {
+			r.known(n, []string{"type", "params"}, nil)
+			return textAt(t, t.Text)
+		}
+	}
+	text := r.condition(n)
+	if text == "" {
+		return nil
+	}
+	return textAt(n, text)
+}
+
+// names is one of the maps of names at the top.
+type names struct {
+	node   *document.Node // nil: none
+	byName map[string]*document.Node
+	// params has which entries speak of params, as far as that was asked.
+	params map[*document.Node]bool
+}
+
+func newNames(n *document.Node) *names {
+	out := &names{node: n, byName: map[string]*document.Node{}, params: map[*document.Node]bool{}}
+	if n != nil {
+		for _, f := range n.Fields {
+			out.byName[f.Key.Text] = f.Value
+		}
+	}
+	return out
+}
+
+func (n *names) get(name string) *document.Node { return n.byName[name] }
+
+// hasParams reports whether an entry, or anything in it, speaks of params.
+func (n *names) hasParams(entry *document.Node) bool {
+	known, ok := n.params[entry]
+	if !ok {
+		known = speaksOfParams(entry)
+		n.params[entry] = known
+	}
+	return known
+}
+
+func speaksOfParams(n *document.Node) bool {
+	if n.Kind == document.String {
+		return params.MatchString(n.Text)
+	}
+	return slices.ContainsFunc(n.Items, speaksOfParams) ||
+		slices.ContainsFunc(n.Fields, func(f document.Field) bool { return speaksOfParams(f.Value) })
+}
+
+// condition returns the CEL of a guard: a name, an object with a type, or one that is put together. It is "" after a
+// fault.
+func (r *reader) condition(n *document.Node) string {
+	switch {
+	case isWord(n):
+		return r.namedCondition(n, n.Text, nil)
+	case n.Kind == document.Null:
+		r.add(n, `name the guard, and give its condition in a map "guards" at the top`, "the guard was a function, which JSON leaves out")
+		return ""
+	case n.Kind != document.Mapping || !isWord(n.Field("type")):
+		r.add(n, `{"type": "name"}`, "a guard is a name or an object with a type")
+		return ""
+	}
+	t := n.Field("type")
+	if r.guards.get(t.Text) != nil {
+		r.known(n, []string{"type", "params"}, nil)
+		return r.namedCondition(t, t.Text, n.Field("params"))
+	}
+	switch strings.TrimPrefix(t.Text, "xstate.") {
+	case "and":
+		return r.joined(n, " && ")
+	case "or":
+		return r.joined(n, " || ")
+	case "not":
+		if inner := r.joined(n, " && "); inner != "" {
+			return "!(" + inner + ")"
+		}
+		return ""
+	case "stateIn":
+		return r.stateIn(n)
+	}
+	return r.namedCondition(t, t.Text, n.Field("params"))
+}
+
+// namedCondition returns the condition of a name of the map.
+func (r *reader) namedCondition(at *document.Node, name string, given *document.Node) string {
+	entry := r.guards.get(name)
+	if entry == nil {
+		advice := `give its condition in CEL at the top: "guards": {` + data.Quote(name) + `: "…"}`
+		if r.faults < faultsShown {
+			if near := document.Closest(name, keysOf(r.guards.node)); near != "" {
+				advice = "did you mean " + data.Quote(near) + "?"
+			}
+		}
+		r.add(at, advice, "the guard %s has no condition: JSON has no functions", data.Quote(name))
+		return ""
+	}
+	if !r.enter(at, "guard", name) {
+		return ""
+	}
+	defer r.leave()
+	text := ""
+	if isWord(entry) {
+		text = condition(entry.Text)
+		if text == "" {
+			r.add(entry, "write a condition in CEL", "the guard %s is empty", data.Quote(name))
+		}
+	} else {
+		text = r.condition(entry)
+	}
+	if !r.grow(at, len(text)) {
+		return ""
+	}
+	return r.bound(at, text, given)
+}
+
+// bound gives a condition or value its params.
+func (r *reader) bound(at *document.Node, text string, given *document.Node) string {
+	if text == "" || !params.MatchString(text) {
+		return text
+	}
+	literal := "{}"
+	if given != nil {
+		v, err := given.Data()
+		if err != nil {
+			r.add(given, "", "%v", err)
+			return ""
+		}
+		literal = v.String() // NB: JSON is CEL as well, but for an escaped slash, which Data does not write
+	}
+	return r.fits(at, "cel.bind(params, "+literal+", "+text+")")
+}
+
+// fits refuses a condition that names have made too long.
+func (r *reader) fits(at *document.Node, text string) string {
+	if len(text) > maxCondition {
+		r.add(at, "say it in fewer words", "the condition has more than %d bytes", maxCondition)
+		return ""
+	}
+	return text
+}
+
+// grow bounds what names become, where they are used.
+func (r *reader) grow(at *document.Node, bytes int) bool {
+	const most = 1 << 20 // as a definition may have
+	before := r.grown
+	if r.grown += bytes; before <= most && r.grown > most {
+		r.add(at, "say it in fewer words", "the named guards and actions become more than 1 MiB where they are used")
+	}
+	return r.grown <= most
+}
+
+// enter notes that a name is being read, unless it contains itself.
+func (r *reader) enter(at *document.Node, what, name string) bool {
+	key := what + " " + name
+	if slices.Contains(r.expanding, key) {
+		r.add(at, "", "the %s %s contains itself", what, data.Quote(name))
+		return false
+	}
+	if len(r.expanding) >= maxNested {
+		r.add(at, "", "names are nested deeper than %d", maxNested)
+		return false
+	}
+	r.expanding = append(r.expanding, key)
+	return true
+}
+
+func (r *reader) leave() { r.expanding = r.expanding[:len(r.expanding)-1] }
+
+// joined returns the conditions of and, or and not, put together.
+func (r *reader) joined(n *document.Node, operator string) string {
+	inner := firstField(n, "guards", "guard", "children")
+	var parts []string
+	for _, g := range items(inner) {
+		text := r.condition(g)
+		if text == "" {
+			return ""
+		}
+		parts = append(parts, "("+text+")")
+	}
+	if len(parts) == 0 {
+		r.add(n, `{"type": "and", "guards": ["a", "b"]}`, "%q without guards: they were functions, which JSON leaves out", n.Field("type").Text)
+		return ""
+	}
+	return r.fits(n, strings.Join(parts, operator))
+}
+
+// firstField returns the first of some members, of the object itself or of its params.
+func firstField(n *document.Node, keys ...string) *document.Node {
+	for _, at := range []*document.Node{n, n.Field("params")} {
+		for _, key := range keys {
+			if v := at.Field(key); v != nil {
+				return v
+			}
+		}
+	}
+	return nil
+}
+
+// stateIn returns the condition that a state is active: "#id", a path from the root, or a state value.
+func (r *reader) stateIn(n *document.Node) string {
+	v := firstField(n, "stateValue", "state", "value")
+	if v == nil {
+		r.add(n, `{"type": "stateIn", "stateValue": "#id"}`, "stateIn without a state")
+		return ""
+	}
+	var states []*state
+	if isWord(v) {
+		to := r.states[0].find(statePath(v.Text))
+		if strings.HasPrefix(v.Text, "#") {
+			to = r.byID[v.Text[1:]] // XState compares whole ids here
+		}
+		states = append(states, to)
+	} else {
+		states = r.inValue(states, r.states[0], v)
+	}
+	if len(states) == 0 || slices.Contains(states, nil) {
+		r.add(v, "", "stateIn names a state that is not there")
+		return ""
+	}
+	parts := make([]string, len(states))
+	for i, s := range states {
+		parts[i] = "In(" + string(data.AppendString(nil, s.name)) + ")"
+	}
+	return r.fits(n, strings.Join(parts, " && "))
+}
+
+// inValue adds the states that a state value names below s.
+func (r *reader) inValue(out []*state, s *state, v *document.Node) []*state {
+	if isWord(v) {
+		return append(out, s.find(statePath(v.Text)))
+	}
+	for _, f := range v.Fields {
+		c := s.child(f.Key.Text)
+		if c == nil {
+			return append(out, nil)
+		}
+		if len(f.Value.Fields) == 0 && f.Value.Kind == document.Mapping {
+			out = append(out, c)
+			continue
+		}
+		out = r.inValue(out, c, f.Value)
+	}
+	return out
+}
+
+// guardMap makes the map of guards: those that stand for themselves.
+func (r *reader) guardMap() *document.Node {
+	if r.guards.node == nil {
+		return nil
+	}
+	out := mappingAt(r.guards.node)
+	for _, f := range r.guards.node.Fields {
+		if r.guards.hasParams(f.Value) {
+			continue // it stands in full wherever it is used, with the params
+		}
+		text := f.Value.Text
+		if !isWord(f.Value) {
+			text = r.namedCondition(f.Key, f.Key.Text, nil)
+		}
+		putAt(out, f.Key, f.Key.Text, textAt(f.Value, text))
+	}
+	if len(out.Fields) == 0 {
+		return nil
+	}
+	return out
+}
+
+func keysOf(n *document.Node) []string {
+	if n == nil {
+		return nil
+	}
+	out := make([]string, len(n.Fields))
+	for i, f := range n.Fields {
+		out[i] = f.Key.Text
+	}
+	return out
+}

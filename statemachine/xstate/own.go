@@ -1,0 +1,327 @@
+package xstate
+
+import (
+	"strconv"
+	"strings"
+
+	"troupe/statemachine/document"
+)
+
+// refused are actions of XState that nothing here does, with what to do instead.
+var refused = map[string]string{
+	"sendTo":         "actors are workflows here: let the child take an event of its own, or use a webhook",
+	"sendParent":     "let the end of this machine tell its parent: a final state with output",
+	"forwardTo":      "actors are workflows here: let the child take an event of its own, or use a webhook",
+	"escalate":       "let a final state have the tag failed",
+	"emit":           "nobody listens here: use a webhook",
+	"spawnChild":     "use invoke in a state",
+	"spawn":          "use invoke in a state",
+	"stopChild":      "a child that is invoked stops when its state is left",
+	"stop":           "a child that is invoked stops when its state is left",
+	"enqueueActions": "its function is not in the JSON: use if, then and else in the map of actions",
+	"pure":           "its function is not in the JSON: use if, then and else in the map of actions",
+	"choose":         "use if, then and else in the map of actions",
+	"after":          "this is the JSON of a machine and not of its configuration: use JSON.stringify(machine.config)",
+}
+
+// ownAction makes what one of XState's own actions is. Its members stand beside the type or in params.
+func (r *reader) ownAction(n *document.Node, own string) []*document.Node {
+	var a *document.Node
+	switch own {
+	case "raise":
+		a = r.raise(n)
+	case "assign":
+		a = r.assign(n)
+	case "cancel":
+		id := firstField(n, "sendId", "id")
+		if id == nil {
+			r.missing(n, "the id of what is cancelled")
+			return nil
+		}
+		a = action(n, "cancel", textAt(id, r.Text(id)))
+	case "log":
+		a = r.log(n)
+	default:
+		advice, ok := refused[own]
+		if !ok {
+			advice = "known here: xstate.raise, xstate.assign, xstate.cancel, xstate.log"
+		}
+		r.add(n, advice, "%q has no counterpart here", clipped(n.Field("type").Text, 100))
+	}
+	if a == nil {
+		return nil
+	}
+	return []*document.Node{a}
+}
+
+func action(at *document.Node, key string, value *document.Node) *document.Node {
+	out := mappingAt(at)
+	put(out, key, value)
+	return out
+}
+
+func (r *reader) missing(n *document.Node, what string) {
+	r.add(n, `name the action, and say what it does in a map "actions" at the top`, "%s has lost %s: it was a function, which JSON leaves out", n.Field("type").Text, what)
+}
+
+// raise makes raise, or send for one that has a delay.
+func (r *reader) raise(n *document.Node) *document.Node {
+	event := firstField(n, "event")
+	if event == nil {
+		r.missing(n, "its event")
+		return nil
+	}
+	at, data := event, mappingAt(event)
+	if event.Kind == document.Mapping {
+		at = event.Field("type")
+		for _, f := range event.Fields {
+			if f.Key.Text != "type" {
+				data.Fields = append(data.Fields, f)
+			}
+		}
+	}
+	if !isWord(at) {
+		r.add(event, `{"type": "name"}`, "an event is a name or an object with a type")
+		return nil
+	}
+	if r.native == nil && !r.eventName(at, at.Text) {
+		return nil
+	}
+	delay, id := firstField(n, "delay"), firstField(n, "id")
+	if delay == nil && len(data.Fields) == 0 {
+		return action(n, "raise", textAt(at, at.Text))
+	}
+	out := mappingAt(n)
+	put(out, "event", textAt(at, at.Text))
+	if len(data.Fields) > 0 {
+		put(out, "data", data)
+	}
+	if delay == nil {
+		return action(n, "raise", out)
+	}
+	put(out, "delay", r.delayOf(delay))
+	if id != nil {
+		put(out, "id", textAt(id, r.Text(id)))
+	}
+	return action(n, "send", out)
+}
+
+// assign makes assign. What is assigned are values by the keys of the context, in order.
+func (r *reader) assign(n *document.Node) *document.Node {
+	values := firstField(n, "assignment", "context")
+	if values == nil {
+		values = n.Field("params")
+	}
+	if values == nil || values.Kind != document.Mapping {
+		r.missing(n, "what it assigns")
+		return nil
+	}
+	out := mappingAt(values)
+	for _, f := range values.Fields {
+		if f.Key.Text == "" || strings.Contains(f.Key.Text, ".") {
+			r.add(f.Key, "", "a key with a dot cannot be assigned")
+			continue
+		}
+		putAt(out, f.Key, "svcPublic."+f.Key.Text, f.Value)
+	}
+	return action(n, "assign", out)
+}
+
+// log makes log. A label stands before the value.
+func (r *reader) log(n *document.Node) *document.Node {
+	value, label := firstField(n, "value", "message", "args"), firstField(n, "label")
+	switch {
+	case value == nil && label == nil:
+		r.missing(n, "what it logs")
+		return nil
+	case label == nil:
+		return action(n, "log", value)
+	case value == nil:
+		return action(n, "log", textAt(label, r.Text(label)))
+	case isWord(value):
+		return action(n, "log", textAt(n, r.Text(label)+": "+value.Text))
+	}
+	both := mappingAt(n)
+	put(both, r.Text(label), value)
+	return action(n, "log", both)
+}
+
+// delayOf makes a delay: milliseconds, a name of the map, or an expression.
+func (r *reader) delayOf(n *document.Node) *document.Node {
+	if n.Kind == document.Number {
+		return wordAt(n, document.Number, n.Text)
+	}
+	if !isWord(n) {
+		r.add(n, "", "a delay is a number of milliseconds or a name")
+		return nil
+	}
+	if _, ok := expression(n.Text); ok || isMilliseconds(n.Text) {
+		return textAt(n, n.Text)
+	}
+	return r.namedDelay(n, n.Text)
+}
+
+func isMilliseconds(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 63)
+	return err == nil && wholeNumber.MatchString(s)
+}
+
+// namedDelay returns the value of a name of the map of delays.
+func (r *reader) namedDelay(at *document.Node, name string) *document.Node {
+	entry := r.delays.get(name)
+	if entry == nil {
+		r.add(at, `say how long it is at the top: "delays": {"`+clipped(name, 60)+`": 1000}`, "the delay %q has no length: JSON has no functions", clipped(name, 100))
+		return nil
+	}
+	if entry.Kind != document.Number && entry.Kind != document.String {
+		r.add(entry, `milliseconds, "PT5S", or "${…}"`, "the delay %q is %s", clipped(name, 100), entry.Kind)
+		return nil
+	}
+	out := *entry
+	return &out
+}
+
+// after makes the delayed transitions of a state. Two delays of the same length stay two.
+func (r *reader) after(s *state, n *document.Node) *document.Node {
+	used := map[string]bool{}
+	if n.Kind != document.Mapping {
+		r.add(n, `{"1000": "target"}`, "after must be an object of delays, found %s", n.Kind)
+		return nil
+	}
+	out := mappingAt(n)
+	for _, f := range n.Fields {
+		delay := textAt(f.Key, f.Key.Text)
+		if !isMilliseconds(f.Key.Text) {
+			if delay = r.namedDelay(f.Key, f.Key.Text); delay == nil {
+				continue
+			}
+		}
+		v := r.transitions(s, f.Value, delayed)
+		if v == nil {
+			v = listAt(f.Value)
+		}
+		putAt(out, f.Key, distinct(used, delay.Text), v)
+	}
+	return out
+}
+
+// distinct returns a delay that is written in another way than those that are used. Beside many of the same length it
+// returns one of them, which the parser names.
+func distinct(used map[string]bool, delay string) string {
+	for range maxNested {
+		if !used[delay] {
+			break
+		}
+		inner, ok := expression(delay)
+		if !ok {
+			inner = delayLiteral(delay)
+		}
+		delay = "${" + inner + " }"
+	}
+	used[delay] = true
+	return delay
+}
+
+// delayLiteral is a constant delay as an expression.
+func delayLiteral(delay string) string {
+	if isMilliseconds(delay) {
+		return delay
+	}
+	return strconv.Quote(delay)
+}
+
+// invokeKeys are those of an actor that a state invokes.
+var invokeKeys = []string{"src", "id", "input", "onDone", "onError", "systemId"}
+
+// invokes makes the children of a state: what the map of actors says about their src.
+func (r *reader) invokes(s *state, n *document.Node) *document.Node {
+	var out []*document.Node
+	for _, i := range items(n) {
+		if a := r.invoke(s, i); a != nil {
+			out = append(out, a)
+		}
+	}
+	return oneOrMore(n, out)
+}
+
+func (r *reader) invoke(s *state, n *document.Node) *document.Node {
+	later := map[string]string{"data": "XState v5 has input", "onSnapshot": "a child tells its end alone"}
+	if !r.known(n, invokeKeys, later) {
+		return nil
+	}
+	src := n.Field("src")
+	if src == nil || src.Kind != document.String {
+		r.add(n, `name it, and give its workflow at the top: "actors": {"name": {"workflow": "id"}}`, "the actor was a function or a machine, which the JSON of a configuration leaves out")
+		return nil
+	}
+	actor := r.actors.get(src.Text)
+	if actor == nil {
+		r.add(src, `give the workflow that does it at the top: "actors": {"`+clipped(src.Text, 60)+`": {"workflow": "id"}}`, "the actor %q is not known: JSON has no functions", clipped(src.Text, 100))
+		return nil
+	}
+	if !r.known(actor, []string{"workflow", "version", "data"}, nil) {
+		return nil
+	}
+	out := mappingAt(n)
+	for _, f := range actor.Fields {
+		putAt(out, src, f.Key.Text, f.Value)
+	}
+	if input := n.Field("input"); input != nil {
+		if actor.Field("data") != nil {
+			r.add(input, "leave one of them out", "the actor %q has input and data", clipped(src.Text, 100))
+		}
+		put(out, "data", action(input, "svcPublic", input))
+	}
+	for _, key := range []string{"onDone", "onError"} {
+		if v := n.Field(key); v != nil {
+			put(out, key, r.transitions(s, v, plainEvent))
+		}
+	}
+	return out
+}
+
+// assigns reports whether actions assign something, which XState takes for a change.
+func (r *reader) assigns(n *document.Node) bool {
+	for _, a := range items(n) {
+		name := a.Text
+		if t := a.Field("type"); isWord(t) {
+			name = t.Text
+		}
+		if strings.HasSuffix(name, "xstate.assign") || a.Field("assign") != nil {
+			return true
+		}
+		if r.namedAssigns(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *reader) namedAssigns(name string) bool {
+	entry := r.actions.get(name)
+	if entry == nil {
+		return false
+	}
+	found, asked := r.assigning[name]
+	if !asked {
+		r.assigning[name] = false // for a circle
+		found = mentions(entry, "assign") || r.assigns(entry)
+		r.assigning[name] = found
+	}
+	return found
+}
+
+// mentions reports whether a key stands anywhere in n.
+func mentions(n *document.Node, key string) bool {
+	for _, item := range n.Items {
+		if mentions(item, key) {
+			return true
+		}
+	}
+	for _, f := range n.Fields {
+		if f.Key.Text == key || mentions(f.Value, key) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,220 @@
+package xstate
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"troupe/statemachine/document"
+)
+
+// stateKeys are the keys of a state's configuration.
+var stateKeys = []string{
+	"id", "type", "initial", "states", "on", "always", "after", "entry", "exit", "invoke", "onDone", "history", "target",
+	"output", "tags", "meta", "description",
+}
+
+// ownMeta is the key of meta under which exports keep what XState has no key for.
+const ownMeta = "troupe"
+
+// state makes the node of a state.
+func (r *reader) state(s *state) *document.Node {
+	n := s.at
+	allowed := stateKeys
+	if s.parent == nil {
+		allowed = slices.Concat(topKeys, idle)
+	}
+	r.known(n, allowed, laterKeys)
+	r.checkState(s)
+	out := mappingAt(n)
+	if s.kind == history && n.Field("type") == nil {
+		put(out, "type", textAt(n, string(history)))
+	}
+	for _, f := range n.Fields {
+		r.member(out, s, f)
+	}
+	if root := s.parent; s.kind == final && root != nil && root.parent == nil && !s.has("output") {
+		put(out, "output", root.at.Field("output"))
+	}
+	r.restore(out, n.Field("meta"))
+	return out
+}
+
+// member makes what one key of a state's configuration becomes.
+func (r *reader) member(out *document.Node, s *state, f document.Field) {
+	v := f.Value
+	switch f.Key.Text {
+	case "type":
+		if s.parent != nil || s.kind == parallel {
+			put(out, "type", v)
+		}
+	case "initial":
+		put(out, "initial", r.initialOf(s, v))
+	case "states":
+		r.children(out, s, v)
+	case "on":
+		put(out, "on", r.on(s, v))
+	case "always":
+		put(out, "always", r.transitions(s, v, always))
+	case "after":
+		put(out, "after", r.after(s, v))
+	case "entry", "exit":
+		put(out, f.Key.Text, r.actionsOf(v))
+	case "invoke":
+		put(out, "invoke", r.invokes(s, v))
+	case "onDone":
+		if s.parent != nil && !r.catchesDone(s) {
+			put(out, "onDone", r.transitions(s, v, plainEvent))
+		}
+	case "history":
+		put(out, "history", r.historyOf(v))
+	case "target":
+		if s.kind == history {
+			put(out, "target", r.historyTarget(s, v))
+		}
+	case "output":
+		r.output(out, s, v)
+	case "tags":
+		if s.parent != nil || !r.split {
+			put(out, "tags", v)
+		}
+	case "meta":
+		put(out, "meta", withoutOwn(v))
+	case "description":
+		if s.parent != nil || r.native != nil {
+			put(out, "description", textAt(v, r.Text(v)))
+		}
+	}
+}
+
+// checkState names what a state has and cannot have.
+func (r *reader) checkState(s *state) {
+	n := s.at
+	if s.kind == compound && len(s.children) == 0 {
+		r.add(n, "give it states, or leave type out", "a compound state without states")
+	}
+	if s.kind == compound && len(s.children) > 0 && r.initial(s) == nil {
+		r.add(cmp.Or(n.Field("initial"), n), "give it the key of one of its states as initial", "the initial state of %q is missing or none of its states", clipped(s.key, 100))
+	}
+	if s.parent == nil && s.kind == atomic && len(s.children) > 0 {
+		r.add(n, "leave type out", "an atomic state cannot have states")
+	}
+	if s.kind == history && s.has("onDone", "on", "entry", "exit") {
+		return // the parser names these
+	}
+	if s.parent != nil && s.parent.kind == parallel && s.kind == final {
+		r.add(n, "put it into a region", "a final state cannot be a region of a parallel state here")
+	}
+}
+
+func (r *reader) initialOf(s *state, v *document.Node) *document.Node {
+	if v.Kind == document.Mapping {
+		r.known(v, []string{"target", "actions", "meta", "description"}, nil)
+		if len(items(v.Field("actions"))) > 0 {
+			r.add(v.Field("actions"), "move them to the entry of the state that is entered, or of the one around it", "actions of an initial transition")
+		}
+		for _, key := range []string{"meta", "description"} {
+			if at := v.Field(key); at != nil {
+				r.warn(at, "", "%s of an initial transition has no place here and was left out", key)
+			}
+		}
+	}
+	if s.kind != compound {
+		r.warn(v, "", "the state %q is %s: its initial does nothing, and was left out", clipped(s.key, 100), string(s.kind))
+		return nil
+	}
+	if c := r.initial(s); c != nil {
+		return textAt(v, c.name)
+	}
+	return nil
+}
+
+func (r *reader) children(out *document.Node, s *state, v *document.Node) {
+	if len(s.children) == 0 {
+		return
+	}
+	states := mappingAt(v)
+	for _, c := range s.children {
+		putAt(states, c.at, c.name, r.state(c))
+	}
+	put(out, "states", states)
+}
+
+func (r *reader) historyOf(v *document.Node) *document.Node {
+	switch {
+	case v.Kind == document.Bool && v.Text == "true":
+		return textAt(v, "shallow")
+	case v.Kind == document.Bool:
+		return nil
+	}
+	return textAt(v, r.Text(v))
+}
+
+// historyTarget is the default of a history state, found from its parent.
+func (r *reader) historyTarget(s *state, v *document.Node) *document.Node {
+	for _, at := range items(v) {
+		if isWord(at) && strings.HasPrefix(at.Text, ".") {
+			r.add(at, "name a state beside it, or use its #id", "the target of a history state cannot begin with a dot")
+			return nil
+		}
+	}
+	names := r.names(v, r.targets(v, s))
+	list := make([]*document.Node, len(names))
+	for i, name := range names {
+		list[i] = textAt(v, name)
+	}
+	return oneOrMore(v, list)
+}
+
+// output of the root is that of the machine: here the final states have it.
+func (r *reader) output(out *document.Node, s *state, v *document.Node) {
+	switch {
+	case s.parent == nil && s.kind == compound:
+	case s.parent == nil:
+		r.add(v, "give the final states an output", "the output of a root that is %s", string(s.kind))
+	case s.kind != final:
+		r.warn(v, "", "only a final state has an output: that of %q was left out", clipped(s.key, 100))
+	case s.parent.parent == nil && s.parent.has("output"):
+		put(out, "output", s.parent.at.Field("output"))
+	default:
+		put(out, "output", v)
+	}
+}
+
+// withoutOwn is meta without what an export of ours has put there; nil when nothing is left.
+func withoutOwn(v *document.Node) *document.Node {
+	if v.Field(ownMeta) == nil {
+		return v
+	}
+	out := mappingAt(v)
+	for _, f := range v.Fields {
+		if f.Key.Text != ownMeta {
+			out.Fields = append(out.Fields, f)
+		}
+	}
+	if len(out.Fields) == 0 {
+		return nil
+	}
+	return out
+}
+
+// restore puts the keys of a node or transition back that an export of ours has kept in meta.
+func (r *reader) restore(out, meta *document.Node) {
+	kept := meta.Field(ownMeta)
+	if kept == nil || kept.Kind != document.Mapping {
+		return
+	}
+	at := kept
+	if rest := kept.Field("definition"); rest != nil { // the root
+		if at = kept.Field("keys"); at == nil {
+			return
+		}
+	}
+	before := mappingAt(out)
+	before.Fields = out.Fields
+	for _, f := range at.Fields {
+		if before.Field(f.Key.Text) == nil {
+			putAt(out, f.Key, f.Key.Text, f.Value)
+		}
+	}
+}
