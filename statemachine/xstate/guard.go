@@ -43,6 +43,7 @@ type names struct {
 	byName map[string]*document.Node
 	// params has which entries speak of params, as far as that was asked.
 	params map[*document.Node]bool
+	native bool // of an export of ours, where params means nothing
 }
 
 func newNames(n *document.Node) *names {
@@ -59,6 +60,9 @@ func (n *names) get(name string) *document.Node { return n.byName[name] }
 
 // hasParams reports whether an entry, or anything in it, speaks of params.
 func (n *names) hasParams(entry *document.Node) bool {
+	if n.native {
+		return false
+	}
 	known, ok := n.params[entry]
 	if !ok {
 		known = speaksOfParams(entry)

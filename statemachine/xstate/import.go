@@ -210,7 +210,9 @@ func (r *reader) maps(n *document.Node) {
 			r.add(m, "", "%q must be an object with the names as keys", key)
 			m = nil
 		}
-		return newNames(m)
+		names := newNames(m)
+		names.native = n.Field("meta").Field(ownMeta).Field("definition") != nil
+		return names
 	}
 	r.guards, r.actions, r.delays, r.actors = get("guards"), get("actions"), get("delays"), get("actors")
 	r.seen, r.assigning = map[string]bool{}, map[string]bool{}
@@ -233,8 +235,8 @@ func (r *reader) canSplit(root *state) bool {
 	if root.kind != parallel || len(root.children) == 0 {
 		return false
 	}
-	if m := r.native.Field("machines"); m != nil {
-		return true
+	if r.native != nil {
+		return r.native.Field("machines") != nil
 	}
 	if root.has("on", "always", "after", "entry", "exit", "invoke", "onDone", "output") {
 		return false

@@ -191,7 +191,9 @@ func (r *reader) after(s *state, n *document.Node) *document.Node {
 	out := mappingAt(n)
 	for _, f := range n.Fields {
 		delay := textAt(f.Key, f.Key.Text)
-		if !isMilliseconds(f.Key.Text) {
+		if kept := s.keptKeys().Field(writtenDelays).Field(f.Key.Text); isWord(kept) {
+			delay = kept
+		} else if !isMilliseconds(f.Key.Text) {
 			if delay = r.namedDelay(f.Key, f.Key.Text); delay == nil {
 				continue
 			}

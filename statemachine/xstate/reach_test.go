@@ -169,7 +169,7 @@ func newPlay(t *testing.T, text []byte) *play {
 	return p
 }
 
-var caller = &statemachine.Caller{ID: "john"}
+var caller = &statemachine.Caller{ID: "john", Roles: []string{"clerk"}}
 
 // follow takes a result over.
 func (p *play) follow(r statemachine.Result, err error) {

@@ -198,23 +198,27 @@ func withoutOwn(v *document.Node) *document.Node {
 	return out
 }
 
-// restore puts the keys of a node or transition back that an export of ours has kept in meta.
+// restore puts the keys of a node or transition back that an export of ours has kept in meta. They win.
 func (r *reader) restore(out, meta *document.Node) {
-	kept := meta.Field(ownMeta)
-	if kept == nil || kept.Kind != document.Mapping {
+	at := keptIn(meta)
+	if at == nil || at.Kind != document.Mapping {
 		return
 	}
-	at := kept
-	if rest := kept.Field("definition"); rest != nil { // the root
-		if at = kept.Field("keys"); at == nil {
-			return
-		}
-	}
-	before := mappingAt(out)
-	before.Fields = out.Fields
+	out.Fields = slices.DeleteFunc(out.Fields, func(f document.Field) bool { return at.Field(f.Key.Text) != nil })
 	for _, f := range at.Fields {
-		if before.Field(f.Key.Text) == nil {
+		if f.Key.Text != writtenDelays {
 			putAt(out, f.Key, f.Key.Text, f.Value)
 		}
 	}
 }
+
+// keptIn is what an export of ours has kept of the keys of a node or transition.
+func keptIn(meta *document.Node) *document.Node {
+	kept := meta.Field(ownMeta)
+	if kept.Field("definition") != nil || kept.Field("machine") != nil { // the root
+		return kept.Field("keys")
+	}
+	return kept
+}
+
+func (s *state) keptKeys() *document.Node { return keptIn(s.at.Field("meta")) }

@@ -87,9 +87,6 @@ func (r *reader) topOfOurs(out *document.Node, root *state, machines *document.N
 		r.add(kept, "", "must be an object, found %s", kept.Kind)
 		return
 	}
-	if d := root.at.Field("description"); d != nil && r.split {
-		put(out, "description", d)
-	}
 	for _, f := range kept.Fields {
 		switch f.Key.Text {
 		case "id", "context", "guards", "actions", "stateMachines":

@@ -1,10 +1,10 @@
 // Runs machines in the npm package xstate and writes the states that it reaches:
 //
-//	node reach.mjs FOLDER
+//	node reach.mjs FOLDER EVENTS
 //
-// FOLDER has pairs NAME.json, the configuration of a machine with its maps of guards, actions, delays and actors, and
-// NAME.events.json, what happens to it; NAME.reached.json is written. Time is simulated. The maps are in CEL and in the
-// words of definitions; this script knows the part of them that is JavaScript as well.
+// FOLDER has NAME.json, the configuration of a machine with its maps of guards, actions, delays and actors, for each
+// NAME.events.json of the folder EVENTS, what happens to it; FOLDER/NAME.reached.json is written. Time is simulated. The
+// maps are in CEL and in the words of definitions; this script knows the part of them that is JavaScript as well.
 import {readFileSync, readdirSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {and, assign, cancel, createActor, createMachine, enqueueActions, fromPromise, log, not, or, raise, stateIn} from 'xstate';
@@ -49,6 +49,33 @@ function seen(event) {
 
 const inner = (text) => (text.startsWith('${') && text.endsWith('}') ? text.slice(2, -1) : undefined);
 
+// unbound writes cel.bind(params, VALUE, EXPRESSION) as JavaScript.
+function unbound(text) {
+  const head = 'cel.bind(params, ';
+  const at = text.indexOf(head);
+  if (at < 0) return text;
+  const parts = [''];
+  let depth = 0;
+  let quote = '';
+  let i = at + head.length;
+  for (; ; i++) {
+    const c = text[i];
+    if (c === undefined) throw new Error(`cel.bind without an end: ${text}`);
+    if (quote !== '') {
+      if (c === '\\') parts[parts.length - 1] += text[i++];
+      else if (c === quote) quote = '';
+    } else if (c === '"' || c === "'") quote = c;
+    else if ('([{'.includes(c)) depth++;
+    else if (')]}'.includes(c) && depth-- === 0) break;
+    else if (c === ',' && depth === 0 && parts.length === 1) {
+      parts.push('');
+      continue;
+    }
+    parts[parts.length - 1] += text[i];
+  }
+  return `${text.slice(0, at)}((params) => (${unbound(parts[1])}))(${parts[0]})${unbound(text.slice(i + 1))}`;
+}
+
 // Values of a run: the context is svcPublic; constants and the name of the user are those of the definition.
 class Scope {
   constructor(kept, context, event, params, active) {
@@ -59,7 +86,7 @@ class Scope {
     this.active = active;
   }
   evaluate(text) {
-    const js = (inner(text) ?? text).replace(/\bconst\./g, 'constants.');
+    const js = unbound(inner(text) ?? text).replace(/\bconst\./g, 'constants.');
     const names = ['svcPublic', 'svcPrivate', 'event', 'params', 'constants', 'user', 'In', 'size', 'string', 'has'];
     const call = new Function(...names, `return (${js})`);
     return call(this.context, {}, this.event, this.params, this.kept.constants, {id: 'john', roles: [], privileges: []},
@@ -95,7 +122,7 @@ class Implementations {
   constructor(config) {
     this.config = config;
     this.constants = config.meta?.troupe?.definition?.const ?? {};
-    this.waiting = {}; // by src, of actors that run
+    this.latest = undefined; // the end of the actor that began last
   }
 
   all() {
@@ -106,7 +133,7 @@ class Implementations {
       actions: map(actions, (a) => this.action(a)),
       delays: map(delays, (d) => (typeof d === 'string' && inner(d) !== undefined
         ? ({context, event}) => duration(new Scope(this, context, event).evaluate(d)) : duration(d))),
-      actors: map(actors, (_, src) => fromPromise(() => new Promise((done, fail) => { this.waiting[src] = {done, fail}; }))),
+      actors: map(actors, () => fromPromise(() => new Promise((done, fail) => { this.latest = {done, fail}; }))),
     };
   }
 
@@ -221,8 +248,8 @@ async function run(config, events) {
   for (const e of events) {
     if (e.send) actor.send({...e.data, type: e.send});
     else if (e.wait !== undefined) await clock.wait(e.wait);
-    else if (e.done) made.waiting[e.done].done(e.output);
-    else if (e.fail) made.waiting[e.fail].fail(new Error(e.message));
+    else if (e.done) made.latest.done(e.output);
+    else if (e.fail) made.latest.fail(new Error(e.message));
     else throw new Error(`unknown event ${JSON.stringify(e)}`);
     await settled();
     lines.push(reached(e, actor.getSnapshot()));
@@ -231,12 +258,12 @@ async function run(config, events) {
 }
 
 process.on('unhandledRejection', (e) => { throw e; });
-const folder = process.argv[2];
-for (const file of readdirSync(folder).filter((f) => f.endsWith('.events.json')).sort()) {
+const [, , folder, eventsFolder] = process.argv;
+for (const file of readdirSync(eventsFolder).filter((f) => f.endsWith('.events.json')).sort()) {
   const name = file.slice(0, -'.events.json'.length);
-  const read = (f) => JSON.parse(readFileSync(join(folder, f), 'utf8'));
+  const read = (f) => JSON.parse(readFileSync(f, 'utf8'));
   try {
-    const lines = await run(read(`${name}.json`), read(file));
+    const lines = await run(read(join(folder, `${name}.json`)), read(join(eventsFolder, file)));
     writeFileSync(join(folder, `${name}.reached.json`), `[\n${lines.map((l) => JSON.stringify(l)).join(',\n')}\n]\n`);
   } catch (e) {
     console.error(`${name}: ${e.stack}`);

@@ -1,0 +1,194 @@
+package xstate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"troupe/statemachine/document"
+)
+
+// namedGuards writes the guards that have a name already.
+func (w *writer) namedGuards() {
+	if n := w.top.Field("guards"); n != nil {
+		for _, f := range n.Fields {
+			w.entry(w.guards, "guard", f.Key.Text, f.Value)
+		}
+	}
+}
+
+func (w *writer) namedActions() {
+	if n := w.top.Field("actions"); n != nil {
+		for _, f := range n.Fields {
+			w.entry(w.actions, "action", f.Key.Text, f.Value)
+			for _, a := range items(f.Value) {
+				w.checkAction(a)
+			}
+		}
+	}
+}
+
+// guardOf writes a guard as a name. A condition without one is its own name.
+func (w *writer) guardOf(n *document.Node) *document.Node {
+	if n.Kind == document.Mapping {
+		n = n.Field("type")
+	}
+	if w.top.Field("guards").Field(n.Text) != nil {
+		return textAt(n, n.Text)
+	}
+	text := condition(n.Text)
+	return textAt(n, w.entry(w.guards, "guard", text, textAt(n, text)))
+}
+
+// actionsOf writes actions as names.
+func (w *writer) actionsOf(n *document.Node) *document.Node {
+	var list []*document.Node
+	for _, a := range items(n) {
+		if isWord(a) {
+			list = append(list, textAt(a, a.Text))
+			continue
+		}
+		w.checkAction(a)
+		name := w.entry(w.actions, "action", actionName(a), listAt(a, a))
+		list = append(list, textAt(a, name))
+	}
+	return oneOrMore(n, list)
+}
+
+// actionName is a name that says what an action does.
+func actionName(a *document.Node) string {
+	key, v := a.Fields[0].Key.Text, a.Fields[0].Value
+	what := v.Text
+	switch key {
+	case "assign":
+		what = strings.Join(keysOf(v), ", ")
+	case "raise", "send":
+		if e := v.Field("event"); e != nil {
+			what = e.Text
+		}
+	case "webhook":
+		if to := v.Field("to"); to != nil {
+			what = to.Text
+		}
+	case "foreach":
+		if list := v.Field("array"); list != nil {
+			what = list.Text
+		}
+	}
+	if what == "" {
+		return key
+	}
+	return key + " " + clipped(what, 60)
+}
+
+// checkAction warns of an action that XState does not know, however it is implemented.
+func (w *writer) checkAction(a *document.Node) {
+	for _, key := range []string{"webhook", "mail", "redirect"} {
+		if v := a.Field(key); v != nil {
+			w.warn(v, "implement the action of that name", "XState has no %q", key)
+		}
+	}
+	for _, key := range []string{"then", "else", "elseif"} {
+		for _, inner := range items(a.Field(key)) {
+			w.checkAction(inner)
+		}
+	}
+	for _, inner := range items(a.Field("foreach").Field("do")) {
+		w.checkAction(inner)
+	}
+}
+
+// invokes writes the children of a node: actors by the names of their workflows.
+func (w *writer) invokes(p *place, n *document.Node) *document.Node {
+	var list []*document.Node
+	for _, i := range items(n) {
+		out, actor := mappingAt(i), mappingAt(i)
+		for _, key := range []string{"workflow", "version", "data"} {
+			put(actor, key, i.Field(key))
+		}
+		put(out, "src", textAt(i, w.entry(w.actors, "actor", i.Field("workflow").Text, actor)))
+		for _, key := range []string{"onDone", "onError"} {
+			if v := i.Field(key); v != nil {
+				put(out, key, w.transitions(p, v))
+			}
+		}
+		list = append(list, out)
+	}
+	return oneOrMore(n, list)
+}
+
+// checkNode warns where a node of our own semantics does something else in XState.
+func (w *writer) checkNode(p *place) {
+	if !w.native {
+		return
+	}
+	if p.parent == nil && len(w.roots) == 1 && p.at.Field("exit") != nil {
+		w.warn(p.at.Field("exit"), "", "XState runs the exit actions of the root when the machine is done")
+	}
+	if p.kind() == final && p.parent.parent == nil && p.at.Field("exit") != nil {
+		w.warn(p.at.Field("exit"), "", "XState runs the exit actions of a final state when the machine is done")
+	}
+	if p.kind() != parallel {
+		return
+	}
+	inside := map[string]bool{}
+	for _, c := range p.inner {
+		c.events(inside)
+	}
+	for around := p; around != nil; around = around.parent {
+		for _, f := range fieldsOf(around.at.Field("on")) {
+			for _, name := range slices.Sorted(maps.Keys(inside)) {
+				if f.Key.Text == name || w.covers(f.Key.Text, name) || w.covers(name, f.Key.Text) {
+					w.warn(f.Key, "", "when a region of %q takes %q, XState does not take it here", p.name, clipped(name, 100))
+					break
+				}
+			}
+		}
+	}
+}
+
+func fieldsOf(n *document.Node) []document.Field {
+	if n == nil {
+		return nil
+	}
+	return n.Fields
+}
+
+// events adds the names of the events of a node and of what is inside.
+func (p *place) events(names map[string]bool) {
+	for _, f := range fieldsOf(p.at.Field("on")) {
+		names[f.Key.Text] = true
+	}
+	for _, c := range p.inner {
+		c.events(names)
+	}
+}
+
+// checkCrossing warns of a transition between regions, which leaves their parallel node here and not in XState.
+func (w *writer) checkCrossing(p *place, v *document.Node) {
+	if !w.native || p.parent == nil {
+		return
+	}
+	for around := p.parent; around.parent != nil; around = around.parent {
+		inside := true
+		for _, at := range items(v) {
+			to := w.byName[p.machine.name+"."+at.Text]
+			inside = inside && to != nil && around.contains(to)
+		}
+		if inside {
+			if around.kind() == parallel {
+				w.warn(v, "", "a transition between regions of %q: XState does not leave it and enter it again", around.name)
+			}
+			return
+		}
+	}
+}
+
+func (p *place) contains(other *place) bool {
+	for q := other.parent; q != nil; q = q.parent {
+		if q == p {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,303 @@
+package xstate
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"troupe/statemachine"
+	"troupe/statemachine/document"
+)
+
+// node writes a node, or the state machine that is the root, into out.
+func (w *writer) node(out *document.Node, p *place) {
+	own := mappingAt(p.at)
+	isRoot := p.parent == nil && len(p.path) == 0
+	if isRoot {
+		w.context(out)
+	}
+	w.initial(out, own, p)
+	for _, f := range p.at.Fields {
+		w.member(out, own, p, f)
+	}
+	w.checkNode(p)
+	meta := p.at.Field("meta")
+	switch {
+	case isRoot:
+		root := mappingAt(w.top)
+		put(root, "definition", w.definition())
+		put(root, "machine", textAt(p.at, p.name))
+		if meta != nil && (meta.Kind != document.Mapping || meta.Field(ownMeta) != nil) {
+			put(own, "meta", meta)
+			meta = nil
+		}
+		if len(own.Fields) > 0 {
+			put(root, "keys", own)
+		}
+		put(out, "meta", w.ownMeta(meta, root))
+	case len(own.Fields) > 0 || meta != nil && (meta.Kind != document.Mapping || meta.Field(ownMeta) != nil):
+		put(out, "meta", w.ownMeta(meta, own))
+	default:
+		put(out, "meta", meta)
+	}
+}
+
+// member writes what one key of a node becomes; own gets what XState has no key for.
+func (w *writer) member(out, own *document.Node, p *place, f document.Field) {
+	v := f.Value
+	switch f.Key.Text {
+	case "initial", "meta":
+	case "type", "history", "description":
+		put(out, f.Key.Text, v)
+	case "states":
+		states := mappingAt(v)
+		for _, c := range p.inner {
+			s := mappingAt(c.at)
+			w.node(s, c)
+			put(states, c.name, s)
+		}
+		put(out, "states", states)
+	case "on":
+		put(out, "on", w.on(p, v))
+	case "always", "onDone":
+		put(out, f.Key.Text, w.transitions(p, v))
+	case "after":
+		put(out, "after", w.after(own, p, v))
+	case "entry", "exit":
+		put(out, f.Key.Text, w.actionsOf(v))
+	case "invoke":
+		put(out, "invoke", w.invokes(p, v))
+	case "target":
+		put(out, "target", w.targets(p, v))
+	case "output":
+		if mentionsExpression(v) {
+			w.warn(v, "", "an output with expressions, which XState takes for texts")
+		}
+		put(out, "output", v)
+	case "tags":
+		if isWord(v) || v.Kind == document.Sequence && !slices.ContainsFunc(v.Items, func(n *document.Node) bool { return !isWord(n) }) {
+			put(out, "tags", v)
+			return
+		}
+		put(own, "tags", v)
+	default:
+		w.warn(f.Key, "", "XState has no %q in a state: it is kept under meta.%s", f.Key.Text, ownMeta)
+		putAt(own, f.Key, f.Key.Text, v)
+	}
+}
+
+func mentionsExpression(n *document.Node) bool {
+	return strings.Contains(n.Text, "${") || slices.ContainsFunc(n.Items, mentionsExpression) ||
+		slices.ContainsFunc(n.Fields, func(f document.Field) bool { return mentionsExpression(f.Value) })
+}
+
+// initial writes the initial state, which XState wants to be one of the node's own.
+func (w *writer) initial(out, own *document.Node, p *place) {
+	if kind := p.kind(); kind != compound {
+		return
+	}
+	at := p.at.Field("initial")
+	if at == nil {
+		for _, c := range p.inner {
+			if c.kind() != history {
+				put(out, "initial", textAt(p.at, c.name)) // the first one: document order
+				return
+			}
+		}
+	}
+	names := items(at)
+	to := w.byName[p.machine.name+"."+names[0].Text]
+	if len(names) == 1 && to.parent == p {
+		put(out, "initial", textAt(at, to.name))
+		return
+	}
+	for to.parent != p {
+		to = to.parent
+	}
+	w.warn(at, "", "XState has no initial state that is further inside: its initial state there is %q", to.name)
+	put(out, "initial", textAt(at, to.name))
+	put(own, "initial", at)
+}
+
+// kind is what a node is.
+func (p *place) kind() kind {
+	if t := p.at.Field("type"); t != nil {
+		return kind(t.Text)
+	}
+	if p.at.Field("states") != nil {
+		return compound
+	}
+	return atomic
+}
+
+// on writes the transitions of events. XState tries the exact name before patterns, and longer patterns first. Where a
+// pattern comes first here, what it takes stands before the transitions of the more exact name.
+func (w *writer) on(p *place, n *document.Node) *document.Node {
+	out := mappingAt(n)
+	for i, f := range n.Fields {
+		var all []*document.Node
+		for _, earlier := range n.Fields[:i] {
+			if w.covers(earlier.Key.Text, f.Key.Text) {
+				for _, t := range transitionItems(earlier.Value) {
+					all = append(all, w.transition(p, t))
+				}
+			}
+		}
+		for _, t := range transitionItems(f.Value) {
+			all = append(all, w.transition(p, t))
+		}
+		value := oneOrMore(f.Value, all)
+		if value == nil {
+			value = listAt(f.Value)
+		}
+		putAt(out, f.Key, w.eventOf(p, f.Key), value)
+	}
+	return out
+}
+
+// transitionItems are the transitions of a value; null is one.
+func transitionItems(n *document.Node) []*document.Node {
+	if n.Kind == document.Null {
+		return []*document.Node{n}
+	}
+	return items(n)
+}
+
+// covers reports whether a pattern takes everything that another one takes.
+func (w *writer) covers(pattern, other string) bool {
+	if other == "parent.cancelled" {
+		return false
+	}
+	for _, f := range fieldsOf(w.top.Field("webhooks")) {
+		for _, key := range []string{"onDone", "onError"} {
+			if outcome := f.Value.Field(key); isWord(outcome) && outcome.Text == other {
+				return false // only the exact name takes what becomes of a delivery
+			}
+		}
+	}
+	if pattern == "*" {
+		return true
+	}
+	prefix, ok := strings.CutSuffix(pattern, ".*")
+	other = strings.TrimSuffix(other, ".*")
+	return ok && (other == prefix || strings.HasPrefix(other, prefix+"."))
+}
+
+// eventOf is the name of an event in XState.
+func (w *writer) eventOf(p *place, at *document.Node) string {
+	name := at.Text
+	if of, ok := strings.CutPrefix(name, "done.state."); ok {
+		for _, root := range append([]*place{p.machine}, w.roots...) {
+			if to := w.byName[root.name+"."+of]; to != nil {
+				return "xstate.done.state." + strings.Join(append([]string{w.rootID}, to.path...), ".")
+			}
+		}
+	}
+	if isReserved(name) {
+		w.warn(at, "", "XState never raises the event %q", name)
+	}
+	return name
+}
+
+func (w *writer) transitions(p *place, v *document.Node) *document.Node {
+	var list []*document.Node
+	for _, t := range transitionItems(v) {
+		list = append(list, w.transition(p, t))
+	}
+	if len(list) == 0 {
+		return listAt(v)
+	}
+	return oneOrMore(v, list)
+}
+
+func (w *writer) transition(p *place, t *document.Node) *document.Node {
+	if isWord(t) {
+		w.checkCrossing(p, t)
+		return w.targets(p, t)
+	}
+	out, own := mappingAt(t), mappingAt(t)
+	for _, f := range t.Fields {
+		v := f.Value
+		switch f.Key.Text {
+		case "target":
+			if v.Kind != document.Null {
+				put(out, "target", w.targets(p, v))
+				w.checkCrossing(p, v)
+			}
+		case "guard":
+			put(out, "guard", w.guardOf(v))
+		case "actions":
+			put(out, "actions", w.actionsOf(v))
+		case "reenter", "description":
+			put(out, f.Key.Text, v)
+		default:
+			w.warn(f.Key, "", "XState has no %q in a transition: it is kept under meta.%s", f.Key.Text, ownMeta)
+			putAt(own, f.Key, f.Key.Text, v)
+		}
+	}
+	if len(own.Fields) > 0 {
+		put(out, "meta", w.ownMeta(nil, own))
+	}
+	return out
+}
+
+// targets writes the names of nodes: a key for one beside the source, otherwise its id and path.
+func (w *writer) targets(p *place, v *document.Node) *document.Node {
+	var list []*document.Node
+	for _, at := range items(v) {
+		to := w.byName[p.machine.name+"."+at.Text]
+		text := at.Text
+		if to == nil || to.parent == nil || to.parent != p.parent {
+			path := []string{escaped(w.rootID)}
+			if to != nil {
+				path = append(path, to.path...)
+			}
+			text = "#" + strings.Join(path, ".")
+		}
+		list = append(list, textAt(at, text))
+	}
+	return oneOrMore(v, list)
+}
+
+// escaped keeps a dot from dividing an id.
+func escaped(id string) string { return strings.ReplaceAll(id, ".", `\.`) }
+
+// after writes timers: constant ones in milliseconds, the others by a name. own gets how the constant ones are written
+// here, which names their events.
+func (w *writer) after(own *document.Node, p *place, n *document.Node) *document.Node {
+	out, used, written := mappingAt(n), map[string]bool{}, mappingAt(n)
+	for _, f := range n.Fields {
+		key := f.Key.Text
+		ms := ""
+		if d, err := statemachine.ParseDelay(key); err == nil && d%time.Millisecond == 0 {
+			ms = strconv.FormatInt(d.Milliseconds(), 10)
+		}
+		switch {
+		case ms == "" || used[ms]:
+			key = w.entry(w.delays, "delay", "after "+key, textAt(f.Key, key))
+		case ms != key:
+			put(written, ms, textAt(f.Key, key))
+			key = ms
+		}
+		used[key] = true
+		putAt(out, f.Key, key, asObjects(w.transitions(p, f.Value)))
+	}
+	if len(written.Fields) > 0 {
+		put(own, writtenDelays, written)
+	}
+	return out
+}
+
+// asObjects writes targets in a list as objects: XState takes no texts in a list of delayed transitions.
+func asObjects(v *document.Node) *document.Node {
+	for i, t := range v.Items {
+		if isWord(t) {
+			v.Items[i] = action(t, "target", t)
+		}
+	}
+	return v
+}
+
+// writtenDelays is the key under meta.troupe that has delays, by milliseconds, as they are written in the definition.
+const writtenDelays = "delays"

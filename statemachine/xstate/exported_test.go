@@ -1,0 +1,64 @@
+package xstate
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"troupe/statemachine"
+)
+
+var rewriteExports = flag.Bool("rewrite-exports", false, "write testdata/exported anew")
+
+// sources returns the definitions whose exports are kept in testdata/exported, by the names of their exports. The
+// events of a name are in the folder of the source.
+func sources(t *testing.T) map[string]statemachine.Source {
+	t.Helper()
+	out := map[string]statemachine.Source{}
+	for _, name := range machines(t, "machine") {
+		out[filepath.Join("machine", filepath.Base(name))] = statemachine.Source{File: "w.yaml", Text: imported(t, name).Text}
+	}
+	for _, name := range machines(t, "definition") {
+		out[filepath.Join("definition", filepath.Base(name))] = statemachine.Source{File: "w.yaml", Text: load(t, name+".yaml")}
+	}
+	return out
+}
+
+// TestXStateReachesWhatExportedDefinitionsReach exports definitions, compares with the files that the npm package xstate
+// has run (.ci/xstate), and plays the definitions against what it reached.
+func TestXStateReachesWhatExportedDefinitionsReach(t *testing.T) {
+	for name, src := range sources(t) {
+		t.Run(name, func(t *testing.T) {
+			machine, _, err := Export(src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join("testdata", "exported", name)
+			if *rewriteExports {
+				if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file+".json", machine, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if string(load(t, file+".json")) != string(machine) {
+				t.Errorf("%s.json is not what Export writes: run the test with -rewrite-exports, and .ci/xstate -rewrite", file)
+			}
+			p := newPlay(t, src.Text)
+			nodeOf := namesOf(t, machine)
+			for i, line := range recording(t, file) {
+				p.take(line)
+				for _, difference := range p.compare(line, nodeOf) {
+					if strings.HasPrefix(difference, "output") {
+						continue // XState has that of the root alone
+					}
+					t.Errorf("line %d: %s", i+2, difference)
+				}
+			}
+		})
+	}
+}
