@@ -8,9 +8,6 @@ import (
 	"troupe/statemachine/document"
 )
 
-// nativeActions are the keys of actions of definitions, which stand in the map of actions.
-var nativeActions = []string{"assign", "raise", "send", "cancel", "webhook", "mail", "redirect", "log", "if", "foreach"}
-
 // actionsOf makes a list of actions.
 func (r *reader) actionsOf(n *document.Node) *document.Node {
 	out := r.actionList(n)

@@ -161,9 +161,9 @@ func (r *reader) delayOf(n *document.Node) *document.Node {
 	return r.namedDelay(n, n.Text)
 }
 
+// isMilliseconds reports whether a key of after is a number and no name.
 func isMilliseconds(s string) bool {
-	_, err := strconv.ParseUint(s, 10, 63)
-	return err == nil && wholeNumber.MatchString(s)
+	return s == "0" || s != "" && s[0] != '0' && strings.Trim(s, "0123456789") == ""
 }
 
 // namedDelay returns the value of a name of the map of delays.

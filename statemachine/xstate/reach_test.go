@@ -18,7 +18,7 @@ import (
 )
 
 // reached is one line of a recording: what happened, and what the npm package xstate shows behind it
-// (testdata/reach.mjs).
+// (testdata/reach/reach.mjs).
 type reached struct {
 	Send    string          `json:"send"`
 	Data    json.RawMessage `json:"data"`

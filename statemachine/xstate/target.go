@@ -155,17 +155,3 @@ func (r *reader) initial(s *state) *state {
 	}
 	return nil
 }
-
-// ancestor is the deepest state that holds all of the states inside; nil when one of them is the root.
-func ancestor(states ...*state) *state {
-	for p := states[0].parent; p != nil; p = p.parent {
-		inside := true
-		for _, s := range states[1:] {
-			inside = inside && p.contains(s)
-		}
-		if inside {
-			return p
-		}
-	}
-	return nil
-}

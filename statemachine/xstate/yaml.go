@@ -162,7 +162,7 @@ func (w *yamlWriter) value(n *document.Node, indent int) {
 var plain = regexp.MustCompile(`^[A-Za-z_$/][A-Za-z0-9_$/.()-]*( [A-Za-z0-9_$/.()-]+)*$`)
 
 // words are plain and mean something else to one version of YAML or another.
-var words = map[string]bool{"null": true, "true": true, "false": true, "yes": true, "no": true, "on": true, "off": true, "y": true, "n": true}
+var words = map[string]bool{"null": true, "true": true, "false": true, "yes": true, "no": true, "on": true, "off": true}
 
 // quoted returns a text as YAML writes it in one line.
 func quoted(s string) string {

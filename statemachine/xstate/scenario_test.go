@@ -1,0 +1,47 @@
+package xstate
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"troupe/statemachine"
+)
+
+// TestScenarios runs the files of testdata/scenario: "import" shows the YAML of a machine, or the faults, and "export"
+// the JSON of a definition; warnings stand behind either.
+func TestScenarios(t *testing.T) {
+	datadriven.Walk(t, filepath.Join("testdata", "scenario"), func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, cmd *datadriven.TestData) string {
+			var b strings.Builder
+			switch cmd.Cmd {
+			case "import":
+				files, err := Import("machine.json", []byte(cmd.Input))
+				if err != nil {
+					return err.Error() + "\n"
+				}
+				for _, f := range files {
+					b.Write(f.Text)
+					for _, w := range f.Warnings {
+						fmt.Fprintf(&b, "warning %v\n", w)
+					}
+				}
+			case "export":
+				machine, warnings, err := Export(statemachine.Source{File: "workflow.yaml", Text: []byte(cmd.Input)})
+				if err != nil {
+					return err.Error() + "\n"
+				}
+				b.Write(machine)
+				for _, w := range warnings {
+					fmt.Fprintf(&b, "warning %v\n", w)
+				}
+			default:
+				t.Fatalf("unknown command %q", cmd.Cmd)
+			}
+			return strings.ReplaceAll(b.String(), "\n\n", "\n.\n")
+		})
+	})
+}
