@@ -125,7 +125,9 @@ type transition struct {
 	onDone  *node     // only for the done event of this very node
 	after   *after    // only for the event of this timer
 	told    *telling  // only for what becomes of this child
-	line    int
+	// everything: of XState's "*", which takes timers and what becomes of children as well.
+	everything bool
+	line       int
 }
 
 // eventPattern is a key of "on" (statemachine/DEFINITION.md, "Event patterns"): an

@@ -1,6 +1,7 @@
 package statemachine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -191,6 +192,17 @@ func (b *builder) onDone(n *node, v *document.Node) {
 		t.onDone = n
 		n.on = append(n.on, t)
 	}
+	if b.d.semantics == xstateSemantics { // "*" comes last
+		slices.SortStableFunc(n.on, func(t, u *transition) int { return cmp.Compare(t.rank(), u.rank()) })
+	}
+}
+
+// rank is the place of a transition among those of its node in XState.
+func (tr *transition) rank() int {
+	if tr.everything {
+		return 1
+	}
+	return 0
 }
 
 func (b *builder) on(n *node, f document.Field) {
@@ -204,7 +216,11 @@ func (b *builder) on(n *node, f document.Field) {
 		return
 	}
 	b.d.declared.add(p)
-	n.on = append(n.on, b.transitions(n, f.Value, p)...)
+	list := b.transitions(n, f.Value, p)
+	for _, t := range list {
+		t.everything = p.any && b.d.semantics == xstateSemantics
+	}
+	n.on = append(n.on, list...)
 }
 
 // afters reads the timers of a node: delays, each with its transitions.

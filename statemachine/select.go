@@ -90,6 +90,8 @@ func (tr *transition) takes(t trigger) bool {
 	switch {
 	case tr.onDone != nil:
 		return tr.onDone == t.done
+	case tr.everything:
+		return !t.exact
 	case tr.after != nil, t.after != nil:
 		return tr.after == t.after
 	case tr.told != nil, t.told != nil:
