@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -189,7 +190,10 @@ func (p *play) take(line reached) {
 	p.t.Helper()
 	switch {
 	case line.Send != "":
-		p.follow(p.d.Step(&p.in, statemachine.Event{Name: statemachine.EventName(line.Send), Data: data.Value(line.Data), Caller: caller, Now: p.now}))
+		r, err := p.d.Step(&p.in, statemachine.Event{Name: statemachine.EventName(line.Send), Data: data.Value(line.Data), Caller: caller, Now: p.now})
+		if !errors.Is(err, statemachine.ErrUnknownEvent) { // XState ignores what no state takes
+			p.follow(r, err)
+		}
 	case line.Wait != nil:
 		p.wait(time.Duration(*line.Wait) * time.Millisecond)
 	case line.Done != "":

@@ -63,7 +63,7 @@ func (r *reader) member(out *document.Node, s *state, f document.Field) {
 	case "invoke":
 		put(out, "invoke", r.invokes(s, v))
 	case "onDone":
-		if s.parent != nil && !r.catchesDone(s) {
+		if s.parent != nil {
 			put(out, "onDone", r.transitions(s, v, plainEvent))
 		}
 	case "history":

@@ -34,10 +34,6 @@ func (r *reader) on(s *state, n *document.Node) *document.Node {
 	}
 	out, used := mappingAt(n), map[string]bool{}
 	for _, f := range fields {
-		if name := r.doneName(s); isPattern(f.Key.Text) && !used[name] && r.catchesDone(s) {
-			put(out, name, r.transitions(s, s.at.Field("onDone"), plainEvent))
-			used[name] = true
-		}
 		r.onOne(out, used, s, f)
 	}
 	return out
@@ -52,14 +48,6 @@ func order(name string) int {
 }
 
 func isPattern(name string) bool { return name == "*" || strings.HasSuffix(name, ".*") }
-
-// catchesDone reports whether a pattern of the state would take its done event before onDone, which is the exact name.
-func (r *reader) catchesDone(s *state) bool {
-	if s.parent == nil || r.native != nil || s.at.Field("onDone") == nil {
-		return false
-	}
-	return s.at.Field("on").Field("*") != nil
-}
 
 func (r *reader) doneName(s *state) string { return "done.state." + s.name }
 
@@ -79,7 +67,6 @@ func (r *reader) onOne(out *document.Node, used map[string]bool, s *state, f doc
 		name = r.doneName(r.byID[id])
 	case name == "*":
 		what = patternEvent
-		r.checkWildcard(s, f.Key)
 	case strings.HasSuffix(name, ".*"):
 		what = patternEvent
 		if r.native == nil && !r.patternName(f.Key, strings.TrimSuffix(name, ".*")) {
@@ -105,16 +92,6 @@ func (r *reader) onOne(out *document.Node, used map[string]bool, s *state, f doc
 	}
 	putAt(out, f.Key, name, v)
 	used[name] = true
-}
-
-// checkWildcard warns where XState's "*" takes the end of a timer, which is no event here.
-func (r *reader) checkWildcard(s *state, at *document.Node) {
-	for p := s.parent; p != nil && r.native == nil; p = p.parent {
-		if p.has("after", "invoke") {
-			r.warn(at, "", `in XState "*" also takes the timers and actors of the state %q around it; here it does not`, clipped(p.key, 100))
-			return
-		}
-	}
 }
 
 // transitions makes the value of an event; nil when there are none.
