@@ -42,8 +42,10 @@ func Export(src statemachine.Source) (machine []byte, warnings document.Faults, 
 // writer makes the configuration of one definition. Its collector has the warnings.
 type writer struct {
 	document.Collector
-	top    *document.Node
-	native bool // semantics: native
+	top *document.Node
+	// native and byXState: what semantics says.
+	native, byXState bool
+
 	rootID string
 	roots  []*place
 	byName map[string]*place // by "machine.node"
@@ -73,7 +75,7 @@ var kept = []string{"id", "stateMachines", "guards", "actions", "context", "$sch
 func (w *writer) machine() *document.Node {
 	w.native = true
 	if s := w.top.Field("semantics"); s != nil {
-		w.native = s.Text == "native"
+		w.native, w.byXState = s.Text == "native", s.Text == "xstate"
 		if s.Text == "scxml" {
 			w.warn(s, "", "the rules of SCXML: XState has others")
 		}

@@ -128,6 +128,7 @@ func (w *writer) checkNode(p *place) {
 	if p.kind() == final && p.parent.parent == nil && p.at.Field("exit") != nil {
 		w.warn(p.at.Field("exit"), "", "XState runs the exit actions of a final state when the machine is done")
 	}
+	w.checkWildcard(p)
 	if p.kind() != parallel {
 		return
 	}
@@ -142,6 +143,18 @@ func (w *writer) checkNode(p *place) {
 					w.warn(f.Key, "", "when a region of %q takes %q, XState does not take it here", p.name, clipped(name, 100))
 					break
 				}
+			}
+		}
+	}
+}
+
+// checkWildcard warns of a "*" that takes timers and the ends of children in XState.
+func (w *writer) checkWildcard(p *place) {
+	for _, f := range fieldsOf(p.at.Field("on")) {
+		for around := p; around != nil && f.Key.Text == "*"; around = around.parent {
+			if around.at.Field("after") != nil || around.at.Field("invoke") != nil {
+				w.warn(f.Key, "", `in XState "*" also takes the timers and actors of %q`, around.name)
+				break
 			}
 		}
 	}

@@ -177,7 +177,7 @@ func (w *writer) covers(pattern, other string) bool {
 		}
 	}
 	if pattern == "*" {
-		return true
+		return !w.byXState // there it comes last, wherever it stands
 	}
 	prefix, ok := strings.CutSuffix(pattern, ".*")
 	other = strings.TrimSuffix(other, ".*")
