@@ -101,8 +101,8 @@ func (r *reader) entryActions(entry *document.Node) []*document.Node {
 
 // actionMap makes the map of actions: those that stand for themselves.
 func (r *reader) actionMap() *document.Node {
-	if r.actions.node == nil {
-		return nil
+	if r.actions.node == nil || r.native != nil {
+		return r.actions.node
 	}
 	out := mappingAt(r.actions.node)
 	for _, f := range r.actions.node.Fields {

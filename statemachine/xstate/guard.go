@@ -277,8 +277,8 @@ func (r *reader) inValue(out []*state, s *state, v *document.Node) []*state {
 
 // guardMap makes the map of guards: those that stand for themselves.
 func (r *reader) guardMap() *document.Node {
-	if r.guards.node == nil {
-		return nil
+	if r.guards.node == nil || r.native != nil {
+		return r.guards.node
 	}
 	out := mappingAt(r.guards.node)
 	for _, f := range r.guards.node.Fields {
